@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Functions for what the kernel offers only as macros or inline functions.
+ * One line each; anything longer belongs in Rust.
+ */
+
+#ifndef _RPCRDMA_HELPERS_H
+#define _RPCRDMA_HELPERS_H
+
+#include <linux/llist.h>
+#include <linux/mm.h>
+#include <linux/percpu_counter.h>
+#include <linux/scatterlist.h>
+#include <linux/sunrpc/svc_xprt.h>
+#include <linux/sunrpc/xdr.h>
+#include <linux/sunrpc/xprt.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+#include <rdma/rw.h>
+
+/* Posting */
+int rpcrdma_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
+		      const struct ib_send_wr **bad);
+int rpcrdma_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
+		      const struct ib_recv_wr **bad);
+
+/* DMA; virtual RDMA devices have no dma_device, so never dma_map_*() */
+u64 rpcrdma_dma_map_single(struct ib_device *dev, void *addr, size_t size,
+			   enum dma_data_direction dir);
+void rpcrdma_dma_unmap_single(struct ib_device *dev, u64 addr, size_t size,
+			      enum dma_data_direction dir);
+u64 rpcrdma_dma_map_page(struct ib_device *dev, struct page *page,
+			 unsigned long offset, size_t size,
+			 enum dma_data_direction dir);
+void rpcrdma_dma_unmap_page(struct ib_device *dev, u64 addr, size_t size,
+			    enum dma_data_direction dir);
+int rpcrdma_dma_mapping_error(struct ib_device *dev, u64 addr);
+int rpcrdma_dma_map_sg(struct ib_device *dev, struct scatterlist *sg, int nents,
+		       enum dma_data_direction dir);
+void rpcrdma_dma_unmap_sg(struct ib_device *dev, struct scatterlist *sg,
+			  int nents, enum dma_data_direction dir);
+void rpcrdma_dma_sync_for_cpu(struct ib_device *dev, u64 addr, size_t size,
+			      enum dma_data_direction dir);
+void rpcrdma_dma_sync_for_device(struct ib_device *dev, u64 addr, size_t size,
+				 enum dma_data_direction dir);
+
+/* Devices */
+int rpcrdma_ibdev_to_node(struct ib_device *dev);
+bool rpcrdma_protocol_iwarp(const struct ib_device *dev, u32 port);
+bool rpcrdma_ib_or_roce(const struct ib_device *dev, u32 port);
+
+/* Pages */
+struct page *rpcrdma_virt_to_page(const void *addr);
+void *rpcrdma_page_address(const struct page *page);
+void rpcrdma_get_page(struct page *page);
+void rpcrdma_put_page(struct page *page);
+void rpcrdma_release_pages(struct page **pages, int n);
+void rpcrdma_sg_set_page(struct scatterlist *sg, struct page *page,
+			 unsigned int len, unsigned int offset);
+void rpcrdma_sg_mark_end(struct scatterlist *sg);
+void rpcrdma_sg_unmark_end(struct scatterlist *sg);
+
+/* Memory */
+void *rpcrdma_kmalloc_node(size_t size, gfp_t flags, int node);
+unsigned int rpcrdma_memalloc_noreclaim_save(void);
+void rpcrdma_memalloc_noreclaim_restore(unsigned int flags);
+
+/* Lock-free lists */
+bool rpcrdma_llist_add_batch(struct llist_node *first, struct llist_node *last,
+			     struct llist_head *head);
+struct llist_node *rpcrdma_llist_del_all(struct llist_head *head);
+
+/* Bits in flag words of C structures */
+bool rpcrdma_test_and_set_bit(long nr, unsigned long *addr);
+bool rpcrdma_test_and_clear_bit(long nr, unsigned long *addr);
+void rpcrdma_smp_mb_after_atomic(void);
+
+/* Per-CPU counters */
+int rpcrdma_percpu_counter_init(struct percpu_counter *c);
+void rpcrdma_percpu_counter_inc(struct percpu_counter *c);
+s64 rpcrdma_percpu_counter_sum_positive(struct percpu_counter *c);
+void rpcrdma_percpu_counter_destroy(struct percpu_counter *c);
+
+/* Wait queues */
+bool rpcrdma_waitqueue_active(struct wait_queue_head *wq);
+void rpcrdma_wake_up(struct wait_queue_head *wq);
+void rpcrdma_wake_up_all(struct wait_queue_head *wq);
+void rpcrdma_reinit_completion(struct completion *c);
+
+/* SUNRPC */
+void rpcrdma_svc_xprt_get(struct svc_xprt *xprt);
+void rpcrdma_svc_xprt_set_remote(struct svc_xprt *xprt,
+				 const struct sockaddr *sa, size_t len);
+bool rpcrdma_rpc_reply_expected(struct rpc_task *task);
+void rpcrdma_xprt_clear_connecting(struct rpc_xprt *xprt);
+unsigned long rpcrdma_svc_serv_maxpages(const struct svc_serv *serv);
+unsigned long rpcrdma_jiffies(void);
+void rpcrdma_flush_dcache_page(struct page *page);
+
+#endif

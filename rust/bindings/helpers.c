@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Macros and inline functions of the kernel as functions that Rust can call.
+ */
+
+#include <linux/completion.h>
+#include <linux/highmem.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
+
+#include "../../include/helpers.h"
+
+int rpcrdma_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
+		      const struct ib_send_wr **bad)
+{
+	return ib_post_send(qp, wr, bad);
+}
+
+int rpcrdma_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
+		      const struct ib_recv_wr **bad)
+{
+	return ib_post_recv(qp, wr, bad);
+}
+
+u64 rpcrdma_dma_map_single(struct ib_device *dev, void *addr, size_t size,
+			   enum dma_data_direction dir)
+{
+	return ib_dma_map_single(dev, addr, size, dir);
+}
+
+void rpcrdma_dma_unmap_single(struct ib_device *dev, u64 addr, size_t size,
+			      enum dma_data_direction dir)
+{
+	ib_dma_unmap_single(dev, addr, size, dir);
+}
+
+u64 rpcrdma_dma_map_page(struct ib_device *dev, struct page *page,
+			 unsigned long offset, size_t size,
+			 enum dma_data_direction dir)
+{
+	return ib_dma_map_page(dev, page, offset, size, dir);
+}
+
+void rpcrdma_dma_unmap_page(struct ib_device *dev, u64 addr, size_t size,
+			    enum dma_data_direction dir)
+{
+	ib_dma_unmap_page(dev, addr, size, dir);
+}
+
+int rpcrdma_dma_mapping_error(struct ib_device *dev, u64 addr)
+{
+	return ib_dma_mapping_error(dev, addr);
+}
+
+int rpcrdma_dma_map_sg(struct ib_device *dev, struct scatterlist *sg, int nents,
+		       enum dma_data_direction dir)
+{
+	return ib_dma_map_sg(dev, sg, nents, dir);
+}
+
+void rpcrdma_dma_unmap_sg(struct ib_device *dev, struct scatterlist *sg,
+			  int nents, enum dma_data_direction dir)
+{
+	ib_dma_unmap_sg(dev, sg, nents, dir);
+}
+
+void rpcrdma_dma_sync_for_cpu(struct ib_device *dev, u64 addr, size_t size,
+			      enum dma_data_direction dir)
+{
+	ib_dma_sync_single_for_cpu(dev, addr, size, dir);
+}
+
+void rpcrdma_dma_sync_for_device(struct ib_device *dev, u64 addr, size_t size,
+				 enum dma_data_direction dir)
+{
+	ib_dma_sync_single_for_device(dev, addr, size, dir);
+}
+
+int rpcrdma_ibdev_to_node(struct ib_device *dev)
+{
+	return ibdev_to_node(dev);
+}
+
+bool rpcrdma_protocol_iwarp(const struct ib_device *dev, u32 port)
+{
+	return rdma_protocol_iwarp(dev, port);
+}
+
+bool rpcrdma_ib_or_roce(const struct ib_device *dev, u32 port)
+{
+	return rdma_ib_or_roce(dev, port);
+}
+
+struct page *rpcrdma_virt_to_page(const void *addr)
+{
+	return virt_to_page(addr);
+}
+
+void *rpcrdma_page_address(const struct page *page)
+{
+	return page_address(page);
+}
+
+void rpcrdma_get_page(struct page *page)
+{
+	get_page(page);
+}
+
+void rpcrdma_put_page(struct page *page)
+{
+	put_page(page);
+}
+
+void rpcrdma_release_pages(struct page **pages, int n)
+{
+	release_pages(pages, n);
+}
+
+void rpcrdma_sg_set_page(struct scatterlist *sg, struct page *page,
+			 unsigned int len, unsigned int offset)
+{
+	sg_set_page(sg, page, len, offset);
+}
+
+void rpcrdma_sg_mark_end(struct scatterlist *sg)
+{
+	sg_mark_end(sg);
+}
+
+void rpcrdma_sg_unmark_end(struct scatterlist *sg)
+{
+	sg_unmark_end(sg);
+}
+
+void *rpcrdma_kmalloc_node(size_t size, gfp_t flags, int node)
+{
+	return kmalloc_node(size, flags, node);
+}
+
+unsigned int rpcrdma_memalloc_noreclaim_save(void)
+{
+	return memalloc_noreclaim_save();
+}
+
+void rpcrdma_memalloc_noreclaim_restore(unsigned int flags)
+{
+	memalloc_noreclaim_restore(flags);
+}
+
+bool rpcrdma_llist_add_batch(struct llist_node *first, struct llist_node *last,
+			     struct llist_head *head)
+{
+	return llist_add_batch(first, last, head);
+}
+
+struct llist_node *rpcrdma_llist_del_all(struct llist_head *head)
+{
+	return llist_del_all(head);
+}
+
+bool rpcrdma_test_and_set_bit(long nr, unsigned long *addr)
+{
+	return test_and_set_bit(nr, addr);
+}
+
+bool rpcrdma_test_and_clear_bit(long nr, unsigned long *addr)
+{
+	return test_and_clear_bit(nr, addr);
+}
+
+void rpcrdma_smp_mb_after_atomic(void)
+{
+	smp_mb__after_atomic();
+}
+
+int rpcrdma_percpu_counter_init(struct percpu_counter *c)
+{
+	return percpu_counter_init(c, 0, GFP_KERNEL);
+}
+
+void rpcrdma_percpu_counter_inc(struct percpu_counter *c)
+{
+	percpu_counter_inc(c);
+}
+
+s64 rpcrdma_percpu_counter_sum_positive(struct percpu_counter *c)
+{
+	return percpu_counter_sum_positive(c);
+}
+
+void rpcrdma_percpu_counter_destroy(struct percpu_counter *c)
+{
+	percpu_counter_destroy(c);
+}
+
+bool rpcrdma_waitqueue_active(struct wait_queue_head *wq)
+{
+	return waitqueue_active(wq);
+}
+
+void rpcrdma_wake_up(struct wait_queue_head *wq)
+{
+	wake_up(wq);
+}
+
+void rpcrdma_wake_up_all(struct wait_queue_head *wq)
+{
+	wake_up_all(wq);
+}
+
+void rpcrdma_reinit_completion(struct completion *c)
+{
+	reinit_completion(c);
+}
+
+void rpcrdma_svc_xprt_get(struct svc_xprt *xprt)
+{
+	svc_xprt_get(xprt);
+}
+
+void rpcrdma_svc_xprt_set_remote(struct svc_xprt *xprt,
+				 const struct sockaddr *sa, size_t len)
+{
+	svc_xprt_set_remote(xprt, sa, len);
+}
+
+bool rpcrdma_rpc_reply_expected(struct rpc_task *task)
+{
+	return rpc_reply_expected(task);
+}
+
+void rpcrdma_xprt_clear_connecting(struct rpc_xprt *xprt)
+{
+	xprt_clear_connecting(xprt);
+}
+
+unsigned long rpcrdma_svc_serv_maxpages(const struct svc_serv *serv)
+{
+	return svc_serv_maxpages(serv);
+}
+
+unsigned long rpcrdma_jiffies(void)
+{
+	return jiffies;
+}
+
+void rpcrdma_flush_dcache_page(struct page *page)
+{
+	flush_dcache_page(page);
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sizes and offsets of shared structures as the C compiler sees them; the
+ * same list stands in layout.rs.
+ */
+
+#include <linux/stddef.h>
+
+#include "../../include/bindings.h"
+
+const u32 rpcrdma_layout[RPCRDMA_LAYOUT_ENTRIES] = {
+	sizeof(struct rpc_xprt),
+	offsetof(struct rpc_xprt, queue_lock),
+	offsetof(struct rpc_xprt, snd_task),
+	offsetof(struct rpc_xprt, stat),
+	sizeof(struct rpc_xprt_ops),
+	sizeof(struct xprt_class),
+	sizeof(struct xprt_create),
+	sizeof(struct rpc_rqst),
+	offsetof(struct rpc_rqst, rq_private_buf),
+	offsetof(struct rpc_rqst, rq_rcv_buf),
+	sizeof(struct rpc_task),
+	sizeof(struct xdr_buf),
+	offsetof(struct xdr_buf, tail),
+	offsetof(struct xdr_buf, pages),
+	offsetof(struct xdr_buf, flags),
+	sizeof(struct svc_xprt),
+	offsetof(struct svc_xprt, xpt_flags),
+	offsetof(struct svc_xprt, xpt_remotebuf),
+	sizeof(struct svc_xprt_ops),
+	sizeof(struct svc_xprt_class),
+	sizeof(struct svc_rqst),
+	offsetof(struct svc_rqst, rq_arg),
+	offsetof(struct svc_rqst, rq_res),
+	offsetof(struct svc_rqst, rq_xprt_ctxt),
+	sizeof(struct ib_device),
+	offsetof(struct ib_device, attrs),
+	sizeof(struct ib_pd),
+	sizeof(struct ib_cq),
+	sizeof(struct ib_qp),
+	sizeof(struct ib_mr),
+	sizeof(struct ib_wc),
+	offsetof(struct ib_wc, wc_flags),
+	sizeof(struct ib_cqe),
+	sizeof(struct ib_sge),
+	sizeof(struct ib_send_wr),
+	sizeof(struct ib_recv_wr),
+	sizeof(struct ib_reg_wr),
+	sizeof(struct ib_qp_init_attr),
+	sizeof(struct ib_client),
+	sizeof(struct rdma_cm_id),
+	offsetof(struct rdma_cm_id, route),
+	offsetof(struct rdma_cm_id, port_num),
+	sizeof(struct rdma_cm_event),
+	sizeof(struct rdma_conn_param),
+	sizeof(struct rdma_rw_ctx),
+	sizeof(struct scatterlist),
+	sizeof(struct bio_vec),
+	sizeof(struct percpu_counter),
+	sizeof(struct ctl_table),
+};

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The C side of the house: SUNRPC, RDMA verbs and a few helpers.
+//!
+//! `generated.rs` is bindgen's output, made by `Kbuild` from `include/bindings.h`. It is layered over
+//! `kernel::bindings`: a type that the kernel crate binds is that crate's type here too, so its
+//! abstractions (locks, work items, lists) apply to members of SUNRPC's structures. What both bind
+//! resolves to ours, because ours is complete where the kernel crate only needed a name.
+//!
+//! Only `verbs`, `sunrpc` and `admin` may use this room.
+
+#![allow(
+    clippy::all,
+    dead_code,
+    missing_docs,
+    non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
+    improper_ctypes,
+    unreachable_pub,
+    unsafe_op_in_unsafe_fn
+)]
+
+pub(crate) mod layout;
+
+#[allow(
+    clippy::as_underscore,
+    clippy::cast_lossless,
+    clippy::ptr_as_ptr,
+    clippy::ref_as_ptr,
+    clippy::undocumented_unsafe_blocks,
+    unnecessary_transmutes
+)]
+mod generated {
+    pub use kernel::bindings::*;
+    use kernel::ffi;
+    use pin_init::MaybeZeroable;
+    use pin_init::Zeroable;
+
+    type __kernel_ssize_t = isize;
+    type __kernel_size_t = usize;
+
+    // SAFETY: The type is a newtype around `S`, so all zeroes are valid for it if they are for `S`.
+    unsafe impl<S: Zeroable> Zeroable for __BindgenBitfieldUnit<S> {}
+
+    include!("generated.rs");
+}
+
+pub(crate) use generated::*;

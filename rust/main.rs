@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! RPC-over-RDMA transports for the kernel's NFS client and server.
+//!
+//! A map of the rooms, from the wire to the administrator:
+//!
+//! * `wire`: the bytes of RFC 8166 and RFC 8797, decoded and encoded;
+//! * `engine`: the decisions, without I/O;
+//! * `bindings`: the C side, as bindgen sees it;
+//! * `verbs`: RDMA as types that cannot be misused;
+//! * `sunrpc`: SUNRPC as safe types;
+//! * `client`: the connecting end;
+//! * `server`: the listening end;
+//! * `admin`: sysctl, statistics, tracepoints.
+//!
+//! `client` and `server` stand on `engine`, `verbs` and `sunrpc` and do not know each other; `engine`
+//! stands on `wire`; all `unsafe` is in `bindings`, `verbs`, `sunrpc` and `admin`.
+//!
+//! `Documentation/architecture.rst` walks through a READ and a WRITE.
+
+#![crate_name = "rpcrdma"]
+
+use kernel::prelude::*;
+
+mod admin;
+mod bindings;
+mod client;
+mod server;
+mod sunrpc;
+mod verbs;
+
+struct RpcRdma;
+
+impl kernel::Module for RpcRdma {
+    fn init(_module: &'static ThisModule) -> Result<Self> {
+        bindings::layout::check()?;
+        Ok(Self)
+    }
+}
+
+module! {
+    type: RpcRdma,
+    name: "rpcrdma",
+    authors: ["The rpcrdma developers"],
+    description: "RPC/RDMA transports for NFS client and server",
+    license: "GPL",
+    alias: ["svcrdma", "xprtrdma", "rpcrdma6"],
+}
