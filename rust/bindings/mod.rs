@@ -21,6 +21,7 @@
     unsafe_op_in_unsafe_fn
 )]
 
+pub(crate) mod addr;
 pub(crate) mod layout;
 
 #[allow(
