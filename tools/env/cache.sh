@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# The cache: a directory for each thing made, named after the recipe it was
+# made from. A clean checkout finds it again, a changed recipe does not.
+
+env_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=../lib/say.sh
+. "$env_dir/../lib/say.sh"
+# shellcheck source=config.sh
+. "$env_dir/config.sh"
+
+CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/rpcrdma
+
+# recipe WORD-OR-FILE...: a short name for what all of them say, comments aside.
+recipe() {
+	local it
+	for it; do
+		if [ -f "$it" ]; then sed '/^[[:space:]]*#/d' "$it"; else echo "$it"; fi
+	done | sha256sum | cut -c1-12
+}
+
+# Where each thing is, or will be. What a thing is made from is part of its key.
+toolchain_path() {
+	echo "$CACHE/toolchain-$(recipe "$SUITE" "$KERNEL_SERIES" "$KERNEL_FLAVOUR" \
+		"$COMPILER" "$env_dir/packages-toolchain" "$env_dir/toolchain.sh")"
+}
+
+kernel_path() {
+	echo "$CACHE/kernel-$KERNEL-$(recipe "$(toolchain_path)" \
+		"$env_dir/kernel-$KERNEL.sh" "$env_dir/kernel.config")"
+}
+
+guest_path() {
+	echo "$CACHE/guest-$(recipe "$SUITE" "$env_dir/packages-guest" "$env_dir/guest.sh")"
+}
+
+base_path() {
+	echo "$CACHE/base-$(recipe "$(kernel_path)" "$(guest_path)" \
+		"$env_dir/modules-guest" "$env_dir/base.sh")"
+}
+
+# packages LIST-FILE: its names, separated by commas.
+packages() {
+	sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$1" | paste -sd,
+}
+
+# make_once TITLE PATH FUNCTION: have FUNCTION fill a new directory, and put it
+# in place whole. Nothing happens where PATH is already there.
+make_once() {
+	local title=$1 path=$2 function=$3
+	if [ -d "$path" ]; then
+		touch "$path"
+		return 0
+	fi
+	mkdir -p "$CACHE/logs"
+	exec {cache_lock}>"$path.lock"
+	flock "$cache_lock"
+	if [ ! -d "$path" ]; then
+		rm -rf --one-file-system "$path.part"
+		mkdir -p "$path.part"
+		STEP_LOG=$CACHE/logs/$(basename "$path").log
+		step "$title" in_strict_shell "$function" "$path.part" || exit 1
+		mv "$path.part" "$path"
+	fi
+	exec {cache_lock}>&-
+	rm -f "$path.lock"
+}
+
+# A function called as a condition runs without `set -e`: give it its own shell.
+in_strict_shell() {
+	bash -euc ". '$env_dir/recipes.sh'; $1 '$2'"
+}

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2154 # env_dir: cache.sh
+#
+# The guest root: the user space of the virtual machines.
+
+make_guest() {
+	mmdebstrap --variant=minbase \
+		--aptopt='Acquire::Check-Valid-Until "false"' \
+		--dpkgopt='path-exclude=/usr/share/doc/*' \
+		--dpkgopt='path-exclude=/usr/share/info/*' \
+		--dpkgopt='path-exclude=/usr/share/man/*' \
+		--dpkgopt='path-exclude=/usr/share/locale/*' \
+		--include="$(packages "$env_dir/packages-guest")" \
+		"$SUITE" "$1/root"
+}

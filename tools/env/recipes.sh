@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# All recipes in one place, for the shell that runs one.
+set -euo pipefail
+# shellcheck source=cache.sh
+. "$(dirname "${BASH_SOURCE[0]}")/cache.sh"
+# shellcheck source=toolchain.sh
+. "$env_dir/toolchain.sh"
+# shellcheck source=kernel-stock.sh
+. "$env_dir/kernel-stock.sh"
+# shellcheck source=guest.sh
+. "$env_dir/guest.sh"
+# shellcheck source=base.sh
+. "$env_dir/base.sh"
