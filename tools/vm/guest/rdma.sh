@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh
+#
+# RDMA in a guest: rxe on one end of a veth pair. Client and server both use its
+# addresses; what they say to each other goes through the whole of rxe and verbs.
+# On a linked run (run --link) rxe sits on the network card instead.
+
+RDMA_DEV=rxe0
+RDMA_NETDEV=veth0
+SERVER4=192.168.20.1
+SERVER6=fd20::1
+
+rdma_up() {
+	modprobe -a veth rdma_rxe rdma_cm rdma_ucm ib_uverbs || return 1
+	ip link add veth0 type veth peer name veth1 || return 1
+	# Addresses are of use at once: no duplicate detection.
+	echo 0 >/proc/sys/net/ipv6/conf/veth0/accept_dad
+	ip link set veth0 up mtu 4200 && ip link set veth1 up mtu 4200 || return 1
+	ip addr add $SERVER4/24 dev veth0
+	ip addr add $SERVER6/64 dev veth0 nodad
+	rdma link add $RDMA_DEV type rxe netdev veth0
+}
+
+# rdma_link_up ADDRESS4 ADDRESS6: the same on the card of a linked run.
+rdma_link_up() {
+	modprobe -a virtio_net rdma_rxe rdma_cm rdma_ucm ib_uverbs || return 1
+	RDMA_NETDEV=eth0
+	echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
+	ip link set eth0 up mtu 1500 || return 1
+	ip addr add "$1/24" dev eth0
+	ip addr add "$2/64" dev eth0 nodad
+	rdma link add $RDMA_DEV type rxe netdev eth0
+}
+
+rdma_down() {
+	rdma link delete $RDMA_DEV
+	[ $RDMA_NETDEV != veth0 ] || ip link delete veth0
+}

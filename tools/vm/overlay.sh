@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2154 # the options are those of run
+#
+# The small archive that a run puts on top of the base: the module under test,
+# the module index, init, and the script.
+
+vm_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=../env/cache.sh
+. "$vm_dir/../env/cache.sh"
+
+# make_overlay SCRIPT ARGUMENT...: $run/overlay.cpio, from the run's options.
+make_overlay() {
+	local root=$run/root it
+	mkdir -p "$root/vm"
+	install -m 755 "$vm_dir/guest/init" "$root/init"
+	cp -r "$vm_dir/guest/." "$root/vm/"
+	put_module "$root"
+	for it in ${adds[@]+"${adds[@]}"}; do
+		put_file "$root" "${it%%:*}" "${it#*:}"
+	done
+	{
+		for it in ${environment[@]+"${environment[@]}"}; do
+			printf 'export %q\n' "$it"
+		done
+		printf 'VM_MODULE=%q VM_LINK=%q\n' "$module" "$link"
+		[ -z "$share" ] || echo 'VM_SHARE=yes'
+	} >"$root/vm/environment"
+	if [ -z "$shell" ]; then
+		install -m 755 "$1" "$root/vm/main"
+		shift
+		{
+			printf 'VM_ARGUMENTS=('
+			[ $# -eq 0 ] || printf ' %q' "$@"
+			echo ' )'
+		} >>"$root/vm/environment"
+	fi
+	(cd "$root" && find . -print0 | cpio -0 --quiet -o -H newc -R +0:+0) >"$run/overlay.cpio"
+}
+
+# Index the modules of the base together with the one chosen for this run.
+put_module() {
+	local root=$1 release dir file
+	release=$(cat "$base/release")
+	dir=usr/lib/modules/$release
+	case $module in
+	none) file='' ;;
+	c) file=$base/rpcrdma-c.ko ;;
+	ours) file=$vm_dir/../../rpcrdma.ko ;;
+	*) file=$module ;;
+	esac
+	mkdir -p "$run/index/lib" "$root/$dir"
+	cp -rs "$base/modules/usr/lib/modules" "$run/index/lib/"
+	if [ -n "$file" ]; then
+		[ -f "$file" ] || fail "there is no module $file" "build it: make"
+		mkdir -p "$run/index/lib/modules/$release/updates" "$root/$dir/updates"
+		cp "$file" "$run/index/lib/modules/$release/updates/rpcrdma.ko"
+		cp "$file" "$root/$dir/updates/rpcrdma.ko"
+	fi
+	depmod -b "$run/index" "$release"
+	cp -L "$run/index/lib/modules/$release"/modules.* "$root/$dir/"
+}
+
+# The guest's /lib, /bin and /sbin are links: a directory of that name in the
+# overlay would take their place.
+put_file() {
+	local root=$1 from=$2 to=/${3#/}
+	case $to in
+	/lib/* | /bin/* | /sbin/*) to=/usr$to ;;
+	esac
+	[ -e "$from" ] || fail "there is no $from" "see --add"
+	mkdir -p "$root$(dirname "$to")"
+	cp -rLT "$from" "$root$to"
+}

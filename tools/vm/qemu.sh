@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2154 # the options are those of tools/vm/run
+#
+# Booting: one serial line for the kernel's log, one for what the script prints.
+
+boot_limit=180	# seconds to user space, on a busy machine without KVM
+boot_trials=3
+
+# qemu_command: the command line, in the array qemu.
+qemu_command() {
+	local smp=$cpus disk
+	qemu=(qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot
+		-m "$memory" -kernel "$base/vmlinuz" -initrd "$run/initrd"
+		-append "console=ttyS0,115200 rdinit=/init panic=-1 oops=panic mitigations=off net.ifnames=0 tsc=reliable no_timer_check watchdog_thresh=30 rcupdate.rcu_cpu_stall_timeout=60 loglevel=7 ${VM_CMDLINE-}"
+		-chardev "file,id=klog,path=$log" -serial chardev:klog -serial chardev:payload
+		-device virtio-rng-pci)
+	if [ -n "$icount" ]; then
+		smp=1
+		qemu+=(-accel "tcg,thread=single" -icount "shift=0,sleep=off" -cpu "max,la57=off")
+	elif [ "$accel" = kvm ]; then
+		qemu+=(-accel kvm -cpu host)
+	else
+		# Five-level paging makes some boots under TCG die very early.
+		qemu+=(-accel "tcg,thread=multi" -cpu "max,la57=off")
+	fi
+	qemu+=(-smp "$smp")
+	for disk in ${disks[@]+"${disks[@]}"}; do
+		qemu+=(-drive "file=$disk,format=raw,if=virtio,cache=unsafe")
+	done
+	if [ -n "$share" ]; then
+		qemu+=(-virtfs "local,path=$share,mount_tag=share,security_model=none")
+	fi
+	if [ -n "$link" ]; then
+		qemu+=(-netdev "dgram,id=link,local.type=inet,local.host=127.0.0.1,local.port=${link%:*},remote.type=inet,remote.host=127.0.0.1,remote.port=${link#*:}"
+			-device "virtio-net-pci,netdev=link,mac=$(printf '52:54:00:00:%02x:%02x' $((${link%:*} >> 8)) $((${link%:*} & 255)))")
+	fi
+	cat "$base/base.cpio" "$run/overlay.cpio" >"$run/initrd"
+}
+
+# boot: run the script to its end. A guest that never reaches user space is
+# started again: emulated boots are known to fail now and then. Nothing that
+# happens after that is ever repeated.
+boot() {
+	local trial
+	qemu_command
+	for ((trial = 1; trial <= boot_trials; trial++)); do
+		: >"$run/output"
+		start_vm
+		if await_user_space; then
+			await_end
+			return 0
+		fi
+		stop_vm
+		echo "vm: boot $trial of $boot_trials ended before user space" >&2
+	done
+	return 1
+}
+
+start_vm() {
+	mkfifo "$run/pipe.$trial"
+	tee "$run/output" <"$run/pipe.$trial" | sed -u '/^@@vm /d' &
+	reader=$!
+	"${qemu[@]}" -chardev stdio,id=payload,signal=off </dev/null >"$run/pipe.$trial" &
+	vm_pid=$!
+}
+
+stop_vm() {
+	[ -n "${vm_pid-}" ] || return 0
+	kill "$vm_pid" 2>/dev/null || true
+	wait "$vm_pid" 2>/dev/null || true
+	wait "$reader" 2>/dev/null || true
+	vm_pid=''
+}
+
+await_user_space() {
+	local end=$((SECONDS + boot_limit))
+	while ! grep -qs '^@@vm up' "$run/output"; do
+		kill -0 "$vm_pid" 2>/dev/null || return 1
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.1
+	done
+}
+
+await_end() {
+	local end=$((SECONDS + limit))
+	while kill -0 "$vm_pid" 2>/dev/null; do
+		if [ $SECONDS -ge $end ]; then
+			stop_vm
+			echo '@@vm exit timeout' >>"$run/output"
+			return 0
+		fi
+		sleep 0.1
+	done
+	stop_vm
+}
+
+payload_status() {
+	sed -n 's/^@@vm exit //p' "$run/output" | tail -n 1
+}
