@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# What a person types. How the module is built is in Kbuild.
+
+.DEFAULT_GOAL := all
+.PHONY: all install demo test check bench shell clean help environment
+
+# KDIR: a prepared kernel tree with CONFIG_RUST=y. Without it the environment
+# of tools/env provides the kernel, the compilers and the virtual machines.
+ifdef KDIR
+kbuild = $(MAKE) -C $(abspath $(KDIR)) M=$(CURDIR)
+ready  =
+else
+kbuild = tools/env/enter --src . $(make_in_tree) -C /obj M=/src
+make_in_tree = make $(if $(V),V=$(V),-s) -j$(shell nproc)
+ready  = environment
+endif
+
+all: $(ready) ## build rpcrdma.ko
+	$(kbuild) modules
+
+install: ## install the module under updates/, where modprobe finds it first
+	tools/install
+
+demo: ## copy a real tree over NFS/RDMA in a virtual machine, and compare
+	tools/demo
+
+test: ## host tests, checks and selftests; ends with "N passed, N failed"
+	tools/test
+
+check: ## formatting, lints, and the rules of the house
+	tools/check
+
+bench: ## cost in instructions against the C module
+	tools/bench
+
+shell: ## a console in a virtual machine with the module
+	@[ -n "$(KDIR)" ] || $(MAKE) --no-print-directory all
+	tools/vm/run --time 86400 --shell
+
+clean: ## remove what the build made
+	@[ ! -d tools/host/target ] || rm -r tools/host/target
+	@if [ -n "$(KDIR)" ] || tools/env/make found; then $(kbuild) clean; fi
+
+environment: ## make the build environment, or find it made
+	@tools/env/make
+
+help: ## this list
+	@echo 'Verbs:'
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-14s%s\n", $$1, $$2 }' Makefile
+	@echo
+	@echo 'Settings:'
+	@echo '  KDIR=<tree>   build for this kernel tree, without the environment'
+	@echo '  KERNEL=built  build the kernel too, where the stock one does not suit'
+	@echo '  VM_ACCEL=kvm  run virtual machines under KVM (auto: if it works)'
+	@echo '  V=1           show the commands of the build'
