@@ -45,8 +45,5 @@
 
 #include "helpers.h"
 #include "layout.h"
-#include "tracepoints/client.h"
-#include "tracepoints/device.h"
-#include "tracepoints/server.h"
 
 #endif

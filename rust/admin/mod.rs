@@ -1,5 +1,3 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! What an administrator sees and sets: sysctl, statistics, tracepoints.
-
-pub(crate) mod trace;
