@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The requester's choice: how a Call travels, and what it offers for its Reply.
+//!
+//! The order of preference is that of RFC 8166 Section 3.5: inline if it fits, else without its
+//! data item if that may be reduced, else wholly in a chunk. The choice counts the transport header
+//! that results from it: every chunk makes the header grow, and a fixed bound on the segments of a
+//! chunk, known before any memory is registered, keeps that from going round in circles.
+
+use super::limits::Agreement;
+use crate::wire::pad;
+use crate::wire::size;
+use crate::wire::MIN_LEN;
+
+/// Octets in three places: what an `xdr_buf` holds, or has room for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Octets before the data item.
+    pub head: u32,
+    /// Octets of the data item, in pages.
+    pub data: u32,
+    /// Where in its first page the data item begins.
+    pub page_offset: u32,
+    /// Octets after the data item, the item's roundup included.
+    pub tail: u32,
+}
+
+/// What there is to send, and the most that may come back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallShape {
+    /// The Call.
+    pub call: Extent,
+    /// The data item of the Call may be reduced (`XDRBUF_WRITE`).
+    pub call_eligible: bool,
+    /// Up to how many octets the Call may be copied behind its head, to be sent in one piece.
+    pub pull_up: u32,
+    /// Room for the largest possible Reply.
+    pub reply: Extent,
+    /// The data item of the Reply may be reduced (`XDRBUF_READ`).
+    pub reply_eligible: bool,
+    /// GSS integrity or privacy is in use: nothing may be reduced (RFC 8166 Section 8.2.2.3).
+    pub protected: bool,
+}
+
+/// What connection and device allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Octets in a message to the responder.
+    pub send: u32,
+    /// Octets in a message from the responder.
+    pub receive: u32,
+    /// Scatter/gather elements of one Send: header, head, pages, tail.
+    pub sges: u32,
+    /// Segments in one chunk.
+    pub segments: u32,
+    /// Pages that one segment can cover.
+    pub segment_pages: u32,
+    /// Octets in a page.
+    pub page_size: u32,
+}
+
+/// How a Call travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallPlan {
+    /// RDMA_MSG, all of it inline.
+    Inline {
+        /// Copy pages and tail behind the head first; otherwise gather them.
+        pull_up: bool,
+    },
+    /// RDMA_MSG with the data item in a Read chunk. Head and tail are inline, without the roundup
+    /// of the data item, which the first octets of the tail are ([`CallShape::roundup`]).
+    ReadChunk {
+        /// Position of the chunk.
+        position: u32,
+    },
+    /// RDMA_NOMSG with all of it in a Position-zero Read chunk: head, data, tail.
+    PositionZero,
+}
+
+/// What a Call offers for its Reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplyPlan {
+    /// No chunk: the largest possible Reply fits inline.
+    Inline,
+    /// A Write chunk, of the room for the data item and nothing else.
+    WriteChunk,
+    /// A Reply chunk, of all the room: head, data, tail.
+    ReplyChunk,
+}
+
+/// There is no way to convey this Call, or any Reply to it, over this connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooBig;
+
+impl Extent {
+    /// Octets in all.
+    #[inline]
+    pub const fn total(&self) -> Option<u32> {
+        match self.head.checked_add(self.data) {
+            Some(sum) => sum.checked_add(self.tail),
+            None => None,
+        }
+    }
+}
+
+impl CallShape {
+    /// Octets at the front of the tail that are the data item's roundup: left out of the message
+    /// if the item is in a Read chunk (RFC 8166 Section 3.4.4.4).
+    #[inline]
+    pub const fn roundup(&self) -> u32 {
+        pad(self.call.data)
+    }
+
+    /// Whether the data item can be taken out such that what remains is an XDR stream: it begins at
+    /// a multiple of four, and the tail begins with its roundup and nothing else unaligned.
+    #[inline]
+    const fn separable(&self) -> bool {
+        self.call.data != 0 && self.call.head % 4 == 0 && self.call.tail % 4 == self.roundup()
+    }
+}
+
+impl Limits {
+    /// Most segments needed for `octets` that begin `offset` octets into a page.
+    #[inline]
+    pub const fn segments_for(&self, offset: u32, octets: u32) -> u32 {
+        if octets == 0 {
+            return 0;
+        }
+        if self.page_size == 0 || self.segment_pages == 0 {
+            return u32::MAX;
+        }
+        let pages = (offset % self.page_size)
+            .saturating_add(octets)
+            .div_ceil(self.page_size);
+        pages.div_ceil(self.segment_pages)
+    }
+
+    /// Most segments needed for head, data and tail, if neither shares a segment with another.
+    #[inline]
+    pub const fn segments_for_all(&self, extent: &Extent) -> u32 {
+        let anywhere = self.page_size.saturating_sub(1);
+        self.segments_for(anywhere, extent.head)
+            .saturating_add(self.segments_for(extent.page_offset, extent.data))
+            .saturating_add(self.segments_for(anywhere, extent.tail))
+    }
+
+    /// `Some(segments)` if a chunk may have that many.
+    #[inline]
+    fn chunk(&self, segments: u32) -> Option<usize> {
+        match segments <= self.segments {
+            true => usize::try_from(segments).ok(),
+            false => None,
+        }
+    }
+
+    /// Scatter/gather elements of a Call that is sent from where it lies.
+    #[inline]
+    const fn sges_for(&self, call: &Extent) -> u32 {
+        let head_and_header = 2;
+        let pages = match (call.page_offset % self.page_size).checked_add(call.data) {
+            Some(_) if call.data == 0 => 0,
+            Some(octets) => octets.div_ceil(self.page_size),
+            None => u32::MAX,
+        };
+        let tail = if call.tail == 0 { 0 } else { 1 };
+        pages.saturating_add(head_and_header + tail)
+    }
+}
+
+/// Chooses how a Call travels and what it offers for its Reply.
+#[inline]
+pub fn plan(shape: &CallShape, limits: &Limits) -> Result<(CallPlan, ReplyPlan), TooBig> {
+    let (reply, offered) = plan_reply(shape, limits).ok_or(TooBig)?;
+    let call = plan_call(shape, limits, MIN_LEN.saturating_add(offered)).ok_or(TooBig)?;
+    Ok((call, reply))
+}
+
+/// What to offer for the Reply, and how many octets that adds to the header of the Call.
+#[inline]
+fn plan_reply(shape: &CallShape, limits: &Limits) -> Option<(ReplyPlan, usize)> {
+    let room = &shape.reply;
+    if fits(limits.receive, MIN_LEN, room.total()?) {
+        return Some((ReplyPlan::Inline, 0));
+    }
+    if shape.reply_eligible && !shape.protected && room.data != 0 {
+        let segments = limits.segments_for(room.page_offset, room.data);
+        let rest = room.head.checked_add(room.tail)?;
+        if let Some(growth) = limits.chunk(segments).map(size::write_chunk) {
+            // The Reply returns the chunk, so its header grows as that of the Call does.
+            if fits(limits.receive, MIN_LEN.saturating_add(growth), rest) {
+                return Some((ReplyPlan::WriteChunk, growth));
+            }
+        }
+    }
+    let growth = size::reply_chunk(limits.chunk(limits.segments_for_all(room))?);
+    fits(limits.receive, MIN_LEN.saturating_add(growth), 0)
+        .then_some((ReplyPlan::ReplyChunk, growth))
+}
+
+/// How the Call travels if its header has `header` octets before any Read segment.
+#[inline]
+fn plan_call(shape: &CallShape, limits: &Limits, header: usize) -> Option<CallPlan> {
+    let call = &shape.call;
+    let total = call.total()?;
+    if fits(limits.send, header, total) {
+        if call.data == 0 && call.tail == 0 {
+            return Some(CallPlan::Inline { pull_up: false });
+        }
+        if total <= shape.pull_up {
+            return Some(CallPlan::Inline { pull_up: true });
+        }
+        if limits.sges_for(call) <= limits.sges {
+            return Some(CallPlan::Inline { pull_up: false });
+        }
+    }
+    if shape.call_eligible && !shape.protected && shape.separable() {
+        let segments = limits.segments_for(call.page_offset, call.data);
+        let rest = total.checked_sub(call.data)?.checked_sub(shape.roundup())?;
+        if let Some(growth) = limits.chunk(segments).map(size::reads) {
+            if fits(limits.send, header.saturating_add(growth), rest) {
+                return Some(CallPlan::ReadChunk {
+                    position: call.head,
+                });
+            }
+        }
+    }
+    let growth = size::reads(limits.chunk(limits.segments_for_all(call))?);
+    fits(limits.send, header.saturating_add(growth), 0).then_some(CallPlan::PositionZero)
+}
+
+/// Whether a message of `header` and `payload` octets is within an inline threshold.
+#[inline]
+fn fits(threshold: u32, header: usize, payload: u32) -> bool {
+    u32::try_from(header)
+        .ok()
+        .and_then(|header| header.checked_add(payload))
+        .is_some_and(|length| length <= threshold)
+}
+
+impl Agreement {
+    /// Octets of an RPC message that fit a message without chunks, in either direction: what
+    /// reverse Calls and Replies are limited to (RFC 8167 Section 5.3).
+    #[inline]
+    pub fn reverse_payload(&self) -> u32 {
+        let header = u32::try_from(MIN_LEN).unwrap_or(u32::MAX);
+        self.send.min(self.receive).saturating_sub(header)
+    }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What may be sent on a connection, as settled when it is made.
+//!
+//! All of it holds for one connection and has to be settled anew for the next (RFC 8797 Section 4).
+
+use crate::wire::private_data::PrivateData;
+use crate::wire::private_data::MIN_SIZE;
+
+/// The inline thresholds and the use of Remote Invalidation on one connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Agreement {
+    /// Octets that this end may send in one message, transport header included.
+    pub send: u32,
+    /// Octets that the peer may send in one message.
+    pub receive: u32,
+    /// Both ends allow that a Reply invalidates a handle of its Call.
+    pub remote_invalidation: bool,
+}
+
+impl Agreement {
+    /// What follows from what the two ends said (RFC 8797 Section 4.2; RFC 8166 Section 3.3.2).
+    ///
+    /// For each direction the smaller of the sender's and the receiver's size counts. Nothing under
+    /// 1024 octets can be agreed, because every end has to take that much.
+    #[inline]
+    pub fn between(own: &PrivateData, peer: &PrivateData) -> Self {
+        Self {
+            send: own.send_size.min(peer.receive_size).max(MIN_SIZE),
+            receive: own.receive_size.min(peer.send_size).max(MIN_SIZE),
+            remote_invalidation: own.remote_invalidation && peer.remote_invalidation,
+        }
+    }
+}
+
+/// What a connection has agreed on beyond RFC 8166.
+///
+/// The default is plain version 1: as RFC 8166 says, to the letter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extensions {
+    /// Replies may be offered as Read chunks, and RDMA_DONE acknowledges them.
+    pub pulled_replies: bool,
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where the octets of a Reply belong in the buffer the consumer has prepared.
+//!
+//! The consumer estimated how many octets come before the data item, and laid out head, pages and
+//! tail accordingly. What arrived inline is in the Receive buffer: head and tail are left there and
+//! pointed to, only what belongs in the pages is copied. This file says which octets those are; the
+//! caller executes it.
+
+use crate::wire::pad;
+
+/// The room the consumer has prepared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    /// Octets of the head.
+    pub head: u32,
+    /// Octets of the pages.
+    pub pages: u32,
+    /// Octets of the tail.
+    pub tail: u32,
+}
+
+/// A run of octets of the inline payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Run {
+    /// Where it starts.
+    pub offset: u32,
+    /// Its octets.
+    pub length: u32,
+}
+
+/// Where the octets of a Reply belong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Placement {
+    /// The new head: the first octets of the inline payload, in place.
+    pub head: u32,
+    /// The run of the inline payload to copy to the front of the pages.
+    pub copy: Run,
+    /// The new length of the pages: `None` leaves it.
+    pub pages: Option<u32>,
+    /// The new tail: a run of the inline payload, in place. If it has no octets, leave the tail.
+    pub tail: Run,
+    /// Octets of the Reply in all: what is told to the consumer.
+    pub length: u32,
+}
+
+impl Placement {
+    /// Everything came inline: the stream fills head, pages and tail in turn.
+    ///
+    /// What is more than the consumer asked for is cut off.
+    #[inline]
+    pub fn inline(payload: usize, room: &Room) -> Self {
+        let payload = u32::try_from(payload).unwrap_or(u32::MAX);
+        let head = payload.min(room.head);
+        let left = payload - head;
+        let pages = left.min(room.pages);
+        let tail = (left - pages).min(room.tail);
+        Self {
+            head,
+            copy: Run {
+                offset: head,
+                length: pages,
+            },
+            pages: None,
+            tail: Run {
+                // NO-OVERFLOW: these sums are at most `payload`.
+                offset: head + pages,
+                length: tail,
+            },
+            length: head + pages + tail,
+        }
+    }
+
+    /// The data item came by RDMA Write and is in the pages already; the rest came inline.
+    ///
+    /// The head ends where the inline octets end, if the consumer's estimate was longer: what
+    /// follows in the stream is the data item. The pages end where the data ends, so that what
+    /// follows is the tail. As the item's roundup does not travel (RFC 8166 Section 3.4.6.2), the
+    /// tail starts that many octets earlier: nobody looks at their content.
+    #[inline]
+    pub fn beside_write_chunk(payload: usize, by_write: u32, room: &Room) -> Self {
+        if by_write == 0 {
+            return Self::inline(payload, room);
+        }
+        let payload = u32::try_from(payload).unwrap_or(u32::MAX);
+        let head = payload.min(room.head);
+        let pages = by_write.min(room.pages);
+        let roundup = pad(pages).min(head);
+        let rest = (payload - head).min(room.tail.saturating_sub(roundup));
+        let tail = Run {
+            offset: head - roundup,
+            // NO-OVERFLOW: at most `payload`, as `roundup` is at most `head`.
+            length: roundup + rest,
+        };
+        Self {
+            head,
+            copy: Run::default(),
+            pages: Some(pages),
+            tail,
+            length: head.saturating_add(pages).saturating_add(tail.length),
+        }
+    }
+
+    /// Everything came in the Reply chunk, which is head, pages and tail: it is in its place.
+    #[inline]
+    pub fn in_reply_chunk(length: u32, room: &Room) -> Self {
+        let head = length.min(room.head);
+        Self {
+            head,
+            length,
+            ..Self::default()
+        }
+    }
+}

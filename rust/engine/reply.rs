@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The responder's choice: how a Reply travels, given what its Call offered.
+//!
+//! RFC 8166 Section 3.5.3: first the results that may be reduced go to the Write chunks, then what
+//! is left goes inline if it fits the requester's inline threshold, else to the Reply chunk if it
+//! fits that, else the requester is told by ERR_CHUNK. All of it is checked before the first octet
+//! is written (RFC 8267 Section 3.1).
+
+use crate::wire::pad;
+use crate::wire::ChunkLists;
+use crate::wire::HeaderWriter;
+use crate::wire::Overflow;
+use crate::wire::Segment;
+use crate::wire::Segments;
+use crate::wire::WriteChunk;
+use crate::wire::WriteChunks;
+use crate::wire::FIXED_LEN;
+use crate::wire::WORD;
+
+/// A result item that may be reduced: where it is in the Reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Payload {
+    /// Where its first octet is in the unreduced Reply.
+    pub offset: u32,
+    /// Its octets, without roundup.
+    pub length: u32,
+}
+
+/// A Reply to be conveyed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReplyShape {
+    /// Octets of the unreduced Reply.
+    pub length: u32,
+    /// GSS integrity or privacy is in use: nothing may be reduced (RFC 8166 Section 8.2.2.3).
+    pub protected: bool,
+    /// Octets in a message to the requester, transport header included.
+    pub threshold: u32,
+}
+
+/// Which message conveys the Reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// RDMA_MSG: what is left of the Reply follows the header.
+    Inline,
+    /// RDMA_NOMSG: what is left of the Reply goes to the Reply chunk.
+    ReplyChunk,
+}
+
+/// Why a Reply cannot be conveyed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CannotReply {
+    /// A Write chunk is too small for its result: ERR_CHUNK.
+    WriteChunk,
+    /// What is left is too long for a Send and for the Reply chunk, if any: ERR_CHUNK.
+    NoRoom,
+    /// The results are not in the Reply, or not in order: a defect on this side.
+    Results,
+}
+
+/// A Reply and how it travels.
+///
+/// # Invariants
+///
+/// What [`Reply::plan`] checks: results are within the Reply, in order and apart; each fits its
+/// chunk; header and inline octets fit the threshold.
+#[derive(Clone, Copy, Debug)]
+pub struct Reply<'a> {
+    chunks: ChunkLists<'a>,
+    results: &'a [Payload],
+    length: u32,
+    form: Form,
+    header: u32,
+    by_write: u32,
+    left: u32,
+}
+
+impl<'a> Reply<'a> {
+    /// Chooses how a Reply travels.
+    ///
+    /// `chunks` are those of the Call, `results` the items that may be reduced, in the order of the
+    /// Reply.
+    #[inline]
+    pub fn plan(
+        chunks: ChunkLists<'a>,
+        results: &'a [Payload],
+        shape: &ReplyShape,
+    ) -> Result<Self, CannotReply> {
+        let results = match shape.protected {
+            true => &[],
+            false => results,
+        };
+        let mut by_write: u32 = 0;
+        let mut left = shape.length;
+        let mut end: u32 = 0;
+        for returned in pair(chunks, results) {
+            let Some(payload) = returned.payload else {
+                continue;
+            };
+            if u64::from(payload.length) > returned.chunk.total() {
+                return Err(CannotReply::WriteChunk);
+            }
+            let next = payload
+                .end(shape.length)
+                .filter(|_| payload.offset >= end)
+                .ok_or(CannotReply::Results)?;
+            // NO-OVERFLOW: the items are apart, so that they sum up to at most the Reply.
+            left -= next - payload.offset;
+            by_write += payload.length;
+            end = next;
+        }
+        let header = header_len(&chunks).ok_or(CannotReply::NoRoom)?;
+        let room = shape.threshold.checked_sub(header);
+        let form = match room.ok_or(CannotReply::NoRoom)? >= left {
+            true => Form::Inline,
+            false => match chunks.reply {
+                Some(chunk) if chunk.total() >= u64::from(left) => Form::ReplyChunk,
+                _ => return Err(CannotReply::NoRoom),
+            },
+        };
+        // INVARIANT: checked above.
+        Ok(Self {
+            chunks,
+            results,
+            length: shape.length,
+            form,
+            header,
+            by_write,
+            left,
+        })
+    }
+
+    /// Which message conveys the Reply.
+    #[inline]
+    pub const fn form(&self) -> Form {
+        self.form
+    }
+
+    /// Octets of the transport header.
+    #[inline]
+    pub const fn header(&self) -> u32 {
+        self.header
+    }
+
+    /// Octets that go to Write chunks.
+    #[inline]
+    pub const fn by_write(&self) -> u32 {
+        self.by_write
+    }
+
+    /// Octets that are left, to go inline or to the Reply chunk.
+    #[inline]
+    pub const fn left(&self) -> u32 {
+        self.left
+    }
+
+    /// The results that go to Write chunks, each with its chunk.
+    #[inline]
+    pub fn writes(&self) -> impl Iterator<Item = (WriteChunk<'a>, Payload)> + Clone + 'a {
+        pair(self.chunks, self.results)
+            .filter_map(|returned| Some((returned.chunk, returned.payload?)))
+            .filter(|(_, payload)| payload.length > 0)
+    }
+
+    /// The runs of the unreduced Reply that are left, in order.
+    #[inline]
+    pub fn runs(&self) -> Runs<'a> {
+        Runs {
+            returned: pair(self.chunks, self.results),
+            at: 0,
+            length: self.length,
+        }
+    }
+
+    /// The Reply chunk as a place to write [`Self::left`] octets to, if that is where they go.
+    #[inline]
+    pub fn reply_chunk(&self) -> Option<Sink<'a>> {
+        match self.form {
+            Form::Inline => None,
+            Form::ReplyChunk => self.chunks.reply.as_ref().map(Sink::new),
+        }
+    }
+
+    /// Writes the transport header, with every chunk returned as the Call offered it and the
+    /// lengths that were written; returns its length.
+    #[inline]
+    pub fn encode(&self, xid: u32, credits: u32, octets: &mut [u8]) -> Result<usize, Overflow> {
+        let (header, written) = match self.form {
+            Form::Inline => (HeaderWriter::msg(octets, xid, credits)?, 0),
+            Form::ReplyChunk => (HeaderWriter::nomsg(octets, xid, credits)?, self.left),
+        };
+        // RFC 8166 Section 4.3.1: no Read list in a Reply.
+        let mut writes = header.no_more_reads()?;
+        for returned in pair(self.chunks, self.results) {
+            let length = returned.payload.map_or(0, |payload| payload.length);
+            writes.return_chunk(&returned.chunk, length)?;
+        }
+        let end = writes.no_more_writes()?;
+        match &self.chunks.reply {
+            Some(chunk) => end.return_chunk(chunk, written),
+            None => end.no_reply_chunk(),
+        }
+    }
+}
+
+impl Payload {
+    /// Where the item and its roundup end in a Reply of `length` octets.
+    #[inline]
+    fn end(&self, length: u32) -> Option<u32> {
+        let end = self.offset.checked_add(self.length)?;
+        if end > length {
+            return None;
+        }
+        Some(end.saturating_add(pad(self.length)).min(length))
+    }
+}
+
+/// Octets in the header of a Reply that returns `chunks`.
+#[inline]
+fn header_len(chunks: &ChunkLists<'_>) -> Option<u32> {
+    let reply = match &chunks.reply {
+        Some(chunk) => chunk.encoded_len(),
+        None => 0,
+    };
+    let lists = chunks.writes.encoded_len().checked_add(reply)?;
+    u32::try_from(lists.checked_add(FIXED_LEN + 2 * WORD)?).ok()
+}
+
+/// A Write chunk of the Call, and the result that goes there.
+#[derive(Clone, Copy, Debug)]
+struct Returned<'a> {
+    chunk: WriteChunk<'a>,
+    payload: Option<Payload>,
+}
+
+/// Pairs Write chunks with results.
+#[inline]
+fn pair<'a>(chunks: ChunkLists<'a>, results: &'a [Payload]) -> Pairs<'a> {
+    Pairs {
+        chunks: chunks.writes.chunks(),
+        results: results.iter(),
+    }
+}
+
+/// Iterator over all Write chunks of the Call.
+///
+/// The n-th result goes with the n-th chunk (RFC 8166 Section 4.3.2). An empty chunk takes its
+/// result out of turn: it stays inline, and the chunk is returned empty (Section 4.3.2.3). Chunks
+/// beyond the last result are returned unused. Results beyond the last chunk stay inline.
+#[derive(Clone, Debug)]
+struct Pairs<'a> {
+    chunks: WriteChunks<'a>,
+    results: core::slice::Iter<'a, Payload>,
+}
+
+impl<'a> Iterator for Pairs<'a> {
+    type Item = Returned<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Returned<'a>> {
+        let chunk = self.chunks.next()?;
+        let payload = self.results.next().copied();
+        Some(Returned {
+            chunk,
+            payload: payload.filter(|_| !chunk.is_empty()),
+        })
+    }
+}
+
+/// Iterator over the runs of a Reply that do not go to Write chunks.
+#[derive(Clone, Debug)]
+pub struct Runs<'a> {
+    returned: Pairs<'a>,
+    at: u32,
+    length: u32,
+}
+
+impl Iterator for Runs<'_> {
+    /// Offset and length in the unreduced Reply; the length is not zero.
+    type Item = (u32, u32);
+
+    #[inline]
+    fn next(&mut self) -> Option<(u32, u32)> {
+        while self.at < self.length {
+            let start = self.at;
+            let next = self.returned.find_map(|returned| returned.payload);
+            let stop = match next {
+                Some(payload) => {
+                    self.at = payload.end(self.length).unwrap_or(self.length);
+                    payload.offset
+                }
+                None => {
+                    self.at = self.length;
+                    self.length
+                }
+            };
+            match stop.saturating_sub(start) {
+                0 => {}
+                length => return Some((start, length)),
+            }
+        }
+        None
+    }
+}
+
+/// A Write or Reply chunk being filled, segment after segment in array order.
+#[derive(Clone, Debug)]
+pub struct Sink<'a> {
+    segments: Segments<'a>,
+    current: Segment,
+}
+
+impl<'a> Sink<'a> {
+    /// Starts at the front of `chunk`.
+    #[inline]
+    pub fn new(chunk: &WriteChunk<'a>) -> Self {
+        Self {
+            segments: chunk.segments(),
+            current: Segment::default(),
+        }
+    }
+
+    /// The next place to write to, of at most `most` octets and at least one; `None` when the chunk
+    /// is full. Empty segments are passed over.
+    #[inline]
+    pub fn next_part(&mut self, most: u32) -> Option<Segment> {
+        while self.current.is_empty() {
+            self.current = self.segments.next()?;
+        }
+        let part = self.current.part(0, most);
+        self.current = self.current.part(part.length, u32::MAX);
+        Some(part)
+    }
+}

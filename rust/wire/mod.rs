@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The octets on the wire: RPC-over-RDMA version 1 headers and RDMA-CM private data.
+//!
+//! Everything here is a pure function of octets. A received header is parsed once, into a borrowed
+//! view that is valid by construction ([`Header::decode`]); a header to be sent is written by a
+//! builder that knows the order of the chunk lists ([`HeaderWriter`]). Nothing here can panic,
+//! whatever the peer sends: quantities from the wire go through checked arithmetic and `get()`.
+//!
+//! The grammar is that of RFC 8166 Section 4.1.2. Which role and which direction a message belongs
+//! to, and what follows from that, is decided in `engine`.
+
+#![forbid(unsafe_code)]
+
+mod chunks;
+mod decode;
+mod encode;
+mod error;
+pub mod private_data;
+mod reader;
+mod segment;
+pub mod size;
+mod writer;
+
+pub use chunks::ChunkLists;
+pub use chunks::Outline;
+pub use chunks::ReadList;
+pub use chunks::ReadSegments;
+pub use chunks::Segments;
+pub use chunks::WriteChunk;
+pub use chunks::WriteChunks;
+pub use chunks::WriteList;
+pub use decode::Body;
+pub use decode::Header;
+pub use encode::HeaderWriter;
+pub use encode::ReplyChunkPlace;
+pub use encode::WriteListPlace;
+pub use error::ErrorReply;
+pub use error::Malformed;
+pub use error::RdmaError;
+pub use reader::Reader;
+pub use reader::Truncated;
+pub use segment::ReadSegment;
+pub use segment::Segment;
+pub use writer::Overflow;
+pub use writer::Writer;
+
+/// The protocol version spoken here.
+pub const VERSION: u32 = 1;
+
+/// Octets in an XDR word.
+pub const WORD: usize = 4;
+
+/// Octets in the fields that every version shares: xid, vers, credit, proc (RFC 8166 Section 4.2).
+pub const FIXED_LEN: usize = 4 * WORD;
+
+/// Octets in a header without chunks, and the floor under which a message is not parsed
+/// (RFC 8166 Section 4.5).
+pub const MIN_LEN: usize = 7 * WORD;
+
+/// `rdma_proc`: the payload follows the header.
+pub const RDMA_MSG: u32 = 0;
+/// `rdma_proc`: the payload is in a chunk.
+pub const RDMA_NOMSG: u32 = 1;
+/// `rdma_proc`: obsolete, never sent (RFC 8166 Section 4.6.1).
+pub const RDMA_MSGP: u32 = 2;
+/// `rdma_proc`: a Read chunk of a Reply has been pulled (RFC 8166 Section 4.6.2).
+pub const RDMA_DONE: u32 = 3;
+/// `rdma_proc`: the Call was refused by the transport.
+pub const RDMA_ERROR: u32 = 4;
+
+/// `rdma_err`: the version is not supported.
+pub const ERR_VERS: u32 = 1;
+/// `rdma_err`: the header or its chunks cannot be processed.
+pub const ERR_CHUNK: u32 = 2;
+
+/// Octets of XDR roundup after an item of `length` octets.
+#[inline]
+pub const fn pad(length: u32) -> u32 {
+    length.wrapping_neg() & 3
+}

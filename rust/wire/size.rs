@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Encoded sizes of headers, for choosing a form before writing it.
+//!
+//! The builder in `encode` and these functions are tested against each other: what a function here
+//! says is what the builder writes.
+
+use super::RdmaError;
+use super::Segment;
+use super::FIXED_LEN;
+use super::MIN_LEN;
+use super::WORD;
+
+/// Octets that one Read segment adds to a header: discriminator, Position, segment.
+pub const READ_SEGMENT: usize = 2 * WORD + Segment::LEN;
+
+/// Octets that a Write chunk adds to a header before its segments: discriminator, count.
+pub const WRITE_CHUNK: usize = 2 * WORD;
+
+/// Octets that a Reply chunk adds to a header before its segments. Its discriminator is in every
+/// header.
+pub const REPLY_CHUNK: usize = WORD;
+
+/// Octets that one segment adds to a Write or Reply chunk.
+pub const SEGMENT: usize = Segment::LEN;
+
+/// Octets that a Read list of `segments` segments adds to a header without chunks.
+#[inline]
+pub const fn reads(segments: usize) -> usize {
+    segments.saturating_mul(READ_SEGMENT)
+}
+
+/// Octets that a Write chunk of `segments` segments adds to a header without chunks.
+#[inline]
+pub const fn write_chunk(segments: usize) -> usize {
+    segments.saturating_mul(SEGMENT).saturating_add(WRITE_CHUNK)
+}
+
+/// Octets that a Reply chunk of `segments` segments adds to a header without chunks.
+#[inline]
+pub const fn reply_chunk(segments: usize) -> usize {
+    segments.saturating_mul(SEGMENT).saturating_add(REPLY_CHUNK)
+}
+
+/// Octets in the largest header a Call can have if each of its chunks has at most `segments`
+/// segments: one Read chunk, and one Write chunk or Reply chunk.
+///
+/// A fixed bound ends the recursion between the size of a message and that of its header.
+#[inline]
+pub const fn max_call(segments: usize) -> usize {
+    MIN_LEN
+        .saturating_add(reads(segments))
+        .saturating_add(write_chunk(segments))
+}
+
+/// Octets in the largest header a Reply can have if it returns one Write chunk or Reply chunk of
+/// at most `segments` segments.
+#[inline]
+pub const fn max_reply(segments: usize) -> usize {
+    MIN_LEN.saturating_add(write_chunk(segments))
+}
+
+/// Octets in an RDMA_ERROR message.
+#[inline]
+pub const fn error(error: &RdmaError) -> usize {
+    match error {
+        RdmaError::Vers { .. } => FIXED_LEN + 3 * WORD,
+        RdmaError::Chunk => FIXED_LEN + WORD,
+    }
+}
+
+/// Octets in an RDMA_DONE message.
+pub const DONE: usize = FIXED_LEN;

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A cursor over a buffer that takes XDR words.
+
+/// The buffer ended before the item did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overflow;
+
+/// Appends big-endian words to a buffer.
+///
+/// # Invariants
+///
+/// `length` is at most `octets.len()`.
+#[derive(Debug)]
+pub struct Writer<'b> {
+    octets: &'b mut [u8],
+    length: usize,
+}
+
+impl<'b> Writer<'b> {
+    /// Starts at the front of `octets`.
+    #[inline]
+    pub fn new(octets: &'b mut [u8]) -> Self {
+        // INVARIANT: nothing has been written.
+        Self { octets, length: 0 }
+    }
+
+    /// How many octets have been written.
+    #[inline]
+    pub const fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether nothing has been written.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Appends `N` octets.
+    #[inline]
+    pub fn array<const N: usize>(&mut self, value: [u8; N]) -> Result<(), Overflow> {
+        let free = self.octets.get_mut(self.length..).ok_or(Overflow)?;
+        *free.first_chunk_mut::<N>().ok_or(Overflow)? = value;
+        // INVARIANT: `free` had at least `N` octets after `length`.
+        self.length += N;
+        Ok(())
+    }
+
+    /// Appends a word.
+    #[inline]
+    pub fn word(&mut self, value: u32) -> Result<(), Overflow> {
+        self.array(value.to_be_bytes())
+    }
+
+    /// Replaces a word written earlier, at octet `at`.
+    #[inline]
+    pub fn replace_word(&mut self, at: usize, value: u32) -> Result<(), Overflow> {
+        let written = self.octets.get_mut(..self.length).ok_or(Overflow)?;
+        let place = written.get_mut(at..).ok_or(Overflow)?;
+        *place.first_chunk_mut().ok_or(Overflow)? = value.to_be_bytes();
+        Ok(())
+    }
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The parts of the module that know nothing of the kernel, compiled on the build host.
+
+#![no_std]
+
+#[path = "../../../rust/engine/mod.rs"]
+pub mod engine;
+#[path = "../../../rust/wire/mod.rs"]
+pub mod wire;
+
+#[cfg(test)]
+extern crate std;
