@@ -25,9 +25,11 @@ use kernel::prelude::*;
 mod admin;
 mod bindings;
 mod client;
+pub mod engine;
 mod server;
 mod sunrpc;
 mod verbs;
+pub mod wire;
 
 struct RpcRdma;
 
