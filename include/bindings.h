@@ -45,5 +45,8 @@
 
 #include "helpers.h"
 #include "layout.h"
+#include "tracepoints/client.h"
+#include "tracepoints/device.h"
+#include "tracepoints/server.h"
 
 #endif

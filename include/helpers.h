@@ -11,6 +11,7 @@
 #include <linux/mm.h>
 #include <linux/percpu_counter.h>
 #include <linux/scatterlist.h>
+#include <linux/workqueue.h>
 #include <linux/sunrpc/svc_xprt.h>
 #include <linux/sunrpc/xdr.h>
 #include <linux/sunrpc/xprt.h>
@@ -55,6 +56,10 @@ void *rpcrdma_page_address(const struct page *page);
 void rpcrdma_get_page(struct page *page);
 void rpcrdma_put_page(struct page *page);
 void rpcrdma_release_pages(struct page **pages, int n);
+void rpcrdma_memcpy_from_page(void *to, struct page *page, size_t offset,
+			      size_t len);
+void rpcrdma_memcpy_to_page(struct page *page, size_t offset, const void *from,
+			    size_t len);
 void rpcrdma_sg_set_page(struct scatterlist *sg, struct page *page,
 			 unsigned int len, unsigned int offset);
 void rpcrdma_sg_mark_end(struct scatterlist *sg);
@@ -64,6 +69,9 @@ void rpcrdma_sg_unmark_end(struct scatterlist *sg);
 void *rpcrdma_kmalloc_node(size_t size, gfp_t flags, int node);
 unsigned int rpcrdma_memalloc_noreclaim_save(void);
 void rpcrdma_memalloc_noreclaim_restore(unsigned int flags);
+
+/* Work items */
+void rpcrdma_init_delayed_work(struct delayed_work *work, work_func_t func);
 
 /* Lock-free lists */
 bool rpcrdma_llist_add_batch(struct llist_node *first, struct llist_node *last,

@@ -31,12 +31,21 @@ mod sunrpc;
 mod verbs;
 pub mod wire;
 
-struct RpcRdma;
+#[pin_data]
+struct RpcRdma {
+    // Fields go in this order: what was registered last, first.
+    #[pin]
+    _devices: verbs::DeviceWatch,
+}
 
-impl kernel::Module for RpcRdma {
-    fn init(_module: &'static ThisModule) -> Result<Self> {
-        bindings::layout::check()?;
-        Ok(Self)
+impl kernel::InPlaceModule for RpcRdma {
+    fn init(_module: &'static ThisModule) -> impl PinInit<Self, Error> {
+        pin_init::pin_init_scope(|| {
+            bindings::layout::check()?;
+            Ok(try_pin_init!(Self {
+                _devices <- verbs::DeviceWatch::register(),
+            }))
+        })
     }
 }
 

@@ -1,3 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! What an administrator sees and sets: sysctl, statistics, tracepoints.
+
+pub(crate) mod trace;

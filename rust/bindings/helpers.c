@@ -117,6 +117,18 @@ void rpcrdma_release_pages(struct page **pages, int n)
 	release_pages(pages, n);
 }
 
+void rpcrdma_memcpy_from_page(void *to, struct page *page, size_t offset,
+			      size_t len)
+{
+	memcpy_from_page(to, page, offset, len);
+}
+
+void rpcrdma_memcpy_to_page(struct page *page, size_t offset, const void *from,
+			    size_t len)
+{
+	memcpy_to_page(page, offset, from, len);
+}
+
 void rpcrdma_sg_set_page(struct scatterlist *sg, struct page *page,
 			 unsigned int len, unsigned int offset)
 {
@@ -146,6 +158,11 @@ unsigned int rpcrdma_memalloc_noreclaim_save(void)
 void rpcrdma_memalloc_noreclaim_restore(unsigned int flags)
 {
 	memalloc_noreclaim_restore(flags);
+}
+
+void rpcrdma_init_delayed_work(struct delayed_work *work, work_func_t func)
+{
+	INIT_DELAYED_WORK(work, func);
 }
 
 bool rpcrdma_llist_add_batch(struct llist_node *first, struct llist_node *last,

@@ -23,6 +23,7 @@
 
 pub(crate) mod addr;
 pub(crate) mod layout;
+pub(crate) mod piece;
 
 #[allow(
     clippy::as_underscore,
@@ -43,6 +44,9 @@ mod generated {
 
     // SAFETY: The type is a newtype around `S`, so all zeroes are valid for it if they are for `S`.
     unsafe impl<S: Zeroable> Zeroable for __BindgenBitfieldUnit<S> {}
+
+    // SAFETY: The type only marks where a union's member would be.
+    unsafe impl<T> Zeroable for __BindgenUnionField<T> {}
 
     include!("generated.rs");
 }

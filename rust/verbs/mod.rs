@@ -2,4 +2,35 @@
 
 //! RDMA as types that cannot be misused: devices, queue pairs, buffers and memory regions.
 //!
-//! What is posted belongs to the device until its completion gives it back.
+//! What is posted belongs to the device until its completion gives it back: a posted buffer cannot be
+//! read, a mapped page cannot be freed, because nobody holds it. Whatever the device can reach keeps a
+//! [`Domain`], and the device's removal waits for the last of them.
+
+#![allow(unused_imports)]
+
+mod cm;
+mod device;
+mod dma;
+mod domain;
+mod endpoint;
+mod queues;
+mod recv;
+
+pub(crate) use cm::CmEvent;
+pub(crate) use cm::ConnParam;
+pub(crate) use cm::IncomingConnection;
+pub(crate) use device::DeviceWatch;
+pub(crate) use dma::Direction;
+pub(crate) use dma::DmaBuffer;
+pub(crate) use domain::DeviceAttrs;
+pub(crate) use domain::Domain;
+pub(crate) use endpoint::Context;
+pub(crate) use endpoint::Endpoint;
+pub(crate) use endpoint::EndpointBox;
+pub(crate) use endpoint::RecvWorker;
+pub(crate) use endpoint::SendWorker;
+pub(crate) use queues::QpEvent;
+pub(crate) use queues::QueueDepths;
+pub(crate) use recv::Recv;
+pub(crate) use recv::RecvBatch;
+pub(crate) use recv::RecvStatus;

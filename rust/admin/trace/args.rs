@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What trace events take: plain values, and a few of them together where they belong together.
+
+use crate::bindings;
+use bindings::addr::SockAddr;
+use kernel::ffi::c_char;
+use kernel::str::CStr;
+use kernel::str::CStrExt;
+
+/// An RPC task as SUNRPC's own events name it.
+#[derive(Clone, Copy)]
+pub(crate) struct Task {
+    /// The task's number.
+    pub(crate) id: u32,
+    /// The number of the RPC client; all ones for a task without one.
+    pub(crate) client: u32,
+}
+
+/// A completion id: what ties a completion to the work request that was posted.
+#[derive(Clone, Copy)]
+pub(crate) struct Cid {
+    /// The completion queue's resource number.
+    pub(crate) queue: u32,
+    /// A number that the poster chose.
+    pub(crate) id: i32,
+}
+
+/// A memory region, and the segment that it exposes.
+pub(crate) use bindings::rpcrdma_trace_mr as Region;
+
+/// A value as C takes it.
+///
+/// # Safety
+///
+/// What `raw` returns is good for C to read for as long as `self` is borrowed.
+pub(super) unsafe trait Argument {
+    /// The type in the event's C prototype.
+    type Raw;
+
+    /// Lends the value to C.
+    fn raw(&self) -> Self::Raw;
+}
+
+macro_rules! scalars {
+    ($($ty:ty),*) => {$(
+        // SAFETY: A scalar is passed by value.
+        unsafe impl Argument for $ty {
+            type Raw = $ty;
+
+            fn raw(&self) -> $ty {
+                *self
+            }
+        }
+    )*};
+}
+scalars!(bool, i32, u32, i64, u64, isize, usize);
+
+// SAFETY: Passed by value.
+unsafe impl Argument for Task {
+    type Raw = bindings::rpcrdma_trace_task;
+
+    fn raw(&self) -> Self::Raw {
+        bindings::rpcrdma_trace_task {
+            task_id: self.id,
+            client_id: self.client,
+        }
+    }
+}
+
+// SAFETY: Passed by value.
+unsafe impl Argument for Cid {
+    type Raw = bindings::rpc_rdma_cid;
+
+    fn raw(&self) -> Self::Raw {
+        bindings::rpc_rdma_cid {
+            ci_queue_id: self.queue,
+            ci_completion_id: self.id,
+        }
+    }
+}
+
+// SAFETY: The pointer is to `self`.
+unsafe impl Argument for Region {
+    type Raw = *const Region;
+
+    fn raw(&self) -> Self::Raw {
+        self
+    }
+}
+
+// SAFETY: The pointer is to `self`, which is a whole `sockaddr_storage`.
+unsafe impl Argument for SockAddr {
+    type Raw = *const bindings::sockaddr;
+
+    fn raw(&self) -> Self::Raw {
+        self.as_ptr()
+    }
+}
+
+// SAFETY: The pointer is to a NUL-terminated string that outlives the borrow of `self`.
+unsafe impl Argument for &CStr {
+    type Raw = *const c_char;
+
+    fn raw(&self) -> Self::Raw {
+        self.as_char_ptr()
+    }
+}

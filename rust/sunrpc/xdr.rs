@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `struct xdr_buf`: a message as SUNRPC keeps it, in a head, pages and a tail.
+//!
+//! The octets belong to SUNRPC and its consumers. What is here copies them, or names where they lie
+//! ([`Piece`]) for a device.
+
+use crate::bindings;
+use crate::bindings::piece::Piece;
+use crate::bindings::piece::PAGE;
+use core::marker::PhantomData;
+use kernel::types::Opaque;
+
+/// A message in SUNRPC's hands.
+///
+/// # Invariants
+///
+/// For as long as a reference exists, head and tail name as many octets as they say, in memory of
+/// the linear mapping, and `pages` has an entry for every page that `page_base` and `page_len` touch;
+/// an entry may be null until [`XdrBuf::fill_sparse_pages`].
+#[repr(transparent)]
+pub(crate) struct XdrBuf(Opaque<bindings::xdr_buf>);
+
+/// One of the two linear parts.
+#[derive(Clone, Copy)]
+enum Part {
+    Head,
+    Tail,
+}
+
+impl XdrBuf {
+    /// Looks at a message.
+    ///
+    /// # Safety
+    ///
+    /// `buf` points to an `xdr_buf` that satisfies the type's invariants for `'a`, and that nobody
+    /// changes concurrently.
+    #[inline]
+    pub(crate) unsafe fn from_raw<'a>(buf: *mut bindings::xdr_buf) -> &'a Self {
+        // SAFETY: `repr(transparent)`, and by this function's contract.
+        unsafe { &*buf.cast() }
+    }
+
+    /// The C structure.
+    #[inline]
+    pub(crate) fn as_ptr(&self) -> *mut bindings::xdr_buf {
+        self.0.get()
+    }
+
+    /// Octets of the message.
+    #[inline]
+    pub(crate) fn len(&self) -> u32 {
+        // SAFETY: The structure is valid and at rest, by the type's invariants. So it is below.
+        unsafe { (*self.as_ptr()).len }
+    }
+
+    /// Octets that the parts can hold.
+    #[inline]
+    pub(crate) fn capacity(&self) -> u32 {
+        // SAFETY: See `len`.
+        unsafe { (*self.as_ptr()).buflen }
+    }
+
+    /// Octets in the pages.
+    #[inline]
+    pub(crate) fn page_len(&self) -> u32 {
+        // SAFETY: See `len`.
+        unsafe { (*self.as_ptr()).page_len }
+    }
+
+    /// Octets before the first of the message in the first page.
+    #[inline]
+    pub(crate) fn page_base(&self) -> u32 {
+        // SAFETY: See `len`.
+        unsafe { (*self.as_ptr()).page_base }
+    }
+
+    /// Octets in the head.
+    #[inline]
+    pub(crate) fn head_len(&self) -> u32 {
+        self.part(Part::Head).1
+    }
+
+    /// Octets in the tail.
+    #[inline]
+    pub(crate) fn tail_len(&self) -> u32 {
+        self.part(Part::Tail).1
+    }
+
+    /// Whether the pages are to receive an item that may be placed directly (RFC 8166 Section 6.1).
+    #[inline]
+    pub(crate) fn is_read(&self) -> bool {
+        self.flags() & bindings::XDRBUF_READ != 0
+    }
+
+    /// Whether the pages hold an argument that may be moved separately.
+    #[inline]
+    pub(crate) fn is_write(&self) -> bool {
+        self.flags() & bindings::XDRBUF_WRITE != 0
+    }
+
+    /// Whether entries of the page list may be missing.
+    #[inline]
+    pub(crate) fn is_sparse(&self) -> bool {
+        self.flags() & bindings::XDRBUF_SPARSE_PAGES != 0
+    }
+
+    #[inline]
+    fn flags(&self) -> u32 {
+        // SAFETY: See `len`.
+        unsafe { (*self.as_ptr()).flags }
+    }
+
+    /// Start and length of a linear part.
+    #[inline]
+    fn part(&self, part: Part) -> (*const u8, u32) {
+        // SAFETY: See `len`. Arrays of one element.
+        let kvec = unsafe {
+            match part {
+                Part::Head => &raw const (*self.as_ptr()).head[0],
+                Part::Tail => &raw const (*self.as_ptr()).tail[0],
+            }
+        };
+        // SAFETY: See `len`.
+        let (base, len) = unsafe { ((*kvec).iov_base, (*kvec).iov_len) };
+        // CAST: No part of a message is 4 GiB long: its length is an `unsigned int` as well.
+        (base.cast_const().cast(), len as u32)
+    }
+
+    /// The head, page by page.
+    #[inline]
+    pub(crate) fn head(&self) -> LinearPieces<'_> {
+        LinearPieces::new(self.part(Part::Head))
+    }
+
+    /// The tail, page by page.
+    #[inline]
+    pub(crate) fn tail(&self) -> LinearPieces<'_> {
+        LinearPieces::new(self.part(Part::Tail))
+    }
+
+    /// The tail from its `skip`-th octet on, page by page.
+    #[inline]
+    pub(crate) fn tail_from(&self, skip: u32) -> LinearPieces<'_> {
+        let (base, len) = self.part(Part::Tail);
+        let skip = skip.min(len);
+        LinearPieces::new((base.wrapping_add(skip as usize), len - skip))
+    }
+
+    /// The pages.
+    #[inline]
+    pub(crate) fn pages(&self) -> PagePieces<'_> {
+        // SAFETY: See `len`.
+        let pages = unsafe { (*self.as_ptr()).pages };
+        let base = self.page_base();
+        PagePieces {
+            next: pages.wrapping_add((base / PAGE) as usize),
+            offset: base % PAGE,
+            left: self.page_len(),
+            _buf: PhantomData,
+        }
+    }
+
+    /// How many pages the page list touches.
+    #[inline]
+    pub(crate) fn page_count(&self) -> u32 {
+        match self.page_len() {
+            0 => 0,
+            len => (self.page_base() % PAGE + (len - 1)) / PAGE + 1,
+        }
+    }
+
+    /// Gives each missing entry of the page list a page; `false` if there is no memory at hand.
+    ///
+    /// What got a page keeps it: the consumer that left the entry empty frees it.
+    #[cold]
+    pub(crate) fn fill_sparse_pages(&self) -> bool {
+        // SAFETY: See `len`.
+        let pages = unsafe { (*self.as_ptr()).pages };
+        let first = (self.page_base() / PAGE) as usize;
+        (first..first + self.page_count() as usize).all(|i| {
+            let entry = pages.wrapping_add(i);
+            // SAFETY: The page list has an entry for each page that the message touches. A sender
+            // may be in the path of memory reclaim, so the allocation must not wait.
+            unsafe {
+                if (*entry).is_null() {
+                    *entry = bindings::alloc_pages(bindings::GFP_NOWAIT, 0);
+                }
+                !(*entry).is_null()
+            }
+        })
+    }
+
+    /// Copies the head to the start of `to`; `None` if it does not fit. Returns the octets copied.
+    #[inline]
+    pub(crate) fn copy_head(&self, to: &mut [u8]) -> Option<usize> {
+        copy_linear(self.part(Part::Head), to)
+    }
+
+    /// Copies the tail, from its `skip`-th octet on.
+    #[inline]
+    pub(crate) fn copy_tail(&self, skip: u32, to: &mut [u8]) -> Option<usize> {
+        let (base, len) = self.part(Part::Tail);
+        let skip = skip.min(len);
+        copy_linear((base.wrapping_add(skip as usize), len - skip), to)
+    }
+
+    /// Copies the content of the pages.
+    #[inline]
+    pub(crate) fn copy_pages(&self, to: &mut [u8]) -> Option<usize> {
+        let len = self.page_len() as usize;
+        let mut to = to.get_mut(..len)?;
+        for piece in self.pages() {
+            let (part, rest) = to.split_at_mut_checked(piece.len() as usize)?;
+            // SAFETY: The piece lies within its page, which SUNRPC keeps.
+            unsafe {
+                bindings::rpcrdma_memcpy_from_page(
+                    part.as_mut_ptr().cast(),
+                    piece.page(),
+                    piece.offset() as usize,
+                    part.len(),
+                )
+            };
+            to = rest;
+        }
+        Some(len)
+    }
+
+    /// Copies from the start of `from` into the pages, as much as they hold. Returns that number.
+    pub(crate) fn store_pages(&self, from: &[u8]) -> usize {
+        let mut rest = from;
+        for piece in self.pages() {
+            let (part, more) = rest.split_at(rest.len().min(piece.len() as usize));
+            if part.is_empty() {
+                break;
+            }
+            // SAFETY: The piece lies within its page, which the consumer provided to be written.
+            unsafe {
+                bindings::rpcrdma_memcpy_to_page(
+                    piece.page(),
+                    piece.offset() as usize,
+                    part.as_ptr().cast(),
+                    part.len(),
+                )
+            };
+            rest = more;
+        }
+        from.len() - rest.len()
+    }
+}
+
+#[inline]
+fn copy_linear((base, len): (*const u8, u32), to: &mut [u8]) -> Option<usize> {
+    let len = len as usize;
+    let to = to.get_mut(..len)?;
+    if len > 0 {
+        // SAFETY: By the invariants of `XdrBuf` the part has `len` octets; `to` is memory of ours.
+        unsafe { core::ptr::copy_nonoverlapping(base, to.as_mut_ptr(), len) };
+    }
+    Some(len)
+}
+
+/// The pieces of a linear part.
+pub(crate) struct LinearPieces<'a> {
+    next: *const u8,
+    left: u32,
+    _buf: PhantomData<&'a XdrBuf>,
+}
+
+impl LinearPieces<'_> {
+    #[inline]
+    fn new((next, left): (*const u8, u32)) -> Self {
+        Self {
+            next,
+            left,
+            _buf: PhantomData,
+        }
+    }
+}
+
+impl<'a> Iterator for LinearPieces<'a> {
+    type Item = Piece<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Piece<'a>> {
+        if self.left == 0 {
+            return None;
+        }
+        // CAST: The offset within a page fits.
+        let offset = (self.next.addr() % PAGE as usize) as u32;
+        // SAFETY: The linear parts are in the linear mapping, by the invariants of `XdrBuf`, and
+        // stay as long as it does.
+        let piece = unsafe {
+            Piece::new(
+                bindings::rpcrdma_virt_to_page(self.next.cast()),
+                offset,
+                self.left,
+            )
+        }?;
+        self.next = self.next.wrapping_add(piece.len() as usize);
+        self.left -= piece.len();
+        Some(piece)
+    }
+}
+
+/// The pieces of the page list.
+pub(crate) struct PagePieces<'a> {
+    next: *mut *mut bindings::page,
+    offset: u32,
+    left: u32,
+    _buf: PhantomData<&'a XdrBuf>,
+}
+
+impl<'a> Iterator for PagePieces<'a> {
+    type Item = Piece<'a>;
+
+    /// Ends early at a missing entry of a sparse list.
+    #[inline]
+    fn next(&mut self) -> Option<Piece<'a>> {
+        if self.left == 0 {
+            return None;
+        }
+        // SAFETY: `left` octets more are in pages of the list, from this entry on; the page is the
+        // message's own.
+        let piece = unsafe { Piece::new(*self.next, self.offset, self.left) }?;
+        self.next = self.next.wrapping_add(1);
+        self.offset = 0;
+        self.left -= piece.len();
+        Some(piece)
+    }
+}

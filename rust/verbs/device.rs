@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! RDMA devices come and go; who uses one holds a [`Lease`].
+//!
+//! The module registers with the RDMA core as a client ([`DeviceWatch`]). When a device is removed,
+//! every [`Notice`] for it is told, and the removal then waits until the last lease is returned: no
+//! queue pair, memory region or mapping outlives its device.
+//!
+//! Lock order: `DEVICES`, then a device's `state`. Both are mutexes; neither is taken on a data path.
+
+use crate::bindings;
+use core::ffi::c_void;
+use core::pin::Pin;
+use core::ptr::NonNull;
+use kernel::error::to_result;
+use kernel::new_condvar;
+use kernel::new_mutex;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+use kernel::sync::CondVar;
+use kernel::sync::Mutex;
+use kernel::types::Opaque;
+
+kernel::sync::global_lock! {
+    // SAFETY: `DeviceWatch::register` initialises it before the first device can be announced.
+    unsafe(uninit) static DEVICES: Mutex<KVec<Arc<Device>>> = KVec::new();
+}
+
+/// A device that the RDMA core has announced and not yet taken back.
+///
+/// # Invariants
+///
+/// `raw` is valid while the device is in `DEVICES` or has a lease: its removal waits for both.
+#[pin_data]
+struct Device {
+    raw: NonNull<bindings::ib_device>,
+    #[pin]
+    state: Mutex<State>,
+    #[pin]
+    returned: CondVar,
+}
+
+// SAFETY: `raw` is only handed to functions of the RDMA core, which may be called from any thread.
+unsafe impl Send for Device {}
+// SAFETY: As above; everything else is locked.
+unsafe impl Sync for Device {}
+
+struct State {
+    removing: bool,
+    leases: usize,
+    notices: KVec<Listener>,
+}
+
+/// Whom to tell of the removal, and how.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Listener {
+    who: *const c_void,
+    tell: unsafe fn(*const c_void),
+}
+
+// SAFETY: A `Notice` is only made for something that may be called from any thread.
+unsafe impl Send for Listener {}
+
+/// The right to use a device: it is not removed before the last lease is returned.
+pub(super) struct Lease(Arc<Device>);
+
+impl Lease {
+    /// Takes a lease on a device.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` if the device is not known or is about to be removed.
+    pub(super) fn take(raw: *mut bindings::ib_device) -> Result<Self> {
+        let devices = DEVICES.lock();
+        let device = devices
+            .iter()
+            .find(|d| d.raw.as_ptr() == raw)
+            .ok_or(ENODEV)?;
+        let mut state = device.state.lock();
+        if state.removing {
+            return Err(ENODEV);
+        }
+        state.leases = state.leases.checked_add(1).ok_or(EOVERFLOW)?;
+        Ok(Self(device.clone()))
+    }
+
+    /// The device; valid while the lease is held.
+    pub(super) fn device(&self) -> *mut bindings::ib_device {
+        self.0.raw.as_ptr()
+    }
+
+    /// Has `tell(who)` called when the device is to be removed, until the notice is dropped.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` if the removal has begun, `ENOMEM`.
+    ///
+    /// # Safety
+    ///
+    /// `tell(who)` must be sound from any thread until the notice is dropped. It is called with the
+    /// device's state locked: it must neither return a lease nor drop a notice.
+    pub(super) unsafe fn notify(
+        &self,
+        who: *const c_void,
+        tell: unsafe fn(*const c_void),
+    ) -> Result<Notice> {
+        let listener = Listener { who, tell };
+        let mut state = self.0.state.lock();
+        if state.removing {
+            return Err(ENODEV);
+        }
+        state.notices.push(listener, GFP_KERNEL)?;
+        Ok(Notice {
+            device: self.0.clone(),
+            listener,
+        })
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.leases -= 1;
+        if state.leases == 0 {
+            self.0.returned.notify_all();
+        }
+    }
+}
+
+/// A registered wish to be told of a device's removal.
+pub(super) struct Notice {
+    device: Arc<Device>,
+    listener: Listener,
+}
+
+impl Drop for Notice {
+    fn drop(&mut self) {
+        self.device
+            .state
+            .lock()
+            .notices
+            .retain(|l| *l != self.listener);
+    }
+}
+
+/// The registration of this module as a client of the RDMA core.
+///
+/// Dropping it takes every device back, so every transport must be gone by then or be told to go.
+#[pin_data(PinnedDrop)]
+pub(crate) struct DeviceWatch {
+    #[pin]
+    client: Opaque<bindings::ib_client>,
+}
+
+// SAFETY: Registration and its end may happen on different threads.
+unsafe impl Send for DeviceWatch {}
+// SAFETY: A shared reference offers nothing.
+unsafe impl Sync for DeviceWatch {}
+
+impl DeviceWatch {
+    /// Registers; known devices are announced before this returns.
+    pub(crate) fn register() -> impl PinInit<Self, Error> {
+        try_pin_init!(Self {
+            client <- Opaque::try_ffi_init(|slot: *mut bindings::ib_client| {
+                // SAFETY: There is one `DeviceWatch`, made once, by the module's init; nothing uses the
+                // lock before the registration below.
+                unsafe { DEVICES.init() };
+                // SAFETY: All zeroes is valid for `ib_client`, and `slot` is writable.
+                unsafe {
+                    slot.write_bytes(0, 1);
+                    (*slot).name = c"rpcrdma".as_char_ptr();
+                    (*slot).add = Some(add_one);
+                    (*slot).remove = Some(remove_one);
+                }
+                // SAFETY: `slot` is initialised and pinned until the unregistration in drop.
+                to_result(unsafe { bindings::ib_register_client(slot) })
+            }),
+        })
+    }
+}
+
+#[pinned_drop]
+impl PinnedDrop for DeviceWatch {
+    fn drop(self: Pin<&mut Self>) {
+        // SAFETY: Registered by `register`; the core calls `remove_one` for each device.
+        unsafe { bindings::ib_unregister_client(self.client.get()) };
+    }
+}
+
+/// # Safety
+///
+/// Called by the RDMA core with a live device.
+unsafe extern "C" fn add_one(raw: *mut bindings::ib_device) -> c_int {
+    let Some(raw) = NonNull::new(raw) else {
+        return EINVAL.to_errno();
+    };
+    let device = Arc::pin_init(
+        pin_init!(Device {
+            raw,
+            state <- new_mutex!(State { removing: false, leases: 0, notices: KVec::new() }, "Device::state"),
+            returned <- new_condvar!("Device::returned"),
+        }),
+        GFP_KERNEL,
+    );
+    // INVARIANT: The core keeps the device until `remove_one` has returned, which takes it off the
+    // list and waits for the leases.
+    let added = device.and_then(|d| Ok(DEVICES.lock().push(d, GFP_KERNEL)?));
+    added.map_or_else(|e| e.to_errno(), |()| 0)
+}
+
+/// # Safety
+///
+/// Called by the RDMA core for a device that was announced with [`add_one`].
+unsafe extern "C" fn remove_one(raw: *mut bindings::ib_device, _data: *mut c_void) {
+    let found = {
+        let mut devices = DEVICES.lock();
+        let found = devices.iter().find(|d| d.raw.as_ptr() == raw).cloned();
+        devices.retain(|d| d.raw.as_ptr() != raw);
+        found
+    };
+    let Some(device) = found else {
+        return;
+    };
+    let mut state = device.state.lock();
+    state.removing = true;
+    for listener in state.notices.iter() {
+        // SAFETY: The notice still stands, since dropping it takes the lock that we hold.
+        unsafe { (listener.tell)(listener.who) };
+    }
+    while state.leases > 0 {
+        device.returned.wait(&mut state);
+    }
+}

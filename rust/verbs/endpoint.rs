@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One end of a connection: identifier, queues, and the context that handles what they report.
+//!
+//! An [`EndpointBox`] owns its endpoint alone. Dropping it disconnects, drains the queues and destroys
+//! the identifier while everything is still in place, and only then drops the context: a handler can
+//! rely on the endpoint, and on its own context, as long as it runs.
+
+use super::cm;
+use super::cm::CmEvent;
+use super::cm::ConnParam;
+use super::cm::IncomingConnection;
+use super::device::Lease;
+use super::device::Notice;
+use super::domain::DeviceAttrs;
+use super::domain::Domain;
+use super::queues::QpEvent;
+use super::queues::QueueDepths;
+use super::queues::Queues;
+use super::recv::Recv;
+use super::recv::RecvBatch;
+use super::recv::RecvStatus;
+use crate::bindings;
+use crate::bindings::addr::Net;
+use crate::bindings::addr::SockAddr;
+use core::cell::Cell;
+use core::ffi::c_void;
+use core::ops::Deref;
+use core::ptr;
+use core::ptr::NonNull;
+use kernel::error::from_err_ptr;
+use kernel::error::to_result;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+use kernel::sync::SetOnce;
+
+/// Handles what an endpoint's identifier and queues report.
+///
+/// No method may drop the endpoint that it is called with.
+pub(crate) trait Context: Send + Sync + Sized + 'static {
+    /// What travels with each Receive buffer.
+    type Recv: Send + 'static;
+
+    /// The identifier reports. The connection manager's worker; may sleep.
+    fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>);
+
+    /// A peer wants to connect to this listening endpoint. The connection manager's worker; may sleep.
+    fn connect_request(_ep: &Endpoint<Self>, _request: IncomingConnection<'_>) {}
+
+    /// The queue pair reports. May be an interrupt; must not sleep.
+    fn qp_event(ep: &Endpoint<Self>, event: QpEvent);
+
+    /// The device is to be removed: start closing. The removal waits for the endpoint's end, but this
+    /// must not: it is called with the device's list locked. May sleep.
+    fn device_removed(ep: &Endpoint<Self>);
+
+    /// A Receive ended, and its buffer is owned again. The receive queue's worker.
+    fn received(worker: &RecvWorker<'_, Self>, recv: Recv<Self::Recv>, status: RecvStatus);
+}
+
+/// See the [module's](self) description.
+///
+/// # Invariants
+///
+/// `id` is valid from before the first event until [`EndpointBox`] is dropped, and its context is this
+/// endpoint; likewise the queues, once opened.
+#[pin_data]
+pub(crate) struct Endpoint<C: Context> {
+    id: Cell<*mut bindings::rdma_cm_id>,
+    open: SetOnce<Open>,
+    #[pin]
+    context: C,
+}
+
+/// What `open` adds.
+struct Open {
+    notice: Notice,
+    queues: Queues,
+}
+
+// SAFETY: `id` is set once, before the endpoint is shared; verbs and the connection manager may be
+// called from any thread.
+unsafe impl<C: Context> Sync for Endpoint<C> {}
+
+/// The one owner of an endpoint. Dropping it sleeps.
+///
+/// # Invariants
+///
+/// Points to an endpoint from `KBox`, pinned, that has an identifier.
+pub(crate) struct EndpointBox<C: Context>(NonNull<Endpoint<C>>);
+
+// SAFETY: Like a box of a type that is `Sync` and whose context is `Send`; identifiers and queues are
+// not bound to a thread.
+unsafe impl<C: Context> Send for EndpointBox<C> {}
+// SAFETY: Only gives shared references.
+unsafe impl<C: Context> Sync for EndpointBox<C> {}
+
+/// An endpoint that does not have its identifier yet.
+pub(super) struct Unbound<C: Context>(Pin<KBox<Endpoint<C>>>);
+
+impl<C: Context> Unbound<C> {
+    /// # Safety
+    ///
+    /// `id` is owned by the caller, who gives it up, and cannot deliver an event during the call.
+    pub(super) unsafe fn adopt(self, id: *mut bindings::rdma_cm_id) -> EndpointBox<C> {
+        self.0.id.set(id);
+        // SAFETY: Nothing is moved out of the pinned box until `EndpointBox` frees it in place.
+        let endpoint = NonNull::from(KBox::leak(unsafe { Pin::into_inner_unchecked(self.0) }));
+        // SAFETY: By this function's contract.
+        unsafe {
+            (*id).context = endpoint.as_ptr().cast();
+            (*id).event_handler = Some(cm_handler::<C>);
+        }
+        // INVARIANT: From a pinned box, with its identifier.
+        EndpointBox(endpoint)
+    }
+}
+
+impl<C: Context> Endpoint<C> {
+    pub(super) fn allocate(context: impl PinInit<C, Error>) -> Result<Unbound<C>> {
+        let endpoint = KBox::try_pin_init(
+            try_pin_init!(Self {
+                id: Cell::new(ptr::null_mut()),
+                open: SetOnce::new(),
+                context <- context,
+            }),
+            GFP_KERNEL,
+        )?;
+        Ok(Unbound(endpoint))
+    }
+
+    /// An endpoint that will connect.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, or what `context` or the connection manager report.
+    pub(crate) fn new(net: Net, context: impl PinInit<C, Error>) -> Result<EndpointBox<C>> {
+        let endpoint = Self::allocate(context)?;
+        // SAFETY: `net` is valid by its own invariants. The context is set below, before the first
+        // call that leads to an event.
+        let id = from_err_ptr(unsafe {
+            bindings::__rdma_create_kernel_id(
+                net.as_ptr(),
+                Some(cm_handler::<C>),
+                ptr::null_mut(),
+                bindings::rdma_ucm_port_space_RDMA_PS_TCP,
+                bindings::ib_qp_type_IB_QPT_RC,
+                c"rpcrdma".as_char_ptr(),
+            )
+        })?;
+        // SAFETY: Just made, and silent until asked for something.
+        Ok(unsafe { endpoint.adopt(id) })
+    }
+
+    /// An endpoint that listens on `addr`, for that address family only.
+    ///
+    /// # Errors
+    ///
+    /// `EADDRINUSE` and others from the connection manager, `ENOMEM`.
+    pub(crate) fn listen(
+        net: Net,
+        addr: &SockAddr,
+        backlog: c_int,
+        context: impl PinInit<C, Error>,
+    ) -> Result<EndpointBox<C>> {
+        let endpoint = Self::new(net, context)?;
+        let id = endpoint.id.get();
+        // SAFETY: The identifier is valid; the address is copied. C's prototype lacks a `const`.
+        unsafe {
+            to_result(bindings::rdma_set_afonly(id, 1))?;
+            to_result(bindings::rdma_bind_addr(id, addr.as_ptr().cast_mut()))?;
+            to_result(bindings::rdma_listen(id, backlog))?;
+        }
+        Ok(endpoint)
+    }
+
+    /// What handles this endpoint's events.
+    #[inline]
+    pub(crate) fn context(&self) -> &C {
+        &self.context
+    }
+
+    /// Looks for the device that reaches `to`; answered by an event.
+    ///
+    /// # Errors
+    ///
+    /// What the connection manager reports.
+    pub(crate) fn resolve_addr(&self, to: &SockAddr, timeout_ms: usize) -> Result {
+        // SAFETY: The identifier is valid; the address is copied.
+        to_result(unsafe {
+            bindings::rdma_resolve_addr(self.id.get(), ptr::null_mut(), to.as_ptr(), timeout_ms)
+        })
+    }
+
+    /// Looks for the route to the peer; answered by an event.
+    ///
+    /// # Errors
+    ///
+    /// What the connection manager reports.
+    pub(crate) fn resolve_route(&self, timeout_ms: usize) -> Result {
+        // SAFETY: The identifier is valid.
+        to_result(unsafe { bindings::rdma_resolve_route(self.id.get(), timeout_ms) })
+    }
+
+    /// Takes a lease on the identifier's device and describes it.
+    ///
+    /// The address must be resolved, or the connection come from a peer.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` if there is no device, or if it is being removed.
+    pub(crate) fn device(&self) -> Result<DeviceAttrs> {
+        // SAFETY: The identifier is valid.
+        let (device, port) = unsafe { ((*self.id.get()).device, (*self.id.get()).port_num) };
+        let lease = Lease::take(device)?;
+        // SAFETY: The lease keeps it.
+        Ok(unsafe { DeviceAttrs::query(lease.device(), port) })
+    }
+
+    /// Makes the protection domain and the queues; once.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` if there is no device, `EBUSY` if open, `ENOMEM`, or what the device reports.
+    pub(crate) fn open(&self, want: &QueueDepths) -> Result<QueueDepths> {
+        // SAFETY: The identifier is valid.
+        let (device, port) = unsafe { ((*self.id.get()).device, (*self.id.get()).port_num) };
+        let domain = Domain::new(Lease::take(device)?)?;
+        let owner = ptr::from_ref(self).cast_mut().cast::<c_void>();
+        // SAFETY: The endpoint is pinned, and the notice is dropped before it ends.
+        let notice = unsafe { domain.lease().notify(owner, device_removed::<C>)? };
+        // SAFETY: The identifier is bound to the domain's device. Completion handlers of what this
+        // module posts expect the endpoint, as does `qp_event`; it drains the queues before it ends.
+        let queues =
+            unsafe { Queues::new(self.id.get(), domain, want, owner, qp_event::<C>, port)? };
+        let depths = *queues.depths();
+        if !self.open.populate(Open { notice, queues }) {
+            return Err(EBUSY);
+        }
+        Ok(depths)
+    }
+
+    /// The protection domain, once open.
+    #[inline]
+    pub(crate) fn domain(&self) -> Option<&Arc<Domain>> {
+        self.open.as_ref().map(|o| o.queues.domain())
+    }
+
+    /// Asks the peer for a connection; answered by an event.
+    ///
+    /// # Errors
+    ///
+    /// What the connection manager reports.
+    pub(crate) fn connect(&self, param: &ConnParam<'_>) -> Result {
+        let mut raw = param.to_raw()?;
+        // SAFETY: The identifier is valid; the parameters are copied.
+        to_result(unsafe { bindings::rdma_connect(self.id.get(), &mut raw) })
+    }
+
+    /// Accepts the peer's request; followed by an event.
+    ///
+    /// # Errors
+    ///
+    /// What the connection manager reports.
+    pub(crate) fn accept(&self, param: &ConnParam<'_>) -> Result {
+        let mut raw = param.to_raw()?;
+        // SAFETY: The identifier is valid; accepting wants the handler's mutex.
+        to_result(unsafe {
+            bindings::rdma_lock_handler(self.id.get());
+            let ret = bindings::rdma_accept(self.id.get(), &mut raw);
+            bindings::rdma_unlock_handler(self.id.get());
+            ret
+        })
+    }
+
+    /// Ends the connection, if there is one. What is posted is flushed.
+    pub(crate) fn disconnect(&self) {
+        // SAFETY: The identifier is valid. Failure means that there is no connection to end.
+        unsafe { bindings::rdma_disconnect(self.id.get()) };
+    }
+
+    /// Flushes what is posted and returns when the last completion has been handled.
+    ///
+    /// Sleeps; not for completion handlers. Nothing may be posted at the same time.
+    pub(crate) fn drain(&self) {
+        if let Some(open) = self.open.as_ref() {
+            open.queues.drain();
+        }
+    }
+
+    /// Posts Receives; buffers that were not accepted come back with the error.
+    #[inline]
+    pub(crate) fn post_recv(
+        &self,
+        batch: RecvBatch<C::Recv>,
+    ) -> Result<(), (Error, RecvBatch<C::Recv>)> {
+        match self.open.as_ref() {
+            // SAFETY: The queue pair is this endpoint's, which drains it before it ends.
+            Some(open) => unsafe { batch.post::<C>(open.queues.qp()) },
+            None => Err((EINVAL, batch)),
+        }
+    }
+
+    /// The queue pair, once open, for the parts of this room that post to it.
+    #[inline]
+    pub(super) fn qp(&self) -> Option<NonNull<bindings::ib_qp>> {
+        self.open.as_ref().and_then(|o| NonNull::new(o.queues.qp()))
+    }
+
+    /// Posts a chain of work requests to the Send Queue. On failure, tells the first that was refused.
+    ///
+    /// # Safety
+    ///
+    /// The chain is well formed and stays in place until it has completed, as does all that it refers
+    /// to; each `wr_cqe` is null or has a `done` that expects this endpoint in `cq_context`.
+    #[inline]
+    pub(super) unsafe fn post_send_raw(
+        &self,
+        first: *const bindings::ib_send_wr,
+    ) -> Result<(), (Error, *const bindings::ib_send_wr)> {
+        let Some(open) = self.open.as_ref() else {
+            return Err((EINVAL, first));
+        };
+        let mut bad = ptr::null();
+        // SAFETY: By this function's contract.
+        match unsafe { bindings::rpcrdma_post_send(open.queues.qp(), first, &mut bad) } {
+            0 => Ok(()),
+            ret => Err((Error::from_errno(ret), bad)),
+        }
+    }
+
+    /// The address of this end.
+    pub(crate) fn local_addr(&self) -> Option<SockAddr> {
+        // SAFETY: The identifier is valid.
+        unsafe { cm::local_addr(self.id.get()) }
+    }
+
+    /// The address of the peer.
+    pub(crate) fn peer_addr(&self) -> Option<SockAddr> {
+        // SAFETY: The identifier is valid.
+        unsafe { cm::peer_addr(self.id.get()) }
+    }
+
+    /// The port of the device, 1-based; 0 while there is none.
+    #[inline]
+    pub(crate) fn port(&self) -> u32 {
+        // SAFETY: The identifier is valid.
+        unsafe { (*self.id.get()).port_num }
+    }
+
+    /// What names the receive completion queue in traces; 0 before `open`.
+    pub(crate) fn recv_cq_id(&self) -> u32 {
+        self.open.as_ref().map_or(0, |o| o.queues.recv_cq_id())
+    }
+
+    /// What names the send completion queue in traces; 0 before `open`.
+    pub(crate) fn send_cq_id(&self) -> u32 {
+        self.open.as_ref().map_or(0, |o| o.queues.send_cq_id())
+    }
+}
+
+impl<C: Context> Deref for EndpointBox<C> {
+    type Target = Endpoint<C>;
+
+    #[inline]
+    fn deref(&self) -> &Endpoint<C> {
+        // SAFETY: Valid, by the type's invariants.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<C: Context> Drop for EndpointBox<C> {
+    fn drop(&mut self) {
+        // Handlers hold shared references until the identifier is destroyed and the queues are
+        // drained; so does this, and nothing is taken apart before.
+        let this: &Endpoint<C> = self;
+        this.disconnect();
+        // SAFETY: Not called from a handler of this identifier, by the contract of `Context`. Waits
+        // for a handler that runs; there is no event afterwards.
+        unsafe { bindings::rdma_destroy_id(this.id.get()) };
+        this.drain();
+        // SAFETY: From `KBox`; no handler is left. Dropping the fields ends the notice, then the
+        // queues, then the domain, and the context last.
+        drop(unsafe { KBox::from_raw(self.0.as_ptr()) });
+    }
+}
+
+/// Proof of running in an endpoint's receive queue's worker, of which there is one at a time.
+pub(crate) struct RecvWorker<'a, C: Context>(&'a Endpoint<C>);
+
+/// Proof of running in an endpoint's send queue's worker, of which there is one at a time.
+pub(crate) struct SendWorker<'a, C: Context>(&'a Endpoint<C>);
+
+impl<C: Context> RecvWorker<'_, C> {
+    /// # Safety
+    ///
+    /// To be called from a completion handler, with the receive queue of an `Endpoint<C>`.
+    #[inline]
+    pub(super) unsafe fn of(cq: *mut bindings::ib_cq) -> Self {
+        // SAFETY: By this function's contract; the endpoint outlives its queues' handlers.
+        Self(unsafe { &*(*cq).cq_context.cast::<Endpoint<C>>() })
+    }
+}
+
+impl<C: Context> SendWorker<'_, C> {
+    /// # Safety
+    ///
+    /// To be called from a completion handler, with the send queue of an `Endpoint<C>`.
+    #[inline]
+    pub(super) unsafe fn of(cq: *mut bindings::ib_cq) -> Self {
+        // SAFETY: By this function's contract; the endpoint outlives its queues' handlers.
+        Self(unsafe { &*(*cq).cq_context.cast::<Endpoint<C>>() })
+    }
+}
+
+impl<C: Context> Deref for RecvWorker<'_, C> {
+    type Target = Endpoint<C>;
+
+    #[inline]
+    fn deref(&self) -> &Endpoint<C> {
+        self.0
+    }
+}
+
+impl<C: Context> Deref for SendWorker<'_, C> {
+    type Target = Endpoint<C>;
+
+    #[inline]
+    fn deref(&self) -> &Endpoint<C> {
+        self.0
+    }
+}
+
+/// # Safety
+///
+/// Called by the connection manager for an identifier of an `Endpoint<C>`, or, for a connection
+/// request, for a new identifier that has taken over a listening one's context.
+unsafe extern "C" fn cm_handler<C: Context>(
+    id: *mut bindings::rdma_cm_id,
+    event: *mut bindings::rdma_cm_event,
+) -> c_int {
+    // SAFETY: The context is an endpoint, which destroys its identifier, and so waits for this
+    // handler, before it ends. A new identifier's request holds off the listening one's end.
+    let ep = unsafe { &*(*id).context.cast::<Endpoint<C>>() };
+    // SAFETY: Valid until this handler returns.
+    let event = unsafe { &*event };
+    if event.event == bindings::rdma_cm_event_type_RDMA_CM_EVENT_CONNECT_REQUEST {
+        let taken = Cell::new(false);
+        // SAFETY: A request carries connection parameters; `id` is kept below if it was taken.
+        let request = unsafe { IncomingConnection::new(id, event.param.conn.as_ref(), &taken) };
+        C::connect_request(ep, request);
+        // Anything but zero has the connection manager refuse the peer and destroy `id`.
+        return if taken.get() { 0 } else { ENOMEM.to_errno() };
+    }
+    // SAFETY: As above.
+    C::cm_event(ep, unsafe { CmEvent::from_raw(event) });
+    0
+}
+
+/// # Safety
+///
+/// Called by the RDMA core with the endpoint that [`Endpoint::open`] passed as `qp_context`.
+unsafe extern "C" fn qp_event<C: Context>(event: *mut bindings::ib_event, owner: *mut c_void) {
+    // SAFETY: The endpoint outlives its queue pair.
+    let ep = unsafe { &*owner.cast::<Endpoint<C>>() };
+    // SAFETY: Valid for the call.
+    let event = match unsafe { (*event).event } {
+        bindings::ib_event_type_IB_EVENT_CQ_ERR
+        | bindings::ib_event_type_IB_EVENT_QP_FATAL
+        | bindings::ib_event_type_IB_EVENT_QP_REQ_ERR
+        | bindings::ib_event_type_IB_EVENT_QP_ACCESS_ERR
+        | bindings::ib_event_type_IB_EVENT_DEVICE_FATAL => QpEvent::Fatal,
+        other => QpEvent::Other(other),
+    };
+    C::qp_event(ep, event);
+}
+
+/// # Safety
+///
+/// `who` is an endpoint whose notice stands.
+unsafe fn device_removed<C: Context>(who: *const c_void) {
+    // SAFETY: By this function's contract.
+    C::device_removed(unsafe { &*who.cast::<Endpoint<C>>() });
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Receive buffers: owned by whoever holds the [`Recv`], or by the device while posted.
+
+use super::dma::Direction;
+use super::dma::DmaBuffer;
+use super::domain::Domain;
+use super::endpoint::Context;
+use super::endpoint::RecvWorker;
+use crate::bindings;
+use core::mem;
+use core::ptr;
+use core::ptr::NonNull;
+use kernel::alloc::Flags;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// How a Receive ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RecvStatus {
+    /// A message arrived.
+    Received {
+        /// Its length, never more than the buffer's.
+        octets: usize,
+        /// The tag that the peer's Send With Invalidate made invalid.
+        invalidated: Option<u32>,
+    },
+    /// The connection ended before a message arrived.
+    Flushed,
+    /// The connection failed; the value is the `ib_wc_status`.
+    Failed(u32),
+}
+
+#[repr(C)]
+struct Inner<U> {
+    /// First, so that a completion's pointer to it is a pointer to the whole.
+    cqe: bindings::ib_cqe,
+    wr: bindings::ib_recv_wr,
+    sge: bindings::ib_sge,
+    /// The next in a [`RecvBatch`], while in one.
+    next: Option<NonNull<Inner<U>>>,
+    buffer: DmaBuffer,
+    user: U,
+}
+
+/// A Receive buffer that is not posted, with `U` travelling beside it.
+///
+/// # Invariants
+///
+/// Points to an `Inner` from `KBox::into_raw` that nobody else can reach.
+pub(crate) struct Recv<U>(NonNull<Inner<U>>);
+
+// SAFETY: A `Recv` owns all it points to, like a box.
+unsafe impl<U: Send> Send for Recv<U> {}
+// SAFETY: A shared reference only gives shared references to the buffer and to `U`.
+unsafe impl<U: Sync> Sync for Recv<U> {}
+
+impl<U> Recv<U> {
+    /// Allocates a buffer of `size` octets.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, `EIO` if the device cannot map it.
+    pub(crate) fn new(domain: &Arc<Domain>, size: usize, user: U, flags: Flags) -> Result<Self> {
+        let buffer = DmaBuffer::new(domain, size, Direction::FromDevice, flags)?;
+        let sge = buffer.sge(size);
+        let inner = KBox::new(
+            Inner {
+                cqe: bindings::ib_cqe { done: None },
+                wr: pin_init::zeroed(),
+                sge,
+                next: None,
+                buffer,
+                user,
+            },
+            flags,
+        )?;
+        // INVARIANT: `into_raw` gives up the only reference.
+        Ok(Self(NonNull::from(KBox::leak(inner))))
+    }
+
+    /// # Safety
+    ///
+    /// `inner` comes from [`Self::into_inner`], and this is its only way back.
+    #[inline]
+    unsafe fn from_inner(inner: NonNull<Inner<U>>) -> Self {
+        // INVARIANT: By this function's contract.
+        Self(inner)
+    }
+
+    #[inline]
+    fn into_inner(self) -> NonNull<Inner<U>> {
+        mem::ManuallyDrop::new(self).0
+    }
+
+    #[inline]
+    fn inner(&self) -> &Inner<U> {
+        // SAFETY: Owned, by the type's invariants.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// The first `octets` of the buffer, at most the whole.
+    #[inline]
+    pub(crate) fn octets(&self, octets: usize) -> &[u8] {
+        let whole = self.inner().buffer.as_slice();
+        whole.get(..octets).unwrap_or(whole)
+    }
+
+    /// The size of the buffer, in octets.
+    #[inline]
+    pub(crate) fn capacity(&self) -> usize {
+        self.inner().buffer.len()
+    }
+
+    /// What travels with the buffer.
+    #[inline]
+    pub(crate) fn user(&self) -> &U {
+        &self.inner().user
+    }
+
+    /// What travels with the buffer.
+    #[inline]
+    pub(crate) fn user_mut(&mut self) -> &mut U {
+        // SAFETY: Owned, by the type's invariants; only `user` is reborrowed.
+        unsafe { &mut (*self.0.as_ptr()).user }
+    }
+
+    /// The buffer beside what travels with it, for a parser that keeps its result there.
+    #[inline]
+    pub(crate) fn split(&mut self, octets: usize) -> (&[u8], &mut U) {
+        // SAFETY: Owned, by the type's invariants; the two fields do not overlap.
+        let inner = unsafe { self.0.as_mut() };
+        let whole = inner.buffer.as_slice();
+        (whole.get(..octets).unwrap_or(whole), &mut inner.user)
+    }
+
+    /// A number that names the buffer in a trace.
+    #[inline]
+    pub(crate) fn id(&self) -> u32 {
+        // CAST: Truncated on purpose.
+        self.0.as_ptr().addr() as u32
+    }
+}
+
+impl<U> Drop for Recv<U> {
+    fn drop(&mut self) {
+        // SAFETY: From `KBox`, and unreachable otherwise, by the type's invariants.
+        drop(unsafe { KBox::from_raw(self.0.as_ptr()) });
+    }
+}
+
+/// Receive buffers on their way to the device, posted with one call.
+///
+/// # Invariants
+///
+/// `head` starts a chain, through `next`, of `len` owned `Inner`s that ends with `tail`; in each
+/// `wr.next` points to the successor's `wr`.
+pub(crate) struct RecvBatch<U> {
+    head: Option<NonNull<Inner<U>>>,
+    tail: Option<NonNull<Inner<U>>>,
+    len: usize,
+}
+
+// SAFETY: A batch owns its buffers.
+unsafe impl<U: Send> Send for RecvBatch<U> {}
+
+impl<U> RecvBatch<U> {
+    /// An empty batch.
+    #[inline]
+    pub(crate) const fn new() -> Self {
+        Self {
+            head: None,
+            tail: None,
+            len: 0,
+        }
+    }
+
+    /// How many buffers are in it.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Adds a buffer at the end.
+    #[inline]
+    pub(crate) fn push(&mut self, recv: Recv<U>) {
+        let new = recv.into_inner();
+        let p = new.as_ptr();
+        // SAFETY: `new` was owned by `recv`; nobody else looks at it.
+        unsafe {
+            (*p).next = None;
+            (*p).wr.next = ptr::null_mut();
+            (*p).wr.sg_list = &raw mut (*p).sge;
+            (*p).wr.num_sge = 1;
+            *(*p).wr.__bindgen_anon_1.wr_cqe.as_mut() = &raw mut (*p).cqe;
+        }
+        match self.tail {
+            None => self.head = Some(new),
+            // SAFETY: In the chain, hence owned by it.
+            Some(tail) => unsafe {
+                (*tail.as_ptr()).next = Some(new);
+                (*tail.as_ptr()).wr.next = &raw mut (*p).wr;
+            },
+        }
+        self.tail = Some(new);
+        self.len += 1;
+    }
+
+    /// Takes the first buffer out.
+    pub(crate) fn pop(&mut self) -> Option<Recv<U>> {
+        let head = self.head?;
+        // SAFETY: In the chain, hence owned by it.
+        self.head = unsafe { (*head.as_ptr()).next };
+        if self.head.is_none() {
+            self.tail = None;
+        }
+        self.len -= 1;
+        // SAFETY: The chain no longer has it.
+        Some(unsafe { Recv::from_inner(head) })
+    }
+
+    /// Posts the whole batch on `qp`; buffers that the device refused come back.
+    ///
+    /// # Safety
+    ///
+    /// `qp` must be a queue pair whose receive completion queue belongs to an `Endpoint<C>`, and must
+    /// be drained before that endpoint's context goes.
+    #[inline]
+    pub(super) unsafe fn post<C: Context<Recv = U>>(
+        self,
+        qp: *mut bindings::ib_qp,
+    ) -> Result<(), (Error, Self)> {
+        let this = mem::ManuallyDrop::new(self);
+        let Some(head) = this.head else {
+            return Ok(());
+        };
+        let mut next = this.head;
+        while let Some(at) = next {
+            // SAFETY: In the chain, hence owned by it.
+            next = unsafe {
+                (*at.as_ptr()).cqe.done = Some(done::<C>);
+                (*at.as_ptr()).next
+            };
+        }
+        let mut bad = ptr::null();
+        // SAFETY: The chain is well formed and owned; what is accepted belongs to the device until
+        // `done` takes it back.
+        let ret =
+            unsafe { bindings::rpcrdma_post_recv(qp, &raw const (*head.as_ptr()).wr, &mut bad) };
+        if ret == 0 {
+            return Ok(());
+        }
+        // Everything before `bad` is posted, and may be gone by now; start from `bad`.
+        let refused = NonNull::new(bad.cast_mut()).map(|wr| {
+            // SAFETY: `bad` is the `wr` of one of ours.
+            let p = unsafe { kernel::container_of!(wr.as_ptr(), Inner<U>, wr) };
+            // SAFETY: Inside of a valid object, hence not null.
+            unsafe { NonNull::new_unchecked(p) }
+        });
+        let mut len = 0;
+        let mut next = refused;
+        while let Some(at) = next {
+            len += 1;
+            // SAFETY: From `bad` on, nothing is posted, so all of it is ours.
+            next = unsafe { (*at.as_ptr()).next };
+        }
+        // INVARIANT: The rest of a chain is a chain.
+        let rest = Self {
+            head: refused,
+            tail: refused.and(this.tail),
+            len,
+        };
+        Err((Error::from_errno(ret), rest))
+    }
+}
+
+impl<U> Drop for RecvBatch<U> {
+    fn drop(&mut self) {
+        while self.pop().is_some() {}
+    }
+}
+
+/// The end of a Receive, in the receive completion queue's worker.
+///
+/// # Safety
+///
+/// Called by the RDMA core for a buffer that [`RecvBatch::post`] posted for `C`.
+unsafe extern "C" fn done<C: Context>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
+    // SAFETY: The endpoint outlives its queues, and this is its receive queue's worker.
+    let worker = unsafe { RecvWorker::<C>::of(cq) };
+    // SAFETY: The core hands us a valid completion.
+    let wc = unsafe { &*wc };
+    // SAFETY: Every Receive is posted with `wr_cqe`, which is the first member of its `Inner`.
+    let inner: NonNull<Inner<C::Recv>> =
+        unsafe { NonNull::new_unchecked((*wc.__bindgen_anon_1.wr_cqe.as_ref()).cast()) };
+    // SAFETY: Posted, hence from `into_inner`; its completion comes once.
+    let recv = unsafe { Recv::from_inner(inner) };
+    let status = match wc.status {
+        bindings::ib_wc_status_IB_WC_SUCCESS => {
+            let octets = (wc.byte_len as usize).min(recv.capacity());
+            recv.inner().buffer.sync_for_cpu(octets);
+            let invalidated =
+                if wc.wc_flags & bindings::ib_wc_flags_IB_WC_WITH_INVALIDATE as c_int != 0 {
+                    // SAFETY: The flag says that this is the member in use.
+                    Some(unsafe { *wc.ex.invalidate_rkey.as_ref() })
+                } else {
+                    None
+                };
+            RecvStatus::Received {
+                octets,
+                invalidated,
+            }
+        }
+        bindings::ib_wc_status_IB_WC_WR_FLUSH_ERR => RecvStatus::Flushed,
+        other => RecvStatus::Failed(other),
+    };
+    C::received(&worker, recv, status);
+}
