@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Whole pages that somebody owns: what SUNRPC hands over and the device reads or writes.
+
+use super::page;
+use super::piece::Piece;
+use super::piece::PAGE;
+use core::ptr::NonNull;
+use kernel::alloc::Flags;
+use kernel::prelude::*;
+
+/// A run of octets in a [`PageArray`], counted as if its pages were one buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    /// Where the run starts.
+    pub(crate) start: u32,
+    /// How long it is.
+    pub(crate) len: u32,
+}
+
+impl Span {
+    /// The part of at most `len` octets that starts `skip` octets into the run.
+    #[inline]
+    pub(crate) fn part(self, skip: u32, len: u32) -> Self {
+        let skip = skip.min(self.len);
+        Self {
+            start: self.start.saturating_add(skip),
+            len: len.min(self.len - skip),
+        }
+    }
+
+    /// How many pages the run touches.
+    #[inline]
+    pub(crate) fn pages(self) -> u32 {
+        match self.len {
+            0 => 0,
+            len => (self.start % PAGE).saturating_add(len).div_ceil(PAGE),
+        }
+    }
+}
+
+/// Owned pages, in order, up to a fixed number.
+///
+/// # Invariants
+///
+/// `pages` holds one reference to each of its pages. Its capacity never changes.
+pub(crate) struct PageArray {
+    pages: KVec<NonNull<page>>,
+}
+
+// SAFETY: A page reference may be used and dropped on any thread.
+unsafe impl Send for PageArray {}
+// SAFETY: A shared reference only gives out page pointers and copies.
+unsafe impl Sync for PageArray {}
+
+impl PageArray {
+    /// An empty array with room for `capacity` pages.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn with_capacity(capacity: usize, flags: Flags) -> Result<Self> {
+        // INVARIANT: There are no pages yet.
+        Ok(Self {
+            pages: KVec::with_capacity(capacity, flags)?,
+        })
+    }
+
+    /// How many pages are in it.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// The array, for adding to it.
+    #[inline]
+    pub(crate) fn sink(&mut self) -> PageSink<'_> {
+        PageSink(self)
+    }
+
+    /// Takes pages out of `slots`, up to the first empty slot, and leaves the slots empty.
+    ///
+    /// Returns how many were taken: less than `count` if a slot was empty or the array is full.
+    ///
+    /// # Safety
+    ///
+    /// `slots` must point to `count` writable slots, each of them null or a page that the caller has
+    /// a reference to, and may give away.
+    #[inline]
+    pub(crate) unsafe fn take(&mut self, slots: *mut *mut page, count: usize) -> usize {
+        let count = count.min(self.pages.capacity() - self.pages.len());
+        let start = self.pages.len();
+        for i in 0..count {
+            // SAFETY: Within the slots, by this function's contract.
+            let slot = unsafe { &mut *slots.add(i) };
+            let Some(page) = NonNull::new(*slot) else {
+                break;
+            };
+            // INVARIANT: The reference moves from the slot into the array.
+            if self.pages.push_within_capacity(page).is_err() {
+                break;
+            }
+            *slot = core::ptr::null_mut();
+        }
+        self.pages.len() - start
+    }
+
+    /// Puts all pages into `slots`, in order. What was in the slots is released.
+    ///
+    /// # Safety
+    ///
+    /// `slots` must point to at least [`Self::len`] writable slots, each of them null or a page that
+    /// the caller has a reference to, and may give away.
+    #[inline]
+    pub(crate) unsafe fn put(&mut self, slots: *mut *mut page) {
+        let len = self.pages.len();
+        let mut swapped = 0;
+        for (i, page) in self.pages.as_mut_slice().iter_mut().enumerate() {
+            // SAFETY: Within the slots, by this function's contract.
+            let slot = unsafe { &mut *slots.add(i) };
+            let old = core::mem::replace(slot, page.as_ptr());
+            // INVARIANT: The slot's old page, if any, takes the place of the page given away.
+            match NonNull::new(old) {
+                Some(old) => *page = old,
+                None => break,
+            }
+            swapped += 1;
+        }
+        if swapped < len {
+            // SAFETY: The slots from `swapped` on are in bounds; the page at `swapped` has been given
+            // away already.
+            unsafe { self.put_rest(slots, swapped) };
+        }
+        self.release();
+    }
+
+    /// The rest of [`Self::put`], from the first empty slot on.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::put`]; moreover `slots[empty]` holds the page of that index already.
+    #[cold]
+    unsafe fn put_rest(&mut self, slots: *mut *mut page, empty: usize) {
+        for (i, page) in self.pages.iter().enumerate().skip(empty + 1) {
+            // SAFETY: Within the slots, by this function's contract.
+            let old = unsafe { core::mem::replace(&mut *slots.add(i), page.as_ptr()) };
+            if !old.is_null() {
+                // SAFETY: The reference that the slot had.
+                unsafe { super::rpcrdma_put_page(old) };
+            }
+        }
+        // INVARIANT: What is cut off has been given away.
+        self.pages.truncate(empty);
+    }
+
+    /// Drops the references to all pages.
+    #[inline]
+    pub(crate) fn release(&mut self) {
+        let len = self.pages.len();
+        if len == 0 {
+            return;
+        }
+        // SAFETY: `NonNull<page>` is a pointer; there are `len` of them, and a reference to each. No
+        // array of this module comes near 2^31 entries.
+        unsafe { super::rpcrdma_release_pages(self.pages.as_mut_ptr().cast(), len as c_int) };
+        // INVARIANT: No pages, no references.
+        self.pages.clear();
+    }
+
+    /// The parts of the pages that make up `span`, or `None` if it is not within the array.
+    #[inline]
+    pub(crate) fn pieces(&self, span: Span) -> Option<Pieces<'_>> {
+        let pages = self.pages.get((span.start / PAGE) as usize..)?;
+        let offset = span.start % PAGE;
+        // NO-OVERFLOW: Lengths of at most 32 bits, and an offset within a page.
+        if offset as usize + span.len as usize > pages.len() * PAGE as usize {
+            return None;
+        }
+        // INVARIANT: Checked above.
+        Some(Pieces {
+            pages,
+            offset,
+            left: span.len,
+        })
+    }
+
+    /// Copies `source` to where `start` is in the array; `false` if it does not fit.
+    pub(crate) fn write(&mut self, start: u32, mut source: &[u8]) -> bool {
+        let Ok(len) = u32::try_from(source.len()) else {
+            return false;
+        };
+        let Some(pieces) = self.pieces(Span { start, len }) else {
+            return false;
+        };
+        for piece in pieces {
+            let Some((now, later)) = source.split_at_checked(piece.len() as usize) else {
+                return false;
+            };
+            // SAFETY: The page is ours, and the piece is within it.
+            unsafe {
+                super::rpcrdma_memcpy_to_page(
+                    piece.page(),
+                    piece.offset() as usize,
+                    now.as_ptr().cast(),
+                    now.len(),
+                );
+            }
+            source = later;
+        }
+        true
+    }
+
+    /// Copies `span` to the front of `target`; `false` if either is too short.
+    #[inline]
+    pub(crate) fn read(&self, span: Span, target: &mut [u8]) -> bool {
+        let Some(pieces) = self.pieces(span) else {
+            return false;
+        };
+        let Some(mut target) = target.get_mut(..span.len as usize) else {
+            return false;
+        };
+        for piece in pieces {
+            let Some((now, later)) = target.split_at_mut_checked(piece.len() as usize) else {
+                return false;
+            };
+            // SAFETY: The page is ours, and the piece is within it.
+            unsafe {
+                super::rpcrdma_memcpy_from_page(
+                    now.as_mut_ptr().cast(),
+                    piece.page(),
+                    piece.offset() as usize,
+                    now.len(),
+                );
+            }
+            target = later;
+        }
+        true
+    }
+}
+
+impl Drop for PageArray {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+/// A [`PageArray`] that can only grow, because the device may have what is in it already.
+pub(crate) struct PageSink<'a>(&'a mut PageArray);
+
+impl PageSink<'_> {
+    /// See [`PageArray::take`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`PageArray::take`].
+    #[inline]
+    pub(crate) unsafe fn take(&mut self, slots: *mut *mut page, count: usize) -> usize {
+        // SAFETY: By this function's contract.
+        unsafe { self.0.take(slots, count) }
+    }
+}
+
+/// Iterator over the pieces of a [`Span`], one page at a time.
+///
+/// # Invariants
+///
+/// `pages`, from `offset` on, hold at least `left` octets; `offset` is within a page.
+pub(crate) struct Pieces<'a> {
+    pages: &'a [NonNull<page>],
+    offset: u32,
+    left: u32,
+}
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = Piece<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Piece<'a>> {
+        if self.left == 0 {
+            return None;
+        }
+        let (page, rest) = self.pages.split_first()?;
+        // SAFETY: The array, which is borrowed, has a reference to the page.
+        let piece = unsafe { Piece::new(page.as_ptr(), self.offset, self.left) }?;
+        // INVARIANT: One page less, and what it held.
+        self.pages = rest;
+        self.offset = 0;
+        self.left -= piece.len();
+        Some(piece)
+    }
+}
