@@ -7,7 +7,10 @@ use super::dma::DmaBuffer;
 use super::domain::Domain;
 use super::endpoint::Context;
 use super::endpoint::RecvWorker;
+use super::list::Link;
+use super::list::Linked;
 use crate::bindings;
+use core::ffi::c_void;
 use core::mem;
 use core::ptr;
 use core::ptr::NonNull;
@@ -37,6 +40,8 @@ struct Inner<U> {
     cqe: bindings::ib_cqe,
     wr: bindings::ib_recv_wr,
     sge: bindings::ib_sge,
+    /// For lists of buffers that are not posted.
+    link: Link,
     /// The next in a [`RecvBatch`], while in one.
     next: Option<NonNull<Inner<U>>>,
     buffer: DmaBuffer,
@@ -69,6 +74,7 @@ impl<U> Recv<U> {
                 cqe: bindings::ib_cqe { done: None },
                 wr: pin_init::zeroed(),
                 sge,
+                link: Link::new(),
                 next: None,
                 buffer,
                 user,
@@ -91,6 +97,23 @@ impl<U> Recv<U> {
     #[inline]
     fn into_inner(self) -> NonNull<Inner<U>> {
         mem::ManuallyDrop::new(self).0
+    }
+
+    /// Gives the buffer up, to be kept as a plain pointer.
+    #[inline]
+    pub(crate) fn into_raw(self) -> NonNull<c_void> {
+        self.into_inner().cast()
+    }
+
+    /// Takes back a buffer that was given up.
+    ///
+    /// # Safety
+    ///
+    /// `raw` comes from [`Self::into_raw`], and this is its only way back.
+    #[inline]
+    pub(crate) unsafe fn from_raw(raw: NonNull<c_void>) -> Self {
+        // SAFETY: By this function's contract.
+        unsafe { Self::from_inner(raw.cast()) }
     }
 
     #[inline]
@@ -139,6 +162,25 @@ impl<U> Recv<U> {
     pub(crate) fn id(&self) -> u32 {
         // CAST: Truncated on purpose.
         self.0.as_ptr().addr() as u32
+    }
+}
+
+// SAFETY: The link is a member of the object, which only its owner reaches.
+unsafe impl<U> Linked for Recv<U> {
+    #[inline]
+    fn into_link(self) -> NonNull<Link> {
+        let inner = self.into_inner().as_ptr();
+        // SAFETY: A member of a valid object, hence not null.
+        unsafe { NonNull::new_unchecked(&raw mut (*inner).link) }
+    }
+
+    #[inline]
+    unsafe fn from_link(link: NonNull<Link>) -> Self {
+        // SAFETY: By this function's contract, `link` is the member of a buffer that was given up.
+        unsafe {
+            let inner = kernel::container_of!(link.as_ptr(), Inner<U>, link);
+            Self::from_inner(NonNull::new_unchecked(inner))
+        }
     }
 }
 
