@@ -56,6 +56,10 @@ pub(crate) trait Context: Send + Sync + Sized + 'static {
 
     /// A Receive ended, and its buffer is owned again. The receive queue's worker.
     fn received(worker: &RecvWorker<'_, Self>, recv: Recv<Self::Recv>, status: RecvStatus);
+
+    /// The endpoint is about to end: no handler is running and none will. Whatever is still mapped for
+    /// its queue pair has to be released now. May sleep.
+    fn drained(_ep: &Endpoint<Self>) {}
 }
 
 /// See the [module's](self) description.
@@ -379,6 +383,7 @@ impl<C: Context> Drop for EndpointBox<C> {
         // for a handler that runs; there is no event afterwards.
         unsafe { bindings::rdma_destroy_id(this.id.get()) };
         this.drain();
+        C::drained(this);
         // SAFETY: From `KBox`; no handler is left. Dropping the fields ends the notice, then the
         // queues, then the domain, and the context last.
         drop(unsafe { KBox::from_raw(self.0.as_ptr()) });

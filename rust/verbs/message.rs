@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Messages that a responder sends: a header, content from pages it owns, and Writes in front.
+//!
+//! A message moves: [`Message`], where it is put together -> the device, by [`Message::post`] ->
+//! [`Sent`], given back by the completion -> `Message` again, emptied. It owns its pages all the way, so
+//! that they stay until the device has let go of them.
+
+use super::dma::Direction;
+use super::dma::DmaBuffer;
+use super::domain::Domain;
+use super::endpoint::Context;
+use super::endpoint::Endpoint;
+use super::endpoint::SendWorker;
+use super::list::Link;
+use super::list::Linked;
+use super::list::Pool;
+use super::responder::Ended;
+use super::responder::MessageSizes;
+use super::responder::Responder;
+use super::send_queue::Permit;
+use super::transfer::Remote;
+use super::transfer::Transfer;
+use super::transfer::Transfers;
+use crate::bindings;
+use crate::bindings::pages::PageArray;
+use crate::bindings::pages::PageSink;
+use crate::bindings::pages::Span;
+use core::mem;
+use core::ptr;
+use core::ptr::NonNull;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// # Invariants
+///
+/// `sges` has at least one element, the buffer's; every other one is mapped, and names octets of
+/// `pages`.
+#[repr(C)]
+struct Inner {
+    /// First, so that a pointer to it is a pointer to the whole.
+    link: Link,
+    cqe: bindings::ib_cqe,
+    wr: bindings::ib_send_wr,
+    /// Entries of the Send Queue that the message took.
+    entries: u32,
+    sges: KVec<bindings::ib_sge>,
+    buffer: DmaBuffer,
+    transfers: Transfers,
+    pages: PageArray,
+}
+
+impl Inner {
+    /// Unmaps what was gathered.
+    #[inline]
+    fn unmap(&mut self) {
+        let device = self.buffer.domain().device();
+        for sge in self.sges.get(1..).unwrap_or(&[]) {
+            // SAFETY: Mapped, by the type's invariants; the domain keeps the device.
+            unsafe {
+                bindings::rpcrdma_dma_unmap_page(
+                    device,
+                    sge.addr,
+                    sge.length as usize,
+                    Direction::ToDevice.as_raw(),
+                );
+            }
+        }
+        // INVARIANT: Only the buffer's is left.
+        self.sges.truncate(1);
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Before the pages are let go.
+        self.unmap();
+    }
+}
+
+/// A message that is being put together.
+///
+/// # Invariants
+///
+/// Points to an `Inner` from `KBox` that nobody else can reach.
+pub(crate) struct Message(NonNull<Inner>);
+
+// SAFETY: A message owns all that it points to, like a box.
+unsafe impl Send for Message {}
+
+// SAFETY: `link` is the first member of the object, which only its owner reaches.
+unsafe impl Linked for Message {
+    #[inline]
+    fn into_link(self) -> NonNull<Link> {
+        mem::ManuallyDrop::new(self).0.cast()
+    }
+
+    #[inline]
+    unsafe fn from_link(link: NonNull<Link>) -> Self {
+        // INVARIANT: By the contract of this function.
+        Self(link.cast())
+    }
+}
+
+/// Why a message is not under way.
+pub(crate) enum NotPosted {
+    /// Nothing was posted.
+    Refused(Message),
+    /// A part was posted: the message comes back when the connection has been drained.
+    Stranded,
+}
+
+impl Message {
+    pub(super) fn new(domain: &Arc<Domain>, sizes: &MessageSizes) -> Result<Self> {
+        let buffer = DmaBuffer::new(domain, sizes.buffer, Direction::ToDevice, GFP_KERNEL)?;
+        let mut sges = KVec::with_capacity(sizes.sges.max(1) as usize, GFP_KERNEL)?;
+        sges.push_within_capacity(buffer.sge(0)).map_err(|_| ENOMEM)?;
+        let inner = KBox::new(
+            Inner {
+                link: Link::new(),
+                cqe: bindings::ib_cqe { done: None },
+                wr: pin_init::zeroed(),
+                entries: 0,
+                sges,
+                buffer,
+                transfers: Transfers::new(Direction::ToDevice),
+                pages: PageArray::with_capacity(sizes.pages, GFP_KERNEL)?,
+            },
+            GFP_KERNEL,
+        )?;
+        // INVARIANT: Nobody else has a pointer to it.
+        Ok(Self(NonNull::from(KBox::leak(inner))))
+    }
+
+    #[inline]
+    fn inner(&self) -> &Inner {
+        // SAFETY: Owned, by the type's invariants.
+        unsafe { self.0.as_ref() }
+    }
+
+    #[inline]
+    fn inner_mut(&mut self) -> &mut Inner {
+        // SAFETY: Owned, by the type's invariants.
+        unsafe { self.0.as_mut() }
+    }
+
+    /// Where the header goes, and whatever else is copied.
+    #[inline]
+    pub(crate) fn buffer_mut(&mut self) -> &mut [u8] {
+        self.inner_mut().buffer.as_mut_slice()
+    }
+
+    /// Where pages are added to the message.
+    #[inline]
+    pub(crate) fn page_sink(&mut self) -> PageSink<'_> {
+        self.inner_mut().pages.sink()
+    }
+
+    /// Adds a Write of `from` to `to`, in front of the Send.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the span is empty or not within the pages; `ENOMEM`, `EIO` if the device cannot
+    /// map the pages.
+    #[inline]
+    pub(crate) fn write<C: Responder>(
+        &mut self,
+        ep: &Endpoint<C>,
+        from: Span,
+        to: Remote,
+    ) -> Result {
+        let inner = self.inner_mut();
+        let pool = ep.context().sending().transfers();
+        // SAFETY: The pages stay in the message until `clear` has released the transfers, or for good.
+        unsafe { inner.transfers.add(ep, pool, &inner.pages, from, to) }
+    }
+
+    /// Appends `span` to what is sent, by reference.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the span is not within the pages, `EMSGSIZE` if there are no elements left, `EIO` if
+    /// the device cannot map the pages.
+    #[inline]
+    pub(crate) fn gather(&mut self, span: Span) -> Result {
+        let inner = self.inner_mut();
+        let domain = inner.buffer.domain();
+        let (device, lkey) = (domain.device(), domain.lkey());
+        for piece in inner.pages.pieces(span).ok_or(EINVAL)? {
+            if inner.sges.len() == inner.sges.capacity() {
+                return Err(EMSGSIZE);
+            }
+            // SAFETY: The page stays in the message until it has been unmapped; the domain keeps the
+            // device.
+            let addr = unsafe {
+                bindings::rpcrdma_dma_map_page(
+                    device,
+                    piece.page(),
+                    piece.offset() as usize,
+                    piece.len() as usize,
+                    Direction::ToDevice.as_raw(),
+                )
+            };
+            // SAFETY: The domain keeps the device.
+            if unsafe { bindings::rpcrdma_dma_mapping_error(device, addr) } != 0 {
+                return Err(EIO);
+            }
+            let sge = bindings::ib_sge {
+                addr,
+                length: piece.len(),
+                lkey,
+            };
+            // INVARIANT: Mapped just now.
+            inner.sges.push_within_capacity(sge).map_err(|_| EMSGSIZE)?;
+        }
+        Ok(())
+    }
+
+    /// Copies `span` to where `at` is in the buffer; `false` if either is out of bounds.
+    #[inline]
+    pub(crate) fn copy(&mut self, span: Span, at: usize) -> bool {
+        let inner = self.inner_mut();
+        match inner.buffer.as_mut_slice().get_mut(at..) {
+            Some(target) => inner.pages.read(span, target),
+            None => false,
+        }
+    }
+
+    /// Scatter/gather elements that [`Self::gather`] can still use.
+    #[inline]
+    pub(crate) fn elements_left(&self) -> usize {
+        let sges = &self.inner().sges;
+        sges.capacity() - sges.len()
+    }
+
+    /// Entries of the Send Queue that posting takes.
+    #[inline]
+    pub(crate) fn entries(&self) -> u32 {
+        self.inner().transfers.entries() + 1
+    }
+
+    /// Posts the Writes and, behind them, a Send of the first `octets` of the buffer and what was
+    /// gathered; [`Responder::sent`] follows. The Send invalidates the peer's handle `invalidate`.
+    ///
+    /// # Errors
+    ///
+    /// [`NotPosted`]; either way the connection is at its end.
+    #[inline]
+    pub(crate) fn post<C: Responder>(
+        mut self,
+        ep: &Endpoint<C>,
+        permit: Permit<'_>,
+        octets: usize,
+        invalidate: Option<u32>,
+    ) -> core::result::Result<(), NotPosted> {
+        let raw = self.0.as_ptr();
+        let inner = self.inner_mut();
+        inner.buffer.sync_for_device(octets);
+        let sge = inner.buffer.sge(octets);
+        if let Some(first) = inner.sges.first_mut() {
+            *first = sge;
+        }
+        inner.cqe.done = Some(done::<C>);
+        let wr = &mut inner.wr;
+        wr.next = ptr::null_mut();
+        // SAFETY: A member of a valid object.
+        *unsafe { wr.__bindgen_anon_1.wr_cqe.as_mut() } = unsafe { &raw mut (*raw).cqe };
+        wr.sg_list = inner.sges.as_mut_ptr();
+        // CAST: As many as the device has, at most.
+        wr.num_sge = inner.sges.len() as c_int;
+        wr.send_flags = bindings::ib_send_flags_IB_SEND_SIGNALED as c_int;
+        wr.opcode = match invalidate {
+            None => bindings::ib_wr_opcode_IB_WR_SEND,
+            Some(handle) => {
+                // SAFETY: Every bit pattern is a handle.
+                *unsafe { wr.ex.invalidate_rkey.as_mut() } = handle;
+                bindings::ib_wr_opcode_IB_WR_SEND_WITH_INV
+            }
+        };
+        // SAFETY: The Send is part of the message, and stays as long as its transfers.
+        let first = unsafe { inner.transfers.link(ep, &raw mut (*raw).wr) };
+        let Some(first) = first.filter(|_| permit.entries() > inner.transfers.entries()) else {
+            return Err(NotPosted::Refused(self));
+        };
+        let entries = permit.spend();
+        inner.entries = entries;
+        mem::forget(self);
+        // SAFETY: Work requests, elements, buffer and pages belong to the message, which nobody can
+        // reach until `done` takes it back, or the code below.
+        match unsafe { ep.post_send_raw(first) } {
+            Ok(()) => Ok(()),
+            Err((_, bad)) => {
+                // SAFETY: The Send is the last of the chain, so it is not posted, and `done` does not
+                // come.
+                let message = Self(unsafe { NonNull::new_unchecked(raw) });
+                let sending = ep.context().sending();
+                if ptr::eq(bad, first) {
+                    sending.queue().give(entries);
+                    return Err(NotPosted::Refused(message));
+                }
+                sending.strand_message(Sent(message));
+                Err(NotPosted::Stranded)
+            }
+        }
+    }
+
+    /// Empties the message: unmaps everything and lets the pages go.
+    #[inline]
+    pub(super) fn clear<C: Context>(&mut self, ep: &Endpoint<C>, pool: &Pool<Transfer>) {
+        let inner = self.inner_mut();
+        inner.transfers.release(ep, pool);
+        inner.unmap();
+        if inner.transfers.is_empty() {
+            inner.pages.release();
+        }
+    }
+
+    /// Drops the Writes and what was gathered, but keeps the pages.
+    pub(crate) fn restart<C: Responder>(&mut self, ep: &Endpoint<C>) {
+        let inner = self.inner_mut();
+        inner.transfers.release(ep, ep.context().sending().transfers());
+        inner.unmap();
+    }
+}
+
+impl Drop for Message {
+    fn drop(&mut self) {
+        // SAFETY: From `KBox`, and unreachable otherwise, by the type's invariants.
+        drop(unsafe { KBox::from_raw(self.0.as_ptr()) });
+    }
+}
+
+/// A message that was sent, or not. Its pages are still mapped.
+pub(crate) struct Sent(Message);
+
+impl Sent {
+    /// Pages that the message keeps.
+    #[inline]
+    pub(crate) fn pages(&self) -> usize {
+        self.0.inner().pages.len()
+    }
+
+    #[inline]
+    pub(super) fn reset<C: Context>(mut self, ep: &Endpoint<C>, pool: &Pool<Transfer>) -> Message {
+        self.0.clear(ep, pool);
+        self.0
+    }
+}
+
+// SAFETY: As for the message inside.
+unsafe impl Linked for Sent {
+    #[inline]
+    fn into_link(self) -> NonNull<Link> {
+        self.0.into_link()
+    }
+
+    #[inline]
+    unsafe fn from_link(link: NonNull<Link>) -> Self {
+        // SAFETY: By this function's contract.
+        Self(unsafe { Message::from_link(link) })
+    }
+}
+
+/// The end of a Send, in the send completion queue's worker.
+///
+/// # Safety
+///
+/// Called by the RDMA core for a Send that [`Message::post`] posted for `C`.
+unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
+    // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
+    let worker = unsafe { SendWorker::<C>::of(cq) };
+    // SAFETY: The core hands us a valid completion.
+    let wc = unsafe { &*wc };
+    // SAFETY: Every Send is posted with the `cqe` of its message; its completion comes once.
+    let message = Message(unsafe {
+        let cqe = *wc.__bindgen_anon_1.wr_cqe.as_ref();
+        NonNull::new_unchecked(kernel::container_of!(cqe, Inner, cqe))
+    });
+    worker.context().sending().queue().give(message.inner().entries);
+    C::sent(&worker, Sent(message), Ended::of(wc.status));
+}

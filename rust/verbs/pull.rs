@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Pulling a Call's chunks: RDMA Reads into pages that travel with the Call's Receive buffer.
+//!
+//! The buffer moves: `Recv` -> [`Pull`], where Reads are added -> the device, by [`Pull::post`] ->
+//! [`Pulled`], given back by the completion -> `Recv` again, once the pages are unmapped. The pages
+//! can be looked at before and after, never in between.
+
+use super::dma::Direction;
+use super::endpoint::Endpoint;
+use super::endpoint::SendWorker;
+use super::list::Link;
+use super::list::Linked;
+use super::recv::Recv;
+use super::responder::Ended;
+use super::responder::Responder;
+use super::responder::Sending;
+use super::send_queue::Permit;
+use super::transfer::Inner;
+use super::transfer::Remote;
+use super::transfer::Transfers;
+use crate::bindings;
+use crate::bindings::pages::PageArray;
+use crate::bindings::pages::Span;
+use core::ops::Range;
+use core::ptr;
+use core::ptr::NonNull;
+use kernel::prelude::*;
+
+/// What travels with a responder's Receive buffers: pages to pull to, and the Call's own state.
+///
+/// # Invariants
+///
+/// `transfers` is empty unless the buffer is in a [`Pull`] or a [`Pulled`], or posted by one.
+pub(crate) struct Parcel<S> {
+    pages: PageArray,
+    transfers: Transfers,
+    /// The state of the Call.
+    pub(crate) call: S,
+}
+
+impl<S> Parcel<S> {
+    /// A parcel with room for `pages` pages.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn new(pages: usize, call: S) -> Result<Self> {
+        // INVARIANT: There are no transfers.
+        Ok(Self {
+            pages: PageArray::with_capacity(pages, GFP_KERNEL)?,
+            transfers: Transfers::new(Direction::FromDevice),
+            call,
+        })
+    }
+
+    /// The pages.
+    #[inline]
+    pub(crate) fn pages_mut(&mut self) -> &mut PageArray {
+        &mut self.pages
+    }
+}
+
+/// A Receive buffer whose Call is being put together.
+pub(crate) struct Pull<S>(Recv<Parcel<S>>);
+
+/// Why a pull is not under way, and what is left of it.
+pub(crate) enum NotPulling<S> {
+    /// Nothing was posted.
+    Refused(Pull<S>),
+    /// A part was posted: the buffer comes back when the connection has been drained.
+    Stranded,
+}
+
+impl<S: Send + 'static> Pull<S> {
+    /// Starts with the pages that are in the parcel.
+    #[inline]
+    pub(crate) fn new(recv: Recv<Parcel<S>>) -> Self {
+        Self(recv)
+    }
+
+    /// Adds a Read of `sink.len` octets from `from`.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the sink is empty or not within the pages; `ENOMEM`, `EIO` if the device cannot
+    /// map the pages.
+    #[inline]
+    pub(crate) fn read<C: Responder<Call = S>>(
+        &mut self,
+        ep: &Endpoint<C>,
+        sink: Span,
+        from: Remote,
+    ) -> Result {
+        let parcel = self.0.user_mut();
+        let pool = ep.context().sending().transfers();
+        // SAFETY: The pages stay in the parcel, which nobody can reach while it is in here, until
+        // the transfers are released.
+        unsafe {
+            parcel
+                .transfers
+                .add(ep, pool, &parcel.pages, sink, from)
+        }
+    }
+
+    /// Copies a range of the first `octets` of the Receive buffer to where `to` is in the pages;
+    /// `false` if either is out of bounds.
+    pub(crate) fn copy(&mut self, octets: usize, from: Range<usize>, to: u32) -> bool {
+        let (buffer, parcel) = self.0.split(octets);
+        match buffer.get(from) {
+            Some(source) => parcel.pages.write(to, source),
+            None => false,
+        }
+    }
+
+    /// Clears up to 3 octets of roundup at `at`.
+    pub(crate) fn clear(&mut self, at: u32, len: u32) -> bool {
+        match [0u8; 3].get(..len as usize) {
+            Some(zeroes) => self.0.user_mut().pages.write(at, zeroes),
+            None => false,
+        }
+    }
+
+    /// The state of the Call.
+    #[inline]
+    pub(crate) fn call(&self) -> &S {
+        &self.0.user().call
+    }
+
+    /// Entries of the Send Queue that posting takes.
+    #[inline]
+    pub(crate) fn entries(&self) -> u32 {
+        self.0.user().transfers.entries()
+    }
+
+    /// Posts the Reads; [`Responder::pulled`] follows.
+    ///
+    /// # Errors
+    ///
+    /// [`NotPulling`]; either way the connection is at its end.
+    #[inline]
+    pub(crate) fn post<C: Responder<Call = S>>(
+        mut self,
+        ep: &Endpoint<C>,
+        permit: Permit<'_>,
+    ) -> core::result::Result<(), NotPulling<S>> {
+        let parcel = self.0.user_mut();
+        // SAFETY: Nothing follows the chain.
+        let first = unsafe { parcel.transfers.link(ep, ptr::null_mut()) };
+        let (Some(first), Some(last)) = (first, parcel.transfers.last()) else {
+            return Err(NotPulling::Refused(self));
+        };
+        if permit.entries() < parcel.transfers.entries() {
+            return Err(NotPulling::Refused(self));
+        }
+        let entries = permit.spend();
+        let companion = self.0.into_raw();
+        let last = last.as_ptr();
+        // SAFETY: `last` is in the chain, which is ours until it is posted.
+        unsafe {
+            (*last).cqe.done = Some(done::<C>);
+            (*last).companion = companion.as_ptr().cast();
+            (*last).entries = entries;
+        }
+        // SAFETY: The work requests and the pages belong to the Receive buffer, which nobody can reach
+        // until `done` takes it back, or the code below.
+        match unsafe { ep.post_send_raw(first) } {
+            Ok(()) => Ok(()),
+            Err((_, bad)) => {
+                // SAFETY: The last one is not posted, so that `done` does not come.
+                let pull = Self(unsafe { Recv::from_raw(companion) });
+                let sending = ep.context().sending();
+                if ptr::eq(bad, first) {
+                    sending.queue().give(entries);
+                    return Err(NotPulling::Refused(pull));
+                }
+                sending.strand_pull(Pulled(pull.0));
+                Err(NotPulling::Stranded)
+            }
+        }
+    }
+
+    /// Gives the buffer back, and whatever was added up.
+    #[inline]
+    pub(crate) fn abandon<C: Responder<Call = S>>(self, ep: &Endpoint<C>) -> Recv<Parcel<S>> {
+        Pulled(self.0).finish(ep)
+    }
+}
+
+/// A Receive buffer whose Reads have ended, well or not. The pages are still mapped.
+pub(crate) struct Pulled<S>(Recv<Parcel<S>>);
+
+impl<S: Send + 'static> Pulled<S> {
+    /// Unmaps the pages and gives the buffer back.
+    #[inline]
+    pub(crate) fn finish<C: Responder<Call = S>>(mut self, ep: &Endpoint<C>) -> Recv<Parcel<S>> {
+        let pool = ep.context().sending().transfers();
+        self.0.user_mut().transfers.release(ep, pool);
+        self.0
+    }
+}
+
+// SAFETY: As for the buffer inside.
+unsafe impl<S: Send + 'static> Linked for Pulled<S> {
+    #[inline]
+    fn into_link(self) -> NonNull<Link> {
+        self.0.into_link()
+    }
+
+    #[inline]
+    unsafe fn from_link(link: NonNull<Link>) -> Self {
+        // SAFETY: By this function's contract.
+        Self(unsafe { Recv::from_link(link) })
+    }
+}
+
+/// The end of a chain of Reads, in the send completion queue's worker.
+///
+/// # Safety
+///
+/// Called by the RDMA core for a chain that [`Pull::post`] posted for `C`.
+unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
+    // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
+    let worker = unsafe { SendWorker::<C>::of(cq) };
+    // SAFETY: The core hands us a valid completion.
+    let wc = unsafe { &*wc };
+    // SAFETY: `post` signals its last transfer by the `cqe` in it, which is valid until it is
+    // released.
+    let (companion, entries) = unsafe {
+        let cqe = *wc.__bindgen_anon_1.wr_cqe.as_ref();
+        let last = kernel::container_of!(cqe, Inner, cqe);
+        ((*last).companion, (*last).entries)
+    };
+    // SAFETY: Left there by `post`, for this.
+    let recv = unsafe { Recv::from_raw(NonNull::new_unchecked(companion.cast())) };
+    let sending: &Sending<C::Call> = worker.context().sending();
+    sending.queue().give(entries);
+    C::pulled(&worker, Pulled(recv), Ended::of(wc.status));
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The sending side of a connection that answers Calls.
+//!
+//! Many threads pull Calls and send Replies on one queue pair. Every chain that they post ends with
+//! one signalled work request, behind whose completion all of it has ended; what was posted then
+//! comes back to the [`Responder`].
+
+use super::endpoint::Context;
+use super::endpoint::Endpoint;
+use super::endpoint::SendWorker;
+use super::list::Pool;
+use super::list::Stack;
+use super::message::Message;
+use super::message::Sent;
+use super::pull::Parcel;
+use super::pull::Pulled;
+use super::send_queue::SendQueue;
+use super::transfer::Transfer;
+use crate::bindings;
+use kernel::prelude::*;
+use kernel::sync::SetOnce;
+
+/// How a chain of work requests ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// All of it was done.
+    Well,
+    /// The connection ended first.
+    Flushed,
+    /// The connection failed; the value is the `ib_wc_status`.
+    Failed(u32),
+}
+
+impl Ended {
+    #[inline]
+    pub(super) fn of(status: bindings::ib_wc_status) -> Self {
+        match status {
+            bindings::ib_wc_status_IB_WC_SUCCESS => Self::Well,
+            bindings::ib_wc_status_IB_WC_WR_FLUSH_ERR => Self::Flushed,
+            other => Self::Failed(other),
+        }
+    }
+}
+
+/// A context that pulls Calls and sends Replies.
+pub(crate) trait Responder: Context<Recv = Parcel<<Self as Responder>::Call>> {
+    /// The state of a Call.
+    type Call: Send + 'static;
+
+    /// The resources for it.
+    fn sending(&self) -> &Sending<Self::Call>;
+
+    /// A message was sent, or not. The send queue's worker.
+    fn sent(worker: &SendWorker<'_, Self>, sent: Sent, how: Ended);
+
+    /// A Call's chunks were pulled, or not. The send queue's worker.
+    fn pulled(worker: &SendWorker<'_, Self>, pulled: Pulled<Self::Call>, how: Ended);
+}
+
+/// Sizes of the messages of a connection.
+#[derive(Clone, Copy)]
+pub(crate) struct MessageSizes {
+    /// Octets of header and inline content that a message can be copied to.
+    pub(crate) buffer: usize,
+    /// Pages that a message can keep.
+    pub(crate) pages: usize,
+    /// Scatter/gather elements of a Send.
+    pub(crate) sges: u32,
+}
+
+/// What a responder's sending side needs: entries of the Send Queue, and idle objects.
+#[pin_data]
+pub(crate) struct Sending<S: Send + 'static> {
+    #[pin]
+    queue: SendQueue,
+    #[pin]
+    transfers: Pool<Transfer>,
+    #[pin]
+    messages: Pool<Message>,
+    sizes: SetOnce<MessageSizes>,
+    /// What was posted in part: nobody knows which part, until the queue pair is drained.
+    stranded_messages: Stack<Sent>,
+    stranded_pulls: Stack<Pulled<S>>,
+}
+
+impl<S: Send + 'static> Sending<S> {
+    /// A side that is not open yet.
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            queue <- SendQueue::new(),
+            transfers <- Pool::new(),
+            messages <- Pool::new(),
+            sizes: SetOnce::new(),
+            stranded_messages: Stack::new(),
+            stranded_pulls: Stack::new(),
+        })
+    }
+
+    /// Sets the sizes and the depth of the Send Queue, once.
+    pub(crate) fn open(&self, sizes: MessageSizes, depth: u32) {
+        self.sizes.populate(sizes);
+        self.queue.open(depth);
+    }
+
+    /// The Send Queue.
+    #[inline]
+    pub(crate) fn queue(&self) -> &SendQueue {
+        &self.queue
+    }
+
+    #[inline]
+    pub(super) fn transfers(&self) -> &Pool<Transfer> {
+        &self.transfers
+    }
+
+    /// An empty message: an idle one, or else a new one.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, `EIO` if the device cannot map it, `ENOTCONN` if the endpoint is not open.
+    #[inline]
+    pub(crate) fn message<C: Context>(&self, ep: &Endpoint<C>) -> Result<Message> {
+        match self.messages.get() {
+            Some(message) => Ok(message),
+            None => self.new_message(ep),
+        }
+    }
+
+    #[cold]
+    fn new_message<C: Context>(&self, ep: &Endpoint<C>) -> Result<Message> {
+        let domain = ep.domain().ok_or(EINVAL)?;
+        Message::new(domain, &self.sizes.copy().ok_or(EINVAL)?)
+    }
+
+    /// Whether there is an idle message.
+    pub(crate) fn recycle<C: Context>(&self, ep: &Endpoint<C>, sent: Sent) {
+        self.messages.put(sent.reset(ep, &self.transfers));
+    }
+
+    /// Puts a message back that was not posted.
+    #[inline]
+    pub(crate) fn discard<C: Context>(&self, ep: &Endpoint<C>, mut message: Message) {
+        message.clear(ep, &self.transfers);
+        self.messages.put(message);
+    }
+
+    #[cold]
+    pub(super) fn strand_message(&self, sent: Sent) {
+        self.stranded_messages.push(sent);
+    }
+
+    #[cold]
+    pub(super) fn strand_pull(&self, pulled: Pulled<S>) {
+        self.stranded_pulls.push(pulled);
+    }
+
+    /// Releases what was stranded; to be called by [`Context::drained`].
+    pub(crate) fn drained<C: Responder<Call = S>>(&self, ep: &Endpoint<C>) {
+        let mut messages = self.stranded_messages.take_all();
+        while let Some(sent) = messages.pop() {
+            drop(sent.reset(ep, &self.transfers));
+        }
+        let mut pulls = self.stranded_pulls.take_all();
+        while let Some(pulled) = pulls.pop() {
+            drop(pulled.finish(ep));
+        }
+    }
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A responder's Send Queue as a ledger: entries are reserved before a post and return with the
+//! completion that frees them.
+//!
+//! Many threads post on one queue. Whoever finds it full takes a ticket and waits in line, so that a
+//! chain that needs many entries is not starved by those that need few. A [`Permit`] is the only way
+//! to post, and it cannot be lost: dropped, it returns its entries; posted, the completion does.
+//! When the connection ends, so does every wait.
+
+use core::mem;
+use kernel::new_condvar;
+use kernel::new_spinlock;
+use kernel::prelude::*;
+use kernel::sync::atomic::ordering::Full;
+use kernel::sync::atomic::ordering::Relaxed;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::CondVar;
+use kernel::sync::SpinLock;
+
+/// Why entries cannot be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoRoom {
+    /// The queue could not hold the chain even if it were empty.
+    TooLong,
+    /// The connection has ended.
+    Closed,
+}
+
+/// The free entries of a Send Queue, and who waits for them.
+#[pin_data]
+pub(crate) struct SendQueue {
+    depth: Atomic<u32>,
+    /// Free entries; for an instant too few, while a failed reservation is taken back.
+    free: Atomic<i32>,
+    closed: Atomic<bool>,
+    /// How many stand in line.
+    waiting: Atomic<u32>,
+    #[pin]
+    line: SpinLock<Line>,
+    /// Somebody else's turn has come.
+    #[pin]
+    turn: CondVar,
+    /// Entries have become free, for whose turn it is.
+    #[pin]
+    room: CondVar,
+}
+
+struct Line {
+    next_ticket: u32,
+    serving: u32,
+}
+
+/// The right to post a chain of that many work requests.
+pub(crate) struct Permit<'a> {
+    queue: &'a SendQueue,
+    entries: u32,
+    waited: bool,
+}
+
+impl Permit<'_> {
+    /// Whether the reservation had to wait for others to complete.
+    #[inline]
+    pub(crate) fn waited(&self) -> bool {
+        self.waited
+    }
+
+    /// How many entries it is for.
+    #[inline]
+    pub(super) fn entries(&self) -> u32 {
+        self.entries
+    }
+
+    /// Leaves the return of the entries to the completion.
+    #[inline]
+    pub(super) fn spend(self) -> u32 {
+        let entries = self.entries;
+        mem::forget(self);
+        entries
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        self.queue.give(self.entries);
+    }
+}
+
+impl SendQueue {
+    /// A queue without entries: nobody can post before [`Self::open`].
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            depth: Atomic::new(0),
+            free: Atomic::new(0),
+            closed: Atomic::new(false),
+            waiting: Atomic::new(0),
+            line <- new_spinlock!(Line { next_ticket: 0, serving: 0 }, "SendQueue::line"),
+            turn <- new_condvar!("SendQueue::turn"),
+            room <- new_condvar!("SendQueue::room"),
+        })
+    }
+
+    /// Sets the number of entries, once, before the first reservation.
+    pub(crate) fn open(&self, depth: u32) {
+        // Devices have fewer than 2^31 entries; should one say otherwise, this many will do.
+        let entries = i32::try_from(depth).unwrap_or(i32::MAX);
+        self.free.store(entries, Relaxed);
+        self.depth.store(entries.unsigned_abs(), Relaxed);
+    }
+
+    /// Reserves `entries`; waits for them if need be, and calls `full` before it does.
+    ///
+    /// Sleeps: not for completion handlers.
+    ///
+    /// # Errors
+    ///
+    /// [`NoRoom`].
+    #[inline]
+    pub(crate) fn reserve(
+        &self,
+        entries: u32,
+        full: impl FnOnce(),
+    ) -> core::result::Result<Permit<'_>, NoRoom> {
+        // Who stands in line goes first.
+        if self.waiting.load(Relaxed) == 0 && self.take(entries) {
+            return Ok(Permit {
+                queue: self,
+                entries,
+                waited: false,
+            });
+        }
+        if entries > self.depth.load(Relaxed) {
+            return Err(NoRoom::TooLong);
+        }
+        full();
+        self.wait(entries)
+    }
+
+    /// Takes `entries` if they are there.
+    #[inline]
+    fn take(&self, entries: u32) -> bool {
+        let Ok(entries) = i32::try_from(entries) else {
+            return false;
+        };
+        if self.free.fetch_sub(entries, Full) >= entries {
+            return true;
+        }
+        self.give_back(entries);
+        false
+    }
+
+    /// Undoes a failed reservation. Somebody in line may have seen too few in the meantime.
+    #[cold]
+    fn give_back(&self, entries: i32) {
+        self.free.fetch_add(entries, Full);
+        self.wake();
+    }
+
+    /// Returns the entries of a chain that has completed, or was not posted.
+    #[inline]
+    pub(super) fn give(&self, entries: u32) {
+        // NO-OVERFLOW: What was taken is at most `i32::MAX`.
+        self.free.fetch_add(entries as i32, Full);
+        // Pairs with the increment in `wait`: either that thread sees the entries, or we see it.
+        if self.waiting.load(Relaxed) != 0 {
+            self.wake();
+        }
+    }
+
+    #[cold]
+    fn wake(&self) {
+        // Under the lock, so that no thread is between looking and sleeping.
+        let _line = self.line.lock();
+        self.room.notify_all();
+    }
+
+    #[cold]
+    fn wait(&self, entries: u32) -> core::result::Result<Permit<'_>, NoRoom> {
+        let mut line = self.line.lock();
+        let ticket = line.next_ticket;
+        line.next_ticket = ticket.wrapping_add(1);
+        self.waiting.fetch_add(1, Full);
+        let outcome = loop {
+            if self.closed.load(Relaxed) {
+                break Err(NoRoom::Closed);
+            }
+            if line.serving != ticket {
+                self.turn.wait(&mut line);
+            } else if self.take_in_line(entries) {
+                break Ok(Permit {
+                    queue: self,
+                    entries,
+                    waited: true,
+                });
+            } else {
+                self.room.wait(&mut line);
+            }
+        };
+        self.waiting.fetch_sub(1, Full);
+        // On close everybody leaves, in any order, and nobody looks at tickets any more.
+        line.serving = ticket.wrapping_add(1);
+        self.turn.notify_all();
+        outcome
+    }
+
+    /// [`Self::take`] for whose turn it is, with the line locked.
+    ///
+    /// Entries that return from now on are announced only after that lock is let go.
+    fn take_in_line(&self, entries: u32) -> bool {
+        let Ok(entries) = i32::try_from(entries) else {
+            return false;
+        };
+        if self.free.load(Relaxed) < entries {
+            return false;
+        }
+        if self.free.fetch_sub(entries, Full) >= entries {
+            return true;
+        }
+        self.free.fetch_add(entries, Full);
+        false
+    }
+
+    /// Ends all waits, now and in future. Not for interrupts.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Relaxed);
+        let _line = self.line.lock();
+        self.turn.notify_all();
+        self.room.notify_all();
+    }
+
+    /// Whether somebody waits: then no more work should be taken on.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.waiting.load(Relaxed) != 0
+    }
+}

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! RDMA Read and Write: work requests that the RDMA core prepares for whatever the device demands.
+//!
+//! A [`Transfer`] moves a run of a page array to or from one segment of a peer's memory. Transfers are
+//! collected in [`Transfers`], which become the front of a chain of work requests. Nothing here is
+//! posted by itself, and nothing here owns the pages: `pull` and `message` do.
+
+use super::dma::Direction;
+use super::endpoint::Context;
+use super::endpoint::Endpoint;
+use super::list::Chain;
+use super::list::Link;
+use super::list::Linked;
+use super::list::Pool;
+use crate::bindings;
+use crate::bindings::pages::PageArray;
+use crate::bindings::pages::Span;
+use crate::bindings::piece::Piece;
+use crate::bindings::piece::PAGE;
+use core::ffi::c_void;
+use core::mem;
+use core::ptr;
+use core::ptr::NonNull;
+use kernel::prelude::*;
+
+/// A place in a peer's memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Remote {
+    /// The tag that the peer exposed it under.
+    pub(crate) handle: u32,
+    /// The address, in the terms of the tag.
+    pub(crate) offset: u64,
+}
+
+/// Neighbouring pages are handed to the device as one run up to this length: more would not fit the
+/// bounce buffers that some machines put between memory and device.
+const MAX_RUN: u32 = 16 * PAGE;
+
+#[repr(C)]
+pub(super) struct Inner {
+    /// First, so that a pointer to it is a pointer to the whole.
+    link: Link,
+    /// For the last transfer of a chain that is posted by itself.
+    pub(super) cqe: bindings::ib_cqe,
+    /// What travels with such a chain.
+    pub(super) companion: *mut c_void,
+    /// Entries of the Send Queue that such a chain took.
+    pub(super) entries: u32,
+    context: bindings::rdma_rw_ctx,
+    vecs: KVec<bindings::bio_vec>,
+}
+
+/// An idle transfer: memory to prepare one in.
+///
+/// # Invariants
+///
+/// Points to an `Inner` from `KBox` that nobody else can reach.
+pub(crate) struct Transfer(NonNull<Inner>);
+
+// SAFETY: A transfer owns all that it points to, like a box.
+unsafe impl Send for Transfer {}
+
+// SAFETY: `link` is the first member of the object, which only its owner reaches.
+unsafe impl Linked for Transfer {
+    #[inline]
+    fn into_link(self) -> NonNull<Link> {
+        mem::ManuallyDrop::new(self).0.cast()
+    }
+
+    #[inline]
+    unsafe fn from_link(link: NonNull<Link>) -> Self {
+        // INVARIANT: By the contract of this function.
+        Self(link.cast())
+    }
+}
+
+impl Transfer {
+    fn new() -> Result<Self> {
+        let inner = KBox::new(
+            Inner {
+                link: Link::new(),
+                cqe: bindings::ib_cqe { done: None },
+                companion: ptr::null_mut(),
+                entries: 0,
+                context: pin_init::zeroed(),
+                vecs: KVec::new(),
+            },
+            GFP_KERNEL,
+        )?;
+        // INVARIANT: Nobody else has a pointer to it.
+        Ok(Self(NonNull::from(KBox::leak(inner))))
+    }
+
+    #[inline]
+    fn inner(&mut self) -> &mut Inner {
+        // SAFETY: Owned, by the type's invariants.
+        unsafe { self.0.as_mut() }
+    }
+}
+
+impl Drop for Transfer {
+    fn drop(&mut self) {
+        // SAFETY: From `KBox`, and unreachable otherwise, by the type's invariants.
+        drop(unsafe { KBox::from_raw(self.0.as_ptr()) });
+    }
+}
+
+impl Inner {
+    /// Names the pages of `span`, neighbours together.
+    #[inline]
+    fn fill(&mut self, pages: &PageArray, span: Span) -> Result {
+        self.vecs.clear();
+        self.vecs.reserve(span.pages() as usize, GFP_KERNEL)?;
+        for piece in pages.pieces(span).ok_or(EINVAL)? {
+            match self.vecs.last_mut() {
+                Some(last) if follows(last, &piece) => last.bv_len += piece.len(),
+                _ => self
+                    .vecs
+                    .push_within_capacity(bindings::bio_vec {
+                        bv_page: piece.page(),
+                        bv_len: piece.len(),
+                        bv_offset: piece.offset(),
+                    })
+                    .map_err(|_| EINVAL)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether `piece` is the memory right behind `run`, and may be named together with it.
+#[inline]
+fn follows(run: &bindings::bio_vec, piece: &Piece<'_>) -> bool {
+    let end = run.bv_offset + run.bv_len;
+    // With a virtual memory map, the descriptors of neighbouring pages are neighbours.
+    cfg!(CONFIG_SPARSEMEM_VMEMMAP)
+        && piece.offset() == 0
+        && end % PAGE == 0
+        && run.bv_len + piece.len() <= MAX_RUN
+        && run.bv_page.wrapping_add((end / PAGE) as usize) == piece.page()
+}
+
+/// Transfers that are prepared for one queue pair, in the order that they will run.
+///
+/// # Invariants
+///
+/// Every transfer in `chain`, the last one first, is initialised for `qp` and `direction`; `qp` is
+/// null if there is none. `entries` is how many entries of the Send Queue they take.
+pub(super) struct Transfers {
+    chain: Chain<Transfer>,
+    qp: *mut bindings::ib_qp,
+    entries: u32,
+    direction: Direction,
+}
+
+// SAFETY: Queue pairs may be used from any thread, and transfers are `Send`.
+unsafe impl Send for Transfers {}
+
+impl Transfers {
+    #[inline]
+    pub(super) const fn new(direction: Direction) -> Self {
+        Self {
+            chain: Chain::new(),
+            qp: ptr::null_mut(),
+            entries: 0,
+            direction,
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.chain.is_empty()
+    }
+
+    /// Entries of the Send Queue that the transfers take.
+    #[inline]
+    pub(super) fn entries(&self) -> u32 {
+        self.entries
+    }
+
+    /// Whether there is nothing in the way of using the transfers on `qp`.
+    #[inline]
+    fn is_for(&self, qp: *mut bindings::ib_qp) -> bool {
+        self.qp.is_null() || self.qp == qp
+    }
+
+    /// Prepares the transfer of `span` to or from `remote`.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the span is empty or not within the pages, or for another endpoint than before;
+    /// `ENOMEM`, `EIO` if the device cannot map the pages.
+    ///
+    /// # Safety
+    ///
+    /// The pages must stay in the array until the transfers are released.
+    #[inline]
+    pub(super) unsafe fn add<C: Context>(
+        &mut self,
+        ep: &Endpoint<C>,
+        pool: &Pool<Transfer>,
+        pages: &PageArray,
+        span: Span,
+        remote: Remote,
+    ) -> Result {
+        let qp = ep.qp().ok_or(EINVAL)?.as_ptr();
+        if !self.is_for(qp) {
+            return Err(EINVAL);
+        }
+        let mut transfer = match pool.get() {
+            Some(transfer) => transfer,
+            None => Transfer::new()?,
+        };
+        // SAFETY: By this function's contract; the queue pair is alive, since the endpoint is.
+        match unsafe { self.prepare(qp, ep.port(), transfer.inner(), pages, span, remote) } {
+            Ok(entries) => {
+                // INVARIANT: Initialised just now, for this queue pair.
+                self.qp = qp;
+                self.entries += entries;
+                self.chain.push(transfer);
+                Ok(())
+            }
+            Err(e) => {
+                pool.put(transfer);
+                Err(e)
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Self::add`]; `qp` is a live queue pair on `port`.
+    #[inline]
+    unsafe fn prepare(
+        &self,
+        qp: *mut bindings::ib_qp,
+        port: u32,
+        inner: &mut Inner,
+        pages: &PageArray,
+        span: Span,
+        remote: Remote,
+    ) -> Result<u32> {
+        inner.fill(pages, span)?;
+        let iter = bindings::bvec_iter {
+            bi_size: span.len,
+            ..Default::default()
+        };
+        // SAFETY: The vectors name `span.len` octets of pages that stay, by this function's contract.
+        let ret = unsafe {
+            bindings::rdma_rw_ctx_init_bvec(
+                &mut inner.context,
+                qp,
+                port,
+                inner.vecs.as_ptr(),
+                // CAST: Fewer than the pages of a message.
+                inner.vecs.len() as u32,
+                iter,
+                remote.offset,
+                remote.handle,
+                self.direction.as_raw(),
+            )
+        };
+        u32::try_from(ret).map_err(|_| Error::from_errno(ret))
+    }
+
+    /// Links all work requests in front of `then`, which may be null; returns the first.
+    ///
+    /// If `then` is null, the last transfer is signalled, by its own `cqe`. Returns `then` if there are
+    /// no transfers, and `None` if they were prepared for another endpoint.
+    ///
+    /// # Safety
+    ///
+    /// `then` stays until the chain has completed.
+    #[inline]
+    pub(super) unsafe fn link<C: Context>(
+        &self,
+        ep: &Endpoint<C>,
+        then: *mut bindings::ib_send_wr,
+    ) -> Option<*mut bindings::ib_send_wr> {
+        if self.chain.is_empty() {
+            return Some(then);
+        }
+        if ep.qp().map(NonNull::as_ptr) != Some(self.qp) {
+            return None;
+        }
+        let port = ep.port();
+        let mut first = then;
+        for link in self.chain.links() {
+            let inner = link.cast::<Inner>().as_ptr();
+            // SAFETY: The link is the start of a transfer in the chain, which is initialised for `qp`.
+            first = unsafe {
+                bindings::rdma_rw_ctx_wrs(
+                    &raw mut (*inner).context,
+                    self.qp,
+                    port,
+                    &raw mut (*inner).cqe,
+                    first,
+                )
+            };
+        }
+        Some(first)
+    }
+
+    /// The transfer that runs last.
+    #[inline]
+    pub(super) fn last(&self) -> Option<NonNull<Inner>> {
+        self.chain.links().next().map(|link| link.cast())
+    }
+
+    /// Unmaps all pages and puts the transfers back.
+    ///
+    /// Does nothing if the endpoint is not the one that they were prepared for.
+    #[inline]
+    pub(super) fn release<C: Context>(&mut self, ep: &Endpoint<C>, pool: &Pool<Transfer>) {
+        if self.chain.is_empty() || ep.qp().map(NonNull::as_ptr) != Some(self.qp) {
+            return;
+        }
+        for link in self.chain.links() {
+            let inner = link.cast::<Inner>().as_ptr();
+            // SAFETY: The link is the start of a transfer in the chain, which is initialised for `qp`;
+            // that is alive, since the endpoint is.
+            unsafe {
+                bindings::rdma_rw_ctx_destroy_bvec(
+                    &raw mut (*inner).context,
+                    self.qp,
+                    ep.port(),
+                    (*inner).vecs.as_ptr(),
+                    (*inner).vecs.len() as u32,
+                    self.direction.as_raw(),
+                );
+            }
+        }
+        // INVARIANT: What is put back is initialised no longer; nothing is left.
+        pool.put_all(mem::replace(&mut self.chain, Chain::new()));
+        self.qp = ptr::null_mut();
+        self.entries = 0;
+    }
+}
+
+impl Drop for Transfers {
+    /// Transfers must be released while their queue pair is alive, which is not known here.
+    fn drop(&mut self) {
+        if !self.chain.is_empty() {
+            pr_err!("transfers were not released: their mappings are lost\n");
+            mem::forget(mem::replace(&mut self.chain, Chain::new()));
+        }
+    }
+}
