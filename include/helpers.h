@@ -101,6 +101,7 @@ void rpcrdma_svc_xprt_set_remote(struct svc_xprt *xprt,
 				 const struct sockaddr *sa, size_t len);
 bool rpcrdma_rpc_reply_expected(struct rpc_task *task);
 void rpcrdma_xprt_clear_connecting(struct rpc_xprt *xprt);
+void rpcrdma_bc_slot_inc(struct rpc_xprt *xprt);
 unsigned long rpcrdma_svc_serv_maxpages(const struct svc_serv *serv);
 unsigned long rpcrdma_jiffies(void);
 void rpcrdma_flush_dcache_page(struct page *page);

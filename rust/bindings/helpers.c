@@ -252,6 +252,13 @@ void rpcrdma_xprt_clear_connecting(struct rpc_xprt *xprt)
 	xprt_clear_connecting(xprt);
 }
 
+void rpcrdma_bc_slot_inc(struct rpc_xprt *xprt)
+{
+#ifdef CONFIG_SUNRPC_BACKCHANNEL
+	atomic_inc(&xprt->bc_slot_count);
+#endif
+}
+
 unsigned long rpcrdma_svc_serv_maxpages(const struct svc_serv *serv)
 {
 	return svc_serv_maxpages(serv);

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Reverse Calls (RFC 8167): received by the client's transport, served by SUNRPC's callback service,
+//! answered over the same connection.
+//!
+//! They use slots of their own, made when a callback service is announced, so that receiving one
+//! needs no memory.
+
+use super::slot::Slot;
+use super::xdr::XdrBuf;
+use super::xprt::Transport;
+use super::xprt::XprtHandle;
+use crate::bindings;
+use crate::bindings::octets::StableOctets;
+use core::ptr::NonNull;
+use kernel::new_spinlock;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+use kernel::sync::SpinLock;
+
+/// The slots for reverse Calls.
+#[pin_data]
+pub(crate) struct ReversePool<T: Transport> {
+    #[pin]
+    inner: SpinLock<Slots<T>>,
+}
+
+struct Slots<T: Transport> {
+    free: KVec<KBox<Slot<T>>>,
+    /// How many there are, in the pool or in use. `free` has room for all of them.
+    made: usize,
+}
+
+impl<T: Transport> ReversePool<T> {
+    pub(super) fn new() -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self {
+                inner <- new_spinlock!(
+                    Slots { free: KVec::new(), made: 0 },
+                    "ReversePool::inner"
+                ),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Sees to it that there are `count` slots.
+    pub(super) fn provide(&self, count: usize) -> Result {
+        // Room for all first: a slot that comes back must always find some.
+        let mut room = KVec::with_capacity(count, GFP_KERNEL)?;
+        loop {
+            let new = Slot::new()?;
+            let mut slots = self.inner.lock();
+            if slots.made >= count {
+                return Ok(());
+            }
+            if slots.free.capacity() < count {
+                for slot in slots.free.drain_all() {
+                    // Cannot fail: `room` is larger than all there are.
+                    let _ = room.push_within_capacity(slot);
+                }
+                core::mem::swap(&mut room, &mut slots.free);
+            }
+            if slots.free.push_within_capacity(new).is_ok() {
+                slots.made += 1;
+            }
+        }
+    }
+
+    fn take(&self) -> Option<KBox<Slot<T>>> {
+        self.inner.lock().free.pop()
+    }
+
+    fn put(&self, slot: KBox<Slot<T>>) {
+        // Cannot fail: there is room for all that were made.
+        let _ = self.inner.lock().free.push_within_capacity(slot);
+    }
+
+    /// Hands a reverse Call, the `octets` of `message` from `start` on, to the callback service. The
+    /// message stays in place until the service has read it.
+    ///
+    /// # Errors
+    ///
+    /// The message comes back if there are more reverse Calls than this end allows, or nobody to take
+    /// one.
+    pub(crate) fn enqueue(
+        &self,
+        xprt: &XprtHandle<T>,
+        xid: u32,
+        message: T::Reply,
+        start: usize,
+        octets: usize,
+    ) -> Result<(), T::Reply> {
+        if !xprt.has_callback_service() {
+            return Err(message);
+        }
+        let Some(slot) = self.take() else {
+            return Err(message);
+        };
+        let Some(call) = message.octets().get(start..start.saturating_add(octets)) else {
+            self.put(slot);
+            return Err(message);
+        };
+        let (base, len) = (call.as_ptr(), call.len());
+        let slot = NonNull::from(KBox::leak(slot));
+        // SAFETY: The slot is ours alone until it is enqueued. The callback service reads the message
+        // in place and frees the request, which ends in `free_reverse`.
+        unsafe {
+            let slot = slot.as_ref();
+            let rqst = slot.rqst();
+            rqst.write_bytes(0, 1);
+            (*rqst).rq_xprt = xprt.raw();
+            (*rqst).rq_xid = xid.to_be();
+            // What tells SUNRPC that the request is to be freed by `bc_free_rqst`.
+            (*rqst).rq_bc_pa_state = 1 << bindings::RPC_BC_PA_IN_USE;
+            let rcv = &raw mut (*rqst).rq_rcv_buf;
+            (*rcv).head[0].iov_base = base.cast_mut().cast();
+            (*rcv).head[0].iov_len = len;
+            // CAST: No more than a Receive buffer.
+            (*rcv).len = len as u32;
+            (*rqst).rq_private_buf.len = len as u32;
+            slot.provide_reply_space();
+            slot.put_reply(message);
+            // The service takes one off for each Call.
+            bindings::rpcrdma_bc_slot_inc(xprt.raw());
+            bindings::xprt_enqueue_bc_request(rqst);
+        }
+        Ok(())
+    }
+}
+
+/// `bc_free_rqst`: SUNRPC is done with a reverse Call.
+///
+/// # Safety
+///
+/// Called by SUNRPC for a request from [`ReversePool::enqueue`], once.
+pub(super) unsafe extern "C" fn free_reverse<T: Transport>(rqst: *mut bindings::rpc_rqst) {
+    // SAFETY: By this function's contract; the request holds a reference to its transport, which is
+    // therefore not destroyed.
+    unsafe {
+        let raw = (*rqst).rq_xprt;
+        let live = super::xprt::Xprt::<T>::from_raw(raw).live();
+        let slot = KBox::from_raw(rqst.cast::<Slot<T>>());
+        if let Some(message) = slot.take_reply() {
+            super::xprt::Transport::recycle(&live.transport, message);
+        }
+        live.reverse.put(slot);
+        // The reference that enqueueing took.
+        bindings::xprt_put(raw);
+    }
+}
+
+/// The Reply to a reverse Call, to be sent: the send lock is held.
+pub(crate) struct ReverseReply<'a, T: Transport> {
+    slot: &'a Slot<T>,
+}
+
+impl<'a, T: Transport> ReverseReply<'a, T> {
+    /// # Safety
+    ///
+    /// To be made in `send_request` for its argument, for as long as that runs.
+    pub(super) unsafe fn new(slot: &'a Slot<T>) -> Self {
+        Self { slot }
+    }
+
+    /// The number of the reverse RPC.
+    pub(crate) fn xid(&self) -> u32 {
+        self.slot.xid()
+    }
+
+    /// The RPC message.
+    pub(crate) fn message(&self) -> &XdrBuf {
+        // SAFETY: SUNRPC leaves the buffer alone while it is being sent.
+        unsafe { XdrBuf::from_raw(&raw mut (*self.slot.rqst()).rq_snd_buf) }
+    }
+}
+
+/// `bc_setup`, `bc_maxpayload`, `bc_num_slots` and `bc_destroy`, which SUNRPC calls between `setup`
+/// and `destroy`.
+pub(super) mod ops {
+    use super::*;
+    use crate::sunrpc::xprt::Xprt;
+
+    /// # Safety
+    ///
+    /// Called by SUNRPC.
+    pub(in crate::sunrpc) unsafe extern "C" fn setup<T: Transport>(
+        raw: *mut bindings::rpc_xprt,
+        _min: c_uint,
+    ) -> c_int {
+        // SAFETY: By this function's contract.
+        let live = unsafe { Xprt::<T>::from_raw(raw).live() };
+        live.reverse
+            .provide(T::reverse_slots() as usize)
+            .map_or_else(|e| e.to_errno(), |()| 0)
+    }
+
+    /// # Safety
+    ///
+    /// Called by SUNRPC, under RCU: must not sleep.
+    pub(in crate::sunrpc) unsafe extern "C" fn max_payload<T: Transport>(
+        raw: *mut bindings::rpc_xprt,
+    ) -> usize {
+        // SAFETY: By this function's contract.
+        unsafe { Xprt::<T>::from_raw(raw).live() }
+            .transport
+            .reverse_payload()
+    }
+
+    /// # Safety
+    ///
+    /// Called by SUNRPC.
+    pub(in crate::sunrpc) unsafe extern "C" fn num_slots<T: Transport>(
+        _raw: *mut bindings::rpc_xprt,
+    ) -> c_uint {
+        T::reverse_slots()
+    }
+
+    /// # Safety
+    ///
+    /// Called by SUNRPC.
+    pub(in crate::sunrpc) unsafe extern "C" fn destroy<T: Transport>(
+        _raw: *mut bindings::rpc_xprt,
+        _max: c_uint,
+    ) {
+        // The slots stay for the next session on this transport, and end with it.
+    }
+}

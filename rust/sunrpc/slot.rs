@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Slots: what SUNRPC calls an `rpc_rqst`, and what an RPC over this transport needs beside it.
+//!
+//! A slot has one owner at a time. SUNRPC owns it from `alloc_slot` to `free_slot`; while a Call
+//! waits for its Reply, its [`Transport::Exchange`] (the memory that the peer may reach) is up for
+//! whoever takes it first:
+//!
+//!     Idle --commit (send lock)--> Sent --claim (receive worker)--> Claimed --complete--> Idle
+//!                                   |-- abandon (buf_free), sweep (disconnect) ----------->|
+//!
+//! so that a Reply to a Call that was not sent yet, a second Reply, a signal and a disconnect cannot
+//! get in each other's way.
+
+use super::buffer::Buffer;
+use super::xdr::XdrBuf;
+use super::xprt::Transport;
+use crate::bindings;
+use core::cell::UnsafeCell;
+use core::ptr::NonNull;
+use kernel::prelude::*;
+use kernel::sync::atomic::ordering::Acquire;
+use kernel::sync::atomic::ordering::Release;
+use kernel::sync::atomic::Atomic;
+use kernel::types::Opaque;
+
+/// No Exchange in the slot; SUNRPC or nobody owns it.
+const IDLE: u32 = 0;
+/// The Call may be on the wire; the Exchange is in the slot.
+const SENT: u32 = 1;
+/// Somebody has taken the Exchange and will bring the slot back to `IDLE`.
+const CLAIMED: u32 = 2;
+
+/// Octets for Calls and for Replies that a slot has from the start; most need no more.
+const INITIAL_BUFFER: usize = 2048;
+
+/// One RPC's place.
+///
+/// # Invariants
+///
+/// `exchange` is touched only by who set `phase` to `CLAIMED`, and by the send lock's holder while
+/// `phase` is `IDLE`. `reply` is touched only by who claimed, and by SUNRPC's owner of the slot when
+/// nobody has. The buffers belong to SUNRPC's owner.
+#[repr(C)]
+pub(crate) struct Slot<T: Transport> {
+    rqst: Opaque<bindings::rpc_rqst>,
+    /// Links the free slots.
+    pub(super) free: Opaque<bindings::llist_node>,
+    phase: Atomic<u32>,
+    exchange: UnsafeCell<Option<T::Exchange>>,
+    reply: UnsafeCell<Option<T::Reply>>,
+    call_buffer: UnsafeCell<Buffer>,
+    reply_buffer: UnsafeCell<Buffer>,
+}
+
+// SAFETY: Access to the cells is serialised as the type's invariants say; `rpc_rqst` is SUNRPC's.
+unsafe impl<T: Transport> Send for Slot<T> {}
+// SAFETY: As above.
+unsafe impl<T: Transport> Sync for Slot<T> {}
+
+impl<T: Transport> Slot<T> {
+    /// A slot with its buffers.
+    pub(super) fn new() -> Result<KBox<Self>> {
+        Ok(KBox::new(
+            Self {
+                rqst: Opaque::zeroed(),
+                free: Opaque::zeroed(),
+                phase: Atomic::new(IDLE),
+                exchange: UnsafeCell::new(None),
+                reply: UnsafeCell::new(None),
+                call_buffer: UnsafeCell::new(Buffer::new(INITIAL_BUFFER)?),
+                reply_buffer: UnsafeCell::new(Buffer::new(INITIAL_BUFFER)?),
+            },
+            GFP_KERNEL,
+        )?)
+    }
+
+    /// The slot around an `rpc_rqst`.
+    ///
+    /// # Safety
+    ///
+    /// `rqst` is in a live slot of a `T`.
+    #[inline]
+    pub(super) unsafe fn from_rqst<'a>(rqst: *mut bindings::rpc_rqst) -> &'a Self {
+        // SAFETY: By this function's contract; it is the first member.
+        unsafe { &*rqst.cast() }
+    }
+
+    /// SUNRPC's part.
+    #[inline]
+    pub(super) fn rqst(&self) -> *mut bindings::rpc_rqst {
+        self.rqst.get()
+    }
+
+    /// Makes room for a Call and a Reply; returns how many octets had to be allocated.
+    ///
+    /// # Safety
+    ///
+    /// The caller is SUNRPC's owner of the slot, in `buf_alloc`.
+    #[inline]
+    pub(super) unsafe fn provide_buffers(&self) -> Result<usize> {
+        // SAFETY: By this function's contract, these cells and the request's sizes are ours.
+        unsafe {
+            let rqst = self.rqst();
+            let call = &mut *self.call_buffer.get();
+            let reply = &mut *self.reply_buffer.get();
+            let mut grown = 0;
+            if call.grow((*rqst).rq_callsize)? {
+                grown += (*rqst).rq_callsize;
+            }
+            if reply.grow((*rqst).rq_rcvsize)? {
+                grown += (*rqst).rq_rcvsize;
+            }
+            (*rqst).rq_buffer = call.as_ptr();
+            (*rqst).rq_rbuffer = reply.as_ptr();
+            Ok(grown)
+        }
+    }
+
+    /// Puts the buffer for a reverse Reply where SUNRPC's callback service writes it.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the slot, and nothing in it is in use.
+    pub(super) unsafe fn provide_reply_space(&self) {
+        // SAFETY: By this function's contract.
+        unsafe {
+            let buffer = &*self.call_buffer.get();
+            let snd = &raw mut (*self.rqst()).rq_snd_buf;
+            (*snd) = pin_init::zeroed();
+            (*snd).head[0].iov_base = buffer.as_ptr();
+            (*snd).head[0].iov_len = buffer.len();
+            // CAST: A few KiB.
+            (*snd).buflen = buffer.len() as u32;
+        }
+    }
+
+    /// Takes out the Reply that the consumer has read.
+    ///
+    /// # Safety
+    ///
+    /// The caller is SUNRPC's owner of the slot, and no Reply can arrive for it.
+    #[inline]
+    pub(super) unsafe fn take_reply(&self) -> Option<T::Reply> {
+        // SAFETY: By this function's contract.
+        unsafe { (*self.reply.get()).take() }
+    }
+
+    /// Keeps `reply` in place until [`Self::take_reply`]; gives back one from an earlier round.
+    ///
+    /// # Safety
+    ///
+    /// The caller has claimed the slot, or is its only owner.
+    #[inline]
+    pub(super) unsafe fn put_reply(&self, reply: T::Reply) -> Option<T::Reply> {
+        // SAFETY: By this function's contract.
+        unsafe { (*self.reply.get()).replace(reply) }
+    }
+
+    /// Whether the peer may still answer the slot's Call.
+    #[inline]
+    pub(super) fn is_sent(&self) -> bool {
+        self.phase.load(Acquire) == SENT
+    }
+
+    /// Whether a Call may be sent from the slot.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.phase.load(Acquire) == IDLE
+    }
+
+    /// Puts the Exchange up; from now on a Reply can take it.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the send lock, and the slot is idle.
+    #[inline]
+    pub(super) unsafe fn commit(&self, exchange: T::Exchange) {
+        // SAFETY: By this function's contract and the type's invariants. The cell is empty: whoever
+        // takes the Exchange empties it before the slot is idle again.
+        unsafe { self.exchange.get().write(Some(exchange)) };
+        self.phase.store(SENT, Release);
+    }
+
+    /// Takes the Exchange, if it is there and nobody else has. The taker calls [`Self::settle`].
+    #[inline]
+    pub(super) fn claim(&self) -> Option<T::Exchange> {
+        if self.phase.cmpxchg(SENT, CLAIMED, Acquire).is_err() {
+            return None;
+        }
+        // SAFETY: We have just claimed it.
+        unsafe { (*self.exchange.get()).take() }
+    }
+
+    /// Ends what [`Self::claim`] began.
+    #[inline]
+    pub(super) fn settle(&self) {
+        self.phase.store(IDLE, Release);
+    }
+
+    /// Forgets a congestion credit of a connection that is gone.
+    ///
+    /// # Safety
+    ///
+    /// The transport's `transport_lock` is held.
+    pub(super) unsafe fn forget_credit(&self) {
+        // SAFETY: By this function's contract.
+        unsafe { (*self.rqst()).rq_cong = 0 };
+    }
+
+    /// The RPC's number, as on the wire.
+    #[inline]
+    pub(crate) fn xid(&self) -> u32 {
+        // SAFETY: Constant while the slot is in use.
+        u32::from_be(unsafe { (*self.rqst()).rq_xid })
+    }
+}
+
+/// A Call that is to be sent: the send lock is held, and SUNRPC keeps the request in place.
+pub(crate) struct Call<'a, T: Transport> {
+    slot: &'a Slot<T>,
+}
+
+impl<'a, T: Transport> Call<'a, T> {
+    /// # Safety
+    ///
+    /// To be made in `send_request` for its argument, for as long as that runs.
+    #[inline]
+    pub(super) unsafe fn new(slot: &'a Slot<T>) -> Self {
+        Self { slot }
+    }
+
+    /// The RPC's number.
+    #[inline]
+    pub(crate) fn xid(&self) -> u32 {
+        self.slot.xid()
+    }
+
+    /// The task that makes the RPC, for traces.
+    #[inline]
+    pub(crate) fn task(&self) -> Task {
+        // SAFETY: A request that is being sent has its task.
+        unsafe { Task::of(self.slot.rqst()) }
+    }
+
+    /// The RPC message.
+    #[inline]
+    pub(crate) fn message(&self) -> &XdrBuf {
+        // SAFETY: SUNRPC leaves the buffer alone while it is being sent.
+        unsafe { XdrBuf::from_raw(&raw mut (*self.slot.rqst()).rq_snd_buf) }
+    }
+
+    /// The room for the Reply.
+    #[inline]
+    pub(crate) fn room(&self) -> &XdrBuf {
+        // SAFETY: As above, and no Reply can be placed before [`Self::commit`].
+        unsafe { XdrBuf::from_raw(&raw mut (*self.slot.rqst()).rq_rcv_buf) }
+    }
+
+    /// Whether GSS integrity or privacy covers the message, so that nothing may be reduced (RFC 8166
+    /// Section 8.2.2.3).
+    #[inline]
+    pub(crate) fn is_protected(&self) -> bool {
+        // SAFETY: A request that is being sent has its credential, which has its flavor.
+        let flags = unsafe { (*(*(*self.slot.rqst()).rq_cred).cr_auth).au_flags };
+        flags & (1 << bindings::RPCAUTH_AUTH_DATATOUCH) != 0
+    }
+
+    /// Lets a Reply take `exchange` from now on; to be called before the Call is posted.
+    #[inline]
+    pub(crate) fn commit(&self, exchange: T::Exchange) {
+        // SAFETY: In `send_request` the send lock is held, and it looked for an idle slot.
+        unsafe { self.slot.commit(exchange) };
+    }
+
+    /// Takes `exchange` back after the Call could not be posted; `None` if the peer, who cannot have
+    /// seen the Call, has answered it.
+    #[cold]
+    pub(crate) fn revoke(&self) -> Option<T::Exchange> {
+        let exchange = self.slot.claim();
+        if exchange.is_some() {
+            self.slot.settle();
+        }
+        exchange
+    }
+}
+
+/// How SUNRPC's traces name a task.
+#[derive(Clone, Copy)]
+pub(crate) struct Task {
+    /// The task's number.
+    pub(crate) id: u32,
+    /// The RPC client's number, all ones if there is none.
+    pub(crate) client: u32,
+}
+
+impl Task {
+    /// # Safety
+    ///
+    /// The request has its task, which stays for the call.
+    #[inline]
+    pub(super) unsafe fn of(rqst: *mut bindings::rpc_rqst) -> Self {
+        // SAFETY: By this function's contract.
+        unsafe {
+            let task = (*rqst).rq_task;
+            let client = (*task).tk_client;
+            Self {
+                id: u32::from((*task).tk_pid),
+                client: if client.is_null() {
+                    u32::MAX
+                } else {
+                    (*client).cl_clid
+                },
+            }
+        }
+    }
+}
+
+/// The slots that no RPC uses.
+///
+/// # Invariants
+///
+/// The list links slots that are idle, have no Reply, and live until the transport is destroyed.
+#[pin_data]
+pub(super) struct FreeSlots {
+    list: Opaque<bindings::llist_head>,
+    /// Taking one out of a lock-free list is for one thread at a time.
+    #[pin]
+    taking: kernel::sync::SpinLock<()>,
+}
+
+impl FreeSlots {
+    pub(super) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            list: Opaque::zeroed(),
+            taking <- kernel::new_spinlock!((), "FreeSlots::taking"),
+        })
+    }
+
+    /// Takes one out.
+    ///
+    /// # Safety
+    ///
+    /// All that was put in are slots of a `T`.
+    #[inline]
+    pub(super) unsafe fn take<T: Transport>(&self) -> Option<NonNull<Slot<T>>> {
+        let node = {
+            let _taking = self.taking.lock();
+            // SAFETY: A valid list; takers are serialised.
+            unsafe { bindings::llist_del_first(self.list.get()) }
+        };
+        if node.is_null() {
+            return None;
+        }
+        // SAFETY: The node is the `free` member of a slot, by the type's invariants.
+        NonNull::new(
+            unsafe { kernel::container_of!(Opaque::cast_from(node), Slot<T>, free) }.cast_mut(),
+        )
+    }
+
+    /// Puts one back.
+    ///
+    /// # Safety
+    ///
+    /// As the type's invariants say.
+    #[inline]
+    pub(super) unsafe fn put<T: Transport>(&self, slot: &Slot<T>) {
+        let node = slot.free.get();
+        // SAFETY: The slot is in no list and stays in place.
+        unsafe { bindings::rpcrdma_llist_add_batch(node, node, self.list.get()) };
+    }
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The class of client transports: what SUNRPC finds by name or netid, and makes transports with.
+
+use super::addr::AddressStrings;
+use super::xprt::Transport;
+use super::xprt::Xprt;
+use super::xprt_ops;
+use super::xprt_ops::Ops;
+use crate::bindings;
+use crate::bindings::addr::SockAddr;
+use core::marker::PhantomData;
+use core::mem::offset_of;
+use core::ptr;
+use kernel::error::to_result;
+use kernel::prelude::*;
+use kernel::sync::atomic::ordering::Relaxed;
+use kernel::sync::atomic::Atomic;
+use kernel::time::msecs_to_jiffies;
+use kernel::types::Opaque;
+
+/// How long an RPC waits for its Reply before the connection is given up.
+const RPC_TIMEOUT_MS: u32 = 60_000;
+/// How long to ask for the port of a service.
+const BIND_TIMEOUT_MS: u32 = 60_000;
+/// After how long without an RPC a connection is closed.
+const IDLE_TIMEOUT_MS: u32 = 300_000;
+
+/// `struct xprt_class` with its netids; SUNRPC reads them up to an empty one.
+#[repr(C)]
+struct Class {
+    base: Opaque<bindings::xprt_class>,
+    netids: [*const c_char; 3],
+}
+
+const _: () = assert!(
+    offset_of!(Class, netids) == size_of::<bindings::xprt_class>(),
+    "the flexible array of netids starts where the structure ends"
+);
+
+/// The class of the one transport of this module; a `rpc_xprt` points to it for all its life.
+struct TheClass(core::cell::UnsafeCell<Class>);
+
+// SAFETY: Written by the one `ClassRegistration` before it is registered, and by SUNRPC under its own
+// lock afterwards.
+unsafe impl Sync for TheClass {}
+
+static CLASS: TheClass = TheClass(core::cell::UnsafeCell::new(Class {
+    base: Opaque::zeroed(),
+    netids: [ptr::null(); 3],
+}));
+
+/// Whether somebody has registered.
+static REGISTERED: Atomic<i32> = Atomic::new(0);
+
+/// The registration of `T` as a class of transports.
+pub(crate) struct ClassRegistration<T: Transport>(PhantomData<T>);
+
+// SAFETY: Registration and its end may happen on different threads.
+unsafe impl<T: Transport> Send for ClassRegistration<T> {}
+// SAFETY: A shared reference offers nothing.
+unsafe impl<T: Transport> Sync for ClassRegistration<T> {}
+
+impl<T: Transport> ClassRegistration<T> {
+    /// Registers; from now on SUNRPC can make transports.
+    ///
+    /// # Errors
+    ///
+    /// `EEXIST` if there is such a class already.
+    pub(crate) fn new() -> Result<Self> {
+        if REGISTERED.cmpxchg(0, 1, Relaxed).is_err() {
+            return Err(EEXIST);
+        }
+        let class = CLASS.0.get();
+        let [inet, inet6] = T::NETIDS;
+        // SAFETY: We are the only ones here, as `REGISTERED` says.
+        unsafe {
+            (*class).netids = [inet.as_char_ptr(), inet6.as_char_ptr(), c"".as_char_ptr()];
+            let base = (*class).base.get();
+            (*base).ident = bindings::xprt_transports_XPRT_TRANSPORT_RDMA;
+            (*base).setup = Some(setup::<T>);
+            (*base).owner = crate::THIS_MODULE.as_ptr();
+            for (place, octet) in (*base).name.iter_mut().zip(inet.to_bytes_with_nul()) {
+                *place = *octet;
+            }
+            let list = &raw mut (*base).list;
+            (*list).next = list;
+            (*list).prev = list;
+            to_result(bindings::xprt_register_transport(base))
+                .inspect_err(|_| REGISTERED.store(0, Relaxed))?;
+        }
+        Ok(Self(PhantomData))
+    }
+}
+
+impl<T: Transport> Drop for ClassRegistration<T> {
+    fn drop(&mut self) {
+        // SAFETY: Registered by `new`. The transports hold references to the module, so that there is
+        // none left.
+        unsafe { bindings::xprt_unregister_transport((*CLASS.0.get()).base.get()) };
+        REGISTERED.store(0, Relaxed);
+    }
+}
+
+/// # Safety
+///
+/// Called by SUNRPC with what to make a transport for.
+unsafe extern "C" fn setup<T: Transport>(
+    args: *mut bindings::xprt_create,
+) -> *mut bindings::rpc_xprt {
+    // SAFETY: By this function's contract.
+    match unsafe { create::<T>(args) } {
+        Ok(raw) => raw,
+        Err(error) => error.to_ptr(),
+    }
+}
+
+/// # Safety
+///
+/// As for [`setup`].
+unsafe fn create<T: Transport>(
+    args: *mut bindings::xprt_create,
+) -> Result<*mut bindings::rpc_xprt> {
+    // SAFETY: By this function's contract.
+    let (net, addr) = unsafe {
+        let addr = SockAddr::from_raw((*args).dstaddr, (*args).addrlen);
+        ((*args).net, addr.ok_or(EBADF)?)
+    };
+    // SAFETY: This module, which SUNRPC holds during the call; the transport holds it from here on.
+    if !unsafe { bindings::try_module_get(crate::THIS_MODULE.as_ptr()) } {
+        return Err(EIO);
+    }
+    // SAFETY: A valid namespace; what is returned is zeroed and larger than a `rpc_xprt`.
+    let raw = unsafe { bindings::xprt_alloc(net, size_of::<Xprt<T>>(), 0, T::slots()) };
+    if raw.is_null() {
+        // SAFETY: Taken above.
+        unsafe { bindings::module_put(crate::THIS_MODULE.as_ptr()) };
+        return Err(ENOMEM);
+    }
+    // SAFETY: Fresh, and nobody else's.
+    unsafe {
+        furnish::<T>(raw, &addr);
+        Xprt::<T>::init(raw.cast(), xprt_ops::connect_worker::<T>).inspect_err(|_| {
+            bindings::xprt_free(raw);
+            bindings::module_put(crate::THIS_MODULE.as_ptr());
+        })?;
+    }
+    Ok(raw)
+}
+
+/// Fills in what SUNRPC reads of a transport.
+///
+/// # Safety
+///
+/// `raw` is fresh from `xprt_alloc`, with room for an `Xprt<T>`.
+unsafe fn furnish<T: Transport>(raw: *mut bindings::rpc_xprt, addr: &SockAddr) {
+    let this = raw.cast::<Xprt<T>>();
+    // SAFETY: By this function's contract.
+    unsafe {
+        let each = msecs_to_jiffies(RPC_TIMEOUT_MS);
+        let timeout = Opaque::cast_into(&raw const (*this).timeout);
+        (*timeout).to_initval = each;
+        (*timeout).to_maxval = each;
+        (*raw).timeout = timeout;
+        (*raw).connect_timeout = each;
+        (*raw).max_reconnect_timeout = each;
+        (*raw).bind_timeout = msecs_to_jiffies(BIND_TIMEOUT_MS);
+        (*raw).idle_timeout = msecs_to_jiffies(IDLE_TIMEOUT_MS);
+        // The first attempt to connect need not wait.
+        (*raw).reestablish_timeout = 0;
+        (*raw).ops = Ops::<T>::table();
+        // Side protocols look at it; they are to use TCP.
+        (*raw).prot = bindings::IPPROTO_TCP as c_int;
+        (*raw).xprt_class = (*CLASS.0.get()).base.get();
+        (*raw).max_payload = T::MAX_PAYLOAD;
+        (*raw).addrlen = addr.len();
+        ptr::copy_nonoverlapping(
+            addr.as_ptr().cast::<u8>(),
+            (&raw mut (*raw).addr).cast(),
+            addr.len(),
+        );
+        if addr.port() != 0 {
+            bindings::set_bit(bindings::XPRT_BOUND as usize, &raw mut (*raw).state);
+        }
+        AddressStrings::publish((&raw mut (*this).strings).cast(), raw, addr);
+    }
+}

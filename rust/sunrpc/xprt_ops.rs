@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The operations that SUNRPC calls on a client's transport, one C function each.
+//!
+//! Where they run: `alloc_slot`, `buf_alloc`, `send_request`, `buf_free` and `free_slot` in the task
+//! that makes the RPC, or in `rpciod`; `close` in `xprtiod`, with the send lock; the connect worker
+//! in a worker that takes long, with the send lock; `destroy` in a system worker, alone.
+
+use super::reverse;
+use super::reverse::ReverseReply;
+use super::slot::Call;
+use super::slot::Slot;
+use super::xprt::SendError;
+use super::xprt::Transport;
+use super::xprt::Xprt;
+use crate::bindings;
+use core::ffi::c_void;
+use core::ptr;
+use kernel::prelude::*;
+use kernel::seq_file::SeqFile;
+use kernel::time::msecs_to_jiffies;
+
+/// The first pause before another attempt to connect, if the last one was good for nothing.
+const FIRST_PAUSE_MS: u32 = 3_000;
+
+/// The table for transports of `T`.
+pub(super) struct Ops<T: Transport>(core::marker::PhantomData<T>);
+
+impl<T: Transport> Ops<T> {
+    pub(super) const TABLE: bindings::rpc_xprt_ops = bindings::rpc_xprt_ops {
+        reserve_xprt: Some(bindings::xprt_reserve_xprt_cong),
+        release_xprt: Some(bindings::xprt_release_xprt_cong),
+        alloc_slot: Some(alloc_slot::<T>),
+        free_slot: Some(free_slot::<T>),
+        release_request: Some(bindings::xprt_release_rqst_cong),
+        wait_for_reply_request: Some(bindings::xprt_wait_for_reply_request_def),
+        timer: Some(timer),
+        rpcbind: Some(bindings::rpcb_getport_async),
+        set_port: Some(set_port::<T>),
+        connect: Some(connect::<T>),
+        buf_alloc: Some(buf_alloc::<T>),
+        buf_free: Some(buf_free::<T>),
+        send_request: Some(send_request::<T>),
+        close: Some(close::<T>),
+        destroy: Some(destroy::<T>),
+        set_connect_timeout: Some(set_connect_timeout::<T>),
+        print_stats: Some(print_stats::<T>),
+        enable_swap: Some(enable_swap),
+        disable_swap: Some(disable_swap),
+        inject_disconnect: Some(inject_disconnect::<T>),
+        bc_setup: Some(reverse::ops::setup::<T>),
+        bc_maxpayload: Some(reverse::ops::max_payload::<T>),
+        bc_num_slots: Some(reverse::ops::num_slots::<T>),
+        bc_free_rqst: Some(reverse::free_reverse::<T>),
+        bc_destroy: Some(reverse::ops::destroy::<T>),
+        ..pin_init::zeroed()
+    };
+
+    /// The table, for as long as the module is there.
+    pub(super) fn table() -> &'static bindings::rpc_xprt_ops {
+        const { &Self::TABLE }
+    }
+}
+
+/// Finds a slot for a task, or has it wait for one.
+///
+/// # Safety
+///
+/// Called by SUNRPC between `setup` and `destroy`, as are all of the following.
+unsafe extern "C" fn alloc_slot<T: Transport>(
+    raw: *mut bindings::rpc_xprt,
+    task: *mut bindings::rpc_task,
+) {
+    // SAFETY: By this function's contract.
+    let live = unsafe { Xprt::<T>::from_raw(raw).live() };
+    // SAFETY: Only slots of `T` are put in.
+    if let Some(slot) = unsafe { live.free.take::<T>() } {
+        // SAFETY: The task is the caller's; the slot is now the task's.
+        unsafe {
+            (*task).tk_rqstp = slot.as_ref().rqst();
+            (*task).tk_status = 0;
+        }
+        return;
+    }
+    // SAFETY: As above.
+    unsafe {
+        (*task).tk_status = -bindings::EAGAIN.cast_signed();
+        bindings::xprt_add_backlog_noncongested(raw, task);
+    }
+    // A slot that was freed before the task was in the backlog found nobody to wake.
+    // SAFETY: As above.
+    if let Some(slot) = unsafe { live.free.take::<T>() } {
+        // SAFETY: Ours alone.
+        unsafe { give_slot(raw, live, slot.as_ref()) };
+    }
+}
+
+/// Gives a slot to who waits for one, or puts it where the next finds it.
+///
+/// # Safety
+///
+/// The slot is the caller's alone, idle and without a Reply.
+unsafe fn give_slot<T: Transport>(
+    raw: *mut bindings::rpc_xprt,
+    live: &super::xprt::Live<T>,
+    slot: &Slot<T>,
+) {
+    let rqst = slot.rqst();
+    // SAFETY: By this function's contract. Who is woken owns the slot, zeroed.
+    unsafe {
+        if !bindings::xprt_wake_up_backlog(raw, rqst) {
+            rqst.write_bytes(0, 1);
+            live.free.put(slot);
+        }
+    }
+}
+
+/// # Safety
+///
+/// See [`alloc_slot`]; the task is done with the request.
+unsafe extern "C" fn free_slot<T: Transport>(
+    raw: *mut bindings::rpc_xprt,
+    rqst: *mut bindings::rpc_rqst,
+) {
+    // SAFETY: By this function's contract.
+    let live = unsafe { Xprt::<T>::from_raw(raw).live() };
+    // SAFETY: From `alloc_slot`.
+    let slot = unsafe { Slot::<T>::from_rqst(rqst) };
+    // SAFETY: SUNRPC has taken the request out of its queues and waited until nobody had it pinned,
+    // so that no Reply can arrive for it.
+    if let Some(reply) = unsafe { slot.take_reply() } {
+        live.transport.recycle(reply);
+    }
+    // SAFETY: The task gives it up. `buf_free` has settled it.
+    unsafe { give_slot(raw, live, slot) };
+}
+
+/// # Safety
+///
+/// See [`alloc_slot`]; the task has its slot.
+unsafe extern "C" fn buf_alloc<T: Transport>(task: *mut bindings::rpc_task) -> c_int {
+    // SAFETY: By this function's contract.
+    let (rqst, raw) = unsafe { ((*task).tk_rqstp, (*(*task).tk_rqstp).rq_xprt) };
+    // SAFETY: The task owns its slot.
+    match unsafe { Slot::<T>::from_rqst(rqst).provide_buffers() } {
+        Ok(0) => 0,
+        Ok(octets) => {
+            // SAFETY: By this function's contract.
+            unsafe { Xprt::<T>::from_raw(raw).live() }
+                .transport
+                .buffers_grown(octets);
+            0
+        }
+        Err(error) => error.to_errno(),
+    }
+}
+
+/// # Safety
+///
+/// See [`alloc_slot`]; the task has its slot, and SUNRPC has taken the request out of its queues.
+unsafe extern "C" fn buf_free<T: Transport>(task: *mut bindings::rpc_task) {
+    // SAFETY: By this function's contract.
+    let (rqst, raw) = unsafe { ((*task).tk_rqstp, (*(*task).tk_rqstp).rq_xprt) };
+    // SAFETY: The task's own.
+    let slot = unsafe { Slot::<T>::from_rqst(rqst) };
+    if slot.is_sent() {
+        // SAFETY: By this function's contract.
+        abandon(unsafe { Xprt::<T>::from_raw(raw).live() }, slot);
+    }
+}
+
+/// Takes back what a Call exposes that was sent and will not be waited for any longer.
+#[cold]
+fn abandon<T: Transport>(live: &super::xprt::Live<T>, slot: &Slot<T>) {
+    live.with_link(|connection| {
+        let Some(exchange) = slot.claim() else {
+            return;
+        };
+        match connection {
+            Some(connection) => drop(live.transport.fence(connection, exchange)),
+            // Nothing is exposed on a connection that is gone.
+            None => drop(exchange),
+        }
+        slot.settle();
+    });
+}
+
+/// # Safety
+///
+/// See [`alloc_slot`]; the send lock is held and the request pinned.
+unsafe extern "C" fn send_request<T: Transport>(rqst: *mut bindings::rpc_rqst) -> c_int {
+    // SAFETY: By this function's contract.
+    let raw = unsafe { (*rqst).rq_xprt };
+    // SAFETY: By this function's contract.
+    let sent = unsafe { transmit::<T>(raw, rqst) };
+    match sent {
+        Ok(()) => 0,
+        Err(SendError::NotConnected) => {
+            // SAFETY: The send lock is held, and nothing of the connection is in use.
+            unsafe { close::<T>(raw) };
+            SendError::NotConnected.to_errno()
+        }
+        Err(error) => error.to_errno(),
+    }
+}
+
+/// # Safety
+///
+/// As for [`send_request`].
+#[inline]
+unsafe fn transmit<T: Transport>(
+    raw: *mut bindings::rpc_xprt,
+    rqst: *mut bindings::rpc_rqst,
+) -> Result<(), SendError> {
+    // SAFETY: By this function's contract.
+    let (live, slot) = unsafe { (Xprt::<T>::from_raw(raw).live(), Slot::<T>::from_rqst(rqst)) };
+    // SAFETY: The send lock is held.
+    let Some((connection, sender)) = (unsafe { live.sending() }) else {
+        return Err(SendError::NotConnected);
+    };
+    // SAFETY: A valid word; bits of it change by themselves.
+    if unsafe { (&raw const (*raw).state).read_volatile() } & (1 << bindings::XPRT_CONNECTED) == 0 {
+        return Err(SendError::NotConnected);
+    }
+    // Requests of SUNRPC's own making have their Call in one of our buffers; reverse Calls have none.
+    // SAFETY: The request is being sent.
+    if unsafe { (*rqst).rq_buffer.is_null() } {
+        // SAFETY: Made in `send_request`.
+        let reply = unsafe { ReverseReply::new(slot) };
+        return live.transport.send_reverse(connection, sender, &reply);
+    }
+    // Sent on this connection already, and not answered: sending it twice would upset the credits.
+    if !slot.is_idle() {
+        return Err(SendError::NotConnected);
+    }
+    // SAFETY: The request is being sent.
+    unsafe {
+        if !bindings::xprt_request_get_cong(raw, rqst) {
+            return Err(SendError::NoCredit);
+        }
+        (*rqst).rq_xtime = bindings::ktime_get();
+    }
+    // SAFETY: Made in `send_request`.
+    let call = unsafe { Call::new(slot) };
+    live.transport.send(connection, sender, &call)?;
+    // SAFETY: The request stays pinned until `send_request` has returned.
+    unsafe {
+        (*rqst).rq_xmit_bytes_sent += (*rqst).rq_snd_buf.len as usize;
+        // There is no Reply that would give the credit back.
+        if !bindings::rpcrdma_rpc_reply_expected((*rqst).rq_task) {
+            return Err(SendError::NotConnected);
+        }
+    }
+    Ok(())
+}
+
+/// # Safety
+///
+/// See [`alloc_slot`]; the send lock is held.
+unsafe extern "C" fn close<T: Transport>(raw: *mut bindings::rpc_xprt) {
+    // SAFETY: By this function's contract.
+    unsafe {
+        Xprt::<T>::from_raw(raw).live().disconnect(raw);
+        (*raw).connect_cookie = (*raw).connect_cookie.wrapping_add(1);
+        bindings::xprt_disconnect_done(raw);
+    }
+}
+
+/// A Reply is overdue. RDMA connections have no keep-alive, so only another connection tells.
+///
+/// # Safety
+///
+/// See [`alloc_slot`].
+unsafe extern "C" fn timer(raw: *mut bindings::rpc_xprt, _task: *mut bindings::rpc_task) {
+    // SAFETY: By this function's contract.
+    unsafe { bindings::xprt_force_disconnect(raw) };
+}
+
+/// # Safety
+///
+/// See [`alloc_slot`]; one at a time.
+unsafe extern "C" fn set_port<T: Transport>(raw: *mut bindings::rpc_xprt, port: c_ushort) {
+    // SAFETY: By this function's contract. In both families' addresses the port is the second half
+    // word, in network order.
+    unsafe {
+        let at = (&raw mut (*raw).addr).cast::<u16>().add(1);
+        at.write(port.to_be());
+        (*Xprt::<T>::from_raw(raw).strings.get()).set_port(port);
+    }
+}
+
+/// Has the connect worker make a connection: at once, or after a pause if the last one was good for
+/// nothing.
+///
+/// # Safety
+///
+/// See [`alloc_slot`]; the send lock is held by `task`.
+unsafe extern "C" fn connect<T: Transport>(
+    raw: *mut bindings::rpc_xprt,
+    task: *mut bindings::rpc_task,
+) {
+    // SAFETY: By this function's contract. The send lock goes to the worker, which gives it back.
+    unsafe {
+        if !bindings::xprt_lock_connect(raw, task, cookie(raw)) {
+            return;
+        }
+        let pause = match (*raw).reestablish_timeout {
+            0 => 0,
+            _ => bindings::xprt_reconnect_delay(raw),
+        };
+        let live = Xprt::<T>::from_raw(raw).live();
+        bindings::queue_delayed_work_on(
+            bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int,
+            bindings::system_dfl_long_wq,
+            live.connect_worker.get(),
+            pause,
+        );
+    }
+}
+
+/// What names the connect worker as the holder of the send lock.
+fn cookie(raw: *mut bindings::rpc_xprt) -> *mut c_void {
+    raw.cast()
+}
+
+/// # Safety
+///
+/// Called by the workqueue for the `connect_worker` of a transport, which holds the send lock.
+pub(super) unsafe extern "C" fn connect_worker<T: Transport>(work: *mut bindings::work_struct) {
+    // SAFETY: By this function's contract. `destroy` waits for this worker.
+    let (live, raw) = unsafe { Xprt::<T>::of_connect_worker(work) };
+    // SAFETY: Alive, as above.
+    let swapping = unsafe { (&raw const (*raw).swapper.counter).read_volatile() } != 0;
+    // SAFETY: Restored below.
+    let flags = swapping.then(|| unsafe { bindings::rpcrdma_memalloc_noreclaim_save() });
+    // SAFETY: The send lock is held. There is no connection, or one that SUNRPC does not know.
+    unsafe { live.disconnect(raw) };
+    let connected = live.transport.connect();
+    // SAFETY: The send lock is held until it is given back below.
+    unsafe {
+        bindings::rpcrdma_xprt_clear_connecting(raw);
+        let status = match connected {
+            Ok(connection) => {
+                live.connected(connection);
+                let now = bindings::rpcrdma_jiffies();
+                (*raw).connect_cookie = (*raw).connect_cookie.wrapping_add(1);
+                let stat = &raw mut (*raw).stat;
+                (*stat).connect_count = (*stat).connect_count.wrapping_add(1);
+                (*stat).connect_time = (*stat)
+                    .connect_time
+                    .wrapping_add(now.wrapping_sub((*stat).connect_start));
+                // Until a Reply shows that it is good for something.
+                pause_before_next(raw);
+                bindings::set_bit(bindings::XPRT_CONNECTED as usize, &raw mut (*raw).state);
+                -bindings::EAGAIN.cast_signed()
+            }
+            Err(error) => {
+                pause_before_next(raw);
+                error.to_errno()
+            }
+        };
+        bindings::xprt_unlock_connect(raw, cookie(raw));
+        bindings::xprt_wake_pending_tasks(raw, status);
+    }
+    if let Some(flags) = flags {
+        // SAFETY: Saved above.
+        unsafe { bindings::rpcrdma_memalloc_noreclaim_restore(flags) };
+    }
+}
+
+/// # Safety
+///
+/// The send lock is held.
+unsafe fn pause_before_next(raw: *mut bindings::rpc_xprt) {
+    // SAFETY: By this function's contract.
+    unsafe { bindings::xprt_reconnect_backoff(raw, msecs_to_jiffies(FIRST_PAUSE_MS)) };
+}
+
+/// # Safety
+///
+/// The last call for a transport.
+unsafe extern "C" fn destroy<T: Transport>(raw: *mut bindings::rpc_xprt) {
+    // SAFETY: By this function's contract; nobody else uses the transport, which is as good as the
+    // send lock.
+    unsafe {
+        let live = Xprt::<T>::from_raw(raw).live();
+        bindings::cancel_delayed_work_sync(live.connect_worker.get());
+        live.disconnect(raw);
+        Xprt::<T>::finish(raw.cast());
+    }
+}
+
+/// # Safety
+///
+/// See [`alloc_slot`].
+unsafe extern "C" fn set_connect_timeout<T: Transport>(
+    raw: *mut bindings::rpc_xprt,
+    connect: c_ulong,
+    reconnect: c_ulong,
+) {
+    // SAFETY: By this function's contract; these are `transport_lock`'s.
+    unsafe {
+        bindings::spin_lock(&raw mut (*raw).transport_lock);
+        if connect < (*raw).connect_timeout {
+            let each = connect.max(msecs_to_jiffies(2 * FIRST_PAUSE_MS));
+            let timeout = Xprt::<T>::from_raw(raw).timeout.get();
+            (*timeout).to_initval = each;
+            (*timeout).to_maxval = each;
+            (*raw).connect_timeout = connect;
+        }
+        if reconnect < (*raw).max_reconnect_timeout {
+            (*raw).max_reconnect_timeout = reconnect;
+        }
+        bindings::spin_unlock(&raw mut (*raw).transport_lock);
+    }
+}
+
+/// # Safety
+///
+/// See [`alloc_slot`].
+unsafe extern "C" fn print_stats<T: Transport>(
+    raw: *mut bindings::rpc_xprt,
+    seq: *mut bindings::seq_file,
+) {
+    // SAFETY: By this function's contract.
+    let (live, seq) = unsafe { (Xprt::<T>::from_raw(raw).live(), SeqFile::from_raw(seq)) };
+    // SAFETY: Counters that change as they are read.
+    let stat = unsafe { ptr::read_volatile(&raw const (*raw).stat) };
+    let second = msecs_to_jiffies(1_000).max(1);
+    // SAFETY: As above.
+    let idle = unsafe {
+        if (*raw).state & (1 << bindings::XPRT_CONNECTED) == 0 {
+            0
+        } else {
+            bindings::rpcrdma_jiffies().wrapping_sub((*raw).last_used) / second
+        }
+    };
+    kernel::seq_print!(
+        seq,
+        "\txprt:\trdma 0 {} {} {} {} {} {} {} {} {} ",
+        stat.bind_count,
+        stat.connect_count,
+        stat.connect_time / second,
+        idle,
+        stat.sends,
+        stat.recvs,
+        stat.bad_xids,
+        stat.req_u,
+        stat.bklog_u
+    );
+    live.transport.print_stats(seq);
+}
+
+/// Swapping needs nothing special: sending takes no memory that cannot be had without waiting.
+///
+/// # Safety
+///
+/// See [`alloc_slot`].
+unsafe extern "C" fn enable_swap(_raw: *mut bindings::rpc_xprt) -> c_int {
+    0
+}
+
+/// # Safety
+///
+/// See [`alloc_slot`].
+unsafe extern "C" fn disable_swap(_raw: *mut bindings::rpc_xprt) {}
+
+/// # Safety
+///
+/// See [`alloc_slot`]; the send lock is held.
+unsafe extern "C" fn inject_disconnect<T: Transport>(raw: *mut bindings::rpc_xprt) {
+    // SAFETY: By this function's contract.
+    if let Some((connection, _)) = unsafe { Xprt::<T>::from_raw(raw).live().sending() } {
+        T::inject_disconnect(connection);
+    }
+}
