@@ -46,7 +46,9 @@
 #include "helpers.h"
 #include "layout.h"
 #include "tracepoints/client.h"
+#include "tracepoints/client_work.h"
 #include "tracepoints/device.h"
 #include "tracepoints/server.h"
+#include "tracepoints/server_work.h"
 
 #endif

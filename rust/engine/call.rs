@@ -55,8 +55,8 @@ pub struct Limits {
     pub segments: u32,
     /// Pages that one segment can cover.
     pub segment_pages: u32,
-    /// Octets in a page.
-    pub page_size: u32,
+    /// The number of bits in an offset within a page.
+    pub page_shift: u32,
 }
 
 /// How a Call travels.
@@ -120,28 +120,44 @@ impl CallShape {
 }
 
 impl Limits {
-    /// Most segments needed for `octets` that begin `offset` octets into a page.
+    /// Octets in a page.
     #[inline]
-    pub const fn segments_for(&self, offset: u32, octets: u32) -> u32 {
+    const fn page_size(&self) -> u32 {
+        // Pages of 2 GiB and more do not exist.
+        1 << (self.page_shift & 31)
+    }
+
+    /// Pages touched by `octets` that begin `offset` octets into one.
+    #[inline]
+    const fn pages(&self, offset: u32, octets: u32) -> u32 {
         if octets == 0 {
             return 0;
         }
-        if self.page_size == 0 || self.segment_pages == 0 {
-            return u32::MAX;
+        let in_page = self.page_size() - 1;
+        // NO-OVERFLOW: the last octet of at most 2^32 is at most that far.
+        match (offset & in_page).checked_add(octets - 1) {
+            Some(last) => (last >> (self.page_shift & 31)).saturating_add(1),
+            None => u32::MAX,
         }
-        let pages = (offset % self.page_size)
-            .saturating_add(octets)
-            .div_ceil(self.page_size);
-        pages.div_ceil(self.segment_pages)
+    }
+
+    /// Most segments needed for `octets` that begin `offset` octets into a page.
+    #[inline]
+    pub const fn segments_for(&self, offset: u32, octets: u32) -> u32 {
+        match self.pages(offset, octets) {
+            pages if self.segment_pages > 1 => pages.div_ceil(self.segment_pages),
+            pages => pages,
+        }
     }
 
     /// Most segments needed for head, data and tail, if neither shares a segment with another.
     #[inline]
     pub const fn segments_for_all(&self, extent: &Extent) -> u32 {
-        let anywhere = self.page_size.saturating_sub(1);
-        self.segments_for(anywhere, extent.head)
+        // Head and tail are anywhere in their pages.
+        let late = self.page_size() - 1;
+        self.segments_for(late, extent.head)
             .saturating_add(self.segments_for(extent.page_offset, extent.data))
-            .saturating_add(self.segments_for(anywhere, extent.tail))
+            .saturating_add(self.segments_for(late, extent.tail))
     }
 
     /// `Some(segments)` if a chunk may have that many.
@@ -157,13 +173,9 @@ impl Limits {
     #[inline]
     const fn sges_for(&self, call: &Extent) -> u32 {
         let head_and_header = 2;
-        let pages = match (call.page_offset % self.page_size).checked_add(call.data) {
-            Some(_) if call.data == 0 => 0,
-            Some(octets) => octets.div_ceil(self.page_size),
-            None => u32::MAX,
-        };
         let tail = if call.tail == 0 { 0 } else { 1 };
-        pages.saturating_add(head_and_header + tail)
+        self.pages(call.page_offset, call.data)
+            .saturating_add(head_and_header + tail)
     }
 }
 

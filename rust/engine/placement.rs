@@ -5,7 +5,8 @@
 //! The consumer estimated how many octets come before the data item, and laid out head, pages and
 //! tail accordingly. What arrived inline is in the Receive buffer: head and tail are left there and
 //! pointed to, only what belongs in the pages is copied. This file says which octets those are; the
-//! caller executes it.
+//! caller executes it. What arrived in a Reply chunk needs none of this: a Reply chunk is head, pages
+//! and tail.
 
 use crate::wire::pad;
 
@@ -98,17 +99,6 @@ impl Placement {
             pages: Some(pages),
             tail,
             length: head.saturating_add(pages).saturating_add(tail.length),
-        }
-    }
-
-    /// Everything came in the Reply chunk, which is head, pages and tail: it is in its place.
-    #[inline]
-    pub fn in_reply_chunk(length: u32, room: &Room) -> Self {
-        let head = length.min(room.head);
-        Self {
-            head,
-            length,
-            ..Self::default()
         }
     }
 }

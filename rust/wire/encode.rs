@@ -5,7 +5,9 @@
 //! The three lists come in a fixed order, so the builder has one type per place: a Read list can
 //! be written only where a Read list belongs, and a header cannot be finished half-way.
 //!
-//!     HeaderWriter --no_more_reads--> WriteListPlace --no_more_writes--> ReplyChunkPlace --> length
+//! ```text
+//! HeaderWriter --no_more_reads--> WriteListPlace --no_more_writes--> ReplyChunkPlace --> length
+//! ```
 //!
 //! There is no form for RDMA_MSGP (RFC 8166 Section 4.6.1); RDMA_ERROR is written by
 //! [`ErrorReply::encode`](super::ErrorReply::encode).

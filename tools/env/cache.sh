@@ -13,31 +13,35 @@ env_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/rpcrdma
 
 # recipe WORD-OR-FILE...: a short name for what all of them say, comments aside.
+# Files are those of this directory, by their names.
 recipe() {
 	local it
 	for it; do
-		if [ -f "$it" ]; then sed '/^[[:space:]]*#/d' "$it"; else echo "$it"; fi
+		case $it in
+		packages-* | modules-* | *.sh) sed '/^[[:space:]]*#/d' "$env_dir/$it" ;;
+		*) echo "$it" ;;
+		esac
 	done | sha256sum | cut -c1-12
 }
 
 # Where each thing is, or will be. What a thing is made from is part of its key.
 toolchain_path() {
 	echo "$CACHE/toolchain-$(recipe "$SUITE" "$KERNEL_SERIES" "$KERNEL_FLAVOUR" \
-		"$COMPILER" "$env_dir/packages-toolchain" "$env_dir/toolchain.sh")"
+		"$COMPILER" "packages-toolchain" "toolchain.sh")"
 }
 
 kernel_path() {
-	echo "$CACHE/kernel-$KERNEL-$(recipe "$(toolchain_path)" \
-		"$env_dir/kernel-$KERNEL.sh" "$env_dir/kernel.config")"
+	echo "$CACHE/kernel-$KERNEL-$(recipe "$(basename "$(toolchain_path)")" \
+		"kernel-$KERNEL.sh")"
 }
 
 guest_path() {
-	echo "$CACHE/guest-$(recipe "$SUITE" "$env_dir/packages-guest" "$env_dir/guest.sh")"
+	echo "$CACHE/guest-$(recipe "$SUITE" "packages-guest" "guest.sh")"
 }
 
 base_path() {
-	echo "$CACHE/base-$(recipe "$(kernel_path)" "$(guest_path)" \
-		"$env_dir/modules-guest" "$env_dir/base.sh")"
+	echo "$CACHE/base-$(recipe "$(basename "$(kernel_path)")" "$(basename "$(guest_path)")" \
+		"modules-guest" "base.sh")"
 }
 
 # packages LIST-FILE: its names, separated by commas.

@@ -24,6 +24,7 @@ make_overlay() {
 		done
 		printf 'VM_MODULE=%q VM_LINK=%q\n' "$module" "$link"
 		[ -z "$share" ] || echo 'VM_SHARE=yes'
+		[ ${#disks[@]} -eq 0 ] || echo 'VM_DISKS=yes'
 	} >"$root/vm/environment"
 	if [ -z "$shell" ]; then
 		install -m 755 "$1" "$root/vm/main"

@@ -29,6 +29,26 @@ pub(crate) struct Cid {
 /// A memory region, and the segment that it exposes.
 pub(crate) use bindings::rpcrdma_trace_mr as Region;
 
+/// How a Call or its Reply is conveyed, as `xprtrdma_marshal` prints it.
+#[derive(Clone, Copy)]
+#[repr(u32)]
+pub(crate) enum Conveyance {
+    /// Inline; for a Reply, the way it is.
+    Inline,
+    /// Inline, copied into the Send buffer.
+    PullUp,
+    /// Inline, gathered from where it lies.
+    Mapped,
+    /// One item in a Read chunk.
+    ReadChunk,
+    /// The whole Call in a Position-zero Read chunk.
+    PositionZero,
+    /// One item in a Write chunk.
+    WriteChunk,
+    /// The whole Reply in a Reply chunk.
+    ReplyChunk,
+}
+
 /// A value as C takes it.
 ///
 /// # Safety
@@ -55,6 +75,25 @@ macro_rules! scalars {
     )*};
 }
 scalars!(bool, i32, u32, i64, u64, isize, usize);
+
+// SAFETY: Passed by value.
+unsafe impl Argument for Conveyance {
+    type Raw = u32;
+
+    fn raw(&self) -> u32 {
+        *self as u32
+    }
+}
+
+// SAFETY: The pointer is to the first of `N` words in `self`, and events read no more than the
+// prototype here says.
+unsafe impl<const N: usize> Argument for [u32; N] {
+    type Raw = *const u32;
+
+    fn raw(&self) -> Self::Raw {
+        self.as_ptr()
+    }
+}
 
 // SAFETY: Passed by value.
 unsafe impl Argument for Task {

@@ -22,6 +22,7 @@ mod device;
 mod server;
 
 pub(crate) use args::Cid;
+pub(crate) use args::Conveyance;
 pub(crate) use args::Region;
 pub(crate) use args::Task;
 pub(crate) use client::*;

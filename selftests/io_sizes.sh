@@ -1,0 +1,116 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Transfers of every size at which something changes - nothing, XDR padding,
+# the end of a page, of an rsize, and the last octet that still goes inline -
+# at aligned and unaligned offsets, written and read back through every pair
+# of paths, and looked at on the server too.
+
+cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+SMALL="0 1 2 3 4 5 6 7 8 9"
+PAGE="4093 4094 4095 4096 4097 4098 4099"
+SIXTYFOUR="65533 65534 65535 65536 65537 65538 65539"
+MEGABYTE="1048573 1048574 1048575 1048576 1048577 1048578 1048579"
+OFFSETS="0 5 4093"
+
+server_view() {
+	if bed_is_local; then echo "$WORK_ON_SERVER"; else echo -; fi
+}
+
+# transfer WRITER READER SIZES: in both layouts, at every offset.
+transfer() {
+	local writer=$1 reader=$2 sizes=$3 layout offset
+
+	for layout in over fresh; do
+		for offset in $OFFSETS; do
+			# shellcheck disable=SC2086 # several sizes
+			"$HELPERS/io_sizes_helper" "$WORK" "$(server_view)" \
+				"$writer" "$reader" "$layout" "$offset" $sizes ||
+				fail "$writer to $reader, $layout, offset $offset"
+		done
+	done
+}
+
+through() {
+	local version=$1 writer=$2 reader=$3
+
+	nfs_mount "$version" rdma
+	work_dir "sizes-$version"
+	transfer "$writer" "$reader" "$SMALL $PAGE $SIXTYFOUR $MEGABYTE"
+}
+
+direct_write() {
+	dd if=/dev/zero of="$WORK/edge" bs="$1" count=1 oflag=direct \
+		conv=notrunc status=none
+}
+
+direct_read() {
+	dd if="$WORK/edge" of=/dev/null bs="$1" count=1 iflag=direct status=none
+}
+
+# first_with_chunk COUNTER COMMAND: the smallest size for which "COMMAND size"
+# moves the counter, by bisection.
+first_with_chunk() {
+	local counter=$1 command=$2 low=0 high=131072 middle
+
+	while [ $((high - low)) -gt 1 ]; do
+		middle=$(((low + high) / 2))
+		if [ "$(stat_delta "$counter" "$command" "$middle")" -gt 0 ]; then
+			high=$middle
+		else
+			low=$middle
+		fi
+	done
+	echo "$high"
+}
+
+is_between() { [ "$1" -lt "$2" ] && [ "$2" -lt "$3" ]; }
+around() { seq -s ' ' $(($1 - 4)) $(($1 + 4)); }
+
+# The two ends agree on the smaller inline threshold; either is set here.
+set_inline() {
+	local base=/proc/sys/sunrpc server=$1
+
+	[ "$server" -ge 4096 ] || server=4096
+	echo "$1" >$base/rdma_max_inline_read
+	echo "$1" >$base/rdma_max_inline_write
+	if bed_is_local; then
+		echo "$server" >$base/svc_rdma/max_req_size
+	fi
+}
+
+inline_edge() {
+	local version=$1 inline=$2 writes reads
+
+	set_inline "$inline"
+	nfs_mount "$version" rdma
+	work_dir "edge-$version-$inline"
+	truncate -s 131072 "$WORK/edge"
+	writes=$(first_with_chunk read_chunks direct_write)
+	reads=$(first_with_chunk write_chunks direct_read)
+	echo "the first WRITE with a Read chunk carries $writes octets"
+	echo "the first READ with a Write chunk asks for $reads octets"
+	is_between $((inline / 4)) "$writes" "$inline" ||
+		fail "that is not where WRITE should change"
+	is_between $((inline / 4)) "$reads" "$inline" ||
+		fail "that is not where READ should change"
+	transfer direct direct "$(around "$writes") $(around "$reads")"
+	transfer buffered mmap "$(around "$writes") $(around "$reads")"
+	transfer direct direct "$(around "$inline")"
+}
+
+inline_restored() {
+	set_inline 4096
+}
+
+bed_up
+ktap_run \
+	"through 4.2 buffered buffered" "through 4.2 buffered direct" \
+	"through 4.2 buffered mmap" "through 4.2 direct buffered" \
+	"through 4.2 direct direct" "through 4.2 direct mmap" \
+	"through 4.2 mmap buffered" "through 4.2 mmap direct" \
+	"through 4.2 mmap mmap" "through 3 direct direct" \
+	"inline_edge 4.2 1024" "inline_edge 4.2 4096" \
+	"inline_edge 4.2 65536" "inline_edge 3 1024" \
+	"inline_edge 3 4096" "inline_restored"

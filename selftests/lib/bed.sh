@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# The test bed: what the tests mount, and over what.
+#
+# By default all of it is made here, in one machine: an NFS server in the
+# initial network namespace, its client in a second one, a veth pair between
+# them and a Soft RoCE (rxe) device at either end, so that packets really
+# travel and either end can be cut off.
+#
+# To test over other hardware, name a server that exports the same way; tests
+# that have to reach into the server or the link then skip themselves:
+#
+#   RPCRDMA_SERVER=192.168.7.1 [RPCRDMA_SERVER6=fd07::1] RPCRDMA_EXPORT=/srv
+#
+# A bed stays up when BED_KEEP=1 (run.sh sets it: one bed for a whole group).
+
+BED_DIR=/run/rpcrdma-selftest
+BED_NETNS=rpcrdma-client
+BED_SERVER_IF=rpcs0
+BED_CLIENT_IF=rpcc0
+BED_SERVER_DEV=rxe_s
+BED_CLIENT_DEV=rxe_c
+BED_EXPORT=$BED_DIR/export
+BED_PORT=20049
+BED_NFSD_THREADS=8
+
+SERVER4=${RPCRDMA_SERVER:-192.0.2.1}
+SERVER6=${RPCRDMA_SERVER6:-}
+EXPORT=${RPCRDMA_EXPORT:-$BED_EXPORT}
+MNT=${RPCRDMA_MNT:-/mnt/rpcrdma-selftest}
+
+bed_is_local() { [ -z "${RPCRDMA_SERVER:-}" ]; }
+bed_is_local && SERVER6=fd00:2::1
+
+# For tests that reach into the server, the link or the devices.
+need_local_bed() {
+	bed_is_local || skip "needs the server and the link under its control"
+}
+
+# Runs a command in the client's network namespace, in our mount namespace.
+on_client() {
+	if bed_is_local; then
+		nsenter --net="/run/netns/$BED_NETNS" -- "$@"
+	else
+		"$@"
+	fi
+}
+
+link_add() {
+	ip netns add "$BED_NETNS"
+	ip link add "$BED_SERVER_IF" type veth \
+		peer name "$BED_CLIENT_IF" netns "$BED_NETNS"
+	ip address add "$SERVER4/24" dev "$BED_SERVER_IF"
+	ip -netns "$BED_NETNS" address add 192.0.2.2/24 dev "$BED_CLIENT_IF"
+	ip -netns "$BED_NETNS" link set lo up
+	link_up
+}
+
+# An interface that goes down loses its IPv6 addresses.
+link_up() {
+	ip link set "$BED_SERVER_IF" up
+	ip -netns "$BED_NETNS" link set "$BED_CLIENT_IF" up
+	ip address replace "$SERVER6/64" dev "$BED_SERVER_IF" nodad
+	ip -netns "$BED_NETNS" address replace fd00:2::2/64 \
+		dev "$BED_CLIENT_IF" nodad
+}
+
+link_down() { ip link set "$BED_SERVER_IF" down; }
+
+device_add() {
+	case $1 in
+	"$BED_SERVER_DEV")
+		rdma link add "$1" type rxe netdev "$BED_SERVER_IF" ;;
+	"$BED_CLIENT_DEV")
+		on_client rdma link add "$1" type rxe netdev "$BED_CLIENT_IF" ;;
+	esac
+}
+
+device_delete() { rdma link delete "$1"; }
+
+server_start() {
+	rpc.nfsd --rdma="$BED_PORT" --nfs-version 4.0 \
+		--grace-time 10 --lease-time 10 "$BED_NFSD_THREADS"
+}
+
+server_stop() { rpc.nfsd 0; }
+
+server_up() {
+	grep -q "^rdma" /proc/fs/nfsd/portlist 2>/dev/null
+}
+
+# Daemons of nfs-utils that are not running yet, and what they stand on.
+server_daemons() {
+	mkdir -p /run/rpc_pipefs
+	mountpoint -q /run/rpc_pipefs ||
+		mount -t rpc_pipefs rpc_pipefs /run/rpc_pipefs
+	mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd
+	pidof rpcbind >/dev/null || rpcbind
+	pidof nfsdcld >/dev/null || nfsdcld
+	pidof rpc.mountd >/dev/null || rpc.mountd
+}
+
+# tmpfs keeps extended attributes of 64 KiB and ACLs of any length.
+export_add() {
+	mkdir -p "$BED_EXPORT"
+	mount -t tmpfs -o size=75%,mode=1777 tmpfs "$BED_EXPORT"
+	exportfs -o rw,insecure,no_root_squash,no_subtree_check,fsid=20049 \
+		"*:$BED_EXPORT"
+}
+
+bed_make() {
+	local each
+
+	for each in rdma_rxe veth nfs nfsd rpcrdma; do
+		modprobe "$each" || return
+	done
+	[ "$(cat /proc/fs/nfsd/threads 2>/dev/null || echo 0)" -eq 0 ] || {
+		echo "an NFS server is running already"
+		return 1
+	}
+	mkdir -p "$BED_DIR"
+	link_add &&
+	device_add "$BED_SERVER_DEV" &&
+	device_add "$BED_CLIENT_DEV" &&
+	server_daemons &&
+	export_add &&
+	server_start &&
+	touch "$BED_DIR/made"
+}
+
+# Daemons stay: whoever started them first, the next bed wants them again.
+bed_destroy() {
+	umount_all
+	server_stop
+	exportfs -u "*:$BED_EXPORT" 2>/dev/null
+	umount "$BED_EXPORT" 2>/dev/null
+	device_delete "$BED_CLIENT_DEV" 2>/dev/null
+	device_delete "$BED_SERVER_DEV" 2>/dev/null
+	ip link delete "$BED_SERVER_IF" 2>/dev/null
+	ip netns delete "$BED_NETNS" 2>/dev/null
+	rm -rf "$BED_DIR"
+}
+
+# Called once by each test program before its first test.
+bed_up() {
+	local output
+
+	[ "$(id -u)" -eq 0 ] || ktap_skip_all "needs root"
+	[ -e "$BED_DIR/made" ] && return
+	bed_is_local || return 0
+	if ! output=$(bed_make 2>&1); then
+		bed_destroy >/dev/null 2>&1
+		ktap_bail_out "no test bed: $output"
+	fi
+	[ -n "${BED_KEEP:-}" ] || trap bed_destroy EXIT
+}

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# KTAP: a plan, then one line per test. A test is a shell command (most often
+# a function of the file with its arguments) that runs in a subshell of its
+# own under "set -e". It passes by returning 0; skip, xfail and fail end it.
+
+KSFT_FAIL=1
+KSFT_XFAIL=2
+KSFT_SKIP=4
+
+# Seconds one test may take before its processes are shown and killed.
+: "${TEST_TIMEOUT:=180}"
+
+ktap_failed=0
+ktap_number=0
+
+# The ends of a test, each with its reason.
+fail()  { echo "FAIL: $*" >&2; exit "$KSFT_FAIL"; }
+skip()  { echo "$*" >"$ktap_dir/reason"; exit "$KSFT_SKIP"; }
+
+# A defect that the C module is known to have and ours must not have.
+xfail_on_c() {
+	[ "$(module_kind)" = c ] || fail "$*"
+	echo "$*" >"$ktap_dir/reason"
+	exit "$KSFT_XFAIL"
+}
+
+ktap_skip_all() {
+	echo "KTAP version 1"
+	echo "1..0 # SKIP $*"
+	exit "$KSFT_SKIP"
+}
+
+ktap_bail_out() {
+	echo "Bail out! $*"
+	exit "$KSFT_FAIL"
+}
+
+# Ends the test whose shell is $1 when it takes too long.
+ktap_watchdog() {
+	local shell=$1
+
+	exec </dev/null >/dev/null 2>&1
+	sleep "$TEST_TIMEOUT"
+	touch "$ktap_dir/timeout"
+	log_blocked_tasks
+	pkill -KILL -P "$shell"
+	umount_forced
+	kill -KILL "$shell"
+}
+
+ktap_run_one() {
+	local rc=0 name=${1//_/ } verdict directive="" watchdog test_shell
+	local begin=$EPOCHREALTIME
+
+	ktap_number=$((ktap_number + 1))
+	rm -f "$ktap_dir/reason" "$ktap_dir/timeout"
+	log_mark "$name"
+
+	# shellcheck disable=SC2086 # a test's arguments are words
+	( set -e; trap test_cleanup EXIT; $1 ) >"$ktap_dir/output" 2>&1 </dev/null &
+	test_shell=$!
+	ktap_watchdog "$test_shell" &
+	watchdog=$!
+	wait "$test_shell" 2>/dev/null || rc=$?
+	pkill -KILL -P "$watchdog"
+	kill -KILL "$watchdog" 2>/dev/null
+	wait "$watchdog" 2>/dev/null
+
+	if [ -e "$ktap_dir/timeout" ]; then
+		rc=$KSFT_FAIL
+		echo "FAIL: still running after $TEST_TIMEOUT s" >>"$ktap_dir/output"
+	fi
+	if ! log_is_clean >>"$ktap_dir/output"; then
+		rc=$KSFT_FAIL
+		echo "FAIL: the kernel log is not clean" >>"$ktap_dir/output"
+	fi
+	case $rc in
+	0)		verdict="ok" ;;
+	"$KSFT_SKIP")	verdict="ok"; directive=" # SKIP $(cat "$ktap_dir/reason")" ;;
+	"$KSFT_XFAIL")	verdict="ok"; directive=" # XFAIL $(cat "$ktap_dir/reason")" ;;
+	*)		verdict="not ok"; ktap_failed=$((ktap_failed + 1)) ;;
+	esac
+	sed 's/^/# /' "$ktap_dir/output"
+	echo "# took $(((${EPOCHREALTIME/./} - ${begin/./}) / 1000)) ms"
+	echo "$verdict $ktap_number - $name$directive"
+}
+
+# Runs each argument as one test and ends the program with the verdict.
+ktap_run() {
+	local each
+
+	ktap_dir=$(mktemp -d /tmp/ktap.XXXXXX)
+	echo "KTAP version 1"
+	echo "# rpcrdma: $(module_describe)"
+	echo "1..$#"
+	for each; do
+		ktap_run_one "$each"
+	done
+	rm -rf "$ktap_dir"
+	[ "$ktap_failed" -eq 0 ]
+	exit
+}

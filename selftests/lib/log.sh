@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# The kernel log. A test passes only if the kernel said nothing at level
+# warning or above while it ran.
+
+log_start=
+
+# What the surroundings say and the transport cannot help, one extended
+# regular expression a line, each with its reason.
+log_expected() {
+	# An emulated machine on a busy host is slow at answering its clocks.
+	echo 'clocksource: .*'
+	echo 'sched: DL replenish lagged too much'
+	echo 'workqueue: .* hogged CPU for'
+	# nfsd tells of its grace period at this level on some kernels.
+	echo 'NFSD: .*grace period'
+	# Loading a module that was built out of tree.
+	echo 'rpcrdma: loading out-of-tree module taints kernel'
+	echo 'rpcrdma: module verification failed'
+}
+
+log_mark() {
+	log_start="selftest $$ $RANDOM: $1"
+	echo "<6>$log_start" >/dev/kmsg
+}
+
+log_since_mark() {
+	dmesg --decode --color=never |
+		awk -v mark="$log_start" 'seen { print } index($0, mark) { seen = 1 }'
+}
+
+# Prints what should not be there; succeeds when that is nothing.
+log_is_clean() {
+	! log_since_mark |
+		grep -E '^[a-z0-9]+ *:(emerg|alert|crit|err|warn) *:|BUG:|WARNING:|Call Trace|panicked' |
+		grep -Ev "$(log_expected | paste -sd'|')"
+}
+
+log_blocked_tasks() {
+	echo w >/proc/sysrq-trigger
+}

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Mounting and unmounting on the client.
+
+# nfs_mount VERSION PROTO [OPTION...]: mounts a directory of the export that
+# is this test's own on $MNT. PROTO is rdma or rdma6.
+nfs_mount() {
+	nfs_mount_at "$MNT" "$@"
+}
+
+nfs_mount_at() {
+	local where=$1 version=$2 proto=$3 server options
+	shift 3
+
+	case $proto in
+	rdma)	server=$SERVER4 ;;
+	rdma6)	server="[$SERVER6]" ;;
+	esac
+	options="vers=$version,proto=$proto,port=$BED_PORT"
+	# No statd in the client's namespace, and mountd speaks TCP and UDP.
+	[ "$version" != 3 ] || options+=",nolock,mountproto=${proto/rdma/tcp}"
+	[ $# -eq 0 ] || options+=",$(IFS=,; echo "$*")"
+	mkdir -p "$where"
+	on_client mount -t nfs -o "$options" "$server:$EXPORT" "$where"
+}
+
+nfs_umount() { umount "${1:-$MNT}"; }
+
+nfs_mounts() {
+	awk -v under="$MNT" '$3 ~ /^nfs4?$/ && index($2, under) == 1 { print $2 }' \
+		/proc/self/mounts
+}
+
+umount_all() {
+	local each
+	for each in $(nfs_mounts); do
+		umount "$each" || umount -f -l "$each"
+	done
+}
+
+umount_forced() {
+	local each
+	for each in $(nfs_mounts); do
+		umount -f -l "$each"
+	done
+}
+
+# A directory on the export for one test; its path on client and server.
+work_dir() {
+	WORK=$MNT/$1
+	WORK_ON_SERVER=$EXPORT/$1
+	rm -rf "$WORK"
+	mkdir "$WORK"
+}
+
+drop_caches() {
+	sync
+	echo 3 >/proc/sys/vm/drop_caches
+}
+
+# What a test leaves behind, whichever way it ended.
+test_cleanup() {
+	cd /
+	umount_all
+}

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Counters: the transport's line in mountstats, and the server's in sysctl.
+
+# Position of each number in "xprt: rdma ...", counted from 1.
+# shellcheck disable=SC2034 # read through indirection
+{
+	STAT_port=1		STAT_bind_count=2	STAT_connect_count=3
+	STAT_connect_time=4	STAT_idle_time=5	STAT_sends=6
+	STAT_recvs=7		STAT_bad_xids=8		STAT_req_u=9
+	STAT_bklog_u=10		STAT_read_chunks=11	STAT_write_chunks=12
+	STAT_reply_chunks=13	STAT_rdma_request=14	STAT_rdma_reply=15
+	STAT_pullup=16		STAT_fixup=17		STAT_hardway=18
+	STAT_failed_marshal=19	STAT_bad_reply=20	STAT_nomsg_calls=21
+	STAT_mrs_recycled=22	STAT_mrs_orphaned=23	STAT_mrs_allocated=24
+	STAT_local_inv=25	STAT_empty_sendctx=26	STAT_reply_waits=27
+}
+
+# The numbers of the transport line(s) of the mount at $MNT.
+xprt_lines() {
+	awk -v at="${1:-$MNT}" '
+		$1 == "device" { here = $5 == at }
+		here && $1 == "xprt:" && $2 == "rdma" {
+			sub(/^.*rdma /, ""); print
+		}' /proc/self/mountstats
+}
+
+# xprt_stat NAME: that number, summed over the mount's connections.
+xprt_stat() {
+	local column="STAT_$1"
+	xprt_lines | awk -v c="${!column}" '{ sum += $c } END { print sum + 0 }'
+}
+
+# stat_delta NAME COMMAND...: by how much COMMAND moves the number.
+stat_delta() {
+	local name=$1 before
+	shift
+	before=$(xprt_stat "$name")
+	"$@" >/dev/null
+	echo $(($(xprt_stat "$name") - before))
+}
+
+svc_stat() { cat "/proc/sys/sunrpc/svc_rdma/rdma_stat_$1"; }

@@ -1,0 +1,40 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Every NFS version over either address family: mounts, moves data that has to
+# go inline and data that has to go in chunks, and says so in its counters.
+
+cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+mount_and_copy() {
+	local version=$1 proto=$2 sum
+
+	[ "$proto" = rdma ] || [ -n "$SERVER6" ] || skip "no IPv6 server named"
+	nfs_mount "$version" "$proto"
+	grep -q " $MNT nfs.*proto=${proto}[, ]" /proc/self/mounts ||
+		fail "mounted with another transport"
+	work_dir "matrix-$version-$proto"
+
+	head -c 300000 /dev/urandom >"$WORK/large"
+	head -c 100 "$WORK/large" >"$WORK/small"
+	sum=$(cd "$WORK" && sha256sum large small)
+	nfs_umount
+
+	nfs_mount "$version" "$proto"
+	[ "$(cd "$WORK" && sha256sum large small)" = "$sum" ] ||
+		fail "data read back differs"
+	if bed_is_local; then
+		[ "$(cd "$WORK_ON_SERVER" && sha256sum large small)" = "$sum" ] ||
+			fail "data on the server differs"
+	fi
+	[ "$(xprt_stat write_chunks)" -gt 0 ] ||
+		fail "300,000 octets were read without a Write chunk"
+	rm -r "$WORK"
+}
+
+bed_up
+ktap_run \
+	"mount_and_copy 3 rdma" "mount_and_copy 3 rdma6" \
+	"mount_and_copy 4.0 rdma" "mount_and_copy 4.0 rdma6" \
+	"mount_and_copy 4.1 rdma" "mount_and_copy 4.1 rdma6" \
+	"mount_and_copy 4.2 rdma" "mount_and_copy 4.2 rdma6"
