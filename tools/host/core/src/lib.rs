@@ -4,9 +4,9 @@
 
 #![no_std]
 
-#[path = "../../../rust/engine/mod.rs"]
+#[path = "../../../../rust/engine/mod.rs"]
 pub mod engine;
-#[path = "../../../rust/wire/mod.rs"]
+#[path = "../../../../rust/wire/mod.rs"]
 pub mod wire;
 
 #[cfg(test)]
