@@ -23,7 +23,7 @@ install: ## install the module under updates/, where modprobe finds it first
 	tools/install
 
 demo: ## copy a real tree over NFS/RDMA in a virtual machine, and compare
-	tools/demo
+	tools/demo/run
 
 test: ## host tests, checks and selftests; ends with "N passed, N failed"
 	tools/test

@@ -13,3 +13,5 @@ set -euo pipefail
 . "$env_dir/guest.sh"
 # shellcheck source=base.sh
 . "$env_dir/base.sh"
+# shellcheck source=../demo/tree.sh
+. "$env_dir/../demo/tree.sh"

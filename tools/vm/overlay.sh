@@ -13,7 +13,7 @@ make_overlay() {
 	local root=$run/root it
 	mkdir -p "$root/vm"
 	install -m 755 "$vm_dir/guest/init" "$root/init"
-	cp -r "$vm_dir/guest/." "$root/vm/"
+	cp -r "$vm_dir/guest/." "$vm_dir/../lib/say.sh" "$root/vm/"
 	put_module "$root"
 	for it in ${adds[@]+"${adds[@]}"}; do
 		put_file "$root" "${it%%:*}" "${it#*:}"

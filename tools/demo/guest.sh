@@ -1,0 +1,99 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The demonstration's part in the guest.
+set -eu
+# shellcheck source=../lib/say.sh
+. /vm/say.sh
+# shellcheck source=../vm/guest/rdma.sh
+. /vm/rdma.sh
+# shellcheck source=../vm/guest/nfs.sh
+. /vm/nfs.sh
+
+load() {
+	[ "$(find /lib/modules/ -name 'rpcrdma.ko*' | wc -l)" = 1 ]
+	modprobe rpcrdma
+	[ "$VM_MODULE" = c ] || grep -q O /sys/module/rpcrdma/taint
+}
+
+serve() {
+	mkdir -p /export
+	mount -t tmpfs -o size=1G,mode=755 tmpfs /export
+	nfs_server_up /export
+}
+
+mount_it() {
+	nfs_mount /export /mnt vers=4.2
+	grep ' /mnt nfs4 .*vers=4.2,.*proto=rdma,' /proc/mounts
+}
+
+unpack() {
+	mkdir -p /source
+	tar -xf /dev/vda -C /source
+}
+
+copy_in() {
+	cp -r /source/. /mnt/
+	sync -f /mnt
+}
+
+drop_caches() {
+	rm -r /source
+	echo 3 >/proc/sys/vm/drop_caches
+}
+
+read_back() {
+	cd /mnt
+	sha256sum --quiet -c /root/sums
+	cd /
+}
+
+show_statistics() {
+	line=$(nfs_xprt_line /mnt)
+	echo
+	echo "  mountstats: $(echo "$line" | tr '\t' ' ')"
+	# Of 27 numbers: 6 and 7 Sends and Receives, 11 to 13 chunks, 14 octets offered
+	# in Write and Reply chunks, 15 octets that the server put there.
+	echo "$line" | awk -v megabytes="$MEGABYTES" -v files="$FILES" -v in_s="$in_s" -v out_s="$out_s" '
+		{
+			printf "  chunks:     %d Read, %d Write, %d Reply; %d Calls sent, %d Replies received\n",
+				$13, $14, $15, $8, $9
+			printf "  by RDMA:    %.1f MiB into Write and Reply chunks, of %.1f MiB offered\n",
+				$17 / 1048576, $16 / 1048576
+			printf "  throughput: in %.1f MiB/s, %.0f files/s; out %.1f MiB/s, %.0f files/s (emulated processor)\n",
+				megabytes / in_s, files / in_s, megabytes / out_s, files / out_s
+			# Small files travel inline; most of the tree does not.
+			if ($13 < files / 2 || $17 < megabytes * 900000) {
+				print "too little of it went by RDMA"
+				exit 1
+			}
+		}'
+	echo
+}
+
+unmount_it() {
+	umount /mnt
+	nfs_server_down
+}
+
+unload() {
+	modprobe -r rpcrdma
+	[ ! -d /sys/module/rpcrdma ]
+}
+
+step 'rpcrdma loaded' load
+step 'rxe on a veth pair' rdma_up
+step 'NFS server on port 20049, listening for RDMA' serve
+step 'mount -o vers=4.2,proto=rdma' mount_it
+step 'tree unpacked in memory' unpack
+start=$SECONDS
+step "$FILES files, $MEGABYTES MiB, copied in" copy_in
+in_s=$((SECONDS - start + (SECONDS == start)))
+step 'caches dropped' drop_caches
+start=$SECONDS
+step "$FILES files read back, checksums compared" read_back
+out_s=$((SECONDS - start + (SECONDS == start)))
+show_statistics
+step 'unmounted, server stopped' unmount_it
+step 'rpcrdma unloaded' unload
+rdma_down

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2154 # CACHE and env_dir: cache.sh
+#
+# The tree that the demonstration copies: at least 2,000 files and 100 MiB.
+
+TREE_PARTS='fs drivers/gpu/drm/amd/include/asic_reg/gc'
+TREE_FILES=2000
+TREE_MEGABYTES=100
+
+tree_path() {
+	echo "$CACHE/tree-$(recipe "$(basename "$(toolchain_path)")" "$TREE_PARTS")"
+}
+
+make_tree() {
+	local out=$1 source
+	source=$(toolchain_path)/usr/src/linux-source-$KERNEL_SERIES
+	cd "$source" || return
+	# shellcheck disable=SC2086 # a list
+	set -- $TREE_PARTS
+	find "$@" -type f -print0 | sort -z | xargs -0 sha256sum >"$out/sums"
+	tar -cf "$out/tar" "$@"
+	find "$@" -type f -printf '%s\n' | awk '{ n += $1 } END { printf "%d\n", n / 1048576 }' >"$out/megabytes"
+	if [ "$(wc -l <"$out/sums")" -lt "$TREE_FILES" ] || [ "$(cat "$out/megabytes")" -lt "$TREE_MEGABYTES" ]; then
+		fail "$TREE_PARTS of this kernel are too small a tree" "add to TREE_PARTS in tools/demo/tree.sh"
+	fi
+}
