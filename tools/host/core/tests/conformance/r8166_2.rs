@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! RFC 8166 Section 2: terms.
+
+use crate::support::*;
+use rpcrdma_core::engine::inbound::from_client;
+use rpcrdma_core::engine::inbound::from_server;
+use rpcrdma_core::engine::inbound::FromClient;
+use rpcrdma_core::engine::inbound::FromServer;
+use rpcrdma_core::engine::inbound::Refusal;
+use rpcrdma_core::wire::pad;
+use rpcrdma_core::wire::Body;
+use rpcrdma_core::wire::ErrorReply;
+use rpcrdma_core::wire::Header;
+use rpcrdma_core::wire::RdmaError;
+use rpcrdma_core::wire::Segment;
+
+#[test]
+fn r8166_2_2_2_1_direction_is_msg_type() {
+    let call = message(0, &[&[0, 0, 0], &rpc(CALL)]);
+    let reply = message(0, &[&[0, 0, 0], &rpc(REPLY)]);
+    assert!(matches!(from_client(&call, PLAIN), Ok(FromClient::Call(_))));
+    assert!(matches!(
+        from_client(&reply, PLAIN),
+        Ok(FromClient::ReverseReply(_))
+    ));
+    assert!(matches!(
+        from_server(&call, PLAIN),
+        Ok(FromServer::ReverseCall(_))
+    ));
+    assert!(matches!(
+        from_server(&reply, PLAIN),
+        Ok(FromServer::Reply(_))
+    ));
+
+    // Nothing else decides: not the credits, not the XID, not what follows.
+    for credits in [0, 1, u32::MAX] {
+        for xid in [0, 1, u32::MAX] {
+            let octets = words(&[xid, 1, credits, 0, 0, 0, 0, xid, CALL, 9, 9, 9]);
+            assert!(matches!(
+                from_client(&octets, PLAIN),
+                Ok(FromClient::Call(_))
+            ));
+        }
+    }
+}
+
+#[test]
+fn r8166_2_2_2_1_neither_call_nor_reply() {
+    for msg_type in [2, 3, 0x0100_0000, u32::MAX] {
+        let octets = message(0, &[&[0, 0, 0], &rpc(msg_type)]);
+        assert_eq!(
+            from_client(&octets, PLAIN).unwrap_err(),
+            Refusal::Answer(ErrorReply::chunk(XID))
+        );
+        assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Refusal::Drop);
+    }
+    // Nor is a payload that ends before its msg_type.
+    for octets in [
+        message(0, &[&[0, 0, 0]]),
+        message(0, &[&[0, 0, 0], &[XID]]),
+        message(0, &[&[0, 0, 0], &[XID, CALL]])[..35].to_vec(),
+    ] {
+        assert!(from_client(&octets, PLAIN).is_err());
+        assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Refusal::Drop);
+    }
+}
+
+#[test]
+fn r8166_2_2_4_1_everything_is_big_endian_words() {
+    let octets = [
+        0x01, 0x02, 0x03, 0x04, 0, 0, 0, 1, 0x0a, 0x0b, 0x0c, 0x0d, 0, 0, 0, 0, // fixed
+        0, 0, 0, 1, 0, 0, 0x01, 0x00, // a Read segment at Position 256
+        0xde, 0xad, 0xbe, 0xef, 0, 1, 2, 3, 0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0x80, //
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, // end of three lists
+    ];
+    let header = Header::decode(&octets).unwrap();
+    assert_eq!(header.xid, 0x0102_0304);
+    assert_eq!(header.vers, 1);
+    assert_eq!(header.credits, 0x0a0b_0c0d);
+    let Body::Msg { chunks, payload } = header.body else {
+        panic!("{header:?}");
+    };
+    assert!(payload.is_empty());
+    let read = chunks.reads.segments().next().unwrap();
+    assert_eq!(read.position, 256);
+    assert_eq!(
+        read.segment,
+        segment(0xdead_beef, 0x0001_0203, 0x1020_3040_5060_7080)
+    );
+}
+
+#[test]
+fn r8166_2_2_4_1_errors_and_done_are_words_too() {
+    let vers = words(&[7, 9, 1, 4, 1, 1, 2]);
+    assert!(matches!(
+        Header::decode(&vers).unwrap().body,
+        Body::Error(RdmaError::Vers { low: 1, high: 2 })
+    ));
+    let chunk = words(&[7, 1, 1, 4, 2]);
+    assert!(matches!(
+        Header::decode(&chunk).unwrap().body,
+        Body::Error(RdmaError::Chunk)
+    ));
+    let done = words(&[7, 1, 1, 3]);
+    assert!(matches!(Header::decode(&done).unwrap().body, Body::Done));
+}
+
+#[test]
+fn r8166_2_2_4_2_1_roundup() {
+    let expected = [0, 3, 2, 1, 0, 3, 2, 1, 0];
+    for (length, expected) in (0..).zip(expected) {
+        assert_eq!(pad(length), expected);
+    }
+    assert_eq!(pad(u32::MAX), 1);
+    assert_eq!(pad(u32::MAX - 3), 0);
+}
+
+#[test]
+fn r8166_2_3_2_1_segments_carry_32_and_64_bits_unchanged() {
+    for handle in [0, 1, 0x8000_0000, u32::MAX] {
+        for length in [0, 1, 0x8000_0000, u32::MAX] {
+            for offset in [0, 1, 1 << 32, u64::from(u32::MAX), u64::MAX] {
+                let segment = segment(handle, length, offset);
+                assert_eq!(Segment::from_octets(&segment.to_octets()), segment);
+                assert_eq!(
+                    segment.to_octets().to_vec(),
+                    words(&hloo(handle, length, offset))
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! RFC 8166 Sections 3.2 and 3.3: framing, credits, inline thresholds.
+
+use crate::support::*;
+use rpcrdma_core::engine::call::plan;
+use rpcrdma_core::engine::call::CallPlan;
+use rpcrdma_core::engine::call::Limits;
+use rpcrdma_core::engine::call::ReplyPlan;
+use rpcrdma_core::engine::credit::grant;
+use rpcrdma_core::engine::credit::Window;
+use rpcrdma_core::engine::limits::Agreement;
+use rpcrdma_core::engine::queue::refill;
+use rpcrdma_core::wire::private_data::PrivateData;
+use rpcrdma_core::wire::HeaderWriter;
+use rpcrdma_core::wire::MIN_LEN;
+
+#[test]
+fn r8166_3_2_1_header_then_payload() {
+    let mut octets = [0xee; 64];
+    let header = HeaderWriter::plain(&mut octets, XID, 32).unwrap();
+    assert_eq!(header, MIN_LEN);
+    let payload = words(&rpc(CALL));
+    let mut sent = octets[..header].to_vec();
+    sent.extend(&payload);
+    assert_eq!(call_at_server(&sent).payload, Some(&payload[..]));
+}
+
+#[test]
+fn r8166_3_3_1_1_credits_are_the_third_word() {
+    let mut octets = [0; 64];
+    let window = Window::fresh(128);
+    let header = HeaderWriter::plain(&mut octets, XID, window.wanted()).unwrap();
+    assert_eq!(octets[8..12], 128_u32.to_be_bytes());
+    octets[header..header + 8].copy_from_slice(&words(&[XID, CALL]));
+    assert_eq!(call_at_server(&octets).credits, 128);
+}
+
+#[test]
+fn r8166_3_3_1_3_no_more_calls_than_granted() {
+    let mut window = Window::fresh(64);
+    for credits in [1, 3, 64] {
+        window.grant(credits);
+        assert_eq!(window.available(0), credits);
+        assert_eq!(window.available(credits), 0);
+    }
+}
+
+#[test]
+fn r8166_3_3_1_4_never_grant_zero() {
+    for wanted in [0, 1, 2, 128, u32::MAX] {
+        for posted in [0, 1, 2, 128, u32::MAX] {
+            let granted = grant(wanted, posted);
+            assert!(granted >= 1);
+            assert!(granted <= posted.max(1));
+            assert!(granted <= wanted.max(1));
+        }
+    }
+}
+
+#[test]
+fn r8166_3_3_1_5_zero_grant_is_one() {
+    let mut window = Window::fresh(32);
+    window.grant(16);
+    assert!(window.grant(0));
+    assert_eq!(window.granted(), 1);
+    assert_eq!(window.available(0), 1);
+}
+
+#[test]
+fn r8166_3_3_1_6_grant_is_bounded_by_request() {
+    let mut window = Window::fresh(32);
+    window.grant(u32::MAX);
+    assert_eq!(window.granted(), 32);
+    assert_eq!(window.available(30), 2);
+    // The one most recently received counts, whatever came before.
+    window.grant(8);
+    assert_eq!(window.available(30), 0);
+    assert_eq!(window.available(7), 1);
+}
+
+#[test]
+fn r8166_3_3_1_7_grant_may_shrink_below_what_is_outstanding() {
+    let mut window = Window::fresh(32);
+    window.grant(32);
+    assert!(window.grant(2));
+    for outstanding in 2..=20 {
+        assert_eq!(window.available(outstanding), 0);
+    }
+    assert_eq!(window.available(1), 1);
+    assert!(window.grant(32));
+    assert!(!window.grant(32));
+    assert_eq!(window.available(1), 31);
+}
+
+#[test]
+fn r8166_3_3_1_9_receives_for_every_reply() {
+    let mut window = Window::fresh(32);
+    assert_eq!(window.receives(0), 1);
+    window.grant(32);
+    assert_eq!(window.receives(0), 32);
+    assert_eq!(window.receives(16), 48);
+    // Batches never leave fewer than needed, nor more than one batch above.
+    for posted in 0..100 {
+        let after = posted + refill(posted, 48, 8);
+        assert!(after >= 48);
+        assert!(after <= 56.max(posted));
+    }
+    assert_eq!(refill(48, 48, 8), 0);
+    assert_eq!(refill(47, 48, 8), 9);
+    assert_eq!(refill(0, u32::MAX, u32::MAX), u32::MAX);
+}
+
+#[test]
+fn r8166_3_3_2_1_thresholds_are_minima() {
+    let sizes = [1024, 4096, 65536, 262_144];
+    for own_send in sizes {
+        for own_receive in sizes {
+            for peer_send in sizes {
+                for peer_receive in sizes {
+                    let end = |send_size, receive_size| PrivateData {
+                        remote_invalidation: false,
+                        send_size,
+                        receive_size,
+                    };
+                    let own = end(own_send, own_receive);
+                    let peer = end(peer_send, peer_receive);
+                    let agreement = Agreement::between(&own, &peer);
+                    assert_eq!(agreement.send, own_send.min(peer_receive));
+                    assert_eq!(agreement.receive, own_receive.min(peer_send));
+                    // Both ends come to the same numbers.
+                    let other = Agreement::between(&peer, &own);
+                    assert_eq!(agreement.send, other.receive);
+                    assert_eq!(agreement.receive, other.send);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn r8166_3_3_2_1_threshold_includes_header_and_is_reached() {
+    let limits = limits();
+    let (call, _) = plan(&small_call(4096 - 28, 100), &limits).unwrap();
+    assert_eq!(call, CallPlan::Inline { pull_up: false });
+    let (call, _) = plan(&small_call(4096 - 27, 100), &limits).unwrap();
+    assert_eq!(call, CallPlan::PositionZero);
+    let (_, reply) = plan(&small_call(100, 4096 - 28), &limits).unwrap();
+    assert_eq!(reply, ReplyPlan::Inline);
+    let (_, reply) = plan(&small_call(100, 4096 - 27), &limits).unwrap();
+    assert_eq!(reply, ReplyPlan::ReplyChunk);
+}
+
+#[test]
+fn r8166_3_3_3_3_one_call_before_the_first_reply() {
+    assert_eq!(Window::fresh(128).available(0), 1);
+    assert_eq!(Window::fresh(128).available(1), 0);
+    assert_eq!(Window::fresh(0).available(0), 1);
+}
+
+#[test]
+fn r8166_3_3_3_5_1024_unless_told_otherwise() {
+    let own = PrivateData {
+        remote_invalidation: true,
+        send_size: 4096,
+        receive_size: 4096,
+    };
+    let agreement = Agreement::between(&own, &PrivateData::of_peer(&[]));
+    assert_eq!(agreement.send, 1024);
+    assert_eq!(agreement.receive, 1024);
+    assert!(!agreement.remote_invalidation);
+    // And never less: every end has to take that much.
+    let tiny = PrivateData {
+        remote_invalidation: false,
+        send_size: 0,
+        receive_size: 0,
+    };
+    assert_eq!(Agreement::between(&tiny, &tiny).send, 1024);
+}
+
+#[test]
+fn r8166_3_3_2_1_plan_follows_each_direction() {
+    let narrow = Limits {
+        send: 1024,
+        ..limits()
+    };
+    let (call, reply) = plan(&small_call(2000, 2000), &narrow).unwrap();
+    assert_eq!((call, reply), (CallPlan::PositionZero, ReplyPlan::Inline));
+    let narrow = Limits {
+        receive: 1024,
+        ..limits()
+    };
+    let (call, reply) = plan(&small_call(2000, 2000), &narrow).unwrap();
+    assert_eq!(
+        (call, reply),
+        (CallPlan::Inline { pull_up: false }, ReplyPlan::ReplyChunk)
+    );
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! RFC 8166 Section 3.5: short, chunked and long messages.
+
+use crate::support::*;
+use rpcrdma_core::engine::assembly::Assembly;
+use rpcrdma_core::engine::assembly::Bounds;
+use rpcrdma_core::engine::assembly::Layout;
+use rpcrdma_core::engine::assembly::Piece;
+use rpcrdma_core::engine::call::plan;
+use rpcrdma_core::engine::call::CallPlan;
+use rpcrdma_core::engine::call::Limits;
+use rpcrdma_core::engine::call::ReplyPlan;
+use rpcrdma_core::engine::call::TooBig;
+use rpcrdma_core::engine::reply::CannotReply;
+use rpcrdma_core::engine::reply::Form;
+use rpcrdma_core::engine::reply::Payload;
+use rpcrdma_core::engine::reply::Reply;
+use rpcrdma_core::engine::reply::ReplyShape;
+use rpcrdma_core::wire::HeaderWriter;
+use rpcrdma_core::wire::ReadSegment;
+
+#[test]
+fn r8166_3_5_1_1_short_message() {
+    let (call, reply) = plan(&small_call(120, 200), &limits()).unwrap();
+    assert_eq!(call, CallPlan::Inline { pull_up: false });
+    assert_eq!(reply, ReplyPlan::Inline);
+}
+
+#[test]
+fn r8166_3_5_2_1_small_items_stay_inline() {
+    let (call, _) = plan(&write_call(2_000), &limits()).unwrap();
+    assert_eq!(call, CallPlan::Inline { pull_up: false });
+    let copied = rpcrdma_core::engine::call::CallShape {
+        pull_up: 2_160,
+        ..write_call(2_000)
+    };
+    let (call, _) = plan(&copied, &limits()).unwrap();
+    assert_eq!(call, CallPlan::Inline { pull_up: true });
+    let (call, _) = plan(&write_call(20_000), &limits()).unwrap();
+    assert_eq!(call, CallPlan::ReadChunk { position: 160 });
+    let (_, reply) = plan(&read_call(2_000), &limits()).unwrap();
+    assert_eq!(reply, ReplyPlan::Inline);
+    let (_, reply) = plan(&read_call(20_000), &limits()).unwrap();
+    assert_eq!(reply, ReplyPlan::WriteChunk);
+}
+
+#[test]
+fn r8166_3_5_2_1_too_few_elements_to_gather() {
+    // Fits the threshold, but not the scatter/gather elements of a Send, nor the buffer to copy to.
+    let few = Limits {
+        sges: 3,
+        ..limits()
+    };
+    let mut shape = write_call(3_000);
+    shape.call.page_offset = 4_000;
+    let (call, _) = plan(&shape, &few).unwrap();
+    assert_eq!(call, CallPlan::ReadChunk { position: 160 });
+    shape.pull_up = 4_096;
+    let (call, _) = plan(&shape, &few).unwrap();
+    assert_eq!(call, CallPlan::Inline { pull_up: true });
+    shape.pull_up = 0;
+    shape.call_eligible = false;
+    let (call, _) = plan(&shape, &few).unwrap();
+    assert_eq!(call, CallPlan::PositionZero);
+}
+
+#[test]
+fn r8166_3_5_3_1_long_if_reduction_does_not_suffice() {
+    // Not eligible.
+    let mut shape = write_call(20_000);
+    shape.call_eligible = false;
+    assert_eq!(plan(&shape, &limits()).unwrap().0, CallPlan::PositionZero);
+    // Eligible, but what is left is too long.
+    let mut shape = write_call(20_000);
+    shape.call.head = 4_100;
+    assert_eq!(plan(&shape, &limits()).unwrap().0, CallPlan::PositionZero);
+    let mut shape = read_call(20_000);
+    shape.reply.head = 4_100;
+    assert_eq!(plan(&shape, &limits()).unwrap().1, ReplyPlan::ReplyChunk);
+}
+
+#[test]
+fn r8166_3_5_3_2_long_message_is_a_header_alone() {
+    let reads = [(0, segment(1, 100, 0))];
+    let octets = nomsg_with_reads(&reads);
+    assert!(call_at_server(&octets).payload.is_none());
+    // Octets that follow all the same are not part of the message.
+    let mut more = octets.clone();
+    more.extend(words(&rpc(CALL)));
+    let call = call_at_server(&more);
+    assert!(call.payload.is_none());
+    assert_eq!(call.chunks.reads.len(), 1);
+}
+
+#[test]
+fn r8166_3_5_3_3_position_zero_throughout() {
+    let mut octets = [0; 256];
+    let mut header = HeaderWriter::nomsg(&mut octets, XID, 32).unwrap();
+    for offset in [0, 4096, 8192] {
+        let segment = segment(1, 4096, offset);
+        header
+            .read_segment(ReadSegment {
+                position: 0,
+                segment,
+            })
+            .unwrap();
+    }
+    let writes = header.no_more_reads().unwrap();
+    let end = writes.no_more_writes().unwrap().no_reply_chunk().unwrap();
+    let call = call_at_server(&octets[..end]);
+    assert!(call.chunks.reads.segments().all(|read| read.position == 0));
+    assert_eq!(call.chunks.reads.len(), 3);
+}
+
+#[test]
+fn r8166_3_5_3_4_reply_chunk_holds_the_largest_reply() {
+    let shape = small_call(100, 10_000);
+    let (_, reply) = plan(&shape, &limits()).unwrap();
+    assert_eq!(reply, ReplyPlan::ReplyChunk);
+    // Head and tail may be anywhere in their pages.
+    assert_eq!(limits().segments_for_all(&shape.reply), 1);
+    let fine = Limits {
+        segment_pages: 1,
+        ..limits()
+    };
+    assert_eq!(fine.segments_for_all(&shape.reply), 4);
+}
+
+#[test]
+fn r8166_3_5_3_5_any_call_may_be_long() {
+    let call = nomsg_with_reads(&[(0, segment(1, 40, 0x4000))]);
+    let message = call_at_server(&call);
+    let bounds = Bounds {
+        message: 4096,
+        chunks: 4,
+        segments: 16,
+    };
+    let assembly = Assembly::plan(None, message.chunks.reads, &bounds)
+        .unwrap()
+        .unwrap();
+    assert_eq!(assembly.layout(), Layout::Whole { length: 40 });
+    assert_eq!(
+        assembly.pieces().collect::<Vec<_>>(),
+        [Piece::Pull(segment(1, 40, 0x4000))]
+    );
+}
+
+/// A Call with a Write chunk and a Reply chunk, of the lengths given.
+fn call_with_both(write: u32, reply: u32) -> Vec<u8> {
+    let write = hloo(1, write, 0x1000);
+    let reply = hloo(2, reply, 0x2000);
+    message(0, &[&[0, 1, 1], &write, &[0, 1, 1], &reply, &rpc(CALL)])
+}
+
+fn shape(length: u32) -> ReplyShape {
+    ReplyShape {
+        length,
+        protected: false,
+        threshold: 1024,
+    }
+}
+
+#[test]
+fn r8166_3_5_3_6_reduce_first_then_decide() {
+    let call = call_with_both(8192, 8192);
+    let chunks = call_at_server(&call).chunks;
+    let results = [Payload {
+        offset: 200,
+        length: 5_000,
+    }];
+    // With the item gone, what is left fits inline.
+    let reply = Reply::plan(chunks, &results, &shape(5_300)).unwrap();
+    assert_eq!(reply.form(), Form::Inline);
+    assert_eq!((reply.by_write(), reply.left()), (5_000, 300));
+    assert_eq!(reply.runs().collect::<Vec<_>>(), [(0, 200), (5_200, 100)]);
+    assert!(reply.reply_chunk().is_none());
+    // Or it does not.
+    let reply = Reply::plan(chunks, &results, &shape(7_200)).unwrap();
+    assert_eq!(reply.form(), Form::ReplyChunk);
+    assert_eq!((reply.by_write(), reply.left()), (5_000, 2_200));
+    let part = reply.reply_chunk().unwrap().next_part(u32::MAX).unwrap();
+    assert_eq!(part, segment(2, 8192, 0x2000));
+}
+
+#[test]
+fn r8166_3_5_3_7_reply_chunk_is_used_when_the_threshold_is_exceeded() {
+    let call = call_with_both(8192, 8192);
+    let chunks = call_at_server(&call).chunks;
+    let header = Reply::plan(chunks, &[], &shape(8)).unwrap().header();
+    for (length, form) in [
+        (1024 - header, Form::Inline),
+        (1024 - header + 1, Form::ReplyChunk),
+        (8192, Form::ReplyChunk),
+    ] {
+        let reply = Reply::plan(chunks, &[], &shape(length)).unwrap();
+        assert_eq!(reply.form(), form, "{length}");
+    }
+    assert_eq!(
+        Reply::plan(chunks, &[], &shape(8193)).unwrap_err(),
+        CannotReply::NoRoom
+    );
+}
+
+#[test]
+fn r8166_3_5_3_8_roundup_is_inside_long_messages() {
+    // Requester: a Call that is not reduced is head, data and tail, and the tail begins with the
+    // roundup; all of it counts.
+    let mut shape = write_call(20_001);
+    shape.call_eligible = false;
+    assert_eq!(plan(&shape, &limits()).unwrap().0, CallPlan::PositionZero);
+    assert_eq!(shape.call.total(), Some(160 + 20_004));
+    // Responder: an odd result that goes to the Reply chunk takes its roundup along.
+    let body = [&[0, 0, 1, 1][..], &hloo(2, 8192, 0)];
+    let call = message(0, &[body[0], body[1], &rpc(CALL)]);
+    let chunks = call_at_server(&call).chunks;
+    let results = [Payload {
+        offset: 200,
+        length: 5_001,
+    }];
+    let reply = Reply::plan(chunks, &results, &self::shape(5_204)).unwrap();
+    assert_eq!(reply.form(), Form::ReplyChunk);
+    assert_eq!((reply.by_write(), reply.left()), (0, 5_204));
+    assert_eq!(reply.runs().collect::<Vec<_>>(), [(0, 5_204)]);
+    let mut sink = reply.reply_chunk().unwrap();
+    assert_eq!(sink.next_part(5_204).unwrap().length, 5_204);
+}
+
+#[test]
+fn rr4_3_5_1_header_growth_is_bounded_and_never_underestimated() {
+    for segments in 0..=16 {
+        let limits = Limits {
+            segments,
+            ..limits()
+        };
+        for data in [0, 1, 4_096, 65_536, 1 << 20, 1 << 26] {
+            for shape in [write_call(data), read_call(data)] {
+                match plan(&shape, &limits) {
+                    Ok((CallPlan::ReadChunk { .. }, _)) => {
+                        assert!(limits.segments_for(0, data) <= segments);
+                    }
+                    Ok((_, ReplyPlan::WriteChunk)) => {
+                        assert!(limits.segments_for(0, data) <= segments);
+                    }
+                    Ok(_) => {}
+                    Err(TooBig) => assert!(data >= 4_096),
+                }
+            }
+        }
+    }
+}

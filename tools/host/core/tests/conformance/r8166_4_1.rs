@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! RFC 8166 Section 4.1: the XDR definition, as golden vectors in both directions.
+
+use crate::support::*;
+use rpcrdma_core::wire::size;
+use rpcrdma_core::wire::Body;
+use rpcrdma_core::wire::ErrorReply;
+use rpcrdma_core::wire::Header;
+use rpcrdma_core::wire::HeaderWriter;
+use rpcrdma_core::wire::Malformed;
+use rpcrdma_core::wire::RdmaError;
+use rpcrdma_core::wire::ReadSegment;
+use rpcrdma_core::wire::Segment;
+
+/// Encodes and compares with the golden words.
+#[track_caller]
+fn golden(words_expected: &[u32], encode: impl FnOnce(&mut [u8]) -> usize) {
+    let mut octets = [0xee; 512];
+    let length = encode(&mut octets);
+    assert_eq!(octets[..length], words(words_expected));
+    assert!(octets[length..].iter().all(|octet| *octet == 0xee));
+}
+
+const A: Segment = Segment {
+    handle: 0xa1,
+    length: 0xa2,
+    offset: 0x0000_00a3_0000_00a4,
+};
+const B: Segment = Segment {
+    handle: 0xb1,
+    length: 0xb2,
+    offset: 0x0000_00b3_0000_00b4,
+};
+const C: Segment = Segment {
+    handle: 0xc1,
+    length: 0xc2,
+    offset: 0x0000_00c3_0000_00c4,
+};
+
+#[test]
+fn r8166_4_1_no_chunks() {
+    golden(&[XID, 1, 32, 0, 0, 0, 0], |octets| {
+        HeaderWriter::plain(octets, XID, 32).unwrap()
+    });
+}
+
+#[test]
+fn r8166_4_1_2_1_read_list_layout() {
+    #[rustfmt::skip]
+    let expected = [
+        XID, 1, 32, 0,
+        1, 160, 0xa1, 0xa2, 0xa3, 0xa4,
+        1, 160, 0xb1, 0xb2, 0xb3, 0xb4,
+        0,
+        0,
+        0,
+    ];
+    golden(&expected, |octets| {
+        let mut header = HeaderWriter::msg(octets, XID, 32).unwrap();
+        for segment in [A, B] {
+            let position = 160;
+            header
+                .read_segment(ReadSegment { position, segment })
+                .unwrap();
+        }
+        let writes = header.no_more_reads().unwrap();
+        writes.no_more_writes().unwrap().no_reply_chunk().unwrap()
+    });
+    let octets = words(&expected);
+    let Body::Msg { chunks, .. } = Header::decode(&octets).unwrap().body else {
+        panic!();
+    };
+    let reads: Vec<_> = chunks.reads.segments().collect();
+    assert_eq!(reads.len(), 2);
+    assert_eq!(reads.iter().map(|r| r.segment).collect::<Vec<_>>(), [A, B]);
+    assert!(reads.iter().all(|read| read.position == 160));
+}
+
+#[test]
+fn r8166_4_1_2_2_write_list_layout() {
+    #[rustfmt::skip]
+    let expected = [
+        XID, 1, 32, 0,
+        0,
+        1, 3, 0xa1, 0xa2, 0xa3, 0xa4, 0xb1, 0xb2, 0xb3, 0xb4, 0xc1, 0xc2, 0xc3, 0xc4,
+        1, 2, 0xa1, 0xa2, 0xa3, 0xa4, 0xb1, 0xb2, 0xb3, 0xb4,
+        0,
+        0,
+    ];
+    golden(&expected, |octets| {
+        let header = HeaderWriter::msg(octets, XID, 32).unwrap();
+        let mut writes = header.no_more_reads().unwrap();
+        writes.write_chunk([A, B, C]).unwrap();
+        writes.write_chunk([A, B]).unwrap();
+        writes.no_more_writes().unwrap().no_reply_chunk().unwrap()
+    });
+    let octets = words(&expected);
+    let Body::Msg { chunks, .. } = Header::decode(&octets).unwrap().body else {
+        panic!();
+    };
+    let writes: Vec<Vec<_>> = chunks
+        .writes
+        .chunks()
+        .map(|chunk| chunk.segments().collect())
+        .collect();
+    assert_eq!(writes, [vec![A, B, C], vec![A, B]]);
+}
+
+#[test]
+fn r8166_4_1_2_3_reply_chunk_layout() {
+    #[rustfmt::skip]
+    let expected = [
+        XID, 1, 32, 1,
+        0,
+        0,
+        1, 2, 0xa1, 0xa2, 0xa3, 0xa4, 0xb1, 0xb2, 0xb3, 0xb4,
+    ];
+    golden(&expected, |octets| {
+        let header = HeaderWriter::nomsg(octets, XID, 32).unwrap();
+        let writes = header.no_more_reads().unwrap();
+        writes
+            .no_more_writes()
+            .unwrap()
+            .reply_chunk([A, B])
+            .unwrap()
+    });
+    let octets = words(&expected);
+    let Body::NoMsg { chunks } = Header::decode(&octets).unwrap().body else {
+        panic!();
+    };
+    let reply: Vec<_> = chunks.reply.unwrap().segments().collect();
+    assert_eq!(reply, [A, B]);
+}
+
+#[test]
+fn r8166_4_1_2_4_lists_in_order() {
+    #[rustfmt::skip]
+    let expected = [
+        XID, 1, 32, 1,
+        1, 0, 0xa1, 0xa2, 0xa3, 0xa4,
+        0,
+        1, 1, 0xb1, 0xb2, 0xb3, 0xb4,
+        0,
+        1, 1, 0xc1, 0xc2, 0xc3, 0xc4,
+    ];
+    golden(&expected, |octets| {
+        let mut header = HeaderWriter::nomsg(octets, XID, 32).unwrap();
+        let read = ReadSegment {
+            position: 0,
+            segment: A,
+        };
+        header.read_segment(read).unwrap();
+        let mut writes = header.no_more_reads().unwrap();
+        writes.write_chunk([B]).unwrap();
+        writes.no_more_writes().unwrap().reply_chunk([C]).unwrap()
+    });
+    let octets = words(&expected);
+    let Body::NoMsg { chunks } = Header::decode(&octets).unwrap().body else {
+        panic!();
+    };
+    assert_eq!(chunks.reads.segments().next().unwrap().segment, A);
+    let write = chunks.writes.chunks().next().unwrap();
+    assert_eq!(write.segments().next().unwrap(), B);
+    assert_eq!(chunks.reply.unwrap().segments().next().unwrap(), C);
+}
+
+#[test]
+fn r8166_4_1_2_4_outline_finds_the_lists_again() {
+    let body = [
+        1, 0, 1, 2, 3, 4, 0, 1, 0, 1, 1, 5, 6, 7, 8, 0, 1, 1, 9, 10, 11, 12,
+    ];
+    let octets = message(1, &[&body]);
+    let Body::NoMsg { chunks } = Header::decode(&octets).unwrap().body else {
+        panic!();
+    };
+    let again = chunks.outline().lists(&octets).unwrap();
+    assert_eq!(format!("{again:?}"), format!("{chunks:?}"));
+    // In another message it finds something else or nothing, and comes to no harm.
+    for length in 0..octets.len() {
+        if let Some(lists) = chunks.outline().lists(&octets[..length]) {
+            assert!(lists.reads.segments().count() <= 1);
+        }
+    }
+}
+
+#[test]
+fn r8166_4_1_2_5_error_codes() {
+    golden(&[XID, 1, 32, 4, 2], |octets| {
+        ErrorReply::chunk(XID).encode(32, octets).unwrap()
+    });
+    let vers = ErrorReply {
+        xid: XID,
+        vers: 7,
+        error: RdmaError::Vers { low: 1, high: 1 },
+    };
+    golden(&[XID, 7, 32, 4, 1, 1, 1], |octets| {
+        vers.encode(32, octets).unwrap()
+    });
+    assert_eq!(size::error(&vers.error), 28);
+    assert_eq!(size::error(&RdmaError::Chunk), 20);
+    // Any other code is not understood.
+    for code in [0, 3, 9, u32::MAX] {
+        let octets = words(&[XID, 1, 32, 4, code, 1, 1]);
+        assert_eq!(
+            Header::decode(&octets).unwrap_err(),
+            Malformed::Error { xid: XID }
+        );
+    }
+}
+
+#[test]
+fn r8166_4_1_2_5_procedures() {
+    let lists = [0, 0, 0];
+    assert!(matches!(
+        Header::decode(&message(0, &[&lists])).unwrap().body,
+        Body::Msg { .. }
+    ));
+    assert!(matches!(
+        Header::decode(&message(1, &[&lists])).unwrap().body,
+        Body::NoMsg { .. }
+    ));
+    assert!(matches!(
+        Header::decode(&message(3, &[])).unwrap().body,
+        Body::Done
+    ));
+    assert!(matches!(
+        Header::decode(&message(4, &[&[2]])).unwrap().body,
+        Body::Error(RdmaError::Chunk)
+    ));
+    for procedure in [2, 5, 6, 255, 0x0100_0000, u32::MAX] {
+        assert_eq!(
+            Header::decode(&message(procedure, &[&lists])).unwrap_err(),
+            Malformed::Procedure {
+                xid: XID,
+                procedure
+            }
+        );
+    }
+    golden(&[XID, 1, 32, 3], |octets| {
+        HeaderWriter::done(octets, XID, 32).unwrap()
+    });
+    assert_eq!(size::DONE, 16);
+}
+
+#[test]
+fn r8166_4_1_2_6_discriminators_are_zero_or_one() {
+    let a = [0xa1, 0xa2, 0xa3, 0xa4];
+    for bad in [2, 3, 0x0100_0000, u32::MAX] {
+        for body in [
+            &[&[bad, 0][..], &a, &[0, 0, 0]][..],
+            &[&[1, 0], &a, &[bad, 0, 0]],
+            &[&[0, bad, 1], &a, &[0, 0]],
+            &[&[0, 1, 1], &a, &[bad, 0]],
+            &[&[0, 0, bad, 1], &a],
+        ] {
+            for procedure in [0, 1] {
+                assert_eq!(
+                    Header::decode(&message(procedure, body)).unwrap_err(),
+                    Malformed::Lists { xid: XID }
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn r8166_4_1_2_sizes_are_those_of_the_encoder() {
+    for reads in 0..5 {
+        for writes in 0..4 {
+            for per_chunk in 0..4 {
+                for reply in [None, Some(0), Some(1), Some(3)] {
+                    let mut octets = [0; 1024];
+                    let mut header = HeaderWriter::msg(&mut octets, XID, 32).unwrap();
+                    for _ in 0..reads {
+                        let read = ReadSegment {
+                            position: 4,
+                            segment: A,
+                        };
+                        header.read_segment(read).unwrap();
+                    }
+                    let mut list = header.no_more_reads().unwrap();
+                    for _ in 0..writes {
+                        list.write_chunk(vec![B; per_chunk]).unwrap();
+                    }
+                    let end = list.no_more_writes().unwrap();
+                    let length = match reply {
+                        None => end.no_reply_chunk().unwrap(),
+                        Some(segments) => end.reply_chunk(vec![C; segments]).unwrap(),
+                    };
+                    let expected = 28
+                        + size::reads(reads)
+                        + writes * size::write_chunk(per_chunk)
+                        + reply.map_or(0, size::reply_chunk);
+                    assert_eq!(length, expected);
+                }
+            }
+        }
+    }
+    // The bounds used for thresholds are those of the largest header with one chunk of a kind.
+    assert_eq!(size::max_call(16), 28 + 16 * 24 + 8 + 16 * 16);
+    assert_eq!(size::max_reply(16), 28 + 8 + 16 * 16);
+    assert_eq!(size::max_call(usize::MAX), usize::MAX);
+}
+
+#[test]
+fn r8166_4_1_2_encoder_never_writes_past_its_buffer() {
+    let whole = |octets: &mut [u8]| -> Result<usize, rpcrdma_core::wire::Overflow> {
+        let mut header = HeaderWriter::nomsg(octets, XID, 32)?;
+        header.read_segment(ReadSegment {
+            position: 0,
+            segment: A,
+        })?;
+        let mut writes = header.no_more_reads()?;
+        writes.write_chunk([B])?;
+        writes.no_more_writes()?.reply_chunk([C])
+    };
+    let needed = whole(&mut [0; 512]).unwrap();
+    for length in 0..needed {
+        let mut octets = [0xee; 512];
+        assert!(whole(&mut octets[..length]).is_err());
+        assert!(octets[length..].iter().all(|octet| *octet == 0xee));
+    }
+    assert_eq!(whole(&mut vec![0; needed]), Ok(needed));
+    for length in 0..20 {
+        assert!(ErrorReply::chunk(XID)
+            .encode(1, &mut vec![0; length])
+            .is_err());
+    }
+}

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! RFC 8166 Section 4.3: the use of the chunk lists.
+
+use crate::support::*;
+use rpcrdma_core::engine::call::plan;
+use rpcrdma_core::engine::call::CallPlan;
+use rpcrdma_core::engine::call::Limits;
+use rpcrdma_core::engine::call::ReplyPlan;
+use rpcrdma_core::engine::inbound::from_server;
+use rpcrdma_core::engine::inbound::FromServer;
+use rpcrdma_core::engine::inbound::Refusal;
+use rpcrdma_core::engine::reply::CannotReply;
+use rpcrdma_core::engine::reply::Form;
+use rpcrdma_core::engine::reply::Payload;
+use rpcrdma_core::engine::reply::Reply;
+use rpcrdma_core::engine::reply::ReplyShape;
+use rpcrdma_core::engine::returned::arrived;
+use rpcrdma_core::engine::returned::Arrived;
+use rpcrdma_core::engine::returned::Mismatch;
+use rpcrdma_core::engine::returned::Offered;
+use rpcrdma_core::engine::returned::NO_CHUNK;
+use rpcrdma_core::wire::HeaderWriter;
+use rpcrdma_core::wire::Segment;
+
+/// A Call with Write chunks of one segment each (`None`: an empty chunk) and maybe a Reply chunk.
+fn call(writes: &[Option<u32>], reply: Option<u32>) -> Vec<u8> {
+    let mut body = vec![0];
+    for (n, length) in (1..).zip(writes) {
+        match length {
+            Some(length) => {
+                body.extend([1, 1]);
+                body.extend(hloo(n, *length, 0x1000));
+            }
+            None => body.extend([1, 0]),
+        }
+    }
+    body.push(0);
+    match reply {
+        Some(length) => {
+            body.extend([1, 1]);
+            body.extend(hloo(99, length, 0x9000));
+        }
+        None => body.push(0),
+    }
+    message(0, &[&body, &rpc(CALL)])
+}
+
+fn item(offset: u32, length: u32) -> Payload {
+    Payload { offset, length }
+}
+
+fn shape(length: u32) -> ReplyShape {
+    ReplyShape {
+        length,
+        protected: false,
+        threshold: 4096,
+    }
+}
+
+/// Plans a Reply, encodes its header and reads the result at the requester: the octets returned in
+/// each Write chunk, and in the Reply chunk.
+fn convey(call: &[u8], results: &[Payload], length: u32) -> (Form, Vec<u64>, Option<u64>) {
+    let chunks = call_at_server(call).chunks;
+    let reply = Reply::plan(chunks, results, &shape(length)).unwrap();
+    let mut octets = [0; 1024];
+    let end = reply.encode(XID, 32, &mut octets).unwrap();
+    assert_eq!(end, reply.header() as usize);
+    octets[end..end + 8].copy_from_slice(&words(&[XID, REPLY]));
+    let lists = reply_at_client(&octets[..end + 8]).chunks;
+    assert!(lists.reads.is_empty());
+    (
+        reply.form(),
+        lists.writes.chunks().map(|chunk| chunk.total()).collect(),
+        lists.reply.map(|chunk| chunk.total()),
+    )
+}
+
+#[test]
+fn r8166_4_3_1_1_read_list_is_grouped_by_position() {
+    use rpcrdma_core::engine::assembly::Assembly;
+    use rpcrdma_core::engine::assembly::Bounds;
+    let bounds = Bounds {
+        message: 4096,
+        chunks: 2,
+        segments: 4,
+    };
+    let reads = [
+        (8, segment(1, 4, 0)),
+        (8, segment(2, 4, 0)),
+        (16, segment(3, 4, 0)),
+        (16, segment(4, 4, 0)),
+    ];
+    let octets = msg_with_reads(&reads, CALL, 4);
+    let call = call_at_server(&octets);
+    // Four segments, but no more than two chunks.
+    let assembly = Assembly::plan(Some(16), call.chunks.reads, &bounds).unwrap();
+    assert_eq!(assembly.unwrap().segments(), 4);
+}
+
+#[test]
+fn r8166_4_3_1_2_nothing_to_pull_no_read_list() {
+    let octets = message(0, &[&[0, 0, 0], &rpc(CALL)]);
+    assert!(call_at_server(&octets).chunks.reads.is_empty());
+    assert!(call_at_server(&octets).chunks.is_empty());
+}
+
+#[test]
+fn r8166_4_3_1_3_no_read_list_in_replies() {
+    let reply = msg_with_reads(&[(8, segment(1, 4, 0))], REPLY, 6);
+    assert_eq!(from_server(&reply, PLAIN).unwrap_err(), Refusal::Drop);
+    assert_eq!(from_server(&reply, PULLED).unwrap_err(), Refusal::Drop);
+}
+
+#[test]
+fn r8166_4_3_2_2_small_results_go_to_write_chunks_too() {
+    let call = call(&[Some(8192)], None);
+    assert_eq!(
+        convey(&call, &[item(100, 7)], 108),
+        (Form::Inline, vec![7], None)
+    );
+}
+
+#[test]
+fn r8166_4_3_2_1_2_results_to_chunks_in_order_until_either_runs_out() {
+    let call = call(&[Some(8192), Some(8192)], None);
+    let results = [item(100, 1000), item(1200, 2000), item(3300, 100)];
+    let (form, writes, _) = convey(&call, &results, 3400);
+    assert_eq!((form, writes), (Form::Inline, vec![1000, 2000]));
+    let chunks = call_at_server(&call).chunks;
+    let reply = Reply::plan(chunks, &results, &shape(3400)).unwrap();
+    assert_eq!(
+        reply.runs().collect::<Vec<_>>(),
+        [(0, 100), (1100, 100), (3200, 200)]
+    );
+    assert_eq!(reply.left(), 400);
+}
+
+#[test]
+fn r8166_4_3_2_2_1_chunk_without_a_result_goes_to_the_next() {
+    // A READ that failed has no result item: the good one after it takes the only chunk.
+    let call = call(&[Some(8192)], None);
+    assert_eq!(convey(&call, &[item(300, 4096)], 4396).1, [4096]);
+}
+
+#[test]
+fn r8166_4_3_2_2_2_unused_chunks_are_returned_with_zero_lengths() {
+    let call = call(&[Some(8192), Some(4096)], Some(512));
+    assert_eq!(convey(&call, &[], 100), (Form::Inline, vec![0, 0], Some(0)));
+}
+
+#[test]
+fn r8166_4_3_2_3_2_empty_chunk_forces_one_of_several_inline() {
+    let mut octets = [0; 256];
+    let header = HeaderWriter::msg(&mut octets, XID, 32).unwrap();
+    let mut writes = header.no_more_reads().unwrap();
+    writes.write_chunk(NO_CHUNK).unwrap();
+    writes.write_chunk([segment(1, 8, 0)]).unwrap();
+    let end = writes.no_more_writes().unwrap().no_reply_chunk().unwrap();
+    assert_eq!(end, 28 + 8 + 8 + 16);
+    assert_eq!(octets[20..28], words(&[1, 0]));
+}
+
+#[test]
+fn r8166_4_3_2_3_3_result_of_an_empty_chunk_is_inline() {
+    let call = call(&[None, Some(8192)], None);
+    let results = [item(100, 1000), item(1200, 2000)];
+    let chunks = call_at_server(&call).chunks;
+    let reply = Reply::plan(chunks, &results, &shape(3200)).unwrap();
+    assert_eq!(reply.runs().collect::<Vec<_>>(), [(0, 1200)]);
+    assert_eq!(reply.writes().count(), 1);
+    assert_eq!(convey(&call, &results, 3200).1, [0, 2000]);
+    let mut octets = [0; 256];
+    reply.encode(XID, 32, &mut octets).unwrap();
+    assert_eq!(octets[16..32], words(&[0, 1, 0, 1]), "returned empty");
+}
+
+#[test]
+fn r8166_4_3_2_3_4_forced_inline_may_make_the_reply_long() {
+    let call = call(&[None], Some(65_536));
+    let (form, writes, reply) = convey(&call, &[item(100, 60_000)], 60_100);
+    assert_eq!(form, Form::ReplyChunk);
+    assert_eq!((writes, reply), (vec![0], Some(60_100)));
+}
+
+#[test]
+fn r8166_4_3_3_1_reply_chunk_if_the_largest_reply_does_not_fit() {
+    let limits = Limits {
+        receive: 1024,
+        ..limits()
+    };
+    for (reply, expected) in [
+        (1024 - 28, ReplyPlan::Inline),
+        (1024 - 27, ReplyPlan::ReplyChunk),
+        (32_768, ReplyPlan::ReplyChunk),
+    ] {
+        assert_eq!(plan(&small_call(100, reply), &limits).unwrap().1, expected);
+    }
+}
+
+#[test]
+fn r8166_4_3_3_1_header_growth_counts() {
+    // A Reply that returns a Write chunk of one segment has 24 octets more of header.
+    for head in 0..4096 {
+        let mut shape = read_call(20_000);
+        shape.reply.head = head;
+        shape.reply.tail = 0;
+        let fits = 28 + 24 + head <= 4096;
+        let expected = match fits {
+            true => ReplyPlan::WriteChunk,
+            false => ReplyPlan::ReplyChunk,
+        };
+        assert_eq!(plan(&shape, &limits()).unwrap().1, expected, "{head}");
+    }
+    // A Call that offers a Write chunk of one segment, too.
+    for head in 4000..4096 {
+        let mut shape = read_call(20_000);
+        shape.call.head = head;
+        let fits = 28 + 24 + head <= 4096;
+        let expected = match fits {
+            true => CallPlan::Inline { pull_up: false },
+            false => CallPlan::PositionZero,
+        };
+        assert_eq!(plan(&shape, &limits()).unwrap().0, expected, "{head}");
+    }
+}
+
+#[test]
+fn r8166_4_3_3_2_small_reply_is_short_though_a_reply_chunk_was_offered() {
+    let call = call(&[], Some(65_536));
+    assert_eq!(convey(&call, &[], 2000), (Form::Inline, vec![], Some(0)));
+}
+
+#[test]
+fn r8166_4_3_3_3_reply_chunk_is_returned_with_lengths_written() {
+    let call = call(&[], Some(65_536));
+    assert_eq!(
+        convey(&call, &[], 20_000),
+        (Form::ReplyChunk, vec![], Some(20_000))
+    );
+}
+
+/// A Reply with Write and Reply chunks of one segment each.
+fn reply(procedure: u32, write: Option<Segment>, chunk: Option<Segment>) -> Vec<u8> {
+    let mut body = vec![0];
+    if let Some(Segment {
+        handle,
+        length,
+        offset,
+    }) = write
+    {
+        body.extend([1, 1]);
+        body.extend(hloo(handle, length, offset));
+    }
+    body.push(0);
+    match chunk {
+        Some(Segment {
+            handle,
+            length,
+            offset,
+        }) => {
+            body.extend([1, 1]);
+            body.extend(hloo(handle, length, offset));
+        }
+        None => body.push(0),
+    }
+    match procedure {
+        0 => message(0, &[&body, &rpc(REPLY)]),
+        _ => message(1, &[&body]),
+    }
+}
+
+const OWN: Segment = Segment {
+    handle: 7,
+    length: 4096,
+    offset: 0x7000,
+};
+
+#[test]
+fn r8166_4_3_3_4_short_reply_with_unused_reply_chunk() {
+    let octets = reply(0, None, Some(OWN.with_length(0)));
+    let offered = Offered {
+        write: NO_CHUNK,
+        reply: [OWN],
+    };
+    assert_eq!(
+        arrived(&reply_at_client(&octets), offered),
+        Ok(Arrived::Inline {
+            payload: &words(&rpc(REPLY)),
+            by_write: 0
+        })
+    );
+    // But not if it claims to have been used.
+    let octets = reply(0, None, Some(OWN.with_length(1)));
+    assert_eq!(arrived(&reply_at_client(&octets), offered), Err(Mismatch));
+}
+
+#[test]
+fn r8166_3_4_6_requester_checks_what_is_returned() {
+    let offered = Offered {
+        write: [OWN],
+        reply: NO_CHUNK,
+    };
+    let written = |segment| {
+        let octets = reply(0, Some(segment), None);
+        match arrived(&reply_at_client(&octets), offered) {
+            Ok(Arrived::Inline { by_write, .. }) => Some(by_write),
+            Ok(other) => panic!("{other:?}"),
+            Err(Mismatch) => None,
+        }
+    };
+    assert_eq!(written(OWN), Some(4096));
+    assert_eq!(written(OWN.with_length(0)), Some(0));
+    assert_eq!(written(OWN.with_length(5)), Some(5));
+    for lie in [
+        OWN.with_length(4097),
+        OWN.with_length(u32::MAX),
+        Segment { handle: 8, ..OWN },
+        Segment { offset: 0, ..OWN },
+    ] {
+        assert_eq!(written(lie), None, "{lie:?}");
+    }
+}
+
+#[test]
+fn r8166_3_4_6_requester_checks_count_and_order() {
+    let own = [(1, 100), (2, 200), (3, 300)].map(|(n, length)| segment(n, length, 0));
+    let written = |lengths: &[u32]| {
+        let mut body = vec![0, 1, lengths.len() as u32];
+        for (n, length) in (1..).zip(lengths) {
+            body.extend(hloo(n, *length, 0));
+        }
+        body.extend([0, 0]);
+        let octets = message(0, &[&body, &rpc(REPLY)]);
+        let offered = Offered {
+            write: own,
+            reply: NO_CHUNK,
+        };
+        match arrived(&reply_at_client(&octets), offered) {
+            Ok(Arrived::Inline { by_write, .. }) => Some(by_write),
+            _ => None,
+        }
+    };
+    assert_eq!(written(&[100, 200, 300]), Some(600));
+    assert_eq!(written(&[100, 1, 0]), Some(101));
+    assert_eq!(written(&[0, 0, 0]), Some(0));
+    // Returned empty: nothing was written.
+    assert_eq!(written(&[]), Some(0));
+    // Fewer or more segments.
+    assert_eq!(written(&[100, 200]), None);
+    assert_eq!(written(&[100, 200, 300, 0]), None);
+    // Holes: what is behind them cannot be told from what was never written.
+    assert_eq!(written(&[99, 200, 300]), None);
+    assert_eq!(written(&[0, 0, 1]), None);
+    assert_eq!(written(&[100, 0, 1]), None);
+}
+
+#[test]
+fn r8166_3_4_6_requester_refuses_chunks_it_did_not_offer() {
+    let nothing = Offered {
+        write: NO_CHUNK,
+        reply: NO_CHUNK,
+    };
+    for octets in [
+        reply(0, Some(OWN), None),
+        reply(0, Some(OWN.with_length(0)), None),
+        reply(0, None, Some(OWN.with_length(0))),
+        reply(1, None, Some(OWN)),
+    ] {
+        assert_eq!(arrived(&reply_at_client(&octets), nothing), Err(Mismatch));
+    }
+    // Nor a second Write chunk.
+    let both = [&hloo(7, 4096, 0x7000)[..], &[1, 1], &hloo(7, 0, 0x7000)].concat();
+    let octets = message(0, &[&[0, 1, 1], &both, &[0, 0], &rpc(REPLY)]);
+    let offered = Offered {
+        write: [OWN],
+        reply: NO_CHUNK,
+    };
+    assert_eq!(arrived(&reply_at_client(&octets), offered), Err(Mismatch));
+}
+
+#[test]
+fn r8166_4_3_3_long_reply_needs_octets_in_the_reply_chunk() {
+    let offered = Offered {
+        write: NO_CHUNK,
+        reply: [OWN],
+    };
+    let octets = reply(1, None, Some(OWN.with_length(120)));
+    assert_eq!(
+        arrived(&reply_at_client(&octets), offered),
+        Ok(Arrived::InReplyChunk {
+            length: 120,
+            by_write: 0
+        })
+    );
+    let octets = reply(1, None, Some(OWN.with_length(0)));
+    assert_eq!(arrived(&reply_at_client(&octets), offered), Err(Mismatch));
+}
+
+#[test]
+fn r8166_4_5_3_2_too_small_chunks_are_found_before_writing() {
+    let octets = call(&[], Some(512));
+    let chunks = call_at_server(&octets).chunks;
+    assert_eq!(
+        Reply::plan(chunks, &[], &shape(8192)).unwrap_err(),
+        CannotReply::NoRoom
+    );
+    let octets = call(&[Some(2048)], Some(65_536));
+    let chunks = call_at_server(&octets).chunks;
+    assert_eq!(
+        Reply::plan(chunks, &[item(100, 2049)], &shape(2152)).unwrap_err(),
+        CannotReply::WriteChunk
+    );
+    // No chunk at all, and over the requester's threshold.
+    let octets = call(&[], None);
+    let chunks = call_at_server(&octets).chunks;
+    assert!(Reply::plan(chunks, &[], &shape(4096 - 28)).is_ok());
+    assert_eq!(
+        Reply::plan(chunks, &[], &shape(4096 - 27)).unwrap_err(),
+        CannotReply::NoRoom
+    );
+}
+
+#[test]
+fn r8166_4_5_3_2_results_outside_the_reply_are_a_defect() {
+    let octets = call(&[Some(8192), Some(8192)], None);
+    let chunks = call_at_server(&octets).chunks;
+    for results in [
+        [item(100, 1000), item(900, 4)],
+        [item(100, 1000), item(1096, 400)],
+        [item(100, 4), item(u32::MAX, 4)],
+        [item(1200, 4), item(100, 4)],
+    ] {
+        assert_eq!(
+            Reply::plan(chunks, &results, &shape(1204)).unwrap_err(),
+            CannotReply::Results
+        );
+    }
+}
+
+#[test]
+fn r8166_4_3_3_long_reply_is_recognised() {
+    let octets = reply(1, None, Some(OWN.with_length(120)));
+    assert!(matches!(
+        from_server(&octets, PLAIN),
+        Ok(FromServer::Reply(message)) if message.payload.is_none()
+    ));
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! RFC 8166 Section 4.6: what is no longer supported.
+
+use crate::support::*;
+use rpcrdma_core::engine::inbound::from_client;
+use rpcrdma_core::engine::inbound::from_server;
+use rpcrdma_core::engine::inbound::FromClient;
+use rpcrdma_core::engine::inbound::Refusal;
+use rpcrdma_core::wire::ErrorReply;
+use rpcrdma_core::wire::HeaderWriter;
+
+/// An RDMA_MSGP with alignment, threshold and a payload.
+fn msgp(msg_type: u32) -> Vec<u8> {
+    message(2, &[&[4, 512], &[0, 0, 0], &rpc(msg_type)])
+}
+
+#[test]
+fn r8166_4_6_1_1_no_encoder_for_msgp() {
+    // Each way to begin a header, and the procedure it writes.
+    let mut octets = [0; 64];
+    HeaderWriter::msg(&mut octets, XID, 1).unwrap();
+    assert_eq!(octets[15], 0);
+    HeaderWriter::nomsg(&mut octets, XID, 1).unwrap();
+    assert_eq!(octets[15], 1);
+    HeaderWriter::plain(&mut octets, XID, 1).unwrap();
+    assert_eq!(octets[15], 0);
+    HeaderWriter::done(&mut octets, XID, 1).unwrap();
+    assert_eq!(octets[15], 3);
+}
+
+#[test]
+fn r8166_4_6_1_2_responder_answers_msgp() {
+    assert_eq!(
+        from_client(&msgp(CALL), PLAIN).unwrap_err(),
+        Refusal::Answer(ErrorReply::chunk(XID))
+    );
+}
+
+#[test]
+fn r8166_4_6_1_3_requester_drops_msgp() {
+    assert_eq!(from_server(&msgp(REPLY), PLAIN).unwrap_err(), Refusal::Drop);
+}
+
+#[test]
+fn r8166_4_6_2_2_done_is_dropped_unless_negotiated() {
+    for octets in [message(3, &[]), message(3, &[&[0, 0, 0, 0]])] {
+        assert_eq!(from_client(&octets, PLAIN).unwrap_err(), Refusal::Drop);
+        assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Refusal::Drop);
+        assert!(matches!(
+            from_client(&octets, PULLED),
+            Ok(FromClient::Done { xid: XID })
+        ));
+        // Servers expose Replies, clients do not.
+        assert_eq!(from_server(&octets, PULLED).unwrap_err(), Refusal::Drop);
+    }
+}

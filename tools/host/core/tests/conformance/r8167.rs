@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! RFC 8167: both directions on one connection.
+
+use crate::support::*;
+use rpcrdma_core::engine::credit::Window;
+use rpcrdma_core::engine::inbound::from_client;
+use rpcrdma_core::engine::inbound::from_server;
+use rpcrdma_core::engine::inbound::FromClient;
+use rpcrdma_core::engine::inbound::FromServer;
+use rpcrdma_core::engine::inbound::Refusal;
+use rpcrdma_core::engine::limits::Agreement;
+use rpcrdma_core::wire::ErrorReply;
+use rpcrdma_core::wire::HeaderWriter;
+use rpcrdma_core::wire::RdmaError;
+
+#[test]
+fn r8167_1_1_one_codec_for_both_directions() {
+    let mut octets = [0; 64];
+    let end = HeaderWriter::plain(&mut octets, XID, 16).unwrap();
+    octets[end..end + 8].copy_from_slice(&words(&[XID, CALL]));
+    assert!(from_client(&octets, PLAIN).is_ok());
+    assert!(from_server(&octets, PLAIN).is_ok());
+}
+
+#[test]
+fn r8167_2_4_1_same_xid_in_both_directions() {
+    // The client has a forward Call of this XID outstanding. What it makes of a reverse Call with
+    // the same XID does not depend on that: nothing here knows what is outstanding.
+    let call = message(0, &[&[0, 0, 0], &rpc(CALL)]);
+    let reply = message(0, &[&[0, 0, 0], &rpc(REPLY)]);
+    assert!(matches!(
+        from_server(&call, PLAIN),
+        Ok(FromServer::ReverseCall(message)) if message.xid == XID
+    ));
+    assert!(matches!(
+        from_server(&reply, PLAIN),
+        Ok(FromServer::Reply(message)) if message.xid == XID
+    ));
+}
+
+#[test]
+fn r8167_4_1_4_credits_belong_to_a_direction() {
+    let mut forward = Window::fresh(128);
+    let mut reverse = Window::fresh(16);
+    forward.grant(128);
+    // The client gets a reverse Call with a request of 2: it changes neither window.
+    let octets = words(&[XID, 1, 2, 0, 0, 0, 0, XID, CALL]);
+    match from_server(&octets, PLAIN).unwrap() {
+        FromServer::Reply(message) => assert!(forward.grant(message.credits)),
+        FromServer::ReverseCall(message) => assert_eq!(message.credits, 2),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(forward.granted(), 128);
+    // The server gets a reverse Reply with a grant of 2: it changes the reverse window.
+    let octets = words(&[XID, 1, 2, 0, 0, 0, 0, XID, REPLY]);
+    match from_client(&octets, PLAIN).unwrap() {
+        FromClient::ReverseReply(message) => assert!(reverse.grant(message.credits)),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!((forward.granted(), reverse.granted()), (128, 2));
+}
+
+#[test]
+fn r8167_4_3_1_1_receives_for_both_directions() {
+    let mut forward = Window::fresh(128);
+    assert_eq!(forward.receives(32), 33);
+    forward.grant(128);
+    assert_eq!(forward.receives(32), 160);
+}
+
+#[test]
+fn r8167_5_3_2_reverse_messages_are_short() {
+    let agreement = Agreement {
+        send: 4096,
+        receive: 1024,
+        remote_invalidation: false,
+    };
+    assert_eq!(agreement.reverse_payload(), 1024 - 28);
+}
+
+#[test]
+fn r8167_5_3_3_reverse_calls_with_chunks_are_refused() {
+    let refused = Refusal::Answer(ErrorReply::chunk(XID));
+    let a = [1, 64, 0, 0];
+    for octets in [
+        msg_with_reads(&[(8, segment(1, 4, 0))], CALL, 6),
+        message(0, &[&[0, 1, 1], &a, &[0, 0], &rpc(CALL)]),
+        message(0, &[&[0, 1, 0, 0, 0], &rpc(CALL)]),
+        message(0, &[&[0, 0, 1, 1], &a, &rpc(CALL)]),
+        nomsg_with_reads(&[(0, segment(1, 64, 0))]),
+        nomsg_with_reads(&[(8, segment(1, 64, 0))]),
+    ] {
+        assert_eq!(from_server(&octets, PLAIN).unwrap_err(), refused);
+    }
+}
+
+#[test]
+fn r8167_5_3_4_reverse_error_is_told_apart() {
+    let octets = message(4, &[&[2]]);
+    let Ok(FromClient::ReverseError(refused)) = from_client(&octets, PLAIN) else {
+        panic!();
+    };
+    assert_eq!((refused.xid, refused.error), (XID, RdmaError::Chunk));
+}
+
+#[test]
+fn r8167_5_3_reverse_replies_with_chunks_are_dropped() {
+    let a = [1, 64, 0, 0];
+    for octets in [
+        message(0, &[&[0, 1, 1], &a, &[0, 0], &rpc(REPLY)]),
+        message(0, &[&[0, 0, 1, 1], &a, &rpc(REPLY)]),
+        msg_with_reads(&[(8, segment(1, 4, 0))], REPLY, 6),
+    ] {
+        assert_eq!(from_client(&octets, PLAIN).unwrap_err(), Refusal::Drop);
+    }
+}

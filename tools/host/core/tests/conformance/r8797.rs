@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! RFC 8797 and the draft it came from: RDMA-CM private data. And which handle to invalidate.
+
+use crate::support::*;
+use rpcrdma_core::engine::limits::Agreement;
+use rpcrdma_core::engine::remote::handle_to_invalidate;
+use rpcrdma_core::wire::private_data::PrivateData;
+use rpcrdma_core::wire::private_data::IDENTIFIER;
+use rpcrdma_core::wire::private_data::LEN;
+use rpcrdma_core::wire::ChunkLists;
+
+const GOLDEN: [u8; 8] = [0xf6, 0xab, 0x0e, 0x18, 0x01, 0x01, 0x03, 0x03];
+
+fn data(remote_invalidation: bool, send_size: u32, receive_size: u32) -> PrivateData {
+    PrivateData {
+        remote_invalidation,
+        send_size,
+        receive_size,
+    }
+}
+
+#[test]
+fn cm0_2_1_1_threshold_is_the_minimum() {
+    let own = data(true, 8192, 4096);
+    let peer = data(true, 2048, 4096);
+    let agreement = Agreement::between(&own, &peer);
+    assert_eq!((agreement.send, agreement.receive), (4096, 2048));
+}
+
+#[test]
+fn cm0_2_2_2_invalidation_needs_both() {
+    for own in [false, true] {
+        for peer in [false, true] {
+            let agreement = Agreement::between(&data(own, 4096, 4096), &data(peer, 4096, 4096));
+            assert_eq!(agreement.remote_invalidation, own && peer);
+        }
+    }
+}
+
+#[test]
+fn cm0_3_1_1_layout() {
+    assert_eq!(data(true, 4096, 4096).encode(), GOLDEN);
+    assert_eq!(PrivateData::find(&GOLDEN), Some(data(true, 4096, 4096)));
+    assert_eq!(LEN, 8);
+    // Send size before receive size.
+    assert_eq!(data(false, 1024, 262_144).encode()[4..], [1, 0, 0, 255]);
+}
+
+#[test]
+fn cm0_3_1_2_magic_is_big_endian() {
+    assert_eq!(IDENTIFIER, 0xf6ab_0e18_u32.to_be_bytes());
+    let mut swapped = GOLDEN;
+    swapped[..4].reverse();
+    assert_eq!(PrivateData::find(&swapped), None);
+}
+
+#[test]
+fn cm0_3_1_3_only_eight_octets_have_meaning() {
+    let mut longer = GOLDEN.to_vec();
+    longer.extend([0xff; 100]);
+    assert_eq!(PrivateData::find(&longer), Some(data(true, 4096, 4096)));
+}
+
+#[test]
+fn cm0_3_1_1_1_flag_is_bit_15() {
+    assert_eq!(data(true, 1024, 1024).encode()[5], 0x01);
+    assert_eq!(data(false, 1024, 1024).encode()[5], 0x00);
+}
+
+#[test]
+fn cm0_3_1_1_2_reserved_bits_are_clear_when_sent() {
+    for flag in [false, true] {
+        assert_eq!(data(flag, 4096, 4096).encode()[5] & 0xfe, 0);
+    }
+}
+
+#[test]
+fn r8797_4_3_reserved_bits_are_ignored_on_receipt() {
+    for flags in 0..=255 {
+        let mut octets = GOLDEN;
+        octets[5] = flags;
+        let found = PrivateData::find(&octets).unwrap();
+        assert_eq!(found, data(flags & 1 == 1, 4096, 4096));
+    }
+}
+
+#[test]
+fn cm0_3_1_2_1_size_codes() {
+    for (size, code, told) in [
+        (1024, 0, 1024),
+        (4096, 3, 4096),
+        (65_536, 63, 65_536),
+        (262_144, 255, 262_144),
+        (5000, 3, 4096),
+        (2047, 0, 1024),
+        // What cannot be told is told as the nearest that can.
+        (1, 0, 1024),
+        (0, 0, 1024),
+        (1 << 20, 255, 262_144),
+        (u32::MAX, 255, 262_144),
+    ] {
+        let octets = data(false, size, size).encode();
+        assert_eq!(octets[6..], [code, code], "{size}");
+        assert_eq!(PrivateData::find(&octets), Some(data(false, told, told)));
+    }
+}
+
+#[test]
+fn cm0_3_2_1_other_versions_are_as_if_absent() {
+    for version in [0, 2, 3, 255] {
+        let mut octets = GOLDEN;
+        octets[4] = version;
+        assert_eq!(PrivateData::find(&octets), None);
+        assert_eq!(PrivateData::of_peer(&octets), data(false, 1024, 1024));
+    }
+}
+
+#[test]
+fn cm0_4_1_defaults_if_missing_or_malformed() {
+    let default = data(false, 1024, 1024);
+    for octets in [&[][..], &[0; 8], &[0xff; 56], &GOLDEN[..7], &GOLDEN[1..]] {
+        assert_eq!(PrivateData::of_peer(octets), default);
+    }
+}
+
+#[test]
+fn r8797_4_2_area_too_small() {
+    for length in 0..8 {
+        assert_eq!(PrivateData::find(&GOLDEN[..length]), None);
+    }
+}
+
+#[test]
+fn r8797_4_4_version_one_is_eight_octets() {
+    assert_eq!(data(true, 4096, 4096).encode().len(), 8);
+    // Nothing has to follow, anything may.
+    for length in 8..64 {
+        let mut octets = vec![0; length];
+        octets[..8].copy_from_slice(&GOLDEN);
+        assert!(PrivateData::find(&octets).is_some());
+    }
+}
+
+#[test]
+fn r8797_4_2_1_told_sizes_are_never_more_than_own() {
+    for size in (1024..300_000).step_by(37) {
+        let told = PrivateData::find(&data(false, size, size).encode()).unwrap();
+        assert!(told.send_size <= size);
+        assert!(told.receive_size <= size);
+        assert!(told.receive_size % 1024 == 0);
+        assert!(size - told.receive_size < 1024 || told.receive_size == 262_144);
+    }
+}
+
+#[test]
+fn r8797_4_1_3_either_flag_clear_means_plain_send() {
+    let clear = Agreement::between(&data(true, 4096, 4096), &PrivateData::of_peer(&[]));
+    assert!(!clear.remote_invalidation);
+}
+
+#[test]
+fn r8797_5_2_1_identifier_at_any_offset() {
+    for offset in 0..48 {
+        let mut octets = vec![0xa5; offset];
+        octets.extend(GOLDEN);
+        assert!(PrivateData::find(&octets).is_some(), "{offset}");
+        octets.extend([0; 13]);
+        assert!(PrivateData::find(&octets).is_some(), "{offset}");
+    }
+    // A false start does not hide the message.
+    let mut octets = vec![0xf6, 0xab, 0x0e, 0x18, 0xf6, 0xab];
+    octets.extend(GOLDEN);
+    assert_eq!(PrivateData::find(&octets), Some(data(true, 4096, 4096)));
+}
+
+#[test]
+fn r8797_5_2_2_no_identifier_no_message() {
+    let mut octets = GOLDEN;
+    for index in 0..4 {
+        octets[index] ^= 1;
+        assert_eq!(PrivateData::of_peer(&octets), PrivateData::default());
+        octets[index] ^= 1;
+    }
+}
+
+#[test]
+fn r8797_5_2_3_identifier_too_near_the_end() {
+    for missing in 1..=4 {
+        let mut octets = vec![0; 20];
+        octets.extend(&GOLDEN[..8 - missing]);
+        assert_eq!(PrivateData::find(&octets), None);
+    }
+}
+
+#[test]
+fn r8797_6_1_another_block_after_the_first_is_invisible() {
+    let mut octets = GOLDEN.to_vec();
+    octets.extend([0x12, 0x34, 0x56, 0x78, 1, 0, 0, 0]);
+    assert_eq!(PrivateData::find(&octets), Some(data(true, 4096, 4096)));
+}
+
+/// The lists of a Call, with segments of these handles and lengths.
+fn choose(reads: &[(u32, u32)], writes: &[(u32, u32)], reply: &[(u32, u32)]) -> Option<u32> {
+    let mut body = Vec::new();
+    for (handle, length) in reads {
+        body.extend([1, 8]);
+        body.extend(hloo(*handle, *length, 0));
+    }
+    body.push(0);
+    if !writes.is_empty() {
+        body.extend([1, writes.len() as u32]);
+    }
+    for (handle, length) in writes {
+        body.extend(hloo(*handle, *length, 0));
+    }
+    body.push(0);
+    match reply {
+        [] => body.push(0),
+        segments => body.extend([1, segments.len() as u32]),
+    }
+    for (handle, length) in reply {
+        body.extend(hloo(*handle, *length, 0));
+    }
+    let octets = message(0, &[&body, &rpc(CALL)]);
+    handle_to_invalidate(&call_at_server(&octets).chunks)
+}
+
+#[test]
+fn r8797_4_1_2_chosen_handle_belongs_to_the_call() {
+    assert_eq!(handle_to_invalidate(&ChunkLists::default()), None);
+    assert_eq!(choose(&[(1, 100)], &[], &[]), Some(1));
+    assert_eq!(choose(&[], &[(2, 100)], &[]), Some(2));
+    assert_eq!(choose(&[], &[], &[(3, 100)]), Some(3));
+}
+
+#[test]
+fn ri3_4_3_1_policy_is_the_largest_written_region() {
+    // What the requester is about to touch goes first.
+    assert_eq!(choose(&[(1, 9000)], &[(2, 100)], &[]), Some(2));
+    assert_eq!(choose(&[], &[(2, 100), (3, 200)], &[]), Some(3));
+    assert_eq!(choose(&[], &[(2, 100), (3, 100)], &[]), Some(2));
+    assert_eq!(choose(&[], &[(2, 100)], &[(3, 200)]), Some(3));
+    assert_eq!(choose(&[(1, 10), (4, 30), (5, 20)], &[], &[]), Some(4));
+}
+
+#[test]
+fn ri3_4_3_1_standing_pad_regions_are_spared() {
+    // Some requesters end each Write chunk with a segment of four octets or less that belongs to a
+    // standing registration.
+    assert_eq!(choose(&[], &[(2, 4093), (9, 4)], &[]), Some(2));
+    assert_eq!(choose(&[], &[(9, 4)], &[]), None);
+    assert_eq!(choose(&[], &[(2, 3), (9, 4)], &[]), None);
+    assert_eq!(choose(&[(1, 4)], &[(9, 4)], &[]), Some(1));
+    // Empty segments name no memory.
+    assert_eq!(choose(&[(1, 0)], &[(2, 0)], &[(3, 0)]), None);
+}

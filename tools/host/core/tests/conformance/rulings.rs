@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The rulings of `Documentation/rulings.rst`, as far as they are decided here.
+
+use crate::support::*;
+use rpcrdma_core::engine::inbound::from_client;
+use rpcrdma_core::engine::inbound::from_server;
+use rpcrdma_core::engine::inbound::FromClient;
+use rpcrdma_core::engine::inbound::FromServer;
+use rpcrdma_core::engine::inbound::Refusal;
+use rpcrdma_core::engine::reply::Payload;
+use rpcrdma_core::engine::reply::Reply;
+use rpcrdma_core::engine::reply::ReplyShape;
+use rpcrdma_core::wire::private_data::PrivateData;
+use rpcrdma_core::wire::ErrorReply;
+
+#[test]
+fn x1_pulled_replies_only_if_negotiated() {
+    let octets = nomsg_with_reads(&[(0, segment(1, 9000, 0))]);
+    // Plain version 1: only a Call has a Read list, so this is a reverse Call that is refused.
+    assert_eq!(
+        from_server(&octets, PLAIN).unwrap_err(),
+        Refusal::Answer(ErrorReply::chunk(XID))
+    );
+    let Ok(FromServer::Reply(reply)) = from_server(&octets, PULLED) else {
+        panic!();
+    };
+    assert!(reply.payload.is_none());
+    assert_eq!(reply.chunks.reads.len(), 1);
+    // Its payload is in the Position-zero chunk, or nowhere.
+    let octets = nomsg_with_reads(&[(8, segment(1, 9000, 0))]);
+    assert!(from_server(&octets, PULLED).is_err());
+}
+
+#[test]
+fn x2_floor_is_for_calls_and_replies() {
+    // RDMA_ERROR and RDMA_DONE are shorter than 28 octets by their definition.
+    for length in 16..28 {
+        let error = &message(4, &[&[2, 0, 0]])[..length];
+        assert_eq!(from_server(error, PLAIN).is_ok(), length >= 20);
+        let done = &message(3, &[&[0, 0, 0]])[..length];
+        assert!(from_client(done, PULLED).is_ok());
+        for procedure in [0, 1, 2, 5, u32::MAX] {
+            let octets = &message(procedure, &[&[0, 0, 0]])[..length];
+            assert_eq!(from_client(octets, PLAIN).unwrap_err(), Refusal::Drop);
+        }
+        // Another version makes no difference.
+        let octets = &words(&[XID, 2, 1, 3, 0, 0, 0])[..length];
+        assert_eq!(from_client(octets, PLAIN).unwrap_err(), Refusal::Drop);
+    }
+}
+
+#[test]
+fn x3_xids_must_agree_if_both_are_at_hand() {
+    let call = message(0, &[&[0, 0, 0], &[XID ^ 1, CALL, 2]]);
+    assert_eq!(
+        from_client(&call, PLAIN).unwrap_err(),
+        Refusal::Answer(ErrorReply::chunk(XID))
+    );
+    let reply = message(0, &[&[0, 0, 0], &[XID ^ 1, REPLY, 0]]);
+    assert_eq!(from_server(&reply, PLAIN).unwrap_err(), Refusal::Drop);
+}
+
+#[test]
+fn x4_error_at_the_server_is_for_reverse_calls() {
+    assert!(matches!(
+        from_client(&message(4, &[&[2]]), PLAIN),
+        Ok(FromClient::ReverseError(refused)) if refused.xid == XID
+    ));
+}
+
+/// A Call with Write chunks of these capacities.
+fn call(writes: &[u32]) -> Vec<u8> {
+    let mut body = vec![0];
+    for length in writes {
+        body.extend([1, 1]);
+        body.extend(hloo(1, *length, 0));
+    }
+    body.extend([0, 0]);
+    message(0, &[&body, &rpc(CALL)])
+}
+
+/// How much each Write chunk receives.
+fn lengths(call: &[u8], results: &[Payload]) -> Vec<(u32, u32)> {
+    let chunks = call_at_server(call).chunks;
+    let shape = ReplyShape {
+        length: 1000,
+        protected: false,
+        threshold: 4096,
+    };
+    let reply = Reply::plan(chunks, results, &shape).unwrap();
+    reply.writes().map(|(_, p)| (p.offset, p.length)).collect()
+}
+
+#[test]
+fn x5_no_result_returns_an_unused_chunk() {
+    let call = call(&[100]);
+    let chunks = call_at_server(&call).chunks;
+    let shape = ReplyShape {
+        length: 100,
+        protected: false,
+        threshold: 4096,
+    };
+    let reply = Reply::plan(chunks, &[], &shape).unwrap();
+    let mut octets = [0; 128];
+    reply.encode(XID, 1, &mut octets).unwrap();
+    // One segment, of no octets; not: no segment.
+    assert_eq!(octets[16..32], words(&[0, 1, 1, 1]));
+    assert_eq!(octets[32..36], [0; 4]);
+}
+
+#[test]
+fn x6_results_and_chunks_pair_one_to_one() {
+    let two = call(&[100, 100]);
+    let item = |offset, length| Payload { offset, length };
+    // A READ that failed is no result: the next takes the first chunk.
+    assert_eq!(lengths(&two, &[item(200, 50)]), [(200, 50)]);
+    // A READ of no octets is a result of length 0: it takes a chunk, which receives nothing.
+    assert_eq!(lengths(&two, &[item(200, 0), item(300, 50)]), [(300, 50)]);
+    let results = [item(200, 0), item(300, 50), item(400, 8)];
+    assert_eq!(lengths(&two, &results), [(300, 50)]);
+}
+
+#[test]
+fn x7_flag_is_the_lowest_bit_of_its_octet() {
+    let mut octets = PrivateData {
+        remote_invalidation: true,
+        send_size: 4096,
+        receive_size: 4096,
+    }
+    .encode();
+    assert_eq!(octets[octets.len() - 3], 0x01);
+    octets[5] = 0x80;
+    assert!(!PrivateData::of_peer(&octets).remote_invalidation);
+}
+
+#[test]
+fn x8_padding_after_the_eight_octets() {
+    let mut area = [0; 56];
+    area[..8].copy_from_slice(&PrivateData::default().encode());
+    assert!(PrivateData::find(&area).is_some());
+}
+
+#[test]
+fn x12_every_mix_of_lists_is_parsed() {
+    let a = [1, 64, 0, 0];
+    for reads in [&[0][..], &[&[1, 8][..], &a, &[0]].concat()] {
+        for writes in [&[0][..], &[&[1, 1][..], &a, &[1, 0, 0]].concat()] {
+            for reply in [&[0][..], &[&[1, 1][..], &a].concat(), &[1, 0]] {
+                let octets = message(0, &[reads, writes, reply, &rpc(CALL)]);
+                assert!(from_client(&octets, PLAIN).is_ok());
+                let mut zero = vec![1, 0];
+                zero.extend(a);
+                let octets = message(1, &[&zero, reads, writes, reply]);
+                assert!(from_client(&octets, PLAIN).is_ok());
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the tests say things with.
+
+use rpcrdma_core::engine::call::CallShape;
+use rpcrdma_core::engine::call::Extent;
+use rpcrdma_core::engine::call::Limits;
+use rpcrdma_core::engine::inbound::Message;
+use rpcrdma_core::engine::limits::Extensions;
+use rpcrdma_core::wire::Segment;
+
+/// The XID of most messages here.
+pub(crate) const XID: u32 = 0x5a5a_0001;
+
+/// An RPC message type.
+pub(crate) const CALL: u32 = 0;
+/// An RPC message type.
+pub(crate) const REPLY: u32 = 1;
+
+/// RFC 8166, to the letter.
+pub(crate) const PLAIN: Extensions = Extensions {
+    pulled_replies: false,
+};
+
+/// With responder-provided Read chunks.
+pub(crate) const PULLED: Extensions = Extensions {
+    pulled_replies: true,
+};
+
+/// The octets of big-endian words.
+pub(crate) fn words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_be_bytes()).collect()
+}
+
+/// The four words of a segment.
+pub(crate) fn hloo(handle: u32, length: u32, offset: u64) -> [u32; 4] {
+    [handle, length, (offset >> 32) as u32, offset as u32]
+}
+
+/// A segment.
+pub(crate) fn segment(handle: u32, length: u32, offset: u64) -> Segment {
+    Segment {
+        handle,
+        length,
+        offset,
+    }
+}
+
+/// A message made of words: fixed fields of version 1, then `body`.
+pub(crate) fn message(procedure: u32, body: &[&[u32]]) -> Vec<u8> {
+    let mut all = vec![XID, 1, 32, procedure];
+    all.extend(body.iter().copied().flatten());
+    words(&all)
+}
+
+/// A payload: the first words of an RPC message, and some more.
+pub(crate) fn rpc(msg_type: u32) -> [u32; 10] {
+    [XID, msg_type, 2, 100_003, 3, 0, 0, 0, 0, 0]
+}
+
+/// A received Read list, as a message of its own.
+pub(crate) fn nomsg_with_reads(reads: &[(u32, Segment)]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (position, segment) in reads {
+        body.extend([1, *position]);
+        body.extend(hloo(segment.handle, segment.length, segment.offset));
+    }
+    body.extend([0, 0, 0]);
+    message(1, &[&body])
+}
+
+/// RDMA_MSG with a Read list and an inline payload of `inline` words.
+pub(crate) fn msg_with_reads(reads: &[(u32, Segment)], msg_type: u32, inline: usize) -> Vec<u8> {
+    let mut octets = nomsg_with_reads(reads);
+    octets[15] = 0;
+    let mut payload: Vec<u32> = (0..inline as u32).collect();
+    payload[0] = XID;
+    payload[1] = msg_type;
+    octets.extend(words(&payload));
+    octets
+}
+
+/// Limits of a connection as most are: 4096 octets each way, 4 KiB pages.
+pub(crate) fn limits() -> Limits {
+    Limits {
+        send: 4096,
+        receive: 4096,
+        sges: 19,
+        segments: 16,
+        segment_pages: 32,
+        page_shift: 12,
+    }
+}
+
+/// A Call of `head` octets with room for a Reply of `reply` octets in its head.
+pub(crate) fn small_call(head: u32, reply: u32) -> CallShape {
+    CallShape {
+        call: Extent {
+            head,
+            ..Extent::default()
+        },
+        reply: Extent {
+            head: reply,
+            ..Extent::default()
+        },
+        ..CallShape::default()
+    }
+}
+
+/// An NFS WRITE of `data` octets.
+pub(crate) fn write_call(data: u32) -> CallShape {
+    CallShape {
+        call: Extent {
+            head: 160,
+            data,
+            page_offset: 0,
+            tail: data.wrapping_neg() % 4,
+        },
+        call_eligible: true,
+        ..small_call(160, 200)
+    }
+}
+
+/// An NFS READ of `data` octets.
+pub(crate) fn read_call(data: u32) -> CallShape {
+    CallShape {
+        reply: Extent {
+            head: 128,
+            data,
+            page_offset: 0,
+            tail: 64,
+        },
+        reply_eligible: true,
+        ..small_call(160, 0)
+    }
+}
+
+/// The Call or Reply in `received`, however it was classified.
+#[track_caller]
+pub(crate) fn call_at_server(received: &[u8]) -> Message<'_> {
+    use rpcrdma_core::engine::inbound::from_client;
+    use rpcrdma_core::engine::inbound::FromClient;
+    match from_client(received, PLAIN) {
+        Ok(FromClient::Call(message)) => message,
+        other => panic!("not a Call: {other:?}"),
+    }
+}
+
+/// The forward Reply in `received`.
+#[track_caller]
+pub(crate) fn reply_at_client(received: &[u8]) -> Message<'_> {
+    use rpcrdma_core::engine::inbound::from_server;
+    use rpcrdma_core::engine::inbound::FromServer;
+    match from_server(received, PLAIN) {
+        Ok(FromServer::Reply(message)) => message,
+        other => panic!("not a Reply: {other:?}"),
+    }
+}
