@@ -133,13 +133,20 @@ pub(super) struct Notice {
     listener: Listener,
 }
 
-impl Drop for Notice {
-    fn drop(&mut self) {
+impl Notice {
+    /// Ends the notice; when this returns, nobody is being told and nobody will be.
+    pub(super) fn end(&self) {
         self.device
             .state
             .lock()
             .notices
             .retain(|l| *l != self.listener);
+    }
+}
+
+impl Drop for Notice {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 
@@ -184,6 +191,8 @@ impl PinnedDrop for DeviceWatch {
     fn drop(self: Pin<&mut Self>) {
         // SAFETY: Registered by `register`; the core calls `remove_one` for each device.
         unsafe { bindings::ib_unregister_client(self.client.get()) };
+        // A static is never dropped; the list is empty, but still has its memory.
+        *DEVICES.lock() = KVec::new();
     }
 }
 

@@ -2,9 +2,9 @@
 
 //! One end of a connection: identifier, queues, and the context that handles what they report.
 //!
-//! An [`EndpointBox`] owns its endpoint alone. Dropping it disconnects, drains the queues and destroys
-//! the identifier while everything is still in place, and only then drops the context: a handler can
-//! rely on the endpoint, and on its own context, as long as it runs.
+//! An [`EndpointBox`] owns its endpoint alone. Dropping it silences the identifier, disconnects and
+//! drains the queues while everything is still in place, then destroys queue pair and identifier, and
+//! drops the context last: a handler can rely on all of it as long as it runs.
 
 use super::cm;
 use super::cm::CmEvent;
@@ -31,6 +31,8 @@ use core::ptr::NonNull;
 use kernel::error::from_err_ptr;
 use kernel::error::to_result;
 use kernel::prelude::*;
+use kernel::sync::atomic::ordering::Relaxed;
+use kernel::sync::atomic::Atomic;
 use kernel::sync::Arc;
 use kernel::sync::SetOnce;
 
@@ -71,7 +73,9 @@ pub(crate) trait Context: Send + Sync + Sized + 'static {
 #[pin_data]
 pub(crate) struct Endpoint<C: Context> {
     id: Cell<*mut bindings::rdma_cm_id>,
+    opening: Atomic<bool>,
     open: SetOnce<Open>,
+    closing: Atomic<bool>,
     #[pin]
     context: C,
 }
@@ -125,7 +129,9 @@ impl<C: Context> Endpoint<C> {
         let endpoint = KBox::try_pin_init(
             try_pin_init!(Self {
                 id: Cell::new(ptr::null_mut()),
+                opening: Atomic::new(false),
                 open: SetOnce::new(),
+                closing: Atomic::new(false),
                 context <- context,
             }),
             GFP_KERNEL,
@@ -225,8 +231,11 @@ impl<C: Context> Endpoint<C> {
     ///
     /// # Errors
     ///
-    /// `ENODEV` if there is no device, `EBUSY` if open, `ENOMEM`, or what the device reports.
+    /// `ENODEV` if there is no device, `EBUSY` if tried before, `ENOMEM`, or what the device reports.
     pub(crate) fn open(&self, want: &QueueDepths) -> Result<QueueDepths> {
+        if self.opening.xchg(true, Relaxed) {
+            return Err(EBUSY);
+        }
         // SAFETY: The identifier is valid.
         let (device, port) = unsafe { ((*self.id.get()).device, (*self.id.get()).port_num) };
         let domain = Domain::new(Lease::take(device)?)?;
@@ -238,9 +247,8 @@ impl<C: Context> Endpoint<C> {
         let queues =
             unsafe { Queues::new(self.id.get(), domain, want, owner, qp_event::<C>, port)? };
         let depths = *queues.depths();
-        if !self.open.populate(Open { notice, queues }) {
-            return Err(EBUSY);
-        }
+        // Only the one caller that set `opening` gets here, so the place is free.
+        self.open.populate(Open { notice, queues });
         Ok(depths)
     }
 
@@ -283,26 +291,27 @@ impl<C: Context> Endpoint<C> {
         unsafe { bindings::rdma_disconnect(self.id.get()) };
     }
 
-    /// Flushes what is posted and returns when the last completion has been handled.
-    ///
-    /// Sleeps; not for completion handlers. Nothing may be posted at the same time.
-    pub(crate) fn drain(&self) {
-        if let Some(open) = self.open.as_ref() {
-            open.queues.drain();
-        }
-    }
-
     /// Posts Receives; buffers that were not accepted come back with the error.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if not open or about to end, or what the device reports.
     #[inline]
     pub(crate) fn post_recv(
         &self,
         batch: RecvBatch<C::Recv>,
     ) -> Result<(), (Error, RecvBatch<C::Recv>)> {
-        match self.open.as_ref() {
+        match self.posting() {
             // SAFETY: The queue pair is this endpoint's, which drains it before it ends.
             Some(open) => unsafe { batch.post::<C>(open.queues.qp()) },
             None => Err((EINVAL, batch)),
         }
+    }
+
+    /// What is open, unless it is being drained: then nothing new may follow the drain's markers.
+    #[inline]
+    fn posting(&self) -> Option<&Open> {
+        self.open.as_ref().filter(|_| !self.closing.load(Relaxed))
     }
 
     /// The queue pair, once open, for the parts of this room that post to it.
@@ -322,7 +331,7 @@ impl<C: Context> Endpoint<C> {
         &self,
         first: *const bindings::ib_send_wr,
     ) -> Result<(), (Error, *const bindings::ib_send_wr)> {
-        let Some(open) = self.open.as_ref() else {
+        let Some(open) = self.posting() else {
             return Err((EINVAL, first));
         };
         let mut bad = ptr::null();
@@ -375,17 +384,28 @@ impl<C: Context> Deref for EndpointBox<C> {
 
 impl<C: Context> Drop for EndpointBox<C> {
     fn drop(&mut self) {
-        // Handlers hold shared references until the identifier is destroyed and the queues are
-        // drained; so does this, and nothing is taken apart before.
+        // Handlers hold shared references until the last step; so does this.
         let this: &Endpoint<C> = self;
+        let id = this.id.get();
+        // SAFETY: The identifier is valid. Not called from a handler of it, by the contract of
+        // `Context`, so the mutex is free or will be; `cm_handler` looks at `closing` under it.
+        unsafe {
+            bindings::rdma_lock_handler(id);
+            this.closing.store(true, Relaxed);
+            bindings::rdma_unlock_handler(id);
+        }
         this.disconnect();
-        // SAFETY: Not called from a handler of this identifier, by the contract of `Context`. Waits
-        // for a handler that runs; there is no event afterwards.
-        unsafe { bindings::rdma_destroy_id(this.id.get()) };
-        this.drain();
-        C::drained(this);
-        // SAFETY: From `KBox`; no handler is left. Dropping the fields ends the notice, then the
-        // queues, then the domain, and the context last.
+        if let Some(open) = this.open.as_ref() {
+            open.notice.end();
+            // SAFETY: The owner is here, the identifier and the notice are silent; only handlers of
+            // completions could post, and `closing` ends that.
+            unsafe { open.queues.drain() };
+            // SAFETY: Drained, and bound to this identifier, which is valid.
+            unsafe { bindings::rdma_destroy_qp(id) };
+        }
+        // SAFETY: Valid until now; its queue pair is gone.
+        unsafe { bindings::rdma_destroy_id(id) };
+        // SAFETY: From `KBox`; nobody else refers to the endpoint any more.
         drop(unsafe { KBox::from_raw(self.0.as_ptr()) });
     }
 }
@@ -449,16 +469,21 @@ unsafe extern "C" fn cm_handler<C: Context>(
     let ep = unsafe { &*(*id).context.cast::<Endpoint<C>>() };
     // SAFETY: Valid until this handler returns.
     let event = unsafe { &*event };
+    let silent = ep.closing.load(Relaxed);
     if event.event == bindings::rdma_cm_event_type_RDMA_CM_EVENT_CONNECT_REQUEST {
         let taken = Cell::new(false);
         // SAFETY: A request carries connection parameters; `id` is kept below if it was taken.
         let request = unsafe { IncomingConnection::new(id, event.param.conn.as_ref(), &taken) };
-        C::connect_request(ep, request);
+        if !silent {
+            C::connect_request(ep, request);
+        }
         // Anything but zero has the connection manager refuse the peer and destroy `id`.
         return if taken.get() { 0 } else { ENOMEM.to_errno() };
     }
-    // SAFETY: As above.
-    C::cm_event(ep, unsafe { CmEvent::from_raw(event) });
+    if !silent {
+        // SAFETY: As above.
+        C::cm_event(ep, unsafe { CmEvent::from_raw(event) });
+    }
     0
 }
 

@@ -5,7 +5,6 @@
 use super::domain::Domain;
 use crate::bindings;
 use core::ffi::c_void;
-use core::ptr;
 use core::ptr::NonNull;
 use kernel::error::from_err_ptr;
 use kernel::error::to_result;
@@ -38,10 +37,11 @@ pub(crate) enum QpEvent {
     Other(u32),
 }
 
+/// The queues of an open endpoint, whose drop destroys the queue pair before it drops these.
+///
 /// # Invariants
 ///
-/// `qp` uses the two completion queues, all on the domain's device, and is bound to `id` until
-/// [`Queues::drain`] has returned for the last time.
+/// `qp` uses the two completion queues, all on the domain's device.
 pub(super) struct Queues {
     qp: NonNull<bindings::ib_qp>,
     send_cq: CompletionQueue,
@@ -164,20 +164,22 @@ impl Queues {
 
     /// Ends all that is posted and returns when the last completion has been handled.
     ///
-    /// The Receive Queue goes first: the handler of a Reply may still post to the Send Queue.
-    pub(super) fn drain(&self) {
-        // SAFETY: A valid queue pair.
-        unsafe {
-            bindings::ib_drain_rq(self.qp.as_ptr());
-            bindings::ib_drain_sq(self.qp.as_ptr());
+    /// The Receive Queue goes first: the handler of a Reply may still post to the Send Queue. Each is
+    /// drained twice, because a handler that was past the check for closing when the first marker was
+    /// posted may have posted behind it; it had returned when that marker completed, on the same
+    /// queue's worker, so the second marker is behind all.
+    ///
+    /// # Safety
+    ///
+    /// Only completion handlers may post meanwhile, and each checks first that this has not begun.
+    pub(super) unsafe fn drain(&self) {
+        for _ in 0..2 {
+            // SAFETY: A valid queue pair.
+            unsafe { bindings::ib_drain_rq(self.qp.as_ptr()) };
         }
-    }
-}
-
-impl Drop for Queues {
-    fn drop(&mut self) {
-        // SAFETY: Drained by the endpoint before it drops this; the CM id that it was bound to is
-        // gone. The completion queues and the domain go after it, in the order of their declaration.
-        unsafe { bindings::ib_destroy_qp_user(self.qp.as_ptr(), ptr::null_mut()) };
+        for _ in 0..2 {
+            // SAFETY: A valid queue pair.
+            unsafe { bindings::ib_drain_sq(self.qp.as_ptr()) };
+        }
     }
 }

@@ -293,11 +293,11 @@ impl<U> RecvBatch<U> {
             return Ok(());
         }
         // Everything before `bad` is posted, and may be gone by now; start from `bad`.
-        let refused = NonNull::new(bad.cast_mut()).map(|wr| {
+        // A provider that names none has taken none.
+        let refused = NonNull::new(bad.cast_mut()).map_or(Some(head), |wr| {
             // SAFETY: `bad` is the `wr` of one of ours.
             let p = unsafe { kernel::container_of!(wr.as_ptr(), Inner<U>, wr) };
-            // SAFETY: Inside of a valid object, hence not null.
-            unsafe { NonNull::new_unchecked(p) }
+            NonNull::new(p)
         });
         let mut len = 0;
         let mut next = refused;
