@@ -30,10 +30,12 @@ use core::ptr;
 use core::ptr::NonNull;
 use kernel::error::from_err_ptr;
 use kernel::error::to_result;
+use kernel::new_mutex;
 use kernel::prelude::*;
 use kernel::sync::atomic::ordering::Relaxed;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::Arc;
+use kernel::sync::Mutex;
 use kernel::sync::SetOnce;
 
 /// Handles what an endpoint's identifier and queues report.
@@ -76,6 +78,9 @@ pub(crate) struct Endpoint<C: Context> {
     opening: Atomic<bool>,
     open: SetOnce<Open>,
     closing: Atomic<bool>,
+    /// What the queues' work requests refer to. Goes after them.
+    #[pin]
+    kept: Mutex<KVec<KBox<dyn Send + Sync>>>,
     #[pin]
     context: C,
 }
@@ -132,6 +137,7 @@ impl<C: Context> Endpoint<C> {
                 opening: Atomic::new(false),
                 open: SetOnce::new(),
                 closing: Atomic::new(false),
+                kept <- new_mutex!(KVec::new(), "Endpoint::kept"),
                 context <- context,
             }),
             GFP_KERNEL,
@@ -256,6 +262,12 @@ impl<C: Context> Endpoint<C> {
     #[inline]
     pub(crate) fn domain(&self) -> Option<&Arc<Domain>> {
         self.open.as_ref().map(|o| o.queues.domain())
+    }
+
+    /// Keeps `what` until the queues are drained and gone: work requests may refer to it.
+    pub(super) fn keep(&self, what: impl Send + Sync + 'static) -> Result {
+        let what: KBox<dyn Send + Sync> = KBox::new(what, GFP_KERNEL)?;
+        Ok(self.kept.lock().push(what, GFP_KERNEL)?)
     }
 
     /// Asks the peer for a connection; answered by an event.

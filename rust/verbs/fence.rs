@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Fencing: nobody may look at memory, or give it away, while the peer can reach it (RFC 8166 Section
+//! 4.4.1).
+
+use super::endpoint::Endpoint;
+use super::endpoint::SendWorker;
+use super::regions;
+use super::regions::Region;
+use super::regions::Regions;
+use super::regions::Registered;
+use super::requester::Requester;
+use super::responder::Ended;
+use crate::bindings;
+use core::ptr;
+use core::ptr::NonNull;
+use kernel::prelude::*;
+
+/// Proof that what an RPC exposed is out of the peer's reach and unmapped. An RPC cannot be completed
+/// without.
+#[must_use]
+pub(crate) struct Fenced(());
+
+impl Fenced {
+    #[inline]
+    pub(super) fn nothing_exposed() -> Self {
+        Self(())
+    }
+}
+
+/// The queue pair has ended before regions could be invalidated. The peer reaches nothing through it
+/// any more, and the regions are never used again; but what arrived last cannot be trusted.
+#[derive(Clone, Copy)]
+pub(crate) struct QueueEnded(Ended);
+
+impl QueueEnded {
+    /// How it ended.
+    pub(crate) fn how(&self) -> Ended {
+        self.0
+    }
+
+    /// The end of the queue pair is a fence, too: for who gives up an RPC, not for who completes it.
+    pub(crate) fn fence(self) -> Fenced {
+        Fenced(())
+    }
+}
+
+impl<U: Send + 'static> Regions<Registered, U> {
+    /// Invalidates the regions. When that is done, or the queue pair has ended, `token` comes back in
+    /// [`Requester::invalidated`].
+    ///
+    /// Posts one chain of which only the last is signalled: work requests of one queue end in order.
+    /// May be called by whoever has the regions; needs no lock.
+    ///
+    /// # Errors
+    ///
+    /// The token comes back if the chain could not be posted. The connection has to be ended then.
+    #[inline]
+    pub(crate) fn invalidate<C: Requester<Token = U>>(
+        self,
+        ep: &Endpoint<C>,
+        token: U,
+    ) -> Result<(), (Error, U)> {
+        let domain = ep.domain().map(|d| ptr::from_ref::<super::Domain>(d));
+        if domain != Some(ptr::from_ref::<super::Domain>(self.domain())) {
+            return Err((EINVAL, token));
+        }
+        // The endpoint keeps the pool until its queues are drained.
+        let Some((_pool, first, last)) = self.into_chain() else {
+            return Err((EINVAL, token));
+        };
+        let mut next = Some(first);
+        while let Some(region) = next {
+            let p = region.as_ptr();
+            // SAFETY: The chain is ours.
+            unsafe {
+                next = (*p).next();
+                (*p).inv.next = match next {
+                    Some(after) => &raw mut (*after.as_ptr()).inv,
+                    None => ptr::null_mut(),
+                };
+                (*p).inv.send_flags = 0;
+                *(*p).inv.ex.invalidate_rkey.as_mut() = (*p).handle();
+                (*p).inv_cqe.done = Some(passed);
+            }
+        }
+        // SAFETY: The chain is ours; what it refers to is part of the regions, which the pool, and so
+        // the endpoint, keeps until the queues are drained.
+        unsafe {
+            let p = last.as_ptr();
+            (*p).inv.send_flags = bindings::ib_send_flags_IB_SEND_SIGNALED;
+            (*p).inv_cqe.done = Some(invalidated::<C>);
+            (*p).chain = Some(first);
+            (*p).token.write(token);
+            match ep.post_send_raw(&raw const (*first.as_ptr()).inv) {
+                Ok(()) => Ok(()),
+                // The last has not been posted, so that the token is still ours.
+                Err((error, _)) => Err((error, (*p).token.assume_init_read())),
+            }
+        }
+    }
+}
+
+/// The end of an invalidation that is not the last of its chain: only reported if it failed, and then
+/// the last has failed as well.
+///
+/// # Safety
+///
+/// Called by the RDMA core.
+unsafe extern "C" fn passed(_cq: *mut bindings::ib_cq, _wc: *mut bindings::ib_wc) {}
+
+/// The end of the last invalidation of a chain, and so of all.
+///
+/// # Safety
+///
+/// Called by the RDMA core for a region that [`Regions::invalidate`] posted for `C`.
+unsafe extern "C" fn invalidated<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
+    // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
+    let worker = unsafe { SendWorker::<C>::of(cq) };
+    // SAFETY: A valid completion, of a work request whose `wr_cqe` is in a region; the device gives
+    // the chain, and with it the token, back to us.
+    let (how, first, token) = unsafe {
+        let cqe = *(*wc).__bindgen_anon_1.wr_cqe.as_ref();
+        let last = kernel::container_of!(cqe, Region<C::Token>, inv_cqe);
+        (
+            Ended::of((*wc).status),
+            (*last).chain.unwrap_or(NonNull::new_unchecked(last)),
+            (*last).token.assume_init_read(),
+        )
+    };
+    let how = match how {
+        Ended::Well => {
+            // SAFETY: All are invalid, and the pool is there while the endpoint is.
+            unsafe { regions::reclaim(first) };
+            Ok(Fenced(()))
+        }
+        // They stay where they are until the pool ends.
+        how => Err(QueueEnded(how)),
+    };
+    C::invalidated(&worker, token, how);
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The sending side of a connection that makes Calls.
+//!
+//! One [`Sender`] belongs to whoever holds the right to send. It composes each message in a
+//! [`Draft`] and posts it behind the registrations that it speaks of.
+
+use super::endpoint::Context;
+use super::endpoint::Endpoint;
+use super::endpoint::SendWorker;
+use super::fence::Fenced;
+use super::fence::QueueEnded;
+use super::regions::Mapped;
+use super::regions::RegionPool;
+use super::regions::Regions;
+use super::regions::Registered;
+use super::regions::Registrar;
+use super::responder::Ended;
+use super::send_ring::Entry;
+use super::send_ring::SendRing;
+use crate::bindings;
+use crate::bindings::piece::Piece;
+use core::ptr;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// A context that makes Calls.
+pub(crate) trait Requester: Context {
+    /// What waits for an invalidation.
+    type Token: Send + 'static;
+
+    /// Sends have completed, or something that was posted has failed. There is room in the ring. The
+    /// send queue's worker.
+    fn sent(worker: &SendWorker<'_, Self>, how: Ended);
+
+    /// Regions have been invalidated, or the queue pair has ended. The send queue's worker.
+    fn invalidated(
+        worker: &SendWorker<'_, Self>,
+        token: Self::Token,
+        how: Result<Fenced, QueueEnded>,
+    );
+}
+
+/// Sizes of a connection's sending side.
+#[derive(Clone, Copy)]
+pub(crate) struct SenderSizes {
+    /// Messages that may be on their way.
+    pub(crate) messages: u32,
+    /// Octets that a message can be composed in.
+    pub(crate) buffer: usize,
+    /// Scatter/gather elements of a message.
+    pub(crate) sges: u32,
+    /// Work requests to post before one is to report its end.
+    pub(crate) batch: u32,
+    /// Pages that a region covers.
+    pub(crate) region_pages: u32,
+    /// Whether a region may have gaps.
+    pub(crate) gaps: bool,
+}
+
+/// The right to send, and what it takes.
+pub(crate) struct Sender<U> {
+    ring: Arc<SendRing>,
+    /// The entry used last.
+    head: u32,
+    /// Work requests since the last that reports its end.
+    silent: u32,
+    batch: u32,
+    registrar: Registrar<U>,
+}
+
+impl<U: Send + 'static> Sender<U> {
+    /// The sending side of an open endpoint; once for each.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, `EINVAL` if the endpoint is not open.
+    pub(crate) fn new<C: Requester<Token = U>>(
+        ep: &Endpoint<C>,
+        sizes: &SenderSizes,
+    ) -> Result<Self> {
+        let domain = ep.domain().ok_or(EINVAL)?;
+        let ring = SendRing::new(domain, sizes, sent::<C>)?;
+        let pool = RegionPool::new(domain, sizes.region_pages, sizes.gaps, not_registered::<C>)?;
+        // What is posted refers to both.
+        ep.keep(ring.clone())?;
+        ep.keep(pool.clone())?;
+        Ok(Self {
+            ring,
+            head: 0,
+            silent: 0,
+            batch: sizes.batch,
+            registrar: Registrar::new(pool),
+        })
+    }
+
+    /// The pool of regions.
+    pub(crate) fn pool(&self) -> &Arc<RegionPool<U>> {
+        self.registrar.pool()
+    }
+
+    /// Whether there is room for another message.
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        self.ring.next(self.head) != self.ring.released()
+    }
+
+    /// Starts a message; `None` if there is no room for one.
+    #[inline]
+    pub(crate) fn begin(&mut self) -> Option<Draft<'_, U>> {
+        let index = self.ring.next(self.head);
+        if index == self.ring.released() {
+            return None;
+        }
+        // SAFETY: Between what was released and what was posted last there is nothing on its way, and
+        // `self` is the only one that composes.
+        let entry = unsafe { self.ring.entry(index) };
+        entry.clear();
+        Some(Draft {
+            entry,
+            index,
+            head: &mut self.head,
+            silent: &mut self.silent,
+            batch: self.batch,
+            registrar: &mut self.registrar,
+            ring: &self.ring,
+        })
+    }
+}
+
+/// A message that is being composed. Dropping it leaves nothing behind.
+pub(crate) struct Draft<'a, U> {
+    entry: &'a mut Entry,
+    index: u32,
+    head: &'a mut u32,
+    silent: &'a mut u32,
+    batch: u32,
+    registrar: &'a mut Registrar<U>,
+    ring: &'a SendRing,
+}
+
+impl<'a, U: Send + 'static> Draft<'a, U> {
+    /// The memory to compose the message in, and what maps memory that it speaks of.
+    #[inline]
+    pub(crate) fn parts(&mut self) -> (&mut [u8], &mut Registrar<U>) {
+        (self.entry.memory(), self.registrar)
+    }
+
+    /// Appends the next `octets` of the memory to the message.
+    #[inline]
+    pub(crate) fn append(&mut self, octets: usize) -> Result<(), NoRoom> {
+        self.entry.append(octets)
+    }
+
+    /// Appends a piece of a page, from where it lies; the page is kept until the message has been
+    /// sent.
+    #[inline]
+    pub(crate) fn gather(&mut self, piece: &Piece<'_>) -> Result<(), NoRoom> {
+        self.entry.gather(piece)
+    }
+
+    /// Finishes the message. The `regions` are registered when it is posted, and from then on the peer
+    /// may reach them.
+    #[inline]
+    pub(crate) fn finish(
+        self,
+        regions: Regions<Mapped, U>,
+    ) -> (Posting<'a>, Regions<Registered, U>) {
+        let requests = regions.len() + 1;
+        let pages = self.entry.has_pages();
+        // Pages are not kept for longer than need be; and the queue has room for one batch of work
+        // requests that have ended without anybody having been told.
+        let total = self.silent.saturating_add(requests);
+        let report = pages || total >= self.batch;
+        let send = self.entry.request(report);
+        // SAFETY: The entry stays until the ring goes, and the ring is kept by the endpoint.
+        let (first, registered) = unsafe { regions.register(send) };
+        let posting = Posting {
+            first,
+            index: self.index,
+            head: self.head,
+            silent: self.silent,
+            now_silent: if report { 0 } else { total },
+            ring: self.ring,
+        };
+        (posting, registered)
+    }
+}
+
+/// There is no room in the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NoRoom;
+
+/// A message that is ready.
+pub(crate) struct Posting<'a> {
+    first: *mut bindings::ib_send_wr,
+    index: u32,
+    head: &'a mut u32,
+    silent: &'a mut u32,
+    now_silent: u32,
+    ring: &'a SendRing,
+}
+
+impl Posting<'_> {
+    /// Posts the message, and the registrations before it.
+    ///
+    /// # Errors
+    ///
+    /// The connection has to be ended: some of it may have been posted.
+    #[inline]
+    pub(crate) fn post<C: Requester>(self, ep: &Endpoint<C>) -> Result {
+        let domain = ep.domain().map(|d| ptr::from_ref::<super::Domain>(d));
+        if domain != Some(ptr::from_ref::<super::Domain>(self.ring.domain())) {
+            return Err(EINVAL);
+        }
+        // From here on the entry may be released by its completion.
+        *self.head = self.index;
+        *self.silent = self.now_silent;
+        // SAFETY: The chain is well formed. What it refers to is in the ring and in the pool of
+        // regions, which the endpoint keeps until its queues are drained.
+        unsafe { ep.post_send_raw(self.first) }.map_err(|(error, _)| error)
+    }
+}
+
+/// The end of a message that was to report it, and so of all before it.
+///
+/// # Safety
+///
+/// Called by the RDMA core for an entry of a ring that was made for `C`.
+unsafe extern "C" fn sent<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
+    // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
+    let worker = unsafe { SendWorker::<C>::of(cq) };
+    // SAFETY: A valid completion, of a work request whose `wr_cqe` is in an entry. Completions of a
+    // queue come one at a time.
+    let how = unsafe {
+        SendRing::release(*(*wc).__bindgen_anon_1.wr_cqe.as_ref());
+        Ended::of((*wc).status)
+    };
+    C::sent(&worker, how);
+}
+
+/// A registration that failed; those that succeed do not report.
+///
+/// # Safety
+///
+/// Called by the RDMA core for a region of a pool that was made for `C`.
+unsafe extern "C" fn not_registered<C: Requester>(
+    cq: *mut bindings::ib_cq,
+    wc: *mut bindings::ib_wc,
+) {
+    // SAFETY: As in `sent`.
+    let worker = unsafe { SendWorker::<C>::of(cq) };
+    // SAFETY: A valid completion.
+    C::sent(&worker, Ended::of(unsafe { (*wc).status }));
+}

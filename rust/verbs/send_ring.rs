@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Messages on their way: a ring, filled by one sender and emptied by the send queue's worker.
+//!
+//! Messages end in the order in which they were posted, and most do not report it: the completion of
+//! one releases all before it. So neither side needs a lock.
+
+use super::dma::Direction;
+use super::dma::DmaBuffer;
+use super::domain::Domain;
+use super::regions::Done;
+use super::requester::NoRoom;
+use super::requester::SenderSizes;
+use crate::bindings;
+use crate::bindings::piece::Piece;
+use core::cell::UnsafeCell;
+use core::ptr::NonNull;
+use kernel::prelude::*;
+use kernel::sync::atomic::ordering::Acquire;
+use kernel::sync::atomic::ordering::Relaxed;
+use kernel::sync::atomic::ordering::Release;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::Arc;
+
+/// A page that a message is gathered from.
+struct Gathered {
+    page: NonNull<bindings::page>,
+    addr: u64,
+    len: u32,
+}
+
+/// A message, and the memory that it is composed in.
+///
+/// # Invariants
+///
+/// Each of `pages` is mapped for the domain's device, and holds a reference to its page. `sges` never
+/// grows past its capacity, so that it stays in place.
+#[repr(C)]
+pub(super) struct Entry {
+    cqe: bindings::ib_cqe,
+    request: bindings::ib_send_wr,
+    sges: KVec<bindings::ib_sge>,
+    pages: KVec<Gathered>,
+    buffer: DmaBuffer,
+    /// Octets of the buffer that are part of the message.
+    used: usize,
+    index: u32,
+    ring: *const SendRing,
+}
+
+impl Entry {
+    fn new(domain: &Arc<Domain>, sizes: &SenderSizes, done: Done) -> Result<Self> {
+        let sges = sizes.sges as usize;
+        let mut entry = Self {
+            cqe: bindings::ib_cqe { done: Some(done) },
+            request: pin_init::zeroed(),
+            sges: KVec::with_capacity(sges, GFP_KERNEL)?,
+            // One is for the start of the message.
+            pages: KVec::with_capacity(sges.saturating_sub(1), GFP_KERNEL)?,
+            buffer: DmaBuffer::new(domain, sizes.buffer, Direction::ToDevice, GFP_KERNEL)?,
+            used: 0,
+            index: 0,
+            ring: core::ptr::null(),
+        };
+        entry.request.opcode = bindings::ib_wr_opcode_IB_WR_SEND;
+        Ok(entry)
+    }
+
+    /// Forgets what was composed.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.sges.clear();
+        self.used = 0;
+        if !self.pages.is_empty() {
+            self.drop_pages();
+        }
+    }
+
+    #[cold]
+    fn drop_pages(&mut self) {
+        let device = self.buffer.domain().device();
+        for gathered in self.pages.iter() {
+            // SAFETY: Mapped and referred to, by the type's invariants.
+            unsafe {
+                bindings::rpcrdma_dma_unmap_page(
+                    device,
+                    gathered.addr,
+                    gathered.len as usize,
+                    Direction::ToDevice.as_raw(),
+                );
+                bindings::rpcrdma_put_page(gathered.page.as_ptr());
+            }
+        }
+        self.pages.clear();
+    }
+
+    #[inline]
+    pub(super) fn memory(&mut self) -> &mut [u8] {
+        self.buffer.as_mut_slice()
+    }
+
+    #[inline]
+    pub(super) fn has_pages(&self) -> bool {
+        !self.pages.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn append(&mut self, octets: usize) -> Result<(), NoRoom> {
+        if octets == 0 {
+            return Ok(());
+        }
+        let end = self.used.checked_add(octets).ok_or(NoRoom)?;
+        if end > self.buffer.len() {
+            return Err(NoRoom);
+        }
+        let mut sge = self.buffer.sge(octets);
+        sge.addr += self.used as u64;
+        self.sges.push_within_capacity(sge).map_err(|_| NoRoom)?;
+        self.used = end;
+        Ok(())
+    }
+
+    pub(super) fn gather(&mut self, piece: &Piece<'_>) -> Result<(), NoRoom> {
+        if self.sges.len() == self.sges.capacity() || self.pages.len() == self.pages.capacity() {
+            return Err(NoRoom);
+        }
+        let domain = self.buffer.domain();
+        // SAFETY: The piece lies within its page; the reference keeps it until the message is sent.
+        let addr = unsafe {
+            bindings::rpcrdma_dma_map_page(
+                domain.device(),
+                piece.page(),
+                piece.offset() as usize,
+                piece.len() as usize,
+                Direction::ToDevice.as_raw(),
+            )
+        };
+        // SAFETY: The domain keeps the device.
+        if unsafe { bindings::rpcrdma_dma_mapping_error(domain.device(), addr) } != 0 {
+            return Err(NoRoom);
+        }
+        let sge = bindings::ib_sge {
+            addr,
+            length: piece.len(),
+            lkey: domain.lkey(),
+        };
+        let page = NonNull::new(piece.page()).ok_or(NoRoom)?;
+        // SAFETY: The page is there, by the invariants of `Piece`.
+        unsafe { bindings::rpcrdma_get_page(page.as_ptr()) };
+        // INVARIANT: Mapped and referred to. Neither fails, as there is room.
+        let _ = self.pages.push_within_capacity(Gathered {
+            page,
+            addr,
+            len: piece.len(),
+        });
+        let _ = self.sges.push_within_capacity(sge);
+        Ok(())
+    }
+
+    /// Hands the message to the device; the work request that sends it.
+    #[inline]
+    pub(super) fn request(&mut self, report: bool) -> *mut bindings::ib_send_wr {
+        self.buffer.sync_for_device(self.used);
+        self.request.sg_list = self.sges.as_mut_ptr();
+        // CAST: As many as one message may have.
+        self.request.num_sge = self.sges.len() as c_int;
+        self.request.send_flags = match report {
+            true => bindings::ib_send_flags_IB_SEND_SIGNALED,
+            false => 0,
+        };
+        &raw mut self.request
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.drop_pages();
+    }
+}
+
+/// See the [module's](self) description.
+///
+/// # Invariants
+///
+/// Entries after `released`, up to the sender's last one, are the device's; the others are the
+/// sender's. `released` is only changed by the send queue's worker.
+pub(super) struct SendRing {
+    entries: KVec<UnsafeCell<Entry>>,
+    released: Atomic<u32>,
+    domain: Arc<Domain>,
+}
+
+// SAFETY: Each entry has one user at a time, by the type's invariants.
+unsafe impl Send for SendRing {}
+// SAFETY: As above.
+unsafe impl Sync for SendRing {}
+
+impl SendRing {
+    pub(super) fn new(domain: &Arc<Domain>, sizes: &SenderSizes, done: Done) -> Result<Arc<Self>> {
+        // One entry is always empty: this is how a full ring differs from an empty one.
+        let count = sizes.messages.checked_add(1).ok_or(EINVAL)? as usize;
+        let mut entries = KVec::with_capacity(count, GFP_KERNEL)?;
+        for _ in 0..count {
+            entries.push(
+                UnsafeCell::new(Entry::new(domain, sizes, done)?),
+                GFP_KERNEL,
+            )?;
+        }
+        let ring = Arc::new(
+            Self {
+                entries,
+                released: Atomic::new(0),
+                domain: domain.clone(),
+            },
+            GFP_KERNEL,
+        )?;
+        for (index, entry) in (0..).zip(ring.entries.iter()) {
+            let entry = entry.get();
+            // SAFETY: Nobody uses the ring yet. The entry does not move any more.
+            unsafe {
+                (*entry).index = index;
+                (*entry).ring = &raw const *ring;
+                *(*entry).request.__bindgen_anon_1.wr_cqe.as_mut() = &raw mut (*entry).cqe;
+            }
+        }
+        Ok(ring)
+    }
+
+    #[inline]
+    pub(super) fn domain(&self) -> &Arc<Domain> {
+        &self.domain
+    }
+
+    /// The entry after this one.
+    #[inline]
+    pub(super) fn next(&self, index: u32) -> u32 {
+        match index + 1 {
+            next if next as usize == self.entries.len() => 0,
+            next => next,
+        }
+    }
+
+    /// The last entry that was released.
+    #[inline]
+    pub(super) fn released(&self) -> u32 {
+        // Pairs with the release in `release`: the entries up to it are ours.
+        self.released.load(Acquire)
+    }
+
+    /// An entry to compose in.
+    ///
+    /// # Safety
+    ///
+    /// The entry is the sender's, who asks, and who uses one at a time.
+    #[inline]
+    #[allow(
+        clippy::mut_from_ref,
+        reason = "each entry has one user, by the type's invariants"
+    )]
+    pub(super) unsafe fn entry(&self, index: u32) -> &mut Entry {
+        // PANIC: `next` does not leave the ring.
+        // SAFETY: By this function's contract.
+        unsafe { &mut *self.entries[index as usize].get() }
+    }
+
+    /// Releases the entry that `cqe` belongs to, and all that were posted before it.
+    ///
+    /// # Safety
+    ///
+    /// In the send queue's worker, for an entry whose message has ended. The ring is there.
+    #[inline]
+    pub(super) unsafe fn release(cqe: *mut bindings::ib_cqe) {
+        // SAFETY: By this function's contract; `cqe` is the entry's first member.
+        let (ring, last) = unsafe {
+            let entry = cqe.cast::<Entry>();
+            (&*(*entry).ring, (*entry).index)
+        };
+        let mut index = ring.released.load(Relaxed);
+        while index != last {
+            index = ring.next(index);
+            // SAFETY: Posted before the one that has ended, hence ended; the sender does not touch it
+            // before it is released below.
+            let entry = unsafe { ring.entry(index) };
+            if entry.has_pages() {
+                entry.drop_pages();
+            }
+        }
+        ring.released.store(last, Release);
+    }
+}
