@@ -26,10 +26,10 @@ demo: ## copy a real tree over NFS/RDMA in a virtual machine, and compare
 	tools/demo/run
 
 test: ## host tests, checks and selftests; ends with "N passed, N failed"
-	tools/test
+	tools/test/run
 
 check: ## formatting, lints, and the rules of the house
-	tools/check
+	tools/check/run
 
 bench: ## cost in instructions against the C module
 	tools/bench

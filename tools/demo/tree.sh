@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash disable=SC2154 # CACHE and env_dir: cache.sh
+# shellcheck shell=bash
 #
 # The tree that the demonstration copies: at least 2,000 files and 100 MiB.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash disable=SC2154 # env_dir: cache.sh
+# shellcheck shell=bash
 #
 # What a virtual machine boots: the guest root and the kernel's modules as one
 # archive. The C rpcrdma is kept beside it; each run says which one it wants.

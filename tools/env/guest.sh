@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash disable=SC2154 # env_dir: cache.sh
+# shellcheck shell=bash
 #
 # The guest root: the user space of the virtual machines.
 

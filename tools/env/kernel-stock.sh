@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash disable=SC2154 # env_dir: cache.sh
+# shellcheck shell=bash
 #
 # The stock kernel, and an output tree against which modules for it are built.
 # The distribution's headers lack the Rust metadata: it is made again from the

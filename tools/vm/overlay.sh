@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash disable=SC2154 # the options are those of run
+# shellcheck shell=bash
 #
 # The small archive that a run puts on top of the base: the module under test,
 # the module index, init, and the script.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash disable=SC2154 # the options are those of tools/vm/run
+# shellcheck shell=bash
 #
 # Booting: one serial line for the kernel's log, one for what the script prints.
 

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Rules that hold for every file.
+
+# The licence stands in the first line, or the second of what starts with #!.
+rule_spdx() {
+	local file
+	listed | while read -r file; do
+		case $file in
+		LICENSE | *.md | *.lock | *.gitignore | .shellcheckrc | */testdata/* | */corpus/* | */packages-* | */modules-* | */log-allow) continue ;;
+		esac
+		head -n 2 "$file" | grep -q 'SPDX-License-Identifier: GPL-2.0' || echo "$file: no SPDX line"
+	done
+}
+
+rule_file_length() {
+	local file lines
+	listed | grep -E '\.(rs|c|h|sh)$' | while read -r file; do
+		lines=$(wc -l <"$file")
+		[ "$lines" -le 600 ] || echo "$file: $lines lines, 600 allowed"
+	done
+}
+
+# Work left for later is named in the documentation, not in the code.
+rule_no_leftovers() {
+	listed | grep -E '\.(rs|c|h|sh)$' | grep -v '^tools/check/' |
+		xargs grep -nE '\b(TODO|FIXME|XXX|HACK)\b|\btodo!|\bunimplemented!|\bdbg!'
+}
+
+# What is in the repository, or would be added to it.
+listed() {
+	if git rev-parse --git-dir >/dev/null 2>&1; then
+		git ls-files --cached --others --exclude-standard | while read -r file; do
+			[ ! -f "$file" ] || echo "$file"
+		done
+	else
+		find . -type f -not -path './.git/*' -not -path './out/*' -not -path '*/target/*' | sed 's|^\./||'
+	fi
+}

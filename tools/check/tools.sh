@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# What other people's tools say. Everything runs in the toolchain tree, so that
+# all see the same versions.
+
+in_tree() {
+	"$env_dir/enter" --src . "$@"
+}
+
+# Files that are the project's, not generated ones: sources EXTENSION...
+sources() {
+	local ext
+	for ext; do
+		find . -name "*.$ext" -type f -not -path './out/*' -not -path './.git/*' \
+			-not -path '*/target/*' -not -name generated.rs -not -name '*.mod.c'
+	done | sort
+}
+
+# Scripts that are run; those that they source are checked with them.
+scripts() {
+	grep -rlE --exclude-dir=target '^#!/bin/(ba)?sh' tools selftests .ci 2>/dev/null | sort
+}
+
+rule_rustfmt() {
+	sources rs | xargs "$env_dir/enter" --src . rustfmt --check --edition 2021 \
+		--config-path "/usr/src/linux-source-$KERNEL_SERIES/.rustfmt.toml" 2>&1 |
+		grep -E '^(Diff in|error|Error)' | sed 's|/src/||' | sort -u
+}
+
+# The module is built with clippy in a copy: the checkout's own objects stay.
+rule_clippy() {
+	local copy
+	copy=$(mktemp -d)
+	cp -r Kbuild include rust "$copy/"
+	find "$copy" '(' -name '*.o' -o -name '.*.cmd' ')' -delete
+	"$env_dir/enter" --src "$copy" make -s -C /obj M=/src CLIPPY=1 -j"$(nproc)" modules 2>&1 |
+		grep -v '^Skipping BTF generation'
+	rm -r "$copy"
+}
+
+rule_shellcheck() {
+	scripts | xargs shellcheck -x -a -S warning -f gcc | sort -u
+}
+
+# Trace events are macros by their nature; checkpatch has no good word for them.
+rule_checkpatch() {
+	sources c h | grep -vE '^./(selftests|include/trace)' | xargs "$env_dir/enter" --src . \
+		perl "/usr/src/linux-source-$KERNEL_SERIES/scripts/checkpatch.pl" \
+		--no-tree --no-summary --terse --ignore FILE_PATH_CHANGES,CONST_STRUCT -f
+}
