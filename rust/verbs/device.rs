@@ -8,6 +8,7 @@
 //!
 //! Lock order: `DEVICES`, then a device's `state`. Both are mutexes; neither is taken on a data path.
 
+use crate::admin::trace::trace;
 use crate::bindings;
 use core::ffi::c_void;
 use core::pin::Pin;
@@ -45,9 +46,17 @@ unsafe impl Send for Device {}
 // SAFETY: As above; everything else is locked.
 unsafe impl Sync for Device {}
 
+impl Device {
+    /// For traces.
+    fn name(&self) -> &CStr {
+        // SAFETY: The device is valid, by the type's invariants, and so is its name.
+        unsafe { CStr::from_char_ptr((&raw const (*self.raw.as_ptr()).name).cast()) }
+    }
+}
+
 struct State {
     removing: bool,
-    leases: usize,
+    leases: u32,
     notices: KVec<Listener>,
 }
 
@@ -81,6 +90,7 @@ impl Lease {
             return Err(ENODEV);
         }
         state.leases = state.leases.checked_add(1).ok_or(EOVERFLOW)?;
+        trace!(rpcrdma_client_register(device.name(), state.leases));
         Ok(Self(device.clone()))
     }
 
@@ -120,8 +130,12 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
+        trace!(rpcrdma_client_unregister(self.0.name(), state.leases));
         state.leases -= 1;
         if state.leases == 0 {
+            if state.removing {
+                trace!(rpcrdma_client_completion(self.0.name()));
+            }
             self.0.returned.notify_all();
         }
     }
@@ -213,7 +227,10 @@ unsafe extern "C" fn add_one(raw: *mut bindings::ib_device) -> c_int {
     );
     // INVARIANT: The core keeps the device until `remove_one` has returned, which takes it off the
     // list and waits for the leases.
-    let added = device.and_then(|d| Ok(DEVICES.lock().push(d, GFP_KERNEL)?));
+    let added = device.and_then(|d| {
+        trace!(rpcrdma_client_add_one(d.name()));
+        Ok(DEVICES.lock().push(d, GFP_KERNEL)?)
+    });
     added.map_or_else(|e| e.to_errno(), |()| 0)
 }
 
@@ -230,13 +247,18 @@ unsafe extern "C" fn remove_one(raw: *mut bindings::ib_device, _data: *mut c_voi
     let Some(device) = found else {
         return;
     };
+    trace!(rpcrdma_client_remove_one(device.name()));
     let mut state = device.state.lock();
     state.removing = true;
     for listener in state.notices.iter() {
         // SAFETY: The notice still stands, since dropping it takes the lock that we hold.
         unsafe { (listener.tell)(listener.who) };
     }
+    if state.leases > 0 {
+        trace!(rpcrdma_client_wait_on(device.name()));
+    }
     while state.leases > 0 {
         device.returned.wait(&mut state);
     }
+    trace!(rpcrdma_client_remove_one_done(device.name()));
 }
