@@ -412,6 +412,7 @@ impl<C: Context> Drop for EndpointBox<C> {
             // SAFETY: The owner is here, the identifier and the notice are silent; only handlers of
             // completions could post, and `closing` ends that.
             unsafe { open.queues.drain() };
+            C::drained(this);
             // SAFETY: Drained, and bound to this identifier, which is valid.
             unsafe { bindings::rdma_destroy_qp(id) };
         }

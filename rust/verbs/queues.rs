@@ -181,5 +181,8 @@ impl Queues {
             // SAFETY: A valid queue pair.
             unsafe { bindings::ib_drain_sq(self.qp.as_ptr()) };
         }
+        // The handler of a Send may have been such a one, too.
+        // SAFETY: A valid queue pair.
+        unsafe { bindings::ib_drain_rq(self.qp.as_ptr()) };
     }
 }
