@@ -37,6 +37,23 @@ qemu_command() {
 	cat "$base/base.cpio" "$run/overlay.cpio" >"$run/initrd"
 }
 
+# choose_accel: settle what "auto" means. That /dev/kvm exists says little: some
+# machines have it and cannot run a kernel under it. A boot tells.
+choose_accel() {
+	[ "$accel" = auto ] || return 0
+	local known
+	known=$CACHE/kvm-$(recipe "$(cat /proc/sys/kernel/random/boot_id)")
+	if [ ! -f "$known" ]; then
+		accel=tcg
+		if [ -w /dev/kvm ] && VM_ACCEL='' "$vm_dir/run" --accel kvm --trial --module none \
+			--time 20 "$vm_dir/guest/true.sh" >/dev/null 2>&1; then
+			accel=kvm
+		fi
+		echo "$accel" >"$known"
+	fi
+	accel=$(cat "$known")
+}
+
 # boot: run the script to its end. A guest that never reaches user space is
 # started again: emulated boots are known to fail now and then. Nothing that
 # happens after that is ever repeated.
