@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Pieces tile the Call, and put every octet where the RFC says it belongs.
+
+use rpcrdma_core::engine::assembly::Assembly;
+use rpcrdma_core::engine::assembly::BadReads;
+use rpcrdma_core::engine::assembly::Bounds;
+use rpcrdma_core::engine::assembly::Layout;
+use rpcrdma_core::engine::assembly::Piece;
+use rpcrdma_core::engine::inbound::from_client;
+use rpcrdma_core::engine::inbound::FromClient;
+use rpcrdma_core::engine::limits::Extensions;
+use rpcrdma_core::wire::ReadList;
+
+/// Where an octet of the assembled Call comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Octet {
+    Inline(u32),
+    Remote(u32, u64),
+    Pad,
+}
+
+/// Small, so that the model can put every octet in place.
+const BOUNDS: Bounds = Bounds {
+    message: 4096,
+    chunks: 6,
+    segments: 24,
+};
+
+/// The assembly of the Call in `octets`, if it is one.
+pub fn assembly(octets: &[u8]) {
+    let Ok(FromClient::Call(call)) = from_client(octets, Extensions::default()) else {
+        return;
+    };
+    let inline = call.payload.map(<[u8]>::len);
+    let model = model(inline, call.chunks.reads);
+    match (Assembly::plan(inline, call.chunks.reads, &BOUNDS), model) {
+        (Ok(None), Ok(model)) => {
+            let inline = inline.expect("a Long Call has something to pull");
+            let all: Vec<_> = (0..).take(inline).map(Octet::Inline).collect();
+            assert_eq!(model, all);
+        }
+        (Ok(Some(assembly)), Ok(model)) => check(&assembly, inline, &model),
+        (Err(_), Err(_)) => {}
+        (plan, model) => panic!("{plan:?} instead of {model:?} for {call:?}"),
+    }
+}
+
+fn check(assembly: &Assembly<'_>, inline: Option<usize>, model: &[Octet]) {
+    let pieces: Vec<Octet> = assembly.pieces().flat_map(expand).collect();
+    assert_eq!(pieces, model);
+    let pulls: Vec<_> = assembly.pulls().collect();
+    assert!(pulls.iter().all(|segment| segment.length > 0));
+    assert!(pulls.len() >= assembly.segments() as usize);
+    match assembly.layout() {
+        Layout::Whole { length } => assert_eq!(length as usize, model.len()),
+        Layout::DataItem { head, data, tail } => {
+            assert_eq!(Some((head + tail) as usize), inline);
+            assert_eq!((head + data + tail) as usize, model.len());
+            // Head and tail are the inline octets, and only they are.
+            let (head, rest) = model.split_at(head as usize);
+            let (data, tail) = rest.split_at(data as usize);
+            assert!(head
+                .iter()
+                .chain(tail)
+                .all(|o| matches!(o, Octet::Inline(_))));
+            assert!(!data.iter().any(|o| matches!(o, Octet::Inline(_))));
+            let pulled: Vec<Octet> = pulls
+                .into_iter()
+                .map(Piece::Pull)
+                .flat_map(expand)
+                .collect();
+            assert_eq!(pulled, data[..pulled.len()]);
+            assert!(data[pulled.len()..].iter().all(|o| *o == Octet::Pad));
+            assert!(data.len() - pulled.len() < 4);
+        }
+    }
+}
+
+fn expand(piece: Piece) -> Vec<Octet> {
+    match piece {
+        Piece::Inline { offset, length } => (offset..offset + length).map(Octet::Inline).collect(),
+        Piece::Pull(segment) => (0..u64::from(segment.length))
+            .map(|n| Octet::Remote(segment.handle, segment.offset.wrapping_add(n)))
+            .collect(),
+        Piece::Pad { length } => (0..length).map(|_| Octet::Pad).collect(),
+    }
+}
+
+/// RFC 8166 Section 3.4.5, octet by octet: take what is left of the stream, and insert each chunk
+/// at its Position, lowest first. As Positions count octets of the unreduced stream, the place to
+/// insert at is simply the Position.
+fn model(inline: Option<usize>, list: ReadList<'_>) -> Result<Vec<Octet>, BadReads> {
+    let reads: Vec<_> = list.segments().filter(|r| r.segment.length > 0).collect();
+    let mut positions: Vec<u32> = reads.iter().map(|read| read.position).collect();
+    positions.sort_unstable();
+    positions.dedup();
+    let too_complex = reads.len() > BOUNDS.segments as usize
+        || positions.len() > BOUNDS.chunks as usize
+        || reads
+            .iter()
+            .map(|r| u64::from(r.segment.length))
+            .sum::<u64>()
+            > u64::from(BOUNDS.message);
+    if too_complex {
+        return Err(BadReads::TooComplex);
+    }
+    let chunk = |position| {
+        let segments = reads.iter().filter(move |read| read.position == position);
+        segments
+            .flat_map(|read| expand(Piece::Pull(read.segment)))
+            .collect::<Vec<_>>()
+    };
+    let mut stream: Vec<Octet> = match inline {
+        Some(length) => (0..).take(length).map(Octet::Inline).collect(),
+        None if positions.first() == Some(&0) => {
+            positions.remove(0);
+            chunk(0)
+        }
+        None => return Err(BadReads::PositionZero),
+    };
+    let mut end = 0;
+    for position in positions {
+        let mut item = chunk(position);
+        item.resize(item.len().next_multiple_of(4), Octet::Pad);
+        let place = position as usize;
+        if place < end || place > stream.len() || (place == 0 && inline.is_some()) {
+            return Err(BadReads::Position);
+        }
+        end = place + item.len();
+        stream.splice(place..place, item);
+    }
+    match stream.len() <= BOUNDS.message as usize {
+        true => Ok(stream),
+        false => Err(BadReads::TooComplex),
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A plan fits what it was made for.
+
+use rpcrdma_core::engine::call::plan;
+use rpcrdma_core::engine::call::CallPlan;
+use rpcrdma_core::engine::call::CallShape;
+use rpcrdma_core::engine::call::Extent;
+use rpcrdma_core::engine::call::Limits;
+use rpcrdma_core::engine::call::ReplyPlan;
+use rpcrdma_core::engine::call::TooBig;
+use rpcrdma_core::wire::HeaderWriter;
+use rpcrdma_core::wire::ReadSegment;
+use rpcrdma_core::wire::Segment;
+
+/// Plans a Call and executes the plan with the most segments it can need.
+pub fn call(shape: &CallShape, limits: &Limits) {
+    let total =
+        |extent: &Extent| u64::from(extent.head) + u64::from(extent.data) + u64::from(extent.tail);
+    let (call, reply) = match plan(shape, limits) {
+        Ok(plans) => plans,
+        Err(TooBig) => {
+            // Small Calls with small Replies can always be conveyed.
+            let small = total(&shape.call) + 28 <= u64::from(limits.send)
+                && total(&shape.reply) + 28 <= u64::from(limits.receive)
+                && shape.call.data == 0
+                && shape.call.tail == 0;
+            assert!(!small);
+            return;
+        }
+    };
+    let send = u64::from(limits.send);
+    let receive = u64::from(limits.receive);
+
+    // The largest Reply, with the header that returns the chunk.
+    let reply_segments = match reply {
+        ReplyPlan::Inline => 0,
+        ReplyPlan::WriteChunk => {
+            assert!(shape.reply_eligible && !shape.protected);
+            limits.segments_for(shape.reply.page_offset, shape.reply.data)
+        }
+        ReplyPlan::ReplyChunk => limits.segments_for_all(&shape.reply),
+    };
+    assert!(reply_segments <= limits.segments);
+    let header = encoded(0, false, reply, reply_segments);
+    let inline = match reply {
+        ReplyPlan::Inline => total(&shape.reply),
+        ReplyPlan::WriteChunk => u64::from(shape.reply.head) + u64::from(shape.reply.tail),
+        ReplyPlan::ReplyChunk => 0,
+    };
+    assert!(header + inline <= receive);
+
+    // The Call, with both its chunks.
+    let (segments, inline) = match call {
+        CallPlan::Inline { pull_up } => {
+            assert!(!pull_up || total(&shape.call) <= u64::from(shape.pull_up));
+            (0, total(&shape.call))
+        }
+        CallPlan::ReadChunk { position } => {
+            assert!(shape.call_eligible && !shape.protected);
+            assert_eq!(position, shape.call.head);
+            assert_eq!(position % 4, 0);
+            let data = &shape.call;
+            let rest = data.head + data.tail - shape.roundup();
+            // What is left inline is an XDR stream: whole words.
+            assert_eq!(rest % 4, 0);
+            (
+                limits.segments_for(data.page_offset, data.data),
+                u64::from(rest),
+            )
+        }
+        CallPlan::PositionZero => (limits.segments_for_all(&shape.call), 0),
+    };
+    assert!(segments <= limits.segments);
+    let long = call == CallPlan::PositionZero;
+    let header = encoded(segments, long, reply, reply_segments);
+    assert!(header + inline <= send);
+}
+
+/// Octets in a header with that many segments.
+fn encoded(reads: u32, long: bool, reply: ReplyPlan, reply_segments: u32) -> u64 {
+    let segment = Segment::default();
+    let many = |n: u32| (0..n).map(move |_| segment);
+    let mut octets = vec![0; 64 + 24 * reads as usize + 16 * reply_segments as usize];
+    let mut header = match long {
+        true => HeaderWriter::nomsg(&mut octets, 0, 0).unwrap(),
+        false => HeaderWriter::msg(&mut octets, 0, 0).unwrap(),
+    };
+    for segment in many(reads) {
+        let position = 0;
+        header
+            .read_segment(ReadSegment { position, segment })
+            .unwrap();
+    }
+    let mut writes = header.no_more_reads().unwrap();
+    if reply == ReplyPlan::WriteChunk {
+        writes.write_chunk(many(reply_segments)).unwrap();
+    }
+    let end = writes.no_more_writes().unwrap();
+    let length = match reply {
+        ReplyPlan::ReplyChunk => end.reply_chunk(many(reply_segments)),
+        _ => end.no_reply_chunk(),
+    };
+    length.unwrap() as u64
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Encoding is the inverse of decoding.
+
+use rpcrdma_core::wire::Body;
+use rpcrdma_core::wire::ChunkLists;
+use rpcrdma_core::wire::ErrorReply;
+use rpcrdma_core::wire::Header;
+use rpcrdma_core::wire::HeaderWriter;
+use rpcrdma_core::wire::Overflow;
+
+/// Whatever decodes is, up to where its header ends, what the encoder would have written: XDR has
+/// one encoding for each value.
+pub fn header(octets: &[u8]) {
+    let Ok(header) = Header::decode(octets) else {
+        return;
+    };
+    let mut again = vec![0xee; octets.len()];
+    let out = &mut again[..];
+    let length = match header.body {
+        Body::Msg { chunks, .. } => {
+            lists(&chunks, octets);
+            encode(HeaderWriter::msg(out, header.xid, header.credits), &chunks)
+        }
+        Body::NoMsg { chunks } => {
+            lists(&chunks, octets);
+            encode(
+                HeaderWriter::nomsg(out, header.xid, header.credits),
+                &chunks,
+            )
+        }
+        Body::Done => HeaderWriter::done(out, header.xid, header.credits),
+        Body::Error(error) => ErrorReply {
+            xid: header.xid,
+            vers: header.vers,
+            error,
+        }
+        .encode(header.credits, out),
+    }
+    .expect("what was received has room for what it decodes to");
+    assert_eq!(again[..length], octets[..length]);
+    if let Body::Msg { payload, .. } = header.body {
+        assert_eq!(payload, &octets[length..]);
+    }
+}
+
+fn encode(
+    header: Result<HeaderWriter<'_>, Overflow>,
+    chunks: &ChunkLists<'_>,
+) -> Result<usize, Overflow> {
+    let mut header = header?;
+    for read in chunks.reads.segments() {
+        header.read_segment(read)?;
+    }
+    let mut writes = header.no_more_reads()?;
+    for chunk in chunks.writes.chunks() {
+        writes.write_chunk(chunk.segments())?;
+    }
+    let end = writes.no_more_writes()?;
+    match &chunks.reply {
+        Some(chunk) => end.reply_chunk(chunk.segments()),
+        None => end.no_reply_chunk(),
+    }
+}
+
+/// The views agree with themselves.
+fn lists(chunks: &ChunkLists<'_>, octets: &[u8]) {
+    assert_eq!(chunks.reads.segments().count(), chunks.reads.len());
+    assert!(chunks.reads.segments().all(|read| read.position % 4 == 0));
+    for chunk in chunks.writes.chunks().chain(chunks.reply) {
+        assert_eq!(chunk.segments().count(), chunk.len());
+        let total: u128 = chunk.segments().map(|s| u128::from(s.length)).sum();
+        assert_eq!(u128::from(chunk.total()), total);
+        assert!(chunk.len() * 16 <= octets.len());
+    }
+    let again = chunks.outline().lists(octets);
+    assert_eq!(format!("{again:?}"), format!("{:?}", Some(chunks)));
+}

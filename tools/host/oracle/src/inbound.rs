@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What is acted on, what is refused, and to whom that is said.
+
+use rpcrdma_core::engine::inbound::from_client;
+use rpcrdma_core::engine::inbound::from_server;
+use rpcrdma_core::engine::inbound::FromClient;
+use rpcrdma_core::engine::inbound::FromServer;
+use rpcrdma_core::engine::inbound::Message;
+use rpcrdma_core::engine::inbound::Refusal;
+use rpcrdma_core::engine::limits::Extensions;
+
+const CALL: u32 = 0;
+const REPLY: u32 = 1;
+
+/// Both ends' view of a message.
+pub fn inbound(octets: &[u8], pulled_replies: bool) {
+    let ext = Extensions { pulled_replies };
+    match from_client(octets, ext) {
+        Ok(FromClient::Call(message)) => {
+            check(octets, &message, CALL);
+            let zero = message.chunks.reads.segments().any(|r| r.position == 0);
+            assert_eq!(zero, message.payload.is_none());
+        }
+        Ok(FromClient::ReverseReply(message)) => {
+            check(octets, &message, REPLY);
+            assert!(message.chunks.is_empty() && message.payload.is_some());
+        }
+        Ok(FromClient::ReverseError(refused)) => {
+            assert_eq!(word(octets, 0), Some(refused.xid));
+            assert_eq!(word(octets, 3), Some(4));
+        }
+        Ok(FromClient::Done { xid }) => {
+            assert!(pulled_replies);
+            assert_eq!(word(octets, 0), Some(xid));
+            assert_eq!(word(octets, 3), Some(3));
+        }
+        Err(refusal) => refused(octets, refusal),
+    }
+    match from_server(octets, ext) {
+        Ok(FromServer::Reply(message)) => {
+            check(octets, &message, REPLY);
+            let pulled = !message.chunks.reads.is_empty();
+            assert!(!pulled || (pulled_replies && message.payload.is_none()));
+            assert!(message.payload.is_some() || pulled || message.chunks.reply.is_some());
+        }
+        Ok(FromServer::ReverseCall(message)) => {
+            check(octets, &message, CALL);
+            assert!(message.chunks.is_empty() && message.payload.is_some());
+        }
+        Ok(FromServer::Error(refused)) => {
+            assert_eq!(word(octets, 0), Some(refused.xid));
+            assert_eq!(word(octets, 3), Some(4));
+        }
+        Err(refusal) => {
+            refused(octets, refusal);
+            // A client answers only what can be nothing but a reverse Call.
+            if let Refusal::Answer(_) = refusal {
+                assert_eq!(word(octets, 1), Some(1));
+                assert!(matches!(word(octets, 3), Some(0 | 1)));
+            }
+        }
+    }
+}
+
+fn check(octets: &[u8], message: &Message<'_>, msg_type: u32) {
+    assert!(octets.len() >= 28);
+    assert_eq!(word(octets, 0), Some(message.xid));
+    assert_eq!(word(octets, 1), Some(1));
+    assert_eq!(word(octets, 2), Some(message.credits));
+    match message.payload {
+        Some(payload) => {
+            assert_eq!(word(octets, 3), Some(0));
+            assert!(octets.ends_with(payload));
+            assert_eq!(word(payload, 0), Some(message.xid));
+            assert_eq!(word(payload, 1), Some(msg_type));
+        }
+        None => assert_eq!(word(octets, 3), Some(1)),
+    }
+}
+
+fn refused(octets: &[u8], refusal: Refusal) {
+    let Refusal::Answer(answer) = refusal else {
+        return;
+    };
+    assert!(octets.len() >= 28, "too short to be answered");
+    assert_ne!(word(octets, 3), Some(4), "an error is not answered");
+    assert_eq!(word(octets, 0), Some(answer.xid));
+    assert_eq!(word(octets, 1), Some(answer.vers));
+    assert!(answer.encode(1, &mut [0; 28]).is_ok());
+}
+
+fn word(octets: &[u8], index: usize) -> Option<u32> {
+    let octets = octets.get(index * 4..index * 4 + 4)?;
+    Some(u32::from_be_bytes(octets.try_into().ok()?))
+}

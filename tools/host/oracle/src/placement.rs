@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The consumer finds the stream that was sent, in head, pages and tail.
+
+use rpcrdma_core::engine::placement::Placement;
+use rpcrdma_core::engine::placement::Room;
+use rpcrdma_core::engine::placement::Run;
+
+/// An octet as the consumer finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Octet {
+    Inline(u32),
+    Written(u32),
+    /// Roundup: there, but of no meaning.
+    Roundup,
+}
+
+/// Places a Reply of `payload` inline octets and `by_write` written ones.
+pub fn placement(payload: u16, by_write: u16, room: &Room) {
+    let by_write = u32::from(by_write).min(room.pages);
+    let placement = Placement::beside_write_chunk(usize::from(payload), by_write, room);
+    let payload = u32::from(payload);
+    let capacity = u64::from(room.head) + u64::from(room.pages) + u64::from(room.tail);
+    assert!(u64::from(placement.length) <= capacity.max(u64::from(by_write)) + 3);
+    for run in [placement.copy, placement.tail] {
+        assert!(run.offset + run.length <= payload);
+    }
+    assert!(placement.head <= payload.min(room.head));
+
+    // What was sent: the inline octets, with the data item and its roundup after the head.
+    let inline = (0..payload).map(Octet::Inline);
+    let mut sent: Vec<Octet> = inline.collect();
+    if by_write > 0 {
+        let at = payload.min(room.head) as usize;
+        let item = (0..by_write).map(Octet::Written);
+        let roundup = by_write.wrapping_neg() % 4;
+        let item: Vec<_> = item.chain((0..roundup).map(|_| Octet::Roundup)).collect();
+        sent.splice(at..at, item);
+    }
+
+    // What the consumer finds.
+    let mut found: Vec<Octet> = (0..placement.head).map(Octet::Inline).collect();
+    match placement.pages {
+        Some(pages) => {
+            assert_eq!(placement.copy, Run::default());
+            assert_eq!(pages, by_write);
+            found.extend((0..pages).map(Octet::Written));
+            let tail = placement.tail;
+            let roundup = (by_write.wrapping_neg() % 4).min(placement.head);
+            found.extend((0..tail.length).map(|n| match n < roundup {
+                true => Octet::Roundup,
+                false => Octet::Inline(tail.offset + n),
+            }));
+        }
+        None => {
+            assert_eq!(by_write, 0);
+            for run in [placement.copy, placement.tail] {
+                found.extend((run.offset..run.offset + run.length).map(Octet::Inline));
+            }
+        }
+    }
+    assert_eq!(found.len() as u32, placement.length);
+    // Nothing is out of place, and nothing is missing unless there was no room.
+    let cut = found.len().min(sent.len());
+    let roundup_short = placement.head < 3;
+    if !roundup_short {
+        assert_eq!(found[..cut], sent[..cut]);
+        let fits = u64::from(payload.saturating_sub(room.head))
+            + u64::from(by_write.wrapping_neg() % 4)
+            <= u64::from(room.tail);
+        if by_write > 0 && fits {
+            assert_eq!(found, sent);
+        }
+    }
+    if by_write == 0 && u64::from(payload) <= capacity {
+        assert_eq!(found, sent);
+    }
+}

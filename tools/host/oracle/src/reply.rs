@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A Reply arrives as it was sent, by whichever way it went, or the requester is told.
+
+use rpcrdma_core::engine::inbound::from_client;
+use rpcrdma_core::engine::inbound::from_server;
+use rpcrdma_core::engine::inbound::FromClient;
+use rpcrdma_core::engine::inbound::FromServer;
+use rpcrdma_core::engine::limits::Extensions;
+use rpcrdma_core::engine::reply::CannotReply;
+use rpcrdma_core::engine::reply::Form;
+use rpcrdma_core::engine::reply::Payload;
+use rpcrdma_core::engine::reply::Reply;
+use rpcrdma_core::engine::reply::ReplyShape;
+use rpcrdma_core::engine::reply::Sink;
+use rpcrdma_core::wire::ChunkLists;
+use rpcrdma_core::wire::WriteChunk;
+
+/// Longest Reply that is carried through octet by octet.
+const LONGEST: u32 = 8192;
+
+/// Conveys a Reply of `length` octets with `results` to the Call in `octets`, if it is one.
+pub fn reply(octets: &[u8], results: &[Payload], shape: &ReplyShape) {
+    let Ok(FromClient::Call(call)) = from_client(octets, Extensions::default()) else {
+        return;
+    };
+    let reply = match Reply::plan(call.chunks, results, shape) {
+        Ok(reply) => reply,
+        Err(refused) => return check_refusal(refused, call.chunks, results, shape),
+    };
+    assert_eq!(
+        u64::from(reply.left()),
+        reply
+            .runs()
+            .map(|(_, length)| u64::from(length))
+            .sum::<u64>()
+    );
+    let mut message = vec![0; shape.threshold as usize];
+    let header = reply
+        .encode(call.xid, 1, &mut message)
+        .expect("header fits the threshold");
+    assert_eq!(header, reply.header() as usize);
+    if shape.length > LONGEST {
+        return;
+    }
+
+    // Octet n of the Reply is a number that tells it from its neighbours.
+    let mut original: Vec<u32> = (0..shape.length).map(|n| n + 1).collect();
+    let take = |at: u32, length: u32| original[at as usize..(at + length) as usize].to_vec();
+
+    // Results and chunks pair one to one; what is paired with an empty chunk stays inline.
+    let chunks: Vec<WriteChunk<'_>> = call.chunks.writes.chunks().collect();
+    let mut written: Vec<Option<(Payload, Vec<u32>)>> = vec![None; chunks.len()];
+    if !shape.protected {
+        for ((chunk, written), item) in chunks.iter().zip(&mut written).zip(results) {
+            if !chunk.is_empty() {
+                *written = Some((*item, take(item.offset, item.length)));
+            }
+        }
+    }
+    let mut writes = reply.writes();
+    for (chunk, written) in chunks.iter().zip(&written) {
+        let Some((item, data)) = written else {
+            continue;
+        };
+        if item.length == 0 {
+            continue;
+        }
+        let (to, what) = writes.next().expect("each result with a chunk is written");
+        assert_eq!(what, *item);
+        assert!(to.segments().eq(chunk.segments()));
+        fill(&mut Sink::new(&to), data.len());
+    }
+    assert!(writes.next().is_none());
+    let left: Vec<u32> = reply
+        .runs()
+        .flat_map(|(at, length)| take(at, length))
+        .collect();
+    match reply.form() {
+        Form::Inline => assert!(header + left.len() <= shape.threshold as usize),
+        Form::ReplyChunk => fill(&mut reply.reply_chunk().unwrap(), left.len()),
+    }
+
+    // What its header says.
+    message.truncate(header);
+    if reply.form() == Form::Inline {
+        message.extend(call.xid.to_be_bytes());
+        message.extend(1_u32.to_be_bytes());
+    }
+    let Ok(FromServer::Reply(received)) = from_server(&message, Extensions::default()) else {
+        panic!("{message:?}");
+    };
+    let lengths: Vec<Vec<u32>> = received
+        .chunks
+        .writes
+        .chunks()
+        .map(|chunk| chunk.segments().map(|s| s.length).collect())
+        .collect();
+    assert_eq!(lengths.len(), chunks.len());
+    for ((lengths, chunk), written) in lengths.iter().zip(&chunks).zip(&written) {
+        assert_eq!(lengths.len(), chunk.len());
+        let octets = written.as_ref().map_or(0, |(_, data)| data.len());
+        assert_eq!(lengths.iter().sum::<u32>() as usize, octets);
+    }
+    assert_eq!(received.chunks.reply.is_some(), call.chunks.reply.is_some());
+
+    // Put the items back: each goes where it came from, and its roundup with it.
+    let mut stream = left;
+    for (payload, mut item) in written.into_iter().flatten() {
+        let end = (payload.offset + payload.length.next_multiple_of(4)).min(shape.length);
+        for n in payload.offset + payload.length..end {
+            item.push(0);
+            original[n as usize] = 0;
+        }
+        let at = payload.offset as usize;
+        stream.splice(at..at, item);
+    }
+    assert_eq!(stream, original);
+}
+
+/// Fills `sink` with `length` octets; there must be room.
+fn fill(sink: &mut Sink<'_>, length: usize) {
+    let mut left = u32::try_from(length).unwrap();
+    while left > 0 {
+        let part = sink
+            .next_part(left)
+            .expect("the chunk was found big enough");
+        assert!(part.length > 0 && part.length <= left);
+        left -= part.length;
+    }
+}
+
+/// A Reply is refused only if there is indeed no way.
+fn check_refusal(
+    refused: CannotReply,
+    chunks: ChunkLists<'_>,
+    results: &[Payload],
+    shape: &ReplyShape,
+) {
+    let pairs = || {
+        let chunks = chunks.writes.chunks();
+        chunks.zip(results).filter(|(chunk, _)| !chunk.is_empty())
+    };
+    match refused {
+        CannotReply::WriteChunk => {
+            assert!(!shape.protected);
+            assert!(pairs().any(|(chunk, item)| u64::from(item.length) > chunk.total()));
+        }
+        CannotReply::NoRoom => {
+            let header = 28 + chunks.writes.encoded_len() as u64 - 4
+                + chunks.reply.map_or(0, |chunk| chunk.encoded_len() as u64);
+            let removed: u64 = match shape.protected {
+                true => 0,
+                false => pairs()
+                    .map(|(_, i)| u64::from(i.length).next_multiple_of(4))
+                    .sum(),
+            };
+            let least = u64::from(shape.length).saturating_sub(removed);
+            let inline = header + least <= u64::from(shape.threshold);
+            assert!(!inline, "there was room inline");
+            let header_fits = header <= u64::from(shape.threshold);
+            let long = chunks
+                .reply
+                .is_some_and(|chunk| chunk.total() >= u64::from(shape.length));
+            assert!(!(header_fits && long), "there was room in the Reply chunk");
+        }
+        CannotReply::Results => {
+            let mut end = 0;
+            let good = results.iter().all(|item| {
+                let fits = u64::from(item.offset) >= end
+                    && u64::from(item.offset) + u64::from(item.length) <= u64::from(shape.length);
+                end = u64::from(item.offset) + u64::from(item.length).next_multiple_of(4);
+                fits
+            });
+            assert!(!good);
+        }
+    }
+}

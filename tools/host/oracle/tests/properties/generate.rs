@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Generators of messages and shapes.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use rpcrdma_core::engine::assembly::Assembly;
+use rpcrdma_core::engine::assembly::Bounds;
+use rpcrdma_core::engine::call::CallShape;
+use rpcrdma_core::engine::call::Extent;
+use rpcrdma_core::engine::call::Limits;
+use rpcrdma_core::engine::reply::Payload;
+use rpcrdma_core::wire::Body;
+use rpcrdma_core::wire::Header;
+use rpcrdma_core::wire::ReadSegment;
+use rpcrdma_core::wire::Segment;
+
+/// A message, before it is octets. The octets are written here, without the encoder under test.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    xid: u32,
+    credits: u32,
+    reads: Vec<ReadSegment>,
+    writes: Vec<Vec<Segment>>,
+    reply: Option<Vec<Segment>>,
+    /// `None` for RDMA_NOMSG.
+    payload: Option<Vec<u8>>,
+}
+
+impl Message {
+    pub(crate) fn octets(&self) -> Vec<u8> {
+        let procedure = u32::from(self.payload.is_none());
+        let mut words = vec![self.xid, 1, self.credits, procedure];
+        let hloo = |words: &mut Vec<u32>, s: &Segment| {
+            words.extend([s.handle, s.length, (s.offset >> 32) as u32, s.offset as u32]);
+        };
+        for read in &self.reads {
+            words.extend([1, read.position]);
+            hloo(&mut words, &read.segment);
+        }
+        words.push(0);
+        for chunk in &self.writes {
+            words.extend([1, chunk.len() as u32]);
+            chunk.iter().for_each(|segment| hloo(&mut words, segment));
+        }
+        words.push(0);
+        match &self.reply {
+            Some(chunk) => {
+                words.extend([1, chunk.len() as u32]);
+                chunk.iter().for_each(|segment| hloo(&mut words, segment));
+            }
+            None => words.push(0),
+        }
+        let mut octets: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+        octets.extend(self.payload.iter().flatten());
+        octets
+    }
+
+    /// Whether the decoder finds what the message is made of.
+    pub(crate) fn decodes(&self) -> bool {
+        let octets = self.octets();
+        let Ok(header) = Header::decode(&octets) else {
+            return false;
+        };
+        let (chunks, payload) = match header.body {
+            Body::Msg { chunks, payload } => (chunks, Some(payload)),
+            Body::NoMsg { chunks } => (chunks, None),
+            _ => return false,
+        };
+        let writes: Vec<Vec<Segment>> = chunks
+            .writes
+            .chunks()
+            .map(|chunk| chunk.segments().collect())
+            .collect();
+        let reply = chunks
+            .reply
+            .map(|chunk| chunk.segments().collect::<Vec<_>>());
+        header.xid == self.xid
+            && header.credits == self.credits
+            && chunks.reads.segments().collect::<Vec<_>>() == self.reads
+            && writes == self.writes
+            && reply == self.reply
+            && payload == self.payload.as_deref()
+    }
+}
+
+/// Numbers where mistakes live: small, near powers of two, or anything.
+fn number() -> impl Strategy<Value = u32> {
+    prop_oneof![
+        4 => 0u32..20,
+        2 => (0u32..32, -2i64..3).prop_map(|(bit, near)| ((1i64 << bit) + near) as u32),
+        1 => any::<u32>(),
+    ]
+}
+
+fn segment() -> impl Strategy<Value = Segment> {
+    (any::<u32>(), number(), any::<u64>()).prop_map(|(handle, length, offset)| Segment {
+        handle,
+        length,
+        offset,
+    })
+}
+
+fn small_segment() -> impl Strategy<Value = Segment> {
+    (0u32..8, 0u32..40, 0u64..1 << 16).prop_map(|(handle, length, offset)| Segment {
+        handle,
+        length,
+        offset,
+    })
+}
+
+fn payload(xid: u32) -> impl Strategy<Value = Vec<u8>> {
+    let start = prop_oneof![
+        6 => (Just(xid), 0u32..2),
+        1 => (any::<u32>(), any::<u32>()),
+    ];
+    (start, vec(any::<u8>(), 0..80), any::<bool>()).prop_map(|((xid, kind), rest, whole)| {
+        let mut octets = xid.to_be_bytes().to_vec();
+        octets.extend(kind.to_be_bytes());
+        octets.extend(rest);
+        if whole {
+            octets.truncate(octets.len() & !3);
+        }
+        octets
+    })
+}
+
+/// Any well-formed RDMA_MSG or RDMA_NOMSG.
+pub(crate) fn message() -> impl Strategy<Value = Message> {
+    let read = (number(), segment()).prop_map(|(position, segment)| ReadSegment {
+        position: position & !3,
+        segment,
+    });
+    let lists = (
+        vec(read, 0..6),
+        vec(vec(segment(), 0..4), 0..4),
+        option::of(vec(segment(), 0..4)),
+    );
+    (any::<u32>(), any::<u32>(), lists).prop_flat_map(|(xid, credits, (reads, writes, reply))| {
+        option::of(payload(xid)).prop_map(move |payload| Message {
+            xid,
+            credits,
+            reads: reads.clone(),
+            writes: writes.clone(),
+            reply: reply.clone(),
+            payload,
+        })
+    })
+}
+
+/// A Call with a Read list that may or may not make sense.
+pub(crate) fn call_with_reads() -> impl Strategy<Value = Message> {
+    let read = (0u32..30, small_segment()).prop_map(|(word, segment)| ReadSegment {
+        position: word * 4,
+        segment,
+    });
+    (vec(read, 0..8), option::of(0usize..20)).prop_map(|(reads, inline)| Message {
+        xid: 7,
+        credits: 1,
+        reads,
+        writes: Vec::new(),
+        reply: None,
+        payload: inline.map(call_payload),
+    })
+}
+
+/// The octets of an RPC Call of `words` words after XID and msg_type.
+fn call_payload(words: usize) -> Vec<u8> {
+    let mut octets = vec![0; 8 + words * 4];
+    octets[3] = 7;
+    octets
+}
+
+/// A Call that a requester made by the rules from a whole one.
+#[derive(Clone, Debug)]
+pub(crate) struct ReducedCall {
+    pub(crate) message: Message,
+    length: u32,
+}
+
+impl ReducedCall {
+    /// Whether the responder finds the Call that it was made from: at least its length.
+    pub(crate) fn assembles(&self) -> bool {
+        let bounds = Bounds {
+            message: 4096,
+            chunks: 6,
+            segments: 24,
+        };
+        let octets = self.message.octets();
+        let Ok(Header { body, .. }) = Header::decode(&octets) else {
+            return false;
+        };
+        let (chunks, inline) = match body {
+            Body::Msg { chunks, payload } => (chunks, Some(payload.len())),
+            Body::NoMsg { chunks } => (chunks, None),
+            _ => return false,
+        };
+        match Assembly::plan(inline, chunks.reads, &bounds) {
+            Ok(None) => inline == Some(self.length as usize),
+            Ok(Some(assembly)) => {
+                use rpcrdma_core::engine::assembly::Layout;
+                match assembly.layout() {
+                    Layout::Whole { length } => length == self.length,
+                    Layout::DataItem { head, data, tail } => head + data + tail == self.length,
+                }
+            }
+            Err(_) => false,
+        }
+    }
+}
+
+/// Cuts `length` octets into segments at `cuts`.
+fn cut(handle: u32, length: u32, cuts: &[u32]) -> Vec<Segment> {
+    let mut at: Vec<u32> = cuts.iter().map(|cut| cut % (length + 1)).collect();
+    at.extend([0, length]);
+    at.sort_unstable();
+    at.windows(2)
+        .map(|pair| Segment {
+            handle,
+            length: pair[1] - pair[0],
+            offset: u64::from(pair[0]),
+        })
+        .collect()
+}
+
+/// A Call, reduced as RFC 8166 Section 3.4 allows: up to three items, with or without roundup,
+/// inline or long, the list in any order that keeps segments of a chunk in theirs.
+pub(crate) fn reduced_call() -> impl Strategy<Value = ReducedCall> {
+    let item = (0u32..10, 1u32..60, any::<bool>(), vec(any::<u32>(), 0..3));
+    (
+        vec(item, 0..4),
+        0u32..10,
+        any::<bool>(),
+        vec(any::<u32>(), 0..3),
+        any::<bool>(),
+    )
+        .prop_map(|(items, tail, long, cuts, backwards)| {
+            // Lengths in the unreduced stream, which starts with XID and msg_type.
+            let mut at = 8;
+            let mut left = 8;
+            let mut chunks = Vec::new();
+            for (n, (gap, length, roundup, cuts)) in (1..).zip(&items) {
+                at += gap * 4;
+                left += gap * 4;
+                let aligned = length.next_multiple_of(4);
+                let sent = if *roundup { aligned } else { *length };
+                let position = at;
+                chunks.push(
+                    cut(n, sent, cuts)
+                        .into_iter()
+                        .map(|segment| ReadSegment { position, segment })
+                        .collect::<Vec<_>>(),
+                );
+                at += aligned;
+            }
+            at += tail * 4;
+            left += tail * 4;
+            if long {
+                let zero = cut(99, left, &cuts).into_iter();
+                chunks.insert(
+                    0,
+                    zero.map(|segment| ReadSegment {
+                        position: 0,
+                        segment,
+                    })
+                    .collect(),
+                );
+            }
+            if backwards {
+                chunks.reverse();
+            }
+            let payload = (!long).then(|| call_payload(left as usize / 4 - 2));
+            ReducedCall {
+                message: Message {
+                    xid: 7,
+                    credits: 1,
+                    reads: chunks.into_iter().flatten().collect(),
+                    writes: Vec::new(),
+                    reply: None,
+                    payload,
+                },
+                length: at,
+            }
+        })
+}
+
+/// A Call that offers Write chunks and perhaps a Reply chunk, some of them too small.
+pub(crate) fn call_with_writes() -> impl Strategy<Value = Message> {
+    let segment = || {
+        (1u32..9, prop_oneof![0u32..200, 200u32..9000]).prop_map(|(handle, length)| Segment {
+            handle,
+            length,
+            offset: 64,
+        })
+    };
+    (
+        vec(vec(segment(), 0..4), 0..4),
+        option::of(vec(segment(), 0..4)),
+    )
+        .prop_map(|(writes, reply)| Message {
+            xid: 7,
+            credits: 1,
+            reads: Vec::new(),
+            writes,
+            reply,
+            payload: Some(call_payload(10)),
+        })
+}
+
+/// Results in order and apart.
+pub(crate) fn results() -> impl Strategy<Value = Vec<Payload>> {
+    vec((0u32..50, 0u32..500), 0..5).prop_map(|items| {
+        let mut at = 0;
+        items
+            .into_iter()
+            .map(|(gap, length)| {
+                let offset = at + gap * 4;
+                at = offset + length.next_multiple_of(4);
+                Payload { offset, length }
+            })
+            .collect()
+    })
+}
+
+/// Results that may be anywhere.
+pub(crate) fn wild_results() -> impl Strategy<Value = Vec<Payload>> {
+    vec((number(), number()), 0..4).prop_map(|items| {
+        items
+            .into_iter()
+            .map(|(offset, length)| Payload { offset, length })
+            .collect()
+    })
+}
+
+fn extent(most: u32) -> impl Strategy<Value = Extent> {
+    (0u32..2000, 0..most, 0u32..5000, 0u32..300).prop_map(|(head, data, page_offset, tail)| {
+        Extent {
+            head: head * 4,
+            data,
+            page_offset,
+            tail: tail & !3 | data.wrapping_neg() % 4,
+        }
+    })
+}
+
+fn shape(extent: impl Strategy<Value = Extent> + Clone) -> impl Strategy<Value = CallShape> {
+    (
+        extent.clone(),
+        extent,
+        any::<(bool, bool, bool)>(),
+        prop_oneof![Just(0u32), 0u32..10_000],
+    )
+        .prop_map(
+            |(call, reply, (call_eligible, reply_eligible, protected), pull_up)| CallShape {
+                call,
+                call_eligible,
+                pull_up,
+                reply,
+                reply_eligible,
+                protected,
+            },
+        )
+}
+
+/// A Call as NFS may make it.
+pub(crate) fn call_shape() -> impl Strategy<Value = CallShape> {
+    shape(prop_oneof![extent(100), extent(10_000), extent(2_000_000)].boxed())
+}
+
+/// A Call as nobody makes it.
+pub(crate) fn wild_call_shape() -> impl Strategy<Value = CallShape> {
+    let extent = any::<(u32, u32, u32, u32)>().prop_map(|(head, data, page_offset, tail)| Extent {
+        head,
+        data,
+        page_offset,
+        tail,
+    });
+    shape(extent.boxed())
+}
+
+/// Limits as devices and connections have them.
+pub(crate) fn limits() -> impl Strategy<Value = Limits> {
+    let threshold = || {
+        prop_oneof![
+            Just(1024u32),
+            Just(4096),
+            (1u32..=256).prop_map(|k| k * 1024)
+        ]
+    };
+    (
+        threshold(),
+        threshold(),
+        3u32..30,
+        1u32..20,
+        1u32..300,
+        12u32..17,
+    )
+        .prop_map(
+            |(send, receive, sges, segments, segment_pages, page_shift)| Limits {
+                send,
+                receive,
+                sges,
+                segments,
+                segment_pages,
+                page_shift,
+            },
+        )
+}
+
+/// Limits that nothing has.
+pub(crate) fn wild_limits() -> impl Strategy<Value = Limits> {
+    any::<[u32; 6]>().prop_map(
+        |[send, receive, sges, segments, segment_pages, page_shift]| Limits {
+            send,
+            receive,
+            sges,
+            segments,
+            segment_pages,
+            page_shift,
+        },
+    )
+}
+
+/// Private data, good or nearly so.
+pub(crate) fn private_data() -> impl Strategy<Value = Vec<u8>> {
+    (
+        prop_oneof![3 => Just(0xf6u8), 1 => any::<u8>()],
+        prop_oneof![3 => Just(1u8), 1 => any::<u8>()],
+        any::<[u8; 3]>(),
+        5usize..=8,
+    )
+        .prop_map(|(first, version, [flags, send, receive], length)| {
+            let mut octets = vec![first, 0xab, 0x0e, 0x18, version, flags, send, receive];
+            octets.truncate(length);
+            octets
+        })
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The oracles, fed with generated inputs: well-formed ones, nearly well-formed ones, and noise.
+//!
+//! `PROPTEST_CASES` sets how many; `PROPTEST_RNG_SEED` repeats a run.
+
+mod generate;
+
+use generate::*;
+use proptest::prelude::*;
+use rpcrdma_core::engine::call::CallShape;
+use rpcrdma_core::engine::placement::Room;
+use rpcrdma_core::engine::reply::ReplyShape;
+use rpcrdma_oracle as oracle;
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn noise_never_panics(octets in proptest::collection::vec(any::<u8>(), 0..200), pulled: bool) {
+        oracle::header(&octets);
+        oracle::inbound(&octets, pulled);
+        oracle::assembly(&octets);
+        oracle::private_data(&octets);
+        oracle::reply(&octets, &[], &ReplyShape { length: 100, protected: false, threshold: 1024 });
+    }
+
+    #[test]
+    fn messages_decode_to_what_was_encoded(message in message(), pulled: bool) {
+        oracle::header(&message.octets());
+        oracle::inbound(&message.octets(), pulled);
+        prop_assert!(message.decodes());
+    }
+
+    #[test]
+    fn damaged_messages_never_panic(
+        message in message(),
+        damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        cut in any::<prop::sample::Index>(),
+        cuts: bool,
+        pulled: bool,
+    ) {
+        let mut octets = message.octets();
+        for (at, value) in damage {
+            let at = at.index(octets.len());
+            octets[at] = value;
+        }
+        if cuts {
+            octets.truncate(cut.index(octets.len()));
+        }
+        oracle::header(&octets);
+        oracle::inbound(&octets, pulled);
+        oracle::assembly(&octets);
+    }
+
+    #[test]
+    fn assembled_pieces_tile_exactly(call in call_with_reads()) {
+        oracle::assembly(&call.octets());
+    }
+
+    #[test]
+    fn reduced_calls_come_back_whole(call in reduced_call()) {
+        prop_assert!(call.assembles(), "a legal Call was refused");
+        oracle::assembly(&call.message.octets());
+    }
+
+    #[test]
+    fn replies_arrive_as_they_were_sent(
+        call in call_with_writes(),
+        results in results(),
+        more in 0u32..300,
+        protected: bool,
+        threshold in 200u32..4096,
+    ) {
+        let end = results.last().map_or(0, |item| item.offset + item.length.next_multiple_of(4));
+        let length = end + more;
+        oracle::reply(&call.octets(), &results, &ReplyShape { length, protected, threshold });
+    }
+
+    #[test]
+    fn replies_of_any_shape_are_planned_or_refused(
+        call in call_with_writes(),
+        results in wild_results(),
+        length: u32,
+        protected: bool,
+        threshold in 0u32..300_000,
+    ) {
+        oracle::reply(&call.octets(), &results, &ReplyShape { length, protected, threshold });
+    }
+
+    #[test]
+    fn plans_fit_their_thresholds(shape in call_shape(), limits in limits()) {
+        oracle::call(&shape, &limits);
+    }
+
+    #[test]
+    fn unlikely_plans_never_panic(shape in wild_call_shape(), limits in wild_limits()) {
+        let shape: CallShape = shape;
+        let _ = rpcrdma_core::engine::call::plan(&shape, &limits);
+    }
+
+    #[test]
+    fn replies_are_placed_where_the_consumer_looks(
+        payload in 0u16..600,
+        by_write in 0u16..600,
+        head in 0u32..300,
+        pages in 0u32..600,
+        tail in 0u32..100,
+    ) {
+        oracle::placement(payload, by_write, &Room { head, pages, tail });
+    }
+
+    #[test]
+    fn private_data_survives_company(
+        before in proptest::collection::vec(any::<u8>(), 0..20),
+        data in private_data(),
+        after in proptest::collection::vec(any::<u8>(), 0..20),
+    ) {
+        let mut octets = before;
+        octets.extend(data);
+        octets.extend(after);
+        oracle::private_data(&octets);
+    }
+}
