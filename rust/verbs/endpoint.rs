@@ -226,11 +226,19 @@ impl<C: Context> Endpoint<C> {
     ///
     /// `ENODEV` if there is no device, or if it is being removed.
     pub(crate) fn device(&self) -> Result<DeviceAttrs> {
+        // SAFETY: The device stays for the call.
+        self.with_device(|device, port| unsafe { DeviceAttrs::query(device, port) })
+    }
+
+    /// Asks the identifier's device, which is kept meanwhile.
+    pub(super) fn with_device<R>(
+        &self,
+        ask: impl FnOnce(*mut bindings::ib_device, u32) -> R,
+    ) -> Result<R> {
         // SAFETY: The identifier is valid.
         let (device, port) = unsafe { ((*self.id.get()).device, (*self.id.get()).port_num) };
         let lease = Lease::take(device)?;
-        // SAFETY: The lease keeps it.
-        Ok(unsafe { DeviceAttrs::query(lease.device(), port) })
+        Ok(ask(lease.device(), port))
     }
 
     /// Makes the protection domain and the queues; once.

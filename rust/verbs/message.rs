@@ -114,7 +114,8 @@ impl Message {
     pub(super) fn new(domain: &Arc<Domain>, sizes: &MessageSizes) -> Result<Self> {
         let buffer = DmaBuffer::new(domain, sizes.buffer, Direction::ToDevice, GFP_KERNEL)?;
         let mut sges = KVec::with_capacity(sizes.sges.max(1) as usize, GFP_KERNEL)?;
-        sges.push_within_capacity(buffer.sge(0)).map_err(|_| ENOMEM)?;
+        sges.push_within_capacity(buffer.sge(0))
+            .map_err(|_| ENOMEM)?;
         let inner = KBox::new(
             Inner {
                 link: Link::new(),
@@ -318,7 +319,9 @@ impl Message {
     /// Drops the Writes and what was gathered, but keeps the pages.
     pub(crate) fn restart<C: Responder>(&mut self, ep: &Endpoint<C>) {
         let inner = self.inner_mut();
-        inner.transfers.release(ep, ep.context().sending().transfers());
+        inner
+            .transfers
+            .release(ep, ep.context().sending().transfers());
         inner.unmap();
     }
 }
@@ -376,6 +379,10 @@ unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindi
         let cqe = *wc.__bindgen_anon_1.wr_cqe.as_ref();
         NonNull::new_unchecked(kernel::container_of!(cqe, Inner, cqe))
     });
-    worker.context().sending().queue().give(message.inner().entries);
+    worker
+        .context()
+        .sending()
+        .queue()
+        .give(message.inner().entries);
     C::sent(&worker, Sent(message), Ended::of(wc.status));
 }

@@ -21,8 +21,8 @@ use super::transfer::Remote;
 use super::transfer::Transfers;
 use crate::bindings;
 use crate::bindings::pages::PageArray;
+use crate::bindings::pages::PageSink;
 use crate::bindings::pages::Span;
-use core::ops::Range;
 use core::ptr;
 use core::ptr::NonNull;
 use kernel::prelude::*;
@@ -79,52 +79,15 @@ impl<S: Send + 'static> Pull<S> {
         Self(recv)
     }
 
-    /// Adds a Read of `sink.len` octets from `from`.
-    ///
-    /// # Errors
-    ///
-    /// `EINVAL` if the sink is empty or not within the pages; `ENOMEM`, `EIO` if the device cannot
-    /// map the pages.
+    /// The first `octets` of the Receive buffer, the state of the Call, and what is to be pulled.
     #[inline]
-    pub(crate) fn read<C: Responder<Call = S>>(
-        &mut self,
-        ep: &Endpoint<C>,
-        sink: Span,
-        from: Remote,
-    ) -> Result {
-        let parcel = self.0.user_mut();
-        let pool = ep.context().sending().transfers();
-        // SAFETY: The pages stay in the parcel, which nobody can reach while it is in here, until
-        // the transfers are released.
-        unsafe {
-            parcel
-                .transfers
-                .add(ep, pool, &parcel.pages, sink, from)
-        }
-    }
-
-    /// Copies a range of the first `octets` of the Receive buffer to where `to` is in the pages;
-    /// `false` if either is out of bounds.
-    pub(crate) fn copy(&mut self, octets: usize, from: Range<usize>, to: u32) -> bool {
-        let (buffer, parcel) = self.0.split(octets);
-        match buffer.get(from) {
-            Some(source) => parcel.pages.write(to, source),
-            None => false,
-        }
-    }
-
-    /// Clears up to 3 octets of roundup at `at`.
-    pub(crate) fn clear(&mut self, at: u32, len: u32) -> bool {
-        match [0u8; 3].get(..len as usize) {
-            Some(zeroes) => self.0.user_mut().pages.write(at, zeroes),
-            None => false,
-        }
-    }
-
-    /// The state of the Call.
-    #[inline]
-    pub(crate) fn call(&self) -> &S {
-        &self.0.user().call
+    pub(crate) fn parts(&mut self, octets: usize) -> (&[u8], &mut S, Reads<'_>) {
+        let (octets, parcel) = self.0.split(octets);
+        let reads = Reads {
+            pages: &mut parcel.pages,
+            transfers: &mut parcel.transfers,
+        };
+        (octets, &mut parcel.call, reads)
     }
 
     /// Entries of the Send Queue that posting takes.
@@ -184,6 +147,44 @@ impl<S: Send + 'static> Pull<S> {
     #[inline]
     pub(crate) fn abandon<C: Responder<Call = S>>(self, ep: &Endpoint<C>) -> Recv<Parcel<S>> {
         Pulled(self.0).finish(ep)
+    }
+}
+
+/// The pages that a Call is pulled to, and the Reads that pull it.
+pub(crate) struct Reads<'a> {
+    pages: &'a mut PageArray,
+    transfers: &'a mut Transfers,
+}
+
+impl Reads<'_> {
+    /// Where pages are added.
+    #[inline]
+    pub(crate) fn page_sink(&mut self) -> PageSink<'_> {
+        self.pages.sink()
+    }
+
+    /// Adds a Read of `sink.len` octets from `from`.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the sink is empty or not within the pages; `ENOMEM`, `EIO` if the device cannot
+    /// map the pages.
+    #[inline]
+    pub(crate) fn add<C: Responder>(
+        &mut self,
+        ep: &Endpoint<C>,
+        sink: Span,
+        from: Remote,
+    ) -> Result {
+        let pool = ep.context().sending().transfers();
+        // SAFETY: The pages stay in the parcel, which nobody can reach while it is in a `Pull`, until
+        // the transfers are released; the array only grows.
+        unsafe { self.transfers.add(ep, pool, self.pages, sink, from) }
+    }
+
+    /// Copies `source` to where `to` is in the pages; `false` if it does not fit.
+    pub(crate) fn write(&mut self, to: u32, source: &[u8]) -> bool {
+        self.pages.write(to, source)
     }
 }
 

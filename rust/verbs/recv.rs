@@ -10,6 +10,7 @@ use super::endpoint::RecvWorker;
 use super::list::Link;
 use super::list::Linked;
 use crate::bindings;
+use crate::bindings::parked::Parked;
 use core::ffi::c_void;
 use core::mem;
 use core::ptr;
@@ -181,6 +182,26 @@ unsafe impl<U> Linked for Recv<U> {
             let inner = kernel::container_of!(link.as_ptr(), Inner<U>, link);
             Self::from_inner(NonNull::new_unchecked(inner))
         }
+    }
+}
+
+// SAFETY: The buffer is allocated apart, so that it stays in place; it changes only when the device has
+// it, or through `DmaBuffer::as_mut_slice`, which nobody calls here.
+unsafe impl<U: Send + 'static> Parked for Recv<U> {
+    #[inline]
+    fn park(self) -> NonNull<c_void> {
+        self.into_raw()
+    }
+
+    #[inline]
+    unsafe fn unpark(raw: NonNull<c_void>) -> Self {
+        // SAFETY: By this function's contract.
+        unsafe { Self::from_raw(raw) }
+    }
+
+    #[inline]
+    fn octets(&self) -> &[u8] {
+        self.inner().buffer.as_slice()
     }
 }
 

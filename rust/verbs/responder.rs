@@ -58,6 +58,32 @@ pub(crate) trait Responder: Context<Recv = Parcel<<Self as Responder>::Call>> {
     fn pulled(worker: &SendWorker<'_, Self>, pulled: Pulled<Self::Call>, how: Ended);
 }
 
+impl<C: Context> Endpoint<C> {
+    /// Transfers that the device needs to move `pages` pages to or from one segment.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Endpoint::device`].
+    pub(crate) fn transfers_for(&self, pages: u32) -> Result<u32> {
+        self.with_device(|device, port| {
+            // SAFETY: The device stays for the call.
+            unsafe { bindings::rdma_rw_mr_factor(device, port, pages) }
+        })
+    }
+
+    /// Entries of the Send Queue that as many transfers may take.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Endpoint::device`].
+    pub(crate) fn entries_for(&self, transfers: u32) -> Result<u32> {
+        self.with_device(|device, port| {
+            // SAFETY: The device stays for the call.
+            unsafe { bindings::rdma_rw_max_send_wr(device, port, transfers, 0) }
+        })
+    }
+}
+
 /// Sizes of the messages of a connection.
 #[derive(Clone, Copy)]
 pub(crate) struct MessageSizes {
@@ -133,7 +159,7 @@ impl<S: Send + 'static> Sending<S> {
         Message::new(domain, &self.sizes.copy().ok_or(EINVAL)?)
     }
 
-    /// Whether there is an idle message.
+    /// Unmaps what a message had, lets its pages go and keeps it for another.
     pub(crate) fn recycle<C: Context>(&self, ep: &Endpoint<C>, sent: Sent) {
         self.messages.put(sent.reset(ep, &self.transfers));
     }
