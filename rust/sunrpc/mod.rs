@@ -7,6 +7,7 @@ mod buffer;
 mod claim;
 mod reverse;
 mod slot;
+pub(crate) mod svc;
 pub(crate) mod xdr;
 mod xprt;
 mod xprt_class;

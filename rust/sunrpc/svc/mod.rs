@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The server's side of SUNRPC: transports that service threads receive from and reply on.
+
+mod class;
+mod rqst;
+mod xprt;
+
+pub(crate) use class::Accepting;
+pub(crate) use class::Connection;
+pub(crate) use class::Listener;
+pub(crate) use class::Registration;
+pub(crate) use rqst::Arriving;
+pub(crate) use rqst::Body;
+pub(crate) use rqst::Received;
+pub(crate) use rqst::Receiving;
+pub(crate) use rqst::Reply;
+pub(crate) use xprt::NewXprt;
+pub(crate) use xprt::SvcHandle;
+pub(crate) use xprt::SvcXprt;

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `struct svc_rqst`: what a service thread receives into and replies from.
+//!
+//! [`Arriving`] is a request that has the transport to itself; [`Receiving`] one that others can
+//! overtake; a [`Received`] is the proof that it was either filled or left alone. [`Reply`] is a
+//! request whose Reply is to be sent.
+
+use super::class::Connection;
+use crate::bindings;
+use crate::bindings::pages::PageArray;
+use crate::bindings::pages::PageSink;
+use crate::bindings::pages::Span;
+use crate::bindings::parked::Parked;
+use crate::bindings::piece::PAGE;
+use core::marker::PhantomData;
+use core::ops::Range;
+use core::ptr;
+use kernel::prelude::*;
+
+/// A request about to be filled, by the only thread that receives on its transport.
+///
+/// # Invariants
+///
+/// The request is this thread's, its transport is busy on its behalf, and a [`Connection`] `C`.
+pub(crate) struct Arriving<'a, C: Connection> {
+    rqst: *mut bindings::svc_rqst,
+    _rqst: PhantomData<(&'a mut bindings::svc_rqst, C)>,
+}
+
+/// A request about to be filled, by one thread of many that receive on its transport.
+///
+/// # Invariants
+///
+/// The request is this thread's, and its transport a [`Connection`] `C`.
+pub(crate) struct Receiving<'a, C: Connection> {
+    rqst: *mut bindings::svc_rqst,
+    _rqst: PhantomData<(&'a mut bindings::svc_rqst, C)>,
+}
+
+/// The octets of a Call, or zero.
+pub(crate) struct Received(c_int);
+
+impl Received {
+    pub(super) fn into_raw(self) -> c_int {
+        self.0
+    }
+}
+
+impl<'a, C: Connection> Arriving<'a, C> {
+    /// # Safety
+    ///
+    /// The type's invariants hold for `'a`.
+    #[inline]
+    pub(super) unsafe fn new(rqst: *mut bindings::svc_rqst) -> Self {
+        // SAFETY: The request is ours. No page of it has been used for a Reply.
+        unsafe {
+            (*rqst).rq_next_page = (*rqst).rq_respages;
+            (*rqst).rq_xprt_ctxt = ptr::null_mut();
+        }
+        // INVARIANT: By this function's contract.
+        Self {
+            rqst,
+            _rqst: PhantomData,
+        }
+    }
+
+    /// Tells that there is nothing more to receive.
+    ///
+    /// To be called under the lock that guards what [`SvcHandle::set_data`] tells about.
+    ///
+    /// [`SvcHandle::set_data`]: super::SvcHandle::set_data
+    #[inline]
+    pub(crate) fn clear_data(&mut self) {
+        // SAFETY: Valid by the type's invariants; flags are atomic.
+        unsafe {
+            let flags = &raw mut (*(*self.rqst).rq_xprt).xpt_flags;
+            bindings::clear_bit(bindings::XPT_DATA as usize, flags);
+        }
+    }
+
+    /// Lets other threads receive on the transport.
+    #[inline]
+    pub(crate) fn let_others_in(self) -> Receiving<'a, C> {
+        // SAFETY: The transport is busy on our behalf, by the type's invariants; the request keeps a
+        // reference to it.
+        unsafe { bindings::svc_xprt_received((*self.rqst).rq_xprt) };
+        // INVARIANT: As for `self`.
+        Receiving {
+            rqst: self.rqst,
+            _rqst: PhantomData,
+        }
+    }
+}
+
+impl<C: Connection> Receiving<'_, C> {
+    /// Leaves the request empty.
+    #[inline]
+    pub(crate) fn nothing(self) -> Received {
+        Received(0)
+    }
+
+    /// Moves the first `count` pages of the request into `pages`; fewer if there are not as many, or
+    /// not as much room.
+    pub(crate) fn take_pages(&mut self, count: usize, mut pages: PageSink<'_>) -> usize {
+        // SAFETY: The request is ours; `rq_pages` has `rq_maxpages` slots. SUNRPC fills as many from
+        // the start again as `rq_pages_nfree` says.
+        unsafe {
+            let count = count.min((*self.rqst).rq_maxpages);
+            let taken = pages.take((*self.rqst).rq_pages, count);
+            (*self.rqst).rq_pages_nfree = taken;
+            taken
+        }
+    }
+
+    /// Puts `pages` at the start of the request's, instead of what is there; `false` if they are too
+    /// many.
+    pub(crate) fn put_pages(&mut self, pages: &mut PageArray) -> bool {
+        // SAFETY: The request is ours; `rq_pages` has `rq_maxpages` slots.
+        unsafe {
+            if pages.len() > (*self.rqst).rq_maxpages {
+                return false;
+            }
+            pages.put((*self.rqst).rq_pages);
+        }
+        true
+    }
+
+    /// Delivers a Call that lies in `range` of its buffer.
+    #[inline]
+    pub(crate) fn deliver(self, call: C::Call, range: Range<usize>) -> Received {
+        let Some(octets) = call.octets().get(range) else {
+            return Received(0);
+        };
+        let (base, len) = (octets.as_ptr(), octets.len());
+        // SAFETY: The octets stay until the Call is released.
+        unsafe { self.fill((base, len), (ptr::null(), 0), ptr::null_mut(), 0, call) }
+    }
+
+    /// Delivers a Call of which `head` and `tail` lie in its buffer, and `data` octets between them in
+    /// the request's pages.
+    pub(crate) fn deliver_with_item(
+        self,
+        call: C::Call,
+        head: Range<usize>,
+        data: u32,
+        tail: Range<usize>,
+    ) -> Received {
+        let octets = call.octets();
+        let (Some(head), Some(tail)) = (octets.get(head), octets.get(tail)) else {
+            return Received(0);
+        };
+        let head = (head.as_ptr(), head.len());
+        let tail = (tail.as_ptr(), tail.len());
+        // SAFETY: The request is ours.
+        let pages = unsafe { (*self.rqst).rq_pages };
+        // SAFETY: The octets stay until the Call is released.
+        unsafe { self.fill(head, tail, pages, data, call) }
+    }
+
+    /// Delivers a Call of `length` octets that lies in the request's pages.
+    pub(crate) fn deliver_pages(self, call: C::Call, length: u32) -> Received {
+        // SAFETY: The request is ours, and has at least one page.
+        let first = unsafe { *(*self.rqst).rq_pages };
+        if first.is_null() {
+            return Received(0);
+        }
+        let head = length.min(PAGE);
+        // SAFETY: The pages are the request's.
+        unsafe {
+            let base = bindings::rpcrdma_page_address(first)
+                .cast_const()
+                .cast::<u8>();
+            let rest = (*self.rqst).rq_pages.add(1);
+            self.fill(
+                (base, head as usize),
+                (ptr::null(), 0),
+                rest,
+                length - head,
+                call,
+            )
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `head` and `tail` are memory that stays as long as `call`, and stays in place when it is parked,
+    /// or is the request's own. If `page_len` is not zero, `pages` are slots of the request.
+    #[inline]
+    unsafe fn fill(
+        self,
+        head: (*const u8, usize),
+        tail: (*const u8, usize),
+        pages: *mut *mut bindings::page,
+        page_len: u32,
+        call: C::Call,
+    ) -> Received {
+        let rqst = self.rqst;
+        // SAFETY: The request is ours. It has as many pages as `rq_maxpages` says.
+        unsafe {
+            if page_len as usize > (*rqst).rq_maxpages * PAGE as usize {
+                return Received(0);
+            }
+            // CAST: Messages are far shorter than 2 GiB.
+            let len = (head.1 + tail.1) as u32 + page_len;
+            let arg = &raw mut (*rqst).rq_arg;
+            (*arg).head[0].iov_base = head.0.cast_mut().cast();
+            (*arg).head[0].iov_len = head.1;
+            (*arg).tail[0].iov_base = tail.0.cast_mut().cast();
+            (*arg).tail[0].iov_len = tail.1;
+            if !pages.is_null() {
+                (*arg).pages = pages;
+            }
+            (*arg).page_base = 0;
+            (*arg).page_len = page_len;
+            (*arg).buflen = len;
+            (*arg).len = len;
+            (*rqst).rq_xprt_ctxt = call.park().as_ptr();
+            (*rqst).rq_prot = bindings::IPPROTO_MAX;
+            bindings::svc_xprt_copy_addrs(rqst, (*rqst).rq_xprt);
+            bindings::set_bit(bindings::RQ_SECURE as usize, &raw mut (*rqst).rq_flags);
+            Received(len as c_int)
+        }
+    }
+}
+
+/// A request whose Reply is to be sent.
+///
+/// # Invariants
+///
+/// The request is this thread's; its Reply lies in its `rq_respages` before `rq_next_page`, and it may
+/// give those pages away.
+pub(crate) struct Reply<'a> {
+    rqst: *mut bindings::svc_rqst,
+    _rqst: PhantomData<&'a mut bindings::svc_rqst>,
+}
+
+/// Where a Reply lies in the pages that were moved out of its request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Body {
+    parts: [Span; 3],
+}
+
+impl Body {
+    /// Octets in all.
+    #[inline]
+    pub(crate) fn len(&self) -> u32 {
+        self.parts
+            .iter()
+            .fold(0, |sum: u32, part| sum.saturating_add(part.len))
+    }
+
+    /// Where the `len` octets from `offset` on lie, in order.
+    #[inline]
+    pub(crate) fn spans(&self, offset: u32, len: u32) -> impl Iterator<Item = Span> + use<> {
+        let (mut skip, mut left) = (offset, len);
+        self.parts.into_iter().filter_map(move |part| {
+            let span = part.part(skip, left);
+            skip = skip.saturating_sub(part.len);
+            left -= span.len;
+            (span.len > 0).then_some(span)
+        })
+    }
+}
+
+impl Reply<'_> {
+    /// # Safety
+    ///
+    /// The type's invariants hold for the lifetime.
+    #[inline]
+    pub(super) unsafe fn new(rqst: *mut bindings::svc_rqst) -> Self {
+        // INVARIANT: By this function's contract.
+        Self {
+            rqst,
+            _rqst: PhantomData,
+        }
+    }
+
+    /// Whether GSS protects the Reply's integrity or privacy, so that it has to arrive in one piece.
+    #[inline]
+    pub(crate) fn is_protected(&self) -> bool {
+        // SAFETY: The request is ours.
+        let flavor = unsafe { (*self.rqst).rq_cred.cr_flavor };
+        match flavor {
+            bindings::rpc_auth_flavors_RPC_AUTH_GSS_KRB5
+            | bindings::rpc_auth_flavors_RPC_AUTH_GSS_LKEY
+            | bindings::rpc_auth_flavors_RPC_AUTH_GSS_SPKM => false,
+            // Pseudoflavors: what is not known to authenticate only may do more.
+            other => other >= bindings::rpc_auth_flavors_RPC_AUTH_MAXFLAVOR,
+        }
+    }
+
+    /// Moves the pages of the Reply into `pages`, which is empty, and tells where it lies in them.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the Reply is not where it should be.
+    #[inline]
+    pub(crate) fn move_into(self, mut pages: PageSink<'_>) -> Result<Body> {
+        let rqst = self.rqst;
+        // SAFETY: The request is ours. All pointers are compared, not followed, until they are known to
+        // be within the slots.
+        unsafe {
+            let slots = (*rqst).rq_respages;
+            let used = (*rqst).rq_next_page.addr().wrapping_sub(slots.addr());
+            let count = (used / size_of::<*mut bindings::page>()).min((*rqst).rq_maxpages);
+            let res = &raw const (*rqst).rq_res;
+            let body = Body {
+                parts: [
+                    locate(&(*res).head[0], slots, count)?,
+                    page_list(res, slots)?,
+                    locate(&(*res).tail[0], slots, count)?,
+                ],
+            };
+            if pages.take(slots, count) != count {
+                return Err(EINVAL);
+            }
+            Ok(body)
+        }
+    }
+}
+
+/// Where the pages of `res` lie in `slots`. What is past their end is found out by who uses it.
+///
+/// # Safety
+///
+/// `res` points to a valid `xdr_buf`.
+#[inline]
+unsafe fn page_list(
+    res: *const bindings::xdr_buf,
+    slots: *mut *mut bindings::page,
+) -> Result<Span> {
+    // SAFETY: By this function's contract.
+    let (first, base, len) = unsafe { ((*res).pages, (*res).page_base, (*res).page_len) };
+    if len == 0 {
+        return Ok(Span::default());
+    }
+    let ahead = first.addr().checked_sub(slots.addr()).ok_or(EINVAL)?;
+    let index = u32::try_from(ahead / size_of::<*mut bindings::page>())?;
+    let start = index.checked_mul(PAGE).and_then(|at| at.checked_add(base));
+    Ok(Span {
+        start: start.ok_or(EINVAL)?,
+        len,
+    })
+}
+
+/// Where a linear part of a Reply lies in the pages of `slots`.
+///
+/// # Safety
+///
+/// There are `count` slots.
+#[inline]
+unsafe fn locate(
+    part: &bindings::kvec,
+    slots: *mut *mut bindings::page,
+    count: usize,
+) -> Result<Span> {
+    if part.iov_len == 0 {
+        return Ok(Span::default());
+    }
+    // The first page nearly always.
+    for i in 0..count {
+        // SAFETY: By this function's contract.
+        let page = unsafe { *slots.add(i) };
+        if page.is_null() {
+            break;
+        }
+        // SAFETY: The slot has a page.
+        let address = unsafe { bindings::rpcrdma_page_address(page) }.addr();
+        let offset = part.iov_base.addr().wrapping_sub(address);
+        if offset < PAGE as usize {
+            return Ok(Span {
+                // CAST: There are fewer pages than 2^20, and the offset is within one.
+                start: (i as u32).saturating_mul(PAGE) + offset as u32,
+                len: u32::try_from(part.iov_len)?,
+            });
+        }
+    }
+    Err(EINVAL)
+}

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `struct svc_xprt`: a server transport, in SUNRPC's hands.
+//!
+//! The C structure and ours share an allocation. SUNRPC counts references to the transport; with the
+//! last one it calls `xpo_free`, which drops our part. A [`SvcHandle`] counts for the memory alone:
+//! handlers that our part waits for when it is dropped can use one until the end.
+//!
+//! A transport belongs to who made it ([`SvcXprt`]) until SUNRPC takes it over.
+
+use crate::bindings;
+use crate::bindings::addr::Net;
+use crate::bindings::addr::SockAddr;
+use core::cell::UnsafeCell;
+use core::marker::PhantomData;
+use core::mem;
+use core::mem::MaybeUninit;
+use core::ops::Deref;
+use core::ops::DerefMut;
+use core::ptr;
+use core::ptr::NonNull;
+use kernel::prelude::*;
+use kernel::sync::Refcount;
+use kernel::types::Opaque;
+
+/// What does not depend on the transport's type.
+#[repr(C)]
+struct Header {
+    xprt: Opaque<bindings::svc_xprt>,
+    /// Handles, and one for the transport itself.
+    memory: Refcount,
+}
+
+/// A whole transport.
+#[repr(C)]
+struct Whole<T> {
+    header: Header,
+    /// Whether `data` is there.
+    installed: bool,
+    data: UnsafeCell<MaybeUninit<T>>,
+}
+
+/// A counted reference to a transport's memory, for handlers and for our own part.
+///
+/// Once SUNRPC has dropped the transport its methods do nothing of consequence.
+///
+/// # Invariants
+///
+/// Points to the start of a `Whole` from `KBox`, whose count includes this handle.
+pub(crate) struct SvcHandle(NonNull<Header>);
+
+// SAFETY: What the handle offers may be called from any thread.
+unsafe impl Send for SvcHandle {}
+// SAFETY: As above.
+unsafe impl Sync for SvcHandle {}
+
+impl Clone for SvcHandle {
+    fn clone(&self) -> Self {
+        // SAFETY: Valid by the type's invariants.
+        unsafe { self.0.as_ref() }.memory.inc();
+        // INVARIANT: Counted.
+        Self(self.0)
+    }
+}
+
+impl Drop for SvcHandle {
+    fn drop(&mut self) {
+        // SAFETY: The reference is this handle's.
+        unsafe { put_memory(self.0) };
+    }
+}
+
+/// # Safety
+///
+/// The caller gives up a counted reference.
+unsafe fn put_memory(header: NonNull<Header>) {
+    // SAFETY: Valid, since it is counted.
+    if unsafe { header.as_ref() }.memory.dec_and_test() {
+        // SAFETY: From `KBox`, and nobody refers to it. What is in it has been dropped, or, like the C
+        // structure, needs no dropping.
+        unsafe { bindings::kfree(header.as_ptr().cast()) };
+    }
+}
+
+impl SvcHandle {
+    /// The C structure.
+    #[inline]
+    pub(super) fn as_ptr(&self) -> *mut bindings::svc_xprt {
+        // SAFETY: Valid by the type's invariants.
+        unsafe { self.0.as_ref() }.xprt.get()
+    }
+
+    #[inline]
+    fn set(&self, flag: u32) {
+        // SAFETY: Flags are atomic.
+        unsafe { bindings::set_bit(flag as usize, &raw mut (*self.as_ptr()).xpt_flags) };
+    }
+
+    #[inline]
+    fn test(&self, flags: usize) -> bool {
+        // SAFETY: Flags are atomic.
+        unsafe { (&raw const (*self.as_ptr()).xpt_flags).read_volatile() & flags != 0 }
+    }
+
+    /// Tells that there is something to receive. [`Self::enqueue`] must follow.
+    #[inline]
+    pub(crate) fn set_data(&self) {
+        self.set(bindings::XPT_DATA);
+    }
+
+    /// Tells that there is a connection to accept. [`Self::enqueue`] must follow.
+    #[inline]
+    pub(crate) fn set_connection(&self) {
+        self.set(bindings::XPT_CONN);
+    }
+
+    /// Withdraws [`Self::set_connection`], before one is accepted.
+    #[inline]
+    pub(crate) fn clear_connection(&self) {
+        // SAFETY: Flags are atomic.
+        unsafe {
+            bindings::clear_bit(
+                bindings::XPT_CONN as usize,
+                &raw mut (*self.as_ptr()).xpt_flags,
+            )
+        };
+    }
+
+    /// Has a thread look at the transport, if there is something to do.
+    #[inline]
+    pub(crate) fn enqueue(&self) {
+        // SAFETY: The structure is initialised. A transport without references is busy for good.
+        unsafe { bindings::svc_xprt_enqueue(self.as_ptr()) };
+    }
+
+    /// Has a thread close the transport.
+    pub(crate) fn deferred_close(&self) {
+        // SAFETY: As in `enqueue`.
+        unsafe { bindings::svc_xprt_deferred_close(self.as_ptr()) };
+    }
+
+    /// Whether the transport is about to be closed.
+    #[inline]
+    pub(crate) fn is_closing(&self) -> bool {
+        self.test(1 << bindings::XPT_CLOSE | 1 << bindings::XPT_DEAD)
+    }
+
+    /// Pages that the longest message of the service needs.
+    pub(crate) fn max_pages(&self) -> usize {
+        // SAFETY: The service outlives its transports.
+        unsafe { bindings::rpcrdma_svc_serv_maxpages((*self.as_ptr()).xpt_server) }
+    }
+
+    /// Octets of the longest message of the service.
+    pub(crate) fn max_message(&self) -> u32 {
+        // SAFETY: The service outlives its transports.
+        unsafe { (*(*self.as_ptr()).xpt_server).sv_max_mesg }
+    }
+
+    /// Octets of the longest payload that the service reads or writes at a time.
+    pub(crate) fn max_payload(&self) -> u32 {
+        // SAFETY: The service outlives its transports.
+        unsafe { (*(*self.as_ptr()).xpt_server).sv_max_payload }
+    }
+
+    /// The namespace; valid as long as the transport.
+    pub(crate) fn net(&self) -> Option<Net> {
+        // SAFETY: The transport has a reference to it.
+        unsafe { Net::from_raw((*self.as_ptr()).xpt_net) }
+    }
+}
+
+/// A transport without our part, and unknown to SUNRPC.
+pub(crate) struct NewXprt<T> {
+    xprt: NonNull<Whole<T>>,
+    _owns: PhantomData<T>,
+}
+
+// SAFETY: A transport may be made on one thread and dropped on another.
+unsafe impl<T: Send> Send for NewXprt<T> {}
+
+impl<T: Send + Sync + 'static> NewXprt<T> {
+    /// # Safety
+    ///
+    /// `class`, `serv` and `net` are valid and outlive the transport, or are kept by it; `ops` expects
+    /// a transport of this type.
+    pub(super) unsafe fn new(
+        class: *mut bindings::svc_xprt_class,
+        ops: &'static bindings::svc_xprt_ops,
+        serv: *mut bindings::svc_serv,
+        net: *mut bindings::net,
+    ) -> Result<Self> {
+        let whole = KBox::new(
+            Whole::<T> {
+                header: Header {
+                    xprt: Opaque::uninit(),
+                    memory: Refcount::new(1),
+                },
+                installed: false,
+                data: UnsafeCell::new(MaybeUninit::uninit()),
+            },
+            GFP_KERNEL,
+        )?;
+        let whole = NonNull::from(KBox::leak(whole));
+        // SAFETY: The structure is ours; the rest by this function's contract.
+        unsafe {
+            let xprt = (*whole.as_ptr()).header.xprt.get();
+            bindings::svc_xprt_init(net, class, xprt, serv);
+            (*xprt).xpt_ops = ops;
+            // RFC 7530 Section 3.1: the transport controls congestion.
+            bindings::set_bit(bindings::XPT_CONG_CTRL as usize, &raw mut (*xprt).xpt_flags);
+        }
+        Ok(Self {
+            xprt: whole,
+            _owns: PhantomData,
+        })
+    }
+
+    #[inline]
+    pub(super) fn raw(&self) -> *mut bindings::svc_xprt {
+        // SAFETY: Valid until dropped.
+        unsafe { (*self.xprt.as_ptr()).header.xprt.get() }
+    }
+
+    /// A handle of the transport.
+    pub(crate) fn handle(&self) -> SvcHandle {
+        let header: NonNull<Header> = self.xprt.cast();
+        // SAFETY: Valid until dropped.
+        unsafe { header.as_ref() }.memory.inc();
+        // INVARIANT: Counted.
+        SvcHandle(header)
+    }
+
+    /// Sets the address of this end.
+    pub(crate) fn set_local(&mut self, addr: &SockAddr) {
+        let xprt = self.raw();
+        // SAFETY: SUNRPC does not know the transport yet; the target is a whole `sockaddr_storage`.
+        unsafe {
+            (&raw mut (*xprt).xpt_local)
+                .cast::<u8>()
+                .copy_from_nonoverlapping(addr.as_ptr().cast(), addr.len());
+            (*xprt).xpt_locallen = addr.len();
+        }
+    }
+
+    /// Sets the address of the peer.
+    ///
+    /// Its port is not the peer's choice and changes with each connection. SUNRPC is told none, so
+    /// that the cache of replies recognises a peer that has reconnected.
+    pub(crate) fn set_remote(&mut self, addr: &SockAddr) {
+        let xprt = self.raw();
+        let mut fixed = *addr;
+        fixed.set_port(0);
+        // SAFETY: SUNRPC does not know the transport yet; the target is a whole `sockaddr_storage`,
+        // and the text is cut to what the array has room for.
+        unsafe {
+            (&raw mut (*xprt).xpt_remote)
+                .cast::<u8>()
+                .copy_from_nonoverlapping(fixed.as_ptr().cast(), fixed.len());
+            (*xprt).xpt_remotelen = fixed.len();
+            bindings::snprintf(
+                (&raw mut (*xprt).xpt_remotebuf).cast(),
+                size_of_val(&(*xprt).xpt_remotebuf) - 1,
+                c"%pISc".as_char_ptr(),
+                addr.as_ptr(),
+            );
+        }
+    }
+
+    /// Marks the transport as one that listens.
+    pub(super) fn set_listener(&mut self) {
+        let xprt = self.raw();
+        let name = c"listener".to_bytes_with_nul();
+        // SAFETY: SUNRPC does not know the transport yet; the array is longer than the name.
+        unsafe {
+            bindings::set_bit(bindings::XPT_LISTENER as usize, &raw mut (*xprt).xpt_flags);
+            (&raw mut (*xprt).xpt_remotebuf)
+                .cast::<u8>()
+                .copy_from_nonoverlapping(name.as_ptr(), name.len());
+        }
+    }
+
+    /// Adds our part.
+    pub(crate) fn install(self, data: T) -> SvcXprt<T> {
+        let whole = self.xprt.as_ptr();
+        // SAFETY: Nobody else looks at these members before SUNRPC has the transport.
+        unsafe {
+            (*whole).data.get().cast::<T>().write(data);
+            (*whole).installed = true;
+        }
+        SvcXprt(self)
+    }
+}
+
+impl<T> Drop for NewXprt<T> {
+    fn drop(&mut self) {
+        // SAFETY: Valid, and unknown to SUNRPC. The end of a transport puts a reference to the module
+        // that SUNRPC takes when it takes a transport over, so one is needed here.
+        unsafe {
+            let xprt = (*self.xprt.as_ptr()).header.xprt.get();
+            bindings::__module_get((*(*xprt).xpt_class).xcl_owner);
+            bindings::svc_xprt_put(xprt);
+        }
+    }
+}
+
+/// A complete transport that SUNRPC has not taken over yet.
+///
+/// # Invariants
+///
+/// `installed` is set.
+pub(crate) struct SvcXprt<T>(NewXprt<T>);
+
+impl<T: Send + Sync + 'static> SvcXprt<T> {
+    /// Leaves the transport to SUNRPC.
+    pub(super) fn into_raw(self) -> *mut bindings::svc_xprt {
+        let raw = self.0.raw();
+        mem::forget(self);
+        raw
+    }
+}
+
+impl<T> Deref for SvcXprt<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: Installed, by the type's invariants.
+        unsafe { &*(*self.0.xprt.as_ptr()).data.get().cast::<T>() }
+    }
+}
+
+impl<T> DerefMut for SvcXprt<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: Installed, by the type's invariants; SUNRPC does not have the transport yet, so that
+        // there is no other reference.
+        unsafe { &mut *(*self.0.xprt.as_ptr()).data.get().cast::<T>() }
+    }
+}
+
+/// Our part of a transport in SUNRPC's hands.
+///
+/// # Safety
+///
+/// `xprt` comes from [`SvcXprt::into_raw`] for the same type, and is not freed within `'a`.
+#[inline]
+pub(super) unsafe fn data<'a, T: Sync>(xprt: *mut bindings::svc_xprt) -> &'a T {
+    // SAFETY: The C structure is at the start of the whole; installed, by this function's contract.
+    unsafe { &*(*xprt.cast::<Whole<T>>()).data.get().cast::<T>() }
+}
+
+/// The transport of our part `T`, by a handle.
+///
+/// # Safety
+///
+/// As for [`data`].
+pub(super) unsafe fn handle<T>(xprt: *mut bindings::svc_xprt) -> SvcHandle {
+    let header: *mut Header = xprt.cast();
+    // SAFETY: The C structure is at the start of the header, which is valid.
+    unsafe {
+        (*header).memory.inc();
+        // INVARIANT: Counted.
+        SvcHandle(NonNull::new_unchecked(header))
+    }
+}
+
+/// `xpo_free`: the last reference is gone. Sleeps.
+///
+/// # Safety
+///
+/// Called by SUNRPC, once, for a transport with our part `T`.
+pub(super) unsafe extern "C" fn free<T>(xprt: *mut bindings::svc_xprt) {
+    let whole = xprt.cast::<Whole<T>>();
+    // SAFETY: By this function's contract; handlers use handles, and what they share with our part is
+    // there until it has waited for them.
+    unsafe {
+        if (*whole).installed {
+            ptr::drop_in_place((*whole).data.get().cast::<T>());
+        }
+        put_memory(NonNull::new_unchecked(whole.cast()));
+    }
+}
