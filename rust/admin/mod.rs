@@ -3,5 +3,6 @@
 //! What an administrator sees and sets: sysctl, statistics, tracepoints.
 
 pub(crate) mod counter;
+pub(crate) mod server;
 pub(crate) mod sysctl;
 pub(crate) mod trace;

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The server's files under `/proc/sys/sunrpc/svc_rdma`.
+//!
+//! Names and ranges are those that administrators know; what nobody has counted or obeyed for years is
+//! still there to be read.
+
+use super::counter::Counter;
+use super::sysctl::Entry;
+use super::sysctl::Registration;
+use super::sysctl::Tunable;
+use kernel::prelude::*;
+
+/// Calls that a client may have outstanding on a connection.
+pub(crate) static MAX_REQUESTS: Tunable = Tunable::new(128, 4, 16384);
+
+/// Octets of the longest message that is sent or received without chunks.
+pub(crate) static MAX_REQ_SIZE: Tunable = Tunable::new(4096, 4096, 65536);
+
+/// Without effect: devices say how many Reads they can have outstanding.
+static MAX_OUTBOUND_READ_REQUESTS: Tunable = Tunable::new(16, 1, 255);
+
+/// RDMA Reads that were prepared, one for each segment.
+pub(crate) static READS: Counter = Counter::new();
+
+/// Messages received.
+pub(crate) static RECEIVES: Counter = Counter::new();
+
+/// RDMA Writes that were prepared, one for each segment and part of a Reply.
+pub(crate) static WRITES: Counter = Counter::new();
+
+/// Times that a thread found no room on a Send Queue.
+pub(crate) static SQ_STARVED: Counter = Counter::new();
+
+/// What has not been counted since before this module.
+static UNUSED: Tunable = Tunable::constant(0);
+
+static TABLE: [Entry; 12] = [
+    Entry::tunable(c"max_requests", &MAX_REQUESTS),
+    Entry::tunable(c"max_req_size", &MAX_REQ_SIZE),
+    Entry::tunable(c"max_outbound_read_requests", &MAX_OUTBOUND_READ_REQUESTS),
+    Entry::counter(c"rdma_stat_read", &READS),
+    Entry::counter(c"rdma_stat_recv", &RECEIVES),
+    Entry::counter(c"rdma_stat_write", &WRITES),
+    Entry::counter(c"rdma_stat_sq_starve", &SQ_STARVED),
+    Entry::tunable(c"rdma_stat_rq_starve", &UNUSED),
+    Entry::tunable(c"rdma_stat_rq_poll", &UNUSED),
+    Entry::tunable(c"rdma_stat_rq_prod", &UNUSED),
+    Entry::tunable(c"rdma_stat_sq_poll", &UNUSED),
+    Entry::tunable(c"rdma_stat_sq_prod", &UNUSED),
+];
+
+/// Makes the files.
+///
+/// # Errors
+///
+/// As for [`Registration::new`].
+pub(crate) fn register() -> Result<Registration> {
+    Registration::new(c"sunrpc/svc_rdma", &TABLE)
+}
