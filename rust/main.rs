@@ -35,15 +35,18 @@ pub mod wire;
 struct RpcRdma {
     // Fields go in this order: what was registered last, first.
     #[pin]
+    _server: server::Server,
+    #[pin]
     _devices: verbs::DeviceWatch,
 }
 
 impl kernel::InPlaceModule for RpcRdma {
-    fn init(_module: &'static ThisModule) -> impl PinInit<Self, Error> {
-        pin_init::pin_init_scope(|| {
+    fn init(module: &'static ThisModule) -> impl PinInit<Self, Error> {
+        pin_init::pin_init_scope(move || {
             bindings::layout::check()?;
             Ok(try_pin_init!(Self {
                 _devices <- verbs::DeviceWatch::register(),
+                _server <- server::Server::new(module),
             }))
         })
     }

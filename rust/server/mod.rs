@@ -1,5 +1,54 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The listening end: accept, receive, read, write, reply.
+//! The listening end: accept, receive, pull, reply.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `listener` | peers that want to connect, until a service thread accepts them |
+//! | `limits` | what a connection may use, from tunables and device |
+//! | `connection` | a connection as SUNRPC sees it: made, used by many threads, closed |
+//! | `channel` | what the device reports: the handlers, and what they share with the threads |
+//! | `call` | what is remembered of a Call until its Reply |
+//! | `receive` | from a Receive to a Call that the service can decode |
+//! | `reply` | from an encoded Reply to a posted message |
+//!
+//! Contexts: completion handlers run in one worker for Receives and one for Sends, side by side; they
+//! take no lock that is held over a sleep. All else is a service thread's. There may be many of
+//! those at a time on one connection, except in `receive` up to where it lets others in.
+//!
+//! Locks: `Channel::incoming`, and those inside of `Pool` and `SendQueue`; none is taken while another
+//! is held.
 
 #![forbid(unsafe_code)]
+
+mod call;
+mod channel;
+mod connection;
+mod limits;
+mod listener;
+mod receive;
+mod reply;
+
+use crate::admin;
+use crate::sunrpc::svc;
+use kernel::prelude::*;
+use listener::Listener;
+
+/// The server, as long as it exists.
+#[pin_data]
+pub(crate) struct Server {
+    // Fields go in this order: the class first, so that nobody is left to use the tunables.
+    #[pin]
+    _class: svc::Registration<Listener>,
+    _tunables: admin::sysctl::Registration,
+}
+
+impl Server {
+    /// Registers the transport class and the tunables.
+    pub(crate) fn new(module: &'static ThisModule) -> impl PinInit<Self, Error> {
+        try_pin_init!(Self {
+            _tunables: admin::server::register()?,
+            _class <- svc::Registration::new(c"rdma", module),
+        })
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What is remembered of a Call, beside its Receive buffer, until its Reply has been sent.
+
+use crate::engine::assembly::Layout;
+use crate::engine::reply::Payload;
+use crate::verbs::Parcel;
+use crate::verbs::Recv;
+use crate::wire::ChunkLists;
+use crate::wire::Outline;
+
+/// A Receive buffer with a Call's state beside it.
+pub(super) type Buffer = Recv<Parcel<Call>>;
+
+/// Results of one Reply that are placed directly. What is beyond that travels with the rest, as RFC
+/// 8166 lets a responder do; no client asks for as many.
+const MAX_RESULTS: usize = 8;
+
+/// A Call. All of it is set anew for each.
+#[derive(Default)]
+pub(super) struct Call {
+    /// Octets received.
+    pub(super) octets: usize,
+    /// The XID in the transport header, which goes into the Reply's.
+    pub(super) xid: u32,
+    /// Where the inline payload starts in the buffer.
+    pub(super) payload: usize,
+    /// Where the chunk lists are in the buffer.
+    pub(super) outline: Outline,
+    /// How the Call is put together, if it has to be.
+    pub(super) layout: Option<Layout>,
+    results: [Payload; MAX_RESULTS],
+    result_count: usize,
+}
+
+impl Call {
+    /// Starts a Call that was received just now.
+    #[inline]
+    pub(super) fn begin(&mut self, xid: u32, payload: usize, outline: Outline) {
+        self.xid = xid;
+        self.payload = payload;
+        self.outline = outline;
+        self.layout = None;
+        self.result_count = 0;
+    }
+
+    /// The chunk lists, in the buffer that they came in.
+    #[inline]
+    pub(super) fn chunks<'a>(&self, octets: &'a [u8]) -> ChunkLists<'a> {
+        // It is the same buffer, so that there is nothing to miss.
+        self.outline.lists(octets).unwrap_or_default()
+    }
+
+    /// Notes a result that may be placed directly. One without octets uses up no chunk.
+    #[inline]
+    pub(super) fn add_result(&mut self, offset: u32, length: u32) {
+        if length == 0 {
+            return;
+        }
+        if let Some(next) = self.results.get_mut(self.result_count) {
+            *next = Payload { offset, length };
+            self.result_count += 1;
+        }
+    }
+
+    /// The results, in the order of the Reply.
+    #[inline]
+    pub(super) fn results(&self) -> &[Payload] {
+        self.results.get(..self.result_count).unwrap_or(&[])
+    }
+}

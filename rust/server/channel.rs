@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the device reports about a connection: the handlers, and what they share with the threads.
+
+use super::call::Buffer;
+use super::call::Call;
+use super::limits::Limits;
+use crate::engine::queue;
+use crate::sunrpc::svc::SvcHandle;
+use crate::verbs::CmEvent;
+use crate::verbs::Context;
+use crate::verbs::Ended;
+use crate::verbs::Endpoint;
+use crate::verbs::Parcel;
+use crate::verbs::Pool;
+use crate::verbs::Pulled;
+use crate::verbs::QpEvent;
+use crate::verbs::Queue;
+use crate::verbs::RecvBatch;
+use crate::verbs::RecvStatus;
+use crate::verbs::RecvWorker;
+use crate::verbs::Responder;
+use crate::verbs::SendWorker;
+use crate::verbs::Sending;
+use crate::verbs::Sent;
+use crate::verbs::Stack;
+use kernel::new_spinlock;
+use kernel::prelude::*;
+use kernel::sync::atomic::ordering::Full;
+use kernel::sync::atomic::ordering::Relaxed;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::barrier::smp_mb;
+use kernel::sync::SetOnce;
+use kernel::sync::SpinLock;
+
+/// A message that kept at most this many pages is cleared away by its completion's handler. More would
+/// hold up the completions behind it, and are left to a service thread.
+const FEW_PAGES: usize = 4;
+
+/// The context of a connection's endpoint.
+#[pin_data]
+pub(super) struct Channel {
+    /// The transport; there is none before the connection is accepted.
+    xprt: SetOnce<SvcHandle>,
+    /// The connection ended, perhaps before that.
+    gone: Atomic<bool>,
+    /// The peer knows that it is accepted. What it sends before waits for that.
+    established: Atomic<bool>,
+    /// Receives that must stand, and how many are posted beyond when they do not.
+    receives: Atomic<u32>,
+    batch: Atomic<u32>,
+    /// Receives that stand. Changed by the receive queue's worker, and before there is one.
+    posted: Atomic<u32>,
+    /// Receive buffers that nobody uses.
+    #[pin]
+    idle: Pool<Buffer>,
+    #[pin]
+    incoming: SpinLock<Incoming>,
+    #[pin]
+    sending: Sending<Call>,
+    /// Messages that were sent and have pages to let go.
+    finished: Stack<Sent>,
+}
+
+/// What waits for a service thread. The transport's data flag is changed under this lock only.
+pub(super) struct Incoming {
+    /// Calls as they were received.
+    pub(super) fresh: Queue<Buffer>,
+    /// Calls whose chunks were pulled.
+    pub(super) pulled: Queue<Pulled<Call>>,
+}
+
+impl Channel {
+    pub(super) fn new() -> impl PinInit<Self, Error> {
+        try_pin_init!(Self {
+            xprt: SetOnce::new(),
+            gone: Atomic::new(false),
+            established: Atomic::new(false),
+            receives: Atomic::new(0),
+            batch: Atomic::new(0),
+            posted: Atomic::new(0),
+            idle <- Pool::new(),
+            incoming <- new_spinlock!(
+                Incoming { fresh: Queue::new(), pulled: Queue::new() },
+                "Channel::incoming"
+            ),
+            sending <- Sending::new(),
+            finished: Stack::new(),
+        })
+    }
+
+    /// Names the transport; `false` if the connection has ended already.
+    pub(super) fn attach(&self, xprt: SvcHandle) -> bool {
+        self.xprt.populate(xprt);
+        // Pairs with `close`: either it sees the transport, or we see that it ran.
+        !self.gone.xchg(false, Full)
+    }
+
+    /// Sets the numbers, before the first Receive is posted.
+    pub(super) fn set_limits(&self, limits: &Limits) {
+        self.receives.store(limits.receives, Relaxed);
+        self.batch.store(limits.batch, Relaxed);
+    }
+
+    #[inline]
+    fn xprt(&self) -> Option<&SvcHandle> {
+        self.xprt.as_ref()
+    }
+
+    /// Has the transport closed, and ends all waits for the Send Queue. Not for interrupts.
+    pub(super) fn close(&self) {
+        self.gone.xchg(true, Full);
+        if let Some(xprt) = self.xprt() {
+            xprt.deferred_close();
+        }
+        self.sending.queue().close();
+    }
+
+    /// Whether the transport is closing.
+    #[inline]
+    pub(super) fn is_closing(&self) -> bool {
+        self.xprt().is_none_or(SvcHandle::is_closing)
+    }
+
+    #[inline]
+    pub(super) fn incoming(&self) -> &SpinLock<Incoming> {
+        &self.incoming
+    }
+
+    /// Keeps a buffer for another Receive; what it pulled is let go.
+    #[inline]
+    pub(super) fn recycle(&self, mut buffer: Buffer) {
+        buffer.user_mut().pages_mut().release();
+        self.idle.put(buffer);
+    }
+
+    /// Clears away messages that were sent.
+    #[inline]
+    pub(super) fn clear_finished(&self, ep: &Endpoint<Self>) {
+        let mut finished = self.finished.take_all();
+        while let Some(sent) = finished.pop() {
+            self.sending.recycle(ep, sent);
+        }
+    }
+
+    /// Whether the peer knows that it is accepted. To be asked after the data flag was set: if this is
+    /// not the case, the event will see that flag.
+    #[inline]
+    fn is_established(&self) -> bool {
+        self.established.load(Relaxed) || {
+            smp_mb();
+            self.established.load(Relaxed)
+        }
+    }
+
+    /// Tells SUNRPC that there is something for a service thread to do.
+    #[inline]
+    fn wake(&self) {
+        if let Some(xprt) = self.xprt() {
+            xprt.enqueue();
+        }
+    }
+
+    /// Posts Receives if too few stand; `false` if that failed.
+    ///
+    /// Called by the receive queue's worker, or before there is one.
+    #[inline]
+    pub(super) fn refill(&self, ep: &Endpoint<Self>, posted: u32) -> bool {
+        let missing = queue::refill(
+            posted,
+            self.receives.load(Relaxed),
+            self.batch.load(Relaxed),
+        );
+        self.posted.store(posted, Relaxed);
+        if missing == 0 {
+            return true;
+        }
+        let mut batch = RecvBatch::new();
+        self.idle
+            .get_many(missing as usize, |buffer| batch.push(buffer));
+        // CAST: At most `missing`.
+        let more = batch.len() as u32;
+        match ep.post_recv(batch) {
+            Ok(()) => {
+                self.posted.store(posted + more, Relaxed);
+                true
+            }
+            Err((_, mut refused)) => {
+                // The connection is at its end; the count does not matter any more.
+                while let Some(buffer) = refused.pop() {
+                    self.idle.put(buffer);
+                }
+                false
+            }
+        }
+    }
+}
+
+impl Context for Channel {
+    type Recv = Parcel<Call>;
+
+    fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
+        let this = ep.context();
+        match event {
+            CmEvent::Established { .. } => {
+                // Calls may have come already.
+                this.established.xchg(true, Full);
+                this.wake();
+            }
+            CmEvent::Disconnected
+            | CmEvent::ConnectError(_)
+            | CmEvent::Unreachable(_)
+            | CmEvent::Rejected { .. }
+            | CmEvent::DeviceRemoval => this.close(),
+            _ => {}
+        }
+    }
+
+    fn qp_event(ep: &Endpoint<Self>, event: QpEvent) {
+        // Perhaps an interrupt, so that waits go on until the first work request is flushed.
+        if let (QpEvent::Fatal, Some(xprt)) = (event, ep.context().xprt()) {
+            xprt.deferred_close();
+        }
+    }
+
+    fn device_removed(ep: &Endpoint<Self>) {
+        ep.context().close();
+    }
+
+    fn received(worker: &RecvWorker<'_, Self>, mut buffer: Buffer, status: RecvStatus) {
+        let this = worker.context();
+        let posted = this.posted.load(Relaxed).saturating_sub(1);
+        let RecvStatus::Received { octets, .. } = status else {
+            this.posted.store(posted, Relaxed);
+            this.idle.put(buffer);
+            this.close();
+            return;
+        };
+        // If Receives cannot be posted, the connection is lost, and the client will send its Calls
+        // again on another. Acting on this one would do it twice.
+        if this.is_closing() || !this.refill(worker, posted) {
+            this.idle.put(buffer);
+            this.close();
+            return;
+        }
+        buffer.user_mut().call.octets = octets;
+        let mut incoming = this.incoming.lock();
+        incoming.fresh.push(buffer);
+        if let Some(xprt) = this.xprt() {
+            xprt.set_data();
+        }
+        drop(incoming);
+        if this.is_established() {
+            this.wake();
+        }
+    }
+
+    fn drained(ep: &Endpoint<Self>) {
+        let this = ep.context();
+        this.clear_finished(ep);
+        loop {
+            let pulled = this.incoming.lock().pulled.pop();
+            match pulled {
+                Some(pulled) => drop(pulled.finish(ep)),
+                None => break,
+            }
+        }
+        this.sending.drained(ep);
+    }
+}
+
+impl Responder for Channel {
+    type Call = Call;
+
+    #[inline]
+    fn sending(&self) -> &Sending<Call> {
+        &self.sending
+    }
+
+    fn sent(worker: &SendWorker<'_, Self>, sent: Sent, how: Ended) {
+        let this = worker.context();
+        if sent.pages() <= FEW_PAGES {
+            this.sending.recycle(worker, sent);
+        } else if this.finished.push(sent) {
+            // Nobody may come by for long; what waits here keeps pages.
+            let incoming = this.incoming.lock();
+            if let Some(xprt) = this.xprt() {
+                xprt.set_data();
+            }
+            drop(incoming);
+            this.wake();
+        }
+        if how != Ended::Well {
+            this.close();
+        }
+    }
+
+    fn pulled(worker: &SendWorker<'_, Self>, pulled: Pulled<Call>, how: Ended) {
+        let this = worker.context();
+        if how != Ended::Well {
+            // The Call cannot be put together; the client has to send it again.
+            this.recycle(pulled.finish(worker));
+            this.close();
+            return;
+        }
+        let mut incoming = this.incoming.lock();
+        incoming.pulled.push(pulled);
+        if let Some(xprt) = this.xprt() {
+            xprt.set_data();
+        }
+        drop(incoming);
+        this.wake();
+    }
+}

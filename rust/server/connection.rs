@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A connection as SUNRPC sees it: made, used by many threads, closed.
+
+use super::call::Buffer;
+use super::call::Call;
+use super::channel::Channel;
+use super::limits::Limits;
+use super::listener::Listener;
+use super::listener::Pending;
+use crate::engine::assembly::Bounds;
+use crate::engine::limits::Agreement;
+use crate::sunrpc::svc;
+use crate::sunrpc::svc::Accepting;
+use crate::sunrpc::svc::Arriving;
+use crate::sunrpc::svc::Received;
+use crate::sunrpc::svc::Reply;
+use crate::sunrpc::svc::SvcXprt;
+use crate::verbs::ConnParam;
+use crate::verbs::EndpointBox;
+use crate::verbs::MessageSizes;
+use crate::verbs::Parcel;
+use crate::verbs::Recv;
+use crate::verbs::Responder;
+use crate::wire::private_data::PrivateData;
+use kernel::page::PAGE_SIZE;
+use kernel::prelude::*;
+
+/// Read chunks of one Call, a Position-zero chunk included. Each costs a walk through the list.
+const MAX_READ_CHUNKS: u32 = 32;
+
+/// Times that the client tries again when it finds no Receive.
+const RNR_RETRIES: u8 = 6;
+
+/// A transport that is connected.
+pub(super) struct Connection {
+    pub(super) ep: EndpointBox<Channel>,
+    /// What may be sent, and how.
+    pub(super) agreement: Agreement,
+    /// What every message grants.
+    pub(super) credits: u32,
+    /// What may be pulled for one Call.
+    pub(super) bounds: Bounds,
+    /// Whether the client answers RDMA Reads.
+    pub(super) may_read: bool,
+}
+
+impl Connection {
+    /// Accepts a peer. What was made is dropped again if anything fails, and the peer refused.
+    pub(super) fn accept(
+        pending: Pending,
+        accepting: &Accepting<'_, Listener>,
+    ) -> Result<SvcXprt<Self>> {
+        let Pending {
+            endpoint: ep,
+            peer,
+            reads,
+        } = pending;
+        let device = ep.device()?;
+        if !device.supported {
+            return Err(EINVAL);
+        }
+        let limits = Limits::new(&device)?;
+        let mut xprt = accepting.new_connection()?;
+        xprt.set_local(&ep.local_addr().ok_or(EINVAL)?);
+        xprt.set_remote(&ep.peer_addr().ok_or(EINVAL)?);
+        let handle = xprt.handle();
+
+        let payload_pages = handle.max_payload().div_ceil(PAGE_SIZE as u32);
+        let transfers = limits.transfers(ep.transfers_for(payload_pages)?);
+        let entries = ep.entries_for(transfers)?;
+        let depths = ep.open(&limits.depths(transfers, entries, &device))?;
+        let send_entries = limits.send_entries(&depths);
+
+        let own = PrivateData {
+            remote_invalidation: device.mem_mgt_extensions,
+            send_size: limits.message,
+            receive_size: limits.message,
+        };
+        let agreement = Agreement::between(&own, &peer);
+        let pages = handle.max_pages();
+        let channel = ep.context();
+        channel.sending().open(
+            MessageSizes {
+                buffer: agreement.send as usize,
+                pages,
+                sges: depths.send_sge.min(limits.elements),
+            },
+            send_entries,
+        );
+        channel.set_limits(&limits);
+        let domain = ep.domain().ok_or(EINVAL)?;
+        for _ in 0..limits.buffers() {
+            let parcel = Parcel::new(pages, Call::default())?;
+            let size = limits.message as usize;
+            channel.recycle(Recv::new(domain, size, parcel, GFP_KERNEL)?);
+        }
+        if !channel.refill(&ep, 0) || !channel.attach(handle) {
+            return Err(ENODEV);
+        }
+
+        let reads = u32::from(reads).min(device.max_qp_init_rd_atom);
+        let connection = xprt.install(Self {
+            ep,
+            agreement,
+            credits: limits.credits,
+            bounds: Bounds {
+                // CAST: A service's messages are shorter than 2 GiB.
+                message: (pages * PAGE_SIZE) as u32,
+                chunks: MAX_READ_CHUNKS,
+                segments: send_entries.min(pages as u32),
+            },
+            may_read: reads > 0,
+        });
+        // From here on the peer may send.
+        connection.ep.accept(&ConnParam {
+            responder_resources: 0,
+            initiator_depth: u8::try_from(reads).unwrap_or(u8::MAX),
+            retry_count: 0,
+            rnr_retry_count: RNR_RETRIES,
+            private_data: &own.encode(),
+        })?;
+        Ok(connection)
+    }
+}
+
+impl svc::Connection for Connection {
+    type Call = Buffer;
+
+    fn receive(&self, rqst: Arriving<'_, Self>) -> Received {
+        self.receive_call(rqst)
+    }
+
+    fn result_payload(&self, buffer: &mut Buffer, offset: u32, length: u32) {
+        buffer.user_mut().call.add_result(offset, length);
+    }
+
+    fn send(&self, buffer: &mut Buffer, reply: Reply<'_>) -> Result {
+        self.send_reply(buffer, reply)
+    }
+
+    fn release(&self, buffer: Option<Buffer>) {
+        let channel = self.ep.context();
+        if let Some(buffer) = buffer {
+            channel.recycle(buffer);
+        }
+        channel.clear_finished(&self.ep);
+    }
+
+    fn has_room(&self) -> bool {
+        !self.ep.context().sending().queue().is_full()
+    }
+
+    fn detach(&self) {
+        self.ep.disconnect();
+        // SUNRPC does not always close by way of `Channel::close`.
+        self.ep.context().sending().queue().close();
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a connection may use: tunables, cut down to what its device can do.
+
+use crate::admin;
+use crate::verbs::DeviceAttrs;
+use crate::verbs::QueueDepths;
+use kernel::page::PAGE_SIZE;
+use kernel::prelude::*;
+
+/// Receives for the Replies to reverse Calls, on top of those for Calls (RFC 8167 Section 4.3.2).
+const REVERSE: u32 = 2;
+
+/// Receives that are posted at a time, to ring fewer doorbells.
+const BATCH: u32 = 7;
+
+/// Entries that draining a queue takes.
+const DRAIN: u32 = 1;
+
+/// Each Call may have one Read chunk, one Write chunk and one Reply chunk.
+const CHUNKS_PER_CALL: u32 = 3;
+
+/// Numbers of one connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Calls that the client may have outstanding.
+    pub(super) credits: u32,
+    /// Receives that must stand.
+    pub(super) receives: u32,
+    /// Receives that are posted beyond that, each time it falls short.
+    pub(super) batch: u32,
+    /// Octets of a Receive.
+    pub(super) message: u32,
+    /// Scatter/gather elements of a Send.
+    pub(super) elements: u32,
+}
+
+impl Limits {
+    /// What the device allows of what the administrator wants. The credits come last, from what there
+    /// are Receives for.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the device cannot serve a single Call.
+    pub(super) fn new(device: &DeviceAttrs) -> Result<Self> {
+        let message = admin::server::MAX_REQ_SIZE.get();
+        let wanted = admin::server::MAX_REQUESTS.get();
+        let room = device.max_qp_wr.min(device.max_cqe);
+        let others = REVERSE + DRAIN;
+        let batch = match wanted.saturating_add(others + BATCH) <= room {
+            true => BATCH,
+            false => 1,
+        };
+        let credits = wanted.min(room.saturating_sub(others + batch));
+        if credits == 0 {
+            return Err(EINVAL);
+        }
+        // Transport header, head and tail, and the pages of the longest message that has no chunk.
+        let elements = 4 + message / PAGE_SIZE as u32;
+        Ok(Self {
+            credits,
+            receives: credits + REVERSE,
+            batch,
+            message,
+            elements: elements.min(device.max_send_sge),
+        })
+    }
+
+    /// Transfers that may be under way, if the longest payload takes `each`.
+    pub(super) fn transfers(&self, each: u32) -> u32 {
+        self.credits
+            .saturating_mul(CHUNKS_PER_CALL)
+            .saturating_mul(each)
+    }
+
+    /// The queues, if the transfers take `entries` of the Send Queue.
+    pub(super) fn depths(&self, transfers: u32, entries: u32, device: &DeviceAttrs) -> QueueDepths {
+        let recv = self.receives + self.batch + DRAIN;
+        let send = recv.saturating_add(entries).min(device.max_qp_wr);
+        QueueDepths {
+            // The core adds the entries of the transfers.
+            send_wr: send.saturating_sub(transfers).max(recv.min(send)),
+            recv_wr: recv,
+            send_sge: self.elements,
+            rdma_ctxs: transfers,
+            send_cqe: send.min(device.max_cqe),
+            recv_cqe: recv,
+        }
+    }
+
+    /// Entries of the Send Queue that may be reserved, of queues that were opened.
+    pub(super) fn send_entries(&self, opened: &QueueDepths) -> u32 {
+        opened
+            .send_wr
+            .min(opened.send_cqe)
+            .saturating_sub(DRAIN)
+            .max(1)
+    }
+
+    /// Receive buffers: as many as can be posted, and one for each Call that is being answered.
+    pub(super) fn buffers(&self) -> u32 {
+        self.receives + self.batch + self.credits
+    }
+}

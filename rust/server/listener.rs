@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Peers that want to connect, from their request until a service thread accepts them.
+
+use super::channel::Channel;
+use super::connection::Connection;
+use crate::sunrpc::svc;
+use crate::sunrpc::svc::Accepting;
+use crate::sunrpc::svc::NewXprt;
+use crate::sunrpc::svc::SvcHandle;
+use crate::sunrpc::svc::SvcXprt;
+use crate::verbs::Accepts;
+use crate::verbs::EndpointBox;
+use crate::verbs::IncomingConnection;
+use crate::verbs::Listening;
+use crate::verbs::SockAddr;
+use crate::wire::private_data::PrivateData;
+use core::mem;
+use kernel::new_mutex;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+use kernel::sync::Mutex;
+
+/// Requests that the fabric may hold back, where it does.
+const BACKLOG: i32 = 10;
+
+/// Peers that may wait for a thread. Others are refused, and try again.
+const MAX_PENDING: usize = 256;
+
+/// A peer that waits to be accepted.
+pub(super) struct Pending {
+    /// Its connection.
+    pub(super) endpoint: EndpointBox<Channel>,
+    /// What it said about itself.
+    pub(super) peer: PrivateData,
+    /// RDMA Reads that it answers at a time.
+    pub(super) reads: u8,
+}
+
+/// A listening transport.
+pub(super) struct Listener {
+    listening: Listening<Arc<Door>>,
+    door: Arc<Door>,
+}
+
+/// Where peers wait.
+#[pin_data]
+pub(super) struct Door {
+    xprt: SvcHandle,
+    /// In the order of their requests.
+    #[pin]
+    pending: Mutex<KVec<Pending>>,
+}
+
+impl Accepts for Arc<Door> {
+    fn connect_request(&self, request: IncomingConnection<'_>) {
+        let peer = PrivateData::of_peer(request.private_data());
+        let reads = request.initiator_depth();
+        let mut pending = self.pending.lock();
+        // Room first: an endpoint must not be dropped in the handler of its own request.
+        if pending.len() >= MAX_PENDING || pending.reserve(1, GFP_KERNEL).is_err() {
+            return;
+        }
+        let Ok(endpoint) = request.into_endpoint(Channel::new()) else {
+            return;
+        };
+        let new = Pending {
+            endpoint,
+            peer,
+            reads,
+        };
+        if let Err(full) = pending.push_within_capacity(new) {
+            // There is room, so this does not happen; if it did, leaking is the lesser evil.
+            mem::forget(full);
+            return;
+        }
+        self.xprt.set_connection();
+        drop(pending);
+        self.xprt.enqueue();
+    }
+
+    fn deaf(&self, error: Error) {
+        pr_err!("an address moved and cannot be listened on again: {error:?}\n");
+    }
+}
+
+impl Door {
+    /// Takes the peer that has waited longest.
+    fn next(&self) -> Option<Pending> {
+        let mut pending = self.pending.lock();
+        self.xprt.clear_connection();
+        let next = pending.remove(0).ok();
+        if !pending.is_empty() {
+            // SUNRPC looks at it again when this thread is done.
+            self.xprt.set_connection();
+        }
+        next
+    }
+
+    /// Sends all that wait away.
+    fn close(&self) {
+        let waiting = mem::take(&mut *self.pending.lock());
+        // This sleeps, but not with the lock held.
+        drop(waiting);
+    }
+}
+
+impl svc::Listener for Listener {
+    type Connection = Connection;
+
+    fn create(mut xprt: NewXprt<Self>, addr: &SockAddr) -> Result<SvcXprt<Self>> {
+        let handle = xprt.handle();
+        let net = handle.net().ok_or(EINVAL)?;
+        let door = Arc::pin_init(
+            pin_init!(Door {
+                xprt: handle,
+                pending <- new_mutex!(KVec::new(), "Door::pending"),
+            }),
+            GFP_KERNEL,
+        )?;
+        // The transport keeps its namespace, and stops to listen before it lets go of it.
+        let listening = Listening::new(net, addr, BACKLOG, door.clone())?;
+        // The port may have been left to be chosen.
+        xprt.set_local(&listening.local_addr().unwrap_or(*addr));
+        Ok(xprt.install(Self { listening, door }))
+    }
+
+    fn accept(&self, accepting: Accepting<'_, Self>) -> Option<SvcXprt<Connection>> {
+        let pending = self.door.next()?;
+        match Connection::accept(pending, &accepting) {
+            Ok(connection) => Some(connection),
+            Err(e) => {
+                pr_debug!("a connection could not be accepted: {e:?}\n");
+                None
+            }
+        }
+    }
+
+    fn detach(&self) {
+        // No request comes after this, so that nobody is added once the door is closed.
+        self.listening.stop();
+        self.door.close();
+    }
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! From a Receive to a Call that the service can decode.
+//!
+//! A Call without Read chunks is delivered where it was received. Otherwise a first thread posts the
+//! RDMA Reads, into pages of its request, and goes; when they have completed, another one delivers.
+
+use super::call::Buffer;
+use super::call::Call;
+use super::channel::Channel;
+use super::connection::Connection;
+use crate::admin;
+use crate::engine::assembly::Assembly;
+use crate::engine::assembly::Layout;
+use crate::engine::assembly::Piece;
+use crate::engine::inbound;
+use crate::engine::inbound::FromClient;
+use crate::engine::inbound::Refusal;
+use crate::engine::limits::Extensions;
+use crate::sunrpc::svc::Arriving;
+use crate::sunrpc::svc::Received;
+use crate::sunrpc::svc::Receiving;
+use crate::verbs::NoRoom;
+use crate::verbs::NotPulling;
+use crate::verbs::Pull;
+use crate::verbs::Pulled;
+use crate::verbs::Reads;
+use crate::verbs::Remote;
+use crate::verbs::Responder;
+use crate::verbs::Span;
+use crate::wire::ErrorReply;
+use crate::wire::Segment;
+use kernel::page::PAGE_SIZE;
+use kernel::prelude::*;
+
+/// What a thread finds to do.
+enum Next {
+    Fresh(Buffer),
+    Pulled(Pulled<Call>),
+}
+
+/// Why a Call is not pulled.
+enum NotPulled {
+    /// The client is told, and may go on.
+    Refused,
+    /// The connection is at its end.
+    Lost,
+}
+
+impl From<Error> for NotPulled {
+    fn from(_: Error) -> Self {
+        Self::Lost
+    }
+}
+
+impl Connection {
+    /// Receives one Call, if there is one.
+    #[inline]
+    pub(super) fn receive_call(&self, mut rqst: Arriving<'_, Self>) -> Received {
+        let channel = self.ep.context();
+        let mut incoming = channel.incoming().lock();
+        // What was pulled came first.
+        let next = match incoming.pulled.pop() {
+            Some(pulled) => Some(Next::Pulled(pulled)),
+            None => incoming.fresh.pop().map(Next::Fresh),
+        };
+        if next.is_none() {
+            rqst.clear_data();
+        }
+        drop(incoming);
+        let rqst = rqst.let_others_in();
+        match next {
+            Some(Next::Fresh(buffer)) => self.begin(rqst, buffer),
+            Some(Next::Pulled(pulled)) => self.finish(rqst, pulled.finish(&self.ep)),
+            None => rqst.nothing(),
+        }
+    }
+
+    /// Parses what was received.
+    #[inline]
+    fn begin(&self, rqst: Receiving<'_, Self>, mut buffer: Buffer) -> Received {
+        admin::server::RECEIVES.inc();
+        let received = buffer.user().call.octets;
+        let (octets, parcel) = buffer.split(received);
+        match inbound::from_client(octets, Extensions::default()) {
+            Ok(FromClient::Call(message)) => {
+                let inline = message.payload.map_or(0, <[u8]>::len);
+                let start = received - inline;
+                parcel
+                    .call
+                    .begin(message.xid, start, message.chunks.outline());
+                if message.payload.is_some() && message.chunks.reads.is_empty() {
+                    rqst.deliver(buffer, start..received)
+                } else {
+                    let long = message.payload.is_none();
+                    self.pull(rqst, buffer, long)
+                }
+            }
+            Err(Refusal::Answer(error)) => {
+                self.send_error(&error);
+                self.ep.context().recycle(buffer);
+                rqst.nothing()
+            }
+            // There are no reverse Calls that these could answer.
+            Ok(_) | Err(Refusal::Drop) => {
+                self.ep.context().recycle(buffer);
+                rqst.nothing()
+            }
+        }
+    }
+
+    /// Starts to pull the Read chunks of a Call.
+    fn pull(&self, mut rqst: Receiving<'_, Self>, buffer: Buffer, long: bool) -> Received {
+        let channel = self.ep.context();
+        let call = &buffer.user().call;
+        let (xid, received) = (call.xid, call.octets);
+        let mut pull = Pull::new(buffer);
+        let why = match self.prepare(&mut rqst, &mut pull, received, long) {
+            Ok(()) => match self.post_pull(pull) {
+                Ok(()) => return rqst.nothing(),
+                Err((pull, why)) => {
+                    if let Some(pull) = pull {
+                        channel.recycle(pull.abandon(&self.ep));
+                    }
+                    why
+                }
+            },
+            Err(why) => {
+                channel.recycle(pull.abandon(&self.ep));
+                why
+            }
+        };
+        match why {
+            NotPulled::Refused => self.send_error(&ErrorReply::chunk(xid)),
+            NotPulled::Lost => channel.close(),
+        }
+        rqst.nothing()
+    }
+
+    /// Adds the RDMA Reads that a Call needs, and what of it is inline.
+    fn prepare(
+        &self,
+        rqst: &mut Receiving<'_, Self>,
+        pull: &mut Pull<Call>,
+        received: usize,
+        long: bool,
+    ) -> core::result::Result<(), NotPulled> {
+        if !self.may_read {
+            return Err(NotPulled::Refused);
+        }
+        let (octets, call, mut reads) = pull.parts(received);
+        let payload = octets.get(call.payload..).unwrap_or(&[]);
+        let inline = (!long).then_some(payload.len());
+        let assembly = Assembly::plan(inline, call.chunks(octets).reads, &self.bounds)
+            .map_err(|_| NotPulled::Refused)?
+            .ok_or(NotPulled::Refused)?;
+        let layout = assembly.layout();
+        call.layout = Some(layout);
+        let length = match layout {
+            Layout::DataItem { data, .. } => data,
+            Layout::Whole { length } => length,
+        };
+        let pages = length.div_ceil(PAGE_SIZE as u32) as usize;
+        if rqst.take_pages(pages, reads.page_sink()) < pages {
+            return Err(NotPulled::Refused);
+        }
+        let mut at = 0;
+        match layout {
+            Layout::DataItem { data, .. } => {
+                for segment in assembly.pulls() {
+                    self.add_read(&mut reads, &mut at, segment)?;
+                }
+                clear(&mut reads, at, data.saturating_sub(at))?;
+            }
+            Layout::Whole { .. } => {
+                for piece in assembly.pieces() {
+                    match piece {
+                        Piece::Pull(segment) => self.add_read(&mut reads, &mut at, segment)?,
+                        Piece::Inline { offset, length } => {
+                            let range = offset as usize..offset.saturating_add(length) as usize;
+                            let source = payload.get(range).ok_or(NotPulled::Lost)?;
+                            if !reads.write(at, source) {
+                                return Err(NotPulled::Lost);
+                            }
+                            at += length;
+                        }
+                        Piece::Pad { length } => {
+                            clear(&mut reads, at, length)?;
+                            at += length;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a Read of a whole segment to where `at` is in the pages.
+    #[inline]
+    fn add_read(
+        &self,
+        reads: &mut Reads<'_>,
+        at: &mut u32,
+        segment: Segment,
+    ) -> core::result::Result<(), NotPulled> {
+        let sink = Span {
+            start: *at,
+            len: segment.length,
+        };
+        let from = Remote {
+            handle: segment.handle,
+            offset: segment.offset,
+        };
+        reads.add::<Channel>(&self.ep, sink, from)?;
+        admin::server::READS.inc();
+        *at = at.saturating_add(segment.length);
+        Ok(())
+    }
+
+    /// Posts the Reads. The completion hands the Call to a thread again.
+    fn post_pull(
+        &self,
+        pull: Pull<Call>,
+    ) -> core::result::Result<(), (Option<Pull<Call>>, NotPulled)> {
+        let channel = self.ep.context();
+        let queue = channel.sending().queue();
+        match queue.reserve(pull.entries(), || admin::server::SQ_STARVED.inc()) {
+            Ok(permit) => {
+                if permit.waited() {
+                    channel.clear_finished(&self.ep);
+                }
+                match pull.post(&self.ep, permit) {
+                    Ok(()) => Ok(()),
+                    Err(NotPulling::Refused(pull)) => Err((Some(pull), NotPulled::Lost)),
+                    Err(NotPulling::Stranded) => Err((None, NotPulled::Lost)),
+                }
+            }
+            Err(NoRoom::TooLong) => Err((Some(pull), NotPulled::Refused)),
+            Err(NoRoom::Closed) => Err((Some(pull), NotPulled::Lost)),
+        }
+    }
+
+    /// Delivers a Call whose chunks have been pulled.
+    fn finish(&self, mut rqst: Receiving<'_, Self>, mut buffer: Buffer) -> Received {
+        let parcel = buffer.user_mut();
+        if !rqst.put_pages(parcel.pages_mut()) {
+            self.ep.context().recycle(buffer);
+            return rqst.nothing();
+        }
+        let call = &parcel.call;
+        let (start, end) = (call.payload, call.octets);
+        match call.layout {
+            Some(Layout::DataItem { head, data, .. }) => {
+                let split = start + head as usize;
+                rqst.deliver_with_item(buffer, start..split, data, split..end)
+            }
+            Some(Layout::Whole { length }) => rqst.deliver_pages(buffer, length),
+            None => {
+                self.ep.context().recycle(buffer);
+                rqst.nothing()
+            }
+        }
+    }
+}
+
+/// Clears up to 3 octets of roundup, so that nothing of the page's past is in the Call.
+#[inline]
+fn clear(reads: &mut Reads<'_>, at: u32, len: u32) -> core::result::Result<(), NotPulled> {
+    match [0; 3].get(..len as usize) {
+        Some(zeroes) if reads.write(at, zeroes) => Ok(()),
+        _ => Err(NotPulled::Lost),
+    }
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! From an encoded Reply to a posted message.
+//!
+//! Results with a Write chunk, or the whole Reply if it needs the Reply chunk, go by RDMA Write. The
+//! Writes are posted in front of the Send, in one chain: when the Send completes, so have they, and
+//! the client has all of it when the Send arrives.
+
+use super::call::Buffer;
+use super::channel::Channel;
+use super::connection::Connection;
+use crate::admin;
+use crate::engine::remote;
+use crate::engine::reply::CannotReply;
+use crate::engine::reply::Form;
+use crate::engine::reply::Reply as Plan;
+use crate::engine::reply::ReplyShape;
+use crate::engine::reply::Sink;
+use crate::sunrpc::svc::Body;
+use crate::sunrpc::svc::Reply;
+use crate::verbs::Message;
+use crate::verbs::NoRoom;
+use crate::verbs::NotPosted;
+use crate::verbs::Remote;
+use crate::verbs::Responder;
+use crate::verbs::Span;
+use crate::wire::ErrorReply;
+use kernel::prelude::*;
+
+/// Messages shorter than this are copied together: cheaper than to map what they consist of.
+const PULL_UP: u32 = 512;
+
+/// Why a Reply is not sent.
+enum NotSent {
+    /// The client is told, and may go on.
+    Refused,
+    /// The connection is at its end.
+    Lost,
+}
+
+impl From<Error> for NotSent {
+    fn from(_: Error) -> Self {
+        Self::Lost
+    }
+}
+
+impl Connection {
+    /// Sends a Reply, or else an error, or else closes the connection.
+    pub(super) fn send_reply(&self, buffer: &mut Buffer, reply: Reply<'_>) -> Result {
+        let channel = self.ep.context();
+        let sent = match channel.is_closing() {
+            true => Err(ENODEV),
+            false => self.try_send_reply(buffer, reply),
+        };
+        sent.inspect_err(|_| channel.close())
+    }
+
+    fn try_send_reply(&self, buffer: &mut Buffer, reply: Reply<'_>) -> Result {
+        let sending = self.ep.context().sending();
+        let mut message = sending.message(&self.ep)?;
+        let protected = reply.is_protected();
+        let body = match reply.move_into(message.page_sink()) {
+            Ok(body) => body,
+            Err(e) => {
+                sending.discard(&self.ep, message);
+                return Err(e);
+            }
+        };
+        let outcome = match self.prepare_reply(&mut message, buffer, &body, protected) {
+            Ok((octets, invalidate)) => match self.post(message, octets, invalidate) {
+                Ok(()) => return Ok(()),
+                Err((back, why)) => (back, why),
+            },
+            Err(why) => (Some(message), why),
+        };
+        match outcome {
+            (Some(mut message), NotSent::Refused) => {
+                // The pages stay with the message; some of them may be in nobody else's hands.
+                message.restart(&self.ep);
+                let error = ErrorReply::chunk(buffer.user().call.xid);
+                self.post_error(message, &error)
+            }
+            (message, _) => {
+                if let Some(message) = message {
+                    sending.discard(&self.ep, message);
+                }
+                Err(EIO)
+            }
+        }
+    }
+
+    /// Adds the Writes, header and content of a Reply to `message`. Returns how much of its buffer is
+    /// to be sent, and which handle to invalidate.
+    #[inline]
+    fn prepare_reply(
+        &self,
+        message: &mut Message,
+        buffer: &Buffer,
+        body: &Body,
+        protected: bool,
+    ) -> core::result::Result<(usize, Option<u32>), NotSent> {
+        let call = &buffer.user().call;
+        let chunks = call.chunks(buffer.octets(call.octets));
+        let shape = ReplyShape {
+            length: body.len(),
+            protected,
+            threshold: self.agreement.send,
+        };
+        let plan = match Plan::plan(chunks, call.results(), &shape) {
+            // The service took back what it had encoded; what it left can travel with the rest.
+            Err(CannotReply::Results) => Plan::plan(chunks, &[], &shape),
+            plan => plan,
+        };
+        let plan = plan.map_err(|_| NotSent::Refused)?;
+
+        for (chunk, payload) in plan.writes() {
+            let mut sink = Sink::new(&chunk);
+            for span in body.spans(payload.offset, payload.length) {
+                self.write(message, span, &mut sink)?;
+            }
+        }
+        if let Some(mut sink) = plan.reply_chunk() {
+            for (offset, length) in plan.runs() {
+                for span in body.spans(offset, length) {
+                    self.write(message, span, &mut sink)?;
+                }
+            }
+        }
+        let header = plan
+            .encode(call.xid, self.credits, message.buffer_mut())
+            .map_err(|_| NotSent::Lost)?;
+        let octets = match plan.form() {
+            Form::ReplyChunk => header,
+            Form::Inline => add_content(message, body, &plan, header)?,
+        };
+        let invalidate = match self.agreement.remote_invalidation {
+            true => remote::handle_to_invalidate(&chunks),
+            false => None,
+        };
+        Ok((octets, invalidate))
+    }
+
+    /// Adds Writes of `span` to where `sink` is in the client's memory.
+    #[inline]
+    fn write(
+        &self,
+        message: &mut Message,
+        mut span: Span,
+        sink: &mut Sink<'_>,
+    ) -> core::result::Result<(), NotSent> {
+        while span.len > 0 {
+            // The plan has seen to it that there is room.
+            let segment = sink.next_part(span.len).ok_or(NotSent::Refused)?;
+            let to = Remote {
+                handle: segment.handle,
+                offset: segment.offset,
+            };
+            message.write::<Channel>(&self.ep, span.part(0, segment.length), to)?;
+            admin::server::WRITES.inc();
+            span = span.part(segment.length, u32::MAX);
+        }
+        Ok(())
+    }
+
+    /// Tells the client that its Call cannot be served.
+    #[cold]
+    pub(super) fn send_error(&self, error: &ErrorReply) {
+        let channel = self.ep.context();
+        let sent = channel
+            .sending()
+            .message(&self.ep)
+            .and_then(|message| self.post_error(message, error));
+        if sent.is_err() {
+            channel.close();
+        }
+    }
+
+    #[cold]
+    fn post_error(&self, mut message: Message, error: &ErrorReply) -> Result {
+        let sending = self.ep.context().sending();
+        let back = match error.encode(self.credits, message.buffer_mut()) {
+            Ok(octets) => match self.post(message, octets, None) {
+                Ok(()) => return Ok(()),
+                Err((back, _)) => back,
+            },
+            Err(_) => Some(message),
+        };
+        if let Some(message) = back {
+            sending.discard(&self.ep, message);
+        }
+        Err(EIO)
+    }
+
+    /// Posts a message. It comes back if nothing was posted.
+    #[inline]
+    fn post(
+        &self,
+        message: Message,
+        octets: usize,
+        invalidate: Option<u32>,
+    ) -> core::result::Result<(), (Option<Message>, NotSent)> {
+        let channel = self.ep.context();
+        let queue = channel.sending().queue();
+        let permit = match queue.reserve(message.entries(), || admin::server::SQ_STARVED.inc()) {
+            Ok(permit) => permit,
+            Err(NoRoom::TooLong) => return Err((Some(message), NotSent::Refused)),
+            Err(NoRoom::Closed) => return Err((Some(message), NotSent::Lost)),
+        };
+        if permit.waited() {
+            // While threads wait, completions do not get one to clear up.
+            channel.clear_finished(&self.ep);
+        }
+        match message.post(&self.ep, permit, octets, invalidate) {
+            Ok(()) => Ok(()),
+            Err(NotPosted::Refused(message)) => Err((Some(message), NotSent::Lost)),
+            Err(NotPosted::Stranded) => Err((None, NotSent::Lost)),
+        }
+    }
+}
+
+/// Adds what travels inline behind the header; returns how much of the message's buffer is to be sent.
+#[inline]
+fn add_content(
+    message: &mut Message,
+    body: &Body,
+    plan: &Plan<'_>,
+    header: usize,
+) -> core::result::Result<usize, NotSent> {
+    let spans = || {
+        plan.runs()
+            .flat_map(|(offset, length)| body.spans(offset, length))
+    };
+    let elements = || spans().fold(0, |sum: usize, span| sum + span.pages() as usize);
+    if plan.header() + plan.left() >= PULL_UP && elements() <= message.elements_left() {
+        for span in spans() {
+            message.gather(span)?;
+        }
+        return Ok(header);
+    }
+    let mut end = header;
+    for span in spans() {
+        // The buffer is as long as the longest message that may be sent.
+        if !message.copy(span, end) {
+            return Err(NotSent::Lost);
+        }
+        end += span.len as usize;
+    }
+    Ok(end)
+}
