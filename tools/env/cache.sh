@@ -18,7 +18,7 @@ recipe() {
 	local it
 	for it; do
 		case $it in
-		packages-* | modules-* | *.sh) sed '/^[[:space:]]*#/d' "$env_dir/$it" ;;
+		packages-* | modules-* | *.sh | *.config) sed '/^[[:space:]]*#/d' "$env_dir/$it" ;;
 		*) echo "$it" ;;
 		esac
 	done | sha256sum | cut -c1-12
@@ -31,8 +31,10 @@ toolchain_path() {
 }
 
 kernel_path() {
+	local config=''
+	[ "$KERNEL" = stock ] || config=kernel.config
 	echo "$CACHE/kernel-$KERNEL-$(recipe "$(basename "$(toolchain_path)")" \
-		"kernel-$KERNEL.sh")"
+		"kernel-$KERNEL.sh" $config)"
 }
 
 guest_path() {

@@ -9,6 +9,8 @@ set -euo pipefail
 . "$env_dir/toolchain.sh"
 # shellcheck source=kernel-stock.sh
 . "$env_dir/kernel-stock.sh"
+# shellcheck source=kernel-built.sh
+. "$env_dir/kernel-built.sh"
 # shellcheck source=guest.sh
 . "$env_dir/guest.sh"
 # shellcheck source=base.sh
