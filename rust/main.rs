@@ -34,6 +34,7 @@ pub mod wire;
 #[pin_data]
 struct RpcRdma {
     // Fields go in this order: what was registered last, first.
+    _client: client::Client,
     #[pin]
     _server: server::Server,
     #[pin]
@@ -47,6 +48,7 @@ impl kernel::InPlaceModule for RpcRdma {
             Ok(try_pin_init!(Self {
                 _devices <- verbs::DeviceWatch::register(),
                 _server <- server::Server::new(module),
+                _client: client::Client::register()?,
             }))
         })
     }

@@ -160,6 +160,16 @@ void rpcrdma_memalloc_noreclaim_restore(unsigned int flags)
 	memalloc_noreclaim_restore(flags);
 }
 
+unsigned int rpcrdma_memalloc_noio_save(void)
+{
+	return memalloc_noio_save();
+}
+
+void rpcrdma_memalloc_noio_restore(unsigned int flags)
+{
+	memalloc_noio_restore(flags);
+}
+
 void rpcrdma_init_delayed_work(struct delayed_work *work, work_func_t func)
 {
 	INIT_DELAYED_WORK(work, func);

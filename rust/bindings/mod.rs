@@ -23,7 +23,6 @@
 
 pub(crate) mod addr;
 pub(crate) mod layout;
-pub(crate) mod octets;
 pub(crate) mod pages;
 pub(crate) mod parked;
 pub(crate) mod piece;

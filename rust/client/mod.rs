@@ -1,5 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The connecting end: connect, send, reply, registration.
+//!
+//! | file        | what                                                     | runs in                  |
+//! |-------------|----------------------------------------------------------|--------------------------|
+//! | `transport` | what SUNRPC calls                                        | see `sunrpc::xprt_ops`   |
+//! | `connect`   | making a connection                                      | the connect worker       |
+//! | `context`   | events of a connection's identifier and queues           | their workers            |
+//! | `send`      | choosing how a Call travels, exposing memory, posting    | an RPC's task            |
+//! | `reply`     | matching, fencing, completing; reverse Calls             | the queues' workers      |
+//! | `receives`  | Receive buffers and their round                          | the receive worker       |
+//! | `exchange`  | what a Call exposes, and whether a Reply speaks of that  |                          |
+//! | `sizes`     | what a device is good for                                |                          |
+//! | `shared`    | what outlives a connection                               |                          |
+//! | `stats`     | counters                                                 |                          |
+//! | `tunables`  | files under `/proc/sys/sunrpc`                           |                          |
 
 #![forbid(unsafe_code)]
+
+mod connect;
+mod context;
+mod exchange;
+mod receives;
+mod reply;
+mod send;
+mod shared;
+mod sizes;
+mod stats;
+mod transport;
+mod tunables;
+
+use crate::admin::sysctl::Registration;
+use crate::sunrpc::ClassRegistration;
+use kernel::prelude::*;
+
+/// The client's presence in the kernel.
+pub(crate) struct Client {
+    // Goes first: transports that are made look at the tunables, which stay.
+    _class: ClassRegistration<transport::Rdma>,
+    _tunables: Registration,
+}
+
+impl Client {
+    /// Offers the transport to SUNRPC.
+    pub(crate) fn register() -> Result<Self> {
+        let tunables = tunables::register()?;
+        Ok(Self {
+            _class: ClassRegistration::new()?,
+            _tunables: tunables,
+        })
+    }
+}

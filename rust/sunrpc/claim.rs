@@ -2,13 +2,14 @@
 
 //! A Reply on its way to the task that waits for it.
 
+use super::slot::task_of;
 use super::slot::Slot;
-use super::slot::Task;
 use super::xdr::XdrBuf;
 use super::xprt::Transport;
 use super::xprt::XprtHandle;
+use crate::admin::trace::Task;
 use crate::bindings;
-use crate::bindings::octets::StableOctets;
+use crate::bindings::parked::Parked;
 use core::ptr::NonNull;
 
 /// Which octets of an inline payload go where.
@@ -89,13 +90,36 @@ impl<T: Transport> Claimed<T> {
     /// The task that waits, for traces.
     pub(crate) fn task(&self) -> Task {
         // SAFETY: The task waits for this.
-        unsafe { Task::of(self.rqst()) }
+        unsafe { task_of(self.rqst()) }
     }
 
     /// The RPC's number.
     #[inline]
     pub(crate) fn xid(&self) -> u32 {
         self.slot().xid()
+    }
+
+    /// Gives the RPC back as it was: what claimed it is not its Reply, which may still come.
+    #[cold]
+    pub(crate) fn resume(self, exchange: T::Exchange) {
+        // SAFETY: Claimed by us. Who sends is done with the Call, or it would not be claimed.
+        unsafe { self.slot().restore(exchange) };
+        let this = core::mem::ManuallyDrop::new(self);
+        this.unpin();
+    }
+
+    /// Lets SUNRPC release the request.
+    #[inline]
+    fn unpin(&self) {
+        let rqst = self.rqst();
+        // SAFETY: Pinned until the end of this block, and the transport with it. No more of the
+        // request than that is touched once it is unpinned.
+        unsafe {
+            let raw = (*rqst).rq_xprt;
+            bindings::spin_lock(&raw mut (*raw).queue_lock);
+            bindings::xprt_unpin_rqst(rqst);
+            bindings::spin_unlock(&raw mut (*raw).queue_lock);
+        }
     }
 
     /// Completes the RPC with a Reply of which at least a part is in `reply`. Gives back an older
@@ -176,14 +200,7 @@ impl<T: Transport> Claimed<T> {
 
 impl<T: Transport> Drop for Claimed<T> {
     fn drop(&mut self) {
-        let rqst = self.rqst();
         self.slot().settle();
-        // SAFETY: As in `wake`.
-        unsafe {
-            let raw = (*rqst).rq_xprt;
-            bindings::spin_lock(&raw mut (*raw).queue_lock);
-            bindings::xprt_unpin_rqst(rqst);
-            bindings::spin_unlock(&raw mut (*raw).queue_lock);
-        }
+        self.unpin();
     }
 }

@@ -18,7 +18,6 @@ pub(crate) use claim::Scatter;
 pub(crate) use reverse::ReversePool;
 pub(crate) use reverse::ReverseReply;
 pub(crate) use slot::Call;
-pub(crate) use slot::Task;
 pub(crate) use xprt::ConnectError;
 pub(crate) use xprt::SendError;
 pub(crate) use xprt::Transport;

@@ -11,9 +11,10 @@ use super::xdr::XdrBuf;
 use super::xprt::Transport;
 use super::xprt::XprtHandle;
 use crate::bindings;
-use crate::bindings::octets::StableOctets;
+use crate::bindings::parked::Parked;
 use core::ptr::NonNull;
 use kernel::new_spinlock;
+use kernel::page::PAGE_SIZE;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::sync::SpinLock;
@@ -49,7 +50,8 @@ impl<T: Transport> ReversePool<T> {
         // Room for all first: a slot that comes back must always find some.
         let mut room = KVec::with_capacity(count, GFP_KERNEL)?;
         loop {
-            let new = Slot::new()?;
+            // The callback service takes it that a Reply's head has a page.
+            let new = Slot::with_buffers(PAGE_SIZE, 0)?;
             let mut slots = self.inner.lock();
             if slots.made >= count {
                 return Ok(());

@@ -15,6 +15,7 @@
 use super::buffer::Buffer;
 use super::xdr::XdrBuf;
 use super::xprt::Transport;
+use crate::admin::trace::Task;
 use crate::bindings;
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
@@ -59,8 +60,13 @@ unsafe impl<T: Transport> Send for Slot<T> {}
 unsafe impl<T: Transport> Sync for Slot<T> {}
 
 impl<T: Transport> Slot<T> {
-    /// A slot with its buffers.
+    /// A slot with buffers that do for most RPCs.
     pub(super) fn new() -> Result<KBox<Self>> {
+        Self::with_buffers(INITIAL_BUFFER, INITIAL_BUFFER)
+    }
+
+    /// A slot with buffers for so many octets to send and to receive.
+    pub(super) fn with_buffers(call: usize, reply: usize) -> Result<KBox<Self>> {
         Ok(KBox::new(
             Self {
                 rqst: Opaque::zeroed(),
@@ -68,8 +74,8 @@ impl<T: Transport> Slot<T> {
                 phase: Atomic::new(IDLE),
                 exchange: UnsafeCell::new(None),
                 reply: UnsafeCell::new(None),
-                call_buffer: UnsafeCell::new(Buffer::new(INITIAL_BUFFER)?),
-                reply_buffer: UnsafeCell::new(Buffer::new(INITIAL_BUFFER)?),
+                call_buffer: UnsafeCell::new(Buffer::new(call)?),
+                reply_buffer: UnsafeCell::new(Buffer::new(reply)?),
             },
             GFP_KERNEL,
         )?)
@@ -182,6 +188,18 @@ impl<T: Transport> Slot<T> {
         self.phase.store(SENT, Release);
     }
 
+    /// Puts the Exchange back that [`Self::claim`] took.
+    ///
+    /// # Safety
+    ///
+    /// The caller has claimed the slot, and gives up the claim.
+    #[cold]
+    pub(super) unsafe fn restore(&self, exchange: T::Exchange) {
+        // SAFETY: Claimed by the caller.
+        unsafe { self.exchange.get().write(Some(exchange)) };
+        self.phase.store(SENT, Release);
+    }
+
     /// Takes the Exchange, if it is there and nobody else has. The taker calls [`Self::settle`].
     #[inline]
     pub(super) fn claim(&self) -> Option<T::Exchange> {
@@ -240,7 +258,7 @@ impl<'a, T: Transport> Call<'a, T> {
     #[inline]
     pub(crate) fn task(&self) -> Task {
         // SAFETY: A request that is being sent has its task.
-        unsafe { Task::of(self.slot.rqst()) }
+        unsafe { task_of(self.slot.rqst()) }
     }
 
     /// The RPC message.
@@ -285,33 +303,24 @@ impl<'a, T: Transport> Call<'a, T> {
     }
 }
 
-/// How SUNRPC's traces name a task.
-#[derive(Clone, Copy)]
-pub(crate) struct Task {
-    /// The task's number.
-    pub(crate) id: u32,
-    /// The RPC client's number, all ones if there is none.
-    pub(crate) client: u32,
-}
-
-impl Task {
-    /// # Safety
-    ///
-    /// The request has its task, which stays for the call.
-    #[inline]
-    pub(super) unsafe fn of(rqst: *mut bindings::rpc_rqst) -> Self {
-        // SAFETY: By this function's contract.
-        unsafe {
-            let task = (*rqst).rq_task;
-            let client = (*task).tk_client;
-            Self {
-                id: u32::from((*task).tk_pid),
-                client: if client.is_null() {
-                    u32::MAX
-                } else {
-                    (*client).cl_clid
-                },
-            }
+/// How traces name the task that a request belongs to.
+///
+/// # Safety
+///
+/// The request has its task, which stays for the call.
+#[inline]
+pub(super) unsafe fn task_of(rqst: *mut bindings::rpc_rqst) -> Task {
+    // SAFETY: By this function's contract.
+    unsafe {
+        let task = (*rqst).rq_task;
+        let client = (*task).tk_client;
+        Task {
+            id: u32::from((*task).tk_pid),
+            client: if client.is_null() {
+                u32::MAX
+            } else {
+                (*client).cl_clid
+            },
         }
     }
 }

@@ -20,7 +20,7 @@ use super::slot::Slot;
 use crate::bindings;
 use crate::bindings::addr::Net;
 use crate::bindings::addr::SockAddr;
-use crate::bindings::octets::StableOctets;
+use crate::bindings::parked::Parked;
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -110,7 +110,7 @@ pub(crate) trait Transport: Sized + Send + Sync + 'static {
     /// What a Call exposes until it is answered or given up.
     type Exchange: Send;
     /// Keeps a received message in place while it is read.
-    type Reply: StableOctets + Send;
+    type Reply: Parked;
     /// Proof that nothing of a Call is exposed any more.
     type Fence;
 

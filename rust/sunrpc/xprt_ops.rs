@@ -40,6 +40,7 @@ impl<T: Transport> Ops<T> {
         connect: Some(connect::<T>),
         buf_alloc: Some(buf_alloc::<T>),
         buf_free: Some(buf_free::<T>),
+        prepare_request: Some(prepare_request::<T>),
         send_request: Some(send_request::<T>),
         close: Some(close::<T>),
         destroy: Some(destroy::<T>),
@@ -167,6 +168,28 @@ unsafe extern "C" fn buf_free<T: Transport>(task: *mut bindings::rpc_task) {
         // SAFETY: By this function's contract.
         abandon(unsafe { Xprt::<T>::from_raw(raw).live() }, slot);
     }
+}
+
+/// SUNRPC is about to wait for a Reply. It has no use any more for one that it has seen before, and
+/// that may belong to another connection.
+///
+/// # Safety
+///
+/// See [`alloc_slot`]; `buf` is a message of the request, which is in no queue.
+unsafe extern "C" fn prepare_request<T: Transport>(
+    rqst: *mut bindings::rpc_rqst,
+    buf: *mut bindings::xdr_buf,
+) -> c_int {
+    // SAFETY: By this function's contract, no Reply can arrive for the request.
+    unsafe {
+        if ptr::eq(buf, &raw const (*rqst).rq_rcv_buf) {
+            if let Some(reply) = Slot::<T>::from_rqst(rqst).take_reply() {
+                let live = Xprt::<T>::from_raw((*rqst).rq_xprt).live();
+                live.transport.recycle(reply);
+            }
+        }
+    }
+    0
 }
 
 /// Takes back what a Call exposes that was sent and will not be waited for any longer.

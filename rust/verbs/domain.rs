@@ -50,6 +50,12 @@ impl Domain {
         self.lease.device()
     }
 
+    /// A number that no other domain has while this one is there. Never zero.
+    #[inline]
+    pub(crate) fn id(&self) -> usize {
+        core::ptr::from_ref(self).addr()
+    }
+
     /// The local key for memory that is mapped for this domain.
     #[inline]
     pub(super) fn lkey(&self) -> u32 {

@@ -45,6 +45,15 @@ impl QueueEnded {
     }
 }
 
+impl<C: Requester> Endpoint<C> {
+    /// Puts the queue pair into the state from which it answers nobody.
+    #[cold]
+    pub(crate) fn end_queue(&self) -> QueueEnded {
+        self.disconnect();
+        QueueEnded(Ended::Flushed)
+    }
+}
+
 impl<U: Send + 'static> Regions<Registered, U> {
     /// Invalidates the regions. When that is done, or the queue pair has ended, `token` comes back in
     /// [`Requester::invalidated`].
@@ -62,11 +71,12 @@ impl<U: Send + 'static> Regions<Registered, U> {
         token: U,
     ) -> Result<(), (Error, U)> {
         let domain = ep.domain().map(|d| ptr::from_ref::<super::Domain>(d));
-        if domain != Some(ptr::from_ref::<super::Domain>(self.domain())) {
+        let own = self.domain().map(|d| ptr::from_ref::<super::Domain>(d));
+        if domain.is_none() || domain != own {
             return Err((EINVAL, token));
         }
         // The endpoint keeps the pool until its queues are drained.
-        let Some((_pool, first, last)) = self.into_chain() else {
+        let Some((first, last)) = self.into_chain() else {
             return Err((EINVAL, token));
         };
         let mut next = Some(first);

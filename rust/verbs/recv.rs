@@ -158,6 +158,12 @@ impl<U> Recv<U> {
         (whole.get(..octets).unwrap_or(whole), &mut inner.user)
     }
 
+    /// The protection domain that the buffer is for, by its number.
+    #[inline]
+    pub(crate) fn domain_id(&self) -> usize {
+        self.inner().buffer.domain().id()
+    }
+
     /// A number that names the buffer in a trace.
     #[inline]
     pub(crate) fn id(&self) -> u32 {

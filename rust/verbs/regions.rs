@@ -421,11 +421,6 @@ impl<U> RegionPool<U> {
         // INVARIANT: The caller gives it up.
         self.idle.push(Idle(region));
     }
-
-    #[inline]
-    pub(super) fn domain(&self) -> &Arc<Domain> {
-        &self.domain
-    }
 }
 
 /// Maps memory. There is one for each connection, with who sends.
@@ -447,18 +442,6 @@ impl<U> Registrar<U> {
     #[inline]
     pub(crate) fn pool(&self) -> &Arc<RegionPool<U>> {
         &self.pool
-    }
-
-    /// No regions, to map some into.
-    #[inline]
-    pub(crate) fn regions(&self) -> Regions<Mapped, U> {
-        Regions {
-            pool: self.pool.clone(),
-            head: None,
-            tail: None,
-            len: 0,
-            _state: PhantomData,
-        }
     }
 
     #[inline]
@@ -485,6 +468,9 @@ impl<U> Registrar<U> {
         let before = regions.len;
         let mut pieces = pieces.into_iter();
         let mut next = pieces.next();
+        if next.is_some() && regions.pool.is_none() {
+            regions.pool = Some(self.pool.clone());
+        }
         while let Some(first) = next {
             let region = self.take().ok_or(MapError::Exhausted)?;
             // INVARIANT: The region was idle, hence ours.
@@ -503,9 +489,10 @@ impl<U> Registrar<U> {
 ///
 /// # Invariants
 ///
-/// From `head` through `next` to `tail` there are `len` regions of `pool`, which nobody else uses.
+/// From `head` through `next` to `tail` there are `len` regions of `pool`, which nobody else uses. There
+/// is a pool if there are regions.
 pub(crate) struct Regions<S: State, U> {
-    pool: Arc<RegionPool<U>>,
+    pool: Option<Arc<RegionPool<U>>>,
     head: Option<NonNull<Region<U>>>,
     tail: Option<NonNull<Region<U>>>,
     len: u32,
@@ -553,22 +540,27 @@ impl<S: State, U> Regions<S, U> {
         self.len += 1;
     }
 
-    /// Gives up the list without its regions' state being looked at.
+    /// The protection domain that the regions belong to, if there are any.
     #[inline]
-    fn into_parts(self) -> (Arc<RegionPool<U>>, Option<NonNull<Region<U>>>) {
-        let this = mem::ManuallyDrop::new(self);
-        // SAFETY: Not dropped, so that the reference is moved, not copied.
-        (unsafe { ptr::read(&this.pool) }, this.head)
-    }
-
-    /// The protection domain that the regions belong to.
-    #[inline]
-    pub(super) fn domain(&self) -> &Arc<Domain> {
-        self.pool.domain()
+    pub(super) fn domain(&self) -> Option<&Arc<Domain>> {
+        self.pool.as_ref().map(|pool| &pool.domain)
     }
 }
 
 impl<U> Regions<Mapped, U> {
+    /// No regions, to map some into.
+    #[inline]
+    pub(crate) const fn none() -> Self {
+        // INVARIANT: An empty list.
+        Self {
+            pool: None,
+            head: None,
+            tail: None,
+            len: 0,
+            _state: PhantomData,
+        }
+    }
+
     /// Puts the registrations in front of `send`, and counts them as done: they are posted together,
     /// or not at all.
     ///
@@ -634,8 +626,8 @@ impl<U> Regions<Registered, U> {
                 }
                 // INVARIANT: One less.
                 self.len -= 1;
-                // SAFETY: Out of the list, and invalid.
-                unsafe { self.pool.put_back(region) };
+                // SAFETY: Out of the list, and invalid; the pool is there.
+                unsafe { p.pool.as_ref().put_back(region) };
                 return true;
             }
             before = Some(region);
@@ -643,15 +635,13 @@ impl<U> Regions<Registered, U> {
         false
     }
 
-    /// Gives up the regions to be invalidated: the chain's first and last, and a reference to their
-    /// pool. `None` if there is none.
+    /// Gives up the regions, to be invalidated: the chain's first and last. `None` if there is none.
+    ///
+    /// Nothing keeps their pool for the caller.
     #[inline]
-    pub(super) fn into_chain(
-        self,
-    ) -> Option<(Arc<RegionPool<U>>, NonNull<Region<U>>, NonNull<Region<U>>)> {
-        let tail = self.tail;
-        let (pool, head) = self.into_parts();
-        Some((pool, head?, tail?))
+    pub(super) fn into_chain(self) -> Option<(NonNull<Region<U>>, NonNull<Region<U>>)> {
+        // Dropping registered regions only drops the reference to their pool.
+        Some((self.head?, self.tail?))
     }
 }
 
@@ -695,10 +685,11 @@ impl<S: State, U> Drop for Regions<S, U> {
         }
         let mut next = self.head;
         while let Some(region) = next {
-            // SAFETY: In the list, and not registered.
+            // SAFETY: In the list, and not registered; the pool is there.
             unsafe {
                 next = region.as_ref().next;
-                self.pool.put_back(region);
+                let pool = region.as_ref().pool;
+                pool.as_ref().put_back(region);
             }
         }
     }

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Making a connection, step by step. Runs in the connect worker, with the send lock.
+
+use super::context::Connection;
+use super::context::Progress;
+use super::reply::Pending;
+use super::send::Established;
+use super::shared::Shared;
+use super::shared::Waiting;
+use super::sizes::Sizes;
+use super::sizes::REVERSE_CALLS;
+use crate::sunrpc::ConnectError;
+use crate::verbs::ConnParam;
+use crate::verbs::Endpoint;
+use crate::verbs::Refill;
+use crate::verbs::Sender;
+use kernel::page::PAGE_SIZE;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// How long to look for the device, and for the route.
+const RESOLVE_MS: u32 = 5_000;
+/// How much longer to wait for the answer: it comes, in time or as an error.
+const SLACK_MS: u32 = 1_000;
+/// How long to wait for the peer. The connection manager gives up earlier, except if the peer has
+/// asked for patience.
+const CONNECT_MS: u32 = 60_000;
+
+/// How often the device tries to send a message that is not acknowledged. A lost path is noticed
+/// soon; SUNRPC sends again on the next connection.
+const RETRIES: u8 = 6;
+/// How often it tries if the peer has no Receive. Credits see to it that there is one.
+const RECEIVER_RETRIES: u8 = 0;
+
+impl From<Error> for ConnectError {
+    fn from(error: Error) -> Self {
+        if error == ENOMEM {
+            Self::NoMemory
+        } else if error == ENODEV {
+            Self::NoDevice
+        } else {
+            Self::NotConnected
+        }
+    }
+}
+
+/// Connects to the transport's peer.
+pub(super) fn connect(
+    shared: &Arc<Shared>,
+) -> Result<(Established, Sender<Pending>), ConnectError> {
+    let (Some(net), Some(peer)) = (shared.xprt.net(), shared.xprt.peer()) else {
+        return Err(ConnectError::Protocol);
+    };
+    let ep = Endpoint::new(net, Connection::new(shared.clone()))?;
+    let this = ep.context();
+    let timeout = RESOLVE_MS as usize;
+    this.ask(|| ep.resolve_addr(&peer, timeout), RESOLVE_MS + SLACK_MS)?;
+    this.ask(|| ep.resolve_route(timeout), RESOLVE_MS + SLACK_MS)?;
+
+    let device = ep.device()?;
+    let sizes = Sizes::for_device(&device, shared.xprt.slots())?;
+    this.sizes.populate(sizes);
+    ep.open(&sizes.queues())?;
+    let sender = furnish(&ep, shared, &sizes)?;
+
+    // One Call may be sent, until its Reply says more (RFC 8166 Section 3.3.3); and the peer may call.
+    shared.xprt.set_window(1);
+    shared.shelf.open(&ep);
+    this.receives.refill(&ep, 1 + REVERSE_CALLS);
+
+    let param = ConnParam {
+        // The peer reads from us, we do not read from it.
+        responder_resources: u8::try_from(device.max_qp_rd_atom).unwrap_or(u8::MAX),
+        initiator_depth: 0,
+        retry_count: RETRIES,
+        rnr_retry_count: RECEIVER_RETRIES,
+        private_data: &sizes.own.encode(),
+    };
+    match this.ask(|| ep.connect(&param), CONNECT_MS)? {
+        Progress::Established(agreement) => {
+            // The callback service keeps a message in a page.
+            let reverse = agreement.reverse_payload().min(PAGE_SIZE as u32);
+            shared.agreed(reverse);
+            let limits = sizes.limits(&agreement);
+            Ok((Established { ep, sizes, limits }, sender))
+        }
+        _ => Err(ConnectError::NotConnected),
+    }
+}
+
+/// Makes what sends, with regions for one large READ or WRITE; more are made when they are missed.
+fn furnish(
+    ep: &Endpoint<Connection>,
+    shared: &Arc<Shared>,
+    sizes: &Sizes,
+) -> Result<Sender<Pending>, ConnectError> {
+    let sender = Sender::new(ep, &sizes.sender())?;
+    let pool = sender.pool();
+    let made = pool.grow(sizes.regions_per_call);
+    shared.stats.regions_made.add(u64::from(made));
+    let refill = Refill::new(
+        pool.clone(),
+        sizes.regions_per_call,
+        Waiting(shared.clone()),
+    )?;
+    ep.context().refill.populate(refill);
+    Ok(sender)
+}

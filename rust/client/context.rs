@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a connection knows of itself, and how it meets the events of its identifier and queues.
+
+use super::receives::Receives;
+use super::reply;
+use super::reply::Pending;
+use super::shared::Shared;
+use super::shared::Waiting;
+use super::sizes::Sizes;
+use super::sizes::REVERSE_CALLS;
+use crate::engine::limits::Agreement;
+use crate::sunrpc::ConnectError;
+use crate::verbs::CmEvent;
+use crate::verbs::Context;
+use crate::verbs::Ended;
+use crate::verbs::Endpoint;
+use crate::verbs::Fenced;
+use crate::verbs::QpEvent;
+use crate::verbs::QueueEnded;
+use crate::verbs::Recv;
+use crate::verbs::RecvStatus;
+use crate::verbs::RecvWorker;
+use crate::verbs::Refill;
+use crate::verbs::Requester;
+use crate::verbs::SendWorker;
+use crate::wire::private_data::PrivateData;
+use kernel::new_condvar;
+use kernel::new_mutex;
+use kernel::prelude::*;
+use kernel::sync::atomic::ordering::Relaxed;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::Arc;
+use kernel::sync::CondVar;
+use kernel::sync::CondVarTimeoutResult;
+use kernel::sync::Mutex;
+use kernel::sync::SetOnce;
+use kernel::time::msecs_to_jiffies;
+
+/// How far an attempt to connect has come.
+#[derive(Clone, Copy)]
+pub(super) enum Progress {
+    /// Waiting for the answer to the last question.
+    Asked,
+    /// The last question was answered.
+    Answered,
+    /// The peer has accepted.
+    Established(Agreement),
+    /// There will be no connection, or it is over.
+    Over(ConnectError),
+}
+
+/// A connection's own state.
+#[pin_data]
+pub(super) struct Connection {
+    /// What outlives the connection.
+    pub(super) shared: Arc<Shared>,
+    /// Known once the device is.
+    pub(super) sizes: SetOnce<Sizes>,
+    /// The Receive Queue.
+    pub(super) receives: Receives,
+    /// Calls that may be outstanding. Written by the receive worker.
+    granted: Atomic<u32>,
+    /// Makes more memory regions.
+    pub(super) refill: SetOnce<Arc<Refill<Pending, Waiting>>>,
+    /// SUNRPC has been told that the connection is lost, or knows.
+    lost: Atomic<bool>,
+    #[pin]
+    progress: Mutex<Progress>,
+    #[pin]
+    progressed: CondVar,
+    /// For the one at a time who fences outside of the order of things.
+    #[pin]
+    pub(super) fenced: Mutex<Option<Fenced>>,
+    #[pin]
+    pub(super) fence_done: CondVar,
+}
+
+impl Connection {
+    pub(super) fn new(shared: Arc<Shared>) -> impl PinInit<Self, Error> {
+        try_pin_init!(Self {
+            shared,
+            sizes: SetOnce::new(),
+            receives: Receives::new(),
+            granted: Atomic::new(1),
+            refill: SetOnce::new(),
+            lost: Atomic::new(false),
+            progress <- new_mutex!(Progress::Asked, "Connection::progress"),
+            progressed <- new_condvar!("Connection::progressed"),
+            fenced <- new_mutex!(None, "Connection::fenced"),
+            fence_done <- new_condvar!("Connection::fence_done"),
+        }? Error)
+    }
+
+    /// A Reply has granted credits: there are Receives for all Replies before more Calls go out.
+    #[inline]
+    pub(super) fn grant(&self, worker: &RecvWorker<'_, Self>, credits: u32) {
+        let requests = self.sizes.as_ref().map_or(1, |sizes| sizes.requests);
+        let granted = credits.clamp(1, requests);
+        if granted != self.granted.load(Relaxed) {
+            self.granted.store(granted, Relaxed);
+            self.refill(worker);
+            self.shared.xprt.set_window(granted);
+        }
+    }
+
+    /// Posts Receives for all messages that may come.
+    #[inline]
+    pub(super) fn refill(&self, worker: &RecvWorker<'_, Self>) {
+        let needed = self.granted.load(Relaxed) + REVERSE_CALLS;
+        self.receives.refill(worker, needed);
+    }
+
+    /// Asks something of the connection manager and waits for the answer.
+    pub(super) fn ask(
+        &self,
+        question: impl FnOnce() -> Result,
+        timeout_ms: u32,
+    ) -> Result<Progress, ConnectError> {
+        {
+            let mut progress = self.progress.lock();
+            if let Progress::Over(error) = *progress {
+                return Err(error);
+            }
+            *progress = Progress::Asked;
+        }
+        // Not with the lock: the answer may come before this returns.
+        question().map_err(|_| ConnectError::NotConnected)?;
+        let mut left = msecs_to_jiffies(timeout_ms);
+        let mut progress = self.progress.lock();
+        loop {
+            match *progress {
+                Progress::Asked => {}
+                Progress::Over(error) => return Err(error),
+                answer => return Ok(answer),
+            }
+            left = match self
+                .progressed
+                .wait_interruptible_timeout(&mut progress, left)
+            {
+                CondVarTimeoutResult::Woken { jiffies } => jiffies,
+                CondVarTimeoutResult::Signal { .. } => return Err(ConnectError::NotConnected),
+                CondVarTimeoutResult::Timeout => return Err(ConnectError::TimedOut),
+            };
+        }
+    }
+
+    /// Notes an answer, unless it is all over.
+    fn answer(&self, answer: Progress) {
+        let mut progress = self.progress.lock();
+        if !matches!(*progress, Progress::Over(_)) {
+            *progress = answer;
+        }
+        self.progressed.notify_all();
+    }
+
+    /// The attempt has failed, or the connection is lost.
+    fn over(&self, error: ConnectError) {
+        let mut progress = self.progress.lock();
+        let established = matches!(*progress, Progress::Established(_));
+        *progress = Progress::Over(error);
+        self.progressed.notify_all();
+        drop(progress);
+        if established {
+            self.lose();
+        }
+    }
+
+    /// Has SUNRPC close the connection, once. Good in any context.
+    pub(super) fn lose(&self) {
+        if !self.lost.xchg(true, Relaxed) {
+            self.shared.xprt.force_disconnect();
+        }
+    }
+
+    /// From now on nobody needs to be told that the connection is lost: it is this end's doing.
+    pub(super) fn expect_end(&self) {
+        self.lost.store(true, Relaxed);
+    }
+}
+
+impl Context for Connection {
+    type Recv = ();
+
+    fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
+        let this = ep.context();
+        match event {
+            CmEvent::AddrResolved | CmEvent::RouteResolved => this.answer(Progress::Answered),
+            CmEvent::Established { private_data, .. } => {
+                let own = this.sizes.as_ref().map(|s| s.own).unwrap_or_default();
+                let peer = PrivateData::of_peer(private_data);
+                this.answer(Progress::Established(Agreement::between(&own, &peer)));
+            }
+            CmEvent::AddrError(_) => this.over(ConnectError::Protocol),
+            CmEvent::RouteError(_) | CmEvent::Unreachable(_) => {
+                this.over(ConnectError::Unreachable);
+            }
+            // The peer still has an old connection, and will have noticed by the next attempt.
+            CmEvent::Rejected { stale: true, .. } => this.over(ConnectError::NotConnected),
+            CmEvent::Rejected { .. } => this.over(ConnectError::Refused),
+            CmEvent::ConnectError(_) | CmEvent::Disconnected => {
+                this.over(ConnectError::NotConnected);
+            }
+            CmEvent::AddrChange | CmEvent::DeviceRemoval => this.over(ConnectError::NoDevice),
+            CmEvent::Other(_) => {}
+        }
+    }
+
+    fn qp_event(ep: &Endpoint<Self>, event: QpEvent) {
+        if event == QpEvent::Fatal {
+            ep.context().lose();
+        }
+    }
+
+    fn device_removed(ep: &Endpoint<Self>) {
+        ep.context().over(ConnectError::NoDevice);
+    }
+
+    fn received(worker: &RecvWorker<'_, Self>, recv: Recv<()>, status: RecvStatus) {
+        reply::received(worker, recv, status);
+    }
+
+    fn drained(ep: &Endpoint<Self>) {
+        // Idle buffers, too, hold on to the device.
+        ep.context().shared.shelf.close();
+    }
+}
+
+impl Requester for Connection {
+    type Token = Pending;
+
+    fn sent(worker: &SendWorker<'_, Self>, how: Ended) {
+        let this = worker.context();
+        this.shared.xprt.space();
+        if how != Ended::Well {
+            this.lose();
+        }
+    }
+
+    fn invalidated(
+        worker: &SendWorker<'_, Self>,
+        pending: Pending,
+        how: Result<Fenced, QueueEnded>,
+    ) {
+        reply::fenced(worker, pending, how);
+    }
+}

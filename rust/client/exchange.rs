@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a Call exposes until its Reply has come.
+
+use super::reply::Pending;
+use crate::engine::call::ReplyPlan;
+use crate::engine::inbound::Message;
+use crate::engine::returned;
+use crate::engine::returned::Arrived;
+use crate::engine::returned::Mismatch;
+use crate::engine::returned::Offered;
+use crate::verbs::Exposed;
+use crate::verbs::Regions;
+use crate::verbs::Registered;
+use crate::wire::Segment;
+
+/// What a Call exposes.
+pub(super) struct Exchange {
+    /// The regions: those of Read chunks first.
+    pub(super) regions: Regions<Registered, Pending>,
+    /// How many regions are those of Read chunks.
+    pub(super) reads: u32,
+    /// What the other regions are.
+    pub(super) offer: ReplyPlan,
+}
+
+/// A region, as a header names it.
+#[inline]
+pub(super) fn segment(exposed: Exposed) -> Segment {
+    Segment {
+        handle: exposed.handle,
+        length: exposed.length,
+        offset: exposed.offset,
+    }
+}
+
+impl Exchange {
+    /// Compares a Reply with what was offered for it.
+    #[inline]
+    pub(super) fn arrived<'a>(&self, message: &Message<'a>) -> Result<Arrived<'a>, Mismatch> {
+        let offered = || {
+            self.regions
+                .exposed()
+                .skip(self.reads as usize)
+                .map(segment)
+        };
+        let of = |plan| offered().take(if self.offer == plan { usize::MAX } else { 0 });
+        returned::arrived(
+            message,
+            Offered {
+                write: of(ReplyPlan::WriteChunk),
+                reply: of(ReplyPlan::ReplyChunk),
+            },
+        )
+    }
+}

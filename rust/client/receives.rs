@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Receive buffers: as many posted as Replies may come, and some more.
+//!
+//! A buffer goes round: posted, received into, read in place by the RPC's task, idle. It belongs to one
+//! connection. The last stage but one may outlive that, so a buffer that comes home to another
+//! connection, or to none, is dropped.
+
+use super::context::Connection;
+use crate::engine::queue;
+use crate::verbs::Endpoint;
+use crate::verbs::Pool;
+use crate::verbs::Recv;
+use crate::verbs::RecvBatch;
+use kernel::alloc::Flags;
+use kernel::prelude::*;
+use kernel::sync::atomic::ordering::Relaxed;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::barrier::smp_mb;
+
+/// Buffers are made in completion handlers; if there is no memory now, the next one tries again.
+const FLAGS: Flags = GFP_NOWAIT;
+
+/// No connection.
+const NONE: usize = 0;
+
+/// Buffers that are not posted, all of one connection.
+#[pin_data]
+pub(super) struct Shelf {
+    #[pin]
+    idle: Pool<Recv<()>>,
+    /// The domain of the connection whose buffers are kept.
+    domain: Atomic<usize>,
+}
+
+impl Shelf {
+    pub(super) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            idle <- Pool::new(),
+            domain: Atomic::new(NONE),
+        })
+    }
+
+    /// Keeps the buffers of a new connection.
+    pub(super) fn open(&self, ep: &Endpoint<Connection>) {
+        let domain = ep.domain().map_or(NONE, |domain| domain.id());
+        self.domain.store(domain, Relaxed);
+    }
+
+    /// Gives up the buffers that are idle, and those to come.
+    pub(super) fn close(&self) {
+        self.domain.store(NONE, Relaxed);
+        // Pairs with the full barrier of putting a buffer down: who has not seen that the shelf is
+        // closed has put its buffer where it is found here.
+        smp_mb();
+        drop(self.idle.take_all());
+    }
+
+    /// Takes back a buffer whose message nobody needs any more.
+    #[inline]
+    pub(super) fn put(&self, recv: Recv<()>) {
+        let domain = recv.domain_id();
+        if self.domain.load(Relaxed) != domain {
+            return;
+        }
+        self.idle.put(recv);
+        if self.domain.load(Relaxed) != domain {
+            drop(self.idle.take_all());
+        }
+    }
+}
+
+/// The Receive Queue of a connection.
+pub(super) struct Receives {
+    /// How many are posted. Written by the connection's maker, and then by the receive worker.
+    posted: Atomic<u32>,
+}
+
+impl Receives {
+    pub(super) fn new() -> Self {
+        Self {
+            posted: Atomic::new(0),
+        }
+    }
+
+    /// A Receive has ended.
+    #[inline]
+    pub(super) fn ended(&self) {
+        let posted = self.posted.load(Relaxed);
+        self.posted.store(posted.saturating_sub(1), Relaxed);
+    }
+
+    /// Posts Receives if there are not enough for `needed` messages.
+    #[inline]
+    pub(super) fn refill(&self, ep: &Endpoint<Connection>, needed: u32) {
+        let Some(sizes) = ep.context().sizes.as_ref() else {
+            return;
+        };
+        let posted = self.posted.load(Relaxed);
+        let count = queue::refill(posted, needed, sizes.receive_batch);
+        if count != 0 {
+            self.post(ep, count as usize, sizes.own.receive_size as usize);
+        }
+    }
+
+    fn post(&self, ep: &Endpoint<Connection>, count: usize, size: usize) {
+        let Some(domain) = ep.domain() else {
+            return;
+        };
+        let shelf = &ep.context().shared.shelf;
+        let mut batch = RecvBatch::new();
+        shelf.idle.get_many(count, |recv| {
+            if recv.domain_id() == domain.id() {
+                batch.push(recv);
+            }
+        });
+        while batch.len() < count {
+            match Recv::new(domain, size, (), FLAGS) {
+                Ok(recv) => batch.push(recv),
+                Err(_) => break,
+            }
+        }
+        let mut posted = batch.len();
+        if let Err((_, mut rest)) = ep.post_recv(batch) {
+            posted -= rest.len();
+            while let Some(recv) = rest.pop() {
+                shelf.put(recv);
+            }
+            ep.context().lose();
+        }
+        // CAST: No more than `count`.
+        let now = self.posted.load(Relaxed).saturating_add(posted as u32);
+        self.posted.store(now, Relaxed);
+    }
+}

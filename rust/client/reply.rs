@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Receiving: find the RPC that a message answers, fence what it exposed, complete it.
+//!
+//! Runs in the receive queue's worker; the last step, if there was something to invalidate, in the
+//! send queue's.
+
+use super::context::Connection;
+use super::exchange::Exchange;
+use super::transport::Rdma;
+use crate::engine::inbound;
+use crate::engine::inbound::FromServer;
+use crate::engine::inbound::Message;
+use crate::engine::limits::Extensions;
+use crate::engine::placement::Placement;
+use crate::engine::placement::Room;
+use crate::engine::returned::Arrived;
+use crate::sunrpc::Claimed;
+use crate::sunrpc::Scatter;
+use crate::verbs::Endpoint;
+use crate::verbs::Fenced;
+use crate::verbs::QueueEnded;
+use crate::verbs::Recv;
+use crate::verbs::RecvStatus;
+use crate::verbs::RecvWorker;
+use crate::verbs::SendWorker;
+
+/// What waits for memory to be fenced.
+pub(super) enum Pending {
+    /// A Reply.
+    Reply(Answer),
+    /// Who gives up an RPC.
+    GivenUp,
+}
+
+/// An RPC and the message that answers it.
+pub(super) struct Answer {
+    rpc: Claimed<Rdma>,
+    recv: Recv<()>,
+    how: How,
+}
+
+/// How an RPC ends.
+#[derive(Clone, Copy)]
+enum How {
+    /// The Reply, or all but one item of it, came inline.
+    Inline {
+        /// Where in the message the payload starts.
+        start: usize,
+        /// Its octets.
+        octets: usize,
+        /// Octets that came by RDMA Write.
+        by_write: u32,
+    },
+    /// The Reply came by RDMA Write.
+    InReplyChunk(u32),
+    /// The peer could not do it.
+    Refused,
+}
+
+/// A Receive has ended.
+pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, status: RecvStatus) {
+    let this = worker.context();
+    this.receives.ended();
+    let RecvStatus::Received {
+        octets,
+        invalidated,
+    } = status
+    else {
+        // The buffer is dropped: a queue that has failed posts no more.
+        this.lose();
+        return;
+    };
+    this.shared.xprt.useful();
+    let message = recv.octets(octets);
+    // A tag that was invalidated is one of a Call of ours, or this peer is not to be trusted.
+    let (taken, answered) = match inbound::from_server(message, Extensions::default()) {
+        Ok(FromServer::Reply(reply)) => {
+            let start = octets - reply.payload.map_or(0, <[u8]>::len);
+            match find(worker, &reply, start, invalidated) {
+                Some((rpc, exchange, how)) => {
+                    this.grant(worker, reply.credits);
+                    (true, Some((rpc, exchange, how)))
+                }
+                None => (false, None),
+            }
+        }
+        Ok(FromServer::Error(refused)) => match this.shared.xprt.claim(refused.xid) {
+            Some((rpc, exchange)) => {
+                this.grant(worker, refused.credits);
+                (false, Some((rpc, exchange, How::Refused)))
+            }
+            None => (false, None),
+        },
+        Ok(FromServer::ReverseCall(call)) => {
+            if invalidated.is_some() {
+                this.lose();
+            }
+            let start = octets - call.payload.map_or(0, <[u8]>::len);
+            let xid = call.xid;
+            reverse_call(worker, recv, xid, start, octets - start);
+            this.refill(worker);
+            return;
+        }
+        // Nobody waits for an answer to what is not understood (RFC 8166 Section 4.5).
+        Err(_) => {
+            this.shared.stats.bad_replies.add(1);
+            (false, None)
+        }
+    };
+    if invalidated.is_some() && !taken {
+        this.lose();
+    }
+    match answered {
+        Some((rpc, exchange, how)) => fence(worker, exchange, Answer { rpc, recv, how }),
+        None => this.shared.shelf.put(recv),
+    }
+    this.refill(worker);
+}
+
+/// Finds the RPC that `reply` answers. One whose chunks are not those that were offered is no answer.
+#[inline]
+fn find(
+    worker: &RecvWorker<'_, Connection>,
+    reply: &Message<'_>,
+    start: usize,
+    invalidated: Option<u32>,
+) -> Option<(Claimed<Rdma>, Exchange, How)> {
+    let this = worker.context();
+    let (rpc, mut exchange) = this.shared.xprt.claim(reply.xid)?;
+    let how = match exchange.arrived(reply) {
+        Ok(Arrived::Inline { payload, by_write }) => How::Inline {
+            start,
+            octets: payload.len(),
+            by_write,
+        },
+        Ok(Arrived::InReplyChunk {
+            length,
+            by_write: 0,
+        }) => How::InReplyChunk(length),
+        _ => {
+            this.shared.stats.bad_replies.add(1);
+            rpc.resume(exchange);
+            return None;
+        }
+    };
+    if let Some(handle) = invalidated {
+        if !exchange.regions.invalidated_remotely(handle) {
+            // Another RPC may have lost its memory: this one is not completed, either.
+            drop(rpc);
+            return None;
+        }
+    }
+    Some((rpc, exchange, how))
+}
+
+/// Completes the RPC once nothing of it is exposed any more.
+#[inline]
+fn fence(worker: &RecvWorker<'_, Connection>, exchange: Exchange, answer: Answer) {
+    let this = worker.context();
+    let regions = match exchange.regions.fenced() {
+        Ok(fence) => return complete(worker, answer, fence),
+        Err(regions) => regions,
+    };
+    let count = u64::from(regions.len());
+    this.shared.stats.local_invalidations.add(count);
+    if regions.invalidate(worker, Pending::Reply(answer)).is_err() {
+        // Not completed; SUNRPC sends it again on the next connection.
+        this.lose();
+    }
+}
+
+/// What a Call exposed has been invalidated, or the queue pair has ended.
+pub(super) fn fenced(
+    worker: &SendWorker<'_, Connection>,
+    pending: Pending,
+    how: Result<Fenced, QueueEnded>,
+) {
+    let this = worker.context();
+    if how.is_err() {
+        this.lose();
+    }
+    match (pending, how) {
+        (Pending::Reply(answer), Ok(fence)) => complete(worker, answer, fence),
+        // What was written last cannot be trusted: the RPC is sent again.
+        (Pending::Reply(answer), Err(_)) => drop(answer),
+        (Pending::GivenUp, how) => {
+            let fence = how.unwrap_or_else(QueueEnded::fence);
+            *this.fenced.lock() = Some(fence);
+            this.fence_done.notify_all();
+        }
+    }
+}
+
+/// Wakes the task that waits.
+#[inline]
+fn complete(ep: &Endpoint<Connection>, answer: Answer, fence: Fenced) {
+    let shared = &ep.context().shared;
+    let Answer { rpc, recv, how } = answer;
+    match how {
+        How::Inline {
+            start,
+            octets,
+            by_write,
+        } => {
+            let buf = rpc.room();
+            let room = Room {
+                head: buf.head_len(),
+                pages: buf.page_len(),
+                tail: buf.tail_len(),
+            };
+            let placement = match by_write {
+                0 => Placement::inline(octets, &room),
+                _ => Placement::beside_write_chunk(octets, by_write, &room),
+            };
+            let scatter = Scatter {
+                payload: start,
+                head: placement.head,
+                copy: (placement.copy.offset, placement.copy.length),
+                pages: placement.pages,
+                tail: (placement.tail.offset, placement.tail.length),
+                length: placement.length,
+            };
+            let (old, copied) = rpc.complete(fence, recv, &scatter);
+            if let Some(old) = old {
+                shared.shelf.put(old);
+            }
+            if copied != 0 {
+                shared.stats.fixed_up.add(copied as u64);
+            }
+            if by_write != 0 {
+                shared.stats.written.add(u64::from(by_write));
+            }
+        }
+        How::InReplyChunk(length) => {
+            rpc.complete_in_place(fence, length);
+            shared.shelf.put(recv);
+            shared.stats.written.add(u64::from(length));
+        }
+        How::Refused => {
+            shared.stats.bad_replies.add(1);
+            rpc.fail(fence);
+            shared.shelf.put(recv);
+        }
+    }
+}
+
+/// The server calls.
+#[cold]
+fn reverse_call(
+    worker: &RecvWorker<'_, Connection>,
+    recv: Recv<()>,
+    xid: u32,
+    start: usize,
+    octets: usize,
+) {
+    let this = worker.context();
+    let shared = &this.shared;
+    match shared
+        .reverse
+        .enqueue(&shared.xprt, xid, recv, start, octets)
+    {
+        Ok(()) => shared.stats.reverse_calls.add(1),
+        Err(recv) => {
+            // Without a service nobody has promised to take Calls; with one, as many as it was told.
+            if shared.xprt.has_callback_service() {
+                this.lose();
+            }
+            shared.shelf.put(recv);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a transport has from beginning to end, whether connected or not.
+
+use super::receives::Shelf;
+use super::stats::Stats;
+use super::transport::Rdma;
+use crate::sunrpc::ReversePool;
+use crate::sunrpc::XprtHandle;
+use crate::verbs::Refilled;
+use kernel::prelude::*;
+use kernel::sync::atomic::ordering::Relaxed;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::Arc;
+
+/// The transport's own, shared with its connections.
+#[pin_data]
+pub(super) struct Shared {
+    /// SUNRPC's side of it.
+    pub(super) xprt: XprtHandle<Rdma>,
+    /// Places for reverse Calls.
+    pub(super) reverse: Arc<ReversePool<Rdma>>,
+    /// Counters.
+    pub(super) stats: Stats,
+    /// Receive buffers.
+    #[pin]
+    pub(super) shelf: Shelf,
+    /// Octets that a reverse Call or its Reply may have; SUNRPC asks whenever it likes.
+    pub(super) reverse_payload: Atomic<u32>,
+}
+
+impl Shared {
+    pub(super) fn new(
+        xprt: XprtHandle<Rdma>,
+        reverse: Arc<ReversePool<Rdma>>,
+    ) -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self {
+                xprt,
+                reverse,
+                stats: Stats::new(),
+                shelf <- Shelf::new(),
+                reverse_payload: Atomic::new(0),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Notes the agreement on a connection.
+    pub(super) fn agreed(&self, reverse_payload: u32) {
+        self.reverse_payload.store(reverse_payload, Relaxed);
+    }
+}
+
+/// Calls that wait for memory regions.
+pub(super) struct Waiting(pub(super) Arc<Shared>);
+
+impl Refilled for Waiting {
+    fn refilled(&self, made: u32) {
+        self.0.stats.regions_made.add(u64::from(made));
+        self.0.xprt.space();
+    }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How large the parts of a connection are, from what its device can do.
+
+use super::tunables;
+use crate::engine::call::Limits;
+use crate::engine::limits::Agreement;
+use crate::sunrpc::ConnectError;
+use crate::verbs::DeviceAttrs;
+use crate::verbs::QueueDepths;
+use crate::verbs::SenderSizes;
+use crate::wire::private_data::PrivateData;
+use kernel::page::PAGE_SHIFT;
+use kernel::page::PAGE_SIZE;
+
+/// Octets of the largest READ or WRITE, of which every device must be able: an NFS client that moves
+/// to another device cannot change its mind.
+const MAX_IO: u32 = 1 << 20;
+/// Pages that such an item touches, if it does not start with one.
+pub(super) const MAX_PAGES: u32 = MAX_IO / PAGE_SIZE as u32 + 1;
+/// Head, tail, and the page in which the tail's roundup ends, as regions of their own.
+const OTHER_PAGES: u32 = 3;
+
+/// Segments in one chunk: with more, even the largest header could fill a small message.
+const MAX_SEGMENTS: u32 = 16;
+
+/// Octets that a message is composed in. What is larger is gathered from pages.
+const MAX_COMPOSED: u32 = 4096;
+
+/// Header, head and tail of a message are an element each; no device that can do less.
+const MIN_SGES: u32 = 3;
+/// As many more as pages may be gathered from.
+const MAX_SGES: u32 = MIN_SGES + 16;
+
+/// Reverse Calls that this end lets be outstanding: NFSv4.1's default number of callback slots.
+pub(super) const REVERSE_CALLS: u32 = 16;
+
+/// Work requests that mark the end of a queue while it is drained; there are two, one at a time, and
+/// room is better than counting on that.
+const DRAIN_MARKS: u32 = 2;
+
+/// The sizes of one connection.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes {
+    /// Calls that may be outstanding, as far as this end is concerned: the credits to ask for.
+    pub(super) requests: u32,
+    /// Receives to post beyond those that are needed, so that not every Reply rings a doorbell.
+    pub(super) receive_batch: u32,
+    /// Segments in a chunk.
+    pub(super) segments: u32,
+    /// Regions that one Call may use; room on the Send Queue is reckoned with them.
+    pub(super) regions_per_call: u32,
+    /// Pages in a region.
+    pub(super) region_pages: u32,
+    /// Whether a region may have gaps.
+    pub(super) gaps: bool,
+    /// Elements of a message.
+    sges: u32,
+    send_wr: u32,
+    recv_wr: u32,
+    /// What this end says about itself.
+    pub(super) own: PrivateData,
+}
+
+impl Sizes {
+    /// The sizes for a device, if it is good enough.
+    pub(super) fn for_device(device: &DeviceAttrs, slots: u32) -> Result<Self, ConnectError> {
+        if !device.supported || !device.mem_mgt_extensions || device.max_fast_reg_pages == 0 {
+            return Err(ConnectError::Unsupported);
+        }
+        let sges = device.max_send_sge.min(MAX_SGES);
+        if sges < MIN_SGES {
+            return Err(ConnectError::Unsupported);
+        }
+        // Some devices can register a lot but are quicker with no more than this.
+        let region_pages = match device.max_sge_rd {
+            quick if quick > MAX_SEGMENTS => quick,
+            _ => device.max_fast_reg_pages,
+        }
+        .min(MAX_PAGES);
+        let wanted = MAX_PAGES.div_ceil(region_pages) + 2;
+        let segments = wanted.min(MAX_SEGMENTS);
+        if segments * region_pages < MAX_PAGES + OTHER_PAGES {
+            return Err(ConnectError::Unsupported);
+        }
+        // A Call may have a chunk of its own and one for its Reply, but not two large ones.
+        let regions_per_call = segments + 2;
+        // Each is registered and invalidated.
+        let per_call = 1 + 2 * regions_per_call;
+        let queue = device.max_qp_wr.min(device.max_cqe);
+        let room = queue.saturating_sub(REVERSE_CALLS + DRAIN_MARKS);
+        // The Receive Queue takes a batch on top, which is a quarter.
+        let requests = slots.min(room / per_call).min(room / 5 * 4);
+        if requests == 0 {
+            return Err(ConnectError::Unsupported);
+        }
+        let receive_batch = requests / 4;
+        Ok(Self {
+            requests,
+            receive_batch,
+            segments,
+            regions_per_call,
+            region_pages,
+            gaps: device.sg_gaps,
+            sges,
+            send_wr: requests * per_call + REVERSE_CALLS + DRAIN_MARKS,
+            recv_wr: requests + receive_batch + REVERSE_CALLS + DRAIN_MARKS,
+            own: PrivateData {
+                // Everything that is exposed is exposed for one Call.
+                remote_invalidation: true,
+                send_size: tunables::send_size(),
+                receive_size: tunables::receive_size(),
+            },
+        })
+    }
+
+    /// The queues to ask for.
+    pub(super) fn queues(&self) -> QueueDepths {
+        QueueDepths {
+            send_wr: self.send_wr,
+            recv_wr: self.recv_wr,
+            send_sge: self.sges,
+            rdma_ctxs: 0,
+            send_cqe: self.send_wr,
+            recv_cqe: self.recv_wr,
+        }
+    }
+
+    /// The sending side to make.
+    pub(super) fn sender(&self) -> SenderSizes {
+        SenderSizes {
+            messages: self.requests + REVERSE_CALLS,
+            buffer: self.composed() as usize,
+            sges: self.sges,
+            batch: self.requests / 8,
+            region_pages: self.region_pages,
+            gaps: self.gaps,
+        }
+    }
+
+    /// Octets that a message is composed in.
+    pub(super) fn composed(&self) -> u32 {
+        self.own.send_size.min(MAX_COMPOSED)
+    }
+
+    /// What `agreement` and these sizes allow a Call.
+    pub(super) fn limits(&self, agreement: &Agreement) -> Limits {
+        Limits {
+            send: agreement.send,
+            receive: agreement.receive,
+            sges: self.sges,
+            segments: self.segments,
+            segment_pages: self.region_pages,
+            page_shift: PAGE_SHIFT as u32,
+        }
+    }
+}

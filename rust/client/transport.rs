@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The transport that SUNRPC calls.
+
+use super::connect;
+use super::exchange::Exchange;
+use super::reply::Pending;
+use super::send;
+use super::send::Established;
+use super::shared::Shared;
+use super::sizes::MAX_PAGES;
+use super::sizes::REVERSE_CALLS;
+use super::tunables;
+use crate::sunrpc::Call;
+use crate::sunrpc::ConnectError;
+use crate::sunrpc::ReversePool;
+use crate::sunrpc::ReverseReply;
+use crate::sunrpc::SendError;
+use crate::sunrpc::Transport;
+use crate::sunrpc::XprtHandle;
+use crate::verbs::Fenced;
+use crate::verbs::Recv;
+use crate::verbs::Sender;
+use kernel::page::PAGE_SIZE;
+use kernel::prelude::*;
+use kernel::seq_file::SeqFile;
+use kernel::sync::atomic::ordering::Relaxed;
+use kernel::sync::Arc;
+
+/// RPC-over-RDMA, the connecting end.
+pub(super) struct Rdma {
+    shared: Arc<Shared>,
+}
+
+impl Transport for Rdma {
+    type Connection = Established;
+    type Sender = Sender<Pending>;
+    type Exchange = Exchange;
+    type Reply = Recv<()>;
+    type Fence = Fenced;
+
+    const NETIDS: [&'static CStr; 2] = [c"rdma", c"rdma6"];
+    const MAX_PAYLOAD: usize = MAX_PAGES as usize * PAGE_SIZE;
+
+    fn slots() -> u32 {
+        tunables::slots()
+    }
+
+    fn reverse_slots() -> u32 {
+        REVERSE_CALLS
+    }
+
+    fn new(xprt: XprtHandle<Self>, reverse: Arc<ReversePool<Self>>) -> Result<Self> {
+        Ok(Self {
+            shared: Shared::new(xprt, reverse)?,
+        })
+    }
+
+    fn connect(&self) -> Result<(Established, Sender<Pending>), ConnectError> {
+        connect::connect(&self.shared)
+    }
+
+    fn hang_up(connection: &Established) {
+        connection.ep.context().expect_end();
+        connection.ep.disconnect();
+    }
+
+    fn inject_disconnect(connection: &Established) {
+        connection.ep.disconnect();
+    }
+
+    fn send(
+        &self,
+        connection: &Established,
+        sender: &mut Sender<Pending>,
+        call: &Call<'_, Self>,
+    ) -> Result<(), SendError> {
+        send::call(connection, &self.shared, sender, call)
+    }
+
+    fn send_reverse(
+        &self,
+        connection: &Established,
+        sender: &mut Sender<Pending>,
+        reply: &ReverseReply<'_, Self>,
+    ) -> Result<(), SendError> {
+        send::reverse_reply(connection, &self.shared, sender, reply)
+    }
+
+    fn fence(&self, connection: &Established, exchange: Exchange) -> Fenced {
+        let this = connection.ep.context();
+        let regions = match exchange.regions.fenced() {
+            Ok(fence) => return fence,
+            Err(regions) => regions,
+        };
+        let count = u64::from(regions.len());
+        self.shared.stats.local_invalidations.add(count);
+        if regions
+            .invalidate(&connection.ep, Pending::GivenUp)
+            .is_err()
+        {
+            let ended = connection.ep.end_queue();
+            this.lose();
+            return ended.fence();
+        }
+        let mut fenced = this.fenced.lock();
+        loop {
+            match fenced.take() {
+                Some(fence) => return fence,
+                None => this.fence_done.wait(&mut fenced),
+            }
+        }
+    }
+
+    fn recycle(&self, reply: Recv<()>) {
+        self.shared.shelf.put(reply);
+    }
+
+    fn buffers_grown(&self, octets: usize) {
+        self.shared.stats.grown.add(octets as u64);
+    }
+
+    fn reverse_payload(&self) -> usize {
+        self.shared.reverse_payload.load(Relaxed) as usize
+    }
+
+    fn print_stats(&self, seq: &SeqFile) {
+        self.shared.stats.print(seq);
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What an administrator sets: files under `/proc/sys/sunrpc`. They hold for connections made later.
+
+use crate::admin::sysctl::Entry;
+use crate::admin::sysctl::Registration;
+use crate::admin::sysctl::Tunable;
+use crate::wire::private_data::MAX_SIZE;
+use crate::wire::private_data::MIN_SIZE;
+use kernel::page::PAGE_SIZE;
+use kernel::prelude::*;
+
+/// The unit in which thresholds are told to the peer (RFC 8797 Section 4).
+const UNIT: u32 = 1024;
+
+static SLOTS: Tunable = Tunable::new(128, 4, 16384);
+static INLINE_READ: Tunable = Tunable::new(4096, MIN_SIZE, MAX_SIZE);
+static INLINE_WRITE: Tunable = Tunable::new(4096, MIN_SIZE, MAX_SIZE);
+
+// These do nothing, and never did in living memory; scripts set them all the same.
+static PADDING: Tunable = Tunable::new(0, 0, PAGE_SIZE as u32);
+static STRATEGY: Tunable = Tunable::new(5, 0, 6);
+static PAD_OPTIMIZE: Tunable = Tunable::new(0, 0, i32::MAX as u32);
+
+static TABLE: [Entry; 6] = [
+    Entry::tunable(c"rdma_slot_table_entries", &SLOTS),
+    Entry::tunable(c"rdma_max_inline_read", &INLINE_READ),
+    Entry::tunable(c"rdma_max_inline_write", &INLINE_WRITE),
+    Entry::tunable(c"rdma_inline_write_padding", &PADDING),
+    Entry::tunable(c"rdma_memreg_strategy", &STRATEGY),
+    Entry::tunable(c"rdma_pad_optimize", &PAD_OPTIMIZE),
+];
+
+/// Makes the files.
+pub(super) fn register() -> Result<Registration> {
+    Registration::new(c"sunrpc", &TABLE)
+}
+
+/// RPCs that a new transport lets be outstanding.
+pub(super) fn slots() -> u32 {
+    SLOTS.get()
+}
+
+/// Octets that this end can receive in one message, in whole units.
+pub(super) fn receive_size() -> u32 {
+    INLINE_READ.get() / UNIT * UNIT
+}
+
+/// Octets that this end may send in one message, in whole units.
+pub(super) fn send_size() -> u32 {
+    INLINE_WRITE.get() / UNIT * UNIT
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! More memory regions, made where there is time to wait for memory.
+
+use super::regions::RegionPool;
+use crate::bindings;
+use kernel::impl_has_work;
+use kernel::new_work;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+use kernel::workqueue;
+use kernel::workqueue::Work;
+use kernel::workqueue::WorkItem;
+
+/// Who waits for regions.
+pub(crate) trait Refilled: Send + Sync + 'static {
+    /// An attempt to make more has ended, with so many more.
+    fn refilled(&self, made: u32);
+}
+
+/// Makes regions for a pool when asked to.
+///
+/// The work that is under way holds on to all that it needs, so nobody has to wait for it: not the end
+/// of a connection, which may be what frees the memory that it waits for.
+#[pin_data]
+pub(crate) struct Refill<U: Send + 'static, N: Refilled> {
+    pool: Arc<RegionPool<U>>,
+    count: u32,
+    waiting: N,
+    #[pin]
+    work: Work<Self>,
+}
+
+impl_has_work! {
+    impl{U: Send + 'static, N: Refilled} HasWork<Refill<U, N>> for Refill<U, N> { self.work }
+}
+
+impl<U: Send + 'static, N: Refilled> Refill<U, N> {
+    /// Will make `count` regions at a time for `pool`.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn new(pool: Arc<RegionPool<U>>, count: u32, waiting: N) -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self {
+                pool,
+                count,
+                waiting,
+                work <- new_work!("Refill::work"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Starts making some, if that is not under way; [`Refilled::refilled`] is called in any case.
+    pub(crate) fn start(self: &Arc<Self>) {
+        // If it is queued already, it has not begun to look.
+        let _ = workqueue::system_highpri().enqueue(self.clone());
+    }
+}
+
+impl<U: Send + 'static, N: Refilled> WorkItem for Refill<U, N> {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        // Writing back dirty pages may need the very regions that are made here.
+        // SAFETY: Restored below.
+        let flags = unsafe { bindings::rpcrdma_memalloc_noio_save() };
+        let made = this.pool.grow(this.count);
+        // SAFETY: Saved above.
+        unsafe { bindings::rpcrdma_memalloc_noio_restore(flags) };
+        this.waiting.refilled(made);
+    }
+}
