@@ -167,10 +167,11 @@ impl<'a> Assembly<'a> {
             Reduced::PositionZero => 1,
         };
         for chunk in chunks {
-            count = count.saturating_add(1);
-            if count > bounds.chunks {
+            if count >= bounds.chunks {
                 return Err(BadReads::TooComplex);
             }
+            // NO-OVERFLOW: less than the bound.
+            count += 1;
             if chunk.position == 0 {
                 return Err(BadReads::PositionZero);
             }
@@ -181,9 +182,6 @@ impl<'a> Assembly<'a> {
             place = next;
             // NO-OVERFLOW: fewer than 2^28 segments of fewer than 2^32 octets are in a message.
             removed = removed.saturating_add(aligned(chunk.octets));
-        }
-        if count > bounds.chunks {
-            return Err(BadReads::TooComplex);
         }
         let total = u32::try_from(removed.saturating_add(u64::from(length)))
             .ok()

@@ -26,6 +26,7 @@ pub fn placement(payload: u16, by_write: u16, room: &Room) {
         assert!(run.offset + run.length <= payload);
     }
     assert!(placement.head <= payload.min(room.head));
+    assert!(placement.tail.length <= room.tail.max(by_write.wrapping_neg() % 4));
 
     // What was sent: the inline octets, with the data item and its roundup after the head.
     let inline = (0..payload).map(Octet::Inline);

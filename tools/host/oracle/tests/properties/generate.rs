@@ -339,7 +339,7 @@ fn extent(most: u32) -> impl Strategy<Value = Extent> {
             head: head * 4,
             data,
             page_offset,
-            tail: tail & !3 | data.wrapping_neg() % 4,
+            tail: (tail & !3) | (data.wrapping_neg() % 4),
         }
     })
 }

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Limits hold exactly: what is at the limit passes, what is one beyond does not.
+
+use crate::support::*;
+use rpcrdma_core::engine::assembly::Assembly;
+use rpcrdma_core::engine::assembly::BadReads;
+use rpcrdma_core::engine::assembly::Bounds;
+use rpcrdma_core::engine::assembly::Layout;
+use rpcrdma_core::engine::call::plan;
+use rpcrdma_core::engine::call::CallPlan;
+use rpcrdma_core::engine::call::Limits;
+use rpcrdma_core::engine::call::ReplyPlan;
+use rpcrdma_core::engine::call::TooBig;
+use rpcrdma_core::engine::queue::give;
+use rpcrdma_core::engine::queue::take;
+use rpcrdma_core::engine::queue::SendQueue;
+use rpcrdma_core::engine::returned::arrived;
+use rpcrdma_core::engine::returned::Mismatch;
+use rpcrdma_core::engine::returned::Offered;
+use rpcrdma_core::engine::returned::NO_CHUNK;
+use rpcrdma_core::wire::Body;
+use rpcrdma_core::wire::Header;
+use rpcrdma_core::wire::ReadList;
+use rpcrdma_core::wire::Segment;
+
+/// The Read list of a message, whatever its direction.
+fn reads(octets: &[u8]) -> ReadList<'_> {
+    match Header::decode(octets).unwrap().body {
+        Body::Msg { chunks, .. } | Body::NoMsg { chunks } => chunks.reads,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn bounds(message: u32, chunks: u32, segments: u32) -> Bounds {
+    Bounds {
+        message,
+        chunks,
+        segments,
+    }
+}
+
+#[test]
+fn assembly_is_bounded_exactly() {
+    let item = |position, length| (position, segment(1, length, 0));
+    let call = msg_with_reads(&[item(8, 10), item(8, 10), item(40, 5)], CALL, 8);
+    let list = reads(&call);
+    // 32 octets inline, 20 and 8 from the chunks.
+    let plan = |bounds| Assembly::plan(Some(32), list, &bounds).map(|plan| plan.unwrap().layout());
+    assert_eq!(plan(bounds(60, 2, 3)), Ok(Layout::Whole { length: 60 }));
+    for bounds in [bounds(59, 2, 3), bounds(60, 1, 3), bounds(60, 2, 2)] {
+        assert_eq!(plan(bounds), Err(BadReads::TooComplex));
+    }
+    let long = nomsg_with_reads(&[item(0, 40)]);
+    let plan = |bounds| Assembly::plan(None, reads(&long), &bounds).map(|plan| plan.is_some());
+    assert_eq!(plan(bounds(40, 1, 1)), Ok(true));
+    assert_eq!(plan(bounds(39, 1, 1)), Err(BadReads::TooComplex));
+}
+
+#[test]
+fn assembly_wants_a_position_zero_chunk_of_a_long_call_only() {
+    let all = bounds(4096, 8, 8);
+    let zero = msg_with_reads(&[(0, segment(1, 64, 0))], CALL, 8);
+    assert_eq!(
+        Assembly::plan(Some(32), reads(&zero), &all).unwrap_err(),
+        BadReads::PositionZero
+    );
+    for reads_of_call in [
+        &[][..],
+        &[(0, segment(1, 0, 0))],
+        &[(0, segment(1, 0, 0)), (4, segment(1, 8, 0))],
+        &[(4, segment(1, 8, 0))],
+    ] {
+        let none = nomsg_with_reads(reads_of_call);
+        assert_eq!(
+            Assembly::plan(None, reads(&none), &all).unwrap_err(),
+            BadReads::PositionZero
+        );
+    }
+}
+
+#[test]
+fn assembly_by_position_up_to_the_last() {
+    // Nothing is at or after the highest Position there is, and looking for it ends.
+    let call = msg_with_reads(&[(0xffff_fffc, segment(1, 4, 0))], CALL, 8);
+    assert_eq!(
+        Assembly::plan(Some(32), reads(&call), &bounds(u32::MAX, 8, 8)).unwrap_err(),
+        BadReads::Position
+    );
+}
+
+#[test]
+fn pages_and_segments_are_counted_exactly() {
+    let limits = Limits {
+        segment_pages: 2,
+        ..limits()
+    };
+    for (offset, octets, segments) in [
+        (0, 0, 0),
+        (0, 1, 1),
+        (0, 4096, 1),
+        (0, 4097, 1),
+        (0, 8192, 1),
+        (0, 8193, 2),
+        (1, 8192, 2),
+        (4095, 1, 1),
+        (4095, 4097, 1),
+        (4095, 4098, 2),
+        // The offset is one within a page.
+        (4096, 8192, 1),
+        (u32::MAX, 1, 1),
+    ] {
+        assert_eq!(
+            limits.segments_for(offset, octets),
+            segments,
+            "{offset} {octets}"
+        );
+    }
+    assert!(limits.segments_for(4095, u32::MAX) > 1 << 18);
+}
+
+#[test]
+fn plan_uses_all_segments_and_elements_there_are() {
+    let pages = |data, segments, sges| {
+        let limits = Limits {
+            segments,
+            segment_pages: 1,
+            sges,
+            ..limits()
+        };
+        plan(&write_call(data), &limits).map(|plans| plans.0)
+    };
+    assert_eq!(
+        pages(16_384, 4, 19),
+        Ok(CallPlan::ReadChunk { position: 160 })
+    );
+    assert_eq!(pages(16_384, 3, 19), Err(TooBig));
+    // Header, head, one page.
+    assert_eq!(pages(2_000, 4, 3), Ok(CallPlan::Inline { pull_up: false }));
+    assert_eq!(
+        pages(2_000, 4, 2),
+        Ok(CallPlan::ReadChunk { position: 160 })
+    );
+    // And a tail.
+    assert_eq!(pages(2_001, 4, 4), Ok(CallPlan::Inline { pull_up: false }));
+    assert_eq!(
+        pages(2_001, 4, 3),
+        Ok(CallPlan::ReadChunk { position: 160 })
+    );
+    // A copy needs none of this, if there is room for it.
+    let copied = |pull_up| {
+        let mut shape = write_call(2_000);
+        shape.pull_up = pull_up;
+        plan(
+            &shape,
+            &Limits {
+                sges: 2,
+                ..limits()
+            },
+        )
+        .unwrap()
+        .0
+    };
+    assert_eq!(copied(2_160), CallPlan::Inline { pull_up: true });
+    assert_eq!(copied(2_159), CallPlan::ReadChunk { position: 160 });
+}
+
+#[test]
+fn plan_counts_the_header_of_a_long_call() {
+    // 41 Read segments are 984 octets: with 28 more they are just within 1024, with another chunk
+    // they are not.
+    let limits = Limits {
+        send: 1024,
+        receive: 4096,
+        segments: 64,
+        segment_pages: 1,
+        ..limits()
+    };
+    let mut shape = write_call(40 * 4096);
+    shape.call_eligible = false;
+    shape.call.head = 1;
+    shape.call.tail = 0;
+    assert_eq!(limits.segments_for_all(&shape.call), 41);
+    assert_eq!(
+        plan(&shape, &limits),
+        Ok((CallPlan::PositionZero, ReplyPlan::Inline))
+    );
+    shape.reply.head = 5000;
+    assert_eq!(plan(&shape, &limits), Err(TooBig));
+    shape.reply.head = 100;
+    shape.call.data += 1;
+    assert_eq!(plan(&shape, &limits), Err(TooBig));
+}
+
+#[test]
+fn plan_of_the_impossible_is_too_big() {
+    let mut shape = write_call(0);
+    shape.call.head = u32::MAX;
+    shape.call.data = u32::MAX;
+    assert_eq!(plan(&shape, &limits()), Err(TooBig));
+    let mut shape = read_call(0);
+    shape.reply.tail = u32::MAX;
+    shape.reply.data = u32::MAX;
+    assert_eq!(plan(&shape, &limits()), Err(TooBig));
+    assert_eq!(plan(&write_call(u32::MAX - 1000), &limits()), Err(TooBig));
+}
+
+#[test]
+fn returned_holes_are_found_behind_empty_segments() {
+    let own = [(1, 100), (2, 0), (3, 300)].map(|(n, length)| segment(n, length, 0));
+    let offered = Offered {
+        write: own,
+        reply: NO_CHUNK,
+    };
+    let mut body = vec![0, 1, 3];
+    for Segment { handle, length, .. } in own {
+        body.extend(hloo(handle, if handle == 1 { 50 } else { length }, 0));
+    }
+    body.extend([0, 0]);
+    let octets = message(0, &[&body, &rpc(REPLY)]);
+    assert_eq!(arrived(&reply_at_client(&octets), offered), Err(Mismatch));
+}
+
+#[test]
+fn send_queue_entries_are_neither_lost_nor_made() {
+    let mut queue = SendQueue::new(8);
+    assert_eq!((queue.depth(), queue.free()), (8, 8));
+    assert!(queue.can_ever_hold(8));
+    assert!(!queue.can_ever_hold(9));
+    assert!(!queue.release(1), "none is out");
+    assert!(queue.reserve(5));
+    assert!(!queue.reserve(4), "all or nothing");
+    assert_eq!(queue.free(), 3);
+    assert!(queue.reserve(3));
+    assert!(queue.reserve(0));
+    assert!(!queue.reserve(1));
+    assert!(!queue.release(9));
+    assert_eq!(queue.free(), 0);
+    assert!(queue.release(5) && queue.release(3));
+    assert_eq!(queue.free(), 8);
+}
+
+#[test]
+fn send_queue_arithmetic_for_atomics() {
+    assert_eq!(take(3, 3), Some(0));
+    assert_eq!(take(3, 4), None);
+    assert_eq!(give(0, 8, 8), Some(8));
+    assert_eq!(give(1, 8, 8), None);
+    assert_eq!(give(u32::MAX, 1, u32::MAX), None);
+}
