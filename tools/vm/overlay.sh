@@ -26,7 +26,9 @@ make_overlay() {
 		[ -z "$share" ] || echo 'VM_SHARE=yes'
 		[ ${#disks[@]} -eq 0 ] || echo 'VM_DISKS=yes'
 	} >"$root/vm/environment"
-	if [ -z "$shell" ]; then
+	if [ -n "$shell" ]; then
+		echo "VM_SIZE='$(stty size 2>/dev/null | sed 's/\(.*\) \(.*\)/rows \1 columns \2/')'" >>"$root/vm/environment"
+	else
 		install -m 755 "$1" "$root/vm/main"
 		shift
 		{
