@@ -12,32 +12,32 @@ SMALL="0 1 2 3 4 5 6 7 8 9"
 PAGE="4093 4094 4095 4096 4097 4098 4099"
 SIXTYFOUR="65533 65534 65535 65536 65537 65538 65539"
 MEGABYTE="1048573 1048574 1048575 1048576 1048577 1048578 1048579"
-OFFSETS="0 5 4093"
 
 server_view() {
 	if bed_is_local; then echo "$WORK_ON_SERVER"; else echo -; fi
 }
 
-# transfer WRITER READER SIZES: in both layouts, at every offset.
+# transfer WRITER READER LAYOUT OFFSET SIZE...
 transfer() {
-	local writer=$1 reader=$2 sizes=$3 layout offset
-
-	for layout in over fresh; do
-		for offset in $OFFSETS; do
-			# shellcheck disable=SC2086 # several sizes
-			"$HELPERS/io_sizes_helper" "$WORK" "$(server_view)" \
-				"$writer" "$reader" "$layout" "$offset" $sizes ||
-				fail "$writer to $reader, $layout, offset $offset"
-		done
-	done
+	"$HELPERS/io_sizes_helper" "$WORK" "$(server_view)" "$@" || fail "$*"
 }
 
 through() {
-	local version=$1 writer=$2 reader=$3
+	local version=$1 writer=$2 reader=$3 layout offset
 
 	nfs_mount "$version" rdma
 	work_dir "sizes-$version"
-	transfer "$writer" "$reader" "$SMALL $PAGE $SIXTYFOUR $MEGABYTE"
+	for layout in over fresh; do
+		for offset in 0 5 4093; do
+			# shellcheck disable=SC2086 # several sizes
+			transfer "$writer" "$reader" "$layout" "$offset" \
+				$SMALL $PAGE $SIXTYFOUR
+		done
+	done
+	# shellcheck disable=SC2086
+	transfer "$writer" "$reader" fresh 0 $MEGABYTE
+	# shellcheck disable=SC2086
+	transfer "$writer" "$reader" over 5 $MEGABYTE
 }
 
 direct_write() {
@@ -81,7 +81,7 @@ set_inline() {
 }
 
 inline_edge() {
-	local version=$1 inline=$2 writes reads
+	local version=$1 inline=$2 writes reads layout
 
 	set_inline "$inline"
 	nfs_mount "$version" rdma
@@ -95,9 +95,13 @@ inline_edge() {
 		fail "that is not where WRITE should change"
 	is_between $((inline / 4)) "$reads" "$inline" ||
 		fail "that is not where READ should change"
-	transfer direct direct "$(around "$writes") $(around "$reads")"
-	transfer buffered mmap "$(around "$writes") $(around "$reads")"
-	transfer direct direct "$(around "$inline")"
+	for layout in over fresh; do
+		# shellcheck disable=SC2046 # several sizes
+		transfer direct direct "$layout" 0 $(around "$writes") \
+			$(around "$reads") $(around "$inline")
+	done
+	# shellcheck disable=SC2046
+	transfer buffered mmap fresh 0 $(around "$writes") $(around "$reads")
 }
 
 inline_restored() {

@@ -25,7 +25,13 @@ nfs_mount_at() {
 	on_client mount -t nfs -o "$options" "$server:$EXPORT" "$where"
 }
 
-nfs_umount() { umount "${1:-$MNT}"; }
+nfs_umount() { umount "$MNT"; }
+
+# Nothing that the client remembers survives this.
+nfs_mount_again() {
+	nfs_umount
+	nfs_mount "$@"
+}
 
 nfs_mounts() {
 	awk -v under="$MNT" '$3 ~ /^nfs4?$/ && index($2, under) == 1 { print $2 }' \

@@ -19,7 +19,7 @@
 
 # The numbers of the transport line(s) of the mount at $MNT.
 xprt_lines() {
-	awk -v at="${1:-$MNT}" '
+	awk -v at="$MNT" '
 		$1 == "device" { here = $5 == at }
 		here && $1 == "xprt:" && $2 == "rdma" {
 			sub(/^.*rdma /, ""); print

@@ -1,0 +1,156 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Extended attributes and ACLs: of every size up to 60 KiB, set and read back,
+# and asked for with buffers that are too small for the answer.
+
+cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+BUFFERS="0 1 12 128 4096 65536"
+
+value() { head -c "$1" /dev/zero | tr '\0' 'v'; }
+
+attribute_sizes() {
+	seq 0 9
+	seq 500 3 1100
+	seq 3300 3 4200
+	printf '%s\n' 8192 16384 32768 60000 61440
+}
+
+# An export that keeps no user attributes is not what is tested here.
+need_attributes() {
+	setfattr -n user.probe -v 1 "$WORK" 2>/dev/null ||
+		skip "the export keeps no user attributes"
+}
+
+attributes() { "$HELPERS/attributes_helper" "$@" || fail "$1 $2"; }
+
+attribute_values() {
+	nfs_mount 4.2 rdma
+	work_dir attributes
+	need_attributes
+	# shellcheck disable=SC2046 # several sizes
+	attributes set "$WORK" $(attribute_sizes)
+	if bed_is_local; then
+		# shellcheck disable=SC2046
+		attributes check "$WORK_ON_SERVER" $(attribute_sizes)
+	fi
+	nfs_mount_again 4.2 rdma
+	# shellcheck disable=SC2046
+	attributes check "$WORK" $(attribute_sizes)
+}
+
+# Lists of 1 to 200 names; the last is some 40 KiB long.
+attribute_lists() {
+	local each
+
+	nfs_mount 4.2 rdma
+	work_dir attribute-lists
+	need_attributes
+	touch "$WORK/file"
+	for each in $(seq 1 200); do
+		setfattr -n "user.$(printf '%0200d' "$each")" -v "$each" \
+			"$WORK/file"
+		case $each in
+		1 | 3 | 17 | 20 | 21 | 22 | 200) ;;
+		*) continue ;;
+		esac
+		drop_caches
+		[ "$(getfattr --absolute-names "$WORK/file" | grep -c '^user')" -eq "$each" ] ||
+			fail "not $each names"
+	done
+}
+
+small_buffers() {
+	local size each
+
+	nfs_mount 4.2 rdma
+	work_dir small-buffers
+	need_attributes
+	for size in 1 12 1000 5000 61440; do
+		touch "$WORK/$size"
+		setfattr -n user.one -v "$(value "$size")" "$WORK/$size"
+		for each in $(seq 1 $((size / 600))); do
+			setfattr -n "user.$(printf '%0200d' "$each")" \
+				"$WORK/$size"
+		done
+		drop_caches
+		# shellcheck disable=SC2086 # several sizes
+		attributes get "$WORK/$size" user.one $BUFFERS
+		drop_caches
+		# shellcheck disable=SC2086
+		attributes list "$WORK/$size" $BUFFERS
+	done
+}
+
+# An ACL with this many named users.
+acl_of() {
+	awk -v n="$1" 'BEGIN {
+		print "user::rw-\ngroup::r--\nmask::rwx\nother::---"
+		for (i = 1; i <= n; i++) print "user:" 100000 + i ":r-x" }'
+}
+
+named_users() { getfacl -n --absolute-names --omit-header "$1" | grep -c '^user:1'; }
+
+posix_acls() {
+	local count
+
+	nfs_mount 3 rdma
+	work_dir posix-acls
+	# More than 320 or so do not fit what the kernel's NFSACL client sends.
+	for count in 1 10 30 60 100 200 300 320; do
+		touch "$WORK/$count"
+		acl_of "$count" | setfacl --set-file=- "$WORK/$count" ||
+			fail "setting $count entries"
+		drop_caches
+		[ "$(named_users "$WORK/$count")" -eq "$count" ] ||
+			fail "getting $count entries"
+	done
+}
+
+# The NFSv4 form of the same: 24 octets to a user, which makes 60 KiB.
+nfs4_acls() {
+	local count length get=get
+
+	need_local_bed
+	nfs_mount "$1" rdma
+	work_dir "nfs4-acls-$1"
+	for count in 1 10 30 100 160 170 300 900 2550; do
+		[ "$count" -le 160 ] || get="get-long"
+		touch "$WORK/$count"
+		acl_of "$count" |
+			setfacl --set-file=- "$WORK_ON_SERVER/$count"
+		drop_caches
+		# shellcheck disable=SC2086 # several sizes
+		attributes "$get" "$WORK/$count" system.nfs4_acl $BUFFERS
+		length=$(getfattr --absolute-names --only-values \
+			-n system.nfs4_acl "$WORK/$count" | wc -c)
+		[ "$length" -ge $((count * 24)) ] ||
+			fail "$length octets for $count users"
+	done
+	echo "the longest has $length octets"
+}
+
+nfs4_acl_set() {
+	local count
+
+	nfs_mount "$1" rdma
+	work_dir "nfs4-acl-set-$1"
+	for count in 1 10 30 100 170; do
+		touch "$WORK/$count"
+		{
+			echo "A::OWNER@:rwx"
+			seq -f "A::%.0f:rx" 100001 $((100000 + count))
+			echo "A:g:GROUP@:rx"
+			echo "A::EVERYONE@:r"
+		} | nfs4_setfacl -S - "$WORK/$count" ||
+			fail "setting the ACL of $count users"
+		drop_caches
+		[ "$(nfs4_getfacl "$WORK/$count" | grep -c ':100[0-9]*:')" \
+			-ge "$count" ] || fail "getting the ACL of $count users"
+	done
+}
+
+bed_up
+ktap_run attribute_values attribute_lists small_buffers posix_acls \
+	"nfs4_acls 4.0" "nfs4_acls 4.2" "nfs4_acl_set 4.2"

@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Calls and replies that are long without being data: symbolic links as long
+# as they get, directories of 5,000 entries, names of 255 octets.
+
+cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+ENTRIES=5000
+
+names() { "$HELPERS/names_helper" "$@" || fail "$*"; }
+
+# links VERSION FIRST LAST: links of each length, one octet at a time.
+links() {
+	nfs_mount "$1" rdma
+	work_dir "links-$1-$2"
+	names make links "$WORK" "$2" "$3"
+	if bed_is_local; then
+		names check links "$WORK_ON_SERVER" "$2" "$3"
+	fi
+	nfs_mount_again "$1" rdma
+	names check links "$WORK" "$2" "$3"
+	names remove links "$WORK" "$2" "$3"
+}
+
+# Files are cheap to make where they are kept, and only READDIR matters here.
+large_directory() {
+	local where
+
+	nfs_mount "$1" rdma
+	work_dir "directory-$1"
+	where=$WORK
+	if bed_is_local; then
+		where=$WORK_ON_SERVER
+	fi
+	names make files "$where" 1 "$ENTRIES"
+	# With attributes and without: ls -l asks for all of them.
+	names check files "$WORK" 1 "$ENTRIES"
+	nfs_mount_again "$1" rdma
+	[ "$(find "$WORK" -type f -size 0 | wc -l)" -eq "$ENTRIES" ] ||
+		fail "not all have attributes"
+	names remove files "$where" 1 "$ENTRIES"
+	rmdir "$WORK" || fail "the directory is not empty"
+}
+
+bed_up
+ktap_run \
+	"links 3 1 9" "links 3 600 1100" "links 3 3500 4095" \
+	"links 4.2 1 9" "links 4.2 500 1100" "links 4.2 3400 4095" \
+	"large_directory 3" "large_directory 4.0" "large_directory 4.2"
