@@ -5,6 +5,7 @@
 use super::call::Buffer;
 use super::call::Call;
 use super::limits::Limits;
+use crate::admin::trace::trace;
 use crate::engine::queue;
 use crate::sunrpc::svc::SvcHandle;
 use crate::verbs::CmEvent;
@@ -176,8 +177,10 @@ impl Channel {
             return true;
         }
         let mut batch = RecvBatch::new();
-        self.idle
-            .get_many(missing as usize, |buffer| batch.push(buffer));
+        self.idle.get_many(missing as usize, |buffer| {
+            trace!(svcrdma_post_recv(ep.recv_cid(buffer.serial())));
+            batch.push(buffer);
+        });
         // CAST: At most `missing`.
         let more = batch.len() as u32;
         match ep.post_recv(batch) {
@@ -185,7 +188,10 @@ impl Channel {
                 self.posted.store(posted + more, Relaxed);
                 true
             }
-            Err((_, mut refused)) => {
+            Err((error, mut refused)) => {
+                if let Some(peer) = ep.peer_addr() {
+                    trace!(svcrdma_rq_post_err(peer, error.to_errno()));
+                }
                 // The connection is at its end; the count does not matter any more.
                 while let Some(buffer) = refused.pop() {
                     self.idle.put(buffer);
@@ -224,7 +230,27 @@ impl Context for Channel {
     }
 
     fn device_removed(ep: &Endpoint<Self>) {
+        if let (Some(device), Some(peer)) = (ep.device_name(), ep.peer_addr()) {
+            trace!(svcrdma_device_removal(device, peer));
+        }
         ep.context().close();
+    }
+
+    #[inline]
+    fn trace_received(ep: &Endpoint<Self>, serial: i32, status: &RecvStatus, vendor_err: u32) {
+        match *status {
+            RecvStatus::Received { octets, .. } => {
+                trace!(svcrdma_wc_recv(ep.recv_cid(serial), octets as u32));
+            }
+            RecvStatus::Flushed => trace!(svcrdma_wc_recv_flush(
+                ep.recv_cid(serial),
+                status.code(),
+                vendor_err
+            )),
+            RecvStatus::Failed(code) => {
+                trace!(svcrdma_wc_recv_err(ep.recv_cid(serial), code, vendor_err));
+            }
+        }
     }
 
     fn received(worker: &RecvWorker<'_, Self>, mut buffer: Buffer, status: RecvStatus) {

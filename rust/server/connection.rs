@@ -8,6 +8,7 @@ use super::channel::Channel;
 use super::limits::Limits;
 use super::listener::Listener;
 use super::listener::Pending;
+use crate::admin::trace::trace;
 use crate::engine::assembly::Bounds;
 use crate::engine::limits::Agreement;
 use crate::sunrpc::svc;
@@ -58,6 +59,9 @@ impl Connection {
         } = pending;
         let device = ep.device()?;
         if !device.supported {
+            if let Some(from) = ep.peer_addr() {
+                trace!(svcrdma_fabric_err(from, EINVAL.to_errno() as isize));
+            }
             return Err(EINVAL);
         }
         let limits = Limits::new(&device)?;
@@ -69,7 +73,13 @@ impl Connection {
         let payload_pages = handle.max_payload().div_ceil(PAGE_SIZE as u32);
         let transfers = limits.transfers(ep.transfers_for(payload_pages)?);
         let entries = ep.entries_for(transfers)?;
-        let depths = ep.open(&limits.depths(transfers, entries, &device))?;
+        let depths = ep
+            .open(&limits.depths(transfers, entries, &device))
+            .inspect_err(|error| {
+                if let Some(from) = ep.peer_addr() {
+                    trace!(svcrdma_qp_err(from, error.to_errno() as isize));
+                }
+            })?;
         let send_entries = limits.send_entries(&depths);
 
         let own = PrivateData {

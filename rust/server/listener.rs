@@ -4,6 +4,7 @@
 
 use super::channel::Channel;
 use super::connection::Connection;
+use crate::admin::trace::trace;
 use crate::sunrpc::svc;
 use crate::sunrpc::svc::Accepting;
 use crate::sunrpc::svc::NewXprt;
@@ -127,10 +128,13 @@ impl svc::Listener for Listener {
 
     fn accept(&self, accepting: Accepting<'_, Self>) -> Option<SvcXprt<Connection>> {
         let pending = self.door.next()?;
+        let from = pending.endpoint.peer_addr();
         match Connection::accept(pending, &accepting) {
             Ok(connection) => Some(connection),
             Err(e) => {
-                pr_debug!("a connection could not be accepted: {e:?}\n");
+                if let Some(from) = from {
+                    trace!(svcrdma_accept_err(from, e.to_errno() as isize));
+                }
                 None
             }
         }

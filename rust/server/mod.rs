@@ -11,6 +11,7 @@
 //! | `call` | what is remembered of a Call until its Reply |
 //! | `receive` | from a Receive to a Call that the service can decode |
 //! | `reply` | from an encoded Reply to a posted message |
+//! | `traces` | what a trace tells of both |
 //!
 //! Contexts: completion handlers run in one worker for Receives and one for Sends, side by side; they
 //! take no lock that is held over a sleep. All else is a service thread's. There may be many of
@@ -28,6 +29,7 @@ mod limits;
 mod listener;
 mod receive;
 mod reply;
+mod traces;
 
 use crate::admin;
 use crate::sunrpc::svc;

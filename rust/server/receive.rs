@@ -9,7 +9,9 @@ use super::call::Buffer;
 use super::call::Call;
 use super::channel::Channel;
 use super::connection::Connection;
+use super::traces;
 use crate::admin;
+use crate::admin::trace::trace;
 use crate::engine::assembly::Assembly;
 use crate::engine::assembly::Layout;
 use crate::engine::assembly::Piece;
@@ -81,11 +83,13 @@ impl Connection {
     fn begin(&self, rqst: Receiving<'_, Self>, mut buffer: Buffer) -> Received {
         admin::server::RECEIVES.inc();
         let received = buffer.user().call.octets;
+        let serial = buffer.serial();
         let (octets, parcel) = buffer.split(received);
         match inbound::from_client(octets, Extensions::default()) {
             Ok(FromClient::Call(message)) => {
                 let inline = message.payload.map_or(0, <[u8]>::len);
                 let start = received - inline;
+                traces::call(&self.ep, serial, octets, start, &message.chunks);
                 parcel
                     .call
                     .begin(message.xid, start, message.chunks.outline());
@@ -96,13 +100,20 @@ impl Connection {
                     self.pull(rqst, buffer, long)
                 }
             }
-            Err(Refusal::Answer(error)) => {
+            Err(refusal @ Refusal::Answer(error)) => {
+                traces::refused(&self.ep, serial, octets, &refusal);
                 self.send_error(&error);
                 self.ep.context().recycle(buffer);
                 rqst.nothing()
             }
+            Err(refusal @ Refusal::Drop) => {
+                traces::refused(&self.ep, serial, octets, &refusal);
+                self.ep.context().recycle(buffer);
+                rqst.nothing()
+            }
             // There are no reverse Calls that these could answer.
-            Ok(_) | Err(Refusal::Drop) => {
+            Ok(_) => {
+                traces::dropped(&self.ep, serial, octets);
                 self.ep.context().recycle(buffer);
                 rqst.nothing()
             }
@@ -148,6 +159,7 @@ impl Connection {
         if !self.may_read {
             return Err(NotPulled::Refused);
         }
+        let serial = pull.serial();
         let (octets, call, mut reads) = pull.parts(received);
         let payload = octets.get(call.payload..).unwrap_or(&[]);
         let inline = (!long).then_some(payload.len());
@@ -161,7 +173,12 @@ impl Connection {
             Layout::Whole { length } => length,
         };
         let pages = length.div_ceil(PAGE_SIZE as u32) as usize;
-        if rqst.take_pages(pages, reads.page_sink()) < pages {
+        let taken = rqst.take_pages(pages, reads.page_sink());
+        if taken < pages {
+            trace!(svcrdma_page_overrun_err(
+                self.ep.recv_cid(serial),
+                taken as u32
+            ));
             return Err(NotPulled::Refused);
         }
         let mut at = 0;
@@ -224,9 +241,11 @@ impl Connection {
     ) -> core::result::Result<(), (Option<Pull<Call>>, NotPulled)> {
         let channel = self.ep.context();
         let queue = channel.sending().queue();
-        match queue.reserve(pull.entries(), || admin::server::SQ_STARVED.inc()) {
+        let serial = pull.serial();
+        match queue.reserve(pull.entries(), || self.starved(serial)) {
             Ok(permit) => {
                 if permit.waited() {
+                    traces::queue_has_room(&self.ep, serial);
                     channel.clear_finished(&self.ep);
                 }
                 match pull.post(&self.ep, permit) {
@@ -242,6 +261,7 @@ impl Connection {
 
     /// Delivers a Call whose chunks have been pulled.
     fn finish(&self, mut rqst: Receiving<'_, Self>, mut buffer: Buffer) -> Received {
+        trace!(svcrdma_read_finished(self.ep.recv_cid(buffer.serial())));
         let parcel = buffer.user_mut();
         if !rqst.put_pages(parcel.pages_mut()) {
             self.ep.context().recycle(buffer);

@@ -9,7 +9,9 @@
 use super::call::Buffer;
 use super::channel::Channel;
 use super::connection::Connection;
+use super::traces;
 use crate::admin;
+use crate::admin::trace::trace;
 use crate::engine::remote;
 use crate::engine::reply::CannotReply;
 use crate::engine::reply::Form;
@@ -52,7 +54,13 @@ impl Connection {
             true => Err(ENODEV),
             false => self.try_send_reply(buffer, reply),
         };
-        sent.inspect_err(|_| channel.close())
+        sent.inspect_err(|error| {
+            if let Some(peer) = self.ep.peer_addr() {
+                let xid = buffer.user().call.xid;
+                trace!(svcrdma_send_err(peer, xid, error.to_errno()));
+            }
+            channel.close();
+        })
     }
 
     fn try_send_reply(&self, buffer: &mut Buffer, reply: Reply<'_>) -> Result {
@@ -111,13 +119,24 @@ impl Connection {
             Err(CannotReply::Results) => Plan::plan(chunks, &[], &shape),
             plan => plan,
         };
-        let plan = plan.map_err(|_| NotSent::Refused)?;
+        let serial = message.serial();
+        let plan = plan.map_err(|why| {
+            if why == CannotReply::WriteChunk {
+                traces::too_small(&self.ep, serial, &chunks, body.len());
+            }
+            NotSent::Refused
+        })?;
 
         for (chunk, payload) in plan.writes() {
             let mut sink = Sink::new(&chunk);
             for span in body.spans(payload.offset, payload.length) {
                 self.write(message, span, &mut sink)?;
             }
+            let entries = message.entries() - 1;
+            trace!(svcrdma_post_write_chunk(
+                self.ep.send_cid(serial),
+                entries.cast_signed()
+            ));
         }
         if let Some(mut sink) = plan.reply_chunk() {
             for (offset, length) in plan.runs() {
@@ -125,14 +144,29 @@ impl Connection {
                     self.write(message, span, &mut sink)?;
                 }
             }
+            let entries = message.entries() - 1;
+            trace!(svcrdma_post_reply_chunk(
+                self.ep.send_cid(serial),
+                entries.cast_signed()
+            ));
         }
         let header = plan
             .encode(call.xid, self.credits, message.buffer_mut())
             .map_err(|_| NotSent::Lost)?;
+        if let Some(header) = message.buffer_mut().get(..header) {
+            traces::reply(&self.ep, serial, header);
+        }
         let octets = match plan.form() {
             Form::ReplyChunk => header,
             Form::Inline => add_content(message, body, &plan, header)?,
         };
+        if octets > header {
+            trace!(svcrdma_send_pullup(
+                self.ep.send_cid(serial),
+                header as u32,
+                plan.left()
+            ));
+        }
         let invalidate = match self.agreement.remote_invalidation {
             true => remote::handle_to_invalidate(&chunks),
             false => None,
@@ -178,6 +212,7 @@ impl Connection {
     #[cold]
     fn post_error(&self, mut message: Message, error: &ErrorReply) -> Result {
         let sending = self.ep.context().sending();
+        traces::error(error);
         let back = match error.encode(self.credits, message.buffer_mut()) {
             Ok(octets) => match self.post(message, octets, None) {
                 Ok(()) => return Ok(()),
@@ -191,6 +226,13 @@ impl Connection {
         Err(EIO)
     }
 
+    /// Notes that a thread finds no room on the Send Queue, on behalf of what has this number.
+    #[cold]
+    pub(super) fn starved(&self, serial: i32) {
+        admin::server::SQ_STARVED.inc();
+        traces::queue_full(&self.ep, serial);
+    }
+
     /// Posts a message. It comes back if nothing was posted.
     #[inline]
     fn post(
@@ -201,12 +243,14 @@ impl Connection {
     ) -> core::result::Result<(), (Option<Message>, NotSent)> {
         let channel = self.ep.context();
         let queue = channel.sending().queue();
-        let permit = match queue.reserve(message.entries(), || admin::server::SQ_STARVED.inc()) {
+        let serial = message.serial();
+        let permit = match queue.reserve(message.entries(), || self.starved(serial)) {
             Ok(permit) => permit,
             Err(NoRoom::TooLong) => return Err((Some(message), NotSent::Refused)),
             Err(NoRoom::Closed) => return Err((Some(message), NotSent::Lost)),
         };
         if permit.waited() {
+            traces::queue_has_room(&self.ep, serial);
             // While threads wait, completions do not get one to clear up.
             channel.clear_finished(&self.ep);
         }

@@ -99,6 +99,11 @@ impl Lease {
         self.0.raw.as_ptr()
     }
 
+    /// The device's name.
+    pub(super) fn device_name(&self) -> &CStr {
+        self.0.name()
+    }
+
     /// Has `tell(who)` called when the device is to be removed, until the notice is dropped.
     ///
     /// # Errors

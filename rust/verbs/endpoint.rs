@@ -20,6 +20,7 @@ use super::queues::Queues;
 use super::recv::Recv;
 use super::recv::RecvBatch;
 use super::recv::RecvStatus;
+use crate::admin::trace::Cid;
 use crate::bindings;
 use crate::bindings::addr::Net;
 use crate::bindings::addr::SockAddr;
@@ -57,6 +58,10 @@ pub(crate) trait Context: Send + Sync + Sized + 'static {
     /// The device is to be removed: start closing. The removal waits for the endpoint's end, but this
     /// must not: it is called with the device's list locked. May sleep.
     fn device_removed(ep: &Endpoint<Self>);
+
+    /// Traces the end of a Receive, before [`Self::received`].
+    #[inline]
+    fn trace_received(_ep: &Endpoint<Self>, _serial: i32, _status: &RecvStatus, _vendor_err: u32) {}
 
     /// A Receive ended, and its buffer is owned again. The receive queue's worker.
     fn received(worker: &RecvWorker<'_, Self>, recv: Recv<Self::Recv>, status: RecvStatus);
@@ -362,6 +367,11 @@ impl<C: Context> Endpoint<C> {
         }
     }
 
+    /// The name of the device, once open.
+    pub(crate) fn device_name(&self) -> Option<&CStr> {
+        self.domain().map(|domain| domain.lease().device_name())
+    }
+
     /// The address of this end.
     pub(crate) fn local_addr(&self) -> Option<SockAddr> {
         // SAFETY: The identifier is valid.
@@ -379,6 +389,18 @@ impl<C: Context> Endpoint<C> {
     pub(crate) fn port(&self) -> u32 {
         // SAFETY: The identifier is valid.
         unsafe { (*self.id.get()).port_num }
+    }
+
+    /// What names a Receive in traces, by its own number.
+    pub(crate) fn recv_cid(&self, id: i32) -> Cid {
+        let queue = self.recv_cq_id();
+        Cid { queue, id }
+    }
+
+    /// What names other work in traces, by its own number.
+    pub(crate) fn send_cid(&self, id: i32) -> Cid {
+        let queue = self.send_cq_id();
+        Cid { queue, id }
     }
 
     /// What names the receive completion queue in traces; 0 before `open`.

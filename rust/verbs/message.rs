@@ -22,6 +22,8 @@ use super::send_queue::Permit;
 use super::transfer::Remote;
 use super::transfer::Transfer;
 use super::transfer::Transfers;
+use crate::admin::trace::trace;
+use crate::admin::trace::Cid;
 use crate::bindings;
 use crate::bindings::pages::PageArray;
 use crate::bindings::pages::PageSink;
@@ -44,6 +46,8 @@ struct Inner {
     wr: bindings::ib_send_wr,
     /// Entries of the Send Queue that the message took.
     entries: u32,
+    /// For traces.
+    serial: i32,
     sges: KVec<bindings::ib_sge>,
     buffer: DmaBuffer,
     transfers: Transfers,
@@ -122,6 +126,7 @@ impl Message {
                 cqe: bindings::ib_cqe { done: None },
                 wr: pin_init::zeroed(),
                 entries: 0,
+                serial: Cid::serial(),
                 sges,
                 buffer,
                 transfers: Transfers::new(Direction::ToDevice),
@@ -240,6 +245,12 @@ impl Message {
         self.inner().transfers.entries() + 1
     }
 
+    /// What names the message in traces.
+    #[inline]
+    pub(crate) fn serial(&self) -> i32 {
+        self.inner().serial
+    }
+
     /// Posts the Writes and, behind them, a Send of the first `octets` of the buffer and what was
     /// gathered; [`Responder::sent`] follows. The Send invalidates the peer's handle `invalidate`.
     ///
@@ -285,16 +296,30 @@ impl Message {
         };
         let entries = permit.spend();
         inner.entries = entries;
+        // Afterwards the message may be somebody else's.
+        let (serial, elements) = (inner.serial, inner.sges.len());
+        trace!(svcrdma_post_send(
+            ep.send_cid(serial),
+            elements as u32,
+            invalidate.unwrap_or(0)
+        ));
         mem::forget(self);
         // SAFETY: Work requests, elements, buffer and pages belong to the message, which nobody can
         // reach until `done` takes it back, or the code below.
         match unsafe { ep.post_send_raw(first) } {
             Ok(()) => Ok(()),
-            Err((_, bad)) => {
+            Err((error, bad)) => {
                 // SAFETY: The Send is the last of the chain, so it is not posted, and `done` does not
                 // come.
                 let message = Self(unsafe { NonNull::new_unchecked(raw) });
                 let sending = ep.context().sending();
+                let (free, depth) = sending.queue().state();
+                trace!(svcrdma_sq_post_err(
+                    ep.send_cid(serial),
+                    free,
+                    depth,
+                    error.to_errno()
+                ));
                 if ptr::eq(bad, first) {
                     sending.queue().give(entries);
                     return Err(NotPosted::Refused(message));
@@ -384,5 +409,19 @@ unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindi
         .sending()
         .queue()
         .give(message.inner().entries);
-    C::sent(&worker, Sent(message), Ended::of(wc.status));
+    let how = Ended::of(wc.status);
+    match how {
+        Ended::Well => trace!(svcrdma_wc_send(worker.send_cid(message.serial()))),
+        Ended::Flushed => trace!(svcrdma_wc_send_flush(
+            worker.send_cid(message.serial()),
+            wc.status,
+            wc.vendor_err
+        )),
+        Ended::Failed(status) => trace!(svcrdma_wc_send_err(
+            worker.send_cid(message.serial()),
+            status,
+            wc.vendor_err
+        )),
+    }
+    C::sent(&worker, Sent(message), how);
 }

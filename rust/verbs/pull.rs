@@ -19,6 +19,8 @@ use super::send_queue::Permit;
 use super::transfer::Inner;
 use super::transfer::Remote;
 use super::transfer::Transfers;
+use crate::admin::trace::svcrdma_wc_read;
+use crate::admin::trace::trace;
 use crate::bindings;
 use crate::bindings::pages::PageArray;
 use crate::bindings::pages::PageSink;
@@ -26,6 +28,8 @@ use crate::bindings::pages::Span;
 use core::ptr;
 use core::ptr::NonNull;
 use kernel::prelude::*;
+use kernel::time::Delta;
+use kernel::time::Instant;
 
 /// What travels with a responder's Receive buffers: pages to pull to, and the Call's own state.
 ///
@@ -90,6 +94,12 @@ impl<S: Send + 'static> Pull<S> {
         (octets, &mut parcel.call, reads)
     }
 
+    /// What names the Call in traces.
+    #[inline]
+    pub(crate) fn serial(&self) -> i32 {
+        self.0.serial()
+    }
+
     /// Entries of the Send Queue that posting takes.
     #[inline]
     pub(crate) fn entries(&self) -> u32 {
@@ -117,6 +127,11 @@ impl<S: Send + 'static> Pull<S> {
             return Err(NotPulling::Refused(self));
         }
         let entries = permit.spend();
+        let serial = self.0.serial();
+        trace!(svcrdma_post_read_chunk(
+            ep.send_cid(serial),
+            entries.cast_signed()
+        ));
         let companion = self.0.into_raw();
         let last = last.as_ptr();
         // SAFETY: `last` is in the chain, which is ours until it is posted.
@@ -124,15 +139,23 @@ impl<S: Send + 'static> Pull<S> {
             (*last).cqe.done = Some(done::<C>);
             (*last).companion = companion.as_ptr().cast();
             (*last).entries = entries;
+            (*last).posted = svcrdma_wc_read::enabled().then(Instant::now);
         }
         // SAFETY: The work requests and the pages belong to the Receive buffer, which nobody can reach
         // until `done` takes it back, or the code below.
         match unsafe { ep.post_send_raw(first) } {
             Ok(()) => Ok(()),
-            Err((_, bad)) => {
+            Err((error, bad)) => {
                 // SAFETY: The last one is not posted, so that `done` does not come.
                 let pull = Self(unsafe { Recv::from_raw(companion) });
                 let sending = ep.context().sending();
+                let (free, depth) = sending.queue().state();
+                trace!(svcrdma_sq_post_err(
+                    ep.send_cid(serial),
+                    free,
+                    depth,
+                    error.to_errno()
+                ));
                 if ptr::eq(bad, first) {
                     sending.queue().give(entries);
                     return Err(NotPulling::Refused(pull));
@@ -227,14 +250,35 @@ unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindi
     let wc = unsafe { &*wc };
     // SAFETY: `post` signals its last transfer by the `cqe` in it, which is valid until it is
     // released.
-    let (companion, entries) = unsafe {
+    let (companion, entries, posted) = unsafe {
         let cqe = *wc.__bindgen_anon_1.wr_cqe.as_ref();
         let last = kernel::container_of!(cqe, Inner, cqe);
-        ((*last).companion, (*last).entries)
+        ((*last).companion, (*last).entries, (*last).posted)
     };
     // SAFETY: Left there by `post`, for this.
-    let recv = unsafe { Recv::from_raw(NonNull::new_unchecked(companion.cast())) };
+    let recv: Recv<Parcel<C::Call>> =
+        unsafe { Recv::from_raw(NonNull::new_unchecked(companion.cast())) };
     let sending: &Sending<C::Call> = worker.context().sending();
     sending.queue().give(entries);
-    C::pulled(&worker, Pulled(recv), Ended::of(wc.status));
+    let how = Ended::of(wc.status);
+    match how {
+        Ended::Well => trace!(svcrdma_wc_read(
+            worker.send_cid(recv.serial()),
+            recv.user().transfers.octets(),
+            posted
+                .map_or(Delta::ZERO, |at| at.elapsed())
+                .as_micros_ceil()
+        )),
+        Ended::Flushed => trace!(svcrdma_wc_read_flush(
+            worker.send_cid(recv.serial()),
+            wc.status,
+            wc.vendor_err
+        )),
+        Ended::Failed(status) => trace!(svcrdma_wc_read_err(
+            worker.send_cid(recv.serial()),
+            status,
+            wc.vendor_err
+        )),
+    }
+    C::pulled(&worker, Pulled(recv), how);
 }

@@ -9,6 +9,7 @@ use super::endpoint::Context;
 use super::endpoint::RecvWorker;
 use super::list::Link;
 use super::list::Linked;
+use crate::admin::trace::Cid;
 use crate::bindings;
 use crate::bindings::parked::Parked;
 use core::ffi::c_void;
@@ -35,6 +36,17 @@ pub(crate) enum RecvStatus {
     Failed(u32),
 }
 
+impl RecvStatus {
+    /// The `ib_wc_status`.
+    pub(crate) fn code(&self) -> u32 {
+        match self {
+            Self::Received { .. } => bindings::ib_wc_status_IB_WC_SUCCESS,
+            Self::Flushed => bindings::ib_wc_status_IB_WC_WR_FLUSH_ERR,
+            Self::Failed(status) => *status,
+        }
+    }
+}
+
 #[repr(C)]
 struct Inner<U> {
     /// First, so that a completion's pointer to it is a pointer to the whole.
@@ -45,6 +57,8 @@ struct Inner<U> {
     link: Link,
     /// The next in a [`RecvBatch`], while in one.
     next: Option<NonNull<Inner<U>>>,
+    /// For traces.
+    serial: i32,
     buffer: DmaBuffer,
     user: U,
 }
@@ -77,6 +91,7 @@ impl<U> Recv<U> {
                 sge,
                 link: Link::new(),
                 next: None,
+                serial: Cid::serial(),
                 buffer,
                 user,
             },
@@ -166,9 +181,8 @@ impl<U> Recv<U> {
 
     /// A number that names the buffer in a trace.
     #[inline]
-    pub(crate) fn id(&self) -> u32 {
-        // CAST: Truncated on purpose.
-        self.0.as_ptr().addr() as u32
+    pub(crate) fn serial(&self) -> i32 {
+        self.inner().serial
     }
 }
 
@@ -383,5 +397,6 @@ unsafe extern "C" fn done<C: Context>(cq: *mut bindings::ib_cq, wc: *mut binding
         bindings::ib_wc_status_IB_WC_WR_FLUSH_ERR => RecvStatus::Flushed,
         other => RecvStatus::Failed(other),
     };
+    C::trace_received(&worker, recv.serial(), &status, wc.vendor_err);
     C::received(&worker, recv, status);
 }

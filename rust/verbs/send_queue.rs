@@ -228,6 +228,12 @@ impl SendQueue {
         self.room.notify_all();
     }
 
+    /// Free entries and all entries, for traces.
+    pub(crate) fn state(&self) -> (i32, i32) {
+        // CAST: At most `i32::MAX`, as `open` sees to.
+        (self.free.load(Relaxed), self.depth.load(Relaxed) as i32)
+    }
+
     /// Whether somebody waits: then no more work should be taken on.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {

@@ -13,6 +13,7 @@ use super::list::Chain;
 use super::list::Link;
 use super::list::Linked;
 use super::list::Pool;
+use crate::admin::trace::trace;
 use crate::bindings;
 use crate::bindings::pages::PageArray;
 use crate::bindings::pages::Span;
@@ -23,6 +24,8 @@ use core::mem;
 use core::ptr;
 use core::ptr::NonNull;
 use kernel::prelude::*;
+use kernel::time::Instant;
+use kernel::time::Monotonic;
 
 /// A place in a peer's memory.
 #[derive(Clone, Copy)]
@@ -47,6 +50,8 @@ pub(super) struct Inner {
     pub(super) companion: *mut c_void,
     /// Entries of the Send Queue that such a chain took.
     pub(super) entries: u32,
+    /// When such a chain was posted, if somebody wants to know.
+    pub(super) posted: Option<Instant<Monotonic>>,
     context: bindings::rdma_rw_ctx,
     vecs: KVec<bindings::bio_vec>,
 }
@@ -83,6 +88,7 @@ impl Transfer {
                 cqe: bindings::ib_cqe { done: None },
                 companion: ptr::null_mut(),
                 entries: 0,
+                posted: None,
                 context: pin_init::zeroed(),
                 vecs: KVec::new(),
             },
@@ -146,11 +152,13 @@ fn follows(run: &bindings::bio_vec, piece: &Piece<'_>) -> bool {
 /// # Invariants
 ///
 /// Every transfer in `chain`, the last one first, is initialised for `qp` and `direction`; `qp` is
-/// null if there is none. `entries` is how many entries of the Send Queue they take.
+/// null if there is none. `entries` is how many entries of the Send Queue they take, and `octets` how
+/// many octets they move.
 pub(super) struct Transfers {
     chain: Chain<Transfer>,
     qp: *mut bindings::ib_qp,
     entries: u32,
+    octets: u32,
     direction: Direction,
 }
 
@@ -164,6 +172,7 @@ impl Transfers {
             chain: Chain::new(),
             qp: ptr::null_mut(),
             entries: 0,
+            octets: 0,
             direction,
         }
     }
@@ -177,6 +186,12 @@ impl Transfers {
     #[inline]
     pub(super) fn entries(&self) -> u32 {
         self.entries
+    }
+
+    /// Octets that the transfers move.
+    #[inline]
+    pub(super) fn octets(&self) -> u32 {
+        self.octets
     }
 
     /// Whether there is nothing in the way of using the transfers on `qp`.
@@ -218,10 +233,18 @@ impl Transfers {
                 // INVARIANT: Initialised just now, for this queue pair.
                 self.qp = qp;
                 self.entries += entries;
+                self.octets = self.octets.saturating_add(span.len);
                 self.chain.push(transfer);
                 Ok(())
             }
             Err(e) => {
+                trace!(svcrdma_dma_map_rw_err(
+                    ep.send_cq_id(),
+                    remote.offset,
+                    remote.handle,
+                    span.pages(),
+                    e.to_errno()
+                ));
                 pool.put(transfer);
                 Err(e)
             }
@@ -335,6 +358,7 @@ impl Transfers {
         pool.put_all(mem::replace(&mut self.chain, Chain::new()));
         self.qp = ptr::null_mut();
         self.entries = 0;
+        self.octets = 0;
     }
 }
 

@@ -7,6 +7,8 @@ use bindings::addr::SockAddr;
 use kernel::ffi::c_char;
 use kernel::str::CStr;
 use kernel::str::CStrExt;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::Relaxed;
 
 /// An RPC task as SUNRPC's own events name it.
 #[derive(Clone, Copy)]
@@ -24,6 +26,14 @@ pub(crate) struct Cid {
     pub(crate) queue: u32,
     /// A number that the poster chose.
     pub(crate) id: i32,
+}
+
+impl Cid {
+    /// A number for what completions are to be told apart by: one for each object, all its life.
+    pub(crate) fn serial() -> i32 {
+        static LAST: Atomic<i32> = Atomic::new(0);
+        LAST.fetch_add(1, Relaxed)
+    }
 }
 
 /// A memory region, and the segment that it exposes.

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a trace tells of Calls and Replies. Nothing here runs unless somebody listens.
+
+use super::channel::Channel;
+use crate::admin::trace::svcrdma_decode_rseg;
+use crate::admin::trace::svcrdma_decode_wseg;
+use crate::admin::trace::svcrdma_encode_wseg;
+use crate::admin::trace::trace;
+use crate::admin::trace::Cid;
+use crate::engine::inbound::Refusal;
+use crate::verbs::Endpoint;
+use crate::verbs::Responder;
+use crate::wire::Body;
+use crate::wire::ChunkLists;
+use crate::wire::ErrorReply;
+use crate::wire::Header;
+use crate::wire::Malformed;
+use crate::wire::RdmaError;
+use crate::wire::Reader;
+use crate::wire::Segment;
+
+/// A Call whose header was parsed; its payload is behind `header` octets.
+#[inline]
+pub(super) fn call(
+    ep: &Endpoint<Channel>,
+    serial: i32,
+    octets: &[u8],
+    header: usize,
+    chunks: &ChunkLists<'_>,
+) {
+    trace!(svcrdma_decode_rqst(
+        ep.recv_cid(serial),
+        fixed(octets),
+        header as u32
+    ));
+    if svcrdma_decode_rseg::enabled() || svcrdma_decode_wseg::enabled() {
+        offered(ep.recv_cid(serial), chunks);
+    }
+}
+
+/// What a Call offers.
+#[cold]
+fn offered(cid: Cid, chunks: &ChunkLists<'_>) {
+    for (number, read) in (0..).zip(chunks.reads.segments()) {
+        let Segment {
+            handle,
+            length,
+            offset,
+        } = read.segment;
+        trace!(svcrdma_decode_rseg(
+            cid,
+            number,
+            read.position,
+            handle,
+            length,
+            offset
+        ));
+    }
+    for chunk in chunks.writes.chunks().chain(chunks.reply) {
+        for (number, segment) in (0..).zip(chunk.segments()) {
+            let Segment {
+                handle,
+                length,
+                offset,
+            } = segment;
+            trace!(svcrdma_decode_wseg(cid, number, handle, length, offset));
+        }
+    }
+}
+
+/// A message that is not acted on.
+#[cold]
+pub(super) fn refused(ep: &Endpoint<Channel>, serial: i32, octets: &[u8], refusal: &Refusal) {
+    let cid = ep.recv_cid(serial);
+    match (Header::decode(octets), refusal) {
+        (Err(Malformed::Short), _) => {
+            trace!(svcrdma_decode_short_err(cid, octets.len() as u32));
+        }
+        (Err(Malformed::Version { .. }), _) => {
+            trace!(svcrdma_decode_badvers_err(cid, fixed(octets)));
+        }
+        (Err(Malformed::Procedure { .. }), _) => {
+            trace!(svcrdma_decode_badproc_err(cid, fixed(octets)));
+        }
+        (Err(Malformed::Lists { .. }), _) | (Ok(_), Refusal::Answer(_)) => {
+            trace!(svcrdma_decode_parse_err(cid, fixed(octets)));
+        }
+        (Err(Malformed::Error { .. }), _) | (Ok(_), Refusal::Drop) => dropped(ep, serial, octets),
+    }
+}
+
+/// A message that the protocol wants dropped.
+#[cold]
+pub(super) fn dropped(ep: &Endpoint<Channel>, serial: i32, octets: &[u8]) {
+    trace!(svcrdma_decode_drop_err(ep.recv_cid(serial), fixed(octets)));
+}
+
+/// The Call is answered with an error.
+#[cold]
+pub(super) fn error(error: &ErrorReply) {
+    match error.error {
+        RdmaError::Vers { .. } => trace!(svcrdma_err_vers(error.xid)),
+        RdmaError::Chunk => trace!(svcrdma_err_chunk(error.xid)),
+    }
+}
+
+/// A Reply whose `header` is encoded.
+#[inline]
+pub(super) fn reply(ep: &Endpoint<Channel>, serial: i32, header: &[u8]) {
+    if svcrdma_encode_wseg::enabled() {
+        returned(ep.send_cid(serial), header);
+    }
+}
+
+/// What a Reply returns.
+#[cold]
+fn returned(cid: Cid, header: &[u8]) {
+    let chunks = match Header::decode(header) {
+        Ok(header) => match header.body {
+            Body::Msg { chunks, .. } | Body::NoMsg { chunks } => chunks,
+            Body::Done | Body::Error(_) => return,
+        },
+        Err(_) => return,
+    };
+    for chunk in chunks.writes.chunks().chain(chunks.reply) {
+        for (number, segment) in (0..).zip(chunk.segments()) {
+            let Segment {
+                handle,
+                length,
+                offset,
+            } = segment;
+            trace!(svcrdma_encode_wseg(cid, number, handle, length, offset));
+        }
+    }
+}
+
+/// The words that every header starts with; zero for what is not there.
+fn fixed(octets: &[u8]) -> [u32; 4] {
+    let mut reader = Reader::new(octets);
+    [(); 4].map(|()| reader.word().unwrap_or(0))
+}
+
+/// A result does not fit what the Call offered for it.
+#[cold]
+pub(super) fn too_small(ep: &Endpoint<Channel>, serial: i32, chunks: &ChunkLists<'_>, left: u32) {
+    let segments = chunks
+        .writes
+        .chunks()
+        .map(|chunk| chunk.len())
+        .sum::<usize>() as u32;
+    trace!(svcrdma_small_wrch_err(
+        ep.send_cid(serial),
+        left,
+        segments,
+        segments
+    ));
+}
+
+/// A thread has to wait for room on the Send Queue.
+#[cold]
+pub(super) fn queue_full(ep: &Endpoint<Channel>, serial: i32) {
+    let (free, depth) = ep.context().sending().queue().state();
+    trace!(svcrdma_sq_full(ep.send_cid(serial), free, depth));
+}
+
+/// A thread has waited for room on the Send Queue, and found it.
+#[cold]
+pub(super) fn queue_has_room(ep: &Endpoint<Channel>, serial: i32) {
+    let (free, depth) = ep.context().sending().queue().state();
+    trace!(svcrdma_sq_retry(ep.send_cid(serial), free, depth));
+}
