@@ -6,11 +6,14 @@
 ///
 /// # Invariants
 ///
-/// `1 <= granted <= wanted`.
+/// `1 <= granted <= most <= wanted`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     wanted: u32,
     granted: u32,
+    /// The largest grant on this connection: as many Calls may be outstanding, even if the latest
+    /// grant is smaller.
+    most: u32,
 }
 
 impl Window {
@@ -23,6 +26,7 @@ impl Window {
         Self {
             wanted: if wanted == 0 { 1 } else { wanted },
             granted: 1,
+            most: 1,
         }
     }
 
@@ -49,6 +53,7 @@ impl Window {
         let changed = granted != self.granted;
         // INVARIANT: `clamp` returns a number from 1 to `wanted`.
         self.granted = granted;
+        self.most = self.most.max(granted);
         changed
     }
 
@@ -60,9 +65,12 @@ impl Window {
 
     /// How many Receives this end must keep posted: one for each Reply that may come, and
     /// `reverse` for the Calls that it allows its peer (RFC 8167 Section 4.3.1).
+    ///
+    /// A grant that shrinks does not call back the Calls sent under a larger one, so this number
+    /// never shrinks on a connection.
     #[inline]
     pub const fn receives(&self, reverse: u32) -> u32 {
-        self.granted.saturating_add(reverse)
+        self.most.saturating_add(reverse)
     }
 }
 

@@ -14,6 +14,7 @@ mod inbound;
 mod placement;
 mod private_data;
 mod reply;
+mod returned;
 
 pub use assembly::assembly;
 pub use call::call;
@@ -22,3 +23,4 @@ pub use inbound::inbound;
 pub use placement::placement;
 pub use private_data::private_data;
 pub use reply::reply;
+pub use returned::returned;

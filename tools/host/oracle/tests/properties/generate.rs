@@ -308,6 +308,38 @@ pub(crate) fn call_with_writes() -> impl Strategy<Value = Message> {
         })
 }
 
+/// Lengths of the segments that a Call offers; those before the first zero.
+pub(crate) fn offered_lengths() -> impl Strategy<Value = [u16; 3]> {
+    [0u16..3, 0u16..3, 0u16..3]
+}
+
+/// A Reply that returns chunks which may be the ones offered.
+pub(crate) fn returned_reply() -> impl Strategy<Value = Message> {
+    let chunk = |handle: u32| {
+        let handle = prop_oneof![9 => Just(handle), 1 => 0u32..4];
+        let length = prop_oneof![9 => 0u32..3, 1 => number()];
+        vec((handle, length), 0..4).prop_map(|segments| {
+            segments
+                .into_iter()
+                .map(|(handle, length)| Segment {
+                    handle,
+                    length,
+                    offset: 0,
+                })
+                .collect::<Vec<_>>()
+        })
+    };
+    let writes = prop_oneof![9 => vec(chunk(1), 0..2), 1 => vec(chunk(1), 2..3)];
+    (writes, option::of(chunk(2)), any::<bool>()).prop_map(|(writes, reply, long)| Message {
+        xid: 7,
+        credits: 1,
+        reads: Vec::new(),
+        writes,
+        reply,
+        payload: (!long).then(|| vec![0, 0, 0, 7, 0, 0, 0, 1]),
+    })
+}
+
 /// Results in order and apart.
 pub(crate) fn results() -> impl Strategy<Value = Vec<Payload>> {
     vec((0u32..50, 0u32..500), 0..5).prop_map(|items| {

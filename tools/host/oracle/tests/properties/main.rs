@@ -92,6 +92,15 @@ proptest! {
     }
 
     #[test]
+    fn no_more_is_believed_than_was_offered(
+        reply in returned_reply(),
+        write in offered_lengths(),
+        chunk in offered_lengths(),
+    ) {
+        oracle::returned(&reply.octets(), write, chunk);
+    }
+
+    #[test]
     fn plans_fit_their_thresholds(shape in call_shape(), limits in limits()) {
         oracle::call(&shape, &limits);
     }

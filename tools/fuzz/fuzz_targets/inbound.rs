@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Any message at either end, with and without extensions.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|octets: &[u8]| {
+    rpcrdma_oracle::inbound(octets, false);
+    rpcrdma_oracle::inbound(octets, true);
+});

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Any Call, and a Reply to it of any shape.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rpcrdma_core::engine::reply::Payload;
+use rpcrdma_core::engine::reply::ReplyShape;
+
+/// Gaps before results, and their lengths.
+type Results = [(u8, u16); 3];
+
+fuzz_target!(|input: (Results, u8, u16, bool, u16, &[u8])| {
+    let (results, count, rest, protected, threshold, octets) = input;
+    let mut at = 0;
+    let results: Vec<Payload> = results
+        .iter()
+        .take(usize::from(count % 4))
+        .map(|(gap, length)| {
+            let offset = at + u32::from(*gap);
+            let length = u32::from(*length);
+            at = offset + length.next_multiple_of(4);
+            Payload { offset, length }
+        })
+        .collect();
+    let shape = ReplyShape {
+        length: at + u32::from(rest),
+        protected,
+        threshold: u32::from(threshold),
+    };
+    rpcrdma_oracle::reply(octets, &results, &shape);
+});

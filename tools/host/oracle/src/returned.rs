@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A requester believes no more than it offered.
+
+use rpcrdma_core::engine::inbound::from_server;
+use rpcrdma_core::engine::inbound::FromServer;
+use rpcrdma_core::engine::limits::Extensions;
+use rpcrdma_core::engine::returned::arrived;
+use rpcrdma_core::engine::returned::Arrived;
+use rpcrdma_core::engine::returned::Mismatch;
+use rpcrdma_core::engine::returned::Offered;
+use rpcrdma_core::wire::Segment;
+use rpcrdma_core::wire::WriteChunk;
+
+/// The Reply in `octets`, if it is one, to a Call that offered segments of these lengths.
+///
+/// Handles and offsets are small numbers, for chance to find them.
+pub fn returned(octets: &[u8], write: [u16; 3], reply: [u16; 3]) {
+    let Ok(FromServer::Reply(message)) = from_server(octets, Extensions::default()) else {
+        return;
+    };
+    let write = segments(1, write);
+    let reply = segments(2, reply);
+    let offered = Offered {
+        write: write.iter().copied(),
+        reply: reply.iter().copied(),
+    };
+    let mut chunks = message.chunks.writes.chunks();
+    let first = chunks.next();
+    let written = match &first {
+        None => Some(0),
+        Some(chunk) if chunk.is_empty() => Some(0),
+        Some(chunk) => octets_in(chunk, &write),
+    };
+    let in_reply = match &message.chunks.reply {
+        None => Some(0),
+        Some(chunk) => octets_in(chunk, &reply),
+    };
+    let expected = match (written, in_reply, message.payload) {
+        _ if chunks.next().is_some() => Err(Mismatch),
+        (Some(by_write), Some(0), Some(payload)) => Ok(Arrived::Inline { payload, by_write }),
+        (Some(by_write), Some(length), None) if length > 0 => {
+            Ok(Arrived::InReplyChunk { length, by_write })
+        }
+        _ => Err(Mismatch),
+    };
+    assert_eq!(arrived(&message, offered), expected);
+}
+
+fn segments(handle: u32, lengths: [u16; 3]) -> Vec<Segment> {
+    let offered = lengths.into_iter().take_while(|length| *length != 0);
+    offered
+        .map(|length| Segment {
+            handle,
+            length: u32::from(length),
+            offset: 0,
+        })
+        .collect()
+}
+
+/// Octets in a chunk that is the one offered, filled from its front without holes.
+fn octets_in(chunk: &WriteChunk<'_>, own: &[Segment]) -> Option<u32> {
+    let theirs: Vec<Segment> = chunk.segments().collect();
+    let total: u32 = theirs
+        .iter()
+        .try_fold(0u32, |sum, s| sum.checked_add(s.length))?;
+    let mut left = total;
+    let filled: Vec<Segment> = own
+        .iter()
+        .map(|segment| {
+            let length = left.min(segment.length);
+            left -= length;
+            segment.with_length(length)
+        })
+        .collect();
+    (theirs == filled).then_some(total)
+}

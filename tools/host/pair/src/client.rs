@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The connecting end: executes what the engine decides, and lets the world check it.
+
+use crate::app::Rpc;
+use crate::end::Queues;
+use crate::end::Received;
+use crate::marshal::consume;
+use crate::marshal::marshal;
+use crate::marshal::Outcome;
+use crate::marshal::Pending;
+use crate::marshal::State;
+use crate::memory::Memory;
+use crate::memory::Place;
+use crate::rng::Rng;
+use rpcrdma_core::engine::call::Limits;
+use rpcrdma_core::engine::credit::grant;
+use rpcrdma_core::engine::credit::Window;
+use rpcrdma_core::engine::fence::invalidated;
+use rpcrdma_core::engine::fence::remaining;
+use rpcrdma_core::engine::inbound::from_server;
+use rpcrdma_core::engine::inbound::FromServer;
+use rpcrdma_core::engine::inbound::Message;
+use rpcrdma_core::engine::inbound::Refusal;
+use rpcrdma_core::engine::limits::Agreement;
+use rpcrdma_core::engine::limits::Extensions;
+use rpcrdma_core::engine::returned::arrived;
+use rpcrdma_core::engine::returned::Offered;
+use rpcrdma_core::wire::HeaderWriter;
+use std::collections::BTreeMap;
+
+/// Reverse Calls the client takes at once.
+pub const REVERSE: u32 = 3;
+
+/// Octets in a page, as a shift; small, so that chunks have many segments.
+const PAGE_SHIFT: u32 = 8;
+
+/// What the client asks the world to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing.
+    Go,
+    /// To end the connection, which cannot be trusted.
+    Disconnect,
+}
+
+/// The connecting end of one connection after another.
+#[derive(Debug)]
+pub struct Client {
+    /// Queues of the connection.
+    pub queues: Queues,
+    /// Registrations of the connection.
+    pub memory: Memory,
+    /// Forward credits.
+    pub window: Window,
+    agreement: Agreement,
+    segments: u32,
+    segment_pages: u32,
+    pending: BTreeMap<u32, Pending>,
+    /// Calls on this connection that have not been answered, cancelled ones included: what the
+    /// credit limit counts.
+    pub unanswered: u32,
+    /// Those of them whose RPC is gone.
+    orphans: Vec<u32>,
+    /// RPCs that have ended, in order.
+    pub finished: Vec<(Rpc, Outcome)>,
+}
+
+impl Client {
+    /// A client on a fresh connection.
+    pub fn new(rng: &mut Rng, agreement: Agreement, wanted: u32) -> Self {
+        let window = Window::fresh(wanted);
+        Self {
+            queues: Queues::new(rng.range(4, 40), window.receives(REVERSE), rng.range(0, 4)),
+            memory: Memory::default(),
+            window,
+            agreement,
+            segments: 16,
+            segment_pages: rng.range(3, 6),
+            pending: BTreeMap::new(),
+            unanswered: 0,
+            orphans: Vec::new(),
+            finished: Vec::new(),
+        }
+    }
+
+    /// A new connection takes the place of a lost one: nothing of the old one is left but RPCs.
+    pub fn reconnect(&mut self, rng: &mut Rng, agreement: Agreement, wanted: u32) {
+        self.queues.flush();
+        let mut fresh = Self::new(rng, agreement, wanted);
+        std::mem::swap(&mut fresh.pending, &mut self.pending);
+        std::mem::swap(&mut fresh.finished, &mut self.finished);
+        *self = fresh;
+        for pending in self.pending.values_mut() {
+            pending.forget_chunks();
+            match pending.state {
+                // Its handles are gone with the connection, so it could complete; sending it again
+                // is as good, and what a client does that has lost the Reply.
+                State::Sent | State::Fencing(Outcome::Reply(_)) => pending.state = State::Queued,
+                State::Queued | State::Fencing(_) => {}
+            }
+        }
+    }
+
+    /// Takes an RPC from the consumer.
+    pub fn submit(&mut self, rpc: Rpc) {
+        let room = &rpc.shape.reply;
+        let pending = Pending {
+            reply: vec![0; (room.head + room.data + room.tail) as usize],
+            rpc,
+            state: State::Queued,
+            reads: Vec::new(),
+            writes: Vec::new(),
+            reply_chunk: Vec::new(),
+            remotely: Vec::new(),
+        };
+        self.pending.insert(pending.rpc.xid, pending);
+    }
+
+    /// XIDs of RPCs under way.
+    pub fn under_way(&self) -> Vec<u32> {
+        self.pending.keys().copied().collect()
+    }
+
+    /// XIDs of RPCs that may be sent now.
+    pub fn sendable(&self) -> Vec<u32> {
+        if self.window.available(self.unanswered) == 0 {
+            return Vec::new();
+        }
+        let queued = self.pending.values().filter(|p| p.state == State::Queued);
+        queued.map(|pending| pending.rpc.xid).collect()
+    }
+
+    /// XIDs of RPCs whose handles are being invalidated.
+    pub fn fencing(&self) -> Vec<u32> {
+        let fencing = |p: &&Pending| matches!(p.state, State::Fencing(_));
+        self.pending
+            .values()
+            .filter(fencing)
+            .map(|p| p.rpc.xid)
+            .collect()
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            send: self.agreement.send,
+            receive: self.agreement.receive,
+            sges: 6,
+            segments: self.segments,
+            segment_pages: self.segment_pages,
+            page_shift: PAGE_SHIFT,
+        }
+    }
+
+    /// Sends a queued RPC.
+    pub fn send(&mut self, rng: &mut Rng, xid: u32) {
+        let limits = self.limits();
+        let Some(pending) = self.pending.get_mut(&xid) else {
+            return;
+        };
+        let octets = marshal(
+            rng,
+            &mut self.memory,
+            pending,
+            &limits,
+            self.window.wanted(),
+        );
+        pending.state = State::Sent;
+        self.unanswered += 1;
+        assert!(
+            self.unanswered <= self.window.granted(),
+            "more Calls than credits"
+        );
+        let message = Received {
+            octets,
+            invalidated: None,
+        };
+        self.queues.post(Vec::new(), message);
+    }
+
+    /// The consumer gives up on an RPC. Its handles are invalidated all the same.
+    pub fn cancel(&mut self, xid: u32) {
+        let Some(pending) = self.pending.get_mut(&xid) else {
+            return;
+        };
+        match pending.state {
+            State::Queued => {}
+            // The Call stays unanswered, and counts until it is.
+            State::Sent => self.orphans.push(xid),
+            State::Fencing(_) => return,
+        }
+        pending.state = State::Fencing(Outcome::Cancelled);
+    }
+
+    /// The local invalidation of an RPC's handles completes, and with it the RPC.
+    pub fn fenced(&mut self, xid: u32) {
+        let Some(mut pending) = self.pending.remove(&xid) else {
+            return;
+        };
+        let first = pending.remotely.first().copied();
+        for handle in remaining(pending.handles(), first) {
+            if pending.remotely.contains(&handle) {
+                continue;
+            }
+            // A Reply that was not looked at yet may have done it: invalidating again does no harm.
+            let mut late = self
+                .queues
+                .received
+                .iter()
+                .map(|message| message.invalidated);
+            let already = late.any(|invalidated| invalidated == Some(handle));
+            assert!(
+                self.memory.invalidate(handle) || already,
+                "invalidated twice"
+            );
+        }
+        for handle in pending.handles() {
+            assert!(
+                !self.memory.is_valid(handle),
+                "completed while a handle is valid"
+            );
+        }
+        pending.forget_chunks();
+        if let State::Fencing(outcome) = pending.state {
+            self.finished.push((pending.rpc, outcome));
+        }
+    }
+
+    /// The device invalidates a handle because a Send asks for it.
+    pub fn device_invalidates(&mut self, handle: u32) -> bool {
+        self.memory.invalidate(handle)
+    }
+
+    /// The device writes to registered memory.
+    pub fn device_writes(&mut self, place: Place, data: &[u8]) {
+        let pending = self.pending.get_mut(&place.xid);
+        let pending = pending.expect("memory of an RPC that is gone was still registered");
+        assert!(!matches!(pending.state, State::Queued));
+        pending.reply[place.start..place.start + data.len()].copy_from_slice(data);
+    }
+
+    /// The device reads from registered memory.
+    pub fn device_reads(&self, place: Place, length: u32) -> Vec<u8> {
+        let pending = self.pending.get(&place.xid);
+        let pending = pending.expect("memory of an RPC that is gone was still registered");
+        pending.rpc.call[place.start..place.start + length as usize].to_vec()
+    }
+
+    /// Looks at the oldest Receive completion.
+    pub fn receive(&mut self) -> Verdict {
+        let Some(Received {
+            octets,
+            invalidated,
+        }) = self.queues.received.pop_front()
+        else {
+            return Verdict::Go;
+        };
+        // What the device has invalidated is invalid, whatever becomes of the message. If no RPC has
+        // the handle, it was that of an RPC given up: its Reply came too late.
+        let mut foreign = false;
+        if let Some(handle) = invalidated {
+            for pending in self.pending.values_mut() {
+                if pending.handles().any(|own| own == handle) {
+                    pending.remotely.push(handle);
+                    foreign = !octets.starts_with(&pending.rpc.xid.to_be_bytes());
+                }
+            }
+        }
+        let verdict = match from_server(&octets, Extensions::default()) {
+            Ok(FromServer::Reply(message)) => self.reply(&message, invalidated),
+            Ok(FromServer::Error(refused)) => {
+                if self.answered(refused.xid) {
+                    self.credits(refused.credits);
+                    self.end(refused.xid, Outcome::Refused);
+                }
+                Verdict::Go
+            }
+            Ok(FromServer::ReverseCall(message)) => {
+                self.reverse(&message);
+                Verdict::Go
+            }
+            Err(Refusal::Answer(error)) => {
+                let mut octets = vec![0; 28];
+                let length = error
+                    .encode(REVERSE, &mut octets)
+                    .expect("28 octets suffice");
+                octets.truncate(length);
+                let message = Received {
+                    octets,
+                    invalidated: None,
+                };
+                self.queues.post(Vec::new(), message);
+                Verdict::Go
+            }
+            Err(Refusal::Drop) => Verdict::Go,
+        };
+        self.queues.refill();
+        match foreign {
+            true => Verdict::Disconnect,
+            false => verdict,
+        }
+    }
+
+    /// Whether a Call of this XID was waiting for an answer; it is not any more.
+    fn answered(&mut self, xid: u32) -> bool {
+        let orphan = self.orphans.iter().position(|orphan| *orphan == xid);
+        let sent = self
+            .pending
+            .get(&xid)
+            .is_some_and(|p| p.state == State::Sent);
+        if let (Some(index), false) = (orphan, sent) {
+            self.orphans.swap_remove(index);
+        }
+        let known = sent || orphan.is_some();
+        self.unanswered -= u32::from(known);
+        known
+    }
+
+    fn credits(&mut self, credits: u32) {
+        self.window.grant(credits);
+        // Receives first: the window opens for the next Call only after this returns.
+        self.queues.needed = self.window.receives(REVERSE);
+        self.queues.refill();
+    }
+
+    fn end(&mut self, xid: u32, outcome: Outcome) {
+        if let Some(pending) = self.pending.get_mut(&xid) {
+            if pending.state == State::Sent {
+                pending.state = State::Fencing(outcome);
+            }
+        }
+    }
+
+    fn reply(&mut self, message: &Message<'_>, handle: Option<u32>) -> Verdict {
+        let xid = message.xid;
+        if let Some(pending) = self.pending.get(&xid) {
+            if pending.state == State::Sent {
+                if invalidated(pending.handles(), handle).is_err() {
+                    return Verdict::Disconnect;
+                }
+                let offered = Offered {
+                    write: pending.writes.iter().copied(),
+                    reply: pending.reply_chunk.iter().copied(),
+                };
+                // If it is not a Reply to this Call, the Call is still unanswered.
+                let Ok(arrived) = arrived(message, offered) else {
+                    return Verdict::Go;
+                };
+                let stream = consume(pending, &arrived);
+                self.unanswered -= 1;
+                self.credits(message.credits);
+                self.end(xid, Outcome::Reply(stream));
+                return Verdict::Go;
+            }
+        }
+        // The Reply to a Call whose RPC was given up: it still frees a credit.
+        if self.answered(xid) {
+            self.credits(message.credits);
+        }
+        Verdict::Go
+    }
+
+    fn reverse(&mut self, message: &Message<'_>) {
+        let mut octets = vec![0; 64];
+        let credits = grant(message.credits, REVERSE);
+        let length = HeaderWriter::plain(&mut octets, message.xid, credits);
+        octets.truncate(length.expect("64 octets suffice"));
+        octets.extend(message.xid.to_be_bytes());
+        octets.extend(1_u32.to_be_bytes());
+        let message = Received {
+            octets,
+            invalidated: None,
+        };
+        self.queues.post(Vec::new(), message);
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a hostile peer does to its messages.
+
+use crate::end::Op;
+use crate::rng::Rng;
+
+/// Defaces what is about to arrive.
+pub(crate) fn deface(rng: &mut Rng, op: &mut Op, overheard: &[Vec<u8>], handles: &[u32]) {
+    match op {
+        Op::Write { to, data } => match rng.below(3) {
+            0 => to.handle = any_handle(rng, handles),
+            1 => to.offset = to.offset.wrapping_add(rng.any()),
+            _ => {
+                let value = rng.any() as u8;
+                data.fill(value);
+            }
+        },
+        Op::Send { message, .. } => {
+            let octets = &mut message.octets;
+            match rng.below(10) {
+                0 => octets.truncate(rng.below(octets.len() + 1)),
+                1 => {
+                    let length = rng.below(200);
+                    *octets = rng.octets(length);
+                }
+                // A message seen before, as it was.
+                2 => *octets = overheard[rng.below(overheard.len())].clone(),
+                // Fields: XID, version, credits, procedure.
+                3 => word(rng, octets, 0),
+                4 => word(rng, octets, 1),
+                5 => word(rng, octets, 2),
+                6 => word(rng, octets, 3),
+                // Somewhere in the lists.
+                7 => {
+                    let index = rng.below(octets.len() / 4 + 1);
+                    word(rng, octets, index);
+                }
+                8 => {
+                    for _ in 0..rng.range(1, 4) {
+                        let at = rng.below(octets.len().max(1));
+                        if let Some(octet) = octets.get_mut(at) {
+                            *octet ^= 1 << rng.below(8);
+                        }
+                    }
+                }
+                _ => message.invalidated = Some(any_handle(rng, handles)),
+            }
+        }
+    }
+}
+
+/// A handle that is exposed, or was never.
+fn any_handle(rng: &mut Rng, handles: &[u32]) -> u32 {
+    match handles.is_empty() || rng.once_in(4) {
+        true => rng.any() as u32,
+        false => rng.pick(handles),
+    }
+}
+
+/// Replaces a word by one that is likely to hurt.
+fn word(rng: &mut Rng, octets: &mut [u8], index: usize) {
+    let any = rng.any() as u32;
+    let value = rng.pick(&[0, 1, 2, 3, 4, 5, 0x1000_0000, 0x7fff_ffff, u32::MAX, any]);
+    if let Some(place) = octets.get_mut(index * 4..index * 4 + 4) {
+        place.copy_from_slice(&value.to_be_bytes());
+    }
+}

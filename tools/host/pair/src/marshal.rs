@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! An RPC under way: its registrations, its header, and the Reply as the consumer finds it.
+
+use crate::app::Rpc;
+use crate::memory::Access;
+use crate::memory::Memory;
+use crate::memory::Place;
+use crate::rng::Rng;
+use rpcrdma_core::engine::call::plan;
+use rpcrdma_core::engine::call::CallPlan;
+use rpcrdma_core::engine::call::Limits;
+use rpcrdma_core::engine::call::ReplyPlan;
+use rpcrdma_core::engine::placement::Placement;
+use rpcrdma_core::engine::placement::Room;
+use rpcrdma_core::engine::returned::Arrived;
+use rpcrdma_core::wire::HeaderWriter;
+use rpcrdma_core::wire::ReadSegment;
+use rpcrdma_core::wire::Segment;
+
+/// How an RPC ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// With this Reply.
+    Reply(Vec<u8>),
+    /// Refused by the responder's transport.
+    Refused,
+    /// Given up by the consumer.
+    Cancelled,
+}
+
+/// How far an RPC is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// To be sent, on this connection or the next.
+    Queued,
+    /// Sent and not answered.
+    Sent,
+    /// Answered or given up; its handles are being invalidated.
+    Fencing(Outcome),
+}
+
+/// An RPC under way.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) rpc: Rpc,
+    pub(crate) state: State,
+    /// Room for the Reply: head, data, tail.
+    pub(crate) reply: Vec<u8>,
+    pub(crate) reads: Vec<Segment>,
+    pub(crate) writes: Vec<Segment>,
+    pub(crate) reply_chunk: Vec<Segment>,
+    /// Handles that the responder has invalidated: one by the Reply, more only if it is hostile.
+    pub(crate) remotely: Vec<u32>,
+}
+
+impl Pending {
+    pub(crate) fn handles(&self) -> impl Iterator<Item = u32> + '_ {
+        let chunks = self
+            .reads
+            .iter()
+            .chain(&self.writes)
+            .chain(&self.reply_chunk);
+        chunks.map(|segment| segment.handle)
+    }
+
+    pub(crate) fn forget_chunks(&mut self) {
+        self.reads.clear();
+        self.writes.clear();
+        self.reply_chunk.clear();
+        self.remotely.clear();
+    }
+}
+
+/// Registers what the plan for an RPC says, and makes its message.
+pub(crate) fn marshal(
+    rng: &mut Rng,
+    memory: &mut Memory,
+    pending: &mut Pending,
+    limits: &Limits,
+    credits: u32,
+) -> Vec<u8> {
+    let xid = pending.rpc.xid;
+    let shape = &pending.rpc.shape;
+    let Ok((call, reply)) = plan(shape, limits) else {
+        panic!("made to be conveyable: {shape:?} {limits:?}");
+    };
+    let most = limits.segment_pages << limits.page_shift;
+    let mut register = |access, start: u32, length: u32, page_offset: u32| {
+        let mut segments = Vec::new();
+        let mut at = 0;
+        let mut in_page = page_offset % (1 << limits.page_shift);
+        while at < length {
+            let part = (most - in_page).min(length - at);
+            let place = Place {
+                xid,
+                start: (start + at) as usize,
+            };
+            segments.push(memory.register(rng, access, place, part));
+            at += part;
+            in_page = 0;
+        }
+        segments
+    };
+    let (c, r) = (shape.call, shape.reply);
+    let data = c.head;
+    let tail = c.head + c.data;
+    let mut position = 0;
+    let mut inline: Vec<u8> = Vec::new();
+    match call {
+        CallPlan::Inline { .. } => inline.extend(&pending.rpc.call),
+        CallPlan::ReadChunk { position: at } => {
+            position = at;
+            pending.reads = register(Access::Read, data, c.data, c.page_offset);
+            inline.extend(&pending.rpc.call[..data as usize]);
+            inline.extend(&pending.rpc.call[(tail + shape.roundup()) as usize..]);
+        }
+        CallPlan::PositionZero => {
+            pending.reads = register(Access::Read, 0, c.head, 77);
+            pending
+                .reads
+                .extend(register(Access::Read, data, c.data, c.page_offset));
+            pending
+                .reads
+                .extend(register(Access::Read, tail, c.tail, 99));
+        }
+    }
+    match reply {
+        ReplyPlan::Inline => {}
+        ReplyPlan::WriteChunk => {
+            pending.writes = register(Access::Write, r.head, r.data, r.page_offset);
+        }
+        ReplyPlan::ReplyChunk => {
+            let data = register(Access::Write, r.head, r.data, r.page_offset);
+            let tail = register(Access::Write, r.head + r.data, r.tail, 99);
+            pending.reply_chunk = register(Access::Write, 0, r.head, 77);
+            pending.reply_chunk.extend(data);
+            pending.reply_chunk.extend(tail);
+        }
+    }
+    let mut octets = vec![0; limits.send as usize];
+    let header = header(&mut octets, pending, call, position, credits);
+    octets.truncate(header);
+    octets.extend(inline);
+    assert!(
+        octets.len() <= limits.send as usize,
+        "over the inline threshold"
+    );
+    octets
+}
+
+/// Writes the header of a Call; returns its length.
+fn header(
+    octets: &mut [u8],
+    pending: &Pending,
+    call: CallPlan,
+    position: u32,
+    credits: u32,
+) -> usize {
+    let xid = pending.rpc.xid;
+    let mut encode = || {
+        let mut header = match call {
+            CallPlan::PositionZero => HeaderWriter::nomsg(octets, xid, credits)?,
+            _ => HeaderWriter::msg(octets, xid, credits)?,
+        };
+        for segment in &pending.reads {
+            let segment = *segment;
+            header.read_segment(ReadSegment { position, segment })?;
+        }
+        let mut writes = header.no_more_reads()?;
+        if !pending.writes.is_empty() {
+            writes.write_chunk(pending.writes.iter().copied())?;
+        }
+        let end = writes.no_more_writes()?;
+        match pending.reply_chunk.is_empty() {
+            true => end.no_reply_chunk(),
+            false => end.reply_chunk(pending.reply_chunk.iter().copied()),
+        }
+    };
+    encode().expect("planned to fit")
+}
+
+/// The Reply as the consumer finds it in head, pages and tail.
+pub(crate) fn consume(pending: &Pending, arrived: &Arrived<'_>) -> Vec<u8> {
+    let room = &pending.rpc.shape.reply;
+    let (payload, by_write) = match *arrived {
+        Arrived::InReplyChunk { length, .. } => return pending.reply[..length as usize].to_vec(),
+        Arrived::Inline { payload, by_write } => (payload, by_write),
+    };
+    let placement = Placement::beside_write_chunk(
+        payload.len(),
+        by_write,
+        &Room {
+            head: room.head,
+            pages: room.data,
+            tail: room.tail,
+        },
+    );
+    let run = |offset: u32, length: u32| &payload[offset as usize..(offset + length) as usize];
+    let mut stream = run(0, placement.head).to_vec();
+    match placement.pages {
+        Some(pages) => {
+            let start = room.head as usize;
+            stream.extend(&pending.reply[start..start + pages as usize]);
+            let tail = placement.tail;
+            let roundup = (pages.wrapping_neg() % 4).min(tail.length);
+            stream.resize(stream.len() + roundup as usize, 0);
+            stream.extend(run(tail.offset + roundup, tail.length - roundup));
+        }
+        None => {
+            stream.extend(run(placement.copy.offset, placement.copy.length));
+            stream.extend(run(placement.tail.offset, placement.tail.length));
+        }
+    }
+    assert_eq!(stream.len() as u32, placement.length);
+    stream
+}

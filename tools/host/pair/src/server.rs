@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The listening end: executes what the engine decides, and lets the world check it.
+
+use crate::app::serve;
+use crate::app::Answer;
+use crate::end::Op;
+use crate::end::Queues;
+use crate::end::Received;
+use crate::rng::Rng;
+use rpcrdma_core::engine::assembly::Assembly;
+use rpcrdma_core::engine::assembly::Bounds;
+use rpcrdma_core::engine::assembly::Piece;
+use rpcrdma_core::engine::credit::grant;
+use rpcrdma_core::engine::credit::Window;
+use rpcrdma_core::engine::inbound::from_client;
+use rpcrdma_core::engine::inbound::FromClient;
+use rpcrdma_core::engine::inbound::Refusal;
+use rpcrdma_core::engine::limits::Agreement;
+use rpcrdma_core::engine::limits::Extensions;
+use rpcrdma_core::engine::remote::handle_to_invalidate;
+use rpcrdma_core::engine::reply::Reply;
+use rpcrdma_core::engine::reply::ReplyShape;
+use rpcrdma_core::engine::reply::Sink;
+use rpcrdma_core::wire::ErrorReply;
+use rpcrdma_core::wire::HeaderWriter;
+use rpcrdma_core::wire::Outline;
+use rpcrdma_core::wire::Segment;
+use std::collections::BTreeMap;
+
+/// What the server pulls for one Call.
+const BOUNDS: Bounds = Bounds {
+    message: 1 << 14,
+    chunks: 4,
+    segments: 64,
+};
+
+/// An RDMA Read that has not completed.
+#[derive(Clone, Copy, Debug)]
+struct Read {
+    job: u64,
+    from: Segment,
+    sink: usize,
+    /// Whether it is on the Send Queue, or waits for room there.
+    posted: bool,
+}
+
+/// A Call that is being assembled or served.
+#[derive(Debug)]
+struct Job {
+    xid: u32,
+    credits: u32,
+    received: Vec<u8>,
+    outline: Outline,
+    call: Vec<u8>,
+    reads: usize,
+}
+
+/// The listening end of one connection after another.
+#[derive(Debug)]
+pub struct Server {
+    /// Queues of the connection.
+    pub queues: Queues,
+    agreement: Agreement,
+    max_requests: u32,
+    jobs: BTreeMap<u64, Job>,
+    next_job: u64,
+    reads: Vec<Read>,
+    /// Reverse credits.
+    pub reverse: Window,
+    /// Reverse Calls that have not been answered.
+    pub reverse_calls: Vec<u32>,
+    /// Reverse Calls that have been.
+    pub reverse_done: u32,
+    /// Calls answered with an RDMA_ERROR.
+    pub refused: u32,
+}
+
+impl Server {
+    /// A server on a fresh connection.
+    pub fn new(rng: &mut Rng, agreement: Agreement, max_requests: u32, reverse: u32) -> Self {
+        // RFC 8167 Section 4.3.2: one Receive for each Call granted, and one for each reverse Reply.
+        let needed = max_requests + reverse;
+        Self {
+            // The longest chain: a Reply in a Reply chunk, in as many pieces as it has segments.
+            queues: Queues::new(rng.range(64, 100), needed, rng.range(0, 4)),
+            agreement,
+            max_requests,
+            jobs: BTreeMap::new(),
+            next_job: 0,
+            reads: Vec::new(),
+            reverse: Window::fresh(reverse),
+            reverse_calls: Vec::new(),
+            reverse_done: 0,
+            refused: 0,
+        }
+    }
+
+    /// Sends a reverse Call; its XIDs are those of forward Calls on purpose.
+    pub fn call_back(&mut self, xid: u32) {
+        if self.reverse.available(self.reverse_calls.len() as u32) == 0
+            || self.reverse_calls.contains(&xid)
+        {
+            return;
+        }
+        self.reverse_calls.push(xid);
+        let mut octets = vec![0; 64];
+        let length = HeaderWriter::plain(&mut octets, xid, self.reverse.wanted());
+        octets.truncate(length.expect("64 octets suffice"));
+        octets.extend([xid, 0, 2].iter().flat_map(|word: &u32| word.to_be_bytes()));
+        self.send(Vec::new(), octets, None);
+    }
+
+    fn send(&mut self, writes: Vec<Op>, octets: Vec<u8>, invalidated: Option<u32>) {
+        assert!(
+            octets.len() <= self.agreement.send as usize,
+            "over the inline threshold"
+        );
+        let message = Received {
+            octets,
+            invalidated,
+        };
+        self.queues.post(writes, message);
+    }
+
+    fn refuse(&mut self, rng: &mut Rng, error: ErrorReply) {
+        self.refused += 1;
+        let mut octets = vec![0; 28];
+        let credits = self.grant(rng, u32::MAX);
+        let length = error
+            .encode(credits, &mut octets)
+            .expect("28 octets suffice");
+        octets.truncate(length);
+        self.send(Vec::new(), octets, None);
+    }
+
+    /// Grants change at any time, but never exceed the Receives that stand for them.
+    fn grant(&mut self, rng: &mut Rng, wanted: u32) -> u32 {
+        let standing = self.queues.posted.min(self.max_requests);
+        let granted = grant(wanted, rng.range(1, standing.max(1)));
+        assert!(granted >= 1);
+        granted
+    }
+
+    /// Looks at the oldest Receive completion.
+    pub fn receive(&mut self, rng: &mut Rng) {
+        let Some(Received { octets, .. }) = self.queues.received.pop_front() else {
+            return;
+        };
+        self.queues.refill();
+        let call = match from_client(&octets, Extensions::default()) {
+            Ok(FromClient::Call(call)) => call,
+            Ok(FromClient::ReverseReply(message)) => {
+                if self.end_reverse(message.xid) {
+                    self.reverse.grant(message.credits);
+                }
+                return;
+            }
+            Ok(FromClient::ReverseError(refused)) => {
+                self.end_reverse(refused.xid);
+                return;
+            }
+            Ok(FromClient::Done { .. }) => panic!("not negotiated"),
+            Err(Refusal::Answer(error)) => return self.refuse(rng, error),
+            Err(Refusal::Drop) => return,
+        };
+        let inline = call.payload.map(<[u8]>::len);
+        let mut job = Job {
+            xid: call.xid,
+            credits: call.credits,
+            outline: call.chunks.outline(),
+            call: Vec::new(),
+            reads: 0,
+            received: Vec::new(),
+        };
+        let id = self.next_job;
+        self.next_job += 1;
+        match Assembly::plan(inline, call.chunks.reads, &BOUNDS) {
+            Err(_) => return self.refuse(rng, ErrorReply::chunk(call.xid)),
+            Ok(None) => job.call.extend(call.payload.into_iter().flatten()),
+            Ok(Some(assembly)) => {
+                let inline = call.payload.unwrap_or_default();
+                for piece in assembly.pieces() {
+                    let sink = job.call.len();
+                    match piece {
+                        Piece::Inline { offset, length } => {
+                            let run = offset as usize..(offset + length) as usize;
+                            job.call.extend(&inline[run]);
+                        }
+                        Piece::Pad { length } => job.call.resize(sink + length as usize, 0),
+                        Piece::Pull(from) => {
+                            job.call.resize(sink + from.length as usize, 0);
+                            job.reads += 1;
+                            self.reads.push(Read {
+                                job: id,
+                                from,
+                                sink,
+                                posted: false,
+                            });
+                        }
+                    }
+                }
+                assert!(job.call.len() <= BOUNDS.message as usize);
+            }
+        }
+        job.received = octets;
+        let ready = job.reads == 0;
+        self.jobs.insert(id, job);
+        match ready {
+            true => self.serve(rng, id),
+            false => self.post_reads(),
+        }
+    }
+
+    fn end_reverse(&mut self, xid: u32) -> bool {
+        let index = self.reverse_calls.iter().position(|call| *call == xid);
+        if let Some(index) = index {
+            self.reverse_calls.swap_remove(index);
+            self.reverse_done += 1;
+        }
+        index.is_some()
+    }
+
+    /// Posts Reads while there is room on the Send Queue.
+    pub fn post_reads(&mut self) {
+        for read in self.reads.iter_mut().filter(|read| !read.posted) {
+            read.posted = self.queues.take_one();
+        }
+    }
+
+    /// How many Reads may complete now.
+    pub fn reads(&self) -> usize {
+        self.reads.iter().filter(|read| read.posted).count()
+    }
+
+    /// The segment of Read number `index` of those that may complete.
+    pub fn read_from(&self, index: usize) -> Segment {
+        let mut posted = self.reads.iter().filter(|read| read.posted);
+        posted.nth(index).expect("one of those").from
+    }
+
+    /// A Read completes.
+    pub fn read_done(&mut self, rng: &mut Rng, index: usize, data: &[u8]) {
+        let posted = (0..self.reads.len()).filter(|n| self.reads[*n].posted);
+        let index = posted.clone().nth(index).expect("one of those");
+        let read = self.reads.remove(index);
+        self.queues.give_one();
+        self.post_reads();
+        let Some(job) = self.jobs.get_mut(&read.job) else {
+            return;
+        };
+        job.call[read.sink..read.sink + data.len()].copy_from_slice(data);
+        job.reads -= 1;
+        if job.reads == 0 {
+            self.serve(rng, read.job);
+        }
+    }
+
+    /// Serves an assembled Call and conveys the Reply.
+    fn serve(&mut self, rng: &mut Rng, id: u64) {
+        let Some(job) = self.jobs.remove(&id) else {
+            return;
+        };
+        let Some(Answer { reply, results }) = serve(&job.call) else {
+            return self.refuse(rng, ErrorReply::chunk(job.xid));
+        };
+        let chunks = job.outline.lists(&job.received).expect("taken from there");
+        let shape = ReplyShape {
+            length: reply.len() as u32,
+            protected: false,
+            threshold: self.agreement.send,
+        };
+        let Ok(plan) = Reply::plan(chunks, &results, &shape) else {
+            return self.refuse(rng, ErrorReply::chunk(job.xid));
+        };
+        let take = |at: u32, length: u32| &reply[at as usize..(at + length) as usize];
+        let mut writes = Vec::new();
+        for (chunk, payload) in plan.writes() {
+            let data = take(payload.offset, payload.length);
+            write(&mut writes, &mut Sink::new(&chunk), data);
+        }
+        let mut octets = vec![0; self.agreement.send as usize];
+        let credits = self.grant(rng, job.credits);
+        let header = plan
+            .encode(job.xid, credits, &mut octets)
+            .expect("planned to fit");
+        octets.truncate(header);
+        match plan.reply_chunk() {
+            Some(mut sink) => {
+                for (at, length) in plan.runs() {
+                    write(&mut writes, &mut sink, take(at, length));
+                }
+            }
+            None => plan
+                .runs()
+                .for_each(|(at, length)| octets.extend(take(at, length))),
+        }
+        if writes.len() >= self.queues.send.depth() as usize {
+            return self.refuse(rng, ErrorReply::chunk(job.xid));
+        }
+        let invalidate = match self.agreement.remote_invalidation {
+            true => handle_to_invalidate(&chunks),
+            false => None,
+        };
+        self.send(writes, octets, invalidate);
+    }
+
+    /// The connection is lost, and all that was under way with it.
+    pub fn reconnect(&mut self, rng: &mut Rng, agreement: Agreement, requests: u32, reverse: u32) {
+        self.queues.flush();
+        let refused = self.refused;
+        let reverse_done = self.reverse_done;
+        *self = Self::new(rng, agreement, requests, reverse);
+        self.refused = refused;
+        self.reverse_done = reverse_done;
+    }
+}
+
+/// Adds the RDMA Writes that put `data` where the chunk has room.
+fn write(writes: &mut Vec<Op>, sink: &mut Sink<'_>, mut data: &[u8]) {
+    while !data.is_empty() {
+        let to = sink.next_part(data.len() as u32).expect("planned to fit");
+        let (now, later) = data.split_at(to.length as usize);
+        writes.push(Op::Write {
+            to,
+            data: now.to_vec(),
+        });
+        data = later;
+    }
+}

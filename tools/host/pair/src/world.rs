@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Everything that can happen, one thing at a time, in an order that chance decides.
+//!
+//! Kept from real networks: what one end posts arrives in order, or not at all and then the
+//! connection is lost. Everything else is free: which end acts next, which completion is looked at
+//! first, how long a Read takes, when a consumer loses patience, when the link goes down.
+
+use crate::app::Rpc;
+use crate::client::Client;
+use crate::client::Verdict;
+use crate::client::REVERSE;
+use crate::end::Op;
+use crate::end::Queues;
+use crate::end::Received;
+use crate::hostile::deface;
+use crate::marshal::Outcome;
+use crate::memory::Access;
+use crate::memory::AccessError;
+use crate::rng::Rng;
+use crate::server::Server;
+use rpcrdma_core::engine::limits::Agreement;
+use rpcrdma_core::wire::private_data::PrivateData;
+use rpcrdma_core::wire::Segment;
+
+/// What kind of world it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Weather {
+    /// How many RPCs the consumer wants.
+    pub rpcs: u32,
+    /// The link goes down once in so many steps; 0: never.
+    pub loss: usize,
+    /// The consumer gives up on an RPC once in so many steps; 0: never.
+    pub cancel: usize,
+    /// One in so many messages of the server is defaced; 0: none.
+    pub hostile_server: usize,
+    /// One in so many messages of the client is defaced; 0: none.
+    pub hostile_client: usize,
+}
+
+impl Weather {
+    fn hostile(&self) -> bool {
+        self.hostile_client != 0 || self.hostile_server != 0
+    }
+}
+
+/// What has happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// RPCs that got their Reply.
+    pub replies: u32,
+    /// RPCs that were refused.
+    pub refused: u32,
+    /// RPCs given up.
+    pub cancelled: u32,
+    /// Connections lost.
+    pub losses: u32,
+    /// Handles invalidated by a Send.
+    pub invalidated: u32,
+    /// Octets moved by RDMA Read and Write.
+    pub moved: u64,
+    /// Reverse Calls answered.
+    pub reverse: u32,
+    /// Messages defaced.
+    pub defaced: u32,
+    /// Steps taken.
+    pub steps: u64,
+}
+
+/// Two ends, and what is between them.
+#[derive(Debug)]
+struct World {
+    rng: Rng,
+    weather: Weather,
+    client: Client,
+    server: Server,
+    sizes: [PrivateData; 2],
+    next_xid: u32,
+    submitted: u32,
+    history: History,
+    overheard: Vec<Vec<u8>>,
+}
+
+/// Lives through a seed's whole story; panics if anything happens that must not.
+pub fn live(seed: u64, weather: Weather) -> History {
+    let mut rng = Rng::new(seed);
+    let sizes = [any_sizes(&mut rng), any_sizes(&mut rng)];
+    let to_server = Agreement::between(&sizes[0], &sizes[1]);
+    let to_client = Agreement::between(&sizes[1], &sizes[0]);
+    let wanted = rng.range(1, 12);
+    let requests = rng.range(1, 12);
+    let mut world = World {
+        client: Client::new(&mut rng, to_server, wanted),
+        server: Server::new(&mut rng, to_client, requests, REVERSE),
+        next_xid: rng.any() as u32,
+        rng,
+        weather,
+        sizes,
+        submitted: 0,
+        history: History::default(),
+        overheard: Vec::new(),
+    };
+    world.run();
+    world.calm_down();
+    world.history
+}
+
+fn any_sizes(rng: &mut Rng) -> PrivateData {
+    PrivateData {
+        remote_invalidation: !rng.once_in(3),
+        send_size: rng.pick(&[1024, 1024, 2048, 4096, 8192]),
+        receive_size: rng.pick(&[1024, 1024, 2048, 4096, 8192]),
+    }
+}
+
+impl World {
+    /// Lets things happen until all RPCs have been submitted and most have ended.
+    fn run(&mut self) {
+        let enough = 400 * u64::from(self.weather.rpcs) + 2_000;
+        while self.history.steps < enough && !self.quiet() {
+            self.step();
+        }
+    }
+
+    /// Ends all hostility, and then every RPC must end too, and nothing must be left over.
+    fn calm_down(&mut self) {
+        if self.weather.hostile() {
+            self.weather.hostile_client = 0;
+            self.weather.hostile_server = 0;
+            self.lose();
+        }
+        self.weather.loss = 0;
+        self.weather.cancel = 0;
+        let start = self.history.steps;
+        while !self.quiet() {
+            self.step();
+            assert!(self.history.steps - start < 200_000, "stuck: {self:?}");
+        }
+        assert_eq!(self.client.unanswered, 0, "credits lost");
+        assert!(
+            self.client.memory.handles().is_empty(),
+            "registrations lost"
+        );
+        for queues in [&self.client.queues, &self.server.queues] {
+            assert_eq!(queues.send.free(), queues.send.depth(), "entries lost");
+            assert!(queues.posted >= queues.needed, "Receives lost");
+        }
+        let ended = self.history.replies + self.history.refused + self.history.cancelled;
+        assert_eq!(ended, self.submitted, "each RPC ends once");
+    }
+
+    /// Whether nothing is under way and nothing more will be asked for.
+    fn quiet(&self) -> bool {
+        let idle = |queues: &Queues| {
+            queues.wire.is_empty()
+                && queues.received.is_empty()
+                && queues.done.is_empty()
+                && queues.waiting.is_empty()
+        };
+        self.submitted == self.weather.rpcs
+            && self.client.under_way().is_empty()
+            && self.server.reads() == 0
+            && self.client.unanswered == 0
+            && idle(&self.client.queues)
+            && idle(&self.server.queues)
+    }
+
+    fn step(&mut self) {
+        self.history.steps += 1;
+        match self.rng.below(12) {
+            0 => self.submit(),
+            1 => self.send(),
+            2 | 3 => self.deliver_to_server(),
+            4 | 5 => self.deliver_to_client(),
+            6 => self.server.receive(&mut self.rng),
+            7 => self.client_receives(),
+            8 => self.read_completes(),
+            9 => self.fence_completes(),
+            10 => self.send_completes(),
+            _ => self.rarely(),
+        }
+        self.account();
+    }
+
+    fn submit(&mut self) {
+        if self.submitted < self.weather.rpcs {
+            self.submitted += 1;
+            let rpc = Rpc::new(&mut self.rng, self.next_xid);
+            self.next_xid = self.next_xid.wrapping_add(1);
+            self.client.submit(rpc);
+        }
+    }
+
+    fn send(&mut self) {
+        let sendable = self.client.sendable();
+        if !sendable.is_empty() {
+            let xid = self.rng.pick(&sendable);
+            self.client.send(&mut self.rng, xid);
+        }
+    }
+
+    /// Takes what is next on a wire; a hostile sender has defaced some of it.
+    fn next(&mut self, from_client: bool) -> Option<Op> {
+        let (queues, rate) = match from_client {
+            true => (&mut self.client.queues, self.weather.hostile_client),
+            false => (&mut self.server.queues, self.weather.hostile_server),
+        };
+        let mut op = queues.wire.pop_front()?;
+        if rate != 0 {
+            let handles = self.client.memory.handles();
+            if let Op::Send { message, .. } = &op {
+                self.overheard.push(message.octets.clone());
+            }
+            if self.rng.once_in(rate) {
+                self.history.defaced += 1;
+                deface(&mut self.rng, &mut op, &self.overheard, &handles);
+            }
+        }
+        Some(op)
+    }
+
+    fn deliver_to_server(&mut self) {
+        let Some(Op::Send { message, entries }) = self.next(true) else {
+            return;
+        };
+        self.client.queues.done.push(entries);
+        self.arrive(message, true);
+    }
+
+    fn deliver_to_client(&mut self) {
+        match self.next(false) {
+            None => {}
+            Some(Op::Write { to, data }) => {
+                let place = match self.client.memory.access(Access::Write, &to) {
+                    Ok(place) => place,
+                    Err(AccessError) => return self.access_error(&to),
+                };
+                self.history.moved += data.len() as u64;
+                self.client.device_writes(place, &data);
+            }
+            Some(Op::Send { message, entries }) => {
+                self.server.queues.done.push(entries);
+                if let Some(handle) = message.invalidated {
+                    self.history.invalidated += 1;
+                    if !self.client.device_invalidates(handle) {
+                        let part = Segment {
+                            handle,
+                            ..Segment::default()
+                        };
+                        return self.access_error(&part);
+                    }
+                }
+                self.arrive(message, false);
+            }
+        }
+    }
+
+    /// A message meets a Receive.
+    fn arrive(&mut self, message: Received, at_server: bool) {
+        let (queues, sizes) = match at_server {
+            true => (&mut self.server.queues, &self.sizes[1]),
+            false => (&mut self.client.queues, &self.sizes[0]),
+        };
+        let fits = message.octets.len() <= sizes.receive_size as usize;
+        if queues.posted == 0 || !fits {
+            assert!(self.weather.hostile(), "no Receive for {message:?}");
+            return self.lose();
+        }
+        queues.posted -= 1;
+        queues.received.push_back(message);
+    }
+
+    fn client_receives(&mut self) {
+        if self.client.receive() == Verdict::Disconnect {
+            assert!(self.weather.hostile(), "a foreign handle was invalidated");
+            self.lose();
+        }
+    }
+
+    fn read_completes(&mut self) {
+        let reads = self.server.reads();
+        if reads == 0 {
+            return self.server.post_reads();
+        }
+        let index = self.rng.below(reads);
+        let from = self.server.read_from(index);
+        match self.client.memory.access(Access::Read, &from) {
+            Ok(place) => {
+                self.history.moved += u64::from(from.length);
+                let data = self.client.device_reads(place, from.length);
+                self.server.read_done(&mut self.rng, index, &data);
+            }
+            Err(AccessError) => self.access_error(&from),
+        }
+    }
+
+    /// The peer touched memory that is not registered: right if the RPC was given up, a defect if
+    /// not.
+    fn access_error(&mut self, part: &Segment) {
+        let expected = self.weather.hostile() || self.weather.cancel != 0;
+        assert!(expected, "access to what is not exposed: {part:?}");
+        self.lose();
+    }
+
+    fn fence_completes(&mut self) {
+        let fencing = self.client.fencing();
+        if !fencing.is_empty() {
+            let xid = self.rng.pick(&fencing);
+            self.client.fenced(xid);
+        }
+    }
+
+    fn send_completes(&mut self) {
+        for queues in [&mut self.client.queues, &mut self.server.queues] {
+            if !queues.done.is_empty() {
+                let index = self.rng.below(queues.done.len());
+                queues.complete(index);
+            }
+        }
+        self.server.post_reads();
+    }
+
+    fn rarely(&mut self) {
+        let once_in = |rng: &mut Rng, rate: usize| rate != 0 && rng.once_in(rate.div_ceil(12));
+        if once_in(&mut self.rng, self.weather.loss) {
+            self.lose();
+        } else if once_in(&mut self.rng, self.weather.cancel) {
+            let under_way = self.client.under_way();
+            if !under_way.is_empty() {
+                let xid = self.rng.pick(&under_way);
+                self.client.cancel(xid);
+            }
+        } else if self.rng.once_in(3) && self.submitted < self.weather.rpcs {
+            let xid = self.next_xid.wrapping_sub(1);
+            self.server.call_back(xid);
+        }
+    }
+
+    /// The connection is lost and made again; the ends may have changed their minds about sizes.
+    fn lose(&mut self) {
+        self.history.losses += 1;
+        if self.rng.once_in(2) {
+            self.sizes = [any_sizes(&mut self.rng), any_sizes(&mut self.rng)];
+        }
+        let [client, server] = self.sizes;
+        let wanted = self.rng.range(1, 12);
+        let requests = self.rng.range(1, 12);
+        let agreement = Agreement::between(&client, &server);
+        self.client.reconnect(&mut self.rng, agreement, wanted);
+        let agreement = Agreement::between(&server, &client);
+        self.server
+            .reconnect(&mut self.rng, agreement, requests, REVERSE);
+    }
+
+    /// Checks what has ended since last time.
+    fn account(&mut self) {
+        self.history.reverse = self.server.reverse_done;
+        for (rpc, outcome) in self.client.finished.drain(..) {
+            match outcome {
+                Outcome::Reply(stream) => {
+                    self.history.replies += 1;
+                    if !self.weather.hostile() {
+                        assert_eq!(stream, rpc.expected(), "{rpc:?}");
+                    }
+                }
+                Outcome::Refused => {
+                    self.history.refused += 1;
+                    assert!(self.weather.hostile(), "refused: {rpc:?}");
+                }
+                Outcome::Cancelled => self.history.cancelled += 1,
+            }
+        }
+    }
+}
