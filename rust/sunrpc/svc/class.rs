@@ -12,6 +12,7 @@
 //! | free | who drops the last reference: any of the above |
 //! | has room | anywhere |
 
+use super::reverse::CallError;
 use super::rqst::Arriving;
 use super::rqst::Received;
 use super::rqst::Reply;
@@ -21,6 +22,7 @@ use super::xprt::SvcXprt;
 use crate::bindings;
 use crate::bindings::addr::SockAddr;
 use crate::bindings::parked::Parked;
+use crate::sunrpc::xdr::XdrBuf;
 use core::ffi::c_void;
 use core::marker::PhantomData;
 use core::ptr;
@@ -63,6 +65,13 @@ pub(crate) trait Connection: Send + Sync + Sized + 'static {
 
     /// A Call is done with, if there was one. Many at a time.
     fn release(&self, call: Option<Self::Call>);
+
+    /// Sends a reverse Call; its Reply comes to [`Connection::receive`]. `rpciod`; may sleep.
+    ///
+    /// # Errors
+    ///
+    /// See [`CallError`].
+    fn call_back(&self, xid: u32, message: &XdrBuf) -> core::result::Result<(), CallError>;
 
     /// Whether another Call should be taken on. Anywhere; must not sleep.
     fn has_room(&self) -> bool;
@@ -155,7 +164,7 @@ impl<L: Listener> Accepting<'_, L> {
 }
 
 /// The tables for a listener type and its connections.
-struct Ops<L: Listener>(PhantomData<L>);
+pub(super) struct Ops<L: Listener>(PhantomData<L>);
 
 impl<L: Listener> Ops<L> {
     const LISTENER: &'static bindings::svc_xprt_ops = &bindings::svc_xprt_ops {
@@ -169,7 +178,7 @@ impl<L: Listener> Ops<L> {
         ..pin_init::zeroed()
     };
 
-    const CONNECTION: &'static bindings::svc_xprt_ops = &bindings::svc_xprt_ops {
+    pub(super) const CONNECTION: &'static bindings::svc_xprt_ops = &bindings::svc_xprt_ops {
         xpo_has_wspace: Some(has_wspace::<L::Connection>),
         xpo_recvfrom: Some(recvfrom::<L::Connection>),
         xpo_sendto: Some(sendto::<L::Connection>),

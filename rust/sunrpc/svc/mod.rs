@@ -3,6 +3,7 @@
 //! The server's side of SUNRPC: transports that service threads receive from and reply on.
 
 mod class;
+mod reverse;
 mod rqst;
 mod xprt;
 
@@ -10,6 +11,9 @@ pub(crate) use class::Accepting;
 pub(crate) use class::Connection;
 pub(crate) use class::Listener;
 pub(crate) use class::Registration;
+pub(crate) use reverse::CallError;
+pub(crate) use reverse::ReverseRegistration;
+pub(crate) use reverse::SLOTS as REVERSE_SLOTS;
 pub(crate) use rqst::Arriving;
 pub(crate) use rqst::Body;
 pub(crate) use rqst::Received;

@@ -94,6 +94,12 @@ impl<'a, C: Connection> Arriving<'a, C> {
 }
 
 impl<C: Connection> Receiving<'_, C> {
+    /// The C structure.
+    #[inline]
+    pub(super) fn as_ptr(&self) -> *mut bindings::svc_rqst {
+        self.rqst
+    }
+
     /// Leaves the request empty.
     #[inline]
     pub(crate) fn nothing(self) -> Received {
