@@ -14,9 +14,11 @@ use crate::engine::limits::Agreement;
 use crate::sunrpc::svc;
 use crate::sunrpc::svc::Accepting;
 use crate::sunrpc::svc::Arriving;
+use crate::sunrpc::svc::CallError;
 use crate::sunrpc::svc::Received;
 use crate::sunrpc::svc::Reply;
 use crate::sunrpc::svc::SvcXprt;
+use crate::sunrpc::xdr::XdrBuf;
 use crate::verbs::ConnParam;
 use crate::verbs::EndpointBox;
 use crate::verbs::MessageSizes;
@@ -155,6 +157,10 @@ impl svc::Connection for Connection {
             channel.recycle(buffer);
         }
         channel.clear_finished(&self.ep);
+    }
+
+    fn call_back(&self, xid: u32, message: &XdrBuf) -> core::result::Result<(), CallError> {
+        self.send_reverse_call(xid, message)
     }
 
     fn has_room(&self) -> bool {

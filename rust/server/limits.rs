@@ -3,13 +3,14 @@
 //! What a connection may use: tunables, cut down to what its device can do.
 
 use crate::admin;
+use crate::sunrpc::svc::REVERSE_SLOTS;
 use crate::verbs::DeviceAttrs;
 use crate::verbs::QueueDepths;
 use kernel::page::PAGE_SIZE;
 use kernel::prelude::*;
 
 /// Receives for the Replies to reverse Calls, on top of those for Calls (RFC 8167 Section 4.3.2).
-const REVERSE: u32 = 2;
+const REVERSE: u32 = REVERSE_SLOTS;
 
 /// Receives that are posted at a time, to ring fewer doorbells.
 const BATCH: u32 = 7;

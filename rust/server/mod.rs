@@ -11,7 +11,8 @@
 //! | `call` | what is remembered of a Call until its Reply |
 //! | `receive` | from a Receive to a Call that the service can decode |
 //! | `reply` | from an encoded Reply to a posted message |
-//! | `traces` | what a trace tells of both |
+//! | `reverse` | Calls that the service makes of its client |
+//! | `traces` | what a trace tells of all this |
 //!
 //! Contexts: completion handlers run in one worker for Receives and one for Sends, side by side; they
 //! take no lock that is held over a sleep. All else is a service thread's. There may be many of
@@ -29,6 +30,7 @@ mod limits;
 mod listener;
 mod receive;
 mod reply;
+mod reverse;
 mod traces;
 
 use crate::admin;
@@ -41,16 +43,19 @@ use listener::Listener;
 pub(crate) struct Server {
     // Fields go in this order: the class first, so that nobody is left to use the tunables.
     #[pin]
+    _reverse: svc::ReverseRegistration<Listener>,
+    #[pin]
     _class: svc::Registration<Listener>,
     _tunables: admin::sysctl::Registration,
 }
 
 impl Server {
-    /// Registers the transport class and the tunables.
+    /// Registers the transport classes and the tunables.
     pub(crate) fn new(module: &'static ThisModule) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             _tunables: admin::server::register()?,
             _class <- svc::Registration::new(c"rdma", module),
+            _reverse <- svc::ReverseRegistration::new(module),
         })
     }
 }

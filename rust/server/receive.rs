@@ -106,13 +106,23 @@ impl Connection {
                 self.ep.context().recycle(buffer);
                 rqst.nothing()
             }
+            Ok(FromClient::ReverseReply(message)) => {
+                let reply = message.payload.unwrap_or(&[]);
+                rqst.answer(message.xid, message.credits, reply);
+                self.ep.context().recycle(buffer);
+                rqst.nothing()
+            }
+            Ok(FromClient::ReverseError(refused)) => {
+                rqst.refuse(refused.xid);
+                self.ep.context().recycle(buffer);
+                rqst.nothing()
+            }
             Err(refusal @ Refusal::Drop) => {
                 traces::refused(&self.ep, serial, octets, &refusal);
                 self.ep.context().recycle(buffer);
                 rqst.nothing()
             }
-            // There are no reverse Calls that these could answer.
-            Ok(_) => {
+            Ok(FromClient::Done { .. }) => {
                 traces::dropped(&self.ep, serial, octets);
                 self.ep.context().recycle(buffer);
                 rqst.nothing()

@@ -32,8 +32,8 @@ use kernel::prelude::*;
 /// Messages shorter than this are copied together: cheaper than to map what they consist of.
 const PULL_UP: u32 = 512;
 
-/// Why a Reply is not sent.
-enum NotSent {
+/// Why a message is not sent.
+pub(super) enum NotSent {
     /// The client is told, and may go on.
     Refused,
     /// The connection is at its end.
@@ -235,7 +235,7 @@ impl Connection {
 
     /// Posts a message. It comes back if nothing was posted.
     #[inline]
-    fn post(
+    pub(super) fn post(
         &self,
         message: Message,
         octets: usize,
