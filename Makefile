@@ -32,7 +32,7 @@ check: ## formatting, lints, and the rules of the house
 	tools/check/run
 
 bench: ## cost in instructions against the C module
-	tools/bench
+	tools/bench/run
 
 shell: ## a console in a virtual machine with the module
 	@[ -n "$(KDIR)" ] || $(MAKE) --no-print-directory all

@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# In the guest: a line "bench READ|WRITE OCTETS INSTRUCTIONS" for each operation.
+set -eu
+# shellcheck source=../vm/guest/rdma.sh
+. /vm/rdma.sh
+# shellcheck source=../vm/guest/nfs.sh
+. /vm/nfs.sh
+
+rdma_up
+mkdir -p /export
+mount -t tmpfs -o size=64m tmpfs /export
+nfs_server_up /export
+nfs_mount /export /mnt "${VERS:-vers=4.2}"
+dd if=/dev/zero of=/mnt/file bs=1M count=4 conv=fsync status=none
+
+for octets in 4096 1048576; do
+	warm=100 measured=300
+	[ "$octets" = 4096 ] || warm=10 measured=40
+	for operation in read write; do
+		echo "bench ${operation^^} $octets $(/direct_io /mnt/file "$operation" "$octets" "$warm" "$measured")"
+	done
+done
+umount /mnt
+nfs_server_down
