@@ -298,7 +298,7 @@ fn set_page(sg: &mut bindings::scatterlist, piece: &Piece<'_>) {
 
 /// The regions of one connection. It keeps them until the last of what they are used by is gone.
 pub(crate) struct RegionPool<U> {
-    /// Put here by whoever is done with one.
+    /// Put here by whoever is done with one. Goes before `all`, to which they belong.
     idle: Stack<Idle<U>>,
     all: Stack<Owned<U>>,
     depth: u32,
@@ -425,9 +425,9 @@ impl<U> RegionPool<U> {
 
 /// Maps memory. There is one for each connection, with who sends.
 pub(crate) struct Registrar<U> {
-    pool: Arc<RegionPool<U>>,
-    /// At hand, so that taking one needs no lock.
+    /// At hand, so that taking one needs no lock. Goes before the pool, which keeps the regions.
     at_hand: Chain<Idle<U>>,
+    pool: Arc<RegionPool<U>>,
 }
 
 impl<U> Registrar<U> {
