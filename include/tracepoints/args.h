@@ -9,6 +9,7 @@
 
 #include <linux/inet.h>
 #include <linux/sprintf.h>
+#include <linux/string.h>
 #include <linux/sunrpc/addr.h>
 #include <linux/sunrpc/rpc_rdma_cid.h>
 #include <linux/types.h>
@@ -80,7 +81,7 @@ struct rpcrdma_trace_mr {
 	__entry->status = status;					\
 	__entry->vendor_err = status ? vendor_err : 0
 
-/* A peer, IPv4 or IPv6. */
+/* A peer, IPv4 or IPv6, or NULL if it is not known. */
 #define RPCRDMA_PORTSTRLEN	sizeof("65535")
 
 #define RPCRDMA_PEER_FIELDS						\
@@ -91,7 +92,17 @@ static inline void rpcrdma_trace_peer(char *addr, char *port,
 				      const struct sockaddr *sap)
 {
 	snprintf(addr, INET6_ADDRSTRLEN, "%pISc", sap);
-	snprintf(port, RPCRDMA_PORTSTRLEN, "%u", rpc_get_port(sap));
+	snprintf(port, RPCRDMA_PORTSTRLEN, "%u", sap ? rpc_get_port(sap) : 0);
+}
+
+/* The same as it is in memory. */
+static inline void rpcrdma_trace_sockaddr(unsigned char *to,
+					  const struct sockaddr *sap)
+{
+	if (sap)
+		memcpy(to, sap, sizeof(struct sockaddr_in6));
+	else
+		memset(to, 0, sizeof(struct sockaddr_in6));
 }
 
 /* The same without a port: the server's peers change theirs at will. */

@@ -110,8 +110,8 @@ TRACE_EVENT(xprtrdma_inline_thresh,
 		__entry->inline_recv = inline_recv;
 		__entry->max_send = max_send;
 		__entry->max_recv = max_recv;
-		memcpy(__entry->srcaddr, src, sizeof(struct sockaddr_in6));
-		memcpy(__entry->dstaddr, dst, sizeof(struct sockaddr_in6));
+		rpcrdma_trace_sockaddr(__entry->srcaddr, src);
+		rpcrdma_trace_sockaddr(__entry->dstaddr, dst);
 	),
 	TP_printk("%pISpc -> %pISpc neg send/recv=%u/%u, calc send/recv=%u/%u",
 		__entry->srcaddr, __entry->dstaddr,
@@ -128,7 +128,7 @@ TRACE_EVENT(xprtrdma_device_removal,
 	),
 	TP_fast_assign(
 		__assign_str(name);
-		memcpy(__entry->addr, peer, sizeof(struct sockaddr_in6));
+		rpcrdma_trace_sockaddr(__entry->addr, peer);
 	),
 	TP_printk("device %s to be removed, disconnecting %pISpc",
 		__get_str(name), __entry->addr)

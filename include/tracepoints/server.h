@@ -68,7 +68,7 @@ TRACE_EVENT(svcrdma_device_removal,
 	),
 	TP_fast_assign(
 		__assign_str(name);
-		memcpy(__entry->addr, peer, sizeof(struct sockaddr_in6));
+		rpcrdma_trace_sockaddr(__entry->addr, peer);
 	),
 	TP_printk("device %s to be removed, disconnecting %pISpc",
 		__get_str(name), __entry->addr)

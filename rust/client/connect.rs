@@ -10,11 +10,13 @@ use super::shared::Shared;
 use super::shared::Waiting;
 use super::sizes::Sizes;
 use super::sizes::REVERSE_CALLS;
+use crate::admin::trace::trace;
 use crate::sunrpc::ConnectError;
 use crate::verbs::ConnParam;
 use crate::verbs::Endpoint;
 use crate::verbs::Refill;
 use crate::verbs::Sender;
+use crate::wire::MIN_LEN;
 use kernel::page::PAGE_SIZE;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -83,6 +85,14 @@ pub(super) fn connect(
             let reverse = agreement.reverse_payload().min(PAGE_SIZE as u32);
             shared.agreed(reverse);
             let limits = sizes.limits(&agreement);
+            trace!(xprtrdma_inline_thresh(
+                ep.local_addr(),
+                ep.peer_addr(),
+                agreement.send,
+                agreement.receive,
+                agreement.send - MIN_LEN as u32,
+                agreement.receive - MIN_LEN as u32
+            ));
             Ok((Established { ep, sizes, limits }, sender))
         }
         _ => Err(ConnectError::NotConnected),
@@ -99,6 +109,7 @@ fn furnish(
     let pool = sender.pool();
     let made = pool.grow(sizes.regions_per_call);
     shared.stats.regions_made.add(u64::from(made));
+    trace!(xprtrdma_createmrs(ep.peer_addr(), made));
     let refill = Refill::new(
         pool.clone(),
         sizes.regions_per_call,

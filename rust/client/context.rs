@@ -9,6 +9,7 @@ use super::shared::Shared;
 use super::shared::Waiting;
 use super::sizes::Sizes;
 use super::sizes::REVERSE_CALLS;
+use crate::admin::trace::trace;
 use crate::engine::limits::Agreement;
 use crate::sunrpc::ConnectError;
 use crate::verbs::CmEvent;
@@ -213,7 +214,24 @@ impl Context for Connection {
     }
 
     fn device_removed(ep: &Endpoint<Self>) {
+        if let Some(device) = ep.device_name() {
+            trace!(xprtrdma_device_removal(device, ep.peer_addr()));
+        }
         ep.context().over(ConnectError::NoDevice);
+    }
+
+    #[inline]
+    fn trace_received(ep: &Endpoint<Self>, serial: i32, status: &RecvStatus, vendor_err: u32) {
+        let octets = match *status {
+            RecvStatus::Received { octets, .. } => octets as u32,
+            _ => 0,
+        };
+        trace!(xprtrdma_wc_receive(
+            ep.recv_cid(serial),
+            status.code(),
+            vendor_err,
+            octets
+        ));
     }
 
     fn received(worker: &RecvWorker<'_, Self>, recv: Recv<()>, status: RecvStatus) {

@@ -14,6 +14,7 @@
 //! | `sizes`     | what a device is good for                                |                          |
 //! | `shared`    | what outlives a connection                               |                          |
 //! | `stats`     | counters                                                 |                          |
+//! | `traces`    | what a trace tells of Calls and Replies                  |                          |
 //! | `tunables`  | files under `/proc/sys/sunrpc`                           |                          |
 
 #![forbid(unsafe_code)]
@@ -27,6 +28,7 @@ mod send;
 mod shared;
 mod sizes;
 mod stats;
+mod traces;
 mod transport;
 mod tunables;
 

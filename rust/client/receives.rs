@@ -7,6 +7,7 @@
 //! connection, or to none, is dropped.
 
 use super::context::Connection;
+use crate::admin::trace::trace;
 use crate::engine::queue;
 use crate::verbs::Endpoint;
 use crate::verbs::Pool;
@@ -121,7 +122,12 @@ impl Receives {
             }
         }
         let mut posted = batch.len();
-        if let Err((_, mut rest)) = ep.post_recv(batch) {
+        if let Err((error, mut rest)) = ep.post_recv(batch) {
+            trace!(xprtrdma_post_recvs_err(
+                ep.peer_addr(),
+                ep.recv_cq_id(),
+                error.to_errno()
+            ));
             posted -= rest.len();
             while let Some(recv) = rest.pop() {
                 shelf.put(recv);
@@ -131,5 +137,11 @@ impl Receives {
         // CAST: No more than `count`.
         let now = self.posted.load(Relaxed).saturating_add(posted as u32);
         self.posted.store(now, Relaxed);
+        trace!(xprtrdma_post_recvs(
+            ep.peer_addr(),
+            ep.recv_cq_id(),
+            posted as u32,
+            now.cast_signed()
+        ));
     }
 }

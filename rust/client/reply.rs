@@ -7,7 +7,10 @@
 
 use super::context::Connection;
 use super::exchange::Exchange;
+use super::traces;
 use super::transport::Rdma;
+use crate::admin::trace::trace;
+use crate::admin::trace::xprtrdma_fixup;
 use crate::engine::inbound;
 use crate::engine::inbound::FromServer;
 use crate::engine::inbound::Message;
@@ -77,8 +80,9 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
     let (taken, answered) = match inbound::from_server(message, Extensions::default()) {
         Ok(FromServer::Reply(reply)) => {
             let start = octets - reply.payload.map_or(0, <[u8]>::len);
-            match find(worker, &reply, start, invalidated) {
+            match find(worker, message, &reply, start, invalidated) {
                 Some((rpc, exchange, how)) => {
+                    trace!(xprtrdma_reply(rpc.task(), reply.xid, reply.credits));
                     this.grant(worker, reply.credits);
                     (true, Some((rpc, exchange, how)))
                 }
@@ -87,10 +91,14 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
         }
         Ok(FromServer::Error(refused)) => match this.shared.xprt.claim(refused.xid) {
             Some((rpc, exchange)) => {
+                traces::refused(rpc.task(), refused.xid, &refused.error);
                 this.grant(worker, refused.credits);
                 (false, Some((rpc, exchange, How::Refused)))
             }
-            None => (false, None),
+            None => {
+                traces::not_asked_for(worker, message);
+                (false, None)
+            }
         },
         Ok(FromServer::ReverseCall(call)) => {
             if invalidated.is_some() {
@@ -105,6 +113,7 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
         // Nobody waits for an answer to what is not understood (RFC 8166 Section 4.5).
         Err(_) => {
             this.shared.stats.bad_replies.add(1);
+            traces::not_understood(worker, message);
             (false, None)
         }
     };
@@ -122,12 +131,16 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
 #[inline]
 fn find(
     worker: &RecvWorker<'_, Connection>,
+    octets: &[u8],
     reply: &Message<'_>,
     start: usize,
     invalidated: Option<u32>,
 ) -> Option<(Claimed<Rdma>, Exchange, How)> {
     let this = worker.context();
-    let (rpc, mut exchange) = this.shared.xprt.claim(reply.xid)?;
+    let Some((rpc, mut exchange)) = this.shared.xprt.claim(reply.xid) else {
+        traces::not_asked_for(worker, octets);
+        return None;
+    };
     let how = match exchange.arrived(reply) {
         Ok(Arrived::Inline { payload, by_write }) => How::Inline {
             start,
@@ -140,11 +153,13 @@ fn find(
         }) => How::InReplyChunk(length),
         _ => {
             this.shared.stats.bad_replies.add(1);
+            traces::not_understood(worker, octets);
             rpc.resume(exchange);
             return None;
         }
     };
     if let Some(handle) = invalidated {
+        traces::invalidated_there(|| rpc.task(), &exchange.regions, handle);
         if !exchange.regions.invalidated_remotely(handle) {
             // Another RPC may have lost its memory: this one is not completed, either.
             drop(rpc);
@@ -164,7 +179,11 @@ fn fence(worker: &RecvWorker<'_, Connection>, exchange: Exchange, answer: Answer
     };
     let count = u64::from(regions.len());
     this.shared.stats.local_invalidations.add(count);
-    if regions.invalidate(worker, Pending::Reply(answer)).is_err() {
+    traces::invalidated_here(|| answer.rpc.task(), &regions);
+    if let Err((error, pending)) = regions.invalidate(worker, Pending::Reply(answer)) {
+        if let Pending::Reply(answer) = &pending {
+            trace!(xprtrdma_post_linv_err(answer.rpc.task(), error.to_errno()));
+        }
         // Not completed; SUNRPC sends it again on the next connection.
         this.lose();
     }
@@ -221,7 +240,11 @@ fn complete(ep: &Endpoint<Connection>, answer: Answer, fence: Fenced) {
                 tail: (placement.tail.offset, placement.tail.length),
                 length: placement.length,
             };
+            let traced = xprtrdma_fixup::enabled().then(|| (rpc.task(), traces::extent(buf)));
             let (old, copied) = rpc.complete(fence, recv, &scatter);
+            if let Some((task, parts)) = traced {
+                trace!(xprtrdma_fixup(task, copied as u32, parts));
+            }
             if let Some(old) = old {
                 shared.shelf.put(old);
             }

@@ -8,7 +8,9 @@ use super::exchange::Exchange;
 use super::reply::Pending;
 use super::shared::Shared;
 use super::sizes::Sizes;
+use super::traces;
 use super::transport::Rdma;
+use crate::admin::trace::trace;
 use crate::engine::call;
 use crate::engine::call::CallPlan;
 use crate::engine::call::CallShape;
@@ -83,15 +85,26 @@ pub(super) fn call(
     };
     let composed = match compose(to, shared, &mut draft, call, how, offer) {
         Ok(composed) => composed,
-        Err(error) => return Err(failed(to, shared, error)),
+        Err(error) => return Err(failed(to, shared, call, error)),
     };
     let (posting, regions) = draft.finish(composed.regions);
+    trace!(xprtrdma_post_send(
+        call.task(),
+        to.ep.send_cid(posting.serial()),
+        posting.elements(),
+        posting.reports()
+    ));
     call.commit(Exchange {
         regions,
         reads: composed.reads,
         offer,
     });
-    if posting.post(&to.ep).is_err() {
+    if let Err(error) = posting.post(&to.ep) {
+        trace!(xprtrdma_post_send_err(
+            call.task(),
+            to.ep.send_cq_id(),
+            error.to_errno()
+        ));
         // What may have been posted ends with the connection, and what it exposed with it.
         drop(call.revoke());
         return Err(SendError::NotConnected);
@@ -147,9 +160,15 @@ fn ring_full(shared: &Shared, sender: &Sender<Pending>) -> SendError {
 }
 
 #[cold]
-fn failed(to: &Established, shared: &Shared, error: SendError) -> SendError {
+fn failed(to: &Established, shared: &Shared, call: &Call<'_, Rdma>, error: SendError) -> SendError {
     shared.stats.failed_marshals.add(1);
+    trace!(xprtrdma_marshal_failed(
+        call.task(),
+        call.xid(),
+        error.to_errno()
+    ));
     if error == SendError::Again {
+        trace!(xprtrdma_nomrs_err(to.ep.peer_addr(), call.task()));
         // All regions are in use. Who makes more tells of space, in any case.
         shared.xprt.wait_for_space();
         if let Some(refill) = to.ep.context().refill.as_ref() {
@@ -187,7 +206,22 @@ fn compose(
         reads,
     )?;
     count(shared, how, offer, &regions, reads, writes);
-    append_body(shared, draft, message, how, header)?;
+    traces::exposed(|| call.task(), &regions, reads, how, offer);
+    trace!(xprtrdma_marshal(
+        call.task(),
+        call.xid(),
+        header as u32,
+        traces::extent(message),
+        traces::call(how),
+        traces::reply(offer)
+    ));
+    append_body(shared, draft, message, how, header).inspect_err(|error| {
+        trace!(xprtrdma_prepsend_failed(
+            call.task(),
+            call.xid(),
+            error.to_errno()
+        ));
+    })?;
     Ok(Composed { regions, reads })
 }
 

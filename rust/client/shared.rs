@@ -5,6 +5,7 @@
 use super::receives::Shelf;
 use super::stats::Stats;
 use super::transport::Rdma;
+use crate::admin::trace::trace;
 use crate::sunrpc::ReversePool;
 use crate::sunrpc::XprtHandle;
 use crate::verbs::Refilled;
@@ -57,6 +58,7 @@ pub(super) struct Waiting(pub(super) Arc<Shared>);
 
 impl Refilled for Waiting {
     fn refilled(&self, made: u32) {
+        trace!(xprtrdma_createmrs(self.0.xprt.peer(), made));
         self.0.stats.regions_made.add(u64::from(made));
         self.0.xprt.space();
     }

@@ -189,9 +189,7 @@ impl Channel {
                 true
             }
             Err((error, mut refused)) => {
-                if let Some(peer) = ep.peer_addr() {
-                    trace!(svcrdma_rq_post_err(peer, error.to_errno()));
-                }
+                trace!(svcrdma_rq_post_err(ep.peer_addr(), error.to_errno()));
                 // The connection is at its end; the count does not matter any more.
                 while let Some(buffer) = refused.pop() {
                     self.idle.put(buffer);
@@ -230,8 +228,8 @@ impl Context for Channel {
     }
 
     fn device_removed(ep: &Endpoint<Self>) {
-        if let (Some(device), Some(peer)) = (ep.device_name(), ep.peer_addr()) {
-            trace!(svcrdma_device_removal(device, peer));
+        if let Some(device) = ep.device_name() {
+            trace!(svcrdma_device_removal(device, ep.peer_addr()));
         }
         ep.context().close();
     }

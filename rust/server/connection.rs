@@ -61,9 +61,10 @@ impl Connection {
         } = pending;
         let device = ep.device()?;
         if !device.supported {
-            if let Some(from) = ep.peer_addr() {
-                trace!(svcrdma_fabric_err(from, EINVAL.to_errno() as isize));
-            }
+            trace!(svcrdma_fabric_err(
+                ep.peer_addr(),
+                EINVAL.to_errno() as isize
+            ));
             return Err(EINVAL);
         }
         let limits = Limits::new(&device)?;
@@ -78,9 +79,7 @@ impl Connection {
         let depths = ep
             .open(&limits.depths(transfers, entries, &device))
             .inspect_err(|error| {
-                if let Some(from) = ep.peer_addr() {
-                    trace!(svcrdma_qp_err(from, error.to_errno() as isize));
-                }
+                trace!(svcrdma_qp_err(ep.peer_addr(), error.to_errno() as isize));
             })?;
         let send_entries = limits.send_entries(&depths);
 

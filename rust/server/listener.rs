@@ -132,9 +132,7 @@ impl svc::Listener for Listener {
         match Connection::accept(pending, &accepting) {
             Ok(connection) => Some(connection),
             Err(e) => {
-                if let Some(from) = from {
-                    trace!(svcrdma_accept_err(from, e.to_errno() as isize));
-                }
+                trace!(svcrdma_accept_err(from, e.to_errno() as isize));
                 None
             }
         }

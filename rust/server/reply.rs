@@ -55,10 +55,11 @@ impl Connection {
             false => self.try_send_reply(buffer, reply),
         };
         sent.inspect_err(|error| {
-            if let Some(peer) = self.ep.peer_addr() {
-                let xid = buffer.user().call.xid;
-                trace!(svcrdma_send_err(peer, xid, error.to_errno()));
-            }
+            trace!(svcrdma_send_err(
+                self.ep.peer_addr(),
+                buffer.user().call.xid,
+                error.to_errno()
+            ));
             channel.close();
         })
     }

@@ -17,6 +17,7 @@ use super::reverse::ReversePool;
 use super::slot::Call;
 use super::slot::FreeSlots;
 use super::slot::Slot;
+use crate::admin::trace::trace;
 use crate::bindings;
 use crate::bindings::addr::Net;
 use crate::bindings::addr::SockAddr;
@@ -51,7 +52,8 @@ pub(crate) enum SendError {
 }
 
 impl SendError {
-    pub(super) fn to_errno(self) -> c_int {
+    /// As SUNRPC knows it.
+    pub(crate) fn to_errno(self) -> c_int {
         let errno = match self {
             Self::NotConnected => bindings::ENOTCONN,
             Self::NoCredit => bindings::EBADSLT,
@@ -303,6 +305,8 @@ impl<T: Transport> Live<T> {
         let Some(connection) = (unsafe { (*self.connection.get()).as_ref() }) else {
             return;
         };
+        // SAFETY: The transport is alive.
+        trace!(xprtrdma_disconnect(unsafe { peer_of(raw) }, 0, 0));
         // Whoever has the mutex may be waiting for an answer from the device.
         T::hang_up(connection);
         {
@@ -452,6 +456,16 @@ unsafe fn put_handle<T: Transport>(raw: *mut bindings::rpc_xprt) {
     }
 }
 
+/// The address that a transport connects to.
+///
+/// # Safety
+///
+/// The transport's memory is there, and nobody changes the address meanwhile.
+pub(super) unsafe fn peer_of(raw: *mut bindings::rpc_xprt) -> Option<SockAddr> {
+    // SAFETY: By this function's contract; there is room for any address.
+    unsafe { SockAddr::from_raw((&raw const (*raw).addr).cast(), size_of::<SockAddr>()) }
+}
+
 impl<T: Transport> XprtHandle<T> {
     /// # Safety
     ///
@@ -482,12 +496,7 @@ impl<T: Transport> XprtHandle<T> {
     pub(crate) fn peer(&self) -> Option<SockAddr> {
         // SAFETY: Part of the transport's memory, with room for any address. SUNRPC changes only the
         // port, and not while connecting.
-        unsafe {
-            SockAddr::from_raw(
-                (&raw const (*self.raw()).addr).cast(),
-                size_of::<SockAddr>(),
-            )
-        }
+        unsafe { peer_of(self.raw()) }
     }
 
     /// How many RPCs may be outstanding at most.

@@ -8,11 +8,14 @@
 
 use super::reverse;
 use super::reverse::ReverseReply;
+use super::slot::task_of;
 use super::slot::Call;
 use super::slot::Slot;
+use super::xprt::peer_of;
 use super::xprt::SendError;
 use super::xprt::Transport;
 use super::xprt::Xprt;
+use crate::admin::trace::trace;
 use crate::bindings;
 use core::ffi::c_void;
 use core::ptr;
@@ -199,6 +202,8 @@ fn abandon<T: Transport>(live: &super::xprt::Live<T>, slot: &Slot<T>) {
         let Some(exchange) = slot.claim() else {
             return;
         };
+        // SAFETY: The task gives up its own request.
+        trace!(xprtrdma_mrs_zap(unsafe { task_of(slot.rqst()) }));
         match connection {
             Some(connection) => drop(live.transport.fence(connection, exchange)),
             // Nothing is exposed on a connection that is gone.
@@ -331,6 +336,7 @@ unsafe extern "C" fn connect<T: Transport>(
             0 => 0,
             _ => bindings::xprt_reconnect_delay(raw),
         };
+        trace!(xprtrdma_op_connect(peer_of(raw), pause));
         let live = Xprt::<T>::from_raw(raw).live();
         bindings::queue_delayed_work_on(
             bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int,
@@ -375,11 +381,14 @@ pub(super) unsafe extern "C" fn connect_worker<T: Transport>(work: *mut bindings
                 // Until a Reply shows that it is good for something.
                 pause_before_next(raw);
                 bindings::set_bit(bindings::XPRT_CONNECTED as usize, &raw mut (*raw).state);
+                trace!(xprtrdma_connect(peer_of(raw), 0, 1));
                 -bindings::EAGAIN.cast_signed()
             }
             Err(error) => {
                 pause_before_next(raw);
-                error.to_errno()
+                let errno = error.to_errno();
+                trace!(xprtrdma_connect(peer_of(raw), errno, errno));
+                errno
             }
         };
         bindings::xprt_unlock_connect(raw, cookie(raw));
@@ -423,6 +432,7 @@ unsafe extern "C" fn set_connect_timeout<T: Transport>(
 ) {
     // SAFETY: By this function's contract; these are `transport_lock`'s.
     unsafe {
+        trace!(xprtrdma_op_set_cto(peer_of(raw), connect, reconnect));
         bindings::spin_lock(&raw mut (*raw).transport_lock);
         if connect < (*raw).connect_timeout {
             let each = connect.max(msecs_to_jiffies(2 * FIRST_PAUSE_MS));
@@ -494,6 +504,8 @@ unsafe extern "C" fn disable_swap(_raw: *mut bindings::rpc_xprt) {}
 unsafe extern "C" fn inject_disconnect<T: Transport>(raw: *mut bindings::rpc_xprt) {
     // SAFETY: By this function's contract.
     if let Some((connection, _)) = unsafe { Xprt::<T>::from_raw(raw).live().sending() } {
+        // SAFETY: By this function's contract.
+        trace!(xprtrdma_op_inject_dsc(unsafe { peer_of(raw) }));
         T::inject_disconnect(connection);
     }
 }

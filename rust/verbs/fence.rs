@@ -11,6 +11,7 @@ use super::regions::Regions;
 use super::regions::Registered;
 use super::requester::Requester;
 use super::responder::Ended;
+use crate::admin::trace::trace;
 use crate::bindings;
 use core::ptr;
 use core::ptr::NonNull;
@@ -91,7 +92,7 @@ impl<U: Send + 'static> Regions<Registered, U> {
                 };
                 (*p).inv.send_flags = 0;
                 *(*p).inv.ex.invalidate_rkey.as_mut() = (*p).handle();
-                (*p).inv_cqe.done = Some(passed);
+                (*p).inv_cqe.done = Some(passed::<C>);
             }
         }
         // SAFETY: The chain is ours; what it refers to is part of the regions, which the pool, and so
@@ -116,8 +117,20 @@ impl<U: Send + 'static> Regions<Registered, U> {
 ///
 /// # Safety
 ///
-/// Called by the RDMA core.
-unsafe extern "C" fn passed(_cq: *mut bindings::ib_cq, _wc: *mut bindings::ib_wc) {}
+/// Called by the RDMA core for a region that [`Regions::invalidate`] posted for `C`.
+unsafe extern "C" fn passed<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
+    // SAFETY: As in `invalidated`; the region stays in its chain until the last one has ended.
+    let (worker, wc, id) = unsafe {
+        let cqe = *(*wc).__bindgen_anon_1.wr_cqe.as_ref();
+        let region = kernel::container_of!(cqe, Region<C::Token>, inv_cqe);
+        (SendWorker::<C>::of(cq), &*wc, (*region).id())
+    };
+    trace!(xprtrdma_wc_li(
+        worker.send_cid(id.cast_signed()),
+        wc.status,
+        wc.vendor_err
+    ));
+}
 
 /// The end of the last invalidation of a chain, and so of all.
 ///
@@ -129,16 +142,22 @@ unsafe extern "C" fn invalidated<C: Requester>(cq: *mut bindings::ib_cq, wc: *mu
     let worker = unsafe { SendWorker::<C>::of(cq) };
     // SAFETY: A valid completion, of a work request whose `wr_cqe` is in a region; the device gives
     // the chain, and with it the token, back to us.
-    let (how, first, token) = unsafe {
+    let (wc, id, first, token) = unsafe {
         let cqe = *(*wc).__bindgen_anon_1.wr_cqe.as_ref();
         let last = kernel::container_of!(cqe, Region<C::Token>, inv_cqe);
         (
-            Ended::of((*wc).status),
+            &*wc,
+            (*last).id(),
             (*last).chain.unwrap_or(NonNull::new_unchecked(last)),
             (*last).token.assume_init_read(),
         )
     };
-    let how = match how {
+    trace!(xprtrdma_wc_li_done(
+        worker.send_cid(id.cast_signed()),
+        wc.status,
+        wc.vendor_err
+    ));
+    let how = match Ended::of(wc.status) {
         Ended::Well => {
             // SAFETY: All are invalid, and the pool is there while the endpoint is.
             unsafe { regions::reclaim(first) };

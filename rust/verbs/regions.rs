@@ -17,6 +17,8 @@ use super::list::Chain;
 use super::list::Link;
 use super::list::Linked;
 use super::list::Stack;
+use crate::admin::trace;
+use crate::admin::trace::trace;
 use crate::bindings;
 use crate::bindings::piece::Piece;
 use crate::bindings::piece::PAGE;
@@ -93,7 +95,7 @@ pub(super) struct Region<U> {
     access: Access,
     exposed: Exposed,
     pub(super) reg: bindings::ib_reg_wr,
-    reg_cqe: bindings::ib_cqe,
+    pub(super) reg_cqe: bindings::ib_cqe,
     pub(super) inv: bindings::ib_send_wr,
     pub(super) inv_cqe: bindings::ib_cqe,
     /// For the last of a chain that is being invalidated: its first, and what waits for it.
@@ -171,8 +173,27 @@ impl<U> Region<U> {
         unsafe { self.pool.as_ref() }.domain.device()
     }
 
+    /// For traces.
+    fn traced(&self) -> trace::Region {
+        trace::Region {
+            mr_id: self.id(),
+            nents: self.mapped.cast_unsigned(),
+            handle: self.exposed.handle,
+            length: self.exposed.length,
+            offset: self.exposed.offset,
+            dir: direction(self.access).cast_unsigned(),
+        }
+    }
+
+    /// What names the region in traces.
+    pub(super) fn id(&self) -> u32 {
+        // SAFETY: The memory region is there as long as this.
+        unsafe { self.mr.as_ref() }.res.id
+    }
+
     fn unmap(&mut self) {
         if self.mapped != 0 {
+            trace!(xprtrdma_mr_unmap(&self.traced()));
             // SAFETY: Mapped with these arguments; the number is that of entries, not of runs.
             unsafe {
                 bindings::rpcrdma_dma_unmap_sg(
@@ -228,6 +249,8 @@ impl<U> Region<U> {
             )
         };
         if runs <= 0 {
+            let dir = direction(access).cast_unsigned();
+            trace!(xprtrdma_frwr_sgerr(self.id(), 0, dir, entries));
             return Err(MapError::Failed);
         }
         self.mapped = entries;
@@ -238,6 +261,8 @@ impl<U> Region<U> {
             bindings::ib_map_mr_sg(mr, self.sgs.as_mut_ptr(), runs, ptr::null_mut(), PAGE)
         };
         if covered != runs {
+            let dir = direction(access).cast_unsigned();
+            trace!(xprtrdma_frwr_maperr(self.id(), 0, dir, covered, runs));
             return Err(MapError::Failed);
         }
         // SAFETY: Always possible.
@@ -341,7 +366,10 @@ impl<U: Send + 'static> RegionPool<U> {
                     self.idle.push(region);
                     true
                 }
-                Err(_) => false,
+                Err(error) => {
+                    trace!(xprtrdma_frwr_alloc(0, error.to_errno()));
+                    false
+                }
             })
             .fold(0, |made, _| made + 1)
     }
@@ -524,6 +552,17 @@ impl<S: State, U> Regions<S, U> {
             next: self.head,
             _regions: PhantomData,
         }
+    }
+
+    /// The regions as traces tell of them, in order.
+    pub(crate) fn traced(&self) -> impl Iterator<Item = trace::Region> + '_ {
+        let mut next = self.head;
+        core::iter::from_fn(move || {
+            // SAFETY: In the list, which is borrowed.
+            let region = unsafe { next?.as_ref() };
+            next = region.next;
+            Some(region.traced())
+        })
     }
 
     #[inline]

@@ -11,6 +11,7 @@ use super::endpoint::SendWorker;
 use super::fence::Fenced;
 use super::fence::QueueEnded;
 use super::regions::Mapped;
+use super::regions::Region;
 use super::regions::RegionPool;
 use super::regions::Regions;
 use super::regions::Registered;
@@ -18,6 +19,7 @@ use super::regions::Registrar;
 use super::responder::Ended;
 use super::send_ring::Entry;
 use super::send_ring::SendRing;
+use crate::admin::trace::trace;
 use crate::bindings;
 use crate::bindings::piece::Piece;
 use core::ptr;
@@ -178,6 +180,7 @@ impl<'a, U: Send + 'static> Draft<'a, U> {
         let posting = Posting {
             first,
             index: self.index,
+            elements: self.entry.elements(),
             head: self.head,
             silent: self.silent,
             now_silent: if report { 0 } else { total },
@@ -195,6 +198,7 @@ pub(crate) struct NoRoom;
 pub(crate) struct Posting<'a> {
     first: *mut bindings::ib_send_wr,
     index: u32,
+    elements: u32,
     head: &'a mut u32,
     silent: &'a mut u32,
     now_silent: u32,
@@ -202,6 +206,21 @@ pub(crate) struct Posting<'a> {
 }
 
 impl Posting<'_> {
+    /// What names the message in traces.
+    pub(crate) fn serial(&self) -> i32 {
+        self.index.cast_signed()
+    }
+
+    /// Its scatter/gather elements.
+    pub(crate) fn elements(&self) -> u32 {
+        self.elements
+    }
+
+    /// Whether its end is reported.
+    pub(crate) fn reports(&self) -> bool {
+        self.now_silent == 0
+    }
+
     /// Posts the message, and the registrations before it.
     ///
     /// # Errors
@@ -232,11 +251,15 @@ unsafe extern "C" fn sent<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindi
     let worker = unsafe { SendWorker::<C>::of(cq) };
     // SAFETY: A valid completion, of a work request whose `wr_cqe` is in an entry. Completions of a
     // queue come one at a time.
-    let how = unsafe {
-        SendRing::release(*(*wc).__bindgen_anon_1.wr_cqe.as_ref());
-        Ended::of((*wc).status)
-    };
-    C::sent(&worker, how);
+    let wc = unsafe { &*wc };
+    // SAFETY: As above.
+    let index = unsafe { SendRing::release(*wc.__bindgen_anon_1.wr_cqe.as_ref()) };
+    trace!(xprtrdma_wc_send(
+        worker.send_cid(index.cast_signed()),
+        wc.status,
+        wc.vendor_err
+    ));
+    C::sent(&worker, Ended::of(wc.status));
 }
 
 /// A registration that failed; those that succeed do not report.
@@ -250,6 +273,16 @@ unsafe extern "C" fn not_registered<C: Requester>(
 ) {
     // SAFETY: As in `sent`.
     let worker = unsafe { SendWorker::<C>::of(cq) };
-    // SAFETY: A valid completion.
-    C::sent(&worker, Ended::of(unsafe { (*wc).status }));
+    // SAFETY: A valid completion, of a work request whose `wr_cqe` is in a region.
+    let (wc, id) = unsafe {
+        let cqe = *(*wc).__bindgen_anon_1.wr_cqe.as_ref();
+        let region = kernel::container_of!(cqe, Region<C::Token>, reg_cqe);
+        (&*wc, (*region).id())
+    };
+    trace!(xprtrdma_wc_fastreg(
+        worker.send_cid(id.cast_signed()),
+        wc.status,
+        wc.vendor_err
+    ));
+    C::sent(&worker, Ended::of(wc.status));
 }

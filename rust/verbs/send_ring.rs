@@ -11,6 +11,7 @@ use super::domain::Domain;
 use super::regions::Done;
 use super::requester::NoRoom;
 use super::requester::SenderSizes;
+use crate::admin::trace::trace;
 use crate::bindings;
 use crate::bindings::piece::Piece;
 use core::cell::UnsafeCell;
@@ -137,6 +138,7 @@ impl Entry {
         };
         // SAFETY: The domain keeps the device.
         if unsafe { bindings::rpcrdma_dma_mapping_error(domain.device(), addr) } != 0 {
+            trace!(xprtrdma_dma_maperr(addr));
             return Err(NoRoom);
         }
         let sge = bindings::ib_sge {
@@ -155,6 +157,13 @@ impl Entry {
         });
         let _ = self.sges.push_within_capacity(sge);
         Ok(())
+    }
+
+    /// Scatter/gather elements of the message.
+    #[inline]
+    pub(super) fn elements(&self) -> u32 {
+        // CAST: As many as one message may have.
+        self.sges.len() as u32
     }
 
     /// Hands the message to the device; the work request that sends it.
@@ -263,13 +272,13 @@ impl SendRing {
         unsafe { &mut *self.entries[index as usize].get() }
     }
 
-    /// Releases the entry that `cqe` belongs to, and all that were posted before it.
+    /// Releases the entry that `cqe` belongs to, and all that were posted before it; returns its number.
     ///
     /// # Safety
     ///
     /// In the send queue's worker, for an entry whose message has ended. The ring is there.
     #[inline]
-    pub(super) unsafe fn release(cqe: *mut bindings::ib_cqe) {
+    pub(super) unsafe fn release(cqe: *mut bindings::ib_cqe) -> u32 {
         // SAFETY: By this function's contract; `cqe` is the entry's first member.
         let (ring, last) = unsafe {
             let entry = cqe.cast::<Entry>();
@@ -286,5 +295,6 @@ impl SendRing {
             }
         }
         ring.released.store(last, Release);
+        last
     }
 }

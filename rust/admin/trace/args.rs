@@ -129,21 +129,21 @@ unsafe impl Argument for Cid {
     }
 }
 
-// SAFETY: The pointer is to `self`.
-unsafe impl Argument for Region {
+// SAFETY: The pointer is to what `self` borrows.
+unsafe impl Argument for &Region {
     type Raw = *const Region;
 
     fn raw(&self) -> Self::Raw {
-        self
+        *self
     }
 }
 
-// SAFETY: The pointer is to `self`, which is a whole `sockaddr_storage`.
-unsafe impl Argument for SockAddr {
+// SAFETY: The pointer is to the address in `self`, which is a whole `sockaddr_storage`, or null.
+unsafe impl Argument for Option<SockAddr> {
     type Raw = *const bindings::sockaddr;
 
     fn raw(&self) -> Self::Raw {
-        self.as_ptr()
+        self.as_ref().map_or(core::ptr::null(), SockAddr::as_ptr)
     }
 }
 

@@ -10,19 +10,19 @@ use kernel::str::CStr;
 // Connections.
 events! {
     /// No protection domain for a new connection.
-    fn svcrdma_pd_err(peer: SockAddr, status: isize);
+    fn svcrdma_pd_err(peer: Option<SockAddr>, status: isize);
     /// No queue pair for a new connection.
-    fn svcrdma_qp_err(peer: SockAddr, status: isize);
+    fn svcrdma_qp_err(peer: Option<SockAddr>, status: isize);
     /// A new connection is over a fabric that cannot carry this protocol.
-    fn svcrdma_fabric_err(peer: SockAddr, status: isize);
+    fn svcrdma_fabric_err(peer: Option<SockAddr>, status: isize);
     /// A peer takes no RDMA Reads.
-    fn svcrdma_initdepth_err(peer: SockAddr, status: isize);
+    fn svcrdma_initdepth_err(peer: Option<SockAddr>, status: isize);
     /// A connection could not be accepted.
-    fn svcrdma_accept_err(peer: SockAddr, status: isize);
+    fn svcrdma_accept_err(peer: Option<SockAddr>, status: isize);
     /// A queue pair reported an event that ends its connection.
-    fn svcrdma_qp_error(event: u32, device: &CStr, peer: SockAddr);
+    fn svcrdma_qp_error(event: u32, device: &CStr, peer: Option<SockAddr>);
     /// The device under a connection is to be removed.
-    fn svcrdma_device_removal(device: &CStr, peer: SockAddr);
+    fn svcrdma_device_removal(device: &CStr, peer: Option<SockAddr>);
 }
 
 // Calls. `fixed` is xid, version, credits and procedure.
@@ -67,7 +67,7 @@ events! {
     /// A Reply is copied into the Send buffer.
     fn svcrdma_send_pullup(cid: Cid, hdrlen: u32, msglen: u32);
     /// A Reply could not be sent; its connection ends.
-    fn svcrdma_send_err(peer: SockAddr, xid: u32, status: i32);
+    fn svcrdma_send_err(peer: Option<SockAddr>, xid: u32, status: i32);
 }
 
 // Work.
@@ -85,7 +85,7 @@ events! {
     /// The contexts of a chunk's Reads or Writes are released.
     fn svcrdma_cc_release(cid: Cid, sqecount: i32);
     /// Receives could not be posted.
-    fn svcrdma_rq_post_err(peer: SockAddr, status: i32);
+    fn svcrdma_rq_post_err(peer: Option<SockAddr>, status: i32);
     /// Memory for Reads or Writes could not be mapped.
     fn svcrdma_dma_map_rw_err(cq_id: u32, offset: u64, handle: u32, nents: u32, status: i32);
     /// Part of a Reply could not be mapped for DMA.

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a trace tells of Calls and Replies. Nothing here runs unless somebody listens.
+
+use super::context::Connection;
+use super::reply::Pending;
+use crate::admin::trace::trace;
+use crate::admin::trace::xprtrdma_chunk_read;
+use crate::admin::trace::xprtrdma_chunk_reply;
+use crate::admin::trace::xprtrdma_chunk_write;
+use crate::admin::trace::xprtrdma_mr_localinv;
+use crate::admin::trace::xprtrdma_mr_map;
+use crate::admin::trace::xprtrdma_mr_reminv;
+use crate::admin::trace::Conveyance;
+use crate::admin::trace::Task;
+use crate::engine::call::CallPlan;
+use crate::engine::call::ReplyPlan;
+use crate::sunrpc::xdr::XdrBuf;
+use crate::verbs::Endpoint;
+use crate::verbs::Mapped;
+use crate::verbs::Regions;
+use crate::verbs::Registered;
+use crate::wire::Header;
+use crate::wire::Malformed;
+use crate::wire::RdmaError;
+use crate::wire::Reader;
+
+/// How a Call travels, in a trace's words.
+pub(super) fn call(plan: CallPlan) -> Conveyance {
+    match plan {
+        CallPlan::Inline { pull_up: true } => Conveyance::PullUp,
+        CallPlan::Inline { pull_up: false } => Conveyance::Mapped,
+        CallPlan::ReadChunk { .. } => Conveyance::ReadChunk,
+        CallPlan::PositionZero => Conveyance::PositionZero,
+    }
+}
+
+/// What a Call offers for its Reply, in a trace's words.
+pub(super) fn reply(plan: ReplyPlan) -> Conveyance {
+    match plan {
+        ReplyPlan::Inline => Conveyance::Inline,
+        ReplyPlan::WriteChunk => Conveyance::WriteChunk,
+        ReplyPlan::ReplyChunk => Conveyance::ReplyChunk,
+    }
+}
+
+/// The lengths of a message's parts.
+pub(super) fn extent(buf: &XdrBuf) -> [u32; 3] {
+    [buf.head_len(), buf.page_len(), buf.tail_len()]
+}
+
+/// The regions of a Call, of which the first `reads` are those of Read chunks.
+#[inline]
+pub(super) fn exposed(
+    task: impl FnOnce() -> Task,
+    regions: &Regions<Mapped, Pending>,
+    reads: u32,
+    how: CallPlan,
+    offer: ReplyPlan,
+) {
+    if xprtrdma_mr_map::enabled()
+        || xprtrdma_chunk_read::enabled()
+        || xprtrdma_chunk_write::enabled()
+        || xprtrdma_chunk_reply::enabled()
+    {
+        chunks(task(), regions, reads, how, offer);
+    }
+}
+
+#[cold]
+fn chunks(
+    task: Task,
+    regions: &Regions<Mapped, Pending>,
+    reads: u32,
+    how: CallPlan,
+    offer: ReplyPlan,
+) {
+    let position = match how {
+        CallPlan::ReadChunk { position } => position,
+        _ => 0,
+    };
+    for (number, region) in (1..).zip(regions.traced()) {
+        trace!(xprtrdma_mr_map(task, &region));
+        let last = number == reads || number == regions.len();
+        if number <= reads {
+            trace!(xprtrdma_chunk_read(task, position, &region, last));
+        } else if offer == ReplyPlan::WriteChunk {
+            trace!(xprtrdma_chunk_write(task, &region, last));
+        } else {
+            trace!(xprtrdma_chunk_reply(task, &region, last));
+        }
+    }
+}
+
+/// Regions that are about to be invalidated by this end.
+#[inline]
+pub(super) fn invalidated_here(
+    task: impl FnOnce() -> Task,
+    regions: &Regions<Registered, Pending>,
+) {
+    if xprtrdma_mr_localinv::enabled() {
+        let task = task();
+        for region in regions.traced() {
+            trace!(xprtrdma_mr_localinv(task, &region));
+        }
+    }
+}
+
+/// A region that the peer says it has invalidated.
+#[inline]
+pub(super) fn invalidated_there(
+    task: impl FnOnce() -> Task,
+    regions: &Regions<Registered, Pending>,
+    handle: u32,
+) {
+    if xprtrdma_mr_reminv::enabled() {
+        if let Some(region) = regions.traced().find(|region| region.handle == handle) {
+            trace!(xprtrdma_mr_reminv(task(), &region));
+        }
+    }
+}
+
+/// A message that is not understood.
+#[cold]
+pub(super) fn not_understood(ep: &Endpoint<Connection>, octets: &[u8]) {
+    let [xid, version, procedure] = fixed(octets);
+    let peer = ep.peer_addr();
+    match Header::decode(octets) {
+        Err(Malformed::Short) => {
+            trace!(xprtrdma_reply_short_err(peer, xid, version, procedure));
+        }
+        Err(Malformed::Version { .. }) => {
+            trace!(xprtrdma_reply_vers_err(peer, xid, version, procedure));
+        }
+        _ => trace!(xprtrdma_reply_hdr_err(peer, xid, version, procedure)),
+    }
+}
+
+/// A message that answers no Call of ours.
+#[cold]
+pub(super) fn not_asked_for(ep: &Endpoint<Connection>, octets: &[u8]) {
+    let [xid, version, procedure] = fixed(octets);
+    trace!(xprtrdma_reply_rqst_err(
+        ep.peer_addr(),
+        xid,
+        version,
+        procedure
+    ));
+}
+
+/// The peer could not serve a Call.
+#[cold]
+pub(super) fn refused(task: Task, xid: u32, error: &RdmaError) {
+    match *error {
+        RdmaError::Vers { low, high } => trace!(xprtrdma_err_vers(task, xid, low, high)),
+        RdmaError::Chunk => trace!(xprtrdma_err_chunk(task, xid)),
+    }
+}
+
+/// XID, version and procedure; zero for what is not there.
+fn fixed(octets: &[u8]) -> [u32; 3] {
+    let mut reader = Reader::new(octets);
+    let [xid, version, _, procedure] = [(); 4].map(|()| reader.word().unwrap_or(0));
+    [xid, version, procedure]
+}
