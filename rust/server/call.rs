@@ -51,12 +51,10 @@ impl Call {
         self.outline.lists(octets).unwrap_or_default()
     }
 
-    /// Notes a result that may be placed directly. One without octets uses up no chunk.
+    /// Notes a result that may be placed directly. One without octets is one, too: it takes its chunk,
+    /// which receives nothing.
     #[inline]
     pub(super) fn add_result(&mut self, offset: u32, length: u32) {
-        if length == 0 {
-            return;
-        }
         if let Some(next) = self.results.get_mut(self.result_count) {
             *next = Payload { offset, length };
             self.result_count += 1;

@@ -93,7 +93,9 @@ impl Connection {
                 parcel
                     .call
                     .begin(message.xid, start, message.chunks.outline());
-                if message.payload.is_some() && message.chunks.reads.is_empty() {
+                // A list of nothing but empty segments is legal, and there is nothing to pull.
+                let mut reads = message.chunks.reads.segments();
+                if message.payload.is_some() && reads.all(|read| read.segment.is_empty()) {
                     rqst.deliver(buffer, start..received)
                 } else {
                     let long = message.payload.is_none();
