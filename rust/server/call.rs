@@ -12,9 +12,8 @@ use crate::wire::Outline;
 /// A Receive buffer with a Call's state beside it.
 pub(super) type Buffer = Recv<Parcel<Call>>;
 
-/// Results of one Reply that are placed directly. What is beyond that travels with the rest, as RFC
-/// 8166 lets a responder do; no client asks for as many.
-const MAX_RESULTS: usize = 8;
+/// Results of one Reply that can be placed directly, and so the Write chunks that a Call may have.
+pub(super) const MAX_RESULTS: usize = 16;
 
 /// A Call. All of it is set anew for each.
 #[derive(Default)]
@@ -52,7 +51,7 @@ impl Call {
     }
 
     /// Notes a result that may be placed directly. One without octets is one, too: it takes its chunk,
-    /// which receives nothing.
+    /// which receives nothing. What is beyond [`MAX_RESULTS`] has no chunk.
     #[inline]
     pub(super) fn add_result(&mut self, offset: u32, length: u32) {
         if let Some(next) = self.results.get_mut(self.result_count) {

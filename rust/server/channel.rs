@@ -154,6 +154,14 @@ impl Channel {
         }
     }
 
+    /// To be called by who has waited for the Send Queue and found room. While threads wait, SUNRPC gives
+    /// the transport none, neither to clear up nor to receive.
+    #[cold]
+    pub(super) fn waited(&self, ep: &Endpoint<Self>) {
+        self.clear_finished(ep);
+        self.wake();
+    }
+
     /// Tells SUNRPC that there is something for a service thread to do.
     #[inline]
     fn wake(&self) {

@@ -7,6 +7,7 @@
 
 use super::call::Buffer;
 use super::call::Call;
+use super::call::MAX_RESULTS;
 use super::channel::Channel;
 use super::connection::Connection;
 use super::traces;
@@ -24,6 +25,7 @@ use crate::sunrpc::svc::Received;
 use crate::sunrpc::svc::Receiving;
 use crate::verbs::NoRoom;
 use crate::verbs::NotPulling;
+use crate::verbs::PageArray;
 use crate::verbs::Pull;
 use crate::verbs::Pulled;
 use crate::verbs::Reads;
@@ -93,9 +95,13 @@ impl Connection {
                 parcel
                     .call
                     .begin(message.xid, start, message.chunks.outline());
+                let xid = message.xid;
                 // A list of nothing but empty segments is legal, and there is nothing to pull.
                 let mut reads = message.chunks.reads.segments();
-                if message.payload.is_some() && reads.all(|read| read.segment.is_empty()) {
+                if message.chunks.writes.chunks().nth(MAX_RESULTS).is_some() {
+                    self.refuse(xid);
+                    self.drop_call(rqst, buffer)
+                } else if message.payload.is_some() && reads.all(|read| read.segment.is_empty()) {
                     rqst.deliver(buffer, start..received)
                 } else {
                     let long = message.payload.is_none();
@@ -105,57 +111,59 @@ impl Connection {
             Err(refusal @ Refusal::Answer(error)) => {
                 traces::refused(&self.ep, serial, octets, &refusal);
                 self.send_error(&error);
-                self.ep.context().recycle(buffer);
-                rqst.nothing()
+                self.drop_call(rqst, buffer)
             }
             Ok(FromClient::ReverseReply(message)) => {
                 let reply = message.payload.unwrap_or(&[]);
                 rqst.answer(message.xid, message.credits, reply);
-                self.ep.context().recycle(buffer);
-                rqst.nothing()
+                self.drop_call(rqst, buffer)
             }
             Ok(FromClient::ReverseError(refused)) => {
                 rqst.refuse(refused.xid);
-                self.ep.context().recycle(buffer);
-                rqst.nothing()
+                self.drop_call(rqst, buffer)
             }
             Err(refusal @ Refusal::Drop) => {
                 traces::refused(&self.ep, serial, octets, &refusal);
-                self.ep.context().recycle(buffer);
-                rqst.nothing()
+                self.drop_call(rqst, buffer)
             }
             Ok(FromClient::Done { .. }) => {
                 traces::dropped(&self.ep, serial, octets);
-                self.ep.context().recycle(buffer);
-                rqst.nothing()
+                self.drop_call(rqst, buffer)
             }
         }
     }
 
+    /// Keeps the buffer for another Call.
+    fn drop_call(&self, rqst: Receiving<'_, Self>, buffer: Buffer) -> Received {
+        self.ep.context().recycle(buffer);
+        rqst.nothing()
+    }
+
+    /// Tells the client that its chunks cannot be used.
+    #[cold]
+    fn refuse(&self, xid: u32) {
+        self.send_error(&ErrorReply::chunk(xid));
+    }
+
     /// Starts to pull the Read chunks of a Call.
     fn pull(&self, mut rqst: Receiving<'_, Self>, buffer: Buffer, long: bool) -> Received {
-        let channel = self.ep.context();
         let call = &buffer.user().call;
         let (xid, received) = (call.xid, call.octets);
         let mut pull = Pull::new(buffer);
-        let why = match self.prepare(&mut rqst, &mut pull, received, long) {
-            Ok(()) => match self.post_pull(pull) {
-                Ok(()) => return rqst.nothing(),
-                Err((pull, why)) => {
-                    if let Some(pull) = pull {
-                        channel.recycle(pull.abandon(&self.ep));
-                    }
-                    why
-                }
-            },
-            Err(why) => {
-                channel.recycle(pull.abandon(&self.ep));
-                why
-            }
+        let pulling = match self.prepare(&mut rqst, &mut pull, received, long) {
+            Ok(()) => self.post_pull(pull),
+            Err(why) => Err((Some(pull), why)),
         };
+        let Err((pull, why)) = pulling else {
+            return rqst.nothing();
+        };
+        let buffer = pull.map(|pull| pull.abandon(&self.ep));
         match why {
-            NotPulled::Refused => self.send_error(&ErrorReply::chunk(xid)),
-            NotPulled::Lost => channel.close(),
+            NotPulled::Refused => self.refuse(xid),
+            NotPulled::Lost => self.ep.context().close(),
+        }
+        if let Some(buffer) = buffer {
+            self.ep.context().recycle(buffer);
         }
         rqst.nothing()
     }
@@ -168,9 +176,6 @@ impl Connection {
         received: usize,
         long: bool,
     ) -> core::result::Result<(), NotPulled> {
-        if !self.may_read {
-            return Err(NotPulled::Refused);
-        }
         let serial = pull.serial();
         let (octets, call, mut reads) = pull.parts(received);
         let payload = octets.get(call.payload..).unwrap_or(&[]);
@@ -178,6 +183,9 @@ impl Connection {
         let assembly = Assembly::plan(inline, call.chunks(octets).reads, &self.bounds)
             .map_err(|_| NotPulled::Refused)?
             .ok_or(NotPulled::Refused)?;
+        if !self.may_read {
+            return Err(NotPulled::Refused);
+        }
         let layout = assembly.layout();
         call.layout = Some(layout);
         let length = match layout {
@@ -258,7 +266,7 @@ impl Connection {
             Ok(permit) => {
                 if permit.waited() {
                     traces::queue_has_room(&self.ep, serial);
-                    channel.clear_finished(&self.ep);
+                    channel.waited(&self.ep);
                 }
                 match pull.post(&self.ep, permit) {
                     Ok(()) => Ok(()),
@@ -275,24 +283,32 @@ impl Connection {
     fn finish(&self, mut rqst: Receiving<'_, Self>, mut buffer: Buffer) -> Received {
         trace!(svcrdma_read_finished(self.ep.recv_cid(buffer.serial())));
         let parcel = buffer.user_mut();
-        if !rqst.put_pages(parcel.pages_mut()) {
-            self.ep.context().recycle(buffer);
-            return rqst.nothing();
-        }
         let call = &parcel.call;
-        let (start, end) = (call.payload, call.octets);
-        match call.layout {
+        let (xid, start, end, layout) = (call.xid, call.payload, call.octets, call.layout);
+        let pages = parcel.pages_mut();
+        if matches!(layout, Some(Layout::Whole { .. })) && !starts_with(pages, xid) {
+            // RFC 8166 Section 4.5.2: header and payload speak of different RPCs.
+            self.refuse(xid);
+            return self.drop_call(rqst, buffer);
+        }
+        if !rqst.put_pages(pages) {
+            return self.drop_call(rqst, buffer);
+        }
+        match layout {
             Some(Layout::DataItem { head, data, .. }) => {
                 let split = start + head as usize;
                 rqst.deliver_with_item(buffer, start..split, data, split..end)
             }
             Some(Layout::Whole { length }) => rqst.deliver_pages(buffer, length),
-            None => {
-                self.ep.context().recycle(buffer);
-                rqst.nothing()
-            }
+            None => self.drop_call(rqst, buffer),
         }
     }
+}
+
+/// Whether the message in `pages` starts with the word `xid`.
+fn starts_with(pages: &PageArray, xid: u32) -> bool {
+    let mut word = [0; 4];
+    pages.read(Span { start: 0, len: 4 }, &mut word) && u32::from_be_bytes(word) == xid
 }
 
 /// Clears up to 3 octets of roundup, so that nothing of the page's past is in the Call.

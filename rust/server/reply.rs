@@ -252,8 +252,7 @@ impl Connection {
         };
         if permit.waited() {
             traces::queue_has_room(&self.ep, serial);
-            // While threads wait, completions do not get one to clear up.
-            channel.clear_finished(&self.ep);
+            channel.waited(&self.ep);
         }
         match message.post(&self.ep, permit, octets, invalidate) {
             Ok(()) => Ok(()),

@@ -11,7 +11,6 @@ use crate::sunrpc::xdr::XdrBuf;
 use crate::verbs::Message;
 use crate::verbs::Responder;
 use crate::wire::HeaderWriter;
-use kernel::prelude::*;
 
 impl Connection {
     /// Sends a reverse Call.

@@ -101,11 +101,6 @@ impl<A: Accepts> Listening<A> {
         }
     }
 
-    /// Who is told of connections.
-    pub(crate) fn accepts(&self) -> &A {
-        &self.0.accepts
-    }
-
     /// Stops listening, for good. No connection request is under way when this returns.
     pub(crate) fn stop(&self) {
         let last = core::mem::replace(&mut *self.0.ear.lock(), Ear::Stopped);

@@ -30,6 +30,7 @@ mod transfer;
 
 pub(crate) use crate::bindings::addr::Net;
 pub(crate) use crate::bindings::addr::SockAddr;
+pub(crate) use crate::bindings::pages::PageArray;
 pub(crate) use crate::bindings::pages::Span;
 pub(crate) use cm::CmEvent;
 pub(crate) use cm::ConnParam;

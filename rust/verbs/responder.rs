@@ -102,6 +102,8 @@ pub(crate) struct Sending<S: Send + 'static> {
     queue: SendQueue,
     #[pin]
     transfers: Pool<Transfer>,
+    /// Idle messages. There are never more than there were under way at a time: a client has as many
+    /// Calls outstanding as it has credits, and the Send Queue as many entries as it has.
     #[pin]
     messages: Pool<Message>,
     sizes: SetOnce<MessageSizes>,

@@ -121,6 +121,9 @@ impl SendQueue {
         entries: u32,
         full: impl FnOnce(),
     ) -> core::result::Result<Permit<'_>, NoRoom> {
+        if entries > self.depth.load(Relaxed) {
+            return Err(NoRoom::TooLong);
+        }
         // Who stands in line goes first.
         if self.waiting.load(Relaxed) == 0 && self.take(entries) {
             return Ok(Permit {
@@ -128,9 +131,6 @@ impl SendQueue {
                 entries,
                 waited: false,
             });
-        }
-        if entries > self.depth.load(Relaxed) {
-            return Err(NoRoom::TooLong);
         }
         full();
         self.wait(entries)

@@ -110,7 +110,7 @@ impl<L: Listener> Registration<L> {
                     (*slot).xcl_name = name.as_char_ptr();
                     (*slot).xcl_owner = module.as_ptr();
                     (*slot).xcl_ops = Ops::<L>::LISTENER;
-                    (*slot).xcl_max_payload = bindings::RPCSVC_MAXPAYLOAD as u32;
+                    (*slot).xcl_max_payload = bindings::RPCSVC_MAXPAYLOAD;
                     (*slot).xcl_ident =
                         bindings::xprt_transports_XPRT_TRANSPORT_RDMA as c_int;
                 }
@@ -245,14 +245,25 @@ unsafe extern "C" fn stop_listening<L: Listener>(xprt: *mut bindings::svc_xprt) 
     unsafe { xprt::data::<L>(xprt) }.detach();
 }
 
+/// # Safety
+///
+/// None is needed; SUNRPC wants the type.
 unsafe extern "C" fn always(_xprt: *mut bindings::svc_xprt) -> c_int {
     1
 }
 
 /// Nothing was received on a listener.
+///
+/// # Safety
+///
+/// As for [`always`].
 unsafe extern "C" fn nothing_to_release(_xprt: *mut bindings::svc_xprt, _call: *mut c_void) {}
 
 /// Connections end in good order; there are no timers to cut short.
+///
+/// # Safety
+///
+/// As for [`always`].
 unsafe extern "C" fn kill_temp(_xprt: *mut bindings::svc_xprt) {}
 
 /// # Safety

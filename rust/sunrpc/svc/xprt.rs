@@ -151,12 +151,6 @@ impl SvcHandle {
         unsafe { bindings::rpcrdma_svc_serv_maxpages((*self.as_ptr()).xpt_server) }
     }
 
-    /// Octets of the longest message of the service.
-    pub(crate) fn max_message(&self) -> u32 {
-        // SAFETY: The service outlives its transports.
-        unsafe { (*(*self.as_ptr()).xpt_server).sv_max_mesg }
-    }
-
     /// Octets of the longest payload that the service reads or writes at a time.
     pub(crate) fn max_payload(&self) -> u32 {
         // SAFETY: The service outlives its transports.
@@ -346,21 +340,6 @@ impl<T> DerefMut for SvcXprt<T> {
 pub(super) unsafe fn data<'a, T: Sync>(xprt: *mut bindings::svc_xprt) -> &'a T {
     // SAFETY: The C structure is at the start of the whole; installed, by this function's contract.
     unsafe { &*(*xprt.cast::<Whole<T>>()).data.get().cast::<T>() }
-}
-
-/// The transport of our part `T`, by a handle.
-///
-/// # Safety
-///
-/// As for [`data`].
-pub(super) unsafe fn handle<T>(xprt: *mut bindings::svc_xprt) -> SvcHandle {
-    let header: *mut Header = xprt.cast();
-    // SAFETY: The C structure is at the start of the header, which is valid.
-    unsafe {
-        (*header).memory.inc();
-        // INVARIANT: Counted.
-        SvcHandle(NonNull::new_unchecked(header))
-    }
 }
 
 /// `xpo_free`: the last reference is gone. Sleeps.
