@@ -285,7 +285,6 @@ DECLARE_EVENT_CLASS(xprtrdma_mr_completion_class,
 
 DEFINE_COMPLETION_EVENT(xprtrdma_mr_completion_class, wc_fastreg);
 DEFINE_COMPLETION_EVENT(xprtrdma_mr_completion_class, wc_li);
-DEFINE_COMPLETION_EVENT(xprtrdma_mr_completion_class, wc_li_wake);
 DEFINE_COMPLETION_EVENT(xprtrdma_mr_completion_class, wc_li_done);
 
 TRACE_EVENT(xprtrdma_wc_receive,

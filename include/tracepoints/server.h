@@ -35,10 +35,8 @@ DECLARE_EVENT_CLASS(svcrdma_accept_class,
 		TP_PROTO(const struct sockaddr *peer, long status),	\
 		TP_ARGS(peer, status))
 
-DEFINE_ACCEPT_EVENT(pd);
 DEFINE_ACCEPT_EVENT(qp);
 DEFINE_ACCEPT_EVENT(fabric);
-DEFINE_ACCEPT_EVENT(initdepth);
 DEFINE_ACCEPT_EVENT(accept);
 
 TRACE_EVENT(svcrdma_qp_error,

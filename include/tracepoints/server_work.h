@@ -35,8 +35,6 @@ DECLARE_EVENT_CLASS(svcrdma_cid_class,
 
 DEFINE_CID_EVENT(post_recv);
 DEFINE_CID_EVENT(wc_send);
-DEFINE_CID_EVENT(wc_write);
-DEFINE_CID_EVENT(wc_reply);
 DEFINE_CID_EVENT(read_finished);
 
 TRACE_EVENT(svcrdma_wc_recv,
@@ -101,10 +99,6 @@ DEFINE_FAILURE_EVENT(wc_recv_flush);
 DEFINE_FAILURE_EVENT(wc_recv_err);
 DEFINE_FAILURE_EVENT(wc_read_flush);
 DEFINE_FAILURE_EVENT(wc_read_err);
-DEFINE_FAILURE_EVENT(wc_write_flush);
-DEFINE_FAILURE_EVENT(wc_write_err);
-DEFINE_FAILURE_EVENT(wc_reply_flush);
-DEFINE_FAILURE_EVENT(wc_reply_err);
 
 /* Posting */
 
@@ -163,7 +157,6 @@ DECLARE_EVENT_CLASS(svcrdma_post_chunk_class,
 DEFINE_POST_CHUNK_EVENT(post_read_chunk);
 DEFINE_POST_CHUNK_EVENT(post_write_chunk);
 DEFINE_POST_CHUNK_EVENT(post_reply_chunk);
-DEFINE_POST_CHUNK_EVENT(cc_release);
 
 TRACE_EVENT(svcrdma_dma_map_rw_err,
 	TP_PROTO(u32 cq_id, u64 offset, u32 handle, u32 nents, int status),
@@ -185,24 +178,6 @@ TRACE_EVENT(svcrdma_dma_map_rw_err,
 	TP_printk("cq.id=%u 0x%016llx:0x%08x nents=%u status=%d",
 		__entry->cq_id, __entry->offset, __entry->handle,
 		__entry->nents, __entry->status)
-);
-
-TRACE_EVENT(svcrdma_dma_map_err,
-	TP_PROTO(struct rpc_rdma_cid cid, u64 dma_addr, u32 length),
-	TP_ARGS(cid, dma_addr, length),
-	TP_STRUCT__entry(
-		RPCRDMA_CID_FIELDS
-		__field(u64, dma_addr)
-		__field(u32, length)
-	),
-	TP_fast_assign(
-		rpcrdma_assign_cid;
-		__entry->dma_addr = dma_addr;
-		__entry->length = length;
-	),
-	TP_printk("cq.id=%u cid=%d dma_addr=%llu length=%u",
-		__entry->cq_id, __entry->completion_id,
-		__entry->dma_addr, __entry->length)
 );
 
 /* The Send Queue */

@@ -242,7 +242,7 @@ fn complete(ep: &Endpoint<Connection>, answer: Answer, fence: Fenced) {
             };
             let traced = xprtrdma_fixup::enabled().then(|| (rpc.task(), traces::extent(buf)));
             let (old, copied) = rpc.complete(fence, recv, &scatter);
-            if let Some((task, parts)) = traced {
+            if let Some((task, parts)) = traced.filter(|_| copied != 0) {
                 trace!(xprtrdma_fixup(task, copied as u32, parts));
             }
             if let Some(old) = old {

@@ -88,6 +88,7 @@ pub(super) fn call(
         Err(error) => return Err(failed(to, shared, call, error)),
     };
     let (posting, regions) = draft.finish(composed.regions);
+    traces::registered(|| call.task(), &regions);
     trace!(xprtrdma_post_send(
         call.task(),
         to.ep.send_cid(posting.serial()),

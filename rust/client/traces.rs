@@ -8,6 +8,7 @@ use crate::admin::trace::trace;
 use crate::admin::trace::xprtrdma_chunk_read;
 use crate::admin::trace::xprtrdma_chunk_reply;
 use crate::admin::trace::xprtrdma_chunk_write;
+use crate::admin::trace::xprtrdma_mr_fastreg;
 use crate::admin::trace::xprtrdma_mr_localinv;
 use crate::admin::trace::xprtrdma_mr_map;
 use crate::admin::trace::xprtrdma_mr_reminv;
@@ -88,6 +89,17 @@ fn chunks(
             trace!(xprtrdma_chunk_write(task, &region, last));
         } else {
             trace!(xprtrdma_chunk_reply(task, &region, last));
+        }
+    }
+}
+
+/// Regions that are about to be registered.
+#[inline]
+pub(super) fn registered(task: impl FnOnce() -> Task, regions: &Regions<Registered, Pending>) {
+    if xprtrdma_mr_fastreg::enabled() {
+        let task = task();
+        for region in regions.traced() {
+            trace!(xprtrdma_mr_fastreg(task, &region));
         }
     }
 }

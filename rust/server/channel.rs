@@ -229,8 +229,14 @@ impl Context for Channel {
     }
 
     fn qp_event(ep: &Endpoint<Self>, event: QpEvent) {
+        let QpEvent::Fatal(code) = event else {
+            return;
+        };
+        if let Some(device) = ep.device_name() {
+            trace!(svcrdma_qp_error(code, device, ep.peer_addr()));
+        }
         // Perhaps an interrupt, so that waits go on until the first work request is flushed.
-        if let (QpEvent::Fatal, Some(xprt)) = (event, ep.context().xprt()) {
+        if let Some(xprt) = ep.context().xprt() {
             xprt.deferred_close();
         }
     }

@@ -537,12 +537,13 @@ unsafe extern "C" fn qp_event<C: Context>(event: *mut bindings::ib_event, owner:
     // SAFETY: The endpoint outlives its queue pair.
     let ep = unsafe { &*owner.cast::<Endpoint<C>>() };
     // SAFETY: Valid for the call.
-    let event = match unsafe { (*event).event } {
+    let code = unsafe { (*event).event };
+    let event = match code {
         bindings::ib_event_type_IB_EVENT_CQ_ERR
         | bindings::ib_event_type_IB_EVENT_QP_FATAL
         | bindings::ib_event_type_IB_EVENT_QP_REQ_ERR
         | bindings::ib_event_type_IB_EVENT_QP_ACCESS_ERR
-        | bindings::ib_event_type_IB_EVENT_DEVICE_FATAL => QpEvent::Fatal,
+        | bindings::ib_event_type_IB_EVENT_DEVICE_FATAL => QpEvent::Fatal(code),
         other => QpEvent::Other(other),
     };
     C::qp_event(ep, event);

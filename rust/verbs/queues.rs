@@ -31,8 +31,8 @@ pub(crate) struct QueueDepths {
 /// What happened to a queue pair outside of its work requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QpEvent {
-    /// The connection cannot go on.
-    Fatal,
+    /// The connection cannot go on; the value is the `ib_event_type`.
+    Fatal(u32),
     /// Anything else, as an `ib_event_type`.
     Other(u32),
 }

@@ -126,8 +126,6 @@ events! {
     fn xprtrdma_wc_fastreg(cid: Cid, status: u32, vendor_err: u32);
     /// An invalidation completed; others of the same RPC follow.
     fn xprtrdma_wc_li(cid: Cid, status: u32, vendor_err: u32);
-    /// The last invalidation of an RPC completed, and somebody waits for it.
-    fn xprtrdma_wc_li_wake(cid: Cid, status: u32, vendor_err: u32);
     /// The last invalidation of an RPC completed: the RPC may end.
     fn xprtrdma_wc_li_done(cid: Cid, status: u32, vendor_err: u32);
 }

@@ -9,14 +9,10 @@ use kernel::str::CStr;
 
 // Connections.
 events! {
-    /// No protection domain for a new connection.
-    fn svcrdma_pd_err(peer: Option<SockAddr>, status: isize);
     /// No queue pair for a new connection.
     fn svcrdma_qp_err(peer: Option<SockAddr>, status: isize);
     /// A new connection is over a fabric that cannot carry this protocol.
     fn svcrdma_fabric_err(peer: Option<SockAddr>, status: isize);
-    /// A peer takes no RDMA Reads.
-    fn svcrdma_initdepth_err(peer: Option<SockAddr>, status: isize);
     /// A connection could not be accepted.
     fn svcrdma_accept_err(peer: Option<SockAddr>, status: isize);
     /// A queue pair reported an event that ends its connection.
@@ -82,14 +78,10 @@ events! {
     fn svcrdma_post_write_chunk(cid: Cid, sqecount: i32);
     /// The Writes that fill a Reply chunk are being posted.
     fn svcrdma_post_reply_chunk(cid: Cid, sqecount: i32);
-    /// The contexts of a chunk's Reads or Writes are released.
-    fn svcrdma_cc_release(cid: Cid, sqecount: i32);
     /// Receives could not be posted.
     fn svcrdma_rq_post_err(peer: Option<SockAddr>, status: i32);
     /// Memory for Reads or Writes could not be mapped.
     fn svcrdma_dma_map_rw_err(cq_id: u32, offset: u64, handle: u32, nents: u32, status: i32);
-    /// Part of a Reply could not be mapped for DMA.
-    fn svcrdma_dma_map_err(cid: Cid, dma_addr: u64, length: u32);
     /// A thread waits for room in the Send Queue.
     fn svcrdma_sq_full(cid: Cid, avail: i32, depth: i32);
     /// A thread found room after waiting.
@@ -120,16 +112,4 @@ events! {
     fn svcrdma_wc_read_err(cid: Cid, status: u32, vendor_err: u32);
     /// A Call is whole after its Reads.
     fn svcrdma_read_finished(cid: Cid);
-    /// The Writes of a Write chunk completed well.
-    fn svcrdma_wc_write(cid: Cid);
-    /// Writes of a Write chunk were flushed.
-    fn svcrdma_wc_write_flush(cid: Cid, status: u32, vendor_err: u32);
-    /// Writes of a Write chunk failed.
-    fn svcrdma_wc_write_err(cid: Cid, status: u32, vendor_err: u32);
-    /// The Writes of a Reply chunk completed well.
-    fn svcrdma_wc_reply(cid: Cid);
-    /// Writes of a Reply chunk were flushed.
-    fn svcrdma_wc_reply_flush(cid: Cid, status: u32, vendor_err: u32);
-    /// Writes of a Reply chunk failed.
-    fn svcrdma_wc_reply_err(cid: Cid, status: u32, vendor_err: u32);
 }
