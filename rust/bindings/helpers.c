@@ -198,6 +198,7 @@ bool rpcrdma_test_and_clear_bit(long nr, unsigned long *addr)
 
 void rpcrdma_smp_mb_after_atomic(void)
 {
+	/* What it orders is said where it is called. */
 	smp_mb__after_atomic();
 }
 
@@ -223,6 +224,7 @@ void rpcrdma_percpu_counter_destroy(struct percpu_counter *c)
 
 bool rpcrdma_waitqueue_active(struct wait_queue_head *wq)
 {
+	/* The caller sees to the barrier that this needs. */
 	return waitqueue_active(wq);
 }
 

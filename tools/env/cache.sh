@@ -18,7 +18,8 @@ recipe() {
 	local it
 	for it; do
 		case $it in
-		packages-* | modules-* | *.sh | *.config) sed '/^[[:space:]]*#/d' "$env_dir/$it" ;;
+		packages-* | modules-* | *.sh) sed '/^[[:space:]]*#/d' "$env_dir/$it" ;;
+		*.config) cat "$env_dir/$it" ;;
 		*) echo "$it" ;;
 		esac
 	done | sha256sum | cut -c1-12
