@@ -13,12 +13,14 @@
 //!   `r` is what the chunks before it stand for. That place must exist and must not be before that
 //!   of the chunk before it: otherwise chunks overlap or leave gaps, and the Call is refused.
 //!
-//! All of this is checked once, in [`Assembly::plan`], before anything is pulled. It needs no
-//! memory: chunks are few, and the list is short enough to be scanned once for each.
+//! All of this is checked once, in [`Assembly::plan`], before anything is pulled.
 
+use super::read_chunks::Chunk;
+use super::read_chunks::Chunks;
+use super::read_chunks::Sequence;
+use super::read_chunks::Survey;
 use crate::wire::pad;
 use crate::wire::ReadList;
-use crate::wire::ReadSegments;
 use crate::wire::Segment;
 
 /// What a responder is prepared to pull for one Call.
@@ -114,89 +116,60 @@ impl<'a> Assembly<'a> {
         list: ReadList<'a>,
         bounds: &Bounds,
     ) -> Result<Option<Self>, BadReads> {
-        if inline.is_some() && list.is_empty() {
+        let Some(inline) = inline else {
+            return Self::plan_long(list, bounds).map(Some);
+        };
+        let length = u32::try_from(inline).map_err(|_| BadReads::TooComplex)?;
+        let all = Survey::of(list);
+        let Some(first) = all.first else {
             return Ok(None);
-        }
-        let mut segments: u32 = 0;
-        for _ in list.segments().filter(|read| !read.segment.is_empty()) {
-            segments = segments.saturating_add(1);
-        }
-        if segments > bounds.segments {
+        };
+        if all.segments > bounds.segments {
             return Err(BadReads::TooComplex);
         }
-        let mut chunks = Chunks::new(list);
-        let (stream, length) = match inline {
-            Some(octets) => {
-                let length = u32::try_from(octets).map_err(|_| BadReads::TooComplex)?;
-                (Reduced::Inline, length)
-            }
-            None => match chunks.next() {
-                Some(Chunk {
-                    position: 0,
-                    octets,
-                }) => {
-                    let length = u32::try_from(octets).map_err(|_| BadReads::TooComplex)?;
-                    (Reduced::PositionZero, length)
-                }
-                _ => return Err(BadReads::PositionZero),
-            },
+        // One chunk is what most Calls with chunks have.
+        let total = match all.only_one {
+            true => check(length, core::iter::once(first), bounds.chunks, bounds)?,
+            false => check(length, Chunks::new(list), bounds.chunks, bounds)?,
         };
-        let layout = Self::check(stream, length, chunks, bounds)?;
-        Ok(layout.map(|layout| Self {
+        let layout = match all.only_one {
+            true => Layout::DataItem {
+                head: first.position,
+                // NO-OVERFLOW: checked: the item is within the stream, and adds to its length.
+                data: total - length,
+                tail: length - first.position,
+            },
+            false => Layout::Whole { length: total },
+        };
+        Ok(Some(Self {
             list,
-            stream,
+            stream: Reduced::Inline,
             length,
             layout,
-            segments,
+            segments: all.segments,
         }))
     }
 
-    /// Checks that the chunks tile the stream.
-    #[inline]
-    fn check(
-        stream: Reduced,
-        length: u32,
-        chunks: Chunks<'_>,
-        bounds: &Bounds,
-    ) -> Result<Option<Layout>, BadReads> {
-        // Octets that the chunks so far stand for, and where in the reduced stream the last went.
-        let mut removed: u64 = 0;
-        let mut place: u64 = 0;
-        let mut count: u32 = match stream {
-            Reduced::Inline => 0,
-            Reduced::PositionZero => 1,
+    /// As [`Self::plan`], for RDMA_NOMSG.
+    fn plan_long(list: ReadList<'a>, bounds: &Bounds) -> Result<Self, BadReads> {
+        let segments = Survey::of(list).segments;
+        let mut chunks = Chunks::new(list);
+        let length = match chunks.next() {
+            Some(chunk) if chunk.position == 0 => chunk.octets,
+            _ => return Err(BadReads::PositionZero),
         };
-        for chunk in chunks {
-            if count >= bounds.chunks {
-                return Err(BadReads::TooComplex);
-            }
-            // NO-OVERFLOW: less than the bound.
-            count += 1;
-            if chunk.position == 0 {
-                return Err(BadReads::PositionZero);
-            }
-            let next = u64::from(chunk.position)
-                .checked_sub(removed)
-                .filter(|next| (place..=u64::from(length)).contains(next))
-                .ok_or(BadReads::Position)?;
-            place = next;
-            // NO-OVERFLOW: fewer than 2^28 segments of fewer than 2^32 octets are in a message.
-            removed = removed.saturating_add(aligned(chunk.octets));
+        let length = u32::try_from(length).map_err(|_| BadReads::TooComplex)?;
+        let others = bounds.chunks.checked_sub(1).ok_or(BadReads::TooComplex)?;
+        if segments > bounds.segments {
+            return Err(BadReads::TooComplex);
         }
-        let total = u32::try_from(removed.saturating_add(u64::from(length)))
-            .ok()
-            .filter(|total| *total <= bounds.message)
-            .ok_or(BadReads::TooComplex)?;
-        // NO-OVERFLOW: `place` is at most `length`, and `length` at most `total`.
-        let head = u32::try_from(place).unwrap_or(length);
-        Ok(match (stream, count) {
-            (Reduced::Inline, 0) => None,
-            (Reduced::Inline, 1) => Some(Layout::DataItem {
-                head,
-                data: total - length,
-                tail: length - head,
-            }),
-            _ => Some(Layout::Whole { length: total }),
+        let total = check(length, chunks, others, bounds)?;
+        Ok(Self {
+            list,
+            stream: Reduced::PositionZero,
+            length,
+            layout: Layout::Whole { length: total },
+            segments,
         })
     }
 
@@ -214,8 +187,8 @@ impl<'a> Assembly<'a> {
 
     /// The pieces in the order of the assembled Call. They tile it exactly.
     ///
-    /// For [`Layout::DataItem`] only the pulls matter: they go to the front of the pages one after
-    /// another ([`Self::pulls`]), all else stays where it is.
+    /// For [`Layout::DataItem`] only the pulls matter, all else stays where it is: see
+    /// [`Self::pulls`].
     #[inline]
     pub fn pieces(&self) -> Pieces<'a> {
         let mut chunks = Chunks::new(self.list);
@@ -238,114 +211,48 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// The segments to pull, in the order of the assembled Call.
+    /// The segments to pull that are not empty, in the order of the list: for
+    /// [`Layout::DataItem`] the order in which they go to the pages.
     #[inline]
     pub fn pulls(&self) -> impl Iterator<Item = Segment> + Clone + 'a {
-        self.pieces().filter_map(|piece| match piece {
-            Piece::Pull(segment) => Some(segment),
-            _ => None,
-        })
+        let segments = self.list.segments().map(|read| read.segment);
+        segments.filter(|segment| !segment.is_empty())
     }
+}
+
+/// Checks that the chunks tile a stream of which `length` octets are left; returns the length of
+/// the assembled Call.
+#[inline]
+fn check<I>(length: u32, chunks: I, most: u32, bounds: &Bounds) -> Result<u32, BadReads>
+where
+    I: Iterator<Item = Chunk>,
+{
+    // Octets that the chunks so far stand for, and where in the reduced stream the last went.
+    let mut removed: u64 = 0;
+    let mut place: u64 = 0;
+    let mut left = most;
+    for chunk in chunks {
+        left = left.checked_sub(1).ok_or(BadReads::TooComplex)?;
+        if chunk.position == 0 {
+            return Err(BadReads::PositionZero);
+        }
+        place = u64::from(chunk.position)
+            .checked_sub(removed)
+            .filter(|next| (place..=u64::from(length)).contains(next))
+            .ok_or(BadReads::Position)?;
+        // Fewer than 2^28 segments of fewer than 2^32 octets are in a message.
+        removed = removed.saturating_add(aligned(chunk.octets));
+    }
+    u32::try_from(removed.saturating_add(u64::from(length)))
+        .ok()
+        .filter(|total| *total <= bounds.message)
+        .ok_or(BadReads::TooComplex)
 }
 
 /// `octets` and their roundup.
 #[inline]
 const fn aligned(octets: u64) -> u64 {
     octets.saturating_add(3) & !3
-}
-
-/// A Read chunk: all segments of one Position.
-#[derive(Clone, Copy, Debug)]
-struct Chunk {
-    position: u32,
-    octets: u64,
-}
-
-/// The Read chunks by rising Position. Chunks without octets are passed over.
-#[derive(Clone, Debug)]
-struct Chunks<'a> {
-    list: ReadList<'a>,
-    /// The lowest Position that has not been visited; `None` when there can be no more.
-    from: Option<u32>,
-}
-
-impl<'a> Chunks<'a> {
-    #[inline]
-    const fn new(list: ReadList<'a>) -> Self {
-        Self {
-            list,
-            from: Some(0),
-        }
-    }
-}
-
-impl Iterator for Chunks<'_> {
-    type Item = Chunk;
-
-    #[inline]
-    fn next(&mut self) -> Option<Chunk> {
-        let from = self.from?;
-        let mut chunk: Option<Chunk> = None;
-        let mut more = false;
-        for read in self.list.segments() {
-            let octets = u64::from(read.segment.length);
-            if octets == 0 || read.position < from {
-                continue;
-            }
-            match &mut chunk {
-                Some(chunk) if chunk.position == read.position => {
-                    chunk.octets = chunk.octets.saturating_add(octets);
-                }
-                Some(chunk) if chunk.position < read.position => more = true,
-                other => {
-                    more |= other.is_some();
-                    *other = Some(Chunk {
-                        position: read.position,
-                        octets,
-                    });
-                }
-            }
-        }
-        self.from = match &chunk {
-            Some(chunk) if more => chunk.position.checked_add(1),
-            _ => None,
-        };
-        chunk
-    }
-}
-
-/// The segments of one Position that are not empty, in the order of the list.
-#[derive(Clone, Debug)]
-struct Sequence<'a> {
-    segments: ReadSegments<'a>,
-    position: u32,
-    /// What has not been handed out of the segment at hand.
-    current: Segment,
-}
-
-impl<'a> Sequence<'a> {
-    #[inline]
-    fn new(list: ReadList<'a>, position: u32) -> Self {
-        Self {
-            segments: list.segments(),
-            position,
-            current: Segment::default(),
-        }
-    }
-
-    /// The next part, of at most `most` octets.
-    #[inline]
-    fn next_part(&mut self, most: u32) -> Option<Segment> {
-        while self.current.is_empty() {
-            let read = self.segments.next()?;
-            if read.position == self.position {
-                self.current = read.segment;
-            }
-        }
-        let part = self.current.part(0, most);
-        self.current = self.current.part(part.length, u32::MAX);
-        Some(part)
-    }
 }
 
 /// What is left of the reduced stream.

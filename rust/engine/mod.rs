@@ -30,6 +30,7 @@ pub mod inbound;
 pub mod limits;
 pub mod placement;
 pub mod queue;
+mod read_chunks;
 pub mod remote;
 pub mod reply;
 pub mod returned;

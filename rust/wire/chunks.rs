@@ -44,13 +44,6 @@ impl<'a> ChunkLists<'a> {
     /// Parses and validates the lists at the front of `reader`.
     #[inline]
     pub(super) fn decode(reader: &mut Reader<'a>) -> Result<Self, BadList> {
-        // Messages without chunks are the common ones.
-        if let Some((&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], rest)) =
-            reader.rest().split_first_chunk::<{ 3 * WORD }>()
-        {
-            *reader = Reader::new(rest);
-            return Ok(Self::default());
-        }
         Ok(Self {
             reads: ReadList::decode(reader)?,
             writes: WriteList::decode(reader)?,

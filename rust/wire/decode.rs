@@ -10,12 +10,14 @@ use super::Reader;
 use super::Truncated;
 use super::ERR_CHUNK;
 use super::ERR_VERS;
+use super::FIXED_LEN;
 use super::MIN_LEN;
 use super::RDMA_DONE;
 use super::RDMA_ERROR;
 use super::RDMA_MSG;
 use super::RDMA_NOMSG;
 use super::VERSION;
+use super::WORD;
 
 /// A received transport header.
 #[derive(Clone, Copy, Debug)]
@@ -59,33 +61,27 @@ impl<'a> Header<'a> {
     /// after RDMA_ERROR and RDMA_DONE, carry no meaning and are not looked at.
     #[inline]
     pub fn decode(message: &'a [u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(message);
-        let fixed = |_: Truncated| Malformed::Short;
-        let xid = reader.word().map_err(fixed)?;
-        let vers = reader.word().map_err(fixed)?;
-        let credits = reader.word().map_err(fixed)?;
-        let procedure = reader.word().map_err(fixed)?;
-
-        if message.len() < MIN_LEN && !matches!(procedure, RDMA_DONE | RDMA_ERROR) {
-            return Err(Malformed::Short);
+        // Whatever has chunk lists has at least their three discriminators.
+        let Some((start, rest)) = message.split_first_chunk::<MIN_LEN>() else {
+            return Self::decode_short(message);
+        };
+        let [xid, vers, credits, procedure, lists @ ..] = words(start);
+        if vers != VERSION || procedure > RDMA_NOMSG {
+            return Self::decode_rare(message);
         }
-        if vers != VERSION {
-            return Self::other_version(xid, vers, credits, procedure, reader);
-        }
-        let lists = |_: BadList| Malformed::Lists { xid };
+        let (chunks, payload) = match lists {
+            // Messages without chunks are the common ones.
+            [0, 0, 0] => (ChunkLists::default(), rest),
+            _ => {
+                let mut reader = Reader::new(message.get(FIXED_LEN..).unwrap_or_default());
+                let chunks = ChunkLists::decode(&mut reader);
+                let chunks = chunks.map_err(|BadList| Malformed::Lists { xid })?;
+                (chunks, reader.rest())
+            }
+        };
         let body = match procedure {
-            RDMA_MSG => {
-                let chunks = ChunkLists::decode(&mut reader).map_err(lists)?;
-                let payload = reader.rest();
-                Body::Msg { chunks, payload }
-            }
-            RDMA_NOMSG => {
-                let chunks = ChunkLists::decode(&mut reader).map_err(lists)?;
-                Body::NoMsg { chunks }
-            }
-            RDMA_DONE => Body::Done,
-            RDMA_ERROR => Body::Error(decode_error(reader).ok_or(Malformed::Error { xid })?),
-            _ => return Err(Malformed::Procedure { xid, procedure }),
+            RDMA_MSG => Body::Msg { chunks, payload },
+            _ => Body::NoMsg { chunks },
         };
         Ok(Self {
             xid,
@@ -95,37 +91,56 @@ impl<'a> Header<'a> {
         })
     }
 
-    /// Only one thing is readable in a message of another version: ERR_VERS, whose layout never
-    /// changes (RFC 8166 Section 7).
+    /// Only RDMA_ERROR and RDMA_DONE are shorter than a header with chunk lists.
     #[cold]
-    fn other_version(
-        xid: u32,
-        vers: u32,
-        credits: u32,
-        procedure: u32,
-        reader: Reader<'a>,
-    ) -> Result<Self, Malformed> {
-        if procedure != RDMA_ERROR {
-            // The floor of 28 octets protects from answering what may not be a header at all.
-            return match reader.remaining() < MIN_LEN - super::FIXED_LEN {
-                true => Err(Malformed::Short),
-                false => Err(Malformed::Version { xid, vers }),
-            };
+    fn decode_short(message: &'a [u8]) -> Result<Self, Malformed> {
+        match Self::decode_rare(message) {
+            Err(Malformed::Error { xid }) => Err(Malformed::Error { xid }),
+            Err(_) => Err(Malformed::Short),
+            Ok(header) => Ok(header),
         }
-        match decode_error(reader) {
-            Some(error @ RdmaError::Vers { .. }) => Ok(Self {
-                xid,
-                vers,
-                credits,
-                body: Body::Error(error),
-            }),
-            _ => Err(Malformed::Error { xid }),
-        }
+    }
+
+    /// Parses all that is neither RDMA_MSG nor RDMA_NOMSG, or of another version.
+    #[cold]
+    fn decode_rare(message: &'a [u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(message);
+        let mut word = || reader.word().map_err(|Truncated| Malformed::Short);
+        let (xid, vers, credits, procedure) = (word()?, word()?, word()?, word()?);
+        let body = match (vers, procedure) {
+            // ERR_VERS has the same layout in every version (RFC 8166 Section 7); of what else
+            // another version may have to say nothing is known.
+            (_, RDMA_ERROR) => match decode_error(reader) {
+                Some(error @ RdmaError::Vers { .. }) => Body::Error(error),
+                Some(error) if vers == VERSION => Body::Error(error),
+                _ => return Err(Malformed::Error { xid }),
+            },
+            (VERSION, RDMA_DONE) => Body::Done,
+            (VERSION, _) => return Err(Malformed::Procedure { xid, procedure }),
+            _ => return Err(Malformed::Version { xid, vers }),
+        };
+        Ok(Self {
+            xid,
+            vers,
+            credits,
+            body,
+        })
     }
 }
 
+/// The words at the front of a message.
+#[inline]
+fn words(octets: &[u8; MIN_LEN]) -> [u32; MIN_LEN / WORD] {
+    let mut words = [0; MIN_LEN / WORD];
+    for (word, octets) in words.iter_mut().zip(octets.chunks_exact(WORD)) {
+        if let Some(octets) = octets.first_chunk() {
+            *word = u32::from_be_bytes(*octets);
+        }
+    }
+    words
+}
+
 /// Decodes what follows the fixed fields of an RDMA_ERROR.
-#[cold]
 fn decode_error(mut reader: Reader<'_>) -> Option<RdmaError> {
     match reader.word().ok()? {
         ERR_VERS => Some(RdmaError::Vers {
