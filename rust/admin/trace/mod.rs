@@ -13,9 +13,6 @@
 //! and the arguments are evaluated only while somebody listens. They are plain values, so that any
 //! room may trace without this one knowing its types.
 
-// Not every event has its caller yet while the rooms above are being furnished.
-#![allow(dead_code, unused_imports, unused_macros)]
-
 mod args;
 mod client;
 mod device;
