@@ -44,8 +44,3 @@ listed() {
 		find . -type f -not -path './.git/*' -not -path './out/*' -not -path '*/target/*' | sed 's|^\./||'
 	fi
 }
-
-# The conformance table names only what exists.
-rule_conformance() {
-	tools/conformance 2>&1 >/dev/null
-}
