@@ -37,10 +37,7 @@ impl<'b> HeaderWriter<'b> {
         procedure: u32,
     ) -> Result<Writer<'b>, Overflow> {
         let mut out = Writer::new(octets);
-        out.word(xid)?;
-        out.word(VERSION)?;
-        out.word(credits)?;
-        out.word(procedure)?;
+        out.words([xid, VERSION, credits, procedure])?;
         Ok(out)
     }
 
@@ -61,8 +58,8 @@ impl<'b> HeaderWriter<'b> {
     /// Writes a whole RDMA_MSG header without chunks; returns its length.
     #[inline]
     pub fn plain(octets: &'b mut [u8], xid: u32, credits: u32) -> Result<usize, Overflow> {
-        let mut out = Self::start(octets, xid, credits, RDMA_MSG)?;
-        out.array([0; 12])?;
+        let mut out = Writer::new(octets);
+        out.words([xid, VERSION, credits, RDMA_MSG, 0, 0, 0])?;
         Ok(out.len())
     }
 
@@ -76,8 +73,7 @@ impl<'b> HeaderWriter<'b> {
     #[inline]
     pub fn read_segment(&mut self, read: ReadSegment) -> Result<(), Overflow> {
         debug_assert!(read.position % 4 == 0);
-        self.out.word(1)?;
-        self.out.word(read.position)?;
+        self.out.words([1, read.position])?;
         self.out.array(read.segment.to_octets())
     }
 
@@ -102,24 +98,15 @@ impl<'b> WriteListPlace<'b> {
     where
         I: IntoIterator<Item = Segment>,
     {
-        let mut chunk = self.open()?;
-        for segment in segments {
-            chunk.push(segment)?;
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn open(&mut self) -> Result<ChunkWriter<'_, 'b>, Overflow> {
         self.out.word(1)?;
-        ChunkWriter::start(&mut self.out)
+        put_chunk(&mut self.out, segments)
     }
 
     /// Appends a Write chunk as returned in a Reply: the segments of the Call, with lengths that
     /// add up to the `written` octets that fill them in array order.
     #[inline]
     pub fn return_chunk(&mut self, chunk: &WriteChunk<'_>, written: u32) -> Result<(), Overflow> {
-        self.open()?.fill(chunk, written)
+        self.write_chunk(filled(chunk, written))
     }
 
     /// Closes the Write list.
@@ -150,62 +137,42 @@ impl<'b> ReplyChunkPlace<'b> {
     where
         I: IntoIterator<Item = Segment>,
     {
-        let mut chunk = self.open()?;
-        for segment in segments {
-            chunk.push(segment)?;
-        }
-        Ok(self.out.len())
-    }
-
-    #[inline]
-    fn open(&mut self) -> Result<ChunkWriter<'_, 'b>, Overflow> {
         self.out.word(1)?;
-        ChunkWriter::start(&mut self.out)
+        put_chunk(&mut self.out, segments)?;
+        Ok(self.out.len())
     }
 
     /// Ends the header with the Reply chunk of the Call, of which `written` octets were used;
     /// returns the header's length.
     #[inline]
-    pub fn return_chunk(mut self, chunk: &WriteChunk<'_>, written: u32) -> Result<usize, Overflow> {
-        self.open()?.fill(chunk, written)?;
-        Ok(self.out.len())
+    pub fn return_chunk(self, chunk: &WriteChunk<'_>, written: u32) -> Result<usize, Overflow> {
+        self.reply_chunk(filled(chunk, written))
     }
 }
 
-/// A Write or Reply chunk under construction; the count in front of it is right after every push.
-struct ChunkWriter<'w, 'b> {
-    out: &'w mut Writer<'b>,
-    count_at: usize,
-    count: u32,
+/// Writes a counted array of segments. How many there are may be known only afterwards.
+#[inline]
+fn put_chunk<I>(out: &mut Writer<'_>, segments: I) -> Result<(), Overflow>
+where
+    I: IntoIterator<Item = Segment>,
+{
+    let count_at = out.len();
+    out.word(0)?;
+    let mut count: u32 = 0;
+    for segment in segments {
+        out.array(segment.to_octets())?;
+        count = count.checked_add(1).ok_or(Overflow)?;
+    }
+    out.replace_word(count_at, count)
 }
 
-impl<'w, 'b> ChunkWriter<'w, 'b> {
-    #[inline]
-    fn start(out: &'w mut Writer<'b>) -> Result<Self, Overflow> {
-        let count_at = out.len();
-        out.word(0)?;
-        Ok(Self {
-            out,
-            count_at,
-            count: 0,
-        })
-    }
-
-    #[inline]
-    fn push(&mut self, segment: Segment) -> Result<(), Overflow> {
-        self.out.array(segment.to_octets())?;
-        self.count = self.count.checked_add(1).ok_or(Overflow)?;
-        self.out.replace_word(self.count_at, self.count)
-    }
-
-    #[inline]
-    fn fill(mut self, chunk: &WriteChunk<'_>, written: u32) -> Result<(), Overflow> {
-        let mut left = written;
-        for segment in chunk.segments() {
-            let length = left.min(segment.length);
-            left -= length;
-            self.push(segment.with_length(length))?;
-        }
-        Ok(())
-    }
+/// The segments of `chunk` with the lengths that `written` octets fill in array order.
+#[inline]
+fn filled<'a>(chunk: &WriteChunk<'a>, written: u32) -> impl Iterator<Item = Segment> + 'a {
+    chunk.segments().scan(written, |left, segment| {
+        let length = segment.length.min(*left);
+        // NO-OVERFLOW: not more than is left.
+        *left -= length;
+        Some(segment.with_length(length))
+    })
 }

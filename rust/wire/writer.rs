@@ -2,6 +2,8 @@
 
 //! A cursor over a buffer that takes XDR words.
 
+use super::WORD;
+
 /// The buffer ended before the item did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overflow;
@@ -51,6 +53,19 @@ impl<'b> Writer<'b> {
     #[inline]
     pub fn word(&mut self, value: u32) -> Result<(), Overflow> {
         self.array(value.to_be_bytes())
+    }
+
+    /// Appends words.
+    #[inline]
+    pub fn words<const N: usize>(&mut self, values: [u32; N]) -> Result<(), Overflow> {
+        let free = self.octets.get_mut(self.length..).ok_or(Overflow)?;
+        let place = free.get_mut(..N * WORD).ok_or(Overflow)?;
+        for (place, value) in place.chunks_exact_mut(WORD).zip(values) {
+            place.copy_from_slice(&value.to_be_bytes());
+        }
+        // INVARIANT: `free` had as many octets after `length`.
+        self.length += N * WORD;
+        Ok(())
     }
 
     /// Replaces a word written earlier, at octet `at`.
