@@ -180,7 +180,7 @@ fn fence(worker: &RecvWorker<'_, Connection>, exchange: Exchange, answer: Answer
     let count = u64::from(regions.len());
     this.shared.stats.local_invalidations.add(count);
     traces::invalidated_here(|| answer.rpc.task(), &regions);
-    if let Err((error, pending)) = regions.invalidate(worker, Pending::Reply(answer)) {
+    if let Err((error, pending, _)) = regions.invalidate(worker, Pending::Reply(answer)) {
         if let Pending::Reply(answer) = &pending {
             trace!(xprtrdma_post_linv_err(answer.rpc.task(), error.to_errno()));
         }

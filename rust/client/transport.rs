@@ -95,11 +95,7 @@ impl Transport for Rdma {
         };
         let count = u64::from(regions.len());
         self.shared.stats.local_invalidations.add(count);
-        if regions
-            .invalidate(&connection.ep, Pending::GivenUp)
-            .is_err()
-        {
-            let ended = connection.ep.end_queue();
+        if let Err((_, _, ended)) = regions.invalidate(&connection.ep, Pending::GivenUp) {
             this.lose();
             return ended.fence();
         }

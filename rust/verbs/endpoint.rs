@@ -71,6 +71,12 @@ pub(crate) trait Context: Send + Sync + Sized + 'static {
     fn drained(_ep: &Endpoint<Self>) {}
 }
 
+/// What work requests may refer to.
+pub(super) trait Kept: Send + Sync + 'static {
+    /// The queue pair is gone, and no handler runs any more.
+    fn queues_ended(&self) {}
+}
+
 /// See the [module's](self) description.
 ///
 /// # Invariants
@@ -85,7 +91,7 @@ pub(crate) struct Endpoint<C: Context> {
     closing: Atomic<bool>,
     /// What the queues' work requests refer to. Goes after them.
     #[pin]
-    kept: Mutex<KVec<KBox<dyn Send + Sync>>>,
+    kept: Mutex<KVec<KBox<dyn Kept>>>,
     #[pin]
     context: C,
 }
@@ -278,8 +284,8 @@ impl<C: Context> Endpoint<C> {
     }
 
     /// Keeps `what` until the queues are drained and gone: work requests may refer to it.
-    pub(super) fn keep(&self, what: impl Send + Sync + 'static) -> Result {
-        let what: KBox<dyn Send + Sync> = KBox::new(what, GFP_KERNEL)?;
+    pub(super) fn keep(&self, what: impl Kept) -> Result {
+        let what: KBox<dyn Kept> = KBox::new(what, GFP_KERNEL)?;
         Ok(self.kept.lock().push(what, GFP_KERNEL)?)
     }
 
@@ -445,6 +451,9 @@ impl<C: Context> Drop for EndpointBox<C> {
             C::drained(this);
             // SAFETY: Drained, and bound to this identifier, which is valid.
             unsafe { bindings::rdma_destroy_qp(id) };
+            for what in this.kept.lock().iter() {
+                what.queues_ended();
+            }
         }
         // SAFETY: Valid until now; its queue pair is gone.
         unsafe { bindings::rdma_destroy_id(id) };

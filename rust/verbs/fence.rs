@@ -5,8 +5,8 @@
 
 use super::endpoint::Endpoint;
 use super::endpoint::SendWorker;
+use super::region::Region;
 use super::regions;
-use super::regions::Region;
 use super::regions::Regions;
 use super::regions::Registered;
 use super::requester::Requester;
@@ -30,11 +30,19 @@ impl Fenced {
 }
 
 /// The queue pair has ended before regions could be invalidated. The peer reaches nothing through it
-/// any more, and the regions are never used again; but what arrived last cannot be trusted.
+/// any more, and the regions are unmapped and never used again; but what arrived last cannot be
+/// trusted.
 #[derive(Clone, Copy)]
 pub(crate) struct QueueEnded(Ended);
 
 impl QueueEnded {
+    /// Puts the queue pair into the state from which it answers nobody.
+    #[cold]
+    fn end<C: Requester>(ep: &Endpoint<C>) -> Self {
+        ep.disconnect();
+        Self(Ended::Flushed)
+    }
+
     /// How it ended.
     pub(crate) fn how(&self) -> Ended {
         self.0
@@ -43,15 +51,6 @@ impl QueueEnded {
     /// The end of the queue pair is a fence, too: for who gives up an RPC, not for who completes it.
     pub(crate) fn fence(self) -> Fenced {
         Fenced(())
-    }
-}
-
-impl<C: Requester> Endpoint<C> {
-    /// Puts the queue pair into the state from which it answers nobody.
-    #[cold]
-    pub(crate) fn end_queue(&self) -> QueueEnded {
-        self.disconnect();
-        QueueEnded(Ended::Flushed)
     }
 }
 
@@ -64,21 +63,21 @@ impl<U: Send + 'static> Regions<Registered, U> {
     ///
     /// # Errors
     ///
-    /// The token comes back if the chain could not be posted. The connection has to be ended then.
+    /// The token comes back if the chain could not be posted. The queue pair has been ended then.
     #[inline]
     pub(crate) fn invalidate<C: Requester<Token = U>>(
         self,
         ep: &Endpoint<C>,
         token: U,
-    ) -> Result<(), (Error, U)> {
+    ) -> Result<(), (Error, U, QueueEnded)> {
         let domain = ep.domain().map(|d| ptr::from_ref::<super::Domain>(d));
         let own = self.domain().map(|d| ptr::from_ref::<super::Domain>(d));
         if domain.is_none() || domain != own {
-            return Err((EINVAL, token));
+            return Err((EINVAL, token, QueueEnded::end(ep)));
         }
         // The endpoint keeps the pool until its queues are drained.
         let Some((first, last)) = self.into_chain() else {
-            return Err((EINVAL, token));
+            return Err((EINVAL, token, QueueEnded::end(ep)));
         };
         let mut next = Some(first);
         while let Some(region) = next {
@@ -105,8 +104,14 @@ impl<U: Send + 'static> Regions<Registered, U> {
             (*p).token.write(token);
             match ep.post_send_raw(&raw const (*first.as_ptr()).inv) {
                 Ok(()) => Ok(()),
-                // The last has not been posted, so that the token is still ours.
-                Err((error, _)) => Err((error, (*p).token.assume_init_read())),
+                // The last has not been posted, so that the token is still ours. Those before it may
+                // have been: their work requests stay in place, only the memory is let go.
+                Err((error, _)) => {
+                    let token = (*p).token.assume_init_read();
+                    let ended = QueueEnded::end(ep);
+                    regions::retire(first);
+                    Err((error, token, ended))
+                }
             }
         }
     }
@@ -163,8 +168,12 @@ unsafe extern "C" fn invalidated<C: Requester>(cq: *mut bindings::ib_cq, wc: *mu
             unsafe { regions::reclaim(first) };
             Ok(Fenced(()))
         }
-        // They stay where they are until the pool ends.
-        how => Err(QueueEnded(how)),
+        how => {
+            // SAFETY: The completion says that the queue pair has ended; the chain is ours, and the pool
+            // is there while the endpoint is.
+            unsafe { regions::retire(first) };
+            Err(QueueEnded(how))
+        }
     };
     C::invalidated(&worker, token, how);
 }

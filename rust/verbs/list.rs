@@ -121,6 +121,19 @@ impl<T: Linked> Stack<T> {
         }
     }
 
+    /// The links of what is in the stack now.
+    ///
+    /// # Safety
+    ///
+    /// Nothing may be taken out while the result is used.
+    pub(super) unsafe fn links(&self) -> Links<'_> {
+        // Pairs with the cmpxchg of a push.
+        Links {
+            at: self.head.load(Acquire),
+            _chain: PhantomData,
+        }
+    }
+
     /// Takes the object pushed last.
     ///
     /// # Safety

@@ -8,6 +8,7 @@
 use super::dma::Direction;
 use super::dma::DmaBuffer;
 use super::domain::Domain;
+use super::endpoint::Kept;
 use super::regions::Done;
 use super::requester::NoRoom;
 use super::requester::SenderSizes;
@@ -203,6 +204,8 @@ pub(super) struct SendRing {
 unsafe impl Send for SendRing {}
 // SAFETY: As above.
 unsafe impl Sync for SendRing {}
+
+impl Kept for Arc<SendRing> {}
 
 impl SendRing {
     pub(super) fn new(domain: &Arc<Domain>, sizes: &SenderSizes, done: Done) -> Result<Arc<Self>> {

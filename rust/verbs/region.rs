@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One memory region: described, mapped, given a handle, unmapped.
+//!
+//! Who may do what with it, and when, is the business of `regions`.
+
+use super::list::Link;
+use super::list::Linked;
+use super::regions::RegionPool;
+use crate::admin::trace;
+use crate::admin::trace::trace;
+use crate::bindings;
+use crate::bindings::piece::Piece;
+use crate::bindings::piece::PAGE;
+use core::mem;
+use core::mem::MaybeUninit;
+use core::ptr;
+use core::ptr::NonNull;
+use kernel::prelude::*;
+
+/// What the peer may do with a region.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Read it.
+    Read,
+    /// Write it.
+    Write,
+}
+
+/// A region as the peer is told of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exposed {
+    /// The tag.
+    pub(crate) handle: u32,
+    /// Octets.
+    pub(crate) length: u32,
+    /// The address, in the terms of the tag.
+    pub(crate) offset: u64,
+}
+
+/// Why memory was not mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MapError {
+    /// All regions are in use; more can be made.
+    Exhausted,
+    /// The device cannot map the memory.
+    Failed,
+}
+
+/// One region.
+#[repr(C)]
+pub(super) struct Region<U> {
+    /// In the list of those that are idle.
+    pub(super) idle: Link,
+    /// In the list of all of a pool.
+    pub(super) all: Link,
+    /// In [`Regions`].
+    pub(super) next: Option<NonNull<Region<U>>>,
+    pub(super) mr: NonNull<bindings::ib_mr>,
+    pub(super) sgs: KVec<bindings::scatterlist>,
+    /// How many of `sgs` are mapped for the device; 0 if none.
+    pub(super) mapped: c_int,
+    pub(super) access: Access,
+    pub(super) exposed: Exposed,
+    pub(super) reg: bindings::ib_reg_wr,
+    pub(super) reg_cqe: bindings::ib_cqe,
+    pub(super) inv: bindings::ib_send_wr,
+    pub(super) inv_cqe: bindings::ib_cqe,
+    /// For the last of a chain that is being invalidated: its first, and what waits for it.
+    pub(super) chain: Option<NonNull<Region<U>>>,
+    pub(super) token: MaybeUninit<U>,
+    pub(super) pool: NonNull<RegionPool<U>>,
+}
+
+/// A region that nobody uses.
+///
+/// # Invariants
+///
+/// Nobody else uses the region, which its pool keeps.
+pub(super) struct Idle<U>(pub(super) NonNull<Region<U>>);
+
+// SAFETY: Whoever has it may use the region.
+unsafe impl<U: Send> Send for Idle<U> {}
+
+// SAFETY: The pool keeps the region in place; `idle` is only touched by who has it.
+unsafe impl<U> Linked for Idle<U> {
+    #[inline]
+    fn into_link(self) -> NonNull<Link> {
+        // `idle` is the first member.
+        self.0.cast()
+    }
+
+    #[inline]
+    unsafe fn from_link(link: NonNull<Link>) -> Self {
+        // INVARIANT: By this function's contract.
+        Self(link.cast())
+    }
+}
+
+/// The pool's share in a region, which frees it.
+///
+/// # Invariants
+///
+/// From `KBox`; nobody uses the region once this is dropped.
+pub(super) struct Owned<U>(pub(super) NonNull<Region<U>>);
+
+// SAFETY: A region is not bound to a thread.
+unsafe impl<U: Send> Send for Owned<U> {}
+
+// SAFETY: `all` is only touched by the list of all regions.
+unsafe impl<U> Linked for Owned<U> {
+    fn into_link(self) -> NonNull<Link> {
+        // SAFETY: A valid region; the pointer stays inside of it.
+        unsafe { NonNull::new_unchecked(&raw mut (*mem::ManuallyDrop::new(self).0.as_ptr()).all) }
+    }
+
+    unsafe fn from_link(link: NonNull<Link>) -> Self {
+        // SAFETY: By this function's contract, `link` is the `all` of a region.
+        let region = unsafe { kernel::container_of!(link.as_ptr(), Region<U>, all) };
+        // INVARIANT: As when it was given up.
+        // SAFETY: Around a valid pointer, hence not null.
+        Self(unsafe { NonNull::new_unchecked(region) })
+    }
+}
+
+impl<U> Drop for Owned<U> {
+    fn drop(&mut self) {
+        // SAFETY: By the type's invariants; the pool, and so the domain, is still there.
+        unsafe {
+            self.0.as_mut().unmap();
+            bindings::ib_dereg_mr_user(self.0.as_ref().mr.as_ptr(), ptr::null_mut());
+            drop(KBox::from_raw(self.0.as_ptr()));
+        }
+    }
+}
+
+impl<U> Region<U> {
+    #[inline]
+    fn device(&self) -> *mut bindings::ib_device {
+        // SAFETY: The pool keeps its regions, not the other way round: it is there.
+        unsafe { self.pool.as_ref() }.domain.device()
+    }
+
+    /// For traces.
+    pub(super) fn traced(&self) -> trace::Region {
+        trace::Region {
+            mr_id: self.id(),
+            nents: self.mapped.cast_unsigned(),
+            handle: self.exposed.handle,
+            length: self.exposed.length,
+            offset: self.exposed.offset,
+            dir: direction(self.access).cast_unsigned(),
+        }
+    }
+
+    /// What names the region in traces.
+    pub(super) fn id(&self) -> u32 {
+        // SAFETY: The memory region is there as long as this.
+        unsafe { self.mr.as_ref() }.res.id
+    }
+
+    pub(super) fn unmap(&mut self) {
+        if self.mapped != 0 {
+            trace!(xprtrdma_mr_unmap(&self.traced()));
+            // SAFETY: Mapped with these arguments; the number is that of entries, not of runs.
+            unsafe {
+                bindings::rpcrdma_dma_unmap_sg(
+                    self.device(),
+                    self.sgs.as_mut_ptr(),
+                    self.mapped,
+                    direction(self.access),
+                )
+            };
+            self.mapped = 0;
+        }
+    }
+
+    /// Describes the pieces from the front of `pieces` that one region can cover, starting with
+    /// `first`; returns how many, and the one after them.
+    #[inline]
+    pub(super) fn fill<'p>(
+        &mut self,
+        first: Piece<'p>,
+        pieces: &mut impl Iterator<Item = Piece<'p>>,
+        gaps: bool,
+    ) -> (usize, Option<Piece<'p>>) {
+        let mut count = 0;
+        let mut piece = first;
+        for sg in self.sgs.iter_mut() {
+            set_page(sg, &piece);
+            count += 1;
+            let Some(next) = pieces.next() else {
+                return (count, None);
+            };
+            let adjoins = piece.ends_page() && next.offset() == 0;
+            piece = next;
+            if !gaps && !adjoins {
+                break;
+            }
+        }
+        (count, Some(piece))
+    }
+
+    /// Maps what was described by the first `count` entries.
+    #[inline]
+    pub(super) fn map(&mut self, count: usize, access: Access) -> Result<(), MapError> {
+        // CAST: No more than the region's depth, which the device counts in 32 bits.
+        let entries = count as c_int;
+        // SAFETY: As many entries are filled in; the memory stays until the region is unmapped, by the
+        // contract of `Piece`.
+        let runs = unsafe {
+            bindings::rpcrdma_dma_map_sg(
+                self.device(),
+                self.sgs.as_mut_ptr(),
+                entries,
+                direction(access),
+            )
+        };
+        if runs <= 0 {
+            let dir = direction(access).cast_unsigned();
+            trace!(xprtrdma_frwr_sgerr(self.id(), 0, dir, entries));
+            return Err(MapError::Failed);
+        }
+        self.mapped = entries;
+        self.access = access;
+        let mr = self.mr.as_ptr();
+        // SAFETY: The region is idle, so that its memory region is ours.
+        let covered = unsafe {
+            bindings::ib_map_mr_sg(mr, self.sgs.as_mut_ptr(), runs, ptr::null_mut(), PAGE)
+        };
+        if covered != runs {
+            let dir = direction(access).cast_unsigned();
+            trace!(xprtrdma_frwr_maperr(self.id(), 0, dir, covered, runs));
+            return Err(MapError::Failed);
+        }
+        // SAFETY: Always possible.
+        let random = unsafe { bindings::get_random_u64() };
+        // SAFETY: As above.
+        unsafe {
+            // The offset within the page means something to the device, the rest nothing to anybody.
+            // Far from the end of the address space, so that nothing wraps.
+            let place = u64::from(PAGE) - 1;
+            (*mr).iova = ((random >> 2) & !place) | ((*mr).iova & place);
+            // The last octet of a handle is the user's to choose. Not the one it had.
+            let step = 1 + (random & 0xff) as u8 % 0xff;
+            let key = ((*mr).rkey as u8).wrapping_add(step);
+            (*mr).lkey = ((*mr).lkey & !0xff) | u32::from(key);
+            (*mr).rkey = ((*mr).rkey & !0xff) | u32::from(key);
+            self.reg.key = (*mr).rkey;
+            self.reg.access = rights(access);
+            self.exposed = Exposed {
+                handle: (*mr).rkey,
+                // CAST: At most `depth` pages.
+                length: (*mr).length as u32,
+                offset: (*mr).iova,
+            };
+        }
+        Ok(())
+    }
+
+    /// The region after this one in a chain.
+    #[inline]
+    pub(super) fn next(&self) -> Option<NonNull<Self>> {
+        self.next
+    }
+
+    /// The tag.
+    #[inline]
+    pub(super) fn handle(&self) -> u32 {
+        self.exposed.handle
+    }
+}
+
+#[inline]
+fn direction(access: Access) -> bindings::dma_data_direction {
+    match access {
+        Access::Read => bindings::dma_data_direction_DMA_TO_DEVICE,
+        Access::Write => bindings::dma_data_direction_DMA_FROM_DEVICE,
+    }
+}
+
+#[inline]
+fn rights(access: Access) -> c_int {
+    let rights = match access {
+        Access::Read => bindings::ib_access_flags_IB_ACCESS_REMOTE_READ,
+        // The specification of memory regions wants the one with the other.
+        Access::Write => {
+            bindings::ib_access_flags_IB_ACCESS_REMOTE_WRITE
+                | bindings::ib_access_flags_IB_ACCESS_LOCAL_WRITE
+        }
+    };
+    rights.cast_signed()
+}
+
+#[inline]
+fn set_page(sg: &mut bindings::scatterlist, piece: &Piece<'_>) {
+    /// The low bits of the word say whether the entry is the last of a list.
+    const MARKS: usize = 0x3;
+    sg.page_link = (sg.page_link & MARKS) | piece.page().addr();
+    sg.offset = piece.offset();
+    sg.length = piece.len();
+}
