@@ -64,7 +64,8 @@ pub(super) struct Connection {
     granted: Atomic<u32>,
     /// Makes more memory regions.
     pub(super) refill: SetOnce<Arc<Refill<Pending, Waiting>>>,
-    /// SUNRPC has been told that the connection is lost, or knows.
+    /// SUNRPC need not be told that the connection is lost: it has been told, or knows, or there has been
+    /// none yet. To tell it again would have it close the next connection.
     lost: Atomic<bool>,
     #[pin]
     progress: Mutex<Progress>,
@@ -85,7 +86,7 @@ impl Connection {
             receives: Receives::new(),
             granted: Atomic::new(1),
             refill: SetOnce::new(),
-            lost: Atomic::new(false),
+            lost: Atomic::new(true),
             progress <- new_mutex!(Progress::Asked, "Connection::progress"),
             progressed <- new_condvar!("Connection::progressed"),
             fenced <- new_mutex!(None, "Connection::fenced"),
@@ -190,6 +191,7 @@ impl Context for Connection {
             CmEvent::Established { private_data, .. } => {
                 let own = this.sizes.as_ref().map(|s| s.own).unwrap_or_default();
                 let peer = PrivateData::of_peer(private_data);
+                this.lost.store(false, Relaxed);
                 this.answer(Progress::Established(Agreement::between(&own, &peer)));
             }
             CmEvent::AddrError(_) => this.over(ConnectError::Protocol),

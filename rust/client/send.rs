@@ -120,7 +120,7 @@ fn choose(to: &Established, call: &Call<'_, Rdma>) -> Result<(CallPlan, ReplyPla
     let shape = CallShape {
         call: extent(message),
         call_eligible: message.is_write(),
-        pull_up: to.sizes.composed(),
+        pull_up: to.sizes.pull_up(to.limits.send),
         reply: extent(room),
         reply_eligible: room.is_read(),
         protected: call.is_protected(),

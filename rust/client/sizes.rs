@@ -10,6 +10,7 @@ use crate::verbs::DeviceAttrs;
 use crate::verbs::QueueDepths;
 use crate::verbs::SenderSizes;
 use crate::wire::private_data::PrivateData;
+use crate::wire::size;
 use kernel::page::PAGE_SHIFT;
 use kernel::page::PAGE_SIZE;
 
@@ -141,6 +142,19 @@ impl Sizes {
     /// Octets that a message is composed in.
     pub(super) fn composed(&self) -> u32 {
         self.own.send_size.min(MAX_COMPOSED)
+    }
+
+    /// Octets of a Call that are rather copied than gathered, if a message may have `send` octets.
+    ///
+    /// Header and Call share the memory that a message is composed in. If that is all that may be sent,
+    /// the header is counted there; else room is left for any header.
+    pub(super) fn pull_up(&self, send: u32) -> u32 {
+        let header = match send <= self.composed() {
+            true => 0,
+            false => size::max_call(self.segments as usize),
+        };
+        // CAST: A few hundred octets.
+        self.composed().saturating_sub(header as u32)
     }
 
     /// What `agreement` and these sizes allow a Call.
