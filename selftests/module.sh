@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The module under the names that the kernel asks for it by, and when it may
+# leave.
+
+cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+unload() {
+	local tries
+
+	# Connections that have just ended let go of the module a moment later.
+	for tries in $(seq 20); do
+		modprobe -r rpcrdma 2>/dev/null && return
+		sleep 0.25
+	done
+	fail "still in use by $(module_users), after $tries attempts"
+}
+
+# Nobody on the bed listens or is mounted during such a test.
+alone() {
+	need_local_bed
+	server_stop
+	unload
+	! module_loaded || fail "rpcrdma is loaded although it was removed"
+}
+
+alias_loads_it() {
+	alone
+	modprobe "$1"
+	module_loaded || fail "modprobe $1 did not load rpcrdma"
+	unload
+}
+
+loads_and_unloads_twenty_times() {
+	local before after turn
+
+	alone
+	modprobe rpcrdma
+	unload
+	before=$(slab_octets)
+	for turn in $(seq 20); do
+		modprobe rpcrdma || fail "did not load in turn $turn"
+		unload
+	done
+	after=$(slab_octets)
+	# The slab allocator keeps some pages of its own; a leak per load shows.
+	[ $((after - before)) -lt $((1024 * 1024)) ] ||
+		fail "slab grew by $((after - before)) octets over 20 loads"
+}
+
+slab_octets() {
+	drop_caches
+	echo $(($(awk '/^SUnreclaim:/ { print $2 }' /proc/meminfo) * 1024))
+}
+
+is_asked_for_by_listener_and_mount() {
+	alone
+	server_start
+	module_loaded || fail "listening for RDMA did not load rpcrdma"
+	nfs_mount 4.2 rdma
+	nfs_umount
+}
+
+refuses_to_leave_while_mounted() {
+	need_local_bed
+	server_up || server_start
+	nfs_mount 4.2 rdma
+	! modprobe -r rpcrdma 2>/dev/null || fail "left while mounted"
+	work_dir unload-refused
+	echo "still here" >"$WORK/file"
+	[ "$(cat "$WORK/file")" = "still here" ] || fail "the mount does not work any more"
+	rm -r "$WORK"
+}
+
+refuses_to_leave_while_listening() {
+	need_local_bed
+	server_up || server_start
+	! modprobe -r rpcrdma 2>/dev/null || fail "left while the server listens"
+	nfs_mount 4.1 rdma
+}
+
+leaves_after_use() {
+	need_local_bed
+	server_up || server_start
+	nfs_mount 4.2 rdma
+	work_dir used
+	head -c 1000000 /dev/urandom >"$WORK/file"
+	rm -r "$WORK"
+	nfs_umount
+	alone
+	server_start
+}
+
+bed_up
+ktap_run \
+	"alias_loads_it svcrdma" "alias_loads_it xprtrdma" \
+	"alias_loads_it rpcrdma6" \
+	loads_and_unloads_twenty_times \
+	is_asked_for_by_listener_and_mount \
+	refuses_to_leave_while_mounted refuses_to_leave_while_listening \
+	leaves_after_use

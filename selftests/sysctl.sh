@@ -1,0 +1,140 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The files under /proc/sys/sunrpc, by the C module's names: there, readable,
+# writable within their range and not beyond, and counting.
+
+cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+CLIENT=/proc/sys/sunrpc
+SERVER=/proc/sys/sunrpc/svc_rdma
+
+takes() {
+	echo "$2" >"$1" || fail "$1 refuses $2"
+	[ "$(cat "$1")" = "$2" ] || fail "$1 says $(cat "$1") after $2"
+}
+
+refuses() {
+	local before
+	before=$(cat "$1")
+	! echo "$2" >"$1" 2>/dev/null || fail "$1 takes $2"
+	[ "$(cat "$1")" = "$before" ] || fail "$1 says $(cat "$1") after refusing $2"
+}
+
+# Tries both ends of the range and what is just outside, and puts the value
+# that was there back.
+tunable() {
+	local file=$1 least=$2 most=$3 default=$4 before
+
+	[ -e "$file" ] || fail "there is no $file"
+	before=$(cat "$file")
+	[ "$before" = "$default" ] || fail "$file starts with $before, not $default"
+	takes "$file" "$least"
+	takes "$file" "$most"
+	refuses "$file" $((least - 1))
+	refuses "$file" $((most + 1))
+	takes "$file" "$before"
+}
+
+# The C module has the client's files only in kernels with SUNRPC_DEBUG.
+client_tunable() {
+	[ -e "$CLIENT/$1" ] || [ "$(module_kind)" != c ] ||
+		skip "this kernel's C module has no such file"
+	tunable "$CLIENT/$@"
+}
+
+server_tunable() { tunable "$SERVER/$@"; }
+
+counter() {
+	local file=$SERVER/rdma_stat_$1
+
+	[ "$(cat "$file")" -ge 0 ] || fail "$file is not a number"
+	echo 0 >"$file"
+	[ "$(cat "$file")" -le 1 ] || fail "$file says $(cat "$file") after a reset"
+	# Read in small pieces, as some programs do.
+	[ "$(dd if="$file" bs=1 status=none)" -ge 0 ] || fail "$file octet by octet"
+}
+
+server_counts_what_it_does() {
+	need_local_bed
+	local before_recv before_read before_write
+	nfs_mount 4.2 rdma
+	work_dir counting
+	before_recv=$(svc_stat recv) before_read=$(svc_stat read)
+	before_write=$(svc_stat write)
+	head -c 200000 /dev/urandom >"$WORK/file"
+	nfs_mount_again 4.2 rdma
+	cat "$WORK/file" >/dev/null
+	[ "$(svc_stat recv)" -gt "$before_recv" ] || fail "no Receive was counted"
+	[ "$(svc_stat read)" -gt "$before_read" ] || fail "no RDMA Read was counted"
+	[ "$(svc_stat write)" -gt "$before_write" ] || fail "no RDMA Write was counted"
+	rm -r "$WORK"
+}
+
+mountstats_line_has_27_numbers() {
+	nfs_mount 4.2 rdma
+	[ "$(xprt_lines | head -n 1 | wc -w)" = 27 ] || fail "$(xprt_lines)"
+}
+
+# What each number means, in the direction that it has to move.
+mountstats_moves() {
+	local sends
+
+	nfs_mount 3 rdma
+	work_dir moving
+	[ "$(xprt_stat connect_count)" -ge 1 ] || fail "no connection was counted"
+	sends=$(stat_delta sends ls "$WORK")
+	[ "$sends" -gt 0 ] || fail "ls moved sends by $sends"
+	[ "$(stat_delta read_chunks dd if=/dev/zero of="$WORK/f" bs=64k count=1 \
+		oflag=direct status=none)" -gt 0 ] || fail "a WRITE of 64 KiB had no Read chunk"
+	[ "$(stat_delta write_chunks dd if="$WORK/f" of=/dev/null bs=64k count=1 \
+		iflag=direct status=none)" -gt 0 ] || fail "a READ of 64 KiB had no Write chunk"
+	[ "$(stat_delta rdma_request dd if="$WORK/f" of=/dev/null bs=64k count=1 \
+		iflag=direct status=none)" -ge 65536 ] || fail "octets offered for a READ were not counted"
+	[ "$(stat_delta rdma_reply dd if="$WORK/f" of=/dev/null bs=64k count=1 \
+		iflag=direct status=none)" -ge 65536 ] || fail "octets that came with a READ were not counted"
+	[ "$(xprt_stat failed_marshal)" = 0 ] || fail "Calls that could not be built"
+	[ "$(xprt_stat bad_reply)" = 0 ] || fail "bad Replies"
+	rm -r "$WORK"
+}
+
+# A client that may have two Calls outstanding still does all of its work.
+few_slots() {
+	[ -e "$CLIENT/rdma_slot_table_entries" ] || skip "no such file here"
+	local before each writers=()
+	before=$(cat "$CLIENT/rdma_slot_table_entries")
+	echo 4 >"$CLIENT/rdma_slot_table_entries"
+	nfs_mount 4.2 rdma || fail "does not mount"
+	echo "$before" >"$CLIENT/rdma_slot_table_entries"
+	work_dir few-slots
+	for each in $(seq 16); do
+		dd if=/dev/urandom of="$WORK/$each" bs=100k count=3 conv=fsync \
+			status=none &
+		writers+=($!)
+	done
+	for each in "${writers[@]}"; do
+		wait "$each" || fail "a writer failed"
+	done
+	[ "$(cat "$WORK"/* | wc -c)" = $((16 * 307200)) ] || fail "octets are missing"
+	rm -r "$WORK"
+}
+
+bed_up
+# What RFC 8797 can tell the peer; the C module stops at 64 KiB.
+MOST_INLINE=262144
+[ "$(module_kind)" != c ] || MOST_INLINE=65536
+ktap_run \
+	"client_tunable rdma_slot_table_entries 4 16384 128" \
+	"client_tunable rdma_max_inline_read 1024 $MOST_INLINE 4096" \
+	"client_tunable rdma_max_inline_write 1024 $MOST_INLINE 4096" \
+	"client_tunable rdma_inline_write_padding 0 4096 0" \
+	"client_tunable rdma_memreg_strategy 0 6 5" \
+	"client_tunable rdma_pad_optimize 0 2147483647 0" \
+	"server_tunable max_requests 4 16384 128" \
+	"server_tunable max_req_size 4096 65536 4096" \
+	"server_tunable max_outbound_read_requests 1 255 16" \
+	"counter read" "counter recv" "counter write" "counter sq_starve" \
+	"counter rq_starve" "counter rq_poll" "counter rq_prod" \
+	"counter sq_poll" "counter sq_prod" \
+	server_counts_what_it_does mountstats_line_has_27_numbers \
+	mountstats_moves few_slots

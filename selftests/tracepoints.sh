@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The events that one debugs with, by the C module's names: all of them on
+# while work is done, and each of the main ones seen.
+
+cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+TRACING=/sys/kernel/tracing
+
+need_tracing() {
+	mountpoint -q "$TRACING" || mount -t tracefs tracefs "$TRACING" 2>/dev/null ||
+		skip "this kernel has no tracefs"
+	[ -d "$TRACING/events/rpcrdma" ] || fail "there are no events of rpcrdma"
+}
+
+trace_start() {
+	need_tracing
+	echo 0 >"$TRACING/tracing_on"
+	echo 8192 >"$TRACING/buffer_size_kb"
+	echo >"$TRACING/trace"
+	echo 1 >"$TRACING/events/rpcrdma/enable"
+	echo 1 >"$TRACING/tracing_on"
+}
+
+trace_stop() {
+	echo 0 >"$TRACING/tracing_on"
+	echo 0 >"$TRACING/events/rpcrdma/enable"
+}
+
+seen() {
+	local each missing=""
+	for each; do
+		grep -q " $each:" "$TRACING/trace" || missing+=" $each"
+	done
+	[ -z "$missing" ] || fail "not seen:$missing"
+}
+
+main_events_exist() {
+	local each missing=""
+
+	need_tracing
+	for each in xprtrdma_inline_thresh xprtrdma_op_connect \
+		xprtrdma_op_inject_dsc xprtrdma_marshal xprtrdma_marshal_failed \
+		xprtrdma_post_send xprtrdma_post_recvs xprtrdma_wc_receive \
+		xprtrdma_wc_send xprtrdma_reply xprtrdma_chunk_read \
+		xprtrdma_chunk_write xprtrdma_chunk_reply xprtrdma_mr_map \
+		xprtrdma_mr_reminv xprtrdma_err_chunk xprtrdma_err_vers \
+		svcrdma_accept_err svcrdma_decode_rqst svcrdma_wc_recv \
+		svcrdma_post_send svcrdma_wc_send svcrdma_wc_read \
+		svcrdma_send_err svcrdma_sq_full; do
+		[ -d "$TRACING/events/rpcrdma/$each" ] || missing+=" $each"
+	done
+	[ -z "$missing" ] || fail "not there:$missing"
+}
+
+work_is_traced() {
+	local version=$1
+
+	trace_start
+	nfs_mount "$version" rdma
+	work_dir "traced-$version"
+	head -c 300000 /dev/urandom >"$WORK/file"
+	nfs_mount_again "$version" rdma
+	cat "$WORK/file" >/dev/null
+	ls "$WORK" >/dev/null
+	rm -r "$WORK"
+	nfs_umount
+	trace_stop
+	seen xprtrdma_op_connect xprtrdma_inline_thresh xprtrdma_marshal \
+		xprtrdma_post_send xprtrdma_post_recvs xprtrdma_wc_receive \
+		xprtrdma_reply xprtrdma_chunk_read xprtrdma_chunk_write \
+		xprtrdma_mr_map
+	bed_is_local || return 0
+	seen svcrdma_decode_rqst svcrdma_wc_recv svcrdma_post_send \
+		svcrdma_wc_send svcrdma_wc_read
+}
+
+# An event that names an RPC names the one that the layers above know.
+xids_agree() {
+	local xid
+
+	trace_start
+	echo 1 >"$TRACING/events/sunrpc/xprt_transmit/enable"
+	nfs_mount 4.2 rdma
+	ls "$MNT" >/dev/null
+	nfs_umount
+	echo 0 >"$TRACING/events/sunrpc/xprt_transmit/enable"
+	trace_stop
+	xid=$(grep -o 'xprt_transmit:.*xid=0x[0-9a-f]*' "$TRACING/trace" |
+		grep -o '0x[0-9a-f]*$' | tail -n 1)
+	[ -n "$xid" ] || skip "sunrpc did not trace a transmission"
+	grep -q "xprtrdma_marshal:.*xid=$xid" "$TRACING/trace" ||
+		fail "$xid was transmitted, but not marshalled"
+}
+
+bed_up
+ktap_run main_events_exist "work_is_traced 3" "work_is_traced 4.2" xids_agree
