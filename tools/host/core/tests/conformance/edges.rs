@@ -55,6 +55,13 @@ fn assembly_is_bounded_exactly() {
     let plan = |bounds| Assembly::plan(None, reads(&long), &bounds).map(|plan| plan.is_some());
     assert_eq!(plan(bounds(40, 1, 1)), Ok(true));
     assert_eq!(plan(bounds(39, 1, 1)), Err(BadReads::TooComplex));
+    assert_eq!(plan(bounds(40, 0, 1)), Err(BadReads::TooComplex));
+    assert_eq!(plan(bounds(40, 1, 0)), Err(BadReads::TooComplex));
+    // The Position-zero chunk is one of those that are counted.
+    let long = nomsg_with_reads(&[item(0, 40), item(8, 4)]);
+    let plan = |bounds| Assembly::plan(None, reads(&long), &bounds).map(|plan| plan.is_some());
+    assert_eq!(plan(bounds(44, 2, 2)), Ok(true));
+    assert_eq!(plan(bounds(44, 1, 2)), Err(BadReads::TooComplex));
 }
 
 #[test]

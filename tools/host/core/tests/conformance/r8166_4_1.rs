@@ -46,6 +46,20 @@ fn r8166_4_1_no_chunks() {
 }
 
 #[test]
+fn r8166_4_2_rpc_message_is_unchanged() {
+    // What follows a header without chunks is, octet for octet, what follows a record mark on TCP.
+    let rpc: Vec<u8> = words(&[XID, 0, 2, 100_003, 3, 1, 0, 0, 0, 0]);
+    for odd in 0..4 {
+        let mut rpc = rpc.clone();
+        rpc.extend(vec![0xff; odd]);
+        let mut sent = vec![0; 28];
+        HeaderWriter::plain(&mut sent, XID, 32).unwrap();
+        sent.extend(&rpc);
+        assert_eq!(call_at_server(&sent).payload, Some(&rpc[..]));
+    }
+}
+
+#[test]
 fn r8166_4_1_2_1_read_list_layout() {
     #[rustfmt::skip]
     let expected = [

@@ -65,3 +65,109 @@ fn r8166_4_4_1_1_every_handle_is_accounted_for() {
     );
     assert_eq!(invalidated([], Some(0)), Err(ForeignHandle { handle: 0 }));
 }
+
+#[test]
+fn r8166_8_2_2_4_1_every_field_may_be_hostile() {
+    let a = [7, 64, 0, 0x1000];
+    let lists: [&[&[u32]]; 4] = [
+        &[&[0, 0, 0]],
+        &[&[1, 16], &a, &[1, 16], &a, &[0, 0, 0]],
+        &[&[0, 1, 2], &a, &a, &[1, 0, 0, 0]],
+        &[&[1, 0], &a, &[1, 8], &a, &[0, 1, 1], &a, &[0, 1, 1], &a],
+    ];
+    let hostile = [
+        0,
+        1,
+        2,
+        3,
+        4,
+        5,
+        28,
+        0x0fff_ffff,
+        0x1000_0000,
+        0x7fff_ffff,
+        0xffff_fffc,
+        u32::MAX,
+    ];
+    let mut answered = 0;
+    for lists in lists {
+        for (procedure, msg_type) in [(0, CALL), (0, REPLY), (1, CALL)] {
+            let payload = rpc(msg_type);
+            let body = [lists, &[&payload[..]]].concat();
+            let good = message(procedure, &body);
+            for (at, value) in (0..good.len() / 4).flat_map(|at| hostile.map(|v| (at, v))) {
+                let mut bad = good.clone();
+                bad[at * 4..at * 4 + 4].copy_from_slice(&value.to_be_bytes());
+                for length in [bad.len(), bad.len() / 2, 28, 27] {
+                    answered += act_on(&bad[..length]);
+                }
+            }
+        }
+    }
+    assert!(answered > 0);
+}
+
+/// Does all that either end does with a message, as far as its octets decide; returns whether a
+/// responder answered it with an error.
+fn act_on(octets: &[u8]) -> u32 {
+    use rpcrdma_core::engine::assembly::Assembly;
+    use rpcrdma_core::engine::assembly::Bounds;
+    use rpcrdma_core::engine::inbound::from_client;
+    use rpcrdma_core::engine::inbound::from_server;
+    use rpcrdma_core::engine::inbound::FromClient;
+    use rpcrdma_core::engine::inbound::FromServer;
+    use rpcrdma_core::engine::inbound::Refusal;
+    use rpcrdma_core::engine::placement::Placement;
+    use rpcrdma_core::engine::placement::Room;
+    use rpcrdma_core::engine::remote::handle_to_invalidate;
+    use rpcrdma_core::engine::returned::arrived;
+    use rpcrdma_core::engine::returned::Arrived;
+    use rpcrdma_core::engine::returned::Offered;
+
+    let own = [segment(7, 64, 0x1000)];
+    if let Ok(FromServer::Reply(reply)) = from_server(octets, PULLED) {
+        let offered = Offered {
+            write: own,
+            reply: own,
+        };
+        if let Ok(Arrived::Inline { payload, by_write }) = arrived(&reply, offered) {
+            assert!(by_write <= 64);
+            let room = Room {
+                head: 16,
+                pages: 64,
+                tail: 8,
+            };
+            let placement = Placement::beside_write_chunk(payload.len(), by_write, &room);
+            assert!(placement.length <= 16 + 64 + 8);
+        }
+    }
+    match from_client(octets, PLAIN) {
+        Ok(FromClient::Call(call)) => {
+            let bounds = Bounds {
+                message: 1 << 20,
+                chunks: 16,
+                segments: 256,
+            };
+            let inline = call.payload.map(<[u8]>::len);
+            if let Ok(Some(assembly)) = Assembly::plan(inline, call.chunks.reads, &bounds) {
+                assert!(assembly.pieces().count() < 1000);
+            }
+            let results = [Payload {
+                offset: 100,
+                length: 60,
+            }];
+            let shape = ReplyShape {
+                length: 500,
+                protected: false,
+                threshold: 1024,
+            };
+            if let Ok(reply) = Reply::plan(call.chunks, &results, &shape) {
+                assert!(reply.encode(call.xid, 1, &mut [0; 1024]).is_ok());
+            }
+            let _ = handle_to_invalidate(&call.chunks);
+            0
+        }
+        Err(Refusal::Answer(_)) => 1,
+        _ => 0,
+    }
+}
