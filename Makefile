@@ -39,7 +39,7 @@ shell: ## a console in a virtual machine with the module
 	tools/vm/run --time 86400 --shell
 
 clean: ## remove what the build made
-	@[ ! -d tools/host/target ] || rm -r tools/host/target
+	rm -rf tools/host/target tools/fuzz/target out/selftests out/test
 	@if [ -n "$(KDIR)" ] || tools/env/make found; then $(kbuild) clean; fi
 
 environment: ## make the build environment, or find it made

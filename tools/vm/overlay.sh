@@ -22,7 +22,7 @@ make_overlay() {
 		for it in ${environment[@]+"${environment[@]}"}; do
 			printf 'export %q\n' "$it"
 		done
-		printf 'VM_MODULE=%q VM_LINK=%q\n' "$module" "$link"
+		printf 'VM_MODULE=%q VM_LINK=%q VM_LIMIT=%q\n' "$module" "$link" "$limit"
 		[ -z "$share" ] || echo 'VM_SHARE=yes'
 		[ ${#disks[@]} -eq 0 ] || echo 'VM_DISKS=yes'
 	} >"$root/vm/environment"
