@@ -10,6 +10,7 @@ use super::shared::Waiting;
 use super::sizes::Sizes;
 use super::sizes::REVERSE_CALLS;
 use crate::admin::trace::trace;
+use crate::engine::credit::Window;
 use crate::engine::limits::Agreement;
 use crate::sunrpc::ConnectError;
 use crate::verbs::CmEvent;
@@ -60,8 +61,8 @@ pub(super) struct Connection {
     pub(super) sizes: SetOnce<Sizes>,
     /// The Receive Queue.
     pub(super) receives: Receives,
-    /// Calls that may be outstanding. Written by the receive worker.
-    granted: Atomic<u32>,
+    /// Calls that may be outstanding: a [`Window`]. Written by the receive worker.
+    window: Atomic<u64>,
     /// Makes more memory regions.
     pub(super) refill: SetOnce<Arc<Refill<Pending, Waiting>>>,
     /// SUNRPC need not be told that the connection is lost: it has been told, or knows, or there has been
@@ -84,7 +85,7 @@ impl Connection {
             shared,
             sizes: SetOnce::new(),
             receives: Receives::new(),
-            granted: Atomic::new(1),
+            window: Atomic::new(Window::FRESH.to_bits()),
             refill: SetOnce::new(),
             lost: Atomic::new(true),
             progress <- new_mutex!(Progress::Asked, "Connection::progress"),
@@ -98,19 +99,24 @@ impl Connection {
     #[inline]
     pub(super) fn grant(&self, worker: &RecvWorker<'_, Self>, credits: u32) {
         let requests = self.sizes.as_ref().map_or(1, |sizes| sizes.requests);
-        let granted = credits.clamp(1, requests);
-        if granted != self.granted.load(Relaxed) {
-            self.granted.store(granted, Relaxed);
+        let mut window = self.window();
+        if window.grant(credits, requests) {
+            self.window.store(window.to_bits(), Relaxed);
             self.refill(worker);
-            self.shared.xprt.set_window(granted);
+            self.shared.xprt.set_window(window.granted());
         }
     }
 
     /// Posts Receives for all messages that may come.
     #[inline]
     pub(super) fn refill(&self, worker: &RecvWorker<'_, Self>) {
-        let needed = self.granted.load(Relaxed) + REVERSE_CALLS;
+        let needed = self.window().receives(REVERSE_CALLS);
         self.receives.refill(worker, needed);
+    }
+
+    #[inline]
+    fn window(&self) -> Window {
+        Window::from_bits(self.window.load(Relaxed))
     }
 
     /// Asks something of the connection manager and waits for the answer.

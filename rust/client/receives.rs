@@ -75,15 +75,12 @@ impl Shelf {
 pub(super) struct Receives {
     /// How many are posted. Written by the connection's maker, and then by the receive worker.
     posted: Atomic<u32>,
-    /// The most that were ever needed. Written as `posted` is.
-    most: Atomic<u32>,
 }
 
 impl Receives {
     pub(super) fn new() -> Self {
         Self {
             posted: Atomic::new(0),
-            most: Atomic::new(0),
         }
     }
 
@@ -94,17 +91,14 @@ impl Receives {
         self.posted.store(posted.saturating_sub(1), Relaxed);
     }
 
-    /// Posts Receives if there are not enough for `needed` messages, or for as many as were needed
-    /// before: the Replies to Calls sent under a larger grant still come after it has shrunk.
+    /// Posts Receives if there are not enough for `needed` messages.
     #[inline]
     pub(super) fn refill(&self, ep: &Endpoint<Connection>, needed: u32) {
         let Some(sizes) = ep.context().sizes.as_ref() else {
             return;
         };
-        let most = self.most.load(Relaxed).max(needed);
-        self.most.store(most, Relaxed);
         let posted = self.posted.load(Relaxed);
-        let count = queue::refill(posted, most, sizes.receive_batch);
+        let count = queue::refill(posted, needed, sizes.receive_batch);
         if count != 0 {
             self.post(ep, count as usize, sizes.own.receive_size as usize);
         }

@@ -4,12 +4,13 @@
 
 /// A requester's view of the credits of one direction on one connection.
 ///
+/// Small enough for an atomic word: [`Self::to_bits`].
+///
 /// # Invariants
 ///
-/// `1 <= granted <= most <= wanted`.
+/// `1 <= granted <= most`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    wanted: u32,
     granted: u32,
     /// The largest grant on this connection: as many Calls may be outstanding, even if the latest
     /// grant is smaller.
@@ -18,23 +19,10 @@ pub struct Window {
 
 impl Window {
     /// A window on a fresh connection: one Call, until its Reply says more (Section 3.3.3).
-    ///
-    /// `wanted` is what every Call asks for; at least 1.
-    #[inline]
-    pub const fn fresh(wanted: u32) -> Self {
-        // INVARIANT: `wanted` is raised to 1 if need be.
-        Self {
-            wanted: if wanted == 0 { 1 } else { wanted },
-            granted: 1,
-            most: 1,
-        }
-    }
-
-    /// What every Call asks for.
-    #[inline]
-    pub const fn wanted(&self) -> u32 {
-        self.wanted
-    }
+    pub const FRESH: Self = Self {
+        granted: 1,
+        most: 1,
+    };
 
     /// How many Calls may be outstanding now.
     #[inline]
@@ -42,18 +30,21 @@ impl Window {
         self.granted
     }
 
-    /// Takes the grant of a Reply; returns whether the window has changed.
+    /// Takes the grant of a Reply to a Call that asked for `wanted`; returns whether the window has
+    /// changed.
     ///
     /// A grant of zero would stop the connection for good and counts as 1. More than was asked for
     /// is more than there are Receives for, and counts as what was asked for. The caller posts the
     /// Receives for the new window *before* it lets more Calls out.
     #[inline]
-    pub fn grant(&mut self, credits: u32) -> bool {
-        let granted = clamp(credits, self.wanted);
+    pub const fn grant(&mut self, credits: u32, wanted: u32) -> bool {
+        let granted = clamp(credits, wanted);
         let changed = granted != self.granted;
-        // INVARIANT: `clamp` returns a number from 1 to `wanted`.
+        // INVARIANT: `clamp` returns at least 1.
         self.granted = granted;
-        self.most = self.most.max(granted);
+        if granted > self.most {
+            self.most = granted;
+        }
         changed
     }
 
@@ -72,24 +63,34 @@ impl Window {
     pub const fn receives(&self, reverse: u32) -> u32 {
         self.most.saturating_add(reverse)
     }
+
+    /// The window as a number, for an atomic.
+    #[inline]
+    pub const fn to_bits(self) -> u64 {
+        // CAST: u32 to u64 is lossless.
+        (self.granted as u64) << 32 | self.most as u64
+    }
+
+    /// The window that [`Self::to_bits`] made the number from.
+    #[inline]
+    pub const fn from_bits(bits: u64) -> Self {
+        // CAST: the halves of the number.
+        let granted = clamp((bits >> 32) as u32, u32::MAX);
+        let most = bits as u32;
+        // INVARIANT: of any other number, too.
+        Self {
+            granted,
+            most: if most < granted { granted } else { most },
+        }
+    }
 }
 
-/// What a responder grants: never zero, and never more than there are Receives for.
-///
-/// `wanted` is what the Call asks for, `posted` how many Receives stand for Calls of this
-/// direction.
-#[inline]
-pub const fn grant(wanted: u32, posted: u32) -> u32 {
-    clamp(wanted, if posted == 0 { 1 } else { posted })
-}
-
-/// `credits` within 1 to `limit`. `limit` is at least 1.
+/// `credits`, but at most `limit`, and at least 1.
 #[inline]
 const fn clamp(credits: u32, limit: u32) -> u32 {
+    let credits = if credits > limit { limit } else { credits };
     if credits == 0 {
         1
-    } else if credits > limit {
-        limit
     } else {
         credits
     }

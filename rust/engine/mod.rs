@@ -11,11 +11,10 @@
 //! | `limits`      | what may be sent on this connection, and how                          | both      |
 //! | `inbound`     | is this message a Call or a Reply, which way, and must it be refused  | both      |
 //! | `credit`      | how many Calls may be outstanding, how many Receives are needed       | both      |
-//! | `queue`       | is there room on the Send Queue, is it time to post Receives          | both      |
+//! | `queue`       | is it time to post Receives                                           | both      |
 //! | `call`        | how does a Call travel, and how may its Reply                         | requester |
 //! | `returned`    | are the chunks of a Reply those that were offered                     | requester |
 //! | `placement`   | where do the octets of a Reply belong                                 | requester |
-//! | `fence`       | which handles are still valid after a Reply                           | requester |
 //! | `assembly`    | how does a Call with Read chunks become whole                         | responder |
 //! | `reply`       | how does a Reply travel                                               | responder |
 //! | `remote`      | which handle may be invalidated by the Send of a Reply                | responder |
@@ -25,7 +24,6 @@
 pub mod assembly;
 pub mod call;
 pub mod credit;
-pub mod fence;
 pub mod inbound;
 pub mod limits;
 pub mod placement;

@@ -14,10 +14,7 @@ use crate::memory::Memory;
 use crate::memory::Place;
 use crate::rng::Rng;
 use rpcrdma_core::engine::call::Limits;
-use rpcrdma_core::engine::credit::grant;
 use rpcrdma_core::engine::credit::Window;
-use rpcrdma_core::engine::fence::invalidated;
-use rpcrdma_core::engine::fence::remaining;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromServer;
 use rpcrdma_core::engine::inbound::Message;
@@ -53,6 +50,8 @@ pub struct Client {
     pub memory: Memory,
     /// Forward credits.
     pub window: Window,
+    /// Credits that every Call asks for.
+    wanted: u32,
     agreement: Agreement,
     segments: u32,
     segment_pages: u32,
@@ -69,11 +68,12 @@ pub struct Client {
 impl Client {
     /// A client on a fresh connection.
     pub fn new(rng: &mut Rng, agreement: Agreement, wanted: u32) -> Self {
-        let window = Window::fresh(wanted);
+        let window = Window::FRESH;
         Self {
             queues: Queues::new(rng.range(4, 40), window.receives(REVERSE), rng.range(0, 4)),
             memory: Memory::default(),
             window,
+            wanted,
             agreement,
             segments: 16,
             segment_pages: rng.range(3, 6),
@@ -158,13 +158,7 @@ impl Client {
         let Some(pending) = self.pending.get_mut(&xid) else {
             return;
         };
-        let octets = marshal(
-            rng,
-            &mut self.memory,
-            pending,
-            &limits,
-            self.window.wanted(),
-        );
+        let octets = marshal(rng, &mut self.memory, pending, &limits, self.wanted);
         pending.state = State::Sent;
         self.unanswered += 1;
         assert!(
@@ -197,8 +191,7 @@ impl Client {
         let Some(mut pending) = self.pending.remove(&xid) else {
             return;
         };
-        let first = pending.remotely.first().copied();
-        for handle in remaining(pending.handles(), first) {
+        for handle in pending.handles() {
             if pending.remotely.contains(&handle) {
                 continue;
             }
@@ -317,7 +310,7 @@ impl Client {
     }
 
     fn credits(&mut self, credits: u32) {
-        self.window.grant(credits);
+        self.window.grant(credits, self.wanted);
         // Receives first: the window opens for the next Call only after this returns.
         self.queues.needed = self.window.receives(REVERSE);
         self.queues.refill();
@@ -335,7 +328,8 @@ impl Client {
         let xid = message.xid;
         if let Some(pending) = self.pending.get(&xid) {
             if pending.state == State::Sent {
-                if invalidated(pending.handles(), handle).is_err() {
+                let own = |handle| pending.handles().any(|exposed| exposed == handle);
+                if !handle.is_none_or(own) {
                     return Verdict::Disconnect;
                 }
                 let offered = Offered {
@@ -362,7 +356,7 @@ impl Client {
 
     fn reverse(&mut self, message: &Message<'_>) {
         let mut octets = vec![0; 64];
-        let credits = grant(message.credits, REVERSE);
+        let credits = message.credits.clamp(1, REVERSE);
         let length = HeaderWriter::plain(&mut octets, message.xid, credits);
         octets.truncate(length.expect("64 octets suffice"));
         octets.extend(message.xid.to_be_bytes());

@@ -11,7 +11,6 @@ use crate::rng::Rng;
 use rpcrdma_core::engine::assembly::Assembly;
 use rpcrdma_core::engine::assembly::Bounds;
 use rpcrdma_core::engine::assembly::Piece;
-use rpcrdma_core::engine::credit::grant;
 use rpcrdma_core::engine::credit::Window;
 use rpcrdma_core::engine::inbound::from_client;
 use rpcrdma_core::engine::inbound::FromClient;
@@ -68,6 +67,8 @@ pub struct Server {
     reads: Vec<Read>,
     /// Reverse credits.
     pub reverse: Window,
+    /// Reverse credits that every reverse Call asks for.
+    reverse_wanted: u32,
     /// Reverse Calls that have not been answered.
     pub reverse_calls: Vec<u32>,
     /// Reverse Calls that have been.
@@ -89,7 +90,8 @@ impl Server {
             jobs: BTreeMap::new(),
             next_job: 0,
             reads: Vec::new(),
-            reverse: Window::fresh(reverse),
+            reverse: Window::FRESH,
+            reverse_wanted: reverse,
             reverse_calls: Vec::new(),
             reverse_done: 0,
             refused: 0,
@@ -105,7 +107,7 @@ impl Server {
         }
         self.reverse_calls.push(xid);
         let mut octets = vec![0; 64];
-        let length = HeaderWriter::plain(&mut octets, xid, self.reverse.wanted());
+        let length = HeaderWriter::plain(&mut octets, xid, self.reverse_wanted);
         octets.truncate(length.expect("64 octets suffice"));
         octets.extend([xid, 0, 2].iter().flat_map(|word: &u32| word.to_be_bytes()));
         self.send(Vec::new(), octets, None);
@@ -137,9 +139,7 @@ impl Server {
     /// Grants change at any time, but never exceed the Receives that stand for them.
     fn grant(&mut self, rng: &mut Rng, wanted: u32) -> u32 {
         let standing = self.queues.posted.min(self.max_requests);
-        let granted = grant(wanted, rng.range(1, standing.max(1)));
-        assert!(granted >= 1);
-        granted
+        wanted.clamp(1, rng.range(1, standing.max(1)))
     }
 
     /// Looks at the oldest Receive completion.
@@ -152,7 +152,7 @@ impl Server {
             Ok(FromClient::Call(call)) => call,
             Ok(FromClient::ReverseReply(message)) => {
                 if self.end_reverse(message.xid) {
-                    self.reverse.grant(message.credits);
+                    self.reverse.grant(message.credits, self.reverse_wanted);
                 }
                 return;
             }

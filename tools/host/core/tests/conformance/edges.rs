@@ -12,9 +12,6 @@ use rpcrdma_core::engine::call::CallPlan;
 use rpcrdma_core::engine::call::Limits;
 use rpcrdma_core::engine::call::ReplyPlan;
 use rpcrdma_core::engine::call::TooBig;
-use rpcrdma_core::engine::queue::give;
-use rpcrdma_core::engine::queue::take;
-use rpcrdma_core::engine::queue::SendQueue;
 use rpcrdma_core::engine::returned::arrived;
 use rpcrdma_core::engine::returned::Mismatch;
 use rpcrdma_core::engine::returned::Offered;
@@ -226,32 +223,4 @@ fn returned_holes_are_found_behind_empty_segments() {
     body.extend([0, 0]);
     let octets = message(0, &[&body, &rpc(REPLY)]);
     assert_eq!(arrived(&reply_at_client(&octets), offered), Err(Mismatch));
-}
-
-#[test]
-fn send_queue_entries_are_neither_lost_nor_made() {
-    let mut queue = SendQueue::new(8);
-    assert_eq!((queue.depth(), queue.free()), (8, 8));
-    assert!(queue.can_ever_hold(8));
-    assert!(!queue.can_ever_hold(9));
-    assert!(!queue.release(1), "none is out");
-    assert!(queue.reserve(5));
-    assert!(!queue.reserve(4), "all or nothing");
-    assert_eq!(queue.free(), 3);
-    assert!(queue.reserve(3));
-    assert!(queue.reserve(0));
-    assert!(!queue.reserve(1));
-    assert!(!queue.release(9));
-    assert_eq!(queue.free(), 0);
-    assert!(queue.release(5) && queue.release(3));
-    assert_eq!(queue.free(), 8);
-}
-
-#[test]
-fn send_queue_arithmetic_for_atomics() {
-    assert_eq!(take(3, 3), Some(0));
-    assert_eq!(take(3, 4), None);
-    assert_eq!(give(0, 8, 8), Some(8));
-    assert_eq!(give(1, 8, 8), None);
-    assert_eq!(give(u32::MAX, 1, u32::MAX), None);
 }

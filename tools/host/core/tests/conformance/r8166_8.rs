@@ -6,9 +6,6 @@ use crate::support::*;
 use rpcrdma_core::engine::call::plan;
 use rpcrdma_core::engine::call::CallPlan;
 use rpcrdma_core::engine::call::ReplyPlan;
-use rpcrdma_core::engine::fence::invalidated;
-use rpcrdma_core::engine::fence::remaining;
-use rpcrdma_core::engine::fence::ForeignHandle;
 use rpcrdma_core::engine::reply::Form;
 use rpcrdma_core::engine::reply::Payload;
 use rpcrdma_core::engine::reply::Reply;
@@ -46,24 +43,6 @@ fn r8166_8_2_2_3_1_responder_reduces_nothing_under_integrity() {
         assert_eq!(reply.writes().count(), 0);
         assert_eq!(reply.runs().collect::<Vec<_>>(), [(0, 5_200)]);
     }
-}
-
-#[test]
-fn r8166_4_4_1_1_every_handle_is_accounted_for() {
-    let exposed = [11, 12, 13];
-    assert_eq!(invalidated(exposed, None), Ok(None));
-    assert_eq!(remaining(exposed, None).collect::<Vec<_>>(), exposed);
-    for (index, handle) in exposed.into_iter().enumerate() {
-        assert_eq!(invalidated(exposed, Some(handle)), Ok(Some(index)));
-        let left: Vec<_> = remaining(exposed, Some(handle)).collect();
-        assert_eq!(left.len(), 2);
-        assert!(!left.contains(&handle));
-    }
-    assert_eq!(
-        invalidated(exposed, Some(14)),
-        Err(ForeignHandle { handle: 14 })
-    );
-    assert_eq!(invalidated([], Some(0)), Err(ForeignHandle { handle: 0 }));
 }
 
 #[test]

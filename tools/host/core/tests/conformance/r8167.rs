@@ -41,13 +41,13 @@ fn r8167_2_4_1_same_xid_in_both_directions() {
 
 #[test]
 fn r8167_4_1_4_credits_belong_to_a_direction() {
-    let mut forward = Window::fresh(128);
-    let mut reverse = Window::fresh(16);
-    forward.grant(128);
+    let mut forward = Window::FRESH;
+    let mut reverse = Window::FRESH;
+    forward.grant(128, 128);
     // The client gets a reverse Call with a request of 2: it changes neither window.
     let octets = words(&[XID, 1, 2, 0, 0, 0, 0, XID, CALL]);
     match from_server(&octets, PLAIN).unwrap() {
-        FromServer::Reply(message) => assert!(forward.grant(message.credits)),
+        FromServer::Reply(message) => assert!(forward.grant(message.credits, 128)),
         FromServer::ReverseCall(message) => assert_eq!(message.credits, 2),
         other => panic!("{other:?}"),
     }
@@ -55,7 +55,7 @@ fn r8167_4_1_4_credits_belong_to_a_direction() {
     // The server gets a reverse Reply with a grant of 2: it changes the reverse window.
     let octets = words(&[XID, 1, 2, 0, 0, 0, 0, XID, REPLY]);
     match from_client(&octets, PLAIN).unwrap() {
-        FromClient::ReverseReply(message) => assert!(reverse.grant(message.credits)),
+        FromClient::ReverseReply(message) => assert!(reverse.grant(message.credits, 16)),
         other => panic!("{other:?}"),
     }
     assert_eq!((forward.granted(), reverse.granted()), (128, 2));
@@ -63,9 +63,9 @@ fn r8167_4_1_4_credits_belong_to_a_direction() {
 
 #[test]
 fn r8167_4_3_1_1_receives_for_both_directions() {
-    let mut forward = Window::fresh(128);
+    let mut forward = Window::FRESH;
     assert_eq!(forward.receives(32), 33);
-    forward.grant(128);
+    forward.grant(128, 128);
     assert_eq!(forward.receives(32), 160);
 }
 
