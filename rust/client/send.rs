@@ -213,7 +213,7 @@ fn compose(
         call.xid(),
         header as u32,
         traces::extent(message),
-        traces::call(how),
+        traces::call(how, message),
         traces::reply(offer)
     ));
     append_body(shared, draft, message, how, header).inspect_err(|error| {

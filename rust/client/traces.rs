@@ -27,8 +27,9 @@ use crate::wire::RdmaError;
 use crate::wire::Reader;
 
 /// How a Call travels, in a trace's words.
-pub(super) fn call(plan: CallPlan) -> Conveyance {
+pub(super) fn call(plan: CallPlan, message: &XdrBuf) -> Conveyance {
     match plan {
+        CallPlan::Inline { .. } if message.page_len() == 0 => Conveyance::Inline,
         CallPlan::Inline { pull_up: true } => Conveyance::PullUp,
         CallPlan::Inline { pull_up: false } => Conveyance::Mapped,
         CallPlan::ReadChunk { .. } => Conveyance::ReadChunk,

@@ -184,7 +184,7 @@ impl<T: Transport> Claimed<T> {
     fn wake(self, length: u32) {
         let this = core::mem::ManuallyDrop::new(self);
         let rqst = this.rqst();
-        this.slot().settle();
+        this.slot().answered();
         // SAFETY: Pinned until the end of this block, and the transport with it. No more of the
         // request than that is touched once it is unpinned.
         unsafe {

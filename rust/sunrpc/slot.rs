@@ -6,8 +6,10 @@
 //! waits for its Reply, its [`Transport::Exchange`] (the memory that the peer may reach) is up for
 //! whoever takes it first:
 //!
-//!     Idle --commit (send lock)--> Sent --claim (receive worker)--> Claimed --complete--> Idle
-//!                                   |-- abandon (buf_free), sweep (disconnect) ----------->|
+//!     Idle --commit (send lock)--> Sent --claim (receive worker)--> Claimed --complete--> Done
+//!                                   |-- abandon (buf_free), sweep (disconnect) --> Idle
+//!
+//! Done becomes Idle when SUNRPC is through with the Reply, or wants to send the Call anew,
 //!
 //! so that a Reply to a Call that was not sent yet, a second Reply, a signal and a disconnect cannot
 //! get in each other's way.
@@ -29,8 +31,10 @@ use kernel::types::Opaque;
 const IDLE: u32 = 0;
 /// The Call may be on the wire; the Exchange is in the slot.
 const SENT: u32 = 1;
-/// Somebody has taken the Exchange and will bring the slot back to `IDLE`.
+/// Somebody has taken the Exchange and will bring the slot to `IDLE` or `DONE`.
 const CLAIMED: u32 = 2;
+/// The RPC is being completed. SUNRPC owns the slot, but may not know that yet.
+const DONE: u32 = 3;
 
 /// Octets for Calls and for Replies that a slot has from the start; most need no more.
 const INITIAL_BUFFER: usize = 2048;
@@ -210,10 +214,31 @@ impl<T: Transport> Slot<T> {
         unsafe { (*self.exchange.get()).take() }
     }
 
-    /// Ends what [`Self::claim`] began.
+    /// Ends what [`Self::claim`] began, without a Reply.
     #[inline]
     pub(super) fn settle(&self) {
         self.phase.store(IDLE, Release);
+    }
+
+    /// Ends what [`Self::claim`] began, with a Reply that SUNRPC is told of next. Until it knows, it may
+    /// want to send the Call once more.
+    #[inline]
+    pub(super) fn answered(&self) {
+        self.phase.store(DONE, Release);
+    }
+
+    /// Whether the Call has been answered.
+    #[inline]
+    pub(super) fn is_done(&self) -> bool {
+        self.phase.load(Acquire) == DONE
+    }
+
+    /// SUNRPC knows of the Reply: the slot may be used again.
+    #[inline]
+    pub(super) fn renew(&self) {
+        if self.is_done() {
+            self.settle();
+        }
     }
 
     /// Forgets a congestion credit of a connection that is gone.

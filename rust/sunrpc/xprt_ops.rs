@@ -171,6 +171,7 @@ unsafe extern "C" fn buf_free<T: Transport>(task: *mut bindings::rpc_task) {
         // SAFETY: By this function's contract.
         abandon(unsafe { Xprt::<T>::from_raw(raw).live() }, slot);
     }
+    slot.renew();
 }
 
 /// SUNRPC is about to wait for a Reply. It has no use any more for one that it has seen before, and
@@ -186,7 +187,9 @@ unsafe extern "C" fn prepare_request<T: Transport>(
     // SAFETY: By this function's contract, no Reply can arrive for the request.
     unsafe {
         if ptr::eq(buf, &raw const (*rqst).rq_rcv_buf) {
-            if let Some(reply) = Slot::<T>::from_rqst(rqst).take_reply() {
+            let slot = Slot::<T>::from_rqst(rqst);
+            slot.renew();
+            if let Some(reply) = slot.take_reply() {
                 let live = Xprt::<T>::from_raw((*rqst).rq_xprt).live();
                 live.transport.recycle(reply);
             }
@@ -256,6 +259,10 @@ unsafe fn transmit<T: Transport>(
         // SAFETY: Made in `send_request`.
         let reply = unsafe { ReverseReply::new(slot) };
         return live.transport.send_reverse(connection, sender, &reply);
+    }
+    // Answered, as SUNRPC is being told at this moment.
+    if slot.is_done() {
+        return Ok(());
     }
     // Sent on this connection already, and not answered: sending it twice would upset the credits.
     if !slot.is_idle() {
