@@ -99,6 +99,7 @@ void rpcrdma_reinit_completion(struct completion *c);
 
 /* SUNRPC */
 void rpcrdma_svc_xprt_get(struct svc_xprt *xprt);
+bool rpcrdma_svc_xprt_get_unless_zero(struct svc_xprt *xprt);
 void rpcrdma_svc_xprt_set_remote(struct svc_xprt *xprt,
 				 const struct sockaddr *sa, size_t len);
 bool rpcrdma_rpc_reply_expected(struct rpc_task *task);

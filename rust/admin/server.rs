@@ -14,6 +14,10 @@ use kernel::prelude::*;
 /// Calls that a client may have outstanding on a connection.
 pub(crate) static MAX_REQUESTS: Tunable = Tunable::new(128, 4, 16384);
 
+/// Reverse Calls that may be outstanding on a connection, if the client grants as much: as many as the
+/// slots that NFS clients offer for callbacks.
+pub(crate) static MAX_BC_REQUESTS: Tunable = Tunable::new(16, 1, 64);
+
 /// Octets of the longest message that is sent or received without chunks.
 pub(crate) static MAX_REQ_SIZE: Tunable = Tunable::new(4096, 4096, 65536);
 
@@ -35,8 +39,9 @@ pub(crate) static SQ_STARVED: Counter = Counter::new();
 /// What has not been counted since before this module.
 static UNUSED: Tunable = Tunable::constant(0);
 
-static TABLE: [Entry; 12] = [
+static TABLE: [Entry; 13] = [
     Entry::tunable(c"max_requests", &MAX_REQUESTS),
+    Entry::tunable(c"max_bc_requests", &MAX_BC_REQUESTS),
     Entry::tunable(c"max_req_size", &MAX_REQ_SIZE),
     Entry::tunable(c"max_outbound_read_requests", &MAX_OUTBOUND_READ_REQUESTS),
     Entry::counter(c"rdma_stat_read", &READS),

@@ -248,6 +248,11 @@ void rpcrdma_svc_xprt_get(struct svc_xprt *xprt)
 	svc_xprt_get(xprt);
 }
 
+bool rpcrdma_svc_xprt_get_unless_zero(struct svc_xprt *xprt)
+{
+	return kref_get_unless_zero(&xprt->xpt_ref);
+}
+
 void rpcrdma_svc_xprt_set_remote(struct svc_xprt *xprt,
 				 const struct sockaddr *sa, size_t len)
 {

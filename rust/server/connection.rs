@@ -17,6 +17,7 @@ use crate::sunrpc::svc::Arriving;
 use crate::sunrpc::svc::CallError;
 use crate::sunrpc::svc::Received;
 use crate::sunrpc::svc::Reply;
+use crate::sunrpc::svc::ReverseLimits;
 use crate::sunrpc::svc::SvcXprt;
 use crate::sunrpc::xdr::XdrBuf;
 use crate::verbs::ConnParam;
@@ -42,6 +43,8 @@ pub(super) struct Connection {
     pub(super) agreement: Agreement,
     /// What every message grants.
     pub(super) credits: u32,
+    /// Reverse Calls that may be outstanding.
+    pub(super) reverse: u32,
     /// What may be pulled for one Call.
     pub(super) bounds: Bounds,
     /// Whether the client answers RDMA Reads.
@@ -115,6 +118,7 @@ impl Connection {
             ep,
             agreement,
             credits: limits.credits,
+            reverse: limits.reverse,
             bounds: Bounds {
                 // CAST: A service's messages are shorter than 2 GiB.
                 message: (pages * PAGE_SIZE) as u32,
@@ -156,6 +160,13 @@ impl svc::Connection for Connection {
             channel.recycle(buffer);
         }
         channel.clear_finished(&self.ep);
+    }
+
+    fn reverse_limits(&self) -> ReverseLimits {
+        ReverseLimits {
+            calls: self.reverse,
+            octets: self.agreement.reverse_payload(),
+        }
     }
 
     fn call_back(&self, xid: u32, message: &XdrBuf) -> core::result::Result<(), CallError> {

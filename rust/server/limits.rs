@@ -3,14 +3,13 @@
 //! What a connection may use: tunables, cut down to what its device can do.
 
 use crate::admin;
-use crate::sunrpc::svc::REVERSE_SLOTS;
 use crate::verbs::DeviceAttrs;
 use crate::verbs::QueueDepths;
 use kernel::page::PAGE_SIZE;
 use kernel::prelude::*;
 
-/// Receives for the Replies to reverse Calls, on top of those for Calls (RFC 8167 Section 4.3.2).
-const REVERSE: u32 = REVERSE_SLOTS;
+/// Reverse Calls that may be outstanding if the device has no room for many Receives.
+const FEW_REVERSE: u32 = 2;
 
 /// Receives that are posted at a time, to ring fewer doorbells.
 const BATCH: u32 = 7;
@@ -26,7 +25,10 @@ const CHUNKS_PER_CALL: u32 = 3;
 pub(super) struct Limits {
     /// Calls that the client may have outstanding.
     pub(super) credits: u32,
-    /// Receives that must stand.
+    /// Reverse Calls that may be outstanding.
+    pub(super) reverse: u32,
+    /// Receives that must stand: for Calls, and for the Replies to reverse Calls on top of those (RFC 8167
+    /// Section 4.3.2).
     pub(super) receives: u32,
     /// Receives that are posted beyond that, each time it falls short.
     pub(super) batch: u32,
@@ -46,13 +48,13 @@ impl Limits {
     pub(super) fn new(device: &DeviceAttrs) -> Result<Self> {
         let message = admin::server::MAX_REQ_SIZE.get();
         let wanted = admin::server::MAX_REQUESTS.get();
+        let reverse = admin::server::MAX_BC_REQUESTS.get();
         let room = device.max_qp_wr.min(device.max_cqe);
-        let others = REVERSE + DRAIN;
-        let batch = match wanted.saturating_add(others + BATCH) <= room {
-            true => BATCH,
-            false => 1,
+        let (reverse, batch) = match wanted.saturating_add(reverse + DRAIN + BATCH) <= room {
+            true => (reverse, BATCH),
+            false => (reverse.min(FEW_REVERSE), 1),
         };
-        let credits = wanted.min(room.saturating_sub(others + batch));
+        let credits = wanted.min(room.saturating_sub(reverse + DRAIN + batch));
         if credits == 0 {
             return Err(EINVAL);
         }
@@ -60,7 +62,8 @@ impl Limits {
         let elements = 4 + message / PAGE_SIZE as u32;
         Ok(Self {
             credits,
-            receives: credits + REVERSE,
+            reverse,
+            receives: credits + reverse,
             batch,
             message,
             elements: elements.min(device.max_send_sge),

@@ -20,6 +20,7 @@ use crate::engine::inbound;
 use crate::engine::inbound::FromClient;
 use crate::engine::inbound::Refusal;
 use crate::engine::limits::Extensions;
+use crate::sunrpc::svc::Answer;
 use crate::sunrpc::svc::Arriving;
 use crate::sunrpc::svc::Received;
 use crate::sunrpc::svc::Receiving;
@@ -114,13 +115,19 @@ impl Connection {
                 self.drop_call(rqst, buffer)
             }
             Ok(FromClient::ReverseReply(message)) => {
-                let reply = message.payload.unwrap_or(&[]);
-                rqst.answer(message.xid, message.credits, reply);
-                self.drop_call(rqst, buffer)
+                let answer = Answer::Reply(message.payload.unwrap_or(&[]));
+                if !self.reverse_answer(&rqst, message.xid, message.credits, answer) {
+                    traces::dropped(&self.ep, serial, octets);
+                }
+                self.ep.context().recycle(buffer);
+                rqst.nothing()
             }
             Ok(FromClient::ReverseError(refused)) => {
-                rqst.refuse(refused.xid);
-                self.drop_call(rqst, buffer)
+                if !self.reverse_answer(&rqst, refused.xid, refused.credits, Answer::Refused) {
+                    traces::dropped(&self.ep, serial, octets);
+                }
+                self.ep.context().recycle(buffer);
+                rqst.nothing()
             }
             Err(refusal @ Refusal::Drop) => {
                 traces::refused(&self.ep, serial, octets, &refusal);

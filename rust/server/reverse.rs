@@ -2,15 +2,19 @@
 
 //! Calls that the service makes of its client, over the client's connection (RFC 8167).
 //!
-//! They are short: each travels in one message without chunks, and so does its Reply.
+//! They are short: each travels in one message without chunks, and so does its Reply. Their credits are
+//! those of the reverse direction alone.
 
 use super::connection::Connection;
+use crate::engine::credit::Window;
+use crate::sunrpc::svc::Answer;
 use crate::sunrpc::svc::CallError;
-use crate::sunrpc::svc::REVERSE_SLOTS;
+use crate::sunrpc::svc::Receiving;
 use crate::sunrpc::xdr::XdrBuf;
 use crate::verbs::Message;
 use crate::verbs::Responder;
 use crate::wire::HeaderWriter;
+use kernel::prelude::*;
 
 impl Connection {
     /// Sends a reverse Call.
@@ -20,12 +24,13 @@ impl Connection {
         call: &XdrBuf,
     ) -> core::result::Result<(), CallError> {
         let channel = self.ep.context();
-        if channel.is_closing() {
-            return Err(CallError::NotConnected);
-        }
         let sending = channel.sending();
-        let mut message = sending.message(&self.ep).map_err(|_| self.lost())?;
-        let Some(octets) = write(&mut message, xid, call) else {
+        let mut message = match sending.message(&self.ep) {
+            Ok(message) => message,
+            Err(ENOMEM) => return Err(CallError::NoBuffers),
+            Err(_) => return Err(CallError::NotConnected),
+        };
+        let Some(octets) = self.write_reverse(&mut message, xid, call) else {
             sending.discard(&self.ep, message);
             return Err(CallError::TooBig);
         };
@@ -33,23 +38,33 @@ impl Connection {
             if let Some(message) = message {
                 sending.discard(&self.ep, message);
             }
-            self.lost()
+            channel.close();
+            CallError::NotConnected
         })
     }
 
-    fn lost(&self) -> CallError {
-        self.ep.context().close();
-        CallError::NotConnected
+    /// Writes header and Call; returns their length, or `None` if they do not fit. The buffer is as long
+    /// as the longest message that may be sent.
+    fn write_reverse(&self, message: &mut Message, xid: u32, call: &XdrBuf) -> Option<usize> {
+        let buffer = message.buffer_mut();
+        let mut end = HeaderWriter::plain(buffer, xid, self.reverse).ok()?;
+        end += call.copy_head(buffer.get_mut(end..)?)?;
+        end += call.copy_pages(buffer.get_mut(end..)?)?;
+        end += call.copy_tail(0, buffer.get_mut(end..)?)?;
+        Some(end)
     }
-}
 
-/// Writes header and Call; returns their length, or `None` if they do not fit. The buffer is as long as
-/// the longest message that may be sent.
-fn write(message: &mut Message, xid: u32, call: &XdrBuf) -> Option<usize> {
-    let buffer = message.buffer_mut();
-    let mut end = HeaderWriter::plain(buffer, xid, REVERSE_SLOTS).ok()?;
-    end += call.copy_head(buffer.get_mut(end..)?)?;
-    end += call.copy_pages(buffer.get_mut(end..)?)?;
-    end += call.copy_tail(0, buffer.get_mut(end..)?)?;
-    Some(end)
+    /// Takes the answer to a reverse Call, and the credits that came with it; `false` if there is no
+    /// such Call, and thus nothing to say what these credits are for.
+    pub(super) fn reverse_answer(
+        &self,
+        rqst: &Receiving<'_, Self>,
+        xid: u32,
+        credits: u32,
+        answer: Answer<'_>,
+    ) -> bool {
+        let mut window = Window::FRESH;
+        window.grant(credits, self.reverse);
+        rqst.answer_reverse(xid, window.granted(), answer)
+    }
 }

@@ -13,6 +13,7 @@
 //! | has room | anywhere |
 
 use super::reverse::CallError;
+use super::reverse::ReverseLimits;
 use super::rqst::Arriving;
 use super::rqst::Received;
 use super::rqst::Reply;
@@ -66,6 +67,9 @@ pub(crate) trait Connection: Send + Sync + Sized + 'static {
     /// A Call is done with, if there was one. Many at a time.
     fn release(&self, call: Option<Self::Call>);
 
+    /// What reverse Calls are limited to.
+    fn reverse_limits(&self) -> ReverseLimits;
+
     /// Sends a reverse Call; its Reply comes to [`Connection::receive`]. `rpciod`; may sleep.
     ///
     /// # Errors
@@ -82,6 +86,21 @@ pub(crate) trait Connection: Send + Sync + Sized + 'static {
 
 /// The class, once registered; its transports refer to it, and keep the module.
 static CLASS: Atomic<*mut c_void> = Atomic::new(ptr::null_mut());
+
+/// Whether `xprt` is a connection of the class, and so one of the registered listener's type.
+///
+/// # Safety
+///
+/// `xprt` is null, or valid.
+pub(super) unsafe fn is_connection(xprt: *mut bindings::svc_xprt) -> bool {
+    // SAFETY: By this function's contract. The class of a transport is constant, and so is this flag.
+    !xprt.is_null()
+        && unsafe {
+            ptr::eq((*xprt).xpt_class, CLASS.load(Relaxed).cast())
+                && (&raw const (*xprt).xpt_flags).read_volatile() & (1 << bindings::XPT_LISTENER)
+                    == 0
+        }
+}
 
 /// The registration of the class whose listeners are `L`.
 #[pin_data(PinnedDrop)]

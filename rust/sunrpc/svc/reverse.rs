@@ -2,15 +2,22 @@
 
 //! Reverse Calls (RFC 8167): the service calls its client back over the connection that the client made.
 //!
-//! For that SUNRPC wants an `rpc_xprt` beside the `svc_xprt`. It has no connection of its own and is
-//! connected from the start; each of the two holds the other, until the `svc_xprt` is dropped. What
-//! little state it has is all SUNRPC's.
+//! For that SUNRPC wants an `rpc_xprt` beside the `svc_xprt`, connected from the start. It is made when
+//! a service has something to call, never connects again, and serves whoever calls over the connection
+//! after that.
+//!
+//! The two may end in either order. The `svc_xprt` counts as a user of the reverse transport until
+//! its own last user is gone. The reverse transport keeps no more than the memory of the `svc_xprt`, or
+//! neither would ever end; to send a Call it takes a reference for as long as that takes, if there is
+//! one to be had. SUNRPC closes the reverse transport when it closes the connection: what waits for a
+//! Reply then is woken, and what is sent after that finds the connection closing.
 
+use super::class;
 use super::class::Connection;
 use super::class::Listener;
-use super::class::Ops;
 use super::rqst::Receiving;
 use super::xprt;
+use super::xprt::SvcHandle;
 use crate::bindings;
 use crate::bindings::addr::SockAddr;
 use crate::sunrpc::addr::AddressStrings;
@@ -19,39 +26,78 @@ use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use core::marker::PhantomData;
 use core::mem::offset_of;
+use core::mem::MaybeUninit;
 use core::ptr;
 use kernel::error::to_result;
 use kernel::prelude::*;
-use kernel::seq_file::SeqFile;
+use kernel::sync::atomic::ordering::Full;
 use kernel::sync::atomic::ordering::Relaxed;
 use kernel::sync::atomic::Atomic;
+use kernel::sync::rcu;
 use kernel::time::msecs_to_jiffies;
 use kernel::types::Opaque;
 
-/// Reverse Calls that may be outstanding on a connection; each message asks for as many credits.
-pub(crate) const SLOTS: u32 = 2;
-
-/// Octets that SUNRPC may assume to fit a reverse Call. Callbacks are far shorter.
-const MAX_PAYLOAD: usize = 4096;
-
-/// How long a reverse Call waits for its Reply.
+/// How long a reverse Call waits for its Reply, if who makes it does not say.
 const TIMEOUT_MS: u32 = 60_000;
+
+/// Slots that a reverse transport has from the start; more are made when they are needed.
+const FIRST_SLOTS: u32 = 2;
+
+/// What reverse Calls on a connection are limited to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReverseLimits {
+    /// How many may be outstanding, if the client grants as much.
+    pub(crate) calls: u32,
+    /// Octets of a Call.
+    pub(crate) octets: u32,
+}
 
 /// Why a reverse Call was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallError {
     /// The connection is at its end, and reverse Calls with it.
     NotConnected,
+    /// The client has to answer other Calls first.
+    NoCredit,
+    /// There is no memory: try again in a while.
+    NoBuffers,
     /// The Call is too long to be sent without chunks.
     TooBig,
 }
 
-/// `struct rpc_xprt` with what it points to; C allocates it and counts references to it.
+impl CallError {
+    fn to_errno(self) -> c_int {
+        let errno = match self {
+            Self::NotConnected => bindings::ENOTCONN,
+            Self::NoCredit => bindings::EBADSLT,
+            Self::NoBuffers => bindings::ENOBUFS,
+            Self::TooBig => bindings::EMSGSIZE,
+        };
+        -errno.cast_signed()
+    }
+}
+
+/// What a client says to a reverse Call.
+#[derive(Clone, Copy)]
+pub(crate) enum Answer<'a> {
+    /// The Reply.
+    Reply(&'a [u8]),
+    /// It cannot take the Call.
+    Refused,
+}
+
+/// `struct rpc_xprt` with what belongs to it; C allocates it and counts references to it.
+///
+/// # Invariants
+///
+/// From `setup` until `destroy`, `forward` is initialised, and names the connection that the ops of the
+/// transport expect.
 #[repr(C)]
 struct Reverse {
     raw: Opaque<bindings::rpc_xprt>,
     strings: UnsafeCell<AddressStrings>,
     timeout: Opaque<bindings::rpc_timeout>,
+    forward: MaybeUninit<SvcHandle>,
 }
 
 /// `struct xprt_class` with its netids: none, which an empty one says.
@@ -83,7 +129,7 @@ unsafe impl<L: Listener> Send for ReverseRegistration<L> {}
 unsafe impl<L: Listener> Sync for ReverseRegistration<L> {}
 
 impl<L: Listener> ReverseRegistration<L> {
-    /// Registers the class.
+    /// Registers the class. `L` is the listener of the one [`Registration`](super::Registration).
     pub(crate) fn new(module: &'static ThisModule) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             class <- Opaque::try_ffi_init(move |slot: *mut Class| {
@@ -137,69 +183,140 @@ unsafe extern "C" fn setup<L: Listener>(
 ///
 /// As for [`setup`].
 unsafe fn create<L: Listener>(args: *mut bindings::xprt_create) -> Result<*mut bindings::rpc_xprt> {
-    // SAFETY: By this function's contract; whoever asks holds the `svc_xprt`.
-    unsafe {
-        let forward = (*args).bc_xprt;
-        if forward.is_null() || !ptr::eq((*forward).xpt_ops, Ops::<L>::CONNECTION) {
+    // SAFETY: By this function's contract. Who asks holds the `svc_xprt`, or another reverse transport of
+    // it, and with that its memory.
+    let (net, forward, addr) = unsafe {
+        if !class::is_connection((*args).bc_xprt) {
             return Err(EINVAL);
         }
-        let addr = SockAddr::from_raw((*args).dstaddr, (*args).addrlen).ok_or(EINVAL)?;
-        let module = (*(*forward).xpt_class).xcl_owner;
-        // `destroy` runs when it pleases, perhaps after the `svc_xprt` has let go of the module.
-        if !bindings::try_module_get(module) {
-            return Err(ENODEV);
-        }
-        let raw = bindings::xprt_alloc((*args).net, size_of::<Reverse>(), SLOTS, SLOTS);
-        if raw.is_null() {
-            bindings::module_put(module);
-            return Err(ENOMEM);
-        }
-        let this = raw.cast::<Reverse>();
-        let timeout = (*this).timeout.get();
+        let addr = SockAddr::from_raw((*args).dstaddr, (*args).addrlen);
+        let forward = SvcHandle::of((*args).bc_xprt);
+        ((*args).net, forward, addr.ok_or(EINVAL)?)
+    };
+    let limits = {
+        let forward = forward.get().ok_or(ENODEV)?;
+        // SAFETY: A connection of the registered class, whose type is `L`'s; it stays for this block.
+        unsafe { xprt::data::<L::Connection>(forward.as_ptr()) }.reverse_limits()
+    };
+    // SAFETY: This module, which SUNRPC holds during the call; the transport holds it from here on.
+    if !unsafe { bindings::try_module_get(crate::THIS_MODULE.as_ptr()) } {
+        return Err(ENODEV);
+    }
+    let slots = limits.calls.max(1);
+    // SAFETY: A valid namespace; what is returned is zeroed and larger than an `rpc_xprt`.
+    let raw =
+        unsafe { bindings::xprt_alloc(net, size_of::<Reverse>(), slots.min(FIRST_SLOTS), slots) };
+    if raw.is_null() {
+        // SAFETY: Taken above.
+        unsafe { bindings::module_put(crate::THIS_MODULE.as_ptr()) };
+        return Err(ENOMEM);
+    }
+    // SAFETY: Fresh, and nobody else's; `forward` is a connection of `L`.
+    unsafe {
+        furnish::<L::Connection>(raw, &addr, limits.octets, forward);
+        link(raw).inspect_err(|_| destroy(raw))?;
+    }
+    Ok(raw)
+}
+
+/// Fills in what SUNRPC reads of a transport.
+///
+/// # Safety
+///
+/// `raw` is fresh from `xprt_alloc`, with room for a `Reverse`, and `forward` a connection `C`.
+unsafe fn furnish<C: Connection>(
+    raw: *mut bindings::rpc_xprt,
+    addr: &SockAddr,
+    octets: u32,
+    forward: SvcHandle,
+) {
+    let this = raw.cast::<Reverse>();
+    // SAFETY: By this function's contract.
+    unsafe {
+        let timeout = Opaque::cast_into(&raw const (*this).timeout);
         (*timeout).to_initval = msecs_to_jiffies(TIMEOUT_MS);
         (*timeout).to_maxval = msecs_to_jiffies(TIMEOUT_MS);
         (*raw).timeout = timeout;
-        (*raw).ops = Calls::<L::Connection>::TABLE;
+        (*raw).ops = Calls::<C>::table();
         (*raw).xprt_class = CLASS.load(Relaxed).cast();
         (*raw).prot = bindings::xprt_transports_XPRT_TRANSPORT_BC_RDMA;
-        (*raw).max_payload = MAX_PAYLOAD;
+        (*raw).max_payload = octets as usize;
         (*raw).addrlen = addr.len();
         ptr::copy_nonoverlapping(
             addr.as_ptr().cast::<u8>(),
             (&raw mut (*raw).addr).cast(),
             addr.len(),
         );
-        AddressStrings::publish((&raw mut (*this).strings).cast(), raw, &addr);
+        AddressStrings::publish((&raw mut (*this).strings).cast(), raw, addr);
         for flag in [bindings::XPRT_BOUND, bindings::XPRT_CONNECTED] {
             bindings::set_bit(flag as usize, &raw mut (*raw).state);
         }
-        // The `svc_xprt` puts its reference when it is dropped.
-        bindings::xprt_get(raw);
-        (*raw).bc_xprt = forward;
-        (*forward).xpt_bc_xprt = raw;
-        Ok(raw)
+        (*raw).bc_xprt = forward.as_ptr();
+        (&raw mut (*this).forward)
+            .cast::<SvcHandle>()
+            .write(forward);
     }
+}
+
+/// Puts the transport beside its connection, unless there is one already: a consumer asks for a new one
+/// only if it finds none, but two may do so at the same time.
+///
+/// # Safety
+///
+/// `raw` is complete.
+unsafe fn link(raw: *mut bindings::rpc_xprt) -> Result {
+    // SAFETY: By this function's contract; the handle keeps the memory.
+    unsafe {
+        let forward = forward(raw);
+        let place = Atomic::from_ptr(&raw mut (*forward.as_ptr()).xpt_bc_xprt);
+        // The `svc_xprt`'s reference, which it puts when it is freed.
+        bindings::xprt_get(raw);
+        place
+            .cmpxchg(ptr::null_mut(), raw, Full)
+            .map_err(|_| EEXIST)?;
+        // Whoever closes the connection looks for us afterwards. Either that happens, or we see it.
+        if forward.is_closing() {
+            bindings::xprt_disconnect_done(raw);
+        }
+    }
+    Ok(())
+}
+
+/// The connection that the transport belongs to.
+///
+/// # Safety
+///
+/// `raw` is a `Reverse`, not destroyed within `'a`.
+unsafe fn forward<'a>(raw: *mut bindings::rpc_xprt) -> &'a SvcHandle {
+    // SAFETY: By this function's contract and the type's invariants.
+    unsafe { (*raw.cast::<Reverse>()).forward.assume_init_ref() }
 }
 
 /// The operations of the reverse transports of connections `C`.
 struct Calls<C: Connection>(PhantomData<C>);
 
 impl<C: Connection> Calls<C> {
-    const TABLE: &'static bindings::rpc_xprt_ops = &bindings::rpc_xprt_ops {
+    const TABLE: bindings::rpc_xprt_ops = bindings::rpc_xprt_ops {
         reserve_xprt: Some(bindings::xprt_reserve_xprt_cong),
         release_xprt: Some(bindings::xprt_release_xprt_cong),
         alloc_slot: Some(bindings::xprt_alloc_slot),
         free_slot: Some(bindings::xprt_free_slot),
         release_request: Some(bindings::xprt_release_rqst_cong),
         wait_for_reply_request: Some(bindings::xprt_wait_for_reply_request_def),
+        connect: Some(connect),
         buf_alloc: Some(buf_alloc),
         buf_free: Some(buf_free),
         send_request: Some(send_request::<C>),
         close: Some(close),
         destroy: Some(destroy),
-        print_stats: Some(print_stats),
+        inject_disconnect: Some(inject_disconnect),
         ..pin_init::zeroed()
     };
+
+    /// The table, for as long as the module is there.
+    fn table() -> &'static bindings::rpc_xprt_ops {
+        const { &Self::TABLE }
+    }
 }
 
 /// One allocation for the Call and the Reply. The Call is copied from there when it is sent, so that it
@@ -207,14 +324,13 @@ impl<C: Connection> Calls<C> {
 ///
 /// # Safety
 ///
-/// Called by SUNRPC, as are all of the following; the task has its slot.
+/// Called by SUNRPC between `setup` and `destroy`, as are all of the following; the task has its slot.
 unsafe extern "C" fn buf_alloc(task: *mut bindings::rpc_task) -> c_int {
-    // SAFETY: By this function's contract. The service may be needed to free memory, so this does not
-    // wait for some; SUNRPC tries again in a while.
+    // SAFETY: By this function's contract. If there is no memory SUNRPC tries again in a while.
     unsafe {
         let rqst = (*task).tk_rqstp;
-        let flags = bindings::GFP_NOWAIT | bindings::__GFP_NOWARN;
         let len = (*rqst).rq_callsize.saturating_add((*rqst).rq_rcvsize);
+        let flags = bindings::rpc_task_gfp_mask();
         let memory = bindings::rpcrdma_kmalloc_node(len, flags, bindings::NUMA_NO_NODE);
         if memory.is_null() {
             return -bindings::ENOMEM.cast_signed();
@@ -237,29 +353,62 @@ unsafe extern "C" fn buf_free(task: *mut bindings::rpc_task) {
 ///
 /// See [`buf_alloc`]; the request is being sent, one at a time.
 unsafe extern "C" fn send_request<C: Connection>(rqst: *mut bindings::rpc_rqst) -> c_int {
-    // SAFETY: By this function's contract. Who has SUNRPC make reverse Calls holds the `svc_xprt`.
-    let sent = unsafe {
+    // SAFETY: By this function's contract.
+    match unsafe { transmit::<C>(rqst) } {
+        Ok(()) => 0,
+        Err(error) => {
+            if error == CallError::NotConnected {
+                // SUNRPC would try again and again on what it takes for connected.
+                // SAFETY: By this function's contract.
+                unsafe { close((*rqst).rq_xprt) };
+            }
+            error.to_errno()
+        }
+    }
+}
+
+/// # Safety
+///
+/// As for [`send_request`].
+unsafe fn transmit<C: Connection>(
+    rqst: *mut bindings::rpc_rqst,
+) -> core::result::Result<(), CallError> {
+    // SAFETY: By this function's contract; the task keeps its transport.
+    unsafe {
         let raw = (*rqst).rq_xprt;
+        // This may be the last to let go of the connection, which then ends here.
+        let forward = forward(raw).get().ok_or(CallError::NotConnected)?;
+        if forward.is_closing() {
+            return Err(CallError::NotConnected);
+        }
         if !bindings::xprt_request_get_cong(raw, rqst) {
-            return -bindings::EBADSLT.cast_signed();
+            return Err(CallError::NoCredit);
         }
         (*rqst).rq_xtime = bindings::ktime_get();
         let message = XdrBuf::from_raw(&raw mut (*rqst).rq_snd_buf);
         let xid = u32::from_be((*rqst).rq_xid);
-        let sent = xprt::data::<C>((*raw).bc_xprt).call_back(xid, message);
-        if sent.is_ok() {
-            (*rqst).rq_xmit_bytes_sent += message.len() as usize;
-        }
-        sent
-    };
-    match sent {
-        Ok(()) => 0,
-        Err(CallError::NotConnected) => -bindings::ENOTCONN.cast_signed(),
-        Err(CallError::TooBig) => -bindings::EMSGSIZE.cast_signed(),
+        // By the invariants of `Reverse` it is a connection `C`.
+        xprt::data::<C>(forward.as_ptr()).call_back(xid, message)?;
+        (*rqst).rq_xmit_bytes_sent += message.len() as usize;
+    }
+    Ok(())
+}
+
+/// There is nothing to connect: that is up to the client, and makes another transport.
+///
+/// # Safety
+///
+/// See [`buf_alloc`]; the send lock is held.
+unsafe extern "C" fn connect(raw: *mut bindings::rpc_xprt, _task: *mut bindings::rpc_task) {
+    // SAFETY: By this function's contract. With this error SUNRPC does not try again at once.
+    unsafe {
+        bindings::rpcrdma_xprt_clear_connecting(raw);
+        bindings::xprt_wake_pending_tasks(raw, -bindings::EPIPE.cast_signed());
     }
 }
 
-/// The `svc_xprt` is being closed: nothing outstanding will be answered.
+/// Nothing outstanding will be answered: the connection is being closed, or SUNRPC has no use for it any
+/// more. Then the client has to make another, for the sake of reverse Calls.
 ///
 /// # Safety
 ///
@@ -267,20 +416,19 @@ unsafe extern "C" fn send_request<C: Connection>(rqst: *mut bindings::rpc_rqst) 
 unsafe extern "C" fn close(raw: *mut bindings::rpc_xprt) {
     // SAFETY: By this function's contract.
     unsafe {
+        inject_disconnect(raw);
         bindings::xprt_disconnect_done(raw);
-        set_window(raw, 1);
     }
 }
 
 /// # Safety
 ///
-/// `raw` is a transport.
-unsafe fn set_window(raw: *mut bindings::rpc_xprt, credits: u32) {
-    // SAFETY: By this function's contract; the window is `transport_lock`'s.
-    unsafe {
-        bindings::spin_lock(&raw mut (*raw).transport_lock);
-        (*raw).cwnd = (credits as usize) << bindings::RPC_CWNDSHIFT;
-        bindings::spin_unlock(&raw mut (*raw).transport_lock);
+/// See [`buf_alloc`].
+unsafe extern "C" fn inject_disconnect(raw: *mut bindings::rpc_xprt) {
+    // SAFETY: By this function's contract.
+    let forward = unsafe { forward(raw) };
+    if !forward.is_closing() {
+        forward.deferred_close();
     }
 }
 
@@ -288,97 +436,99 @@ unsafe fn set_window(raw: *mut bindings::rpc_xprt, credits: u32) {
 ///
 /// See [`buf_alloc`]; the last call for the transport.
 unsafe extern "C" fn destroy(raw: *mut bindings::rpc_xprt) {
-    // SAFETY: By this function's contract. The module's reference is that of `create`.
+    // SAFETY: By this function's contract. The references to connection and module are those of `create`.
     unsafe {
-        let module = (*(*raw).xprt_class).owner;
+        let forward = (*raw.cast::<Reverse>()).forward.assume_init_read();
+        // As a rule the `svc_xprt` is gone. It is there if SUNRPC could not complete what `setup` had
+        // made: then nobody must find it. Who has found it is in an RCU read-side section, which the
+        // memory outlives.
+        let place = Atomic::from_ptr(&raw mut (*forward.as_ptr()).xpt_bc_xprt);
+        let _ = place.cmpxchg(raw, ptr::null_mut(), Full);
         bindings::xprt_free(raw);
-        bindings::module_put(module);
+        drop(forward);
+        bindings::module_put(crate::THIS_MODULE.as_ptr());
     }
 }
 
-/// # Safety
-///
-/// See [`buf_alloc`].
-unsafe extern "C" fn print_stats(raw: *mut bindings::rpc_xprt, seq: *mut bindings::seq_file) {
-    // SAFETY: By this function's contract; counters that change as they are read.
-    let (seq, stat) = unsafe {
-        let stat = ptr::read_volatile(&raw const (*raw).stat);
-        (SeqFile::from_raw(seq), stat)
-    };
-    // Of the 27 numbers that readers expect, these are the ones that mean something here.
-    kernel::seq_print!(
-        seq,
-        "\txprt:\trdma 0 0 0 0 0 {} {} {} {} {} 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
-        stat.sends,
-        stat.recvs,
-        stat.bad_xids,
-        stat.req_u,
-        stat.bklog_u
-    );
+impl<C: Connection> Receiving<'_, C> {
+    /// Takes the `answer` to the reverse Call `xid`, with which so many of them may be outstanding;
+    /// `false` if there is no such Call.
+    pub(crate) fn answer_reverse(&self, xid: u32, window: u32, answer: Answer<'_>) -> bool {
+        let _alive = rcu::read_lock();
+        // SAFETY: The request keeps its transport. What is beside that stays until the guard is dropped.
+        unsafe {
+            let forward = (*self.as_ptr()).rq_xprt;
+            let raw = Atomic::from_ptr(&raw mut (*forward).xpt_bc_xprt).load(Relaxed);
+            if raw.is_null() || !with_call(raw, xid, |_| {}) {
+                return false;
+            }
+            // Before the Call is completed, which lets another one out.
+            set_window(raw, window);
+            with_call(raw, xid, |rqst| complete(rqst, answer))
+        }
+    }
 }
 
-impl<C: Connection> Receiving<'_, C> {
-    /// Completes the reverse Call `xid` with its Reply, and takes the `credits` granted; does nothing if
-    /// there is no such Call.
-    pub(crate) fn answer(&self, xid: u32, credits: u32, reply: &[u8]) {
-        let window = self.with_reverse_call(xid, |rqst| {
-            // SAFETY: The request waits, and is locked. The consumer looks at its buffer once it has
-            // been completed.
-            unsafe {
-                let head = &raw const (*rqst).rq_rcv_buf.head[0];
-                (&raw mut (*rqst).rq_private_buf).copy_from(&raw const (*rqst).rq_rcv_buf, 1);
-                if (*head).iov_len < reply.len() {
-                    (*(*rqst).rq_task).tk_status = -bindings::EIO.cast_signed();
-                    return 0;
-                }
-                (*head)
-                    .iov_base
+/// Finds the Call `xid` among those that wait; `work` is done with the lock of these held. Returns
+/// whether there is one.
+///
+/// # Safety
+///
+/// `raw` is a reverse transport.
+unsafe fn with_call(
+    raw: *mut bindings::rpc_xprt,
+    xid: u32,
+    work: impl FnOnce(*mut bindings::rpc_rqst),
+) -> bool {
+    // SAFETY: By this function's contract; `queue_lock` is held where SUNRPC asks for it.
+    unsafe {
+        bindings::spin_lock(&raw mut (*raw).queue_lock);
+        let rqst = bindings::xprt_lookup_rqst(raw, xid.to_be());
+        if !rqst.is_null() {
+            work(rqst);
+        }
+        bindings::spin_unlock(&raw mut (*raw).queue_lock);
+        !rqst.is_null()
+    }
+}
+
+/// Completes a Call. It is found no more after this.
+///
+/// # Safety
+///
+/// The Call waits for its Reply, and `queue_lock` is held.
+unsafe fn complete(rqst: *mut bindings::rpc_rqst, answer: Answer<'_>) {
+    // SAFETY: By this function's contract. The consumer looks at the room for the Reply, which is all in
+    // the head, when it has been woken.
+    unsafe {
+        let room = (*rqst).rq_private_buf.head[0];
+        let copied = match answer {
+            Answer::Reply(reply) if reply.len() <= room.iov_len => {
+                room.iov_base
                     .cast::<u8>()
                     .copy_from_nonoverlapping(reply.as_ptr(), reply.len());
                 // CAST: No more than a Receive buffer.
                 reply.len() as c_int
             }
-        });
-        if let Some(raw) = window {
-            // Who has no credit left could never be told of more.
-            // SAFETY: The request's transport keeps it.
-            unsafe { set_window(raw, credits.clamp(1, SLOTS)) };
-        }
-    }
-
-    /// Ends the reverse Call `xid`, which the client has refused; does nothing if there is no such Call.
-    pub(crate) fn refuse(&self, xid: u32) {
-        self.with_reverse_call(xid, |rqst| {
-            // SAFETY: The request waits, and is locked.
-            unsafe { (*(*rqst).rq_task).tk_status = -bindings::EIO.cast_signed() };
-            0
-        });
-    }
-
-    /// Finds the reverse Call `xid` and completes it with as many octets as `work` returns. Returns the
-    /// reverse transport if there was such a Call.
-    ///
-    /// The lock of those that wait is held meanwhile.
-    fn with_reverse_call(
-        &self,
-        xid: u32,
-        work: impl FnOnce(*mut bindings::rpc_rqst) -> c_int,
-    ) -> Option<*mut bindings::rpc_xprt> {
-        // SAFETY: The request has a reference to its transport, which has one to the reverse transport,
-        // if there is one, until it ends.
-        unsafe {
-            let forward = (*self.as_ptr()).rq_xprt;
-            let raw = (&raw const (*forward).xpt_bc_xprt).read_volatile();
-            if raw.is_null() {
-                return None;
+            _ => {
+                (*(*rqst).rq_task).tk_status = -bindings::EIO.cast_signed();
+                0
             }
-            bindings::spin_lock(&raw mut (*raw).queue_lock);
-            let rqst = bindings::xprt_lookup_rqst(raw, xid.to_be());
-            if !rqst.is_null() {
-                bindings::xprt_complete_rqst((*rqst).rq_task, work(rqst));
-            }
-            bindings::spin_unlock(&raw mut (*raw).queue_lock);
-            (!rqst.is_null()).then_some(raw)
-        }
+        };
+        bindings::xprt_complete_rqst((*rqst).rq_task, copied);
+    }
+}
+
+/// Lets as many Calls be outstanding.
+///
+/// # Safety
+///
+/// `raw` is a transport.
+unsafe fn set_window(raw: *mut bindings::rpc_xprt, calls: u32) {
+    // SAFETY: By this function's contract; the window is `transport_lock`'s.
+    unsafe {
+        bindings::spin_lock(&raw mut (*raw).transport_lock);
+        (*raw).cwnd = (calls as usize) << bindings::RPC_CWNDSHIFT;
+        bindings::spin_unlock(&raw mut (*raw).transport_lock);
     }
 }

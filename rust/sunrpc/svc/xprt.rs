@@ -83,6 +83,21 @@ unsafe fn put_memory(header: NonNull<Header>) {
 }
 
 impl SvcHandle {
+    /// Another handle of a transport of this module.
+    ///
+    /// # Safety
+    ///
+    /// `xprt` comes from [`SvcXprt::into_raw`], and its memory stays during the call.
+    pub(super) unsafe fn of(xprt: *mut bindings::svc_xprt) -> Self {
+        let header: *mut Header = xprt.cast();
+        // SAFETY: The C structure is at the start of the header, which is valid.
+        unsafe {
+            (*header).memory.inc();
+            // INVARIANT: Counted.
+            Self(NonNull::new_unchecked(header))
+        }
+    }
+
     /// The C structure.
     #[inline]
     pub(super) fn as_ptr(&self) -> *mut bindings::svc_xprt {
@@ -145,6 +160,14 @@ impl SvcHandle {
         self.test(1 << bindings::XPT_CLOSE | 1 << bindings::XPT_DEAD)
     }
 
+    /// Keeps the transport itself for a while, unless SUNRPC has dropped it.
+    pub(super) fn get(&self) -> Option<SvcRef<'_>> {
+        // SAFETY: The count is part of the memory, and stays zero once it is.
+        let got = unsafe { bindings::rpcrdma_svc_xprt_get_unless_zero(self.as_ptr()) };
+        // INVARIANT: Counted just now.
+        got.then_some(SvcRef(self))
+    }
+
     /// Pages that the longest message of the service needs.
     pub(crate) fn max_pages(&self) -> usize {
         // SAFETY: The service outlives its transports.
@@ -161,6 +184,29 @@ impl SvcHandle {
     pub(crate) fn net(&self) -> Option<Net> {
         // SAFETY: The transport has a reference to it.
         unsafe { Net::from_raw((*self.as_ptr()).xpt_net) }
+    }
+}
+
+/// A counted reference to a transport. Dropping it may free the transport, which sleeps.
+///
+/// # Invariants
+///
+/// The transport's own count includes this reference.
+pub(super) struct SvcRef<'a>(&'a SvcHandle);
+
+impl Deref for SvcRef<'_> {
+    type Target = SvcHandle;
+
+    #[inline]
+    fn deref(&self) -> &SvcHandle {
+        self.0
+    }
+}
+
+impl Drop for SvcRef<'_> {
+    fn drop(&mut self) {
+        // SAFETY: By the type's invariants.
+        unsafe { bindings::svc_xprt_put(self.as_ptr()) };
     }
 }
 
