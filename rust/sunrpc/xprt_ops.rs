@@ -24,7 +24,7 @@ use kernel::seq_file::SeqFile;
 use kernel::time::msecs_to_jiffies;
 
 /// The first pause before another attempt to connect, if the last one was good for nothing.
-const FIRST_PAUSE_MS: u32 = 3_000;
+const FIRST_PAUSE_MS: u32 = 5_000;
 
 /// The table for transports of `T`.
 pub(super) struct Ops<T: Transport>(core::marker::PhantomData<T>);

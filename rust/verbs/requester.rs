@@ -91,7 +91,8 @@ impl<U: Send + 'static> Sender<U> {
             ring,
             head: 0,
             silent: 0,
-            batch: sizes.batch,
+            // A full ring must have a message in it that reports.
+            batch: sizes.batch.min(sizes.messages / 2),
             registrar: Registrar::new(pool),
         })
     }
