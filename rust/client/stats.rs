@@ -2,7 +2,6 @@
 
 //! What a transport counts for its line in `mountstats`.
 
-use kernel::prelude::*;
 use kernel::seq_file::SeqFile;
 use kernel::seq_print;
 use kernel::sync::atomic::ordering::Relaxed;

@@ -93,12 +93,6 @@ impl<T: Transport> Claimed<T> {
         unsafe { task_of(self.rqst()) }
     }
 
-    /// The RPC's number.
-    #[inline]
-    pub(crate) fn xid(&self) -> u32 {
-        self.slot().xid()
-    }
-
     /// Gives the RPC back as it was: what claimed it is not its Reply, which may still come.
     #[cold]
     pub(crate) fn resume(self, exchange: T::Exchange) {

@@ -54,13 +54,6 @@ impl XdrBuf {
         unsafe { (*self.as_ptr()).len }
     }
 
-    /// Octets that the parts can hold.
-    #[inline]
-    pub(crate) fn capacity(&self) -> u32 {
-        // SAFETY: See `len`.
-        unsafe { (*self.as_ptr()).buflen }
-    }
-
     /// Octets in the pages.
     #[inline]
     pub(crate) fn page_len(&self) -> u32 {
@@ -137,14 +130,6 @@ impl XdrBuf {
     #[inline]
     pub(crate) fn tail(&self) -> LinearPieces<'_> {
         LinearPieces::new(self.part(Part::Tail))
-    }
-
-    /// The tail from its `skip`-th octet on, page by page.
-    #[inline]
-    pub(crate) fn tail_from(&self, skip: u32) -> LinearPieces<'_> {
-        let (base, len) = self.part(Part::Tail);
-        let skip = skip.min(len);
-        LinearPieces::new((base.wrapping_add(skip as usize), len - skip))
     }
 
     /// The pages.

@@ -272,6 +272,7 @@ impl<T: Transport> Live<T> {
     ///
     /// The caller holds the send lock for as long as it uses the result, of which there is one.
     #[inline]
+    #[expect(clippy::mut_from_ref, reason = "the send lock has one holder")]
     pub(super) unsafe fn sending(&self) -> Option<(&T::Connection, &mut T::Sender)> {
         // SAFETY: By this function's contract.
         unsafe {

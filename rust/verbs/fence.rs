@@ -33,19 +33,14 @@ impl Fenced {
 /// any more, and the regions are unmapped and never used again; but what arrived last cannot be
 /// trusted.
 #[derive(Clone, Copy)]
-pub(crate) struct QueueEnded(Ended);
+pub(crate) struct QueueEnded(());
 
 impl QueueEnded {
     /// Puts the queue pair into the state from which it answers nobody.
     #[cold]
     fn end<C: Requester>(ep: &Endpoint<C>) -> Self {
         ep.disconnect();
-        Self(Ended::Flushed)
-    }
-
-    /// How it ended.
-    pub(crate) fn how(&self) -> Ended {
-        self.0
+        Self(())
     }
 
     /// The end of the queue pair is a fence, too: for who gives up an RPC, not for who completes it.
@@ -168,11 +163,11 @@ unsafe extern "C" fn invalidated<C: Requester>(cq: *mut bindings::ib_cq, wc: *mu
             unsafe { regions::reclaim(first) };
             Ok(Fenced(()))
         }
-        how => {
+        Ended::Flushed | Ended::Failed(_) => {
             // SAFETY: The completion says that the queue pair has ended; the chain is ours, and the pool
             // is there while the endpoint is.
             unsafe { regions::retire(first) };
-            Err(QueueEnded(how))
+            Err(QueueEnded(()))
         }
     };
     C::invalidated(&worker, token, how);

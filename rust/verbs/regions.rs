@@ -428,11 +428,14 @@ impl<U> Regions<Registered, U> {
     ///
     /// Nothing keeps their pool for the caller.
     #[inline]
-    pub(super) fn into_chain(self) -> Option<(NonNull<Region<U>>, NonNull<Region<U>>)> {
+    pub(super) fn into_chain(self) -> Option<Ends<U>> {
         // Dropping registered regions only drops the reference to their pool.
         Some((self.head?, self.tail?))
     }
 }
+
+/// The first and the last region of a chain.
+pub(super) type Ends<U> = (NonNull<Region<U>>, NonNull<Region<U>>);
 
 /// Takes back regions that have been invalidated, from `first` through `next` to the last.
 ///
