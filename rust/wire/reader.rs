@@ -45,12 +45,6 @@ impl<'a> Reader<'a> {
         self.array().map(|octets| u32::from_be_bytes(*octets))
     }
 
-    /// Takes the next two words as one number.
-    #[inline]
-    pub fn hyper(&mut self) -> Result<u64, Truncated> {
-        self.array().map(|octets| u64::from_be_bytes(*octets))
-    }
-
     /// Takes the next `length` octets.
     #[inline]
     pub fn take(&mut self, length: usize) -> Result<&'a [u8], Truncated> {

@@ -53,13 +53,6 @@ pub const fn max_call(segments: usize) -> usize {
         .saturating_add(write_chunk(segments))
 }
 
-/// Octets in the largest header a Reply can have if it returns one Write chunk or Reply chunk of
-/// at most `segments` segments.
-#[inline]
-pub const fn max_reply(segments: usize) -> usize {
-    MIN_LEN.saturating_add(write_chunk(segments))
-}
-
 /// Octets in an RDMA_ERROR message.
 #[inline]
 pub const fn error(error: &RdmaError) -> usize {
@@ -68,6 +61,3 @@ pub const fn error(error: &RdmaError) -> usize {
         RdmaError::Chunk => FIXED_LEN + WORD,
     }
 }
-
-/// Octets in an RDMA_DONE message.
-pub const DONE: usize = FIXED_LEN;
