@@ -244,7 +244,7 @@ static void post_recv(struct conn *c, unsigned int i)
 	ibv_post_recv(c->id->qp, &wr, &bad);
 }
 
-static struct conn *conn_open(const void *priv, int priv_len, int depth)
+static struct conn *conn_start(const void *priv, int priv_len, int depth)
 {
 	struct conn *c = calloc(1, sizeof(*c));
 	struct sockaddr_storage ss = { 0 };
@@ -310,7 +310,14 @@ static struct conn *conn_open(const void *priv, int priv_len, int depth)
 		fail("rdma_connect: %s", strerror(errno));
 		return NULL;
 	}
-	return event(c, RDMA_CM_EVENT_ESTABLISHED, 5000) ? c : NULL;
+	return c;
+}
+
+static struct conn *conn_open(const void *priv, int priv_len, int depth)
+{
+	struct conn *c = conn_start(priv, priv_len, depth);
+
+	return c && event(c, RDMA_CM_EVENT_ESTABLISHED, 5000) ? c : NULL;
 }
 
 static void conn_close(struct conn *c)
@@ -1262,6 +1269,66 @@ static bool t_no_reads(struct conn *c)
 	return refused(c, &e, xid, ERR_CHUNK);
 }
 
+/* Leaves while the server reads from here, writes to here and sends to here. */
+static bool t_leave(struct conn *unused)
+{
+	unsigned int round, i;
+
+	(void)unused;
+	for (round = 0; round < 30; round++) {
+		struct conn *c = conn_open(private_plain, 8, 16);
+
+		if (!c)
+			return false;
+		for (i = 0; i < 24; i++) {
+			struct enc e = { .n = 0 }, m = { .n = 0 };
+			uint32_t xid = next_xid++;
+			unsigned int pos;
+
+			compound(&m, xid, 2);
+			op_lookup(&m, "probe");
+			if (i & 1) {
+				hdr(&e, xid, 1, 32, MSG);
+				u32(&e, 0);
+				u32(&e, 1);
+				u32(&e, 1);
+				seg(&e, c->area_mr->rkey, 262144, at_area(c, 0));
+				u32(&e, 0);
+				u32(&e, 0);
+				op_read(&m, 0, 262144);
+			} else {
+				pos = op_write(&m, 0, 262144);
+				hdr(&e, xid, 1, 32, MSG);
+				rseg(&e, pos, c->area_mr->rkey, 262144, at_area(c, 0));
+				lists_none(&e);
+			}
+			bytes(&e, m.b, m.n);
+			if (!post_msg(c, &e))
+				return false;
+		}
+		usleep(round * 3000);
+		conn_close(c);
+	}
+	return true;
+}
+
+/* Asks for connections and is gone before they are accepted. */
+static bool t_shy(struct conn *unused)
+{
+	unsigned int i;
+
+	(void)unused;
+	for (i = 0; i < 60; i++) {
+		struct conn *c = conn_start(private_plain, 8, i & 1 ? 16 : 0);
+
+		if (!c)
+			return false;
+		usleep(i * 500);
+		conn_close(c);
+	}
+	return true;
+}
+
 static void run(const char *name, bool (*test)(struct conn *), const void *priv, int len, int depth)
 {
 	struct conn *c;
@@ -1292,7 +1359,7 @@ int main(int argc, char **argv)
 		port = argv[2];
 	if (argc > 3)
 		dir = argv[3];
-	printf("KTAP version 1\n1..26\n");
+	printf("KTAP version 1\n1..29\n");
 	RUN("a Call without arguments", t_null);
 	run("without private data", t_null, NULL, 0, 16);
 	RUN("private data of the server", t_private);
@@ -1319,6 +1386,9 @@ int main(int argc, char **argv)
 	RUN("no Remote Invalidation otherwise", t_no_invalidate);
 	run("a peer that answers no RDMA Read", t_no_reads, private_plain, 8, 0);
 	RUN("a handle that is not one", t_bad_handle);
+	RUN("peers that leave in the middle", t_leave);
+	RUN("peers that leave too early", t_shy);
+	RUN("and all is well", t_null);
 	printf("# %d failed\n", failures);
 	return !!failures;
 }
