@@ -297,6 +297,46 @@ TRACE_EVENT(xprtrdma_post_send_err,
 		__entry->cq_id, __entry->rc)
 );
 
+/* Reverse Calls */
+
+TRACE_EVENT(xprtrdma_cb_setup,
+	TP_PROTO(const struct sockaddr *peer, unsigned int reqs),
+	TP_ARGS(peer, reqs),
+	TP_STRUCT__entry(
+		__field(unsigned int, reqs)
+		RPCRDMA_PEER_FIELDS
+	),
+	TP_fast_assign(
+		__entry->reqs = reqs;
+		rpcrdma_trace_peer(__entry->addr, __entry->port, peer);
+	),
+	TP_printk("peer=[%s]:%s %u reqs",
+		__entry->addr, __entry->port, __entry->reqs)
+);
+
+DECLARE_EVENT_CLASS(xprtrdma_callback_class,
+	TP_PROTO(const struct sockaddr *peer, u32 xid),
+	TP_ARGS(peer, xid),
+	TP_STRUCT__entry(
+		__field(u32, xid)
+		RPCRDMA_PEER_FIELDS
+	),
+	TP_fast_assign(
+		__entry->xid = xid;
+		rpcrdma_trace_peer(__entry->addr, __entry->port, peer);
+	),
+	TP_printk("peer=[%s]:%s xid=0x%08x",
+		__entry->addr, __entry->port, __entry->xid)
+);
+
+#define DEFINE_CALLBACK_EVENT(event)					\
+	DEFINE_EVENT(xprtrdma_callback_class, xprtrdma_cb_##event,	\
+		TP_PROTO(const struct sockaddr *peer, u32 xid),		\
+		TP_ARGS(peer, xid))
+
+DEFINE_CALLBACK_EVENT(call);
+DEFINE_CALLBACK_EVENT(reply);
+
 /* Replies */
 
 TRACE_EVENT(xprtrdma_reply,

@@ -279,6 +279,7 @@ fn reverse_call(
 ) {
     let this = worker.context();
     let shared = &this.shared;
+    trace!(xprtrdma_cb_call(shared.xprt.peer(), xid));
     match shared
         .reverse
         .enqueue(&shared.xprt, xid, recv, start, octets)

@@ -395,6 +395,7 @@ pub(super) fn reverse_reply(
     sender: &mut Sender<Pending>,
     reply: &ReverseReply<'_, Rdma>,
 ) -> Result<(), SendError> {
+    trace!(xprtrdma_cb_reply(shared.xprt.peer(), reply.xid()));
     let message = reply.message();
     let Some(mut draft) = sender.begin() else {
         return Err(ring_full(shared, sender));

@@ -181,6 +181,8 @@ impl<'a, T: Transport> ReverseReply<'a, T> {
 /// and `destroy`.
 pub(super) mod ops {
     use super::*;
+    use crate::admin::trace::trace;
+    use crate::sunrpc::xprt::peer_of;
     use crate::sunrpc::xprt::Xprt;
 
     /// # Safety
@@ -192,8 +194,13 @@ pub(super) mod ops {
     ) -> c_int {
         // SAFETY: By this function's contract.
         let live = unsafe { Xprt::<T>::from_raw(raw).live() };
+        let calls = T::reverse_slots();
+        // SAFETY: A callback service comes with a connection, so that the port is known.
+        trace!(xprtrdma_cb_setup(unsafe { peer_of(raw) }, calls));
+        // A slot comes back when SUNRPC has let go of the Reply, a little after it was sent. By then the
+        // server may have seen it, and have called again.
         live.reverse
-            .provide(T::reverse_slots() as usize)
+            .provide(2 * calls as usize)
             .map_or_else(|e| e.to_errno(), |()| 0)
     }
 

@@ -62,6 +62,16 @@ events! {
     fn xprtrdma_post_send_err(task: Task, cq_id: u32, rc: i32);
 }
 
+// Reverse Calls.
+events! {
+    /// A callback service was announced; as many reverse Calls may be outstanding.
+    fn xprtrdma_cb_setup(peer: Option<SockAddr>, reqs: u32);
+    /// A reverse Call has come, and goes to the callback service.
+    fn xprtrdma_cb_call(peer: Option<SockAddr>, xid: u32);
+    /// The Reply to a reverse Call is being sent.
+    fn xprtrdma_cb_reply(peer: Option<SockAddr>, xid: u32);
+}
+
 // Replies.
 events! {
     /// A Reply belongs to this task, and grants this many credits.
