@@ -40,10 +40,10 @@ tunable() {
 client_tunable() {
 	[ -e "$CLIENT/$1" ] || [ "$(module_kind)" != c ] ||
 		skip "this kernel's C module has no such file"
-	tunable "$CLIENT/$@"
+	tunable "$CLIENT/$1" "${@:2}"
 }
 
-server_tunable() { tunable "$SERVER/$@"; }
+server_tunable() { tunable "$SERVER/$1" "${@:2}"; }
 
 counter() {
 	local file=$SERVER/rdma_stat_$1

@@ -44,9 +44,10 @@ rule_shellcheck() {
 	scripts | xargs shellcheck -x -a -S warning -f gcc | grep -v '/lib/.*SC2034' | sort -u
 }
 
-# Trace events are macros by their nature; checkpatch has no good word for them.
+# The module's own C. Trace events are macros by their nature; checkpatch has no
+# good word for them.
 rule_checkpatch() {
-	sources c h | grep -vE '^./(selftests|include/trace)' | xargs "$env_dir/enter" --src . \
+	sources c h | grep -E '^./(rust|include)/' | grep -v '^./include/trace' | xargs "$env_dir/enter" --src . \
 		perl "/usr/src/linux-source-$KERNEL_SERIES/scripts/checkpatch.pl" \
 		--no-tree --no-summary --terse --ignore FILE_PATH_CHANGES,CONST_STRUCT -f
 }
