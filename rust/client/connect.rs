@@ -54,7 +54,7 @@ pub(super) fn connect(
     let (Some(net), Some(peer)) = (shared.xprt.net(), shared.xprt.peer()) else {
         return Err(ConnectError::Protocol);
     };
-    let ep = Endpoint::new(net, Connection::new(shared.clone()))?;
+    let ep = Endpoint::create(net, Connection::new(shared.clone()))?;
     let this = ep.context();
     let timeout = RESOLVE_MS as usize;
     this.ask(|| ep.resolve_addr(&peer, timeout), RESOLVE_MS + SLACK_MS)?;

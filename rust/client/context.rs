@@ -194,24 +194,24 @@ impl Context for Connection {
         let this = ep.context();
         match event {
             CmEvent::AddrResolved | CmEvent::RouteResolved => this.answer(Progress::Answered),
-            CmEvent::Established { private_data, .. } => {
+            CmEvent::Established { private_data } => {
                 let own = this.sizes.as_ref().map(|s| s.own).unwrap_or_default();
                 let peer = PrivateData::of_peer(private_data);
                 this.lost.store(false, Relaxed);
                 this.answer(Progress::Established(Agreement::between(&own, &peer)));
             }
-            CmEvent::AddrError(_) => this.over(ConnectError::Protocol),
-            CmEvent::RouteError(_) | CmEvent::Unreachable(_) => {
+            CmEvent::AddrError => this.over(ConnectError::Protocol),
+            CmEvent::RouteError | CmEvent::Unreachable => {
                 this.over(ConnectError::Unreachable);
             }
             // The peer still has an old connection, and will have noticed by the next attempt.
-            CmEvent::Rejected { stale: true, .. } => this.over(ConnectError::NotConnected),
+            CmEvent::Rejected { stale: true } => this.over(ConnectError::NotConnected),
             CmEvent::Rejected { .. } => this.over(ConnectError::Refused),
-            CmEvent::ConnectError(_) | CmEvent::Disconnected => {
+            CmEvent::ConnectError | CmEvent::Disconnected => {
                 this.over(ConnectError::NotConnected);
             }
             CmEvent::AddrChange | CmEvent::DeviceRemoval => this.over(ConnectError::NoDevice),
-            CmEvent::Other(_) => {}
+            CmEvent::Other => {}
         }
     }
 

@@ -220,8 +220,8 @@ impl Context for Channel {
                 this.wake();
             }
             CmEvent::Disconnected
-            | CmEvent::ConnectError(_)
-            | CmEvent::Unreachable(_)
+            | CmEvent::ConnectError
+            | CmEvent::Unreachable
             | CmEvent::Rejected { .. }
             | CmEvent::DeviceRemoval => this.close(),
             _ => {}

@@ -7,6 +7,9 @@ use crate::bindings::addr::Family;
 use crate::bindings::addr::SockAddr;
 use kernel::prelude::*;
 
+/// Where SUNRPC looks for the address.
+const ADDR: usize = bindings::rpc_display_format_t_RPC_DISPLAY_ADDR as usize;
+
 /// The texts, beside the transport that they describe: they live and die with its memory.
 ///
 /// # Invariants
@@ -72,6 +75,37 @@ impl AddressStrings {
                 netid.as_char_ptr(),
             );
         }
+    }
+
+    /// Gives `xprt` an address text of its own: an administrator may put another in its place, through
+    /// sysfs, and SUNRPC then frees the first.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`; there is no address text then.
+    ///
+    /// # Safety
+    ///
+    /// The texts of `xprt` have been published, and nobody else looks at it yet.
+    pub(super) unsafe fn own_address(xprt: *mut bindings::rpc_xprt) -> Result {
+        // SAFETY: By this function's contract.
+        let entry = unsafe { &mut (*xprt).address_strings[ADDR] };
+        // SAFETY: A published text ends with a NUL.
+        *entry = unsafe { bindings::kstrdup(*entry, bindings::GFP_KERNEL) };
+        match entry.is_null() {
+            true => Err(ENOMEM),
+            false => Ok(()),
+        }
+    }
+
+    /// Frees what [`Self::own_address`] or SUNRPC allocated.
+    ///
+    /// # Safety
+    ///
+    /// The last use of the texts of `xprt`, whose address text is its own.
+    pub(super) unsafe fn free_address(xprt: *mut bindings::rpc_xprt) {
+        // SAFETY: By this function's contract; null is fine.
+        unsafe { bindings::kfree((*xprt).address_strings[ADDR].cast()) };
     }
 
     fn set_address(&mut self, addr: &SockAddr) {

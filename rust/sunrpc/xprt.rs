@@ -451,6 +451,7 @@ unsafe fn put_handle<T: Transport>(raw: *mut bindings::rpc_xprt) {
     if unsafe { (*raw.cast::<Xprt<T>>()).handles.dec_and_test() } {
         // SAFETY: Nobody refers to the memory any more. `setup` took the module's reference.
         unsafe {
+            AddressStrings::free_address(raw);
             bindings::xprt_free(raw);
             bindings::module_put(crate::THIS_MODULE.as_ptr());
         }

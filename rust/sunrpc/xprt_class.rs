@@ -140,10 +140,13 @@ unsafe fn create<T: Transport>(
     // SAFETY: Fresh, and nobody else's.
     unsafe {
         furnish::<T>(raw, &addr);
-        Xprt::<T>::init(raw.cast(), xprt_ops::connect_worker::<T>).inspect_err(|_| {
-            bindings::xprt_free(raw);
-            bindings::module_put(crate::THIS_MODULE.as_ptr());
-        })?;
+        AddressStrings::own_address(raw)
+            .and_then(|()| Xprt::<T>::init(raw.cast(), xprt_ops::connect_worker::<T>))
+            .inspect_err(|_| {
+                AddressStrings::free_address(raw);
+                bindings::xprt_free(raw);
+                bindings::module_put(crate::THIS_MODULE.as_ptr());
+            })?;
     }
     Ok(raw)
 }

@@ -17,28 +17,22 @@ pub(crate) enum CmEvent<'a> {
     /// The address leads to a device; the endpoint can be opened.
     AddrResolved,
     /// No device reaches the address.
-    AddrError(i32),
+    AddrError,
     /// The route is known; the endpoint can be connected.
     RouteResolved,
     /// There is no route.
-    RouteError(i32),
+    RouteError,
     /// The peer answered.
     Established {
         /// The peer's private data, as long as the fabric says; possibly with padding behind it.
         private_data: &'a [u8],
-        /// RDMA Reads that the peer will start at a time.
-        initiator_depth: u8,
-        /// RDMA Reads that the peer will answer at a time.
-        responder_resources: u8,
     },
     /// The connection could not be made.
-    ConnectError(i32),
+    ConnectError,
     /// The peer does not answer.
-    Unreachable(i32),
+    Unreachable,
     /// The peer refused; `stale` if only because it still holds an old connection.
     Rejected {
-        /// The fabric's reason.
-        reason: i32,
         /// Whether another attempt is likely to be taken.
         stale: bool,
     },
@@ -48,29 +42,11 @@ pub(crate) enum CmEvent<'a> {
     AddrChange,
     /// The device is about to go.
     DeviceRemoval,
-    /// Anything else, by its number.
-    Other(u32),
+    /// Anything else.
+    Other,
 }
 
 impl CmEvent<'_> {
-    /// The number in `enum rdma_cm_event_type`, for traces.
-    pub(crate) fn code(&self) -> u32 {
-        match self {
-            Self::AddrResolved => bindings::rdma_cm_event_type_RDMA_CM_EVENT_ADDR_RESOLVED,
-            Self::AddrError(_) => bindings::rdma_cm_event_type_RDMA_CM_EVENT_ADDR_ERROR,
-            Self::RouteResolved => bindings::rdma_cm_event_type_RDMA_CM_EVENT_ROUTE_RESOLVED,
-            Self::RouteError(_) => bindings::rdma_cm_event_type_RDMA_CM_EVENT_ROUTE_ERROR,
-            Self::Established { .. } => bindings::rdma_cm_event_type_RDMA_CM_EVENT_ESTABLISHED,
-            Self::ConnectError(_) => bindings::rdma_cm_event_type_RDMA_CM_EVENT_CONNECT_ERROR,
-            Self::Unreachable(_) => bindings::rdma_cm_event_type_RDMA_CM_EVENT_UNREACHABLE,
-            Self::Rejected { .. } => bindings::rdma_cm_event_type_RDMA_CM_EVENT_REJECTED,
-            Self::Disconnected => bindings::rdma_cm_event_type_RDMA_CM_EVENT_DISCONNECTED,
-            Self::AddrChange => bindings::rdma_cm_event_type_RDMA_CM_EVENT_ADDR_CHANGE,
-            Self::DeviceRemoval => bindings::rdma_cm_event_type_RDMA_CM_EVENT_DEVICE_REMOVAL,
-            Self::Other(code) => *code,
-        }
-    }
-
     /// # Safety
     ///
     /// `event` is what the connection manager passed to a handler that is still running.
@@ -78,32 +54,27 @@ impl CmEvent<'_> {
         let status = event.status;
         match event.event {
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_ADDR_RESOLVED => CmEvent::AddrResolved,
-            bindings::rdma_cm_event_type_RDMA_CM_EVENT_ADDR_ERROR => CmEvent::AddrError(status),
+            bindings::rdma_cm_event_type_RDMA_CM_EVENT_ADDR_ERROR => CmEvent::AddrError,
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_ROUTE_RESOLVED => CmEvent::RouteResolved,
-            bindings::rdma_cm_event_type_RDMA_CM_EVENT_ROUTE_ERROR => CmEvent::RouteError(status),
+            bindings::rdma_cm_event_type_RDMA_CM_EVENT_ROUTE_ERROR => CmEvent::RouteError,
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_ESTABLISHED => {
                 // SAFETY: By this function's contract; this event carries connection parameters.
                 let conn = unsafe { event.param.conn.as_ref() };
                 CmEvent::Established {
                     // SAFETY: As above.
                     private_data: unsafe { private_data(conn) },
-                    initiator_depth: conn.initiator_depth,
-                    responder_resources: conn.responder_resources,
                 }
             }
-            bindings::rdma_cm_event_type_RDMA_CM_EVENT_CONNECT_ERROR => {
-                CmEvent::ConnectError(status)
-            }
-            bindings::rdma_cm_event_type_RDMA_CM_EVENT_UNREACHABLE => CmEvent::Unreachable(status),
+            bindings::rdma_cm_event_type_RDMA_CM_EVENT_CONNECT_ERROR => CmEvent::ConnectError,
+            bindings::rdma_cm_event_type_RDMA_CM_EVENT_UNREACHABLE => CmEvent::Unreachable,
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_REJECTED => CmEvent::Rejected {
-                reason: status,
                 // CAST: A small constant.
                 stale: status == bindings::ib_cm_rej_reason_IB_CM_REJ_STALE_CONN as i32,
             },
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_DISCONNECTED => CmEvent::Disconnected,
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_ADDR_CHANGE => CmEvent::AddrChange,
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_DEVICE_REMOVAL => CmEvent::DeviceRemoval,
-            other => CmEvent::Other(other),
+            _ => CmEvent::Other,
         }
     }
 }
@@ -178,29 +149,6 @@ impl<'a> IncomingConnection<'a> {
     /// RDMA Reads that the peer answers at a time, as seen from here: how many may be started.
     pub(crate) fn initiator_depth(&self) -> u8 {
         self.conn.initiator_depth
-    }
-
-    /// RDMA Reads that the peer starts at a time.
-    pub(crate) fn responder_resources(&self) -> u8 {
-        self.conn.responder_resources
-    }
-
-    /// The peer's address.
-    pub(crate) fn peer_addr(&self) -> Option<SockAddr> {
-        // SAFETY: By the contract of `new`.
-        unsafe { peer_addr(self.id) }
-    }
-
-    /// The address that the peer connected to.
-    pub(crate) fn local_addr(&self) -> Option<SockAddr> {
-        // SAFETY: By the contract of `new`.
-        unsafe { local_addr(self.id) }
-    }
-
-    /// The NUMA node of the device that the request came through.
-    pub(crate) fn node(&self) -> i32 {
-        // SAFETY: A request comes through a device, which stays while its handler runs.
-        unsafe { bindings::rpcrdma_ibdev_to_node((*self.id).device) }
     }
 
     /// Takes the connection, to be opened and accepted later.

@@ -61,7 +61,7 @@ struct State {
 }
 
 /// Whom to tell of the removal, and how.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 struct Listener {
     who: *const c_void,
     tell: unsafe fn(*const c_void),
@@ -159,7 +159,7 @@ impl Notice {
             .state
             .lock()
             .notices
-            .retain(|l| *l != self.listener);
+            .retain(|l| l.who != self.listener.who);
     }
 }
 

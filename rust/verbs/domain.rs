@@ -80,8 +80,6 @@ pub(crate) struct DeviceAttrs {
     pub(crate) max_cqe: u32,
     /// Scatter/gather elements per Send.
     pub(crate) max_send_sge: u32,
-    /// Scatter/gather elements per Receive.
-    pub(crate) max_recv_sge: u32,
     /// Scatter/gather elements per RDMA Read.
     pub(crate) max_sge_rd: u32,
     /// Pages that one fast registration can cover.
@@ -94,12 +92,8 @@ pub(crate) struct DeviceAttrs {
     pub(crate) mem_mgt_extensions: bool,
     /// Registrations may have gaps.
     pub(crate) sg_gaps: bool,
-    /// Pages must not be pulled from more than one element at a time, as iWARP's Reads demand.
-    pub(crate) iwarp: bool,
     /// A link that this module can serve: InfiniBand, RoCE or iWARP.
     pub(crate) supported: bool,
-    /// The NUMA node of the device, negative if it has none.
-    pub(crate) node: i32,
 }
 
 impl DeviceAttrs {
@@ -120,7 +114,6 @@ impl DeviceAttrs {
             max_qp_wr: count(a.max_qp_wr),
             max_cqe: count(a.max_cqe),
             max_send_sge: count(a.max_send_sge),
-            max_recv_sge: count(a.max_recv_sge),
             max_sge_rd: count(a.max_sge_rd),
             max_fast_reg_pages: a.max_fast_reg_page_list_len,
             max_qp_rd_atom: count(a.max_qp_rd_atom),
@@ -128,11 +121,9 @@ impl DeviceAttrs {
             mem_mgt_extensions: has(
                 bindings::ib_device_cap_flags_IB_DEVICE_MEM_MGT_EXTENSIONS as u64
             ),
-            sg_gaps: a.kernel_cap_flags & bindings::ib_kernel_cap_flags_IBK_SG_GAPS_REG as u64 != 0,
-            iwarp,
+            sg_gaps: a.kernel_cap_flags & u64::from(bindings::ib_kernel_cap_flags_IBK_SG_GAPS_REG)
+                != 0,
             supported: iwarp || ib_or_roce,
-            // SAFETY: As above.
-            node: unsafe { bindings::rpcrdma_ibdev_to_node(device) },
         }
     }
 }

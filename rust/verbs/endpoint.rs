@@ -161,7 +161,7 @@ impl<C: Context> Endpoint<C> {
     /// # Errors
     ///
     /// `ENOMEM`, or what `context` or the connection manager report.
-    pub(crate) fn new(net: Net, context: impl PinInit<C, Error>) -> Result<EndpointBox<C>> {
+    pub(crate) fn create(net: Net, context: impl PinInit<C, Error>) -> Result<EndpointBox<C>> {
         let endpoint = Self::allocate(context)?;
         // SAFETY: `net` is valid by its own invariants. The context is set below, before the first
         // call that leads to an event.
@@ -190,7 +190,7 @@ impl<C: Context> Endpoint<C> {
         backlog: c_int,
         context: impl PinInit<C, Error>,
     ) -> Result<EndpointBox<C>> {
-        let endpoint = Self::new(net, context)?;
+        let endpoint = Self::create(net, context)?;
         let id = endpoint.id.get();
         // SAFETY: The identifier is valid; the address is copied. C's prototype lacks a `const`.
         unsafe {
