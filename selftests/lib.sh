@@ -18,3 +18,4 @@ LONG=${LONG:-}
 . lib/bed.sh
 . lib/mount.sh
 . lib/stats.sh
+. lib/load.sh

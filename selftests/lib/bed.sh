@@ -4,9 +4,9 @@
 # The test bed: what the tests mount, and over what.
 #
 # By default all of it is made here, in one machine: an NFS server in the
-# initial network namespace, its client in a second one, a veth pair between
-# them and a Soft RoCE (rxe) device at either end, so that packets really
-# travel and either end can be cut off.
+# initial network namespace, its client in a second one, a switch between them
+# in a third, and a Soft RoCE (rxe) device at either end, so that packets really
+# travel and the link can be cut.
 #
 # To test over other hardware, name a server that exports the same way; tests
 # that have to reach into the server or the link then skip themselves:
@@ -17,8 +17,11 @@
 
 BED_DIR=/run/rpcrdma-selftest
 BED_NETNS=rpcrdma-client
+BED_SWITCH=rpcrdma-switch
 BED_SERVER_IF=rpcs0
+BED_SERVER_PORT=rpcs1
 BED_CLIENT_IF=rpcc0
+BED_CLIENT_PORT=rpcc1
 BED_SERVER_DEV=rxe_s
 BED_CLIENT_DEV=rxe_c
 BED_EXPORT=$BED_DIR/export
@@ -27,7 +30,9 @@ BED_NFSD_THREADS=8
 
 SERVER4=${RPCRDMA_SERVER:-192.0.2.1}
 SERVER6=${RPCRDMA_SERVER6:-}
+# shellcheck disable=SC2034 # used by the other files
 EXPORT=${RPCRDMA_EXPORT:-$BED_EXPORT}
+# shellcheck disable=SC2034
 MNT=${RPCRDMA_MNT:-/mnt/rpcrdma-selftest}
 
 bed_is_local() { [ -z "${RPCRDMA_SERVER:-}" ]; }
@@ -47,26 +52,46 @@ on_client() {
 	fi
 }
 
+on_switch() { ip -netns "$BED_SWITCH" "$@"; }
+
 link_add() {
+	local client="ip -netns $BED_NETNS"
+
 	ip netns add "$BED_NETNS"
+	ip netns add "$BED_SWITCH"
 	ip link add "$BED_SERVER_IF" type veth \
-		peer name "$BED_CLIENT_IF" netns "$BED_NETNS"
+		peer name "$BED_SERVER_PORT" netns "$BED_SWITCH"
+	$client link add "$BED_CLIENT_IF" type veth \
+		peer name "$BED_CLIENT_PORT" netns "$BED_SWITCH"
+
+	on_switch link add switch type bridge forward_delay 0
+	on_switch link set "$BED_SERVER_PORT" master switch
+	on_switch link set "$BED_CLIENT_PORT" master switch
+	on_switch link set switch up
+
 	ip address add "$SERVER4/24" dev "$BED_SERVER_IF"
-	ip -netns "$BED_NETNS" address add 192.0.2.2/24 dev "$BED_CLIENT_IF"
-	ip -netns "$BED_NETNS" link set lo up
-	link_up
-}
-
-# An interface that goes down loses its IPv6 addresses.
-link_up() {
+	ip address add "$SERVER6/64" dev "$BED_SERVER_IF" nodad
+	$client address add 192.0.2.2/24 dev "$BED_CLIENT_IF"
+	$client address add fd00:2::2/64 dev "$BED_CLIENT_IF" nodad
+	$client link set lo up
+	$client link set "$BED_CLIENT_IF" up
 	ip link set "$BED_SERVER_IF" up
-	ip -netns "$BED_NETNS" link set "$BED_CLIENT_IF" up
-	ip address replace "$SERVER6/64" dev "$BED_SERVER_IF" nodad
-	ip -netns "$BED_NETNS" address replace fd00:2::2/64 \
-		dev "$BED_CLIENT_IF" nodad
+	link_up
+	on_client ping -q -c 1 -W 10 "$SERVER4"
 }
 
-link_down() { ip link set "$BED_SERVER_IF" down; }
+# Both ends lose their carrier, and keep their addresses and routes: where an
+# interface itself goes down, rxe fails for good (its QP 1 enters the error
+# state when a message of the CM finds no route).
+link_down() {
+	on_switch link set "$BED_SERVER_PORT" down
+	on_switch link set "$BED_CLIENT_PORT" down
+}
+
+link_up() {
+	on_switch link set "$BED_SERVER_PORT" up
+	on_switch link set "$BED_CLIENT_PORT" up
+}
 
 device_add() {
 	case $1 in
@@ -112,7 +137,7 @@ export_add() {
 bed_make() {
 	local each
 
-	for each in rdma_rxe veth nfs nfsd rpcrdma; do
+	for each in rdma_rxe veth bridge nfs nfsd rpcrdma; do
 		modprobe "$each" || return
 	done
 	[ "$(cat /proc/fs/nfsd/threads 2>/dev/null || echo 0)" -eq 0 ] || {
@@ -139,6 +164,7 @@ bed_destroy() {
 	device_delete "$BED_SERVER_DEV" 2>/dev/null
 	ip link delete "$BED_SERVER_IF" 2>/dev/null
 	ip netns delete "$BED_NETNS" 2>/dev/null
+	ip netns delete "$BED_SWITCH" 2>/dev/null
 	rm -rf "$BED_DIR"
 }
 

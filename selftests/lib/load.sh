@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# I/O in the background that verifies itself, for tests that disturb it.
+
+# shellcheck disable=SC2154 # ktap_dir is from ktap.sh
+# load_start: four writers in the work directory, two of them past the cache.
+load_start() {
+	local path
+
+	load_jobs=()
+	rm -f "$ktap_dir/stop"
+	for path in direct buffered direct buffered; do
+		"$HELPERS/load_helper" "$path" \
+			"$WORK/load.${#load_jobs[@]}" 32 "$ktap_dir/stop" &
+		load_jobs+=($!)
+	done
+	load_progresses
+}
+
+# Fails unless replies arrive, at the latest after 60 s.
+load_progresses() {
+	local before deadline=$((SECONDS + 60))
+
+	before=$(xprt_stat recvs)
+	while [ "$(xprt_stat recvs)" -lt $((before + 40)) ]; do
+		[ "$SECONDS" -lt "$deadline" ] || fail "I/O does not go on"
+		sleep 0.5
+	done
+}
+
+# Ends the load; all of its data must be whole, on either side.
+load_stop() {
+	local each
+
+	touch "$ktap_dir/stop"
+	for each in "${load_jobs[@]}"; do
+		wait "$each" || fail "a writer found its data broken"
+	done
+	bed_is_local || return 0
+	for each in "${!load_jobs[@]}"; do
+		cmp "$WORK/load.$each" "$WORK_ON_SERVER/load.$each" ||
+			fail "the server has other data"
+	done
+}

@@ -1,0 +1,149 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The transport's line in /proc/self/mountstats: 27 numbers, each of which
+# moves when, and only when, what it counts happens.
+
+cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+FIELDS=27
+
+mounted_with_file() {
+	nfs_mount 4.2 rdma "$@"
+	work_dir mountstats
+	head -c 1048576 /dev/zero >"$WORK/file"
+	sync
+}
+
+write_direct() {
+	dd if=/dev/zero of="$WORK/file" bs="$1" count="$2" oflag=direct \
+		conv=notrunc status=none
+}
+
+read_direct() {
+	dd if="$WORK/file" of=/dev/null bs="$1" count="$2" iflag=direct \
+		status=none
+}
+
+# moves NAME LEAST MOST COMMAND...
+moves() {
+	local name=$1 least=$2 most=$3 delta
+	shift 3
+
+	delta=$(stat_delta "$name" "$@")
+	echo "$name moves by $delta on $*"
+	if [ "$delta" -lt "$least" ] || [ "$delta" -gt "$most" ]; then
+		fail "expected $least to $most"
+	fi
+}
+
+stays() { moves "$1" 0 0 "${@:2}"; }
+
+form() {
+	mounted_with_file
+	[ "$(xprt_lines | wc -l)" -eq 1 ] || fail "$(xprt_lines | wc -l) lines"
+	xprt_lines | grep -Eqx "([0-9]+ ){$((FIELDS - 1))}[0-9]+" ||
+		fail "not $FIELDS numbers: $(xprt_lines)"
+	grep -q $'^\txprt:\trdma [0-9]' /proc/self/mountstats ||
+		fail "the line begins in another way"
+}
+
+line_per_connection() {
+	mounted_with_file nconnect=4
+	[ "$(xprt_lines | wc -l)" -eq 4 ] || fail "$(xprt_lines | wc -l) lines"
+}
+
+always_zero() {
+	mounted_with_file
+	[ "$(xprt_stat port)" -eq 0 ] || fail "port"
+	[ "$(xprt_stat reply_waits)" -eq 0 ] || fail "last column"
+	[ "$(xprt_stat bad_xids)" -eq 0 ] || fail "bad XIDs"
+	[ "$(xprt_stat bad_reply)" -eq 0 ] || fail "bad replies"
+}
+
+connections() {
+	mounted_with_file
+	[ "$(xprt_stat connect_count)" -eq 1 ] ||
+		fail "$(xprt_stat connect_count) connections"
+	stays connect_count read_direct 4096 10
+}
+
+calls_and_replies() {
+	mounted_with_file
+	moves sends 10 30 read_direct 4096 10
+	moves recvs 10 30 read_direct 4096 10
+	moves req_u 10 1000 read_direct 4096 10
+}
+
+idle_time() {
+	mounted_with_file
+	sleep 3
+	moves idle_time 0 1 true
+	[ "$(xprt_stat idle_time)" -ge 2 ] || fail "idle for 3 s"
+	cat "$WORK"/. 2>/dev/null || stat "$WORK/." >/dev/null
+	read_direct 4096 1
+	[ "$(xprt_stat idle_time)" -le 1 ] || fail "not idle"
+}
+
+inline_transfers() {
+	mounted_with_file
+	for each in read_chunks write_chunks reply_chunks rdma_request \
+			rdma_reply nomsg_calls; do
+		stays "$each" write_direct 100 10
+		stays "$each" read_direct 100 10
+	done
+}
+
+read_chunks() {
+	mounted_with_file
+	moves read_chunks 10 110 write_direct 65536 10
+	stays write_chunks write_direct 65536 10
+	stays rdma_reply write_direct 65536 10
+}
+
+write_chunks() {
+	mounted_with_file
+	moves write_chunks 10 110 read_direct 65536 10
+	# What was offered, and what came.
+	moves rdma_request 655360 655360 read_direct 65536 10
+	moves rdma_reply 655360 655360 read_direct 65536 10
+	stays read_chunks read_direct 65536 10
+}
+
+reply_chunks() {
+	mounted_with_file
+	mkdir "$WORK/directory"
+	touch "$WORK/directory/file"
+	moves reply_chunks 1 100 ls -l "$WORK/directory"
+}
+
+long_call() { ln -s "$(printf '%04000d' 1)" "$WORK/link.$RANDOM"; }
+
+nomsg_calls() {
+	mounted_with_file
+	moves nomsg_calls 1 10 long_call
+}
+
+copies() {
+	mounted_with_file
+	# A WRITE of a few octets is copied beside its header.
+	moves pullup 1 100000 write_direct 8 10
+	# A READ of a few octets arrives inline and is copied into place.
+	moves fixup 1 1000000 read_direct 8 10
+}
+
+# Every READ with a Write chunk registers memory that has to be invalidated,
+# by the server or locally.
+registrations() {
+	mounted_with_file
+	[ "$(xprt_stat mrs_allocated)" -gt 0 ] || fail "no MR"
+	[ "$(xprt_stat mrs_recycled)" -eq 0 ] || fail "recycled"
+	moves mrs_allocated 0 64 read_direct 65536 10
+	moves local_inv 0 200 read_direct 1048576 1
+	[ "$(xprt_stat mrs_orphaned)" -eq 0 ] || fail "orphaned"
+}
+
+bed_up
+ktap_run form line_per_connection always_zero connections \
+	calls_and_replies idle_time inline_transfers read_chunks write_chunks \
+	reply_chunks nomsg_calls copies registrations
