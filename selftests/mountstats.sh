@@ -117,7 +117,8 @@ reply_chunks() {
 	moves reply_chunks 1 100 ls -l "$WORK/directory"
 }
 
-long_call() { ln -s "$(printf '%04000d' 1)" "$WORK/link.$RANDOM"; }
+# The value of an attribute is no data that could travel beside the Call.
+long_call() { setfattr -n user.long -v "$(printf '%020000d' 1)" "$WORK/file"; }
 
 nomsg_calls() {
 	mounted_with_file

@@ -97,33 +97,6 @@ usual_events() {
 	[ -z "$missing" ] || fail "not traced:$missing"
 }
 
-all_on_at_once() {
-	need_tracing
-	traced rpcrdma sunrpc rdma_core rdma_cma nfs nfs4 nfsd -- workload
-	[ "$(wc -l <"$trace")" -gt 1000 ] || fail "hardly anything is traced"
-}
-
-all_on_during_# An event that names an RPC names the one that the layers above know.
-xids_agree() {
-	local xid
-
-	need_tracing
-	traced rpcrdma sunrpc -- workload
-	xid=$(grep -o 'xprt_transmit:.*xid=0x[0-9a-f]*' "$trace" |
-		grep -o '0x[0-9a-f]*$' | tail -n 1)
-	[ -n "$xid" ] || skip "sunrpc did not trace a transmission"
-	grep -q "xprtrdma_marshal:.*xid=$xid" "$trace" ||
-		fail "$xid was transmitted, but not marshalled"
-}
-
-trouble() {
-	need_tracing
-	need_local_bed
-	traced rpcrdma sunrpc rdma_core rdma_cma -- trouble
-	grep -q ' svcrdma_wc_recv_flush: ' "$trace" ||
-		fail "no flushed Receive is traced"
-}
-
 # An event that names an RPC names the one that the layers above know.
 xids_agree() {
 	local xid
@@ -135,6 +108,20 @@ xids_agree() {
 	[ -n "$xid" ] || skip "sunrpc did not trace a transmission"
 	grep -q "xprtrdma_marshal:.*xid=$xid" "$trace" ||
 		fail "$xid was transmitted, but not marshalled"
+}
+
+all_on_at_once() {
+	need_tracing
+	traced rpcrdma sunrpc rdma_core rdma_cma nfs nfs4 nfsd -- workload
+	[ "$(wc -l <"$trace")" -gt 1000 ] || fail "hardly anything is traced"
+}
+
+all_on_during_trouble() {
+	need_tracing
+	need_local_bed
+	traced rpcrdma sunrpc rdma_core rdma_cma -- trouble
+	grep -q ' svcrdma_wc_recv_flush: ' "$trace" ||
+		fail "no flushed Receive is traced"
 }
 
 trouble() {
