@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What chunks carry.
+ */
+
+#include "probe.h"
+
+bool t_file(struct conn *c)
+{
+	struct enc e = { .n = 0 };
+	struct reply r;
+	uint32_t xid = next_xid++;
+	unsigned int at;
+
+	hdr(&e, xid, 1, 32, MSG);
+	lists_none(&e);
+	compound(&e, xid, 1);
+	op_lookup(&e, "probe");
+	return exchange(c, &e, &r) && body_at(&r, xid, &at) && compound_ok(r.p + at, 1);
+}
+
+/* WRITEs by Read chunk of @n segments, some of them empty; or by a Position-zero chunk. */
+static bool write_item(struct conn *c, unsigned int off, unsigned int count, unsigned int n, bool zero,
+		       bool pzrc, bool both)
+{
+	struct enc e = { .n = 0 }, m = { .n = 0 };
+	struct reply r;
+	uint32_t xid = next_xid++;
+	unsigned int i, pos, at, each = count / n, left;
+
+	fill(c->area, off, count);
+	compound(&m, xid, 2);
+	op_lookup(&m, "probe");
+	pos = op_write(&m, off, count);
+	if (pzrc && !both)
+		bytes(&m, c->area, count);
+	while (pzrc && !both && m.n & 3)
+		bytes(&m, "", 1);
+	if (pzrc)
+		memcpy(c->area + AREA / 2, m.b, m.n);
+	hdr(&e, xid, 1, 32, pzrc ? NOMSG : MSG);
+	if (pzrc) {
+		left = m.n;
+		for (i = 0; i < n; i++) {
+			unsigned int len = i == n - 1 ? left : (m.n / n) & ~3;
+
+			if (zero)
+				rseg(&e, 0, c->area_mr->rkey, 0, 0);
+			rseg(&e, 0, c->area_mr->rkey, len, at_area(c, AREA / 2 + m.n - left));
+			left -= len;
+		}
+	}
+	if (!pzrc || both) {
+		left = count;
+		for (i = 0; i < n; i++) {
+			unsigned int len = i == n - 1 ? left : each;
+
+			if (zero)
+				rseg(&e, pos, 0x12345678, 0, 0);
+			rseg(&e, pos, c->area_mr->rkey, len, at_area(c, count - left));
+			left -= len;
+		}
+	}
+	lists_none(&e);
+	if (!pzrc)
+		bytes(&e, m.b, m.n);
+	return exchange(c, &e, &r) && body_at(&r, xid, &at) && compound_ok(r.p + at, 2);
+}
+
+/* READs through a Write chunk of @n segments. */
+static bool read_item(struct conn *c, unsigned int off, unsigned int count, unsigned int n, bool zero,
+		      unsigned int extra)
+{
+	struct enc e = { .n = 0 };
+	struct reply r;
+	uint32_t xid = next_xid++, sum = 0;
+	unsigned int i, at, left = count + extra, each = left / n, w;
+
+	memset(c->area, 0xee, count + extra + 64);
+	hdr(&e, xid, 1, 32, MSG);
+	u32(&e, 0);
+	u32(&e, 1);
+	u32(&e, zero ? 2 * n : n);
+	for (i = 0; i < n; i++) {
+		unsigned int len = i == n - 1 ? left : each;
+
+		if (zero)
+			seg(&e, 0x12345678, 0, 0);
+		seg(&e, c->area_mr->rkey, len, at_area(c, count + extra - left));
+		left -= len;
+	}
+	/* A second chunk, for which there is no result. */
+	u32(&e, 1);
+	u32(&e, 1);
+	seg(&e, c->area_mr->rkey, 4096, at_area(c, AREA / 2));
+	u32(&e, 0);
+	u32(&e, 0);
+	compound(&e, xid, 2);
+	op_lookup(&e, "probe");
+	op_read(&e, off, count);
+	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at) || !compound_ok(r.p + at, 2))
+		return false;
+	/* The returned chunks. */
+	if (get(r.p, 5) != 1 || get(r.p, 6) != (zero ? 2 * n : n))
+		return fail("chunk of %u segments returned", get(r.p, 6));
+	for (i = 0, w = 7; i < get(r.p, 6); i++, w += 4)
+		sum += get(r.p, w + 1);
+	if (sum != count)
+		return fail("%u octets said to be written, not %u", sum, count);
+	if (get(r.p, w) != 1 || get(r.p, w + 1) != 1 || get(r.p, w + 3))
+		return fail("unused chunk returned as %u %u .. %u", get(r.p, w), get(r.p, w + 1),
+			    get(r.p, w + 3));
+	for (i = 0; i < 64; i++)
+		if (c->area[count + i] != 0xee)
+			return fail("roundup or more was written");
+	return same("data", c->area, off, count);
+}
+
+bool t_write_read(struct conn *c)
+{
+	static const unsigned int sizes[] = { 1, 3, 4, 5, 511, 4095, 4096, 4097, 65535, 65536, 100001 };
+	unsigned int i, n;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		for (n = 1; n <= 5; n += 2) {
+			if (n > sizes[i])
+				continue;
+			if (!write_item(c, 0, sizes[i], n, n == 3, false, false))
+				return false;
+			if (!read_item(c, 0, sizes[i], n, n == 3, i * 100))
+				return false;
+		}
+	}
+	return true;
+}
+
+bool t_pzrc(struct conn *c)
+{
+	static const unsigned int sizes[] = { 1, 4, 100, 4000, 4096, 30001 };
+	unsigned int i, n;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		for (n = 1; n <= 4; n++) {
+			if (!write_item(c, 7, sizes[i], n, n == 2, true, false))
+				return fail("PZRC of %u octets in %u: %s", sizes[i], n, strdup(why));
+			if (!read_item(c, 7, sizes[i], 1, false, 0))
+				return false;
+			if (n > sizes[i])
+				continue;
+			if (!write_item(c, 9, sizes[i], n, n == 2, true, true))
+				return fail("PZRC and item of %u octets in %u: %s", sizes[i], n, strdup(why));
+			if (!read_item(c, 9, sizes[i], 1, false, 0))
+				return false;
+		}
+	return true;
+}
+
+/* Several WRITEs in one Call, each with its chunk; the list backwards as well. */
+bool t_several(struct conn *c)
+{
+	static const unsigned int len[3] = { 1000, 4097, 3 };
+	int backwards;
+
+	for (backwards = 0; backwards < 2; backwards++) {
+		struct enc e = { .n = 0 }, m = { .n = 0 };
+		unsigned int pos[3], at, i, off[3] = { 0, 1000, 5097 }, stood = 0;
+		struct reply r;
+		uint32_t xid = next_xid++;
+
+		compound(&m, xid, 5);
+		op_lookup(&m, "probe");
+		for (i = 0; i < 3; i++) {
+			fill(c->area + i * 65536, off[i], len[i]);
+			pos[i] = op_write(&m, off[i], len[i]) + stood;
+			stood += (len[i] + 3) & ~3;
+		}
+		u32(&m, GETFH);
+		hdr(&e, xid, 1, 32, MSG);
+		for (i = 0; i < 3; i++) {
+			unsigned int k = backwards ? 2 - i : i;
+
+			rseg(&e, pos[k], c->area_mr->rkey, len[k], at_area(c, k * 65536));
+		}
+		lists_none(&e);
+		bytes(&e, m.b, m.n);
+		if (!exchange(c, &e, &r) || !body_at(&r, xid, &at) || !compound_ok(r.p + at, 5))
+			return fail("backwards %d: %s", backwards, strdup(why));
+		if (!read_item(c, 0, 5100, 2, false, 0))
+			return false;
+	}
+	return true;
+}
+
+bool t_two_results(struct conn *c)
+{
+	struct enc e = { .n = 0 };
+	struct reply r;
+	uint32_t xid = next_xid++;
+	unsigned int at;
+
+	if (!write_item(c, 0, 9000, 1, false, false, false))
+		return false;
+	memset(c->area, 0xee, AREA);
+	hdr(&e, xid, 1, 32, MSG);
+	u32(&e, 0);
+	u32(&e, 1);
+	u32(&e, 1);
+	seg(&e, c->area_mr->rkey, 8192, at_area(c, 0));
+	u32(&e, 1);
+	u32(&e, 0);
+	u32(&e, 1);
+	u32(&e, 2);
+	seg(&e, c->area_mr->rkey, 100, at_area(c, 65536));
+	seg(&e, c->area_mr->rkey, 8192, at_area(c, 65636));
+	u32(&e, 0);
+	u32(&e, 0);
+	compound(&e, xid, 4);
+	op_lookup(&e, "probe");
+	op_read(&e, 0, 5001);
+	op_read(&e, 17, 100);
+	op_read(&e, 3, 2000);
+	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at) || !compound_ok(r.p + at, 4))
+		return false;
+	/* first chunk 5001; empty chunk returned empty; third 100 + 1900 */
+	if (get(r.p, 8) != 5001 || get(r.p, 11) != 1 || get(r.p, 12) != 0 || get(r.p, 14) != 2 ||
+	    get(r.p, 16) != 100 || get(r.p, 20) != 1900)
+		return fail("returned %u, %u %u, %u: %u %u", get(r.p, 8), get(r.p, 11), get(r.p, 12),
+			    get(r.p, 14), get(r.p, 16), get(r.p, 20));
+	/* Where NFSD has read the other data to is another matter. */
+	return same("first", c->area, 0, 5001);
+}
+
+bool t_too_small(struct conn *c)
+{
+	struct enc e = { .n = 0 };
+	uint32_t xid = next_xid++;
+	unsigned int i;
+
+	memset(c->area, 0xee, AREA);
+	hdr(&e, xid, 1, 32, MSG);
+	u32(&e, 0);
+	u32(&e, 1);
+	u32(&e, 2);
+	seg(&e, c->area_mr->rkey, 1024, at_area(c, 0));
+	seg(&e, c->area_mr->rkey, 1024, at_area(c, 1024));
+	u32(&e, 0);
+	u32(&e, 0);
+	compound(&e, xid, 2);
+	op_lookup(&e, "probe");
+	op_read(&e, 0, 8192);
+	if (!refused(c, &e, xid, ERR_CHUNK))
+		return false;
+	for (i = 0; i < AREA; i++)
+		if (c->area[i] != 0xee)
+			return fail("something was written");
+	/* A Reply chunk that is too small, too. */
+	xid = next_xid++;
+	e.n = 0;
+	hdr(&e, xid, 1, 32, MSG);
+	u32(&e, 0);
+	u32(&e, 0);
+	u32(&e, 1);
+	u32(&e, 1);
+	seg(&e, c->area_mr->rkey, 1000, at_area(c, 0));
+	compound(&e, xid, 2);
+	op_lookup(&e, "probe");
+	op_read(&e, 0, 8192);
+	if (!refused(c, &e, xid, ERR_CHUNK))
+		return false;
+	/* And none at all. */
+	xid = next_xid++;
+	e.n = 0;
+	hdr(&e, xid, 1, 32, MSG);
+	lists_none(&e);
+	compound(&e, xid, 2);
+	op_lookup(&e, "probe");
+	op_read(&e, 0, 8192);
+	return refused(c, &e, xid, ERR_CHUNK);
+}
+
+bool t_reply_chunk(struct conn *c)
+{
+	struct enc e = { .n = 0 };
+	struct reply r;
+	uint32_t xid;
+	unsigned int at, n, i, sum;
+
+	for (n = 1; n <= 4; n++) {
+		xid = next_xid++;
+		memset(c->area, 0xee, 65536);
+		e.n = 0;
+		hdr(&e, xid, 1, 32, MSG);
+		u32(&e, 0);
+		u32(&e, 0);
+		u32(&e, 1);
+		u32(&e, n);
+		for (i = 0; i < n; i++)
+			seg(&e, c->area_mr->rkey, 16384 / n, at_area(c, i * (16384 / n)));
+		compound(&e, xid, 2);
+		op_lookup(&e, "probe");
+		op_read(&e, 0, 8001);
+		if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
+			return false;
+		if (at || get(r.p, 3) != NOMSG)
+			return fail("not a Long Reply");
+		for (i = 0, sum = 0; i < n; i++)
+			sum += get(r.p, 9 + 4 * i);
+		if (!compound_ok(c->area, 2))
+			return false;
+		if (sum < 8001 || sum > 8300 || sum & 3)
+			return fail("%u octets", sum);
+		if (!same("data", c->area + sum - 8004, 0, 8001))
+			return false;
+	}
+	/* A short Reply although there is a chunk. */
+	xid = next_xid++;
+	e.n = 0;
+	hdr(&e, xid, 1, 32, MSG);
+	u32(&e, 0);
+	u32(&e, 0);
+	u32(&e, 1);
+	u32(&e, 1);
+	seg(&e, c->area_mr->rkey, 16384, at_area(c, 0));
+	call(&e, xid, 0);
+	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
+		return false;
+	if (!at)
+		return true;	/* allowed, if wasteful */
+	return get(r.p, 9) ? fail("%u octets written for a short Reply", get(r.p, 9)) : true;
+}
+
+bool t_both(struct conn *c)
+{
+	struct enc e = { .n = 0 };
+	struct reply r;
+	uint32_t xid = next_xid++;
+	unsigned int at;
+
+	/* Data to the Write chunk; the directory, too long to be sent, to the Reply chunk. */
+	memset(c->area, 0xee, AREA);
+	hdr(&e, xid, 1, 32, MSG);
+	u32(&e, 0);
+	u32(&e, 1);
+	u32(&e, 1);
+	seg(&e, c->area_mr->rkey, 8192, at_area(c, 0));
+	u32(&e, 0);
+	u32(&e, 1);
+	u32(&e, 1);
+	seg(&e, c->area_mr->rkey, 65536, at_area(c, 65536));
+	compound(&e, xid, 5);
+	op_lookup(&e, "probe");
+	op_read(&e, 0, 7001);
+	u32(&e, PUTROOTFH);
+	op_lookup(&e, dir);
+	u32(&e, READDIR);
+	u64(&e, 0);
+	u64(&e, 0);
+	u32(&e, 32768);
+	u32(&e, 32768);
+	u32(&e, 1);
+	u32(&e, 0x18);
+	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
+		return false;
+	if (at)
+		return fail("the directory is too short for this test");
+	if (get(r.p, 8) != 7001)
+		return fail("%u octets in the Write chunk", get(r.p, 8));
+	return compound_ok(c->area + 65536, 5) && same("data", c->area, 0, 7001);
+}

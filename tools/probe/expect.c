@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is expected of a server.
+ */
+
+#include "probe.h"
+
+bool is_error(const struct reply *r, uint32_t xid, uint32_t err)
+{
+	if (r->len < 20 || get(r->p, 0) != xid || get(r->p, 3) != ERROR || get(r->p, 4) != err)
+		return fail("%u octets, xid %x, proc %u, word 4 %u; wanted xid %x, RDMA_ERROR, %u", r->len,
+			    get(r->p, 0), get(r->p, 3), get(r->p, 4), xid, err);
+	return true;
+}
+
+/* Returns the offset of the RPC message in an RDMA_MSG without Read list; 0 for NOMSG. */
+bool body_at(const struct reply *r, uint32_t xid, unsigned int *at)
+{
+	unsigned int w = 4, n;
+
+	if (r->len < 28 || get(r->p, 0) != xid || get(r->p, 1) != 1)
+		return fail("%u octets, xid %x (wanted %x), vers %u", r->len, get(r->p, 0), xid,
+			    get(r->p, 1));
+	if (get(r->p, 3) == ERROR)
+		return fail("RDMA_ERROR %u", get(r->p, 4));
+	if (get(r->p, w++))
+		return fail("Read list in a Reply");
+	while (get(r->p, w++)) {
+		n = get(r->p, w++);
+		w += 4 * n;
+	}
+	if (get(r->p, w++)) {
+		n = get(r->p, w++);
+		w += 4 * n;
+	}
+	*at = get(r->p, 3) == NOMSG ? 0 : 4 * w;
+	return true;
+}
+
+/* The status of the compound whose Reply starts at @p, and where its results start. */
+bool compound_ok(const uint8_t *p, unsigned int ops)
+{
+	if (get(p, 1) != 1 || get(p, 2) || get(p, 5))
+		return fail("RPC: msg_type %u, stat %u, accept_stat %u", get(p, 1), get(p, 2), get(p, 5));
+	if (get(p, 6))
+		return fail("NFS4 status %u", get(p, 6));
+	if (get(p, 8) != ops + 2)
+		return fail("%u results", get(p, 8));
+	return true;
+}
+
+bool alive(struct conn *c)
+{
+	struct enc e = { .n = 0 };
+	struct reply r;
+	uint32_t xid = next_xid++;
+	unsigned int at;
+
+	hdr(&e, xid, 1, 32, MSG);
+	lists_none(&e);
+	call(&e, xid, 0);
+	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
+		return false;
+	if (get(r.p + at, 1) != 1 || get(r.p + at, 5))
+		return fail("NULL: msg_type %u, accept_stat %u", get(r.p + at, 1), get(r.p + at, 5));
+	return true;
+}
+
+bool refused(struct conn *c, const struct enc *e, uint32_t xid, uint32_t err)
+{
+	struct reply r;
+
+	return exchange(c, e, &r) && is_error(&r, xid, err) && alive(c);
+}
+
+bool ignored(struct conn *c, const struct enc *e)
+{
+	struct reply r;
+
+	if (!send_msg(c, e) || !get_reply(c, &r, 300))
+		return false;
+	if (r.any)
+		return fail("answered: proc %u", get(r.p, 3));
+	return alive(c);
+}
+
+const uint8_t private_plain[8] = { 0xf6, 0xab, 0x0e, 0x18, 1, 0, 3, 3 };
+const uint8_t private_inv[8] = { 0xf6, 0xab, 0x0e, 0x18, 1, 1, 3, 3 };
+const uint8_t private_1k[8] = { 0xf6, 0xab, 0x0e, 0x18, 1, 0, 0, 0 };
+
+uint8_t pattern(unsigned int i)
+{
+	return i * 7 + (i >> 8) * 13 + (i >> 16);
+}
+
+void fill(uint8_t *p, unsigned int from, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		p[i] = pattern(from + i);
+}
+
+bool same(const char *what, const uint8_t *p, unsigned int from, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		if (p[i] != pattern(from + i))
+			return fail("%s: octet %u is %02x, not %02x", what, i, p[i], pattern(from + i));
+	return true;
+}
+
+uint64_t at_area(struct conn *c, unsigned int off)
+{
+	return (uintptr_t)c->area + off;
+}

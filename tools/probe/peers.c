@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Peers that are small, greedy, gone or shy.
+ */
+
+#include "probe.h"
+
+bool t_bad_handle(struct conn *c)
+{
+	struct enc e = { .n = 0 };
+	struct reply r;
+	uint32_t xid = next_xid++;
+	unsigned int pos;
+
+	{
+		struct enc m = { .n = 0 };
+
+		compound(&m, xid, 2);
+		op_lookup(&m, "probe");
+		pos = op_write(&m, 0, 4096);
+		hdr(&e, xid, 1, 32, MSG);
+		rseg(&e, pos, c->area_mr->rkey ^ 0x5a00, 4096, at_area(c, 0));
+		lists_none(&e);
+		bytes(&e, m.b, m.n);
+	}
+	if (!send_msg(c, &e))
+		return false;
+	if (!event(c, RDMA_CM_EVENT_DISCONNECTED, 5000) && !strstr(why, "no event"))
+		return false;
+	/* Either end may have noticed first; no answer may come. */
+	if (get_reply(c, &r, 200) && r.any)
+		return fail("answered");
+	return true;
+}
+
+bool t_threshold(struct conn *c)
+{
+	struct enc e = { .n = 0 };
+	struct reply r;
+	uint32_t xid = next_xid++;
+	unsigned int at;
+
+	/* This connection told a Receive size of 1024. */
+	hdr(&e, xid, 1, 32, MSG);
+	lists_none(&e);
+	compound(&e, xid, 2);
+	op_lookup(&e, "probe");
+	op_read(&e, 0, 1500);
+	if (!refused(c, &e, xid, ERR_CHUNK))
+		return false;
+	xid = next_xid++;
+	e.n = 0;
+	hdr(&e, xid, 1, 32, MSG);
+	u32(&e, 0);
+	u32(&e, 0);
+	u32(&e, 1);
+	u32(&e, 1);
+	seg(&e, c->area_mr->rkey, 4096, at_area(c, 0));
+	compound(&e, xid, 2);
+	op_lookup(&e, "probe");
+	op_read(&e, 0, 1500);
+	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
+		return false;
+	return at ? fail("sent inline: %u octets", r.len) : true;
+}
+
+bool t_flood(struct conn *c)
+{
+	struct enc e = { .n = 0 };
+	unsigned int i, round, at;
+	struct reply r;
+	struct ibv_wc wc;
+
+	for (round = 0; round < 20; round++) {
+		for (i = 0; i < 32; i++) {
+			uint32_t xid = next_xid++;
+
+			e.n = 0;
+			hdr(&e, xid, 1, 32, MSG);
+			lists_none(&e);
+			call(&e, xid, 0);
+			if (!post_msg(c, &e))
+				return false;
+		}
+		for (i = 0; i < 32; i++) {
+			if (!get_reply(c, &r, 5000))
+				return false;
+			if (!r.any)
+				return fail("round %u: %u of 32 answered", round, i);
+			if (!body_at(&r, get(r.p, 0), &at))
+				return false;
+			if (!wait_cq(c->scq, &wc, 1000) || wc.status)
+				return fail("a Send failed");
+		}
+	}
+	return true;
+}
+
+bool t_invalidate(struct conn *c)
+{
+	struct enc e = { .n = 0 };
+	struct reply r;
+	uint32_t xid = next_xid++;
+
+	/* The handle is that of a plain registration: what is asked is only whether it is named. */
+	hdr(&e, xid, 1, 32, MSG);
+	u32(&e, 0);
+	u32(&e, 1);
+	u32(&e, 1);
+	seg(&e, c->area_mr->rkey, 8192, at_area(c, 0));
+	u32(&e, 0);
+	u32(&e, 0);
+	compound(&e, xid, 2);
+	op_lookup(&e, "probe");
+	op_read(&e, 0, 100);
+	if (!send_msg(c, &e))
+		return false;
+	if (!get_reply(c, &r, 3000))
+		/* Some providers refuse to invalidate a plain registration, which shows as well. */
+		return strstr(why, "Receive:") ? true : false;
+	if (!r.any)
+		return fail("no answer");
+	return r.invalidated ? true : fail("plain Send");
+}
+
+bool t_no_invalidate(struct conn *c)
+{
+	struct enc e = { .n = 0 };
+	struct reply r;
+	uint32_t xid = next_xid++;
+
+	hdr(&e, xid, 1, 32, MSG);
+	u32(&e, 0);
+	u32(&e, 1);
+	u32(&e, 1);
+	seg(&e, c->area_mr->rkey, 8192, at_area(c, 0));
+	u32(&e, 0);
+	u32(&e, 0);
+	compound(&e, xid, 2);
+	op_lookup(&e, "probe");
+	op_read(&e, 0, 100);
+	if (!exchange(c, &e, &r))
+		return false;
+	return r.invalidated ? fail("invalidated although not asked to") : true;
+}
+
+bool t_no_reads(struct conn *c)
+{
+	struct enc e = { .n = 0 }, m = { .n = 0 };
+	uint32_t xid = next_xid++;
+	unsigned int pos;
+
+	/* This connection answers no RDMA Read. */
+	compound(&m, xid, 2);
+	op_lookup(&m, "probe");
+	pos = op_write(&m, 0, 4096);
+	hdr(&e, xid, 1, 32, MSG);
+	rseg(&e, pos, c->area_mr->rkey, 4096, at_area(c, 0));
+	lists_none(&e);
+	bytes(&e, m.b, m.n);
+	return refused(c, &e, xid, ERR_CHUNK);
+}
+
+/* Leaves while the server reads from here, writes to here and sends to here. */
+bool t_leave(struct conn *unused)
+{
+	unsigned int round, i;
+
+	(void)unused;
+	for (round = 0; round < 30; round++) {
+		struct conn *c = conn_open(private_plain, 8, 16);
+
+		if (!c)
+			return false;
+		for (i = 0; i < 24; i++) {
+			struct enc e = { .n = 0 }, m = { .n = 0 };
+			uint32_t xid = next_xid++;
+			unsigned int pos;
+
+			compound(&m, xid, 2);
+			op_lookup(&m, "probe");
+			if (i & 1) {
+				hdr(&e, xid, 1, 32, MSG);
+				u32(&e, 0);
+				u32(&e, 1);
+				u32(&e, 1);
+				seg(&e, c->area_mr->rkey, 262144, at_area(c, 0));
+				u32(&e, 0);
+				u32(&e, 0);
+				op_read(&m, 0, 262144);
+			} else {
+				pos = op_write(&m, 0, 262144);
+				hdr(&e, xid, 1, 32, MSG);
+				rseg(&e, pos, c->area_mr->rkey, 262144, at_area(c, 0));
+				lists_none(&e);
+			}
+			bytes(&e, m.b, m.n);
+			if (!post_msg(c, &e))
+				return false;
+		}
+		usleep(round * 3000);
+		conn_close(c);
+	}
+	return true;
+}
+
+/* Asks for connections and is gone before they are accepted. */
+bool t_shy(struct conn *unused)
+{
+	unsigned int i;
+
+	(void)unused;
+	for (i = 0; i < 60; i++) {
+		struct conn *c = conn_start(private_plain, 8, i & 1 ? 16 : 0);
+
+		if (!c)
+			return false;
+		usleep(i * 500);
+		conn_close(c);
+	}
+	return true;
+}
