@@ -1,190 +1,111 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The tunables and counters under /proc/sys/sunrpc: which there are, what they
-# accept, and that the counters count.
+# The files under /proc/sys/sunrpc, by the C module's names: there, readable,
+# writable within their range and not beyond, and counting.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
-TREE=/proc/sys/sunrpc
+CLIENT=/proc/sys/sunrpc
+SERVER=/proc/sys/sunrpc/svc_rdma
 
-# name, lowest, highest, default
-TUNABLES="
-rdma_slot_table_entries			4	16384	128
-rdma_max_inline_read			1024	MOST	4096
-rdma_max_inline_write			1024	MOST	4096
-rdma_inline_write_padding		0	4096	0
-rdma_memreg_strategy			0	6	5
-svc_rdma/max_requests			4	16384	128
-svc_rdma/max_req_size			4096	65536	4096
-svc_rdma/max_outbound_read_requests	1	255	16
-svc_rdma/rdma_stat_rq_starve		0	0	0
-svc_rdma/rdma_stat_rq_poll		0	0	0
-svc_rdma/rdma_stat_rq_prod		0	0	0
-svc_rdma/rdma_stat_sq_poll		0	0	0
-svc_rdma/rdma_stat_sq_prod		0	0	0"
-
-COUNTERS="read recv write sq_starve"
-
-# What RFC 8797 can tell the peer; the C module stops at 64 KiB.
-most_inline() {
-	if [ "$(module_kind)" = c ]; then echo 65536; else echo 262144; fi
+takes() {
+	echo "$2" >"$1" || fail "$1 refuses $2"
+	[ "$(cat "$1")" = "$2" ] || fail "$1 says $(cat "$1") after $2"
 }
 
-each_tunable() {
-	printf '%s\n' "$TUNABLES" | sed -e 1d -e "s/MOST/$(most_inline)/"
-}
-
-# What the client reads is not under svc_rdma, and SUNRPC_DEBUG decides.
-need_client_files() {
-	[ -e $TREE/rdma_slot_table_entries ] ||
-		xfail_on_c "no client tunables without SUNRPC_DEBUG"
-}
-
-accepts() { echo "$2" >"$TREE/$1" 2>/dev/null; }
-
-read_back() {
-	accepts "$1" "$2" || fail "$1 refuses $2"
-	[ "$(cat "$TREE/$1")" = "$2" ] || fail "$1 does not keep $2"
-}
-
-refused() {
+refuses() {
 	local before
-
-	before=$(cat "$TREE/$1")
-	! accepts "$1" "$2" || fail "$1 accepts $2"
-	[ "$(cat "$TREE/$1")" = "$before" ] || fail "$1 changed to a bad value"
+	before=$(cat "$1")
+	! echo "$2" >"$1" 2>/dev/null || fail "$1 takes $2"
+	[ "$(cat "$1")" = "$before" ] || fail "$1 says $(cat "$1") after refusing $2"
 }
 
-all_present() {
-	local name rest
+# Tries both ends of the range and what is just outside, and puts the value
+# that was there back.
+tunable() {
+	local file=$1 least=$2 most=$3 default=$4 before
 
-	need_client_files
-	each_tunable | while read -r name rest; do
-		[ "$(stat -c %a "$TREE/$name")" = 644 ] ||
-			fail "$name: mode $(stat -c %a "$TREE/$name")"
-		: "$rest"
-	done
-	for name in $COUNTERS; do
-		[ "$(stat -c %a "$TREE/svc_rdma/rdma_stat_$name")" = 644 ] ||
-			fail "rdma_stat_$name"
-	done
+	[ -e "$file" ] || fail "there is no $file"
+	before=$(cat "$file")
+	[ "$before" = "$default" ] || fail "$file starts with $before, not $default"
+	takes "$file" "$least"
+	takes "$file" "$most"
+	refuses "$file" $((least - 1))
+	refuses "$file" $((most + 1))
+	takes "$file" "$before"
 }
 
-defaults() {
-	local name low high default
-
-	each_tunable | while read -r name low high default; do
-		[ "$(cat "$TREE/$name")" = "$default" ] ||
-			fail "$name is $(cat "$TREE/$name"), not $default" \
-				"($low to $high)"
-	done
-	[ "$(cat $TREE/rdma_pad_optimize)" = 0 ] || fail rdma_pad_optimize
+# The C module has the client's files only in kernels with SUNRPC_DEBUG.
+client_tunable() {
+	[ -e "$CLIENT/$1" ] || [ "$(module_kind)" != c ] ||
+		skip "this kernel's C module has no such file"
+	tunable "$CLIENT/$1" "${@:2}"
 }
 
-ranges() {
-	local name low high default
+server_tunable() { tunable "$SERVER/$1" "${@:2}"; }
 
-	each_tunable | while read -r name low high default; do
-		read_back "$name" "$low"
-		read_back "$name" "$high"
-		read_back "$name" "$default"
-		refused "$name" $((low - 1))
-		refused "$name" $((high + 1))
-		refused "$name" 4294967296
-		refused "$name" -1
-		refused "$name" nonsense
-		refused "$name" ""
-	done
+counter() {
+	local file=$SERVER/rdma_stat_$1
+
+	[ "$(cat "$file")" -ge 0 ] || fail "$file is not a number"
+	echo 0 >"$file"
+	[ "$(cat "$file")" -le 1 ] || fail "$file says $(cat "$file") after a reset"
+	# Read in small pieces, as some programs do.
+	[ "$(dd if="$file" bs=1 status=none)" -ge 0 ] || fail "$file octet by octet"
 }
 
-# An integer of any value, negative ones included.
-pad_optimize() {
-	local each
-
-	for each in 1 -1 2147483647 0; do
-		read_back rdma_pad_optimize "$each"
-	done
-	refused rdma_pad_optimize 2147483648
-}
-
-partial_reads() {
+server_counts_what_it_does() {
 	need_local_bed
+	local before_recv before_read before_write
 	nfs_mount 4.2 rdma
-	stat "$MNT" >/dev/null
-	nfs_umount
-	[ "$(dd if=$TREE/svc_rdma/rdma_stat_recv bs=1 status=none)" -ge 10 ] ||
-		fail "a counter read octet by octet"
+	work_dir counting
+	before_recv=$(svc_stat recv) before_read=$(svc_stat read)
+	before_write=$(svc_stat write)
+	head -c 200000 /dev/urandom >"$WORK/file"
+	nfs_mount_again 4.2 rdma
+	cat "$WORK/file" >/dev/null
+	[ "$(svc_stat recv)" -gt "$before_recv" ] || fail "no Receive was counted"
+	[ "$(svc_stat read)" -gt "$before_read" ] || fail "no RDMA Read was counted"
+	[ "$(svc_stat write)" -gt "$before_write" ] || fail "no RDMA Write was counted"
+	rm -r "$WORK"
 }
 
-# The tunables take effect on the next connection.
-inline_size_in_effect() {
-	local before after
-
+mountstats_line_has_27_numbers() {
 	nfs_mount 4.2 rdma
-	work_dir sysctl
-	head -c 3000 /dev/zero >"$WORK/file"
-	before=$(stat_delta read_chunks dd if=/dev/zero of="$WORK/file" \
-		bs=3000 count=1 oflag=direct status=none)
-	nfs_umount
-	accepts rdma_max_inline_write 1024
-	nfs_mount 4.2 rdma
-	accepts rdma_max_inline_write 4096
-	after=$(stat_delta read_chunks dd if=/dev/zero of="$WORK/file" \
-		bs=3000 count=1 oflag=direct status=none)
-	echo "$before Read chunks at 4096, $after at 1024"
-	[ "$before" -eq 0 ] || fail "3,000 octets did not go inline at 4096"
-	[ "$after" -gt 0 ] || fail "3,000 octets went inline at 1024"
+	[ "$(xprt_lines | head -n 1 | wc -w)" = 27 ] || fail "$(xprt_lines)"
 }
 
-# svc_delta NAME COMMAND...
-svc_delta() {
-	local name=$1 before
-	shift
-	before=$(svc_stat "$name")
-	"$@"
-	echo $(($(svc_stat "$name") - before))
+# What each number means, in the direction that it has to move.
+mountstats_moves() {
+	local sends
+
+	nfs_mount 3 rdma
+	work_dir moving
+	[ "$(xprt_stat connect_count)" -ge 1 ] || fail "no connection was counted"
+	sends=$(stat_delta sends ls "$WORK")
+	[ "$sends" -gt 0 ] || fail "ls moved sends by $sends"
+	[ "$(stat_delta read_chunks dd if=/dev/zero of="$WORK/f" bs=64k count=1 \
+		oflag=direct status=none)" -gt 0 ] || fail "a WRITE of 64 KiB had no Read chunk"
+	[ "$(stat_delta write_chunks dd if="$WORK/f" of=/dev/null bs=64k count=1 \
+		iflag=direct status=none)" -gt 0 ] || fail "a READ of 64 KiB had no Write chunk"
+	[ "$(stat_delta rdma_request dd if="$WORK/f" of=/dev/null bs=64k count=1 \
+		iflag=direct status=none)" -ge 65536 ] || fail "octets offered for a READ were not counted"
+	[ "$(stat_delta rdma_reply dd if="$WORK/f" of=/dev/null bs=64k count=1 \
+		iflag=direct status=none)" -ge 65536 ] || fail "octets that came with a READ were not counted"
+	[ "$(xprt_stat failed_marshal)" = 0 ] || fail "Calls that could not be built"
+	[ "$(xprt_stat bad_reply)" = 0 ] || fail "bad Replies"
+	rm -r "$WORK"
 }
 
-# Every Call is a Receive; what a Read chunk brings is one RDMA Read or more,
-# and what a Write chunk takes is one RDMA Write or more.
-counters_count() {
-	local count
-
-	need_local_bed
-	nfs_mount 4.2 rdma
-	work_dir counters
-	head -c 262144 /dev/zero >"$WORK/file"
-	sync
-	count=$(svc_delta read dd if=/dev/zero of="$WORK/file" bs=64k count=4 \
-		oflag=direct status=none)
-	[ "$count" -ge 4 ] || fail "$count Reads for four chunks"
-	count=$(svc_delta write dd if="$WORK/file" of=/dev/null bs=64k count=4 \
-		iflag=direct status=none)
-	[ "$count" -ge 4 ] || fail "$count Writes for four chunks"
-	count=$(svc_delta recv dd if="$WORK/file" of=/dev/null bs=64k count=4 \
-		iflag=direct status=none)
-	[ "$count" -ge 4 ] || fail "$count Receives for four Calls"
-}
-
-counters_reset() {
-	local each
-
-	need_local_bed
-	for each in $COUNTERS; do
-		echo 7 >$TREE/svc_rdma/rdma_stat_"$each"
-		[ "$(svc_stat "$each")" -eq 0 ] || fail "rdma_stat_$each"
-	done
-}
-
-# A client that may have four Calls outstanding still does all of its work.
+# A client that may have two Calls outstanding still does all of its work.
 few_slots() {
-	local each writers=()
-
-	need_client_files
-	accepts rdma_slot_table_entries 4
-	nfs_mount 4.2 rdma
-	accepts rdma_slot_table_entries 128
+	[ -e "$CLIENT/rdma_slot_table_entries" ] || skip "no such file here"
+	local before each writers=()
+	before=$(cat "$CLIENT/rdma_slot_table_entries")
+	echo 4 >"$CLIENT/rdma_slot_table_entries"
+	nfs_mount 4.2 rdma || fail "does not mount"
+	echo "$before" >"$CLIENT/rdma_slot_table_entries"
 	work_dir few-slots
 	for each in $(seq 16); do
 		dd if=/dev/urandom of="$WORK/$each" bs=100k count=3 conv=fsync \
@@ -194,11 +115,26 @@ few_slots() {
 	for each in "${writers[@]}"; do
 		wait "$each" || fail "a writer failed"
 	done
-	[ "$(cat "$WORK"/* | wc -c)" = $((16 * 307200)) ] ||
-		fail "octets are missing"
+	[ "$(cat "$WORK"/* | wc -c)" = $((16 * 307200)) ] || fail "octets are missing"
 	rm -r "$WORK"
 }
 
 bed_up
-ktap_run all_present defaults ranges pad_optimize partial_reads \
-	inline_size_in_effect counters_count counters_reset few_slots
+# What RFC 8797 can tell the peer; the C module stops at 64 KiB.
+MOST_INLINE=262144
+[ "$(module_kind)" != c ] || MOST_INLINE=65536
+ktap_run \
+	"client_tunable rdma_slot_table_entries 4 16384 128" \
+	"client_tunable rdma_max_inline_read 1024 $MOST_INLINE 4096" \
+	"client_tunable rdma_max_inline_write 1024 $MOST_INLINE 4096" \
+	"client_tunable rdma_inline_write_padding 0 4096 0" \
+	"client_tunable rdma_memreg_strategy 0 6 5" \
+	"client_tunable rdma_pad_optimize 0 2147483647 0" \
+	"server_tunable max_requests 4 16384 128" \
+	"server_tunable max_req_size 4096 65536 4096" \
+	"server_tunable max_outbound_read_requests 1 255 16" \
+	"counter read" "counter recv" "counter write" "counter sq_starve" \
+	"counter rq_starve" "counter rq_poll" "counter rq_prod" \
+	"counter sq_poll" "counter sq_prod" \
+	server_counts_what_it_does mountstats_line_has_27_numbers \
+	mountstats_moves few_slots
