@@ -124,6 +124,7 @@ fn choose(to: &Established, call: &Call<'_, Rdma>) -> Result<(CallPlan, ReplyPla
         reply: extent(room),
         reply_eligible: room.is_read(),
         protected: call.is_protected(),
+        long_reply: false,
     };
     let plan = |limits: &Limits| call::plan(&shape, limits).map_err(|_| SendError::TooBig);
     let chosen = plan(&to.limits)?;
@@ -253,7 +254,7 @@ fn expose_room(
     offer: ReplyPlan,
 ) -> Result<u32, MapError> {
     match offer {
-        ReplyPlan::Inline => Ok(0),
+        ReplyPlan::Inline | ReplyPlan::Pull => Ok(0),
         // No room for the roundup: it does not travel (RFC 8166 Section 3.4.6.2).
         ReplyPlan::WriteChunk => registrar.map(room.pages(), Access::Write, regions),
         ReplyPlan::ReplyChunk => {

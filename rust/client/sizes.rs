@@ -166,6 +166,7 @@ impl Sizes {
             segments: self.segments,
             segment_pages: self.region_pages,
             page_shift: PAGE_SHIFT as u32,
+            pulled_replies: false,
         }
     }
 }

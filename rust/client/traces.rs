@@ -40,7 +40,7 @@ pub(super) fn call(plan: CallPlan, message: &XdrBuf) -> Conveyance {
 /// What a Call offers for its Reply, in a trace's words.
 pub(super) fn reply(plan: ReplyPlan) -> Conveyance {
     match plan {
-        ReplyPlan::Inline => Conveyance::Inline,
+        ReplyPlan::Inline | ReplyPlan::Pull => Conveyance::Inline,
         ReplyPlan::WriteChunk => Conveyance::WriteChunk,
         ReplyPlan::ReplyChunk => Conveyance::ReplyChunk,
     }

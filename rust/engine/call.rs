@@ -40,6 +40,8 @@ pub struct CallShape {
     pub reply_eligible: bool,
     /// GSS integrity or privacy is in use: nothing may be reduced (RFC 8166 Section 8.2.2.3).
     pub protected: bool,
+    /// A Reply that is too long for a message is to be expected, rather than only possible.
+    pub long_reply: bool,
 }
 
 /// What connection and device allow.
@@ -57,6 +59,8 @@ pub struct Limits {
     pub segment_pages: u32,
     /// The number of bits in an offset within a page.
     pub page_shift: u32,
+    /// The responder exposes what does not fit a message, to be pulled.
+    pub pulled_replies: bool,
 }
 
 /// How a Call travels.
@@ -86,6 +90,16 @@ pub enum ReplyPlan {
     WriteChunk,
     /// A Reply chunk, of all the room: head, data, tail.
     ReplyChunk,
+    /// No chunk: should the Reply not fit inline, it is pulled.
+    Pull,
+}
+
+impl ReplyPlan {
+    /// Whether it is settled only by the Reply if it is long: worth remembering for the next one.
+    #[inline]
+    pub const fn may_be_long(&self) -> bool {
+        matches!(self, Self::ReplyChunk | Self::Pull)
+    }
 }
 
 /// There is no way to convey this Call, or any Reply to it, over this connection.
@@ -203,6 +217,9 @@ fn plan_reply(shape: &CallShape, limits: &Limits) -> Option<(ReplyPlan, usize)> 
                 return Some((ReplyPlan::WriteChunk, growth));
             }
         }
+    }
+    if limits.pulled_replies && !shape.long_reply {
+        return Some((ReplyPlan::Pull, 0));
     }
     let growth = size::reply_chunk(limits.chunk(limits.segments_for_all(room))?);
     fits(limits.receive, MIN_LEN.saturating_add(growth), 0)

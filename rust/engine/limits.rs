@@ -4,6 +4,7 @@
 //!
 //! All of it holds for one connection and has to be settled anew for the next (RFC 8797 Section 4).
 
+use crate::wire::extensions::Offer;
 use crate::wire::private_data::PrivateData;
 use crate::wire::private_data::MIN_SIZE;
 
@@ -40,4 +41,29 @@ impl Agreement {
 pub struct Extensions {
     /// Replies may be offered as Read chunks, and RDMA_DONE acknowledges them.
     pub pulled_replies: bool,
+}
+
+/// RDMA Reads that each end of a connection can have under way, as the connection manager settled it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadDepths {
+    /// Reads that the requester starts at a time.
+    pub requester: u32,
+    /// Reads of the requester that the responder answers at a time.
+    pub responder: u32,
+}
+
+impl Extensions {
+    /// What follows from what the two ends offered.
+    ///
+    /// A Reply can be pulled only if both ends said that they know how, and if their queue pairs let
+    /// the requester read from the responder.
+    #[inline]
+    pub const fn between(own: &Offer, peer: &Offer, depths: &ReadDepths) -> Self {
+        Self {
+            pulled_replies: own.pulled_replies
+                && peer.pulled_replies
+                && depths.requester > 0
+                && depths.responder > 0,
+        }
+    }
 }

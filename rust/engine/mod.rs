@@ -18,12 +18,16 @@
 //! | `assembly`    | how does a Call with Read chunks become whole                         | responder |
 //! | `reply`       | how does a Reply travel                                               | responder |
 //! | `remote`      | which handle may be invalidated by the Send of a Reply                | responder |
+//! | `habit`       | are Replies to this procedure usually long                            | requester |
+//! | `exposed`     | which Replies are exposed, until when, and how many may be            | responder |
 
 #![forbid(unsafe_code)]
 
 pub mod assembly;
 pub mod call;
 pub mod credit;
+pub mod exposed;
+pub mod habit;
 pub mod inbound;
 pub mod limits;
 pub mod placement;

@@ -4,13 +4,16 @@
 //!
 //! RFC 8166 Section 3.5.3: first the results that may be reduced go to the Write chunks, then what
 //! is left goes inline if it fits the requester's inline threshold, else to the Reply chunk if it
-//! fits that, else the requester is told by ERR_CHUNK. All of it is checked before the first octet
+//! fits that, else it is exposed for the requester to pull if both ends know how, else the requester
+//! is told by ERR_CHUNK. All of it is checked before the first octet
 //! is written (RFC 8267 Section 3.1).
 
 use crate::wire::pad;
+use crate::wire::size;
 use crate::wire::ChunkLists;
 use crate::wire::HeaderWriter;
 use crate::wire::Overflow;
+use crate::wire::ReadSegment;
 use crate::wire::Segment;
 use crate::wire::Segments;
 use crate::wire::WriteChunk;
@@ -36,6 +39,8 @@ pub struct ReplyShape {
     pub protected: bool,
     /// Octets in a message to the requester, transport header included.
     pub threshold: u32,
+    /// Most segments in which what is left could be exposed; 0 if it cannot be, or was not agreed on.
+    pub exposed_segments: u32,
 }
 
 /// Which message conveys the Reply.
@@ -45,6 +50,8 @@ pub enum Form {
     Inline,
     /// RDMA_NOMSG: what is left of the Reply goes to the Reply chunk.
     ReplyChunk,
+    /// RDMA_NOMSG: what is left of the Reply is exposed as a Position-zero Read chunk.
+    Exposed,
 }
 
 /// Why a Reply cannot be conveyed.
@@ -115,6 +122,7 @@ impl<'a> Reply<'a> {
             true => Form::Inline,
             false => match chunks.reply {
                 Some(chunk) if chunk.total() >= u64::from(left) => Form::ReplyChunk,
+                _ if fits_exposed(shape, header) => Form::Exposed,
                 _ => return Err(CannotReply::NoRoom),
             },
         };
@@ -136,7 +144,7 @@ impl<'a> Reply<'a> {
         self.form
     }
 
-    /// Octets of the transport header.
+    /// Octets of the transport header, without the segments of what is exposed.
     #[inline]
     pub const fn header(&self) -> u32 {
         self.header
@@ -148,7 +156,7 @@ impl<'a> Reply<'a> {
         self.by_write
     }
 
-    /// Octets that are left, to go inline or to the Reply chunk.
+    /// Octets that are left, to go inline or to the Reply chunk, or to be exposed.
     #[inline]
     pub const fn left(&self) -> u32 {
         self.left
@@ -176,7 +184,7 @@ impl<'a> Reply<'a> {
     #[inline]
     pub fn reply_chunk(&self) -> Option<Sink<'a>> {
         match self.form {
-            Form::Inline => None,
+            Form::Inline | Form::Exposed => None,
             Form::ReplyChunk => self.chunks.reply.as_ref().map(Sink::new),
         }
     }
@@ -185,11 +193,34 @@ impl<'a> Reply<'a> {
     /// lengths that were written; returns its length.
     #[inline]
     pub fn encode(&self, xid: u32, credits: u32, octets: &mut [u8]) -> Result<usize, Overflow> {
-        let (header, written) = match self.form {
+        self.encode_exposing(xid, credits, [], octets)
+    }
+
+    /// [`Self::encode`], for any form: `exposed` are the segments of what is exposed, if that is how
+    /// the Reply travels.
+    #[inline]
+    pub fn encode_exposing<I>(
+        &self,
+        xid: u32,
+        credits: u32,
+        exposed: I,
+        octets: &mut [u8],
+    ) -> Result<usize, Overflow>
+    where
+        I: IntoIterator<Item = Segment>,
+    {
+        let (mut header, written) = match self.form {
             Form::Inline => (HeaderWriter::msg(octets, xid, credits)?, 0),
             Form::ReplyChunk => (HeaderWriter::nomsg(octets, xid, credits)?, self.left),
+            Form::Exposed => (HeaderWriter::nomsg(octets, xid, credits)?, 0),
         };
-        // RFC 8166 Section 4.3.1: no Read list in a Reply.
+        // RFC 8166 Section 4.3.1: no Read list in a Reply, but for the one that was agreed on.
+        if self.form == Form::Exposed {
+            for segment in exposed {
+                let position = 0;
+                header.read_segment(ReadSegment { position, segment })?;
+            }
+        }
         let mut writes = header.no_more_reads()?;
         for returned in pair(self.chunks, self.results) {
             let length = returned.payload.map_or(0, |payload| payload.length);
@@ -224,6 +255,18 @@ fn header_len(chunks: &ChunkLists<'_>) -> Option<u32> {
     };
     let lists = chunks.writes.encoded_len().checked_add(reply)?;
     u32::try_from(lists.checked_add(FIXED_LEN + 2 * WORD)?).ok()
+}
+
+/// Whether a header of `header` octets, and the segments of what is exposed, fit a message.
+///
+/// A fixed bound on the segments, known before any memory is registered, ends the recursion between
+/// what is exposed and the header that says so.
+#[cold]
+fn fits_exposed(shape: &ReplyShape, header: u32) -> bool {
+    let reads = usize::try_from(shape.exposed_segments).map(size::reads);
+    let reads = reads.ok().and_then(|octets| u32::try_from(octets).ok());
+    let length = reads.and_then(|octets| octets.checked_add(header));
+    shape.exposed_segments > 0 && length.is_some_and(|length| length <= shape.threshold)
 }
 
 /// A Write chunk of the Call, and the result that goes there.

@@ -7,8 +7,10 @@
 //! data; so what is returned must name the same memory, no more of it, and without holes.
 
 use super::inbound::Message;
+use crate::wire::ReadList;
 use crate::wire::Segment;
 use crate::wire::WriteChunk;
+use crate::wire::WORD;
 
 /// What the Call offered: the segments of its Write chunk and of its Reply chunk, in the order of
 /// the header. No segments stand for no chunk.
@@ -40,6 +42,13 @@ pub enum Arrived<'a> {
         /// Octets in the Write chunk.
         by_write: u32,
     },
+    /// Nowhere yet: the responder exposes it, to be pulled.
+    Exposed {
+        /// Octets to pull: at least a word.
+        length: u32,
+        /// Octets in the Write chunk.
+        by_write: u32,
+    },
 }
 
 /// The Reply is not one to the Call it claims to answer; it is dropped.
@@ -65,13 +74,21 @@ where
         Some(chunk) if chunk.is_empty() => 0,
         Some(chunk) => octets_written(&chunk, offered.write)?,
     };
-    if writes.next().is_some() || !message.chunks.reads.is_empty() {
+    if writes.next().is_some() {
         return Err(Mismatch);
     }
     let in_reply_chunk = match &message.chunks.reply {
         None => 0,
         Some(chunk) => octets_written(chunk, offered.reply)?,
     };
+    if !message.chunks.reads.is_empty() {
+        return match (message.payload, in_reply_chunk) {
+            (None, 0) => {
+                exposed(&message.chunks.reads).map(|length| Arrived::Exposed { length, by_write })
+            }
+            _ => Err(Mismatch),
+        };
+    }
     match (message.payload, in_reply_chunk) {
         (Some(payload), 0) => Ok(Arrived::Inline { payload, by_write }),
         (None, length @ 1..) => Ok(Arrived::InReplyChunk { length, by_write }),
@@ -103,5 +120,23 @@ where
     match offered.next() {
         Some(_) => Err(Mismatch),
         None => Ok(sum),
+    }
+}
+
+/// How many octets a Read list of a Reply exposes.
+///
+/// All of it is one chunk, at Position zero: a Reply's data items go to Write chunks, if anywhere. Less
+/// than a word is no RPC message.
+fn exposed(reads: &ReadList<'_>) -> Result<u32, Mismatch> {
+    let mut sum: u32 = 0;
+    for read in reads.segments() {
+        if read.position != 0 {
+            return Err(Mismatch);
+        }
+        sum = sum.checked_add(read.segment.length).ok_or(Mismatch)?;
+    }
+    match usize::try_from(sum) {
+        Ok(octets) if octets >= WORD => Ok(sum),
+        _ => Err(Mismatch),
     }
 }

@@ -114,6 +114,7 @@ impl Connection {
             length: body.len(),
             protected,
             threshold: self.agreement.send,
+            exposed_segments: 0,
         };
         let plan = match Plan::plan(chunks, call.results(), &shape) {
             // The service took back what it had encoded; what it left can travel with the rest.
@@ -158,7 +159,7 @@ impl Connection {
             traces::reply(&self.ep, serial, header);
         }
         let octets = match plan.form() {
-            Form::ReplyChunk => header,
+            Form::ReplyChunk | Form::Exposed => header,
             Form::Inline => add_content(message, body, &plan, header)?,
         };
         if octets > header {

@@ -16,6 +16,7 @@ mod chunks;
 mod decode;
 mod encode;
 mod error;
+pub mod extensions;
 pub mod private_data;
 mod reader;
 mod segment;

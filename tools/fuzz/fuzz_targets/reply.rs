@@ -11,8 +11,8 @@ use rpcrdma_core::engine::reply::ReplyShape;
 /// Gaps before results, and their lengths.
 type Results = [(u8, u16); 3];
 
-fuzz_target!(|input: (Results, u8, u16, bool, u16, &[u8])| {
-    let (results, count, rest, protected, threshold, octets) = input;
+fuzz_target!(|input: (Results, u8, u16, bool, u16, u8, &[u8])| {
+    let (results, count, rest, protected, threshold, exposed_segments, octets) = input;
     let mut at = 0;
     let results: Vec<Payload> = results
         .iter()
@@ -28,6 +28,7 @@ fuzz_target!(|input: (Results, u8, u16, bool, u16, &[u8])| {
         length: at + u32::from(rest),
         protected,
         threshold: u32::from(threshold),
+        exposed_segments: u32::from(exposed_segments),
     };
     rpcrdma_oracle::reply(octets, &results, &shape);
 });

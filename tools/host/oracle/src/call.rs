@@ -34,12 +34,15 @@ pub fn call(shape: &CallShape, limits: &Limits) {
 
     // The largest Reply, with the header that returns the chunk.
     let reply_segments = match reply {
-        ReplyPlan::Inline => 0,
+        ReplyPlan::Inline | ReplyPlan::Pull => 0,
         ReplyPlan::WriteChunk => {
             assert!(shape.reply_eligible && !shape.protected);
             limits.segments_for(shape.reply.page_offset, shape.reply.data)
         }
-        ReplyPlan::ReplyChunk => limits.segments_for_all(&shape.reply),
+        ReplyPlan::ReplyChunk => {
+            assert!(shape.long_reply || !limits.pulled_replies);
+            limits.segments_for_all(&shape.reply)
+        }
     };
     assert!(reply_segments <= limits.segments);
     let header = encoded(0, false, reply, reply_segments);
@@ -47,6 +50,12 @@ pub fn call(shape: &CallShape, limits: &Limits) {
         ReplyPlan::Inline => total(&shape.reply),
         ReplyPlan::WriteChunk => u64::from(shape.reply.head) + u64::from(shape.reply.tail),
         ReplyPlan::ReplyChunk => 0,
+        // Only what could be too long is left to be pulled.
+        ReplyPlan::Pull => {
+            assert!(limits.pulled_replies && !shape.long_reply);
+            assert!(28 + total(&shape.reply) > receive);
+            0
+        }
     };
     assert!(header + inline <= receive);
 

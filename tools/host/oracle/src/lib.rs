@@ -9,6 +9,7 @@
 
 mod assembly;
 mod call;
+mod exposed;
 mod header;
 mod inbound;
 mod placement;
@@ -18,6 +19,9 @@ mod returned;
 
 pub use assembly::assembly;
 pub use call::call;
+pub use exposed::exposed;
+pub use exposed::habit;
+pub use exposed::Event;
 pub use header::header;
 pub use inbound::inbound;
 pub use placement::placement;

@@ -14,7 +14,13 @@ use rpcrdma_core::engine::reply::Reply;
 use rpcrdma_core::engine::reply::ReplyShape;
 use rpcrdma_core::engine::reply::Sink;
 use rpcrdma_core::wire::ChunkLists;
+use rpcrdma_core::wire::Segment;
 use rpcrdma_core::wire::WriteChunk;
+
+/// A connection that has agreed on Replies that are pulled.
+const PULLED: Extensions = Extensions {
+    pulled_replies: true,
+};
 
 /// Longest Reply that is carried through octet by octet.
 const LONGEST: u32 = 8192;
@@ -35,11 +41,13 @@ pub fn reply(octets: &[u8], results: &[Payload], shape: &ReplyShape) {
             .map(|(_, length)| u64::from(length))
             .sum::<u64>()
     );
+    let exposed = exposed(&reply, shape);
     let mut message = vec![0; shape.threshold as usize];
     let header = reply
-        .encode(call.xid, 1, &mut message)
+        .encode_exposing(call.xid, 1, exposed.iter().copied(), &mut message)
         .expect("header fits the threshold");
-    assert_eq!(header, reply.header() as usize);
+    let reads = 24 * exposed.len();
+    assert_eq!(header, reply.header() as usize + reads);
     if shape.length > LONGEST {
         return;
     }
@@ -79,6 +87,12 @@ pub fn reply(octets: &[u8], results: &[Payload], shape: &ReplyShape) {
     match reply.form() {
         Form::Inline => assert!(header + left.len() <= shape.threshold as usize),
         Form::ReplyChunk => fill(&mut reply.reply_chunk().unwrap(), left.len()),
+        // It is exposed only if there is no other way.
+        Form::Exposed => {
+            assert!(header - reads + left.len() > shape.threshold as usize);
+            let chunk = call.chunks.reply;
+            assert!(chunk.is_none_or(|chunk| chunk.total() < left.len() as u64));
+        }
     }
 
     // What its header says.
@@ -87,7 +101,7 @@ pub fn reply(octets: &[u8], results: &[Payload], shape: &ReplyShape) {
         message.extend(call.xid.to_be_bytes());
         message.extend(1_u32.to_be_bytes());
     }
-    let Ok(FromServer::Reply(received)) = from_server(&message, Extensions::default()) else {
+    let Ok(FromServer::Reply(received)) = from_server(&message, PULLED) else {
         panic!("{message:?}");
     };
     let lengths: Vec<Vec<u32>> = received
@@ -103,6 +117,9 @@ pub fn reply(octets: &[u8], results: &[Payload], shape: &ReplyShape) {
         assert_eq!(lengths.iter().sum::<u32>() as usize, octets);
     }
     assert_eq!(received.chunks.reply.is_some(), call.chunks.reply.is_some());
+    let reads = received.chunks.reads.segments();
+    assert!(reads.clone().all(|read| read.position == 0));
+    assert!(reads.map(|read| read.segment).eq(exposed));
 
     // Put the items back: each goes where it came from, and its roundup with it.
     let mut stream = left;
@@ -116,6 +133,29 @@ pub fn reply(octets: &[u8], results: &[Payload], shape: &ReplyShape) {
         stream.splice(at..at, item);
     }
     assert_eq!(stream, original);
+}
+
+/// What a responder would expose: as many segments as it may have, of what is left.
+fn exposed(reply: &Reply<'_>, shape: &ReplyShape) -> Vec<Segment> {
+    if reply.form() != Form::Exposed {
+        return Vec::new();
+    }
+    let count = shape.exposed_segments.min(reply.left());
+    let mut left = reply.left();
+    (0..count)
+        .map(|n| {
+            let length = match n + 1 == count {
+                true => left,
+                false => reply.left() / count,
+            };
+            left -= length;
+            Segment {
+                handle: n + 1,
+                length,
+                offset: u64::from(n),
+            }
+        })
+        .collect()
 }
 
 /// Fills `sink` with `length` octets; there must be room.
@@ -163,6 +203,9 @@ fn check_refusal(
                 .reply
                 .is_some_and(|chunk| chunk.total() >= u64::from(shape.length));
             assert!(!(header_fits && long), "there was room in the Reply chunk");
+            let reads = 24 * u64::from(shape.exposed_segments);
+            let exposable = reads > 0 && header + reads <= u64::from(shape.threshold);
+            assert!(!exposable, "it could have been exposed");
         }
         CannotReply::Results => {
             let mut end = 0;

@@ -16,7 +16,10 @@ use rpcrdma_core::wire::WriteChunk;
 ///
 /// Handles and offsets are small numbers, for chance to find them.
 pub fn returned(octets: &[u8], write: [u16; 3], reply: [u16; 3]) {
-    let Ok(FromServer::Reply(message)) = from_server(octets, Extensions::default()) else {
+    let ext = Extensions {
+        pulled_replies: true,
+    };
+    let Ok(FromServer::Reply(message)) = from_server(octets, ext) else {
         return;
     };
     let write = segments(1, write);
@@ -38,6 +41,19 @@ pub fn returned(octets: &[u8], write: [u16; 3], reply: [u16; 3]) {
     };
     let expected = match (written, in_reply, message.payload) {
         _ if chunks.next().is_some() => Err(Mismatch),
+        (Some(by_write), Some(0), None) if !message.chunks.reads.is_empty() => {
+            let reads: Vec<_> = message.chunks.reads.segments().collect();
+            let total = reads
+                .iter()
+                .map(|read| u64::from(read.segment.length))
+                .sum::<u64>();
+            let good = reads.iter().all(|read| read.position == 0);
+            match u32::try_from(total) {
+                Ok(length) if good && length >= 4 => Ok(Arrived::Exposed { length, by_write }),
+                _ => Err(Mismatch),
+            }
+        }
+        _ if !message.chunks.reads.is_empty() => Err(Mismatch),
         (Some(by_write), Some(0), Some(payload)) => Ok(Arrived::Inline { payload, by_write }),
         (Some(by_write), Some(length), None) if length > 0 => {
             Ok(Arrived::InReplyChunk { length, by_write })

@@ -80,6 +80,7 @@ impl Rpc {
                 reply,
                 reply_eligible: room > 0 && rng.once_in(2),
                 protected,
+                long_reply: false,
             },
             call: octets,
             head,

@@ -14,6 +14,7 @@ use crate::memory::Memory;
 use crate::memory::Place;
 use crate::rng::Rng;
 use rpcrdma_core::engine::call::Limits;
+use rpcrdma_core::engine::call::ReplyPlan;
 use rpcrdma_core::engine::credit::Window;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromServer;
@@ -22,8 +23,11 @@ use rpcrdma_core::engine::inbound::Refusal;
 use rpcrdma_core::engine::limits::Agreement;
 use rpcrdma_core::engine::limits::Extensions;
 use rpcrdma_core::engine::returned::arrived;
+use rpcrdma_core::engine::returned::Arrived;
 use rpcrdma_core::engine::returned::Offered;
 use rpcrdma_core::wire::HeaderWriter;
+use rpcrdma_core::wire::ReadList;
+use rpcrdma_core::wire::Segment;
 use std::collections::BTreeMap;
 
 /// Reverse Calls the client takes at once.
@@ -53,6 +57,7 @@ pub struct Client {
     /// Credits that every Call asks for.
     wanted: u32,
     agreement: Agreement,
+    extensions: Extensions,
     segments: u32,
     segment_pages: u32,
     pending: BTreeMap<u32, Pending>,
@@ -67,7 +72,7 @@ pub struct Client {
 
 impl Client {
     /// A client on a fresh connection.
-    pub fn new(rng: &mut Rng, agreement: Agreement, wanted: u32) -> Self {
+    pub fn new(rng: &mut Rng, agreement: Agreement, extensions: Extensions, wanted: u32) -> Self {
         let window = Window::FRESH;
         Self {
             queues: Queues::new(rng.range(4, 40), window.receives(REVERSE), rng.range(0, 4)),
@@ -75,6 +80,7 @@ impl Client {
             window,
             wanted,
             agreement,
+            extensions,
             segments: 16,
             segment_pages: rng.range(3, 6),
             pending: BTreeMap::new(),
@@ -85,9 +91,15 @@ impl Client {
     }
 
     /// A new connection takes the place of a lost one: nothing of the old one is left but RPCs.
-    pub fn reconnect(&mut self, rng: &mut Rng, agreement: Agreement, wanted: u32) {
+    pub fn reconnect(
+        &mut self,
+        rng: &mut Rng,
+        agreement: Agreement,
+        extensions: Extensions,
+        wanted: u32,
+    ) {
         self.queues.flush();
-        let mut fresh = Self::new(rng, agreement, wanted);
+        let mut fresh = Self::new(rng, agreement, extensions, wanted);
         std::mem::swap(&mut fresh.pending, &mut self.pending);
         std::mem::swap(&mut fresh.finished, &mut self.finished);
         *self = fresh;
@@ -96,7 +108,11 @@ impl Client {
             match pending.state {
                 // Its handles are gone with the connection, so it could complete; sending it again
                 // is as good, and what a client does that has lost the Reply.
-                State::Sent | State::Fencing(Outcome::Reply(_)) => pending.state = State::Queued,
+                State::Sent
+                | State::Pulling { .. }
+                | State::Fencing(Outcome::Reply(_) | Outcome::Again) => {
+                    pending.state = State::Queued;
+                }
                 State::Queued | State::Fencing(_) => {}
             }
         }
@@ -112,6 +128,8 @@ impl Client {
             reads: Vec::new(),
             writes: Vec::new(),
             reply_chunk: Vec::new(),
+            offer: ReplyPlan::Inline,
+            insured: false,
             remotely: Vec::new(),
         };
         self.pending.insert(pending.rpc.xid, pending);
@@ -149,6 +167,7 @@ impl Client {
             segments: self.segments,
             segment_pages: self.segment_pages,
             page_shift: PAGE_SHIFT,
+            pulled_replies: self.extensions.pulled_replies,
         }
     }
 
@@ -181,7 +200,8 @@ impl Client {
             State::Queued => {}
             // The Call stays unanswered, and counts until it is.
             State::Sent => self.orphans.push(xid),
-            State::Fencing(_) => return,
+            // Its memory is in the device's hands until it has been pulled.
+            State::Pulling { .. } | State::Fencing(_) => return,
         }
         pending.state = State::Fencing(Outcome::Cancelled);
     }
@@ -214,6 +234,12 @@ impl Client {
             );
         }
         pending.forget_chunks();
+        if pending.state == State::Fencing(Outcome::Again) {
+            pending.state = State::Queued;
+            pending.insured = true;
+            self.pending.insert(xid, pending);
+            return;
+        }
         if let State::Fencing(outcome) = pending.state {
             self.finished.push((pending.rpc, outcome));
         }
@@ -259,12 +285,16 @@ impl Client {
                 }
             }
         }
-        let verdict = match from_server(&octets, Extensions::default()) {
+        let verdict = match from_server(&octets, self.extensions) {
             Ok(FromServer::Reply(message)) => self.reply(&message, invalidated),
             Ok(FromServer::Error(refused)) => {
                 if self.answered(refused.xid) {
                     self.credits(refused.credits);
-                    self.end(refused.xid, Outcome::Refused);
+                    let outcome = match self.pending.get(&refused.xid) {
+                        Some(pending) if pending.offer == ReplyPlan::Pull => Outcome::Again,
+                        _ => Outcome::Refused,
+                    };
+                    self.end(refused.xid, outcome);
                 }
                 Verdict::Go
             }
@@ -336,14 +366,27 @@ impl Client {
                     write: pending.writes.iter().copied(),
                     reply: pending.reply_chunk.iter().copied(),
                 };
-                // If it is not a Reply to this Call, the Call is still unanswered.
-                let Ok(arrived) = arrived(message, offered) else {
-                    return Verdict::Go;
+                let room = pending.reply.len() as u32;
+                let outcome = match arrived(message, offered) {
+                    Ok(Arrived::Exposed {
+                        length,
+                        by_write: 0,
+                    }) if length <= room => None,
+                    // It cannot be taken, and will not become better by waiting.
+                    _ if !message.chunks.reads.is_empty() => Some(Outcome::Refused),
+                    Ok(arrived) => Some(Outcome::Reply(consume(pending, &arrived))),
+                    // If it is not a Reply to this Call, the Call is still unanswered.
+                    Err(_) => return Verdict::Go,
                 };
-                let stream = consume(pending, &arrived);
                 self.unanswered -= 1;
                 self.credits(message.credits);
-                self.end(xid, Outcome::Reply(stream));
+                match outcome {
+                    Some(outcome) => {
+                        self.end(xid, outcome);
+                        self.done(xid, &message.chunks.reads);
+                    }
+                    None => self.pull(xid, &message.chunks.reads),
+                }
                 return Verdict::Go;
             }
         }
@@ -351,7 +394,67 @@ impl Client {
         if self.answered(xid) {
             self.credits(message.credits);
         }
+        self.done(xid, &message.chunks.reads);
         Verdict::Go
+    }
+
+    fn pull(&mut self, xid: u32, reads: &ReadList<'_>) {
+        let segments = reads.segments().map(|read| read.segment);
+        if let Some(pending) = self.pending.get_mut(&xid) {
+            pending.state = State::Pulling {
+                exposed: segments.filter(|segment| !segment.is_empty()).collect(),
+                arrived: 0,
+            };
+        }
+    }
+
+    /// Tells the responder that what it exposes has been pulled, or will not be.
+    fn done(&mut self, xid: u32, reads: &ReadList<'_>) {
+        let first = reads.segments().next();
+        if let Some(first) = first {
+            self.send_done(xid, first.segment.handle);
+        }
+    }
+
+    fn send_done(&mut self, xid: u32, handle: u32) {
+        let mut octets = vec![0; 16];
+        HeaderWriter::done(&mut octets, xid, self.wanted).expect("16 octets suffice");
+        let message = Received {
+            octets,
+            invalidated: self.agreement.remote_invalidation.then_some(handle),
+        };
+        self.queues.post(Vec::new(), message);
+    }
+
+    /// XIDs of RPCs whose Replies are being pulled, each with what is to be read next.
+    pub fn pulling(&self) -> Vec<(u32, Segment)> {
+        let next = |pending: &Pending| match &pending.state {
+            State::Pulling { exposed, .. } => Some((pending.rpc.xid, *exposed.last()?)),
+            _ => None,
+        };
+        self.pending.values().filter_map(next).collect()
+    }
+
+    /// An RDMA Read of a Reply completes: the last segment first, since any order will do.
+    pub fn pulled(&mut self, xid: u32, data: &[u8]) {
+        let Some(pending) = self.pending.get_mut(&xid) else {
+            return;
+        };
+        let State::Pulling { exposed, arrived } = &mut pending.state else {
+            return;
+        };
+        let Some(segment) = exposed.pop() else {
+            return;
+        };
+        let before: u32 = exposed.iter().map(|segment| segment.length).sum();
+        let start = before as usize;
+        pending.reply[start..start + data.len()].copy_from_slice(data);
+        *arrived += data.len();
+        if exposed.is_empty() {
+            let stream = pending.reply[..*arrived].to_vec();
+            pending.state = State::Fencing(Outcome::Reply(stream));
+            self.send_done(xid, segment.handle);
+        }
     }
 
     fn reverse(&mut self, message: &Message<'_>) {

@@ -9,6 +9,7 @@ use crate::memory::Place;
 use crate::rng::Rng;
 use rpcrdma_core::engine::call::plan;
 use rpcrdma_core::engine::call::CallPlan;
+use rpcrdma_core::engine::call::CallShape;
 use rpcrdma_core::engine::call::Limits;
 use rpcrdma_core::engine::call::ReplyPlan;
 use rpcrdma_core::engine::placement::Placement;
@@ -25,6 +26,8 @@ pub enum Outcome {
     Reply(Vec<u8>),
     /// Refused by the responder's transport.
     Refused,
+    /// Refused, but without a Reply chunk: to be sent again with one.
+    Again,
     /// Given up by the consumer.
     Cancelled,
 }
@@ -36,6 +39,11 @@ pub(crate) enum State {
     Queued,
     /// Sent and not answered.
     Sent,
+    /// Answered by a Reply that is being pulled: so much has arrived.
+    Pulling {
+        exposed: Vec<Segment>,
+        arrived: usize,
+    },
     /// Answered or given up; its handles are being invalidated.
     Fencing(Outcome),
 }
@@ -50,6 +58,10 @@ pub(crate) struct Pending {
     pub(crate) reads: Vec<Segment>,
     pub(crate) writes: Vec<Segment>,
     pub(crate) reply_chunk: Vec<Segment>,
+    /// What was offered for the Reply.
+    pub(crate) offer: ReplyPlan,
+    /// It was refused without a Reply chunk, and has one now.
+    pub(crate) insured: bool,
     /// Handles that the responder has invalidated: one by the Reply, more only if it is hostile.
     pub(crate) remotely: Vec<u32>,
 }
@@ -81,7 +93,10 @@ pub(crate) fn marshal(
     credits: u32,
 ) -> Vec<u8> {
     let xid = pending.rpc.xid;
-    let shape = &pending.rpc.shape;
+    let shape = &CallShape {
+        long_reply: pending.insured || rng.once_in(3),
+        ..pending.rpc.shape
+    };
     let Ok((call, reply)) = plan(shape, limits) else {
         panic!("made to be conveyable: {shape:?} {limits:?}");
     };
@@ -125,8 +140,9 @@ pub(crate) fn marshal(
                 .extend(register(Access::Read, tail, c.tail, 99));
         }
     }
+    pending.offer = reply;
     match reply {
-        ReplyPlan::Inline => {}
+        ReplyPlan::Inline | ReplyPlan::Pull => {}
         ReplyPlan::WriteChunk => {
             pending.writes = register(Access::Write, r.head, r.data, r.page_offset);
         }
@@ -184,7 +200,9 @@ fn header(
 pub(crate) fn consume(pending: &Pending, arrived: &Arrived<'_>) -> Vec<u8> {
     let room = &pending.rpc.shape.reply;
     let (payload, by_write) = match *arrived {
-        Arrived::InReplyChunk { length, .. } => return pending.reply[..length as usize].to_vec(),
+        Arrived::InReplyChunk { length, .. } | Arrived::Exposed { length, .. } => {
+            return pending.reply[..length as usize].to_vec();
+        }
         Arrived::Inline { payload, by_write } => (payload, by_write),
     };
     let placement = Placement::beside_write_chunk(

@@ -7,17 +7,23 @@ use crate::app::Answer;
 use crate::end::Op;
 use crate::end::Queues;
 use crate::end::Received;
+use crate::memory::Access;
+use crate::memory::Memory;
+use crate::memory::Place as Where;
 use crate::rng::Rng;
 use rpcrdma_core::engine::assembly::Assembly;
 use rpcrdma_core::engine::assembly::Bounds;
 use rpcrdma_core::engine::assembly::Piece;
 use rpcrdma_core::engine::credit::Window;
+use rpcrdma_core::engine::exposed::Place;
+use rpcrdma_core::engine::exposed::Places;
 use rpcrdma_core::engine::inbound::from_client;
 use rpcrdma_core::engine::inbound::FromClient;
 use rpcrdma_core::engine::inbound::Refusal;
 use rpcrdma_core::engine::limits::Agreement;
 use rpcrdma_core::engine::limits::Extensions;
 use rpcrdma_core::engine::remote::handle_to_invalidate;
+use rpcrdma_core::engine::reply::Form;
 use rpcrdma_core::engine::reply::Reply;
 use rpcrdma_core::engine::reply::ReplyShape;
 use rpcrdma_core::engine::reply::Sink;
@@ -55,13 +61,30 @@ struct Job {
     reads: usize,
 }
 
+/// A Reply that is exposed.
+#[derive(Debug, Default)]
+struct Held {
+    octets: Vec<u8>,
+    handles: Vec<u32>,
+}
+
 /// The listening end of one connection after another.
 #[derive(Debug)]
 pub struct Server {
     /// Queues of the connection.
     pub queues: Queues,
     agreement: Agreement,
+    extensions: Extensions,
     max_requests: u32,
+    /// What the client can reach.
+    pub memory: Memory,
+    places: Places<Vec<Place>>,
+    held: Vec<Held>,
+    /// Places whose handles are being invalidated.
+    releasing: Vec<usize>,
+    /// How long a Reply is exposed, and the time.
+    patience: u64,
+    now: u64,
     jobs: BTreeMap<u64, Job>,
     next_job: u64,
     reads: Vec<Read>,
@@ -75,18 +98,38 @@ pub struct Server {
     pub reverse_done: u32,
     /// Calls answered with an RDMA_ERROR.
     pub refused: u32,
+    /// Replies that were exposed.
+    pub exposed: u32,
 }
 
 impl Server {
     /// A server on a fresh connection.
-    pub fn new(rng: &mut Rng, agreement: Agreement, max_requests: u32, reverse: u32) -> Self {
+    pub fn new(
+        rng: &mut Rng,
+        agreement: Agreement,
+        extensions: Extensions,
+        max_requests: u32,
+        reverse: u32,
+    ) -> Self {
+        let places = match extensions.pulled_replies {
+            true => rng.range(1, 6),
+            false => 0,
+        };
         // RFC 8167 Section 4.3.2: one Receive for each Call granted, and one for each reverse Reply.
-        let needed = max_requests + reverse;
+        // And one for each RDMA_DONE that may come.
+        let needed = max_requests + reverse + places;
         Self {
             // The longest chain: a Reply in a Reply chunk, in as many pieces as it has segments.
             queues: Queues::new(rng.range(64, 100), needed, rng.range(0, 4)),
             agreement,
+            extensions,
             max_requests,
+            memory: Memory::default(),
+            places: Places::new(vec![Place::Free; places as usize]),
+            held: (0..places).map(|_| Held::default()).collect(),
+            releasing: Vec::new(),
+            patience: u64::MAX,
+            now: 0,
             jobs: BTreeMap::new(),
             next_job: 0,
             reads: Vec::new(),
@@ -95,6 +138,7 @@ impl Server {
             reverse_calls: Vec::new(),
             reverse_done: 0,
             refused: 0,
+            exposed: 0,
         }
     }
 
@@ -138,17 +182,26 @@ impl Server {
 
     /// Grants change at any time, but never exceed the Receives that stand for them.
     fn grant(&mut self, rng: &mut Rng, wanted: u32) -> u32 {
-        let standing = self.queues.posted.min(self.max_requests);
+        let done = self.places.as_slice().len() as u32;
+        let standing = self
+            .queues
+            .posted
+            .saturating_sub(done)
+            .min(self.max_requests);
         wanted.clamp(1, rng.range(1, standing.max(1)))
     }
 
     /// Looks at the oldest Receive completion.
     pub fn receive(&mut self, rng: &mut Rng) {
-        let Some(Received { octets, .. }) = self.queues.received.pop_front() else {
+        let Some(Received {
+            octets,
+            invalidated,
+        }) = self.queues.received.pop_front()
+        else {
             return;
         };
         self.queues.refill();
-        let call = match from_client(&octets, Extensions::default()) {
+        let call = match from_client(&octets, self.extensions) {
             Ok(FromClient::Call(call)) => call,
             Ok(FromClient::ReverseReply(message)) => {
                 if self.end_reverse(message.xid) {
@@ -160,7 +213,16 @@ impl Server {
                 self.end_reverse(refused.xid);
                 return;
             }
-            Ok(FromClient::Done { .. }) => panic!("not negotiated"),
+            Ok(FromClient::Done { xid }) => {
+                let place = self.places.done(xid);
+                if let Some(place) = place {
+                    self.held[place]
+                        .handles
+                        .retain(|own| Some(*own) != invalidated);
+                    self.releasing.push(place);
+                }
+                return;
+            }
             Err(Refusal::Answer(error)) => return self.refuse(rng, error),
             Err(Refusal::Drop) => return,
         };
@@ -269,6 +331,7 @@ impl Server {
             length: reply.len() as u32,
             protected: false,
             threshold: self.agreement.send,
+            exposed_segments: 4 * u32::from(self.extensions.pulled_replies),
         };
         let Ok(plan) = Reply::plan(chunks, &results, &shape) else {
             return self.refuse(rng, ErrorReply::chunk(job.xid));
@@ -281,8 +344,19 @@ impl Server {
         }
         let mut octets = vec![0; self.agreement.send as usize];
         let credits = self.grant(rng, job.credits);
+        let exposed = match plan.form() {
+            Form::Exposed => {
+                let runs = plan.runs().flat_map(|(at, length)| take(at, length));
+                let left: Vec<u8> = runs.copied().collect();
+                match self.expose(rng, job.xid, left) {
+                    Some(segments) => segments,
+                    None => return self.refuse(rng, ErrorReply::chunk(job.xid)),
+                }
+            }
+            Form::Inline | Form::ReplyChunk => Vec::new(),
+        };
         let header = plan
-            .encode(job.xid, credits, &mut octets)
+            .encode_exposing(job.xid, credits, exposed, &mut octets)
             .expect("planned to fit");
         octets.truncate(header);
         match plan.reply_chunk() {
@@ -291,9 +365,10 @@ impl Server {
                     write(&mut writes, &mut sink, take(at, length));
                 }
             }
-            None => plan
+            None if plan.form() == Form::Inline => plan
                 .runs()
                 .for_each(|(at, length)| octets.extend(take(at, length))),
+            None => {}
         }
         if writes.len() >= self.queues.send.depth() as usize {
             return self.refuse(rng, ErrorReply::chunk(job.xid));
@@ -305,13 +380,89 @@ impl Server {
         self.send(writes, octets, invalidate);
     }
 
+    /// Registers what is left of a Reply, if there is a place for it.
+    fn expose(&mut self, rng: &mut Rng, xid: u32, octets: Vec<u8>) -> Option<Vec<Segment>> {
+        let deadline = self.now.saturating_add(self.patience);
+        let place = self.places.expose(xid, deadline).ok()?;
+        let mut segments = Vec::new();
+        let mut start = 0;
+        while start < octets.len() {
+            let rest = (octets.len() - start) as u32;
+            let length = match segments.len() {
+                3 => rest,
+                _ => rng.range(1, rest),
+            };
+            let at = Where {
+                xid: place as u32,
+                start,
+            };
+            segments.push(self.memory.register(rng, Access::Read, at, length));
+            start += length as usize;
+        }
+        self.exposed += 1;
+        self.held[place] = Held {
+            octets,
+            handles: segments.iter().map(|segment| segment.handle).collect(),
+        };
+        Some(segments)
+    }
+
+    /// How long Replies are exposed from now on.
+    pub fn set_patience(&mut self, patience: u64) {
+        self.patience = patience;
+    }
+
+    /// Time passes.
+    pub fn tick(&mut self) {
+        self.now += 1;
+        while let Some(place) = self.places.expired(self.now) {
+            self.releasing.push(place);
+        }
+    }
+
+    /// Local invalidation of what was exposed completes, of one Reply.
+    pub fn release(&mut self, rng: &mut Rng) {
+        if self.releasing.is_empty() {
+            return;
+        }
+        let index = rng.below(self.releasing.len());
+        let place = self.releasing.swap_remove(index);
+        for handle in std::mem::take(&mut self.held[place]).handles {
+            // The client may have invalidated it since; doing so again does no harm.
+            self.memory.invalidate(handle);
+        }
+        self.places.released(place);
+    }
+
+    /// Whether a Reply is exposed, or an RDMA_DONE owed.
+    pub fn is_exposing(&self) -> bool {
+        self.places
+            .as_slice()
+            .iter()
+            .any(|place| *place != Place::Free)
+    }
+
+    /// The client's device reads what is exposed.
+    pub fn device_reads(&self, at: Where, length: u32) -> Vec<u8> {
+        let held = &self.held[at.xid as usize].octets;
+        held[at.start..at.start + length as usize].to_vec()
+    }
+
     /// The connection is lost, and all that was under way with it.
-    pub fn reconnect(&mut self, rng: &mut Rng, agreement: Agreement, requests: u32, reverse: u32) {
+    pub fn reconnect(
+        &mut self,
+        rng: &mut Rng,
+        agreement: Agreement,
+        extensions: Extensions,
+        requests: u32,
+        reverse: u32,
+    ) {
         self.queues.flush();
-        let refused = self.refused;
+        let (refused, exposed) = (self.refused, self.exposed);
         let reverse_done = self.reverse_done;
-        *self = Self::new(rng, agreement, requests, reverse);
+        *self = Self::new(rng, agreement, extensions, requests, reverse);
         self.refused = refused;
+        self.exposed = exposed;
         self.reverse_done = reverse_done;
     }
 }

@@ -20,6 +20,10 @@ use crate::memory::AccessError;
 use crate::rng::Rng;
 use crate::server::Server;
 use rpcrdma_core::engine::limits::Agreement;
+use rpcrdma_core::engine::limits::Extensions;
+use rpcrdma_core::engine::limits::ReadDepths;
+use rpcrdma_core::wire::extensions::Announcement;
+use rpcrdma_core::wire::extensions::Offer;
 use rpcrdma_core::wire::private_data::PrivateData;
 use rpcrdma_core::wire::Segment;
 
@@ -32,6 +36,8 @@ pub struct Weather {
     pub loss: usize,
     /// The consumer gives up on an RPC once in so many steps; 0: never.
     pub cancel: usize,
+    /// The server lets Replies be exposed for so many steps; 0: for ever.
+    pub patience: u64,
     /// One in so many messages of the server is defaced; 0: none.
     pub hostile_server: usize,
     /// One in so many messages of the client is defaced; 0: none.
@@ -57,6 +63,8 @@ pub struct History {
     pub losses: u32,
     /// Handles invalidated by a Send.
     pub invalidated: u32,
+    /// Replies that were exposed to be pulled.
+    pub exposed: u32,
     /// Octets moved by RDMA Read and Write.
     pub moved: u64,
     /// Reverse Calls answered.
@@ -85,13 +93,13 @@ struct World {
 pub fn live(seed: u64, weather: Weather) -> History {
     let mut rng = Rng::new(seed);
     let sizes = [any_sizes(&mut rng), any_sizes(&mut rng)];
-    let to_server = Agreement::between(&sizes[0], &sizes[1]);
-    let to_client = Agreement::between(&sizes[1], &sizes[0]);
+    let (to_server, to_client) = agree(&sizes);
+    let extensions = any_extensions(&mut rng, &sizes);
     let wanted = rng.range(1, 12);
     let requests = rng.range(1, 12);
     let mut world = World {
-        client: Client::new(&mut rng, to_server, wanted),
-        server: Server::new(&mut rng, to_client, requests, REVERSE),
+        client: Client::new(&mut rng, to_server, extensions, wanted),
+        server: Server::new(&mut rng, to_client, extensions, requests, REVERSE),
         next_xid: rng.any() as u32,
         rng,
         weather,
@@ -100,9 +108,35 @@ pub fn live(seed: u64, weather: Weather) -> History {
         history: History::default(),
         overheard: Vec::new(),
     };
+    world.be_patient();
     world.run();
     world.calm_down();
     world.history
+}
+
+fn agree(sizes: &[PrivateData; 2]) -> (Agreement, Agreement) {
+    let [client, server] = sizes;
+    (
+        Agreement::between(client, server),
+        Agreement::between(server, client),
+    )
+}
+
+/// What the two ends make of each other's private data: the same, whatever it is.
+fn any_extensions(rng: &mut Rng, sizes: &[PrivateData; 2]) -> Extensions {
+    let mut offer = || Offer {
+        pulled_replies: !rng.once_in(4),
+    };
+    let [client, server] = [offer(), offer()];
+    let depths = ReadDepths {
+        requester: rng.range(0, 9),
+        responder: rng.range(0, 9),
+    };
+    let heard = |own, offer| Offer::of_peer(Announcement::new(own, offer).as_octets());
+    let at_client = Extensions::between(&client, &heard(&sizes[1], &server), &depths);
+    let at_server = Extensions::between(&server, &heard(&sizes[0], &client), &depths);
+    assert_eq!(at_client, at_server);
+    at_client
 }
 
 fn any_sizes(rng: &mut Rng) -> PrivateData {
@@ -131,6 +165,8 @@ impl World {
         }
         self.weather.loss = 0;
         self.weather.cancel = 0;
+        self.weather.patience = 0;
+        self.be_patient();
         let start = self.history.steps;
         while !self.quiet() {
             self.step();
@@ -140,6 +176,10 @@ impl World {
         assert!(
             self.client.memory.handles().is_empty(),
             "registrations lost"
+        );
+        assert!(
+            self.server.memory.handles().is_empty(),
+            "exposed Replies lost"
         );
         for queues in [&self.client.queues, &self.server.queues] {
             assert_eq!(queues.send.free(), queues.send.depth(), "entries lost");
@@ -160,6 +200,7 @@ impl World {
         self.submitted == self.weather.rpcs
             && self.client.under_way().is_empty()
             && self.server.reads() == 0
+            && !self.server.is_exposing()
             && self.client.unanswered == 0
             && idle(&self.client.queues)
             && idle(&self.server.queues)
@@ -167,7 +208,10 @@ impl World {
 
     fn step(&mut self) {
         self.history.steps += 1;
-        match self.rng.below(12) {
+        if self.weather.patience != 0 {
+            self.server.tick();
+        }
+        match self.rng.below(14) {
             0 => self.submit(),
             1 => self.send(),
             2 | 3 => self.deliver_to_server(),
@@ -177,6 +221,8 @@ impl World {
             8 => self.read_completes(),
             9 => self.fence_completes(),
             10 => self.send_completes(),
+            11 => self.client_pulls(),
+            12 => self.server.release(&mut self.rng),
             _ => self.rarely(),
         }
         self.account();
@@ -224,6 +270,14 @@ impl World {
             return;
         };
         self.client.queues.done.push(entries);
+        if let Some(handle) = message.invalidated {
+            if !self.server.memory.invalidate(handle) {
+                return self.access_error(&Segment {
+                    handle,
+                    ..Segment::default()
+                });
+            }
+        }
         self.arrive(message, true);
     }
 
@@ -277,6 +331,22 @@ impl World {
         }
     }
 
+    fn client_pulls(&mut self) {
+        let pulling = self.client.pulling();
+        if pulling.is_empty() {
+            return;
+        }
+        let (xid, from) = self.rng.pick(&pulling);
+        match self.server.memory.access(Access::Read, &from) {
+            Ok(place) => {
+                self.history.moved += u64::from(from.length);
+                let data = self.server.device_reads(place, from.length);
+                self.client.pulled(xid, &data);
+            }
+            Err(AccessError) => self.access_error(&from),
+        }
+    }
+
     fn read_completes(&mut self) {
         let reads = self.server.reads();
         if reads == 0 {
@@ -297,7 +367,8 @@ impl World {
     /// The peer touched memory that is not registered: right if the RPC was given up, a defect if
     /// not.
     fn access_error(&mut self, part: &Segment) {
-        let expected = self.weather.hostile() || self.weather.cancel != 0;
+        let expected =
+            self.weather.hostile() || self.weather.cancel != 0 || self.weather.patience != 0;
         assert!(expected, "access to what is not exposed: {part:?}");
         self.lose();
     }
@@ -342,19 +413,28 @@ impl World {
         if self.rng.once_in(2) {
             self.sizes = [any_sizes(&mut self.rng), any_sizes(&mut self.rng)];
         }
-        let [client, server] = self.sizes;
+        let (to_server, to_client) = agree(&self.sizes);
+        let extensions = any_extensions(&mut self.rng, &self.sizes);
         let wanted = self.rng.range(1, 12);
         let requests = self.rng.range(1, 12);
-        let agreement = Agreement::between(&client, &server);
-        self.client.reconnect(&mut self.rng, agreement, wanted);
-        let agreement = Agreement::between(&server, &client);
+        self.client
+            .reconnect(&mut self.rng, to_server, extensions, wanted);
         self.server
-            .reconnect(&mut self.rng, agreement, requests, REVERSE);
+            .reconnect(&mut self.rng, to_client, extensions, requests, REVERSE);
+        self.be_patient();
+    }
+
+    fn be_patient(&mut self) {
+        self.server.set_patience(match self.weather.patience {
+            0 => u64::MAX,
+            steps => steps,
+        });
     }
 
     /// Checks what has ended since last time.
     fn account(&mut self) {
         self.history.reverse = self.server.reverse_done;
+        self.history.exposed = self.server.exposed;
         for (rpc, outcome) in self.client.finished.drain(..) {
             match outcome {
                 Outcome::Reply(stream) => {
@@ -367,6 +447,7 @@ impl World {
                     self.history.refused += 1;
                     assert!(self.weather.hostile(), "refused: {rpc:?}");
                 }
+                Outcome::Again => unreachable!("sent again, not finished"),
                 Outcome::Cancelled => self.history.cancelled += 1,
             }
         }

@@ -28,6 +28,7 @@ fn many(weather: Weather) -> History {
         sum.losses += history.losses;
         sum.invalidated += history.invalidated;
         sum.moved += history.moved;
+        sum.exposed += history.exposed;
         sum.reverse += history.reverse;
         sum.defaced += history.defaced;
         sum.steps += history.steps;
@@ -40,6 +41,7 @@ const FAIR: Weather = Weather {
     rpcs: 40,
     loss: 0,
     cancel: 0,
+    patience: 0,
     hostile_server: 0,
     hostile_client: 0,
 };
@@ -50,7 +52,7 @@ fn fair_weather() {
     assert_eq!(history.losses, 0);
     assert_eq!(history.refused, 0);
     assert!(history.replies > 0 && history.moved > 0 && history.invalidated > 0);
-    assert!(history.reverse > 0);
+    assert!(history.reverse > 0 && history.exposed > 0);
 }
 
 #[test]
@@ -69,10 +71,20 @@ fn consumers_give_up() {
 }
 
 #[test]
+fn server_is_impatient() {
+    let history = many(Weather {
+        patience: 60,
+        ..FAIR
+    });
+    assert!(history.exposed > 0 && history.losses > 0 && history.refused == 0);
+}
+
+#[test]
 fn foul_weather() {
     many(Weather {
         loss: 500,
         cancel: 200,
+        patience: 300,
         ..FAIR
     });
 }
@@ -100,6 +112,7 @@ fn everything_at_once() {
     many(Weather {
         loss: 700,
         cancel: 300,
+        patience: 400,
         hostile_server: 10,
         hostile_client: 10,
         ..FAIR

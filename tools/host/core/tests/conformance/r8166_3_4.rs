@@ -455,6 +455,7 @@ fn shape(length: u32) -> ReplyShape {
         length,
         protected: false,
         threshold: 4096,
+        exposed_segments: 0,
     }
 }
 

@@ -89,6 +89,7 @@ pub(crate) fn limits() -> Limits {
         segments: 16,
         segment_pages: 32,
         page_shift: 12,
+        pulled_replies: false,
     }
 }
 

@@ -15,6 +15,7 @@ use rpcrdma_core::wire::Body;
 use rpcrdma_core::wire::Header;
 use rpcrdma_core::wire::ReadSegment;
 use rpcrdma_core::wire::Segment;
+use rpcrdma_oracle as oracle;
 
 /// A message, before it is octets. The octets are written here, without the encoder under test.
 #[derive(Clone, Debug)]
@@ -330,10 +331,23 @@ pub(crate) fn returned_reply() -> impl Strategy<Value = Message> {
         })
     };
     let writes = prop_oneof![9 => vec(chunk(1), 0..2), 1 => vec(chunk(1), 2..3)];
-    (writes, option::of(chunk(2)), any::<bool>()).prop_map(|(writes, reply, long)| Message {
+    let position = prop_oneof![9 => Just(0u32), 1 => Just(4u32)];
+    let read = (position, prop_oneof![9 => 0u32..3, 1 => number()]);
+    let reads = prop_oneof![2 => Just(Vec::new()), 1 => vec(read, 0..4)];
+    let all = (writes, option::of(chunk(2)), any::<bool>(), reads);
+    all.prop_map(|(writes, reply, long, reads)| Message {
         xid: 7,
         credits: 1,
-        reads: Vec::new(),
+        reads: reads
+            .into_iter()
+            .map(|(position, length)| ReadSegment {
+                position,
+                segment: Segment {
+                    length,
+                    ..Segment::default()
+                },
+            })
+            .collect(),
         writes,
         reply,
         payload: (!long).then(|| vec![0, 0, 0, 7, 0, 0, 0, 1]),
@@ -382,15 +396,19 @@ fn shape(extent: impl Strategy<Value = Extent> + Clone) -> impl Strategy<Value =
         extent,
         any::<(bool, bool, bool)>(),
         prop_oneof![Just(0u32), 0u32..10_000],
+        any::<bool>(),
     )
         .prop_map(
-            |(call, reply, (call_eligible, reply_eligible, protected), pull_up)| CallShape {
-                call,
-                call_eligible,
-                pull_up,
-                reply,
-                reply_eligible,
-                protected,
+            |(call, reply, (call_eligible, reply_eligible, protected), pull_up, long_reply)| {
+                CallShape {
+                    call,
+                    call_eligible,
+                    pull_up,
+                    reply,
+                    reply_eligible,
+                    protected,
+                    long_reply,
+                }
             },
         )
 }
@@ -427,29 +445,32 @@ pub(crate) fn limits() -> impl Strategy<Value = Limits> {
         1u32..20,
         1u32..300,
         12u32..17,
+        any::<bool>(),
     )
         .prop_map(
-            |(send, receive, sges, segments, segment_pages, page_shift)| Limits {
+            |(send, receive, sges, segments, segment_pages, page_shift, pulled_replies)| Limits {
                 send,
                 receive,
                 sges,
                 segments,
                 segment_pages,
                 page_shift,
+                pulled_replies,
             },
         )
 }
 
 /// Limits that nothing has.
 pub(crate) fn wild_limits() -> impl Strategy<Value = Limits> {
-    any::<[u32; 6]>().prop_map(
-        |[send, receive, sges, segments, segment_pages, page_shift]| Limits {
+    (any::<[u32; 6]>(), any::<bool>()).prop_map(
+        |([send, receive, sges, segments, segment_pages, page_shift], pulled_replies)| Limits {
             send,
             receive,
             sges,
             segments,
             segment_pages,
             page_shift,
+            pulled_replies,
         },
     )
 }
@@ -467,4 +488,16 @@ pub(crate) fn private_data() -> impl Strategy<Value = Vec<u8>> {
             octets.truncate(length);
             octets
         })
+}
+
+/// What happens to Replies that are exposed, few XIDs and few moments among it.
+pub(crate) fn exposed_events() -> impl Strategy<Value = Vec<oracle::Event>> {
+    let event = prop_oneof![
+        3 => (0u32..8, 0u64..40).prop_map(|(xid, time)| oracle::Event::Expose { xid, time }),
+        2 => (0u32..8).prop_map(oracle::Event::Done),
+        1 => (0u64..30).prop_map(oracle::Event::Passes),
+        3 => (0usize..8).prop_map(oracle::Event::Released),
+        1 => (0usize..8).prop_map(oracle::Event::Withdraw),
+    ];
+    proptest::collection::vec(event, 0..80)
 }

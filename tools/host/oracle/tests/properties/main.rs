@@ -25,7 +25,7 @@ proptest! {
         oracle::inbound(&octets, pulled);
         oracle::assembly(&octets);
         oracle::private_data(&octets);
-        oracle::reply(&octets, &[], &ReplyShape { length: 100, protected: false, threshold: 1024 });
+        oracle::reply(&octets, &[], &ReplyShape { length: 100, protected: false, threshold: 1024, exposed_segments: 3 });
     }
 
     #[test]
@@ -74,10 +74,11 @@ proptest! {
         more in 0u32..300,
         protected: bool,
         threshold in 200u32..4096,
+        exposed_segments in 0u32..6,
     ) {
         let end = results.last().map_or(0, |item| item.offset + item.length.next_multiple_of(4));
         let length = end + more;
-        oracle::reply(&call.octets(), &results, &ReplyShape { length, protected, threshold });
+        oracle::reply(&call.octets(), &results, &ReplyShape { length, protected, threshold, exposed_segments });
     }
 
     #[test]
@@ -87,8 +88,9 @@ proptest! {
         length: u32,
         protected: bool,
         threshold in 0u32..300_000,
+        exposed_segments: u32,
     ) {
-        oracle::reply(&call.octets(), &results, &ReplyShape { length, protected, threshold });
+        oracle::reply(&call.octets(), &results, &ReplyShape { length, protected, threshold, exposed_segments });
     }
 
     #[test]
@@ -98,6 +100,16 @@ proptest! {
         chunk in offered_lengths(),
     ) {
         oracle::returned(&reply.octets(), write, chunk);
+    }
+
+    #[test]
+    fn exposed_replies_are_counted_as_owed(count in 1usize..6, events in exposed_events()) {
+        oracle::exposed(count, &events);
+    }
+
+    #[test]
+    fn habits_follow_what_comes(long in proptest::collection::vec(any::<bool>(), 0..60)) {
+        oracle::habit(&long);
     }
 
     #[test]

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which Replies a responder exposes, and until when.
+//!
+//! ```text
+//!           expose            done                    released
+//!     free --------> Exposed ------> Ending ---------------------> free
+//!                       |                                            ^
+//!                       | expired           released                 | done
+//!                       +--------> Expiring --------> Owed ----------+
+//! ```
+//!
+//! A Reply takes a place from the moment it is exposed until its memory is out of the requester's
+//! reach again *and* its RDMA_DONE has come: for each place there is a Receive, on top of those for
+//! the credits. That is the whole of credit accounting for RDMA_DONE. It takes no credit, there is one
+//! for each Reply that was exposed, and where it arrives a Receive stands for it, however late it
+//! comes. A requester that keeps its RDMA_DONEs back runs out of places, and gets ERR_CHUNK where it
+//! would have got a Reply to pull; it does not run anybody out of memory, which is released when the
+//! time is over.
+//!
+//! Time is a number that only grows; what it counts is the caller's business.
+
+use core::ops::DerefMut;
+
+/// One place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// Nothing is exposed.
+    #[default]
+    Free,
+    /// A Reply is exposed.
+    Exposed {
+        /// Its XID.
+        xid: u32,
+        /// When it is to be released at the latest.
+        deadline: u64,
+    },
+    /// Its RDMA_DONE has come; its memory is being released.
+    Ending,
+    /// Its time is over; its memory is being released, and its RDMA_DONE has not come.
+    Expiring {
+        /// Its XID.
+        xid: u32,
+    },
+    /// Its memory is released, and its RDMA_DONE has not come.
+    Owed {
+        /// Its XID.
+        xid: u32,
+    },
+}
+
+/// A Reply cannot be exposed: ERR_CHUNK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotExposed {
+    /// All places are taken.
+    Full,
+    /// A Reply with this XID has a place already: nobody could tell whose RDMA_DONE comes.
+    SameXid,
+}
+
+/// The places of one connection, in memory of the caller's.
+#[derive(Debug)]
+pub struct Places<S>(S);
+
+impl<S: DerefMut<Target = [Place]>> Places<S> {
+    /// Takes over `places`, all of them free.
+    pub fn new(mut places: S) -> Self {
+        places.fill(Place::Free);
+        Self(places)
+    }
+
+    /// Gives a Reply a place; the caller exposes it, or else calls [`Self::withdraw`].
+    pub fn expose(&mut self, xid: u32, deadline: u64) -> Result<usize, NotExposed> {
+        let mut free = None;
+        for (index, place) in self.0.iter().enumerate() {
+            match *place {
+                Place::Free => free = free.or(Some(index)),
+                Place::Exposed { xid: other, .. }
+                | Place::Expiring { xid: other }
+                | Place::Owed { xid: other }
+                    if other == xid =>
+                {
+                    return Err(NotExposed::SameXid);
+                }
+                _ => {}
+            }
+        }
+        let index = free.ok_or(NotExposed::Full)?;
+        self.set(index, Place::Exposed { xid, deadline });
+        Ok(index)
+    }
+
+    /// Gives the place of a Reply back that was not sent after all.
+    pub fn withdraw(&mut self, index: usize) {
+        self.set(index, Place::Free);
+    }
+
+    /// An RDMA_DONE has come. Returns the place that is to be released now, if there is one; else it
+    /// was late, or stray, and there is nothing to be done about it.
+    pub fn done(&mut self, xid: u32) -> Option<usize> {
+        let (index, place) = self.find(xid)?;
+        let (next, release) = match place {
+            Place::Exposed { .. } => (Place::Ending, Some(index)),
+            Place::Expiring { .. } => (Place::Ending, None),
+            _ => (Place::Free, None),
+        };
+        self.set(index, next);
+        release
+    }
+
+    /// A place that is to be released because its time is over; to be asked until there is none.
+    pub fn expired(&mut self, now: u64) -> Option<usize> {
+        let over = |place: &Place| match *place {
+            Place::Exposed { xid, deadline } if deadline <= now => Some(xid),
+            _ => None,
+        };
+        let mut places = self.0.iter().enumerate();
+        let (index, xid) = places.find_map(|(index, place)| Some((index, over(place)?)))?;
+        self.set(index, Place::Expiring { xid });
+        Some(index)
+    }
+
+    /// The memory that was exposed from this place is out of the requester's reach.
+    pub fn released(&mut self, index: usize) {
+        let next = match self.0.get(index) {
+            Some(&Place::Expiring { xid }) => Place::Owed { xid },
+            _ => Place::Free,
+        };
+        self.set(index, next);
+    }
+
+    /// When a place is next to be released, if nothing happens until then.
+    pub fn next_deadline(&self) -> Option<u64> {
+        let deadlines = self.0.iter().filter_map(|place| match *place {
+            Place::Exposed { deadline, .. } => Some(deadline),
+            _ => None,
+        });
+        deadlines.min()
+    }
+
+    /// How many RDMA_DONEs may still come, at most: as many Receives must stand for them.
+    pub fn owed(&self) -> usize {
+        let owed = |place: &&Place| !matches!(place, Place::Free | Place::Ending);
+        self.0.iter().filter(owed).count()
+    }
+
+    /// The places as they are.
+    pub fn as_slice(&self) -> &[Place] {
+        &self.0
+    }
+
+    fn find(&self, xid: u32) -> Option<(usize, Place)> {
+        let same = |place: &Place| match *place {
+            Place::Exposed { xid: other, .. }
+            | Place::Expiring { xid: other }
+            | Place::Owed { xid: other } => other == xid,
+            Place::Free | Place::Ending => false,
+        };
+        let mut places = self.0.iter().copied().enumerate();
+        places.find(|(_, place)| same(place))
+    }
+
+    fn set(&mut self, index: usize, to: Place) {
+        if let Some(place) = self.0.get_mut(index) {
+            *place = to;
+        }
+    }
+}

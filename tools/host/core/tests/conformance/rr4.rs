@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The draft on reliable replies: Replies that the requester pulls.
+
+use crate::support::*;
+use rpcrdma_core::engine::call::plan as plan_call;
+use rpcrdma_core::engine::call::CallShape;
+use rpcrdma_core::engine::call::Limits;
+use rpcrdma_core::engine::call::ReplyPlan;
+use rpcrdma_core::engine::exposed::NotExposed;
+use rpcrdma_core::engine::exposed::Place;
+use rpcrdma_core::engine::exposed::Places;
+use rpcrdma_core::engine::habit::Habit;
+use rpcrdma_core::engine::inbound::from_client;
+use rpcrdma_core::engine::inbound::from_server;
+use rpcrdma_core::engine::inbound::FromClient;
+use rpcrdma_core::engine::inbound::FromServer;
+use rpcrdma_core::engine::inbound::Refusal;
+use rpcrdma_core::engine::limits::Extensions;
+use rpcrdma_core::engine::limits::ReadDepths;
+use rpcrdma_core::engine::reply::CannotReply;
+use rpcrdma_core::engine::reply::Form;
+use rpcrdma_core::engine::reply::Payload;
+use rpcrdma_core::engine::reply::Reply;
+use rpcrdma_core::engine::reply::ReplyShape;
+use rpcrdma_core::engine::returned::arrived;
+use rpcrdma_core::engine::returned::Arrived;
+use rpcrdma_core::engine::returned::Mismatch;
+use rpcrdma_core::engine::returned::Offered;
+use rpcrdma_core::engine::returned::NO_CHUNK;
+use rpcrdma_core::wire::extensions::Announcement;
+use rpcrdma_core::wire::extensions::Offer;
+use rpcrdma_core::wire::private_data::PrivateData;
+use rpcrdma_core::wire::HeaderWriter;
+use rpcrdma_core::wire::Segment;
+
+const YES: Offer = Offer {
+    pulled_replies: true,
+};
+const NO: Offer = Offer {
+    pulled_replies: false,
+};
+const DEPTHS: ReadDepths = ReadDepths {
+    requester: 1,
+    responder: 1,
+};
+
+/// A Reply of that many octets on a connection where Replies may be exposed, or not.
+fn shape(length: u32, exposed_segments: u32) -> ReplyShape {
+    ReplyShape {
+        length,
+        protected: false,
+        threshold: 4096,
+        exposed_segments,
+    }
+}
+
+/// The Call with these lists, as words.
+fn call(lists: &[&[u32]]) -> Vec<u8> {
+    let mut all: Vec<&[u32]> = lists.to_vec();
+    let payload = rpc(CALL);
+    all.push(&payload);
+    message(0, &all)
+}
+
+fn with_plan<R>(
+    octets: &[u8],
+    results: &[Payload],
+    shape: &ReplyShape,
+    then: impl FnOnce(Result<Reply<'_>, CannotReply>) -> R,
+) -> R {
+    match from_client(octets, PULLED) {
+        Ok(FromClient::Call(call)) => then(Reply::plan(call.chunks, results, shape)),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A Reply without chunks but a Read list of these segments.
+fn exposing(segments: &[(u32, u32)]) -> Vec<u8> {
+    let mut lists = Vec::new();
+    for (position, length) in segments {
+        lists.extend([1, *position]);
+        lists.extend(hloo(9, *length, 0x1000));
+    }
+    lists.extend([0, 0, 0]);
+    message(1, &[&lists])
+}
+
+fn taken(octets: &[u8]) -> Result<Arrived<'_>, Mismatch> {
+    match from_server(octets, PULLED) {
+        Ok(FromServer::Reply(reply)) => arrived(
+            &reply,
+            Offered {
+                write: NO_CHUNK,
+                reply: NO_CHUNK,
+            },
+        ),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn rr4_4_1_1_reply_as_a_read_chunk_of_several_segments() {
+    let parts: [Segment; 2] = [segment(7, 60_000, 1 << 40), segment(8, 5_536, 3)];
+    let octets = call(&[&[0, 0, 0]]);
+    let mut header = vec![0; 4096];
+    let end = with_plan(&octets, &[], &shape(65_536, 4), |reply| {
+        let reply = reply.unwrap();
+        assert_eq!((reply.form(), reply.left()), (Form::Exposed, 65_536));
+        assert!(reply.reply_chunk().is_none());
+        reply.encode_exposing(XID, 32, parts, &mut header).unwrap()
+    });
+    header.truncate(end);
+    let mut lists = vec![1, 0];
+    lists.extend(hloo(7, 60_000, 1 << 40));
+    lists.extend([1, 0]);
+    lists.extend(hloo(8, 5_536, 3));
+    lists.extend([0, 0, 0]);
+    assert_eq!(header, message(1, &[&lists]));
+}
+
+#[test]
+fn rr4_4_1_2_what_is_exposed_is_announced_by_nomsg() {
+    // In RDMA_MSG a Read list makes no sense, whatever was agreed on.
+    let mut lists = vec![1, 0];
+    lists.extend(hloo(9, 64, 0));
+    lists.extend([0, 0, 0]);
+    let msg = message(0, &[&lists, &rpc(REPLY)]);
+    assert!(from_server(&msg, PULLED).is_err());
+    let nomsg = exposing(&[(0, 64)]);
+    assert!(matches!(
+        taken(&nomsg),
+        Ok(Arrived::Exposed {
+            length: 64,
+            by_write: 0
+        })
+    ));
+}
+
+#[test]
+fn rr4_4_1_3_results_still_go_to_write_chunks() {
+    let mut lists = vec![0, 1, 1];
+    lists.extend(hloo(5, 1000, 0));
+    lists.extend([0, 0]);
+    let octets = call(&[&lists]);
+    let item = [Payload {
+        offset: 100,
+        length: 1000,
+    }];
+    with_plan(&octets, &item, &shape(9_100, 4), |reply| {
+        let reply = reply.unwrap();
+        assert_eq!(reply.form(), Form::Exposed);
+        assert_eq!((reply.by_write(), reply.left()), (1000, 8_100));
+        let runs: Vec<_> = reply.runs().collect();
+        assert_eq!(runs, [(0, 100), (1100, 8000)]);
+    });
+}
+
+#[test]
+fn rr4_4_1_1_1_exposed_if_it_exceeds_what_was_provided() {
+    let nothing = call(&[&[0, 0, 0]]);
+    let form = |octets: &[u8], length| {
+        with_plan(octets, &[], &shape(length, 4), |reply| {
+            reply.unwrap().form()
+        })
+    };
+    assert_eq!(form(&nothing, 4096 - 28), Form::Inline);
+    assert_eq!(form(&nothing, 4096 - 27), Form::Exposed);
+    // The Reply chunk is used if it is large enough, and returned unused if not.
+    let mut lists = vec![0, 0, 1, 1];
+    lists.extend(hloo(5, 8192, 0));
+    let chunk = call(&[&lists]);
+    assert_eq!(form(&chunk, 8192), Form::ReplyChunk);
+    assert_eq!(form(&chunk, 8193), Form::Exposed);
+    let mut header = vec![0; 4096];
+    let end = with_plan(&chunk, &[], &shape(8193, 4), |reply| {
+        let part = [segment(6, 8193, 0)];
+        let reply = reply.unwrap();
+        reply.encode_exposing(XID, 32, part, &mut header).unwrap()
+    });
+    let mut expected = vec![1, 0];
+    expected.extend(hloo(6, 8193, 0));
+    expected.extend([0, 0, 1, 1]);
+    expected.extend(hloo(5, 0, 0));
+    assert_eq!(header[..end], message(1, &[&expected]));
+}
+
+#[test]
+fn rr4_4_1_1_2_without_support_a_transport_error() {
+    let octets = call(&[&[0, 0, 0]]);
+    with_plan(&octets, &[], &shape(65_536, 0), |reply| {
+        assert_eq!(reply.unwrap_err(), CannotReply::NoRoom);
+    });
+}
+
+#[test]
+fn rr4_4_1_2_1_requester_recognises_what_is_exposed() {
+    let octets = exposing(&[(0, 60_000), (0, 0), (0, 5_536)]);
+    assert_eq!(
+        taken(&octets),
+        Ok(Arrived::Exposed {
+            length: 65_536,
+            by_write: 0
+        })
+    );
+    // Another Position, nothing, less than a word, more than 32 bits: not to be taken.
+    for bad in [
+        &[(0, 64), (4, 64)][..],
+        &[(0, 0)],
+        &[(0, 3)],
+        &[(0, u32::MAX), (0, 1)],
+    ] {
+        assert_eq!(taken(&exposing(bad)), Err(Mismatch), "{bad:?}");
+    }
+}
+
+#[test]
+fn rr4_4_1_3_1_done_has_the_xid_of_the_reply() {
+    let mut octets = [0; 16];
+    assert_eq!(HeaderWriter::done(&mut octets, XID, 32), Ok(16));
+    assert_eq!(octets[..], words(&[XID, 1, 32, 3]));
+    assert!(matches!(
+        from_client(&octets, PULLED),
+        Ok(FromClient::Done { xid: XID })
+    ));
+}
+
+#[test]
+fn rr4_4_1_3_4_stray_notifications_are_dropped() {
+    let mut places = Places::new(vec![Place::Free; 2]);
+    assert_eq!(places.done(1), None);
+    assert_eq!(places.expose(1, 10), Ok(0));
+    assert_eq!(places.done(2), None);
+    assert_eq!(places.done(1), Some(0));
+    // Repeated, before and after its memory is released.
+    assert_eq!(places.done(1), None);
+    places.released(0);
+    assert_eq!(places.done(1), None);
+    assert_eq!(places.as_slice(), [Place::Free; 2]);
+}
+
+#[test]
+fn rr4_4_1_3_6_released_after_a_while_without_notification() {
+    let mut places = Places::new(vec![Place::Free; 2]);
+    places.expose(1, 10).unwrap();
+    places.expose(2, 20).unwrap();
+    assert_eq!(places.next_deadline(), Some(10));
+    assert_eq!(places.expired(9), None);
+    assert_eq!(places.expired(10), Some(0));
+    assert_eq!(places.expired(10), None);
+    assert_eq!(places.next_deadline(), Some(20));
+    // The notification may come before the memory is released, or after, or never.
+    places.released(0);
+    assert_eq!(places.as_slice()[0], Place::Owed { xid: 1 });
+    assert_eq!(places.done(1), None);
+    assert_eq!(places.as_slice()[0], Place::Free);
+    assert_eq!(places.expired(20), Some(1));
+    assert_eq!(places.done(2), None);
+    places.released(1);
+    assert_eq!(places.as_slice()[1], Place::Free);
+}
+
+#[test]
+fn rr4_5_2_3_1_as_many_notifications_as_places() {
+    let mut places = Places::new(vec![Place::Free; 2]);
+    assert_eq!(places.expose(1, 10), Ok(0));
+    assert_eq!(places.expose(1, 10), Err(NotExposed::SameXid));
+    assert_eq!(places.expose(2, 10), Ok(1));
+    assert_eq!(places.expose(3, 10), Err(NotExposed::Full));
+    // Who keeps notifications back gets no more memory, but no more Replies to pull, either.
+    while let Some(place) = places.expired(10) {
+        places.released(place);
+    }
+    assert_eq!(places.owed(), 2);
+    assert_eq!(places.expose(3, 20), Err(NotExposed::Full));
+    places.done(2);
+    assert_eq!(places.owed(), 1);
+    assert_eq!(places.expose(3, 20), Ok(1));
+    places.withdraw(1);
+    assert_eq!(places.as_slice()[1], Place::Free);
+}
+
+#[test]
+fn rr4_5_3_1_1_reply_chunks_only_for_what_is_usually_long() {
+    let narrow = limits();
+    let pulled = Limits {
+        pulled_replies: true,
+        ..narrow
+    };
+    let offer = |long_reply, limits: &Limits| {
+        let shape = CallShape {
+            long_reply,
+            ..small_call(100, 60_000)
+        };
+        plan_call(&shape, limits).unwrap().1
+    };
+    assert_eq!(offer(false, &narrow), ReplyPlan::ReplyChunk);
+    assert_eq!(offer(false, &pulled), ReplyPlan::Pull);
+    assert_eq!(offer(true, &pulled), ReplyPlan::ReplyChunk);
+    // What always fits needs nothing, and data has its own chunk.
+    let fits = plan_call(&small_call(100, 200), &pulled).unwrap().1;
+    assert_eq!(fits, ReplyPlan::Inline);
+    let read = plan_call(&read_call(60_000), &pulled).unwrap().1;
+    assert_eq!(read, ReplyPlan::WriteChunk);
+}
+
+#[test]
+fn rr4_5_2_2_1_long_replies_become_a_habit() {
+    let after = |replies: &[bool]| {
+        let habit = Habit::default();
+        replies.iter().fold(habit, |habit, long| habit.after(*long))
+    };
+    assert!(!after(&[]).is_long());
+    assert!(!after(&[true]).is_long());
+    assert!(after(&[true, true]).is_long());
+    assert!(!after(&[true, true, false, false]).is_long());
+    // One in two is often enough, one in four is not.
+    assert!(after(&[true, false, true, false, true, false, true, false, true, false]).is_long());
+    assert!(!after(&[true, false, false, false, true, false, false, false]).is_long());
+    let steady = after(&[true; 9]);
+    assert_eq!(steady.after(true), steady);
+    assert_eq!(after(&[false]), after(&[]));
+}
+
+#[test]
+fn rr4_6_3_only_if_both_ends_support_it() {
+    let agreed = |own, peer, depths| Extensions::between(own, peer, depths);
+    assert_eq!(agreed(&YES, &YES, &DEPTHS), PULLED);
+    for (own, peer) in [(&YES, &NO), (&NO, &YES), (&NO, &NO)] {
+        assert_eq!(agreed(own, peer, &DEPTHS), PLAIN);
+    }
+    // Without it there is neither a Read list in a Reply nor an RDMA_DONE.
+    let octets = exposing(&[(0, 64)]);
+    assert!(from_server(&octets, PLAIN).is_err());
+    let done = words(&[XID, 1, 32, 3]);
+    assert_eq!(from_client(&done, PLAIN).unwrap_err(), Refusal::Drop);
+}
+
+#[test]
+fn rr4_x_1_both_read_depths_are_needed() {
+    for (requester, responder) in [(0, 1), (1, 0), (0, 0)] {
+        let depths = ReadDepths {
+            requester,
+            responder,
+        };
+        assert_eq!(Extensions::between(&YES, &YES, &depths), PLAIN);
+    }
+}
+
+#[test]
+fn rr4_6_1_the_offer_is_invisible_to_others() {
+    let own = PrivateData {
+        remote_invalidation: true,
+        send_size: 4096,
+        receive_size: 8192,
+    };
+    // Nothing to offer: the eight octets of RFC 8797 and no more.
+    assert_eq!(Announcement::new(&own, &NO).as_octets(), own.encode());
+    let octets = Announcement::new(&own, &YES);
+    let octets = octets.as_octets();
+    assert_eq!(octets[..8], own.encode());
+    assert_eq!(octets[8..], [0xd3, 0x97, 0x1e, 0xa4, 1, 1, 0, 0]);
+    assert_eq!(PrivateData::find(octets), Some(own));
+    assert_eq!(Offer::of_peer(octets), YES);
+}
+
+#[test]
+fn rr4_6_2_an_offer_is_found_anywhere_and_nothing_else_is_one() {
+    let block = [0xd3, 0x97, 0x1e, 0xa4, 1, 1, 0, 0];
+    for before in 0..9 {
+        let mut octets = vec![0xd3; before];
+        octets.extend(block);
+        octets.extend([0; 40]);
+        assert_eq!(Offer::of_peer(&octets), YES);
+    }
+    // Reserved flags and octets are ignored; another version, another identifier, a part are nothing.
+    assert_eq!(
+        Offer::of_peer(&[0xd3, 0x97, 0x1e, 0xa4, 1, 0xff, 9, 9]),
+        YES
+    );
+    assert_eq!(Offer::of_peer(&[0xd3, 0x97, 0x1e, 0xa4, 1, 0xfe, 9, 9]), NO);
+    assert_eq!(Offer::of_peer(&[0xd3, 0x97, 0x1e, 0xa4, 2, 1, 0, 0]), NO);
+    assert_eq!(Offer::of_peer(&[0xd3, 0x97, 0x1e, 0xa5, 1, 1, 0, 0]), NO);
+    assert_eq!(Offer::of_peer(&block[..7]), NO);
+    assert_eq!(Offer::of_peer(&[]), NO);
+}

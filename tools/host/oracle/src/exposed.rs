@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Places of exposed Replies: no more of anything than there are places, and nothing released twice.
+
+use rpcrdma_core::engine::exposed::NotExposed;
+use rpcrdma_core::engine::exposed::Place;
+use rpcrdma_core::engine::exposed::Places;
+use rpcrdma_core::engine::habit::Habit;
+
+/// What happens.
+#[derive(Clone, Copy, Debug)]
+pub enum Event {
+    /// A Reply is to be exposed for so long.
+    Expose {
+        /// Its XID.
+        xid: u32,
+        /// For how long.
+        time: u64,
+    },
+    /// An RDMA_DONE comes.
+    Done(u32),
+    /// Time passes.
+    Passes(u64),
+    /// One of what is being released is released.
+    Released(usize),
+    /// One that was given a place last is not sent after all.
+    Withdraw(usize),
+}
+
+/// What a slow and obvious responder knows of a Reply.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    place: usize,
+    xid: u32,
+    until: u64,
+    /// Its memory is exposed.
+    exposed: bool,
+    /// Its memory is being released.
+    releasing: bool,
+    /// Its RDMA_DONE has not come.
+    owed: bool,
+}
+
+/// Lives through `events` with `count` places.
+pub fn exposed(count: usize, events: &[Event]) {
+    let mut places = Places::new(vec![Place::Owed { xid: 0 }; count]);
+    let mut known: Vec<Known> = Vec::new();
+    let mut now = 0;
+    for event in events {
+        match *event {
+            Event::Expose { xid, time } => {
+                let same = known.iter().any(|k| k.owed && k.xid == xid);
+                match places.expose(xid, now + time) {
+                    Ok(place) => {
+                        assert!(!same && known.iter().all(|k| k.place != place));
+                        known.push(Known {
+                            place,
+                            xid,
+                            until: now + time,
+                            exposed: true,
+                            releasing: false,
+                            owed: true,
+                        });
+                    }
+                    Err(NotExposed::SameXid) => assert!(same),
+                    Err(NotExposed::Full) => assert!(!same && known.len() == count),
+                }
+            }
+            Event::Done(xid) => {
+                let mine = known.iter_mut().find(|k| k.owed && k.xid == xid);
+                let expected = mine.and_then(|k| {
+                    k.owed = false;
+                    k.releasing |= k.exposed;
+                    core::mem::take(&mut k.exposed).then_some(k.place)
+                });
+                assert_eq!(places.done(xid), expected);
+            }
+            Event::Passes(time) => {
+                now += time;
+                while let Some(place) = places.expired(now) {
+                    let mine = known.iter_mut().find(|k| k.place == place && k.exposed);
+                    let mine = mine.expect("only what is exposed expires");
+                    assert!(mine.until <= now);
+                    (mine.exposed, mine.releasing) = (false, true);
+                }
+                assert!(known.iter().all(|k| !k.exposed || k.until > now));
+            }
+            Event::Released(which) => {
+                let mut releasing = known.iter_mut().filter(|k| k.releasing);
+                if let Some(mine) = releasing.nth(which) {
+                    mine.releasing = false;
+                    places.released(mine.place);
+                }
+            }
+            Event::Withdraw(which) => {
+                let exposed = known.iter().filter(|k| k.exposed).nth(which).copied();
+                if let Some(mine) = exposed {
+                    known.retain(|k| k.place != mine.place);
+                    places.withdraw(mine.place);
+                }
+            }
+        }
+        known.retain(|k| k.exposed || k.releasing || k.owed);
+        assert_eq!(places.owed(), known.iter().filter(|k| k.owed).count());
+        assert!(places.owed() <= count);
+        let free = places.as_slice().iter().filter(|p| **p == Place::Free);
+        assert_eq!(free.count(), count - known.len());
+        let deadlines = known.iter().filter(|k| k.exposed).map(|k| k.until);
+        assert_eq!(places.next_deadline(), deadlines.min());
+    }
+}
+
+/// A habit is what the last few Replies were like.
+pub fn habit(long: &[bool]) {
+    let mut habit = Habit::default();
+    assert!(!habit.is_long());
+    for (n, long_now) in long.iter().enumerate() {
+        habit = habit.after(*long_now);
+        assert_eq!(Habit::from_bits(habit.to_bits()), habit);
+        let last = |count: usize| long[..=n].iter().rev().take(count);
+        if n >= 1 && last(2).all(|long| *long) {
+            assert!(habit.is_long());
+        }
+        if n >= 3 && last(4).all(|long| !*long) {
+            assert!(!habit.is_long());
+        }
+    }
+}
