@@ -16,8 +16,10 @@ use crate::wire::Body;
 use crate::wire::ChunkLists;
 use crate::wire::ErrorReply;
 use crate::wire::Header;
+use crate::wire::Malformed;
 use crate::wire::RdmaError;
 use crate::wire::Reader;
+use crate::wire::MIN_LEN;
 
 /// `msg_type` of an RPC Call (RFC 5531 Section 9).
 const CALL: u32 = 0;
@@ -123,8 +125,15 @@ pub fn from_client(message: &[u8], ext: Extensions) -> Result<FromClient<'_>, Re
 /// What the connecting end makes of a message.
 #[inline]
 pub fn from_server(message: &[u8], ext: Extensions) -> Result<FromServer<'_>, Refusal> {
-    // A malformed message is taken for a Reply: a requester is silent about those.
-    let header = Header::decode(message).map_err(|_| Refusal::Drop)?;
+    let header = match Header::decode(message) {
+        Ok(header) => header,
+        // Of another version nothing is known; but if this would be a Call in ours, it is one.
+        Err(version @ Malformed::Version { xid, .. }) if is_call(message, xid) => {
+            return Err(version.answer().map_or(Refusal::Drop, Refusal::Answer));
+        }
+        // A malformed message is taken for a Reply: a requester is silent about those.
+        Err(_) => return Err(Refusal::Drop),
+    };
     let xid = header.xid;
     let refuse = Refusal::Answer(ErrorReply::chunk(xid));
     match header.body {
@@ -195,6 +204,13 @@ fn msg_type(payload: &[u8], xid: u32) -> Option<u32> {
         true => reader.word().ok(),
         false => None,
     }
+}
+
+/// Whether an RPC Call stands where it would if there were no chunks.
+#[cold]
+fn is_call(message: &[u8], xid: u32) -> bool {
+    let payload = message.get(MIN_LEN..).unwrap_or_default();
+    msg_type(payload, xid) == Some(CALL)
 }
 
 #[inline]

@@ -56,8 +56,13 @@ pub fn inbound(octets: &[u8], pulled_replies: bool) {
             refused(octets, refusal);
             // A client answers only what can be nothing but a reverse Call.
             if let Refusal::Answer(_) = refusal {
-                assert_eq!(word(octets, 1), Some(1));
-                assert!(matches!(word(octets, 3), Some(0 | 1)));
+                match word(octets, 1) {
+                    Some(1) => assert!(matches!(word(octets, 3), Some(0 | 1))),
+                    _ => assert_eq!(
+                        (word(octets, 7), word(octets, 8)),
+                        (word(octets, 0), Some(CALL))
+                    ),
+                }
             }
         }
     }

@@ -12,6 +12,7 @@ use crate::marshal::Pending;
 use crate::marshal::State;
 use crate::memory::Memory;
 use crate::memory::Place;
+use crate::reverse::Service;
 use crate::rng::Rng;
 use rpcrdma_core::engine::call::Limits;
 use rpcrdma_core::engine::call::ReplyPlan;
@@ -25,13 +26,11 @@ use rpcrdma_core::engine::limits::Extensions;
 use rpcrdma_core::engine::returned::arrived;
 use rpcrdma_core::engine::returned::Arrived;
 use rpcrdma_core::engine::returned::Offered;
+use rpcrdma_core::wire::ErrorReply;
 use rpcrdma_core::wire::HeaderWriter;
 use rpcrdma_core::wire::ReadList;
 use rpcrdma_core::wire::Segment;
 use std::collections::BTreeMap;
-
-/// Reverse Calls the client takes at once.
-pub const REVERSE: u32 = 3;
 
 /// Octets in a page, as a shift; small, so that chunks have many segments.
 const PAGE_SHIFT: u32 = 8;
@@ -58,6 +57,10 @@ pub struct Client {
     wanted: u32,
     agreement: Agreement,
     extensions: Extensions,
+    /// Reverse Calls.
+    pub reverse: Service,
+    /// Whether the server follows the protocol.
+    honest_server: bool,
     segments: u32,
     segment_pages: u32,
     pending: BTreeMap<u32, Pending>,
@@ -72,15 +75,23 @@ pub struct Client {
 
 impl Client {
     /// A client on a fresh connection.
-    pub fn new(rng: &mut Rng, agreement: Agreement, extensions: Extensions, wanted: u32) -> Self {
+    pub fn new(
+        rng: &mut Rng,
+        agreement: Agreement,
+        extensions: Extensions,
+        wanted: u32,
+        reverse: u32,
+    ) -> Self {
         let window = Window::FRESH;
         Self {
-            queues: Queues::new(rng.range(4, 40), window.receives(REVERSE), rng.range(0, 4)),
+            queues: Queues::new(rng.range(4, 40), window.receives(reverse), rng.range(0, 4)),
             memory: Memory::default(),
             window,
             wanted,
             agreement,
             extensions,
+            reverse: Service::new(reverse),
+            honest_server: true,
             segments: 16,
             segment_pages: rng.range(3, 6),
             pending: BTreeMap::new(),
@@ -99,7 +110,8 @@ impl Client {
         wanted: u32,
     ) {
         self.queues.flush();
-        let mut fresh = Self::new(rng, agreement, extensions, wanted);
+        let mut fresh = Self::new(rng, agreement, extensions, wanted, self.reverse.granted);
+        fresh.honest_server = self.honest_server;
         std::mem::swap(&mut fresh.pending, &mut self.pending);
         std::mem::swap(&mut fresh.finished, &mut self.finished);
         *self = fresh;
@@ -299,20 +311,11 @@ impl Client {
                 Verdict::Go
             }
             Ok(FromServer::ReverseCall(message)) => {
-                self.reverse(&message);
+                self.reverse.call(&message, self.honest_server);
                 Verdict::Go
             }
             Err(Refusal::Answer(error)) => {
-                let mut octets = vec![0; 28];
-                let length = error
-                    .encode(REVERSE, &mut octets)
-                    .expect("28 octets suffice");
-                octets.truncate(length);
-                let message = Received {
-                    octets,
-                    invalidated: None,
-                };
-                self.queues.post(Vec::new(), message);
+                self.refuse(&error);
                 Verdict::Go
             }
             Err(Refusal::Drop) => Verdict::Go,
@@ -342,7 +345,7 @@ impl Client {
     fn credits(&mut self, credits: u32) {
         self.window.grant(credits, self.wanted);
         // Receives first: the window opens for the next Call only after this returns.
-        self.queues.needed = self.window.receives(REVERSE);
+        self.queues.needed = self.window.receives(self.reverse.granted);
         self.queues.refill();
     }
 
@@ -457,17 +460,31 @@ impl Client {
         }
     }
 
-    fn reverse(&mut self, message: &Message<'_>) {
-        let mut octets = vec![0; 64];
-        let credits = message.credits.clamp(1, REVERSE);
-        let length = HeaderWriter::plain(&mut octets, message.xid, credits);
-        octets.truncate(length.expect("64 octets suffice"));
-        octets.extend(message.xid.to_be_bytes());
-        octets.extend(1_u32.to_be_bytes());
+    /// Refuses a reverse Call.
+    fn refuse(&mut self, error: &ErrorReply) {
+        let mut octets = vec![0; 28];
+        let length = error.encode(self.reverse.granted, &mut octets);
+        octets.truncate(length.expect("28 octets suffice"));
+        self.say(octets);
+    }
+
+    /// Serves one of the reverse Calls.
+    pub fn serve_reverse(&mut self, rng: &mut Rng) {
+        if let Some(octets) = self.reverse.reply(rng) {
+            self.say(octets);
+        }
+    }
+
+    fn say(&mut self, octets: Vec<u8>) {
         let message = Received {
             octets,
             invalidated: None,
         };
         self.queues.post(Vec::new(), message);
+    }
+
+    /// Whether to believe that the server follows the protocol.
+    pub fn trust(&mut self, honest: bool) {
+        self.honest_server = honest;
     }
 }

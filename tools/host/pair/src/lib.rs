@@ -7,10 +7,10 @@
 //! checks after each step what must always hold, and at the end that nothing was lost:
 //!
 //! * no Send arrives that has no Receive, and none is over the inline threshold;
-//! * no more Calls are unanswered than were granted;
+//! * no more Calls are unanswered than were granted, in either direction;
 //! * no RPC completes while one of its handles is valid, cancelled ones included;
 //! * an honest peer never touches what is not exposed, and never invalidates a foreign handle;
-//! * every RPC ends exactly once, with the Reply that was meant for it;
+//! * every RPC ends exactly once, with the Reply that was meant for it, and every reverse Call does;
 //! * no credit, no Send Queue entry, no Receive and no registration is lost.
 //!
 //! Against a hostile peer there is nothing to say about what a Reply holds; all else holds too.
@@ -21,6 +21,7 @@ pub mod end;
 mod hostile;
 pub mod marshal;
 pub mod memory;
+pub mod reverse;
 pub mod rng;
 pub mod server;
 pub mod world;

@@ -10,11 +10,12 @@ use crate::end::Received;
 use crate::memory::Access;
 use crate::memory::Memory;
 use crate::memory::Place as Where;
+use crate::reverse::Caller;
+use crate::reverse::Conveyed;
 use crate::rng::Rng;
 use rpcrdma_core::engine::assembly::Assembly;
 use rpcrdma_core::engine::assembly::Bounds;
 use rpcrdma_core::engine::assembly::Piece;
-use rpcrdma_core::engine::credit::Window;
 use rpcrdma_core::engine::exposed::Place;
 use rpcrdma_core::engine::exposed::Places;
 use rpcrdma_core::engine::inbound::from_client;
@@ -28,7 +29,6 @@ use rpcrdma_core::engine::reply::Reply;
 use rpcrdma_core::engine::reply::ReplyShape;
 use rpcrdma_core::engine::reply::Sink;
 use rpcrdma_core::wire::ErrorReply;
-use rpcrdma_core::wire::HeaderWriter;
 use rpcrdma_core::wire::Outline;
 use rpcrdma_core::wire::Segment;
 use std::collections::BTreeMap;
@@ -88,14 +88,10 @@ pub struct Server {
     jobs: BTreeMap<u64, Job>,
     next_job: u64,
     reads: Vec<Read>,
-    /// Reverse credits.
-    pub reverse: Window,
-    /// Reverse credits that every reverse Call asks for.
-    reverse_wanted: u32,
-    /// Reverse Calls that have not been answered.
-    pub reverse_calls: Vec<u32>,
-    /// Reverse Calls that have been.
-    pub reverse_done: u32,
+    /// Reverse Calls.
+    pub reverse: Caller,
+    /// Whether the client follows the protocol.
+    honest_client: bool,
     /// Calls answered with an RDMA_ERROR.
     pub refused: u32,
     /// Replies that were exposed.
@@ -109,7 +105,7 @@ impl Server {
         agreement: Agreement,
         extensions: Extensions,
         max_requests: u32,
-        reverse: u32,
+        reverse: Caller,
     ) -> Self {
         let places = match extensions.pulled_replies {
             true => rng.range(1, 6),
@@ -117,7 +113,7 @@ impl Server {
         };
         // RFC 8167 Section 4.3.2: one Receive for each Call granted, and one for each reverse Reply.
         // And one for each RDMA_DONE that may come.
-        let needed = max_requests + reverse + places;
+        let needed = max_requests + reverse.receives() + places;
         Self {
             // The longest chain: a Reply in a Reply chunk, in as many pieces as it has segments.
             queues: Queues::new(rng.range(64, 100), needed, rng.range(0, 4)),
@@ -133,28 +129,30 @@ impl Server {
             jobs: BTreeMap::new(),
             next_job: 0,
             reads: Vec::new(),
-            reverse: Window::FRESH,
-            reverse_wanted: reverse,
-            reverse_calls: Vec::new(),
-            reverse_done: 0,
+            reverse,
+            honest_client: true,
             refused: 0,
             exposed: 0,
         }
     }
 
-    /// Sends a reverse Call; its XIDs are those of forward Calls on purpose.
-    pub fn call_back(&mut self, xid: u32) {
-        if self.reverse.available(self.reverse_calls.len() as u32) == 0
-            || self.reverse_calls.contains(&xid)
-        {
-            return;
+    /// Whether to believe that the client follows the protocol.
+    pub fn trust(&mut self, honest: bool) {
+        self.honest_client = honest;
+    }
+
+    /// Will call back; `false` if a Call of this XID has not been answered.
+    pub(crate) fn call_back(&mut self, xid: u32, form: Conveyed) -> bool {
+        let fresh = self.reverse.call(xid, form);
+        self.push_reverse();
+        fresh
+    }
+
+    /// Sends reverse Calls while there are credits.
+    fn push_reverse(&mut self) {
+        while let Some(octets) = self.reverse.next(self.extensions.pulled_replies) {
+            self.send(Vec::new(), octets, None);
         }
-        self.reverse_calls.push(xid);
-        let mut octets = vec![0; 64];
-        let length = HeaderWriter::plain(&mut octets, xid, self.reverse_wanted);
-        octets.truncate(length.expect("64 octets suffice"));
-        octets.extend([xid, 0, 2].iter().flat_map(|word: &u32| word.to_be_bytes()));
-        self.send(Vec::new(), octets, None);
     }
 
     fn send(&mut self, writes: Vec<Op>, octets: Vec<u8>, invalidated: Option<u32>) {
@@ -204,14 +202,12 @@ impl Server {
         let call = match from_client(&octets, self.extensions) {
             Ok(FromClient::Call(call)) => call,
             Ok(FromClient::ReverseReply(message)) => {
-                if self.end_reverse(message.xid) {
-                    self.reverse.grant(message.credits, self.reverse_wanted);
-                }
-                return;
+                self.reverse.reply(&message, self.honest_client);
+                return self.push_reverse();
             }
             Ok(FromClient::ReverseError(refused)) => {
-                self.end_reverse(refused.xid);
-                return;
+                self.reverse.error(&refused, self.honest_client);
+                return self.push_reverse();
             }
             Ok(FromClient::Done { xid }) => {
                 let place = self.places.done(xid);
@@ -272,15 +268,6 @@ impl Server {
             true => self.serve(rng, id),
             false => self.post_reads(),
         }
-    }
-
-    fn end_reverse(&mut self, xid: u32) -> bool {
-        let index = self.reverse_calls.iter().position(|call| *call == xid);
-        if let Some(index) = index {
-            self.reverse_calls.swap_remove(index);
-            self.reverse_done += 1;
-        }
-        index.is_some()
     }
 
     /// Posts Reads while there is room on the Send Queue.
@@ -455,15 +442,18 @@ impl Server {
         agreement: Agreement,
         extensions: Extensions,
         requests: u32,
-        reverse: u32,
     ) {
         self.queues.flush();
+        let mut reverse = Caller::new(0);
+        std::mem::swap(&mut reverse, &mut self.reverse);
+        reverse.reconnect();
         let (refused, exposed) = (self.refused, self.exposed);
-        let reverse_done = self.reverse_done;
+        let honest = self.honest_client;
         *self = Self::new(rng, agreement, extensions, requests, reverse);
         self.refused = refused;
         self.exposed = exposed;
-        self.reverse_done = reverse_done;
+        self.honest_client = honest;
+        self.push_reverse();
     }
 }
 

@@ -9,7 +9,6 @@
 use crate::app::Rpc;
 use crate::client::Client;
 use crate::client::Verdict;
-use crate::client::REVERSE;
 use crate::end::Op;
 use crate::end::Queues;
 use crate::end::Received;
@@ -17,6 +16,8 @@ use crate::hostile::deface;
 use crate::marshal::Outcome;
 use crate::memory::Access;
 use crate::memory::AccessError;
+use crate::reverse::Caller;
+use crate::reverse::Conveyed;
 use crate::rng::Rng;
 use crate::server::Server;
 use rpcrdma_core::engine::limits::Agreement;
@@ -27,11 +28,20 @@ use rpcrdma_core::wire::extensions::Offer;
 use rpcrdma_core::wire::private_data::PrivateData;
 use rpcrdma_core::wire::Segment;
 
+/// Reverse Calls the client takes at once, unless the weather says otherwise.
+const REVERSE: u32 = 3;
+
 /// What kind of world it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Weather {
     /// How many RPCs the consumer wants.
     pub rpcs: u32,
+    /// How many reverse Calls the server makes.
+    pub calls: u32,
+    /// One in so many of those is in a form that the client does not take; 0: none.
+    pub odd: usize,
+    /// Credits that are asked for, in either direction; 0: any number.
+    pub credits: u32,
     /// The link goes down once in so many steps; 0: never.
     pub loss: usize,
     /// The consumer gives up on an RPC once in so many steps; 0: never.
@@ -67,8 +77,10 @@ pub struct History {
     pub exposed: u32,
     /// Octets moved by RDMA Read and Write.
     pub moved: u64,
-    /// Reverse Calls answered.
+    /// Reverse Calls served.
     pub reverse: u32,
+    /// Reverse Calls refused.
+    pub reverse_refused: u32,
     /// Messages defaced.
     pub defaced: u32,
     /// Steps taken.
@@ -85,6 +97,7 @@ struct World {
     sizes: [PrivateData; 2],
     next_xid: u32,
     submitted: u32,
+    called: u32,
     history: History,
     overheard: Vec<Vec<u8>>,
 }
@@ -95,20 +108,26 @@ pub fn live(seed: u64, weather: Weather) -> History {
     let sizes = [any_sizes(&mut rng), any_sizes(&mut rng)];
     let (to_server, to_client) = agree(&sizes);
     let extensions = any_extensions(&mut rng, &sizes);
-    let wanted = rng.range(1, 12);
-    let requests = rng.range(1, 12);
+    let (wanted, requests) = any_credits(&mut rng, &weather);
+    let reverse = match weather.credits {
+        0 => REVERSE,
+        credits => credits,
+    };
+    let caller = Caller::new(reverse);
     let mut world = World {
-        client: Client::new(&mut rng, to_server, extensions, wanted),
-        server: Server::new(&mut rng, to_client, extensions, requests, REVERSE),
+        client: Client::new(&mut rng, to_server, extensions, wanted, reverse),
+        server: Server::new(&mut rng, to_client, extensions, requests, caller),
         next_xid: rng.any() as u32,
         rng,
         weather,
         sizes,
         submitted: 0,
+        called: 0,
         history: History::default(),
         overheard: Vec::new(),
     };
     world.be_patient();
+    world.trust();
     world.run();
     world.calm_down();
     world.history
@@ -139,6 +158,14 @@ fn any_extensions(rng: &mut Rng, sizes: &[PrivateData; 2]) -> Extensions {
     at_client
 }
 
+/// Credits that the client asks for, and those that the server is ready to grant.
+fn any_credits(rng: &mut Rng, weather: &Weather) -> (u32, u32) {
+    match weather.credits {
+        0 => (rng.range(1, 12), rng.range(1, 12)),
+        credits => (credits, credits),
+    }
+}
+
 fn any_sizes(rng: &mut Rng) -> PrivateData {
     PrivateData {
         remote_invalidation: !rng.once_in(3),
@@ -150,7 +177,7 @@ fn any_sizes(rng: &mut Rng) -> PrivateData {
 impl World {
     /// Lets things happen until all RPCs have been submitted and most have ended.
     fn run(&mut self) {
-        let enough = 400 * u64::from(self.weather.rpcs) + 2_000;
+        let enough = 400 * u64::from(self.weather.rpcs + self.weather.calls) + 2_000;
         while self.history.steps < enough && !self.quiet() {
             self.step();
         }
@@ -161,6 +188,7 @@ impl World {
         if self.weather.hostile() {
             self.weather.hostile_client = 0;
             self.weather.hostile_server = 0;
+            self.trust();
             self.lose();
         }
         self.weather.loss = 0;
@@ -187,6 +215,8 @@ impl World {
         }
         let ended = self.history.replies + self.history.refused + self.history.cancelled;
         assert_eq!(ended, self.submitted, "each RPC ends once");
+        let ended = self.history.reverse + self.history.reverse_refused;
+        assert_eq!(ended, self.called, "each reverse Call ends once");
     }
 
     /// Whether nothing is under way and nothing more will be asked for.
@@ -198,6 +228,9 @@ impl World {
                 && queues.waiting.is_empty()
         };
         self.submitted == self.weather.rpcs
+            && self.called == self.weather.calls
+            && self.server.reverse.quiet()
+            && self.client.reverse.quiet()
             && self.client.under_way().is_empty()
             && self.server.reads() == 0
             && !self.server.is_exposing()
@@ -211,7 +244,7 @@ impl World {
         if self.weather.patience != 0 {
             self.server.tick();
         }
-        match self.rng.below(14) {
+        match self.rng.below(16) {
             0 => self.submit(),
             1 => self.send(),
             2 | 3 => self.deliver_to_server(),
@@ -223,6 +256,8 @@ impl World {
             10 => self.send_completes(),
             11 => self.client_pulls(),
             12 => self.server.release(&mut self.rng),
+            13 => self.call_back(),
+            14 => self.client.serve_reverse(&mut self.rng),
             _ => self.rarely(),
         }
         self.account();
@@ -401,10 +436,34 @@ impl World {
                 let xid = self.rng.pick(&under_way);
                 self.client.cancel(xid);
             }
-        } else if self.rng.once_in(3) && self.submitted < self.weather.rpcs {
-            let xid = self.next_xid.wrapping_sub(1);
-            self.server.call_back(xid);
         }
+    }
+
+    /// The server calls; its XIDs are those of forward Calls on purpose, if there are any.
+    fn call_back(&mut self) {
+        if self.called == self.weather.calls {
+            return;
+        }
+        let odd = self.weather.odd != 0 && self.rng.once_in(self.weather.odd);
+        let form = match odd {
+            true => self
+                .rng
+                .pick(&[Conveyed::Chunk, Conveyed::Long, Conveyed::Version]),
+            false => Conveyed::Short,
+        };
+        let forward = self.client.under_way();
+        let xid = match forward.is_empty() {
+            true => !self.called,
+            false => self.rng.pick(&forward),
+        };
+        self.called += u32::from(self.server.call_back(xid, form));
+    }
+
+    /// The ends check what an honest peer does.
+    fn trust(&mut self) {
+        let honest = !self.weather.hostile();
+        self.client.trust(honest);
+        self.server.trust(honest);
     }
 
     /// The connection is lost and made again; the ends may have changed their minds about sizes.
@@ -415,12 +474,11 @@ impl World {
         }
         let (to_server, to_client) = agree(&self.sizes);
         let extensions = any_extensions(&mut self.rng, &self.sizes);
-        let wanted = self.rng.range(1, 12);
-        let requests = self.rng.range(1, 12);
+        let (wanted, requests) = any_credits(&mut self.rng, &self.weather);
         self.client
             .reconnect(&mut self.rng, to_server, extensions, wanted);
         self.server
-            .reconnect(&mut self.rng, to_client, extensions, requests, REVERSE);
+            .reconnect(&mut self.rng, to_client, extensions, requests);
         self.be_patient();
     }
 
@@ -433,8 +491,9 @@ impl World {
 
     /// Checks what has ended since last time.
     fn account(&mut self) {
-        self.history.reverse = self.server.reverse_done;
         self.history.exposed = self.server.exposed;
+        self.history.reverse = self.server.reverse.done;
+        self.history.reverse_refused = self.server.reverse.refused;
         for (rpc, outcome) in self.client.finished.drain(..) {
             match outcome {
                 Outcome::Reply(stream) => {

@@ -30,6 +30,7 @@ fn many(weather: Weather) -> History {
         sum.moved += history.moved;
         sum.exposed += history.exposed;
         sum.reverse += history.reverse;
+        sum.reverse_refused += history.reverse_refused;
         sum.defaced += history.defaced;
         sum.steps += history.steps;
     }
@@ -39,6 +40,9 @@ fn many(weather: Weather) -> History {
 
 const FAIR: Weather = Weather {
     rpcs: 40,
+    calls: 20,
+    odd: 0,
+    credits: 0,
     loss: 0,
     cancel: 0,
     patience: 0,
@@ -52,7 +56,8 @@ fn fair_weather() {
     assert_eq!(history.losses, 0);
     assert_eq!(history.refused, 0);
     assert!(history.replies > 0 && history.moved > 0 && history.invalidated > 0);
-    assert!(history.reverse > 0 && history.exposed > 0);
+    assert!(history.reverse > 0 && history.reverse_refused == 0);
+    assert!(history.exposed > 0);
 }
 
 #[test]
@@ -89,6 +94,57 @@ fn foul_weather() {
     });
 }
 
+/// RFC 8167 Sections 2.3 and 4.3.1: Receives suffice without any traffic forward.
+#[test]
+fn r8167_2_3_1_reverse_only() {
+    let history = many(Weather {
+        rpcs: 0,
+        calls: 400,
+        ..FAIR
+    });
+    assert!(history.replies == 0 && history.reverse > 0);
+}
+
+/// RFC 8167 Section 4.1: each direction has its own credits, and one is enough.
+#[test]
+fn r8167_4_1_1_one_credit_each_way() {
+    let history = many(Weather { credits: 1, ..FAIR });
+    assert!(history.replies > 0 && history.reverse > 0);
+}
+
+/// RFC 8167 Section 5.3: what cannot be taken is refused, the caller is told at once, and the
+/// connection is kept.
+#[test]
+fn r8167_5_3_3_odd_reverse_calls_are_refused() {
+    let history = many(Weather { odd: 2, ..FAIR });
+    assert!(history.reverse > 0 && history.reverse_refused > 0);
+    assert_eq!(history.losses, 0);
+}
+
+/// RFC 8167 Section 5.4: what was not answered is sent again on the next connection.
+#[test]
+fn r8167_5_4_1_reverse_calls_outlive_connections() {
+    let history = many(Weather {
+        loss: 200,
+        odd: 4,
+        ..FAIR
+    });
+    assert!(history.losses > 0 && history.reverse > 0);
+}
+
+/// RFC 8166 Section 3.3.1: a Call that was given up counts until it is answered.
+#[test]
+fn r8166_3_3_1_3_cancelled_calls_keep_their_credit() {
+    for credits in [1, 2] {
+        let history = many(Weather {
+            credits,
+            cancel: 40,
+            ..FAIR
+        });
+        assert!(history.cancelled > 0 && history.replies > 0);
+    }
+}
+
 #[test]
 fn hostile_server() {
     let history = many(Weather {
@@ -115,6 +171,7 @@ fn everything_at_once() {
         patience: 400,
         hostile_server: 10,
         hostile_client: 10,
+        odd: 4,
         ..FAIR
     });
 }

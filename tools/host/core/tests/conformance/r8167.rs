@@ -115,3 +115,24 @@ fn r8167_5_3_reverse_replies_with_chunks_are_dropped() {
         assert_eq!(from_client(&octets, PLAIN).unwrap_err(), Refusal::Drop);
     }
 }
+
+#[test]
+fn r8167_5_1_2_calls_of_another_version_get_a_range() {
+    for vers in [0, 2, 77, u32::MAX] {
+        let octets = words(&[XID, vers, 1, 0, 0, 0, 0, XID, CALL]);
+        let Err(Refusal::Answer(error)) = from_server(&octets, PLAIN) else {
+            panic!();
+        };
+        assert_eq!((error.xid, error.vers), (XID, vers));
+        assert_eq!(error.error, RdmaError::Vers { low: 1, high: 1 });
+        // What is no Call is not answered: a Reply, something unknown, an error.
+        for octets in [
+            words(&[XID, vers, 1, 0, 0, 0, 0, XID, REPLY]),
+            words(&[XID, vers, 1, 0, 0, 0, 0, XID + 1, CALL]),
+            words(&[XID, vers, 1, 0, 0, 0, 0]),
+            words(&[XID, vers, 1, 4, 2, 0, 0, XID, CALL]),
+        ] {
+            assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Refusal::Drop);
+        }
+    }
+}
