@@ -43,7 +43,11 @@ client_tunable() {
 	tunable "$CLIENT/$1" "${@:2}"
 }
 
-server_tunable() { tunable "$SERVER/$1" "${@:2}"; }
+server_tunable() {
+	[ -e "$SERVER/$1" ] || [ "$(module_kind)" != c ] ||
+		skip "the C module has no such file"
+	tunable "$SERVER/$1" "${@:2}"
+}
 
 counter() {
 	local file=$SERVER/rdma_stat_$1
@@ -127,10 +131,12 @@ ktap_run \
 	"client_tunable rdma_slot_table_entries 4 16384 128" \
 	"client_tunable rdma_max_inline_read 1024 $MOST_INLINE 4096" \
 	"client_tunable rdma_max_inline_write 1024 $MOST_INLINE 4096" \
+	"client_tunable rdma_max_bc_requests 1 64 16" \
 	"client_tunable rdma_inline_write_padding 0 4096 0" \
 	"client_tunable rdma_memreg_strategy 0 6 5" \
 	"client_tunable rdma_pad_optimize 0 2147483647 0" \
 	"server_tunable max_requests 4 16384 128" \
+	"server_tunable max_bc_requests 1 64 16" \
 	"server_tunable max_req_size 4096 65536 4096" \
 	"server_tunable max_outbound_read_requests 1 255 16" \
 	"counter read" "counter recv" "counter write" "counter sq_starve" \

@@ -9,9 +9,9 @@ use super::send::Established;
 use super::shared::Shared;
 use super::shared::Waiting;
 use super::sizes::Sizes;
-use super::sizes::REVERSE_CALLS;
 use crate::admin::trace::trace;
 use crate::sunrpc::ConnectError;
+use crate::verbs::Asides;
 use crate::verbs::ConnParam;
 use crate::verbs::Endpoint;
 use crate::verbs::Refill;
@@ -61,7 +61,7 @@ pub(super) fn connect(
     this.ask(|| ep.resolve_route(timeout), RESOLVE_MS + SLACK_MS)?;
 
     let device = ep.device()?;
-    let sizes = Sizes::for_device(&device, shared.xprt.slots())?;
+    let sizes = Sizes::for_device(&device, shared.xprt.slots(), shared.reverse_calls)?;
     this.sizes.populate(sizes);
     ep.open(&sizes.queues())?;
     let sender = furnish(&ep, shared, &sizes)?;
@@ -69,7 +69,7 @@ pub(super) fn connect(
     // One Call may be sent, until its Reply says more (RFC 8166 Section 3.3.3); and the peer may call.
     shared.xprt.set_window(1);
     shared.shelf.open(&ep);
-    this.receives.refill(&ep, 1 + REVERSE_CALLS);
+    this.receives.refill(&ep, 1 + sizes.reverse);
 
     let param = ConnParam {
         // The peer reads from us, we do not read from it.
@@ -116,5 +116,7 @@ fn furnish(
         Waiting(shared.clone()),
     )?;
     ep.context().refill.populate(refill);
+    let asides = Asides::new(ep, sizes.asides(), MIN_LEN)?;
+    ep.context().asides.populate(asides);
     Ok(sender)
 }

@@ -8,11 +8,11 @@ use super::reply::Pending;
 use super::shared::Shared;
 use super::shared::Waiting;
 use super::sizes::Sizes;
-use super::sizes::REVERSE_CALLS;
 use crate::admin::trace::trace;
 use crate::engine::credit::Window;
 use crate::engine::limits::Agreement;
 use crate::sunrpc::ConnectError;
+use crate::verbs::Asides;
 use crate::verbs::CmEvent;
 use crate::verbs::Context;
 use crate::verbs::Ended;
@@ -63,6 +63,8 @@ pub(super) struct Connection {
     pub(super) receives: Receives,
     /// Calls that may be outstanding: a [`Window`]. Written by the receive worker.
     window: Atomic<u64>,
+    /// Messages of the receive worker's own.
+    pub(super) asides: SetOnce<Asides>,
     /// Makes more memory regions.
     pub(super) refill: SetOnce<Arc<Refill<Pending, Waiting>>>,
     /// SUNRPC need not be told that the connection is lost: it has been told, or knows, or there has been
@@ -86,6 +88,7 @@ impl Connection {
             sizes: SetOnce::new(),
             receives: Receives::new(),
             window: Atomic::new(Window::FRESH.to_bits()),
+            asides: SetOnce::new(),
             refill: SetOnce::new(),
             lost: Atomic::new(true),
             progress <- new_mutex!(Progress::Asked, "Connection::progress"),
@@ -110,7 +113,8 @@ impl Connection {
     /// Posts Receives for all messages that may come.
     #[inline]
     pub(super) fn refill(&self, worker: &RecvWorker<'_, Self>) {
-        let needed = self.window().receives(REVERSE_CALLS);
+        let reverse = self.sizes.as_ref().map_or(0, |sizes| sizes.reverse);
+        let needed = self.window().receives(reverse);
         self.receives.refill(worker, needed);
     }
 

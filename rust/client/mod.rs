@@ -8,7 +8,8 @@
 //! | `connect`   | making a connection                                      | the connect worker       |
 //! | `context`   | events of a connection's identifier and queues           | their workers            |
 //! | `send`      | choosing how a Call travels, exposing memory, posting    | an RPC's task            |
-//! | `reply`     | matching, fencing, completing; reverse Calls             | the queues' workers      |
+//! | `reply`     | matching, fencing, completing                            | the queues' workers      |
+//! | `reverse`   | Calls of the server, and their Replies                   | receive worker, a task   |
 //! | `receives`  | Receive buffers and their round                          | the receive worker       |
 //! | `exchange`  | what a Call exposes, and whether a Reply speaks of that  |                          |
 //! | `sizes`     | what a device is good for                                |                          |
@@ -24,6 +25,7 @@ mod context;
 mod exchange;
 mod receives;
 mod reply;
+mod reverse;
 mod send;
 mod shared;
 mod sizes;

@@ -7,6 +7,7 @@
 
 use super::context::Connection;
 use super::exchange::Exchange;
+use super::reverse;
 use super::traces;
 use super::transport::Rdma;
 use crate::admin::trace::trace;
@@ -14,6 +15,7 @@ use crate::admin::trace::xprtrdma_fixup;
 use crate::engine::inbound;
 use crate::engine::inbound::FromServer;
 use crate::engine::inbound::Message;
+use crate::engine::inbound::Refusal;
 use crate::engine::limits::Extensions;
 use crate::engine::placement::Placement;
 use crate::engine::placement::Room;
@@ -96,7 +98,7 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
                 (false, Some((rpc, exchange, How::Refused)))
             }
             None => {
-                traces::not_asked_for(worker, message);
+                too_late(worker, message, refused.xid, refused.credits);
                 (false, None)
             }
         },
@@ -106,12 +108,16 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
             }
             let start = octets - call.payload.map_or(0, <[u8]>::len);
             let xid = call.xid;
-            reverse_call(worker, recv, xid, start, octets - start);
+            reverse::call(worker, recv, xid, start, octets - start);
             this.refill(worker);
             return;
         }
+        Err(Refusal::Answer(error)) => {
+            reverse::refuse(worker, message, &error);
+            (false, None)
+        }
         // Nobody waits for an answer to what is not understood (RFC 8166 Section 4.5).
-        Err(_) => {
+        Err(Refusal::Drop) => {
             this.shared.stats.bad_replies.add(1);
             traces::not_understood(worker, message);
             (false, None)
@@ -138,7 +144,7 @@ fn find(
 ) -> Option<(Claimed<Rdma>, Exchange, How)> {
     let this = worker.context();
     let Some((rpc, mut exchange)) = this.shared.xprt.claim(reply.xid) else {
-        traces::not_asked_for(worker, octets);
+        too_late(worker, octets, reply.xid, reply.credits);
         return None;
     };
     let how = match exchange.arrived(reply) {
@@ -167,6 +173,17 @@ fn find(
         }
     }
     Some((rpc, exchange, how))
+}
+
+/// Nobody waits for this answer. If somebody did when the Call was sent, it frees a credit.
+#[cold]
+fn too_late(worker: &RecvWorker<'_, Connection>, octets: &[u8], xid: u32, credits: u32) {
+    let this = worker.context();
+    traces::not_asked_for(worker, octets);
+    if this.shared.credits.is_kept(xid) {
+        this.grant(worker, credits);
+        this.shared.credits.give_back(xid);
+    }
 }
 
 /// Completes the RPC once nothing of it is exposed any more.
@@ -263,33 +280,6 @@ fn complete(ep: &Endpoint<Connection>, answer: Answer, fence: Fenced) {
         How::Refused => {
             shared.stats.bad_replies.add(1);
             rpc.fail(fence);
-            shared.shelf.put(recv);
-        }
-    }
-}
-
-/// The server calls.
-#[cold]
-fn reverse_call(
-    worker: &RecvWorker<'_, Connection>,
-    recv: Recv<()>,
-    xid: u32,
-    start: usize,
-    octets: usize,
-) {
-    let this = worker.context();
-    let shared = &this.shared;
-    trace!(xprtrdma_cb_call(shared.xprt.peer(), xid));
-    match shared
-        .reverse
-        .enqueue(&shared.xprt, xid, recv, start, octets)
-    {
-        Ok(()) => shared.stats.reverse_calls.add(1),
-        Err(recv) => {
-            // Without a service nobody has promised to take Calls; with one, as many as it was told.
-            if shared.xprt.has_callback_service() {
-                this.lose();
-            }
             shared.shelf.put(recv);
         }
     }

@@ -19,7 +19,6 @@ use crate::engine::call::Limits;
 use crate::engine::call::ReplyPlan;
 use crate::sunrpc::xdr::XdrBuf;
 use crate::sunrpc::Call;
-use crate::sunrpc::ReverseReply;
 use crate::sunrpc::SendError;
 use crate::verbs::Access;
 use crate::verbs::Draft;
@@ -152,7 +151,7 @@ fn extent(buf: &XdrBuf) -> Extent {
 
 /// There is no room in the ring: Sends have not ended.
 #[cold]
-fn ring_full(shared: &Shared, sender: &Sender<Pending>) -> SendError {
+pub(super) fn ring_full(shared: &Shared, sender: &Sender<Pending>) -> SendError {
     shared.stats.ring_full.add(1);
     shared.xprt.wait_for_space();
     if sender.has_room() {
@@ -300,7 +299,7 @@ fn write_header(
 
 /// Writes what of the Call is sent with the header, and puts the message together.
 #[inline]
-fn append_body(
+pub(super) fn append_body(
     shared: &Shared,
     draft: &mut Draft<'_, Pending>,
     message: &XdrBuf,
@@ -387,32 +386,4 @@ fn count(
         });
         stats.offered.add(octets);
     }
-}
-
-/// Sends the Reply to a reverse Call: inline, in one piece (RFC 8167 Section 5.3).
-pub(super) fn reverse_reply(
-    to: &Established,
-    shared: &Shared,
-    sender: &mut Sender<Pending>,
-    reply: &ReverseReply<'_, Rdma>,
-) -> Result<(), SendError> {
-    trace!(xprtrdma_cb_reply(shared.xprt.peer(), reply.xid()));
-    let message = reply.message();
-    let Some(mut draft) = sender.begin() else {
-        return Err(ring_full(shared, sender));
-    };
-    let (memory, _) = draft.parts();
-    let header = HeaderWriter::plain(memory, reply.xid(), super::sizes::REVERSE_CALLS)?;
-    if message.len() as usize + header > to.limits.send as usize {
-        return Err(SendError::TooBig);
-    }
-    append_body(
-        shared,
-        &mut draft,
-        message,
-        CallPlan::Inline { pull_up: true },
-        header,
-    )?;
-    let (posting, _) = draft.finish(Regions::none());
-    posting.post(&to.ep).map_err(|_| SendError::NotConnected)
 }

@@ -5,7 +5,9 @@
 use super::receives::Shelf;
 use super::stats::Stats;
 use super::transport::Rdma;
+use super::tunables;
 use crate::admin::trace::trace;
+use crate::sunrpc::Credits;
 use crate::sunrpc::ReversePool;
 use crate::sunrpc::XprtHandle;
 use crate::verbs::Refilled;
@@ -19,6 +21,10 @@ use kernel::sync::Arc;
 pub(super) struct Shared {
     /// SUNRPC's side of it.
     pub(super) xprt: XprtHandle<Rdma>,
+    /// Credits of Calls that were given up.
+    pub(super) credits: Arc<Credits<Rdma>>,
+    /// Reverse Calls that this end lets be outstanding.
+    pub(super) reverse_calls: u32,
     /// Places for reverse Calls.
     pub(super) reverse: Arc<ReversePool<Rdma>>,
     /// Counters.
@@ -33,11 +39,14 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn new(
         xprt: XprtHandle<Rdma>,
+        credits: Arc<Credits<Rdma>>,
         reverse: Arc<ReversePool<Rdma>>,
     ) -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
                 xprt,
+                credits,
+                reverse_calls: tunables::reverse_calls(),
                 reverse,
                 stats: Stats::new(),
                 shelf <- Shelf::new(),

@@ -33,8 +33,8 @@ const MIN_SGES: u32 = 3;
 /// As many more as pages may be gathered from.
 const MAX_SGES: u32 = MIN_SGES + 16;
 
-/// Reverse Calls that this end lets be outstanding: NFSv4.1's default number of callback slots.
-pub(super) const REVERSE_CALLS: u32 = 16;
+/// One in so many entries of a queue is for reverse Calls, if the device has few.
+const REVERSE_SHARE: u32 = 8;
 
 /// Work requests that mark the end of a queue while it is drained; there are two, one at a time, and
 /// room is better than counting on that.
@@ -45,6 +45,8 @@ const DRAIN_MARKS: u32 = 2;
 pub(super) struct Sizes {
     /// Calls that may be outstanding, as far as this end is concerned: the credits to ask for.
     pub(super) requests: u32,
+    /// Reverse Calls that may be outstanding: the credits to grant.
+    pub(super) reverse: u32,
     /// Receives to post beyond those that are needed, so that not every Reply rings a doorbell.
     pub(super) receive_batch: u32,
     /// Segments in a chunk.
@@ -65,7 +67,11 @@ pub(super) struct Sizes {
 
 impl Sizes {
     /// The sizes for a device, if it is good enough.
-    pub(super) fn for_device(device: &DeviceAttrs, slots: u32) -> Result<Self, ConnectError> {
+    pub(super) fn for_device(
+        device: &DeviceAttrs,
+        slots: u32,
+        reverse: u32,
+    ) -> Result<Self, ConnectError> {
         if !device.supported || !device.mem_mgt_extensions || device.max_fast_reg_pages == 0 {
             return Err(ConnectError::Unsupported);
         }
@@ -89,23 +95,25 @@ impl Sizes {
         // Each is registered and invalidated.
         let per_call = 1 + 2 * regions_per_call;
         let queue = device.max_qp_wr.min(device.max_cqe);
-        let room = queue.saturating_sub(REVERSE_CALLS + DRAIN_MARKS);
+        let reverse = reverse.min(queue / REVERSE_SHARE);
+        let room = queue.saturating_sub(reverse + asides(reverse) + DRAIN_MARKS);
         // The Receive Queue takes a batch on top, which is a quarter.
         let requests = slots.min(room / per_call).min(room / 5 * 4);
-        if requests == 0 {
+        if requests == 0 || reverse == 0 {
             return Err(ConnectError::Unsupported);
         }
         let receive_batch = requests / 4;
         Ok(Self {
             requests,
+            reverse,
             receive_batch,
             segments,
             regions_per_call,
             region_pages,
             gaps: device.sg_gaps,
             sges,
-            send_wr: requests * per_call + REVERSE_CALLS + DRAIN_MARKS,
-            recv_wr: requests + receive_batch + REVERSE_CALLS + DRAIN_MARKS,
+            send_wr: requests * per_call + reverse + asides(reverse) + DRAIN_MARKS,
+            recv_wr: requests + receive_batch + reverse + DRAIN_MARKS,
             own: PrivateData {
                 // Everything that is exposed is exposed for one Call.
                 remote_invalidation: true,
@@ -130,13 +138,18 @@ impl Sizes {
     /// The sending side to make.
     pub(super) fn sender(&self) -> SenderSizes {
         SenderSizes {
-            messages: self.requests + REVERSE_CALLS,
+            messages: self.requests + self.reverse,
             buffer: self.composed() as usize,
             sges: self.sges,
             batch: self.requests / 8,
             region_pages: self.region_pages,
             gaps: self.gaps,
         }
+    }
+
+    /// Messages that refuse reverse Calls.
+    pub(super) fn asides(&self) -> u32 {
+        asides(self.reverse)
     }
 
     /// Octets that a message is composed in.
@@ -169,4 +182,9 @@ impl Sizes {
             pulled_replies: false,
         }
     }
+}
+
+/// One comes back a little after it was sent. By then the peer may have seen it, and have called again.
+const fn asides(reverse: u32) -> u32 {
+    2 * reverse
 }

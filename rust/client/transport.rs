@@ -5,14 +5,15 @@
 use super::connect;
 use super::exchange::Exchange;
 use super::reply::Pending;
+use super::reverse;
 use super::send;
 use super::send::Established;
 use super::shared::Shared;
 use super::sizes::MAX_PAGES;
-use super::sizes::REVERSE_CALLS;
 use super::tunables;
 use crate::sunrpc::Call;
 use crate::sunrpc::ConnectError;
+use crate::sunrpc::Credits;
 use crate::sunrpc::ReversePool;
 use crate::sunrpc::ReverseReply;
 use crate::sunrpc::SendError;
@@ -46,13 +47,17 @@ impl Transport for Rdma {
         tunables::slots()
     }
 
-    fn reverse_slots() -> u32 {
-        REVERSE_CALLS
+    fn reverse_slots(&self) -> u32 {
+        self.shared.reverse_calls
     }
 
-    fn new(xprt: XprtHandle<Self>, reverse: Arc<ReversePool<Self>>) -> Result<Self> {
+    fn new(
+        xprt: XprtHandle<Self>,
+        credits: Arc<Credits<Self>>,
+        reverse: Arc<ReversePool<Self>>,
+    ) -> Result<Self> {
         Ok(Self {
-            shared: Shared::new(xprt, reverse)?,
+            shared: Shared::new(xprt, credits, reverse)?,
         })
     }
 
@@ -84,7 +89,7 @@ impl Transport for Rdma {
         sender: &mut Sender<Pending>,
         reply: &ReverseReply<'_, Self>,
     ) -> Result<(), SendError> {
-        send::reverse_reply(connection, &self.shared, sender, reply)
+        reverse::reply(connection, &self.shared, sender, reply)
     }
 
     fn fence(&self, connection: &Established, exchange: Exchange) -> Fenced {

@@ -16,16 +16,18 @@ const UNIT: u32 = 1024;
 static SLOTS: Tunable = Tunable::new(128, 4, 16384);
 static INLINE_READ: Tunable = Tunable::new(4096, MIN_SIZE, MAX_SIZE);
 static INLINE_WRITE: Tunable = Tunable::new(4096, MIN_SIZE, MAX_SIZE);
+static REVERSE_CALLS: Tunable = Tunable::new(16, 1, 64);
 
 // These do nothing, and never did in living memory; scripts set them all the same.
 static PADDING: Tunable = Tunable::new(0, 0, PAGE_SIZE as u32);
 static STRATEGY: Tunable = Tunable::new(5, 0, 6);
 static PAD_OPTIMIZE: Tunable = Tunable::new(0, 0, i32::MAX as u32);
 
-static TABLE: [Entry; 6] = [
+static TABLE: [Entry; 7] = [
     Entry::tunable(c"rdma_slot_table_entries", &SLOTS),
     Entry::tunable(c"rdma_max_inline_read", &INLINE_READ),
     Entry::tunable(c"rdma_max_inline_write", &INLINE_WRITE),
+    Entry::tunable(c"rdma_max_bc_requests", &REVERSE_CALLS),
     Entry::tunable(c"rdma_inline_write_padding", &PADDING),
     Entry::tunable(c"rdma_memreg_strategy", &STRATEGY),
     Entry::tunable(c"rdma_pad_optimize", &PAD_OPTIMIZE),
@@ -39,6 +41,11 @@ pub(super) fn register() -> Result<Registration> {
 /// RPCs that a new transport lets be outstanding.
 pub(super) fn slots() -> u32 {
     SLOTS.get()
+}
+
+/// Reverse Calls that a new transport lets be outstanding. The default is as many as NFSv4.1 makes.
+pub(super) fn reverse_calls() -> u32 {
+    REVERSE_CALLS.get()
 }
 
 /// Octets that this end can receive in one message, in whole units.

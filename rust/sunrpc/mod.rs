@@ -5,6 +5,7 @@
 mod addr;
 mod buffer;
 mod claim;
+mod credits;
 mod reverse;
 mod slot;
 pub(crate) mod svc;
@@ -15,6 +16,7 @@ mod xprt_ops;
 
 pub(crate) use claim::Claimed;
 pub(crate) use claim::Scatter;
+pub(crate) use credits::Credits;
 pub(crate) use reverse::ReversePool;
 pub(crate) use reverse::ReverseReply;
 pub(crate) use slot::Call;

@@ -115,6 +115,9 @@ impl<T: Transport> ReversePool<T> {
             (*rqst).rq_xid = xid.to_be();
             // What tells SUNRPC that the request is to be freed by `bc_free_rqst`.
             (*rqst).rq_bc_pa_state = 1 << bindings::RPC_BC_PA_IN_USE;
+            // Directions do not wait for each other's credits (RFC 8167 Section 4.1): SUNRPC sends what has a
+            // credit ahead of the Calls that wait for one. `release_request` takes it back.
+            (*rqst).rq_cong = 1;
             let rcv = &raw mut (*rqst).rq_rcv_buf;
             (*rcv).head[0].iov_base = base.cast_mut().cast();
             (*rcv).head[0].iov_len = len;
@@ -194,7 +197,7 @@ pub(super) mod ops {
     ) -> c_int {
         // SAFETY: By this function's contract.
         let live = unsafe { Xprt::<T>::from_raw(raw).live() };
-        let calls = T::reverse_slots();
+        let calls = live.transport.reverse_slots();
         // SAFETY: A callback service comes with a connection, so that the port is known.
         trace!(xprtrdma_cb_setup(unsafe { peer_of(raw) }, calls));
         // A slot comes back when SUNRPC has let go of the Reply, a little after it was sent. By then the
@@ -220,9 +223,12 @@ pub(super) mod ops {
     ///
     /// Called by SUNRPC.
     pub(in crate::sunrpc) unsafe extern "C" fn num_slots<T: Transport>(
-        _raw: *mut bindings::rpc_xprt,
+        raw: *mut bindings::rpc_xprt,
     ) -> c_uint {
-        T::reverse_slots()
+        // SAFETY: By this function's contract.
+        unsafe { Xprt::<T>::from_raw(raw).live() }
+            .transport
+            .reverse_slots()
     }
 
     /// # Safety

@@ -13,6 +13,7 @@
 //! Lock order: the send lock, then `link`, then SUNRPC's `queue_lock` or `transport_lock`.
 
 use super::addr::AddressStrings;
+use super::credits::Credits;
 use super::reverse::ReversePool;
 use super::slot::Call;
 use super::slot::FreeSlots;
@@ -124,15 +125,19 @@ pub(crate) trait Transport: Sized + Send + Sync + 'static {
     /// How many RPCs a new transport lets be outstanding.
     fn slots() -> u32;
 
-    /// How many reverse Calls a transport lets be outstanding.
-    fn reverse_slots() -> u32;
+    /// How many reverse Calls this transport lets be outstanding.
+    fn reverse_slots(&self) -> u32;
 
     /// A new transport, not connected.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
-    fn new(xprt: XprtHandle<Self>, reverse: Arc<ReversePool<Self>>) -> Result<Self>;
+    fn new(
+        xprt: XprtHandle<Self>,
+        credits: Arc<Credits<Self>>,
+        reverse: Arc<ReversePool<Self>>,
+    ) -> Result<Self>;
 
     /// Connects. Runs in the connect worker.
     ///
@@ -216,6 +221,7 @@ pub(super) struct Live<T: Transport> {
     #[pin]
     pub(super) connect_worker: Opaque<bindings::delayed_work>,
     pub(super) transport: T,
+    pub(super) credits: Arc<Credits<T>>,
     pub(super) reverse: Arc<ReversePool<T>>,
     #[pin]
     pub(super) free: FreeSlots,
@@ -231,7 +237,8 @@ impl<T: Transport> Live<T> {
     ) -> impl PinInit<Self, Error> {
         pin_init::pin_init_scope(move || {
             let reverse = ReversePool::new()?;
-            let transport = T::new(xprt, reverse.clone())?;
+            let credits = Credits::new(xprt.clone(), slots)?;
+            let transport = T::new(xprt, credits.clone(), reverse.clone())?;
             let mut all = KVec::with_capacity(slots as usize, GFP_KERNEL)?;
             for _ in 0..slots {
                 all.push(Slot::new()?, GFP_KERNEL)?;
@@ -245,6 +252,7 @@ impl<T: Transport> Live<T> {
                     unsafe { bindings::rpcrdma_init_delayed_work(slot, Some(worker)) };
                 }),
                 transport,
+                credits,
                 reverse,
                 free <- FreeSlots::new(),
                 slots: all,
@@ -329,6 +337,7 @@ impl<T: Transport> Live<T> {
         unsafe {
             bindings::spin_lock(&raw mut (*raw).transport_lock);
             (*raw).cong = 0;
+            self.credits.clear();
             for slot in self.slots.iter() {
                 slot.forget_credit();
             }

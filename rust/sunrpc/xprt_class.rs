@@ -20,7 +20,7 @@ use kernel::time::msecs_to_jiffies;
 use kernel::types::Opaque;
 
 /// How long an RPC waits for its Reply before the connection is given up.
-const RPC_TIMEOUT_MS: u32 = 60_000;
+pub(super) const RPC_TIMEOUT_MS: u32 = 60_000;
 /// How long to ask for the port of a service.
 const BIND_TIMEOUT_MS: u32 = 60_000;
 /// After how long without an RPC a connection is closed.

@@ -35,7 +35,7 @@ impl<T: Transport> Ops<T> {
         release_xprt: Some(bindings::xprt_release_xprt_cong),
         alloc_slot: Some(alloc_slot::<T>),
         free_slot: Some(free_slot::<T>),
-        release_request: Some(bindings::xprt_release_rqst_cong),
+        release_request: Some(release_request::<T>),
         wait_for_reply_request: Some(bindings::xprt_wait_for_reply_request_def),
         timer: Some(timer),
         rpcbind: Some(bindings::rpcb_getport_async),
@@ -174,6 +174,43 @@ unsafe extern "C" fn buf_free<T: Transport>(task: *mut bindings::rpc_task) {
     slot.renew();
 }
 
+/// Gives the credit of a request back, unless the peer still has the Call.
+///
+/// # Safety
+///
+/// See [`alloc_slot`]; the task has its slot, or that of a reverse Call, SUNRPC has taken the request out of
+/// its queues, and `transport_lock` is held.
+unsafe extern "C" fn release_request<T: Transport>(task: *mut bindings::rpc_task) {
+    // SAFETY: By this function's contract.
+    unsafe {
+        let rqst = (*task).tk_rqstp;
+        let slot = Slot::<T>::from_rqst(rqst);
+        if is_reverse(rqst) {
+            // It was none of the credits that are counted.
+            (*rqst).rq_cong = 0;
+        } else if (*rqst).rq_cong != 0 && slot.is_sent() && {
+            let live = Xprt::<T>::from_raw((*rqst).rq_xprt).live();
+            live.credits.keep(slot.xid())
+        } {
+            (*rqst).rq_cong = 0;
+        } else {
+            bindings::xprt_release_rqst_cong(task);
+        }
+    }
+}
+
+/// Whether a request that is being sent, or was, is the Reply to a reverse Call. Requests of SUNRPC's own
+/// making have their Call in one of our buffers; reverse Calls have none.
+///
+/// # Safety
+///
+/// The request is the caller's.
+#[inline]
+unsafe fn is_reverse(rqst: *mut bindings::rpc_rqst) -> bool {
+    // SAFETY: By this function's contract.
+    unsafe { (*rqst).rq_buffer.is_null() }
+}
+
 /// SUNRPC is about to wait for a Reply. It has no use any more for one that it has seen before, and
 /// that may belong to another connection.
 ///
@@ -253,9 +290,8 @@ unsafe fn transmit<T: Transport>(
     if unsafe { (&raw const (*raw).state).read_volatile() } & (1 << bindings::XPRT_CONNECTED) == 0 {
         return Err(SendError::NotConnected);
     }
-    // Requests of SUNRPC's own making have their Call in one of our buffers; reverse Calls have none.
     // SAFETY: The request is being sent.
-    if unsafe { (*rqst).rq_buffer.is_null() } {
+    if unsafe { is_reverse(rqst) } {
         // SAFETY: Made in `send_request`.
         let reply = unsafe { ReverseReply::new(slot) };
         return live.transport.send_reverse(connection, sender, &reply);
@@ -424,6 +460,7 @@ unsafe extern "C" fn destroy<T: Transport>(raw: *mut bindings::rpc_xprt) {
     unsafe {
         let live = Xprt::<T>::from_raw(raw).live();
         bindings::cancel_delayed_work_sync(live.connect_worker.get());
+        live.credits.stop();
         live.disconnect(raw);
         Xprt::<T>::finish(raw.cast());
     }

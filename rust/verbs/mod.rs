@@ -8,6 +8,7 @@
 
 #![allow(unused_imports)]
 
+mod aside;
 mod cm;
 mod device;
 mod dma;
@@ -33,6 +34,7 @@ pub(crate) use crate::bindings::addr::Net;
 pub(crate) use crate::bindings::addr::SockAddr;
 pub(crate) use crate::bindings::pages::PageArray;
 pub(crate) use crate::bindings::pages::Span;
+pub(crate) use aside::Asides;
 pub(crate) use cm::CmEvent;
 pub(crate) use cm::ConnParam;
 pub(crate) use cm::IncomingConnection;

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The reverse direction (RFC 8167): the server calls, and this end answers.
+//!
+//! Calls come to the receive worker, Replies go out in SUNRPC's tasks, with the send lock. An answer that
+//! SUNRPC has no part in is an error, and goes beside.
+
+use super::context::Connection;
+use super::reply::Pending;
+use super::send;
+use super::send::Established;
+use super::shared::Shared;
+use super::traces;
+use super::transport::Rdma;
+use crate::admin::trace::trace;
+use crate::engine::call::CallPlan;
+use crate::sunrpc::ReverseReply;
+use crate::sunrpc::SendError;
+use crate::verbs::Recv;
+use crate::verbs::RecvWorker;
+use crate::verbs::Regions;
+use crate::verbs::Sender;
+use crate::wire::ErrorReply;
+use crate::wire::HeaderWriter;
+
+/// The server calls.
+///
+/// A Call that cannot be taken is dropped, and the server may send it again (RFC 8167 Section 5.4): there
+/// is no service, and nobody has promised that there would be one; or the server has more Calls
+/// outstanding than it was granted. Neither is worth the connection and what else is under way on it.
+#[cold]
+pub(super) fn call(
+    worker: &RecvWorker<'_, Connection>,
+    recv: Recv<()>,
+    xid: u32,
+    start: usize,
+    octets: usize,
+) {
+    let shared = &worker.context().shared;
+    trace!(xprtrdma_cb_call(shared.xprt.peer(), xid));
+    let taken = shared
+        .reverse
+        .enqueue(&shared.xprt, xid, recv, start, octets);
+    match taken {
+        Ok(()) => shared.stats.reverse_calls.add(1),
+        Err(recv) => shared.shelf.put(recv),
+    }
+}
+
+/// Tells the server that its Call cannot be taken the way that it came.
+///
+/// There are as many messages for this as Calls may be outstanding, twice: one comes back a little after
+/// it was sent. Without one the Call is dropped; only a server that ignores its credits sees that.
+#[cold]
+pub(super) fn refuse(worker: &RecvWorker<'_, Connection>, message: &[u8], error: &ErrorReply) {
+    let this = worker.context();
+    traces::not_understood(worker, message);
+    let (Some(asides), Some(sizes)) = (this.asides.as_ref(), this.sizes.as_ref()) else {
+        return;
+    };
+    let sent = asides.send(worker, |octets| error.encode(sizes.reverse, octets).ok());
+    if sent.is_err() {
+        this.lose();
+    }
+}
+
+/// Sends the Reply to a reverse Call: inline, in one piece (RFC 8167 Section 5.3).
+pub(super) fn reply(
+    to: &Established,
+    shared: &Shared,
+    sender: &mut Sender<Pending>,
+    reply: &ReverseReply<'_, Rdma>,
+) -> Result<(), SendError> {
+    trace!(xprtrdma_cb_reply(shared.xprt.peer(), reply.xid()));
+    let message = reply.message();
+    let Some(mut draft) = sender.begin() else {
+        return Err(send::ring_full(shared, sender));
+    };
+    let (memory, _) = draft.parts();
+    let header = HeaderWriter::plain(memory, reply.xid(), to.sizes.reverse)?;
+    if message.len() as usize + header > to.limits.send as usize {
+        return Err(SendError::TooBig);
+    }
+    send::append_body(
+        shared,
+        &mut draft,
+        message,
+        CallPlan::Inline { pull_up: true },
+        header,
+    )?;
+    let (posting, _) = draft.finish(Regions::none());
+    posting.post(&to.ep).map_err(|_| SendError::NotConnected)
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Credits of Calls that nobody waits for any more.
+//!
+//! SUNRPC gives the credit of a Call back when it lets go of the RPC. If that was given up while the
+//! Call was on the wire, the peer still has the Call, and may answer it: it is outstanding until it is
+//! answered, or the connection ends, and no other may go out in its place (RFC 8166 Section 3.3.1).
+//! Such a credit is kept here.
+//!
+//! A peer that never answers would keep it for good. It is treated as if somebody still waited: when
+//! the Reply is overdue, the connection is given up.
+
+use super::xprt::Transport;
+use super::xprt::XprtHandle;
+use crate::bindings;
+use kernel::new_spinlock;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+use kernel::sync::SpinLock;
+use kernel::time::msecs_to_jiffies;
+use kernel::types::Opaque;
+
+/// How long a Reply may take that nobody waits for; as long as one that somebody waits for.
+const PATIENCE_MS: u32 = super::xprt_class::RPC_TIMEOUT_MS;
+
+/// A Call that was given up.
+struct Unanswered {
+    xid: u32,
+    /// When it was given up, in jiffies.
+    since: c_ulong,
+}
+
+/// What SUNRPC asks for when a credit is to be given back.
+#[repr(C)]
+struct StandIn {
+    task: bindings::rpc_task,
+    rqst: bindings::rpc_rqst,
+}
+
+/// See the [module's](self) description.
+///
+/// Lock order: SUNRPC's `transport_lock`, then `unanswered`.
+#[pin_data]
+pub(crate) struct Credits<T: Transport> {
+    xprt: XprtHandle<T>,
+    #[pin]
+    unanswered: SpinLock<KVec<Unanswered>>,
+    /// Used with `transport_lock` held.
+    #[pin]
+    stand_in: Opaque<StandIn>,
+    #[pin]
+    overdue: Opaque<bindings::delayed_work>,
+}
+
+// SAFETY: The stand-in is `transport_lock`'s, the work item the workqueue's.
+unsafe impl<T: Transport> Send for Credits<T> {}
+// SAFETY: As above.
+unsafe impl<T: Transport> Sync for Credits<T> {}
+
+impl<T: Transport> Credits<T> {
+    /// For a transport with so many slots: no more Calls can be outstanding.
+    pub(super) fn new(xprt: XprtHandle<T>, slots: u32) -> Result<Arc<Self>> {
+        let unanswered = KVec::with_capacity(slots as usize, GFP_KERNEL)?;
+        Arc::pin_init(
+            pin_init!(Self {
+                xprt,
+                unanswered <- new_spinlock!(unanswered, "Credits::unanswered"),
+                stand_in: Opaque::zeroed(),
+                overdue <- Opaque::ffi_init(|slot| {
+                    // SAFETY: `slot` is writable and pinned; `stop` cancels it before it ends.
+                    unsafe { bindings::rpcrdma_init_delayed_work(slot, Some(overdue::<T>)) };
+                }),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Keeps the credit of a Call that was sent, and is given up; `false` if there is no room for it.
+    ///
+    /// # Safety
+    ///
+    /// `transport_lock` is held, and [`Self::stop`] not called yet. If this returns `true`, the caller
+    /// leaves `cong` as it is.
+    #[cold]
+    pub(super) unsafe fn keep(&self, xid: u32) -> bool {
+        // SAFETY: Reading the clock needs nothing.
+        let since = unsafe { bindings::rpcrdma_jiffies() };
+        let mut unanswered = self.unanswered.lock();
+        let call = Unanswered { xid, since };
+        let kept = unanswered.push_within_capacity(call).is_ok();
+        drop(unanswered);
+        if kept {
+            // SAFETY: By this function's contract.
+            unsafe { self.look_after(msecs_to_jiffies(PATIENCE_MS)) };
+        }
+        kept
+    }
+
+    /// Whether `xid` is that of a Call that was given up and has not been answered.
+    #[cold]
+    pub(crate) fn is_kept(&self, xid: u32) -> bool {
+        self.unanswered.lock().iter().any(|call| call.xid == xid)
+    }
+
+    /// The peer has answered: the credit is free for another Call.
+    #[cold]
+    pub(crate) fn give_back(&self, xid: u32) {
+        let raw = self.xprt.raw();
+        // SAFETY: The handle keeps the memory. What SUNRPC is told of is a task with a request that has a
+        // credit, which is all that it looks at; `transport_lock` is held, as it asks for.
+        unsafe {
+            bindings::spin_lock(&raw mut (*raw).transport_lock);
+            if self.forget(xid) {
+                let stand_in = self.stand_in.get();
+                (*stand_in).task.tk_rqstp = &raw mut (*stand_in).rqst;
+                (*stand_in).rqst.rq_xprt = raw;
+                (*stand_in).rqst.rq_cong = 1;
+                bindings::xprt_release_rqst_cong(&raw mut (*stand_in).task);
+            }
+            bindings::spin_unlock(&raw mut (*raw).transport_lock);
+        }
+    }
+
+    fn forget(&self, xid: u32) -> bool {
+        let mut unanswered = self.unanswered.lock();
+        let index = unanswered.iter().position(|call| call.xid == xid);
+        // Order is of no meaning.
+        index.is_some_and(|index| {
+            let last = unanswered.len() - 1;
+            unanswered.swap(index, last);
+            unanswered.pop().is_some()
+        })
+    }
+
+    /// The connection has ended, and all credits with it.
+    pub(super) fn clear(&self) {
+        self.unanswered.lock().clear();
+    }
+
+    /// The transport is to be destroyed.
+    pub(super) fn stop(&self) {
+        // SAFETY: Initialised by `new`; nobody queues it any more.
+        unsafe { bindings::cancel_delayed_work_sync(self.overdue.get()) };
+    }
+
+    /// Looks in a while for Replies that are overdue, unless that is going to happen anyway.
+    ///
+    /// # Safety
+    ///
+    /// [`Self::stop`] is not called yet, or waits for the caller.
+    unsafe fn look_after(&self, delay: c_ulong) {
+        // SAFETY: By this function's contract, the work item is cancelled before it ends.
+        unsafe {
+            bindings::queue_delayed_work_on(
+                bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int,
+                bindings::system_dfl_long_wq,
+                self.overdue.get(),
+                delay,
+            );
+        }
+    }
+}
+
+/// # Safety
+///
+/// Called by the workqueue for the work item of a `Credits<T>`, which waits for this.
+unsafe extern "C" fn overdue<T: Transport>(work: *mut bindings::work_struct) {
+    // SAFETY: By this function's contract.
+    let this = unsafe {
+        let delayed = kernel::container_of!(work, bindings::delayed_work, work);
+        &*kernel::container_of!(Opaque::cast_from(delayed), Credits<T>, overdue)
+    };
+    let patience = msecs_to_jiffies(PATIENCE_MS);
+    // SAFETY: Reading the clock needs nothing.
+    let now = unsafe { bindings::rpcrdma_jiffies() };
+    let ages = |call: &Unanswered| now.wrapping_sub(call.since);
+    let Some(oldest) = Iterator::max(this.unanswered.lock().iter().map(ages)) else {
+        return;
+    };
+    if oldest >= patience {
+        this.xprt.force_disconnect();
+    } else {
+        // SAFETY: `stop` waits for this.
+        unsafe { this.look_after(patience - oldest) };
+    }
+}

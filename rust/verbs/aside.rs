@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Short messages that do not wait for the right to send.
+//!
+//! Who has the [`Sender`](super::Sender) may sleep, so that a completion handler cannot wait for it. What a
+//! handler has to say goes by messages that were made for that when the connection was, and that have
+//! entries of the Send Queue to themselves. Each reports its end, and is idle again.
+
+use super::dma::Direction;
+use super::dma::DmaBuffer;
+use super::endpoint::Endpoint;
+use super::endpoint::Kept;
+use super::endpoint::SendWorker;
+use super::list::Link;
+use super::list::Linked;
+use super::list::Pool;
+use super::requester::Requester;
+use super::responder::Ended;
+use crate::admin::trace::trace;
+use crate::admin::trace::Cid;
+use crate::bindings;
+use core::mem;
+use core::ptr::NonNull;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// A message.
+#[repr(C)]
+struct Inner {
+    /// First, so that a pointer to it is a pointer to the whole.
+    cqe: bindings::ib_cqe,
+    link: Link,
+    wr: bindings::ib_send_wr,
+    sge: bindings::ib_sge,
+    buffer: DmaBuffer,
+    /// For traces.
+    serial: i32,
+    home: *const Home,
+}
+
+/// An idle message.
+///
+/// # Invariants
+///
+/// Points to an `Inner` from `KBox` that nobody else can reach.
+struct Aside(NonNull<Inner>);
+
+// SAFETY: Owns all that it points to, like a box, but for its home, which is `Sync`.
+unsafe impl Send for Aside {}
+
+// SAFETY: `link` is in the object, which only its owner reaches.
+unsafe impl Linked for Aside {
+    #[inline]
+    fn into_link(self) -> NonNull<Link> {
+        let inner = mem::ManuallyDrop::new(self).0;
+        // SAFETY: Owned, by the type's invariants.
+        NonNull::from(unsafe { &(*inner.as_ptr()).link })
+    }
+
+    #[inline]
+    unsafe fn from_link(link: NonNull<Link>) -> Self {
+        // SAFETY: By the contract of this function, the link is one of ours.
+        let inner = unsafe { kernel::container_of!(link.as_ptr(), Inner, link) };
+        // SAFETY: As above, so it is not null.
+        // INVARIANT: By the contract of this function.
+        Self(unsafe { NonNull::new_unchecked(inner) })
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        // SAFETY: From `KBox`, and unreachable otherwise, by the type's invariants.
+        drop(unsafe { KBox::from_raw(self.0.as_ptr()) });
+    }
+}
+
+/// Where messages are while they are idle.
+#[pin_data]
+struct Home {
+    #[pin]
+    idle: Pool<Aside>,
+}
+
+impl Kept for Arc<Home> {}
+
+/// The messages of one connection.
+pub(crate) struct Asides(Arc<Home>);
+
+impl Asides {
+    /// Makes `count` messages of up to `octets` octets for an open endpoint, whose Send Queue has as many
+    /// entries for them.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, `EINVAL` if the endpoint is not open.
+    pub(crate) fn new<C: Requester>(ep: &Endpoint<C>, count: u32, octets: usize) -> Result<Self> {
+        let domain = ep.domain().ok_or(EINVAL)?;
+        let home = Arc::pin_init(pin_init!(Home { idle <- Pool::new() }), GFP_KERNEL)?;
+        for _ in 0..count {
+            let inner = KBox::new(
+                Inner {
+                    cqe: bindings::ib_cqe {
+                        done: Some(sent::<C>),
+                    },
+                    link: Link::new(),
+                    wr: pin_init::zeroed(),
+                    sge: pin_init::zeroed(),
+                    buffer: DmaBuffer::new(domain, octets, Direction::ToDevice, GFP_KERNEL)?,
+                    serial: Cid::serial(),
+                    home: &raw const *home,
+                },
+                GFP_KERNEL,
+            )?;
+            // INVARIANT: `leak` gives up the only reference.
+            home.idle.put(Aside(NonNull::from(KBox::leak(inner))));
+        }
+        // What is posted refers to it.
+        ep.keep(home.clone())?;
+        Ok(Self(home))
+    }
+
+    /// Sends what `write` writes; it returns the length. `None` if there is no idle message, or nothing
+    /// was written.
+    ///
+    /// # Errors
+    ///
+    /// What the device reports; the connection has to be ended.
+    pub(crate) fn send<C: Requester>(
+        &self,
+        ep: &Endpoint<C>,
+        write: impl FnOnce(&mut [u8]) -> Option<usize>,
+    ) -> Result<Option<()>> {
+        let Some(aside) = self.0.idle.get() else {
+            return Ok(None);
+        };
+        // SAFETY: Owned, by the type's invariants.
+        let inner = unsafe { &mut *aside.0.as_ptr() };
+        let Some(octets) = write(inner.buffer.as_mut_slice()) else {
+            self.0.idle.put(aside);
+            return Ok(None);
+        };
+        inner.buffer.sync_for_device(octets);
+        inner.sge = inner.buffer.sge(octets);
+        inner.wr.opcode = bindings::ib_wr_opcode_IB_WR_SEND;
+        inner.wr.send_flags = bindings::ib_send_flags_IB_SEND_SIGNALED;
+        inner.wr.sg_list = &raw mut inner.sge;
+        inner.wr.num_sge = 1;
+        // SAFETY: The member that the RDMA core looks at.
+        unsafe { *inner.wr.__bindgen_anon_1.wr_cqe.as_mut() = &raw mut inner.cqe };
+        let request = &raw const inner.wr;
+        let posted = mem::ManuallyDrop::new(aside);
+        // SAFETY: One work request; what it refers to stays until its completion gives it back, and
+        // `sent` expects this endpoint's kind of context.
+        match unsafe { ep.post_send_raw(request) } {
+            Ok(()) => Ok(Some(())),
+            Err((error, _)) => {
+                self.0.idle.put(mem::ManuallyDrop::into_inner(posted));
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The end of a message.
+///
+/// # Safety
+///
+/// Called by the RDMA core for an `Inner` that was made for `C`.
+unsafe extern "C" fn sent<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
+    // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
+    let worker = unsafe { SendWorker::<C>::of(cq) };
+    // SAFETY: A valid completion, of a work request whose `wr_cqe` is the first member of an `Inner`.
+    let (wc, inner) = unsafe { (&*wc, *(*wc).__bindgen_anon_1.wr_cqe.as_ref()) };
+    let inner = inner.cast::<Inner>();
+    // SAFETY: Posted, hence in place; the endpoint keeps its home.
+    let (home, serial) = unsafe { (&*(*inner).home, (*inner).serial) };
+    trace!(xprtrdma_wc_send(
+        worker.send_cid(serial),
+        wc.status,
+        wc.vendor_err
+    ));
+    if let Some(inner) = NonNull::new(inner) {
+        // INVARIANT: The device has given it back, once.
+        home.idle.put(Aside(inner));
+    }
+    C::sent(&worker, Ended::of(wc.status));
+}
