@@ -21,6 +21,24 @@ pub(crate) static MAX_BC_REQUESTS: Tunable = Tunable::new(16, 1, 64);
 /// Octets of the longest message that is sent or received without chunks.
 pub(crate) static MAX_REQ_SIZE: Tunable = Tunable::new(4096, 4096, 65536);
 
+/// Whether to expose Replies to clients that can pull them.
+pub(crate) static PULLED_REPLIES: Tunable = Tunable::new(0, 0, 1);
+
+/// Replies that may be exposed on a connection.
+pub(crate) static MAX_EXPOSED_REPLIES: Tunable = Tunable::new(16, 1, 256);
+
+/// Pages that may be exposed on all connections together.
+pub(crate) static MAX_EXPOSED_PAGES: Tunable = Tunable::new(16384, 1, i32::MAX as u32);
+
+/// Seconds that a client has to pull a Reply.
+pub(crate) static EXPOSED_SECONDS: Tunable = Tunable::new(30, 1, 600);
+
+/// Replies that were exposed.
+pub(crate) static EXPOSED: Counter = Counter::new();
+
+/// Replies that were not pulled in time.
+pub(crate) static EXPIRED: Counter = Counter::new();
+
 /// Without effect: devices say how many Reads they can have outstanding.
 static MAX_OUTBOUND_READ_REQUESTS: Tunable = Tunable::new(16, 1, 255);
 
@@ -39,11 +57,17 @@ pub(crate) static SQ_STARVED: Counter = Counter::new();
 /// What has not been counted since before this module.
 static UNUSED: Tunable = Tunable::constant(0);
 
-static TABLE: [Entry; 13] = [
+static TABLE: [Entry; 19] = [
     Entry::tunable(c"max_requests", &MAX_REQUESTS),
     Entry::tunable(c"max_bc_requests", &MAX_BC_REQUESTS),
     Entry::tunable(c"max_req_size", &MAX_REQ_SIZE),
     Entry::tunable(c"max_outbound_read_requests", &MAX_OUTBOUND_READ_REQUESTS),
+    Entry::tunable(c"pulled_replies", &PULLED_REPLIES),
+    Entry::tunable(c"max_exposed_replies", &MAX_EXPOSED_REPLIES),
+    Entry::tunable(c"max_exposed_pages", &MAX_EXPOSED_PAGES),
+    Entry::tunable(c"exposed_seconds", &EXPOSED_SECONDS),
+    Entry::counter(c"rdma_stat_exposed", &EXPOSED),
+    Entry::counter(c"rdma_stat_expired", &EXPIRED),
     Entry::counter(c"rdma_stat_read", &READS),
     Entry::counter(c"rdma_stat_recv", &RECEIVES),
     Entry::counter(c"rdma_stat_write", &WRITES),

@@ -67,6 +67,19 @@ impl<'a> Piece<'a> {
         self.len
     }
 
+    /// The first `octets` of the run, and what follows them.
+    #[inline]
+    pub(crate) fn split(self, octets: u32) -> (Self, Option<Self>) {
+        let len = octets.clamp(1, self.len);
+        // INVARIANT: Parts of the run; the second only if there is anything left of it.
+        let later = (len < self.len).then_some(Self {
+            offset: self.offset + len,
+            len: self.len - len,
+            ..self
+        });
+        (Self { len, ..self }, later)
+    }
+
     /// Whether the run reaches the end of its page.
     #[inline]
     pub(crate) fn ends_page(&self) -> bool {

@@ -9,6 +9,7 @@ use super::send::Established;
 use super::shared::Shared;
 use super::shared::Waiting;
 use super::sizes::Sizes;
+use super::sizes::DONES;
 use crate::admin::trace::trace;
 use crate::sunrpc::ConnectError;
 use crate::verbs::Asides;
@@ -16,6 +17,7 @@ use crate::verbs::ConnParam;
 use crate::verbs::Endpoint;
 use crate::verbs::Refill;
 use crate::verbs::Sender;
+use crate::wire::extensions::Announcement;
 use crate::wire::MIN_LEN;
 use kernel::page::PAGE_SIZE;
 use kernel::prelude::*;
@@ -69,22 +71,27 @@ pub(super) fn connect(
     // One Call may be sent, until its Reply says more (RFC 8166 Section 3.3.3); and the peer may call.
     shared.xprt.set_window(1);
     shared.shelf.open(&ep);
+    if sizes.read_depth > 0 {
+        this.pulls.open(sizes.pull_entries);
+        this.dones.open(&ep, DONES, sizes.requests)?;
+    }
     this.receives.refill(&ep, 1 + sizes.reverse);
 
+    let announcement = Announcement::new(&sizes.own, &sizes.offer());
     let param = ConnParam {
-        // The peer reads from us, we do not read from it.
         responder_resources: u8::try_from(device.max_qp_rd_atom).unwrap_or(u8::MAX),
-        initiator_depth: 0,
+        // We read from the peer only to pull Replies.
+        initiator_depth: sizes.read_depth,
         retry_count: RETRIES,
         rnr_retry_count: RECEIVER_RETRIES,
-        private_data: &sizes.own.encode(),
+        private_data: announcement.as_octets(),
     };
     match this.ask(|| ep.connect(&param), CONNECT_MS)? {
-        Progress::Established(agreement) => {
+        Progress::Established(agreement, extensions) => {
             // The callback service keeps a message in a page.
             let reverse = agreement.reverse_payload().min(PAGE_SIZE as u32);
             shared.agreed(reverse);
-            let limits = sizes.limits(&agreement);
+            let limits = sizes.limits(&agreement, &extensions);
             trace!(xprtrdma_inline_thresh(
                 ep.local_addr(),
                 ep.peer_addr(),

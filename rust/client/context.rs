@@ -2,6 +2,9 @@
 
 //! What a connection knows of itself, and how it meets the events of its identifier and queues.
 
+use super::pull;
+use super::pull::Dones;
+use super::pull::Pulling;
 use super::receives::Receives;
 use super::reply;
 use super::reply::Pending;
@@ -11,13 +14,18 @@ use super::sizes::Sizes;
 use crate::admin::trace::trace;
 use crate::engine::credit::Window;
 use crate::engine::limits::Agreement;
+use crate::engine::limits::Extensions;
+use crate::engine::limits::ReadDepths;
 use crate::sunrpc::ConnectError;
 use crate::verbs::Asides;
 use crate::verbs::CmEvent;
 use crate::verbs::Context;
 use crate::verbs::Ended;
 use crate::verbs::Endpoint;
+use crate::verbs::Exposes;
 use crate::verbs::Fenced;
+use crate::verbs::Puller;
+use crate::verbs::Pulls;
 use crate::verbs::QpEvent;
 use crate::verbs::QueueEnded;
 use crate::verbs::Recv;
@@ -26,6 +34,7 @@ use crate::verbs::RecvWorker;
 use crate::verbs::Refill;
 use crate::verbs::Requester;
 use crate::verbs::SendWorker;
+use crate::wire::extensions::Offer;
 use crate::wire::private_data::PrivateData;
 use kernel::new_condvar;
 use kernel::new_mutex;
@@ -47,7 +56,7 @@ pub(super) enum Progress {
     /// The last question was answered.
     Answered,
     /// The peer has accepted.
-    Established(Agreement),
+    Established(Agreement, Extensions),
     /// There will be no connection, or it is over.
     Over(ConnectError),
 }
@@ -65,6 +74,16 @@ pub(super) struct Connection {
     window: Atomic<u64>,
     /// Messages of the receive worker's own.
     pub(super) asides: SetOnce<Asides>,
+    /// Replies may be pulled. Known once the peer has accepted.
+    pulled_replies: Atomic<bool>,
+    /// Both ends allow Remote Invalidation.
+    invalidates: Atomic<bool>,
+    /// Replies that are being pulled.
+    #[pin]
+    pub(super) pulls: Pulls<Pulling>,
+    /// What the peer is told afterwards.
+    #[pin]
+    pub(super) dones: Dones,
     /// Makes more memory regions.
     pub(super) refill: SetOnce<Arc<Refill<Pending, Waiting>>>,
     /// SUNRPC need not be told that the connection is lost: it has been told, or knows, or there has been
@@ -89,6 +108,10 @@ impl Connection {
             receives: Receives::new(),
             window: Atomic::new(Window::FRESH.to_bits()),
             asides: SetOnce::new(),
+            pulled_replies: Atomic::new(false),
+            invalidates: Atomic::new(false),
+            pulls <- Pulls::new(),
+            dones <- Dones::new(),
             refill: SetOnce::new(),
             lost: Atomic::new(true),
             progress <- new_mutex!(Progress::Asked, "Connection::progress"),
@@ -96,6 +119,19 @@ impl Connection {
             fenced <- new_mutex!(None, "Connection::fenced"),
             fence_done <- new_condvar!("Connection::fence_done"),
         }? Error)
+    }
+
+    /// What was agreed on beyond RFC 8166.
+    #[inline]
+    pub(super) fn extensions(&self) -> Extensions {
+        Extensions {
+            pulled_replies: self.pulled_replies.load(Relaxed),
+        }
+    }
+
+    /// Whether handles of the peer may be invalidated.
+    pub(super) fn invalidates(&self) -> bool {
+        self.invalidates.load(Relaxed)
     }
 
     /// A Reply has granted credits: there are Receives for all Replies before more Calls go out.
@@ -169,7 +205,7 @@ impl Connection {
     /// The attempt has failed, or the connection is lost.
     fn over(&self, error: ConnectError) {
         let mut progress = self.progress.lock();
-        let established = matches!(*progress, Progress::Established(_));
+        let established = matches!(*progress, Progress::Established(..));
         *progress = Progress::Over(error);
         self.progressed.notify_all();
         drop(progress);
@@ -198,11 +234,26 @@ impl Context for Connection {
         let this = ep.context();
         match event {
             CmEvent::AddrResolved | CmEvent::RouteResolved => this.answer(Progress::Answered),
-            CmEvent::Established { private_data } => {
+            CmEvent::Established {
+                private_data,
+                reads,
+            } => {
                 let own = this.sizes.as_ref().map(|s| s.own).unwrap_or_default();
-                let peer = PrivateData::of_peer(private_data);
+                let offer = this.sizes.as_ref().map(|s| s.offer()).unwrap_or_default();
+                let depth = this.sizes.as_ref().map_or(0, |s| s.read_depth);
+                let agreement = Agreement::between(&own, &PrivateData::of_peer(private_data));
+                let depths = ReadDepths {
+                    requester: u32::from(depth),
+                    responder: u32::from(reads),
+                };
+                let theirs = Offer::of_peer(private_data);
+                let extensions = Extensions::between(&offer, &theirs, &depths);
+                this.pulled_replies
+                    .store(extensions.pulled_replies, Relaxed);
+                this.invalidates
+                    .store(agreement.remote_invalidation, Relaxed);
                 this.lost.store(false, Relaxed);
-                this.answer(Progress::Established(Agreement::between(&own, &peer)));
+                this.answer(Progress::Established(agreement, extensions));
             }
             CmEvent::AddrError => this.over(ConnectError::Protocol),
             CmEvent::RouteError | CmEvent::Unreachable => {
@@ -250,14 +301,13 @@ impl Context for Connection {
     }
 
     fn drained(ep: &Endpoint<Self>) {
+        ep.context().pulls.drained(ep);
         // Idle buffers, too, hold on to the device.
         ep.context().shared.shelf.close();
     }
 }
 
 impl Requester for Connection {
-    type Token = Pending;
-
     fn sent(worker: &SendWorker<'_, Self>, how: Ended) {
         let this = worker.context();
         this.shared.xprt.space();
@@ -266,11 +316,41 @@ impl Requester for Connection {
         }
     }
 
+    fn aside_sent(worker: &SendWorker<'_, Self>, how: Ended) {
+        let this = worker.context();
+        match how {
+            Ended::Well => this.dones.next(worker),
+            _ => this.lose(),
+        }
+    }
+}
+
+impl Exposes for Connection {
+    type Token = Pending;
+
     fn invalidated(
         worker: &SendWorker<'_, Self>,
         pending: Pending,
         how: Result<Fenced, QueueEnded>,
     ) {
         reply::fenced(worker, pending, how);
+    }
+
+    fn not_registered(worker: &SendWorker<'_, Self>, how: Ended) {
+        if how != Ended::Well {
+            worker.context().lose();
+        }
+    }
+}
+
+impl Puller for Connection {
+    type Pulling = Pulling;
+
+    fn pulls(&self) -> &Pulls<Pulling> {
+        &self.pulls
+    }
+
+    fn pulled(worker: &SendWorker<'_, Self>, pulling: Pulling, how: Ended) {
+        pull::pulled(worker, pulling, how);
     }
 }

@@ -22,6 +22,8 @@ pub(super) struct Exchange {
     pub(super) reads: u32,
     /// What the other regions are.
     pub(super) offer: ReplyPlan,
+    /// What kind of Call it is: see [`Habits`](super::habits::Habits).
+    pub(super) procedure: u32,
 }
 
 /// A region, as a header names it.

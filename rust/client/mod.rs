@@ -23,6 +23,8 @@
 mod connect;
 mod context;
 mod exchange;
+mod habits;
+mod pull;
 mod receives;
 mod reply;
 mod reverse;

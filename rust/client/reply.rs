@@ -7,16 +7,18 @@
 
 use super::context::Connection;
 use super::exchange::Exchange;
+use super::pull;
+use super::pull::Done;
 use super::reverse;
 use super::traces;
 use super::transport::Rdma;
 use crate::admin::trace::trace;
 use crate::admin::trace::xprtrdma_fixup;
+use crate::engine::call::ReplyPlan;
 use crate::engine::inbound;
 use crate::engine::inbound::FromServer;
 use crate::engine::inbound::Message;
 use crate::engine::inbound::Refusal;
-use crate::engine::limits::Extensions;
 use crate::engine::placement::Placement;
 use crate::engine::placement::Room;
 use crate::engine::returned::Arrived;
@@ -40,14 +42,14 @@ pub(super) enum Pending {
 
 /// An RPC and the message that answers it.
 pub(super) struct Answer {
-    rpc: Claimed<Rdma>,
-    recv: Recv<()>,
-    how: How,
+    pub(super) rpc: Claimed<Rdma>,
+    pub(super) recv: Recv<()>,
+    pub(super) how: How,
 }
 
 /// How an RPC ends.
 #[derive(Clone, Copy)]
-enum How {
+pub(super) enum How {
     /// The Reply, or all but one item of it, came inline.
     Inline {
         /// Where in the message the payload starts.
@@ -59,8 +61,12 @@ enum How {
     },
     /// The Reply came by RDMA Write.
     InReplyChunk(u32),
+    /// The Reply was pulled.
+    Pulled(u32),
     /// The peer could not do it.
     Refused,
+    /// The peer could not do it without a Reply chunk.
+    RefusedWithoutChunk,
 }
 
 /// A Receive has ended.
@@ -79,7 +85,7 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
     this.shared.xprt.useful();
     let message = recv.octets(octets);
     // A tag that was invalidated is one of a Call of ours, or this peer is not to be trusted.
-    let (taken, answered) = match inbound::from_server(message, Extensions::default()) {
+    let (taken, answered) = match inbound::from_server(message, this.extensions()) {
         Ok(FromServer::Reply(reply)) => {
             let start = octets - reply.payload.map_or(0, <[u8]>::len);
             match find(worker, message, &reply, start, invalidated) {
@@ -95,7 +101,11 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
             Some((rpc, exchange)) => {
                 traces::refused(rpc.task(), refused.xid, &refused.error);
                 this.grant(worker, refused.credits);
-                (false, Some((rpc, exchange, How::Refused)))
+                let how = match exchange.offer {
+                    ReplyPlan::Pull => How::RefusedWithoutChunk,
+                    _ => How::Refused,
+                };
+                (false, Some((rpc, exchange, Some(how))))
             }
             None => {
                 too_late(worker, message, refused.xid, refused.credits);
@@ -127,13 +137,14 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
         this.lose();
     }
     match answered {
-        Some((rpc, exchange, how)) => fence(worker, exchange, Answer { rpc, recv, how }),
+        Some((rpc, exchange, None)) => pull::start(worker, rpc, exchange, recv, octets),
+        Some((rpc, exchange, Some(how))) => fence(worker, exchange, Answer { rpc, recv, how }),
         None => this.shared.shelf.put(recv),
     }
     this.refill(worker);
 }
 
-/// Finds the RPC that `reply` answers. One whose chunks are not those that were offered is no answer.
+/// Finds the RPC that `reply` answers, and how that ends it: `None` if it is still to be pulled. One whose chunks are not those that were offered is no answer.
 #[inline]
 fn find(
     worker: &RecvWorker<'_, Connection>,
@@ -141,22 +152,28 @@ fn find(
     reply: &Message<'_>,
     start: usize,
     invalidated: Option<u32>,
-) -> Option<(Claimed<Rdma>, Exchange, How)> {
+) -> Option<(Claimed<Rdma>, Exchange, Option<How>)> {
     let this = worker.context();
     let Some((rpc, mut exchange)) = this.shared.xprt.claim(reply.xid) else {
         too_late(worker, octets, reply.xid, reply.credits);
+        // Whoever wanted it: the server is told that nobody will pull it.
+        if let Some(done) = Done::for_reply(reply.xid, &reply.chunks.reads) {
+            this.dones.send(worker, done);
+        }
         return None;
     };
     let how = match exchange.arrived(reply) {
-        Ok(Arrived::Inline { payload, by_write }) => How::Inline {
+        Ok(Arrived::Inline { payload, by_write }) => Some(How::Inline {
             start,
             octets: payload.len(),
             by_write,
-        },
+        }),
         Ok(Arrived::InReplyChunk {
             length,
             by_write: 0,
-        }) => How::InReplyChunk(length),
+        }) => Some(How::InReplyChunk(length)),
+        // What is exposed is pulled or else acknowledged, whatever it is.
+        _ if !reply.chunks.reads.is_empty() => None,
         _ => {
             this.shared.stats.bad_replies.add(1);
             traces::not_understood(worker, octets);
@@ -172,6 +189,10 @@ fn find(
             return None;
         }
     }
+    if exchange.offer.may_be_long() {
+        let long = !matches!(how, Some(How::Inline { .. }));
+        this.shared.habits.note(exchange.procedure, long);
+    }
     Some((rpc, exchange, how))
 }
 
@@ -186,9 +207,17 @@ fn too_late(worker: &RecvWorker<'_, Connection>, octets: &[u8], xid: u32, credit
     }
 }
 
+/// The Reply in a message that was looked at before.
+pub(super) fn parse<'a>(this: &Connection, message: &'a [u8]) -> Option<Message<'a>> {
+    match inbound::from_server(message, this.extensions()) {
+        Ok(FromServer::Reply(reply)) => Some(reply),
+        _ => None,
+    }
+}
+
 /// Completes the RPC once nothing of it is exposed any more.
 #[inline]
-fn fence(worker: &RecvWorker<'_, Connection>, exchange: Exchange, answer: Answer) {
+pub(super) fn fence(worker: &Endpoint<Connection>, exchange: Exchange, answer: Answer) {
     let this = worker.context();
     let regions = match exchange.regions.fenced() {
         Ok(fence) => return complete(worker, answer, fence),
@@ -276,6 +305,17 @@ fn complete(ep: &Endpoint<Connection>, answer: Answer, fence: Fenced) {
             rpc.complete_in_place(fence, length);
             shared.shelf.put(recv);
             shared.stats.written.add(u64::from(length));
+        }
+        How::Pulled(length) => {
+            rpc.complete_in_place(fence, length);
+            shared.shelf.put(recv);
+        }
+        How::RefusedWithoutChunk => {
+            shared.stats.bad_replies.add(1);
+            if rpc.send_again(fence).is_err() {
+                ep.context().lose();
+            }
+            shared.shelf.put(recv);
         }
         How::Refused => {
             shared.stats.bad_replies.add(1);

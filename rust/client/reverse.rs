@@ -58,7 +58,9 @@ pub(super) fn refuse(worker: &RecvWorker<'_, Connection>, message: &[u8], error:
     let (Some(asides), Some(sizes)) = (this.asides.as_ref(), this.sizes.as_ref()) else {
         return;
     };
-    let sent = asides.send(worker, |octets| error.encode(sizes.reverse, octets).ok());
+    let sent = asides.send(worker, None, |octets| {
+        error.encode(sizes.reverse, octets).ok()
+    });
     if sent.is_err() {
         this.lose();
     }

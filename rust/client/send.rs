@@ -78,7 +78,7 @@ pub(super) fn call(
     if call.room().is_sparse() && !call.room().fill_sparse_pages() {
         return Err(SendError::NoBuffers);
     }
-    let (how, offer) = choose(to, call)?;
+    let (how, offer) = choose(to, shared, call)?;
     let Some(mut draft) = sender.begin() else {
         return Err(ring_full(shared, sender));
     };
@@ -98,6 +98,7 @@ pub(super) fn call(
         regions,
         reads: composed.reads,
         offer,
+        procedure: call.procedure(),
     });
     if let Err(error) = posting.post(&to.ep) {
         trace!(xprtrdma_post_send_err(
@@ -114,7 +115,11 @@ pub(super) fn call(
 
 /// How the Call travels, and its Reply.
 #[inline]
-fn choose(to: &Established, call: &Call<'_, Rdma>) -> Result<(CallPlan, ReplyPlan), SendError> {
+fn choose(
+    to: &Established,
+    shared: &Shared,
+    call: &Call<'_, Rdma>,
+) -> Result<(CallPlan, ReplyPlan), SendError> {
     let (message, room) = (call.message(), call.room());
     let shape = CallShape {
         call: extent(message),
@@ -123,7 +128,9 @@ fn choose(to: &Established, call: &Call<'_, Rdma>) -> Result<(CallPlan, ReplyPla
         reply: extent(room),
         reply_eligible: room.is_read(),
         protected: call.is_protected(),
-        long_reply: false,
+        // One that is sent again may have been refused for want of a Reply chunk.
+        long_reply: to.limits.pulled_replies
+            && (to.sizes.expects_long(shared, call.procedure()) || call.was_sent()),
     };
     let plan = |limits: &Limits| call::plan(&shape, limits).map_err(|_| SendError::TooBig);
     let chosen = plan(&to.limits)?;

@@ -2,6 +2,7 @@
 
 //! What a transport has from beginning to end, whether connected or not.
 
+use super::habits::Habits;
 use super::receives::Shelf;
 use super::stats::Stats;
 use super::transport::Rdma;
@@ -27,6 +28,8 @@ pub(super) struct Shared {
     pub(super) reverse_calls: u32,
     /// Places for reverse Calls.
     pub(super) reverse: Arc<ReversePool<Rdma>>,
+    /// What Replies are like.
+    pub(super) habits: Habits,
     /// Counters.
     pub(super) stats: Stats,
     /// Receive buffers.
@@ -48,6 +51,7 @@ impl Shared {
                 credits,
                 reverse_calls: tunables::reverse_calls(),
                 reverse,
+                habits: Habits::new(),
                 stats: Stats::new(),
                 shelf <- Shelf::new(),
                 reverse_payload: Atomic::new(0),

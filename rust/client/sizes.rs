@@ -2,13 +2,16 @@
 
 //! How large the parts of a connection are, from what its device can do.
 
+use super::shared::Shared;
 use super::tunables;
 use crate::engine::call::Limits;
 use crate::engine::limits::Agreement;
+use crate::engine::limits::Extensions;
 use crate::sunrpc::ConnectError;
 use crate::verbs::DeviceAttrs;
 use crate::verbs::QueueDepths;
 use crate::verbs::SenderSizes;
+use crate::wire::extensions::Offer;
 use crate::wire::private_data::PrivateData;
 use crate::wire::size;
 use kernel::page::PAGE_SHIFT;
@@ -36,6 +39,15 @@ const MAX_SGES: u32 = MIN_SGES + 16;
 /// One in so many entries of a queue is for reverse Calls, if the device has few.
 const REVERSE_SHARE: u32 = 8;
 
+/// RDMA_DONEs that may be on their way.
+pub(super) const DONES: u32 = 16;
+
+/// RDMA Reads that are started at a time; more would only wait at the peer.
+const MAX_READ_DEPTH: u32 = 16;
+
+/// Replies of the largest size that may be pulled at a time, of which most are far smaller.
+const PULLS: u32 = 2;
+
 /// Work requests that mark the end of a queue while it is drained; there are two, one at a time, and
 /// room is better than counting on that.
 const DRAIN_MARKS: u32 = 2;
@@ -61,6 +73,12 @@ pub(super) struct Sizes {
     sges: u32,
     send_wr: u32,
     recv_wr: u32,
+    /// RDMA Reads that this end starts at a time; 0 if Replies are not to be pulled.
+    pub(super) read_depth: u8,
+    /// Replies are pulled even if they are usually long.
+    all_pulled: bool,
+    /// Entries of the Send Queue for them.
+    pub(super) pull_entries: u32,
     /// What this end says about itself.
     pub(super) own: PrivateData,
 }
@@ -96,7 +114,20 @@ impl Sizes {
         let per_call = 1 + 2 * regions_per_call;
         let queue = device.max_qp_wr.min(device.max_cqe);
         let reverse = reverse.min(queue / REVERSE_SHARE);
-        let room = queue.saturating_sub(reverse + asides(reverse) + DRAIN_MARKS);
+        // iWARP would want a registration for each Read.
+        let read_depth = match tunables::pulled_replies() && !device.registers_to_read {
+            true => device.max_qp_init_rd_atom.min(MAX_READ_DEPTH),
+            false => 0,
+        };
+        let (pull_entries, dones) = match read_depth {
+            0 => (0, 0),
+            _ => {
+                let pages = (MAX_PAGES + OTHER_PAGES).div_ceil(sges.min(device.max_sge_rd).max(1));
+                (PULLS * (pages + MAX_SEGMENTS), DONES)
+            }
+        };
+        let own_work = reverse + asides(reverse) + DRAIN_MARKS + pull_entries + dones;
+        let room = queue.saturating_sub(own_work);
         // The Receive Queue takes a batch on top, which is a quarter.
         let requests = slots.min(room / per_call).min(room / 5 * 4);
         if requests == 0 || reverse == 0 {
@@ -112,8 +143,11 @@ impl Sizes {
             region_pages,
             gaps: device.sg_gaps,
             sges,
-            send_wr: requests * per_call + reverse + asides(reverse) + DRAIN_MARKS,
+            send_wr: requests * per_call + own_work,
             recv_wr: requests + receive_batch + reverse + DRAIN_MARKS,
+            read_depth: u8::try_from(read_depth).unwrap_or(u8::MAX),
+            all_pulled: tunables::all_pulled(),
+            pull_entries,
             own: PrivateData {
                 // Everything that is exposed is exposed for one Call.
                 remote_invalidation: true,
@@ -170,8 +204,20 @@ impl Sizes {
         self.composed().saturating_sub(header as u32)
     }
 
-    /// What `agreement` and these sizes allow a Call.
-    pub(super) fn limits(&self, agreement: &Agreement) -> Limits {
+    /// Whether Replies to this procedure are worth a Reply chunk.
+    pub(super) fn expects_long(&self, shared: &Shared, procedure: u32) -> bool {
+        !self.all_pulled && shared.habits.of(procedure).is_long()
+    }
+
+    /// What this end can do beyond RFC 8166.
+    pub(super) fn offer(&self) -> Offer {
+        Offer {
+            pulled_replies: self.read_depth > 0,
+        }
+    }
+
+    /// What `agreement`, `extensions` and these sizes allow a Call.
+    pub(super) fn limits(&self, agreement: &Agreement, extensions: &Extensions) -> Limits {
         Limits {
             send: agreement.send,
             receive: agreement.receive,
@@ -179,7 +225,7 @@ impl Sizes {
             segments: self.segments,
             segment_pages: self.region_pages,
             page_shift: PAGE_SHIFT as u32,
-            pulled_replies: false,
+            pulled_replies: extensions.pulled_replies,
         }
     }
 }

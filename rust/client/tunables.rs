@@ -2,6 +2,7 @@
 
 //! What an administrator sets: files under `/proc/sys/sunrpc`. They hold for connections made later.
 
+use crate::admin::counter::Counter;
 use crate::admin::sysctl::Entry;
 use crate::admin::sysctl::Registration;
 use crate::admin::sysctl::Tunable;
@@ -18,16 +19,28 @@ static INLINE_READ: Tunable = Tunable::new(4096, MIN_SIZE, MAX_SIZE);
 static INLINE_WRITE: Tunable = Tunable::new(4096, MIN_SIZE, MAX_SIZE);
 static REVERSE_CALLS: Tunable = Tunable::new(16, 1, 64);
 
+/// 0: not at all, 1: those that are not usually long, 2: whatever they are.
+static PULLED_REPLIES: Tunable = Tunable::new(0, 0, 2);
+
+/// Replies that were pulled.
+pub(super) static PULLED: Counter = Counter::new();
+
+/// RDMA_DONEs that were sent.
+pub(super) static DONES: Counter = Counter::new();
+
 // These do nothing, and never did in living memory; scripts set them all the same.
 static PADDING: Tunable = Tunable::new(0, 0, PAGE_SIZE as u32);
 static STRATEGY: Tunable = Tunable::new(5, 0, 6);
 static PAD_OPTIMIZE: Tunable = Tunable::new(0, 0, i32::MAX as u32);
 
-static TABLE: [Entry; 7] = [
+static TABLE: [Entry; 10] = [
     Entry::tunable(c"rdma_slot_table_entries", &SLOTS),
     Entry::tunable(c"rdma_max_inline_read", &INLINE_READ),
     Entry::tunable(c"rdma_max_inline_write", &INLINE_WRITE),
     Entry::tunable(c"rdma_max_bc_requests", &REVERSE_CALLS),
+    Entry::tunable(c"rdma_pulled_replies", &PULLED_REPLIES),
+    Entry::counter(c"rdma_stat_pulled", &PULLED),
+    Entry::counter(c"rdma_stat_done", &DONES),
     Entry::tunable(c"rdma_inline_write_padding", &PADDING),
     Entry::tunable(c"rdma_memreg_strategy", &STRATEGY),
     Entry::tunable(c"rdma_pad_optimize", &PAD_OPTIMIZE),
@@ -46,6 +59,16 @@ pub(super) fn slots() -> u32 {
 /// Reverse Calls that a new transport lets be outstanding. The default is as many as NFSv4.1 makes.
 pub(super) fn reverse_calls() -> u32 {
     REVERSE_CALLS.get()
+}
+
+/// Whether to pull Replies from servers that can expose them.
+pub(super) fn pulled_replies() -> bool {
+    PULLED_REPLIES.get() != 0
+}
+
+/// Whether to pull them even if a Reply chunk would be cheaper.
+pub(super) fn all_pulled() -> bool {
+    PULLED_REPLIES.get() == 2
 }
 
 /// Octets that this end can receive in one message, in whole units.

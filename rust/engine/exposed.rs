@@ -90,6 +90,17 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
         Ok(index)
     }
 
+    /// Sets the deadline of a Reply that was posted; `false` if it is not exposed any more.
+    pub fn arm(&mut self, index: usize, deadline: u64) -> bool {
+        match self.0.get(index) {
+            Some(&Place::Exposed { xid, .. }) => {
+                self.set(index, Place::Exposed { xid, deadline });
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Gives the place of a Reply back that was not sent after all.
     pub fn withdraw(&mut self, index: usize) {
         self.set(index, Place::Free);

@@ -20,6 +20,8 @@ pub(super) const MAX_RESULTS: usize = 16;
 pub(super) struct Call {
     /// Octets received.
     pub(super) octets: usize,
+    /// The handle that the message has invalidated.
+    pub(super) invalidated: Option<u32>,
     /// The XID in the transport header, which goes into the Reply's.
     pub(super) xid: u32,
     /// Where the inline payload starts in the buffer.

@@ -4,6 +4,8 @@
 
 use super::call::Buffer;
 use super::call::Call;
+use super::exposed::Exposed;
+use super::exposed::Token;
 use super::limits::Limits;
 use crate::admin::trace::trace;
 use crate::engine::queue;
@@ -12,11 +14,14 @@ use crate::verbs::CmEvent;
 use crate::verbs::Context;
 use crate::verbs::Ended;
 use crate::verbs::Endpoint;
+use crate::verbs::Exposes;
+use crate::verbs::Fenced;
 use crate::verbs::Parcel;
 use crate::verbs::Pool;
 use crate::verbs::Pulled;
 use crate::verbs::QpEvent;
 use crate::verbs::Queue;
+use crate::verbs::QueueEnded;
 use crate::verbs::RecvBatch;
 use crate::verbs::RecvStatus;
 use crate::verbs::RecvWorker;
@@ -61,6 +66,8 @@ pub(super) struct Channel {
     sending: Sending<Call>,
     /// Messages that were sent and have pages to let go.
     finished: Stack<Sent>,
+    #[pin]
+    exposed: Exposed,
 }
 
 /// What waits for a service thread. The transport's data flag is changed under this lock only.
@@ -87,6 +94,7 @@ impl Channel {
             ),
             sending <- Sending::new(),
             finished: Stack::new(),
+            exposed <- Exposed::new(),
         })
     }
 
@@ -126,6 +134,11 @@ impl Channel {
     #[inline]
     pub(super) fn incoming(&self) -> &SpinLock<Incoming> {
         &self.incoming
+    }
+
+    #[inline]
+    pub(super) fn exposed(&self) -> &Exposed {
+        &self.exposed
     }
 
     /// Keeps a buffer for another Receive; what it pulled is let go.
@@ -268,7 +281,11 @@ impl Context for Channel {
     fn received(worker: &RecvWorker<'_, Self>, mut buffer: Buffer, status: RecvStatus) {
         let this = worker.context();
         let posted = this.posted.load(Relaxed).saturating_sub(1);
-        let RecvStatus::Received { octets, .. } = status else {
+        let RecvStatus::Received {
+            octets,
+            invalidated,
+        } = status
+        else {
             this.posted.store(posted, Relaxed);
             this.idle.put(buffer);
             this.close();
@@ -281,7 +298,9 @@ impl Context for Channel {
             this.close();
             return;
         }
-        buffer.user_mut().call.octets = octets;
+        let call = &mut buffer.user_mut().call;
+        call.octets = octets;
+        call.invalidated = invalidated;
         let mut incoming = this.incoming.lock();
         incoming.fresh.push(buffer);
         if let Some(xprt) = this.xprt() {
@@ -303,6 +322,7 @@ impl Context for Channel {
                 None => break,
             }
         }
+        this.exposed.drained(ep);
         this.sending.drained(ep);
     }
 }
@@ -317,7 +337,9 @@ impl Responder for Channel {
 
     fn sent(worker: &SendWorker<'_, Self>, sent: Sent, how: Ended) {
         let this = worker.context();
-        if sent.pages() <= FEW_PAGES {
+        if let Some(place) = sent.place() {
+            this.exposed.sent(worker, place, sent);
+        } else if sent.pages() <= FEW_PAGES {
             this.sending.recycle(worker, sent);
         } else if this.finished.push(sent) {
             // Nobody may come by for long; what waits here keeps pages.
@@ -348,5 +370,22 @@ impl Responder for Channel {
         }
         drop(incoming);
         this.wake();
+    }
+}
+
+impl Exposes for Channel {
+    type Token = Token;
+
+    fn invalidated(worker: &SendWorker<'_, Self>, place: Token, how: Result<Fenced, QueueEnded>) {
+        let this = worker.context();
+        match how {
+            Ok(_) => this.exposed.released(worker, place),
+            // What is exposed goes when the queue pair is gone.
+            Err(_) => this.close(),
+        }
+    }
+
+    fn not_registered(worker: &SendWorker<'_, Self>, _how: Ended) {
+        worker.context().close();
     }
 }

@@ -6,11 +6,15 @@ use super::call::Buffer;
 use super::call::Call;
 use super::channel::Channel;
 use super::limits::Limits;
+use super::limits::EXPOSED_SEGMENTS;
 use super::listener::Listener;
 use super::listener::Pending;
+use crate::admin;
 use crate::admin::trace::trace;
 use crate::engine::assembly::Bounds;
 use crate::engine::limits::Agreement;
+use crate::engine::limits::Extensions;
+use crate::engine::limits::ReadDepths;
 use crate::sunrpc::svc;
 use crate::sunrpc::svc::Accepting;
 use crate::sunrpc::svc::Arriving;
@@ -26,6 +30,8 @@ use crate::verbs::MessageSizes;
 use crate::verbs::Parcel;
 use crate::verbs::Recv;
 use crate::verbs::Responder;
+use crate::wire::extensions::Announcement;
+use crate::wire::extensions::Offer;
 use crate::wire::private_data::PrivateData;
 use kernel::page::PAGE_SIZE;
 use kernel::prelude::*;
@@ -41,6 +47,8 @@ pub(super) struct Connection {
     pub(super) ep: EndpointBox<Channel>,
     /// What may be sent, and how.
     pub(super) agreement: Agreement,
+    /// What else.
+    pub(super) extensions: Extensions,
     /// What every message grants.
     pub(super) credits: u32,
     /// Reverse Calls that may be outstanding.
@@ -60,7 +68,9 @@ impl Connection {
         let Pending {
             endpoint: ep,
             peer,
+            offer,
             reads,
+            pulls,
         } = pending;
         let device = ep.device()?;
         if !device.supported {
@@ -70,7 +80,26 @@ impl Connection {
             ));
             return Err(EINVAL);
         }
-        let limits = Limits::new(&device)?;
+        let answered = u32::from(pulls).min(device.max_qp_rd_atom);
+        let depths = ReadDepths {
+            requester: u32::from(pulls),
+            responder: answered,
+        };
+        let own_offer = Offer {
+            pulled_replies: admin::server::PULLED_REPLIES.get() != 0
+                && device.mem_mgt_extensions
+                && device.max_fast_reg_pages > 0,
+        };
+        let places = match Extensions::between(&own_offer, &offer, &depths).pulled_replies {
+            true => admin::server::MAX_EXPOSED_REPLIES.get(),
+            false => 0,
+        };
+        let limits = Limits::new(&device, places)?;
+        // The peer is told only if it asked and there is room.
+        let own_offer = Offer {
+            pulled_replies: limits.places > 0,
+        };
+        let extensions = Extensions::between(&own_offer, &offer, &depths);
         let mut xprt = accepting.new_connection()?;
         xprt.set_local(&ep.local_addr().ok_or(EINVAL)?);
         xprt.set_remote(&ep.peer_addr().ok_or(EINVAL)?);
@@ -103,6 +132,12 @@ impl Connection {
             send_entries,
         );
         channel.set_limits(&limits);
+        if extensions.pulled_replies {
+            let most = u32::try_from(pages)?.min(device.max_fast_reg_pages);
+            channel
+                .exposed()
+                .open(&ep, handle.clone(), limits.places, most, device.sg_gaps)?;
+        }
         let domain = ep.domain().ok_or(EINVAL)?;
         for _ in 0..limits.buffers() {
             let parcel = Parcel::new(pages, Call::default())?;
@@ -117,6 +152,7 @@ impl Connection {
         let connection = xprt.install(Self {
             ep,
             agreement,
+            extensions,
             credits: limits.credits,
             reverse: limits.reverse,
             bounds: Bounds {
@@ -129,13 +165,26 @@ impl Connection {
         });
         // From here on the peer may send.
         connection.ep.accept(&ConnParam {
-            responder_resources: 0,
+            responder_resources: match extensions.pulled_replies {
+                true => u8::try_from(answered).unwrap_or(u8::MAX),
+                false => 0,
+            },
             initiator_depth: u8::try_from(reads).unwrap_or(u8::MAX),
             retry_count: 0,
             rnr_retry_count: RNR_RETRIES,
-            private_data: &own.encode(),
+            private_data: Announcement::new(&own, &own_offer).as_octets(),
         })?;
         Ok(connection)
+    }
+}
+
+impl Connection {
+    /// Most segments in which a Reply can be exposed.
+    pub(super) fn exposed_segments(&self) -> u32 {
+        match self.extensions.pulled_replies {
+            true => EXPOSED_SEGMENTS,
+            false => 0,
+        }
     }
 }
 

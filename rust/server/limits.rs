@@ -20,6 +20,12 @@ const DRAIN: u32 = 1;
 /// Each Call may have one Read chunk, one Write chunk and one Reply chunk.
 const CHUNKS_PER_CALL: u32 = 3;
 
+/// Regions in which one Reply may be exposed: its head, pages and tail, and one for a seam.
+pub(super) const EXPOSED_SEGMENTS: u32 = 4;
+
+/// Each is registered and invalidated.
+const ENTRIES_PER_PLACE: u32 = 2 * EXPOSED_SEGMENTS;
+
 /// Numbers of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
@@ -30,6 +36,8 @@ pub(super) struct Limits {
     /// Receives that must stand: for Calls, and for the Replies to reverse Calls on top of those (RFC 8167
     /// Section 4.3.2).
     pub(super) receives: u32,
+    /// Replies that may be exposed. There is a Receive for the RDMA_DONE of each.
+    pub(super) places: u32,
     /// Receives that are posted beyond that, each time it falls short.
     pub(super) batch: u32,
     /// Octets of a Receive.
@@ -40,12 +48,12 @@ pub(super) struct Limits {
 
 impl Limits {
     /// What the device allows of what the administrator wants. The credits come last, from what there
-    /// are Receives for.
+    /// are Receives for. `places` is how many Replies are to be exposed.
     ///
     /// # Errors
     ///
     /// `EINVAL` if the device cannot serve a single Call.
-    pub(super) fn new(device: &DeviceAttrs) -> Result<Self> {
+    pub(super) fn new(device: &DeviceAttrs, places: u32) -> Result<Self> {
         let message = admin::server::MAX_REQ_SIZE.get();
         let wanted = admin::server::MAX_REQUESTS.get();
         let reverse = admin::server::MAX_BC_REQUESTS.get();
@@ -53,6 +61,16 @@ impl Limits {
         let (reverse, batch) = match wanted.saturating_add(reverse + DRAIN + BATCH) <= room {
             true => (reverse, BATCH),
             false => (reverse.min(FEW_REVERSE), 1),
+        };
+        // Only if it does not cost credits.
+        let taken = wanted.saturating_add(reverse + DRAIN + batch);
+        let places = match places
+            .saturating_mul(1 + ENTRIES_PER_PLACE)
+            .saturating_add(taken)
+            <= room
+        {
+            true => places,
+            false => 0,
         };
         let credits = wanted.min(room.saturating_sub(reverse + DRAIN + batch));
         if credits == 0 {
@@ -63,7 +81,8 @@ impl Limits {
         Ok(Self {
             credits,
             reverse,
-            receives: credits + reverse,
+            receives: credits + reverse + places,
+            places,
             batch,
             message,
             elements: elements.min(device.max_send_sge),
@@ -80,7 +99,11 @@ impl Limits {
     /// The queues, if the transfers take `entries` of the Send Queue.
     pub(super) fn depths(&self, transfers: u32, entries: u32, device: &DeviceAttrs) -> QueueDepths {
         let recv = self.receives + self.batch + DRAIN;
-        let send = recv.saturating_add(entries).min(device.max_qp_wr);
+        let exposing = self.places * ENTRIES_PER_PLACE;
+        let send = recv
+            .saturating_add(entries)
+            .saturating_add(exposing)
+            .min(device.max_qp_wr);
         QueueDepths {
             // The core adds the entries of the transfers.
             send_wr: send.saturating_sub(transfers).max(recv.min(send)),
@@ -97,7 +120,7 @@ impl Limits {
         opened
             .send_wr
             .min(opened.send_cqe)
-            .saturating_sub(DRAIN)
+            .saturating_sub(DRAIN + self.places * ENTRIES_PER_PLACE)
             .max(1)
     }
 

@@ -15,6 +15,7 @@ use crate::verbs::EndpointBox;
 use crate::verbs::IncomingConnection;
 use crate::verbs::Listening;
 use crate::verbs::SockAddr;
+use crate::wire::extensions::Offer;
 use crate::wire::private_data::PrivateData;
 use core::mem;
 use kernel::new_mutex;
@@ -34,8 +35,12 @@ pub(super) struct Pending {
     pub(super) endpoint: EndpointBox<Channel>,
     /// What it said about itself.
     pub(super) peer: PrivateData,
+    /// What it can do beyond RFC 8166.
+    pub(super) offer: Offer,
     /// RDMA Reads that it answers at a time.
     pub(super) reads: u8,
+    /// RDMA Reads that it starts at a time.
+    pub(super) pulls: u8,
 }
 
 /// A listening transport.
@@ -56,7 +61,9 @@ pub(super) struct Door {
 impl Accepts for Arc<Door> {
     fn connect_request(&self, request: IncomingConnection<'_>) {
         let peer = PrivateData::of_peer(request.private_data());
+        let offer = Offer::of_peer(request.private_data());
         let reads = request.initiator_depth();
+        let pulls = request.responder_resources();
         let mut pending = self.pending.lock();
         // Room first: an endpoint must not be dropped in the handler of its own request.
         if pending.len() >= MAX_PENDING || pending.reserve(1, GFP_KERNEL).is_err() {
@@ -68,7 +75,9 @@ impl Accepts for Arc<Door> {
         let new = Pending {
             endpoint,
             peer,
+            offer,
             reads,
+            pulls,
         };
         if let Err(full) = pending.push_within_capacity(new) {
             // There is room, so this does not happen; if it did, leaking is the lesser evil.

@@ -10,6 +10,7 @@
 //! | `channel` | what the device reports: the handlers, and what they share with the threads |
 //! | `call` | what is remembered of a Call until its Reply |
 //! | `receive` | from a Receive to a Call that the service can decode |
+//! | `exposed` | Replies that stay exposed until the client has pulled them |
 //! | `reply` | from an encoded Reply to a posted message |
 //! | `reverse` | Calls that the service makes of its client |
 //! | `traces` | what a trace tells of all this |
@@ -18,7 +19,7 @@
 //! take no lock that is held over a sleep. All else is a service thread's. There may be many of
 //! those at a time on one connection, except in `receive` up to where it lets others in.
 //!
-//! Locks: `Channel::incoming`, and those inside of `Pool` and `SendQueue`; none is taken while another
+//! Locks: `Channel::incoming`, `Exposed::books`, `Exposed::registrar`, and those inside of `Pool` and `SendQueue`; none is taken while another
 //! is held.
 
 #![forbid(unsafe_code)]
@@ -26,6 +27,7 @@
 mod call;
 mod channel;
 mod connection;
+mod exposed;
 mod limits;
 mod listener;
 mod receive;

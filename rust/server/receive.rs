@@ -19,7 +19,6 @@ use crate::engine::assembly::Piece;
 use crate::engine::inbound;
 use crate::engine::inbound::FromClient;
 use crate::engine::inbound::Refusal;
-use crate::engine::limits::Extensions;
 use crate::sunrpc::svc::Answer;
 use crate::sunrpc::svc::Arriving;
 use crate::sunrpc::svc::Received;
@@ -74,6 +73,9 @@ impl Connection {
         }
         drop(incoming);
         let rqst = rqst.let_others_in();
+        if channel.exposed().is_due() {
+            channel.exposed().expire(&self.ep);
+        }
         match next {
             Some(Next::Fresh(buffer)) => self.begin(rqst, buffer),
             Some(Next::Pulled(pulled)) => self.finish(rqst, pulled.finish(&self.ep)),
@@ -88,7 +90,17 @@ impl Connection {
         let received = buffer.user().call.octets;
         let serial = buffer.serial();
         let (octets, parcel) = buffer.split(received);
-        match inbound::from_client(octets, Extensions::default()) {
+        let invalidated = parcel.call.invalidated;
+        match inbound::from_client(octets, self.extensions) {
+            Ok(FromClient::Done { xid }) => {
+                self.ep.context().exposed().done(&self.ep, xid, invalidated);
+                self.drop_call(rqst, buffer)
+            }
+            // Only RDMA_DONE invalidates; who does so otherwise may have hit any Reply's region.
+            _ if invalidated.is_some() => {
+                self.ep.context().close();
+                self.drop_call(rqst, buffer)
+            }
             Ok(FromClient::Call(message)) => {
                 let inline = message.payload.map_or(0, <[u8]>::len);
                 let start = received - inline;
@@ -131,10 +143,6 @@ impl Connection {
             }
             Err(refusal @ Refusal::Drop) => {
                 traces::refused(&self.ep, serial, octets, &refusal);
-                self.drop_call(rqst, buffer)
-            }
-            Ok(FromClient::Done { .. }) => {
-                traces::dropped(&self.ep, serial, octets);
                 self.drop_call(rqst, buffer)
             }
         }

@@ -9,6 +9,7 @@
 use super::call::Buffer;
 use super::channel::Channel;
 use super::connection::Connection;
+use super::exposed::Exposing;
 use super::traces;
 use crate::admin;
 use crate::admin::trace::trace;
@@ -20,13 +21,16 @@ use crate::engine::reply::ReplyShape;
 use crate::engine::reply::Sink;
 use crate::sunrpc::svc::Body;
 use crate::sunrpc::svc::Reply;
+use crate::verbs::Exposed;
 use crate::verbs::Message;
 use crate::verbs::NoRoom;
 use crate::verbs::NotPosted;
+use crate::verbs::Permit;
 use crate::verbs::Remote;
 use crate::verbs::Responder;
 use crate::verbs::Span;
 use crate::wire::ErrorReply;
+use crate::wire::Segment;
 use kernel::prelude::*;
 
 /// Messages shorter than this are copied together: cheaper than to map what they consist of.
@@ -38,6 +42,16 @@ pub(super) enum NotSent {
     Refused,
     /// The connection is at its end.
     Lost,
+}
+
+/// A message that is ready to be posted.
+struct Ready {
+    /// How much of its buffer is to be sent.
+    octets: usize,
+    /// The handle to invalidate.
+    invalidate: Option<u32>,
+    /// What of its pages the client is to pull.
+    exposing: Option<Exposing>,
 }
 
 impl From<Error> for NotSent {
@@ -76,7 +90,7 @@ impl Connection {
             }
         };
         let outcome = match self.prepare_reply(&mut message, buffer, &body, protected) {
-            Ok((octets, invalidate)) => match self.post(message, octets, invalidate) {
+            Ok(ready) => match self.post_reply(message, ready) {
                 Ok(()) => return Ok(()),
                 Err((back, why)) => (back, why),
             },
@@ -98,8 +112,7 @@ impl Connection {
         }
     }
 
-    /// Adds the Writes, header and content of a Reply to `message`. Returns how much of its buffer is
-    /// to be sent, and which handle to invalidate.
+    /// Adds the Writes, header and content of a Reply to `message`.
     #[inline]
     fn prepare_reply(
         &self,
@@ -107,14 +120,14 @@ impl Connection {
         buffer: &Buffer,
         body: &Body,
         protected: bool,
-    ) -> core::result::Result<(usize, Option<u32>), NotSent> {
+    ) -> core::result::Result<Ready, NotSent> {
         let call = &buffer.user().call;
         let chunks = call.chunks(buffer.octets(call.octets));
         let shape = ReplyShape {
             length: body.len(),
             protected,
             threshold: self.agreement.send,
-            exposed_segments: 0,
+            exposed_segments: self.exposed_segments(),
         };
         let plan = match Plan::plan(chunks, call.results(), &shape) {
             // The service took back what it had encoded; what it left can travel with the rest.
@@ -152,9 +165,19 @@ impl Connection {
                 entries.cast_signed()
             ));
         }
-        let header = plan
-            .encode(call.xid, self.credits, message.buffer_mut())
-            .map_err(|_| NotSent::Lost)?;
+        let exposing = match plan.form() {
+            Form::Inline | Form::ReplyChunk => None,
+            Form::Exposed => Some(self.expose(call.xid, message, body, &plan)?),
+        };
+        let header = match &exposing {
+            None => plan.encode(call.xid, self.credits, message.buffer_mut()),
+            Some(exposing) => {
+                let regions = exposing.regions.exposed().map(segment);
+                plan.encode_exposing(call.xid, self.credits, regions, message.buffer_mut())
+            }
+        };
+        // The plan has seen to it that there is room.
+        let header = header.map_err(|_| NotSent::Lost)?;
         if let Some(header) = message.buffer_mut().get(..header) {
             traces::reply(&self.ep, serial, header);
         }
@@ -173,7 +196,28 @@ impl Connection {
             true => remote::handle_to_invalidate(&chunks),
             false => None,
         };
-        Ok((octets, invalidate))
+        Ok(Ready {
+            octets,
+            invalidate,
+            exposing,
+        })
+    }
+
+    /// Finds a place for what is left of a Reply, and maps it.
+    #[cold]
+    fn expose(
+        &self,
+        xid: u32,
+        message: &Message,
+        body: &Body,
+        plan: &Plan<'_>,
+    ) -> core::result::Result<Exposing, NotSent> {
+        let spans = || {
+            plan.runs()
+                .flat_map(|(offset, length)| body.spans(offset, length))
+        };
+        let exposed = self.ep.context().exposed();
+        exposed.expose(xid, message, spans).ok_or(NotSent::Refused)
     }
 
     /// Adds Writes of `span` to where `sink` is in the client's memory.
@@ -235,6 +279,51 @@ impl Connection {
         traces::queue_full(&self.ep, serial);
     }
 
+    /// Posts a Reply. It comes back if nothing was posted.
+    #[inline]
+    fn post_reply(
+        &self,
+        message: Message,
+        ready: Ready,
+    ) -> core::result::Result<(), (Option<Message>, NotSent)> {
+        match ready.exposing {
+            None => self.post(message, ready.octets, ready.invalidate),
+            Some(exposing) => self.post_exposing(message, ready.octets, ready.invalidate, exposing),
+        }
+    }
+
+    #[cold]
+    fn post_exposing(
+        &self,
+        message: Message,
+        octets: usize,
+        invalidate: Option<u32>,
+        exposing: Exposing,
+    ) -> core::result::Result<(), (Option<Message>, NotSent)> {
+        let exposed = self.ep.context().exposed();
+        let Exposing { place, regions } = exposing;
+        let permit = match self.reserve(&message) {
+            Ok(permit) => permit,
+            Err(why) => {
+                drop(regions);
+                exposed.withdraw(place);
+                return Err((Some(message), why));
+            }
+        };
+        let keep = |regions| exposed.keep(place, regions);
+        match message.post_exposing(&self.ep, permit, octets, invalidate, place, regions, keep) {
+            Ok(()) => {
+                exposed.posted(&self.ep, place);
+                Ok(())
+            }
+            Err(NotPosted::Refused(message)) => {
+                exposed.strand(place, message);
+                Err((None, NotSent::Lost))
+            }
+            Err(NotPosted::Stranded) => Err((None, NotSent::Lost)),
+        }
+    }
+
     /// Posts a message. It comes back if nothing was posted.
     #[inline]
     pub(super) fn post(
@@ -243,23 +332,42 @@ impl Connection {
         octets: usize,
         invalidate: Option<u32>,
     ) -> core::result::Result<(), (Option<Message>, NotSent)> {
-        let channel = self.ep.context();
-        let queue = channel.sending().queue();
-        let serial = message.serial();
-        let permit = match queue.reserve(message.entries(), || self.starved(serial)) {
+        let permit = match self.reserve(&message) {
             Ok(permit) => permit,
-            Err(NoRoom::TooLong) => return Err((Some(message), NotSent::Refused)),
-            Err(NoRoom::Closed) => return Err((Some(message), NotSent::Lost)),
+            Err(why) => return Err((Some(message), why)),
         };
-        if permit.waited() {
-            traces::queue_has_room(&self.ep, serial);
-            channel.waited(&self.ep);
-        }
         match message.post(&self.ep, permit, octets, invalidate) {
             Ok(()) => Ok(()),
             Err(NotPosted::Refused(message)) => Err((Some(message), NotSent::Lost)),
             Err(NotPosted::Stranded) => Err((None, NotSent::Lost)),
         }
+    }
+
+    /// Reserves room on the Send Queue for a message and its Writes.
+    #[inline]
+    fn reserve(&self, message: &Message) -> core::result::Result<Permit<'_>, NotSent> {
+        let channel = self.ep.context();
+        let queue = channel.sending().queue();
+        let serial = message.serial();
+        let permit = match queue.reserve(message.entries(), || self.starved(serial)) {
+            Ok(permit) => permit,
+            Err(NoRoom::TooLong) => return Err(NotSent::Refused),
+            Err(NoRoom::Closed) => return Err(NotSent::Lost),
+        };
+        if permit.waited() {
+            traces::queue_has_room(&self.ep, serial);
+            channel.waited(&self.ep);
+        }
+        Ok(permit)
+    }
+}
+
+/// A region, as a header names it.
+fn segment(exposed: Exposed) -> Segment {
+    Segment {
+        handle: exposed.handle,
+        length: exposed.length,
+        offset: exposed.offset,
     }
 }
 

@@ -166,6 +166,32 @@ impl<T: Transport> Claimed<T> {
         self.wake(length);
     }
 
+    /// Has SUNRPC send the Call again over this connection, with the same XID.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be told yet: who sends the Call has not returned. Dropping the claim has it sent again
+    /// on another connection.
+    #[cold]
+    pub(crate) fn send_again(self, fence: T::Fence) -> Result<(), (Self, T::Fence)> {
+        let rqst = self.rqst();
+        // SAFETY: The task waits to be woken. SUNRPC clears the bit after it has touched the request for
+        // the last time on the way out, and compares the cookie when it is woken: with another one, what
+        // was sent needs to be sent again.
+        unsafe {
+            let task = (*rqst).rq_task;
+            let runstate = (&raw const (*task).tk_runstate).read_volatile();
+            if runstate & (1 << bindings::RPC_TASK_NEED_XMIT) != 0 {
+                return Err((self, fence));
+            }
+            bindings::rpcrdma_smp_mb_after_atomic();
+            (*rqst).rq_connect_cookie = (*(*rqst).rq_xprt).connect_cookie.wrapping_sub(1);
+            (*task).tk_status = -bindings::EAGAIN.cast_signed();
+        }
+        self.wake(0);
+        Ok(())
+    }
+
     /// Ends the RPC with `EIO`.
     #[cold]
     pub(crate) fn fail(self, _fence: T::Fence) {

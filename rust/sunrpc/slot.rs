@@ -286,6 +286,26 @@ impl<'a, T: Transport> Call<'a, T> {
         unsafe { task_of(self.slot.rqst()) }
     }
 
+    /// What kind of Call it is: a number that differs between the procedures of a program.
+    #[inline]
+    pub(crate) fn procedure(&self) -> u32 {
+        // SAFETY: A request that is being sent has its task, which has its client and procedure.
+        unsafe {
+            let task = (*self.slot.rqst()).rq_task;
+            let program = (*(*task).tk_client).cl_prog;
+            (*(*task).tk_msg.rpc_proc)
+                .p_statidx
+                .wrapping_add(program.wrapping_mul(31))
+        }
+    }
+
+    /// Whether it was sent before, on this connection or another.
+    #[inline]
+    pub(crate) fn was_sent(&self) -> bool {
+        // SAFETY: The request is being sent; it counts the present attempt.
+        unsafe { (*self.slot.rqst()).rq_ntrans > 1 }
+    }
+
     /// The RPC message.
     #[inline]
     pub(crate) fn message(&self) -> &XdrBuf {

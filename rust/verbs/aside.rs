@@ -119,8 +119,8 @@ impl Asides {
         Ok(Self(home))
     }
 
-    /// Sends what `write` writes; it returns the length. `None` if there is no idle message, or nothing
-    /// was written.
+    /// Sends what `write` writes; it returns the length. The Send invalidates the peer's handle
+    /// `invalidate`. `None` if there is no idle message, or nothing was written.
     ///
     /// # Errors
     ///
@@ -128,6 +128,7 @@ impl Asides {
     pub(crate) fn send<C: Requester>(
         &self,
         ep: &Endpoint<C>,
+        invalidate: Option<u32>,
         write: impl FnOnce(&mut [u8]) -> Option<usize>,
     ) -> Result<Option<()>> {
         let Some(aside) = self.0.idle.get() else {
@@ -141,7 +142,14 @@ impl Asides {
         };
         inner.buffer.sync_for_device(octets);
         inner.sge = inner.buffer.sge(octets);
-        inner.wr.opcode = bindings::ib_wr_opcode_IB_WR_SEND;
+        inner.wr.opcode = match invalidate {
+            None => bindings::ib_wr_opcode_IB_WR_SEND,
+            Some(handle) => {
+                // SAFETY: The member that goes with this code; every bit pattern is a handle.
+                unsafe { *inner.wr.ex.invalidate_rkey.as_mut() = handle };
+                bindings::ib_wr_opcode_IB_WR_SEND_WITH_INV
+            }
+        };
         inner.wr.send_flags = bindings::ib_send_flags_IB_SEND_SIGNALED;
         inner.wr.sg_list = &raw mut inner.sge;
         inner.wr.num_sge = 1;
@@ -183,5 +191,5 @@ unsafe extern "C" fn sent<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindi
         // INVARIANT: The device has given it back, once.
         home.idle.put(Aside(inner));
     }
-    C::sent(&worker, Ended::of(wc.status));
+    C::aside_sent(&worker, Ended::of(wc.status));
 }

@@ -26,6 +26,8 @@ pub(crate) enum CmEvent<'a> {
     Established {
         /// The peer's private data, as long as the fabric says; possibly with padding behind it.
         private_data: &'a [u8],
+        /// RDMA Reads that the peer answers at a time, as seen from here: how many may be started.
+        reads: u8,
     },
     /// The connection could not be made.
     ConnectError,
@@ -63,6 +65,7 @@ impl CmEvent<'_> {
                 CmEvent::Established {
                     // SAFETY: As above.
                     private_data: unsafe { private_data(conn) },
+                    reads: conn.initiator_depth,
                 }
             }
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_CONNECT_ERROR => CmEvent::ConnectError,
@@ -149,6 +152,11 @@ impl<'a> IncomingConnection<'a> {
     /// RDMA Reads that the peer answers at a time, as seen from here: how many may be started.
     pub(crate) fn initiator_depth(&self) -> u8 {
         self.conn.initiator_depth
+    }
+
+    /// RDMA Reads that the peer starts at a time, as seen from here: how many should be answered.
+    pub(crate) fn responder_resources(&self) -> u8 {
+        self.conn.responder_resources
     }
 
     /// Takes the connection, to be opened and accepted later.

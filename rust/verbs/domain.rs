@@ -92,6 +92,8 @@ pub(crate) struct DeviceAttrs {
     pub(crate) mem_mgt_extensions: bool,
     /// Registrations may have gaps.
     pub(crate) sg_gaps: bool,
+    /// Memory that an RDMA Read goes to has to be registered: iWARP.
+    pub(crate) registers_to_read: bool,
     /// A link that this module can serve: InfiniBand, RoCE or iWARP.
     pub(crate) supported: bool,
 }
@@ -123,6 +125,7 @@ impl DeviceAttrs {
             ),
             sg_gaps: a.kernel_cap_flags & u64::from(bindings::ib_kernel_cap_flags_IBK_SG_GAPS_REG)
                 != 0,
+            registers_to_read: iwarp,
             supported: iwarp || ib_or_roce,
         }
     }

@@ -5,11 +5,11 @@
 
 use super::endpoint::Endpoint;
 use super::endpoint::SendWorker;
+use super::exposes::Exposes;
 use super::region::Region;
 use super::regions;
 use super::regions::Regions;
 use super::regions::Registered;
-use super::requester::Requester;
 use super::responder::Ended;
 use crate::admin::trace::trace;
 use crate::bindings;
@@ -38,7 +38,7 @@ pub(crate) struct QueueEnded(());
 impl QueueEnded {
     /// Puts the queue pair into the state from which it answers nobody.
     #[cold]
-    fn end<C: Requester>(ep: &Endpoint<C>) -> Self {
+    fn end<C: Exposes>(ep: &Endpoint<C>) -> Self {
         ep.disconnect();
         Self(())
     }
@@ -51,7 +51,7 @@ impl QueueEnded {
 
 impl<U: Send + 'static> Regions<Registered, U> {
     /// Invalidates the regions. When that is done, or the queue pair has ended, `token` comes back in
-    /// [`Requester::invalidated`].
+    /// [`Exposes::invalidated`].
     ///
     /// Posts one chain of which only the last is signalled: work requests of one queue end in order.
     /// May be called by whoever has the regions; needs no lock.
@@ -60,7 +60,7 @@ impl<U: Send + 'static> Regions<Registered, U> {
     ///
     /// The token comes back if the chain could not be posted. The queue pair has been ended then.
     #[inline]
-    pub(crate) fn invalidate<C: Requester<Token = U>>(
+    pub(crate) fn invalidate<C: Exposes<Token = U>>(
         self,
         ep: &Endpoint<C>,
         token: U,
@@ -118,7 +118,7 @@ impl<U: Send + 'static> Regions<Registered, U> {
 /// # Safety
 ///
 /// Called by the RDMA core for a region that [`Regions::invalidate`] posted for `C`.
-unsafe extern "C" fn passed<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
+unsafe extern "C" fn passed<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: As in `invalidated`; the region stays in its chain until the last one has ended.
     let (worker, wc, id) = unsafe {
         let cqe = *(*wc).__bindgen_anon_1.wr_cqe.as_ref();
@@ -137,7 +137,7 @@ unsafe extern "C" fn passed<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bin
 /// # Safety
 ///
 /// Called by the RDMA core for a region that [`Regions::invalidate`] posted for `C`.
-unsafe extern "C" fn invalidated<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
+unsafe extern "C" fn invalidated<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
     let worker = unsafe { SendWorker::<C>::of(cq) };
     // SAFETY: A valid completion, of a work request whose `wr_cqe` is in a region; the device gives

@@ -28,6 +28,7 @@ use crate::bindings;
 use crate::bindings::pages::PageArray;
 use crate::bindings::pages::PageSink;
 use crate::bindings::pages::Span;
+use crate::bindings::piece::Piece;
 use core::mem;
 use core::ptr;
 use core::ptr::NonNull;
@@ -48,6 +49,8 @@ struct Inner {
     entries: u32,
     /// For traces.
     serial: i32,
+    /// Where it goes once it was sent, if its pages are exposed.
+    place: Option<usize>,
     sges: KVec<bindings::ib_sge>,
     buffer: DmaBuffer,
     transfers: Transfers,
@@ -127,6 +130,7 @@ impl Message {
                 wr: pin_init::zeroed(),
                 entries: 0,
                 serial: Cid::serial(),
+                place: None,
                 sges,
                 buffer,
                 transfers: Transfers::new(Direction::ToDevice),
@@ -259,11 +263,34 @@ impl Message {
     /// [`NotPosted`]; either way the connection is at its end.
     #[inline]
     pub(crate) fn post<C: Responder>(
+        self,
+        ep: &Endpoint<C>,
+        permit: Permit<'_>,
+        octets: usize,
+        invalidate: Option<u32>,
+    ) -> core::result::Result<(), NotPosted> {
+        // SAFETY: Nothing is put in front.
+        unsafe { self.post_behind(ep, permit, octets, invalidate, |first| first) }
+    }
+
+    /// [`Self::post`], with what `before` puts in front of the chain.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::post`].
+    ///
+    /// # Safety
+    ///
+    /// `before` returns the start of a chain that ends with its argument. What it puts in front stays in
+    /// place until the queues are drained, and has its own entries of the Send Queue.
+    #[inline]
+    pub(super) unsafe fn post_behind<C: Responder>(
         mut self,
         ep: &Endpoint<C>,
         permit: Permit<'_>,
         octets: usize,
         invalidate: Option<u32>,
+        before: impl FnOnce(*mut bindings::ib_send_wr) -> *mut bindings::ib_send_wr,
     ) -> core::result::Result<(), NotPosted> {
         let raw = self.0.as_ptr();
         let inner = self.inner_mut();
@@ -304,6 +331,7 @@ impl Message {
             invalidate.unwrap_or(0)
         ));
         mem::forget(self);
+        let first = before(first);
         // SAFETY: Work requests, elements, buffer and pages belong to the message, which nobody can
         // reach until `done` takes it back, or the code below.
         match unsafe { ep.post_send_raw(first) } {
@@ -330,12 +358,31 @@ impl Message {
         }
     }
 
+    /// The pieces of the pages that make up `span`; none if it is not within them.
+    #[inline]
+    pub(super) fn pieces(&self, span: Span) -> impl Iterator<Item = Piece<'_>> {
+        self.inner().pages.pieces(span).into_iter().flatten()
+    }
+
+    /// Pages that the message keeps.
+    #[inline]
+    pub(crate) fn pages(&self) -> usize {
+        self.inner().pages.len()
+    }
+
+    /// Marks the message as one whose pages are exposed from this place.
+    #[inline]
+    pub(super) fn set_place(&mut self, place: usize) {
+        self.inner_mut().place = Some(place);
+    }
+
     /// Empties the message: unmaps everything and lets the pages go.
     #[inline]
     pub(super) fn clear<C: Context>(&mut self, ep: &Endpoint<C>, pool: &Pool<Transfer>) {
         let inner = self.inner_mut();
         inner.transfers.release(ep, pool);
         inner.unmap();
+        inner.place = None;
         if inner.transfers.is_empty() {
             inner.pages.release();
         }
@@ -365,7 +412,18 @@ impl Sent {
     /// Pages that the message keeps.
     #[inline]
     pub(crate) fn pages(&self) -> usize {
-        self.0.inner().pages.len()
+        self.0.pages()
+    }
+
+    /// Where it goes, if its pages are exposed.
+    #[inline]
+    pub(crate) fn place(&self) -> Option<usize> {
+        self.0.inner().place
+    }
+
+    /// Unmaps what was written and gathered, but keeps the pages: they are still exposed.
+    pub(crate) fn settle<C: Responder>(&mut self, ep: &Endpoint<C>) {
+        self.0.restart(ep);
     }
 
     #[inline]

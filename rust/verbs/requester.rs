@@ -5,12 +5,10 @@
 //! One [`Sender`] belongs to whoever holds the right to send. It composes each message in a
 //! [`Draft`] and posts it behind the registrations that it speaks of.
 
-use super::endpoint::Context;
 use super::endpoint::Endpoint;
 use super::endpoint::SendWorker;
-use super::fence::Fenced;
-use super::fence::QueueEnded;
-use super::region::Region;
+use super::exposes::not_registered;
+use super::exposes::Exposes;
 use super::regions::Mapped;
 use super::regions::RegionPool;
 use super::regions::Regions;
@@ -27,20 +25,12 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// A context that makes Calls.
-pub(crate) trait Requester: Context {
-    /// What waits for an invalidation.
-    type Token: Send + 'static;
-
-    /// Sends have completed, or something that was posted has failed. There is room in the ring. The
-    /// send queue's worker.
+pub(crate) trait Requester: Exposes {
+    /// Sends have completed. There is room in the ring. The send queue's worker.
     fn sent(worker: &SendWorker<'_, Self>, how: Ended);
 
-    /// Regions have been invalidated, or the queue pair has ended. The send queue's worker.
-    fn invalidated(
-        worker: &SendWorker<'_, Self>,
-        token: Self::Token,
-        how: Result<Fenced, QueueEnded>,
-    );
+    /// A message of [`Asides`](super::Asides) has been sent, or not: it is idle. The send queue's worker.
+    fn aside_sent(worker: &SendWorker<'_, Self>, how: Ended);
 }
 
 /// Sizes of a connection's sending side.
@@ -257,31 +247,6 @@ unsafe extern "C" fn sent<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindi
     let index = unsafe { SendRing::release(*wc.__bindgen_anon_1.wr_cqe.as_ref()) };
     trace!(xprtrdma_wc_send(
         worker.send_cid(index.cast_signed()),
-        wc.status,
-        wc.vendor_err
-    ));
-    C::sent(&worker, Ended::of(wc.status));
-}
-
-/// A registration that failed; those that succeed do not report.
-///
-/// # Safety
-///
-/// Called by the RDMA core for a region of a pool that was made for `C`.
-unsafe extern "C" fn not_registered<C: Requester>(
-    cq: *mut bindings::ib_cq,
-    wc: *mut bindings::ib_wc,
-) {
-    // SAFETY: As in `sent`.
-    let worker = unsafe { SendWorker::<C>::of(cq) };
-    // SAFETY: A valid completion, of a work request whose `wr_cqe` is in a region.
-    let (wc, id) = unsafe {
-        let cqe = *(*wc).__bindgen_anon_1.wr_cqe.as_ref();
-        let region = kernel::container_of!(cqe, Region<C::Token>, reg_cqe);
-        (&*wc, (*region).id())
-    };
-    trace!(xprtrdma_wc_fastreg(
-        worker.send_cid(id.cast_signed()),
         wc.status,
         wc.vendor_err
     ));

@@ -136,6 +136,22 @@ impl SendQueue {
         self.wait(entries)
     }
 
+    /// Reserves `entries` if they are free now. Does not stand in line: not for a queue where others do.
+    #[inline]
+    pub(super) fn try_reserve(&self, entries: u32) -> Option<Permit<'_>> {
+        self.take(entries).then_some(Permit {
+            queue: self,
+            entries,
+            waited: false,
+        })
+    }
+
+    /// How many entries there are in all.
+    #[inline]
+    pub(super) fn depth(&self) -> u32 {
+        self.depth.load(Relaxed)
+    }
+
     /// Takes `entries` if they are there.
     #[inline]
     fn take(&self, entries: u32) -> bool {

@@ -113,25 +113,28 @@ impl Drop for Transfer {
 }
 
 impl Inner {
-    /// Names the pages of `span`, neighbours together.
+    /// Names `octets` of memory, neighbours together; `EINVAL` if `pieces` are less than that.
     #[inline]
-    fn fill(&mut self, pages: &PageArray, span: Span) -> Result {
-        self.vecs.clear();
-        self.vecs.reserve(span.pages() as usize, GFP_KERNEL)?;
-        for piece in pages.pieces(span).ok_or(EINVAL)? {
+    fn fill<'p>(&mut self, pieces: impl Iterator<Item = Piece<'p>>, octets: u32) -> Result {
+        let mut left = octets;
+        for piece in pieces {
+            left = left.checked_sub(piece.len()).ok_or(EINVAL)?;
             match self.vecs.last_mut() {
                 Some(last) if follows(last, &piece) => last.bv_len += piece.len(),
-                _ => self
-                    .vecs
-                    .push_within_capacity(bindings::bio_vec {
+                _ => self.vecs.push(
+                    bindings::bio_vec {
                         bv_page: piece.page(),
                         bv_len: piece.len(),
                         bv_offset: piece.offset(),
-                    })
-                    .map_err(|_| EINVAL)?,
+                    },
+                    GFP_KERNEL,
+                )?,
             }
         }
-        Ok(())
+        match left {
+            0 => Ok(()),
+            _ => Err(EINVAL),
+        }
     }
 }
 
@@ -219,6 +222,30 @@ impl Transfers {
         span: Span,
         remote: Remote,
     ) -> Result {
+        let pieces = pages.pieces(span).ok_or(EINVAL)?;
+        // SAFETY: By this function's contract.
+        unsafe { self.add_pieces(ep, pool, span.pages() as usize, pieces, span.len, remote) }
+    }
+
+    /// Prepares the transfer of `octets` in `pieces`, about `count` of them, to or from `remote`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::add`].
+    ///
+    /// # Safety
+    ///
+    /// The memory must stay until the transfers are released.
+    #[inline]
+    pub(super) unsafe fn add_pieces<'p, C: Context>(
+        &mut self,
+        ep: &Endpoint<C>,
+        pool: &Pool<Transfer>,
+        count: usize,
+        pieces: impl Iterator<Item = Piece<'p>>,
+        octets: u32,
+        remote: Remote,
+    ) -> Result {
         let qp = ep.qp().ok_or(EINVAL)?.as_ptr();
         if !self.is_for(qp) {
             return Err(EINVAL);
@@ -227,13 +254,20 @@ impl Transfers {
             Some(transfer) => transfer,
             None => Transfer::new()?,
         };
+        let inner = transfer.inner();
+        inner.vecs.clear();
+        let prepared = match inner.vecs.reserve(count, GFP_KERNEL) {
+            Ok(()) => inner.fill(pieces, octets),
+            Err(error) => Err(error.into()),
+        }
         // SAFETY: By this function's contract; the queue pair is alive, since the endpoint is.
-        match unsafe { self.prepare(qp, ep.port(), transfer.inner(), pages, span, remote) } {
+        .and_then(|()| unsafe { self.prepare(qp, ep.port(), inner, octets, remote) });
+        match prepared {
             Ok(entries) => {
                 // INVARIANT: Initialised just now, for this queue pair.
                 self.qp = qp;
                 self.entries += entries;
-                self.octets = self.octets.saturating_add(span.len);
+                self.octets = self.octets.saturating_add(octets);
                 self.chain.push(transfer);
                 Ok(())
             }
@@ -242,7 +276,7 @@ impl Transfers {
                     ep.send_cq_id(),
                     remote.offset,
                     remote.handle,
-                    span.pages(),
+                    count as u32,
                     e.to_errno()
                 ));
                 pool.put(transfer);
@@ -253,23 +287,22 @@ impl Transfers {
 
     /// # Safety
     ///
-    /// As for [`Self::add`]; `qp` is a live queue pair on `port`.
+    /// As for [`Self::add_pieces`]; `qp` is a live queue pair on `port`, and the vectors of `inner` name
+    /// `octets` of memory.
     #[inline]
     unsafe fn prepare(
         &self,
         qp: *mut bindings::ib_qp,
         port: u32,
         inner: &mut Inner,
-        pages: &PageArray,
-        span: Span,
+        octets: u32,
         remote: Remote,
     ) -> Result<u32> {
-        inner.fill(pages, span)?;
         let iter = bindings::bvec_iter {
-            bi_size: span.len,
+            bi_size: octets,
             ..Default::default()
         };
-        // SAFETY: The vectors name `span.len` octets of pages that stay, by this function's contract.
+        // SAFETY: The vectors name as many octets of memory that stays, by this function's contract.
         let ret = unsafe {
             bindings::rdma_rw_ctx_init_bvec(
                 &mut inner.context,

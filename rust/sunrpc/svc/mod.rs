@@ -2,11 +2,13 @@
 
 //! The server's side of SUNRPC: transports that service threads receive from and reply on.
 
+mod alarm;
 mod class;
 mod reverse;
 mod rqst;
 mod xprt;
 
+pub(crate) use alarm::Alarm;
 pub(crate) use class::Accepting;
 pub(crate) use class::Connection;
 pub(crate) use class::Listener;

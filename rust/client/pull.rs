@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Pulling a Reply that the server exposes: RDMA Read to where the consumer wants it, then RDMA_DONE.
+//!
+//! Nothing of this is on the way of a Reply that fits a message. It begins in the receive queue's
+//! worker and goes on in the send queue's.
+
+use super::context::Connection;
+use super::exchange::Exchange;
+use super::reply;
+use super::reply::Answer;
+use super::reply::How;
+use super::transport::Rdma;
+use super::tunables;
+use crate::engine::returned::Arrived;
+use crate::sunrpc::Claimed;
+use crate::verbs::Asides;
+use crate::verbs::Ended;
+use crate::verbs::Endpoint;
+use crate::verbs::NotPulled;
+use crate::verbs::Recv;
+use crate::verbs::Remote;
+use crate::verbs::SendWorker;
+use crate::wire::HeaderWriter;
+use crate::wire::ReadList;
+use crate::wire::FIXED_LEN;
+use kernel::new_spinlock;
+use kernel::prelude::*;
+use kernel::sync::SetOnce;
+use kernel::sync::SpinLock;
+
+/// Segments of one Reply that are read.
+const MAX_SEGMENTS: usize = 16;
+
+/// An RPC whose Reply is being pulled. It keeps the memory that the Reply goes to.
+pub(super) struct Pulling {
+    rpc: Claimed<Rdma>,
+    exchange: Exchange,
+    recv: Recv<()>,
+    length: u32,
+    done: Done,
+}
+
+/// An RDMA_DONE to be sent.
+#[derive(Clone, Copy)]
+pub(super) struct Done {
+    xid: u32,
+    /// The handle that may be invalidated with it.
+    handle: u32,
+}
+
+impl Done {
+    /// The one that a Reply with this Read list wants; `None` if it exposes nothing.
+    pub(super) fn for_reply(xid: u32, reads: &ReadList<'_>) -> Option<Self> {
+        let first = reads.segments().next()?;
+        Some(Self {
+            xid,
+            handle: first.segment.handle,
+        })
+    }
+}
+
+/// RDMA_DONEs on their way, or waiting for it.
+#[pin_data]
+pub(super) struct Dones {
+    messages: SetOnce<Asides>,
+    /// Has room for one for each Call.
+    #[pin]
+    waiting: SpinLock<KVec<Done>>,
+}
+
+impl Dones {
+    pub(super) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            messages: SetOnce::new(),
+            waiting <- new_spinlock!(KVec::new(), "Dones::waiting"),
+        })
+    }
+
+    /// Makes what it takes to send some, if `calls` may be outstanding.
+    pub(super) fn open(&self, ep: &Endpoint<Connection>, messages: u32, calls: u32) -> Result {
+        let waiting = KVec::with_capacity(calls as usize, GFP_KERNEL)?;
+        *self.waiting.lock() = waiting;
+        self.messages
+            .populate(Asides::new(ep, messages, FIXED_LEN)?);
+        Ok(())
+    }
+
+    /// Sends one, as soon as there is room. A server that wants more of them than there can be Calls is
+    /// not to be trusted.
+    pub(super) fn send(&self, ep: &Endpoint<Connection>, done: Done) {
+        let room = self.waiting.lock().push_within_capacity(done).is_ok();
+        if room {
+            self.next(ep);
+        } else {
+            ep.context().lose();
+        }
+    }
+
+    /// Sends those that wait, as far as there is room.
+    pub(super) fn next(&self, ep: &Endpoint<Connection>) {
+        let this = ep.context();
+        let Some(messages) = self.messages.as_ref() else {
+            return;
+        };
+        let credits = this.sizes.as_ref().map_or(1, |sizes| sizes.requests);
+        // Sent with the lock, so that who finds no idle message is seen by who has one back.
+        let mut waiting = self.waiting.lock();
+        while let Some(&done) = waiting.first() {
+            let invalidate = this.invalidates().then_some(done.handle);
+            let sent = messages.send(ep, invalidate, |octets| {
+                HeaderWriter::done(octets, done.xid, credits).ok()
+            });
+            match sent {
+                Ok(Some(())) => {
+                    let _ = waiting.remove(0);
+                    tunables::DONES.inc();
+                }
+                Ok(None) => return,
+                Err(_) => {
+                    waiting.clear();
+                    drop(waiting);
+                    this.lose();
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Pulls what answers `rpc`, and completes it; or else says that it will not be pulled, and fails it.
+pub(super) fn start(
+    ep: &Endpoint<Connection>,
+    rpc: Claimed<Rdma>,
+    exchange: Exchange,
+    recv: Recv<()>,
+    octets: usize,
+) {
+    let this = ep.context();
+    let pulls = &this.pulls;
+    let Some(reply) = reply::parse(this, recv.octets(octets)) else {
+        this.lose();
+        return;
+    };
+    let reads = reply.chunks.reads;
+    let Some(done) = Done::for_reply(reply.xid, &reads) else {
+        return;
+    };
+    let room = rpc.room();
+    let capacity = room
+        .head_len()
+        .saturating_add(room.page_len())
+        .saturating_add(room.tail_len());
+    let prepared = match exchange.arrived(&reply) {
+        Ok(Arrived::Exposed {
+            length,
+            by_write: 0,
+        }) if length <= capacity && reads.len() <= MAX_SEGMENTS => {
+            let pieces = Iterator::chain(room.head(), room.pages());
+            let sources = reads.segments().map(|read| read.segment);
+            let sources = sources.filter(|segment| !segment.is_empty());
+            let sources = sources.map(|segment| {
+                let from = Remote {
+                    handle: segment.handle,
+                    offset: segment.offset,
+                };
+                (from, segment.length)
+            });
+            let pieces = Iterator::chain(pieces, room.tail());
+            pulls.prepare(ep, pieces, sources).map(|it| (it, length))
+        }
+        _ => Err(NotPulled::Unsuitable),
+    };
+    let why = match prepared {
+        Ok((prepared, length)) => {
+            let pulling = Pulling {
+                rpc,
+                exchange,
+                recv,
+                length,
+                done,
+            };
+            if pulls.start(ep, prepared, pulling).is_err() {
+                // Not completed; SUNRPC sends it again on the next connection.
+                this.lose();
+            }
+            return;
+        }
+        Err(why) => why,
+    };
+    match why {
+        NotPulled::Failed => this.lose(),
+        NotPulled::Unsuitable => {
+            this.dones.send(ep, done);
+            let how = How::Refused;
+            reply::fence(ep, exchange, Answer { rpc, recv, how });
+        }
+    }
+}
+
+/// A Reply has been pulled, or the connection ended first.
+pub(super) fn pulled(worker: &SendWorker<'_, Connection>, pulling: Pulling, how: Ended) {
+    let this = worker.context();
+    if how != Ended::Well {
+        // Sent again on the next connection, on which nothing is owed for this one.
+        this.lose();
+        return;
+    }
+    tunables::PULLED.inc();
+    let Pulling {
+        rpc,
+        exchange,
+        recv,
+        length,
+        done,
+    } = pulling;
+    this.dones.send(worker, done);
+    let how = How::Pulled(length);
+    reply::fence(worker, exchange, Answer { rpc, recv, how });
+}

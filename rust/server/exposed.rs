@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Replies that are exposed, until the client has pulled them.
+//!
+//! What the engine's [`Places`] say is done here to memory: a Reply's pages and their regions are kept
+//! in the place that it was given. Three things end that, in any order: the message that announces it
+//! has been sent; the client has said RDMA_DONE, or its time is over; and the regions are invalid. Then
+//! the pages are let go.
+
+use super::channel::Channel;
+use super::limits::EXPOSED_SEGMENTS;
+use crate::admin;
+use crate::engine::exposed::Place;
+use crate::engine::exposed::Places;
+use crate::sunrpc::svc::Alarm;
+use crate::sunrpc::svc::SvcHandle;
+use crate::verbs::Endpoint;
+use crate::verbs::MapError;
+use crate::verbs::Mapped;
+use crate::verbs::Message;
+use crate::verbs::Regions;
+use crate::verbs::Registered;
+use crate::verbs::Registrar;
+use crate::verbs::Responder;
+use crate::verbs::Sent;
+use crate::verbs::Span;
+use kernel::new_mutex;
+use kernel::new_spinlock;
+use kernel::prelude::*;
+use kernel::sync::atomic::ordering::Relaxed;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::Mutex;
+use kernel::sync::SpinLock;
+
+/// What waits for an invalidation: the place of the Reply.
+pub(super) type Token = usize;
+
+/// Pages that all connections together have exposed.
+static PAGES: Atomic<i32> = Atomic::new(0);
+
+/// A share in [`PAGES`].
+struct Share(i32);
+
+impl Share {
+    /// `None` if that would be too many.
+    fn take(pages: usize) -> Option<Self> {
+        let pages = i32::try_from(pages).ok()?;
+        let share = Self(pages);
+        let before = PAGES.fetch_add(pages, Relaxed);
+        let most = admin::server::MAX_EXPOSED_PAGES.get().cast_signed();
+        // Dropping it gives it back.
+        (before <= most.saturating_sub(pages)).then_some(share)
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        PAGES.fetch_sub(self.0, Relaxed);
+    }
+}
+
+/// What is kept in a place.
+#[derive(Default)]
+struct Held {
+    _share: Option<Share>,
+    /// Until the client has pulled the Reply, or its time is over.
+    regions: Option<Regions<Registered, Token>>,
+    /// Once it was sent.
+    sent: Option<Sent>,
+    /// If it could not be.
+    unsent: Option<Message>,
+    /// The regions are invalid.
+    invalid: bool,
+}
+
+struct Books {
+    places: Places<KVec<Place>>,
+    held: KVec<Held>,
+}
+
+/// A Reply that is about to be exposed.
+pub(super) struct Exposing {
+    pub(super) place: usize,
+    pub(super) regions: Regions<Mapped, Token>,
+}
+
+/// The exposed Replies of one connection.
+#[pin_data]
+pub(super) struct Exposed {
+    #[pin]
+    books: SpinLock<Books>,
+    #[pin]
+    registrar: Mutex<Option<Registrar<Token>>>,
+    #[pin]
+    alarm: Alarm,
+}
+
+impl Exposed {
+    /// Without places.
+    pub(super) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            books <- new_spinlock!(
+                Books { places: Places::new(KVec::new()), held: KVec::new() },
+                "Exposed::books"
+            ),
+            registrar <- new_mutex!(None, "Exposed::registrar"),
+            alarm <- Alarm::new(),
+        })
+    }
+
+    /// Makes `places` places, before there is a Reply; regions cover `pages` pages.
+    pub(super) fn open(
+        &self,
+        ep: &Endpoint<Channel>,
+        xprt: SvcHandle,
+        places: u32,
+        pages: u32,
+        gaps: bool,
+    ) -> Result {
+        let mut held = KVec::with_capacity(places as usize, GFP_KERNEL)?;
+        for _ in 0..places {
+            held.push(Held::default(), GFP_KERNEL)?;
+        }
+        let places = KVec::from_elem(Place::Free, places as usize, GFP_KERNEL)?;
+        *self.books.lock() = Books {
+            places: Places::new(places),
+            held,
+        };
+        *self.registrar.lock() = Some(Registrar::for_endpoint(ep, pages, gaps)?);
+        self.alarm.attach(xprt);
+        Ok(())
+    }
+
+    /// Gives a Reply a place and maps the `spans` of `message` that are to be exposed; `None` if there is
+    /// no place for it, or too much is exposed already.
+    pub(super) fn expose<I: Iterator<Item = Span>>(
+        &self,
+        xid: u32,
+        message: &Message,
+        spans: impl Fn() -> I,
+    ) -> Option<Exposing> {
+        let share = Share::take(message.pages())?;
+        let place = {
+            let mut books = self.books.lock();
+            // The time starts when it is posted.
+            let place = books.places.expose(xid, u64::MAX).ok()?;
+            *books.held.get_mut(place)? = Held {
+                _share: Some(share),
+                ..Held::default()
+            };
+            place
+        };
+        match self.map(message, spans) {
+            Some(regions) if regions.len() <= EXPOSED_SEGMENTS => Some(Exposing { place, regions }),
+            _ => {
+                self.withdraw(place);
+                None
+            }
+        }
+    }
+
+    fn map<I: Iterator<Item = Span>>(
+        &self,
+        message: &Message,
+        spans: impl Fn() -> I,
+    ) -> Option<Regions<Mapped, Token>> {
+        let mut registrar = self.registrar.lock();
+        let registrar = Option::as_mut(&mut *registrar)?;
+        match message.map(registrar, spans()) {
+            Ok(regions) => Some(regions),
+            Err(MapError::Failed) => None,
+            Err(MapError::Exhausted) => {
+                registrar.pool().grow(EXPOSED_SEGMENTS);
+                message.map(registrar, spans()).ok()
+            }
+        }
+    }
+
+    /// A Reply is not exposed after all.
+    pub(super) fn withdraw(&self, place: usize) {
+        let held = {
+            let mut books = self.books.lock();
+            books.places.withdraw(place);
+            books.held.get_mut(place).map(core::mem::take)
+        };
+        drop(held);
+    }
+
+    /// Keeps the regions of a Reply that is being posted.
+    pub(super) fn keep(&self, place: usize, regions: Regions<Registered, Token>) {
+        if let Some(held) = self.books.lock().held.get_mut(place) {
+            held.regions = Some(regions);
+        }
+    }
+
+    /// Keeps a Reply that could not be posted until the connection has ended.
+    #[cold]
+    pub(super) fn strand(&self, place: usize, message: Message) {
+        if let Some(held) = self.books.lock().held.get_mut(place) {
+            held.unsent = Some(message);
+        }
+    }
+
+    /// A Reply has been posted: its time starts. A client that has said RDMA_DONE before it could know of
+    /// it gets what it asked for.
+    pub(super) fn posted(&self, ep: &Endpoint<Channel>, place: usize) {
+        admin::server::EXPOSED.inc();
+        let deadline = Alarm::in_seconds(admin::server::EXPOSED_SECONDS.get());
+        let early = {
+            let mut books = self.books.lock();
+            match books.places.arm(place, deadline) {
+                true => None,
+                false => books
+                    .held
+                    .get_mut(place)
+                    .and_then(|held| held.regions.take()),
+            }
+        };
+        match early {
+            None => self.alarm.set(deadline),
+            Some(regions) => self.release(ep, place, regions),
+        }
+    }
+
+    /// The client says that it has pulled a Reply, and has invalidated that handle.
+    pub(super) fn done(&self, ep: &Endpoint<Channel>, xid: u32, invalidated: Option<u32>) {
+        let found = {
+            let mut books = self.books.lock();
+            let place = books.places.done(xid);
+            place.and_then(|place| {
+                let held = books.held.get_mut(place)?;
+                Some((place, held.regions.take()?))
+            })
+        };
+        let own = match found {
+            Some((place, mut regions)) => {
+                let own = invalidated.is_none_or(|handle| regions.invalidated_remotely(handle));
+                self.release(ep, place, regions);
+                own
+            }
+            None => invalidated.is_none(),
+        };
+        if !own {
+            // Another Reply may have lost its region.
+            ep.context().close();
+        }
+    }
+
+    /// Whether there may be Replies whose time is over.
+    #[inline]
+    pub(super) fn is_due(&self) -> bool {
+        self.alarm.take_due()
+    }
+
+    /// Takes back what the client did not pull in time.
+    #[cold]
+    pub(super) fn expire(&self, ep: &Endpoint<Channel>) {
+        let now = Alarm::now();
+        loop {
+            let mut books = self.books.lock();
+            let Some(place) = books.places.expired(now) else {
+                let next = books.places.next_deadline();
+                drop(books);
+                if let Some(when) = next {
+                    self.alarm.set(when);
+                }
+                return;
+            };
+            let regions = books
+                .held
+                .get_mut(place)
+                .and_then(|held| held.regions.take());
+            drop(books);
+            admin::server::EXPIRED.inc();
+            if let Some(regions) = regions {
+                self.release(ep, place, regions);
+            }
+        }
+    }
+
+    /// Invalidates what is still valid of a Reply.
+    fn release(&self, ep: &Endpoint<Channel>, place: usize, regions: Regions<Registered, Token>) {
+        match regions.fenced() {
+            Ok(_) => self.released(ep, place),
+            Err(regions) => {
+                if regions.invalidate(ep, place).is_err() {
+                    ep.context().close();
+                }
+            }
+        }
+    }
+
+    /// A Reply's regions are invalid.
+    pub(super) fn released(&self, ep: &Endpoint<Channel>, place: usize) {
+        self.settle(ep, place, |held| held.invalid = true);
+    }
+
+    /// The message that announces a Reply has been sent.
+    pub(super) fn sent(&self, ep: &Endpoint<Channel>, place: usize, mut sent: Sent) {
+        sent.settle(ep);
+        self.settle(ep, place, |held| held.sent = Some(sent));
+    }
+
+    /// Notes what has happened to a Reply, and lets its pages go if that was the last of it.
+    fn settle(&self, ep: &Endpoint<Channel>, place: usize, note: impl FnOnce(&mut Held)) {
+        let over = {
+            let mut books = self.books.lock();
+            let Some(held) = books.held.get_mut(place) else {
+                return;
+            };
+            note(held);
+            if !held.invalid || held.sent.is_none() {
+                return;
+            }
+            let over = core::mem::take(held);
+            books.places.released(place);
+            over
+        };
+        if let Some(sent) = over.sent {
+            ep.context().sending().recycle(ep, sent);
+        }
+    }
+
+    /// The connection is over. What is exposed stays until the queue pair is gone, and goes with this.
+    pub(super) fn drained(&self, ep: &Endpoint<Channel>) {
+        self.alarm.cancel();
+        let mut held = core::mem::replace(&mut self.books.lock().held, KVec::new());
+        for held in held.iter_mut() {
+            if let Some(message) = held.unsent.as_mut() {
+                message.restart(ep);
+            }
+        }
+        self.books.lock().held = held;
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! An alarm: has a service thread look at a transport after a while, though nothing has come.
+
+use super::xprt::SvcHandle;
+use crate::bindings;
+use kernel::prelude::*;
+use kernel::sync::atomic::ordering::Full;
+use kernel::sync::atomic::ordering::Relaxed;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::SetOnce;
+use kernel::time::msecs_to_jiffies;
+use kernel::types::Opaque;
+
+/// See the [module's](self) description.
+#[pin_data(PinnedDrop)]
+pub(crate) struct Alarm {
+    #[pin]
+    work: Opaque<bindings::delayed_work>,
+    xprt: SetOnce<SvcHandle>,
+    /// It has gone off, and nobody has looked yet.
+    due: Atomic<bool>,
+}
+
+// SAFETY: Work items may be queued and cancelled from any thread.
+unsafe impl Send for Alarm {}
+// SAFETY: As above.
+unsafe impl Sync for Alarm {}
+
+impl Alarm {
+    /// An alarm that is not set.
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            work <- Opaque::ffi_init(|slot| {
+                // SAFETY: `slot` is writable and pinned; it is cancelled before it ends.
+                unsafe { bindings::rpcrdma_init_delayed_work(slot, Some(go_off)) };
+            }),
+            xprt: SetOnce::new(),
+            due: Atomic::new(false),
+        })
+    }
+
+    /// Names the transport, once, before the alarm is set.
+    pub(crate) fn attach(&self, xprt: SvcHandle) {
+        self.xprt.populate(xprt);
+    }
+
+    /// The time, as the alarm counts it.
+    pub(crate) fn now() -> u64 {
+        // SAFETY: Always possible.
+        unsafe { bindings::rpcrdma_jiffies() as u64 }
+    }
+
+    /// The time in so many seconds.
+    pub(crate) fn in_seconds(seconds: u32) -> u64 {
+        let after = msecs_to_jiffies(seconds.saturating_mul(1000));
+        Self::now().saturating_add(after as u64)
+    }
+
+    /// Sets the alarm to `when`; it stays at an earlier time that it was set to before.
+    pub(crate) fn set(&self, when: u64) {
+        let delay = when.saturating_sub(Self::now());
+        // SAFETY: Initialised, and cancelled before it ends.
+        unsafe {
+            bindings::queue_delayed_work_on(
+                bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int,
+                bindings::system_dfl_long_wq,
+                self.work.get(),
+                // CAST: A few minutes.
+                delay as c_ulong,
+            );
+        }
+    }
+
+    /// Whether it has gone off since this was asked last. To be asked by who looks at a transport, after
+    /// finding that there is nothing else to be done.
+    #[inline]
+    pub(crate) fn take_due(&self) -> bool {
+        self.due.load(Relaxed) && self.due.xchg(false, Full)
+    }
+
+    /// Takes the alarm back. Sleeps; nobody may set it afterwards.
+    pub(crate) fn cancel(&self) {
+        // SAFETY: Initialised; not called by the work item.
+        unsafe { bindings::cancel_delayed_work_sync(self.work.get()) };
+    }
+}
+
+#[pinned_drop]
+impl PinnedDrop for Alarm {
+    fn drop(self: Pin<&mut Self>) {
+        self.cancel();
+    }
+}
+
+/// # Safety
+///
+/// Called by the workqueue for the `work` of an alarm, which waits for this before it ends.
+unsafe extern "C" fn go_off(work: *mut bindings::work_struct) {
+    // SAFETY: By this function's contract.
+    let alarm = unsafe {
+        let delayed = kernel::container_of!(work, bindings::delayed_work, work);
+        &*kernel::container_of!(Opaque::cast_from(delayed), Alarm, work)
+    };
+    // Before the transport's flag, which a thread clears before it asks.
+    alarm.due.xchg(true, Full);
+    if let Some(xprt) = alarm.xprt.as_ref() {
+        xprt.set_data();
+        xprt.enqueue();
+    }
+}

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Pulling a Reply: RDMA Reads into the memory that its consumer has prepared.
+//!
+//! What waits for the Reads owns that memory, and moves: the caller -> [`Pulls::start`] -> the device,
+//! or a line of those that wait for room on the Send Queue -> [`Puller::pulled`], once the memory is
+//! unmapped. Nobody can look at it in between, nor give it away.
+
+use super::dma::Direction;
+use super::endpoint::Context;
+use super::endpoint::Endpoint;
+use super::endpoint::SendWorker;
+use super::list::Link;
+use super::list::Linked;
+use super::list::Pool;
+use super::list::Queue;
+use super::list::Stack;
+use super::responder::Ended;
+use super::send_queue::Permit;
+use super::send_queue::SendQueue;
+use super::transfer::Inner as LastRead;
+use super::transfer::Remote;
+use super::transfer::Transfer;
+use super::transfer::Transfers;
+use crate::bindings;
+use crate::bindings::piece::Piece;
+use core::mem;
+use core::ptr;
+use core::ptr::NonNull;
+use kernel::new_spinlock;
+use kernel::prelude::*;
+use kernel::sync::SpinLock;
+
+/// A context that pulls Replies.
+pub(crate) trait Puller: Context {
+    /// What waits for the Reads, and keeps the memory that they go to.
+    type Pulling: Send + 'static;
+
+    /// The resources for it.
+    fn pulls(&self) -> &Pulls<Self::Pulling>;
+
+    /// The Reads have ended, well or not. The send queue's worker.
+    fn pulled(worker: &SendWorker<'_, Self>, what: Self::Pulling, how: Ended);
+}
+
+/// Why nothing is pulled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotPulled {
+    /// The memory is too short, or in too many pieces for the Send Queue.
+    Unsuitable,
+    /// The connection is at its end, or there is no memory to go on with.
+    Failed,
+}
+
+/// # Invariants
+///
+/// `transfers` go to memory that `what` keeps.
+#[repr(C)]
+struct Inner<P> {
+    /// First, so that a pointer to it is a pointer to the whole.
+    link: Link,
+    transfers: Transfers,
+    what: P,
+}
+
+/// Reads that are prepared. Their transfers are released before it is dropped.
+///
+/// # Invariants
+///
+/// Points to an `Inner` from `KBox` that nobody else can reach.
+struct Reading<P>(NonNull<Inner<P>>);
+
+// SAFETY: Owns all that it points to, like a box.
+unsafe impl<P: Send> Send for Reading<P> {}
+
+// SAFETY: `link` is the first member of the object, which only its owner reaches.
+unsafe impl<P> Linked for Reading<P> {
+    #[inline]
+    fn into_link(self) -> NonNull<Link> {
+        mem::ManuallyDrop::new(self).0.cast()
+    }
+
+    #[inline]
+    unsafe fn from_link(link: NonNull<Link>) -> Self {
+        // INVARIANT: By the contract of this function.
+        Self(link.cast())
+    }
+}
+
+impl<P> Reading<P> {
+    fn entries(&self) -> u32 {
+        // SAFETY: Owned, by the type's invariants.
+        unsafe { self.0.as_ref() }.transfers.entries()
+    }
+
+    /// Unmaps the memory and gives back what kept it.
+    fn finish<C: Context>(self, ep: &Endpoint<C>, pool: &Pool<Transfer>) -> P {
+        let this = mem::ManuallyDrop::new(self);
+        // SAFETY: From `KBox`, and owned; not dropped otherwise.
+        let mut inner = KBox::into_inner(unsafe { KBox::from_raw(this.0.as_ptr()) });
+        inner.transfers.release(ep, pool);
+        inner.what
+    }
+}
+
+impl<P> Drop for Reading<P> {
+    fn drop(&mut self) {
+        // SAFETY: From `KBox`, and unreachable otherwise, by the type's invariants.
+        drop(unsafe { KBox::from_raw(self.0.as_ptr()) });
+    }
+}
+
+/// Those that wait for room on the Send Queue, in order.
+struct Line<P> {
+    first: Option<Reading<P>>,
+    rest: Queue<Reading<P>>,
+}
+
+/// What pulling takes on one connection.
+#[pin_data]
+pub(crate) struct Pulls<P> {
+    #[pin]
+    room: SendQueue,
+    #[pin]
+    idle: Pool<Transfer>,
+    #[pin]
+    line: SpinLock<Line<P>>,
+    /// What was posted in part: nobody knows which part, until the queue pair is drained.
+    stranded: Stack<Reading<P>>,
+}
+
+impl<P: Send + 'static> Pulls<P> {
+    /// Without room for any: see [`Self::open`].
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            room <- SendQueue::new(),
+            idle <- Pool::new(),
+            line <- new_spinlock!(Line { first: None, rest: Queue::new() }, "Pulls::line"),
+            stranded: Stack::new(),
+        })
+    }
+
+    /// Sets aside `entries` of the Send Queue, once.
+    pub(crate) fn open(&self, entries: u32) {
+        self.room.open(entries);
+    }
+
+    /// Prepares Reads of what `sources` name, in order, into `pieces`.
+    ///
+    /// Like whoever maps a [`Piece`], the caller sees to it that the memory stays: it is kept by what
+    /// [`Self::start`] is given. May ask for memory, but does not wait for I/O for its sake.
+    ///
+    /// # Errors
+    ///
+    /// [`NotPulled`].
+    pub(crate) fn prepare<'p, C: Puller<Pulling = P>>(
+        &self,
+        ep: &Endpoint<C>,
+        pieces: impl Iterator<Item = Piece<'p>>,
+        sources: impl Iterator<Item = (Remote, u32)>,
+    ) -> Result<Prepared, NotPulled> {
+        // SAFETY: Restored below.
+        let flags = unsafe { bindings::rpcrdma_memalloc_noio_save() };
+        let prepared = self.map(ep, pieces, sources);
+        // SAFETY: Saved above.
+        unsafe { bindings::rpcrdma_memalloc_noio_restore(flags) };
+        prepared
+    }
+
+    fn map<'p, C: Puller<Pulling = P>>(
+        &self,
+        ep: &Endpoint<C>,
+        pieces: impl Iterator<Item = Piece<'p>>,
+        sources: impl Iterator<Item = (Remote, u32)>,
+    ) -> Result<Prepared, NotPulled> {
+        let mut cutter = Cutter { pieces, rest: None };
+        let mut transfers = Transfers::new(Direction::FromDevice);
+        for (remote, octets) in sources {
+            let part = cutter.part(octets);
+            // SAFETY: The memory stays, by the contract of `Piece` and of this function.
+            if let Err(error) =
+                unsafe { transfers.add_pieces(ep, &self.idle, 1, part, octets, remote) }
+            {
+                transfers.release(ep, &self.idle);
+                return Err(match error {
+                    EINVAL => NotPulled::Unsuitable,
+                    _ => NotPulled::Failed,
+                });
+            }
+        }
+        if transfers.entries() > self.room.depth() {
+            transfers.release(ep, &self.idle);
+            return Err(NotPulled::Unsuitable);
+        }
+        Ok(Prepared(transfers))
+    }
+
+    /// Reads what was prepared, at once or when there is room; [`Puller::pulled`] follows, and until then
+    /// `what` keeps the memory.
+    ///
+    /// # Errors
+    ///
+    /// [`NotPulled::Failed`]; what would have waited is dropped.
+    pub(crate) fn start<C: Puller<Pulling = P>>(
+        &self,
+        ep: &Endpoint<C>,
+        prepared: Prepared,
+        what: P,
+    ) -> Result<(), NotPulled> {
+        // SAFETY: As in `prepare`.
+        let flags = unsafe { bindings::rpcrdma_memalloc_noio_save() };
+        let room = KBox::<Inner<P>>::new_uninit(GFP_KERNEL);
+        // SAFETY: As above.
+        unsafe { bindings::rpcrdma_memalloc_noio_restore(flags) };
+        let Prepared(mut transfers) = prepared;
+        let Ok(room) = room else {
+            transfers.release(ep, &self.idle);
+            return Err(NotPulled::Failed);
+        };
+        let inner = room.write(Inner {
+            link: Link::new(),
+            transfers,
+            what,
+        });
+        // INVARIANT: Nobody else has a pointer to it.
+        let reading = Reading(NonNull::from(KBox::leak(inner)));
+        let mut line = self.line.lock();
+        let permit = match line.first {
+            Some(_) => None,
+            None => self.room.try_reserve(reading.entries()),
+        };
+        match permit {
+            Some(permit) => {
+                drop(line);
+                self.post(ep, reading, permit)
+            }
+            None => {
+                match line.first {
+                    Some(_) => line.rest.push(reading),
+                    None => line.first = Some(reading),
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Posts the Reads of all whose turn has come.
+    fn next<C: Puller<Pulling = P>>(&self, ep: &Endpoint<C>) -> Result<(), NotPulled> {
+        loop {
+            let mut line = self.line.lock();
+            let Some(first) = line.first.take() else {
+                return Ok(());
+            };
+            let Some(permit) = self.room.try_reserve(first.entries()) else {
+                line.first = Some(first);
+                return Ok(());
+            };
+            line.first = line.rest.pop();
+            drop(line);
+            self.post(ep, first, permit)?;
+        }
+    }
+
+    fn post<C: Puller<Pulling = P>>(
+        &self,
+        ep: &Endpoint<C>,
+        reading: Reading<P>,
+        permit: Permit<'_>,
+    ) -> Result<(), NotPulled> {
+        // SAFETY: Owned, by the type's invariants.
+        let transfers = &unsafe { reading.0.as_ref() }.transfers;
+        // SAFETY: Nothing follows the chain.
+        let first = unsafe { transfers.link(ep, ptr::null_mut()) };
+        let (Some(first), Some(last)) = (first, transfers.last()) else {
+            drop(reading.finish(ep, &self.idle));
+            return Err(NotPulled::Failed);
+        };
+        let entries = permit.spend();
+        let raw = mem::ManuallyDrop::new(reading).0;
+        // SAFETY: `last` is in the chain, which is ours until it is posted.
+        unsafe {
+            let last = last.as_ptr();
+            (*last).cqe.done = Some(done::<C>);
+            (*last).companion = raw.as_ptr().cast();
+            (*last).entries = entries;
+        }
+        // SAFETY: Work requests and memory belong to the reading, which nobody can reach until `done`
+        // takes it back, or the code below.
+        let Err((_, bad)) = (unsafe { ep.post_send_raw(first) }) else {
+            return Ok(());
+        };
+        // SAFETY: The last one is not posted, so that `done` does not come.
+        let reading = Reading(raw);
+        if ptr::eq(bad, first) {
+            self.room.give(entries);
+            drop(reading.finish(ep, &self.idle));
+        } else {
+            self.stranded.push(reading);
+        }
+        Err(NotPulled::Failed)
+    }
+
+    /// Gives up what waits; to be called by [`Context::drained`]. What comes out is dropped.
+    pub(crate) fn drained<C: Puller<Pulling = P>>(&self, ep: &Endpoint<C>) {
+        let mut stranded = self.stranded.take_all();
+        while let Some(reading) = stranded.pop() {
+            drop(reading.finish(ep, &self.idle));
+        }
+        loop {
+            let first = {
+                let mut line = self.line.lock();
+                let first = line.first.take();
+                line.first = line.rest.pop();
+                first
+            };
+            match first {
+                Some(reading) => drop(reading.finish(ep, &self.idle)),
+                None => return,
+            }
+        }
+    }
+}
+
+/// Reads that are ready to be started. [`Pulls::start`] is the way to get rid of them.
+#[must_use]
+pub(crate) struct Prepared(Transfers);
+
+/// Cuts pieces where segments end.
+struct Cutter<'p, I: Iterator<Item = Piece<'p>>> {
+    pieces: I,
+    rest: Option<Piece<'p>>,
+}
+
+impl<'p, I: Iterator<Item = Piece<'p>>> Cutter<'p, I> {
+    /// The next `octets`, or as many as there are.
+    fn part(&mut self, octets: u32) -> impl Iterator<Item = Piece<'p>> + use<'_, 'p, I> {
+        let mut left = octets;
+        core::iter::from_fn(move || {
+            if left == 0 {
+                return None;
+            }
+            let piece = self.rest.take().or_else(|| self.pieces.next())?;
+            let (now, later) = piece.split(left);
+            self.rest = later;
+            left -= now.len();
+            Some(now)
+        })
+    }
+}
+
+/// The end of a chain of Reads.
+///
+/// # Safety
+///
+/// Called by the RDMA core for a chain that [`Pulls::post`] posted for `C`.
+unsafe extern "C" fn done<C: Puller>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
+    // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
+    let worker = unsafe { SendWorker::<C>::of(cq) };
+    // SAFETY: A valid completion.
+    let wc = unsafe { &*wc };
+    // SAFETY: `post` signals its last Read by the `cqe` in it, which is valid until it is released.
+    let (raw, entries) = unsafe {
+        let cqe = *wc.__bindgen_anon_1.wr_cqe.as_ref();
+        let last = kernel::container_of!(cqe, LastRead, cqe);
+        ((*last).companion, (*last).entries)
+    };
+    let pulls = worker.context().pulls();
+    // SAFETY: Left there by `post`, for this.
+    let reading = Reading::<C::Pulling>(unsafe { NonNull::new_unchecked(raw.cast()) });
+    let what = reading.finish(&*worker, &pulls.idle);
+    pulls.room.give(entries);
+    let mut how = Ended::of(wc.status);
+    if how == Ended::Well && pulls.next(&*worker).is_err() {
+        how = Ended::Flushed;
+    }
+    C::pulled(&worker, what, how);
+}
