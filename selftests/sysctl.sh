@@ -43,6 +43,12 @@ client_tunable() {
 	tunable "$CLIENT/$1" "${@:2}"
 }
 
+# One that the C module does not have.
+own_tunable() {
+	[ "$(module_kind)" != c ] || skip "the C module has no such file"
+	tunable "$@"
+}
+
 server_tunable() {
 	[ -e "$SERVER/$1" ] || [ "$(module_kind)" != c ] ||
 		skip "the C module has no such file"
@@ -135,6 +141,10 @@ ktap_run \
 	"client_tunable rdma_inline_write_padding 0 4096 0" \
 	"client_tunable rdma_memreg_strategy 0 6 5" \
 	"client_tunable rdma_pad_optimize 0 2147483647 0" \
+	"own_tunable $CLIENT/rdma_pulled_replies 0 2 0" \
+	"own_tunable $SERVER/pulled_replies 0 1 0" \
+	"own_tunable $SERVER/max_exposed_replies 1 256 16" \
+	"own_tunable $SERVER/exposed_seconds 1 600 30" \
 	"server_tunable max_requests 4 16384 128" \
 	"server_tunable max_bc_requests 1 64 16" \
 	"server_tunable max_req_size 4096 65536 4096" \

@@ -1,0 +1,228 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Replies that the client pulls: right data without a Reply chunk, RDMA_DONE for
+# each, nothing left exposed; and nothing of it where one end does not want it.
+
+cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+CLIENT=/proc/sys/sunrpc
+SERVER=/proc/sys/sunrpc/svc_rdma
+
+# pulling CLIENT SERVER: what the ends do from the next mount on.
+pulling() {
+	echo "$1" >"$CLIENT/rdma_pulled_replies"
+	echo "$2" >"$SERVER/pulled_replies"
+}
+
+client_stat() { cat "$CLIENT/rdma_stat_$1"; }
+
+# Counters as they were.
+remember() {
+	before_pulled=$(client_stat pulled)
+	before_told=$(client_stat "done")
+	before_exposed=$(svc_stat exposed)
+	before_expired=$(svc_stat expired)
+}
+
+# What was exposed since then was pulled, and said to be: at least $1 Replies.
+all_were_pulled() {
+	local exposed pulled told
+
+	exposed=$(($(svc_stat exposed) - before_exposed))
+	pulled=$(($(client_stat pulled) - before_pulled))
+	told=$(($(client_stat "done") - before_told))
+	echo "exposed $exposed, pulled $pulled, told of $told"
+	[ "$exposed" -ge "$1" ] || fail "only $exposed Replies were exposed"
+	[ "$pulled" -eq "$exposed" ] || fail "exposed $exposed, but pulled $pulled"
+	[ "$told" -eq "$exposed" ] || fail "exposed $exposed, but $told RDMA_DONEs"
+	[ "$(svc_stat expired)" -eq "$before_expired" ] || fail "some were not pulled in time"
+	[ "$(xprt_stat reply_chunks)" -eq 0 ] || fail "Reply chunks were offered"
+	[ "$(xprt_stat bad_reply)" -eq 0 ] || fail "bad Replies"
+}
+
+none_was_pulled() {
+	[ "$(svc_stat exposed)" -eq "$before_exposed" ] || fail "a Reply was exposed"
+	[ "$(client_stat pulled)" -eq "$before_pulled" ] || fail "a Reply was pulled"
+	[ "$(client_stat "done")" -eq "$before_told" ] || fail "an RDMA_DONE was sent"
+}
+
+make_directory() {
+	mkdir "$WORK_ON_SERVER/many"
+	seq -f "$WORK_ON_SERVER/many/a-name-that-takes-some-room-%04.0f" 1 "$1" |
+		xargs touch
+}
+
+directories() {
+	need_local_bed
+	pulling 2 1
+	nfs_mount "$1" rdma
+	work_dir directories
+	make_directory 1500
+	remember
+	[ "$(find "$WORK/many" -type f | wc -l)" -eq 1500 ] || fail "not 1500 names"
+	all_were_pulled 1
+	drop_caches
+	[ "$(find "$WORK/many" -type f | sort | md5sum)" = \
+		"$(find "$WORK_ON_SERVER/many" -type f | sed "s|^$WORK_ON_SERVER|$WORK|" |
+			sort | md5sum)" ] || fail "other names"
+	all_were_pulled 2
+}
+
+attributes() { "$HELPERS/attributes_helper" "$@" || fail "$1 $2"; }
+
+extended_attributes() {
+	need_local_bed
+	pulling 2 1
+	nfs_mount 4.2 rdma
+	work_dir attributes
+	# shellcheck disable=SC2046 # several sizes
+	attributes set "$WORK" 100 $(seq 3300 90 4200) 8192 16384 32768 65536
+	nfs_mount_again 4.2 rdma
+	remember
+	# shellcheck disable=SC2046
+	attributes check "$WORK" 100 $(seq 3300 90 4200) 8192 16384 32768 65536
+	all_were_pulled 4
+}
+
+acls() {
+	local count
+	need_local_bed
+	pulling 2 1
+	nfs_mount 4.2 rdma
+	work_dir acls
+	remember
+	for count in 100 1000 2500; do
+		touch "$WORK/$count"
+		{
+			printf '%s\n' user::rw- group::r-- mask::rwx other::---
+			seq -f "user:%.0f:r-x" 100001 $((100000 + count))
+		} | setfacl --set-file=- "$WORK_ON_SERVER/$count"
+		drop_caches
+		[ "$(getfattr --absolute-names --only-values -n system.nfs4_acl \
+			"$WORK/$count" | wc -c)" -ge $((count * 24)) ] ||
+			fail "the ACL of $count users is shorter"
+	done
+	all_were_pulled 2
+}
+
+# Short Replies that could have been long register nothing at all.
+short_replies_register_nothing() {
+	pulling 1 1
+	nfs_mount 4.2 rdma
+	work_dir short
+	touch "$WORK/file"
+	setfattr -n user.short -v 1 "$WORK/file" || skip "the export keeps no user attributes"
+	nfs_mount_again 4.2 rdma
+	remember
+	ls -l "$WORK" >/dev/null
+	getfattr --absolute-names -n user.short "$WORK/file" >/dev/null
+	getfattr --absolute-names "$WORK/file" >/dev/null
+	none_was_pulled
+	[ "$(xprt_stat reply_chunks)" -eq 0 ] || fail "Reply chunks were offered"
+	[ "$(xprt_stat local_inv)" -eq 0 ] || fail "there was something to invalidate"
+}
+
+# Long Replies that come one after the other get Reply chunks after all.
+long_replies_become_a_habit() {
+	need_local_bed
+	local each
+	pulling 1 1
+	nfs_mount 4.2 rdma
+	work_dir habit
+	attributes set "$WORK" 60000
+	for each in 1 2 3 4 5 6 7 8; do
+		drop_caches
+		attributes check "$WORK" 60000
+	done
+	[ "$(xprt_stat reply_chunks)" -gt 0 ] || fail "no Reply chunk was offered"
+}
+
+# one_end_only CLIENT SERVER: then it is as if there were no such thing.
+one_end_only() {
+	need_local_bed
+	pulling "$1" "$2"
+	nfs_mount 4.2 rdma
+	work_dir one-end
+	make_directory 500
+	remember
+	[ "$(find "$WORK/many" -type f | wc -l)" -eq 500 ] || fail "not 500 names"
+	none_was_pulled
+	[ "$(xprt_stat reply_chunks)" -gt 0 ] || fail "no Reply chunk was offered"
+}
+
+# With one place for all, most are refused, and asked for again with a Reply chunk.
+few_places() {
+	need_local_bed
+	local each before readers=()
+	before=$(cat "$SERVER/max_exposed_replies")
+	echo 1 >"$SERVER/max_exposed_replies"
+	pulling 2 1
+	nfs_mount 4.2 rdma
+	echo "$before" >"$SERVER/max_exposed_replies"
+	work_dir few-places
+	attributes set "$WORK" 60000
+	for each in $(seq 8); do
+		cp -r "$WORK_ON_SERVER" "$EXPORT/few-places-$each"
+		setfattr -n user.long -v "$(head -c 50000 /dev/zero | tr '\0' v)" \
+			"$EXPORT/few-places-$each"
+	done
+	drop_caches
+	for each in $(seq 8); do
+		(
+			for _ in 1 2 3 4 5; do
+				[ "$(getfattr --absolute-names --only-values -n user.long \
+					"$MNT/few-places-$each" | wc -c)" -eq 50000 ] || exit 1
+				getfattr --absolute-names -d "$MNT/few-places-$each" >/dev/null || exit 1
+				ls -l "$MNT" >/dev/null
+			done
+		) &
+		readers+=($!)
+	done
+	for each in "${readers[@]}"; do
+		wait "$each" || fail "a Reply was lost"
+	done
+	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
+}
+
+# Who is killed while a Reply is on its way leaves nothing for the server to write to,
+# and the server is told all the same. LONG is how many times as many.
+cancelled() {
+	need_local_bed
+	local kills=$(($1 * ${LONG:-1})) each readers connects
+
+	pulling 2 1
+	nfs_mount 4.2 rdma
+	work_dir cancelled
+	make_directory 1200
+	attributes set "$WORK" 60000
+	connects=$(xprt_stat connect_count)
+	remember
+	for each in $(seq 1 4 "$kills"); do
+		drop_caches
+		readers=()
+		for _ in 1 2; do
+			find "$WORK/many" -type f >/dev/null 2>&1 &
+			readers+=($!)
+			"$HELPERS/attributes_helper" check "$WORK" 60000 >/dev/null 2>&1 &
+			readers+=($!)
+		done
+		sleep "0.0$((RANDOM % 90 + 10))"
+		kill -KILL "${readers[@]}" 2>/dev/null || true
+		wait "${readers[@]}" 2>/dev/null || true
+	done
+	drop_caches
+	[ "$(find "$WORK/many" -type f | wc -l)" -eq 1200 ] || fail "not 1200 names"
+	[ "$(xprt_stat connect_count)" -eq "$connects" ] || fail "connections were lost"
+	[ "$(($(svc_stat exposed) - before_exposed))" -eq \
+		"$(($(client_stat "done") - before_told))" ] || fail "an RDMA_DONE is missing"
+	echo "$((($(svc_stat exposed) - before_exposed))) exposed," \
+		"$((($(client_stat pulled) - before_pulled))) pulled"
+}
+
+bed_up
+[ -e "$CLIENT/rdma_pulled_replies" ] || ktap_skip_all "this module pulls no Replies"
+trap 'pulling 0 0; bed_destroy' EXIT
+ktap_run "directories 4.2" "directories 3" extended_attributes acls \
+	short_replies_register_nothing long_replies_become_a_habit \
+	"one_end_only 2 0" "one_end_only 0 1" few_places "cancelled 80"
