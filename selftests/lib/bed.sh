@@ -65,8 +65,6 @@ link_add() {
 		peer name "$BED_CLIENT_PORT" netns "$BED_SWITCH"
 
 	on_switch link add switch type bridge forward_delay 0
-	on_switch link set "$BED_SERVER_PORT" master switch
-	on_switch link set "$BED_CLIENT_PORT" master switch
 	on_switch link set switch up
 
 	ip address add "$SERVER4/24" dev "$BED_SERVER_IF"
@@ -80,17 +78,20 @@ link_add() {
 	on_client ping -q -c 1 -W 10 "$SERVER4"
 }
 
-# Both ends lose their carrier, and keep their addresses and routes: where an
-# interface itself goes down, rxe fails for good (its QP 1 enters the error
-# state when a message of the CM finds no route).
+# The switch forwards nothing any more. Both ends keep carrier, addresses and
+# routes: without those rxe fails for good (its QP 1 enters the error state when a
+# message of the CM finds no way out), whichever module is on top of it.
 link_down() {
-	on_switch link set "$BED_SERVER_PORT" down
-	on_switch link set "$BED_CLIENT_PORT" down
+	on_switch link set "$BED_SERVER_PORT" nomaster
+	on_switch link set "$BED_CLIENT_PORT" nomaster
 }
 
 link_up() {
-	on_switch link set "$BED_SERVER_PORT" up
-	on_switch link set "$BED_CLIENT_PORT" up
+	local port
+
+	for port in "$BED_SERVER_PORT" "$BED_CLIENT_PORT"; do
+		on_switch link set "$port" master switch up
+	done
 }
 
 device_add() {
