@@ -159,6 +159,13 @@ impl Connection {
         Window::from_bits(self.window.load(Relaxed))
     }
 
+    /// Whether a region had this tag for that Call, which may have been given up since.
+    #[cold]
+    pub(super) fn gave_out(&self, xid: u32, handle: u32) -> bool {
+        let refill = self.refill.as_ref();
+        refill.is_some_and(|refill| refill.pool().gave_out(xid, handle))
+    }
+
     /// Asks something of the connection manager and waits for the answer.
     pub(super) fn ask(
         &self,

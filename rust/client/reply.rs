@@ -84,38 +84,35 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
     };
     this.shared.xprt.useful();
     let message = recv.octets(octets);
-    // A tag that was invalidated is one of a Call of ours, or this peer is not to be trusted.
-    let (taken, answered) = match inbound::from_server(message, this.extensions()) {
+    // Only what answers a Call may invalidate anything (RFC 8797 Section 4.1).
+    let answers_nothing = || {
+        if invalidated.is_some() {
+            this.lose();
+        }
+    };
+    let answered = match inbound::from_server(message, this.extensions()) {
         Ok(FromServer::Reply(reply)) => {
             let start = octets - reply.payload.map_or(0, <[u8]>::len);
-            match find(worker, message, &reply, start, invalidated) {
-                Some((rpc, exchange, how)) => {
-                    trace!(xprtrdma_reply(rpc.task(), reply.xid, reply.credits));
-                    this.grant(worker, reply.credits);
-                    (true, Some((rpc, exchange, how)))
-                }
-                None => (false, None),
-            }
+            find(worker, message, &reply, start, invalidated).inspect(|(rpc, ..)| {
+                trace!(xprtrdma_reply(rpc.task(), reply.xid, reply.credits));
+                this.grant(worker, reply.credits);
+            })
         }
-        Ok(FromServer::Error(refused)) => match this.shared.xprt.claim(refused.xid) {
-            Some((rpc, exchange)) => {
+        Ok(FromServer::Error(refused)) => {
+            let found = claim(worker, message, refused.xid, refused.credits, invalidated);
+            found.and_then(|(rpc, mut exchange)| {
                 traces::refused(rpc.task(), refused.xid, &refused.error);
                 this.grant(worker, refused.credits);
+                let own = take_back(worker, &rpc, &mut exchange, invalidated);
                 let how = match exchange.offer {
                     ReplyPlan::Pull => How::RefusedWithoutChunk,
                     _ => How::Refused,
                 };
-                (false, Some((rpc, exchange, Some(how))))
-            }
-            None => {
-                too_late(worker, message, refused.xid, refused.credits);
-                (false, None)
-            }
-        },
+                own.then_some((rpc, exchange, Some(how)))
+            })
+        }
         Ok(FromServer::ReverseCall(call)) => {
-            if invalidated.is_some() {
-                this.lose();
-            }
+            answers_nothing();
             let start = octets - call.payload.map_or(0, <[u8]>::len);
             let xid = call.xid;
             reverse::call(worker, recv, xid, start, octets - start);
@@ -124,18 +121,17 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
         }
         Err(Refusal::Answer(error)) => {
             reverse::refuse(worker, message, &error);
-            (false, None)
+            answers_nothing();
+            None
         }
         // Nobody waits for an answer to what is not understood (RFC 8166 Section 4.5).
         Err(Refusal::Drop) => {
             this.shared.stats.bad_replies.add(1);
             traces::not_understood(worker, message);
-            (false, None)
+            answers_nothing();
+            None
         }
     };
-    if invalidated.is_some() && !taken {
-        this.lose();
-    }
     match answered {
         Some((rpc, exchange, None)) => pull::start(worker, rpc, exchange, recv, octets),
         Some((rpc, exchange, Some(how))) => fence(worker, exchange, Answer { rpc, recv, how }),
@@ -154,8 +150,8 @@ fn find(
     invalidated: Option<u32>,
 ) -> Option<(Claimed<Rdma>, Exchange, Option<How>)> {
     let this = worker.context();
-    let Some((rpc, mut exchange)) = this.shared.xprt.claim(reply.xid) else {
-        too_late(worker, octets, reply.xid, reply.credits);
+    let found = claim(worker, octets, reply.xid, reply.credits, invalidated);
+    let Some((rpc, mut exchange)) = found else {
         // Whoever wanted it: the server is told that nobody will pull it.
         if let Some(done) = Done::for_reply(reply.xid, &reply.chunks.reads) {
             this.dones.send(worker, done);
@@ -177,23 +173,63 @@ fn find(
         _ => {
             this.shared.stats.bad_replies.add(1);
             traces::not_understood(worker, octets);
-            rpc.resume(exchange);
+            match invalidated {
+                None => rpc.resume(exchange),
+                // What it waits for cannot come any more.
+                Some(_) => this.lose(),
+            }
             return None;
         }
     };
-    if let Some(handle) = invalidated {
-        traces::invalidated_there(|| rpc.task(), &exchange.regions, handle);
-        if !exchange.regions.invalidated_remotely(handle) {
-            // Another RPC may have lost its memory: this one is not completed, either.
-            drop(rpc);
-            return None;
-        }
+    if !take_back(worker, &rpc, &mut exchange, invalidated) {
+        return None;
     }
     if exchange.offer.may_be_long() {
         let long = !matches!(how, Some(How::Inline { .. }));
         this.shared.habits.note(exchange.procedure, long);
     }
     Some((rpc, exchange, how))
+}
+
+/// Finds the RPC that a message names. If nobody waits for it any more, its tags are gone, or about to
+/// be: the message may name one of those, and no other.
+#[inline]
+fn claim(
+    worker: &RecvWorker<'_, Connection>,
+    octets: &[u8],
+    xid: u32,
+    credits: u32,
+    invalidated: Option<u32>,
+) -> Option<(Claimed<Rdma>, Exchange)> {
+    let this = worker.context();
+    let found = this.shared.xprt.claim(xid);
+    if found.is_none() {
+        too_late(worker, octets, xid, credits);
+        if invalidated.is_some_and(|handle| !this.gave_out(xid, handle)) {
+            this.lose();
+        }
+    }
+    found
+}
+
+/// Takes back the region that the peer has invalidated. It must be one of this very RPC: if it is not,
+/// another RPC may have lost its memory, and this one is not completed on this connection.
+#[inline]
+fn take_back(
+    worker: &RecvWorker<'_, Connection>,
+    rpc: &Claimed<Rdma>,
+    exchange: &mut Exchange,
+    invalidated: Option<u32>,
+) -> bool {
+    let Some(handle) = invalidated else {
+        return true;
+    };
+    traces::invalidated_there(|| rpc.task(), &exchange.regions, handle);
+    let own = exchange.regions.invalidated_remotely(handle);
+    if !own {
+        worker.context().lose();
+    }
+    own
 }
 
 /// Nobody waits for this answer. If somebody did when the Call was sent, it frees a credit.

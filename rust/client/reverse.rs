@@ -90,6 +90,6 @@ pub(super) fn reply(
         CallPlan::Inline { pull_up: true },
         header,
     )?;
-    let (posting, _) = draft.finish(Regions::none());
+    let (posting, _) = draft.finish(reply.xid(), Regions::none());
     posting.post(&to.ep).map_err(|_| SendError::NotConnected)
 }

@@ -86,7 +86,7 @@ pub(super) fn call(
         Ok(composed) => composed,
         Err(error) => return Err(failed(to, shared, call, error)),
     };
-    let (posting, regions) = draft.finish(composed.regions);
+    let (posting, regions) = draft.finish(call.xid(), composed.regions);
     traces::registered(|| call.task(), &regions);
     trace!(xprtrdma_post_send(
         call.task(),

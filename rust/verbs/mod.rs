@@ -31,6 +31,7 @@ mod requester;
 mod responder;
 mod send_queue;
 mod send_ring;
+mod tags;
 mod transfer;
 
 pub(crate) use crate::bindings::addr::Net;

@@ -53,6 +53,11 @@ impl<U: Send + 'static, N: Refilled> Refill<U, N> {
         )
     }
 
+    /// The pool.
+    pub(crate) fn pool(&self) -> &RegionPool<U> {
+        &self.pool
+    }
+
     /// Starts making some, if that is not under way; [`Refilled::refilled`] is called in any case.
     pub(crate) fn start(self: &Arc<Self>) {
         // If it is queued already, it has not begun to look.

@@ -7,6 +7,7 @@
 use super::list::Link;
 use super::list::Linked;
 use super::regions::RegionPool;
+use super::tags::GivenOut;
 use crate::admin::trace;
 use crate::admin::trace::trace;
 use crate::bindings;
@@ -62,6 +63,7 @@ pub(super) struct Region<U> {
     pub(super) mapped: c_int,
     pub(super) access: Access,
     pub(super) exposed: Exposed,
+    pub(super) given_out: GivenOut,
     pub(super) reg: bindings::ib_reg_wr,
     pub(super) reg_cqe: bindings::ib_cqe,
     pub(super) inv: bindings::ib_send_wr,

@@ -23,6 +23,7 @@ use super::region::Idle;
 use super::region::MapError;
 use super::region::Owned;
 use super::region::Region;
+use super::tags::GivenOut;
 use crate::admin::trace;
 use crate::admin::trace::trace;
 use crate::bindings;
@@ -59,7 +60,7 @@ impl State for Registered {
 pub(crate) struct RegionPool<U> {
     /// Put here by whoever is done with one. Goes before `all`, to which they belong.
     idle: Stack<Idle<U>>,
-    all: Stack<Owned<U>>,
+    pub(super) all: Stack<Owned<U>>,
     depth: u32,
     gaps: bool,
     reg_done: Done,
@@ -135,6 +136,7 @@ impl<U: Send + 'static> RegionPool<U> {
                     length: 0,
                     offset: 0,
                 },
+                given_out: GivenOut::never(),
                 reg: pin_init::zeroed(),
                 reg_cqe: bindings::ib_cqe {
                     done: Some(self.reg_done),
@@ -351,7 +353,7 @@ impl<U> Regions<Mapped, U> {
     }
 
     /// Puts the registrations in front of `send`, and counts them as done: they are posted together,
-    /// or not at all.
+    /// or not at all. The tags are given out for the Call `xid`.
     ///
     /// # Safety
     ///
@@ -360,6 +362,7 @@ impl<U> Regions<Mapped, U> {
     #[inline]
     pub(super) unsafe fn register(
         self,
+        xid: u32,
         send: *mut bindings::ib_send_wr,
     ) -> (*mut bindings::ib_send_wr, Regions<Registered, U>) {
         let this = mem::ManuallyDrop::new(self);
@@ -379,6 +382,7 @@ impl<U> Regions<Mapped, U> {
             unsafe {
                 (*p).reg.wr.next = first;
                 first = &raw mut (*p).reg.wr;
+                (*p).given_out.note(xid, (*p).handle());
                 next = (*p).next;
             }
         }

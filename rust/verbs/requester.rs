@@ -152,11 +152,12 @@ impl<'a, U: Send + 'static> Draft<'a, U> {
         self.entry.gather(piece)
     }
 
-    /// Finishes the message. The `regions` are registered when it is posted, and from then on the peer
-    /// may reach them.
+    /// Finishes the message of the RPC `xid`. The `regions` are registered when it is posted, and from
+    /// then on the peer may reach them.
     #[inline]
     pub(crate) fn finish(
         self,
+        xid: u32,
         regions: Regions<Mapped, U>,
     ) -> (Posting<'a>, Regions<Registered, U>) {
         let requests = regions.len() + 1;
@@ -167,7 +168,7 @@ impl<'a, U: Send + 'static> Draft<'a, U> {
         let report = pages || total >= self.batch;
         let send = self.entry.request(report);
         // SAFETY: The entry stays until the ring goes, and the ring is kept by the endpoint.
-        let (first, registered) = unsafe { regions.register(send) };
+        let (first, registered) = unsafe { regions.register(xid, send) };
         let posting = Posting {
             first,
             index: self.index,

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which Call a region's tag was given out for.
+//!
+//! A peer may invalidate a tag of a Call that nobody waits for any more: its Reply was on its way when
+//! the RPC was given up. That costs nothing, as the tag is gone or about to be. A tag that was never
+//! given out for that Call is another matter: some other RPC may have lost its memory.
+
+use super::region::Region;
+use super::regions::RegionPool;
+use kernel::sync::atomic::ordering::Relaxed;
+use kernel::sync::atomic::Atomic;
+use kernel::types::Opaque;
+
+/// The Call that a region was last registered for, and the tag that it had then.
+///
+/// Read by who receives while who sends may be mapping the region anew; hence `Opaque`, which says that
+/// a reference to the region is not the only way here.
+pub(super) struct GivenOut(Opaque<u64>);
+
+impl GivenOut {
+    /// For nothing yet: no tag is zero.
+    pub(super) fn never() -> Self {
+        Self(Opaque::new(0))
+    }
+
+    #[inline]
+    fn word(&self) -> &Atomic<u64> {
+        // SAFETY: Valid as long as `self` is, and everybody comes this way.
+        unsafe { Atomic::from_ptr(self.0.get()) }
+    }
+
+    /// Notes that `handle` is given out for the Call `xid`.
+    #[inline]
+    pub(super) fn note(&self, xid: u32, handle: u32) {
+        self.word().store(pair(xid, handle), Relaxed);
+    }
+
+    #[inline]
+    fn is(&self, xid: u32, handle: u32) -> bool {
+        self.word().load(Relaxed) == pair(xid, handle)
+    }
+}
+
+#[inline]
+fn pair(xid: u32, handle: u32) -> u64 {
+    u64::from(xid) << 32 | u64::from(handle)
+}
+
+impl<U: Send + 'static> RegionPool<U> {
+    /// Whether `handle` was given out for the Call `xid`, and for no other since.
+    #[cold]
+    pub(crate) fn gave_out(&self, xid: u32, handle: u32) -> bool {
+        // SAFETY: Nothing is taken out of the list of all before the pool ends.
+        let mut links = unsafe { self.all.links() };
+        links.any(|link| {
+            // SAFETY: The link is the `all` of a region, which stays as long as the pool; only the one
+            // field is looked at.
+            let given_out = unsafe {
+                let region = kernel::container_of!(link.as_ptr(), Region<U>, all);
+                &(*region).given_out
+            };
+            given_out.is(xid, handle)
+        })
+    }
+}
