@@ -55,6 +55,37 @@ server_tunable() {
 	tunable "$SERVER/$1" "${@:2}"
 }
 
+# What the C module does not have.
+own_tunable() {
+	[ "$(module_kind)" != c ] || skip "the C module has no such file"
+	tunable "$@"
+}
+
+# The octets of messages rise with a connection, and are all given back.
+message_octets() {
+	local client server each
+
+	[ "$(module_kind)" != c ] || skip "the C module does not count them"
+	need_local_bed
+	each=$(cat "$CLIENT/rdma_slot_table_entries")
+	client=$(cat "$CLIENT/rdma_message_octets")
+	server=$(cat "$SERVER/message_octets")
+	nfs_mount 4.2 rdma
+	[ "$(cat "$CLIENT/rdma_message_octets")" -gt $((client + each * 4096)) ] ||
+		fail "client: $(cat "$CLIENT/rdma_message_octets")"
+	[ "$(cat "$SERVER/message_octets")" -gt $((server + each * 4096)) ] ||
+		fail "server: $(cat "$SERVER/message_octets")"
+	! echo 0 >"$CLIENT/rdma_message_octets" 2>/dev/null || fail "it can be set"
+	nfs_umount
+	for _ in $(seq 30); do
+		sleep 1
+		[ "$(cat "$CLIENT/rdma_message_octets")" -ne "$client" ] ||
+			[ "$(cat "$SERVER/message_octets")" -ne "$server" ] || return 0
+	done
+	fail "$(cat "$CLIENT/rdma_message_octets") and" \
+		"$(cat "$SERVER/message_octets") are left of a mount that is gone"
+}
+
 counter() {
 	local file=$SERVER/rdma_stat_$1
 
@@ -131,8 +162,8 @@ few_slots() {
 
 bed_up
 # What RFC 8797 can tell the peer; the C module stops at 64 KiB.
-MOST_INLINE=262144
-[ "$(module_kind)" != c ] || MOST_INLINE=65536
+MOST_INLINE=262144 LEAST_REQ=1024
+[ "$(module_kind)" != c ] || MOST_INLINE=65536 LEAST_REQ=4096
 ktap_run \
 	"client_tunable rdma_slot_table_entries 4 16384 128" \
 	"client_tunable rdma_max_inline_read 1024 $MOST_INLINE 4096" \
@@ -147,7 +178,10 @@ ktap_run \
 	"own_tunable $SERVER/exposed_seconds 1 600 30" \
 	"server_tunable max_requests 4 16384 128" \
 	"server_tunable max_bc_requests 1 64 16" \
-	"server_tunable max_req_size 4096 65536 4096" \
+	"server_tunable max_req_size $LEAST_REQ $MOST_INLINE 4096" \
+	"own_tunable $SERVER/max_reply_size 0 262144 0" \
+	"own_tunable $SERVER/remote_invalidation 0 1 1" \
+	"own_tunable $CLIENT/rdma_remote_invalidation 0 1 1" message_octets \
 	"server_tunable max_outbound_read_requests 1 255 16" \
 	"counter read" "counter recv" "counter write" "counter sq_starve" \
 	"counter rq_starve" "counter rq_poll" "counter rq_prod" \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Counters that many CPUs increment and hardly anybody reads.
+//! Counters that many CPUs increment and hardly anybody reads, and gauges.
 
 use kernel::cpu::CpuId;
 use kernel::sync::atomic::Atomic;
@@ -55,5 +55,30 @@ impl Counter {
         for shard in &self.shards {
             shard.0.store(0, Relaxed);
         }
+    }
+}
+
+/// A number that rises and falls, seldom.
+pub(crate) struct Gauge(Atomic<usize>);
+
+impl Gauge {
+    /// A gauge at zero.
+    pub(crate) const fn new() -> Self {
+        Self(Atomic::new(0))
+    }
+
+    /// Raises it.
+    pub(crate) fn add(&self, n: usize) {
+        self.0.add(n, Relaxed);
+    }
+
+    /// Lowers it by what it was raised by.
+    pub(crate) fn sub(&self, n: usize) {
+        self.0.add(n.wrapping_neg(), Relaxed);
+    }
+
+    /// Where it stands.
+    pub(crate) fn get(&self) -> usize {
+        self.0.load(Relaxed)
     }
 }

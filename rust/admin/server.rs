@@ -6,6 +6,7 @@
 //! still there to be read.
 
 use super::counter::Counter;
+use super::counter::Gauge;
 use super::sysctl::Entry;
 use super::sysctl::Registration;
 use super::sysctl::Tunable;
@@ -18,8 +19,18 @@ pub(crate) static MAX_REQUESTS: Tunable = Tunable::new(128, 4, 16384);
 /// slots that NFS clients offer for callbacks.
 pub(crate) static MAX_BC_REQUESTS: Tunable = Tunable::new(16, 1, 64);
 
-/// Octets of the longest message that is sent or received without chunks.
-pub(crate) static MAX_REQ_SIZE: Tunable = Tunable::new(4096, 4096, 65536);
+/// Octets of the longest message that is received, and also sent unless [`MAX_REPLY_SIZE`] says
+/// otherwise.
+pub(crate) static MAX_REQ_SIZE: Tunable = Tunable::new(4096, 1024, 262_144);
+
+/// Octets of the longest message that is sent; 0 is for as many as are received.
+pub(crate) static MAX_REPLY_SIZE: Tunable = Tunable::new(0, 0, 262_144);
+
+/// Whether Replies may invalidate what their Calls expose.
+pub(crate) static REMOTE_INVALIDATION: Tunable = Tunable::new(1, 0, 1);
+
+/// Octets of the messages that the server's connections can send and receive.
+pub(crate) static MESSAGE_OCTETS: Gauge = Gauge::new();
 
 /// Whether to expose Replies to clients that can pull them.
 pub(crate) static PULLED_REPLIES: Tunable = Tunable::new(0, 0, 1);
@@ -57,10 +68,13 @@ pub(crate) static SQ_STARVED: Counter = Counter::new();
 /// What has not been counted since before this module.
 static UNUSED: Tunable = Tunable::constant(0);
 
-static TABLE: [Entry; 19] = [
+static TABLE: [Entry; 22] = [
     Entry::tunable(c"max_requests", &MAX_REQUESTS),
     Entry::tunable(c"max_bc_requests", &MAX_BC_REQUESTS),
     Entry::tunable(c"max_req_size", &MAX_REQ_SIZE),
+    Entry::tunable(c"max_reply_size", &MAX_REPLY_SIZE),
+    Entry::tunable(c"remote_invalidation", &REMOTE_INVALIDATION),
+    Entry::gauge(c"message_octets", &MESSAGE_OCTETS),
     Entry::tunable(c"max_outbound_read_requests", &MAX_OUTBOUND_READ_REQUESTS),
     Entry::tunable(c"pulled_replies", &PULLED_REPLIES),
     Entry::tunable(c"max_exposed_replies", &MAX_EXPOSED_REPLIES),

@@ -18,6 +18,7 @@
 //! to undo when registration fails.
 
 use super::counter::Counter;
+use super::counter::Gauge;
 use crate::bindings;
 use bindings::ctl_table;
 use bindings::ctl_table_header;
@@ -107,6 +108,21 @@ impl Entry {
             extra2: core::ptr::null_mut(),
         })
     }
+
+    /// A file to read `gauge` by.
+    pub(crate) const fn gauge(name: &'static CStr, gauge: &'static Gauge) -> Self {
+        // INVARIANT: `gauge_handler` wants a `Gauge`.
+        Self(ctl_table {
+            procname: name.to_bytes_with_nul().as_ptr(),
+            data: (&raw const *gauge).cast_mut().cast(),
+            maxlen: size_of::<Gauge>() as c_int,
+            mode: 0o444,
+            proc_handler: Some(gauge_handler),
+            poll: core::ptr::null_mut(),
+            extra1: core::ptr::null_mut(),
+            extra2: core::ptr::null_mut(),
+        })
+    }
 }
 
 /// Reads or resets a counter.
@@ -126,12 +142,42 @@ unsafe extern "C" fn counter_handler(
     let counter = unsafe { &*(*table).data.cast::<Counter>() };
     if write != 0 {
         counter.reset();
-        return 0;
+    } else {
+        // SAFETY: By this function's contract.
+        unsafe { print(counter.sum(), buffer, lenp, ppos) };
     }
+    0
+}
 
+/// Reads a gauge. Its file cannot be written to.
+///
+/// # Safety
+///
+/// As for [`counter_handler`], of an entry made by [`Entry::gauge`].
+unsafe extern "C" fn gauge_handler(
+    table: *const ctl_table,
+    _write: c_int,
+    buffer: *mut c_void,
+    lenp: *mut usize,
+    ppos: *mut bindings::loff_t,
+) -> c_int {
+    // SAFETY: By this function's contract and the invariant of `Entry`.
+    unsafe {
+        let gauge = &*(*table).data.cast::<Gauge>();
+        print(gauge.get() as u64, buffer, lenp, ppos);
+    }
+    0
+}
+
+/// Prints a number, from where the reader has come to.
+///
+/// # Safety
+///
+/// As for [`counter_handler`].
+unsafe fn print(number: u64, buffer: *mut c_void, lenp: *mut usize, ppos: *mut bindings::loff_t) {
     let mut line = Line::default();
     // A `Line` holds the longest number there is.
-    let _ = writeln!(line, "{}", counter.sum());
+    let _ = writeln!(line, "{number}");
     // SAFETY: By this function's contract.
     let (lenp, ppos) = unsafe { (&mut *lenp, &mut *ppos) };
     let from = usize::try_from(*ppos).unwrap_or(usize::MAX);
@@ -142,7 +188,6 @@ unsafe extern "C" fn counter_handler(
     *lenp = count;
     // `count` is at most the length of a line, and without it the position was within one.
     *ppos = ppos.saturating_add(count as bindings::loff_t);
-    0
 }
 
 /// A decimal number and a newline.

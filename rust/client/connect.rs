@@ -11,6 +11,7 @@ use super::shared::Waiting;
 use super::sizes::Sizes;
 use super::sizes::DONES;
 use crate::admin::trace::trace;
+use crate::engine::queue;
 use crate::sunrpc::ConnectError;
 use crate::verbs::Asides;
 use crate::verbs::ConnParam;
@@ -63,19 +64,18 @@ pub(super) fn connect(
     this.ask(|| ep.resolve_route(timeout), RESOLVE_MS + SLACK_MS)?;
 
     let device = ep.device()?;
-    let sizes = Sizes::for_device(&device, shared.xprt.slots(), shared.reverse_calls)?;
-    this.sizes.populate(sizes);
+    let mut sizes = Sizes::for_device(&device, shared.xprt.slots(), shared.reverse_calls)?;
     ep.open(&sizes.queues())?;
-    let sender = furnish(&ep, shared, &sizes)?;
+    let sender = furnish(&ep, shared, &mut sizes)?;
+    this.sizes.populate(sizes);
 
     // One Call may be sent, until its Reply says more (RFC 8166 Section 3.3.3); and the peer may call.
     shared.xprt.set_window(1);
-    shared.shelf.open(&ep);
     if sizes.read_depth > 0 {
         this.pulls.open(sizes.pull_entries);
         this.dones.open(&ep, DONES, sizes.requests)?;
     }
-    this.receives.refill(&ep, 1 + sizes.reverse);
+    this.receives.refill(&ep, sizes.first_receives());
 
     let announcement = Announcement::new(&sizes.own, &sizes.offer());
     let param = ConnParam {
@@ -106,13 +106,21 @@ pub(super) fn connect(
     }
 }
 
-/// Makes what sends, with regions for one large READ or WRITE; more are made when they are missed.
+/// Makes what sends, with regions for one large READ or WRITE, and the first Receive buffers; more of
+/// both are made when they are missed. Long messages take memory in large pieces: if there is none,
+/// `sizes` become smaller, and the peer is told that.
 fn furnish(
     ep: &Endpoint<Connection>,
     shared: &Arc<Shared>,
-    sizes: &Sizes,
+    sizes: &mut Sizes,
 ) -> Result<Sender<Pending>, ConnectError> {
-    let sender = Sender::new(ep, &sizes.sender())?;
+    shared.shelf.open(ep);
+    let sender = loop {
+        match provide(ep, shared, sizes) {
+            Err(ENOMEM) if sizes.shrink() => {}
+            provided => break provided?,
+        }
+    };
     let pool = sender.pool();
     let made = pool.grow(sizes.regions_per_call);
     shared.stats.regions_made.add(u64::from(made));
@@ -126,4 +134,12 @@ fn furnish(
     let asides = Asides::new(ep, sizes.asides(), MIN_LEN)?;
     ep.context().asides.populate(asides);
     Ok(sender)
+}
+
+fn provide(ep: &Endpoint<Connection>, shared: &Shared, sizes: &Sizes) -> Result<Sender<Pending>> {
+    let count = queue::refill(0, sizes.first_receives(), sizes.receive_batch);
+    shared
+        .shelf
+        .stock(ep, count, sizes.own.receive_size as usize)?;
+    Sender::new(ep, &sizes.sender()).inspect_err(|_| shared.shelf.empty())
 }

@@ -11,6 +11,8 @@ use super::reply::Pending;
 use super::shared::Shared;
 use super::shared::Waiting;
 use super::sizes::Sizes;
+use super::tunables;
+use crate::admin::counter::Gauge;
 use crate::admin::trace::trace;
 use crate::engine::credit::Window;
 use crate::engine::limits::Agreement;
@@ -84,6 +86,8 @@ pub(super) struct Connection {
     /// What the peer is told afterwards.
     #[pin]
     pub(super) dones: Dones,
+    /// As many of them as there are Receives for; what SUNRPC was told. Written by the receive worker.
+    open: Atomic<u32>,
     /// Makes more memory regions.
     pub(super) refill: SetOnce<Arc<Refill<Pending, Waiting>>>,
     /// SUNRPC need not be told that the connection is lost: it has been told, or knows, or there has been
@@ -112,6 +116,7 @@ impl Connection {
             invalidates: Atomic::new(false),
             pulls <- Pulls::new(),
             dones <- Dones::new(),
+            open: Atomic::new(Window::FRESH.granted()),
             refill: SetOnce::new(),
             lost: Atomic::new(true),
             progress <- new_mutex!(Progress::Asked, "Connection::progress"),
@@ -142,16 +147,20 @@ impl Connection {
         if window.grant(credits, requests) {
             self.window.store(window.to_bits(), Relaxed);
             self.refill(worker);
-            self.shared.xprt.set_window(window.granted());
         }
     }
 
-    /// Posts Receives for all messages that may come.
+    /// Posts Receives for all messages that may come, and lets out as many Calls as have one.
     #[inline]
     pub(super) fn refill(&self, worker: &RecvWorker<'_, Self>) {
         let reverse = self.sizes.as_ref().map_or(0, |sizes| sizes.reverse);
-        let needed = self.window().receives(reverse);
-        self.receives.refill(worker, needed);
+        let window = self.window();
+        let standing = self.receives.refill(worker, window.receives(reverse));
+        let open = window.covered(standing, reverse);
+        if open != self.open.load(Relaxed) {
+            self.open.store(open, Relaxed);
+            self.shared.xprt.set_window(open);
+        }
     }
 
     #[inline]
@@ -236,6 +245,8 @@ impl Connection {
 
 impl Context for Connection {
     type Recv = ();
+
+    const BUFFERS: &'static Gauge = &tunables::MESSAGE_OCTETS;
 
     fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
         let this = ep.context();

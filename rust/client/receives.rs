@@ -19,7 +19,7 @@ use kernel::sync::atomic::ordering::Relaxed;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::barrier::smp_mb;
 
-/// Buffers are made in completion handlers; if there is no memory now, the next one tries again.
+/// Later buffers are made in completion handlers; if there is no memory now, the next one tries again.
 const FLAGS: Flags = GFP_NOWAIT;
 
 /// No connection.
@@ -57,6 +57,26 @@ impl Shelf {
         drop(self.idle.take_all());
     }
 
+    /// Makes buffers for the first Receives. Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, `EIO`, `EINVAL` if the endpoint is not open. The shelf is empty then.
+    pub(super) fn stock(&self, ep: &Endpoint<Connection>, count: u32, size: usize) -> Result {
+        let domain = ep.domain().ok_or(EINVAL)?;
+        (0..count)
+            .try_for_each(|_| {
+                self.idle.put(Recv::new(domain, size, (), GFP_KERNEL)?);
+                Ok(())
+            })
+            .inspect_err(|_| self.empty())
+    }
+
+    /// Gives up the buffers that are idle.
+    pub(super) fn empty(&self) {
+        drop(self.idle.take_all());
+    }
+
     /// Takes back a buffer whose message nobody needs any more.
     #[inline]
     pub(super) fn put(&self, recv: Recv<()>) {
@@ -91,17 +111,19 @@ impl Receives {
         self.posted.store(posted.saturating_sub(1), Relaxed);
     }
 
-    /// Posts Receives if there are not enough for `needed` messages.
+    /// Posts Receives if there are not enough for `needed` messages; returns how many stand. If those
+    /// are fewer, there was no memory.
     #[inline]
-    pub(super) fn refill(&self, ep: &Endpoint<Connection>, needed: u32) {
-        let Some(sizes) = ep.context().sizes.as_ref() else {
-            return;
-        };
+    pub(super) fn refill(&self, ep: &Endpoint<Connection>, needed: u32) -> u32 {
         let posted = self.posted.load(Relaxed);
+        let Some(sizes) = ep.context().sizes.as_ref() else {
+            return posted;
+        };
         let count = queue::refill(posted, needed, sizes.receive_batch);
         if count != 0 {
             self.post(ep, count as usize, sizes.own.receive_size as usize);
         }
+        self.posted.load(Relaxed)
     }
 
     fn post(&self, ep: &Endpoint<Connection>, count: usize, size: usize) {

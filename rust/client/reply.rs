@@ -140,7 +140,8 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
     this.refill(worker);
 }
 
-/// Finds the RPC that `reply` answers, and how that ends it: `None` if it is still to be pulled. One whose chunks are not those that were offered is no answer.
+/// Finds the RPC that `reply` answers, and how that ends it: `None` if it is still to be pulled. One
+/// whose chunks are not those that were offered is no answer.
 #[inline]
 fn find(
     worker: &RecvWorker<'_, Connection>,

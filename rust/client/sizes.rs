@@ -28,8 +28,10 @@ const OTHER_PAGES: u32 = 3;
 /// Segments in one chunk: with more, even the largest header could fill a small message.
 const MAX_SEGMENTS: u32 = 16;
 
-/// Octets that a message is composed in. What is larger is gathered from pages.
-const MAX_COMPOSED: u32 = 4096;
+/// Octets that a message is composed in, if what is larger can be gathered from pages.
+const COMPOSED: u32 = 4096;
+/// Octets of a message for which there is always memory.
+const SMALL: u32 = PAGE_SIZE as u32;
 
 /// Header, head and tail of a message are an element each; no device that can do less.
 const MIN_SGES: u32 = 3;
@@ -150,7 +152,7 @@ impl Sizes {
             pull_entries,
             own: PrivateData {
                 // Everything that is exposed is exposed for one Call.
-                remote_invalidation: true,
+                remote_invalidation: tunables::remote_invalidation(),
                 send_size: tunables::send_size(),
                 receive_size: tunables::receive_size(),
             },
@@ -186,9 +188,31 @@ impl Sizes {
         asides(self.reverse)
     }
 
-    /// Octets that a message is composed in.
+    /// Octets that a message is composed in. The longest one is gathered, if the device has elements
+    /// for that, and else copied together.
     pub(super) fn composed(&self) -> u32 {
-        self.own.send_size.min(MAX_COMPOSED)
+        let gathered = (self.sges - MIN_SGES) * PAGE_SIZE as u32;
+        match self.own.send_size <= gathered {
+            true => self.own.send_size.min(COMPOSED),
+            false => self.own.send_size,
+        }
+    }
+
+    /// Makes messages smaller, since there is no memory in pieces that large; `false` if they are small.
+    pub(super) fn shrink(&mut self) -> bool {
+        let largest = self.own.send_size.max(self.own.receive_size);
+        if largest <= SMALL {
+            return false;
+        }
+        let most = (largest / 2).max(SMALL);
+        self.own.send_size = self.own.send_size.min(most);
+        self.own.receive_size = self.own.receive_size.min(most);
+        true
+    }
+
+    /// Receives that stand when the peer is asked for a connection: for one Reply, and for its Calls.
+    pub(super) fn first_receives(&self) -> u32 {
+        1 + self.reverse
     }
 
     /// Octets of a Call that are rather copied than gathered, if a message may have `send` octets.

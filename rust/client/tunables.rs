@@ -3,6 +3,7 @@
 //! What an administrator sets: files under `/proc/sys/sunrpc`. They hold for connections made later.
 
 use crate::admin::counter::Counter;
+use crate::admin::counter::Gauge;
 use crate::admin::sysctl::Entry;
 use crate::admin::sysctl::Registration;
 use crate::admin::sysctl::Tunable;
@@ -18,6 +19,10 @@ static SLOTS: Tunable = Tunable::new(128, 4, 16384);
 static INLINE_READ: Tunable = Tunable::new(4096, MIN_SIZE, MAX_SIZE);
 static INLINE_WRITE: Tunable = Tunable::new(4096, MIN_SIZE, MAX_SIZE);
 static REVERSE_CALLS: Tunable = Tunable::new(16, 1, 64);
+static REMOTE_INVALIDATION: Tunable = Tunable::new(1, 0, 1);
+
+/// Octets of the messages that this end's connections can send and receive.
+pub(super) static MESSAGE_OCTETS: Gauge = Gauge::new();
 
 /// 0: not at all, 1: those that are not usually long, 2: whatever they are.
 static PULLED_REPLIES: Tunable = Tunable::new(0, 0, 2);
@@ -33,7 +38,7 @@ static PADDING: Tunable = Tunable::new(0, 0, PAGE_SIZE as u32);
 static STRATEGY: Tunable = Tunable::new(5, 0, 6);
 static PAD_OPTIMIZE: Tunable = Tunable::new(0, 0, i32::MAX as u32);
 
-static TABLE: [Entry; 10] = [
+static TABLE: [Entry; 12] = [
     Entry::tunable(c"rdma_slot_table_entries", &SLOTS),
     Entry::tunable(c"rdma_max_inline_read", &INLINE_READ),
     Entry::tunable(c"rdma_max_inline_write", &INLINE_WRITE),
@@ -41,6 +46,8 @@ static TABLE: [Entry; 10] = [
     Entry::tunable(c"rdma_pulled_replies", &PULLED_REPLIES),
     Entry::counter(c"rdma_stat_pulled", &PULLED),
     Entry::counter(c"rdma_stat_done", &DONES),
+    Entry::tunable(c"rdma_remote_invalidation", &REMOTE_INVALIDATION),
+    Entry::gauge(c"rdma_message_octets", &MESSAGE_OCTETS),
     Entry::tunable(c"rdma_inline_write_padding", &PADDING),
     Entry::tunable(c"rdma_memreg_strategy", &STRATEGY),
     Entry::tunable(c"rdma_pad_optimize", &PAD_OPTIMIZE),
@@ -79,4 +86,9 @@ pub(super) fn receive_size() -> u32 {
 /// Octets that this end may send in one message, in whole units.
 pub(super) fn send_size() -> u32 {
     INLINE_WRITE.get() / UNIT * UNIT
+}
+
+/// Whether the peer may invalidate what is exposed to it.
+pub(super) fn remote_invalidation() -> bool {
+    REMOTE_INVALIDATION.get() != 0
 }

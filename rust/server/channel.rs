@@ -7,6 +7,8 @@ use super::call::Call;
 use super::exposed::Exposed;
 use super::exposed::Token;
 use super::limits::Limits;
+use crate::admin;
+use crate::admin::counter::Gauge;
 use crate::admin::trace::trace;
 use crate::engine::queue;
 use crate::sunrpc::svc::SvcHandle;
@@ -148,6 +150,12 @@ impl Channel {
         self.idle.put(buffer);
     }
 
+    /// Gives up the idle buffers.
+    #[cold]
+    pub(super) fn forget_buffers(&self) {
+        drop(self.idle.take_all());
+    }
+
     /// Clears away messages that were sent.
     #[inline]
     pub(super) fn clear_finished(&self, ep: &Endpoint<Self>) {
@@ -223,6 +231,8 @@ impl Channel {
 
 impl Context for Channel {
     type Recv = Parcel<Call>;
+
+    const BUFFERS: &'static Gauge = &admin::server::MESSAGE_OCTETS;
 
     fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
         let this = ep.context();

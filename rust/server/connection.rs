@@ -25,6 +25,7 @@ use crate::sunrpc::svc::ReverseLimits;
 use crate::sunrpc::svc::SvcXprt;
 use crate::sunrpc::xdr::XdrBuf;
 use crate::verbs::ConnParam;
+use crate::verbs::Endpoint;
 use crate::verbs::EndpointBox;
 use crate::verbs::MessageSizes;
 use crate::verbs::Parcel;
@@ -94,7 +95,7 @@ impl Connection {
             true => admin::server::MAX_EXPOSED_REPLIES.get(),
             false => 0,
         };
-        let limits = Limits::new(&device, places)?;
+        let mut limits = Limits::new(&device, places)?;
         // The peer is told only if it asked and there is room.
         let own_offer = Offer {
             pulled_replies: limits.places > 0,
@@ -115,13 +116,14 @@ impl Connection {
             })?;
         let send_entries = limits.send_entries(&depths);
 
+        let pages = handle.max_pages();
+        stock(&ep, &mut limits, pages)?;
         let own = PrivateData {
-            remote_invalidation: device.mem_mgt_extensions,
-            send_size: limits.message,
-            receive_size: limits.message,
+            remote_invalidation: device.mem_mgt_extensions && limits.invalidate,
+            send_size: limits.send,
+            receive_size: limits.receive,
         };
         let agreement = Agreement::between(&own, &peer);
-        let pages = handle.max_pages();
         let channel = ep.context();
         channel.sending().open(
             MessageSizes {
@@ -137,12 +139,6 @@ impl Connection {
             channel
                 .exposed()
                 .open(&ep, handle.clone(), limits.places, most, device.sg_gaps)?;
-        }
-        let domain = ep.domain().ok_or(EINVAL)?;
-        for _ in 0..limits.buffers() {
-            let parcel = Parcel::new(pages, Call::default())?;
-            let size = limits.message as usize;
-            channel.recycle(Recv::new(domain, size, parcel, GFP_KERNEL)?);
         }
         if !channel.refill(&ep, 0) || !channel.attach(handle) {
             return Err(ENODEV);
@@ -175,6 +171,25 @@ impl Connection {
             private_data: Announcement::new(&own, &own_offer).as_octets(),
         })?;
         Ok(connection)
+    }
+}
+
+/// Makes the Receive buffers. Long messages take memory in large pieces: if there is none, `limits` become
+/// smaller, and the peer is told that.
+fn stock(ep: &Endpoint<Channel>, limits: &mut Limits, pages: usize) -> Result {
+    let domain = ep.domain().ok_or(EINVAL)?;
+    loop {
+        let made = (0..limits.buffers()).try_for_each(|_| {
+            let parcel = Parcel::new(pages, Call::default())?;
+            let size = limits.receive as usize;
+            ep.context()
+                .recycle(Recv::new(domain, size, parcel, GFP_KERNEL)?);
+            Ok(())
+        });
+        match made {
+            Err(ENOMEM) if limits.shrink() => ep.context().forget_buffers(),
+            made => return made,
+        }
     }
 }
 

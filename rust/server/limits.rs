@@ -5,6 +5,7 @@
 use crate::admin;
 use crate::verbs::DeviceAttrs;
 use crate::verbs::QueueDepths;
+use crate::wire::private_data::MIN_SIZE;
 use kernel::page::PAGE_SIZE;
 use kernel::prelude::*;
 
@@ -26,6 +27,9 @@ pub(super) const EXPOSED_SEGMENTS: u32 = 4;
 /// Each is registered and invalidated.
 const ENTRIES_PER_PLACE: u32 = 2 * EXPOSED_SEGMENTS;
 
+/// Octets of a message for which there is always memory.
+const SMALL: u32 = PAGE_SIZE as u32;
+
 /// Numbers of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
@@ -40,8 +44,12 @@ pub(super) struct Limits {
     pub(super) places: u32,
     /// Receives that are posted beyond that, each time it falls short.
     pub(super) batch: u32,
-    /// Octets of a Receive.
-    pub(super) message: u32,
+    /// Octets of the longest message that is received, and so of a Receive.
+    pub(super) receive: u32,
+    /// Octets of the longest message that is sent.
+    pub(super) send: u32,
+    /// Whether Replies may invalidate what their Calls expose.
+    pub(super) invalidate: bool,
     /// Scatter/gather elements of a Send.
     pub(super) elements: u32,
 }
@@ -54,7 +62,11 @@ impl Limits {
     ///
     /// `EINVAL` if the device cannot serve a single Call.
     pub(super) fn new(device: &DeviceAttrs, places: u32) -> Result<Self> {
-        let message = admin::server::MAX_REQ_SIZE.get();
+        let receive = whole(admin::server::MAX_REQ_SIZE.get());
+        let send = match admin::server::MAX_REPLY_SIZE.get() {
+            0 => receive,
+            size => whole(size),
+        };
         let wanted = admin::server::MAX_REQUESTS.get();
         let reverse = admin::server::MAX_BC_REQUESTS.get();
         let room = device.max_qp_wr.min(device.max_cqe);
@@ -77,16 +89,29 @@ impl Limits {
             return Err(EINVAL);
         }
         // Transport header, head and tail, and the pages of the longest message that has no chunk.
-        let elements = 4 + message / PAGE_SIZE as u32;
+        let elements = 4 + send / PAGE_SIZE as u32;
         Ok(Self {
             credits,
             reverse,
             receives: credits + reverse + places,
             places,
             batch,
-            message,
+            receive,
+            send,
+            invalidate: admin::server::REMOTE_INVALIDATION.get() != 0,
             elements: elements.min(device.max_send_sge),
         })
+    }
+
+    /// Makes messages smaller, since there is no memory in pieces that large; `false` if they are small.
+    pub(super) fn shrink(&mut self) -> bool {
+        let most = (self.receive / 2).max(SMALL);
+        if self.receive <= SMALL {
+            return false;
+        }
+        self.receive = most;
+        self.send = self.send.min(most);
+        true
     }
 
     /// Transfers that may be under way, if the longest payload takes `each`.
@@ -128,4 +153,9 @@ impl Limits {
     pub(super) fn buffers(&self) -> u32 {
         self.receives + self.batch + self.credits
     }
+}
+
+/// `size` in whole units of what can be told the peer.
+fn whole(size: u32) -> u32 {
+    (size / MIN_SIZE * MIN_SIZE).max(MIN_SIZE)
 }

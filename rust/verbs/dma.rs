@@ -4,6 +4,7 @@
 
 use super::domain::Domain;
 use crate::bindings;
+use kernel::alloc::flags::__GFP_NOWARN;
 use kernel::alloc::Flags;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -41,7 +42,8 @@ pub(crate) struct DmaBuffer {
 }
 
 impl DmaBuffer {
-    /// Allocates and maps `size` octets, all zero.
+    /// Allocates and maps `size` octets, all zero. If they are many, there may be no such memory, which
+    /// is no news: who asks makes do with less.
     ///
     /// # Errors
     ///
@@ -52,7 +54,7 @@ impl DmaBuffer {
         direction: Direction,
         flags: Flags,
     ) -> Result<Self> {
-        let mut memory = KVec::from_elem(0u8, size, flags)?;
+        let mut memory = KVec::from_elem(0u8, size, flags | __GFP_NOWARN)?;
         // SAFETY: `KVec` is physically contiguous; the domain keeps the device.
         let addr = unsafe {
             bindings::rpcrdma_dma_map_single(
@@ -66,6 +68,7 @@ impl DmaBuffer {
         if unsafe { bindings::rpcrdma_dma_mapping_error(domain.device(), addr) } != 0 {
             return Err(EIO);
         }
+        domain.buffers().add(size);
         // INVARIANT: Mapped above.
         Ok(Self {
             memory,
@@ -141,6 +144,7 @@ impl DmaBuffer {
 
 impl Drop for DmaBuffer {
     fn drop(&mut self) {
+        self.domain.buffers().sub(self.memory.len());
         // SAFETY: Mapped, by the type's invariants; not posted, since whoever posts holds it.
         unsafe {
             bindings::rpcrdma_dma_unmap_single(

@@ -3,6 +3,7 @@
 //! A connection's protection domain: what one peer may reach, no other can (RFC 8166 section 8.1.1).
 
 use super::device::Lease;
+use crate::admin::counter::Gauge;
 use crate::bindings;
 use core::ptr::NonNull;
 use kernel::error::from_err_ptr;
@@ -19,6 +20,8 @@ use kernel::sync::Arc;
 /// `pd` is a protection domain on the leased device.
 pub(crate) struct Domain {
     pd: NonNull<bindings::ib_pd>,
+    /// Octets of the buffers that are mapped for this domain and its like.
+    buffers: &'static Gauge,
     lease: Lease,
 }
 
@@ -28,14 +31,14 @@ unsafe impl Send for Domain {}
 unsafe impl Sync for Domain {}
 
 impl Domain {
-    pub(super) fn new(lease: Lease) -> Result<Arc<Self>> {
+    pub(super) fn new(lease: Lease, buffers: &'static Gauge) -> Result<Arc<Self>> {
         // SAFETY: The lease keeps the device.
         let pd = from_err_ptr(unsafe {
             bindings::__ib_alloc_pd(lease.device(), 0, c"rpcrdma".as_char_ptr())
         })?;
         let pd = NonNull::new(pd).ok_or(ENOMEM)?;
         // INVARIANT: Just made on the leased device. On failure, `Self` is dropped and frees it.
-        Ok(Arc::new(Self { pd, lease }, GFP_KERNEL)?)
+        Ok(Arc::new(Self { pd, buffers, lease }, GFP_KERNEL)?)
     }
 
     pub(super) fn pd(&self) -> *mut bindings::ib_pd {
@@ -44,6 +47,10 @@ impl Domain {
 
     pub(super) fn lease(&self) -> &Lease {
         &self.lease
+    }
+
+    pub(super) fn buffers(&self) -> &'static Gauge {
+        self.buffers
     }
 
     pub(super) fn device(&self) -> *mut bindings::ib_device {

@@ -20,6 +20,7 @@ use super::queues::Queues;
 use super::recv::Recv;
 use super::recv::RecvBatch;
 use super::recv::RecvStatus;
+use crate::admin::counter::Gauge;
 use crate::admin::trace::Cid;
 use crate::bindings;
 use crate::bindings::addr::Net;
@@ -45,6 +46,9 @@ use kernel::sync::SetOnce;
 pub(crate) trait Context: Send + Sync + Sized + 'static {
     /// What travels with each Receive buffer.
     type Recv: Send + 'static;
+
+    /// Octets of the buffers of all such endpoints.
+    const BUFFERS: &'static Gauge;
 
     /// The identifier reports. The connection manager's worker; may sleep.
     fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>);
@@ -263,7 +267,7 @@ impl<C: Context> Endpoint<C> {
         }
         // SAFETY: The identifier is valid.
         let (device, port) = unsafe { ((*self.id.get()).device, (*self.id.get()).port_num) };
-        let domain = Domain::new(Lease::take(device)?)?;
+        let domain = Domain::new(Lease::take(device)?, C::BUFFERS)?;
         let owner = ptr::from_ref(self).cast_mut().cast::<c_void>();
         // SAFETY: The endpoint is pinned, and the notice is dropped before it ends.
         let notice = unsafe { domain.lease().notify(owner, device_removed::<C>)? };

@@ -15,6 +15,7 @@ use super::endpoint::RecvWorker;
 use super::queues::QpEvent;
 use super::recv::Recv;
 use super::recv::RecvStatus;
+use crate::admin::counter::Gauge;
 use crate::bindings;
 use crate::bindings::addr::Net;
 use crate::bindings::addr::SockAddr;
@@ -27,6 +28,9 @@ use kernel::sync::Mutex;
 use kernel::workqueue;
 use kernel::workqueue::Work;
 use kernel::workqueue::WorkItem;
+
+/// Nothing is sent or received where one listens.
+static NO_BUFFERS: Gauge = Gauge::new();
 
 /// Who is told of connections.
 pub(crate) trait Accepts: Send + Sync + 'static {
@@ -150,6 +154,8 @@ impl<A: Accepts> WorkItem for Shared<A> {
 
 impl<A: Accepts> Context for Listener<A> {
     type Recv = ();
+
+    const BUFFERS: &'static Gauge = &NO_BUFFERS;
 
     fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
         if matches!(event, CmEvent::AddrChange) {

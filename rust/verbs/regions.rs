@@ -273,7 +273,7 @@ impl<U> Registrar<U> {
 /// is a pool if there are regions.
 pub(crate) struct Regions<S: State, U> {
     pool: Option<Arc<RegionPool<U>>>,
-    head: Option<NonNull<Region<U>>>,
+    pub(super) head: Option<NonNull<Region<U>>>,
     tail: Option<NonNull<Region<U>>>,
     len: u32,
     _state: PhantomData<S>,
@@ -353,7 +353,7 @@ impl<U> Regions<Mapped, U> {
     }
 
     /// Puts the registrations in front of `send`, and counts them as done: they are posted together,
-    /// or not at all. The tags are given out for the Call `xid`.
+    /// or not at all.
     ///
     /// # Safety
     ///
@@ -362,7 +362,6 @@ impl<U> Regions<Mapped, U> {
     #[inline]
     pub(super) unsafe fn register(
         self,
-        xid: u32,
         send: *mut bindings::ib_send_wr,
     ) -> (*mut bindings::ib_send_wr, Regions<Registered, U>) {
         let this = mem::ManuallyDrop::new(self);
@@ -382,7 +381,6 @@ impl<U> Regions<Mapped, U> {
             unsafe {
                 (*p).reg.wr.next = first;
                 first = &raw mut (*p).reg.wr;
-                (*p).given_out.note(xid, (*p).handle());
                 next = (*p).next;
             }
         }

@@ -168,7 +168,8 @@ impl<'a, U: Send + 'static> Draft<'a, U> {
         let report = pages || total >= self.batch;
         let send = self.entry.request(report);
         // SAFETY: The entry stays until the ring goes, and the ring is kept by the endpoint.
-        let (first, registered) = unsafe { regions.register(xid, send) };
+        let (first, registered) = unsafe { regions.register(send) };
+        registered.given_out_for(xid);
         let posting = Posting {
             first,
             index: self.index,

@@ -8,6 +8,8 @@
 
 use super::region::Region;
 use super::regions::RegionPool;
+use super::regions::Regions;
+use super::regions::Registered;
 use kernel::sync::atomic::ordering::Relaxed;
 use kernel::sync::atomic::Atomic;
 use kernel::types::Opaque;
@@ -45,6 +47,20 @@ impl GivenOut {
 #[inline]
 fn pair(xid: u32, handle: u32) -> u64 {
     u64::from(xid) << 32 | u64::from(handle)
+}
+
+impl<U> Regions<Registered, U> {
+    /// Notes that the regions are exposed for the Call `xid`.
+    #[inline]
+    pub(super) fn given_out_for(&self, xid: u32) {
+        let mut next = self.head;
+        while let Some(region) = next {
+            // SAFETY: In the list.
+            let region = unsafe { region.as_ref() };
+            region.given_out.note(xid, region.handle());
+            next = region.next();
+        }
+    }
 }
 
 impl<U: Send + 'static> RegionPool<U> {

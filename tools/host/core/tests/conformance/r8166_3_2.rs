@@ -115,6 +115,21 @@ fn r8166_3_3_1_9_receives_for_every_reply() {
 }
 
 #[test]
+fn r8166_3_3_1_9_no_more_calls_than_receives_stand() {
+    let mut window = Window::FRESH;
+    window.grant(32, 32);
+    // All that were asked for stand, or more.
+    assert_eq!(window.covered(48, 16), 32);
+    assert_eq!(window.covered(56, 16), 32);
+    // There was no memory for the others.
+    assert_eq!(window.covered(47, 16), 31);
+    assert_eq!(window.covered(20, 16), 4);
+    // One Call, whose Reply is the occasion to try again.
+    assert_eq!(window.covered(16, 16), 1);
+    assert_eq!(window.covered(0, 16), 1);
+}
+
+#[test]
 fn r8166_3_3_2_1_thresholds_are_minima() {
     let sizes = [1024, 4096, 65536, 262_144];
     for own_send in sizes {
