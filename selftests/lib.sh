@@ -19,3 +19,4 @@ LONG=${LONG:-}
 . lib/mount.sh
 . lib/stats.sh
 . lib/load.sh
+. lib/trace.sh

@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Run one program of selftests/ in the guest.
+# Run one program of selftests/ in the guest, with its arguments.
+program=$1
+shift
 cd /selftests || exit
-HELPERS=/selftests/helpers exec "./$1.sh"
+HELPERS=/selftests/helpers exec "./$program.sh" "$@"

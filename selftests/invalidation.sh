@@ -1,0 +1,138 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Who invalidates the memory that Calls expose: the Reply, if both ends are
+# willing, and then one tag of each Call; the client in all other cases. The
+# client's count and the trace events must agree.
+#
+#   invalidation.sh [CASE...]    these cases only, each with its arguments
+#
+# vm: --memory 6G
+# With a server elsewhere (RPCRDMA_SERVER) its side is as it was set there.
+
+cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+CLIENT_SWITCH=/proc/sys/sunrpc/rdma_remote_invalidation
+SERVER_SWITCH=/proc/sys/sunrpc/svc_rdma/remote_invalidation
+
+# set_switch FILE 0|1: an end that is always willing has no such file.
+set_switch() {
+	if [ -e "$1" ]; then
+		echo "$2" >"$1"
+	else
+		[ "$2" = 1 ] || skip "this end is always willing"
+	fi
+}
+
+# mount_with CLIENT SERVER: a mount whose ends are willing (1) or not (0).
+mount_with() {
+	set_switch "$CLIENT_SWITCH" "$1"
+	! bed_is_local || set_switch "$SERVER_SWITCH" "$2"
+	nfs_mount 4.2 rdma
+	set_switch "$CLIENT_SWITCH" 1
+	! bed_is_local || set_switch "$SERVER_SWITCH" 1
+	work_dir invalidation
+}
+
+# transfer_size r|w: the octets of the largest READ or WRITE.
+transfer_size() {
+	awk -v at="$MNT" '$2 == at { print $4 }' /proc/self/mounts |
+		sed "s/.*\\b$1size=\\([0-9]*\\).*/\\1/"
+}
+
+# Tags of data, READ or written.
+data_tags() { echo $(($(xprt_stat read_chunks) + $(xprt_stat write_chunks))); }
+
+# measure COUNT LEAST MOST STEP: direct I/O, and what became of its tags. An OPEN
+# may have a tag, too: there may be much to say about a file.
+measure() {
+	tags=$(data_tags)
+	others=$(xprt_stat reply_chunks)
+	here=$(xprt_stat local_inv)
+	trace_on xprtrdma_mr_reminv xprtrdma_mr_localinv
+	"$HELPERS/direct_helper" "$WORK/file" "$@" || fail "wrong data"
+	trace_off
+	tags=$(($(data_tags) - tags))
+	others=$(($(xprt_stat reply_chunks) - others))
+	here=$(($(xprt_stat local_inv) - here))
+	there=$(traced xprtrdma_mr_reminv)
+	echo "$1 transfers of $2 to $3 octets: $tags tags, and $others of other Calls;" \
+		"$there invalidated by the server, $here by the client"
+	[ "$tags" -ge "$1" ] || fail "not every transfer had a tag"
+	[ "$others" -le 2 ] || fail "what Calls were those?"
+	[ "$(traced xprtrdma_mr_localinv)" -eq "$here" ] ||
+		fail "$(traced xprtrdma_mr_localinv) events, but a count of $here"
+	[ $((here + there)) -eq $((tags + others)) ] ||
+		fail "some tags are unaccounted for"
+}
+
+# small CLIENT SERVER COUNT: a tag each.
+small() {
+	mount_with "$1" "$2"
+	measure "$3" 4096 131072 4096
+	[ "$tags" -eq "$3" ] || fail "not a tag each"
+	if [ "$1$2" = 11 ]; then
+		[ "$here" -eq 0 ] || fail "the client had to"
+	else
+		[ "$there" -eq 0 ] || fail "the server did, unasked"
+	fi
+}
+
+# large CLIENT SERVER [SPARED]: several tags each, of which so many are spared.
+# A server with little memory takes less than 1 MiB at a time.
+large() {
+	local calls
+
+	mount_with "$1" "$2"
+	calls=$((100 * (1048576 / $(transfer_size r) + 1048576 / $(transfer_size w))))
+	measure 200 1048576 1048576 0
+	[ "$tags" -gt "$calls" ] || skip "this device has one tag for a transfer"
+	echo "$calls Calls"
+	if [ "$1$2" = 11 ]; then
+		[ "$there" -eq $((calls * $3 + others)) ] || fail "not $3 each"
+	else
+		[ "$there" -eq 0 ] || fail "the server did, unasked"
+	fi
+}
+
+# A Reply that invalidates a tag of an RPC that was given up in the meantime. The
+# RPC is one that its task waits for itself: an attribute is read. The value is
+# short, so that the Reply does not write to the memory that it was offered: that
+# is gone.
+late_reply() {
+	local each connects late
+
+	need_local_bed
+	mount_with 1 1
+	touch "$WORK/file"
+	for each in first 1 2 3; do
+		setfattr -n "user.$each" -v value "$WORK_ON_SERVER/file"
+	done
+	nfs_umount
+	nfs_mount 4.2 rdma actimeo=600
+	getfattr -n user.first "$WORK/file" >/dev/null
+	connects=$(xprt_stat connect_count)
+	trace_on xprtrdma_mrs_zap xprtrdma_reply_rqst_err
+	tc -netns "$BED_SWITCH" qdisc add dev "$BED_CLIENT_PORT" root \
+		netem delay 1000ms
+	for each in 1 2 3; do
+		! timeout -s KILL 0.5 getfattr -n "user.$each" "$WORK/file" >/dev/null ||
+			fail "the Reply was not late"
+		sleep 2
+	done
+	tc -netns "$BED_SWITCH" qdisc del dev "$BED_CLIENT_PORT" root
+	trace_off
+	late=$(traced xprtrdma_reply_rqst_err)
+	echo "$(traced xprtrdma_mrs_zap) RPCs given up, $late late Replies"
+	[ "$(traced xprtrdma_mrs_zap)" -eq 3 ] || fail "not three RPCs were given up"
+	[ "$late" -eq 3 ] || fail "not three Replies were late"
+	[ "$(xprt_stat connect_count)" -eq "$connects" ] ||
+		fail "that cost the connection"
+	getfattr -n user.1 "$WORK/file" >/dev/null || fail "and more"
+}
+
+bed_up
+TEST_TIMEOUT=$((TEST_TIMEOUT * 3))
+[ $# -gt 0 ] || set -- "small 1 1 10000" "small 0 1 1000" "small 1 0 1000" \
+	"large 1 1 1" "large 0 1" late_reply
+ktap_run "$@"

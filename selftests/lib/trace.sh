@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Trace events of rpcrdma, to count what happens.
+
+TRACING=/sys/kernel/tracing
+
+# trace_on EVENT...: from now on these are recorded, and nothing else.
+trace_on() {
+	local each
+
+	mountpoint -q "$TRACING" || mount -t tracefs tracefs "$TRACING" 2>/dev/null ||
+		skip "this kernel has no tracefs"
+	echo 0 >"$TRACING/tracing_on"
+	echo 0 >"$TRACING/events/enable"
+	echo 16384 >"$TRACING/buffer_size_kb"
+	echo >"$TRACING/trace"
+	for each; do
+		echo 1 >"$TRACING/events/rpcrdma/$each/enable"
+	done
+	echo 1 >"$TRACING/tracing_on"
+}
+
+trace_off() {
+	echo 0 >"$TRACING/tracing_on"
+	echo 0 >"$TRACING/events/enable"
+}
+
+# traced EVENT: how often it was recorded. None may have been lost.
+traced() {
+	! grep -q 'LOST' "$TRACING/trace" || fail "events were lost"
+	grep -c " $1: " "$TRACING/trace" || true
+}

@@ -1,0 +1,126 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What client and server agree on, for each pair of settings, and how long the
+# messages are that they then send: captured on the link, and compared with the
+# agreement. No Send is longer; in either direction one is as long. Each pair
+# carries a mixed workload as well, whose data is compared.
+#
+# SIZES (KiB) are the settings to try at either end.
+
+cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+SIZES=${SIZES:-1 4 64}
+CLIENT=/proc/sys/sunrpc
+SERVER=/proc/sys/sunrpc/svc_rdma
+
+# set_thresholds CLIENT-SENDS CLIENT-RECEIVES SERVER-RECEIVES SERVER-SENDS
+set_thresholds() {
+	echo "$1" >$CLIENT/rdma_max_inline_write
+	echo "$2" >$CLIENT/rdma_max_inline_read
+	echo "$3" >$SERVER/max_req_size
+	echo "$4" >$SERVER/max_reply_size
+}
+
+smaller() { echo $(($1 < $2 ? $1 : $2)); }
+
+# The capture sees each packet once: on the switch, as it arrives from the client
+# or is passed on to it.
+capture_start() {
+	nsenter --net="/run/netns/$BED_SWITCH" -- tcpdump -i "$BED_CLIENT_PORT" \
+		-s 96 -B 65536 -U -w - udp port 4791 2>"$ktap_dir/tcpdump" |
+		"$HELPERS/sends_helper" >"$ktap_dir/sends" &
+	until grep -q 'listening on' "$ktap_dir/tcpdump"; do sleep 0.1; done
+}
+
+capture_stop() {
+	sleep 1
+	pkill -INT -x tcpdump
+	wait
+	cat "$ktap_dir/tcpdump" "$ktap_dir/sends"
+}
+
+# longest_from ADDRESS
+longest_from() { awk -v a="$1" '$1 == a { print $2 }' "$ktap_dir/sends"; }
+
+# READs and WRITEs of every size around the threshold, so that some message is
+# exactly as long: only those that fit travel without a chunk.
+around() {
+	local first=$(($1 > 1200 ? $1 - 1024 : 4))
+
+	"$HELPERS/direct_helper" "$WORK/file" $((($1 - first) / 2)) "$first" "$1" 4 ||
+		fail "wrong data around $1 octets"
+}
+
+# A value of an attribute travels inline if it fits, whatever chunk is offered for
+# it, so that Replies of every length come, too. There are none beyond 64 KiB.
+values() {
+	"$HELPERS/values_helper" "$WORK_ON_SERVER/file" "$WORK/file" $(($1 - 512)) "$1" ||
+		fail "wrong values around $1 octets"
+}
+
+# A bit of everything.
+mixed() {
+	"$HELPERS/io_sizes_helper" "$WORK" "$WORK_ON_SERVER" buffered direct fresh 3 \
+		1 1000 4096 20001 65536 300001 || fail "wrong data"
+	cp -r /etc/security "$WORK/tree" 2>/dev/null || cp -r /etc/default "$WORK/tree"
+	ls -lR "$WORK/tree" >/dev/null
+	ln -s "$(printf '%01000d' 1)" "$WORK/link"
+	[ "$(readlink "$WORK_ON_SERVER/link")" = "$(readlink "$WORK/link")" ] ||
+		fail "wrong link"
+}
+
+# agreed: what the connection made last says.
+agreed() {
+	sed -n 's/.*neg send\/recv=\([0-9]*\)\/\([0-9]*\),.*/\1 \2/p' "$TRACING/trace" |
+		tail -n 1
+}
+
+# pair CLIENT-SENDS CLIENT-RECEIVES SERVER-RECEIVES SERVER-SENDS, in octets.
+pair() {
+	local there back calls replies
+
+	there=$(smaller "$1" "$3") back=$(smaller "$2" "$4")
+	set_thresholds "$@"
+	capture_start
+	trace_on xprtrdma_inline_thresh
+	nfs_mount 4.2 rdma
+	trace_off
+	set_thresholds 4096 4096 4096 0
+	work_dir thresholds
+	around "$there"
+	[ "$back" -eq "$there" ] || around "$back"
+	[ "$back" -gt 65536 ] || values "$back"
+	mixed
+	nfs_umount
+	capture_stop
+	calls=$(longest_from 192.0.2.2) replies=$(longest_from "$SERVER4")
+	echo "table: $* $(agreed) $calls $replies"
+	[ "$(agreed)" = "$there $back" ] || fail "agreed on $(agreed)"
+	[ "$calls" -le "$there" ] || fail "a Call of $calls octets"
+	[ "$replies" -le "$back" ] || fail "a Reply of $replies octets"
+	[ "$calls" -eq "$there" ] || fail "no Call was longer than $calls octets"
+	# The client wants a chunk if the longest Reply would not fit, and few are that long.
+	[ "$replies" -eq "$back" ] || [ "$back" -gt 65536 ] ||
+		fail "no Reply was longer than $replies octets"
+	[ "$replies" -gt $((back - 512)) ] || fail "no Reply was longer than $replies octets"
+}
+
+need_ours() {
+	[ -e "$SERVER/max_reply_size" ] || ktap_skip_all "only for this module's tunables"
+}
+
+bed_up
+need_ours
+need_local_bed
+cases=()
+for client in $SIZES; do
+	for server in $SIZES; do
+		c=$((client * 1024)) s=$((server * 1024))
+		cases+=("pair $c $c $s $s")
+	done
+done
+# Four different ones.
+cases+=("pair 8192 2048 16384 1024" "pair 1024 65536 4096 12288")
+TEST_TIMEOUT=$((TEST_TIMEOUT * 2))
+ktap_run "${cases[@]}"
