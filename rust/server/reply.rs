@@ -295,7 +295,7 @@ impl Connection {
     #[cold]
     fn post_exposing(
         &self,
-        message: Message,
+        mut message: Message,
         octets: usize,
         invalidate: Option<u32>,
         exposing: Exposing,
@@ -310,8 +310,9 @@ impl Connection {
                 return Err((Some(message), why));
             }
         };
+        message.set_place(place);
         let keep = |regions| exposed.keep(place, regions);
-        match message.post_exposing(&self.ep, permit, octets, invalidate, place, regions, keep) {
+        match message.post_exposing(&self.ep, permit, octets, invalidate, regions, keep) {
             Ok(()) => {
                 exposed.posted(&self.ep, place);
                 Ok(())

@@ -59,19 +59,18 @@ impl Message {
     }
 
     /// [`Message::post`], behind the registrations of `regions`, for which there must be entries of the
-    /// Send Queue beside the permit's. `keep` is given the regions before the peer can know of them.
-    /// When the message has been sent, it says that it belongs to `place`.
+    /// Send Queue beside the permit's. `keep` is given the regions before the peer can know of them. The
+    /// message has been told its place: [`Message::set_place`].
     ///
     /// # Errors
     ///
     /// As for [`Message::post`]; the regions stay with who keeps them.
     pub(crate) fn post_exposing<C: Responder + Exposes>(
-        mut self,
+        self,
         ep: &Endpoint<C>,
         permit: Permit<'_>,
         octets: usize,
         invalidate: Option<u32>,
-        place: usize,
         regions: Regions<Mapped, C::Token>,
         keep: impl FnOnce(Regions<Registered, C::Token>),
     ) -> core::result::Result<(), NotPosted> {
@@ -79,7 +78,6 @@ impl Message {
         if regions.domain().map(|own| domain(own)) != ep.domain().map(|own| domain(own)) {
             return Err(NotPosted::Refused(self));
         }
-        self.set_place(place);
         // SAFETY: The regions stay in place while their pool does, which the endpoint keeps; the Send
         // does so until it has completed.
         unsafe {

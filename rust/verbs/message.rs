@@ -370,9 +370,9 @@ impl Message {
         self.inner().pages.len()
     }
 
-    /// Marks the message as one whose pages are exposed from this place.
+    /// Marks the message as one whose pages are exposed from this place: [`Sent::place`] says so, too.
     #[inline]
-    pub(super) fn set_place(&mut self, place: usize) {
+    pub(crate) fn set_place(&mut self, place: usize) {
         self.inner_mut().place = Some(place);
     }
 

@@ -178,9 +178,8 @@ impl<P: Send + 'static> Pulls<P> {
         for (remote, octets) in sources {
             let part = cutter.part(octets);
             // SAFETY: The memory stays, by the contract of `Piece` and of this function.
-            if let Err(error) =
-                unsafe { transfers.add_pieces(ep, &self.idle, 1, part, octets, remote) }
-            {
+            let added = unsafe { transfers.add_pieces(ep, &self.idle, 1, part, octets, remote) };
+            if let Err(error) = added {
                 transfers.release(ep, &self.idle);
                 return Err(match error {
                     EINVAL => NotPulled::Unsuitable,
@@ -289,7 +288,7 @@ impl<P: Send + 'static> Pulls<P> {
         let Err((_, bad)) = (unsafe { ep.post_send_raw(first) }) else {
             return Ok(());
         };
-        // SAFETY: The last one is not posted, so that `done` does not come.
+        // INVARIANT: The last one is not posted, so that `done` does not come.
         let reading = Reading(raw);
         if ptr::eq(bad, first) {
             self.room.give(entries);
