@@ -108,7 +108,8 @@ struct conn *conn_start(const void *priv, int priv_len, int depth)
 	param.private_data = priv;
 	param.private_data_len = priv_len;
 	param.responder_resources = depth;
-	param.initiator_depth = 0;
+	/* Reads of its own only where the second block says that it pulls. */
+	param.initiator_depth = priv_len > 8 ? depth : 0;
 	param.retry_count = 6;
 	param.rnr_retry_count = 0;
 	if (rdma_connect(c->id, &param)) {

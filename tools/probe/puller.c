@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A client that has agreed on pulled Replies (Documentation/pulled-replies.rst) and
+ * keeps to that agreement or not: what it does is its own loss and nobody else's.
+ * Output is KTAP.
+ *
+ * Usage: puller SERVER [PORT [DIRECTORY]]
+ *
+ * The server is set up as for the probe, exposes PLACES Replies at a time, each for
+ * SECONDS.
+ */
+
+#include "probe.h"
+
+#define PLACES	4
+#define SECONDS	2
+#define OCTETS	8001
+
+const char *server, *port = "20049", *dir = "export";
+uint32_t next_xid = 0x5000;
+char why[512];
+static int test_no, failures;
+
+static const uint8_t private_pulled[16] = {
+	0xf6, 0xab, 0x0e, 0x18, 1, 0, 3, 3,
+	0xd3, 0x97, 0x1e, 0xa4, 1, 1, 0, 0,
+};
+
+#define SEGMENTS	8
+
+/* A Reply that is exposed. */
+struct exposed {
+	uint32_t xid, length;
+	unsigned int n;
+	struct {
+		uint32_t handle, length;
+		uint64_t offset;
+	} seg[SEGMENTS];
+};
+
+static bool ask(struct conn *c, uint32_t xid)
+{
+	struct enc e = { .n = 0 };
+
+	hdr(&e, xid, 1, 32, MSG);
+	lists_none(&e);
+	compound(&e, xid, 2);
+	op_lookup(&e, "probe");
+	op_read(&e, 0, OCTETS);
+	return send_msg(c, &e);
+}
+
+static bool is_exposed(const struct reply *r, uint32_t xid, struct exposed *x)
+{
+	unsigned int w = 4;
+
+	if (r->len < 28 + 24 || get(r->p, 0) != xid || get(r->p, 3) != NOMSG)
+		return fail("%u octets, xid %x (wanted %x), proc %u", r->len, get(r->p, 0), xid,
+			    get(r->p, 3));
+	x->xid = xid;
+	x->length = 0;
+	for (x->n = 0; get(r->p, w) == 1 && x->n < SEGMENTS; x->n++, w += 6) {
+		if (get(r->p, w + 1))
+			return fail("segment %u is not at Position zero", x->n);
+		x->seg[x->n].handle = get(r->p, w + 2);
+		x->seg[x->n].length = get(r->p, w + 3);
+		x->seg[x->n].offset = (uint64_t)get(r->p, w + 4) << 32 | get(r->p, w + 5);
+		x->length += x->seg[x->n].length;
+	}
+	if (!x->n || x->length < OCTETS || x->length > 65536)
+		return fail("%u octets in %u segments", x->length, x->n);
+	return true;
+}
+
+static bool expose(struct conn *c, struct exposed *x)
+{
+	uint32_t xid = next_xid++;
+	struct reply r;
+
+	if (!ask(c, xid) || !get_reply(c, &r, 5000))
+		return false;
+	return r.any ? is_exposed(&r, xid, x) : fail("no answer");
+}
+
+static bool is_refused(struct conn *c)
+{
+	uint32_t xid = next_xid++;
+	struct reply r;
+
+	if (!ask(c, xid) || !get_reply(c, &r, 5000))
+		return false;
+	return r.any ? is_error(&r, xid, ERR_CHUNK) : fail("no answer");
+}
+
+/* Reads or writes what is exposed; the status of the first completion that is not good. */
+static int reach(struct conn *c, const struct exposed *x, enum ibv_wr_opcode what)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)c->area, .lkey = c->area_mr->lkey };
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = what,
+				  .send_flags = IBV_SEND_SIGNALED }, *bad;
+	struct ibv_wc wc;
+	unsigned int i;
+
+	memset(c->area, 0xee, x->length);
+	for (i = 0; i < x->n; i++) {
+		sge.length = x->seg[i].length;
+		wr.wr.rdma.remote_addr = x->seg[i].offset;
+		wr.wr.rdma.rkey = x->seg[i].handle;
+		if (ibv_post_send(c->id->qp, &wr, &bad) || !wait_cq(c->scq, &wc, 5000))
+			return -1;
+		if (wc.status)
+			return wc.status;
+		sge.addr += sge.length;
+	}
+	return 0;
+}
+
+static bool pull(struct conn *c, const struct exposed *x)
+{
+	int status = reach(c, x, IBV_WR_RDMA_READ);
+
+	if (status)
+		return fail("RDMA Read: %d", status);
+	if (!compound_ok(c->area, 2) || get(c->area, 0) != x->xid)
+		return fail("not the Reply");
+	return same("data", c->area + x->length - OCTETS - 3, 0, OCTETS);
+}
+
+static bool done(struct conn *c, uint32_t xid)
+{
+	struct enc e = { .n = 0 };
+
+	hdr(&e, xid, 1, 32, DONE);
+	return send_msg(c, &e);
+}
+
+/* Has the file to read from. */
+static bool t_prepare(struct conn *c)
+{
+	struct enc e = { .n = 0 }, m = { .n = 0 };
+	uint32_t xid = next_xid++;
+	struct reply r;
+	unsigned int at, pos;
+
+	fill(c->area, 0, 16384);
+	compound(&m, xid, 2);
+	op_lookup(&m, "probe");
+	pos = op_write(&m, 0, 16384);
+	hdr(&e, xid, 1, 32, MSG);
+	rseg(&e, pos, c->area_mr->rkey, 16384, at_area(c, 0));
+	lists_none(&e);
+	bytes(&e, m.b, m.n);
+	return exchange(c, &e, &r) && body_at(&r, xid, &at) && compound_ok(r.p + at, 2);
+}
+
+static bool t_agreed(struct conn *c)
+{
+	int i;
+
+	for (i = 0; i + 8 <= c->peer_private_len; i++)
+		if (!memcmp(c->peer_private + i, private_pulled + 8, 8))
+			return true;
+	return fail("no second block from the server");
+}
+
+static bool t_not_agreed(struct conn *c)
+{
+	struct conn plain = *c;
+
+	return !t_agreed(&plain) && is_refused(c) && alive(c);
+}
+
+static bool t_pull(struct conn *c)
+{
+	struct exposed x;
+	int i;
+
+	for (i = 0; i < 3 * PLACES; i++)
+		if (!expose(c, &x) || !pull(c, &x) || !done(c, x.xid))
+			return false;
+	return alive(c);
+}
+
+/* Who keeps RDMA_DONE back has no more places, and no more memory after a while. */
+static bool t_never(struct conn *c)
+{
+	struct exposed x[PLACES], again;
+	int i;
+
+	for (i = 0; i < PLACES; i++)
+		if (!expose(c, &x[i]))
+			return false;
+	if (!is_refused(c))
+		return false;
+	sleep(SECONDS + 2);
+	if (!is_refused(c) || !alive(c))
+		return false;
+	for (i = 0; i < PLACES; i++)
+		if (!done(c, x[i].xid))
+			return false;
+	usleep(300000);
+	return expose(c, &again) && pull(c, &again) && done(c, again.xid) && alive(c);
+}
+
+static bool t_stray(struct conn *c)
+{
+	struct enc e = { .n = 0 };
+	struct exposed x, y;
+	int i;
+
+	if (!expose(c, &x) || !expose(c, &y) || !pull(c, &x))
+		return false;
+	for (i = 0; i < 20; i++)
+		if (!done(c, x.xid) || !done(c, 0xdead0000 + i))
+			return false;
+	/* With garbage behind it, and too short. */
+	hdr(&e, 0xdead1000, 1, 0xffffffff, DONE);
+	for (i = 0; i < 40; i++)
+		u32(&e, 0xffffffff);
+	if (!ignored(c, &e))
+		return false;
+	e.n = 12;
+	if (!ignored(c, &e))
+		return false;
+	/* The other one is still there. */
+	return pull(c, &y) && done(c, y.xid) && alive(c);
+}
+
+/* RDMA_DONE for a Reply that cannot have been seen. */
+static bool t_early(struct conn *c)
+{
+	struct exposed x;
+	struct reply r;
+	uint32_t xid;
+	int i;
+
+	for (i = 0; i < 5 * PLACES; i++) {
+		xid = next_xid++;
+		if (!ask(c, xid) || !done(c, xid) || !get_reply(c, &r, 5000))
+			return false;
+		if (!r.any)
+			return fail("no answer");
+		/* It came too early, or just in time. */
+		done(c, xid);
+	}
+	usleep(300000);
+	return expose(c, &x) && pull(c, &x) && done(c, x.xid) && alive(c);
+}
+
+/* What ends a connection ends no other. */
+static bool alive_elsewhere(void)
+{
+	struct conn *c = conn_open(private_pulled, 16, 16);
+	struct exposed x;
+	bool ok = c && expose(c, &x) && pull(c, &x) && done(c, x.xid) && alive(c);
+
+	conn_close(c);
+	return ok;
+}
+
+static bool t_write(struct conn *c)
+{
+	struct exposed x;
+
+	if (!expose(c, &x))
+		return false;
+	if (!reach(c, &x, IBV_WR_RDMA_WRITE))
+		return fail("wrote to what is exposed");
+	return alive_elsewhere();
+}
+
+static bool t_foreign(struct conn *c)
+{
+	struct exposed x, y;
+	struct conn *other = conn_open(private_pulled, 16, 16);
+	bool ok;
+
+	if (!other || !expose(other, &x))
+		return false;
+	ok = reach(c, &x, IBV_WR_RDMA_READ) ? true : fail("read what is exposed to another");
+	ok = ok && pull(other, &x) && done(other, x.xid) && expose(other, &y) &&
+		pull(other, &y) && alive(other);
+	conn_close(other);
+	return ok;
+}
+
+static bool t_late(struct conn *c)
+{
+	struct exposed x;
+
+	if (!expose(c, &x))
+		return false;
+	sleep(SECONDS + 2);
+	if (!reach(c, &x, IBV_WR_RDMA_READ))
+		return fail("read what is not exposed any more");
+	return alive_elsewhere();
+}
+
+static bool t_gone(struct conn *c)
+{
+	struct exposed x;
+	int i, n;
+
+	for (n = 0; n < 10; n++) {
+		struct conn *other = conn_open(private_pulled, 16, 16);
+
+		for (i = 0; other && i < PLACES; i++)
+			if (!expose(other, &x))
+				return false;
+		conn_close(other);
+	}
+	return alive(c) && alive_elsewhere();
+}
+
+static void run(const char *name, bool (*test)(struct conn *), const void *priv, int len)
+{
+	struct conn *c;
+	bool ok;
+
+	strcpy(why, "");
+	c = conn_open(priv, len, 16);
+	ok = c && test(c);
+	printf("%sok %d - %s\n", ok ? "" : "not ", ++test_no, name);
+	if (!ok) {
+		printf("# %s\n", why);
+		failures++;
+	}
+	fflush(stdout);
+	conn_close(c);
+}
+
+#define RUN(name, test)	run(name, test, private_pulled, 16)
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		fprintf(stderr, "Usage: %s SERVER [PORT [DIRECTORY]]\n", argv[0]);
+		return 2;
+	}
+	server = argv[1];
+	if (argc > 2)
+		port = argv[2];
+	if (argc > 3)
+		dir = argv[3];
+	printf("KTAP version 1\n1..12\n");
+	run("the file to read from", t_prepare, private_plain, 8);
+	RUN("both ends say so", t_agreed);
+	run("not agreed on", t_not_agreed, private_plain, 8);
+	RUN("pull, and say so", t_pull);
+	RUN("never say so", t_never);
+	RUN("say so twice, and about what is not there", t_stray);
+	RUN("say so too early", t_early);
+	RUN("write to what is exposed", t_write);
+	RUN("read what is exposed to another", t_foreign);
+	RUN("read too late", t_late);
+	RUN("leave with Replies exposed", t_gone);
+	RUN("and all is well", t_pull);
+	printf("# %d failed\n", failures);
+	return !!failures;
+}
