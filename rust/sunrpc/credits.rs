@@ -44,7 +44,7 @@ struct StandIn {
 pub(crate) struct Credits<T: Transport> {
     xprt: XprtHandle<T>,
     #[pin]
-    unanswered: SpinLock<KVec<Unanswered>>,
+    unanswered: SpinLock<KVVec<Unanswered>>,
     /// Used with `transport_lock` held.
     #[pin]
     stand_in: Opaque<StandIn>,
@@ -60,7 +60,7 @@ unsafe impl<T: Transport> Sync for Credits<T> {}
 impl<T: Transport> Credits<T> {
     /// For a transport with so many slots: no more Calls can be outstanding.
     pub(super) fn new(xprt: XprtHandle<T>, slots: u32) -> Result<Arc<Self>> {
-        let unanswered = KVec::with_capacity(slots as usize, GFP_KERNEL)?;
+        let unanswered = KVVec::with_capacity(slots as usize, GFP_KERNEL)?;
         Arc::pin_init(
             pin_init!(Self {
                 xprt,
