@@ -7,11 +7,14 @@
 
 bool fail(const char *fmt, ...)
 {
+	char text[sizeof(why)];
 	va_list ap;
 
+	/* What was said before may be among the arguments. */
 	va_start(ap, fmt);
-	vsnprintf(why, sizeof(why), fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	strcpy(why, text);
 	return false;
 }
 
@@ -49,16 +52,46 @@ void post_recv(struct conn *c, unsigned int i)
 	ibv_post_recv(c->id->qp, &wr, &bad);
 }
 
+/* What the connection needs of its device. */
+static bool furnish(struct conn *c)
+{
+	struct ibv_qp_init_attr attr = { 0 };
+	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+	int i;
+
+	c->pd = ibv_alloc_pd(c->id->verbs);
+	c->scq = ibv_create_cq(c->id->verbs, 512, NULL, NULL, 0);
+	c->rcq = ibv_create_cq(c->id->verbs, 2 * RECVS, NULL, NULL, 0);
+	attr.send_cq = c->scq;
+	attr.recv_cq = c->rcq;
+	attr.qp_type = IBV_QPT_RC;
+	attr.cap.max_send_wr = 256;
+	attr.cap.max_recv_wr = 2 * RECVS;
+	attr.cap.max_send_sge = 1;
+	attr.cap.max_recv_sge = 1;
+	if (!c->pd || !c->scq || !c->rcq || rdma_create_qp(c->id, c->pd, &attr))
+		return fail("resources: %s", strerror(errno));
+	c->recv = aligned_alloc(4096, RECVS * RECV_SIZE);
+	c->send = aligned_alloc(4096, 65536);
+	c->area = aligned_alloc(4096, AREA);
+	memset(c->area, 0xee, AREA);
+	c->recv_mr = ibv_reg_mr(c->pd, c->recv, RECVS * RECV_SIZE, IBV_ACCESS_LOCAL_WRITE);
+	c->send_mr = ibv_reg_mr(c->pd, c->send, 65536, 0);
+	c->area_mr = ibv_reg_mr(c->pd, c->area, AREA, access);
+	if (!c->recv_mr || !c->send_mr || !c->area_mr)
+		return fail("ibv_reg_mr: %s", strerror(errno));
+	for (i = 0; i < RECVS; i++)
+		post_recv(c, i);
+	return true;
+}
+
 struct conn *conn_start(const void *priv, int priv_len, int depth)
 {
 	struct conn *c = calloc(1, sizeof(*c));
 	struct sockaddr_storage ss = { 0 };
 	struct sockaddr_in *sin = (void *)&ss;
 	struct sockaddr_in6 *sin6 = (void *)&ss;
-	struct ibv_qp_init_attr attr = { 0 };
 	struct rdma_conn_param param = { 0 };
-	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
-	unsigned int i;
 
 	if (inet_pton(AF_INET, server, &sin->sin_addr) == 1) {
 		sin->sin_family = AF_INET;
@@ -78,33 +111,8 @@ struct conn *conn_start(const void *priv, int priv_len, int depth)
 	    rdma_resolve_route(c->id, 2000) ||
 	    !event(c, RDMA_CM_EVENT_ROUTE_RESOLVED, 3000))
 		return NULL;
-	c->pd = ibv_alloc_pd(c->id->verbs);
-	c->scq = ibv_create_cq(c->id->verbs, 512, NULL, NULL, 0);
-	c->rcq = ibv_create_cq(c->id->verbs, 2 * RECVS, NULL, NULL, 0);
-	attr.send_cq = c->scq;
-	attr.recv_cq = c->rcq;
-	attr.qp_type = IBV_QPT_RC;
-	attr.cap.max_send_wr = 256;
-	attr.cap.max_recv_wr = 2 * RECVS;
-	attr.cap.max_send_sge = 1;
-	attr.cap.max_recv_sge = 1;
-	if (!c->pd || !c->scq || !c->rcq || rdma_create_qp(c->id, c->pd, &attr)) {
-		fail("resources: %s", strerror(errno));
+	if (!furnish(c))
 		return NULL;
-	}
-	c->recv = aligned_alloc(4096, RECVS * RECV_SIZE);
-	c->send = aligned_alloc(4096, 65536);
-	c->area = aligned_alloc(4096, AREA);
-	memset(c->area, 0xee, AREA);
-	c->recv_mr = ibv_reg_mr(c->pd, c->recv, RECVS * RECV_SIZE, IBV_ACCESS_LOCAL_WRITE);
-	c->send_mr = ibv_reg_mr(c->pd, c->send, 65536, 0);
-	c->area_mr = ibv_reg_mr(c->pd, c->area, AREA, access);
-	if (!c->recv_mr || !c->send_mr || !c->area_mr) {
-		fail("ibv_reg_mr: %s", strerror(errno));
-		return NULL;
-	}
-	for (i = 0; i < RECVS; i++)
-		post_recv(c, i);
 	param.private_data = priv;
 	param.private_data_len = priv_len;
 	param.responder_resources = depth;
@@ -124,6 +132,36 @@ struct conn *conn_open(const void *priv, int priv_len, int depth)
 	struct conn *c = conn_start(priv, priv_len, depth);
 
 	return c && event(c, RDMA_CM_EVENT_ESTABLISHED, 5000) ? c : NULL;
+}
+
+/* The first client that comes. */
+struct conn *conn_accept(void)
+{
+	struct conn *c = calloc(1, sizeof(*c));
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(atoi(port)) };
+	struct rdma_conn_param param = {
+		.private_data = private_plain, .private_data_len = sizeof(private_plain),
+	};
+	struct rdma_cm_event *ev;
+	struct rdma_cm_id *listener;
+
+	c->ec = rdma_create_event_channel();
+	inet_pton(AF_INET, server, &sin.sin_addr);
+	if (!c->ec || rdma_create_id(c->ec, &listener, NULL, RDMA_PS_TCP) ||
+	    rdma_bind_addr(listener, (void *)&sin) || rdma_listen(listener, 1) ||
+	    rdma_get_cm_event(c->ec, &ev)) {
+		fail("listening: %s", strerror(errno));
+		return NULL;
+	}
+	c->id = ev->id;
+	rdma_ack_cm_event(ev);
+	if (!furnish(c))
+		return NULL;
+	if (rdma_accept(c->id, &param)) {
+		fail("rdma_accept: %s", strerror(errno));
+		return NULL;
+	}
+	return event(c, RDMA_CM_EVENT_ESTABLISHED, 5000) ? c : NULL;
 }
 
 void conn_close(struct conn *c)

@@ -95,6 +95,19 @@ void call(struct enc *e, uint32_t xid, uint32_t proc)
 	u32(e, 0);
 }
 
+/* A Call of the NULL procedure, by nobody. */
+void null(struct enc *e, uint32_t xid, uint32_t program)
+{
+	u32(e, xid);
+	u32(e, 0);
+	u32(e, 2);
+	u32(e, program);
+	u32(e, 1);
+	u32(e, 0);
+	u64(e, 0);
+	u64(e, 0);
+}
+
 void compound(struct enc *e, uint32_t xid, unsigned int ops)
 {
 	call(e, xid, 1);

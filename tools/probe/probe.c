@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 		port = argv[2];
 	if (argc > 3)
 		dir = argv[3];
-	printf("KTAP version 1\n1..29\n");
+	printf("KTAP version 1\n1..31\n");
 	RUN("a Call without arguments", t_null);
 	run("without private data", t_null, NULL, 0, 16);
 	RUN("private data of the server", t_private);
@@ -74,6 +74,8 @@ int main(int argc, char **argv)
 	run("Remote Invalidation if both ends want it", t_invalidate, private_inv, 8, 16);
 	RUN("no Remote Invalidation otherwise", t_no_invalidate);
 	run("a peer that answers no RDMA Read", t_no_reads, private_plain, 8, 0);
+	RUN("a Call of the server", t_reverse_call);
+	RUN("a Call of the server, refused", t_reverse_refused);
 	RUN("a handle that is not one", t_bad_handle);
 	RUN("peers that leave in the middle", t_leave);
 	RUN("peers that leave too early", t_shy);

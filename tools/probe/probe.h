@@ -73,6 +73,7 @@ void seg(struct enc *e, uint32_t handle, uint32_t len, uint64_t off);
 void rseg(struct enc *e, uint32_t pos, uint32_t handle, uint32_t len, uint64_t off);
 void lists_none(struct enc *e);
 void call(struct enc *e, uint32_t xid, uint32_t proc);
+void null(struct enc *e, uint32_t xid, uint32_t program);
 void compound(struct enc *e, uint32_t xid, unsigned int ops);
 void op_lookup(struct enc *e, const char *name);
 void anonymous(struct enc *e);
@@ -84,6 +85,7 @@ bool fail(const char *fmt, ...);
 bool event(struct conn *c, enum rdma_cm_event_type want, int ms);
 void post_recv(struct conn *c, unsigned int i);
 struct conn *conn_start(const void *priv, int priv_len, int depth);
+struct conn *conn_accept(void);
 struct conn *conn_open(const void *priv, int priv_len, int depth);
 void conn_close(struct conn *c);
 bool wait_cq(struct ibv_cq *cq, struct ibv_wc *wc, int ms);
@@ -136,5 +138,9 @@ bool t_no_invalidate(struct conn *c);
 bool t_no_reads(struct conn *c);
 bool t_leave(struct conn *unused);
 bool t_shy(struct conn *unused);
+
+/* session.c: the server calls */
+bool t_reverse_call(struct conn *c);
+bool t_reverse_refused(struct conn *c);
 
 #endif

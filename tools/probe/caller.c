@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A server that calls its client (RFC 8167), rightly and wrongly, and looks at what
+ * the client says. Output is KTAP.
+ *
+ * Usage: caller ADDRESS PORT
+ *
+ * It takes one connection, on which somebody tries to mount by NFSv4.1: the first
+ * Calls, of the NULL procedure, come before the client has a callback service, and
+ * the first COMPOUND when it has. That is refused in the end, and the mount fails.
+ */
+
+#include "probe.h"
+
+#define CALLBACK	0x40000000	/* the program, of which Linux has version 1 */
+#define GRANT		32
+#define MANY		5000	/* Calls, */
+#define WHILE		40	/* and seconds, without one of the client */
+
+enum { EXCHANGE_ID = 42, NFS4ERR_DELAY = 10008 };
+
+/* What a client grants, which all its answers must say. */
+static unsigned int granted;
+
+const char *server, *port, *dir;
+uint32_t next_xid = 0x77000000;
+char why[512];
+
+/* The forward Call that waits. */
+static uint32_t forward_xid, forward_proc;
+
+static void reverse(struct enc *e, uint32_t xid, uint32_t vers, uint32_t credits)
+{
+	e->n = 0;
+	hdr(e, xid, vers, credits, MSG);
+	lists_none(e);
+	null(e, xid, CALLBACK);
+}
+
+static bool is_reply(const struct reply *r, uint32_t xid)
+{
+	const uint8_t *rpc = r->p + 28;
+
+	if (r->len < 28 + 24 || get(r->p, 0) != xid || get(r->p, 1) != 1 || get(r->p, 3) != MSG)
+		return fail("%u octets, xid %x (wanted %x), vers %u, proc %u", r->len,
+			    get(r->p, 0), xid, get(r->p, 1), get(r->p, 3));
+	if (get(r->p, 4) || get(r->p, 5) || get(r->p, 6))
+		return fail("a Reply with chunks");
+	if (get(rpc, 0) != xid || get(rpc, 1) != 1 || get(rpc, 2) || get(rpc, 5))
+		return fail("xid %x, msg_type %u, stat %u, accept_stat %u", get(rpc, 0),
+			    get(rpc, 1), get(rpc, 2), get(rpc, 5));
+	if (get(r->p, 2) != granted)
+		return fail("%u credits, not %u", get(r->p, 2), granted);
+	return true;
+}
+
+/* A Call that is answered as it should be. */
+static bool served(struct conn *c, uint32_t xid, uint32_t credits)
+{
+	struct reply r;
+	struct enc e;
+
+	reverse(&e, xid, 1, credits);
+	return exchange(c, &e, &r) && is_reply(&r, xid);
+}
+
+/* Sends @n Calls at once; returns how many were answered, each once, or -1. */
+static int burst(struct conn *c, unsigned int n, int ms)
+{
+	const uint32_t first = next_xid;
+	bool seen[RECVS] = { false };
+	struct reply r;
+	struct ibv_wc wc;
+	unsigned int i, answered = 0;
+	struct enc e;
+
+	next_xid += n;
+	for (i = 0; i < n; i++) {
+		reverse(&e, first + i, 1, 16);
+		if (!post_msg(c, &e))
+			return -1;
+	}
+	for (i = 0; i < n; i++)
+		if (!wait_cq(c->scq, &wc, 3000) || wc.status) {
+			fail("Send %u: %s", i, ibv_wc_status_str(wc.status));
+			return -1;
+		}
+	while (answered < n) {
+		if (!get_reply(c, &r, ms))
+			return -1;
+		if (!r.any)
+			break;
+		i = get(r.p, 0) - first;
+		if (i >= n || seen[i] || !is_reply(&r, first + i)) {
+			fail("an answer too many, or a wrong one");
+			return -1;
+		}
+		seen[i] = true;
+		answered++;
+	}
+	return answered;
+}
+
+static bool silent(struct conn *c, const struct enc *e)
+{
+	struct reply r;
+
+	if (!send_msg(c, e) || !get_reply(c, &r, 300))
+		return false;
+	return r.any ? fail("answered: proc %u", get(r.p, 3)) : true;
+}
+
+static bool is_refused(struct conn *c, const struct enc *e, uint32_t xid)
+{
+	struct reply r;
+
+	if (!exchange(c, e, &r) || !is_error(&r, xid, ERR_CHUNK))
+		return false;
+	granted = get(r.p, 2);
+	return granted ? true : fail("no credits");
+}
+
+/* Every kind of chunk, with this XID. */
+static bool chunks(struct conn *c, uint32_t xid)
+{
+	struct enc e;
+	int kind;
+
+	for (kind = 0; kind < 4; kind++) {
+		e.n = 0;
+		hdr(&e, xid, 1, 16, kind == 3 ? NOMSG : MSG);
+		switch (kind) {
+		case 0:
+		case 3:
+			rseg(&e, kind ? 0 : 40, c->area_mr->rkey, 4096, at_area(c, 0));
+			lists_none(&e);
+			break;
+		default:
+			u32(&e, 0);
+			if (kind == 2)
+				u32(&e, 0);
+			u32(&e, 1);
+			u32(&e, 1);
+			seg(&e, c->area_mr->rkey, 4096, at_area(c, 0));
+			if (kind == 1)
+				u32(&e, 0);
+			u32(&e, 0);
+		}
+		if (kind == 2)
+			e.n -= 4;
+		if (kind != 3)
+			null(&e, xid, CALLBACK);
+		if (!is_refused(c, &e, xid))
+			return false;
+	}
+	return true;
+}
+
+/* An error is an answer at once: the client has looked at all that was sent before. */
+static bool has_looked(struct conn *c)
+{
+	const uint32_t xid = next_xid++;
+	struct enc e = { .n = 0 };
+
+	hdr(&e, xid, 1, 16, NOMSG);
+	rseg(&e, 0, c->area_mr->rkey, 4096, at_area(c, 0));
+	lists_none(&e);
+	return is_refused(c, &e, xid);
+}
+
+static bool t_chunks(struct conn *c)
+{
+	return chunks(c, next_xid++);
+}
+
+/* The Call that waits is another one. */
+static bool t_chunks_same_xid(struct conn *c)
+{
+	return chunks(c, forward_xid);
+}
+
+static bool t_other_version(struct conn *c)
+{
+	const uint32_t xid = next_xid++;
+	struct reply r;
+	struct enc e;
+
+	reverse(&e, xid, 2, 16);
+	if (!exchange(c, &e, &r) || !is_error(&r, xid, ERR_VERS))
+		return false;
+	if (get(r.p, 1) != 2 || get(r.p, 5) != 1 || get(r.p, 6) != 1)
+		return fail("vers %u, range %u..%u", get(r.p, 1), get(r.p, 5), get(r.p, 6));
+	return true;
+}
+
+static bool t_no_service(struct conn *c)
+{
+	struct enc e;
+
+	reverse(&e, next_xid++, 1, 16);
+	return silent(c, &e);
+}
+
+/* More than the client ever has Receives, one after another. */
+static bool t_many_unserved(struct conn *c)
+{
+	struct enc e;
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		reverse(&e, next_xid++, 1, 16);
+		if (!send_msg(c, &e) || (i % 8 == 7 && !has_looked(c)))
+			return false;
+	}
+	return true;
+}
+
+static bool t_served(struct conn *c)
+{
+	return served(c, next_xid++, 16);
+}
+
+static bool t_same_xid(struct conn *c)
+{
+	return served(c, forward_xid, 16);
+}
+
+static bool t_requests(struct conn *c)
+{
+	return served(c, next_xid++, 0) && served(c, next_xid++, 1) &&
+	       served(c, next_xid++, 0xffffffff);
+}
+
+static bool t_all_at_once(struct conn *c)
+{
+	const int answered = burst(c, granted, 5000);
+
+	if (answered >= 0 && answered < (int)granted)
+		return fail("%d answers to %u Calls", answered, granted);
+	return answered >= 0;
+}
+
+/* Beyond the grant, but not beyond the Receives. */
+static bool t_too_many(struct conn *c)
+{
+	int i;
+
+	for (i = 0; i < 20; i++)
+		if (burst(c, granted + GRANT - 1, 500) < (int)granted)
+			return fail("%s; round %d", why, i);
+	return t_all_at_once(c);
+}
+
+static bool t_nonsense(struct conn *c)
+{
+	struct enc e = { .n = 0 };
+	struct reply r;
+	uint32_t xid = next_xid++;
+
+	hdr(&e, xid, 1, 16, MSG);
+	lists_none(&e);
+	u32(&e, xid);
+	u32(&e, 0);
+	/* An RPC without a header may be answered or not. */
+	if (!send_msg(c, &e) || !get_reply(c, &r, 300))
+		return false;
+	e.n = 0;
+	xid = next_xid++;
+	hdr(&e, xid, 1, 16, MSG);
+	lists_none(&e);
+	null(&e, xid, CALLBACK + 77);
+	return send_msg(c, &e) && get_reply(c, &r, 300) && t_served(c);
+}
+
+/* Waits for the next forward Call; it may offer chunks for its Reply. */
+static bool next_call(struct conn *c)
+{
+	struct reply r;
+	unsigned int at;
+
+	if (!get_reply(c, &r, 10000) || !r.any)
+		return fail("no Call");
+	forward_xid = get(r.p, 0);
+	if (!body_at(&r, forward_xid, &at))
+		return false;
+	forward_proc = get(r.p + at, 5);
+	return !get(r.p + at, 1) ? true : fail("msg_type %u", get(r.p + at, 1));
+}
+
+static bool answer(struct conn *c, uint32_t accept_stat)
+{
+	struct enc e = { .n = 0 };
+
+	hdr(&e, forward_xid, 1, GRANT, MSG);
+	lists_none(&e);
+	u32(&e, forward_xid);
+	u32(&e, 1);
+	u32(&e, 0);
+	u32(&e, 0);
+	u32(&e, 0);
+	u32(&e, accept_stat);
+	return send_msg(c, &e);
+}
+
+/* The client is told to ask again. */
+static bool answer_later(struct conn *c)
+{
+	struct enc e = { .n = 0 };
+
+	hdr(&e, forward_xid, 1, GRANT, MSG);
+	lists_none(&e);
+	u32(&e, forward_xid);
+	u32(&e, 1);
+	u32(&e, 0);
+	u64(&e, 0);
+	u32(&e, 0);
+	u32(&e, NFS4ERR_DELAY);
+	u32(&e, 0);
+	u32(&e, 1);
+	u32(&e, EXCHANGE_ID);
+	u32(&e, NFS4ERR_DELAY);
+	return send_msg(c, &e);
+}
+
+/*
+ * Many Calls while none comes from the client; the one that waits would lose patience
+ * if it waited for a minute.
+ */
+static bool t_reverse_only(struct conn *c)
+{
+	time_t start;
+	int calls = 0;
+
+	if (!answer_later(c) || !next_call(c))
+		return false;
+	start = time(NULL);
+	while (calls < MANY || time(NULL) - start < WHILE) {
+		if (!t_all_at_once(c))
+			return fail("%s; after %d Calls", why, calls);
+		calls += granted;
+	}
+	printf("# %d Calls\n", calls);
+	return true;
+}
+
+/* The client is told at last that there is nothing to mount. */
+static bool t_forward(struct conn *c)
+{
+	struct reply r;
+
+	if (!get_reply(c, &r, 0))
+		return false;
+	if (r.any)
+		return fail("the client has not waited for its Reply");
+	return answer(c, 1);
+}
+
+struct test {
+	const char *name;
+	bool (*run)(struct conn *c);
+};
+
+static const struct test before[] = {
+	{ "without a service: chunks", t_chunks },
+	{ "without a service: chunks, the XID of a forward Call", t_chunks_same_xid },
+	{ "without a service: another version", t_other_version },
+	{ "without a service: a Call is dropped", t_no_service },
+	{ "without a service: many Calls are dropped", t_many_unserved },
+};
+
+static const struct test after[] = {
+	{ "a Call", t_served },
+	{ "the XID of a forward Call", t_same_xid },
+	{ "any request for credits", t_requests },
+	{ "as many Calls as were granted", t_all_at_once },
+	{ "more Calls than were granted", t_too_many },
+	{ "chunks", t_chunks },
+	{ "chunks, the XID of a forward Call", t_chunks_same_xid },
+	{ "another version", t_other_version },
+	{ "nonsense", t_nonsense },
+	{ "many Calls, and none of the client", t_reverse_only },
+	{ "the forward Call still waits", t_forward },
+};
+
+static int number, failures;
+
+static void run(struct conn *c, const struct test *tests, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		const bool ok = tests[i].run(c);
+
+		printf("%sok %d - %s\n", ok ? "" : "not ", ++number, tests[i].name);
+		if (!ok) {
+			printf("# %s\n", why);
+			failures++;
+		}
+		fflush(stdout);
+	}
+}
+
+#define COUNT(tests)	(sizeof(tests) / sizeof((tests)[0]))
+
+int main(int argc, char **argv)
+{
+	struct conn *c;
+
+	if (argc != 3) {
+		fprintf(stderr, "Usage: %s ADDRESS PORT\n", argv[0]);
+		return 2;
+	}
+	server = argv[1];
+	port = argv[2];
+	printf("KTAP version 1\n1..%zu\n", COUNT(before) + COUNT(after));
+	fflush(stdout);
+	c = conn_accept();
+	if (!c || !next_call(c)) {
+		printf("Bail out! %s\n", why);
+		return 1;
+	}
+	run(c, before, COUNT(before));
+	while (forward_proc == 0)
+		if (!answer(c, 0) || !next_call(c)) {
+			printf("Bail out! %s\n", why);
+			return 1;
+		}
+	run(c, after, COUNT(after));
+	printf("# %d failed\n", failures);
+	fflush(stdout);
+	sleep(1);
+	conn_close(c);
+	return !!failures;
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * NFSv4.1 sessions with a backchannel: the server calls, and is answered.
+ */
+
+#include "probe.h"
+
+#define CALLBACK	0x40000000
+#define BACK_CHANNEL	2		/* CREATE_SESSION4_FLAG_CONN_BACK_CHAN */
+#define PATH_DOWN	0x001		/* SEQ4_STATUS_CB_PATH_DOWN */
+#define FAULT		0x400		/* SEQ4_STATUS_BACKCHANNEL_FAULT */
+
+enum { OPEN = 18, EXCHANGE_ID = 42, CREATE_SESSION = 43, SEQUENCE = 53, RECLAIM_COMPLETE = 58 };
+enum { CB_SEQUENCE = 11 };
+
+static uint8_t session[16];
+static uint32_t sequence;
+static uint64_t client;
+static char owner[64], name[64];	/* each session has its own file */
+
+/* An NFSv4.1 compound that starts with this operation, whose arguments follow. */
+static uint32_t begin(struct enc *e, uint32_t op, uint32_t ops)
+{
+	const uint32_t xid = next_xid++;
+
+	e->n = 0;
+	hdr(e, xid, 1, 32, MSG);
+	lists_none(e);
+	call(e, xid, 1);
+	string(e, "");
+	u32(e, 1);
+	u32(e, ops);
+	u32(e, op);
+	return xid;
+}
+
+/* The same in the session, with more operations to follow. */
+static uint32_t begin_in_session(struct enc *e, uint32_t more)
+{
+	const uint32_t xid = begin(e, SEQUENCE, 1 + more);
+
+	bytes(e, session, 16);
+	u32(e, sequence++);
+	u32(e, 0);
+	u32(e, 0);
+	u32(e, 0);
+	return xid;
+}
+
+/* Where the result of the first operation is in the Reply, behind its status. */
+static const uint8_t *result(const struct reply *r, uint32_t xid, uint32_t op)
+{
+	const uint8_t *p;
+	unsigned int at;
+
+	if (!body_at(r, xid, &at) || !at)
+		return NULL;
+	p = r->p + at;
+	if (get(p, 1) != 1 || get(p, 5) || get(p, 6) || get(p, 9) != op || get(p, 10)) {
+		fail("operation %u: accept_stat %u, NFS4 status %u", op, get(p, 5), get(p, 6));
+		return NULL;
+	}
+	return p + 44;
+}
+
+static void channel(struct enc *e)
+{
+	u32(e, 0);
+	u32(e, 4096);
+	u32(e, 4096);
+	u32(e, 2048);
+	u32(e, 16);
+	u32(e, 8);
+	u32(e, 0);
+}
+
+static bool make_session(struct conn *c)
+{
+	static unsigned int owners;
+	const uint8_t *p;
+	uint32_t xid, seqid;
+	struct reply r;
+	struct enc e;
+
+	snprintf(owner, sizeof(owner), "probe %d %u", getpid(), owners);
+	snprintf(name, sizeof(name), "probe-%d-%u", getpid(), owners++);
+	xid = begin(&e, EXCHANGE_ID, 1);
+	u64(&e, time(NULL));
+	string(&e, owner);
+	u32(&e, 0);
+	u32(&e, 0);
+	u32(&e, 0);
+	if (!exchange(c, &e, &r))
+		return false;
+	p = result(&r, xid, EXCHANGE_ID);
+	if (!p)
+		return false;
+	client = (uint64_t)get(p, 0) << 32 | get(p, 1);
+	seqid = get(p, 2);
+
+	xid = begin(&e, CREATE_SESSION, 1);
+	u64(&e, client);
+	u32(&e, seqid);
+	u32(&e, BACK_CHANNEL);
+	channel(&e);
+	channel(&e);
+	u32(&e, CALLBACK);
+	u32(&e, 1);
+	u32(&e, 0);
+	if (!exchange(c, &e, &r))
+		return false;
+	p = result(&r, xid, CREATE_SESSION);
+	if (!p)
+		return false;
+	memcpy(session, p, 16);
+	sequence = 1;
+	if (!(get(p, 5) & BACK_CHANNEL))
+		return fail("no backchannel");
+	xid = begin_in_session(&e, 1);
+	u32(&e, RECLAIM_COMPLETE);
+	u32(&e, 0);
+	return exchange(c, &e, &r) && result(&r, xid, SEQUENCE);
+}
+
+/* Opens the file to read it; there may be reasons not to get a delegation yet. */
+static bool open_file(struct conn *c, bool *delegated)
+{
+	struct reply r;
+	struct enc e;
+	const uint8_t *p;
+	uint32_t xid = begin_in_session(&e, 3);
+	unsigned int bitmap;
+
+	u32(&e, PUTROOTFH);
+	op_lookup(&e, dir);
+	u32(&e, OPEN);
+	u32(&e, 0);
+	u32(&e, 0x101);		/* to read, and a delegation for it */
+	u32(&e, 0);
+	u64(&e, client);
+	string(&e, owner);
+	/* Made if it is not there, with no attributes in particular. */
+	u32(&e, 1);
+	u32(&e, 0);
+	u32(&e, 0);
+	u32(&e, 0);
+	u32(&e, 0);
+	string(&e, name);
+	if (!exchange(c, &e, &r))
+		return false;
+	/* Its result, behind those of SEQUENCE, PUTROOTFH and LOOKUP. */
+	p = result(&r, xid, SEQUENCE);
+	if (!p)
+		return false;
+	p += 36 + 8 + 8;
+	if (get(p, 0) != OPEN || get(p, 1))
+		return fail("OPEN: operation %u, status %u", get(p, 0), get(p, 1));
+	bitmap = get(p, 2 + 4 + 5 + 1);
+	*delegated = get(p, 2 + 4 + 5 + 1 + 1 + bitmap) == 1;
+	return true;
+}
+
+/* Somebody else writes to the file, and is told to try again later. */
+static bool write_file(struct conn *c)
+{
+	const uint32_t xid = next_xid++;
+	struct enc e = { .n = 0 };
+
+	hdr(&e, xid, 1, 32, MSG);
+	lists_none(&e);
+	compound(&e, xid, 2);
+	op_lookup(&e, name);
+	op_write(&e, 0, 4);
+	u32(&e, 0);
+	return send_msg(c, &e);
+}
+
+/* Gets a delegation, and has the server recall it: the Call that it makes. */
+static bool called(struct conn *c, struct reply *back)
+{
+	static uint8_t copy[RECV_SIZE];
+	bool delegated = false;
+	struct reply r;
+	int i;
+
+	if (!make_session(c))
+		return false;
+	for (i = 0; i < 60 && !delegated; i++) {
+		if (!open_file(c, &delegated))
+			return false;
+		if (!delegated)
+			sleep(1);
+	}
+	if (!delegated)
+		return fail("no delegation");
+	/* What it has no reason for it does not do. */
+	if (!get_reply(c, &r, 500))
+		return false;
+	if (r.any)
+		return fail("called too early");
+	if (!write_file(c))
+		return false;
+	for (i = 0; i < 2; i++) {
+		if (!get_reply(c, &r, 5000) || !r.any)
+			return fail("not called");
+		if (get(r.p + 28, 1))
+			continue;
+		*back = r;
+		memcpy(copy, r.p, r.len);
+		back->p = copy;
+	}
+	return back->p ? true : fail("not called");
+}
+
+/* The state of the backchannel, as the server tells it. It may call meanwhile. */
+static bool status(struct conn *c, uint32_t *flags)
+{
+	const uint8_t *p;
+	struct enc e;
+	struct reply r;
+	const uint32_t xid = begin_in_session(&e, 0);
+
+	if (!send_msg(c, &e))
+		return false;
+	do {
+		if (!get_reply(c, &r, 5000) || !r.any)
+			return fail("no status");
+	} while (get(r.p, 3) == MSG && !get(r.p + 28, 1));
+	p = result(&r, xid, SEQUENCE);
+	if (p)
+		*flags = get(p, 8);
+	return p;
+}
+
+/* The form of a reverse Call. */
+static bool is_call(const struct reply *r)
+{
+	const uint8_t *rpc = r->p + 28;
+
+	if (get(r->p, 1) != 1 || get(r->p, 3) != MSG || get(r->p, 4) || get(r->p, 5) || get(r->p, 6))
+		return fail("vers %u, proc %u", get(r->p, 1), get(r->p, 3));
+	if (!get(r->p, 2))
+		return fail("no credits requested");
+	if (get(rpc, 0) != get(r->p, 0) || get(rpc, 1) || get(rpc, 3) != CALLBACK)
+		return fail("xid %x and %x, msg_type %u, program %x", get(r->p, 0), get(rpc, 0),
+			    get(rpc, 1), get(rpc, 3));
+	return true;
+}
+
+/* The Reply to a recall: it has been understood. */
+static void understood(struct enc *e, const struct reply *back)
+{
+	const uint32_t xid = get(back->p, 0);
+	unsigned int at = 28 + 24;
+
+	/* Credential, verifier, tag; minor version, ident, number of operations. */
+	at += 8 + ((get(back->p + at, 1) + 3) & ~3);
+	at += 8 + ((get(back->p + at, 1) + 3) & ~3);
+	at += 4 + ((get(back->p + at, 0) + 3) & ~3);
+	at += 12;
+	e->n = 0;
+	hdr(e, xid, 1, 1, MSG);
+	lists_none(e);
+	u32(e, xid);
+	u32(e, 1);
+	u32(e, 0);
+	u64(e, 0);
+	u32(e, 0);
+	u32(e, 0);
+	u32(e, 0);
+	u32(e, 2);
+	u32(e, CB_SEQUENCE);
+	u32(e, 0);
+	/* Session, sequence, slot, highest slot. */
+	bytes(e, back->p + at + 4, 28);
+	u32(e, get(back->p + at, 7));
+	u32(e, 4);
+	u32(e, 0);
+}
+
+bool t_reverse_call(struct conn *c)
+{
+	struct reply back = { .p = NULL };
+	struct enc e;
+	uint32_t flags;
+	int i;
+
+	if (!called(c, &back) || !is_call(&back))
+		return false;
+	understood(&e, &back);
+	if (!send_msg(c, &e))
+		return false;
+	for (i = 0; i < 5; i++) {
+		usleep(100000);
+		if (!status(c, &flags))
+			return false;
+		if (flags)
+			return fail("status %x", flags);
+	}
+	return alive(c);
+}
+
+/* The server need not wait for what will not come. */
+bool t_reverse_refused(struct conn *c)
+{
+	struct reply back = { .p = NULL };
+	struct enc e = { .n = 0 };
+	uint32_t flags;
+	int i;
+
+	if (!called(c, &back) || !is_call(&back))
+		return false;
+	/* Nobody has called by this number. */
+	hdr(&e, get(back.p, 0) ^ 0x80000000, 1, 1, ERROR);
+	u32(&e, ERR_CHUNK);
+	if (!send_msg(c, &e) || !status(c, &flags))
+		return false;
+	if (flags)
+		return fail("status %x", flags);
+	e.n = 0;
+	hdr(&e, get(back.p, 0), 1, 1, ERROR);
+	u32(&e, ERR_CHUNK);
+	if (!send_msg(c, &e))
+		return false;
+	for (i = 0; i < 50; i++) {
+		if (!status(c, &flags))
+			return false;
+		if (flags & (PATH_DOWN | FAULT))
+			return alive(c);
+		usleep(100000);
+	}
+	return fail("the server still waits");
+}
