@@ -4,15 +4,19 @@
 # I/O in the background that verifies itself, for tests that disturb it.
 
 # shellcheck disable=SC2154 # ktap_dir is from ktap.sh
-# load_start: four writers in the work directory, two of them past the cache.
+# load_start [WRITERS [BLOCKS]]: so many of them (4) in the work directory, every
+# other one past the cache, with files of so many times 64 KiB (32).
+# shellcheck disable=SC2120 # callbacks.sh wants more writers
 load_start() {
-	local path
+	local path i
 
 	load_jobs=()
 	rm -f "$ktap_dir/stop"
-	for path in direct buffered direct buffered; do
+	for ((i = 0; i < ${1:-4}; i++)); do
+		path=direct
+		[ $((i % 2)) -eq 0 ] || path=buffered
 		"$HELPERS/load_helper" "$path" \
-			"$WORK/load.${#load_jobs[@]}" 32 "$ktap_dir/stop" &
+			"$WORK/load.$i" "${2:-32}" "$ktap_dir/stop" &
 		load_jobs+=($!)
 	done
 	load_progresses

@@ -55,6 +55,24 @@ umount_forced() {
 	done
 }
 
+# Runs a command that finds the client's part of /sys.
+with_client_sysfs() {
+	if bed_is_local; then
+		ip netns exec "$BED_NETNS" "$@"
+	else
+		"$@"
+	fi
+}
+
+# The client's connections are lost, and made again.
+reconnect() {
+	# shellcheck disable=SC2016 # expanded there
+	with_client_sysfs sh -c '
+		for each in /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma/dstaddr; do
+			address=$(cat "$each") && echo "$address" >"$each"
+		done'
+}
+
 # A directory on the export for one test; its path on client and server.
 work_dir() {
 	WORK=$MNT/$1
