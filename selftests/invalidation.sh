@@ -62,7 +62,9 @@ measure() {
 	[ "$others" -le 2 ] || fail "what Calls were those?"
 	[ "$(traced xprtrdma_mr_localinv)" -eq "$here" ] ||
 		fail "$(traced xprtrdma_mr_localinv) events, but a count of $here"
+	# The C module also counts those of Calls that it composes in vain.
 	[ $((here + there)) -eq $((tags + others)) ] ||
+		{ [ "$(module_kind)" = c ] && [ $((here + there)) -lt $((tags + others)) ]; } ||
 		fail "some tags are unaccounted for"
 }
 

@@ -4,7 +4,9 @@
 # What client and server agree on, for each pair of settings, and how long the
 # messages are that they then send: captured on the link, and compared with the
 # agreement. No Send is longer; in either direction one is as long. Each pair
-# carries a mixed workload as well, whose data is compared.
+# carries a mixed workload as well, whose data is compared. Lines that begin with
+# "table:" end with the octets of memory that the messages of the connection take,
+# of the client and of the server.
 #
 # SIZES (KiB) are the settings to try at either end.
 
@@ -78,7 +80,7 @@ agreed() {
 
 # pair CLIENT-SENDS CLIENT-RECEIVES SERVER-RECEIVES SERVER-SENDS, in octets.
 pair() {
-	local there back calls replies
+	local there back calls replies memory
 
 	there=$(smaller "$1" "$3") back=$(smaller "$2" "$4")
 	set_thresholds "$@"
@@ -92,10 +94,11 @@ pair() {
 	[ "$back" -eq "$there" ] || around "$back"
 	[ "$back" -gt 65536 ] || values "$back"
 	mixed
+	memory="$(cat $CLIENT/rdma_message_octets) $(cat $SERVER/message_octets)"
 	nfs_umount
 	capture_stop
 	calls=$(longest_from 192.0.2.2) replies=$(longest_from "$SERVER4")
-	echo "table: $* $(agreed) $calls $replies"
+	echo "table: $* $(agreed) $calls $replies $memory"
 	[ "$(agreed)" = "$there $back" ] || fail "agreed on $(agreed)"
 	[ "$calls" -le "$there" ] || fail "a Call of $calls octets"
 	[ "$replies" -le "$back" ] || fail "a Reply of $replies octets"

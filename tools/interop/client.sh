@@ -16,14 +16,14 @@ export RPCRDMA_SERVER=$SERVER4 RPCRDMA_EXPORT=/export HELPERS=/selftests/helpers
 cd /selftests || exit
 status=0
 if [ "$1" = c ]; then
-	./invalidation.sh "small 1 1 10000" "large 1 1 0" || status=1
+	./invalidation.sh "small 1 1 $COUNT" "large 1 1 0" || status=1
 	tell unwilling
 	await agreed
-	./invalidation.sh "small 0 1 10000" "large 0 1" || status=1
+	./invalidation.sh "small 0 1 $COUNT" "large 0 1" || status=1
 else
-	./invalidation.sh "small 1 1 10000" "large 1 1 1" || status=1
+	./invalidation.sh "small 1 1 $COUNT" "large 1 1 1" || status=1
 	tell unwilling
 	await agreed
-	./invalidation.sh "small 1 0 10000" "large 1 0" || status=1
+	./invalidation.sh "small 1 0 $COUNT" "large 1 0" || status=1
 fi
 exit $status

@@ -42,8 +42,8 @@
 
 enum { MSG = 0, NOMSG = 1 };
 
-static const uint8_t willing[8] = { 0xf6, 0xab, 0x0e, 0x18, 1, 1, 3, 63 };
-static const uint8_t unwilling[8] = { 0xf6, 0xab, 0x0e, 0x18, 1, 0, 3, 63 };
+static const uint8_t willing[8] = { 0xf6, 0xab, 0x0e, 0x18, 1, 1, 63, 3 };
+static const uint8_t unwilling[8] = { 0xf6, 0xab, 0x0e, 0x18, 1, 0, 63, 3 };
 
 /* A Call that was received. */
 struct call {
@@ -134,7 +134,7 @@ static bool wait_for(struct link *l, const bool *what)
 {
 	for (int i = 0; i < 100000 && !l->over && !*what; i++) {
 		drain(l);
-		usleep(100);
+		usleep(20);
 	}
 	return *what;
 }
