@@ -12,6 +12,9 @@ cd /selftests && . ./lib.sh || exit 1
 
 HELPERS=/selftests/helpers
 LIAR_PORT=20050
+# The device tells of Sends that the client's device has refused.
+# shellcheck disable=SC2034 # used by log.sh
+LOG_EXPECTED='rxe0: qp#[0-9]+ [a-z_]+: non-flush error status = [0-9]+'
 CLIENT=/proc/sys/sunrpc
 
 setup() {
