@@ -18,6 +18,8 @@ for each in $(seq 800); do : >"/export/many/a-name-that-takes-some-room-$each"; 
 : >/export/file
 setfattr -n user.long -v "$(head -c 60000 /dev/zero | tr '\0' v)" /export/file
 nfs_server_up /export
+switch=/proc/sys/sunrpc/svc_rdma/pulled_replies
+[ ! -e $switch ] || echo 1 >$switch
 tell served
 await stop 900
 stat=/proc/sys/sunrpc/svc_rdma/rdma_stat_exposed
