@@ -7,6 +7,10 @@
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
+# rxe tells of each connection that ran out of retries (12).
+LOG_EXPECTED='rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
+'
+
 # By how much more the long variant does.
 TIMES=${LONG:+10}
 TIMES=${TIMES:-1}
@@ -71,6 +75,75 @@ killed() {
 	rm -r "$WORK"
 }
 
+# ask_and_die: sixteen tasks, which never get an answer.
+ask_and_die() {
+	local each asking=()
+
+	for each in {0..15}; do
+		stat "$WORK/$each" >/dev/null 2>&1 &
+		asking+=($!)
+	done
+	sleep 0.4
+	kill -KILL "${asking[@]}"
+	wait "${asking[@]}" 2>/dev/null || true
+}
+
+# A Call whose task was killed is still outstanding: until the server has answered
+# it, no other may go out in its place. Here nothing arrives while tasks come and go.
+credits_of_killed_calls() {
+	local file=/proc/sys/sunrpc/svc_rdma/max_requests before each most late
+
+	need_local_bed
+	before=$(cat "$file")
+	echo 4 >"$file"
+	nfs_mount 3 rdma actimeo=0
+	work_dir killed-credits
+	for each in {0..15}; do
+		echo "$each" >"$WORK/$each"
+	done
+	trace_on xprtrdma_post_send xprtrdma_reply xprtrdma_reply_rqst_err \
+		xprtrdma_connect
+	for each in $(seq $((5 * TIMES))); do
+		link_down
+		ask_and_die
+		ask_and_die
+		link_up
+		stat "$WORK"/* >/dev/null || fail "nothing works after round $each"
+	done
+	trace_off
+	echo "$before" >"$file"
+	read -r most late <<<"$(awk '
+		/ xprtrdma_post_send: / { if (++n > most) most = n }
+		/ xprtrdma_reply(_rqst_err)?: / { n-- }
+		/ xprtrdma_reply_rqst_err: / { late++ }
+		# What was outstanding before is not any more.
+		/ xprtrdma_connect: / { n = 0 }
+		END { print most + 0, late + 0 }' "$TRACING/trace")"
+	echo "at most $most Calls outstanding, $late Replies too late"
+	[ "$late" -gt 0 ] || fail "no Call was given up"
+	[ "$most" -le 4 ] || fail "more Calls outstanding than granted"
+	credits_come_back
+	rm -r "$WORK"
+}
+
+# Credits that the client's connections have taken, as SUNRPC counts them.
+credits_in_use() {
+	# shellcheck disable=SC2016 # expanded there
+	with_client_sysfs sh -c 'cat /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma/xprt_info' |
+		awk -F= '$1 == "cur_cong" { sum += $2 } END { print sum / 256 }'
+}
+
+# When nothing is under way, no credit is in use.
+credits_come_back() {
+	local i
+
+	for ((i = 0; i < 100; i++)); do
+		[ "$(credits_in_use)" -ne 0 ] || return 0
+		sleep 0.1
+	done
+	fail "$(credits_in_use) credits are in use"
+}
+
 bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * 2 * TIMES))
-ktap_run "killed 4.2 100" "killed 3 30"
+ktap_run "killed 4.2 100" "killed 3 30" credits_of_killed_calls
