@@ -170,7 +170,7 @@ hold_files() {
 		exec {fd}<"$WORK/$i"
 		held+=("$fd")
 	done
-	enough_delegations "$1"
+	enough_delegations $(($1 * 3 / 4))
 }
 
 release_files() {
@@ -181,12 +181,15 @@ release_files() {
 	done
 }
 
+# enough_delegations LEAST: nfsd gives none for files that it has recalled not long
+# ago, nor for others that look like them to its Bloom filter: the more recalls in
+# the last half minute, the more of these.
 enough_delegations() {
 	local held
 
 	held=$(delegations)
 	echo "$held delegations"
-	[ "$held" -ge $(($1 * 9 / 10)) ] || fail "too few delegations"
+	[ "$held" -ge "$1" ] || fail "too few delegations"
 }
 
 # start_recalls COUNT LIMIT: four at a time.
@@ -314,7 +317,7 @@ unmount_amid_recalls() {
 	for round in 1 2 3; do
 		with_files "$version" 40
 		cat "$WORK"/{0..39} >/dev/null
-		enough_delegations 40
+		enough_delegations 20
 		start_recalls 40 "$LEASE"
 		sleep "0.$((RANDOM % 4))"
 		cd / && nfs_umount
