@@ -27,6 +27,8 @@ BED_CLIENT_DEV=rxe_c
 BED_EXPORT=$BED_DIR/export
 BED_PORT=20049
 BED_NFSD_THREADS=8
+# Seconds.
+: "${BED_LEASE:=10}"
 
 SERVER4=${RPCRDMA_SERVER:-192.0.2.1}
 SERVER6=${RPCRDMA_SERVER6:-}
@@ -107,7 +109,7 @@ device_delete() { rdma link delete "$1"; }
 
 server_start() {
 	rpc.nfsd --rdma="$BED_PORT" --nfs-version 4.0 \
-		--grace-time 10 --lease-time 10 "$BED_NFSD_THREADS"
+		--grace-time 10 --lease-time "$BED_LEASE" "$BED_NFSD_THREADS"
 }
 
 server_stop() { rpc.nfsd 0; }
