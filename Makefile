@@ -12,7 +12,7 @@ kbuild = $(MAKE) -C $(abspath $(KDIR)) M=$(CURDIR)
 ready  =
 else
 kbuild = tools/env/enter --src . $(make_in_tree) -C /obj M=/src
-make_in_tree = make $(if $(V),V=$(V),-s) -j$(shell nproc)
+make_in_tree = make $(if $(filter debug,$(KERNEL)),LLVM=1) $(if $(V),V=$(V),-s) -j$(shell nproc)
 ready  = environment
 endif
 
@@ -52,5 +52,6 @@ help: ## this list
 	@echo 'Settings:'
 	@echo '  KDIR=<tree>   build for this kernel tree, without the environment'
 	@echo '  KERNEL=built  build the kernel too, where the stock one does not suit'
+	@echo '  KERNEL=debug  build one that watches memory, locks, leaks and mappings'
 	@echo '  VM_ACCEL=kvm  run virtual machines under KVM (auto: if it works)'
 	@echo '  V=1           show the commands of the build'

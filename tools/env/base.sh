@@ -26,13 +26,14 @@ make_base() {
 	(cd "$out/modules" && find ./usr/lib/modules -print0 | cpio -0 --quiet -o -H newc) >>"$out/base.cpio"
 }
 
-# The modules named in the list, and those they need, by path, without suffix.
+# The modules named in the lists, and those they need, by path, without suffix.
 chosen_modules() {
 	local root
 	root=$(mktemp -d)
 	mkdir -p "$root/lib/modules"
 	ln -s "$(realpath "$1/modules")" "$root/lib/modules/$(cat "$1/release")"
-	sed 's/#.*//' "$env_dir/modules-guest" | xargs -n 1 \
+	# shellcheck disable=SC2046 # a name has no blanks
+	(cd "$env_dir" && sed 's/#.*//' $(module_lists)) | xargs -n 1 \
 		modprobe -d "$root" -S "$(cat "$1/release")" --show-depends >"$root/all"
 	sed -n 's|^insmod .*/\(kernel/[^ ]*\.ko\).*|\1|p' "$root/all" | sort -u
 	rm -r "$root"

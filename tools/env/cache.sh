@@ -32,10 +32,13 @@ toolchain_path() {
 }
 
 kernel_path() {
-	local config=''
-	[ "$KERNEL" = stock ] || config=kernel.config
-	echo "$CACHE/kernel-$KERNEL-$(recipe "$(basename "$(toolchain_path)")" \
-		"kernel-$KERNEL.sh" $config)"
+	local made_from
+	case $KERNEL in
+	stock) made_from=(kernel-stock.sh) ;;
+	built) made_from=(kernel-built.sh kernel.config) ;;
+	debug) made_from=(kernel-built.sh kernel.config kernel-debug.config) ;;
+	esac
+	echo "$CACHE/kernel-$KERNEL-$(recipe "$(basename "$(toolchain_path)")" "${made_from[@]}")"
 }
 
 guest_path() {
@@ -43,8 +46,15 @@ guest_path() {
 }
 
 base_path() {
+	# shellcheck disable=SC2046 # a name has no blanks
 	echo "$CACHE/base-$(recipe "$(basename "$(kernel_path)")" "$(basename "$(guest_path)")" \
-		"modules-guest" "base.sh")"
+		$(module_lists) "base.sh")"
+}
+
+# The lists of the modules that this kernel's guests may load.
+module_lists() {
+	echo modules-guest
+	[ "$KERNEL" = stock ] || echo modules-built
 }
 
 # packages LIST-FILE: its names, separated by commas.

@@ -11,6 +11,7 @@ COMPILER=gcc
 
 # stock: the distribution's own kernel, with its Rust metadata regenerated.
 # built: the same source, built here; slow, but it needs no matching compiler.
+# debug: built here with KASAN, lockdep, kmemleak and fault injection, by clang.
 KERNEL=${KERNEL:-stock}
 
 # The smallest host toolchain that the host tests accept.

@@ -1,32 +1,54 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A kernel built here from the suite's source, for when no stock kernel matches
-# its compiler: only what the guests need, and still a matter of many minutes.
+# A kernel built here from the suite's source, only what the guests need, and
+# still a matter of many minutes: for when no stock kernel matches its compiler,
+# and with everything that watches, for "make test-debug".
 
 make_kernel_built() {
-	local out=$1 source=/usr/src/linux-source-$KERNEL_SERIES
+	build_kernel "$1" '' kernel.config
+}
+
+make_kernel_debug() {
+	build_kernel "$1" LLVM=1 kernel.config kernel-debug.config
+}
+
+# build_kernel OUT COMPILER FRAGMENT...: later fragments override earlier ones.
+build_kernel() {
+	local out=$1 compiler=$2 source=/usr/src/linux-source-$KERNEL_SERIES
+	shift 2
 	mkdir "$out/obj"
 	in_obj() { "$env_dir/enter" --obj "$out/obj" "$@"; }
+	# shellcheck disable=SC2086 # no compiler, no argument
+	make_in_obj() { in_obj make -s -C "$source" O=/obj $compiler "$@"; }
 
-	in_obj make -s -C "$source" O=/obj x86_64_defconfig
-	cp "$env_dir/kernel.config" "$out/obj/fragment"
+	make_in_obj x86_64_defconfig
+	(cd "$env_dir" && last_wishes "$@") >"$out/obj/fragment"
 	in_obj "$source/scripts/kconfig/merge_config.sh" -m -O /obj /obj/.config /obj/fragment
-	in_obj make -s -C "$source" O=/obj olddefconfig
+	make_in_obj olddefconfig
 	grep -q '^CONFIG_RUST=y' "$out/obj/.config" ||
-		fail "this toolchain cannot build a kernel with Rust" "run: tools/env/enter make -C $source rustavailable"
-	same_wishes "$env_dir/kernel.config" "$out/obj/.config"
+		fail "this toolchain cannot build a kernel with Rust" "run: tools/env/enter make -C $source $compiler rustavailable"
+	same_wishes "$out/obj/fragment" "$out/obj/.config"
 
-	in_obj make -s -C "$source" O=/obj -j"$(nproc)" bzImage modules
-	in_obj make -s -C "$source" O=/obj INSTALL_MOD_PATH=/obj/installed modules_install
-	in_obj make -s -C "$source" O=/obj kernelrelease >"$out/release"
+	make_in_obj -j"$(nproc)" bzImage modules
+	make_in_obj INSTALL_MOD_PATH=/obj/installed modules_install
+	make_in_obj kernelrelease >"$out/release"
 	mv "$out/obj/installed/lib/modules/$(cat "$out/release")" "$out/modules"
 	cp "$out/obj/arch/x86/boot/bzImage" "$out/vmlinuz"
+}
+
+# last_wishes FRAGMENT...: one line for each option, the last that is said of it.
+last_wishes() {
+	awk '{ name = "" }
+		/^CONFIG_/ { name = substr($0, 1, index($0, "=") - 1) }
+		/^# CONFIG_.* is not set$/ { name = $2 }
+		name != "" { said[name] = $0 }
+		END { for (name in said) print said[name] }' "$@"
 }
 
 # Kconfig drops in silence what it cannot have.
 same_wishes() {
 	local lost
 	lost=$(grep '^CONFIG_' "$1" | grep -vxFf "$2" || true)
-	[ -z "$lost" ] || fail "the configuration lost: $(echo "$lost" | paste -sd' ')" "look for what they depend on now, in tools/env/kernel.config"
+	[ -z "$lost" ] || fail "the configuration lost: $(echo "$lost" | paste -sd' ')" "look for what they depend on now, in tools/env/kernel*.config"
 }
