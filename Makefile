@@ -3,7 +3,7 @@
 # What a person types. How the module is built is in Kbuild.
 
 .DEFAULT_GOAL := all
-.PHONY: all install demo test check bench shell clean help environment
+.PHONY: all install demo test check bench probe shell clean help environment
 
 # KDIR: a prepared kernel tree with CONFIG_RUST=y. Without it the environment
 # of tools/env provides the kernel, the compilers and the virtual machines.
@@ -34,12 +34,15 @@ check: ## formatting, lints, and the rules of the house
 bench: ## cost in instructions against the C module
 	tools/bench/run
 
+probe: ## hostile peers, case by case and by requirement
+	tools/probe/run
+
 shell: ## a console in a virtual machine with the module
 	@[ -n "$(KDIR)" ] || $(MAKE) --no-print-directory all
 	tools/vm/run --time 86400 --shell
 
 clean: ## remove what the build made
-	rm -rf tools/host/target tools/fuzz/target out/selftests out/test
+	rm -rf tools/host/target tools/fuzz/target out/selftests out/test out/probe
 	@if [ -n "$(KDIR)" ] || tools/env/make found; then $(kbuild) clean; fi
 
 environment: ## make the build environment, or find it made

@@ -5,7 +5,7 @@
 
 #include "probe.h"
 
-bool t_file(struct conn *c)
+static bool t_file(struct conn *c)
 {
 	struct enc e = { .n = 0 };
 	struct reply r;
@@ -20,8 +20,8 @@ bool t_file(struct conn *c)
 }
 
 /* WRITEs by Read chunk of @n segments, some of them empty; or by a Position-zero chunk. */
-static bool write_item(struct conn *c, unsigned int off, unsigned int count, unsigned int n, bool zero,
-		       bool pzrc, bool both)
+bool write_item(struct conn *c, unsigned int off, unsigned int count, unsigned int n, bool zero,
+		bool pzrc, bool both)
 {
 	struct enc e = { .n = 0 }, m = { .n = 0 };
 	struct reply r;
@@ -68,8 +68,8 @@ static bool write_item(struct conn *c, unsigned int off, unsigned int count, uns
 }
 
 /* READs through a Write chunk of @n segments. */
-static bool read_item(struct conn *c, unsigned int off, unsigned int count, unsigned int n, bool zero,
-		      unsigned int extra)
+bool read_item(struct conn *c, unsigned int off, unsigned int count, unsigned int n, bool zero,
+	       unsigned int extra)
 {
 	struct enc e = { .n = 0 };
 	struct reply r;
@@ -116,12 +116,12 @@ static bool read_item(struct conn *c, unsigned int off, unsigned int count, unsi
 	return same("data", c->area, off, count);
 }
 
-bool t_write_read(struct conn *c)
+static bool t_write_read(struct conn *c)
 {
 	static const unsigned int sizes[] = { 1, 3, 4, 5, 511, 4095, 4096, 4097, 65535, 65536, 100001 };
 	unsigned int i, n;
 
-	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (i = 0; i < COUNT(sizes); i++) {
 		for (n = 1; n <= 5; n += 2) {
 			if (n > sizes[i])
 				continue;
@@ -134,12 +134,12 @@ bool t_write_read(struct conn *c)
 	return true;
 }
 
-bool t_pzrc(struct conn *c)
+static bool t_pzrc(struct conn *c)
 {
 	static const unsigned int sizes[] = { 1, 4, 100, 4000, 4096, 30001 };
 	unsigned int i, n;
 
-	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+	for (i = 0; i < COUNT(sizes); i++)
 		for (n = 1; n <= 4; n++) {
 			if (!write_item(c, 7, sizes[i], n, n == 2, true, false))
 				return fail("PZRC of %u octets in %u: %s", sizes[i], n, strdup(why));
@@ -156,7 +156,7 @@ bool t_pzrc(struct conn *c)
 }
 
 /* Several WRITEs in one Call, each with its chunk; the list backwards as well. */
-bool t_several(struct conn *c)
+static bool t_several(struct conn *c)
 {
 	static const unsigned int len[3] = { 1000, 4097, 3 };
 	int backwards;
@@ -191,7 +191,7 @@ bool t_several(struct conn *c)
 	return true;
 }
 
-bool t_two_results(struct conn *c)
+static bool t_two_results(struct conn *c)
 {
 	struct enc e = { .n = 0 };
 	struct reply r;
@@ -230,7 +230,7 @@ bool t_two_results(struct conn *c)
 	return same("first", c->area, 0, 5001);
 }
 
-bool t_too_small(struct conn *c)
+static bool t_too_small(struct conn *c)
 {
 	struct enc e = { .n = 0 };
 	uint32_t xid = next_xid++;
@@ -278,7 +278,7 @@ bool t_too_small(struct conn *c)
 	return refused(c, &e, xid, ERR_CHUNK);
 }
 
-bool t_reply_chunk(struct conn *c)
+static bool t_reply_chunk(struct conn *c)
 {
 	struct enc e = { .n = 0 };
 	struct reply r;
@@ -329,7 +329,7 @@ bool t_reply_chunk(struct conn *c)
 	return get(r.p, 9) ? fail("%u octets written for a short Reply", get(r.p, 9)) : true;
 }
 
-bool t_both(struct conn *c)
+static bool t_both(struct conn *c)
 {
 	struct enc e = { .n = 0 };
 	struct reply r;
@@ -367,3 +367,20 @@ bool t_both(struct conn *c)
 		return fail("%u octets in the Write chunk", get(r.p, 8));
 	return compound_ok(c->area + 65536, 5) && same("data", c->area, 0, 7001);
 }
+
+static const struct test tests[] = {
+	{ "R8166-3.5.1-1", "the file to test with", t_file },
+	{ "R8166-3.4.4-1 R8166-3.4.6-2 R8166-3.4.6-3 R8166-3.4.6.2-2 R8166-3.4.6.2-3 R8166-3.4.3-1 R8166-4.3.2-2 R8166-4.3.2.2-2",
+	  "WRITE by Read chunk, READ by Write chunk", t_write_read },
+	{ "R8166-3.5.3-5 R8166-3.5.3-8", "Position-zero chunks", t_pzrc },
+	{ "R8166-3.4.5-1", "several Read chunks", t_several },
+	{ "R8166-4.3.2.1-2 R8166-4.3.2.3-3", "several Write chunks, one of them empty", t_two_results },
+	{ "R8166-4.5.3-2 R8267-3.1-3", "chunks that are too small", t_too_small },
+	{ "R8166-3.5.3-7 R8166-4.3.3-3 R8166-4.3.3-2", "Reply chunks", t_reply_chunk },
+	{ "R8166-3.5.3-6", "Write chunk and Reply chunk", t_both },
+};
+
+const struct group group_chunks = {
+	.name = "chunks", .about = "a client with chunks of every kind",
+	.tests = tests, .n = COUNT(tests), .open = conn_open,
+};

@@ -1,9 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A connection, and what is sent and received on it.
+ * A connection.
  */
 
 #include "probe.h"
+
+char why[512];
+
+#define ID	0xf6, 0xab, 0x0e, 0x18
+
+const struct terms terms_plain = {
+	.octets = { ID, 1, 0, 3, 3 }, .len = 8, .responder = 16, .longest = 4096,
+};
+
+const struct terms terms_none = { .responder = 16, .longest = 1024 };
+
+const struct terms terms_inv = {
+	.octets = { ID, 1, 1, 3, 3 }, .len = 8, .responder = 16, .longest = 4096,
+};
+
+const struct terms terms_1k = {
+	.octets = { ID, 1, 0, 0, 0 }, .len = 8, .responder = 16, .longest = 1024,
+};
+
+const struct terms terms_no_reads = {
+	.octets = { ID, 1, 0, 3, 3 }, .len = 8, .responder = 0, .longest = 4096,
+};
 
 bool fail(const char *fmt, ...)
 {
@@ -18,38 +40,39 @@ bool fail(const char *fmt, ...)
 	return false;
 }
 
-bool event(struct conn *c, enum rdma_cm_event_type want, int ms)
+static bool next_event(struct conn *c, enum rdma_cm_event_type *got, int ms)
 {
 	struct pollfd pfd = { .fd = c->ec->fd, .events = POLLIN };
 	struct rdma_cm_event *ev;
+
+	if (poll(&pfd, 1, ms) <= 0 || rdma_get_cm_event(c->ec, &ev))
+		return false;
+	*got = ev->event;
+	if (*got == RDMA_CM_EVENT_ESTABLISHED)
+		c->peer_private_len = ev->param.conn.private_data_len;
+	if (*got == RDMA_CM_EVENT_ESTABLISHED && c->peer_private_len)
+		memcpy(c->peer_private, ev->param.conn.private_data, c->peer_private_len);
+	rdma_ack_cm_event(ev);
+	return true;
+}
+
+bool event(struct conn *c, enum rdma_cm_event_type want, int ms)
+{
 	enum rdma_cm_event_type got;
 
-	if (poll(&pfd, 1, ms) <= 0)
-		return fail("no event %d in %d ms", want, ms);
-	if (rdma_get_cm_event(c->ec, &ev))
-		return fail("rdma_get_cm_event: %s", strerror(errno));
-	got = ev->event;
-	if (got == RDMA_CM_EVENT_ESTABLISHED) {
-		c->peer_private_len = ev->param.conn.private_data_len;
-		if (c->peer_private_len > (int)sizeof(c->peer_private))
-			c->peer_private_len = sizeof(c->peer_private);
-		if (c->peer_private_len)
-			memcpy(c->peer_private, ev->param.conn.private_data, c->peer_private_len);
-	}
-	rdma_ack_cm_event(ev);
+	if (!next_event(c, &got, ms * patience))
+		return fail("no event %d in %d ms", want, ms * patience);
 	return got == want ? true : fail("event %d instead of %d", got, want);
 }
 
-void post_recv(struct conn *c, unsigned int i)
+/* Has the other end left? */
+bool gone(struct conn *c)
 {
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)c->recv + i * RECV_SIZE,
-		.length = RECV_SIZE,
-		.lkey = c->recv_mr->lkey,
-	};
-	struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 }, *bad;
+	enum rdma_cm_event_type got;
 
-	ibv_post_recv(c->id->qp, &wr, &bad);
+	if (next_event(c, &got, 0) && got != RDMA_CM_EVENT_ESTABLISHED)
+		c->left = true;
+	return c->left;
 }
 
 /* What the connection needs of its device. */
@@ -72,11 +95,11 @@ static bool furnish(struct conn *c)
 	if (!c->pd || !c->scq || !c->rcq || rdma_create_qp(c->id, c->pd, &attr))
 		return fail("resources: %s", strerror(errno));
 	c->recv = aligned_alloc(4096, RECVS * RECV_SIZE);
-	c->send = aligned_alloc(4096, 65536);
+	c->send = aligned_alloc(4096, SEND_SIZE);
 	c->area = aligned_alloc(4096, AREA);
 	memset(c->area, 0xee, AREA);
 	c->recv_mr = ibv_reg_mr(c->pd, c->recv, RECVS * RECV_SIZE, IBV_ACCESS_LOCAL_WRITE);
-	c->send_mr = ibv_reg_mr(c->pd, c->send, 65536, 0);
+	c->send_mr = ibv_reg_mr(c->pd, c->send, SEND_SIZE, 0);
 	c->area_mr = ibv_reg_mr(c->pd, c->area, AREA, access);
 	if (!c->recv_mr || !c->send_mr || !c->area_mr)
 		return fail("ibv_reg_mr: %s", strerror(errno));
@@ -85,14 +108,43 @@ static bool furnish(struct conn *c)
 	return true;
 }
 
-struct conn *conn_start(const void *priv, int priv_len, int depth)
+static struct rdma_conn_param parameters(const struct terms *terms)
+{
+	return (struct rdma_conn_param) {
+		.private_data = terms->len ? terms->octets : NULL,
+		.private_data_len = terms->len,
+		.responder_resources = terms->responder,
+		.initiator_depth = terms->initiator,
+		.retry_count = 6,
+		.rnr_retry_count = 0,
+	};
+}
+
+static struct conn *give_up(struct conn *c)
+{
+	conn_close(c);
+	return NULL;
+}
+
+static struct conn *conn_new(const struct terms *terms)
 {
 	struct conn *c = calloc(1, sizeof(*c));
-	struct sockaddr_storage ss = { 0 };
-	struct sockaddr_in *sin = (void *)&ss;
-	struct sockaddr_in6 *sin6 = (void *)&ss;
-	struct rdma_conn_param param = { 0 };
 
+	c->terms = terms;
+	c->ec = rdma_create_event_channel();
+	if (c->ec)
+		return c;
+	fail("rdma_create_event_channel: %s", strerror(errno));
+	free(c);
+	return NULL;
+}
+
+static void address(struct sockaddr_storage *ss)
+{
+	struct sockaddr_in *sin = (void *)ss;
+	struct sockaddr_in6 *sin6 = (void *)ss;
+
+	memset(ss, 0, sizeof(*ss));
 	if (inet_pton(AF_INET, server, &sin->sin_addr) == 1) {
 		sin->sin_family = AF_INET;
 		sin->sin_port = htons(atoi(port));
@@ -101,82 +153,108 @@ struct conn *conn_start(const void *priv, int priv_len, int depth)
 		sin6->sin6_family = AF_INET6;
 		sin6->sin6_port = htons(atoi(port));
 	}
-	c->ec = rdma_create_event_channel();
-	if (!c->ec || rdma_create_id(c->ec, &c->id, NULL, RDMA_PS_TCP)) {
+}
+
+struct conn *conn_start(const struct terms *terms)
+{
+	struct rdma_conn_param param = parameters(terms);
+	struct conn *c = conn_new(terms);
+	struct sockaddr_storage ss;
+
+	if (!c)
+		return NULL;
+	address(&ss);
+	if (rdma_create_id(c->ec, &c->id, NULL, RDMA_PS_TCP)) {
 		fail("rdma_create_id: %s", strerror(errno));
-		return NULL;
+		return give_up(c);
 	}
-	if (rdma_resolve_addr(c->id, NULL, (void *)&ss, 2000) ||
+	if (rdma_resolve_addr(c->id, NULL, (void *)&ss, 2000 * patience) ||
 	    !event(c, RDMA_CM_EVENT_ADDR_RESOLVED, 3000) ||
-	    rdma_resolve_route(c->id, 2000) ||
-	    !event(c, RDMA_CM_EVENT_ROUTE_RESOLVED, 3000))
-		return NULL;
-	if (!furnish(c))
-		return NULL;
-	param.private_data = priv;
-	param.private_data_len = priv_len;
-	param.responder_resources = depth;
-	/* Reads of its own only where the second block says that it pulls. */
-	param.initiator_depth = priv_len > 8 ? depth : 0;
-	param.retry_count = 6;
-	param.rnr_retry_count = 0;
+	    rdma_resolve_route(c->id, 2000 * patience) ||
+	    !event(c, RDMA_CM_EVENT_ROUTE_RESOLVED, 3000) || !furnish(c))
+		return give_up(c);
 	if (rdma_connect(c->id, &param)) {
 		fail("rdma_connect: %s", strerror(errno));
-		return NULL;
+		return give_up(c);
 	}
 	return c;
 }
 
-struct conn *conn_open(const void *priv, int priv_len, int depth)
+struct conn *conn_open(const struct terms *terms)
 {
-	struct conn *c = conn_start(priv, priv_len, depth);
+	struct conn *c = conn_start(terms);
 
-	return c && event(c, RDMA_CM_EVENT_ESTABLISHED, 5000) ? c : NULL;
+	if (c && !event(c, RDMA_CM_EVENT_ESTABLISHED, 5000))
+		return give_up(c);
+	return c;
 }
 
-/* The first client that comes. */
-struct conn *conn_accept(void)
-{
-	struct conn *c = calloc(1, sizeof(*c));
-	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(atoi(port)) };
-	struct rdma_conn_param param = {
-		.private_data = private_plain, .private_data_len = sizeof(private_plain),
-	};
-	struct rdma_cm_event *ev;
-	struct rdma_cm_id *listener;
+static struct rdma_event_channel *listening;
 
-	c->ec = rdma_create_event_channel();
-	inet_pton(AF_INET, server, &sin.sin_addr);
-	if (!c->ec || rdma_create_id(c->ec, &listener, NULL, RDMA_PS_TCP) ||
-	    rdma_bind_addr(listener, (void *)&sin) || rdma_listen(listener, 1) ||
-	    rdma_get_cm_event(c->ec, &ev)) {
-		fail("listening: %s", strerror(errno));
+bool conn_listen(void)
+{
+	struct sockaddr_storage ss;
+	struct rdma_cm_id *id;
+
+	if (listening)
+		return true;
+	address(&ss);
+	listening = rdma_create_event_channel();
+	if (!listening || rdma_create_id(listening, &id, NULL, RDMA_PS_TCP) ||
+	    rdma_bind_addr(id, (void *)&ss) || rdma_listen(id, 16))
+		return fail("listening: %s", strerror(errno));
+	return true;
+}
+
+/* The next client that comes within that time, if any. */
+struct conn *conn_accept(const struct terms *terms, int ms)
+{
+	struct pollfd pfd = { .fd = listening->fd, .events = POLLIN };
+	struct rdma_conn_param param = parameters(terms);
+	struct rdma_cm_event *ev;
+	struct conn *c;
+	bool asked;
+
+	if (poll(&pfd, 1, ms * patience) <= 0 || rdma_get_cm_event(listening, &ev))
 		return NULL;
-	}
+	c = conn_new(terms);
 	c->id = ev->id;
+	asked = ev->event == RDMA_CM_EVENT_CONNECT_REQUEST;
+	c->peer_private_len = asked ? ev->param.conn.private_data_len : 0;
+	if (c->peer_private_len)
+		memcpy(c->peer_private, ev->param.conn.private_data, c->peer_private_len);
+	param.initiator_depth = asked && ev->param.conn.initiator_depth ? 1 : 0;
 	rdma_ack_cm_event(ev);
-	if (!furnish(c))
-		return NULL;
-	if (rdma_accept(c->id, &param)) {
-		fail("rdma_accept: %s", strerror(errno));
-		return NULL;
+	if (!asked || rdma_migrate_id(c->id, c->ec) || !furnish(c) ||
+	    rdma_accept(c->id, &param)) {
+		fail("accepting: %s", strerror(errno));
+		return give_up(c);
 	}
-	return event(c, RDMA_CM_EVENT_ESTABLISHED, 5000) ? c : NULL;
+	return event(c, RDMA_CM_EVENT_ESTABLISHED, 5000) ? c : give_up(c);
 }
 
 void conn_close(struct conn *c)
 {
 	if (!c)
 		return;
-	rdma_disconnect(c->id);
-	rdma_destroy_qp(c->id);
-	ibv_dereg_mr(c->recv_mr);
-	ibv_dereg_mr(c->send_mr);
-	ibv_dereg_mr(c->area_mr);
-	ibv_destroy_cq(c->scq);
-	ibv_destroy_cq(c->rcq);
-	ibv_dealloc_pd(c->pd);
-	rdma_destroy_id(c->id);
+	if (c->id && c->id->qp) {
+		rdma_disconnect(c->id);
+		rdma_destroy_qp(c->id);
+	}
+	if (c->recv_mr)
+		ibv_dereg_mr(c->recv_mr);
+	if (c->send_mr)
+		ibv_dereg_mr(c->send_mr);
+	if (c->area_mr)
+		ibv_dereg_mr(c->area_mr);
+	if (c->scq)
+		ibv_destroy_cq(c->scq);
+	if (c->rcq)
+		ibv_destroy_cq(c->rcq);
+	if (c->pd)
+		ibv_dealloc_pd(c->pd);
+	if (c->id)
+		rdma_destroy_id(c->id);
 	rdma_destroy_event_channel(c->ec);
 	free(c->recv);
 	free(c->send);
@@ -184,74 +262,14 @@ void conn_close(struct conn *c)
 	free(c);
 }
 
-bool wait_cq(struct ibv_cq *cq, struct ibv_wc *wc, int ms)
+/* The longest message that the other end says it receives. */
+unsigned int peer_longest(const struct conn *c)
 {
-	struct timespec start, now;
+	static const uint8_t id[] = { ID, 1 };
+	int i;
 
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	for (;;) {
-		if (ibv_poll_cq(cq, 1, wc) > 0)
-			return true;
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		if ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 > ms)
-			return false;
-		usleep(500);
-	}
-}
-
-bool post_msg(struct conn *c, const struct enc *e)
-{
-	struct ibv_sge sge = { .lkey = c->send_mr->lkey, .length = e->n };
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
-				  .send_flags = IBV_SEND_SIGNALED }, *bad;
-
-	if (c->send_used + e->n > 65536)
-		c->send_used = 0;
-	memcpy(c->send + c->send_used, e->b, e->n);
-	sge.addr = (uintptr_t)c->send + c->send_used;
-	c->send_used += (e->n + 63) & ~63;
-	if (ibv_post_send(c->id->qp, &wr, &bad))
-		return fail("ibv_post_send: %s", strerror(errno));
-	return true;
-}
-
-bool send_msg(struct conn *c, const struct enc *e)
-{
-	struct ibv_wc wc;
-
-	if (!post_msg(c, e))
-		return false;
-	if (!wait_cq(c->scq, &wc, 3000))
-		return fail("the Send did not complete");
-	if (wc.status)
-		return fail("Send: %s", ibv_wc_status_str(wc.status));
-	return true;
-}
-
-bool get_reply(struct conn *c, struct reply *r, int ms)
-{
-	static uint8_t copy[RECV_SIZE];
-	struct ibv_wc wc;
-
-	memset(r, 0, sizeof(*r));
-	if (!wait_cq(c->rcq, &wc, ms))
-		return true;
-	if (wc.status)
-		return fail("Receive: %s", ibv_wc_status_str(wc.status));
-	r->any = true;
-	r->len = wc.byte_len;
-	r->invalidated = wc.wc_flags & IBV_WC_WITH_INV;
-	r->invalidated_rkey = r->invalidated ? wc.invalidated_rkey : 0;
-	memset(copy, 0, sizeof(copy));
-	memcpy(copy, c->recv + wc.wr_id * RECV_SIZE, r->len);
-	r->p = copy;
-	post_recv(c, wc.wr_id);
-	return true;
-}
-
-bool exchange(struct conn *c, const struct enc *e, struct reply *r)
-{
-	if (!send_msg(c, e) || !get_reply(c, r, 5000))
-		return false;
-	return r->any ? true : fail("no answer");
+	for (i = 0; i + 8 <= c->peer_private_len; i++)
+		if (!memcmp(c->peer_private + i, id, sizeof(id)))
+			return (c->peer_private[i + 7] + 1) * 1024;
+	return 1024;
 }

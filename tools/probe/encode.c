@@ -46,6 +46,12 @@ uint32_t get(const uint8_t *p, unsigned int word)
 	return ntohl(v);
 }
 
+void put(struct enc *e, unsigned int word, uint32_t v)
+{
+	v = htonl(v);
+	memcpy(e->b + 4 * word, &v, 4);
+}
+
 void hdr(struct enc *e, uint32_t xid, uint32_t vers, uint32_t credits, uint32_t proc)
 {
 	u32(e, xid);
@@ -75,26 +81,6 @@ void lists_none(struct enc *e)
 	u32(e, 0);
 }
 
-void call(struct enc *e, uint32_t xid, uint32_t proc)
-{
-	u32(e, xid);
-	u32(e, 0);
-	u32(e, 2);
-	u32(e, 100003);
-	u32(e, 4);
-	u32(e, proc);
-	/* AUTH_SYS, root */
-	u32(e, 1);
-	u32(e, 24);
-	u32(e, 0);
-	string(e, "pro");
-	u32(e, 0);
-	u32(e, 0);
-	u32(e, 0);
-	u32(e, 0);
-	u32(e, 0);
-}
-
 /* A Call of the NULL procedure, by nobody. */
 void null(struct enc *e, uint32_t xid, uint32_t program)
 {
@@ -108,44 +94,21 @@ void null(struct enc *e, uint32_t xid, uint32_t program)
 	u64(e, 0);
 }
 
-void compound(struct enc *e, uint32_t xid, unsigned int ops)
+/* An RDMA_ERROR; ERR_VERS says that there is only version 1. */
+void error(struct enc *e, uint32_t xid, uint32_t err)
 {
-	call(e, xid, 1);
-	string(e, "");
+	hdr(e, xid, 1, 1, ERROR);
+	u32(e, err);
+	if (err == ERR_VERS)
+		u64(e, 0x100000001);
+}
+
+/* All of an RPC Reply but the results. */
+void accepted(struct enc *e, uint32_t xid, uint32_t accept_stat)
+{
+	u32(e, xid);
+	u32(e, 1);
 	u32(e, 0);
-	u32(e, ops + 2);
-	u32(e, PUTROOTFH);
-	u32(e, LOOKUP);
-	string(e, dir);
-}
-
-void op_lookup(struct enc *e, const char *name)
-{
-	u32(e, LOOKUP);
-	string(e, name);
-}
-
-void anonymous(struct enc *e)
-{
 	u64(e, 0);
-	u64(e, 0);
-}
-
-void op_read(struct enc *e, uint64_t off, uint32_t count)
-{
-	u32(e, READ);
-	anonymous(e);
-	u64(e, off);
-	u32(e, count);
-}
-
-/* All of a WRITE but the data's octets; returns where they belong. */
-unsigned int op_write(struct enc *e, uint64_t off, uint32_t count)
-{
-	u32(e, WRITE);
-	anonymous(e);
-	u64(e, off);
-	u32(e, 2);
-	u32(e, count);
-	return e->n;
+	u32(e, accept_stat);
 }

@@ -5,21 +5,21 @@
 
 #include "probe.h"
 
-bool t_null(struct conn *c)
+static bool t_null(struct conn *c)
 {
 	return alive(c);
 }
 
-bool t_private(struct conn *c)
+static bool t_private(struct conn *c)
 {
 	static const uint8_t id[4] = { 0xf6, 0xab, 0x0e, 0x18 };
 
 	if (c->peer_private_len < 8 || memcmp(c->peer_private, id, 4) || c->peer_private[4] != 1)
 		return fail("no message (%d octets)", c->peer_private_len);
-	return c->peer_private[5] == 1 ? true : fail("flags %x", c->peer_private[5]);
+	return c->peer_private[5] & 0xfe ? fail("flags %x", c->peer_private[5]) : true;
 }
 
-bool t_credits(struct conn *c)
+static bool t_credits(struct conn *c)
 {
 	struct enc e = { .n = 0 };
 	struct reply r;
@@ -33,23 +33,26 @@ bool t_credits(struct conn *c)
 	return get(r.p, 2) ? true : fail("no credits granted");
 }
 
-bool t_version(struct conn *c)
+static bool t_version(struct conn *c)
 {
-	struct enc e = { .n = 0 };
-	struct reply r;
-	uint32_t xid = next_xid++;
+	static const uint32_t others[] = { 0, 2, 0xffffffff };
+	unsigned int i;
 
-	hdr(&e, xid, 2, 32, MSG);
-	lists_none(&e);
-	call(&e, xid, 0);
-	if (!exchange(c, &e, &r) || !is_error(&r, xid, ERR_VERS))
-		return false;
-	if (get(r.p, 1) != 2 || get(r.p, 5) != 1 || get(r.p, 6) != 1)
-		return fail("vers %u, range %u..%u", get(r.p, 1), get(r.p, 5), get(r.p, 6));
-	return alive(c);
+	for (i = 0; i < COUNT(others); i++) {
+		struct enc e = { .n = 0 };
+		struct reply r;
+		uint32_t xid = next_xid++;
+
+		hdr(&e, xid, others[i], 32, MSG);
+		lists_none(&e);
+		call(&e, xid, 0);
+		if (!exchange(c, &e, &r) || !is_err_vers(&r, xid, others[i]) || !alive(c))
+			return false;
+	}
+	return true;
 }
 
-bool t_short(struct conn *c)
+static bool t_short(struct conn *c)
 {
 	unsigned int n;
 
@@ -66,36 +69,53 @@ bool t_short(struct conn *c)
 	return true;
 }
 
-bool t_procs(struct conn *c)
+/* A Call of the NULL procedure by another procedure of the transport. */
+static void by_procedure(struct enc *e, uint32_t xid, uint32_t proc)
+{
+	hdr(e, xid, 1, 32, proc);
+	if (proc == MSGP)
+		u64(e, 0x800000000);
+	if (proc == ERROR)
+		u32(e, ERR_CHUNK);
+	lists_none(e);
+	call(e, xid, 0);
+}
+
+static bool t_msgp(struct conn *c)
+{
+	const uint32_t xid = next_xid++;
+	struct enc e = { .n = 0 };
+
+	by_procedure(&e, xid, MSGP);
+	return refused(c, &e, xid, ERR_CHUNK);
+}
+
+static bool t_unknown_procedure(struct conn *c)
+{
+	const uint32_t xid = next_xid++;
+	struct enc e = { .n = 0 };
+
+	by_procedure(&e, xid, 77);
+	return refused(c, &e, xid, ERR_CHUNK);
+}
+
+static bool t_done(struct conn *c)
 {
 	struct enc e = { .n = 0 };
-	uint32_t xid = next_xid++;
 
-	hdr(&e, xid, 1, 32, MSGP);
-	u32(&e, 8);
-	u32(&e, 0);
-	lists_none(&e);
-	if (!refused(c, &e, xid, ERR_CHUNK))
-		return false;
-	e.n = 0;
-	xid = next_xid++;
-	hdr(&e, xid, 1, 32, 77);
-	lists_none(&e);
-	if (!refused(c, &e, xid, ERR_CHUNK))
-		return false;
-	e.n = 0;
-	hdr(&e, next_xid++, 1, 32, DONE);
-	lists_none(&e);
-	if (!ignored(c, &e))
-		return false;
-	e.n = 0;
-	hdr(&e, next_xid++, 1, 32, ERROR);
-	u32(&e, ERR_CHUNK);
-	lists_none(&e);
+	by_procedure(&e, next_xid++, DONE);
 	return ignored(c, &e);
 }
 
-bool t_nomsg_empty(struct conn *c)
+static bool t_error(struct conn *c)
+{
+	struct enc e = { .n = 0 };
+
+	by_procedure(&e, next_xid++, ERROR);
+	return ignored(c, &e);
+}
+
+static bool t_nomsg_empty(struct conn *c)
 {
 	struct enc e = { .n = 0 };
 	uint32_t xid = next_xid++;
@@ -106,7 +126,7 @@ bool t_nomsg_empty(struct conn *c)
 	return refused(c, &e, xid, ERR_CHUNK);
 }
 
-bool t_xid(struct conn *c)
+static bool t_xid(struct conn *c)
 {
 	struct enc e = { .n = 0 };
 	uint32_t xid = next_xid++;
@@ -117,14 +137,13 @@ bool t_xid(struct conn *c)
 	return refused(c, &e, xid, ERR_CHUNK);
 }
 
-bool t_bad_lists(struct conn *c)
+/* Discriminators that are no booleans, in each list. */
+static bool t_discriminators(struct conn *c)
 {
-	static const uint32_t counts[] = { 0x7fffffff, 0x10000000, 0xffffffff, 300 };
 	struct enc e = { .n = 0 };
 	unsigned int i;
 	uint32_t xid;
 
-	/* Discriminators that are no booleans, in each list. */
 	for (i = 0; i < 3; i++) {
 		xid = next_xid++;
 		e.n = 0;
@@ -136,7 +155,17 @@ bool t_bad_lists(struct conn *c)
 		if (!refused(c, &e, xid, ERR_CHUNK))
 			return false;
 	}
-	/* Counts beyond the message, in the Write list and in the Reply chunk. */
+	return true;
+}
+
+/* Counts beyond the message, in the Write list and in the Reply chunk. */
+static bool t_counts(struct conn *c)
+{
+	static const uint32_t counts[] = { 0x7fffffff, 0x10000000, 0xffffffff, 300 };
+	struct enc e = { .n = 0 };
+	unsigned int i;
+	uint32_t xid;
+
 	for (i = 0; i < 8; i++) {
 		xid = next_xid++;
 		e.n = 0;
@@ -155,23 +184,34 @@ bool t_bad_lists(struct conn *c)
 	return true;
 }
 
-bool t_positions(struct conn *c)
+static bool position(struct conn *c, uint32_t position)
 {
-	static const uint32_t bad[] = { 3, 0xfffffffc, 4096, 65536, 0x7ffffffc };
+	const uint32_t xid = next_xid++;
 	struct enc e = { .n = 0 };
-	unsigned int i;
+
+	hdr(&e, xid, 1, 32, MSG);
+	rseg(&e, position, c->area_mr->rkey, 4096, at_area(c, 0));
+	lists_none(&e);
+	call(&e, xid, 0);
+	return refused(c, &e, xid, ERR_CHUNK);
+}
+
+static bool t_odd_positions(struct conn *c)
+{
+	return position(c, 41) && position(c, 42) && position(c, 43);
+}
+
+static bool t_far_positions(struct conn *c)
+{
+	return position(c, 0xfffffffc) && position(c, 4096) && position(c, 65536) &&
+	       position(c, 0x7ffffffc);
+}
+
+static bool t_positions(struct conn *c)
+{
+	struct enc e = { .n = 0 };
 	uint32_t xid;
 
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		xid = next_xid++;
-		e.n = 0;
-		hdr(&e, xid, 1, 32, MSG);
-		rseg(&e, bad[i], c->area_mr->rkey, 4096, at_area(c, 0));
-		lists_none(&e);
-		call(&e, xid, 0);
-		if (!refused(c, &e, xid, ERR_CHUNK))
-			return false;
-	}
 	/* Overlapping chunks. */
 	xid = next_xid++;
 	e.n = 0;
@@ -192,14 +232,14 @@ bool t_positions(struct conn *c)
 	return refused(c, &e, xid, ERR_CHUNK);
 }
 
-bool t_read_lengths(struct conn *c)
+static bool t_read_lengths(struct conn *c)
 {
 	static const uint32_t bad[] = { 0xffffffff, 0x7fffffff, 0xfffff000, 64 << 20 };
 	struct enc e = { .n = 0 };
 	unsigned int i, k;
 	uint32_t xid;
 
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (i = 0; i < COUNT(bad); i++) {
 		xid = next_xid++;
 		e.n = 0;
 		hdr(&e, xid, 1, 32, NOMSG);
@@ -227,3 +267,30 @@ bool t_read_lengths(struct conn *c)
 	call(&e, xid, 0);
 	return refused(c, &e, xid, ERR_CHUNK);
 }
+
+static const struct test tests[] = {
+	{ "R8166-3.5.1-1 R8166-4.2.4-1 R8166-4.2.1-1", "a Call without arguments", t_null },
+	{ "R8166-3.3.3-1 R8797-1-1", "without private data", t_null, .terms = &terms_none },
+	{ "R8797-4-3 CM0-3.1-1 CM0-3.1-2 CM0-3.1.1-2", "private data of the server", t_private },
+	{ "R8166-3.3.1-2 R8166-3.3.1-4", "credits", t_credits },
+	{ "R8166-4.5.1-1 R8166-4.5-4 R8166-4.5-5 R8166-4.5-6", "another version", t_version },
+	{ "R8166-4.5-1", "too short to be a header", t_short },
+	{ "R8166-4.6.1-2", "RDMA_MSGP", t_msgp },
+	{ "R8166-4.5.2-1 R8166-4.5-2", "an unknown procedure", t_unknown_procedure },
+	{ "R8166-4.6.2-2", "RDMA_DONE", t_done },
+	{ "R8166-4.2.4-5", "RDMA_ERROR", t_error },
+	{ "R8166-4.2.4-2 R8166-4.5.2-1", "RDMA_NOMSG without a chunk", t_nomsg_empty },
+	{ "R8166-4.5.2-1", "different XIDs in header and payload", t_xid },
+	{ "R8166-4.1.2-6", "discriminators that are no booleans", t_discriminators },
+	{ "R8166-4.5.2-1 R8166-4.5-2", "more segments than the message holds", t_counts },
+	{ "R8166-3.4.5-3", "Positions that are no multiple of four", t_odd_positions },
+	{ "R8166-4.5.2-1", "Positions beyond the message", t_far_positions },
+	{ "R8166-4.5.2-1 R8166-3.5.3-3", "chunks in each other's place", t_positions },
+	{ "R8166-3.4.4-2 R8166-8.1.4-1", "bad Read lengths", t_read_lengths },
+	{ "R8166-4.5-2", "and all is well", t_null },
+};
+
+const struct group group_headers = {
+	.name = "headers", .about = "a client with headers right and wrong",
+	.tests = tests, .n = COUNT(tests), .open = conn_open,
+};

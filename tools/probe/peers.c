@@ -5,7 +5,7 @@
 
 #include "probe.h"
 
-bool t_bad_handle(struct conn *c)
+static bool t_bad_handle(struct conn *c)
 {
 	struct enc e = { .n = 0 };
 	struct reply r;
@@ -33,7 +33,7 @@ bool t_bad_handle(struct conn *c)
 	return true;
 }
 
-bool t_threshold(struct conn *c)
+static bool t_threshold(struct conn *c)
 {
 	struct enc e = { .n = 0 };
 	struct reply r;
@@ -64,7 +64,7 @@ bool t_threshold(struct conn *c)
 	return at ? fail("sent inline: %u octets", r.len) : true;
 }
 
-bool t_flood(struct conn *c)
+static bool t_flood(struct conn *c)
 {
 	struct enc e = { .n = 0 };
 	unsigned int i, round, at;
@@ -96,7 +96,7 @@ bool t_flood(struct conn *c)
 	return true;
 }
 
-bool t_invalidate(struct conn *c)
+static bool t_invalidate(struct conn *c)
 {
 	struct enc e = { .n = 0 };
 	struct reply r;
@@ -123,28 +123,7 @@ bool t_invalidate(struct conn *c)
 	return r.invalidated ? true : fail("plain Send");
 }
 
-bool t_no_invalidate(struct conn *c)
-{
-	struct enc e = { .n = 0 };
-	struct reply r;
-	uint32_t xid = next_xid++;
-
-	hdr(&e, xid, 1, 32, MSG);
-	u32(&e, 0);
-	u32(&e, 1);
-	u32(&e, 1);
-	seg(&e, c->area_mr->rkey, 8192, at_area(c, 0));
-	u32(&e, 0);
-	u32(&e, 0);
-	compound(&e, xid, 2);
-	op_lookup(&e, "probe");
-	op_read(&e, 0, 100);
-	if (!exchange(c, &e, &r))
-		return false;
-	return r.invalidated ? fail("invalidated although not asked to") : true;
-}
-
-bool t_no_reads(struct conn *c)
+static bool t_no_reads(struct conn *c)
 {
 	struct enc e = { .n = 0 }, m = { .n = 0 };
 	uint32_t xid = next_xid++;
@@ -162,13 +141,13 @@ bool t_no_reads(struct conn *c)
 }
 
 /* Leaves while the server reads from here, writes to here and sends to here. */
-bool t_leave(struct conn *unused)
+static bool t_leave(struct conn *unused)
 {
 	unsigned int round, i;
 
 	(void)unused;
 	for (round = 0; round < 30; round++) {
-		struct conn *c = conn_open(private_plain, 8, 16);
+		struct conn *c = conn_open(&terms_plain);
 
 		if (!c)
 			return false;
@@ -205,13 +184,13 @@ bool t_leave(struct conn *unused)
 }
 
 /* Asks for connections and is gone before they are accepted. */
-bool t_shy(struct conn *unused)
+static bool t_shy(struct conn *unused)
 {
 	unsigned int i;
 
 	(void)unused;
 	for (i = 0; i < 60; i++) {
-		struct conn *c = conn_start(private_plain, 8, i & 1 ? 16 : 0);
+		struct conn *c = conn_start(i & 1 ? &terms_plain : &terms_no_reads);
 
 		if (!c)
 			return false;
@@ -220,3 +199,21 @@ bool t_shy(struct conn *unused)
 	}
 	return true;
 }
+
+static const struct test tests[] = {
+	{ "R8166-4.5.3-2 R8797-4.2-2 CM0-2.1-2", "a peer with small Receives", t_threshold,
+	  .terms = &terms_1k },
+	{ "R8166-3.3.1-8 R8166-3.3.3-2", "many Calls at a time", t_flood },
+	{ "R8797-4.1-1", "Remote Invalidation if both ends want it", t_invalidate,
+	  .terms = &terms_inv },
+	{ "R8166-3.3.1-11", "a peer that answers no RDMA Read", t_no_reads,
+	  .terms = &terms_no_reads },
+	{ "R8166-4.5.3-1", "a handle that is not one", t_bad_handle },
+	{ "R8166-4.5.5-1", "peers that leave in the middle", t_leave },
+	{ "R8166-4.5.5-1", "peers that leave too early", t_shy },
+};
+
+const struct group group_peers = {
+	.name = "peers", .about = "clients that are small, greedy, gone or shy",
+	.tests = tests, .n = COUNT(tests), .open = conn_open,
+};

@@ -17,27 +17,39 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
 
 #define RECVS		64
-#define RECV_SIZE	4096
+#define RECV_SIZE	8192
+#define SEND_SIZE	(256 << 10)
 #define AREA		(4 << 20)
+#define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 
 enum { MSG, NOMSG, MSGP, DONE, ERROR };
 enum { ERR_VERS = 1, ERR_CHUNK = 2 };
-enum { GETFH = 10, LOOKUP = 15, PUTROOTFH = 24, READ = 25, READDIR = 26, WRITE = 38 };
+
+/* What this end of a connection tells the other, and keeps to. */
+struct terms {
+	uint8_t octets[256];		/* private data */
+	int len;
+	int responder, initiator;	/* RDMA Reads that it answers, and as a client asks for */
+	unsigned int longest;		/* messages that it receives */
+};
 
 struct conn {
+	const struct terms *terms;
 	struct rdma_event_channel *ec;
 	struct rdma_cm_id *id;
 	struct ibv_pd *pd;
 	struct ibv_cq *scq, *rcq;
 	struct ibv_mr *recv_mr, *send_mr, *area_mr;
 	uint8_t *recv, *send, *area;
-	uint8_t peer_private[64];
+	uint8_t peer_private[256];
 	int peer_private_len;
 	unsigned int send_used;
+	bool left;			/* the other end has */
 };
 
 /* What came back. */
@@ -54,12 +66,81 @@ struct enc {
 	unsigned int n;
 };
 
+/* A chunk of the client's, and a Call with its chunks. */
+#define SEGMENTS	64
+struct segment {
+	uint32_t handle, length;
+	uint64_t offset;
+};
+
+struct chunk {
+	unsigned int n;
+	struct segment seg[SEGMENTS];
+};
+
+struct call {
+	uint32_t xid, credits, proc;
+	unsigned int sent;		/* octets of the Send */
+	uint32_t position;		/* of the Read list's first segment */
+	struct chunk reads, write, reply;
+	unsigned int writes;		/* Write chunks; of more than one the first is kept */
+	uint8_t *rpc;			/* the RPC message, or what there is of it inline */
+	unsigned int len;
+	bool complete;			/* its Read chunks are in place */
+	uint32_t program, version, procedure;
+};
+
+/*
+ * A case. As a client, or as a server that calls, it is a function that is given a
+ * connection. As a server that answers it is a function that is given each Call of
+ * the kernel's client while that client has some work to do, by default by
+ * answer_honestly(). It says with seen that the Call was among them that it is about.
+ * The work ends with an errno.
+ */
+struct test {
+	const char *ids;		/* the requirements that it shows */
+	const char *name;
+	bool (*run)(struct conn *c);
+	bool (*answer)(struct conn *c, struct call *call);
+	int (*work)(void);
+	int expected;
+	const struct terms *terms;	/* those of the group by default, or terms_plain */
+	const struct terms *(*terms_of)(unsigned int number);	/* other ones for each connection */
+	const char *options;		/* of the mount */
+	int connections;		/* at most 1 by default; at least -n if negative */
+};
+
+struct group {
+	const char *name, *about;
+	const struct test *tests;
+	unsigned int n;
+	const struct terms *terms;
+	/* Makes the connection for a case; there is none where the kernel's client works. */
+	struct conn *(*open)(const struct terms *terms);
+	bool kept;			/* until a case fails */
+	void (*leave)(void);		/* after the connection is closed */
+};
+
+extern const struct group group_headers, group_chunks, group_peers, group_session,
+	group_pulled, group_reverse_early, group_reverse, group_replies, group_exposed,
+	group_credits, group_lies, group_lists, group_agreement;
+
 extern const char *server, *port, *dir;
 extern uint32_t next_xid;
 extern char why[512];
-extern const uint8_t private_plain[8];
-extern const uint8_t private_inv[8];
-extern const uint8_t private_1k[8];
+extern const struct terms terms_plain, terms_none, terms_inv, terms_1k, terms_no_reads, terms_pulled,
+	terms_reserved, terms_behind;
+
+/* runner.c */
+int run_group(const struct group *g, unsigned int from);
+
+/* mutate.c */
+void seed_with(uint64_t seed, uint64_t batch);
+uint32_t chance(uint32_t n);
+void mutate(struct enc *e, unsigned int header);
+
+/* fuzz.c */
+int fuzz(bool server_end, uint64_t seed, unsigned int batches, unsigned int from);
 
 /* encode.c: messages */
 void u32(struct enc *e, uint32_t v);
@@ -68,12 +149,18 @@ void bytes(struct enc *e, const void *p, unsigned int n);
 void opaque(struct enc *e, const void *p, unsigned int n);
 void string(struct enc *e, const char *s);
 uint32_t get(const uint8_t *p, unsigned int word);
+void put(struct enc *e, unsigned int word, uint32_t v);
 void hdr(struct enc *e, uint32_t xid, uint32_t vers, uint32_t credits, uint32_t proc);
 void seg(struct enc *e, uint32_t handle, uint32_t len, uint64_t off);
 void rseg(struct enc *e, uint32_t pos, uint32_t handle, uint32_t len, uint64_t off);
 void lists_none(struct enc *e);
-void call(struct enc *e, uint32_t xid, uint32_t proc);
+void error(struct enc *e, uint32_t xid, uint32_t err);
 void null(struct enc *e, uint32_t xid, uint32_t program);
+void accepted(struct enc *e, uint32_t xid, uint32_t accept_stat);
+
+/* nfs4.c: Calls of NFSv4 */
+enum { GETFH = 10, LOOKUP = 15, PUTROOTFH = 24, READ = 25, READDIR = 26, WRITE = 38 };
+void call(struct enc *e, uint32_t xid, uint32_t proc);
 void compound(struct enc *e, uint32_t xid, unsigned int ops);
 void op_lookup(struct enc *e, const char *name);
 void anonymous(struct enc *e);
@@ -83,64 +170,84 @@ unsigned int op_write(struct enc *e, uint64_t off, uint32_t count);
 /* connection.c: a connection */
 bool fail(const char *fmt, ...);
 bool event(struct conn *c, enum rdma_cm_event_type want, int ms);
-void post_recv(struct conn *c, unsigned int i);
-struct conn *conn_start(const void *priv, int priv_len, int depth);
-struct conn *conn_accept(void);
-struct conn *conn_open(const void *priv, int priv_len, int depth);
+bool gone(struct conn *c);
+struct conn *conn_start(const struct terms *terms);
+struct conn *conn_open(const struct terms *terms);
+bool conn_listen(void);
+struct conn *conn_accept(const struct terms *terms, int ms);
 void conn_close(struct conn *c);
+unsigned int peer_longest(const struct conn *c);
+
+/* transfer.c: what is sent and received on it */
+void post_recv(struct conn *c, unsigned int i);
 bool wait_cq(struct ibv_cq *cq, struct ibv_wc *wc, int ms);
 bool post_msg(struct conn *c, const struct enc *e);
 bool send_msg(struct conn *c, const struct enc *e);
+bool send_invalidating(struct conn *c, const struct enc *e, uint32_t handle);
 bool get_reply(struct conn *c, struct reply *r, int ms);
 bool exchange(struct conn *c, const struct enc *e, struct reply *r);
+int rdma(struct conn *c, enum ibv_wr_opcode what, uint32_t handle, uint64_t offset,
+	 unsigned int len, unsigned int at);
 
 /* expect.c: what is expected */
 bool is_error(const struct reply *r, uint32_t xid, uint32_t err);
+bool is_err_vers(const struct reply *r, uint32_t xid, uint32_t vers);
 bool body_at(const struct reply *r, uint32_t xid, unsigned int *at);
 bool compound_ok(const uint8_t *p, unsigned int ops);
 bool alive(struct conn *c);
 bool refused(struct conn *c, const struct enc *e, uint32_t xid, uint32_t err);
+bool silent(struct conn *c, const struct enc *e);
 bool ignored(struct conn *c, const struct enc *e);
 uint8_t pattern(unsigned int i);
 void fill(uint8_t *p, unsigned int from, unsigned int n);
 bool same(const char *what, const uint8_t *p, unsigned int from, unsigned int n);
 uint64_t at_area(struct conn *c, unsigned int off);
 
-/* headers.c: headers, right and wrong */
-bool t_null(struct conn *c);
-bool t_private(struct conn *c);
-bool t_credits(struct conn *c);
-bool t_version(struct conn *c);
-bool t_short(struct conn *c);
-bool t_procs(struct conn *c);
-bool t_nomsg_empty(struct conn *c);
-bool t_xid(struct conn *c);
-bool t_bad_lists(struct conn *c);
-bool t_positions(struct conn *c);
-bool t_read_lengths(struct conn *c);
+/* chunks.c: what is written comes back */
+bool write_item(struct conn *c, unsigned int off, unsigned int count, unsigned int n, bool zero,
+		bool pzrc, bool both);
+bool read_item(struct conn *c, unsigned int off, unsigned int count, unsigned int n, bool zero,
+	       unsigned int extra);
 
-/* chunks.c: what chunks carry */
-bool t_file(struct conn *c);
-bool t_write_read(struct conn *c);
-bool t_pzrc(struct conn *c);
-bool t_several(struct conn *c);
-bool t_two_results(struct conn *c);
-bool t_too_small(struct conn *c);
-bool t_reply_chunk(struct conn *c);
-bool t_both(struct conn *c);
+/* work.c: what the kernel's client is given to do */
+#define MOUNTPOINT	"/mnt/probe"
+#define SHORT_FILE	3001	/* octets of the file "short" */
+extern int patience;
+pid_t start_work(int (*work)(void));
+int mount_here(void);
+int unmount(void);
+int mount_session(void);
+int read_file(void);
+int write_file(void);
+int write_and_read(const char *path, unsigned int turns, unsigned int least, unsigned int most);
+int stat_file(void);
+int list_directory(void);
+int list_empty(void);
+int read_tail(void);
+unsigned long xprt_stat(unsigned int column);
+extern const char *mount_options;
 
-/* peers.c: peers, willing and not */
-bool t_bad_handle(struct conn *c);
-bool t_threshold(struct conn *c);
-bool t_flood(struct conn *c);
-bool t_invalidate(struct conn *c);
-bool t_no_invalidate(struct conn *c);
-bool t_no_reads(struct conn *c);
-bool t_leave(struct conn *unused);
-bool t_shy(struct conn *unused);
+/* calls.c: the Calls of the kernel's client */
+enum came { NONE, CALL, LOST, WRONG };
+enum came next_call(struct conn *c, struct call *call, int ms);
+struct call *waiting(struct conn *c, unsigned int i);
+void forget_calls(void);
+void call_done(struct call *call);
+bool assemble(struct conn *c, struct call *call);
 
-/* session.c: the server calls */
-bool t_reverse_call(struct conn *c);
-bool t_reverse_refused(struct conn *c);
+/* answers.c: their answers, from an honest server over TCP */
+extern uint32_t grant;
+bool is_read(const struct call *call);
+bool is_write(const struct call *call);
+bool make_reply(struct conn *c, struct call *call, struct enc *e);
+bool answer_honestly(struct conn *c, struct call *call);
+
+/* serve.c: a case in which the kernel's client works */
+extern int connections;
+extern bool seen;			/* the Call that the case is about */
+void hang_up(void);
+void end_work(pid_t work);
+bool attend(pid_t work, bool (*answer)(struct conn *c, struct call *call), int *status);
+bool serve(const struct test *t);
 
 #endif

@@ -161,7 +161,7 @@ static bool open_file(struct conn *c, bool *delegated)
 }
 
 /* Somebody else writes to the file, and is told to try again later. */
-static bool write_file(struct conn *c)
+static bool write_as_another(struct conn *c)
 {
 	const uint32_t xid = next_xid++;
 	struct enc e = { .n = 0 };
@@ -198,7 +198,7 @@ static bool called(struct conn *c, struct reply *back)
 		return false;
 	if (r.any)
 		return fail("called too early");
-	if (!write_file(c))
+	if (!write_as_another(c))
 		return false;
 	for (i = 0; i < 2; i++) {
 		if (!get_reply(c, &r, 5000) || !r.any)
@@ -278,7 +278,7 @@ static void understood(struct enc *e, const struct reply *back)
 	u32(e, 0);
 }
 
-bool t_reverse_call(struct conn *c)
+static bool t_reverse_call(struct conn *c)
 {
 	struct reply back = { .p = NULL };
 	struct enc e;
@@ -301,7 +301,7 @@ bool t_reverse_call(struct conn *c)
 }
 
 /* The server need not wait for what will not come. */
-bool t_reverse_refused(struct conn *c)
+static bool t_reverse_refused(struct conn *c)
 {
 	struct reply back = { .p = NULL };
 	struct enc e = { .n = 0 };
@@ -331,3 +331,14 @@ bool t_reverse_refused(struct conn *c)
 	}
 	return fail("the server still waits");
 }
+
+static const struct test tests[] = {
+	{ "R8167-5.1-1 R8167-5.1-2 R8167-5.1-3 R8167-5.1-4 R8167-6-2", "a Call of the server",
+	  t_reverse_call },
+	{ "R8167-5.3-4 R8167-4.1-5", "a Call of the server, refused", t_reverse_refused },
+};
+
+const struct group group_session = {
+	.name = "session", .about = "a client that is called by its server",
+	.tests = tests, .n = COUNT(tests), .open = conn_open,
+};

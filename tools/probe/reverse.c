@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A server that calls its client (RFC 8167), rightly and wrongly, and looks at what
- * the client says. Output is KTAP.
- *
- * Usage: caller ADDRESS PORT
+ * the client says.
  *
  * It takes one connection, on which somebody tries to mount by NFSv4.1: the first
  * Calls, of the NULL procedure, come before the client has a callback service, and
@@ -22,14 +20,10 @@ enum { EXCHANGE_ID = 42, NFS4ERR_DELAY = 10008 };
 /* What a client grants, which all its answers must say. */
 static unsigned int granted;
 
-const char *server, *port, *dir;
-uint32_t next_xid = 0x77000000;
-char why[512];
-
 /* The forward Call that waits. */
 static uint32_t forward_xid, forward_proc;
 
-static void reverse(struct enc *e, uint32_t xid, uint32_t vers, uint32_t credits)
+static void reverse_call(struct enc *e, uint32_t xid, uint32_t vers, uint32_t credits)
 {
 	e->n = 0;
 	hdr(e, xid, vers, credits, MSG);
@@ -49,8 +43,9 @@ static bool is_reply(const struct reply *r, uint32_t xid)
 	if (get(rpc, 0) != xid || get(rpc, 1) != 1 || get(rpc, 2) || get(rpc, 5))
 		return fail("xid %x, msg_type %u, stat %u, accept_stat %u", get(rpc, 0),
 			    get(rpc, 1), get(rpc, 2), get(rpc, 5));
-	if (get(r->p, 2) != granted)
+	if (!get(r->p, 2) || (granted && get(r->p, 2) != granted))
 		return fail("%u credits, not %u", get(r->p, 2), granted);
+	granted = get(r->p, 2);
 	return true;
 }
 
@@ -60,7 +55,7 @@ static bool served(struct conn *c, uint32_t xid, uint32_t credits)
 	struct reply r;
 	struct enc e;
 
-	reverse(&e, xid, 1, credits);
+	reverse_call(&e, xid, 1, credits);
 	return exchange(c, &e, &r) && is_reply(&r, xid);
 }
 
@@ -76,7 +71,7 @@ static int burst(struct conn *c, unsigned int n, int ms)
 
 	next_xid += n;
 	for (i = 0; i < n; i++) {
-		reverse(&e, first + i, 1, 16);
+		reverse_call(&e, first + i, 1, 16);
 		if (!post_msg(c, &e))
 			return -1;
 	}
@@ -99,15 +94,6 @@ static int burst(struct conn *c, unsigned int n, int ms)
 		answered++;
 	}
 	return answered;
-}
-
-static bool silent(struct conn *c, const struct enc *e)
-{
-	struct reply r;
-
-	if (!send_msg(c, e) || !get_reply(c, &r, 300))
-		return false;
-	return r.any ? fail("answered: proc %u", get(r.p, 3)) : true;
 }
 
 static bool is_refused(struct conn *c, const struct enc *e, uint32_t xid)
@@ -185,19 +171,15 @@ static bool t_other_version(struct conn *c)
 	struct reply r;
 	struct enc e;
 
-	reverse(&e, xid, 2, 16);
-	if (!exchange(c, &e, &r) || !is_error(&r, xid, ERR_VERS))
-		return false;
-	if (get(r.p, 1) != 2 || get(r.p, 5) != 1 || get(r.p, 6) != 1)
-		return fail("vers %u, range %u..%u", get(r.p, 1), get(r.p, 5), get(r.p, 6));
-	return true;
+	reverse_call(&e, xid, 2, 16);
+	return exchange(c, &e, &r) && is_err_vers(&r, xid, 2);
 }
 
 static bool t_no_service(struct conn *c)
 {
 	struct enc e;
 
-	reverse(&e, next_xid++, 1, 16);
+	reverse_call(&e, next_xid++, 1, 16);
 	return silent(c, &e);
 }
 
@@ -208,7 +190,7 @@ static bool t_many_unserved(struct conn *c)
 	int i;
 
 	for (i = 0; i < 1000; i++) {
-		reverse(&e, next_xid++, 1, 16);
+		reverse_call(&e, next_xid++, 1, 16);
 		if (!send_msg(c, &e) || (i % 8 == 7 && !has_looked(c)))
 			return false;
 	}
@@ -233,7 +215,7 @@ static bool t_requests(struct conn *c)
 
 static bool t_all_at_once(struct conn *c)
 {
-	const int answered = burst(c, granted, 5000);
+	const int answered = t_served(c) ? burst(c, granted, 5000) : -1;
 
 	if (answered >= 0 && answered < (int)granted)
 		return fail("%d answers to %u Calls", answered, granted);
@@ -245,7 +227,7 @@ static bool t_too_many(struct conn *c)
 {
 	int i;
 
-	for (i = 0; i < 20; i++)
+	for (i = 0; t_served(c) && i < 20; i++)
 		if (burst(c, granted + GRANT - 1, 500) < (int)granted)
 			return fail("%s; round %d", why, i);
 	return t_all_at_once(c);
@@ -273,7 +255,7 @@ static bool t_nonsense(struct conn *c)
 }
 
 /* Waits for the next forward Call; it may offer chunks for its Reply. */
-static bool next_call(struct conn *c)
+static bool next_forward(struct conn *c)
 {
 	struct reply r;
 	unsigned int at;
@@ -293,12 +275,7 @@ static bool answer(struct conn *c, uint32_t accept_stat)
 
 	hdr(&e, forward_xid, 1, GRANT, MSG);
 	lists_none(&e);
-	u32(&e, forward_xid);
-	u32(&e, 1);
-	u32(&e, 0);
-	u32(&e, 0);
-	u32(&e, 0);
-	u32(&e, accept_stat);
+	accepted(&e, forward_xid, accept_stat);
 	return send_msg(c, &e);
 }
 
@@ -309,11 +286,7 @@ static bool answer_later(struct conn *c)
 
 	hdr(&e, forward_xid, 1, GRANT, MSG);
 	lists_none(&e);
-	u32(&e, forward_xid);
-	u32(&e, 1);
-	u32(&e, 0);
-	u64(&e, 0);
-	u32(&e, 0);
+	accepted(&e, forward_xid, 0);
 	u32(&e, NFS4ERR_DELAY);
 	u32(&e, 0);
 	u32(&e, 1);
@@ -331,7 +304,7 @@ static bool t_reverse_only(struct conn *c)
 	time_t start;
 	int calls = 0;
 
-	if (!answer_later(c) || !next_call(c))
+	if (!answer_later(c) || !next_forward(c))
 		return false;
 	start = time(NULL);
 	while (calls < MANY || time(NULL) - start < WHILE) {
@@ -355,80 +328,73 @@ static bool t_forward(struct conn *c)
 	return answer(c, 1);
 }
 
-struct test {
-	const char *name;
-	bool (*run)(struct conn *c);
-};
+static pid_t mounting;
 
-static const struct test before[] = {
-	{ "without a service: chunks", t_chunks },
-	{ "without a service: chunks, the XID of a forward Call", t_chunks_same_xid },
-	{ "without a service: another version", t_other_version },
-	{ "without a service: a Call is dropped", t_no_service },
-	{ "without a service: many Calls are dropped", t_many_unserved },
-};
-
-static const struct test after[] = {
-	{ "a Call", t_served },
-	{ "the XID of a forward Call", t_same_xid },
-	{ "any request for credits", t_requests },
-	{ "as many Calls as were granted", t_all_at_once },
-	{ "more Calls than were granted", t_too_many },
-	{ "chunks", t_chunks },
-	{ "chunks, the XID of a forward Call", t_chunks_same_xid },
-	{ "another version", t_other_version },
-	{ "nonsense", t_nonsense },
-	{ "many Calls, and none of the client", t_reverse_only },
-	{ "the forward Call still waits", t_forward },
-};
-
-static int number, failures;
-
-static void run(struct conn *c, const struct test *tests, unsigned int n)
-{
-	unsigned int i;
-
-	for (i = 0; i < n; i++) {
-		const bool ok = tests[i].run(c);
-
-		printf("%sok %d - %s\n", ok ? "" : "not ", ++number, tests[i].name);
-		if (!ok) {
-			printf("# %s\n", why);
-			failures++;
-		}
-		fflush(stdout);
-	}
-}
-
-#define COUNT(tests)	(sizeof(tests) / sizeof((tests)[0]))
-
-int main(int argc, char **argv)
+/* A connection on which somebody mounts; the Call of a mount before it may still come. */
+static struct conn *open_early(const struct terms *terms)
 {
 	struct conn *c;
+	int i;
 
-	if (argc != 3) {
-		fprintf(stderr, "Usage: %s ADDRESS PORT\n", argv[0]);
-		return 2;
+	if (!conn_listen())
+		return NULL;
+	mounting = start_work(mount_session);
+	for (i = 0; i < 3; i++) {
+		c = conn_accept(terms, 10000);
+		if (c && next_forward(c))
+			return c;
+		conn_close(c);
 	}
-	server = argv[1];
-	port = argv[2];
-	printf("KTAP version 1\n1..%zu\n", COUNT(before) + COUNT(after));
-	fflush(stdout);
-	c = conn_accept();
-	if (!c || !next_call(c)) {
-		printf("Bail out! %s\n", why);
-		return 1;
-	}
-	run(c, before, COUNT(before));
-	while (forward_proc == 0)
-		if (!answer(c, 0) || !next_call(c)) {
-			printf("Bail out! %s\n", why);
-			return 1;
-		}
-	run(c, after, COUNT(after));
-	printf("# %d failed\n", failures);
-	fflush(stdout);
-	sleep(1);
-	conn_close(c);
-	return !!failures;
+	fail("no client that calls");
+	return NULL;
 }
+
+static struct conn *open_served(const struct terms *terms)
+{
+	struct conn *c = open_early(terms);
+
+	granted = 0;
+	while (c && forward_proc == 0)
+		if (!answer(c, 0) || !next_forward(c)) {
+			conn_close(c);
+			return NULL;
+		}
+	return c;
+}
+
+static void leave(void)
+{
+	end_work(mounting);
+}
+
+static const struct test early[] = {
+	{ "R8167-5.3-3 R8167-4.1-2", "chunks", t_chunks },
+	{ "R8167-2.4.1-1 R8167-2.4-1", "chunks, the XID of a forward Call", t_chunks_same_xid },
+	{ "R8166-4.5.1-1", "another version", t_other_version },
+	{ "R8167-6-1", "a Call is dropped", t_no_service },
+	{ "R8167-6-1 R8167-4.3.1-1", "many Calls are dropped", t_many_unserved },
+};
+
+const struct group group_reverse_early = {
+	.name = "reverse_early", .about = "a server that calls before its client has a service",
+	.tests = early, .n = COUNT(early), .open = open_early, .kept = true, .leave = leave,
+};
+
+static const struct test tests[] = {
+	{ "R8167-5.2-1 R8167-5.2-2 R8167-5.2-3", "a Call", t_served },
+	{ "R8167-2.4.1-1 R8167-2.4-1", "the XID of a forward Call", t_same_xid },
+	{ "R8167-4.1-4", "any request for credits", t_requests },
+	{ "R8167-4.1-2 R8167-4.3.1-1", "as many Calls as were granted", t_all_at_once },
+	{ "R8167-4.1-2", "more Calls than were granted", t_too_many },
+	{ "R8167-5.3-3", "chunks", t_chunks },
+	{ "R8167-2.4.1-1", "chunks, the XID of a forward Call", t_chunks_same_xid },
+	{ "R8166-4.5.1-1", "another version", t_other_version },
+	{ "R8166-4.5.2-2", "nonsense", t_nonsense },
+	{ "R8167-2.3-1 R8167-4.3.1-1", "many Calls, and none of the client", t_reverse_only },
+	{ "R8167-4.1-1", "the forward Call still waits", t_forward },
+};
+
+const struct group group_reverse = {
+	.name = "reverse", .about = "a server that calls its client",
+	.tests = tests, .n = COUNT(tests), .open = open_served, .kept = true, .leave = leave,
+};

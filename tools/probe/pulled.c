@@ -2,12 +2,8 @@
 /*
  * A client that has agreed on pulled Replies (Documentation/pulled-replies.rst) and
  * keeps to that agreement or not: what it does is its own loss and nobody else's.
- * Output is KTAP.
  *
- * Usage: puller SERVER [PORT [DIRECTORY]]
- *
- * The server is set up as for the probe, exposes PLACES Replies at a time, each for
- * SECONDS.
+ * The server exposes PLACES Replies at a time, each for SECONDS.
  */
 
 #include "probe.h"
@@ -16,26 +12,19 @@
 #define SECONDS	2
 #define OCTETS	8001
 
-const char *server, *port = "20049", *dir = "export";
-uint32_t next_xid = 0x5000;
-char why[512];
-static int test_no, failures;
-
-static const uint8_t private_pulled[16] = {
-	0xf6, 0xab, 0x0e, 0x18, 1, 0, 3, 3,
-	0xd3, 0x97, 0x1e, 0xa4, 1, 1, 0, 0,
+const struct terms terms_pulled = {
+	.octets = {
+		0xf6, 0xab, 0x0e, 0x18, 1, 0, 3, 3,
+		0xd3, 0x97, 0x1e, 0xa4, 1, 1, 0, 0,
+	},
+	.len = 16, .responder = 16, .initiator = 16, .longest = 4096,
 };
-
-#define SEGMENTS	8
 
 /* A Reply that is exposed. */
 struct exposed {
 	uint32_t xid, length;
 	unsigned int n;
-	struct {
-		uint32_t handle, length;
-		uint64_t offset;
-	} seg[SEGMENTS];
+	struct segment seg[SEGMENTS];
 };
 
 static bool ask(struct conn *c, uint32_t xid)
@@ -95,22 +84,15 @@ static bool is_refused(struct conn *c)
 /* Reads or writes what is exposed; the status of the first completion that is not good. */
 static int reach(struct conn *c, const struct exposed *x, enum ibv_wr_opcode what)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)c->area, .lkey = c->area_mr->lkey };
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = what,
-				  .send_flags = IBV_SEND_SIGNALED }, *bad;
-	struct ibv_wc wc;
-	unsigned int i;
+	unsigned int i, at = 0;
+	int status;
 
 	memset(c->area, 0xee, x->length);
 	for (i = 0; i < x->n; i++) {
-		sge.length = x->seg[i].length;
-		wr.wr.rdma.remote_addr = x->seg[i].offset;
-		wr.wr.rdma.rkey = x->seg[i].handle;
-		if (ibv_post_send(c->id->qp, &wr, &bad) || !wait_cq(c->scq, &wc, 5000))
-			return -1;
-		if (wc.status)
-			return wc.status;
-		sge.addr += sge.length;
+		status = rdma(c, what, x->seg[i].handle, x->seg[i].offset, x->seg[i].length, at);
+		if (status)
+			return status;
+		at += x->seg[i].length;
 	}
 	return 0;
 }
@@ -158,7 +140,7 @@ static bool t_agreed(struct conn *c)
 	int i;
 
 	for (i = 0; i + 8 <= c->peer_private_len; i++)
-		if (!memcmp(c->peer_private + i, private_pulled + 8, 8))
+		if (!memcmp(c->peer_private + i, terms_pulled.octets + 8, 8))
 			return true;
 	return fail("no second block from the server");
 }
@@ -250,7 +232,7 @@ static bool t_early(struct conn *c)
 /* What ends a connection ends no other. */
 static bool alive_elsewhere(void)
 {
-	struct conn *c = conn_open(private_pulled, 16, 16);
+	struct conn *c = conn_open(&terms_pulled);
 	struct exposed x;
 	bool ok = c && expose(c, &x) && pull(c, &x) && done(c, x.xid) && alive(c);
 
@@ -272,7 +254,7 @@ static bool t_write(struct conn *c)
 static bool t_foreign(struct conn *c)
 {
 	struct exposed x, y;
-	struct conn *other = conn_open(private_pulled, 16, 16);
+	struct conn *other = conn_open(&terms_pulled);
 	bool ok;
 
 	if (!other || !expose(other, &x))
@@ -302,7 +284,7 @@ static bool t_gone(struct conn *c)
 	int i, n;
 
 	for (n = 0; n < 10; n++) {
-		struct conn *other = conn_open(private_pulled, 16, 16);
+		struct conn *other = conn_open(&terms_pulled);
 
 		for (i = 0; other && i < PLACES; i++)
 			if (!expose(other, &x))
@@ -312,49 +294,22 @@ static bool t_gone(struct conn *c)
 	return alive(c) && alive_elsewhere();
 }
 
-static void run(const char *name, bool (*test)(struct conn *), const void *priv, int len)
-{
-	struct conn *c;
-	bool ok;
+static const struct test tests[] = {
+	{ "RR4-4.1-1", "the file to read from", t_prepare, .terms = &terms_plain },
+	{ "R8797-6-1", "both ends say so", t_agreed },
+	{ "RR4-4.1.1-2", "not agreed on", t_not_agreed, .terms = &terms_plain },
+	{ "RR4-4.1-1 RR4-4.1-2 RR4-4.1.1-3", "pull, and say so", t_pull },
+	{ "RR4-4.1.3-6", "never say so", t_never },
+	{ "RR4-4.1.3-4", "say so twice, and about what is not there", t_stray },
+	{ "RR4-4.1.3-4", "say so too early", t_early },
+	{ "RR4-7-1", "write to what is exposed", t_write },
+	{ "R8166-8.1.1-1", "read what is exposed to another", t_foreign },
+	{ "RR4-4.1.3-6", "read too late", t_late },
+	{ "RR4-4.1.3-6", "leave with Replies exposed", t_gone },
+	{ "RR4-4.1-1", "and all is well", t_pull },
+};
 
-	strcpy(why, "");
-	c = conn_open(priv, len, 16);
-	ok = c && test(c);
-	printf("%sok %d - %s\n", ok ? "" : "not ", ++test_no, name);
-	if (!ok) {
-		printf("# %s\n", why);
-		failures++;
-	}
-	fflush(stdout);
-	conn_close(c);
-}
-
-#define RUN(name, test)	run(name, test, private_pulled, 16)
-
-int main(int argc, char **argv)
-{
-	if (argc < 2) {
-		fprintf(stderr, "Usage: %s SERVER [PORT [DIRECTORY]]\n", argv[0]);
-		return 2;
-	}
-	server = argv[1];
-	if (argc > 2)
-		port = argv[2];
-	if (argc > 3)
-		dir = argv[3];
-	printf("KTAP version 1\n1..12\n");
-	run("the file to read from", t_prepare, private_plain, 8);
-	RUN("both ends say so", t_agreed);
-	run("not agreed on", t_not_agreed, private_plain, 8);
-	RUN("pull, and say so", t_pull);
-	RUN("never say so", t_never);
-	RUN("say so twice, and about what is not there", t_stray);
-	RUN("say so too early", t_early);
-	RUN("write to what is exposed", t_write);
-	RUN("read what is exposed to another", t_foreign);
-	RUN("read too late", t_late);
-	RUN("leave with Replies exposed", t_gone);
-	RUN("and all is well", t_pull);
-	printf("# %d failed\n", failures);
-	return !!failures;
-}
+const struct group group_pulled = {
+	.name = "pulled", .about = "a client that pulls Replies, or does not",
+	.tests = tests, .n = COUNT(tests), .terms = &terms_pulled, .open = conn_open,
+};

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How many Calls at a time the kernel's client makes, and how long they are.
+ */
+
+#include <sys/wait.h>
+#include "probe.h"
+
+#define QUIET	500	/* ms without a Call: no other one comes before an answer */
+
+static struct call held[RECVS];
+static struct enc made[RECVS];
+static unsigned int n_held;
+static uint32_t last;		/* granted */
+
+/* This Call and all that come before it is answered. */
+static bool gather(struct conn *c, struct call *call, int ms)
+{
+	enum came came = CALL;
+
+	n_held = 0;
+	held[n_held++] = *call;
+	call->rpc = NULL;
+	while (n_held < RECVS && came == CALL) {
+		came = next_call(c, &held[n_held], ms);
+		n_held += came == CALL;
+	}
+	if (came == WRONG)
+		return false;
+	if (n_held > (last ? last : 1))
+		return fail("%u Calls at a time, %u were granted", n_held, last);
+	return true;
+}
+
+/* Answers them all at a time, the last one first; then so many are granted. */
+static bool answer_all(struct conn *c)
+{
+	struct ibv_wc wc;
+	unsigned int i;
+	bool ok = true;
+
+	for (i = 0; i < n_held; i++)
+		ok = ok && make_reply(c, &held[i], &made[i]);
+	for (i = 0; i < n_held; i++)
+		ok = ok && post_msg(c, &made[n_held - 1 - i]);
+	for (i = 0; ok && i < n_held; i++)
+		ok = wait_cq(c->scq, &wc, 3000) && !wc.status ? true : fail("no Receive for a Reply");
+	while (n_held)
+		call_done(&held[--n_held]);
+	last = grant;
+	return ok;
+}
+
+static bool windows(struct conn *c, struct call *call)
+{
+	static const uint32_t grants[] = { 1, 3, 32, 2, 24, 1, 8 };
+	static unsigned int turn, filled;
+
+	if (!is_read(call))
+		return answer_honestly(c, call);
+	last = turn ? last : grant;
+	if (!gather(c, call, QUIET))
+		return false;
+	filled |= n_held == last ? 1 << turn % COUNT(grants) : 0;
+	/* Each window was used to its end, once at least. */
+	seen = filled == (1 << COUNT(grants)) - 1;
+	grant = grants[turn++ % COUNT(grants)];
+	return answer_all(c);
+}
+
+static bool no_credits(struct conn *c, struct call *call)
+{
+	static unsigned int turn;
+
+	grant = 0;
+	if (!is_read(call) || turn++ == 0)
+		return answer_honestly(c, call);
+	last = 0;
+	/* Those that were under way when there were credits. */
+	if (turn < 40)
+		return answer_honestly(c, call);
+	seen = true;
+	return gather(c, call, QUIET / 10) && answer_all(c);
+}
+
+/* An error that nobody has asked for grants one credit: that is none of its business. */
+static bool misled(struct conn *c, struct call *call)
+{
+	struct enc e = { .n = 0 };
+	static unsigned int turn;
+
+	if (!is_read(call))
+		return answer_honestly(c, call);
+	last = grant;
+	error(&e, call->xid ^ 0x80000000, ERR_CHUNK);
+	if (!gather(c, call, QUIET) || !send_msg(c, &e))
+		return false;
+	/* All but the last: as many Calls come again. */
+	seen |= turn++ && n_held == last;
+	return answer_all(c);
+}
+
+/* Before its first Reply a connection is good for one Call. */
+static bool first_alone(struct conn *c, struct call *call)
+{
+	if (connections == 1 && is_read(call)) {
+		hang_up();
+		return true;
+	}
+	if (connections == 1 || seen)
+		return answer_honestly(c, call);
+	seen = true;
+	last = 1;
+	return gather(c, call, 2 * QUIET) && answer_all(c);
+}
+
+/* The next connection is for shorter messages. */
+static bool then_shorter(struct conn *c, struct call *call)
+{
+	if (connections == 1 && is_write(call)) {
+		hang_up();
+		return true;
+	}
+	seen |= is_write(call);
+	return answer_honestly(c, call);
+}
+
+static const struct terms *shorter(unsigned int number)
+{
+	return number ? &terms_1k : &terms_plain;
+}
+
+static bool long_calls(struct conn *c, struct call *call)
+{
+	seen |= call->sent > 1024;
+	return answer_honestly(c, call);
+}
+
+/* Many READs at a time. */
+static int many_readers(void)
+{
+	int i, status, result = 0;
+
+	for (i = 0; i < 8; i++)
+		if (!fork()) {
+			for (i = 0, status = 0; !status && i < 3; i++)
+				status = read_file();
+			_exit(status);
+		}
+	while (wait(&status) > 0)
+		result = WIFEXITED(status) && !WEXITSTATUS(status) ? result : EIO;
+	return result;
+}
+
+static int write_little(void)
+{
+	return write_and_read(MOUNTPOINT "/little", 1, 3000, 3000);
+}
+
+static int all_sorts(void)
+{
+	int status = write_file();
+
+	status = status ? status : read_file();
+	status = status ? status : stat_file();
+	return status ? status : list_directory();
+}
+
+#define SMALL	"rsize=4096,wsize=4096"
+
+static const struct test tests[] = {
+	{ "R8166-3.3.1-3 R8166-3.3.1-6 R8166-3.3.1-7 R8166-3.3.1-9 R8166-3.3-1",
+	  "as many Calls as were granted last", .answer = windows, .work = many_readers,
+	  .options = SMALL },
+	{ "R8166-3.3.1-5", "no credits are one", .answer = no_credits, .work = many_readers,
+	  .options = SMALL },
+	{ "R8167-4.1-5", "credits of an error that nobody has asked for",
+	  .answer = misled, .work = many_readers, .options = SMALL },
+	{ "R8166-3.3.3-3", "one Call before the first Reply",
+	  .answer = first_alone, .work = many_readers, .options = SMALL, .connections = -2 },
+	{ "R8166-3.3.3-5 R8797-5.1-1 CM0-4-1", "1024 octets where no more is agreed on",
+	  .work = all_sorts, .terms = &terms_none },
+	{ "R8166-3.3.2-1 R8797-4.2-2 CM0-2.1-1", "1024 octets where no more is agreed to",
+	  .work = all_sorts, .terms = &terms_1k },
+	{ "R8797-4-1", "fewer octets on the next connection",
+	  .answer = then_shorter, .work = all_sorts, .terms_of = shorter, .connections = -2 },
+	{ "R8166-3.3.2-1", "more octets where they are agreed on",
+	  .answer = long_calls, .work = write_little },
+	{ "R8797-4-3", "all Reserved bits set",
+	  .answer = long_calls, .work = write_little, .terms = &terms_reserved },
+	{ "R8797-5.2-1", "private data behind other data",
+	  .answer = long_calls, .work = write_little, .terms = &terms_behind },
+};
+
+const struct group group_credits = {
+	.name = "credits", .about = "a server with few credits, and short messages",
+	.tests = tests, .n = COUNT(tests),
+};

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the kernel's client exposes of its memory, how, and for how long. What it does
+ * not expose costs who asks for it the connection; the Call comes again on another one,
+ * and its data is right.
+ */
+
+#include <signal.h>
+#include <sys/wait.h>
+#include "probe.h"
+
+#define SOON	300	/* ms, in which a client takes back what a Reply has ended */
+
+/* The first Call of a kind is the one that the case is about. */
+static bool is_it(const struct call *call, bool (*kind)(const struct call *call))
+{
+	if (seen || !kind(call))
+		return false;
+	seen = true;
+	return true;
+}
+
+static int reach(struct conn *c, enum ibv_wr_opcode what, const struct segment *s, int64_t by,
+		 unsigned int len)
+{
+	memset(c->area, 0x5a, len);
+	return rdma(c, what, s->handle, s->offset + by, len, 0);
+}
+
+/* What costs the connection; the Call is left without an answer. */
+static bool is_kept_off(struct conn *c, enum ibv_wr_opcode what, const struct segment *s,
+			int64_t by, unsigned int len)
+{
+	return reach(c, what, s, by, len) ? true : fail("reached what is not exposed");
+}
+
+static bool read_twice(struct conn *c, struct call *call)
+{
+	const struct segment *s = call->reads.seg;
+	int i;
+
+	if (!is_it(call, is_write))
+		return answer_honestly(c, call);
+	if (!call->reads.n)
+		return fail("a WRITE without a Read chunk");
+	for (i = 0; i < 2; i++) {
+		if (reach(c, IBV_WR_RDMA_READ, s, 0, s->length))
+			return fail("not exposed, time %d", i);
+		if (!same("exposed data", c->area, 77, s->length))
+			return false;
+		usleep(1000 * SOON * patience);
+	}
+	return answer_honestly(c, call);
+}
+
+/* The consumer must not have it before it is the client's alone. */
+static bool read_after(struct conn *c, struct call *call)
+{
+	if (!is_it(call, is_write))
+		return answer_honestly(c, call);
+	if (!call->reads.n || !answer_honestly(c, call))
+		return false;
+	usleep(1000 * SOON * patience);
+	return is_kept_off(c, IBV_WR_RDMA_READ, call->reads.seg, 0, 4);
+}
+
+static bool write_after(struct conn *c, struct call *call)
+{
+	if (!is_it(call, is_read))
+		return answer_honestly(c, call);
+	if (!call->write.n || !answer_honestly(c, call))
+		return false;
+	usleep(1000 * SOON * patience);
+	return is_kept_off(c, IBV_WR_RDMA_WRITE, call->write.seg, 0, 4);
+}
+
+static bool write_to_source(struct conn *c, struct call *call)
+{
+	if (!is_it(call, is_write))
+		return answer_honestly(c, call);
+	return is_kept_off(c, IBV_WR_RDMA_WRITE, call->reads.seg, 0, 4);
+}
+
+static bool read_from_sink(struct conn *c, struct call *call)
+{
+	if (!is_it(call, is_read))
+		return answer_honestly(c, call);
+	return is_kept_off(c, IBV_WR_RDMA_READ, call->write.seg, 0, 4);
+}
+
+static bool write_behind(struct conn *c, struct call *call)
+{
+	const struct segment *last = &call->write.seg[call->write.n - 1];
+
+	if (!is_it(call, is_read))
+		return answer_honestly(c, call);
+	return is_kept_off(c, IBV_WR_RDMA_WRITE, last, last->length, 1);
+}
+
+static bool write_before(struct conn *c, struct call *call)
+{
+	if (!is_it(call, is_read))
+		return answer_honestly(c, call);
+	return is_kept_off(c, IBV_WR_RDMA_WRITE, call->write.seg, -1, 1);
+}
+
+/* Handles that can be foreseen: ever the same ones, or one after another. */
+static bool foresee(struct conn *c, struct call *call)
+{
+	static uint32_t past[64];
+	static unsigned int n, same_again, next;
+	const struct chunk *chunk = call->reads.n ? &call->reads : &call->write;
+	unsigned int i;
+
+	if (!chunk->n)
+		return answer_honestly(c, call);
+	for (i = 0; i < n && i < COUNT(past); i++)
+		same_again += past[i] == chunk->seg[0].handle;
+	next += n && chunk->seg[0].handle == past[(n - 1) % COUNT(past)] + 1;
+	past[n++ % COUNT(past)] = chunk->seg[0].handle;
+	seen = n >= 100;
+	if (seen && (same_again > n / 2 || next > n / 2))
+		return fail("of %u handles, %u were there before, %u are one more than the last",
+			    n, same_again, next);
+	return answer_honestly(c, call);
+}
+
+/* The reader of this Call is killed while its Reply is held back. */
+static bool write_for_the_dead(struct conn *c, struct call *call)
+{
+	if (!is_it(call, is_read))
+		return answer_honestly(c, call);
+	sleep(3 * patience);
+	return is_kept_off(c, IBV_WR_RDMA_WRITE, call->write.seg, 0, 4);
+}
+
+static int read_and_be_killed(void)
+{
+	const pid_t reader = fork();
+	int status;
+
+	if (!reader)
+		_exit(read_file());
+	sleep(patience);
+	kill(reader, SIGKILL);
+	if (waitpid(reader, &status, 0) != reader || !WIFSIGNALED(status))
+		return ESRCH;
+	return read_file();
+}
+
+static int use_often(void)
+{
+	return write_and_read(MOUNTPOINT "/often", 60, 20000, 40000);
+}
+
+/* More than is returned is written, and the reader must not see it. */
+static bool scribble(struct conn *c, struct call *call)
+{
+	const struct segment *s = call->write.seg;
+	struct enc e;
+
+	if (!is_it(call, is_read))
+		return answer_honestly(c, call);
+	if (!call->write.n)
+		return fail("a READ without a Write chunk");
+	if (reach(c, IBV_WR_RDMA_WRITE, s, 0, s->length))
+		return fail("cannot write");
+	return make_reply(c, call, &e) && send_msg(c, &e);
+}
+
+static const struct test tests[] = {
+	{ "R8166-2.3.2-4 R8166-3.4.5.1-2", "exposed until the Reply",
+	  .answer = read_twice, .work = write_file },
+	{ "R8166-4.4.1-1 R8166-8.1.3-2", "no source of data after the Reply",
+	  .answer = read_after, .work = write_file, .connections = -1 },
+	{ "R8166-4.4.1-1 R8166-8.1.3-2", "no place for data after the Reply",
+	  .answer = write_after, .work = read_file, .connections = -1 },
+	{ "R8166-8.1.3-1", "no writing to a source",
+	  .answer = write_to_source, .work = write_file, .connections = -2 },
+	{ "R8166-8.1.3-1", "no reading of a place for data",
+	  .answer = read_from_sink, .work = read_file, .connections = -2 },
+	{ "R8166-8.1-1", "nothing behind a segment",
+	  .answer = write_behind, .work = read_file, .connections = -2 },
+	{ "R8166-8.1-1", "nothing before a segment",
+	  .answer = write_before, .work = read_file, .connections = -2 },
+	{ "R8166-8.1.2-1", "handles that cannot be foreseen", .answer = foresee, .work = use_often },
+	{ "R8166-4.4.1-3 R8166-8.1.3-3", "nothing of a Call that was given up",
+	  .answer = write_for_the_dead, .work = read_and_be_killed, .connections = -1 },
+	{ "R8166-4.3.2.2-3", "more is written than is returned",
+	  .answer = scribble, .work = read_tail },
+};
+
+const struct group group_exposed = {
+	.name = "exposed", .about = "a server that reaches for its client's memory",
+	.tests = tests, .n = COUNT(tests),
+};

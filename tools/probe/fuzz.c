@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Mutated conversations, in batches. A batch is a case of its own, and what is sent in
+ * it comes from the seed and its number alone. Connections may end. After each batch
+ * the other end serves a peer that is sane, or asks it.
+ */
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include "probe.h"
+
+#define BATCH	2000	/* messages */
+#define TOGETHER 16	/* messages, after which the server is asked whether it has seen them */
+
+static unsigned int messages, lost;
+
+static void read_list(struct conn *c, struct enc *e, struct enc *m, uint32_t xid)
+{
+	const unsigned int size = 1 + chance(8192);
+	unsigned int pos, n, i;
+
+	compound(m, xid, 2);
+	op_lookup(m, "fuzzed");
+	pos = op_write(m, 0, size);
+	n = 1 + chance(3);
+	hdr(e, xid, 1, 32, MSG);
+	for (i = 0; i < n; i++)
+		rseg(e, pos, c->area_mr->rkey, i < n - 1 ? size / n : size - i * (size / n),
+		     at_area(c, i * (size / n)));
+	lists_none(e);
+}
+
+static void position_zero(struct conn *c, struct enc *e, struct enc *m, uint32_t xid)
+{
+	compound(m, xid, 1);
+	op_lookup(m, "probe");
+	memcpy(c->area + AREA / 2, m->b, m->n);
+	hdr(e, xid, 1, 32, NOMSG);
+	rseg(e, 0, c->area_mr->rkey, m->n, at_area(c, AREA / 2));
+	lists_none(e);
+	m->n = 0;
+}
+
+/* A READ with chunks for its results: Write chunks, a Reply chunk, both, or none. */
+static void results(struct conn *c, struct enc *e, struct enc *m, uint32_t xid)
+{
+	const unsigned int size = 1 + chance(8192), kinds = chance(4);
+	unsigned int n = 1 + chance(3), i;
+
+	hdr(e, xid, 1, 32, MSG);
+	u32(e, 0);
+	if (kinds & 1) {
+		u32(e, 1);
+		u32(e, n);
+		for (i = 0; i < n; i++)
+			seg(e, c->area_mr->rkey, size / n + 1, at_area(c, i * (size / n + 1)));
+	}
+	u32(e, 0);
+	u32(e, !!(kinds & 2));
+	if (kinds & 2) {
+		u32(e, n);
+		for (i = 0; i < n; i++)
+			seg(e, c->area_mr->rkey, 4096, at_area(c, AREA / 4 + i * 4096));
+	}
+	compound(m, xid, 2);
+	op_lookup(m, "probe");
+	op_read(m, 0, size);
+}
+
+/* A valid Call; returns how long its header is. */
+static unsigned int some_call(struct conn *c, struct enc *e)
+{
+	const uint32_t xid = next_xid++;
+	struct enc m = { .n = 0 };
+	unsigned int header;
+
+	e->n = 0;
+	switch (chance(5)) {
+	case 0:
+		hdr(e, xid, 1, 32, MSG);
+		lists_none(e);
+		call(&m, xid, 0);
+		break;
+	case 1:
+		read_list(c, e, &m, xid);
+		break;
+	case 2:
+		position_zero(c, e, &m, xid);
+		break;
+	default:
+		results(c, e, &m, xid);
+	}
+	header = e->n;
+	bytes(e, m.b, m.n);
+	return header;
+}
+
+/* The server has seen all of what was sent, and answers a Call that is right. */
+static bool caught_up(struct conn *c)
+{
+	const uint32_t xid = next_xid++;
+	struct enc e = { .n = 0 };
+	struct reply r;
+
+	hdr(&e, xid, 1, 32, MSG);
+	lists_none(&e);
+	call(&e, xid, 0);
+	if (!send_msg(c, &e))
+		return false;
+	do {
+		if (!get_reply(c, &r, 10000))
+			return false;
+		if (!r.any)
+			return fail("no answer to a Call that is right");
+	} while (r.len < 28 || get(r.p, 0) != xid || get(r.p, 3) != MSG);
+	return true;
+}
+
+static bool at_server(void)
+{
+	struct conn *c = NULL;
+	unsigned int sent, i, header;
+	struct enc e;
+	bool ok;
+
+	for (sent = 0; sent < BATCH; sent += TOGETHER) {
+		if (!c)
+			c = conn_open(&terms_plain);
+		if (!c)
+			return fail("no new connection: %s", why);
+		ok = true;
+		for (i = 0; i < TOGETHER; i++) {
+			header = some_call(c, &e);
+			if (chance(8))
+				mutate(&e, header);
+			ok = ok && (!e.n || e.n > peer_longest(c) || send_msg(c, &e));
+		}
+		if (ok && caught_up(c))
+			continue;
+		if (ok && !gone(c) && strstr(why, "no answer")) {
+			conn_close(c);
+			return false;
+		}
+		conn_close(c);
+		c = NULL;
+		lost++;
+	}
+	conn_close(c);
+	messages += BATCH;
+	c = conn_open(&terms_plain);
+	ok = c && alive(c) && read_item(c, 0, 4096, 1, false, 0);
+	conn_close(c);
+	return ok;
+}
+
+/* Load for the client until the batch is over. What becomes of it does not matter. */
+static volatile bool *over;
+
+static int load(void)
+{
+	int (*const works[])(void) = { read_file, write_file, list_directory, stat_file };
+	unsigned int i;
+
+	for (i = 0; i < COUNT(works); i++)
+		if (!fork()) {
+			while (!*over)
+				works[i]();
+			_exit(0);
+		}
+	while (wait(NULL) > 0)
+		;
+	return 0;
+}
+
+/* Where the lists of a Reply end. */
+static unsigned int header_of(const struct call *call)
+{
+	return 28 + (call->writes ? 8 + 16 * call->write.n : 0) +
+	       (call->reply.n ? 4 + 16 * call->reply.n : 0);
+}
+
+static unsigned int in_batch;
+
+/* Mutated Replies, and then the right one. */
+static bool fuzzed(struct conn *c, struct call *call)
+{
+	struct enc right, wrong;
+	unsigned int n = chance(12);
+
+	seen = true;
+	if (!make_reply(c, call, &right))
+		return false;
+	while (n--) {
+		wrong = right;
+		mutate(&wrong, header_of(call));
+		if (!wrong.n || wrong.n > peer_longest(c))
+			continue;
+		in_batch++;
+		if (call->reads.n && !chance(64) ?
+		    !send_invalidating(c, &wrong, call->reads.seg[0].handle) :
+		    !send_msg(c, &wrong))
+			return false;
+	}
+	in_batch++;
+	*over = in_batch >= BATCH;
+	return send_msg(c, &right);
+}
+
+static const struct test load_test = {
+	"", "load", .answer = fuzzed, .work = load, .connections = -1, .terms = &terms_plain,
+};
+
+static const struct test sane_test = { "", "sane", .work = write_file };
+
+static bool at_client(void)
+{
+	bool ok;
+
+	if (!over)
+		over = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	*over = false;
+	in_batch = 0;
+	ok = serve(&load_test);
+	messages += in_batch;
+	lost += connections - 1;
+	return ok && serve(&sane_test);
+}
+
+int fuzz(bool server_end, uint64_t seed, unsigned int batches, unsigned int from)
+{
+	unsigned int i, failures = 0;
+	const time_t start = time(NULL);
+
+	printf("KTAP version 1\n1..%u\n", batches);
+	for (i = from; i <= batches; i++) {
+		bool ok;
+
+		printf("# case %u - seed %llu\n", i, (unsigned long long)seed);
+		fflush(stdout);
+		strcpy(why, "");
+		seed_with(seed, i);
+		ok = server_end ? at_server() : at_client();
+		if (!ok)
+			printf("# %s\n", why);
+		printf("%sok %u - seed %llu\n", ok ? "" : "not ", i, (unsigned long long)seed);
+		failures += !ok;
+	}
+	printf("# %u messages in %u s, %u connections lost, %u batches failed\n", messages,
+	       (unsigned int)(time(NULL) - start), lost, failures);
+	return !!failures;
+}

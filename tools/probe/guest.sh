@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# In the guest: groups of cases, each from this one on: guest.sh GROUP[:FROM]... The
+# groups fuzz_server and fuzz_client have FUZZ_SEED and so many batches: FUZZ_BATCHES.
+set -eu
+# shellcheck source=../vm/guest/rdma.sh
+. /vm/rdma.sh
+# shellcheck source=../vm/guest/nfs.sh
+. /vm/nfs.sh
+
+rdma_up
+mkdir -p /export
+mount -t tmpfs -o size=256m,mode=1777 tmpfs /export
+mkdir /export/empty
+ln -s probe /export/link
+/probe/probe --pattern >/export/probe
+head -c 3001 /export/probe >/export/short
+: >/export/fuzzed
+chmod 666 /export/probe /export/fuzzed
+for i in $(seq 1000); do : >"/export/file-with-a-rather-long-name-$i"; done
+# As a client the probe speaks NFSv4.0, which servers no longer offer by themselves.
+printf "[nfsd]\nvers4.0=y\n" >/etc/nfs.conf
+# nfsd gives no delegation before the locks of NFSv3 have had time to come back.
+modprobe lockd
+echo 3 >/proc/sys/fs/nfs/nlm_timeout
+echo 3 >/proc/sys/fs/nfs/nlm_grace_period
+nfs_server_up /export
+sleep 15 # the grace period
+
+# pulled_replies PLACES SECONDS: exposes them, where the server can; 0 places: no more.
+pulled_replies() {
+	[ -e /proc/sys/sunrpc/svc_rdma/pulled_replies ] || return 0
+	echo $(($1 > 0)) >/proc/sys/sunrpc/svc_rdma/pulled_replies
+	[ "$1" -gt 0 ] || return 0
+	echo "$1" >/proc/sys/sunrpc/svc_rdma/max_exposed_replies
+	echo "$2" >/proc/sys/sunrpc/svc_rdma/exposed_seconds
+}
+
+# group NAME FROM
+group() {
+	local port=20050 fuzz=()
+
+	echo "# group $1, kernel $(uname -r), $(date +%F)"
+	case $1 in
+	pulled) pulled_replies 4 2 ;;
+	fuzz_*) fuzz=(--fuzz "$FUZZ_SEED" "$FUZZ_BATCHES") ;;
+	esac
+	! /probe/probe --is-client "$1" || port=$NFS_PORT
+	/probe/probe "${fuzz[@]}" --from "$2" "$1" $SERVER4 "$port" export || status=1
+	pulled_replies 0
+}
+
+status=0
+for each; do
+	group "${each%:*}" "${each#*:}"
+done
+nfs_server_down
+exit $status

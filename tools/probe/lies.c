@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A server that lies about invalidation. Lies are told in every twentieth Reply to a
+ * Call with a Read list; the others invalidate a handle of their Call. Connections may
+ * end; data stays right, and memory comes back.
+ */
+
+#include <sys/wait.h>
+#include "probe.h"
+
+#define LIE_EVERY	20
+#define CALLS_EACH	10
+#define LONGEST_PRIVATE	196
+#define ID		0xf6, 0xab, 0x0e, 0x18
+
+enum { CONNECT_COUNT = 3, READ_CHUNKS = 11, LOCAL_INV = 25 };
+
+/* Replies are invalidating ones unless this end is unwilling. */
+static const struct terms willing = {
+	.octets = { ID, 1, 1, 63, 3 }, .len = 8, .responder = 4, .initiator = 4, .longest = 4096,
+};
+
+static const struct terms unwilling = {
+	.octets = { ID, 1, 0, 63, 3 }, .len = 8, .responder = 4, .initiator = 4, .longest = 4096,
+};
+
+static bool send_reply(struct conn *c, struct call *call, const uint32_t *handle)
+{
+	struct enc e;
+
+	if (!make_reply(c, call, &e))
+		return false;
+	seen |= handle != NULL;
+	return handle ? send_invalidating(c, &e, *handle) : send_msg(c, &e);
+}
+
+static bool now(void)
+{
+	static unsigned long turn;
+
+	return ++turn % LIE_EVERY == 0;
+}
+
+static bool first_handle(struct conn *c, struct call *call)
+{
+	const struct chunk *chunk = call->reads.n ? &call->reads : &call->write;
+
+	return send_reply(c, call, chunk->n ? &chunk->seg[0].handle : NULL);
+}
+
+static bool last_handle(struct conn *c, struct call *call)
+{
+	const unsigned int n = call->reads.n;
+
+	return send_reply(c, call, n ? &call->reads.seg[n - 1].handle : NULL);
+}
+
+/* A handle that was never given out. */
+static bool never_given(struct conn *c, struct call *call)
+{
+	const uint32_t handle = call->reads.seg[0].handle ^ 0x5a5a00;
+
+	return call->reads.n && now() ? send_reply(c, call, &handle) : first_handle(c, call);
+}
+
+/* That of another Call that still waits. */
+static bool of_another(struct conn *c, struct call *call)
+{
+	static bool due;
+	struct call *other;
+	unsigned int i;
+
+	due |= call->reads.n && now();
+	for (i = 0; due && (other = waiting(c, i)); i++)
+		if (other->reads.n) {
+			due = false;
+			return send_reply(c, call, &other->reads.seg[0].handle);
+		}
+	return first_handle(c, call);
+}
+
+/* That of a Call that was answered before. */
+static bool stale(struct conn *c, struct call *call)
+{
+	static uint32_t before[2];
+	uint32_t handle;
+
+	if (!call->reads.n)
+		return answer_honestly(c, call);
+	handle = before[1] && now() ? before[1] : call->reads.seg[0].handle;
+	before[1] = before[0];
+	before[0] = call->reads.seg[0].handle;
+	return send_reply(c, call, &handle);
+}
+
+/* Each connection ends after some Calls. */
+static bool and_leave(struct conn *c, struct call *call)
+{
+	static int served;
+
+	seen = true;
+	if (!answer_honestly(c, call))
+		return false;
+	if (++served % CALLS_EACH == 0)
+		hang_up();
+	return true;
+}
+
+/* Private data that is no message, or a broken one, of each length in turn. */
+static const struct terms *odd_terms(unsigned int number)
+{
+	static const uint8_t id[8] = { ID, 1, 1, 63, 3 };
+	static struct terms terms;
+	const unsigned int len = number % (LONGEST_PRIVATE + 1);
+	unsigned int i;
+
+	terms = willing;
+	terms.len = len;
+	/* What the client may take from it, if anything, is what the others say. */
+	for (i = 0; i < len; i++)
+		terms.octets[i] = number % 2 ? 0xf6 : random();
+	/* The message ends where the data does: all of it is there, or only its start. */
+	for (i = 0; i < 8 && number % 3; i++)
+		if (len >= 8)
+			terms.octets[len - 8 + i] = id[i];
+		else if (i < len)
+			terms.octets[i] = id[i];
+	if (number % 3 == 2 && len >= 8)
+		terms.octets[len - 4] = 2;	/* another version */
+	return &terms;
+}
+
+/* Writers at a time, each to a file of its own. */
+static int writers(unsigned int turns, unsigned int most)
+{
+	int status, result = 0;
+	char path[64];
+	int i;
+
+	for (i = 0; i < 4; i++)
+		if (!fork()) {
+			snprintf(path, sizeof(path), MOUNTPOINT "/lies-%d", i);
+			_exit(write_and_read(path, turns, most / 2 + 4096, most));
+		}
+	while (wait(&status) > 0)
+		result = WIFEXITED(status) && !WEXITSTATUS(status) ? result : EIO;
+	return result;
+}
+
+static int write_short(void)
+{
+	return writers(40, 32768);
+}
+
+static int write_long(void)
+{
+	return writers(30, 262144);
+}
+
+/* Was the client's word taken that its handles are invalid? */
+static int write_invalidated(void)
+{
+	const int status = write_short();
+
+	return status ? status : xprt_stat(LOCAL_INV) <= 10 ? 0 : ENOTUNIQ;
+}
+
+static int write_uninvalidated(void)
+{
+	const int status = write_short();
+
+	return status ? status : xprt_stat(LOCAL_INV) >= xprt_stat(READ_CHUNKS) ? 0 : ENOTUNIQ;
+}
+
+static int write_often(void)
+{
+	int i, status = 0;
+
+	for (i = 0; i < 40 && !status; i++)
+		status = write_and_read(MOUNTPOINT "/lies-0", 40, 512, 20000);
+	return status;
+}
+
+#define SHORT	"wsize=32768,rsize=32768"
+
+static const struct test tests[] = {
+	{ "RI3-1-2 RI3-3-1", "a handle of each Call",
+	  .answer = first_handle, .work = write_invalidated, .terms = &willing, .options = SHORT },
+	{ "RI3-3-2", "nothing is invalidated, although both ends are willing",
+	  .work = write_uninvalidated, .terms = &willing, .options = SHORT },
+	{ "R8797-4.1-1", "handles are invalidated although this end has not offered it",
+	  .answer = first_handle, .work = write_invalidated, .terms = &unwilling, .options = SHORT },
+	{ "RI3-2.3-1 RI3-3.2-2", "the last handle of the Call",
+	  .answer = last_handle, .work = write_long, .terms = &willing,
+	  .options = "wsize=262144,rsize=32768" },
+	{ "RI3-3.2-3", "a handle that was never given out",
+	  .answer = never_given, .work = write_short, .terms = &willing, .options = SHORT,
+	  .connections = -2 },
+	{ "RI3-3.2-3", "a handle of another Call that waits",
+	  .answer = of_another, .work = write_short, .terms = &willing, .options = SHORT,
+	  .connections = -2 },
+	{ "RI3-3.2-3", "a handle of a Call that was answered",
+	  .answer = stale, .work = write_short, .terms = &willing, .options = SHORT,
+	  .connections = -2 },
+	{ "R8797-5.2-1 R8797-5.2-2 R8797-5.2-3 CM0-4-1", "private data of every length",
+	  .answer = and_leave, .work = write_often, .terms_of = odd_terms,
+	  .options = "wsize=32768,rsize=32768", .connections = -200 },
+};
+
+const struct group group_lies = {
+	.name = "lies", .about = "a server that lies about invalidation and in its private data",
+	.tests = tests, .n = COUNT(tests),
+};

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Chunk lists of unusual form, all of them allowed.
+ */
+
+#include "probe.h"
+
+/* The header of a READ or more, with this Write list, to which more is added. */
+static void write_list(struct enc *e, uint32_t xid)
+{
+	e->n = 0;
+	hdr(e, xid, 1, 32, MSG);
+	u32(e, 0);
+}
+
+static void write_chunk(struct enc *e, struct conn *c, unsigned int at, unsigned int len)
+{
+	u32(e, 1);
+	u32(e, 1);
+	seg(e, c->area_mr->rkey, len, at_area(c, at));
+}
+
+static void empty_chunk(struct enc *e)
+{
+	u32(e, 1);
+	u32(e, 0);
+}
+
+static void no_more(struct enc *e)
+{
+	u32(e, 0);
+	u32(e, 0);
+}
+
+static bool answered(struct conn *c, const struct enc *e, struct reply *r, unsigned int *at,
+		     unsigned int ops)
+{
+	return exchange(c, e, r) && body_at(r, get(e->b, 0), at) &&
+	       compound_ok(*at ? r->p + *at : c->area + AREA / 2, ops);
+}
+
+/* Read chunks whose segments come in turns: A, B, A. */
+static bool t_interleaved(struct conn *c)
+{
+	static const unsigned int size = 4096;
+	struct enc e = { .n = 0 }, m = { .n = 0 };
+	const uint32_t xid = next_xid++;
+	unsigned int a, b, at;
+	struct reply r;
+
+	fill(c->area, 0, 2 * size);
+	compound(&m, xid, 3);
+	op_lookup(&m, "probe");
+	a = op_write(&m, 0, size);
+	b = op_write(&m, size, size) + size;
+	hdr(&e, xid, 1, 32, MSG);
+	rseg(&e, a, c->area_mr->rkey, 1000, at_area(c, 0));
+	rseg(&e, b, c->area_mr->rkey, size, at_area(c, size));
+	rseg(&e, a, c->area_mr->rkey, size - 1000, at_area(c, 1000));
+	lists_none(&e);
+	bytes(&e, m.b, m.n);
+	if (!exchange(c, &e, &r))
+		return false;
+	/* It may be refused, but not be taken for something else. */
+	if (get(r.p, 3) == ERROR)
+		return is_error(&r, xid, ERR_CHUNK) && alive(c);
+	return body_at(&r, xid, &at) && compound_ok(r.p + at, 3) &&
+	       read_item(c, 0, 2 * size, 1, false, 0);
+}
+
+/* A Read chunk that includes the roundup: in its last segment, or in one of its own. */
+static bool t_padded(struct conn *c)
+{
+	unsigned int size, own, pos, at;
+
+	for (size = 1; size < 8; size++)
+		for (own = 0; own < 2; own++) {
+			struct enc e = { .n = 0 }, m = { .n = 0 };
+			const uint32_t xid = next_xid++;
+			const unsigned int pad = -size & 3;
+			struct reply r;
+
+			fill(c->area, 11, size);
+			memset(c->area + size, 0, pad);
+			compound(&m, xid, 3);
+			op_lookup(&m, "probe");
+			pos = op_write(&m, 11, size);
+			u32(&m, GETFH);
+			hdr(&e, xid, 1, 32, MSG);
+			rseg(&e, pos, c->area_mr->rkey, own ? size : size + pad, at_area(c, 0));
+			if (own)
+				rseg(&e, pos, c->area_mr->rkey, pad, at_area(c, size));
+			lists_none(&e);
+			bytes(&e, m.b, m.n);
+			if (!exchange(c, &e, &r) || !body_at(&r, xid, &at) ||
+			    !compound_ok(r.p + at, 3))
+				return fail("%u octets, %u: %s", size, own, why);
+			if (!read_item(c, 11, size, 1, false, 0))
+				return false;
+		}
+	return true;
+}
+
+/* Three READs, and Write chunks for two of them. */
+static bool t_run_out(struct conn *c)
+{
+	const uint32_t xid = next_xid++;
+	unsigned int at;
+	struct reply r;
+	struct enc e;
+
+	if (!write_item(c, 0, 9000, 1, false, false, false))
+		return false;
+	memset(c->area, 0xee, 65536);
+	write_list(&e, xid);
+	write_chunk(&e, c, 0, 2000);
+	write_chunk(&e, c, 32768, 2000);
+	no_more(&e);
+	compound(&e, xid, 4);
+	op_lookup(&e, "probe");
+	op_read(&e, 0, 2000);
+	op_read(&e, 2000, 1000);
+	op_read(&e, 3000, 500);
+	if (!answered(c, &e, &r, &at, 4))
+		return false;
+	if (get(r.p, 8) != 2000 || get(r.p, 14) != 1000)
+		return fail("%u and %u octets in chunks", get(r.p, 8), get(r.p, 14));
+	return same("first", c->area, 0, 2000) && same("second", c->area + 32768, 2000, 1000) &&
+	       same("third", r.p + r.len - 500, 3000, 500);
+}
+
+/* A chunk for which there is no result: the READ fails. */
+static bool t_unused(struct conn *c)
+{
+	const uint32_t xid = next_xid++;
+	unsigned int at;
+	struct reply r;
+	struct enc e;
+
+	write_list(&e, xid);
+	u32(&e, 1);
+	u32(&e, 2);
+	seg(&e, c->area_mr->rkey, 4096, at_area(c, 0));
+	seg(&e, c->area_mr->rkey, 4096, at_area(c, 4096));
+	no_more(&e);
+	compound(&e, xid, 1);
+	op_read(&e, 0, 8192);		/* of a directory */
+	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
+		return false;
+	if (!at || !get(r.p + at, 6))
+		return fail("it did not fail");
+	if (get(r.p, 5) != 1 || get(r.p, 6) != 2 || get(r.p, 8) || get(r.p, 12))
+		return fail("%u segments of %u and %u octets", get(r.p, 6), get(r.p, 8),
+			    get(r.p, 12));
+	return get(r.p, 7) == c->area_mr->rkey ? true : fail("another handle");
+}
+
+/* An empty Write chunk: the result stays in the payload, which makes that long. */
+static bool t_forced_inline(struct conn *c)
+{
+	const uint32_t xid = next_xid++;
+	unsigned int at, sum;
+	struct reply r;
+	struct enc e;
+
+	if (!write_item(c, 0, 60000, 1, false, false, false))
+		return false;
+	memset(c->area, 0xee, AREA);
+	write_list(&e, xid);
+	empty_chunk(&e);
+	u32(&e, 0);
+	write_chunk(&e, c, AREA / 2, 100000);
+	compound(&e, xid, 2);
+	op_lookup(&e, "probe");
+	op_read(&e, 0, 60000);
+	if (!answered(c, &e, &r, &at, 2))
+		return false;
+	if (at)
+		return fail("a short Reply");
+	if (get(r.p, 5) != 1 || get(r.p, 6))
+		return fail("the empty chunk came back as %u %u", get(r.p, 5), get(r.p, 6));
+	sum = get(r.p, 11);
+	if (sum < 60000 || sum > 60400)
+		return fail("%u octets in the Reply chunk", sum);
+	return same("data", c->area + AREA / 2 + sum - 60000, 0, 60000);
+}
+
+/* A path of a symbolic link is a result that a Write chunk may take, and so has to. */
+static bool t_readlink(struct conn *c)
+{
+	enum { READLINK = 27 };
+	const uint32_t xid = next_xid++;
+	unsigned int at;
+	struct reply r;
+	struct enc e;
+
+	write_list(&e, xid);
+	write_chunk(&e, c, 0, 4096);
+	no_more(&e);
+	compound(&e, xid, 2);
+	op_lookup(&e, "link");
+	u32(&e, READLINK);
+	if (!answered(c, &e, &r, &at, 2))
+		return false;
+	if (get(r.p, 8) != strlen("probe") || memcmp(c->area, "probe", strlen("probe")))
+		return fail("%u octets in the chunk", get(r.p, 8));
+	return true;
+}
+
+/* All there is in one Call, each of that many segments. */
+static bool everything(struct conn *c, unsigned int n, struct reply *r, uint32_t *xid)
+{
+	const unsigned int size = 1600;
+	struct enc e = { .n = 0 }, m = { .n = 0 };
+	unsigned int i, pos, from = AREA / 4, each;
+
+	*xid = next_xid++;
+	fill(c->area, 5, size);
+	compound(&m, *xid, 3);
+	op_lookup(&m, "probe");
+	pos = op_write(&m, 5, size);
+	op_read(&m, 5, size);
+	memcpy(c->area + from, m.b, m.n);
+	hdr(&e, *xid, 1, 32, NOMSG);
+	each = m.n / n & ~3;
+	for (i = 0; i < n; i++)
+		rseg(&e, 0, c->area_mr->rkey, i < n - 1 ? each : m.n - i * each,
+		     at_area(c, from + i * each));
+	each = size / n;
+	for (i = 0; i < n; i++)
+		rseg(&e, pos, c->area_mr->rkey, i < n - 1 ? each : size - i * each,
+		     at_area(c, i * each));
+	u32(&e, 0);
+	u32(&e, 1);
+	u32(&e, n);
+	for (i = 0; i < n; i++)
+		seg(&e, c->area_mr->rkey, size, at_area(c, 8192 + i * size));
+	u32(&e, 0);
+	u32(&e, 1);
+	u32(&e, n);
+	for (i = 0; i < n; i++)
+		seg(&e, c->area_mr->rkey, 4096, at_area(c, AREA / 2 + i * 4096));
+	return exchange(c, &e, r);
+}
+
+static bool t_everything(struct conn *c)
+{
+	unsigned int at;
+	struct reply r;
+	uint32_t xid;
+
+	if (!everything(c, 16, &r, &xid) || !body_at(&r, xid, &at) ||
+	    !compound_ok(at ? r.p + at : c->area + AREA / 2, 3))
+		return false;
+	return same("data", c->area + 8192, 5, 1600);
+}
+
+/* Ever more segments: served or refused, and the connection stays. */
+static bool t_ever_more(struct conn *c)
+{
+	unsigned int n, at;
+	struct reply r;
+	uint32_t xid;
+
+	for (n = 17; n <= 44; n += 3) {
+		if (!everything(c, n, &r, &xid))
+			return fail("%u segments: %s", n, why);
+		if (get(r.p, 3) == ERROR ? !is_error(&r, xid, ERR_CHUNK) : !body_at(&r, xid, &at))
+			return false;
+	}
+	return alive(c);
+}
+
+/* The count of a WRITE is not that of its Read chunk. */
+static bool t_disagree(struct conn *c)
+{
+	static const unsigned int counts[] = { 4, 4092, 4100, 0x7fffffff, 0xffffffff };
+	unsigned int i;
+
+	for (i = 0; i < COUNT(counts); i++) {
+		struct enc e = { .n = 0 }, m = { .n = 0 };
+		const uint32_t xid = next_xid++;
+		unsigned int pos, at;
+		struct reply r;
+
+		compound(&m, xid, 2);
+		op_lookup(&m, "probe");
+		pos = op_write(&m, 0, counts[i]);
+		hdr(&e, xid, 1, 32, MSG);
+		rseg(&e, pos, c->area_mr->rkey, 4096, at_area(c, 0));
+		lists_none(&e);
+		bytes(&e, m.b, m.n);
+		if (!exchange(c, &e, &r))
+			return false;
+		/* The transport may see it, or the RPC service, or NFS. */
+		if (get(r.p, 3) == ERROR ? !is_error(&r, xid, ERR_CHUNK) : !body_at(&r, xid, &at))
+			return false;
+		if (!alive(c))
+			return false;
+	}
+	return true;
+}
+
+static const struct test tests[] = {
+	{ "R8166-3.4.5-4", "segments of two Read chunks in turns", t_interleaved },
+	{ "R8166-3.4.5.2-4 R8166-3.4.5.2-2", "Read chunks with roundup", t_padded },
+	{ "R8166-4.3.2.1-2 R8267-6.4.1-2", "more results than Write chunks", t_run_out },
+	{ "R8166-4.3.2.2-2", "a Write chunk without a result", t_unused },
+	{ "R8166-4.3.2.3-3 R8166-4.3.2.3-4", "an empty Write chunk", t_forced_inline },
+	{ "R8267-4-1 R8166-4.3.2-2", "READLINK by Write chunk", t_readlink },
+	{ "R8267-6.4.2-2 R8166-4.3.3-3", "all kinds of chunks in one Call", t_everything },
+	{ "R8267-6.4.2-3", "ever more segments", t_ever_more },
+	{ "R8166-4.5.2-2", "a WRITE and its chunk disagree", t_disagree },
+};
+
+const struct group group_lists = {
+	.name = "lists", .about = "a client with chunk lists of unusual form",
+	.tests = tests, .n = COUNT(tests), .open = conn_open,
+};

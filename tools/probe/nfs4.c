@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Calls of NFSv4.0.
+ */
+
+#include "probe.h"
+
+void call(struct enc *e, uint32_t xid, uint32_t proc)
+{
+	u32(e, xid);
+	u32(e, 0);
+	u32(e, 2);
+	u32(e, 100003);
+	u32(e, 4);
+	u32(e, proc);
+	/* AUTH_SYS, root */
+	u32(e, 1);
+	u32(e, 24);
+	u32(e, 0);
+	string(e, "pro");
+	u32(e, 0);
+	u32(e, 0);
+	u32(e, 0);
+	u32(e, 0);
+	u32(e, 0);
+}
+
+void compound(struct enc *e, uint32_t xid, unsigned int ops)
+{
+	call(e, xid, 1);
+	string(e, "");
+	u32(e, 0);
+	u32(e, ops + 2);
+	u32(e, PUTROOTFH);
+	u32(e, LOOKUP);
+	string(e, dir);
+}
+
+void op_lookup(struct enc *e, const char *name)
+{
+	u32(e, LOOKUP);
+	string(e, name);
+}
+
+void anonymous(struct enc *e)
+{
+	u64(e, 0);
+	u64(e, 0);
+}
+
+void op_read(struct enc *e, uint64_t off, uint32_t count)
+{
+	u32(e, READ);
+	anonymous(e);
+	u64(e, off);
+	u32(e, count);
+}
+
+/* All of a WRITE but the data's octets; returns where they belong. */
+unsigned int op_write(struct enc *e, uint64_t off, uint32_t count)
+{
+	u32(e, WRITE);
+	anonymous(e);
+	u64(e, off);
+	u32(e, 2);
+	u32(e, count);
+	return e->n;
+}

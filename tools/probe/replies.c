@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Replies that a requester has to drop, or that end its Call. Those that it drops are
+ * sent before the right one; it says nothing about them.
+ */
+
+#include "probe.h"
+
+/* Spoils a right Reply; there may be several ways. False if there are no more. */
+typedef bool (*spoil_fn)(struct enc *e, const struct call *call, unsigned int way);
+
+/* Reads wait for their Reply while wrong ones come. */
+static bool first(struct conn *c, struct call *call, spoil_fn spoil)
+{
+	struct enc right, wrong;
+	unsigned int way;
+
+	if (!is_read(call))
+		return answer_honestly(c, call);
+	seen = true;
+	if (!make_reply(c, call, &right))
+		return false;
+	for (way = 0;; way++) {
+		wrong = right;
+		if (!spoil(&wrong, call, way))
+			break;
+		if (!send_msg(c, &wrong))
+			return false;
+	}
+	return send_msg(c, &right);
+}
+
+static bool spoil_short(struct enc *e, const struct call *call, unsigned int way)
+{
+	(void)call;
+	e->n = 4 + 4 * way;
+	return e->n < 28;
+}
+
+/* Words of the header that cannot be: the word, and what it says. */
+static bool spoil_lists(struct enc *e, const struct call *call, unsigned int way)
+{
+	static const struct {
+		unsigned int word;
+		uint32_t value;
+	} ways[] = {
+		{ 4, 1 },			/* a Read list */
+		{ 4, 2 }, { 5, 2 }, { 5, 0xffffffff },
+		{ 6, 0x7fffffff }, { 6, 0x10000000 }, { 6, 0xffffffff },
+	};
+
+	(void)call;
+	if (way >= COUNT(ways))
+		return false;
+	put(e, ways[way].word, ways[way].value);
+	return true;
+}
+
+/* The Write chunk is returned as another one than was given. */
+static bool spoil_chunk(struct enc *e, const struct call *call, unsigned int way)
+{
+	const uint32_t handle = get(e->b, 7), length = get(e->b, 8), n = get(e->b, 6);
+
+	if (!call->writes)
+		return false;
+	switch (way) {
+	case 0:
+		put(e, 7, handle ^ 0x1000);
+		return true;
+	case 1:
+		put(e, 8, call->write.seg[0].length + 4);
+		return true;
+	case 2:
+		put(e, 8, 0xfffffffc);
+		return true;
+	case 3:
+		put(e, 10, get(e->b, 10) + length + 4);
+		return true;
+	case 4:
+		/* A segment more. (None at all may stand for an unused chunk.) */
+		put(e, 6, n + 1);
+		memmove(e->b + 44, e->b + 28, e->n - 28);
+		e->n += 16;
+		return true;
+	}
+	return false;
+}
+
+static bool spoil_xid(struct enc *e, const struct call *call, unsigned int way)
+{
+	unsigned int w = e->n / 4;
+
+	/* The RPC message starts with the same XID: the last such word. */
+	while (--w && get(e->b, w) != call->xid)
+		;
+	put(e, w, call->xid ^ 0x80000000);
+	return way < 1;
+}
+
+static bool spoil_version(struct enc *e, const struct call *call, unsigned int way)
+{
+	(void)call;
+	put(e, 1, way ? 2 : 0);
+	return way < 2;
+}
+
+static bool spoil_msgp(struct enc *e, const struct call *call, unsigned int way)
+{
+	(void)call;
+	put(e, 3, MSGP);
+	return way < 1;
+}
+
+static bool spoil_unknown(struct enc *e, const struct call *call, unsigned int way)
+{
+	(void)call;
+	put(e, 3, way ? 0xffffffff : 5);
+	return way < 2;
+}
+
+static bool spoil_done(struct enc *e, const struct call *call, unsigned int way)
+{
+	(void)call;
+	put(e, 3, DONE);
+	if (way)
+		e->n = 16;
+	return way < 2;
+}
+
+/* Errors that say nothing, or not all of it. */
+static bool spoil_error(struct enc *e, const struct call *call, unsigned int way)
+{
+	static const struct {
+		uint32_t err;
+		unsigned int octets;
+	} ways[] = { { 9, 20 }, { 0, 20 }, { ERR_VERS, 20 }, { ERR_VERS, 24 }, { ERR_CHUNK, 16 } };
+
+	if (way >= COUNT(ways))
+		return false;
+	e->n = 0;
+	error(e, call->xid, ways[way].err);
+	e->n = ways[way].octets;
+	return true;
+}
+
+#define FIRST(what)							\
+	static bool first_##what(struct conn *c, struct call *call)	\
+	{								\
+		return first(c, call, spoil_##what);			\
+	}
+
+FIRST(short)
+FIRST(lists)
+FIRST(chunk)
+FIRST(xid)
+FIRST(version)
+FIRST(msgp)
+FIRST(unknown)
+FIRST(done)
+FIRST(error)
+
+/* Errors for READs: each ends its Call, which does not come again. */
+static bool refuse(struct conn *c, struct call *call, uint32_t err)
+{
+	static uint32_t refused;
+	struct enc e = { .n = 0 };
+
+	if (!is_read(call))
+		return answer_honestly(c, call);
+	if (seen && call->xid == refused)
+		return fail("asked again");
+	seen = true;
+	refused = call->xid;
+	error(&e, call->xid, err);
+	return send_msg(c, &e);
+}
+
+static bool refuse_chunk(struct conn *c, struct call *call)
+{
+	return refuse(c, call, ERR_CHUNK);
+}
+
+static bool refuse_version(struct conn *c, struct call *call)
+{
+	return refuse(c, call, ERR_VERS);
+}
+
+/* An error to a Call that nobody has made, which grants one credit. */
+static bool refuse_nothing(struct conn *c, struct call *call)
+{
+	struct enc e = { .n = 0 };
+
+	seen = true;
+	error(&e, call->xid ^ 0x80000000, ERR_CHUNK);
+	return send_msg(c, &e) && answer_honestly(c, call);
+}
+
+/* A short Reply although there is a chunk for it, which is returned unused. */
+static bool unused_reply_chunk(struct conn *c, struct call *call)
+{
+	struct enc e;
+
+	if (!make_reply(c, call, &e))
+		return false;
+	seen |= call->reply.n && get(e.b, 3) == MSG;
+	return send_msg(c, &e);
+}
+
+static bool long_reply(struct conn *c, struct call *call)
+{
+	struct enc e;
+
+	if (!make_reply(c, call, &e))
+		return false;
+	seen |= get(e.b, 3) == NOMSG;
+	return send_msg(c, &e);
+}
+
+static const struct test tests[] = {
+	{ "R8166-3.4.6-1 R8166-4.3.2.1-1", "READ", .work = read_file },
+	{ "R8166-3.5.2-1 R8166-3.4.5.2-3", "WRITE", .work = write_file },
+	{ "R8166-3.5.3-4", "a long Reply", .answer = long_reply, .work = list_directory },
+	{ "R8166-4.3.3-4", "a Reply chunk that is not used",
+	  .answer = unused_reply_chunk, .work = list_empty },
+	{ "R8166-4.5-1", "Replies too short to be headers", .answer = first_short, .work = read_file },
+	{ "R8166-4.5-3 R8166-4.2.4-4", "malformed lists", .answer = first_lists, .work = read_file },
+	{ "R8166-4.5-3 R8166-3.4.6-3", "a Write chunk that was not given",
+	  .answer = first_chunk, .work = read_file },
+	{ "R8166-4.2.1-1", "different XIDs in header and payload",
+	  .answer = first_xid, .work = read_file },
+	{ "R8166-4.5-3", "another version", .answer = first_version, .work = read_file },
+	{ "R8166-4.6.1-3", "RDMA_MSGP", .answer = first_msgp, .work = read_file },
+	{ "R8166-4.5-3", "unknown procedures", .answer = first_unknown, .work = read_file },
+	{ "R8166-4.6.2-2", "RDMA_DONE", .answer = first_done, .work = read_file },
+	{ "R8166-4.5-8", "errors that cannot be read", .answer = first_error, .work = read_file },
+	{ "R8166-4.5-7", "ERR_CHUNK", .answer = refuse_chunk, .work = read_file, .expected = EIO },
+	{ "R8166-4.5-7", "ERR_VERS", .answer = refuse_version, .work = read_file, .expected = EIO },
+	{ "R8167-4.1-5 R8166-4.5-8", "an error that nobody has asked for",
+	  .answer = refuse_nothing, .work = read_file },
+};
+
+const struct group group_replies = {
+	.name = "replies", .about = "a server whose Replies are to be dropped",
+	.tests = tests, .n = COUNT(tests),
+};

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Runs the cases of a group.
+ */
+
+#include "probe.h"
+
+static bool run_case(const struct group *g, const struct test *t, struct conn **c)
+{
+	const struct terms *terms = t->terms ? t->terms : g->terms;
+	bool ok;
+
+	strcpy(why, "");
+	if (!g->open)
+		return serve(t);
+	if (!*c)
+		*c = g->open(terms ? terms : &terms_plain);
+	ok = *c && t->run(*c);
+	if (!ok || !g->kept) {
+		conn_close(*c);
+		*c = NULL;
+		if (g->leave)
+			g->leave();
+	}
+	return ok;
+}
+
+/* A case is announced before it runs: who reads the output of a machine that died knows. */
+int run_group(const struct group *g, unsigned int from)
+{
+	struct conn *c = NULL;
+	unsigned int i, failures = 0;
+
+	printf("KTAP version 1\n1..%u\n", g->n);
+	for (i = from - 1; i < g->n; i++) {
+		const struct test *t = &g->tests[i];
+
+		printf("# case %u - %s (%s)\n", i + 1, t->name, t->ids);
+		fflush(stdout);
+		if (run_case(g, t, &c)) {
+			printf("ok %u - %s (%s)\n", i + 1, t->name, t->ids);
+		} else {
+			printf("# %s\n", why);
+			printf("not ok %u - %s (%s)\n", i + 1, t->name, t->ids);
+			failures++;
+		}
+		fflush(stdout);
+	}
+	if (c) {
+		conn_close(c);
+		if (g->leave)
+			g->leave();
+	}
+	printf("# %u failed\n", failures);
+	return !!failures;
+}
