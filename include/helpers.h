@@ -106,6 +106,7 @@ void rpcrdma_xprt_clear_connecting(struct rpc_xprt *xprt);
 void rpcrdma_bc_slot_inc(struct rpc_xprt *xprt);
 unsigned long rpcrdma_svc_serv_maxpages(const struct svc_serv *serv);
 unsigned long rpcrdma_jiffies(void);
+void rpcrdma_synchronize_rcu(void);
 void rpcrdma_flush_dcache_page(struct page *page);
 
 #endif

@@ -360,6 +360,45 @@ restart() {
 # there need not wait for any: what the client sees of that is up to NFS.
 recalls_through_restart() { disturbed_recalls "$1" 40 1 restart; }
 
+# Milliseconds between the first two reverse Calls that the client saw.
+first_gap() {
+	awk '
+		/ xprtrdma_cb_call: / && match($0, /[0-9]+\.[0-9]+: xprtrdma_cb_/) {
+			at[++n] = substr($0, RSTART) + 0
+		}
+		END { printf "%d\n", n < 2 ? 0 : (at[2] - at[1]) * 1000 }' "$TRACING/trace"
+}
+
+# The client grants one credit, and what it sends takes longer than nfsd waits, which is
+# a tenth of a lease, a second from here on. A Call that nfsd has given up is outstanding until it is answered:
+# the next one waits (RFC 8166 Section 3.3.1).
+R8167_4_1_3_calls_given_up_keep_their_credits() {
+	local grant=/proc/sys/sunrpc/rdma_max_bc_requests before late=2500 gap
+
+	[ -e "$grant" ] || skip "only for this module's tunables"
+	need_local_bed
+	server_stop
+	BED_LEASE=10 server_start
+	before=$(cat "$grant")
+	echo 1 >"$grant"
+	with_files "$1" 2
+	echo "$before" >"$grant"
+	cat "$WORK"/[01] >/dev/null
+	[ "$(delegations /0)$(delegations /1)" = 11 ] || skip "no two delegations"
+	count_calls
+	tc -netns "$BED_SWITCH" qdisc add dev "$BED_SERVER_PORT" root netem delay "${late}ms"
+	start_recalls "$PATIENCE"
+	sleep 4
+	tc -netns "$BED_SWITCH" qdisc del dev "$BED_SERVER_PORT" root
+	end_recalls
+	trace_off
+	gap=$(first_gap)
+	echo "$(calls_seen) reverse Calls, the second one $gap ms after the first"
+	[ "$(calls_seen)" -ge 2 ] || fail "not two reverse Calls were seen"
+	[ "$gap" -ge $((late - 100)) ] || fail "two were outstanding"
+	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
+}
+
 # What SUNRPC shows of transports, those that call clients among them.
 transports_can_be_looked_at() {
 	local each count=0
@@ -409,4 +448,5 @@ ktap_run \
 	"read_delegation_is_recalled 4.1" "read_delegation_is_recalled 4.2" \
 	"write_delegation_is_recalled 4.2" \
 	"transports_can_be_looked_at 4.2" \
-	"unmount_amid_recalls 4.2"
+	"unmount_amid_recalls 4.2" \
+	"R8167_4_1_3_calls_given_up_keep_their_credits 4.2"

@@ -281,6 +281,11 @@ unsigned long rpcrdma_jiffies(void)
 	return jiffies;
 }
 
+void rpcrdma_synchronize_rcu(void)
+{
+	synchronize_rcu();
+}
+
 void rpcrdma_flush_dcache_page(struct page *page)
 {
 	flush_dcache_page(page);

@@ -23,7 +23,7 @@ pub(super) struct Shared {
     /// SUNRPC's side of it.
     pub(super) xprt: XprtHandle<Rdma>,
     /// Credits of Calls that were given up.
-    pub(super) credits: Arc<Credits<Rdma>>,
+    pub(super) credits: Arc<Credits<XprtHandle<Rdma>>>,
     /// Reverse Calls that this end lets be outstanding.
     pub(super) reverse_calls: u32,
     /// Places for reverse Calls.
@@ -42,7 +42,7 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn new(
         xprt: XprtHandle<Rdma>,
-        credits: Arc<Credits<Rdma>>,
+        credits: Arc<Credits<XprtHandle<Rdma>>>,
         reverse: Arc<ReversePool<Rdma>>,
     ) -> Result<Arc<Self>> {
         Arc::pin_init(

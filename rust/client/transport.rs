@@ -53,7 +53,7 @@ impl Transport for Rdma {
 
     fn new(
         xprt: XprtHandle<Self>,
-        credits: Arc<Credits<Self>>,
+        credits: Arc<Credits<XprtHandle<Self>>>,
         reverse: Arc<ReversePool<Self>>,
     ) -> Result<Self> {
         Ok(Self {

@@ -23,6 +23,25 @@ use kernel::types::Opaque;
 /// How long a Reply may take that nobody waits for; as long as one that somebody waits for.
 const PATIENCE_MS: u32 = super::xprt_class::RPC_TIMEOUT_MS;
 
+/// What has a window of credits, and keeps some of them.
+pub(crate) trait Windowed: Send + Sync + 'static {
+    /// The transport, whose memory is there.
+    fn raw(&self) -> *mut bindings::rpc_xprt;
+
+    /// Ends the connection: its peer does not answer.
+    fn give_up(&self);
+}
+
+impl<T: Transport> Windowed for XprtHandle<T> {
+    fn raw(&self) -> *mut bindings::rpc_xprt {
+        Self::raw(self)
+    }
+
+    fn give_up(&self) {
+        self.force_disconnect();
+    }
+}
+
 /// A Call that was given up.
 struct Unanswered {
     xid: u32,
@@ -41,8 +60,8 @@ struct StandIn {
 ///
 /// Lock order: SUNRPC's `transport_lock`, then `unanswered`.
 #[pin_data]
-pub(crate) struct Credits<T: Transport> {
-    xprt: XprtHandle<T>,
+pub(crate) struct Credits<W: Windowed> {
+    xprt: W,
     #[pin]
     unanswered: SpinLock<KVVec<Unanswered>>,
     /// Used with `transport_lock` held.
@@ -53,13 +72,13 @@ pub(crate) struct Credits<T: Transport> {
 }
 
 // SAFETY: The stand-in is `transport_lock`'s, the work item the workqueue's.
-unsafe impl<T: Transport> Send for Credits<T> {}
+unsafe impl<W: Windowed> Send for Credits<W> {}
 // SAFETY: As above.
-unsafe impl<T: Transport> Sync for Credits<T> {}
+unsafe impl<W: Windowed> Sync for Credits<W> {}
 
-impl<T: Transport> Credits<T> {
+impl<W: Windowed> Credits<W> {
     /// For a transport with so many slots: no more Calls can be outstanding.
-    pub(super) fn new(xprt: XprtHandle<T>, slots: u32) -> Result<Arc<Self>> {
+    pub(super) fn new(xprt: W, slots: u32) -> Result<Arc<Self>> {
         let unanswered = KVVec::with_capacity(slots as usize, GFP_KERNEL)?;
         Arc::pin_init(
             pin_init!(Self {
@@ -68,7 +87,7 @@ impl<T: Transport> Credits<T> {
                 stand_in: Opaque::zeroed(),
                 overdue <- Opaque::ffi_init(|slot| {
                     // SAFETY: `slot` is writable and pinned; `stop` cancels it before it ends.
-                    unsafe { bindings::rpcrdma_init_delayed_work(slot, Some(overdue::<T>)) };
+                    unsafe { bindings::rpcrdma_init_delayed_work(slot, Some(overdue::<W>)) };
                 }),
             }),
             GFP_KERNEL,
@@ -106,7 +125,7 @@ impl<T: Transport> Credits<T> {
     #[cold]
     pub(crate) fn give_back(&self, xid: u32) {
         let raw = self.xprt.raw();
-        // SAFETY: The handle keeps the memory. What SUNRPC is told of is a task with a request that has a
+        // SAFETY: The memory is there. What SUNRPC is told of is a task with a request that has a
         // credit, which is all that it looks at; `transport_lock` is held, as it asks for.
         unsafe {
             bindings::spin_lock(&raw mut (*raw).transport_lock);
@@ -163,12 +182,12 @@ impl<T: Transport> Credits<T> {
 
 /// # Safety
 ///
-/// Called by the workqueue for the work item of a `Credits<T>`, which waits for this.
-unsafe extern "C" fn overdue<T: Transport>(work: *mut bindings::work_struct) {
+/// Called by the workqueue for the work item of a `Credits<W>`, which waits for this.
+unsafe extern "C" fn overdue<W: Windowed>(work: *mut bindings::work_struct) {
     // SAFETY: By this function's contract.
     let this = unsafe {
         let delayed = kernel::container_of!(work, bindings::delayed_work, work);
-        &*kernel::container_of!(Opaque::cast_from(delayed), Credits<T>, overdue)
+        &*kernel::container_of!(Opaque::cast_from(delayed), Credits<W>, overdue)
     };
     let patience = msecs_to_jiffies(PATIENCE_MS);
     // SAFETY: Reading the clock needs nothing.
@@ -178,7 +197,7 @@ unsafe extern "C" fn overdue<T: Transport>(work: *mut bindings::work_struct) {
         return;
     };
     if oldest >= patience {
-        this.xprt.force_disconnect();
+        this.xprt.give_up();
     } else {
         // SAFETY: `stop` waits for this.
         unsafe { this.look_after(patience - oldest) };

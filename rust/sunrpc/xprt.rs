@@ -135,7 +135,7 @@ pub(crate) trait Transport: Sized + Send + Sync + 'static {
     /// `ENOMEM`.
     fn new(
         xprt: XprtHandle<Self>,
-        credits: Arc<Credits<Self>>,
+        credits: Arc<Credits<XprtHandle<Self>>>,
         reverse: Arc<ReversePool<Self>>,
     ) -> Result<Self>;
 
@@ -221,7 +221,7 @@ pub(super) struct Live<T: Transport> {
     #[pin]
     pub(super) connect_worker: Opaque<bindings::delayed_work>,
     pub(super) transport: T,
-    pub(super) credits: Arc<Credits<T>>,
+    pub(super) credits: Arc<Credits<XprtHandle<T>>>,
     pub(super) reverse: Arc<ReversePool<T>>,
     #[pin]
     pub(super) free: FreeSlots,

@@ -3,17 +3,18 @@
 //! The server's side of SUNRPC: transports that service threads receive from and reply on.
 
 mod alarm;
+mod answer;
 mod class;
 mod reverse;
 mod rqst;
 mod xprt;
 
 pub(crate) use alarm::Alarm;
+pub(crate) use answer::Answer;
 pub(crate) use class::Accepting;
 pub(crate) use class::Connection;
 pub(crate) use class::Listener;
 pub(crate) use class::Registration;
-pub(crate) use reverse::Answer;
 pub(crate) use reverse::CallError;
 pub(crate) use reverse::ReverseLimits;
 pub(crate) use reverse::ReverseRegistration;

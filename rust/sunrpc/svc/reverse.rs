@@ -15,12 +15,13 @@
 use super::class;
 use super::class::Connection;
 use super::class::Listener;
-use super::rqst::Receiving;
 use super::xprt;
 use super::xprt::SvcHandle;
 use crate::bindings;
 use crate::bindings::addr::SockAddr;
 use crate::sunrpc::addr::AddressStrings;
+use crate::sunrpc::credits::Credits;
+use crate::sunrpc::credits::Windowed;
 use crate::sunrpc::xdr::XdrBuf;
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
@@ -33,7 +34,7 @@ use kernel::prelude::*;
 use kernel::sync::atomic::ordering::Full;
 use kernel::sync::atomic::ordering::Relaxed;
 use kernel::sync::atomic::Atomic;
-use kernel::sync::rcu;
+use kernel::sync::Arc;
 use kernel::time::msecs_to_jiffies;
 use kernel::types::Opaque;
 
@@ -77,27 +78,38 @@ impl CallError {
     }
 }
 
-/// What a client says to a reverse Call.
-#[derive(Clone, Copy)]
-pub(crate) enum Answer<'a> {
-    /// The Reply.
-    Reply(&'a [u8]),
-    /// It cannot take the Call.
-    Refused,
-}
-
 /// `struct rpc_xprt` with what belongs to it; C allocates it and counts references to it.
 ///
 /// # Invariants
 ///
-/// From `setup` until `destroy`, `forward` is initialised, and names the connection that the ops of the
-/// transport expect.
+/// From `setup` until `destroy`, `forward` and `credits` are initialised, and `forward` names the
+/// connection that the ops of the transport expect.
 #[repr(C)]
 struct Reverse {
     raw: Opaque<bindings::rpc_xprt>,
     strings: UnsafeCell<AddressStrings>,
     timeout: Opaque<bindings::rpc_timeout>,
     forward: MaybeUninit<SvcHandle>,
+    credits: MaybeUninit<Arc<Credits<Window>>>,
+}
+
+/// The window of a reverse transport, which stops its credits before it ends.
+pub(super) struct Window(*mut bindings::rpc_xprt);
+
+// SAFETY: A transport is anybody's.
+unsafe impl Send for Window {}
+// SAFETY: As above.
+unsafe impl Sync for Window {}
+
+impl Windowed for Window {
+    fn raw(&self) -> *mut bindings::rpc_xprt {
+        self.0
+    }
+
+    fn give_up(&self) {
+        // SAFETY: A reverse transport, before `destroy` has stopped its credits.
+        unsafe { close(self.0) };
+    }
 }
 
 /// `struct xprt_class` with its netids: none, which an empty one says.
@@ -211,8 +223,22 @@ unsafe fn create<L: Listener>(args: *mut bindings::xprt_create) -> Result<*mut b
         unsafe { bindings::module_put(crate::THIS_MODULE.as_ptr()) };
         return Err(ENOMEM);
     }
+    let credits = match Credits::new(Window(raw), slots) {
+        Ok(credits) => credits,
+        Err(error) => {
+            // SAFETY: Fresh, and nobody else's; the module was taken above.
+            unsafe {
+                bindings::xprt_free(raw);
+                bindings::module_put(crate::THIS_MODULE.as_ptr());
+            }
+            return Err(error);
+        }
+    };
     // SAFETY: Fresh, and nobody else's; `forward` is a connection of `L`.
     unsafe {
+        (&raw mut (*raw.cast::<Reverse>()).credits)
+            .cast::<Arc<Credits<Window>>>()
+            .write(credits);
         furnish::<L::Connection>(raw, &addr, limits.octets, forward);
         link(raw).inspect_err(|_| destroy(raw))?;
     }
@@ -292,6 +318,16 @@ unsafe fn forward<'a>(raw: *mut bindings::rpc_xprt) -> &'a SvcHandle {
     unsafe { (*raw.cast::<Reverse>()).forward.assume_init_ref() }
 }
 
+/// The credits of Calls that were given up.
+///
+/// # Safety
+///
+/// `raw` is a `Reverse`, not destroyed within `'a`.
+pub(super) unsafe fn credits<'a>(raw: *mut bindings::rpc_xprt) -> &'a Credits<Window> {
+    // SAFETY: By this function's contract and the type's invariants.
+    unsafe { (*raw.cast::<Reverse>()).credits.assume_init_ref() }
+}
+
 /// The operations of the reverse transports of connections `C`.
 struct Calls<C: Connection>(PhantomData<C>);
 
@@ -301,7 +337,7 @@ impl<C: Connection> Calls<C> {
         release_xprt: Some(bindings::xprt_release_xprt_cong),
         alloc_slot: Some(bindings::xprt_alloc_slot),
         free_slot: Some(bindings::xprt_free_slot),
-        release_request: Some(bindings::xprt_release_rqst_cong),
+        release_request: Some(release_request),
         wait_for_reply_request: Some(bindings::xprt_wait_for_reply_request_def),
         connect: Some(connect),
         buf_alloc: Some(buf_alloc),
@@ -394,6 +430,24 @@ unsafe fn transmit<C: Connection>(
     Ok(())
 }
 
+/// Gives the credit of a Call back, unless the client still has that Call: an answer has done so already.
+///
+/// # Safety
+///
+/// See [`buf_alloc`]; SUNRPC has taken the request out of its queues, and holds `transport_lock`.
+unsafe extern "C" fn release_request(task: *mut bindings::rpc_task) {
+    // SAFETY: By this function's contract.
+    unsafe {
+        let rqst = (*task).tk_rqstp;
+        let unanswered = (*rqst).rq_cong != 0 && (*rqst).rq_xmit_bytes_sent != 0;
+        if unanswered && credits((*rqst).rq_xprt).keep(u32::from_be((*rqst).rq_xid)) {
+            (*rqst).rq_cong = 0;
+        } else {
+            bindings::xprt_release_rqst_cong(task);
+        }
+    }
+}
+
 /// There is nothing to connect: that is up to the client, and makes another transport.
 ///
 /// # Safety
@@ -443,92 +497,13 @@ unsafe extern "C" fn destroy(raw: *mut bindings::rpc_xprt) {
         // made: then nobody must find it. Who has found it is in an RCU read-side section, which the
         // memory outlives.
         let place = Atomic::from_ptr(&raw mut (*forward.as_ptr()).xpt_bc_xprt);
-        let _ = place.cmpxchg(raw, ptr::null_mut(), Full);
+        if place.cmpxchg(raw, ptr::null_mut(), Full).is_ok() {
+            bindings::rpcrdma_synchronize_rcu();
+        }
+        credits(raw).stop();
+        drop((*raw.cast::<Reverse>()).credits.assume_init_read());
         bindings::xprt_free(raw);
         drop(forward);
         bindings::module_put(crate::THIS_MODULE.as_ptr());
-    }
-}
-
-impl<C: Connection> Receiving<'_, C> {
-    /// Takes the `answer` to the reverse Call `xid`, with which so many of them may be outstanding;
-    /// `false` if there is no such Call.
-    pub(crate) fn answer_reverse(&self, xid: u32, window: u32, answer: Answer<'_>) -> bool {
-        let _alive = rcu::read_lock();
-        // SAFETY: The request keeps its transport. What is beside that stays until the guard is dropped.
-        unsafe {
-            let forward = (*self.as_ptr()).rq_xprt;
-            let raw = Atomic::from_ptr(&raw mut (*forward).xpt_bc_xprt).load(Relaxed);
-            if raw.is_null() || !with_call(raw, xid, |_| {}) {
-                return false;
-            }
-            // Before the Call is completed, which lets another one out.
-            set_window(raw, window);
-            with_call(raw, xid, |rqst| complete(rqst, answer))
-        }
-    }
-}
-
-/// Finds the Call `xid` among those that wait; `work` is done with the lock of these held. Returns
-/// whether there is one.
-///
-/// # Safety
-///
-/// `raw` is a reverse transport.
-unsafe fn with_call(
-    raw: *mut bindings::rpc_xprt,
-    xid: u32,
-    work: impl FnOnce(*mut bindings::rpc_rqst),
-) -> bool {
-    // SAFETY: By this function's contract; `queue_lock` is held where SUNRPC asks for it.
-    unsafe {
-        bindings::spin_lock(&raw mut (*raw).queue_lock);
-        let rqst = bindings::xprt_lookup_rqst(raw, xid.to_be());
-        if !rqst.is_null() {
-            work(rqst);
-        }
-        bindings::spin_unlock(&raw mut (*raw).queue_lock);
-        !rqst.is_null()
-    }
-}
-
-/// Completes a Call. It is found no more after this.
-///
-/// # Safety
-///
-/// The Call waits for its Reply, and `queue_lock` is held.
-unsafe fn complete(rqst: *mut bindings::rpc_rqst, answer: Answer<'_>) {
-    // SAFETY: By this function's contract. The consumer looks at the room for the Reply, which is all in
-    // the head, when it has been woken.
-    unsafe {
-        let room = (*rqst).rq_private_buf.head[0];
-        let copied = match answer {
-            Answer::Reply(reply) if reply.len() <= room.iov_len => {
-                room.iov_base
-                    .cast::<u8>()
-                    .copy_from_nonoverlapping(reply.as_ptr(), reply.len());
-                // CAST: No more than a Receive buffer.
-                reply.len() as c_int
-            }
-            _ => {
-                (*(*rqst).rq_task).tk_status = -bindings::EIO.cast_signed();
-                0
-            }
-        };
-        bindings::xprt_complete_rqst((*rqst).rq_task, copied);
-    }
-}
-
-/// Lets as many Calls be outstanding.
-///
-/// # Safety
-///
-/// `raw` is a transport.
-unsafe fn set_window(raw: *mut bindings::rpc_xprt, calls: u32) {
-    // SAFETY: By this function's contract; the window is `transport_lock`'s.
-    unsafe {
-        bindings::spin_lock(&raw mut (*raw).transport_lock);
-        (*raw).cwnd = (calls as usize) << bindings::RPC_CWNDSHIFT;
-        bindings::spin_unlock(&raw mut (*raw).transport_lock);
     }
 }

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What clients say to reverse Calls.
+
+use super::class::Connection;
+use super::reverse::credits;
+use super::rqst::Receiving;
+use crate::bindings;
+use core::ptr::NonNull;
+use kernel::prelude::*;
+use kernel::sync::atomic::ordering::Relaxed;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::rcu;
+
+/// What a client says to a reverse Call.
+#[derive(Clone, Copy)]
+pub(crate) enum Answer<'a> {
+    /// The Reply.
+    Reply(&'a [u8]),
+    /// It cannot take the Call.
+    Refused,
+}
+
+impl<C: Connection> Receiving<'_, C> {
+    /// Takes the `answer` to the reverse Call `xid`, with which so many of them may be outstanding;
+    /// `false` if there is no such Call. One that was given up is still there until now.
+    pub(crate) fn answer_reverse(&self, xid: u32, window: u32, answer: Answer<'_>) -> bool {
+        let _alive = rcu::read_lock();
+        // SAFETY: The request keeps its transport. What is beside that stays until the guard is dropped.
+        unsafe {
+            let forward = (*self.as_ptr()).rq_xprt;
+            let raw = Atomic::from_ptr(&raw mut (*forward).xpt_bc_xprt).load(Relaxed);
+            if raw.is_null() {
+                return false;
+            }
+            let Some(rqst) = pin(raw, xid) else {
+                let late = credits(raw).is_kept(xid);
+                if late {
+                    set_window(raw, window);
+                    credits(raw).give_back(xid);
+                }
+                return late;
+            };
+            // Before the Call is completed, which lets another one out.
+            answered(raw, rqst, window);
+            complete(raw, rqst, answer);
+            true
+        }
+    }
+}
+
+/// Finds the Call `xid` among those that wait, and pins it until [`complete`].
+///
+/// # Safety
+///
+/// `raw` is a reverse transport.
+unsafe fn pin(raw: *mut bindings::rpc_xprt, xid: u32) -> Option<NonNull<bindings::rpc_rqst>> {
+    // SAFETY: By this function's contract; `queue_lock` is held where SUNRPC asks for it.
+    unsafe {
+        bindings::spin_lock(&raw mut (*raw).queue_lock);
+        let rqst = NonNull::new(bindings::xprt_lookup_rqst(raw, xid.to_be()));
+        if let Some(rqst) = rqst {
+            bindings::xprt_pin_rqst(rqst.as_ptr());
+        }
+        bindings::spin_unlock(&raw mut (*raw).queue_lock);
+        rqst
+    }
+}
+
+/// The client has answered, and lets as many Calls be outstanding: the credit of this one is free.
+///
+/// # Safety
+///
+/// `rqst` is pinned.
+unsafe fn answered(raw: *mut bindings::rpc_xprt, rqst: NonNull<bindings::rpc_rqst>, window: u32) {
+    // SAFETY: By this function's contract; the window is `transport_lock`'s.
+    unsafe {
+        bindings::spin_lock(&raw mut (*raw).transport_lock);
+        (*raw).cwnd = (window as usize) << bindings::RPC_CWNDSHIFT;
+        bindings::xprt_release_rqst_cong((*rqst.as_ptr()).rq_task);
+        bindings::spin_unlock(&raw mut (*raw).transport_lock);
+    }
+}
+
+/// Completes a Call, and lets SUNRPC release it.
+///
+/// # Safety
+///
+/// `rqst` is pinned, by the caller alone.
+unsafe fn complete(
+    raw: *mut bindings::rpc_xprt,
+    rqst: NonNull<bindings::rpc_rqst>,
+    answer: Answer<'_>,
+) {
+    let rqst = rqst.as_ptr();
+    // SAFETY: By this function's contract; `queue_lock` is held where SUNRPC asks for it. The consumer
+    // looks at the room for the Reply, which is all in the head, when it has been woken.
+    unsafe {
+        bindings::spin_lock(&raw mut (*raw).queue_lock);
+        let room = (*rqst).rq_private_buf.head[0];
+        let copied = match answer {
+            Answer::Reply(reply) if reply.len() <= room.iov_len => {
+                room.iov_base
+                    .cast::<u8>()
+                    .copy_from_nonoverlapping(reply.as_ptr(), reply.len());
+                // CAST: No more than a Receive buffer.
+                reply.len() as c_int
+            }
+            _ => {
+                (*(*rqst).rq_task).tk_status = -bindings::EIO.cast_signed();
+                0
+            }
+        };
+        bindings::xprt_complete_rqst((*rqst).rq_task, copied);
+        bindings::xprt_unpin_rqst(rqst);
+        bindings::spin_unlock(&raw mut (*raw).queue_lock);
+    }
+}
+
+/// Lets as many Calls be outstanding.
+///
+/// # Safety
+///
+/// `raw` is a transport.
+unsafe fn set_window(raw: *mut bindings::rpc_xprt, calls: u32) {
+    // SAFETY: By this function's contract; the window is `transport_lock`'s.
+    unsafe {
+        bindings::spin_lock(&raw mut (*raw).transport_lock);
+        (*raw).cwnd = (calls as usize) << bindings::RPC_CWNDSHIFT;
+        bindings::spin_unlock(&raw mut (*raw).transport_lock);
+    }
+}
