@@ -11,25 +11,19 @@ use super::dma::DmaBuffer;
 use super::endpoint::Endpoint;
 use super::endpoint::Kept;
 use super::endpoint::SendWorker;
-use super::list::Link;
-use super::list::Linked;
+use super::linked_box::LinkedBox;
 use super::list::Pool;
 use super::requester::Requester;
 use super::responder::Ended;
 use crate::admin::trace::trace;
 use crate::admin::trace::Cid;
 use crate::bindings;
-use core::mem;
-use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// A message.
-#[repr(C)]
-struct Inner {
-    /// First, so that a pointer to it is a pointer to the whole.
+struct Aside {
     cqe: bindings::ib_cqe,
-    link: Link,
     wr: bindings::ib_send_wr,
     sge: bindings::ib_sge,
     buffer: DmaBuffer,
@@ -38,47 +32,14 @@ struct Inner {
     home: *const Home,
 }
 
-/// An idle message.
-///
-/// # Invariants
-///
-/// Points to an `Inner` from `KBox` that nobody else can reach.
-struct Aside(NonNull<Inner>);
-
-// SAFETY: Owns all that it points to, like a box, but for its home, which is `Sync`.
+// SAFETY: It owns all that it points to, but for its home, which is `Sync`.
 unsafe impl Send for Aside {}
-
-// SAFETY: `link` is in the object, which only its owner reaches.
-unsafe impl Linked for Aside {
-    #[inline]
-    fn into_link(self) -> NonNull<Link> {
-        let inner = mem::ManuallyDrop::new(self).0;
-        // SAFETY: Owned, by the type's invariants.
-        NonNull::from(unsafe { &(*inner.as_ptr()).link })
-    }
-
-    #[inline]
-    unsafe fn from_link(link: NonNull<Link>) -> Self {
-        // SAFETY: By the contract of this function, the link is one of ours.
-        let inner = unsafe { kernel::container_of!(link.as_ptr(), Inner, link) };
-        // SAFETY: As above, so it is not null.
-        // INVARIANT: By the contract of this function.
-        Self(unsafe { NonNull::new_unchecked(inner) })
-    }
-}
-
-impl Drop for Aside {
-    fn drop(&mut self) {
-        // SAFETY: From `KBox`, and unreachable otherwise, by the type's invariants.
-        drop(unsafe { KBox::from_raw(self.0.as_ptr()) });
-    }
-}
 
 /// Where messages are while they are idle.
 #[pin_data]
 struct Home {
     #[pin]
-    idle: Pool<Aside>,
+    idle: Pool<LinkedBox<Aside>>,
 }
 
 impl Kept for Arc<Home> {}
@@ -97,22 +58,16 @@ impl Asides {
         let domain = ep.domain().ok_or(EINVAL)?;
         let home = Arc::pin_init(pin_init!(Home { idle <- Pool::new() }), GFP_KERNEL)?;
         for _ in 0..count {
-            let inner = KBox::new(
-                Inner {
-                    cqe: bindings::ib_cqe {
-                        done: Some(sent::<C>),
-                    },
-                    link: Link::new(),
-                    wr: pin_init::zeroed(),
-                    sge: pin_init::zeroed(),
-                    buffer: DmaBuffer::new(domain, octets, Direction::ToDevice, GFP_KERNEL)?,
-                    serial: Cid::serial(),
-                    home: &raw const *home,
+            home.idle.put(LinkedBox::room(GFP_KERNEL)?.fill(Aside {
+                cqe: bindings::ib_cqe {
+                    done: Some(sent::<C>),
                 },
-                GFP_KERNEL,
-            )?;
-            // INVARIANT: `leak` gives up the only reference.
-            home.idle.put(Aside(NonNull::from(KBox::leak(inner))));
+                wr: pin_init::zeroed(),
+                sge: pin_init::zeroed(),
+                buffer: DmaBuffer::new(domain, octets, Direction::ToDevice, GFP_KERNEL)?,
+                serial: Cid::serial(),
+                home: &raw const *home,
+            }));
         }
         // What is posted refers to it.
         ep.keep(home.clone())?;
@@ -131,15 +86,16 @@ impl Asides {
         invalidate: Option<u32>,
         write: impl FnOnce(&mut [u8]) -> Option<usize>,
     ) -> Result<Option<()>> {
-        let Some(aside) = self.0.idle.get() else {
+        let Some(mut aside) = self.0.idle.get() else {
             return Ok(None);
         };
-        // SAFETY: Owned, by the type's invariants.
-        let inner = unsafe { &mut *aside.0.as_ptr() };
-        let Some(octets) = write(inner.buffer.as_mut_slice()) else {
+        let Some(octets) = write(aside.buffer.as_mut_slice()) else {
             self.0.idle.put(aside);
             return Ok(None);
         };
+        let raw = aside.into_raw();
+        // SAFETY: Given up just now, and to nobody yet.
+        let inner = unsafe { &mut *raw };
         inner.buffer.sync_for_device(octets);
         inner.sge = inner.buffer.sge(octets);
         inner.wr.opcode = match invalidate {
@@ -156,13 +112,13 @@ impl Asides {
         // SAFETY: The member that the RDMA core looks at.
         unsafe { *inner.wr.__bindgen_anon_1.wr_cqe.as_mut() = &raw mut inner.cqe };
         let request = &raw const inner.wr;
-        let posted = mem::ManuallyDrop::new(aside);
         // SAFETY: One work request; what it refers to stays until its completion gives it back, and
         // `sent` expects this endpoint's kind of context.
         match unsafe { ep.post_send_raw(request) } {
             Ok(()) => Ok(Some(())),
             Err((error, _)) => {
-                self.0.idle.put(mem::ManuallyDrop::into_inner(posted));
+                // SAFETY: Not posted, so that `sent` does not come.
+                self.0.idle.put(unsafe { LinkedBox::from_raw(raw) });
                 Err(error)
             }
         }
@@ -173,23 +129,24 @@ impl Asides {
 ///
 /// # Safety
 ///
-/// Called by the RDMA core for an `Inner` that was made for `C`.
+/// Called by the RDMA core for an [`Aside`] that was made for `C`.
 unsafe extern "C" fn sent<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
     let worker = unsafe { SendWorker::<C>::of(cq) };
-    // SAFETY: A valid completion, of a work request whose `wr_cqe` is the first member of an `Inner`.
-    let (wc, inner) = unsafe { (&*wc, *(*wc).__bindgen_anon_1.wr_cqe.as_ref()) };
-    let inner = inner.cast::<Inner>();
-    // SAFETY: Posted, hence in place; the endpoint keeps its home.
-    let (home, serial) = unsafe { (&*(*inner).home, (*inner).serial) };
+    // SAFETY: The core hands us a valid completion.
+    let wc = unsafe { &*wc };
+    // SAFETY: Every such Send has the `cqe` of its message; its completion comes once.
+    let aside = unsafe {
+        let cqe = *wc.__bindgen_anon_1.wr_cqe.as_ref();
+        LinkedBox::from_raw(kernel::container_of!(cqe, Aside, cqe))
+    };
+    // SAFETY: The endpoint keeps it.
+    let home = unsafe { &*aside.home };
     trace!(xprtrdma_wc_send(
-        worker.send_cid(serial),
+        worker.send_cid(aside.serial),
         wc.status,
         wc.vendor_err
     ));
-    if let Some(inner) = NonNull::new(inner) {
-        // INVARIANT: The device has given it back, once.
-        home.idle.put(Aside(inner));
-    }
+    home.idle.put(aside);
     C::aside_sent(&worker, Ended::of(wc.status));
 }

@@ -12,6 +12,7 @@ use super::domain::Domain;
 use super::endpoint::Context;
 use super::endpoint::Endpoint;
 use super::endpoint::SendWorker;
+use super::linked_box::LinkedBox;
 use super::list::Link;
 use super::list::Linked;
 use super::list::Pool;
@@ -39,10 +40,7 @@ use kernel::sync::Arc;
 ///
 /// `sges` has at least one element, the buffer's; every other one is mapped, and names octets of
 /// `pages`.
-#[repr(C)]
 struct Inner {
-    /// First, so that a pointer to it is a pointer to the whole.
-    link: Link,
     cqe: bindings::ib_cqe,
     wr: bindings::ib_send_wr,
     /// Entries of the Send Queue that the message took.
@@ -85,27 +83,23 @@ impl Drop for Inner {
     }
 }
 
+// SAFETY: It owns all that it points to.
+unsafe impl Send for Inner {}
+
 /// A message that is being put together.
-///
-/// # Invariants
-///
-/// Points to an `Inner` from `KBox` that nobody else can reach.
-pub(crate) struct Message(NonNull<Inner>);
+pub(crate) struct Message(LinkedBox<Inner>);
 
-// SAFETY: A message owns all that it points to, like a box.
-unsafe impl Send for Message {}
-
-// SAFETY: `link` is the first member of the object, which only its owner reaches.
+// SAFETY: As for the box inside.
 unsafe impl Linked for Message {
     #[inline]
     fn into_link(self) -> NonNull<Link> {
-        mem::ManuallyDrop::new(self).0.cast()
+        self.0.into_link()
     }
 
     #[inline]
     unsafe fn from_link(link: NonNull<Link>) -> Self {
-        // INVARIANT: By the contract of this function.
-        Self(link.cast())
+        // SAFETY: By this function's contract.
+        Self(unsafe { LinkedBox::from_link(link) })
     }
 }
 
@@ -123,47 +117,29 @@ impl Message {
         let mut sges = KVec::with_capacity(sizes.sges.max(1) as usize, GFP_KERNEL)?;
         sges.push_within_capacity(buffer.sge(0))
             .map_err(|_| ENOMEM)?;
-        let inner = KBox::new(
-            Inner {
-                link: Link::new(),
-                cqe: bindings::ib_cqe { done: None },
-                wr: pin_init::zeroed(),
-                entries: 0,
-                serial: Cid::serial(),
-                place: None,
-                sges,
-                buffer,
-                transfers: Transfers::new(Direction::ToDevice),
-                pages: PageArray::with_capacity(sizes.pages, GFP_KERNEL)?,
-            },
-            GFP_KERNEL,
-        )?;
-        // INVARIANT: Nobody else has a pointer to it.
-        Ok(Self(NonNull::from(KBox::leak(inner))))
-    }
-
-    #[inline]
-    fn inner(&self) -> &Inner {
-        // SAFETY: Owned, by the type's invariants.
-        unsafe { self.0.as_ref() }
-    }
-
-    #[inline]
-    fn inner_mut(&mut self) -> &mut Inner {
-        // SAFETY: Owned, by the type's invariants.
-        unsafe { self.0.as_mut() }
+        Ok(Self(LinkedBox::room(GFP_KERNEL)?.fill(Inner {
+            cqe: bindings::ib_cqe { done: None },
+            wr: pin_init::zeroed(),
+            entries: 0,
+            serial: Cid::serial(),
+            place: None,
+            sges,
+            buffer,
+            transfers: Transfers::new(Direction::ToDevice),
+            pages: PageArray::with_capacity(sizes.pages, GFP_KERNEL)?,
+        })))
     }
 
     /// Where the header goes, and whatever else is copied.
     #[inline]
     pub(crate) fn buffer_mut(&mut self) -> &mut [u8] {
-        self.inner_mut().buffer.as_mut_slice()
+        self.0.buffer.as_mut_slice()
     }
 
     /// Where pages are added to the message.
     #[inline]
     pub(crate) fn page_sink(&mut self) -> PageSink<'_> {
-        self.inner_mut().pages.sink()
+        self.0.pages.sink()
     }
 
     /// Adds a Write of `from` to `to`, in front of the Send.
@@ -179,7 +155,7 @@ impl Message {
         from: Span,
         to: Remote,
     ) -> Result {
-        let inner = self.inner_mut();
+        let inner = &mut *self.0;
         let pool = ep.context().sending().transfers();
         // SAFETY: The pages stay in the message until `clear` has released the transfers, or for good.
         unsafe { inner.transfers.add(ep, pool, &inner.pages, from, to) }
@@ -193,7 +169,7 @@ impl Message {
     /// the device cannot map the pages.
     #[inline]
     pub(crate) fn gather(&mut self, span: Span) -> Result {
-        let inner = self.inner_mut();
+        let inner = &mut *self.0;
         let domain = inner.buffer.domain();
         let (device, lkey) = (domain.device(), domain.lkey());
         for piece in inner.pages.pieces(span).ok_or(EINVAL)? {
@@ -229,7 +205,7 @@ impl Message {
     /// Copies `span` to where `at` is in the buffer; `false` if either is out of bounds.
     #[inline]
     pub(crate) fn copy(&mut self, span: Span, at: usize) -> bool {
-        let inner = self.inner_mut();
+        let inner = &mut *self.0;
         match inner.buffer.as_mut_slice().get_mut(at..) {
             Some(target) => inner.pages.read(span, target),
             None => false,
@@ -239,20 +215,20 @@ impl Message {
     /// Scatter/gather elements that [`Self::gather`] can still use.
     #[inline]
     pub(crate) fn elements_left(&self) -> usize {
-        let sges = &self.inner().sges;
+        let sges = &self.0.sges;
         sges.capacity() - sges.len()
     }
 
     /// Entries of the Send Queue that posting takes.
     #[inline]
     pub(crate) fn entries(&self) -> u32 {
-        self.inner().transfers.entries() + 1
+        self.0.transfers.entries() + 1
     }
 
     /// What names the message in traces.
     #[inline]
     pub(crate) fn serial(&self) -> i32 {
-        self.inner().serial
+        self.0.serial
     }
 
     /// Posts the Writes and, behind them, a Send of the first `octets` of the buffer and what was
@@ -293,7 +269,7 @@ impl Message {
         before: impl FnOnce(*mut bindings::ib_send_wr) -> *mut bindings::ib_send_wr,
     ) -> core::result::Result<(), NotPosted> {
         let raw = self.0.as_ptr();
-        let inner = self.inner_mut();
+        let inner = &mut *self.0;
         inner.buffer.sync_for_device(octets);
         let sge = inner.buffer.sge(octets);
         if let Some(first) = inner.sges.first_mut() {
@@ -330,7 +306,7 @@ impl Message {
             elements as u32,
             invalidate.unwrap_or(0)
         ));
-        mem::forget(self);
+        let raw = self.0.into_raw();
         let first = before(first);
         // SAFETY: Work requests, elements, buffer and pages belong to the message, which nobody can
         // reach until `done` takes it back, or the code below.
@@ -339,7 +315,7 @@ impl Message {
             Err((error, bad)) => {
                 // SAFETY: The Send is the last of the chain, so it is not posted, and `done` does not
                 // come.
-                let message = Self(unsafe { NonNull::new_unchecked(raw) });
+                let message = Self(unsafe { LinkedBox::from_raw(raw) });
                 let sending = ep.context().sending();
                 let (free, depth) = sending.queue().state();
                 trace!(svcrdma_sq_post_err(
@@ -361,25 +337,25 @@ impl Message {
     /// The pieces of the pages that make up `span`; none if it is not within them.
     #[inline]
     pub(super) fn pieces(&self, span: Span) -> impl Iterator<Item = Piece<'_>> {
-        self.inner().pages.pieces(span).into_iter().flatten()
+        self.0.pages.pieces(span).into_iter().flatten()
     }
 
     /// Pages that the message keeps.
     #[inline]
     pub(crate) fn pages(&self) -> usize {
-        self.inner().pages.len()
+        self.0.pages.len()
     }
 
     /// Marks the message as one whose pages are exposed from this place: [`Sent::place`] says so, too.
     #[inline]
     pub(crate) fn set_place(&mut self, place: usize) {
-        self.inner_mut().place = Some(place);
+        self.0.place = Some(place);
     }
 
     /// Empties the message: unmaps everything and lets the pages go.
     #[inline]
-    pub(super) fn clear<C: Context>(&mut self, ep: &Endpoint<C>, pool: &Pool<Transfer>) {
-        let inner = self.inner_mut();
+    pub(super) fn clear<C: Context>(&mut self, ep: &Endpoint<C>, pool: &Pool<LinkedBox<Transfer>>) {
+        let inner = &mut *self.0;
         inner.transfers.release(ep, pool);
         inner.unmap();
         inner.place = None;
@@ -390,18 +366,11 @@ impl Message {
 
     /// Drops the Writes and what was gathered, but keeps the pages.
     pub(crate) fn restart<C: Responder>(&mut self, ep: &Endpoint<C>) {
-        let inner = self.inner_mut();
+        let inner = &mut *self.0;
         inner
             .transfers
             .release(ep, ep.context().sending().transfers());
         inner.unmap();
-    }
-}
-
-impl Drop for Message {
-    fn drop(&mut self) {
-        // SAFETY: From `KBox`, and unreachable otherwise, by the type's invariants.
-        drop(unsafe { KBox::from_raw(self.0.as_ptr()) });
     }
 }
 
@@ -418,7 +387,7 @@ impl Sent {
     /// Where it goes, if its pages are exposed.
     #[inline]
     pub(crate) fn place(&self) -> Option<usize> {
-        self.0.inner().place
+        self.0 .0.place
     }
 
     /// Unmaps what was written and gathered, but keeps the pages: they are still exposed.
@@ -427,7 +396,11 @@ impl Sent {
     }
 
     #[inline]
-    pub(super) fn reset<C: Context>(mut self, ep: &Endpoint<C>, pool: &Pool<Transfer>) -> Message {
+    pub(super) fn reset<C: Context>(
+        mut self,
+        ep: &Endpoint<C>,
+        pool: &Pool<LinkedBox<Transfer>>,
+    ) -> Message {
         self.0.clear(ep, pool);
         self.0
     }
@@ -460,13 +433,9 @@ unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindi
     // SAFETY: Every Send is posted with the `cqe` of its message; its completion comes once.
     let message = Message(unsafe {
         let cqe = *wc.__bindgen_anon_1.wr_cqe.as_ref();
-        NonNull::new_unchecked(kernel::container_of!(cqe, Inner, cqe))
+        LinkedBox::from_raw(kernel::container_of!(cqe, Inner, cqe))
     });
-    worker
-        .context()
-        .sending()
-        .queue()
-        .give(message.inner().entries);
+    worker.context().sending().queue().give(message.0.entries);
     let how = Ended::of(wc.status);
     match how {
         Ended::Well => trace!(svcrdma_wc_send(worker.send_cid(message.serial()))),

@@ -17,6 +17,7 @@ mod endpoint;
 mod exposed;
 mod exposes;
 mod fence;
+mod linked_box;
 mod list;
 mod listener;
 mod message;

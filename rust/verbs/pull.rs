@@ -16,8 +16,8 @@ use super::responder::Ended;
 use super::responder::Responder;
 use super::responder::Sending;
 use super::send_queue::Permit;
-use super::transfer::Inner;
 use super::transfer::Remote;
+use super::transfer::Transfer;
 use super::transfer::Transfers;
 use crate::admin::trace::svcrdma_wc_read;
 use crate::admin::trace::trace;
@@ -252,7 +252,7 @@ unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindi
     // released.
     let (companion, entries, posted) = unsafe {
         let cqe = *wc.__bindgen_anon_1.wr_cqe.as_ref();
-        let last = kernel::container_of!(cqe, Inner, cqe);
+        let last = kernel::container_of!(cqe, Transfer, cqe);
         ((*last).companion, (*last).entries, (*last).posted)
     };
     // SAFETY: Left there by `post`, for this.

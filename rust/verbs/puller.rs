@@ -10,23 +10,19 @@ use super::dma::Direction;
 use super::endpoint::Context;
 use super::endpoint::Endpoint;
 use super::endpoint::SendWorker;
-use super::list::Link;
-use super::list::Linked;
+use super::linked_box::LinkedBox;
 use super::list::Pool;
 use super::list::Queue;
 use super::list::Stack;
 use super::responder::Ended;
 use super::send_queue::Permit;
 use super::send_queue::SendQueue;
-use super::transfer::Inner as LastRead;
 use super::transfer::Remote;
 use super::transfer::Transfer;
 use super::transfer::Transfers;
 use crate::bindings;
 use crate::bindings::piece::Piece;
-use core::mem;
 use core::ptr;
-use core::ptr::NonNull;
 use kernel::new_spinlock;
 use kernel::prelude::*;
 use kernel::sync::SpinLock;
@@ -52,68 +48,28 @@ pub(crate) enum NotPulled {
     Failed,
 }
 
-/// # Invariants
-///
-/// `transfers` go to memory that `what` keeps.
-#[repr(C)]
-struct Inner<P> {
-    /// First, so that a pointer to it is a pointer to the whole.
-    link: Link,
-    transfers: Transfers,
-    what: P,
-}
-
 /// Reads that are prepared. Their transfers are released before it is dropped.
 ///
 /// # Invariants
 ///
-/// Points to an `Inner` from `KBox` that nobody else can reach.
-struct Reading<P>(NonNull<Inner<P>>);
-
-// SAFETY: Owns all that it points to, like a box.
-unsafe impl<P: Send> Send for Reading<P> {}
-
-// SAFETY: `link` is the first member of the object, which only its owner reaches.
-unsafe impl<P> Linked for Reading<P> {
-    #[inline]
-    fn into_link(self) -> NonNull<Link> {
-        mem::ManuallyDrop::new(self).0.cast()
-    }
-
-    #[inline]
-    unsafe fn from_link(link: NonNull<Link>) -> Self {
-        // INVARIANT: By the contract of this function.
-        Self(link.cast())
-    }
+/// `transfers` go to memory that `what` keeps.
+struct Reading<P> {
+    transfers: Transfers,
+    what: P,
 }
 
 impl<P> Reading<P> {
-    fn entries(&self) -> u32 {
-        // SAFETY: Owned, by the type's invariants.
-        unsafe { self.0.as_ref() }.transfers.entries()
-    }
-
     /// Unmaps the memory and gives back what kept it.
-    fn finish<C: Context>(self, ep: &Endpoint<C>, pool: &Pool<Transfer>) -> P {
-        let this = mem::ManuallyDrop::new(self);
-        // SAFETY: From `KBox`, and owned; not dropped otherwise.
-        let mut inner = KBox::into_inner(unsafe { KBox::from_raw(this.0.as_ptr()) });
-        inner.transfers.release(ep, pool);
-        inner.what
-    }
-}
-
-impl<P> Drop for Reading<P> {
-    fn drop(&mut self) {
-        // SAFETY: From `KBox`, and unreachable otherwise, by the type's invariants.
-        drop(unsafe { KBox::from_raw(self.0.as_ptr()) });
+    fn finish<C: Context>(mut self, ep: &Endpoint<C>, pool: &Pool<LinkedBox<Transfer>>) -> P {
+        self.transfers.release(ep, pool);
+        self.what
     }
 }
 
 /// Those that wait for room on the Send Queue, in order.
 struct Line<P> {
-    first: Option<Reading<P>>,
-    rest: Queue<Reading<P>>,
+    first: Option<LinkedBox<Reading<P>>>,
+    rest: Queue<LinkedBox<Reading<P>>>,
 }
 
 /// What pulling takes on one connection.
@@ -122,11 +78,11 @@ pub(crate) struct Pulls<P> {
     #[pin]
     room: SendQueue,
     #[pin]
-    idle: Pool<Transfer>,
+    idle: Pool<LinkedBox<Transfer>>,
     #[pin]
     line: SpinLock<Line<P>>,
     /// What was posted in part: nobody knows which part, until the queue pair is drained.
-    stranded: Stack<Reading<P>>,
+    stranded: Stack<LinkedBox<Reading<P>>>,
 }
 
 impl<P: Send + 'static> Pulls<P> {
@@ -208,7 +164,7 @@ impl<P: Send + 'static> Pulls<P> {
     ) -> Result<(), NotPulled> {
         // SAFETY: As in `prepare`.
         let flags = unsafe { bindings::rpcrdma_memalloc_noio_save() };
-        let room = KBox::<Inner<P>>::new_uninit(GFP_KERNEL);
+        let room = LinkedBox::room(GFP_KERNEL);
         // SAFETY: As above.
         unsafe { bindings::rpcrdma_memalloc_noio_restore(flags) };
         let Prepared(mut transfers) = prepared;
@@ -216,17 +172,11 @@ impl<P: Send + 'static> Pulls<P> {
             transfers.release(ep, &self.idle);
             return Err(NotPulled::Failed);
         };
-        let inner = room.write(Inner {
-            link: Link::new(),
-            transfers,
-            what,
-        });
-        // INVARIANT: Nobody else has a pointer to it.
-        let reading = Reading(NonNull::from(KBox::leak(inner)));
+        let reading = room.fill(Reading { transfers, what });
         let mut line = self.line.lock();
         let permit = match line.first {
             Some(_) => None,
-            None => self.room.try_reserve(reading.entries()),
+            None => self.room.try_reserve(reading.transfers.entries()),
         };
         match permit {
             Some(permit) => {
@@ -250,7 +200,7 @@ impl<P: Send + 'static> Pulls<P> {
             let Some(first) = line.first.take() else {
                 return Ok(());
             };
-            let Some(permit) = self.room.try_reserve(first.entries()) else {
+            let Some(permit) = self.room.try_reserve(first.transfers.entries()) else {
                 line.first = Some(first);
                 return Ok(());
             };
@@ -263,24 +213,22 @@ impl<P: Send + 'static> Pulls<P> {
     fn post<C: Puller<Pulling = P>>(
         &self,
         ep: &Endpoint<C>,
-        reading: Reading<P>,
+        reading: LinkedBox<Reading<P>>,
         permit: Permit<'_>,
     ) -> Result<(), NotPulled> {
-        // SAFETY: Owned, by the type's invariants.
-        let transfers = &unsafe { reading.0.as_ref() }.transfers;
         // SAFETY: Nothing follows the chain.
-        let first = unsafe { transfers.link(ep, ptr::null_mut()) };
-        let (Some(first), Some(last)) = (first, transfers.last()) else {
-            drop(reading.finish(ep, &self.idle));
+        let first = unsafe { reading.transfers.link(ep, ptr::null_mut()) };
+        let (Some(first), Some(last)) = (first, reading.transfers.last()) else {
+            drop(reading.into_inner().finish(ep, &self.idle));
             return Err(NotPulled::Failed);
         };
         let entries = permit.spend();
-        let raw = mem::ManuallyDrop::new(reading).0;
+        let raw = reading.into_raw();
         // SAFETY: `last` is in the chain, which is ours until it is posted.
         unsafe {
             let last = last.as_ptr();
             (*last).cqe.done = Some(done::<C>);
-            (*last).companion = raw.as_ptr().cast();
+            (*last).companion = raw.cast();
             (*last).entries = entries;
         }
         // SAFETY: Work requests and memory belong to the reading, which nobody can reach until `done`
@@ -288,11 +236,11 @@ impl<P: Send + 'static> Pulls<P> {
         let Err((_, bad)) = (unsafe { ep.post_send_raw(first) }) else {
             return Ok(());
         };
-        // INVARIANT: The last one is not posted, so that `done` does not come.
-        let reading = Reading(raw);
+        // SAFETY: The last one is not posted, so that `done` does not come.
+        let reading = unsafe { LinkedBox::from_raw(raw) };
         if ptr::eq(bad, first) {
             self.room.give(entries);
-            drop(reading.finish(ep, &self.idle));
+            drop(reading.into_inner().finish(ep, &self.idle));
         } else {
             self.stranded.push(reading);
         }
@@ -303,7 +251,7 @@ impl<P: Send + 'static> Pulls<P> {
     pub(crate) fn drained<C: Puller<Pulling = P>>(&self, ep: &Endpoint<C>) {
         let mut stranded = self.stranded.take_all();
         while let Some(reading) = stranded.pop() {
-            drop(reading.finish(ep, &self.idle));
+            drop(reading.into_inner().finish(ep, &self.idle));
         }
         loop {
             let first = {
@@ -313,7 +261,7 @@ impl<P: Send + 'static> Pulls<P> {
                 first
             };
             match first {
-                Some(reading) => drop(reading.finish(ep, &self.idle)),
+                Some(reading) => drop(reading.into_inner().finish(ep, &self.idle)),
                 None => return,
             }
         }
@@ -360,13 +308,13 @@ unsafe extern "C" fn done<C: Puller>(cq: *mut bindings::ib_cq, wc: *mut bindings
     // SAFETY: `post` signals its last Read by the `cqe` in it, which is valid until it is released.
     let (raw, entries) = unsafe {
         let cqe = *wc.__bindgen_anon_1.wr_cqe.as_ref();
-        let last = kernel::container_of!(cqe, LastRead, cqe);
+        let last = kernel::container_of!(cqe, Transfer, cqe);
         ((*last).companion, (*last).entries)
     };
     let pulls = worker.context().pulls();
     // SAFETY: Left there by `post`, for this.
-    let reading = Reading::<C::Pulling>(unsafe { NonNull::new_unchecked(raw.cast()) });
-    let what = reading.finish(&*worker, &pulls.idle);
+    let reading = unsafe { LinkedBox::<Reading<C::Pulling>>::from_raw(raw.cast()) };
+    let what = reading.into_inner().finish(&*worker, &pulls.idle);
     pulls.room.give(entries);
     let mut how = Ended::of(wc.status);
     if how == Ended::Well && pulls.next(&*worker).is_err() {

@@ -9,6 +9,7 @@
 use super::endpoint::Context;
 use super::endpoint::Endpoint;
 use super::endpoint::SendWorker;
+use super::linked_box::LinkedBox;
 use super::list::Pool;
 use super::list::Stack;
 use super::message::Message;
@@ -101,7 +102,7 @@ pub(crate) struct Sending<S: Send + 'static> {
     #[pin]
     queue: SendQueue,
     #[pin]
-    transfers: Pool<Transfer>,
+    transfers: Pool<LinkedBox<Transfer>>,
     /// Idle messages. There are never more than there were under way at a time: a client has as many
     /// Calls outstanding as it has credits, and the Send Queue as many entries as it has.
     #[pin]
@@ -138,7 +139,7 @@ impl<S: Send + 'static> Sending<S> {
     }
 
     #[inline]
-    pub(super) fn transfers(&self) -> &Pool<Transfer> {
+    pub(super) fn transfers(&self) -> &Pool<LinkedBox<Transfer>> {
         &self.transfers
     }
 

@@ -9,9 +9,8 @@
 use super::dma::Direction;
 use super::endpoint::Context;
 use super::endpoint::Endpoint;
+use super::linked_box::LinkedBox;
 use super::list::Chain;
-use super::list::Link;
-use super::list::Linked;
 use super::list::Pool;
 use crate::admin::trace::trace;
 use crate::bindings;
@@ -40,10 +39,8 @@ pub(crate) struct Remote {
 /// bounce buffers that some machines put between memory and device.
 const MAX_RUN: u32 = 16 * PAGE;
 
-#[repr(C)]
-pub(super) struct Inner {
-    /// First, so that a pointer to it is a pointer to the whole.
-    link: Link,
+/// Memory to prepare a transfer in.
+pub(super) struct Transfer {
     /// For the last transfer of a chain that is posted by itself.
     pub(super) cqe: bindings::ib_cqe,
     /// What travels with such a chain.
@@ -56,63 +53,22 @@ pub(super) struct Inner {
     vecs: KVec<bindings::bio_vec>,
 }
 
-/// An idle transfer: memory to prepare one in.
-///
-/// # Invariants
-///
-/// Points to an `Inner` from `KBox` that nobody else can reach.
-pub(crate) struct Transfer(NonNull<Inner>);
-
-// SAFETY: A transfer owns all that it points to, like a box.
+// SAFETY: A transfer owns all that it points to, but for its companion, which is left there for a
+// completion handler, on whatever processor that runs.
 unsafe impl Send for Transfer {}
 
-// SAFETY: `link` is the first member of the object, which only its owner reaches.
-unsafe impl Linked for Transfer {
-    #[inline]
-    fn into_link(self) -> NonNull<Link> {
-        mem::ManuallyDrop::new(self).0.cast()
-    }
-
-    #[inline]
-    unsafe fn from_link(link: NonNull<Link>) -> Self {
-        // INVARIANT: By the contract of this function.
-        Self(link.cast())
-    }
-}
-
 impl Transfer {
-    fn new() -> Result<Self> {
-        let inner = KBox::new(
-            Inner {
-                link: Link::new(),
-                cqe: bindings::ib_cqe { done: None },
-                companion: ptr::null_mut(),
-                entries: 0,
-                posted: None,
-                context: pin_init::zeroed(),
-                vecs: KVec::new(),
-            },
-            GFP_KERNEL,
-        )?;
-        // INVARIANT: Nobody else has a pointer to it.
-        Ok(Self(NonNull::from(KBox::leak(inner))))
+    fn new() -> Result<LinkedBox<Self>> {
+        Ok(LinkedBox::room(GFP_KERNEL)?.fill(Self {
+            cqe: bindings::ib_cqe { done: None },
+            companion: ptr::null_mut(),
+            entries: 0,
+            posted: None,
+            context: pin_init::zeroed(),
+            vecs: KVec::new(),
+        }))
     }
 
-    #[inline]
-    fn inner(&mut self) -> &mut Inner {
-        // SAFETY: Owned, by the type's invariants.
-        unsafe { self.0.as_mut() }
-    }
-}
-
-impl Drop for Transfer {
-    fn drop(&mut self) {
-        // SAFETY: From `KBox`, and unreachable otherwise, by the type's invariants.
-        drop(unsafe { KBox::from_raw(self.0.as_ptr()) });
-    }
-}
-
-impl Inner {
     /// Names `octets` of memory, neighbours together; `EINVAL` if `pieces` are less than that.
     #[inline]
     fn fill<'p>(&mut self, pieces: impl Iterator<Item = Piece<'p>>, octets: u32) -> Result {
@@ -158,7 +114,7 @@ fn follows(run: &bindings::bio_vec, piece: &Piece<'_>) -> bool {
 /// null if there is none. `entries` is how many entries of the Send Queue they take, and `octets` how
 /// many octets they move.
 pub(super) struct Transfers {
-    chain: Chain<Transfer>,
+    chain: Chain<LinkedBox<Transfer>>,
     qp: *mut bindings::ib_qp,
     entries: u32,
     octets: u32,
@@ -217,7 +173,7 @@ impl Transfers {
     pub(super) unsafe fn add<C: Context>(
         &mut self,
         ep: &Endpoint<C>,
-        pool: &Pool<Transfer>,
+        pool: &Pool<LinkedBox<Transfer>>,
         pages: &PageArray,
         span: Span,
         remote: Remote,
@@ -240,7 +196,7 @@ impl Transfers {
     pub(super) unsafe fn add_pieces<'p, C: Context>(
         &mut self,
         ep: &Endpoint<C>,
-        pool: &Pool<Transfer>,
+        pool: &Pool<LinkedBox<Transfer>>,
         count: usize,
         pieces: impl Iterator<Item = Piece<'p>>,
         octets: u32,
@@ -254,14 +210,13 @@ impl Transfers {
             Some(transfer) => transfer,
             None => Transfer::new()?,
         };
-        let inner = transfer.inner();
-        inner.vecs.clear();
-        let prepared = match inner.vecs.reserve(count, GFP_KERNEL) {
-            Ok(()) => inner.fill(pieces, octets),
+        transfer.vecs.clear();
+        let prepared = match transfer.vecs.reserve(count, GFP_KERNEL) {
+            Ok(()) => transfer.fill(pieces, octets),
             Err(error) => Err(error.into()),
         }
         // SAFETY: By this function's contract; the queue pair is alive, since the endpoint is.
-        .and_then(|()| unsafe { self.prepare(qp, ep.port(), inner, octets, remote) });
+        .and_then(|()| unsafe { self.prepare(qp, ep.port(), &mut transfer, octets, remote) });
         match prepared {
             Ok(entries) => {
                 // INVARIANT: Initialised just now, for this queue pair.
@@ -287,14 +242,14 @@ impl Transfers {
 
     /// # Safety
     ///
-    /// As for [`Self::add_pieces`]; `qp` is a live queue pair on `port`, and the vectors of `inner` name
-    /// `octets` of memory.
+    /// As for [`Self::add_pieces`]; `qp` is a live queue pair on `port`, and the vectors of `transfer`
+    /// name `octets` of memory.
     #[inline]
     unsafe fn prepare(
         &self,
         qp: *mut bindings::ib_qp,
         port: u32,
-        inner: &mut Inner,
+        transfer: &mut Transfer,
         octets: u32,
         remote: Remote,
     ) -> Result<u32> {
@@ -305,12 +260,12 @@ impl Transfers {
         // SAFETY: The vectors name as many octets of memory that stays, by this function's contract.
         let ret = unsafe {
             bindings::rdma_rw_ctx_init_bvec(
-                &mut inner.context,
+                &mut transfer.context,
                 qp,
                 port,
-                inner.vecs.as_ptr(),
+                transfer.vecs.as_ptr(),
                 // CAST: Fewer than the pages of a message.
-                inner.vecs.len() as u32,
+                transfer.vecs.len() as u32,
                 iter,
                 remote.offset,
                 remote.handle,
@@ -343,14 +298,14 @@ impl Transfers {
         let port = ep.port();
         let mut first = then;
         for link in self.chain.links() {
-            let inner = link.cast::<Inner>().as_ptr();
-            // SAFETY: The link is the start of a transfer in the chain, which is initialised for `qp`.
+            // SAFETY: The link is of a transfer in the chain, which is initialised for `qp`.
             first = unsafe {
+                let transfer = LinkedBox::<Transfer>::at(link).as_ptr();
                 bindings::rdma_rw_ctx_wrs(
-                    &raw mut (*inner).context,
+                    &raw mut (*transfer).context,
                     self.qp,
                     port,
-                    &raw mut (*inner).cqe,
+                    &raw mut (*transfer).cqe,
                     first,
                 )
             };
@@ -360,29 +315,35 @@ impl Transfers {
 
     /// The transfer that runs last.
     #[inline]
-    pub(super) fn last(&self) -> Option<NonNull<Inner>> {
-        self.chain.links().next().map(|link| link.cast())
+    pub(super) fn last(&self) -> Option<NonNull<Transfer>> {
+        let link = self.chain.links().next()?;
+        // SAFETY: The link is of a transfer in the chain.
+        Some(unsafe { LinkedBox::at(link) })
     }
 
     /// Unmaps all pages and puts the transfers back.
     ///
     /// Does nothing if the endpoint is not the one that they were prepared for.
     #[inline]
-    pub(super) fn release<C: Context>(&mut self, ep: &Endpoint<C>, pool: &Pool<Transfer>) {
+    pub(super) fn release<C: Context>(
+        &mut self,
+        ep: &Endpoint<C>,
+        pool: &Pool<LinkedBox<Transfer>>,
+    ) {
         if self.chain.is_empty() || ep.qp().map(NonNull::as_ptr) != Some(self.qp) {
             return;
         }
         for link in self.chain.links() {
-            let inner = link.cast::<Inner>().as_ptr();
-            // SAFETY: The link is the start of a transfer in the chain, which is initialised for `qp`;
-            // that is alive, since the endpoint is.
+            // SAFETY: The link is of a transfer in the chain, which is initialised for `qp`; that is
+            // alive, since the endpoint is.
             unsafe {
+                let transfer = LinkedBox::<Transfer>::at(link).as_ptr();
                 bindings::rdma_rw_ctx_destroy_bvec(
-                    &raw mut (*inner).context,
+                    &raw mut (*transfer).context,
                     self.qp,
                     ep.port(),
-                    (*inner).vecs.as_ptr(),
-                    (*inner).vecs.len() as u32,
+                    (*transfer).vecs.as_ptr(),
+                    (*transfer).vecs.len() as u32,
                     self.direction.as_raw(),
                 );
             }
