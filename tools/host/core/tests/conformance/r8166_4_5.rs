@@ -190,3 +190,22 @@ fn r8166_4_5_every_truncation_of_a_good_call_is_refused() {
         assert!(from_client(&whole[..length], PLAIN).is_ok(), "{length}");
     }
 }
+
+#[test]
+fn r8166_4_5_3_every_truncation_of_a_good_reply_is_dropped() {
+    let a = [7, 64, 0, 0x1000];
+    let whole = message(0, &[&[0, 1, 2], &a, &a, &[0, 1, 1], &a, &rpc(REPLY)]);
+    let header = whole.len() - words(&rpc(REPLY)).len();
+    assert!(from_server(&whole, PLAIN).is_ok());
+    for length in 0..header + 8 {
+        assert_eq!(
+            from_server(&whole[..length], PLAIN).unwrap_err(),
+            Refusal::Drop,
+            "{length}"
+        );
+    }
+    // What is missing of the payload is for the RPC layer to find.
+    for length in header + 8..whole.len() {
+        assert!(from_server(&whole[..length], PLAIN).is_ok(), "{length}");
+    }
+}

@@ -235,6 +235,26 @@ fn r8797_4_1_2_chosen_handle_belongs_to_the_call() {
 }
 
 #[test]
+fn r8797_4_1_2_empty_chunks_have_no_handle() {
+    let read = hloo(1, 100, 0);
+    for lists in [
+        // A Write chunk without segments, a Reply chunk, and both.
+        &[0, 1, 0, 0, 0][..],
+        &[0, 0, 1, 0],
+        &[0, 1, 0, 1, 0, 0, 1, 0],
+    ] {
+        let octets = message(0, &[lists, &rpc(CALL)]);
+        assert_eq!(handle_to_invalidate(&call_at_server(&octets).chunks), None);
+        // The handle is that of another chunk.
+        let octets = message(0, &[&[1, 8], &read, lists, &rpc(CALL)]);
+        assert_eq!(
+            handle_to_invalidate(&call_at_server(&octets).chunks),
+            Some(1)
+        );
+    }
+}
+
+#[test]
 fn ri3_4_3_1_policy_is_the_largest_written_region() {
     // What the requester is about to touch goes first.
     assert_eq!(choose(&[(1, 9000)], &[(2, 100)], &[]), Some(2));

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The connecting end.
+
+#[path = "../../../../rust/client/sizes.rs"]
+mod sizes;
+
+/// Nothing is known of any procedure.
+mod shared {
+    use crate::engine::habit::Habit;
+
+    pub(super) struct Shared {
+        pub(super) habits: Habits,
+    }
+
+    pub(super) struct Habits;
+
+    impl Habits {
+        pub(super) fn of(&self, _procedure: u32) -> Habit {
+            Habit::from_bits(0)
+        }
+    }
+}
+
+mod tunables {
+    use std::cell::Cell;
+
+    thread_local! {
+        pub(super) static PULLED_REPLIES: Cell<bool> = const { Cell::new(false) };
+    }
+
+    pub(super) fn pulled_replies() -> bool {
+        PULLED_REPLIES.get()
+    }
+
+    pub(super) fn all_pulled() -> bool {
+        false
+    }
+
+    pub(super) fn receive_size() -> u32 {
+        4096
+    }
+
+    pub(super) fn send_size() -> u32 {
+        4096
+    }
+
+    pub(super) fn remote_invalidation() -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sizes::Sizes;
+    use super::sizes::DONES;
+    use super::tunables::PULLED_REPLIES;
+    use crate::engine::call::Extent;
+    use crate::engine::limits::Agreement;
+    use crate::engine::limits::Extensions;
+    use crate::engine::queue::refill;
+    use crate::verbs::DeviceAttrs;
+    use crate::wire::private_data::PrivateData;
+    use crate::wire::private_data::MIN_SIZE;
+    use crate::wire::size;
+
+    /// What is made of every device that is good enough.
+    fn each(mut check: impl FnMut(&DeviceAttrs, &Sizes)) {
+        let mut checked = 0;
+        for pulled in [false, true] {
+            PULLED_REPLIES.set(pulled);
+            for slots in [4, 128, 16_384] {
+                for reverse in [1, 16, 64] {
+                    for device in crate::devices() {
+                        if let Ok(sizes) = Sizes::for_device(&device, slots, reverse) {
+                            checked += 1;
+                            assert!((1..=slots).contains(&sizes.requests));
+                            assert!((1..=reverse).contains(&sizes.reverse));
+                            check(&device, &sizes);
+                        }
+                    }
+                }
+            }
+        }
+        assert!(checked > 10_000);
+    }
+
+    #[test]
+    fn client_queues_hold_what_may_be_posted() {
+        each(|device, sizes| {
+            let queues = sizes.queues();
+            let most = device.max_qp_wr.min(device.max_cqe);
+            assert!(
+                queues.send_wr <= most && queues.recv_wr <= most,
+                "{device:?}"
+            );
+            assert!(
+                queues.send_cqe <= most && queues.recv_cqe <= most,
+                "{device:?}"
+            );
+            // Of each Call: registrations, the Send, invalidations.
+            let calls = sizes.requests * (sizes.regions_per_call + 1 + sizes.regions_per_call);
+            let others = sizes.reverse + sizes.asides() + sizes.pull_entries;
+            let dones = if sizes.read_depth > 0 { DONES } else { 0 };
+            assert!(calls + others + dones < queues.send_wr, "{device:?}");
+            assert!(queues.send_wr <= queues.send_cqe);
+        });
+    }
+
+    #[test]
+    fn receive_queues_have_room_for_a_batch() {
+        each(|device, sizes| {
+            let needed = sizes.requests + sizes.reverse;
+            let most = (0..needed).map(|n| n + refill(n, needed, sizes.receive_batch));
+            assert!(most.max().unwrap() < sizes.queues().recv_wr, "{device:?}");
+        });
+    }
+
+    #[test]
+    fn regions_suffice_for_the_largest_transfer() {
+        let own = PrivateData {
+            remote_invalidation: false,
+            send_size: MIN_SIZE,
+            receive_size: MIN_SIZE,
+        };
+        let agreement = Agreement::between(&own, &own);
+        each(|device, sizes| {
+            let limits = sizes.limits(&agreement, &Extensions::default());
+            for page_offset in [0, 1, 4092, 4095] {
+                let data = limits.segments_for(page_offset, 1 << 20);
+                assert!(data <= limits.segments, "{device:?}");
+                // Under sec=krb5p all of it travels in one chunk.
+                let all = limits.segments_for_all(&Extent {
+                    head: 200,
+                    data: 1 << 20,
+                    page_offset,
+                    tail: 100,
+                });
+                assert!(all <= limits.segments, "{device:?}");
+                assert!(all <= sizes.regions_per_call, "{device:?}");
+            }
+            assert!(size::max_call(limits.segments as usize) <= MIN_SIZE as usize);
+        });
+    }
+}
