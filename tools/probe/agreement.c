@@ -83,34 +83,23 @@ static bool t_plain_sends(struct conn *c)
 	return r.invalidated ? fail("invalidated although not asked to") : true;
 }
 
-/* A Call of this length, of which most is a tag. */
+/* A WRITE of this length, data and all. */
 static bool of_length(struct conn *c, unsigned int octets)
 {
 	const uint32_t xid = next_xid++;
-	static char tag[RECV_SIZE];
 	struct enc e = { .n = 0 };
-	unsigned int at;
+	unsigned int at, n;
 	struct reply r;
 
 	hdr(&e, xid, 1, 32, MSG);
 	lists_none(&e);
-	call(&e, xid, 1);
-	memset(tag, 'x', sizeof(tag));
-	tag[octets - e.n - 4 - 8 - 4] = 0;
-	string(&e, tag);
-	u32(&e, 0);
-	u32(&e, 1);
-	u32(&e, PUTROOTFH);
-	if (e.n != octets)
-		return fail("%u octets instead of %u", e.n, octets);
-	if (!send_msg(c, &e) || !get_reply(c, &r, 5000))
-		return false;
-	if (!r.any)
-		return fail("no answer");
-	/* The tag comes back, which may be too long for this end. */
-	if (get(r.p, 3) == ERROR)
-		return is_error(&r, xid, ERR_CHUNK);
-	return body_at(&r, xid, &at) && !get(r.p + at, 5) ? true : fail("not served");
+	compound(&e, xid, 2);
+	op_lookup(&e, "probe");
+	n = octets - op_write(&e, 0, 0);
+	put(&e, e.n / 4 - 1, n);
+	fill(e.b + e.n, 0, n);
+	e.n += n;
+	return exchange(c, &e, &r) && body_at(&r, xid, &at) && compound_ok(r.p + at, 2);
 }
 
 static bool t_1024(struct conn *c)

@@ -116,43 +116,49 @@ bool read_item(struct conn *c, unsigned int off, unsigned int count, unsigned in
 	return same("data", c->area, off, count);
 }
 
+static const unsigned int sizes[] = { 1, 3, 4, 5, 511, 4095, 4096, 4097, 30001, 65536, 100001 };
+
 static bool t_write_read(struct conn *c)
 {
-	static const unsigned int sizes[] = { 1, 3, 4, 5, 511, 4095, 4096, 4097, 65535, 65536, 100001 };
 	unsigned int i, n;
 
-	for (i = 0; i < COUNT(sizes); i++) {
-		for (n = 1; n <= 5; n += 2) {
-			if (n > sizes[i])
-				continue;
-			if (!write_item(c, 0, sizes[i], n, n == 3, false, false))
-				return false;
-			if (!read_item(c, 0, sizes[i], n, n == 3, i * 100))
-				return false;
-		}
-	}
+	for (i = 0; i < COUNT(sizes); i++)
+		for (n = 1; n <= 5 && n <= sizes[i]; n += 2)
+			if (!write_item(c, 0, sizes[i], n, false, false, false) ||
+			    !read_item(c, 0, sizes[i], n, false, i * 100))
+				return fail("%u octets in %u: %s", sizes[i], n, why);
 	return true;
 }
 
 static bool t_pzrc(struct conn *c)
 {
-	static const unsigned int sizes[] = { 1, 4, 100, 4000, 4096, 30001 };
 	unsigned int i, n;
 
 	for (i = 0; i < COUNT(sizes); i++)
-		for (n = 1; n <= 4; n++) {
-			if (!write_item(c, 7, sizes[i], n, n == 2, true, false))
-				return fail("PZRC of %u octets in %u: %s", sizes[i], n, strdup(why));
-			if (!read_item(c, 7, sizes[i], 1, false, 0))
-				return false;
-			if (n > sizes[i])
-				continue;
-			if (!write_item(c, 9, sizes[i], n, n == 2, true, true))
-				return fail("PZRC and item of %u octets in %u: %s", sizes[i], n, strdup(why));
-			if (!read_item(c, 9, sizes[i], 1, false, 0))
-				return false;
-		}
+		for (n = 1; n <= 4; n++)
+			if (!write_item(c, 7, sizes[i], n, false, true, false) ||
+			    !read_item(c, 7, sizes[i], 1, false, 0))
+				return fail("%u octets in %u: %s", sizes[i], n, why);
 	return true;
+}
+
+static bool t_pzrc_and_item(struct conn *c)
+{
+	unsigned int i, n;
+
+	for (i = 0; i < COUNT(sizes); i++)
+		for (n = 1; n <= 4 && n <= sizes[i]; n++)
+			if (!write_item(c, 9, sizes[i], n, false, true, true) ||
+			    !read_item(c, 9, sizes[i], 1, false, 0))
+				return fail("%u octets in %u: %s", sizes[i], n, why);
+	return true;
+}
+
+static bool t_empty_segments(struct conn *c)
+{
+	return write_item(c, 0, 4097, 3, true, false, false) &&
+	       write_item(c, 0, 4096, 2, true, true, false) &&
+	       write_item(c, 0, 30001, 2, true, true, true) && read_item(c, 0, 30001, 3, true, 0);
 }
 
 /* Several WRITEs in one Call, each with its chunk; the list backwards as well. */
@@ -230,52 +236,64 @@ static bool t_two_results(struct conn *c)
 	return same("first", c->area, 0, 5001);
 }
 
-static bool t_too_small(struct conn *c)
+/* An error of the transport or of NFS, and nothing written. */
+static bool no_room(struct conn *c, const struct enc *e, uint32_t xid)
 {
-	struct enc e = { .n = 0 };
-	uint32_t xid = next_xid++;
-	unsigned int i;
+	struct reply r;
+	unsigned int at, i;
 
 	memset(c->area, 0xee, AREA);
-	hdr(&e, xid, 1, 32, MSG);
-	u32(&e, 0);
-	u32(&e, 1);
-	u32(&e, 2);
-	seg(&e, c->area_mr->rkey, 1024, at_area(c, 0));
-	seg(&e, c->area_mr->rkey, 1024, at_area(c, 1024));
-	u32(&e, 0);
-	u32(&e, 0);
-	compound(&e, xid, 2);
-	op_lookup(&e, "probe");
-	op_read(&e, 0, 8192);
-	if (!refused(c, &e, xid, ERR_CHUNK))
+	if (!exchange(c, e, &r))
 		return false;
+	if (get(r.p, 3) == ERROR ? !is_error(&r, xid, ERR_CHUNK) : !body_at(&r, xid, &at))
+		return false;
+	if (get(r.p, 3) != ERROR && (!at || (!get(r.p + at, 5) && !get(r.p + at, 6))))
+		return fail("served, procedure %u, %u octets", get(r.p, 3), r.len);
 	for (i = 0; i < AREA; i++)
 		if (c->area[i] != 0xee)
 			return fail("something was written");
-	/* A Reply chunk that is too small, too. */
-	xid = next_xid++;
-	e.n = 0;
+	return alive(c);
+}
+
+/* A READ with this Write chunk and this Reply chunk, in two segments, if they are not 0. */
+static bool with_room(struct conn *c, unsigned int write, unsigned int reply)
+{
+	const uint32_t xid = next_xid++;
+	struct enc e = { .n = 0 };
+	unsigned int i;
+
 	hdr(&e, xid, 1, 32, MSG);
 	u32(&e, 0);
+	if (write)
+		u64(&e, 0x100000002);
+	for (i = 0; write && i < 2; i++)
+		seg(&e, c->area_mr->rkey, write / 2, at_area(c, i * write / 2));
 	u32(&e, 0);
-	u32(&e, 1);
-	u32(&e, 1);
-	seg(&e, c->area_mr->rkey, 1000, at_area(c, 0));
+	if (reply)
+		u64(&e, 0x100000002);
+	else
+		u32(&e, 0);
+	for (i = 0; reply && i < 2; i++)
+		seg(&e, c->area_mr->rkey, reply / 2, at_area(c, i * reply / 2));
 	compound(&e, xid, 2);
 	op_lookup(&e, "probe");
 	op_read(&e, 0, 8192);
-	if (!refused(c, &e, xid, ERR_CHUNK))
-		return false;
-	/* And none at all. */
-	xid = next_xid++;
-	e.n = 0;
-	hdr(&e, xid, 1, 32, MSG);
-	lists_none(&e);
-	compound(&e, xid, 2);
-	op_lookup(&e, "probe");
-	op_read(&e, 0, 8192);
-	return refused(c, &e, xid, ERR_CHUNK);
+	return no_room(c, &e, xid);
+}
+
+static bool t_small_write(struct conn *c)
+{
+	return with_room(c, 2048, 0);
+}
+
+static bool t_small_reply(struct conn *c)
+{
+	return with_room(c, 0, 1000);
+}
+
+static bool t_no_reply(struct conn *c)
+{
+	return with_room(c, 0, 0);
 }
 
 static bool t_reply_chunk(struct conn *c)
@@ -370,12 +388,16 @@ static bool t_both(struct conn *c)
 
 static const struct test tests[] = {
 	{ "R8166-3.5.1-1", "the file to test with", t_file },
-	{ "R8166-3.4.4-1 R8166-3.4.6-2 R8166-3.4.6-3 R8166-3.4.6.2-2 R8166-3.4.6.2-3 R8166-3.4.3-1 R8166-4.3.2-2 R8166-4.3.2.2-2",
+	{ "R8166-3.4.4-1 R8166-3.4.6-2 R8166-3.4.6-3 R8166-3.4.6.2-2 R8166-3.4.6.2-3 R8166-4.3.2-2 R8166-4.3.2.2-2",
 	  "WRITE by Read chunk, READ by Write chunk", t_write_read },
-	{ "R8166-3.5.3-5 R8166-3.5.3-8", "Position-zero chunks", t_pzrc },
+	{ "R8166-3.5.3-5 R8166-3.5.3-8 R8166-4-3", "Position-zero chunks", t_pzrc },
+	{ "R8267-6.4.2-2", "Position-zero chunk and Read chunk", t_pzrc_and_item },
+	{ "R8166-3.4.3-1", "empty segments", t_empty_segments },
 	{ "R8166-3.4.5-1", "several Read chunks", t_several },
-	{ "R8166-4.3.2.1-2 R8166-4.3.2.3-3", "several Write chunks, one of them empty", t_two_results },
-	{ "R8166-4.5.3-2 R8267-3.1-3", "chunks that are too small", t_too_small },
+	{ "R8166-4.3.2.3-3", "several Write chunks, one of them empty", t_two_results },
+	{ "R8267-3.1-3", "a Write chunk that is too small", t_small_write },
+	{ "R8166-4.5.3-2 R8267-3.1-3", "a Reply chunk that is too small", t_small_reply },
+	{ "R8166-3.3.2-1 R8267-3.1-1", "no Reply chunk for a long Reply", t_no_reply },
 	{ "R8166-3.5.3-7 R8166-4.3.3-3 R8166-4.3.3-2", "Reply chunks", t_reply_chunk },
 	{ "R8166-3.5.3-6", "Write chunk and Reply chunk", t_both },
 };

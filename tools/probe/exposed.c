@@ -125,27 +125,51 @@ static bool foresee(struct conn *c, struct call *call)
 	return answer_honestly(c, call);
 }
 
-/* The reader of this Call is killed while its Reply is held back. */
-static bool write_for_the_dead(struct conn *c, struct call *call)
+/* Who tells the other what has happened. */
+#define HELD	"/tmp/probe-held"
+#define KILLED	"/tmp/probe-killed"
+
+static bool happens(const char *what)
 {
-	if (!is_it(call, is_read))
-		return answer_honestly(c, call);
-	sleep(3 * patience);
-	return is_kept_off(c, IBV_WR_RDMA_WRITE, call->write.seg, 0, 4);
+	int i;
+
+	for (i = 0; i < 300 * patience && access(what, F_OK); i++)
+		usleep(100000);
+	return !access(what, F_OK);
 }
 
-static int read_and_be_killed(void)
+static void tell(const char *what)
+{
+	close(open(what, O_CREAT | O_WRONLY, 0600));
+}
+
+/* Who waits for this Reply is killed. READs would go on without their reader. */
+static bool write_for_the_dead(struct conn *c, struct call *call)
+{
+	if (seen || !call->reply.n)
+		return answer_honestly(c, call);
+	seen = true;
+	tell(HELD);
+	if (!happens(KILLED))
+		return fail("nobody was killed");
+	usleep(1000 * SOON * patience);
+	return is_kept_off(c, IBV_WR_RDMA_WRITE, call->reply.seg, 0, 4);
+}
+
+static int list_and_be_killed(void)
 {
 	const pid_t reader = fork();
 	int status;
 
 	if (!reader)
-		_exit(read_file());
-	sleep(patience);
+		_exit(list_directory());
+	if (!happens(HELD))
+		return ETIMEDOUT;
 	kill(reader, SIGKILL);
 	if (waitpid(reader, &status, 0) != reader || !WIFSIGNALED(status))
 		return ESRCH;
-	return read_file();
+	tell(KILLED);
+	return list_directory();
 }
 
 static int use_often(void)
@@ -185,7 +209,7 @@ static const struct test tests[] = {
 	  .answer = write_before, .work = read_file, .connections = -2 },
 	{ "R8166-8.1.2-1", "handles that cannot be foreseen", .answer = foresee, .work = use_often },
 	{ "R8166-4.4.1-3 R8166-8.1.3-3", "nothing of a Call that was given up",
-	  .answer = write_for_the_dead, .work = read_and_be_killed, .connections = -1 },
+	  .answer = write_for_the_dead, .work = list_and_be_killed, .connections = -1 },
 	{ "R8166-4.3.2.2-3", "more is written than is returned",
 	  .answer = scribble, .work = read_tail },
 };

@@ -132,7 +132,7 @@ static bool at_server(void)
 		for (i = 0; i < TOGETHER; i++) {
 			header = some_call(c, &e);
 			if (chance(8))
-				mutate(&e, header);
+				mutate(c, &e, header);
 			ok = ok && (!e.n || e.n > peer_longest(c) || send_msg(c, &e));
 		}
 		if (ok && caught_up(c))
@@ -192,7 +192,7 @@ static bool fuzzed(struct conn *c, struct call *call)
 		return false;
 	while (n--) {
 		wrong = right;
-		mutate(&wrong, header_of(call));
+		mutate(c, &wrong, header_of(call));
 		if (!wrong.n || wrong.n > peer_longest(c))
 			continue;
 		in_batch++;
@@ -239,6 +239,7 @@ int fuzz(bool server_end, uint64_t seed, unsigned int batches, unsigned int from
 		fflush(stdout);
 		strcpy(why, "");
 		seed_with(seed, i);
+		next_xid = chance(0xffffffff);
 		ok = server_end ? at_server() : at_client();
 		if (!ok)
 			printf("# %s\n", why);

@@ -184,13 +184,13 @@ static int write_often(void)
 #define SHORT	"wsize=32768,rsize=32768"
 
 static const struct test tests[] = {
-	{ "RI3-1-2 RI3-3-1", "a handle of each Call",
+	{ "RI3-1-2 RI3-3-1 R8797-3.2-2", "a handle of each Call",
 	  .answer = first_handle, .work = write_invalidated, .terms = &willing, .options = SHORT },
 	{ "RI3-3-2", "nothing is invalidated, although both ends are willing",
 	  .work = write_uninvalidated, .terms = &willing, .options = SHORT },
 	{ "R8797-4.1-1", "handles are invalidated although this end has not offered it",
 	  .answer = first_handle, .work = write_invalidated, .terms = &unwilling, .options = SHORT },
-	{ "RI3-2.3-1 RI3-3.2-2", "the last handle of the Call",
+	{ "RI3-2.3-1 RI3-3.2-2 R8797-3.2-2", "the last handle of the Call",
 	  .answer = last_handle, .work = write_long, .terms = &willing,
 	  .options = "wsize=262144,rsize=32768" },
 	{ "RI3-3.2-3", "a handle that was never given out",

@@ -40,57 +40,69 @@ static uint32_t some_word(const struct enc *e)
 	}
 }
 
-static void mutate_once(struct enc *e, unsigned int header)
+/*
+ * A word of the header to change. Handles and addresses are changed seldom: that ends
+ * the connection, and not much else.
+ */
+static unsigned int some_place(const struct enc *e, unsigned int words, uint32_t handle,
+			       uint64_t area)
+{
+	unsigned int at = chance(words);
+
+	while (chance(64) && (get(e->b, at) == handle || get(e->b, at) == area >> 32 ||
+			      get(e->b, at) - (uint32_t)area < AREA))
+		at = chance(words);
+	return at;
+}
+
+static void mutate_once(struct enc *e, unsigned int header, uint32_t handle, uint64_t area)
 {
 	/* The header is what this is about; what it carries has other fuzzers. */
 	const unsigned int within = chance(8) ? header : e->n;
-	const unsigned int words = within / 4 ? within / 4 : 1, at = chance(words);
-	uint32_t value;
-	unsigned int n;
+	const unsigned int words = within / 4;
+	unsigned int at, from, n;
 
-	if (e->n < 8)
+	if (words < 2)
 		return;
-	switch (chance(10)) {
-	case 0 ... 3:
+	at = some_place(e, words, handle, area);
+	switch (chance(40)) {
+	case 0 ... 19:
 		put(e, at, some_word(e));
 		return;
-	case 4:
-		e->b[chance(within ? within : 1)] ^= 1 << chance(8);
+	case 20 ... 25:
+		put(e, at, get(e->b, at) ^ 1U << chance(32));
 		return;
-	case 5:
+	case 26 ... 33:
 		put(e, at, get(e->b, at) + chance(9) - 4);
 		return;
-	case 6:
-		e->n = chance(2) ? 4 * chance(words) : chance(within ? within : 1);
+	case 34 ... 36:
+		e->n = chance(2) ? 4 * at : chance(within);
 		return;
-	case 7:
+	case 37:
 		/* A word less. */
 		memmove(e->b + 4 * at, e->b + 4 * at + 4, e->n - 4 * at - 4);
 		e->n -= 4;
 		return;
-	case 8:
+	case 38:
 		/* A word more. */
-		if (e->n + 4 > 4096)
-			return;
 		memmove(e->b + 4 * at + 4, e->b + 4 * at, e->n - 4 * at);
 		e->n += 4;
 		put(e, at, some_word(e));
 		return;
-	case 9:
+	default:
 		/* A part of it again. */
 		n = 4 * (1 + chance(8));
-		value = 4 * chance(words);
-		if (4 * at + n <= e->n && value + n <= e->n)
-			memmove(e->b + 4 * at, e->b + value, n);
-		return;
+		from = 4 * chance(words);
+		if (4 * at + n <= e->n && from + n <= e->n)
+			memmove(e->b + 4 * at, e->b + from, n);
 	}
 }
 
 /* One change or some, mostly to the header, which has so many octets. */
-void mutate(struct enc *e, unsigned int header)
+void mutate(struct conn *c, struct enc *e, unsigned int header)
 {
 	unsigned int n = 1 + (chance(3) ? 0 : chance(4));
 
 	while (n--)
-		mutate_once(e, header < e->n ? header : e->n);
+		mutate_once(e, header < e->n ? header : e->n, c->area_mr->rkey, at_area(c, 0));
 }

@@ -203,7 +203,7 @@ static bool t_shy(struct conn *unused)
 static const struct test tests[] = {
 	{ "R8166-4.5.3-2 R8797-4.2-2 CM0-2.1-2", "a peer with small Receives", t_threshold,
 	  .terms = &terms_1k },
-	{ "R8166-3.3.1-8 R8166-3.3.3-2", "many Calls at a time", t_flood },
+	{ "R8166-3.3.1-8 R8166-3.3.3-2 R8167-4.3.2-1", "many Calls at a time", t_flood },
 	{ "R8797-4.1-1", "Remote Invalidation if both ends want it", t_invalidate,
 	  .terms = &terms_inv },
 	{ "R8166-3.3.1-11", "a peer that answers no RDMA Read", t_no_reads,

@@ -98,7 +98,7 @@ struct call {
  * The work ends with an errno.
  */
 struct test {
-	const char *ids;		/* the requirements that it shows */
+	const char *ids;		/* the requirements that it shows, or "-" */
 	const char *name;
 	bool (*run)(struct conn *c);
 	bool (*answer)(struct conn *c, struct call *call);
@@ -137,7 +137,7 @@ int run_group(const struct group *g, unsigned int from);
 /* mutate.c */
 void seed_with(uint64_t seed, uint64_t batch);
 uint32_t chance(uint32_t n);
-void mutate(struct enc *e, unsigned int header);
+void mutate(struct conn *c, struct enc *e, unsigned int header);
 
 /* fuzz.c */
 int fuzz(bool server_end, uint64_t seed, unsigned int batches, unsigned int from);
@@ -218,6 +218,7 @@ int mount_here(void);
 int unmount(void);
 int mount_session(void);
 int read_file(void);
+int read_large(void);
 int write_file(void);
 int write_and_read(const char *path, unsigned int turns, unsigned int least, unsigned int most);
 int stat_file(void);

@@ -217,7 +217,9 @@ static bool long_reply(struct conn *c, struct call *call)
 }
 
 static const struct test tests[] = {
-	{ "R8166-3.4.6-1 R8166-4.3.2.1-1", "READ", .work = read_file },
+	{ "R8166-3.4.6-1 R8166-4.3.2.1-1 R8166-4.3.2.1-3", "READ", .work = read_file },
+	{ "R8166-3.4.6.1-1", "READ of more than a segment may hold", .work = read_large,
+	  .options = "rsize=1048576,wsize=65536" },
 	{ "R8166-3.5.2-1 R8166-3.4.5.2-3", "WRITE", .work = write_file },
 	{ "R8166-3.5.3-4", "a long Reply", .answer = long_reply, .work = list_directory },
 	{ "R8166-4.3.3-4", "a Reply chunk that is not used",

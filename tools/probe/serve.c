@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include "probe.h"
 
-#define WORK_SECONDS	120
+#define WORK_SECONDS	300
 
 int connections;
 bool seen;
@@ -38,6 +38,8 @@ static bool attend_once(bool (*answer)(struct conn *c, struct call *call))
 	bool ok;
 
 	if (next) {
+		if (peer)
+			printf("# the client connects again\n");
 		hang_up();
 		peer = next;
 		connections++;
@@ -46,8 +48,9 @@ static bool attend_once(bool (*answer)(struct conn *c, struct call *call))
 		return true;
 	switch (next_call(peer, &call, 1)) {
 	case NONE:
-		if (gone(peer))
-			hang_up();
+		if (!gone(peer))
+			return true;
+		hang_up();
 		return true;
 	case LOST:
 		printf("# a connection is lost\n");
@@ -104,7 +107,7 @@ static bool nothing_left(void)
 {
 	unsigned long octets = 0;
 
-	for (int i = 0; i < 100 * patience; i++) {
+	for (int i = 0; i < 300 * patience; i++) {
 		FILE *f = fopen("/proc/sys/sunrpc/rdma_message_octets", "r");
 
 		if (!f)
@@ -128,6 +131,7 @@ static bool work(const struct test *t)
 		return false;
 	if (status)
 		return fail("mount ended with %d", status);
+	connections = 1;
 	if (!attend(start_work(t->work), t->answer ? t->answer : answer_honestly, &status))
 		return false;
 	if (status != t->expected)

@@ -16,6 +16,7 @@ enum { CB_SEQUENCE = 11 };
 static uint8_t session[16];
 static uint32_t sequence;
 static uint64_t client;
+static uint32_t granted;		/* credits, by the last Reply */
 static char owner[64], name[64];	/* each session has its own file */
 
 /* An NFSv4.1 compound that starts with this operation, whose arguments follow. */
@@ -229,6 +230,7 @@ static bool status(struct conn *c, uint32_t *flags)
 	p = result(&r, xid, SEQUENCE);
 	if (p)
 		*flags = get(p, 8);
+	granted = get(r.p, 2);
 	return p;
 }
 
@@ -300,6 +302,42 @@ static bool t_reverse_call(struct conn *c)
 	return alive(c);
 }
 
+/* As many Calls as are granted, and the Reply to the server's, all at a time. */
+static bool t_all_together(struct conn *c)
+{
+	struct reply back = { .p = NULL }, r;
+	struct enc e, answer;
+	struct ibv_wc wc;
+	uint32_t flags;
+	unsigned int i, n, at;
+
+	if (!called(c, &back) || !is_call(&back) || !status(c, &flags))
+		return false;
+	n = granted < RECVS / 2 ? granted : RECVS / 2;
+	understood(&answer, &back);
+	for (i = 0; i < n; i++) {
+		const uint32_t xid = next_xid++;
+
+		e.n = 0;
+		hdr(&e, xid, 1, 32, MSG);
+		lists_none(&e);
+		call(&e, xid, 0);
+		if (!post_msg(c, &e))
+			return false;
+	}
+	if (!post_msg(c, &answer))
+		return false;
+	for (i = 0; i <= n; i++)
+		if (!wait_cq(c->scq, &wc, 3000) || wc.status)
+			return fail("Send %u found no Receive", i);
+	for (i = 0; i < n; i++)
+		if (!get_reply(c, &r, 5000) || !r.any || !body_at(&r, get(r.p, 0), &at))
+			return fail("%u of %u answered: %s", i, n, why);
+	if (!status(c, &flags))
+		return false;
+	return flags ? fail("status %x", flags) : alive(c);
+}
+
 /* The server need not wait for what will not come. */
 static bool t_reverse_refused(struct conn *c)
 {
@@ -335,6 +373,7 @@ static bool t_reverse_refused(struct conn *c)
 static const struct test tests[] = {
 	{ "R8167-5.1-1 R8167-5.1-2 R8167-5.1-3 R8167-5.1-4 R8167-6-2", "a Call of the server",
 	  t_reverse_call },
+	{ "R8167-4.3.2-1 R8167-4.3.2-2", "all Calls and a Reply at a time", t_all_together },
 	{ "R8167-5.3-4 R8167-4.1-5", "a Call of the server, refused", t_reverse_refused },
 };
 
