@@ -33,8 +33,19 @@ impl Habits {
 
     /// Notes another Reply. Two at the same time may count as one.
     pub(super) fn note(&self, procedure: u32, long: bool) {
+        self.change(procedure, |habit| habit.after(long));
+    }
+
+    /// Notes that a Reply was refused for want of a Reply chunk.
+    #[cold]
+    pub(super) fn note_refusal(&self, procedure: u32) {
+        self.change(procedure, Habit::after_refusal);
+    }
+
+    #[inline]
+    fn change(&self, procedure: u32, change: impl FnOnce(Habit) -> Habit) {
         let before = self.of(procedure);
-        let after = before.after(long);
+        let after = change(before);
         if let Some(record) = self.record(procedure).filter(|_| after != before) {
             record.store(after.to_bits(), Relaxed);
         }

@@ -14,6 +14,7 @@ use super::transport::Rdma;
 use super::tunables;
 use crate::engine::returned::Arrived;
 use crate::sunrpc::Claimed;
+use crate::sunrpc::Refusal;
 use crate::verbs::Asides;
 use crate::verbs::Ended;
 use crate::verbs::Endpoint;
@@ -192,7 +193,7 @@ pub(super) fn start(
         NotPulled::Failed => this.lose(),
         NotPulled::Unsuitable => {
             this.dones.send(ep, done);
-            let how = How::Refused;
+            let how = How::Refused(Refusal::Fail);
             reply::fence(ep, exchange, Answer { rpc, recv, how });
         }
     }

@@ -18,11 +18,11 @@ use crate::engine::call::ReplyPlan;
 use crate::engine::inbound;
 use crate::engine::inbound::FromServer;
 use crate::engine::inbound::Message;
-use crate::engine::inbound::Refusal;
 use crate::engine::placement::Placement;
 use crate::engine::placement::Room;
 use crate::engine::returned::Arrived;
 use crate::sunrpc::Claimed;
+use crate::sunrpc::Refusal;
 use crate::sunrpc::Scatter;
 use crate::verbs::Endpoint;
 use crate::verbs::Fenced;
@@ -64,9 +64,7 @@ pub(super) enum How {
     /// The Reply was pulled.
     Pulled(u32),
     /// The peer could not do it.
-    Refused,
-    /// The peer could not do it without a Reply chunk.
-    RefusedWithoutChunk,
+    Refused(Refusal),
 }
 
 /// A Receive has ended.
@@ -104,11 +102,15 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
                 traces::refused(rpc.task(), refused.xid, &refused.error);
                 this.grant(worker, refused.credits);
                 let own = take_back(worker, &rpc, &mut exchange, invalidated);
-                let how = match exchange.offer {
-                    ReplyPlan::Pull => How::RefusedWithoutChunk,
-                    _ => How::Refused,
+                let refusal = match exchange.offer {
+                    // It can do it with a Reply chunk.
+                    ReplyPlan::Pull => {
+                        this.shared.habits.note_refusal(exchange.procedure);
+                        Refusal::SendAgain
+                    }
+                    _ => Refusal::Fail,
                 };
-                own.then_some((rpc, exchange, Some(how)))
+                own.then_some((rpc, exchange, Some(How::Refused(refusal))))
             })
         }
         Ok(FromServer::ReverseCall(call)) => {
@@ -119,13 +121,13 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
             this.refill(worker);
             return;
         }
-        Err(Refusal::Answer(error)) => {
+        Err(inbound::Refusal::Answer(error)) => {
             reverse::refuse(worker, message, &error);
             answers_nothing();
             None
         }
         // Nobody waits for an answer to what is not understood (RFC 8166 Section 4.5).
-        Err(Refusal::Drop) => {
+        Err(inbound::Refusal::Drop) => {
             this.shared.stats.bad_replies.add(1);
             traces::not_understood(worker, message);
             answers_nothing();
@@ -187,7 +189,8 @@ fn find(
     }
     if exchange.offer.may_be_long() {
         let long = !matches!(how, Some(How::Inline { .. }));
-        this.shared.habits.note(exchange.procedure, long);
+        let learn = !this.sizes.as_ref().is_some_and(|sizes| sizes.all_pulled);
+        this.shared.habits.note(exchange.procedure, long && learn);
     }
     Some((rpc, exchange, how))
 }
@@ -347,16 +350,9 @@ fn complete(ep: &Endpoint<Connection>, answer: Answer, fence: Fenced) {
             rpc.complete_in_place(fence, length);
             shared.shelf.put(recv);
         }
-        How::RefusedWithoutChunk => {
+        How::Refused(refusal) => {
             shared.stats.bad_replies.add(1);
-            if rpc.send_again(fence).is_err() {
-                ep.context().lose();
-            }
-            shared.shelf.put(recv);
-        }
-        How::Refused => {
-            shared.stats.bad_replies.add(1);
-            rpc.fail(fence);
+            rpc.refuse(fence, refusal);
             shared.shelf.put(recv);
         }
     }

@@ -130,7 +130,7 @@ fn choose(
         protected: call.is_protected(),
         // One that is sent again may have been refused for want of a Reply chunk.
         long_reply: to.limits.pulled_replies
-            && (to.sizes.expects_long(shared, call.procedure()) || call.was_sent()),
+            && (shared.habits.of(call.procedure()).is_long() || call.was_sent()),
     };
     let plan = |limits: &Limits| call::plan(&shape, limits).map_err(|_| SendError::TooBig);
     let chosen = plan(&to.limits)?;

@@ -2,7 +2,6 @@
 
 //! How large the parts of a connection are, from what its device can do.
 
-use super::shared::Shared;
 use super::tunables;
 use crate::engine::call::Limits;
 use crate::engine::limits::Agreement;
@@ -78,7 +77,7 @@ pub(super) struct Sizes {
     /// RDMA Reads that this end starts at a time; 0 if Replies are not to be pulled.
     pub(super) read_depth: u8,
     /// Replies are pulled even if they are usually long.
-    all_pulled: bool,
+    pub(super) all_pulled: bool,
     /// Entries of the Send Queue for them.
     pub(super) pull_entries: u32,
     /// What this end says about itself.
@@ -226,11 +225,6 @@ impl Sizes {
         };
         // CAST: A few hundred octets.
         self.composed().saturating_sub(header as u32)
-    }
-
-    /// Whether Replies to this procedure are worth a Reply chunk.
-    pub(super) fn expects_long(&self, shared: &Shared, procedure: u32) -> bool {
-        !self.all_pulled && shared.habits.of(procedure).is_long()
     }
 
     /// What this end can do beyond RFC 8166.

@@ -12,7 +12,8 @@
 //! row are enough to begin, [`MOST`]` - `[`ENOUGH`]` + 1` short ones to end, and in the long run a
 //! chunk is offered if more than one Reply in `1 + `[`UP`] is long. That is about where the prices
 //! are even: a chunk that is not used costs a registration and an invalidation, which is waited for;
-//! one that is missing costs the same at the responder, one message, and the time of a Read.
+//! one that is missing costs the same at the responder, one message, and the time of a Read. A Reply
+//! that was refused for want of a chunk has it offered next time, whatever the score was.
 //!
 //! A score at either end does not change by more of the same, so that who is steady writes nothing.
 
@@ -49,6 +50,18 @@ impl Habit {
             (true, score) => score + UP,
             (false, score) => score.saturating_sub(1),
         })
+    }
+
+    /// The record after a Call whose Reply was too long, and could not be exposed: it is made once more,
+    /// and then with a Reply chunk. A session may answer that with the short Reply that it has to be
+    /// another RPC; so one short Reply does not undo this.
+    #[inline]
+    pub const fn after_refusal(self) -> Self {
+        // INVARIANT: Within the bounds.
+        match self.0 > ENOUGH {
+            true => self,
+            false => Self(ENOUGH + 1),
+        }
     }
 
     /// The record as a number, for an atomic.

@@ -166,52 +166,26 @@ impl<T: Transport> Claimed<T> {
         self.wake(length);
     }
 
-    /// Has SUNRPC send the Call again over this connection, with the same XID.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be told yet: who sends the Call has not returned. Dropping the claim has it sent again
-    /// on another connection.
-    #[cold]
-    pub(crate) fn send_again(self, fence: T::Fence) -> Result<(), (Self, T::Fence)> {
-        let rqst = self.rqst();
-        // SAFETY: The task waits to be woken. SUNRPC clears the bit after it has touched the request for
-        // the last time on the way out, and compares the cookie when it is woken: with another one, what
-        // was sent needs to be sent again.
-        unsafe {
-            let task = (*rqst).rq_task;
-            let runstate = (&raw const (*task).tk_runstate).read_volatile();
-            if runstate & (1 << bindings::RPC_TASK_NEED_XMIT) != 0 {
-                return Err((self, fence));
-            }
-            bindings::rpcrdma_smp_mb_after_atomic();
-            (*rqst).rq_connect_cookie = (*(*rqst).rq_xprt).connect_cookie.wrapping_sub(1);
-            (*task).tk_status = -bindings::EAGAIN.cast_signed();
-        }
-        self.wake(0);
-        Ok(())
-    }
-
-    /// Ends the RPC with `EIO`.
-    #[cold]
-    pub(crate) fn fail(self, _fence: T::Fence) {
-        // SAFETY: The task waits to be woken.
-        unsafe { (*(*self.rqst()).rq_task).tk_status = -bindings::EIO.cast_signed() };
-        self.wake(0);
-    }
-
     #[inline]
     fn wake(self, length: u32) {
+        self.slot().answered();
+        self.last_with_queue_lock(|slot| {
+            // SAFETY: Pinned, and the lock is held. CAST: Bounded by what the consumer has prepared.
+            unsafe { bindings::xprt_complete_rqst((*slot.rqst()).rq_task, length.cast_signed()) };
+        });
+    }
+
+    /// Gives up the claim. Whoever `last` leaves the slot to cannot go on with it before this is done.
+    #[inline]
+    pub(super) fn last_with_queue_lock(self, last: impl FnOnce(&Slot<T>)) {
         let this = core::mem::ManuallyDrop::new(self);
         let rqst = this.rqst();
-        this.slot().answered();
         // SAFETY: Pinned until the end of this block, and the transport with it. No more of the
         // request than that is touched once it is unpinned.
         unsafe {
             let raw = (*rqst).rq_xprt;
             bindings::spin_lock(&raw mut (*raw).queue_lock);
-            // CAST: Bounded by what the consumer has prepared.
-            bindings::xprt_complete_rqst((*rqst).rq_task, length.cast_signed());
+            last(this.slot());
             bindings::xprt_unpin_rqst(rqst);
             bindings::spin_unlock(&raw mut (*raw).queue_lock);
         }

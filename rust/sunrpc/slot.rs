@@ -7,14 +7,18 @@
 //! whoever takes it first:
 //!
 //!     Idle --commit (send lock)--> Sent --claim (receive worker)--> Claimed --complete--> Done
+//!                                   |                              \--refuse--> Refused --wait--> Done
 //!                                   |-- abandon (buf_free), sweep (disconnect) --> Idle
 //!
-//! Done becomes Idle when SUNRPC is through with the Reply, or wants to send the Call anew,
+//! Refused is what was refused before the task has come to wait for a Reply: see
+//! [`refusal`](super::refusal). Done and Refused become Idle when SUNRPC is through with the answer, or
+//! wants to send the Call anew,
 //!
 //! so that a Reply to a Call that was not sent yet, a second Reply, a signal and a disconnect cannot
 //! get in each other's way.
 
 use super::buffer::Buffer;
+use super::refusal::Refusal;
 use super::xdr::XdrBuf;
 use super::xprt::Transport;
 use crate::admin::trace::Task;
@@ -35,6 +39,10 @@ const SENT: u32 = 1;
 const CLAIMED: u32 = 2;
 /// The RPC is being completed. SUNRPC owns the slot, but may not know that yet.
 const DONE: u32 = 3;
+/// The RPC was refused, and the Call is to be sent again; SUNRPC owns the slot and does not know that.
+const REFUSED_ONCE: u32 = 4;
+/// The RPC was refused for good; as above.
+const REFUSED: u32 = 5;
 
 /// Octets for Calls and for Replies that a slot has from the start; most need no more.
 const INITIAL_BUFFER: usize = 2048;
@@ -227,16 +235,36 @@ impl<T: Transport> Slot<T> {
         self.phase.store(DONE, Release);
     }
 
-    /// Whether the Call has been answered.
-    #[inline]
-    pub(super) fn is_done(&self) -> bool {
-        self.phase.load(Acquire) == DONE
+    /// Ends what [`Self::claim`] began, without a Reply, and notes what SUNRPC is to be told of it.
+    #[cold]
+    pub(super) fn remember(&self, refusal: Refusal) {
+        let phase = match refusal {
+            Refusal::SendAgain => REFUSED_ONCE,
+            Refusal::Fail => REFUSED,
+        };
+        self.phase.store(phase, Release);
     }
 
-    /// SUNRPC knows of the Reply: the slot may be used again.
+    /// What SUNRPC is to be told, if the RPC was refused.
+    #[inline]
+    pub(super) fn refusal(&self) -> Option<Refusal> {
+        match self.phase.load(Acquire) {
+            REFUSED_ONCE => Some(Refusal::SendAgain),
+            REFUSED => Some(Refusal::Fail),
+            _ => None,
+        }
+    }
+
+    /// Whether the Call has been answered.
+    #[inline]
+    pub(super) fn is_answered(&self) -> bool {
+        matches!(self.phase.load(Acquire), DONE | REFUSED_ONCE | REFUSED)
+    }
+
+    /// SUNRPC knows of the answer, or has no use for it any more: the slot may be used again.
     #[inline]
     pub(super) fn renew(&self) {
-        if self.is_done() {
+        if self.is_answered() {
             self.settle();
         }
     }

@@ -6,6 +6,7 @@
 //! that makes the RPC, or in `rpciod`; `close` in `xprtiod`, with the send lock; the connect worker
 //! in a worker that takes long, with the send lock; `destroy` in a system worker, alone.
 
+use super::refusal;
 use super::reverse;
 use super::reverse::ReverseReply;
 use super::slot::task_of;
@@ -36,7 +37,7 @@ impl<T: Transport> Ops<T> {
         alloc_slot: Some(alloc_slot::<T>),
         free_slot: Some(free_slot::<T>),
         release_request: Some(release_request::<T>),
-        wait_for_reply_request: Some(bindings::xprt_wait_for_reply_request_def),
+        wait_for_reply_request: Some(refusal::wait_for_reply_request::<T>),
         timer: Some(timer),
         rpcbind: Some(bindings::rpcb_getport_async),
         set_port: Some(set_port::<T>),
@@ -296,8 +297,8 @@ unsafe fn transmit<T: Transport>(
         let reply = unsafe { ReverseReply::new(slot) };
         return live.transport.send_reverse(connection, sender, &reply);
     }
-    // Answered, as SUNRPC is being told at this moment.
-    if slot.is_done() {
+    // Answered, as SUNRPC is being told at this moment, or is going to be when the task waits.
+    if slot.is_answered() {
         return Ok(());
     }
     // Sent on this connection already, and not answered: sending it twice would upset the credits.

@@ -305,6 +305,20 @@ fn rr4_5_3_1_1_reply_chunks_only_for_what_is_usually_long() {
 }
 
 #[test]
+fn rr4_5_2_2_1_what_was_refused_gets_a_chunk() {
+    let mut habit = Habit::default();
+    for long in [false, true, true, true, false] {
+        let refused = habit.after_refusal();
+        assert!(refused.is_long());
+        assert_eq!(refused.after_refusal(), refused);
+        assert!(refused.to_bits() >= habit.to_bits());
+        // A session may first say, in short, that it has to be another RPC.
+        assert!(refused.after(false).is_long());
+        habit = habit.after(long);
+    }
+}
+
+#[test]
 fn rr4_5_2_2_1_long_replies_become_a_habit() {
     let after = |replies: &[bool]| {
         let habit = Habit::default();

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! An RPC that ends without a Reply: the peer has refused it.
+//!
+//! A refusal can be here while SUNRPC is still on its way out of sending the Call: in
+//! `xprt_request_transmit`, which then notes the connection's cookie, in `xprt_transmit`, or, in the
+//! task, in `call_transmit_status`, which clears the task's status. What the task is told earlier than
+//! that it does not see. It takes a Reply of no octets for the end of the connection, and closes it.
+//!
+//! So who brings the refusal, a worker of the connection's queues, looks whether the task waits for
+//! the Reply. If it does, the RPC is ended. If not, the slot remembers the refusal, and the task itself
+//! ends the RPC when it comes to wait. Both happen with `queue_lock` held, without which no task
+//! begins to wait for a Reply: one of the two sees the other.
+
+use super::claim::Claimed;
+use super::slot::Slot;
+use super::xprt::Transport;
+use crate::bindings;
+
+/// How a refused RPC goes on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Refusal {
+    /// The Call is sent again over this connection, with the same XID.
+    SendAgain,
+    /// It ends with `EIO`.
+    Fail,
+}
+
+impl<T: Transport> Claimed<T> {
+    /// Ends the RPC without a Reply.
+    #[cold]
+    pub(crate) fn refuse(self, _fence: T::Fence, refusal: Refusal) {
+        self.last_with_queue_lock(|slot| {
+            // SAFETY: The request is pinned, and `queue_lock` is held.
+            unsafe {
+                match waits(slot.rqst()) {
+                    true => end(slot, refusal),
+                    false => slot.remember(refusal),
+                }
+            }
+        });
+    }
+}
+
+/// Has a task wait for its Reply, unless that was refused already.
+///
+/// # Safety
+///
+/// Called by SUNRPC between `setup` and `destroy` in a task whose Call was sent, with `queue_lock` held.
+pub(super) unsafe extern "C" fn wait_for_reply_request<T: Transport>(
+    task: *mut bindings::rpc_task,
+) {
+    // SAFETY: By this function's contract; the task has its slot.
+    unsafe {
+        bindings::xprt_wait_for_reply_request_def(task);
+        let slot = Slot::<T>::from_rqst((*task).tk_rqstp);
+        if let Some(refusal) = slot.refusal() {
+            end(slot, refusal);
+        }
+    }
+}
+
+/// Whether the task has sent the Call and waits for its Reply.
+///
+/// # Safety
+///
+/// The request is pinned, and `queue_lock` is held.
+unsafe fn waits(rqst: *mut bindings::rpc_rqst) -> bool {
+    // SAFETY: By this function's contract, request and task stay. A task that waits may be woken at
+    // any time by others, and then does not look for a Reply.
+    unsafe {
+        let task = (*rqst).rq_task;
+        let state = (&raw const (*task).tk_runstate).read_volatile();
+        let queue = (&raw const (*task).tk_waitqueue).read_volatile();
+        state & (1 << bindings::RPC_TASK_NEED_XMIT) == 0
+            && state & (1 << bindings::RPC_TASK_QUEUED) != 0
+            && core::ptr::eq(queue, &raw const (*(*rqst).rq_xprt).pending)
+    }
+}
+
+/// Ends the RPC of a task that waits.
+///
+/// # Safety
+///
+/// The request is the caller's or pinned, its task waits for the Reply, and `queue_lock` is held.
+unsafe fn end<T: Transport>(slot: &Slot<T>, refusal: Refusal) {
+    let rqst = slot.rqst();
+    slot.answered();
+    // SAFETY: By this function's contract: what sent the Call is done with the request, and the task
+    // looks at it when it is woken.
+    unsafe {
+        let task = (*rqst).rq_task;
+        match refusal {
+            // It then finds no Reply, and that the Call was not sent on the present connection.
+            Refusal::SendAgain => {
+                (*rqst).rq_connect_cookie = (*(*rqst).rq_xprt).connect_cookie.wrapping_sub(1);
+            }
+            Refusal::Fail => (*task).tk_status = -bindings::EIO.cast_signed(),
+        }
+        bindings::xprt_complete_rqst(task, 0);
+    }
+}
