@@ -60,7 +60,7 @@ pub enum FromClient<'a> {
 #[derive(Clone, Copy, Debug)]
 pub enum FromServer<'a> {
     /// A Reply to a forward Call. If it is a Long Reply, its lists have a Reply chunk (or, if that
-    /// was negotiated, a Position-zero Read chunk).
+    /// was negotiated, a Read list, which should be a Position-zero Read chunk).
     Reply(Message<'a>),
     /// The server refused a forward Call. If its XID is unknown, the message is dropped and its
     /// credits are not looked at.
@@ -152,7 +152,8 @@ pub fn from_server(message: &[u8], ext: Extensions) -> Result<FromServer<'_>, Re
             Some(_) => Ok(FromServer::Reply(Message::long(&header, chunks))),
             None => Err(Refusal::Drop),
         },
-        Body::NoMsg { chunks } if ext.pulled_replies && has_position_zero(&chunks) => {
+        // Whatever the Positions: no Call of the reverse direction may look like this.
+        Body::NoMsg { chunks } if ext.pulled_replies => {
             Ok(FromServer::Reply(Message::long(&header, chunks)))
         }
         // Only a Call has a Read list, so this is a Long Call of the reverse direction.

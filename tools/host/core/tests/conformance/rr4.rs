@@ -206,6 +206,7 @@ fn rr4_4_1_2_1_requester_recognises_what_is_exposed() {
     // Another Position, nothing, less than a word, more than 32 bits: not to be taken.
     for bad in [
         &[(0, 64), (4, 64)][..],
+        &[(4, 64)],
         &[(0, 0)],
         &[(0, 3)],
         &[(0, u32::MAX), (0, 1)],
