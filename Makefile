@@ -42,7 +42,7 @@ shell: ## a console in a virtual machine with the module
 	tools/vm/run --time 86400 --shell
 
 clean: ## remove what the build made
-	rm -rf tools/host/target tools/fuzz/target out/selftests out/test out/probe
+	rm -rf tools/host/target tools/fuzz/target out/selftests out/modules out/test out/probe
 	@if [ -n "$(KDIR)" ] || tools/env/make found; then $(kbuild) clean; fi
 
 environment: ## make the build environment, or find it made

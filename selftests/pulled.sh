@@ -13,6 +13,7 @@ SERVER=/proc/sys/sunrpc/svc_rdma
 pulling() {
 	echo "$1" >"$CLIENT/rdma_pulled_replies"
 	echo "$2" >"$SERVER/pulled_replies"
+	echo 16384 >"$SERVER/max_exposed_pages"
 }
 
 client_stat() { cat "$CLIENT/rdma_stat_$1"; }
@@ -185,6 +186,121 @@ few_places() {
 	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
 }
 
+# hesitate PATTERN MILLISECONDS: that function of the kernel returns so late.
+hesitate() {
+	local function
+
+	go_on
+	function=$(awk -v name="$1" '$3 ~ name && $3 !~ /^__/ { print $3 }' /proc/kallsyms)
+	[ "$(wc -l <<<"$function")" -eq 1 ] || fail "which of these? $function"
+	insmod "$HELPERS/hesitate.ko" function="$function" milliseconds="$2"
+}
+
+go_on() { [ ! -d /sys/module/hesitate ] || rmmod hesitate; }
+
+# With no page to expose, each is refused; here before SUNRPC knows that the Call is sent.
+refused_at_once() {
+	need_local_bed
+	local each late
+
+	pulling 2 1
+	nfs_mount "$1" rdma
+	work_dir refused-at-once
+	make_directory 500
+	# Without NFSv4.2 there are no attributes to ask for.
+	[ "$1" = 3 ] || attributes set "$WORK" 60000
+	drop_caches
+	remember
+	echo 1 >"$SERVER/max_exposed_pages"
+	hesitate 'xprt_ops12send_request' 30
+	for each in 1 2 3; do
+		drop_caches
+		[ "$(find "$WORK/many" -type f | wc -l)" -eq 500 ] || fail "not 500 names"
+		[ "$1" = 3 ] || attributes check "$WORK" 60000
+	done
+	late=$(cat /sys/module/hesitate/parameters/times)
+	go_on
+	echo "$late Calls, $(xprt_stat bad_reply) refused"
+	[ "$(xprt_stat bad_reply)" -ge 3 ] || fail "no Reply was refused"
+	[ "$(xprt_stat reply_chunks)" -ge 3 ] || fail "no Call was sent again with a Reply chunk"
+	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
+}
+
+# Packets of RoCEv2 that matter here, a line each: nomsg XID HANDLE, read HANDLE,
+# response, done XID, done XID HANDLE if the handle is invalidated with it.
+wire() {
+	tcpdump -nn -t -x -r "$1" 'udp dst port 4791' 2>/dev/null | awk -v server="$SERVER4" '
+		function words(from, count) { return substr(packet, 2 * from + 1, 8 * count) }
+		function look() {
+			# Behind the headers of IP, UDP, and the base transport header.
+			code = substr(packet, 57, 2)
+			if (code == "04" && served && words(52, 3) == "000000010000000100000000")
+				print "nomsg", words(40, 1), words(64, 1)
+			else if (code == "0c")
+				print "read", words(48, 1)
+			else if (code >= "0d" && code <= "10")
+				print "response"
+			else if (code == "04" && words(52, 1) == "00000003")
+				print "done", words(40, 1)
+			else if (code == "17" && words(56, 1) == "00000003")
+				print "done", words(44, 1), words(40, 1)
+		}
+		/^IP/ {
+			if (packet) look()
+			packet = ""
+			served = index($2, server ".") == 1
+			next
+		}
+		{ sub(/^[^:]*:/, ""); gsub(/[ \t]/, ""); packet = packet $0 }
+		END { if (packet) look() }'
+}
+
+# Each Reply that is exposed is read by its handle, and RDMA_DONE follows the data.
+in_order() {
+	awk '
+		$1 == "nomsg" && !($2 in handle) { handle[$2] = $3; n++ }
+		$1 == "read" { asked[$2] = 1 }
+		$1 == "response" { for (each in asked) came[each] = 1 }
+		$1 == "done" && !($2 in handle) { print "done before its Reply: " $2; bad = 1 }
+		$1 == "done" && !(handle[$2] in came) { print "done before the data: " $2; bad = 1 }
+		$1 == "done" && NF == 3 && $3 != handle[$2] { print "another handle: " $3; bad = 1 }
+		$1 == "done" { told[$2] = 1 }
+		END {
+			for (each in handle) if (!(each in told)) { print "no done: " each; bad = 1 }
+			print n + 0, "Replies exposed, read, and told of"
+			exit (bad || n < 2)
+		}'
+}
+
+# As the wire has it: RDMA_NOMSG with a Read list, RDMA Reads of what it names, RDMA_DONE.
+on_the_wire() {
+	need_local_bed
+	local capture each
+
+	pulling 2 1
+	nfs_mount 4.2 rdma
+	work_dir wire
+	make_directory 400
+	attributes set "$WORK" 65536
+	nfs_mount_again 4.2 rdma
+	tcpdump -i "$BED_SERVER_IF" -B 32768 -s 128 -U -w "$ktap_dir/wire" udp port 4791 \
+		2>"$ktap_dir/tcpdump" &
+	capture=$!
+	for each in $(seq 100); do
+		! grep -q listening "$ktap_dir/tcpdump" || break
+		sleep 0.1
+	done
+	attributes check "$WORK" 65536
+	[ "$(find "$WORK/many" -type f | wc -l)" -eq 400 ] || fail "not 400 names"
+	sleep 1
+	kill -INT "$capture"
+	wait "$capture" || fail "$(cat "$ktap_dir/tcpdump")"
+	! grep -q '^[1-9][0-9]* packets dropped' "$ktap_dir/tcpdump" || fail "packets are missing"
+	wire "$ktap_dir/wire" >"$ktap_dir/events"
+	sort "$ktap_dir/events" | awk '{ n[$1]++ } END { for (each in n) print n[each], each }'
+	in_order <"$ktap_dir/events" || fail "not in order"
+}
+
 # Who is killed while a Reply is on its way leaves nothing for the server to write to,
 # and the server is told all the same. LONG is how many times as many.
 cancelled() {
@@ -216,13 +332,25 @@ cancelled() {
 	[ "$(xprt_stat connect_count)" -eq "$connects" ] || fail "connections were lost"
 	[ "$(($(svc_stat exposed) - before_exposed))" -eq \
 		"$(($(client_stat "done") - before_told))" ] || fail "an RDMA_DONE is missing"
-	echo "$((($(svc_stat exposed) - before_exposed))) exposed," \
-		"$((($(client_stat pulled) - before_pulled))) pulled"
+	echo "$(($(svc_stat exposed) - before_exposed)) exposed," \
+		"$(($(client_stat pulled) - before_pulled)) pulled"
+}
+
+# Whatever a test leaves behind.
+cleanup() {
+	go_on
+	pulling "$client_default" "$server_default"
+	bed_destroy
 }
 
 bed_up
 [ -e "$CLIENT/rdma_pulled_replies" ] || ktap_skip_all "this module pulls no Replies"
-trap 'pulling 0 0; bed_destroy' EXIT
-ktap_run "directories 4.2" "directories 3" extended_attributes acls \
+client_default=$(cat "$CLIENT/rdma_pulled_replies")
+server_default=$(cat "$SERVER/pulled_replies")
+trap cleanup EXIT
+[ $# -gt 0 ] || set -- "directories 4.2" "directories 3" extended_attributes acls \
 	short_replies_register_nothing long_replies_become_a_habit \
-	"one_end_only 2 0" "one_end_only 0 1" few_places "cancelled 80"
+	"one_end_only 2 0" "one_end_only 0 1" few_places \
+	"refused_at_once 4.2" "refused_at_once 3" on_the_wire \
+	"cancelled 80"
+ktap_run "$@"

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Has a function of the kernel return late: what others do meanwhile is done before
+ * its caller goes on. For races that are lost too seldom otherwise.
+ *
+ *	insmod hesitate.ko function=NAME milliseconds=N
+ */
+#include <linux/delay.h>
+#include <linux/kprobes.h>
+#include <linux/module.h>
+
+static char *function;
+module_param(function, charp, 0444);
+
+static unsigned int milliseconds = 1;
+module_param(milliseconds, uint, 0444);
+
+static unsigned long times;
+module_param(times, ulong, 0444);
+MODULE_PARM_DESC(times, "how often it was about to return");
+
+static int returned(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	times++;
+	mdelay(milliseconds);
+	return 0;
+}
+
+static struct kretprobe probe = {
+	.handler = returned,
+	.maxactive = 64,
+};
+
+static int __init hesitate_init(void)
+{
+	if (!function)
+		return -EINVAL;
+	probe.kp.symbol_name = function;
+	return register_kretprobe(&probe);
+}
+module_init(hesitate_init);
+
+static void __exit hesitate_exit(void)
+{
+	unregister_kretprobe(&probe);
+}
+module_exit(hesitate_exit);
+
+MODULE_DESCRIPTION("Has a function return late");
+MODULE_LICENSE("GPL");
