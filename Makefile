@@ -3,7 +3,7 @@
 # What a person types. How the module is built is in Kbuild.
 
 .DEFAULT_GOAL := all
-.PHONY: all install demo test check bench probe shell clean help environment
+.PHONY: all install demo test interop check bench probe shell clean help environment
 
 # KDIR: a prepared kernel tree with CONFIG_RUST=y. Without it the environment
 # of tools/env provides the kernel, the compilers and the virtual machines.
@@ -24,6 +24,9 @@ install: ## install the module under updates/, where modprobe finds it first
 
 demo: ## copy a real tree over NFS/RDMA in a virtual machine, and compare
 	tools/demo/run
+
+interop: ## this module and the C module against each other, in two machines
+	tools/interop/run
 
 test: ## host tests, checks and selftests; ends with "N passed, N failed"
 	tools/test/run

@@ -8,6 +8,9 @@
 #
 #   callbacks.sh [CASE...]    these cases only, each with its arguments
 #
+# With LOADED=1 it is recalls beside writers, through reconnects and a restart, which
+# takes long; with LONG=1 as well ten times as many of them.
+#
 # vm: --memory 3G
 
 # nfsd waits for a tenth of this for an answer to its Call; in an emulated machine
@@ -437,7 +440,6 @@ shorten_grace
 bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * 2 * TIMES))
 [ $# -eq 0 ] || ktap_run "$@"
-# With LOADED=1 only what takes long is tried.
 if [ -n "${LOADED:-}" ]; then
 	ktap_run "recalls_beside_writers 4.1" "recalls_beside_writers 4.2" \
 		"recalls_without_forward_credits 4.2" \

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# The client's guest: what tests here stand on. They are those of selftests/, with a
+# server elsewhere.
+
+# shellcheck source=../../vm/guest/rdma.sh
+. /vm/rdma.sh
+# shellcheck source=../../vm/guest/pair.sh
+. /vm/pair.sh
+export RPCRDMA_SERVER=$SERVER4 RPCRDMA_EXPORT=/export HELPERS=/selftests/helpers
+cd /selftests || exit
+# shellcheck source=../../../selftests/lib.sh
+. ./lib.sh
+
+client_set_up() {
+	rdma_link_up 192.168.20.2 fd20::2
+	modprobe -a rpcrdma nfsv3 nfsv4
+	await served
+}
+
+# on_server COMMAND...: what the server's guest has as a command or function. Prints
+# what that says, and ends as it does.
+on_server() {
+	local number left=1200
+
+	number=$(($(cat /share/number 2>/dev/null || echo 0) + 1))
+	echo "$number" >/share/number
+	echo "$*" >/share/asking
+	mv /share/asking "/share/asked.$number"
+	until [ -e "/share/answered.$number" ]; do
+		[ "$left" -gt 0 ] || fail "the server does not answer to $*"
+		left=$((left - 1))
+		sleep 0.2
+	done
+	cat "/share/said.$number"
+	return "$(cat "/share/answered.$number")"
+}

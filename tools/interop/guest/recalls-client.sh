@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The client's guest: reads files, is called back, and sees what has changed.
+# shellcheck source=client.sh
+. /interop/client.sh
+
+FILES=50
+# Milliseconds that a recall may take; without a callback it takes a lease or more.
+SOON=3000
+
+delegations_are_recalled() {
+	local version=$1 dir=recalls-$1 held slowest each
+
+	on_server files "$dir" $FILES
+	nfs_mount "$version" rdma
+	trace_on xprtrdma_cb_call
+	cat "$MNT/$dir"/* >/dev/null
+	held=$(on_server delegations)
+	slowest=$(on_server change "$dir" $FILES)
+	trace_off
+	echo "$held delegations, slowest recall $slowest ms," \
+		"$(traced xprtrdma_cb_call) reverse Calls"
+	[ "$held" -ge $((FILES / 2)) ] || fail "too few delegations"
+	[ "$slowest" -lt $SOON ] || fail "a recall took $slowest ms"
+	[ "$(traced xprtrdma_cb_call)" -gt 0 ] || fail "no reverse Call was seen"
+	for each in "$MNT/$dir"/*; do
+		grep -q "changed on the server" "$each" ||
+			fail "the client has not noticed the change of $each"
+	done
+}
+
+client_set_up || exit
+# A server gives no delegations at first.
+on_server sleep 15
+export TEST_TIMEOUT=600
+ktap_run "delegations_are_recalled 4.1" "delegations_are_recalled 4.2"

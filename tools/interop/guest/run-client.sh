@@ -1,0 +1,143 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The client's guest: what is done to each mount. Every test leaves files that the
+# server must have as the client wrote them.
+# shellcheck disable=SC2154 # ktap_dir and STAT_sends are from selftests/lib
+# shellcheck source=client.sh
+. /interop/client.sh
+# shellcheck source=kerberos.sh
+. /interop/kerberos.sh
+
+# rxe tells of each connection that ran out of retries (12).
+# shellcheck disable=SC2034 # used by log.sh
+LOG_EXPECTED='rxe0: qp#[0-9]+ make_send_cqe: non-flush error status = 12
+'
+
+read -r _ server_module <<<"$INTEROP"
+
+checksums() { (cd "$1" && find . -type f -exec sha256sum {} + | sort | sha256sum); }
+
+# same_on_server VERSION OPTION...: what the server has is what a mount anew shows.
+same_on_server() {
+	nfs_mount_again "$1" rdma "${@:2}"
+	[ "$(checksums "$WORK")" = "$(on_server checksums "$WORK_ON_SERVER")" ] ||
+		fail "the server has other data"
+}
+
+# many COUNT: small files, and a directory whose listing takes several Replies.
+many() {
+	local i
+
+	mkdir "$WORK/many"
+	for ((i = 0; i < $1; i++)); do
+		echo "content $i" >"$WORK/many/a-name-of-some-length-$i"
+	done
+}
+
+long_value() { head -c 60000 /dev/zero | tr '\0' v; }
+
+# mixed VERSION OPTION...
+mixed() {
+	nfs_mount "$1" rdma "${@:2}"
+	work_dir "workload-$RANDOM"
+	cp -r /tree "$WORK/tree"
+	many 100
+	"$HELPERS/io_sizes_helper" "$WORK" - direct buffered fresh 0 1 4097 65536 1048576 ||
+		fail "wrong data"
+	"$HELPERS/io_sizes_helper" "$WORK" - buffered direct over 5 4093 65539 1048579 ||
+		fail "wrong data"
+	"$HELPERS/direct_helper" "$WORK/large" 12 131072 1048576 183500 || fail "wrong data"
+	fio --name=verified --directory="$WORK" --numjobs=4 --size=1M --rw=randwrite \
+		--bsrange=512-256k --bs_unaligned --randrepeat=1 --verify=crc32c \
+		--verify_fatal=1 --do_verify=1 --end_fsync=1 --group_reporting \
+		--output="$ktap_dir/fio" || { tail -n 20 "$ktap_dir/fio"; fail "fio found a difference"; }
+	# NFSv4.2 has attributes of a user's own (RFC 8276).
+	[ "$1" != 4.2 ] || setfattr -n user.long -v "$(long_value)" "$WORK/large"
+	same_on_server "$@"
+	on_server diff -r /tree "$WORK_ON_SERVER/tree" || fail "another tree"
+	[ "$(find "$WORK/many" -type f | wc -l)" -eq 100 ] || fail "other names"
+	[ "$1" != 4.2 ] || [ "$(long_value)" = \
+		"$(getfattr --absolute-names --only-values -n user.long "$WORK/large")" ] ||
+		fail "another value of an attribute"
+	rm -r "$WORK"
+}
+
+workload() { mixed "$1"; }
+
+nconnect() {
+	mixed "$1" "nconnect=$2"
+	[ "$(xprt_lines | awk -v sends="$STAT_sends" '$sends > 10' | wc -l)" -eq "$2" ] ||
+		fail "not all connections carried something"
+}
+
+security() { mixed "$1" "sec=$2"; }
+krb5() { security "$1" krb5; }
+krb5i() { security "$1" krb5i; }
+krb5p() { security "$1" krb5p; }
+
+# disturbed VERSION COMMAND...: writers that verify themselves, and go on.
+disturbed() {
+	local connects
+
+	nfs_mount "$1" rdma
+	work_dir "disturbed-$RANDOM"
+	load_start 4 16
+	connects=$(xprt_stat connect_count)
+	"${@:2}"
+	load_progresses
+	load_stop
+	echo "connected $(($(xprt_stat connect_count) - connects)) times more"
+	same_on_server "$1"
+	rm -r "$WORK"
+}
+
+cut_for() {
+	on_server cut_wire
+	tc qdisc replace dev eth0 root netem loss 100%
+	sleep "$1"
+	tc qdisc del dev eth0 root
+	on_server join_wire
+}
+
+other_module() { if [ "$server_module" = c ]; then echo ours; else echo c; fi; }
+
+# The mount goes on with the other module on the server, and with the first again.
+swapped() {
+	on_server restart "$(other_module)"
+	load_progresses
+	on_server restart "$server_module"
+}
+
+reconnects() { disturbed "$1" reconnect; }
+wire() { disturbed "$1" cut_for "$2"; }
+restart() { disturbed "$1" on_server restart; }
+swap() { disturbed "$1" swapped; }
+
+# column WHAT [ARGUMENT...]: adds it for each version, if it is asked for.
+column() {
+	local version arguments=${*:2}
+
+	[ -z "$ONLY" ] || [[ " $ONLY " = *" $1 "* ]] || return 0
+	for version in $VERSIONS; do
+		[ "${1#krb5}" = "$1" ] || [ "$version" = 4.2 ] || continue
+		cases+=("$1 $version${arguments:+ $arguments}")
+	done
+}
+
+cases=()
+column workload
+column restart
+column swap
+column reconnects
+for flavour in krb5 krb5i krb5p; do column $flavour; done
+for seconds in $CUTS; do column wire "$seconds" s; done
+column nconnect 4
+
+client_set_up || exit
+if [[ ${cases[*]} = *krb5* ]]; then
+	on_server kerberos_server && kerberos_client || exit
+fi
+export TEST_TIMEOUT=600
+echo "# run on $(date -u +%F)"
+ktap_run "${cases[@]}"

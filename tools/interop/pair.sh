@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# What the commands here have in common: two virtual machines, a module in each.
+# A command NAME has guest/NAME-server.sh run in the one and guest/NAME-client.sh in
+# the other, each of which sources guest/server.sh or guest/client.sh.
+
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
+out=out/interop
+
+# Builds what the guests take with them.
+build() {
+	tools/env/make
+	make --no-print-directory all
+	mkdir -p $out out/selftests
+	tools/env/enter --src . make -s -C /src/selftests OUT=/src/out/selftests
+}
+
+# pair NAME CLIENT SERVER [option of tools/vm/pair...]: modules as for tools/vm/run
+# --module. What is said is kept in out/interop/NAME-CLIENT-SERVER; printed are the
+# results, and what is said about them. Fails if a test does, or gives no result.
+pair() {
+	local name=$1 client=$2 server=$3 said=$out/$1-$2-$3 status
+	shift 3
+
+	mkdir -p "$said.kernel"
+	echo "client: $client, server: $server"
+	tools/vm/pair --client "$client" --server "$server" --log "$said.kernel" \
+		--env "INTEROP=$client $server" --add tools/interop/guest:/interop \
+		--add selftests:/selftests --add out/selftests:/selftests/helpers "$@" \
+		"tools/interop/guest/$name-server.sh" "tools/interop/guest/$name-client.sh" \
+		2>&1 | tee "$said" | sed -un 's/^client: \(# \|ok\|not ok\)/\1/p'
+	status=${PIPESTATUS[0]}
+	sed -n 's/^client: //p' "$said" >"$said.ktap"
+	[ "$(grep -cE '^(not )?ok ' "$said.ktap")" = "$(plan <"$said.ktap")" ] || status=1
+	! grep -q '^not ok' "$said.ktap" || status=1
+	[ "$status" = 0 ] || grep -A 20 '^[a-z]*: \(error\|kernel log\)' "$said" || tail -n 5 "$said"
+	return "$status"
+}
+
+# How many tests the KTAP on the input promises.
+plan() { awk '/^1\.\.[0-9]+/ { sum += substr($1, 4) } END { print sum + 0 }'; }
