@@ -126,16 +126,25 @@ static void lists(struct enc *e, const struct call *call, uint32_t proc, unsigne
 		u32(e, 0);
 }
 
+/* Has the Call answered: the RPC message of the Reply. */
+const uint8_t *honest_reply(struct conn *c, struct call *call, unsigned int *len)
+{
+	if (!assemble(c, call))
+		return NULL;
+	*len = ask(call);
+	if (*len)
+		return answer;
+	fail("the honest server does not answer");
+	return NULL;
+}
+
 /* Has the Call answered, and does all of the Reply but its Send. */
 bool make_reply(struct conn *c, struct call *call, struct enc *e)
 {
 	unsigned int len, data = 0, at = 0, pad;
 
-	if (!assemble(c, call))
+	if (!honest_reply(c, call, &len))
 		return false;
-	len = ask(call);
-	if (!len)
-		return fail("the honest server does not answer");
 	if (call->writes == 1)
 		data = find_data(call, &at);
 	if (data) {

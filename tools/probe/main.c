@@ -39,6 +39,7 @@ static const struct group *const groups[] = {
 	&group_peers,
 	&group_session,
 	&group_pulled,
+	&group_exposer,
 	&group_reverse_early,
 	&group_reverse,
 	&group_replies,

@@ -123,7 +123,8 @@ struct group {
 
 extern const struct group group_headers, group_chunks, group_peers, group_session,
 	group_pulled, group_reverse_early, group_reverse, group_replies, group_exposed,
-	group_credits, group_lies, group_lists, group_agreement;
+	group_credits, group_lies, group_lists, group_agreement,
+	group_exposer;
 
 extern const char *server, *port, *dir;
 extern uint32_t next_xid;
@@ -240,12 +241,14 @@ bool assemble(struct conn *c, struct call *call);
 extern uint32_t grant;
 bool is_read(const struct call *call);
 bool is_write(const struct call *call);
+const uint8_t *honest_reply(struct conn *c, struct call *call, unsigned int *len);
 bool make_reply(struct conn *c, struct call *call, struct enc *e);
 bool answer_honestly(struct conn *c, struct call *call);
 
 /* serve.c: a case in which the kernel's client works */
 extern int connections;
 extern bool seen;			/* the Call that the case is about */
+extern unsigned int serial;		/* of the case */
 void hang_up(void);
 void end_work(pid_t work);
 bool attend(pid_t work, bool (*answer)(struct conn *c, struct call *call), int *status);

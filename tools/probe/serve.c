@@ -13,6 +13,7 @@
 
 int connections;
 bool seen;
+unsigned int serial;
 static const struct test *current;
 static struct conn *peer;
 
@@ -153,6 +154,7 @@ bool serve(const struct test *t)
 	current = t;
 	mount_options = t->options;
 	connections = 0;
+	serial++;
 	seen = false;
 	grant = 32;
 	ok = work(t);
