@@ -73,6 +73,20 @@ reconnect() {
 		done'
 }
 
+# pull_replies CLIENT SERVER: what the ends do about pulled Replies from the next mount
+# on, where they can; without arguments, what they did before.
+pull_replies() {
+	local client=/proc/sys/sunrpc/rdma_pulled_replies
+	local server=/proc/sys/sunrpc/svc_rdma/pulled_replies
+
+	[ -e "$client" ] || return 0
+	[ $# -eq 0 ] || : "${pulled_before:=$(cat "$client") $(cat "$server")}"
+	# shellcheck disable=SC2086 # two numbers
+	[ $# -gt 0 ] || set -- $pulled_before
+	echo "$1" >"$client"
+	echo "$2" >"$server"
+}
+
 # A directory on the export for one test; its path on client and server.
 work_dir() {
 	WORK=$MNT/$1
