@@ -48,10 +48,11 @@ static bool next_event(struct conn *c, enum rdma_cm_event_type *got, int ms)
 	if (poll(&pfd, 1, ms) <= 0 || rdma_get_cm_event(c->ec, &ev))
 		return false;
 	*got = ev->event;
-	if (*got == RDMA_CM_EVENT_ESTABLISHED)
+	/* A server has seen its client's before. */
+	if (*got == RDMA_CM_EVENT_ESTABLISHED && ev->param.conn.private_data_len) {
 		c->peer_private_len = ev->param.conn.private_data_len;
-	if (*got == RDMA_CM_EVENT_ESTABLISHED && c->peer_private_len)
 		memcpy(c->peer_private, ev->param.conn.private_data, c->peer_private_len);
+	}
 	rdma_ack_cm_event(ev);
 	return true;
 }
