@@ -1,0 +1,184 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Memory that fails and connections that are cut, under a load that verifies
+# itself: each error has its answer, I/O goes on, its data is whole. Needs a
+# kernel with fault injection (KERNEL=debug).
+# vm: --memory 4G
+
+cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+# The provider tells of what it could not allocate either, and of connections that
+# end while work is queued; kmemleak, that it scans more than it would have to.
+LOG_EXPECTED='(rxe|siw)_[cs]: .*
+kmemleak: Cannot allocate a scan area
+'
+
+FAULTS=/sys/kernel/debug
+# Far more than any test sees: what is left of them tells how many there were.
+MANY=1000000
+
+ROUNDS=${LONG:+100}
+ROUNDS=${ROUNDS:-10}
+
+need_faults() {
+	need_local_bed
+	[ -d "$FAULTS/$1" ] || skip "needs a kernel with $1"
+}
+
+# fault_set KIND NAME VALUE: a setting that not every kind has.
+fault_set() {
+	[ ! -e "$FAULTS/$1/$2" ] || echo "$3" >"$FAULTS/$1/$2"
+}
+
+# The first and the last address of a kernel function, or of the module.
+addresses() {
+	awk -v what="$1" '
+		what == "rpcrdma" ? $4 == "[rpcrdma]" && tolower($2) == "t" : seen == 1 || $3 == what {
+			print $1; seen++
+		}' /proc/kallsyms | sort | sed -n '1p;$p'
+}
+
+# arm KIND WHOSE: allocations that have this code on their stack are to fail.
+arm() {
+	local range
+
+	mapfile -t range < <(addresses "$2")
+	[ ${#range[@]} -eq 2 ] || fail "no addresses of $2"
+	fault_set "$1" verbose 0
+	fault_set "$1" ignore-gfp-wait N
+	fault_set "$1" min-order 0
+	fault_set "$1" stacktrace-depth 32
+	fault_set "$1" require-start "0x${range[0]}"
+	fault_set "$1" require-end "0x${range[1]}"
+	# A failing vmalloc, always the provider's, fills the log with its complaint.
+	mapfile -t range < <(addresses __vmalloc_node_range_noprof)
+	fault_set "$1" reject-start "0x${range[0]}"
+	fault_set "$1" reject-end "0x${range[1]}"
+	fault_set "$1" times "$MANY"
+}
+
+# memory_fails KIND PERCENT [OF-EACH]: of every so many allocations (1); with 0
+# it serves again. Both ends of a new connection make more than a thousand of them:
+# if one in a hundred failed there would never be a connection.
+memory_fails() {
+	fault_set "$1" interval "${3:-1}"
+	fault_set "$1" probability "$2"
+}
+
+test_cleanup() {
+	local kind
+
+	for kind in failslab fail_page_alloc fail_sunrpc; do
+		memory_fails $kind 0
+	done
+	cd /
+	umount_all
+}
+
+faults_so_far() { echo $((MANY - $(cat "$FAULTS/$1/times"))); }
+
+# under_load KIND VERSION
+under_load() {
+	local round
+
+	need_faults "$1"
+	nfs_mount "$2" rdma
+	work_dir "faults-$1"
+	load_start
+	arm "$1" rpcrdma
+	for round in $(seq "$ROUNDS"); do
+		memory_fails "$1" 5 100
+		reconnect
+		load_progresses
+		echo "round $round: $(faults_so_far "$1") allocations failed"
+	done
+	memory_fails "$1" 0
+	[ "$(faults_so_far "$1")" -gt 0 ] || fail "no allocation was made to fail"
+	load_progresses
+	load_stop
+	rm -r "$WORK"
+}
+
+mounting() {
+	local turn mounted=0
+
+	need_faults "$1"
+	arm "$1" rpcrdma
+	for turn in $(seq "$ROUNDS"); do
+		memory_fails "$1" 5 100
+		# One attempt: the usual two minutes of them would hide the error.
+		if nfs_mount 4.2 rdma retry=0; then
+			mounted=$((mounted + 1))
+			ls "$MNT" >/dev/null || :
+		fi
+		umount_all
+	done
+	memory_fails "$1" 0
+	echo "$mounted of $turn mounts in spite of $(faults_so_far "$1") failed allocations"
+	[ "$(faults_so_far "$1")" -gt 0 ] || fail "no allocation was made to fail"
+	nfs_mount 4.2 rdma
+	work_dir "mounting-$1"
+	head -c 1000000 /dev/urandom >"$WORK/file"
+	cmp "$WORK/file" "$WORK_ON_SERVER/file"
+	rm -r "$WORK"
+}
+
+# The first allocation of loading fails, then the second, until none of them
+# makes any difference any more.
+loading() {
+	local nth failed=0 in_a_row=0 file
+
+	need_faults "$1"
+	server_stop
+	modprobe -r rpcrdma || fail "rpcrdma is in use"
+	file=$(modinfo -n rpcrdma)
+	arm "$1" do_init_module
+	for nth in $(seq 300); do
+		if sh -c "echo $nth >/proc/self/fail-nth && exec insmod $file" 2>/dev/null; then
+			in_a_row=$((in_a_row + 1))
+			modprobe -r rpcrdma || fail "rpcrdma stays after fault $nth"
+		else
+			failed=$((failed + 1)) in_a_row=0
+			! module_loaded || fail "rpcrdma is there after fault $nth"
+		fi
+		[ "$in_a_row" -lt 10 ] || break
+	done
+	echo "$failed of $nth loads failed"
+	[ "$failed" -gt 0 ] || fail "no load was made to fail"
+	modprobe rpcrdma
+	server_start
+}
+
+disconnects() {
+	local before left deadline=$((SECONDS + TEST_TIMEOUT / 2))
+
+	need_faults fail_sunrpc
+	nfs_mount "$1" rdma
+	work_dir "cut-$1"
+	load_start
+	before=$(xprt_stat connect_count)
+	fault_set fail_sunrpc verbose 0
+	fault_set fail_sunrpc ignore-cache-wait Y
+	fault_set fail_sunrpc interval 100
+	fault_set fail_sunrpc times "$ROUNDS"
+	fault_set fail_sunrpc probability 100
+	while left=$(cat "$FAULTS/fail_sunrpc/times") && [ "$left" -gt 0 ]; do
+		[ "$SECONDS" -lt "$deadline" ] || fail "$left disconnects of $ROUNDS are left"
+		sleep 1
+	done
+	fault_set fail_sunrpc probability 0
+	load_progresses
+	echo "connected $(($(xprt_stat connect_count) - before)) times"
+	load_stop
+	rm -r "$WORK"
+}
+
+bed_up
+TEST_TIMEOUT=$((TEST_TIMEOUT * (1 + ROUNDS / 10)))
+ktap_run \
+	"under_load failslab 4.2" "under_load failslab 3" \
+	"under_load fail_page_alloc 4.2" \
+	"mounting failslab" "mounting fail_page_alloc" \
+	"loading failslab" \
+	"disconnects 3" "disconnects 4.2"
