@@ -3,7 +3,8 @@
 # What a person types. How the module is built is in Kbuild.
 
 .DEFAULT_GOAL := all
-.PHONY: all install demo test interop check bench probe shell clean help environment
+.PHONY: copy all install demo test test-debug interop check bench probe shell
+.PHONY: clean help environment
 
 # KDIR: a prepared kernel tree with CONFIG_RUST=y. Without it the environment
 # of tools/env provides the kernel, the compilers and the virtual machines.
@@ -11,13 +12,23 @@ ifdef KDIR
 kbuild = $(MAKE) -C $(abspath $(KDIR)) M=$(CURDIR)
 ready  =
 else
-kbuild = tools/env/enter --src . $(make_in_tree) -C /obj M=/src
+kbuild = tools/env/enter --src . $(make_in_tree) -C /obj M=/src$(apart)
 make_in_tree = make $(if $(filter debug,$(KERNEL)),LLVM=1) $(if $(V),V=$(V),-s) -j$(shell nproc)
 ready  = environment
+# For another kernel than the stock one a copy is built, so that both are there.
+ifneq ($(filter-out stock,$(KERNEL)),)
+apart  = /out/$(KERNEL)
+ready += copy
+endif
 endif
 
 all: $(ready) ## build rpcrdma.ko
 	$(kbuild) modules
+
+copy: environment
+	@mkdir -p out/$(KERNEL)
+	@tools/env/enter --src . rsync -a --delete --exclude='*.o' --exclude='.*' \
+		--exclude='generated.rs' Kbuild include rust out/$(KERNEL)/
 
 install: ## install the module under updates/, where modprobe finds it first
 	tools/install
@@ -30,6 +41,9 @@ interop: ## this module and the C module against each other, in two machines
 
 test: ## host tests, checks and selftests; ends with "N passed, N failed"
 	tools/test/run
+
+test-debug: ## selftests under KASAN, lockdep and kmemleak; takes hours
+	tools/test/debug
 
 check: ## formatting, lints, and the rules of the house
 	tools/check/run
@@ -45,15 +59,15 @@ shell: ## a console in a virtual machine with the module
 	tools/vm/run --time 86400 --shell
 
 clean: ## remove what the build made
-	rm -rf tools/host/target tools/fuzz/target out/selftests out/modules out/test out/probe
-	@if [ -n "$(KDIR)" ] || tools/env/make found; then $(kbuild) clean; fi
+	@if [ -n "$(KDIR)" ] || { tools/env/make found && [ -d .$(apart) ]; }; then $(kbuild) clean; fi
+	rm -rf tools/host/target tools/fuzz/target out
 
 environment: ## make the build environment, or find it made
 	@tools/env/make
 
 help: ## this list
 	@echo 'Verbs:'
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-14s%s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s%s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo 'Settings:'
 	@echo '  KDIR=<tree>   build for this kernel tree, without the environment'

@@ -42,6 +42,7 @@ disturbed() {
 	local version=$1 proto=$2 round connects
 
 	need_local_bed
+	[ "$3" != link_goes_down ] || need_link
 	nfs_mount "$version" "$proto"
 	work_dir "disturbed-$version-$3"
 	load_start

@@ -104,7 +104,7 @@ large() {
 late_reply() {
 	local each connects late
 
-	need_local_bed
+	need_link
 	mount_with 1 1
 	touch "$WORK/file"
 	for each in first 1 2 3; do

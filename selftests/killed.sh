@@ -100,7 +100,7 @@ ask_and_die() {
 credits_of_killed_calls() {
 	local file=/proc/sys/sunrpc/svc_rdma/max_requests before each most late
 
-	need_local_bed
+	need_link
 	before=$(cat "$file")
 	echo 4 >"$file"
 	nfs_mount 3 rdma actimeo=0

@@ -6,7 +6,8 @@
 # By default all of it is made here, in one machine: an NFS server in the
 # initial network namespace, its client in a second one, a switch between them
 # in a third, and a Soft RoCE (rxe) device at either end, so that packets really
-# travel and the link can be cut.
+# travel and the link can be cut. With BED_RDMA=siw it is one Soft iWARP device, for
+# both ends in the initial namespace: siw knows of no other. No link can be cut then.
 #
 # To test over other hardware, name a server that exports the same way; tests
 # that have to reach into the server or the link then skip themselves:
@@ -22,8 +23,10 @@ BED_SERVER_IF=rpcs0
 BED_SERVER_PORT=rpcs1
 BED_CLIENT_IF=rpcc0
 BED_CLIENT_PORT=rpcc1
-BED_SERVER_DEV=rxe_s
+: "${BED_RDMA:=rxe}"
+BED_SERVER_DEV=${BED_RDMA}_s
 BED_CLIENT_DEV=rxe_c
+[ "$BED_RDMA" = rxe ] || BED_CLIENT_DEV=$BED_SERVER_DEV
 BED_EXPORT=$BED_DIR/export
 BED_PORT=20049
 BED_NFSD_THREADS=8
@@ -40,14 +43,23 @@ MNT=${RPCRDMA_MNT:-/mnt/rpcrdma-selftest}
 bed_is_local() { [ -z "${RPCRDMA_SERVER:-}" ]; }
 bed_is_local && SERVER6=fd00:2::1
 
+# The client has a network namespace to itself, and a link to the server.
+bed_is_split() { bed_is_local && [ "$BED_RDMA" = rxe ]; }
+
 # For tests that reach into the server, the link or the devices.
 need_local_bed() {
 	bed_is_local || skip "needs the server and the link under its control"
 }
 
+# For tests that cut the link, or listen on it.
+need_link() {
+	need_local_bed
+	bed_is_split || skip "needs a link, and $BED_RDMA has none here"
+}
+
 # Runs a command in the client's network namespace, in our mount namespace.
 on_client() {
-	if bed_is_local; then
+	if bed_is_split; then
 		nsenter --net="/run/netns/$BED_NETNS" -- "$@"
 	else
 		"$@"
@@ -57,6 +69,22 @@ on_client() {
 on_switch() { ip -netns "$BED_SWITCH" "$@"; }
 
 link_add() {
+	if bed_is_split; then
+		link_add_split
+	else
+		link_add_whole
+	fi
+}
+
+link_add_whole() {
+	ip link add "$BED_SERVER_IF" type veth peer name "$BED_SERVER_PORT"
+	ip address add "$SERVER4/24" dev "$BED_SERVER_IF"
+	ip address add "$SERVER6/64" dev "$BED_SERVER_IF" nodad
+	ip link set "$BED_SERVER_PORT" up
+	ip link set "$BED_SERVER_IF" up
+}
+
+link_add_split() {
 	local client="ip -netns $BED_NETNS"
 
 	ip netns add "$BED_NETNS"
@@ -99,7 +127,7 @@ link_up() {
 device_add() {
 	case $1 in
 	"$BED_SERVER_DEV")
-		rdma link add "$1" type rxe netdev "$BED_SERVER_IF" ;;
+		rdma link add "$1" type "$BED_RDMA" netdev "$BED_SERVER_IF" ;;
 	"$BED_CLIENT_DEV")
 		on_client rdma link add "$1" type rxe netdev "$BED_CLIENT_IF" ;;
 	esac
@@ -140,7 +168,11 @@ export_add() {
 bed_make() {
 	local each
 
-	for each in rdma_rxe veth bridge nfs nfsd rpcrdma; do
+	case $BED_RDMA in
+	rxe) modprobe rdma_rxe ;;
+	*) modprobe "$BED_RDMA" ;;
+	esac || return
+	for each in veth bridge nfs nfsd rpcrdma; do
 		modprobe "$each" || return
 	done
 	[ "$(cat /proc/fs/nfsd/threads 2>/dev/null || echo 0)" -eq 0 ] || {
@@ -150,7 +182,7 @@ bed_make() {
 	mkdir -p "$BED_DIR"
 	link_add &&
 	device_add "$BED_SERVER_DEV" &&
-	device_add "$BED_CLIENT_DEV" &&
+	{ ! bed_is_split || device_add "$BED_CLIENT_DEV"; } &&
 	server_daemons &&
 	export_add &&
 	server_start &&

@@ -57,7 +57,7 @@ umount_forced() {
 
 # Runs a command that finds the client's part of /sys.
 with_client_sysfs() {
-	if bed_is_local; then
+	if bed_is_split; then
 		ip netns exec "$BED_NETNS" "$@"
 	else
 		"$@"

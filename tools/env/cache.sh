@@ -51,6 +51,14 @@ base_path() {
 		$(module_lists) "base.sh")"
 }
 
+# Where the module of a checkout is, once it is built for this kernel.
+built_module() {
+	case $KERNEL in
+	stock) echo "$1/rpcrdma.ko" ;;
+	*) echo "$1/out/$KERNEL/rpcrdma.ko" ;;
+	esac
+}
+
 # The lists of the modules that this kernel's guests may load.
 module_lists() {
 	echo modules-guest

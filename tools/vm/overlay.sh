@@ -48,7 +48,7 @@ put_module() {
 	case $module in
 	none) file='' ;;
 	c) file=$base/rpcrdma-c.ko ;;
-	ours) file=$vm_dir/../../rpcrdma.ko ;;
+	ours) file=$(built_module "$vm_dir/../..") ;;
 	*) file=$module ;;
 	esac
 	mkdir -p "$run/index/lib" "$root/$dir"

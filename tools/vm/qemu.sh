@@ -6,6 +6,14 @@
 boot_limit=180	# seconds to user space, on a busy machine without KVM
 boot_trials=3
 
+# A kernel that watches everything: many times slower, and its shadow memory and
+# records take their share. What user space writes to the log is not to be lost.
+all_watched() {
+	limit=$((limit * 8)) boot_limit=600
+	memory=$((${memory%G} * 2))G
+	VM_CMDLINE="printk.devkmsg=on sysctl.kernel.hung_task_timeout_secs=900 ${VM_CMDLINE-}"
+}
+
 # qemu_command: the command line, in the array qemu.
 qemu_command() {
 	local smp=$cpus disk clock=''
