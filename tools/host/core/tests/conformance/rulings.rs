@@ -27,9 +27,17 @@ fn x1_pulled_replies_only_if_negotiated() {
     };
     assert!(reply.payload.is_none());
     assert_eq!(reply.chunks.reads.len(), 1);
-    // Its payload is in the Position-zero chunk, or nowhere.
+    // At another Position it is a Reply all the same, which is not taken: see `returned`. No Call of the
+    // reverse direction may look like that.
     let octets = nomsg_with_reads(&[(8, segment(1, 9000, 0))]);
-    assert!(from_server(&octets, PULLED).is_err());
+    assert!(matches!(
+        from_server(&octets, PULLED),
+        Ok(FromServer::Reply(_))
+    ));
+    assert_eq!(
+        from_server(&octets, PLAIN).unwrap_err(),
+        Refusal::Answer(ErrorReply::chunk(XID))
+    );
 }
 
 #[test]
