@@ -8,6 +8,9 @@
 static struct call queue[RECVS];
 static unsigned int queued;
 
+/* What was sent may have looked like a reverse Call: RDMA_ERROR answers it. */
+bool errors_may_come;
+
 static struct segment segment_at(const uint8_t *p, unsigned int w)
 {
 	return (struct segment) {
@@ -106,6 +109,10 @@ static enum came look(struct conn *c)
 		ok = wc.byte_len <= c->terms->longest;
 		if (!ok)
 			fail("%u octets, of which %u were allowed", wc.byte_len, c->terms->longest);
+		if (ok && errors_may_come && wc.byte_len >= 20 && get(p, 3) == ERROR) {
+			post_recv(c, wc.wr_id);
+			continue;
+		}
 		ok = ok && take(p, wc.byte_len, &queue[queued]);
 		post_recv(c, wc.wr_id);
 		if (!ok)

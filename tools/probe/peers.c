@@ -30,7 +30,7 @@ static bool t_bad_handle(struct conn *c)
 	/* Either end may have noticed first; no answer may come. */
 	if (get_reply(c, &r, 200) && r.any)
 		return fail("answered");
-	return true;
+	return alive(c) ? fail("the connection was kept") : true;
 }
 
 static bool t_threshold(struct conn *c)

@@ -234,6 +234,7 @@ enum came { NONE, CALL, LOST, WRONG };
 enum came next_call(struct conn *c, struct call *call, int ms);
 struct call *waiting(struct conn *c, unsigned int i);
 void forget_calls(void);
+extern bool errors_may_come;
 void call_done(struct call *call);
 bool assemble(struct conn *c, struct call *call);
 
