@@ -124,34 +124,6 @@ mounting() {
 	rm -r "$WORK"
 }
 
-# The first allocation of loading fails, then the second, until none of them
-# makes any difference any more.
-loading() {
-	local nth failed=0 in_a_row=0 file
-
-	need_faults "$1"
-	server_stop
-	file=$(modinfo -n rpcrdma)
-	# What it needs stays loaded: insmod does not look for that.
-	rmmod rpcrdma || fail "rpcrdma is in use"
-	arm "$1" do_init_module
-	for nth in $(seq 300); do
-		if sh -c "echo $nth >/proc/self/fail-nth && exec insmod $file" 2>/dev/null; then
-			in_a_row=$((in_a_row + 1))
-			rmmod rpcrdma || fail "rpcrdma stays after fault $nth"
-		else
-			failed=$((failed + 1)) in_a_row=0
-			! module_loaded || fail "rpcrdma is there after fault $nth"
-		fi
-		[ "$in_a_row" -lt 10 ] || break
-	done
-	echo "$failed of $nth loads failed"
-	[ "$failed" -gt 0 ] || fail "no load was made to fail"
-	[ "$in_a_row" -eq 10 ] || fail "not even the last one was without a fault"
-	modprobe rpcrdma
-	server_start
-}
-
 disconnects() {
 	local before left deadline=$((SECONDS + TEST_TIMEOUT / 2))
 
@@ -182,6 +154,5 @@ TEST_TIMEOUT=$((TEST_TIMEOUT * (1 + ROUNDS / 10)))
 	"under_load failslab 4.2" "under_load failslab 3" \
 	"under_load fail_page_alloc 4.2" \
 	"mounting failslab" "mounting fail_page_alloc" \
-	"loading failslab" \
 	"disconnects 3" "disconnects 4.2"
 ktap_run "$@"
