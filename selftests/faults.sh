@@ -39,12 +39,12 @@ addresses() {
 		}' /proc/kallsyms | sort | sed -n '1p;$p'
 }
 
-# arm KIND WHOSE: allocations that have this code on their stack are to fail.
+# arm KIND: allocations that have the module on their stack are to fail.
 arm() {
 	local range
 
-	mapfile -t range < <(addresses "$2")
-	[ ${#range[@]} -eq 2 ] || fail "no addresses of $2"
+	mapfile -t range < <(addresses rpcrdma)
+	[ ${#range[@]} -eq 2 ] || fail "no addresses of the module"
 	fault_set "$1" verbose 0
 	fault_set "$1" ignore-gfp-wait N
 	fault_set "$1" min-order 0
@@ -86,7 +86,7 @@ under_load() {
 	nfs_mount "$2" rdma
 	work_dir "faults-$1"
 	load_start
-	arm "$1" rpcrdma
+	arm "$1"
 	for round in $(seq "$ROUNDS"); do
 		memory_fails "$1" 5 100
 		reconnect
@@ -104,7 +104,7 @@ mounting() {
 	local turn mounted=0
 
 	need_faults "$1"
-	arm "$1" rpcrdma
+	arm "$1"
 	for turn in $(seq "$ROUNDS"); do
 		memory_fails "$1" 5 100
 		# One attempt: the usual two minutes of them would hide the error.

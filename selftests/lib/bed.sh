@@ -14,7 +14,7 @@
 #
 #   RPCRDMA_SERVER=192.168.7.1 [RPCRDMA_SERVER6=fd07::1] RPCRDMA_EXPORT=/srv
 #
-# A bed stays up when BED_KEEP=1 (run.sh sets it: one bed for a whole group).
+# A bed stays up when BED_KEEP=1, for the program that comes next.
 
 BED_DIR=/run/rpcrdma-selftest
 BED_NETNS=rpcrdma-client
