@@ -44,8 +44,9 @@ transfer_size() {
 data_tags() { echo $(($(xprt_stat read_chunks) + $(xprt_stat write_chunks))); }
 
 # measure COUNT LEAST MOST STEP: direct I/O, and what became of its tags. An OPEN
-# may have a tag, too: there may be much to say about a file.
+# may have a tag, too: there may be much to say about a file, and most at first.
 measure() {
+	"$HELPERS/direct_helper" "$WORK/file" 2 4096 4096 0 || fail "wrong data"
 	tags=$(data_tags)
 	others=$(xprt_stat reply_chunks)
 	here=$(xprt_stat local_inv)

@@ -26,7 +26,7 @@ rdma_link_up() {
 	modprobe -a virtio_net rdma_rxe rdma_cm rdma_ucm ib_uverbs || return 1
 	RDMA_NETDEV=eth0
 	echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
-	ip link set eth0 up mtu 1500 || return 1
+	ip link set eth0 up mtu 4200 || return 1
 	ip addr add "$1/24" dev eth0
 	ip addr add "$2/64" dev eth0 nodad
 	rdma link add $RDMA_DEV type rxe netdev eth0
