@@ -68,16 +68,7 @@ static bool t_plain_sends(struct conn *c)
 	struct enc e = { .n = 0 };
 	struct reply r;
 
-	hdr(&e, xid, 1, 32, MSG);
-	u32(&e, 0);
-	u32(&e, 1);
-	u32(&e, 1);
-	seg(&e, c->area_mr->rkey, 8192, at_area(c, 0));
-	u32(&e, 0);
-	u32(&e, 0);
-	compound(&e, xid, 2);
-	op_lookup(&e, "probe");
-	op_read(&e, 0, 100);
+	read_to(&e, xid, c->area_mr->rkey, 8192, at_area(c, 0), 100);
 	if (!exchange(c, &e, &r))
 		return false;
 	return r.invalidated ? fail("invalidated although not asked to") : true;

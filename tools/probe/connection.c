@@ -80,7 +80,8 @@ bool gone(struct conn *c)
 static bool furnish(struct conn *c)
 {
 	struct ibv_qp_init_attr attr = { 0 };
-	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+		     IBV_ACCESS_MW_BIND;
 	int i;
 
 	c->pd = ibv_alloc_pd(c->id->verbs);

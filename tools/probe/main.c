@@ -36,6 +36,7 @@ static const struct group *const groups[] = {
 	&group_chunks,
 	&group_lists,
 	&group_agreement,
+	&group_windows,
 	&group_peers,
 	&group_session,
 	&group_pulled,

@@ -66,3 +66,34 @@ unsigned int op_write(struct enc *e, uint64_t off, uint32_t count)
 	u32(e, count);
 	return e->n;
 }
+
+/* A READ of the beginning of the file, with a Write chunk of one segment for its data. */
+void read_to(struct enc *e, uint32_t xid, uint32_t handle, uint32_t room, uint64_t at,
+	     uint32_t count)
+{
+	hdr(e, xid, 1, 32, MSG);
+	u32(e, 0);
+	u32(e, 1);
+	u32(e, 1);
+	seg(e, handle, room, at);
+	u32(e, 0);
+	u32(e, 0);
+	compound(e, xid, 2);
+	op_lookup(e, "probe");
+	op_read(e, 0, count);
+}
+
+/* A WRITE to the beginning of the file, with a Read chunk of one segment for its data. */
+void write_from(struct enc *e, uint32_t xid, uint32_t handle, uint64_t at, uint32_t count)
+{
+	struct enc m = { .n = 0 };
+	unsigned int position;
+
+	compound(&m, xid, 2);
+	op_lookup(&m, "probe");
+	position = op_write(&m, 0, count);
+	hdr(e, xid, 1, 32, MSG);
+	rseg(e, position, handle, count, at);
+	lists_none(e);
+	bytes(e, m.b, m.n);
+}

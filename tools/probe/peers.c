@@ -9,20 +9,8 @@ static bool t_bad_handle(struct conn *c)
 {
 	struct enc e = { .n = 0 };
 	struct reply r;
-	uint32_t xid = next_xid++;
-	unsigned int pos;
 
-	{
-		struct enc m = { .n = 0 };
-
-		compound(&m, xid, 2);
-		op_lookup(&m, "probe");
-		pos = op_write(&m, 0, 4096);
-		hdr(&e, xid, 1, 32, MSG);
-		rseg(&e, pos, c->area_mr->rkey ^ 0x5a00, 4096, at_area(c, 0));
-		lists_none(&e);
-		bytes(&e, m.b, m.n);
-	}
+	write_from(&e, next_xid++, c->area_mr->rkey ^ 0x5a00, at_area(c, 0), 4096);
 	if (!send_msg(c, &e))
 		return false;
 	if (!event(c, RDMA_CM_EVENT_DISCONNECTED, 5000) && !strstr(why, "no event"))
@@ -96,47 +84,13 @@ static bool t_flood(struct conn *c)
 	return true;
 }
 
-static bool t_invalidate(struct conn *c)
-{
-	struct enc e = { .n = 0 };
-	struct reply r;
-	uint32_t xid = next_xid++;
-
-	/* The handle is that of a plain registration: what is asked is only whether it is named. */
-	hdr(&e, xid, 1, 32, MSG);
-	u32(&e, 0);
-	u32(&e, 1);
-	u32(&e, 1);
-	seg(&e, c->area_mr->rkey, 8192, at_area(c, 0));
-	u32(&e, 0);
-	u32(&e, 0);
-	compound(&e, xid, 2);
-	op_lookup(&e, "probe");
-	op_read(&e, 0, 100);
-	if (!send_msg(c, &e))
-		return false;
-	if (!get_reply(c, &r, 3000))
-		/* Some providers refuse to invalidate a plain registration, which shows as well. */
-		return strstr(why, "Receive:") ? true : false;
-	if (!r.any)
-		return fail("no answer");
-	return r.invalidated ? true : fail("plain Send");
-}
-
 static bool t_no_reads(struct conn *c)
 {
-	struct enc e = { .n = 0 }, m = { .n = 0 };
+	struct enc e = { .n = 0 };
 	uint32_t xid = next_xid++;
-	unsigned int pos;
 
 	/* This connection answers no RDMA Read. */
-	compound(&m, xid, 2);
-	op_lookup(&m, "probe");
-	pos = op_write(&m, 0, 4096);
-	hdr(&e, xid, 1, 32, MSG);
-	rseg(&e, pos, c->area_mr->rkey, 4096, at_area(c, 0));
-	lists_none(&e);
-	bytes(&e, m.b, m.n);
+	write_from(&e, xid, c->area_mr->rkey, at_area(c, 0), 4096);
 	return refused(c, &e, xid, ERR_CHUNK);
 }
 
@@ -152,28 +106,14 @@ static bool t_leave(struct conn *unused)
 		if (!c)
 			return false;
 		for (i = 0; i < 24; i++) {
-			struct enc e = { .n = 0 }, m = { .n = 0 };
-			uint32_t xid = next_xid++;
-			unsigned int pos;
+			struct enc e = { .n = 0 };
 
-			compound(&m, xid, 2);
-			op_lookup(&m, "probe");
-			if (i & 1) {
-				hdr(&e, xid, 1, 32, MSG);
-				u32(&e, 0);
-				u32(&e, 1);
-				u32(&e, 1);
-				seg(&e, c->area_mr->rkey, 262144, at_area(c, 0));
-				u32(&e, 0);
-				u32(&e, 0);
-				op_read(&m, 0, 262144);
-			} else {
-				pos = op_write(&m, 0, 262144);
-				hdr(&e, xid, 1, 32, MSG);
-				rseg(&e, pos, c->area_mr->rkey, 262144, at_area(c, 0));
-				lists_none(&e);
-			}
-			bytes(&e, m.b, m.n);
+			if (i & 1)
+				read_to(&e, next_xid++, c->area_mr->rkey, 262144,
+					at_area(c, 0), 262144);
+			else
+				write_from(&e, next_xid++, c->area_mr->rkey, at_area(c, 0),
+					   262144);
 			if (!post_msg(c, &e))
 				return false;
 		}
@@ -204,8 +144,6 @@ static const struct test tests[] = {
 	{ "R8166-4.5.3-2 R8797-4.2-2 CM0-2.1-2", "a peer with small Receives", t_threshold,
 	  .terms = &terms_1k },
 	{ "R8166-3.3.1-8 R8166-3.3.3-2 R8167-4.3.2-1", "many Calls at a time", t_flood },
-	{ "R8797-4.1-1", "Remote Invalidation if both ends want it", t_invalidate,
-	  .terms = &terms_inv },
 	{ "R8166-3.3.1-11", "a peer that answers no RDMA Read", t_no_reads,
 	  .terms = &terms_no_reads },
 	{ "R8166-4.5.3-1", "a handle that is not one", t_bad_handle },

@@ -124,7 +124,7 @@ struct group {
 extern const struct group group_headers, group_chunks, group_peers, group_session,
 	group_pulled, group_reverse_early, group_reverse, group_replies, group_exposed,
 	group_credits, group_lies, group_lists, group_agreement,
-	group_exposer;
+	group_exposer, group_windows;
 
 extern const char *server, *port, *dir;
 extern uint32_t next_xid;
@@ -167,6 +167,9 @@ void op_lookup(struct enc *e, const char *name);
 void anonymous(struct enc *e);
 void op_read(struct enc *e, uint64_t off, uint32_t count);
 unsigned int op_write(struct enc *e, uint64_t off, uint32_t count);
+void read_to(struct enc *e, uint32_t xid, uint32_t handle, uint32_t room, uint64_t at,
+	     uint32_t count);
+void write_from(struct enc *e, uint32_t xid, uint32_t handle, uint64_t at, uint32_t count);
 
 /* connection.c: a connection */
 bool fail(const char *fmt, ...);
