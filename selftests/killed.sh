@@ -151,6 +151,41 @@ credits_come_back() {
 	fail "$(credits_in_use) credits are in use"
 }
 
+# The Reply comes when SUNRPC has taken the Call out of its queue and its credit is not
+# given back yet, which is a while here.
+credits_of_calls_just_given_up() {
+	local asking late connects
+
+	need_link
+	nfs_mount "$1" rdma actimeo=0
+	work_dir killed-just-now
+	touch "$WORK/file"
+	connects=$(xprt_stat connect_count)
+	hesitate '^xprt_request_dequeue_xprt$' 100
+	tc -netns "$BED_SWITCH" qdisc add dev "$BED_CLIENT_PORT" root netem delay 400ms
+	trace_on xprtrdma_reply_rqst_err
+	for _ in $(seq $((20 * TIMES))); do
+		stat "$WORK/file" >/dev/null 2>&1 &
+		asking=$!
+		sleep 0.4
+		kill -KILL "$asking"
+		wait "$asking" 2>/dev/null || true
+	done
+	sleep 1
+	late=$(traced xprtrdma_reply_rqst_err)
+	trace_off
+	go_on
+	tc -netns "$BED_SWITCH" qdisc del dev "$BED_CLIENT_PORT" root
+	echo "$late Replies too late"
+	[ "$late" -gt 0 ] || fail "no Call was given up"
+	stat "$WORK/file" >/dev/null
+	credits_come_back
+	# A credit that is waited for in vain costs the connection in the end.
+	stat "$WORK/file" >/dev/null
+	[ "$(xprt_stat connect_count)" -eq "$connects" ] || fail "the connection was lost"
+	rm -r "$WORK"
+}
+
 # cancelled KILLS: RPCs whose Replies may be long or not are given up in flight. Nothing
 # of theirs is there to be written to when the Reply comes, so that no connection is lost.
 # The server has a place for each of them: one that is refused for want of a place is sent
@@ -189,7 +224,8 @@ cancelled() {
 bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * 2 * TIMES))
 if [ $# -eq 0 ]; then
-	set -- "killed 4.2 100" "killed 3 30" credits_of_killed_calls
+	set -- "killed 4.2 100" "killed 3 30" credits_of_killed_calls \
+		"credits_of_calls_just_given_up 3"
 	# The kernel does not always outlive it with the C module.
 	[ "$(module_kind)" = c ] || set -- "$@" "cancelled 1000"
 fi

@@ -20,3 +20,4 @@ LONG=${LONG:-}
 . lib/stats.sh
 . lib/load.sh
 . lib/trace.sh
+. lib/hesitate.sh

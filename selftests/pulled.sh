@@ -191,18 +191,6 @@ few_places() {
 	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
 }
 
-# hesitate PATTERN MILLISECONDS: that function of the kernel returns so late.
-hesitate() {
-	local function
-
-	go_on
-	function=$(awk -v name="$1" '$3 ~ name && $3 !~ /^__/ { print $3 }' /proc/kallsyms)
-	[ "$(wc -l <<<"$function")" -eq 1 ] || fail "which of these? $function"
-	insmod "$HELPERS/hesitate.ko" function="$function" milliseconds="$2"
-}
-
-go_on() { [ ! -d /sys/module/hesitate ] || rmmod hesitate; }
-
 # With no page to expose, each is refused; here before SUNRPC knows that the Call is sent.
 refused_at_once() {
 	need_local_bed

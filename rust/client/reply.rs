@@ -241,7 +241,7 @@ fn take_back(
 fn too_late(worker: &RecvWorker<'_, Connection>, octets: &[u8], xid: u32, credits: u32) {
     let this = worker.context();
     traces::not_asked_for(worker, octets);
-    if this.shared.credits.is_kept(xid) {
+    if this.shared.credits.answered(xid) {
         this.grant(worker, credits);
         this.shared.credits.give_back(xid);
     }

@@ -7,6 +7,9 @@
 //! answered, or the connection ends, and no other may go out in its place (RFC 8166 Section 3.3.1).
 //! Such a credit is kept here.
 //!
+//! SUNRPC takes the Call out of its queue first, and lets us keep the credit later. An answer between the
+//! two finds neither: so answers that belong to nobody are remembered for a while.
+//!
 //! A peer that never answers would keep it for good. It is treated as if somebody still waited: when
 //! the Reply is overdue, the connection is given up.
 
@@ -49,6 +52,37 @@ struct Unanswered {
     since: c_ulong,
 }
 
+/// How many answers that belonged to nobody are remembered: of the two steps there are as many under way
+/// as there are processors in them, each for a moment.
+const STRAYS: usize = 16;
+
+/// Calls that were given up, and answers that belonged to none of them.
+struct Books {
+    unanswered: KVVec<Unanswered>,
+    /// The last ones, in turn.
+    strays: [Option<u32>; STRAYS],
+    next: usize,
+}
+
+impl Books {
+    fn is_unanswered(&self, xid: u32) -> bool {
+        self.unanswered.iter().any(|call| call.xid == xid)
+    }
+
+    fn remember(&mut self, xid: u32) {
+        if let Some(place) = self.strays.get_mut(self.next) {
+            *place = Some(xid);
+        }
+        self.next = (self.next + 1) % STRAYS;
+    }
+
+    /// Whether `xid` is remembered, which it is no longer.
+    fn recall(&mut self, xid: u32) -> bool {
+        let place = self.strays.iter_mut().find(|stray| **stray == Some(xid));
+        place.and_then(Option::take).is_some()
+    }
+}
+
 /// What SUNRPC asks for when a credit is to be given back.
 #[repr(C)]
 struct StandIn {
@@ -58,12 +92,12 @@ struct StandIn {
 
 /// See the [module's](self) description.
 ///
-/// Lock order: SUNRPC's `transport_lock`, then `unanswered`.
+/// Lock order: SUNRPC's `transport_lock`, then `books`.
 #[pin_data]
 pub(crate) struct Credits<W: Windowed> {
     xprt: W,
     #[pin]
-    unanswered: SpinLock<KVVec<Unanswered>>,
+    books: SpinLock<Books>,
     /// Used with `transport_lock` held.
     #[pin]
     stand_in: Opaque<StandIn>,
@@ -79,11 +113,15 @@ unsafe impl<W: Windowed> Sync for Credits<W> {}
 impl<W: Windowed> Credits<W> {
     /// For a transport with so many slots: no more Calls can be outstanding.
     pub(super) fn new(xprt: W, slots: u32) -> Result<Arc<Self>> {
-        let unanswered = KVVec::with_capacity(slots as usize, GFP_KERNEL)?;
+        let books = Books {
+            unanswered: KVVec::with_capacity(slots as usize, GFP_KERNEL)?,
+            strays: [None; STRAYS],
+            next: 0,
+        };
         Arc::pin_init(
             pin_init!(Self {
                 xprt,
-                unanswered <- new_spinlock!(unanswered, "Credits::unanswered"),
+                books <- new_spinlock!(books, "Credits::books"),
                 stand_in: Opaque::zeroed(),
                 overdue <- Opaque::ffi_init(|slot| {
                     // SAFETY: `slot` is writable and pinned; `stop` cancels it before it ends.
@@ -94,7 +132,8 @@ impl<W: Windowed> Credits<W> {
         )
     }
 
-    /// Keeps the credit of a Call that was sent, and is given up; `false` if there is no room for it.
+    /// Keeps the credit of a Call that was sent, and is given up; `false` if it has been answered in the
+    /// meantime, or there is no room for it.
     ///
     /// # Safety
     ///
@@ -104,10 +143,10 @@ impl<W: Windowed> Credits<W> {
     pub(super) unsafe fn keep(&self, xid: u32) -> bool {
         // SAFETY: Reading the clock needs nothing.
         let since = unsafe { bindings::rpcrdma_jiffies() };
-        let mut unanswered = self.unanswered.lock();
+        let mut books = self.books.lock();
         let call = Unanswered { xid, since };
-        let kept = unanswered.push_within_capacity(call).is_ok();
-        drop(unanswered);
+        let kept = !books.recall(xid) && books.unanswered.push_within_capacity(call).is_ok();
+        drop(books);
         if kept {
             // SAFETY: By this function's contract.
             unsafe { self.look_after(msecs_to_jiffies(PATIENCE_MS)) };
@@ -115,10 +154,16 @@ impl<W: Windowed> Credits<W> {
         kept
     }
 
-    /// Whether `xid` is that of a Call that was given up and has not been answered.
+    /// An answer that nobody waits for: whether `xid` is that of a Call that was given up. If so, it has
+    /// to be [given back](Self::give_back).
     #[cold]
-    pub(crate) fn is_kept(&self, xid: u32) -> bool {
-        self.unanswered.lock().iter().any(|call| call.xid == xid)
+    pub(crate) fn answered(&self, xid: u32) -> bool {
+        let mut books = self.books.lock();
+        let kept = books.is_unanswered(xid);
+        if !kept {
+            books.remember(xid);
+        }
+        kept
     }
 
     /// The peer has answered: the credit is free for another Call.
@@ -141,7 +186,7 @@ impl<W: Windowed> Credits<W> {
     }
 
     fn forget(&self, xid: u32) -> bool {
-        let mut unanswered = self.unanswered.lock();
+        let unanswered = &mut self.books.lock().unanswered;
         let index = unanswered.iter().position(|call| call.xid == xid);
         // Order is of no meaning.
         index.is_some_and(|index| {
@@ -153,7 +198,9 @@ impl<W: Windowed> Credits<W> {
 
     /// The connection has ended, and all credits with it.
     pub(super) fn clear(&self) {
-        self.unanswered.lock().clear();
+        let mut books = self.books.lock();
+        books.unanswered.clear();
+        books.strays = [None; STRAYS];
     }
 
     /// The transport is to be destroyed.
@@ -193,7 +240,7 @@ unsafe extern "C" fn overdue<W: Windowed>(work: *mut bindings::work_struct) {
     // SAFETY: Reading the clock needs nothing.
     let now = unsafe { bindings::rpcrdma_jiffies() };
     let ages = |call: &Unanswered| now.wrapping_sub(call.since);
-    let Some(oldest) = Iterator::max(this.unanswered.lock().iter().map(ages)) else {
+    let Some(oldest) = Iterator::max(this.books.lock().unanswered.iter().map(ages)) else {
         return;
     };
     if oldest >= patience {

@@ -34,7 +34,7 @@ impl<C: Connection> Receiving<'_, C> {
                 return false;
             }
             let Some(rqst) = pin(raw, xid) else {
-                let late = credits(raw).is_kept(xid);
+                let late = credits(raw).answered(xid);
                 if late {
                     set_window(raw, window);
                     credits(raw).give_back(xid);
