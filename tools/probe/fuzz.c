@@ -150,7 +150,7 @@ static bool at_server(void)
 	c = conn_open(&terms_plain);
 	ok = c && alive(c) && read_item(c, 0, 4096, 1, false, 0);
 	conn_close(c);
-	return ok;
+	return ok && nothing_left(SERVER_GAUGE);
 }
 
 /* Load for the client until the batch is over. What becomes of it does not matter. */
@@ -210,6 +210,7 @@ static const struct test load_test = {
 	"", "load", .answer = fuzzed, .work = load, .connections = -1, .terms = &terms_plain,
 };
 
+static const struct group here = { .name = "fuzz_client" };
 static const struct test sane_test = { "", "sane", .work = write_file };
 
 static bool at_client(void)
@@ -221,11 +222,11 @@ static bool at_client(void)
 	*over = false;
 	in_batch = 0;
 	errors_may_come = true;
-	ok = serve(&load_test);
+	ok = serve(&here, &load_test);
 	errors_may_come = false;
 	messages += in_batch;
 	lost += connections - 1;
-	return ok && serve(&sane_test);
+	return ok && serve(&here, &sane_test);
 }
 
 int fuzz(bool server_end, uint64_t seed, unsigned int batches, unsigned int from)

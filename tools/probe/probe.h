@@ -117,6 +117,8 @@ struct group {
 	const struct terms *terms;
 	/* Makes the connection for a case; there is none where the kernel's client works. */
 	struct conn *(*open)(const struct terms *terms);
+	/* Answers a Call that none of its cases is about, and says so. */
+	bool (*others)(struct conn *c, struct call *call, bool *ok);
 	bool kept;			/* until a case fails */
 	void (*leave)(void);		/* after the connection is closed */
 };
@@ -206,6 +208,8 @@ uint8_t pattern(unsigned int i);
 void fill(uint8_t *p, unsigned int from, unsigned int n);
 bool same(const char *what, const uint8_t *p, unsigned int from, unsigned int n);
 uint64_t at_area(struct conn *c, unsigned int off);
+#define SERVER_GAUGE	"/proc/sys/sunrpc/svc_rdma/message_octets"
+bool nothing_left(const char *gauge);
 
 /* chunks.c: what is written comes back */
 bool write_item(struct conn *c, unsigned int off, unsigned int count, unsigned int n, bool zero,
@@ -256,6 +260,6 @@ extern unsigned int serial;		/* of the case */
 void hang_up(void);
 void end_work(pid_t work);
 bool attend(pid_t work, bool (*answer)(struct conn *c, struct call *call), int *status);
-bool serve(const struct test *t);
+bool serve(const struct group *g, const struct test *t);
 
 #endif

@@ -12,7 +12,7 @@ static bool run_case(const struct group *g, const struct test *t, struct conn **
 
 	strcpy(why, "");
 	if (!g->open)
-		return serve(t);
+		return serve(g, t);
 	if (!*c)
 		*c = g->open(terms ? terms : &terms_plain);
 	ok = *c && t->run(*c);
@@ -21,6 +21,7 @@ static bool run_case(const struct group *g, const struct test *t, struct conn **
 		*c = NULL;
 		if (g->leave)
 			g->leave();
+		ok = ok && nothing_left(SERVER_GAUGE);
 	}
 	return ok;
 }

@@ -10,11 +10,13 @@
 #include "probe.h"
 
 #define WORK_SECONDS	300
+#define CLIENT_GAUGE	"/proc/sys/sunrpc/rdma_message_octets"
 
 int connections;
 bool seen;
 unsigned int serial;
 static const struct test *current;
+static const struct group *group;
 static struct conn *peer;
 
 void hang_up(void)
@@ -28,7 +30,9 @@ static const struct terms *next_terms(void)
 {
 	if (current->terms_of)
 		return current->terms_of(connections);
-	return current->terms ? current->terms : &terms_plain;
+	if (current->terms)
+		return current->terms;
+	return group->terms ? group->terms : &terms_plain;
 }
 
 /* Answers a Call, if there is one. What the end of a connection spoils is no failure. */
@@ -62,7 +66,8 @@ static bool attend_once(bool (*answer)(struct conn *c, struct call *call))
 	case CALL:
 		break;
 	}
-	ok = answer(peer, &call);
+	if (!group->others || !group->others(peer, &call, &ok))
+		ok = answer(peer, &call);
 	call_done(&call);
 	if (!ok && peer && (usleep(20000), gone(peer))) {
 		printf("# a connection is lost: %s\n", why);
@@ -103,26 +108,6 @@ void end_work(pid_t work)
 		usleep(100000);
 }
 
-/* The memory of connections that are gone is given back, where there is a gauge of it. */
-static bool nothing_left(void)
-{
-	unsigned long octets = 0;
-
-	for (int i = 0; i < 300 * patience; i++) {
-		FILE *f = fopen("/proc/sys/sunrpc/rdma_message_octets", "r");
-
-		if (!f)
-			return true;
-		if (fscanf(f, "%lu", &octets) != 1)
-			octets = 0;
-		fclose(f);
-		if (!octets)
-			return true;
-		usleep(100000);
-	}
-	return fail("%lu octets are left", octets);
-}
-
 static bool work(const struct test *t)
 {
 	const int most = t->connections ? t->connections : 1;
@@ -144,7 +129,7 @@ static bool work(const struct test *t)
 	return true;
 }
 
-bool serve(const struct test *t)
+bool serve(const struct group *g, const struct test *t)
 {
 	bool ok;
 	int status;
@@ -152,6 +137,7 @@ bool serve(const struct test *t)
 	if (!conn_listen())
 		return false;
 	current = t;
+	group = g;
 	mount_options = t->options;
 	connections = 0;
 	serial++;
@@ -163,5 +149,5 @@ bool serve(const struct test *t)
 	hang_up();
 	if (!ok)
 		umount2(MOUNTPOINT, MNT_FORCE | MNT_DETACH);
-	return ok && nothing_left();
+	return ok && nothing_left(CLIENT_GAUGE);
 }
