@@ -94,5 +94,22 @@ xids_agree() {
 		fail "$xid was transmitted, but not marshalled"
 }
 
+# Where the kernel keeps things is nobody's business: no event shows an address.
+no_addresses() {
+	trace_start
+	nfs_mount 4.2 rdma
+	work_dir no-addresses
+	head -c 300000 /dev/urandom >"$WORK/file"
+	nfs_mount_again 4.2 rdma
+	cat "$WORK/file" >/dev/null
+	reconnect
+	rm -r "$WORK"
+	nfs_umount
+	trace_stop
+	! grep -m 5 -iE '[^0-9a-f](0x)?ffff[0-9a-f]{12}([^0-9a-f]|$)' "$TRACING/trace" ||
+		fail "these have addresses"
+}
+
 bed_up
-ktap_run main_events_exist "work_is_traced 3" "work_is_traced 4.2" xids_agree
+ktap_run main_events_exist "work_is_traced 3" "work_is_traced 4.2" xids_agree \
+	no_addresses

@@ -234,8 +234,8 @@ impl<C: Connection> Receiving<'_, C> {
 ///
 /// # Invariants
 ///
-/// The request is this thread's; its Reply lies in its `rq_respages` before `rq_next_page`, and it may
-/// give those pages away.
+/// The request is this thread's; its Reply lies in its `rq_respages`, of which it may give pages away
+/// if they are before `rq_next_page` then.
 pub(crate) struct Reply<'a> {
     rqst: *mut bindings::svc_rqst,
     _rqst: PhantomData<&'a mut bindings::svc_rqst>,
@@ -309,12 +309,21 @@ impl Reply<'_> {
         unsafe {
             let slots = (*rqst).rq_respages;
             let used = (*rqst).rq_next_page.addr().wrapping_sub(slots.addr());
-            let count = (used / size_of::<*mut bindings::page>()).min((*rqst).rq_maxpages);
+            let mut count = (used / size_of::<*mut bindings::page>()).min((*rqst).rq_maxpages);
             let res = &raw const (*rqst).rq_res;
+            let pages_of = page_list(res, slots)?;
+            let touched = pages_of.start.saturating_add(pages_of.len).div_ceil(PAGE) as usize;
+            if touched > count && touched <= (*rqst).rq_maxpages {
+                // What NFSD reads past its cache for NFSv4 begins anywhere in its first page, and may
+                // end in one more than NFSD counts. That one is the request's as well, and SUNRPC
+                // replaces what is gone before `rq_next_page`.
+                count = touched;
+                (*rqst).rq_next_page = slots.add(count);
+            }
             let body = Body {
                 parts: [
                     locate(&(*res).head[0], slots, count)?,
-                    page_list(res, slots)?,
+                    pages_of,
                     locate(&(*res).tail[0], slots, count)?,
                 ],
             };

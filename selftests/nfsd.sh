@@ -1,0 +1,129 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What nfsd does with its files and its Calls that it seldom does: it reads and writes
+# past its page cache, where data begins anywhere in a page, it puts Calls off, and it
+# recognises one that comes again.
+
+cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+# A file system on a disk, instead of tmpfs, which is always in memory.
+disk_up() {
+	[ ! -e /dev/ram0 ] || [ "$(stat -f -c %T "$BED_EXPORT")" = tmpfs ] || return 0
+	modprobe brd rd_nr=1 rd_size=131072 || skip "there is no disk in memory"
+	mkfs.ext4 -q /dev/ram0
+	mount /dev/ram0 "$BED_EXPORT"
+	chmod 1777 "$BED_EXPORT"
+	exportfs -f
+}
+
+disk_down() {
+	nfs_umount
+	exportfs -f
+	umount "$BED_EXPORT"
+}
+
+# nfsd_caching READ WRITE: 0 through the page cache, 2 past it.
+nfsd_caching() {
+	echo "$1" >/sys/kernel/debug/nfsd/io_cache_read
+	echo "$2" >/sys/kernel/debug/nfsd/io_cache_write
+}
+
+past_the_cache() {
+	need_local_bed
+	local at
+
+	[ -e /sys/kernel/debug/nfsd/io_cache_read ] || skip "nfsd has no such switch"
+	disk_up
+	nfsd_caching 2 2
+	nfs_mount "$1" rdma
+	work_dir past-the-cache
+	trace_on
+	echo 1 >"$TRACING/events/nfsd/nfsd_read_direct/enable"
+	for at in 0 1 511 777 4095 4097; do
+		"$HELPERS/io_sizes_helper" "$WORK" "$WORK_ON_SERVER" direct direct over \
+			"$at" 1 100 3000 4096 5000 65536 300001 || fail "at $at"
+	done
+	"$HELPERS/io_sizes_helper" "$WORK" "$WORK_ON_SERVER" buffered buffered fresh \
+		777 5000 300001 || fail "through the client's cache"
+	trace_off
+	nfsd_caching 0 0
+	echo "$(traced nfsd_read_direct) READs past nfsd's cache"
+	[ "$(traced nfsd_read_direct)" -ge 42 ] || fail "most went through it"
+	disk_down
+}
+
+# mountd takes its time to say who the client is: Calls are put off meanwhile.
+put_off() {
+	need_local_bed
+	local each asking=()
+
+	nfs_mount 3 rdma actimeo=0
+	work_dir put-off
+	mkdir "$WORK_ON_SERVER/many"
+	seq -f "$WORK_ON_SERVER/many/a-name-that-takes-some-room-%04.0f" 1 300 | xargs touch
+	head -c 200000 /dev/urandom >"$WORK_ON_SERVER/file"
+	trace_on
+	echo 1 >"$TRACING/events/sunrpc/svc_defer_recv/enable"
+	pkill -STOP -x rpc.mountd
+	exportfs -f
+	cmp "$WORK/file" "$WORK_ON_SERVER/file" &
+	asking+=($!)
+	[ "$(find "$WORK/many" -type f | wc -l)" -eq 300 ] &
+	asking+=($!)
+	for each in 1 2 3; do
+		stat "$WORK/many/a-name-that-takes-some-room-000$each" >/dev/null &
+		asking+=($!)
+	done
+	# A thread of nfsd waits for five seconds itself.
+	sleep 8
+	pkill -CONT -x rpc.mountd
+	for each in "${asking[@]}"; do
+		wait "$each" || fail "something went wrong after it"
+	done
+	trace_off
+	echo "$(traced svc_defer_recv) Calls were put off"
+	[ "$(traced svc_defer_recv)" -gt 0 ] || fail "none was put off"
+	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
+	rm -r "$WORK"
+}
+
+# How often nfsd has answered a Call from what it remembers.
+recognised() { awk '$1 == "rc" { print $2 }' /proc/net/rpc/nfsd; }
+
+# A directory is made, and the Reply is lost with the connection, unless it came before
+# that. Who asks again, over another, is told what came of it the first time.
+asked_again() {
+	need_link
+	local each maker before
+
+	nfs_mount 3 rdma
+	work_dir asked-again
+	before=$(recognised)
+	for each in {1..40}; do
+		tc -netns "$BED_SWITCH" qdisc add dev "$BED_CLIENT_PORT" root \
+			netem delay 500ms
+		mkdir "$WORK/$each" &
+		maker=$!
+		for _ in {1..500}; do
+			[ ! -d "$WORK_ON_SERVER/$each" ] || break
+			sleep 0.02
+		done
+		reconnect
+		tc -netns "$BED_SWITCH" qdisc del dev "$BED_CLIENT_PORT" root
+		wait "$maker" || fail "directory $each was to be made twice"
+		[ $(($(recognised) - before)) -lt 8 ] || break
+	done
+	echo "$(($(recognised) - before)) of $each asked again"
+	[ $(($(recognised) - before)) -gt 0 ] || fail "no Reply was lost"
+	[ "$(find "$WORK" -mindepth 1 -type d | wc -l)" -eq "$each" ] ||
+		fail "not $each directories"
+	rm -r "$WORK"
+}
+
+# rxe tells of each connection that ran out of retries (12).
+LOG_EXPECTED='rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
+'
+bed_up
+[ $# -gt 0 ] || set -- "past_the_cache 3" "past_the_cache 4.2" put_off asked_again
+ktap_run "$@"
