@@ -53,6 +53,8 @@ past_the_cache() {
 	disk_down
 }
 
+has_files() { [ "$(find "$1" -type f | wc -l)" -eq "$2" ]; }
+
 # mountd takes its time to say who the client is: Calls are put off meanwhile.
 put_off() {
 	need_local_bed
@@ -69,7 +71,7 @@ put_off() {
 	exportfs -f
 	cmp "$WORK/file" "$WORK_ON_SERVER/file" &
 	asking+=($!)
-	[ "$(find "$WORK/many" -type f | wc -l)" -eq 300 ] &
+	has_files "$WORK/many" 300 &
 	asking+=($!)
 	for each in 1 2 3; do
 		stat "$WORK/many/a-name-that-takes-some-room-000$each" >/dev/null &
