@@ -51,6 +51,10 @@ base_path() {
 		$(module_lists) "base.sh")"
 }
 
+nfstest_path() {
+	echo "$CACHE/nfstest-$(recipe "$SUITE" "packages-nfstest" "nfstest.sh")"
+}
+
 # Where the module of a checkout is, once it is built for this kernel.
 built_module() {
 	case $KERNEL in

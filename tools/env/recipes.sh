@@ -15,5 +15,7 @@ set -euo pipefail
 . "$env_dir/guest.sh"
 # shellcheck source=base.sh
 . "$env_dir/base.sh"
+# shellcheck source=nfstest.sh
+. "$env_dir/nfstest.sh"
 # shellcheck source=../demo/tree.sh
 . "$env_dir/../demo/tree.sh"

@@ -40,3 +40,14 @@ pair() {
 
 # How many tests the KTAP on the input promises.
 plan() { awk '/^1\.\.[0-9]+/ { sum += substr($1, 4) } END { print sum + 0 }'; }
+
+# put_table NAME FILE: FILE becomes the table of that name in the documentation.
+put_table() {
+	local document=Documentation/interoperation.rst
+
+	sed -i -e "/^.. begin of the table: $1\$/,/^.. end of the table/ {
+		/^.. begin of the table/r $2
+		/^.. \\(begin\\|end\\) of the table/!d
+	}" $document
+	echo "the table is in $document"
+}

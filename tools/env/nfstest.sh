@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# nfstest for the guests of tools/interop/nfstest: its package, unpacked. Nothing
+# that it depends on comes with it, since the guest root has that.
+
+make_nfstest() {
+	local out=$1 empty package
+	empty=$(mktemp -d)
+	mmdebstrap --variant=custom --format=directory \
+		--aptopt='Acquire::Check-Valid-Until "false"' \
+		--customize-hook="cd \"\$1\" &&
+			APT_CONFIG=\$MMDEBSTRAP_APT_CONFIG apt-get download \
+			$(packages "$env_dir/packages-nfstest" | tr , ' ')" \
+		"$SUITE" "$empty"
+	mkdir "$out/root"
+	for package in "$empty"/*.deb; do
+		dpkg-deb --extract "$package" "$out/root"
+		basename "$package" .deb >>"$out/versions"
+	done
+	rm -r "$out/root/usr/share" "$empty"
+}

@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The client's guest: runs nfstest's suites, each group of their tests by itself.
+# shellcheck disable=SC2154 # ktap_dir is from selftests/lib
+# shellcheck source=client.sh
+. /interop/client.sh
+
+# What nfstest says in full is kept, and is no part of the results.
+exec {full}>&1
+
+export PYTHONPATH=/interop/python
+
+# nfstest SUITE VERSION GROUP: fails if nfstest finds anything wrong but what
+# nfstest.known gives a reason for. To end a trace nfstest stops the shell that has
+# started tcpdump, so that is to be one process.
+nfstest() {
+	local suite=$1 version=$2 group=$3 log=$ktap_dir/nfstest options=hard status=0
+
+	# mountd speaks TCP and UDP.
+	[ "$version" != 3 ] || options+=,mountproto=tcp
+	"nfstest_$suite" --runtest "$group" \
+		--server "$SERVER4" --export /export --proto rdma --port 20049 \
+		--nfsversion "$version" --mtopts "$options" --mtpoint /mnt/nfstest \
+		--interface eth0 --tcpdump "exec tcpdump" --tbsize 16k \
+		--bugmsgs /interop/nfstest.known --warnings >"$log" 2>&1 || status=$?
+	sed "s/^/nfstest: /" "$log" >&"$full"
+	awk -f /interop/nfstest.awk "$log" || status=1
+	return "$status"
+}
+
+# add SUITE GROUP VERSION...: in those of the versions that are asked for.
+add() {
+	local version suite=$1 group=$2
+	shift 2
+
+	[[ " $SUITES " = *" $suite "* ]] || return 0
+	for version; do
+		[[ " $VERSIONS " != *" $version "* ]] || cases+=("nfstest $suite $version $group")
+	done
+}
+
+# Without sessions nobody is called back over RDMA, and nfstest 3.2 does not know the
+# delegations of NFSv4.2 that need no open state (RFC 9754).
+cases=()
+add posix all 3 4.0 4.1 4.2
+add delegation basic 4.1
+add delegation recall 4.1
+add rdma basic 3 4.0 4.1 4.2
+add rdma read 3 4.0 4.1 4.2
+add rdma write 3 4.0 4.1 4.2
+
+client_set_up || exit
+# nfstest finds its own address by the route to the world.
+ip route add default via "$SERVER4"
+# NFSv3 locks need their daemons here as well.
+mkdir -p /run/rpcbind /run/sendsigs.omit.d
+rpcbind -w && rpc.statd --no-notify || exit
+# A server gives no delegations at first.
+on_server sleep 15
+export TEST_TIMEOUT=3600
+echo "# run on $(date -u +%F) $(cat /interop-nfstest)"
+ktap_run "${cases[@]}"

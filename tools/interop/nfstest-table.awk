@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# The table of tools/interop/nfstest, from files nfstest-CLIENT-SERVER.ktap: a row for
+# each suite, NFS version and group of tests, a column for each pair. A result is
+# "ok N - nfstest SUITE VERSION GROUP", and before it stand "# P passed, F failed,
+# K known, W warnings", and what is known: "#     BUG:  [REASON]: TEST".
+
+FNR == 1 {
+	split(FILENAME, part, /.*nfstest-|-|[.]ktap/)
+	pair = name(part[2]) "/" name(part[3])
+	column[++columns] = pair
+	split("", here)
+	counts = ""
+}
+
+/^# run on / {
+	day[$4] = 1
+	version = $5
+	sub(/_all$/, "", version)
+	sub(/_/, " ", version)
+}
+/^# rpcrdma: / { sub(/.*Linux /, ""); kernel[$0] = 1 }
+
+/^# *BUG: / {
+	match($0, /\[[^]]*\]/)
+	reason = substr($0, RSTART + 1, RLENGTH - 2)
+	if (!(reason in note)) {
+		note[reason] = ++notes
+		text[notes] = reason
+	}
+	here[note[reason]] = 1
+}
+
+/^# [0-9]+ passed, / {
+	counts = $2
+	if ($4 > 0)
+		counts = counts ", " $4 " failed"
+	if ($8 > 0)
+		counts = counts ", " $8 " warned"
+}
+
+/^(not )?ok [0-9]+ - nfstest / {
+	row = $(NF - 2) SUBSEP $(NF - 1) SUBSEP $NF
+	if (!(row in is_row)) {
+		is_row[row] = 1
+		rows[++n_rows] = row
+	}
+	for (i = 1; i <= notes; i++)
+		if (i in here)
+			counts = counts " [" i "]"
+	cell[row, pair] = counts == "" ? "did not end" : counts
+	if (length(cell[row, pair]) > WIDTH)
+		WIDTH = length(cell[row, pair])
+	split("", here)
+	counts = ""
+}
+
+function name(module) { return module == "c" ? "C" : "this" }
+
+function line(width, string) {
+	for (string = ""; width > 0; width--)
+		string = string "="
+	return string
+}
+
+function rule(i, string) {
+	string = line(10) "  " line(4) "  " line(6)
+	for (i = 1; i <= columns; i++)
+		string = string "  " line(WIDTH)
+	return string
+}
+
+function joined(list, each, string) {
+	for (each in list)
+		string = string (string == "" ? "" : ", ") each
+	return string
+}
+
+BEGIN { WIDTH = 9 }
+
+END {
+	printf "\nRun on %s, Linux %s, %s.\n\n%s\n", joined(day), joined(kernel), version, rule()
+	printf "%-10s  %-4s  %-6s", "suite", "NFS", "group"
+	for (i = 1; i <= columns; i++)
+		printf "  %-*s", WIDTH, column[i]
+	print "\n" rule()
+	for (r = 1; r <= n_rows; r++) {
+		split(rows[r], part, SUBSEP)
+		printf "%-10s  %-4s  %-6s", part[1], part[2], part[3]
+		for (i = 1; i <= columns; i++)
+			printf "  %-*s", WIDTH, (rows[r], column[i]) in cell ? \
+				cell[rows[r], column[i]] : "\\-"
+		print ""
+	}
+	print rule() "\n"
+	for (i = 1; i <= notes; i++)
+		print "[" i "] " text[i]
+	if (notes)
+		print ""
+}
