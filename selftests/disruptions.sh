@@ -6,8 +6,10 @@
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
-# rxe tells of each connection that ran out of retries (12).
+# rxe tells of each connection that ran out of retries (12), SUNRPC of servers that do
+# not answer.
 LOG_EXPECTED='rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
+rpc_check_timeout: [0-9]+ callbacks suppressed
 '
 
 ROUNDS=${LONG:+10}
@@ -57,10 +59,62 @@ disturbed() {
 	rm -r "$WORK"
 }
 
+# Each connection that is lost is followed by one, and not by one that is lost again.
+one_for_each() {
+	local round before
+
+	nfs_mount "$1" rdma
+	work_dir "one-for-each-$1"
+	load_start
+	for round in {1..4}; do
+		before=$(xprt_stat connect_count)
+		reconnect
+		load_progresses
+		sleep 0.5
+		load_progresses
+		[ $(($(xprt_stat connect_count) - before)) -eq 1 ] || fail \
+			"round $round: connected $(($(xprt_stat connect_count) - before)) times"
+	done
+	load_stop
+	rm -r "$WORK"
+}
+
+# Who mounted softly is told when the server is gone, and served when it is back.
+softly() {
+	local each asking=()
+
+	need_local_bed
+	nfs_mount 3 rdma soft,timeo=20,retrans=1,actimeo=0
+	work_dir softly
+	for each in {1..8}; do
+		touch "$WORK/$each"
+	done
+	server_stop
+	for each in {1..8}; do
+		timeout 120 stat "$WORK/$each" >/dev/null 2>&1 &
+		asking+=($!)
+	done
+	for each in "${asking[@]}"; do
+		wait "$each" && fail "it was served by nobody"
+		# 124 is that of timeout.
+		[ $? -eq 1 ] || fail "it was not told"
+	done
+	server_start
+	for each in {1..60}; do
+		stat "$WORK/1" >/dev/null 2>&1 && break
+		sleep 1
+	done
+	stat "$WORK"/* >/dev/null || fail "nobody is served any more"
+	rm -r "$WORK"
+}
+
 bed_up
-ktap_run \
+TEST_TIMEOUT=$((TEST_TIMEOUT * 2))
+[ $# -gt 0 ] || set -- \
 	"disturbed 4.2 rdma server_restarts" "disturbed 3 rdma server_restarts" \
 	"disturbed 4.2 rdma server_device_goes" \
 	"disturbed 4.2 rdma client_device_goes" \
 	"disturbed 3 rdma6 client_device_goes" \
-	"disturbed 4.2 rdma link_goes_down" "disturbed 3 rdma link_goes_down"
+	"disturbed 4.2 rdma link_goes_down" "disturbed 3 rdma link_goes_down" \
+	"one_for_each 4.2" softly
+ktap_run "$@"
