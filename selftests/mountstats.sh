@@ -115,7 +115,9 @@ write_chunks() {
 }
 
 reply_chunks() {
+	pull_replies 0 0
 	mounted_with_file
+	pull_replies
 	mkdir "$WORK/directory"
 	touch "$WORK/directory/file"
 	moves reply_chunks 1 100 ls -l "$WORK/directory"

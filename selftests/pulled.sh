@@ -7,7 +7,6 @@
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
 # rxe tells of each connection that ran out of retries (12).
-# shellcheck disable=SC2034 # used by log.sh
 LOG_EXPECTED='rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
 '
 

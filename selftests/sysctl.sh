@@ -172,8 +172,8 @@ ktap_run \
 	"client_tunable rdma_inline_write_padding 0 4096 0" \
 	"client_tunable rdma_memreg_strategy 0 6 5" \
 	"client_tunable rdma_pad_optimize 0 2147483647 0" \
-	"own_tunable $CLIENT/rdma_pulled_replies 0 2 0" \
-	"own_tunable $SERVER/pulled_replies 0 1 0" \
+	"own_tunable $CLIENT/rdma_pulled_replies 0 2 1" \
+	"own_tunable $SERVER/pulled_replies 0 1 1" \
 	"own_tunable $SERVER/max_exposed_replies 1 256 16" \
 	"own_tunable $SERVER/exposed_seconds 1 600 30" \
 	"server_tunable max_requests 4 16384 128" \

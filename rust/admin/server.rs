@@ -33,7 +33,7 @@ pub(crate) static REMOTE_INVALIDATION: Tunable = Tunable::new(1, 0, 1);
 pub(crate) static MESSAGE_OCTETS: Gauge = Gauge::new();
 
 /// Whether to expose Replies to clients that can pull them.
-pub(crate) static PULLED_REPLIES: Tunable = Tunable::new(0, 0, 1);
+pub(crate) static PULLED_REPLIES: Tunable = Tunable::new(1, 0, 1);
 
 /// Replies that may be exposed on a connection.
 pub(crate) static MAX_EXPOSED_REPLIES: Tunable = Tunable::new(16, 1, 256);

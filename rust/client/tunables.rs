@@ -25,7 +25,7 @@ static REMOTE_INVALIDATION: Tunable = Tunable::new(1, 0, 1);
 pub(super) static MESSAGE_OCTETS: Gauge = Gauge::new();
 
 /// 0: not at all, 1: those that are not usually long, 2: whatever they are.
-static PULLED_REPLIES: Tunable = Tunable::new(0, 0, 2);
+static PULLED_REPLIES: Tunable = Tunable::new(1, 0, 2);
 
 /// Replies that were pulled.
 pub(super) static PULLED: Counter = Counter::new();

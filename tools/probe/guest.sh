@@ -50,17 +50,12 @@ group() {
 	fi
 	case $1 in
 	pulled)
-		set_server pulled_replies 1
 		set_server max_exposed_replies 4
 		set_server exposed_seconds 2 ;;
-	exposer)
-		echo 1 >/proc/sys/sunrpc/rdma_pulled_replies ;;
 	fuzz_*) fuzz=(--fuzz "$FUZZ_SEED" "$FUZZ_BATCHES") ;;
 	esac
 	! /probe/probe --is-client "$1" || port=$NFS_PORT
 	/probe/probe "${fuzz[@]}" --from "$2" "$1" $SERVER4 "$port" export || status=1
-	[ "$1" != pulled ] || set_server pulled_replies 0
-	[ "$1" != exposer ] || echo 0 >/proc/sys/sunrpc/rdma_pulled_replies
 }
 
 status=0
