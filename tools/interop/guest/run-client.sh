@@ -75,9 +75,23 @@ nconnect() {
 }
 
 security() { mixed "$1" "sec=$2"; }
+
+# A Reply that is protected as a whole has all of its data inline: between two of this
+# module READs are pulled, until it is known that they always need it.
+protected() {
+	local counter=/proc/sys/sunrpc/rdma_stat_pulled before pulled
+
+	before=$(cat $counter 2>/dev/null || echo 0)
+	security "$@"
+	pulled=$(($(cat $counter 2>/dev/null || echo 0) - before))
+	echo "$pulled Replies were pulled"
+	[ "$INTEROP" != "ours ours" ] || [ "$pulled" -gt 0 ] || fail "and should have been"
+	[ "$INTEROP" = "ours ours" ] || [ "$pulled" -eq 0 ] || fail "and should not have been"
+}
+
 krb5() { security "$1" krb5; }
-krb5i() { security "$1" krb5i; }
-krb5p() { security "$1" krb5p; }
+krb5i() { protected "$1" krb5i; }
+krb5p() { protected "$1" krb5p; }
 
 # disturbed VERSION COMMAND...: writers that verify themselves, and go on.
 disturbed() {
