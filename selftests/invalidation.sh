@@ -106,6 +106,7 @@ late_reply() {
 	local each connects late
 
 	need_link
+	pull_replies 0 0
 	mount_with 1 1
 	touch "$WORK/file"
 	for each in first 1 2 3; do
@@ -113,6 +114,7 @@ late_reply() {
 	done
 	nfs_umount
 	nfs_mount 4.2 rdma actimeo=600
+	pull_replies
 	getfattr -n user.first "$WORK/file" >/dev/null
 	connects=$(xprt_stat connect_count)
 	trace_on xprtrdma_mrs_zap xprtrdma_reply_rqst_err
