@@ -127,11 +127,11 @@ disturbed() {
 }
 
 cut_for() {
-	on_server cut_wire
-	tc qdisc replace dev eth0 root netem loss 100%
+	on_server wire_loses 100
+	wire_loses 100
 	sleep "$1"
-	tc qdisc del dev eth0 root
-	on_server join_wire
+	wire_loses 0
+	on_server wire_loses 0
 }
 
 other_module() { if [ "$server_module" = c ]; then echo ours; else echo c; fi; }

@@ -29,10 +29,6 @@ restart() {
 	start
 }
 
-# Nothing leaves this end any more, without the device noticing.
-cut_wire() { tc qdisc replace dev eth0 root netem loss 100%; }
-join_wire() { tc qdisc del dev eth0 root; }
-
 # checksums DIRECTORY: one of all its files and their names.
 checksums() { (cd "$1" && find . -type f -exec sha256sum {} + | sort | sha256sum); }
 

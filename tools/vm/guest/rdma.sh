@@ -23,13 +23,21 @@ rdma_up() {
 
 # rdma_link_up ADDRESS4 ADDRESS6: the same on the card of a linked run.
 rdma_link_up() {
-	modprobe -a virtio_net rdma_rxe rdma_cm rdma_ucm ib_uverbs || return 1
+	modprobe -a virtio_net sch_netem rdma_rxe rdma_cm rdma_ucm ib_uverbs || return 1
 	RDMA_NETDEV=eth0
 	echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
 	ip link set eth0 up mtu 4200 || return 1
 	ip addr add "$1/24" dev eth0
 	ip addr add "$2/64" dev eth0 nodad
+	tc qdisc add dev eth0 root netem limit 100000 || return 1
 	rdma link add $RDMA_DEV type rxe netdev eth0
+}
+
+# wire_loses PERCENT: of the packets that leave this end, without the device noticing. A
+# packet that is sent while a qdisc is put in place is an error to rxe, and the end of
+# its QP 1; so there is one from the start.
+wire_loses() {
+	tc qdisc change dev eth0 root netem limit 100000 loss "$1%"
 }
 
 rdma_down() {
