@@ -55,24 +55,10 @@ FNR == 1 {
 	counts = ""
 }
 
-function name(module) { return module == "c" ? "C" : "this" }
-
-function line(width, string) {
-	for (string = ""; width > 0; width--)
-		string = string "="
-	return string
-}
-
 function rule(i, string) {
 	string = line(10) "  " line(4) "  " line(6)
 	for (i = 1; i <= columns; i++)
 		string = string "  " line(WIDTH)
-	return string
-}
-
-function joined(list, each, string) {
-	for (each in list)
-		string = string (string == "" ? "" : ", ") each
 	return string
 }
 

@@ -43,24 +43,10 @@ FNR == 1 {
 	cell[row, what] = verdict
 }
 
-function name(module) { return module == "c" ? "C" : "this" }
-
-function line(width, string) {
-	for (string = ""; width > 0; width--)
-		string = string "="
-	return string
-}
-
 function rule(i, string) {
 	string = line(6) "  " line(6) "  " line(4)
 	for (i = 1; i <= columns; i++)
 		string = string "  " line(WIDTH)
-	return string
-}
-
-function joined(list, each, string) {
-	for (each in list)
-		string = string (string == "" ? "" : ", ") each
 	return string
 }
 
