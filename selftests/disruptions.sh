@@ -12,7 +12,7 @@ LOG_EXPECTED='rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
 rpc_check_timeout: [0-9]+ callbacks suppressed
 '
 
-ROUNDS=${LONG:+10}
+ROUNDS=${LONG:+100}
 ROUNDS=${ROUNDS:-2}
 
 server_restarts() {
@@ -109,7 +109,7 @@ softly() {
 }
 
 bed_up
-TEST_TIMEOUT=$((TEST_TIMEOUT * 2))
+TEST_TIMEOUT=$((TEST_TIMEOUT * (2 + ROUNDS / 5)))
 [ $# -gt 0 ] || set -- \
 	"disturbed 4.2 rdma server_restarts" "disturbed 3 rdma server_restarts" \
 	"disturbed 4.2 rdma server_device_goes" \

@@ -6,6 +6,12 @@
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
+# How often it is loaded and unloaded, and how often that follows on I/O.
+LOADS=${LONG:+100}
+LOADS=${LOADS:-20}
+USES=${LONG:+100}
+USES=${USES:-2}
+
 unload() {
 	local tries
 
@@ -32,21 +38,21 @@ alias_loads_it() {
 	unload
 }
 
-loads_and_unloads_twenty_times() {
+loads_and_unloads_many_times() {
 	local before after turn
 
 	alone
 	modprobe rpcrdma
 	unload
 	before=$(slab_octets)
-	for turn in $(seq 20); do
+	for turn in $(seq "$LOADS"); do
 		modprobe rpcrdma || fail "did not load in turn $turn"
 		unload
 	done
 	after=$(slab_octets)
 	# The slab allocator keeps some pages of its own; a leak per load shows.
 	[ $((after - before)) -lt $((1024 * 1024)) ] ||
-		fail "slab grew by $((after - before)) octets over 20 loads"
+		fail "slab grew by $((after - before)) octets over $LOADS loads"
 }
 
 slab_octets() {
@@ -80,23 +86,32 @@ refuses_to_leave_while_listening() {
 	nfs_mount 4.1 rdma
 }
 
+# As soon as nobody uses it any more: connections and memory of many are on their way
+# out then.
 leaves_after_use() {
+	local turn
+
 	need_local_bed
-	server_up || server_start
-	nfs_mount 4.2 rdma
-	work_dir used
-	head -c 1000000 /dev/urandom >"$WORK/file"
-	rm -r "$WORK"
-	nfs_umount
-	alone
+	for turn in $(seq "$USES"); do
+		server_up || server_start
+		nfs_mount 4.2 rdma nconnect=4
+		work_dir used
+		load_start
+		load_stop
+		rm -r "$WORK"
+		nfs_umount
+		alone
+		echo "turn $turn"
+	done
 	server_start
 }
 
 bed_up
+TEST_TIMEOUT=$((TEST_TIMEOUT * (1 + USES / 10)))
 ktap_run \
 	"alias_loads_it svcrdma" "alias_loads_it xprtrdma" \
 	"alias_loads_it rpcrdma6" \
-	loads_and_unloads_twenty_times \
+	loads_and_unloads_many_times \
 	is_asked_for_by_listener_and_mount \
 	refuses_to_leave_while_mounted refuses_to_leave_while_listening \
 	leaves_after_use

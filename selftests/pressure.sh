@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# With hardly any memory left, and what there is full of this mount's own dirty
+# pages: I/O goes on, connections are made anew, and the data is whole.
+
+cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+# Of the provider: it says which allocation of its own failed, and that a connection
+# ended while work was queued.
+LOG_EXPECTED='rxe_[cs]: .*
+'
+
+# What is left to everybody, beside the reserves of the kernel.
+LEFT_MIB=12
+BALLAST=/run/rpcrdma-ballast
+
+ROUNDS=${LONG:+100}
+ROUNDS=${ROUNDS:-4}
+
+available_mib() { awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo; }
+
+# The pages that the kernel had to look at for memory to become free.
+scanned() { awk '/^pgscan_(kswapd|direct) / { n += $2 } END { print n }' /proc/vmstat; }
+
+# Without swap the pages of a tmpfs cannot be given back. The last of them are taken
+# bit by bit: memory becomes available on the way.
+memory_taken() {
+	local part surplus
+
+	mkdir -p "$BALLAST"
+	mount -t tmpfs -o size=100% tmpfs "$BALLAST"
+	for part in {1..40}; do
+		surplus=$(($(available_mib) - LEFT_MIB))
+		[ "$surplus" -gt 0 ] || return 0
+		fallocate -l $(((surplus + 1) / 2))M "$BALLAST/$part"
+	done
+}
+
+memory_given_back() {
+	! mountpoint -q "$BALLAST" || umount "$BALLAST"
+}
+
+test_cleanup() {
+	memory_given_back
+	cd /
+	umount_all
+}
+
+# Writers with more data than there is memory left, half of them in the page cache.
+# What the server keeps of it has its memory before. Begins when pages are looked for;
+# if they never are, the test ends by its time.
+short_of_memory() {
+	local round each before first
+
+	need_local_bed
+	nfs_mount "$1" rdma
+	work_dir "pressure-$1"
+	for each in {0..3}; do
+		fallocate -l 16M "$WORK_ON_SERVER/load.$each"
+	done
+	load_start 4 256
+	memory_taken
+	echo "$(available_mib) MiB are left"
+	first=$(scanned)
+	until [ "$(scanned)" -gt $((first + 500)) ]; do
+		load_progresses
+	done
+	for round in $(seq "$ROUNDS"); do
+		before=$(scanned)
+		reconnect
+		load_progresses
+		echo "round $round: $(($(scanned) - before)) pages scanned"
+	done
+	load_stop
+	memory_given_back
+	rm -r "$WORK"
+}
+
+bed_up
+TEST_TIMEOUT=$((TEST_TIMEOUT * (1 + ROUNDS / 10)))
+[ $# -gt 0 ] || set -- "short_of_memory 3" "short_of_memory 4.2"
+ktap_run "$@"
