@@ -188,6 +188,8 @@ unsigned int peer_longest(const struct conn *c);
 void post_recv(struct conn *c, unsigned int i);
 bool wait_cq(struct ibv_cq *cq, struct ibv_wc *wc, int ms);
 bool post_msg(struct conn *c, const struct enc *e);
+bool post_invalidating(struct conn *c, const struct enc *e, uint32_t handle);
+bool sent(struct conn *c);
 bool send_msg(struct conn *c, const struct enc *e);
 bool send_invalidating(struct conn *c, const struct enc *e, uint32_t handle);
 bool get_reply(struct conn *c, struct reply *r, int ms);

@@ -54,7 +54,8 @@ static bool post(struct conn *c, const struct enc *e, enum ibv_wr_opcode opcode,
 	return true;
 }
 
-static bool sent(struct conn *c)
+/* One of those that were posted has been received. */
+bool sent(struct conn *c)
 {
 	struct ibv_wc wc;
 
@@ -75,9 +76,14 @@ bool send_msg(struct conn *c, const struct enc *e)
 	return post(c, e, IBV_WR_SEND, 0) && sent(c);
 }
 
+bool post_invalidating(struct conn *c, const struct enc *e, uint32_t handle)
+{
+	return post(c, e, IBV_WR_SEND_WITH_INV, handle);
+}
+
 bool send_invalidating(struct conn *c, const struct enc *e, uint32_t handle)
 {
-	return post(c, e, IBV_WR_SEND_WITH_INV, handle) && sent(c);
+	return post_invalidating(c, e, handle) && sent(c);
 }
 
 /* What comes within that time, if anything. What is too long is a failure. */
