@@ -9,7 +9,6 @@ cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
 # A file system on a disk, instead of tmpfs, which is always in memory.
 disk_up() {
-	[ ! -e /dev/ram0 ] || [ "$(stat -f -c %T "$BED_EXPORT")" = tmpfs ] || return 0
 	modprobe brd rd_nr=1 rd_size=131072 || skip "there is no disk in memory"
 	mkfs.ext4 -q /dev/ram0
 	mount /dev/ram0 "$BED_EXPORT"
@@ -18,7 +17,7 @@ disk_up() {
 }
 
 disk_down() {
-	nfs_umount
+	[ "$(stat -f -c %T "$BED_EXPORT")" != tmpfs ] || return 0
 	exportfs -f
 	umount "$BED_EXPORT"
 }
@@ -28,6 +27,17 @@ nfsd_caching() {
 	echo "$1" >/sys/kernel/debug/nfsd/io_cache_read
 	echo "$2" >/sys/kernel/debug/nfsd/io_cache_write
 }
+
+# Whichever way a test ended, the next one finds nfsd, mountd and the wire as usual.
+test_cleanup() {
+	cd /
+	umount_all
+	bed_is_local || return 0
+	pkill -CONT -x rpc.mountd || :
+	! bed_is_split || tc -netns "$BED_SWITCH" qdisc del dev "$BED_CLIENT_PORT" root || :
+	nfsd_caching 0 0 || :
+	disk_down
+} 2>/dev/null
 
 past_the_cache() {
 	need_local_bed
@@ -47,10 +57,8 @@ past_the_cache() {
 	"$HELPERS/io_sizes_helper" "$WORK" "$WORK_ON_SERVER" buffered buffered fresh \
 		777 5000 300001 || fail "through the client's cache"
 	trace_off
-	nfsd_caching 0 0
 	echo "$(traced nfsd_read_direct) READs past nfsd's cache"
 	[ "$(traced nfsd_read_direct)" -ge 42 ] || fail "most went through it"
-	disk_down
 }
 
 has_files() { [ "$(find "$1" -type f | wc -l)" -eq "$2" ]; }

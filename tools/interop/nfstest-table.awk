@@ -24,11 +24,7 @@ FNR == 1 {
 /^# *BUG: / {
 	match($0, /\[[^]]*\]/)
 	reason = substr($0, RSTART + 1, RLENGTH - 2)
-	if (!(reason in note)) {
-		note[reason] = ++notes
-		text[notes] = reason
-	}
-	here[note[reason]] = 1
+	here[noted(reason)] = 1
 }
 
 /^# [0-9]+ passed, / {
@@ -41,10 +37,7 @@ FNR == 1 {
 
 /^(not )?ok [0-9]+ - nfstest / {
 	row = $(NF - 2) SUBSEP $(NF - 1) SUBSEP $NF
-	if (!(row in is_row)) {
-		is_row[row] = 1
-		rows[++n_rows] = row
-	}
+	add_row(row)
 	for (i = 1; i <= notes; i++)
 		if (i in here)
 			counts = counts " [" i "]"
@@ -55,32 +48,9 @@ FNR == 1 {
 	counts = ""
 }
 
-function rule(i, string) {
-	string = line(10) "  " line(4) "  " line(6)
-	for (i = 1; i <= columns; i++)
-		string = string "  " line(WIDTH)
-	return string
-}
-
 BEGIN { WIDTH = 9 }
 
 END {
-	printf "\nRun on %s, Linux %s, %s.\n\n%s\n", joined(day), joined(kernel), version, rule()
-	printf "%-10s  %-4s  %-6s", "suite", "NFS", "group"
-	for (i = 1; i <= columns; i++)
-		printf "  %-*s", WIDTH, column[i]
-	print "\n" rule()
-	for (r = 1; r <= n_rows; r++) {
-		split(rows[r], part, SUBSEP)
-		printf "%-10s  %-4s  %-6s", part[1], part[2], part[3]
-		for (i = 1; i <= columns; i++)
-			printf "  %-*s", WIDTH, (rows[r], column[i]) in cell ? \
-				cell[rows[r], column[i]] : "\\-"
-		print ""
-	}
-	print rule() "\n"
-	for (i = 1; i <= notes; i++)
-		print "[" i "] " text[i]
-	if (notes)
-		print ""
+	printf "\nRun on %s, Linux %s, %s.\n\n", joined(day), joined(kernel), version
+	print_table("suite" SUBSEP "NFS" SUBSEP "group", "10 4 6")
 }

@@ -77,9 +77,7 @@ bool alive(struct conn *c)
 	uint32_t xid = next_xid++;
 	unsigned int at;
 
-	hdr(&e, xid, 1, 32, MSG);
-	lists_none(&e);
-	call(&e, xid, 0);
+	null_call(&e, xid);
 	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
 		return false;
 	if (get(r.p + at, 1) != 1 || get(r.p + at, 5))

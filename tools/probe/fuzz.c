@@ -118,9 +118,7 @@ static bool caught_up(struct conn *c)
 	struct enc e = { .n = 0 };
 	struct reply r;
 
-	hdr(&e, xid, 1, 32, MSG);
-	lists_none(&e);
-	call(&e, xid, 0);
+	null_call(&e, xid);
 	if (!send_msg(c, &e))
 		return false;
 	do {

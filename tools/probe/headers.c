@@ -25,9 +25,7 @@ static bool t_credits(struct conn *c)
 	struct reply r;
 	uint32_t xid = next_xid++;
 
-	hdr(&e, xid, 1, 32, MSG);
-	lists_none(&e);
-	call(&e, xid, 0);
+	null_call(&e, xid);
 	if (!exchange(c, &e, &r))
 		return false;
 	return get(r.p, 2) ? true : fail("no credits granted");

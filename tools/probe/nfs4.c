@@ -67,6 +67,15 @@ unsigned int op_write(struct enc *e, uint64_t off, uint32_t count)
 	return e->n;
 }
 
+/* All of a message that calls the null procedure, inline. */
+void null_call(struct enc *e, uint32_t xid)
+{
+	e->n = 0;
+	hdr(e, xid, 1, 32, MSG);
+	lists_none(e);
+	call(e, xid, 0);
+}
+
 /* A READ of the beginning of the file, with a Write chunk of one segment for its data. */
 void read_to(struct enc *e, uint32_t xid, uint32_t handle, uint32_t room, uint64_t at,
 	     uint32_t count)

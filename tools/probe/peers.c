@@ -63,10 +63,7 @@ static bool t_flood(struct conn *c)
 		for (i = 0; i < 32; i++) {
 			uint32_t xid = next_xid++;
 
-			e.n = 0;
-			hdr(&e, xid, 1, 32, MSG);
-			lists_none(&e);
-			call(&e, xid, 0);
+			null_call(&e, xid);
 			if (!post_msg(c, &e))
 				return false;
 		}

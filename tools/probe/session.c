@@ -318,10 +318,7 @@ static bool t_all_together(struct conn *c)
 	for (i = 0; i < n; i++) {
 		const uint32_t xid = next_xid++;
 
-		e.n = 0;
-		hdr(&e, xid, 1, 32, MSG);
-		lists_none(&e);
-		call(&e, xid, 0);
+		null_call(&e, xid);
 		if (!post_msg(c, &e))
 			return false;
 	}

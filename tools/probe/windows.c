@@ -149,9 +149,7 @@ static bool none(struct conn *c)
 	struct enc e = { .n = 0 };
 	struct reply r;
 
-	hdr(&e, xid, 1, 32, MSG);
-	lists_none(&e);
-	call(&e, xid, 0);
+	null_call(&e, xid);
 	if (!one(c) || !exchange(c, &e, &r))
 		return false;
 	return r.invalidated ? fail("handle %x was invalidated", r.invalidated_rkey) : true;
