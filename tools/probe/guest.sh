@@ -9,7 +9,7 @@ set -eu
 # shellcheck source=../vm/guest/nfs.sh
 . /vm/nfs.sh
 
-rdma_up
+rdma_up "$RDMA"
 mkdir -p /export
 mount -t tmpfs -o size=256m,mode=1777 tmpfs /export
 mkdir /export/empty

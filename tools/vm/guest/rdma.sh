@@ -1,24 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 #
-# RDMA in a guest: rxe on one end of a veth pair. Client and server both use its
-# addresses; what they say to each other goes through the whole of rxe and verbs.
-# On a linked run (run --link) rxe sits on the network card instead.
+# RDMA in a guest: rxe, or another soft device, on one end of a veth pair. Client and
+# server both use its addresses; what they say to each other goes through the whole of
+# the device and of verbs. On a linked run (run --link) rxe sits on the network card
+# instead.
 
 RDMA_DEV=rxe0
 RDMA_NETDEV=veth0
 SERVER4=192.168.20.1
 SERVER6=fd20::1
 
+# rdma_up [siw]
 rdma_up() {
-	modprobe -a veth rdma_rxe rdma_cm rdma_ucm ib_uverbs || return 1
+	if [ "${1-rxe}" = rxe ]; then
+		modprobe rdma_rxe
+	else
+		RDMA_DEV=${1}0
+		modprobe "$1"
+	fi || return 1
+	modprobe -a veth rdma_cm rdma_ucm ib_uverbs || return 1
 	ip link add veth0 type veth peer name veth1 || return 1
 	# Addresses are of use at once: no duplicate detection.
 	echo 0 >/proc/sys/net/ipv6/conf/veth0/accept_dad
 	ip link set veth0 up mtu 4200 && ip link set veth1 up mtu 4200 || return 1
 	ip addr add $SERVER4/24 dev veth0
 	ip addr add $SERVER6/64 dev veth0 nodad
-	rdma link add $RDMA_DEV type rxe netdev veth0
+	rdma link add $RDMA_DEV type "${1-rxe}" netdev veth0
 }
 
 # rdma_link_up ADDRESS4 ADDRESS6: the same on the card of a linked run.
