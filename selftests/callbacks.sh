@@ -8,6 +8,7 @@
 #
 #   callbacks.sh [CASE...]    these cases only, each with its arguments
 #
+# With LONG=1 the client and the server are idle for minutes as well.
 # With LOADED=1 it is recalls beside writers, through reconnects and a restart, which
 # takes long; with LONG=1 as well ten times as many of them.
 #
@@ -20,7 +21,7 @@ BED_LEASE=90
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
 # Milliseconds that a recall may take, and those that a lease takes.
-SOON=3000
+SOON=$((3000 * PACE))
 LEASE=$((BED_LEASE * 1000))
 
 # What a recall may take beside writers: giving a delegation back waits its turn
@@ -143,6 +144,21 @@ read_delegation_is_recalled() {
 	[ "$(replies_seen)" -ge 1 ] || fail "no reverse Reply was seen"
 	grep -q "changed on the server" "$WORK/0" ||
 		fail "the client has not noticed the change"
+}
+
+# Neither end closes the way back for being idle, which connections of SUNRPC are after
+# five minutes.
+idle_way_is_kept() {
+	local took
+
+	with_files "$1" 1
+	cat "$WORK/0" >/dev/null
+	sleep 330
+	[ "$(delegations /0)" -eq 1 ] || fail "no delegation to recall"
+	took=$(timed write_here 0)
+	echo "recalled in $took ms"
+	[ "$took" -lt "$SOON" ] || fail "it took $took ms"
+	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
 }
 
 # What the client has not written back yet has to be there for who opens next.
@@ -376,12 +392,12 @@ first_gap() {
 # a tenth of a lease, a second from here on. A Call that nfsd has given up is outstanding until it is answered:
 # the next one waits (RFC 8166 Section 3.3.1).
 R8167_4_1_3_calls_given_up_keep_their_credits() {
-	local grant=/proc/sys/sunrpc/rdma_max_bc_requests before late=2500 gap
+	local grant=/proc/sys/sunrpc/rdma_max_bc_requests before late=$((2500 * PACE)) gap
 
 	[ -e "$grant" ] || skip "only for this module's tunables"
 	need_local_bed
 	server_stop
-	BED_LEASE=10 server_start
+	BED_LEASE=$((10 * PACE)) server_start
 	before=$(cat "$grant")
 	echo 1 >"$grant"
 	with_files "$1" 2
@@ -391,7 +407,7 @@ R8167_4_1_3_calls_given_up_keep_their_credits() {
 	count_calls
 	tc -netns "$BED_SWITCH" qdisc add dev "$BED_SERVER_PORT" root netem delay "${late}ms"
 	start_recalls "$PATIENCE"
-	sleep 4
+	sleep $((4 * PACE))
 	tc -netns "$BED_SWITCH" qdisc del dev "$BED_SERVER_PORT" root
 	end_recalls
 	trace_off
@@ -445,7 +461,7 @@ if [ -n "${LOADED:-}" ]; then
 		"recalls_without_forward_credits 4.2" \
 		"recalls_through_reconnects 4.2" "recalls_through_restart 4.2"
 fi
-ktap_run \
+ktap_run ${LONG:+"idle_way_is_kept 4.2"} \
 	"channel_is_up 4.1" "channel_is_up 4.2" \
 	"read_delegation_is_recalled 4.1" "read_delegation_is_recalled 4.2" \
 	"write_delegation_is_recalled 4.2" \

@@ -140,6 +140,10 @@ mountstats_moves() {
 }
 
 # A client that may have two Calls outstanding still does all of its work.
+# How often a task went to sleep on this queue.
+sleeps() { grep -c "rpc_task_sleep: .*queue=$1" "$TRACING/trace" || true; }
+
+# A task waits for a slot, and goes on as soon as it has got one.
 few_slots() {
 	[ -e "$CLIENT/rdma_slot_table_entries" ] || skip "no such file here"
 	local before each writers=()
@@ -148,6 +152,8 @@ few_slots() {
 	nfs_mount 4.2 rdma || fail "does not mount"
 	echo "$before" >"$CLIENT/rdma_slot_table_entries"
 	work_dir few-slots
+	trace_on
+	echo 1 >"$TRACING/events/sunrpc/rpc_task_sleep/enable"
 	for each in $(seq 16); do
 		dd if=/dev/urandom of="$WORK/$each" bs=100k count=3 conv=fsync \
 			status=none &
@@ -156,6 +162,10 @@ few_slots() {
 	for each in "${writers[@]}"; do
 		wait "$each" || fail "a writer failed"
 	done
+	trace_off
+	echo "$(sleeps xprt_backlog) waits for a slot, $(sleeps delayq) for time to pass"
+	[ "$(sleeps xprt_backlog)" -gt 0 ] || fail "nobody waited for a slot"
+	[ "$(sleeps delayq)" -eq 0 ] || fail "who is given a slot sleeps first"
 	[ "$(cat "$WORK"/* | wc -c)" = $((16 * 307200)) ] || fail "octets are missing"
 	rm -r "$WORK"
 }
@@ -164,7 +174,7 @@ bed_up
 # What RFC 8797 can tell the peer; the C module stops at 64 KiB.
 MOST_INLINE=262144 LEAST_REQ=1024
 [ "$(module_kind)" != c ] || MOST_INLINE=65536 LEAST_REQ=4096
-ktap_run \
+[ $# -gt 0 ] || set -- \
 	"client_tunable rdma_slot_table_entries 4 16384 128" \
 	"client_tunable rdma_max_inline_read 1024 $MOST_INLINE 4096" \
 	"client_tunable rdma_max_inline_write 1024 $MOST_INLINE 4096" \
@@ -188,3 +198,4 @@ ktap_run \
 	"counter sq_poll" "counter sq_prod" \
 	server_counts_what_it_does mountstats_line_has_27_numbers \
 	mountstats_moves few_slots
+ktap_run "$@"

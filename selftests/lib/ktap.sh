@@ -12,6 +12,10 @@ KSFT_SKIP=4
 # Seconds one test may take before its processes are shown and killed.
 : "${TEST_TIMEOUT:=180}"
 
+# How many times as long what is timed may take, where tests get more time.
+# shellcheck disable=SC2034 # used by the tests
+PACE=$(((TEST_TIMEOUT + 299) / 300))
+
 ktap_failed=0
 ktap_number=0
 

@@ -174,6 +174,15 @@ void read_to(struct enc *e, uint32_t xid, uint32_t handle, uint32_t room, uint64
 	     uint32_t count);
 void write_from(struct enc *e, uint32_t xid, uint32_t handle, uint64_t at, uint32_t count);
 
+/* session.c: sessions of NFSv4.1 */
+#define FILE_NAME	64
+bool delegation(struct conn *c, char file[FILE_NAME]);
+bool write_as_another(struct conn *c, const char *file);
+bool called(struct conn *c, struct reply *back);
+bool status(struct conn *c, uint32_t *flags, uint32_t *credits);
+bool is_call(const struct reply *r);
+void understood(struct enc *e, const struct reply *back, uint32_t credits);
+
 /* connection.c: a connection */
 bool fail(const char *fmt, ...);
 bool event(struct conn *c, enum rdma_cm_event_type want, int ms);

@@ -381,7 +381,7 @@ const struct group group_reverse_early = {
 };
 
 static const struct test tests[] = {
-	{ "R8167-5.2-1 R8167-5.2-2 R8167-5.2-3", "a Call", t_served },
+	{ "R8167-5.2-1 R8167-5.2-2 R8167-5.2-3 R8167-6-3", "a Call", t_served },
 	{ "R8167-2.4.1-1 R8167-2.4-1", "the XID of a forward Call", t_same_xid },
 	{ "R8167-4.1-4", "any request for credits", t_requests },
 	{ "R8167-4.1-2 R8167-4.3.1-1", "as many Calls as were granted", t_all_at_once },

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * NFSv4.1 sessions with a backchannel: the server calls, and is answered.
+ * NFSv4.1 sessions with a backchannel, and what makes the server call by it.
  */
 
 #include "probe.h"
 
 #define CALLBACK	0x40000000
 #define BACK_CHANNEL	2		/* CREATE_SESSION4_FLAG_CONN_BACK_CHAN */
-#define PATH_DOWN	0x001		/* SEQ4_STATUS_CB_PATH_DOWN */
-#define FAULT		0x400		/* SEQ4_STATUS_BACKCHANNEL_FAULT */
 
 enum { OPEN = 18, EXCHANGE_ID = 42, CREATE_SESSION = 43, SEQUENCE = 53, RECLAIM_COMPLETE = 58 };
 enum { CB_SEQUENCE = 11 };
@@ -16,8 +14,7 @@ enum { CB_SEQUENCE = 11 };
 static uint8_t session[16];
 static uint32_t sequence;
 static uint64_t client;
-static uint32_t granted;		/* credits, by the last Reply */
-static char owner[64], name[64];	/* each session has its own file */
+static char owner[64];
 
 /* An NFSv4.1 compound that starts with this operation, whose arguments follow. */
 static uint32_t begin(struct enc *e, uint32_t op, uint32_t ops)
@@ -83,8 +80,7 @@ static bool make_session(struct conn *c)
 	struct reply r;
 	struct enc e;
 
-	snprintf(owner, sizeof(owner), "probe %d %u", getpid(), owners);
-	snprintf(name, sizeof(name), "probe-%d-%u", getpid(), owners++);
+	snprintf(owner, sizeof(owner), "probe %d %u", getpid(), owners++);
 	xid = begin(&e, EXCHANGE_ID, 1);
 	u64(&e, time(NULL));
 	string(&e, owner);
@@ -124,7 +120,7 @@ static bool make_session(struct conn *c)
 }
 
 /* Opens the file to read it; there may be reasons not to get a delegation yet. */
-static bool open_file(struct conn *c, bool *delegated)
+static bool open_file(struct conn *c, const char *file, bool *delegated)
 {
 	struct reply r;
 	struct enc e;
@@ -146,7 +142,7 @@ static bool open_file(struct conn *c, bool *delegated)
 	u32(&e, 0);
 	u32(&e, 0);
 	u32(&e, 0);
-	string(&e, name);
+	string(&e, file);
 	if (!exchange(c, &e, &r))
 		return false;
 	/* Its result, behind those of SEQUENCE, PUTROOTFH and LOOKUP. */
@@ -162,7 +158,7 @@ static bool open_file(struct conn *c, bool *delegated)
 }
 
 /* Somebody else writes to the file, and is told to try again later. */
-static bool write_as_another(struct conn *c)
+bool write_as_another(struct conn *c, const char *file)
 {
 	const uint32_t xid = next_xid++;
 	struct enc e = { .n = 0 };
@@ -170,36 +166,45 @@ static bool write_as_another(struct conn *c)
 	hdr(&e, xid, 1, 32, MSG);
 	lists_none(&e);
 	compound(&e, xid, 2);
-	op_lookup(&e, name);
+	op_lookup(&e, file);
 	op_write(&e, 0, 4);
 	u32(&e, 0);
 	return send_msg(c, &e);
 }
 
-/* Gets a delegation, and has the server recall it: the Call that it makes. */
-static bool called(struct conn *c, struct reply *back)
+/* Gets a delegation of a file that nobody has used before. */
+bool delegation(struct conn *c, char file[FILE_NAME])
 {
-	static uint8_t copy[RECV_SIZE];
+	static unsigned int files;
 	bool delegated = false;
-	struct reply r;
 	int i;
 
-	if (!make_session(c))
-		return false;
+	snprintf(file, FILE_NAME, "probe-%d-%u", getpid(), files++);
 	for (i = 0; i < 60 && !delegated; i++) {
-		if (!open_file(c, &delegated))
+		if (!open_file(c, file, &delegated))
 			return false;
 		if (!delegated)
 			sleep(1);
 	}
-	if (!delegated)
-		return fail("no delegation");
+	return delegated ? true : fail("no delegation");
+}
+
+/* Gets a delegation, and has the server recall it: the Call that it makes. */
+bool called(struct conn *c, struct reply *back)
+{
+	static uint8_t copy[RECV_SIZE];
+	char file[FILE_NAME];
+	struct reply r;
+	int i;
+
+	if (!make_session(c) || !delegation(c, file))
+		return false;
 	/* What it has no reason for it does not do. */
 	if (!get_reply(c, &r, 500))
 		return false;
 	if (r.any)
 		return fail("called too early");
-	if (!write_as_another(c))
+	if (!write_as_another(c, file))
 		return false;
 	for (i = 0; i < 2; i++) {
 		if (!get_reply(c, &r, 5000) || !r.any)
@@ -213,8 +218,11 @@ static bool called(struct conn *c, struct reply *back)
 	return back->p ? true : fail("not called");
 }
 
-/* The state of the backchannel, as the server tells it. It may call meanwhile. */
-static bool status(struct conn *c, uint32_t *flags)
+/*
+ * The state of the backchannel, as the server tells it, and the credits that it grants. It
+ * may call meanwhile.
+ */
+bool status(struct conn *c, uint32_t *flags, uint32_t *credits)
 {
 	const uint8_t *p;
 	struct enc e;
@@ -230,12 +238,13 @@ static bool status(struct conn *c, uint32_t *flags)
 	p = result(&r, xid, SEQUENCE);
 	if (p)
 		*flags = get(p, 8);
-	granted = get(r.p, 2);
+	if (credits)
+		*credits = get(r.p, 2);
 	return p;
 }
 
 /* The form of a reverse Call. */
-static bool is_call(const struct reply *r)
+bool is_call(const struct reply *r)
 {
 	const uint8_t *rpc = r->p + 28;
 
@@ -249,8 +258,8 @@ static bool is_call(const struct reply *r)
 	return true;
 }
 
-/* The Reply to a recall: it has been understood. */
-static void understood(struct enc *e, const struct reply *back)
+/* The Reply to a recall: it has been understood, and so many more may come at a time. */
+void understood(struct enc *e, const struct reply *back, uint32_t credits)
 {
 	const uint32_t xid = get(back->p, 0);
 	unsigned int at = 28 + 24;
@@ -261,7 +270,7 @@ static void understood(struct enc *e, const struct reply *back)
 	at += 4 + ((get(back->p + at, 0) + 3) & ~3);
 	at += 12;
 	e->n = 0;
-	hdr(e, xid, 1, 1, MSG);
+	hdr(e, xid, 1, credits, MSG);
 	lists_none(e);
 	u32(e, xid);
 	u32(e, 1);
@@ -279,102 +288,3 @@ static void understood(struct enc *e, const struct reply *back)
 	u32(e, 4);
 	u32(e, 0);
 }
-
-static bool t_reverse_call(struct conn *c)
-{
-	struct reply back = { .p = NULL };
-	struct enc e;
-	uint32_t flags;
-	int i;
-
-	if (!called(c, &back) || !is_call(&back))
-		return false;
-	understood(&e, &back);
-	if (!send_msg(c, &e))
-		return false;
-	for (i = 0; i < 5; i++) {
-		usleep(100000);
-		if (!status(c, &flags))
-			return false;
-		if (flags)
-			return fail("status %x", flags);
-	}
-	return alive(c);
-}
-
-/* As many Calls as are granted, and the Reply to the server's, all at a time. */
-static bool t_all_together(struct conn *c)
-{
-	struct reply back = { .p = NULL }, r;
-	struct enc e, answer;
-	struct ibv_wc wc;
-	uint32_t flags;
-	unsigned int i, n, at;
-
-	if (!called(c, &back) || !is_call(&back) || !status(c, &flags))
-		return false;
-	n = granted < RECVS / 2 ? granted : RECVS / 2;
-	understood(&answer, &back);
-	for (i = 0; i < n; i++) {
-		const uint32_t xid = next_xid++;
-
-		null_call(&e, xid);
-		if (!post_msg(c, &e))
-			return false;
-	}
-	if (!post_msg(c, &answer))
-		return false;
-	for (i = 0; i <= n; i++)
-		if (!wait_cq(c->scq, &wc, 3000) || wc.status)
-			return fail("Send %u found no Receive", i);
-	for (i = 0; i < n; i++)
-		if (!get_reply(c, &r, 5000) || !r.any || !body_at(&r, get(r.p, 0), &at))
-			return fail("%u of %u answered: %s", i, n, why);
-	if (!status(c, &flags))
-		return false;
-	return flags ? fail("status %x", flags) : alive(c);
-}
-
-/* The server need not wait for what will not come. */
-static bool t_reverse_refused(struct conn *c)
-{
-	struct reply back = { .p = NULL };
-	struct enc e = { .n = 0 };
-	uint32_t flags;
-	int i;
-
-	if (!called(c, &back) || !is_call(&back))
-		return false;
-	/* Nobody has called by this number. */
-	hdr(&e, get(back.p, 0) ^ 0x80000000, 1, 1, ERROR);
-	u32(&e, ERR_CHUNK);
-	if (!send_msg(c, &e) || !status(c, &flags))
-		return false;
-	if (flags)
-		return fail("status %x", flags);
-	e.n = 0;
-	hdr(&e, get(back.p, 0), 1, 1, ERROR);
-	u32(&e, ERR_CHUNK);
-	if (!send_msg(c, &e))
-		return false;
-	for (i = 0; i < 50; i++) {
-		if (!status(c, &flags))
-			return false;
-		if (flags & (PATH_DOWN | FAULT))
-			return alive(c);
-		usleep(100000);
-	}
-	return fail("the server still waits");
-}
-
-static const struct test tests[] = {
-	{ "R8167-5.1-1 R8167-5.1-2 R8167-5.1-3 R8167-5.1-4 R8167-6-2", "a Call of the server",
-	  t_reverse_call },
-	{ "R8167-4.3.2-1 R8167-4.3.2-2", "all Calls and a Reply at a time", t_all_together },
-	{ "R8167-5.3-4 R8167-4.1-5", "a Call of the server, refused", t_reverse_refused },
-};
-
-const struct group group_session = {
-	.name = "session", .about = "a client that is called by its server",
-	.tests = tests, .n = COUNT(tests), .open = conn_open,
-};

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A client that is called by its server, which recalls delegations.
+ */
+
+#include "probe.h"
+
+#define PATH_DOWN	0x001		/* SEQ4_STATUS_CB_PATH_DOWN */
+#define FAULT		0x400		/* SEQ4_STATUS_BACKCHANNEL_FAULT */
+
+static bool t_reverse_call(struct conn *c)
+{
+	struct reply back = { .p = NULL };
+	struct enc e;
+	uint32_t flags;
+	int i;
+
+	if (!called(c, &back) || !is_call(&back))
+		return false;
+	understood(&e, &back, 1);
+	if (!send_msg(c, &e))
+		return false;
+	for (i = 0; i < 5; i++) {
+		usleep(100000);
+		if (!status(c, &flags, NULL))
+			return false;
+		if (flags)
+			return fail("status %x", flags);
+	}
+	return alive(c);
+}
+
+/* As many Calls as are granted, and the Reply to the server's, all at a time. */
+static bool t_all_together(struct conn *c)
+{
+	struct reply back = { .p = NULL }, r;
+	struct enc e, answer;
+	struct ibv_wc wc;
+	uint32_t flags, granted;
+	unsigned int i, n, at;
+
+	if (!called(c, &back) || !is_call(&back) || !status(c, &flags, &granted))
+		return false;
+	n = granted < RECVS / 2 ? granted : RECVS / 2;
+	understood(&answer, &back, 1);
+	for (i = 0; i < n; i++) {
+		const uint32_t xid = next_xid++;
+
+		null_call(&e, xid);
+		if (!post_msg(c, &e))
+			return false;
+	}
+	if (!post_msg(c, &answer))
+		return false;
+	for (i = 0; i <= n; i++)
+		if (!wait_cq(c->scq, &wc, 3000) || wc.status)
+			return fail("Send %u found no Receive", i);
+	for (i = 0; i < n; i++)
+		if (!get_reply(c, &r, 5000) || !r.any || !body_at(&r, get(r.p, 0), &at))
+			return fail("%u of %u answered: %s", i, n, why);
+	if (!status(c, &flags, NULL))
+		return false;
+	return flags ? fail("status %x", flags) : alive(c);
+}
+
+/* The next Call of the server, past Replies; false if there is none for so long. */
+static bool next_reverse(struct conn *c, struct reply *back, int ms)
+{
+	do {
+		if (!get_reply(c, back, ms) || !back->any)
+			return false;
+	} while (get(back->p + 28, 1));
+	return true;
+}
+
+/*
+ * With reasons to call twice, the server calls as often at a time as it was granted. To
+ * repeat a Call that was not answered is to call once.
+ */
+static bool as_granted(struct conn *c, unsigned int credits)
+{
+	struct reply back = { .p = NULL };
+	char first[FILE_NAME], second[FILE_NAME];
+	unsigned int i, n = 0;
+	uint32_t last = 0;
+	struct enc e;
+
+	if (!called(c, &back))
+		return false;
+	understood(&e, &back, credits);
+	if (!send_msg(c, &e) || !delegation(c, first) || !delegation(c, second) ||
+	    !write_as_another(c, first) || !write_as_another(c, second))
+		return false;
+	for (i = 0; i < 8 && next_reverse(c, &back, 1500); i++) {
+		n += !i || get(back.p, 0) != last;
+		last = get(back.p, 0);
+		understood(&e, &back, credits);
+	}
+	if (n != credits)
+		return fail("%u Calls at a time, with %u credits", n, credits);
+	/* Another one where there was none left. */
+	if (!send_msg(c, &e))
+		return false;
+	return n == 2 || next_reverse(c, &back, 5000) ? true : fail("it does not call again");
+}
+
+static bool t_one_at_a_time(struct conn *c)
+{
+	return as_granted(c, 1);
+}
+
+static bool t_two_at_a_time(struct conn *c)
+{
+	return as_granted(c, 2);
+}
+
+/* The server need not wait for what will not come. */
+static bool t_reverse_refused(struct conn *c)
+{
+	struct reply back = { .p = NULL };
+	struct enc e = { .n = 0 };
+	uint32_t flags;
+	int i;
+
+	if (!called(c, &back) || !is_call(&back))
+		return false;
+	/* Nobody has called by this number. */
+	hdr(&e, get(back.p, 0) ^ 0x80000000, 1, 1, ERROR);
+	u32(&e, ERR_CHUNK);
+	if (!send_msg(c, &e) || !status(c, &flags, NULL))
+		return false;
+	if (flags)
+		return fail("status %x", flags);
+	e.n = 0;
+	hdr(&e, get(back.p, 0), 1, 1, ERROR);
+	u32(&e, ERR_CHUNK);
+	if (!send_msg(c, &e))
+		return false;
+	for (i = 0; i < 50; i++) {
+		if (!status(c, &flags, NULL))
+			return false;
+		if (flags & (PATH_DOWN | FAULT))
+			return alive(c);
+		usleep(100000);
+	}
+	return fail("the server still waits");
+}
+
+static const struct test tests[] = {
+	{ "R8167-5.1-1 R8167-5.1-2 R8167-5.1-3 R8167-5.1-4 R8167-6-2", "a Call of the server",
+	  t_reverse_call },
+	{ "R8167-4.3.2-1 R8167-4.3.2-2", "all Calls and a Reply at a time", t_all_together },
+	{ "R8167-4.1-3", "one credit for Calls of the server", t_one_at_a_time },
+	{ "R8167-4.1-3", "two credits for them", t_two_at_a_time },
+	{ "R8167-5.3-4 R8167-4.1-5", "a Call of the server, refused", t_reverse_refused },
+};
+
+const struct group group_session = {
+	.name = "session", .about = "a client that is called by its server",
+	.tests = tests, .n = COUNT(tests), .open = conn_open,
+};
