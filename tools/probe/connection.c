@@ -188,6 +188,7 @@ struct conn *conn_open(const struct terms *terms)
 
 	if (c && !event(c, RDMA_CM_EVENT_ESTABLISHED, 5000))
 		return give_up(c);
+	usleep(1000 * settling);
 	return c;
 }
 

@@ -10,6 +10,9 @@ set -eu
 . /vm/nfs.sh
 
 rdma_up "$RDMA"
+# The listening end of siw leaves what comes before it is done with accepting where it is
+# until something else comes (siw_cm_llp_data_ready, in SIW_EPSTATE_RDMA_MODE).
+[ "$RDMA" != siw ] || export SETTLING=500
 mkdir -p /export
 mount -t tmpfs -o size=256m,mode=1777 tmpfs /export
 mkdir /export/empty

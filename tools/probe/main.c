@@ -30,6 +30,7 @@
 const char *server, *port = "20049", *dir = "export";
 uint32_t next_xid;
 int patience = 1;
+int settling;
 
 static const struct group *const groups[] = {
 	&group_headers,
@@ -86,7 +87,7 @@ static int is_client(const char *name)
 
 int main(int argc, char **argv)
 {
-	const char *factor = getenv("PATIENCE");
+	const char *factor = getenv("PATIENCE"), *ms = getenv("SETTLING");
 	unsigned int from = 1, batches = 0;
 	const struct group *g;
 	uint64_t seed = 0;
@@ -121,6 +122,8 @@ int main(int argc, char **argv)
 		dir = argv[4];
 	if (factor && atoi(factor) > 0)
 		patience = atoi(factor);
+	if (ms)
+		settling = atoi(ms);
 	next_xid = (uint32_t)getpid() << 20 | 0x1000;
 	if (g)
 		return run_group(g, from);

@@ -233,6 +233,7 @@ bool read_item(struct conn *c, unsigned int off, unsigned int count, unsigned in
 #define MOUNTPOINT	"/mnt/probe"
 #define SHORT_FILE	3001	/* octets of the file "short" */
 extern int patience;
+extern int settling;		/* ms, before the first message of a connection */
 pid_t start_work(int (*work)(void));
 int mount_here(void);
 int unmount(void);
