@@ -64,12 +64,16 @@ with_client_sysfs() {
 	fi
 }
 
-# The client's connections are lost, and made again.
+# The client's connections are lost, and made again. SUNRPC has who writes here wait for the
+# lock of the transport, and does not wake it when a task gives that up: it tries again.
 reconnect() {
 	# shellcheck disable=SC2016 # expanded there
 	with_client_sysfs sh -c '
 		for each in /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma/dstaddr; do
-			address=$(cat "$each") && echo "$address" >"$each"
+			address=$(cat "$each") || continue
+			for _ in 1 2 3 4 5 6 7 8; do
+				timeout -s KILL 5 sh -c "echo $address >$each" && break
+			done
 		done'
 }
 
