@@ -12,7 +12,7 @@ LOG_EXPECTED='rxe_[cs]: .*
 '
 
 # What is left to everybody, beside the reserves of the kernel.
-LEFT_MIB=12
+LEFT_MIB=8
 BALLAST=/run/rpcrdma-ballast
 
 ROUNDS=${LONG:+100}
@@ -24,16 +24,16 @@ available_mib() { awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo;
 scanned() { awk '/^pgscan_(kswapd|direct) / { n += $2 } END { print n }' /proc/vmstat; }
 
 # Without swap the pages of a tmpfs cannot be given back. The last of them are taken
-# bit by bit: memory becomes available on the way.
+# bit by bit: memory becomes available on the way, and later on.
 memory_taken() {
-	local part surplus
+	local _ surplus
 
 	mkdir -p "$BALLAST"
-	mount -t tmpfs -o size=100% tmpfs "$BALLAST"
-	for part in {1..40}; do
+	mountpoint -q "$BALLAST" || mount -t tmpfs -o size=100% tmpfs "$BALLAST"
+	for _ in {1..20}; do
 		surplus=$(($(available_mib) - LEFT_MIB))
 		[ "$surplus" -gt 0 ] || return 0
-		fallocate -l $(((surplus + 1) / 2))M "$BALLAST/$part"
+		fallocate -l $(((surplus + 1) / 2))M "$(mktemp -p "$BALLAST")"
 	done
 }
 
@@ -68,6 +68,7 @@ short_of_memory() {
 	done
 	for round in $(seq "$ROUNDS"); do
 		before=$(scanned)
+		memory_taken
 		reconnect
 		load_progresses
 		echo "round $round: $(($(scanned) - before)) pages scanned"
@@ -78,6 +79,6 @@ short_of_memory() {
 }
 
 bed_up
-TEST_TIMEOUT=$((TEST_TIMEOUT * (1 + ROUNDS / 10)))
+TEST_TIMEOUT=$((TEST_TIMEOUT * (2 + ROUNDS / 5)))
 [ $# -gt 0 ] || set -- "short_of_memory 3" "short_of_memory 4.2"
 ktap_run "$@"
