@@ -42,7 +42,7 @@ interop: ## this module and the C module against each other, in two machines
 test: ## host tests, checks and selftests; ends with "N passed, N failed"
 	tools/test/run
 
-test-debug: ## selftests under KASAN, lockdep and kmemleak; takes hours
+test-debug: ## selftests and probe under KASAN, lockdep and kmemleak; takes hours
 	tools/test/debug
 
 check: ## formatting, lints, and the rules of the house
