@@ -11,7 +11,7 @@ cd "$(dirname "$0")" && . ./lib.sh || exit 1
 LOG_EXPECTED='rxe_[cs]: .*
 '
 
-# What is left to everybody, beside the reserves of the kernel.
+# What is left to everybody at first, beside the reserves of the kernel.
 LEFT_MIB=8
 BALLAST=/run/rpcrdma-ballast
 
@@ -48,8 +48,7 @@ test_cleanup() {
 }
 
 # Writers with more data than there is memory left, half of them in the page cache.
-# What the server keeps of it has its memory before. Begins when pages are looked for;
-# if they never are, the test ends by its time.
+# What the server keeps of it has its memory before. Begins when pages are looked for.
 short_of_memory() {
 	local round each before first
 
@@ -64,8 +63,11 @@ short_of_memory() {
 	echo "$(available_mib) MiB are left"
 	first=$(scanned)
 	until [ "$(scanned)" -gt $((first + 500)) ]; do
+		[ "$LEFT_MIB" -eq 2 ] || LEFT_MIB=$((LEFT_MIB - 1))
+		memory_taken
 		load_progresses
 	done
+	echo "$(available_mib) MiB are left, and $(($(scanned) - first)) pages were scanned"
 	for round in $(seq "$ROUNDS"); do
 		before=$(scanned)
 		memory_taken

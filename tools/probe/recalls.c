@@ -81,8 +81,8 @@ static bool as_granted(struct conn *c, unsigned int credits)
 {
 	struct reply back = { .p = NULL };
 	char first[FILE_NAME], second[FILE_NAME];
-	unsigned int i, n = 0;
-	uint32_t last = 0;
+	uint32_t outstanding[8];
+	unsigned int i, turn, n = 0;
 	struct enc e;
 
 	if (!called(c, &back))
@@ -91,9 +91,12 @@ static bool as_granted(struct conn *c, unsigned int credits)
 	if (!send_msg(c, &e) || !delegation(c, first) || !delegation(c, second) ||
 	    !write_as_another(c, first) || !write_as_another(c, second))
 		return false;
-	for (i = 0; i < 8 && next_reverse(c, &back, 1500); i++) {
-		n += !i || get(back.p, 0) != last;
-		last = get(back.p, 0);
+	for (turn = 0; turn < COUNT(outstanding) && next_reverse(c, &back, 1500); turn++) {
+		for (i = 0; i < n && outstanding[i] != get(back.p, 0); i++)
+			;
+		if (i < n)
+			continue;
+		outstanding[n++] = get(back.p, 0);
 		understood(&e, &back, credits);
 	}
 	if (n != credits)
