@@ -389,7 +389,7 @@ first_gap() {
 }
 
 # The client grants one credit, and what it sends takes longer than nfsd waits, which is
-# a tenth of a lease, a second from here on. A Call that nfsd has given up is outstanding until it is answered:
+# a tenth of a lease, here a second or, on a slow machine, some. A Call that nfsd has given up is outstanding until it is answered:
 # the next one waits (RFC 8166 Section 3.3.1).
 R8167_4_1_3_calls_given_up_keep_their_credits() {
 	local grant=/proc/sys/sunrpc/rdma_max_bc_requests before late=$((2500 * PACE)) gap

@@ -139,11 +139,11 @@ mountstats_moves() {
 	rm -r "$WORK"
 }
 
-# A client that may have two Calls outstanding still does all of its work.
 # How often a task went to sleep on this queue.
 sleeps() { grep -c "rpc_task_sleep: .*queue=$1" "$TRACING/trace" || true; }
 
-# A task waits for a slot, and goes on as soon as it has got one.
+# A client that may have few Calls outstanding still does all of its work: a task waits
+# for a slot, and goes on as soon as it has got one.
 few_slots() {
 	[ -e "$CLIENT/rdma_slot_table_entries" ] || skip "no such file here"
 	local before each writers=()

@@ -11,7 +11,6 @@
 
 #define BATCH	2000	/* messages */
 #define TOGETHER 16	/* messages, after which the server is asked whether it has seen them */
-
 #define AT_ONCE	24	/* mutated Replies to a Call, at most */
 
 static unsigned int messages, lost;
