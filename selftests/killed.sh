@@ -7,15 +7,18 @@
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
-# rxe tells of each connection that ran out of retries (12).
+# rxe tells of each connection that ran out of retries (12), NFS of a state manager whose
+# maker was killed. SUNRPC, when it comes to send the Call of a task that was killed, ends
+# the task that holds the transport as if that were the killed one, and says so.
 LOG_EXPECTED='rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
+nfs4_schedule_state_manager: kthread_run: -4
+nfs: RPC call returned error 512
 '
 
 # The C module loses connections when RPCs are cancelled: the device tells of each Write
-# to what is not there any more (10), NFS of a state manager whose maker was killed.
+# to what is not there any more (10).
 [ "$(module_kind)" != c ] ||
 	LOG_EXPECTED+='rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 10
-nfs4_schedule_state_manager: kthread_run: -4
 '
 
 # By how much more the long variant does.
