@@ -160,7 +160,7 @@ impl<A: Accepts> Context for Listener<A> {
     fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
         if matches!(event, CmEvent::AddrChange) {
             // Fails only if it is queued already.
-            let _ = workqueue::system().enqueue(ep.context().shared.clone());
+            let _ = workqueue::system_long().enqueue(ep.context().shared.clone());
         }
     }
 

@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The server hears of new clients on one address of its own, also when that address has
+# moved to another device underneath: the connection manager says that the listening
+# identifier is of no use any more, and another one takes its place.
+
+cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+BOND=rpcb0
+BOND_DEV=rxe_b
+BOND_ADDRESS=198.51.100.1
+
+# Two links, of which one carries the address: the bond has the hardware address of that
+# one, which is how the connection manager notices.
+bond_up() {
+	modprobe bonding max_bonds=0 || skip "this kernel has no bonding"
+	ip link add "$BOND" type bond mode active-backup fail_over_mac active miimon 100
+	ip link add rpcb1 type veth peer name rpcp1
+	ip link add rpcb2 type veth peer name rpcp2
+	ip link set rpcp1 up
+	ip link set rpcp2 up
+	ip link set rpcb1 master "$BOND"
+	ip link set rpcb2 master "$BOND"
+	ip address add "$BOND_ADDRESS/24" dev "$BOND"
+	ip link set "$BOND" up
+	ip link set "$BOND" type bond active_slave rpcb1
+	rdma link add "$BOND_DEV" type rxe netdev "$BOND"
+}
+
+bond_down() {
+	rdma link delete "$BOND_DEV"
+	ip link delete "$BOND"
+	ip link delete rpcb1
+	ip link delete rpcb2
+}
+
+hardware_address() { cat "/sys/class/net/$BOND/address"; }
+
+listen_there() {
+	server_stop
+	"$HELPERS/listener_helper" "$BOND_ADDRESS" "$BED_PORT"
+	echo "$BED_NFSD_THREADS" >/proc/fs/nfsd/threads
+	grep "^rdma" /proc/fs/nfsd/portlist
+}
+
+# mount_there VERSION WHERE: by the machine that serves. Each version has a connection of
+# its own.
+mount_there() {
+	mkdir -p "$2"
+	mount -t nfs -o "vers=$1,proto=rdma,port=$BED_PORT,retry=0" \
+		"$BOND_ADDRESS:$EXPORT" "$2"
+}
+
+test_cleanup() {
+	cd /
+	umount_all
+	server_stop
+	bond_down
+	server_start
+} 2>/dev/null
+
+# Who is connected goes on, and who comes is heard.
+address_moves() {
+	need_local_bed
+	local slave before
+
+	[ "$BED_RDMA" = rxe ] || skip "$BED_RDMA knows of no bond"
+	# It cannot be listened on again, it says, and who is connected waits for ever.
+	[ "$(module_kind)" != c ] || skip "the C module listens no more when its address moves"
+	bond_up
+	listen_there
+	mount_there 4.2 "$MNT"
+	work_dir listening
+	for slave in rpcb2 rpcb1 rpcb2; do
+		before=$(hardware_address)
+		ip link set "$BOND" type bond active_slave "$slave"
+		[ "$(hardware_address)" != "$before" ] || fail "the address has not moved"
+		mount_there 4.1 "$MNT-new"
+		echo "moved to $slave" >"$WORK/file"
+		grep -q "moved to $slave" "$WORK_ON_SERVER/file"
+		umount "$MNT-new"
+	done
+	# Who listens, and either end of the connection that stays, each time.
+	[ "$(log_since_mark | grep -c "RDMA CM addr change for ndev $BOND")" -ge 9 ] ||
+		fail "the connection manager has not noticed"
+	rm -r "$WORK"
+}
+
+bed_up
+[ $# -gt 0 ] || set -- address_moves
+ktap_run "$@"
