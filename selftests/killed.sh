@@ -50,9 +50,10 @@ kill_a_reader() {
 	wait "$reader" 2>/dev/null || true
 }
 
-# killed VERSION KILLS: half of them hit a writer, half a reader.
+# killed VERSION KILLS: half of them hit a writer, half a reader. Where all takes many times
+# as long there are fewer.
 killed() {
-	local version=$1 kills=$(($2 * TIMES)) each connects canary
+	local version=$1 kills=$(($2 * TIMES / PACE)) each connects canary
 
 	nfs_mount "$version" rdma
 	work_dir "killed-$version"
