@@ -7,12 +7,8 @@
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
-# rxe tells of each connection that ran out of retries (12), NFS of a state manager whose
-# maker was killed. SUNRPC, when it comes to send the Call of a task that was killed, ends
-# the task that holds the transport as if that were the killed one, and says so.
+# rxe tells of each connection that ran out of retries (12).
 LOG_EXPECTED='rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
-nfs4_schedule_state_manager: kthread_run: -4
-nfs: RPC call returned error 512
 '
 
 # The C module loses connections when RPCs are cancelled: the device tells of each Write
@@ -94,7 +90,7 @@ ask_and_die() {
 		stat "$WORK/$each" >/dev/null 2>&1 &
 		asking+=($!)
 	done
-	sleep 0.4
+	sleep "$((PACE / 2)).4"
 	kill -KILL "${asking[@]}"
 	wait "${asking[@]}" 2>/dev/null || true
 }

@@ -18,6 +18,11 @@ log_expected() {
 	echo 'workqueue: .* hogged CPU for'
 	# nfsd tells of its grace period at this level on some kernels.
 	echo 'NFSD: .*grace period'
+	# Where processes are killed: NFS of a state manager whose maker was. And SUNRPC,
+	# when it comes to send the Call of a task that was killed, ends the task that
+	# holds the transport as if that were the killed one.
+	echo 'nfs4_schedule_state_manager: kthread_run: -4'
+	echo 'nfs: RPC call returned error 512'
 	# Loading a module that was built out of tree.
 	echo 'rpcrdma: loading out-of-tree module taints kernel'
 	echo 'rpcrdma: module verification failed'
