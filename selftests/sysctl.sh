@@ -142,15 +142,22 @@ mountstats_moves() {
 # How often a task went to sleep on this queue.
 sleeps() { grep -c "rpc_task_sleep: .*queue=$1" "$TRACING/trace" || true; }
 
+mount_with_four_slots() {
+	local before
+
+	[ -e "$CLIENT/rdma_slot_table_entries" ] || skip "no such file here"
+	before=$(cat "$CLIENT/rdma_slot_table_entries")
+	echo 4 >"$CLIENT/rdma_slot_table_entries"
+	nfs_mount "$1" rdma actimeo=0 || fail "does not mount"
+	echo "$before" >"$CLIENT/rdma_slot_table_entries"
+}
+
 # A client that may have few Calls outstanding still does all of its work: a task waits
 # for a slot, and goes on as soon as it has got one.
 few_slots() {
-	[ -e "$CLIENT/rdma_slot_table_entries" ] || skip "no such file here"
-	local before each writers=()
-	before=$(cat "$CLIENT/rdma_slot_table_entries")
-	echo 4 >"$CLIENT/rdma_slot_table_entries"
-	nfs_mount 4.2 rdma || fail "does not mount"
-	echo "$before" >"$CLIENT/rdma_slot_table_entries"
+	local each writers=()
+
+	mount_with_four_slots 4.2
 	work_dir few-slots
 	trace_on
 	echo 1 >"$TRACING/events/sunrpc/rpc_task_sleep/enable"
@@ -169,6 +176,40 @@ few_slots() {
 	[ "$(cat "$WORK"/* | wc -c)" = $((16 * 307200)) ] || fail "octets are missing"
 	rm -r "$WORK"
 }
+
+# Who finds no slot looks again when it waits for one. Here all of them are free by then,
+# and nobody else comes who could wake it.
+slots_free_again() {
+	need_link
+	local each asking round
+
+	mount_with_four_slots 3
+	work_dir slots-free-again
+	touch "$WORK"/{1..5}
+	tc -netns "$BED_SWITCH" qdisc add dev "$BED_CLIENT_PORT" root netem delay 200ms
+	hesitate '^xprt_add_backlog_noncongested$' 2500 before
+	for round in {1..4}; do
+		asking=()
+		for each in {1..5}; do
+			timeout 30 stat "$WORK/$each" >/dev/null &
+			asking+=($!)
+		done
+		for each in "${asking[@]}"; do
+			wait "$each" || fail "a task waits for ever, in round $round"
+		done
+	done
+	echo "$(hesitations) found no slot"
+	[ "$(hesitations)" -gt 0 ] || fail "nobody waited for a slot"
+	go_on
+	rm -r "$WORK"
+}
+
+test_cleanup() {
+	cd /
+	go_on
+	! bed_is_split || tc -netns "$BED_SWITCH" qdisc del dev "$BED_CLIENT_PORT" root || :
+	umount_all
+} 2>/dev/null
 
 bed_up
 # What RFC 8797 can tell the peer; the C module stops at 64 KiB.
@@ -197,5 +238,5 @@ MOST_INLINE=262144 LEAST_REQ=1024
 	"counter rq_starve" "counter rq_poll" "counter rq_prod" \
 	"counter sq_poll" "counter sq_prod" \
 	server_counts_what_it_does mountstats_line_has_27_numbers \
-	mountstats_moves few_slots
+	mountstats_moves few_slots slots_free_again
 ktap_run "$@"
