@@ -11,7 +11,7 @@ boot_trials=3
 all_watched() {
 	limit=$((limit * 8)) boot_limit=600
 	memory=$((${memory%G} * 2))G
-	VM_CMDLINE="printk.devkmsg=on sysctl.kernel.hung_task_timeout_secs=900 ${VM_CMDLINE-}"
+	VM_CMDLINE="printk.devkmsg=on ${VM_CMDLINE-}"
 }
 
 # qemu_command: the command line, in the array qemu.
