@@ -391,8 +391,8 @@ first_gap() {
 }
 
 # The client grants one credit, and what it sends takes longer than nfsd waits, which is
-# a tenth of a lease, here a second or, on a slow machine, some. A Call that nfsd has given up is outstanding until it is answered:
-# the next one waits (RFC 8166 Section 3.3.1).
+# a tenth of a lease, here a second or, on a slow machine, some. A Call that nfsd has given
+# up is outstanding until it is answered: the next one waits (RFC 8166 Section 3.3.1).
 R8167_4_1_3_calls_given_up_keep_their_credits() {
 	local grant=/proc/sys/sunrpc/rdma_max_bc_requests before late=$((2500 * PACE)) gap
 
@@ -407,10 +407,10 @@ R8167_4_1_3_calls_given_up_keep_their_credits() {
 	cat "$WORK"/[01] >/dev/null
 	[ "$(delegations /0)$(delegations /1)" = 11 ] || skip "no two delegations"
 	count_calls
-	tc -netns "$BED_SWITCH" qdisc add dev "$BED_SERVER_PORT" root netem delay "${late}ms"
+	link_delays "$BED_SERVER_PORT" "$late"
 	start_recalls "$PATIENCE"
 	sleep $((4 * PACE))
-	tc -netns "$BED_SWITCH" qdisc del dev "$BED_SERVER_PORT" root
+	link_is_prompt "$BED_SERVER_PORT"
 	end_recalls
 	trace_off
 	gap=$(first_gap)

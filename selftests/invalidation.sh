@@ -118,14 +118,13 @@ late_reply() {
 	getfattr -n user.first "$WORK/file" >/dev/null
 	connects=$(xprt_stat connect_count)
 	trace_on xprtrdma_mrs_zap xprtrdma_reply_rqst_err
-	tc -netns "$BED_SWITCH" qdisc add dev "$BED_CLIENT_PORT" root \
-		netem delay 1000ms
+	link_delays "$BED_CLIENT_PORT" 1000
 	for each in 1 2 3; do
 		! timeout -s KILL 0.5 getfattr -n "user.$each" "$WORK/file" >/dev/null ||
 			fail "the Reply was not late"
 		sleep 2
 	done
-	tc -netns "$BED_SWITCH" qdisc del dev "$BED_CLIENT_PORT" root
+	link_is_prompt "$BED_CLIENT_PORT"
 	trace_off
 	late=$(traced xprtrdma_reply_rqst_err)
 	echo "$(traced xprtrdma_mrs_zap) RPCs given up, $late late Replies"

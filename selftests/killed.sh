@@ -168,7 +168,7 @@ credits_of_calls_just_given_up() {
 	touch "$WORK/file"
 	connects=$(xprt_stat connect_count)
 	hesitate '^xprt_request_dequeue_xprt$' 100
-	tc -netns "$BED_SWITCH" qdisc add dev "$BED_CLIENT_PORT" root netem delay 400ms
+	link_delays "$BED_CLIENT_PORT" 400
 	trace_on xprtrdma_reply_rqst_err
 	for _ in $(seq $((20 * TIMES))); do
 		stat "$WORK/file" >/dev/null 2>&1 &
@@ -181,7 +181,7 @@ credits_of_calls_just_given_up() {
 	late=$(traced xprtrdma_reply_rqst_err)
 	trace_off
 	go_on
-	tc -netns "$BED_SWITCH" qdisc del dev "$BED_CLIENT_PORT" root
+	link_is_prompt "$BED_CLIENT_PORT"
 	echo "$late Replies too late"
 	[ "$late" -gt 0 ] || fail "no Call was given up"
 	stat "$WORK/file" >/dev/null

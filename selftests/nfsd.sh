@@ -34,7 +34,7 @@ test_cleanup() {
 	umount_all
 	bed_is_local || return 0
 	pkill -CONT -x rpc.mountd || :
-	! bed_is_split || tc -netns "$BED_SWITCH" qdisc del dev "$BED_CLIENT_PORT" root || :
+	! bed_is_split || link_is_prompt "$BED_CLIENT_PORT" || :
 	nfsd_caching 0 0 || :
 	disk_down
 } 2>/dev/null
@@ -111,8 +111,7 @@ asked_again() {
 	work_dir asked-again
 	before=$(recognised)
 	for each in {1..40}; do
-		tc -netns "$BED_SWITCH" qdisc add dev "$BED_CLIENT_PORT" root \
-			netem delay 500ms
+		link_delays "$BED_CLIENT_PORT" 500
 		mkdir "$WORK/$each" &
 		maker=$!
 		for _ in {1..500}; do
@@ -120,7 +119,7 @@ asked_again() {
 			sleep 0.02
 		done
 		reconnect
-		tc -netns "$BED_SWITCH" qdisc del dev "$BED_CLIENT_PORT" root
+		link_is_prompt "$BED_CLIENT_PORT"
 		wait "$maker" || fail "directory $each was to be made twice"
 		[ $(($(recognised) - before)) -lt 8 ] || break
 	done

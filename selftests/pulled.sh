@@ -345,8 +345,7 @@ device_goes() {
 	for each in 1 2 3; do
 		drop_caches
 		remember
-		tc -netns "$BED_SWITCH" qdisc add dev "$BED_CLIENT_PORT" root \
-			netem delay 1000ms
+		link_delays "$BED_CLIENT_PORT" 1000
 		attributes check "$WORK" 60000 &
 		reader=$!
 		for _ in $(seq 300); do
@@ -354,7 +353,7 @@ device_goes() {
 			sleep 0.1
 		done
 		device_delete "$BED_SERVER_DEV"
-		tc -netns "$BED_SWITCH" qdisc del dev "$BED_CLIENT_PORT" root
+		link_is_prompt "$BED_CLIENT_PORT"
 		[ "$(svc_stat exposed)" -gt "$before_exposed" ] || fail "nothing was exposed"
 		[ "$(client_stat pulled)" -eq "$before_pulled" ] || fail "it was pulled before"
 		device_add "$BED_SERVER_DEV"

@@ -186,7 +186,7 @@ slots_free_again() {
 	mount_with_four_slots 3
 	work_dir slots-free-again
 	touch "$WORK"/{1..5}
-	tc -netns "$BED_SWITCH" qdisc add dev "$BED_CLIENT_PORT" root netem delay 200ms
+	link_delays "$BED_CLIENT_PORT" 200
 	hesitate '^xprt_add_backlog_noncongested$' 2500 before
 	for round in {1..4}; do
 		asking=()
@@ -207,7 +207,7 @@ slots_free_again() {
 test_cleanup() {
 	cd /
 	go_on
-	! bed_is_split || tc -netns "$BED_SWITCH" qdisc del dev "$BED_CLIENT_PORT" root || :
+	! bed_is_split || link_is_prompt "$BED_CLIENT_PORT" || :
 	umount_all
 } 2>/dev/null
 

@@ -159,7 +159,8 @@ impl<A: Accepts> Context for Listener<A> {
 
     fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
         if matches!(event, CmEvent::AddrChange) {
-            // Fails only if it is queued already.
+            // It waits for the handlers of an identifier, which is long. Fails only if it is queued
+            // already.
             let _ = workqueue::system_long().enqueue(ep.context().shared.clone());
         }
     }

@@ -124,6 +124,11 @@ link_up() {
 	done
 }
 
+# link_delays PORT MILLISECONDS: what leaves the switch by that port does so later.
+link_delays() { tc -netns "$BED_SWITCH" qdisc add dev "$1" root netem delay "$2ms"; }
+
+link_is_prompt() { tc -netns "$BED_SWITCH" qdisc del dev "$1" root; }
+
 device_add() {
 	case $1 in
 	"$BED_SERVER_DEV")
