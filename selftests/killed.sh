@@ -167,7 +167,7 @@ credits_of_calls_just_given_up() {
 	work_dir killed-just-now
 	touch "$WORK/file"
 	connects=$(xprt_stat connect_count)
-	hesitate '^xprt_request_dequeue_xprt$' 100
+	hesitate behind '^xprt_request_dequeue_xprt$' 100
 	link_delays "$BED_CLIENT_PORT" 400
 	trace_on xprtrdma_reply_rqst_err
 	for _ in $(seq $((20 * TIMES))); do

@@ -204,13 +204,13 @@ refused_at_once() {
 	drop_caches
 	remember
 	echo 1 >"$SERVER/max_exposed_pages"
-	hesitate 'xprt_ops12send_request' 30
+	hesitate behind 'xprt_ops12send_request' 30
 	for each in 1 2 3; do
 		drop_caches
 		[ "$(find "$WORK/many" -type f | wc -l)" -eq 500 ] || fail "not 500 names"
 		[ "$1" = 3 ] || attributes check "$WORK" 60000
 	done
-	late=$(cat /sys/module/hesitate/parameters/times)
+	late=$(hesitations)
 	go_on
 	echo "$late Calls, $(xprt_stat bad_reply) refused"
 	[ "$(xprt_stat bad_reply)" -ge 3 ] || fail "no Reply was refused"

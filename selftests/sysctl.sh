@@ -187,7 +187,7 @@ slots_free_again() {
 	work_dir slots-free-again
 	touch "$WORK"/{1..5}
 	link_delays "$BED_CLIENT_PORT" 200
-	hesitate '^xprt_add_backlog_noncongested$' 2500 before
+	hesitate before '^xprt_add_backlog_noncongested$' 2500
 	for round in {1..4}; do
 		asking=()
 		for each in {1..5}; do
@@ -200,6 +200,35 @@ slots_free_again() {
 	done
 	echo "$(hesitations) found no slot"
 	[ "$(hesitations)" -gt 0 ] || fail "nobody waited for a slot"
+	go_on
+	rm -r "$WORK"
+}
+
+# A task finds the ring of messages full, and before it waits for room they have all been
+# sent: nobody is left to wake it.
+room_again() {
+	local each asking round reverse
+
+	[ "$(module_kind)" = rust ] || skip "hesitates in a function of this module"
+	reverse=$(cat "$CLIENT/rdma_max_bc_requests")
+	echo 1 >"$CLIENT/rdma_max_bc_requests"
+	mount_with_four_slots 3
+	echo "$reverse" >"$CLIENT/rdma_max_bc_requests"
+	work_dir room-again
+	touch "$WORK"/{1..4}
+	hesitate before '9requester4sent' 50 before '^xprt_wait_for_buffer_space$' 400
+	for round in {1..8}; do
+		asking=()
+		for each in {1..4}; do
+			timeout 40 stat "$WORK/$each" >/dev/null &
+			asking+=($!)
+		done
+		for each in "${asking[@]}"; do
+			wait "$each" || fail "a task waits for ever, in round $round"
+		done
+	done
+	echo "$(hesitations 2) found the ring full, $(hesitations) reports of messages sent"
+	[ "$(hesitations 2)" -gt 0 ] || fail "the ring was never full"
 	go_on
 	rm -r "$WORK"
 }
@@ -238,5 +267,5 @@ MOST_INLINE=262144 LEAST_REQ=1024
 	"counter rq_starve" "counter rq_poll" "counter rq_prod" \
 	"counter sq_poll" "counter sq_prod" \
 	server_counts_what_it_does mountstats_line_has_27_numbers \
-	mountstats_moves few_slots slots_free_again
+	mountstats_moves few_slots slots_free_again room_again
 ktap_run "$@"

@@ -3,18 +3,35 @@
 #
 # For races that are lost too seldom otherwise.
 
-# hesitate PATTERN MILLISECONDS [before]: that function of the kernel returns so late, or
-# begins so late.
-hesitate() {
+# The one function of the kernel whose name has the pattern $1 in it.
+function_like() {
 	local function
 
-	go_on
 	function=$(awk -v name="$1" '$3 ~ name && $3 !~ /^__/ { print $3 }' /proc/kallsyms)
+	[ -n "$function" ] || fail "no function $1"
 	[ "$(wc -l <<<"$function")" -eq 1 ] || fail "which of these? $function"
-	insmod "$HELPERS/hesitate.ko" function="$function" milliseconds="$2" ${3:+before=1}
+	echo "$function"
 }
 
-# How often it has hesitated.
-hesitations() { cat /sys/module/hesitate/parameters/times; }
+# hesitate [behind|before PATTERN MILLISECONDS]...: each of those functions returns so late,
+# or begins so late.
+hesitate() {
+	local functions="" milliseconds="" before="" function
+
+	go_on
+	while [ $# -gt 0 ]; do
+		function=$(function_like "$2")
+		functions+=${functions:+,}$function
+		milliseconds+=${milliseconds:+,}$3
+		before+=${before:+,}$([ "$1" = before ] && echo 1 || echo 0)
+		shift 3
+	done
+	insmod "$HELPERS/hesitate.ko" function="$functions" milliseconds="$milliseconds" \
+		before="$before"
+}
+
+# How often the first of them has hesitated, or number $1.
+# shellcheck disable=SC2120 # most have one
+hesitations() { cut -d, -f"${1:-1}" /sys/module/hesitate/parameters/times; }
 
 go_on() { [ ! -d /sys/module/hesitate ] || rmmod hesitate; }

@@ -1,68 +1,89 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Has a function of the kernel return late, or begin late: what others do meanwhile is
+ * Has functions of the kernel return late, or begin late: what others do meanwhile is
  * done before. For races that are lost too seldom otherwise.
  *
- *	insmod hesitate.ko function=NAME milliseconds=N [before=1]
+ *	insmod hesitate.ko function=NAME,... milliseconds=N,... [before=1,...]
  */
 #include <linux/delay.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
 
-static char *function;
-module_param(function, charp, 0444);
+#define MOST 4
 
-static unsigned int milliseconds = 1;
-module_param(milliseconds, uint, 0444);
+static char *function[MOST];
+static unsigned int functions;
+module_param_array(function, charp, &functions, 0444);
 
-static bool before;
-module_param(before, bool, 0444);
+static unsigned int milliseconds[MOST];
+module_param_array(milliseconds, uint, NULL, 0444);
+
+static bool before[MOST];
+module_param_array(before, bool, NULL, 0444);
 MODULE_PARM_DESC(before, "hesitate before the function, not behind it");
 
-static unsigned long times;
-module_param(times, ulong, 0444);
-MODULE_PARM_DESC(times, "how often it was about to begin, or to return");
+static ulong times[MOST];
+static unsigned int counts;
+module_param_array(times, ulong, &counts, 0444);
+MODULE_PARM_DESC(times, "how often each was about to begin, or to return");
 
-static void hesitate(void)
+static struct kretprobe probes[MOST];
+
+static void hesitate(struct kretprobe_instance *instance, bool now_before)
 {
-	times++;
-	mdelay(milliseconds);
+	long which = get_kretprobe(instance) - probes;
+
+	if (before[which] != now_before)
+		return;
+	times[which]++;
+	mdelay(milliseconds[which]);
 }
 
 static int called(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
-	if (before)
-		hesitate();
+	hesitate(instance, true);
 	return 0;
 }
 
 static int returned(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
-	if (!before)
-		hesitate();
+	hesitate(instance, false);
 	return 0;
 }
 
-static struct kretprobe probe = {
-	.entry_handler = called,
-	.handler = returned,
-	.maxactive = 64,
-};
-
 static int __init hesitate_init(void)
 {
-	if (!function)
+	unsigned int each;
+	int error;
+
+	if (!functions)
 		return -EINVAL;
-	probe.kp.symbol_name = function;
-	return register_kretprobe(&probe);
+	for (each = 0; each < functions; each++) {
+		probes[each].entry_handler = called;
+		probes[each].handler = returned;
+		probes[each].maxactive = 64;
+		probes[each].kp.symbol_name = function[each];
+		error = register_kretprobe(&probes[each]);
+		if (error)
+			goto undo;
+	}
+	counts = functions;
+	return 0;
+undo:
+	while (each--)
+		unregister_kretprobe(&probes[each]);
+	return error;
 }
 module_init(hesitate_init);
 
 static void __exit hesitate_exit(void)
 {
-	unregister_kretprobe(&probe);
+	unsigned int each;
+
+	for (each = 0; each < functions; each++)
+		unregister_kretprobe(&probes[each]);
 }
 module_exit(hesitate_exit);
 
-MODULE_DESCRIPTION("Has a function begin or return late");
+MODULE_DESCRIPTION("Has functions begin or return late");
 MODULE_LICENSE("GPL");
