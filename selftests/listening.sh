@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The server hears of new clients on one address of its own, also when that address has
-# moved to another device underneath: the connection manager says that the listening
-# identifier is of no use any more, and another one takes its place.
+# moved to another device underneath, or its device was away: the connection manager says
+# that the listening identifier is of no use any more, and another one takes its place.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+# Of a device that is away for long.
+LOG_EXPECTED='no device to listen on .*; still trying
+'
 
 BOND=rpcb0
 BOND_DEV=rxe_b
@@ -29,6 +33,7 @@ bond_up() {
 }
 
 bond_down() {
+	[ -e "/sys/class/net/$BOND" ] || return 0
 	rdma link delete "$BOND_DEV"
 	ip link delete "$BOND"
 	ip link delete rpcb1
@@ -37,9 +42,9 @@ bond_down() {
 
 hardware_address() { cat "/sys/class/net/$BOND/address"; }
 
-listen_there() {
+listen_on() {
 	server_stop
-	"$HELPERS/listener_helper" "$BOND_ADDRESS" "$BED_PORT"
+	"$HELPERS/listener_helper" "$1" "$BED_PORT"
 	echo "$BED_NFSD_THREADS" >/proc/fs/nfsd/threads
 	grep "^rdma" /proc/fs/nfsd/portlist
 }
@@ -57,6 +62,7 @@ test_cleanup() {
 	umount_all
 	server_stop
 	bond_down
+	[ -e "/sys/class/infiniband/$BED_SERVER_DEV" ] || device_add "$BED_SERVER_DEV"
 	server_start
 } 2>/dev/null
 
@@ -69,7 +75,7 @@ address_moves() {
 	# It cannot be listened on again, it says, and who is connected waits for ever.
 	[ "$(module_kind)" != c ] || skip "the C module listens no more when its address moves"
 	bond_up
-	listen_there
+	listen_on "$BOND_ADDRESS"
 	mount_there 4.2 "$MNT"
 	work_dir listening
 	for slave in rpcb2 rpcb1 rpcb2; do
@@ -87,6 +93,37 @@ address_moves() {
 	rm -r "$WORK"
 }
 
+# Who was connected goes on, and who comes is heard, once there is a device again. Without
+# one the server goes on trying, says so if that takes long, and can still be stopped.
+device_goes() {
+	need_local_bed
+	local away
+
+	# Taking the device away waits for the listening identifier, which nobody gives up.
+	[ "$(module_kind)" != c ] || skip "the C module keeps the device from going"
+	listen_on "$SERVER4"
+	nfs_mount 4.2 rdma
+	work_dir device-goes
+	for away in 0 10; do
+		device_delete "$BED_SERVER_DEV"
+		sleep "$away"
+		device_add "$BED_SERVER_DEV"
+		echo "away for $away s" >"$WORK/file"
+		grep -q "away for $away s" "$WORK_ON_SERVER/file"
+	done
+	[ "$(log_since_mark | grep -c "still trying")" -eq 1 ] ||
+		fail "it is not told, or not once, that nobody can connect"
+	log_since_mark | grep -q "listening on $SERVER4:$BED_PORT again" ||
+		fail "it is not told that the server can be reached again"
+	rm -r "$WORK"
+	umount_all
+	device_delete "$BED_SERVER_DEV"
+	sleep 1
+	server_stop
+	device_add "$BED_SERVER_DEV"
+	server_start
+}
+
 bed_up
-[ $# -gt 0 ] || set -- address_moves
+[ $# -gt 0 ] || set -- address_moves device_goes
 ktap_run "$@"

@@ -3,7 +3,10 @@
 //! Plain values that both RDMA and SUNRPC speak of: socket addresses and network namespaces.
 
 use super::sockaddr;
+use core::net::IpAddr;
+use core::net::SocketAddr;
 use core::ptr::NonNull;
+use kernel::fmt;
 
 const AF_INET: u16 = super::AF_INET as u16;
 const AF_INET6: u16 = super::AF_INET6 as u16;
@@ -92,6 +95,19 @@ impl SockAddr {
     /// The whole `sockaddr_storage`.
     pub(crate) fn octets(&self) -> &[u8; MAX] {
         &self.octets
+    }
+}
+
+impl fmt::Display for SockAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Where `sin_addr` and `sin6_addr` are.
+        let (v4, v6) = (&self.octets[4..8], &self.octets[8..24]);
+        let ip = match self.family() {
+            Family::Inet => <[u8; 4]>::try_from(v4).map(IpAddr::from),
+            Family::Inet6 => <[u8; 16]>::try_from(v6).map(IpAddr::from),
+        };
+        let ip = ip.map_err(|_| fmt::Error)?;
+        core::fmt::Display::fmt(&SocketAddr::new(ip, self.port()), f)
     }
 }
 

@@ -89,8 +89,12 @@ impl Accepts for Arc<Door> {
         self.xprt.enqueue();
     }
 
-    fn deaf(&self, error: Error) {
-        pr_err!("an address moved and cannot be listened on again: {error:?}\n");
+    fn deaf(&self, addr: &SockAddr, error: Error) {
+        pr_err!("no device to listen on {addr} with ({error:?}); still trying\n");
+    }
+
+    fn hears_again(&self, addr: &SockAddr) {
+        pr_info!("listening on {addr} again\n");
     }
 }
 

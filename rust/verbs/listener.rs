@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Listening for connections, also when the address moves to another device.
+//! Listening for connections, also when the address moves to another device, or its device goes away.
 //!
-//! With bonded devices an address can move. The identifier that listened is dead then, and a new one
-//! has to be made; not by the event's handler, which may not destroy its own identifier, but by a
-//! work item. Until it is done, peers are refused and try again.
+//! The identifier that listened is dead then, and a new one has to be made; not by the event's handler,
+//! which may not destroy its own identifier, but by a work item. The RDMA core may not have a device
+//! for the address yet: that is tried again until it has one. Until it is done, peers are refused and
+//! try again.
 
 use super::cm::CmEvent;
 use super::cm::IncomingConnection;
@@ -19,15 +20,27 @@ use crate::admin::counter::Gauge;
 use crate::bindings;
 use crate::bindings::addr::Net;
 use crate::bindings::addr::SockAddr;
-use kernel::impl_has_work;
+use core::mem;
+use kernel::container_of;
+use kernel::impl_has_delayed_work;
+use kernel::new_delayed_work;
 use kernel::new_mutex;
-use kernel::new_work;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::sync::Mutex;
+use kernel::time::msecs_to_jiffies;
+use kernel::time::Msecs;
 use kernel::workqueue;
+use kernel::workqueue::DelayedWork;
 use kernel::workqueue::Work;
 use kernel::workqueue::WorkItem;
+
+/// How long to wait before it is tried again: the core learns from the same notification that an
+/// address has moved as we do, and is a little slower. From then on twice as long each time.
+const FIRST_WAIT: Msecs = 50;
+
+/// A device may be away for long. That is told of, once.
+const LONGEST_WAIT: Msecs = 3200;
 
 /// Nothing is sent or received where one listens.
 static NO_BUFFERS: Gauge = Gauge::new();
@@ -37,8 +50,11 @@ pub(crate) trait Accepts: Send + Sync + 'static {
     /// A peer wants to connect. The connection manager's worker; may sleep.
     fn connect_request(&self, request: IncomingConnection<'_>);
 
-    /// The address moved and could not be listened on again.
-    fn deaf(&self, error: Error);
+    /// The address cannot be listened on any more, for more than a moment. It is still being tried.
+    fn deaf(&self, addr: &SockAddr, error: Error);
+
+    /// It can, after [`Self::deaf`].
+    fn hears_again(&self, addr: &SockAddr);
 }
 
 /// Listens as long as it exists. Dropping it sleeps.
@@ -52,13 +68,15 @@ struct Shared<A: Accepts> {
     #[pin]
     ear: Mutex<Ear<A>>,
     #[pin]
-    again: Work<Shared<A>>,
+    again: DelayedWork<Shared<A>>,
 }
 
 enum Ear<A: Accepts> {
-    /// Listening, or about to.
-    Open(Option<EndpointBox<Listener<A>>>),
-    /// The owner wants no more.
+    /// Listens on the address.
+    Open(EndpointBox<Listener<A>>, SockAddr),
+    /// Could not listen on it again, and has waited that long since.
+    Deaf(SockAddr, Msecs),
+    /// The owner does not want it yet, or any more.
     Stopped,
 }
 
@@ -68,8 +86,8 @@ struct Listener<A: Accepts> {
     shared: Arc<Shared<A>>,
 }
 
-impl_has_work! {
-    impl{A: Accepts} HasWork<Self> for Shared<A> { self.again }
+impl_has_delayed_work! {
+    impl{A: Accepts} HasDelayedWork<Self> for Shared<A> { self.again }
 }
 
 impl<A: Accepts> Listening<A> {
@@ -86,33 +104,38 @@ impl<A: Accepts> Listening<A> {
                 accepts,
                 net,
                 backlog,
-                ear <- new_mutex!(Ear::Open(None), "Listening::ear"),
-                again <- new_work!("Listening::again"),
+                ear <- new_mutex!(Ear::Stopped, "Listening::ear"),
+                again <- new_delayed_work!("Listening::again"),
             }),
             GFP_KERNEL,
         )?;
         let this = Self(shared);
-        let ear = this.0.listen(addr)?;
-        *this.0.ear.lock() = Ear::Open(Some(ear));
+        // An event that comes at once waits until there is something to replace.
+        let mut ear = this.0.ear.lock();
+        *ear = this.0.listen(addr)?;
+        drop(ear);
         Ok(this)
     }
 
     /// The address; the port may have been chosen by the connection manager.
     pub(crate) fn local_addr(&self) -> Option<SockAddr> {
         match &*self.0.ear.lock() {
-            Ear::Open(Some(ear)) => ear.local_addr(),
-            _ => None,
+            Ear::Open(_, addr) | Ear::Deaf(addr, _) => Some(*addr),
+            Ear::Stopped => None,
         }
     }
 
     /// Stops listening, for good. No connection request is under way when this returns.
     pub(crate) fn stop(&self) {
-        let last = core::mem::replace(&mut *self.0.ear.lock(), Ear::Stopped);
+        let last = mem::replace(&mut *self.0.ear.lock(), Ear::Stopped);
         // A handler that runs is waited for here, without the lock. None is left to queue the work item,
         // which has to end before the module may go.
         drop(last);
-        // SAFETY: The work item was initialised together with what it is in.
-        unsafe { bindings::flush_work(Work::raw_get(&self.0.again)) };
+        // SAFETY: The work item was initialised together with what it is in, which is a `delayed_work`.
+        unsafe {
+            let work = Work::raw_get(DelayedWork::raw_as_work(&raw const self.0.again));
+            bindings::flush_delayed_work(container_of!(work, bindings::delayed_work, work));
+        }
     }
 }
 
@@ -123,10 +146,34 @@ impl<A: Accepts> Drop for Listening<A> {
 }
 
 impl<A: Accepts> Shared<A> {
-    fn listen(self: &Arc<Self>, addr: &SockAddr) -> Result<EndpointBox<Listener<A>>> {
+    fn listen(self: &Arc<Self>, addr: &SockAddr) -> Result<Ear<A>> {
         let shared = self.clone();
         let context = try_pin_init!(Listener { shared }? Error);
-        Endpoint::listen(self.net, addr, self.backlog, context)
+        let ear = Endpoint::listen(self.net, addr, self.backlog, context)?;
+        let addr = ear.local_addr().ok_or(EINVAL)?;
+        Ok(Ear::Open(ear, addr))
+    }
+
+    /// Listens again, after a failure that was followed by a wait of `waited`; 0 if there was none.
+    fn listen_again(self: &Arc<Self>, addr: &SockAddr, waited: Msecs) -> Ear<A> {
+        match self.listen(addr) {
+            Ok(open) => {
+                if waited == LONGEST_WAIT {
+                    self.accepts.hears_again(addr);
+                }
+                open
+            }
+            Err(error) => {
+                let wait = (waited * 2).clamp(FIRST_WAIT, LONGEST_WAIT);
+                if wait == LONGEST_WAIT && waited < wait {
+                    self.accepts.deaf(addr, error);
+                }
+                // This is the work item, so that it can be queued; an event may have been quicker.
+                let _ =
+                    workqueue::system_long().enqueue_delayed(self.clone(), msecs_to_jiffies(wait));
+                Ear::Deaf(*addr, wait)
+            }
+        }
     }
 }
 
@@ -136,19 +183,17 @@ impl<A: Accepts> WorkItem for Shared<A> {
     fn run(this: Arc<Self>) {
         // The lock keeps the owner from going, and its namespace with it.
         let mut ear = this.ear.lock();
-        let Ear::Open(open) = &mut *ear else {
-            return;
+        let (addr, waited) = match mem::replace(&mut *ear, Ear::Stopped) {
+            // The address is taken as long as the old identifier has it. Its handlers do not want the
+            // lock.
+            Ear::Open(old, addr) => {
+                drop(old);
+                (addr, 0)
+            }
+            Ear::Deaf(addr, waited) => (addr, waited),
+            Ear::Stopped => return,
         };
-        let Some(addr) = open.as_ref().and_then(|ear| ear.local_addr()) else {
-            return;
-        };
-        // The address is taken as long as the old identifier has it. Its handlers do not want the
-        // lock.
-        *open = None;
-        match this.listen(&addr) {
-            Ok(new) => *open = Some(new),
-            Err(e) => this.accepts.deaf(e),
-        }
+        *ear = this.listen_again(&addr, waited);
     }
 }
 
@@ -158,7 +203,7 @@ impl<A: Accepts> Context for Listener<A> {
     const BUFFERS: &'static Gauge = &NO_BUFFERS;
 
     fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
-        if matches!(event, CmEvent::AddrChange) {
+        if matches!(event, CmEvent::AddrChange | CmEvent::DeviceRemoval) {
             // It waits for the handlers of an identifier, which is long. Fails only if it is queued
             // already.
             let _ = workqueue::system_long().enqueue(ep.context().shared.clone());
