@@ -272,6 +272,57 @@ static bool t_ever_more(struct conn *c)
 	return alive(c);
 }
 
+/*
+ * WRITEs in many small pieces, as many at a time as may be: where the device reads into
+ * regions (iWARP) there are fewer of those than pieces. Then some are refused.
+ */
+static bool t_many_pieces(struct conn *c)
+{
+	enum { CALLS = 30, PIECES = 60, PIECE = 64, SIZE = PIECES * PIECE };
+	const bool regions = c->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
+	const uint32_t first = next_xid;
+	bool served[CALLS] = { false };
+	unsigned int i, n, pos, at, refusals = 0;
+	struct reply r;
+
+	next_xid += CALLS;
+	fill(c->area, 0, CALLS * SIZE);
+	for (n = 0; n < CALLS; n++) {
+		struct enc e = { .n = 0 }, m = { .n = 0 };
+
+		compound(&m, first + n, 2);
+		op_lookup(&m, "probe");
+		pos = op_write(&m, n * SIZE, SIZE);
+		hdr(&e, first + n, 1, CALLS, MSG);
+		for (i = 0; i < PIECES; i++)
+			rseg(&e, pos, c->area_mr->rkey, PIECE, at_area(c, n * SIZE + i * PIECE));
+		lists_none(&e);
+		bytes(&e, m.b, m.n);
+		if (!send_msg(c, &e))
+			return false;
+	}
+	for (n = 0; n < CALLS; n++) {
+		if (!get_reply(c, &r, 5000))
+			return false;
+		i = get(r.p, 0) - first;
+		if (!r.any || i >= CALLS)
+			return fail("%u answers to %u Calls", n, CALLS);
+		served[i] = get(r.p, 3) != ERROR;
+		refusals += !served[i];
+		if (served[i] ? !body_at(&r, first + i, &at) || !compound_ok(r.p + at, 2) :
+				!is_error(&r, first + i, ERR_CHUNK))
+			return false;
+	}
+	printf("# %u of %u refused\n", refusals, CALLS);
+	if (refusals && !regions)
+		return fail("there is no want of regions");
+	for (n = 0; n < CALLS; n++) {
+		if (served[n] && !read_item(c, n * SIZE, SIZE, 1, false, 0))
+			return false;
+	}
+	return alive(c);
+}
+
 /* Offsets are the client's affair: here the first octet has none. */
 static bool t_offset_zero(struct conn *c)
 {
@@ -338,6 +389,7 @@ static const struct test tests[] = {
 	{ "R8267-4-1 R8166-4.3.2-2", "READLINK by Write chunk", t_readlink },
 	{ "R8267-6.4.2-2 R8166-4.3.3-3", "all kinds of chunks in one Call", t_everything },
 	{ "R8267-6.4.2-3", "ever more segments", t_ever_more },
+	{ "-", "more pieces than there are regions for", t_many_pieces },
 	{ "R8166-4.4.3-1", "memory whose offsets start at zero", t_offset_zero },
 	{ "R8166-4.5.2-2", "a WRITE and its chunk disagree", t_disagree },
 };
