@@ -81,14 +81,16 @@ small() {
 	fi
 }
 
+TIMES=$((100 / PACE))
+
 # large CLIENT SERVER [SPARED]: several tags each, of which so many are spared.
 # A server with little memory takes less than 1 MiB at a time.
 large() {
 	local calls
 
 	mount_with "$1" "$2"
-	calls=$((100 * (1048576 / $(transfer_size r) + 1048576 / $(transfer_size w))))
-	measure 200 1048576 1048576 0
+	calls=$((TIMES * (1048576 / $(transfer_size r) + 1048576 / $(transfer_size w))))
+	measure $((2 * TIMES)) 1048576 1048576 0
 	[ "$tags" -gt "$calls" ] || skip "this device has one tag for a transfer"
 	echo "$calls Calls"
 	if [ "$1$2" = 11 ]; then
@@ -137,6 +139,7 @@ late_reply() {
 
 bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * 3))
-[ $# -gt 0 ] || set -- "small 1 1 10000" "small 0 1 1000" "small 1 0 1000" \
+[ $# -gt 0 ] || set -- "small 1 1 $((10000 / PACE))" \
+	"small 0 1 $((1000 / PACE))" "small 1 0 $((1000 / PACE))" \
 	"large 1 1 1" "large 0 1" late_reply
 ktap_run "$@"
