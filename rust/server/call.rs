@@ -28,6 +28,10 @@ pub(super) struct Call {
     pub(super) payload: usize,
     /// Where the chunk lists are in the buffer.
     pub(super) outline: Outline,
+    /// Whether there is no inline payload, not even an empty one.
+    pub(super) long: bool,
+    /// Regions that its Reads have.
+    pub(super) regions: u32,
     /// How the Call is put together, if it has to be.
     pub(super) layout: Option<Layout>,
     results: [Payload; MAX_RESULTS],
@@ -37,10 +41,11 @@ pub(super) struct Call {
 impl Call {
     /// Starts a Call that was received just now.
     #[inline]
-    pub(super) fn begin(&mut self, xid: u32, payload: usize, outline: Outline) {
+    pub(super) fn begin(&mut self, xid: u32, payload: usize, long: bool, outline: Outline) {
         self.xid = xid;
         self.payload = payload;
         self.outline = outline;
+        self.long = long;
         self.layout = None;
         self.result_count = 0;
     }

@@ -7,6 +7,7 @@ use super::call::Call;
 use super::exposed::Exposed;
 use super::exposed::Token;
 use super::limits::Limits;
+use super::regions::ReadRegions;
 use crate::admin;
 use crate::admin::counter::Gauge;
 use crate::admin::trace::trace;
@@ -40,6 +41,7 @@ use kernel::sync::atomic::Atomic;
 use kernel::sync::barrier::smp_mb;
 use kernel::sync::SetOnce;
 use kernel::sync::SpinLock;
+use kernel::sync::SpinLockGuard;
 
 /// A message that kept at most this many pages is cleared away by its completion's handler. More would
 /// hold up the completions behind it, and are left to a service thread.
@@ -78,6 +80,8 @@ pub(super) struct Incoming {
     pub(super) fresh: Queue<Buffer>,
     /// Calls whose chunks were pulled.
     pub(super) pulled: Queue<Pulled<Call>>,
+    /// What Calls are pulled to.
+    pub(super) regions: ReadRegions,
 }
 
 impl Channel {
@@ -91,7 +95,7 @@ impl Channel {
             posted: Atomic::new(0),
             idle <- Pool::new(),
             incoming <- new_spinlock!(
-                Incoming { fresh: Queue::new(), pulled: Queue::new() },
+                Incoming { fresh: Queue::new(), pulled: Queue::new(), regions: ReadRegions::none() },
                 "Channel::incoming"
             ),
             sending <- Sending::new(),
@@ -189,6 +193,24 @@ impl Channel {
         if let Some(xprt) = self.xprt() {
             xprt.enqueue();
         }
+    }
+
+    /// [`Self::wake`], after what is to do was put into `incoming`.
+    #[inline]
+    fn wake_for(&self, incoming: SpinLockGuard<'_, Incoming>) {
+        if let Some(xprt) = self.xprt() {
+            xprt.set_data();
+        }
+        drop(incoming);
+        self.wake();
+    }
+
+    /// Gives back the regions of a Call that has been pulled, or will not be.
+    #[cold]
+    pub(super) fn give_regions(&self, call: &mut Call) {
+        let mut incoming = self.incoming.lock();
+        incoming.regions.give(call);
+        self.wake_for(incoming);
     }
 
     /// Posts Receives if too few stand; `false` if that failed.
@@ -353,12 +375,7 @@ impl Responder for Channel {
             this.sending.recycle(worker, sent);
         } else if this.finished.push(sent) {
             // Nobody may come by for long; what waits here keeps pages.
-            let incoming = this.incoming.lock();
-            if let Some(xprt) = this.xprt() {
-                xprt.set_data();
-            }
-            drop(incoming);
-            this.wake();
+            this.wake_for(this.incoming.lock());
         }
         if how != Ended::Well {
             this.close();
@@ -375,11 +392,7 @@ impl Responder for Channel {
         }
         let mut incoming = this.incoming.lock();
         incoming.pulled.push(pulled);
-        if let Some(xprt) = this.xprt() {
-            xprt.set_data();
-        }
-        drop(incoming);
-        this.wake();
+        this.wake_for(incoming);
     }
 }
 

@@ -9,6 +9,7 @@ use super::limits::Limits;
 use super::limits::EXPOSED_SEGMENTS;
 use super::listener::Listener;
 use super::listener::Pending;
+use super::regions::Demand;
 use crate::admin;
 use crate::admin::trace::trace;
 use crate::engine::assembly::Bounds;
@@ -56,6 +57,8 @@ pub(super) struct Connection {
     pub(super) reverse: u32,
     /// What may be pulled for one Call.
     pub(super) bounds: Bounds,
+    /// What that takes.
+    pub(super) demand: Demand,
     /// Whether the client answers RDMA Reads.
     pub(super) may_read: bool,
 }
@@ -134,6 +137,12 @@ impl Connection {
             send_entries,
         );
         channel.set_limits(&limits);
+        let regions = match device.registers_to_read {
+            true => depths.rdma_ctxs,
+            false => 0,
+        };
+        let demand = Demand::new(regions, device.max_fast_reg_pages);
+        channel.incoming().lock().regions.open(&demand);
         if extensions.pulled_replies {
             let most = u32::try_from(pages)?.min(device.max_fast_reg_pages);
             channel
@@ -157,6 +166,7 @@ impl Connection {
                 chunks: MAX_READ_CHUNKS,
                 segments: send_entries.min(pages as u32),
             },
+            demand,
             may_read: reads > 0,
         });
         // From here on the peer may send.

@@ -9,6 +9,7 @@
 //! | `connection` | a connection as SUNRPC sees it: made, used by many threads, closed |
 //! | `channel` | what the device reports: the handlers, and what they share with the threads |
 //! | `call` | what is remembered of a Call until its Reply |
+//! | `regions` | what iWARP reads into, and the Calls that wait for it |
 //! | `receive` | from a Receive to a Call that the service can decode |
 //! | `exposed` | Replies that stay exposed until the client has pulled them |
 //! | `reply` | from an encoded Reply to a posted message |
@@ -31,6 +32,7 @@ mod exposed;
 mod limits;
 mod listener;
 mod receive;
+mod regions;
 mod reply;
 mod reverse;
 mod traces;

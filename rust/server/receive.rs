@@ -40,6 +40,8 @@ use kernel::prelude::*;
 /// What a thread finds to do.
 enum Next {
     Fresh(Buffer),
+    /// It has waited for regions.
+    Again(Buffer),
     Pulled(Pulled<Call>),
 }
 
@@ -66,7 +68,10 @@ impl Connection {
         // What was pulled came first.
         let next = match incoming.pulled.pop() {
             Some(pulled) => Some(Next::Pulled(pulled)),
-            None => incoming.fresh.pop().map(Next::Fresh),
+            None => match incoming.regions.next() {
+                Some(buffer) => Some(Next::Again(buffer)),
+                None => incoming.fresh.pop().map(Next::Fresh),
+            },
         };
         if next.is_none() {
             rqst.clear_data();
@@ -78,6 +83,7 @@ impl Connection {
         }
         match next {
             Some(Next::Fresh(buffer)) => self.begin(rqst, buffer),
+            Some(Next::Again(buffer)) => self.pull(rqst, buffer),
             Some(Next::Pulled(pulled)) => self.finish(rqst, pulled.finish(&self.ep)),
             None => rqst.nothing(),
         }
@@ -105,20 +111,19 @@ impl Connection {
                 let inline = message.payload.map_or(0, <[u8]>::len);
                 let start = received - inline;
                 traces::call(&self.ep, serial, octets, start, &message.chunks);
+                let (xid, long) = (message.xid, message.payload.is_none());
                 parcel
                     .call
-                    .begin(message.xid, start, message.chunks.outline());
-                let xid = message.xid;
+                    .begin(xid, start, long, message.chunks.outline());
                 // A list of nothing but empty segments is legal, and there is nothing to pull.
                 let mut reads = message.chunks.reads.segments();
                 if message.chunks.writes.chunks().nth(MAX_RESULTS).is_some() {
                     self.refuse(xid);
                     self.drop_call(rqst, buffer)
-                } else if message.payload.is_some() && reads.all(|read| read.segment.is_empty()) {
+                } else if !long && reads.all(|read| read.segment.is_empty()) {
                     rqst.deliver(buffer, start..received)
                 } else {
-                    let long = message.payload.is_none();
-                    self.pull(rqst, buffer, long)
+                    self.pull(rqst, buffer)
                 }
             }
             Err(refusal @ Refusal::Answer(error)) => {
@@ -160,10 +165,50 @@ impl Connection {
         self.send_error(&ErrorReply::chunk(xid));
     }
 
+    /// Pulls the Read chunks of a Call, if there are regions for that.
+    #[inline]
+    fn pull(&self, rqst: Receiving<'_, Self>, buffer: Buffer) -> Received {
+        if self.demand.total() == 0 {
+            return self.start_pull(rqst, buffer);
+        }
+        self.pull_to_regions(rqst, buffer)
+    }
+
+    #[cold]
+    fn pull_to_regions(&self, rqst: Receiving<'_, Self>, mut buffer: Buffer) -> Received {
+        let received = buffer.user().call.octets;
+        let (octets, parcel) = buffer.split(received);
+        let (xid, reads) = (parcel.call.xid, parcel.call.chunks(octets).reads);
+        let wanted = self.demand.of(reads);
+        if wanted > self.demand.total() {
+            self.refuse(xid);
+            return self.drop_call(rqst, buffer);
+        }
+        let taken = self
+            .ep
+            .context()
+            .incoming()
+            .lock()
+            .regions
+            .take(buffer, wanted);
+        match taken {
+            Some(buffer) => self.start_pull(rqst, buffer),
+            None => rqst.nothing(),
+        }
+    }
+
+    /// Gives back the regions that a Call was pulled to, or was to be.
+    #[inline]
+    fn give_regions(&self, buffer: &mut Buffer) {
+        if self.demand.total() > 0 {
+            self.ep.context().give_regions(&mut buffer.user_mut().call);
+        }
+    }
+
     /// Starts to pull the Read chunks of a Call.
-    fn pull(&self, mut rqst: Receiving<'_, Self>, buffer: Buffer, long: bool) -> Received {
+    fn start_pull(&self, mut rqst: Receiving<'_, Self>, buffer: Buffer) -> Received {
         let call = &buffer.user().call;
-        let (xid, received) = (call.xid, call.octets);
+        let (xid, received, long) = (call.xid, call.octets, call.long);
         let mut pull = Pull::new(buffer);
         let pulling = match self.prepare(&mut rqst, &mut pull, received, long) {
             Ok(()) => self.post_pull(pull),
@@ -177,7 +222,8 @@ impl Connection {
             NotPulled::Refused => self.refuse(xid),
             NotPulled::Lost => self.ep.context().close(),
         }
-        if let Some(buffer) = buffer {
+        if let Some(mut buffer) = buffer {
+            self.give_regions(&mut buffer);
             self.ep.context().recycle(buffer);
         }
         rqst.nothing()
@@ -297,6 +343,7 @@ impl Connection {
     /// Delivers a Call whose chunks have been pulled.
     fn finish(&self, mut rqst: Receiving<'_, Self>, mut buffer: Buffer) -> Received {
         trace!(svcrdma_read_finished(self.ep.recv_cid(buffer.serial())));
+        self.give_regions(&mut buffer);
         let parcel = buffer.user_mut();
         let call = &parcel.call;
         let (xid, start, end, layout) = (call.xid, call.payload, call.octets, call.layout);
