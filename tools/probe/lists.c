@@ -273,16 +273,14 @@ static bool t_ever_more(struct conn *c)
 }
 
 /*
- * WRITEs in many small pieces, as many at a time as may be: where the device reads into
- * regions (iWARP) there are fewer of those than pieces. Then some are refused.
+ * WRITEs in many small pieces, as many at a time as may be. Where the device reads into
+ * regions (iWARP) there are fewer of those than pieces: some have to wait.
  */
 static bool t_many_pieces(struct conn *c)
 {
 	enum { CALLS = 30, PIECES = 60, PIECE = 64, SIZE = PIECES * PIECE };
-	const bool regions = c->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
 	const uint32_t first = next_xid;
-	bool served[CALLS] = { false };
-	unsigned int i, n, pos, at, refusals = 0;
+	unsigned int i, n, pos, at;
 	struct reply r;
 
 	next_xid += CALLS;
@@ -307,20 +305,14 @@ static bool t_many_pieces(struct conn *c)
 		i = get(r.p, 0) - first;
 		if (!r.any || i >= CALLS)
 			return fail("%u answers to %u Calls", n, CALLS);
-		served[i] = get(r.p, 3) != ERROR;
-		refusals += !served[i];
-		if (served[i] ? !body_at(&r, first + i, &at) || !compound_ok(r.p + at, 2) :
-				!is_error(&r, first + i, ERR_CHUNK))
+		if (!body_at(&r, first + i, &at) || !compound_ok(r.p + at, 2))
 			return false;
 	}
-	printf("# %u of %u refused\n", refusals, CALLS);
-	if (refusals && !regions)
-		return fail("there is no want of regions");
 	for (n = 0; n < CALLS; n++) {
-		if (served[n] && !read_item(c, n * SIZE, SIZE, 1, false, 0))
+		if (!read_item(c, n * SIZE, SIZE, 1, false, 0))
 			return false;
 	}
-	return alive(c);
+	return true;
 }
 
 /* Offsets are the client's affair: here the first octet has none. */
@@ -334,6 +326,8 @@ static bool t_offset_zero(struct conn *c)
 	struct reply r;
 	bool ok;
 
+	if (c->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP)
+		return skip("siw does not know of other offsets than addresses");
 	mr = ibv_reg_mr_iova(c->pd, c->area, 8192, 0, access);
 	if (!mr)
 		return fail("ibv_reg_mr_iova: %s", strerror(errno));

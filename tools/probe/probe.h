@@ -135,6 +135,7 @@ extern const struct terms terms_plain, terms_none, terms_inv, terms_1k, terms_no
 	terms_reserved, terms_behind;
 
 /* runner.c */
+bool skip(const char *reason);
 int run_group(const struct group *g, unsigned int from);
 
 /* mutate.c */
