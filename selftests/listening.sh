@@ -97,7 +97,7 @@ address_moves() {
 # one the server goes on trying, says so if that takes long, and can still be stopped.
 device_goes() {
 	need_local_bed
-	local away
+	local away told
 
 	# Taking the device away waits for the listening identifier, which nobody gives up.
 	[ "$(module_kind)" != c ] || skip "the C module keeps the device from going"
@@ -111,8 +111,10 @@ device_goes() {
 		echo "away for $away s" >"$WORK/file"
 		grep -q "away for $away s" "$WORK_ON_SERVER/file"
 	done
-	[ "$(log_since_mark | grep -c "still trying")" -eq 1 ] ||
-		fail "it is not told, or not once, that nobody can connect"
+	# The first one may be long as well, on a slow machine.
+	told=$(log_since_mark | grep -c "still trying") || :
+	[ "$told" -gt 0 ] || fail "it is not told that nobody can connect"
+	[ "$told" -le 2 ] || fail "that is told $told times"
 	log_since_mark | grep -q "listening on $SERVER4:$BED_PORT again" ||
 		fail "it is not told that the server can be reached again"
 	rm -r "$WORK"
