@@ -355,6 +355,14 @@ impl<C: Context> Endpoint<C> {
         self.open.as_ref().and_then(|o| NonNull::new(o.queues.qp()))
     }
 
+    /// Whether memory that an RDMA Read goes to has to be registered.
+    #[inline]
+    pub(super) fn registers_to_read(&self) -> bool {
+        self.open
+            .as_ref()
+            .is_some_and(|o| o.queues.registers_to_read())
+    }
+
     /// Posts a chain of work requests to the Send Queue. On failure, tells the first that was refused.
     ///
     /// # Safety

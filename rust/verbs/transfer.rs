@@ -39,6 +39,9 @@ pub(crate) struct Remote {
 /// bounce buffers that some machines put between memory and device.
 const MAX_RUN: u32 = 16 * PAGE;
 
+/// Where the device reads into regions, the core has room in them for as many pages as there are runs.
+const RUN_IN_REGION: u32 = PAGE;
+
 /// Memory to prepare a transfer in.
 pub(super) struct Transfer {
     /// For the last transfer of a chain that is posted by itself.
@@ -69,14 +72,22 @@ impl Transfer {
         }))
     }
 
-    /// Names `octets` of memory, neighbours together; `EINVAL` if `pieces` are less than that.
+    /// Names `octets` of memory, neighbours together in runs of up to `most` octets; `EINVAL` if `pieces`
+    /// are less than that.
     #[inline]
-    fn fill<'p>(&mut self, pieces: impl Iterator<Item = Piece<'p>>, octets: u32) -> Result {
+    fn fill<'p>(
+        &mut self,
+        pieces: impl Iterator<Item = Piece<'p>>,
+        octets: u32,
+        most: u32,
+    ) -> Result {
         let mut left = octets;
         for piece in pieces {
             left = left.checked_sub(piece.len()).ok_or(EINVAL)?;
             match self.vecs.last_mut() {
-                Some(last) if follows(last, &piece) => last.bv_len += piece.len(),
+                Some(last) if last.bv_len + piece.len() <= most && follows(last, &piece) => {
+                    last.bv_len += piece.len();
+                }
                 _ => self.vecs.push(
                     bindings::bio_vec {
                         bv_page: piece.page(),
@@ -94,7 +105,7 @@ impl Transfer {
     }
 }
 
-/// Whether `piece` is the memory right behind `run`, and may be named together with it.
+/// Whether `piece` is the memory right behind `run`.
 #[inline]
 fn follows(run: &bindings::bio_vec, piece: &Piece<'_>) -> bool {
     let end = run.bv_offset + run.bv_len;
@@ -102,7 +113,6 @@ fn follows(run: &bindings::bio_vec, piece: &Piece<'_>) -> bool {
     cfg!(CONFIG_SPARSEMEM_VMEMMAP)
         && piece.offset() == 0
         && end % PAGE == 0
-        && run.bv_len + piece.len() <= MAX_RUN
         && run.bv_page.wrapping_add((end / PAGE) as usize) == piece.page()
 }
 
@@ -206,13 +216,17 @@ impl Transfers {
         if !self.is_for(qp) {
             return Err(EINVAL);
         }
+        let run = match self.direction {
+            Direction::FromDevice if ep.registers_to_read() => RUN_IN_REGION,
+            _ => MAX_RUN,
+        };
         let mut transfer = match pool.get() {
             Some(transfer) => transfer,
             None => Transfer::new()?,
         };
         transfer.vecs.clear();
         let prepared = match transfer.vecs.reserve(count, GFP_KERNEL) {
-            Ok(()) => transfer.fill(pieces, octets),
+            Ok(()) => transfer.fill(pieces, octets, run),
             Err(error) => Err(error.into()),
         }
         // SAFETY: By this function's contract; the queue pair is alive, since the endpoint is.
