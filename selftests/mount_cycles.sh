@@ -10,8 +10,8 @@ cd "$(dirname "$0")" && . ./lib.sh || exit 1
 CYCLES=${LONG:+130}
 CYCLES=${CYCLES:-13}
 
-# What other parts of the system keep, a leak in every round is told from: two
-# rounds, and as long as something has grown in each of them, more.
+# A leak comes again in every round; what other parts of the system keep does
+# not. There are two rounds, and more as long as something has grown in each.
 MOST_ROUNDS=6
 
 # By how many pages the count of free ones differs from one time to another; a

@@ -177,27 +177,32 @@ few_slots() {
 	rm -r "$WORK"
 }
 
-# Who finds no slot looks again when it waits for one. Here all of them are free by then,
-# and nobody else comes who could wake it.
-slots_free_again() {
-	need_link
+# all_are_served ROUNDS TASKS: as many tasks ask at a time, and nobody else.
+all_are_served() {
 	local each asking round
 
-	mount_with_four_slots 3
-	work_dir slots-free-again
-	touch "$WORK"/{1..5}
-	link_delays "$BED_CLIENT_PORT" 200
-	hesitate before '^xprt_add_backlog_noncongested$' 2500
-	for round in {1..4}; do
+	for round in $(seq "$1"); do
 		asking=()
-		for each in {1..5}; do
-			timeout 30 stat "$WORK/$each" >/dev/null &
+		for each in $(seq "$2"); do
+			timeout 40 stat "$WORK/$each" >/dev/null &
 			asking+=($!)
 		done
 		for each in "${asking[@]}"; do
 			wait "$each" || fail "a task waits for ever, in round $round"
 		done
 	done
+}
+
+# Who finds no slot looks again when it waits for one. Here all of them are free by then,
+# and nobody else comes who could wake it.
+slots_free_again() {
+	need_link
+	mount_with_four_slots 3
+	work_dir slots-free-again
+	touch "$WORK"/{1..5}
+	link_delays "$BED_CLIENT_PORT" 200
+	hesitate before '^xprt_add_backlog_noncongested$' 2500
+	all_are_served 4 5
 	echo "$(hesitations) found no slot"
 	[ "$(hesitations)" -gt 0 ] || fail "nobody waited for a slot"
 	go_on
@@ -207,7 +212,7 @@ slots_free_again() {
 # A task finds the ring of messages full, and before it waits for room they have all been
 # sent: nobody is left to wake it.
 room_again() {
-	local each asking round reverse
+	local reverse
 
 	[ "$(module_kind)" = rust ] || skip "hesitates in a function of this module"
 	reverse=$(cat "$CLIENT/rdma_max_bc_requests")
@@ -217,16 +222,7 @@ room_again() {
 	work_dir room-again
 	touch "$WORK"/{1..4}
 	hesitate before '9requester4sent' 50 before '^xprt_wait_for_buffer_space$' 400
-	for round in {1..8}; do
-		asking=()
-		for each in {1..4}; do
-			timeout 40 stat "$WORK/$each" >/dev/null &
-			asking+=($!)
-		done
-		for each in "${asking[@]}"; do
-			wait "$each" || fail "a task waits for ever, in round $round"
-		done
-	done
+	all_are_served 8 4
 	echo "$(hesitations 2) found the ring full, $(hesitations) reports of messages sent"
 	[ "$(hesitations 2)" -gt 0 ] || fail "the ring was never full"
 	go_on
