@@ -81,7 +81,7 @@ small() {
 	fi
 }
 
-TIMES=$((100 / PACE))
+TIMES=$((100 / FEWER))
 
 # large CLIENT SERVER [SPARED]: several tags each, of which so many are spared.
 # A server with little memory takes less than 1 MiB at a time.
@@ -139,7 +139,7 @@ late_reply() {
 
 bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * 3))
-[ $# -gt 0 ] || set -- "small 1 1 $((10000 / PACE))" \
-	"small 0 1 $((1000 / PACE))" "small 1 0 $((1000 / PACE))" \
+[ $# -gt 0 ] || set -- "small 1 1 $((10000 / FEWER))" \
+	"small 0 1 $((1000 / FEWER))" "small 1 0 $((1000 / FEWER))" \
 	"large 1 1 1" "large 0 1" late_reply
 ktap_run "$@"
