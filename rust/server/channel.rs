@@ -209,8 +209,9 @@ impl Channel {
     #[cold]
     pub(super) fn give_regions(&self, call: &mut Call) {
         let mut incoming = self.incoming.lock();
-        incoming.regions.give(call);
-        self.wake_for(incoming);
+        if incoming.regions.give(call) {
+            self.wake_for(incoming);
+        }
     }
 
     /// Posts Receives if too few stand; `false` if that failed.

@@ -97,10 +97,11 @@ impl ReadRegions {
         }
     }
 
-    /// Gives back what a Call has taken.
-    pub(super) fn give(&mut self, call: &mut Call) {
+    /// Gives back what a Call has taken; `true` if others wait for it.
+    pub(super) fn give(&mut self, call: &mut Call) -> bool {
         self.free += mem::take(&mut call.regions);
         self.returned = true;
+        !self.waiting.is_empty()
     }
 
     /// A Call that has waited, and may try again.

@@ -338,6 +338,11 @@ impl<T: Linked> Queue<T> {
         }
     }
 
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head.is_null()
+    }
+
     /// Adds an object at the end.
     #[inline]
     pub(crate) fn push(&mut self, object: T) {
