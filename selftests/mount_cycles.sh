@@ -8,7 +8,7 @@ cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
 # In each round, for each of two versions.
 CYCLES=${LONG:+130}
-CYCLES=${CYCLES:-13}
+CYCLES=$((${CYCLES:-13} / PACE))
 
 # A leak comes again in every round; what other parts of the system keep does
 # not. There are two rounds, and more as long as something has grown in each.
@@ -148,4 +148,5 @@ kept_nothing() {
 }
 
 bed_up
+TEST_TIMEOUT=$((TEST_TIMEOUT * 2))
 ktap_run "kept_nothing 3 rdma" "kept_nothing 4.2 rdma6"
