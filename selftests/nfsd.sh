@@ -111,7 +111,7 @@ asked_again() {
 	work_dir asked-again
 	before=$(recognised)
 	for each in {1..40}; do
-		link_delays "$BED_CLIENT_PORT" 500
+		link_delays "$BED_CLIENT_PORT" $((500 * PACE))
 		mkdir "$WORK/$each" &
 		maker=$!
 		for _ in {1..500}; do
