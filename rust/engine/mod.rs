@@ -16,6 +16,7 @@
 //! | `returned`    | are the chunks of a Reply those that were offered                     | requester |
 //! | `placement`   | where do the octets of a Reply belong                                 | requester |
 //! | `assembly`    | how does a Call with Read chunks become whole                         | responder |
+//! | `header`      | where do the arguments of a Call begin                                | responder |
 //! | `reply`       | how does a Reply travel                                               | responder |
 //! | `remote`      | which handle may be invalidated by the Send of a Reply                | responder |
 //! | `habit`       | are Replies to this procedure usually long                            | requester |
@@ -28,6 +29,7 @@ pub mod call;
 pub mod credit;
 pub mod exposed;
 pub mod habit;
+pub mod header;
 pub mod inbound;
 pub mod limits;
 pub mod placement;

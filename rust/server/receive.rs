@@ -16,6 +16,7 @@ use crate::admin::trace::trace;
 use crate::engine::assembly::Assembly;
 use crate::engine::assembly::Layout;
 use crate::engine::assembly::Piece;
+use crate::engine::header;
 use crate::engine::inbound;
 use crate::engine::inbound::FromClient;
 use crate::engine::inbound::Refusal;
@@ -241,7 +242,11 @@ impl Connection {
         let (octets, call, mut reads) = pull.parts(received);
         let payload = octets.get(call.payload..).unwrap_or(&[]);
         let inline = (!long).then_some(payload.len());
-        let assembly = Assembly::plan(inline, call.chunks(octets).reads, &self.bounds)
+        let list = call.chunks(octets).reads;
+        if !long && !header::comes_before(payload, list) {
+            return Err(NotPulled::Refused);
+        }
+        let assembly = Assembly::plan(inline, list, &self.bounds)
             .map_err(|_| NotPulled::Refused)?
             .ok_or(NotPulled::Refused)?;
         if !self.may_read {

@@ -190,7 +190,6 @@ static bool t_forced_inline(struct conn *c)
 /* A path of a symbolic link is a result that a Write chunk may take, and so has to. */
 static bool t_readlink(struct conn *c)
 {
-	enum { READLINK = 27 };
 	const uint32_t xid = next_xid++;
 	unsigned int at;
 	struct reply r;

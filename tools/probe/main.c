@@ -36,6 +36,7 @@ static const struct group *const groups[] = {
 	&group_headers,
 	&group_chunks,
 	&group_lists,
+	&group_torn,
 	&group_agreement,
 	&group_windows,
 	&group_peers,

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls of NFSv4.0.
+ * Calls of NFSv4.0, and the header of any.
  */
 
 #include "probe.h"
 
-void call(struct enc *e, uint32_t xid, uint32_t proc)
+void call_of(struct enc *e, uint32_t xid, uint32_t version, uint32_t proc)
 {
 	u32(e, xid);
 	u32(e, 0);
 	u32(e, 2);
 	u32(e, 100003);
-	u32(e, 4);
+	u32(e, version);
 	u32(e, proc);
 	/* AUTH_SYS, root */
 	u32(e, 1);
@@ -23,6 +23,11 @@ void call(struct enc *e, uint32_t xid, uint32_t proc)
 	u32(e, 0);
 	u32(e, 0);
 	u32(e, 0);
+}
+
+void call(struct enc *e, uint32_t xid, uint32_t proc)
+{
+	call_of(e, xid, 4, proc);
 }
 
 void compound(struct enc *e, uint32_t xid, unsigned int ops)

@@ -126,7 +126,7 @@ struct group {
 extern const struct group group_headers, group_chunks, group_peers, group_session,
 	group_pulled, group_reverse_early, group_reverse, group_replies, group_exposed,
 	group_credits, group_lies, group_lists, group_agreement,
-	group_exposer, group_windows;
+	group_exposer, group_windows, group_torn;
 
 extern const char *server, *port, *dir;
 extern uint32_t next_xid;
@@ -163,7 +163,9 @@ void null(struct enc *e, uint32_t xid, uint32_t program);
 void accepted(struct enc *e, uint32_t xid, uint32_t accept_stat);
 
 /* nfs4.c: Calls of NFSv4 */
-enum { GETFH = 10, LOOKUP = 15, PUTROOTFH = 24, READ = 25, READDIR = 26, WRITE = 38 };
+enum { GETFH = 10, LOOKUP = 15, PUTROOTFH = 24, READ = 25, READDIR = 26, READLINK = 27, REMOVE = 28,
+       WRITE = 38 };
+void call_of(struct enc *e, uint32_t xid, uint32_t version, uint32_t proc);
 void call(struct enc *e, uint32_t xid, uint32_t proc);
 void compound(struct enc *e, uint32_t xid, unsigned int ops);
 void op_lookup(struct enc *e, const char *name);

@@ -144,9 +144,13 @@ impl<C: Connection> Receiving<'_, C> {
     }
 
     /// Delivers a Call of which `head` and `tail` lie in its buffer, and `data` octets between them in
-    /// the request's pages.
+    /// the request's pages; these have room for the tail as well.
+    ///
+    /// Some of nfsd (SETXATTR, SYMLINK) takes it for granted that an argument which begins in the pages
+    /// ends there. What it then finds behind the data must be of this Call, and not what the page was
+    /// used for before.
     pub(crate) fn deliver_with_item(
-        self,
+        mut self,
         call: C::Call,
         head: Range<usize>,
         data: u32,
@@ -156,12 +160,45 @@ impl<C: Connection> Receiving<'_, C> {
         let (Some(head), Some(tail)) = (octets.get(head), octets.get(tail)) else {
             return Received(0);
         };
+        if !self.write_behind(data, tail) {
+            return Received(0);
+        }
         let head = (head.as_ptr(), head.len());
         let tail = (tail.as_ptr(), tail.len());
         // SAFETY: The request is ours.
         let pages = unsafe { (*self.rqst).rq_pages };
         // SAFETY: The octets stay until the Call is released.
         unsafe { self.fill(head, tail, pages, data, call) }
+    }
+
+    /// Copies `source` to behind the first `data` octets of the request's pages; `false` if it does
+    /// not fit.
+    #[inline]
+    fn write_behind(&mut self, data: u32, mut source: &[u8]) -> bool {
+        let mut at = data as usize;
+        while !source.is_empty() {
+            let (index, offset) = (at / PAGE as usize, at % PAGE as usize);
+            // SAFETY: The request is ours; `rq_pages` has `rq_maxpages` slots.
+            let page = unsafe {
+                match index < (*self.rqst).rq_maxpages {
+                    true => *(*self.rqst).rq_pages.add(index),
+                    false => return false,
+                }
+            };
+            if page.is_null() {
+                return false;
+            }
+            let count = source.len().min(PAGE as usize - offset);
+            // SAFETY: `count` octets are left in the page behind `offset`. The page is the request's
+            // alone, and nothing is read into it any more.
+            unsafe {
+                let target = bindings::rpcrdma_page_address(page).cast::<u8>();
+                ptr::copy_nonoverlapping(source.as_ptr(), target.add(offset), count);
+            }
+            source = source.get(count..).unwrap_or(&[]);
+            at += count;
+        }
+        true
     }
 
     /// Delivers a Call of `length` octets that lies in the request's pages.

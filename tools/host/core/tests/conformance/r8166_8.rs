@@ -6,10 +6,48 @@ use crate::support::*;
 use rpcrdma_core::engine::call::plan;
 use rpcrdma_core::engine::call::CallPlan;
 use rpcrdma_core::engine::call::ReplyPlan;
+use rpcrdma_core::engine::header;
 use rpcrdma_core::engine::reply::Form;
 use rpcrdma_core::engine::reply::Payload;
 use rpcrdma_core::engine::reply::Reply;
 use rpcrdma_core::engine::reply::ReplyShape;
+
+/// Whether a Call with this credential and verifier, cut to `inline` octets, is accepted with a Read
+/// chunk at `position`.
+fn accepted(credential: &[u32], verifier: &[u32], inline: usize, position: u32) -> bool {
+    let mut rpc = vec![XID, CALL, 2, 100_003, 4, 1];
+    rpc.extend([credential, verifier].concat());
+    rpc.extend([7; 8]);
+    let a = hloo(1, 4, 0x1000);
+    let mut call = message(0, &[&[1, position], &a, &[0, 0, 0], &rpc]);
+    call.truncate(call.len() - 4 * rpc.len() + inline);
+    let call = call_at_server(&call);
+    header::comes_before(call.payload.unwrap(), call.chunks.reads)
+}
+
+#[test]
+fn r8166_8_2_2_1_no_chunk_is_taken_in_the_header_of_a_call() {
+    let (none, five) = ([0, 0], [6, 5, 1, 0x0200_0000]);
+    for (credential, end) in [(&none[..], 40), (&five[..], 48)] {
+        for position in (4..end + 12).step_by(4) {
+            let behind = position >= end;
+            assert_eq!(
+                accepted(credential, &none, 60, position),
+                behind,
+                "{position}"
+            );
+        }
+        // What is not there may be anything.
+        for inline in (24..end as usize).step_by(4) {
+            assert!(!accepted(credential, &none, inline, end));
+        }
+        assert!(accepted(credential, &none, end as usize, end));
+    }
+    for huge in [61, 401, 1 << 31, u32::MAX - 3, u32::MAX] {
+        assert!(!accepted(&[6, huge], &none, 60, 56));
+        assert!(!accepted(&none, &[6, huge], 60, 56));
+    }
+}
 
 #[test]
 fn r8166_8_2_2_3_1_requester_reduces_nothing_under_integrity() {

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A client that tears apart what belongs together: some of it is inline, some in a Read chunk.
+ */
+
+#include "probe.h"
+
+enum { SYMLINK3 = 10 };
+
+/* The handle of the directory, which is the same for each version. */
+static unsigned int directory(struct conn *c, uint8_t handle[64])
+{
+	const uint32_t xid = next_xid++;
+	struct enc e = { .n = 0 };
+	unsigned int at, len;
+	struct reply r;
+
+	hdr(&e, xid, 1, 32, MSG);
+	lists_none(&e);
+	compound(&e, xid, 1);
+	u32(&e, GETFH);
+	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at) || !compound_ok(r.p + at, 1))
+		return 0;
+	/* Behind the results of PUTROOTFH and LOOKUP. */
+	at += 36 + 8 + 8 + 8;
+	len = get(r.p + at, 0);
+	if (!len || len > 64) {
+		fail("a handle of %u octets", len);
+		return 0;
+	}
+	memcpy(handle, r.p + at + 4, len);
+	return len;
+}
+
+static bool removed(struct conn *c, const char *name)
+{
+	const uint32_t xid = next_xid++;
+	struct enc e = { .n = 0 };
+	unsigned int at;
+	struct reply r;
+
+	hdr(&e, xid, 1, 32, MSG);
+	lists_none(&e);
+	compound(&e, xid, 1);
+	u32(&e, REMOVE);
+	string(&e, name);
+	return exchange(c, &e, &r) && body_at(&r, xid, &at) && compound_ok(r.p + at, 1);
+}
+
+/* The link says what it was made with, and nothing that was in the server's memory before. */
+static bool leads_to(struct conn *c, const char *name, const char *text)
+{
+	const uint32_t xid = next_xid++;
+	struct enc e = { .n = 0 };
+	unsigned int at;
+	struct reply r;
+
+	hdr(&e, xid, 1, 32, MSG);
+	lists_none(&e);
+	compound(&e, xid, 2);
+	op_lookup(&e, name);
+	u32(&e, READLINK);
+	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at) || !compound_ok(r.p + at, 2))
+		return false;
+	at += 36 + 8 + 8 + 8 + 8;
+	if (get(r.p + at, 0) != strlen(text) || memcmp(r.p + at + 4, text, strlen(text)))
+		return fail("%u octets, \"%.16s...%.16s\"", get(r.p + at, 0), r.p + at + 4,
+			    r.p + at + get(r.p + at, 0) - 12);
+	return true;
+}
+
+/* A SYMLINK of which so many octets are in a chunk, and all others inline behind them. */
+static bool symlink_torn(struct conn *c, unsigned int in_chunk, unsigned int size)
+{
+	static unsigned int links;
+	const uint32_t xid = next_xid++;
+	struct enc e = { .n = 0 }, m = { .n = 0 };
+	char name[FILE_NAME], text[4096];
+	unsigned int i, len, pos, at;
+	uint8_t handle[64];
+	struct reply r;
+
+	len = directory(c, handle);
+	if (!len)
+		return false;
+	snprintf(name, sizeof(name), "torn-%d-%u", getpid(), links++);
+	for (i = 0; i < size; i++)
+		text[i] = 'a' + i % 26;
+	text[size] = 0;
+	memcpy(c->area, text, in_chunk);
+
+	call_of(&m, xid, 3, SYMLINK3);
+	opaque(&m, handle, len);
+	string(&m, name);
+	/* No attributes in particular. */
+	for (i = 0; i < 6; i++)
+		u32(&m, 0);
+	u32(&m, size);
+	pos = m.n;
+	bytes(&m, text + in_chunk, size - in_chunk);
+	hdr(&e, xid, 1, 32, MSG);
+	rseg(&e, pos, c->area_mr->rkey, in_chunk, at_area(c, 0));
+	lists_none(&e);
+	bytes(&e, m.b, m.n);
+	if (!exchange(c, &e, &r))
+		return false;
+	/* A server that sees that such an item is not to be torn says so. */
+	if (get(r.p, 3) == ERROR)
+		return is_error(&r, xid, ERR_CHUNK) && alive(c);
+	if (!body_at(&r, xid, &at))
+		return false;
+	if (get(r.p + at, 5) || get(r.p + at, 6))
+		return fail("accept_stat %u, status %u", get(r.p + at, 5), get(r.p + at, 6));
+	return leads_to(c, name, text) && removed(c, name);
+}
+
+static bool t_symlink(struct conn *c)
+{
+	unsigned int turn;
+
+	for (turn = 0; turn < 8; turn++) {
+		/* What was in those pages before. */
+		if (!write_item(c, 0, 16384, 1, false, false, false))
+			return false;
+		if (!symlink_torn(c, 4, 1000) || !symlink_torn(c, 996, 1000))
+			return false;
+	}
+	return true;
+}
+
+/* Its credential is in a chunk, or some of what is before or behind that. */
+static bool t_credential(struct conn *c)
+{
+	static const unsigned int chunk[][2] = {
+		{ 4, 4 }, { 20, 4 }, { 24, 4 }, { 28, 4 }, { 32, 24 }, { 32, 4 }, { 52, 4 }, { 56, 4 },
+		{ 60, 4 },
+	};
+	unsigned int i;
+
+	for (i = 0; i < COUNT(chunk); i++) {
+		const unsigned int from = chunk[i][0], len = chunk[i][1];
+		struct enc e = { .n = 0 }, m = { .n = 0 };
+		const uint32_t xid = next_xid++;
+
+		call(&m, xid, 0);
+		memcpy(c->area, m.b + from, len);
+		hdr(&e, xid, 1, 32, MSG);
+		rseg(&e, from, c->area_mr->rkey, len, at_area(c, 0));
+		lists_none(&e);
+		bytes(&e, m.b, from);
+		bytes(&e, m.b + from + len, m.n - from - len);
+		if (!refused(c, &e, xid, ERR_CHUNK))
+			return fail("octets %u to %u: %s", from, from + len - 1, why);
+	}
+	return true;
+}
+
+static const struct test tests[] = {
+	{ "R8166-8.1-1", "a link's text, torn", t_symlink },
+	{ "R8166-8.2.2-1", "a credential in a Read chunk", t_credential },
+};
+
+const struct group group_torn = {
+	.name = "torn", .about = "a client that tears items apart",
+	.tests = tests, .n = COUNT(tests), .open = conn_open,
+};
