@@ -91,5 +91,7 @@ pub(super) fn reply(
         header,
     )?;
     let (posting, _) = draft.finish(reply.xid(), Regions::none());
-    posting.post(&to.ep).map_err(|_| SendError::NotConnected)
+    posting
+        .post(&to.ep, || ())
+        .map_err(|_| SendError::NotConnected)
 }

@@ -94,13 +94,13 @@ pub(super) fn call(
         posting.elements(),
         posting.reports()
     ));
-    call.commit(Exchange {
+    let exchange = Exchange {
         regions,
         reads: composed.reads,
         offer,
         procedure: call.procedure(),
-    });
-    if let Err(error) = posting.post(&to.ep) {
+    };
+    if let Err(error) = posting.post(&to.ep, || call.commit(exchange)) {
         trace!(xprtrdma_post_send_err(
             call.task(),
             to.ep.send_cq_id(),

@@ -186,11 +186,20 @@ impl Exposed {
         drop(held);
     }
 
-    /// Keeps the regions of a Reply that is being posted.
-    pub(super) fn keep(&self, place: usize, regions: Regions<Registered, Token>) {
-        if let Some(held) = self.books.lock().held.get_mut(place) {
+    /// Keeps the regions of a Reply that is being posted, and its time starts. `false` if the client has
+    /// said RDMA_DONE before it could know of it: [`Self::release_early`] follows when it is posted, and
+    /// nobody else releases it.
+    pub(super) fn keep(
+        &self,
+        place: usize,
+        regions: Regions<Registered, Token>,
+        deadline: u64,
+    ) -> bool {
+        let mut books = self.books.lock();
+        if let Some(held) = books.held.get_mut(place) {
             held.regions = Some(regions);
         }
+        books.places.arm(place, deadline)
     }
 
     /// Keeps a Reply that could not be posted until the connection has ended.
@@ -201,24 +210,21 @@ impl Exposed {
         }
     }
 
-    /// A Reply has been posted: its time starts. A client that has said RDMA_DONE before it could know of
-    /// it gets what it asked for.
-    pub(super) fn posted(&self, ep: &Endpoint<Channel>, place: usize) {
-        admin::server::EXPOSED.inc();
-        let deadline = Alarm::in_seconds(admin::server::EXPOSED_SECONDS.get());
-        let early = {
+    /// A Reply has been posted that is exposed until then.
+    pub(super) fn posted(&self, deadline: u64) {
+        self.alarm.set(deadline);
+    }
+
+    /// The client gets what it asked for.
+    #[cold]
+    pub(super) fn release_early(&self, ep: &Endpoint<Channel>, place: usize) {
+        let regions = {
             let mut books = self.books.lock();
-            match books.places.arm(place, deadline) {
-                true => None,
-                false => books
-                    .held
-                    .get_mut(place)
-                    .and_then(|held| held.regions.take()),
-            }
+            let held = books.held.get_mut(place);
+            held.and_then(|held| held.regions.take())
         };
-        match early {
-            None => self.alarm.set(deadline),
-            Some(regions) => self.release(ep, place, regions),
+        if let Some(regions) = regions {
+            self.release(ep, place, regions);
         }
     }
 

@@ -19,6 +19,7 @@ use crate::engine::reply::Form;
 use crate::engine::reply::Reply as Plan;
 use crate::engine::reply::ReplyShape;
 use crate::engine::reply::Sink;
+use crate::sunrpc::svc::Alarm;
 use crate::sunrpc::svc::Body;
 use crate::sunrpc::svc::Reply;
 use crate::verbs::Exposed;
@@ -311,10 +312,16 @@ impl Connection {
             }
         };
         message.set_place(place);
-        let keep = |regions| exposed.keep(place, regions);
+        let deadline = Alarm::in_seconds(admin::server::EXPOSED_SECONDS.get());
+        let mut wanted = true;
+        let keep = |regions| wanted = exposed.keep(place, regions, deadline);
         match message.post_exposing(&self.ep, permit, octets, invalidate, regions, keep) {
             Ok(()) => {
-                exposed.posted(&self.ep, place);
+                admin::server::EXPOSED.inc();
+                match wanted {
+                    true => exposed.posted(deadline),
+                    false => exposed.release_early(&self.ep, place),
+                }
                 Ok(())
             }
             Err(NotPosted::Refused(message)) => {

@@ -59,8 +59,8 @@ impl Message {
     }
 
     /// [`Message::post`], behind the registrations of `regions`, for which there must be entries of the
-    /// Send Queue beside the permit's. `keep` is given the regions before the peer can know of them. The
-    /// message has been told its place: [`Message::set_place`].
+    /// Send Queue beside the permit's. `keep` is given the regions before the peer can know of them; it
+    /// must not sleep. The message has been told its place: [`Message::set_place`].
     ///
     /// # Errors
     ///
@@ -78,14 +78,18 @@ impl Message {
         if regions.domain().map(|own| domain(own)) != ep.domain().map(|own| domain(own)) {
             return Err(NotPosted::Refused(self));
         }
+        let mut exposing = None;
         // SAFETY: The regions stay in place while their pool does, which the endpoint keeps; the Send
         // does so until it has completed.
-        unsafe {
+        let posted = unsafe {
             self.post_behind(ep, permit, octets, invalidate, |send| {
                 let (first, registered) = regions.register(send);
+                exposing = Some(ep.exposing());
                 keep(registered);
                 first
             })
-        }
+        };
+        drop(exposing);
+        posted
     }
 }

@@ -89,6 +89,8 @@ impl<U: Send + 'static> Regions<Registered, U> {
                 (*p).inv_cqe.done = Some(passed::<C>);
             }
         }
+        // Whoever has posted the registrations is done with it.
+        drop(ep.exposing());
         // SAFETY: The chain is ours; what it refers to is part of the regions, which the pool, and so
         // the endpoint, keeps until the queues are drained.
         unsafe {

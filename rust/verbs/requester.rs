@@ -174,6 +174,7 @@ impl<'a, U: Send + 'static> Draft<'a, U> {
             first,
             index: self.index,
             elements: self.entry.elements(),
+            exposes: requests > 1,
             head: self.head,
             silent: self.silent,
             now_silent: if report { 0 } else { total },
@@ -192,6 +193,7 @@ pub(crate) struct Posting<'a> {
     first: *mut bindings::ib_send_wr,
     index: u32,
     elements: u32,
+    exposes: bool,
     head: &'a mut u32,
     silent: &'a mut u32,
     now_silent: u32,
@@ -214,13 +216,14 @@ impl Posting<'_> {
         self.now_silent == 0
     }
 
-    /// Posts the message, and the registrations before it.
+    /// Posts the message, and the registrations before it. Right before that `commit` gives out the
+    /// regions; it must not sleep.
     ///
     /// # Errors
     ///
     /// The connection has to be ended: some of it may have been posted.
     #[inline]
-    pub(crate) fn post<C: Requester>(self, ep: &Endpoint<C>) -> Result {
+    pub(crate) fn post<C: Requester>(self, ep: &Endpoint<C>, commit: impl FnOnce()) -> Result {
         let domain = ep.domain().map(|d| ptr::from_ref::<super::Domain>(d));
         if domain != Some(ptr::from_ref::<super::Domain>(self.ring.domain())) {
             return Err(EINVAL);
@@ -228,6 +231,8 @@ impl Posting<'_> {
         // From here on the entry may be released by its completion.
         *self.head = self.index;
         *self.silent = self.now_silent;
+        let _exposing = self.exposes.then(|| ep.exposing());
+        commit();
         // SAFETY: The chain is well formed. What it refers to is in the ring and in the pool of
         // regions, which the endpoint keeps until its queues are drained.
         unsafe { ep.post_send_raw(self.first) }.map_err(|(error, _)| error)
