@@ -341,7 +341,7 @@ impl Connection {
                 }
             }
             Err(NoRoom::TooLong) => Err((Some(pull), NotPulled::Refused)),
-            Err(NoRoom::Closed) => Err((Some(pull), NotPulled::Lost)),
+            Err(NoRoom::Closed | NoRoom::Stalled) => Err((Some(pull), NotPulled::Lost)),
         }
     }
 

@@ -361,6 +361,10 @@ impl Connection {
             Ok(permit) => permit,
             Err(NoRoom::TooLong) => return Err(NotSent::Refused),
             Err(NoRoom::Closed) => return Err(NotSent::Lost),
+            Err(NoRoom::Stalled) => {
+                channel.close();
+                return Err(NotSent::Lost);
+            }
         };
         if permit.waited() {
             traces::queue_has_room(&self.ep, serial);

@@ -6,7 +6,8 @@
 //! Many threads post on one queue. Whoever finds it full takes a ticket and waits in line, so that a
 //! chain that needs many entries is not starved by those that need few. A [`Permit`] is the only way
 //! to post, and it cannot be lost: dropped, it returns its entries; posted, the completion does.
-//! When the connection ends, so does every wait.
+//! When the connection ends, so does every wait. No wait is for ever: how often a Send is tried again for
+//! want of a Receive is the peer's choice, and as long as it posts none nothing completes.
 
 use core::mem;
 use kernel::new_condvar;
@@ -16,7 +17,9 @@ use kernel::sync::atomic::ordering::Full;
 use kernel::sync::atomic::ordering::Relaxed;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::CondVar;
+use kernel::sync::CondVarTimeoutResult;
 use kernel::sync::SpinLock;
+use kernel::time::msecs_to_jiffies;
 
 /// Why entries cannot be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +28,12 @@ pub(crate) enum NoRoom {
     TooLong,
     /// The connection has ended.
     Closed,
+    /// There was none for as long as anybody waits: the connection has to be ended.
+    Stalled,
 }
+
+/// How long a thread waits, which others need as well.
+const PATIENCE_MS: u32 = 30_000;
 
 /// The free entries of a Send Queue, and who waits for them.
 #[pin_data]
@@ -196,12 +204,13 @@ impl SendQueue {
         let ticket = line.next_ticket;
         line.next_ticket = ticket.wrapping_add(1);
         self.waiting.fetch_add(1, Full);
+        let mut left = msecs_to_jiffies(PATIENCE_MS);
         let outcome = loop {
             if self.closed.load(Relaxed) {
                 break Err(NoRoom::Closed);
             }
-            if line.serving != ticket {
-                self.turn.wait(&mut line);
+            let event = if line.serving != ticket {
+                &self.turn
             } else if self.take_in_line(entries) {
                 break Ok(Permit {
                     queue: self,
@@ -209,11 +218,21 @@ impl SendQueue {
                     waited: true,
                 });
             } else {
-                self.room.wait(&mut line);
+                &self.room
+            };
+            if left == 0 {
+                self.closed.store(true, Relaxed);
+                self.room.notify_all();
+                break Err(NoRoom::Stalled);
             }
+            left = match event.wait_interruptible_timeout(&mut line, left) {
+                CondVarTimeoutResult::Woken { jiffies } => jiffies,
+                // Service threads are not sent signals.
+                CondVarTimeoutResult::Timeout | CondVarTimeoutResult::Signal { .. } => 0,
+            };
         };
         self.waiting.fetch_sub(1, Full);
-        // On close everybody leaves, in any order, and nobody looks at tickets any more.
+        // When it is closed everybody leaves, in any order, and nobody looks at tickets any more.
         line.serving = ticket.wrapping_add(1);
         self.turn.notify_all();
         outcome

@@ -13,6 +13,10 @@ const struct terms terms_plain = {
 	.octets = { ID, 1, 0, 3, 3 }, .len = 8, .responder = 16, .longest = 4096,
 };
 
+const struct terms terms_slow = {
+	.octets = { ID, 1, 0, 3, 3 }, .len = 8, .responder = 16, .longest = 4096, .slow = true,
+};
+
 const struct terms terms_none = { .responder = 16, .longest = 1024 };
 
 const struct terms terms_inv = {
@@ -118,7 +122,7 @@ static struct rdma_conn_param parameters(const struct terms *terms)
 		.responder_resources = terms->responder,
 		.initiator_depth = terms->initiator,
 		.retry_count = 6,
-		.rnr_retry_count = 0,
+		.rnr_retry_count = terms->slow ? 7 : 0,
 	};
 }
 

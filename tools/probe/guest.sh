@@ -55,6 +55,8 @@ group() {
 	pulled)
 		set_server max_exposed_replies 4
 		set_server exposed_seconds 2 ;;
+	# So that its Send Queue is soon full.
+	deaf) set_server max_requests 8 ;;
 	fuzz_*) fuzz=(--fuzz "$FUZZ_SEED" "$FUZZ_BATCHES") ;;
 	esac
 	! /probe/probe --is-client "$1" || port=$NFS_PORT

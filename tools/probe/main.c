@@ -37,6 +37,7 @@ static const struct group *const groups[] = {
 	&group_chunks,
 	&group_lists,
 	&group_torn,
+	&group_deaf,
 	&group_agreement,
 	&group_windows,
 	&group_peers,

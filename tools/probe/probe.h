@@ -36,6 +36,7 @@ struct terms {
 	int len;
 	int responder, initiator;	/* RDMA Reads that it answers, and as a client asks for */
 	unsigned int longest;		/* messages that it receives */
+	bool slow;			/* the other end is to wait for Receives as long as it takes */
 };
 
 struct conn {
@@ -126,12 +127,12 @@ struct group {
 extern const struct group group_headers, group_chunks, group_peers, group_session,
 	group_pulled, group_reverse_early, group_reverse, group_replies, group_exposed,
 	group_credits, group_lies, group_lists, group_agreement,
-	group_exposer, group_windows, group_torn;
+	group_exposer, group_windows, group_torn, group_deaf;
 
 extern const char *server, *port, *dir;
 extern uint32_t next_xid;
 extern char why[512];
-extern const struct terms terms_plain, terms_none, terms_inv, terms_1k, terms_no_reads, terms_pulled,
+extern const struct terms terms_plain, terms_slow, terms_none, terms_inv, terms_1k, terms_no_reads, terms_pulled,
 	terms_reserved, terms_behind;
 
 /* runner.c */
