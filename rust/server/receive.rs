@@ -179,8 +179,9 @@ impl Connection {
     fn pull_to_regions(&self, rqst: Receiving<'_, Self>, mut buffer: Buffer) -> Received {
         let received = buffer.user().call.octets;
         let (octets, parcel) = buffer.split(received);
-        let (xid, reads) = (parcel.call.xid, parcel.call.chunks(octets).reads);
-        let wanted = self.demand.of(reads);
+        let call = &parcel.call;
+        let (xid, reads) = (call.xid, call.chunks(octets).reads);
+        let wanted = self.demand.of(reads, call.long);
         if wanted > self.demand.total() {
             self.refuse(xid);
             return self.drop_call(rqst, buffer);

@@ -42,12 +42,16 @@ impl Demand {
         self.total
     }
 
-    /// Regions that it takes to pull all of `reads`.
-    pub(super) fn of(&self, reads: ReadList<'_>) -> u32 {
+    /// Regions that it takes to pull all of `reads`, of a Long Call or not: there a chunk splits the
+    /// segment that it goes into.
+    pub(super) fn of(&self, reads: ReadList<'_>, long: bool) -> u32 {
         let each = reads.segments().map(|read| match read.segment.length {
             0 => 0,
             // Wherever in a page it starts. Fewer than 2^21 pages.
-            length => (length.div_ceil(PAGE) + self.pages.get()) / self.pages,
+            length => {
+                let splits = u32::from(long && read.position != 0);
+                (length.div_ceil(PAGE) + self.pages.get()) / self.pages + splits
+            }
         });
         each.fold(0, u32::saturating_add)
     }
