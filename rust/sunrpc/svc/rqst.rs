@@ -348,7 +348,7 @@ impl Reply<'_> {
             let used = (*rqst).rq_next_page.addr().wrapping_sub(slots.addr());
             let mut count = (used / size_of::<*mut bindings::page>()).min((*rqst).rq_maxpages);
             let res = &raw const (*rqst).rq_res;
-            let pages_of = page_list(res, slots)?;
+            let pages_of = page_list(res, slots, (*rqst).rq_maxpages)?;
             let touched = pages_of.start.saturating_add(pages_of.len).div_ceil(PAGE) as usize;
             if touched > count && touched <= (*rqst).rq_maxpages {
                 // What NFSD reads past its cache for NFSv4 begins anywhere in its first page, and may
@@ -372,23 +372,37 @@ impl Reply<'_> {
     }
 }
 
-/// Where the pages of `res` lie in `slots`. What is past their end is found out by who uses it.
+/// Where the pages of `res` lie in the `count` `slots`. What is past their end is found out by who uses
+/// it.
 ///
 /// # Safety
 ///
-/// `res` points to a valid `xdr_buf`.
+/// `res` points to a valid `xdr_buf`, and there are as many slots.
 #[inline]
 unsafe fn page_list(
     res: *const bindings::xdr_buf,
     slots: *mut *mut bindings::page,
+    count: usize,
 ) -> Result<Span> {
     // SAFETY: By this function's contract.
     let (first, base, len) = unsafe { ((*res).pages, (*res).page_base, (*res).page_len) };
     if len == 0 {
         return Ok(Span::default());
     }
-    let ahead = first.addr().checked_sub(slots.addr()).ok_or(EINVAL)?;
-    let index = u32::try_from(ahead / size_of::<*mut bindings::page>())?;
+    let ahead = first.addr().wrapping_sub(slots.addr()) / size_of::<*mut bindings::page>();
+    let index = match ahead < count {
+        true => ahead,
+        // A READLINK of NFSv2 names its one page in a place of its own.
+        false if base.saturating_add(len) <= PAGE => {
+            // SAFETY: `res` has a page.
+            let page = unsafe { *first };
+            // SAFETY: There are as many slots.
+            let same = |slot: &usize| unsafe { *slots.add(*slot) == page };
+            (0..count).find(same).ok_or(EINVAL)?
+        }
+        false => return Err(EINVAL),
+    };
+    let index = u32::try_from(index)?;
     let start = index.checked_mul(PAGE).and_then(|at| at.checked_add(base));
     Ok(Span {
         start: start.ok_or(EINVAL)?,
