@@ -6,9 +6,7 @@
 //! worker and goes on in the send queue's.
 
 use super::context::Connection;
-use super::exchange::Exchange;
 use super::reply;
-use super::reply::Answer;
 use super::reply::How;
 use super::transport::Rdma;
 use super::tunables;
@@ -36,7 +34,6 @@ const MAX_SEGMENTS: usize = 16;
 /// An RPC whose Reply is being pulled. It keeps the memory that the Reply goes to.
 pub(super) struct Pulling {
     rpc: Claimed<Rdma>,
-    exchange: Exchange,
     recv: Recv<()>,
     length: u32,
     done: Done,
@@ -130,13 +127,7 @@ impl Dones {
 }
 
 /// Pulls what answers `rpc`, and completes it; or else says that it will not be pulled, and fails it.
-pub(super) fn start(
-    ep: &Endpoint<Connection>,
-    rpc: Claimed<Rdma>,
-    exchange: Exchange,
-    recv: Recv<()>,
-    octets: usize,
-) {
+pub(super) fn start(ep: &Endpoint<Connection>, rpc: Claimed<Rdma>, recv: Recv<()>, octets: usize) {
     let this = ep.context();
     let pulls = &this.pulls;
     let Some(reply) = reply::parse(this, recv.octets(octets)) else {
@@ -152,7 +143,7 @@ pub(super) fn start(
         .head_len()
         .saturating_add(room.page_len())
         .saturating_add(room.tail_len());
-    let prepared = match exchange.arrived(&reply) {
+    let prepared = match rpc.exchange().arrived(&reply) {
         Ok(Arrived::Exposed {
             length,
             by_write: 0,
@@ -176,7 +167,6 @@ pub(super) fn start(
         Ok((prepared, length)) => {
             let pulling = Pulling {
                 rpc,
-                exchange,
                 recv,
                 length,
                 done,
@@ -193,8 +183,7 @@ pub(super) fn start(
         NotPulled::Failed => this.lose(),
         NotPulled::Unsuitable => {
             this.dones.send(ep, done);
-            let how = How::Refused(Refusal::Fail);
-            reply::fence(ep, exchange, Answer { rpc, recv, how });
+            reply::fence(ep, rpc, recv, How::Refused(Refusal::Fail));
         }
     }
 }
@@ -210,12 +199,10 @@ pub(super) fn pulled(worker: &SendWorker<'_, Connection>, pulling: Pulling, how:
     tunables::PULLED.inc();
     let Pulling {
         rpc,
-        exchange,
         recv,
         length,
         done,
     } = pulling;
     this.dones.send(worker, done);
-    let how = How::Pulled(length);
-    reply::fence(worker, exchange, Answer { rpc, recv, how });
+    reply::fence(worker, rpc, recv, How::Pulled(length));
 }

@@ -6,7 +6,6 @@
 //! send queue's.
 
 use super::context::Connection;
-use super::exchange::Exchange;
 use super::pull;
 use super::pull::Done;
 use super::reverse;
@@ -22,6 +21,7 @@ use crate::engine::placement::Placement;
 use crate::engine::placement::Room;
 use crate::engine::returned::Arrived;
 use crate::sunrpc::Claimed;
+use crate::sunrpc::Fencing;
 use crate::sunrpc::Refusal;
 use crate::sunrpc::Scatter;
 use crate::verbs::Endpoint;
@@ -42,9 +42,9 @@ pub(super) enum Pending {
 
 /// An RPC and the message that answers it.
 pub(super) struct Answer {
-    pub(super) rpc: Claimed<Rdma>,
-    pub(super) recv: Recv<()>,
-    pub(super) how: How,
+    rpc: Fencing<Rdma>,
+    recv: Recv<()>,
+    how: How,
 }
 
 /// How an RPC ends.
@@ -91,17 +91,18 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
     let answered = match inbound::from_server(message, this.extensions()) {
         Ok(FromServer::Reply(reply)) => {
             let start = octets - reply.payload.map_or(0, <[u8]>::len);
-            find(worker, message, &reply, start, invalidated).inspect(|(rpc, ..)| {
+            find(worker, message, &reply, start, invalidated).inspect(|(rpc, _)| {
                 trace!(xprtrdma_reply(rpc.task(), reply.xid, reply.credits));
                 this.grant(worker, reply.credits);
             })
         }
         Ok(FromServer::Error(refused)) => {
             let found = claim(worker, message, refused.xid, refused.credits, invalidated);
-            found.and_then(|(rpc, mut exchange)| {
+            found.and_then(|mut rpc| {
                 traces::refused(rpc.task(), refused.xid, &refused.error);
                 this.grant(worker, refused.credits);
-                let own = take_back(worker, &rpc, &mut exchange, invalidated);
+                let own = take_back(worker, &mut rpc, invalidated);
+                let exchange = rpc.exchange();
                 let refusal = match exchange.offer {
                     // It can do it with a Reply chunk.
                     ReplyPlan::Pull => {
@@ -110,7 +111,7 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
                     }
                     _ => Refusal::Fail,
                 };
-                own.then_some((rpc, exchange, Some(How::Refused(refusal))))
+                own.then_some((rpc, Some(How::Refused(refusal))))
             })
         }
         Ok(FromServer::ReverseCall(call)) => {
@@ -135,8 +136,8 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
         }
     };
     match answered {
-        Some((rpc, exchange, None)) => pull::start(worker, rpc, exchange, recv, octets),
-        Some((rpc, exchange, Some(how))) => fence(worker, exchange, Answer { rpc, recv, how }),
+        Some((rpc, None)) => pull::start(worker, rpc, recv, octets),
+        Some((rpc, Some(how))) => fence(worker, rpc, recv, how),
         None => this.shared.shelf.put(recv),
     }
     this.refill(worker);
@@ -151,17 +152,17 @@ fn find(
     reply: &Message<'_>,
     start: usize,
     invalidated: Option<u32>,
-) -> Option<(Claimed<Rdma>, Exchange, Option<How>)> {
+) -> Option<(Claimed<Rdma>, Option<How>)> {
     let this = worker.context();
     let found = claim(worker, octets, reply.xid, reply.credits, invalidated);
-    let Some((rpc, mut exchange)) = found else {
+    let Some(mut rpc) = found else {
         // Whoever wanted it: the server is told that nobody will pull it.
         if let Some(done) = Done::for_reply(reply.xid, &reply.chunks.reads) {
             this.dones.send(worker, done);
         }
         return None;
     };
-    let how = match exchange.arrived(reply) {
+    let how = match rpc.exchange().arrived(reply) {
         Ok(Arrived::Inline { payload, by_write }) => Some(How::Inline {
             start,
             octets: payload.len(),
@@ -176,23 +177,24 @@ fn find(
         _ => {
             this.shared.stats.bad_replies.add(1);
             traces::not_understood(worker, octets);
-            match invalidated {
-                None => rpc.resume(exchange),
-                // What it waits for cannot come any more.
-                Some(_) => this.lose(),
+            // The RPC's Reply may still come; not if what it waits for is invalid.
+            if invalidated.is_some() {
+                take_back(worker, &mut rpc, invalidated);
+                this.lose();
             }
             return None;
         }
     };
-    if !take_back(worker, &rpc, &mut exchange, invalidated) {
+    if !take_back(worker, &mut rpc, invalidated) {
         return None;
     }
+    let exchange = rpc.exchange();
     if exchange.offer.may_be_long() {
         let long = !matches!(how, Some(How::Inline { .. }));
         let learn = !this.sizes.as_ref().is_some_and(|sizes| sizes.all_pulled);
         this.shared.habits.note(exchange.procedure, long && learn);
     }
-    Some((rpc, exchange, how))
+    Some((rpc, how))
 }
 
 /// Finds the RPC that a message names. If nobody waits for it any more, its tags are gone, or about to
@@ -204,7 +206,7 @@ fn claim(
     xid: u32,
     credits: u32,
     invalidated: Option<u32>,
-) -> Option<(Claimed<Rdma>, Exchange)> {
+) -> Option<Claimed<Rdma>> {
     let this = worker.context();
     let found = this.shared.xprt.claim(xid);
     if found.is_none() {
@@ -217,19 +219,19 @@ fn claim(
 }
 
 /// Takes back the region that the peer has invalidated. It must be one of this very RPC: if it is not,
-/// another RPC may have lost its memory, and this one is not completed on this connection.
+/// another RPC may have lost its memory, and this one is not completed on this connection. What it
+/// exposes is exposed until that is closed.
 #[inline]
 fn take_back(
     worker: &RecvWorker<'_, Connection>,
-    rpc: &Claimed<Rdma>,
-    exchange: &mut Exchange,
+    rpc: &mut Claimed<Rdma>,
     invalidated: Option<u32>,
 ) -> bool {
     let Some(handle) = invalidated else {
         return true;
     };
-    traces::invalidated_there(|| rpc.task(), &exchange.regions, handle);
-    let own = exchange.regions.invalidated_remotely(handle);
+    traces::invalidated_there(|| rpc.task(), &rpc.exchange().regions, handle);
+    let own = rpc.exchange_mut().regions.invalidated_remotely(handle);
     if !own {
         worker.context().lose();
     }
@@ -257,8 +259,10 @@ pub(super) fn parse<'a>(this: &Connection, message: &'a [u8]) -> Option<Message<
 
 /// Completes the RPC once nothing of it is exposed any more.
 #[inline]
-pub(super) fn fence(worker: &Endpoint<Connection>, exchange: Exchange, answer: Answer) {
+pub(super) fn fence(worker: &Endpoint<Connection>, rpc: Claimed<Rdma>, recv: Recv<()>, how: How) {
     let this = worker.context();
+    let (rpc, exchange) = rpc.withdraw();
+    let answer = Answer { rpc, recv, how };
     let regions = match exchange.regions.fenced() {
         Ok(fence) => return complete(worker, answer, fence),
         Err(regions) => regions,

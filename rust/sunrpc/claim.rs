@@ -10,6 +10,9 @@ use super::xprt::XprtHandle;
 use crate::admin::trace::Task;
 use crate::bindings;
 use crate::bindings::parked::Parked;
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
+use core::ops::Deref;
 use core::ptr::NonNull;
 
 /// Which octets of an inline payload go where.
@@ -29,46 +32,20 @@ pub(crate) struct Scatter {
     pub(crate) length: u32,
 }
 
-/// An RPC that waits for its Reply and has been found by it: nobody else can answer it, and SUNRPC
-/// keeps it in place until it is completed or dropped. Dropping it leaves it without an answer, to be
-/// sent again on the next connection.
+/// An RPC that has been found by its Reply: SUNRPC keeps it in place until this is dropped.
 ///
 /// # Invariants
 ///
-/// The slot is claimed by this and its request pinned, so that slot, request, task and transport
-/// stay.
-pub(crate) struct Claimed<T: Transport>(NonNull<Slot<T>>);
+/// The slot is claimed by who has this and its request pinned, so that slot, request, task and
+/// transport stay.
+pub(crate) struct Pinned<T: Transport>(NonNull<Slot<T>>);
 
 // SAFETY: Whoever has the claim may use it, on any thread.
-unsafe impl<T: Transport> Send for Claimed<T> {}
+unsafe impl<T: Transport> Send for Pinned<T> {}
 // SAFETY: A shared reference only reads what is constant while claimed.
-unsafe impl<T: Transport> Sync for Claimed<T> {}
+unsafe impl<T: Transport> Sync for Pinned<T> {}
 
-impl<T: Transport> XprtHandle<T> {
-    /// Finds the RPC with this number that was sent and has not been answered, and takes what it
-    /// exposes.
-    #[inline]
-    pub(crate) fn claim(&self, xid: u32) -> Option<(Claimed<T>, T::Exchange)> {
-        let raw = self.raw();
-        // SAFETY: The transport's memory is there. `queue_lock` is held where SUNRPC asks for it.
-        unsafe {
-            bindings::spin_lock(&raw mut (*raw).queue_lock);
-            let rqst = bindings::xprt_lookup_rqst(raw, xid.to_be());
-            // What is in the queue of those that wait came out of our `alloc_slot`.
-            let found = NonNull::new(rqst).and_then(|rqst| {
-                let slot = Slot::<T>::from_rqst(rqst.as_ptr());
-                let exchange = slot.claim()?;
-                bindings::xprt_pin_rqst(rqst.as_ptr());
-                // INVARIANT: Just claimed and pinned.
-                Some((Claimed(NonNull::from(slot)), exchange))
-            });
-            bindings::spin_unlock(&raw mut (*raw).queue_lock);
-            found
-        }
-    }
-}
-
-impl<T: Transport> Claimed<T> {
+impl<T: Transport> Pinned<T> {
     #[inline]
     fn slot(&self) -> &Slot<T> {
         // SAFETY: In place, by the type's invariants.
@@ -93,29 +70,121 @@ impl<T: Transport> Claimed<T> {
         unsafe { task_of(self.rqst()) }
     }
 
-    /// Gives the RPC back as it was: what claimed it is not its Reply, which may still come.
-    #[cold]
-    pub(crate) fn resume(self, exchange: T::Exchange) {
-        // SAFETY: Claimed by us. Who sends is done with the Call, or it would not be claimed.
-        unsafe { self.slot().restore(exchange) };
-        let this = core::mem::ManuallyDrop::new(self);
-        this.unpin();
-    }
-
-    /// Lets SUNRPC release the request.
+    /// Lets SUNRPC release the request, after a `last` look at it with `queue_lock`.
     #[inline]
-    fn unpin(&self) {
+    fn unpin(&self, last: impl FnOnce(&Slot<T>)) {
         let rqst = self.rqst();
         // SAFETY: Pinned until the end of this block, and the transport with it. No more of the
         // request than that is touched once it is unpinned.
         unsafe {
             let raw = (*rqst).rq_xprt;
             bindings::spin_lock(&raw mut (*raw).queue_lock);
+            last(self.slot());
             bindings::xprt_unpin_rqst(rqst);
             bindings::spin_unlock(&raw mut (*raw).queue_lock);
         }
     }
+}
 
+impl<T: Transport> Drop for Pinned<T> {
+    fn drop(&mut self) {
+        self.unpin(|_| {});
+    }
+}
+
+/// An RPC that waits for its Reply and has been found by it: nobody else can answer it. What it exposes
+/// is still exposed, and stays where others find it: dropping this leaves the RPC as it was, to be
+/// answered, given up, or sent again on the next connection.
+///
+/// # Invariants
+///
+/// The Exchange is in the slot.
+pub(crate) struct Claimed<T: Transport>(Pinned<T>, PhantomData<T::Exchange>);
+
+impl<T: Transport> Deref for Claimed<T> {
+    type Target = Pinned<T>;
+
+    #[inline]
+    fn deref(&self) -> &Pinned<T> {
+        &self.0
+    }
+}
+
+/// An RPC whose Exchange is with who fences it. It can only be completed with a proof of that; dropping
+/// it leaves it without an answer, to be sent again on the next connection, and is for who has seen the
+/// end of the queue pair.
+pub(crate) struct Fencing<T: Transport>(Pinned<T>);
+
+impl<T: Transport> Deref for Fencing<T> {
+    type Target = Pinned<T>;
+
+    #[inline]
+    fn deref(&self) -> &Pinned<T> {
+        &self.0
+    }
+}
+
+impl<T: Transport> XprtHandle<T> {
+    /// Finds the RPC with this number that was sent and has not been answered.
+    #[inline]
+    pub(crate) fn claim(&self, xid: u32) -> Option<Claimed<T>> {
+        let raw = self.raw();
+        // SAFETY: The transport's memory is there. `queue_lock` is held where SUNRPC asks for it.
+        unsafe {
+            bindings::spin_lock(&raw mut (*raw).queue_lock);
+            let rqst = bindings::xprt_lookup_rqst(raw, xid.to_be());
+            // What is in the queue of those that wait came out of our `alloc_slot`.
+            let found = NonNull::new(rqst).and_then(|rqst| {
+                let slot = Slot::<T>::from_rqst(rqst.as_ptr());
+                slot.claim_in_place().then(|| {
+                    bindings::xprt_pin_rqst(rqst.as_ptr());
+                    // INVARIANT: Just claimed and pinned; what is claimed has its Exchange.
+                    Claimed(Pinned(NonNull::from(slot)), PhantomData)
+                })
+            });
+            bindings::spin_unlock(&raw mut (*raw).queue_lock);
+            found
+        }
+    }
+}
+
+impl<T: Transport> Claimed<T> {
+    /// What the RPC exposes.
+    #[inline]
+    pub(crate) fn exchange(&self) -> &T::Exchange {
+        // SAFETY: Claimed by us, and there, by the type's invariants. Nobody changes it meanwhile: that
+        // takes a mutable reference.
+        unsafe { (*self.slot().exchange()).as_ref().unwrap_unchecked() }
+    }
+
+    /// What the RPC exposes.
+    #[inline]
+    pub(crate) fn exchange_mut(&mut self) -> &mut T::Exchange {
+        // SAFETY: Claimed by us, and there, by the type's invariants.
+        unsafe { (*self.slot().exchange()).as_mut().unwrap_unchecked() }
+    }
+
+    /// Takes out what the RPC exposes, for it to be fenced.
+    #[inline]
+    pub(crate) fn withdraw(self) -> (Fencing<T>, T::Exchange) {
+        let this = ManuallyDrop::new(self);
+        let slot = this.0 .0;
+        // SAFETY: Claimed by us, and there, by the type's invariants.
+        let exchange = unsafe { (*slot.as_ref().exchange()).take().unwrap_unchecked() };
+        // INVARIANT: Claim and pin are those of `this`, which is not dropped.
+        (Fencing(Pinned(slot)), exchange)
+    }
+}
+
+impl<T: Transport> Drop for Claimed<T> {
+    fn drop(&mut self) {
+        // Before the request is unpinned: who waits for that finds that there is something to fence.
+        // SAFETY: Claimed by us; the Exchange is in the slot.
+        unsafe { self.slot().unclaim() };
+    }
+}
+
+impl<T: Transport> Fencing<T> {
     /// Completes the RPC with a Reply of which at least a part is in `reply`. Gives back an older
     /// message that the request held, and how many octets were copied.
     #[inline]
@@ -178,23 +247,12 @@ impl<T: Transport> Claimed<T> {
     /// Gives up the claim. Whoever `last` leaves the slot to cannot go on with it before this is done.
     #[inline]
     pub(super) fn last_with_queue_lock(self, last: impl FnOnce(&Slot<T>)) {
-        let this = core::mem::ManuallyDrop::new(self);
-        let rqst = this.rqst();
-        // SAFETY: Pinned until the end of this block, and the transport with it. No more of the
-        // request than that is touched once it is unpinned.
-        unsafe {
-            let raw = (*rqst).rq_xprt;
-            bindings::spin_lock(&raw mut (*raw).queue_lock);
-            last(this.slot());
-            bindings::xprt_unpin_rqst(rqst);
-            bindings::spin_unlock(&raw mut (*raw).queue_lock);
-        }
+        ManuallyDrop::new(self).unpin(last);
     }
 }
 
-impl<T: Transport> Drop for Claimed<T> {
+impl<T: Transport> Drop for Fencing<T> {
     fn drop(&mut self) {
         self.slot().settle();
-        self.unpin();
     }
 }

@@ -16,6 +16,7 @@ mod xprt_class;
 mod xprt_ops;
 
 pub(crate) use claim::Claimed;
+pub(crate) use claim::Fencing;
 pub(crate) use claim::Scatter;
 pub(crate) use credits::Credits;
 pub(crate) use refusal::Refusal;

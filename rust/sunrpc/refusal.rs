@@ -12,7 +12,7 @@
 //! ends the RPC when it comes to wait. Both happen with `queue_lock` held, without which no task
 //! begins to wait for a Reply: one of the two sees the other.
 
-use super::claim::Claimed;
+use super::claim::Fencing;
 use super::slot::Slot;
 use super::xprt::Transport;
 use crate::bindings;
@@ -26,7 +26,7 @@ pub(crate) enum Refusal {
     Fail,
 }
 
-impl<T: Transport> Claimed<T> {
+impl<T: Transport> Fencing<T> {
     /// Ends the RPC without a Reply.
     #[cold]
     pub(crate) fn refuse(self, _fence: T::Fence, refusal: Refusal) {

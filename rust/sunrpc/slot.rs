@@ -7,8 +7,13 @@
 //! whoever takes it first:
 //!
 //!     Idle --commit (send lock)--> Sent --claim (receive worker)--> Claimed --complete--> Done
-//!                                   |                              \--refuse--> Refused --wait--> Done
+//!                                   |                              |\--refuse--> Refused --wait--> Done
+//!                                   | <---- nothing fenced --------|
+//!                                   |                              \--queue pair ended--> Idle
 //!                                   |-- abandon (buf_free), sweep (disconnect) --> Idle
+//!
+//! Who has claimed leaves the Exchange in the slot until he fences it. If he does not come to that, the
+//! slot is Sent again: who gives the RPC up, or the connection, finds what the peer can still reach.
 //!
 //! Refused is what was refused before the task has come to wait for a Reply: see
 //! [`refusal`](super::refusal). Done and Refused become Idle when SUNRPC is through with the answer, or
@@ -35,7 +40,8 @@ use kernel::types::Opaque;
 const IDLE: u32 = 0;
 /// The Call may be on the wire; the Exchange is in the slot.
 const SENT: u32 = 1;
-/// Somebody has taken the Exchange and will bring the slot to `IDLE` or `DONE`.
+/// Somebody has claimed the Exchange, and will bring the slot back to `SENT`, or take it out and bring
+/// the slot to another phase.
 const CLAIMED: u32 = 2;
 /// The RPC is being completed. SUNRPC owns the slot, but may not know that yet.
 const DONE: u32 = 3;
@@ -52,7 +58,8 @@ const INITIAL_BUFFER: usize = 2048;
 /// # Invariants
 ///
 /// `exchange` is touched only by who set `phase` to `CLAIMED`, and by the send lock's holder while
-/// `phase` is `IDLE`. `reply` is touched only by who claimed, and by SUNRPC's owner of the slot when
+/// `phase` is `IDLE`. It is there when `phase` becomes `SENT`, and is not when it becomes anything else
+/// but `CLAIMED`. `reply` is touched only by who claimed, and by SUNRPC's owner of the slot when
 /// nobody has. The buffers belong to SUNRPC's owner.
 #[repr(C)]
 pub(crate) struct Slot<T: Transport> {
@@ -200,26 +207,39 @@ impl<T: Transport> Slot<T> {
         self.phase.store(SENT, Release);
     }
 
-    /// Puts the Exchange back that [`Self::claim`] took.
+    /// Claims the Exchange, if it is there and nobody else has. The claimer has it from
+    /// [`Self::exchange`] and calls [`Self::unclaim`], or takes it out and calls [`Self::settle`] or
+    /// another.
+    #[inline]
+    pub(super) fn claim_in_place(&self) -> bool {
+        self.phase.cmpxchg(SENT, CLAIMED, Acquire).is_ok()
+    }
+
+    /// The Exchange, for who has claimed the slot.
+    #[inline]
+    pub(super) fn exchange(&self) -> *mut Option<T::Exchange> {
+        self.exchange.get()
+    }
+
+    /// Ends what [`Self::claim_in_place`] began, with the Exchange still there: the Call may be answered or
+    /// given up.
     ///
     /// # Safety
     ///
-    /// The caller has claimed the slot, and gives up the claim.
-    #[cold]
-    pub(super) unsafe fn restore(&self, exchange: T::Exchange) {
-        // SAFETY: Claimed by the caller.
-        unsafe { self.exchange.get().write(Some(exchange)) };
+    /// The caller has claimed the slot, and has not taken out the Exchange.
+    #[inline]
+    pub(super) unsafe fn unclaim(&self) {
         self.phase.store(SENT, Release);
     }
 
     /// Takes the Exchange, if it is there and nobody else has. The taker calls [`Self::settle`].
     #[inline]
     pub(super) fn claim(&self) -> Option<T::Exchange> {
-        if self.phase.cmpxchg(SENT, CLAIMED, Acquire).is_err() {
+        if !self.claim_in_place() {
             return None;
         }
         // SAFETY: We have just claimed it.
-        unsafe { (*self.exchange.get()).take() }
+        unsafe { (*self.exchange()).take() }
     }
 
     /// Ends what [`Self::claim`] began, without a Reply.
