@@ -20,8 +20,10 @@ use crate::admin::trace::trace;
 use crate::bindings;
 use core::ffi::c_void;
 use core::ptr;
+use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::seq_file::SeqFile;
+use kernel::sync::barrier::smp_mb;
 use kernel::time::msecs_to_jiffies;
 
 /// The first pause before another attempt to connect, if the last one was good for nothing.
@@ -92,7 +94,9 @@ unsafe extern "C" fn alloc_slot<T: Transport>(
         (*task).tk_status = -bindings::EAGAIN.cast_signed();
         bindings::xprt_add_backlog_noncongested(raw, task);
     }
-    // A slot that was freed before the task was in the backlog found nobody to wake.
+    // A slot that was freed before the task was in the backlog found nobody to wake. The task is there
+    // before this looks for the slot: pairs with the barrier in `give_slot`.
+    smp_mb();
     // SAFETY: As above.
     if let Some(slot) = unsafe { live.free.take::<T>() } {
         // SAFETY: Ours alone.
@@ -110,12 +114,29 @@ unsafe fn give_slot<T: Transport>(
     live: &super::xprt::Live<T>,
     slot: &Slot<T>,
 ) {
-    let rqst = slot.rqst();
-    // SAFETY: By this function's contract. Who is woken owns the slot, zeroed.
-    unsafe {
-        if !bindings::xprt_wake_up_backlog(raw, rqst) {
+    let mut slot = NonNull::from(slot);
+    loop {
+        // SAFETY: By this function's contract, or just taken. Who is woken owns the slot, zeroed.
+        unsafe {
+            let rqst = slot.as_ref().rqst();
+            if bindings::xprt_wake_up_backlog(raw, rqst) {
+                return;
+            }
             rqst.write_bytes(0, 1);
-            live.free.put(slot);
+            live.free.put(slot.as_ref());
+        }
+        // Whoever has come to the backlog since, and did not find the slot, is seen here: pairs with the
+        // barrier in `alloc_slot`.
+        smp_mb();
+        // SAFETY: The transport is alive; SUNRPC changes the number under the queue's lock.
+        if unsafe { (&raw const (*raw).backlog.qlen).read_volatile() } == 0 {
+            return;
+        }
+        // SAFETY: Only slots of `T` are put in.
+        match unsafe { live.free.take::<T>() } {
+            Some(again) => slot = again,
+            // Who has it looks at the backlog as well, if it does not use it.
+            None => return,
         }
     }
 }
