@@ -9,6 +9,7 @@
 use super::context::Connection;
 use crate::admin::trace::trace;
 use crate::engine::queue;
+use crate::verbs::Chain;
 use crate::verbs::Endpoint;
 use crate::verbs::Pool;
 use crate::verbs::Recv;
@@ -132,11 +133,17 @@ impl Receives {
         };
         let shelf = &ep.context().shared.shelf;
         let mut batch = RecvBatch::new();
+        // Those of another connection. They are not dropped under the pool's lock: the last of them ends
+        // their domain, which may sleep.
+        let mut strangers = Chain::new();
         shelf.idle.get_many(count, |recv| {
             if recv.domain_id() == domain.id() {
                 batch.push(recv);
+            } else {
+                strangers.push(recv);
             }
         });
+        drop(strangers);
         while batch.len() < count {
             match Recv::new(domain, size, (), FLAGS) {
                 Ok(recv) => batch.push(recv),
