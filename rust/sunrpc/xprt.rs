@@ -30,6 +30,7 @@ use core::ptr::NonNull;
 use kernel::new_mutex;
 use kernel::prelude::*;
 use kernel::seq_file::SeqFile;
+use kernel::sync::barrier::smp_mb;
 use kernel::sync::Arc;
 use kernel::sync::Mutex;
 use kernel::sync::Refcount;
@@ -529,7 +530,7 @@ impl<T: Transport> XprtHandle<T> {
         // SAFETY: The memory is there.
         unsafe {
             bindings::xprt_wait_for_buffer_space(self.raw());
-            // Pairs with the release of space by who then calls `space`.
+            // Pairs with the barrier in `space`.
             bindings::rpcrdma_smp_mb_after_atomic();
         }
     }
@@ -537,6 +538,10 @@ impl<T: Transport> XprtHandle<T> {
     /// Tells who waits for it that there is space again.
     #[inline]
     pub(crate) fn space(&self) {
+        // The space is there before SUNRPC is asked whether anybody waits, which it looks at without a
+        // lock: who has begun to wait and is not seen here sees the space. Pairs with the barrier in
+        // `wait_for_space`.
+        smp_mb();
         // SAFETY: The memory is there; good in any context.
         unsafe { bindings::xprt_write_space(self.raw()) };
     }
