@@ -6,6 +6,7 @@ mod addr;
 mod buffer;
 mod claim;
 mod credits;
+mod reclaim;
 mod refusal;
 mod reverse;
 mod slot;

@@ -6,6 +6,7 @@
 //! that makes the RPC, or in `rpciod`; `close` in `xprtiod`, with the send lock; the connect worker
 //! in a worker that takes long, with the send lock; `destroy` in a system worker, alone.
 
+use super::reclaim;
 use super::refusal;
 use super::reverse;
 use super::reverse::ReverseReply;
@@ -52,8 +53,8 @@ impl<T: Transport> Ops<T> {
         destroy: Some(destroy::<T>),
         set_connect_timeout: Some(set_connect_timeout::<T>),
         print_stats: Some(print_stats::<T>),
-        enable_swap: Some(enable_swap),
-        disable_swap: Some(disable_swap),
+        enable_swap: Some(reclaim::enable_swap),
+        disable_swap: Some(reclaim::disable_swap),
         inject_disconnect: Some(inject_disconnect::<T>),
         bc_setup: Some(reverse::ops::setup::<T>),
         bc_maxpayload: Some(reverse::ops::max_payload::<T>),
@@ -424,9 +425,7 @@ pub(super) unsafe extern "C" fn connect_worker<T: Transport>(work: *mut bindings
     // SAFETY: By this function's contract. `destroy` waits for this worker.
     let (live, raw) = unsafe { Xprt::<T>::of_connect_worker(work) };
     // SAFETY: Alive, as above.
-    let swapping = unsafe { (&raw const (*raw).swapper.counter).read_volatile() } != 0;
-    // SAFETY: Restored below.
-    let flags = swapping.then(|| unsafe { bindings::rpcrdma_memalloc_noreclaim_save() });
+    let _scope = unsafe { reclaim::Scope::of(raw) };
     // SAFETY: The send lock is held. There is no connection, or one that SUNRPC does not know.
     unsafe { live.disconnect(raw) };
     let connected = live.transport.connect();
@@ -458,10 +457,6 @@ pub(super) unsafe extern "C" fn connect_worker<T: Transport>(work: *mut bindings
         };
         bindings::xprt_unlock_connect(raw, cookie(raw));
         bindings::xprt_wake_pending_tasks(raw, status);
-    }
-    if let Some(flags) = flags {
-        // SAFETY: Saved above.
-        unsafe { bindings::rpcrdma_memalloc_noreclaim_restore(flags) };
     }
 }
 
@@ -549,20 +544,6 @@ unsafe extern "C" fn print_stats<T: Transport>(
     );
     live.transport.print_stats(seq);
 }
-
-/// Swapping needs nothing special: sending takes no memory that cannot be had without waiting.
-///
-/// # Safety
-///
-/// See [`alloc_slot`].
-unsafe extern "C" fn enable_swap(_raw: *mut bindings::rpc_xprt) -> c_int {
-    0
-}
-
-/// # Safety
-///
-/// See [`alloc_slot`].
-unsafe extern "C" fn disable_swap(_raw: *mut bindings::rpc_xprt) {}
 
 /// # Safety
 ///

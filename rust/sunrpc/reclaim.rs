@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Memory for a transport that others need in order to free memory: dirty pages are written, delegations
+//! returned and pages swapped over it. Whoever brings it back to life must not wait for any of these.
+
+use crate::bindings;
+use core::marker::PhantomData;
+use kernel::prelude::*;
+use kernel::sync::atomic::ordering::Relaxed;
+use kernel::sync::atomic::Atomic;
+
+/// While there is one, what this thread allocates is not waited for if that takes I/O, by way of a file
+/// system or not. If pages are swapped over the transport, it may use the memory that is set aside for
+/// who frees some.
+pub(super) struct Scope {
+    noio: c_uint,
+    noreclaim: Option<c_uint>,
+    /// The flags are the thread's.
+    _thread: PhantomData<*mut ()>,
+}
+
+impl Scope {
+    /// For a thread that works for this transport.
+    ///
+    /// # Safety
+    ///
+    /// The transport is alive.
+    pub(super) unsafe fn of(raw: *mut bindings::rpc_xprt) -> Self {
+        // SAFETY: By this function's contract.
+        let swapping = unsafe { swappers(raw) }.load(Relaxed) != 0;
+        // SAFETY: Restored when this is dropped, in the same thread.
+        unsafe {
+            Self {
+                noio: bindings::rpcrdma_memalloc_noio_save(),
+                noreclaim: swapping.then(|| bindings::rpcrdma_memalloc_noreclaim_save()),
+                _thread: PhantomData,
+            }
+        }
+    }
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        // SAFETY: Saved in `of`.
+        unsafe {
+            if let Some(flags) = self.noreclaim {
+                bindings::rpcrdma_memalloc_noreclaim_restore(flags);
+            }
+            bindings::rpcrdma_memalloc_noio_restore(self.noio);
+        }
+    }
+}
+
+/// How many swap files are on this transport. SUNRPC looks at it, too.
+///
+/// # Safety
+///
+/// The transport is alive while the result is used.
+unsafe fn swappers<'a>(raw: *mut bindings::rpc_xprt) -> &'a Atomic<i32> {
+    // SAFETY: By this function's contract; C uses it as an `atomic_t`.
+    unsafe { Atomic::from_ptr(&raw mut (*raw).swapper.counter) }
+}
+
+/// Counting is all: sending takes no memory that cannot be had without waiting, and who allocates any
+/// looks at the number.
+///
+/// # Safety
+///
+/// Called by SUNRPC between `setup` and `destroy`, as is the following.
+pub(super) unsafe extern "C" fn enable_swap(raw: *mut bindings::rpc_xprt) -> c_int {
+    // SAFETY: By this function's contract.
+    unsafe { swappers(raw) }.add(1, Relaxed);
+    0
+}
+
+/// # Safety
+///
+/// See [`enable_swap`], of which this takes one back.
+pub(super) unsafe extern "C" fn disable_swap(raw: *mut bindings::rpc_xprt) {
+    // SAFETY: By this function's contract.
+    unsafe { swappers(raw) }.add(-1, Relaxed);
+}
