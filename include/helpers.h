@@ -54,6 +54,7 @@ struct page *rpcrdma_virt_to_page(const void *addr);
 void *rpcrdma_page_address(const struct page *page);
 void rpcrdma_get_page(struct page *page);
 void rpcrdma_put_page(struct page *page);
+bool rpcrdma_page_is_counted(struct page *page);
 void rpcrdma_release_pages(struct page **pages, int n);
 void rpcrdma_memcpy_from_page(void *to, struct page *page, size_t offset,
 			      size_t len);

@@ -5,6 +5,7 @@
 
 #include <linux/completion.h>
 #include <linux/highmem.h>
+#include <linux/net.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
@@ -105,6 +106,11 @@ void rpcrdma_get_page(struct page *page)
 void rpcrdma_put_page(struct page *page)
 {
 	put_page(page);
+}
+
+bool rpcrdma_page_is_counted(struct page *page)
+{
+	return sendpage_ok(page);
 }
 
 void rpcrdma_release_pages(struct page **pages, int n)

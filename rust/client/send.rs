@@ -200,6 +200,11 @@ fn compose(
     let (memory, registrar) = draft.parts();
     let mut regions = Regions::none();
     let reads = expose_call(registrar, &mut regions, message, how)?;
+    if reads != 0 && call.is_protected() {
+        // Privacy: to send the Call once more, SUNRPC encrypts it into other pages, and frees these
+        // without asking.
+        regions.hold();
+    }
     let writes = expose_room(registrar, &mut regions, call.room(), offer)?;
     if reads + writes > to.sizes.regions_per_call {
         return Err(SendError::Io);

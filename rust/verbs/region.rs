@@ -61,6 +61,8 @@ pub(super) struct Region<U> {
     pub(super) sgs: KVec<bindings::scatterlist>,
     /// How many of `sgs` are mapped for the device; 0 if none.
     pub(super) mapped: c_int,
+    /// Whether there is a reference to each of their pages that has a count.
+    pub(super) held: bool,
     pub(super) access: Access,
     pub(super) exposed: Exposed,
     pub(super) given_out: GivenOut,
@@ -173,8 +175,40 @@ impl<U> Region<U> {
                     direction(self.access),
                 )
             };
+            self.let_go();
             self.mapped = 0;
         }
+    }
+
+    /// Keeps the pages until the region is unmapped, even if their owner frees them earlier.
+    pub(super) fn hold(&mut self) {
+        if !self.held {
+            self.held = true;
+            for page in self.counted_pages() {
+                // SAFETY: The page is there, by the contract of `Piece`.
+                unsafe { bindings::rpcrdma_get_page(page) };
+            }
+        }
+    }
+
+    fn let_go(&mut self) {
+        if self.held {
+            self.held = false;
+            for page in self.counted_pages() {
+                // SAFETY: The reference is from `hold`.
+                unsafe { bindings::rpcrdma_put_page(page) };
+            }
+        }
+    }
+
+    /// The pages that are mapped; not those that `kmalloc` takes memory from, which have no count. What
+    /// a page is does not change while it is mapped: buffers from `kmalloc` outlive that.
+    fn counted_pages(&self) -> impl Iterator<Item = *mut bindings::page> + '_ {
+        let mapped = self.sgs.iter().take(self.mapped as usize);
+        mapped.map(page_of).filter(|&page| {
+            // SAFETY: The page is there, by the contract of `Piece`, or since it is held.
+            unsafe { bindings::rpcrdma_page_is_counted(page) }
+        })
     }
 
     /// Describes the pieces from the front of `pieces` that one region can cover, starting with
@@ -294,11 +328,17 @@ fn rights(access: Access) -> c_int {
     rights.cast_signed()
 }
 
+/// The low bits of the word say whether the entry is the last of a list.
+const MARKS: usize = 0x3;
+
 #[inline]
 fn set_page(sg: &mut bindings::scatterlist, piece: &Piece<'_>) {
-    /// The low bits of the word say whether the entry is the last of a list.
-    const MARKS: usize = 0x3;
-    sg.page_link = (sg.page_link & MARKS) | piece.page().addr();
+    sg.page_link = (sg.page_link & MARKS) | piece.page().expose_provenance();
     sg.offset = piece.offset();
     sg.length = piece.len();
+}
+
+#[inline]
+fn page_of(sg: &bindings::scatterlist) -> *mut bindings::page {
+    ptr::with_exposed_provenance_mut(sg.page_link & !MARKS)
 }

@@ -130,6 +130,7 @@ impl<U: Send + 'static> RegionPool<U> {
                 mr,
                 sgs,
                 mapped: 0,
+                held: false,
                 access: Access::Read,
                 exposed: Exposed {
                     handle: 0,
@@ -349,6 +350,19 @@ impl<U> Regions<Mapped, U> {
             tail: None,
             len: 0,
             _state: PhantomData,
+        }
+    }
+
+    /// Keeps the pages until the regions are unmapped, for memory that its owner may free while the peer
+    /// can reach it.
+    #[cold]
+    pub(crate) fn hold(&mut self) {
+        let mut next = self.head;
+        while let Some(region) = next {
+            // SAFETY: In the list, which is ours.
+            let region = unsafe { &mut *region.as_ptr() };
+            region.hold();
+            next = region.next;
         }
     }
 
