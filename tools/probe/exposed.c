@@ -5,6 +5,7 @@
  * and its data is right.
  */
 
+#define _GNU_SOURCE
 #include <signal.h>
 #include <sys/wait.h>
 #include "probe.h"
@@ -172,6 +173,84 @@ static int list_and_be_killed(void)
 	return list_directory();
 }
 
+/* The first Call that waits behind this one and has a Read chunk. */
+static struct call *next_writer(struct conn *c)
+{
+	struct call *call;
+	unsigned int i;
+	int ms;
+
+	for (ms = 0; ms < 5000 * patience && !gone(c); ms++, usleep(1000))
+		for (i = 0; (call = waiting(c, i)); i++)
+			if (call->reads.n)
+				return call;
+	return NULL;
+}
+
+/*
+ * The Reply ends the exposure of another Call's memory, and with that the connection.
+ * While it ends, who waits for that Reply is killed.
+ */
+static bool lie_for_the_dead(struct conn *c, struct call *call)
+{
+	struct call *other;
+	struct enc e;
+
+	if (seen || !call->reply.n)
+		return answer_honestly(c, call);
+	other = next_writer(c);
+	if (!other)
+		return answer_honestly(c, call);
+	seen = true;
+	if (!make_reply(c, call, &e) || !send_invalidating(c, &e, other->reads.seg[0].handle))
+		return fail("cannot invalidate what another Call exposes");
+	usleep(1000 * SOON * patience);
+	tell(HELD);
+	if (!happens(KILLED))
+		return fail("nobody was killed");
+	return is_kept_off(c, IBV_WR_RDMA_WRITE, call->reply.seg, 0, 4);
+}
+
+#define SLOWLY	"insmod /probe/hesitate.ko function=xprt_autoclose milliseconds=4000 before=1"
+
+/* One WRITE after another, and nothing else. */
+static int write_until_killed(int fd)
+{
+	uint8_t *p = aligned_alloc(4096, 65536);
+
+	memset(p, 0x77, 65536);
+	while (access(KILLED, F_OK))
+		if (pwrite(fd, p, 65536, 0) != 65536)
+			return EIO;
+	return 0;
+}
+
+/* Connections end late meanwhile. */
+static int list_beside_a_writer(void)
+{
+	const int fd = open(MOUNTPOINT "/written", O_DIRECT | O_RDWR | O_CREAT, 0666);
+	int status, result;
+	pid_t writer;
+
+	if (fd < 0)
+		return errno;
+	unlink(HELD);
+	unlink(KILLED);
+	if (system(SLOWLY))
+		return ENOSYS;
+	writer = fork();
+	if (!writer)
+		_exit(write_until_killed(fd));
+	result = list_and_be_killed();
+	tell(KILLED);
+	if (waitpid(writer, &status, 0) != writer)
+		result = ECHILD;
+	close(fd);
+	if (system("rmmod hesitate"))
+		result = EBUSY;
+	return result ? result : WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+}
+
 static int use_often(void)
 {
 	return write_and_read(MOUNTPOINT "/often", 60, 20000, 40000);
@@ -210,6 +289,9 @@ static const struct test tests[] = {
 	{ "R8166-8.1.2-1", "handles that cannot be foreseen", .answer = foresee, .work = use_often },
 	{ "R8166-4.4.1-3 R8166-8.1.3-3", "nothing of a Call that was given up",
 	  .answer = write_for_the_dead, .work = list_and_be_killed, .connections = -1 },
+	{ "R8166-4.4.1-3 RI3-3.2-3", "nothing of a Call whose Reply invalidates another's",
+	  .answer = lie_for_the_dead, .work = list_beside_a_writer, .terms = &terms_inv,
+	  .connections = -2 },
 	{ "R8166-4.3.2.2-3", "more is written than is returned",
 	  .answer = scribble, .work = read_tail },
 };
