@@ -111,6 +111,56 @@ acls() {
 	all_were_pulled 2
 }
 
+# What is not neighbouring memory is not one transfer: behind an IOMMU that translates,
+# the core maps a transfer to one run of addresses, so that each of its vectors has to
+# end a page, and the next to start one. Here the core maps them one by one, and would
+# not mind: so look at what it is given.
+no_seams() {
+	need_local_bed
+	local probe='rdma_rw_ctx_init_bvec' page
+
+	trace_on
+	[ -e "$TRACING/kprobe_events" ] || skip "this kernel has no kprobe events"
+	page=$(getconf PAGE_SIZE)
+	pulling 2 1
+	nfs_mount 4.2 rdma
+	work_dir seams
+	make_directory 1500
+	attributes set "$WORK" 8192 60000
+	nfs_mount_again 4.2 rdma
+	# The number of vectors, and of the first three where they start and end.
+	# shellcheck disable=SC2016 # $argN is for the kernel
+	echo "p:pulled/transfer $probe"' n=$arg5:u32' \
+		'len0=+8($arg4):u32 off0=+12($arg4):u32 len1=+24($arg4):u32' \
+		'off1=+28($arg4):u32 off2=+44($arg4):u32' \
+		>>"$TRACING/kprobe_events" || fail "no probe of $probe"
+	echo 1 >"$TRACING/events/pulled/transfer/enable"
+	remember
+	[ "$(find "$WORK/many" -type f | wc -l)" -eq 1500 ] || fail "not 1500 names"
+	attributes check "$WORK" 8192 60000
+	trace_off
+	all_were_pulled 3
+	[ "$(traced transfer)" -ge 3 ] || fail "the core was not seen to transfer anything"
+	awk -v page="$page" '
+		function seam(len, off, next_off) { return (off + len) % page || next_off }
+		/ transfer: / {
+			for (i = 1; i <= NF; i++)
+				if (split($i, word, "=") == 2) is[word[1]] = word[2]
+			all++
+			if (is["n"] < 2) next
+			several++
+			if (seam(is["len0"], is["off0"], is["off1"]) ||
+			    (is["n"] > 2 && seam(is["len1"], is["off1"], is["off2"]))) {
+				if (!bad++) print
+			}
+		}
+		END {
+			print all + 0, "transfers,", several + 0, "of several vectors,", bad + 0,
+				"with a seam"
+			exit (bad > 0)
+		}' "$TRACING/trace" || fail "a transfer of memory with gaps"
+}
+
 # Short Replies that could have been long register nothing at all.
 short_replies_register_nothing() {
 	pulling 1 1
@@ -371,6 +421,10 @@ device_goes() {
 # Whatever a test leaves behind.
 cleanup() {
 	go_on
+	if [ -d "$TRACING/events/pulled" ]; then
+		trace_off
+		echo '-:pulled/transfer' >>"$TRACING/kprobe_events"
+	fi
 	pulling "$client_default" "$server_default"
 	bed_destroy
 }
@@ -380,7 +434,7 @@ bed_up
 client_default=$(cat "$CLIENT/rdma_pulled_replies")
 server_default=$(cat "$SERVER/pulled_replies")
 trap cleanup EXIT
-[ $# -gt 0 ] || set -- "directories 4.2" "directories 3" extended_attributes acls \
+[ $# -gt 0 ] || set -- "directories 4.2" "directories 3" extended_attributes acls no_seams \
 	short_replies_register_nothing long_replies_become_a_habit \
 	"one_end_only 2 0" "one_end_only 0 1" few_places \
 	"refused_at_once 4.2" "refused_at_once 3" on_the_wire \

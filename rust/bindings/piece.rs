@@ -80,9 +80,10 @@ impl<'a> Piece<'a> {
         (Self { len, ..self }, later)
     }
 
-    /// Whether the run reaches the end of its page.
+    /// Whether `next` can follow without a gap where a device sees memory page by page: this run
+    /// reaches the end of its page, and `next` starts with one.
     #[inline]
-    pub(crate) fn ends_page(&self) -> bool {
-        self.offset + self.len == PAGE
+    pub(crate) fn adjoins(&self, next: &Self) -> bool {
+        self.offset + self.len == PAGE && next.offset == 0
     }
 }

@@ -48,6 +48,8 @@ const MAX_READ_DEPTH: u32 = 16;
 
 /// Replies of the largest size that may be pulled at a time, of which most are far smaller.
 const PULLS: u32 = 2;
+/// Where head, pages and tail of a buffer meet, a Read ends and another begins.
+const SEAMS: u32 = 2;
 
 /// Work requests that mark the end of a queue while it is drained; there are two, one at a time, and
 /// room is better than counting on that.
@@ -124,7 +126,7 @@ impl Sizes {
             0 => (0, 0),
             _ => {
                 let pages = (MAX_PAGES + OTHER_PAGES).div_ceil(sges.min(device.max_sge_rd).max(1));
-                (PULLS * (pages + MAX_SEGMENTS), DONES)
+                (PULLS * (pages + MAX_SEGMENTS + SEAMS), DONES)
             }
         };
         let own_work = reverse + asides(reverse) + DRAIN_MARKS + pull_entries + dones;

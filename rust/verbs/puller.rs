@@ -131,16 +131,23 @@ impl<P: Send + 'static> Pulls<P> {
     ) -> Result<Prepared, NotPulled> {
         let mut cutter = Cutter { pieces, rest: None };
         let mut transfers = Transfers::new(Direction::FromDevice);
-        for (remote, octets) in sources {
-            let part = cutter.part(octets);
-            // SAFETY: The memory stays, by the contract of `Piece` and of this function.
-            let added = unsafe { transfers.add_pieces(ep, &self.idle, 1, part, octets, remote) };
-            if let Err(error) = added {
+        for (mut remote, mut left) in sources {
+            while left > 0 {
+                let run = cutter.run(left);
+                // SAFETY: The memory stays, by the contract of `Piece` and of this function.
+                let added = unsafe { transfers.add_pieces(ep, &self.idle, 1, run, remote) };
+                let why = match added {
+                    Ok(0) => NotPulled::Unsuitable,
+                    Ok(octets) => {
+                        left = left.saturating_sub(octets);
+                        // The peer's numbers, and its business.
+                        remote.offset = remote.offset.wrapping_add(u64::from(octets));
+                        continue;
+                    }
+                    Err(_) => NotPulled::Failed,
+                };
                 transfers.release(ep, &self.idle);
-                return Err(match error {
-                    EINVAL => NotPulled::Unsuitable,
-                    _ => NotPulled::Failed,
-                });
+                return Err(why);
             }
         }
         if transfers.entries() > self.room.depth() {
@@ -272,24 +279,31 @@ impl<P: Send + 'static> Pulls<P> {
 #[must_use]
 pub(crate) struct Prepared(Transfers);
 
-/// Cuts pieces where segments end.
+/// Cuts pieces where segments end, and at seams: where there is a gap between one and the next.
 struct Cutter<'p, I: Iterator<Item = Piece<'p>>> {
     pieces: I,
     rest: Option<Piece<'p>>,
 }
 
 impl<'p, I: Iterator<Item = Piece<'p>>> Cutter<'p, I> {
-    /// The next `octets`, or as many as there are.
-    fn part(&mut self, octets: u32) -> impl Iterator<Item = Piece<'p>> + use<'_, 'p, I> {
-        let mut left = octets;
+    /// Up to `most` of the next octets, none of them behind a seam.
+    fn run(&mut self, most: u32) -> impl Iterator<Item = Piece<'p>> + use<'_, 'p, I> {
+        let mut left = most;
+        let mut before: Option<Piece<'p>> = None;
         core::iter::from_fn(move || {
             if left == 0 {
                 return None;
             }
             let piece = self.rest.take().or_else(|| self.pieces.next())?;
+            if before.is_some_and(|before| !before.adjoins(&piece)) {
+                self.rest = Some(piece);
+                left = 0;
+                return None;
+            }
             let (now, later) = piece.split(left);
             self.rest = later;
             left -= now.len();
+            before = Some(now);
             Some(now)
         })
     }

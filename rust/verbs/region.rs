@@ -228,7 +228,7 @@ impl<U> Region<U> {
             let Some(next) = pieces.next() else {
                 return (count, None);
             };
-            let adjoins = piece.ends_page() && next.offset() == 0;
+            let adjoins = piece.adjoins(&next);
             piece = next;
             if !gaps && !adjoins {
                 break;

@@ -72,18 +72,13 @@ impl Transfer {
         }))
     }
 
-    /// Names `octets` of memory, neighbours together in runs of up to `most` octets; `EINVAL` if `pieces`
-    /// are less than that.
+    /// Names the memory of `pieces`, neighbours together in runs of up to `most` octets; returns how many
+    /// octets that is, or `EINVAL` if they cannot be counted.
     #[inline]
-    fn fill<'p>(
-        &mut self,
-        pieces: impl Iterator<Item = Piece<'p>>,
-        octets: u32,
-        most: u32,
-    ) -> Result {
-        let mut left = octets;
+    fn fill<'p>(&mut self, pieces: impl Iterator<Item = Piece<'p>>, most: u32) -> Result<u32> {
+        let mut octets = 0_u32;
         for piece in pieces {
-            left = left.checked_sub(piece.len()).ok_or(EINVAL)?;
+            octets = octets.checked_add(piece.len()).ok_or(EINVAL)?;
             match self.vecs.last_mut() {
                 Some(last) if last.bv_len + piece.len() <= most && follows(last, &piece) => {
                     last.bv_len += piece.len();
@@ -98,10 +93,7 @@ impl Transfer {
                 )?,
             }
         }
-        match left {
-            0 => Ok(()),
-            _ => Err(EINVAL),
-        }
+        Ok(octets)
     }
 }
 
@@ -190,14 +182,23 @@ impl Transfers {
     ) -> Result {
         let pieces = pages.pieces(span).ok_or(EINVAL)?;
         // SAFETY: By this function's contract.
-        unsafe { self.add_pieces(ep, pool, span.pages() as usize, pieces, span.len, remote) }
+        let octets = unsafe { self.add_pieces(ep, pool, span.pages() as usize, pieces, remote)? };
+        match octets > 0 && octets == span.len {
+            true => Ok(()),
+            false => Err(EINVAL),
+        }
     }
 
-    /// Prepares the transfer of `octets` in `pieces`, about `count` of them, to or from `remote`.
+    /// Prepares the transfer of `pieces`, about `count` of them, to or from `remote`; returns how many
+    /// octets they are. If there is no piece, nothing is added.
+    ///
+    /// Each piece [adjoins](Piece::adjoins) the one before it: the core may map them to a single run of
+    /// addresses of an IOMMU, and takes it for an error if that cannot be.
     ///
     /// # Errors
     ///
-    /// As for [`Self::add`].
+    /// `EINVAL` if for another endpoint than before; `ENOMEM`, or what the core reports, if the device
+    /// cannot map the memory.
     ///
     /// # Safety
     ///
@@ -209,9 +210,8 @@ impl Transfers {
         pool: &Pool<LinkedBox<Transfer>>,
         count: usize,
         pieces: impl Iterator<Item = Piece<'p>>,
-        octets: u32,
         remote: Remote,
-    ) -> Result {
+    ) -> Result<u32> {
         let qp = ep.qp().ok_or(EINVAL)?.as_ptr();
         if !self.is_for(qp) {
             return Err(EINVAL);
@@ -226,19 +226,27 @@ impl Transfers {
         };
         transfer.vecs.clear();
         let prepared = match transfer.vecs.reserve(count, GFP_KERNEL) {
-            Ok(()) => transfer.fill(pieces, octets, run),
+            Ok(()) => transfer.fill(pieces, run),
             Err(error) => Err(error.into()),
         }
-        // SAFETY: By this function's contract; the queue pair is alive, since the endpoint is.
-        .and_then(|()| unsafe { self.prepare(qp, ep.port(), &mut transfer, octets, remote) });
+        .and_then(|octets| match octets {
+            0 => Ok((0, 0)),
+            // SAFETY: By this function's contract; the queue pair is alive, since the endpoint is.
+            _ => unsafe { self.prepare(qp, ep.port(), &mut transfer, octets, remote) }
+                .map(|entries| (octets, entries)),
+        });
         match prepared {
-            Ok(entries) => {
+            Ok((0, _)) => {
+                pool.put(transfer);
+                Ok(0)
+            }
+            Ok((octets, entries)) => {
                 // INVARIANT: Initialised just now, for this queue pair.
                 self.qp = qp;
                 self.entries += entries;
                 self.octets = self.octets.saturating_add(octets);
                 self.chain.push(transfer);
-                Ok(())
+                Ok(octets)
             }
             Err(e) => {
                 trace!(svcrdma_dma_map_rw_err(
