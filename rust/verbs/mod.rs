@@ -21,6 +21,7 @@ mod linked_box;
 mod list;
 mod listener;
 mod message;
+mod patience;
 mod pull;
 mod puller;
 mod queues;

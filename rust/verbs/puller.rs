@@ -11,9 +11,11 @@ use super::endpoint::Context;
 use super::endpoint::Endpoint;
 use super::endpoint::SendWorker;
 use super::linked_box::LinkedBox;
+use super::linked_box::Room;
 use super::list::Pool;
 use super::list::Queue;
 use super::list::Stack;
+use super::patience::Patience;
 use super::responder::Ended;
 use super::send_queue::Permit;
 use super::send_queue::SendQueue;
@@ -26,6 +28,9 @@ use core::ptr;
 use kernel::new_spinlock;
 use kernel::prelude::*;
 use kernel::sync::SpinLock;
+
+/// All that begins in the receive queue's worker, which nobody else can do the work of.
+const PATIENCE: Patience = Patience::Fails;
 
 /// A context that pulls Replies.
 pub(crate) trait Puller: Context {
@@ -104,7 +109,7 @@ impl<P: Send + 'static> Pulls<P> {
     /// Prepares Reads of what `sources` name, in order, into `pieces`.
     ///
     /// Like whoever maps a [`Piece`], the caller sees to it that the memory stays: it is kept by what
-    /// [`Self::start`] is given. May ask for memory, but does not wait for I/O for its sake.
+    /// [`Self::start`] is given. Does not wait for memory: the next Reply may be what frees some.
     ///
     /// # Errors
     ///
@@ -114,28 +119,17 @@ impl<P: Send + 'static> Pulls<P> {
         ep: &Endpoint<C>,
         pieces: impl Iterator<Item = Piece<'p>>,
         sources: impl Iterator<Item = (Remote, u32)>,
-    ) -> Result<Prepared, NotPulled> {
-        // SAFETY: Restored below.
-        let flags = unsafe { bindings::rpcrdma_memalloc_noio_save() };
-        let prepared = self.map(ep, pieces, sources);
-        // SAFETY: Saved above.
-        unsafe { bindings::rpcrdma_memalloc_noio_restore(flags) };
-        prepared
-    }
-
-    fn map<'p, C: Puller<Pulling = P>>(
-        &self,
-        ep: &Endpoint<C>,
-        pieces: impl Iterator<Item = Piece<'p>>,
-        sources: impl Iterator<Item = (Remote, u32)>,
-    ) -> Result<Prepared, NotPulled> {
+    ) -> Result<Prepared<P>, NotPulled> {
+        // Before all else: it stops those who would ask for more where there is little.
+        let room = LinkedBox::room(PATIENCE.flags()).map_err(|_| NotPulled::Failed)?;
         let mut cutter = Cutter { pieces, rest: None };
         let mut transfers = Transfers::new(Direction::FromDevice);
         for (mut remote, mut left) in sources {
             while left > 0 {
                 let run = cutter.run(left);
                 // SAFETY: The memory stays, by the contract of `Piece` and of this function.
-                let added = unsafe { transfers.add_pieces(ep, &self.idle, 1, run, remote) };
+                let added =
+                    unsafe { transfers.add_pieces(ep, &self.idle, 1, run, remote, PATIENCE) };
                 let why = match added {
                     Ok(0) => NotPulled::Unsuitable,
                     Ok(octets) => {
@@ -154,7 +148,7 @@ impl<P: Send + 'static> Pulls<P> {
             transfers.release(ep, &self.idle);
             return Err(NotPulled::Unsuitable);
         }
-        Ok(Prepared(transfers))
+        Ok(Prepared { transfers, room })
     }
 
     /// Reads what was prepared, at once or when there is room; [`Puller::pulled`] follows, and until then
@@ -166,19 +160,10 @@ impl<P: Send + 'static> Pulls<P> {
     pub(crate) fn start<C: Puller<Pulling = P>>(
         &self,
         ep: &Endpoint<C>,
-        prepared: Prepared,
+        prepared: Prepared<P>,
         what: P,
     ) -> Result<(), NotPulled> {
-        // SAFETY: As in `prepare`.
-        let flags = unsafe { bindings::rpcrdma_memalloc_noio_save() };
-        let room = LinkedBox::room(GFP_KERNEL);
-        // SAFETY: As above.
-        unsafe { bindings::rpcrdma_memalloc_noio_restore(flags) };
-        let Prepared(mut transfers) = prepared;
-        let Ok(room) = room else {
-            transfers.release(ep, &self.idle);
-            return Err(NotPulled::Failed);
-        };
+        let Prepared { transfers, room } = prepared;
         let reading = room.fill(Reading { transfers, what });
         let mut line = self.line.lock();
         let permit = match line.first {
@@ -277,7 +262,10 @@ impl<P: Send + 'static> Pulls<P> {
 
 /// Reads that are ready to be started. [`Pulls::start`] is the way to get rid of them.
 #[must_use]
-pub(crate) struct Prepared(Transfers);
+pub(crate) struct Prepared<P> {
+    transfers: Transfers,
+    room: Room<Reading<P>>,
+}
 
 /// Cuts pieces where segments end, and at seams: where there is a gap between one and the next.
 struct Cutter<'p, I: Iterator<Item = Piece<'p>>> {

@@ -12,6 +12,7 @@ use super::endpoint::Endpoint;
 use super::linked_box::LinkedBox;
 use super::list::Chain;
 use super::list::Pool;
+use super::patience::Patience;
 use crate::admin::trace::trace;
 use crate::bindings;
 use crate::bindings::pages::PageArray;
@@ -22,6 +23,7 @@ use core::ffi::c_void;
 use core::mem;
 use core::ptr;
 use core::ptr::NonNull;
+use kernel::alloc::Flags;
 use kernel::prelude::*;
 use kernel::time::Instant;
 use kernel::time::Monotonic;
@@ -61,8 +63,8 @@ pub(super) struct Transfer {
 unsafe impl Send for Transfer {}
 
 impl Transfer {
-    fn new() -> Result<LinkedBox<Self>> {
-        Ok(LinkedBox::room(GFP_KERNEL)?.fill(Self {
+    fn new(flags: Flags) -> Result<LinkedBox<Self>> {
+        Ok(LinkedBox::room(flags)?.fill(Self {
             cqe: bindings::ib_cqe { done: None },
             companion: ptr::null_mut(),
             entries: 0,
@@ -75,7 +77,12 @@ impl Transfer {
     /// Names the memory of `pieces`, neighbours together in runs of up to `most` octets; returns how many
     /// octets that is, or `EINVAL` if they cannot be counted.
     #[inline]
-    fn fill<'p>(&mut self, pieces: impl Iterator<Item = Piece<'p>>, most: u32) -> Result<u32> {
+    fn fill<'p>(
+        &mut self,
+        pieces: impl Iterator<Item = Piece<'p>>,
+        most: u32,
+        flags: Flags,
+    ) -> Result<u32> {
         let mut octets = 0_u32;
         for piece in pieces {
             octets = octets.checked_add(piece.len()).ok_or(EINVAL)?;
@@ -89,7 +96,7 @@ impl Transfer {
                         bv_len: piece.len(),
                         bv_offset: piece.offset(),
                     },
-                    GFP_KERNEL,
+                    flags,
                 )?,
             }
         }
@@ -182,7 +189,10 @@ impl Transfers {
     ) -> Result {
         let pieces = pages.pieces(span).ok_or(EINVAL)?;
         // SAFETY: By this function's contract.
-        let octets = unsafe { self.add_pieces(ep, pool, span.pages() as usize, pieces, remote)? };
+        let octets = unsafe {
+            let count = span.pages() as usize;
+            self.add_pieces(ep, pool, count, pieces, remote, Patience::Waits)?
+        };
         match octets > 0 && octets == span.len {
             true => Ok(()),
             false => Err(EINVAL),
@@ -211,6 +221,7 @@ impl Transfers {
         count: usize,
         pieces: impl Iterator<Item = Piece<'p>>,
         remote: Remote,
+        patience: Patience,
     ) -> Result<u32> {
         let qp = ep.qp().ok_or(EINVAL)?.as_ptr();
         if !self.is_for(qp) {
@@ -222,17 +233,18 @@ impl Transfers {
         };
         let mut transfer = match pool.get() {
             Some(transfer) => transfer,
-            None => Transfer::new()?,
+            None => Transfer::new(patience.flags())?,
         };
         transfer.vecs.clear();
-        let prepared = match transfer.vecs.reserve(count, GFP_KERNEL) {
-            Ok(()) => transfer.fill(pieces, run),
+        let prepared = match transfer.vecs.reserve(count, patience.flags()) {
+            Ok(()) => transfer.fill(pieces, run, patience.flags()),
             Err(error) => Err(error.into()),
         }
         .and_then(|octets| match octets {
             0 => Ok((0, 0)),
-            // SAFETY: By this function's contract; the queue pair is alive, since the endpoint is.
-            _ => unsafe { self.prepare(qp, ep.port(), &mut transfer, octets, remote) }
+            _ => patience
+                // SAFETY: By this function's contract; the queue pair is alive, since the endpoint is.
+                .scope(|| unsafe { self.prepare(qp, ep.port(), &mut transfer, octets, remote) })
                 .map(|entries| (octets, entries)),
         });
         match prepared {
