@@ -26,7 +26,8 @@ use kernel::sync::Arc;
 
 /// A context that makes Calls.
 pub(crate) trait Requester: Exposes {
-    /// Sends have completed. There is room in the ring. The send queue's worker.
+    /// Sends have completed. If well, there is room in the ring; else the connection has to be closed.
+    /// The send queue's worker.
     fn sent(worker: &SendWorker<'_, Self>, how: Ended);
 
     /// A message of [`Asides`](super::Asides) has been sent, or not: it is idle. The send queue's worker.
@@ -239,7 +240,7 @@ impl Posting<'_> {
     }
 }
 
-/// The end of a message that was to report it, and so of all before it.
+/// The end of a message that was to report it; if it has been sent, so have all before it.
 ///
 /// # Safety
 ///
@@ -251,11 +252,19 @@ unsafe extern "C" fn sent<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindi
     // queue come one at a time.
     let wc = unsafe { &*wc };
     // SAFETY: As above.
-    let index = unsafe { SendRing::release(*wc.__bindgen_anon_1.wr_cqe.as_ref()) };
+    let cqe = unsafe { *wc.__bindgen_anon_1.wr_cqe.as_ref() };
+    // SAFETY: As above; the endpoint keeps the ring.
+    let index = unsafe { SendRing::index(cqe) };
+    let how = Ended::of(wc.status);
+    if how == Ended::Well {
+        // SAFETY: As above, in the send queue's worker, and sent.
+        unsafe { SendRing::release(cqe) };
+    }
     trace!(xprtrdma_wc_send(
         worker.send_cid(index.cast_signed()),
         wc.status,
         wc.vendor_err
     ));
-    C::sent(&worker, Ended::of(wc.status));
+    // Who waits for room finds none if it was flushed, but the connection is closed then.
+    C::sent(&worker, how);
 }

@@ -2,8 +2,9 @@
 
 //! Messages on their way: a ring, filled by one sender and emptied by the send queue's worker.
 //!
-//! Messages end in the order in which they were posted, and most do not report it: the completion of
-//! one releases all before it. So neither side needs a lock.
+//! Messages are sent in the order in which they were posted, and most do not report it: the completion
+//! of one releases all before it. So neither side needs a lock. What is flushed is never released: some
+//! devices flush out of order. The ring ends with its connection, and lets go of all.
 
 use super::dma::Direction;
 use super::dma::DmaBuffer;
@@ -275,13 +276,25 @@ impl SendRing {
         unsafe { &mut *self.entries[index as usize].get() }
     }
 
-    /// Releases the entry that `cqe` belongs to, and all that were posted before it; returns its number.
+    /// The number of the entry that `cqe` belongs to.
     ///
     /// # Safety
     ///
-    /// In the send queue's worker, for an entry whose message has ended. The ring is there.
+    /// `cqe` is an entry's, whose ring is there.
     #[inline]
-    pub(super) unsafe fn release(cqe: *mut bindings::ib_cqe) -> u32 {
+    pub(super) unsafe fn index(cqe: *mut bindings::ib_cqe) -> u32 {
+        // SAFETY: By this function's contract; `cqe` is the entry's first member.
+        unsafe { (*cqe.cast::<Entry>()).index }
+    }
+
+    /// Releases the entry that `cqe` belongs to, and all that were posted before it.
+    ///
+    /// # Safety
+    ///
+    /// In the send queue's worker, for an entry whose message has been sent: not one that was flushed,
+    /// which may be reported before those that were posted before it. The ring is there.
+    #[inline]
+    pub(super) unsafe fn release(cqe: *mut bindings::ib_cqe) {
         // SAFETY: By this function's contract; `cqe` is the entry's first member.
         let (ring, last) = unsafe {
             let entry = cqe.cast::<Entry>();
@@ -290,7 +303,7 @@ impl SendRing {
         let mut index = ring.released.load(Relaxed);
         while index != last {
             index = ring.next(index);
-            // SAFETY: Posted before the one that has ended, hence ended; the sender does not touch it
+            // SAFETY: Posted before the one that has been sent, hence sent; the sender does not touch it
             // before it is released below.
             let entry = unsafe { ring.entry(index) };
             if entry.has_pages() {
@@ -298,6 +311,5 @@ impl SendRing {
             }
         }
         ring.released.store(last, Release);
-        last
     }
 }
