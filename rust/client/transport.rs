@@ -67,7 +67,8 @@ impl Transport for Rdma {
 
     fn hang_up(connection: &Established) {
         connection.ep.context().expect_end();
-        connection.ep.disconnect();
+        // Who fences with the link's mutex held must not have to wait for the peer.
+        connection.ep.break_off();
     }
 
     fn inject_disconnect(connection: &Established) {

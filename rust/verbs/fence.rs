@@ -3,6 +3,7 @@
 //! Fencing: nobody may look at memory, or give it away, while the peer can reach it (RFC 8166 Section
 //! 4.4.1).
 
+use super::endpoint::Context;
 use super::endpoint::Endpoint;
 use super::endpoint::SendWorker;
 use super::exposes::Exposes;
@@ -39,13 +40,32 @@ impl QueueEnded {
     /// Puts the queue pair into the state from which it answers nobody.
     #[cold]
     fn end<C: Exposes>(ep: &Endpoint<C>) -> Self {
-        ep.disconnect();
+        ep.break_off();
         Self(())
     }
 
     /// The end of the queue pair is a fence, too: for who gives up an RPC, not for who completes it.
     pub(crate) fn fence(self) -> Fenced {
         Fenced(())
+    }
+}
+
+impl<C: Context> Endpoint<C> {
+    /// Ends the connection, at once: when this returns, the queue pair answers nobody any more. The
+    /// connection manager alone would let an iWARP connection come to its end in its own time, and that
+    /// of the peer. May sleep.
+    pub(crate) fn break_off(&self) {
+        if let Some(qp) = self.qp() {
+            let mut attr = bindings::ib_qp_attr {
+                qp_state: bindings::ib_qp_state_IB_QPS_ERR,
+                ..Default::default()
+            };
+            let what = bindings::ib_qp_attr_mask_IB_QP_STATE.cast_signed();
+            // Possible from every state. A device that cannot do it is one that does nothing any more.
+            // SAFETY: The queue pair is there as long as the endpoint.
+            unsafe { bindings::ib_modify_qp(qp.as_ptr(), &mut attr, what) };
+        }
+        self.disconnect();
     }
 }
 
@@ -58,7 +78,8 @@ impl<U: Send + 'static> Regions<Registered, U> {
     ///
     /// # Errors
     ///
-    /// The token comes back if the chain could not be posted. The queue pair has been ended then.
+    /// The token comes back if the chain could not be posted. The queue pair has been ended then, for
+    /// which this may sleep.
     #[inline]
     pub(crate) fn invalidate<C: Exposes<Token = U>>(
         self,
@@ -102,7 +123,8 @@ impl<U: Send + 'static> Regions<Registered, U> {
             match ep.post_send_raw(&raw const (*first.as_ptr()).inv) {
                 Ok(()) => Ok(()),
                 // The last has not been posted, so that the token is still ours. Those before it may
-                // have been: their work requests stay in place, only the memory is let go.
+                // have been: their work requests stay in place, only the memory is let go, which nobody
+                // reaches once the queue pair has ended.
                 Err((error, _)) => {
                     let token = (*p).token.assume_init_read();
                     let ended = QueueEnded::end(ep);
