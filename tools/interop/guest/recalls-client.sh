@@ -33,5 +33,4 @@ delegations_are_recalled() {
 client_set_up || exit
 # A server gives no delegations at first.
 on_server sleep 15
-export TEST_TIMEOUT=600
 ktap_run "delegations_are_recalled 4.1" "delegations_are_recalled 4.2"

@@ -172,6 +172,5 @@ client_set_up || exit
 if [[ ${cases[*]} = *krb5* ]]; then
 	on_server kerberos_server && kerberos_client || exit
 fi
-export TEST_TIMEOUT=600
 echo "# run on $(date -u +%F)"
 ktap_run "${cases[@]}"
