@@ -82,8 +82,17 @@ killed() {
 	rm -r "$WORK"
 }
 
+# Whichever way a test ended, the next one finds mountd and the wire as usual.
+test_cleanup() {
+	cd /
+	umount_all
+	bed_is_local || return 0
+	pkill -CONT -x rpc.mountd || :
+	! bed_is_split || link_is_prompt "$BED_CLIENT_PORT" || :
+	go_on
+} 2>/dev/null
+
 # ask_and_die [sent]: sixteen tasks, which never get an answer; some have sent their Calls.
-# It must not take long: the device gives up a connection after some seconds of silence.
 ask_and_die() {
 	local each asking=() before
 
@@ -102,29 +111,32 @@ ask_and_die() {
 }
 
 # A Call whose task was killed is still outstanding: until the server has answered
-# it, no other may go out in its place. Here nothing arrives while tasks come and go.
+# it, no other may go out in its place. Here nothing is answered while tasks come and go:
+# nfsd waits for mountd to say who the client is.
 credits_of_killed_calls() {
-	local file=/proc/sys/sunrpc/svc_rdma/max_requests before each most late
+	local file=/proc/sys/sunrpc/svc_rdma/max_requests before each most late connects
 
-	need_link
+	need_local_bed
 	before=$(cat "$file")
 	echo 4 >"$file"
 	nfs_mount 3 rdma actimeo=0
+	echo "$before" >"$file"
 	work_dir killed-credits
+	connects=$(xprt_stat connect_count)
 	for each in {0..15}; do
 		echo "$each" >"$WORK/$each"
 	done
 	trace_on xprtrdma_post_send xprtrdma_reply xprtrdma_reply_rqst_err \
 		xprtrdma_connect
 	for each in $(seq $((5 * TIMES))); do
-		link_down
+		pkill -STOP -x rpc.mountd
+		exportfs -f
 		ask_and_die sent
 		ask_and_die
-		link_up
+		pkill -CONT -x rpc.mountd
 		stat "$WORK"/* >/dev/null || fail "nothing works after round $each"
 	done
 	trace_off
-	echo "$before" >"$file"
 	read -r most late <<<"$(awk '
 		/ xprtrdma_post_send: / { if (++n > most) most = n }
 		/ xprtrdma_reply(_rqst_err)?: / { n-- }
@@ -136,6 +148,7 @@ credits_of_killed_calls() {
 	[ "$late" -gt 0 ] || fail "no Call was given up"
 	[ "$most" -le 4 ] || fail "more Calls outstanding than granted"
 	credits_come_back
+	[ "$(xprt_stat connect_count)" -eq "$connects" ] || fail "the connection was lost"
 	rm -r "$WORK"
 }
 
@@ -223,7 +236,7 @@ cancelled() {
 	echo "$kills kills, $late Replies that nobody waited for," \
 		"$(traced xprtrdma_err_chunk) refused, $lost connections lost"
 	[ "$lost" -eq 0 ] || xfail_on_c "$lost connections were lost"
-	[ "$late" -ge $((kills / 4)) ] || fail "too few were in flight"
+	[ "$late" -ge $((kills / 20)) ] || fail "too few were in flight"
 	rm -r "$WORK"
 }
 
