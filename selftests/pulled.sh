@@ -379,10 +379,11 @@ cancelled() {
 }
 
 # The server's device goes while a Reply is exposed: it is given back with the
-# device, page for page, and its RPC is answered over the next one.
+# device, page for page, and its RPC is answered over the next one. A round in which it
+# was pulled before that shows nothing.
 device_goes() {
 	need_link
-	local each reader
+	local each reader early=0
 
 	pulling 2 1
 	nfs_mount 4.2 rdma
@@ -392,10 +393,10 @@ device_goes() {
 	# Room for one Reply, and none for a second if the first were forgotten.
 	echo 20 >"$SERVER/max_exposed_pages"
 	attributes check "$WORK" 60000
-	for each in 1 2 3; do
+	for each in {1..9}; do
 		drop_caches
 		remember
-		link_delays "$BED_CLIENT_PORT" 1000
+		link_delays "$BED_CLIENT_PORT" 2200
 		attributes check "$WORK" 60000 &
 		reader=$!
 		for _ in $(seq 300); do
@@ -405,11 +406,14 @@ device_goes() {
 		device_delete "$BED_SERVER_DEV"
 		link_is_prompt "$BED_CLIENT_PORT"
 		[ "$(svc_stat exposed)" -gt "$before_exposed" ] || fail "nothing was exposed"
-		[ "$(client_stat pulled)" -eq "$before_pulled" ] || fail "it was pulled before"
+		[ "$(client_stat pulled)" -eq "$before_pulled" ] || early=$((early + 1))
 		device_add "$BED_SERVER_DEV"
 		wait "$reader" || fail "round $each: the value was not read"
 		[ "$(client_stat pulled)" -gt "$before_pulled" ] || fail "and not pulled after"
+		[ $((each - early)) -lt 3 ] || break
 	done
+	echo "pulled before the device went: $early of $each"
+	[ "$early" -lt "$each" ] || fail "each was pulled before"
 	drop_caches
 	nfs_mount_again 4.2 rdma
 	echo 20 >"$SERVER/max_exposed_pages"
@@ -417,6 +421,13 @@ device_goes() {
 	attributes check "$WORK" 60000
 	all_were_pulled 1
 }
+
+# Whichever way a test ended, the next one finds the wire as usual.
+test_cleanup() {
+	cd /
+	umount_all
+	! bed_is_split || link_is_prompt "$BED_CLIENT_PORT" || :
+} 2>/dev/null
 
 # Whatever a test leaves behind.
 cleanup() {

@@ -184,7 +184,7 @@ all_are_served() {
 	for round in $(seq "$1"); do
 		asking=()
 		for each in $(seq "$2"); do
-			timeout 40 stat "$WORK/$each" >/dev/null &
+			timeout 100 stat "$WORK/$each" >/dev/null &
 			asking+=($!)
 		done
 		for each in "${asking[@]}"; do
