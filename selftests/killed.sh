@@ -26,24 +26,18 @@ helper() { "$HELPERS/killed_helper" "$@"; }
 # A tenth of a second at most, to fall anywhere into a transfer.
 a_moment() { sleep "0.0$((RANDOM % 90 + 10))"; }
 
-kill_a_writer() {
-	local generation=$1 writer
+# kill_amid write|read FILE [GENERATION]: the helper says when it begins.
+kill_amid() {
+	local killed how=0 began="$ktap_dir/began"
 
-	"$HELPERS/killed_helper" write "$WORK/written" "$generation" &
-	writer=$!
+	[ -p "$began" ] || mkfifo "$began"
+	"$HELPERS/killed_helper" "$@" >"$began" &
+	killed=$!
+	read -r -N 1 _ <"$began" || fail "$1: it never began"
 	a_moment
-	kill -KILL "$writer"
-	wait "$writer" 2>/dev/null || true
-}
-
-kill_a_reader() {
-	local reader
-
-	"$HELPERS/killed_helper" read "$WORK/read" &
-	reader=$!
-	a_moment
-	kill -KILL "$reader"
-	wait "$reader" 2>/dev/null || true
+	kill -KILL "$killed" || :
+	wait "$killed" 2>/dev/null || how=$?
+	[ "$how" -eq 137 ] || fail "$1: it ended by itself, with $how"
 }
 
 # killed VERSION KILLS: half of them hit a writer, half a reader. Where all takes many times
@@ -60,8 +54,8 @@ killed() {
 	canary=$!
 	connects=$(xprt_stat connect_count)
 	for each in $(seq 2 2 "$kills"); do
-		kill_a_writer "$each"
-		kill_a_reader
+		kill_amid write "$WORK/written" "$each"
+		kill_amid read "$WORK/read"
 		# Truncation waits for direct I/O that is still under way.
 		truncate -s 4M "$WORK/written"
 		helper check "$WORK/written" 0 || fail "after kill $each"
@@ -85,9 +79,8 @@ killed() {
 # Whichever way a test ended, the next one finds mountd and the wire as usual.
 test_cleanup() {
 	cd /
+	! bed_is_local || pkill -CONT -x rpc.mountd || :
 	umount_all
-	bed_is_local || return 0
-	pkill -CONT -x rpc.mountd || :
 	! bed_is_split || link_is_prompt "$BED_CLIENT_PORT" || :
 	go_on
 } 2>/dev/null
@@ -145,6 +138,7 @@ credits_of_killed_calls() {
 		/ xprtrdma_connect: / { n = 0 }
 		END { print most + 0, late + 0 }' "$TRACING/trace")"
 	echo "at most $most Calls outstanding, $late Replies too late"
+	[ "$(events_lost)" -eq 0 ] || fail "events were lost"
 	[ "$late" -gt 0 ] || fail "no Call was given up"
 	[ "$most" -le 4 ] || fail "more Calls outstanding than granted"
 	credits_come_back

@@ -2,11 +2,13 @@
 /*
  * Direct I/O to be killed in the middle of, and who would notice the harm:
  *
- *   killed_helper write FILE GENERATION	writes it over and over
+ *   killed_helper write FILE GENERATION	writes it over and over, and tells
+ *						its standard output of the beginning
  *   killed_helper once FILE GENERATION		writes it once
  *   killed_helper check FILE GENERATION	it is all of this generation,
  *						or of any one if that is 0
- *   killed_helper read FILE			reads it over and over
+ *   killed_helper read FILE			reads it over and over, and tells
+ *						of the beginning, too
  *   killed_helper canary STOP			fills memory that others gave
  *						back, and looks whether it stays
  *						as it was, until STOP exists
@@ -71,6 +73,12 @@ static int open_direct(const char *file, int flags)
 	return fd;
 }
 
+static void say_that_it_begins(void)
+{
+	if (write(STDOUT_FILENO, ".", 1) != 1)
+		err(2, "standard output");
+}
+
 static void write_file(const char *file, uint64_t generation, bool forever)
 {
 	int fd = open_direct(file, O_CREAT | O_WRONLY);
@@ -80,6 +88,8 @@ static void write_file(const char *file, uint64_t generation, bool forever)
 		err(2, "memory");
 	for (off_t at = 0; at < FILE_SIZE; at += CHUNK)
 		fill(all + at, at, generation);
+	if (forever)
+		say_that_it_begins();
 	do {
 		for (off_t at = 0; at < FILE_SIZE; at += CHUNK)
 			if (pwrite(fd, all + at, CHUNK, at) != CHUNK)
@@ -96,6 +106,8 @@ static void read_file(const char *file, uint64_t generation, bool forever)
 
 	if (!chunk)
 		err(2, "memory");
+	if (forever)
+		say_that_it_begins();
 	do {
 		for (off_t at = 0; at < FILE_SIZE; at += CHUNK) {
 			if (pread(fd, chunk, CHUNK, at) != CHUNK)
