@@ -112,15 +112,15 @@ link_add_split() {
 # routes: without those rxe fails for good (its QP 1 enters the error state when a
 # message of the CM finds no way out), whichever module is on top of it.
 link_down() {
-	on_switch link set "$BED_SERVER_PORT" nomaster
-	on_switch link set "$BED_CLIENT_PORT" nomaster
+	on_switch link set "$BED_SERVER_PORT" nomaster &&
+		on_switch link set "$BED_CLIENT_PORT" nomaster
 }
 
 link_up() {
 	local port
 
 	for port in "$BED_SERVER_PORT" "$BED_CLIENT_PORT"; do
-		on_switch link set "$port" master switch up
+		on_switch link set "$port" master switch up || return
 	done
 }
 
