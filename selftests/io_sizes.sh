@@ -52,11 +52,12 @@ direct_read() {
 # first_with_chunk COUNTER COMMAND: the smallest size for which "COMMAND size"
 # moves the counter, by bisection.
 first_with_chunk() {
-	local counter=$1 command=$2 low=0 high=131072 middle
+	local counter=$1 command=$2 low=0 high=131072 middle moved
 
 	while [ $((high - low)) -gt 1 ]; do
 		middle=$(((low + high) / 2))
-		if [ "$(stat_delta "$counter" "$command" "$middle")" -gt 0 ]; then
+		moved=$(stat_delta "$counter" "$command" "$middle") || return
+		if [ "$moved" -gt 0 ]; then
 			high=$middle
 		else
 			low=$middle

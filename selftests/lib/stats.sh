@@ -32,12 +32,12 @@ xprt_stat() {
 	xprt_lines | awk -v c="${!column}" '{ sum += $c } END { print sum + 0 }'
 }
 
-# stat_delta NAME COMMAND...: by how much COMMAND moves the number.
+# stat_delta NAME COMMAND...: by how much COMMAND moves the number. It fails with COMMAND.
 stat_delta() {
 	local name=$1 before
 	shift
 	before=$(xprt_stat "$name")
-	"$@" >/dev/null
+	"$@" >/dev/null || return
 	echo $(($(xprt_stat "$name") - before))
 }
 
