@@ -39,7 +39,7 @@ alias_loads_it() {
 }
 
 loads_and_unloads_many_times() {
-	local before after turn
+	local before after turn try
 
 	alone
 	modprobe rpcrdma
@@ -51,10 +51,14 @@ loads_and_unloads_many_times() {
 	done
 	# KASAN keeps what was freed for a while; kmemleak looks for the rest in the end.
 	[ ! -e /sys/kernel/debug/kmemleak ] || return 0
-	after=$(slab_octets)
-	# The slab allocator keeps some pages of its own; a leak per load shows.
-	[ $((after - before)) -lt $((1024 * 1024)) ] ||
-		fail "slab grew by $((after - before)) octets over $LOADS loads"
+	# The slab allocator keeps some pages of its own, and others use it now and then; a
+	# leak per load shows, and stays.
+	for try in {1..10}; do
+		after=$(slab_octets)
+		[ $((after - before)) -ge $((1024 * 1024)) ] || return 0
+		sleep 2
+	done
+	fail "slab grew by $((after - before)) octets over $LOADS loads, $try times looked"
 }
 
 slab_octets() {
