@@ -50,10 +50,10 @@ listen_on() {
 }
 
 # mount_there VERSION WHERE: by the machine that serves. Each version has a connection of
-# its own.
+# its own. For a moment nobody may be listening: it tries for a minute.
 mount_there() {
 	mkdir -p "$2"
-	mount -t nfs -o "vers=$1,proto=rdma,port=$BED_PORT,retry=0" \
+	mount -t nfs -o "vers=$1,proto=rdma,port=$BED_PORT,retry=1" \
 		"$BOND_ADDRESS:$EXPORT" "$2"
 }
 
