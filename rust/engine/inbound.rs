@@ -22,7 +22,7 @@ use crate::wire::Reader;
 use crate::wire::MIN_LEN;
 
 /// `msg_type` of an RPC Call (RFC 5531 Section 9).
-const CALL: u32 = 0;
+pub const CALL: u32 = 0;
 /// `msg_type` of an RPC Reply.
 const REPLY: u32 = 1;
 
@@ -216,5 +216,6 @@ fn is_call(message: &[u8], xid: u32) -> bool {
 
 #[inline]
 fn has_position_zero(chunks: &ChunkLists<'_>) -> bool {
-    chunks.reads.segments().any(|read| read.position == 0)
+    let mut reads = chunks.reads.segments();
+    reads.any(|read| read.position == 0 && !read.segment.is_empty())
 }

@@ -39,6 +39,9 @@ pub struct ReplyShape {
     pub protected: bool,
     /// Octets in a message to the requester, transport header included.
     pub threshold: u32,
+    /// The requester has said nothing about itself (RFC 8797). Old ones refuse a Reply chunk that they
+    /// get back unused.
+    pub silent: bool,
     /// Most segments in which what is left could be exposed; 0 if it cannot be, or was not agreed on.
     pub exposed_segments: u32,
 }
@@ -63,6 +66,14 @@ pub enum CannotReply {
     NoRoom,
     /// The results are not in the Reply, or not in order: a defect on this side.
     Results,
+}
+
+/// The `results` that are still in a Reply of `length` octets: what the service has taken back is behind
+/// its end.
+#[inline]
+pub fn remaining(results: &[Payload], length: u32) -> &[Payload] {
+    let there = results.iter().take_while(|item| item.end(length).is_some());
+    results.get(..there.count()).unwrap_or(&[])
 }
 
 /// A Reply and how it travels.
@@ -118,7 +129,13 @@ impl<'a> Reply<'a> {
         }
         let header = header_len(&chunks).ok_or(CannotReply::NoRoom)?;
         let room = shape.threshold.checked_sub(header);
-        let form = match room.ok_or(CannotReply::NoRoom)? >= left {
+        let inline = room.ok_or(CannotReply::NoRoom)? >= left;
+        // They refuse a Write list beside a used one, too.
+        let takes_chunk = || {
+            let chunk = chunks.reply.filter(|_| shape.silent && left > 0);
+            chunk.is_some_and(|chunk| chunk.total() >= u64::from(left) && chunks.writes.is_empty())
+        };
+        let form = match inline && !takes_chunk() {
             true => Form::Inline,
             false => match chunks.reply {
                 Some(chunk) if chunk.total() >= u64::from(left) => Form::ReplyChunk,

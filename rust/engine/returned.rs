@@ -4,7 +4,8 @@
 //!
 //! A responder returns each chunk as it got it, with lengths set to what it wrote (RFC 8166
 //! Sections 3.4.6 and 4.3.3). Believing more than that would pass memory that nobody wrote as
-//! data; so what is returned must name the same memory, no more of it, and without holes.
+//! data; so what is returned must name the same memory, no more of it, and without holes. Some
+//! responders (Linux before 4.12, illumos) return only the segments that they have used.
 
 use super::inbound::Message;
 use crate::wire::ReadList;
@@ -117,10 +118,8 @@ where
         full &= segment.length == own.length;
         sum = sum.checked_add(segment.length).ok_or(Mismatch)?;
     }
-    match offered.next() {
-        Some(_) => Err(Mismatch),
-        None => Ok(sum),
-    }
+    // Those at the end that are not returned were not used: old responders leave them out.
+    Ok(sum)
 }
 
 /// How many octets a Read list of a Reply exposes.

@@ -51,6 +51,8 @@ pub(super) struct Connection {
     pub(super) agreement: Agreement,
     /// What else.
     pub(super) extensions: Extensions,
+    /// Whether the peer has said nothing about itself.
+    pub(super) silent: bool,
     /// What every message grants.
     pub(super) credits: u32,
     /// Reverse Calls that may be outstanding.
@@ -126,7 +128,7 @@ impl Connection {
             send_size: limits.send,
             receive_size: limits.receive,
         };
-        let agreement = Agreement::between(&own, &peer);
+        let agreement = Agreement::between(&own, &peer.unwrap_or_default());
         let channel = ep.context();
         channel.sending().open(
             MessageSizes {
@@ -158,6 +160,7 @@ impl Connection {
             ep,
             agreement,
             extensions,
+            silent: peer.is_none(),
             credits: limits.credits,
             reverse: limits.reverse,
             bounds: Bounds {

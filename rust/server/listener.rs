@@ -33,8 +33,8 @@ const MAX_PENDING: usize = 256;
 pub(super) struct Pending {
     /// Its connection.
     pub(super) endpoint: EndpointBox<Channel>,
-    /// What it said about itself.
-    pub(super) peer: PrivateData,
+    /// What it said about itself, if anything.
+    pub(super) peer: Option<PrivateData>,
     /// What it can do beyond RFC 8166.
     pub(super) offer: Offer,
     /// RDMA Reads that it answers at a time.
@@ -60,7 +60,7 @@ pub(super) struct Door {
 
 impl Accepts for Arc<Door> {
     fn connect_request(&self, request: IncomingConnection<'_>) {
-        let peer = PrivateData::of_peer(request.private_data());
+        let peer = PrivateData::find(request.private_data());
         let offer = Offer::of_peer(request.private_data());
         let reads = request.initiator_depth();
         let pulls = request.responder_resources();

@@ -354,8 +354,8 @@ impl Connection {
         let call = &parcel.call;
         let (xid, start, end, layout) = (call.xid, call.payload, call.octets, call.layout);
         let pages = parcel.pages_mut();
-        if matches!(layout, Some(Layout::Whole { .. })) && !starts_with(pages, xid) {
-            // RFC 8166 Section 4.5.2: header and payload speak of different RPCs.
+        if matches!(layout, Some(Layout::Whole { length }) if !is_call(pages, length, xid)) {
+            // RFC 8166 Section 4.5.2: header and payload speak of different RPCs, or of none.
             self.refuse(xid);
             return self.drop_call(rqst, buffer);
         }
@@ -373,10 +373,12 @@ impl Connection {
     }
 }
 
-/// Whether the message in `pages` starts with the word `xid`.
-fn starts_with(pages: &PageArray, xid: u32) -> bool {
-    let mut word = [0; 4];
-    pages.read(Span { start: 0, len: 4 }, &mut word) && u32::from_be_bytes(word) == xid
+/// Whether the message of `length` octets in `pages` is the Call of that number.
+fn is_call(pages: &PageArray, length: u32, xid: u32) -> bool {
+    let mut words = [0; 8];
+    let start = Span { start: 0, len: 8 };
+    let call = u64::from(xid) << 32 | u64::from(inbound::CALL);
+    length >= start.len && pages.read(start, &mut words) && u64::from_be_bytes(words) == call
 }
 
 /// Clears up to 3 octets of roundup, so that nothing of the page's past is in the Call.

@@ -14,6 +14,7 @@ use super::traces;
 use crate::admin;
 use crate::admin::trace::trace;
 use crate::engine::remote;
+use crate::engine::reply;
 use crate::engine::reply::CannotReply;
 use crate::engine::reply::Form;
 use crate::engine::reply::Reply as Plan;
@@ -128,10 +129,12 @@ impl Connection {
             length: body.len(),
             protected,
             threshold: self.agreement.send,
+            silent: self.silent,
             exposed_segments: self.exposed_segments(),
         };
-        let plan = match Plan::plan(chunks, call.results(), &shape) {
-            // The service took back what it had encoded; what it left can travel with the rest.
+        let results = reply::remaining(call.results(), body.len());
+        let plan = match Plan::plan(chunks, results, &shape) {
+            // The service took back some of what it had encoded; what is left can travel with the rest.
             Err(CannotReply::Results) => Plan::plan(chunks, &[], &shape),
             plan => plan,
         };

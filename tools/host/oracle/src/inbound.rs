@@ -19,7 +19,8 @@ pub fn inbound(octets: &[u8], pulled_replies: bool) {
     match from_client(octets, ext) {
         Ok(FromClient::Call(message)) => {
             check(octets, &message, CALL);
-            let zero = message.chunks.reads.segments().any(|r| r.position == 0);
+            let mut reads = message.chunks.reads.segments();
+            let zero = reads.any(|r| r.position == 0 && !r.segment.is_empty());
             assert_eq!(zero, message.payload.is_none());
         }
         Ok(FromClient::ReverseReply(message)) => {

@@ -89,5 +89,7 @@ fn octets_in(chunk: &WriteChunk<'_>, own: &[Segment]) -> Option<u32> {
             segment.with_length(length)
         })
         .collect();
-    (theirs == filled).then_some(total)
+    // What is not returned was not used.
+    let returned = filled.get(..theirs.len())?;
+    (theirs == returned && left == 0).then_some(total)
 }

@@ -84,6 +84,9 @@ fn r8166_3_4_3_1_empty_segments_are_legal_everywhere() {
     // Nothing but empty segments: nothing to pull.
     let call = msg_with_reads(&[(16, none), (20, none)], CALL, 6);
     assert!(assemble(&call).unwrap().is_none());
+    // An empty one at Position zero does not say that the payload is elsewhere.
+    let call = msg_with_reads(&[(0, none), (16, some)], CALL, 6);
+    assert_eq!(pieces(&call).len(), 3);
 
     // Write chunks and Reply chunks are filled around them.
     let mut body = vec![0, 1, 4];
@@ -455,6 +458,7 @@ fn shape(length: u32) -> ReplyShape {
         length,
         protected: false,
         threshold: 4096,
+        silent: false,
         exposed_segments: 0,
     }
 }

@@ -158,6 +158,7 @@ fn shape(length: u32) -> ReplyShape {
         length,
         protected: false,
         threshold: 1024,
+        silent: false,
         exposed_segments: 0,
     }
 }

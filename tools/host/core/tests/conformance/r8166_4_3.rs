@@ -10,6 +10,7 @@ use rpcrdma_core::engine::call::ReplyPlan;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromServer;
 use rpcrdma_core::engine::inbound::Refusal;
+use rpcrdma_core::engine::reply::remaining;
 use rpcrdma_core::engine::reply::CannotReply;
 use rpcrdma_core::engine::reply::Form;
 use rpcrdma_core::engine::reply::Payload;
@@ -55,6 +56,7 @@ fn shape(length: u32) -> ReplyShape {
         length,
         protected: false,
         threshold: 4096,
+        silent: false,
         exposed_segments: 0,
     }
 }
@@ -297,6 +299,40 @@ fn r8166_4_3_3_4_short_reply_with_unused_reply_chunk() {
 }
 
 #[test]
+fn r8166_4_3_3_2_old_requesters_get_the_reply_chunk_used() {
+    let form = |lists: &[u32], length| {
+        let octets = message(0, &[lists, &rpc(CALL)]);
+        let shape = ReplyShape {
+            length,
+            protected: false,
+            threshold: 1024,
+            silent: true,
+            exposed_segments: 0,
+        };
+        let plan = Reply::plan(call_at_server(&octets).chunks, &[], &shape);
+        plan.unwrap().form()
+    };
+    let chunk = hloo(2, 400, 0x2000);
+    let alone = [&[0, 0, 1, 1], &chunk[..]].concat();
+    let beside_write = [&[0, 1, 1], &hloo(1, 8, 0x1000)[..], &[0, 1, 1], &chunk].concat();
+    assert_eq!(form(&alone, 400), Form::ReplyChunk);
+    // Where it cannot be used, what fits a message goes there.
+    assert_eq!(form(&alone, 404), Form::Inline);
+    assert_eq!(form(&beside_write, 400), Form::Inline);
+    assert_eq!(form(&[0, 0, 0], 400), Form::Inline);
+}
+
+#[test]
+fn r8166_4_3_2_2_what_the_service_took_back_is_no_result() {
+    let item = |offset, length| Payload { offset, length };
+    let results = [item(100, 4096), item(4210, 4096), item(8400, 0)];
+    for (length, count) in [(4196, 1), (4208, 1), (8306, 2), (8400, 3), (99, 0)] {
+        assert_eq!(remaining(&results, length), &results[..count], "{length}");
+    }
+    assert_eq!(remaining(&[item(8, u32::MAX)], 4096), &[]);
+}
+
+#[test]
 fn r8166_3_4_6_requester_checks_what_is_returned() {
     let offered = Offered {
         write: [OWN],
@@ -347,8 +383,10 @@ fn r8166_3_4_6_requester_checks_count_and_order() {
     assert_eq!(written(&[0, 0, 0]), Some(0));
     // Returned empty: nothing was written.
     assert_eq!(written(&[]), Some(0));
-    // Fewer or more segments.
-    assert_eq!(written(&[100, 200]), None);
+    // Those that were used alone, as old responders return them; but no others.
+    assert_eq!(written(&[100, 200]), Some(300));
+    assert_eq!(written(&[99]), Some(99));
+    assert_eq!(written(&[99, 1]), None);
     assert_eq!(written(&[100, 200, 300, 0]), None);
     // Holes: what is behind them cannot be told from what was never written.
     assert_eq!(written(&[99, 200, 300]), None);
