@@ -69,8 +69,15 @@ measure() {
 		fail "some tags are unaccounted for"
 }
 
+# On iWARP the Reply may invalidate what is not registered yet: it proves nothing.
+need_order() {
+	[ "$BED_RDMA" = rxe ] || [ "$(module_kind)" = c ] ||
+		skip "$BED_RDMA invalidates out of order, and this module all by itself"
+}
+
 # small CLIENT SERVER COUNT: a tag each.
 small() {
+	[ "$1$2" != 11 ] || need_order
 	mount_with "$1" "$2"
 	measure "$3" 4096 131072 4096
 	[ "$tags" -eq "$3" ] || fail "not a tag each"
@@ -88,6 +95,7 @@ TIMES=$((100 / FEWER))
 large() {
 	local calls
 
+	[ "$1$2" != 11 ] || need_order
 	mount_with "$1" "$2"
 	calls=$((TIMES * (1048576 / $(transfer_size r) + 1048576 / $(transfer_size w))))
 	measure $((2 * TIMES)) 1048576 1048576 0

@@ -231,7 +231,8 @@ fn take_back(
         return true;
     };
     traces::invalidated_there(|| rpc.task(), &rpc.exchange().regions, handle);
-    let own = rpc.exchange_mut().regions.invalidated_remotely(handle);
+    let regions = &mut rpc.exchange_mut().regions;
+    let own = regions.invalidated_remotely(worker, handle);
     if !own {
         worker.context().lose();
     }

@@ -152,8 +152,8 @@ impl Sizes {
             all_pulled: tunables::all_pulled(),
             pull_entries,
             own: PrivateData {
-                // Everything that is exposed is exposed for one Call.
-                remote_invalidation: tunables::remote_invalidation(),
+                // Everything that is exposed is exposed for one Call. On iWARP it proves nothing.
+                remote_invalidation: tunables::remote_invalidation() && !device.registers_to_read,
                 send_size: tunables::send_size(),
                 receive_size: tunables::receive_size(),
             },

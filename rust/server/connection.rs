@@ -124,7 +124,9 @@ impl Connection {
         let pages = handle.max_pages();
         stock(&ep, &mut limits, pages)?;
         let own = PrivateData {
-            remote_invalidation: device.mem_mgt_extensions && limits.invalidate,
+            remote_invalidation: device.mem_mgt_extensions
+                && limits.invalidate
+                && !device.registers_to_read,
             send_size: limits.send,
             receive_size: limits.receive,
         };

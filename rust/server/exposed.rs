@@ -240,7 +240,7 @@ impl Exposed {
         };
         let own = match found {
             Some((place, mut regions)) => {
-                let own = invalidated.is_none_or(|handle| regions.invalidated_remotely(handle));
+                let own = invalidated.is_none_or(|handle| regions.invalidated_remotely(ep, handle));
                 self.release(ep, place, regions);
                 own
             }

@@ -61,8 +61,7 @@ unsafe fn swappers<'a>(raw: *mut bindings::rpc_xprt) -> &'a Atomic<i32> {
     unsafe { Atomic::from_ptr(&raw mut (*raw).swapper.counter) }
 }
 
-/// Counting is all: sending takes no memory that cannot be had without waiting, and who allocates any
-/// looks at the number.
+/// Counting is all: SUNRPC and [`Scope`] look at the number when they allocate.
 ///
 /// # Safety
 ///
@@ -78,5 +77,13 @@ pub(super) unsafe extern "C" fn enable_swap(raw: *mut bindings::rpc_xprt) -> c_i
 /// See [`enable_swap`], of which this takes one back.
 pub(super) unsafe extern "C" fn disable_swap(raw: *mut bindings::rpc_xprt) {
     // SAFETY: By this function's contract.
-    unsafe { swappers(raw) }.add(-1, Relaxed);
+    let swappers = unsafe { swappers(raw) };
+    let mut now = swappers.load(Relaxed);
+    // A transport that came after the first swap file has not been told of that one.
+    while now > 0 {
+        match swappers.cmpxchg(now, now - 1, Relaxed) {
+            Ok(_) => return,
+            Err(other) => now = other,
+        }
+    }
 }

@@ -41,7 +41,6 @@ use kernel::sync::Arc;
 use kernel::sync::Mutex;
 use kernel::sync::SetOnce;
 use kernel::sync::SpinLock;
-use kernel::sync::SpinLockGuard;
 
 /// Handles what an endpoint's identifier and queues report.
 ///
@@ -96,10 +95,9 @@ pub(crate) struct Endpoint<C: Context> {
     opening: Atomic<bool>,
     open: SetOnce<Open>,
     closing: Atomic<bool>,
-    /// Held from when regions are given out until their registrations are posted: see
-    /// [`Self::exposing`].
+    /// Held from when regions are given out until their registrations are posted.
     #[pin]
-    exposing: SpinLock<()>,
+    pub(super) exposing: SpinLock<()>,
     /// What the queues' work requests refer to. Goes after them.
     #[pin]
     kept: Mutex<KVec<KBox<dyn Kept>>>,
@@ -369,17 +367,6 @@ impl<C: Context> Endpoint<C> {
         self.open
             .as_ref()
             .is_some_and(|o| o.queues.registers_to_read())
-    }
-
-    /// Makes one of giving out regions and posting their registrations.
-    ///
-    /// A peer may answer what it has not been sent yet. Who is given the regions by such an answer
-    /// must not invalidate them in front of their registration: they would be valid in the end, and
-    /// their memory somebody else's. An invalidation therefore takes this lock before it is posted.
-    /// Innermost but for what the regions are kept in.
-    #[inline]
-    pub(super) fn exposing(&self) -> SpinLockGuard<'_, ()> {
-        self.exposing.lock()
     }
 
     /// Posts a chain of work requests to the Send Queue. On failure, tells the first that was refused.

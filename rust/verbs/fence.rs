@@ -17,6 +17,7 @@ use crate::bindings;
 use core::ptr;
 use core::ptr::NonNull;
 use kernel::prelude::*;
+use kernel::sync::SpinLockGuard;
 
 /// Proof that what an RPC exposed is out of the peer's reach and unmapped. An RPC cannot be completed
 /// without.
@@ -66,6 +67,24 @@ impl<C: Context> Endpoint<C> {
             unsafe { bindings::ib_modify_qp(qp.as_ptr(), &mut attr, what) };
         }
         self.disconnect();
+    }
+
+    /// Whether a region that the peer has invalidated is invalid. On iWARP it may invalidate one that is
+    /// not valid yet, and the registration follows.
+    #[inline]
+    pub(super) fn invalidates_in_order(&self) -> bool {
+        !self.registers_to_read()
+    }
+
+    /// Makes one of giving out regions and posting their registrations.
+    ///
+    /// A peer may answer what it has not been sent yet. Who is given the regions by such an answer
+    /// must not invalidate them in front of their registration: they would be valid in the end, and
+    /// their memory somebody else's. An invalidation therefore takes this lock before it is posted.
+    /// Innermost but for what the regions are kept in.
+    #[inline]
+    pub(super) fn exposing(&self) -> SpinLockGuard<'_, ()> {
+        self.exposing.lock()
     }
 }
 

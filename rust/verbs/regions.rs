@@ -12,6 +12,8 @@
 //! its predecessors.
 
 use super::domain::Domain;
+use super::endpoint::Context;
+use super::endpoint::Endpoint;
 use super::endpoint::Kept;
 use super::fence::Fenced;
 use super::list::Chain;
@@ -412,8 +414,16 @@ impl<U> Regions<Registered, U> {
         }
     }
 
-    /// Takes out the region that the peer says it has invalidated; `false` if it is not one of these.
-    pub(crate) fn invalidated_remotely(&mut self, handle: u32) -> bool {
+    /// Takes out the region that the peer says it has invalidated; `false` if it is not one of these. On
+    /// iWARP it stays, to be invalidated here.
+    pub(crate) fn invalidated_remotely<C: Context>(
+        &mut self,
+        ep: &Endpoint<C>,
+        handle: u32,
+    ) -> bool {
+        if !ep.invalidates_in_order() {
+            return self.exposed().any(|exposed| exposed.handle == handle);
+        }
         let mut before: Option<NonNull<Region<U>>> = None;
         let mut next = self.head;
         while let Some(region) = next {
