@@ -7,19 +7,33 @@
 
 enum { SYMLINK3 = 10 };
 
+/* Begins a compound of so many operations in the directory, without chunks. */
+static void begin(struct enc *e, unsigned int ops)
+{
+	const uint32_t xid = next_xid++;
+
+	e->n = 0;
+	hdr(e, xid, 1, 32, MSG);
+	lists_none(e);
+	compound(e, xid, ops);
+}
+
+static bool done(struct conn *c, const struct enc *e, unsigned int ops, struct reply *r,
+		 unsigned int *at)
+{
+	return exchange(c, e, r) && body_at(r, get(e->b, 0), at) && compound_ok(r->p + *at, ops);
+}
+
 /* The handle of the directory, which is the same for each version. */
 static unsigned int directory(struct conn *c, uint8_t handle[64])
 {
-	const uint32_t xid = next_xid++;
-	struct enc e = { .n = 0 };
 	unsigned int at, len;
 	struct reply r;
+	struct enc e;
 
-	hdr(&e, xid, 1, 32, MSG);
-	lists_none(&e);
-	compound(&e, xid, 1);
+	begin(&e, 1);
 	u32(&e, GETFH);
-	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at) || !compound_ok(r.p + at, 1))
+	if (!done(c, &e, 1, &r, &at))
 		return 0;
 	/* Behind the results of PUTROOTFH and LOOKUP. */
 	at += 36 + 8 + 8 + 8;
@@ -34,33 +48,27 @@ static unsigned int directory(struct conn *c, uint8_t handle[64])
 
 static bool removed(struct conn *c, const char *name)
 {
-	const uint32_t xid = next_xid++;
-	struct enc e = { .n = 0 };
 	unsigned int at;
 	struct reply r;
+	struct enc e;
 
-	hdr(&e, xid, 1, 32, MSG);
-	lists_none(&e);
-	compound(&e, xid, 1);
+	begin(&e, 1);
 	u32(&e, REMOVE);
 	string(&e, name);
-	return exchange(c, &e, &r) && body_at(&r, xid, &at) && compound_ok(r.p + at, 1);
+	return done(c, &e, 1, &r, &at);
 }
 
 /* The link says what it was made with, and nothing that was in the server's memory before. */
 static bool leads_to(struct conn *c, const char *name, const char *text)
 {
-	const uint32_t xid = next_xid++;
-	struct enc e = { .n = 0 };
 	unsigned int at;
 	struct reply r;
+	struct enc e;
 
-	hdr(&e, xid, 1, 32, MSG);
-	lists_none(&e);
-	compound(&e, xid, 2);
+	begin(&e, 2);
 	op_lookup(&e, name);
 	u32(&e, READLINK);
-	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at) || !compound_ok(r.p + at, 2))
+	if (!done(c, &e, 2, &r, &at))
 		return false;
 	at += 36 + 8 + 8 + 8 + 8;
 	if (get(r.p + at, 0) != strlen(text) || memcmp(r.p + at + 4, text, strlen(text)))
