@@ -112,6 +112,42 @@ server_counts_what_it_does() {
 	rm -r "$WORK"
 }
 
+# RDMA Writes of the server, while directories with one file are listed 30 times.
+listing_writes() {
+	local before each
+
+	echo "$1" >"$SERVER/short_replies"
+	nfs_mount 4.2 rdma actimeo=0
+	echo 1 >"$SERVER/short_replies"
+	before=$(svc_stat write)
+	for each in {1..30}; do
+		touch "$WORK_ON_SERVER/$each"
+		[ "$(ls "$WORK")" = "$each" ] || fail "not $each alone"
+		rm "$WORK_ON_SERVER/$each"
+	done
+	writes=$(($(svc_stat write) - before))
+	nfs_umount
+}
+
+# A short Reply leaves the Reply chunk as it was.
+short_replies() {
+	local long writes
+
+	[ "$(module_kind)" != c ] || skip "the C module always writes to the Reply chunk"
+	need_local_bed
+	pull_replies 0 0
+	nfs_mount 4.2 rdma
+	work_dir short-replies
+	nfs_umount
+	listing_writes 0
+	long=$writes
+	listing_writes 1
+	pull_replies
+	echo "$long RDMA Writes, and $writes with short Replies"
+	[ "$long" -ge 30 ] || fail "the Reply chunk was not used"
+	[ "$writes" -le $((long - 30)) ] || fail "short Replies were not short"
+}
+
 mountstats_line_has_27_numbers() {
 	nfs_mount 4.2 rdma
 	[ "$(xprt_lines | head -n 1 | wc -w)" = 27 ] || fail "$(xprt_lines)"
@@ -257,6 +293,7 @@ MOST_INLINE=262144 LEAST_REQ=1024
 	"server_tunable max_req_size $LEAST_REQ $MOST_INLINE 4096" \
 	"own_tunable $SERVER/max_reply_size 0 262144 0" \
 	"own_tunable $SERVER/remote_invalidation 0 1 1" \
+	"own_tunable $SERVER/short_replies 0 1 1" short_replies \
 	"own_tunable $CLIENT/rdma_remote_invalidation 0 1 1" message_octets \
 	"server_tunable max_outbound_read_requests 1 255 16" \
 	"counter read" "counter recv" "counter write" "counter sq_starve" \

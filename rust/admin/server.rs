@@ -29,6 +29,9 @@ pub(crate) static MAX_REPLY_SIZE: Tunable = Tunable::new(0, 0, 262_144);
 /// Whether Replies may invalidate what their Calls expose.
 pub(crate) static REMOTE_INVALIDATION: Tunable = Tunable::new(1, 0, 1);
 
+/// Whether a Reply that fits a message is sent in it though the client offers a Reply chunk.
+pub(crate) static SHORT_REPLIES: Tunable = Tunable::new(1, 0, 1);
+
 /// Octets of the messages that the server's connections can send and receive.
 pub(crate) static MESSAGE_OCTETS: Gauge = Gauge::new();
 
@@ -68,12 +71,13 @@ pub(crate) static SQ_STARVED: Counter = Counter::new();
 /// What has not been counted since before this module.
 static UNUSED: Tunable = Tunable::constant(0);
 
-static TABLE: [Entry; 22] = [
+static TABLE: [Entry; 23] = [
     Entry::tunable(c"max_requests", &MAX_REQUESTS),
     Entry::tunable(c"max_bc_requests", &MAX_BC_REQUESTS),
     Entry::tunable(c"max_req_size", &MAX_REQ_SIZE),
     Entry::tunable(c"max_reply_size", &MAX_REPLY_SIZE),
     Entry::tunable(c"remote_invalidation", &REMOTE_INVALIDATION),
+    Entry::tunable(c"short_replies", &SHORT_REPLIES),
     Entry::gauge(c"message_octets", &MESSAGE_OCTETS),
     Entry::tunable(c"max_outbound_read_requests", &MAX_OUTBOUND_READ_REQUESTS),
     Entry::tunable(c"pulled_replies", &PULLED_REPLIES),

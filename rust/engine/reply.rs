@@ -39,9 +39,8 @@ pub struct ReplyShape {
     pub protected: bool,
     /// Octets in a message to the requester, transport header included.
     pub threshold: u32,
-    /// The requester has said nothing about itself (RFC 8797). Old ones refuse a Reply chunk that they
-    /// get back unused.
-    pub silent: bool,
+    /// The requester may refuse a Reply chunk that it gets back unused: old ones do.
+    pub refuses_unused: bool,
     /// Most segments in which what is left could be exposed; 0 if it cannot be, or was not agreed on.
     pub exposed_segments: u32,
 }
@@ -132,7 +131,7 @@ impl<'a> Reply<'a> {
         let inline = room.ok_or(CannotReply::NoRoom)? >= left;
         // They refuse a Write list beside a used one, too.
         let takes_chunk = || {
-            let chunk = chunks.reply.filter(|_| shape.silent && left > 0);
+            let chunk = chunks.reply.filter(|_| shape.refuses_unused && left > 0);
             chunk.is_some_and(|chunk| chunk.total() >= u64::from(left) && chunks.writes.is_empty())
         };
         let form = match inline && !takes_chunk() {

@@ -51,8 +51,8 @@ pub(super) struct Connection {
     pub(super) agreement: Agreement,
     /// What else.
     pub(super) extensions: Extensions,
-    /// Whether the peer has said nothing about itself.
-    pub(super) silent: bool,
+    /// Whether the client may refuse a Reply chunk that it gets back unused, as Linux before 4.14.
+    pub(super) refuses_unused: bool,
     /// What every message grants.
     pub(super) credits: u32,
     /// Reverse Calls that may be outstanding.
@@ -162,7 +162,8 @@ impl Connection {
             ep,
             agreement,
             extensions,
-            silent: peer.is_none(),
+            // Before 4.9 Linux said nothing about itself; of the others only the administrator knows.
+            refuses_unused: peer.is_none() || admin::server::SHORT_REPLIES.get() == 0,
             credits: limits.credits,
             reverse: limits.reverse,
             bounds: Bounds {

@@ -129,7 +129,7 @@ impl Connection {
             length: body.len(),
             protected,
             threshold: self.agreement.send,
-            silent: self.silent,
+            refuses_unused: self.refuses_unused,
             exposed_segments: self.exposed_segments(),
         };
         let results = reply::remaining(call.results(), body.len());

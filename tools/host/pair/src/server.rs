@@ -318,7 +318,7 @@ impl Server {
             length: reply.len() as u32,
             protected: false,
             threshold: self.agreement.send,
-            silent: false,
+            refuses_unused: false,
             exposed_segments: 4 * u32::from(self.extensions.pulled_replies),
         };
         let Ok(plan) = Reply::plan(chunks, &results, &shape) else {

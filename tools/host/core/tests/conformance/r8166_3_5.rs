@@ -158,7 +158,7 @@ fn shape(length: u32) -> ReplyShape {
         length,
         protected: false,
         threshold: 1024,
-        silent: false,
+        refuses_unused: false,
         exposed_segments: 0,
     }
 }

@@ -56,7 +56,7 @@ fn shape(length: u32) -> ReplyShape {
         length,
         protected: false,
         threshold: 4096,
-        silent: false,
+        refuses_unused: false,
         exposed_segments: 0,
     }
 }
@@ -306,7 +306,7 @@ fn r8166_4_3_3_2_old_requesters_get_the_reply_chunk_used() {
             length,
             protected: false,
             threshold: 1024,
-            silent: true,
+            refuses_unused: true,
             exposed_segments: 0,
         };
         let plan = Reply::plan(call_at_server(&octets).chunks, &[], &shape);

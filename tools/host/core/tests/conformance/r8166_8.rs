@@ -74,7 +74,7 @@ fn r8166_8_2_2_3_1_responder_reduces_nothing_under_integrity() {
             length: 5_200,
             protected: true,
             threshold,
-            silent: false,
+            refuses_unused: false,
             exposed_segments: 0,
         };
         let reply = Reply::plan(chunks, &results, &shape).unwrap();
@@ -179,7 +179,7 @@ fn act_on(octets: &[u8]) -> u32 {
                 length: 500,
                 protected: false,
                 threshold: 1024,
-                silent: false,
+                refuses_unused: false,
                 exposed_segments: 0,
             };
             if let Ok(reply) = Reply::plan(call.chunks, &results, &shape) {

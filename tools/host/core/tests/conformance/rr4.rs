@@ -51,7 +51,7 @@ fn shape(length: u32, exposed_segments: u32) -> ReplyShape {
         length,
         protected: false,
         threshold: 4096,
-        silent: false,
+        refuses_unused: false,
         exposed_segments,
     }
 }

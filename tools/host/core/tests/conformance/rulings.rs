@@ -95,7 +95,7 @@ fn lengths(call: &[u8], results: &[Payload]) -> Vec<(u32, u32)> {
         length: 1000,
         protected: false,
         threshold: 4096,
-        silent: false,
+        refuses_unused: false,
         exposed_segments: 0,
     };
     let reply = Reply::plan(chunks, results, &shape).unwrap();
@@ -110,7 +110,7 @@ fn x5_no_result_returns_an_unused_chunk() {
         length: 100,
         protected: false,
         threshold: 4096,
-        silent: false,
+        refuses_unused: false,
         exposed_segments: 0,
     };
     let reply = Reply::plan(chunks, &[], &shape).unwrap();

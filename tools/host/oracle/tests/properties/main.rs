@@ -25,7 +25,7 @@ proptest! {
         oracle::inbound(&octets, pulled);
         oracle::assembly(&octets);
         oracle::private_data(&octets);
-        oracle::reply(&octets, &[], &ReplyShape { length: 100, protected: false, threshold: 1024, silent: false, exposed_segments: 3 });
+        oracle::reply(&octets, &[], &ReplyShape { length: 100, protected: false, threshold: 1024, refuses_unused: false, exposed_segments: 3 });
     }
 
     #[test]
@@ -74,12 +74,12 @@ proptest! {
         more in 0u32..300,
         protected: bool,
         threshold in 200u32..4096,
-        silent: bool,
+        refuses_unused: bool,
         exposed_segments in 0u32..6,
     ) {
         let end = results.last().map_or(0, |item| item.offset + item.length.next_multiple_of(4));
         let length = end + more;
-        oracle::reply(&call.octets(), &results, &ReplyShape { length, protected, threshold, silent, exposed_segments });
+        oracle::reply(&call.octets(), &results, &ReplyShape { length, protected, threshold, refuses_unused, exposed_segments });
     }
 
     #[test]
@@ -89,10 +89,10 @@ proptest! {
         length: u32,
         protected: bool,
         threshold in 0u32..300_000,
-        silent: bool,
+        refuses_unused: bool,
         exposed_segments: u32,
     ) {
-        oracle::reply(&call.octets(), &results, &ReplyShape { length, protected, threshold, silent, exposed_segments });
+        oracle::reply(&call.octets(), &results, &ReplyShape { length, protected, threshold, refuses_unused, exposed_segments });
     }
 
     #[test]
