@@ -4,8 +4,8 @@
  *
  *   direct_helper FILE COUNT LEAST MOST STEP
  *
- * makes COUNT transfers in all, from LEAST to MOST octets, larger by STEP each
- * time and then from the start again. Memory and file offset begin with a page.
+ * makes COUNT transfers in all, an even number, from LEAST to MOST octets, larger by
+ * STEP each time and then from the start again. Memory and file offset begin with a page.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -33,6 +33,8 @@ int main(int argc, char **argv)
 	size_t octets = least;
 	int fd;
 
+	if (count % 2)
+		errx(2, "%lu transfers are no pairs", count);
 	if (!buffer)
 		err(2, "memory");
 	fd = open(argv[1], O_RDWR | O_CREAT | O_DIRECT, 0644);

@@ -167,7 +167,7 @@ test_cleanup() {
 
 bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * 3))
-[ $# -gt 0 ] || set -- "small 1 1 $((10000 / FEWER))" \
-	"small 0 1 $((1000 / FEWER))" "small 1 0 $((1000 / FEWER))" \
+[ $# -gt 0 ] || set -- "small 1 1 $((5000 / FEWER * 2))" \
+	"small 0 1 $((500 / FEWER * 2))" "small 1 0 $((500 / FEWER * 2))" \
 	"large 1 1 1" "large 0 1" late_reply
 ktap_run "$@"

@@ -50,7 +50,7 @@ longest_from() { awk -v a="$1" '$1 == a { print $2 }' "$ktap_dir/sends"; }
 around() {
 	local first=$(($1 > 1200 ? $1 - 1024 : 4))
 
-	"$HELPERS/direct_helper" "$WORK/file" $((($1 - first) / 2)) "$first" "$1" 4 ||
+	"$HELPERS/direct_helper" "$WORK/file" $((($1 - first) / 4 * 2)) "$first" "$1" 4 ||
 		fail "wrong data around $1 octets"
 }
 
