@@ -211,7 +211,9 @@ static bool lie_for_the_dead(struct conn *c, struct call *call)
 	return is_kept_off(c, IBV_WR_RDMA_WRITE, call->reply.seg, 0, 4);
 }
 
-#define SLOWLY	"insmod /probe/hesitate.ko function=xprt_autoclose milliseconds=4000 before=1"
+/* So many ms late a connection ends. By then the task has been killed. */
+#define LATE	(SOON * patience + 4000)
+#define SLOWLY	"insmod /probe/hesitate.ko function=xprt_autoclose before=1 milliseconds=%d"
 
 /* One WRITE after another, and nothing else. */
 static int write_until_killed(int fd)
@@ -225,18 +227,19 @@ static int write_until_killed(int fd)
 	return 0;
 }
 
-/* Connections end late meanwhile. */
 static int list_beside_a_writer(void)
 {
 	const int fd = open(MOUNTPOINT "/written", O_DIRECT | O_RDWR | O_CREAT, 0666);
 	int status, result;
+	char slowly[100];
 	pid_t writer;
 
 	if (fd < 0)
 		return errno;
 	unlink(HELD);
 	unlink(KILLED);
-	if (system(SLOWLY))
+	snprintf(slowly, sizeof(slowly), SLOWLY, LATE);
+	if (system(slowly))
 		return ENOSYS;
 	writer = fork();
 	if (!writer)

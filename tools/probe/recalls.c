@@ -75,7 +75,8 @@ static bool next_reverse(struct conn *c, struct reply *back, int ms)
 
 /*
  * With reasons to call twice, the server calls as often at a time as it was granted. To
- * repeat a Call that was not answered is to call once.
+ * repeat a Call that was not answered is to call once. For one Call too many it is waited a
+ * second and a half on the slowest of machines too: nfsd itself gives up in nine.
  */
 static bool as_granted(struct conn *c, unsigned int credits)
 {
@@ -91,7 +92,9 @@ static bool as_granted(struct conn *c, unsigned int credits)
 	if (!send_msg(c, &e) || !delegation(c, first) || !delegation(c, second) ||
 	    !write_as_another(c, first) || !write_as_another(c, second))
 		return false;
-	for (turn = 0; turn < COUNT(outstanding) && next_reverse(c, &back, 1500); turn++) {
+	for (turn = 0; turn < COUNT(outstanding); turn++) {
+		if (!next_reverse(c, &back, n < credits ? 1500 : 1500 / patience))
+			break;
 		for (i = 0; i < n && outstanding[i] != get(back.p, 0); i++)
 			;
 		if (i < n)
