@@ -28,7 +28,7 @@ fuzz_target!(|input: (Results, u8, u16, bool, u16, u8, &[u8])| {
         length: at + u32::from(rest),
         protected,
         threshold: u32::from(threshold),
-        silent: count & 4 != 0,
+        refuses_unused: count & 4 != 0,
         exposed_segments: u32::from(exposed_segments),
     };
     rpcrdma_oracle::reply(octets, &results, &shape);
