@@ -98,6 +98,42 @@ softly() {
 	rm -r "$WORK"
 }
 
+# The client's route to the server. Only with that do messages of the connection manager
+# find a way out (link_down).
+route() { on_client ip route "$1" 192.0.2.0/24 dev "$BED_CLIENT_IF" src 192.0.2.2; }
+
+# Who mounts without a route is told at once, and so is a container that has lost its own.
+no_route() {
+	local status=0
+
+	need_link
+	nfs_mount 3 rdma fatal_neterrors=ENETDOWN:ENETUNREACH,actimeo=0
+	work_dir no-route
+	touch "$WORK/file"
+	server_stop
+	sleep 2
+	route del
+	timeout 100 stat "$WORK/file" 2>&1 || status=$?
+	# 124 is that of timeout.
+	[ "$status" -eq 1 ] || fail "who waits was not told: $status"
+	umount -f -l "$MNT"
+	server_start
+	status=0
+	nfs_mount 4.2 rdma clientaddr=192.0.2.2 >"$ktap_dir/mount" 2>&1 || status=$?
+	route add
+	cat "$ktap_dir/mount"
+	[ "$status" -ne 0 ] || fail "mounted without a route"
+	grep -q 'Network is unreachable' "$ktap_dir/mount" || fail "that is not why"
+	nfs_mount 4.2 rdma
+	rm -r "$MNT/no-route"
+}
+
+test_cleanup() {
+	cd /
+	! bed_is_split || route replace
+	umount_all
+} 2>/dev/null
+
 bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * (2 + ROUNDS / 5)))
 [ $# -gt 0 ] || set -- \
@@ -106,5 +142,5 @@ TEST_TIMEOUT=$((TEST_TIMEOUT * (2 + ROUNDS / 5)))
 	"disturbed 4.2 rdma client_device_goes" \
 	"disturbed 3 rdma6 client_device_goes" \
 	"disturbed 4.2 rdma link_goes_down" "disturbed 3 rdma link_goes_down" \
-	"one_for_each 4.2" softly
+	"one_for_each 4.2" softly no_route
 ktap_run "$@"

@@ -8,6 +8,7 @@ use super::reply::Pending;
 use super::send::Established;
 use super::shared::Shared;
 use super::shared::Waiting;
+use super::sizes::Lack;
 use super::sizes::Sizes;
 use super::sizes::DONES;
 use crate::admin::trace::trace;
@@ -28,8 +29,8 @@ use kernel::sync::Arc;
 const RESOLVE_MS: u32 = 5_000;
 /// How much longer to wait for the answer: it comes, in time or as an error.
 const SLACK_MS: u32 = 1_000;
-/// How long to wait for the peer. The connection manager gives up earlier, except if the peer has
-/// asked for patience.
+/// How long to wait for the peer. The connection manager would ask 16 times, and give up after 74
+/// seconds on RoCE, or later if the peer has asked for patience; iWARP gives up earlier.
 const CONNECT_MS: u32 = 60_000;
 
 /// How often the device tries to send a message that is not acknowledged. A lost path is noticed
@@ -37,18 +38,6 @@ const CONNECT_MS: u32 = 60_000;
 const RETRIES: u8 = 6;
 /// How often it tries if the peer has no Receive. Credits see to it that there is one.
 const RECEIVER_RETRIES: u8 = 0;
-
-impl From<Error> for ConnectError {
-    fn from(error: Error) -> Self {
-        if error == ENOMEM {
-            Self::NoMemory
-        } else if error == ENODEV {
-            Self::NoDevice
-        } else {
-            Self::NotConnected
-        }
-    }
-}
 
 /// Connects to the transport's peer.
 pub(super) fn connect(
@@ -64,7 +53,8 @@ pub(super) fn connect(
     this.ask(|| ep.resolve_route(timeout), RESOLVE_MS + SLACK_MS)?;
 
     let device = ep.device()?;
-    let mut sizes = Sizes::for_device(&device, shared.xprt.slots(), shared.reverse_calls)?;
+    let mut sizes = Sizes::for_device(&device, shared.xprt.slots(), shared.reverse_calls)
+        .map_err(|lack| unsuitable(&ep, lack))?;
     ep.open(&sizes.queues())?;
     let sender = furnish(&ep, shared, &mut sizes)?;
     this.sizes.populate(sizes);
@@ -104,6 +94,13 @@ pub(super) fn connect(
         }
         _ => Err(ConnectError::NotConnected),
     }
+}
+
+/// Says which device will not do, and why: all that `mount` can say is that an argument is invalid.
+fn unsuitable(ep: &Endpoint<Connection>, lack: Lack) -> ConnectError {
+    let device = ep.device_name().unwrap_or(c"device");
+    pr_err!("{} cannot carry NFS: it lacks {}\n", device, lack.name());
+    ConnectError::Unsupported
 }
 
 /// Makes what sends, with regions for one large READ or WRITE, and the first Receive buffers; more of

@@ -189,7 +189,7 @@ impl Connection {
             *progress = Progress::Asked;
         }
         // Not with the lock: the answer may come before this returns.
-        question().map_err(|_| ConnectError::NotConnected)?;
+        question()?;
         let mut left = msecs_to_jiffies(timeout_ms);
         let mut progress = self.progress.lock();
         loop {
@@ -274,9 +274,10 @@ impl Context for Connection {
                 this.answer(Progress::Established(agreement, extensions));
             }
             CmEvent::AddrError => this.over(ConnectError::Protocol),
-            CmEvent::RouteError | CmEvent::Unreachable => {
-                this.over(ConnectError::Unreachable);
-            }
+            CmEvent::RouteError => this.over(ConnectError::Unreachable),
+            // It does not answer. To call that unreachable would end what a container waits for
+            // (fatal_neterrors) each time its server is slow to start.
+            CmEvent::Unreachable => this.over(ConnectError::TimedOut),
             // The peer still has an old connection, and will have noticed by the next attempt.
             CmEvent::Rejected { stale: true } => this.over(ConnectError::NotConnected),
             CmEvent::Rejected { .. } => this.over(ConnectError::Refused),

@@ -6,7 +6,6 @@ use super::tunables;
 use crate::engine::call::Limits;
 use crate::engine::limits::Agreement;
 use crate::engine::limits::Extensions;
-use crate::sunrpc::ConnectError;
 use crate::verbs::DeviceAttrs;
 use crate::verbs::QueueDepths;
 use crate::verbs::SenderSizes;
@@ -55,6 +54,29 @@ const SEAMS: u32 = 2;
 /// room is better than counting on that.
 const DRAIN_MARKS: u32 = 2;
 
+/// What a device would need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lack {
+    KernelVerbs,
+    Registration,
+    SendElements,
+    RegionPages,
+    Queues,
+}
+
+impl Lack {
+    /// For the administrator.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::KernelVerbs => "queue pairs for the kernel",
+            Self::Registration => "memory registration by work request (FRWR)",
+            Self::SendElements => "Sends of three elements",
+            Self::RegionPages => "regions that are large enough for 1 MiB",
+            Self::Queues => "room for a Call in its queues",
+        }
+    }
+}
+
 /// The sizes of one connection.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
@@ -92,13 +114,16 @@ impl Sizes {
         device: &DeviceAttrs,
         slots: u32,
         reverse: u32,
-    ) -> Result<Self, ConnectError> {
-        if !device.supported || !device.mem_mgt_extensions || device.max_fast_reg_pages == 0 {
-            return Err(ConnectError::Unsupported);
+    ) -> Result<Self, Lack> {
+        if !device.supported {
+            return Err(Lack::KernelVerbs);
+        }
+        if !device.mem_mgt_extensions || device.max_fast_reg_pages == 0 {
+            return Err(Lack::Registration);
         }
         let sges = device.max_send_sge.min(MAX_SGES);
         if sges < MIN_SGES {
-            return Err(ConnectError::Unsupported);
+            return Err(Lack::SendElements);
         }
         // Some devices can register a lot but are quicker with no more than this.
         let region_pages = match device.max_sge_rd {
@@ -109,7 +134,7 @@ impl Sizes {
         let wanted = MAX_PAGES.div_ceil(region_pages) + 2;
         let segments = wanted.min(MAX_SEGMENTS);
         if segments * region_pages < MAX_PAGES + OTHER_PAGES {
-            return Err(ConnectError::Unsupported);
+            return Err(Lack::RegionPages);
         }
         // A Call may have a chunk of its own and one for its Reply, but not two large ones.
         let regions_per_call = segments + 2;
@@ -134,7 +159,7 @@ impl Sizes {
         // The Receive Queue takes a batch on top, which is a quarter.
         let requests = slots.min(room / per_call).min(room / 5 * 4);
         if requests == 0 || reverse == 0 {
-            return Err(ConnectError::Unsupported);
+            return Err(Lack::Queues);
         }
         let receive_batch = requests / 4;
         Ok(Self {

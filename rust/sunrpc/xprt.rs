@@ -79,7 +79,7 @@ pub(crate) enum ConnectError {
     Unreachable,
     /// The peer does not want it.
     Refused,
-    /// No RDMA device leads to the peer.
+    /// No RDMA device leads to the peer, or something unforeseen.
     Protocol,
     /// The device went away.
     NoDevice,
@@ -101,6 +101,20 @@ impl ConnectError {
             Self::Unsupported => bindings::EINVAL,
         };
         -errno.cast_signed()
+    }
+}
+
+impl From<Error> for ConnectError {
+    /// What the connection manager and the device refuse at once. Lack of a route ends RPCs that look
+    /// for a server (SOFTCONN), as those of `mount`, and all RPCs of a container without a network
+    /// (`fatal_neterrors`); what is unknown here ends the former, and others are tried again.
+    fn from(error: Error) -> Self {
+        match error.to_errno().unsigned_abs() {
+            bindings::ENOMEM => Self::NoMemory,
+            bindings::ENODEV => Self::NoDevice,
+            bindings::ENETUNREACH | bindings::ENETDOWN => Self::Unreachable,
+            _ => Self::Protocol,
+        }
     }
 }
 

@@ -8,7 +8,6 @@
 mod admin;
 mod client;
 mod server;
-mod sunrpc;
 mod verbs;
 
 use rpcrdma_core::engine;

@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: GPL-2.0
-
-//! How an attempt to connect may fail here.
-
-#[derive(Debug)]
-pub(crate) enum ConnectError {
-    Unsupported,
-}
