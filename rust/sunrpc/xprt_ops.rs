@@ -521,12 +521,12 @@ unsafe extern "C" fn print_stats<T: Transport>(
     // SAFETY: Counters that change as they are read.
     let stat = unsafe { ptr::read_volatile(&raw const (*raw).stat) };
     let second = msecs_to_jiffies(1_000).max(1);
-    // SAFETY: As above.
+    // SAFETY: As above. When it was used last is read before the time, or it might be later.
     let idle = unsafe {
-        if (*raw).state & (1 << bindings::XPRT_CONNECTED) == 0 {
-            0
-        } else {
-            bindings::rpcrdma_jiffies().wrapping_sub((*raw).last_used) / second
+        let last_used = ptr::read_volatile(&raw const (*raw).last_used);
+        match (*raw).state & (1 << bindings::XPRT_CONNECTED) {
+            0 => 0,
+            _ => bindings::rpcrdma_jiffies().wrapping_sub(last_used) / second,
         }
     };
     kernel::seq_print!(
