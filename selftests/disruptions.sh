@@ -69,6 +69,39 @@ one_for_each() {
 	rm -r "$WORK"
 }
 
+# rewrite NAME OCTETS COUNT: so many Calls with as many octets each.
+rewrite() {
+	dd if=/dev/zero of="$WORK/$1" bs="$2" count="$3" oflag=direct conv=notrunc status=none
+}
+
+# A Call whose memory cannot be mapped ends its own RPC, and not that of the task which has
+# the send lock and sends what all have queued.
+each_its_own() {
+	local each other others=() count
+
+	nfs_mount 3 rdma
+	work_dir each-its-own
+	hesitate before '^ib_map_mr_sg$' 5
+	insmod "$HELPERS/unmapped.ko" octets=53248
+	for each in {1..6}; do
+		rewrite "other.$each" 65536 300 &
+		others+=($!)
+	done
+	for each in {1..30}; do
+		! timeout 60 dd if=/dev/zero of="$WORK/one" bs=53248 count=1 oflag=direct \
+			conv=notrunc status=none 2>/dev/null || fail "it was sent nevertheless"
+	done
+	for other in "${others[@]}"; do
+		wait "$other" || xfail_on_c "another RPC ended with the error"
+	done
+	count=$(cat /sys/module/unmapped/parameters/times)
+	echo "$count could not be mapped"
+	[ "$count" -eq 30 ] || fail "they were tried again"
+	go_on
+	stat "$WORK"/* >/dev/null || fail "nobody is served any more"
+	rm -r "$WORK"
+}
+
 # Who mounted softly is told when the server is gone, and served when it is back.
 softly() {
 	local each asking=()
@@ -130,6 +163,7 @@ no_route() {
 
 test_cleanup() {
 	cd /
+	go_on
 	! bed_is_split || route replace
 	umount_all
 } 2>/dev/null
@@ -142,5 +176,5 @@ TEST_TIMEOUT=$((TEST_TIMEOUT * (2 + ROUNDS / 5)))
 	"disturbed 4.2 rdma client_device_goes" \
 	"disturbed 3 rdma6 client_device_goes" \
 	"disturbed 4.2 rdma link_goes_down" "disturbed 3 rdma link_goes_down" \
-	"one_for_each 4.2" softly no_route
+	"one_for_each 4.2" each_its_own softly no_route
 ktap_run "$@"

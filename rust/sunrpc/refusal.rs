@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! An RPC that ends without a Reply: the peer has refused it.
+//! An RPC that ends without a Reply: the peer has refused it, or this end cannot send its Call.
 //!
 //! A refusal can be here while SUNRPC is still on its way out of sending the Call: in
 //! `xprt_request_transmit`, which then notes the connection's cookie, in `xprt_transmit`, or, in the
@@ -24,6 +24,8 @@ pub(crate) enum Refusal {
     SendAgain,
     /// It ends with `EIO`.
     Fail,
+    /// It ends with `EMSGSIZE`: the Call does not fit the transport.
+    TooBig,
 }
 
 impl<T: Transport> Fencing<T> {
@@ -96,6 +98,7 @@ unsafe fn end<T: Transport>(slot: &Slot<T>, refusal: Refusal) {
                 (*rqst).rq_connect_cookie = (*(*rqst).rq_xprt).connect_cookie.wrapping_sub(1);
             }
             Refusal::Fail => (*task).tk_status = -bindings::EIO.cast_signed(),
+            Refusal::TooBig => (*task).tk_status = -bindings::EMSGSIZE.cast_signed(),
         }
         bindings::xprt_complete_rqst(task, 0);
     }

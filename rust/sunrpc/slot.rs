@@ -6,6 +6,7 @@
 //! waits for its Reply, its [`Transport::Exchange`] (the memory that the peer may reach) is up for
 //! whoever takes it first:
 //!
+//!     Idle --not to be sent (send lock)--> Refused
 //!     Idle --commit (send lock)--> Sent --claim (receive worker)--> Claimed --complete--> Done
 //!                                   |                              |\--refuse--> Refused --wait--> Done
 //!                                   | <---- nothing fenced --------|
@@ -15,7 +16,7 @@
 //! Who has claimed leaves the Exchange in the slot until he fences it. If he does not come to that, the
 //! slot is Sent again: who gives the RPC up, or the connection, finds what the peer can still reach.
 //!
-//! Refused is what was refused before the task has come to wait for a Reply: see
+//! Refused is what was refused, or could not be sent, before the task has come to wait for a Reply: see
 //! [`refusal`](super::refusal). Done and Refused become Idle when SUNRPC is through with the answer, or
 //! wants to send the Call anew,
 //!
@@ -43,12 +44,15 @@ const SENT: u32 = 1;
 /// Somebody has claimed the Exchange, and will bring the slot back to `SENT`, or take it out and bring
 /// the slot to another phase.
 const CLAIMED: u32 = 2;
-/// The RPC is being completed. SUNRPC owns the slot, but may not know that yet.
+/// The RPC is being completed. SUNRPC owns the slot, but may not know that yet. So it is in all phases
+/// from this one on.
 const DONE: u32 = 3;
 /// The RPC was refused, and the Call is to be sent again; SUNRPC owns the slot and does not know that.
 const REFUSED_ONCE: u32 = 4;
 /// The RPC was refused for good; as above.
 const REFUSED: u32 = 5;
+/// The Call is too long to be sent; as above.
+const REFUSED_TOO_BIG: u32 = 6;
 
 /// Octets for Calls and for Replies that a slot has from the start; most need no more.
 const INITIAL_BUFFER: usize = 2048;
@@ -255,12 +259,14 @@ impl<T: Transport> Slot<T> {
         self.phase.store(DONE, Release);
     }
 
-    /// Ends what [`Self::claim`] began, without a Reply, and notes what SUNRPC is to be told of it.
+    /// Ends what [`Self::claim`] began, without a Reply, and notes what SUNRPC is to be told of it. Does the
+    /// same for an idle slot whose Call cannot be sent, for the send lock's holder.
     #[cold]
     pub(super) fn remember(&self, refusal: Refusal) {
         let phase = match refusal {
             Refusal::SendAgain => REFUSED_ONCE,
             Refusal::Fail => REFUSED,
+            Refusal::TooBig => REFUSED_TOO_BIG,
         };
         self.phase.store(phase, Release);
     }
@@ -271,6 +277,7 @@ impl<T: Transport> Slot<T> {
         match self.phase.load(Acquire) {
             REFUSED_ONCE => Some(Refusal::SendAgain),
             REFUSED => Some(Refusal::Fail),
+            REFUSED_TOO_BIG => Some(Refusal::TooBig),
             _ => None,
         }
     }
@@ -278,7 +285,7 @@ impl<T: Transport> Slot<T> {
     /// Whether the Call has been answered.
     #[inline]
     pub(super) fn is_answered(&self) -> bool {
-        matches!(self.phase.load(Acquire), DONE | REFUSED_ONCE | REFUSED)
+        self.phase.load(Acquire) >= DONE
     }
 
     /// SUNRPC knows of the answer, or has no use for it any more: the slot may be used again.

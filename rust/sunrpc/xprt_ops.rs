@@ -8,6 +8,7 @@
 
 use super::reclaim;
 use super::refusal;
+use super::refusal::Refusal;
 use super::reverse;
 use super::reverse::ReverseReply;
 use super::slot::task_of;
@@ -317,7 +318,11 @@ unsafe fn transmit<T: Transport>(
     if unsafe { is_reverse(rqst) } {
         // SAFETY: Made in `send_request`.
         let reply = unsafe { ReverseReply::new(slot) };
-        return live.transport.send_reverse(connection, sender, &reply);
+        return match live.transport.send_reverse(connection, sender, &reply) {
+            // Dropped: the error would be that of whoever holds the send lock. The server may call again.
+            Err(SendError::TooBig | SendError::Io) => Ok(()),
+            sent => sent,
+        };
     }
     // Answered, as SUNRPC is being told at this moment, or is going to be when the task waits.
     if slot.is_answered() {
@@ -336,7 +341,10 @@ unsafe fn transmit<T: Transport>(
     }
     // SAFETY: Made in `send_request`.
     let call = unsafe { Call::new(slot) };
-    live.transport.send(connection, sender, &call)?;
+    if let Err(error) = live.transport.send(connection, sender, &call) {
+        // SAFETY: The request is being sent.
+        return unsafe { not_sent(slot, error) };
+    }
     // SAFETY: The request stays pinned until `send_request` has returned.
     unsafe {
         (*rqst).rq_xmit_bytes_sent += (*rqst).rq_snd_buf.len as usize;
@@ -345,6 +353,31 @@ unsafe fn transmit<T: Transport>(
             return Err(SendError::NotConnected);
         }
     }
+    Ok(())
+}
+
+/// What comes of a Call that was not sent.
+///
+/// Whoever holds the send lock sends what all have queued, and SUNRPC takes an error for that task's.
+/// What is wrong with this Call alone must not end the RPC of another, and leave this one at the head of
+/// the queue, to end the next: it passes for sent, and its own task is told when it comes to wait for
+/// the Reply. A task that expects none would not come to that.
+///
+/// # Safety
+///
+/// As for [`send_request`], whose slot this is.
+#[cold]
+unsafe fn not_sent<T: Transport>(slot: &Slot<T>, error: SendError) -> Result<(), SendError> {
+    let refusal = match error {
+        SendError::TooBig => Refusal::TooBig,
+        SendError::Io => Refusal::Fail,
+        _ => return Err(error),
+    };
+    // SAFETY: By this function's contract the request has its task.
+    if !unsafe { bindings::rpcrdma_rpc_reply_expected((*slot.rqst()).rq_task) } || !slot.is_idle() {
+        return Err(error);
+    }
+    slot.remember(refusal);
     Ok(())
 }
 

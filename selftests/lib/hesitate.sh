@@ -34,4 +34,8 @@ hesitate() {
 # shellcheck disable=SC2120 # most have one
 hesitations() { cut -d, -f"${1:-1}" /sys/module/hesitate/parameters/times; }
 
-go_on() { [ ! -d /sys/module/hesitate ] || rmmod hesitate; }
+# Ends that, and what unmapped.ko does.
+go_on() {
+	[ ! -d /sys/module/hesitate ] || rmmod hesitate
+	[ ! -d /sys/module/unmapped ] || rmmod unmapped
+}
