@@ -488,8 +488,9 @@ pub(super) unsafe extern "C" fn connect_worker<T: Transport>(work: *mut bindings
                 errno
             }
         };
-        bindings::xprt_unlock_connect(raw, cookie(raw));
+        // Nobody waits for a Reply of this connection before the lock is given back.
         bindings::xprt_wake_pending_tasks(raw, status);
+        bindings::xprt_unlock_connect(raw, cookie(raw));
     }
 }
 
