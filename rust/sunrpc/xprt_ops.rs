@@ -581,12 +581,15 @@ unsafe extern "C" fn print_stats<T: Transport>(
 
 /// # Safety
 ///
-/// See [`alloc_slot`]; the send lock is held.
+/// See [`alloc_slot`]; in a task whose Call has been sent, which need not have the send lock any more.
 unsafe extern "C" fn inject_disconnect<T: Transport>(raw: *mut bindings::rpc_xprt) {
     // SAFETY: By this function's contract.
-    if let Some((connection, _)) = unsafe { Xprt::<T>::from_raw(raw).live().sending() } {
-        // SAFETY: By this function's contract.
-        trace!(xprtrdma_op_inject_dsc(unsafe { peer_of(raw) }));
-        T::inject_disconnect(connection);
-    }
+    let live = unsafe { Xprt::<T>::from_raw(raw).live() };
+    live.with_link(|connection| {
+        if let Some(connection) = connection {
+            // SAFETY: The transport is alive.
+            trace!(xprtrdma_op_inject_dsc(unsafe { peer_of(raw) }));
+            T::inject_disconnect(connection);
+        }
+    });
 }
