@@ -107,14 +107,15 @@ impl<C: Connection> Receiving<'_, C> {
     }
 
     /// Moves the first `count` pages of the request into `pages`; fewer if there are not as many, or
-    /// not as much room.
+    /// not as much room. Slots that are empty since an earlier call have none.
     pub(crate) fn take_pages(&mut self, count: usize, mut pages: PageSink<'_>) -> usize {
         // SAFETY: The request is ours; `rq_pages` has `rq_maxpages` slots. SUNRPC fills as many from
         // the start again as `rq_pages_nfree` says.
         unsafe {
             let count = count.min((*self.rqst).rq_maxpages);
             let taken = pages.take((*self.rqst).rq_pages, count);
-            (*self.rqst).rq_pages_nfree = taken;
+            // Not fewer than an earlier call has taken.
+            (*self.rqst).rq_pages_nfree = (*self.rqst).rq_pages_nfree.max(taken);
             taken
         }
     }
