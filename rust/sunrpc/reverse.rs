@@ -83,8 +83,8 @@ impl<T: Transport> ReversePool<T> {
     ///
     /// # Errors
     ///
-    /// The message comes back if there are more reverse Calls than this end allows, or nobody to take
-    /// one.
+    /// The message comes back if there are more reverse Calls than this end allows, nobody to take one,
+    /// or the transport is being destroyed.
     pub(crate) fn enqueue(
         &self,
         xprt: &XprtHandle<T>,
@@ -104,6 +104,14 @@ impl<T: Transport> ReversePool<T> {
             return Err(message);
         };
         let (base, len) = (call.as_ptr(), call.len());
+        // SUNRPC takes a reference for the request, and does not look whether there was one to be had.
+        // This one is there to see that. Both are put with the request: the last one must not be put
+        // here, since whoever ends the transport waits for this thread.
+        // SAFETY: The memory is there.
+        if unsafe { bindings::xprt_get(xprt.raw()) }.is_null() {
+            self.put(slot);
+            return Err(message);
+        }
         let slot = NonNull::from(KBox::leak(slot));
         // SAFETY: The slot is ours alone until it is enqueued. The callback service reads the message
         // in place and frees the request, which ends in `free_reverse`.
@@ -140,7 +148,7 @@ impl<T: Transport> ReversePool<T> {
 ///
 /// Called by SUNRPC for a request from [`ReversePool::enqueue`], once.
 pub(super) unsafe extern "C" fn free_reverse<T: Transport>(rqst: *mut bindings::rpc_rqst) {
-    // SAFETY: By this function's contract; the request holds a reference to its transport, which is
+    // SAFETY: By this function's contract; the request holds two references to its transport, which is
     // therefore not destroyed.
     unsafe {
         let raw = (*rqst).rq_xprt;
@@ -150,7 +158,8 @@ pub(super) unsafe extern "C" fn free_reverse<T: Transport>(rqst: *mut bindings::
             super::xprt::Transport::recycle(&live.transport, message);
         }
         live.reverse.put(slot);
-        // The reference that enqueueing took.
+        // The references that `enqueue` and SUNRPC took.
+        bindings::xprt_put(raw);
         bindings::xprt_put(raw);
     }
 }
