@@ -486,9 +486,12 @@ unsafe fn put_handle<T: Transport>(raw: *mut bindings::rpc_xprt) {
 ///
 /// # Safety
 ///
-/// The transport's memory is there, and nobody changes the address meanwhile.
+/// The transport's memory is there.
 pub(super) unsafe fn peer_of(raw: *mut bindings::rpc_xprt) -> Option<SockAddr> {
-    // SAFETY: By this function's contract; there is room for any address.
+    // SAFETY: By this function's contract; there is room for any address. An administrator may put
+    // another address there, through sysfs, and SUNRPC another port, with the send lock or not. Whoever
+    // has the send lock sees a whole address; others, as traces, may see a part of each. The copy stays
+    // within the member in any case.
     unsafe { SockAddr::from_raw((&raw const (*raw).addr).cast(), size_of::<SockAddr>()) }
 }
 
@@ -518,10 +521,9 @@ impl<T: Transport> XprtHandle<T> {
         unsafe { Net::from_raw((*self.raw()).xprt_net) }
     }
 
-    /// The address to connect to.
+    /// The address to connect to: a whole one for the send lock's holder.
     pub(crate) fn peer(&self) -> Option<SockAddr> {
-        // SAFETY: Part of the transport's memory, with room for any address. SUNRPC changes only the
-        // port, and not while connecting.
+        // SAFETY: The memory is there while a handle is.
         unsafe { peer_of(self.raw()) }
     }
 
