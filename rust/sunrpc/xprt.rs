@@ -10,7 +10,8 @@
 //! changed only with both: whoever must fence memory outside of the send lock (an RPC that is given
 //! up) finds the connection in place, or gone for good.
 //!
-//! Lock order: the send lock, then `link`, then SUNRPC's `queue_lock` or `transport_lock`.
+//! Lock order: the send lock, then `link`, then SUNRPC's `queue_lock` or `transport_lock`. What a connection
+//! locks for itself (`Endpoint::exposing`) comes after the send lock, and after `link`.
 
 use super::addr::AddressStrings;
 use super::credits::Credits;
