@@ -106,6 +106,9 @@ unsafe fn complete(
                 // CAST: No more than a Receive buffer.
                 reply.len() as c_int
             }
+            // If `rpciod` is still on its way out of sending the Call, the task does not see this, and
+            // sends the Call again. The client refuses it again, which comes too early as seldom; and
+            // the consumer's tasks are soft, and do not try for ever.
             _ => {
                 (*(*rqst).rq_task).tk_status = -bindings::EIO.cast_signed();
                 0
