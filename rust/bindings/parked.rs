@@ -9,8 +9,9 @@ use core::ptr::NonNull;
 ///
 /// # Safety
 ///
-/// What [`Parked::octets`] returns stays in place, readable, until the buffer is dropped, also while it
-/// is given up. It may change only through an exclusive reference to the buffer.
+/// The octets stay in place until the buffer is dropped, also while it is given up. They may be read and
+/// written through [`Parked::as_mut_ptr`] while there is no reference to them: SUNRPC, for one, decrypts
+/// a message where it lies.
 pub(crate) unsafe trait Parked: Sized + Send + 'static {
     /// Gives the buffer up.
     fn park(self) -> NonNull<c_void>;
@@ -22,6 +23,15 @@ pub(crate) unsafe trait Parked: Sized + Send + 'static {
     /// `raw` comes from [`Self::park`], and this is its only way back.
     unsafe fn unpark(raw: NonNull<c_void>) -> Self;
 
-    /// The octets.
+    /// The octets; C has no business with them while the result is used.
     fn octets(&self) -> &[u8];
+
+    /// Where the octets are.
+    fn as_mut_ptr(&self) -> *mut u8;
+
+    /// Where C finds `part` of the [octets](Self::octets), to read it and to write it.
+    #[inline]
+    fn place_of(&self, part: &[u8]) -> *mut u8 {
+        self.as_mut_ptr().with_addr(part.as_ptr().addr())
+    }
 }

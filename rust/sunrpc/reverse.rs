@@ -103,7 +103,7 @@ impl<T: Transport> ReversePool<T> {
             self.put(slot);
             return Err(message);
         };
-        let (base, len) = (call.as_ptr(), call.len());
+        let (base, len) = (message.place_of(call), call.len());
         // SUNRPC takes a reference for the request, and does not look whether there was one to be had.
         // This one is there to see that. Both are put with the request: the last one must not be put
         // here, since whoever ends the transport waits for this thread.
@@ -127,7 +127,7 @@ impl<T: Transport> ReversePool<T> {
             // credit ahead of the Calls that wait for one. `release_request` takes it back.
             (*rqst).rq_cong = 1;
             let rcv = &raw mut (*rqst).rq_rcv_buf;
-            (*rcv).head[0].iov_base = base.cast_mut().cast();
+            (*rcv).head[0].iov_base = base.cast();
             (*rcv).head[0].iov_len = len;
             // CAST: No more than a Receive buffer.
             (*rcv).len = len as u32;

@@ -90,6 +90,12 @@ impl DmaBuffer {
         &self.memory
     }
 
+    /// Where the memory is, for who writes it when there is no reference to it.
+    #[inline]
+    pub(crate) fn as_mut_ptr(&self) -> *mut u8 {
+        self.memory.as_ptr().cast_mut()
+    }
+
     /// What the processor may write; [`Self::sync_for_device`] before it is posted.
     #[inline]
     pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {

@@ -205,8 +205,8 @@ unsafe impl<U> Linked for Recv<U> {
     }
 }
 
-// SAFETY: The buffer is allocated apart, so that it stays in place; it changes only when the device has
-// it, or through `DmaBuffer::as_mut_slice`, which nobody calls here.
+// SAFETY: The buffer is allocated apart, so that it stays in place, and the pointer to it is that of its
+// allocation, good for writing.
 unsafe impl<U: Send + 'static> Parked for Recv<U> {
     #[inline]
     fn park(self) -> NonNull<c_void> {
@@ -222,6 +222,11 @@ unsafe impl<U: Send + 'static> Parked for Recv<U> {
     #[inline]
     fn octets(&self) -> &[u8] {
         self.inner().buffer.as_slice()
+    }
+
+    #[inline]
+    fn as_mut_ptr(&self) -> *mut u8 {
+        self.inner().buffer.as_mut_ptr()
     }
 }
 

@@ -139,9 +139,9 @@ impl<C: Connection> Receiving<'_, C> {
         let Some(octets) = call.octets().get(range) else {
             return Received(0);
         };
-        let (base, len) = (octets.as_ptr(), octets.len());
+        let head = (call.place_of(octets), octets.len());
         // SAFETY: The octets stay until the Call is released.
-        unsafe { self.fill((base, len), (ptr::null(), 0), ptr::null_mut(), 0, call) }
+        unsafe { self.fill(head, (ptr::null_mut(), 0), ptr::null_mut(), 0, call) }
     }
 
     /// Delivers a Call of which `head` and `tail` lie in its buffer, and `data` octets between them in
@@ -164,8 +164,8 @@ impl<C: Connection> Receiving<'_, C> {
         if !self.write_behind(data, tail) {
             return Received(0);
         }
-        let head = (head.as_ptr(), head.len());
-        let tail = (tail.as_ptr(), tail.len());
+        let head = (call.place_of(head), head.len());
+        let tail = (call.place_of(tail), tail.len());
         // SAFETY: The request is ours.
         let pages = unsafe { (*self.rqst).rq_pages };
         // SAFETY: The octets stay until the Call is released.
@@ -212,13 +212,11 @@ impl<C: Connection> Receiving<'_, C> {
         let head = length.min(PAGE);
         // SAFETY: The pages are the request's.
         unsafe {
-            let base = bindings::rpcrdma_page_address(first)
-                .cast_const()
-                .cast::<u8>();
+            let base = bindings::rpcrdma_page_address(first).cast::<u8>();
             let rest = (*self.rqst).rq_pages.add(1);
             self.fill(
                 (base, head as usize),
-                (ptr::null(), 0),
+                (ptr::null_mut(), 0),
                 rest,
                 length - head,
                 call,
@@ -228,13 +226,13 @@ impl<C: Connection> Receiving<'_, C> {
 
     /// # Safety
     ///
-    /// `head` and `tail` are memory that stays as long as `call`, and stays in place when it is parked,
-    /// or is the request's own. If `page_len` is not zero, `pages` are slots of the request.
+    /// `head` and `tail` are memory of `call`, where C may write while it is parked, or the request's
+    /// own. If `page_len` is not zero, `pages` are slots of the request.
     #[inline]
     unsafe fn fill(
         self,
-        head: (*const u8, usize),
-        tail: (*const u8, usize),
+        head: (*mut u8, usize),
+        tail: (*mut u8, usize),
         pages: *mut *mut bindings::page,
         page_len: u32,
         call: C::Call,
@@ -248,9 +246,9 @@ impl<C: Connection> Receiving<'_, C> {
             // CAST: Messages are far shorter than 2 GiB.
             let len = (head.1 + tail.1) as u32 + page_len;
             let arg = &raw mut (*rqst).rq_arg;
-            (*arg).head[0].iov_base = head.0.cast_mut().cast();
+            (*arg).head[0].iov_base = head.0.cast();
             (*arg).head[0].iov_len = head.1;
-            (*arg).tail[0].iov_base = tail.0.cast_mut().cast();
+            (*arg).tail[0].iov_base = tail.0.cast();
             (*arg).tail[0].iov_len = tail.1;
             if !pages.is_null() {
                 (*arg).pages = pages;
