@@ -2,11 +2,11 @@
 
 //! A Reply on its way to the task that waits for it.
 
-use super::slot::task_of;
+use super::call::task_of;
+use super::handle::XprtHandle;
 use super::slot::Slot;
+use super::transport::Transport;
 use super::xdr::XdrBuf;
-use super::xprt::Transport;
-use super::xprt::XprtHandle;
 use crate::admin::trace::Task;
 use crate::bindings;
 use crate::bindings::parked::Parked;

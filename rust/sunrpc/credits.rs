@@ -13,8 +13,8 @@
 //! A peer that never answers would keep it for good. It is treated as if somebody still waited: when
 //! the Reply is overdue, the connection is given up.
 
-use super::xprt::Transport;
-use super::xprt::XprtHandle;
+use super::handle::XprtHandle;
+use super::transport::Transport;
 use crate::bindings;
 use kernel::new_spinlock;
 use kernel::prelude::*;

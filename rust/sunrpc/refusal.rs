@@ -14,7 +14,7 @@
 
 use super::claim::Fencing;
 use super::slot::Slot;
-use super::xprt::Transport;
+use super::transport::Transport;
 use crate::bindings;
 
 /// How a refused RPC goes on.

@@ -6,10 +6,10 @@
 //! They use slots of their own, made when a callback service is announced, so that receiving one
 //! needs no memory.
 
+use super::handle::XprtHandle;
 use super::slot::Slot;
+use super::transport::Transport;
 use super::xdr::XdrBuf;
-use super::xprt::Transport;
-use super::xprt::XprtHandle;
 use crate::bindings;
 use crate::bindings::parked::Parked;
 use core::ptr::NonNull;
@@ -155,7 +155,7 @@ pub(super) unsafe extern "C" fn free_reverse<T: Transport>(rqst: *mut bindings::
         let live = super::xprt::Xprt::<T>::from_raw(raw).live();
         let slot = KBox::from_raw(rqst.cast::<Slot<T>>());
         if let Some(message) = slot.take_reply() {
-            super::xprt::Transport::recycle(&live.transport, message);
+            super::transport::Transport::recycle(&live.transport, message);
         }
         live.reverse.put(slot);
         // The references that `enqueue` and SUNRPC took.
@@ -194,7 +194,7 @@ impl<'a, T: Transport> ReverseReply<'a, T> {
 pub(super) mod ops {
     use super::*;
     use crate::admin::trace::trace;
-    use crate::sunrpc::xprt::peer_of;
+    use crate::sunrpc::handle::peer_of;
     use crate::sunrpc::xprt::Xprt;
 
     /// # Safety

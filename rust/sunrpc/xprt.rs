@@ -15,202 +15,24 @@
 
 use super::addr::AddressStrings;
 use super::credits::Credits;
+use super::free_slots::FreeSlots;
+use super::handle::peer_of;
+use super::handle::put_handle;
+use super::handle::XprtHandle;
 use super::reverse::ReversePool;
-use super::slot::Call;
-use super::slot::FreeSlots;
 use super::slot::Slot;
+use super::transport::Transport;
 use crate::admin::trace::trace;
 use crate::bindings;
-use crate::bindings::addr::Net;
-use crate::bindings::addr::SockAddr;
-use crate::bindings::parked::Parked;
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::ptr;
-use core::ptr::NonNull;
 use kernel::new_mutex;
 use kernel::prelude::*;
-use kernel::seq_file::SeqFile;
-use kernel::sync::barrier::smp_mb;
 use kernel::sync::Arc;
 use kernel::sync::Mutex;
 use kernel::sync::Refcount;
 use kernel::types::Opaque;
-
-/// Why a Call was not sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SendError {
-    /// There is no connection any more; it is closed, and SUNRPC makes another.
-    NotConnected,
-    /// The peer has to answer other Calls first.
-    NoCredit,
-    /// Something is used up that will come back: try again when told of space.
-    Again,
-    /// There is no memory: try again in a while.
-    NoBuffers,
-    /// The Call does not fit the transport. The RPC fails.
-    TooBig,
-    /// The Call cannot be conveyed. The RPC fails.
-    Io,
-}
-
-impl SendError {
-    /// As SUNRPC knows it.
-    pub(crate) fn to_errno(self) -> c_int {
-        let errno = match self {
-            Self::NotConnected => bindings::ENOTCONN,
-            Self::NoCredit => bindings::EBADSLT,
-            Self::Again => bindings::EAGAIN,
-            Self::NoBuffers => bindings::ENOBUFS,
-            Self::TooBig => bindings::EMSGSIZE,
-            Self::Io => bindings::EIO,
-        };
-        -errno.cast_signed()
-    }
-}
-
-/// Why there is no connection. SUNRPC tells the waiting tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ConnectError {
-    /// The attempt failed; another may succeed.
-    NotConnected,
-    /// The peer does not answer in time.
-    TimedOut,
-    /// There is no way to the peer.
-    Unreachable,
-    /// The peer does not want it.
-    Refused,
-    /// No RDMA device leads to the peer, or something unforeseen.
-    Protocol,
-    /// The device went away.
-    NoDevice,
-    /// The device lacks what this transport needs.
-    Unsupported,
-    /// There is no memory; another attempt may find some.
-    NoMemory,
-}
-
-impl ConnectError {
-    pub(super) fn to_errno(self) -> c_int {
-        let errno = match self {
-            // E3: a shortage of memory ends no RPC, it is tried again.
-            Self::NotConnected | Self::NoMemory | Self::NoDevice => bindings::ENOTCONN,
-            Self::TimedOut => bindings::ETIMEDOUT,
-            Self::Unreachable => bindings::ENETUNREACH,
-            Self::Refused => bindings::ECONNREFUSED,
-            Self::Protocol => bindings::EPROTO,
-            Self::Unsupported => bindings::EINVAL,
-        };
-        -errno.cast_signed()
-    }
-}
-
-impl From<Error> for ConnectError {
-    /// What the connection manager and the device refuse at once. Lack of a route ends RPCs that look
-    /// for a server (SOFTCONN), as those of `mount`, and all RPCs of a container without a network
-    /// (`fatal_neterrors`); what is unknown here ends the former, and others are tried again.
-    fn from(error: Error) -> Self {
-        match error.to_errno().unsigned_abs() {
-            bindings::ENOMEM => Self::NoMemory,
-            bindings::ENODEV => Self::NoDevice,
-            bindings::ENETUNREACH | bindings::ENETDOWN => Self::Unreachable,
-            _ => Self::Protocol,
-        }
-    }
-}
-
-/// What a connecting transport does; SUNRPC's side of it is in this room.
-pub(crate) trait Transport: Sized + Send + Sync + 'static {
-    /// A connection, complete with whatever the device can reach. Dropping it returns when nothing of
-    /// it can be reached any more.
-    type Connection: Send + Sync;
-    /// What only the send lock's holder uses.
-    type Sender: Send;
-    /// What a Call exposes until it is answered or given up.
-    type Exchange: Send;
-    /// Keeps a received message in place while it is read.
-    type Reply: Parked;
-    /// Proof that nothing of a Call is exposed any more.
-    type Fence;
-
-    /// The name of the transport in `/proc` and in mount options; its netids.
-    const NETIDS: [&'static CStr; 2];
-    /// Octets that a READ or WRITE can carry.
-    const MAX_PAYLOAD: usize;
-
-    /// How many RPCs a new transport lets be outstanding.
-    fn slots() -> u32;
-
-    /// How many reverse Calls this transport lets be outstanding.
-    fn reverse_slots(&self) -> u32;
-
-    /// A new transport, not connected.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`.
-    fn new(
-        xprt: XprtHandle<Self>,
-        credits: Arc<Credits<XprtHandle<Self>>>,
-        reverse: Arc<ReversePool<Self>>,
-    ) -> Result<Self>;
-
-    /// Connects. Runs in the connect worker.
-    ///
-    /// # Errors
-    ///
-    /// See [`ConnectError`].
-    fn connect(&self) -> Result<(Self::Connection, Self::Sender), ConnectError>;
-
-    /// Begins to end a connection: what waits for it, in [`Transport::fence`] say, must not wait long
-    /// after this.
-    fn hang_up(connection: &Self::Connection);
-
-    /// Ends the connection as if the network had.
-    fn inject_disconnect(connection: &Self::Connection) {
-        Self::hang_up(connection);
-    }
-
-    /// Sends a Call. `Call::commit` has been called if this returns `Ok`.
-    ///
-    /// # Errors
-    ///
-    /// See [`SendError`]. The Call has not been sent, except for [`SendError::NotConnected`].
-    fn send(
-        &self,
-        connection: &Self::Connection,
-        sender: &mut Self::Sender,
-        call: &Call<'_, Self>,
-    ) -> Result<(), SendError>;
-
-    /// Sends the Reply to a reverse Call.
-    ///
-    /// # Errors
-    ///
-    /// See [`SendError`].
-    fn send_reverse(
-        &self,
-        connection: &Self::Connection,
-        sender: &mut Self::Sender,
-        reply: &super::reverse::ReverseReply<'_, Self>,
-    ) -> Result<(), SendError>;
-
-    /// Takes back what an RPC exposed that SUNRPC has given up. Returns when the peer can no longer
-    /// reach it. May sleep, not for long.
-    fn fence(&self, connection: &Self::Connection, exchange: Self::Exchange) -> Self::Fence;
-
-    /// Takes back a buffer whose message has been read.
-    fn recycle(&self, reply: Self::Reply);
-
-    /// Notes that buffers had to be allocated for an RPC.
-    fn buffers_grown(&self, octets: usize);
-
-    /// Octets that a reverse Call or its Reply may have.
-    fn reverse_payload(&self) -> usize;
-
-    /// This transport's part of the line in `mountstats`.
-    fn print_stats(&self, seq: &SeqFile);
-}
 
 /// `struct rpc_xprt` with what belongs to it; C allocates it and counts references to it.
 ///
@@ -221,7 +43,7 @@ pub(crate) trait Transport: Sized + Send + Sync + 'static {
 #[repr(C)]
 pub(super) struct Xprt<T: Transport> {
     raw: Opaque<bindings::rpc_xprt>,
-    handles: Refcount,
+    pub(super) handles: Refcount,
     pub(super) strings: UnsafeCell<AddressStrings>,
     pub(super) timeout: Opaque<bindings::rpc_timeout>,
     live: UnsafeCell<MaybeUninit<Live<T>>>,
@@ -431,168 +253,5 @@ impl<T: Transport> Xprt<T> {
             ptr::drop_in_place((&raw mut (*this).live).cast::<Live<T>>());
             put_handle::<T>(this.cast());
         }
-    }
-}
-
-/// A counted reference to the memory of an `rpc_xprt`, for who outlives the calls of SUNRPC: the
-/// handlers of a connection, and work that was queued.
-///
-/// What it offers is good at any time, also after SUNRPC has destroyed the transport.
-///
-/// # Invariants
-///
-/// Points to the `rpc_xprt` in an `Xprt<T>`, one of whose `handles` this is.
-pub(crate) struct XprtHandle<T: Transport>(
-    NonNull<bindings::rpc_xprt>,
-    core::marker::PhantomData<T>,
-);
-
-// SAFETY: What a handle offers may be called from any thread.
-unsafe impl<T: Transport> Send for XprtHandle<T> {}
-// SAFETY: As above.
-unsafe impl<T: Transport> Sync for XprtHandle<T> {}
-
-impl<T: Transport> Clone for XprtHandle<T> {
-    fn clone(&self) -> Self {
-        // SAFETY: The memory is there while a handle is.
-        unsafe { (*self.0.as_ptr().cast::<Xprt<T>>()).handles.inc() };
-        // INVARIANT: Counted above.
-        Self(self.0, core::marker::PhantomData)
-    }
-}
-
-impl<T: Transport> Drop for XprtHandle<T> {
-    fn drop(&mut self) {
-        // SAFETY: This is one of the handles.
-        unsafe { put_handle::<T>(self.0.as_ptr()) };
-    }
-}
-
-/// # Safety
-///
-/// The caller gives up one of the transport's handles, or `destroy`'s share.
-unsafe fn put_handle<T: Transport>(raw: *mut bindings::rpc_xprt) {
-    // SAFETY: By this function's contract.
-    if unsafe { (*raw.cast::<Xprt<T>>()).handles.dec_and_test() } {
-        // SAFETY: Nobody refers to the memory any more. `setup` took the module's reference.
-        unsafe {
-            AddressStrings::free_address(raw);
-            bindings::xprt_free(raw);
-            bindings::module_put(crate::THIS_MODULE.as_ptr());
-        }
-    }
-}
-
-/// The address that a transport connects to.
-///
-/// # Safety
-///
-/// The transport's memory is there.
-pub(super) unsafe fn peer_of(raw: *mut bindings::rpc_xprt) -> Option<SockAddr> {
-    // SAFETY: By this function's contract; there is room for any address. An administrator may put
-    // another address there, through sysfs, and SUNRPC another port, with the send lock or not. Whoever
-    // has the send lock sees a whole address; others, as traces, may see a part of each. The copy stays
-    // within the member in any case.
-    unsafe { SockAddr::from_raw((&raw const (*raw).addr).cast(), size_of::<SockAddr>()) }
-}
-
-impl<T: Transport> XprtHandle<T> {
-    /// # Safety
-    ///
-    /// `raw` is in an `Xprt<T>` whose `handles` is not zero.
-    unsafe fn first(raw: *mut bindings::rpc_xprt) -> Self {
-        // SAFETY: By this function's contract.
-        unsafe { (*raw.cast::<Xprt<T>>()).handles.inc() };
-        // INVARIANT: Counted above.
-        // SAFETY: Not null, by this function's contract.
-        Self(
-            unsafe { NonNull::new_unchecked(raw) },
-            core::marker::PhantomData,
-        )
-    }
-
-    #[inline]
-    pub(super) fn raw(&self) -> *mut bindings::rpc_xprt {
-        self.0.as_ptr()
-    }
-
-    /// The namespace that connections are made in.
-    pub(crate) fn net(&self) -> Option<Net> {
-        // SAFETY: The transport's memory holds the namespace.
-        unsafe { Net::from_raw((*self.raw()).xprt_net) }
-    }
-
-    /// The address to connect to: a whole one for the send lock's holder.
-    pub(crate) fn peer(&self) -> Option<SockAddr> {
-        // SAFETY: The memory is there while a handle is.
-        unsafe { peer_of(self.raw()) }
-    }
-
-    /// How many RPCs may be outstanding at most.
-    pub(crate) fn slots(&self) -> u32 {
-        // SAFETY: Constant after setup.
-        unsafe { (*self.raw()).max_reqs }
-    }
-
-    /// Has SUNRPC close the connection and make another when it needs one.
-    pub(crate) fn force_disconnect(&self) {
-        // SAFETY: The memory is there; good in any context.
-        unsafe { bindings::xprt_force_disconnect(self.raw()) };
-    }
-
-    /// Has the send lock's holder, which must be the caller's task, wait for [`Self::space`]. Look
-    /// again for space after this, and tell of it: it may have come in between.
-    #[cold]
-    pub(crate) fn wait_for_space(&self) {
-        // SAFETY: The memory is there.
-        unsafe {
-            bindings::xprt_wait_for_buffer_space(self.raw());
-            // Pairs with the barrier in `space`.
-            bindings::rpcrdma_smp_mb_after_atomic();
-        }
-    }
-
-    /// Tells who waits for it that there is space again.
-    #[inline]
-    pub(crate) fn space(&self) {
-        // The space is there before SUNRPC is asked whether anybody waits, which it looks at without a
-        // lock: who has begun to wait and is not seen here sees the space. Pairs with the barrier in
-        // `wait_for_space`.
-        smp_mb();
-        // SAFETY: The memory is there; good in any context.
-        unsafe { bindings::xprt_write_space(self.raw()) };
-    }
-
-    /// Lets `credits` Calls be outstanding.
-    #[inline]
-    pub(crate) fn set_window(&self, credits: u32) {
-        let raw = self.raw();
-        // SAFETY: The memory is there; the window is `transport_lock`'s.
-        unsafe {
-            bindings::spin_lock(&raw mut (*raw).transport_lock);
-            (*raw).cwnd = usize::try_from(credits).unwrap_or(usize::MAX) << bindings::RPC_CWNDSHIFT;
-            bindings::spin_unlock(&raw mut (*raw).transport_lock);
-        }
-    }
-
-    /// The connection is good for something: if it is lost, the next attempt need not wait.
-    #[inline]
-    pub(crate) fn useful(&self) {
-        let raw = self.raw();
-        // SAFETY: The memory is there. SUNRPC reads and writes this word without a lock; one access
-        // each way cannot tear.
-        unsafe {
-            let timeout = &raw mut (*raw).reestablish_timeout;
-            if timeout.read_volatile() != 0 {
-                timeout.write_volatile(0);
-            }
-        }
-    }
-
-    /// Whether SUNRPC has heard of a callback service to take reverse Calls.
-    #[inline]
-    pub(crate) fn has_callback_service(&self) -> bool {
-        // SAFETY: The memory is there; a hint, which `xprt_enqueue_bc_request` checks under its lock.
-        unsafe { !(&raw const (*self.raw()).bc_serv).read_volatile().is_null() }
     }
 }

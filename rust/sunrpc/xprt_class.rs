@@ -3,9 +3,9 @@
 //! The class of client transports: what SUNRPC finds by name or netid, and makes transports with.
 
 use super::addr::AddressStrings;
-use super::xprt::Transport;
+use super::connection_ops;
+use super::transport::Transport;
 use super::xprt::Xprt;
-use super::xprt_ops;
 use super::xprt_ops::Ops;
 use crate::bindings;
 use crate::bindings::addr::SockAddr;
@@ -141,7 +141,7 @@ unsafe fn create<T: Transport>(
     unsafe {
         furnish::<T>(raw, &addr);
         AddressStrings::own_address(raw)
-            .and_then(|()| Xprt::<T>::init(raw.cast(), xprt_ops::connect_worker::<T>))
+            .and_then(|()| Xprt::<T>::init(raw.cast(), connection_ops::connect_worker::<T>))
             .inspect_err(|_| {
                 AddressStrings::free_address(raw);
                 bindings::xprt_free(raw);

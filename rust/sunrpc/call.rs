@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A Call, as what sends it sees it.
+
+use super::slot::Slot;
+use super::transport::Transport;
+use super::xdr::XdrBuf;
+use crate::admin::trace::Task;
+use crate::bindings;
+
+/// A Call that is to be sent: the send lock is held, and SUNRPC keeps the request in place.
+pub(crate) struct Call<'a, T: Transport> {
+    slot: &'a Slot<T>,
+}
+
+impl<'a, T: Transport> Call<'a, T> {
+    /// # Safety
+    ///
+    /// To be made in `send_request` for its argument, for as long as that runs.
+    #[inline]
+    pub(super) unsafe fn new(slot: &'a Slot<T>) -> Self {
+        Self { slot }
+    }
+
+    /// The RPC's number.
+    #[inline]
+    pub(crate) fn xid(&self) -> u32 {
+        self.slot.xid()
+    }
+
+    /// The task that makes the RPC, for traces.
+    #[inline]
+    pub(crate) fn task(&self) -> Task {
+        // SAFETY: A request that is being sent has its task.
+        unsafe { task_of(self.slot.rqst()) }
+    }
+
+    /// What kind of Call it is: a number that differs between the procedures of a program.
+    #[inline]
+    pub(crate) fn procedure(&self) -> u32 {
+        // SAFETY: A request that is being sent has its task, which has its client and procedure.
+        unsafe {
+            let task = (*self.slot.rqst()).rq_task;
+            let program = (*(*task).tk_client).cl_prog;
+            (*(*task).tk_msg.rpc_proc)
+                .p_statidx
+                .wrapping_add(program.wrapping_mul(31))
+        }
+    }
+
+    /// Whether it was sent before, on this connection or another.
+    #[inline]
+    pub(crate) fn was_sent(&self) -> bool {
+        // SAFETY: The request is being sent; it counts the present attempt.
+        unsafe { (*self.slot.rqst()).rq_ntrans > 1 }
+    }
+
+    /// The RPC message.
+    #[inline]
+    pub(crate) fn message(&self) -> &XdrBuf {
+        // SAFETY: SUNRPC leaves the buffer alone while it is being sent.
+        unsafe { XdrBuf::from_raw(&raw mut (*self.slot.rqst()).rq_snd_buf) }
+    }
+
+    /// The room for the Reply.
+    #[inline]
+    pub(crate) fn room(&self) -> &XdrBuf {
+        // SAFETY: As above, and no Reply can be placed before [`Self::commit`].
+        unsafe { XdrBuf::from_raw(&raw mut (*self.slot.rqst()).rq_rcv_buf) }
+    }
+
+    /// Whether GSS integrity or privacy covers the message, so that nothing may be reduced (RFC 8166
+    /// Section 8.2.2.3).
+    #[inline]
+    pub(crate) fn is_protected(&self) -> bool {
+        // SAFETY: A request that is being sent has its credential, which has its flavor.
+        let flags = unsafe { (*(*(*self.slot.rqst()).rq_cred).cr_auth).au_flags };
+        flags & (1 << bindings::RPCAUTH_AUTH_DATATOUCH) != 0
+    }
+
+    /// Lets a Reply take `exchange` from now on; to be called before the Call is posted.
+    #[inline]
+    pub(crate) fn commit(&self, exchange: T::Exchange) {
+        // SAFETY: In `send_request` the send lock is held, and it looked for an idle slot.
+        unsafe { self.slot.commit(exchange) };
+    }
+
+    /// Takes `exchange` back after the Call could not be posted; `None` if the peer, who cannot have
+    /// seen the Call, has answered it.
+    #[cold]
+    pub(crate) fn revoke(&self) -> Option<T::Exchange> {
+        let exchange = self.slot.claim();
+        if exchange.is_some() {
+            self.slot.settle();
+        }
+        exchange
+    }
+}
+
+/// How traces name the task that a request belongs to.
+///
+/// # Safety
+///
+/// The request has its task, which stays for the call.
+#[inline]
+pub(super) unsafe fn task_of(rqst: *mut bindings::rpc_rqst) -> Task {
+    // SAFETY: By this function's contract.
+    unsafe {
+        let task = (*rqst).rq_task;
+        let client = (*task).tk_client;
+        Task {
+            id: u32::from((*task).tk_pid),
+            client: if client.is_null() {
+                u32::MAX
+            } else {
+                (*client).cl_clid
+            },
+        }
+    }
+}

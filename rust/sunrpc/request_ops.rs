@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The operations on a request: its slot, its buffers, its credit, and sending it.
+
+use super::call::task_of;
+use super::call::Call;
+use super::connection_ops::close;
+use super::refusal::Refusal;
+use super::reverse::ReverseReply;
+use super::slot::Slot;
+use super::transport::SendError;
+use super::transport::Transport;
+use super::xprt::Live;
+use super::xprt::Xprt;
+use crate::admin::trace::trace;
+use crate::bindings;
+use core::ptr;
+use core::ptr::NonNull;
+use kernel::prelude::*;
+use kernel::sync::barrier::smp_mb;
+
+/// Finds a slot for a task, or has it wait for one.
+///
+/// # Safety
+///
+/// Called by SUNRPC between `setup` and `destroy`, as are all of the following.
+pub(super) unsafe extern "C" fn alloc_slot<T: Transport>(
+    raw: *mut bindings::rpc_xprt,
+    task: *mut bindings::rpc_task,
+) {
+    // SAFETY: By this function's contract.
+    let live = unsafe { Xprt::<T>::from_raw(raw).live() };
+    // SAFETY: Only slots of `T` are put in.
+    if let Some(slot) = unsafe { live.free.take::<T>() } {
+        // SAFETY: The task is the caller's; the slot is now the task's.
+        unsafe {
+            (*task).tk_rqstp = slot.as_ref().rqst();
+            (*task).tk_status = 0;
+        }
+        return;
+    }
+    // SAFETY: As above.
+    unsafe {
+        (*task).tk_status = -bindings::EAGAIN.cast_signed();
+        bindings::xprt_add_backlog_noncongested(raw, task);
+    }
+    // A slot that was freed before the task was in the backlog found nobody to wake. The task is there
+    // before this looks for the slot: pairs with the barrier in `give_slot`.
+    smp_mb();
+    // SAFETY: As above.
+    if let Some(slot) = unsafe { live.free.take::<T>() } {
+        // SAFETY: Ours alone.
+        unsafe { give_slot(raw, live, slot.as_ref()) };
+    }
+}
+
+/// Gives a slot to who waits for one, or puts it where the next finds it.
+///
+/// # Safety
+///
+/// The slot is the caller's alone, idle and without a Reply.
+unsafe fn give_slot<T: Transport>(raw: *mut bindings::rpc_xprt, live: &Live<T>, slot: &Slot<T>) {
+    let mut slot = NonNull::from(slot);
+    loop {
+        // SAFETY: By this function's contract, or just taken. Who is woken owns the slot, zeroed.
+        unsafe {
+            let rqst = slot.as_ref().rqst();
+            if bindings::xprt_wake_up_backlog(raw, rqst) {
+                return;
+            }
+            rqst.write_bytes(0, 1);
+            live.free.put(slot.as_ref());
+        }
+        // Whoever has come to the backlog since, and did not find the slot, is seen here: pairs with the
+        // barrier in `alloc_slot`.
+        smp_mb();
+        // SAFETY: The transport is alive; SUNRPC changes the number under the queue's lock.
+        if unsafe { (&raw const (*raw).backlog.qlen).read_volatile() } == 0 {
+            return;
+        }
+        // SAFETY: Only slots of `T` are put in.
+        match unsafe { live.free.take::<T>() } {
+            Some(again) => slot = again,
+            // Who has it looks at the backlog as well, if it does not use it.
+            None => return,
+        }
+    }
+}
+
+/// # Safety
+///
+/// See [`alloc_slot`]; the task is done with the request.
+pub(super) unsafe extern "C" fn free_slot<T: Transport>(
+    raw: *mut bindings::rpc_xprt,
+    rqst: *mut bindings::rpc_rqst,
+) {
+    // SAFETY: By this function's contract.
+    let live = unsafe { Xprt::<T>::from_raw(raw).live() };
+    // SAFETY: From `alloc_slot`.
+    let slot = unsafe { Slot::<T>::from_rqst(rqst) };
+    // SAFETY: SUNRPC has taken the request out of its queues and waited until nobody had it pinned,
+    // so that no Reply can arrive for it.
+    if let Some(reply) = unsafe { slot.take_reply() } {
+        live.transport.recycle(reply);
+    }
+    // SAFETY: The task gives it up. `buf_free` has settled it.
+    unsafe { give_slot(raw, live, slot) };
+}
+
+/// # Safety
+///
+/// See [`alloc_slot`]; the task has its slot.
+pub(super) unsafe extern "C" fn buf_alloc<T: Transport>(task: *mut bindings::rpc_task) -> c_int {
+    // SAFETY: By this function's contract.
+    let (rqst, raw) = unsafe { ((*task).tk_rqstp, (*(*task).tk_rqstp).rq_xprt) };
+    // SAFETY: The task owns its slot.
+    match unsafe { Slot::<T>::from_rqst(rqst).provide_buffers() } {
+        Ok(0) => 0,
+        Ok(octets) => {
+            // SAFETY: By this function's contract.
+            unsafe { Xprt::<T>::from_raw(raw).live() }
+                .transport
+                .buffers_grown(octets);
+            0
+        }
+        Err(error) => error.to_errno(),
+    }
+}
+
+/// # Safety
+///
+/// See [`alloc_slot`]; the task has its slot, and SUNRPC has taken the request out of its queues.
+pub(super) unsafe extern "C" fn buf_free<T: Transport>(task: *mut bindings::rpc_task) {
+    // SAFETY: By this function's contract.
+    let (rqst, raw) = unsafe { ((*task).tk_rqstp, (*(*task).tk_rqstp).rq_xprt) };
+    // SAFETY: The task's own.
+    let slot = unsafe { Slot::<T>::from_rqst(rqst) };
+    if slot.is_sent() {
+        // SAFETY: By this function's contract.
+        abandon(unsafe { Xprt::<T>::from_raw(raw).live() }, slot);
+    }
+    slot.renew();
+}
+
+/// Gives the credit of a request back, unless the peer still has the Call.
+///
+/// # Safety
+///
+/// See [`alloc_slot`]; the task has its slot, or that of a reverse Call, SUNRPC has taken the request out of
+/// its queues, and `transport_lock` is held.
+pub(super) unsafe extern "C" fn release_request<T: Transport>(task: *mut bindings::rpc_task) {
+    // SAFETY: By this function's contract.
+    unsafe {
+        let rqst = (*task).tk_rqstp;
+        let slot = Slot::<T>::from_rqst(rqst);
+        if is_reverse(rqst) {
+            // It was none of the credits that are counted.
+            (*rqst).rq_cong = 0;
+        } else if (*rqst).rq_cong != 0 && slot.is_sent() && {
+            let live = Xprt::<T>::from_raw((*rqst).rq_xprt).live();
+            live.credits.keep(slot.xid())
+        } {
+            (*rqst).rq_cong = 0;
+        } else {
+            bindings::xprt_release_rqst_cong(task);
+        }
+    }
+}
+
+/// Whether a request that is being sent, or was, is the Reply to a reverse Call. Requests of SUNRPC's own
+/// making have their Call in one of our buffers; reverse Calls have none.
+///
+/// # Safety
+///
+/// The request is the caller's.
+#[inline]
+unsafe fn is_reverse(rqst: *mut bindings::rpc_rqst) -> bool {
+    // SAFETY: By this function's contract.
+    unsafe { (*rqst).rq_buffer.is_null() }
+}
+
+/// SUNRPC is about to wait for a Reply. It has no use any more for one that it has seen before, and
+/// that may belong to another connection.
+///
+/// # Safety
+///
+/// See [`alloc_slot`]; `buf` is a message of the request, which is in no queue.
+pub(super) unsafe extern "C" fn prepare_request<T: Transport>(
+    rqst: *mut bindings::rpc_rqst,
+    buf: *mut bindings::xdr_buf,
+) -> c_int {
+    // SAFETY: By this function's contract, no Reply can arrive for the request.
+    unsafe {
+        if ptr::eq(buf, &raw const (*rqst).rq_rcv_buf) {
+            let slot = Slot::<T>::from_rqst(rqst);
+            slot.renew();
+            if let Some(reply) = slot.take_reply() {
+                let live = Xprt::<T>::from_raw((*rqst).rq_xprt).live();
+                live.transport.recycle(reply);
+            }
+        }
+    }
+    0
+}
+
+/// Takes back what a Call exposes that was sent and will not be waited for any longer.
+#[cold]
+fn abandon<T: Transport>(live: &Live<T>, slot: &Slot<T>) {
+    live.with_link(|connection| {
+        let Some(exchange) = slot.claim() else {
+            return;
+        };
+        // SAFETY: The task gives up its own request.
+        trace!(xprtrdma_mrs_zap(unsafe { task_of(slot.rqst()) }));
+        match connection {
+            Some(connection) => drop(live.transport.fence(connection, exchange)),
+            // Nothing is exposed on a connection that is gone.
+            None => drop(exchange),
+        }
+        slot.settle();
+    });
+}
+
+/// # Safety
+///
+/// See [`alloc_slot`]; the send lock is held and the request pinned.
+pub(super) unsafe extern "C" fn send_request<T: Transport>(rqst: *mut bindings::rpc_rqst) -> c_int {
+    // SAFETY: By this function's contract.
+    let raw = unsafe { (*rqst).rq_xprt };
+    // SAFETY: By this function's contract.
+    let sent = unsafe { transmit::<T>(raw, rqst) };
+    match sent {
+        Ok(()) => 0,
+        Err(SendError::NotConnected) => {
+            // SAFETY: The send lock is held, and nothing of the connection is in use.
+            unsafe { close::<T>(raw) };
+            SendError::NotConnected.to_errno()
+        }
+        Err(error) => error.to_errno(),
+    }
+}
+
+/// # Safety
+///
+/// As for [`send_request`].
+#[inline]
+unsafe fn transmit<T: Transport>(
+    raw: *mut bindings::rpc_xprt,
+    rqst: *mut bindings::rpc_rqst,
+) -> Result<(), SendError> {
+    // SAFETY: By this function's contract.
+    let (live, slot) = unsafe { (Xprt::<T>::from_raw(raw).live(), Slot::<T>::from_rqst(rqst)) };
+    // SAFETY: The send lock is held.
+    let Some((connection, sender)) = (unsafe { live.sending() }) else {
+        return Err(SendError::NotConnected);
+    };
+    // SAFETY: A valid word; bits of it change by themselves.
+    if unsafe { (&raw const (*raw).state).read_volatile() } & (1 << bindings::XPRT_CONNECTED) == 0 {
+        return Err(SendError::NotConnected);
+    }
+    // SAFETY: The request is being sent.
+    if unsafe { is_reverse(rqst) } {
+        // SAFETY: Made in `send_request`.
+        let reply = unsafe { ReverseReply::new(slot) };
+        return match live.transport.send_reverse(connection, sender, &reply) {
+            // Dropped: the error would be that of whoever holds the send lock. The server may call again.
+            Err(SendError::TooBig | SendError::Io) => Ok(()),
+            sent => sent,
+        };
+    }
+    // Answered, as SUNRPC is being told at this moment, or is going to be when the task waits.
+    if slot.is_answered() {
+        return Ok(());
+    }
+    // Sent on this connection already, and not answered: sending it twice would upset the credits.
+    if !slot.is_idle() {
+        return Err(SendError::NotConnected);
+    }
+    // SAFETY: The request is being sent.
+    unsafe {
+        if !bindings::xprt_request_get_cong(raw, rqst) {
+            return Err(SendError::NoCredit);
+        }
+        (*rqst).rq_xtime = bindings::ktime_get();
+    }
+    // SAFETY: Made in `send_request`.
+    let call = unsafe { Call::new(slot) };
+    if let Err(error) = live.transport.send(connection, sender, &call) {
+        // SAFETY: The request is being sent.
+        return unsafe { not_sent(slot, error) };
+    }
+    // SAFETY: The request stays pinned until `send_request` has returned.
+    unsafe {
+        (*rqst).rq_xmit_bytes_sent += (*rqst).rq_snd_buf.len as usize;
+        // There is no Reply that would give the credit back.
+        if !bindings::rpcrdma_rpc_reply_expected((*rqst).rq_task) {
+            return Err(SendError::NotConnected);
+        }
+    }
+    Ok(())
+}
+
+/// What comes of a Call that was not sent.
+///
+/// Whoever holds the send lock sends what all have queued, and SUNRPC takes an error for that task's.
+/// What is wrong with this Call alone must not end the RPC of another, and leave this one at the head of
+/// the queue, to end the next: it passes for sent, and its own task is told when it comes to wait for
+/// the Reply. A task that expects none would not come to that.
+///
+/// # Safety
+///
+/// As for [`send_request`], whose slot this is.
+#[cold]
+unsafe fn not_sent<T: Transport>(slot: &Slot<T>, error: SendError) -> Result<(), SendError> {
+    let refusal = match error {
+        SendError::TooBig => Refusal::TooBig,
+        SendError::Io => Refusal::Fail,
+        _ => return Err(error),
+    };
+    // SAFETY: By this function's contract the request has its task.
+    if !unsafe { bindings::rpcrdma_rpc_reply_expected((*slot.rqst()).rq_task) } || !slot.is_idle() {
+        return Err(error);
+    }
+    slot.remember(refusal);
+    Ok(())
+}
