@@ -12,11 +12,11 @@
 //! | free | who drops the last reference: any of the above |
 //! | has room | anywhere |
 
+use super::reply::Reply;
 use super::reverse::CallError;
 use super::reverse::ReverseLimits;
 use super::rqst::Arriving;
 use super::rqst::Received;
-use super::rqst::Reply;
 use super::xprt;
 use super::xprt::NewXprt;
 use super::xprt::SvcXprt;

@@ -5,7 +5,9 @@
 mod alarm;
 mod answer;
 mod class;
+mod reply;
 mod reverse;
+mod reverse_class;
 mod rqst;
 mod xprt;
 
@@ -15,14 +17,14 @@ pub(crate) use class::Accepting;
 pub(crate) use class::Connection;
 pub(crate) use class::Listener;
 pub(crate) use class::Registration;
+pub(crate) use reply::Body;
+pub(crate) use reply::Reply;
 pub(crate) use reverse::CallError;
 pub(crate) use reverse::ReverseLimits;
-pub(crate) use reverse::ReverseRegistration;
+pub(crate) use reverse_class::ReverseRegistration;
 pub(crate) use rqst::Arriving;
-pub(crate) use rqst::Body;
 pub(crate) use rqst::Received;
 pub(crate) use rqst::Receiving;
-pub(crate) use rqst::Reply;
 pub(crate) use xprt::NewXprt;
 pub(crate) use xprt::SvcHandle;
 pub(crate) use xprt::SvcXprt;

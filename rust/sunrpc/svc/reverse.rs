@@ -12,37 +12,23 @@
 //! one to be had. SUNRPC closes the reverse transport when it closes the connection: what waits for a
 //! Reply then is woken, and what is sent after that finds the connection closing.
 
-use super::class;
 use super::class::Connection;
-use super::class::Listener;
 use super::xprt;
 use super::xprt::SvcHandle;
 use crate::bindings;
-use crate::bindings::addr::SockAddr;
 use crate::sunrpc::addr::AddressStrings;
 use crate::sunrpc::credits::Credits;
 use crate::sunrpc::credits::Windowed;
 use crate::sunrpc::xdr::XdrBuf;
 use core::cell::UnsafeCell;
-use core::ffi::c_void;
 use core::marker::PhantomData;
-use core::mem::offset_of;
 use core::mem::MaybeUninit;
 use core::ptr;
-use kernel::error::to_result;
 use kernel::prelude::*;
 use kernel::sync::atomic::ordering::Full;
-use kernel::sync::atomic::ordering::Relaxed;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::Arc;
-use kernel::time::msecs_to_jiffies;
 use kernel::types::Opaque;
-
-/// How long a reverse Call waits for its Reply, if who makes it does not say.
-const TIMEOUT_MS: u32 = 60_000;
-
-/// Slots that a reverse transport has from the start; more are made when they are needed.
-const FIRST_SLOTS: u32 = 2;
 
 /// What reverse Calls on a connection are limited to.
 #[derive(Clone, Copy, Debug)]
@@ -85,16 +71,16 @@ impl CallError {
 /// From `setup` until `destroy`, `forward` and `credits` are initialised, and `forward` names the
 /// connection that the ops of the transport expect.
 #[repr(C)]
-struct Reverse {
+pub(super) struct Reverse {
     raw: Opaque<bindings::rpc_xprt>,
-    strings: UnsafeCell<AddressStrings>,
-    timeout: Opaque<bindings::rpc_timeout>,
-    forward: MaybeUninit<SvcHandle>,
-    credits: MaybeUninit<Arc<Credits<Window>>>,
+    pub(super) strings: UnsafeCell<AddressStrings>,
+    pub(super) timeout: Opaque<bindings::rpc_timeout>,
+    pub(super) forward: MaybeUninit<SvcHandle>,
+    pub(super) credits: MaybeUninit<Arc<Credits<Window>>>,
 }
 
 /// The window of a reverse transport, which stops its credits before it ends.
-pub(super) struct Window(*mut bindings::rpc_xprt);
+pub(super) struct Window(pub(super) *mut bindings::rpc_xprt);
 
 // SAFETY: A transport is anybody's.
 unsafe impl Send for Window {}
@@ -112,208 +98,12 @@ impl Windowed for Window {
     }
 }
 
-/// `struct xprt_class` with its netids: none, which an empty one says.
-#[repr(C)]
-struct Class {
-    base: Opaque<bindings::xprt_class>,
-    netids: [*const c_char; 1],
-}
-
-const _: () = assert!(
-    offset_of!(Class, netids) == size_of::<bindings::xprt_class>(),
-    "the flexible array of netids starts where the structure ends"
-);
-
-/// The class, once registered; its transports refer to it, and keep the module.
-static CLASS: Atomic<*mut c_void> = Atomic::new(ptr::null_mut());
-
-/// The registration of the reverse transports of `L`'s connections.
-#[pin_data(PinnedDrop)]
-pub(crate) struct ReverseRegistration<L: Listener> {
-    #[pin]
-    class: Opaque<Class>,
-    _listener: PhantomData<L>,
-}
-
-// SAFETY: Registration and its end may happen on different threads.
-unsafe impl<L: Listener> Send for ReverseRegistration<L> {}
-// SAFETY: A shared reference offers nothing.
-unsafe impl<L: Listener> Sync for ReverseRegistration<L> {}
-
-impl<L: Listener> ReverseRegistration<L> {
-    /// Registers the class. `L` is the listener of the one [`Registration`](super::Registration).
-    pub(crate) fn new(module: &'static ThisModule) -> impl PinInit<Self, Error> {
-        try_pin_init!(Self {
-            class <- Opaque::try_ffi_init(move |slot: *mut Class| {
-                // SAFETY: `slot` is writable, and all zeroes is valid for it.
-                unsafe {
-                    slot.write_bytes(0, 1);
-                    (*slot).netids = [c"".as_char_ptr()];
-                    let base = (*slot).base.get();
-                    (*base).ident = bindings::xprt_transports_XPRT_TRANSPORT_BC_RDMA;
-                    (*base).setup = Some(setup::<L>);
-                    (*base).owner = module.as_ptr();
-                    let name = c"rdma backchannel".to_bytes_with_nul();
-                    for (place, octet) in (*base).name.iter_mut().zip(name) {
-                        *place = *octet;
-                    }
-                    let list = &raw mut (*base).list;
-                    (*list).next = list;
-                    (*list).prev = list;
-                    CLASS.store(base.cast(), Relaxed);
-                    // SUNRPC holds the module while it makes a transport, and a transport holds it.
-                    to_result(bindings::xprt_register_transport(base))
-                }
-            }),
-            _listener: PhantomData,
-        })
-    }
-}
-
-#[pinned_drop]
-impl<L: Listener> PinnedDrop for ReverseRegistration<L> {
-    fn drop(self: Pin<&mut Self>) {
-        // SAFETY: Registered by `new`.
-        unsafe { bindings::xprt_unregister_transport((*self.class.get()).base.get()) };
-    }
-}
-
-/// # Safety
-///
-/// Called by SUNRPC with what to make a transport for.
-unsafe extern "C" fn setup<L: Listener>(
-    args: *mut bindings::xprt_create,
-) -> *mut bindings::rpc_xprt {
-    // SAFETY: By this function's contract.
-    match unsafe { create::<L>(args) } {
-        Ok(raw) => raw,
-        Err(error) => error.to_ptr(),
-    }
-}
-
-/// # Safety
-///
-/// As for [`setup`].
-unsafe fn create<L: Listener>(args: *mut bindings::xprt_create) -> Result<*mut bindings::rpc_xprt> {
-    // SAFETY: By this function's contract. Who asks holds the `svc_xprt`, or another reverse transport of
-    // it, and with that its memory.
-    let (net, forward, addr) = unsafe {
-        if !class::is_connection((*args).bc_xprt) {
-            return Err(EINVAL);
-        }
-        let addr = SockAddr::from_raw((*args).dstaddr, (*args).addrlen);
-        let forward = SvcHandle::of((*args).bc_xprt);
-        ((*args).net, forward, addr.ok_or(EINVAL)?)
-    };
-    let limits = {
-        let forward = forward.get().ok_or(ENODEV)?;
-        // SAFETY: A connection of the registered class, whose type is `L`'s; it stays for this block.
-        unsafe { xprt::data::<L::Connection>(forward.as_ptr()) }.reverse_limits()
-    };
-    // SAFETY: This module, which SUNRPC holds during the call; the transport holds it from here on.
-    if !unsafe { bindings::try_module_get(crate::THIS_MODULE.as_ptr()) } {
-        return Err(ENODEV);
-    }
-    let slots = limits.calls.max(1);
-    // SAFETY: A valid namespace; what is returned is zeroed and larger than an `rpc_xprt`.
-    let raw =
-        unsafe { bindings::xprt_alloc(net, size_of::<Reverse>(), slots.min(FIRST_SLOTS), slots) };
-    if raw.is_null() {
-        // SAFETY: Taken above.
-        unsafe { bindings::module_put(crate::THIS_MODULE.as_ptr()) };
-        return Err(ENOMEM);
-    }
-    let credits = match Credits::new(Window(raw), slots) {
-        Ok(credits) => credits,
-        Err(error) => {
-            // SAFETY: Fresh, and nobody else's; the module was taken above.
-            unsafe {
-                bindings::xprt_free(raw);
-                bindings::module_put(crate::THIS_MODULE.as_ptr());
-            }
-            return Err(error);
-        }
-    };
-    // SAFETY: Fresh, and nobody else's; `forward` is a connection of `L`.
-    unsafe {
-        (&raw mut (*raw.cast::<Reverse>()).credits)
-            .cast::<Arc<Credits<Window>>>()
-            .write(credits);
-        furnish::<L::Connection>(raw, &addr, limits.octets, forward);
-        link(raw).inspect_err(|_| destroy(raw))?;
-    }
-    Ok(raw)
-}
-
-/// Fills in what SUNRPC reads of a transport.
-///
-/// # Safety
-///
-/// `raw` is fresh from `xprt_alloc`, with room for a `Reverse`, and `forward` a connection `C`.
-unsafe fn furnish<C: Connection>(
-    raw: *mut bindings::rpc_xprt,
-    addr: &SockAddr,
-    octets: u32,
-    forward: SvcHandle,
-) {
-    let this = raw.cast::<Reverse>();
-    // SAFETY: By this function's contract.
-    unsafe {
-        let timeout = Opaque::cast_into(&raw const (*this).timeout);
-        (*timeout).to_initval = msecs_to_jiffies(TIMEOUT_MS);
-        (*timeout).to_maxval = msecs_to_jiffies(TIMEOUT_MS);
-        (*raw).timeout = timeout;
-        (*raw).ops = Calls::<C>::table();
-        (*raw).xprt_class = CLASS.load(Relaxed).cast();
-        (*raw).prot = bindings::xprt_transports_XPRT_TRANSPORT_BC_RDMA;
-        (*raw).max_payload = octets as usize;
-        (*raw).addrlen = addr.len();
-        ptr::copy_nonoverlapping(
-            addr.as_ptr().cast::<u8>(),
-            (&raw mut (*raw).addr).cast(),
-            addr.len(),
-        );
-        AddressStrings::publish((&raw mut (*this).strings).cast(), raw, addr);
-        for flag in [bindings::XPRT_BOUND, bindings::XPRT_CONNECTED] {
-            bindings::set_bit(flag as usize, &raw mut (*raw).state);
-        }
-        (*raw).bc_xprt = forward.as_ptr();
-        (&raw mut (*this).forward)
-            .cast::<SvcHandle>()
-            .write(forward);
-    }
-}
-
-/// Puts the transport beside its connection, unless there is one already: a consumer asks for a new one
-/// only if it finds none, but two may do so at the same time.
-///
-/// # Safety
-///
-/// `raw` is complete.
-unsafe fn link(raw: *mut bindings::rpc_xprt) -> Result {
-    // SAFETY: By this function's contract; the handle keeps the memory.
-    unsafe {
-        let forward = forward(raw);
-        let place = Atomic::from_ptr(&raw mut (*forward.as_ptr()).xpt_bc_xprt);
-        // The `svc_xprt`'s reference, which it puts when it is freed.
-        bindings::xprt_get(raw);
-        place
-            .cmpxchg(ptr::null_mut(), raw, Full)
-            .map_err(|_| EEXIST)?;
-        // Whoever closes the connection looks for us afterwards. Either that happens, or we see it.
-        if forward.is_closing() {
-            bindings::xprt_disconnect_done(raw);
-        }
-    }
-    Ok(())
-}
-
 /// The connection that the transport belongs to.
 ///
 /// # Safety
 ///
 /// `raw` is a `Reverse`, not destroyed within `'a`.
-unsafe fn forward<'a>(raw: *mut bindings::rpc_xprt) -> &'a SvcHandle {
+pub(super) unsafe fn forward<'a>(raw: *mut bindings::rpc_xprt) -> &'a SvcHandle {
     // SAFETY: By this function's contract and the type's invariants.
     unsafe { (*raw.cast::<Reverse>()).forward.assume_init_ref() }
 }
@@ -329,7 +119,7 @@ pub(super) unsafe fn credits<'a>(raw: *mut bindings::rpc_xprt) -> &'a Credits<Wi
 }
 
 /// The operations of the reverse transports of connections `C`.
-struct Calls<C: Connection>(PhantomData<C>);
+pub(super) struct Calls<C: Connection>(PhantomData<C>);
 
 impl<C: Connection> Calls<C> {
     const TABLE: bindings::rpc_xprt_ops = bindings::rpc_xprt_ops {
@@ -350,7 +140,7 @@ impl<C: Connection> Calls<C> {
     };
 
     /// The table, for as long as the module is there.
-    fn table() -> &'static bindings::rpc_xprt_ops {
+    pub(super) fn table() -> &'static bindings::rpc_xprt_ops {
         const { &Self::TABLE }
     }
 }
@@ -489,7 +279,7 @@ unsafe extern "C" fn inject_disconnect(raw: *mut bindings::rpc_xprt) {
 /// # Safety
 ///
 /// See [`buf_alloc`]; the last call for the transport.
-unsafe extern "C" fn destroy(raw: *mut bindings::rpc_xprt) {
+pub(super) unsafe extern "C" fn destroy(raw: *mut bindings::rpc_xprt) {
     // SAFETY: By this function's contract. The references to connection and module are those of `create`.
     unsafe {
         let forward = (*raw.cast::<Reverse>()).forward.assume_init_read();

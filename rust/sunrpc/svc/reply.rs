@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! [`Reply`]: a `struct svc_rqst` whose Reply is to be sent.
+
+use crate::bindings;
+use crate::bindings::pages::PageSink;
+use crate::bindings::pages::Span;
+use crate::bindings::piece::PAGE;
+use core::marker::PhantomData;
+use kernel::prelude::*;
+
+/// A request whose Reply is to be sent.
+///
+/// # Invariants
+///
+/// The request is this thread's; its Reply lies in its `rq_respages`, of which it may give pages away
+/// if they are before `rq_next_page` then.
+pub(crate) struct Reply<'a> {
+    rqst: *mut bindings::svc_rqst,
+    _rqst: PhantomData<&'a mut bindings::svc_rqst>,
+}
+
+/// Where a Reply lies in the pages that were moved out of its request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Body {
+    parts: [Span; 3],
+}
+
+impl Body {
+    /// Octets in all.
+    #[inline]
+    pub(crate) fn len(&self) -> u32 {
+        self.parts
+            .iter()
+            .fold(0, |sum: u32, part| sum.saturating_add(part.len))
+    }
+
+    /// Where the `len` octets from `offset` on lie, in order.
+    #[inline]
+    pub(crate) fn spans(&self, offset: u32, len: u32) -> impl Iterator<Item = Span> + use<> {
+        let (mut skip, mut left) = (offset, len);
+        self.parts.into_iter().filter_map(move |part| {
+            let span = part.part(skip, left);
+            skip = skip.saturating_sub(part.len);
+            left -= span.len;
+            (span.len > 0).then_some(span)
+        })
+    }
+}
+
+impl Reply<'_> {
+    /// # Safety
+    ///
+    /// The type's invariants hold for the lifetime.
+    #[inline]
+    pub(super) unsafe fn new(rqst: *mut bindings::svc_rqst) -> Self {
+        // INVARIANT: By this function's contract.
+        Self {
+            rqst,
+            _rqst: PhantomData,
+        }
+    }
+
+    /// Whether GSS protects the Reply's integrity or privacy, so that it has to arrive in one piece.
+    #[inline]
+    pub(crate) fn is_protected(&self) -> bool {
+        // SAFETY: The request is ours.
+        let flavor = unsafe { (*self.rqst).rq_cred.cr_flavor };
+        match flavor {
+            bindings::rpc_auth_flavors_RPC_AUTH_GSS_KRB5
+            | bindings::rpc_auth_flavors_RPC_AUTH_GSS_LKEY
+            | bindings::rpc_auth_flavors_RPC_AUTH_GSS_SPKM => false,
+            // Pseudoflavors: what is not known to authenticate only may do more.
+            other => other >= bindings::rpc_auth_flavors_RPC_AUTH_MAXFLAVOR,
+        }
+    }
+
+    /// Moves the pages of the Reply into `pages`, which is empty, and tells where it lies in them.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the Reply is not where it should be.
+    #[inline]
+    pub(crate) fn move_into(self, mut pages: PageSink<'_>) -> Result<Body> {
+        let rqst = self.rqst;
+        // SAFETY: The request is ours. All pointers are compared, not followed, until they are known to
+        // be within the slots.
+        unsafe {
+            let slots = (*rqst).rq_respages;
+            let used = (*rqst).rq_next_page.addr().wrapping_sub(slots.addr());
+            let mut count = (used / size_of::<*mut bindings::page>()).min((*rqst).rq_maxpages);
+            let res = &raw const (*rqst).rq_res;
+            let pages_of = page_list(res, slots, (*rqst).rq_maxpages)?;
+            let touched = pages_of.start.saturating_add(pages_of.len).div_ceil(PAGE) as usize;
+            if touched > count && touched <= (*rqst).rq_maxpages {
+                // What NFSD reads past its cache for NFSv4 begins anywhere in its first page, and may
+                // end in one more than NFSD counts. That one is the request's as well, and SUNRPC
+                // replaces what is gone before `rq_next_page`.
+                count = touched;
+                (*rqst).rq_next_page = slots.add(count);
+            }
+            let body = Body {
+                parts: [
+                    locate(&(*res).head[0], slots, count)?,
+                    pages_of,
+                    locate(&(*res).tail[0], slots, count)?,
+                ],
+            };
+            if pages.take(slots, count) != count {
+                return Err(EINVAL);
+            }
+            Ok(body)
+        }
+    }
+}
+
+/// Where the pages of `res` lie in the `count` `slots`. What is past their end is found out by who uses
+/// it.
+///
+/// # Safety
+///
+/// `res` points to a valid `xdr_buf`, and there are as many slots.
+#[inline]
+unsafe fn page_list(
+    res: *const bindings::xdr_buf,
+    slots: *mut *mut bindings::page,
+    count: usize,
+) -> Result<Span> {
+    // SAFETY: By this function's contract.
+    let (first, base, len) = unsafe { ((*res).pages, (*res).page_base, (*res).page_len) };
+    if len == 0 {
+        return Ok(Span::default());
+    }
+    let ahead = first.addr().wrapping_sub(slots.addr()) / size_of::<*mut bindings::page>();
+    let index = match ahead < count {
+        true => ahead,
+        // A READLINK of NFSv2 names its one page in a place of its own.
+        false if base.saturating_add(len) <= PAGE => {
+            // SAFETY: `res` has a page.
+            let page = unsafe { *first };
+            // SAFETY: There are as many slots.
+            let same = |slot: &usize| unsafe { *slots.add(*slot) == page };
+            (0..count).find(same).ok_or(EINVAL)?
+        }
+        false => return Err(EINVAL),
+    };
+    let index = u32::try_from(index)?;
+    let start = index.checked_mul(PAGE).and_then(|at| at.checked_add(base));
+    Ok(Span {
+        start: start.ok_or(EINVAL)?,
+        len,
+    })
+}
+
+/// Where a linear part of a Reply lies in the pages of `slots`.
+///
+/// # Safety
+///
+/// There are `count` slots.
+#[inline]
+unsafe fn locate(
+    part: &bindings::kvec,
+    slots: *mut *mut bindings::page,
+    count: usize,
+) -> Result<Span> {
+    if part.iov_len == 0 {
+        return Ok(Span::default());
+    }
+    // The first page nearly always.
+    for i in 0..count {
+        // SAFETY: By this function's contract.
+        let page = unsafe { *slots.add(i) };
+        if page.is_null() {
+            break;
+        }
+        // SAFETY: The slot has a page.
+        let address = unsafe { bindings::rpcrdma_page_address(page) }.addr();
+        let offset = part.iov_base.addr().wrapping_sub(address);
+        if offset < PAGE as usize {
+            return Ok(Span {
+                // CAST: There are fewer pages than 2^20, and the offset is within one.
+                start: (i as u32).saturating_mul(PAGE) + offset as u32,
+                len: u32::try_from(part.iov_len)?,
+            });
+        }
+    }
+    Err(EINVAL)
+}

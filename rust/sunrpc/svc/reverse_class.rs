@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The class of reverse transports: what SUNRPC makes one with when a service has something to call.
+
+use super::class;
+use super::class::Connection;
+use super::class::Listener;
+use super::reverse::destroy;
+use super::reverse::forward;
+use super::reverse::Calls;
+use super::reverse::Reverse;
+use super::reverse::Window;
+use super::xprt;
+use super::xprt::SvcHandle;
+use crate::bindings;
+use crate::bindings::addr::SockAddr;
+use crate::sunrpc::addr::AddressStrings;
+use crate::sunrpc::credits::Credits;
+use core::ffi::c_void;
+use core::marker::PhantomData;
+use core::mem::offset_of;
+use core::ptr;
+use kernel::error::to_result;
+use kernel::prelude::*;
+use kernel::sync::atomic::ordering::Full;
+use kernel::sync::atomic::ordering::Relaxed;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::Arc;
+use kernel::time::msecs_to_jiffies;
+use kernel::types::Opaque;
+
+/// How long a reverse Call waits for its Reply, if who makes it does not say.
+const TIMEOUT_MS: u32 = 60_000;
+
+/// Slots that a reverse transport has from the start; more are made when they are needed.
+const FIRST_SLOTS: u32 = 2;
+
+/// `struct xprt_class` with its netids: none, which an empty one says.
+#[repr(C)]
+struct Class {
+    base: Opaque<bindings::xprt_class>,
+    netids: [*const c_char; 1],
+}
+
+const _: () = assert!(
+    offset_of!(Class, netids) == size_of::<bindings::xprt_class>(),
+    "the flexible array of netids starts where the structure ends"
+);
+
+/// The class, once registered; its transports refer to it, and keep the module.
+static CLASS: Atomic<*mut c_void> = Atomic::new(ptr::null_mut());
+
+/// The registration of the reverse transports of `L`'s connections.
+#[pin_data(PinnedDrop)]
+pub(crate) struct ReverseRegistration<L: Listener> {
+    #[pin]
+    class: Opaque<Class>,
+    _listener: PhantomData<L>,
+}
+
+// SAFETY: Registration and its end may happen on different threads.
+unsafe impl<L: Listener> Send for ReverseRegistration<L> {}
+// SAFETY: A shared reference offers nothing.
+unsafe impl<L: Listener> Sync for ReverseRegistration<L> {}
+
+impl<L: Listener> ReverseRegistration<L> {
+    /// Registers the class. `L` is the listener of the one [`Registration`](super::Registration).
+    pub(crate) fn new(module: &'static ThisModule) -> impl PinInit<Self, Error> {
+        try_pin_init!(Self {
+            class <- Opaque::try_ffi_init(move |slot: *mut Class| {
+                // SAFETY: `slot` is writable, and all zeroes is valid for it.
+                unsafe {
+                    slot.write_bytes(0, 1);
+                    (*slot).netids = [c"".as_char_ptr()];
+                    let base = (*slot).base.get();
+                    (*base).ident = bindings::xprt_transports_XPRT_TRANSPORT_BC_RDMA;
+                    (*base).setup = Some(setup::<L>);
+                    (*base).owner = module.as_ptr();
+                    let name = c"rdma backchannel".to_bytes_with_nul();
+                    for (place, octet) in (*base).name.iter_mut().zip(name) {
+                        *place = *octet;
+                    }
+                    let list = &raw mut (*base).list;
+                    (*list).next = list;
+                    (*list).prev = list;
+                    CLASS.store(base.cast(), Relaxed);
+                    // SUNRPC holds the module while it makes a transport, and a transport holds it.
+                    to_result(bindings::xprt_register_transport(base))
+                }
+            }),
+            _listener: PhantomData,
+        })
+    }
+}
+
+#[pinned_drop]
+impl<L: Listener> PinnedDrop for ReverseRegistration<L> {
+    fn drop(self: Pin<&mut Self>) {
+        // SAFETY: Registered by `new`.
+        unsafe { bindings::xprt_unregister_transport((*self.class.get()).base.get()) };
+    }
+}
+
+/// # Safety
+///
+/// Called by SUNRPC with what to make a transport for.
+unsafe extern "C" fn setup<L: Listener>(
+    args: *mut bindings::xprt_create,
+) -> *mut bindings::rpc_xprt {
+    // SAFETY: By this function's contract.
+    match unsafe { create::<L>(args) } {
+        Ok(raw) => raw,
+        Err(error) => error.to_ptr(),
+    }
+}
+
+/// # Safety
+///
+/// As for [`setup`].
+unsafe fn create<L: Listener>(args: *mut bindings::xprt_create) -> Result<*mut bindings::rpc_xprt> {
+    // SAFETY: By this function's contract. Who asks holds the `svc_xprt`, or another reverse transport of
+    // it, and with that its memory.
+    let (net, forward, addr) = unsafe {
+        if !class::is_connection((*args).bc_xprt) {
+            return Err(EINVAL);
+        }
+        let addr = SockAddr::from_raw((*args).dstaddr, (*args).addrlen);
+        let forward = SvcHandle::of((*args).bc_xprt);
+        ((*args).net, forward, addr.ok_or(EINVAL)?)
+    };
+    let limits = {
+        let forward = forward.get().ok_or(ENODEV)?;
+        // SAFETY: A connection of the registered class, whose type is `L`'s; it stays for this block.
+        unsafe { xprt::data::<L::Connection>(forward.as_ptr()) }.reverse_limits()
+    };
+    // SAFETY: This module, which SUNRPC holds during the call; the transport holds it from here on.
+    if !unsafe { bindings::try_module_get(crate::THIS_MODULE.as_ptr()) } {
+        return Err(ENODEV);
+    }
+    let slots = limits.calls.max(1);
+    // SAFETY: A valid namespace; what is returned is zeroed and larger than an `rpc_xprt`.
+    let raw =
+        unsafe { bindings::xprt_alloc(net, size_of::<Reverse>(), slots.min(FIRST_SLOTS), slots) };
+    if raw.is_null() {
+        // SAFETY: Taken above.
+        unsafe { bindings::module_put(crate::THIS_MODULE.as_ptr()) };
+        return Err(ENOMEM);
+    }
+    let credits = match Credits::new(Window(raw), slots) {
+        Ok(credits) => credits,
+        Err(error) => {
+            // SAFETY: Fresh, and nobody else's; the module was taken above.
+            unsafe {
+                bindings::xprt_free(raw);
+                bindings::module_put(crate::THIS_MODULE.as_ptr());
+            }
+            return Err(error);
+        }
+    };
+    // SAFETY: Fresh, and nobody else's; `forward` is a connection of `L`.
+    unsafe {
+        (&raw mut (*raw.cast::<Reverse>()).credits)
+            .cast::<Arc<Credits<Window>>>()
+            .write(credits);
+        furnish::<L::Connection>(raw, &addr, limits.octets, forward);
+        link(raw).inspect_err(|_| destroy(raw))?;
+    }
+    Ok(raw)
+}
+
+/// Fills in what SUNRPC reads of a transport.
+///
+/// # Safety
+///
+/// `raw` is fresh from `xprt_alloc`, with room for a `Reverse`, and `forward` a connection `C`.
+unsafe fn furnish<C: Connection>(
+    raw: *mut bindings::rpc_xprt,
+    addr: &SockAddr,
+    octets: u32,
+    forward: SvcHandle,
+) {
+    let this = raw.cast::<Reverse>();
+    // SAFETY: By this function's contract.
+    unsafe {
+        let timeout = Opaque::cast_into(&raw const (*this).timeout);
+        (*timeout).to_initval = msecs_to_jiffies(TIMEOUT_MS);
+        (*timeout).to_maxval = msecs_to_jiffies(TIMEOUT_MS);
+        (*raw).timeout = timeout;
+        (*raw).ops = Calls::<C>::table();
+        (*raw).xprt_class = CLASS.load(Relaxed).cast();
+        (*raw).prot = bindings::xprt_transports_XPRT_TRANSPORT_BC_RDMA;
+        (*raw).max_payload = octets as usize;
+        (*raw).addrlen = addr.len();
+        ptr::copy_nonoverlapping(
+            addr.as_ptr().cast::<u8>(),
+            (&raw mut (*raw).addr).cast(),
+            addr.len(),
+        );
+        AddressStrings::publish((&raw mut (*this).strings).cast(), raw, addr);
+        for flag in [bindings::XPRT_BOUND, bindings::XPRT_CONNECTED] {
+            bindings::set_bit(flag as usize, &raw mut (*raw).state);
+        }
+        (*raw).bc_xprt = forward.as_ptr();
+        (&raw mut (*this).forward)
+            .cast::<SvcHandle>()
+            .write(forward);
+    }
+}
+
+/// Puts the transport beside its connection, unless there is one already: a consumer asks for a new one
+/// only if it finds none, but two may do so at the same time.
+///
+/// # Safety
+///
+/// `raw` is complete.
+unsafe fn link(raw: *mut bindings::rpc_xprt) -> Result {
+    // SAFETY: By this function's contract; the handle keeps the memory.
+    unsafe {
+        let forward = forward(raw);
+        let place = Atomic::from_ptr(&raw mut (*forward.as_ptr()).xpt_bc_xprt);
+        // The `svc_xprt`'s reference, which it puts when it is freed.
+        bindings::xprt_get(raw);
+        place
+            .cmpxchg(ptr::null_mut(), raw, Full)
+            .map_err(|_| EEXIST)?;
+        // Whoever closes the connection looks for us afterwards. Either that happens, or we see it.
+        if forward.is_closing() {
+            bindings::xprt_disconnect_done(raw);
+        }
+    }
+    Ok(())
+}
