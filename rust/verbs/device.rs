@@ -6,8 +6,11 @@
 //! every [`Notice`] for it is told, and the removal then waits until the last lease is returned: no
 //! queue pair, memory region or mapping outlives its device.
 //!
-//! Lock order: `DEVICES`, then a device's `state`. Both are mutexes; neither is taken on a data path.
+//! Lock order: `DEVICES`, then a device's `state`. Both are mutexes; neither is taken on a data path. But
+//! a transport that connects again waits for both, so nothing that is allocated with one of them held may
+//! wait for I/O: it might be that transport's.
 
+use super::patience::without_io;
 use crate::admin::trace::trace;
 use crate::bindings;
 use core::ffi::c_void;
@@ -124,7 +127,7 @@ impl Lease {
         if state.removing {
             return Err(ENODEV);
         }
-        state.notices.push(listener, GFP_KERNEL)?;
+        without_io(|| state.notices.push(listener, GFP_KERNEL))?;
         Ok(Notice {
             device: self.0.clone(),
             listener,
@@ -234,7 +237,7 @@ unsafe extern "C" fn add_one(raw: *mut bindings::ib_device) -> c_int {
     // list and waits for the leases.
     let added = device.and_then(|d| {
         trace!(rpcrdma_client_add_one(d.name()));
-        Ok(DEVICES.lock().push(d, GFP_KERNEL)?)
+        Ok(without_io(|| DEVICES.lock().push(d, GFP_KERNEL))?)
     });
     added.map_or_else(|e| e.to_errno(), |()| 0)
 }

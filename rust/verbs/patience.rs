@@ -1,10 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Asking for memory, with or without waiting for it.
+//! Asking for memory, with or without waiting for it, or for I/O.
 
 use crate::bindings;
 use kernel::alloc::Flags;
 use kernel::prelude::*;
+
+/// Calls what allocates memory that others may have to wait for who write back dirty pages, or close
+/// files: no allocation in `f` starts I/O.
+pub(super) fn without_io<R>(f: impl FnOnce() -> R) -> R {
+    // SAFETY: Restored below.
+    let flags = unsafe { bindings::rpcrdma_memalloc_noio_save() };
+    let result = f();
+    // SAFETY: Saved above.
+    unsafe { bindings::rpcrdma_memalloc_noio_restore(flags) };
+    result
+}
 
 /// How memory is asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]

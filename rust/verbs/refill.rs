@@ -2,8 +2,8 @@
 
 //! More memory regions, made where there is time to wait for memory.
 
+use super::patience::without_io;
 use super::regions::RegionPool;
-use crate::bindings;
 use kernel::impl_has_work;
 use kernel::new_work;
 use kernel::prelude::*;
@@ -70,11 +70,7 @@ impl<U: Send + 'static, N: Refilled> WorkItem for Refill<U, N> {
 
     fn run(this: Arc<Self>) {
         // Writing back dirty pages may need the very regions that are made here.
-        // SAFETY: Restored below.
-        let flags = unsafe { bindings::rpcrdma_memalloc_noio_save() };
-        let made = this.pool.grow(this.count);
-        // SAFETY: Saved above.
-        unsafe { bindings::rpcrdma_memalloc_noio_restore(flags) };
+        let made = without_io(|| this.pool.grow(this.count));
         this.waiting.refilled(made);
     }
 }
