@@ -79,7 +79,8 @@ impl Asides {
     ///
     /// # Errors
     ///
-    /// What the device reports; the connection has to be ended.
+    /// `EINVAL` if these are the messages of another endpoint, or what the device reports; the connection
+    /// has to be ended.
     pub(crate) fn send<C: Requester>(
         &self,
         ep: &Endpoint<C>,
@@ -89,6 +90,11 @@ impl Asides {
         let Some(mut aside) = self.0.idle.get() else {
             return Ok(None);
         };
+        // Another endpoint may have another kind of context, and does not keep their home.
+        if !ep.owns(aside.buffer.domain()) {
+            self.0.idle.put(aside);
+            return Err(EINVAL);
+        }
         let Some(octets) = write(aside.buffer.as_mut_slice()) else {
             self.0.idle.put(aside);
             return Ok(None);

@@ -293,6 +293,12 @@ impl<C: Context> Endpoint<C> {
         self.open.as_ref().map(|o| o.queues.domain())
     }
 
+    /// Whether `domain` is this endpoint's own. Memory that is mapped for another may be another device's.
+    #[inline]
+    pub(super) fn owns(&self, domain: &Arc<Domain>) -> bool {
+        self.domain().is_some_and(|own| Arc::ptr_eq(own, domain))
+    }
+
     /// Keeps `what` until the queues are drained and gone: work requests may refer to it.
     pub(super) fn keep(&self, what: impl Kept) -> Result {
         let what: KBox<dyn Kept> = KBox::new(what, GFP_KERNEL)?;
@@ -336,7 +342,8 @@ impl<C: Context> Endpoint<C> {
     ///
     /// # Errors
     ///
-    /// `EINVAL` if not open or about to end, or what the device reports.
+    /// `EINVAL` if not open or about to end, or if a buffer is for another endpoint; or what the device
+    /// reports.
     #[inline]
     pub(crate) fn post_recv(
         &self,
@@ -344,7 +351,7 @@ impl<C: Context> Endpoint<C> {
     ) -> Result<(), (Error, RecvBatch<C::Recv>)> {
         match self.posting() {
             // SAFETY: The queue pair is this endpoint's, which drains it before it ends.
-            Some(open) => unsafe { batch.post::<C>(open.queues.qp()) },
+            Some(open) => unsafe { batch.post::<C>(open.queues.qp(), open.queues.domain()) },
             None => Err((EINVAL, batch)),
         }
     }

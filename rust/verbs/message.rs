@@ -268,6 +268,9 @@ impl Message {
         invalidate: Option<u32>,
         before: impl FnOnce(*mut bindings::ib_send_wr) -> *mut bindings::ib_send_wr,
     ) -> core::result::Result<(), NotPosted> {
+        if !ep.owns(self.0.buffer.domain()) {
+            return Err(NotPosted::Refused(self));
+        }
         let raw = self.0.as_ptr();
         let inner = &mut *self.0;
         inner.buffer.sync_for_device(octets);

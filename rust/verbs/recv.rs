@@ -307,29 +307,33 @@ impl<U> RecvBatch<U> {
         Some(unsafe { Recv::from_inner(head) })
     }
 
-    /// Posts the whole batch on `qp`; buffers that the device refused come back.
+    /// Posts the whole batch on `qp`; buffers that the device refused come back, and all of them if one is
+    /// mapped for another domain than `domain`.
     ///
     /// # Safety
     ///
-    /// `qp` must be a queue pair whose receive completion queue belongs to an `Endpoint<C>`, and must
-    /// be drained before that endpoint's context goes.
+    /// `qp` must be a queue pair in `domain` whose receive completion queue belongs to an `Endpoint<C>`,
+    /// and must be drained before that endpoint's context goes.
     #[inline]
     pub(super) unsafe fn post<C: Context<Recv = U>>(
         self,
         qp: *mut bindings::ib_qp,
+        domain: &Arc<Domain>,
     ) -> Result<(), (Error, Self)> {
-        let this = mem::ManuallyDrop::new(self);
-        let Some(head) = this.head else {
+        let Some(head) = self.head else {
             return Ok(());
         };
-        let mut next = this.head;
+        let mut next = self.head;
         while let Some(at) = next {
             // SAFETY: In the chain, hence owned by it.
-            next = unsafe {
-                (*at.as_ptr()).cqe.done = Some(done::<C>);
-                (*at.as_ptr()).next
-            };
+            let inner = unsafe { &mut *at.as_ptr() };
+            if !Arc::ptr_eq(inner.buffer.domain(), domain) {
+                return Err((EINVAL, self));
+            }
+            inner.cqe.done = Some(done::<C>);
+            next = inner.next;
         }
+        let this = mem::ManuallyDrop::new(self);
         let mut bad = ptr::null();
         // SAFETY: The chain is well formed and owned; what is accepted belongs to the device until
         // `done` takes it back.
