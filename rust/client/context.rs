@@ -22,6 +22,7 @@ use crate::sunrpc::ConnectError;
 use crate::verbs::Asides;
 use crate::verbs::CmEvent;
 use crate::verbs::Context;
+use crate::verbs::Drained;
 use crate::verbs::Ended;
 use crate::verbs::Endpoint;
 use crate::verbs::Exposes;
@@ -319,7 +320,7 @@ impl Context for Connection {
         reply::received(worker, recv, status);
     }
 
-    fn drained(ep: &Endpoint<Self>) {
+    fn drained(ep: &Drained<'_, Self>) {
         ep.context().pulls.drained(ep);
         // Idle buffers, too, hold on to the device.
         ep.context().shared.shelf.close();

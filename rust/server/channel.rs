@@ -15,6 +15,7 @@ use crate::engine::queue;
 use crate::sunrpc::svc::SvcHandle;
 use crate::verbs::CmEvent;
 use crate::verbs::Context;
+use crate::verbs::Drained;
 use crate::verbs::Ended;
 use crate::verbs::Endpoint;
 use crate::verbs::Exposes;
@@ -345,7 +346,7 @@ impl Context for Channel {
         }
     }
 
-    fn drained(ep: &Endpoint<Self>) {
+    fn drained(ep: &Drained<'_, Self>) {
         let this = ep.context();
         this.clear_finished(ep);
         loop {

@@ -74,7 +74,7 @@ pub(crate) trait Context: Send + Sync + Sized + 'static {
 
     /// The endpoint is about to end: no handler is running and none will. Whatever is still mapped for
     /// its queue pair has to be released now. May sleep.
-    fn drained(_ep: &Endpoint<Self>) {}
+    fn drained(_ep: &Drained<'_, Self>) {}
 }
 
 /// What work requests may refer to.
@@ -473,7 +473,7 @@ impl<C: Context> Drop for EndpointBox<C> {
             // SAFETY: The owner is here, the identifier and the notice are silent; only handlers of
             // completions could post, and `closing` ends that.
             unsafe { open.queues.drain() };
-            C::drained(this);
+            C::drained(&Drained(this));
             // SAFETY: Drained, and bound to this identifier, which is valid.
             unsafe { bindings::rdma_destroy_qp(id) };
             for what in this.kept.lock().iter() {
@@ -486,6 +486,9 @@ impl<C: Context> Drop for EndpointBox<C> {
         drop(unsafe { KBox::from_raw(self.0.as_ptr()) });
     }
 }
+
+/// Proof that nothing is posted on an endpoint any more, and nothing will be.
+pub(crate) struct Drained<'a, C: Context>(&'a Endpoint<C>);
 
 /// Proof of running in an endpoint's receive queue's worker, of which there is one at a time.
 pub(crate) struct RecvWorker<'a, C: Context>(&'a Endpoint<C>);
@@ -512,6 +515,15 @@ impl<C: Context> SendWorker<'_, C> {
     pub(super) unsafe fn of(cq: *mut bindings::ib_cq) -> Self {
         // SAFETY: By this function's contract; the endpoint outlives its queues' handlers.
         Self(unsafe { &*(*cq).cq_context.cast::<Endpoint<C>>() })
+    }
+}
+
+impl<C: Context> Deref for Drained<'_, C> {
+    type Target = Endpoint<C>;
+
+    #[inline]
+    fn deref(&self) -> &Endpoint<C> {
+        self.0
     }
 }
 

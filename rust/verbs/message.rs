@@ -398,6 +398,11 @@ impl Sent {
         self.0.restart(ep);
     }
 
+    /// Whether it is a message of this endpoint.
+    pub(super) fn is_of<C: Context>(&self, ep: &Endpoint<C>) -> bool {
+        ep.owns(self.0 .0.buffer.domain())
+    }
+
     #[inline]
     pub(super) fn reset<C: Context>(
         mut self,

@@ -50,6 +50,7 @@ pub(crate) use dma::DmaBuffer;
 pub(crate) use domain::DeviceAttrs;
 pub(crate) use domain::Domain;
 pub(crate) use endpoint::Context;
+pub(crate) use endpoint::Drained;
 pub(crate) use endpoint::Endpoint;
 pub(crate) use endpoint::EndpointBox;
 pub(crate) use endpoint::RecvWorker;

@@ -7,6 +7,7 @@
 //! can be looked at before and after, never in between.
 
 use super::dma::Direction;
+use super::endpoint::Context;
 use super::endpoint::Endpoint;
 use super::endpoint::SendWorker;
 use super::list::Link;
@@ -215,6 +216,11 @@ impl Reads<'_> {
 pub(crate) struct Pulled<S>(Recv<Parcel<S>>);
 
 impl<S: Send + 'static> Pulled<S> {
+    /// Whether the Reads were this endpoint's.
+    pub(super) fn is_of<C: Context>(&self, ep: &Endpoint<C>) -> bool {
+        self.0.user().transfers.are_of(ep)
+    }
+
     /// Unmaps the pages and gives the buffer back.
     #[inline]
     pub(crate) fn finish<C: Responder<Call = S>>(mut self, ep: &Endpoint<C>) -> Recv<Parcel<S>> {

@@ -8,6 +8,7 @@
 
 use super::dma::Direction;
 use super::endpoint::Context;
+use super::endpoint::Drained;
 use super::endpoint::Endpoint;
 use super::endpoint::SendWorker;
 use super::linked_box::LinkedBox;
@@ -24,6 +25,7 @@ use super::transfer::Transfer;
 use super::transfer::Transfers;
 use crate::bindings;
 use crate::bindings::piece::Piece;
+use core::mem;
 use core::ptr;
 use kernel::new_spinlock;
 use kernel::prelude::*;
@@ -239,11 +241,16 @@ impl<P: Send + 'static> Pulls<P> {
         Err(NotPulled::Failed)
     }
 
-    /// Gives up what waits; to be called by [`Context::drained`]. What comes out is dropped.
-    pub(crate) fn drained<C: Puller<Pulling = P>>(&self, ep: &Endpoint<C>) {
+    /// Gives up what waits; to be called by [`Context::drained`], by the context that this is of. What
+    /// comes out is dropped.
+    pub(crate) fn drained<C: Puller<Pulling = P>>(&self, ep: &Drained<'_, C>) {
         let mut stranded = self.stranded.take_all();
         while let Some(reading) = stranded.pop() {
-            drop(reading.into_inner().finish(ep, &self.idle));
+            match reading.transfers.are_of(ep) {
+                true => drop(reading.into_inner().finish(ep, &self.idle)),
+                // Perhaps still posted.
+                false => mem::forget(reading),
+            }
         }
         loop {
             let first = {

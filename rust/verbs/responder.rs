@@ -7,6 +7,7 @@
 //! comes back to the [`Responder`].
 
 use super::endpoint::Context;
+use super::endpoint::Drained;
 use super::endpoint::Endpoint;
 use super::endpoint::SendWorker;
 use super::linked_box::LinkedBox;
@@ -19,6 +20,7 @@ use super::pull::Pulled;
 use super::send_queue::SendQueue;
 use super::transfer::Transfer;
 use crate::bindings;
+use core::mem;
 use kernel::prelude::*;
 use kernel::sync::SetOnce;
 
@@ -184,15 +186,22 @@ impl<S: Send + 'static> Sending<S> {
         self.stranded_pulls.push(pulled);
     }
 
-    /// Releases what was stranded; to be called by [`Context::drained`].
-    pub(crate) fn drained<C: Responder<Call = S>>(&self, ep: &Endpoint<C>) {
+    /// Releases what was stranded; to be called by [`Context::drained`], by the context that this is of.
+    pub(crate) fn drained<C: Responder<Call = S>>(&self, ep: &Drained<'_, C>) {
         let mut messages = self.stranded_messages.take_all();
         while let Some(sent) = messages.pop() {
-            drop(sent.reset(ep, &self.transfers));
+            match sent.is_of(ep) {
+                true => drop(sent.reset(ep, &self.transfers)),
+                // Perhaps still posted.
+                false => mem::forget(sent),
+            }
         }
         let mut pulls = self.stranded_pulls.take_all();
         while let Some(pulled) = pulls.pop() {
-            drop(pulled.finish(ep));
+            match pulled.is_of(ep) {
+                true => drop(pulled.finish(ep)),
+                false => mem::forget(pulled),
+            }
         }
     }
 }

@@ -168,6 +168,12 @@ impl Transfers {
         self.qp.is_null() || self.qp == qp
     }
 
+    /// Whether the transfers, if there are any, were prepared for this endpoint.
+    #[inline]
+    pub(super) fn are_of<C: Context>(&self, ep: &Endpoint<C>) -> bool {
+        self.chain.is_empty() || ep.qp().map(NonNull::as_ptr) == Some(self.qp)
+    }
+
     /// Prepares the transfer of `span` to or from `remote`.
     ///
     /// # Errors
@@ -326,7 +332,7 @@ impl Transfers {
         if self.chain.is_empty() {
             return Some(then);
         }
-        if ep.qp().map(NonNull::as_ptr) != Some(self.qp) {
+        if !self.are_of(ep) {
             return None;
         }
         let port = ep.port();
@@ -364,7 +370,7 @@ impl Transfers {
         ep: &Endpoint<C>,
         pool: &Pool<LinkedBox<Transfer>>,
     ) {
-        if self.chain.is_empty() || ep.qp().map(NonNull::as_ptr) != Some(self.qp) {
+        if self.chain.is_empty() || !self.are_of(ep) {
             return;
         }
         for link in self.chain.links() {
