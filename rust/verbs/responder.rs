@@ -189,11 +189,17 @@ impl<S: Send + 'static> Sending<S> {
     /// Releases what was stranded; to be called by [`Context::drained`], by the context that this is of.
     pub(crate) fn drained<C: Responder<Call = S>>(&self, ep: &Drained<'_, C>) {
         let mut messages = self.stranded_messages.take_all();
-        while let Some(sent) = messages.pop() {
-            match sent.is_of(ep) {
-                true => drop(sent.reset(ep, &self.transfers)),
+        while let Some(mut sent) = messages.pop() {
+            if !sent.is_of(ep) {
                 // Perhaps still posted.
-                false => mem::forget(sent),
+                mem::forget(sent);
+            } else if sent.place().is_some() {
+                // Its regions may be registered: the pages stay until the queue pair is gone, and go with
+                // this.
+                sent.settle(ep);
+                self.stranded_messages.push(sent);
+            } else {
+                drop(sent.reset(ep, &self.transfers));
             }
         }
         let mut pulls = self.stranded_pulls.take_all();
