@@ -95,7 +95,7 @@ impl Queues {
     ///
     /// `id` is bound to the domain's device and has no queue pair. `owner` is what the completion
     /// handlers expect in `cq_context`, and `event` in `qp_context`; it stays until the queues are
-    /// dropped. `port` is 1-based, or all ones for any.
+    /// dropped. `port` is that of `id`, 1-based.
     pub(super) unsafe fn new(
         id: *mut bindings::rdma_cm_id,
         domain: Arc<Domain>,

@@ -67,7 +67,7 @@ struct Inner<U> {
 ///
 /// # Invariants
 ///
-/// Points to an `Inner` from `KBox::into_raw` that nobody else can reach.
+/// Points to an `Inner` from `KBox` that nobody else can reach.
 pub(crate) struct Recv<U>(NonNull<Inner<U>>);
 
 // SAFETY: A `Recv` owns all it points to, like a box.
@@ -97,7 +97,7 @@ impl<U> Recv<U> {
             },
             flags,
         )?;
-        // INVARIANT: `into_raw` gives up the only reference.
+        // INVARIANT: From `KBox`; `leak` gives up the only reference.
         Ok(Self(NonNull::from(KBox::leak(inner))))
     }
 

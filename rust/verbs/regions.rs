@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Memory regions by which a requester exposes memory to its peer, one life after another:
+//! Memory regions by which either end exposes memory to its peer, one life after another:
 //!
 //!     idle --map--> Mapped --post, with the Send--> Registered --invalidated, by either end--> idle
 //!

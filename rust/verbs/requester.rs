@@ -122,7 +122,8 @@ impl<U: Send + 'static> Sender<U> {
     }
 }
 
-/// A message that is being composed. Dropping it leaves nothing behind.
+/// A message that is being composed. Dropping it sends nothing; what was gathered goes when the next
+/// message is begun.
 pub(crate) struct Draft<'a, U> {
     entry: &'a mut Entry,
     index: u32,

@@ -149,7 +149,7 @@ impl<S: Send + 'static> Sending<S> {
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, `EIO` if the device cannot map it, `ENOTCONN` if the endpoint is not open.
+    /// `ENOMEM`, `EIO` if the device cannot map it, `EINVAL` if the endpoint is not open.
     #[inline]
     pub(crate) fn message<C: Context>(&self, ep: &Endpoint<C>) -> Result<Message> {
         match self.messages.get() {

@@ -2,9 +2,10 @@
 
 //! RDMA Read and Write: work requests that the RDMA core prepares for whatever the device demands.
 //!
-//! A [`Transfer`] moves a run of a page array to or from one segment of a peer's memory. Transfers are
-//! collected in [`Transfers`], which become the front of a chain of work requests. Nothing here is
-//! posted by itself, and nothing here owns the pages: `pull` and `message` do.
+//! A [`Transfer`] moves octets between one segment of a peer's memory and a run of a page array, or of
+//! pieces of an `xdr_buf`. Transfers are collected in [`Transfers`], which become the front of a chain of
+//! work requests. Nothing here is posted by itself, and nothing here owns the memory: `pull` and
+//! `message` own pages, and what `puller` pulls for keeps its own.
 
 use super::dma::Direction;
 use super::endpoint::Context;
