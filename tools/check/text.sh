@@ -34,13 +34,21 @@ rule_no_leftovers() {
 		xargs grep -nE '\b(TODO|FIXME|XXX|HACK)\b|\btodo!|\bunimplemented!|\bdbg!'
 }
 
-# What is in the repository, or would be added to it.
+# What is in the repository, or would be added to it. The tree may be somebody else's,
+# and it may be no repository; then what the build makes is left out by name.
 listed() {
-	if git rev-parse --git-dir >/dev/null 2>&1; then
-		git ls-files --cached --others --exclude-standard | while read -r file; do
+	local file ours=(git -c "safe.directory=$(pwd -P)")
+	if "${ours[@]}" rev-parse --git-dir >/dev/null 2>&1; then
+		"${ours[@]}" ls-files --cached --others --exclude-standard | while read -r file; do
 			[ ! -f "$file" ] || echo "$file"
 		done
 	else
-		find . -type f -not -path './.git/*' -not -path './out/*' -not -path '*/target/*' | sed 's|^\./||'
+		find . -type f -not -path './.git/*' -not -path './out/*' -not -path '*/target/*' \
+			-not -name '*.o' -not -name '*.ko' -not -name '*.mod' -not -name '*.mod.c' \
+			-not -name '*.cmd' -not -name '*.order' -not -name '*.symvers' \
+			-not -name '*.rmeta' -not -name '.tmp_*' -not -name '.*.d' \
+			-not -name generated.rs -not -name '*-verify.state' \
+			-not -path './selftests/*_helper' -not -path ./tools/probe/probe |
+			sed 's|^\./||'
 	fi
 }
