@@ -4,6 +4,9 @@
 # What every tool here says to the person in front of it: one line per step,
 # with the time it took, and for each failure its cause and what to do next.
 
+# `su` leaves out the directories of depmod, modinfo and chroot.
+PATH=$PATH:/usr/sbin:/sbin
+
 # step TITLE COMMAND...: run COMMAND, its output in $STEP_LOG, under one line.
 step() {
 	local title=$1 start=$SECONDS
