@@ -4,13 +4,13 @@
 
 .DEFAULT_GOAL := all
 .PHONY: copy all install demo test test-debug interop check bench probe shell
-.PHONY: clean help environment
+.PHONY: clean help environment kernel-tree
 
 # KDIR: a prepared kernel tree with CONFIG_RUST=y. Without it the environment
 # of tools/env provides the kernel, the compilers and the virtual machines.
 ifdef KDIR
 kbuild = $(MAKE) -C $(abspath $(KDIR)) M=$(CURDIR)
-ready  =
+ready  = kernel-tree
 else
 kbuild = tools/env/enter --src . $(make_in_tree) -C /obj M=/src$(apart)
 make_in_tree = make $(if $(filter debug,$(KERNEL)),LLVM=1) $(if $(V),V=$(V),-s) -j$(shell nproc)
@@ -61,6 +61,16 @@ shell: ## a console in a virtual machine with the module
 clean: ## remove what the build made
 	@if [ -n "$(KDIR)" ] || { tools/env/make found && [ -d .$(apart) ]; }; then $(kbuild) clean; fi
 	rm -rf tools/host/target tools/fuzz/target out
+
+# What the kernel's build would say of these is hard to read.
+kernel-tree:
+	@[ -z "$(word 2,$(CURDIR))" ] || { \
+		echo 'error: the path "$(CURDIR)" has a blank' >&2; \
+		echo '    next: move this tree: the build of the kernel takes no such path' >&2; exit 1; }
+	@[ -f "$(KDIR)/rust/libkernel.rmeta" ] || { \
+		echo 'error: KDIR=$(KDIR) has no rust/libkernel.rmeta' >&2; \
+		echo '    next: name a tree in which a kernel with CONFIG_RUST=y was built;' \
+			'for the kernel of Debian forky, make without KDIR' >&2; exit 1; }
 
 environment: ## make the build environment, or find it made
 	@tools/env/make
