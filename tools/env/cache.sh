@@ -84,12 +84,19 @@ make_once() {
 	fi
 	mkdir -p "$CACHE/logs"
 	exec {cache_lock}>"$path.lock"
-	flock "$cache_lock"
+	flock -n "$cache_lock" || {
+		echo "  waiting: another run makes $title"
+		flock "$cache_lock"
+	}
 	if [ ! -d "$path" ]; then
 		rm -rf --one-file-system "$path.part"
 		mkdir -p "$path.part"
 		STEP_LOG=$CACHE/logs/$(basename "$path").log
-		step "$title" in_strict_shell "$function" "$path.part" || exit 1
+		step "$title" in_strict_shell "$function" "$path.part" || {
+			# What did not fit is in the way of everything else as well.
+			! grep -q 'No space left on device' "$STEP_LOG" || rm -rf --one-file-system "$path.part"
+			exit 1
+		}
 		mv "$path.part" "$path"
 	fi
 	exec {cache_lock}>&-
