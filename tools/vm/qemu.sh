@@ -9,8 +9,9 @@ boot_trials=3
 # A kernel that watches everything: many times slower, and its shadow memory and
 # records take their share. What user space writes to the log is not to be lost.
 all_watched() {
+	local unit=${memory##*[0-9]}
 	limit=$((limit * 8)) boot_limit=600
-	memory=$((${memory%G} * 2))G
+	memory=$((${memory%"$unit"} * 2))$unit
 	VM_CMDLINE="printk.devkmsg=on ${VM_CMDLINE-}"
 }
 
