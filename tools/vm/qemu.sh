@@ -51,7 +51,8 @@ qemu_command() {
 		qemu+=(-netdev "stream,id=link,server=off,addr.type=unix,addr.path=${link#*:}"
 			-device "virtio-net-pci,netdev=link,mac=52:54:00:00:00:02") ;;
 	esac
-	cat "$base/base.cpio" "$run/overlay.cpio" >"$run/initrd"
+	cat "$base/base.cpio" "$run/overlay.cpio" >"$run/initrd" ||
+		fail "no room for the guest's archive in $run" "free some, or set TMPDIR"
 }
 
 # choose_accel: settle what "auto" means. That /dev/kvm exists says little: some
