@@ -22,21 +22,33 @@ scripts() {
 	grep -rlE --exclude-dir=target '^#!/bin/(ba)?sh' tools selftests .ci 2>/dev/null | sort
 }
 
+# It tells of each place; what it says else is of interest where it tells of none.
 rule_rustfmt() {
-	sources rs | xargs "$env_dir/enter" --src . rustfmt --check --edition 2021 \
-		--config-path "/usr/src/linux-source-$KERNEL_SERIES/.rustfmt.toml" 2>&1 |
-		grep -E '^(Diff in|error|Error)' | sed 's|/src/||' | sort -u
+	local said places
+	said=$(sources rs | xargs "$env_dir/enter" --src . rustfmt --check --edition 2021 \
+		--config-path "/usr/src/linux-source-$KERNEL_SERIES/.rustfmt.toml" 2>&1) && return
+	places=$(grep -E '^(Diff in|error|Error)' <<<"$said" | sed 's|/src/||' | sort -u)
+	echo "${places:-rustfmt failed: $said}"
 }
 
 # The module is built with clippy in a copy: the checkout's own objects stay.
 rule_clippy() {
-	local copy
+	local copy said
 	copy=$(mktemp -d)
 	cp -r Kbuild include rust "$copy/"
 	find "$copy" '(' -name '*.o' -o -name '.*.cmd' ')' -delete
-	"$env_dir/enter" --src "$copy" make -s -C /obj M=/src CLIPPY=1 -j"$(nproc)" modules 2>&1 |
-		grep -v '^Skipping BTF generation'
+	said=$("$env_dir/enter" --src "$copy" make -s -C /obj M=/src CLIPPY=1 -j"$(nproc)" modules 2>&1) ||
+		echo "clippy did not come to its end"
+	grep -v '^Skipping BTF generation' <<<"$said"
 	rm -r "$copy"
+}
+
+# Fuzz targets stand on wire and engine as the module does, and are built nowhere else but
+# for the host tests. Without what the fuzzer looks for in them that takes a moment.
+rule_fuzz_compiles() {
+	local said
+	said=$(with_cargo tools/fuzz cargo check --quiet --locked 2>&1) ||
+		echo "cargo check failed: $said"
 }
 
 # What a file that is sourced sets, and nobody here uses, somebody else does.
