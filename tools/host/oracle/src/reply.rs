@@ -84,9 +84,24 @@ pub fn reply(octets: &[u8], results: &[Payload], shape: &ReplyShape) {
         .runs()
         .flat_map(|(at, length)| take(at, length))
         .collect();
+    // An old requester has its Reply chunk used whenever it can be, but not beside a Write list.
+    let room = call.chunks.reply.map_or(0, |chunk| chunk.total());
+    let must_use = shape.refuses_unused
+        && !left.is_empty()
+        && room >= left.len() as u64
+        && call.chunks.writes.is_empty();
     match reply.form() {
-        Form::Inline => assert!(header + left.len() <= shape.threshold as usize),
-        Form::ReplyChunk => fill(&mut reply.reply_chunk().unwrap(), left.len()),
+        Form::Inline => {
+            assert!(header + left.len() <= shape.threshold as usize);
+            assert!(!must_use, "the Reply chunk comes back unused");
+        }
+        Form::ReplyChunk => {
+            assert!(
+                must_use || header + left.len() > shape.threshold as usize,
+                "the Reply chunk was not needed"
+            );
+            fill(&mut reply.reply_chunk().unwrap(), left.len());
+        }
         // It is exposed only if there is no other way.
         Form::Exposed => {
             assert!(header - reads + left.len() > shape.threshold as usize);

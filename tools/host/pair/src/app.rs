@@ -9,6 +9,8 @@ use rpcrdma_core::engine::reply::Payload;
 
 const CALL: u32 = 0;
 const REPLY: u32 = 1;
+/// Beside the length of the Reply's head: nothing of the Reply may be reduced.
+const PROTECTED: u32 = 1 << 31;
 
 /// Octets before the filling: XID, msg_type, and four lengths.
 const FIXED: u32 = 24;
@@ -64,7 +66,8 @@ impl Rpc {
             true => (FIXED + 4 * rng.range(0, (reply.head - FIXED) / 4), 0),
             false => (reply.head, 4 * rng.range(0, (reply.tail - 4) / 4)),
         };
-        let mut octets = words(&[xid, CALL, head, item, tail, call.head]);
+        let marked = head | if protected { PROTECTED } else { 0 };
+        let mut octets = words(&[xid, CALL, marked, item, tail, call.head]);
         let length = call.head + call.data + call.tail;
         octets.extend(filling(xid, FIXED..length));
         let pad = call.head + call.data;
@@ -108,11 +111,14 @@ pub struct Answer {
     pub reply: Vec<u8>,
     /// Its data item, if it is one that may be reduced.
     pub results: Vec<Payload>,
+    /// Whether nothing of it may be reduced.
+    pub protected: bool,
 }
 
 /// Serves an assembled Call; `None` if it makes no sense.
 pub fn serve(call: &[u8]) -> Option<Answer> {
-    let [xid, kind, head, item, tail, call_head] = first(call)?;
+    let [xid, kind, marked, item, tail, call_head] = first(call)?;
+    let head = marked & !PROTECTED;
     let longest = 1 << 16;
     if kind != CALL || head < FIXED || head > longest || item > longest || tail > longest {
         return None;
@@ -137,6 +143,7 @@ pub fn serve(call: &[u8]) -> Option<Answer> {
     Some(Answer {
         reply: answer(xid, head, item, tail),
         results,
+        protected: marked != head,
     })
 }
 

@@ -111,9 +111,11 @@ impl Queues {
 
     /// Posts Receives until what is needed stands.
     pub fn refill(&mut self) {
-        self.posted += refill(self.posted, self.needed, self.batch);
+        let before = self.posted;
+        self.posted += refill(before, self.needed, self.batch);
         assert!(self.posted >= self.needed);
-        assert!(self.posted <= self.needed.max(self.posted) + self.batch);
+        // The Receive Queue has no room for more.
+        assert!(self.posted <= before.max(self.needed + self.batch));
     }
 
     /// Posts a chain that ends with a Send, or lets it wait for its turn.

@@ -90,12 +90,16 @@ pub struct Server {
     reads: Vec<Read>,
     /// Reverse Calls.
     pub reverse: Caller,
+    /// Whether the client is taken for one that refuses a Reply chunk that comes back unused.
+    refuses_unused: bool,
     /// Whether the client follows the protocol.
     honest_client: bool,
     /// Calls answered with an RDMA_ERROR.
     pub refused: u32,
     /// Replies that were exposed.
     pub exposed: u32,
+    /// Replies that took the Reply chunk although they were short enough without.
+    pub chunked: u32,
 }
 
 impl Server {
@@ -130,9 +134,11 @@ impl Server {
             next_job: 0,
             reads: Vec::new(),
             reverse,
+            refuses_unused: rng.once_in(3),
             honest_client: true,
             refused: 0,
             exposed: 0,
+            chunked: 0,
         }
     }
 
@@ -310,20 +316,23 @@ impl Server {
         let Some(job) = self.jobs.remove(&id) else {
             return;
         };
-        let Some(Answer { reply, results }) = serve(&job.call) else {
+        let Some(answer) = serve(&job.call) else {
             return self.refuse(rng, ErrorReply::chunk(job.xid));
         };
+        let Answer { reply, results, .. } = answer;
         let chunks = job.outline.lists(&job.received).expect("taken from there");
         let shape = ReplyShape {
             length: reply.len() as u32,
-            protected: false,
+            protected: answer.protected,
             threshold: self.agreement.send,
-            refuses_unused: false,
+            refuses_unused: self.refuses_unused,
             exposed_segments: 4 * u32::from(self.extensions.pulled_replies),
         };
         let Ok(plan) = Reply::plan(chunks, &results, &shape) else {
             return self.refuse(rng, ErrorReply::chunk(job.xid));
         };
+        let short = plan.header() + plan.left() <= self.agreement.send;
+        self.chunked += u32::from(short && plan.form() == Form::ReplyChunk);
         let take = |at: u32, length: u32| &reply[at as usize..(at + length) as usize];
         let mut writes = Vec::new();
         for (chunk, payload) in plan.writes() {
@@ -448,11 +457,12 @@ impl Server {
         let mut reverse = Caller::new(0);
         std::mem::swap(&mut reverse, &mut self.reverse);
         reverse.reconnect();
-        let (refused, exposed) = (self.refused, self.exposed);
+        let (refused, exposed, chunked) = (self.refused, self.exposed, self.chunked);
         let honest = self.honest_client;
         *self = Self::new(rng, agreement, extensions, requests, reverse);
         self.refused = refused;
         self.exposed = exposed;
+        self.chunked = chunked;
         self.honest_client = honest;
         self.push_reverse();
     }

@@ -75,6 +75,8 @@ pub struct History {
     pub invalidated: u32,
     /// Replies that were exposed to be pulled.
     pub exposed: u32,
+    /// Replies that took the Reply chunk for it to be used.
+    pub chunked: u32,
     /// Octets moved by RDMA Read and Write.
     pub moved: u64,
     /// Reverse Calls served.
@@ -492,6 +494,7 @@ impl World {
     /// Checks what has ended since last time.
     fn account(&mut self) {
         self.history.exposed = self.server.exposed;
+        self.history.chunked = self.server.chunked;
         self.history.reverse = self.server.reverse.done;
         self.history.reverse_refused = self.server.reverse.refused;
         for (rpc, outcome) in self.client.finished.drain(..) {

@@ -29,6 +29,7 @@ fn many(weather: Weather) -> History {
         sum.invalidated += history.invalidated;
         sum.moved += history.moved;
         sum.exposed += history.exposed;
+        sum.chunked += history.chunked;
         sum.reverse += history.reverse;
         sum.reverse_refused += history.reverse_refused;
         sum.defaced += history.defaced;
@@ -57,7 +58,7 @@ fn fair_weather() {
     assert_eq!(history.refused, 0);
     assert!(history.replies > 0 && history.moved > 0 && history.invalidated > 0);
     assert!(history.reverse > 0 && history.reverse_refused == 0);
-    assert!(history.exposed > 0);
+    assert!(history.exposed > 0 && history.chunked > 0);
 }
 
 #[test]
