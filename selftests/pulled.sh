@@ -456,7 +456,7 @@ cleanup() {
 		echo '-:pulled/transfer' >>"$TRACING/kprobe_events"
 	fi
 	pulling "$client_default" "$server_default"
-	bed_destroy
+	bed_down
 }
 
 bed_up

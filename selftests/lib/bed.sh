@@ -14,7 +14,8 @@
 #
 #   RPCRDMA_SERVER=192.168.7.1 [RPCRDMA_SERVER6=fd07::1] RPCRDMA_EXPORT=/srv
 #
-# A bed stays up when BED_KEEP=1, for the program that comes next.
+# A bed stays up when BED_KEEP=1, for the program that comes next. One that goes takes the
+# module with it: what keeps that is an error.
 
 BED_DIR=/run/rpcrdma-selftest
 BED_NETNS=rpcrdma-client
@@ -208,16 +209,29 @@ bed_destroy() {
 	rm -rf "$BED_DIR"
 }
 
+# Takes down a bed that was made here, at the end of the program, and looks for what is
+# kept.
+bed_down() {
+	[ -n "$bed_made" ] || return 0
+	bed_destroy
+	module_is_let_go "$bed_found" || exit "$KSFT_FAIL"
+}
+
 # Called once by each test program before its first test.
 bed_up() {
 	local output
 
+	bed_made=
 	[ "$(id -u)" -eq 0 ] || ktap_skip_all "needs root"
 	[ -e "$BED_DIR/made" ] && return
 	bed_is_local || return 0
+	# Others may use the module, too.
+	bed_found=$(module_users)
 	if ! output=$(bed_make 2>&1); then
 		bed_destroy >/dev/null 2>&1
 		ktap_bail_out "no test bed: $output"
 	fi
-	[ -n "${BED_KEEP:-}" ] || trap bed_destroy EXIT
+	[ -z "${BED_KEEP:-}" ] || return 0
+	bed_made=yes
+	trap bed_down EXIT
 }
