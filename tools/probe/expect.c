@@ -85,6 +85,35 @@ bool alive(struct conn *c)
 	return true;
 }
 
+/*
+ * Sends that came before there was a Receive for them, at either end of the device, where it
+ * counts them. The one who sends does not notice: it tries again, as the other end asks it to.
+ */
+unsigned long early_sends(const struct conn *c)
+{
+	unsigned long n = 0;
+	char path[128];
+	FILE *f;
+
+	/* What the kernel tells is up to 10 ms old. */
+	usleep(20000);
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%u/hw_counters/send_rnr_err",
+		 ibv_get_device_name(c->id->verbs->device), c->id->port_num);
+	f = fopen(path, "r");
+	if (f && fscanf(f, "%lu", &n) != 1)
+		n = 0;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+bool none_early(const struct conn *c, unsigned long before)
+{
+	const unsigned long n = early_sends(c) - before;
+
+	return n ? fail("%lu Sends found no Receive", n) : true;
+}
+
 bool refused(struct conn *c, const struct enc *e, uint32_t xid, uint32_t err)
 {
 	struct reply r;

@@ -38,7 +38,7 @@ set_server() {
 
 # group NAME FROM
 group() {
-	local port=20050 fuzz=()
+	local port=20050 fuzz=() requests
 
 	echo "# group $1, kernel $(uname -r), $(date +%F)"
 	# The groups before have written to it.
@@ -56,11 +56,14 @@ group() {
 		set_server max_exposed_replies 4
 		set_server exposed_seconds 2 ;;
 	# So that its Send Queue is soon full.
-	deaf) set_server max_requests 8 ;;
+	deaf)
+		requests=$(cat /proc/sys/sunrpc/svc_rdma/max_requests)
+		set_server max_requests 8 ;;
 	fuzz_*) fuzz=(--fuzz "$FUZZ_SEED" "$FUZZ_BATCHES") ;;
 	esac
 	! /probe/probe --is-client "$1" || port=$NFS_PORT
 	/probe/probe "${fuzz[@]}" --from "$2" "$1" $SERVER4 "$port" export || status=1
+	[ "$1" != deaf ] || set_server max_requests "$requests"
 }
 
 status=0

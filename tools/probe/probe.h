@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RECVS		64
+#define RECVS		160	/* more than most servers grant, and a few */
 #define RECV_SIZE	8192
 #define SEND_SIZE	(256 << 10)
 #define AREA		(4 << 20)
@@ -217,6 +217,8 @@ bool is_err_vers(const struct reply *r, uint32_t xid, uint32_t vers);
 bool body_at(const struct reply *r, uint32_t xid, unsigned int *at);
 bool compound_ok(const uint8_t *p, unsigned int ops);
 bool alive(struct conn *c);
+unsigned long early_sends(const struct conn *c);
+bool none_early(const struct conn *c, unsigned long before);
 bool refused(struct conn *c, const struct enc *e, uint32_t xid, uint32_t err);
 bool silent(struct conn *c, const struct enc *e);
 bool ignored(struct conn *c, const struct enc *e);

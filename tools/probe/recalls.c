@@ -7,6 +7,7 @@
 
 #define PATH_DOWN	0x001		/* SEQ4_STATUS_CB_PATH_DOWN */
 #define FAULT		0x400		/* SEQ4_STATUS_BACKCHANNEL_FAULT */
+#define CALLS		16		/* of the server, which may come among Replies */
 
 static bool t_reverse_call(struct conn *c)
 {
@@ -38,10 +39,12 @@ static bool t_all_together(struct conn *c)
 	struct ibv_wc wc;
 	uint32_t flags, granted;
 	unsigned int i, n, at;
+	unsigned long before;
 
 	if (!called(c, &back) || !is_call(&back) || !status(c, &flags, &granted))
 		return false;
-	n = granted < RECVS / 2 ? granted : RECVS / 2;
+	before = early_sends(c);
+	n = granted < RECVS - CALLS ? granted : RECVS - CALLS;
 	understood(&answer, &back, 1);
 	for (i = 0; i < n; i++) {
 		const uint32_t xid = next_xid++;
@@ -60,7 +63,9 @@ static bool t_all_together(struct conn *c)
 			return fail("%u of %u answered: %s", i, n, why);
 	if (!status(c, &flags, NULL))
 		return false;
-	return flags ? fail("status %x", flags) : alive(c);
+	if (flags)
+		return fail("status %x", flags);
+	return none_early(c, before) && alive(c);
 }
 
 /* The next Call of the server, past Replies; false if there is none for so long. */

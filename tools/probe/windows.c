@@ -86,6 +86,7 @@ static bool one(struct conn *c)
 /* All Calls first: the Replies may come in any order. */
 static bool each_its_own(struct conn *c)
 {
+	const unsigned long before = early_sends(c);
 	const uint32_t first = next_xid;
 	struct reply r;
 	struct ibv_wc wc;
@@ -110,7 +111,7 @@ static bool each_its_own(struct conn *c)
 	for (i = 0; i < WINDOWS; i++)
 		if (!wait_cq(c->scq, &wc, 1000) || wc.status)
 			return fail("a Send failed");
-	return true;
+	return none_early(c, before);
 }
 
 /* Which of several is left to the server; it may also leave them all to the client. */
