@@ -124,19 +124,43 @@ static bool t_nomsg_empty(struct conn *c)
 	return refused(c, &e, xid, ERR_CHUNK);
 }
 
+/* A Call with another XID than its header's, inline or to be pulled: is it refused? */
+static bool of_two_xids(struct conn *c, bool pulled, bool *refused)
+{
+	const uint32_t xid = next_xid++;
+	struct enc e = { .n = 0 }, m = { .n = 0 };
+	struct reply r;
+
+	call(&m, xid ^ 0x80000000, 0);
+	memcpy(c->area, m.b, m.n);
+	hdr(&e, xid, 1, 32, pulled ? NOMSG : MSG);
+	if (pulled)
+		rseg(&e, 0, c->area_mr->rkey, m.n, at_area(c, 0));
+	lists_none(&e);
+	if (!pulled)
+		bytes(&e, m.b, m.n);
+	if (!exchange(c, &e, &r))
+		return false;
+	*refused = get(r.p, 3) == ERROR;
+	return (!*refused || is_error(&r, xid, ERR_CHUNK)) && alive(c);
+}
+
 /* The transport may look at the XID in its own header alone. */
 static bool t_xid(struct conn *c)
 {
-	const uint32_t xid = next_xid++;
-	struct enc e = { .n = 0 };
-	struct reply r;
+	bool refused;
 
-	hdr(&e, xid, 1, 32, MSG);
-	lists_none(&e);
-	call(&e, xid ^ 0x80000000, 0);
-	if (!exchange(c, &e, &r))
+	return of_two_xids(c, false, &refused);
+}
+
+/* Who compares them compares those of Long Calls as well. */
+static bool t_xid_pulled(struct conn *c)
+{
+	bool compares, refused;
+
+	if (!of_two_xids(c, false, &compares) || !of_two_xids(c, true, &refused))
 		return false;
-	return (get(r.p, 3) != ERROR || is_error(&r, xid, ERR_CHUNK)) && alive(c);
+	return refused || !compares ? true : fail("compared if inline only");
 }
 
 /* Discriminators that are no booleans, in each list. */
@@ -283,6 +307,7 @@ static const struct test tests[] = {
 	{ "R8166-4.2.4-5", "RDMA_ERROR", t_error },
 	{ "R8166-4.2.4-2 R8166-4.5.2-1", "RDMA_NOMSG without a chunk", t_nomsg_empty },
 	{ "R8166-4.2.1-2", "different XIDs in header and payload", t_xid },
+	{ "R8166-4.2.1-2", "different XIDs in a Long Call", t_xid_pulled },
 	{ "R8166-4.1.2-6", "discriminators that are no booleans", t_discriminators },
 	{ "R8166-4.5.2-1 R8166-4.5-2", "more segments than the message holds", t_counts },
 	{ "R8166-3.4.5-3", "Positions that are no multiple of four", t_odd_positions },
