@@ -136,6 +136,20 @@ static bool long_calls(struct conn *c, struct call *call)
 	return answer_honestly(c, call);
 }
 
+/* As many as the client has slots. */
+static bool asks(struct conn *c, struct call *call)
+{
+	FILE *f = fopen("/proc/sys/sunrpc/rdma_slot_table_entries", "r");
+	unsigned int slots = 0;
+
+	seen = f && fscanf(f, "%u", &slots) == 1;
+	if (f)
+		fclose(f);
+	if (call->credits != slots)
+		return fail("%u credits are asked for, %u are wanted", call->credits, slots);
+	return answer_honestly(c, call);
+}
+
 /* Many READs at a time. */
 static int many_readers(void)
 {
@@ -176,6 +190,7 @@ static const struct test tests[] = {
 	  .options = SMALL },
 	{ "R8167-4.1-5", "credits of an error that nobody has asked for",
 	  .answer = misled, .work = many_readers, .options = SMALL },
+	{ "R8166-3.3.1-1", "credits are asked for", .answer = asks, .work = read_file },
 	{ "R8166-3.3.3-3", "one Call before the first Reply",
 	  .answer = first_alone, .work = many_readers, .options = SMALL, .connections = -2 },
 	{ "R8166-3.3.3-5 R8797-5.1-1 CM0-4-1", "1024 octets where no more is agreed on",
