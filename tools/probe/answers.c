@@ -9,8 +9,6 @@
 
 #define LONGEST	(2 << 20)
 
-enum { NFS = 100003, NFS3_READLINK = 5, NFS3_READ = 6, NFS3_WRITE = 7 };
-
 uint32_t grant = 32;
 static uint8_t answer[LONGEST];
 

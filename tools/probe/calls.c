@@ -34,7 +34,7 @@ static bool take_chunk(const uint8_t *p, unsigned int words, unsigned int *w, st
 	return true;
 }
 
-/* The chunk lists; returns where they end, or 0. */
+/* The chunk lists, of which that of Reads is one chunk; returns where they end, or 0. */
 static unsigned int take_lists(const uint8_t *p, unsigned int words, struct call *call)
 {
 	struct chunk others;
@@ -45,6 +45,8 @@ static unsigned int take_lists(const uint8_t *p, unsigned int words, struct call
 			return 0;
 		if (!call->reads.n)
 			call->position = get(p, w + 1);
+		else if (get(p, w + 1) != call->position)
+			return 0;
 		call->reads.seg[call->reads.n++] = segment_at(p, w + 2);
 	}
 	for (w++; w < words && get(p, w); call->writes++) {
@@ -65,6 +67,44 @@ static void name_procedure(struct call *call)
 	call->program = get(call->rpc, 3);
 	call->version = get(call->rpc, 4);
 	call->procedure = get(call->rpc, 5);
+}
+
+/* The octets that a chunk can hold. */
+unsigned int octets_of(const struct chunk *chunk)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < chunk->n; i++)
+		n += chunk->seg[i].length;
+	return n;
+}
+
+/* What is inline, and what the Read chunk is for: all of the Call, or an item of it. */
+static bool is_sound(const struct call *call)
+{
+	if (call->proc == NOMSG && call->len)
+		return fail("%u octets behind the header of a Long Call", call->len);
+	if (call->reads.n && !octets_of(&call->reads))
+		return fail("an empty Read chunk");
+	if ((call->proc == NOMSG) != (call->reads.n && !call->position))
+		return fail("procedure %u, a Read chunk of %u segments at %u", call->proc,
+			    call->reads.n, call->position);
+	if (call->proc == MSG && (call->len < 4 || get(call->rpc, 0) != call->xid))
+		return fail("xid %x in the header, %x in the message", call->xid,
+			    get(call->rpc, 0));
+	return true;
+}
+
+/* Of NFSv3 the data of files and the paths of links are reduced, and nothing else (RFC 8267). */
+static bool reduces_data_only(const struct call *call)
+{
+	if (call->proc == NOMSG || call->program != NFS || call->version != 3)
+		return true;
+	if (call->reads.n && call->procedure != NFS3_WRITE && call->procedure != NFS3_SYMLINK)
+		return fail("a Read chunk in procedure %u", call->procedure);
+	if (call->writes && call->procedure != NFS3_READ && call->procedure != NFS3_READLINK)
+		return fail("a Write chunk in procedure %u", call->procedure);
+	return true;
 }
 
 /* Takes a message apart that no client may send otherwise. */
@@ -89,11 +129,8 @@ static bool take(const uint8_t *p, unsigned int len, struct call *call)
 	call->len = len - 4 * w;
 	call->rpc = malloc(call->len + 4);
 	memcpy(call->rpc, p + 4 * w, call->len);
-	if (call->proc == MSG && (call->len < 4 || get(call->rpc, 0) != call->xid))
-		return fail("xid %x in the header, %x in the message", call->xid,
-			    get(call->rpc, 0));
 	name_procedure(call);
-	return true;
+	return is_sound(call) && reduces_data_only(call);
 }
 
 static enum came look(struct conn *c)

@@ -400,7 +400,7 @@ static const struct test tests[] = {
 	{ "R8267-3.1-3", "a Write chunk that is too small", t_small_write },
 	{ "R8166-4.5.3-2 R8267-3.1-3", "a Reply chunk that is too small", t_small_reply },
 	{ "R8166-3.3.2-1 R8267-3.1-1", "no Reply chunk for a long Reply", t_no_reply },
-	{ "R8166-3.5.3-7 R8166-4.3.3-3 R8166-4.3.3-2", "Reply chunks", t_reply_chunk },
+	{ "R8166-3.5.3-7 R8166-3.5.3-2 R8166-4.3.3-3 R8166-4.3.3-2", "Reply chunks", t_reply_chunk },
 	{ "R8166-3.5.3-6", "Write chunk and Reply chunk", t_both },
 };
 

@@ -55,6 +55,8 @@ bool body_at(const struct reply *r, uint32_t xid, unsigned int *at)
 	if (4 * w > r->len)
 		return fail("the lists do not end in %u octets", r->len);
 	*at = get(r->p, 3) == NOMSG ? 0 : 4 * w;
+	if (!*at && 4 * w != r->len)
+		return fail("%u octets behind the header of a Long Reply", r->len - 4 * w);
 	return true;
 }
 

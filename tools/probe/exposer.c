@@ -12,8 +12,6 @@
 #define EXPOSED		(AREA / 2)	/* where in the area the Replies are */
 #define SOON		300		/* ms, in which what is sent has arrived */
 
-enum { NFS = 100003, NFS3_READDIR = 16, NFS3_READDIRPLUS = 17 };
-
 /* RDMA_DONEs that are to come, by XID. */
 static struct {
 	uint32_t xid;

@@ -263,8 +263,11 @@ void forget_calls(void);
 extern bool errors_may_come;
 void call_done(struct call *call);
 bool assemble(struct conn *c, struct call *call);
+unsigned int octets_of(const struct chunk *chunk);
 
 /* answers.c: their answers, from an honest server over TCP */
+enum { NFS = 100003, NFS3_READLINK = 5, NFS3_READ = 6, NFS3_WRITE = 7, NFS3_SYMLINK = 10,
+       NFS3_READDIR = 16, NFS3_READDIRPLUS = 17 };
 extern uint32_t grant;
 bool is_read(const struct call *call);
 bool is_write(const struct call *call);
