@@ -66,10 +66,11 @@ static bool t_plain_sends(struct conn *c)
 {
 	const uint32_t xid = next_xid++;
 	struct enc e = { .n = 0 };
+	unsigned int at;
 	struct reply r;
 
 	read_to(&e, xid, c->area_mr->rkey, 8192, at_area(c, 0), 100);
-	if (!exchange(c, &e, &r))
+	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at) || !compound_ok(r.p + at, 2))
 		return false;
 	return r.invalidated ? fail("invalidated although not asked to") : true;
 }

@@ -5,7 +5,8 @@
 
 #include "probe.h"
 
-bool is_error(const struct reply *r, uint32_t xid, uint32_t err)
+/* An error as both reasons have it: the header and the reason. */
+static bool is_any_error(const struct reply *r, uint32_t xid, uint32_t err)
 {
 	if (r->len < 20 || get(r->p, 0) != xid || get(r->p, 3) != ERROR || get(r->p, 4) != err)
 		return fail("%u octets, xid %x, proc %u, word 4 %u; wanted xid %x, RDMA_ERROR, %u", r->len,
@@ -13,10 +14,20 @@ bool is_error(const struct reply *r, uint32_t xid, uint32_t err)
 	return get(r->p, 2) ? true : fail("an error that grants no credits");
 }
 
+/* ERR_CHUNK says nothing else, and has no payload. */
+bool is_error(const struct reply *r, uint32_t xid, uint32_t err)
+{
+	if (!is_any_error(r, xid, err))
+		return false;
+	if (r->len != 20 || get(r->p, 1) != 1)
+		return fail("an error of %u octets, vers %u", r->len, get(r->p, 1));
+	return true;
+}
+
 /* ERR_VERS says which version it was asked by, and that there is only version 1. */
 bool is_err_vers(const struct reply *r, uint32_t xid, uint32_t vers)
 {
-	if (!is_error(r, xid, ERR_VERS))
+	if (!is_any_error(r, xid, ERR_VERS))
 		return false;
 	if (r->len != 28 || get(r->p, 1) != vers || get(r->p, 5) != 1 || get(r->p, 6) != 1)
 		return fail("%u octets, vers %u, range %u..%u", r->len, get(r->p, 1), get(r->p, 5),
@@ -47,6 +58,8 @@ bool body_at(const struct reply *r, uint32_t xid, unsigned int *at)
 			    get(r->p, 1));
 	if (get(r->p, 3) == ERROR)
 		return fail("RDMA_ERROR %u", get(r->p, 4));
+	if (get(r->p, 3) > NOMSG || !get(r->p, 2))
+		return fail("procedure %u, %u credits", get(r->p, 3), get(r->p, 2));
 	if (get(r->p, w++))
 		return fail("Read list in a Reply");
 	while (chunk_at(r, &w))
@@ -82,6 +95,8 @@ bool alive(struct conn *c)
 	null_call(&e, xid);
 	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
 		return false;
+	if (!at)
+		return fail("NULL: no Reply behind the header");
 	if (get(r.p + at, 1) != 1 || get(r.p + at, 5))
 		return fail("NULL: msg_type %u, accept_stat %u", get(r.p + at, 1), get(r.p + at, 5));
 	return true;

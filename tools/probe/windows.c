@@ -148,10 +148,11 @@ static bool none(struct conn *c)
 {
 	const uint32_t xid = next_xid++;
 	struct enc e = { .n = 0 };
+	unsigned int at;
 	struct reply r;
 
 	null_call(&e, xid);
-	if (!one(c) || !exchange(c, &e, &r))
+	if (!one(c) || !exchange(c, &e, &r) || !body_at(&r, xid, &at))
 		return false;
 	return r.invalidated ? fail("handle %x was invalidated", r.invalidated_rkey) : true;
 }
