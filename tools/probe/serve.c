@@ -123,7 +123,7 @@ static bool work(const struct test *t)
 	if (status != t->expected)
 		return fail("the work ended with \"%s\"%s%s", strerror(status), *why ? ": " : "", why);
 	if (t->answer && !seen)
-		return fail("the Call did not come");
+		return fail("the Call did not come%s%s", *why ? ": " : "", why);
 	if (most > 0 ? connections > most : connections < -most)
 		return fail("%d connections", connections);
 	return true;

@@ -134,3 +134,22 @@ int rdma(struct conn *c, enum ibv_wr_opcode what, uint32_t handle, uint64_t offs
 		return -1;
 	return wc.status;
 }
+
+/*
+ * Whether an access of this status was denied by the other end's device, which ends the
+ * connection. On iWARP that comes later: an RDMA Write is over when it has been sent.
+ */
+bool kept_off(struct conn *c, int status)
+{
+	int ms;
+
+	if (status < 0)
+		return fail("an access that does not end");
+	if (c->id->verbs->device->transport_type != IBV_TRANSPORT_IWARP)
+		return status == IBV_WC_REM_ACCESS_ERR ? true :
+			fail("not denied: %s", ibv_wc_status_str(status));
+	for (ms = 0; ms < 5000 * patience && !gone(c); ms += 10)
+		usleep(10000);
+	return c->left ? true : fail("not denied: %s, and the connection was kept",
+				     ibv_wc_status_str(status));
+}
