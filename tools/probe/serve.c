@@ -144,7 +144,8 @@ bool serve(const struct group *g, const struct test *t)
 	seen = false;
 	grant = 32;
 	ok = work(t);
-	if (ok && attend(start_work(unmount), answer_honestly, &status) && status)
+	ok = ok && attend(start_work(unmount), answer_honestly, &status);
+	if (ok && status)
 		ok = fail("cannot unmount: %s", strerror(status));
 	hang_up();
 	if (!ok)
