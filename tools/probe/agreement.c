@@ -113,12 +113,17 @@ static bool t_too_long(struct conn *c)
 	bool ok;
 
 	if (peer_longest(c) >= sizeof(e.b))
-		return true;
+		return skip("it receives messages of any length");
 	hdr(&e, next_xid++, 1, 32, MSG);
 	memset(e.b + e.n, 0, sizeof(e.b) - e.n);
 	e.n = peer_longest(c) + 4;
 	if (!post_msg(c, &e) || !wait_cq(c->scq, &wc, 5000))
 		return fail("the Send did not complete");
+	/* On iWARP it is sent, and what becomes of it comes later. */
+	if (!wc.status && c->id->verbs->device->transport_type != IBV_TRANSPORT_IWARP)
+		return fail("it was received");
+	if (alive(c))
+		return fail("the connection was kept");
 	other = conn_open(&terms_plain);
 	ok = other && alive(other);
 	conn_close(other);
