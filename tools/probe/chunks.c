@@ -28,6 +28,7 @@ bool write_item(struct conn *c, unsigned int off, unsigned int count, unsigned i
 	uint32_t xid = next_xid++;
 	unsigned int i, pos, at, each = count / n, left;
 
+	renew();
 	fill(c->area, off, count);
 	compound(&m, xid, 2);
 	op_lookup(&m, "probe");
@@ -177,6 +178,7 @@ static bool t_several(struct conn *c)
 
 		compound(&m, xid, 5);
 		op_lookup(&m, "probe");
+		renew();
 		for (i = 0; i < 3; i++) {
 			fill(c->area + i * 65536, off[i], len[i]);
 			pos[i] = op_write(&m, off[i], len[i]) + stood;
@@ -305,6 +307,8 @@ static bool t_reply_chunk(struct conn *c)
 	uint32_t xid;
 	unsigned int at, n, i, sum;
 
+	if (!write_item(c, 0, 9000, 1, false, false, false))
+		return false;
 	for (n = 1; n <= 4; n++) {
 		xid = next_xid++;
 		memset(c->area, 0xee, 65536);
@@ -356,6 +360,8 @@ static bool t_both(struct conn *c)
 	uint32_t xid = next_xid++;
 	unsigned int at;
 
+	if (!write_item(c, 0, 9000, 1, false, false, false))
+		return false;
 	/* Data to the Write chunk; the directory, too long to be sent, to the Reply chunk. */
 	memset(c->area, 0xee, AREA);
 	hdr(&e, xid, 1, 32, MSG);

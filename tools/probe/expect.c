@@ -152,9 +152,21 @@ bool ignored(struct conn *c, const struct enc *e)
 	return silent(c, e) && alive(c);
 }
 
+/*
+ * Which of the patterns it is that files hold: the first one is that of "probe --pattern".
+ * What is to be WRITTEN is of another one each time, so that neither the file nor a page of
+ * the server's holds it already.
+ */
+static unsigned int salt;
+
+void renew(void)
+{
+	salt++;
+}
+
 uint8_t pattern(unsigned int i)
 {
-	return i * 7 + (i >> 8) * 13 + (i >> 16);
+	return i * 7 + (i >> 8) * 13 + (i >> 16) + salt * 101;
 }
 
 void fill(uint8_t *p, unsigned int from, unsigned int n)

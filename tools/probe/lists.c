@@ -48,6 +48,7 @@ static bool t_interleaved(struct conn *c)
 	unsigned int a, b, at;
 	struct reply r;
 
+	renew();
 	fill(c->area, 0, 2 * size);
 	compound(&m, xid, 3);
 	op_lookup(&m, "probe");
@@ -80,6 +81,7 @@ static bool t_padded(struct conn *c)
 			const unsigned int pad = -size & 3;
 			struct reply r;
 
+			renew();
 			fill(c->area, 11, size);
 			memset(c->area + size, 0, pad);
 			compound(&m, xid, 3);
@@ -215,7 +217,9 @@ static bool everything(struct conn *c, unsigned int n, struct reply *r, uint32_t
 	unsigned int i, pos, from = AREA / 4, each;
 
 	*xid = next_xid++;
+	renew();
 	fill(c->area, 5, size);
+	memset(c->area + 8192, 0xee, size);
 	compound(&m, *xid, 3);
 	op_lookup(&m, "probe");
 	pos = op_write(&m, 5, size);
@@ -283,6 +287,7 @@ static bool t_many_pieces(struct conn *c)
 	struct reply r;
 
 	next_xid += CALLS;
+	renew();
 	fill(c->area, 0, CALLS * SIZE);
 	for (n = 0; n < CALLS; n++) {
 		struct enc e = { .n = 0 }, m = { .n = 0 };
@@ -330,6 +335,7 @@ static bool t_offset_zero(struct conn *c)
 	mr = ibv_reg_mr_iova(c->pd, c->area, 8192, 0, access);
 	if (!mr)
 		return fail("ibv_reg_mr_iova: %s", strerror(errno));
+	renew();
 	fill(c->area, 3, 8192);
 	compound(&m, xid, 2);
 	op_lookup(&m, "probe");
@@ -359,7 +365,7 @@ static bool t_disagree(struct conn *c)
 		op_lookup(&m, "probe");
 		pos = op_write(&m, 0, counts[i]);
 		hdr(&e, xid, 1, 32, MSG);
-		rseg(&e, pos, c->area_mr->rkey, 4096, at_area(c, 0));
+		rseg(&e, pos, c->area_mr->rkey, size, at_area(c, 0));
 		lists_none(&e);
 		bytes(&e, m.b, m.n);
 		if (!exchange(c, &e, &r))

@@ -223,6 +223,7 @@ bool none_early(const struct conn *c, unsigned long before);
 bool refused(struct conn *c, const struct enc *e, uint32_t xid, uint32_t err);
 bool silent(struct conn *c, const struct enc *e);
 bool ignored(struct conn *c, const struct enc *e);
+void renew(void);
 uint8_t pattern(unsigned int i);
 void fill(uint8_t *p, unsigned int from, unsigned int n);
 bool same(const char *what, const uint8_t *p, unsigned int from, unsigned int n);
