@@ -247,30 +247,35 @@ static bool everything(struct conn *c, unsigned int n, struct reply *r, uint32_t
 	return exchange(c, &e, r);
 }
 
-static bool t_everything(struct conn *c)
+/* All of it was done: what came back is what has just been written. */
+static bool is_everything(struct conn *c, const struct reply *r, uint32_t xid)
 {
 	unsigned int at;
+
+	return body_at(r, xid, &at) && compound_ok(at ? r->p + at : c->area + AREA / 2, 3) &&
+	       same("data", c->area + 8192, 5, 1600);
+}
+
+static bool t_everything(struct conn *c)
+{
 	struct reply r;
 	uint32_t xid;
 
-	if (!everything(c, 16, &r, &xid) || !body_at(&r, xid, &at) ||
-	    !compound_ok(at ? r.p + at : c->area + AREA / 2, 3))
-		return false;
-	return same("data", c->area + 8192, 5, 1600);
+	return everything(c, 16, &r, &xid) && is_everything(c, &r, xid);
 }
 
-/* Ever more segments: served or refused, and the connection stays. */
+/* Ever more segments: all of them served, or refused, and the connection stays. */
 static bool t_ever_more(struct conn *c)
 {
-	unsigned int n, at;
 	struct reply r;
+	unsigned int n;
 	uint32_t xid;
 
 	for (n = 17; n <= 44; n += 3) {
 		if (!everything(c, n, &r, &xid))
 			return fail("%u segments: %s", n, why);
-		if (get(r.p, 3) == ERROR ? !is_error(&r, xid, ERR_CHUNK) : !body_at(&r, xid, &at))
-			return false;
+		if (get(r.p, 3) == ERROR ? !is_error(&r, xid, ERR_CHUNK) : !is_everything(c, &r, xid))
+			return fail("%u segments: %s", n, why);
 	}
 	return alive(c);
 }
