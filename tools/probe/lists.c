@@ -354,12 +354,19 @@ static bool t_offset_zero(struct conn *c)
 	return ok && read_item(c, 3, 8192, 1, false, 0);
 }
 
-/* The count of a WRITE is not that of its Read chunk. */
+/*
+ * The count of a WRITE is not that of its Read chunk. More than there is is not written:
+ * what is behind the chunk is somebody else's.
+ */
 static bool t_disagree(struct conn *c)
 {
 	static const unsigned int counts[] = { 4, 4092, 4100, 0x7fffffff, 0xffffffff };
+	static const unsigned int size = 4096;
 	unsigned int i;
 
+	if (!write_item(c, 0, 3 * size, 1, false, false, false))
+		return false;
+	memset(c->area, 0xee, 3 * size);
 	for (i = 0; i < COUNT(counts); i++) {
 		struct enc e = { .n = 0 }, m = { .n = 0 };
 		const uint32_t xid = next_xid++;
@@ -378,10 +385,13 @@ static bool t_disagree(struct conn *c)
 		/* The transport may see it, or the RPC service, or NFS. */
 		if (get(r.p, 3) == ERROR ? !is_error(&r, xid, ERR_CHUNK) : !body_at(&r, xid, &at))
 			return false;
+		if (get(r.p, 3) != ERROR && counts[i] > size && !get(r.p + at, 5) &&
+		    !get(r.p + at, 6))
+			return fail("%u octets of %u: served", counts[i], size);
 		if (!alive(c))
 			return false;
 	}
-	return true;
+	return read_item(c, size, 2 * size, 1, false, 0);
 }
 
 static const struct test tests[] = {
