@@ -20,6 +20,15 @@ const struct terms terms_pulled = {
 	.len = 16, .responder = 16, .initiator = 16, .longest = 4096,
 };
 
+/* And on Remote Invalidation. */
+static const struct terms terms_invalidating = {
+	.octets = {
+		0xf6, 0xab, 0x0e, 0x18, 1, 1, 3, 3,
+		0xd3, 0x97, 0x1e, 0xa4, 1, 1, 0, 0,
+	},
+	.len = 16, .responder = 16, .initiator = 16, .longest = 4096,
+};
+
 /* A Reply that is exposed. */
 struct exposed {
 	uint32_t xid, length;
@@ -114,6 +123,15 @@ static bool done(struct conn *c, uint32_t xid)
 
 	hdr(&e, xid, 1, 32, DONE);
 	return send_msg(c, &e);
+}
+
+/* And one handle is not needed any more. */
+static bool done_with(struct conn *c, uint32_t xid, uint32_t handle)
+{
+	struct enc e = { .n = 0 };
+
+	hdr(&e, xid, 1, 32, DONE);
+	return send_invalidating(c, &e, handle);
 }
 
 /* Has the file to read from. */
@@ -272,6 +290,72 @@ static bool t_late(struct conn *c)
 	return kept_off(c, reach(c, &x, IBV_WR_RDMA_READ)) && alive_elsewhere();
 }
 
+/* Any handle of the Reply that it is about. */
+static bool t_invalidate(struct conn *c)
+{
+	struct exposed x;
+	int i;
+
+	for (i = 0; i < 3 * PLACES; i++)
+		if (!expose(c, &x) || !pull(c, &x) ||
+		    !done_with(c, x.xid, x.seg[i & 1 ? 0 : x.n - 1].handle))
+			return false;
+	return alive(c);
+}
+
+/* What invalidates the handle of a Reply that it is not about. */
+static bool done_with_another(struct conn *c, const struct exposed *x, const struct exposed *y)
+{
+	return done_with(c, x->xid, y->seg[0].handle);
+}
+
+static bool done_with_nothing(struct conn *c, const struct exposed *x, const struct exposed *y)
+{
+	(void)x;
+	return done_with(c, 0xdead0000, y->seg[0].handle);
+}
+
+static bool done_twice(struct conn *c, const struct exposed *x, const struct exposed *y)
+{
+	return done(c, x->xid) && done_with(c, x->xid, y->seg[0].handle);
+}
+
+static bool call_with(struct conn *c, const struct exposed *x, const struct exposed *y)
+{
+	struct enc e;
+
+	(void)x;
+	null_call(&e, next_xid++);
+	return send_invalidating(c, &e, y->seg[0].handle);
+}
+
+/* What was about that handle cannot be told any more: the connection ends, and no other one. */
+static bool t_foreign_handle(struct conn *unused)
+{
+	static bool (*const ways[])(struct conn *, const struct exposed *, const struct exposed *) = {
+		done_with_another, done_with_nothing, done_twice, call_with,
+	};
+	unsigned int i;
+
+	(void)unused;
+	for (i = 0; i < COUNT(ways); i++) {
+		struct conn *c = conn_open(&terms_invalidating);
+		struct exposed x, y;
+		bool ok;
+		int ms;
+
+		ok = c && expose(c, &x) && expose(c, &y) && pull(c, &x) && ways[i](c, &x, &y);
+		for (ms = 0; ok && ms < 5000 * patience && !gone(c); ms += 10)
+			usleep(10000);
+		if (ok && !c->left)
+			ok = fail("way %u: the connection was kept", i);
+		conn_close(c);
+		if (!ok)
+			return false;
+	}
+	return alive_elsewhere();
+}
+
 static bool t_gone(struct conn *c)
 {
 	struct exposed x;
@@ -299,6 +383,8 @@ static const struct test tests[] = {
 	{ "RR4-7-1", "write to what is exposed", t_write },
 	{ "R8166-8.1.1-1", "read what is exposed to another", t_foreign },
 	{ "RR4-4.1.3-6", "read too late", t_late },
+	{ "-", "say so, and invalidate a handle", t_invalidate, .terms = &terms_invalidating },
+	{ "-", "invalidate the handle of another Reply", t_foreign_handle },
 	{ "RR4-4.1.3-6", "leave with Replies exposed", t_gone },
 	{ "RR4-4.1-1", "and all is well", t_pull },
 };
