@@ -35,7 +35,7 @@ use std::collections::BTreeMap;
 /// Octets in a page, as a shift; small, so that chunks have many segments.
 const PAGE_SHIFT: u32 = 8;
 
-/// What the client asks the world to do.
+/// What an end asks the world to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing.

@@ -4,6 +4,7 @@
 
 use crate::app::serve;
 use crate::app::Answer;
+use crate::client::Verdict;
 use crate::end::Op;
 use crate::end::Queues;
 use crate::end::Received;
@@ -196,15 +197,48 @@ impl Server {
     }
 
     /// Looks at the oldest Receive completion.
-    pub fn receive(&mut self, rng: &mut Rng) {
+    pub fn receive(&mut self, rng: &mut Rng) -> Verdict {
         let Some(Received {
             octets,
             invalidated,
         }) = self.queues.received.pop_front()
         else {
-            return;
+            return Verdict::Go;
         };
         self.queues.refill();
+        let done = match from_client(&octets, self.extensions) {
+            Ok(FromClient::Done { xid }) => Some(xid),
+            _ => None,
+        };
+        match (done, invalidated) {
+            (Some(xid), _) => self.done(xid, invalidated),
+            // Only RDMA_DONE invalidates; this may have hit any Reply.
+            (None, Some(_)) => Verdict::Disconnect,
+            (None, None) => {
+                self.take(rng, octets);
+                Verdict::Go
+            }
+        }
+    }
+
+    /// The client has pulled a Reply, and has invalidated that handle: one of that Reply's.
+    fn done(&mut self, xid: u32, invalidated: Option<u32>) -> Verdict {
+        let mut own = invalidated.is_none();
+        if let Some(place) = self.places.done(xid) {
+            let handles = &mut self.held[place].handles;
+            let before = handles.len();
+            handles.retain(|handle| Some(*handle) != invalidated);
+            own |= handles.len() != before;
+            self.releasing.push(place);
+        }
+        match own {
+            true => Verdict::Go,
+            false => Verdict::Disconnect,
+        }
+    }
+
+    /// Takes any other message.
+    fn take(&mut self, rng: &mut Rng, octets: Vec<u8>) {
         let call = match from_client(&octets, self.extensions) {
             Ok(FromClient::Call(call)) => call,
             Ok(FromClient::ReverseReply(message)) => {
@@ -215,16 +249,7 @@ impl Server {
                 self.reverse.error(&refused, self.honest_client);
                 return self.push_reverse();
             }
-            Ok(FromClient::Done { xid }) => {
-                let place = self.places.done(xid);
-                if let Some(place) = place {
-                    self.held[place]
-                        .handles
-                        .retain(|own| Some(*own) != invalidated);
-                    self.releasing.push(place);
-                }
-                return;
-            }
+            Ok(FromClient::Done { .. }) => unreachable!("looked at before"),
             Err(Refusal::Answer(error)) => return self.refuse(rng, error),
             Err(Refusal::Drop) => return,
         };

@@ -251,7 +251,7 @@ impl World {
             1 => self.send(),
             2 | 3 => self.deliver_to_server(),
             4 | 5 => self.deliver_to_client(),
-            6 => self.server.receive(&mut self.rng),
+            6 => self.server_receives(),
             7 => self.client_receives(),
             8 => self.read_completes(),
             9 => self.fence_completes(),
@@ -290,7 +290,11 @@ impl World {
         };
         let mut op = queues.wire.pop_front()?;
         if rate != 0 {
-            let handles = self.client.memory.handles();
+            // What it may invalidate, or write to, is the other end's.
+            let handles = match from_client {
+                true => self.server.memory.handles(),
+                false => self.client.memory.handles(),
+            };
             if let Op::Send { message, .. } = &op {
                 self.overheard.push(message.octets.clone());
             }
@@ -364,6 +368,15 @@ impl World {
     fn client_receives(&mut self) {
         if self.client.receive() == Verdict::Disconnect {
             assert!(self.weather.hostile(), "a foreign handle was invalidated");
+            self.lose();
+        }
+    }
+
+    fn server_receives(&mut self) {
+        if self.server.receive(&mut self.rng) == Verdict::Disconnect {
+            // The time of a Reply may be over when the client says that it has pulled it.
+            let expected = self.weather.hostile() || self.weather.patience != 0;
+            assert!(expected, "a foreign handle was invalidated");
             self.lose();
         }
     }
