@@ -15,7 +15,7 @@
 #define MANY		5000	/* Calls, */
 #define WHILE		40	/* and seconds, without one of the client */
 
-enum { EXCHANGE_ID = 42, NFS4ERR_DELAY = 10008 };
+enum { EXCHANGE_ID = 42, NFS4ERR_DELAY = 10008, PROG_UNAVAIL = 1 };
 
 /* What a client grants, which all its answers must say. */
 static unsigned int granted;
@@ -233,11 +233,13 @@ static bool t_too_many(struct conn *c)
 	return t_all_at_once(c);
 }
 
+/* A good header, and RPC is what it is about: its service answers. */
 static bool t_nonsense(struct conn *c)
 {
 	struct enc e = { .n = 0 };
 	struct reply r;
 	uint32_t xid = next_xid++;
+	unsigned int at;
 
 	hdr(&e, xid, 1, 16, MSG);
 	lists_none(&e);
@@ -246,12 +248,19 @@ static bool t_nonsense(struct conn *c)
 	/* An RPC without a header may be answered or not. */
 	if (!send_msg(c, &e) || !get_reply(c, &r, 300))
 		return false;
+	if (r.any && !body_at(&r, xid, &at))
+		return false;
 	e.n = 0;
 	xid = next_xid++;
 	hdr(&e, xid, 1, 16, MSG);
 	lists_none(&e);
 	null(&e, xid, CALLBACK + 77);
-	return send_msg(c, &e) && get_reply(c, &r, 300) && t_served(c);
+	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
+		return false;
+	if (get(r.p + at, 1) != 1 || get(r.p + at, 2) || get(r.p + at, 5) != PROG_UNAVAIL)
+		return fail("another program: msg_type %u, stat %u, accept_stat %u",
+			    get(r.p + at, 1), get(r.p + at, 2), get(r.p + at, 5));
+	return t_served(c);
 }
 
 /* Waits for the next forward Call; it may offer chunks for its Reply. */
