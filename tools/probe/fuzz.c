@@ -12,6 +12,9 @@
 #define BATCH	2000	/* messages */
 #define TOGETHER 16	/* messages, after which the server is asked whether it has seen them */
 #define AT_ONCE	24	/* mutated Replies to a Call, at most */
+#define ROOM	(128 << 10)	/* for a Reply that is exposed */
+
+enum { NFS = 100003, NFS3_READDIR = 16, NFS3_READDIRPLUS = 17 };
 
 static unsigned int messages, lost;
 
@@ -56,10 +59,14 @@ static void position_zero(struct conn *c, struct enc *e, struct enc *m, uint32_t
 	m->n = 0;
 }
 
-/* A READ with chunks for its results: Write chunks, a Reply chunk, both, or none. */
+/*
+ * A READ with chunks for its results: Write chunks, a Reply chunk, both, or none. What is
+ * too long then is exposed, where that is agreed on.
+ */
 static void results(struct conn *c, struct enc *e, struct enc *m, uint32_t xid)
 {
-	const unsigned int size = some_size(), kinds = chance(4);
+	const unsigned int kinds = chance(4), size = kinds || chance(2) ? some_size() :
+		4096 + chance(4096);
 	unsigned int n = 1 + chance(3), i;
 
 	hdr(e, xid, 1, 32, MSG);
@@ -82,15 +89,15 @@ static void results(struct conn *c, struct enc *e, struct enc *m, uint32_t xid)
 	op_read(m, 0, size);
 }
 
-/* A valid Call; returns how long its header is. */
-static unsigned int some_call(struct conn *c, struct enc *e)
+/* A valid message, mostly a Call; returns how long its header is. */
+static unsigned int some_message(struct conn *c, struct enc *e)
 {
 	const uint32_t xid = next_xid++;
 	struct enc m = { .n = 0 };
 	unsigned int header;
 
 	e->n = 0;
-	switch (chance(5)) {
+	switch (chance(6)) {
 	case 0:
 		hdr(e, xid, 1, 32, MSG);
 		lists_none(e);
@@ -102,12 +109,25 @@ static unsigned int some_call(struct conn *c, struct enc *e)
 	case 2:
 		position_zero(c, e, &m, xid);
 		break;
+	case 3:
+		/* That of the one before cannot have been seen. */
+		hdr(e, xid - 1 - chance(2 * TOGETHER), 1, 32, DONE);
+		break;
 	default:
 		results(c, e, &m, xid);
 	}
 	header = e->n;
 	bytes(e, m.b, m.n);
 	return header;
+}
+
+/* A handle of a Reply that the server has exposed on this connection, if any. */
+static uint32_t exposed;
+
+static void note(const struct reply *r)
+{
+	if (r->len >= 28 + 24 && get(r->p, 3) == NOMSG && get(r->p, 4) == 1)
+		exposed = get(r->p, 6);
 }
 
 /* The server has seen all of what was sent, and answers a Call that is right. */
@@ -125,30 +145,46 @@ static bool caught_up(struct conn *c)
 			return false;
 		if (!r.any)
 			return fail("no answer to a Call that is right");
+		note(&r);
 	} while (r.len < 28 || get(r.p, 0) != xid || get(r.p, 3) != MSG);
 	return true;
 }
 
+/* RDMA_DONE may invalidate a handle, which is seldom one of the Reply that it is about. */
+static bool post_one(struct conn *c, const struct enc *e, bool invalidating)
+{
+	return invalidating && exposed ? post_invalidating(c, e, exposed) : post_msg(c, e);
+}
+
+/*
+ * Nothing that is drawn depends on what the server says: when a connection has ended, or
+ * which one it is.
+ */
 static bool at_server(void)
 {
 	struct conn *c = NULL;
 	unsigned int done, i, header, n;
 	struct enc e;
-	bool ok;
+	bool ok, invalidating;
 
 	for (done = 0; done < BATCH; done += TOGETHER) {
-		if (!c)
-			c = conn_open(&terms_plain);
+		const struct terms *terms = chance(2) ? &terms_plain : &terms_pulled;
+
+		if (!c) {
+			c = conn_open(terms);
+			exposed = 0;
+		}
 		if (!c)
 			return fail("no new connection: %s", why);
 		ok = true;
 		for (i = n = 0; i < TOGETHER; i++) {
-			header = some_call(c, &e);
+			header = some_message(c, &e);
+			invalidating = !chance(256);
 			if (chance(8))
 				mutate(c, &e, header);
 			if (!e.n || e.n > peer_longest(c))
 				continue;
-			ok = ok && post_msg(c, &e);
+			ok = ok && post_one(c, &e, invalidating);
 			n++;
 		}
 		if (ok && all_sent(c, n) && caught_up(c))
@@ -207,20 +243,52 @@ static unsigned int header_of(const struct call *call)
 	       (call->reply.n ? 4 + 16 * call->reply.n : 0);
 }
 
-static unsigned int in_batch;
+/*
+ * The Reply to a Call that gives no place for a long one, where it may be pulled. It stays
+ * while others are exposed.
+ */
+static bool expose(struct conn *c, struct call *call, struct enc *e)
+{
+	static unsigned int turn;
+	const unsigned int at = AREA / 2 + turn++ % (AREA / 2 / ROOM) * ROOM;
+	unsigned int len;
+	const uint8_t *reply = honest_reply(c, call, &len);
+
+	if (!reply)
+		return false;
+	if (len > ROOM)
+		return fail("a Reply of %u octets", len);
+	memcpy(c->area + at, reply, len);
+	e->n = 0;
+	hdr(e, call->xid, 1, grant, NOMSG);
+	rseg(e, 0, c->area_mr->rkey, len / 2, at_area(c, at));
+	rseg(e, 0, c->area_mr->rkey, len - len / 2, at_area(c, at + len / 2));
+	lists_none(e);
+	return true;
+}
+
+static bool is_to_pull(const struct conn *c, const struct call *call)
+{
+	return c->terms == &terms_pulled && !call->writes && !call->reply.n &&
+	       call->program == NFS && (call->procedure == NFS3_READDIR ||
+					call->procedure == NFS3_READDIRPLUS);
+}
+
+static unsigned int in_batch, batch;
 
 /* Mutated Replies, and then the right one. */
 static bool fuzzed(struct conn *c, struct call *call)
 {
+	const bool pulled = is_to_pull(c, call);
 	unsigned int n = chance(AT_ONCE), posted = 1;
 	struct enc right, wrong;
 
 	seen = true;
-	if (!make_reply(c, call, &right))
+	if (pulled ? !expose(c, call, &right) : !make_reply(c, call, &right))
 		return false;
 	while (n--) {
 		wrong = right;
-		mutate(c, &wrong, header_of(call));
+		mutate(c, &wrong, pulled ? right.n : header_of(call));
 		if (!wrong.n || wrong.n > peer_longest(c))
 			continue;
 		if (call->reads.n && !chance(64) ?
@@ -234,12 +302,26 @@ static bool fuzzed(struct conn *c, struct call *call)
 	return post_msg(c, &right) && all_sent(c, posted);
 }
 
+/* Replies are pulled on every other connection, and in every other batch on the first. */
+static const struct terms *some_terms(unsigned int number)
+{
+	return (number + batch) % 2 ? &terms_pulled : &terms_plain;
+}
+
+/* RDMA_DONE, which is right as often as not: what was mutated may be pulled as well. */
+static bool takes_done(struct conn *c, struct call *call, bool *ok)
+{
+	(void)c;
+	*ok = true;
+	return call->proc == DONE;
+}
+
 static const struct test load_test = {
-	"", "load", .answer = fuzzed, .work = load, .connections = -1, .terms = &terms_plain,
+	"", "load", .answer = fuzzed, .work = load, .connections = -1, .terms_of = some_terms,
 	.options = "rsize=65536,wsize=65536,actimeo=0",
 };
 
-static const struct group here = { .name = "fuzz_client" };
+static const struct group here = { .name = "fuzz_client", .others = takes_done };
 static const struct test sane_test = { "", "sane", .work = write_file };
 
 static bool at_client(void)
@@ -271,6 +353,7 @@ int fuzz(bool server_end, uint64_t seed, unsigned int batches, unsigned int from
 		fflush(stdout);
 		strcpy(why, "");
 		seed_with(seed, i);
+		batch = i;
 		next_xid = chance(0xffffffff);
 		ok = server_end ? at_server() : at_client();
 		if (!ok)

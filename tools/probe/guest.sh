@@ -61,6 +61,9 @@ group() {
 		set_server max_requests 8 ;;
 	fuzz_*) fuzz=(--fuzz "$FUZZ_SEED" "$FUZZ_BATCHES") ;;
 	esac
+	# Those that are usually long as well.
+	[ "$1" != fuzz_client ] || [ ! -e /proc/sys/sunrpc/rdma_pulled_replies ] ||
+		echo 2 >/proc/sys/sunrpc/rdma_pulled_replies
 	! /probe/probe --is-client "$1" || port=$NFS_PORT
 	/probe/probe "${fuzz[@]}" --from "$2" "$1" $SERVER4 "$port" export || status=1
 	[ "$1" != deaf ] || set_server max_requests "$requests"
