@@ -16,7 +16,7 @@
 
 enum { NFS = 100003, NFS3_READDIR = 16, NFS3_READDIRPLUS = 17 };
 
-static unsigned int messages, lost;
+static unsigned int messages, lost, pulled;
 
 /* Mostly little: moving it takes the longest, and is not what this is about. */
 static unsigned int some_size(void)
@@ -126,8 +126,10 @@ static uint32_t exposed;
 
 static void note(const struct reply *r)
 {
-	if (r->len >= 28 + 24 && get(r->p, 3) == NOMSG && get(r->p, 4) == 1)
-		exposed = get(r->p, 6);
+	if (r->len < 28 + 24 || get(r->p, 3) != NOMSG || get(r->p, 4) != 1)
+		return;
+	exposed = get(r->p, 6);
+	pulled++;
 }
 
 /* The server has seen all of what was sent, and answers a Call that is right. */
@@ -258,6 +260,7 @@ static bool expose(struct conn *c, struct call *call, struct enc *e)
 		return false;
 	if (len > ROOM)
 		return fail("a Reply of %u octets", len);
+	pulled++;
 	memcpy(c->area + at, reply, len);
 	e->n = 0;
 	hdr(e, call->xid, 1, grant, NOMSG);
@@ -279,16 +282,16 @@ static unsigned int in_batch, batch;
 /* Mutated Replies, and then the right one. */
 static bool fuzzed(struct conn *c, struct call *call)
 {
-	const bool pulled = is_to_pull(c, call);
+	const bool to_pull = is_to_pull(c, call);
 	unsigned int n = chance(AT_ONCE), posted = 1;
 	struct enc right, wrong;
 
 	seen = true;
-	if (pulled ? !expose(c, call, &right) : !make_reply(c, call, &right))
+	if (to_pull ? !expose(c, call, &right) : !make_reply(c, call, &right))
 		return false;
 	while (n--) {
 		wrong = right;
-		mutate(c, &wrong, pulled ? right.n : header_of(call));
+		mutate(c, &wrong, to_pull ? right.n : header_of(call));
 		if (!wrong.n || wrong.n > peer_longest(c))
 			continue;
 		if (call->reads.n && !chance(64) ?
@@ -361,7 +364,7 @@ int fuzz(bool server_end, uint64_t seed, unsigned int batches, unsigned int from
 		printf("%sok %u - seed %llu\n", ok ? "" : "not ", i, (unsigned long long)seed);
 		failures += !ok;
 	}
-	printf("# %u messages in %u s, %u connections lost, %u batches failed\n", messages,
-	       (unsigned int)(time(NULL) - start), lost, failures);
+	printf("# %u messages in %u s, %u connections lost, %u Replies to pull, %u batches failed\n",
+	       messages, (unsigned int)(time(NULL) - start), lost, pulled, failures);
 	return !!failures;
 }
