@@ -21,7 +21,6 @@ use crate::verbs::Refill;
 use crate::verbs::Sender;
 use crate::wire::extensions::Announcement;
 use crate::wire::MIN_LEN;
-use kernel::page::PAGE_SIZE;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -78,9 +77,7 @@ pub(super) fn connect(
     };
     match this.ask(|| ep.connect(&param), CONNECT_MS)? {
         Progress::Established(agreement, extensions) => {
-            // The callback service keeps a message in a page.
-            let reverse = agreement.reverse_payload().min(PAGE_SIZE as u32);
-            shared.agreed(reverse);
+            shared.agreed(sizes.reverse_payload(&agreement));
             let limits = sizes.limits(&agreement, &extensions);
             trace!(xprtrdma_inline_thresh(
                 ep.local_addr(),

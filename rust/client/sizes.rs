@@ -12,6 +12,7 @@ use crate::verbs::SenderSizes;
 use crate::wire::extensions::Offer;
 use crate::wire::private_data::PrivateData;
 use crate::wire::size;
+use crate::wire::MIN_LEN;
 use kernel::page::PAGE_SHIFT;
 use kernel::page::PAGE_SIZE;
 
@@ -110,11 +111,7 @@ pub(super) struct Sizes {
 
 impl Sizes {
     /// The sizes for a device, if it is good enough.
-    pub(super) fn for_device(
-        device: &DeviceAttrs,
-        slots: u32,
-        reverse: u32,
-    ) -> Result<Self, Lack> {
+    pub(super) fn for_device(device: &DeviceAttrs, slots: u32, reverse: u32) -> Result<Self, Lack> {
         if !device.supported {
             return Err(Lack::KernelVerbs);
         }
@@ -252,6 +249,18 @@ impl Sizes {
         };
         // CAST: A few hundred octets.
         self.composed().saturating_sub(header as u32)
+    }
+
+    /// Octets that a reverse Call, and its Reply, may have on a connection with this agreement.
+    ///
+    /// The callback service keeps a message in a page; a Reply is composed in one piece, behind its header.
+    pub(super) fn reverse_payload(&self, agreement: &Agreement) -> u32 {
+        // CAST: A few octets.
+        let composed = self.composed().saturating_sub(MIN_LEN as u32);
+        agreement
+            .reverse_payload()
+            .min(composed)
+            .min(PAGE_SIZE as u32)
     }
 
     /// What this end can do beyond RFC 8166.

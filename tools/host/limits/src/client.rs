@@ -27,6 +27,8 @@ mod tunables {
 
     thread_local! {
         pub(super) static PULLED_REPLIES: Cell<bool> = const { Cell::new(false) };
+        pub(super) static RECEIVE_SIZE: Cell<u32> = const { Cell::new(4096) };
+        pub(super) static SEND_SIZE: Cell<u32> = const { Cell::new(4096) };
     }
 
     pub(super) fn pulled_replies() -> bool {
@@ -38,11 +40,11 @@ mod tunables {
     }
 
     pub(super) fn receive_size() -> u32 {
-        4096
+        RECEIVE_SIZE.get()
     }
 
     pub(super) fn send_size() -> u32 {
-        4096
+        SEND_SIZE.get()
     }
 
     pub(super) fn remote_invalidation() -> bool {
@@ -55,14 +57,19 @@ mod tests {
     use super::sizes::Sizes;
     use super::sizes::DONES;
     use super::tunables::PULLED_REPLIES;
+    use super::tunables::RECEIVE_SIZE;
+    use super::tunables::SEND_SIZE;
     use crate::engine::call::Extent;
     use crate::engine::limits::Agreement;
     use crate::engine::limits::Extensions;
     use crate::engine::queue::refill;
     use crate::verbs::DeviceAttrs;
     use crate::wire::private_data::PrivateData;
+    use crate::wire::private_data::MAX_SIZE;
     use crate::wire::private_data::MIN_SIZE;
     use crate::wire::size;
+    use crate::wire::MIN_LEN;
+    use kernel::page::PAGE_SIZE;
 
     /// What is made of every device that is good enough.
     fn each(mut check: impl FnMut(&DeviceAttrs, &Sizes)) {
@@ -141,5 +148,26 @@ mod tests {
             }
             assert!(size::max_call(limits.segments as usize) <= MIN_SIZE as usize);
         });
+    }
+
+    /// A Reply of the callback service is copied together behind its header.
+    #[test]
+    fn a_reverse_reply_fits_what_it_is_composed_in() {
+        let peer = PrivateData {
+            remote_invalidation: false,
+            send_size: MAX_SIZE,
+            receive_size: MAX_SIZE,
+        };
+        for send_size in [MIN_SIZE, 2048, 4096, 8192, 65_536, MAX_SIZE] {
+            SEND_SIZE.set(send_size);
+            RECEIVE_SIZE.set(MAX_SIZE);
+            each(|device, sizes| {
+                let payload = sizes.reverse_payload(&Agreement::between(&sizes.own, &peer));
+                let room = sizes.sender().buffer - MIN_LEN;
+                assert!(payload as usize <= room, "{send_size} {device:?}");
+                assert!(payload as usize <= PAGE_SIZE);
+                assert!(payload >= MIN_SIZE - MIN_LEN as u32);
+            });
+        }
     }
 }
