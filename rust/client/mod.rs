@@ -9,9 +9,11 @@
 //! | `context`   | events of a connection's identifier and queues           | their workers            |
 //! | `send`      | choosing how a Call travels, exposing memory, posting    | an RPC's task            |
 //! | `reply`     | matching, fencing, completing                            | the queues' workers      |
+//! | `pull`      | pulling a Reply that the server exposes                  | the queues' workers      |
 //! | `reverse`   | Calls of the server, and their Replies                   | receive worker, a task   |
 //! | `receives`  | Receive buffers and their round                          | the receive worker       |
 //! | `exchange`  | what a Call exposes, and whether a Reply speaks of that  |                          |
+//! | `habits`    | what Replies to a procedure have been like               |                          |
 //! | `sizes`     | what a device is good for                                |                          |
 //! | `shared`    | what outlives a connection                               |                          |
 //! | `stats`     | counters                                                 |                          |

@@ -15,11 +15,12 @@
 //! | `call`        | how does a Call travel, and how may its Reply                         | requester |
 //! | `returned`    | are the chunks of a Reply those that were offered                     | requester |
 //! | `placement`   | where do the octets of a Reply belong                                 | requester |
+//! | `habit`       | are Replies to this procedure usually long                            | requester |
 //! | `assembly`    | how does a Call with Read chunks become whole                         | responder |
+//! | `read_chunks` | which chunks are in a Read list                                       | responder |
 //! | `header`      | where do the arguments of a Call begin                                | responder |
 //! | `reply`       | how does a Reply travel                                               | responder |
 //! | `remote`      | which handle may be invalidated by the Send of a Reply                | responder |
-//! | `habit`       | are Replies to this procedure usually long                            | requester |
 //! | `exposed`     | which Replies are exposed, until when, and how many may be            | responder |
 
 #![forbid(unsafe_code)]

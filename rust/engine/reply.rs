@@ -5,8 +5,8 @@
 //! RFC 8166 Section 3.5.3: first the results that may be reduced go to the Write chunks, then what
 //! is left goes inline if it fits the requester's inline threshold, else to the Reply chunk if it
 //! fits that, else it is exposed for the requester to pull if both ends know how, else the requester
-//! is told by ERR_CHUNK. All of it is checked before the first octet
-//! is written (RFC 8267 Section 3.1).
+//! is told by ERR_CHUNK. All of it is checked before the first octet is written (RFC 8267
+//! Section 3.1).
 
 use crate::wire::pad;
 use crate::wire::size;

@@ -57,8 +57,9 @@ pub(super) struct Channel {
     gone: Atomic<bool>,
     /// The peer knows that it is accepted. What it sends before waits for that.
     established: Atomic<bool>,
-    /// Receives that must stand, and how many are posted beyond when they do not.
+    /// Receives that must stand.
     receives: Atomic<u32>,
+    /// How many are posted beyond that, each time fewer stand.
     batch: Atomic<u32>,
     /// Receives that stand. Changed by the receive queue's worker, and before there is one.
     posted: Atomic<u32>,
@@ -75,7 +76,12 @@ pub(super) struct Channel {
     exposed: Exposed,
 }
 
-/// What waits for a service thread. The transport's data flag is changed under this lock only.
+/// What waits for a service thread. The transport's data flag, as far as it tells of this, is changed
+/// under this lock only: a thread clears it that finds nothing here.
+///
+/// An [`Alarm`](crate::sunrpc::svc::Alarm) sets the flag without the lock. A thread that clears it again
+/// does see the alarm: that it is due is noted with full ordering before the flag is set, and
+/// `svc_xprt_received` has a full barrier between the thread's clearing the flag and its asking.
 pub(super) struct Incoming {
     /// Calls as they were received.
     pub(super) fresh: Queue<Buffer>,

@@ -49,7 +49,7 @@ pub(super) struct Connection {
     pub(super) ep: EndpointBox<Channel>,
     /// What may be sent, and how.
     pub(super) agreement: Agreement,
-    /// What else.
+    /// Extensions beyond RFC 8166 that were agreed on.
     pub(super) extensions: Extensions,
     /// Whether the client may refuse a Reply chunk that it gets back unused, as Linux before 4.14.
     pub(super) refuses_unused: bool,
@@ -59,7 +59,7 @@ pub(super) struct Connection {
     pub(super) reverse: u32,
     /// What may be pulled for one Call.
     pub(super) bounds: Bounds,
-    /// What that takes.
+    /// iWARP regions that pulling takes.
     pub(super) demand: Demand,
     /// Whether the client answers RDMA Reads.
     pub(super) may_read: bool,

@@ -20,8 +20,9 @@
 //! take no lock that is held over a sleep. All else is a service thread's. There may be many of
 //! those at a time on one connection, except in `receive` up to where it lets others in.
 //!
-//! Locks: `Channel::incoming`, `Exposed::books`, `Exposed::registrar`, and those inside of `Pool` and `SendQueue`; none is taken while another
-//! is held.
+//! Locks: `Door::pending`; `Channel::incoming`; `Exposed::registrar`; `Exposed::books`, also inside of
+//! `Endpoint::exposing`; those in `Pool` and `SendQueue`. Otherwise none is taken while another is
+//! held.
 
 #![forbid(unsafe_code)]
 
