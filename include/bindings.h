@@ -9,19 +9,16 @@
 #define _RPCRDMA_BINDINGS_H
 
 #include <linux/bvec.h>
-#include <linux/completion.h>
 #include <linux/errno.h>
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/llist.h>
 #include <linux/mm.h>
 #include <linux/net.h>
-#include <linux/percpu_counter.h>
 #include <linux/scatterlist.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/sysctl.h>
-#include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
 

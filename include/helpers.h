@@ -9,8 +9,6 @@
 
 #include <linux/llist.h>
 #include <linux/mm.h>
-#include <linux/percpu_counter.h>
-#include <linux/scatterlist.h>
 #include <linux/workqueue.h>
 #include <linux/sunrpc/svc_xprt.h>
 #include <linux/sunrpc/xdr.h>
@@ -60,10 +58,6 @@ void rpcrdma_memcpy_from_page(void *to, struct page *page, size_t offset,
 			      size_t len);
 void rpcrdma_memcpy_to_page(struct page *page, size_t offset, const void *from,
 			    size_t len);
-void rpcrdma_sg_set_page(struct scatterlist *sg, struct page *page,
-			 unsigned int len, unsigned int offset);
-void rpcrdma_sg_mark_end(struct scatterlist *sg);
-void rpcrdma_sg_unmark_end(struct scatterlist *sg);
 
 /* Memory */
 void *rpcrdma_kmalloc_node(size_t size, gfp_t flags, int node);
@@ -78,36 +72,17 @@ void rpcrdma_init_delayed_work(struct delayed_work *work, work_func_t func);
 /* Lock-free lists */
 bool rpcrdma_llist_add_batch(struct llist_node *first, struct llist_node *last,
 			     struct llist_head *head);
-struct llist_node *rpcrdma_llist_del_all(struct llist_head *head);
 
-/* Bits in flag words of C structures */
-bool rpcrdma_test_and_set_bit(long nr, unsigned long *addr);
-bool rpcrdma_test_and_clear_bit(long nr, unsigned long *addr);
+/* Barriers */
 void rpcrdma_smp_mb_after_atomic(void);
 
-/* Per-CPU counters */
-int rpcrdma_percpu_counter_init(struct percpu_counter *c);
-void rpcrdma_percpu_counter_inc(struct percpu_counter *c);
-s64 rpcrdma_percpu_counter_sum_positive(struct percpu_counter *c);
-void rpcrdma_percpu_counter_destroy(struct percpu_counter *c);
-
-/* Wait queues */
-bool rpcrdma_waitqueue_active(struct wait_queue_head *wq);
-void rpcrdma_wake_up(struct wait_queue_head *wq);
-void rpcrdma_wake_up_all(struct wait_queue_head *wq);
-void rpcrdma_reinit_completion(struct completion *c);
-
 /* SUNRPC */
-void rpcrdma_svc_xprt_get(struct svc_xprt *xprt);
 bool rpcrdma_svc_xprt_get_unless_zero(struct svc_xprt *xprt);
-void rpcrdma_svc_xprt_set_remote(struct svc_xprt *xprt,
-				 const struct sockaddr *sa, size_t len);
 bool rpcrdma_rpc_reply_expected(struct rpc_task *task);
 void rpcrdma_xprt_clear_connecting(struct rpc_xprt *xprt);
 void rpcrdma_bc_slot_inc(struct rpc_xprt *xprt);
 unsigned long rpcrdma_svc_serv_maxpages(const struct svc_serv *serv);
 unsigned long rpcrdma_jiffies(void);
 void rpcrdma_synchronize_rcu(void);
-void rpcrdma_flush_dcache_page(struct page *page);
 
 #endif

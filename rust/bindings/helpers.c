@@ -3,12 +3,10 @@
  * Macros and inline functions of the kernel as functions that Rust can call.
  */
 
-#include <linux/completion.h>
 #include <linux/highmem.h>
 #include <linux/net.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include <linux/wait.h>
 
 #include "../../include/helpers.h"
 
@@ -130,22 +128,6 @@ void rpcrdma_memcpy_to_page(struct page *page, size_t offset, const void *from,
 	memcpy_to_page(page, offset, from, len);
 }
 
-void rpcrdma_sg_set_page(struct scatterlist *sg, struct page *page,
-			 unsigned int len, unsigned int offset)
-{
-	sg_set_page(sg, page, len, offset);
-}
-
-void rpcrdma_sg_mark_end(struct scatterlist *sg)
-{
-	sg_mark_end(sg);
-}
-
-void rpcrdma_sg_unmark_end(struct scatterlist *sg)
-{
-	sg_unmark_end(sg);
-}
-
 void *rpcrdma_kmalloc_node(size_t size, gfp_t flags, int node)
 {
 	return kmalloc_node(size, flags, node);
@@ -182,82 +164,15 @@ bool rpcrdma_llist_add_batch(struct llist_node *first, struct llist_node *last,
 	return llist_add_batch(first, last, head);
 }
 
-struct llist_node *rpcrdma_llist_del_all(struct llist_head *head)
-{
-	return llist_del_all(head);
-}
-
-bool rpcrdma_test_and_set_bit(long nr, unsigned long *addr)
-{
-	return test_and_set_bit(nr, addr);
-}
-
-bool rpcrdma_test_and_clear_bit(long nr, unsigned long *addr)
-{
-	return test_and_clear_bit(nr, addr);
-}
-
 void rpcrdma_smp_mb_after_atomic(void)
 {
 	/* What it orders is said where it is called. */
 	smp_mb__after_atomic();
 }
 
-int rpcrdma_percpu_counter_init(struct percpu_counter *c)
-{
-	return percpu_counter_init(c, 0, GFP_KERNEL);
-}
-
-void rpcrdma_percpu_counter_inc(struct percpu_counter *c)
-{
-	percpu_counter_inc(c);
-}
-
-s64 rpcrdma_percpu_counter_sum_positive(struct percpu_counter *c)
-{
-	return percpu_counter_sum_positive(c);
-}
-
-void rpcrdma_percpu_counter_destroy(struct percpu_counter *c)
-{
-	percpu_counter_destroy(c);
-}
-
-bool rpcrdma_waitqueue_active(struct wait_queue_head *wq)
-{
-	/* The caller sees to the barrier that this needs. */
-	return waitqueue_active(wq);
-}
-
-void rpcrdma_wake_up(struct wait_queue_head *wq)
-{
-	wake_up(wq);
-}
-
-void rpcrdma_wake_up_all(struct wait_queue_head *wq)
-{
-	wake_up_all(wq);
-}
-
-void rpcrdma_reinit_completion(struct completion *c)
-{
-	reinit_completion(c);
-}
-
-void rpcrdma_svc_xprt_get(struct svc_xprt *xprt)
-{
-	svc_xprt_get(xprt);
-}
-
 bool rpcrdma_svc_xprt_get_unless_zero(struct svc_xprt *xprt)
 {
 	return kref_get_unless_zero(&xprt->xpt_ref);
-}
-
-void rpcrdma_svc_xprt_set_remote(struct svc_xprt *xprt,
-				 const struct sockaddr *sa, size_t len)
-{
-	svc_xprt_set_remote(xprt, sa, len);
 }
 
 bool rpcrdma_rpc_reply_expected(struct rpc_task *task)
@@ -290,9 +205,4 @@ unsigned long rpcrdma_jiffies(void)
 void rpcrdma_synchronize_rcu(void)
 {
 	synchronize_rcu();
-}
-
-void rpcrdma_flush_dcache_page(struct page *page)
-{
-	flush_dcache_page(page);
 }

@@ -56,6 +56,5 @@ const u32 rpcrdma_layout[RPCRDMA_LAYOUT_ENTRIES] = {
 	sizeof(struct rdma_rw_ctx),
 	sizeof(struct scatterlist),
 	sizeof(struct bio_vec),
-	sizeof(struct percpu_counter),
 	sizeof(struct ctl_table),
 };

@@ -64,7 +64,6 @@ layout! {
     size_of::<rdma_rw_ctx>(), "rdma_rw_ctx";
     size_of::<scatterlist>(), "scatterlist";
     size_of::<bio_vec>(), "bio_vec";
-    size_of::<percpu_counter>(), "percpu_counter";
     size_of::<ctl_table>(), "ctl_table";
 }
 

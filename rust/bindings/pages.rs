@@ -6,7 +6,6 @@ use super::page;
 use super::piece::Piece;
 use super::piece::PAGE;
 use core::ptr::NonNull;
-use kernel::alloc::Flags;
 use kernel::prelude::*;
 
 /// A run of octets in a [`PageArray`], counted as if its pages were one buffer.
@@ -59,10 +58,10 @@ impl PageArray {
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub(crate) fn with_capacity(capacity: usize, flags: Flags) -> Result<Self> {
+    pub(crate) fn with_capacity(capacity: usize) -> Result<Self> {
         // INVARIANT: There are no pages yet.
         Ok(Self {
-            pages: KVec::with_capacity(capacity, flags)?,
+            pages: KVec::with_capacity(capacity, GFP_KERNEL)?,
         })
     }
 

@@ -29,7 +29,6 @@ use crate::verbs::Exposes;
 use crate::verbs::Fenced;
 use crate::verbs::Puller;
 use crate::verbs::Pulls;
-use crate::verbs::QpEvent;
 use crate::verbs::QueueEnded;
 use crate::verbs::Recv;
 use crate::verbs::RecvStatus;
@@ -290,10 +289,8 @@ impl Context for Connection {
         }
     }
 
-    fn qp_event(_ep: &Endpoint<Self>, _event: QpEvent) {
-        // Perhaps an interrupt, where SUNRPC's lock cannot be taken. What is posted is flushed after a
-        // fatal event, and that ends the connection.
-    }
+    // `qp_fatal` may be an interrupt, where SUNRPC's lock cannot be taken. What is posted is flushed after
+    // such an event, and that ends the connection.
 
     fn device_removed(ep: &Endpoint<Self>) {
         if let Some(device) = ep.device_name() {

@@ -23,7 +23,6 @@ use crate::verbs::Fenced;
 use crate::verbs::Parcel;
 use crate::verbs::Pool;
 use crate::verbs::Pulled;
-use crate::verbs::QpEvent;
 use crate::verbs::Queue;
 use crate::verbs::QueueEnded;
 use crate::verbs::RecvBatch;
@@ -281,10 +280,7 @@ impl Context for Channel {
         }
     }
 
-    fn qp_event(ep: &Endpoint<Self>, event: QpEvent) {
-        let QpEvent::Fatal(code) = event else {
-            return;
-        };
+    fn qp_fatal(ep: &Endpoint<Self>, code: u32) {
         if let Some(device) = ep.device_name() {
             trace!(svcrdma_qp_error(code, device, ep.peer_addr()));
         }

@@ -14,7 +14,6 @@ use super::device::Lease;
 use super::device::Notice;
 use super::domain::DeviceAttrs;
 use super::domain::Domain;
-use super::queues::QpEvent;
 use super::queues::QueueDepths;
 use super::queues::Queues;
 use super::recv::Recv;
@@ -58,8 +57,9 @@ pub(crate) trait Context: Send + Sync + Sized + 'static {
     /// A peer wants to connect to this listening endpoint. The connection manager's worker; may sleep.
     fn connect_request(_ep: &Endpoint<Self>, _request: IncomingConnection<'_>) {}
 
-    /// The queue pair reports. May be an interrupt; must not sleep.
-    fn qp_event(ep: &Endpoint<Self>, event: QpEvent);
+    /// The queue pair reports, outside of its work requests, that the connection cannot go on; the `code`
+    /// is the `ib_event_type`. May be an interrupt; must not sleep.
+    fn qp_fatal(_ep: &Endpoint<Self>, _code: u32) {}
 
     /// The device is to be removed: start closing. The removal waits for the endpoint's end, but this
     /// must not: it is called with the device's list locked. May sleep.
@@ -584,15 +584,16 @@ unsafe extern "C" fn qp_event<C: Context>(event: *mut bindings::ib_event, owner:
     let ep = unsafe { &*owner.cast::<Endpoint<C>>() };
     // SAFETY: Valid for the call.
     let code = unsafe { (*event).event };
-    let event = match code {
+    if matches!(
+        code,
         bindings::ib_event_type_IB_EVENT_CQ_ERR
-        | bindings::ib_event_type_IB_EVENT_QP_FATAL
-        | bindings::ib_event_type_IB_EVENT_QP_REQ_ERR
-        | bindings::ib_event_type_IB_EVENT_QP_ACCESS_ERR
-        | bindings::ib_event_type_IB_EVENT_DEVICE_FATAL => QpEvent::Fatal(code),
-        other => QpEvent::Other(other),
-    };
-    C::qp_event(ep, event);
+            | bindings::ib_event_type_IB_EVENT_QP_FATAL
+            | bindings::ib_event_type_IB_EVENT_QP_REQ_ERR
+            | bindings::ib_event_type_IB_EVENT_QP_ACCESS_ERR
+            | bindings::ib_event_type_IB_EVENT_DEVICE_FATAL
+    ) {
+        C::qp_fatal(ep, code);
+    }
 }
 
 /// # Safety

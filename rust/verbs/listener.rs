@@ -13,7 +13,6 @@ use super::endpoint::Context;
 use super::endpoint::Endpoint;
 use super::endpoint::EndpointBox;
 use super::endpoint::RecvWorker;
-use super::queues::QpEvent;
 use super::recv::Recv;
 use super::recv::RecvStatus;
 use crate::admin::counter::Gauge;
@@ -215,7 +214,6 @@ impl<A: Accepts> Context for Listener<A> {
     }
 
     // There are no queues.
-    fn qp_event(_ep: &Endpoint<Self>, _event: QpEvent) {}
     fn device_removed(_ep: &Endpoint<Self>) {}
     fn received(_worker: &RecvWorker<'_, Self>, _recv: Recv<()>, _status: RecvStatus) {}
 }

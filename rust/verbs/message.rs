@@ -30,7 +30,6 @@ use crate::bindings::pages::PageArray;
 use crate::bindings::pages::PageSink;
 use crate::bindings::pages::Span;
 use crate::bindings::piece::Piece;
-use core::mem;
 use core::ptr;
 use core::ptr::NonNull;
 use kernel::prelude::*;
@@ -126,7 +125,7 @@ impl Message {
             sges,
             buffer,
             transfers: Transfers::new(Direction::ToDevice),
-            pages: PageArray::with_capacity(sizes.pages, GFP_KERNEL)?,
+            pages: PageArray::with_capacity(sizes.pages)?,
         })))
     }
 

@@ -6,8 +6,6 @@
 //! read, a mapped page cannot be freed, because nobody holds it. Whatever the device can reach keeps a
 //! [`Domain`], and the device's removal waits for the last of them.
 
-#![allow(unused_imports)]
-
 mod aside;
 mod cm;
 mod device;
@@ -36,7 +34,6 @@ mod send_ring;
 mod tags;
 mod transfer;
 
-pub(crate) use crate::bindings::addr::Net;
 pub(crate) use crate::bindings::addr::SockAddr;
 pub(crate) use crate::bindings::pages::PageArray;
 pub(crate) use crate::bindings::pages::Span;
@@ -45,8 +42,6 @@ pub(crate) use cm::CmEvent;
 pub(crate) use cm::ConnParam;
 pub(crate) use cm::IncomingConnection;
 pub(crate) use device::DeviceWatch;
-pub(crate) use dma::Direction;
-pub(crate) use dma::DmaBuffer;
 pub(crate) use domain::DeviceAttrs;
 pub(crate) use domain::Domain;
 pub(crate) use endpoint::Context;
@@ -75,7 +70,6 @@ pub(crate) use pull::Reads;
 pub(crate) use puller::NotPulled;
 pub(crate) use puller::Puller;
 pub(crate) use puller::Pulls;
-pub(crate) use queues::QpEvent;
 pub(crate) use queues::QueueDepths;
 pub(crate) use recv::Recv;
 pub(crate) use recv::RecvBatch;
@@ -86,13 +80,11 @@ pub(crate) use region::Access;
 pub(crate) use region::Exposed;
 pub(crate) use region::MapError;
 pub(crate) use regions::Mapped;
-pub(crate) use regions::RegionPool;
 pub(crate) use regions::Regions;
 pub(crate) use regions::Registered;
 pub(crate) use regions::Registrar;
 pub(crate) use requester::Draft;
 pub(crate) use requester::NoRoom as NoRoomInMessage;
-pub(crate) use requester::Posting;
 pub(crate) use requester::Requester;
 pub(crate) use requester::Sender;
 pub(crate) use requester::SenderSizes;
@@ -102,5 +94,4 @@ pub(crate) use responder::Responder;
 pub(crate) use responder::Sending;
 pub(crate) use send_queue::NoRoom;
 pub(crate) use send_queue::Permit;
-pub(crate) use send_queue::SendQueue;
 pub(crate) use transfer::Remote;

@@ -53,7 +53,7 @@ impl<S> Parcel<S> {
     pub(crate) fn new(pages: usize, call: S) -> Result<Self> {
         // INVARIANT: There are no transfers.
         Ok(Self {
-            pages: PageArray::with_capacity(pages, GFP_KERNEL)?,
+            pages: PageArray::with_capacity(pages)?,
             transfers: Transfers::new(Direction::FromDevice),
             call,
         })

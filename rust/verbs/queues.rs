@@ -28,15 +28,6 @@ pub(crate) struct QueueDepths {
     pub(crate) recv_cqe: u32,
 }
 
-/// What happened to a queue pair outside of its work requests.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum QpEvent {
-    /// The connection cannot go on; the value is the `ib_event_type`.
-    Fatal(u32),
-    /// Anything else, as an `ib_event_type`.
-    Other(u32),
-}
-
 /// The queues of an open endpoint, whose drop destroys the queue pair before it drops these.
 ///
 /// # Invariants
