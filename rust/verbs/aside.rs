@@ -6,15 +6,15 @@
 //! handler has to say goes by messages that were made for that when the connection was, and that have
 //! entries of the Send Queue to themselves. Each reports its end, and is idle again.
 
+use super::completion::Ended;
+use super::completion::SendWorker;
 use super::dma::Direction;
 use super::dma::DmaBuffer;
 use super::endpoint::Endpoint;
 use super::endpoint::Kept;
-use super::endpoint::SendWorker;
 use super::linked_box::LinkedBox;
 use super::list::Pool;
 use super::requester::Requester;
-use super::responder::Ended;
 use crate::admin::trace::trace;
 use crate::admin::trace::Cid;
 use crate::bindings;

@@ -10,10 +10,12 @@ use super::cm;
 use super::cm::CmEvent;
 use super::cm::ConnParam;
 use super::cm::IncomingConnection;
+use super::completion::RecvWorker;
 use super::device::Lease;
 use super::device::Notice;
 use super::domain::DeviceAttrs;
 use super::domain::Domain;
+use super::events;
 use super::queues::QueueDepths;
 use super::queues::Queues;
 use super::recv::Recv;
@@ -142,7 +144,7 @@ impl<C: Context> Unbound<C> {
         // SAFETY: By this function's contract.
         unsafe {
             (*id).context = endpoint.as_ptr().cast();
-            (*id).event_handler = Some(cm_handler::<C>);
+            (*id).event_handler = Some(events::cm_handler::<C>);
         }
         // INVARIANT: From a pinned box, with its identifier.
         EndpointBox(endpoint)
@@ -178,7 +180,7 @@ impl<C: Context> Endpoint<C> {
         let id = from_err_ptr(unsafe {
             bindings::__rdma_create_kernel_id(
                 net.as_ptr(),
-                Some(cm_handler::<C>),
+                Some(events::cm_handler::<C>),
                 ptr::null_mut(),
                 bindings::rdma_ucm_port_space_RDMA_PS_TCP,
                 bindings::ib_qp_type_IB_QPT_RC,
@@ -276,11 +278,19 @@ impl<C: Context> Endpoint<C> {
         let domain = Domain::new(Lease::take(device)?, C::BUFFERS)?;
         let owner = ptr::from_ref(self).cast_mut().cast::<c_void>();
         // SAFETY: The endpoint is pinned, and the notice is dropped before it ends.
-        let notice = unsafe { domain.lease().notify(owner, device_removed::<C>)? };
+        let notice = unsafe { domain.lease().notify(owner, events::device_removed::<C>)? };
         // SAFETY: The identifier is bound to the domain's device. Completion handlers of what this
         // module posts expect the endpoint, as does `qp_event`; it drains the queues before it ends.
-        let queues =
-            unsafe { Queues::new(self.id.get(), domain, want, owner, qp_event::<C>, port)? };
+        let queues = unsafe {
+            Queues::new(
+                self.id.get(),
+                domain,
+                want,
+                owner,
+                events::qp_event::<C>,
+                port,
+            )?
+        };
         let depths = *queues.depths();
         // Only the one caller that set `opening` gets here, so the place is free.
         self.open.populate(Open { notice, queues });
@@ -354,6 +364,11 @@ impl<C: Context> Endpoint<C> {
             Some(open) => unsafe { batch.post::<C>(open.queues.qp(), open.queues.domain()) },
             None => Err((EINVAL, batch)),
         }
+    }
+
+    /// Whether the end has begun: nothing is reported to the context any more.
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing.load(Relaxed)
     }
 
     /// What is open, unless it is being drained: then nothing new may follow the drain's markers.
@@ -490,34 +505,6 @@ impl<C: Context> Drop for EndpointBox<C> {
 /// Proof that nothing is posted on an endpoint any more, and nothing will be.
 pub(crate) struct Drained<'a, C: Context>(&'a Endpoint<C>);
 
-/// Proof of running in an endpoint's receive queue's worker, of which there is one at a time.
-pub(crate) struct RecvWorker<'a, C: Context>(&'a Endpoint<C>);
-
-/// Proof of running in an endpoint's send queue's worker, of which there is one at a time.
-pub(crate) struct SendWorker<'a, C: Context>(&'a Endpoint<C>);
-
-impl<C: Context> RecvWorker<'_, C> {
-    /// # Safety
-    ///
-    /// To be called from a completion handler, with the receive queue of an `Endpoint<C>`.
-    #[inline]
-    pub(super) unsafe fn of(cq: *mut bindings::ib_cq) -> Self {
-        // SAFETY: By this function's contract; the endpoint outlives its queues' handlers.
-        Self(unsafe { &*(*cq).cq_context.cast::<Endpoint<C>>() })
-    }
-}
-
-impl<C: Context> SendWorker<'_, C> {
-    /// # Safety
-    ///
-    /// To be called from a completion handler, with the send queue of an `Endpoint<C>`.
-    #[inline]
-    pub(super) unsafe fn of(cq: *mut bindings::ib_cq) -> Self {
-        // SAFETY: By this function's contract; the endpoint outlives its queues' handlers.
-        Self(unsafe { &*(*cq).cq_context.cast::<Endpoint<C>>() })
-    }
-}
-
 impl<C: Context> Deref for Drained<'_, C> {
     type Target = Endpoint<C>;
 
@@ -525,81 +512,4 @@ impl<C: Context> Deref for Drained<'_, C> {
     fn deref(&self) -> &Endpoint<C> {
         self.0
     }
-}
-
-impl<C: Context> Deref for RecvWorker<'_, C> {
-    type Target = Endpoint<C>;
-
-    #[inline]
-    fn deref(&self) -> &Endpoint<C> {
-        self.0
-    }
-}
-
-impl<C: Context> Deref for SendWorker<'_, C> {
-    type Target = Endpoint<C>;
-
-    #[inline]
-    fn deref(&self) -> &Endpoint<C> {
-        self.0
-    }
-}
-
-/// # Safety
-///
-/// Called by the connection manager for an identifier of an `Endpoint<C>`, or, for a connection
-/// request, for a new identifier that has taken over a listening one's context.
-unsafe extern "C" fn cm_handler<C: Context>(
-    id: *mut bindings::rdma_cm_id,
-    event: *mut bindings::rdma_cm_event,
-) -> c_int {
-    // SAFETY: The context is an endpoint, which destroys its identifier, and so waits for this
-    // handler, before it ends. A new identifier's request holds off the listening one's end.
-    let ep = unsafe { &*(*id).context.cast::<Endpoint<C>>() };
-    // SAFETY: Valid until this handler returns.
-    let event = unsafe { &*event };
-    let silent = ep.closing.load(Relaxed);
-    if event.event == bindings::rdma_cm_event_type_RDMA_CM_EVENT_CONNECT_REQUEST {
-        let taken = Cell::new(false);
-        // SAFETY: A request carries connection parameters; `id` is kept below if it was taken.
-        let request = unsafe { IncomingConnection::new(id, event.param.conn.as_ref(), &taken) };
-        if !silent {
-            C::connect_request(ep, request);
-        }
-        // Anything but zero has the connection manager refuse the peer and destroy `id`.
-        return if taken.get() { 0 } else { ENOMEM.to_errno() };
-    }
-    if !silent {
-        // SAFETY: As above.
-        C::cm_event(ep, unsafe { CmEvent::from_raw(event) });
-    }
-    0
-}
-
-/// # Safety
-///
-/// Called by the RDMA core with the endpoint that [`Endpoint::open`] passed as `qp_context`.
-unsafe extern "C" fn qp_event<C: Context>(event: *mut bindings::ib_event, owner: *mut c_void) {
-    // SAFETY: The endpoint outlives its queue pair.
-    let ep = unsafe { &*owner.cast::<Endpoint<C>>() };
-    // SAFETY: Valid for the call.
-    let code = unsafe { (*event).event };
-    if matches!(
-        code,
-        bindings::ib_event_type_IB_EVENT_CQ_ERR
-            | bindings::ib_event_type_IB_EVENT_QP_FATAL
-            | bindings::ib_event_type_IB_EVENT_QP_REQ_ERR
-            | bindings::ib_event_type_IB_EVENT_QP_ACCESS_ERR
-            | bindings::ib_event_type_IB_EVENT_DEVICE_FATAL
-    ) {
-        C::qp_fatal(ep, code);
-    }
-}
-
-/// # Safety
-///
-/// `who` is an endpoint whose notice stands.
-unsafe fn device_removed<C: Context>(who: *const c_void) {
-    // SAFETY: By this function's contract.
-    C::device_removed(unsafe { &*who.cast::<Endpoint<C>>() });
 }

@@ -3,15 +3,15 @@
 //! Fencing: nobody may look at memory, or give it away, while the peer can reach it (RFC 8166 Section
 //! 4.4.1).
 
+use super::completion::Ended;
+use super::completion::SendWorker;
 use super::endpoint::Context;
 use super::endpoint::Endpoint;
-use super::endpoint::SendWorker;
-use super::exposes::Exposes;
+use super::expose::Exposes;
 use super::region::Region;
-use super::regions;
+use super::region_pool;
 use super::regions::Regions;
 use super::regions::Registered;
-use super::responder::Ended;
 use crate::admin::trace::trace;
 use crate::bindings;
 use core::ptr;
@@ -147,7 +147,7 @@ impl<U: Send + 'static> Regions<Registered, U> {
                 Err((error, _)) => {
                     let token = (*p).token.assume_init_read();
                     let ended = QueueEnded::end(ep);
-                    regions::retire(first);
+                    region_pool::retire(first);
                     Err((error, token, ended))
                 }
             }
@@ -203,13 +203,13 @@ unsafe extern "C" fn invalidated<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut 
     let how = match Ended::of(wc.status) {
         Ended::Well => {
             // SAFETY: All are invalid, and the pool is there while the endpoint is.
-            unsafe { regions::reclaim(first) };
+            unsafe { region_pool::reclaim(first) };
             Ok(Fenced(()))
         }
         Ended::Flushed | Ended::Failed(_) => {
             // SAFETY: The completion says that the queue pair has ended; the chain is ours, and the pool
             // is there while the endpoint is.
-            unsafe { regions::retire(first) };
+            unsafe { region_pool::retire(first) };
             Err(QueueEnded(()))
         }
     };

@@ -9,10 +9,10 @@
 
 use super::cm::CmEvent;
 use super::cm::IncomingConnection;
+use super::completion::RecvWorker;
 use super::endpoint::Context;
 use super::endpoint::Endpoint;
 use super::endpoint::EndpointBox;
-use super::endpoint::RecvWorker;
 use super::recv::Recv;
 use super::recv::RecvStatus;
 use crate::admin::counter::Gauge;

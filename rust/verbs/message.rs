@@ -11,26 +11,21 @@ use super::dma::DmaBuffer;
 use super::domain::Domain;
 use super::endpoint::Context;
 use super::endpoint::Endpoint;
-use super::endpoint::SendWorker;
 use super::linked_box::LinkedBox;
 use super::list::Link;
 use super::list::Linked;
 use super::list::Pool;
-use super::responder::Ended;
 use super::responder::MessageSizes;
 use super::responder::Responder;
-use super::send_queue::Permit;
 use super::transfer::Remote;
 use super::transfer::Transfer;
 use super::transfer::Transfers;
-use crate::admin::trace::trace;
 use crate::admin::trace::Cid;
 use crate::bindings;
 use crate::bindings::pages::PageArray;
 use crate::bindings::pages::PageSink;
 use crate::bindings::pages::Span;
 use crate::bindings::piece::Piece;
-use core::ptr;
 use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -39,18 +34,18 @@ use kernel::sync::Arc;
 ///
 /// `sges` has at least one element, the buffer's; every other one is mapped, and names octets of
 /// `pages`.
-struct Inner {
-    cqe: bindings::ib_cqe,
-    wr: bindings::ib_send_wr,
+pub(super) struct Inner {
+    pub(super) cqe: bindings::ib_cqe,
+    pub(super) wr: bindings::ib_send_wr,
     /// Entries of the Send Queue that the message took.
-    entries: u32,
+    pub(super) entries: u32,
     /// For traces.
-    serial: i32,
+    pub(super) serial: i32,
     /// Where it goes once it was sent, if its pages are exposed.
     place: Option<usize>,
-    sges: KVec<bindings::ib_sge>,
-    buffer: DmaBuffer,
-    transfers: Transfers,
+    pub(super) sges: KVec<bindings::ib_sge>,
+    pub(super) buffer: DmaBuffer,
+    pub(super) transfers: Transfers,
     pages: PageArray,
 }
 
@@ -86,7 +81,7 @@ impl Drop for Inner {
 unsafe impl Send for Inner {}
 
 /// A message that is being put together.
-pub(crate) struct Message(LinkedBox<Inner>);
+pub(crate) struct Message(pub(super) LinkedBox<Inner>);
 
 // SAFETY: As for the box inside.
 unsafe impl Linked for Message {
@@ -100,14 +95,6 @@ unsafe impl Linked for Message {
         // SAFETY: By this function's contract.
         Self(unsafe { LinkedBox::from_link(link) })
     }
-}
-
-/// Why a message is not under way.
-pub(crate) enum NotPosted {
-    /// Nothing was posted.
-    Refused(Message),
-    /// A part was posted: the message comes back when the connection has been drained.
-    Stranded,
 }
 
 impl Message {
@@ -230,112 +217,6 @@ impl Message {
         self.0.serial
     }
 
-    /// Posts the Writes and, behind them, a Send of the first `octets` of the buffer and what was
-    /// gathered; [`Responder::sent`] follows. The Send invalidates the peer's handle `invalidate`.
-    ///
-    /// # Errors
-    ///
-    /// [`NotPosted`]; either way the connection is at its end.
-    #[inline]
-    pub(crate) fn post<C: Responder>(
-        self,
-        ep: &Endpoint<C>,
-        permit: Permit<'_>,
-        octets: usize,
-        invalidate: Option<u32>,
-    ) -> core::result::Result<(), NotPosted> {
-        // SAFETY: Nothing is put in front.
-        unsafe { self.post_behind(ep, permit, octets, invalidate, |first| first) }
-    }
-
-    /// [`Self::post`], with what `before` puts in front of the chain.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Self::post`].
-    ///
-    /// # Safety
-    ///
-    /// `before` returns the start of a chain that ends with its argument. What it puts in front stays in
-    /// place until the queues are drained, and has its own entries of the Send Queue.
-    #[inline]
-    pub(super) unsafe fn post_behind<C: Responder>(
-        mut self,
-        ep: &Endpoint<C>,
-        permit: Permit<'_>,
-        octets: usize,
-        invalidate: Option<u32>,
-        before: impl FnOnce(*mut bindings::ib_send_wr) -> *mut bindings::ib_send_wr,
-    ) -> core::result::Result<(), NotPosted> {
-        if !ep.owns(self.0.buffer.domain()) {
-            return Err(NotPosted::Refused(self));
-        }
-        let raw = self.0.as_ptr();
-        let inner = &mut *self.0;
-        inner.buffer.sync_for_device(octets);
-        let sge = inner.buffer.sge(octets);
-        if let Some(first) = inner.sges.first_mut() {
-            *first = sge;
-        }
-        inner.cqe.done = Some(done::<C>);
-        let wr = &mut inner.wr;
-        wr.next = ptr::null_mut();
-        // SAFETY: A member of a valid object.
-        *unsafe { wr.__bindgen_anon_1.wr_cqe.as_mut() } = unsafe { &raw mut (*raw).cqe };
-        wr.sg_list = inner.sges.as_mut_ptr();
-        // CAST: As many as the device has, at most.
-        wr.num_sge = inner.sges.len() as c_int;
-        wr.send_flags = bindings::ib_send_flags_IB_SEND_SIGNALED as c_int;
-        wr.opcode = match invalidate {
-            None => bindings::ib_wr_opcode_IB_WR_SEND,
-            Some(handle) => {
-                // SAFETY: Every bit pattern is a handle.
-                *unsafe { wr.ex.invalidate_rkey.as_mut() } = handle;
-                bindings::ib_wr_opcode_IB_WR_SEND_WITH_INV
-            }
-        };
-        // SAFETY: The Send is part of the message, and stays as long as its transfers.
-        let first = unsafe { inner.transfers.link(ep, &raw mut (*raw).wr) };
-        let Some(first) = first.filter(|_| permit.entries() > inner.transfers.entries()) else {
-            return Err(NotPosted::Refused(self));
-        };
-        let entries = permit.spend();
-        inner.entries = entries;
-        // Afterwards the message may be somebody else's.
-        let (serial, elements) = (inner.serial, inner.sges.len());
-        trace!(svcrdma_post_send(
-            ep.send_cid(serial),
-            elements as u32,
-            invalidate.unwrap_or(0)
-        ));
-        let raw = self.0.into_raw();
-        let first = before(first);
-        // SAFETY: Work requests, elements, buffer and pages belong to the message, which nobody can
-        // reach until `done` takes it back, or the code below.
-        match unsafe { ep.post_send_raw(first) } {
-            Ok(()) => Ok(()),
-            Err((error, bad)) => {
-                // SAFETY: The Send is the last of the chain, so it is not posted, and `done` does not
-                // come.
-                let message = Self(unsafe { LinkedBox::from_raw(raw) });
-                let sending = ep.context().sending();
-                let (free, depth) = sending.queue().state();
-                trace!(svcrdma_sq_post_err(
-                    ep.send_cid(serial),
-                    free,
-                    depth,
-                    error.to_errno()
-                ));
-                if ptr::eq(bad, first) {
-                    sending.queue().give(entries);
-                    return Err(NotPosted::Refused(message));
-                }
-                sending.strand_message(Sent(message));
-                Err(NotPosted::Stranded)
-            }
-        }
-    }
-
     /// The pieces of the pages that make up `span`; none if it is not within them.
     #[inline]
     pub(super) fn pieces(&self, span: Span) -> impl Iterator<Item = Piece<'_>> {
@@ -377,7 +258,7 @@ impl Message {
 }
 
 /// A message that was sent, or not. Its pages are still mapped.
-pub(crate) struct Sent(Message);
+pub(crate) struct Sent(pub(super) Message);
 
 impl Sent {
     /// Pages that the message keeps.
@@ -425,37 +306,4 @@ unsafe impl Linked for Sent {
         // SAFETY: By this function's contract.
         Self(unsafe { Message::from_link(link) })
     }
-}
-
-/// The end of a Send, in the send completion queue's worker.
-///
-/// # Safety
-///
-/// Called by the RDMA core for a Send that [`Message::post`] posted for `C`.
-unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
-    // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
-    let worker = unsafe { SendWorker::<C>::of(cq) };
-    // SAFETY: The core hands us a valid completion.
-    let wc = unsafe { &*wc };
-    // SAFETY: Every Send is posted with the `cqe` of its message; its completion comes once.
-    let message = Message(unsafe {
-        let cqe = *wc.__bindgen_anon_1.wr_cqe.as_ref();
-        LinkedBox::from_raw(kernel::container_of!(cqe, Inner, cqe))
-    });
-    worker.context().sending().queue().give(message.0.entries);
-    let how = Ended::of(wc.status);
-    match how {
-        Ended::Well => trace!(svcrdma_wc_send(worker.send_cid(message.serial()))),
-        Ended::Flushed => trace!(svcrdma_wc_send_flush(
-            worker.send_cid(message.serial()),
-            wc.status,
-            wc.vendor_err
-        )),
-        Ended::Failed(status) => trace!(svcrdma_wc_send_err(
-            worker.send_cid(message.serial()),
-            status,
-            wc.vendor_err
-        )),
-    }
-    C::sent(&worker, Sent(message), how);
 }

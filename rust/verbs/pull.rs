@@ -6,14 +6,14 @@
 //! [`Pulled`], given back by the completion -> `Recv` again, once the pages are unmapped. The pages
 //! can be looked at before and after, never in between.
 
+use super::completion::Ended;
+use super::completion::SendWorker;
 use super::dma::Direction;
 use super::endpoint::Context;
 use super::endpoint::Endpoint;
-use super::endpoint::SendWorker;
 use super::list::Link;
 use super::list::Linked;
 use super::recv::Recv;
-use super::responder::Ended;
 use super::responder::Responder;
 use super::responder::Sending;
 use super::send_queue::Permit;

@@ -6,18 +6,18 @@
 //! or a line of those that wait for room on the Send Queue -> [`Puller::pulled`], once the memory is
 //! unmapped. Nobody can look at it in between, nor give it away.
 
+use super::completion::Ended;
+use super::completion::SendWorker;
 use super::dma::Direction;
 use super::endpoint::Context;
 use super::endpoint::Drained;
 use super::endpoint::Endpoint;
-use super::endpoint::SendWorker;
 use super::linked_box::LinkedBox;
 use super::linked_box::Room;
 use super::list::Pool;
 use super::list::Queue;
 use super::list::Stack;
 use super::patience::Patience;
-use super::responder::Ended;
 use super::send_queue::Permit;
 use super::send_queue::SendQueue;
 use super::transfer::Remote;

@@ -2,11 +2,11 @@
 
 //! Receive buffers: owned by whoever holds the [`Recv`], or by the device while posted.
 
+use super::completion::RecvWorker;
 use super::dma::Direction;
 use super::dma::DmaBuffer;
 use super::domain::Domain;
 use super::endpoint::Context;
-use super::endpoint::RecvWorker;
 use super::list::Link;
 use super::list::Linked;
 use crate::admin::trace::Cid;

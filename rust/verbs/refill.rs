@@ -3,7 +3,7 @@
 //! More memory regions, made where there is time to wait for memory.
 
 use super::patience::without_io;
-use super::regions::RegionPool;
+use super::region_pool::RegionPool;
 use kernel::impl_has_work;
 use kernel::new_work;
 use kernel::prelude::*;

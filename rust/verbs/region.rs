@@ -6,7 +6,7 @@
 
 use super::list::Link;
 use super::list::Linked;
-use super::regions::RegionPool;
+use super::region_pool::RegionPool;
 use super::tags::GivenOut;
 use crate::admin::trace;
 use crate::admin::trace::trace;

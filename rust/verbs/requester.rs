@@ -5,16 +5,16 @@
 //! One [`Sender`] belongs to whoever holds the right to send. It composes each message in a
 //! [`Draft`] and posts it behind the registrations that it speaks of.
 
+use super::completion::Ended;
+use super::completion::SendWorker;
 use super::endpoint::Endpoint;
-use super::endpoint::SendWorker;
-use super::exposes::not_registered;
-use super::exposes::Exposes;
+use super::expose::not_registered;
+use super::expose::Exposes;
+use super::region_pool::RegionPool;
 use super::regions::Mapped;
-use super::regions::RegionPool;
 use super::regions::Regions;
 use super::regions::Registered;
 use super::regions::Registrar;
-use super::responder::Ended;
 use super::send_ring::Entry;
 use super::send_ring::SendRing;
 use crate::admin::trace::trace;

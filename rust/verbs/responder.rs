@@ -6,10 +6,11 @@
 //! one signalled work request, behind whose completion all of it has ended; what was posted then
 //! comes back to the [`Responder`].
 
+use super::completion::Ended;
+use super::completion::SendWorker;
 use super::endpoint::Context;
 use super::endpoint::Drained;
 use super::endpoint::Endpoint;
-use super::endpoint::SendWorker;
 use super::linked_box::LinkedBox;
 use super::list::Pool;
 use super::list::Stack;
@@ -23,28 +24,6 @@ use crate::bindings;
 use core::mem;
 use kernel::prelude::*;
 use kernel::sync::SetOnce;
-
-/// How a chain of work requests ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// All of it was done.
-    Well,
-    /// The connection ended first.
-    Flushed,
-    /// The connection failed; the value is the `ib_wc_status`.
-    Failed(u32),
-}
-
-impl Ended {
-    #[inline]
-    pub(super) fn of(status: bindings::ib_wc_status) -> Self {
-        match status {
-            bindings::ib_wc_status_IB_WC_SUCCESS => Self::Well,
-            bindings::ib_wc_status_IB_WC_WR_FLUSH_ERR => Self::Flushed,
-            other => Self::Failed(other),
-        }
-    }
-}
 
 /// A context that pulls Calls and sends Replies.
 pub(crate) trait Responder: Context<Recv = Parcel<<Self as Responder>::Call>> {

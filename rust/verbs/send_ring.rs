@@ -6,11 +6,11 @@
 //! of one releases all before it. So neither side needs a lock. What is flushed is never released: some
 //! devices flush out of order. The ring ends with its connection, and lets go of all.
 
+use super::completion::Done;
 use super::dma::Direction;
 use super::dma::DmaBuffer;
 use super::domain::Domain;
 use super::endpoint::Kept;
-use super::regions::Done;
 use super::requester::NoRoom;
 use super::requester::SenderSizes;
 use crate::admin::trace::trace;

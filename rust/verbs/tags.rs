@@ -7,7 +7,7 @@
 //! given out for that Call is another matter: some other RPC may have lost its memory.
 
 use super::region::Region;
-use super::regions::RegionPool;
+use super::region_pool::RegionPool;
 use super::regions::Regions;
 use super::regions::Registered;
 use kernel::sync::atomic::ordering::Relaxed;

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Posting a message, and its end.
+
+use super::completion::Ended;
+use super::completion::SendWorker;
+use super::endpoint::Endpoint;
+use super::linked_box::LinkedBox;
+use super::message::Inner;
+use super::message::Message;
+use super::message::Sent;
+use super::responder::Responder;
+use super::send_queue::Permit;
+use crate::admin::trace::trace;
+use crate::bindings;
+use core::ptr;
+use kernel::prelude::*;
+
+/// Why a message is not under way.
+pub(crate) enum NotPosted {
+    /// Nothing was posted.
+    Refused(Message),
+    /// A part was posted: the message comes back when the connection has been drained.
+    Stranded,
+}
+
+impl Message {
+    /// Posts the Writes and, behind them, a Send of the first `octets` of the buffer and what was
+    /// gathered; [`Responder::sent`] follows. The Send invalidates the peer's handle `invalidate`.
+    ///
+    /// # Errors
+    ///
+    /// [`NotPosted`]; either way the connection is at its end.
+    #[inline]
+    pub(crate) fn post<C: Responder>(
+        self,
+        ep: &Endpoint<C>,
+        permit: Permit<'_>,
+        octets: usize,
+        invalidate: Option<u32>,
+    ) -> core::result::Result<(), NotPosted> {
+        // SAFETY: Nothing is put in front.
+        unsafe { self.post_behind(ep, permit, octets, invalidate, |first| first) }
+    }
+
+    /// [`Self::post`], with what `before` puts in front of the chain.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::post`].
+    ///
+    /// # Safety
+    ///
+    /// `before` returns the start of a chain that ends with its argument. What it puts in front stays in
+    /// place until the queues are drained, and has its own entries of the Send Queue.
+    #[inline]
+    pub(super) unsafe fn post_behind<C: Responder>(
+        mut self,
+        ep: &Endpoint<C>,
+        permit: Permit<'_>,
+        octets: usize,
+        invalidate: Option<u32>,
+        before: impl FnOnce(*mut bindings::ib_send_wr) -> *mut bindings::ib_send_wr,
+    ) -> core::result::Result<(), NotPosted> {
+        if !ep.owns(self.0.buffer.domain()) {
+            return Err(NotPosted::Refused(self));
+        }
+        let raw = self.0.as_ptr();
+        let inner = &mut *self.0;
+        inner.buffer.sync_for_device(octets);
+        let sge = inner.buffer.sge(octets);
+        if let Some(first) = inner.sges.first_mut() {
+            *first = sge;
+        }
+        inner.cqe.done = Some(done::<C>);
+        let wr = &mut inner.wr;
+        wr.next = ptr::null_mut();
+        // SAFETY: A member of a valid object.
+        *unsafe { wr.__bindgen_anon_1.wr_cqe.as_mut() } = unsafe { &raw mut (*raw).cqe };
+        wr.sg_list = inner.sges.as_mut_ptr();
+        // CAST: As many as the device has, at most.
+        wr.num_sge = inner.sges.len() as c_int;
+        wr.send_flags = bindings::ib_send_flags_IB_SEND_SIGNALED as c_int;
+        wr.opcode = match invalidate {
+            None => bindings::ib_wr_opcode_IB_WR_SEND,
+            Some(handle) => {
+                // SAFETY: Every bit pattern is a handle.
+                *unsafe { wr.ex.invalidate_rkey.as_mut() } = handle;
+                bindings::ib_wr_opcode_IB_WR_SEND_WITH_INV
+            }
+        };
+        // SAFETY: The Send is part of the message, and stays as long as its transfers.
+        let first = unsafe { inner.transfers.link(ep, &raw mut (*raw).wr) };
+        let Some(first) = first.filter(|_| permit.entries() > inner.transfers.entries()) else {
+            return Err(NotPosted::Refused(self));
+        };
+        let entries = permit.spend();
+        inner.entries = entries;
+        // Afterwards the message may be somebody else's.
+        let (serial, elements) = (inner.serial, inner.sges.len());
+        trace!(svcrdma_post_send(
+            ep.send_cid(serial),
+            elements as u32,
+            invalidate.unwrap_or(0)
+        ));
+        let raw = self.0.into_raw();
+        let first = before(first);
+        // SAFETY: Work requests, elements, buffer and pages belong to the message, which nobody can
+        // reach until `done` takes it back, or the code below.
+        match unsafe { ep.post_send_raw(first) } {
+            Ok(()) => Ok(()),
+            Err((error, bad)) => {
+                // SAFETY: The Send is the last of the chain, so it is not posted, and `done` does not
+                // come.
+                let message = Self(unsafe { LinkedBox::from_raw(raw) });
+                let sending = ep.context().sending();
+                let (free, depth) = sending.queue().state();
+                trace!(svcrdma_sq_post_err(
+                    ep.send_cid(serial),
+                    free,
+                    depth,
+                    error.to_errno()
+                ));
+                if ptr::eq(bad, first) {
+                    sending.queue().give(entries);
+                    return Err(NotPosted::Refused(message));
+                }
+                sending.strand_message(Sent(message));
+                Err(NotPosted::Stranded)
+            }
+        }
+    }
+}
+
+/// The end of a Send, in the send completion queue's worker.
+///
+/// # Safety
+///
+/// Called by the RDMA core for a Send that [`Message::post`] posted for `C`.
+unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
+    // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
+    let worker = unsafe { SendWorker::<C>::of(cq) };
+    // SAFETY: The core hands us a valid completion.
+    let wc = unsafe { &*wc };
+    // SAFETY: Every Send is posted with the `cqe` of its message; its completion comes once.
+    let message = Message(unsafe {
+        let cqe = *wc.__bindgen_anon_1.wr_cqe.as_ref();
+        LinkedBox::from_raw(kernel::container_of!(cqe, Inner, cqe))
+    });
+    worker.context().sending().queue().give(message.0.entries);
+    let how = Ended::of(wc.status);
+    match how {
+        Ended::Well => trace!(svcrdma_wc_send(worker.send_cid(message.serial()))),
+        Ended::Flushed => trace!(svcrdma_wc_send_flush(
+            worker.send_cid(message.serial()),
+            wc.status,
+            wc.vendor_err
+        )),
+        Ended::Failed(status) => trace!(svcrdma_wc_send_err(
+            worker.send_cid(message.serial()),
+            status,
+            wc.vendor_err
+        )),
+    }
+    C::sent(&worker, Sent(message), how);
+}

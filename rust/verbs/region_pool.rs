@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The regions of one connection: made, idle, taken back.
+
+use super::completion::Done;
+use super::domain::Domain;
+use super::endpoint::Kept;
+use super::list::Link;
+use super::list::Stack;
+use super::region::Access;
+use super::region::Exposed;
+use super::region::Idle;
+use super::region::Owned;
+use super::region::Region;
+use super::tags::GivenOut;
+use crate::admin::trace::trace;
+use crate::bindings;
+use core::mem::MaybeUninit;
+use core::ptr;
+use core::ptr::NonNull;
+use kernel::error::from_err_ptr;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// The regions of one connection. It keeps them until the last of what they are used by is gone.
+pub(crate) struct RegionPool<U> {
+    /// Put here by whoever is done with one. Goes before `all`, to which they belong.
+    pub(super) idle: Stack<Idle<U>>,
+    pub(super) all: Stack<Owned<U>>,
+    depth: u32,
+    pub(super) gaps: bool,
+    reg_done: Done,
+    pub(super) domain: Arc<Domain>,
+}
+
+impl<U: Send + 'static> RegionPool<U> {
+    /// A pool without regions; each will cover `depth` pages, with gaps between them if the device
+    /// can do that. `reg_done` handles registrations that did not succeed.
+    pub(super) fn new(
+        domain: &Arc<Domain>,
+        depth: u32,
+        gaps: bool,
+        reg_done: Done,
+    ) -> Result<Arc<Self>> {
+        Ok(Arc::new(
+            Self {
+                idle: Stack::new(),
+                all: Stack::new(),
+                depth,
+                gaps,
+                reg_done,
+                domain: domain.clone(),
+            },
+            GFP_KERNEL,
+        )?)
+    }
+
+    /// Makes up to `count` more regions; returns how many. Sleeps, and asks for memory like anybody:
+    /// not for who must not wait for another RPC.
+    pub(crate) fn grow(&self, count: u32) -> u32 {
+        (0..count)
+            .take_while(|_| match self.make() {
+                Ok(region) => {
+                    self.idle.push(region);
+                    true
+                }
+                Err(error) => {
+                    trace!(xprtrdma_frwr_alloc(0, error.to_errno()));
+                    false
+                }
+            })
+            .fold(0, |made, _| made + 1)
+    }
+
+    fn make(&self) -> Result<Idle<U>> {
+        let depth = self.depth as usize;
+        let mut sgs = KVec::from_elem(bindings::scatterlist::default(), depth, GFP_KERNEL)?;
+        // SAFETY: An array of that many entries.
+        unsafe { bindings::sg_init_table(sgs.as_mut_ptr(), self.depth) };
+        let kind = match self.gaps {
+            true => bindings::ib_mr_type_IB_MR_TYPE_SG_GAPS,
+            false => bindings::ib_mr_type_IB_MR_TYPE_MEM_REG,
+        };
+        // SAFETY: The domain is there.
+        let mr =
+            from_err_ptr(unsafe { bindings::ib_alloc_mr(self.domain.pd(), kind, self.depth) })?;
+        let mr = NonNull::new(mr).ok_or(ENOMEM)?;
+        let region = KBox::new(
+            Region {
+                idle: Link::new(),
+                all: Link::new(),
+                next: None,
+                mr,
+                sgs,
+                mapped: 0,
+                held: false,
+                access: Access::Read,
+                exposed: Exposed {
+                    handle: 0,
+                    length: 0,
+                    offset: 0,
+                },
+                given_out: GivenOut::never(),
+                reg: pin_init::zeroed(),
+                reg_cqe: bindings::ib_cqe {
+                    done: Some(self.reg_done),
+                },
+                inv: pin_init::zeroed(),
+                inv_cqe: bindings::ib_cqe { done: None },
+                chain: None,
+                token: MaybeUninit::uninit(),
+                pool: NonNull::from(self),
+            },
+            GFP_KERNEL,
+        )
+        .inspect_err(|_| {
+            // SAFETY: Just made, and nobody's.
+            unsafe { bindings::ib_dereg_mr_user(mr.as_ptr(), ptr::null_mut()) };
+        })?;
+        let region = NonNull::from(KBox::leak(region));
+        let p = region.as_ptr();
+        // What never changes in its work requests. The cells are part of the region, which does not
+        // move.
+        // SAFETY: Ours alone.
+        unsafe {
+            (*p).reg.mr = mr.as_ptr();
+            (*p).reg.wr.opcode = bindings::ib_wr_opcode_IB_WR_REG_MR;
+            *(*p).reg.wr.__bindgen_anon_1.wr_cqe.as_mut() = &raw mut (*p).reg_cqe;
+            (*p).inv.opcode = bindings::ib_wr_opcode_IB_WR_LOCAL_INV;
+            *(*p).inv.__bindgen_anon_1.wr_cqe.as_mut() = &raw mut (*p).inv_cqe;
+        }
+        // INVARIANT: From `KBox`; the pool drops this after all who use the region.
+        self.all.push(Owned(region));
+        // INVARIANT: Just made.
+        Ok(Idle(region))
+    }
+}
+
+impl<U> RegionPool<U> {
+    /// Takes back a region that the peer cannot reach.
+    ///
+    /// # Safety
+    ///
+    /// `region` is the caller's, of this pool, and it is not registered.
+    #[inline]
+    pub(super) unsafe fn put_back(&self, region: NonNull<Region<U>>) {
+        // SAFETY: By this function's contract.
+        unsafe { (*region.as_ptr()).unmap() };
+        // INVARIANT: The caller gives it up.
+        self.idle.push(Idle(region));
+    }
+}
+
+impl<U: Send + 'static> Kept for Arc<RegionPool<U>> {
+    /// Unmaps what is still mapped: its memory belongs to RPCs that are about to be sent again, or that
+    /// were given up.
+    fn queues_ended(&self) {
+        // SAFETY: Nothing is taken out of the list of all before the pool ends.
+        for link in unsafe { self.all.links() } {
+            // SAFETY: The link is the `all` of a region, which stays as long as the pool. Nobody else
+            // uses those that are mapped: no handler runs any more, and nobody sends.
+            unsafe {
+                let region = kernel::container_of!(link.as_ptr(), Region<U>, all);
+                (*region).unmap();
+            }
+        }
+    }
+}
+
+/// Takes back regions that have been invalidated, from `first` through `next` to the last.
+///
+/// # Safety
+///
+/// The regions are the caller's, invalid, and their pool is there.
+#[inline]
+pub(super) unsafe fn reclaim<U>(first: NonNull<Region<U>>) {
+    let mut next = Some(first);
+    while let Some(region) = next {
+        // SAFETY: By this function's contract. The link is read before the region is given up.
+        unsafe {
+            next = region.as_ref().next;
+            let pool = region.as_ref().pool;
+            pool.as_ref().put_back(region);
+        }
+    }
+}
+
+/// Gives up regions of a queue pair that has ended: unmaps them, and leaves it at that. From `first`
+/// through `next` to the last.
+///
+/// # Safety
+///
+/// The regions are the caller's, their pool is there, and their queue pair answers nobody any more.
+#[cold]
+pub(super) unsafe fn retire<U>(first: NonNull<Region<U>>) {
+    let mut next = Some(first);
+    while let Some(region) = next {
+        // SAFETY: By this function's contract.
+        unsafe {
+            next = region.as_ref().next;
+            (*region.as_ptr()).unmap();
+        }
+    }
+}
