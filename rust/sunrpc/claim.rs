@@ -4,6 +4,7 @@
 
 use super::call::task_of;
 use super::handle::XprtHandle;
+use super::locks;
 use super::slot::Slot;
 use super::transport::Transport;
 use super::xdr::XdrBuf;
@@ -77,11 +78,9 @@ impl<T: Transport> Pinned<T> {
         // SAFETY: Pinned until the end of this block, and the transport with it. No more of the
         // request than that is touched once it is unpinned.
         unsafe {
-            let raw = (*rqst).rq_xprt;
-            bindings::spin_lock(&raw mut (*raw).queue_lock);
+            let _locked = locks::queue((*rqst).rq_xprt);
             last(self.slot());
             bindings::xprt_unpin_rqst(rqst);
-            bindings::spin_unlock(&raw mut (*raw).queue_lock);
         }
     }
 }
@@ -131,19 +130,17 @@ impl<T: Transport> XprtHandle<T> {
         let raw = self.raw();
         // SAFETY: The transport's memory is there. `queue_lock` is held where SUNRPC asks for it.
         unsafe {
-            bindings::spin_lock(&raw mut (*raw).queue_lock);
+            let _locked = locks::queue(raw);
             let rqst = bindings::xprt_lookup_rqst(raw, xid.to_be());
             // What is in the queue of those that wait came out of our `alloc_slot`.
-            let found = NonNull::new(rqst).and_then(|rqst| {
+            NonNull::new(rqst).and_then(|rqst| {
                 let slot = Slot::<T>::from_rqst(rqst.as_ptr());
                 slot.claim_in_place().then(|| {
                     bindings::xprt_pin_rqst(rqst.as_ptr());
                     // INVARIANT: Just claimed and pinned; what is claimed has its Exchange.
                     Claimed(Pinned(NonNull::from(slot)), PhantomData)
                 })
-            });
-            bindings::spin_unlock(&raw mut (*raw).queue_lock);
-            found
+            })
         }
     }
 }

@@ -3,6 +3,7 @@
 //! The operations on a connection: making it, its end, and that of the transport.
 
 use super::handle::peer_of;
+use super::locks;
 use super::reclaim;
 use super::transport::Transport;
 use super::xprt::Xprt;
@@ -168,7 +169,7 @@ pub(super) unsafe extern "C" fn set_connect_timeout<T: Transport>(
     // SAFETY: By this function's contract; these are `transport_lock`'s.
     unsafe {
         trace!(xprtrdma_op_set_cto(peer_of(raw), connect, reconnect));
-        bindings::spin_lock(&raw mut (*raw).transport_lock);
+        let _locked = locks::transport(raw);
         if connect < (*raw).connect_timeout {
             let each = connect.max(msecs_to_jiffies(2 * FIRST_PAUSE_MS));
             let timeout = Xprt::<T>::from_raw(raw).timeout.get();
@@ -179,7 +180,6 @@ pub(super) unsafe extern "C" fn set_connect_timeout<T: Transport>(
         if reconnect < (*raw).max_reconnect_timeout {
             (*raw).max_reconnect_timeout = reconnect;
         }
-        bindings::spin_unlock(&raw mut (*raw).transport_lock);
     }
 }
 

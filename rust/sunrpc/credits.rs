@@ -14,6 +14,7 @@
 //! the Reply is overdue, the connection is given up.
 
 use super::handle::XprtHandle;
+use super::locks;
 use super::transport::Transport;
 use crate::bindings;
 use kernel::new_spinlock;
@@ -173,7 +174,7 @@ impl<W: Windowed> Credits<W> {
         // SAFETY: The memory is there. What SUNRPC is told of is a task with a request that has a
         // credit, which is all that it looks at; `transport_lock` is held, as it asks for.
         unsafe {
-            bindings::spin_lock(&raw mut (*raw).transport_lock);
+            let _locked = locks::transport(raw);
             if self.forget(xid) {
                 let stand_in = self.stand_in.get();
                 (*stand_in).task.tk_rqstp = &raw mut (*stand_in).rqst;
@@ -181,7 +182,6 @@ impl<W: Windowed> Credits<W> {
                 (*stand_in).rqst.rq_cong = 1;
                 bindings::xprt_release_rqst_cong(&raw mut (*stand_in).task);
             }
-            bindings::spin_unlock(&raw mut (*raw).transport_lock);
         }
     }
 

@@ -3,6 +3,7 @@
 //! Handles of an `rpc_xprt`, for what outlives the calls of SUNRPC.
 
 use super::addr::AddressStrings;
+use super::locks;
 use super::transport::Transport;
 use super::xprt::Xprt;
 use crate::bindings;
@@ -139,13 +140,8 @@ impl<T: Transport> XprtHandle<T> {
     /// Lets `credits` Calls be outstanding.
     #[inline]
     pub(crate) fn set_window(&self, credits: u32) {
-        let raw = self.raw();
-        // SAFETY: The memory is there; the window is `transport_lock`'s.
-        unsafe {
-            bindings::spin_lock(&raw mut (*raw).transport_lock);
-            (*raw).cwnd = usize::try_from(credits).unwrap_or(usize::MAX) << bindings::RPC_CWNDSHIFT;
-            bindings::spin_unlock(&raw mut (*raw).transport_lock);
-        }
+        // SAFETY: The memory is there.
+        unsafe { locks::transport(self.raw()) }.set_window(credits);
     }
 
     /// The connection is good for something: if it is lost, the next attempt need not wait.

@@ -10,6 +10,7 @@ mod connection_ops;
 mod credits;
 mod free_slots;
 mod handle;
+mod locks;
 mod reclaim;
 mod refusal;
 mod request_ops;

@@ -19,6 +19,7 @@ use super::free_slots::FreeSlots;
 use super::handle::peer_of;
 use super::handle::put_handle;
 use super::handle::XprtHandle;
+use super::locks;
 use super::reverse::ReversePool;
 use super::slot::Slot;
 use super::transport::Transport;
@@ -173,13 +174,12 @@ impl<T: Transport> Live<T> {
         }
         // SAFETY: The transport is alive. Credits are valid for one connection.
         unsafe {
-            bindings::spin_lock(&raw mut (*raw).transport_lock);
+            let _locked = locks::transport(raw);
             (*raw).cong = 0;
             self.credits.clear();
             for slot in self.slots.iter() {
                 slot.forget_credit();
             }
-            bindings::spin_unlock(&raw mut (*raw).transport_lock);
         }
     }
 }

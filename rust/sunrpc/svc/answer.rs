@@ -6,6 +6,7 @@ use super::class::Connection;
 use super::reverse::credits;
 use super::rqst::Receiving;
 use crate::bindings;
+use crate::sunrpc::locks;
 use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::sync::atomic::ordering::Relaxed;
@@ -36,7 +37,7 @@ impl<C: Connection> Receiving<'_, C> {
             let Some(rqst) = pin(raw, xid) else {
                 let late = credits(raw).answered(xid);
                 if late {
-                    set_window(raw, window);
+                    locks::transport(raw).set_window(window);
                     credits(raw).give_back(xid);
                 }
                 return late;
@@ -57,12 +58,11 @@ impl<C: Connection> Receiving<'_, C> {
 unsafe fn pin(raw: *mut bindings::rpc_xprt, xid: u32) -> Option<NonNull<bindings::rpc_rqst>> {
     // SAFETY: By this function's contract; `queue_lock` is held where SUNRPC asks for it.
     unsafe {
-        bindings::spin_lock(&raw mut (*raw).queue_lock);
+        let _locked = locks::queue(raw);
         let rqst = NonNull::new(bindings::xprt_lookup_rqst(raw, xid.to_be()));
         if let Some(rqst) = rqst {
             bindings::xprt_pin_rqst(rqst.as_ptr());
         }
-        bindings::spin_unlock(&raw mut (*raw).queue_lock);
         rqst
     }
 }
@@ -73,12 +73,11 @@ unsafe fn pin(raw: *mut bindings::rpc_xprt, xid: u32) -> Option<NonNull<bindings
 ///
 /// `rqst` is pinned.
 unsafe fn answered(raw: *mut bindings::rpc_xprt, rqst: NonNull<bindings::rpc_rqst>, window: u32) {
-    // SAFETY: By this function's contract; the window is `transport_lock`'s.
+    // SAFETY: By this function's contract; `transport_lock` is held where SUNRPC asks for it.
     unsafe {
-        bindings::spin_lock(&raw mut (*raw).transport_lock);
-        (*raw).cwnd = (window as usize) << bindings::RPC_CWNDSHIFT;
+        let locked = locks::transport(raw);
+        locked.set_window(window);
         bindings::xprt_release_rqst_cong((*rqst.as_ptr()).rq_task);
-        bindings::spin_unlock(&raw mut (*raw).transport_lock);
     }
 }
 
@@ -96,7 +95,7 @@ unsafe fn complete(
     // SAFETY: By this function's contract; `queue_lock` is held where SUNRPC asks for it. The consumer
     // looks at the room for the Reply, which is all in the head, when it has been woken.
     unsafe {
-        bindings::spin_lock(&raw mut (*raw).queue_lock);
+        let _locked = locks::queue(raw);
         let room = (*rqst).rq_private_buf.head[0];
         let copied = match answer {
             Answer::Reply(reply) if reply.len() <= room.iov_len => {
@@ -116,20 +115,5 @@ unsafe fn complete(
         };
         bindings::xprt_complete_rqst((*rqst).rq_task, copied);
         bindings::xprt_unpin_rqst(rqst);
-        bindings::spin_unlock(&raw mut (*raw).queue_lock);
-    }
-}
-
-/// Lets as many Calls be outstanding.
-///
-/// # Safety
-///
-/// `raw` is a transport.
-unsafe fn set_window(raw: *mut bindings::rpc_xprt, calls: u32) {
-    // SAFETY: By this function's contract; the window is `transport_lock`'s.
-    unsafe {
-        bindings::spin_lock(&raw mut (*raw).transport_lock);
-        (*raw).cwnd = (calls as usize) << bindings::RPC_CWNDSHIFT;
-        bindings::spin_unlock(&raw mut (*raw).transport_lock);
     }
 }
