@@ -6,22 +6,25 @@
 //! waits for its Reply, its [`Transport::Exchange`] (the memory that the peer may reach) is up for
 //! whoever takes it first:
 //!
-//!     Idle --not to be sent (send lock)--> Refused
-//!     Idle --commit (send lock)--> Sent --claim (receive worker)--> Claimed --complete--> Done
-//!                                   |                              |\--refuse--> Refused --wait--> Done
-//!                                   | <---- nothing fenced --------|
-//!                                   |                              \--queue pair ended--> Idle
-//!                                   |-- abandon (buf_free), sweep (disconnect) --> Idle
+//! ```text
+//! Idle --not to be sent (send lock)--> Refused
+//! Idle --commit (send lock)--> Sent --claim (receive worker)--> Claimed --complete--> Done
+//!                               |                              |\--refuse--> Refused --wait--> Done
+//!                               | <---- nothing fenced --------|
+//!                               |                              \--queue pair ended--> Idle
+//!                               |-- abandon (buf_free), sweep (disconnect) --> Idle
+//! ```
 //!
-//! Who has claimed leaves the Exchange in the slot until he fences it. If he does not come to that, the
-//! slot is Sent again: who gives the RPC up, or the connection, finds what the peer can still reach.
+//! The claimer leaves the Exchange in the slot until it is fenced. If that does not happen the slot is
+//! Sent again, so that whoever gives up the RPC, or the end of the connection, finds what the peer can
+//! still reach.
 //!
-//! Refused is what was refused, or could not be sent, before the task has come to wait for a Reply: see
-//! [`refusal`](super::refusal). Done and Refused become Idle when SUNRPC is through with the answer, or
-//! wants to send the Call anew,
+//! Refused: refused, or found impossible to send, before its task waited for a Reply; see
+//! [`refusal`](super::refusal). Done and Refused become Idle when SUNRPC has seen the answer or wants to
+//! send the Call again.
 //!
-//! so that a Reply to a Call that was not sent yet, a second Reply, a signal and a disconnect cannot
-//! get in each other's way.
+//! With one owner at a time, a Reply to a Call that was not sent yet, a second Reply, a signal and a
+//! disconnect cannot interfere.
 
 use super::buffer::Buffer;
 use super::refusal::Refusal;
@@ -58,10 +61,10 @@ const INITIAL_BUFFER: usize = 2048;
 ///
 /// # Invariants
 ///
-/// `exchange` is touched only by who set `phase` to `CLAIMED`, and by the send lock's holder while
+/// `exchange` is touched only by whoever set `phase` to `CLAIMED`, and by the send lock's holder while
 /// `phase` is `IDLE`. It is there when `phase` becomes `SENT`, and is not when it becomes anything else
-/// but `CLAIMED`. `reply` is touched only by who claimed, and by SUNRPC's owner of the slot when
-/// nobody has. The buffers belong to SUNRPC's owner.
+/// but `CLAIMED`. `reply` is touched only by the claimer, and by SUNRPC's owner of the slot when
+/// there is none. The buffers belong to SUNRPC's owner.
 #[repr(C)]
 pub(crate) struct Slot<T: Transport> {
     rqst: Opaque<bindings::rpc_rqst>,
@@ -216,7 +219,7 @@ impl<T: Transport> Slot<T> {
         self.phase.cmpxchg(SENT, CLAIMED, Acquire).is_ok()
     }
 
-    /// The Exchange, for who has claimed the slot.
+    /// The Exchange, for the claimer of the slot.
     #[inline]
     pub(super) fn exchange(&self) -> *mut Option<T::Exchange> {
         self.exchange.get()
