@@ -37,7 +37,7 @@ pub(crate) struct Scatter {
 ///
 /// # Invariants
 ///
-/// The slot is claimed by who has this and its request pinned, so that slot, request, task and
+/// The slot is claimed by the owner of this, and its request pinned, so that slot, request, task and
 /// transport stay.
 pub(crate) struct Pinned<T: Transport>(NonNull<Slot<T>>);
 
@@ -109,9 +109,9 @@ impl<T: Transport> Deref for Claimed<T> {
     }
 }
 
-/// An RPC whose Exchange is with who fences it. It can only be completed with a proof of that; dropping
-/// it leaves it without an answer, to be sent again on the next connection, and is for who has seen the
-/// end of the queue pair.
+/// An RPC whose Exchange is being fenced. It can only be completed with a proof of that; dropping it
+/// leaves it without an answer, to be sent again on the next connection, and is for those who have seen
+/// the end of the queue pair.
 pub(crate) struct Fencing<T: Transport>(Pinned<T>);
 
 impl<T: Transport> Deref for Fencing<T> {
@@ -175,7 +175,7 @@ impl<T: Transport> Claimed<T> {
 
 impl<T: Transport> Drop for Claimed<T> {
     fn drop(&mut self) {
-        // Before the request is unpinned: who waits for that finds that there is something to fence.
+        // Before the request is unpinned: whoever waits for that finds that there is something to fence.
         // SAFETY: Claimed by us; the Exchange is in the slot.
         unsafe { self.slot().unclaim() };
     }

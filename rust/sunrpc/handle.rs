@@ -14,7 +14,7 @@ use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::sync::barrier::smp_mb;
 
-/// A counted reference to the memory of an `rpc_xprt`, for who outlives the calls of SUNRPC: the
+/// A counted reference to the memory of an `rpc_xprt`, for what outlives the calls of SUNRPC: the
 /// handlers of a connection, and work that was queued.
 ///
 /// What it offers is good at any time, also after SUNRPC has destroyed the transport.
@@ -126,11 +126,11 @@ impl<T: Transport> XprtHandle<T> {
         }
     }
 
-    /// Tells who waits for it that there is space again.
+    /// Tells the task that waits for it that there is space again.
     #[inline]
     pub(crate) fn space(&self) {
         // The space is there before SUNRPC is asked whether anybody waits, which it looks at without a
-        // lock: who has begun to wait and is not seen here sees the space. Pairs with the barrier in
+        // lock: a task that has begun to wait and is not seen here sees the space. Pairs with the barrier in
         // `wait_for_space`.
         smp_mb();
         // SAFETY: The memory is there; good in any context.

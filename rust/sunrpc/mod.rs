@@ -1,6 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! SUNRPC as safe types: transport classes, `rpc_xprt`, `svc_xprt`, `xdr_buf`, requests.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `transport` | what a client's transport is to do, and the errors it gives |
+//! | `xprt` | `rpc_xprt` with what belongs to it, and who may touch what |
+//! | `handle` | counted references to it, for what outlives SUNRPC's calls |
+//! | `xprt_class` | the class that SUNRPC makes transports with |
+//! | `xprt_ops` | the table of operations, and where they run |
+//! | `request_ops`, `connection_ops` | the operations |
+//! | `slot`, `free_slots`, `buffer` | the place of an RPC, those that are free, their memory |
+//! | `call` | what sends a Call sees of it |
+//! | `claim`, `refusal` | how an RPC ends: with a Reply, or without |
+//! | `credits` | credits of Calls that nobody waits for any more |
+//! | `reverse` | reverse Calls that the client takes |
+//! | `locks` | SUNRPC's locks as guards |
+//! | `reclaim` | allocations of those who are needed to free memory |
+//! | `addr` | addresses as text |
+//! | `xdr` | `xdr_buf`: a message in pieces |
+//! | `svc` | the server's side |
 
 mod addr;
 mod buffer;

@@ -7,7 +7,7 @@
 //! task, in `call_transmit_status`, which clears the task's status. What the task is told earlier than
 //! that it does not see. It takes a Reply of no octets for the end of the connection, and closes it.
 //!
-//! So who brings the refusal, a worker of the connection's queues, looks whether the task waits for
+//! So the bringer of the refusal, a worker of the connection's queues, looks whether the task waits for
 //! the Reply. If it does, the RPC is ended. If not, the slot remembers the refusal, and the task itself
 //! ends the RPC when it comes to wait. Both happen with `queue_lock` held, without which no task
 //! begins to wait for a Reply: one of the two sees the other.

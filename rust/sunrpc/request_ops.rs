@@ -54,7 +54,7 @@ pub(super) unsafe extern "C" fn alloc_slot<T: Transport>(
     }
 }
 
-/// Gives a slot to who waits for one, or puts it where the next finds it.
+/// Gives a slot to a task that waits for one, or puts it where the next finds it.
 ///
 /// # Safety
 ///
@@ -62,7 +62,7 @@ pub(super) unsafe extern "C" fn alloc_slot<T: Transport>(
 unsafe fn give_slot<T: Transport>(raw: *mut bindings::rpc_xprt, live: &Live<T>, slot: &Slot<T>) {
     let mut slot = NonNull::from(slot);
     loop {
-        // SAFETY: By this function's contract, or just taken. Who is woken owns the slot, zeroed.
+        // SAFETY: By this function's contract, or just taken. The task that is woken owns the slot, zeroed.
         unsafe {
             let rqst = slot.as_ref().rqst();
             if bindings::xprt_wake_up_backlog(raw, rqst) {
@@ -81,7 +81,7 @@ unsafe fn give_slot<T: Transport>(raw: *mut bindings::rpc_xprt, live: &Live<T>, 
         // SAFETY: Only slots of `T` are put in.
         match unsafe { live.free.take::<T>() } {
             Some(again) => slot = again,
-            // Who has it looks at the backlog as well, if it does not use it.
+            // Whoever has it looks at the backlog as well, if it does not use it.
             None => return,
         }
     }

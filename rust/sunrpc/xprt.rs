@@ -159,7 +159,7 @@ impl<T: Transport> Live<T> {
         T::hang_up(connection);
         {
             let _link = self.link.lock();
-            // Under the mutex: who then finds no connection knows that nothing is exposed.
+            // Under the mutex: whoever then finds no connection knows that nothing is exposed.
             // SAFETY: By this function's contract, and with the mutex.
             drop(unsafe { (*self.connection.get()).take() });
         }

@@ -9,7 +9,7 @@
 //! | --- | --- |
 //! | create, detach | whoever configures the service, or a service thread |
 //! | accept, receive, send, result payload, release | a service thread |
-//! | free | who drops the last reference: any of the above |
+//! | free | whoever drops the last reference: any of the above |
 //! | has room | anywhere |
 
 use super::reply::Reply;

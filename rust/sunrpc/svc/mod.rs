@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The server's side of SUNRPC: transports that service threads receive from and reply on.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `class` | the class, what listeners and connections are to do, and their operations |
+//! | `xprt` | `svc_xprt` with what belongs to it |
+//! | `rqst` | requests that are received |
+//! | `reply` | requests whose Reply is sent |
+//! | `alarm` | has a thread look at a transport after a while |
+//! | `reverse`, `reverse_class` | the transports of reverse Calls, and their class |
+//! | `answer` | what clients say to reverse Calls |
 
 mod alarm;
 mod answer;

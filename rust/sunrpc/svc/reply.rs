@@ -114,8 +114,8 @@ impl Reply<'_> {
     }
 }
 
-/// Where the pages of `res` lie in the `count` `slots`. What is past their end is found out by who uses
-/// it.
+/// Where the pages of `res` lie in the `count` `slots`. Whoever uses it finds out what is
+/// past their end.
 ///
 /// # Safety
 ///

@@ -29,7 +29,7 @@ use kernel::sync::Arc;
 use kernel::time::msecs_to_jiffies;
 use kernel::types::Opaque;
 
-/// How long a reverse Call waits for its Reply, if who makes it does not say.
+/// How long a reverse Call waits for its Reply, if its maker does not say.
 const TIMEOUT_MS: u32 = 60_000;
 
 /// Slots that a reverse transport has from the start; more are made when they are needed.
@@ -118,7 +118,7 @@ unsafe extern "C" fn setup<L: Listener>(
 ///
 /// As for [`setup`].
 unsafe fn create<L: Listener>(args: *mut bindings::xprt_create) -> Result<*mut bindings::rpc_xprt> {
-    // SAFETY: By this function's contract. Who asks holds the `svc_xprt`, or another reverse transport of
+    // SAFETY: By this function's contract. The caller holds the `svc_xprt`, or another reverse transport of
     // it, and with that its memory.
     let (net, forward, addr) = unsafe {
         if !class::is_connection((*args).bc_xprt) {

@@ -6,7 +6,7 @@
 //! last one it calls `xpo_free`, which drops our part. A [`SvcHandle`] counts for the memory alone:
 //! handlers that our part waits for when it is dropped can use one until the end.
 //!
-//! A transport belongs to who made it ([`SvcXprt`]) until SUNRPC takes it over.
+//! A transport belongs to its maker ([`SvcXprt`]) until SUNRPC takes it over.
 
 use crate::bindings;
 use crate::bindings::addr::Net;
