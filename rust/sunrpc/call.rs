@@ -8,7 +8,12 @@ use super::xdr::XdrBuf;
 use crate::admin::trace::Task;
 use crate::bindings;
 
-/// A Call that is to be sent: the send lock is held, and SUNRPC keeps the request in place.
+/// A Call that is to be sent.
+///
+/// # Invariants
+///
+/// Only inside `send_request`: the send lock is held, SUNRPC keeps the request and its task in place, and
+/// the slot is idle until [`Self::commit`].
 pub(crate) struct Call<'a, T: Transport> {
     slot: &'a Slot<T>,
 }
@@ -16,9 +21,10 @@ pub(crate) struct Call<'a, T: Transport> {
 impl<'a, T: Transport> Call<'a, T> {
     /// # Safety
     ///
-    /// To be made in `send_request` for its argument, for as long as that runs.
+    /// To be made in `send_request` for its argument, with an idle slot, for as long as that runs.
     #[inline]
     pub(super) unsafe fn new(slot: &'a Slot<T>) -> Self {
+        // INVARIANT: By this function's contract.
         Self { slot }
     }
 
@@ -81,7 +87,7 @@ impl<'a, T: Transport> Call<'a, T> {
     /// Lets a Reply take `exchange` from now on; to be called before the Call is posted.
     #[inline]
     pub(crate) fn commit(&self, exchange: T::Exchange) {
-        // SAFETY: In `send_request` the send lock is held, and it looked for an idle slot.
+        // SAFETY: By the type's invariants the send lock is held, and the slot is idle.
         unsafe { self.slot.commit(exchange) };
     }
 

@@ -141,6 +141,7 @@ impl<W: Windowed> Credits<W> {
     /// `transport_lock` is held, and [`Self::stop`] not called yet. If this returns `true`, the caller
     /// leaves `cong` as it is.
     #[cold]
+    #[must_use = "the credit is the caller's to give back if this is false"]
     pub(super) unsafe fn keep(&self, xid: u32) -> bool {
         // SAFETY: Reading the clock needs nothing.
         let since = unsafe { bindings::rpcrdma_jiffies() };
@@ -171,18 +172,21 @@ impl<W: Windowed> Credits<W> {
     #[cold]
     pub(crate) fn give_back(&self, xid: u32) {
         let raw = self.xprt.raw();
-        // SAFETY: The memory is there. What SUNRPC is told of is a task with a request that has a
-        // credit, which is all that it looks at; `transport_lock` is held, as it asks for.
-        unsafe {
-            let _locked = locks::transport(raw);
-            if self.forget(xid) {
-                let stand_in = self.stand_in.get();
-                (*stand_in).task.tk_rqstp = &raw mut (*stand_in).rqst;
-                (*stand_in).rqst.rq_xprt = raw;
-                (*stand_in).rqst.rq_cong = 1;
-                bindings::xprt_release_rqst_cong(&raw mut (*stand_in).task);
-            }
+        // SAFETY: The memory is there.
+        let _locked = unsafe { locks::transport(raw) };
+        if !self.forget(xid) {
+            return;
         }
+        let stand_in = self.stand_in.get();
+        // SAFETY: Ours, with `transport_lock` held.
+        unsafe {
+            (*stand_in).task.tk_rqstp = &raw mut (*stand_in).rqst;
+            (*stand_in).rqst.rq_xprt = raw;
+            (*stand_in).rqst.rq_cong = 1;
+        }
+        // SAFETY: The lock that SUNRPC asks for is held. It looks at the task's request, its transport
+        // and its credit, and at no more.
+        unsafe { bindings::xprt_release_rqst_cong(&raw mut (*stand_in).task) };
     }
 
     fn forget(&self, xid: u32) -> bool {

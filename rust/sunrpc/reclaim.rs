@@ -12,6 +12,7 @@ use kernel::sync::atomic::Atomic;
 /// While there is one, what this thread allocates is not waited for if that takes I/O, by way of a file
 /// system or not. If pages are swapped over the transport, it may use the memory that is set aside for
 /// those who free some.
+#[must_use = "it ends when it is dropped"]
 pub(super) struct Scope {
     noio: c_uint,
     noreclaim: Option<c_uint>,

@@ -164,7 +164,11 @@ pub(super) unsafe extern "C" fn free_reverse<T: Transport>(rqst: *mut bindings::
     }
 }
 
-/// The Reply to a reverse Call, to be sent: the send lock is held.
+/// The Reply to a reverse Call, to be sent.
+///
+/// # Invariants
+///
+/// Only inside `send_request`: the send lock is held, and SUNRPC keeps the request in place.
 pub(crate) struct ReverseReply<'a, T: Transport> {
     slot: &'a Slot<T>,
 }
@@ -174,6 +178,7 @@ impl<'a, T: Transport> ReverseReply<'a, T> {
     ///
     /// To be made in `send_request` for its argument, for as long as that runs.
     pub(super) unsafe fn new(slot: &'a Slot<T>) -> Self {
+        // INVARIANT: By this function's contract.
         Self { slot }
     }
 

@@ -215,6 +215,7 @@ impl<T: Transport> Slot<T> {
     /// [`Self::exchange`] and calls [`Self::unclaim`], or takes it out and calls [`Self::settle`] or
     /// another.
     #[inline]
+    #[must_use = "whoever has claimed it must end that"]
     pub(super) fn claim_in_place(&self) -> bool {
         self.phase.cmpxchg(SENT, CLAIMED, Acquire).is_ok()
     }

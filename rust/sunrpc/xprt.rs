@@ -51,6 +51,12 @@ pub(super) struct Xprt<T: Transport> {
 }
 
 /// The part that ends in `destroy`. Fields are dropped in this order.
+///
+/// # Invariants
+///
+/// `connection` is changed only with both the send lock and `link`'s mutex, and read with either;
+/// `sender` is the send lock's alone. There is a sender whenever there is a connection. All that was put
+/// into `free` is in `slots`.
 #[pin_data]
 pub(super) struct Live<T: Transport> {
     #[pin]
@@ -109,7 +115,7 @@ impl<T: Transport> Live<T> {
     /// Looks at the connection outside of the send lock; it stays during `f`.
     pub(super) fn with_link<R>(&self, f: impl FnOnce(Option<&T::Connection>) -> R) -> R {
         let _link = self.link.lock();
-        // SAFETY: Only changed with the mutex held.
+        // SAFETY: By the type's invariants, with the mutex held.
         f(unsafe { (*self.connection.get()).as_ref() })
     }
 
@@ -136,6 +142,7 @@ impl<T: Transport> Live<T> {
     /// The caller holds the send lock, and there is no connection.
     pub(super) unsafe fn connected(&self, (connection, sender): (T::Connection, T::Sender)) {
         let _link = self.link.lock();
+        // INVARIANT: There is both now.
         // SAFETY: By this function's contract; the mutex excludes those who only look.
         unsafe {
             *self.connection.get() = Some(connection);
@@ -149,7 +156,7 @@ impl<T: Transport> Live<T> {
     ///
     /// The caller holds the send lock, and nobody uses what [`Self::sending`] returned.
     pub(super) unsafe fn disconnect(&self, raw: *mut bindings::rpc_xprt) {
-        // SAFETY: Only changed by the send lock's holder.
+        // SAFETY: By the type's invariants, with the send lock held.
         let Some(connection) = (unsafe { (*self.connection.get()).as_ref() }) else {
             return;
         };

@@ -54,6 +54,7 @@ static CLASS: TheClass = TheClass(core::cell::UnsafeCell::new(Class {
 static REGISTERED: Atomic<i32> = Atomic::new(0);
 
 /// The registration of `T` as a class of transports.
+#[must_use = "it ends when it is dropped"]
 pub(crate) struct ClassRegistration<T: Transport>(PhantomData<T>);
 
 // SAFETY: Registration and its end may happen on different threads.
@@ -158,9 +159,9 @@ unsafe fn create<T: Transport>(
 /// `raw` is fresh from `xprt_alloc`, with room for an `Xprt<T>`.
 unsafe fn furnish<T: Transport>(raw: *mut bindings::rpc_xprt, addr: &SockAddr) {
     let this = raw.cast::<Xprt<T>>();
-    // SAFETY: By this function's contract.
+    let each = msecs_to_jiffies(RPC_TIMEOUT_MS);
+    // SAFETY: Behind the `rpc_xprt` there is room for ours, whose timeouts stay as long as that.
     unsafe {
-        let each = msecs_to_jiffies(RPC_TIMEOUT_MS);
         let timeout = Opaque::cast_into(&raw const (*this).timeout);
         (*timeout).to_initval = each;
         (*timeout).to_maxval = each;
@@ -171,11 +172,17 @@ unsafe fn furnish<T: Transport>(raw: *mut bindings::rpc_xprt, addr: &SockAddr) {
         (*raw).idle_timeout = msecs_to_jiffies(IDLE_TIMEOUT_MS);
         // The first attempt to connect need not wait.
         (*raw).reestablish_timeout = 0;
+    }
+    // SAFETY: Nobody else looks at it yet. Operations and class stay while a transport keeps the module.
+    unsafe {
         (*raw).ops = Ops::<T>::table();
         // Side protocols look at it; they are to use TCP.
         (*raw).prot = bindings::IPPROTO_TCP as c_int;
         (*raw).xprt_class = (*CLASS.0.get()).base.get();
         (*raw).max_payload = T::MAX_PAYLOAD;
+    }
+    // SAFETY: There is room for any address. The texts are part of the same object.
+    unsafe {
         (*raw).addrlen = addr.len();
         ptr::copy_nonoverlapping(
             addr.as_ptr().cast::<u8>(),

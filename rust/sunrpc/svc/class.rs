@@ -103,6 +103,7 @@ pub(super) unsafe fn is_connection(xprt: *mut bindings::svc_xprt) -> bool {
 }
 
 /// The registration of the class whose listeners are `L`.
+#[must_use = "it ends when it is dropped"]
 #[pin_data(PinnedDrop)]
 pub(crate) struct Registration<L: Listener> {
     #[pin]

@@ -51,6 +51,7 @@ const _: () = assert!(
 static CLASS: Atomic<*mut c_void> = Atomic::new(ptr::null_mut());
 
 /// The registration of the reverse transports of `L`'s connections.
+#[must_use = "it ends when it is dropped"]
 #[pin_data(PinnedDrop)]
 pub(crate) struct ReverseRegistration<L: Listener> {
     #[pin]
@@ -180,16 +181,22 @@ unsafe fn furnish<C: Connection>(
     forward: SvcHandle,
 ) {
     let this = raw.cast::<Reverse>();
-    // SAFETY: By this function's contract.
+    // SAFETY: Behind the `rpc_xprt` there is room for ours, whose timeouts stay as long as that.
     unsafe {
         let timeout = Opaque::cast_into(&raw const (*this).timeout);
         (*timeout).to_initval = msecs_to_jiffies(TIMEOUT_MS);
         (*timeout).to_maxval = msecs_to_jiffies(TIMEOUT_MS);
         (*raw).timeout = timeout;
+    }
+    // SAFETY: Nobody else looks at it yet. Operations and class stay while a transport keeps the module.
+    unsafe {
         (*raw).ops = Calls::<C>::table();
         (*raw).xprt_class = CLASS.load(Relaxed).cast();
         (*raw).prot = bindings::xprt_transports_XPRT_TRANSPORT_BC_RDMA;
         (*raw).max_payload = octets as usize;
+    }
+    // SAFETY: There is room for any address. The texts are part of the same object.
+    unsafe {
         (*raw).addrlen = addr.len();
         ptr::copy_nonoverlapping(
             addr.as_ptr().cast::<u8>(),
@@ -197,6 +204,9 @@ unsafe fn furnish<C: Connection>(
             addr.len(),
         );
         AddressStrings::publish((&raw mut (*this).strings).cast(), raw, addr);
+    }
+    // SAFETY: Flags are atomic. The handle keeps the memory of the connection that is named.
+    unsafe {
         for flag in [bindings::XPRT_BOUND, bindings::XPRT_CONNECTED] {
             bindings::set_bit(flag as usize, &raw mut (*raw).state);
         }

@@ -32,6 +32,10 @@ struct Header {
 }
 
 /// A whole transport.
+///
+/// # Invariants
+///
+/// If `installed` is set, `data` is initialised.
 #[repr(C)]
 struct Whole<T> {
     header: Header,
@@ -211,6 +215,11 @@ impl Drop for SvcRef<'_> {
 }
 
 /// A transport without our part, and unknown to SUNRPC.
+///
+/// # Invariants
+///
+/// `xprt` points to a `Whole` from `KBox`, whose C structure is initialised. The one reference that this
+/// structure counts is this value's, and so is one of the header's count of its memory.
 pub(crate) struct NewXprt<T> {
     xprt: NonNull<Whole<T>>,
     _owns: PhantomData<T>,
@@ -250,6 +259,7 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
             // RFC 7530 Section 3.1: the transport controls congestion.
             bindings::set_bit(bindings::XPT_CONG_CTRL as usize, &raw mut (*xprt).xpt_flags);
         }
+        // INVARIANT: `svc_xprt_init` counts one reference, and the header one for the transport.
         Ok(Self {
             xprt: whole,
             _owns: PhantomData,
@@ -324,6 +334,7 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
     pub(crate) fn install(self, data: T) -> SvcXprt<T> {
         let whole = self.xprt.as_ptr();
         // SAFETY: Nobody else looks at these members before SUNRPC has the transport.
+        // INVARIANT: `data` is there before `installed` says so.
         unsafe {
             (*whole).data.get().cast::<T>().write(data);
             (*whole).installed = true;
