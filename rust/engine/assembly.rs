@@ -57,7 +57,6 @@ pub struct Assembly<'a> {
     /// Octets of the reduced stream.
     length: u32,
     layout: Layout,
-    segments: u32,
 }
 
 /// What the Call looks like when it is whole.
@@ -146,7 +145,6 @@ impl<'a> Assembly<'a> {
             stream: Reduced::Inline,
             length,
             layout,
-            segments: all.segments,
         }))
     }
 
@@ -169,7 +167,6 @@ impl<'a> Assembly<'a> {
             stream: Reduced::PositionZero,
             length,
             layout: Layout::Whole { length: total },
-            segments,
         })
     }
 
@@ -177,12 +174,6 @@ impl<'a> Assembly<'a> {
     #[inline]
     pub const fn layout(&self) -> Layout {
         self.layout
-    }
-
-    /// Segments that are not empty: how many [`Piece::Pull`] there are at least.
-    #[inline]
-    pub const fn segments(&self) -> u32 {
-        self.segments
     }
 
     /// The pieces in the order of the assembled Call. They tile it exactly.

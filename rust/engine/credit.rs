@@ -48,12 +48,6 @@ impl Window {
         changed
     }
 
-    /// How many more Calls may be sent while `outstanding` are not answered.
-    #[inline]
-    pub const fn available(&self, outstanding: u32) -> u32 {
-        self.granted.saturating_sub(outstanding)
-    }
-
     /// How many Receives this end must keep posted: one for each Reply that may come, and
     /// `reverse` for the Calls that it allows its peer (RFC 8167 Section 4.3.1).
     ///

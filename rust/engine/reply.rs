@@ -88,7 +88,6 @@ pub struct Reply<'a> {
     length: u32,
     form: Form,
     header: u32,
-    by_write: u32,
     left: u32,
 }
 
@@ -107,7 +106,6 @@ impl<'a> Reply<'a> {
             true => &[],
             false => results,
         };
-        let mut by_write: u32 = 0;
         let mut left = shape.length;
         let mut end: u32 = 0;
         for returned in pair(chunks, results) {
@@ -123,7 +121,6 @@ impl<'a> Reply<'a> {
                 .ok_or(CannotReply::Results)?;
             // NO-OVERFLOW: the items are apart, so that they sum up to at most the Reply.
             left -= next - payload.offset;
-            by_write += payload.length;
             end = next;
         }
         let header = header_len(&chunks).ok_or(CannotReply::NoRoom)?;
@@ -149,7 +146,6 @@ impl<'a> Reply<'a> {
             length: shape.length,
             form,
             header,
-            by_write,
             left,
         })
     }
@@ -164,12 +160,6 @@ impl<'a> Reply<'a> {
     #[inline]
     pub const fn header(&self) -> u32 {
         self.header
-    }
-
-    /// Octets that go to Write chunks.
-    #[inline]
-    pub const fn by_write(&self) -> u32 {
-        self.by_write
     }
 
     /// Octets that are left, to go inline or to the Reply chunk, or to be exposed.

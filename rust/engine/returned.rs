@@ -23,9 +23,6 @@ pub struct Offered<W, R> {
     pub reply: R,
 }
 
-/// Offered nothing.
-pub const NO_CHUNK: [Segment; 0] = [];
-
 /// Where the octets of a Reply have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrived<'a> {

@@ -8,14 +8,12 @@
 use core::slice::ChunksExact;
 
 use super::error::BadList;
+use super::size::READ_SEGMENT;
 use super::ReadSegment;
 use super::Reader;
 use super::Segment;
 use super::FIXED_LEN;
 use super::WORD;
-
-/// Octets of one entry of a Read list: discriminator, Position, segment.
-const READ_ENTRY: usize = 2 * WORD + Segment::LEN;
 
 /// Reads the word that says whether a list entry or a Reply chunk follows.
 ///
@@ -144,7 +142,7 @@ impl<'a> ReadList<'a> {
     /// How many segments there are, empty ones included.
     #[inline]
     pub const fn len(&self) -> usize {
-        self.octets.len() / READ_ENTRY
+        self.octets.len() / READ_SEGMENT
     }
 
     /// Whether the list is absent.
@@ -156,7 +154,7 @@ impl<'a> ReadList<'a> {
     /// The segments in the order of the message.
     #[inline]
     pub fn segments(&self) -> ReadSegments<'a> {
-        ReadSegments(self.octets.chunks_exact(READ_ENTRY))
+        ReadSegments(self.octets.chunks_exact(READ_SEGMENT))
     }
 }
 

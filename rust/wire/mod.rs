@@ -30,12 +30,9 @@ pub use chunks::ReadSegments;
 pub use chunks::Segments;
 pub use chunks::WriteChunk;
 pub use chunks::WriteChunks;
-pub use chunks::WriteList;
 pub use decode::Body;
 pub use decode::Header;
 pub use encode::HeaderWriter;
-pub use encode::ReplyChunkPlace;
-pub use encode::WriteListPlace;
 pub use error::ErrorReply;
 pub use error::Malformed;
 pub use error::RdmaError;
@@ -63,8 +60,7 @@ pub const MIN_LEN: usize = 7 * WORD;
 pub const RDMA_MSG: u32 = 0;
 /// `rdma_proc`: the payload is in a chunk.
 pub const RDMA_NOMSG: u32 = 1;
-/// `rdma_proc`: obsolete, never sent (RFC 8166 Section 4.6.1).
-pub const RDMA_MSGP: u32 = 2;
+// 2 is RDMA_MSGP: obsolete, never sent (RFC 8166 Section 4.6.1).
 /// `rdma_proc`: a Read chunk of a Reply has been pulled (RFC 8166 Section 4.6.2).
 pub const RDMA_DONE: u32 = 3;
 /// `rdma_proc`: the Call was refused by the transport.

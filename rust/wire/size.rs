@@ -12,17 +12,17 @@ use super::MIN_LEN;
 use super::WORD;
 
 /// Octets that one Read segment adds to a header: discriminator, Position, segment.
-pub const READ_SEGMENT: usize = 2 * WORD + Segment::LEN;
+pub(super) const READ_SEGMENT: usize = 2 * WORD + Segment::LEN;
 
 /// Octets that a Write chunk adds to a header before its segments: discriminator, count.
-pub const WRITE_CHUNK: usize = 2 * WORD;
+const WRITE_CHUNK: usize = 2 * WORD;
 
 /// Octets that a Reply chunk adds to a header before its segments. Its discriminator is in every
 /// header.
-pub const REPLY_CHUNK: usize = WORD;
+const REPLY_CHUNK: usize = WORD;
 
 /// Octets that one segment adds to a Write or Reply chunk.
-pub const SEGMENT: usize = Segment::LEN;
+const SEGMENT: usize = Segment::LEN;
 
 /// Octets that a Read list of `segments` segments adds to a header without chunks.
 #[inline]

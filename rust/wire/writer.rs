@@ -33,12 +33,6 @@ impl<'b> Writer<'b> {
         self.length
     }
 
-    /// Whether nothing has been written.
-    #[inline]
-    pub const fn is_empty(&self) -> bool {
-        self.length == 0
-    }
-
     /// Appends `N` octets.
     #[inline]
     pub fn array<const N: usize>(&mut self, value: [u8; N]) -> Result<(), Overflow> {

@@ -154,7 +154,7 @@ impl Client {
 
     /// XIDs of RPCs that may be sent now.
     pub fn sendable(&self) -> Vec<u32> {
-        if self.window.available(self.unanswered) == 0 {
+        if self.window.granted() <= self.unanswered {
             return Vec::new();
         }
         let queued = self.pending.values().filter(|p| p.state == State::Queued);

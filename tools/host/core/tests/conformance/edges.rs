@@ -15,7 +15,6 @@ use rpcrdma_core::engine::call::TooBig;
 use rpcrdma_core::engine::returned::arrived;
 use rpcrdma_core::engine::returned::Mismatch;
 use rpcrdma_core::engine::returned::Offered;
-use rpcrdma_core::engine::returned::NO_CHUNK;
 use rpcrdma_core::wire::Body;
 use rpcrdma_core::wire::Header;
 use rpcrdma_core::wire::ReadList;

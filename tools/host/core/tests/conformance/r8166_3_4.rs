@@ -113,7 +113,7 @@ fn r8166_3_4_4_1_chunks_may_be_cut_anywhere() {
         .collect();
     let call = msg_with_reads(&cut, CALL, 4);
     let assembly = assemble(&call).unwrap().unwrap();
-    assert_eq!(assembly.segments(), 7);
+    assert_eq!(assembly.pulls().count(), 7);
     assert_eq!(
         assembly.layout(),
         Layout::DataItem {
@@ -551,7 +551,7 @@ fn r8166_3_4_6_2_2_roundup_is_not_written() {
         let total = 100 + ((length + 3) & !3);
         let chunks = call_at_server(&call).chunks;
         let reply = Reply::plan(chunks, &results, &shape(total)).unwrap();
-        assert_eq!(reply.by_write(), length);
+        assert_eq!(by_write(&reply), length);
         // Neither is it inline.
         assert_eq!(reply.left(), 100);
         assert_eq!(reply.runs().collect::<Vec<_>>(), [(0, 100)]);

@@ -174,13 +174,13 @@ fn r8166_3_5_3_6_reduce_first_then_decide() {
     // With the item gone, what is left fits inline.
     let reply = Reply::plan(chunks, &results, &shape(5_300)).unwrap();
     assert_eq!(reply.form(), Form::Inline);
-    assert_eq!((reply.by_write(), reply.left()), (5_000, 300));
+    assert_eq!((by_write(&reply), reply.left()), (5_000, 300));
     assert_eq!(reply.runs().collect::<Vec<_>>(), [(0, 200), (5_200, 100)]);
     assert!(reply.reply_chunk().is_none());
     // Or it does not.
     let reply = Reply::plan(chunks, &results, &shape(7_200)).unwrap();
     assert_eq!(reply.form(), Form::ReplyChunk);
-    assert_eq!((reply.by_write(), reply.left()), (5_000, 2_200));
+    assert_eq!((by_write(&reply), reply.left()), (5_000, 2_200));
     let part = reply.reply_chunk().unwrap().next_part(u32::MAX).unwrap();
     assert_eq!(part, segment(2, 8192, 0x2000));
 }
@@ -222,7 +222,7 @@ fn r8166_3_5_3_8_roundup_is_inside_long_messages() {
     }];
     let reply = Reply::plan(chunks, &results, &self::shape(5_204)).unwrap();
     assert_eq!(reply.form(), Form::ReplyChunk);
-    assert_eq!((reply.by_write(), reply.left()), (0, 5_204));
+    assert_eq!((by_write(&reply), reply.left()), (0, 5_204));
     assert_eq!(reply.runs().collect::<Vec<_>>(), [(0, 5_204)]);
     let mut sink = reply.reply_chunk().unwrap();
     assert_eq!(sink.next_part(5_204).unwrap().length, 5_204);

@@ -79,7 +79,7 @@ fn r8166_8_2_2_3_1_responder_reduces_nothing_under_integrity() {
         };
         let reply = Reply::plan(chunks, &results, &shape).unwrap();
         assert_eq!(reply.form(), form);
-        assert_eq!((reply.by_write(), reply.left()), (0, 5_200));
+        assert_eq!((by_write(&reply), reply.left()), (0, 5_200));
         assert_eq!(reply.writes().count(), 0);
         assert_eq!(reply.runs().collect::<Vec<_>>(), [(0, 5_200)]);
     }

@@ -27,7 +27,6 @@ use rpcrdma_core::engine::returned::arrived;
 use rpcrdma_core::engine::returned::Arrived;
 use rpcrdma_core::engine::returned::Mismatch;
 use rpcrdma_core::engine::returned::Offered;
-use rpcrdma_core::engine::returned::NO_CHUNK;
 use rpcrdma_core::wire::extensions::Announcement;
 use rpcrdma_core::wire::extensions::Offer;
 use rpcrdma_core::wire::private_data::PrivateData;
@@ -151,7 +150,7 @@ fn rr4_4_1_3_results_still_go_to_write_chunks() {
     with_plan(&octets, &item, &shape(9_100, 4), |reply| {
         let reply = reply.unwrap();
         assert_eq!(reply.form(), Form::Exposed);
-        assert_eq!((reply.by_write(), reply.left()), (1000, 8_100));
+        assert_eq!((by_write(&reply), reply.left()), (1000, 8_100));
         let runs: Vec<_> = reply.runs().collect();
         assert_eq!(runs, [(0, 100), (1100, 8000)]);
     });

@@ -5,8 +5,10 @@
 use rpcrdma_core::engine::call::CallShape;
 use rpcrdma_core::engine::call::Extent;
 use rpcrdma_core::engine::call::Limits;
+use rpcrdma_core::engine::credit::Window;
 use rpcrdma_core::engine::inbound::Message;
 use rpcrdma_core::engine::limits::Extensions;
+use rpcrdma_core::engine::reply::Reply;
 use rpcrdma_core::wire::Segment;
 
 /// The XID of most messages here.
@@ -26,6 +28,19 @@ pub(crate) const PLAIN: Extensions = Extensions {
 pub(crate) const PULLED: Extensions = Extensions {
     pulled_replies: true,
 };
+
+/// No segments: no chunk was offered.
+pub(crate) const NO_CHUNK: [Segment; 0] = [];
+
+/// How many more Calls may be sent while `outstanding` are not answered.
+pub(crate) fn available(window: &Window, outstanding: u32) -> u32 {
+    window.granted().saturating_sub(outstanding)
+}
+
+/// Octets of a Reply that go to Write chunks.
+pub(crate) fn by_write(reply: &Reply<'_>) -> u32 {
+    reply.writes().map(|(_, payload)| payload.length).sum()
+}
 
 /// The octets of big-endian words.
 pub(crate) fn words(words: &[u32]) -> Vec<u8> {
