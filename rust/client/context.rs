@@ -97,7 +97,7 @@ pub(super) struct Connection {
     progress: Mutex<Progress>,
     #[pin]
     progressed: CondVar,
-    /// For the one at a time who fences outside of the order of things.
+    /// The fence of an RPC that is given up: one at a time.
     #[pin]
     pub(super) fenced: Mutex<Option<Fenced>>,
     #[pin]

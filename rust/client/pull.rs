@@ -102,7 +102,7 @@ impl Dones {
             return;
         };
         let credits = this.sizes.as_ref().map_or(1, |sizes| sizes.requests);
-        // Sent with the lock, so that who finds no idle message is seen by who has one back.
+        // Sent with the lock: what waits because no message was idle is seen when one comes back.
         let mut waiting = self.waiting.lock();
         while let Some(&done) = waiting.first() {
             let invalidate = this.invalidates().then_some(done.handle);

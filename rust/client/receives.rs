@@ -52,8 +52,8 @@ impl Shelf {
     /// Gives up the buffers that are idle, and those to come.
     pub(super) fn close(&self) {
         self.domain.store(NONE, Relaxed);
-        // Pairs with the full barrier of putting a buffer down: who has not seen that the shelf is
-        // closed has put its buffer where it is found here.
+        // Pairs with the full barrier of putting a buffer down: whoever has not seen that this is closed
+        // has put the buffer where it is found here.
         smp_mb();
         drop(self.idle.take_all());
     }

@@ -36,7 +36,7 @@ use crate::verbs::SendWorker;
 pub(super) enum Pending {
     /// A Reply.
     Reply(Answer),
-    /// Who gives up an RPC.
+    /// The task that gives up an RPC.
     GivenUp,
 }
 

@@ -177,7 +177,7 @@ fn failed(to: &Established, shared: &Shared, call: &Call<'_, Rdma>, error: SendE
     ));
     if error == SendError::Again {
         trace!(xprtrdma_nomrs_err(to.ep.peer_addr(), call.task()));
-        // All regions are in use. Who makes more tells of space, in any case.
+        // All regions are in use. Whoever makes more tells of space, in any case.
         shared.xprt.wait_for_space();
         if let Some(refill) = to.ep.context().refill.as_ref() {
             refill.start();

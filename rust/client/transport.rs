@@ -67,7 +67,7 @@ impl Transport for Rdma {
 
     fn hang_up(connection: &Established) {
         connection.ep.context().expect_end();
-        // Who fences with the link's mutex held must not have to wait for the peer.
+        // A task that fences with the link's mutex held must not have to wait for the peer.
         connection.ep.break_off();
     }
 

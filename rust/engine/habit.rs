@@ -15,7 +15,7 @@
 //! one that is missing costs the same at the responder, one message, and the time of a Read. A Reply
 //! that was refused for want of a chunk has it offered next time, whatever the score was.
 //!
-//! A score at either end does not change by more of the same, so that who is steady writes nothing.
+//! A score at either end does not change by more of the same, so that a steady habit writes nothing.
 
 /// What a long Reply adds.
 const UP: u32 = 2;

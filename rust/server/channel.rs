@@ -185,8 +185,8 @@ impl Channel {
         }
     }
 
-    /// To be called by who has waited for the Send Queue and found room. While threads wait, SUNRPC gives
-    /// the transport none, neither to clear up nor to receive.
+    /// To be called by a thread that has waited for the Send Queue and found room. While threads wait,
+    /// SUNRPC gives the transport none, neither to clear up nor to receive.
     #[cold]
     pub(super) fn waited(&self, ep: &Endpoint<Self>) {
         self.clear_finished(ep);

@@ -103,7 +103,7 @@ impl Connection {
                 self.ep.context().exposed().done(&self.ep, xid, invalidated);
                 self.drop_call(rqst, buffer)
             }
-            // Only RDMA_DONE invalidates; who does so otherwise may have hit any Reply's region.
+            // Only RDMA_DONE invalidates; any other message that does may have hit any Reply's region.
             _ if invalidated.is_some() => {
                 self.ep.context().close();
                 self.drop_call(rqst, buffer)

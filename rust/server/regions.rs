@@ -57,7 +57,7 @@ impl Demand {
     }
 }
 
-/// The regions that are free, and who waits for more.
+/// The regions that are free, and the Calls that wait for more.
 ///
 /// # Invariants
 ///

@@ -2,9 +2,9 @@
 
 //! A second block of RDMA-CM private data: what an end can do beyond RFC 8166.
 //!
-//! It follows the eight octets of RFC 8797, behind an identifier of its own. Who knows only those
-//! eight octets does not see it. As they are, it is looked for at any offset, and what is around it
-//! has no meaning. `Documentation/pulled-replies.rst` describes it octet by octet.
+//! It follows the eight octets of RFC 8797, behind an identifier of its own. A peer that knows
+//! only those eight octets does not see it. As they are, it is looked for at any offset, and what is
+//! around it has no meaning. `Documentation/pulled-replies.rst` describes it octet by octet.
 
 use super::private_data;
 use super::private_data::PrivateData;
@@ -24,7 +24,8 @@ const PULLED_REPLIES: u8 = 0x01;
 /// What one end offers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offer {
-    /// Replies may be exposed as Read chunks: who connects can pull them, who accepts exposes them.
+    /// Replies may be exposed as Read chunks: the connecting end can pull them, the
+    /// listening end exposes them.
     pub pulled_replies: bool,
 }
 
