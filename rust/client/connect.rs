@@ -55,7 +55,7 @@ pub(super) fn connect(
     let mut sizes = Sizes::for_device(&device, shared.xprt.slots(), shared.reverse_calls)
         .map_err(|lack| unsuitable(&ep, lack))?;
     ep.open(&sizes.queues())?;
-    let sender = furnish(&ep, shared, &mut sizes)?;
+    let sender = make_sender(&ep, shared, &mut sizes)?;
     this.sizes.populate(sizes);
 
     // One Call may be sent, until its Reply says more (RFC 8166 Section 3.3.3); and the peer may call.
@@ -103,16 +103,16 @@ fn unsuitable(ep: &Endpoint<Connection>, lack: Lack) -> ConnectError {
 /// Makes what sends, with regions for one large READ or WRITE, and the first Receive buffers; more of
 /// both are made when they are missed. Long messages take memory in large pieces: if there is none,
 /// `sizes` become smaller, and the peer is told that.
-fn furnish(
+fn make_sender(
     ep: &Endpoint<Connection>,
     shared: &Arc<Shared>,
     sizes: &mut Sizes,
 ) -> Result<Sender<Pending>, ConnectError> {
-    shared.shelf.open(ep);
+    shared.recv_pool.open(ep);
     let sender = loop {
-        match provide(ep, shared, sizes) {
+        match try_make_sender(ep, shared, sizes) {
             Err(ENOMEM) if sizes.shrink() => {}
-            provided => break provided?,
+            made => break made?,
         }
     };
     let pool = sender.pool();
@@ -130,10 +130,14 @@ fn furnish(
     Ok(sender)
 }
 
-fn provide(ep: &Endpoint<Connection>, shared: &Shared, sizes: &Sizes) -> Result<Sender<Pending>> {
+fn try_make_sender(
+    ep: &Endpoint<Connection>,
+    shared: &Shared,
+    sizes: &Sizes,
+) -> Result<Sender<Pending>> {
     let count = queue::refill(0, sizes.first_receives(), sizes.receive_batch);
     shared
-        .shelf
+        .recv_pool
         .stock(ep, count, sizes.own.receive_size as usize)?;
-    Sender::new(ep, &sizes.sender()).inspect_err(|_| shared.shelf.empty())
+    Sender::new(ep, &sizes.sender()).inspect_err(|_| shared.recv_pool.empty())
 }

@@ -74,6 +74,8 @@ pub(super) struct Connection {
     pub(super) receives: Receives,
     /// Calls that may be outstanding: a [`Window`]. Written by the receive worker.
     window: Atomic<u64>,
+    /// What SUNRPC was told of it: as many as there are Receives for. Written by the receive worker.
+    told_window: Atomic<u32>,
     /// Messages of the receive worker's own.
     pub(super) asides: SetOnce<Asides>,
     /// Replies may be pulled. Known once the peer has accepted.
@@ -86,13 +88,11 @@ pub(super) struct Connection {
     /// What the peer is told afterwards.
     #[pin]
     pub(super) dones: Dones,
-    /// As many of them as there are Receives for; what SUNRPC was told. Written by the receive worker.
-    open: Atomic<u32>,
     /// Makes more memory regions.
     pub(super) refill: SetOnce<Arc<Refill<Pending, Waiting>>>,
-    /// SUNRPC need not be told that the connection is lost: it has been told, or knows, or there has been
-    /// none yet. To tell it again would have it close the next connection.
-    lost: Atomic<bool>,
+    /// SUNRPC knows that there is no connection: it has been told that this one is lost, or has ended it,
+    /// or there has been none yet. To tell it again would have it close the next one.
+    sunrpc_knows: Atomic<bool>,
     #[pin]
     progress: Mutex<Progress>,
     #[pin]
@@ -116,9 +116,9 @@ impl Connection {
             invalidates: Atomic::new(false),
             pulls <- Pulls::new(),
             dones <- Dones::new(),
-            open: Atomic::new(Window::FRESH.granted()),
+            told_window: Atomic::new(Window::FRESH.granted()),
             refill: SetOnce::new(),
-            lost: Atomic::new(true),
+            sunrpc_knows: Atomic::new(true),
             progress <- new_mutex!(Progress::Asked, "Connection::progress"),
             progressed <- new_condvar!("Connection::progressed"),
             fenced <- new_mutex!(None, "Connection::fenced"),
@@ -157,8 +157,8 @@ impl Connection {
         let window = self.window();
         let standing = self.receives.refill(worker, window.receives(reverse));
         let open = window.covered(standing, reverse);
-        if open != self.open.load(Relaxed) {
-            self.open.store(open, Relaxed);
+        if open != self.told_window.load(Relaxed) {
+            self.told_window.store(open, Relaxed);
             self.shared.xprt.set_window(open);
         }
     }
@@ -232,14 +232,14 @@ impl Connection {
 
     /// Has SUNRPC close the connection, once. Good in any context.
     pub(super) fn lose(&self) {
-        if !self.lost.xchg(true, Relaxed) {
+        if !self.sunrpc_knows.xchg(true, Relaxed) {
             self.shared.xprt.force_disconnect();
         }
     }
 
     /// From now on nobody needs to be told that the connection is lost: it is this end's doing.
     pub(super) fn expect_end(&self) {
-        self.lost.store(true, Relaxed);
+        self.sunrpc_knows.store(true, Relaxed);
     }
 }
 
@@ -270,7 +270,7 @@ impl Context for Connection {
                     .store(extensions.pulled_replies, Relaxed);
                 this.invalidates
                     .store(agreement.remote_invalidation, Relaxed);
-                this.lost.store(false, Relaxed);
+                this.sunrpc_knows.store(false, Relaxed);
                 this.answer(Progress::Established(agreement, extensions));
             }
             CmEvent::AddrError => this.over(ConnectError::Protocol),
@@ -320,7 +320,7 @@ impl Context for Connection {
     fn drained(ep: &Drained<'_, Self>) {
         ep.context().pulls.drained(ep);
         // Idle buffers, too, hold on to the device.
-        ep.context().shared.shelf.close();
+        ep.context().shared.recv_pool.close();
     }
 }
 

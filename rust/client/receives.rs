@@ -28,14 +28,14 @@ const NONE: usize = 0;
 
 /// Buffers that are not posted, all of one connection.
 #[pin_data]
-pub(super) struct Shelf {
+pub(super) struct RecvPool {
     #[pin]
     idle: Pool<Recv<()>>,
     /// The domain of the connection whose buffers are kept.
     domain: Atomic<usize>,
 }
 
-impl Shelf {
+impl RecvPool {
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             idle <- Pool::new(),
@@ -62,7 +62,7 @@ impl Shelf {
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, `EIO`, `EINVAL` if the endpoint is not open. The shelf is empty then.
+    /// `ENOMEM`, `EIO`, `EINVAL` if the endpoint is not open. The pool is empty then.
     pub(super) fn stock(&self, ep: &Endpoint<Connection>, count: u32, size: usize) -> Result {
         let domain = ep.domain().ok_or(EINVAL)?;
         (0..count)
@@ -131,12 +131,12 @@ impl Receives {
         let Some(domain) = ep.domain() else {
             return;
         };
-        let shelf = &ep.context().shared.shelf;
+        let recv_pool = &ep.context().shared.recv_pool;
         let mut batch = RecvBatch::new();
         // Those of another connection. They are not dropped under the pool's lock: the last of them ends
         // their domain, which may sleep.
         let mut strangers = Chain::new();
-        shelf.idle.get_many(count, |recv| {
+        recv_pool.idle.get_many(count, |recv| {
             if recv.domain_id() == domain.id() {
                 batch.push(recv);
             } else {
@@ -159,7 +159,7 @@ impl Receives {
             ));
             posted -= rest.len();
             while let Some(recv) = rest.pop() {
-                shelf.put(recv);
+                recv_pool.put(recv);
             }
             ep.context().lose();
         }

@@ -122,13 +122,13 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
             this.refill(worker);
             return;
         }
-        Err(inbound::Refusal::Answer(error)) => {
+        Err(inbound::Response::Answer(error)) => {
             reverse::refuse(worker, message, &error);
             answers_nothing();
             None
         }
         // Nobody waits for an answer to what is not understood (RFC 8166 Section 4.5).
-        Err(inbound::Refusal::Drop) => {
+        Err(inbound::Response::Drop) => {
             this.shared.stats.bad_replies.add(1);
             traces::not_understood(worker, message);
             answers_nothing();
@@ -138,7 +138,7 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
     match answered {
         Some((rpc, None)) => pull::start(worker, rpc, recv, octets),
         Some((rpc, Some(how))) => fence(worker, rpc, recv, how),
-        None => this.shared.shelf.put(recv),
+        None => this.shared.recv_pool.put(recv),
     }
     this.refill(worker);
 }
@@ -337,7 +337,7 @@ fn complete(ep: &Endpoint<Connection>, answer: Answer, fence: Fenced) {
                 trace!(xprtrdma_fixup(task, copied as u32, parts));
             }
             if let Some(old) = old {
-                shared.shelf.put(old);
+                shared.recv_pool.put(old);
             }
             if copied != 0 {
                 shared.stats.fixed_up.add(copied as u64);
@@ -348,17 +348,17 @@ fn complete(ep: &Endpoint<Connection>, answer: Answer, fence: Fenced) {
         }
         How::InReplyChunk(length) => {
             rpc.complete_in_place(fence, length);
-            shared.shelf.put(recv);
+            shared.recv_pool.put(recv);
             shared.stats.written.add(u64::from(length));
         }
         How::Pulled(length) => {
             rpc.complete_in_place(fence, length);
-            shared.shelf.put(recv);
+            shared.recv_pool.put(recv);
         }
         How::Refused(refusal) => {
             shared.stats.bad_replies.add(1);
             rpc.refuse(fence, refusal);
-            shared.shelf.put(recv);
+            shared.recv_pool.put(recv);
         }
     }
 }

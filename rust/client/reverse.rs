@@ -43,7 +43,7 @@ pub(super) fn call(
         .enqueue(&shared.xprt, xid, recv, start, octets);
     match taken {
         Ok(()) => shared.stats.reverse_calls.add(1),
-        Err(recv) => shared.shelf.put(recv),
+        Err(recv) => shared.recv_pool.put(recv),
     }
 }
 

@@ -3,7 +3,7 @@
 //! What a transport has from beginning to end, whether connected or not.
 
 use super::habits::Habits;
-use super::receives::Shelf;
+use super::receives::RecvPool;
 use super::stats::Stats;
 use super::transport::Rdma;
 use super::tunables;
@@ -34,7 +34,7 @@ pub(super) struct Shared {
     pub(super) stats: Stats,
     /// Receive buffers.
     #[pin]
-    pub(super) shelf: Shelf,
+    pub(super) recv_pool: RecvPool,
     /// Octets that a reverse Call or its Reply may have; SUNRPC asks whenever it likes.
     pub(super) reverse_payload: Atomic<u32>,
 }
@@ -53,7 +53,7 @@ impl Shared {
                 reverse,
                 habits: Habits::new(),
                 stats: Stats::new(),
-                shelf <- Shelf::new(),
+                recv_pool <- RecvPool::new(),
                 reverse_payload: Atomic::new(0),
             }),
             GFP_KERNEL,

@@ -115,7 +115,7 @@ impl Transport for Rdma {
     }
 
     fn recycle(&self, reply: Recv<()>) {
-        self.shared.shelf.put(reply);
+        self.shared.recv_pool.put(reply);
     }
 
     fn buffers_grown(&self, octets: usize) {

@@ -80,9 +80,9 @@ pub struct Refused {
     pub error: RdmaError,
 }
 
-/// A message that is not acted on.
+/// What is done about a message that is not acted on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum Response {
     /// Drop it in silence. The Receive has to be posted again all the same.
     Drop,
     /// Send this back.
@@ -91,14 +91,14 @@ pub enum Refusal {
 
 /// What the listening end makes of a message.
 #[inline]
-pub fn from_client(message: &[u8], ext: Extensions) -> Result<FromClient<'_>, Refusal> {
+pub fn from_client(message: &[u8], ext: Extensions) -> Result<FromClient<'_>, Response> {
     let header = match Header::decode(message) {
         Ok(header) => header,
         // A malformed message is taken for a Call: those are what a server is sent.
-        Err(malformed) => return Err(malformed.answer().map_or(Refusal::Drop, Refusal::Answer)),
+        Err(malformed) => return Err(malformed.answer().map_or(Response::Drop, Response::Answer)),
     };
     let xid = header.xid;
-    let refuse = Refusal::Answer(ErrorReply::chunk(xid));
+    let refuse = Response::Answer(ErrorReply::chunk(xid));
     match header.body {
         Body::Msg { chunks, payload } => {
             let message = Message::inline(&header, chunks, payload);
@@ -107,7 +107,7 @@ pub fn from_client(message: &[u8], ext: Extensions) -> Result<FromClient<'_>, Re
                 Some(CALL) if !has_position_zero(&chunks) => Ok(FromClient::Call(message)),
                 Some(REPLY) if chunks.is_empty() => Ok(FromClient::ReverseReply(message)),
                 // Reverse Calls offer no chunks, hence a Reply cannot return any.
-                Some(REPLY) => Err(Refusal::Drop),
+                Some(REPLY) => Err(Response::Drop),
                 _ => Err(refuse),
             }
         }
@@ -117,25 +117,25 @@ pub fn from_client(message: &[u8], ext: Extensions) -> Result<FromClient<'_>, Re
         // RFC 8166 Section 4.2.4: some chunk must hold the payload of RDMA_NOMSG.
         Body::NoMsg { .. } => Err(refuse),
         Body::Done if ext.pulled_replies => Ok(FromClient::Done { xid }),
-        Body::Done => Err(Refusal::Drop),
+        Body::Done => Err(Response::Drop),
         Body::Error(error) => Ok(FromClient::ReverseError(Refused::new(&header, error))),
     }
 }
 
 /// What the connecting end makes of a message.
 #[inline]
-pub fn from_server(message: &[u8], ext: Extensions) -> Result<FromServer<'_>, Refusal> {
+pub fn from_server(message: &[u8], ext: Extensions) -> Result<FromServer<'_>, Response> {
     let header = match Header::decode(message) {
         Ok(header) => header,
         // Of another version nothing is known; but if this would be a Call in ours, it is one.
         Err(version @ Malformed::Version { xid, .. }) if is_call(message, xid) => {
-            return Err(version.answer().map_or(Refusal::Drop, Refusal::Answer));
+            return Err(version.answer().map_or(Response::Drop, Response::Answer));
         }
         // A malformed message is taken for a Reply: a requester is silent about those.
-        Err(_) => return Err(Refusal::Drop),
+        Err(_) => return Err(Response::Drop),
     };
     let xid = header.xid;
-    let refuse = Refusal::Answer(ErrorReply::chunk(xid));
+    let refuse = Response::Answer(ErrorReply::chunk(xid));
     match header.body {
         Body::Msg { chunks, payload } => {
             let message = Message::inline(&header, chunks, payload);
@@ -145,12 +145,12 @@ pub fn from_server(message: &[u8], ext: Extensions) -> Result<FromServer<'_>, Re
                 Some(CALL) if chunks.is_empty() => Ok(FromServer::ReverseCall(message)),
                 // RFC 8167 Section 5.3: chunks are not supported in this direction.
                 Some(CALL) => Err(refuse),
-                _ => Err(Refusal::Drop),
+                _ => Err(Response::Drop),
             }
         }
         Body::NoMsg { chunks } if chunks.reads.is_empty() => match chunks.reply {
             Some(_) => Ok(FromServer::Reply(Message::long(&header, chunks))),
-            None => Err(Refusal::Drop),
+            None => Err(Response::Drop),
         },
         // Whatever the Positions: no Call of the reverse direction may look like this.
         Body::NoMsg { chunks } if ext.pulled_replies => {
@@ -159,7 +159,7 @@ pub fn from_server(message: &[u8], ext: Extensions) -> Result<FromServer<'_>, Re
         // Only a Call has a Read list, so this is a Long Call of the reverse direction.
         Body::NoMsg { .. } => Err(refuse),
         // Only a server exposes Replies, so only a server is told that one has been pulled.
-        Body::Done => Err(Refusal::Drop),
+        Body::Done => Err(Response::Drop),
         Body::Error(error) => Ok(FromServer::Error(Refused::new(&header, error))),
     }
 }

@@ -73,7 +73,7 @@ struct Held {
     invalid: bool,
 }
 
-struct Books {
+struct State {
     places: Places<KVec<Place>>,
     held: KVec<Held>,
 }
@@ -88,7 +88,7 @@ pub(super) struct Exposing {
 #[pin_data]
 pub(super) struct Exposed {
     #[pin]
-    books: SpinLock<Books>,
+    state: SpinLock<State>,
     #[pin]
     registrar: Mutex<Option<Registrar<Token>>>,
     #[pin]
@@ -99,9 +99,9 @@ impl Exposed {
     /// Without places.
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            books <- new_spinlock!(
-                Books { places: Places::new(KVec::new()), held: KVec::new() },
-                "Exposed::books"
+            state <- new_spinlock!(
+                State { places: Places::new(KVec::new()), held: KVec::new() },
+                "Exposed::state"
             ),
             registrar <- new_mutex!(None, "Exposed::registrar"),
             alarm <- Alarm::new(),
@@ -122,7 +122,7 @@ impl Exposed {
             held.push(Held::default(), GFP_KERNEL)?;
         }
         let places = KVec::from_elem(Place::Free, places as usize, GFP_KERNEL)?;
-        *self.books.lock() = Books {
+        *self.state.lock() = State {
             places: Places::new(places),
             held,
         };
@@ -141,10 +141,10 @@ impl Exposed {
     ) -> Option<Exposing> {
         let share = Share::take(message.pages())?;
         let place = {
-            let mut books = self.books.lock();
+            let mut state = self.state.lock();
             // The time starts when it is posted.
-            let place = books.places.expose(xid, u64::MAX).ok()?;
-            *books.held.get_mut(place)? = Held {
+            let place = state.places.expose(xid, u64::MAX).ok()?;
+            *state.held.get_mut(place)? = Held {
                 _share: Some(share),
                 ..Held::default()
             };
@@ -179,9 +179,9 @@ impl Exposed {
     /// A Reply is not exposed after all.
     pub(super) fn withdraw(&self, place: usize) {
         let held = {
-            let mut books = self.books.lock();
-            books.places.withdraw(place);
-            books.held.get_mut(place).map(core::mem::take)
+            let mut state = self.state.lock();
+            state.places.withdraw(place);
+            state.held.get_mut(place).map(core::mem::take)
         };
         drop(held);
     }
@@ -195,17 +195,17 @@ impl Exposed {
         regions: Regions<Registered, Token>,
         deadline: u64,
     ) -> bool {
-        let mut books = self.books.lock();
-        if let Some(held) = books.held.get_mut(place) {
+        let mut state = self.state.lock();
+        if let Some(held) = state.held.get_mut(place) {
             held.regions = Some(regions);
         }
-        books.places.arm(place, deadline)
+        state.places.arm(place, deadline)
     }
 
     /// Keeps a Reply that could not be posted until the connection has ended.
     #[cold]
     pub(super) fn strand(&self, place: usize, message: Message) {
-        if let Some(held) = self.books.lock().held.get_mut(place) {
+        if let Some(held) = self.state.lock().held.get_mut(place) {
             held.unsent = Some(message);
         }
     }
@@ -219,8 +219,8 @@ impl Exposed {
     #[cold]
     pub(super) fn release_early(&self, ep: &Endpoint<Channel>, place: usize) {
         let regions = {
-            let mut books = self.books.lock();
-            let held = books.held.get_mut(place);
+            let mut state = self.state.lock();
+            let held = state.held.get_mut(place);
             held.and_then(|held| held.regions.take())
         };
         if let Some(regions) = regions {
@@ -231,10 +231,10 @@ impl Exposed {
     /// The client says that it has pulled a Reply, and has invalidated that handle.
     pub(super) fn done(&self, ep: &Endpoint<Channel>, xid: u32, invalidated: Option<u32>) {
         let found = {
-            let mut books = self.books.lock();
-            let place = books.places.done(xid);
+            let mut state = self.state.lock();
+            let place = state.places.done(xid);
             place.and_then(|place| {
-                let held = books.held.get_mut(place)?;
+                let held = state.held.get_mut(place)?;
                 Some((place, held.regions.take()?))
             })
         };
@@ -263,20 +263,20 @@ impl Exposed {
     pub(super) fn expire(&self, ep: &Endpoint<Channel>) {
         let now = Alarm::now();
         loop {
-            let mut books = self.books.lock();
-            let Some(place) = books.places.expired(now) else {
-                let next = books.places.next_deadline();
-                drop(books);
+            let mut state = self.state.lock();
+            let Some(place) = state.places.expired(now) else {
+                let next = state.places.next_deadline();
+                drop(state);
                 if let Some(when) = next {
                     self.alarm.set(when);
                 }
                 return;
             };
-            let regions = books
+            let regions = state
                 .held
                 .get_mut(place)
                 .and_then(|held| held.regions.take());
-            drop(books);
+            drop(state);
             admin::server::EXPIRED.inc();
             if let Some(regions) = regions {
                 self.release(ep, place, regions);
@@ -310,8 +310,8 @@ impl Exposed {
     /// Notes what has happened to a Reply, and lets its pages go if that was the last of it.
     fn settle(&self, ep: &Endpoint<Channel>, place: usize, note: impl FnOnce(&mut Held)) {
         let over = {
-            let mut books = self.books.lock();
-            let Some(held) = books.held.get_mut(place) else {
+            let mut state = self.state.lock();
+            let Some(held) = state.held.get_mut(place) else {
                 return;
             };
             note(held);
@@ -319,7 +319,7 @@ impl Exposed {
                 return;
             }
             let over = core::mem::take(held);
-            books.places.released(place);
+            state.places.released(place);
             over
         };
         if let Some(sent) = over.sent {
@@ -330,12 +330,12 @@ impl Exposed {
     /// The connection is over. What is exposed stays until the queue pair is gone, and goes with this.
     pub(super) fn drained(&self, ep: &Endpoint<Channel>) {
         self.alarm.cancel();
-        let mut held = core::mem::replace(&mut self.books.lock().held, KVec::new());
+        let mut held = core::mem::replace(&mut self.state.lock().held, KVec::new());
         for held in held.iter_mut() {
             if let Some(message) = held.unsent.as_mut() {
                 message.restart(ep);
             }
         }
-        self.books.lock().held = held;
+        self.state.lock().held = held;
     }
 }

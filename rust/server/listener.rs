@@ -45,20 +45,20 @@ pub(super) struct Pending {
 
 /// A listening transport.
 pub(super) struct Listener {
-    listening: Listening<Arc<Door>>,
-    door: Arc<Door>,
+    listening: Listening<Arc<AcceptQueue>>,
+    queue: Arc<AcceptQueue>,
 }
 
 /// Where peers wait.
 #[pin_data]
-pub(super) struct Door {
+pub(super) struct AcceptQueue {
     xprt: SvcHandle,
     /// In the order of their requests.
     #[pin]
     pending: Mutex<KVec<Pending>>,
 }
 
-impl Accepts for Arc<Door> {
+impl Accepts for Arc<AcceptQueue> {
     fn connect_request(&self, request: IncomingConnection<'_>) {
         let peer = PrivateData::find(request.private_data());
         let offer = Offer::of_peer(request.private_data());
@@ -98,7 +98,7 @@ impl Accepts for Arc<Door> {
     }
 }
 
-impl Door {
+impl AcceptQueue {
     /// Takes the peer that has waited longest.
     fn next(&self) -> Option<Pending> {
         let mut pending = self.pending.lock();
@@ -125,22 +125,22 @@ impl svc::Listener for Listener {
     fn create(mut xprt: NewXprt<Self>, addr: &SockAddr) -> Result<SvcXprt<Self>> {
         let handle = xprt.handle();
         let net = handle.net().ok_or(EINVAL)?;
-        let door = Arc::pin_init(
-            pin_init!(Door {
+        let queue = Arc::pin_init(
+            pin_init!(AcceptQueue {
                 xprt: handle,
-                pending <- new_mutex!(KVec::new(), "Door::pending"),
+                pending <- new_mutex!(KVec::new(), "AcceptQueue::pending"),
             }),
             GFP_KERNEL,
         )?;
         // The transport keeps its namespace, and stops to listen before it lets go of it.
-        let listening = Listening::new(net, addr, BACKLOG, door.clone())?;
+        let listening = Listening::new(net, addr, BACKLOG, queue.clone())?;
         // The port may have been left to be chosen.
         xprt.set_local(&listening.local_addr().unwrap_or(*addr));
-        Ok(xprt.install(Self { listening, door }))
+        Ok(xprt.install(Self { listening, queue }))
     }
 
     fn accept(&self, accepting: Accepting<'_, Self>) -> Option<SvcXprt<Connection>> {
-        let pending = self.door.next()?;
+        let pending = self.queue.next()?;
         let from = pending.endpoint.peer_addr();
         match Connection::accept(pending, &accepting) {
             Ok(connection) => Some(connection),
@@ -152,8 +152,8 @@ impl svc::Listener for Listener {
     }
 
     fn detach(&self) {
-        // No request comes after this, so that nobody is added once the door is closed.
+        // No request comes after this, so that nobody is added once the queue is closed.
         self.listening.stop();
-        self.door.close();
+        self.queue.close();
     }
 }

@@ -20,7 +20,7 @@
 //! take no lock that is held over a sleep. All else is a service thread's. There may be many of
 //! those at a time on one connection, except in `receive` up to where it lets others in.
 //!
-//! Locks: `Door::pending`; `Channel::incoming`; `Exposed::registrar`; `Exposed::books`, also inside of
+//! Locks: `AcceptQueue::pending`; `Channel::incoming`; `Exposed::registrar`; `Exposed::state`, also inside of
 //! `Endpoint::exposing`; those in `Pool` and `SendQueue`. Otherwise none is taken while another is
 //! held.
 

@@ -19,7 +19,7 @@ use crate::engine::assembly::Piece;
 use crate::engine::header;
 use crate::engine::inbound;
 use crate::engine::inbound::FromClient;
-use crate::engine::inbound::Refusal;
+use crate::engine::inbound::Response;
 use crate::sunrpc::svc::Answer;
 use crate::sunrpc::svc::Arriving;
 use crate::sunrpc::svc::Received;
@@ -127,8 +127,8 @@ impl Connection {
                     self.pull(rqst, buffer)
                 }
             }
-            Err(refusal @ Refusal::Answer(error)) => {
-                traces::refused(&self.ep, serial, octets, &refusal);
+            Err(response @ Response::Answer(error)) => {
+                traces::refused(&self.ep, serial, octets, &response);
                 self.send_error(&error);
                 self.drop_call(rqst, buffer)
             }
@@ -147,8 +147,8 @@ impl Connection {
                 self.ep.context().recycle(buffer);
                 rqst.nothing()
             }
-            Err(refusal @ Refusal::Drop) => {
-                traces::refused(&self.ep, serial, octets, &refusal);
+            Err(response @ Response::Drop) => {
+                traces::refused(&self.ep, serial, octets, &response);
                 self.drop_call(rqst, buffer)
             }
         }

@@ -8,7 +8,7 @@ use crate::admin::trace::svcrdma_decode_wseg;
 use crate::admin::trace::svcrdma_encode_wseg;
 use crate::admin::trace::trace;
 use crate::admin::trace::Cid;
-use crate::engine::inbound::Refusal;
+use crate::engine::inbound::Response;
 use crate::verbs::Endpoint;
 use crate::verbs::Responder;
 use crate::wire::Body;
@@ -71,9 +71,9 @@ fn offered(cid: Cid, chunks: &ChunkLists<'_>) {
 
 /// A message that is not acted on.
 #[cold]
-pub(super) fn refused(ep: &Endpoint<Channel>, serial: i32, octets: &[u8], refusal: &Refusal) {
+pub(super) fn refused(ep: &Endpoint<Channel>, serial: i32, octets: &[u8], response: &Response) {
     let cid = ep.recv_cid(serial);
-    match (Header::decode(octets), refusal) {
+    match (Header::decode(octets), response) {
         (Err(Malformed::Short), _) => {
             trace!(svcrdma_decode_short_err(cid, octets.len() as u32));
         }
@@ -83,10 +83,10 @@ pub(super) fn refused(ep: &Endpoint<Channel>, serial: i32, octets: &[u8], refusa
         (Err(Malformed::Procedure { .. }), _) => {
             trace!(svcrdma_decode_badproc_err(cid, fixed(octets)));
         }
-        (Err(Malformed::Lists { .. }), _) | (Ok(_), Refusal::Answer(_)) => {
+        (Err(Malformed::Lists { .. }), _) | (Ok(_), Response::Answer(_)) => {
             trace!(svcrdma_decode_parse_err(cid, fixed(octets)));
         }
-        (Err(Malformed::Error { .. }), _) | (Ok(_), Refusal::Drop) => dropped(ep, serial, octets),
+        (Err(Malformed::Error { .. }), _) | (Ok(_), Response::Drop) => dropped(ep, serial, octets),
     }
 }
 

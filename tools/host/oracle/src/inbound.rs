@@ -7,7 +7,7 @@ use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromClient;
 use rpcrdma_core::engine::inbound::FromServer;
 use rpcrdma_core::engine::inbound::Message;
-use rpcrdma_core::engine::inbound::Refusal;
+use rpcrdma_core::engine::inbound::Response;
 use rpcrdma_core::engine::limits::Extensions;
 
 const CALL: u32 = 0;
@@ -56,7 +56,7 @@ pub fn inbound(octets: &[u8], pulled_replies: bool) {
         Err(refusal) => {
             refused(octets, refusal);
             // A client answers only what can be nothing but a reverse Call.
-            if let Refusal::Answer(_) = refusal {
+            if let Response::Answer(_) = refusal {
                 match word(octets, 1) {
                     Some(1) => assert!(matches!(word(octets, 3), Some(0 | 1))),
                     _ => assert_eq!(
@@ -85,8 +85,8 @@ fn check(octets: &[u8], message: &Message<'_>, msg_type: u32) {
     }
 }
 
-fn refused(octets: &[u8], refusal: Refusal) {
-    let Refusal::Answer(answer) = refusal else {
+fn refused(octets: &[u8], refusal: Response) {
+    let Response::Answer(answer) = refusal else {
         return;
     };
     assert!(octets.len() >= 28, "too short to be answered");

@@ -20,7 +20,7 @@ use rpcrdma_core::engine::credit::Window;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromServer;
 use rpcrdma_core::engine::inbound::Message;
-use rpcrdma_core::engine::inbound::Refusal;
+use rpcrdma_core::engine::inbound::Response;
 use rpcrdma_core::engine::limits::Agreement;
 use rpcrdma_core::engine::limits::Extensions;
 use rpcrdma_core::engine::returned::arrived;
@@ -314,11 +314,11 @@ impl Client {
                 self.reverse.call(&message, self.honest_server);
                 Verdict::Go
             }
-            Err(Refusal::Answer(error)) => {
+            Err(Response::Answer(error)) => {
                 self.refuse(&error);
                 Verdict::Go
             }
-            Err(Refusal::Drop) => Verdict::Go,
+            Err(Response::Drop) => Verdict::Go,
         };
         self.queues.refill();
         match foreign {

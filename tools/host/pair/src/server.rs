@@ -21,7 +21,7 @@ use rpcrdma_core::engine::exposed::Place;
 use rpcrdma_core::engine::exposed::Places;
 use rpcrdma_core::engine::inbound::from_client;
 use rpcrdma_core::engine::inbound::FromClient;
-use rpcrdma_core::engine::inbound::Refusal;
+use rpcrdma_core::engine::inbound::Response;
 use rpcrdma_core::engine::limits::Agreement;
 use rpcrdma_core::engine::limits::Extensions;
 use rpcrdma_core::engine::remote::handle_to_invalidate;
@@ -250,8 +250,8 @@ impl Server {
                 return self.push_reverse();
             }
             Ok(FromClient::Done { .. }) => unreachable!("looked at before"),
-            Err(Refusal::Answer(error)) => return self.refuse(rng, error),
-            Err(Refusal::Drop) => return,
+            Err(Response::Answer(error)) => return self.refuse(rng, error),
+            Err(Response::Drop) => return,
         };
         let inline = call.payload.map(<[u8]>::len);
         let mut job = Job {

@@ -7,7 +7,7 @@ use rpcrdma_core::engine::inbound::from_client;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromClient;
 use rpcrdma_core::engine::inbound::FromServer;
-use rpcrdma_core::engine::inbound::Refusal;
+use rpcrdma_core::engine::inbound::Response;
 use rpcrdma_core::wire::pad;
 use rpcrdma_core::wire::Body;
 use rpcrdma_core::wire::ErrorReply;
@@ -51,9 +51,9 @@ fn r8166_2_2_2_1_neither_call_nor_reply() {
         let octets = message(0, &[&[0, 0, 0], &rpc(msg_type)]);
         assert_eq!(
             from_client(&octets, PLAIN).unwrap_err(),
-            Refusal::Answer(ErrorReply::chunk(XID))
+            Response::Answer(ErrorReply::chunk(XID))
         );
-        assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Refusal::Drop);
+        assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Response::Drop);
     }
     // Nor is a payload that ends before its msg_type.
     for octets in [
@@ -62,7 +62,7 @@ fn r8166_2_2_2_1_neither_call_nor_reply() {
         message(0, &[&[0, 0, 0], &[XID, CALL]])[..35].to_vec(),
     ] {
         assert!(from_client(&octets, PLAIN).is_err());
-        assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Refusal::Drop);
+        assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Response::Drop);
     }
 }
 

@@ -14,7 +14,7 @@ use rpcrdma_core::engine::call::CallShape;
 use rpcrdma_core::engine::call::Extent;
 use rpcrdma_core::engine::call::ReplyPlan;
 use rpcrdma_core::engine::inbound::from_client;
-use rpcrdma_core::engine::inbound::Refusal;
+use rpcrdma_core::engine::inbound::Response;
 use rpcrdma_core::engine::reply::Payload;
 use rpcrdma_core::engine::reply::Reply;
 use rpcrdma_core::engine::reply::ReplyShape;
@@ -320,7 +320,7 @@ fn r8166_3_4_5_3_positions_are_multiples_of_four() {
         let call = msg_with_reads(&[(position, segment(1, 4, 0))], CALL, 6);
         assert_eq!(
             from_client(&call, PLAIN).unwrap_err(),
-            Refusal::Answer(ErrorReply::chunk(XID))
+            Response::Answer(ErrorReply::chunk(XID))
         );
     }
     // The requester does not use any other.

@@ -6,7 +6,7 @@ use crate::support::*;
 use rpcrdma_core::engine::inbound::from_client;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromClient;
-use rpcrdma_core::engine::inbound::Refusal;
+use rpcrdma_core::engine::inbound::Response;
 use rpcrdma_core::wire::ErrorReply;
 use rpcrdma_core::wire::Header;
 use rpcrdma_core::wire::HeaderWriter;
@@ -75,7 +75,7 @@ fn r8166_4_2_4_1_payload_follows_the_lists() {
 
 #[test]
 fn r8166_4_2_4_2_nomsg_needs_a_list_that_holds_the_payload() {
-    let refused = Refusal::Answer(ErrorReply::chunk(XID));
+    let refused = Response::Answer(ErrorReply::chunk(XID));
     let a = [1, 64, 0, 0];
     let none = message(1, &[&[0, 0, 0]]);
     let only_writes = message(1, &[&[0, 1, 1], &a, &[0, 0]]);
@@ -86,7 +86,7 @@ fn r8166_4_2_4_2_nomsg_needs_a_list_that_holds_the_payload() {
     }
     // A Reply like that is dropped in silence.
     for reply in [&none, &only_writes] {
-        assert_eq!(from_server(reply, PLAIN).unwrap_err(), Refusal::Drop);
+        assert_eq!(from_server(reply, PLAIN).unwrap_err(), Response::Drop);
     }
     assert!(reply_at_client(&only_reply).payload.is_none());
 }
@@ -96,7 +96,7 @@ fn r8166_4_2_4_2_msg_with_a_position_zero_chunk_is_refused() {
     let call = msg_with_reads(&[(0, segment(1, 64, 0))], CALL, 6);
     assert_eq!(
         from_client(&call, PLAIN).unwrap_err(),
-        Refusal::Answer(ErrorReply::chunk(XID))
+        Response::Answer(ErrorReply::chunk(XID))
     );
 }
 
@@ -122,7 +122,7 @@ fn r8166_4_2_4_4_requester_never_sends_an_error() {
         message(5, &[&[0, 0, 0], &rpc(REPLY)]),
         words(&[XID, 2, 1, 0, 0, 0, 0, XID, REPLY]),
     ] {
-        assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Refusal::Drop);
+        assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Response::Drop);
     }
 }
 
@@ -135,5 +135,5 @@ fn r8166_4_2_4_5_responder_drops_errors() {
         Ok(FromClient::ReverseError(_))
     ));
     let octets = message(4, &[&[9]]);
-    assert_eq!(from_client(&octets, PLAIN).unwrap_err(), Refusal::Drop);
+    assert_eq!(from_client(&octets, PLAIN).unwrap_err(), Response::Drop);
 }

@@ -9,7 +9,7 @@ use rpcrdma_core::engine::call::Limits;
 use rpcrdma_core::engine::call::ReplyPlan;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromServer;
-use rpcrdma_core::engine::inbound::Refusal;
+use rpcrdma_core::engine::inbound::Response;
 use rpcrdma_core::engine::reply::remaining;
 use rpcrdma_core::engine::reply::CannotReply;
 use rpcrdma_core::engine::reply::Form;
@@ -110,8 +110,8 @@ fn r8166_4_3_1_2_nothing_to_pull_no_read_list() {
 #[test]
 fn r8166_4_3_1_3_no_read_list_in_replies() {
     let reply = msg_with_reads(&[(8, segment(1, 4, 0))], REPLY, 6);
-    assert_eq!(from_server(&reply, PLAIN).unwrap_err(), Refusal::Drop);
-    assert_eq!(from_server(&reply, PULLED).unwrap_err(), Refusal::Drop);
+    assert_eq!(from_server(&reply, PLAIN).unwrap_err(), Response::Drop);
+    assert_eq!(from_server(&reply, PULLED).unwrap_err(), Response::Drop);
 }
 
 #[test]

@@ -6,11 +6,11 @@ use crate::support::*;
 use rpcrdma_core::engine::inbound::from_client;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromServer;
-use rpcrdma_core::engine::inbound::Refusal;
+use rpcrdma_core::engine::inbound::Response;
 use rpcrdma_core::wire::ErrorReply;
 use rpcrdma_core::wire::RdmaError;
 
-const CHUNK: Refusal = Refusal::Answer(ErrorReply {
+const CHUNK: Response = Response::Answer(ErrorReply {
     xid: XID,
     vers: 1,
     error: RdmaError::Chunk,
@@ -46,12 +46,12 @@ fn r8166_4_5_1_short_messages_are_dropped_unparsed() {
     for length in 0..28 {
         for fill in [0, 1, 0xff] {
             let octets = vec![fill; length];
-            assert_eq!(from_client(&octets, PLAIN).unwrap_err(), Refusal::Drop);
-            assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Refusal::Drop);
+            assert_eq!(from_client(&octets, PLAIN).unwrap_err(), Response::Drop);
+            assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Response::Drop);
         }
         for procedure in [0, 1, 2, 5] {
             let octets = &message(procedure, &[&[0, 0, 0]])[..length];
-            assert_eq!(from_client(octets, PLAIN).unwrap_err(), Refusal::Drop);
+            assert_eq!(from_client(octets, PLAIN).unwrap_err(), Response::Drop);
         }
     }
 }
@@ -68,7 +68,7 @@ fn r8166_4_5_3_header_errors_in_replies_are_dropped() {
     for reply in malformed() {
         assert_eq!(
             from_server(&reply, PLAIN).unwrap_err(),
-            Refusal::Drop,
+            Response::Drop,
             "{reply:?}"
         );
     }
@@ -78,7 +78,7 @@ fn r8166_4_5_3_header_errors_in_replies_are_dropped() {
 fn r8166_4_5_4_error_has_the_xid_of_the_call() {
     for xid in [0, 1, u32::MAX] {
         let octets = words(&[xid, 1, 32, 5, 0, 0, 0]);
-        let Err(Refusal::Answer(error)) = from_client(&octets, PLAIN) else {
+        let Err(Response::Answer(error)) = from_client(&octets, PLAIN) else {
             panic!();
         };
         let mut answer = [0; 64];
@@ -91,7 +91,7 @@ fn r8166_4_5_4_error_has_the_xid_of_the_call() {
 fn r8166_4_5_5_error_has_the_version_of_the_call() {
     for vers in [0, 2, 7, u32::MAX] {
         let octets = words(&[XID, vers, 32, 0, 0, 0, 0, XID, CALL]);
-        let Err(Refusal::Answer(error)) = from_client(&octets, PLAIN) else {
+        let Err(Response::Answer(error)) = from_client(&octets, PLAIN) else {
             panic!();
         };
         let mut answer = [0; 64];
@@ -127,8 +127,8 @@ fn r8166_4_5_8_undecodable_errors_are_dropped() {
         message(4, &[&[1, 1]]),
         message(4, &[&[1, 1, 1]])[..27].to_vec(),
     ] {
-        assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Refusal::Drop);
-        assert_eq!(from_client(&octets, PLAIN).unwrap_err(), Refusal::Drop);
+        assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Response::Drop);
+        assert_eq!(from_client(&octets, PLAIN).unwrap_err(), Response::Drop);
     }
 }
 
@@ -139,13 +139,13 @@ fn r8166_4_5_1_1_unsupported_versions_get_a_range() {
             let octets = words(&[XID, vers, 32, procedure, 0, 0, 0]);
             assert_eq!(
                 from_client(&octets, PLAIN).unwrap_err(),
-                Refusal::Answer(ErrorReply {
+                Response::Answer(ErrorReply {
                     xid: XID,
                     vers,
                     error: RdmaError::Vers { low: 1, high: 1 }
                 })
             );
-            assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Refusal::Drop);
+            assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Response::Drop);
         }
     }
 }
@@ -200,7 +200,7 @@ fn r8166_4_5_3_every_truncation_of_a_good_reply_is_dropped() {
     for length in 0..header + 8 {
         assert_eq!(
             from_server(&whole[..length], PLAIN).unwrap_err(),
-            Refusal::Drop,
+            Response::Drop,
             "{length}"
         );
     }

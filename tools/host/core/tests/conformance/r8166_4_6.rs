@@ -6,7 +6,7 @@ use crate::support::*;
 use rpcrdma_core::engine::inbound::from_client;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromClient;
-use rpcrdma_core::engine::inbound::Refusal;
+use rpcrdma_core::engine::inbound::Response;
 use rpcrdma_core::wire::ErrorReply;
 use rpcrdma_core::wire::HeaderWriter;
 
@@ -33,25 +33,28 @@ fn r8166_4_6_1_1_no_encoder_for_msgp() {
 fn r8166_4_6_1_2_responder_answers_msgp() {
     assert_eq!(
         from_client(&msgp(CALL), PLAIN).unwrap_err(),
-        Refusal::Answer(ErrorReply::chunk(XID))
+        Response::Answer(ErrorReply::chunk(XID))
     );
 }
 
 #[test]
 fn r8166_4_6_1_3_requester_drops_msgp() {
-    assert_eq!(from_server(&msgp(REPLY), PLAIN).unwrap_err(), Refusal::Drop);
+    assert_eq!(
+        from_server(&msgp(REPLY), PLAIN).unwrap_err(),
+        Response::Drop
+    );
 }
 
 #[test]
 fn r8166_4_6_2_2_done_is_dropped_unless_negotiated() {
     for octets in [message(3, &[]), message(3, &[&[0, 0, 0, 0]])] {
-        assert_eq!(from_client(&octets, PLAIN).unwrap_err(), Refusal::Drop);
-        assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Refusal::Drop);
+        assert_eq!(from_client(&octets, PLAIN).unwrap_err(), Response::Drop);
+        assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Response::Drop);
         assert!(matches!(
             from_client(&octets, PULLED),
             Ok(FromClient::Done { xid: XID })
         ));
         // Servers expose Replies, clients do not.
-        assert_eq!(from_server(&octets, PULLED).unwrap_err(), Refusal::Drop);
+        assert_eq!(from_server(&octets, PULLED).unwrap_err(), Response::Drop);
     }
 }

@@ -135,7 +135,7 @@ fn act_on(octets: &[u8]) -> u32 {
     use rpcrdma_core::engine::inbound::from_server;
     use rpcrdma_core::engine::inbound::FromClient;
     use rpcrdma_core::engine::inbound::FromServer;
-    use rpcrdma_core::engine::inbound::Refusal;
+    use rpcrdma_core::engine::inbound::Response;
     use rpcrdma_core::engine::placement::Placement;
     use rpcrdma_core::engine::placement::Room;
     use rpcrdma_core::engine::remote::handle_to_invalidate;
@@ -188,7 +188,7 @@ fn act_on(octets: &[u8]) -> u32 {
             let _ = handle_to_invalidate(&call.chunks);
             0
         }
-        Err(Refusal::Answer(_)) => 1,
+        Err(Response::Answer(_)) => 1,
         _ => 0,
     }
 }

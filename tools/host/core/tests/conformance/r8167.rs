@@ -8,7 +8,7 @@ use rpcrdma_core::engine::inbound::from_client;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromClient;
 use rpcrdma_core::engine::inbound::FromServer;
-use rpcrdma_core::engine::inbound::Refusal;
+use rpcrdma_core::engine::inbound::Response;
 use rpcrdma_core::engine::limits::Agreement;
 use rpcrdma_core::wire::ErrorReply;
 use rpcrdma_core::wire::HeaderWriter;
@@ -81,7 +81,7 @@ fn r8167_5_3_2_reverse_messages_are_short() {
 
 #[test]
 fn r8167_5_3_3_reverse_calls_with_chunks_are_refused() {
-    let refused = Refusal::Answer(ErrorReply::chunk(XID));
+    let refused = Response::Answer(ErrorReply::chunk(XID));
     let a = [1, 64, 0, 0];
     for octets in [
         msg_with_reads(&[(8, segment(1, 4, 0))], CALL, 6),
@@ -112,7 +112,7 @@ fn r8167_5_3_reverse_replies_with_chunks_are_dropped() {
         message(0, &[&[0, 0, 1, 1], &a, &rpc(REPLY)]),
         msg_with_reads(&[(8, segment(1, 4, 0))], REPLY, 6),
     ] {
-        assert_eq!(from_client(&octets, PLAIN).unwrap_err(), Refusal::Drop);
+        assert_eq!(from_client(&octets, PLAIN).unwrap_err(), Response::Drop);
     }
 }
 
@@ -120,7 +120,7 @@ fn r8167_5_3_reverse_replies_with_chunks_are_dropped() {
 fn r8167_5_1_2_calls_of_another_version_get_a_range() {
     for vers in [0, 2, 77, u32::MAX] {
         let octets = words(&[XID, vers, 1, 0, 0, 0, 0, XID, CALL]);
-        let Err(Refusal::Answer(error)) = from_server(&octets, PLAIN) else {
+        let Err(Response::Answer(error)) = from_server(&octets, PLAIN) else {
             panic!();
         };
         assert_eq!((error.xid, error.vers), (XID, vers));
@@ -132,7 +132,7 @@ fn r8167_5_1_2_calls_of_another_version_get_a_range() {
             words(&[XID, vers, 1, 0, 0, 0, 0]),
             words(&[XID, vers, 1, 4, 2, 0, 0, XID, CALL]),
         ] {
-            assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Refusal::Drop);
+            assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Response::Drop);
         }
     }
 }

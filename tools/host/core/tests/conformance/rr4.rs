@@ -15,7 +15,7 @@ use rpcrdma_core::engine::inbound::from_client;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromClient;
 use rpcrdma_core::engine::inbound::FromServer;
-use rpcrdma_core::engine::inbound::Refusal;
+use rpcrdma_core::engine::inbound::Response;
 use rpcrdma_core::engine::limits::Extensions;
 use rpcrdma_core::engine::limits::ReadDepths;
 use rpcrdma_core::engine::reply::CannotReply;
@@ -348,7 +348,7 @@ fn rr4_6_3_only_if_both_ends_support_it() {
     let octets = exposing(&[(0, 64)]);
     assert!(from_server(&octets, PLAIN).is_err());
     let done = words(&[XID, 1, 32, 3]);
-    assert_eq!(from_client(&done, PLAIN).unwrap_err(), Refusal::Drop);
+    assert_eq!(from_client(&done, PLAIN).unwrap_err(), Response::Drop);
 }
 
 #[test]

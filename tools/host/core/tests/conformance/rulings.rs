@@ -7,7 +7,7 @@ use rpcrdma_core::engine::inbound::from_client;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromClient;
 use rpcrdma_core::engine::inbound::FromServer;
-use rpcrdma_core::engine::inbound::Refusal;
+use rpcrdma_core::engine::inbound::Response;
 use rpcrdma_core::engine::reply::Payload;
 use rpcrdma_core::engine::reply::Reply;
 use rpcrdma_core::engine::reply::ReplyShape;
@@ -20,7 +20,7 @@ fn x1_pulled_replies_only_if_negotiated() {
     // Plain version 1: only a Call has a Read list, so this is a reverse Call that is refused.
     assert_eq!(
         from_server(&octets, PLAIN).unwrap_err(),
-        Refusal::Answer(ErrorReply::chunk(XID))
+        Response::Answer(ErrorReply::chunk(XID))
     );
     let Ok(FromServer::Reply(reply)) = from_server(&octets, PULLED) else {
         panic!();
@@ -36,7 +36,7 @@ fn x1_pulled_replies_only_if_negotiated() {
     ));
     assert_eq!(
         from_server(&octets, PLAIN).unwrap_err(),
-        Refusal::Answer(ErrorReply::chunk(XID))
+        Response::Answer(ErrorReply::chunk(XID))
     );
 }
 
@@ -50,11 +50,11 @@ fn x2_floor_is_for_calls_and_replies() {
         assert!(from_client(done, PULLED).is_ok());
         for procedure in [0, 1, 2, 5, u32::MAX] {
             let octets = &message(procedure, &[&[0, 0, 0]])[..length];
-            assert_eq!(from_client(octets, PLAIN).unwrap_err(), Refusal::Drop);
+            assert_eq!(from_client(octets, PLAIN).unwrap_err(), Response::Drop);
         }
         // Another version makes no difference.
         let octets = &words(&[XID, 2, 1, 3, 0, 0, 0])[..length];
-        assert_eq!(from_client(octets, PLAIN).unwrap_err(), Refusal::Drop);
+        assert_eq!(from_client(octets, PLAIN).unwrap_err(), Response::Drop);
     }
 }
 
@@ -63,10 +63,10 @@ fn x3_xids_must_agree_if_both_are_at_hand() {
     let call = message(0, &[&[0, 0, 0], &[XID ^ 1, CALL, 2]]);
     assert_eq!(
         from_client(&call, PLAIN).unwrap_err(),
-        Refusal::Answer(ErrorReply::chunk(XID))
+        Response::Answer(ErrorReply::chunk(XID))
     );
     let reply = message(0, &[&[0, 0, 0], &[XID ^ 1, REPLY, 0]]);
-    assert_eq!(from_server(&reply, PLAIN).unwrap_err(), Refusal::Drop);
+    assert_eq!(from_server(&reply, PLAIN).unwrap_err(), Response::Drop);
 }
 
 #[test]
