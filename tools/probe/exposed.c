@@ -29,11 +29,10 @@ static bool has(const struct chunk *chunk)
 	return chunk->n ? true : fail("a Call without its chunk");
 }
 
-static int reach(struct conn *c, enum ibv_wr_opcode what, const struct segment *s, int64_t by,
-		 unsigned int len)
+static int reach(struct conn *c, enum ibv_wr_opcode what, const struct segment *s)
 {
-	memset(c->area, 0x5a, len);
-	return rdma(c, what, s->handle, s->offset + by, len, 0);
+	memset(c->area, 0x5a, s->length);
+	return rdma(c, what, s->handle, s->offset, s->length, 0);
 }
 
 /*
@@ -43,7 +42,8 @@ static int reach(struct conn *c, enum ibv_wr_opcode what, const struct segment *
 static bool is_kept_off(struct conn *c, enum ibv_wr_opcode what, const struct segment *s,
 			int64_t by, unsigned int len)
 {
-	seen = kept_off(c, reach(c, what, s, by, len));
+	memset(c->area, 0x5a, len);
+	seen = kept_off(c, what, s, by, len);
 	return seen;
 }
 
@@ -57,7 +57,7 @@ static bool read_twice(struct conn *c, struct call *call)
 	if (!has(&call->reads))
 		return false;
 	for (i = 0; i < 2; i++) {
-		if (reach(c, IBV_WR_RDMA_READ, s, 0, s->length))
+		if (reach(c, IBV_WR_RDMA_READ, s))
 			return fail("not exposed, time %d", i);
 		if (!same("exposed data", c->area, 77, s->length))
 			return false;
@@ -298,7 +298,7 @@ static bool scribble(struct conn *c, struct call *call)
 		return answer_honestly(c, call);
 	if (!has(&call->write))
 		return false;
-	if (reach(c, IBV_WR_RDMA_WRITE, s, 0, s->length))
+	if (reach(c, IBV_WR_RDMA_WRITE, s))
 		return fail("cannot write");
 	return make_reply(c, call, &e) && send_msg(c, &e);
 }

@@ -210,7 +210,8 @@ bool get_reply(struct conn *c, struct reply *r, int ms);
 bool exchange(struct conn *c, const struct enc *e, struct reply *r);
 int rdma(struct conn *c, enum ibv_wr_opcode what, uint32_t handle, uint64_t offset,
 	 unsigned int len, unsigned int at);
-bool kept_off(struct conn *c, int status);
+bool kept_off(struct conn *c, enum ibv_wr_opcode what, const struct segment *s, int64_t by,
+	      unsigned int len);
 
 /* expect.c: what is expected */
 bool is_error(const struct reply *r, uint32_t xid, uint32_t err);

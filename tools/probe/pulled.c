@@ -90,15 +90,16 @@ static bool is_refused(struct conn *c)
 	return r.any ? is_error(&r, xid, ERR_CHUNK) : fail("no answer");
 }
 
-/* Reads or writes what is exposed; the status of the first completion that is not good. */
-static int reach(struct conn *c, const struct exposed *x, enum ibv_wr_opcode what)
+/* Reads what is exposed; the status of the first completion that is not good. */
+static int reach(struct conn *c, const struct exposed *x)
 {
 	unsigned int i, at = 0;
 	int status;
 
 	memset(c->area, 0xee, x->length);
 	for (i = 0; i < x->n; i++) {
-		status = rdma(c, what, x->seg[i].handle, x->seg[i].offset, x->seg[i].length, at);
+		status = rdma(c, IBV_WR_RDMA_READ, x->seg[i].handle, x->seg[i].offset,
+			      x->seg[i].length, at);
 		if (status)
 			return status;
 		at += x->seg[i].length;
@@ -106,9 +107,14 @@ static int reach(struct conn *c, const struct exposed *x, enum ibv_wr_opcode wha
 	return 0;
 }
 
+static bool is_kept_off(struct conn *c, const struct exposed *x, enum ibv_wr_opcode what)
+{
+	return kept_off(c, what, x->seg, 0, x->seg[0].length);
+}
+
 static bool pull(struct conn *c, const struct exposed *x)
 {
-	int status = reach(c, x, IBV_WR_RDMA_READ);
+	int status = reach(c, x);
 
 	if (status)
 		return fail("RDMA Read: %d", status);
@@ -262,7 +268,7 @@ static bool t_write(struct conn *c)
 {
 	struct exposed x;
 
-	return expose(c, &x) && kept_off(c, reach(c, &x, IBV_WR_RDMA_WRITE)) && alive_elsewhere();
+	return expose(c, &x) && is_kept_off(c, &x, IBV_WR_RDMA_WRITE) && alive_elsewhere();
 }
 
 static bool t_foreign(struct conn *c)
@@ -273,7 +279,7 @@ static bool t_foreign(struct conn *c)
 
 	if (!other || !expose(other, &x))
 		return false;
-	ok = kept_off(c, reach(c, &x, IBV_WR_RDMA_READ));
+	ok = is_kept_off(c, &x, IBV_WR_RDMA_READ);
 	ok = ok && pull(other, &x) && done(other, x.xid) && expose(other, &y) &&
 		pull(other, &y) && alive(other);
 	conn_close(other);
@@ -287,7 +293,7 @@ static bool t_late(struct conn *c)
 	if (!expose(c, &x))
 		return false;
 	sleep(SECONDS + 2);
-	return kept_off(c, reach(c, &x, IBV_WR_RDMA_READ)) && alive_elsewhere();
+	return is_kept_off(c, &x, IBV_WR_RDMA_READ) && alive_elsewhere();
 }
 
 /* Any handle of the Reply that it is about. */
