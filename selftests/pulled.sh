@@ -306,14 +306,16 @@ wire() {
 		END { if (packet) look() }'
 }
 
-# Each Reply that is exposed is read by its handle, and RDMA_DONE follows the data.
+# in_order INVALIDATES: each Reply that is exposed is read by its handle, and RDMA_DONE
+# follows the data. It invalidates that handle, or none does.
 in_order() {
-	awk '
+	awk -v words=$((2 + $1)) '
 		$1 == "nomsg" && !($2 in handle) { handle[$2] = $3; n++ }
 		$1 == "read" { asked[$2] = 1 }
 		$1 == "response" { for (each in asked) came[each] = 1 }
 		$1 == "done" && !($2 in handle) { print "done before its Reply: " $2; bad = 1 }
 		$1 == "done" && !(handle[$2] in came) { print "done before the data: " $2; bad = 1 }
+		$1 == "done" && NF != words { print "done, and invalidates " (NF - 2); bad = 1 }
 		$1 == "done" && NF == 3 && $3 != handle[$2] { print "another handle: " $3; bad = 1 }
 		$1 == "done" { told[$2] = 1 }
 		END {
@@ -323,12 +325,14 @@ in_order() {
 		}'
 }
 
-# As the wire has it: RDMA_NOMSG with a Read list, RDMA Reads of what it names, RDMA_DONE.
+# on_the_wire INVALIDATES: RDMA_NOMSG with a Read list, RDMA Reads of what it names, and
+# RDMA_DONE, which invalidates what was read if the client agrees to that.
 on_the_wire() {
 	need_local_bed
 	local capture each
 
 	pulling 2 1
+	echo "$1" >"$CLIENT/rdma_remote_invalidation"
 	nfs_mount 4.2 rdma
 	work_dir wire
 	make_directory 400
@@ -349,7 +353,7 @@ on_the_wire() {
 	! grep -q '^[1-9][0-9]* packets dropped' "$ktap_dir/tcpdump" || fail "packets are missing"
 	wire "$ktap_dir/wire" >"$ktap_dir/events"
 	sort "$ktap_dir/events" | awk '{ n[$1]++ } END { for (each in n) print n[each], each }'
-	in_order <"$ktap_dir/events" || fail "not in order"
+	in_order "$1" <"$ktap_dir/events" || fail "not in order"
 }
 
 # Who is killed while a Reply is on its way leaves nothing for the server to write to,
@@ -444,6 +448,7 @@ device_goes() {
 # Whichever way a test ended, the next one finds the wire as usual.
 test_cleanup() {
 	cd /
+	echo 1 >"$CLIENT/rdma_remote_invalidation"
 	umount_all
 	! bed_is_split || link_is_prompt "$BED_CLIENT_PORT" || :
 } 2>/dev/null
@@ -467,6 +472,6 @@ trap cleanup EXIT
 [ $# -gt 0 ] || set -- "directories 4.2" "directories 3" extended_attributes acls no_seams \
 	short_replies_register_nothing long_replies_become_a_habit \
 	"one_end_only 2 0" "one_end_only 0 1" few_places \
-	"refused_at_once 4.2" "refused_at_once 3" on_the_wire \
+	"refused_at_once 4.2" "refused_at_once 3" "on_the_wire 1" "on_the_wire 0" \
 	device_goes "cancelled 80"
 ktap_run "$@"
