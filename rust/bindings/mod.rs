@@ -8,6 +8,15 @@
 //! resolves to ours, because ours is complete where the kernel crate only needed a name.
 //!
 //! Only `verbs`, `sunrpc` and `admin` may use this room.
+//!
+//! | file        | what                                                 |
+//! |-------------|------------------------------------------------------|
+//! | `layout`    | sizes and offsets on which both compilers must agree |
+//! | `addr`      | addresses and network namespaces                     |
+//! | `pages`     | whole pages that somebody owns                       |
+//! | `piece`     | a run of octets within a page                        |
+//! | `parked`    | owned buffers that C keeps for a while               |
+//! | `helpers.c` | macros and inline functions of the kernel            |
 
 #![allow(
     clippy::all,

@@ -5,6 +5,27 @@
 //! What is posted belongs to the device until its completion gives it back: a posted buffer cannot be
 //! read, a mapped page cannot be freed, because nobody holds it. Whatever the device can reach keeps a
 //! [`Domain`], and the device's removal waits for the last of them.
+//!
+//! | file                               | what                                                 |
+//! |------------------------------------|------------------------------------------------------|
+//! | `endpoint`                         | one end of a connection: identifier, queues, context |
+//! | `events`                           | what is reported to it, on its way to the context    |
+//! | `cm`                               | what the connection manager reports and is told      |
+//! | `listener`                         | listening, also when the address moves               |
+//! | `device`, `domain`                 | leases on devices, protection domains                |
+//! | `queues`                           | a queue pair and its completion queues               |
+//! | `completion`                       | the workers of completion queues, and how work ended |
+//! | `dma`                              | buffers that stay mapped                             |
+//! | `recv`                             | Receive buffers, and posting them                    |
+//! | `requester`, `send_ring`           | the sending side of a client                         |
+//! | `responder`, `send_queue`          | the sending side of a server                         |
+//! | `message`, `message_post`          | a server's messages                                  |
+//! | `aside`                            | short messages that completion handlers send         |
+//! | `transfer`, `pull`, `puller`       | RDMA Read and Write, for a Call, for a Reply         |
+//! | `region`, `regions`, `region_pool` | memory regions and their states                      |
+//! | `refill`, `tags`                   | more regions; for which Call a handle was given out  |
+//! | `expose`, `fence`                  | exposing memory, and the proof that it is over       |
+//! | `list`, `linked_box`, `patience`   | tools: lists, boxes for them, asking for memory      |
 
 mod aside;
 mod cm;
