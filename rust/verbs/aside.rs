@@ -6,6 +6,7 @@
 //! handler has to say goes by messages that were made for that when the connection was, and that have
 //! entries of the Send Queue to themselves. Each reports its end, and is idle again.
 
+use super::completion::wc_and_cqe;
 use super::completion::Ended;
 use super::completion::SendWorker;
 use super::dma::Direction;
@@ -139,13 +140,10 @@ impl Asides {
 unsafe extern "C" fn sent<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
     let worker = unsafe { SendWorker::<C>::of(cq) };
-    // SAFETY: The core hands us a valid completion.
-    let wc = unsafe { &*wc };
+    // SAFETY: From the core.
+    let (wc, cqe) = unsafe { wc_and_cqe(wc) };
     // SAFETY: Every such Send has the `cqe` of its message; its completion comes once.
-    let aside = unsafe {
-        let cqe = *wc.__bindgen_anon_1.wr_cqe.as_ref();
-        LinkedBox::from_raw(kernel::container_of!(cqe, Aside, cqe))
-    };
+    let aside = unsafe { LinkedBox::from_raw(kernel::container_of!(cqe, Aside, cqe)) };
     // SAFETY: The endpoint keeps it.
     let home = unsafe { &*aside.home };
     trace!(xprtrdma_wc_send(

@@ -32,6 +32,19 @@ impl Ended {
 /// A completion handler.
 pub(super) type Done = unsafe extern "C" fn(*mut bindings::ib_cq, *mut bindings::ib_wc);
 
+/// What a completion handler is told, and the `cqe` of the work request that has ended.
+///
+/// # Safety
+///
+/// `wc` is the completion that the RDMA core hands to a handler, which is still running.
+#[inline]
+pub(super) unsafe fn wc_and_cqe<'a>(
+    wc: *mut bindings::ib_wc,
+) -> (&'a bindings::ib_wc, *mut bindings::ib_cqe) {
+    // SAFETY: By this function's contract; the core finds the handler by this member.
+    unsafe { (&*wc, *(*wc).__bindgen_anon_1.wr_cqe.as_ref()) }
+}
+
 /// Proof of running in an endpoint's receive queue's worker, of which there is one at a time.
 pub(crate) struct RecvWorker<'a, C: Context>(&'a Endpoint<C>);
 

@@ -3,6 +3,7 @@
 //! What either end that exposes memory has in common, and exposing the pages of a Reply: regions that are
 //! registered in front of the message that names them.
 
+use super::completion::wc_and_cqe;
 use super::completion::Ended;
 use super::completion::SendWorker;
 use super::domain::Domain;
@@ -128,12 +129,10 @@ pub(super) unsafe extern "C" fn not_registered<C: Exposes>(
 ) {
     // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
     let worker = unsafe { SendWorker::<C>::of(cq) };
-    // SAFETY: A valid completion, of a work request whose `wr_cqe` is in a region.
-    let (wc, id) = unsafe {
-        let cqe = *(*wc).__bindgen_anon_1.wr_cqe.as_ref();
-        let region = kernel::container_of!(cqe, Region<C::Token>, reg_cqe);
-        (&*wc, (*region).id())
-    };
+    // SAFETY: From the core.
+    let (wc, cqe) = unsafe { wc_and_cqe(wc) };
+    // SAFETY: The `cqe` is in a region, which the endpoint keeps.
+    let id = unsafe { (*kernel::container_of!(cqe, Region<C::Token>, reg_cqe)).id() };
     trace!(xprtrdma_wc_fastreg(
         worker.send_cid(id.cast_signed()),
         wc.status,

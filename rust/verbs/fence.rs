@@ -3,6 +3,7 @@
 //! Fencing: nobody may look at memory, or give it away, while the peer can reach it (RFC 8166 Section
 //! 4.4.1).
 
+use super::completion::wc_and_cqe;
 use super::completion::Ended;
 use super::completion::SendWorker;
 use super::endpoint::Context;
@@ -162,12 +163,10 @@ impl<U: Send + 'static> Regions<Registered, U> {
 ///
 /// Called by the RDMA core for a region that [`Regions::invalidate`] posted for `C`.
 unsafe extern "C" fn passed<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
-    // SAFETY: As in `invalidated`; the region stays in its chain until the last one has ended.
-    let (worker, wc, id) = unsafe {
-        let cqe = *(*wc).__bindgen_anon_1.wr_cqe.as_ref();
-        let region = kernel::container_of!(cqe, Region<C::Token>, inv_cqe);
-        (SendWorker::<C>::of(cq), &*wc, (*region).id())
-    };
+    // SAFETY: As in `invalidated`.
+    let (worker, (wc, cqe)) = unsafe { (SendWorker::<C>::of(cq), wc_and_cqe(wc)) };
+    // SAFETY: The `cqe` is in a region, which stays in its chain until the last one has ended.
+    let id = unsafe { (*kernel::container_of!(cqe, Region<C::Token>, inv_cqe)).id() };
     trace!(xprtrdma_wc_li(
         worker.send_cid(id.cast_signed()),
         wc.status,
@@ -183,13 +182,12 @@ unsafe extern "C" fn passed<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut bindi
 unsafe extern "C" fn invalidated<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
     let worker = unsafe { SendWorker::<C>::of(cq) };
-    // SAFETY: A valid completion, of a work request whose `wr_cqe` is in a region; the device gives
-    // the chain, and with it the token, back to us.
-    let (wc, id, first, token) = unsafe {
-        let cqe = *(*wc).__bindgen_anon_1.wr_cqe.as_ref();
+    // SAFETY: From the core.
+    let (wc, cqe) = unsafe { wc_and_cqe(wc) };
+    // SAFETY: The `cqe` is in a region; the device gives its chain, and with it the token, back to us.
+    let (id, first, token) = unsafe {
         let last = kernel::container_of!(cqe, Region<C::Token>, inv_cqe);
         (
-            &*wc,
             (*last).id(),
             (*last).chain.unwrap_or(NonNull::new_unchecked(last)),
             (*last).token.assume_init_read(),

@@ -2,6 +2,7 @@
 
 //! Posting a message, and its end.
 
+use super::completion::wc_and_cqe;
 use super::completion::Ended;
 use super::completion::SendWorker;
 use super::endpoint::Endpoint;
@@ -140,13 +141,10 @@ impl Message {
 unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
     let worker = unsafe { SendWorker::<C>::of(cq) };
-    // SAFETY: The core hands us a valid completion.
-    let wc = unsafe { &*wc };
+    // SAFETY: From the core.
+    let (wc, cqe) = unsafe { wc_and_cqe(wc) };
     // SAFETY: Every Send is posted with the `cqe` of its message; its completion comes once.
-    let message = Message(unsafe {
-        let cqe = *wc.__bindgen_anon_1.wr_cqe.as_ref();
-        LinkedBox::from_raw(kernel::container_of!(cqe, Inner, cqe))
-    });
+    let message = Message(unsafe { LinkedBox::from_raw(kernel::container_of!(cqe, Inner, cqe)) });
     worker.context().sending().queue().give(message.0.entries);
     let how = Ended::of(wc.status);
     match how {

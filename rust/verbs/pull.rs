@@ -6,6 +6,7 @@
 //! [`Pulled`], given back by the completion -> `Recv` again, once the pages are unmapped. The pages
 //! can be looked at before and after, never in between.
 
+use super::completion::wc_and_cqe;
 use super::completion::Ended;
 use super::completion::SendWorker;
 use super::dma::Direction;
@@ -252,12 +253,11 @@ unsafe impl<S: Send + 'static> Linked for Pulled<S> {
 unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
     let worker = unsafe { SendWorker::<C>::of(cq) };
-    // SAFETY: The core hands us a valid completion.
-    let wc = unsafe { &*wc };
+    // SAFETY: From the core.
+    let (wc, cqe) = unsafe { wc_and_cqe(wc) };
     // SAFETY: `post` signals its last transfer by the `cqe` in it, which is valid until it is
     // released.
     let (companion, entries, posted) = unsafe {
-        let cqe = *wc.__bindgen_anon_1.wr_cqe.as_ref();
         let last = kernel::container_of!(cqe, Transfer, cqe);
         ((*last).companion, (*last).entries, (*last).posted)
     };

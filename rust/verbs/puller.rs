@@ -6,6 +6,7 @@
 //! or a line of those that wait for room on the Send Queue -> [`Puller::pulled`], once the memory is
 //! unmapped. Nobody can look at it in between, nor give it away.
 
+use super::completion::wc_and_cqe;
 use super::completion::Ended;
 use super::completion::SendWorker;
 use super::dma::Direction;
@@ -312,11 +313,10 @@ impl<'p, I: Iterator<Item = Piece<'p>>> Cutter<'p, I> {
 unsafe extern "C" fn done<C: Puller>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
     let worker = unsafe { SendWorker::<C>::of(cq) };
-    // SAFETY: A valid completion.
-    let wc = unsafe { &*wc };
+    // SAFETY: From the core.
+    let (wc, cqe) = unsafe { wc_and_cqe(wc) };
     // SAFETY: `post` signals its last Read by the `cqe` in it, which is valid until it is released.
     let (raw, entries) = unsafe {
-        let cqe = *wc.__bindgen_anon_1.wr_cqe.as_ref();
         let last = kernel::container_of!(cqe, Transfer, cqe);
         ((*last).companion, (*last).entries)
     };

@@ -2,6 +2,7 @@
 
 //! Receive buffers: owned by whoever holds the [`Recv`], or by the device while posted.
 
+use super::completion::wc_and_cqe;
 use super::completion::RecvWorker;
 use super::dma::Direction;
 use super::dma::DmaBuffer;
@@ -380,11 +381,10 @@ impl<U> Drop for RecvBatch<U> {
 unsafe extern "C" fn done<C: Context>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: The endpoint outlives its queues, and this is its receive queue's worker.
     let worker = unsafe { RecvWorker::<C>::of(cq) };
-    // SAFETY: The core hands us a valid completion.
-    let wc = unsafe { &*wc };
-    // SAFETY: Every Receive is posted with `wr_cqe`, which is the first member of its `Inner`.
-    let inner: NonNull<Inner<C::Recv>> =
-        unsafe { NonNull::new_unchecked((*wc.__bindgen_anon_1.wr_cqe.as_ref()).cast()) };
+    // SAFETY: From the core.
+    let (wc, cqe) = unsafe { wc_and_cqe(wc) };
+    // SAFETY: Every Receive is posted with `cqe`, which is the first member of its `Inner`.
+    let inner: NonNull<Inner<C::Recv>> = unsafe { NonNull::new_unchecked(cqe.cast()) };
     // SAFETY: Posted, hence from `into_inner`; its completion comes once.
     let recv = unsafe { Recv::from_inner(inner) };
     let status = match wc.status {

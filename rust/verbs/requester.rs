@@ -5,6 +5,7 @@
 //! One [`Sender`] belongs to whoever holds the right to send. It composes each message in a
 //! [`Draft`] and posts it behind the registrations that it speaks of.
 
+use super::completion::wc_and_cqe;
 use super::completion::Ended;
 use super::completion::SendWorker;
 use super::endpoint::Endpoint;
@@ -249,12 +250,9 @@ impl Posting<'_> {
 unsafe extern "C" fn sent<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
     let worker = unsafe { SendWorker::<C>::of(cq) };
-    // SAFETY: A valid completion, of a work request whose `wr_cqe` is in an entry. Completions of a
-    // queue come one at a time.
-    let wc = unsafe { &*wc };
-    // SAFETY: As above.
-    let cqe = unsafe { *wc.__bindgen_anon_1.wr_cqe.as_ref() };
-    // SAFETY: As above; the endpoint keeps the ring.
+    // SAFETY: From the core.
+    let (wc, cqe) = unsafe { wc_and_cqe(wc) };
+    // SAFETY: The `cqe` is in an entry of a ring, which the endpoint keeps.
     let index = unsafe { SendRing::index(cqe) };
     let how = Ended::of(wc.status);
     if how == Ended::Well {
