@@ -6,7 +6,6 @@
 use super::completion::wc_and_cqe;
 use super::completion::Ended;
 use super::completion::SendWorker;
-use super::domain::Domain;
 use super::endpoint::Context;
 use super::endpoint::Endpoint;
 use super::fence::Fenced;
@@ -26,7 +25,6 @@ use super::send_queue::Permit;
 use crate::admin::trace::trace;
 use crate::bindings;
 use crate::bindings::pages::Span;
-use core::ptr;
 use kernel::prelude::*;
 
 /// A context that exposes memory to its peer.
@@ -98,8 +96,7 @@ impl Message {
         regions: Regions<Mapped, C::Token>,
         keep: impl FnOnce(Regions<Registered, C::Token>),
     ) -> core::result::Result<(), NotPosted> {
-        let domain = |domain| ptr::from_ref::<Domain>(domain);
-        if regions.domain().map(|own| domain(own)) != ep.domain().map(|own| domain(own)) {
+        if !regions.domain().is_some_and(|domain| ep.owns(domain)) {
             return Err(NotPosted::Refused(self));
         }
         let mut exposing = None;

@@ -106,9 +106,7 @@ impl<U: Send + 'static> Regions<Registered, U> {
         ep: &Endpoint<C>,
         token: U,
     ) -> Result<(), (Error, U, QueueEnded)> {
-        let domain = ep.domain().map(|d| ptr::from_ref::<super::Domain>(d));
-        let own = self.domain().map(|d| ptr::from_ref::<super::Domain>(d));
-        if domain.is_none() || domain != own {
+        if !self.domain().is_some_and(|domain| ep.owns(domain)) {
             return Err((EINVAL, token, QueueEnded::end(ep)));
         }
         // The endpoint keeps the pool until its queues are drained.

@@ -4,7 +4,7 @@
 //!
 //! What is posted belongs to the device until its completion gives it back: a posted buffer cannot be
 //! read, a mapped page cannot be freed, because nobody holds it. Whatever the device can reach keeps a
-//! [`Domain`], and the device's removal waits for the last of them.
+//! [`Domain`](domain::Domain), and the device's removal waits for the last of them.
 //!
 //! | file                               | what                                                 |
 //! |------------------------------------|------------------------------------------------------|
@@ -70,7 +70,6 @@ pub(crate) use completion::RecvWorker;
 pub(crate) use completion::SendWorker;
 pub(crate) use device::DeviceWatch;
 pub(crate) use domain::DeviceAttrs;
-pub(crate) use domain::Domain;
 pub(crate) use endpoint::Context;
 pub(crate) use endpoint::Drained;
 pub(crate) use endpoint::Endpoint;

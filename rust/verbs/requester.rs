@@ -21,7 +21,6 @@ use super::send_ring::SendRing;
 use crate::admin::trace::trace;
 use crate::bindings;
 use crate::bindings::piece::Piece;
-use core::ptr;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -227,8 +226,7 @@ impl Posting<'_> {
     /// The connection has to be ended: some of it may have been posted.
     #[inline]
     pub(crate) fn post<C: Requester>(self, ep: &Endpoint<C>, commit: impl FnOnce()) -> Result {
-        let domain = ep.domain().map(|d| ptr::from_ref::<super::Domain>(d));
-        if domain != Some(ptr::from_ref::<super::Domain>(self.ring.domain())) {
+        if !ep.owns(self.ring.domain()) {
             return Err(EINVAL);
         }
         // From here on the entry may be released by its completion.
