@@ -15,6 +15,7 @@ use super::endpoint::Endpoint;
 use super::endpoint::Kept;
 use super::linked_box::LinkedBox;
 use super::list::Pool;
+use super::message_post::set_send;
 use super::requester::Requester;
 use crate::admin::trace::trace;
 use crate::admin::trace::Cid;
@@ -105,14 +106,7 @@ impl Asides {
         let inner = unsafe { &mut *raw };
         inner.buffer.sync_for_device(octets);
         inner.sge = inner.buffer.sge(octets);
-        inner.wr.opcode = match invalidate {
-            None => bindings::ib_wr_opcode_IB_WR_SEND,
-            Some(handle) => {
-                // SAFETY: The member that goes with this code; every bit pattern is a handle.
-                unsafe { *inner.wr.ex.invalidate_rkey.as_mut() = handle };
-                bindings::ib_wr_opcode_IB_WR_SEND_WITH_INV
-            }
-        };
+        set_send(&mut inner.wr, invalidate);
         inner.wr.send_flags = bindings::ib_send_flags_IB_SEND_SIGNALED;
         inner.wr.sg_list = &raw mut inner.sge;
         inner.wr.num_sge = 1;

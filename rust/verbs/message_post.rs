@@ -82,14 +82,7 @@ impl Message {
         // CAST: As many as the device has, at most.
         wr.num_sge = inner.sges.len() as c_int;
         wr.send_flags = bindings::ib_send_flags_IB_SEND_SIGNALED as c_int;
-        wr.opcode = match invalidate {
-            None => bindings::ib_wr_opcode_IB_WR_SEND,
-            Some(handle) => {
-                // SAFETY: Every bit pattern is a handle.
-                *unsafe { wr.ex.invalidate_rkey.as_mut() } = handle;
-                bindings::ib_wr_opcode_IB_WR_SEND_WITH_INV
-            }
-        };
+        set_send(wr, invalidate);
         // SAFETY: The Send is part of the message, and stays as long as its transfers.
         let first = unsafe { inner.transfers.link(ep, &raw mut (*raw).wr) };
         let Some(first) = first.filter(|_| permit.entries() > inner.transfers.entries()) else {
@@ -110,20 +103,12 @@ impl Message {
         // reach until `done` takes it back, or the code below.
         match unsafe { ep.post_send_raw(first) } {
             Ok(()) => Ok(()),
-            Err((error, bad)) => {
+            Err(why) => {
                 // SAFETY: The Send is the last of the chain, so it is not posted, and `done` does not
                 // come.
                 let message = Self(unsafe { LinkedBox::from_raw(raw) });
                 let sending = ep.context().sending();
-                let (free, depth) = sending.queue().state();
-                trace!(svcrdma_sq_post_err(
-                    ep.send_cid(serial),
-                    free,
-                    depth,
-                    error.to_errno()
-                ));
-                if ptr::eq(bad, first) {
-                    sending.queue().give(entries);
+                if sending.not_posted(ep, serial, (first, entries), why) {
                     return Err(NotPosted::Refused(message));
                 }
                 sending.strand_message(Sent(message));
@@ -131,6 +116,19 @@ impl Message {
             }
         }
     }
+}
+
+/// Makes `wr` a Send, which invalidates the peer's handle `invalidate`.
+#[inline]
+pub(super) fn set_send(wr: &mut bindings::ib_send_wr, invalidate: Option<u32>) {
+    wr.opcode = match invalidate {
+        None => bindings::ib_wr_opcode_IB_WR_SEND,
+        Some(handle) => {
+            // SAFETY: The member that goes with this code; every bit pattern is a handle.
+            *unsafe { wr.ex.invalidate_rkey.as_mut() } = handle;
+            bindings::ib_wr_opcode_IB_WR_SEND_WITH_INV
+        }
+    };
 }
 
 /// The end of a Send, in the send completion queue's worker.

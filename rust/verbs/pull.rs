@@ -147,19 +147,11 @@ impl<S: Send + 'static> Pull<S> {
         // until `done` takes it back, or the code below.
         match unsafe { ep.post_send_raw(first) } {
             Ok(()) => Ok(()),
-            Err((error, bad)) => {
+            Err(why) => {
                 // SAFETY: The last one is not posted, so that `done` does not come.
                 let pull = Self(unsafe { Recv::from_raw(companion) });
                 let sending = ep.context().sending();
-                let (free, depth) = sending.queue().state();
-                trace!(svcrdma_sq_post_err(
-                    ep.send_cid(serial),
-                    free,
-                    depth,
-                    error.to_errno()
-                ));
-                if ptr::eq(bad, first) {
-                    sending.queue().give(entries);
+                if sending.not_posted(ep, serial, (first, entries), why) {
                     return Err(NotPulling::Refused(pull));
                 }
                 sending.strand_pull(Pulled(pull.0));

@@ -20,8 +20,10 @@ use super::pull::Parcel;
 use super::pull::Pulled;
 use super::send_queue::SendQueue;
 use super::transfer::Transfer;
+use crate::admin::trace::trace;
 use crate::bindings;
 use core::mem;
+use core::ptr;
 use kernel::prelude::*;
 use kernel::sync::SetOnce;
 
@@ -153,6 +155,31 @@ impl<S: Send + 'static> Sending<S> {
     pub(crate) fn discard<C: Context>(&self, ep: &Endpoint<C>, mut message: Message) {
         message.clear(ep, &self.transfers);
         self.messages.put(message);
+    }
+
+    /// Deals with the entries of a chain of which, from `bad` on, nothing could be posted; returns whether
+    /// that is all of it.
+    #[cold]
+    pub(super) fn not_posted<C: Context>(
+        &self,
+        ep: &Endpoint<C>,
+        serial: i32,
+        chain: (*const bindings::ib_send_wr, u32),
+        (error, bad): (Error, *const bindings::ib_send_wr),
+    ) -> bool {
+        let (first, entries) = chain;
+        let (free, depth) = self.queue.state();
+        trace!(svcrdma_sq_post_err(
+            ep.send_cid(serial),
+            free,
+            depth,
+            error.to_errno()
+        ));
+        let nothing = ptr::eq(bad, first);
+        if nothing {
+            self.queue.give(entries);
+        }
+        nothing
     }
 
     #[cold]
