@@ -24,6 +24,10 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// A message.
+///
+/// # Invariants
+///
+/// `home` is kept by the endpoint that the message was made for, whose domain is the buffer's.
 struct Aside {
     cqe: bindings::ib_cqe,
     wr: bindings::ib_send_wr,
@@ -60,6 +64,7 @@ impl Asides {
         let domain = ep.domain().ok_or(EINVAL)?;
         let home = Arc::pin_init(pin_init!(Home { idle <- Pool::new() }), GFP_KERNEL)?;
         for _ in 0..count {
+            // INVARIANT: Kept below, before anything is sent.
             home.idle.put(LinkedBox::room(GFP_KERNEL)?.fill(Aside {
                 cqe: bindings::ib_cqe {
                     done: Some(sent::<C>),
@@ -138,7 +143,7 @@ unsafe extern "C" fn sent<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindi
     let (wc, cqe) = unsafe { wc_and_cqe(wc) };
     // SAFETY: Every such Send has the `cqe` of its message; its completion comes once.
     let aside = unsafe { LinkedBox::from_raw(kernel::container_of!(cqe, Aside, cqe)) };
-    // SAFETY: The endpoint keeps it.
+    // SAFETY: The endpoint keeps it, by the type's invariants.
     let home = unsafe { &*aside.home };
     trace!(xprtrdma_wc_send(
         worker.send_cid(aside.serial),

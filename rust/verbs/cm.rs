@@ -124,6 +124,11 @@ impl ConnParam<'_> {
 /// A peer that wants to connect to a listening endpoint.
 ///
 /// It is refused unless [`IncomingConnection::into_endpoint`] takes it.
+///
+/// # Invariants
+///
+/// `id` and `conn` are those of a connection request whose handler is still running. The handler gives `id`
+/// up to the endpoint if `taken` is set when it returns.
 pub(crate) struct IncomingConnection<'a> {
     id: *mut bindings::rdma_cm_id,
     conn: &'a bindings::rdma_conn_param,
@@ -140,12 +145,13 @@ impl<'a> IncomingConnection<'a> {
         conn: &'a bindings::rdma_conn_param,
         taken: &'a Cell<bool>,
     ) -> Self {
+        // INVARIANT: By this function's contract.
         Self { id, conn, taken }
     }
 
     /// The peer's private data, possibly with padding behind it.
     pub(crate) fn private_data(&self) -> &[u8] {
-        // SAFETY: By the contract of `new`.
+        // SAFETY: By the type's invariants.
         unsafe { private_data(self.conn) }
     }
 
@@ -171,7 +177,7 @@ impl<'a> IncomingConnection<'a> {
         context: impl PinInit<C, Error>,
     ) -> Result<EndpointBox<C>> {
         let endpoint = Endpoint::allocate(context)?;
-        // SAFETY: The identifier is ours from here on, and the handler's mutex is held, so that no
+        // SAFETY: The identifier is ours from here on, by the type's invariants, and the handler's mutex is held, so that no
         // event can be delivered while its context changes.
         let endpoint = unsafe { endpoint.adopt(self.id) };
         self.taken.set(true);

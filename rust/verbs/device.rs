@@ -150,6 +150,7 @@ impl Drop for Lease {
 }
 
 /// A registered wish to be told of a device's removal.
+#[must_use]
 pub(super) struct Notice {
     device: Arc<Device>,
     listener: Listener,

@@ -49,6 +49,11 @@ pub(crate) enum MapError {
 }
 
 /// One region.
+///
+/// # Invariants
+///
+/// `pool` is there, and `mr` is a memory region of its domain. The first `mapped` of `sgs` are mapped for the
+/// domain's device, as `access` says, and stay as they are until they are unmapped.
 #[repr(C)]
 pub(super) struct Region<U> {
     /// In the list of those that are idle.
@@ -141,7 +146,7 @@ impl<U> Drop for Owned<U> {
 impl<U> Region<U> {
     #[inline]
     fn device(&self) -> *mut bindings::ib_device {
-        // SAFETY: The pool keeps its regions, not the other way round: it is there.
+        // SAFETY: By the type's invariants: the pool keeps its regions, not the other way round.
         unsafe { self.pool.as_ref() }.domain.device()
     }
 
@@ -257,6 +262,7 @@ impl<U> Region<U> {
             trace!(xprtrdma_frwr_sgerr(self.id(), 0, dir, entries));
             return Err(MapError::Failed);
         }
+        // INVARIANT: Mapped just now.
         self.mapped = entries;
         self.access = access;
         let mr = self.mr.as_ptr();

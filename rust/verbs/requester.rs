@@ -124,6 +124,7 @@ impl<U: Send + 'static> Sender<U> {
 
 /// A message that is being composed. Dropping it sends nothing; what was gathered goes when the next
 /// message is begun.
+#[must_use]
 pub(crate) struct Draft<'a, U> {
     entry: &'a mut Entry,
     index: u32,
@@ -172,6 +173,7 @@ impl<'a, U: Send + 'static> Draft<'a, U> {
         // SAFETY: The entry stays until the ring goes, and the ring is kept by the endpoint.
         let (first, registered) = unsafe { regions.register(send) };
         registered.given_out_for(xid);
+        // INVARIANT: The registrations, of regions in the pool, and the Send, of an entry in the ring.
         let posting = Posting {
             first,
             index: self.index,
@@ -191,6 +193,11 @@ impl<'a, U: Send + 'static> Draft<'a, U> {
 pub(crate) struct NoRoom;
 
 /// A message that is ready.
+///
+/// # Invariants
+///
+/// `first` starts a well-formed chain whose work requests the ring and the pool of regions keep.
+#[must_use]
 pub(crate) struct Posting<'a> {
     first: *mut bindings::ib_send_wr,
     index: u32,
@@ -234,8 +241,7 @@ impl Posting<'_> {
         *self.silent = self.now_silent;
         let _exposing = self.exposes.then(|| ep.exposing());
         commit();
-        // SAFETY: The chain is well formed. What it refers to is in the ring and in the pool of
-        // regions, which the endpoint keeps until its queues are drained.
+        // SAFETY: By the type's invariants. The endpoint keeps ring and pool until its queues are drained.
         unsafe { ep.post_send_raw(self.first) }.map_err(|(error, _)| error)
     }
 }

@@ -60,6 +60,7 @@ struct Line {
 }
 
 /// The right to post a chain of that many work requests.
+#[must_use]
 pub(crate) struct Permit<'a> {
     queue: &'a SendQueue,
     entries: u32,
