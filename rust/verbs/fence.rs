@@ -113,13 +113,12 @@ impl<U: Send + 'static> Regions<Registered, U> {
         let Some((first, last)) = self.into_chain() else {
             return Err((EINVAL, token, QueueEnded::end(ep)));
         };
-        let mut next = Some(first);
-        while let Some(region) = next {
+        // SAFETY: The chain is ours.
+        for region in unsafe { Region::chain_from(Some(first)) } {
             let p = region.as_ptr();
-            // SAFETY: The chain is ours.
+            // SAFETY: As above.
             unsafe {
-                next = (*p).next();
-                (*p).inv.next = match next {
+                (*p).inv.next = match (*p).next() {
                     Some(after) => &raw mut (*after.as_ptr()).inv,
                     None => ptr::null_mut(),
                 };

@@ -5,6 +5,9 @@
 //! * [`Stack`]: anybody may push, without a lock; whoever wants what is there takes all of it.
 //! * [`Pool`]: a stack from which one object at a time can be had, under a lock of its own.
 //! * [`Queue`]: first in, first out, for use under somebody's lock.
+//!
+//! The kernel's own do not fit: `kernel::list` wants what is in it counted and locked, and an `llist` does
+//! not own what is in it.
 
 use core::marker::PhantomData;
 use core::mem;

@@ -300,6 +300,25 @@ impl<U> Region<U> {
         Ok(())
     }
 
+    /// The regions of a chain, in order.
+    ///
+    /// # Safety
+    ///
+    /// From `first` through `next` to the last, the regions are there; each may be given up once it has been
+    /// returned.
+    #[inline]
+    pub(super) unsafe fn chain_from(
+        first: Option<NonNull<Self>>,
+    ) -> impl Iterator<Item = NonNull<Self>> {
+        let mut next = first;
+        core::iter::from_fn(move || {
+            let region = next?;
+            // SAFETY: By this function's contract. The link is read before the region can be given up.
+            next = unsafe { (*region.as_ptr()).next };
+            Some(region)
+        })
+    }
+
     /// The region after this one in a chain.
     #[inline]
     pub(super) fn next(&self) -> Option<NonNull<Self>> {

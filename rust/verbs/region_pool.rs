@@ -167,18 +167,17 @@ impl<U: Send + 'static> Kept for Arc<RegionPool<U>> {
     }
 }
 
-/// Takes back regions that have been invalidated, from `first` through `next` to the last.
+/// Takes back regions that the peer cannot reach, from `first` through `next` to the last.
 ///
 /// # Safety
 ///
-/// The regions are the caller's, invalid, and their pool is there.
+/// The regions are the caller's, not registered, and their pool is there.
 #[inline]
 pub(super) unsafe fn reclaim<U>(first: NonNull<Region<U>>) {
-    let mut next = Some(first);
-    while let Some(region) = next {
-        // SAFETY: By this function's contract. The link is read before the region is given up.
+    // SAFETY: By this function's contract.
+    for region in unsafe { Region::chain_from(Some(first)) } {
+        // SAFETY: As above.
         unsafe {
-            next = region.as_ref().next;
             let pool = region.as_ref().pool;
             pool.as_ref().put_back(region);
         }
@@ -193,12 +192,9 @@ pub(super) unsafe fn reclaim<U>(first: NonNull<Region<U>>) {
 /// The regions are the caller's, their pool is there, and their queue pair answers nobody any more.
 #[cold]
 pub(super) unsafe fn retire<U>(first: NonNull<Region<U>>) {
-    let mut next = Some(first);
-    while let Some(region) = next {
-        // SAFETY: By this function's contract.
-        unsafe {
-            next = region.as_ref().next;
-            (*region.as_ptr()).unmap();
-        }
+    // SAFETY: By this function's contract.
+    for region in unsafe { Region::chain_from(Some(first)) } {
+        // SAFETY: As above.
+        unsafe { (*region.as_ptr()).unmap() };
     }
 }

@@ -21,6 +21,7 @@ use super::region::Exposed;
 use super::region::Idle;
 use super::region::MapError;
 use super::region::Region;
+use super::region_pool::reclaim;
 use super::region_pool::RegionPool;
 use crate::admin::trace;
 use crate::bindings;
@@ -156,13 +157,10 @@ impl<S: State, U> Regions<S, U> {
 
     /// The regions as traces tell of them, in order.
     pub(crate) fn traced(&self) -> impl Iterator<Item = trace::Region> + '_ {
-        let mut next = self.head;
-        core::iter::from_fn(move || {
-            // SAFETY: In the list, which is borrowed.
-            let region = unsafe { next?.as_ref() };
-            next = region.next;
-            Some(region.traced())
-        })
+        // SAFETY: In the list, which is borrowed.
+        let regions = unsafe { Region::chain_from(self.head) };
+        // SAFETY: As above.
+        regions.map(|region| unsafe { region.as_ref() }.traced())
     }
 
     #[inline]
@@ -204,12 +202,10 @@ impl<U> Regions<Mapped, U> {
     /// can reach it.
     #[cold]
     pub(crate) fn hold(&mut self) {
-        let mut next = self.head;
-        while let Some(region) = next {
+        // SAFETY: In the list.
+        for region in unsafe { Region::chain_from(self.head) } {
             // SAFETY: In the list, which is ours.
-            let region = unsafe { &mut *region.as_ptr() };
-            region.hold();
-            next = region.next;
+            unsafe { (*region.as_ptr()).hold() };
         }
     }
 
@@ -235,14 +231,13 @@ impl<U> Regions<Mapped, U> {
             _state: PhantomData,
         };
         let mut first = send;
-        let mut next = this.head;
-        while let Some(region) = next {
+        // SAFETY: In the list.
+        for region in unsafe { Region::chain_from(this.head) } {
             let p = region.as_ptr();
             // SAFETY: In the list.
             unsafe {
                 (*p).reg.wr.next = first;
                 first = &raw mut (*p).reg.wr;
-                next = (*p).next;
             }
         }
         (first, registered)
@@ -314,14 +309,9 @@ impl<S: State, U> Drop for Regions<S, U> {
             // The peer may still reach them. The pool keeps them, and unmaps them after the queue pair.
             return;
         }
-        let mut next = self.head;
-        while let Some(region) = next {
+        if let Some(first) = self.head {
             // SAFETY: In the list, and not registered; the pool is there.
-            unsafe {
-                next = region.as_ref().next;
-                let pool = region.as_ref().pool;
-                pool.as_ref().put_back(region);
-            }
+            unsafe { reclaim(first) };
         }
     }
 }

@@ -53,12 +53,11 @@ impl<U> Regions<Registered, U> {
     /// Notes that the regions are exposed for the Call `xid`.
     #[inline]
     pub(super) fn given_out_for(&self, xid: u32) {
-        let mut next = self.head;
-        while let Some(region) = next {
-            // SAFETY: In the list.
+        // SAFETY: In the list.
+        for region in unsafe { Region::chain_from(self.head) } {
+            // SAFETY: As above.
             let region = unsafe { region.as_ref() };
             region.given_out.note(xid, region.handle());
-            next = region.next();
         }
     }
 }
