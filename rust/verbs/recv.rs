@@ -98,8 +98,14 @@ impl<U> Recv<U> {
             },
             flags,
         )?;
+        let inner = KBox::leak(inner);
+        // What never changes in its work request. The buffer does not move any more.
+        inner.wr.sg_list = &raw mut inner.sge;
+        inner.wr.num_sge = 1;
+        // SAFETY: The member that the RDMA core looks at.
+        unsafe { *inner.wr.__bindgen_anon_1.wr_cqe.as_mut() = &raw mut inner.cqe };
         // INVARIANT: From `KBox`; `leak` gives up the only reference.
-        Ok(Self(NonNull::from(KBox::leak(inner))))
+        Ok(Self(NonNull::from(inner)))
     }
 
     /// # Safety
@@ -279,9 +285,6 @@ impl<U> RecvBatch<U> {
         unsafe {
             (*p).next = None;
             (*p).wr.next = ptr::null_mut();
-            (*p).wr.sg_list = &raw mut (*p).sge;
-            (*p).wr.num_sge = 1;
-            *(*p).wr.__bindgen_anon_1.wr_cqe.as_mut() = &raw mut (*p).cqe;
         }
         match self.tail {
             None => self.head = Some(new),
