@@ -111,12 +111,11 @@ impl fmt::Display for SockAddr {
     }
 }
 
-/// A network namespace that somebody else keeps alive for as long as this is used.
+/// A counted reference to a network namespace.
 ///
 /// # Invariants
 ///
-/// Points to a live `struct net`; the holder keeps what pins it (an `rpc_xprt` or `svc_xprt`).
-#[derive(Clone, Copy)]
+/// Points to a live `struct net`, whose count includes this reference.
 pub(crate) struct Net(NonNull<super::net>);
 
 // SAFETY: `struct net` may be used from any thread.
@@ -125,18 +124,37 @@ unsafe impl Send for Net {}
 unsafe impl Sync for Net {}
 
 impl Net {
-    /// Names a namespace.
+    /// A reference to `net`; `None` if that is null.
     ///
     /// # Safety
     ///
-    /// `net` must stay valid for as long as the value or a copy of it is used.
+    /// `net` is null, or somebody has a reference to it during the call.
     pub(crate) unsafe fn from_raw(net: *mut super::net) -> Option<Self> {
-        // INVARIANT: By this function's contract.
-        NonNull::new(net).map(Self)
+        let net = NonNull::new(net)?;
+        // SAFETY: By this function's contract.
+        unsafe { super::rpcrdma_get_net(net.as_ptr()) };
+        // INVARIANT: Counted just now.
+        Some(Self(net))
     }
 
     /// The pointer that C wants.
-    pub(crate) fn as_ptr(self) -> *mut super::net {
+    pub(crate) fn as_ptr(&self) -> *mut super::net {
         self.0.as_ptr()
+    }
+}
+
+impl Clone for Net {
+    fn clone(&self) -> Self {
+        // SAFETY: Alive, by the type's invariants.
+        unsafe { super::rpcrdma_get_net(self.as_ptr()) };
+        // INVARIANT: Counted just now.
+        Self(self.0)
+    }
+}
+
+impl Drop for Net {
+    fn drop(&mut self) {
+        // SAFETY: The reference is this value's.
+        unsafe { super::rpcrdma_put_net(self.as_ptr()) };
     }
 }

@@ -7,6 +7,7 @@
 #include <linux/net.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <net/net_namespace.h>
 
 #include "../../include/helpers.h"
 
@@ -200,6 +201,16 @@ unsigned long rpcrdma_svc_serv_maxpages(const struct svc_serv *serv)
 unsigned long rpcrdma_jiffies(void)
 {
 	return jiffies;
+}
+
+void rpcrdma_get_net(struct net *net)
+{
+	get_net(net);
+}
+
+void rpcrdma_put_net(struct net *net)
+{
+	put_net(net);
 }
 
 void rpcrdma_synchronize_rcu(void)

@@ -124,7 +124,7 @@ impl svc::Listener for Listener {
 
     fn create(mut xprt: NewXprt<Self>, addr: &SockAddr) -> Result<SvcXprt<Self>> {
         let handle = xprt.handle();
-        let net = handle.net().ok_or(EINVAL)?;
+        let net = xprt.net().ok_or(EINVAL)?;
         let queue = Arc::pin_init(
             pin_init!(AcceptQueue {
                 xprt: handle,
@@ -132,7 +132,6 @@ impl svc::Listener for Listener {
             }),
             GFP_KERNEL,
         )?;
-        // The transport keeps its namespace, and stops to listen before it lets go of it.
         let listening = Listening::new(net, addr, BACKLOG, queue.clone())?;
         // The port may have been left to be chosen.
         xprt.set_local(&listening.local_addr().unwrap_or(*addr));

@@ -92,7 +92,7 @@ impl<T: Transport> XprtHandle<T> {
 
     /// The namespace that connections are made in.
     pub(crate) fn net(&self) -> Option<Net> {
-        // SAFETY: The transport's memory holds the namespace.
+        // SAFETY: The transport has a reference to it until its memory is freed.
         unsafe { Net::from_raw((*self.raw()).xprt_net) }
     }
 

@@ -92,8 +92,6 @@ impl_has_delayed_work! {
 impl<A: Accepts> Listening<A> {
     /// Listens on `addr`, for that address family only.
     ///
-    /// `net` must stay as long as this does.
-    ///
     /// # Errors
     ///
     /// `EADDRINUSE` and others from the connection manager, `ENOMEM`.
@@ -148,7 +146,7 @@ impl<A: Accepts> Shared<A> {
     fn listen(self: &Arc<Self>, addr: &SockAddr) -> Result<Ear<A>> {
         let shared = self.clone();
         let context = try_pin_init!(Listener { shared }? Error);
-        let ear = Endpoint::listen(self.net, addr, self.backlog, context)?;
+        let ear = Endpoint::listen(self.net.clone(), addr, self.backlog, context)?;
         let addr = ear.local_addr().ok_or(EINVAL)?;
         Ok(Ear::Open(ear, addr))
     }

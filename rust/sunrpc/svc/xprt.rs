@@ -183,12 +183,6 @@ impl SvcHandle {
         // SAFETY: The service outlives its transports.
         unsafe { (*(*self.as_ptr()).xpt_server).sv_max_payload }
     }
-
-    /// The namespace; valid as long as the transport.
-    pub(crate) fn net(&self) -> Option<Net> {
-        // SAFETY: The transport has a reference to it.
-        unsafe { Net::from_raw((*self.as_ptr()).xpt_net) }
-    }
 }
 
 /// A counted reference to a transport. Dropping it may free the transport, which sleeps.
@@ -279,6 +273,12 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
         unsafe { header.as_ref() }.memory.inc();
         // INVARIANT: Counted.
         SvcHandle(header)
+    }
+
+    /// The namespace.
+    pub(crate) fn net(&self) -> Option<Net> {
+        // SAFETY: The transport has a reference to it until it is dropped.
+        unsafe { Net::from_raw((*self.raw()).xpt_net) }
     }
 
     /// Sets the address of this end.
