@@ -23,13 +23,16 @@ use crate::sunrpc::svc::CallError;
 use crate::sunrpc::svc::Received;
 use crate::sunrpc::svc::Reply;
 use crate::sunrpc::svc::ReverseLimits;
+use crate::sunrpc::svc::SvcHandle;
 use crate::sunrpc::svc::SvcXprt;
 use crate::sunrpc::xdr::XdrBuf;
 use crate::verbs::ConnParam;
+use crate::verbs::DeviceAttrs;
 use crate::verbs::Endpoint;
 use crate::verbs::EndpointBox;
 use crate::verbs::MessageSizes;
 use crate::verbs::Parcel;
+use crate::verbs::QueueDepths;
 use crate::verbs::Recv;
 use crate::verbs::Responder;
 use crate::wire::extensions::Announcement;
@@ -65,6 +68,59 @@ pub(super) struct Connection {
     pub(super) may_read: bool,
 }
 
+/// What a connection is to be like, before the peer is told.
+struct Terms {
+    limits: Limits,
+    /// What this end offers beyond RFC 8166: only what the peer has asked for and there is room for.
+    offer: Offer,
+    /// What follows from that.
+    extensions: Extensions,
+    /// RDMA Reads of the peer that this end answers at a time.
+    answered: u32,
+}
+
+impl Terms {
+    /// What `device` can do for a peer that offers `theirs` and starts `pulls` RDMA Reads at a time.
+    fn propose(device: &DeviceAttrs, theirs: &Offer, pulls: u8) -> Result<Self> {
+        let answered = u32::from(pulls).min(device.max_qp_rd_atom);
+        let depths = ReadDepths {
+            requester: u32::from(pulls),
+            responder: answered,
+        };
+        let able = Offer {
+            pulled_replies: admin::server::PULLED_REPLIES.get() != 0
+                && device.mem_mgt_extensions
+                && device.max_fast_reg_pages > 0,
+        };
+        let places = match Extensions::between(&able, theirs, &depths).pulled_replies {
+            true => admin::server::MAX_EXPOSED_REPLIES.get(),
+            false => 0,
+        };
+        let limits = Limits::new(device, places)?;
+        let offer = Offer {
+            pulled_replies: limits.places > 0,
+        };
+        Ok(Self {
+            limits,
+            offer,
+            extensions: Extensions::between(&offer, theirs, &depths),
+            answered,
+        })
+    }
+
+    /// What this end says about itself. To be asked when the Receive buffers are made, since that may make
+    /// messages smaller.
+    fn own(&self, device: &DeviceAttrs) -> PrivateData {
+        PrivateData {
+            remote_invalidation: device.mem_mgt_extensions
+                && self.limits.invalidate
+                && !device.registers_to_read,
+            send_size: self.limits.send,
+            receive_size: self.limits.receive,
+        }
+    }
+}
+
 impl Connection {
     /// Accepts a peer. What was made is dropped again if anything fails, and the peer refused.
     pub(super) fn accept(
@@ -78,85 +134,29 @@ impl Connection {
             reads,
             pulls,
         } = pending;
-        let device = ep.device()?;
-        if !device.supported {
-            trace!(svcrdma_fabric_err(
-                ep.peer_addr(),
-                EINVAL.to_errno() as isize
-            ));
-            return Err(EINVAL);
-        }
-        let answered = u32::from(pulls).min(device.max_qp_rd_atom);
-        let depths = ReadDepths {
-            requester: u32::from(pulls),
-            responder: answered,
-        };
-        let own_offer = Offer {
-            pulled_replies: admin::server::PULLED_REPLIES.get() != 0
-                && device.mem_mgt_extensions
-                && device.max_fast_reg_pages > 0,
-        };
-        let places = match Extensions::between(&own_offer, &offer, &depths).pulled_replies {
-            true => admin::server::MAX_EXPOSED_REPLIES.get(),
-            false => 0,
-        };
-        let mut limits = Limits::new(&device, places)?;
-        // The peer is told only if it asked and there is room.
-        let own_offer = Offer {
-            pulled_replies: limits.places > 0,
-        };
-        let extensions = Extensions::between(&own_offer, &offer, &depths);
+        let device = serviceable(&ep)?;
+        let mut terms = Terms::propose(&device, &offer, pulls)?;
         let mut xprt = accepting.new_connection()?;
         xprt.set_local(&ep.local_addr().ok_or(EINVAL)?);
         xprt.set_remote(&ep.peer_addr().ok_or(EINVAL)?);
         let handle = xprt.handle();
-
-        let payload_pages = handle.max_payload().div_ceil(PAGE_SIZE as u32);
-        let transfers = limits.transfers(ep.transfers_for(payload_pages)?);
-        let entries = ep.entries_for(transfers)?;
-        let depths = ep
-            .open(&limits.depths(transfers, entries, &device))
-            .inspect_err(|error| {
-                trace!(svcrdma_qp_err(ep.peer_addr(), error.to_errno() as isize));
-            })?;
-        let send_entries = limits.send_entries(&depths);
+        let opened = open_queues(&ep, &terms.limits, &device, handle.max_payload())?;
 
         let pages = handle.max_pages();
-        stock(&ep, &mut limits, pages)?;
-        let own = PrivateData {
-            remote_invalidation: device.mem_mgt_extensions
-                && limits.invalidate
-                && !device.registers_to_read,
-            send_size: limits.send,
-            receive_size: limits.receive,
-        };
+        stock(&ep, &mut terms.limits, pages)?;
+        let own = terms.own(&device);
         let agreement = Agreement::between(&own, &peer.unwrap_or_default());
-        let channel = ep.context();
-        channel.sending().open(
-            MessageSizes {
-                buffer: agreement.send as usize,
-                pages,
-                sges: depths.send_sge.min(limits.elements),
-            },
-            send_entries,
-        );
-        channel.set_limits(&limits);
-        let regions = match device.registers_to_read {
-            true => depths.rdma_ctxs,
-            false => 0,
-        };
-        let demand = Demand::new(regions, device.max_fast_reg_pages);
-        channel.incoming().lock().regions.open(&demand);
-        if extensions.pulled_replies {
-            let most = u32::try_from(pages)?.min(device.max_fast_reg_pages);
-            channel
-                .exposed()
-                .open(&ep, handle.clone(), limits.places, most, device.sg_gaps)?;
-        }
-        if !channel.refill(&ep, 0) || !channel.attach(handle) {
+        let demand = open_channel(&ep, &handle, &terms, &agreement, &opened, &device)?;
+        if !ep.context().refill(&ep, 0) || !ep.context().attach(handle) {
             return Err(ENODEV);
         }
 
+        let Terms {
+            limits,
+            offer,
+            extensions,
+            answered,
+        } = terms;
         let reads = u32::from(reads).min(device.max_qp_init_rd_atom);
         let connection = xprt.install(Self {
             ep,
@@ -170,7 +170,7 @@ impl Connection {
                 // CAST: A service's messages are shorter than 2 GiB.
                 message: (pages * PAGE_SIZE) as u32,
                 chunks: MAX_READ_CHUNKS,
-                segments: send_entries.min(pages as u32),
+                segments: limits.send_entries(&opened).min(pages as u32),
             },
             demand,
             may_read: reads > 0,
@@ -184,10 +184,76 @@ impl Connection {
             initiator_depth: u8::try_from(reads).unwrap_or(u8::MAX),
             retry_count: 0,
             rnr_retry_count: RNR_RETRIES,
-            private_data: Announcement::new(&own, &own_offer).as_octets(),
+            private_data: Announcement::new(&own, &offer).as_octets(),
         })?;
         Ok(connection)
     }
+}
+
+/// The connection's device, if the kernel can use it.
+fn serviceable(ep: &Endpoint<Channel>) -> Result<DeviceAttrs> {
+    let device = ep.device()?;
+    if !device.supported {
+        trace!(svcrdma_fabric_err(
+            ep.peer_addr(),
+            EINVAL.to_errno() as isize
+        ));
+        return Err(EINVAL);
+    }
+    Ok(device)
+}
+
+/// Makes the queues, for READs and WRITEs of up to `payload` octets; returns how deep they are.
+fn open_queues(
+    ep: &Endpoint<Channel>,
+    limits: &Limits,
+    device: &DeviceAttrs,
+    payload: u32,
+) -> Result<QueueDepths> {
+    let payload_pages = payload.div_ceil(PAGE_SIZE as u32);
+    let transfers = limits.transfers(ep.transfers_for(payload_pages)?);
+    let entries = ep.entries_for(transfers)?;
+    ep.open(&limits.depths(transfers, entries, device))
+        .inspect_err(|error| {
+            trace!(svcrdma_qp_err(ep.peer_addr(), error.to_errno() as isize));
+        })
+}
+
+/// Makes the channel ready for what was agreed on, before the first Receive is posted; returns how Reads use
+/// regions.
+fn open_channel(
+    ep: &Endpoint<Channel>,
+    xprt: &SvcHandle,
+    terms: &Terms,
+    agreement: &Agreement,
+    opened: &QueueDepths,
+    device: &DeviceAttrs,
+) -> Result<Demand> {
+    let channel = ep.context();
+    let limits = &terms.limits;
+    let pages = xprt.max_pages();
+    channel.sending().open(
+        MessageSizes {
+            buffer: agreement.send as usize,
+            pages,
+            sges: opened.send_sge.min(limits.elements),
+        },
+        limits.send_entries(opened),
+    );
+    channel.set_limits(limits);
+    let regions = match device.registers_to_read {
+        true => opened.rdma_ctxs,
+        false => 0,
+    };
+    let demand = Demand::new(regions, device.max_fast_reg_pages);
+    channel.incoming().lock().regions.open(&demand);
+    if terms.extensions.pulled_replies {
+        let most = u32::try_from(pages)?.min(device.max_fast_reg_pages);
+        channel
+            .exposed()
+            .open(ep, xprt.clone(), limits.places, most, device.sg_gaps)?;
+    }
+    Ok(demand)
 }
 
 /// Makes the Receive buffers. Long messages take memory in large pieces: if there is none, `limits` become

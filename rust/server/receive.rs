@@ -119,8 +119,7 @@ impl Connection {
                 // A list of nothing but empty segments is legal, and there is nothing to pull.
                 let mut reads = message.chunks.reads.segments();
                 if message.chunks.writes.chunks().nth(MAX_RESULTS).is_some() {
-                    self.refuse(xid);
-                    self.drop_call(rqst, buffer)
+                    self.refuse_call(rqst, buffer, xid)
                 } else if !long && reads.all(|read| read.segment.is_empty()) {
                     rqst.deliver(buffer, start..received)
                 } else {
@@ -137,15 +136,13 @@ impl Connection {
                 if !self.reverse_answer(&rqst, message.xid, message.credits, answer) {
                     traces::dropped(&self.ep, serial, octets);
                 }
-                self.ep.context().recycle(buffer);
-                rqst.nothing()
+                self.drop_call(rqst, buffer)
             }
             Ok(FromClient::ReverseError(refused)) => {
                 if !self.reverse_answer(&rqst, refused.xid, refused.credits, Answer::Refused) {
                     traces::dropped(&self.ep, serial, octets);
                 }
-                self.ep.context().recycle(buffer);
-                rqst.nothing()
+                self.drop_call(rqst, buffer)
             }
             Err(response @ Response::Drop) => {
                 traces::refused(&self.ep, serial, octets, &response);
@@ -158,6 +155,13 @@ impl Connection {
     fn drop_call(&self, rqst: Receiving<'_, Self>, buffer: Buffer) -> Received {
         self.ep.context().recycle(buffer);
         rqst.nothing()
+    }
+
+    /// Tells the client that the chunks of a Call cannot be used, and drops it.
+    #[cold]
+    fn refuse_call(&self, rqst: Receiving<'_, Self>, buffer: Buffer, xid: u32) -> Received {
+        self.refuse(xid);
+        self.drop_call(rqst, buffer)
     }
 
     /// Tells the client that its chunks cannot be used.
@@ -183,8 +187,7 @@ impl Connection {
         let (xid, reads) = (call.xid, call.chunks(octets).reads);
         let wanted = self.demand.of(reads, call.long);
         if wanted > self.demand.total() {
-            self.refuse(xid);
-            return self.drop_call(rqst, buffer);
+            return self.refuse_call(rqst, buffer, xid);
         }
         let taken = self
             .ep
@@ -255,10 +258,27 @@ impl Connection {
         }
         let layout = assembly.layout();
         call.layout = Some(layout);
-        let length = match layout {
-            Layout::DataItem { data, .. } => data,
-            Layout::Whole { length } => length,
-        };
+        match layout {
+            Layout::DataItem { data, .. } => {
+                self.take_pages(rqst, &mut reads, serial, data)?;
+                self.add_item(&mut reads, &assembly, data)
+            }
+            Layout::Whole { length } => {
+                self.take_pages(rqst, &mut reads, serial, length)?;
+                self.add_whole(&mut reads, &assembly, payload)
+            }
+        }
+    }
+
+    /// Takes the pages of the request that `length` octets are pulled to.
+    #[inline]
+    fn take_pages(
+        &self,
+        rqst: &mut Receiving<'_, Self>,
+        reads: &mut Reads<'_>,
+        serial: i32,
+        length: u32,
+    ) -> core::result::Result<(), NotPulled> {
         let pages = length.div_ceil(PAGE_SIZE as u32) as usize;
         let taken = rqst.take_pages(pages, reads.page_sink());
         if taken < pages {
@@ -268,31 +288,46 @@ impl Connection {
             ));
             return Err(NotPulled::Refused);
         }
+        Ok(())
+    }
+
+    /// Adds the Reads of the one data item, and clears its roundup if that did not travel.
+    #[inline]
+    fn add_item(
+        &self,
+        reads: &mut Reads<'_>,
+        assembly: &Assembly<'_>,
+        data: u32,
+    ) -> core::result::Result<(), NotPulled> {
         let mut at = 0;
-        match layout {
-            Layout::DataItem { data, .. } => {
-                for segment in assembly.pulls() {
-                    self.add_read(&mut reads, &mut at, segment)?;
-                }
-                clear(&mut reads, at, data.saturating_sub(at))?;
-            }
-            Layout::Whole { .. } => {
-                for piece in assembly.pieces() {
-                    match piece {
-                        Piece::Pull(segment) => self.add_read(&mut reads, &mut at, segment)?,
-                        Piece::Inline { offset, length } => {
-                            let range = offset as usize..offset.saturating_add(length) as usize;
-                            let source = payload.get(range).ok_or(NotPulled::Lost)?;
-                            if !reads.write(at, source) {
-                                return Err(NotPulled::Lost);
-                            }
-                            at += length;
-                        }
-                        Piece::Pad { length } => {
-                            clear(&mut reads, at, length)?;
-                            at += length;
-                        }
+        for segment in assembly.pulls() {
+            self.add_read(reads, &mut at, segment)?;
+        }
+        clear(reads, at, data.saturating_sub(at))
+    }
+
+    /// Adds all that a Call is put together from.
+    fn add_whole(
+        &self,
+        reads: &mut Reads<'_>,
+        assembly: &Assembly<'_>,
+        payload: &[u8],
+    ) -> core::result::Result<(), NotPulled> {
+        let mut at = 0;
+        for piece in assembly.pieces() {
+            match piece {
+                Piece::Pull(segment) => self.add_read(reads, &mut at, segment)?,
+                Piece::Inline { offset, length } => {
+                    let range = offset as usize..offset.saturating_add(length) as usize;
+                    let source = payload.get(range).ok_or(NotPulled::Lost)?;
+                    if !reads.write(at, source) {
+                        return Err(NotPulled::Lost);
                     }
+                    at += length;
+                }
+                Piece::Pad { length } => {
+                    clear(reads, at, length)?;
+                    at += length;
                 }
             }
         }
@@ -356,8 +391,7 @@ impl Connection {
         let pages = parcel.pages_mut();
         if matches!(layout, Some(Layout::Whole { length }) if !is_call(pages, length, xid)) {
             // RFC 8166 Section 4.5.2: header and payload speak of different RPCs, or of none.
-            self.refuse(xid);
-            return self.drop_call(rqst, buffer);
+            return self.refuse_call(rqst, buffer, xid);
         }
         if !rqst.put_pages(pages) {
             return self.drop_call(rqst, buffer);
