@@ -17,6 +17,7 @@ use crate::engine::call::ReplyPlan;
 use crate::engine::inbound;
 use crate::engine::inbound::FromServer;
 use crate::engine::inbound::Message;
+use crate::engine::inbound::Refused;
 use crate::engine::placement::Placement;
 use crate::engine::placement::Room;
 use crate::engine::returned::Arrived;
@@ -67,6 +68,16 @@ pub(super) enum How {
     Refused(Refusal),
 }
 
+/// What a message means for the RPC that it answers.
+enum Outcome {
+    /// The RPC ends like this, once nothing of it is exposed.
+    Complete(Claimed<Rdma>, How),
+    /// Its Reply is still to be pulled.
+    Pull(Claimed<Rdma>),
+    /// Nothing; or it answers none.
+    Nothing,
+}
+
 /// A Receive has ended.
 pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, status: RecvStatus) {
     let this = worker.context();
@@ -88,32 +99,12 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
             this.lose();
         }
     };
-    let answered = match inbound::from_server(message, this.extensions()) {
+    let outcome = match inbound::from_server(message, this.extensions()) {
         Ok(FromServer::Reply(reply)) => {
             let start = octets - reply.payload.map_or(0, <[u8]>::len);
-            find(worker, message, &reply, start, invalidated).inspect(|(rpc, _)| {
-                trace!(xprtrdma_reply(rpc.task(), reply.xid, reply.credits));
-                this.grant(worker, reply.credits);
-            })
+            find(worker, message, &reply, start, invalidated)
         }
-        Ok(FromServer::Error(refused)) => {
-            let found = claim(worker, message, refused.xid, refused.credits, invalidated);
-            found.and_then(|mut rpc| {
-                traces::refused(rpc.task(), refused.xid, &refused.error);
-                this.grant(worker, refused.credits);
-                let own = take_back(worker, &mut rpc, invalidated);
-                let exchange = rpc.exchange();
-                let refusal = match exchange.offer {
-                    // It can do it with a Reply chunk.
-                    ReplyPlan::Pull => {
-                        this.shared.habits.note_refusal(exchange.procedure);
-                        Refusal::SendAgain
-                    }
-                    _ => Refusal::Fail,
-                };
-                own.then_some((rpc, Some(How::Refused(refusal))))
-            })
-        }
+        Ok(FromServer::Error(error)) => refused(worker, message, &error, invalidated),
         Ok(FromServer::ReverseCall(call)) => {
             answers_nothing();
             let start = octets - call.payload.map_or(0, <[u8]>::len);
@@ -125,26 +116,26 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
         Err(inbound::Response::Answer(error)) => {
             reverse::refuse(worker, message, &error);
             answers_nothing();
-            None
+            Outcome::Nothing
         }
         // Nobody waits for an answer to what is not understood (RFC 8166 Section 4.5).
         Err(inbound::Response::Drop) => {
             this.shared.stats.bad_replies.add(1);
             traces::not_understood(worker, message);
             answers_nothing();
-            None
+            Outcome::Nothing
         }
     };
-    match answered {
-        Some((rpc, None)) => pull::start(worker, rpc, recv, octets),
-        Some((rpc, Some(how))) => fence(worker, rpc, recv, how),
-        None => this.shared.recv_pool.put(recv),
+    match outcome {
+        Outcome::Complete(rpc, how) => fence(worker, rpc, recv, how),
+        Outcome::Pull(rpc) => pull::start(worker, rpc, recv, octets),
+        Outcome::Nothing => this.shared.recv_pool.put(recv),
     }
     this.refill(worker);
 }
 
-/// Finds the RPC that `reply` answers, and how that ends it: `None` if it is still to be pulled. One
-/// whose chunks are not those that were offered is no answer.
+/// Finds the RPC that `reply` answers, and how that ends it. One whose chunks are not those that were
+/// offered is no answer.
 #[inline]
 fn find(
     worker: &RecvWorker<'_, Connection>,
@@ -152,7 +143,7 @@ fn find(
     reply: &Message<'_>,
     start: usize,
     invalidated: Option<u32>,
-) -> Option<(Claimed<Rdma>, Option<How>)> {
+) -> Outcome {
     let this = worker.context();
     let found = claim(worker, octets, reply.xid, reply.credits, invalidated);
     let Some(mut rpc) = found else {
@@ -160,7 +151,7 @@ fn find(
         if let Some(done) = Done::for_reply(reply.xid, &reply.chunks.reads) {
             this.dones.send(worker, done);
         }
-        return None;
+        return Outcome::Nothing;
     };
     let how = match rpc.exchange().arrived(reply) {
         Ok(Arrived::Inline { payload, by_write }) => Some(How::Inline {
@@ -182,11 +173,11 @@ fn find(
                 take_back(worker, &mut rpc, invalidated);
                 this.lose();
             }
-            return None;
+            return Outcome::Nothing;
         }
     };
     if !take_back(worker, &mut rpc, invalidated) {
-        return None;
+        return Outcome::Nothing;
     }
     let exchange = rpc.exchange();
     if exchange.offer.may_be_long() {
@@ -194,7 +185,43 @@ fn find(
         let learn = !this.sizes.as_ref().is_some_and(|sizes| sizes.all_pulled);
         this.shared.habits.note(exchange.procedure, long && learn);
     }
-    Some((rpc, how))
+    trace!(xprtrdma_reply(rpc.task(), reply.xid, reply.credits));
+    this.grant(worker, reply.credits);
+    match how {
+        Some(how) => Outcome::Complete(rpc, how),
+        None => Outcome::Pull(rpc),
+    }
+}
+
+/// The server could not serve the Call of `error`.
+#[cold]
+fn refused(
+    worker: &RecvWorker<'_, Connection>,
+    octets: &[u8],
+    error: &Refused,
+    invalidated: Option<u32>,
+) -> Outcome {
+    let this = worker.context();
+    let found = claim(worker, octets, error.xid, error.credits, invalidated);
+    let Some(mut rpc) = found else {
+        return Outcome::Nothing;
+    };
+    traces::refused(rpc.task(), error.xid, &error.error);
+    this.grant(worker, error.credits);
+    let own = take_back(worker, &mut rpc, invalidated);
+    let exchange = rpc.exchange();
+    let refusal = match exchange.offer {
+        // It can do it with a Reply chunk.
+        ReplyPlan::Pull => {
+            this.shared.habits.note_refusal(exchange.procedure);
+            Refusal::SendAgain
+        }
+        _ => Refusal::Fail,
+    };
+    match own {
+        true => Outcome::Complete(rpc, How::Refused(refusal)),
+        false => Outcome::Nothing,
+    }
 }
 
 /// Finds the RPC that a message names. If nobody waits for it any more, its tags are gone, or about to

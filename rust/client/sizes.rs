@@ -122,34 +122,17 @@ impl Sizes {
         if sges < MIN_SGES {
             return Err(Lack::SendElements);
         }
-        // Some devices can register a lot but are quicker with no more than this.
-        let region_pages = match device.max_sge_rd {
-            quick if quick > MAX_SEGMENTS => quick,
-            _ => device.max_fast_reg_pages,
-        }
-        .min(MAX_PAGES);
-        let wanted = MAX_PAGES.div_ceil(region_pages) + 2;
-        let segments = wanted.min(MAX_SEGMENTS);
-        if segments * region_pages < MAX_PAGES + OTHER_PAGES {
-            return Err(Lack::RegionPages);
-        }
+        let (segments, region_pages) = region_sizes(device)?;
         // A Call may have a chunk of its own and one for its Reply, but not two large ones.
         let regions_per_call = segments + 2;
         // Each is registered and invalidated.
         let per_call = 1 + 2 * regions_per_call;
         let queue = device.max_qp_wr.min(device.max_cqe);
         let reverse = reverse.min(queue / REVERSE_SHARE);
-        // iWARP would want a registration for each Read.
-        let read_depth = match tunables::pulled_replies() && !device.registers_to_read {
-            true => device.max_qp_init_rd_atom.min(MAX_READ_DEPTH),
-            false => 0,
-        };
+        let read_depth = read_depth(device);
         let (pull_entries, dones) = match read_depth {
             0 => (0, 0),
-            _ => {
-                let pages = (MAX_PAGES + OTHER_PAGES).div_ceil(sges.min(device.max_sge_rd).max(1));
-                (PULLS * (pages + MAX_SEGMENTS + SEAMS), DONES)
-            }
+            _ => (pull_entries(device, sges), DONES),
         };
         let own_work = reverse + asides(reverse) + DRAIN_MARKS + pull_entries + dones;
         let room = queue.saturating_sub(own_work);
@@ -282,6 +265,37 @@ impl Sizes {
             pulled_replies: extensions.pulled_replies,
         }
     }
+}
+
+/// Segments in a chunk, and pages in a region.
+fn region_sizes(device: &DeviceAttrs) -> Result<(u32, u32), Lack> {
+    // Some devices can register a lot but are quicker with no more than this.
+    let pages = match device.max_sge_rd {
+        quick if quick > MAX_SEGMENTS => quick,
+        _ => device.max_fast_reg_pages,
+    }
+    .min(MAX_PAGES);
+    let wanted = MAX_PAGES.div_ceil(pages) + 2;
+    let segments = wanted.min(MAX_SEGMENTS);
+    match segments * pages < MAX_PAGES + OTHER_PAGES {
+        true => Err(Lack::RegionPages),
+        false => Ok((segments, pages)),
+    }
+}
+
+/// RDMA Reads that are started at a time; 0 if Replies are not to be pulled.
+fn read_depth(device: &DeviceAttrs) -> u32 {
+    // iWARP would want a registration for each Read.
+    match tunables::pulled_replies() && !device.registers_to_read {
+        true => device.max_qp_init_rd_atom.min(MAX_READ_DEPTH),
+        false => 0,
+    }
+}
+
+/// Entries of the Send Queue for Replies that are pulled, into memory of `sges` elements for each Read.
+fn pull_entries(device: &DeviceAttrs, sges: u32) -> u32 {
+    let pages = (MAX_PAGES + OTHER_PAGES).div_ceil(sges.min(device.max_sge_rd).max(1));
+    PULLS * (pages + MAX_SEGMENTS + SEAMS)
 }
 
 /// One comes back a little after it was sent. By then the peer may have seen it, and have called again.
