@@ -140,12 +140,12 @@ static void with_empty_ones(struct conn *c, struct chunk *x, unsigned int len)
 	add(c, x, len, 0);
 }
 
-/* What follows the Reply is none of its consumer's. */
+/* That it was accepted, and the flavor of its verifier: both are 0, and one stands for both. */
 static void overlapping(struct conn *c, struct chunk *x, unsigned int len)
 {
-	add(c, x, 0, len);
-	add(c, x, len - 8, 8);
-	add(c, x, 0, 16);
+	add(c, x, 0, 12);
+	add(c, x, 8, 4);
+	add(c, x, 16, len - 16);
 }
 
 static void sixteen(struct conn *c, struct chunk *x, unsigned int len)
