@@ -80,7 +80,7 @@ faults_so_far() { echo $((MANY - $(cat "$FAULTS/$1/times"))); }
 
 # under_load KIND VERSION
 under_load() {
-	local round
+	local round connects
 
 	need_faults "$1"
 	nfs_mount "$2" rdma
@@ -88,8 +88,10 @@ under_load() {
 	load_start
 	arm "$1"
 	for round in $(seq "$ROUNDS"); do
+		connects=$(xprt_stat connect_count)
 		memory_fails "$1" 5 100
 		reconnect
+		connected_since "$connects"
 		load_progresses
 		echo "round $round: $(faults_so_far "$1") allocations failed"
 	done
@@ -124,8 +126,9 @@ mounting() {
 	rm -r "$WORK"
 }
 
+# disconnects VERSION WHO: cut by the "client", or by "either" end.
 disconnects() {
-	local before left deadline=$((SECONDS + TEST_TIMEOUT / 2))
+	local before left deadline=$((SECONDS + TEST_TIMEOUT / 2)) client_only=N
 
 	need_faults fail_sunrpc
 	nfs_mount "$1" rdma
@@ -134,6 +137,8 @@ disconnects() {
 	before=$(xprt_stat connect_count)
 	fault_set fail_sunrpc verbose 0
 	fault_set fail_sunrpc ignore-cache-wait Y
+	[ "$2" != client ] || client_only=Y
+	fault_set fail_sunrpc ignore-server-disconnect $client_only
 	fault_set fail_sunrpc interval 100
 	fault_set fail_sunrpc times "$ROUNDS"
 	fault_set fail_sunrpc probability 100
@@ -142,6 +147,7 @@ disconnects() {
 		sleep 1
 	done
 	fault_set fail_sunrpc probability 0
+	connected_since "$before"
 	load_progresses
 	echo "connected $(($(xprt_stat connect_count) - before)) times"
 	load_stop
@@ -154,5 +160,5 @@ TEST_TIMEOUT=$((TEST_TIMEOUT * (1 + ROUNDS / 10)))
 	"under_load failslab 4.2" "under_load failslab 3" \
 	"under_load fail_page_alloc 4.2" \
 	"mounting failslab" "mounting fail_page_alloc" \
-	"disconnects 3" "disconnects 4.2"
+	"disconnects 3 client" "disconnects 4.2 client" "disconnects 4.2 either"
 ktap_run "$@"

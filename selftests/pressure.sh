@@ -50,7 +50,7 @@ test_cleanup() {
 # Writers with more data than there is memory left, half of them in the page cache.
 # What the server keeps of it has its memory before. Begins when pages are looked for.
 short_of_memory() {
-	local round each before first
+	local round each before first connects
 
 	need_local_bed
 	nfs_mount "$1" rdma
@@ -71,7 +71,9 @@ short_of_memory() {
 	for round in $(seq "$ROUNDS"); do
 		before=$(scanned)
 		memory_taken
+		connects=$(xprt_stat connect_count)
 		reconnect
+		connected_since "$connects"
 		load_progresses
 		echo "round $round: $(($(scanned) - before)) pages scanned"
 	done

@@ -6,26 +6,16 @@
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
-TRACING=/sys/kernel/tracing
-
-need_tracing() {
-	mountpoint -q "$TRACING" || mount -t tracefs tracefs "$TRACING" 2>/dev/null ||
-		skip "this kernel has no tracefs"
+trace_all() {
+	trace_on
 	[ -d "$TRACING/events/rpcrdma" ] || fail "there are no events of rpcrdma"
-}
-
-trace_start() {
-	need_tracing
-	echo 0 >"$TRACING/tracing_on"
-	echo 8192 >"$TRACING/buffer_size_kb"
-	echo >"$TRACING/trace"
 	echo 1 >"$TRACING/events/rpcrdma/enable"
-	echo 1 >"$TRACING/tracing_on"
 }
 
-trace_stop() {
-	echo 0 >"$TRACING/tracing_on"
-	echo 0 >"$TRACING/events/rpcrdma/enable"
+# What is said of the trace below is said of all of it.
+trace_end() {
+	trace_off
+	[ "$(events_lost)" -eq 0 ] || fail "$(events_lost) events were lost"
 }
 
 seen() {
@@ -39,7 +29,8 @@ seen() {
 main_events_exist() {
 	local each missing=""
 
-	need_tracing
+	trace_all
+	trace_off
 	for each in xprtrdma_inline_thresh xprtrdma_op_connect \
 		xprtrdma_op_inject_dsc xprtrdma_marshal xprtrdma_marshal_failed \
 		xprtrdma_post_send xprtrdma_post_recvs xprtrdma_wc_receive \
@@ -57,7 +48,7 @@ main_events_exist() {
 work_is_traced() {
 	local version=$1
 
-	trace_start
+	trace_all
 	nfs_mount "$version" rdma
 	work_dir "traced-$version"
 	head -c 300000 /dev/urandom >"$WORK/file"
@@ -66,7 +57,7 @@ work_is_traced() {
 	ls "$WORK" >/dev/null
 	rm -r "$WORK"
 	nfs_umount
-	trace_stop
+	trace_end
 	seen xprtrdma_op_connect xprtrdma_inline_thresh xprtrdma_marshal \
 		xprtrdma_post_send xprtrdma_post_recvs xprtrdma_wc_receive \
 		xprtrdma_reply xprtrdma_chunk_read xprtrdma_chunk_write \
@@ -80,13 +71,12 @@ work_is_traced() {
 xids_agree() {
 	local xid
 
-	trace_start
+	trace_all
 	echo 1 >"$TRACING/events/sunrpc/xprt_transmit/enable"
 	nfs_mount 4.2 rdma
 	ls "$MNT" >/dev/null
 	nfs_umount
-	echo 0 >"$TRACING/events/sunrpc/xprt_transmit/enable"
-	trace_stop
+	trace_end
 	xid=$(grep -o 'xprt_transmit:.*xid=0x[0-9a-f]*' "$TRACING/trace" |
 		grep -o '0x[0-9a-f]*$' | tail -n 1)
 	[ -n "$xid" ] || skip "sunrpc did not trace a transmission"
@@ -96,16 +86,20 @@ xids_agree() {
 
 # Where the kernel keeps things is nobody's business: no event shows an address.
 no_addresses() {
-	trace_start
+	local connects
+
+	trace_all
 	nfs_mount 4.2 rdma
 	work_dir no-addresses
 	head -c 300000 /dev/urandom >"$WORK/file"
 	nfs_mount_again 4.2 rdma
 	cat "$WORK/file" >/dev/null
+	connects=$(xprt_stat connect_count)
 	reconnect
 	rm -r "$WORK"
+	connected_since "$connects"
 	nfs_umount
-	trace_stop
+	trace_end
 	! grep -m 5 -iE '[^0-9a-f](0x)?ffff[0-9a-f]{12}([^0-9a-f]|$)' "$TRACING/trace" ||
 		fail "these have addresses"
 }

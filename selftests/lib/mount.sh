@@ -69,12 +69,27 @@ with_client_sysfs() {
 reconnect() {
 	# shellcheck disable=SC2016 # expanded there
 	with_client_sysfs sh -c '
+		written=no
 		for each in /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma/dstaddr; do
 			address=$(cat "$each") || continue
 			for _ in 1 2 3 4 5 6 7 8; do
-				timeout -s KILL 5 sh -c "echo $address >$each" && break
+				timeout -s KILL 5 sh -c "echo $address >$each" || continue
+				written=yes
+				break
 			done
-		done'
+		done
+		[ $written = yes ]' || fail "there was no connection to lose"
+}
+
+# connected_since COUNT: waits for the mount to have connected more often than that, which
+# somebody has to have a use for.
+connected_since() {
+	local deadline=$((SECONDS + TEST_TIMEOUT / 3))
+
+	while [ "$(xprt_stat connect_count)" -le "$1" ]; do
+		[ "$SECONDS" -lt "$deadline" ] || fail "no connection was made anew"
+		sleep 0.5
+	done
 }
 
 # pull_replies CLIENT SERVER: what the ends do about pulled Replies from the next mount
