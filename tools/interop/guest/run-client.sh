@@ -89,17 +89,32 @@ excuse_signatures() {
 	exit "$KSFT_XFAIL"
 }
 
+# No Call of those that were traced has an item of its own in a chunk, nor room for one:
+# such items are not protected (RFC 8166 Section 8.2.2.3).
+nothing_is_reduced() {
+	local calls reduced
+
+	calls=$(traced xprtrdma_marshal)
+	reduced=$(grep ' xprtrdma_marshal: ' "$TRACING/trace" |
+		grep -cE '( read list/|/write list)' || true)
+	echo "$calls Calls, $reduced of them with reduced items"
+	[ "$calls" -gt 100 ] || fail "only $calls Calls were seen"
+	[ "$reduced" -eq 0 ] || fail "there should be none"
+}
+
 # A Reply that is protected as a whole has all of its data inline: between two of this
 # module READs are pulled, until it is known that they always need it.
 protected() {
 	local counter=/proc/sys/sunrpc/rdma_stat_pulled before pulled
 
 	before=$(cat $counter 2>/dev/null || echo 0)
-	trace_on
+	trace_on xprtrdma_marshal
 	echo 1 >"$TRACING/events/rpcgss/rpcgss_verify_mic/enable"
 	trap excuse_signatures EXIT
 	security "$@"
+	trap test_cleanup EXIT
 	trace_off
+	nothing_is_reduced
 	pulled=$(($(cat $counter 2>/dev/null || echo 0) - before))
 	echo "$pulled Replies were pulled"
 	[ "$INTEROP" != "ours ours" ] || [ "$pulled" -gt 0 ] || fail "and should have been"
