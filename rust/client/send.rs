@@ -124,7 +124,6 @@ fn choose(
     let shape = CallShape {
         call: extent(message),
         call_eligible: message.is_write(),
-        pull_up: to.sizes.pull_up(to.limits.send),
         reply: extent(room),
         reply_eligible: room.is_read(),
         protected: call.is_protected(),
@@ -132,18 +131,7 @@ fn choose(
         long_reply: to.limits.pulled_replies
             && (shared.habits.of(call.procedure()).is_long() || call.was_sent()),
     };
-    let plan = |limits: &Limits| call::plan(&shape, limits).map_err(|_| SendError::TooBig);
-    let chosen = plan(&to.limits)?;
-    // Head and tail are copied, so they must fit what they are copied to.
-    let copied = shape.call.head.saturating_add(shape.call.tail);
-    let room = to.sizes.composed().min(to.limits.send);
-    if room < to.limits.send && copied > room / 2 && chosen.0 != CallPlan::PositionZero {
-        return plan(&Limits {
-            send: room,
-            ..to.limits
-        });
-    }
-    Ok(chosen)
+    call::plan(&shape, &to.limits).map_err(|_| SendError::TooBig)
 }
 
 #[inline]

@@ -196,7 +196,7 @@ impl Sizes {
 
     /// Octets that a message is composed in. The longest one is gathered, if the device has elements
     /// for that, and else copied together.
-    pub(super) fn composed(&self) -> u32 {
+    fn composed(&self) -> u32 {
         let gathered = (self.sges - MIN_SGES) * PAGE_SIZE as u32;
         match self.own.send_size <= gathered {
             true => self.own.send_size.min(COMPOSED),
@@ -225,7 +225,7 @@ impl Sizes {
     ///
     /// Header and Call share the memory that a message is composed in. If that is all that may be sent,
     /// the header is counted there; else room is left for any header.
-    pub(super) fn pull_up(&self, send: u32) -> u32 {
+    fn pull_up(&self, send: u32) -> u32 {
         let header = match send <= self.composed() {
             true => 0,
             false => size::max_call(self.segments as usize),
@@ -258,6 +258,8 @@ impl Sizes {
         Limits {
             send: agreement.send,
             receive: agreement.receive,
+            pull_up: self.pull_up(agreement.send),
+            composed: self.composed(),
             sges: self.sges,
             segments: self.segments,
             segment_pages: self.region_pages,

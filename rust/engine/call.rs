@@ -32,8 +32,6 @@ pub struct CallShape {
     pub call: Extent,
     /// The data item of the Call may be reduced (`XDRBUF_WRITE`).
     pub call_eligible: bool,
-    /// Up to how many octets the Call may be copied behind its head, to be sent in one piece.
-    pub pull_up: u32,
     /// Room for the largest possible Reply.
     pub reply: Extent,
     /// The data item of the Reply may be reduced (`XDRBUF_READ`).
@@ -51,6 +49,11 @@ pub struct Limits {
     pub send: u32,
     /// Octets in a message from the responder.
     pub receive: u32,
+    /// Octets of a Call that are rather copied than gathered, to be sent in one piece.
+    pub pull_up: u32,
+    /// Octets that a message is composed in: header, head and tail, and what is copied. A longer message
+    /// has more that is gathered.
+    pub composed: u32,
     /// Scatter/gather elements of one Send: header, head, pages, tail.
     pub sges: u32,
     /// Segments in one chunk.
@@ -197,7 +200,16 @@ impl Limits {
 #[inline]
 pub fn plan(shape: &CallShape, limits: &Limits) -> Result<(CallPlan, ReplyPlan), TooBig> {
     let (reply, offered) = plan_reply(shape, limits).ok_or(TooBig)?;
-    let call = plan_call(shape, limits, MIN_LEN.saturating_add(offered)).ok_or(TooBig)?;
+    let header = MIN_LEN.saturating_add(offered);
+    let call = plan_call(shape, limits, limits.send, header).ok_or(TooBig)?;
+    // Head and tail are copied, so they must fit what they are copied to. Counted are those that might
+    // not, with any header.
+    let copied = shape.call.head.saturating_add(shape.call.tail);
+    let tight = limits.composed < limits.send && copied > limits.composed / 2;
+    if tight && call != CallPlan::PositionZero {
+        let call = plan_call(shape, limits, limits.composed, header).ok_or(TooBig)?;
+        return Ok((call, reply));
+    }
     Ok((call, reply))
 }
 
@@ -226,16 +238,17 @@ fn plan_reply(shape: &CallShape, limits: &Limits) -> Option<(ReplyPlan, usize)> 
         .then_some((ReplyPlan::ReplyChunk, growth))
 }
 
-/// How the Call travels if its header has `header` octets before any Read segment.
+/// How the Call travels in a message of up to `send` octets, if its header has `header` octets before
+/// any Read segment.
 #[inline]
-fn plan_call(shape: &CallShape, limits: &Limits, header: usize) -> Option<CallPlan> {
+fn plan_call(shape: &CallShape, limits: &Limits, send: u32, header: usize) -> Option<CallPlan> {
     let call = &shape.call;
     let total = call.total()?;
-    if fits(limits.send, header, total) {
+    if fits(send, header, total) {
         if call.data == 0 && call.tail == 0 {
             return Some(CallPlan::Inline { pull_up: false });
         }
-        if total <= shape.pull_up {
+        if total <= limits.pull_up {
             return Some(CallPlan::Inline { pull_up: true });
         }
         if limits.sges_for(call) <= limits.sges {
@@ -246,7 +259,7 @@ fn plan_call(shape: &CallShape, limits: &Limits, header: usize) -> Option<CallPl
         let segments = limits.segments_for(call.page_offset, call.data);
         let rest = total.checked_sub(call.data)?.checked_sub(shape.roundup())?;
         if let Some(growth) = limits.chunk(segments).map(size::reads) {
-            if fits(limits.send, header.saturating_add(growth), rest) {
+            if fits(send, header.saturating_add(growth), rest) {
                 return Some(CallPlan::ReadChunk {
                     position: call.head,
                 });
@@ -254,7 +267,7 @@ fn plan_call(shape: &CallShape, limits: &Limits, header: usize) -> Option<CallPl
         }
     }
     let growth = size::reads(limits.chunk(limits.segments_for_all(call))?);
-    fits(limits.send, header.saturating_add(growth), 0).then_some(CallPlan::PositionZero)
+    fits(send, header.saturating_add(growth), 0).then_some(CallPlan::PositionZero)
 }
 
 /// Whether a message of `header` and `payload` octets is within an inline threshold.

@@ -62,7 +62,7 @@ pub fn call(shape: &CallShape, limits: &Limits) {
     // The Call, with both its chunks.
     let (segments, inline) = match call {
         CallPlan::Inline { pull_up } => {
-            assert!(!pull_up || total(&shape.call) <= u64::from(shape.pull_up));
+            assert!(!pull_up || total(&shape.call) <= u64::from(limits.pull_up));
             (0, total(&shape.call))
         }
         CallPlan::ReadChunk { position } => {
@@ -84,6 +84,12 @@ pub fn call(shape: &CallShape, limits: &Limits) {
     let long = call == CallPlan::PositionZero;
     let header = encoded(segments, long, reply, reply_segments);
     assert!(header + inline <= send);
+    // What is copied has room where it is copied to.
+    let copied = u64::from(shape.call.head) + u64::from(shape.call.tail);
+    let composed = u64::from(limits.composed);
+    if !long && composed < send && header <= composed / 2 {
+        assert!(header + copied.min(inline) <= composed);
+    }
 }
 
 /// Octets in a header with that many segments.

@@ -79,7 +79,6 @@ impl Rpc {
             shape: CallShape {
                 call,
                 call_eligible: rng.once_in(2),
-                pull_up: rng.pick(&[0, 512, 2048]),
                 reply,
                 reply_eligible: room > 0 && rng.once_in(2),
                 protected,

@@ -175,6 +175,8 @@ impl Client {
         Limits {
             send: self.agreement.send,
             receive: self.agreement.receive,
+            pull_up: 0,
+            composed: self.agreement.send,
             sges: 6,
             segments: self.segments,
             segment_pages: self.segment_pages,

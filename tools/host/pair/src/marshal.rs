@@ -97,6 +97,10 @@ pub(crate) fn marshal(
         long_reply: pending.insured || rng.once_in(3),
         ..pending.rpc.shape
     };
+    let limits = &Limits {
+        pull_up: rng.pick(&[0, 512, 2048]),
+        ..*limits
+    };
     let Ok((call, reply)) = plan(shape, limits) else {
         panic!("made to be conveyable: {shape:?} {limits:?}");
     };

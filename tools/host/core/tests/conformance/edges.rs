@@ -19,6 +19,7 @@ use rpcrdma_core::wire::Body;
 use rpcrdma_core::wire::Header;
 use rpcrdma_core::wire::ReadList;
 use rpcrdma_core::wire::Segment;
+use rpcrdma_core::wire::MIN_LEN;
 
 /// The Read list of a message, whatever its direction.
 fn reads(octets: &[u8]) -> ReadList<'_> {
@@ -152,20 +153,37 @@ fn plan_uses_all_segments_and_elements_there_are() {
     );
     // A copy needs none of this, if there is room for it.
     let copied = |pull_up| {
-        let mut shape = write_call(2_000);
-        shape.pull_up = pull_up;
-        plan(
-            &shape,
-            &Limits {
-                sges: 2,
-                ..limits()
-            },
-        )
-        .unwrap()
-        .0
+        let limits = Limits {
+            pull_up,
+            sges: 2,
+            ..limits()
+        };
+        plan(&write_call(2_000), &limits).unwrap().0
     };
     assert_eq!(copied(2_160), CallPlan::Inline { pull_up: true });
     assert_eq!(copied(2_159), CallPlan::ReadChunk { position: 160 });
+}
+
+#[test]
+fn plan_has_room_for_what_is_copied() {
+    // A message may be longer than what its header, head and tail are copied to.
+    let limits = Limits {
+        send: 65_536,
+        composed: 4096,
+        ..limits()
+    };
+    let call = |head, data| {
+        let mut shape = write_call(data);
+        shape.call.head = head;
+        plan(&shape, &limits).unwrap().0
+    };
+    let header = MIN_LEN as u32;
+    assert_eq!(call(4096 - header, 0), CallPlan::Inline { pull_up: false });
+    assert_eq!(call(4096 - header + 4, 0), CallPlan::PositionZero);
+    // The data item is not copied; with a long head it goes where the message stays short.
+    assert_eq!(call(160, 20_000), CallPlan::Inline { pull_up: false });
+    assert_eq!(call(3_000, 20_000), CallPlan::ReadChunk { position: 3_000 });
+    assert_eq!(call(4_060, 20_000), CallPlan::PositionZero);
 }
 
 #[test]

@@ -31,11 +31,11 @@ fn r8166_3_5_1_1_short_message() {
 fn r8166_3_5_2_1_small_items_stay_inline() {
     let (call, _) = plan(&write_call(2_000), &limits()).unwrap();
     assert_eq!(call, CallPlan::Inline { pull_up: false });
-    let copied = rpcrdma_core::engine::call::CallShape {
+    let copying = Limits {
         pull_up: 2_160,
-        ..write_call(2_000)
+        ..limits()
     };
-    let (call, _) = plan(&copied, &limits()).unwrap();
+    let (call, _) = plan(&write_call(2_000), &copying).unwrap();
     assert_eq!(call, CallPlan::Inline { pull_up: true });
     let (call, _) = plan(&write_call(20_000), &limits()).unwrap();
     assert_eq!(call, CallPlan::ReadChunk { position: 160 });
@@ -48,7 +48,7 @@ fn r8166_3_5_2_1_small_items_stay_inline() {
 #[test]
 fn r8166_3_5_2_1_too_few_elements_to_gather() {
     // Fits the threshold, but not the scatter/gather elements of a Send, nor the buffer to copy to.
-    let few = Limits {
+    let mut few = Limits {
         sges: 3,
         ..limits()
     };
@@ -56,10 +56,10 @@ fn r8166_3_5_2_1_too_few_elements_to_gather() {
     shape.call.page_offset = 4_000;
     let (call, _) = plan(&shape, &few).unwrap();
     assert_eq!(call, CallPlan::ReadChunk { position: 160 });
-    shape.pull_up = 4_096;
+    few.pull_up = 4_096;
     let (call, _) = plan(&shape, &few).unwrap();
     assert_eq!(call, CallPlan::Inline { pull_up: true });
-    shape.pull_up = 0;
+    few.pull_up = 0;
     shape.call_eligible = false;
     let (call, _) = plan(&shape, &few).unwrap();
     assert_eq!(call, CallPlan::PositionZero);

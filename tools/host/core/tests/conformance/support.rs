@@ -100,6 +100,8 @@ pub(crate) fn limits() -> Limits {
     Limits {
         send: 4096,
         receive: 4096,
+        pull_up: 0,
+        composed: 4096,
         sges: 19,
         segments: 16,
         segment_pages: 32,

@@ -395,20 +395,16 @@ fn shape(extent: impl Strategy<Value = Extent> + Clone) -> impl Strategy<Value =
         extent.clone(),
         extent,
         any::<(bool, bool, bool)>(),
-        prop_oneof![Just(0u32), 0u32..10_000],
         any::<bool>(),
     )
         .prop_map(
-            |(call, reply, (call_eligible, reply_eligible, protected), pull_up, long_reply)| {
-                CallShape {
-                    call,
-                    call_eligible,
-                    pull_up,
-                    reply,
-                    reply_eligible,
-                    protected,
-                    long_reply,
-                }
+            |(call, reply, (call_eligible, reply_eligible, protected), long_reply)| CallShape {
+                call,
+                call_eligible,
+                reply,
+                reply_eligible,
+                protected,
+                long_reply,
             },
         )
 }
@@ -441,6 +437,8 @@ pub(crate) fn limits() -> impl Strategy<Value = Limits> {
     (
         threshold(),
         threshold(),
+        prop_oneof![Just(0u32), 0u32..10_000],
+        threshold(),
         3u32..30,
         1u32..20,
         1u32..300,
@@ -448,9 +446,21 @@ pub(crate) fn limits() -> impl Strategy<Value = Limits> {
         any::<bool>(),
     )
         .prop_map(
-            |(send, receive, sges, segments, segment_pages, page_shift, pulled_replies)| Limits {
+            |(
                 send,
                 receive,
+                pull_up,
+                composed,
+                sges,
+                segments,
+                segment_pages,
+                page_shift,
+                pulled_replies,
+            )| Limits {
+                send,
+                receive,
+                pull_up,
+                composed,
                 sges,
                 segments,
                 segment_pages,
@@ -462,10 +472,15 @@ pub(crate) fn limits() -> impl Strategy<Value = Limits> {
 
 /// Limits that nothing has.
 pub(crate) fn wild_limits() -> impl Strategy<Value = Limits> {
-    (any::<[u32; 6]>(), any::<bool>()).prop_map(
-        |([send, receive, sges, segments, segment_pages, page_shift], pulled_replies)| Limits {
+    (any::<[u32; 8]>(), any::<bool>()).prop_map(
+        |(
+            [send, receive, pull_up, composed, sges, segments, segment_pages, page_shift],
+            pulled_replies,
+        )| Limits {
             send,
             receive,
+            pull_up,
+            composed,
             sges,
             segments,
             segment_pages,
