@@ -99,9 +99,7 @@ impl<'a> Sequence<'a> {
                 self.current = read.segment;
             }
         }
-        let part = self.current.part(0, most);
-        self.current = self.current.part(part.length, u32::MAX);
-        Some(part)
+        Some(self.current.take(most))
     }
 }
 

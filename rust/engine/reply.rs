@@ -376,8 +376,6 @@ impl<'a> Sink<'a> {
         while self.current.is_empty() {
             self.current = self.segments.next()?;
         }
-        let part = self.current.part(0, most);
-        self.current = self.current.part(part.length, u32::MAX);
-        Some(part)
+        Some(self.current.take(most))
     }
 }

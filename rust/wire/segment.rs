@@ -49,6 +49,14 @@ impl Segment {
         Self { length, ..self }
     }
 
+    /// Takes at most `most` octets off the front.
+    #[inline]
+    pub const fn take(&mut self, most: u32) -> Self {
+        let part = self.part(0, most);
+        *self = self.part(part.length, u32::MAX);
+        part
+    }
+
     /// The part of at most `length` octets that starts `skip` octets into the segment.
     ///
     /// Addresses wrap: a peer may name any 64-bit offset, and its device is the judge of it.
