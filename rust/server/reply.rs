@@ -7,6 +7,7 @@
 //! the client has all of it when the Send arrives.
 
 use super::call::Buffer;
+use super::call::Call;
 use super::channel::Channel;
 use super::connection::Connection;
 use super::exposed::Exposing;
@@ -31,6 +32,7 @@ use crate::verbs::Permit;
 use crate::verbs::Remote;
 use crate::verbs::Responder;
 use crate::verbs::Span;
+use crate::wire::ChunkLists;
 use crate::wire::ErrorReply;
 use crate::wire::Segment;
 use kernel::prelude::*;
@@ -125,27 +127,76 @@ impl Connection {
     ) -> core::result::Result<Ready, NotSent> {
         let call = &buffer.user().call;
         let chunks = call.chunks(buffer.octets(call.octets));
+        let serial = message.serial();
+        let plan = self.plan_reply(serial, call, chunks, body.len(), protected)?;
+        self.add_writes(message, body, &plan)?;
+        let exposing = match plan.form() {
+            Form::Inline | Form::ReplyChunk => None,
+            Form::Exposed => Some(self.expose(call.xid, message, body, &plan)?),
+        };
+        let header = self.write_header(message, call.xid, &plan, exposing.as_ref())?;
+        let octets = match plan.form() {
+            Form::ReplyChunk | Form::Exposed => header,
+            Form::Inline => add_content(message, body, &plan, header)?,
+        };
+        if octets > header {
+            trace!(svcrdma_send_pullup(
+                self.ep.send_cid(serial),
+                header as u32,
+                plan.left()
+            ));
+        }
+        let invalidate = match self.agreement.remote_invalidation {
+            true => remote::handle_to_invalidate(&chunks),
+            false => None,
+        };
+        Ok(Ready {
+            octets,
+            invalidate,
+            exposing,
+        })
+    }
+
+    /// How a Reply of `length` octets travels.
+    #[inline]
+    fn plan_reply<'a>(
+        &self,
+        serial: i32,
+        call: &'a Call,
+        chunks: ChunkLists<'a>,
+        length: u32,
+        protected: bool,
+    ) -> core::result::Result<Plan<'a>, NotSent> {
         let shape = ReplyShape {
-            length: body.len(),
+            length,
             protected,
             threshold: self.agreement.send,
             refuses_unused: self.refuses_unused,
             exposed_segments: self.exposed_segments(),
         };
-        let results = reply::remaining(call.results(), body.len());
+        let results = reply::remaining(call.results(), length);
         let plan = match Plan::plan(chunks, results, &shape) {
             // The service took back some of what it had encoded; what is left can travel with the rest.
             Err(CannotReply::Results) => Plan::plan(chunks, &[], &shape),
             plan => plan,
         };
-        let serial = message.serial();
-        let plan = plan.map_err(|why| {
+        plan.map_err(|why| {
             if why == CannotReply::WriteChunk {
-                traces::too_small(&self.ep, serial, &chunks, body.len());
+                traces::too_small(&self.ep, serial, &chunks, length);
             }
             NotSent::Refused
-        })?;
+        })
+    }
 
+    /// Adds the Writes to the client's chunks.
+    #[inline]
+    fn add_writes(
+        &self,
+        message: &mut Message,
+        body: &Body,
+        plan: &Plan<'_>,
+    ) -> core::result::Result<(), NotSent> {
+        let serial = message.serial();
         for (chunk, payload) in plan.writes() {
             let mut sink = Sink::new(&chunk);
             for span in body.spans(payload.offset, payload.length) {
@@ -169,15 +220,25 @@ impl Connection {
                 entries.cast_signed()
             ));
         }
-        let exposing = match plan.form() {
-            Form::Inline | Form::ReplyChunk => None,
-            Form::Exposed => Some(self.expose(call.xid, message, body, &plan)?),
-        };
-        let header = match &exposing {
-            None => plan.encode(call.xid, self.credits, message.buffer_mut()),
+        Ok(())
+    }
+
+    /// Writes the transport header; returns its length.
+    #[inline]
+    fn write_header(
+        &self,
+        message: &mut Message,
+        xid: u32,
+        plan: &Plan<'_>,
+        exposing: Option<&Exposing>,
+    ) -> core::result::Result<usize, NotSent> {
+        let serial = message.serial();
+        let octets = message.buffer_mut();
+        let header = match exposing {
+            None => plan.encode(xid, self.credits, octets),
             Some(exposing) => {
                 let regions = exposing.regions.exposed().map(segment);
-                plan.encode_exposing(call.xid, self.credits, regions, message.buffer_mut())
+                plan.encode_exposing(xid, self.credits, regions, octets)
             }
         };
         // The plan has seen to it that there is room.
@@ -185,26 +246,7 @@ impl Connection {
         if let Some(header) = message.buffer_mut().get(..header) {
             traces::reply(&self.ep, serial, header);
         }
-        let octets = match plan.form() {
-            Form::ReplyChunk | Form::Exposed => header,
-            Form::Inline => add_content(message, body, &plan, header)?,
-        };
-        if octets > header {
-            trace!(svcrdma_send_pullup(
-                self.ep.send_cid(serial),
-                header as u32,
-                plan.left()
-            ));
-        }
-        let invalidate = match self.agreement.remote_invalidation {
-            true => remote::handle_to_invalidate(&chunks),
-            false => None,
-        };
-        Ok(Ready {
-            octets,
-            invalidate,
-            exposing,
-        })
+        Ok(header)
     }
 
     /// Finds a place for what is left of a Reply, and maps it.
