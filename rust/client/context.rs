@@ -168,7 +168,7 @@ impl Connection {
         Window::from_bits(self.window.load(Relaxed))
     }
 
-    /// Whether a region had this tag for that Call, which may have been given up since.
+    /// Whether a region had this handle for that Call, which may have been given up since.
     #[cold]
     pub(super) fn gave_out(&self, xid: u32, handle: u32) -> bool {
         let refill = self.refill.as_ref();

@@ -224,7 +224,7 @@ fn refused(
     }
 }
 
-/// Finds the RPC that a message names. If nobody waits for it any more, its tags are gone, or about to
+/// Finds the RPC that a message names. If nobody waits for it any more, its handles are gone, or about to
 /// be: the message may name one of those, and no other.
 #[inline]
 fn claim(

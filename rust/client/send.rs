@@ -92,7 +92,7 @@ pub(super) fn call(
         call.task(),
         to.ep.send_cid(posting.serial()),
         posting.elements(),
-        posting.reports()
+        posting.is_signaled()
     ));
     let exchange = Exchange {
         regions,

@@ -2,9 +2,9 @@
 
 //! Short messages that do not wait for the right to send.
 //!
-//! Who has the [`Sender`](super::Sender) may sleep, so that a completion handler cannot wait for it. What a
-//! handler has to say goes by messages that were made for that when the connection was, and that have
-//! entries of the Send Queue to themselves. Each reports its end, and is idle again.
+//! Whoever has the [`Sender`](super::Sender) may sleep, so that a completion handler cannot wait for
+//! it. What a handler has to say goes by messages that were made for that when the connection was,
+//! and that have entries of the Send Queue to themselves. Each reports its end, and is idle again.
 
 use super::completion::wc_and_cqe;
 use super::completion::Ended;

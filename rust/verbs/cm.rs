@@ -127,8 +127,8 @@ impl ConnParam<'_> {
 ///
 /// # Invariants
 ///
-/// `id` and `conn` are those of a connection request whose handler is still running. The handler gives `id`
-/// up to the endpoint if `taken` is set when it returns.
+/// `id` and `conn` are those of a connection request whose handler is still running. The handler
+/// gives `id` up to the endpoint if `taken` is set when it returns.
 pub(crate) struct IncomingConnection<'a> {
     id: *mut bindings::rdma_cm_id,
     conn: &'a bindings::rdma_conn_param,
@@ -177,8 +177,8 @@ impl<'a> IncomingConnection<'a> {
         context: impl PinInit<C, Error>,
     ) -> Result<EndpointBox<C>> {
         let endpoint = Endpoint::allocate(context)?;
-        // SAFETY: The identifier is ours from here on, by the type's invariants, and the handler's mutex is held, so that no
-        // event can be delivered while its context changes.
+        // SAFETY: The identifier is ours from here on, by the type's invariants, and the handler's
+        // mutex is held, so that no event can be delivered while its context changes.
         let endpoint = unsafe { endpoint.adopt(self.id) };
         self.taken.set(true);
         Ok(endpoint)

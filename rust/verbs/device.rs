@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! RDMA devices come and go; who uses one holds a [`Lease`].
+//! RDMA devices come and go; whoever uses one holds a [`Lease`].
 //!
 //! The module registers with the RDMA core as a client ([`DeviceWatch`]). When a device is removed,
 //! every [`Notice`] for it is told, and the removal then waits until the last lease is returned: no

@@ -43,7 +43,7 @@ pub(crate) struct DmaBuffer {
 
 impl DmaBuffer {
     /// Allocates and maps `size` octets, all zero. If they are many, there may be no such memory, which
-    /// is no news: who asks makes do with less.
+    /// is no news: whoever asks makes do with less.
     ///
     /// # Errors
     ///

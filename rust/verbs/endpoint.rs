@@ -303,7 +303,8 @@ impl<C: Context> Endpoint<C> {
         self.open.as_ref().map(|o| o.queues.domain())
     }
 
-    /// Whether `domain` is this endpoint's own. Memory that is mapped for another may be another device's.
+    /// Whether `domain` is this endpoint's own. Memory that is mapped for another may be another
+    /// device's.
     #[inline]
     pub(super) fn owns(&self, domain: &Arc<Domain>) -> bool {
         self.domain().is_some_and(|own| Arc::ptr_eq(own, domain))

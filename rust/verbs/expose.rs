@@ -86,7 +86,7 @@ impl Message {
     ///
     /// # Errors
     ///
-    /// As for [`Message::post`]; the regions stay with who keeps them.
+    /// As for [`Message::post`]; the regions stay with whoever keeps them.
     pub(crate) fn post_exposing<C: Responder + Exposes>(
         self,
         ep: &Endpoint<C>,

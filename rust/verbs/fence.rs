@@ -46,7 +46,8 @@ impl QueueEnded {
         Self(())
     }
 
-    /// The end of the queue pair is a fence, too: for who gives up an RPC, not for who completes it.
+    /// The end of the queue pair is a fence, too: for whoever gives up an RPC, not for whoever
+    /// completes it.
     pub(crate) fn fence(self) -> Fenced {
         Fenced(())
     }
@@ -79,7 +80,7 @@ impl<C: Context> Endpoint<C> {
 
     /// Makes one of giving out regions and posting their registrations.
     ///
-    /// A peer may answer what it has not been sent yet. Who is given the regions by such an answer
+    /// A peer may answer what it has not been sent yet. Whoever is given the regions by such an answer
     /// must not invalidate them in front of their registration: they would be valid in the end, and
     /// their memory somebody else's. An invalidation therefore takes this lock before it is posted.
     /// Innermost but for what the regions are kept in.

@@ -6,8 +6,8 @@
 //! * [`Pool`]: a stack from which one object at a time can be had, under a lock of its own.
 //! * [`Queue`]: first in, first out, for use under somebody's lock.
 //!
-//! The kernel's own do not fit: `kernel::list` wants what is in it counted and locked, and an `llist` does
-//! not own what is in it.
+//! The kernel's own do not fit: `kernel::list` takes only what is counted, and an `llist` does not
+//! own what is in it.
 
 use core::marker::PhantomData;
 use core::mem;
@@ -216,7 +216,7 @@ impl<T: Linked> Chain<T> {
         Some(unsafe { T::from_link(link) })
     }
 
-    /// The links in order, for who builds upon the chain.
+    /// The links in order, for whoever builds upon the chain.
     #[inline]
     pub(super) fn links(&self) -> Links<'_> {
         Links {

@@ -23,7 +23,7 @@
 //! | `aside`                            | short messages that completion handlers send         |
 //! | `transfer`, `pull`, `puller`       | RDMA Read and Write, for a Call, for a Reply         |
 //! | `region`, `regions`, `region_pool` | memory regions and their states                      |
-//! | `refill`, `tags`                   | more regions; for which Call a handle was given out  |
+//! | `refill`, `handles`                | more regions; for which Call a handle was given out  |
 //! | `expose`, `fence`                  | exposing memory, and the proof that it is over       |
 //! | `list`, `linked_box`, `patience`   | tools: lists, boxes for them, asking for memory      |
 
@@ -37,6 +37,7 @@ mod endpoint;
 mod events;
 mod expose;
 mod fence;
+mod handles;
 mod linked_box;
 mod list;
 mod listener;
@@ -55,7 +56,6 @@ mod requester;
 mod responder;
 mod send_queue;
 mod send_ring;
-mod tags;
 mod transfer;
 
 pub(crate) use crate::bindings::addr::SockAddr;

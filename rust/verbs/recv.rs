@@ -28,7 +28,7 @@ pub(crate) enum RecvStatus {
     Received {
         /// Its length, never more than the buffer's.
         octets: usize,
-        /// The tag that the peer's Send With Invalidate made invalid.
+        /// The handle that the peer's Send With Invalidate made invalid.
         invalidated: Option<u32>,
     },
     /// The connection ended before a message arrived.
@@ -311,8 +311,8 @@ impl<U> RecvBatch<U> {
         Some(unsafe { Recv::from_inner(head) })
     }
 
-    /// Posts the whole batch on `qp`; buffers that the device refused come back, and all of them if one is
-    /// mapped for another domain than `domain`.
+    /// Posts the whole batch on `qp`; buffers that the device refused come back, and all of them if
+    /// one is mapped for another domain than `domain`.
     ///
     /// # Safety
     ///

@@ -4,10 +4,10 @@
 //!
 //! Who may do what with it, and when, is the business of `regions`.
 
+use super::handles::GivenOut;
 use super::list::Link;
 use super::list::Linked;
 use super::region_pool::RegionPool;
-use super::tags::GivenOut;
 use crate::admin::trace;
 use crate::admin::trace::trace;
 use crate::bindings;
@@ -31,11 +31,11 @@ pub(crate) enum Access {
 /// A region as the peer is told of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exposed {
-    /// The tag.
+    /// What the peer names it by.
     pub(crate) handle: u32,
     /// Octets.
     pub(crate) length: u32,
-    /// The address, in the terms of the tag.
+    /// The address, in the terms of the handle.
     pub(crate) offset: u64,
 }
 
@@ -52,8 +52,8 @@ pub(crate) enum MapError {
 ///
 /// # Invariants
 ///
-/// `pool` is there, and `mr` is a memory region of its domain. The first `mapped` of `sgs` are mapped for the
-/// domain's device, as `access` says, and stay as they are until they are unmapped.
+/// `pool` is there, and `mr` is a memory region of its domain. The first `mapped` of `sgs` are mapped
+/// for the domain's device, as `access` says, and stay as they are until they are unmapped.
 #[repr(C)]
 pub(super) struct Region<U> {
     /// In the list of those that are idle.
@@ -91,7 +91,7 @@ pub(super) struct Idle<U>(pub(super) NonNull<Region<U>>);
 // SAFETY: Whoever has it may use the region.
 unsafe impl<U: Send> Send for Idle<U> {}
 
-// SAFETY: The pool keeps the region in place; `idle` is only touched by who has it.
+// SAFETY: The pool keeps the region in place; `idle` is only touched by whoever has it.
 unsafe impl<U> Linked for Idle<U> {
     #[inline]
     fn into_link(self) -> NonNull<Link> {
@@ -304,8 +304,8 @@ impl<U> Region<U> {
     ///
     /// # Safety
     ///
-    /// From `first` through `next` to the last, the regions are there; each may be given up once it has been
-    /// returned.
+    /// From `first` through `next` to the last, the regions are there; each may be given up once it
+    /// has been returned.
     #[inline]
     pub(super) unsafe fn chain_from(
         first: Option<NonNull<Self>>,
@@ -325,7 +325,7 @@ impl<U> Region<U> {
         self.next
     }
 
-    /// The tag.
+    /// What the peer names it by.
     #[inline]
     pub(super) fn handle(&self) -> u32 {
         self.exposed.handle

@@ -5,6 +5,7 @@
 use super::completion::Done;
 use super::domain::Domain;
 use super::endpoint::Kept;
+use super::handles::GivenOut;
 use super::list::Link;
 use super::list::Stack;
 use super::region::Access;
@@ -12,7 +13,6 @@ use super::region::Exposed;
 use super::region::Idle;
 use super::region::Owned;
 use super::region::Region;
-use super::tags::GivenOut;
 use crate::admin::trace::trace;
 use crate::bindings;
 use core::mem::MaybeUninit;
@@ -56,7 +56,7 @@ impl<U: Send + 'static> RegionPool<U> {
     }
 
     /// Makes up to `count` more regions; returns how many. Sleeps, and asks for memory like anybody:
-    /// not for who must not wait for another RPC.
+    /// not for those who must not wait for another RPC.
     pub(crate) fn grow(&self, count: u32) -> u32 {
         (0..count)
             .take_while(|_| match self.make() {

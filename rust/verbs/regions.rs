@@ -8,8 +8,8 @@
 //! registered region that is dropped instead, because the connection is lost, is never used again: it
 //! is unmapped when the queue pair has ended, before its memory is used for anything else.
 //!
-//! Handles and offsets are random (RFC 8166 Section 8.1.2): a region is no more open to who has seen
-//! its predecessors.
+//! Handles and offsets are random (RFC 8166 Section 8.1.2): a region is no more open to those who
+//! have seen its predecessors.
 
 use super::domain::Domain;
 use super::endpoint::Context;
@@ -52,7 +52,7 @@ impl State for Registered {
     const REUSABLE: bool = false;
 }
 
-/// Maps memory. There is one for each connection, with who sends.
+/// Maps memory. There is one for each connection, with whoever sends.
 pub(crate) struct Registrar<U> {
     /// At hand, so that taking one needs no lock. Goes before the pool, which keeps the regions.
     at_hand: Chain<Idle<U>>,

@@ -57,7 +57,7 @@ pub(crate) struct Sender<U> {
     /// The entry used last.
     head: u32,
     /// Work requests since the last that reports its end.
-    silent: u32,
+    unsignaled: u32,
     batch: u32,
     registrar: Registrar<U>,
 }
@@ -81,7 +81,7 @@ impl<U: Send + 'static> Sender<U> {
         Ok(Self {
             ring,
             head: 0,
-            silent: 0,
+            unsignaled: 0,
             // A full ring must have a message in it that reports.
             batch: sizes.batch.min(sizes.messages / 2),
             registrar: Registrar::new(pool),
@@ -114,7 +114,7 @@ impl<U: Send + 'static> Sender<U> {
             entry,
             index,
             head: &mut self.head,
-            silent: &mut self.silent,
+            unsignaled: &mut self.unsignaled,
             batch: self.batch,
             registrar: &mut self.registrar,
             ring: &self.ring,
@@ -129,7 +129,7 @@ pub(crate) struct Draft<'a, U> {
     entry: &'a mut Entry,
     index: u32,
     head: &'a mut u32,
-    silent: &'a mut u32,
+    unsignaled: &'a mut u32,
     batch: u32,
     registrar: &'a mut Registrar<U>,
     ring: &'a SendRing,
@@ -167,9 +167,9 @@ impl<'a, U: Send + 'static> Draft<'a, U> {
         let pages = self.entry.has_pages();
         // Pages are not kept for longer than need be; and the queue has room for one batch of work
         // requests that have ended without anybody having been told.
-        let total = self.silent.saturating_add(requests);
-        let report = pages || total >= self.batch;
-        let send = self.entry.request(report);
+        let total = self.unsignaled.saturating_add(requests);
+        let signaled = pages || total >= self.batch;
+        let send = self.entry.request(signaled);
         // SAFETY: The entry stays until the ring goes, and the ring is kept by the endpoint.
         let (first, registered) = unsafe { regions.register(send) };
         registered.given_out_for(xid);
@@ -180,8 +180,8 @@ impl<'a, U: Send + 'static> Draft<'a, U> {
             elements: self.entry.elements(),
             exposes: requests > 1,
             head: self.head,
-            silent: self.silent,
-            now_silent: if report { 0 } else { total },
+            unsignaled: self.unsignaled,
+            now_unsignaled: if signaled { 0 } else { total },
             ring: self.ring,
         };
         (posting, registered)
@@ -204,8 +204,8 @@ pub(crate) struct Posting<'a> {
     elements: u32,
     exposes: bool,
     head: &'a mut u32,
-    silent: &'a mut u32,
-    now_silent: u32,
+    unsignaled: &'a mut u32,
+    now_unsignaled: u32,
     ring: &'a SendRing,
 }
 
@@ -221,8 +221,8 @@ impl Posting<'_> {
     }
 
     /// Whether its end is reported.
-    pub(crate) fn reports(&self) -> bool {
-        self.now_silent == 0
+    pub(crate) fn is_signaled(&self) -> bool {
+        self.now_unsignaled == 0
     }
 
     /// Posts the message, and the registrations before it. Right before that `commit` gives out the
@@ -238,10 +238,11 @@ impl Posting<'_> {
         }
         // From here on the entry may be released by its completion.
         *self.head = self.index;
-        *self.silent = self.now_silent;
+        *self.unsignaled = self.now_unsignaled;
         let _exposing = self.exposes.then(|| ep.exposing());
         commit();
-        // SAFETY: By the type's invariants. The endpoint keeps ring and pool until its queues are drained.
+        // SAFETY: By the type's invariants. The endpoint keeps ring and pool until its queues are
+        // drained.
         unsafe { ep.post_send_raw(self.first) }.map_err(|(error, _)| error)
     }
 }
@@ -268,6 +269,6 @@ unsafe extern "C" fn sent<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindi
         wc.status,
         wc.vendor_err
     ));
-    // Who waits for room finds none if it was flushed, but the connection is closed then.
+    // Whoever waits for room finds none if it was flushed, but the connection is closed then.
     C::sent(&worker, how);
 }

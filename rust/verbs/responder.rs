@@ -157,8 +157,8 @@ impl<S: Send + 'static> Sending<S> {
         self.messages.put(message);
     }
 
-    /// Deals with the entries of a chain of which, from `bad` on, nothing could be posted; returns whether
-    /// that is all of it.
+    /// Deals with the entries of a chain of which, from `bad` on, nothing could be posted; returns
+    /// whether that is all of it.
     #[cold]
     pub(super) fn not_posted<C: Context>(
         &self,

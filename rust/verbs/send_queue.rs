@@ -133,7 +133,7 @@ impl SendQueue {
         if entries > self.depth.load(Relaxed) {
             return Err(NoRoom::TooLong);
         }
-        // Who stands in line goes first.
+        // Whoever stands in line goes first.
         if self.waiting.load(Relaxed) == 0 && self.take(entries) {
             return Ok(Permit {
                 queue: self,

@@ -170,12 +170,12 @@ impl Entry {
 
     /// Hands the message to the device; the work request that sends it.
     #[inline]
-    pub(super) fn request(&mut self, report: bool) -> *mut bindings::ib_send_wr {
+    pub(super) fn request(&mut self, signaled: bool) -> *mut bindings::ib_send_wr {
         self.buffer.sync_for_device(self.used);
         self.request.sg_list = self.sges.as_mut_ptr();
         // CAST: As many as one message may have.
         self.request.num_sge = self.sges.len() as c_int;
-        self.request.send_flags = match report {
+        self.request.send_flags = match signaled {
             true => bindings::ib_send_flags_IB_SEND_SIGNALED,
             false => 0,
         };

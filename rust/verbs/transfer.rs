@@ -32,9 +32,9 @@ use kernel::time::Monotonic;
 /// A place in a peer's memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Remote {
-    /// The tag that the peer exposed it under.
+    /// The handle that the peer exposed it under.
     pub(crate) handle: u32,
-    /// The address, in the terms of the tag.
+    /// The address, in the terms of the handle.
     pub(crate) offset: u64,
 }
 

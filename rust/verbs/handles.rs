@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which Call a region's tag was given out for.
+//! Which Call a region's handle was given out for.
 //!
-//! A peer may invalidate a tag of a Call that nobody waits for any more: its Reply was on its way when
-//! the RPC was given up. That costs nothing, as the tag is gone or about to be. A tag that was never
+//! A peer may invalidate a handle of a Call that nobody waits for any more: its Reply was on its way when
+//! the RPC was given up. That costs nothing, as the handle is gone or about to be. One that was never
 //! given out for that Call is another matter: some other RPC may have lost its memory.
 
 use super::region::Region;
@@ -14,14 +14,14 @@ use kernel::sync::atomic::ordering::Relaxed;
 use kernel::sync::atomic::Atomic;
 use kernel::types::Opaque;
 
-/// The Call that a region was last registered for, and the tag that it had then.
+/// The Call that a region was last registered for, and the handle that it had then.
 ///
-/// Read by who receives while who sends may be mapping the region anew; hence `Opaque`, which says that
-/// a reference to the region is not the only way here.
+/// Read by the receiving side while the sending side may be mapping the region anew; hence `Opaque`,
+/// which says that a reference to the region is not the only way here.
 pub(super) struct GivenOut(Opaque<u64>);
 
 impl GivenOut {
-    /// For nothing yet: no tag is zero.
+    /// For nothing yet: no handle is zero.
     pub(super) fn never() -> Self {
         Self(Opaque::new(0))
     }
