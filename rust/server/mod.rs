@@ -60,7 +60,7 @@ impl Server {
         try_pin_init!(Self {
             _tunables: admin::server::register()?,
             _class <- svc::Registration::new(c"rdma", module),
-            _reverse <- svc::ReverseRegistration::new(module),
+            _reverse <- svc::ReverseRegistration::new(),
         })
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct AddressStrings {
 }
 
 impl AddressStrings {
-    /// Fills in all texts, and points `xprt` to them.
+    /// Gives `xprt` its address, fills in all texts of it, and points `xprt` to them.
     ///
     /// # Safety
     ///
@@ -43,6 +43,13 @@ impl AddressStrings {
         };
         // SAFETY: By this function's contract.
         unsafe {
+            (*xprt).addrlen = addr.len();
+            // There is room for any address.
+            core::ptr::copy_nonoverlapping(
+                addr.as_ptr().cast::<u8>(),
+                (&raw mut (*xprt).addr).cast(),
+                addr.len(),
+            );
             this.write(texts);
             let put = |what: u32, text: *const c_char| {
                 if let Some(entry) = (*xprt).address_strings.get_mut(what as usize) {

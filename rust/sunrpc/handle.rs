@@ -3,6 +3,7 @@
 //! Handles of an `rpc_xprt`, for what outlives the calls of SUNRPC.
 
 use super::addr::AddressStrings;
+use super::class::ModuleHold;
 use super::locks;
 use super::transport::Transport;
 use super::xprt::Xprt;
@@ -51,11 +52,11 @@ impl<T: Transport> Drop for XprtHandle<T> {
 pub(super) unsafe fn put_handle<T: Transport>(raw: *mut bindings::rpc_xprt) {
     // SAFETY: By this function's contract.
     if unsafe { (*raw.cast::<Xprt<T>>()).handles.dec_and_test() } {
-        // SAFETY: Nobody refers to the memory any more. `setup` took the module's reference.
+        // SAFETY: Nobody refers to the memory any more. `setup` left the module's reference to it.
         unsafe {
             AddressStrings::free_address(raw);
             bindings::xprt_free(raw);
-            bindings::module_put(crate::THIS_MODULE.as_ptr());
+            drop(ModuleHold::of_transport());
         }
     }
 }

@@ -7,6 +7,7 @@
 //! | `transport` | what a client's transport is to do, and the errors it gives |
 //! | `xprt` | `rpc_xprt` with what belongs to it, and who may touch what |
 //! | `handle` | counted references to it, for what outlives SUNRPC's calls |
+//! | `class` | what all classes of transports have in common |
 //! | `xprt_class` | the class that SUNRPC makes transports with |
 //! | `xprt_ops` | the table of operations, and where they run |
 //! | `request_ops`, `connection_ops` | the operations |
@@ -25,6 +26,7 @@ mod addr;
 mod buffer;
 mod call;
 mod claim;
+mod class;
 mod connection_ops;
 mod credits;
 mod free_slots;

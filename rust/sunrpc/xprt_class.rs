@@ -3,6 +3,8 @@
 //! The class of client transports: what SUNRPC finds by name or netid, and makes transports with.
 
 use super::addr::AddressStrings;
+use super::class::Class;
+use super::class::ModuleHold;
 use super::connection_ops;
 use super::transport::Transport;
 use super::xprt::Xprt;
@@ -10,7 +12,6 @@ use super::xprt_ops::Ops;
 use crate::bindings;
 use crate::bindings::addr::SockAddr;
 use core::marker::PhantomData;
-use core::mem::offset_of;
 use core::ptr;
 use kernel::error::to_result;
 use kernel::prelude::*;
@@ -26,20 +27,8 @@ const BIND_TIMEOUT_MS: u32 = 60_000;
 /// After how long without an RPC a connection is closed.
 const IDLE_TIMEOUT_MS: u32 = 300_000;
 
-/// `struct xprt_class` with its netids; SUNRPC reads them up to an empty one.
-#[repr(C)]
-struct Class {
-    base: Opaque<bindings::xprt_class>,
-    netids: [*const c_char; 3],
-}
-
-const _: () = assert!(
-    offset_of!(Class, netids) == size_of::<bindings::xprt_class>(),
-    "the flexible array of netids starts where the structure ends"
-);
-
 /// The class of the one transport of this module; a `rpc_xprt` points to it for all its life.
-struct TheClass(core::cell::UnsafeCell<Class>);
+struct TheClass(core::cell::UnsafeCell<Class<3>>);
 
 // SAFETY: Written by the one `ClassRegistration` before it is registered, and by SUNRPC under its own
 // lock afterwards.
@@ -72,21 +61,16 @@ impl<T: Transport> ClassRegistration<T> {
         if REGISTERED.cmpxchg(0, 1, Relaxed).is_err() {
             return Err(EEXIST);
         }
-        let class = CLASS.0.get();
         let [inet, inet6] = T::NETIDS;
         // SAFETY: We are the only ones here, as `REGISTERED` says.
         unsafe {
-            (*class).netids = [inet.as_char_ptr(), inet6.as_char_ptr(), c"".as_char_ptr()];
-            let base = (*class).base.get();
-            (*base).ident = bindings::xprt_transports_XPRT_TRANSPORT_RDMA;
-            (*base).setup = Some(setup::<T>);
-            (*base).owner = crate::THIS_MODULE.as_ptr();
-            for (place, octet) in (*base).name.iter_mut().zip(inet.to_bytes_with_nul()) {
-                *place = *octet;
-            }
-            let list = &raw mut (*base).list;
-            (*list).next = list;
-            (*list).prev = list;
+            let base = Class::fill(
+                CLASS.0.get(),
+                bindings::xprt_transports_XPRT_TRANSPORT_RDMA,
+                inet,
+                [inet, inet6, c""],
+                setup::<T>,
+            );
             to_result(bindings::xprt_register_transport(base))
                 .inspect_err(|_| REGISTERED.store(0, Relaxed))?;
         }
@@ -127,15 +111,10 @@ unsafe fn create<T: Transport>(
         let addr = SockAddr::from_raw((*args).dstaddr, (*args).addrlen);
         ((*args).net, addr.ok_or(EBADF)?)
     };
-    // SAFETY: This module, which SUNRPC holds during the call; the transport holds it from here on.
-    if !unsafe { bindings::try_module_get(crate::THIS_MODULE.as_ptr()) } {
-        return Err(EIO);
-    }
+    let module = ModuleHold::take().ok_or(EIO)?;
     // SAFETY: A valid namespace; what is returned is zeroed and larger than a `rpc_xprt`.
     let raw = unsafe { bindings::xprt_alloc(net, size_of::<Xprt<T>>(), 0, T::slots()) };
     if raw.is_null() {
-        // SAFETY: Taken above.
-        unsafe { bindings::module_put(crate::THIS_MODULE.as_ptr()) };
         return Err(ENOMEM);
     }
     // SAFETY: Fresh, and nobody else's.
@@ -146,9 +125,9 @@ unsafe fn create<T: Transport>(
             .inspect_err(|_| {
                 AddressStrings::free_address(raw);
                 bindings::xprt_free(raw);
-                bindings::module_put(crate::THIS_MODULE.as_ptr());
             })?;
     }
+    module.leave();
     Ok(raw)
 }
 
@@ -181,14 +160,8 @@ unsafe fn furnish<T: Transport>(raw: *mut bindings::rpc_xprt, addr: &SockAddr) {
         (*raw).xprt_class = (*CLASS.0.get()).base.get();
         (*raw).max_payload = T::MAX_PAYLOAD;
     }
-    // SAFETY: There is room for any address. The texts are part of the same object.
+    // SAFETY: The texts are part of the same object.
     unsafe {
-        (*raw).addrlen = addr.len();
-        ptr::copy_nonoverlapping(
-            addr.as_ptr().cast::<u8>(),
-            (&raw mut (*raw).addr).cast(),
-            addr.len(),
-        );
         if addr.port() != 0 {
             bindings::set_bit(bindings::XPRT_BOUND as usize, &raw mut (*raw).state);
         }

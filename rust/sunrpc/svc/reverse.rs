@@ -17,6 +17,7 @@ use super::xprt;
 use super::xprt::SvcHandle;
 use crate::bindings;
 use crate::sunrpc::addr::AddressStrings;
+use crate::sunrpc::class::ModuleHold;
 use crate::sunrpc::credits::Credits;
 use crate::sunrpc::credits::Windowed;
 use crate::sunrpc::xdr::XdrBuf;
@@ -294,6 +295,6 @@ pub(super) unsafe extern "C" fn destroy(raw: *mut bindings::rpc_xprt) {
         drop((*raw.cast::<Reverse>()).credits.assume_init_read());
         bindings::xprt_free(raw);
         drop(forward);
-        bindings::module_put(crate::THIS_MODULE.as_ptr());
+        drop(ModuleHold::of_transport());
     }
 }

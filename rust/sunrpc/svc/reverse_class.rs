@@ -15,10 +15,11 @@ use super::xprt::SvcHandle;
 use crate::bindings;
 use crate::bindings::addr::SockAddr;
 use crate::sunrpc::addr::AddressStrings;
+use crate::sunrpc::class::Class;
+use crate::sunrpc::class::ModuleHold;
 use crate::sunrpc::credits::Credits;
 use core::ffi::c_void;
 use core::marker::PhantomData;
-use core::mem::offset_of;
 use core::ptr;
 use kernel::error::to_result;
 use kernel::prelude::*;
@@ -35,18 +36,6 @@ const TIMEOUT_MS: u32 = 60_000;
 /// Slots that a reverse transport has from the start; more are made when they are needed.
 const FIRST_SLOTS: u32 = 2;
 
-/// `struct xprt_class` with its netids: none, which an empty one says.
-#[repr(C)]
-struct Class {
-    base: Opaque<bindings::xprt_class>,
-    netids: [*const c_char; 1],
-}
-
-const _: () = assert!(
-    offset_of!(Class, netids) == size_of::<bindings::xprt_class>(),
-    "the flexible array of netids starts where the structure ends"
-);
-
 /// The class, once registered; its transports refer to it, and keep the module.
 static CLASS: Atomic<*mut c_void> = Atomic::new(ptr::null_mut());
 
@@ -55,7 +44,7 @@ static CLASS: Atomic<*mut c_void> = Atomic::new(ptr::null_mut());
 #[pin_data(PinnedDrop)]
 pub(crate) struct ReverseRegistration<L: Listener> {
     #[pin]
-    class: Opaque<Class>,
+    class: Opaque<Class<1>>,
     _listener: PhantomData<L>,
 }
 
@@ -66,26 +55,19 @@ unsafe impl<L: Listener> Sync for ReverseRegistration<L> {}
 
 impl<L: Listener> ReverseRegistration<L> {
     /// Registers the class. `L` is the listener of the one [`Registration`](super::Registration).
-    pub(crate) fn new(module: &'static ThisModule) -> impl PinInit<Self, Error> {
+    pub(crate) fn new() -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
-            class <- Opaque::try_ffi_init(move |slot: *mut Class| {
-                // SAFETY: `slot` is writable, and all zeroes is valid for it.
+            class <- Opaque::try_ffi_init(|slot: *mut Class<1>| {
+                // SAFETY: `slot` is writable. No netids, which an empty one says.
                 unsafe {
-                    slot.write_bytes(0, 1);
-                    (*slot).netids = [c"".as_char_ptr()];
-                    let base = (*slot).base.get();
-                    (*base).ident = bindings::xprt_transports_XPRT_TRANSPORT_BC_RDMA;
-                    (*base).setup = Some(setup::<L>);
-                    (*base).owner = module.as_ptr();
-                    let name = c"rdma backchannel".to_bytes_with_nul();
-                    for (place, octet) in (*base).name.iter_mut().zip(name) {
-                        *place = *octet;
-                    }
-                    let list = &raw mut (*base).list;
-                    (*list).next = list;
-                    (*list).prev = list;
+                    let base = Class::fill(
+                        slot,
+                        bindings::xprt_transports_XPRT_TRANSPORT_BC_RDMA,
+                        c"rdma backchannel",
+                        [c""],
+                        setup::<L>,
+                    );
                     CLASS.store(base.cast(), Relaxed);
-                    // SUNRPC holds the module while it makes a transport, and a transport holds it.
                     to_result(bindings::xprt_register_transport(base))
                 }
             }),
@@ -134,36 +116,26 @@ unsafe fn create<L: Listener>(args: *mut bindings::xprt_create) -> Result<*mut b
         // SAFETY: A connection of the registered class, whose type is `L`'s; it stays for this block.
         unsafe { xprt::data::<L::Connection>(forward.as_ptr()) }.reverse_limits()
     };
-    // SAFETY: This module, which SUNRPC holds during the call; the transport holds it from here on.
-    if !unsafe { bindings::try_module_get(crate::THIS_MODULE.as_ptr()) } {
-        return Err(ENODEV);
-    }
+    let module = ModuleHold::take().ok_or(ENODEV)?;
     let slots = limits.calls.max(1);
     // SAFETY: A valid namespace; what is returned is zeroed and larger than an `rpc_xprt`.
     let raw =
         unsafe { bindings::xprt_alloc(net, size_of::<Reverse>(), slots.min(FIRST_SLOTS), slots) };
     if raw.is_null() {
-        // SAFETY: Taken above.
-        unsafe { bindings::module_put(crate::THIS_MODULE.as_ptr()) };
         return Err(ENOMEM);
     }
-    let credits = match Credits::new(Window(raw), slots) {
-        Ok(credits) => credits,
-        Err(error) => {
-            // SAFETY: Fresh, and nobody else's; the module was taken above.
-            unsafe {
-                bindings::xprt_free(raw);
-                bindings::module_put(crate::THIS_MODULE.as_ptr());
-            }
-            return Err(error);
-        }
-    };
+    let credits = Credits::new(Window(raw), slots).inspect_err(|_| {
+        // SAFETY: Fresh, and nobody else's.
+        unsafe { bindings::xprt_free(raw) };
+    })?;
     // SAFETY: Fresh, and nobody else's; `forward` is a connection of `L`.
     unsafe {
         (&raw mut (*raw.cast::<Reverse>()).credits)
             .cast::<Arc<Credits<Window>>>()
             .write(credits);
         furnish::<L::Connection>(raw, &addr, limits.octets, forward);
+        // `destroy` takes it back.
+        module.leave();
         link(raw).inspect_err(|_| destroy(raw))?;
     }
     Ok(raw)
@@ -195,14 +167,8 @@ unsafe fn furnish<C: Connection>(
         (*raw).prot = bindings::xprt_transports_XPRT_TRANSPORT_BC_RDMA;
         (*raw).max_payload = octets as usize;
     }
-    // SAFETY: There is room for any address. The texts are part of the same object.
+    // SAFETY: The texts are part of the same object.
     unsafe {
-        (*raw).addrlen = addr.len();
-        ptr::copy_nonoverlapping(
-            addr.as_ptr().cast::<u8>(),
-            (&raw mut (*raw).addr).cast(),
-            addr.len(),
-        );
         AddressStrings::publish((&raw mut (*this).strings).cast(), raw, addr);
     }
     // SAFETY: Flags are atomic. The handle keeps the memory of the connection that is named.

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the classes of this module's transports have in common.
+
+use crate::bindings;
+use core::mem::offset_of;
+use kernel::prelude::*;
+use kernel::types::Opaque;
+
+/// `struct xprt_class` with its netids; SUNRPC reads them up to an empty one.
+#[repr(C)]
+pub(super) struct Class<const NETIDS: usize> {
+    pub(super) base: Opaque<bindings::xprt_class>,
+    pub(super) netids: [*const c_char; NETIDS],
+}
+
+const _: () = assert!(
+    offset_of!(Class<1>, netids) == size_of::<bindings::xprt_class>(),
+    "the flexible array of netids starts where the structure ends"
+);
+
+impl<const NETIDS: usize> Class<NETIDS> {
+    /// Makes it ready to be registered; SUNRPC holds the module while it makes a transport.
+    ///
+    /// # Safety
+    ///
+    /// `this` is writable, and nobody else looks at it.
+    pub(super) unsafe fn fill(
+        this: *mut Self,
+        ident: c_int,
+        name: &'static CStr,
+        netids: [&'static CStr; NETIDS],
+        setup: unsafe extern "C" fn(*mut bindings::xprt_create) -> *mut bindings::rpc_xprt,
+    ) -> *mut bindings::xprt_class {
+        // SAFETY: By this function's contract; all zeroes is valid for it.
+        unsafe {
+            this.write_bytes(0, 1);
+            (*this).netids = netids.map(|netid| netid.as_char_ptr());
+            let base = (*this).base.get();
+            (*base).ident = ident;
+            (*base).setup = Some(setup);
+            (*base).owner = crate::THIS_MODULE.as_ptr();
+            for (place, octet) in (*base).name.iter_mut().zip(name.to_bytes_with_nul()) {
+                *place = *octet;
+            }
+            let list = &raw mut (*base).list;
+            (*list).next = list;
+            (*list).prev = list;
+            base
+        }
+    }
+}
+
+/// A reference to this module, as a transport has one.
+#[must_use = "it is given back when it is dropped"]
+pub(super) struct ModuleHold(());
+
+impl ModuleHold {
+    /// For a transport that is being made, during a call of SUNRPC; `None` if the module is about to go.
+    pub(super) fn take() -> Option<Self> {
+        // SAFETY: This module, which SUNRPC holds during the call.
+        unsafe { bindings::try_module_get(crate::THIS_MODULE.as_ptr()) }.then_some(Self(()))
+    }
+
+    /// Leaves it to the transport, whose end takes it back with [`Self::of_transport`].
+    pub(super) fn leave(self) {
+        core::mem::forget(self);
+    }
+
+    /// That of a transport, which ends.
+    ///
+    /// # Safety
+    ///
+    /// It was left to the transport, and is taken back once.
+    pub(super) unsafe fn of_transport() -> Self {
+        Self(())
+    }
+}
+
+impl Drop for ModuleHold {
+    fn drop(&mut self) {
+        // SAFETY: Taken before.
+        unsafe { bindings::module_put(crate::THIS_MODULE.as_ptr()) };
+    }
+}
