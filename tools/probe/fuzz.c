@@ -65,7 +65,7 @@ static void position_zero(struct conn *c, struct enc *e, struct enc *m, uint32_t
  */
 static void results(struct conn *c, struct enc *e, struct enc *m, uint32_t xid)
 {
-	const unsigned int kinds = chance(4), size = kinds || chance(2) ? some_size() :
+	const unsigned int kinds = chance(4), size = kinds || !chance(8) ? some_size() :
 		4096 + chance(4096);
 	unsigned int n = 1 + chance(3), i;
 
@@ -89,6 +89,27 @@ static void results(struct conn *c, struct enc *e, struct enc *m, uint32_t xid)
 	op_read(m, 0, size);
 }
 
+/* A Reply that the server has exposed on this connection, and a handle of it, if any. */
+static uint32_t exposed_xid, exposed_handle;
+
+static void note(const struct reply *r)
+{
+	if (r->len < 28 + 24 || get(r->p, 3) != NOMSG || get(r->p, 4) != 1)
+		return;
+	exposed_xid = get(r->p, 0);
+	exposed_handle = get(r->p, 6);
+	pulled++;
+}
+
+/* The message that says that a Reply has been pulled: that one, or whichever. */
+static void some_done(struct enc *e, uint32_t xid)
+{
+	const uint32_t recent = xid - 1 - chance(2 * TOGETHER);
+	const bool right = chance(2);
+
+	hdr(e, right && exposed_handle ? exposed_xid : recent, 1, 32, DONE);
+}
+
 /* A valid message, mostly a Call; returns how long its header is. */
 static unsigned int some_message(struct conn *c, struct enc *e)
 {
@@ -110,8 +131,7 @@ static unsigned int some_message(struct conn *c, struct enc *e)
 		position_zero(c, e, &m, xid);
 		break;
 	case 3:
-		/* That of the one before cannot have been seen. */
-		hdr(e, xid - 1 - chance(2 * TOGETHER), 1, 32, DONE);
+		some_done(e, xid);
 		break;
 	default:
 		results(c, e, &m, xid);
@@ -119,17 +139,6 @@ static unsigned int some_message(struct conn *c, struct enc *e)
 	header = e->n;
 	bytes(e, m.b, m.n);
 	return header;
-}
-
-/* A handle of a Reply that the server has exposed on this connection, if any. */
-static uint32_t exposed;
-
-static void note(const struct reply *r)
-{
-	if (r->len < 28 + 24 || get(r->p, 3) != NOMSG || get(r->p, 4) != 1)
-		return;
-	exposed = get(r->p, 6);
-	pulled++;
 }
 
 /* The server has seen all of what was sent, and answers a Call that is right. */
@@ -155,12 +164,13 @@ static bool caught_up(struct conn *c)
 /* RDMA_DONE may invalidate a handle, which is seldom one of the Reply that it is about. */
 static bool post_one(struct conn *c, const struct enc *e, bool invalidating)
 {
-	return invalidating && exposed ? post_invalidating(c, e, exposed) : post_msg(c, e);
+	return invalidating && exposed_handle ? post_invalidating(c, e, exposed_handle) :
+		post_msg(c, e);
 }
 
 /*
- * Nothing that is drawn depends on what the server says: when a connection has ended, or
- * which one it is.
+ * How often something is drawn does not depend on the server: on when a connection has
+ * ended, which one it is, or what was exposed on it.
  */
 static bool at_server(void)
 {
@@ -174,7 +184,7 @@ static bool at_server(void)
 
 		if (!c) {
 			c = conn_open(terms);
-			exposed = 0;
+			exposed_handle = 0;
 		}
 		if (!c)
 			return fail("no new connection: %s", why);
@@ -222,9 +232,20 @@ static int many_octets(void)
 	return list_directory();
 }
 
+/* A listing that the client has not kept, of a directory with nothing in it. */
+static int list_anew(void)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/%s/empty/changed", dir);
+	close(open(path, O_CREAT | O_WRONLY, 0600));
+	unlink(path);
+	return list_empty();
+}
+
 static int load(void)
 {
-	int (*const works[])(void) = { stat_file, few_octets, few_octets, many_octets };
+	int (*const works[])(void) = { stat_file, few_octets, list_anew, many_octets };
 	unsigned int i;
 
 	for (i = 0; i < COUNT(works); i++)
