@@ -59,6 +59,7 @@ always_zero() {
 	[ "$(xprt_stat reply_waits)" -eq 0 ] || fail "last column"
 	[ "$(xprt_stat bad_xids)" -eq 0 ] || fail "bad XIDs"
 	[ "$(xprt_stat bad_reply)" -eq 0 ] || fail "bad replies"
+	[ "$(xprt_stat failed_marshal)" -eq 0 ] || fail "Calls that could not be built"
 }
 
 connections() {
