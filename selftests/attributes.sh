@@ -23,8 +23,6 @@ need_attributes() {
 		skip "the export keeps no user attributes"
 }
 
-attributes() { "$HELPERS/attributes_helper" "$@" || fail "$1 $2"; }
-
 attribute_values() {
 	nfs_mount 4.2 rdma
 	work_dir attributes

@@ -105,12 +105,14 @@ inline_edge() {
 	transfer buffered mmap fresh 0 $(around "$writes") $(around "$reads")
 }
 
-inline_restored() {
+test_cleanup() {
+	cd /
+	umount_all
 	set_inline 4096
 }
 
 bed_up
-ktap_run \
+[ $# -gt 0 ] || set -- \
 	"through 4.2 buffered buffered" "through 4.2 buffered direct" \
 	"through 4.2 buffered mmap" "through 4.2 direct buffered" \
 	"through 4.2 direct direct" "through 4.2 direct mmap" \
@@ -118,4 +120,5 @@ ktap_run \
 	"through 4.2 mmap mmap" "through 3 direct direct" \
 	"inline_edge 4.2 1024" "inline_edge 4.2 4096" \
 	"inline_edge 4.2 65536" "inline_edge 3 1024" \
-	"inline_edge 3 4096" "inline_restored"
+	"inline_edge 3 4096"
+ktap_run "$@"

@@ -74,8 +74,6 @@ directories() {
 	all_were_pulled 2
 }
 
-attributes() { "$HELPERS/attributes_helper" "$@" || fail "$1 $2"; }
-
 extended_attributes() {
 	need_local_bed
 	pulling 2 1
@@ -445,12 +443,15 @@ device_goes() {
 	all_were_pulled 1
 }
 
-# Whichever way a test ended, the next one finds the wire as usual.
+# Whichever way a test ended, the next one finds the wire and the devices as usual.
 test_cleanup() {
 	cd /
 	echo 1 >"$CLIENT/rdma_remote_invalidation"
 	umount_all
+	go_on
+	bed_is_local || return 0
 	! bed_is_split || link_is_prompt "$BED_CLIENT_PORT" || :
+	[ -e "/sys/class/infiniband/$BED_SERVER_DEV" ] || device_add "$BED_SERVER_DEV"
 } 2>/dev/null
 
 # Whatever a test leaves behind.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# I/O in the background that verifies itself, for tests that disturb it.
+# I/O that verifies itself: in the background, for tests that disturb it, or not.
 
 # shellcheck disable=SC2154 # ktap_dir is from ktap.sh
 # load_start [WRITERS [BLOCKS]]: so many of them (4) in the work directory, every
@@ -47,3 +47,6 @@ load_stop() {
 			fail "the server has other data"
 	done
 }
+
+# Extended attributes: sets them, or compares them.
+attributes() { "$HELPERS/attributes_helper" "$@" || fail "$1 $2"; }
