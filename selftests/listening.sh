@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The server hears of new clients on one address of its own, also when that address has
-# moved to another device underneath, or its device was away: the connection manager says
-# that the listening identifier is of no use any more, and another one takes its place.
+# The server hears of new clients, alone on its port. On one address of its own it does
+# so also when that address has moved to another device underneath, or its device was
+# away: the connection manager says that the listening identifier is of no use any more,
+# and another one takes its place.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
@@ -126,6 +127,46 @@ device_goes() {
 	server_start
 }
 
+# Who mounts from where nobody listens is told so, and soon.
+nobody_listens() {
+	need_local_bed
+	local said before=$SECONDS
+
+	server_stop
+	! said=$(nfs_mount "$1" rdma retry=0 2>&1) || fail "mounted from nobody"
+	echo "after $((SECONDS - before)) s: $said"
+	[ $((SECONDS - before)) -lt $((60 * PACE)) ] || fail "it took that long"
+	grep -qi "connection refused" <<<"$said" || fail "it is not told why"
+	server_start
+	nfs_mount "$1" rdma
+	ls "$MNT" >/dev/null
+}
+
+# A port is listened on once; who did before still does.
+second_listener() {
+	need_local_bed
+	local before said
+
+	nfs_mount 4.2 rdma
+	work_dir second-listener
+	before=$(cat /proc/fs/nfsd/portlist)
+	! said=$({ echo "rdma $BED_PORT" >/proc/fs/nfsd/portlist; } 2>&1) ||
+		fail "it listens twice"
+	echo "$said"
+	# The connection manager says the one of any address, and the other of a single one.
+	grep -qE "Cannot assign requested address|Address already in use" <<<"$said" ||
+		fail "it is not told why"
+	[ "$(cat /proc/fs/nfsd/portlist)" = "$before" ] || fail "others listen now"
+	echo "still here" >"$WORK/file"
+	grep -q "still here" "$WORK_ON_SERVER/file"
+	# Each version has a connection of its own.
+	nfs_mount_at "$MNT-new" 4.1 rdma
+	ls "$MNT-new" >/dev/null
+	umount "$MNT-new"
+	rm -r "$WORK"
+}
+
 bed_up
-[ $# -gt 0 ] || set -- address_moves device_goes
+[ $# -gt 0 ] || set -- "nobody_listens 3" "nobody_listens 4.2" second_listener \
+	address_moves device_goes
 ktap_run "$@"
