@@ -89,13 +89,12 @@ each_its_own() {
 
 	nfs_mount 3 rdma
 	work_dir each-its-own
-	hesitate before '^ib_map_mr_sg$' 5
 	insmod "$HELPERS/unmapped.ko" octets=53248
 	for each in {1..6}; do
-		rewrite "other.$each" 65536 300 &
+		rewrite "other.$each" 65536 400 &
 		others+=($!)
 	done
-	for each in {1..30}; do
+	for each in {1..10}; do
 		! timeout 60 dd if=/dev/zero of="$WORK/one" bs=53248 count=1 oflag=direct \
 			conv=notrunc status=none 2>/dev/null || fail "it was sent nevertheless"
 	done
@@ -104,7 +103,7 @@ each_its_own() {
 	done
 	count=$(cat /sys/module/unmapped/parameters/times)
 	echo "$count could not be mapped"
-	[ "$count" -eq 30 ] || fail "they were tried again"
+	[ "$count" -eq 10 ] || fail "they were tried again"
 	go_on
 	stat "$WORK"/* >/dev/null || fail "nobody is served any more"
 	rm -r "$WORK"

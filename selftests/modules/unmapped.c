@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Has the mapping of so many octets of memory fail, and no other: for errors that concern
- * one RPC of many.
+ * one RPC of many. The task of a Call with as many octets of data sleeps a while when that
+ * is queued, so that others come to send it.
  *
  *	insmod unmapped.ko octets=N
  */
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/scatterlist.h>
+#include <linux/sunrpc/clnt.h>
+#include <linux/sunrpc/sched.h>
+#include <linux/sunrpc/xprt.h>
 
 static ulong octets;
 module_param(octets, ulong, 0444);
@@ -17,7 +21,7 @@ module_param(times, ulong, 0444);
 MODULE_PARM_DESC(times, "how often it has failed");
 
 /* ib_map_mr_sg(mr, sg, sg_nents, ...) returns how many entries are mapped. */
-static int called(struct kretprobe_instance *instance, struct pt_regs *regs)
+static int mapping(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
 	struct scatterlist *each, *first = (void *)regs_get_kernel_argument(regs, 1);
 	int entry, entries = regs_get_kernel_argument(regs, 2);
@@ -29,29 +33,54 @@ static int called(struct kretprobe_instance *instance, struct pt_regs *regs)
 	return sum != octets;
 }
 
-static int returned(struct kretprobe_instance *instance, struct pt_regs *regs)
+static int mapped(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
 	times++;
 	regs_set_return_value(regs, -EIO);
 	return 0;
 }
 
-static struct kretprobe probe = {
+/* xprt_request_enqueue_transmit(task) */
+static int queueing(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	struct rpc_task *task = (void *)regs_get_kernel_argument(regs, 0);
+
+	*(struct rpc_task **)instance->data = task;
+	return task->tk_rqstp->rq_snd_buf.page_len != octets;
+}
+
+static int queued(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	rpc_delay(*(struct rpc_task **)instance->data, HZ / 5);
+	return 0;
+}
+
+static struct kretprobe probe_map = {
 	.kp.symbol_name = "ib_map_mr_sg",
-	.entry_handler = called,
-	.handler = returned,
+	.entry_handler = mapping,
+	.handler = mapped,
 	.maxactive = 64,
 };
 
+static struct kretprobe probe_queue = {
+	.kp.symbol_name = "xprt_request_enqueue_transmit",
+	.entry_handler = queueing,
+	.handler = queued,
+	.data_size = sizeof(struct rpc_task *),
+	.maxactive = 64,
+};
+
+static struct kretprobe *probes[] = { &probe_map, &probe_queue };
+
 static int __init unmapped_init(void)
 {
-	return register_kretprobe(&probe);
+	return register_kretprobes(probes, ARRAY_SIZE(probes));
 }
 module_init(unmapped_init);
 
 static void __exit unmapped_exit(void)
 {
-	unregister_kretprobe(&probe);
+	unregister_kretprobes(probes, ARRAY_SIZE(probes));
 }
 module_exit(unmapped_exit);
 
