@@ -51,6 +51,13 @@ rule_fuzz_compiles() {
 		echo "cargo check failed: $said"
 }
 
+# "make test" does not run it.
+rule_probe_compiles() {
+	local said
+	said=$("$env_dir/enter" --src . make -s -C /src/tools/probe OUT=/src/out/probe 2>&1) ||
+		echo "the probe does not compile: $said"
+}
+
 # What a file that is sourced sets, and nobody here uses, somebody else does.
 rule_shellcheck() {
 	scripts | xargs shellcheck -x -a -S warning -f gcc | grep -v '/lib/.*SC2034' | sort -u

@@ -14,8 +14,6 @@
 #define AT_ONCE	24	/* mutated Replies to a Call, at most */
 #define ROOM	(128 << 10)	/* for a Reply that is exposed */
 
-enum { NFS = 100003, NFS3_READDIR = 16, NFS3_READDIRPLUS = 17 };
-
 static unsigned int messages, lost, pulled;
 
 /* Mostly little: moving it takes the longest, and is not what this is about. */
