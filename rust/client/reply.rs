@@ -218,9 +218,10 @@ fn refused(
         }
         _ => Refusal::Fail,
     };
-    match own {
-        true => Outcome::Complete(rpc, How::Refused(refusal)),
-        false => Outcome::Nothing,
+    if own {
+        Outcome::Complete(rpc, How::Refused(refusal))
+    } else {
+        Outcome::Nothing
     }
 }
 

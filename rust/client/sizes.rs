@@ -198,9 +198,10 @@ impl Sizes {
     /// for that, and else copied together.
     fn composed(&self) -> u32 {
         let gathered = (self.sges - MIN_SGES) * PAGE_SIZE as u32;
-        match self.own.send_size <= gathered {
-            true => self.own.send_size.min(COMPOSED),
-            false => self.own.send_size,
+        if self.own.send_size <= gathered {
+            self.own.send_size.min(COMPOSED)
+        } else {
+            self.own.send_size
         }
     }
 
@@ -226,9 +227,10 @@ impl Sizes {
     /// Header and Call share the memory that a message is composed in. If that is all that may be sent,
     /// the header is counted there; else room is left for any header.
     fn pull_up(&self, send: u32) -> u32 {
-        let header = match send <= self.composed() {
-            true => 0,
-            false => size::max_call(self.segments as usize),
+        let header = if send <= self.composed() {
+            0
+        } else {
+            size::max_call(self.segments as usize)
         };
         // CAST: A few hundred octets.
         self.composed().saturating_sub(header as u32)
@@ -279,18 +281,20 @@ fn region_sizes(device: &DeviceAttrs) -> Result<(u32, u32), Lack> {
     .min(MAX_PAGES);
     let wanted = MAX_PAGES.div_ceil(pages) + 2;
     let segments = wanted.min(MAX_SEGMENTS);
-    match segments * pages < MAX_PAGES + OTHER_PAGES {
-        true => Err(Lack::RegionPages),
-        false => Ok((segments, pages)),
+    if segments * pages < MAX_PAGES + OTHER_PAGES {
+        Err(Lack::RegionPages)
+    } else {
+        Ok((segments, pages))
     }
 }
 
 /// RDMA Reads that are started at a time; 0 if Replies are not to be pulled.
 fn read_depth(device: &DeviceAttrs) -> u32 {
     // iWARP would want a registration for each Read.
-    match tunables::pulled_replies() && !device.registers_to_read {
-        true => device.max_qp_init_rd_atom.min(MAX_READ_DEPTH),
-        false => 0,
+    if tunables::pulled_replies() && !device.registers_to_read {
+        device.max_qp_init_rd_atom.min(MAX_READ_DEPTH)
+    } else {
+        0
     }
 }
 

@@ -127,18 +127,20 @@ impl<'a> Assembly<'a> {
             return Err(BadReads::TooComplex);
         }
         // One chunk is what most Calls with chunks have.
-        let total = match all.only_one {
-            true => check(length, core::iter::once(first), bounds.chunks, bounds)?,
-            false => check(length, Chunks::new(list), bounds.chunks, bounds)?,
+        let total = if all.only_one {
+            check(length, core::iter::once(first), bounds.chunks, bounds)?
+        } else {
+            check(length, Chunks::new(list), bounds.chunks, bounds)?
         };
-        let layout = match all.only_one {
-            true => Layout::DataItem {
+        let layout = if all.only_one {
+            Layout::DataItem {
                 head: first.position,
                 // NO-OVERFLOW: checked: the item is within the stream, and adds to its length.
                 data: total - length,
                 tail: length - first.position,
-            },
-            false => Layout::Whole { length: total },
+            }
+        } else {
+            Layout::Whole { length: total }
         };
         Ok(Some(Self {
             list,

@@ -180,9 +180,10 @@ impl Limits {
     /// `Some(segments)` if a chunk may have that many.
     #[inline]
     fn chunk(&self, segments: u32) -> Option<usize> {
-        match segments <= self.segments {
-            true => usize::try_from(segments).ok(),
-            false => None,
+        if segments <= self.segments {
+            usize::try_from(segments).ok()
+        } else {
+            None
         }
     }
 

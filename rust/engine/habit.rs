@@ -58,9 +58,10 @@ impl Habit {
     #[inline]
     pub const fn after_refusal(self) -> Self {
         // INVARIANT: Within the bounds.
-        match self.0 > ENOUGH {
-            true => self,
-            false => Self(ENOUGH + 1),
+        if self.0 > ENOUGH {
+            self
+        } else {
+            Self(ENOUGH + 1)
         }
     }
 

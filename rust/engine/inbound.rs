@@ -201,9 +201,10 @@ impl Refused {
 #[inline]
 fn msg_type(payload: &[u8], xid: u32) -> Option<u32> {
     let mut reader = Reader::new(payload);
-    match reader.word() == Ok(xid) {
-        true => reader.word().ok(),
-        false => None,
+    if reader.word() == Ok(xid) {
+        reader.word().ok()
+    } else {
+        None
     }
 }
 

@@ -34,8 +34,11 @@ fn not_a_pad(segment: &Segment) -> bool {
 fn largest<I: Iterator<Item = Segment>>(segments: I) -> Option<Segment> {
     segments
         .filter(|segment| !segment.is_empty())
-        .reduce(|best, next| match next.length > best.length {
-            true => next,
-            false => best,
+        .reduce(|best, next| {
+            if next.length > best.length {
+                next
+            } else {
+                best
+            }
         })
 }

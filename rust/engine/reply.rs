@@ -102,10 +102,7 @@ impl<'a> Reply<'a> {
         results: &'a [Payload],
         shape: &ReplyShape,
     ) -> Result<Self, CannotReply> {
-        let results = match shape.protected {
-            true => &[],
-            false => results,
-        };
+        let results = if shape.protected { &[] } else { results };
         let mut left = shape.length;
         let mut end: u32 = 0;
         for returned in pair(chunks, results) {
@@ -131,13 +128,11 @@ impl<'a> Reply<'a> {
             let chunk = chunks.reply.filter(|_| shape.refuses_unused && left > 0);
             chunk.is_some_and(|chunk| chunk.total() >= u64::from(left) && chunks.writes.is_empty())
         };
-        let form = match inline && !takes_chunk() {
-            true => Form::Inline,
-            false => match chunks.reply {
-                Some(chunk) if chunk.total() >= u64::from(left) => Form::ReplyChunk,
-                _ if fits_exposed(shape, header) => Form::Exposed,
-                _ => return Err(CannotReply::NoRoom),
-            },
+        let form = match chunks.reply {
+            _ if inline && !takes_chunk() => Form::Inline,
+            Some(chunk) if chunk.total() >= u64::from(left) => Form::ReplyChunk,
+            _ if fits_exposed(shape, header) => Form::Exposed,
+            _ => return Err(CannotReply::NoRoom),
         };
         // INVARIANT: checked above.
         Ok(Self {

@@ -92,9 +92,10 @@ impl Terms {
                 && device.mem_mgt_extensions
                 && device.max_fast_reg_pages > 0,
         };
-        let places = match Extensions::between(&able, theirs, &depths).pulled_replies {
-            true => admin::server::MAX_EXPOSED_REPLIES.get(),
-            false => 0,
+        let places = if Extensions::between(&able, theirs, &depths).pulled_replies {
+            admin::server::MAX_EXPOSED_REPLIES.get()
+        } else {
+            0
         };
         let limits = Limits::new(device, places)?;
         let offer = Offer {
@@ -177,9 +178,10 @@ impl Connection {
         });
         // From here on the peer may send.
         connection.ep.accept(&ConnParam {
-            responder_resources: match extensions.pulled_replies {
-                true => u8::try_from(answered).unwrap_or(u8::MAX),
-                false => 0,
+            responder_resources: if extensions.pulled_replies {
+                u8::try_from(answered).unwrap_or(u8::MAX)
+            } else {
+                0
             },
             initiator_depth: u8::try_from(reads).unwrap_or(u8::MAX),
             retry_count: 0,
@@ -241,9 +243,10 @@ fn open_channel(
         limits.send_entries(opened),
     );
     channel.set_limits(limits);
-    let regions = match device.registers_to_read {
-        true => opened.rdma_ctxs,
-        false => 0,
+    let regions = if device.registers_to_read {
+        opened.rdma_ctxs
+    } else {
+        0
     };
     let demand = Demand::new(regions, device.max_fast_reg_pages);
     channel.incoming().lock().regions.open(&demand);
@@ -278,9 +281,10 @@ fn stock(ep: &Endpoint<Channel>, limits: &mut Limits, pages: usize) -> Result {
 impl Connection {
     /// Most segments in which a Reply can be exposed.
     pub(super) fn exposed_segments(&self) -> u32 {
-        match self.extensions.pulled_replies {
-            true => EXPOSED_SEGMENTS,
-            false => 0,
+        if self.extensions.pulled_replies {
+            EXPOSED_SEGMENTS
+        } else {
+            0
         }
     }
 }

@@ -70,19 +70,21 @@ impl Limits {
         let wanted = admin::server::MAX_REQUESTS.get();
         let reverse = admin::server::MAX_BC_REQUESTS.get();
         let room = device.max_qp_wr.min(device.max_cqe);
-        let (reverse, batch) = match wanted.saturating_add(reverse + DRAIN + BATCH) <= room {
-            true => (reverse, BATCH),
-            false => (reverse.min(FEW_REVERSE), 1),
+        let (reverse, batch) = if wanted.saturating_add(reverse + DRAIN + BATCH) <= room {
+            (reverse, BATCH)
+        } else {
+            (reverse.min(FEW_REVERSE), 1)
         };
         // Only if it does not cost credits.
         let taken = wanted.saturating_add(reverse + DRAIN + batch);
-        let places = match places
+        let places = if places
             .saturating_mul(1 + ENTRIES_PER_PLACE)
             .saturating_add(taken)
             <= room
         {
-            true => places,
-            false => 0,
+            places
+        } else {
+            0
         };
         let credits = wanted.min(room.saturating_sub(reverse + DRAIN + batch));
         if credits == 0 {

@@ -68,9 +68,10 @@ impl Connection {
     /// Sends a Reply, or else an error, or else closes the connection.
     pub(super) fn send_reply(&self, buffer: &mut Buffer, reply: Reply<'_>) -> Result {
         let channel = self.ep.context();
-        let sent = match channel.is_closing() {
-            true => Err(ENODEV),
-            false => self.try_send_reply(buffer, reply),
+        let sent = if channel.is_closing() {
+            Err(ENODEV)
+        } else {
+            self.try_send_reply(buffer, reply)
         };
         sent.inspect_err(|error| {
             trace!(svcrdma_send_err(
@@ -146,9 +147,10 @@ impl Connection {
                 plan.left()
             ));
         }
-        let invalidate = match self.agreement.remote_invalidation {
-            true => remote::handle_to_invalidate(&chunks),
-            false => None,
+        let invalidate = if self.agreement.remote_invalidation {
+            remote::handle_to_invalidate(&chunks)
+        } else {
+            None
         };
         Ok(Ready {
             octets,
@@ -363,9 +365,10 @@ impl Connection {
         match message.post_exposing(&self.ep, permit, octets, invalidate, regions, keep) {
             Ok(()) => {
                 admin::server::EXPOSED.inc();
-                match wanted {
-                    true => exposed.posted(deadline),
-                    false => exposed.release_early(&self.ep, place),
+                if wanted {
+                    exposed.posted(deadline)
+                } else {
+                    exposed.release_early(&self.ep, place)
                 }
                 Ok(())
             }

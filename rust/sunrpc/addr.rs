@@ -99,9 +99,10 @@ impl AddressStrings {
         let entry = unsafe { &mut (*xprt).address_strings[ADDR] };
         // SAFETY: A published text ends with a NUL.
         *entry = unsafe { bindings::kstrdup(*entry, bindings::GFP_KERNEL) };
-        match entry.is_null() {
-            true => Err(ENOMEM),
-            false => Ok(()),
+        if entry.is_null() {
+            Err(ENOMEM)
+        } else {
+            Ok(())
         }
     }
 

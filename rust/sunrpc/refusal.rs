@@ -35,9 +35,10 @@ impl<T: Transport> Fencing<T> {
         self.last_with_queue_lock(|slot| {
             // SAFETY: The request is pinned, and `queue_lock` is held.
             unsafe {
-                match waits(slot.rqst()) {
-                    true => end(slot, refusal),
-                    false => slot.remember(refusal),
+                if waits(slot.rqst()) {
+                    end(slot, refusal)
+                } else {
+                    slot.remember(refusal)
                 }
             }
         });

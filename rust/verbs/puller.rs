@@ -247,10 +247,11 @@ impl<P: Send + 'static> Pulls<P> {
     pub(crate) fn drained<C: Puller<Pulling = P>>(&self, ep: &Drained<'_, C>) {
         let mut stranded = self.stranded.take_all();
         while let Some(reading) = stranded.pop() {
-            match reading.transfers.are_of(ep) {
-                true => drop(reading.into_inner().finish(ep, &self.idle)),
+            if reading.transfers.are_of(ep) {
+                drop(reading.into_inner().finish(ep, &self.idle));
+            } else {
                 // Perhaps still posted.
-                false => mem::forget(reading),
+                mem::forget(reading);
             }
         }
         loop {

@@ -77,9 +77,10 @@ impl<U: Send + 'static> RegionPool<U> {
         let mut sgs = KVec::from_elem(bindings::scatterlist::default(), depth, GFP_KERNEL)?;
         // SAFETY: An array of that many entries.
         unsafe { bindings::sg_init_table(sgs.as_mut_ptr(), self.depth) };
-        let kind = match self.gaps {
-            true => bindings::ib_mr_type_IB_MR_TYPE_SG_GAPS,
-            false => bindings::ib_mr_type_IB_MR_TYPE_MEM_REG,
+        let kind = if self.gaps {
+            bindings::ib_mr_type_IB_MR_TYPE_SG_GAPS
+        } else {
+            bindings::ib_mr_type_IB_MR_TYPE_MEM_REG
         };
         // SAFETY: The domain is there.
         let mr =

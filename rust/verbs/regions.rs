@@ -248,9 +248,10 @@ impl<U> Regions<Registered, U> {
     /// Proof that nothing is exposed, if there is nothing that could be.
     #[inline]
     pub(crate) fn fenced(self) -> Result<Fenced, Self> {
-        match self.is_empty() {
-            true => Ok(Fenced::nothing_exposed()),
-            false => Err(self),
+        if self.is_empty() {
+            Ok(Fenced::nothing_exposed())
+        } else {
+            Err(self)
         }
     }
 

@@ -210,9 +210,10 @@ impl<S: Send + 'static> Sending<S> {
         }
         let mut pulls = self.stranded_pulls.take_all();
         while let Some(pulled) = pulls.pop() {
-            match pulled.is_of(ep) {
-                true => drop(pulled.finish(ep)),
-                false => mem::forget(pulled),
+            if pulled.is_of(ep) {
+                drop(pulled.finish(ep))
+            } else {
+                mem::forget(pulled)
             }
         }
     }

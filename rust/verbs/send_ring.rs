@@ -175,9 +175,10 @@ impl Entry {
         self.request.sg_list = self.sges.as_mut_ptr();
         // CAST: As many as one message may have.
         self.request.num_sge = self.sges.len() as c_int;
-        self.request.send_flags = match signaled {
-            true => bindings::ib_send_flags_IB_SEND_SIGNALED,
-            false => 0,
+        self.request.send_flags = if signaled {
+            bindings::ib_send_flags_IB_SEND_SIGNALED
+        } else {
+            0
         };
         &raw mut self.request
     }

@@ -200,9 +200,10 @@ impl Transfers {
             let count = span.pages() as usize;
             self.add_pieces(ep, pool, count, pieces, remote, Patience::Waits)?
         };
-        match octets > 0 && octets == span.len {
-            true => Ok(()),
-            false => Err(EINVAL),
+        if octets > 0 && octets == span.len {
+            Ok(())
+        } else {
+            Err(EINVAL)
         }
     }
 

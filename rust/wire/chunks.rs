@@ -45,9 +45,10 @@ impl<'a> ChunkLists<'a> {
         Ok(Self {
             reads: ReadList::decode(reader)?,
             writes: WriteList::decode(reader)?,
-            reply: match present(reader)? {
-                true => Some(WriteChunk::decode(reader)?),
-                false => None,
+            reply: if present(reader)? {
+                Some(WriteChunk::decode(reader)?)
+            } else {
+                None
             },
         })
     }

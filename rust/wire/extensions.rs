@@ -50,9 +50,10 @@ impl Offer {
 
     fn encode(&self) -> [u8; LEN] {
         let [i0, i1, i2, i3] = IDENTIFIER;
-        let flags = match self.pulled_replies {
-            true => PULLED_REPLIES,
-            false => 0,
+        let flags = if self.pulled_replies {
+            PULLED_REPLIES
+        } else {
+            0
         };
         [i0, i1, i2, i3, VERSION, flags, 0, 0]
     }
@@ -76,9 +77,10 @@ impl Announcement {
         }
         Self {
             octets,
-            length: match *offer == Offer::default() {
-                true => private_data::LEN,
-                false => private_data::LEN + LEN,
+            length: if *offer == Offer::default() {
+                private_data::LEN
+            } else {
+                private_data::LEN + LEN
             },
         }
     }

@@ -80,9 +80,10 @@ impl PrivateData {
     /// Encodes the message. Sizes are rounded down to what can be told.
     pub fn encode(&self) -> [u8; LEN] {
         let [i0, i1, i2, i3] = IDENTIFIER;
-        let flags = match self.remote_invalidation {
-            true => REMOTE_INVALIDATION,
-            false => 0,
+        let flags = if self.remote_invalidation {
+            REMOTE_INVALIDATION
+        } else {
+            0
         };
         let send = encode_size(self.send_size);
         let receive = encode_size(self.receive_size);

@@ -132,17 +132,17 @@ unsafe fn page_list(
         return Ok(Span::default());
     }
     let ahead = first.addr().wrapping_sub(slots.addr()) / size_of::<*mut bindings::page>();
-    let index = match ahead < count {
-        true => ahead,
+    let index = if ahead < count {
+        ahead
+    } else if base.saturating_add(len) <= PAGE {
         // A READLINK of NFSv2 names its one page in a place of its own.
-        false if base.saturating_add(len) <= PAGE => {
-            // SAFETY: `res` has a page.
-            let page = unsafe { *first };
-            // SAFETY: There are as many slots.
-            let same = |slot: &usize| unsafe { *slots.add(*slot) == page };
-            (0..count).find(same).ok_or(EINVAL)?
-        }
-        false => return Err(EINVAL),
+        // SAFETY: `res` has a page.
+        let page = unsafe { *first };
+        // SAFETY: There are as many slots.
+        let same = |slot: &usize| unsafe { *slots.add(*slot) == page };
+        (0..count).find(same).ok_or(EINVAL)?
+    } else {
+        return Err(EINVAL);
     };
     let index = u32::try_from(index)?;
     let start = index.checked_mul(PAGE).and_then(|at| at.checked_add(base));

@@ -179,9 +179,10 @@ impl<C: Connection> Receiving<'_, C> {
             let (index, offset) = (at / PAGE as usize, at % PAGE as usize);
             // SAFETY: The request is ours; `rq_pages` has `rq_maxpages` slots.
             let page = unsafe {
-                match index < (*self.rqst).rq_maxpages {
-                    true => *(*self.rqst).rq_pages.add(index),
-                    false => return false,
+                if index < (*self.rqst).rq_maxpages {
+                    *(*self.rqst).rq_pages.add(index)
+                } else {
+                    return false;
                 }
             };
             if page.is_null() {
