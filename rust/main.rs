@@ -13,8 +13,8 @@
 //! * `server`: the listening end;
 //! * `admin`: sysctl, statistics, tracepoints.
 //!
-//! `client` and `server` stand on `engine`, `verbs` and `sunrpc` and do not know each other; `engine`
-//! stands on `wire`; all `unsafe` is in `bindings`, `verbs`, `sunrpc` and `admin`.
+//! `client` and `server` stand on `engine`, `verbs` and `sunrpc` and do not know each other;
+//! `engine` stands on `wire`; all `unsafe` is in `bindings`, `verbs`, `sunrpc` and `admin`.
 //!
 //! `Documentation/architecture.rst` walks through a READ and a WRITE.
 

@@ -2,8 +2,8 @@
 
 //! The server's files under `/proc/sys/sunrpc/svc_rdma`.
 //!
-//! Names and ranges are those that administrators know; what nobody has counted or obeyed for years is
-//! still there to be read.
+//! Names and ranges are those that administrators know; what nobody has counted or obeyed for years
+//! is still there to be read.
 
 use super::counter::Counter;
 use super::counter::Gauge;
@@ -15,8 +15,8 @@ use kernel::prelude::*;
 /// Calls that a client may have outstanding on a connection.
 pub(crate) static MAX_REQUESTS: Tunable = Tunable::new(128, 4, 16384);
 
-/// Reverse Calls that may be outstanding on a connection, if the client grants as much: as many as the
-/// slots that NFS clients offer for callbacks.
+/// Reverse Calls that may be outstanding on a connection, if the client grants as much: as many as
+/// the slots that NFS clients offer for callbacks.
 pub(crate) static MAX_BC_REQUESTS: Tunable = Tunable::new(16, 1, 64);
 
 /// Octets of the longest message that is received, and also sent unless [`MAX_REPLY_SIZE`] says

@@ -83,8 +83,8 @@ impl PageArray {
     ///
     /// # Safety
     ///
-    /// `slots` must point to `count` writable slots, each of them null or a page that the caller has
-    /// a reference to, and may give away.
+    /// `slots` must point to `count` writable slots, each of them null or a page that the caller
+    /// has a reference to, and may give away.
     #[inline]
     pub(crate) unsafe fn take(&mut self, slots: *mut *mut page, count: usize) -> usize {
         let count = count.min(self.pages.capacity() - self.pages.len());
@@ -108,8 +108,8 @@ impl PageArray {
     ///
     /// # Safety
     ///
-    /// `slots` must point to at least [`Self::len`] writable slots, each of them null or a page that
-    /// the caller has a reference to, and may give away.
+    /// `slots` must point to at least [`Self::len`] writable slots, each of them null or a page
+    /// that the caller has a reference to, and may give away.
     #[inline]
     pub(crate) unsafe fn put(&mut self, slots: *mut *mut page) {
         let len = self.pages.len();
@@ -126,8 +126,8 @@ impl PageArray {
             swapped += 1;
         }
         if swapped < len {
-            // SAFETY: The slots from `swapped` on are in bounds; the page at `swapped` has been given
-            // away already.
+            // SAFETY: The slots from `swapped` on are in bounds; the page at `swapped` has been
+            // given away already.
             unsafe { self.put_rest(slots, swapped) };
         }
         self.release();
@@ -159,8 +159,8 @@ impl PageArray {
         if len == 0 {
             return;
         }
-        // SAFETY: `NonNull<page>` is a pointer; there are `len` of them, and a reference to each. No
-        // array of this module comes near 2^31 entries.
+        // SAFETY: `NonNull<page>` is a pointer; there are `len` of them, and a reference to each.
+        // No array of this module comes near 2^31 entries.
         unsafe { super::rpcrdma_release_pages(self.pages.as_mut_ptr().cast(), len as c_int) };
         // INVARIANT: No pages, no references.
         self.pages.clear();

@@ -9,9 +9,9 @@ use core::ptr::NonNull;
 ///
 /// # Safety
 ///
-/// The octets stay in place until the buffer is dropped, also while it is given up. They may be read and
-/// written through [`Parked::as_mut_ptr`] while there is no reference to them: SUNRPC, for one, decrypts
-/// a message where it lies.
+/// The octets stay in place until the buffer is dropped, also while it is given up. They may be
+/// read and written through [`Parked::as_mut_ptr`] while there is no reference to them: SUNRPC, for
+/// one, decrypts a message where it lies.
 pub(crate) unsafe trait Parked: Sized + Send + 'static {
     /// Gives the buffer up.
     fn park(self) -> NonNull<c_void>;

@@ -32,7 +32,8 @@ impl<'a> Piece<'a> {
     ///
     /// # Safety
     ///
-    /// `page` is null or a page that stays allocated as long as its owner's description (`'a`) says.
+    /// `page` is null or a page that stays allocated as long as its owner's description (`'a`)
+    /// says.
     #[inline]
     pub(crate) unsafe fn new(page: *mut page, offset: u32, len: u32) -> Option<Self> {
         let len = len.min(PAGE.checked_sub(offset)?);

@@ -58,7 +58,8 @@ pub(super) fn connect(
     let sender = make_sender(&ep, shared, &mut sizes)?;
     this.sizes.populate(sizes);
 
-    // One Call may be sent, until its Reply says more (RFC 8166 Section 3.3.3); and the peer may call.
+    // One Call may be sent, until its Reply says more (RFC 8166 Section 3.3.3); and the peer may
+    // call.
     shared.xprt.set_window(1);
     if sizes.read_depth > 0 {
         this.pulls.open(sizes.pull_entries);
@@ -100,9 +101,9 @@ fn unsuitable(ep: &Endpoint<Connection>, lack: Lack) -> ConnectError {
     ConnectError::Unsupported
 }
 
-/// Makes what sends, with regions for one large READ or WRITE, and the first Receive buffers; more of
-/// both are made when they are missed. Long messages take memory in large pieces: if there is none,
-/// `sizes` become smaller, and the peer is told that.
+/// Makes what sends, with regions for one large READ or WRITE, and the first Receive buffers; more
+/// of both are made when they are missed. Long messages take memory in large pieces: if there is
+/// none, `sizes` become smaller, and the peer is told that.
 fn make_sender(
     ep: &Endpoint<Connection>,
     shared: &Arc<Shared>,

@@ -74,7 +74,8 @@ pub(super) struct Connection {
     pub(super) receives: Receives,
     /// Calls that may be outstanding: a [`Window`]. Written by the receive worker.
     window: Atomic<u64>,
-    /// What SUNRPC was told of it: as many as there are Receives for. Written by the receive worker.
+    /// What SUNRPC was told of it: as many as there are Receives for. Written by the receive
+    /// worker.
     told_window: Atomic<u32>,
     /// Messages of the receive worker's own.
     pub(super) asides: SetOnce<Asides>,
@@ -90,8 +91,8 @@ pub(super) struct Connection {
     pub(super) dones: Dones,
     /// Makes more memory regions.
     pub(super) refill: SetOnce<Arc<Refill<Pending, Waiting>>>,
-    /// SUNRPC knows that there is no connection: it has been told that this one is lost, or has ended it,
-    /// or there has been none yet. To tell it again would have it close the next one.
+    /// SUNRPC knows that there is no connection: it has been told that this one is lost, or has
+    /// ended it, or there has been none yet. To tell it again would have it close the next one.
     sunrpc_knows: Atomic<bool>,
     #[pin]
     progress: Mutex<Progress>,
@@ -289,8 +290,8 @@ impl Context for Connection {
         }
     }
 
-    // `qp_fatal` may be an interrupt, where SUNRPC's lock cannot be taken. What is posted is flushed after
-    // such an event, and that ends the connection.
+    // `qp_fatal` may be an interrupt, where SUNRPC's lock cannot be taken. What is posted is
+    // flushed after such an event, and that ends the connection.
 
     fn device_removed(ep: &Endpoint<Self>) {
         if let Some(device) = ep.device_name() {

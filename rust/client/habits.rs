@@ -9,8 +9,8 @@ use kernel::sync::atomic::Atomic;
 /// More than any program has procedures.
 const PROCEDURES: usize = 128;
 
-/// The records of a transport's procedures. Two programs may share one: that costs a registration, or a
-/// round trip, now and then.
+/// The records of a transport's procedures. Two programs may share one: that costs a registration,
+/// or a round trip, now and then.
 pub(super) struct Habits([Atomic<u32>; PROCEDURES]);
 
 impl Habits {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Pulling a Reply that the server exposes: RDMA Read to where the consumer wants it, then RDMA_DONE.
+//! Pulling a Reply that the server exposes: RDMA Read to where the consumer wants it, then
+//! RDMA_DONE.
 //!
 //! Nothing of this is on the way of a Reply that fits a message. It begins in the receive queue's
 //! worker and goes on in the send queue's.
@@ -84,8 +85,8 @@ impl Dones {
         Ok(())
     }
 
-    /// Sends one, as soon as there is room. A server that wants more of them than there can be Calls is
-    /// not to be trusted.
+    /// Sends one, as soon as there is room. A server that wants more of them than there can be
+    /// Calls is not to be trusted.
     pub(super) fn send(&self, ep: &Endpoint<Connection>, done: Done) {
         let room = self.waiting.lock().push_within_capacity(done).is_ok();
         if room {
@@ -126,7 +127,8 @@ impl Dones {
     }
 }
 
-/// Pulls what answers `rpc`, and completes it; or else says that it will not be pulled, and fails it.
+/// Pulls what answers `rpc`, and completes it; or else says that it will not be pulled, and fails
+/// it.
 pub(super) fn start(ep: &Endpoint<Connection>, rpc: Claimed<Rdma>, recv: Recv<()>, octets: usize) {
     let this = ep.context();
     let pulls = &this.pulls;

@@ -2,8 +2,8 @@
 
 //! Receive buffers: as many posted as Replies may come, and some more.
 //!
-//! A buffer goes round: posted, received into, read in place by the RPC's task, idle. It belongs to one
-//! connection. The last stage but one may outlive that, so a buffer that comes home to another
+//! A buffer goes round: posted, received into, read in place by the RPC's task, idle. It belongs to
+//! one connection. The last stage but one may outlive that, so a buffer that comes home to another
 //! connection, or to none, is dropped.
 
 use super::context::Connection;
@@ -20,7 +20,8 @@ use kernel::sync::atomic::ordering::Relaxed;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::barrier::smp_mb;
 
-/// Later buffers are made in completion handlers; if there is no memory now, the next one tries again.
+/// Later buffers are made in completion handlers; if there is no memory now, the next one tries
+/// again.
 const FLAGS: Flags = GFP_NOWAIT;
 
 /// No connection.
@@ -52,8 +53,8 @@ impl RecvPool {
     /// Gives up the buffers that are idle, and those to come.
     pub(super) fn close(&self) {
         self.domain.store(NONE, Relaxed);
-        // Pairs with the full barrier of putting a buffer down: whoever has not seen that this is closed
-        // has put the buffer where it is found here.
+        // Pairs with the full barrier of putting a buffer down: whoever has not seen that this is
+        // closed has put the buffer where it is found here.
         smp_mb();
         drop(self.idle.take_all());
     }
@@ -112,8 +113,8 @@ impl Receives {
         self.posted.store(posted.saturating_sub(1), Relaxed);
     }
 
-    /// Posts Receives if there are not enough for `needed` messages; returns how many stand. If those
-    /// are fewer, there was no memory.
+    /// Posts Receives if there are not enough for `needed` messages; returns how many stand. If
+    /// those are fewer, there was no memory.
     #[inline]
     pub(super) fn refill(&self, ep: &Endpoint<Connection>, needed: u32) -> u32 {
         let posted = self.posted.load(Relaxed);
@@ -133,8 +134,8 @@ impl Receives {
         };
         let recv_pool = &ep.context().shared.recv_pool;
         let mut batch = RecvBatch::new();
-        // Those of another connection. They are not dropped under the pool's lock: the last of them ends
-        // their domain, which may sleep.
+        // Those of another connection. They are not dropped under the pool's lock: the last of them
+        // ends their domain, which may sleep.
         let mut strangers = Chain::new();
         recv_pool.idle.get_many(count, |recv| {
             if recv.domain_id() == domain.id() {

@@ -134,8 +134,8 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
     this.refill(worker);
 }
 
-/// Finds the RPC that `reply` answers, and how that ends it. One whose chunks are not those that were
-/// offered is no answer.
+/// Finds the RPC that `reply` answers, and how that ends it. One whose chunks are not those that
+/// were offered is no answer.
 #[inline]
 fn find(
     worker: &RecvWorker<'_, Connection>,
@@ -225,8 +225,8 @@ fn refused(
     }
 }
 
-/// Finds the RPC that a message names. If nobody waits for it any more, its handles are gone, or about to
-/// be: the message may name one of those, and no other.
+/// Finds the RPC that a message names. If nobody waits for it any more, its handles are gone, or
+/// about to be: the message may name one of those, and no other.
 #[inline]
 fn claim(
     worker: &RecvWorker<'_, Connection>,
@@ -246,9 +246,9 @@ fn claim(
     found
 }
 
-/// Takes back the region that the peer has invalidated. It must be one of this very RPC: if it is not,
-/// another RPC may have lost its memory, and this one is not completed on this connection. What it
-/// exposes is exposed until that is closed.
+/// Takes back the region that the peer has invalidated. It must be one of this very RPC: if it is
+/// not, another RPC may have lost its memory, and this one is not completed on this connection.
+/// What it exposes is exposed until that is closed.
 #[inline]
 fn take_back(
     worker: &RecvWorker<'_, Connection>,

@@ -2,8 +2,8 @@
 
 //! The reverse direction (RFC 8167): the server calls, and this end answers.
 //!
-//! Calls come to the receive worker, Replies go out in SUNRPC's tasks, with the send lock. An answer that
-//! SUNRPC has no part in is an error, and goes beside.
+//! Calls come to the receive worker, Replies go out in SUNRPC's tasks, with the send lock. An
+//! answer that SUNRPC has no part in is an error, and goes beside.
 
 use super::context::Connection;
 use super::reply::Pending;
@@ -25,9 +25,10 @@ use crate::wire::HeaderWriter;
 
 /// The server calls.
 ///
-/// A Call that cannot be taken is dropped, and the server may send it again (RFC 8167 Section 5.4): there
-/// is no service, and nobody has promised that there would be one; or the server has more Calls
-/// outstanding than it was granted. Neither is worth the connection and what else is under way on it.
+/// A Call that cannot be taken is dropped, and the server may send it again (RFC 8167 Section 5.4):
+/// there is no service, and nobody has promised that there would be one; or the server has more
+/// Calls outstanding than it was granted. Neither is worth the connection and what else is under
+/// way on it.
 #[cold]
 pub(super) fn call(
     worker: &RecvWorker<'_, Connection>,
@@ -49,8 +50,9 @@ pub(super) fn call(
 
 /// Tells the server that its Call cannot be taken the way that it came.
 ///
-/// There are as many messages for this as Calls may be outstanding, twice: one comes back a little after
-/// it was sent. Without one the Call is dropped; only a server that ignores its credits sees that.
+/// There are as many messages for this as Calls may be outstanding, twice: one comes back a little
+/// after it was sent. Without one the Call is dropped; only a server that ignores its credits sees
+/// that.
 #[cold]
 pub(super) fn refuse(worker: &RecvWorker<'_, Connection>, message: &[u8], error: &ErrorReply) {
     let this = worker.context();

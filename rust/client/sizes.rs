@@ -16,8 +16,8 @@ use crate::wire::MIN_LEN;
 use kernel::page::PAGE_SHIFT;
 use kernel::page::PAGE_SIZE;
 
-/// Octets of the largest READ or WRITE, of which every device must be able: an NFS client that moves
-/// to another device cannot change its mind.
+/// Octets of the largest READ or WRITE, of which every device must be able: an NFS client that
+/// moves to another device cannot change its mind.
 const MAX_IO: u32 = 1 << 20;
 /// Pages that such an item touches, if it does not start with one.
 pub(super) const MAX_PAGES: u32 = MAX_IO / PAGE_SIZE as u32 + 1;
@@ -51,8 +51,8 @@ const PULLS: u32 = 2;
 /// Where head, pages and tail of a buffer meet, a Read ends and another begins.
 const SEAMS: u32 = 2;
 
-/// Work requests that mark the end of a queue while it is drained; there are two, one at a time, and
-/// room is better than counting on that.
+/// Work requests that mark the end of a queue while it is drained; there are two, one at a time,
+/// and room is better than counting on that.
 const DRAIN_MARKS: u32 = 2;
 
 /// What a device would need.
@@ -194,8 +194,8 @@ impl Sizes {
         asides(self.reverse)
     }
 
-    /// Octets that a message is composed in. The longest one is gathered, if the device has elements
-    /// for that, and else copied together.
+    /// Octets that a message is composed in. The longest one is gathered, if the device has
+    /// elements for that, and else copied together.
     fn composed(&self) -> u32 {
         let gathered = (self.sges - MIN_SGES) * PAGE_SIZE as u32;
         if self.own.send_size <= gathered {
@@ -205,7 +205,8 @@ impl Sizes {
         }
     }
 
-    /// Makes messages smaller, since there is no memory in pieces that large; `false` if they are small.
+    /// Makes messages smaller, since there is no memory in pieces that large; `false` if they are
+    /// small.
     pub(super) fn shrink(&mut self) -> bool {
         let largest = self.own.send_size.max(self.own.receive_size);
         if largest <= SMALL {
@@ -217,15 +218,16 @@ impl Sizes {
         true
     }
 
-    /// Receives that stand when the peer is asked for a connection: for one Reply, and for its Calls.
+    /// Receives that stand when the peer is asked for a connection: for one Reply, and for its
+    /// Calls.
     pub(super) fn first_receives(&self) -> u32 {
         1 + self.reverse
     }
 
     /// Octets of a Call that are rather copied than gathered, if a message may have `send` octets.
     ///
-    /// Header and Call share the memory that a message is composed in. If that is all that may be sent,
-    /// the header is counted there; else room is left for any header.
+    /// Header and Call share the memory that a message is composed in. If that is all that may be
+    /// sent, the header is counted there; else room is left for any header.
     fn pull_up(&self, send: u32) -> u32 {
         let header = if send <= self.composed() {
             0
@@ -238,7 +240,8 @@ impl Sizes {
 
     /// Octets that a reverse Call, and its Reply, may have on a connection with this agreement.
     ///
-    /// The callback service keeps a message in a page; a Reply is composed in one piece, behind its header.
+    /// The callback service keeps a message in a page; a Reply is composed in one piece, behind its
+    /// header.
     pub(super) fn reverse_payload(&self, agreement: &Agreement) -> u32 {
         // CAST: A few octets.
         let composed = self.composed().saturating_sub(MIN_LEN as u32);
@@ -298,13 +301,15 @@ fn read_depth(device: &DeviceAttrs) -> u32 {
     }
 }
 
-/// Entries of the Send Queue for Replies that are pulled, into memory of `sges` elements for each Read.
+/// Entries of the Send Queue for Replies that are pulled, into memory of `sges` elements for each
+/// Read.
 fn pull_entries(device: &DeviceAttrs, sges: u32) -> u32 {
     let pages = (MAX_PAGES + OTHER_PAGES).div_ceil(sges.min(device.max_sge_rd).max(1));
     PULLS * (pages + MAX_SEGMENTS + SEAMS)
 }
 
-/// One comes back a little after it was sent. By then the peer may have seen it, and have called again.
+/// One comes back a little after it was sent. By then the peer may have seen it, and have called
+/// again.
 const fn asides(reverse: u32) -> u32 {
     2 * reverse
 }

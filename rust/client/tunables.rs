@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What an administrator sets: files under `/proc/sys/sunrpc`. They hold for connections made later.
+//! What an administrator sets: files under `/proc/sys/sunrpc`. They hold for connections made
+//! later.
 
 use crate::admin::counter::Counter;
 use crate::admin::counter::Gauge;

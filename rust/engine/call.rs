@@ -51,8 +51,8 @@ pub struct Limits {
     pub receive: u32,
     /// Octets of a Call that are rather copied than gathered, to be sent in one piece.
     pub pull_up: u32,
-    /// Octets that a message is composed in: header, head and tail, and what is copied. A longer message
-    /// has more that is gathered.
+    /// Octets that a message is composed in: header, head and tail, and what is copied. A longer
+    /// message has more that is gathered.
     pub composed: u32,
     /// Scatter/gather elements of one Send: header, head, pages, tail.
     pub sges: u32,
@@ -203,8 +203,8 @@ pub fn plan(shape: &CallShape, limits: &Limits) -> Result<(CallPlan, ReplyPlan),
     let (reply, offered) = plan_reply(shape, limits).ok_or(TooBig)?;
     let header = MIN_LEN.saturating_add(offered);
     let call = plan_call(shape, limits, limits.send, header).ok_or(TooBig)?;
-    // Head and tail are copied, so they must fit what they are copied to. Counted are those that might
-    // not, with any header.
+    // Head and tail are copied, so they must fit what they are copied to. Counted are those that
+    // might not, with any header.
     let copied = shape.call.head.saturating_add(shape.call.tail);
     let tight = limits.composed < limits.send && copied > limits.composed / 2;
     if tight && call != CallPlan::PositionZero {
@@ -239,8 +239,8 @@ fn plan_reply(shape: &CallShape, limits: &Limits) -> Option<(ReplyPlan, usize)> 
         .then_some((ReplyPlan::ReplyChunk, growth))
 }
 
-/// How the Call travels in a message of up to `send` octets, if its header has `header` octets before
-/// any Read segment.
+/// How the Call travels in a message of up to `send` octets, if its header has `header` octets
+/// before any Read segment.
 #[inline]
 fn plan_call(shape: &CallShape, limits: &Limits, send: u32, header: usize) -> Option<CallPlan> {
     let call = &shape.call;

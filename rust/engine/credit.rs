@@ -58,11 +58,11 @@ impl Window {
         self.most.saturating_add(reverse)
     }
 
-    /// How many Calls may be outstanding while no more than `standing` Receives are posted, `reverse` of
-    /// which are for the Calls of the peer.
+    /// How many Calls may be outstanding while no more than `standing` Receives are posted,
+    /// `reverse` of which are for the Calls of the peer.
     ///
-    /// Fewer than [`Self::receives`] asks for stand only if there is no memory for them. One Call may
-    /// be sent in any case: its Reply is what the next attempt to post more comes with.
+    /// Fewer than [`Self::receives`] asks for stand only if there is no memory for them. One Call
+    /// may be sent in any case: its Reply is what the next attempt to post more comes with.
     #[inline]
     pub const fn covered(&self, standing: u32, reverse: u32) -> u32 {
         clamp(standing.saturating_sub(reverse), self.granted)

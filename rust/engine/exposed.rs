@@ -12,11 +12,11 @@
 //!
 //! A Reply takes a place from the moment it is exposed until its memory is out of the requester's
 //! reach again *and* its RDMA_DONE has come: for each place there is a Receive, on top of those for
-//! the credits. That is the whole of credit accounting for RDMA_DONE. It takes no credit, there is one
-//! for each Reply that was exposed, and where it arrives a Receive stands for it, however late it
-//! comes. A requester that keeps its RDMA_DONEs back runs out of places, and gets ERR_CHUNK where it
-//! would have got a Reply to pull; it does not run anybody out of memory, which is released when the
-//! time is over.
+//! the credits. That is the whole of credit accounting for RDMA_DONE. It takes no credit, there is
+//! one for each Reply that was exposed, and where it arrives a Receive stands for it, however late
+//! it comes. A requester that keeps its RDMA_DONEs back runs out of places, and gets ERR_CHUNK
+//! where it would have got a Reply to pull; it does not run anybody out of memory, which is
+//! released when the time is over.
 //!
 //! Time is a number that only grows; what it counts is the caller's business.
 
@@ -106,8 +106,8 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
         self.set(index, Place::Free);
     }
 
-    /// An RDMA_DONE has come. Returns the place that is to be released now, if there is one; else it
-    /// was late, or stray, and there is nothing to be done about it.
+    /// An RDMA_DONE has come. Returns the place that is to be released now, if there is one; else
+    /// it was late, or stray, and there is nothing to be done about it.
     pub fn done(&mut self, xid: u32) -> Option<usize> {
         let (index, place) = self.find(xid)?;
         let (next, release) = match place {

@@ -8,14 +8,16 @@
 //! procedure, on what is stored and on how it is used; so it is learnt.
 //!
 //! The record of a procedure is a score. A long Reply raises it by [`UP`], a short one lowers it by
-//! one, within 0 and [`MOST`]; from [`ENOUGH`] on a Reply chunk is offered. So two long Replies in a
-//! row are enough to begin, [`MOST`]` - `[`ENOUGH`]` + 1` short ones to end, and in the long run a
-//! chunk is offered if more than one Reply in `1 + `[`UP`] is long. That is about where the prices
-//! are even: a chunk that is not used costs a registration and an invalidation, which is waited for;
-//! one that is missing costs the same at the responder, one message, and the time of a Read. A Reply
-//! that was refused for want of a chunk has it offered next time, whatever the score was.
+//! one, within 0 and [`MOST`]; from [`ENOUGH`] on a Reply chunk is offered. So two long Replies in
+//! a row are enough to begin, [`MOST`]` - `[`ENOUGH`]` + 1` short ones to end, and in the long run
+//! a chunk is offered if more than one Reply in `1 + `[`UP`] is long. That is about where the
+//! prices are even: a chunk that is not used costs a registration and an invalidation, which is
+//! waited for; one that is missing costs the same at the responder, one message, and the time of a
+//! Read. A Reply that was refused for want of a chunk has it offered next time, whatever the score
+//! was.
 //!
-//! A score at either end does not change by more of the same, so that a steady habit writes nothing.
+//! A score at either end does not change by more of the same, so that a steady habit writes
+//! nothing.
 
 /// What a long Reply adds.
 const UP: u32 = 2;
@@ -52,9 +54,9 @@ impl Habit {
         })
     }
 
-    /// The record after a Call whose Reply was too long, and could not be exposed: it is made once more,
-    /// and then with a Reply chunk. A session may answer that with the short Reply that it has to be
-    /// another RPC; so one short Reply does not undo this.
+    /// The record after a Call whose Reply was too long, and could not be exposed: it is made once
+    /// more, and then with a Reply chunk. A session may answer that with the short Reply that it
+    /// has to be another RPC; so one short Reply does not undo this.
     #[inline]
     pub const fn after_refusal(self) -> Self {
         // INVARIANT: Within the bounds.

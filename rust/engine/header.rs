@@ -2,8 +2,8 @@
 
 //! Where the arguments of an RPC Call begin.
 //!
-//! No chunk belongs before that: credential and verifier are never reduced (RFC 8166 Section 8.2.2), and
-//! whoever checks them takes it for granted that the header lies in one piece.
+//! No chunk belongs before that: credential and verifier are never reduced (RFC 8166 Section
+//! 8.2.2), and whoever checks them takes it for granted that the header lies in one piece.
 
 use crate::wire::ReadList;
 use crate::wire::Reader;

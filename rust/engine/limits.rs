@@ -43,7 +43,8 @@ pub struct Extensions {
     pub pulled_replies: bool,
 }
 
-/// RDMA Reads that each end of a connection can have under way, as the connection manager settled it.
+/// RDMA Reads that each end of a connection can have under way, as the connection manager settled
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadDepths {
     /// Reads that the requester starts at a time.
@@ -55,8 +56,8 @@ pub struct ReadDepths {
 impl Extensions {
     /// What follows from what the two ends offered.
     ///
-    /// A Reply can be pulled only if both ends said that they know how, and if their queue pairs let
-    /// the requester read from the responder.
+    /// A Reply can be pulled only if both ends said that they know how, and if their queue pairs
+    /// let the requester read from the responder.
     #[inline]
     pub const fn between(own: &Offer, peer: &Offer, depths: &ReadDepths) -> Self {
         Self {

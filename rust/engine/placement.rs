@@ -5,8 +5,8 @@
 //! The consumer estimated how many octets come before the data item, and laid out head, pages and
 //! tail accordingly. What arrived inline is in the Receive buffer: head and tail are left there and
 //! pointed to, only what belongs in the pages is copied. This file says which octets those are; the
-//! caller executes it. What arrived in a Reply chunk needs none of this: a Reply chunk is head, pages
-//! and tail.
+//! caller executes it. What arrived in a Reply chunk needs none of this: a Reply chunk is head,
+//! pages and tail.
 
 use crate::wire::pad;
 

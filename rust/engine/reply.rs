@@ -4,8 +4,8 @@
 //!
 //! RFC 8166 Section 3.5.3: first the results that may be reduced go to the Write chunks, then what
 //! is left goes inline if it fits the requester's inline threshold, else to the Reply chunk if it
-//! fits that, else it is exposed for the requester to pull if both ends know how, else the requester
-//! is told by ERR_CHUNK. All of it is checked before the first octet is written (RFC 8267
+//! fits that, else it is exposed for the requester to pull if both ends know how, else the
+//! requester is told by ERR_CHUNK. All of it is checked before the first octet is written (RFC 8267
 //! Section 3.1).
 
 use crate::wire::pad;
@@ -41,7 +41,8 @@ pub struct ReplyShape {
     pub threshold: u32,
     /// The requester may refuse a Reply chunk that it gets back unused: old ones do.
     pub refuses_unused: bool,
-    /// Most segments in which what is left could be exposed; 0 if it cannot be, or was not agreed on.
+    /// Most segments in which what is left could be exposed; 0 if it cannot be, or was not agreed
+    /// on.
     pub exposed_segments: u32,
 }
 
@@ -67,8 +68,8 @@ pub enum CannotReply {
     Results,
 }
 
-/// The `results` that are still in a Reply of `length` octets: what the service has taken back is behind
-/// its end.
+/// The `results` that are still in a Reply of `length` octets: what the service has taken back is
+/// behind its end.
 #[inline]
 pub fn remaining(results: &[Payload], length: u32) -> &[Payload] {
     let there = results.iter().take_while(|item| item.end(length).is_some());
@@ -197,8 +198,8 @@ impl<'a> Reply<'a> {
         self.encode_exposing(xid, credits, [], octets)
     }
 
-    /// [`Self::encode`], for any form: `exposed` are the segments of what is exposed, if that is how
-    /// the Reply travels.
+    /// [`Self::encode`], for any form: `exposed` are the segments of what is exposed, if that is
+    /// how the Reply travels.
     #[inline]
     pub fn encode_exposing<I>(
         &self,

@@ -121,8 +121,8 @@ where
 
 /// How many octets a Read list of a Reply exposes.
 ///
-/// All of it is one chunk, at Position zero: a Reply's data items go to Write chunks, if anywhere. Less
-/// than a word is no RPC message.
+/// All of it is one chunk, at Position zero: a Reply's data items go to Write chunks, if anywhere.
+/// Less than a word is no RPC message.
 fn exposed(reads: &ReadList<'_>) -> Result<u32, Mismatch> {
     let mut sum: u32 = 0;
     for read in reads.segments() {

@@ -57,8 +57,8 @@ impl Call {
         self.outline.lists(octets).unwrap_or_default()
     }
 
-    /// Notes a result that may be placed directly. One without octets is one, too: it takes its chunk,
-    /// which receives nothing. What is beyond [`MAX_RESULTS`] has no chunk.
+    /// Notes a result that may be placed directly. One without octets is one, too: it takes its
+    /// chunk, which receives nothing. What is beyond [`MAX_RESULTS`] has no chunk.
     #[inline]
     pub(super) fn add_result(&mut self, offset: u32, length: u32) {
         if let Some(next) = self.results.get_mut(self.result_count) {

@@ -43,8 +43,8 @@ use kernel::sync::SetOnce;
 use kernel::sync::SpinLock;
 use kernel::sync::SpinLockGuard;
 
-/// A message that kept at most this many pages is cleared away by its completion's handler. More would
-/// hold up the completions behind it, and are left to a service thread.
+/// A message that kept at most this many pages is cleared away by its completion's handler. More
+/// would hold up the completions behind it, and are left to a service thread.
 const FEW_PAGES: usize = 4;
 
 /// The context of a connection's endpoint.
@@ -75,11 +75,11 @@ pub(super) struct Channel {
     exposed: Exposed,
 }
 
-/// What waits for a service thread. The transport's data flag, as far as it tells of this, is changed
-/// under this lock only: a thread clears it that finds nothing here.
+/// What waits for a service thread. The transport's data flag, as far as it tells of this, is
+/// changed under this lock only: a thread clears it that finds nothing here.
 ///
-/// An [`Alarm`](crate::sunrpc::svc::Alarm) sets the flag without the lock. A thread that clears it again
-/// does see the alarm: that it is due is noted with full ordering before the flag is set, and
+/// An [`Alarm`](crate::sunrpc::svc::Alarm) sets the flag without the lock. A thread that clears it
+/// again does see the alarm: that it is due is noted with full ordering before the flag is set, and
 /// `svc_xprt_received` has a full barrier between the thread's clearing the flag and its asking.
 pub(super) struct Incoming {
     /// Calls as they were received.
@@ -175,8 +175,8 @@ impl Channel {
         }
     }
 
-    /// Whether the peer knows that it is accepted. To be asked after the data flag was set: if this is
-    /// not the case, the event will see that flag.
+    /// Whether the peer knows that it is accepted. To be asked after the data flag was set: if this
+    /// is not the case, the event will see that flag.
     #[inline]
     fn is_established(&self) -> bool {
         self.established.load(Relaxed) || {
@@ -185,8 +185,8 @@ impl Channel {
         }
     }
 
-    /// To be called by a thread that has waited for the Send Queue and found room. While threads wait,
-    /// SUNRPC gives the transport none, neither to clear up nor to receive.
+    /// To be called by a thread that has waited for the Send Queue and found room. While threads
+    /// wait, SUNRPC gives the transport none, neither to clear up nor to receive.
     #[cold]
     pub(super) fn waited(&self, ep: &Endpoint<Self>) {
         self.clear_finished(ep);

@@ -71,7 +71,8 @@ pub(super) struct Connection {
 /// What a connection is to be like, before the peer is told.
 struct Terms {
     limits: Limits,
-    /// What this end offers beyond RFC 8166: only what the peer has asked for and there is room for.
+    /// What this end offers beyond RFC 8166: only what the peer has asked for and there is room
+    /// for.
     offer: Offer,
     /// What follows from that.
     extensions: Extensions,
@@ -80,7 +81,8 @@ struct Terms {
 }
 
 impl Terms {
-    /// What `device` can do for a peer that offers `theirs` and starts `pulls` RDMA Reads at a time.
+    /// What `device` can do for a peer that offers `theirs` and starts `pulls` RDMA Reads at a
+    /// time.
     fn propose(device: &DeviceAttrs, theirs: &Offer, pulls: u8) -> Result<Self> {
         let answered = u32::from(pulls).min(device.max_qp_rd_atom);
         let depths = ReadDepths {
@@ -109,8 +111,8 @@ impl Terms {
         })
     }
 
-    /// What this end says about itself. To be asked when the Receive buffers are made, since that may make
-    /// messages smaller.
+    /// What this end says about itself. To be asked when the Receive buffers are made, since that
+    /// may make messages smaller.
     fn own(&self, device: &DeviceAttrs) -> PrivateData {
         PrivateData {
             remote_invalidation: device.mem_mgt_extensions
@@ -163,7 +165,8 @@ impl Connection {
             ep,
             agreement,
             extensions,
-            // Before 4.9 Linux said nothing about itself; of the others only the administrator knows.
+            // Before 4.9 Linux said nothing about itself; of the others only the administrator
+            // knows.
             refuses_unused: peer.is_none() || admin::server::SHORT_REPLIES.get() == 0,
             credits: limits.credits,
             reverse: limits.reverse,
@@ -221,8 +224,8 @@ fn open_queues(
         })
 }
 
-/// Makes the channel ready for what was agreed on, before the first Receive is posted; returns how Reads use
-/// regions.
+/// Makes the channel ready for what was agreed on, before the first Receive is posted; returns how
+/// Reads use regions.
 fn open_channel(
     ep: &Endpoint<Channel>,
     xprt: &SvcHandle,
@@ -259,8 +262,8 @@ fn open_channel(
     Ok(demand)
 }
 
-/// Makes the Receive buffers. Long messages take memory in large pieces: if there is none, `limits` become
-/// smaller, and the peer is told that.
+/// Makes the Receive buffers. Long messages take memory in large pieces: if there is none, `limits`
+/// become smaller, and the peer is told that.
 fn stock(ep: &Endpoint<Channel>, limits: &mut Limits, pages: usize) -> Result {
     let domain = ep.domain().ok_or(EINVAL)?;
     loop {

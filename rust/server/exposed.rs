@@ -2,10 +2,10 @@
 
 //! Replies that are exposed, until the client has pulled them.
 //!
-//! What the engine's [`Places`] say is done here to memory: a Reply's pages and their regions are kept
-//! in the place that it was given. Three things end that, in any order: the message that announces it
-//! has been sent; the client has said RDMA_DONE, or its time is over; and the regions are invalid. Then
-//! the pages are let go.
+//! What the engine's [`Places`] say is done here to memory: a Reply's pages and their regions are
+//! kept in the place that it was given. Three things end that, in any order: the message that
+//! announces it has been sent; the client has said RDMA_DONE, or its time is over; and the regions
+//! are invalid. Then the pages are let go.
 
 use super::channel::Channel;
 use super::limits::EXPOSED_SEGMENTS;
@@ -131,8 +131,8 @@ impl Exposed {
         Ok(())
     }
 
-    /// Gives a Reply a place and maps the `spans` of `message` that are to be exposed; `None` if there is
-    /// no place for it, or too much is exposed already.
+    /// Gives a Reply a place and maps the `spans` of `message` that are to be exposed; `None` if
+    /// there is no place for it, or too much is exposed already.
     pub(super) fn expose<I: Iterator<Item = Span>>(
         &self,
         xid: u32,
@@ -186,9 +186,9 @@ impl Exposed {
         drop(held);
     }
 
-    /// Keeps the regions of a Reply that is being posted, and its time starts. `false` if the client has
-    /// said RDMA_DONE before it could know of it: [`Self::release_early`] follows when it is posted, and
-    /// nobody else releases it.
+    /// Keeps the regions of a Reply that is being posted, and its time starts. `false` if the
+    /// client has said RDMA_DONE before it could know of it: [`Self::release_early`] follows when
+    /// it is posted, and nobody else releases it.
     pub(super) fn keep(
         &self,
         place: usize,
@@ -327,7 +327,8 @@ impl Exposed {
         }
     }
 
-    /// The connection is over. What is exposed stays until the queue pair is gone, and goes with this.
+    /// The connection is over. What is exposed stays until the queue pair is gone, and goes with
+    /// this.
     pub(super) fn drained(&self, ep: &Endpoint<Channel>) {
         self.alarm.cancel();
         let mut held = core::mem::replace(&mut self.state.lock().held, KVec::new());

@@ -37,8 +37,8 @@ pub(super) struct Limits {
     pub(super) credits: u32,
     /// Reverse Calls that may be outstanding.
     pub(super) reverse: u32,
-    /// Receives that must stand: for Calls, and for the Replies to reverse Calls on top of those (RFC 8167
-    /// Section 4.3.2).
+    /// Receives that must stand: for Calls, and for the Replies to reverse Calls on top of those
+    /// (RFC 8167 Section 4.3.2).
     pub(super) receives: u32,
     /// Replies that may be exposed. There is a Receive for the RDMA_DONE of each.
     pub(super) places: u32,
@@ -55,8 +55,8 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// What the device allows of what the administrator wants. The credits come last, from what there
-    /// are Receives for. `places` is how many Replies are to be exposed.
+    /// What the device allows of what the administrator wants. The credits come last, from what
+    /// there are Receives for. `places` is how many Replies are to be exposed.
     ///
     /// # Errors
     ///
@@ -105,7 +105,8 @@ impl Limits {
         })
     }
 
-    /// Makes messages smaller, since there is no memory in pieces that large; `false` if they are small.
+    /// Makes messages smaller, since there is no memory in pieces that large; `false` if they are
+    /// small.
     pub(super) fn shrink(&mut self) -> bool {
         let most = (self.receive / 2).max(SMALL);
         if self.receive <= SMALL {

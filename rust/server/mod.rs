@@ -16,13 +16,13 @@
 //! | `reverse` | Calls that the service makes of its client |
 //! | `traces` | what a trace tells of all this |
 //!
-//! Contexts: completion handlers run in one worker for Receives and one for Sends, side by side; they
-//! take no lock that is held over a sleep. All else is a service thread's. There may be many of
-//! those at a time on one connection, except in `receive` up to where it lets others in.
+//! Contexts: completion handlers run in one worker for Receives and one for Sends, side by side;
+//! they take no lock that is held over a sleep. All else is a service thread's. There may be many
+//! of those at a time on one connection, except in `receive` up to where it lets others in.
 //!
-//! Locks: `AcceptQueue::pending`; `Channel::incoming`; `Exposed::registrar`; `Exposed::state`, also inside of
-//! `Endpoint::exposing`; those in `Pool` and `SendQueue`. Otherwise none is taken while another is
-//! held.
+//! Locks: `AcceptQueue::pending`; `Channel::incoming`; `Exposed::registrar`; `Exposed::state`, also
+//! inside of `Endpoint::exposing`; those in `Pool` and `SendQueue`. Otherwise none is taken while
+//! another is held.
 
 #![forbid(unsafe_code)]
 

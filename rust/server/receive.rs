@@ -2,8 +2,9 @@
 
 //! From a Receive to a Call that the service can decode.
 //!
-//! A Call without Read chunks is delivered where it was received. Otherwise a first thread posts the
-//! RDMA Reads, into pages of its request, and goes; when they have completed, another one delivers.
+//! A Call without Read chunks is delivered where it was received. Otherwise a first thread posts
+//! the RDMA Reads, into pages of its request, and goes; when they have completed, another one
+//! delivers.
 
 use super::call::Buffer;
 use super::call::Call;
@@ -103,7 +104,8 @@ impl Connection {
                 self.ep.context().exposed().done(&self.ep, xid, invalidated);
                 self.drop_call(rqst, buffer)
             }
-            // Only RDMA_DONE invalidates; any other message that does may have hit any Reply's region.
+            // Only RDMA_DONE invalidates; any other message that does may have hit any Reply's
+            // region.
             _ if invalidated.is_some() => {
                 self.ep.context().close();
                 self.drop_call(rqst, buffer)

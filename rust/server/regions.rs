@@ -2,9 +2,9 @@
 
 //! Regions to read into, and the Calls that wait for them.
 //!
-//! Some devices (iWARP) read into registered regions only. A connection has a fixed number of those, and
-//! each segment of a Read chunk takes one, however short it is. A Call that wants more than are free
-//! waits here until others have been pulled.
+//! Some devices (iWARP) read into registered regions only. A connection has a fixed number of
+//! those, and each segment of a Read chunk takes one, however short it is. A Call that wants more
+//! than are free waits here until others have been pulled.
 
 use super::call::Buffer;
 use super::call::Call;
@@ -42,8 +42,8 @@ impl Demand {
         self.total
     }
 
-    /// Regions that it takes to pull all of `reads`, of a Long Call or not: there a chunk splits the
-    /// segment that it goes into.
+    /// Regions that it takes to pull all of `reads`, of a Long Call or not: there a chunk splits
+    /// the segment that it goes into.
     pub(super) fn of(&self, reads: ReadList<'_>, long: bool) -> u32 {
         let each = reads.segments().map(|read| match read.segment.length {
             0 => 0,
@@ -83,8 +83,8 @@ impl ReadRegions {
         self.free = demand.total;
     }
 
-    /// Takes `wanted` regions, which is not more than there are, for the Call in `buffer`; if not as many
-    /// are free it waits.
+    /// Takes `wanted` regions, which is not more than there are, for the Call in `buffer`; if not
+    /// as many are free it waits.
     pub(super) fn take(&mut self, mut buffer: Buffer, wanted: u32) -> Option<Buffer> {
         match self.free.checked_sub(wanted) {
             Some(rest) => {

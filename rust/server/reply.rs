@@ -2,9 +2,9 @@
 
 //! From an encoded Reply to a posted message.
 //!
-//! Results with a Write chunk, or the whole Reply if it needs the Reply chunk, go by RDMA Write. The
-//! Writes are posted in front of the Send, in one chain: when the Send completes, so have they, and
-//! the client has all of it when the Send arrives.
+//! Results with a Write chunk, or the whole Reply if it needs the Reply chunk, go by RDMA Write.
+//! The Writes are posted in front of the Send, in one chain: when the Send completes, so have they,
+//! and the client has all of it when the Send arrives.
 
 use super::call::Buffer;
 use super::call::Call;
@@ -178,7 +178,8 @@ impl Connection {
         };
         let results = reply::remaining(call.results(), length);
         let plan = match Plan::plan(chunks, results, &shape) {
-            // The service took back some of what it had encoded; what is left can travel with the rest.
+            // The service took back some of what it had encoded; what is left can travel with the
+            // rest.
             Err(CannotReply::Results) => Plan::plan(chunks, &[], &shape),
             plan => plan,
         };
@@ -431,7 +432,8 @@ fn segment(exposed: Exposed) -> Segment {
     }
 }
 
-/// Adds what travels inline behind the header; returns how much of the message's buffer is to be sent.
+/// Adds what travels inline behind the header; returns how much of the message's buffer is to be
+/// sent.
 #[inline]
 fn add_content(
     message: &mut Message,

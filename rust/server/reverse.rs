@@ -2,8 +2,8 @@
 
 //! Calls that the service makes of its client, over the client's connection (RFC 8167).
 //!
-//! They are short: each travels in one message without chunks, and so does its Reply. Their credits are
-//! those of the reverse direction alone.
+//! They are short: each travels in one message without chunks, and so does its Reply. Their credits
+//! are those of the reverse direction alone.
 
 use super::connection::Connection;
 use crate::engine::credit::Window;
@@ -43,8 +43,8 @@ impl Connection {
         })
     }
 
-    /// Writes header and Call; returns their length, or `None` if they do not fit. The buffer is as long
-    /// as the longest message that may be sent.
+    /// Writes header and Call; returns their length, or `None` if they do not fit. The buffer is as
+    /// long as the longest message that may be sent.
     fn write_reverse(&self, message: &mut Message, xid: u32, call: &XdrBuf) -> Option<usize> {
         let buffer = message.buffer_mut();
         let mut end = HeaderWriter::plain(buffer, xid, self.reverse).ok()?;
@@ -54,8 +54,8 @@ impl Connection {
         Some(end)
     }
 
-    /// Takes the answer to a reverse Call, and the credits that came with it; `false` if there is no
-    /// such Call, and thus nothing to say what these credits are for.
+    /// Takes the answer to a reverse Call, and the credits that came with it; `false` if there is
+    /// no such Call, and thus nothing to say what these credits are for.
     pub(super) fn reverse_answer(
         &self,
         rqst: &Receiving<'_, Self>,

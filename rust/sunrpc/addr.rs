@@ -84,8 +84,8 @@ impl AddressStrings {
         }
     }
 
-    /// Gives `xprt` an address text of its own: an administrator may put another in its place, through
-    /// sysfs, and SUNRPC then frees the first.
+    /// Gives `xprt` an address text of its own: an administrator may put another in its place,
+    /// through sysfs, and SUNRPC then frees the first.
     ///
     /// # Errors
     ///

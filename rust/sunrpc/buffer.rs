@@ -10,8 +10,8 @@ use kernel::prelude::*;
 /// No NUMA node in particular.
 const ANY_NODE: c_int = -1;
 
-/// A buffer from `kmalloc`, so that it can be mapped page by page. SUNRPC reads and writes it through
-/// pointers of its own, so nothing here refers to the content.
+/// A buffer from `kmalloc`, so that it can be mapped page by page. SUNRPC reads and writes it
+/// through pointers of its own, so nothing here refers to the content.
 ///
 /// # Invariants
 ///

@@ -12,8 +12,8 @@ use crate::bindings;
 ///
 /// # Invariants
 ///
-/// Only inside `send_request`: the send lock is held, SUNRPC keeps the request and its task in place, and
-/// the slot is idle until [`Self::commit`].
+/// Only inside `send_request`: the send lock is held, SUNRPC keeps the request and its task in
+/// place, and the slot is idle until [`Self::commit`].
 pub(crate) struct Call<'a, T: Transport> {
     slot: &'a Slot<T>,
 }
@@ -75,8 +75,8 @@ impl<'a, T: Transport> Call<'a, T> {
         unsafe { XdrBuf::from_raw(&raw mut (*self.slot.rqst()).rq_rcv_buf) }
     }
 
-    /// Whether GSS integrity or privacy covers the message, so that nothing may be reduced (RFC 8166
-    /// Section 8.2.2.3).
+    /// Whether GSS integrity or privacy covers the message, so that nothing may be reduced (RFC
+    /// 8166 Section 8.2.2.3).
     #[inline]
     pub(crate) fn is_protected(&self) -> bool {
         // SAFETY: A request that is being sent has its credential, which has its flavor.
@@ -91,8 +91,8 @@ impl<'a, T: Transport> Call<'a, T> {
         unsafe { self.slot.commit(exchange) };
     }
 
-    /// Takes `exchange` back after the Call could not be posted; `None` if the peer, who cannot have
-    /// seen the Call, has answered it.
+    /// Takes `exchange` back after the Call could not be posted; `None` if the peer, who cannot
+    /// have seen the Call, has answered it.
     #[cold]
     pub(crate) fn revoke(&self) -> Option<T::Exchange> {
         let exchange = self.slot.claim();

@@ -37,8 +37,8 @@ pub(crate) struct Scatter {
 ///
 /// # Invariants
 ///
-/// The slot is claimed by the owner of this, and its request pinned, so that slot, request, task and
-/// transport stay.
+/// The slot is claimed by the owner of this, and its request pinned, so that slot, request, task
+/// and transport stay.
 pub(crate) struct Pinned<T: Transport>(NonNull<Slot<T>>);
 
 // SAFETY: Whoever has the claim may use it, on any thread.
@@ -91,9 +91,9 @@ impl<T: Transport> Drop for Pinned<T> {
     }
 }
 
-/// An RPC that waits for its Reply and has been found by it: nobody else can answer it. What it exposes
-/// is still exposed, and stays where others find it: dropping this leaves the RPC as it was, to be
-/// answered, given up, or sent again on the next connection.
+/// An RPC that waits for its Reply and has been found by it: nobody else can answer it. What it
+/// exposes is still exposed, and stays where others find it: dropping this leaves the RPC as it
+/// was, to be answered, given up, or sent again on the next connection.
 ///
 /// # Invariants
 ///
@@ -109,9 +109,9 @@ impl<T: Transport> Deref for Claimed<T> {
     }
 }
 
-/// An RPC whose Exchange is being fenced. It can only be completed with a proof of that; dropping it
-/// leaves it without an answer, to be sent again on the next connection, and is for those who have seen
-/// the end of the queue pair.
+/// An RPC whose Exchange is being fenced. It can only be completed with a proof of that; dropping
+/// it leaves it without an answer, to be sent again on the next connection, and is for those who
+/// have seen the end of the queue pair.
 pub(crate) struct Fencing<T: Transport>(Pinned<T>);
 
 impl<T: Transport> Deref for Fencing<T> {
@@ -149,8 +149,8 @@ impl<T: Transport> Claimed<T> {
     /// What the RPC exposes.
     #[inline]
     pub(crate) fn exchange(&self) -> &T::Exchange {
-        // SAFETY: Claimed by us, and there, by the type's invariants. Nobody changes it meanwhile: that
-        // takes a mutable reference.
+        // SAFETY: Claimed by us, and there, by the type's invariants. Nobody changes it meanwhile:
+        // that takes a mutable reference.
         unsafe { (*self.slot().exchange()).as_ref().unwrap_unchecked() }
     }
 
@@ -175,7 +175,8 @@ impl<T: Transport> Claimed<T> {
 
 impl<T: Transport> Drop for Claimed<T> {
     fn drop(&mut self) {
-        // Before the request is unpinned: whoever waits for that finds that there is something to fence.
+        // Before the request is unpinned: whoever waits for that finds that there is something to
+        // fence.
         // SAFETY: Claimed by us; the Exchange is in the slot.
         unsafe { self.slot().unclaim() };
     }
@@ -239,12 +240,14 @@ impl<T: Transport> Fencing<T> {
     fn wake(self, length: u32) {
         self.slot().answered();
         self.last_with_queue_lock(|slot| {
-            // SAFETY: Pinned, and the lock is held. CAST: Bounded by what the consumer has prepared.
+            // SAFETY: Pinned, and the lock is held. CAST: Bounded by what the consumer has
+            // prepared.
             unsafe { bindings::xprt_complete_rqst((*slot.rqst()).rq_task, length.cast_signed()) };
         });
     }
 
-    /// Gives up the claim. Whoever `last` leaves the slot to cannot go on with it before this is done.
+    /// Gives up the claim. Whoever `last` leaves the slot to cannot go on with it before this is
+    /// done.
     #[inline]
     pub(super) fn last_with_queue_lock(self, last: impl FnOnce(&Slot<T>)) {
         ManuallyDrop::new(self).unpin(last);

@@ -56,7 +56,8 @@ impl<const NETIDS: usize> Class<NETIDS> {
 pub(super) struct ModuleHold(());
 
 impl ModuleHold {
-    /// For a transport that is being made, during a call of SUNRPC; `None` if the module is about to go.
+    /// For a transport that is being made, during a call of SUNRPC; `None` if the module is about
+    /// to go.
     pub(super) fn take() -> Option<Self> {
         // SAFETY: This module, which SUNRPC holds during the call.
         unsafe { bindings::try_module_get(crate::THIS_MODULE.as_ptr()) }.then_some(Self(()))

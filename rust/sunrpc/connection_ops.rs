@@ -18,7 +18,8 @@ const FIRST_PAUSE_MS: u32 = 5_000;
 
 /// # Safety
 ///
-/// Called by SUNRPC between `setup` and `destroy`, as are all of the following; the send lock is held.
+/// Called by SUNRPC between `setup` and `destroy`, as are all of the following; the send lock is
+/// held.
 pub(super) unsafe extern "C" fn close<T: Transport>(raw: *mut bindings::rpc_xprt) {
     // SAFETY: By this function's contract.
     unsafe {

@@ -2,16 +2,16 @@
 
 //! Credits of Calls that nobody waits for any more.
 //!
-//! SUNRPC gives the credit of a Call back when it lets go of the RPC. If that was given up while the
-//! Call was on the wire, the peer still has the Call, and may answer it: it is outstanding until it is
-//! answered, or the connection ends, and no other may go out in its place (RFC 8166 Section 3.3.1).
-//! Such a credit is kept here.
+//! SUNRPC gives the credit of a Call back when it lets go of the RPC. If that was given up while
+//! the Call was on the wire, the peer still has the Call, and may answer it: it is outstanding
+//! until it is answered, or the connection ends, and no other may go out in its place (RFC 8166
+//! Section 3.3.1). Such a credit is kept here.
 //!
-//! SUNRPC takes the Call out of its queue first, and lets us keep the credit later. An answer between the
-//! two finds neither: so answers that belong to nobody are remembered for a while.
+//! SUNRPC takes the Call out of its queue first, and lets us keep the credit later. An answer
+//! between the two finds neither: so answers that belong to nobody are remembered for a while.
 //!
-//! A peer that never answers would keep it for good. It is treated as if somebody still waited: when
-//! the Reply is overdue, the connection is given up.
+//! A peer that never answers would keep it for good. It is treated as if somebody still waited:
+//! when the Reply is overdue, the connection is given up.
 
 use super::handle::XprtHandle;
 use super::locks;
@@ -53,8 +53,8 @@ struct Unanswered {
     since: c_ulong,
 }
 
-/// How many answers that belonged to nobody are remembered: of the two steps there are as many under way
-/// as there are processors in them, each for a moment.
+/// How many answers that belonged to nobody are remembered: of the two steps there are as many
+/// under way as there are processors in them, each for a moment.
 const STRAYS: usize = 16;
 
 /// Calls that were given up, and answers that belonged to none of them.
@@ -133,13 +133,13 @@ impl<W: Windowed> Credits<W> {
         )
     }
 
-    /// Keeps the credit of a Call that was sent, and is given up; `false` if it has been answered in the
-    /// meantime, or there is no room for it.
+    /// Keeps the credit of a Call that was sent, and is given up; `false` if it has been answered
+    /// in the meantime, or there is no room for it.
     ///
     /// # Safety
     ///
-    /// `transport_lock` is held, and [`Self::stop`] not called yet. If this returns `true`, the caller
-    /// leaves `cong` as it is.
+    /// `transport_lock` is held, and [`Self::stop`] not called yet. If this returns `true`, the
+    /// caller leaves `cong` as it is.
     #[cold]
     #[must_use = "the credit is the caller's to give back if this is false"]
     pub(super) unsafe fn keep(&self, xid: u32) -> bool {
@@ -156,8 +156,8 @@ impl<W: Windowed> Credits<W> {
         kept
     }
 
-    /// An answer that nobody waits for: whether `xid` is that of a Call that was given up. If so, it has
-    /// to be [given back](Self::give_back).
+    /// An answer that nobody waits for: whether `xid` is that of a Call that was given up. If so,
+    /// it has to be [given back](Self::give_back).
     #[cold]
     pub(crate) fn answered(&self, xid: u32) -> bool {
         let mut books = self.books.lock();
@@ -184,8 +184,8 @@ impl<W: Windowed> Credits<W> {
             (*stand_in).rqst.rq_xprt = raw;
             (*stand_in).rqst.rq_cong = 1;
         }
-        // SAFETY: The lock that SUNRPC asks for is held. It looks at the task's request, its transport
-        // and its credit, and at no more.
+        // SAFETY: The lock that SUNRPC asks for is held. It looks at the task's request, its
+        // transport and its credit, and at no more.
         unsafe { bindings::xprt_release_rqst_cong(&raw mut (*stand_in).task) };
     }
 

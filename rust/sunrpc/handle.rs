@@ -68,9 +68,9 @@ pub(super) unsafe fn put_handle<T: Transport>(raw: *mut bindings::rpc_xprt) {
 /// The transport's memory is there.
 pub(super) unsafe fn peer_of(raw: *mut bindings::rpc_xprt) -> Option<SockAddr> {
     // SAFETY: By this function's contract; there is room for any address. An administrator may put
-    // another address there, through sysfs, and SUNRPC another port, with the send lock or not. Whoever
-    // has the send lock sees a whole address; others, as traces, may see a part of each. The copy stays
-    // within the member in any case.
+    // another address there, through sysfs, and SUNRPC another port, with the send lock or not.
+    // Whoever has the send lock sees a whole address; others, as traces, may see a part of each.
+    // The copy stays within the member in any case.
     unsafe { SockAddr::from_raw((&raw const (*raw).addr).cast(), size_of::<SockAddr>()) }
 }
 
@@ -130,9 +130,9 @@ impl<T: Transport> XprtHandle<T> {
     /// Tells the task that waits for it that there is space again.
     #[inline]
     pub(crate) fn space(&self) {
-        // The space is there before SUNRPC is asked whether anybody waits, which it looks at without a
-        // lock: a task that has begun to wait and is not seen here sees the space. Pairs with the barrier in
-        // `wait_for_space`.
+        // The space is there before SUNRPC is asked whether anybody waits, which it looks at
+        // without a lock: a task that has begun to wait and is not seen here sees the space. Pairs
+        // with the barrier in `wait_for_space`.
         smp_mb();
         // SAFETY: The memory is there; good in any context.
         unsafe { bindings::xprt_write_space(self.raw()) };
@@ -162,7 +162,8 @@ impl<T: Transport> XprtHandle<T> {
     /// Whether SUNRPC has heard of a callback service to take reverse Calls.
     #[inline]
     pub(crate) fn has_callback_service(&self) -> bool {
-        // SAFETY: The memory is there; a hint, which `xprt_enqueue_bc_request` checks under its lock.
+        // SAFETY: The memory is there; a hint, which `xprt_enqueue_bc_request` checks under its
+        // lock.
         unsafe { !(&raw const (*self.raw()).bc_serv).read_volatile().is_null() }
     }
 }

@@ -7,7 +7,8 @@ use kernel::sync::lock::spinlock::SpinLockBackend;
 use kernel::sync::lock::Lock;
 use kernel::sync::SpinLockGuard;
 
-/// Takes `queue_lock`, which guards the requests that wait to be sent, and those that wait for a Reply.
+/// Takes `queue_lock`, which guards the requests that wait to be sent, and those that wait for a
+/// Reply.
 ///
 /// # Safety
 ///

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Memory for a transport that others need in order to free memory: dirty pages are written, delegations
-//! returned and pages swapped over it. Whoever brings it back to life must not wait for any of these.
+//! Memory for a transport that others need in order to free memory: dirty pages are written,
+//! delegations returned and pages swapped over it. Whoever brings it back to life must not wait for
+//! any of these.
 
 use crate::bindings;
 use core::marker::PhantomData;
@@ -9,9 +10,9 @@ use kernel::prelude::*;
 use kernel::sync::atomic::ordering::Relaxed;
 use kernel::sync::atomic::Atomic;
 
-/// While there is one, what this thread allocates is not waited for if that takes I/O, by way of a file
-/// system or not. If pages are swapped over the transport, it may use the memory that is set aside for
-/// those who free some.
+/// While there is one, what this thread allocates is not waited for if that takes I/O, by way of a
+/// file system or not. If pages are swapped over the transport, it may use the memory that is set
+/// aside for those who free some.
 #[must_use = "it ends when it is dropped"]
 pub(super) struct Scope {
     noio: c_uint,

@@ -3,14 +3,15 @@
 //! An RPC that ends without a Reply: the peer has refused it, or this end cannot send its Call.
 //!
 //! A refusal can be here while SUNRPC is still on its way out of sending the Call: in
-//! `xprt_request_transmit`, which then notes the connection's cookie, in `xprt_transmit`, or, in the
-//! task, in `call_transmit_status`, which clears the task's status. What the task is told earlier than
-//! that it does not see. It takes a Reply of no octets for the end of the connection, and closes it.
+//! `xprt_request_transmit`, which then notes the connection's cookie, in `xprt_transmit`, or, in
+//! the task, in `call_transmit_status`, which clears the task's status. What the task is told
+//! earlier than that it does not see. It takes a Reply of no octets for the end of the connection,
+//! and closes it.
 //!
-//! So the bringer of the refusal, a worker of the connection's queues, looks whether the task waits for
-//! the Reply. If it does, the RPC is ended. If not, the slot remembers the refusal, and the task itself
-//! ends the RPC when it comes to wait. Both happen with `queue_lock` held, without which no task
-//! begins to wait for a Reply: one of the two sees the other.
+//! So the bringer of the refusal, a worker of the connection's queues, looks whether the task waits
+//! for the Reply. If it does, the RPC is ended. If not, the slot remembers the refusal, and the
+//! task itself ends the RPC when it comes to wait. Both happen with `queue_lock` held, without
+//! which no task begins to wait for a Reply: one of the two sees the other.
 
 use super::claim::Fencing;
 use super::slot::Slot;
@@ -49,7 +50,8 @@ impl<T: Transport> Fencing<T> {
 ///
 /// # Safety
 ///
-/// Called by SUNRPC between `setup` and `destroy` in a task whose Call was sent, with `queue_lock` held.
+/// Called by SUNRPC between `setup` and `destroy` in a task whose Call was sent, with `queue_lock`
+/// held.
 pub(super) unsafe extern "C" fn wait_for_reply_request<T: Transport>(
     task: *mut bindings::rpc_task,
 ) {
@@ -89,8 +91,8 @@ unsafe fn waits(rqst: *mut bindings::rpc_rqst) -> bool {
 unsafe fn end<T: Transport>(slot: &Slot<T>, refusal: Refusal) {
     let rqst = slot.rqst();
     slot.answered();
-    // SAFETY: By this function's contract: what sent the Call is done with the request, and the task
-    // looks at it when it is woken.
+    // SAFETY: By this function's contract: what sent the Call is done with the request, and the
+    // task looks at it when it is woken.
     unsafe {
         let task = (*rqst).rq_task;
         match refusal {

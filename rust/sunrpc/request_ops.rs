@@ -44,8 +44,8 @@ pub(super) unsafe extern "C" fn alloc_slot<T: Transport>(
         (*task).tk_status = -bindings::EAGAIN.cast_signed();
         bindings::xprt_add_backlog_noncongested(raw, task);
     }
-    // A slot that was freed before the task was in the backlog found nobody to wake. The task is there
-    // before this looks for the slot: pairs with the barrier in `give_slot`.
+    // A slot that was freed before the task was in the backlog found nobody to wake. The task is
+    // there before this looks for the slot: pairs with the barrier in `give_slot`.
     smp_mb();
     // SAFETY: As above.
     if let Some(slot) = unsafe { live.free.take::<T>() } {
@@ -62,7 +62,8 @@ pub(super) unsafe extern "C" fn alloc_slot<T: Transport>(
 unsafe fn give_slot<T: Transport>(raw: *mut bindings::rpc_xprt, live: &Live<T>, slot: &Slot<T>) {
     let mut slot = NonNull::from(slot);
     loop {
-        // SAFETY: By this function's contract, or just taken. The task that is woken owns the slot, zeroed.
+        // SAFETY: By this function's contract, or just taken. The task that is woken owns the slot,
+        // zeroed.
         unsafe {
             let rqst = slot.as_ref().rqst();
             if bindings::xprt_wake_up_backlog(raw, rqst) {
@@ -71,8 +72,8 @@ unsafe fn give_slot<T: Transport>(raw: *mut bindings::rpc_xprt, live: &Live<T>, 
             rqst.write_bytes(0, 1);
             live.free.put(slot.as_ref());
         }
-        // Whoever has come to the backlog since, and did not find the slot, is seen here: pairs with the
-        // barrier in `alloc_slot`.
+        // Whoever has come to the backlog since, and did not find the slot, is seen here: pairs
+        // with the barrier in `alloc_slot`.
         smp_mb();
         // SAFETY: The transport is alive; SUNRPC changes the number under the queue's lock.
         if unsafe { (&raw const (*raw).backlog.qlen).read_volatile() } == 0 {
@@ -146,8 +147,8 @@ pub(super) unsafe extern "C" fn buf_free<T: Transport>(task: *mut bindings::rpc_
 ///
 /// # Safety
 ///
-/// See [`alloc_slot`]; the task has its slot, or that of a reverse Call, SUNRPC has taken the request out of
-/// its queues, and `transport_lock` is held.
+/// See [`alloc_slot`]; the task has its slot, or that of a reverse Call, SUNRPC has taken the
+/// request out of its queues, and `transport_lock` is held.
 pub(super) unsafe extern "C" fn release_request<T: Transport>(task: *mut bindings::rpc_task) {
     // SAFETY: By this function's contract.
     unsafe {
@@ -167,8 +168,8 @@ pub(super) unsafe extern "C" fn release_request<T: Transport>(task: *mut binding
     }
 }
 
-/// Whether a request that is being sent, or was, is the Reply to a reverse Call. Requests of SUNRPC's own
-/// making have their Call in one of our buffers; reverse Calls have none.
+/// Whether a request that is being sent, or was, is the Reply to a reverse Call. Requests of
+/// SUNRPC's own making have their Call in one of our buffers; reverse Calls have none.
 ///
 /// # Safety
 ///
@@ -263,7 +264,8 @@ unsafe fn transmit<T: Transport>(
         // SAFETY: Made in `send_request`.
         let reply = unsafe { ReverseReply::new(slot) };
         return match live.transport.send_reverse(connection, sender, &reply) {
-            // Dropped: the error would be that of whoever holds the send lock. The server may call again.
+            // Dropped: the error would be that of whoever holds the send lock. The server may call
+            // again.
             Err(SendError::TooBig | SendError::Io) => Ok(()),
             sent => sent,
         };
@@ -302,10 +304,10 @@ unsafe fn transmit<T: Transport>(
 
 /// What comes of a Call that was not sent.
 ///
-/// Whoever holds the send lock sends what all have queued, and SUNRPC takes an error for that task's.
-/// What is wrong with this Call alone must not end the RPC of another, and leave this one at the head of
-/// the queue, to end the next: it passes for sent, and its own task is told when it comes to wait for
-/// the Reply. A task that expects none would not come to that.
+/// Whoever holds the send lock sends what all have queued, and SUNRPC takes an error for that
+/// task's. What is wrong with this Call alone must not end the RPC of another, and leave this one
+/// at the head of the queue, to end the next: it passes for sent, and its own task is told when it
+/// comes to wait for the Reply. A task that expects none would not come to that.
 ///
 /// # Safety
 ///

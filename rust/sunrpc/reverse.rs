@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Reverse Calls (RFC 8167): received by the client's transport, served by SUNRPC's callback service,
-//! answered over the same connection.
+//! Reverse Calls (RFC 8167): received by the client's transport, served by SUNRPC's callback
+//! service, answered over the same connection.
 //!
 //! They use slots of their own, made when a callback service is announced, so that receiving one
 //! needs no memory.
@@ -78,13 +78,13 @@ impl<T: Transport> ReversePool<T> {
         let _ = self.inner.lock().free.push_within_capacity(slot);
     }
 
-    /// Hands a reverse Call, the `octets` of `message` from `start` on, to the callback service. The
-    /// message stays in place until the service has read it.
+    /// Hands a reverse Call, the `octets` of `message` from `start` on, to the callback service.
+    /// The message stays in place until the service has read it.
     ///
     /// # Errors
     ///
-    /// The message comes back if there are more reverse Calls than this end allows, nobody to take one,
-    /// or the transport is being destroyed.
+    /// The message comes back if there are more reverse Calls than this end allows, nobody to take
+    /// one, or the transport is being destroyed.
     pub(crate) fn enqueue(
         &self,
         xprt: &XprtHandle<T>,
@@ -104,17 +104,17 @@ impl<T: Transport> ReversePool<T> {
             return Err(message);
         };
         let (base, len) = (message.place_of(call), call.len());
-        // SUNRPC takes a reference for the request, and does not look whether there was one to be had.
-        // This one is there to see that. Both are put with the request: the last one must not be put
-        // here, since whoever ends the transport waits for this thread.
+        // SUNRPC takes a reference for the request, and does not look whether there was one to be
+        // had. This one is there to see that. Both are put with the request: the last one must not
+        // be put here, since whoever ends the transport waits for this thread.
         // SAFETY: The memory is there.
         if unsafe { bindings::xprt_get(xprt.raw()) }.is_null() {
             self.put(slot);
             return Err(message);
         }
         let slot = NonNull::from(KBox::leak(slot));
-        // SAFETY: The slot is ours alone until it is enqueued. The callback service reads the message
-        // in place and frees the request, which ends in `free_reverse`.
+        // SAFETY: The slot is ours alone until it is enqueued. The callback service reads the
+        // message in place and frees the request, which ends in `free_reverse`.
         unsafe {
             let slot = slot.as_ref();
             let rqst = slot.rqst();
@@ -123,8 +123,9 @@ impl<T: Transport> ReversePool<T> {
             (*rqst).rq_xid = xid.to_be();
             // What tells SUNRPC that the request is to be freed by `bc_free_rqst`.
             (*rqst).rq_bc_pa_state = 1 << bindings::RPC_BC_PA_IN_USE;
-            // Directions do not wait for each other's credits (RFC 8167 Section 4.1): SUNRPC sends what has a
-            // credit ahead of the Calls that wait for one. `release_request` takes it back.
+            // Directions do not wait for each other's credits (RFC 8167 Section 4.1): SUNRPC sends
+            // what has a credit ahead of the Calls that wait for one. `release_request` takes it
+            // back.
             (*rqst).rq_cong = 1;
             let rcv = &raw mut (*rqst).rq_rcv_buf;
             (*rcv).head[0].iov_base = base.cast();
@@ -148,8 +149,8 @@ impl<T: Transport> ReversePool<T> {
 ///
 /// Called by SUNRPC for a request from [`ReversePool::enqueue`], once.
 pub(super) unsafe extern "C" fn free_reverse<T: Transport>(rqst: *mut bindings::rpc_rqst) {
-    // SAFETY: By this function's contract; the request holds two references to its transport, which is
-    // therefore not destroyed.
+    // SAFETY: By this function's contract; the request holds two references to its transport, which
+    // is therefore not destroyed.
     unsafe {
         let raw = (*rqst).rq_xprt;
         let live = super::xprt::Xprt::<T>::from_raw(raw).live();
@@ -214,8 +215,8 @@ pub(super) mod ops {
         let calls = live.transport.reverse_slots();
         // SAFETY: A callback service comes with a connection, so that the port is known.
         trace!(xprtrdma_cb_setup(unsafe { peer_of(raw) }, calls));
-        // A slot comes back when SUNRPC has let go of the Reply, a little after it was sent. By then the
-        // server may have seen it, and have called again.
+        // A slot comes back when SUNRPC has let go of the Reply, a little after it was sent. By
+        // then the server may have seen it, and have called again.
         live.reverse
             .provide(2 * calls as usize)
             .map_or_else(|e| e.to_errno(), |()| 0)

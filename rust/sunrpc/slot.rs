@@ -15,16 +15,16 @@
 //!                               |-- abandon (buf_free), sweep (disconnect) --> Idle
 //! ```
 //!
-//! The claimer leaves the Exchange in the slot until it is fenced. If that does not happen the slot is
-//! Sent again, so that whoever gives up the RPC, or the end of the connection, finds what the peer can
-//! still reach.
+//! The claimer leaves the Exchange in the slot until it is fenced. If that does not happen the slot
+//! is Sent again, so that whoever gives up the RPC, or the end of the connection, finds what the
+//! peer can still reach.
 //!
 //! Refused: refused, or found impossible to send, before its task waited for a Reply; see
-//! [`refusal`](super::refusal). Done and Refused become Idle when SUNRPC has seen the answer or wants to
-//! send the Call again.
+//! [`refusal`](super::refusal). Done and Refused become Idle when SUNRPC has seen the answer or
+//! wants to send the Call again.
 //!
-//! With one owner at a time, a Reply to a Call that was not sent yet, a second Reply, a signal and a
-//! disconnect cannot interfere.
+//! With one owner at a time, a Reply to a Call that was not sent yet, a second Reply, a signal and
+//! a disconnect cannot interfere.
 
 use super::buffer::Buffer;
 use super::refusal::Refusal;
@@ -41,13 +41,14 @@ use kernel::types::Opaque;
 const IDLE: u32 = 0;
 /// The Call may be on the wire; the Exchange is in the slot.
 const SENT: u32 = 1;
-/// Somebody has claimed the Exchange, and will bring the slot back to `SENT`, or take it out and bring
-/// the slot to another phase.
+/// Somebody has claimed the Exchange, and will bring the slot back to `SENT`, or take it out and
+/// bring the slot to another phase.
 const CLAIMED: u32 = 2;
-/// The RPC is being completed. SUNRPC owns the slot, but may not know that yet. So it is in all phases
-/// from this one on.
+/// The RPC is being completed. SUNRPC owns the slot, but may not know that yet. So it is in all
+/// phases from this one on.
 const DONE: u32 = 3;
-/// The RPC was refused, and the Call is to be sent again; SUNRPC owns the slot and does not know that.
+/// The RPC was refused, and the Call is to be sent again; SUNRPC owns the slot and does not know
+/// that.
 const REFUSED_ONCE: u32 = 4;
 /// The RPC was refused for good; as above.
 const REFUSED: u32 = 5;
@@ -61,10 +62,10 @@ const INITIAL_BUFFER: usize = 2048;
 ///
 /// # Invariants
 ///
-/// `exchange` is touched only by whoever set `phase` to `CLAIMED`, and by the send lock's holder while
-/// `phase` is `IDLE`. It is there when `phase` becomes `SENT`, and is not when it becomes anything else
-/// but `CLAIMED`. `reply` is touched only by the claimer, and by SUNRPC's owner of the slot when
-/// there is none. The buffers belong to SUNRPC's owner.
+/// `exchange` is touched only by whoever set `phase` to `CLAIMED`, and by the send lock's holder
+/// while `phase` is `IDLE`. It is there when `phase` becomes `SENT`, and is not when it becomes
+/// anything else but `CLAIMED`. `reply` is touched only by the claimer, and by SUNRPC's owner of
+/// the slot when there is none. The buffers belong to SUNRPC's owner.
 #[repr(C)]
 pub(crate) struct Slot<T: Transport> {
     rqst: Opaque<bindings::rpc_rqst>,
@@ -212,8 +213,8 @@ impl<T: Transport> Slot<T> {
     }
 
     /// Claims the Exchange, if it is there and nobody else has. The claimer has it from
-    /// [`Self::exchange`] and calls [`Self::unclaim`], or takes it out and calls [`Self::settle`] or
-    /// another.
+    /// [`Self::exchange`] and calls [`Self::unclaim`], or takes it out and calls [`Self::settle`]
+    /// or another.
     #[inline]
     #[must_use = "whoever has claimed it must end that"]
     pub(super) fn claim_in_place(&self) -> bool {
@@ -226,8 +227,8 @@ impl<T: Transport> Slot<T> {
         self.exchange.get()
     }
 
-    /// Ends what [`Self::claim_in_place`] began, with the Exchange still there: the Call may be answered or
-    /// given up.
+    /// Ends what [`Self::claim_in_place`] began, with the Exchange still there: the Call may be
+    /// answered or given up.
     ///
     /// # Safety
     ///
@@ -253,15 +254,15 @@ impl<T: Transport> Slot<T> {
         self.phase.store(IDLE, Release);
     }
 
-    /// Ends what [`Self::claim`] began, with a Reply that SUNRPC is told of next. Until it knows, it may
-    /// want to send the Call once more.
+    /// Ends what [`Self::claim`] began, with a Reply that SUNRPC is told of next. Until it knows,
+    /// it may want to send the Call once more.
     #[inline]
     pub(super) fn answered(&self) {
         self.phase.store(DONE, Release);
     }
 
-    /// Ends what [`Self::claim`] began, without a Reply, and notes what SUNRPC is to be told of it. Does the
-    /// same for an idle slot whose Call cannot be sent, for the send lock's holder.
+    /// Ends what [`Self::claim`] began, without a Reply, and notes what SUNRPC is to be told of it.
+    /// Does the same for an idle slot whose Call cannot be sent, for the send lock's holder.
     #[cold]
     pub(super) fn remember(&self, refusal: Refusal) {
         let phase = match refusal {

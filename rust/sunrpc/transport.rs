@@ -83,9 +83,10 @@ impl ConnectError {
 }
 
 impl From<Error> for ConnectError {
-    /// What the connection manager and the device refuse at once. Lack of a route ends RPCs that look
-    /// for a server (SOFTCONN), as those of `mount`, and all RPCs of a container without a network
-    /// (`fatal_neterrors`); what is unknown here ends the former, and others are tried again.
+    /// What the connection manager and the device refuse at once. Lack of a route ends RPCs that
+    /// look for a server (SOFTCONN), as those of `mount`, and all RPCs of a container without a
+    /// network (`fatal_neterrors`); what is unknown here ends the former, and others are tried
+    /// again.
     fn from(error: Error) -> Self {
         match error.to_errno().unsigned_abs() {
             bindings::ENOMEM => Self::NoMemory,
@@ -98,8 +99,8 @@ impl From<Error> for ConnectError {
 
 /// What a connecting transport does; SUNRPC's side of it is in this room.
 pub(crate) trait Transport: Sized + Send + Sync + 'static {
-    /// A connection, complete with whatever the device can reach. Dropping it returns when nothing of
-    /// it can be reached any more.
+    /// A connection, complete with whatever the device can reach. Dropping it returns when nothing
+    /// of it can be reached any more.
     type Connection: Send + Sync;
     /// What only the send lock's holder uses.
     type Sender: Send;
@@ -139,8 +140,8 @@ pub(crate) trait Transport: Sized + Send + Sync + 'static {
     /// See [`ConnectError`].
     fn connect(&self) -> Result<(Self::Connection, Self::Sender), ConnectError>;
 
-    /// Begins to end a connection: what waits for it, in [`Transport::fence`] say, must not wait long
-    /// after this.
+    /// Begins to end a connection: what waits for it, in [`Transport::fence`] say, must not wait
+    /// long after this.
     fn hang_up(connection: &Self::Connection);
 
     /// Ends the connection as if the network had.

@@ -16,8 +16,8 @@ use kernel::types::Opaque;
 /// # Invariants
 ///
 /// For as long as a reference exists, head and tail name as many octets as they say, in memory of
-/// the linear mapping, and `pages` has an entry for every page that `page_base` and `page_len` touch;
-/// an entry may be null until [`XdrBuf::fill_sparse_pages`].
+/// the linear mapping, and `pages` has an entry for every page that `page_base` and `page_len`
+/// touch; an entry may be null until [`XdrBuf::fill_sparse_pages`].
 #[repr(transparent)]
 pub(crate) struct XdrBuf(Opaque<bindings::xdr_buf>);
 

@@ -2,16 +2,16 @@
 
 //! The client's transport: `struct rpc_xprt`, what belongs to it, and who may touch what.
 //!
-//! SUNRPC serialises the sending side of a transport by the *send lock* (`XPRT_LOCKED`): marshalling,
-//! posting, connecting and closing. It is held where C calls `send_request`, `close`, the connect
-//! worker and `destroy`, and it is the right to the [`Transport::Sender`].
+//! SUNRPC serialises the sending side of a transport by the *send lock* (`XPRT_LOCKED`):
+//! marshalling, posting, connecting and closing. It is held where C calls `send_request`, `close`,
+//! the connect worker and `destroy`, and it is the right to the [`Transport::Sender`].
 //!
 //! The [`Transport::Connection`] may be looked at with the send lock or with `link`'s mutex, and
 //! changed only with both: whoever must fence memory outside of the send lock (an RPC that is given
 //! up) finds the connection in place, or gone for good.
 //!
-//! Lock order: the send lock, then `link`, then SUNRPC's `queue_lock` or `transport_lock`. What a connection
-//! locks for itself (`Endpoint::exposing`) comes after the send lock, and after `link`.
+//! Lock order: the send lock, then `link`, then SUNRPC's `queue_lock` or `transport_lock`. What a
+//! connection locks for itself (`Endpoint::exposing`) comes after the send lock, and after `link`.
 
 use super::addr::AddressStrings;
 use super::credits::Credits;
@@ -39,8 +39,8 @@ use kernel::types::Opaque;
 ///
 /// # Invariants
 ///
-/// `live` is initialised from `setup` until `destroy`. The memory is freed when `destroy` has run and
-/// no handle is left.
+/// `live` is initialised from `setup` until `destroy`. The memory is freed when `destroy` has run
+/// and no handle is left.
 #[repr(C)]
 pub(super) struct Xprt<T: Transport> {
     raw: Opaque<bindings::rpc_xprt>,
@@ -55,8 +55,8 @@ pub(super) struct Xprt<T: Transport> {
 /// # Invariants
 ///
 /// `connection` is changed only with both the send lock and `link`'s mutex, and read with either;
-/// `sender` is the send lock's alone. There is a sender whenever there is a connection. All that was put
-/// into `free` is in `slots`.
+/// `sender` is the send lock's alone. There is a sender whenever there is a connection. All that
+/// was put into `free` is in `slots`.
 #[pin_data]
 pub(super) struct Live<T: Transport> {
     #[pin]
@@ -214,7 +214,8 @@ impl<T: Transport> Xprt<T> {
     ///
     /// # Safety
     ///
-    /// `work` is in the `connect_worker` of a transport that is not destroyed while the result is used.
+    /// `work` is in the `connect_worker` of a transport that is not destroyed while the result is
+    /// used.
     pub(super) unsafe fn of_connect_worker<'a>(
         work: *mut bindings::work_struct,
     ) -> (&'a Live<T>, *mut bindings::rpc_xprt) {

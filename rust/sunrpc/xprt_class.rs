@@ -30,8 +30,8 @@ const IDLE_TIMEOUT_MS: u32 = 300_000;
 /// The class of the one transport of this module; a `rpc_xprt` points to it for all its life.
 struct TheClass(core::cell::UnsafeCell<Class<3>>);
 
-// SAFETY: Written by the one `ClassRegistration` before it is registered, and by SUNRPC under its own
-// lock afterwards.
+// SAFETY: Written by the one `ClassRegistration` before it is registered, and by SUNRPC under its
+// own lock afterwards.
 unsafe impl Sync for TheClass {}
 
 static CLASS: TheClass = TheClass(core::cell::UnsafeCell::new(Class {
@@ -80,8 +80,8 @@ impl<T: Transport> ClassRegistration<T> {
 
 impl<T: Transport> Drop for ClassRegistration<T> {
     fn drop(&mut self) {
-        // SAFETY: Registered by `new`. The transports hold references to the module, so that there is
-        // none left.
+        // SAFETY: Registered by `new`. The transports hold references to the module, so that there
+        // is none left.
         unsafe { bindings::xprt_unregister_transport((*CLASS.0.get()).base.get()) };
         REGISTERED.store(0, Relaxed);
     }
@@ -152,7 +152,8 @@ unsafe fn furnish<T: Transport>(raw: *mut bindings::rpc_xprt, addr: &SockAddr) {
         // The first attempt to connect need not wait.
         (*raw).reestablish_timeout = 0;
     }
-    // SAFETY: Nobody else looks at it yet. Operations and class stay while a transport keeps the module.
+    // SAFETY: Nobody else looks at it yet. Operations and class stay while a transport keeps the
+    // module.
     unsafe {
         (*raw).ops = Ops::<T>::table();
         // Side protocols look at it; they are to use TCP.

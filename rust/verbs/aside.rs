@@ -2,9 +2,10 @@
 
 //! Short messages that do not wait for the right to send.
 //!
-//! Whoever has the [`Sender`](super::Sender) may sleep, so that a completion handler cannot wait for
-//! it. What a handler has to say goes by messages that were made for that when the connection was,
-//! and that have entries of the Send Queue to themselves. Each reports its end, and is idle again.
+//! Whoever has the [`Sender`](super::Sender) may sleep, so that a completion handler cannot wait
+//! for it. What a handler has to say goes by messages that were made for that when the connection
+//! was, and that have entries of the Send Queue to themselves. Each reports its end, and is idle
+//! again.
 
 use super::completion::wc_and_cqe;
 use super::completion::Ended;
@@ -54,8 +55,8 @@ impl Kept for Arc<Home> {}
 pub(crate) struct Asides(Arc<Home>);
 
 impl Asides {
-    /// Makes `count` messages of up to `octets` octets for an open endpoint, whose Send Queue has as many
-    /// entries for them.
+    /// Makes `count` messages of up to `octets` octets for an open endpoint, whose Send Queue has
+    /// as many entries for them.
     ///
     /// # Errors
     ///
@@ -86,8 +87,8 @@ impl Asides {
     ///
     /// # Errors
     ///
-    /// `EINVAL` if these are the messages of another endpoint, or what the device reports; the connection
-    /// has to be ended.
+    /// `EINVAL` if these are the messages of another endpoint, or what the device reports; the
+    /// connection has to be ended.
     pub(crate) fn send<C: Requester>(
         &self,
         ep: &Endpoint<C>,

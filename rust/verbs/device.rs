@@ -6,9 +6,9 @@
 //! every [`Notice`] for it is told, and the removal then waits until the last lease is returned: no
 //! queue pair, memory region or mapping outlives its device.
 //!
-//! Lock order: `DEVICES`, then a device's `state`. Both are mutexes; neither is taken on a data path. But
-//! a transport that connects again waits for both, so nothing that is allocated with one of them held may
-//! wait for I/O: it might be that transport's.
+//! Lock order: `DEVICES`, then a device's `state`. Both are mutexes; neither is taken on a data
+//! path. But a transport that connects again waits for both, so nothing that is allocated with one
+//! of them held may wait for I/O: it might be that transport's.
 
 use super::patience::without_io;
 use crate::admin::trace::trace;
@@ -192,8 +192,8 @@ impl DeviceWatch {
     pub(crate) fn register() -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             client <- Opaque::try_ffi_init(|slot: *mut bindings::ib_client| {
-                // SAFETY: There is one `DeviceWatch`, made once, by the module's init; nothing uses the
-                // lock before the registration below.
+                // SAFETY: There is one `DeviceWatch`, made once, by the module's init; nothing uses
+                // the lock before the registration below.
                 unsafe { DEVICES.init() };
                 // SAFETY: All zeroes is valid for `ib_client`, and `slot` is writable.
                 unsafe {

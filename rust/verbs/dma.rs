@@ -42,8 +42,8 @@ pub(crate) struct DmaBuffer {
 }
 
 impl DmaBuffer {
-    /// Allocates and maps `size` octets, all zero. If they are many, there may be no such memory, which
-    /// is no news: whoever asks makes do with less.
+    /// Allocates and maps `size` octets, all zero. If they are many, there may be no such memory,
+    /// which is no news: whoever asks makes do with less.
     ///
     /// # Errors
     ///

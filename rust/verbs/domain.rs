@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A connection's protection domain: what one peer may reach, no other can (RFC 8166 section 8.1.1).
+//! A connection's protection domain: what one peer may reach, no other can (RFC 8166 section
+//! 8.1.1).
 
 use super::device::Lease;
 use crate::admin::counter::Gauge;
@@ -110,7 +111,8 @@ impl DeviceAttrs {
     ///
     /// `device` must be valid for the call.
     pub(super) unsafe fn query(device: *mut bindings::ib_device, port: u32) -> Self {
-        // SAFETY: By this function's contract; attributes do not change while a device is registered.
+        // SAFETY: By this function's contract; attributes do not change while a device is
+        // registered.
         let a = unsafe { &(*device).attrs };
         // SAFETY: As above.
         let iwarp = unsafe { bindings::rpcrdma_protocol_iwarp(device, port) };

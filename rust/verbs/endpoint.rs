@@ -3,8 +3,8 @@
 //! One end of a connection: identifier, queues, and the context that handles what they report.
 //!
 //! An [`EndpointBox`] owns its endpoint alone. Dropping it silences the identifier, disconnects and
-//! drains the queues while everything is still in place, then destroys queue pair and identifier, and
-//! drops the context last: a handler can rely on all of it as long as it runs.
+//! drains the queues while everything is still in place, then destroys queue pair and identifier,
+//! and drops the context last: a handler can rely on all of it as long as it runs.
 
 use super::cm;
 use super::cm::CmEvent;
@@ -56,15 +56,16 @@ pub(crate) trait Context: Send + Sync + Sized + 'static {
     /// The identifier reports. The connection manager's worker; may sleep.
     fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>);
 
-    /// A peer wants to connect to this listening endpoint. The connection manager's worker; may sleep.
+    /// A peer wants to connect to this listening endpoint. The connection manager's worker; may
+    /// sleep.
     fn connect_request(_ep: &Endpoint<Self>, _request: IncomingConnection<'_>) {}
 
-    /// The queue pair reports, outside of its work requests, that the connection cannot go on; the `code`
-    /// is the `ib_event_type`. May be an interrupt; must not sleep.
+    /// The queue pair reports, outside of its work requests, that the connection cannot go on; the
+    /// `code` is the `ib_event_type`. May be an interrupt; must not sleep.
     fn qp_fatal(_ep: &Endpoint<Self>, _code: u32) {}
 
-    /// The device is to be removed: start closing. The removal waits for the endpoint's end, but this
-    /// must not: it is called with the device's list locked. May sleep.
+    /// The device is to be removed: start closing. The removal waits for the endpoint's end, but
+    /// this must not: it is called with the device's list locked. May sleep.
     fn device_removed(ep: &Endpoint<Self>);
 
     /// Traces the end of a Receive, before [`Self::received`].
@@ -74,8 +75,8 @@ pub(crate) trait Context: Send + Sync + Sized + 'static {
     /// A Receive ended, and its buffer is owned again. The receive queue's worker.
     fn received(worker: &RecvWorker<'_, Self>, recv: Recv<Self::Recv>, status: RecvStatus);
 
-    /// The endpoint is about to end: no handler is running and none will. Whatever is still mapped for
-    /// its queue pair has to be released now. May sleep.
+    /// The endpoint is about to end: no handler is running and none will. Whatever is still mapped
+    /// for its queue pair has to be released now. May sleep.
     fn drained(_ep: &Drained<'_, Self>) {}
 }
 
@@ -89,8 +90,8 @@ pub(super) trait Kept: Send + Sync + 'static {
 ///
 /// # Invariants
 ///
-/// `id` is valid from before the first event until [`EndpointBox`] is dropped, and its context is this
-/// endpoint; likewise the queues, once opened.
+/// `id` is valid from before the first event until [`EndpointBox`] is dropped, and its context is
+/// this endpoint; likewise the queues, once opened.
 #[pin_data]
 pub(crate) struct Endpoint<C: Context> {
     id: Cell<*mut bindings::rdma_cm_id>,
@@ -124,8 +125,8 @@ unsafe impl<C: Context> Sync for Endpoint<C> {}
 /// Points to an endpoint from `KBox`, pinned, that has an identifier.
 pub(crate) struct EndpointBox<C: Context>(NonNull<Endpoint<C>>);
 
-// SAFETY: Like a box of a type that is `Sync` and whose context is `Send`; identifiers and queues are
-// not bound to a thread.
+// SAFETY: Like a box of a type that is `Sync` and whose context is `Send`; identifiers and queues
+// are not bound to a thread.
 unsafe impl<C: Context> Send for EndpointBox<C> {}
 // SAFETY: Only gives shared references.
 unsafe impl<C: Context> Sync for EndpointBox<C> {}
@@ -268,7 +269,8 @@ impl<C: Context> Endpoint<C> {
     ///
     /// # Errors
     ///
-    /// `ENODEV` if there is no device, `EBUSY` if tried before, `ENOMEM`, or what the device reports.
+    /// `ENODEV` if there is no device, `EBUSY` if tried before, `ENOMEM`, or what the device
+    /// reports.
     pub(crate) fn open(&self, want: &QueueDepths) -> Result<QueueDepths> {
         if self.opening.xchg(true, Relaxed) {
             return Err(EBUSY);
@@ -280,7 +282,8 @@ impl<C: Context> Endpoint<C> {
         // SAFETY: The endpoint is pinned, and the notice is dropped before it ends.
         let notice = unsafe { domain.lease().notify(owner, events::device_removed::<C>)? };
         // SAFETY: The identifier is bound to the domain's device. Completion handlers of what this
-        // module posts expect the endpoint, as does `qp_event`; it drains the queues before it ends.
+        // module posts expect the endpoint, as does `qp_event`; it drains the queues before it
+        // ends.
         let queues = unsafe {
             Queues::new(
                 self.id.get(),
@@ -353,8 +356,8 @@ impl<C: Context> Endpoint<C> {
     ///
     /// # Errors
     ///
-    /// `EINVAL` if not open or about to end, or if a buffer is for another endpoint; or what the device
-    /// reports.
+    /// `EINVAL` if not open or about to end, or if a buffer is for another endpoint; or what the
+    /// device reports.
     #[inline]
     pub(crate) fn post_recv(
         &self,
@@ -392,12 +395,13 @@ impl<C: Context> Endpoint<C> {
             .is_some_and(|o| o.queues.registers_to_read())
     }
 
-    /// Posts a chain of work requests to the Send Queue. On failure, tells the first that was refused.
+    /// Posts a chain of work requests to the Send Queue. On failure, tells the first that was
+    /// refused.
     ///
     /// # Safety
     ///
-    /// The chain is well formed and stays in place until it has completed, as does all that it refers
-    /// to; each `wr_cqe` is null or has a `done` that expects this endpoint in `cq_context`.
+    /// The chain is well formed and stays in place until it has completed, as does all that it
+    /// refers to; each `wr_cqe` is null or has a `done` that expects this endpoint in `cq_context`.
     #[inline]
     pub(super) unsafe fn post_send_raw(
         &self,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the connection manager, a queue pair and a device report, on its way to an endpoint's context.
+//! What the connection manager, a queue pair and a device report, on its way to an endpoint's
+//! context.
 
 use super::cm::CmEvent;
 use super::cm::IncomingConnection;

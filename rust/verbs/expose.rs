@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What either end that exposes memory has in common, and exposing the pages of a Reply: regions that are
-//! registered in front of the message that names them.
+//! What either end that exposes memory has in common, and exposing the pages of a Reply: regions
+//! that are registered in front of the message that names them.
 
 use super::completion::wc_and_cqe;
 use super::completion::Ended;
@@ -80,9 +80,9 @@ impl Message {
         Ok(regions)
     }
 
-    /// [`Message::post`], behind the registrations of `regions`, for which there must be entries of the
-    /// Send Queue beside the permit's. `keep` is given the regions before the peer can know of them; it
-    /// must not sleep. The message has been told its place: [`Message::set_place`].
+    /// [`Message::post`], behind the registrations of `regions`, for which there must be entries of
+    /// the Send Queue beside the permit's. `keep` is given the regions before the peer can know of
+    /// them; it must not sleep. The message has been told its place: [`Message::set_place`].
     ///
     /// # Errors
     ///
@@ -100,8 +100,8 @@ impl Message {
             return Err(NotPosted::Refused(self));
         }
         let mut exposing = None;
-        // SAFETY: The regions stay in place while their pool does, which the endpoint keeps; the Send
-        // does so until it has completed.
+        // SAFETY: The regions stay in place while their pool does, which the endpoint keeps; the
+        // Send does so until it has completed.
         let posted = unsafe {
             self.post_behind(ep, permit, octets, invalidate, |send| {
                 let (first, registered) = regions.register(send);

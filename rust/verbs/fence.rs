@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Fencing: nobody may look at memory, or give it away, while the peer can reach it (RFC 8166 Section
-//! 4.4.1).
+//! Fencing: nobody may look at memory, or give it away, while the peer can reach it (RFC 8166
+//! Section 4.4.1).
 
 use super::completion::wc_and_cqe;
 use super::completion::Ended;
@@ -20,8 +20,8 @@ use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::sync::SpinLockGuard;
 
-/// Proof that what an RPC exposed is out of the peer's reach and unmapped. An RPC cannot be completed
-/// without.
+/// Proof that what an RPC exposed is out of the peer's reach and unmapped. An RPC cannot be
+/// completed without.
 #[must_use]
 pub(crate) struct Fenced(());
 
@@ -32,8 +32,8 @@ impl Fenced {
     }
 }
 
-/// The queue pair has ended before regions could be invalidated. The peer reaches nothing through it
-/// any more, and the regions are unmapped and never used again; but what arrived last cannot be
+/// The queue pair has ended before regions could be invalidated. The peer reaches nothing through
+/// it any more, and the regions are unmapped and never used again; but what arrived last cannot be
 /// trusted.
 #[derive(Clone, Copy)]
 pub(crate) struct QueueEnded(());
@@ -55,8 +55,8 @@ impl QueueEnded {
 
 impl<C: Context> Endpoint<C> {
     /// Ends the connection, at once: when this returns, the queue pair answers nobody any more. The
-    /// connection manager alone would let an iWARP connection come to its end in its own time, and that
-    /// of the peer. May sleep.
+    /// connection manager alone would let an iWARP connection come to its end in its own time, and
+    /// that of the peer. May sleep.
     pub(crate) fn break_off(&self) {
         if let Some(qp) = self.qp() {
             let mut attr = bindings::ib_qp_attr {
@@ -64,15 +64,16 @@ impl<C: Context> Endpoint<C> {
                 ..Default::default()
             };
             let what = bindings::ib_qp_attr_mask_IB_QP_STATE.cast_signed();
-            // Possible from every state. A device that cannot do it is one that does nothing any more.
+            // Possible from every state. A device that cannot do it is one that does nothing any
+            // more.
             // SAFETY: The queue pair is there as long as the endpoint.
             unsafe { bindings::ib_modify_qp(qp.as_ptr(), &mut attr, what) };
         }
         self.disconnect();
     }
 
-    /// Whether a region that the peer has invalidated is invalid. On iWARP it may invalidate one that is
-    /// not valid yet, and the registration follows.
+    /// Whether a region that the peer has invalidated is invalid. On iWARP it may invalidate one
+    /// that is not valid yet, and the registration follows.
     #[inline]
     pub(super) fn invalidates_in_order(&self) -> bool {
         !self.registers_to_read()
@@ -80,10 +81,10 @@ impl<C: Context> Endpoint<C> {
 
     /// Makes one of giving out regions and posting their registrations.
     ///
-    /// A peer may answer what it has not been sent yet. Whoever is given the regions by such an answer
-    /// must not invalidate them in front of their registration: they would be valid in the end, and
-    /// their memory somebody else's. An invalidation therefore takes this lock before it is posted.
-    /// Innermost but for what the regions are kept in.
+    /// A peer may answer what it has not been sent yet. Whoever is given the regions by such an
+    /// answer must not invalidate them in front of their registration: they would be valid in the
+    /// end, and their memory somebody else's. An invalidation therefore takes this lock before it
+    /// is posted. Innermost but for what the regions are kept in.
     #[inline]
     pub(super) fn exposing(&self) -> SpinLockGuard<'_, ()> {
         self.exposing.lock()
@@ -91,16 +92,16 @@ impl<C: Context> Endpoint<C> {
 }
 
 impl<U: Send + 'static> Regions<Registered, U> {
-    /// Invalidates the regions. When that is done, or the queue pair has ended, `token` comes back in
-    /// [`Exposes::invalidated`].
+    /// Invalidates the regions. When that is done, or the queue pair has ended, `token` comes back
+    /// in [`Exposes::invalidated`].
     ///
-    /// Posts one chain of which only the last is signalled: work requests of one queue end in order.
-    /// May be called by whoever has the regions; needs no lock.
+    /// Posts one chain of which only the last is signalled: work requests of one queue end in
+    /// order. May be called by whoever has the regions; needs no lock.
     ///
     /// # Errors
     ///
-    /// The token comes back if the chain could not be posted. The queue pair has been ended then, for
-    /// which this may sleep.
+    /// The token comes back if the chain could not be posted. The queue pair has been ended then,
+    /// for which this may sleep.
     #[inline]
     pub(crate) fn invalidate<C: Exposes<Token = U>>(
         self,
@@ -130,8 +131,8 @@ impl<U: Send + 'static> Regions<Registered, U> {
         }
         // Whoever has posted the registrations is done with it.
         drop(ep.exposing());
-        // SAFETY: The chain is ours; what it refers to is part of the regions, which the pool, and so
-        // the endpoint, keeps until the queues are drained.
+        // SAFETY: The chain is ours; what it refers to is part of the regions, which the pool, and
+        // so the endpoint, keeps until the queues are drained.
         unsafe {
             let p = last.as_ptr();
             (*p).inv.send_flags = bindings::ib_send_flags_IB_SEND_SIGNALED;
@@ -140,9 +141,9 @@ impl<U: Send + 'static> Regions<Registered, U> {
             (*p).token.write(token);
             match ep.post_send_raw(&raw const (*first.as_ptr()).inv) {
                 Ok(()) => Ok(()),
-                // The last has not been posted, so that the token is still ours. Those before it may
-                // have been: their work requests stay in place, only the memory is let go, which nobody
-                // reaches once the queue pair has ended.
+                // The last has not been posted, so that the token is still ours. Those before it
+                // may have been: their work requests stay in place, only the memory is let go,
+                // which nobody reaches once the queue pair has ended.
                 Err((error, _)) => {
                     let token = (*p).token.assume_init_read();
                     let ended = QueueEnded::end(ep);
@@ -154,8 +155,8 @@ impl<U: Send + 'static> Regions<Registered, U> {
     }
 }
 
-/// The end of an invalidation that is not the last of its chain: only reported if it failed, and then
-/// the last has failed as well.
+/// The end of an invalidation that is not the last of its chain: only reported if it failed, and
+/// then the last has failed as well.
 ///
 /// # Safety
 ///
@@ -182,7 +183,8 @@ unsafe extern "C" fn invalidated<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut 
     let worker = unsafe { SendWorker::<C>::of(cq) };
     // SAFETY: From the core.
     let (wc, cqe) = unsafe { wc_and_cqe(wc) };
-    // SAFETY: The `cqe` is in a region; the device gives its chain, and with it the token, back to us.
+    // SAFETY: The `cqe` is in a region; the device gives its chain, and with it the token, back to
+    // us.
     let (id, first, token) = unsafe {
         let last = kernel::container_of!(cqe, Region<C::Token>, inv_cqe);
         (
@@ -203,8 +205,8 @@ unsafe extern "C" fn invalidated<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut 
             Ok(Fenced(()))
         }
         Ended::Flushed | Ended::Failed(_) => {
-            // SAFETY: The completion says that the queue pair has ended; the chain is ours, and the pool
-            // is there while the endpoint is.
+            // SAFETY: The completion says that the queue pair has ended; the chain is ours, and the
+            // pool is there while the endpoint is.
             unsafe { region_pool::retire(first) };
             Err(QueueEnded(()))
         }

@@ -2,9 +2,10 @@
 
 //! Which Call a region's handle was given out for.
 //!
-//! A peer may invalidate a handle of a Call that nobody waits for any more: its Reply was on its way when
-//! the RPC was given up. That costs nothing, as the handle is gone or about to be. One that was never
-//! given out for that Call is another matter: some other RPC may have lost its memory.
+//! A peer may invalidate a handle of a Call that nobody waits for any more: its Reply was on its
+//! way when the RPC was given up. That costs nothing, as the handle is gone or about to be. One
+//! that was never given out for that Call is another matter: some other RPC may have lost its
+//! memory.
 
 use super::region::Region;
 use super::region_pool::RegionPool;
@@ -16,8 +17,8 @@ use kernel::types::Opaque;
 
 /// The Call that a region was last registered for, and the handle that it had then.
 ///
-/// Read by the receiving side while the sending side may be mapping the region anew; hence `Opaque`,
-/// which says that a reference to the region is not the only way here.
+/// Read by the receiving side while the sending side may be mapping the region anew; hence
+/// `Opaque`, which says that a reference to the region is not the only way here.
 pub(super) struct GivenOut(Opaque<u64>);
 
 impl GivenOut {
@@ -69,8 +70,8 @@ impl<U: Send + 'static> RegionPool<U> {
         // SAFETY: Nothing is taken out of the list of all before the pool ends.
         let mut links = unsafe { self.all.links() };
         links.any(|link| {
-            // SAFETY: The link is the `all` of a region, which stays as long as the pool; only the one
-            // field is looked at.
+            // SAFETY: The link is the `all` of a region, which stays as long as the pool; only the
+            // one field is looked at.
             let given_out = unsafe {
                 let region = kernel::container_of!(link.as_ptr(), Region<U>, all);
                 &(*region).given_out

@@ -109,7 +109,8 @@ impl<T> LinkedBox<T> {
     #[inline]
     pub(super) fn into_inner(self) -> T {
         let node = mem::ManuallyDrop::new(self).0.as_ptr();
-        // SAFETY: From `KBox`, and unreachable otherwise, by the type's invariants; not dropped again.
+        // SAFETY: From `KBox`, and unreachable otherwise, by the type's invariants; not dropped
+        // again.
         KBox::into_inner(unsafe { KBox::from_raw(node) }).content
     }
 }

@@ -141,8 +141,8 @@ impl<T: Linked> Stack<T> {
     ///
     /// # Safety
     ///
-    /// No other call of `pop` or `take_all` may run at the same time: the object that this one looks
-    /// at could be taken and pushed again in between, with another successor.
+    /// No other call of `pop` or `take_all` may run at the same time: the object that this one
+    /// looks at could be taken and pushed again in between, with another successor.
     #[inline]
     unsafe fn pop(&self) -> Option<T> {
         let mut head = self.head.load(Acquire);
@@ -320,8 +320,8 @@ impl<T: Linked> Pool<T> {
 ///
 /// # Invariants
 ///
-/// `head` starts a chain of links that were given up to this queue, and `tail` is its last one; both
-/// are null if it is empty.
+/// `head` starts a chain of links that were given up to this queue, and `tail` is its last one;
+/// both are null if it is empty.
 pub(crate) struct Queue<T: Linked> {
     head: *mut Link,
     tail: *mut Link,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Listening for connections, also when the address moves to another device, or its device goes away.
+//! Listening for connections, also when the address moves to another device, or its device goes
+//! away.
 //!
-//! The identifier that listened is dead then, and a new one has to be made; not by the event's handler,
-//! which may not destroy its own identifier, but by a work item. The RDMA core may not have a device
-//! for the address yet: that is tried again until it has one. Until it is done, peers are refused and
-//! try again.
+//! The identifier that listened is dead then, and a new one has to be made; not by the event's
+//! handler, which may not destroy its own identifier, but by a work item. The RDMA core may not
+//! have a device for the address yet: that is tried again until it has one. Until it is done, peers
+//! are refused and try again.
 
 use super::cm::CmEvent;
 use super::cm::IncomingConnection;
@@ -125,10 +126,11 @@ impl<A: Accepts> Listening<A> {
     /// Stops listening, for good. No connection request is under way when this returns.
     pub(crate) fn stop(&self) {
         let last = mem::replace(&mut *self.0.ear.lock(), Ear::Stopped);
-        // A handler that runs is waited for here, without the lock. None is left to queue the work item,
-        // which has to end before the module may go.
+        // A handler that runs is waited for here, without the lock. None is left to queue the work
+        // item, which has to end before the module may go.
         drop(last);
-        // SAFETY: The work item was initialised together with what it is in, which is a `delayed_work`.
+        // SAFETY: The work item was initialised together with what it is in, which is a
+        // `delayed_work`.
         unsafe {
             let work = Work::raw_get(DelayedWork::raw_as_work(&raw const self.0.again));
             bindings::flush_delayed_work(container_of!(work, bindings::delayed_work, work));
@@ -181,8 +183,8 @@ impl<A: Accepts> WorkItem for Shared<A> {
         // The lock keeps the owner from going, and its namespace with it.
         let mut ear = this.ear.lock();
         let (addr, waited) = match mem::replace(&mut *ear, Ear::Stopped) {
-            // The address is taken as long as the old identifier has it. Its handlers do not want the
-            // lock.
+            // The address is taken as long as the old identifier has it. Its handlers do not want
+            // the lock.
             Ear::Open(old, addr) => {
                 drop(old);
                 (addr, 0)

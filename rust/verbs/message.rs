@@ -3,8 +3,8 @@
 //! Messages that a responder sends: a header, content from pages it owns, and Writes in front.
 //!
 //! A message moves: [`Message`], where it is put together -> the device, by [`Message::post`] ->
-//! [`Sent`], given back by the completion -> `Message` again, emptied. It owns its pages all the way, so
-//! that they stay until the device has let go of them.
+//! [`Sent`], given back by the completion -> `Message` again, emptied. It owns its pages all the
+//! way, so that they stay until the device has let go of them.
 
 use super::dma::Direction;
 use super::dma::DmaBuffer;
@@ -143,7 +143,8 @@ impl Message {
     ) -> Result {
         let inner = &mut *self.0;
         let pool = ep.context().sending().transfers();
-        // SAFETY: The pages stay in the message until `clear` has released the transfers, or for good.
+        // SAFETY: The pages stay in the message until `clear` has released the transfers, or for
+        // good.
         unsafe { inner.transfers.add(ep, pool, &inner.pages, from, to) }
     }
 
@@ -151,8 +152,8 @@ impl Message {
     ///
     /// # Errors
     ///
-    /// `EINVAL` if the span is not within the pages, `EMSGSIZE` if there are no elements left, `EIO` if
-    /// the device cannot map the pages.
+    /// `EINVAL` if the span is not within the pages, `EMSGSIZE` if there are no elements left,
+    /// `EIO` if the device cannot map the pages.
     #[inline]
     pub(crate) fn gather(&mut self, span: Span) -> Result {
         let inner = &mut *self.0;
@@ -162,8 +163,8 @@ impl Message {
             if inner.sges.len() == inner.sges.capacity() {
                 return Err(EMSGSIZE);
             }
-            // SAFETY: The page stays in the message until it has been unmapped; the domain keeps the
-            // device.
+            // SAFETY: The page stays in the message until it has been unmapped; the domain keeps
+            // the device.
             let addr = unsafe {
                 bindings::rpcrdma_dma_map_page(
                     device,
@@ -229,7 +230,8 @@ impl Message {
         self.0.pages.len()
     }
 
-    /// Marks the message as one whose pages are exposed from this place: [`Sent::place`] says so, too.
+    /// Marks the message as one whose pages are exposed from this place: [`Sent::place`] says so,
+    /// too.
     #[inline]
     pub(crate) fn set_place(&mut self, place: usize) {
         self.0.place = Some(place);

@@ -52,8 +52,8 @@ impl Message {
     ///
     /// # Safety
     ///
-    /// `before` returns the start of a chain that ends with its argument. What it puts in front stays in
-    /// place until the queues are drained, and has its own entries of the Send Queue.
+    /// `before` returns the start of a chain that ends with its argument. What it puts in front
+    /// stays in place until the queues are drained, and has its own entries of the Send Queue.
     #[inline]
     pub(super) unsafe fn post_behind<C: Responder>(
         mut self,
@@ -104,8 +104,8 @@ impl Message {
         match unsafe { ep.post_send_raw(first) } {
             Ok(()) => Ok(()),
             Err(why) => {
-                // SAFETY: The Send is the last of the chain, so it is not posted, and `done` does not
-                // come.
+                // SAFETY: The Send is the last of the chain, so it is not posted, and `done` does
+                // not come.
                 let message = Self(unsafe { LinkedBox::from_raw(raw) });
                 let sending = ep.context().sending();
                 if sending.not_posted(ep, serial, (first, entries), why) {

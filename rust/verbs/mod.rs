@@ -2,9 +2,9 @@
 
 //! RDMA as types that cannot be misused: devices, queue pairs, buffers and memory regions.
 //!
-//! What is posted belongs to the device until its completion gives it back: a posted buffer cannot be
-//! read, a mapped page cannot be freed, because nobody holds it. Whatever the device can reach keeps a
-//! [`Domain`](domain::Domain), and the device's removal waits for the last of them.
+//! What is posted belongs to the device until its completion gives it back: a posted buffer cannot
+//! be read, a mapped page cannot be freed, because nobody holds it. Whatever the device can reach
+//! keeps a [`Domain`](domain::Domain), and the device's removal waits for the last of them.
 //!
 //! | file                               | what                                                 |
 //! |------------------------------------|------------------------------------------------------|

@@ -6,8 +6,8 @@ use crate::bindings;
 use kernel::alloc::Flags;
 use kernel::prelude::*;
 
-/// Calls what allocates memory that others may have to wait for who write back dirty pages, or close
-/// files: no allocation in `f` starts I/O.
+/// Calls what allocates memory that others may have to wait for who write back dirty pages, or
+/// close files: no allocation in `f` starts I/O.
 pub(super) fn without_io<R>(f: impl FnOnce() -> R) -> R {
     // SAFETY: Restored below.
     let flags = unsafe { bindings::rpcrdma_memalloc_noio_save() };
@@ -22,8 +22,9 @@ pub(super) fn without_io<R>(f: impl FnOnce() -> R) -> R {
 pub(super) enum Patience {
     /// By a thread that may wait for it.
     Waits,
-    /// At once or not at all, by a worker for which others wait who may have memory to give back. The
-    /// allocator would not let a few pages fail that may wait, not even without I/O: it tries for ever.
+    /// At once or not at all, by a worker for which others wait who may have memory to give back.
+    /// The allocator would not let a few pages fail that may wait, not even without I/O: it tries
+    /// for ever.
     Fails,
 }
 
@@ -37,8 +38,9 @@ impl Patience {
         }
     }
 
-    /// Calls what allocates in its own way. There is no scope in which that does not wait but one that
-    /// opens the reserves: so have something from [`Self::flags`] first, which does not touch them.
+    /// Calls what allocates in its own way. There is no scope in which that does not wait but one
+    /// that opens the reserves: so have something from [`Self::flags`] first, which does not touch
+    /// them.
     #[inline]
     pub(super) fn scope<R>(self, f: impl FnOnce() -> R) -> R {
         if self == Self::Waits {

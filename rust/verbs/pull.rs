@@ -143,8 +143,8 @@ impl<S: Send + 'static> Pull<S> {
             (*last).entries = entries;
             (*last).posted = svcrdma_wc_read::enabled().then(Instant::now);
         }
-        // SAFETY: The work requests and the pages belong to the Receive buffer, which nobody can reach
-        // until `done` takes it back, or the code below.
+        // SAFETY: The work requests and the pages belong to the Receive buffer, which nobody can
+        // reach until `done` takes it back, or the code below.
         match unsafe { ep.post_send_raw(first) } {
             Ok(()) => Ok(()),
             Err(why) => {
@@ -194,8 +194,8 @@ impl Reads<'_> {
         from: Remote,
     ) -> Result {
         let pool = ep.context().sending().transfers();
-        // SAFETY: The pages stay in the parcel, which nobody can reach while it is in a `Pull`, until
-        // the transfers are released; the array only grows.
+        // SAFETY: The pages stay in the parcel, which nobody can reach while it is in a `Pull`,
+        // until the transfers are released; the array only grows.
         unsafe { self.transfers.add(ep, pool, self.pages, sink, from) }
     }
 

@@ -2,9 +2,9 @@
 
 //! Pulling a Reply: RDMA Reads into the memory that its consumer has prepared.
 //!
-//! What waits for the Reads owns that memory, and moves: the caller -> [`Pulls::start`] -> the device,
-//! or a line of those that wait for room on the Send Queue -> [`Puller::pulled`], once the memory is
-//! unmapped. Nobody can look at it in between, nor give it away.
+//! What waits for the Reads owns that memory, and moves: the caller -> [`Pulls::start`] -> the
+//! device, or a line of those that wait for room on the Send Queue -> [`Puller::pulled`], once the
+//! memory is unmapped. Nobody can look at it in between, nor give it away.
 
 use super::completion::wc_and_cqe;
 use super::completion::Ended;
@@ -111,8 +111,9 @@ impl<P: Send + 'static> Pulls<P> {
 
     /// Prepares Reads of what `sources` name, in order, into `pieces`.
     ///
-    /// Like whoever maps a [`Piece`], the caller sees to it that the memory stays: it is kept by what
-    /// [`Self::start`] is given. Does not wait for memory: the next Reply may be what frees some.
+    /// Like whoever maps a [`Piece`], the caller sees to it that the memory stays: it is kept by
+    /// what [`Self::start`] is given. Does not wait for memory: the next Reply may be what frees
+    /// some.
     ///
     /// # Errors
     ///
@@ -154,8 +155,8 @@ impl<P: Send + 'static> Pulls<P> {
         Ok(Prepared { transfers, room })
     }
 
-    /// Reads what was prepared, at once or when there is room; [`Puller::pulled`] follows, and until then
-    /// `what` keeps the memory.
+    /// Reads what was prepared, at once or when there is room; [`Puller::pulled`] follows, and
+    /// until then `what` keeps the memory.
     ///
     /// # Errors
     ///
@@ -226,8 +227,8 @@ impl<P: Send + 'static> Pulls<P> {
             (*last).companion = raw.cast();
             (*last).entries = entries;
         }
-        // SAFETY: Work requests and memory belong to the reading, which nobody can reach until `done`
-        // takes it back, or the code below.
+        // SAFETY: Work requests and memory belong to the reading, which nobody can reach until
+        // `done` takes it back, or the code below.
         let Err((_, bad)) = (unsafe { ep.post_send_raw(first) }) else {
             return Ok(());
         };
@@ -242,8 +243,8 @@ impl<P: Send + 'static> Pulls<P> {
         Err(NotPulled::Failed)
     }
 
-    /// Gives up what waits; to be called by [`Context::drained`], by the context that this is of. What
-    /// comes out is dropped.
+    /// Gives up what waits; to be called by [`Context::drained`], by the context that this is of.
+    /// What comes out is dropped.
     pub(crate) fn drained<C: Puller<Pulling = P>>(&self, ep: &Drained<'_, C>) {
         let mut stranded = self.stranded.take_all();
         while let Some(reading) = stranded.pop() {

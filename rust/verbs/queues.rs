@@ -165,10 +165,10 @@ impl Queues {
 
     /// Ends all that is posted and returns when the last completion has been handled.
     ///
-    /// The Receive Queue goes first: the handler of a Reply may still post to the Send Queue. Each is
-    /// drained twice, because a handler that was past the check for closing when the first marker was
-    /// posted may have posted behind it; it had returned when that marker completed, on the same
-    /// queue's worker, so the second marker is behind all.
+    /// The Receive Queue goes first: the handler of a Reply may still post to the Send Queue. Each
+    /// is drained twice, because a handler that was past the check for closing when the first
+    /// marker was posted may have posted behind it; it had returned when that marker completed, on
+    /// the same queue's worker, so the second marker is behind all.
     ///
     /// # Safety
     ///

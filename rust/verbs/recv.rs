@@ -212,8 +212,8 @@ unsafe impl<U> Linked for Recv<U> {
     }
 }
 
-// SAFETY: The buffer is allocated apart, so that it stays in place, and the pointer to it is that of its
-// allocation, good for writing.
+// SAFETY: The buffer is allocated apart, so that it stays in place, and the pointer to it is that
+// of its allocation, good for writing.
 unsafe impl<U: Send + 'static> Parked for Recv<U> {
     #[inline]
     fn park(self) -> NonNull<c_void> {
@@ -316,8 +316,8 @@ impl<U> RecvBatch<U> {
     ///
     /// # Safety
     ///
-    /// `qp` must be a queue pair in `domain` whose receive completion queue belongs to an `Endpoint<C>`,
-    /// and must be drained before that endpoint's context goes.
+    /// `qp` must be a queue pair in `domain` whose receive completion queue belongs to an
+    /// `Endpoint<C>`, and must be drained before that endpoint's context goes.
     #[inline]
     pub(super) unsafe fn post<C: Context<Recv = U>>(
         self,

@@ -20,8 +20,8 @@ pub(crate) trait Refilled: Send + Sync + 'static {
 
 /// Makes regions for a pool when asked to.
 ///
-/// The work that is under way holds on to all that it needs, so nobody has to wait for it: not the end
-/// of a connection, which may be what frees the memory that it waits for.
+/// The work that is under way holds on to all that it needs, so nobody has to wait for it: not the
+/// end of a connection, which may be what frees the memory that it waits for.
 #[pin_data]
 pub(crate) struct Refill<U: Send + 'static, N: Refilled> {
     pool: Arc<RegionPool<U>>,

@@ -52,8 +52,8 @@ pub(crate) enum MapError {
 ///
 /// # Invariants
 ///
-/// `pool` is there, and `mr` is a memory region of its domain. The first `mapped` of `sgs` are mapped
-/// for the domain's device, as `access` says, and stay as they are until they are unmapped.
+/// `pool` is there, and `mr` is a memory region of its domain. The first `mapped` of `sgs` are
+/// mapped for the domain's device, as `access` says, and stay as they are until they are unmapped.
 #[repr(C)]
 pub(super) struct Region<U> {
     /// In the list of those that are idle.
@@ -206,8 +206,8 @@ impl<U> Region<U> {
         }
     }
 
-    /// The pages that are mapped; not those that `kmalloc` takes memory from, which have no count. What
-    /// a page is does not change while it is mapped: buffers from `kmalloc` outlive that.
+    /// The pages that are mapped; not those that `kmalloc` takes memory from, which have no count.
+    /// What a page is does not change while it is mapped: buffers from `kmalloc` outlive that.
     fn counted_pages(&self) -> impl Iterator<Item = *mut bindings::page> + '_ {
         let mapped = self.sgs.iter().take(self.mapped as usize);
         mapped.map(page_of).filter(|&page| {
@@ -247,8 +247,8 @@ impl<U> Region<U> {
     pub(super) fn map(&mut self, count: usize, access: Access) -> Result<(), MapError> {
         // CAST: No more than the region's depth, which the device counts in 32 bits.
         let entries = count as c_int;
-        // SAFETY: As many entries are filled in; the memory stays until the region is unmapped, by the
-        // contract of `Piece`.
+        // SAFETY: As many entries are filled in; the memory stays until the region is unmapped, by
+        // the contract of `Piece`.
         let runs = unsafe {
             bindings::rpcrdma_dma_map_sg(
                 self.device(),
@@ -279,8 +279,8 @@ impl<U> Region<U> {
         let random = unsafe { bindings::get_random_u64() };
         // SAFETY: As above.
         unsafe {
-            // The offset within the page means something to the device, the rest nothing to anybody.
-            // Far from the end of the address space, so that nothing wraps.
+            // The offset within the page means something to the device, the rest nothing to
+            // anybody. Far from the end of the address space, so that nothing wraps.
             let place = u64::from(PAGE) - 1;
             (*mr).iova = ((random >> 2) & !place) | ((*mr).iova & place);
             // The last octet of a handle is the user's to choose. Not the one it had.
@@ -313,7 +313,8 @@ impl<U> Region<U> {
         let mut next = first;
         core::iter::from_fn(move || {
             let region = next?;
-            // SAFETY: By this function's contract. The link is read before the region can be given up.
+            // SAFETY: By this function's contract. The link is read before the region can be given
+            // up.
             next = unsafe { (*region.as_ptr()).next };
             Some(region)
         })

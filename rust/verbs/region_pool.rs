@@ -55,8 +55,8 @@ impl<U: Send + 'static> RegionPool<U> {
         )?)
     }
 
-    /// Makes up to `count` more regions; returns how many. Sleeps, and asks for memory like anybody:
-    /// not for those who must not wait for another RPC.
+    /// Makes up to `count` more regions; returns how many. Sleeps, and asks for memory like
+    /// anybody: not for those who must not wait for another RPC.
     pub(crate) fn grow(&self, count: u32) -> u32 {
         (0..count)
             .take_while(|_| match self.make() {
@@ -153,13 +153,13 @@ impl<U> RegionPool<U> {
 }
 
 impl<U: Send + 'static> Kept for Arc<RegionPool<U>> {
-    /// Unmaps what is still mapped: its memory belongs to RPCs that are about to be sent again, or that
-    /// were given up.
+    /// Unmaps what is still mapped: its memory belongs to RPCs that are about to be sent again, or
+    /// that were given up.
     fn queues_ended(&self) {
         // SAFETY: Nothing is taken out of the list of all before the pool ends.
         for link in unsafe { self.all.links() } {
-            // SAFETY: The link is the `all` of a region, which stays as long as the pool. Nobody else
-            // uses those that are mapped: no handler runs any more, and nobody sends.
+            // SAFETY: The link is the `all` of a region, which stays as long as the pool. Nobody
+            // else uses those that are mapped: no handler runs any more, and nobody sends.
             unsafe {
                 let region = kernel::container_of!(link.as_ptr(), Region<U>, all);
                 (*region).unmap();
@@ -185,8 +185,8 @@ pub(super) unsafe fn reclaim<U>(first: NonNull<Region<U>>) {
     }
 }
 
-/// Gives up regions of a queue pair that has ended: unmaps them, and leaves it at that. From `first`
-/// through `next` to the last.
+/// Gives up regions of a queue pair that has ended: unmaps them, and leaves it at that. From
+/// `first` through `next` to the last.
 ///
 /// # Safety
 ///

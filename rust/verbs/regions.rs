@@ -5,8 +5,8 @@
 //!     idle --map--> Mapped --post, with the Send--> Registered --invalidated, by either end--> idle
 //!
 //! Only a registered region has a handle that the peer can use; only an invalid one is unmapped. A
-//! registered region that is dropped instead, because the connection is lost, is never used again: it
-//! is unmapped when the queue pair has ended, before its memory is used for anything else.
+//! registered region that is dropped instead, because the connection is lost, is never used again:
+//! it is unmapped when the queue pair has ended, before its memory is used for anything else.
 //!
 //! Handles and offsets are random (RFC 8166 Section 8.1.2): a region is no more open to those who
 //! have seen its predecessors.
@@ -118,8 +118,8 @@ impl<U> Registrar<U> {
 ///
 /// # Invariants
 ///
-/// From `head` through `next` to `tail` there are `len` regions of `pool`, which nobody else uses. There
-/// is a pool if there are regions.
+/// From `head` through `next` to `tail` there are `len` regions of `pool`, which nobody else uses.
+/// There is a pool if there are regions.
 pub(crate) struct Regions<S: State, U> {
     pool: Option<Arc<RegionPool<U>>>,
     pub(super) head: Option<NonNull<Region<U>>>,
@@ -198,8 +198,8 @@ impl<U> Regions<Mapped, U> {
         }
     }
 
-    /// Keeps the pages until the regions are unmapped, for memory that its owner may free while the peer
-    /// can reach it.
+    /// Keeps the pages until the regions are unmapped, for memory that its owner may free while the
+    /// peer can reach it.
     #[cold]
     pub(crate) fn hold(&mut self) {
         // SAFETY: In the list.
@@ -209,13 +209,13 @@ impl<U> Regions<Mapped, U> {
         }
     }
 
-    /// Puts the registrations in front of `send`, and counts them as done: they are posted together,
-    /// or not at all.
+    /// Puts the registrations in front of `send`, and counts them as done: they are posted
+    /// together, or not at all.
     ///
     /// # Safety
     ///
-    /// `send` stays in place as long as the chain, whose first work request is returned, is used; the
-    /// regions do so while the pool does.
+    /// `send` stays in place as long as the chain, whose first work request is returned, is used;
+    /// the regions do so while the pool does.
     #[inline]
     pub(super) unsafe fn register(
         self,
@@ -255,8 +255,8 @@ impl<U> Regions<Registered, U> {
         }
     }
 
-    /// Takes out the region that the peer says it has invalidated; `false` if it is not one of these. On
-    /// iWARP it stays, to be invalidated here.
+    /// Takes out the region that the peer says it has invalidated; `false` if it is not one of
+    /// these. On iWARP it stays, to be invalidated here.
     pub(crate) fn invalidated_remotely<C: Context>(
         &mut self,
         ep: &Endpoint<C>,
@@ -291,7 +291,8 @@ impl<U> Regions<Registered, U> {
         false
     }
 
-    /// Gives up the regions, to be invalidated: the chain's first and last. `None` if there is none.
+    /// Gives up the regions, to be invalidated: the chain's first and last. `None` if there is
+    /// none.
     ///
     /// Nothing keeps their pool for the caller.
     #[inline]
@@ -307,7 +308,8 @@ pub(super) type Ends<U> = (NonNull<Region<U>>, NonNull<Region<U>>);
 impl<S: State, U> Drop for Regions<S, U> {
     fn drop(&mut self) {
         if !S::REUSABLE {
-            // The peer may still reach them. The pool keeps them, and unmaps them after the queue pair.
+            // The peer may still reach them. The pool keeps them, and unmaps them after the queue
+            // pair.
             return;
         }
         if let Some(first) = self.head {

@@ -26,11 +26,12 @@ use kernel::sync::Arc;
 
 /// A context that makes Calls.
 pub(crate) trait Requester: Exposes {
-    /// Sends have completed. If well, there is room in the ring; else the connection has to be closed.
-    /// The send queue's worker.
+    /// Sends have completed. If well, there is room in the ring; else the connection has to be
+    /// closed. The send queue's worker.
     fn sent(worker: &SendWorker<'_, Self>, how: Ended);
 
-    /// A message of [`Asides`](super::Asides) has been sent, or not: it is idle. The send queue's worker.
+    /// A message of [`Asides`](super::Asides) has been sent, or not: it is idle. The send queue's
+    /// worker.
     fn aside_sent(worker: &SendWorker<'_, Self>, how: Ended);
 }
 
@@ -106,8 +107,8 @@ impl<U: Send + 'static> Sender<U> {
         if index == self.ring.released() {
             return None;
         }
-        // SAFETY: Between what was released and what was posted last there is nothing on its way, and
-        // `self` is the only one that composes.
+        // SAFETY: Between what was released and what was posted last there is nothing on its way,
+        // and `self` is the only one that composes.
         let entry = unsafe { self.ring.entry(index) };
         entry.clear();
         Some(Draft {
@@ -122,8 +123,8 @@ impl<U: Send + 'static> Sender<U> {
     }
 }
 
-/// A message that is being composed. Dropping it sends nothing; what was gathered goes when the next
-/// message is begun.
+/// A message that is being composed. Dropping it sends nothing; what was gathered goes when the
+/// next message is begun.
 #[must_use]
 pub(crate) struct Draft<'a, U> {
     entry: &'a mut Entry,
@@ -155,8 +156,8 @@ impl<'a, U: Send + 'static> Draft<'a, U> {
         self.entry.gather(piece)
     }
 
-    /// Finishes the message of the RPC `xid`. The `regions` are registered when it is posted, and from
-    /// then on the peer may reach them.
+    /// Finishes the message of the RPC `xid`. The `regions` are registered when it is posted, and
+    /// from then on the peer may reach them.
     #[inline]
     pub(crate) fn finish(
         self,
@@ -173,7 +174,8 @@ impl<'a, U: Send + 'static> Draft<'a, U> {
         // SAFETY: The entry stays until the ring goes, and the ring is kept by the endpoint.
         let (first, registered) = unsafe { regions.register(send) };
         registered.given_out_for(xid);
-        // INVARIANT: The registrations, of regions in the pool, and the Send, of an entry in the ring.
+        // INVARIANT: The registrations, of regions in the pool, and the Send, of an entry in the
+        // ring.
         let posting = Posting {
             first,
             index: self.index,

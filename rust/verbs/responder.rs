@@ -86,8 +86,8 @@ pub(crate) struct Sending<S: Send + 'static> {
     queue: SendQueue,
     #[pin]
     transfers: Pool<LinkedBox<Transfer>>,
-    /// Idle messages. There are never more than there were under way at a time: a client has as many
-    /// Calls outstanding as it has credits, and the Send Queue as many entries as it has.
+    /// Idle messages. There are never more than there were under way at a time: a client has as
+    /// many Calls outstanding as it has credits, and the Send Queue as many entries as it has.
     #[pin]
     messages: Pool<Message>,
     sizes: SetOnce<MessageSizes>,
@@ -192,7 +192,8 @@ impl<S: Send + 'static> Sending<S> {
         self.stranded_pulls.push(pulled);
     }
 
-    /// Releases what was stranded; to be called by [`Context::drained`], by the context that this is of.
+    /// Releases what was stranded; to be called by [`Context::drained`], by the context that this
+    /// is of.
     pub(crate) fn drained<C: Responder<Call = S>>(&self, ep: &Drained<'_, C>) {
         let mut messages = self.stranded_messages.take_all();
         while let Some(mut sent) = messages.pop() {
@@ -200,8 +201,8 @@ impl<S: Send + 'static> Sending<S> {
                 // Perhaps still posted.
                 mem::forget(sent);
             } else if sent.place().is_some() {
-                // Its regions may be registered: the pages stay until the queue pair is gone, and go with
-                // this.
+                // Its regions may be registered: the pages stay until the queue pair is gone, and
+                // go with this.
                 sent.settle(ep);
                 self.stranded_messages.push(sent);
             } else {

@@ -3,11 +3,12 @@
 //! A responder's Send Queue as a ledger: entries are reserved before a post and return with the
 //! completion that frees them.
 //!
-//! Many threads post on one queue. Whoever finds it full takes a ticket and waits in line, so that a
-//! chain that needs many entries is not starved by those that need few. A [`Permit`] is the only way
-//! to post, and it cannot be lost: dropped, it returns its entries; posted, the completion does.
-//! When the connection ends, so does every wait. No wait is for ever: how often a Send is tried again for
-//! want of a Receive is the peer's choice, and as long as it posts none nothing completes.
+//! Many threads post on one queue. Whoever finds it full takes a ticket and waits in line, so that
+//! a chain that needs many entries is not starved by those that need few. A [`Permit`] is the only
+//! way to post, and it cannot be lost: dropped, it returns its entries; posted, the completion
+//! does. When the connection ends, so does every wait. No wait is for ever: how often a Send is
+//! tried again for want of a Receive is the peer's choice, and as long as it posts none nothing
+//! completes.
 
 use core::mem;
 use kernel::new_condvar;
@@ -145,7 +146,8 @@ impl SendQueue {
         self.wait(entries)
     }
 
-    /// Reserves `entries` if they are free now. Does not stand in line: not for a queue where others do.
+    /// Reserves `entries` if they are free now. Does not stand in line: not for a queue where
+    /// others do.
     #[inline]
     pub(super) fn try_reserve(&self, entries: u32) -> Option<Permit<'_>> {
         self.take(entries).then_some(Permit {

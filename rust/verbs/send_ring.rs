@@ -2,9 +2,10 @@
 
 //! Messages on their way: a ring, filled by one sender and emptied by the send queue's worker.
 //!
-//! Messages are sent in the order in which they were posted, and most do not report it: the completion
-//! of one releases all before it. So neither side needs a lock. What is flushed is never released: some
-//! devices flush out of order. The ring ends with its connection, and lets go of all.
+//! Messages are sent in the order in which they were posted, and most do not report it: the
+//! completion of one releases all before it. So neither side needs a lock. What is flushed is never
+//! released: some devices flush out of order. The ring ends with its connection, and lets go of
+//! all.
 
 use super::completion::Done;
 use super::dma::Direction;
@@ -36,8 +37,8 @@ struct Gathered {
 ///
 /// # Invariants
 ///
-/// Each of `pages` is mapped for the domain's device, and holds a reference to its page. `sges` never
-/// grows past its capacity, so that it stays in place.
+/// Each of `pages` is mapped for the domain's device, and holds a reference to its page. `sges`
+/// never grows past its capacity, so that it stays in place.
 #[repr(C)]
 pub(super) struct Entry {
     cqe: bindings::ib_cqe,
@@ -292,8 +293,8 @@ impl SendRing {
     ///
     /// # Safety
     ///
-    /// In the send queue's worker, for an entry whose message has been sent: not one that was flushed,
-    /// which may be reported before those that were posted before it. The ring is there.
+    /// In the send queue's worker, for an entry whose message has been sent: not one that was
+    /// flushed, which may be reported before those that were posted before it. The ring is there.
     #[inline]
     pub(super) unsafe fn release(cqe: *mut bindings::ib_cqe) {
         // SAFETY: By this function's contract; `cqe` is the entry's first member.
@@ -304,8 +305,8 @@ impl SendRing {
         let mut index = ring.released.load(Relaxed);
         while index != last {
             index = ring.next(index);
-            // SAFETY: Posted before the one that has been sent, hence sent; the sender does not touch it
-            // before it is released below.
+            // SAFETY: Posted before the one that has been sent, hence sent; the sender does not
+            // touch it before it is released below.
             let entry = unsafe { ring.entry(index) };
             if entry.has_pages() {
                 entry.drop_pages();

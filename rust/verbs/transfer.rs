@@ -2,10 +2,10 @@
 
 //! RDMA Read and Write: work requests that the RDMA core prepares for whatever the device demands.
 //!
-//! A [`Transfer`] moves octets between one segment of a peer's memory and a run of a page array, or of
-//! pieces of an `xdr_buf`. Transfers are collected in [`Transfers`], which become the front of a chain of
-//! work requests. Nothing here is posted by itself, and nothing here owns the memory: `pull` and
-//! `message` own pages, and what `puller` pulls for keeps its own.
+//! A [`Transfer`] moves octets between one segment of a peer's memory and a run of a page array, or
+//! of pieces of an `xdr_buf`. Transfers are collected in [`Transfers`], which become the front of a
+//! chain of work requests. Nothing here is posted by itself, and nothing here owns the memory:
+//! `pull` and `message` own pages, and what `puller` pulls for keeps its own.
 
 use super::dma::Direction;
 use super::endpoint::Context;
@@ -42,7 +42,8 @@ pub(crate) struct Remote {
 /// bounce buffers that some machines put between memory and device.
 const MAX_RUN: u32 = 16 * PAGE;
 
-/// Where the device reads into regions, the core has room in them for as many pages as there are runs.
+/// Where the device reads into regions, the core has room in them for as many pages as there are
+/// runs.
 const RUN_IN_REGION: u32 = PAGE;
 
 /// Memory to prepare a transfer in.
@@ -75,8 +76,8 @@ impl Transfer {
         }))
     }
 
-    /// Names the memory of `pieces`, neighbours together in runs of up to `most` octets; returns how many
-    /// octets that is, or `EINVAL` if they cannot be counted.
+    /// Names the memory of `pieces`, neighbours together in runs of up to `most` octets; returns
+    /// how many octets that is, or `EINVAL` if they cannot be counted.
     #[inline]
     fn fill<'p>(
         &mut self,
@@ -121,8 +122,8 @@ fn follows(run: &bindings::bio_vec, piece: &Piece<'_>) -> bool {
 /// # Invariants
 ///
 /// Every transfer in `chain`, the last one first, is initialised for `qp` and `direction`; `qp` is
-/// null if there is none. `entries` is how many entries of the Send Queue they take, and `octets` how
-/// many octets they move.
+/// null if there is none. `entries` is how many entries of the Send Queue they take, and `octets`
+/// how many octets they move.
 pub(super) struct Transfers {
     chain: Chain<LinkedBox<Transfer>>,
     qp: *mut bindings::ib_qp,
@@ -207,16 +208,16 @@ impl Transfers {
         }
     }
 
-    /// Prepares the transfer of `pieces`, about `count` of them, to or from `remote`; returns how many
-    /// octets they are. If there is no piece, nothing is added.
+    /// Prepares the transfer of `pieces`, about `count` of them, to or from `remote`; returns how
+    /// many octets they are. If there is no piece, nothing is added.
     ///
-    /// Each piece [adjoins](Piece::adjoins) the one before it: the core may map them to a single run of
-    /// addresses of an IOMMU, and takes it for an error if that cannot be.
+    /// Each piece [adjoins](Piece::adjoins) the one before it: the core may map them to a single
+    /// run of addresses of an IOMMU, and takes it for an error if that cannot be.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if for another endpoint than before; `ENOMEM`, or what the core reports, if the device
-    /// cannot map the memory.
+    /// `EINVAL` if for another endpoint than before; `ENOMEM`, or what the core reports, if the
+    /// device cannot map the memory.
     ///
     /// # Safety
     ///
@@ -251,7 +252,8 @@ impl Transfers {
         .and_then(|octets| match octets {
             0 => Ok((0, 0)),
             _ => patience
-                // SAFETY: By this function's contract; the queue pair is alive, since the endpoint is.
+                // SAFETY: By this function's contract; the queue pair is alive, since the endpoint
+                // is.
                 .scope(|| unsafe { self.prepare(qp, ep.port(), &mut transfer, octets, remote) })
                 .map(|entries| (octets, entries)),
         });
@@ -284,8 +286,8 @@ impl Transfers {
 
     /// # Safety
     ///
-    /// As for [`Self::add_pieces`]; `qp` is a live queue pair on `port`, and the vectors of `transfer`
-    /// name `octets` of memory.
+    /// As for [`Self::add_pieces`]; `qp` is a live queue pair on `port`, and the vectors of
+    /// `transfer` name `octets` of memory.
     #[inline]
     unsafe fn prepare(
         &self,
@@ -299,7 +301,8 @@ impl Transfers {
             bi_size: octets,
             ..Default::default()
         };
-        // SAFETY: The vectors name as many octets of memory that stays, by this function's contract.
+        // SAFETY: The vectors name as many octets of memory that stays, by this function's
+        // contract.
         let ret = unsafe {
             bindings::rdma_rw_ctx_init_bvec(
                 &mut transfer.context,
@@ -319,8 +322,8 @@ impl Transfers {
 
     /// Links all work requests in front of `then`, which may be null; returns the first.
     ///
-    /// If `then` is null, the last transfer is signalled, by its own `cqe`. Returns `then` if there are
-    /// no transfers, and `None` if they were prepared for another endpoint.
+    /// If `then` is null, the last transfer is signalled, by its own `cqe`. Returns `then` if there
+    /// are no transfers, and `None` if they were prepared for another endpoint.
     ///
     /// # Safety
     ///
@@ -376,8 +379,8 @@ impl Transfers {
             return;
         }
         for link in self.chain.links() {
-            // SAFETY: The link is of a transfer in the chain, which is initialised for `qp`; that is
-            // alive, since the endpoint is.
+            // SAFETY: The link is of a transfer in the chain, which is initialised for `qp`; that
+            // is alive, since the endpoint is.
             unsafe {
                 let transfer = LinkedBox::<Transfer>::at(link).as_ptr();
                 bindings::rdma_rw_ctx_destroy_bvec(

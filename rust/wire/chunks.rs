@@ -75,8 +75,8 @@ impl<'a> ChunkLists<'a> {
 
 /// Where the chunk lists of a message are, without borrowing it.
 ///
-/// For a caller that keeps a received message and looks at its lists again later: cheaper than to parse
-/// again, and without a reference into the buffer.
+/// For a caller that keeps a received message and looks at its lists again later: cheaper than to
+/// parse again, and without a reference into the buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outline {
     reads: usize,

@@ -3,8 +3,8 @@
 //! Trace events: what an administrator turns on under `events/rpcrdma` in tracefs.
 //!
 //! The events are defined in C (`include/tracepoints`), with the names and texts that the tools for
-//! this transport know. Each becomes a module here with two functions: `enabled`, one static branch,
-//! and `emit`. Callers write
+//! this transport know. Each becomes a module here with two functions: `enabled`, one static
+//! branch, and `emit`. Callers write
 //!
 //! ```ignore
 //! trace!(svcrdma_post_send(cid, num_sge, inv_rkey));

@@ -72,8 +72,8 @@ impl Alarm {
         }
     }
 
-    /// Whether it has gone off since this was asked last. To be asked by a thread that looks at a transport,
-    /// after finding that there is nothing else to be done.
+    /// Whether it has gone off since this was asked last. To be asked by a thread that looks at a
+    /// transport, after finding that there is nothing else to be done.
     #[inline]
     pub(crate) fn take_due(&self) -> bool {
         self.due.load(Relaxed) && self.due.xchg(false, Full)

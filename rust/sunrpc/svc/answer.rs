@@ -27,7 +27,8 @@ impl<C: Connection> Receiving<'_, C> {
     /// `false` if there is no such Call. One that was given up is still there until now.
     pub(crate) fn answer_reverse(&self, xid: u32, window: u32, answer: Answer<'_>) -> bool {
         let _alive = rcu::read_lock();
-        // SAFETY: The request keeps its transport. What is beside that stays until the guard is dropped.
+        // SAFETY: The request keeps its transport. What is beside that stays until the guard is
+        // dropped.
         unsafe {
             let forward = (*self.as_ptr()).rq_xprt;
             let raw = Atomic::from_ptr(&raw mut (*forward).xpt_bc_xprt).load(Relaxed);
@@ -92,8 +93,8 @@ unsafe fn complete(
     answer: Answer<'_>,
 ) {
     let rqst = rqst.as_ptr();
-    // SAFETY: By this function's contract; `queue_lock` is held where SUNRPC asks for it. The consumer
-    // looks at the room for the Reply, which is all in the head, when it has been woken.
+    // SAFETY: By this function's contract; `queue_lock` is held where SUNRPC asks for it. The
+    // consumer looks at the room for the Reply, which is all in the head, when it has been woken.
     unsafe {
         let _locked = locks::queue(raw);
         let room = (*rqst).rq_private_buf.head[0];
@@ -105,9 +106,9 @@ unsafe fn complete(
                 // CAST: No more than a Receive buffer.
                 reply.len() as c_int
             }
-            // If `rpciod` is still on its way out of sending the Call, the task does not see this, and
-            // sends the Call again. The client refuses it again, which comes too early as seldom; and
-            // the consumer's tasks are soft, and do not try for ever.
+            // If `rpciod` is still on its way out of sending the Call, the task does not see this,
+            // and sends the Call again. The client refuses it again, which comes too early as
+            // seldom; and the consumer's tasks are soft, and do not try for ever.
             _ => {
                 (*(*rqst).rq_task).tk_status = -bindings::EIO.cast_signed();
                 0

@@ -2,8 +2,9 @@
 
 //! The server's transport class, and the operation tables made from safe traits.
 //!
-//! SUNRPC has one table per class. Here there are two, because what listens and what carries messages
-//! have little in common: a listener has the class's table, and gives its connections their own.
+//! SUNRPC has one table per class. Here there are two, because what listens and what carries
+//! messages have little in common: a listener has the class's table, and gives its connections
+//! their own.
 //!
 //! | operation | runs in |
 //! | --- | --- |
@@ -42,7 +43,8 @@ pub(crate) trait Listener: Send + Sync + Sized + 'static {
     /// Starts to listen on `addr`.
     fn create(xprt: NewXprt<Self>, addr: &SockAddr) -> Result<SvcXprt<Self>>;
 
-    /// Accepts one connection, after [`SvcHandle::set_connection`](super::SvcHandle::set_connection); one call at a time.
+    /// Accepts one connection, after
+    /// [`SvcHandle::set_connection`](super::SvcHandle::set_connection); one call at a time.
     fn accept(&self, accepting: Accepting<'_, Self>) -> Option<SvcXprt<Self::Connection>>;
 
     /// Stops listening: SUNRPC is about to drop the transport.
@@ -54,8 +56,8 @@ pub(crate) trait Connection: Send + Sync + Sized + 'static {
     /// What a Call is kept in, from its receipt until it is released.
     type Call: Parked;
 
-    /// Receives one Call, after [`SvcHandle::set_data`](super::SvcHandle::set_data). One call at a time, until
-    /// [`Arriving::let_others_in`].
+    /// Receives one Call, after [`SvcHandle::set_data`](super::SvcHandle::set_data). One call at a
+    /// time, until [`Arriving::let_others_in`].
     fn receive(&self, rqst: Arriving<'_, Self>) -> Received;
 
     /// Notes that octets of the Reply are an item that may be placed directly.
@@ -93,7 +95,8 @@ static CLASS: Atomic<*mut c_void> = Atomic::new(ptr::null_mut());
 ///
 /// `xprt` is null, or valid.
 pub(super) unsafe fn is_connection(xprt: *mut bindings::svc_xprt) -> bool {
-    // SAFETY: By this function's contract. The class of a transport is constant, and so is this flag.
+    // SAFETY: By this function's contract. The class of a transport is constant, and so is this
+    // flag.
     !xprt.is_null()
         && unsafe {
             ptr::eq((*xprt).xpt_class, CLASS.load(Relaxed).cast())
@@ -135,8 +138,8 @@ impl<L: Listener> Registration<L> {
                         bindings::xprt_transports_XPRT_TRANSPORT_RDMA as c_int;
                 }
                 CLASS.store(slot.cast(), Relaxed);
-                // SAFETY: `slot` is initialised, and pinned until the end of the registration. SUNRPC
-                // holds the module while there are transports.
+                // SAFETY: `slot` is initialised, and pinned until the end of the registration.
+                // SUNRPC holds the module while there are transports.
                 to_result(unsafe { bindings::svc_reg_xprt_class(slot) })
             }),
             _listener: PhantomData,
@@ -170,8 +173,8 @@ impl<L: Listener> Accepting<'_, L> {
     /// `ENOMEM`.
     pub(crate) fn new_connection(&self) -> Result<NewXprt<L::Connection>> {
         let xprt = self.xprt;
-        // SAFETY: By the type's invariants. SUNRPC keeps the service as long as its transports, and a
-        // transport its namespace.
+        // SAFETY: By the type's invariants. SUNRPC keeps the service as long as its transports, and
+        // a transport its namespace.
         unsafe {
             NewXprt::new(
                 (*xprt).xpt_class,
@@ -226,8 +229,8 @@ unsafe extern "C" fn create<L: Listener>(
     let Some(addr) = addr else {
         return Error::from_errno(-(bindings::EAFNOSUPPORT as c_int)).to_ptr();
     };
-    // SAFETY: The class is registered, since this is an operation of it. SUNRPC keeps the service as
-    // long as its transports, and a transport its namespace.
+    // SAFETY: The class is registered, since this is an operation of it. SUNRPC keeps the service
+    // as long as its transports, and a transport its namespace.
     let xprt =
         unsafe { NewXprt::<L>::new(CLASS.load(Relaxed).cast(), Ops::<L>::LISTENER, serv, net) };
     let made = xprt.and_then(|mut xprt| {

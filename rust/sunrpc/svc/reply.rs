@@ -13,8 +13,8 @@ use kernel::prelude::*;
 ///
 /// # Invariants
 ///
-/// The request is this thread's; its Reply lies in its `rq_respages`, of which it may give pages away
-/// if they are before `rq_next_page` then.
+/// The request is this thread's; its Reply lies in its `rq_respages`, of which it may give pages
+/// away if they are before `rq_next_page` then.
 pub(crate) struct Reply<'a> {
     rqst: *mut bindings::svc_rqst,
     _rqst: PhantomData<&'a mut bindings::svc_rqst>,
@@ -61,7 +61,8 @@ impl Reply<'_> {
         }
     }
 
-    /// Whether GSS protects the Reply's integrity or privacy, so that it has to arrive in one piece.
+    /// Whether GSS protects the Reply's integrity or privacy, so that it has to arrive in one
+    /// piece.
     #[inline]
     pub(crate) fn is_protected(&self) -> bool {
         // SAFETY: The request is ours.
@@ -83,8 +84,8 @@ impl Reply<'_> {
     #[inline]
     pub(crate) fn move_into(self, mut pages: PageSink<'_>) -> Result<Body> {
         let rqst = self.rqst;
-        // SAFETY: The request is ours. All pointers are compared, not followed, until they are known to
-        // be within the slots.
+        // SAFETY: The request is ours. All pointers are compared, not followed, until they are
+        // known to be within the slots.
         unsafe {
             let slots = (*rqst).rq_respages;
             let used = (*rqst).rq_next_page.addr().wrapping_sub(slots.addr());
@@ -93,9 +94,9 @@ impl Reply<'_> {
             let pages_of = page_list(res, slots, (*rqst).rq_maxpages)?;
             let touched = pages_of.start.saturating_add(pages_of.len).div_ceil(PAGE) as usize;
             if touched > count && touched <= (*rqst).rq_maxpages {
-                // What NFSD reads past its cache for NFSv4 begins anywhere in its first page, and may
-                // end in one more than NFSD counts. That one is the request's as well, and SUNRPC
-                // replaces what is gone before `rq_next_page`.
+                // What NFSD reads past its cache for NFSv4 begins anywhere in its first page, and
+                // may end in one more than NFSD counts. That one is the request's as well, and
+                // SUNRPC replaces what is gone before `rq_next_page`.
                 count = touched;
                 (*rqst).rq_next_page = slots.add(count);
             }

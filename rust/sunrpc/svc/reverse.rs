@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Reverse Calls (RFC 8167): the service calls its client back over the connection that the client made.
+//! Reverse Calls (RFC 8167): the service calls its client back over the connection that the client
+//! made.
 //!
-//! For that SUNRPC wants an `rpc_xprt` beside the `svc_xprt`, connected from the start. It is made when
-//! a service has something to call, never connects again, and serves whoever calls over the connection
-//! after that.
+//! For that SUNRPC wants an `rpc_xprt` beside the `svc_xprt`, connected from the start. It is made
+//! when a service has something to call, never connects again, and serves whoever calls over the
+//! connection after that.
 //!
 //! The two may end in either order. The `svc_xprt` counts as a user of the reverse transport until
-//! its own last user is gone. The reverse transport keeps no more than the memory of the `svc_xprt`, or
-//! neither would ever end; to send a Call it takes a reference for as long as that takes, if there is
-//! one to be had. SUNRPC closes the reverse transport when it closes the connection: what waits for a
-//! Reply then is woken, and what is sent after that finds the connection closing.
+//! its own last user is gone. The reverse transport keeps no more than the memory of the
+//! `svc_xprt`, or neither would ever end; to send a Call it takes a reference for as long as that
+//! takes, if there is one to be had. SUNRPC closes the reverse transport when it closes the
+//! connection: what waits for a Reply then is woken, and what is sent after that finds the
+//! connection closing.
 
 use super::class::Connection;
 use super::xprt;
@@ -146,12 +148,13 @@ impl<C: Connection> Calls<C> {
     }
 }
 
-/// One allocation for the Call and the Reply. The Call is copied from there when it is sent, so that it
-/// may be freed, or sent again, whenever SUNRPC likes.
+/// One allocation for the Call and the Reply. The Call is copied from there when it is sent, so
+/// that it may be freed, or sent again, whenever SUNRPC likes.
 ///
 /// # Safety
 ///
-/// Called by SUNRPC between `setup` and `destroy`, as are all of the following; the task has its slot.
+/// Called by SUNRPC between `setup` and `destroy`, as are all of the following; the task has its
+/// slot.
 unsafe extern "C" fn buf_alloc(task: *mut bindings::rpc_task) -> c_int {
     // SAFETY: By this function's contract. If there is no memory SUNRPC tries again in a while.
     unsafe {
@@ -221,7 +224,8 @@ unsafe fn transmit<C: Connection>(
     Ok(())
 }
 
-/// Gives the credit of a Call back, unless the client still has that Call: an answer has done so already.
+/// Gives the credit of a Call back, unless the client still has that Call: an answer has done so
+/// already.
 ///
 /// # Safety
 ///
@@ -252,8 +256,8 @@ unsafe extern "C" fn connect(raw: *mut bindings::rpc_xprt, _task: *mut bindings:
     }
 }
 
-/// Nothing outstanding will be answered: the connection is being closed, or SUNRPC has no use for it any
-/// more. Then the client has to make another, for the sake of reverse Calls.
+/// Nothing outstanding will be answered: the connection is being closed, or SUNRPC has no use for
+/// it any more. Then the client has to make another, for the sake of reverse Calls.
 ///
 /// # Safety
 ///
@@ -281,12 +285,13 @@ unsafe extern "C" fn inject_disconnect(raw: *mut bindings::rpc_xprt) {
 ///
 /// See [`buf_alloc`]; the last call for the transport.
 pub(super) unsafe extern "C" fn destroy(raw: *mut bindings::rpc_xprt) {
-    // SAFETY: By this function's contract. The references to connection and module are those of `create`.
+    // SAFETY: By this function's contract. The references to connection and module are those of
+    // `create`.
     unsafe {
         let forward = (*raw.cast::<Reverse>()).forward.assume_init_read();
-        // As a rule the `svc_xprt` is gone. It is there if SUNRPC could not complete what `setup` had
-        // made: then nobody must find it. Whoever has found it is in an RCU read-side section, which the
-        // memory outlives.
+        // As a rule the `svc_xprt` is gone. It is there if SUNRPC could not complete what `setup`
+        // had made: then nobody must find it. Whoever has found it is in an RCU read-side section,
+        // which the memory outlives.
         let place = Atomic::from_ptr(&raw mut (*forward.as_ptr()).xpt_bc_xprt);
         if place.cmpxchg(raw, ptr::null_mut(), Full).is_ok() {
             bindings::rpcrdma_synchronize_rcu();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The class of reverse transports: what SUNRPC makes one with when a service has something to call.
+//! The class of reverse transports: what SUNRPC makes one with when a service has something to
+//! call.
 
 use super::class;
 use super::class::Connection;
@@ -101,8 +102,8 @@ unsafe extern "C" fn setup<L: Listener>(
 ///
 /// As for [`setup`].
 unsafe fn create<L: Listener>(args: *mut bindings::xprt_create) -> Result<*mut bindings::rpc_xprt> {
-    // SAFETY: By this function's contract. The caller holds the `svc_xprt`, or another reverse transport of
-    // it, and with that its memory.
+    // SAFETY: By this function's contract. The caller holds the `svc_xprt`, or another reverse
+    // transport of it, and with that its memory.
     let (net, forward, addr) = unsafe {
         if !class::is_connection((*args).bc_xprt) {
             return Err(EINVAL);
@@ -113,7 +114,8 @@ unsafe fn create<L: Listener>(args: *mut bindings::xprt_create) -> Result<*mut b
     };
     let limits = {
         let forward = forward.get().ok_or(ENODEV)?;
-        // SAFETY: A connection of the registered class, whose type is `L`'s; it stays for this block.
+        // SAFETY: A connection of the registered class, whose type is `L`'s; it stays for this
+        // block.
         unsafe { xprt::data::<L::Connection>(forward.as_ptr()) }.reverse_limits()
     };
     let module = ModuleHold::take().ok_or(ENODEV)?;
@@ -160,7 +162,8 @@ unsafe fn furnish<C: Connection>(
         (*timeout).to_maxval = msecs_to_jiffies(TIMEOUT_MS);
         (*raw).timeout = timeout;
     }
-    // SAFETY: Nobody else looks at it yet. Operations and class stay while a transport keeps the module.
+    // SAFETY: Nobody else looks at it yet. Operations and class stay while a transport keeps the
+    // module.
     unsafe {
         (*raw).ops = Calls::<C>::table();
         (*raw).xprt_class = CLASS.load(Relaxed).cast();
@@ -183,8 +186,8 @@ unsafe fn furnish<C: Connection>(
     }
 }
 
-/// Puts the transport beside its connection, unless there is one already: a consumer asks for a new one
-/// only if it finds none, but two may do so at the same time.
+/// Puts the transport beside its connection, unless there is one already: a consumer asks for a new
+/// one only if it finds none, but two may do so at the same time.
 ///
 /// # Safety
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `struct svc_rqst`: what a service thread receives into, and replies from (see [`reply`](super::reply)).
+//! `struct svc_rqst`: what a service thread receives into, and replies from (see
+//! [`reply`](super::reply)).
 //!
 //! [`Arriving`] is a request that has the transport to itself; [`Receiving`] one that others can
 //! overtake; a [`Received`] is the proof that it was either filled or left alone.
@@ -80,8 +81,8 @@ impl<'a, C: Connection> Arriving<'a, C> {
     /// Lets other threads receive on the transport.
     #[inline]
     pub(crate) fn let_others_in(self) -> Receiving<'a, C> {
-        // SAFETY: The transport is busy on our behalf, by the type's invariants; the request keeps a
-        // reference to it.
+        // SAFETY: The transport is busy on our behalf, by the type's invariants; the request keeps
+        // a reference to it.
         unsafe { bindings::svc_xprt_received((*self.rqst).rq_xprt) };
         // INVARIANT: As for `self`.
         Receiving {
@@ -104,11 +105,11 @@ impl<C: Connection> Receiving<'_, C> {
         Received(0)
     }
 
-    /// Moves the first `count` pages of the request into `pages`; fewer if there are not as many, or
-    /// not as much room. Slots that are empty since an earlier call have none.
+    /// Moves the first `count` pages of the request into `pages`; fewer if there are not as many,
+    /// or not as much room. Slots that are empty since an earlier call have none.
     pub(crate) fn take_pages(&mut self, count: usize, mut pages: PageSink<'_>) -> usize {
-        // SAFETY: The request is ours; `rq_pages` has `rq_maxpages` slots. SUNRPC fills as many from
-        // the start again as `rq_pages_nfree` says.
+        // SAFETY: The request is ours; `rq_pages` has `rq_maxpages` slots. SUNRPC fills as many
+        // from the start again as `rq_pages_nfree` says.
         unsafe {
             let count = count.min((*self.rqst).rq_maxpages);
             let taken = pages.take((*self.rqst).rq_pages, count);
@@ -118,8 +119,8 @@ impl<C: Connection> Receiving<'_, C> {
         }
     }
 
-    /// Puts `pages` at the start of the request's, instead of what is there; `false` if they are too
-    /// many.
+    /// Puts `pages` at the start of the request's, instead of what is there; `false` if they are
+    /// too many.
     pub(crate) fn put_pages(&mut self, pages: &mut PageArray) -> bool {
         // SAFETY: The request is ours; `rq_pages` has `rq_maxpages` slots.
         unsafe {
@@ -142,12 +143,12 @@ impl<C: Connection> Receiving<'_, C> {
         unsafe { self.fill(head, (ptr::null_mut(), 0), ptr::null_mut(), 0, call) }
     }
 
-    /// Delivers a Call of which `head` and `tail` lie in its buffer, and `data` octets between them in
-    /// the request's pages; these have room for the tail as well.
+    /// Delivers a Call of which `head` and `tail` lie in its buffer, and `data` octets between them
+    /// in the request's pages; these have room for the tail as well.
     ///
-    /// Some of nfsd (SETXATTR, SYMLINK) takes it for granted that an argument which begins in the pages
-    /// ends there. What it then finds behind the data must be of this Call, and not what the page was
-    /// used for before.
+    /// Some of nfsd (SETXATTR, SYMLINK) takes it for granted that an argument which begins in the
+    /// pages ends there. What it then finds behind the data must be of this Call, and not what the
+    /// page was used for before.
     pub(crate) fn deliver_with_item(
         mut self,
         call: C::Call,
@@ -189,8 +190,8 @@ impl<C: Connection> Receiving<'_, C> {
                 return false;
             }
             let count = source.len().min(PAGE as usize - offset);
-            // SAFETY: `count` octets are left in the page behind `offset`. The page is the request's
-            // alone, and nothing is read into it any more.
+            // SAFETY: `count` octets are left in the page behind `offset`. The page is the
+            // request's alone, and nothing is read into it any more.
             unsafe {
                 let target = bindings::rpcrdma_page_address(page).cast::<u8>();
                 ptr::copy_nonoverlapping(source.as_ptr(), target.add(offset), count);
@@ -225,8 +226,8 @@ impl<C: Connection> Receiving<'_, C> {
 
     /// # Safety
     ///
-    /// `head` and `tail` are memory of `call`, where C may write while it is parked, or the request's
-    /// own. If `page_len` is not zero, `pages` are slots of the request.
+    /// `head` and `tail` are memory of `call`, where C may write while it is parked, or the
+    /// request's own. If `page_len` is not zero, `pages` are slots of the request.
     #[inline]
     unsafe fn fill(
         self,

@@ -2,9 +2,9 @@
 
 //! `struct svc_xprt`: a server transport, in SUNRPC's hands.
 //!
-//! The C structure and ours share an allocation. SUNRPC counts references to the transport; with the
-//! last one it calls `xpo_free`, which drops our part. A [`SvcHandle`] counts for the memory alone:
-//! handlers that our part waits for when it is dropped can use one until the end.
+//! The C structure and ours share an allocation. SUNRPC counts references to the transport; with
+//! the last one it calls `xpo_free`, which drops our part. A [`SvcHandle`] counts for the memory
+//! alone: handlers that our part waits for when it is dropped can use one until the end.
 //!
 //! A transport belongs to its maker ([`SvcXprt`]) until SUNRPC takes it over.
 
@@ -80,8 +80,8 @@ impl Drop for SvcHandle {
 unsafe fn put_memory(header: NonNull<Header>) {
     // SAFETY: Valid, since it is counted.
     if unsafe { header.as_ref() }.memory.dec_and_test() {
-        // SAFETY: From `KBox`, and nobody refers to it. What is in it has been dropped, or, like the C
-        // structure, needs no dropping.
+        // SAFETY: From `KBox`, and nobody refers to it. What is in it has been dropped, or, like
+        // the C structure, needs no dropping.
         unsafe { bindings::kfree(header.as_ptr().cast()) };
     }
 }
@@ -212,8 +212,8 @@ impl Drop for SvcRef<'_> {
 ///
 /// # Invariants
 ///
-/// `xprt` points to a `Whole` from `KBox`, whose C structure is initialised. The one reference that this
-/// structure counts is this value's, and so is one of the header's count of its memory.
+/// `xprt` points to a `Whole` from `KBox`, whose C structure is initialised. The one reference that
+/// this structure counts is this value's, and so is one of the header's count of its memory.
 pub(crate) struct NewXprt<T> {
     xprt: NonNull<Whole<T>>,
     _owns: PhantomData<T>,
@@ -225,8 +225,8 @@ unsafe impl<T: Send> Send for NewXprt<T> {}
 impl<T: Send + Sync + 'static> NewXprt<T> {
     /// # Safety
     ///
-    /// `class`, `serv` and `net` are valid and outlive the transport, or are kept by it; `ops` expects
-    /// a transport of this type.
+    /// `class`, `serv` and `net` are valid and outlive the transport, or are kept by it; `ops`
+    /// expects a transport of this type.
     pub(super) unsafe fn new(
         class: *mut bindings::svc_xprt_class,
         ops: &'static bindings::svc_xprt_ops,
@@ -345,8 +345,8 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
 
 impl<T> Drop for NewXprt<T> {
     fn drop(&mut self) {
-        // SAFETY: Valid, and unknown to SUNRPC. The end of a transport puts a reference to the module
-        // that SUNRPC takes when it takes a transport over, so one is needed here.
+        // SAFETY: Valid, and unknown to SUNRPC. The end of a transport puts a reference to the
+        // module that SUNRPC takes when it takes a transport over, so one is needed here.
         unsafe {
             let xprt = (*self.xprt.as_ptr()).header.xprt.get();
             bindings::__module_get((*(*xprt).xpt_class).xcl_owner);
@@ -382,8 +382,8 @@ impl<T> Deref for SvcXprt<T> {
 
 impl<T> DerefMut for SvcXprt<T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: Installed, by the type's invariants; SUNRPC does not have the transport yet, so that
-        // there is no other reference.
+        // SAFETY: Installed, by the type's invariants; SUNRPC does not have the transport yet, so
+        // that there is no other reference.
         unsafe { &mut *(*self.0.xprt.as_ptr()).data.get().cast::<T>() }
     }
 }
@@ -406,8 +406,8 @@ pub(super) unsafe fn data<'a, T: Sync>(xprt: *mut bindings::svc_xprt) -> &'a T {
 /// Called by SUNRPC, once, for a transport with our part `T`.
 pub(super) unsafe extern "C" fn free<T>(xprt: *mut bindings::svc_xprt) {
     let whole = xprt.cast::<Whole<T>>();
-    // SAFETY: By this function's contract; handlers use handles, and what they share with our part is
-    // there until it has waited for them.
+    // SAFETY: By this function's contract; handlers use handles, and what they share with our part
+    // is there until it has waited for them.
     unsafe {
         if (*whole).installed {
             ptr::drop_in_place((*whole).data.get().cast::<T>());
