@@ -2,9 +2,13 @@
 
 //! Counters that many CPUs increment and hardly anybody reads, and gauges.
 
-use kernel::cpu::CpuId;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Relaxed;
+use kernel::{
+    cpu::CpuId,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
+};
 
 /// Shards of a counter. Machines with more CPUs share some, which costs time but loses no count.
 const SHARDS: usize = 16;

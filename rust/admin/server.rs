@@ -5,12 +5,19 @@
 //! Names and ranges are those that administrators know; what nobody has counted or obeyed for years
 //! is still there to be read.
 
-use super::counter::Counter;
-use super::counter::Gauge;
-use super::sysctl::Entry;
-use super::sysctl::Registration;
-use super::sysctl::Tunable;
 use kernel::prelude::*;
+
+use super::{
+    counter::{
+        Counter,
+        Gauge, //
+    },
+    sysctl::{
+        Entry,
+        Registration,
+        Tunable, //
+    }, //
+};
 
 /// Calls that a client may have outstanding on a connection.
 pub(crate) static MAX_REQUESTS: Tunable = Tunable::new(128, 4, 16384);

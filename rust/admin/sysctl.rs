@@ -17,19 +17,34 @@
 //! Values are statics that exist from the start, whether or not their files do, so there is nothing
 //! to undo when registration fails.
 
-use super::counter::Counter;
-use super::counter::Gauge;
+use core::{
+    fmt::Write,
+    ptr::NonNull, //
+};
+
+use kernel::{
+    ffi::{
+        c_int,
+        c_void, //
+    },
+    prelude::*,
+    str::CStr,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
+};
+
 use crate::bindings;
-use bindings::ctl_table;
-use bindings::ctl_table_header;
-use core::fmt::Write;
-use core::ptr::NonNull;
-use kernel::ffi::c_int;
-use kernel::ffi::c_void;
-use kernel::prelude::*;
-use kernel::str::CStr;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Relaxed;
+
+use super::counter::{
+    Counter,
+    Gauge, //
+};
+use bindings::{
+    ctl_table,
+    ctl_table_header, //
+};
 
 /// A number that the administrator may set within bounds.
 ///

@@ -2,11 +2,17 @@
 
 //! Plain values that both RDMA and SUNRPC speak of: socket addresses and network namespaces.
 
-use super::sockaddr;
-use core::net::IpAddr;
-use core::net::SocketAddr;
-use core::ptr::NonNull;
+use core::{
+    net::{
+        IpAddr,
+        SocketAddr, //
+    },
+    ptr::NonNull, //
+};
+
 use kernel::fmt;
+
+use super::sockaddr;
 
 const AF_INET: u16 = super::AF_INET as u16;
 const AF_INET6: u16 = super::AF_INET6 as u16;

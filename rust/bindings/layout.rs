@@ -4,11 +4,17 @@
 //!
 //! The same list stands in `layout.c`; [`check`] compares the two when the module loads.
 
+use core::mem::{
+    offset_of,
+    size_of, //
+};
+
+use kernel::prelude::{
+    pr_err,
+    Result, //
+};
+
 use super::*;
-use core::mem::offset_of;
-use core::mem::size_of;
-use kernel::prelude::pr_err;
-use kernel::prelude::Result;
 
 macro_rules! layout {
     ($($what:expr, $name:literal;)*) => {

@@ -2,11 +2,17 @@
 
 //! Whole pages that somebody owns: what SUNRPC hands over and the device reads or writes.
 
-use super::page;
-use super::piece::Piece;
-use super::piece::PAGE;
 use core::ptr::NonNull;
+
 use kernel::prelude::*;
+
+use super::{
+    page,
+    piece::{
+        Piece,
+        PAGE, //
+    }, //
+};
 
 /// A run of octets in a [`PageArray`], counted as if its pages were one buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

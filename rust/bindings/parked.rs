@@ -2,8 +2,10 @@
 
 //! Owned buffers that C keeps for a while.
 
-use core::ffi::c_void;
-use core::ptr::NonNull;
+use core::{
+    ffi::c_void,
+    ptr::NonNull, //
+};
 
 /// An owned buffer that can be given up as a plain pointer and taken back from it.
 ///

@@ -2,10 +2,14 @@
 
 //! Where octets lie in memory, as SUNRPC names it and a device is told it.
 
-use super::page;
-use core::marker::PhantomData;
-use core::ptr::NonNull;
+use core::{
+    marker::PhantomData,
+    ptr::NonNull, //
+};
+
 use kernel::page::PAGE_SIZE;
+
+use super::page;
 
 /// Octets of a page, as messages count them.
 pub(crate) const PAGE: u32 = PAGE_SIZE as u32;

@@ -2,27 +2,45 @@
 
 //! Making a connection, step by step. Runs in the connect worker, with the send lock.
 
-use super::context::Connection;
-use super::context::Progress;
-use super::reply::Pending;
-use super::send::Established;
-use super::shared::Shared;
-use super::shared::Waiting;
-use super::sizes::Lack;
-use super::sizes::Sizes;
-use super::sizes::DONES;
-use crate::admin::trace::trace;
-use crate::engine::queue;
-use crate::sunrpc::ConnectError;
-use crate::verbs::Asides;
-use crate::verbs::ConnParam;
-use crate::verbs::Endpoint;
-use crate::verbs::Refill;
-use crate::verbs::Sender;
-use crate::wire::extensions::Announcement;
-use crate::wire::MIN_LEN;
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+use crate::{
+    admin::trace::trace,
+    engine::queue,
+    sunrpc::ConnectError,
+    verbs::{
+        Asides,
+        ConnParam,
+        Endpoint,
+        Refill,
+        Sender, //
+    },
+    wire::{
+        extensions::Announcement,
+        MIN_LEN, //
+    }, //
+};
+
+use super::{
+    context::{
+        Connection,
+        Progress, //
+    },
+    reply::Pending,
+    send::Established,
+    shared::{
+        Shared,
+        Waiting, //
+    },
+    sizes::{
+        Lack,
+        Sizes,
+        DONES, //
+    }, //
+};
 
 /// How long to look for the device, and for the route.
 const RESOLVE_MS: u32 = 5_000;

@@ -2,53 +2,81 @@
 
 //! What a connection knows of itself, and how it meets the events of its identifier and queues.
 
-use super::pull;
-use super::pull::Dones;
-use super::pull::Pulling;
-use super::receives::Receives;
-use super::reply;
-use super::reply::Pending;
-use super::shared::Shared;
-use super::shared::Waiting;
-use super::sizes::Sizes;
-use super::tunables;
-use crate::admin::counter::Gauge;
-use crate::admin::trace::trace;
-use crate::engine::credit::Window;
-use crate::engine::limits::Agreement;
-use crate::engine::limits::Extensions;
-use crate::engine::limits::ReadDepths;
-use crate::sunrpc::ConnectError;
-use crate::verbs::Asides;
-use crate::verbs::CmEvent;
-use crate::verbs::Context;
-use crate::verbs::Drained;
-use crate::verbs::Ended;
-use crate::verbs::Endpoint;
-use crate::verbs::Exposes;
-use crate::verbs::Fenced;
-use crate::verbs::Puller;
-use crate::verbs::Pulls;
-use crate::verbs::QueueEnded;
-use crate::verbs::Recv;
-use crate::verbs::RecvStatus;
-use crate::verbs::RecvWorker;
-use crate::verbs::Refill;
-use crate::verbs::Requester;
-use crate::verbs::SendWorker;
-use crate::wire::extensions::Offer;
-use crate::wire::private_data::PrivateData;
-use kernel::new_condvar;
-use kernel::new_mutex;
-use kernel::prelude::*;
-use kernel::sync::atomic::ordering::Relaxed;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::Arc;
-use kernel::sync::CondVar;
-use kernel::sync::CondVarTimeoutResult;
-use kernel::sync::Mutex;
-use kernel::sync::SetOnce;
-use kernel::time::msecs_to_jiffies;
+use kernel::{
+    new_condvar,
+    new_mutex,
+    prelude::*,
+    sync::{
+        atomic::{
+            ordering::Relaxed,
+            Atomic, //
+        },
+        Arc,
+        CondVar,
+        CondVarTimeoutResult,
+        Mutex,
+        SetOnce, //
+    },
+    time::msecs_to_jiffies, //
+};
+
+use crate::{
+    admin::{
+        counter::Gauge,
+        trace::trace, //
+    },
+    engine::{
+        credit::Window,
+        limits::{
+            Agreement,
+            Extensions,
+            ReadDepths, //
+        }, //
+    },
+    sunrpc::ConnectError,
+    verbs::{
+        Asides,
+        CmEvent,
+        Context,
+        Drained,
+        Ended,
+        Endpoint,
+        Exposes,
+        Fenced,
+        Puller,
+        Pulls,
+        QueueEnded,
+        Recv,
+        RecvStatus,
+        RecvWorker,
+        Refill,
+        Requester,
+        SendWorker, //
+    },
+    wire::{
+        extensions::Offer,
+        private_data::PrivateData, //
+    }, //
+};
+
+use super::{
+    pull::{
+        self,
+        Dones,
+        Pulling, //
+    },
+    receives::Receives,
+    reply::{
+        self,
+        Pending, //
+    },
+    shared::{
+        Shared,
+        Waiting, //
+    },
+    sizes::Sizes,
+    tunables, //
+};
 
 /// How far an attempt to connect has come.
 #[derive(Clone, Copy)]

@@ -2,17 +2,26 @@
 
 //! What a Call exposes until its Reply has come.
 
+use crate::{
+    engine::{
+        call::ReplyPlan,
+        inbound::Message,
+        returned::{
+            self,
+            Arrived,
+            Mismatch,
+            Offered, //
+        }, //
+    },
+    verbs::{
+        Exposed,
+        Regions,
+        Registered, //
+    },
+    wire::Segment, //
+};
+
 use super::reply::Pending;
-use crate::engine::call::ReplyPlan;
-use crate::engine::inbound::Message;
-use crate::engine::returned;
-use crate::engine::returned::Arrived;
-use crate::engine::returned::Mismatch;
-use crate::engine::returned::Offered;
-use crate::verbs::Exposed;
-use crate::verbs::Regions;
-use crate::verbs::Registered;
-use crate::wire::Segment;
 
 /// What a Call exposes.
 pub(super) struct Exchange {

@@ -2,9 +2,12 @@
 
 //! What Replies have been like, procedure by procedure.
 
+use kernel::sync::atomic::{
+    ordering::Relaxed,
+    Atomic, //
+};
+
 use crate::engine::habit::Habit;
-use kernel::sync::atomic::ordering::Relaxed;
-use kernel::sync::atomic::Atomic;
 
 /// More than any program has procedures.
 const PROCEDURES: usize = 128;

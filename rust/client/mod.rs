@@ -38,9 +38,12 @@ mod traces;
 mod transport;
 mod tunables;
 
-use crate::admin::sysctl::Registration;
-use crate::sunrpc::ClassRegistration;
 use kernel::prelude::*;
+
+use crate::{
+    admin::sysctl::Registration,
+    sunrpc::ClassRegistration, //
+};
 
 /// The client's presence in the kernel.
 pub(crate) struct Client {

@@ -6,28 +6,46 @@
 //! Nothing of this is on the way of a Reply that fits a message. It begins in the receive queue's
 //! worker and goes on in the send queue's.
 
-use super::context::Connection;
-use super::reply;
-use super::reply::How;
-use super::transport::Rdma;
-use super::tunables;
-use crate::engine::returned::Arrived;
-use crate::sunrpc::Claimed;
-use crate::sunrpc::Refusal;
-use crate::verbs::Asides;
-use crate::verbs::Ended;
-use crate::verbs::Endpoint;
-use crate::verbs::NotPulled;
-use crate::verbs::Recv;
-use crate::verbs::Remote;
-use crate::verbs::SendWorker;
-use crate::wire::HeaderWriter;
-use crate::wire::ReadList;
-use crate::wire::FIXED_LEN;
-use kernel::new_spinlock;
-use kernel::prelude::*;
-use kernel::sync::SetOnce;
-use kernel::sync::SpinLock;
+use kernel::{
+    new_spinlock,
+    prelude::*,
+    sync::{
+        SetOnce,
+        SpinLock, //
+    }, //
+};
+
+use crate::{
+    engine::returned::Arrived,
+    sunrpc::{
+        Claimed,
+        Refusal, //
+    },
+    verbs::{
+        Asides,
+        Ended,
+        Endpoint,
+        NotPulled,
+        Recv,
+        Remote,
+        SendWorker, //
+    },
+    wire::{
+        HeaderWriter,
+        ReadList,
+        FIXED_LEN, //
+    }, //
+};
+
+use super::{
+    context::Connection,
+    reply::{
+        self,
+        How, //
+    },
+    transport::Rdma,
+    tunables, //
+};
 
 /// Segments of one Reply that are read.
 const MAX_SEGMENTS: usize = 16;

@@ -6,19 +6,31 @@
 //! one connection. The last stage but one may outlive that, so a buffer that comes home to another
 //! connection, or to none, is dropped.
 
+use kernel::{
+    alloc::Flags,
+    prelude::*,
+    sync::{
+        atomic::{
+            ordering::Relaxed,
+            Atomic, //
+        },
+        barrier::smp_mb, //
+    }, //
+};
+
+use crate::{
+    admin::trace::trace,
+    engine::queue,
+    verbs::{
+        Chain,
+        Endpoint,
+        Pool,
+        Recv,
+        RecvBatch, //
+    }, //
+};
+
 use super::context::Connection;
-use crate::admin::trace::trace;
-use crate::engine::queue;
-use crate::verbs::Chain;
-use crate::verbs::Endpoint;
-use crate::verbs::Pool;
-use crate::verbs::Recv;
-use crate::verbs::RecvBatch;
-use kernel::alloc::Flags;
-use kernel::prelude::*;
-use kernel::sync::atomic::ordering::Relaxed;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::barrier::smp_mb;
 
 /// Later buffers are made in completion handlers; if there is no memory now, the next one tries
 /// again.

@@ -5,33 +5,52 @@
 //! Runs in the receive queue's worker; the last step, if there was something to invalidate, in the
 //! send queue's.
 
-use super::context::Connection;
-use super::pull;
-use super::pull::Done;
-use super::reverse;
-use super::traces;
-use super::transport::Rdma;
-use crate::admin::trace::trace;
-use crate::admin::trace::xprtrdma_fixup;
-use crate::engine::call::ReplyPlan;
-use crate::engine::inbound;
-use crate::engine::inbound::FromServer;
-use crate::engine::inbound::Message;
-use crate::engine::inbound::Refused;
-use crate::engine::placement::Placement;
-use crate::engine::placement::Room;
-use crate::engine::returned::Arrived;
-use crate::sunrpc::Claimed;
-use crate::sunrpc::Fencing;
-use crate::sunrpc::Refusal;
-use crate::sunrpc::Scatter;
-use crate::verbs::Endpoint;
-use crate::verbs::Fenced;
-use crate::verbs::QueueEnded;
-use crate::verbs::Recv;
-use crate::verbs::RecvStatus;
-use crate::verbs::RecvWorker;
-use crate::verbs::SendWorker;
+use crate::{
+    admin::trace::{
+        trace,
+        xprtrdma_fixup, //
+    },
+    engine::{
+        call::ReplyPlan,
+        inbound::{
+            self,
+            FromServer,
+            Message,
+            Refused, //
+        },
+        placement::{
+            Placement,
+            Room, //
+        },
+        returned::Arrived, //
+    },
+    sunrpc::{
+        Claimed,
+        Fencing,
+        Refusal,
+        Scatter, //
+    },
+    verbs::{
+        Endpoint,
+        Fenced,
+        QueueEnded,
+        Recv,
+        RecvStatus,
+        RecvWorker,
+        SendWorker, //
+    }, //
+};
+
+use super::{
+    context::Connection,
+    pull::{
+        self,
+        Done, //
+    },
+    reverse,
+    traces,
+    transport::Rdma, //
+};
 
 /// What waits for memory to be fenced.
 pub(super) enum Pending {

@@ -5,23 +5,36 @@
 //! Calls come to the receive worker, Replies go out in SUNRPC's tasks, with the send lock. An
 //! answer that SUNRPC has no part in is an error, and goes beside.
 
-use super::context::Connection;
-use super::reply::Pending;
-use super::send;
-use super::send::Established;
-use super::shared::Shared;
-use super::traces;
-use super::transport::Rdma;
-use crate::admin::trace::trace;
-use crate::engine::call::CallPlan;
-use crate::sunrpc::ReverseReply;
-use crate::sunrpc::SendError;
-use crate::verbs::Recv;
-use crate::verbs::RecvWorker;
-use crate::verbs::Regions;
-use crate::verbs::Sender;
-use crate::wire::ErrorReply;
-use crate::wire::HeaderWriter;
+use crate::{
+    admin::trace::trace,
+    engine::call::CallPlan,
+    sunrpc::{
+        ReverseReply,
+        SendError, //
+    },
+    verbs::{
+        Recv,
+        RecvWorker,
+        Regions,
+        Sender, //
+    },
+    wire::{
+        ErrorReply,
+        HeaderWriter, //
+    }, //
+};
+
+use super::{
+    context::Connection,
+    reply::Pending,
+    send::{
+        self,
+        Established, //
+    },
+    shared::Shared,
+    traces,
+    transport::Rdma, //
+};
 
 /// The server calls.
 ///

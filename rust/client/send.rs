@@ -2,36 +2,51 @@
 
 //! Sending a Call: choose, expose, compose, post. Runs in an RPC's task, with the send lock.
 
-use super::context::Connection;
-use super::exchange::segment;
-use super::exchange::Exchange;
-use super::reply::Pending;
-use super::shared::Shared;
-use super::sizes::Sizes;
-use super::traces;
-use super::transport::Rdma;
-use crate::admin::trace::trace;
-use crate::engine::call;
-use crate::engine::call::CallPlan;
-use crate::engine::call::CallShape;
-use crate::engine::call::Extent;
-use crate::engine::call::Limits;
-use crate::engine::call::ReplyPlan;
-use crate::sunrpc::xdr::XdrBuf;
-use crate::sunrpc::Call;
-use crate::sunrpc::SendError;
-use crate::verbs::Access;
-use crate::verbs::Draft;
-use crate::verbs::EndpointBox;
-use crate::verbs::MapError;
-use crate::verbs::Mapped;
-use crate::verbs::NoRoomInMessage;
-use crate::verbs::Regions;
-use crate::verbs::Registrar;
-use crate::verbs::Sender;
-use crate::wire::HeaderWriter;
-use crate::wire::Overflow;
-use crate::wire::ReadSegment;
+use crate::{
+    admin::trace::trace,
+    engine::call::{
+        self,
+        CallPlan,
+        CallShape,
+        Extent,
+        Limits,
+        ReplyPlan, //
+    },
+    sunrpc::{
+        xdr::XdrBuf,
+        Call,
+        SendError, //
+    },
+    verbs::{
+        Access,
+        Draft,
+        EndpointBox,
+        MapError,
+        Mapped,
+        NoRoomInMessage,
+        Regions,
+        Registrar,
+        Sender, //
+    },
+    wire::{
+        HeaderWriter,
+        Overflow,
+        ReadSegment, //
+    }, //
+};
+
+use super::{
+    context::Connection,
+    exchange::{
+        segment,
+        Exchange, //
+    },
+    reply::Pending,
+    shared::Shared,
+    sizes::Sizes,
+    traces,
+    transport::Rdma, //
+};
 
 /// A connection that is good for sending.
 pub(super) struct Established {

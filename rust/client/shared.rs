@@ -2,20 +2,34 @@
 
 //! What a transport has from beginning to end, whether connected or not.
 
-use super::habits::Habits;
-use super::receives::RecvPool;
-use super::stats::Stats;
-use super::transport::Rdma;
-use super::tunables;
-use crate::admin::trace::trace;
-use crate::sunrpc::Credits;
-use crate::sunrpc::ReversePool;
-use crate::sunrpc::XprtHandle;
-use crate::verbs::Refilled;
-use kernel::prelude::*;
-use kernel::sync::atomic::ordering::Relaxed;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::{
+            ordering::Relaxed,
+            Atomic, //
+        },
+        Arc, //
+    }, //
+};
+
+use crate::{
+    admin::trace::trace,
+    sunrpc::{
+        Credits,
+        ReversePool,
+        XprtHandle, //
+    },
+    verbs::Refilled, //
+};
+
+use super::{
+    habits::Habits,
+    receives::RecvPool,
+    stats::Stats,
+    transport::Rdma,
+    tunables, //
+};
 
 /// The transport's own, shared with its connections.
 #[pin_data]

@@ -2,19 +2,33 @@
 
 //! How large the parts of a connection are, from what its device can do.
 
+use kernel::page::{
+    PAGE_SHIFT,
+    PAGE_SIZE, //
+};
+
+use crate::{
+    engine::{
+        call::Limits,
+        limits::{
+            Agreement,
+            Extensions, //
+        }, //
+    },
+    verbs::{
+        DeviceAttrs,
+        QueueDepths,
+        SenderSizes, //
+    },
+    wire::{
+        extensions::Offer,
+        private_data::PrivateData,
+        size,
+        MIN_LEN, //
+    }, //
+};
+
 use super::tunables;
-use crate::engine::call::Limits;
-use crate::engine::limits::Agreement;
-use crate::engine::limits::Extensions;
-use crate::verbs::DeviceAttrs;
-use crate::verbs::QueueDepths;
-use crate::verbs::SenderSizes;
-use crate::wire::extensions::Offer;
-use crate::wire::private_data::PrivateData;
-use crate::wire::size;
-use crate::wire::MIN_LEN;
-use kernel::page::PAGE_SHIFT;
-use kernel::page::PAGE_SIZE;
 
 /// Octets of the largest READ or WRITE, of which every device must be able: an NFS client that
 /// moves to another device cannot change its mind.

@@ -2,10 +2,14 @@
 
 //! What a transport counts for its line in `mountstats`.
 
-use kernel::seq_file::SeqFile;
-use kernel::seq_print;
-use kernel::sync::atomic::ordering::Relaxed;
-use kernel::sync::atomic::Atomic;
+use kernel::{
+    seq_file::SeqFile,
+    seq_print,
+    sync::atomic::{
+        ordering::Relaxed,
+        Atomic, //
+    }, //
+};
 
 /// A number that grows. Readers need no order among several.
 pub(super) struct Count(Atomic<u64>);

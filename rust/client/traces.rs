@@ -2,29 +2,42 @@
 
 //! What a trace tells of Calls and Replies. Nothing here runs unless somebody listens.
 
-use super::context::Connection;
-use super::reply::Pending;
-use crate::admin::trace::trace;
-use crate::admin::trace::xprtrdma_chunk_read;
-use crate::admin::trace::xprtrdma_chunk_reply;
-use crate::admin::trace::xprtrdma_chunk_write;
-use crate::admin::trace::xprtrdma_mr_fastreg;
-use crate::admin::trace::xprtrdma_mr_localinv;
-use crate::admin::trace::xprtrdma_mr_map;
-use crate::admin::trace::xprtrdma_mr_reminv;
-use crate::admin::trace::Conveyance;
-use crate::admin::trace::Task;
-use crate::engine::call::CallPlan;
-use crate::engine::call::ReplyPlan;
-use crate::sunrpc::xdr::XdrBuf;
-use crate::verbs::Endpoint;
-use crate::verbs::Mapped;
-use crate::verbs::Regions;
-use crate::verbs::Registered;
-use crate::wire::Header;
-use crate::wire::Malformed;
-use crate::wire::RdmaError;
-use crate::wire::Reader;
+use crate::{
+    admin::trace::{
+        trace,
+        xprtrdma_chunk_read,
+        xprtrdma_chunk_reply,
+        xprtrdma_chunk_write,
+        xprtrdma_mr_fastreg,
+        xprtrdma_mr_localinv,
+        xprtrdma_mr_map,
+        xprtrdma_mr_reminv,
+        Conveyance,
+        Task, //
+    },
+    engine::call::{
+        CallPlan,
+        ReplyPlan, //
+    },
+    sunrpc::xdr::XdrBuf,
+    verbs::{
+        Endpoint,
+        Mapped,
+        Regions,
+        Registered, //
+    },
+    wire::{
+        Header,
+        Malformed,
+        RdmaError,
+        Reader, //
+    }, //
+};
+
+use super::{
+    context::Connection,
+    reply::Pending, //
+};
 
 /// How a Call travels, in a trace's words.
 pub(super) fn call(plan: CallPlan, message: &XdrBuf) -> Conveyance {

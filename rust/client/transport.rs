@@ -2,31 +2,47 @@
 
 //! The transport that SUNRPC calls.
 
-use super::connect;
-use super::exchange::Exchange;
-use super::reply::Pending;
-use super::reverse;
-use super::send;
-use super::send::Established;
-use super::shared::Shared;
-use super::sizes::MAX_PAGES;
-use super::tunables;
-use crate::sunrpc::Call;
-use crate::sunrpc::ConnectError;
-use crate::sunrpc::Credits;
-use crate::sunrpc::ReversePool;
-use crate::sunrpc::ReverseReply;
-use crate::sunrpc::SendError;
-use crate::sunrpc::Transport;
-use crate::sunrpc::XprtHandle;
-use crate::verbs::Fenced;
-use crate::verbs::Recv;
-use crate::verbs::Sender;
-use kernel::page::PAGE_SIZE;
-use kernel::prelude::*;
-use kernel::seq_file::SeqFile;
-use kernel::sync::atomic::ordering::Relaxed;
-use kernel::sync::Arc;
+use kernel::{
+    page::PAGE_SIZE,
+    prelude::*,
+    seq_file::SeqFile,
+    sync::{
+        atomic::ordering::Relaxed,
+        Arc, //
+    }, //
+};
+
+use crate::{
+    sunrpc::{
+        Call,
+        ConnectError,
+        Credits,
+        ReversePool,
+        ReverseReply,
+        SendError,
+        Transport,
+        XprtHandle, //
+    },
+    verbs::{
+        Fenced,
+        Recv,
+        Sender, //
+    }, //
+};
+
+use super::{
+    connect,
+    exchange::Exchange,
+    reply::Pending,
+    reverse,
+    send::{
+        self,
+        Established, //
+    },
+    shared::Shared,
+    sizes::MAX_PAGES,
+    tunables, //
+};
 
 /// RPC-over-RDMA, the connecting end.
 pub(super) struct Rdma {

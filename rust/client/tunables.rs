@@ -3,15 +3,28 @@
 //! What an administrator sets: files under `/proc/sys/sunrpc`. They hold for connections made
 //! later.
 
-use crate::admin::counter::Counter;
-use crate::admin::counter::Gauge;
-use crate::admin::sysctl::Entry;
-use crate::admin::sysctl::Registration;
-use crate::admin::sysctl::Tunable;
-use crate::wire::private_data::MAX_SIZE;
-use crate::wire::private_data::MIN_SIZE;
-use kernel::page::PAGE_SIZE;
-use kernel::prelude::*;
+use kernel::{
+    page::PAGE_SIZE,
+    prelude::*, //
+};
+
+use crate::{
+    admin::{
+        counter::{
+            Counter,
+            Gauge, //
+        },
+        sysctl::{
+            Entry,
+            Registration,
+            Tunable, //
+        }, //
+    },
+    wire::private_data::{
+        MAX_SIZE,
+        MIN_SIZE, //
+    }, //
+};
 
 /// The unit in which thresholds are told to the peer (RFC 8797 Section 4).
 const UNIT: u32 = 1024;

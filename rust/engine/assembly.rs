@@ -15,13 +15,18 @@
 //!
 //! All of this is checked once, in [`Assembly::plan`], before anything is pulled.
 
-use super::read_chunks::Chunk;
-use super::read_chunks::Chunks;
-use super::read_chunks::Sequence;
-use super::read_chunks::Survey;
-use crate::wire::pad;
-use crate::wire::ReadList;
-use crate::wire::Segment;
+use crate::wire::{
+    pad,
+    ReadList,
+    Segment, //
+};
+
+use super::read_chunks::{
+    Chunk,
+    Chunks,
+    Sequence,
+    Survey, //
+};
 
 /// What a responder is prepared to pull for one Call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,10 +7,13 @@
 //! that results from it: every chunk makes the header grow, and a fixed bound on the segments of a
 //! chunk, known before any memory is registered, keeps that from going round in circles.
 
+use crate::wire::{
+    pad,
+    size,
+    MIN_LEN, //
+};
+
 use super::limits::Agreement;
-use crate::wire::pad;
-use crate::wire::size;
-use crate::wire::MIN_LEN;
 
 /// Octets in three places: what an `xdr_buf` holds, or has room for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,8 +5,10 @@
 //! No chunk belongs before that: credential and verifier are never reduced (RFC 8166 Section
 //! 8.2.2), and whoever checks them takes it for granted that the header lies in one piece.
 
-use crate::wire::ReadList;
-use crate::wire::Reader;
+use crate::wire::{
+    ReadList,
+    Reader, //
+};
 
 /// XID, message type, RPC version, program, version, procedure (RFC 5531 Section 9).
 const FIXED: usize = 24;

@@ -11,15 +11,18 @@
 //! refuse, and in whether they may say so (RFC 8166 Section 4.5: a responder answers, a requester
 //! is silent).
 
+use crate::wire::{
+    Body,
+    ChunkLists,
+    ErrorReply,
+    Header,
+    Malformed,
+    RdmaError,
+    Reader,
+    MIN_LEN, //
+};
+
 use super::limits::Extensions;
-use crate::wire::Body;
-use crate::wire::ChunkLists;
-use crate::wire::ErrorReply;
-use crate::wire::Header;
-use crate::wire::Malformed;
-use crate::wire::RdmaError;
-use crate::wire::Reader;
-use crate::wire::MIN_LEN;
 
 /// `msg_type` of an RPC Call (RFC 5531 Section 9).
 pub const CALL: u32 = 0;

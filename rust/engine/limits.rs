@@ -4,9 +4,13 @@
 //!
 //! All of it holds for one connection and has to be settled anew for the next (RFC 8797 Section 4).
 
-use crate::wire::extensions::Offer;
-use crate::wire::private_data::PrivateData;
-use crate::wire::private_data::MIN_SIZE;
+use crate::wire::{
+    extensions::Offer,
+    private_data::{
+        PrivateData,
+        MIN_SIZE, //
+    }, //
+};
 
 /// The inline thresholds and the use of Remote Invalidation on one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

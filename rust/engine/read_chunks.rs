@@ -5,9 +5,11 @@
 //! No memory is needed for that. Chunks are few, and the list is short enough to be looked through
 //! once for each; the caller bounds both.
 
-use crate::wire::ReadList;
-use crate::wire::ReadSegments;
-use crate::wire::Segment;
+use crate::wire::{
+    ReadList,
+    ReadSegments,
+    Segment, //
+};
 
 /// A Read chunk: all segments of one Position.
 #[derive(Clone, Copy, Debug)]

@@ -2,9 +2,11 @@
 
 //! Which handle the Send of a Reply invalidates: Responder's Choice (RFC 8797 Section 4.1).
 
-use crate::wire::ChunkLists;
-use crate::wire::Segment;
-use crate::wire::WORD;
+use crate::wire::{
+    ChunkLists,
+    Segment,
+    WORD, //
+};
 
 /// Chooses the handle, from those of the Call being answered.
 ///

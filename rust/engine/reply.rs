@@ -8,18 +8,20 @@
 //! requester is told by ERR_CHUNK. All of it is checked before the first octet is written (RFC 8267
 //! Section 3.1).
 
-use crate::wire::pad;
-use crate::wire::size;
-use crate::wire::ChunkLists;
-use crate::wire::HeaderWriter;
-use crate::wire::Overflow;
-use crate::wire::ReadSegment;
-use crate::wire::Segment;
-use crate::wire::Segments;
-use crate::wire::WriteChunk;
-use crate::wire::WriteChunks;
-use crate::wire::FIXED_LEN;
-use crate::wire::WORD;
+use crate::wire::{
+    pad,
+    size,
+    ChunkLists,
+    HeaderWriter,
+    Overflow,
+    ReadSegment,
+    Segment,
+    Segments,
+    WriteChunk,
+    WriteChunks,
+    FIXED_LEN,
+    WORD, //
+};
 
 /// A result item that may be reduced: where it is in the Reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,11 +7,14 @@
 //! data; so what is returned must name the same memory, no more of it, and without holes. Some
 //! responders (Linux before 4.12, illumos) return only the segments that they have used.
 
+use crate::wire::{
+    ReadList,
+    Segment,
+    WriteChunk,
+    WORD, //
+};
+
 use super::inbound::Message;
-use crate::wire::ReadList;
-use crate::wire::Segment;
-use crate::wire::WriteChunk;
-use crate::wire::WORD;
 
 /// What the Call offered: the segments of its Write chunk and of its Reply chunk, in the order of
 /// the header. No segments stand for no chunk.

@@ -2,12 +2,20 @@
 
 //! What is remembered of a Call, beside its Receive buffer, until its Reply has been sent.
 
-use crate::engine::assembly::Layout;
-use crate::engine::reply::Payload;
-use crate::verbs::Parcel;
-use crate::verbs::Recv;
-use crate::wire::ChunkLists;
-use crate::wire::Outline;
+use crate::{
+    engine::{
+        assembly::Layout,
+        reply::Payload, //
+    },
+    verbs::{
+        Parcel,
+        Recv, //
+    },
+    wire::{
+        ChunkLists,
+        Outline, //
+    }, //
+};
 
 /// A Receive buffer with a Call's state beside it.
 pub(super) type Buffer = Recv<Parcel<Call>>;

@@ -2,46 +2,68 @@
 
 //! What the device reports about a connection: the handlers, and what they share with the threads.
 
-use super::call::Buffer;
-use super::call::Call;
-use super::exposed::Exposed;
-use super::exposed::Token;
-use super::limits::Limits;
-use super::regions::ReadRegions;
-use crate::admin;
-use crate::admin::counter::Gauge;
-use crate::admin::trace::trace;
-use crate::engine::queue;
-use crate::sunrpc::svc::SvcHandle;
-use crate::verbs::CmEvent;
-use crate::verbs::Context;
-use crate::verbs::Drained;
-use crate::verbs::Ended;
-use crate::verbs::Endpoint;
-use crate::verbs::Exposes;
-use crate::verbs::Fenced;
-use crate::verbs::Parcel;
-use crate::verbs::Pool;
-use crate::verbs::Pulled;
-use crate::verbs::Queue;
-use crate::verbs::QueueEnded;
-use crate::verbs::RecvBatch;
-use crate::verbs::RecvStatus;
-use crate::verbs::RecvWorker;
-use crate::verbs::Responder;
-use crate::verbs::SendWorker;
-use crate::verbs::Sending;
-use crate::verbs::Sent;
-use crate::verbs::Stack;
-use kernel::new_spinlock;
-use kernel::prelude::*;
-use kernel::sync::atomic::ordering::Full;
-use kernel::sync::atomic::ordering::Relaxed;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::barrier::smp_mb;
-use kernel::sync::SetOnce;
-use kernel::sync::SpinLock;
-use kernel::sync::SpinLockGuard;
+use kernel::{
+    new_spinlock,
+    prelude::*,
+    sync::{
+        atomic::{
+            ordering::{
+                Full,
+                Relaxed, //
+            },
+            Atomic, //
+        },
+        barrier::smp_mb,
+        SetOnce,
+        SpinLock,
+        SpinLockGuard, //
+    }, //
+};
+
+use crate::{
+    admin::{
+        self,
+        counter::Gauge,
+        trace::trace, //
+    },
+    engine::queue,
+    sunrpc::svc::SvcHandle,
+    verbs::{
+        CmEvent,
+        Context,
+        Drained,
+        Ended,
+        Endpoint,
+        Exposes,
+        Fenced,
+        Parcel,
+        Pool,
+        Pulled,
+        Queue,
+        QueueEnded,
+        RecvBatch,
+        RecvStatus,
+        RecvWorker,
+        Responder,
+        SendWorker,
+        Sending,
+        Sent,
+        Stack, //
+    }, //
+};
+
+use super::{
+    call::{
+        Buffer,
+        Call, //
+    },
+    exposed::{
+        Exposed,
+        Token, //
+    },
+    limits::Limits,
+    regions::ReadRegions, //
+};
 
 /// A message that kept at most this many pages is cleared away by its completion's handler. More
 /// would hold up the completions behind it, and are left to a service thread.

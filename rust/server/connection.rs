@@ -2,44 +2,74 @@
 
 //! A connection as SUNRPC sees it: made, used by many threads, closed.
 
-use super::call::Buffer;
-use super::call::Call;
-use super::channel::Channel;
-use super::limits::Limits;
-use super::limits::EXPOSED_SEGMENTS;
-use super::listener::Listener;
-use super::listener::Pending;
-use super::regions::Demand;
-use crate::admin;
-use crate::admin::trace::trace;
-use crate::engine::assembly::Bounds;
-use crate::engine::limits::Agreement;
-use crate::engine::limits::Extensions;
-use crate::engine::limits::ReadDepths;
-use crate::sunrpc::svc;
-use crate::sunrpc::svc::Accepting;
-use crate::sunrpc::svc::Arriving;
-use crate::sunrpc::svc::CallError;
-use crate::sunrpc::svc::Received;
-use crate::sunrpc::svc::Reply;
-use crate::sunrpc::svc::ReverseLimits;
-use crate::sunrpc::svc::SvcHandle;
-use crate::sunrpc::svc::SvcXprt;
-use crate::sunrpc::xdr::XdrBuf;
-use crate::verbs::ConnParam;
-use crate::verbs::DeviceAttrs;
-use crate::verbs::Endpoint;
-use crate::verbs::EndpointBox;
-use crate::verbs::MessageSizes;
-use crate::verbs::Parcel;
-use crate::verbs::QueueDepths;
-use crate::verbs::Recv;
-use crate::verbs::Responder;
-use crate::wire::extensions::Announcement;
-use crate::wire::extensions::Offer;
-use crate::wire::private_data::PrivateData;
-use kernel::page::PAGE_SIZE;
-use kernel::prelude::*;
+use kernel::{
+    page::PAGE_SIZE,
+    prelude::*, //
+};
+
+use crate::{
+    admin::{
+        self,
+        trace::trace, //
+    },
+    engine::{
+        assembly::Bounds,
+        limits::{
+            Agreement,
+            Extensions,
+            ReadDepths, //
+        }, //
+    },
+    sunrpc::{
+        svc::{
+            self,
+            Accepting,
+            Arriving,
+            CallError,
+            Received,
+            Reply,
+            ReverseLimits,
+            SvcHandle,
+            SvcXprt, //
+        },
+        xdr::XdrBuf, //
+    },
+    verbs::{
+        ConnParam,
+        DeviceAttrs,
+        Endpoint,
+        EndpointBox,
+        MessageSizes,
+        Parcel,
+        QueueDepths,
+        Recv,
+        Responder, //
+    },
+    wire::{
+        extensions::{
+            Announcement,
+            Offer, //
+        },
+        private_data::PrivateData, //
+    }, //
+};
+
+use super::{
+    call::{
+        Buffer,
+        Call, //
+    },
+    channel::Channel,
+    limits::{
+        Limits,
+        EXPOSED_SEGMENTS, //
+    },
+    listener::{
+        Listener,
+        Pending, //
+    },
+    regions::Demand, //
+};
 
 /// Read chunks of one Call, a Position-zero chunk included. Each costs a walk through the list.
 const MAX_READ_CHUNKS: u32 = 32;

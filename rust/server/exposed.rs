@@ -7,30 +7,48 @@
 //! announces it has been sent; the client has said RDMA_DONE, or its time is over; and the regions
 //! are invalid. Then the pages are let go.
 
-use super::channel::Channel;
-use super::limits::EXPOSED_SEGMENTS;
-use crate::admin;
-use crate::engine::exposed::Place;
-use crate::engine::exposed::Places;
-use crate::sunrpc::svc::Alarm;
-use crate::sunrpc::svc::SvcHandle;
-use crate::verbs::Endpoint;
-use crate::verbs::MapError;
-use crate::verbs::Mapped;
-use crate::verbs::Message;
-use crate::verbs::Regions;
-use crate::verbs::Registered;
-use crate::verbs::Registrar;
-use crate::verbs::Responder;
-use crate::verbs::Sent;
-use crate::verbs::Span;
-use kernel::new_mutex;
-use kernel::new_spinlock;
-use kernel::prelude::*;
-use kernel::sync::atomic::ordering::Relaxed;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::Mutex;
-use kernel::sync::SpinLock;
+use kernel::{
+    new_mutex,
+    new_spinlock,
+    prelude::*,
+    sync::{
+        atomic::{
+            ordering::Relaxed,
+            Atomic, //
+        },
+        Mutex,
+        SpinLock, //
+    }, //
+};
+
+use crate::{
+    admin,
+    engine::exposed::{
+        Place,
+        Places, //
+    },
+    sunrpc::svc::{
+        Alarm,
+        SvcHandle, //
+    },
+    verbs::{
+        Endpoint,
+        MapError,
+        Mapped,
+        Message,
+        Regions,
+        Registered,
+        Registrar,
+        Responder,
+        Sent,
+        Span, //
+    }, //
+};
+
+use super::{
+    channel::Channel,
+    limits::EXPOSED_SEGMENTS, //
+};
 
 /// What waits for an invalidation: the place of the Reply.
 pub(super) type Token = usize;

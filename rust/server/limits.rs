@@ -2,12 +2,19 @@
 
 //! What a connection may use: tunables, cut down to what its device can do.
 
-use crate::admin;
-use crate::verbs::DeviceAttrs;
-use crate::verbs::QueueDepths;
-use crate::wire::private_data::MIN_SIZE;
-use kernel::page::PAGE_SIZE;
-use kernel::prelude::*;
+use kernel::{
+    page::PAGE_SIZE,
+    prelude::*, //
+};
+
+use crate::{
+    admin,
+    verbs::{
+        DeviceAttrs,
+        QueueDepths, //
+    },
+    wire::private_data::MIN_SIZE, //
+};
 
 /// Reverse Calls that may be outstanding if the device has no room for many Receives.
 const FEW_REVERSE: u32 = 2;

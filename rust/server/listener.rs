@@ -2,26 +2,43 @@
 
 //! Peers that want to connect, from their request until a service thread accepts them.
 
-use super::channel::Channel;
-use super::connection::Connection;
-use crate::admin::trace::trace;
-use crate::sunrpc::svc;
-use crate::sunrpc::svc::Accepting;
-use crate::sunrpc::svc::NewXprt;
-use crate::sunrpc::svc::SvcHandle;
-use crate::sunrpc::svc::SvcXprt;
-use crate::verbs::Accepts;
-use crate::verbs::EndpointBox;
-use crate::verbs::IncomingConnection;
-use crate::verbs::Listening;
-use crate::verbs::SockAddr;
-use crate::wire::extensions::Offer;
-use crate::wire::private_data::PrivateData;
 use core::mem;
-use kernel::new_mutex;
-use kernel::prelude::*;
-use kernel::sync::Arc;
-use kernel::sync::Mutex;
+
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
+};
+
+use crate::{
+    admin::trace::trace,
+    sunrpc::svc::{
+        self,
+        Accepting,
+        NewXprt,
+        SvcHandle,
+        SvcXprt, //
+    },
+    verbs::{
+        Accepts,
+        EndpointBox,
+        IncomingConnection,
+        Listening,
+        SockAddr, //
+    },
+    wire::{
+        extensions::Offer,
+        private_data::PrivateData, //
+    }, //
+};
+
+use super::{
+    channel::Channel,
+    connection::Connection, //
+};
 
 /// Requests that the fabric may hold back, where it does.
 const BACKLOG: i32 = 10;

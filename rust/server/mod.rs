@@ -38,9 +38,12 @@ mod reply;
 mod reverse;
 mod traces;
 
-use crate::admin;
-use crate::sunrpc::svc;
 use kernel::prelude::*;
+
+use crate::{
+    admin,
+    sunrpc::svc, //
+};
 use listener::Listener;
 
 /// The server, as long as it exists.

@@ -6,38 +6,62 @@
 //! the RDMA Reads, into pages of its request, and goes; when they have completed, another one
 //! delivers.
 
-use super::call::Buffer;
-use super::call::Call;
-use super::call::MAX_RESULTS;
-use super::channel::Channel;
-use super::connection::Connection;
-use super::traces;
-use crate::admin;
-use crate::admin::trace::trace;
-use crate::engine::assembly::Assembly;
-use crate::engine::assembly::Layout;
-use crate::engine::assembly::Piece;
-use crate::engine::header;
-use crate::engine::inbound;
-use crate::engine::inbound::FromClient;
-use crate::engine::inbound::Response;
-use crate::sunrpc::svc::Answer;
-use crate::sunrpc::svc::Arriving;
-use crate::sunrpc::svc::Received;
-use crate::sunrpc::svc::Receiving;
-use crate::verbs::NoRoom;
-use crate::verbs::NotPulling;
-use crate::verbs::PageArray;
-use crate::verbs::Pull;
-use crate::verbs::Pulled;
-use crate::verbs::Reads;
-use crate::verbs::Remote;
-use crate::verbs::Responder;
-use crate::verbs::Span;
-use crate::wire::ErrorReply;
-use crate::wire::Segment;
-use kernel::page::PAGE_SIZE;
-use kernel::prelude::*;
+use kernel::{
+    page::PAGE_SIZE,
+    prelude::*, //
+};
+
+use crate::{
+    admin::{
+        self,
+        trace::trace, //
+    },
+    engine::{
+        assembly::{
+            Assembly,
+            Layout,
+            Piece, //
+        },
+        header,
+        inbound::{
+            self,
+            FromClient,
+            Response, //
+        }, //
+    },
+    sunrpc::svc::{
+        Answer,
+        Arriving,
+        Received,
+        Receiving, //
+    },
+    verbs::{
+        NoRoom,
+        NotPulling,
+        PageArray,
+        Pull,
+        Pulled,
+        Reads,
+        Remote,
+        Responder,
+        Span, //
+    },
+    wire::{
+        ErrorReply,
+        Segment, //
+    }, //
+};
+
+use super::{
+    call::{
+        Buffer,
+        Call,
+        MAX_RESULTS, //
+    },
+    channel::Channel,
+    connection::Connection,
+    traces, //
+};
 
 /// What a thread finds to do.
 enum Next {

@@ -6,13 +6,22 @@
 //! those, and each segment of a Read chunk takes one, however short it is. A Call that wants more
 //! than are free waits here until others have been pulled.
 
-use super::call::Buffer;
-use super::call::Call;
-use crate::verbs::Queue;
-use crate::wire::ReadList;
-use core::mem;
-use core::num::NonZeroU32;
+use core::{
+    mem,
+    num::NonZeroU32, //
+};
+
 use kernel::page::PAGE_SIZE;
+
+use crate::{
+    verbs::Queue,
+    wire::ReadList, //
+};
+
+use super::call::{
+    Buffer,
+    Call, //
+};
 
 /// Pages that the RDMA core makes such a region for, if the device can.
 const MAX_PAGES: u32 = 256;

@@ -6,36 +6,56 @@
 //! The Writes are posted in front of the Send, in one chain: when the Send completes, so have they,
 //! and the client has all of it when the Send arrives.
 
-use super::call::Buffer;
-use super::call::Call;
-use super::channel::Channel;
-use super::connection::Connection;
-use super::exposed::Exposing;
-use super::traces;
-use crate::admin;
-use crate::admin::trace::trace;
-use crate::engine::remote;
-use crate::engine::reply;
-use crate::engine::reply::CannotReply;
-use crate::engine::reply::Form;
-use crate::engine::reply::Reply as Plan;
-use crate::engine::reply::ReplyShape;
-use crate::engine::reply::Sink;
-use crate::sunrpc::svc::Alarm;
-use crate::sunrpc::svc::Body;
-use crate::sunrpc::svc::Reply;
-use crate::verbs::Exposed;
-use crate::verbs::Message;
-use crate::verbs::NoRoom;
-use crate::verbs::NotPosted;
-use crate::verbs::Permit;
-use crate::verbs::Remote;
-use crate::verbs::Responder;
-use crate::verbs::Span;
-use crate::wire::ChunkLists;
-use crate::wire::ErrorReply;
-use crate::wire::Segment;
 use kernel::prelude::*;
+
+use crate::{
+    admin::{
+        self,
+        trace::trace, //
+    },
+    engine::{
+        remote,
+        reply::{
+            self,
+            CannotReply,
+            Form,
+            Reply as Plan,
+            ReplyShape,
+            Sink, //
+        }, //
+    },
+    sunrpc::svc::{
+        Alarm,
+        Body,
+        Reply, //
+    },
+    verbs::{
+        Exposed,
+        Message,
+        NoRoom,
+        NotPosted,
+        Permit,
+        Remote,
+        Responder,
+        Span, //
+    },
+    wire::{
+        ChunkLists,
+        ErrorReply,
+        Segment, //
+    }, //
+};
+
+use super::{
+    call::{
+        Buffer,
+        Call, //
+    },
+    channel::Channel,
+    connection::Connection,
+    exposed::Exposing,
+    traces, //
+};
 
 /// Messages shorter than this are copied together: cheaper than to map what they consist of.
 const PULL_UP: u32 = 512;

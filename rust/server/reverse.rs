@@ -5,16 +5,26 @@
 //! They are short: each travels in one message without chunks, and so does its Reply. Their credits
 //! are those of the reverse direction alone.
 
-use super::connection::Connection;
-use crate::engine::credit::Window;
-use crate::sunrpc::svc::Answer;
-use crate::sunrpc::svc::CallError;
-use crate::sunrpc::svc::Receiving;
-use crate::sunrpc::xdr::XdrBuf;
-use crate::verbs::Message;
-use crate::verbs::Responder;
-use crate::wire::HeaderWriter;
 use kernel::prelude::*;
+
+use crate::{
+    engine::credit::Window,
+    sunrpc::{
+        svc::{
+            Answer,
+            CallError,
+            Receiving, //
+        },
+        xdr::XdrBuf, //
+    },
+    verbs::{
+        Message,
+        Responder, //
+    },
+    wire::HeaderWriter, //
+};
+
+use super::connection::Connection;
 
 impl Connection {
     /// Sends a reverse Call.

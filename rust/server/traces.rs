@@ -2,23 +2,32 @@
 
 //! What a trace tells of Calls and Replies. Nothing here runs unless somebody listens.
 
+use crate::{
+    admin::trace::{
+        svcrdma_decode_rseg,
+        svcrdma_decode_wseg,
+        svcrdma_encode_wseg,
+        trace,
+        Cid, //
+    },
+    engine::inbound::Response,
+    verbs::{
+        Endpoint,
+        Responder, //
+    },
+    wire::{
+        Body,
+        ChunkLists,
+        ErrorReply,
+        Header,
+        Malformed,
+        RdmaError,
+        Reader,
+        Segment, //
+    }, //
+};
+
 use super::channel::Channel;
-use crate::admin::trace::svcrdma_decode_rseg;
-use crate::admin::trace::svcrdma_decode_wseg;
-use crate::admin::trace::svcrdma_encode_wseg;
-use crate::admin::trace::trace;
-use crate::admin::trace::Cid;
-use crate::engine::inbound::Response;
-use crate::verbs::Endpoint;
-use crate::verbs::Responder;
-use crate::wire::Body;
-use crate::wire::ChunkLists;
-use crate::wire::ErrorReply;
-use crate::wire::Header;
-use crate::wire::Malformed;
-use crate::wire::RdmaError;
-use crate::wire::Reader;
-use crate::wire::Segment;
 
 /// A Call whose header was parsed; its payload is behind `header` octets.
 #[inline]

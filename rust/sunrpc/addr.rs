@@ -2,10 +2,15 @@
 
 //! An address as text, as `rpc_xprt` offers it to `/proc` and to side protocols.
 
-use crate::bindings;
-use crate::bindings::addr::Family;
-use crate::bindings::addr::SockAddr;
 use kernel::prelude::*;
+
+use crate::bindings::{
+    self,
+    addr::{
+        Family,
+        SockAddr, //
+    }, //
+};
 
 /// Where SUNRPC looks for the address.
 const ADDR: usize = bindings::rpc_display_format_t_RPC_DISPLAY_ADDR as usize;

@@ -2,10 +2,14 @@
 
 //! Memory in which SUNRPC encodes Calls and decodes Replies.
 
-use crate::bindings;
-use core::ffi::c_void;
-use core::ptr::NonNull;
+use core::{
+    ffi::c_void,
+    ptr::NonNull, //
+};
+
 use kernel::prelude::*;
+
+use crate::bindings;
 
 /// No NUMA node in particular.
 const ANY_NODE: c_int = -1;

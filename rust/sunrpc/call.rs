@@ -2,11 +2,16 @@
 
 //! A Call, as what sends it sees it.
 
-use super::slot::Slot;
-use super::transport::Transport;
-use super::xdr::XdrBuf;
-use crate::admin::trace::Task;
-use crate::bindings;
+use crate::{
+    admin::trace::Task,
+    bindings, //
+};
+
+use super::{
+    slot::Slot,
+    transport::Transport,
+    xdr::XdrBuf, //
+};
 
 /// A Call that is to be sent.
 ///

@@ -2,19 +2,29 @@
 
 //! A Reply on its way to the task that waits for it.
 
-use super::call::task_of;
-use super::handle::XprtHandle;
-use super::locks;
-use super::slot::Slot;
-use super::transport::Transport;
-use super::xdr::XdrBuf;
-use crate::admin::trace::Task;
-use crate::bindings;
-use crate::bindings::parked::Parked;
-use core::marker::PhantomData;
-use core::mem::ManuallyDrop;
-use core::ops::Deref;
-use core::ptr::NonNull;
+use core::{
+    marker::PhantomData,
+    mem::ManuallyDrop,
+    ops::Deref,
+    ptr::NonNull, //
+};
+
+use crate::{
+    admin::trace::Task,
+    bindings::{
+        self,
+        parked::Parked, //
+    }, //
+};
+
+use super::{
+    call::task_of,
+    handle::XprtHandle,
+    locks,
+    slot::Slot,
+    transport::Transport,
+    xdr::XdrBuf, //
+};
 
 /// Which octets of an inline payload go where.
 #[derive(Clone, Copy, Debug)]

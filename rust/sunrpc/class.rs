@@ -2,10 +2,14 @@
 
 //! What the classes of this module's transports have in common.
 
-use crate::bindings;
 use core::mem::offset_of;
-use kernel::prelude::*;
-use kernel::types::Opaque;
+
+use kernel::{
+    prelude::*,
+    types::Opaque, //
+};
+
+use crate::bindings;
 
 /// `struct xprt_class` with its netids; SUNRPC reads them up to an empty one.
 #[repr(C)]

@@ -2,16 +2,25 @@
 
 //! The operations on a connection: making it, its end, and that of the transport.
 
-use super::handle::peer_of;
-use super::locks;
-use super::reclaim;
-use super::transport::Transport;
-use super::xprt::Xprt;
-use crate::admin::trace::trace;
-use crate::bindings;
 use core::ffi::c_void;
-use kernel::prelude::*;
-use kernel::time::msecs_to_jiffies;
+
+use kernel::{
+    prelude::*,
+    time::msecs_to_jiffies, //
+};
+
+use crate::{
+    admin::trace::trace,
+    bindings, //
+};
+
+use super::{
+    handle::peer_of,
+    locks,
+    reclaim,
+    transport::Transport,
+    xprt::Xprt, //
+};
 
 /// The first pause before another attempt to connect, if the last one was good for nothing.
 const FIRST_PAUSE_MS: u32 = 5_000;

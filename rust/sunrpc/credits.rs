@@ -13,16 +13,24 @@
 //! A peer that never answers would keep it for good. It is treated as if somebody still waited:
 //! when the Reply is overdue, the connection is given up.
 
-use super::handle::XprtHandle;
-use super::locks;
-use super::transport::Transport;
+use kernel::{
+    new_spinlock,
+    prelude::*,
+    sync::{
+        Arc,
+        SpinLock, //
+    },
+    time::msecs_to_jiffies,
+    types::Opaque, //
+};
+
 use crate::bindings;
-use kernel::new_spinlock;
-use kernel::prelude::*;
-use kernel::sync::Arc;
-use kernel::sync::SpinLock;
-use kernel::time::msecs_to_jiffies;
-use kernel::types::Opaque;
+
+use super::{
+    handle::XprtHandle,
+    locks,
+    transport::Transport, //
+};
 
 /// How long a Reply may take that nobody waits for; as long as one that somebody waits for.
 const PATIENCE_MS: u32 = super::xprt_class::RPC_TIMEOUT_MS;

@@ -2,12 +2,19 @@
 
 //! The slots that wait for an RPC.
 
-use super::slot::Slot;
-use super::transport::Transport;
-use crate::bindings;
 use core::ptr::NonNull;
-use kernel::prelude::*;
-use kernel::types::Opaque;
+
+use kernel::{
+    prelude::*,
+    types::Opaque, //
+};
+
+use crate::bindings;
+
+use super::{
+    slot::Slot,
+    transport::Transport, //
+};
 
 /// The slots that no RPC uses.
 ///

@@ -2,18 +2,31 @@
 
 //! Handles of an `rpc_xprt`, for what outlives the calls of SUNRPC.
 
-use super::addr::AddressStrings;
-use super::class::ModuleHold;
-use super::locks;
-use super::transport::Transport;
-use super::xprt::Xprt;
-use crate::bindings;
-use crate::bindings::addr::Net;
-use crate::bindings::addr::SockAddr;
-use core::marker::PhantomData;
-use core::ptr::NonNull;
-use kernel::prelude::*;
-use kernel::sync::barrier::smp_mb;
+use core::{
+    marker::PhantomData,
+    ptr::NonNull, //
+};
+
+use kernel::{
+    prelude::*,
+    sync::barrier::smp_mb, //
+};
+
+use crate::bindings::{
+    self,
+    addr::{
+        Net,
+        SockAddr, //
+    }, //
+};
+
+use super::{
+    addr::AddressStrings,
+    class::ModuleHold,
+    locks,
+    transport::Transport,
+    xprt::Xprt, //
+};
 
 /// A counted reference to the memory of an `rpc_xprt`, for what outlives the calls of SUNRPC: the
 /// handlers of a connection, and work that was queued.

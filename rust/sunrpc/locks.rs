@@ -2,10 +2,15 @@
 
 //! SUNRPC's locks of a transport, as guards.
 
+use kernel::sync::{
+    lock::{
+        spinlock::SpinLockBackend,
+        Lock, //
+    },
+    SpinLockGuard, //
+};
+
 use crate::bindings;
-use kernel::sync::lock::spinlock::SpinLockBackend;
-use kernel::sync::lock::Lock;
-use kernel::sync::SpinLockGuard;
 
 /// Takes `queue_lock`, which guards the requests that wait to be sent, and those that wait for a
 /// Reply.

@@ -45,15 +45,21 @@ mod xprt_class;
 mod xprt_ops;
 
 pub(crate) use call::Call;
-pub(crate) use claim::Claimed;
-pub(crate) use claim::Fencing;
-pub(crate) use claim::Scatter;
+pub(crate) use claim::{
+    Claimed,
+    Fencing,
+    Scatter, //
+};
 pub(crate) use credits::Credits;
 pub(crate) use handle::XprtHandle;
 pub(crate) use refusal::Refusal;
-pub(crate) use reverse::ReversePool;
-pub(crate) use reverse::ReverseReply;
-pub(crate) use transport::ConnectError;
-pub(crate) use transport::SendError;
-pub(crate) use transport::Transport;
+pub(crate) use reverse::{
+    ReversePool,
+    ReverseReply, //
+};
+pub(crate) use transport::{
+    ConnectError,
+    SendError,
+    Transport, //
+};
 pub(crate) use xprt_class::ClassRegistration;

@@ -4,11 +4,17 @@
 //! delegations returned and pages swapped over it. Whoever brings it back to life must not wait for
 //! any of these.
 
-use crate::bindings;
 use core::marker::PhantomData;
-use kernel::prelude::*;
-use kernel::sync::atomic::ordering::Relaxed;
-use kernel::sync::atomic::Atomic;
+
+use kernel::{
+    prelude::*,
+    sync::atomic::{
+        ordering::Relaxed,
+        Atomic, //
+    }, //
+};
+
+use crate::bindings;
 
 /// While there is one, what this thread allocates is not waited for if that takes I/O, by way of a
 /// file system or not. If pages are swapped over the transport, it may use the memory that is set

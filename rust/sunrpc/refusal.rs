@@ -13,10 +13,13 @@
 //! task itself ends the RPC when it comes to wait. Both happen with `queue_lock` held, without
 //! which no task begins to wait for a Reply: one of the two sees the other.
 
-use super::claim::Fencing;
-use super::slot::Slot;
-use super::transport::Transport;
 use crate::bindings;
+
+use super::{
+    claim::Fencing,
+    slot::Slot,
+    transport::Transport, //
+};
 
 /// How a refused RPC goes on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

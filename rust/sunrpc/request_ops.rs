@@ -2,22 +2,39 @@
 
 //! The operations on a request: its slot, its buffers, its credit, and sending it.
 
-use super::call::task_of;
-use super::call::Call;
-use super::connection_ops::close;
-use super::refusal::Refusal;
-use super::reverse::ReverseReply;
-use super::slot::Slot;
-use super::transport::SendError;
-use super::transport::Transport;
-use super::xprt::Live;
-use super::xprt::Xprt;
-use crate::admin::trace::trace;
-use crate::bindings;
-use core::ptr;
-use core::ptr::NonNull;
-use kernel::prelude::*;
-use kernel::sync::barrier::smp_mb;
+use core::ptr::{
+    self,
+    NonNull, //
+};
+
+use kernel::{
+    prelude::*,
+    sync::barrier::smp_mb, //
+};
+
+use crate::{
+    admin::trace::trace,
+    bindings, //
+};
+
+use super::{
+    call::{
+        task_of,
+        Call, //
+    },
+    connection_ops::close,
+    refusal::Refusal,
+    reverse::ReverseReply,
+    slot::Slot,
+    transport::{
+        SendError,
+        Transport, //
+    },
+    xprt::{
+        Live,
+        Xprt, //
+    }, //
+};
 
 /// Finds a slot for a task, or has it wait for one.
 ///

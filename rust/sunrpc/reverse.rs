@@ -6,18 +6,29 @@
 //! They use slots of their own, made when a callback service is announced, so that receiving one
 //! needs no memory.
 
-use super::handle::XprtHandle;
-use super::slot::Slot;
-use super::transport::Transport;
-use super::xdr::XdrBuf;
-use crate::bindings;
-use crate::bindings::parked::Parked;
 use core::ptr::NonNull;
-use kernel::new_spinlock;
-use kernel::page::PAGE_SIZE;
-use kernel::prelude::*;
-use kernel::sync::Arc;
-use kernel::sync::SpinLock;
+
+use kernel::{
+    new_spinlock,
+    page::PAGE_SIZE,
+    prelude::*,
+    sync::{
+        Arc,
+        SpinLock, //
+    }, //
+};
+
+use crate::bindings::{
+    self,
+    parked::Parked, //
+};
+
+use super::{
+    handle::XprtHandle,
+    slot::Slot,
+    transport::Transport,
+    xdr::XdrBuf, //
+};
 
 /// The slots for reverse Calls.
 #[pin_data]

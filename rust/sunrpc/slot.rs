@@ -26,16 +26,27 @@
 //! With one owner at a time, a Reply to a Call that was not sent yet, a second Reply, a signal and
 //! a disconnect cannot interfere.
 
-use super::buffer::Buffer;
-use super::refusal::Refusal;
-use super::transport::Transport;
-use crate::bindings;
 use core::cell::UnsafeCell;
-use kernel::prelude::*;
-use kernel::sync::atomic::ordering::Acquire;
-use kernel::sync::atomic::ordering::Release;
-use kernel::sync::atomic::Atomic;
-use kernel::types::Opaque;
+
+use kernel::{
+    prelude::*,
+    sync::atomic::{
+        ordering::{
+            Acquire,
+            Release, //
+        },
+        Atomic, //
+    },
+    types::Opaque, //
+};
+
+use crate::bindings;
+
+use super::{
+    buffer::Buffer,
+    refusal::Refusal,
+    transport::Transport, //
+};
 
 /// No Exchange in the slot; SUNRPC or nobody owns it.
 const IDLE: u32 = 0;

@@ -2,16 +2,26 @@
 
 //! What the client makes of RDMA, as SUNRPC sees it: a transport that connects, and why it may not.
 
-use super::call::Call;
-use super::credits::Credits;
-use super::handle::XprtHandle;
-use super::reverse::ReversePool;
-use super::reverse::ReverseReply;
-use crate::bindings;
-use crate::bindings::parked::Parked;
-use kernel::prelude::*;
-use kernel::seq_file::SeqFile;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    seq_file::SeqFile,
+    sync::Arc, //
+};
+
+use crate::bindings::{
+    self,
+    parked::Parked, //
+};
+
+use super::{
+    call::Call,
+    credits::Credits,
+    handle::XprtHandle,
+    reverse::{
+        ReversePool,
+        ReverseReply, //
+    }, //
+};
 
 /// Why a Call was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

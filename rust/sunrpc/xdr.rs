@@ -5,11 +5,17 @@
 //! The octets belong to SUNRPC and its consumers. What is here copies them, or names where they lie
 //! ([`Piece`]) for a device.
 
-use crate::bindings;
-use crate::bindings::piece::Piece;
-use crate::bindings::piece::PAGE;
 use core::marker::PhantomData;
+
 use kernel::types::Opaque;
+
+use crate::bindings::{
+    self,
+    piece::{
+        Piece,
+        PAGE, //
+    }, //
+};
 
 /// A message in SUNRPC's hands.
 ///

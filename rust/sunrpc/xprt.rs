@@ -13,27 +13,42 @@
 //! Lock order: the send lock, then `link`, then SUNRPC's `queue_lock` or `transport_lock`. What a
 //! connection locks for itself (`Endpoint::exposing`) comes after the send lock, and after `link`.
 
-use super::addr::AddressStrings;
-use super::credits::Credits;
-use super::free_slots::FreeSlots;
-use super::handle::peer_of;
-use super::handle::put_handle;
-use super::handle::XprtHandle;
-use super::locks;
-use super::reverse::ReversePool;
-use super::slot::Slot;
-use super::transport::Transport;
-use crate::admin::trace::trace;
-use crate::bindings;
-use core::cell::UnsafeCell;
-use core::mem::MaybeUninit;
-use core::ptr;
-use kernel::new_mutex;
-use kernel::prelude::*;
-use kernel::sync::Arc;
-use kernel::sync::Mutex;
-use kernel::sync::Refcount;
-use kernel::types::Opaque;
+use core::{
+    cell::UnsafeCell,
+    mem::MaybeUninit,
+    ptr, //
+};
+
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex,
+        Refcount, //
+    },
+    types::Opaque, //
+};
+
+use crate::{
+    admin::trace::trace,
+    bindings, //
+};
+
+use super::{
+    addr::AddressStrings,
+    credits::Credits,
+    free_slots::FreeSlots,
+    handle::{
+        peer_of,
+        put_handle,
+        XprtHandle, //
+    },
+    locks,
+    reverse::ReversePool,
+    slot::Slot,
+    transport::Transport, //
+};
 
 /// `struct rpc_xprt` with what belongs to it; C allocates it and counts references to it.
 ///

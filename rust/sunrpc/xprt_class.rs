@@ -2,23 +2,38 @@
 
 //! The class of client transports: what SUNRPC finds by name or netid, and makes transports with.
 
-use super::addr::AddressStrings;
-use super::class::Class;
-use super::class::ModuleHold;
-use super::connection_ops;
-use super::transport::Transport;
-use super::xprt::Xprt;
-use super::xprt_ops::Ops;
-use crate::bindings;
-use crate::bindings::addr::SockAddr;
-use core::marker::PhantomData;
-use core::ptr;
-use kernel::error::to_result;
-use kernel::prelude::*;
-use kernel::sync::atomic::ordering::Relaxed;
-use kernel::sync::atomic::Atomic;
-use kernel::time::msecs_to_jiffies;
-use kernel::types::Opaque;
+use core::{
+    marker::PhantomData,
+    ptr, //
+};
+
+use kernel::{
+    error::to_result,
+    prelude::*,
+    sync::atomic::{
+        ordering::Relaxed,
+        Atomic, //
+    },
+    time::msecs_to_jiffies,
+    types::Opaque, //
+};
+
+use crate::bindings::{
+    self,
+    addr::SockAddr, //
+};
+
+use super::{
+    addr::AddressStrings,
+    class::{
+        Class,
+        ModuleHold, //
+    },
+    connection_ops,
+    transport::Transport,
+    xprt::Xprt,
+    xprt_ops::Ops, //
+};
 
 /// How long an RPC waits for its Reply before the connection is given up.
 pub(super) const RPC_TIMEOUT_MS: u32 = 60_000;

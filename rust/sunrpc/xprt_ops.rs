@@ -6,17 +6,24 @@
 //! task that makes the RPC, or in `rpciod`; `close` in `xprtiod`, with the send lock; the connect
 //! worker in a worker that takes long, with the send lock; `destroy` in a system worker, alone.
 
-use super::connection_ops;
-use super::reclaim;
-use super::refusal;
-use super::request_ops;
-use super::reverse;
-use super::transport::Transport;
-use super::xprt::Xprt;
-use crate::bindings;
 use core::ptr;
-use kernel::seq_file::SeqFile;
-use kernel::time::msecs_to_jiffies;
+
+use kernel::{
+    seq_file::SeqFile,
+    time::msecs_to_jiffies, //
+};
+
+use crate::bindings;
+
+use super::{
+    connection_ops,
+    reclaim,
+    refusal,
+    request_ops,
+    reverse,
+    transport::Transport,
+    xprt::Xprt, //
+};
 
 /// The table for transports of `T`.
 pub(super) struct Ops<T: Transport>(core::marker::PhantomData<T>);

@@ -7,22 +7,38 @@
 //! was, and that have entries of the Send Queue to themselves. Each reports its end, and is idle
 //! again.
 
-use super::completion::wc_and_cqe;
-use super::completion::Ended;
-use super::completion::SendWorker;
-use super::dma::Direction;
-use super::dma::DmaBuffer;
-use super::endpoint::Endpoint;
-use super::endpoint::Kept;
-use super::linked_box::LinkedBox;
-use super::list::Pool;
-use super::message_post::set_send;
-use super::requester::Requester;
-use crate::admin::trace::trace;
-use crate::admin::trace::Cid;
-use crate::bindings;
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+use crate::{
+    admin::trace::{
+        trace,
+        Cid, //
+    },
+    bindings, //
+};
+
+use super::{
+    completion::{
+        wc_and_cqe,
+        Ended,
+        SendWorker, //
+    },
+    dma::{
+        Direction,
+        DmaBuffer, //
+    },
+    endpoint::{
+        Endpoint,
+        Kept, //
+    },
+    linked_box::LinkedBox,
+    list::Pool,
+    message_post::set_send,
+    requester::Requester, //
+};
 
 /// A message.
 ///

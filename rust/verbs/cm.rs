@@ -2,14 +2,23 @@
 
 //! The connection manager's vocabulary: what it reports and what it is told.
 
-use super::endpoint::Context;
-use super::endpoint::Endpoint;
-use super::endpoint::EndpointBox;
-use crate::bindings;
-use crate::bindings::addr::SockAddr;
-use core::cell::Cell;
-use core::slice;
+use core::{
+    cell::Cell,
+    slice, //
+};
+
 use kernel::prelude::*;
+
+use crate::bindings::{
+    self,
+    addr::SockAddr, //
+};
+
+use super::endpoint::{
+    Context,
+    Endpoint,
+    EndpointBox, //
+};
 
 /// What the connection manager reports about an identifier.
 #[derive(Clone, Copy)]

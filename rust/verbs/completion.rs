@@ -2,10 +2,14 @@
 
 //! Completions: in whose worker they are handled, and what they say.
 
-use super::endpoint::Context;
-use super::endpoint::Endpoint;
-use crate::bindings;
 use core::ops::Deref;
+
+use crate::bindings;
+
+use super::endpoint::{
+    Context,
+    Endpoint, //
+};
 
 /// How a chain of work requests ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

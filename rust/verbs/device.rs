@@ -10,20 +10,31 @@
 //! path. But a transport that connects again waits for both, so nothing that is allocated with one
 //! of them held may wait for I/O: it might be that transport's.
 
+use core::{
+    ffi::c_void,
+    pin::Pin,
+    ptr::NonNull, //
+};
+
+use kernel::{
+    error::to_result,
+    new_condvar,
+    new_mutex,
+    prelude::*,
+    sync::{
+        Arc,
+        CondVar,
+        Mutex, //
+    },
+    types::Opaque, //
+};
+
+use crate::{
+    admin::trace::trace,
+    bindings, //
+};
+
 use super::patience::without_io;
-use crate::admin::trace::trace;
-use crate::bindings;
-use core::ffi::c_void;
-use core::pin::Pin;
-use core::ptr::NonNull;
-use kernel::error::to_result;
-use kernel::new_condvar;
-use kernel::new_mutex;
-use kernel::prelude::*;
-use kernel::sync::Arc;
-use kernel::sync::CondVar;
-use kernel::sync::Mutex;
-use kernel::types::Opaque;
 
 kernel::sync::global_lock! {
     // SAFETY: `DeviceWatch::register` initialises it before the first device can be announced.

@@ -2,12 +2,18 @@
 
 //! Memory that stays mapped for the device as long as it lives.
 
-use super::domain::Domain;
+use kernel::{
+    alloc::{
+        flags::__GFP_NOWARN,
+        Flags, //
+    },
+    prelude::*,
+    sync::Arc, //
+};
+
 use crate::bindings;
-use kernel::alloc::flags::__GFP_NOWARN;
-use kernel::alloc::Flags;
-use kernel::prelude::*;
-use kernel::sync::Arc;
+
+use super::domain::Domain;
 
 /// Which way the device moves the data.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -3,13 +3,20 @@
 //! A connection's protection domain: what one peer may reach, no other can (RFC 8166 section
 //! 8.1.1).
 
-use super::device::Lease;
-use crate::admin::counter::Gauge;
-use crate::bindings;
 use core::ptr::NonNull;
-use kernel::error::from_err_ptr;
-use kernel::prelude::*;
-use kernel::sync::Arc;
+
+use kernel::{
+    error::from_err_ptr,
+    prelude::*,
+    sync::Arc, //
+};
+
+use crate::{
+    admin::counter::Gauge,
+    bindings, //
+};
+
+use super::device::Lease;
 
 /// A protection domain and the lease on its device.
 ///

@@ -6,42 +6,77 @@
 //! drains the queues while everything is still in place, then destroys queue pair and identifier,
 //! and drops the context last: a handler can rely on all of it as long as it runs.
 
-use super::cm;
-use super::cm::CmEvent;
-use super::cm::ConnParam;
-use super::cm::IncomingConnection;
-use super::completion::RecvWorker;
-use super::device::Lease;
-use super::device::Notice;
-use super::domain::DeviceAttrs;
-use super::domain::Domain;
-use super::events;
-use super::queues::QueueDepths;
-use super::queues::Queues;
-use super::recv::Recv;
-use super::recv::RecvBatch;
-use super::recv::RecvStatus;
-use crate::admin::counter::Gauge;
-use crate::admin::trace::Cid;
-use crate::bindings;
-use crate::bindings::addr::Net;
-use crate::bindings::addr::SockAddr;
-use core::cell::Cell;
-use core::ffi::c_void;
-use core::ops::Deref;
-use core::ptr;
-use core::ptr::NonNull;
-use kernel::error::from_err_ptr;
-use kernel::error::to_result;
-use kernel::new_mutex;
-use kernel::new_spinlock;
-use kernel::prelude::*;
-use kernel::sync::atomic::ordering::Relaxed;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::Arc;
-use kernel::sync::Mutex;
-use kernel::sync::SetOnce;
-use kernel::sync::SpinLock;
+use core::{
+    cell::Cell,
+    ffi::c_void,
+    ops::Deref,
+    ptr::{
+        self,
+        NonNull, //
+    }, //
+};
+
+use kernel::{
+    error::{
+        from_err_ptr,
+        to_result, //
+    },
+    new_mutex,
+    new_spinlock,
+    prelude::*,
+    sync::{
+        atomic::{
+            ordering::Relaxed,
+            Atomic, //
+        },
+        Arc,
+        Mutex,
+        SetOnce,
+        SpinLock, //
+    }, //
+};
+
+use crate::{
+    admin::{
+        counter::Gauge,
+        trace::Cid, //
+    },
+    bindings::{
+        self,
+        addr::{
+            Net,
+            SockAddr, //
+        }, //
+    }, //
+};
+
+use super::{
+    cm::{
+        self,
+        CmEvent,
+        ConnParam,
+        IncomingConnection, //
+    },
+    completion::RecvWorker,
+    device::{
+        Lease,
+        Notice, //
+    },
+    domain::{
+        DeviceAttrs,
+        Domain, //
+    },
+    events,
+    queues::{
+        QueueDepths,
+        Queues, //
+    },
+    recv::{
+        Recv,
+        RecvBatch,
+        RecvStatus, //
+    }, //
+};
 
 /// Handles what an endpoint's identifier and queues report.
 ///

@@ -3,14 +3,25 @@
 //! What the connection manager, a queue pair and a device report, on its way to an endpoint's
 //! context.
 
-use super::cm::CmEvent;
-use super::cm::IncomingConnection;
-use super::endpoint::Context;
-use super::endpoint::Endpoint;
-use crate::bindings;
-use core::cell::Cell;
-use core::ffi::c_void;
+use core::{
+    cell::Cell,
+    ffi::c_void, //
+};
+
 use kernel::prelude::*;
+
+use crate::bindings;
+
+use super::{
+    cm::{
+        CmEvent,
+        IncomingConnection, //
+    },
+    endpoint::{
+        Context,
+        Endpoint, //
+    }, //
+};
 
 /// # Safety
 ///

@@ -3,29 +3,47 @@
 //! What either end that exposes memory has in common, and exposing the pages of a Reply: regions
 //! that are registered in front of the message that names them.
 
-use super::completion::wc_and_cqe;
-use super::completion::Ended;
-use super::completion::SendWorker;
-use super::endpoint::Context;
-use super::endpoint::Endpoint;
-use super::fence::Fenced;
-use super::fence::QueueEnded;
-use super::message::Message;
-use super::message_post::NotPosted;
-use super::region::Access;
-use super::region::MapError;
-use super::region::Region;
-use super::region_pool::RegionPool;
-use super::regions::Mapped;
-use super::regions::Regions;
-use super::regions::Registered;
-use super::regions::Registrar;
-use super::responder::Responder;
-use super::send_queue::Permit;
-use crate::admin::trace::trace;
-use crate::bindings;
-use crate::bindings::pages::Span;
 use kernel::prelude::*;
+
+use crate::{
+    admin::trace::trace,
+    bindings::{
+        self,
+        pages::Span, //
+    }, //
+};
+
+use super::{
+    completion::{
+        wc_and_cqe,
+        Ended,
+        SendWorker, //
+    },
+    endpoint::{
+        Context,
+        Endpoint, //
+    },
+    fence::{
+        Fenced,
+        QueueEnded, //
+    },
+    message::Message,
+    message_post::NotPosted,
+    region::{
+        Access,
+        MapError,
+        Region, //
+    },
+    region_pool::RegionPool,
+    regions::{
+        Mapped,
+        Regions,
+        Registered,
+        Registrar, //
+    },
+    responder::Responder,
+    send_queue::Permit, //
+};
 
 /// A context that exposes memory to its peer.
 pub(crate) trait Exposes: Context {

@@ -3,22 +3,39 @@
 //! Fencing: nobody may look at memory, or give it away, while the peer can reach it (RFC 8166
 //! Section 4.4.1).
 
-use super::completion::wc_and_cqe;
-use super::completion::Ended;
-use super::completion::SendWorker;
-use super::endpoint::Context;
-use super::endpoint::Endpoint;
-use super::expose::Exposes;
-use super::region::Region;
-use super::region_pool;
-use super::regions::Regions;
-use super::regions::Registered;
-use crate::admin::trace::trace;
-use crate::bindings;
-use core::ptr;
-use core::ptr::NonNull;
-use kernel::prelude::*;
-use kernel::sync::SpinLockGuard;
+use core::ptr::{
+    self,
+    NonNull, //
+};
+
+use kernel::{
+    prelude::*,
+    sync::SpinLockGuard, //
+};
+
+use crate::{
+    admin::trace::trace,
+    bindings, //
+};
+
+use super::{
+    completion::{
+        wc_and_cqe,
+        Ended,
+        SendWorker, //
+    },
+    endpoint::{
+        Context,
+        Endpoint, //
+    },
+    expose::Exposes,
+    region::Region,
+    region_pool,
+    regions::{
+        Regions,
+        Registered, //
+    }, //
+};
 
 /// Proof that what an RPC exposed is out of the peer's reach and unmapped. An RPC cannot be
 /// completed without.

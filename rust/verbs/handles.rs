@@ -7,13 +7,22 @@
 //! that was never given out for that Call is another matter: some other RPC may have lost its
 //! memory.
 
-use super::region::Region;
-use super::region_pool::RegionPool;
-use super::regions::Regions;
-use super::regions::Registered;
-use kernel::sync::atomic::ordering::Relaxed;
-use kernel::sync::atomic::Atomic;
-use kernel::types::Opaque;
+use kernel::{
+    sync::atomic::{
+        ordering::Relaxed,
+        Atomic, //
+    },
+    types::Opaque, //
+};
+
+use super::{
+    region::Region,
+    region_pool::RegionPool,
+    regions::{
+        Regions,
+        Registered, //
+    }, //
+};
 
 /// The Call that a region was last registered for, and the handle that it had then.
 ///

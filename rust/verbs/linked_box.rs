@@ -2,15 +2,27 @@
 
 //! A box with a [`Link`] in front of what is in it, so that it can be in a list.
 
-use super::list::Link;
-use super::list::Linked;
-use core::mem;
-use core::mem::MaybeUninit;
-use core::ops::Deref;
-use core::ops::DerefMut;
-use core::ptr::NonNull;
-use kernel::alloc::Flags;
-use kernel::prelude::*;
+use core::{
+    mem::{
+        self,
+        MaybeUninit, //
+    },
+    ops::{
+        Deref,
+        DerefMut, //
+    },
+    ptr::NonNull, //
+};
+
+use kernel::{
+    alloc::Flags,
+    prelude::*, //
+};
+
+use super::list::{
+    Link,
+    Linked, //
+};
 
 #[repr(C)]
 struct Node<T> {

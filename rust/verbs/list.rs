@@ -9,17 +9,30 @@
 //! The kernel's own do not fit: `kernel::list` takes only what is counted, and an `llist` does not
 //! own what is in it.
 
-use core::marker::PhantomData;
-use core::mem;
-use core::ptr;
-use core::ptr::NonNull;
-use kernel::new_spinlock;
-use kernel::prelude::*;
-use kernel::sync::atomic::ordering::Acquire;
-use kernel::sync::atomic::ordering::Full;
-use kernel::sync::atomic::ordering::Relaxed;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::SpinLock;
+use core::{
+    marker::PhantomData,
+    mem,
+    ptr::{
+        self,
+        NonNull, //
+    }, //
+};
+
+use kernel::{
+    new_spinlock,
+    prelude::*,
+    sync::{
+        atomic::{
+            ordering::{
+                Acquire,
+                Full,
+                Relaxed, //
+            },
+            Atomic, //
+        },
+        SpinLock, //
+    }, //
+};
 
 /// What an object needs to be in a list.
 pub(crate) struct Link {

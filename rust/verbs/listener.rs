@@ -8,32 +8,57 @@
 //! have a device for the address yet: that is tried again until it has one. Until it is done, peers
 //! are refused and try again.
 
-use super::cm::CmEvent;
-use super::cm::IncomingConnection;
-use super::completion::RecvWorker;
-use super::endpoint::Context;
-use super::endpoint::Endpoint;
-use super::endpoint::EndpointBox;
-use super::recv::Recv;
-use super::recv::RecvStatus;
-use crate::admin::counter::Gauge;
-use crate::bindings;
-use crate::bindings::addr::Net;
-use crate::bindings::addr::SockAddr;
 use core::mem;
-use kernel::container_of;
-use kernel::impl_has_delayed_work;
-use kernel::new_delayed_work;
-use kernel::new_mutex;
-use kernel::prelude::*;
-use kernel::sync::Arc;
-use kernel::sync::Mutex;
-use kernel::time::msecs_to_jiffies;
-use kernel::time::Msecs;
-use kernel::workqueue;
-use kernel::workqueue::DelayedWork;
-use kernel::workqueue::Work;
-use kernel::workqueue::WorkItem;
+
+use kernel::{
+    container_of,
+    impl_has_delayed_work,
+    new_delayed_work,
+    new_mutex,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    },
+    time::{
+        msecs_to_jiffies,
+        Msecs, //
+    },
+    workqueue::{
+        self,
+        DelayedWork,
+        Work,
+        WorkItem, //
+    }, //
+};
+
+use crate::{
+    admin::counter::Gauge,
+    bindings::{
+        self,
+        addr::{
+            Net,
+            SockAddr, //
+        }, //
+    }, //
+};
+
+use super::{
+    cm::{
+        CmEvent,
+        IncomingConnection, //
+    },
+    completion::RecvWorker,
+    endpoint::{
+        Context,
+        Endpoint,
+        EndpointBox, //
+    },
+    recv::{
+        Recv,
+        RecvStatus, //
+    }, //
+};
 
 /// How long to wait before it is tried again: the core learns from the same notification that an
 /// address has moved as we do, and is a little slower. From then on twice as long each time.

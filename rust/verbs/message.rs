@@ -6,29 +6,52 @@
 //! [`Sent`], given back by the completion -> `Message` again, emptied. It owns its pages all the
 //! way, so that they stay until the device has let go of them.
 
-use super::dma::Direction;
-use super::dma::DmaBuffer;
-use super::domain::Domain;
-use super::endpoint::Context;
-use super::endpoint::Endpoint;
-use super::linked_box::LinkedBox;
-use super::list::Link;
-use super::list::Linked;
-use super::list::Pool;
-use super::responder::MessageSizes;
-use super::responder::Responder;
-use super::transfer::Remote;
-use super::transfer::Transfer;
-use super::transfer::Transfers;
-use crate::admin::trace::Cid;
-use crate::bindings;
-use crate::bindings::pages::PageArray;
-use crate::bindings::pages::PageSink;
-use crate::bindings::pages::Span;
-use crate::bindings::piece::Piece;
 use core::ptr::NonNull;
-use kernel::prelude::*;
-use kernel::sync::Arc;
+
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+use crate::{
+    admin::trace::Cid,
+    bindings::{
+        self,
+        pages::{
+            PageArray,
+            PageSink,
+            Span, //
+        },
+        piece::Piece, //
+    }, //
+};
+
+use super::{
+    dma::{
+        Direction,
+        DmaBuffer, //
+    },
+    domain::Domain,
+    endpoint::{
+        Context,
+        Endpoint, //
+    },
+    linked_box::LinkedBox,
+    list::{
+        Link,
+        Linked,
+        Pool, //
+    },
+    responder::{
+        MessageSizes,
+        Responder, //
+    },
+    transfer::{
+        Remote,
+        Transfer,
+        Transfers, //
+    }, //
+};
 
 /// # Invariants
 ///

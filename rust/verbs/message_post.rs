@@ -2,20 +2,31 @@
 
 //! Posting a message, and its end.
 
-use super::completion::wc_and_cqe;
-use super::completion::Ended;
-use super::completion::SendWorker;
-use super::endpoint::Endpoint;
-use super::linked_box::LinkedBox;
-use super::message::Inner;
-use super::message::Message;
-use super::message::Sent;
-use super::responder::Responder;
-use super::send_queue::Permit;
-use crate::admin::trace::trace;
-use crate::bindings;
 use core::ptr;
+
 use kernel::prelude::*;
+
+use crate::{
+    admin::trace::trace,
+    bindings, //
+};
+
+use super::{
+    completion::{
+        wc_and_cqe,
+        Ended,
+        SendWorker, //
+    },
+    endpoint::Endpoint,
+    linked_box::LinkedBox,
+    message::{
+        Inner,
+        Message,
+        Sent, //
+    },
+    responder::Responder,
+    send_queue::Permit, //
+};
 
 /// Why a message is not under way.
 pub(crate) enum NotPosted {

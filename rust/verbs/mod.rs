@@ -58,63 +58,99 @@ mod send_queue;
 mod send_ring;
 mod transfer;
 
-pub(crate) use crate::bindings::addr::SockAddr;
-pub(crate) use crate::bindings::pages::PageArray;
-pub(crate) use crate::bindings::pages::Span;
+pub(crate) use crate::bindings::{
+    addr::SockAddr,
+    pages::{
+        PageArray,
+        Span, //
+    }, //
+};
 pub(crate) use aside::Asides;
-pub(crate) use cm::CmEvent;
-pub(crate) use cm::ConnParam;
-pub(crate) use cm::IncomingConnection;
-pub(crate) use completion::Ended;
-pub(crate) use completion::RecvWorker;
-pub(crate) use completion::SendWorker;
+pub(crate) use cm::{
+    CmEvent,
+    ConnParam,
+    IncomingConnection, //
+};
+pub(crate) use completion::{
+    Ended,
+    RecvWorker,
+    SendWorker, //
+};
 pub(crate) use device::DeviceWatch;
 pub(crate) use domain::DeviceAttrs;
-pub(crate) use endpoint::Context;
-pub(crate) use endpoint::Drained;
-pub(crate) use endpoint::Endpoint;
-pub(crate) use endpoint::EndpointBox;
+pub(crate) use endpoint::{
+    Context,
+    Drained,
+    Endpoint,
+    EndpointBox, //
+};
 pub(crate) use expose::Exposes;
-pub(crate) use fence::Fenced;
-pub(crate) use fence::QueueEnded;
-pub(crate) use list::Chain;
-pub(crate) use list::Pool;
-pub(crate) use list::Queue;
-pub(crate) use list::Stack;
-pub(crate) use listener::Accepts;
-pub(crate) use listener::Listening;
-pub(crate) use message::Message;
-pub(crate) use message::Sent;
+pub(crate) use fence::{
+    Fenced,
+    QueueEnded, //
+};
+pub(crate) use list::{
+    Chain,
+    Pool,
+    Queue,
+    Stack, //
+};
+pub(crate) use listener::{
+    Accepts,
+    Listening, //
+};
+pub(crate) use message::{
+    Message,
+    Sent, //
+};
 pub(crate) use message_post::NotPosted;
-pub(crate) use pull::NotPulling;
-pub(crate) use pull::Parcel;
-pub(crate) use pull::Pull;
-pub(crate) use pull::Pulled;
-pub(crate) use pull::Reads;
-pub(crate) use puller::NotPulled;
-pub(crate) use puller::Puller;
-pub(crate) use puller::Pulls;
+pub(crate) use pull::{
+    NotPulling,
+    Parcel,
+    Pull,
+    Pulled,
+    Reads, //
+};
+pub(crate) use puller::{
+    NotPulled,
+    Puller,
+    Pulls, //
+};
 pub(crate) use queues::QueueDepths;
-pub(crate) use recv::Recv;
-pub(crate) use recv::RecvBatch;
-pub(crate) use recv::RecvStatus;
-pub(crate) use refill::Refill;
-pub(crate) use refill::Refilled;
-pub(crate) use region::Access;
-pub(crate) use region::Exposed;
-pub(crate) use region::MapError;
-pub(crate) use regions::Mapped;
-pub(crate) use regions::Regions;
-pub(crate) use regions::Registered;
-pub(crate) use regions::Registrar;
-pub(crate) use requester::Draft;
-pub(crate) use requester::NoRoom as NoRoomInMessage;
-pub(crate) use requester::Requester;
-pub(crate) use requester::Sender;
-pub(crate) use requester::SenderSizes;
-pub(crate) use responder::MessageSizes;
-pub(crate) use responder::Responder;
-pub(crate) use responder::Sending;
-pub(crate) use send_queue::NoRoom;
-pub(crate) use send_queue::Permit;
+pub(crate) use recv::{
+    Recv,
+    RecvBatch,
+    RecvStatus, //
+};
+pub(crate) use refill::{
+    Refill,
+    Refilled, //
+};
+pub(crate) use region::{
+    Access,
+    Exposed,
+    MapError, //
+};
+pub(crate) use regions::{
+    Mapped,
+    Regions,
+    Registered,
+    Registrar, //
+};
+pub(crate) use requester::{
+    Draft,
+    NoRoom as NoRoomInMessage,
+    Requester,
+    Sender,
+    SenderSizes, //
+};
+pub(crate) use responder::{
+    MessageSizes,
+    Responder,
+    Sending, //
+};
+pub(crate) use send_queue::{
+    NoRoom,
+    Permit, //
+};
 pub(crate) use transfer::Remote;

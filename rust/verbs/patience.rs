@@ -2,9 +2,12 @@
 
 //! Asking for memory, with or without waiting for it, or for I/O.
 
+use kernel::{
+    alloc::Flags,
+    prelude::*, //
+};
+
 use crate::bindings;
-use kernel::alloc::Flags;
-use kernel::prelude::*;
 
 /// Calls what allocates memory that others may have to wait for who write back dirty pages, or
 /// close files: no allocation in `f` starts I/O.

@@ -6,32 +6,61 @@
 //! [`Pulled`], given back by the completion -> `Recv` again, once the pages are unmapped. The pages
 //! can be looked at before and after, never in between.
 
-use super::completion::wc_and_cqe;
-use super::completion::Ended;
-use super::completion::SendWorker;
-use super::dma::Direction;
-use super::endpoint::Context;
-use super::endpoint::Endpoint;
-use super::list::Link;
-use super::list::Linked;
-use super::recv::Recv;
-use super::responder::Responder;
-use super::responder::Sending;
-use super::send_queue::Permit;
-use super::transfer::Remote;
-use super::transfer::Transfer;
-use super::transfer::Transfers;
-use crate::admin::trace::svcrdma_wc_read;
-use crate::admin::trace::trace;
-use crate::bindings;
-use crate::bindings::pages::PageArray;
-use crate::bindings::pages::PageSink;
-use crate::bindings::pages::Span;
-use core::ptr;
-use core::ptr::NonNull;
-use kernel::prelude::*;
-use kernel::time::Delta;
-use kernel::time::Instant;
+use core::ptr::{
+    self,
+    NonNull, //
+};
+
+use kernel::{
+    prelude::*,
+    time::{
+        Delta,
+        Instant, //
+    }, //
+};
+
+use crate::{
+    admin::trace::{
+        svcrdma_wc_read,
+        trace, //
+    },
+    bindings::{
+        self,
+        pages::{
+            PageArray,
+            PageSink,
+            Span, //
+        }, //
+    }, //
+};
+
+use super::{
+    completion::{
+        wc_and_cqe,
+        Ended,
+        SendWorker, //
+    },
+    dma::Direction,
+    endpoint::{
+        Context,
+        Endpoint, //
+    },
+    list::{
+        Link,
+        Linked, //
+    },
+    recv::Recv,
+    responder::{
+        Responder,
+        Sending, //
+    },
+    send_queue::Permit,
+    transfer::{
+        Remote,
+        Transfer,
+        Transfers, //
+    }, //
+};
 
 /// What travels with a responder's Receive buffers: pages to pull to, and the Call's own state.
 ///

@@ -6,31 +6,54 @@
 //! device, or a line of those that wait for room on the Send Queue -> [`Puller::pulled`], once the
 //! memory is unmapped. Nobody can look at it in between, nor give it away.
 
-use super::completion::wc_and_cqe;
-use super::completion::Ended;
-use super::completion::SendWorker;
-use super::dma::Direction;
-use super::endpoint::Context;
-use super::endpoint::Drained;
-use super::endpoint::Endpoint;
-use super::linked_box::LinkedBox;
-use super::linked_box::Room;
-use super::list::Pool;
-use super::list::Queue;
-use super::list::Stack;
-use super::patience::Patience;
-use super::send_queue::Permit;
-use super::send_queue::SendQueue;
-use super::transfer::Remote;
-use super::transfer::Transfer;
-use super::transfer::Transfers;
-use crate::bindings;
-use crate::bindings::piece::Piece;
-use core::mem;
-use core::ptr;
-use kernel::new_spinlock;
-use kernel::prelude::*;
-use kernel::sync::SpinLock;
+use core::{
+    mem,
+    ptr, //
+};
+
+use kernel::{
+    new_spinlock,
+    prelude::*,
+    sync::SpinLock, //
+};
+
+use crate::bindings::{
+    self,
+    piece::Piece, //
+};
+
+use super::{
+    completion::{
+        wc_and_cqe,
+        Ended,
+        SendWorker, //
+    },
+    dma::Direction,
+    endpoint::{
+        Context,
+        Drained,
+        Endpoint, //
+    },
+    linked_box::{
+        LinkedBox,
+        Room, //
+    },
+    list::{
+        Pool,
+        Queue,
+        Stack, //
+    },
+    patience::Patience,
+    send_queue::{
+        Permit,
+        SendQueue, //
+    },
+    transfer::{
+        Remote,
+        Transfer,
+        Transfers, //
+    }, //
+};
 
 /// All that begins in the receive queue's worker, which nobody else can do the work of.
 const PATIENCE: Patience = Patience::Fails;

@@ -2,14 +2,23 @@
 
 //! A connection's queue pair and its two completion queues.
 
-use super::domain::Domain;
+use core::{
+    ffi::c_void,
+    ptr::NonNull, //
+};
+
+use kernel::{
+    error::{
+        from_err_ptr,
+        to_result, //
+    },
+    prelude::*,
+    sync::Arc, //
+};
+
 use crate::bindings;
-use core::ffi::c_void;
-use core::ptr::NonNull;
-use kernel::error::from_err_ptr;
-use kernel::error::to_result;
-use kernel::prelude::*;
-use kernel::sync::Arc;
+
+use super::domain::Domain;
 
 /// How many work requests a connection's queues hold; what the device gave, after `open`.
 #[derive(Clone, Copy)]

@@ -2,24 +2,45 @@
 
 //! Receive buffers: owned by whoever holds the [`Recv`], or by the device while posted.
 
-use super::completion::wc_and_cqe;
-use super::completion::RecvWorker;
-use super::dma::Direction;
-use super::dma::DmaBuffer;
-use super::domain::Domain;
-use super::endpoint::Context;
-use super::list::Link;
-use super::list::Linked;
-use crate::admin::trace::Cid;
-use crate::bindings;
-use crate::bindings::parked::Parked;
-use core::ffi::c_void;
-use core::mem;
-use core::ptr;
-use core::ptr::NonNull;
-use kernel::alloc::Flags;
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use core::{
+    ffi::c_void,
+    mem,
+    ptr::{
+        self,
+        NonNull, //
+    }, //
+};
+
+use kernel::{
+    alloc::Flags,
+    prelude::*,
+    sync::Arc, //
+};
+
+use crate::{
+    admin::trace::Cid,
+    bindings::{
+        self,
+        parked::Parked, //
+    }, //
+};
+
+use super::{
+    completion::{
+        wc_and_cqe,
+        RecvWorker, //
+    },
+    dma::{
+        Direction,
+        DmaBuffer, //
+    },
+    domain::Domain,
+    endpoint::Context,
+    list::{
+        Link,
+        Linked, //
+    }, //
+};
 
 /// How a Receive ended.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -2,15 +2,22 @@
 
 //! More memory regions, made where there is time to wait for memory.
 
-use super::patience::without_io;
-use super::region_pool::RegionPool;
-use kernel::impl_has_work;
-use kernel::new_work;
-use kernel::prelude::*;
-use kernel::sync::Arc;
-use kernel::workqueue;
-use kernel::workqueue::Work;
-use kernel::workqueue::WorkItem;
+use kernel::{
+    impl_has_work,
+    new_work,
+    prelude::*,
+    sync::Arc,
+    workqueue::{
+        self,
+        Work,
+        WorkItem, //
+    }, //
+};
+
+use super::{
+    patience::without_io,
+    region_pool::RegionPool, //
+};
 
 /// Who waits for regions.
 pub(crate) trait Refilled: Send + Sync + 'static {

@@ -4,20 +4,41 @@
 //!
 //! Who may do what with it, and when, is the business of `regions`.
 
-use super::handles::GivenOut;
-use super::list::Link;
-use super::list::Linked;
-use super::region_pool::RegionPool;
-use crate::admin::trace;
-use crate::admin::trace::trace;
-use crate::bindings;
-use crate::bindings::piece::Piece;
-use crate::bindings::piece::PAGE;
-use core::mem;
-use core::mem::MaybeUninit;
-use core::ptr;
-use core::ptr::NonNull;
+use core::{
+    mem::{
+        self,
+        MaybeUninit, //
+    },
+    ptr::{
+        self,
+        NonNull, //
+    }, //
+};
+
 use kernel::prelude::*;
+
+use crate::{
+    admin::trace::{
+        self,
+        trace, //
+    },
+    bindings::{
+        self,
+        piece::{
+            Piece,
+            PAGE, //
+        }, //
+    }, //
+};
+
+use super::{
+    handles::GivenOut,
+    list::{
+        Link,
+        Linked, //
+    },
+    region_pool::RegionPool, //
+};
 
 /// What the peer may do with a region.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -2,25 +2,42 @@
 
 //! The regions of one connection: made, idle, taken back.
 
-use super::completion::Done;
-use super::domain::Domain;
-use super::endpoint::Kept;
-use super::handles::GivenOut;
-use super::list::Link;
-use super::list::Stack;
-use super::region::Access;
-use super::region::Exposed;
-use super::region::Idle;
-use super::region::Owned;
-use super::region::Region;
-use crate::admin::trace::trace;
-use crate::bindings;
-use core::mem::MaybeUninit;
-use core::ptr;
-use core::ptr::NonNull;
-use kernel::error::from_err_ptr;
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use core::{
+    mem::MaybeUninit,
+    ptr::{
+        self,
+        NonNull, //
+    }, //
+};
+
+use kernel::{
+    error::from_err_ptr,
+    prelude::*,
+    sync::Arc, //
+};
+
+use crate::{
+    admin::trace::trace,
+    bindings, //
+};
+
+use super::{
+    completion::Done,
+    domain::Domain,
+    endpoint::Kept,
+    handles::GivenOut,
+    list::{
+        Link,
+        Stack, //
+    },
+    region::{
+        Access,
+        Exposed,
+        Idle,
+        Owned,
+        Region, //
+    }, //
+};
 
 /// The regions of one connection. It keeps them until the last of what they are used by is gone.
 pub(crate) struct RegionPool<U> {

@@ -11,27 +11,48 @@
 //! Handles and offsets are random (RFC 8166 Section 8.1.2): a region is no more open to those who
 //! have seen its predecessors.
 
-use super::domain::Domain;
-use super::endpoint::Context;
-use super::endpoint::Endpoint;
-use super::fence::Fenced;
-use super::list::Chain;
-use super::region::Access;
-use super::region::Exposed;
-use super::region::Idle;
-use super::region::MapError;
-use super::region::Region;
-use super::region_pool::reclaim;
-use super::region_pool::RegionPool;
-use crate::admin::trace;
-use crate::bindings;
-use crate::bindings::piece::Piece;
-use core::marker::PhantomData;
-use core::mem;
-use core::ptr;
-use core::ptr::NonNull;
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use core::{
+    marker::PhantomData,
+    mem,
+    ptr::{
+        self,
+        NonNull, //
+    }, //
+};
+
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+use crate::{
+    admin::trace,
+    bindings::{
+        self,
+        piece::Piece, //
+    }, //
+};
+
+use super::{
+    domain::Domain,
+    endpoint::{
+        Context,
+        Endpoint, //
+    },
+    fence::Fenced,
+    list::Chain,
+    region::{
+        Access,
+        Exposed,
+        Idle,
+        MapError,
+        Region, //
+    },
+    region_pool::{
+        reclaim,
+        RegionPool, //
+    }, //
+};
 
 /// State of regions that are mapped for the device, but have no handle yet.
 pub(crate) struct Mapped;

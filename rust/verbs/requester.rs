@@ -5,24 +5,42 @@
 //! One [`Sender`] belongs to whoever holds the right to send. It composes each message in a
 //! [`Draft`] and posts it behind the registrations that it speaks of.
 
-use super::completion::wc_and_cqe;
-use super::completion::Ended;
-use super::completion::SendWorker;
-use super::endpoint::Endpoint;
-use super::expose::not_registered;
-use super::expose::Exposes;
-use super::region_pool::RegionPool;
-use super::regions::Mapped;
-use super::regions::Regions;
-use super::regions::Registered;
-use super::regions::Registrar;
-use super::send_ring::Entry;
-use super::send_ring::SendRing;
-use crate::admin::trace::trace;
-use crate::bindings;
-use crate::bindings::piece::Piece;
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+use crate::{
+    admin::trace::trace,
+    bindings::{
+        self,
+        piece::Piece, //
+    }, //
+};
+
+use super::{
+    completion::{
+        wc_and_cqe,
+        Ended,
+        SendWorker, //
+    },
+    endpoint::Endpoint,
+    expose::{
+        not_registered,
+        Exposes, //
+    },
+    region_pool::RegionPool,
+    regions::{
+        Mapped,
+        Regions,
+        Registered,
+        Registrar, //
+    },
+    send_ring::{
+        Entry,
+        SendRing, //
+    }, //
+};
 
 /// A context that makes Calls.
 pub(crate) trait Requester: Exposes {

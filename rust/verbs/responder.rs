@@ -6,26 +6,47 @@
 //! one signalled work request, behind whose completion all of it has ended; what was posted then
 //! comes back to the [`Responder`].
 
-use super::completion::Ended;
-use super::completion::SendWorker;
-use super::endpoint::Context;
-use super::endpoint::Drained;
-use super::endpoint::Endpoint;
-use super::linked_box::LinkedBox;
-use super::list::Pool;
-use super::list::Stack;
-use super::message::Message;
-use super::message::Sent;
-use super::pull::Parcel;
-use super::pull::Pulled;
-use super::send_queue::SendQueue;
-use super::transfer::Transfer;
-use crate::admin::trace::trace;
-use crate::bindings;
-use core::mem;
-use core::ptr;
-use kernel::prelude::*;
-use kernel::sync::SetOnce;
+use core::{
+    mem,
+    ptr, //
+};
+
+use kernel::{
+    prelude::*,
+    sync::SetOnce, //
+};
+
+use crate::{
+    admin::trace::trace,
+    bindings, //
+};
+
+use super::{
+    completion::{
+        Ended,
+        SendWorker, //
+    },
+    endpoint::{
+        Context,
+        Drained,
+        Endpoint, //
+    },
+    linked_box::LinkedBox,
+    list::{
+        Pool,
+        Stack, //
+    },
+    message::{
+        Message,
+        Sent, //
+    },
+    pull::{
+        Parcel,
+        Pulled, //
+    },
+    send_queue::SendQueue,
+    transfer::Transfer, //
+};
 
 /// A context that pulls Calls and sends Replies.
 pub(crate) trait Responder: Context<Recv = Parcel<<Self as Responder>::Call>> {

@@ -11,16 +11,25 @@
 //! completes.
 
 use core::mem;
-use kernel::new_condvar;
-use kernel::new_spinlock;
-use kernel::prelude::*;
-use kernel::sync::atomic::ordering::Full;
-use kernel::sync::atomic::ordering::Relaxed;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::CondVar;
-use kernel::sync::CondVarTimeoutResult;
-use kernel::sync::SpinLock;
-use kernel::time::msecs_to_jiffies;
+
+use kernel::{
+    new_condvar,
+    new_spinlock,
+    prelude::*,
+    sync::{
+        atomic::{
+            ordering::{
+                Full,
+                Relaxed, //
+            },
+            Atomic, //
+        },
+        CondVar,
+        CondVarTimeoutResult,
+        SpinLock, //
+    },
+    time::msecs_to_jiffies, //
+};
 
 /// Why entries cannot be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

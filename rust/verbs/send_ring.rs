@@ -7,24 +7,47 @@
 //! released: some devices flush out of order. The ring ends with its connection, and lets go of
 //! all.
 
-use super::completion::Done;
-use super::dma::Direction;
-use super::dma::DmaBuffer;
-use super::domain::Domain;
-use super::endpoint::Kept;
-use super::requester::NoRoom;
-use super::requester::SenderSizes;
-use crate::admin::trace::trace;
-use crate::bindings;
-use crate::bindings::piece::Piece;
-use core::cell::UnsafeCell;
-use core::ptr::NonNull;
-use kernel::prelude::*;
-use kernel::sync::atomic::ordering::Acquire;
-use kernel::sync::atomic::ordering::Relaxed;
-use kernel::sync::atomic::ordering::Release;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::Arc;
+use core::{
+    cell::UnsafeCell,
+    ptr::NonNull, //
+};
+
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::{
+            ordering::{
+                Acquire,
+                Relaxed,
+                Release, //
+            },
+            Atomic, //
+        },
+        Arc, //
+    }, //
+};
+
+use crate::{
+    admin::trace::trace,
+    bindings::{
+        self,
+        piece::Piece, //
+    }, //
+};
+
+use super::{
+    completion::Done,
+    dma::{
+        Direction,
+        DmaBuffer, //
+    },
+    domain::Domain,
+    endpoint::Kept,
+    requester::{
+        NoRoom,
+        SenderSizes, //
+    }, //
+};
 
 /// A page that a message is gathered from.
 struct Gathered {

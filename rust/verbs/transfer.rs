@@ -7,27 +7,52 @@
 //! chain of work requests. Nothing here is posted by itself, and nothing here owns the memory:
 //! `pull` and `message` own pages, and what `puller` pulls for keeps its own.
 
-use super::dma::Direction;
-use super::endpoint::Context;
-use super::endpoint::Endpoint;
-use super::linked_box::LinkedBox;
-use super::list::Chain;
-use super::list::Pool;
-use super::patience::Patience;
-use crate::admin::trace::trace;
-use crate::bindings;
-use crate::bindings::pages::PageArray;
-use crate::bindings::pages::Span;
-use crate::bindings::piece::Piece;
-use crate::bindings::piece::PAGE;
-use core::ffi::c_void;
-use core::mem;
-use core::ptr;
-use core::ptr::NonNull;
-use kernel::alloc::Flags;
-use kernel::prelude::*;
-use kernel::time::Instant;
-use kernel::time::Monotonic;
+use core::{
+    ffi::c_void,
+    mem,
+    ptr::{
+        self,
+        NonNull, //
+    }, //
+};
+
+use kernel::{
+    alloc::Flags,
+    prelude::*,
+    time::{
+        Instant,
+        Monotonic, //
+    }, //
+};
+
+use crate::{
+    admin::trace::trace,
+    bindings::{
+        self,
+        pages::{
+            PageArray,
+            Span, //
+        },
+        piece::{
+            Piece,
+            PAGE, //
+        }, //
+    }, //
+};
+
+use super::{
+    dma::Direction,
+    endpoint::{
+        Context,
+        Endpoint, //
+    },
+    linked_box::LinkedBox,
+    list::{
+        Chain,
+        Pool, //
+    },
+    patience::Patience, //
+};
 
 /// A place in a peer's memory.
 #[derive(Clone, Copy)]

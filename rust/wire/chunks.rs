@@ -7,13 +7,15 @@
 
 use core::slice::ChunksExact;
 
-use super::error::BadList;
-use super::size::READ_SEGMENT;
-use super::ReadSegment;
-use super::Reader;
-use super::Segment;
-use super::FIXED_LEN;
-use super::WORD;
+use super::{
+    error::BadList,
+    size::READ_SEGMENT,
+    ReadSegment,
+    Reader,
+    Segment,
+    FIXED_LEN,
+    WORD, //
+};
 
 /// Reads the word that says whether a list entry or a Reply chunk follows.
 ///

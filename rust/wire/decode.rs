@@ -2,22 +2,26 @@
 
 //! The parser of received headers: one pass, no state, no memory.
 
-use super::chunks::ChunkLists;
-use super::error::BadList;
-use super::error::Malformed;
-use super::error::RdmaError;
-use super::Reader;
-use super::Truncated;
-use super::ERR_CHUNK;
-use super::ERR_VERS;
-use super::FIXED_LEN;
-use super::MIN_LEN;
-use super::RDMA_DONE;
-use super::RDMA_ERROR;
-use super::RDMA_MSG;
-use super::RDMA_NOMSG;
-use super::VERSION;
-use super::WORD;
+use super::{
+    chunks::ChunkLists,
+    error::{
+        BadList,
+        Malformed,
+        RdmaError, //
+    },
+    Reader,
+    Truncated,
+    ERR_CHUNK,
+    ERR_VERS,
+    FIXED_LEN,
+    MIN_LEN,
+    RDMA_DONE,
+    RDMA_ERROR,
+    RDMA_MSG,
+    RDMA_NOMSG,
+    VERSION,
+    WORD, //
+};
 
 /// A received transport header.
 #[derive(Clone, Copy, Debug)]

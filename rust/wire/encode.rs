@@ -12,15 +12,17 @@
 //! There is no form for RDMA_MSGP (RFC 8166 Section 4.6.1); RDMA_ERROR is written by
 //! [`ErrorReply::encode`](super::ErrorReply::encode).
 
-use super::Overflow;
-use super::ReadSegment;
-use super::Segment;
-use super::WriteChunk;
-use super::Writer;
-use super::RDMA_DONE;
-use super::RDMA_MSG;
-use super::RDMA_NOMSG;
-use super::VERSION;
+use super::{
+    Overflow,
+    ReadSegment,
+    Segment,
+    WriteChunk,
+    Writer,
+    RDMA_DONE,
+    RDMA_MSG,
+    RDMA_NOMSG,
+    VERSION, //
+};
 
 /// A header whose fixed fields are written; the Read list is next.
 #[derive(Debug)]

@@ -2,14 +2,16 @@
 
 //! What can be wrong with a received header, and what RFC 8166 Section 4.5 has a responder answer.
 
-use super::size;
-use super::Overflow;
-use super::Truncated;
-use super::Writer;
-use super::ERR_CHUNK;
-use super::ERR_VERS;
-use super::RDMA_ERROR;
-use super::VERSION;
+use super::{
+    size,
+    Overflow,
+    Truncated,
+    Writer,
+    ERR_CHUNK,
+    ERR_VERS,
+    RDMA_ERROR,
+    VERSION, //
+};
 
 /// The content of an RDMA_ERROR message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,10 @@
 //! those eight octets does not see it. As they are, it is looked for at any offset, and what is
 //! around it has no meaning. `Documentation/pulled-replies.rst` describes it octet by octet.
 
-use super::private_data;
-use super::private_data::PrivateData;
+use super::private_data::{
+    self,
+    PrivateData, //
+};
 
 /// The identifier: four octets that are neither text nor the beginning of a known message.
 pub const IDENTIFIER: [u8; 4] = [0xd3, 0x97, 0x1e, 0xa4];

@@ -23,25 +23,37 @@ mod segment;
 pub mod size;
 mod writer;
 
-pub use chunks::ChunkLists;
-pub use chunks::Outline;
-pub use chunks::ReadList;
-pub use chunks::ReadSegments;
-pub use chunks::Segments;
-pub use chunks::WriteChunk;
-pub use chunks::WriteChunks;
-pub use decode::Body;
-pub use decode::Header;
+pub use chunks::{
+    ChunkLists,
+    Outline,
+    ReadList,
+    ReadSegments,
+    Segments,
+    WriteChunk,
+    WriteChunks, //
+};
+pub use decode::{
+    Body,
+    Header, //
+};
 pub use encode::HeaderWriter;
-pub use error::ErrorReply;
-pub use error::Malformed;
-pub use error::RdmaError;
-pub use reader::Reader;
-pub use reader::Truncated;
-pub use segment::ReadSegment;
-pub use segment::Segment;
-pub use writer::Overflow;
-pub use writer::Writer;
+pub use error::{
+    ErrorReply,
+    Malformed,
+    RdmaError, //
+};
+pub use reader::{
+    Reader,
+    Truncated, //
+};
+pub use segment::{
+    ReadSegment,
+    Segment, //
+};
+pub use writer::{
+    Overflow,
+    Writer, //
+};
 
 /// The protocol version spoken here.
 pub const VERSION: u32 = 1;

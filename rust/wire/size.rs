@@ -5,11 +5,13 @@
 //! The builder in `encode` and these functions are tested against each other: what a function here
 //! says is what the builder writes.
 
-use super::RdmaError;
-use super::Segment;
-use super::FIXED_LEN;
-use super::MIN_LEN;
-use super::WORD;
+use super::{
+    RdmaError,
+    Segment,
+    FIXED_LEN,
+    MIN_LEN,
+    WORD, //
+};
 
 /// Octets that one Read segment adds to a header: discriminator, Position, segment.
 pub(super) const READ_SEGMENT: usize = 2 * WORD + Segment::LEN;

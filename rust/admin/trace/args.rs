@@ -2,13 +2,20 @@
 
 //! What trace events take: plain values, and a few of them together where they belong together.
 
+use kernel::{
+    ffi::c_char,
+    str::{
+        CStr,
+        CStrExt, //
+    },
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
+};
+
 use crate::bindings;
 use bindings::addr::SockAddr;
-use kernel::ffi::c_char;
-use kernel::str::CStr;
-use kernel::str::CStrExt;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Relaxed;
 
 /// An RPC task as SUNRPC's own events name it.
 #[derive(Clone, Copy)]

@@ -2,13 +2,17 @@
 
 //! Events of the client end.
 
-use super::events;
-use super::Cid;
-use super::Conveyance;
-use super::Region;
-use super::Task;
-use crate::bindings::addr::SockAddr;
 use kernel::str::CStr;
+
+use crate::bindings::addr::SockAddr;
+
+use super::{
+    events,
+    Cid,
+    Conveyance,
+    Region,
+    Task, //
+};
 
 // Connections.
 events! {

@@ -2,8 +2,9 @@
 
 //! Events of the RDMA devices under both transports.
 
-use super::events;
 use kernel::str::CStr;
+
+use super::events;
 
 events! {
     /// A device appeared.

@@ -18,10 +18,12 @@ mod client;
 mod device;
 mod server;
 
-pub(crate) use args::Cid;
-pub(crate) use args::Conveyance;
-pub(crate) use args::Region;
-pub(crate) use args::Task;
+pub(crate) use args::{
+    Cid,
+    Conveyance,
+    Region,
+    Task, //
+};
 pub(crate) use client::*;
 pub(crate) use device::*;
 pub(crate) use server::*;

@@ -2,10 +2,14 @@
 
 //! Events of the server end.
 
-use super::events;
-use super::Cid;
-use crate::bindings::addr::SockAddr;
 use kernel::str::CStr;
+
+use crate::bindings::addr::SockAddr;
+
+use super::{
+    events,
+    Cid, //
+};
 
 // Connections.
 events! {

@@ -2,15 +2,25 @@
 
 //! An alarm: has a service thread look at a transport after a while, though nothing has come.
 
-use super::xprt::SvcHandle;
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::{
+            ordering::{
+                Full,
+                Relaxed, //
+            },
+            Atomic, //
+        },
+        SetOnce, //
+    },
+    time::msecs_to_jiffies,
+    types::Opaque, //
+};
+
 use crate::bindings;
-use kernel::prelude::*;
-use kernel::sync::atomic::ordering::Full;
-use kernel::sync::atomic::ordering::Relaxed;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::SetOnce;
-use kernel::time::msecs_to_jiffies;
-use kernel::types::Opaque;
+
+use super::xprt::SvcHandle;
 
 /// See the [module's](self) description.
 #[pin_data(PinnedDrop)]

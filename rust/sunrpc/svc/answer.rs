@@ -2,16 +2,29 @@
 
 //! What clients say to reverse Calls.
 
-use super::class::Connection;
-use super::reverse::credits;
-use super::rqst::Receiving;
-use crate::bindings;
-use crate::sunrpc::locks;
 use core::ptr::NonNull;
-use kernel::prelude::*;
-use kernel::sync::atomic::ordering::Relaxed;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::rcu;
+
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::{
+            ordering::Relaxed,
+            Atomic, //
+        },
+        rcu, //
+    }, //
+};
+
+use crate::{
+    bindings,
+    sunrpc::locks, //
+};
+
+use super::{
+    class::Connection,
+    reverse::credits,
+    rqst::Receiving, //
+};
 
 /// What a client says to a reverse Call.
 #[derive(Clone, Copy)]

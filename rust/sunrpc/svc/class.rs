@@ -13,27 +13,50 @@
 //! | free | whoever drops the last reference: any of the above |
 //! | has room | anywhere |
 
-use super::reply::Reply;
-use super::reverse::CallError;
-use super::reverse::ReverseLimits;
-use super::rqst::Arriving;
-use super::rqst::Received;
-use super::xprt;
-use super::xprt::NewXprt;
-use super::xprt::SvcXprt;
-use crate::bindings;
-use crate::bindings::addr::SockAddr;
-use crate::bindings::parked::Parked;
-use crate::sunrpc::xdr::XdrBuf;
-use core::ffi::c_void;
-use core::marker::PhantomData;
-use core::ptr;
-use core::ptr::NonNull;
-use kernel::error::to_result;
-use kernel::prelude::*;
-use kernel::sync::atomic::ordering::Relaxed;
-use kernel::sync::atomic::Atomic;
-use kernel::types::Opaque;
+use core::{
+    ffi::c_void,
+    marker::PhantomData,
+    ptr::{
+        self,
+        NonNull, //
+    }, //
+};
+
+use kernel::{
+    error::to_result,
+    prelude::*,
+    sync::atomic::{
+        ordering::Relaxed,
+        Atomic, //
+    },
+    types::Opaque, //
+};
+
+use crate::{
+    bindings::{
+        self,
+        addr::SockAddr,
+        parked::Parked, //
+    },
+    sunrpc::xdr::XdrBuf, //
+};
+
+use super::{
+    reply::Reply,
+    reverse::{
+        CallError,
+        ReverseLimits, //
+    },
+    rqst::{
+        Arriving,
+        Received, //
+    },
+    xprt::{
+        self,
+        NewXprt,
+        SvcXprt, //
+    }, //
+};
 
 /// What listens for connections.
 pub(crate) trait Listener: Send + Sync + Sized + 'static {

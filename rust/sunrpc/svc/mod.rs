@@ -23,18 +23,28 @@ mod xprt;
 
 pub(crate) use alarm::Alarm;
 pub(crate) use answer::Answer;
-pub(crate) use class::Accepting;
-pub(crate) use class::Connection;
-pub(crate) use class::Listener;
-pub(crate) use class::Registration;
-pub(crate) use reply::Body;
-pub(crate) use reply::Reply;
-pub(crate) use reverse::CallError;
-pub(crate) use reverse::ReverseLimits;
+pub(crate) use class::{
+    Accepting,
+    Connection,
+    Listener,
+    Registration, //
+};
+pub(crate) use reply::{
+    Body,
+    Reply, //
+};
+pub(crate) use reverse::{
+    CallError,
+    ReverseLimits, //
+};
 pub(crate) use reverse_class::ReverseRegistration;
-pub(crate) use rqst::Arriving;
-pub(crate) use rqst::Received;
-pub(crate) use rqst::Receiving;
-pub(crate) use xprt::NewXprt;
-pub(crate) use xprt::SvcHandle;
-pub(crate) use xprt::SvcXprt;
+pub(crate) use rqst::{
+    Arriving,
+    Received,
+    Receiving, //
+};
+pub(crate) use xprt::{
+    NewXprt,
+    SvcHandle,
+    SvcXprt, //
+};

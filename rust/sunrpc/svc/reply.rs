@@ -2,12 +2,18 @@
 
 //! [`Reply`]: a `struct svc_rqst` whose Reply is to be sent.
 
-use crate::bindings;
-use crate::bindings::pages::PageSink;
-use crate::bindings::pages::Span;
-use crate::bindings::piece::PAGE;
 use core::marker::PhantomData;
+
 use kernel::prelude::*;
+
+use crate::bindings::{
+    self,
+    pages::{
+        PageSink,
+        Span, //
+    },
+    piece::PAGE, //
+};
 
 /// A request whose Reply is to be sent.
 ///

@@ -14,24 +14,45 @@
 //! connection: what waits for a Reply then is woken, and what is sent after that finds the
 //! connection closing.
 
-use super::class::Connection;
-use super::xprt;
-use super::xprt::SvcHandle;
-use crate::bindings;
-use crate::sunrpc::addr::AddressStrings;
-use crate::sunrpc::class::ModuleHold;
-use crate::sunrpc::credits::Credits;
-use crate::sunrpc::credits::Windowed;
-use crate::sunrpc::xdr::XdrBuf;
-use core::cell::UnsafeCell;
-use core::marker::PhantomData;
-use core::mem::MaybeUninit;
-use core::ptr;
-use kernel::prelude::*;
-use kernel::sync::atomic::ordering::Full;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::Arc;
-use kernel::types::Opaque;
+use core::{
+    cell::UnsafeCell,
+    marker::PhantomData,
+    mem::MaybeUninit,
+    ptr, //
+};
+
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::{
+            ordering::Full,
+            Atomic, //
+        },
+        Arc, //
+    },
+    types::Opaque, //
+};
+
+use crate::{
+    bindings,
+    sunrpc::{
+        addr::AddressStrings,
+        class::ModuleHold,
+        credits::{
+            Credits,
+            Windowed, //
+        },
+        xdr::XdrBuf, //
+    }, //
+};
+
+use super::{
+    class::Connection,
+    xprt::{
+        self,
+        SvcHandle, //
+    }, //
+};
 
 /// What reverse Calls on a connection are limited to.
 #[derive(Clone, Copy, Debug)]

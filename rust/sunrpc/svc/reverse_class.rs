@@ -3,33 +3,62 @@
 //! The class of reverse transports: what SUNRPC makes one with when a service has something to
 //! call.
 
-use super::class;
-use super::class::Connection;
-use super::class::Listener;
-use super::reverse::destroy;
-use super::reverse::forward;
-use super::reverse::Calls;
-use super::reverse::Reverse;
-use super::reverse::Window;
-use super::xprt;
-use super::xprt::SvcHandle;
-use crate::bindings;
-use crate::bindings::addr::SockAddr;
-use crate::sunrpc::addr::AddressStrings;
-use crate::sunrpc::class::Class;
-use crate::sunrpc::class::ModuleHold;
-use crate::sunrpc::credits::Credits;
-use core::ffi::c_void;
-use core::marker::PhantomData;
-use core::ptr;
-use kernel::error::to_result;
-use kernel::prelude::*;
-use kernel::sync::atomic::ordering::Full;
-use kernel::sync::atomic::ordering::Relaxed;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::Arc;
-use kernel::time::msecs_to_jiffies;
-use kernel::types::Opaque;
+use core::{
+    ffi::c_void,
+    marker::PhantomData,
+    ptr, //
+};
+
+use kernel::{
+    error::to_result,
+    prelude::*,
+    sync::{
+        atomic::{
+            ordering::{
+                Full,
+                Relaxed, //
+            },
+            Atomic, //
+        },
+        Arc, //
+    },
+    time::msecs_to_jiffies,
+    types::Opaque, //
+};
+
+use crate::{
+    bindings::{
+        self,
+        addr::SockAddr, //
+    },
+    sunrpc::{
+        addr::AddressStrings,
+        class::{
+            Class,
+            ModuleHold, //
+        },
+        credits::Credits, //
+    }, //
+};
+
+use super::{
+    class::{
+        self,
+        Connection,
+        Listener, //
+    },
+    reverse::{
+        destroy,
+        forward,
+        Calls,
+        Reverse,
+        Window, //
+    },
+    xprt::{
+        self,
+        SvcHandle, //
+    }, //
+};
 
 /// How long a reverse Call waits for its Reply, if its maker does not say.
 const TIMEOUT_MS: u32 = 60_000;

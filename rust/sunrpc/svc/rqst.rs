@@ -6,16 +6,25 @@
 //! [`Arriving`] is a request that has the transport to itself; [`Receiving`] one that others can
 //! overtake; a [`Received`] is the proof that it was either filled or left alone.
 
-use super::class::Connection;
-use crate::bindings;
-use crate::bindings::pages::PageArray;
-use crate::bindings::pages::PageSink;
-use crate::bindings::parked::Parked;
-use crate::bindings::piece::PAGE;
-use core::marker::PhantomData;
-use core::ops::Range;
-use core::ptr;
+use core::{
+    marker::PhantomData,
+    ops::Range,
+    ptr, //
+};
+
 use kernel::prelude::*;
+
+use crate::bindings::{
+    self,
+    pages::{
+        PageArray,
+        PageSink, //
+    },
+    parked::Parked,
+    piece::PAGE, //
+};
+
+use super::class::Connection;
 
 /// A request about to be filled, by the only thread that receives on its transport.
 ///

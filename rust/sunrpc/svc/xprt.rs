@@ -8,20 +8,36 @@
 //!
 //! A transport belongs to its maker ([`SvcXprt`]) until SUNRPC takes it over.
 
-use crate::bindings;
-use crate::bindings::addr::Net;
-use crate::bindings::addr::SockAddr;
-use core::cell::UnsafeCell;
-use core::marker::PhantomData;
-use core::mem;
-use core::mem::MaybeUninit;
-use core::ops::Deref;
-use core::ops::DerefMut;
-use core::ptr;
-use core::ptr::NonNull;
-use kernel::prelude::*;
-use kernel::sync::Refcount;
-use kernel::types::Opaque;
+use core::{
+    cell::UnsafeCell,
+    marker::PhantomData,
+    mem::{
+        self,
+        MaybeUninit, //
+    },
+    ops::{
+        Deref,
+        DerefMut, //
+    },
+    ptr::{
+        self,
+        NonNull, //
+    }, //
+};
+
+use kernel::{
+    prelude::*,
+    sync::Refcount,
+    types::Opaque, //
+};
+
+use crate::bindings::{
+    self,
+    addr::{
+        Net,
+        SockAddr, //
+    }, //
+};
 
 /// What does not depend on the transport's type.
 #[repr(C)]
