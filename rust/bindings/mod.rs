@@ -2,10 +2,10 @@
 
 //! The C side of the house: SUNRPC, RDMA verbs and a few helpers.
 //!
-//! `generated.rs` is bindgen's output, made by `Kbuild` from `include/bindings.h`. It is layered over
-//! `kernel::bindings`: a type that the kernel crate binds is that crate's type here too, so its
-//! abstractions (locks, work items, lists) apply to members of SUNRPC's structures. What both bind
-//! resolves to ours, because ours is complete where the kernel crate only needed a name.
+//! `generated.rs` is bindgen's output, made by `Kbuild` from `include/bindings.h`. It is layered
+//! over `kernel::bindings`: a type that the kernel crate binds is that crate's type here too, so
+//! its abstractions (locks, work items, lists) apply to members of SUNRPC's structures. What both
+//! bind resolves to ours, because ours is complete where the kernel crate only needed a name.
 //!
 //! Only `verbs`, `sunrpc` and `admin` may use this room.
 //!

@@ -123,7 +123,11 @@ impl Channel {
             posted: Atomic::new(0),
             idle <- Pool::new(),
             incoming <- new_spinlock!(
-                Incoming { fresh: Queue::new(), pulled: Queue::new(), regions: ReadRegions::none() },
+                Incoming {
+                    fresh: Queue::new(),
+                    pulled: Queue::new(),
+                    regions: ReadRegions::none(),
+                },
                 "Channel::incoming"
             ),
             sending <- Sending::new(),

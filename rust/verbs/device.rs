@@ -240,7 +240,10 @@ unsafe extern "C" fn add_one(raw: *mut bindings::ib_device) -> c_int {
     let device = Arc::pin_init(
         pin_init!(Device {
             raw,
-            state <- new_mutex!(State { removing: false, leases: 0, notices: KVec::new() }, "Device::state"),
+            state <- new_mutex!(
+                State { removing: false, leases: 0, notices: KVec::new() },
+                "Device::state"
+            ),
             returned <- new_condvar!("Device::returned"),
         }),
         GFP_KERNEL,

@@ -2,7 +2,9 @@
 
 //! Memory regions by which either end exposes memory to its peer, one life after another:
 //!
-//!     idle --map--> Mapped --post, with the Send--> Registered --invalidated, by either end--> idle
+//! ```text
+//! idle --map--> Mapped --post, with the Send--> Registered --invalidated by either end--> idle
+//! ```
 //!
 //! Only a registered region has a handle that the peer can use; only an invalid one is unmapped. A
 //! registered region that is dropped instead, because the connection is lost, is never used again:

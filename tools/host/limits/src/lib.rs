@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What either end makes of a device's limits, compiled on the build host: no real device has all the
-//! limits that are worth a try.
+//! What either end makes of a device's limits, compiled on the build host: no real device has all
+//! the limits that are worth a try.
 
 #![allow(dead_code, reason = "only what reckons is used, and that by tests")]
 

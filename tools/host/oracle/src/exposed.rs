@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Places of exposed Replies: no more of anything than there are places, and nothing released twice.
+//! Places of exposed Replies: no more of anything than there are places, and nothing released
+//! twice.
 
 use rpcrdma_core::engine::exposed::NotExposed;
 use rpcrdma_core::engine::exposed::Place;

@@ -288,8 +288,8 @@ impl Client {
         else {
             return Verdict::Go;
         };
-        // What the device has invalidated is invalid, whatever becomes of the message. If no RPC has
-        // the handle, it was that of an RPC given up: its Reply came too late.
+        // What the device has invalidated is invalid, whatever becomes of the message. If no RPC
+        // has the handle, it was that of an RPC given up: its Reply came too late.
         let mut foreign = false;
         if let Some(handle) = invalidated {
             for pending in self.pending.values_mut() {

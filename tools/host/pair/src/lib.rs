@@ -10,7 +10,8 @@
 //! * no more Calls are unanswered than were granted, in either direction;
 //! * no RPC completes while one of its handles is valid, cancelled ones included;
 //! * an honest peer never touches what is not exposed, and never invalidates a foreign handle;
-//! * every RPC ends exactly once, with the Reply that was meant for it, and every reverse Call does;
+//! * every RPC ends exactly once, with the Reply that was meant for it, and every reverse Call
+//!   does;
 //! * no credit, no Send Queue entry, no Receive and no registration is lost.
 //!
 //! Against a hostile peer there is nothing to say about what a Reply holds; all else holds too.

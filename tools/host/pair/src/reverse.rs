@@ -138,8 +138,8 @@ impl Caller {
         fresh
     }
 
-    /// The next message, if there is a credit for it. Where Replies may be pulled, what is wholly in a Read
-    /// chunk is one of those, so that no Call can be.
+    /// The next message, if there is a credit for it. Where Replies may be pulled, what is wholly
+    /// in a Read chunk is one of those, so that no Call can be.
     pub(crate) fn next(&mut self, pulled_replies: bool) -> Option<Vec<u8>> {
         if self.window.granted() as usize <= self.outstanding.len() {
             return None;

@@ -116,8 +116,8 @@ impl Server {
             true => rng.range(1, 6),
             false => 0,
         };
-        // RFC 8167 Section 4.3.2: one Receive for each Call granted, and one for each reverse Reply.
-        // And one for each RDMA_DONE that may come.
+        // RFC 8167 Section 4.3.2: one Receive for each Call granted, and one for each reverse
+        // Reply. And one for each RDMA_DONE that may come.
         let needed = max_requests + reverse.receives() + places;
         Self {
             // The longest chain: a Reply in a Reply chunk, in as many pieces as it has segments.

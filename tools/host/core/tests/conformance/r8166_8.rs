@@ -12,8 +12,8 @@ use rpcrdma_core::engine::reply::Payload;
 use rpcrdma_core::engine::reply::Reply;
 use rpcrdma_core::engine::reply::ReplyShape;
 
-/// Whether a Call with this credential and verifier, cut to `inline` octets, is accepted with a Read
-/// chunk at `position`.
+/// Whether a Call with this credential and verifier, cut to `inline` octets, is accepted with a
+/// Read chunk at `position`.
 fn accepted(credential: &[u32], verifier: &[u32], inline: usize, position: u32) -> bool {
     let mut rpc = vec![XID, CALL, 2, 100_003, 4, 1];
     rpc.extend([credential, verifier].concat());

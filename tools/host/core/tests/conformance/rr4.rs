@@ -388,7 +388,8 @@ fn rr4_6_2_an_offer_is_found_anywhere_and_nothing_else_is_one() {
         octets.extend([0; 40]);
         assert_eq!(Offer::of_peer(&octets), YES);
     }
-    // Reserved flags and octets are ignored; another version, another identifier, a part are nothing.
+    // Reserved flags and octets are ignored; another version, another identifier, a part are
+    // nothing.
     assert_eq!(
         Offer::of_peer(&[0xd3, 0x97, 0x1e, 0xa4, 1, 0xff, 9, 9]),
         YES

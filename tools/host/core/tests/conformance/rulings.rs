@@ -27,8 +27,8 @@ fn x1_pulled_replies_only_if_negotiated() {
     };
     assert!(reply.payload.is_none());
     assert_eq!(reply.chunks.reads.len(), 1);
-    // At another Position it is a Reply all the same, which is not taken: see `returned`. No Call of the
-    // reverse direction may look like that.
+    // At another Position it is a Reply all the same, which is not taken: see `returned`. No Call
+    // of the reverse direction may look like that.
     let octets = nomsg_with_reads(&[(8, segment(1, 9000, 0))]);
     assert!(matches!(
         from_server(&octets, PULLED),

@@ -25,7 +25,14 @@ proptest! {
         oracle::inbound(&octets, pulled);
         oracle::assembly(&octets);
         oracle::private_data(&octets);
-        oracle::reply(&octets, &[], &ReplyShape { length: 100, protected: false, threshold: 1024, refuses_unused: false, exposed_segments: 3 });
+        let shape = ReplyShape {
+            length: 100,
+            protected: false,
+            threshold: 1024,
+            refuses_unused: false,
+            exposed_segments: 3,
+        };
+        oracle::reply(&octets, &[], &shape);
     }
 
     #[test]
@@ -79,7 +86,14 @@ proptest! {
     ) {
         let end = results.last().map_or(0, |item| item.offset + item.length.next_multiple_of(4));
         let length = end + more;
-        oracle::reply(&call.octets(), &results, &ReplyShape { length, protected, threshold, refuses_unused, exposed_segments });
+        let shape = ReplyShape {
+            length,
+            protected,
+            threshold,
+            refuses_unused,
+            exposed_segments,
+        };
+        oracle::reply(&call.octets(), &results, &shape);
     }
 
     #[test]
@@ -92,7 +106,14 @@ proptest! {
         refuses_unused: bool,
         exposed_segments: u32,
     ) {
-        oracle::reply(&call.octets(), &results, &ReplyShape { length, protected, threshold, refuses_unused, exposed_segments });
+        let shape = ReplyShape {
+            length,
+            protected,
+            threshold,
+            refuses_unused,
+            exposed_segments,
+        };
+        oracle::reply(&call.octets(), &results, &shape);
     }
 
     #[test]
