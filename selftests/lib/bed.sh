@@ -196,8 +196,21 @@ bed_make() {
 }
 
 # Daemons stay: whoever started them first, the next bed wants them again.
+# NFS asks the server about the slots of killed RPCs, also when the file system is unmounted
+# already. Without a server it would do so for ever.
+client_is_done() {
+	local round
+
+	for round in $(seq $((30 * PACE))); do
+		[ "$(on_client cat /proc/net/nfsfs/servers 2>/dev/null | wc -l)" -gt 1 ] || return 0
+		sleep 1
+	done
+	echo "# NFS has not come to an end after $round s"
+}
+
 bed_destroy() {
 	umount_all
+	client_is_done
 	server_stop
 	exportfs -u "*:$BED_EXPORT" 2>/dev/null
 	umount "$BED_EXPORT" 2>/dev/null

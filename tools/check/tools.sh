@@ -54,6 +54,7 @@ rule_fuzz_compiles() {
 # "make test" does not run it.
 rule_probe_compiles() {
 	local said
+	mkdir -p out/probe
 	said=$("$env_dir/enter" --src . make -s -C /src/tools/probe OUT=/src/out/probe 2>&1) ||
 		echo "the probe does not compile: $said"
 }
