@@ -137,7 +137,7 @@ static bool done_with(struct conn *c, uint32_t xid, uint32_t handle)
 	struct enc e = { .n = 0 };
 
 	hdr(&e, xid, 1, 32, DONE);
-	return send_invalidating(c, &e, handle);
+	return post_invalidating(c, &e, handle);
 }
 
 /* Has the file to read from. */
@@ -304,12 +304,15 @@ static bool t_invalidate(struct conn *c)
 
 	for (i = 0; i < 3 * PLACES; i++)
 		if (!expose(c, &x) || !pull(c, &x) ||
-		    !done_with(c, x.xid, x.seg[i & 1 ? 0 : x.n - 1].handle))
+		    !done_with(c, x.xid, x.seg[i & 1 ? 0 : x.n - 1].handle) || !sent(c))
 			return false;
 	return alive(c);
 }
 
-/* What invalidates the handle of a Reply that it is not about. */
+/*
+ * What invalidates the handle of a Reply that it is not about. The server may be gone before
+ * it has acknowledged that.
+ */
 static bool done_with_another(struct conn *c, const struct exposed *x, const struct exposed *y)
 {
 	return done_with(c, x->xid, y->seg[0].handle);
@@ -332,7 +335,7 @@ static bool call_with(struct conn *c, const struct exposed *x, const struct expo
 
 	(void)x;
 	null_call(&e, next_xid++);
-	return send_invalidating(c, &e, y->seg[0].handle);
+	return post_invalidating(c, &e, y->seg[0].handle);
 }
 
 /* What was about that handle cannot be told any more: the connection ends, and no other one. */
