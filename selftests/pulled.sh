@@ -358,7 +358,7 @@ on_the_wire() {
 # and the server is told all the same. LONG is how many times as many.
 cancelled() {
 	need_local_bed
-	local kills=$(($1 * ${LONG:-1})) each readers connects exposed pulled told
+	local kills=$(($1 * ${LONG:-1})) each before readers connects exposed pulled told
 
 	pulling 2 1
 	nfs_mount 4.2 rdma
@@ -370,6 +370,7 @@ cancelled() {
 	! bed_is_split || link_delays "$BED_CLIENT_PORT" 100
 	for each in $(seq 1 4 "$kills"); do
 		drop_caches
+		before=$(svc_stat exposed)
 		readers=()
 		for _ in 1 2; do
 			find "$WORK/many" -type f >/dev/null 2>&1 &
@@ -377,7 +378,12 @@ cancelled() {
 			"$HELPERS/attributes_helper" check "$WORK" 60000 >/dev/null 2>&1 &
 			readers+=($!)
 		done
-		sleep "0.$((RANDOM % 9 + 1))"
+		# A Reply is on its way to them, or they have it.
+		for _ in {1..100}; do
+			[ "$(svc_stat exposed)" -eq "$before" ] || break
+			sleep 0.02
+		done
+		sleep "0.$((RANDOM % 2))$((RANDOM % 10))"
 		kill -KILL "${readers[@]}" 2>/dev/null || true
 		wait "${readers[@]}" 2>/dev/null || true
 	done
