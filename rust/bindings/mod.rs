@@ -16,6 +16,7 @@
 //! | `pages`     | whole pages that somebody owns                       |
 //! | `piece`     | a run of octets within a page                        |
 //! | `parked`    | owned buffers that C keeps for a while               |
+//! | `memalloc`  | scopes in which memory is not waited for             |
 //! | `helpers.c` | macros and inline functions of the kernel            |
 
 #![allow(
@@ -32,6 +33,7 @@
 
 pub(crate) mod addr;
 pub(crate) mod layout;
+pub(crate) mod memalloc;
 pub(crate) mod pages;
 pub(crate) mod parked;
 pub(crate) mod piece;

@@ -4,8 +4,6 @@
 //! delegations returned and pages swapped over it. Whoever brings it back to life must not wait for
 //! any of these.
 
-use core::marker::PhantomData;
-
 use kernel::{
     prelude::*,
     sync::atomic::{
@@ -14,17 +12,21 @@ use kernel::{
     }, //
 };
 
-use crate::bindings;
+use crate::bindings::{
+    self,
+    memalloc::{
+        NoIo,
+        NoReclaim, //
+    }, //
+};
 
-/// While there is one, what this thread allocates is not waited for if that takes I/O, by way of a
-/// file system or not. If pages are swapped over the transport, it may use the memory that is set
-/// aside for those who free some.
+/// While there is one, what this thread allocates is not waited for if that takes I/O. If pages are
+/// swapped over the transport, it is not waited for at all.
 #[must_use = "it ends when it is dropped"]
 pub(super) struct Scope {
-    noio: c_uint,
-    noreclaim: Option<c_uint>,
-    /// The flags are the thread's.
-    _thread: PhantomData<*mut ()>,
+    // Dropped in this order.
+    _noreclaim: Option<NoReclaim>,
+    _noio: NoIo,
 }
 
 impl Scope {
@@ -36,25 +38,10 @@ impl Scope {
     pub(super) unsafe fn of(raw: *mut bindings::rpc_xprt) -> Self {
         // SAFETY: By this function's contract.
         let swapping = unsafe { swappers(raw) }.load(Relaxed) != 0;
-        // SAFETY: Restored when this is dropped, in the same thread.
-        unsafe {
-            Self {
-                noio: bindings::rpcrdma_memalloc_noio_save(),
-                noreclaim: swapping.then(|| bindings::rpcrdma_memalloc_noreclaim_save()),
-                _thread: PhantomData,
-            }
-        }
-    }
-}
-
-impl Drop for Scope {
-    fn drop(&mut self) {
-        // SAFETY: Saved in `of`.
-        unsafe {
-            if let Some(flags) = self.noreclaim {
-                bindings::rpcrdma_memalloc_noreclaim_restore(flags);
-            }
-            bindings::rpcrdma_memalloc_noio_restore(self.noio);
+        let noio = NoIo::begin();
+        Self {
+            _noreclaim: swapping.then(NoReclaim::begin),
+            _noio: noio,
         }
     }
 }

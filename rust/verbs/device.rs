@@ -31,10 +31,11 @@ use kernel::{
 
 use crate::{
     admin::trace::trace,
-    bindings, //
+    bindings::{
+        self,
+        memalloc::NoIo, //
+    }, //
 };
-
-use super::patience::without_io;
 
 kernel::sync::global_lock! {
     // SAFETY: `DeviceWatch::register` initialises it before the first device can be announced.
@@ -138,7 +139,8 @@ impl Lease {
         if state.removing {
             return Err(ENODEV);
         }
-        without_io(|| state.notices.push(listener, GFP_KERNEL))?;
+        let _noio = NoIo::begin();
+        state.notices.push(listener, GFP_KERNEL)?;
         Ok(Notice {
             device: self.0.clone(),
             listener,
@@ -252,7 +254,8 @@ unsafe extern "C" fn add_one(raw: *mut bindings::ib_device) -> c_int {
     // list and waits for the leases.
     let added = device.and_then(|d| {
         trace!(rpcrdma_client_add_one(d.name()));
-        Ok(without_io(|| DEVICES.lock().push(d, GFP_KERNEL))?)
+        let _noio = NoIo::begin();
+        Ok(DEVICES.lock().push(d, GFP_KERNEL)?)
     });
     added.map_or_else(|e| e.to_errno(), |()| 0)
 }

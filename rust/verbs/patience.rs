@@ -1,24 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Asking for memory, with or without waiting for it, or for I/O.
+//! Asking for memory, with or without waiting for it.
 
 use kernel::{
     alloc::Flags,
     prelude::*, //
 };
 
-use crate::bindings;
-
-/// Calls what allocates memory that others may have to wait for who write back dirty pages, or
-/// close files: no allocation in `f` starts I/O.
-pub(super) fn without_io<R>(f: impl FnOnce() -> R) -> R {
-    // SAFETY: Restored below.
-    let flags = unsafe { bindings::rpcrdma_memalloc_noio_save() };
-    let result = f();
-    // SAFETY: Saved above.
-    unsafe { bindings::rpcrdma_memalloc_noio_restore(flags) };
-    result
-}
+use crate::bindings::memalloc::NoReclaim;
 
 /// How memory is asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,14 +35,7 @@ impl Patience {
     /// them.
     #[inline]
     pub(super) fn scope<R>(self, f: impl FnOnce() -> R) -> R {
-        if self == Self::Waits {
-            return f();
-        }
-        // SAFETY: Restored below.
-        let flags = unsafe { bindings::rpcrdma_memalloc_noreclaim_save() };
-        let result = f();
-        // SAFETY: Saved above.
-        unsafe { bindings::rpcrdma_memalloc_noreclaim_restore(flags) };
-        result
+        let _scope = (self == Self::Fails).then(NoReclaim::begin);
+        f()
     }
 }

@@ -14,10 +14,9 @@ use kernel::{
     }, //
 };
 
-use super::{
-    patience::without_io,
-    region_pool::RegionPool, //
-};
+use crate::bindings::memalloc::NoIo;
+
+use super::region_pool::RegionPool;
 
 /// Who waits for regions.
 pub(crate) trait Refilled: Send + Sync + 'static {
@@ -77,7 +76,9 @@ impl<U: Send + 'static, N: Refilled> WorkItem for Refill<U, N> {
 
     fn run(this: Arc<Self>) {
         // Writing back dirty pages may need the very regions that are made here.
-        let made = without_io(|| this.pool.grow(this.count));
+        let noio = NoIo::begin();
+        let made = this.pool.grow(this.count);
+        drop(noio);
         this.waiting.refilled(made);
     }
 }
