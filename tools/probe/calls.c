@@ -162,16 +162,12 @@ static enum came look(struct conn *c)
 /* The next Call, if it comes within that time. */
 enum came next_call(struct conn *c, struct call *call, int ms)
 {
+	const int64_t start = now_ms();
 	enum came came = look(c);
-	struct timespec start, now;
 
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	now = start;
-	while (came == NONE && !gone(c) && (now.tv_sec - start.tv_sec) * 1000 +
-	       (now.tv_nsec - start.tv_nsec) / 1000000 < ms * patience) {
+	while (came == NONE && !gone(c) && now_ms() - start < ms * patience) {
 		usleep(100);
 		came = look(c);
-		clock_gettime(CLOCK_MONOTONIC, &now);
 	}
 	if (came != CALL)
 		return came;

@@ -200,6 +200,7 @@ unsigned int peer_longest(const struct conn *c);
 
 /* transfer.c: what is sent and received on it */
 void post_recv(struct conn *c, unsigned int i);
+int64_t now_ms(void);
 bool wait_cq(struct ibv_cq *cq, struct ibv_wc *wc, int ms);
 bool post_msg(struct conn *c, const struct enc *e);
 bool post_invalidating(struct conn *c, const struct enc *e, uint32_t handle);

@@ -271,15 +271,6 @@ static bool t_write(struct conn *c)
 	return expose(c, &x) && is_kept_off(c, &x, IBV_WR_RDMA_WRITE) && alive_elsewhere();
 }
 
-/* ms */
-static int64_t now(void)
-{
-	struct timespec at;
-
-	clock_gettime(CLOCK_MONOTONIC, &at);
-	return at.tv_sec * 1000LL + at.tv_nsec / 1000000;
-}
-
 static bool t_foreign(struct conn *c)
 {
 	struct exposed x, y;
@@ -289,10 +280,10 @@ static bool t_foreign(struct conn *c)
 
 	if (!other || !expose(other, &x))
 		return false;
-	begin = now();
+	begin = now_ms();
 	ok = is_kept_off(c, &x, IBV_WR_RDMA_READ);
 	/* If the word of that is lost, it may take longer than a Reply is exposed. */
-	if (ok && now() - begin < SECONDS * 900)
+	if (ok && now_ms() - begin < SECONDS * 900)
 		ok = pull(other, &x) && done(other, x.xid) && expose(other, &y) &&
 			pull(other, &y) && alive(other);
 	conn_close(other);

@@ -20,17 +20,22 @@ void post_recv(struct conn *c, unsigned int i)
 	ibv_post_recv(c->id->qp, &wr, &bad);
 }
 
+int64_t now_ms(void)
+{
+	struct timespec at;
+
+	clock_gettime(CLOCK_MONOTONIC, &at);
+	return at.tv_sec * 1000LL + at.tv_nsec / 1000000;
+}
+
 bool wait_cq(struct ibv_cq *cq, struct ibv_wc *wc, int ms)
 {
-	struct timespec start, now;
+	const int64_t start = now_ms();
 
-	clock_gettime(CLOCK_MONOTONIC, &start);
 	for (;;) {
 		if (ibv_poll_cq(cq, 1, wc) > 0)
 			return true;
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		if ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 >=
-		    ms * patience)
+		if (now_ms() - start >= ms * patience)
 			return false;
 		usleep(100);
 	}
