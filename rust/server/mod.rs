@@ -9,10 +9,13 @@
 //! | `connection` | a connection as SUNRPC sees it: made, used by many threads, closed |
 //! | `channel` | what the device reports: the handlers, and what they share with the threads |
 //! | `call` | what is remembered of a Call until its Reply |
+//! | `receive` | what a thread finds to do |
+//! | `pull` | Calls with Read chunks: pulled, put together, delivered |
 //! | `regions` | what iWARP reads into, and the Calls that wait for it |
-//! | `receive` | from a Receive to a Call that the service can decode |
+//! | `reply` | from an encoded Reply to a message that can be posted |
 //! | `exposed` | Replies that stay exposed until the client has pulled them |
-//! | `reply` | from an encoded Reply to a posted message |
+//! | `error` | what a client is told whose Call cannot be served |
+//! | `post` | from a message to the Send Queue |
 //! | `reverse` | Calls that the service makes of its client |
 //! | `traces` | what a trace tells of all this |
 //!
@@ -29,9 +32,12 @@
 mod call;
 mod channel;
 mod connection;
+mod error;
 mod exposed;
 mod limits;
 mod listener;
+mod post;
+mod pull;
 mod receive;
 mod regions;
 mod reply;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! From an encoded Reply to a posted message.
+//! From an encoded Reply to a message that can be posted.
 //!
 //! Results with a Write chunk, or the whole Reply if it needs the Reply chunk, go by RDMA Write.
 //! The Writes are posted in front of the Send, in one chain: when the Send completes, so have they,
@@ -25,16 +25,12 @@ use crate::{
         }, //
     },
     sunrpc::svc::{
-        Alarm,
         Body,
         Reply, //
     },
     verbs::{
         Exposed,
         Message,
-        NoRoom,
-        NotPosted,
-        Permit,
         Remote,
         Responder,
         Span, //
@@ -54,19 +50,15 @@ use super::{
     channel::Channel,
     connection::Connection,
     exposed::Exposing,
+    post::{
+        NotServed,
+        Posted, //
+    },
     traces, //
 };
 
 /// Messages shorter than this are copied together: cheaper than to map what they consist of.
 const PULL_UP: u32 = 512;
-
-/// Why a message is not sent.
-pub(super) enum NotSent {
-    /// The client is told, and may go on.
-    Refused,
-    /// The connection is at its end.
-    Lost,
-}
 
 /// A message that is ready to be posted.
 struct Ready {
@@ -76,12 +68,6 @@ struct Ready {
     invalidate: Option<u32>,
     /// What of its pages the client is to pull.
     exposing: Option<Exposing>,
-}
-
-impl From<Error> for NotSent {
-    fn from(_: Error) -> Self {
-        Self::Lost
-    }
 }
 
 impl Connection {
@@ -122,7 +108,7 @@ impl Connection {
             Err(why) => (Some(message), why),
         };
         match outcome {
-            (Some(mut message), NotSent::Refused) => {
+            (Some(mut message), NotServed::Refused) => {
                 // The pages stay with the message; some of them may be in nobody else's hands.
                 message.restart(&self.ep);
                 let error = ErrorReply::chunk(buffer.user().call.xid);
@@ -145,7 +131,7 @@ impl Connection {
         buffer: &Buffer,
         body: &Body,
         protected: bool,
-    ) -> core::result::Result<Ready, NotSent> {
+    ) -> core::result::Result<Ready, NotServed> {
         let call = &buffer.user().call;
         let chunks = call.chunks(buffer.octets(call.octets));
         let serial = message.serial();
@@ -188,7 +174,7 @@ impl Connection {
         chunks: ChunkLists<'a>,
         length: u32,
         protected: bool,
-    ) -> core::result::Result<Plan<'a>, NotSent> {
+    ) -> core::result::Result<Plan<'a>, NotServed> {
         let shape = ReplyShape {
             length,
             protected,
@@ -207,7 +193,7 @@ impl Connection {
             if why == CannotReply::WriteChunk {
                 traces::too_small(&self.ep, serial, &chunks, length);
             }
-            NotSent::Refused
+            NotServed::Refused
         })
     }
 
@@ -218,7 +204,7 @@ impl Connection {
         message: &mut Message,
         body: &Body,
         plan: &Plan<'_>,
-    ) -> core::result::Result<(), NotSent> {
+    ) -> core::result::Result<(), NotServed> {
         let serial = message.serial();
         for (chunk, payload) in plan.writes() {
             let mut sink = Sink::new(&chunk);
@@ -254,7 +240,7 @@ impl Connection {
         xid: u32,
         plan: &Plan<'_>,
         exposing: Option<&Exposing>,
-    ) -> core::result::Result<usize, NotSent> {
+    ) -> core::result::Result<usize, NotServed> {
         let serial = message.serial();
         let octets = message.buffer_mut();
         let header = match exposing {
@@ -265,7 +251,7 @@ impl Connection {
             }
         };
         // The plan has seen to it that there is room.
-        let header = header.map_err(|_| NotSent::Lost)?;
+        let header = header.map_err(|_| NotServed::Lost)?;
         if let Some(header) = message.buffer_mut().get(..header) {
             traces::reply(&self.ep, serial, header);
         }
@@ -280,13 +266,15 @@ impl Connection {
         message: &Message,
         body: &Body,
         plan: &Plan<'_>,
-    ) -> core::result::Result<Exposing, NotSent> {
+    ) -> core::result::Result<Exposing, NotServed> {
         let spans = || {
             plan.runs()
                 .flat_map(|(offset, length)| body.spans(offset, length))
         };
         let exposed = self.ep.context().exposed();
-        exposed.expose(xid, message, spans).ok_or(NotSent::Refused)
+        exposed
+            .expose(xid, message, spans)
+            .ok_or(NotServed::Refused)
     }
 
     /// Adds Writes of `span` to where `sink` is in the client's memory.
@@ -296,10 +284,10 @@ impl Connection {
         message: &mut Message,
         mut span: Span,
         sink: &mut Sink<'_>,
-    ) -> core::result::Result<(), NotSent> {
+    ) -> core::result::Result<(), NotServed> {
         while span.len > 0 {
             // The plan has seen to it that there is room.
-            let segment = sink.next_part(span.len).ok_or(NotSent::Refused)?;
+            let segment = sink.next_part(span.len).ok_or(NotServed::Refused)?;
             let to = Remote {
                 handle: segment.handle,
                 offset: segment.offset,
@@ -311,135 +299,13 @@ impl Connection {
         Ok(())
     }
 
-    /// Tells the client that its Call cannot be served.
-    #[cold]
-    pub(super) fn send_error(&self, error: &ErrorReply) {
-        let channel = self.ep.context();
-        let sent = channel
-            .sending()
-            .message(&self.ep)
-            .and_then(|message| self.post_error(message, error));
-        if sent.is_err() {
-            channel.close();
-        }
-    }
-
-    #[cold]
-    fn post_error(&self, mut message: Message, error: &ErrorReply) -> Result {
-        let sending = self.ep.context().sending();
-        traces::error(error);
-        let back = match error.encode(self.credits, message.buffer_mut()) {
-            Ok(octets) => match self.post(message, octets, None) {
-                Ok(()) => return Ok(()),
-                Err((back, _)) => back,
-            },
-            Err(_) => Some(message),
-        };
-        if let Some(message) = back {
-            sending.discard(&self.ep, message);
-        }
-        Err(EIO)
-    }
-
-    /// Notes that a thread finds no room on the Send Queue, on behalf of what has this number.
-    #[cold]
-    pub(super) fn starved(&self, serial: i32) {
-        admin::server::SQ_STARVED.inc();
-        traces::queue_full(&self.ep, serial);
-    }
-
-    /// Posts a Reply. It comes back if nothing was posted.
+    /// Posts a Reply.
     #[inline]
-    fn post_reply(
-        &self,
-        message: Message,
-        ready: Ready,
-    ) -> core::result::Result<(), (Option<Message>, NotSent)> {
+    fn post_reply(&self, message: Message, ready: Ready) -> Posted {
         match ready.exposing {
             None => self.post(message, ready.octets, ready.invalidate),
             Some(exposing) => self.post_exposing(message, ready.octets, ready.invalidate, exposing),
         }
-    }
-
-    #[cold]
-    fn post_exposing(
-        &self,
-        mut message: Message,
-        octets: usize,
-        invalidate: Option<u32>,
-        exposing: Exposing,
-    ) -> core::result::Result<(), (Option<Message>, NotSent)> {
-        let exposed = self.ep.context().exposed();
-        let Exposing { place, regions } = exposing;
-        let permit = match self.reserve(&message) {
-            Ok(permit) => permit,
-            Err(why) => {
-                drop(regions);
-                exposed.withdraw(place);
-                return Err((Some(message), why));
-            }
-        };
-        message.set_place(place);
-        let deadline = Alarm::in_seconds(admin::server::EXPOSED_SECONDS.get());
-        let mut wanted = true;
-        let keep = |regions| wanted = exposed.keep(place, regions, deadline);
-        match message.post_exposing(&self.ep, permit, octets, invalidate, regions, keep) {
-            Ok(()) => {
-                admin::server::EXPOSED.inc();
-                if wanted {
-                    exposed.posted(deadline)
-                } else {
-                    exposed.release_early(&self.ep, place)
-                }
-                Ok(())
-            }
-            Err(NotPosted::Refused(message)) => {
-                exposed.strand(place, message);
-                Err((None, NotSent::Lost))
-            }
-            Err(NotPosted::Stranded) => Err((None, NotSent::Lost)),
-        }
-    }
-
-    /// Posts a message. It comes back if nothing was posted.
-    #[inline]
-    pub(super) fn post(
-        &self,
-        message: Message,
-        octets: usize,
-        invalidate: Option<u32>,
-    ) -> core::result::Result<(), (Option<Message>, NotSent)> {
-        let permit = match self.reserve(&message) {
-            Ok(permit) => permit,
-            Err(why) => return Err((Some(message), why)),
-        };
-        match message.post(&self.ep, permit, octets, invalidate) {
-            Ok(()) => Ok(()),
-            Err(NotPosted::Refused(message)) => Err((Some(message), NotSent::Lost)),
-            Err(NotPosted::Stranded) => Err((None, NotSent::Lost)),
-        }
-    }
-
-    /// Reserves room on the Send Queue for a message and its Writes.
-    #[inline]
-    fn reserve(&self, message: &Message) -> core::result::Result<Permit<'_>, NotSent> {
-        let channel = self.ep.context();
-        let queue = channel.sending().queue();
-        let serial = message.serial();
-        let permit = match queue.reserve(message.entries(), || self.starved(serial)) {
-            Ok(permit) => permit,
-            Err(NoRoom::TooLong) => return Err(NotSent::Refused),
-            Err(NoRoom::Closed) => return Err(NotSent::Lost),
-            Err(NoRoom::Stalled) => {
-                channel.close();
-                return Err(NotSent::Lost);
-            }
-        };
-        if permit.waited() {
-            traces::queue_has_room(&self.ep, serial);
-            channel.waited(&self.ep);
-        }
-        Ok(permit)
     }
 }
 
@@ -460,7 +326,7 @@ fn add_content(
     body: &Body,
     plan: &Plan<'_>,
     header: usize,
-) -> core::result::Result<usize, NotSent> {
+) -> core::result::Result<usize, NotServed> {
     let spans = || {
         plan.runs()
             .flat_map(|(offset, length)| body.spans(offset, length))
@@ -476,7 +342,7 @@ fn add_content(
     for span in spans() {
         // The buffer is as long as the longest message that may be sent.
         if !message.copy(span, end) {
-            return Err(NotSent::Lost);
+            return Err(NotServed::Lost);
         }
         end += span.len as usize;
     }

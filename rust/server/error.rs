@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a client is told whose Call cannot be served.
+
+use kernel::prelude::*;
+
+use crate::{
+    verbs::{
+        Message,
+        Responder, //
+    },
+    wire::ErrorReply, //
+};
+
+use super::{
+    connection::Connection,
+    traces, //
+};
+
+impl Connection {
+    /// Tells the client that the chunks of a Call cannot be used.
+    #[cold]
+    pub(super) fn refuse(&self, xid: u32) {
+        self.send_error(&ErrorReply::chunk(xid));
+    }
+
+    /// Tells the client that its Call cannot be served, or else closes the connection.
+    #[cold]
+    pub(super) fn send_error(&self, error: &ErrorReply) {
+        let channel = self.ep.context();
+        let sent = channel
+            .sending()
+            .message(&self.ep)
+            .and_then(|message| self.post_error(message, error));
+        if sent.is_err() {
+            channel.close();
+        }
+    }
+
+    /// The same, by a message that is at hand.
+    ///
+    /// # Errors
+    ///
+    /// `EIO`: the connection is at its end.
+    #[cold]
+    pub(super) fn post_error(&self, mut message: Message, error: &ErrorReply) -> Result {
+        let sending = self.ep.context().sending();
+        traces::error(error);
+        let back = match error.encode(self.credits, message.buffer_mut()) {
+            Ok(octets) => match self.post(message, octets, None) {
+                Ok(()) => return Ok(()),
+                Err((back, _)) => back,
+            },
+            Err(_) => Some(message),
+        };
+        if let Some(message) = back {
+            sending.discard(&self.ep, message);
+        }
+        Err(EIO)
+    }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! From a message to the Send Queue, as soon as there is room for it.
+
+use kernel::prelude::*;
+
+use crate::{
+    admin,
+    sunrpc::svc::Alarm,
+    verbs::{
+        Message,
+        NoRoom,
+        NotPosted,
+        Permit,
+        Responder, //
+    }, //
+};
+
+use super::{
+    connection::Connection,
+    exposed::Exposing,
+    traces, //
+};
+
+/// Why a Call is not served.
+pub(super) enum NotServed {
+    /// The client is told, and may go on.
+    Refused,
+    /// The connection is at its end, and whoever learns of it closes it.
+    Lost,
+}
+
+impl From<Error> for NotServed {
+    fn from(_: Error) -> Self {
+        Self::Lost
+    }
+}
+
+/// A message comes back if nothing of it was posted.
+pub(super) type Posted = core::result::Result<(), (Option<Message>, NotServed)>;
+
+impl Connection {
+    /// Posts a message.
+    #[inline]
+    pub(super) fn post(&self, message: Message, octets: usize, invalidate: Option<u32>) -> Posted {
+        let permit = match self.reserve(message.entries(), message.serial()) {
+            Ok(permit) => permit,
+            Err(why) => return Err((Some(message), why)),
+        };
+        match message.post(&self.ep, permit, octets, invalidate) {
+            Ok(()) => Ok(()),
+            Err(NotPosted::Refused(message)) => Err((Some(message), NotServed::Lost)),
+            Err(NotPosted::Stranded) => Err((None, NotServed::Lost)),
+        }
+    }
+
+    /// Posts a message that exposes what is left of its Reply.
+    #[cold]
+    pub(super) fn post_exposing(
+        &self,
+        mut message: Message,
+        octets: usize,
+        invalidate: Option<u32>,
+        exposing: Exposing,
+    ) -> Posted {
+        let exposed = self.ep.context().exposed();
+        let Exposing { place, regions } = exposing;
+        let permit = match self.reserve(message.entries(), message.serial()) {
+            Ok(permit) => permit,
+            Err(why) => {
+                drop(regions);
+                exposed.withdraw(place);
+                return Err((Some(message), why));
+            }
+        };
+        message.set_place(place);
+        let deadline = Alarm::in_seconds(admin::server::EXPOSED_SECONDS.get());
+        let mut wanted = true;
+        let keep = |regions| wanted = exposed.keep(place, regions, deadline);
+        match message.post_exposing(&self.ep, permit, octets, invalidate, regions, keep) {
+            Ok(()) => {
+                admin::server::EXPOSED.inc();
+                if wanted {
+                    exposed.posted(deadline)
+                } else {
+                    exposed.release_early(&self.ep, place)
+                }
+                Ok(())
+            }
+            Err(NotPosted::Refused(message)) => {
+                exposed.strand(place, message);
+                Err((None, NotServed::Lost))
+            }
+            Err(NotPosted::Stranded) => Err((None, NotServed::Lost)),
+        }
+    }
+
+    /// Reserves so many entries of the Send Queue, or has the thread wait for them, for what has
+    /// this number in traces.
+    #[inline]
+    pub(super) fn reserve(
+        &self,
+        entries: u32,
+        serial: i32,
+    ) -> core::result::Result<Permit<'_>, NotServed> {
+        let channel = self.ep.context();
+        let queue = channel.sending().queue();
+        let permit = match queue.reserve(entries, || self.starved(serial)) {
+            Ok(permit) => permit,
+            Err(NoRoom::TooLong) => return Err(NotServed::Refused),
+            Err(NoRoom::Closed | NoRoom::Stalled) => return Err(NotServed::Lost),
+        };
+        if permit.waited() {
+            traces::queue_has_room(&self.ep, serial);
+            channel.waited(&self.ep);
+        }
+        Ok(permit)
+    }
+
+    /// Notes that a thread finds no room on the Send Queue.
+    #[cold]
+    fn starved(&self, serial: i32) {
+        admin::server::SQ_STARVED.inc();
+        traces::queue_full(&self.ep, serial);
+    }
+}

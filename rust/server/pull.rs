@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Calls with Read chunks: pulled, put together, and delivered.
+//!
+//! A first thread posts the RDMA Reads, into pages of its request, and goes; when they have
+//! completed, another one puts those pages into its own request and delivers.
+
+use kernel::page::PAGE_SIZE;
+
+use crate::{
+    admin::{
+        self,
+        trace::trace, //
+    },
+    engine::{
+        assembly::{
+            Assembly,
+            Layout,
+            Piece, //
+        },
+        header,
+        inbound, //
+    },
+    sunrpc::svc::{
+        Received,
+        Receiving, //
+    },
+    verbs::{
+        NotPulling,
+        PageArray,
+        Pull,
+        Reads,
+        Remote,
+        Span, //
+    },
+    wire::Segment, //
+};
+
+use super::{
+    call::{
+        Buffer,
+        Call, //
+    },
+    channel::Channel,
+    connection::Connection,
+    post::NotServed, //
+};
+
+impl Connection {
+    /// Pulls the Read chunks of a Call, if there are regions for that.
+    #[inline]
+    pub(super) fn pull(&self, rqst: Receiving<'_, Self>, buffer: Buffer) -> Received {
+        if self.demand.total() == 0 {
+            return self.start_pull(rqst, buffer);
+        }
+        self.pull_to_regions(rqst, buffer)
+    }
+
+    #[cold]
+    fn pull_to_regions(&self, rqst: Receiving<'_, Self>, mut buffer: Buffer) -> Received {
+        let received = buffer.user().call.octets;
+        let (octets, parcel) = buffer.split(received);
+        let call = &parcel.call;
+        let (xid, reads) = (call.xid, call.chunks(octets).reads);
+        let wanted = self.demand.of(reads, call.long);
+        if wanted > self.demand.total() {
+            return self.refuse_call(rqst, buffer, xid);
+        }
+        let taken = self
+            .ep
+            .context()
+            .incoming()
+            .lock()
+            .regions
+            .take(buffer, wanted);
+        match taken {
+            Some(buffer) => self.start_pull(rqst, buffer),
+            None => rqst.nothing(),
+        }
+    }
+
+    /// Gives back the regions that a Call was pulled to, or was to be.
+    #[inline]
+    fn give_regions(&self, buffer: &mut Buffer) {
+        if self.demand.total() > 0 {
+            self.ep.context().give_regions(&mut buffer.user_mut().call);
+        }
+    }
+
+    /// Starts to pull the Read chunks of a Call.
+    fn start_pull(&self, mut rqst: Receiving<'_, Self>, buffer: Buffer) -> Received {
+        let call = &buffer.user().call;
+        let (xid, received, long) = (call.xid, call.octets, call.long);
+        let mut pull = Pull::new(buffer);
+        let pulling = match self.prepare(&mut rqst, &mut pull, received, long) {
+            Ok(()) => self.post_pull(pull),
+            Err(why) => Err((Some(pull), why)),
+        };
+        let Err((pull, why)) = pulling else {
+            return rqst.nothing();
+        };
+        let buffer = pull.map(|pull| pull.abandon(&self.ep));
+        match why {
+            NotServed::Refused => self.refuse(xid),
+            NotServed::Lost => self.ep.context().close(),
+        }
+        if let Some(mut buffer) = buffer {
+            self.give_regions(&mut buffer);
+            self.ep.context().recycle(buffer);
+        }
+        rqst.nothing()
+    }
+
+    /// Adds the RDMA Reads that a Call needs, and what of it is inline.
+    fn prepare(
+        &self,
+        rqst: &mut Receiving<'_, Self>,
+        pull: &mut Pull<Call>,
+        received: usize,
+        long: bool,
+    ) -> core::result::Result<(), NotServed> {
+        let serial = pull.serial();
+        let (octets, call, mut reads) = pull.parts(received);
+        let payload = octets.get(call.payload..).unwrap_or(&[]);
+        let inline = (!long).then_some(payload.len());
+        let list = call.chunks(octets).reads;
+        if !long && !header::comes_before(payload, list) {
+            return Err(NotServed::Refused);
+        }
+        let assembly = Assembly::plan(inline, list, &self.bounds)
+            .map_err(|_| NotServed::Refused)?
+            .ok_or(NotServed::Refused)?;
+        if !self.may_read {
+            return Err(NotServed::Refused);
+        }
+        let layout = assembly.layout();
+        call.layout = Some(layout);
+        match layout {
+            Layout::DataItem { data, .. } => {
+                self.take_pages(rqst, &mut reads, serial, data)?;
+                self.add_item(&mut reads, &assembly, data)
+            }
+            Layout::Whole { length } => {
+                self.take_pages(rqst, &mut reads, serial, length)?;
+                self.add_whole(&mut reads, &assembly, payload)
+            }
+        }
+    }
+
+    /// Takes the pages of the request that `length` octets are pulled to.
+    #[inline]
+    fn take_pages(
+        &self,
+        rqst: &mut Receiving<'_, Self>,
+        reads: &mut Reads<'_>,
+        serial: i32,
+        length: u32,
+    ) -> core::result::Result<(), NotServed> {
+        let pages = length.div_ceil(PAGE_SIZE as u32) as usize;
+        let taken = rqst.take_pages(pages, reads.page_sink());
+        if taken < pages {
+            trace!(svcrdma_page_overrun_err(
+                self.ep.recv_cid(serial),
+                taken as u32
+            ));
+            return Err(NotServed::Refused);
+        }
+        Ok(())
+    }
+
+    /// Adds the Reads of the one data item, and clears its roundup if that did not travel.
+    #[inline]
+    fn add_item(
+        &self,
+        reads: &mut Reads<'_>,
+        assembly: &Assembly<'_>,
+        data: u32,
+    ) -> core::result::Result<(), NotServed> {
+        let mut at = 0;
+        for segment in assembly.pulls() {
+            self.add_read(reads, &mut at, segment)?;
+        }
+        clear(reads, at, data.saturating_sub(at))
+    }
+
+    /// Adds all that a Call is put together from.
+    fn add_whole(
+        &self,
+        reads: &mut Reads<'_>,
+        assembly: &Assembly<'_>,
+        payload: &[u8],
+    ) -> core::result::Result<(), NotServed> {
+        let mut at = 0;
+        for piece in assembly.pieces() {
+            match piece {
+                Piece::Pull(segment) => self.add_read(reads, &mut at, segment)?,
+                Piece::Inline { offset, length } => {
+                    let range = offset as usize..offset.saturating_add(length) as usize;
+                    let source = payload.get(range).ok_or(NotServed::Lost)?;
+                    if !reads.write(at, source) {
+                        return Err(NotServed::Lost);
+                    }
+                    at += length;
+                }
+                Piece::Pad { length } => {
+                    clear(reads, at, length)?;
+                    at += length;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a Read of a whole segment to where `at` is in the pages.
+    #[inline]
+    fn add_read(
+        &self,
+        reads: &mut Reads<'_>,
+        at: &mut u32,
+        segment: Segment,
+    ) -> core::result::Result<(), NotServed> {
+        let sink = Span {
+            start: *at,
+            len: segment.length,
+        };
+        let from = Remote {
+            handle: segment.handle,
+            offset: segment.offset,
+        };
+        reads.add::<Channel>(&self.ep, sink, from)?;
+        admin::server::READS.inc();
+        *at = at.saturating_add(segment.length);
+        Ok(())
+    }
+
+    /// Posts the Reads. The completion hands the Call to a thread again.
+    fn post_pull(
+        &self,
+        pull: Pull<Call>,
+    ) -> core::result::Result<(), (Option<Pull<Call>>, NotServed)> {
+        let permit = match self.reserve(pull.entries(), pull.serial()) {
+            Ok(permit) => permit,
+            Err(why) => return Err((Some(pull), why)),
+        };
+        match pull.post(&self.ep, permit) {
+            Ok(()) => Ok(()),
+            Err(NotPulling::Refused(pull)) => Err((Some(pull), NotServed::Lost)),
+            Err(NotPulling::Stranded) => Err((None, NotServed::Lost)),
+        }
+    }
+
+    /// Delivers a Call whose chunks have been pulled.
+    pub(super) fn finish(&self, mut rqst: Receiving<'_, Self>, mut buffer: Buffer) -> Received {
+        trace!(svcrdma_read_finished(self.ep.recv_cid(buffer.serial())));
+        self.give_regions(&mut buffer);
+        let parcel = buffer.user_mut();
+        let call = &parcel.call;
+        let (xid, start, end, layout) = (call.xid, call.payload, call.octets, call.layout);
+        let pages = parcel.pages_mut();
+        if matches!(layout, Some(Layout::Whole { length }) if !is_call(pages, length, xid)) {
+            // RFC 8166 Section 4.5.2: header and payload speak of different RPCs, or of none.
+            return self.refuse_call(rqst, buffer, xid);
+        }
+        if !rqst.put_pages(pages) {
+            return self.drop_call(rqst, buffer);
+        }
+        match layout {
+            Some(Layout::DataItem { head, data, .. }) => {
+                let split = start + head as usize;
+                rqst.deliver_with_item(buffer, start..split, data, split..end)
+            }
+            Some(Layout::Whole { length }) => rqst.deliver_pages(buffer, length),
+            None => self.drop_call(rqst, buffer),
+        }
+    }
+}
+
+/// Whether the message of `length` octets in `pages` is the Call of that number.
+fn is_call(pages: &PageArray, length: u32, xid: u32) -> bool {
+    let mut words = [0; 8];
+    let start = Span { start: 0, len: 8 };
+    let call = u64::from(xid) << 32 | u64::from(inbound::CALL);
+    length >= start.len && pages.read(start, &mut words) && u64::from_be_bytes(words) == call
+}
+
+/// Clears up to 3 octets of roundup, so that nothing of the page's past is in the Call.
+#[inline]
+fn clear(reads: &mut Reads<'_>, at: u32, len: u32) -> core::result::Result<(), NotServed> {
+    match [0; 3].get(..len as usize) {
+        Some(zeroes) if reads.write(at, zeroes) => Ok(()),
+        _ => Err(NotServed::Lost),
+    }
+}
