@@ -26,7 +26,6 @@ use crate::{
         counter::Gauge,
         trace::trace, //
     },
-    engine::queue,
     sunrpc::svc::SvcHandle,
     verbs::{
         CmEvent,
@@ -37,11 +36,9 @@ use crate::{
         Exposes,
         Fenced,
         Parcel,
-        Pool,
         Pulled,
         Queue,
         QueueEnded,
-        RecvBatch,
         RecvStatus,
         RecvWorker,
         Responder,
@@ -61,7 +58,7 @@ use super::{
         Exposed,
         Token, //
     },
-    limits::Limits,
+    recv_queue::RecvQueue,
     regions::ReadRegions, //
 };
 
@@ -78,15 +75,8 @@ pub(super) struct Channel {
     gone: Atomic<bool>,
     /// The peer knows that it is accepted. What it sends before waits for that.
     established: Atomic<bool>,
-    /// Receives that must stand.
-    receives: Atomic<u32>,
-    /// How many are posted beyond that, each time fewer stand.
-    batch: Atomic<u32>,
-    /// Receives that stand. Changed by the receive queue's worker, and before there is one.
-    posted: Atomic<u32>,
-    /// Receive buffers that nobody uses.
     #[pin]
-    idle: Pool<Buffer>,
+    receives: RecvQueue,
     #[pin]
     incoming: SpinLock<Incoming>,
     #[pin]
@@ -118,10 +108,7 @@ impl Channel {
             xprt: SetOnce::new(),
             gone: Atomic::new(false),
             established: Atomic::new(false),
-            receives: Atomic::new(0),
-            batch: Atomic::new(0),
-            posted: Atomic::new(0),
-            idle <- Pool::new(),
+            receives <- RecvQueue::new(),
             incoming <- new_spinlock!(
                 Incoming {
                     fresh: Queue::new(),
@@ -141,12 +128,6 @@ impl Channel {
         self.xprt.populate(xprt);
         // Pairs with `close`: either it sees the transport, or we see that it ran.
         !self.gone.xchg(false, Full)
-    }
-
-    /// Sets the numbers, before the first Receive is posted.
-    pub(super) fn set_limits(&self, limits: &Limits) {
-        self.receives.store(limits.receives, Relaxed);
-        self.batch.store(limits.batch, Relaxed);
     }
 
     #[inline]
@@ -170,6 +151,11 @@ impl Channel {
     }
 
     #[inline]
+    pub(super) fn receives(&self) -> &RecvQueue {
+        &self.receives
+    }
+
+    #[inline]
     pub(super) fn incoming(&self) -> &SpinLock<Incoming> {
         &self.incoming
     }
@@ -177,19 +163,6 @@ impl Channel {
     #[inline]
     pub(super) fn exposed(&self) -> &Exposed {
         &self.exposed
-    }
-
-    /// Keeps a buffer for another Receive; what it pulled is let go.
-    #[inline]
-    pub(super) fn recycle(&self, mut buffer: Buffer) {
-        buffer.user_mut().pages_mut().release();
-        self.idle.put(buffer);
-    }
-
-    /// Gives up the idle buffers.
-    #[cold]
-    pub(super) fn forget_buffers(&self) {
-        drop(self.idle.take_all());
     }
 
     /// Clears away messages that were sent.
@@ -243,43 +216,6 @@ impl Channel {
         let mut incoming = self.incoming.lock();
         if incoming.regions.give(call) {
             self.wake_for(incoming);
-        }
-    }
-
-    /// Posts Receives if too few stand; `false` if that failed.
-    ///
-    /// Called by the receive queue's worker, or before there is one.
-    #[inline]
-    pub(super) fn refill(&self, ep: &Endpoint<Self>, posted: u32) -> bool {
-        let missing = queue::refill(
-            posted,
-            self.receives.load(Relaxed),
-            self.batch.load(Relaxed),
-        );
-        self.posted.store(posted, Relaxed);
-        if missing == 0 {
-            return true;
-        }
-        let mut batch = RecvBatch::new();
-        self.idle.get_many(missing as usize, |buffer| {
-            trace!(svcrdma_post_recv(ep.recv_cid(buffer.serial())));
-            batch.push(buffer);
-        });
-        // CAST: At most `missing`.
-        let more = batch.len() as u32;
-        match ep.post_recv(batch) {
-            Ok(()) => {
-                self.posted.store(posted + more, Relaxed);
-                true
-            }
-            Err((error, mut refused)) => {
-                trace!(svcrdma_rq_post_err(ep.peer_addr(), error.to_errno()));
-                // The connection is at its end; the count does not matter any more.
-                while let Some(buffer) = refused.pop() {
-                    self.idle.put(buffer);
-                }
-                false
-            }
         }
     }
 }
@@ -342,21 +278,20 @@ impl Context for Channel {
 
     fn received(worker: &RecvWorker<'_, Self>, mut buffer: Buffer, status: RecvStatus) {
         let this = worker.context();
-        let posted = this.posted.load(Relaxed).saturating_sub(1);
+        let standing = this.receives.ended();
         let RecvStatus::Received {
             octets,
             invalidated,
         } = status
         else {
-            this.posted.store(posted, Relaxed);
-            this.idle.put(buffer);
+            this.receives.recycle(buffer);
             this.close();
             return;
         };
         // If Receives cannot be posted, the connection is lost, and the client will send its Calls
         // again on another. Acting on this one would do it twice.
-        if this.is_closing() || !this.refill(worker, posted) {
-            this.idle.put(buffer);
+        if this.is_closing() || !this.receives.refill(worker, standing) {
+            this.receives.recycle(buffer);
             this.close();
             return;
         }
@@ -416,7 +351,7 @@ impl Responder for Channel {
         let this = worker.context();
         if how != Ended::Well {
             // The Call cannot be put together; the client has to send it again.
-            this.recycle(pulled.finish(worker));
+            this.receives.recycle(pulled.finish(worker));
             this.close();
             return;
         }

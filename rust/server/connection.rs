@@ -40,9 +40,7 @@ use crate::{
         Endpoint,
         EndpointBox,
         MessageSizes,
-        Parcel,
         QueueDepths,
-        Recv,
         Responder, //
     },
     wire::{
@@ -55,10 +53,7 @@ use crate::{
 };
 
 use super::{
-    call::{
-        Buffer,
-        Call, //
-    },
+    call::Buffer,
     channel::Channel,
     limits::{
         Limits,
@@ -176,11 +171,13 @@ impl Connection {
         let opened = open_queues(&ep, &terms.limits, &device, handle.max_payload())?;
 
         let pages = handle.max_pages();
-        stock(&ep, &mut terms.limits, pages)?;
+        let receives = ep.context().receives();
+        receives.stock(&ep, &mut terms.limits, pages)?;
+        receives.set_limits(&terms.limits);
         let own = terms.own(&device);
         let agreement = Agreement::between(&own, &peer.unwrap_or_default());
         let demand = open_channel(&ep, &handle, &terms, &agreement, &opened, &device)?;
-        if !ep.context().refill(&ep, 0) || !ep.context().attach(handle) {
+        if !receives.refill(&ep, 0) || !ep.context().attach(handle) {
             return Err(ENODEV);
         }
 
@@ -275,7 +272,6 @@ fn open_channel(
         },
         limits.send_entries(opened),
     );
-    channel.set_limits(limits);
     let regions = if device.registers_to_read {
         opened.rdma_ctxs
     } else {
@@ -290,25 +286,6 @@ fn open_channel(
             .open(ep, xprt.clone(), limits.places, most, device.sg_gaps)?;
     }
     Ok(demand)
-}
-
-/// Makes the Receive buffers. Long messages take memory in large pieces: if there is none, `limits`
-/// become smaller, and the peer is told that.
-fn stock(ep: &Endpoint<Channel>, limits: &mut Limits, pages: usize) -> Result {
-    let domain = ep.domain().ok_or(EINVAL)?;
-    loop {
-        let made = (0..limits.buffers()).try_for_each(|_| {
-            let parcel = Parcel::new(pages, Call::default())?;
-            let size = limits.receive as usize;
-            ep.context()
-                .recycle(Recv::new(domain, size, parcel, GFP_KERNEL)?);
-            Ok(())
-        });
-        match made {
-            Err(ENOMEM) if limits.shrink() => ep.context().forget_buffers(),
-            made => return made,
-        }
-    }
 }
 
 impl Connection {
@@ -340,7 +317,7 @@ impl svc::Connection for Connection {
     fn release(&self, buffer: Option<Buffer>) {
         let channel = self.ep.context();
         if let Some(buffer) = buffer {
-            channel.recycle(buffer);
+            channel.receives().recycle(buffer);
         }
         channel.clear_finished(&self.ep);
     }

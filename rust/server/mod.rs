@@ -8,6 +8,7 @@
 //! | `limits` | what a connection may use, from tunables and device |
 //! | `connection` | a connection as SUNRPC sees it: made, used by many threads, closed |
 //! | `channel` | what the device reports: the handlers, and what they share with the threads |
+//! | `recv_queue` | Receive buffers, and when they are posted |
 //! | `call` | what is remembered of a Call until its Reply |
 //! | `receive` | what a thread finds to do |
 //! | `pull` | Calls with Read chunks: pulled, put together, delivered |
@@ -39,6 +40,7 @@ mod listener;
 mod post;
 mod pull;
 mod receive;
+mod recv_queue;
 mod regions;
 mod reply;
 mod reverse;

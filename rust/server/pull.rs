@@ -106,7 +106,7 @@ impl Connection {
         }
         if let Some(mut buffer) = buffer {
             self.give_regions(&mut buffer);
-            self.ep.context().recycle(buffer);
+            self.ep.context().receives().recycle(buffer);
         }
         rqst.nothing()
     }

@@ -132,7 +132,7 @@ impl Connection {
 
     /// Keeps the buffer for another Call.
     pub(super) fn drop_call(&self, rqst: Receiving<'_, Self>, buffer: Buffer) -> Received {
-        self.ep.context().recycle(buffer);
+        self.ep.context().receives().recycle(buffer);
         rqst.nothing()
     }
 
