@@ -25,11 +25,11 @@ use crate::{
 };
 
 use super::{
+    complete::Pending,
     context::{
         Connection,
         Progress, //
     },
-    reply::Pending,
     send::Established,
     shared::{
         Shared,

@@ -60,16 +60,17 @@ use crate::{
 };
 
 use super::{
+    complete::{
+        self,
+        Pending, //
+    },
     pull::{
         self,
         Dones,
         Pulling, //
     },
     receives::Receives,
-    reply::{
-        self,
-        Pending, //
-    },
+    reply,
     shared::{
         Shared,
         Waiting, //
@@ -379,7 +380,7 @@ impl Exposes for Connection {
         pending: Pending,
         how: Result<Fenced, QueueEnded>,
     ) {
-        reply::fenced(worker, pending, how);
+        complete::fenced(worker, pending, how);
     }
 
     fn not_registered(worker: &SendWorker<'_, Self>, how: Ended) {

@@ -21,7 +21,7 @@ use crate::{
     wire::Segment, //
 };
 
-use super::reply::Pending;
+use super::complete::Pending;
 
 /// What a Call exposes.
 pub(super) struct Exchange {

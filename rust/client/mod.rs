@@ -8,7 +8,8 @@
 //! | `connect`   | making a connection                                      | the connect worker       |
 //! | `context`   | events of a connection's identifier and queues           | their workers            |
 //! | `send`      | choosing how a Call travels, exposing memory, posting    | an RPC's task            |
-//! | `reply`     | matching, fencing, completing                            | the queues' workers      |
+//! | `reply`     | what a message is, and which RPC it answers              | the receive worker       |
+//! | `complete`  | fencing what an RPC exposed, and waking its task         | the queues' workers      |
 //! | `pull`      | pulling a Reply that the server exposes                  | the queues' workers      |
 //! | `reverse`   | Calls of the server, and their Replies                   | receive worker, a task   |
 //! | `receives`  | Receive buffers and their round                          | the receive worker       |
@@ -22,6 +23,7 @@
 
 #![forbid(unsafe_code)]
 
+mod complete;
 mod connect;
 mod context;
 mod exchange;

@@ -38,11 +38,12 @@ use crate::{
 };
 
 use super::{
-    context::Connection,
-    reply::{
+    complete::{
         self,
         How, //
     },
+    context::Connection,
+    reply,
     transport::Rdma,
     tunables, //
 };
@@ -203,7 +204,7 @@ pub(super) fn start(ep: &Endpoint<Connection>, rpc: Claimed<Rdma>, recv: Recv<()
         NotPulled::Failed => this.lose(),
         NotPulled::Unsuitable => {
             this.dones.send(ep, done);
-            reply::fence(ep, rpc, recv, How::Refused(Refusal::Fail));
+            complete::fence(ep, rpc, recv, How::Refused(Refusal::Fail));
         }
     }
 }
@@ -224,5 +225,5 @@ pub(super) fn pulled(worker: &SendWorker<'_, Connection>, pulling: Pulling, how:
         done,
     } = pulling;
     this.dones.send(worker, done);
-    reply::fence(worker, rpc, recv, How::Pulled(length));
+    complete::fence(worker, rpc, recv, How::Pulled(length));
 }

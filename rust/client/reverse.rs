@@ -25,8 +25,8 @@ use crate::{
 };
 
 use super::{
+    complete::Pending,
     context::Connection,
-    reply::Pending,
     send::{
         self,
         Established, //

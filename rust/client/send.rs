@@ -36,12 +36,12 @@ use crate::{
 };
 
 use super::{
+    complete::Pending,
     context::Connection,
     exchange::{
         segment,
         Exchange, //
     },
-    reply::Pending,
     shared::Shared,
     sizes::Sizes,
     traces,

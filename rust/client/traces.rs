@@ -35,8 +35,8 @@ use crate::{
 };
 
 use super::{
-    context::Connection,
-    reply::Pending, //
+    complete::Pending,
+    context::Connection, //
 };
 
 /// How a Call travels, in a trace's words.

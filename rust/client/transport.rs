@@ -31,9 +31,9 @@ use crate::{
 };
 
 use super::{
+    complete::Pending,
     connect,
     exchange::Exchange,
-    reply::Pending,
     reverse,
     send::{
         self,
