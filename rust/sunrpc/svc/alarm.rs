@@ -20,7 +20,7 @@ use kernel::{
 
 use crate::bindings;
 
-use super::xprt::SvcHandle;
+use super::handle::SvcHandle;
 
 /// See the [module's](self) description.
 #[pin_data(PinnedDrop)]

@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | `class` | the class, what listeners and connections are to do, and their operations |
 //! | `xprt` | `svc_xprt` with what belongs to it |
+//! | `handle` | counted references to it, for what outlives SUNRPC's calls |
 //! | `rqst` | requests that are received |
 //! | `reply` | requests whose Reply is sent |
 //! | `alarm` | has a thread look at a transport after a while |
@@ -15,6 +16,7 @@
 mod alarm;
 mod answer;
 mod class;
+mod handle;
 mod reply;
 mod reverse;
 mod reverse_class;
@@ -29,6 +31,7 @@ pub(crate) use class::{
     Listener,
     Registration, //
 };
+pub(crate) use handle::SvcHandle;
 pub(crate) use reply::{
     Body,
     Reply, //
@@ -45,6 +48,5 @@ pub(crate) use rqst::{
 };
 pub(crate) use xprt::{
     NewXprt,
-    SvcHandle,
     SvcXprt, //
 };

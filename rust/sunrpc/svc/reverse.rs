@@ -48,10 +48,8 @@ use crate::{
 
 use super::{
     class::Connection,
-    xprt::{
-        self,
-        SvcHandle, //
-    }, //
+    handle::SvcHandle,
+    xprt, //
 };
 
 /// What reverse Calls on a connection are limited to.

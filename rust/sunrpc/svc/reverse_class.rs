@@ -47,6 +47,7 @@ use super::{
         Connection,
         Listener, //
     },
+    handle::SvcHandle,
     reverse::{
         destroy,
         forward,
@@ -54,10 +55,7 @@ use super::{
         Reverse,
         Window, //
     },
-    xprt::{
-        self,
-        SvcHandle, //
-    }, //
+    xprt, //
 };
 
 /// How long a reverse Call waits for its Reply, if its maker does not say.

@@ -3,8 +3,8 @@
 //! `struct svc_xprt`: a server transport, in SUNRPC's hands.
 //!
 //! The C structure and ours share an allocation. SUNRPC counts references to the transport; with
-//! the last one it calls `xpo_free`, which drops our part. A [`SvcHandle`] counts for the memory
-//! alone: handlers that our part waits for when it is dropped can use one until the end.
+//! the last one it calls `xpo_free`, which drops our part. The memory stays as long as there is a
+//! [`SvcHandle`].
 //!
 //! A transport belongs to its maker ([`SvcXprt`]) until SUNRPC takes it over.
 
@@ -25,11 +25,7 @@ use core::{
     }, //
 };
 
-use kernel::{
-    prelude::*,
-    sync::Refcount,
-    types::Opaque, //
-};
+use kernel::prelude::*;
 
 use crate::bindings::{
     self,
@@ -39,13 +35,11 @@ use crate::bindings::{
     }, //
 };
 
-/// What does not depend on the transport's type.
-#[repr(C)]
-struct Header {
-    xprt: Opaque<bindings::svc_xprt>,
-    /// Handles, and one for the transport itself.
-    memory: Refcount,
-}
+use super::handle::{
+    put_memory,
+    Header,
+    SvcHandle, //
+};
 
 /// A whole transport.
 ///
@@ -58,170 +52,6 @@ struct Whole<T> {
     /// Whether `data` is there.
     installed: bool,
     data: UnsafeCell<MaybeUninit<T>>,
-}
-
-/// A counted reference to a transport's memory, for handlers and for our own part.
-///
-/// Once SUNRPC has dropped the transport its methods do nothing of consequence.
-///
-/// # Invariants
-///
-/// Points to the start of a `Whole` from `KBox`, whose count includes this handle.
-pub(crate) struct SvcHandle(NonNull<Header>);
-
-// SAFETY: What the handle offers may be called from any thread.
-unsafe impl Send for SvcHandle {}
-// SAFETY: As above.
-unsafe impl Sync for SvcHandle {}
-
-impl Clone for SvcHandle {
-    fn clone(&self) -> Self {
-        // SAFETY: Valid by the type's invariants.
-        unsafe { self.0.as_ref() }.memory.inc();
-        // INVARIANT: Counted.
-        Self(self.0)
-    }
-}
-
-impl Drop for SvcHandle {
-    fn drop(&mut self) {
-        // SAFETY: The reference is this handle's.
-        unsafe { put_memory(self.0) };
-    }
-}
-
-/// # Safety
-///
-/// The caller gives up a counted reference.
-unsafe fn put_memory(header: NonNull<Header>) {
-    // SAFETY: Valid, since it is counted.
-    if unsafe { header.as_ref() }.memory.dec_and_test() {
-        // SAFETY: From `KBox`, and nobody refers to it. What is in it has been dropped, or, like
-        // the C structure, needs no dropping.
-        unsafe { bindings::kfree(header.as_ptr().cast()) };
-    }
-}
-
-impl SvcHandle {
-    /// Another handle of a transport of this module.
-    ///
-    /// # Safety
-    ///
-    /// `xprt` comes from [`SvcXprt::into_raw`], and its memory stays during the call.
-    pub(super) unsafe fn of(xprt: *mut bindings::svc_xprt) -> Self {
-        let header: *mut Header = xprt.cast();
-        // SAFETY: The C structure is at the start of the header, which is valid.
-        unsafe {
-            (*header).memory.inc();
-            // INVARIANT: Counted.
-            Self(NonNull::new_unchecked(header))
-        }
-    }
-
-    /// The C structure.
-    #[inline]
-    pub(super) fn as_ptr(&self) -> *mut bindings::svc_xprt {
-        // SAFETY: Valid by the type's invariants.
-        unsafe { self.0.as_ref() }.xprt.get()
-    }
-
-    #[inline]
-    fn set(&self, flag: u32) {
-        // SAFETY: Flags are atomic.
-        unsafe { bindings::set_bit(flag as usize, &raw mut (*self.as_ptr()).xpt_flags) };
-    }
-
-    #[inline]
-    fn test(&self, flags: usize) -> bool {
-        // SAFETY: Flags are atomic.
-        unsafe { (&raw const (*self.as_ptr()).xpt_flags).read_volatile() & flags != 0 }
-    }
-
-    /// Tells that there is something to receive. [`Self::enqueue`] must follow.
-    #[inline]
-    pub(crate) fn set_data(&self) {
-        self.set(bindings::XPT_DATA);
-    }
-
-    /// Tells that there is a connection to accept. [`Self::enqueue`] must follow.
-    #[inline]
-    pub(crate) fn set_connection(&self) {
-        self.set(bindings::XPT_CONN);
-    }
-
-    /// Withdraws [`Self::set_connection`], before one is accepted.
-    #[inline]
-    pub(crate) fn clear_connection(&self) {
-        // SAFETY: Flags are atomic.
-        unsafe {
-            bindings::clear_bit(
-                bindings::XPT_CONN as usize,
-                &raw mut (*self.as_ptr()).xpt_flags,
-            )
-        };
-    }
-
-    /// Has a thread look at the transport, if there is something to do.
-    #[inline]
-    pub(crate) fn enqueue(&self) {
-        // SAFETY: The structure is initialised. A transport without references is busy for good.
-        unsafe { bindings::svc_xprt_enqueue(self.as_ptr()) };
-    }
-
-    /// Has a thread close the transport.
-    pub(crate) fn deferred_close(&self) {
-        // SAFETY: As in `enqueue`.
-        unsafe { bindings::svc_xprt_deferred_close(self.as_ptr()) };
-    }
-
-    /// Whether the transport is about to be closed.
-    #[inline]
-    pub(crate) fn is_closing(&self) -> bool {
-        self.test(1 << bindings::XPT_CLOSE | 1 << bindings::XPT_DEAD)
-    }
-
-    /// Keeps the transport itself for a while, unless SUNRPC has dropped it.
-    pub(super) fn get(&self) -> Option<SvcRef<'_>> {
-        // SAFETY: The count is part of the memory, and stays zero once it is.
-        let got = unsafe { bindings::rpcrdma_svc_xprt_get_unless_zero(self.as_ptr()) };
-        // INVARIANT: Counted just now.
-        got.then_some(SvcRef(self))
-    }
-
-    /// Pages that the longest message of the service needs.
-    pub(crate) fn max_pages(&self) -> usize {
-        // SAFETY: The service outlives its transports.
-        unsafe { bindings::rpcrdma_svc_serv_maxpages((*self.as_ptr()).xpt_server) }
-    }
-
-    /// Octets of the longest payload that the service reads or writes at a time.
-    pub(crate) fn max_payload(&self) -> u32 {
-        // SAFETY: The service outlives its transports.
-        unsafe { (*(*self.as_ptr()).xpt_server).sv_max_payload }
-    }
-}
-
-/// A counted reference to a transport. Dropping it may free the transport, which sleeps.
-///
-/// # Invariants
-///
-/// The transport's own count includes this reference.
-pub(super) struct SvcRef<'a>(&'a SvcHandle);
-
-impl Deref for SvcRef<'_> {
-    type Target = SvcHandle;
-
-    #[inline]
-    fn deref(&self) -> &SvcHandle {
-        self.0
-    }
-}
-
-impl Drop for SvcRef<'_> {
-    fn drop(&mut self) {
-        // SAFETY: By the type's invariants.
-        unsafe { bindings::svc_xprt_put(self.as_ptr()) };
-    }
 }
 
 /// A transport without our part, and unknown to SUNRPC.
@@ -251,10 +81,7 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
     ) -> Result<Self> {
         let whole = KBox::new(
             Whole::<T> {
-                header: Header {
-                    xprt: Opaque::uninit(),
-                    memory: Refcount::new(1),
-                },
+                header: Header::new(),
                 installed: false,
                 data: UnsafeCell::new(MaybeUninit::uninit()),
             },
@@ -263,7 +90,7 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
         let whole = NonNull::from(KBox::leak(whole));
         // SAFETY: The structure is ours; the rest by this function's contract.
         unsafe {
-            let xprt = (*whole.as_ptr()).header.xprt.get();
+            let xprt = (*whole.as_ptr()).header.raw();
             bindings::svc_xprt_init(net, class, xprt, serv);
             (*xprt).xpt_ops = ops;
             // RFC 7530 Section 3.1: the transport controls congestion.
@@ -279,16 +106,13 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
     #[inline]
     pub(super) fn raw(&self) -> *mut bindings::svc_xprt {
         // SAFETY: Valid until dropped.
-        unsafe { (*self.xprt.as_ptr()).header.xprt.get() }
+        unsafe { (*self.xprt.as_ptr()).header.raw() }
     }
 
     /// A handle of the transport.
     pub(crate) fn handle(&self) -> SvcHandle {
-        let header: NonNull<Header> = self.xprt.cast();
-        // SAFETY: Valid until dropped.
-        unsafe { header.as_ref() }.memory.inc();
-        // INVARIANT: Counted.
-        SvcHandle(header)
+        // SAFETY: The header is at the start of the whole, which is valid until this is dropped.
+        unsafe { SvcHandle::new(self.xprt.cast()) }
     }
 
     /// The namespace.
@@ -364,7 +188,7 @@ impl<T> Drop for NewXprt<T> {
         // SAFETY: Valid, and unknown to SUNRPC. The end of a transport puts a reference to the
         // module that SUNRPC takes when it takes a transport over, so one is needed here.
         unsafe {
-            let xprt = (*self.xprt.as_ptr()).header.xprt.get();
+            let xprt = (*self.xprt.as_ptr()).header.raw();
             bindings::__module_get((*(*xprt).xpt_class).xcl_owner);
             bindings::svc_xprt_put(xprt);
         }
@@ -423,7 +247,8 @@ pub(super) unsafe fn data<'a, T: Sync>(xprt: *mut bindings::svc_xprt) -> &'a T {
 pub(super) unsafe extern "C" fn free<T>(xprt: *mut bindings::svc_xprt) {
     let whole = xprt.cast::<Whole<T>>();
     // SAFETY: By this function's contract; handlers use handles, and what they share with our part
-    // is there until it has waited for them.
+    // is there until it has waited for them. The whole is from `KBox`, and the transport's own
+    // reference to it is given up once, here.
     unsafe {
         if (*whole).installed {
             ptr::drop_in_place((*whole).data.get().cast::<T>());
