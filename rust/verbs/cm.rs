@@ -9,15 +9,14 @@ use core::{
 
 use kernel::prelude::*;
 
-use crate::bindings::{
-    self,
-    addr::SockAddr, //
-};
+use crate::bindings;
 
-use super::endpoint::{
-    Context,
-    Endpoint,
-    EndpointBox, //
+use super::{
+    context::Context,
+    endpoint::{
+        Endpoint,
+        EndpointBox, //
+    }, //
 };
 
 /// What the connection manager reports about an identifier.
@@ -191,31 +190,5 @@ impl<'a> IncomingConnection<'a> {
         let endpoint = unsafe { endpoint.adopt(self.id) };
         self.taken.set(true);
         Ok(endpoint)
-    }
-}
-
-/// # Safety
-///
-/// `id` is valid and resolved, bound or connected.
-pub(super) unsafe fn peer_addr(id: *mut bindings::rdma_cm_id) -> Option<SockAddr> {
-    // SAFETY: By this function's contract; the address is a whole `sockaddr_storage`.
-    unsafe {
-        SockAddr::from_raw(
-            (&raw const (*id).route.addr.dst_addr).cast(),
-            size_of::<SockAddr>(),
-        )
-    }
-}
-
-/// # Safety
-///
-/// As for [`peer_addr`].
-pub(super) unsafe fn local_addr(id: *mut bindings::rdma_cm_id) -> Option<SockAddr> {
-    // SAFETY: By this function's contract; the address is a whole `sockaddr_storage`.
-    unsafe {
-        SockAddr::from_raw(
-            (&raw const (*id).route.addr.src_addr).cast(),
-            size_of::<SockAddr>(),
-        )
     }
 }

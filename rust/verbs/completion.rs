@@ -6,9 +6,9 @@ use core::ops::Deref;
 
 use crate::bindings;
 
-use super::endpoint::{
-    Context,
-    Endpoint, //
+use super::{
+    context::Context,
+    endpoint::Endpoint, //
 };
 
 /// How a chain of work requests ended.

@@ -17,10 +17,7 @@ use core::{
 };
 
 use kernel::{
-    error::{
-        from_err_ptr,
-        to_result, //
-    },
+    error::from_err_ptr,
     new_mutex,
     new_spinlock,
     prelude::*,
@@ -37,83 +34,24 @@ use kernel::{
 };
 
 use crate::{
-    admin::{
-        counter::Gauge,
-        trace::Cid, //
-    },
+    admin::trace::Cid,
     bindings::{
         self,
-        addr::{
-            Net,
-            SockAddr, //
-        }, //
+        addr::Net, //
     }, //
 };
 
 use super::{
-    cm::{
-        self,
-        CmEvent,
-        ConnParam,
-        IncomingConnection, //
-    },
-    completion::RecvWorker,
-    device::{
-        Lease,
-        Notice, //
-    },
-    domain::{
-        DeviceAttrs,
-        Domain, //
-    },
+    context::Context,
+    device::Notice,
+    domain::Domain,
     events,
     queues::{
         QueueDepths,
         Queues, //
     },
-    recv::{
-        Recv,
-        RecvBatch,
-        RecvStatus, //
-    }, //
+    recv::RecvBatch, //
 };
-
-/// Handles what an endpoint's identifier and queues report.
-///
-/// No method may drop the endpoint that it is called with.
-pub(crate) trait Context: Send + Sync + Sized + 'static {
-    /// What travels with each Receive buffer.
-    type Recv: Send + 'static;
-
-    /// Octets of the buffers of all such endpoints.
-    const BUFFERS: &'static Gauge;
-
-    /// The identifier reports. The connection manager's worker; may sleep.
-    fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>);
-
-    /// A peer wants to connect to this listening endpoint. The connection manager's worker; may
-    /// sleep.
-    fn connect_request(_ep: &Endpoint<Self>, _request: IncomingConnection<'_>) {}
-
-    /// The queue pair reports, outside of its work requests, that the connection cannot go on; the
-    /// `code` is the `ib_event_type`. May be an interrupt; must not sleep.
-    fn qp_fatal(_ep: &Endpoint<Self>, _code: u32) {}
-
-    /// The device is to be removed: start closing. The removal waits for the endpoint's end, but
-    /// this must not: it is called with the device's list locked. May sleep.
-    fn device_removed(ep: &Endpoint<Self>);
-
-    /// Traces the end of a Receive, before [`Self::received`].
-    #[inline]
-    fn trace_received(_ep: &Endpoint<Self>, _serial: i32, _status: &RecvStatus, _vendor_err: u32) {}
-
-    /// A Receive ended, and its buffer is owned again. The receive queue's worker.
-    fn received(worker: &RecvWorker<'_, Self>, recv: Recv<Self::Recv>, status: RecvStatus);
-
-    /// The endpoint is about to end: no handler is running and none will. Whatever is still mapped
-    /// for its queue pair has to be released now. May sleep.
-    fn drained(_ep: &Drained<'_, Self>) {}
-}
 
 /// What work requests may refer to.
 pub(super) trait Kept: Send + Sync + 'static {
@@ -227,77 +165,16 @@ impl<C: Context> Endpoint<C> {
         Ok(unsafe { endpoint.adopt(id) })
     }
 
-    /// An endpoint that listens on `addr`, for that address family only.
-    ///
-    /// # Errors
-    ///
-    /// `EADDRINUSE` and others from the connection manager, `ENOMEM`.
-    pub(crate) fn listen(
-        net: Net,
-        addr: &SockAddr,
-        backlog: c_int,
-        context: impl PinInit<C, Error>,
-    ) -> Result<EndpointBox<C>> {
-        let endpoint = Self::create(net, context)?;
-        let id = endpoint.id.get();
-        // SAFETY: The identifier is valid; the address is copied. C's prototype lacks a `const`.
-        unsafe {
-            to_result(bindings::rdma_set_afonly(id, 1))?;
-            to_result(bindings::rdma_bind_addr(id, addr.as_ptr().cast_mut()))?;
-            to_result(bindings::rdma_listen(id, backlog))?;
-        }
-        Ok(endpoint)
+    /// The identifier; valid, since nobody borrows an endpoint that has none.
+    #[inline]
+    pub(super) fn id(&self) -> *mut bindings::rdma_cm_id {
+        self.id.get()
     }
 
     /// What handles this endpoint's events.
     #[inline]
     pub(crate) fn context(&self) -> &C {
         &self.context
-    }
-
-    /// Looks for the device that reaches `to`; answered by an event.
-    ///
-    /// # Errors
-    ///
-    /// What the connection manager reports.
-    pub(crate) fn resolve_addr(&self, to: &SockAddr, timeout_ms: usize) -> Result {
-        // SAFETY: The identifier is valid; the address is copied.
-        to_result(unsafe {
-            bindings::rdma_resolve_addr(self.id.get(), ptr::null_mut(), to.as_ptr(), timeout_ms)
-        })
-    }
-
-    /// Looks for the route to the peer; answered by an event.
-    ///
-    /// # Errors
-    ///
-    /// What the connection manager reports.
-    pub(crate) fn resolve_route(&self, timeout_ms: usize) -> Result {
-        // SAFETY: The identifier is valid.
-        to_result(unsafe { bindings::rdma_resolve_route(self.id.get(), timeout_ms) })
-    }
-
-    /// Takes a lease on the identifier's device and describes it.
-    ///
-    /// The address must be resolved, or the connection come from a peer.
-    ///
-    /// # Errors
-    ///
-    /// `ENODEV` if there is no device, or if it is being removed.
-    pub(crate) fn device(&self) -> Result<DeviceAttrs> {
-        // SAFETY: The device stays for the call.
-        self.with_device(|device, port| unsafe { DeviceAttrs::query(device, port) })
-    }
-
-    /// Asks the identifier's device, which is kept meanwhile.
-    pub(super) fn with_device<R>(
-        &self,
-        ask: impl FnOnce(*mut bindings::ib_device, u32) -> R,
-    ) -> Result<R> {
-        // SAFETY: The identifier is valid.
-        let (device, port) = unsafe { ((*self.id.get()).device, (*self.id.get()).port_num) };
-        let lease = Lease::take(device)?;
-        Ok(ask(lease.device(), port))
     }
 
     /// Makes the protection domain and the queues; once.
@@ -310,9 +187,7 @@ impl<C: Context> Endpoint<C> {
         if self.opening.xchg(true, Relaxed) {
             return Err(EBUSY);
         }
-        // SAFETY: The identifier is valid.
-        let (device, port) = unsafe { ((*self.id.get()).device, (*self.id.get()).port_num) };
-        let domain = Domain::new(Lease::take(device)?, C::BUFFERS)?;
+        let domain = Domain::new(self.lease()?, C::BUFFERS)?;
         let owner = ptr::from_ref(self).cast_mut().cast::<c_void>();
         // SAFETY: The endpoint is pinned, and the notice is dropped before it ends.
         let notice = unsafe { domain.lease().notify(owner, events::device_removed::<C>)? };
@@ -321,12 +196,12 @@ impl<C: Context> Endpoint<C> {
         // ends.
         let queues = unsafe {
             Queues::new(
-                self.id.get(),
+                self.id(),
                 domain,
                 want,
                 owner,
                 events::qp_event::<C>,
-                port,
+                self.port(),
             )?
         };
         let depths = *queues.depths();
@@ -352,39 +227,6 @@ impl<C: Context> Endpoint<C> {
     pub(super) fn keep(&self, what: impl Kept) -> Result {
         let what: KBox<dyn Kept> = KBox::new(what, GFP_KERNEL)?;
         Ok(self.kept.lock().push(what, GFP_KERNEL)?)
-    }
-
-    /// Asks the peer for a connection; answered by an event.
-    ///
-    /// # Errors
-    ///
-    /// What the connection manager reports.
-    pub(crate) fn connect(&self, param: &ConnParam<'_>) -> Result {
-        let mut raw = param.to_raw()?;
-        // SAFETY: The identifier is valid; the parameters are copied.
-        to_result(unsafe { bindings::rdma_connect(self.id.get(), &mut raw) })
-    }
-
-    /// Accepts the peer's request; followed by an event.
-    ///
-    /// # Errors
-    ///
-    /// What the connection manager reports.
-    pub(crate) fn accept(&self, param: &ConnParam<'_>) -> Result {
-        let mut raw = param.to_raw()?;
-        // SAFETY: The identifier is valid; accepting wants the handler's mutex.
-        to_result(unsafe {
-            bindings::rdma_lock_handler(self.id.get());
-            let ret = bindings::rdma_accept(self.id.get(), &mut raw);
-            bindings::rdma_unlock_handler(self.id.get());
-            ret
-        })
-    }
-
-    /// Ends the connection, if there is one. What is posted is flushed.
-    pub(crate) fn disconnect(&self) {
-        // SAFETY: The identifier is valid. Failure means that there is no connection to end.
-        unsafe { bindings::rdma_disconnect(self.id.get()) };
     }
 
     /// Posts Receives; buffers that were not accepted come back with the error.
@@ -458,25 +300,6 @@ impl<C: Context> Endpoint<C> {
         self.domain().map(|domain| domain.lease().device_name())
     }
 
-    /// The address of this end.
-    pub(crate) fn local_addr(&self) -> Option<SockAddr> {
-        // SAFETY: The identifier is valid.
-        unsafe { cm::local_addr(self.id.get()) }
-    }
-
-    /// The address of the peer.
-    pub(crate) fn peer_addr(&self) -> Option<SockAddr> {
-        // SAFETY: The identifier is valid.
-        unsafe { cm::peer_addr(self.id.get()) }
-    }
-
-    /// The port of the device, 1-based; 0 while there is none.
-    #[inline]
-    pub(crate) fn port(&self) -> u32 {
-        // SAFETY: The identifier is valid.
-        unsafe { (*self.id.get()).port_num }
-    }
-
     /// What names a Receive in traces, by its own number.
     pub(crate) fn recv_cid(&self, id: i32) -> Cid {
         let queue = self.recv_cq_id();
@@ -514,7 +337,7 @@ impl<C: Context> Drop for EndpointBox<C> {
     fn drop(&mut self) {
         // Handlers hold shared references until the last step; so does this.
         let this: &Endpoint<C> = self;
-        let id = this.id.get();
+        let id = this.id();
         // SAFETY: The identifier is valid. Not called from a handler of it, by the contract of
         // `Context`, so the mutex is free or will be; `cm_handler` looks at `closing` under it.
         unsafe {

@@ -17,10 +17,8 @@ use super::{
         CmEvent,
         IncomingConnection, //
     },
-    endpoint::{
-        Context,
-        Endpoint, //
-    }, //
+    context::Context,
+    endpoint::Endpoint, //
 };
 
 /// # Safety

@@ -19,10 +19,8 @@ use super::{
         Ended,
         SendWorker, //
     },
-    endpoint::{
-        Context,
-        Endpoint, //
-    },
+    context::Context,
+    endpoint::Endpoint,
     fence::{
         Fenced,
         QueueEnded, //

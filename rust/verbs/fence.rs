@@ -24,10 +24,8 @@ use super::{
         Ended,
         SendWorker, //
     },
-    endpoint::{
-        Context,
-        Endpoint, //
-    },
+    context::Context,
+    endpoint::Endpoint,
     expose::Exposes,
     region::Region,
     region_pool,

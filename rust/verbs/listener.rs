@@ -49,8 +49,8 @@ use super::{
         IncomingConnection, //
     },
     completion::RecvWorker,
+    context::Context,
     endpoint::{
-        Context,
         Endpoint,
         EndpointBox, //
     },

@@ -27,15 +27,13 @@ use crate::{
 };
 
 use super::{
+    context::Context,
     dma::{
         Direction,
         DmaBuffer, //
     },
     domain::Domain,
-    endpoint::{
-        Context,
-        Endpoint, //
-    },
+    endpoint::Endpoint,
     linked_box::LinkedBox,
     list::{
         Link,

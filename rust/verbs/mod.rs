@@ -9,8 +9,9 @@
 //! | file                               | what                                                 |
 //! |------------------------------------|------------------------------------------------------|
 //! | `endpoint`                         | one end of a connection: identifier, queues, context |
-//! | `events`                           | what is reported to it, on its way to the context    |
-//! | `cm`                               | what the connection manager reports and is told      |
+//! | `context`, `events`                | what handles its reports, and how they come there    |
+//! | `identifier`                       | what the connection manager is asked for             |
+//! | `cm`                               | what it reports and is told                          |
 //! | `listener`                         | listening, also when the address moves               |
 //! | `device`, `domain`                 | leases on devices, protection domains                |
 //! | `queues`                           | a queue pair and its completion queues               |
@@ -30,6 +31,7 @@
 mod aside;
 mod cm;
 mod completion;
+mod context;
 mod device;
 mod dma;
 mod domain;
@@ -38,6 +40,7 @@ mod events;
 mod expose;
 mod fence;
 mod handles;
+mod identifier;
 mod linked_box;
 mod list;
 mod listener;
@@ -76,10 +79,10 @@ pub(crate) use completion::{
     RecvWorker,
     SendWorker, //
 };
+pub(crate) use context::Context;
 pub(crate) use device::DeviceWatch;
 pub(crate) use domain::DeviceAttrs;
 pub(crate) use endpoint::{
-    Context,
     Drained,
     Endpoint,
     EndpointBox, //

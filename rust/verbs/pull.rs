@@ -40,11 +40,9 @@ use super::{
         Ended,
         SendWorker, //
     },
+    context::Context,
     dma::Direction,
-    endpoint::{
-        Context,
-        Endpoint, //
-    },
+    endpoint::Endpoint,
     list::{
         Link,
         Linked, //

@@ -28,9 +28,9 @@ use super::{
         Ended,
         SendWorker, //
     },
+    context::Context,
     dma::Direction,
     endpoint::{
-        Context,
         Drained,
         Endpoint, //
     },

@@ -30,12 +30,12 @@ use super::{
         wc_and_cqe,
         RecvWorker, //
     },
+    context::Context,
     dma::{
         Direction,
         DmaBuffer, //
     },
     domain::Domain,
-    endpoint::Context,
     list::{
         Link,
         Linked, //

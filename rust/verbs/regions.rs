@@ -36,11 +36,9 @@ use crate::{
 };
 
 use super::{
+    context::Context,
     domain::Domain,
-    endpoint::{
-        Context,
-        Endpoint, //
-    },
+    endpoint::Endpoint,
     fence::Fenced,
     list::Chain,
     region::{

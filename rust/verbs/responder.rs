@@ -26,8 +26,8 @@ use super::{
         Ended,
         SendWorker, //
     },
+    context::Context,
     endpoint::{
-        Context,
         Drained,
         Endpoint, //
     },

@@ -41,11 +41,9 @@ use crate::{
 };
 
 use super::{
+    context::Context,
     dma::Direction,
-    endpoint::{
-        Context,
-        Endpoint, //
-    },
+    endpoint::Endpoint,
     linked_box::LinkedBox,
     list::{
         Chain,
