@@ -245,7 +245,7 @@ impl<T: Linked> Drop for Chain<T> {
     }
 }
 
-/// Iterator over the links of a chain.
+/// Iterator over the links of a chain or of a queue.
 pub(super) struct Links<'a> {
     at: *mut Link,
     _chain: PhantomData<&'a Link>,
@@ -257,7 +257,7 @@ impl Iterator for Links<'_> {
     #[inline]
     fn next(&mut self) -> Option<NonNull<Link>> {
         let link = NonNull::new(self.at)?;
-        // SAFETY: In the chain, which is borrowed.
+        // SAFETY: In the list, which is borrowed.
         self.at = unsafe { link.as_ref() }.next();
         Some(link)
     }
@@ -386,6 +386,15 @@ impl<T: Linked> Queue<T> {
         }
         // SAFETY: Given up by its owner, and in the queue no longer.
         Some(unsafe { T::from_link(link) })
+    }
+
+    /// The links in order, for whoever builds upon the queue.
+    #[inline]
+    pub(super) fn links(&self) -> Links<'_> {
+        Links {
+            at: self.head,
+            _chain: PhantomData,
+        }
     }
 }
 

@@ -36,9 +36,11 @@ use super::{
         DmaBuffer, //
     },
     domain::Domain,
+    linked_box::LinkedBox,
     list::{
         Link,
-        Linked, //
+        Linked,
+        Queue, //
     }, //
 };
 
@@ -69,33 +71,21 @@ impl RecvStatus {
     }
 }
 
-#[repr(C)]
 struct Inner<U> {
-    /// First, so that a completion's pointer to it is a pointer to the whole.
     cqe: bindings::ib_cqe,
     wr: bindings::ib_recv_wr,
     sge: bindings::ib_sge,
-    /// For lists of buffers that are not posted.
-    link: Link,
-    /// The next in a [`RecvBatch`], while in one.
-    next: Option<NonNull<Inner<U>>>,
     /// For traces.
     serial: i32,
     buffer: DmaBuffer,
     user: U,
 }
 
-/// A Receive buffer that is not posted, with `U` travelling beside it.
-///
-/// # Invariants
-///
-/// Points to an `Inner` from `KBox` that nobody else can reach.
-pub(crate) struct Recv<U>(NonNull<Inner<U>>);
+// SAFETY: It owns all that it points to.
+unsafe impl<U: Send> Send for Inner<U> {}
 
-// SAFETY: A `Recv` owns all it points to, like a box.
-unsafe impl<U: Send> Send for Recv<U> {}
-// SAFETY: A shared reference only gives shared references to the buffer and to `U`.
-unsafe impl<U: Sync> Sync for Recv<U> {}
+/// A Receive buffer that is not posted, with `U` travelling beside it.
+pub(crate) struct Recv<U>(LinkedBox<Inner<U>>);
 
 impl<U> Recv<U> {
     /// Allocates a buffer of `size` octets.
@@ -105,48 +95,30 @@ impl<U> Recv<U> {
     /// `ENOMEM`, `EIO` if the device cannot map it.
     pub(crate) fn new(domain: &Arc<Domain>, size: usize, user: U, flags: Flags) -> Result<Self> {
         let buffer = DmaBuffer::new(domain, size, Direction::FromDevice, flags)?;
-        let sge = buffer.sge(size);
-        let inner = KBox::new(
-            Inner {
-                cqe: bindings::ib_cqe { done: None },
-                wr: pin_init::zeroed(),
-                sge,
-                link: Link::new(),
-                next: None,
-                serial: Cid::serial(),
-                buffer,
-                user,
-            },
-            flags,
-        )?;
-        let inner = KBox::leak(inner);
+        let this = LinkedBox::room(flags)?.fill(Inner {
+            cqe: bindings::ib_cqe { done: None },
+            wr: pin_init::zeroed(),
+            sge: buffer.sge(size),
+            serial: Cid::serial(),
+            buffer,
+            user,
+        });
+        let inner = this.as_ptr();
         // What never changes in its work request. The buffer does not move any more.
-        inner.wr.sg_list = &raw mut inner.sge;
-        inner.wr.num_sge = 1;
-        // SAFETY: The member that the RDMA core looks at.
-        unsafe { *inner.wr.__bindgen_anon_1.wr_cqe.as_mut() = &raw mut inner.cqe };
-        // INVARIANT: From `KBox`; `leak` gives up the only reference.
-        Ok(Self(NonNull::from(inner)))
-    }
-
-    /// # Safety
-    ///
-    /// `inner` comes from [`Self::into_inner`], and this is its only way back.
-    #[inline]
-    unsafe fn from_inner(inner: NonNull<Inner<U>>) -> Self {
-        // INVARIANT: By this function's contract.
-        Self(inner)
-    }
-
-    #[inline]
-    fn into_inner(self) -> NonNull<Inner<U>> {
-        mem::ManuallyDrop::new(self).0
+        // SAFETY: Owned; `wr_cqe` is the member that the RDMA core looks at.
+        unsafe {
+            (*inner).wr.sg_list = &raw mut (*inner).sge;
+            (*inner).wr.num_sge = 1;
+            *(*inner).wr.__bindgen_anon_1.wr_cqe.as_mut() = &raw mut (*inner).cqe;
+        }
+        Ok(Self(this))
     }
 
     /// Gives the buffer up, to be kept as a plain pointer.
     #[inline]
     pub(crate) fn into_raw(self) -> NonNull<c_void> {
-        self.into_inner().cast()
+        // SAFETY: A valid object is not at null.
+        unsafe { NonNull::new_unchecked(self.0.into_raw().cast()) }
     }
 
     /// Takes back a buffer that was given up.
@@ -157,46 +129,38 @@ impl<U> Recv<U> {
     #[inline]
     pub(crate) unsafe fn from_raw(raw: NonNull<c_void>) -> Self {
         // SAFETY: By this function's contract.
-        unsafe { Self::from_inner(raw.cast()) }
-    }
-
-    #[inline]
-    fn inner(&self) -> &Inner<U> {
-        // SAFETY: Owned, by the type's invariants.
-        unsafe { self.0.as_ref() }
+        Self(unsafe { LinkedBox::from_raw(raw.as_ptr().cast()) })
     }
 
     /// The first `octets` of the buffer, at most the whole.
     #[inline]
     pub(crate) fn octets(&self, octets: usize) -> &[u8] {
-        let whole = self.inner().buffer.as_slice();
+        let whole = self.0.buffer.as_slice();
         whole.get(..octets).unwrap_or(whole)
     }
 
     /// The size of the buffer, in octets.
     #[inline]
     pub(crate) fn capacity(&self) -> usize {
-        self.inner().buffer.len()
+        self.0.buffer.len()
     }
 
     /// What travels with the buffer.
     #[inline]
     pub(crate) fn user(&self) -> &U {
-        &self.inner().user
+        &self.0.user
     }
 
     /// What travels with the buffer.
     #[inline]
     pub(crate) fn user_mut(&mut self) -> &mut U {
-        // SAFETY: Owned, by the type's invariants; only `user` is reborrowed.
-        unsafe { &mut (*self.0.as_ptr()).user }
+        &mut self.0.user
     }
 
     /// The buffer beside what travels with it, for a parser that keeps its result there.
     #[inline]
     pub(crate) fn split(&mut self, octets: usize) -> (&[u8], &mut U) {
-        // SAFETY: Owned, by the type's invariants; the two fields do not overlap.
-        let inner = unsafe { self.0.as_mut() };
+        let inner = &mut *self.0;
         let whole = inner.buffer.as_slice();
         (whole.get(..octets).unwrap_or(whole), &mut inner.user)
     }
@@ -204,32 +168,27 @@ impl<U> Recv<U> {
     /// The protection domain that the buffer is for, by its number.
     #[inline]
     pub(crate) fn domain_id(&self) -> usize {
-        self.inner().buffer.domain().id()
+        self.0.buffer.domain().id()
     }
 
     /// A number that names the buffer in a trace.
     #[inline]
     pub(crate) fn serial(&self) -> i32 {
-        self.inner().serial
+        self.0.serial
     }
 }
 
-// SAFETY: The link is a member of the object, which only its owner reaches.
+// SAFETY: As for the box inside.
 unsafe impl<U> Linked for Recv<U> {
     #[inline]
     fn into_link(self) -> NonNull<Link> {
-        let inner = self.into_inner().as_ptr();
-        // SAFETY: A member of a valid object, hence not null.
-        unsafe { NonNull::new_unchecked(&raw mut (*inner).link) }
+        self.0.into_link()
     }
 
     #[inline]
     unsafe fn from_link(link: NonNull<Link>) -> Self {
-        // SAFETY: By this function's contract, `link` is the member of a buffer that was given up.
-        unsafe {
-            let inner = kernel::container_of!(link.as_ptr(), Inner<U>, link);
-            Self::from_inner(NonNull::new_unchecked(inner))
-        }
+        // SAFETY: By this function's contract.
+        Self(unsafe { LinkedBox::from_link(link) })
     }
 }
 
@@ -249,44 +208,27 @@ unsafe impl<U: Send + 'static> Parked for Recv<U> {
 
     #[inline]
     fn octets(&self) -> &[u8] {
-        self.inner().buffer.as_slice()
+        self.0.buffer.as_slice()
     }
 
     #[inline]
     fn as_mut_ptr(&self) -> *mut u8 {
-        self.inner().buffer.as_mut_ptr()
-    }
-}
-
-impl<U> Drop for Recv<U> {
-    fn drop(&mut self) {
-        // SAFETY: From `KBox`, and unreachable otherwise, by the type's invariants.
-        drop(unsafe { KBox::from_raw(self.0.as_ptr()) });
+        self.0.buffer.as_mut_ptr()
     }
 }
 
 /// Receive buffers on their way to the device, posted with one call.
-///
-/// # Invariants
-///
-/// `head` starts a chain, through `next`, of `len` owned `Inner`s that ends with `tail`; in each
-/// `wr.next` points to the successor's `wr`.
 pub(crate) struct RecvBatch<U> {
-    head: Option<NonNull<Inner<U>>>,
-    tail: Option<NonNull<Inner<U>>>,
+    buffers: Queue<Recv<U>>,
     len: usize,
 }
-
-// SAFETY: A batch owns its buffers.
-unsafe impl<U: Send> Send for RecvBatch<U> {}
 
 impl<U> RecvBatch<U> {
     /// An empty batch.
     #[inline]
     pub(crate) const fn new() -> Self {
         Self {
-            head: None,
-            tail: None,
+            buffers: Queue::new(),
             len: 0,
         }
     }
@@ -300,36 +242,15 @@ impl<U> RecvBatch<U> {
     /// Adds a buffer at the end.
     #[inline]
     pub(crate) fn push(&mut self, recv: Recv<U>) {
-        let new = recv.into_inner();
-        let p = new.as_ptr();
-        // SAFETY: `new` was owned by `recv`; nobody else looks at it.
-        unsafe {
-            (*p).next = None;
-            (*p).wr.next = ptr::null_mut();
-        }
-        match self.tail {
-            None => self.head = Some(new),
-            // SAFETY: In the chain, hence owned by it.
-            Some(tail) => unsafe {
-                (*tail.as_ptr()).next = Some(new);
-                (*tail.as_ptr()).wr.next = &raw mut (*p).wr;
-            },
-        }
-        self.tail = Some(new);
+        self.buffers.push(recv);
         self.len += 1;
     }
 
     /// Takes the first buffer out.
     pub(crate) fn pop(&mut self) -> Option<Recv<U>> {
-        let head = self.head?;
-        // SAFETY: In the chain, hence owned by it.
-        self.head = unsafe { (*head.as_ptr()).next };
-        if self.head.is_none() {
-            self.tail = None;
-        }
+        let recv = self.buffers.pop()?;
         self.len -= 1;
-        // SAFETY: The chain no longer has it.
-        Some(unsafe { Recv::from_inner(head) })
+        Some(recv)
     }
 
     /// Posts the whole batch on `qp`; buffers that the device refused come back, and all of them if
@@ -345,55 +266,48 @@ impl<U> RecvBatch<U> {
         qp: *mut bindings::ib_qp,
         domain: &Arc<Domain>,
     ) -> Result<(), (Error, Self)> {
-        let Some(head) = self.head else {
-            return Ok(());
-        };
-        let mut next = self.head;
-        while let Some(at) = next {
-            // SAFETY: In the chain, hence owned by it.
-            let inner = unsafe { &mut *at.as_ptr() };
-            if !Arc::ptr_eq(inner.buffer.domain(), domain) {
+        let mut first: *mut bindings::ib_recv_wr = ptr::null_mut();
+        let mut end = &raw mut first;
+        for link in self.buffers.links() {
+            // SAFETY: The link is of a buffer in the queue, hence owned by it.
+            let inner = unsafe { LinkedBox::<Inner<U>>::at(link).as_ptr() };
+            // SAFETY: As above.
+            if !unsafe { Arc::ptr_eq((*inner).buffer.domain(), domain) } {
                 return Err((EINVAL, self));
             }
-            inner.cqe.done = Some(done::<C>);
-            next = inner.next;
+            // SAFETY: As above; `end` is `first`, or in the buffer before this.
+            unsafe {
+                (*inner).cqe.done = Some(done::<C>);
+                *end = &raw mut (*inner).wr;
+                end = &raw mut (*inner).wr.next;
+            }
         }
-        let this = mem::ManuallyDrop::new(self);
+        // SAFETY: As above.
+        unsafe { *end = ptr::null_mut() };
+        if first.is_null() {
+            return Ok(());
+        }
+        mem::forget(self);
         let mut bad = ptr::null();
         // SAFETY: The chain is well formed and owned; what is accepted belongs to the device until
         // `done` takes it back.
-        let ret =
-            unsafe { bindings::rpcrdma_post_recv(qp, &raw const (*head.as_ptr()).wr, &mut bad) };
+        let ret = unsafe { bindings::rpcrdma_post_recv(qp, first, &mut bad) };
         if ret == 0 {
             return Ok(());
         }
         // Everything before `bad` is posted, and may be gone by now; start from `bad`.
         // A provider that names none has taken none.
-        let refused = NonNull::new(bad.cast_mut()).map_or(Some(head), |wr| {
-            // SAFETY: `bad` is the `wr` of one of ours.
-            let p = unsafe { kernel::container_of!(wr.as_ptr(), Inner<U>, wr) };
-            NonNull::new(p)
-        });
-        let mut len = 0;
-        let mut next = refused;
-        while let Some(at) = next {
-            len += 1;
-            // SAFETY: From `bad` on, nothing is posted, so all of it is ours.
-            next = unsafe { (*at.as_ptr()).next };
+        let mut next = if bad.is_null() { first } else { bad.cast_mut() };
+        let mut rest = Self::new();
+        while !next.is_null() {
+            // SAFETY: From `bad` on, nothing is posted, so all of it is ours, and taken back once.
+            unsafe {
+                let inner = kernel::container_of!(next, Inner<U>, wr);
+                next = (*next).next;
+                rest.push(Recv(LinkedBox::from_raw(inner)));
+            }
         }
-        // INVARIANT: The rest of a chain is a chain.
-        let rest = Self {
-            head: refused,
-            tail: refused.and(this.tail),
-            len,
-        };
         Err((Error::from_errno(ret), rest))
-    }
-}
-
-impl<U> Drop for RecvBatch<U> {
-    fn drop(&mut self) {
-        while self.pop().is_some() {}
     }
 }
 
@@ -407,14 +321,13 @@ unsafe extern "C" fn done<C: Context>(cq: *mut bindings::ib_cq, wc: *mut binding
     let worker = unsafe { RecvWorker::<C>::of(cq) };
     // SAFETY: From the core.
     let (wc, cqe) = unsafe { wc_and_cqe(wc) };
-    // SAFETY: Every Receive is posted with `cqe`, which is the first member of its `Inner`.
-    let inner: NonNull<Inner<C::Recv>> = unsafe { NonNull::new_unchecked(cqe.cast()) };
-    // SAFETY: Posted, hence from `into_inner`; its completion comes once.
-    let recv = unsafe { Recv::from_inner(inner) };
+    // SAFETY: Every Receive is posted with the `cqe` of its buffer; its completion comes once.
+    let recv =
+        Recv(unsafe { LinkedBox::from_raw(kernel::container_of!(cqe, Inner<C::Recv>, cqe)) });
     let status = match wc.status {
         bindings::ib_wc_status_IB_WC_SUCCESS => {
             let octets = (wc.byte_len as usize).min(recv.capacity());
-            recv.inner().buffer.sync_for_cpu(octets);
+            recv.0.buffer.sync_for_cpu(octets);
             let invalidated =
                 if wc.wc_flags & bindings::ib_wc_flags_IB_WC_WITH_INVALIDATE as c_int != 0 {
                     // SAFETY: The flag says that this is the member in use.
