@@ -12,7 +12,6 @@
 #include <linux/errno.h>
 #include <linux/in.h>
 #include <linux/in6.h>
-#include <linux/llist.h>
 #include <linux/mm.h>
 #include <linux/net.h>
 #include <linux/scatterlist.h>

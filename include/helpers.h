@@ -7,7 +7,6 @@
 #ifndef _RPCRDMA_HELPERS_H
 #define _RPCRDMA_HELPERS_H
 
-#include <linux/llist.h>
 #include <linux/mm.h>
 #include <linux/workqueue.h>
 #include <linux/sunrpc/svc_xprt.h>
@@ -68,10 +67,6 @@ void rpcrdma_memalloc_noio_restore(unsigned int flags);
 
 /* Work items */
 void rpcrdma_init_delayed_work(struct delayed_work *work, work_func_t func);
-
-/* Lock-free lists */
-bool rpcrdma_llist_add_batch(struct llist_node *first, struct llist_node *last,
-			     struct llist_head *head);
 
 /* Barriers */
 void rpcrdma_smp_mb_after_atomic(void);

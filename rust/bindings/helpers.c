@@ -159,12 +159,6 @@ void rpcrdma_init_delayed_work(struct delayed_work *work, work_func_t func)
 	INIT_DELAYED_WORK(work, func);
 }
 
-bool rpcrdma_llist_add_batch(struct llist_node *first, struct llist_node *last,
-			     struct llist_head *head)
-{
-	return llist_add_batch(first, last, head);
-}
-
 void rpcrdma_smp_mb_after_atomic(void)
 {
 	/* What it orders is said where it is called. */

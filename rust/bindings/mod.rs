@@ -16,6 +16,7 @@
 //! | `pages`     | whole pages that somebody owns                       |
 //! | `piece`     | a run of octets within a page                        |
 //! | `parked`    | owned buffers that C keeps for a while               |
+//! | `list`      | lists that link the objects themselves               |
 //! | `memalloc`  | scopes in which memory is not waited for             |
 //! | `helpers.c` | macros and inline functions of the kernel            |
 
@@ -33,6 +34,7 @@
 
 pub(crate) mod addr;
 pub(crate) mod layout;
+pub(crate) mod list;
 pub(crate) mod memalloc;
 pub(crate) mod pages;
 pub(crate) mod parked;

@@ -11,7 +11,7 @@
 //! | `xprt_class` | the class that SUNRPC makes transports with |
 //! | `xprt_ops` | the table of operations, and where they run |
 //! | `request_ops`, `connection_ops` | the operations |
-//! | `slot`, `free_slots`, `buffer` | the place of an RPC, those that are free, their memory |
+//! | `slot`, `buffer` | the place of an RPC, and its memory |
 //! | `call` | what sends a Call sees of it |
 //! | `claim`, `refusal` | how an RPC ends: with a Reply, or without |
 //! | `credits` | credits of Calls that nobody waits for any more |
@@ -29,7 +29,6 @@ mod claim;
 mod class;
 mod connection_ops;
 mod credits;
-mod free_slots;
 mod handle;
 mod locks;
 mod reclaim;

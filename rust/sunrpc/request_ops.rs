@@ -2,10 +2,7 @@
 
 //! The operations on a request: its slot, its buffers, its credit, and sending it.
 
-use core::ptr::{
-    self,
-    NonNull, //
-};
+use core::ptr;
 
 use kernel::{
     prelude::*,
@@ -25,7 +22,10 @@ use super::{
     connection_ops::close,
     refusal::Refusal,
     reverse::ReverseReply,
-    slot::Slot,
+    slot::{
+        FreeSlot,
+        Slot, //
+    },
     transport::{
         SendError,
         Transport, //
@@ -47,11 +47,10 @@ pub(super) unsafe extern "C" fn alloc_slot<T: Transport>(
 ) {
     // SAFETY: By this function's contract.
     let live = unsafe { Xprt::<T>::from_raw(raw).live() };
-    // SAFETY: Only slots of `T` are put in.
-    if let Some(slot) = unsafe { live.free.take::<T>() } {
+    if let Some(slot) = live.free.get() {
         // SAFETY: The task is the caller's; the slot is now the task's.
         unsafe {
-            (*task).tk_rqstp = slot.as_ref().rqst();
+            (*task).tk_rqstp = slot.rqst();
             (*task).tk_status = 0;
         }
         return;
@@ -64,10 +63,9 @@ pub(super) unsafe extern "C" fn alloc_slot<T: Transport>(
     // A slot that was freed before the task was in the backlog found nobody to wake. The task is
     // there before this looks for the slot: pairs with the barrier in `give_slot`.
     smp_mb();
-    // SAFETY: As above.
-    if let Some(slot) = unsafe { live.free.take::<T>() } {
-        // SAFETY: Ours alone.
-        unsafe { give_slot(raw, live, slot.as_ref()) };
+    if let Some(slot) = live.free.get() {
+        // SAFETY: As above.
+        unsafe { give_slot(raw, live, slot) };
     }
 }
 
@@ -75,20 +73,23 @@ pub(super) unsafe extern "C" fn alloc_slot<T: Transport>(
 ///
 /// # Safety
 ///
-/// The slot is the caller's alone, idle and without a Reply.
-unsafe fn give_slot<T: Transport>(raw: *mut bindings::rpc_xprt, live: &Live<T>, slot: &Slot<T>) {
-    let mut slot = NonNull::from(slot);
+/// `raw` is the transport that `live` is part of.
+unsafe fn give_slot<T: Transport>(
+    raw: *mut bindings::rpc_xprt,
+    live: &Live<T>,
+    mut slot: FreeSlot<T>,
+) {
     loop {
-        // SAFETY: By this function's contract, or just taken. The task that is woken owns the slot,
-        // zeroed.
+        // SAFETY: By this function's contract, and since the slot is ours alone. The task that is
+        // woken owns the slot, zeroed.
         unsafe {
-            let rqst = slot.as_ref().rqst();
+            let rqst = slot.rqst();
             if bindings::xprt_wake_up_backlog(raw, rqst) {
                 return;
             }
             rqst.write_bytes(0, 1);
-            live.free.put(slot.as_ref());
         }
+        live.free.put(slot);
         // Whoever has come to the backlog since, and did not find the slot, is seen here: pairs
         // with the barrier in `alloc_slot`.
         smp_mb();
@@ -96,8 +97,7 @@ unsafe fn give_slot<T: Transport>(raw: *mut bindings::rpc_xprt, live: &Live<T>, 
         if unsafe { (&raw const (*raw).backlog.qlen).read_volatile() } == 0 {
             return;
         }
-        // SAFETY: Only slots of `T` are put in.
-        match unsafe { live.free.take::<T>() } {
+        match live.free.get() {
             Some(again) => slot = again,
             // Whoever has it looks at the backlog as well, if it does not use it.
             None => return,
@@ -122,7 +122,7 @@ pub(super) unsafe extern "C" fn free_slot<T: Transport>(
         live.transport.recycle(reply);
     }
     // SAFETY: The task gives it up. `buf_free` has settled it.
-    unsafe { give_slot(raw, live, slot) };
+    unsafe { give_slot(raw, live, FreeSlot::new(slot)) };
 }
 
 /// # Safety

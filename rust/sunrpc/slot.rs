@@ -26,7 +26,10 @@
 //! With one owner at a time, a Reply to a Call that was not sent yet, a second Reply, a signal and
 //! a disconnect cannot interfere.
 
-use core::cell::UnsafeCell;
+use core::{
+    cell::UnsafeCell,
+    ptr::NonNull, //
+};
 
 use kernel::{
     prelude::*,
@@ -40,7 +43,13 @@ use kernel::{
     types::Opaque, //
 };
 
-use crate::bindings;
+use crate::bindings::{
+    self,
+    list::{
+        Link,
+        Linked, //
+    }, //
+};
 
 use super::{
     buffer::Buffer,
@@ -81,7 +90,7 @@ const INITIAL_BUFFER: usize = 2048;
 pub(crate) struct Slot<T: Transport> {
     rqst: Opaque<bindings::rpc_rqst>,
     /// Links the free slots.
-    pub(super) free: Opaque<bindings::llist_node>,
+    free: Link,
     phase: Atomic<u32>,
     exchange: UnsafeCell<Option<T::Exchange>>,
     reply: UnsafeCell<Option<T::Reply>>,
@@ -105,7 +114,7 @@ impl<T: Transport> Slot<T> {
         Ok(KBox::new(
             Self {
                 rqst: Opaque::zeroed(),
-                free: Opaque::zeroed(),
+                free: Link::new(),
                 phase: Atomic::new(IDLE),
                 exchange: UnsafeCell::new(None),
                 reply: UnsafeCell::new(None),
@@ -324,5 +333,52 @@ impl<T: Transport> Slot<T> {
     pub(crate) fn xid(&self) -> u32 {
         // SAFETY: Constant while the slot is in use.
         u32::from_be(unsafe { (*self.rqst()).rq_xid })
+    }
+}
+
+/// The right to a slot that no RPC uses. Whoever has it may give the slot to one.
+///
+/// # Invariants
+///
+/// The slot is idle, has no Reply, and lives until the transport is destroyed. Nobody else has a
+/// right to it.
+#[must_use = "a slot that is not put back is lost"]
+pub(super) struct FreeSlot<T: Transport>(NonNull<Slot<T>>);
+
+// SAFETY: Slots may be used from any thread.
+unsafe impl<T: Transport> Send for FreeSlot<T> {}
+
+impl<T: Transport> FreeSlot<T> {
+    /// # Safety
+    ///
+    /// As the type's invariants say.
+    #[inline]
+    pub(super) unsafe fn new(slot: &Slot<T>) -> Self {
+        // INVARIANT: By this function's contract.
+        Self(NonNull::from(slot))
+    }
+
+    /// SUNRPC's part.
+    #[inline]
+    pub(super) fn rqst(&self) -> *mut bindings::rpc_rqst {
+        // SAFETY: Alive, by the type's invariants.
+        unsafe { self.0.as_ref() }.rqst()
+    }
+}
+
+// SAFETY: The link is a member of the slot, which stays in place; only whoever has the right to the
+// slot uses it.
+unsafe impl<T: Transport> Linked for FreeSlot<T> {
+    #[inline]
+    fn into_link(self) -> NonNull<Link> {
+        // SAFETY: A member of a valid object, hence not null.
+        unsafe { NonNull::new_unchecked(&raw mut (*self.0.as_ptr()).free) }
+    }
+
+    #[inline]
+    unsafe fn from_link(link: NonNull<Link>) -> Self {
+        // SAFETY: By this function's contract, `link` is the member of a slot.
+        // INVARIANT: By the same, the right to it was given up, and nobody has taken it.
+        Self(unsafe { NonNull::new_unchecked(kernel::container_of!(link.as_ptr(), Slot<T>, free)) })
     }
 }

@@ -32,13 +32,15 @@ use kernel::{
 
 use crate::{
     admin::trace::trace,
-    bindings, //
+    bindings::{
+        self,
+        list::Pool, //
+    }, //
 };
 
 use super::{
     addr::AddressStrings,
     credits::Credits,
-    free_slots::FreeSlots,
     handle::{
         peer_of,
         put_handle,
@@ -46,7 +48,10 @@ use super::{
     },
     locks,
     reverse::ReversePool,
-    slot::Slot,
+    slot::{
+        FreeSlot,
+        Slot, //
+    },
     transport::Transport, //
 };
 
@@ -65,7 +70,7 @@ pub(super) struct Xprt<T: Transport> {
     live: UnsafeCell<MaybeUninit<Live<T>>>,
 }
 
-/// The part that ends in `destroy`. Fields are dropped in this order.
+/// The part that ends in `destroy`. Fields are dropped in this order: what is free links `slots`.
 ///
 /// # Invariants
 ///
@@ -84,7 +89,7 @@ pub(super) struct Live<T: Transport> {
     pub(super) credits: Arc<Credits<XprtHandle<T>>>,
     pub(super) reverse: Arc<ReversePool<T>>,
     #[pin]
-    pub(super) free: FreeSlots,
+    pub(super) free: Pool<FreeSlot<T>>,
     slots: KVec<KBox<Slot<T>>>,
 }
 
@@ -114,13 +119,13 @@ impl<T: Transport> Live<T> {
                 transport,
                 credits,
                 reverse,
-                free <- FreeSlots::new(),
+                free <- Pool::new(),
                 slots: all,
             }? Error)
             .pin_chain(|this| {
                 for slot in this.slots.iter() {
-                    // SAFETY: Fresh slots, which live as long as `this`.
-                    unsafe { this.free.put(slot) };
+                    // SAFETY: Fresh slots, which live until `this` is dropped, and `free` with it.
+                    this.free.put(unsafe { FreeSlot::new(slot) });
                 }
                 Ok(())
             }))

@@ -17,7 +17,10 @@ use crate::{
         trace,
         Cid, //
     },
-    bindings, //
+    bindings::{
+        self,
+        list::Pool, //
+    }, //
 };
 
 use super::{
@@ -35,7 +38,6 @@ use super::{
         Kept, //
     },
     linked_box::LinkedBox,
-    list::Pool,
     message_post::set_send,
     requester::Requester, //
 };

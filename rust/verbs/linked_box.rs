@@ -19,7 +19,7 @@ use kernel::{
     prelude::*, //
 };
 
-use super::list::{
+use crate::bindings::list::{
     Link,
     Linked, //
 };

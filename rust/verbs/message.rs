@@ -17,6 +17,11 @@ use crate::{
     admin::trace::Cid,
     bindings::{
         self,
+        list::{
+            Link,
+            Linked,
+            Pool, //
+        },
         pages::{
             PageArray,
             PageSink,
@@ -35,11 +40,6 @@ use super::{
     domain::Domain,
     endpoint::Endpoint,
     linked_box::LinkedBox,
-    list::{
-        Link,
-        Linked,
-        Pool, //
-    },
     responder::{
         MessageSizes,
         Responder, //

@@ -26,7 +26,7 @@
 //! | `region`, `regions`, `region_pool` | memory regions and their states                      |
 //! | `refill`, `handles`                | more regions; for which Call a handle was given out  |
 //! | `expose`, `fence`                  | exposing memory, and the proof that it is over       |
-//! | `list`, `linked_box`, `patience`   | tools: lists, boxes for them, asking for memory      |
+//! | `linked_box`, `patience`           | tools: boxes for lists, asking for memory            |
 
 mod aside;
 mod cm;
@@ -42,7 +42,6 @@ mod fence;
 mod handles;
 mod identifier;
 mod linked_box;
-mod list;
 mod listener;
 mod message;
 mod message_post;
@@ -63,6 +62,12 @@ mod transfer;
 
 pub(crate) use crate::bindings::{
     addr::SockAddr,
+    list::{
+        Chain,
+        Pool,
+        Queue,
+        Stack, //
+    },
     pages::{
         PageArray,
         Span, //
@@ -91,12 +96,6 @@ pub(crate) use expose::Exposes;
 pub(crate) use fence::{
     Fenced,
     QueueEnded, //
-};
-pub(crate) use list::{
-    Chain,
-    Pool,
-    Queue,
-    Stack, //
 };
 pub(crate) use listener::{
     Accepts,

@@ -26,6 +26,10 @@ use crate::{
     },
     bindings::{
         self,
+        list::{
+            Link,
+            Linked, //
+        },
         pages::{
             PageArray,
             PageSink,
@@ -43,10 +47,6 @@ use super::{
     context::Context,
     dma::Direction,
     endpoint::Endpoint,
-    list::{
-        Link,
-        Linked, //
-    },
     recv::Recv,
     responder::{
         Responder,

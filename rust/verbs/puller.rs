@@ -19,6 +19,11 @@ use kernel::{
 
 use crate::bindings::{
     self,
+    list::{
+        Pool,
+        Queue,
+        Stack, //
+    },
     piece::Piece, //
 };
 
@@ -37,11 +42,6 @@ use super::{
     linked_box::{
         LinkedBox,
         Room, //
-    },
-    list::{
-        Pool,
-        Queue,
-        Stack, //
     },
     patience::Patience,
     send_queue::{

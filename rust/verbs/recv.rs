@@ -21,6 +21,11 @@ use crate::{
     admin::trace::Cid,
     bindings::{
         self,
+        list::{
+            Link,
+            Linked,
+            Queue, //
+        },
         parked::Parked, //
     }, //
 };
@@ -36,12 +41,7 @@ use super::{
         DmaBuffer, //
     },
     domain::Domain,
-    linked_box::LinkedBox,
-    list::{
-        Link,
-        Linked,
-        Queue, //
-    }, //
+    linked_box::LinkedBox, //
 };
 
 /// How a Receive ended.

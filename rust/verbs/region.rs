@@ -24,6 +24,10 @@ use crate::{
     },
     bindings::{
         self,
+        list::{
+            Link,
+            Linked, //
+        },
         piece::{
             Piece,
             PAGE, //
@@ -33,10 +37,6 @@ use crate::{
 
 use super::{
     handles::GivenOut,
-    list::{
-        Link,
-        Linked, //
-    },
     region_pool::RegionPool, //
 };
 

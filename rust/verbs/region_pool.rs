@@ -18,7 +18,13 @@ use kernel::{
 
 use crate::{
     admin::trace::trace,
-    bindings, //
+    bindings::{
+        self,
+        list::{
+            Link,
+            Stack, //
+        }, //
+    }, //
 };
 
 use super::{
@@ -26,10 +32,6 @@ use super::{
     domain::Domain,
     endpoint::Kept,
     handles::GivenOut,
-    list::{
-        Link,
-        Stack, //
-    },
     region::{
         Access,
         Exposed,

@@ -31,6 +31,7 @@ use crate::{
     admin::trace,
     bindings::{
         self,
+        list::Chain,
         piece::Piece, //
     }, //
 };
@@ -40,7 +41,6 @@ use super::{
     domain::Domain,
     endpoint::Endpoint,
     fence::Fenced,
-    list::Chain,
     region::{
         Access,
         Exposed,

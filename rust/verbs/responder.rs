@@ -18,7 +18,13 @@ use kernel::{
 
 use crate::{
     admin::trace::trace,
-    bindings, //
+    bindings::{
+        self,
+        list::{
+            Pool,
+            Stack, //
+        }, //
+    }, //
 };
 
 use super::{
@@ -32,10 +38,6 @@ use super::{
         Endpoint, //
     },
     linked_box::LinkedBox,
-    list::{
-        Pool,
-        Stack, //
-    },
     message::{
         Message,
         Sent, //

@@ -29,6 +29,10 @@ use crate::{
     admin::trace::trace,
     bindings::{
         self,
+        list::{
+            Chain,
+            Pool, //
+        },
         pages::{
             PageArray,
             Span, //
@@ -45,10 +49,6 @@ use super::{
     dma::Direction,
     endpoint::Endpoint,
     linked_box::LinkedBox,
-    list::{
-        Chain,
-        Pool, //
-    },
     patience::Patience, //
 };
 

@@ -142,7 +142,7 @@ impl<T: Linked> Stack<T> {
     /// # Safety
     ///
     /// Nothing may be taken out while the result is used.
-    pub(super) unsafe fn links(&self) -> Links<'_> {
+    pub(crate) unsafe fn links(&self) -> Links<'_> {
         // Pairs with the cmpxchg of a push.
         Links {
             at: self.head.load(Acquire),
@@ -231,7 +231,7 @@ impl<T: Linked> Chain<T> {
 
     /// The links in order, for whoever builds upon the chain.
     #[inline]
-    pub(super) fn links(&self) -> Links<'_> {
+    pub(crate) fn links(&self) -> Links<'_> {
         Links {
             at: self.head,
             _chain: PhantomData,
@@ -246,7 +246,7 @@ impl<T: Linked> Drop for Chain<T> {
 }
 
 /// Iterator over the links of a chain or of a queue.
-pub(super) struct Links<'a> {
+pub(crate) struct Links<'a> {
     at: *mut Link,
     _chain: PhantomData<&'a Link>,
 }
@@ -390,7 +390,7 @@ impl<T: Linked> Queue<T> {
 
     /// The links in order, for whoever builds upon the queue.
     #[inline]
-    pub(super) fn links(&self) -> Links<'_> {
+    pub(crate) fn links(&self) -> Links<'_> {
         Links {
             at: self.head,
             _chain: PhantomData,
