@@ -81,7 +81,7 @@ layout! {
 pub(crate) fn check() -> Result {
     const { assert!(LAYOUT.len() < RPCRDMA_LAYOUT_ENTRIES as usize) };
     // SAFETY: A constant array of the module's C part.
-    let c = unsafe { &*(&raw const rpcrdma_layout) };
+    let c = unsafe { &rpcrdma_layout };
     for (i, seen) in c.iter().enumerate() {
         let (ours, name) = LAYOUT.get(i).copied().unwrap_or((0, "end of list"));
         if *seen as usize != ours {

@@ -20,18 +20,6 @@
 //! | `memalloc`  | scopes in which memory is not waited for             |
 //! | `helpers.c` | macros and inline functions of the kernel            |
 
-#![allow(
-    clippy::all,
-    dead_code,
-    missing_docs,
-    non_camel_case_types,
-    non_snake_case,
-    non_upper_case_globals,
-    improper_ctypes,
-    unreachable_pub,
-    unsafe_op_in_unsafe_fn
-)]
-
 pub(crate) mod addr;
 pub(crate) mod layout;
 pub(crate) mod list;
@@ -41,12 +29,21 @@ pub(crate) mod parked;
 pub(crate) mod piece;
 
 #[allow(
+    dead_code,
+    improper_ctypes,
+    missing_docs,
+    non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
+    unnecessary_transmutes,
+    unreachable_pub,
+    unsafe_op_in_unsafe_fn,
+    clippy::all,
     clippy::as_underscore,
     clippy::cast_lossless,
     clippy::ptr_as_ptr,
     clippy::ref_as_ptr,
-    clippy::undocumented_unsafe_blocks,
-    unnecessary_transmutes
+    clippy::undocumented_unsafe_blocks
 )]
 mod generated {
     pub use kernel::bindings::*;
