@@ -9,6 +9,17 @@
 //!
 //! The grammar is that of RFC 8166 Section 4.1.2. Which role and which direction a message belongs
 //! to, and what follows from that, is decided in `engine`.
+//!
+//! | file               | what                                              | see                    |
+//! |--------------------|---------------------------------------------------|------------------------|
+//! | `reader`, `writer` | cursors that hand out and take XDR words          | RFC 4506               |
+//! | `segment`          | one piece of a peer's exposed memory              | RFC 8166 Section 3.4.3 |
+//! | `chunks`           | the three lists of chunks, as borrowed views      | RFC 8166 Section 4.3   |
+//! | `decode`           | the parser of received headers                    | RFC 8166 Section 4.1   |
+//! | `encode`, `size`   | the builder of headers, and how long they will be | RFC 8166 Section 4.1   |
+//! | `error`            | what is wrong with a header, and what is answered | RFC 8166 Section 4.5   |
+//! | `private_data`     | what the ends tell each other when they connect   | RFC 8797               |
+//! | `extensions`       | what they can do beyond that                      | `pulled-replies.rst`   |
 
 #![forbid(unsafe_code)]
 
