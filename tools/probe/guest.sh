@@ -74,4 +74,12 @@ for each; do
 	group "${each%:*}" "${each#*:}"
 done
 nfs_server_down
+# Nobody keeps the device, not even for those who left before they were accepted.
+rdma_down &
+down=$!
+for _ in $(seq $((60 * PATIENCE))); do
+	kill -0 $down 2>/dev/null || break
+	sleep 1
+done
+! kill -0 $down 2>/dev/null || { echo "# somebody keeps the device"; status=1; }
 exit $status
