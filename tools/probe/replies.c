@@ -6,6 +6,8 @@
 
 #include "probe.h"
 
+enum { GARBAGE_ARGS = 4 };
+
 /* Spoils a right Reply; there may be several ways. False if there are no more. */
 typedef bool (*spoil_fn)(struct enc *e, const struct call *call, unsigned int way);
 
@@ -185,6 +187,21 @@ static bool refuse_version(struct conn *c, struct call *call)
 	return refuse(c, call, ERR_VERS);
 }
 
+/* The first READ is said to make no sense: SUNRPC asks again before it gives up. */
+static bool garbage(struct conn *c, struct call *call)
+{
+	static unsigned int times;
+	struct enc e = { .n = 0 };
+
+	if (!is_read(call) || times == 2)
+		return answer_honestly(c, call);
+	seen = ++times == 2;
+	hdr(&e, call->xid, 1, 32, MSG);
+	lists_none(&e);
+	accepted(&e, call->xid, GARBAGE_ARGS);
+	return send_msg(c, &e);
+}
+
 /* An error to a Call that nobody has made, which grants one credit. */
 static bool refuse_nothing(struct conn *c, struct call *call)
 {
@@ -278,6 +295,7 @@ static const struct test tests[] = {
 	{ "R8166-4.5-3", "unknown procedures", .answer = first_unknown, .work = read_file },
 	{ "R8166-4.6.2-2", "RDMA_DONE", .answer = first_done, .work = read_file },
 	{ "R8166-4.5-8", "errors that cannot be read", .answer = first_error, .work = read_file },
+	{ "-", "Replies after which SUNRPC asks again", .answer = garbage, .work = read_file },
 	{ "R8166-4.5-7", "ERR_CHUNK", .answer = refuse_chunk, .work = read_file, .expected = EIO },
 	{ "R8166-4.5-7", "ERR_VERS", .answer = refuse_version, .work = read_file, .expected = EIO },
 	{ "R8167-4.1-5 R8166-4.5-8", "an error that nobody has asked for",
