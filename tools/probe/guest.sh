@@ -38,7 +38,7 @@ set_server() {
 
 # group NAME FROM
 group() {
-	local port=20050 fuzz=() requests
+	local port=20050 fuzz=() requests reverse
 
 	echo "# group $1, kernel $(uname -r), $(date +%F)"
 	# The groups before have written to it.
@@ -59,6 +59,10 @@ group() {
 	deaf)
 		requests=$(cat /proc/sys/sunrpc/svc_rdma/max_requests)
 		set_server max_requests 8 ;;
+	# Fewer than there are reasons to call.
+	session)
+		reverse=$(cat /proc/sys/sunrpc/svc_rdma/max_bc_requests)
+		set_server max_bc_requests 2 ;;
 	fuzz_*) fuzz=(--fuzz "$FUZZ_SEED" "$FUZZ_BATCHES") ;;
 	esac
 	# Those that are usually long as well.
@@ -67,6 +71,7 @@ group() {
 	! /probe/probe --is-client "$1" || port=$NFS_PORT
 	/probe/probe "${fuzz[@]}" --from "$2" "$1" $SERVER4 "$port" export || status=1
 	[ "$1" != deaf ] || set_server max_requests "$requests"
+	[ "$1" != session ] || set_server max_bc_requests "$reverse"
 }
 
 status=0
