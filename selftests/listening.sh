@@ -41,6 +41,19 @@ bond_down() {
 	ip link delete rpcb2
 }
 
+# A namespace, with one end of a link, so that the other one tells when it has gone.
+ELSEWHERE=rpcrdma-elsewhere
+ELSEWHERE_IF=rpce0
+
+elsewhere_up() {
+	ip netns add "$ELSEWHERE"
+	ip link add "$ELSEWHERE_IF" type veth peer name rpce1 netns "$ELSEWHERE"
+}
+
+elsewhere_down() {
+	! ip netns list | grep -q "^$ELSEWHERE" || ip netns delete "$ELSEWHERE"
+}
+
 hardware_address() { cat "/sys/class/net/$BOND/address"; }
 
 listen_on() {
@@ -63,6 +76,7 @@ test_cleanup() {
 	umount_all
 	server_stop
 	bond_down
+	elsewhere_down
 	[ -e "/sys/class/infiniband/$BED_SERVER_DEV" ] || device_add "$BED_SERVER_DEV"
 	server_start
 } 2>/dev/null
@@ -166,7 +180,31 @@ second_listener() {
 	rm -r "$WORK"
 }
 
+# A listener that could not be made does not keep its namespace. nfsd of the first one goes
+# with what its files are mounted on.
+second_listener_elsewhere() {
+	need_local_bed
+	local _
+
+	server_stop
+	elsewhere_up
+	# shellcheck disable=SC2016 # expanded there
+	ip netns exec "$ELSEWHERE" sh -ec '
+		mount -t nfsd nfsd /proc/fs/nfsd
+		cd /proc/fs/nfsd
+		echo "rdma $1" >portlist
+		! sh -c "echo rdma $1 >portlist" 2>/dev/null
+		grep "^rdma" portlist' sh "$BED_PORT" || fail "it does not listen, or twice"
+	elsewhere_down
+	for _ in $(seq $((60 * PACE))); do
+		[ -e "/sys/class/net/$ELSEWHERE_IF" ] || break
+		sleep 0.5
+	done
+	[ ! -e "/sys/class/net/$ELSEWHERE_IF" ] || fail "the namespace is kept"
+	server_start
+}
+
 bed_up
 [ $# -gt 0 ] || set -- "nobody_listens 3" "nobody_listens 4.2" second_listener \
-	address_moves device_goes
+	second_listener_elsewhere address_moves device_goes
 ktap_run "$@"
