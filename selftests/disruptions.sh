@@ -77,6 +77,36 @@ none_in_between() {
 	go_on
 }
 
+# A device may go while it carries no more than an attempt to connect: that ends then, and
+# another is made when the device is back.
+goes_while_connecting() {
+	local _ before mounting
+
+	need_link
+	on_client ping -q -c 1 -W 10 "$SERVER4"
+	trace_on
+	echo 1 >"$TRACING/events/rdma_cma/cm_qp_create/enable"
+	link_down
+	nfs_mount 4.2 rdma &
+	mounting=$!
+	for _ in {1..100}; do
+		[ "$(traced cm_qp_create)" -eq 0 ] || break
+		sleep 0.1
+	done
+	[ "$(traced cm_qp_create)" -gt 0 ] || fail "nobody connects"
+	trace_off
+	sleep 1
+	before=$SECONDS
+	device_delete "$BED_CLIENT_DEV"
+	echo "the device has gone after $((SECONDS - before)) s"
+	[ $((SECONDS - before)) -lt $((30 * PACE)) ] || fail "it waited for the attempt"
+	device_add "$BED_CLIENT_DEV"
+	link_up
+	wait "$mounting" || fail "not mounted"
+	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "connected before"
+	ls "$MNT" >/dev/null
+}
+
 # rewrite NAME OCTETS COUNT: so many Calls with as many octets each.
 rewrite() {
 	dd if=/dev/zero of="$WORK/$1" bs="$2" count="$3" oflag=direct conv=notrunc status=none
@@ -183,5 +213,6 @@ TEST_TIMEOUT=$((TEST_TIMEOUT * (2 + ROUNDS / 5)))
 	"disturbed 4.2 rdma client_device_goes" \
 	"disturbed 3 rdma6 client_device_goes" \
 	"disturbed 4.2 rdma link_goes_down" "disturbed 3 rdma link_goes_down" \
-	"one_for_each 4.2" "none_in_between 3" each_its_own softly no_route
+	"one_for_each 4.2" "none_in_between 3" goes_while_connecting each_its_own \
+	softly no_route
 ktap_run "$@"
