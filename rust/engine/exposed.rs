@@ -32,8 +32,8 @@ pub enum Place {
     Exposed {
         /// Its XID.
         xid: u32,
-        /// When it is to be released at the latest.
-        deadline: u64,
+        /// When it is to be released at the latest: its time starts when it is posted.
+        deadline: Option<u64>,
     },
     /// Its RDMA_DONE has come; its memory is being released.
     Ending,
@@ -69,8 +69,9 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
         Self(places)
     }
 
-    /// Gives a Reply a place; the caller exposes it, or else calls [`Self::withdraw`].
-    pub fn expose(&mut self, xid: u32, deadline: u64) -> Result<usize, NotExposed> {
+    /// Gives a Reply a place; the caller exposes it and calls [`Self::arm`], or else
+    /// [`Self::withdraw`].
+    pub fn expose(&mut self, xid: u32) -> Result<usize, NotExposed> {
         let mut free = None;
         for (index, place) in self.0.iter().enumerate() {
             match *place {
@@ -86,14 +87,16 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
             }
         }
         let index = free.ok_or(NotExposed::Full)?;
+        let deadline = None;
         self.set(index, Place::Exposed { xid, deadline });
         Ok(index)
     }
 
-    /// Sets the deadline of a Reply that was posted; `false` if it is not exposed any more.
+    /// Sets the deadline of a Reply that is posted; `false` if it is not exposed any more.
     pub fn arm(&mut self, index: usize, deadline: u64) -> bool {
         match self.0.get(index) {
             Some(&Place::Exposed { xid, .. }) => {
+                let deadline = Some(deadline);
                 self.set(index, Place::Exposed { xid, deadline });
                 true
             }
@@ -122,7 +125,10 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
     /// A place that is to be released because its time is over; to be asked until there is none.
     pub fn expired(&mut self, now: u64) -> Option<usize> {
         let over = |place: &Place| match *place {
-            Place::Exposed { xid, deadline } if deadline <= now => Some(xid),
+            Place::Exposed {
+                xid,
+                deadline: Some(deadline),
+            } => (deadline <= now).then_some(xid),
             _ => None,
         };
         let mut places = self.0.iter().enumerate();
@@ -143,7 +149,7 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
     /// When a place is next to be released, if nothing happens until then.
     pub fn next_deadline(&self) -> Option<u64> {
         let deadlines = self.0.iter().filter_map(|place| match *place {
-            Place::Exposed { deadline, .. } => Some(deadline),
+            Place::Exposed { deadline, .. } => deadline,
             _ => None,
         });
         deadlines.min()

@@ -160,8 +160,7 @@ impl Exposed {
         let share = Share::take(message.pages())?;
         let place = {
             let mut state = self.state.lock();
-            // The time starts when it is posted.
-            let place = state.places.expose(xid, u64::MAX).ok()?;
+            let place = state.places.expose(xid).ok()?;
             *state.held.get_mut(place)? = Held {
                 _share: Some(share),
                 ..Held::default()

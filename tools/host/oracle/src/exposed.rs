@@ -11,10 +11,12 @@ use rpcrdma_core::engine::habit::Habit;
 /// What happens.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
-    /// A Reply is to be exposed for so long.
-    Expose {
-        /// Its XID.
-        xid: u32,
+    /// A Reply with this XID is to be exposed.
+    Expose(u32),
+    /// One that was given a place is posted, and may be pulled for so long.
+    Arm {
+        /// Which one.
+        which: usize,
         /// For how long.
         time: u64,
     },
@@ -33,7 +35,7 @@ pub enum Event {
 struct Known {
     place: usize,
     xid: u32,
-    until: u64,
+    until: Option<u64>,
     /// Its memory is exposed.
     exposed: bool,
     /// Its memory is being released.
@@ -49,15 +51,15 @@ pub fn exposed(count: usize, events: &[Event]) {
     let mut now = 0;
     for event in events {
         match *event {
-            Event::Expose { xid, time } => {
+            Event::Expose(xid) => {
                 let same = known.iter().any(|k| k.owed && k.xid == xid);
-                match places.expose(xid, now + time) {
+                match places.expose(xid) {
                     Ok(place) => {
                         assert!(!same && known.iter().all(|k| k.place != place));
                         known.push(Known {
                             place,
                             xid,
-                            until: now + time,
+                            until: None,
                             exposed: true,
                             releasing: false,
                             owed: true,
@@ -65,6 +67,12 @@ pub fn exposed(count: usize, events: &[Event]) {
                     }
                     Err(NotExposed::SameXid) => assert!(same),
                     Err(NotExposed::Full) => assert!(!same && known.len() == count),
+                }
+            }
+            Event::Arm { which, time } => {
+                if let Some(mine) = known.iter_mut().filter(|k| k.exposed).nth(which) {
+                    mine.until = Some(now + time);
+                    assert!(places.arm(mine.place, now + time));
                 }
             }
             Event::Done(xid) => {
@@ -81,10 +89,11 @@ pub fn exposed(count: usize, events: &[Event]) {
                 while let Some(place) = places.expired(now) {
                     let mine = known.iter_mut().find(|k| k.place == place && k.exposed);
                     let mine = mine.expect("only what is exposed expires");
-                    assert!(mine.until <= now);
+                    assert!(mine.until.is_some_and(|until| until <= now));
                     (mine.exposed, mine.releasing) = (false, true);
                 }
-                assert!(known.iter().all(|k| !k.exposed || k.until > now));
+                let over = |k: &Known| k.exposed && k.until.is_some_and(|until| until <= now);
+                assert!(!known.iter().any(over));
             }
             Event::Released(which) => {
                 let mut releasing = known.iter_mut().filter(|k| k.releasing);
@@ -106,8 +115,11 @@ pub fn exposed(count: usize, events: &[Event]) {
         assert!(places.owed() <= count);
         let free = places.as_slice().iter().filter(|p| **p == Place::Free);
         assert_eq!(free.count(), count - known.len());
-        let deadlines = known.iter().filter(|k| k.exposed).map(|k| k.until);
-        assert_eq!(places.next_deadline(), deadlines.min());
+        let deadlines = known.iter().filter(|k| k.exposed);
+        assert_eq!(
+            places.next_deadline(),
+            deadlines.filter_map(|k| k.until).min()
+        );
     }
 }
 

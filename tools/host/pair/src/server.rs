@@ -404,8 +404,7 @@ impl Server {
 
     /// Registers what is left of a Reply, if there is a place for it.
     fn expose(&mut self, rng: &mut Rng, xid: u32, octets: Vec<u8>) -> Option<Vec<Segment>> {
-        let deadline = self.now.saturating_add(self.patience);
-        let place = self.places.expose(xid, deadline).ok()?;
+        let place = self.places.expose(xid).ok()?;
         let mut segments = Vec::new();
         let mut start = 0;
         while start < octets.len() {
@@ -422,6 +421,8 @@ impl Server {
             start += length as usize;
         }
         self.exposed += 1;
+        self.places
+            .arm(place, self.now.saturating_add(self.patience));
         self.held[place] = Held {
             octets,
             handles: segments.iter().map(|segment| segment.handle).collect(),

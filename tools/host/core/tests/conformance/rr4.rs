@@ -230,7 +230,7 @@ fn rr4_4_1_3_1_done_has_the_xid_of_the_reply() {
 fn rr4_4_1_3_4_stray_notifications_are_dropped() {
     let mut places = Places::new(vec![Place::Free; 2]);
     assert_eq!(places.done(1), None);
-    assert_eq!(places.expose(1, 10), Ok(0));
+    assert_eq!(places.expose(1), Ok(0));
     assert_eq!(places.done(2), None);
     assert_eq!(places.done(1), Some(0));
     // Repeated, before and after its memory is released.
@@ -243,8 +243,12 @@ fn rr4_4_1_3_4_stray_notifications_are_dropped() {
 #[test]
 fn rr4_4_1_3_6_released_after_a_while_without_notification() {
     let mut places = Places::new(vec![Place::Free; 2]);
-    places.expose(1, 10).unwrap();
-    places.expose(2, 20).unwrap();
+    for (xid, deadline) in [(1, 10), (2, 20)] {
+        let place = places.expose(xid).unwrap();
+        // Its time does not run before it is posted.
+        assert!(places.next_deadline().is_none_or(|next| next < deadline));
+        assert!(places.arm(place, deadline));
+    }
     assert_eq!(places.next_deadline(), Some(10));
     assert_eq!(places.expired(9), None);
     assert_eq!(places.expired(10), Some(0));
@@ -264,19 +268,19 @@ fn rr4_4_1_3_6_released_after_a_while_without_notification() {
 #[test]
 fn rr4_5_2_3_1_as_many_notifications_as_places() {
     let mut places = Places::new(vec![Place::Free; 2]);
-    assert_eq!(places.expose(1, 10), Ok(0));
-    assert_eq!(places.expose(1, 10), Err(NotExposed::SameXid));
-    assert_eq!(places.expose(2, 10), Ok(1));
-    assert_eq!(places.expose(3, 10), Err(NotExposed::Full));
+    assert_eq!(places.expose(1), Ok(0));
+    assert_eq!(places.expose(1), Err(NotExposed::SameXid));
+    assert_eq!(places.expose(2), Ok(1));
+    assert_eq!(places.expose(3), Err(NotExposed::Full));
     // Who keeps notifications back gets no more memory, but no more Replies to pull, either.
     while let Some(place) = places.expired(10) {
         places.released(place);
     }
     assert_eq!(places.owed(), 2);
-    assert_eq!(places.expose(3, 20), Err(NotExposed::Full));
+    assert_eq!(places.expose(3), Err(NotExposed::Full));
     places.done(2);
     assert_eq!(places.owed(), 1);
-    assert_eq!(places.expose(3, 20), Ok(1));
+    assert_eq!(places.expose(3), Ok(1));
     places.withdraw(1);
     assert_eq!(places.as_slice()[1], Place::Free);
 }

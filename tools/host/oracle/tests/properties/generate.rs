@@ -508,7 +508,8 @@ pub(crate) fn private_data() -> impl Strategy<Value = Vec<u8>> {
 /// What happens to Replies that are exposed, few XIDs and few moments among it.
 pub(crate) fn exposed_events() -> impl Strategy<Value = Vec<oracle::Event>> {
     let event = prop_oneof![
-        3 => (0u32..8, 0u64..40).prop_map(|(xid, time)| oracle::Event::Expose { xid, time }),
+        3 => (0u32..8).prop_map(oracle::Event::Expose),
+        3 => (0usize..8, 0u64..40).prop_map(|(which, time)| oracle::Event::Arm { which, time }),
         2 => (0u32..8).prop_map(oracle::Event::Done),
         1 => (0u64..30).prop_map(oracle::Event::Passes),
         3 => (0usize..8).prop_map(oracle::Event::Released),
