@@ -16,6 +16,7 @@
 //! | `claim`, `refusal` | how an RPC ends: with a Reply, or without |
 //! | `credits` | credits of Calls that nobody waits for any more |
 //! | `reverse` | reverse Calls that the client takes |
+//! | `last_put` | references to a transport that are put without waiting |
 //! | `locks` | SUNRPC's locks as guards |
 //! | `reclaim` | allocations of those who are needed to free memory |
 //! | `addr` | addresses as text |
@@ -30,6 +31,7 @@ mod class;
 mod connection_ops;
 mod credits;
 mod handle;
+mod last_put;
 mod locks;
 mod reclaim;
 mod refusal;

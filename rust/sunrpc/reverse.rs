@@ -25,6 +25,7 @@ use crate::bindings::{
 
 use super::{
     handle::XprtHandle,
+    last_put::LastPut,
     slot::Slot,
     transport::Transport,
     xdr::XdrBuf, //
@@ -33,6 +34,7 @@ use super::{
 /// The slots for reverse Calls.
 #[pin_data]
 pub(crate) struct ReversePool<T: Transport> {
+    last_put: Arc<LastPut<T>>,
     #[pin]
     inner: SpinLock<Slots<T>>,
 }
@@ -44,9 +46,11 @@ struct Slots<T: Transport> {
 }
 
 impl<T: Transport> ReversePool<T> {
-    pub(super) fn new() -> Result<Arc<Self>> {
+    pub(super) fn new(xprt: XprtHandle<T>) -> Result<Arc<Self>> {
+        let last_put = LastPut::new(xprt)?;
         Arc::pin_init(
             pin_init!(Self {
+                last_put,
                 inner <- new_spinlock!(
                     Slots { free: KVec::new(), made: 0 },
                     "ReversePool::inner"
@@ -116,8 +120,8 @@ impl<T: Transport> ReversePool<T> {
         };
         let (base, len) = (message.place_of(call), call.len());
         // SUNRPC takes a reference for the request, and does not look whether there was one to be
-        // had. This one is there to see that. Both are put with the request: the last one must not
-        // be put here, since whoever ends the transport waits for this thread.
+        // had. This one is there to see that. Both are put with the request, which may happen
+        // here, if there is no callback service any more.
         // SAFETY: The memory is there.
         if unsafe { bindings::xprt_get(xprt.raw()) }.is_null() {
             self.put(slot);
@@ -165,6 +169,7 @@ pub(super) unsafe extern "C" fn free_reverse<T: Transport>(rqst: *mut bindings::
     unsafe {
         let raw = (*rqst).rq_xprt;
         let live = super::xprt::Xprt::<T>::from_raw(raw).live();
+        let last_put = live.reverse.last_put.clone();
         let slot = KBox::from_raw(rqst.cast::<Slot<T>>());
         if let Some(message) = slot.take_reply() {
             super::transport::Transport::recycle(&live.transport, message);
@@ -172,7 +177,7 @@ pub(super) unsafe extern "C" fn free_reverse<T: Transport>(rqst: *mut bindings::
         live.reverse.put(slot);
         // The references that `enqueue` and SUNRPC took.
         bindings::xprt_put(raw);
-        bindings::xprt_put(raw);
+        last_put.put();
     }
 }
 

@@ -101,7 +101,7 @@ impl<T: Transport> Live<T> {
         worker: unsafe extern "C" fn(*mut bindings::work_struct),
     ) -> impl PinInit<Self, Error> {
         pin_init::pin_init_scope(move || {
-            let reverse = ReversePool::new()?;
+            let reverse = ReversePool::new(xprt.clone())?;
             let credits = Credits::new(xprt.clone(), slots)?;
             let transport = T::new(xprt, credits.clone(), reverse.clone())?;
             let mut all = KVec::with_capacity(slots as usize, GFP_KERNEL)?;
