@@ -66,7 +66,8 @@ unsigned int rpcrdma_memalloc_noio_save(void);
 void rpcrdma_memalloc_noio_restore(unsigned int flags);
 
 /* Work items */
-void rpcrdma_init_delayed_work(struct delayed_work *work, work_func_t func);
+void rpcrdma_init_delayed_work(struct delayed_work *work, work_func_t func,
+			       struct lock_class_key *key);
 
 /* Barriers */
 void rpcrdma_smp_mb_after_atomic(void);

@@ -154,9 +154,11 @@ void rpcrdma_memalloc_noio_restore(unsigned int flags)
 	memalloc_noio_restore(flags);
 }
 
-void rpcrdma_init_delayed_work(struct delayed_work *work, work_func_t func)
+void rpcrdma_init_delayed_work(struct delayed_work *work, work_func_t func,
+			       struct lock_class_key *key)
 {
-	INIT_DELAYED_WORK(work, func);
+	__INIT_WORK_KEY(&work->work, func, 0, key);
+	__timer_init(&work->timer, delayed_work_timer_fn, TIMER_IRQSAFE);
 }
 
 void rpcrdma_smp_mb_after_atomic(void)

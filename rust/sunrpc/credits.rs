@@ -134,7 +134,13 @@ impl<W: Windowed> Credits<W> {
                 stand_in: Opaque::zeroed(),
                 overdue <- Opaque::ffi_init(|slot| {
                     // SAFETY: `slot` is writable and pinned; `stop` cancels it before it ends.
-                    unsafe { bindings::rpcrdma_init_delayed_work(slot, Some(overdue::<W>)) };
+                    unsafe {
+                        bindings::rpcrdma_init_delayed_work(
+                            slot,
+                            Some(overdue::<W>),
+                            kernel::static_lock_class!().as_ptr(),
+                        )
+                    };
                 }),
             }),
             GFP_KERNEL,

@@ -114,7 +114,13 @@ impl<T: Transport> Live<T> {
                 sender: UnsafeCell::new(None),
                 connect_worker <- Opaque::ffi_init(|slot| {
                     // SAFETY: `slot` is writable and pinned; it is cancelled before it ends.
-                    unsafe { bindings::rpcrdma_init_delayed_work(slot, Some(worker)) };
+                    unsafe {
+                        bindings::rpcrdma_init_delayed_work(
+                            slot,
+                            Some(worker),
+                            kernel::static_lock_class!().as_ptr(),
+                        )
+                    };
                 }),
                 transport,
                 credits,

@@ -43,7 +43,13 @@ impl Alarm {
         pin_init!(Self {
             work <- Opaque::ffi_init(|slot| {
                 // SAFETY: `slot` is writable and pinned; it is cancelled before it ends.
-                unsafe { bindings::rpcrdma_init_delayed_work(slot, Some(go_off)) };
+                unsafe {
+                    bindings::rpcrdma_init_delayed_work(
+                        slot,
+                        Some(go_off),
+                        kernel::static_lock_class!().as_ptr(),
+                    )
+                };
             }),
             xprt: SetOnce::new(),
             due: Atomic::new(false),
