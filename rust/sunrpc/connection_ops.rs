@@ -11,7 +11,10 @@ use kernel::{
 
 use crate::{
     admin::trace::trace,
-    bindings, //
+    bindings::{
+        self,
+        memalloc::NoIo, //
+    }, //
 };
 
 use super::{
@@ -157,6 +160,9 @@ unsafe fn pause_before_next(raw: *mut bindings::rpc_xprt) {
 ///
 /// The last call for a transport.
 pub(super) unsafe extern "C" fn destroy<T: Transport>(raw: *mut bindings::rpc_xprt) {
+    // Ending a connection may take memory, and the locks of a connection are of the kind that those
+    // take who free some.
+    let _noio = NoIo::begin();
     // SAFETY: By this function's contract; nobody else uses the transport, which is as good as the
     // send lock.
     unsafe {

@@ -255,7 +255,8 @@ unsafe extern "C" fn add_one(raw: *mut bindings::ib_device) -> c_int {
     let added = device.and_then(|d| {
         trace!(rpcrdma_client_add_one(d.name()));
         let _noio = NoIo::begin();
-        Ok(DEVICES.lock().push(d, GFP_KERNEL)?)
+        let mut devices = DEVICES.lock();
+        Ok(devices.push(d, GFP_KERNEL)?)
     });
     added.map_or_else(|e| e.to_errno(), |()| 0)
 }

@@ -37,7 +37,8 @@ use crate::{
     admin::trace::Cid,
     bindings::{
         self,
-        addr::Net, //
+        addr::Net,
+        memalloc::NoIo, //
     }, //
 };
 
@@ -225,6 +226,8 @@ impl<C: Context> Endpoint<C> {
 
     /// Keeps `what` until the queues are drained and gone: work requests may refer to it.
     pub(super) fn keep(&self, what: impl Kept) -> Result {
+        // The list may be waited for by whoever frees memory.
+        let _noio = NoIo::begin();
         let what: KBox<dyn Kept> = KBox::new(what, GFP_KERNEL)?;
         Ok(self.kept.lock().push(what, GFP_KERNEL)?)
     }
