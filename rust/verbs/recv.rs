@@ -277,6 +277,8 @@ impl<U> RecvBatch<U> {
             }
             // SAFETY: As above; `end` is `first`, or in the buffer before this.
             unsafe {
+                // Whoever read the last message may have written to it: SUNRPC decrypts in place.
+                (*inner).buffer.sync_for_device(usize::MAX);
                 (*inner).cqe.done = Some(done::<C>);
                 *end = &raw mut (*inner).wr;
                 end = &raw mut (*inner).wr.next;
