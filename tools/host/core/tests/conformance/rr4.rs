@@ -272,6 +272,9 @@ fn rr4_5_2_3_1_as_many_notifications_as_places() {
     assert_eq!(places.expose(1), Err(NotExposed::SameXid));
     assert_eq!(places.expose(2), Ok(1));
     assert_eq!(places.expose(3), Err(NotExposed::Full));
+    for place in [0, 1] {
+        places.arm(place, 10);
+    }
     // Who keeps notifications back gets no more memory, but no more Replies to pull, either.
     while let Some(place) = places.expired(10) {
         places.released(place);
