@@ -114,8 +114,10 @@ pub(super) fn connect(
 
 /// Says which device will not do, and why: all that `mount` can say is that an argument is invalid.
 fn unsuitable(ep: &Endpoint<Connection>, lack: Lack) -> ConnectError {
-    let device = ep.device_name().unwrap_or(c"device");
-    pr_err!("{} cannot carry NFS: it lacks {}\n", device, lack.name());
+    // Gone by now, if there is no name.
+    let _ = ep.with_device_name(|name| {
+        pr_err!("{} cannot carry NFS: it lacks {}\n", name, lack.name());
+    });
     ConnectError::Unsupported
 }
 

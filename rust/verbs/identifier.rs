@@ -119,6 +119,15 @@ impl<C: Context> Endpoint<C> {
         self.with_device(|device, port| unsafe { DeviceAttrs::query(device, port) })
     }
 
+    /// Tells the name of the identifier's device, which need not be open.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Endpoint::device`].
+    pub(crate) fn with_device_name<R>(&self, tell: impl FnOnce(&CStr) -> R) -> Result<R> {
+        Ok(tell(self.lease()?.device_name()))
+    }
+
     /// Asks the identifier's device, which is kept meanwhile.
     pub(super) fn with_device<R>(
         &self,
