@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Has an RDMA device say that it can do less than it can, for connections that are made
+ * meanwhile. A limit that is not given stays, and so does one that is lower already. The
+ * device still does what it could do before: who asks it for more is counted.
+ *
+ *	insmod small_device.ko device=NAME [max_qp_wr=N] [max_send_sge=N] ...
+ */
+#include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <rdma/ib_verbs.h>
+
+static char *device;
+module_param(device, charp, 0444);
+
+static int max_qp_wr;
+module_param(max_qp_wr, int, 0444);
+MODULE_PARM_DESC(max_qp_wr, "entries of a queue");
+
+static int max_send_sge;
+module_param(max_send_sge, int, 0444);
+MODULE_PARM_DESC(max_send_sge, "elements of a Send");
+
+static int max_sge_rd;
+module_param(max_sge_rd, int, 0444);
+MODULE_PARM_DESC(max_sge_rd, "elements of an RDMA Read");
+
+static uint max_fast_reg_page_list_len;
+module_param(max_fast_reg_page_list_len, uint, 0444);
+MODULE_PARM_DESC(max_fast_reg_page_list_len, "pages of a region");
+
+static int times;
+module_param(times, int, 0444);
+MODULE_PARM_DESC(times, "how many devices of that name there have been");
+
+static ulong exceeded;
+module_param(exceeded, ulong, 0444);
+MODULE_PARM_DESC(exceeded, "how many queue pairs were to have more");
+
+static void lower(int *attr, int most)
+{
+	if (most)
+		*attr = min(*attr, most);
+}
+
+static int device_comes(struct ib_device *ibdev);
+
+/* The data is what the device said before. */
+static void device_goes(struct ib_device *ibdev, void *data)
+{
+	struct ib_device_attr *before = data;
+
+	if (!before)
+		return;
+	ibdev->attrs.max_qp_wr = before->max_qp_wr;
+	ibdev->attrs.max_send_sge = before->max_send_sge;
+	ibdev->attrs.max_sge_rd = before->max_sge_rd;
+	ibdev->attrs.max_fast_reg_page_list_len = before->max_fast_reg_page_list_len;
+	kfree(before);
+}
+
+static struct ib_client client = {
+	.name = "small_device",
+	.add = device_comes,
+	.remove = device_goes,
+};
+
+static int device_comes(struct ib_device *ibdev)
+{
+	struct ib_device_attr *before;
+
+	if (strcmp(dev_name(&ibdev->dev), device))
+		return -EOPNOTSUPP;
+	before = kmemdup(&ibdev->attrs, sizeof(*before), GFP_KERNEL);
+	if (!before)
+		return -ENOMEM;
+	ib_set_client_data(ibdev, &client, before);
+	lower(&ibdev->attrs.max_qp_wr, max_qp_wr);
+	lower(&ibdev->attrs.max_send_sge, max_send_sge);
+	lower(&ibdev->attrs.max_sge_rd, max_sge_rd);
+	if (max_fast_reg_page_list_len)
+		ibdev->attrs.max_fast_reg_page_list_len =
+			min(ibdev->attrs.max_fast_reg_page_list_len,
+			    max_fast_reg_page_list_len);
+	times++;
+	return 0;
+}
+
+/* ib_create_qp_kernel(pd, qp_init_attr, ...); the core makes room for RDMA contexts itself */
+static int creating(struct kprobe *probe, struct pt_regs *regs)
+{
+	struct ib_pd *pd = (void *)regs_get_kernel_argument(regs, 0);
+	struct ib_qp_init_attr *init = (void *)regs_get_kernel_argument(regs, 1);
+	struct ib_device_attr *attrs = &pd->device->attrs;
+
+	if (strcmp(dev_name(&pd->device->dev), device))
+		return 0;
+	exceeded += init->cap.max_send_wr > attrs->max_qp_wr ||
+		    init->cap.max_recv_wr > attrs->max_qp_wr ||
+		    init->cap.max_send_sge > attrs->max_send_sge;
+	return 0;
+}
+
+static struct kprobe probe = {
+	.symbol_name = "ib_create_qp_kernel",
+	.pre_handler = creating,
+};
+
+static int __init small_device_init(void)
+{
+	int error;
+
+	if (!device)
+		return -EINVAL;
+	error = register_kprobe(&probe);
+	if (error)
+		return error;
+	error = ib_register_client(&client);
+	if (error)
+		goto undo;
+	if (times)
+		return 0;
+	error = -ENODEV;
+	ib_unregister_client(&client);
+undo:
+	unregister_kprobe(&probe);
+	return error;
+}
+module_init(small_device_init);
+
+static void __exit small_device_exit(void)
+{
+	ib_unregister_client(&client);
+	unregister_kprobe(&probe);
+}
+module_exit(small_device_exit);
+
+MODULE_DESCRIPTION("Has an RDMA device say that it can do less");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,283 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: --memory 3G
+#
+# Devices with short queues: threads of the server wait for its Send Queue, have their turn,
+# and go when the connection does.
+
+cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+# Of the provider: the client's device ran out of retries (12). The server's does so too, some
+# four seconds later, if nothing else ends a connection; waits must not have to wait for that.
+# A client that leaves may have taken its memory back when something is written there (10).
+# Of the module: why it does not use a device.
+LOG_EXPECTED='rxe_c: qp#[0-9]+ make_send_cqe: non-flush error status = 12
+rxe_s: qp#[0-9]+ make_send_cqe: non-flush error status = 10
+rpcrdma: rxe_c cannot carry NFS: it lacks room for a Call in its queues
+'
+# Where all takes many times as long, those four seconds are over soon.
+[ "$PACE" -eq 1 ] || LOG_EXPECTED+='rxe_s: qp#[0-9]+ make_send_cqe: non-flush error status = 12
+'
+
+# rxe makes queues of a power of two less one; one entry is for draining.
+QUEUE=15
+ENTRIES=$((QUEUE - 1))
+# Of an RDMA Write or Read. Pages of a hole are one and the same, and so never neighbours.
+ELEMENTS=2
+# The longest READ: its Writes and the Send take the whole queue.
+LONGEST=$(((ENTRIES - 1) * ELEMENTS * 4096))
+
+# How often threads are to have waited.
+WAITS=${LONG:+5000}
+WAITS=${WAITS:-500}
+
+# small DEVICE LIMIT=N...: what connects from now on finds that it can do no more.
+small() {
+	local device=$1
+	shift
+
+	need_link
+	grown
+	insmod "$HELPERS/small_device.ko" device="$device" "$@"
+}
+
+grown() { [ ! -d /sys/module/small_device ] || rmmod small_device; }
+
+nothing_exceeded() {
+	[ "$(cat /sys/module/small_device/parameters/exceeded)" -eq 0 ] ||
+		xfail_on_c "the device was asked for longer queues than it has"
+}
+
+test_cleanup() {
+	touch "$ktap_dir/stop"
+	if bed_is_split; then
+		link_is_prompt "$BED_CLIENT_PORT" 2>/dev/null || :
+		link_up
+	fi
+	cd /
+	umount_all
+	grown
+	if bed_is_local; then
+		server_up || server_start
+		threads "$BED_NFSD_THREADS"
+	fi
+}
+
+threads() { echo "$1" >/proc/fs/nfsd/threads; }
+
+# mounted VERSION: from a server whose Send Queues are short.
+mounted() {
+	small "$BED_SERVER_DEV" max_qp_wr="$QUEUE" max_send_sge="$ELEMENTS"
+	nfs_mount "$1" rdma rsize="$LONGEST" wsize=65536 actimeo=1
+	nothing_exceeded
+	work_dir "small-queue-$1"
+	truncate -s 1G "$WORK_ON_SERVER/hole"
+	rm -f "$ktap_dir/stop"
+}
+
+# read_hole OCTETS COUNT: so many READs, one after the other, of zeroes all of them.
+read_hole() {
+	dd if="$WORK/hole" bs="$1" count="$2" iflag=direct status=none |
+		cmp -n $(($1 * $2)) - /dev/zero
+}
+
+# A Reply that takes the whole queue finds all of it. With an entry less it would wait for
+# ever.
+queue_is_whole() {
+	trace_on svcrdma_post_write_chunk
+	read_hole "$LONGEST" 1 || fail "the longest READ has failed"
+	trace_off
+	grep -q "svcrdma_post_write_chunk: .*sqecount=$((ENTRIES - 1))\$" "$TRACING/trace" ||
+		fail "the longest READ does not take the whole queue"
+	not_lost
+}
+
+not_lost() {
+	[ "$(xprt_stat connect_count)" -eq 1 ] || xfail_on_c "the connection was lost"
+}
+
+# Short messages both ways: what is written is read past the cache.
+short_file() {
+	local content="$BASHPID $RANDOM$RANDOM$RANDOM"
+
+	echo "$content" >"$WORK/short.$1"
+	[ "$(dd if="$WORK/short.$1" iflag=direct bs=4096 status=none)" = "$content" ]
+}
+
+# others COMMAND...: in the background, again and again, until load_stop.
+others() {
+	while [ ! -e "$ktap_dir/stop" ]; do
+		"$@" || exit 1
+	done &
+	other_jobs+=($!)
+}
+
+# All at a time: READs and WRITEs of 64 KiB that know what they find, short ones, and READs
+# whose Replies take up to the whole queue.
+heavy_start() {
+	local pages
+
+	other_jobs=()
+	load_start 4
+	for pages in 1 3 7 "$((LONGEST / 4096))" "$((LONGEST / 4096))"; do
+		others read_hole $((pages * 4096)) 50
+	done
+	others short_file 1
+	others short_file 2
+}
+
+heavy_stop() {
+	local each
+
+	load_stop
+	for each in "${other_jobs[@]}"; do
+		wait "$each" || fail "a reader found something else"
+	done
+}
+
+# Entries are waited for, and none is lost; nor does what the server keeps become more.
+waits() {
+	local before octets most
+
+	mounted "$1"
+	queue_is_whole
+	before=$(svc_stat sq_starve)
+	heavy_start
+	until [ "$(svc_stat sq_starve)" -ge $((before + WAITS)) ]; do
+		load_progresses
+	done
+	heavy_stop
+	echo "waited $(($(svc_stat sq_starve) - before)) times for $(xprt_stat sends) Replies"
+	queue_is_whole
+	# A buffer for each Receive and each Call that is answered, a message for each entry and
+	# each thread.
+	most=$((3 * QUEUE + BED_NFSD_THREADS))
+	octets=$(cat /proc/sys/sunrpc/svc_rdma/message_octets)
+	echo "$octets octets"
+	[ "$octets" -le $((most * 4096)) ] || fail "$((octets / 4096)) messages are kept"
+	rm -r "$WORK"
+}
+
+# Who needs all entries has them, however many need only a few: each of those has its Reply
+# after a while, and calls again at once.
+all_among_few() {
+	local each before few=()
+
+	mounted "$1"
+	before=$(svc_stat sq_starve)
+	link_delays "$BED_CLIENT_PORT" 200
+	for each in {1..12}; do
+		dd if="$WORK/hole" of=/dev/null bs=4096 iflag=direct status=none &
+		few+=($!)
+	done
+	sleep 5
+	read_hole "$LONGEST" 5 || fail "the longest READ has failed"
+	kill -KILL "${few[@]}"
+	wait "${few[@]}" 2>/dev/null || :
+	[ "$(svc_stat sq_starve)" -gt "$before" ] || fail "nobody had to wait"
+	not_lost
+}
+
+# Whether a thread waits now.
+somebody_waits() {
+	[ "$(traced svcrdma_sq_full)" -gt "$(traced svcrdma_sq_retry)" ]
+}
+
+server_is_connected() { rdma resource show qp link "$BED_SERVER_DEV/1" | grep -q "type RC"; }
+
+# A client leaves while all threads wait, the only one there is: nobody else could end the
+# connection. It goes as well, and then the module can.
+client_leaves() {
+	local each readers=()
+
+	mounted 3
+	threads 1
+	trace_on svcrdma_sq_full svcrdma_sq_retry
+	link_delays "$BED_CLIENT_PORT" 2000
+	for each in {1..8}; do
+		dd if="$WORK/hole" of=/dev/null bs="$LONGEST" iflag=direct status=none &
+		readers+=($!)
+	done
+	for each in {1..100}; do
+		! somebody_waits || break
+		sleep 0.1
+	done
+	somebody_waits || fail "nobody waits"
+	kill -KILL "${readers[@]}"
+	wait "${readers[@]}" 2>/dev/null || :
+	somebody_waits || fail "nobody waits any more"
+	# With the Calls that are on their way.
+	umount_forced
+	# Stopping the server would wake it as well.
+	for each in {1..100}; do
+		server_is_connected || break
+		sleep 0.1
+	done
+	! server_is_connected || fail "the server keeps the connection"
+	server_stop
+	link_is_prompt "$BED_CLIENT_PORT"
+	module_is_let_go 0
+	modprobe rpcrdma
+	server_start
+}
+
+# So it is when the server's device goes. Nothing that was sent ends before: the link is
+# down.
+device_goes() {
+	local each
+
+	mounted 3
+	threads 1
+	trace_on svcrdma_sq_full svcrdma_sq_retry
+	heavy_start
+	for each in {1..20}; do
+		link_down
+		sleep 0.2
+		! somebody_waits || break
+		link_up
+		load_progresses
+	done
+	somebody_waits || fail "nobody waits"
+	device_delete "$BED_SERVER_DEV"
+	link_up
+	device_add "$BED_SERVER_DEV"
+	load_progresses
+	heavy_stop
+	rm -r "$WORK"
+}
+
+# A client makes no more Calls at a time than its queues have room for.
+short_client() {
+	small "$BED_CLIENT_DEV" max_qp_wr=255
+	nfs_mount "$1" rdma
+	work_dir "short-client-$1"
+	truncate -s 1G "$WORK_ON_SERVER/hole"
+	nothing_exceeded
+	other_jobs=()
+	load_start 4
+	others read_hole $((1024 * 1024)) 5
+	others short_file 1
+	load_progresses
+	heavy_stop
+	not_lost
+	rm -r "$WORK"
+}
+
+# A device that has no room for a single Call is not used, and whoever mounts is told.
+no_room() {
+	local status=0
+
+	small "$1" max_qp_wr="$2"
+	nfs_mount 3 rdma retry=0 || status=$?
+	echo "mount ended with $status"
+	[ "$status" -ne 0 ] || xfail_on_c "it is mounted"
+	[ "$1" != "$BED_CLIENT_DEV" ] ||
+		log_since_mark | grep -q "rpcrdma: $1 cannot carry NFS" || fail "nobody is told why"
+	grown
+	nfs_mount 3 rdma
+}
+
+bed_up
+[ $# -gt 0 ] || set -- "waits 3" "waits 4.2" "all_among_few 3" client_leaves device_goes \
+	"short_client 3" "short_client 4.2" "no_room rxe_s 4" "no_room rxe_c 16"
+ktap_run "$@"
