@@ -2,8 +2,9 @@
 
 //! The last reference to a client's transport, where it may not be given back.
 //!
-//! Whoever puts the last one waits for the send lock. Whoever has that may be ending the connection,
-//! and waits for the thread that takes its Receives. That thread leaves the last one to another.
+//! Whoever puts the last one waits for the send lock. Whoever has that may be ending the
+//! connection, and waits for the thread that takes its Receives. That thread leaves the last one to
+//! another.
 
 use kernel::{
     impl_has_work,
