@@ -160,16 +160,17 @@ unsafe fn pause_before_next(raw: *mut bindings::rpc_xprt) {
 ///
 /// The last call for a transport.
 pub(super) unsafe extern "C" fn destroy<T: Transport>(raw: *mut bindings::rpc_xprt) {
-    // Ending a connection may take memory, and the locks of a connection are of the kind that those
-    // take who free some.
-    let _noio = NoIo::begin();
     // SAFETY: By this function's contract; nobody else uses the transport, which is as good as the
     // send lock.
     unsafe {
         let live = Xprt::<T>::from_raw(raw).live();
         bindings::cancel_delayed_work_sync(live.connect_worker.get());
         live.credits.stop();
+        // That may take memory, and the locks of a connection are of the kind that those take who
+        // free some.
+        let noio = NoIo::begin();
         live.disconnect(raw);
+        drop(noio);
         Xprt::<T>::finish(raw.cast());
     }
 }

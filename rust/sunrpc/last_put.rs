@@ -12,7 +12,7 @@ use kernel::{
     prelude::*,
     sync::Arc,
     workqueue::{
-        self,
+        Queue,
         Work,
         WorkItem, //
     }, //
@@ -25,7 +25,7 @@ use super::{
     transport::Transport, //
 };
 
-/// Puts the last reference in a thread of its own.
+/// A thread of its own for the last reference.
 #[pin_data]
 pub(super) struct LastPut<T: Transport> {
     xprt: XprtHandle<T>,
@@ -51,18 +51,16 @@ impl<T: Transport> LastPut<T> {
         )
     }
 
-    /// Puts a reference to the transport, without waiting.
+    /// Puts the last reference to the transport, without waiting.
     ///
     /// # Safety
     ///
-    /// The caller has a reference, and gives it up.
-    pub(super) unsafe fn put(self: &Arc<Self>) {
-        // SAFETY: By this function's contract.
-        if unsafe { bindings::refcount_dec_not_one(&raw mut (*self.xprt.raw()).kref.refcount) } {
-            return;
-        }
+    /// The caller has it, and gives it up.
+    pub(super) unsafe fn start(self: Arc<Self>) {
+        // SAFETY: The kernel's, and always there.
+        let queue = unsafe { Queue::from_raw(bindings::system_dfl_long_wq) };
         // The work item has the last reference: nobody comes here again before it is put.
-        let _ = workqueue::system_long().enqueue(self.clone());
+        let _ = queue.enqueue(self);
     }
 }
 
@@ -70,7 +68,10 @@ impl<T: Transport> WorkItem for LastPut<T> {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
-        // SAFETY: `put` has left it.
-        unsafe { bindings::xprt_put(this.xprt.raw()) };
+        let raw = this.xprt.raw();
+        // Before the transport goes, and with it, maybe, the module: the reference keeps both.
+        drop(this);
+        // SAFETY: `start` has left it.
+        unsafe { bindings::xprt_put(raw) };
     }
 }

@@ -169,7 +169,6 @@ pub(super) unsafe extern "C" fn free_reverse<T: Transport>(rqst: *mut bindings::
     unsafe {
         let raw = (*rqst).rq_xprt;
         let live = super::xprt::Xprt::<T>::from_raw(raw).live();
-        let last_put = live.reverse.last_put.clone();
         let slot = KBox::from_raw(rqst.cast::<Slot<T>>());
         if let Some(message) = slot.take_reply() {
             super::transport::Transport::recycle(&live.transport, message);
@@ -177,7 +176,10 @@ pub(super) unsafe extern "C" fn free_reverse<T: Transport>(rqst: *mut bindings::
         live.reverse.put(slot);
         // The references that `enqueue` and SUNRPC took.
         bindings::xprt_put(raw);
-        last_put.put();
+        if !bindings::refcount_dec_not_one(&raw mut (*raw).kref.refcount) {
+            // It is the last one, and still there.
+            live.reverse.last_put.clone().start();
+        }
     }
 }
 
