@@ -70,7 +70,7 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
     }
 
     /// Gives a Reply a place; the caller exposes it and calls [`Self::arm`], or else
-    /// [`Self::withdraw`].
+    /// [`Self::withdraw`], unless the connection ends first.
     pub fn expose(&mut self, xid: u32) -> Result<usize, NotExposed> {
         let mut free = None;
         for (index, place) in self.0.iter().enumerate() {

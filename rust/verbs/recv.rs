@@ -154,15 +154,18 @@ impl<U> Recv<U> {
     /// What travels with the buffer.
     #[inline]
     pub(crate) fn user_mut(&mut self) -> &mut U {
-        &mut self.0.user
+        // SAFETY: Owned. The rest, which the work request points to, is not borrowed.
+        unsafe { &mut (*self.0.as_ptr()).user }
     }
 
     /// The buffer beside what travels with it, for a parser that keeps its result there.
     #[inline]
     pub(crate) fn split(&mut self, octets: usize) -> (&[u8], &mut U) {
-        let inner = &mut *self.0;
-        let whole = inner.buffer.as_slice();
-        (whole.get(..octets).unwrap_or(whole), &mut inner.user)
+        let inner = self.0.as_ptr();
+        // SAFETY: Owned, and two members apart. The rest, which the work request points to, is not
+        // borrowed.
+        let (whole, user) = unsafe { ((*inner).buffer.as_slice(), &mut (*inner).user) };
+        (whole.get(..octets).unwrap_or(whole), user)
     }
 
     /// The protection domain that the buffer is for, by its number.

@@ -86,7 +86,8 @@ impl Drop for SvcHandle {
 impl SvcHandle {
     /// # Safety
     ///
-    /// `header` is at the start of an allocation from `KBox`, which stays during the call.
+    /// `header` is at the start of an allocation from `KBox`, which stays during the call, and its
+    /// `memory` is not zero.
     pub(super) unsafe fn new(header: NonNull<Header>) -> Self {
         // SAFETY: By this function's contract.
         unsafe { header.as_ref() }.memory.inc();
