@@ -193,7 +193,7 @@ second_listener_elsewhere() {
 		mount -t nfsd nfsd /proc/fs/nfsd
 		cd /proc/fs/nfsd
 		echo "rdma $1" >portlist
-		! sh -c "echo rdma $1 >portlist" 2>/dev/null
+		if sh -c "echo rdma $1 >portlist" 2>/dev/null; then exit 1; fi
 		grep "^rdma" portlist' sh "$BED_PORT" || fail "it does not listen, or twice"
 	elsewhere_down
 	for _ in $(seq $((60 * PACE))); do

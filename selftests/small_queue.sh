@@ -180,10 +180,26 @@ all_among_few() {
 
 # Whether a thread waits now.
 somebody_waits() {
-	[ "$(traced svcrdma_sq_full)" -gt "$(traced svcrdma_sq_retry)" ]
+	[ "$(events_lost)" -eq 0 ] || fail "$(events_lost) events were lost"
+	awk '
+		/ svcrdma_sq_full: / { waiting++ }
+		/ svcrdma_sq_retry: / { waiting-- }
+		END { exit waiting <= 0 }' "$TRACING/trace"
 }
 
-server_is_connected() { rdma resource show qp link "$BED_SERVER_DEV/1" | grep -q "type RC"; }
+# soon COMMAND...: whether it is true within ten seconds. Between two of its waits, say, a
+# thread does not wait.
+soon() {
+	local _
+
+	for _ in $(seq $((100 * PACE))); do
+		! "$@" || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+server_has_let_go() { ! rdma resource show qp link "$BED_SERVER_DEV/1" | grep -q "type RC"; }
 
 # A client leaves while all threads wait, the only one there is: nobody else could end the
 # connection. It goes as well, and then the module can.
@@ -198,22 +214,14 @@ client_leaves() {
 		dd if="$WORK/hole" of=/dev/null bs="$LONGEST" iflag=direct status=none &
 		readers+=($!)
 	done
-	for each in {1..100}; do
-		! somebody_waits || break
-		sleep 0.1
-	done
-	somebody_waits || fail "nobody waits"
+	soon somebody_waits || fail "nobody waits"
 	kill -KILL "${readers[@]}"
 	wait "${readers[@]}" 2>/dev/null || :
-	somebody_waits || fail "nobody waits any more"
+	soon somebody_waits || fail "nobody waits any more"
 	# With the Calls that are on their way.
 	umount_forced
 	# Stopping the server would wake it as well.
-	for each in {1..100}; do
-		server_is_connected || break
-		sleep 0.1
-	done
-	! server_is_connected || fail "the server keeps the connection"
+	soon server_has_let_go || fail "the server keeps the connection"
 	server_stop
 	link_is_prompt "$BED_CLIENT_PORT"
 	module_is_let_go 0
@@ -238,6 +246,7 @@ device_goes() {
 		load_progresses
 	done
 	somebody_waits || fail "nobody waits"
+	not_lost
 	device_delete "$BED_SERVER_DEV"
 	link_up
 	device_add "$BED_SERVER_DEV"

@@ -86,5 +86,11 @@ for _ in $(seq $((60 * PATIENCE))); do
 	kill -0 $down 2>/dev/null || break
 	sleep 1
 done
-! kill -0 $down 2>/dev/null || { echo "# somebody keeps the device"; status=1; }
+if kill -0 $down 2>/dev/null; then
+	echo "# somebody keeps the device"
+	status=1
+elif ! wait $down; then
+	echo "# the device cannot be removed"
+	status=1
+fi
 exit $status

@@ -81,8 +81,9 @@ static bool next_reverse(struct conn *c, struct reply *back, int ms)
 
 /*
  * With so many reasons to call, the server calls as often at a time as it was granted, and
- * as it has asked for. To repeat a Call that was not answered is to call once. For one Call too many it is waited a
- * second and a half on the slowest of machines too: nfsd itself gives up in nine.
+ * as it has asked for. To repeat a Call that was not answered is to call once. For one Call
+ * too many it is waited a second and a half on the slowest of machines too: nfsd itself gives
+ * up in nine.
  */
 static bool as_granted(struct conn *c, unsigned int credits, unsigned int reasons)
 {
