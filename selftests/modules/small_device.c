@@ -4,7 +4,7 @@
  * meanwhile. A limit that is not given stays, and so does one that is lower already. The
  * device still does what it could do before: who asks it for more is counted.
  *
- *	insmod small_device.ko device=NAME [max_qp_wr=N] [max_send_sge=N] ...
+ *	insmod small_device.ko device=NAME [max_qp_wr=N] [max_send_sge=N]
  */
 #include <linux/kprobes.h>
 #include <linux/module.h>
@@ -22,14 +22,6 @@ MODULE_PARM_DESC(max_qp_wr, "entries of a queue");
 static int max_send_sge;
 module_param(max_send_sge, int, 0444);
 MODULE_PARM_DESC(max_send_sge, "elements of a Send");
-
-static int max_sge_rd;
-module_param(max_sge_rd, int, 0444);
-MODULE_PARM_DESC(max_sge_rd, "elements of an RDMA Read");
-
-static uint max_fast_reg_page_list_len;
-module_param(max_fast_reg_page_list_len, uint, 0444);
-MODULE_PARM_DESC(max_fast_reg_page_list_len, "pages of a region");
 
 static int times;
 module_param(times, int, 0444);
@@ -56,8 +48,6 @@ static void device_goes(struct ib_device *ibdev, void *data)
 		return;
 	ibdev->attrs.max_qp_wr = before->max_qp_wr;
 	ibdev->attrs.max_send_sge = before->max_send_sge;
-	ibdev->attrs.max_sge_rd = before->max_sge_rd;
-	ibdev->attrs.max_fast_reg_page_list_len = before->max_fast_reg_page_list_len;
 	kfree(before);
 }
 
@@ -79,11 +69,6 @@ static int device_comes(struct ib_device *ibdev)
 	ib_set_client_data(ibdev, &client, before);
 	lower(&ibdev->attrs.max_qp_wr, max_qp_wr);
 	lower(&ibdev->attrs.max_send_sge, max_send_sge);
-	lower(&ibdev->attrs.max_sge_rd, max_sge_rd);
-	if (max_fast_reg_page_list_len)
-		ibdev->attrs.max_fast_reg_page_list_len =
-			min(ibdev->attrs.max_fast_reg_page_list_len,
-			    max_fast_reg_page_list_len);
 	times++;
 	return 0;
 }
