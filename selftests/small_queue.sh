@@ -257,7 +257,7 @@ device_goes() {
 
 # A client makes no more Calls at a time than its queues have room for.
 short_client() {
-	small "$BED_CLIENT_DEV" max_qp_wr=255
+	small "$BED_CLIENT_DEV" max_qp_wr=127
 	nfs_mount "$1" rdma
 	work_dir "short-client-$1"
 	truncate -s 1G "$WORK_ON_SERVER/hole"

@@ -143,12 +143,13 @@ impl Sizes {
         let per_call = 1 + 2 * regions_per_call;
         let queue = device.max_qp_wr.min(device.max_cqe);
         let reverse = reverse.min(queue / REVERSE_SHARE);
-        let read_depth = read_depth(device);
-        let (pull_entries, dones) = match read_depth {
-            0 => (0, 0),
-            _ => (pull_entries(device, sges), DONES),
-        };
-        let own_work = reverse + asides(reverse) + DRAIN_MARKS + pull_entries + dones;
+        let others = reverse + asides(reverse) + DRAIN_MARKS;
+        let room = queue.saturating_sub(others);
+        // Calls come first: half of the room is theirs, and room for one.
+        let pulls = Pulls::of(device, sges)
+            .filter(|p| room.saturating_sub(p.work()) >= per_call.max(room / 2))
+            .unwrap_or_default();
+        let own_work = others + pulls.work();
         let room = queue.saturating_sub(own_work);
         // The Receive Queue takes a batch on top, which is a quarter.
         let requests = slots.min(room / per_call).min(room / 5 * 4);
@@ -167,9 +168,9 @@ impl Sizes {
             sges,
             send_wr: requests * per_call + own_work,
             recv_wr: requests + receive_batch + reverse + DRAIN_MARKS,
-            read_depth: u8::try_from(read_depth).unwrap_or(u8::MAX),
+            read_depth: pulls.depth,
             all_pulled: tunables::all_pulled(),
-            pull_entries,
+            pull_entries: pulls.entries,
             own: PrivateData {
                 // Everything that is exposed is exposed for one Call. On iWARP it proves nothing.
                 remote_invalidation: tunables::remote_invalidation() && !device.registers_to_read,
@@ -305,21 +306,38 @@ fn region_sizes(device: &DeviceAttrs) -> Result<(u32, u32), Lack> {
     }
 }
 
-/// RDMA Reads that are started at a time; 0 if Replies are not to be pulled.
-fn read_depth(device: &DeviceAttrs) -> u32 {
-    // iWARP would want a registration for each Read.
-    if tunables::pulled_replies() && !device.registers_to_read {
-        device.max_qp_init_rd_atom.min(MAX_READ_DEPTH)
-    } else {
-        0
-    }
+/// What is set aside for Replies that are pulled; nothing, if none is to be.
+#[derive(Clone, Copy, Default)]
+struct Pulls {
+    /// RDMA Reads that are started at a time.
+    depth: u8,
+    /// Entries of the Send Queue for them.
+    entries: u32,
 }
 
-/// Entries of the Send Queue for Replies that are pulled, into memory of `sges` elements for each
-/// Read.
-fn pull_entries(device: &DeviceAttrs, sges: u32) -> u32 {
-    let pages = (MAX_PAGES + OTHER_PAGES).div_ceil(sges.min(device.max_sge_rd).max(1));
-    PULLS * (pages + MAX_SEGMENTS + SEAMS)
+impl Pulls {
+    /// Pulls into memory of `sges` elements for each Read, if the device is good for that.
+    fn of(device: &DeviceAttrs, sges: u32) -> Option<Self> {
+        // iWARP would want a registration for each Read.
+        if !tunables::pulled_replies() || device.registers_to_read {
+            return None;
+        }
+        let depth = device.max_qp_init_rd_atom.min(MAX_READ_DEPTH);
+        let reads = (MAX_PAGES + OTHER_PAGES).div_ceil(sges.min(device.max_sge_rd).max(1));
+        (depth > 0).then(|| Self {
+            // CAST: `MAX_READ_DEPTH` at most.
+            depth: depth as u8,
+            entries: PULLS * (reads + MAX_SEGMENTS + SEAMS),
+        })
+    }
+
+    /// Entries of the Send Queue for all that pulling takes.
+    fn work(&self) -> u32 {
+        match self.depth {
+            0 => 0,
+            _ => self.entries + DONES,
+        }
+    }
 }
 
 /// One comes back a little after it was sent. By then the peer may have seen it, and have called

@@ -114,6 +114,28 @@ mod tests {
         });
     }
 
+    /// A device with short queues carries NFS all the same, and half as many Calls at the least.
+    #[test]
+    fn pulled_replies_keep_no_device_from_use() {
+        let mut given_up = 0;
+        for device in crate::devices() {
+            PULLED_REPLIES.set(false);
+            let without = Sizes::for_device(&device, 128, 16);
+            PULLED_REPLIES.set(true);
+            let with = Sizes::for_device(&device, 128, 16);
+            match (without, with) {
+                (Ok(without), Ok(with)) => {
+                    assert!(with.requests >= without.requests / 2, "{device:?}");
+                    let able = device.max_qp_init_rd_atom > 0 && !device.registers_to_read;
+                    given_up += usize::from(able && with.read_depth == 0);
+                    assert_eq!(with.read_depth > 0, with.pull_entries > 0);
+                }
+                (without, with) => assert_eq!(without.err(), with.err(), "{device:?}"),
+            }
+        }
+        assert!(given_up > 0);
+    }
+
     #[test]
     fn receive_queues_have_room_for_a_batch() {
         each(|device, sizes| {
