@@ -37,6 +37,8 @@ use crate::{
     }, //
 };
 
+use super::sizes::DeviceAttrs;
+
 kernel::sync::global_lock! {
     // SAFETY: `DeviceWatch::register` initialises it before the first device can be announced.
     unsafe(uninit) static DEVICES: Mutex<KVec<Arc<Device>>> = KVec::new();
@@ -288,4 +290,38 @@ unsafe extern "C" fn remove_one(raw: *mut bindings::ib_device, _data: *mut c_voi
         device.returned.wait(&mut state);
     }
     trace!(rpcrdma_client_remove_one_done(device.name()));
+}
+
+impl DeviceAttrs {
+    /// # Safety
+    ///
+    /// `device` must be valid for the call.
+    pub(super) unsafe fn query(device: *mut bindings::ib_device, port: u32) -> Self {
+        // SAFETY: By this function's contract; attributes do not change while a device is
+        // registered.
+        let a = unsafe { &(*device).attrs };
+        // SAFETY: As above.
+        let iwarp = unsafe { bindings::rpcrdma_protocol_iwarp(device, port) };
+        // SAFETY: As above.
+        let ib_or_roce = unsafe { bindings::rpcrdma_ib_or_roce(device, port) };
+        // A count that is negative here was larger than the field can hold.
+        let count = |v: c_int| u32::try_from(v).unwrap_or(i32::MAX.unsigned_abs());
+        let has = |cap: u64| a.device_cap_flags & cap != 0;
+        Self {
+            max_qp_wr: count(a.max_qp_wr),
+            max_cqe: count(a.max_cqe),
+            max_send_sge: count(a.max_send_sge),
+            max_sge_rd: count(a.max_sge_rd),
+            max_fast_reg_pages: a.max_fast_reg_page_list_len,
+            max_qp_rd_atom: count(a.max_qp_rd_atom),
+            max_qp_init_rd_atom: count(a.max_qp_init_rd_atom),
+            mem_mgt_extensions: has(
+                bindings::ib_device_cap_flags_IB_DEVICE_MEM_MGT_EXTENSIONS as u64
+            ),
+            sg_gaps: a.kernel_cap_flags & u64::from(bindings::ib_kernel_cap_flags_IBK_SG_GAPS_REG)
+                != 0,
+            registers_to_read: iwarp,
+            supported: iwarp || ib_or_roce,
+        }
+    }
 }

@@ -47,11 +47,9 @@ use super::{
     device::Notice,
     domain::Domain,
     events,
-    queues::{
-        QueueDepths,
-        Queues, //
-    },
-    recv::RecvBatch, //
+    queues::Queues,
+    recv::RecvBatch,
+    sizes::QueueDepths, //
 };
 
 /// What work requests may refer to.

@@ -22,11 +22,11 @@ use super::{
     cm::ConnParam,
     context::Context,
     device::Lease,
-    domain::DeviceAttrs,
     endpoint::{
         Endpoint,
         EndpointBox, //
-    }, //
+    },
+    sizes::DeviceAttrs, //
 };
 
 impl<C: Context> Endpoint<C> {

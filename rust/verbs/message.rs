@@ -40,10 +40,8 @@ use super::{
     domain::Domain,
     endpoint::Endpoint,
     linked_box::LinkedBox,
-    responder::{
-        MessageSizes,
-        Responder, //
-    },
+    responder::Responder,
+    sizes::MessageSizes,
     transfer::{
         Remote,
         Transfer,

@@ -14,6 +14,7 @@
 //! | `cm`                               | what it reports and is told                          |
 //! | `listener`                         | listening, also when the address moves               |
 //! | `device`, `domain`                 | leases on devices, protection domains                |
+//! | `sizes`                            | what a device can do, and what is asked of it        |
 //! | `queues`                           | a queue pair and its completion queues               |
 //! | `completion`                       | the workers of completion queues, and how work ended |
 //! | `dma`                              | buffers that stay mapped                             |
@@ -58,6 +59,7 @@ mod requester;
 mod responder;
 mod send_queue;
 mod send_ring;
+mod sizes;
 mod transfer;
 
 pub(crate) use crate::bindings::{
@@ -86,7 +88,6 @@ pub(crate) use completion::{
 };
 pub(crate) use context::Context;
 pub(crate) use device::DeviceWatch;
-pub(crate) use domain::DeviceAttrs;
 pub(crate) use endpoint::{
     Drained,
     Endpoint,
@@ -118,7 +119,6 @@ pub(crate) use puller::{
     Puller,
     Pulls, //
 };
-pub(crate) use queues::QueueDepths;
 pub(crate) use recv::{
     Recv,
     RecvBatch,
@@ -143,16 +143,20 @@ pub(crate) use requester::{
     Draft,
     NoRoom as NoRoomInMessage,
     Requester,
-    Sender,
-    SenderSizes, //
+    Sender, //
 };
 pub(crate) use responder::{
-    MessageSizes,
     Responder,
     Sending, //
 };
 pub(crate) use send_queue::{
     NoRoom,
     Permit, //
+};
+pub(crate) use sizes::{
+    DeviceAttrs,
+    MessageSizes,
+    QueueDepths,
+    SenderSizes, //
 };
 pub(crate) use transfer::Remote;

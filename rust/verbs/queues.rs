@@ -18,24 +18,10 @@ use kernel::{
 
 use crate::bindings;
 
-use super::domain::Domain;
-
-/// How many work requests a connection's queues hold; what the device gave, after `open`.
-#[derive(Clone, Copy)]
-pub(crate) struct QueueDepths {
-    /// Work requests on the Send Queue, without those for `rdma_ctxs`.
-    pub(crate) send_wr: u32,
-    /// Work requests on the Receive Queue.
-    pub(crate) recv_wr: u32,
-    /// Scatter/gather elements of a Send.
-    pub(crate) send_sge: u32,
-    /// RDMA Read and Write contexts, for which the core makes room by itself.
-    pub(crate) rdma_ctxs: u32,
-    /// Entries of the send completion queue.
-    pub(crate) send_cqe: u32,
-    /// Entries of the receive completion queue.
-    pub(crate) recv_cqe: u32,
-}
+use super::{
+    domain::Domain,
+    sizes::QueueDepths, //
+};
 
 /// The queues of an open endpoint, whose drop destroys the queue pair before it drops these.
 ///

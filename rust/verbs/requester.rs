@@ -39,7 +39,8 @@ use super::{
     send_ring::{
         Entry,
         SendRing, //
-    }, //
+    },
+    sizes::SenderSizes, //
 };
 
 /// A context that makes Calls.
@@ -51,23 +52,6 @@ pub(crate) trait Requester: Exposes {
     /// A message of [`Asides`](super::Asides) has been sent, or not: it is idle. The send queue's
     /// worker.
     fn aside_sent(worker: &SendWorker<'_, Self>, how: Ended);
-}
-
-/// Sizes of a connection's sending side.
-#[derive(Clone, Copy)]
-pub(crate) struct SenderSizes {
-    /// Messages that may be on their way.
-    pub(crate) messages: u32,
-    /// Octets that a message can be composed in.
-    pub(crate) buffer: usize,
-    /// Scatter/gather elements of a message.
-    pub(crate) sges: u32,
-    /// Work requests to post before one is to report its end.
-    pub(crate) batch: u32,
-    /// Pages that a region covers.
-    pub(crate) region_pages: u32,
-    /// Whether a region may have gaps.
-    pub(crate) gaps: bool,
 }
 
 /// The right to send, and what it takes.

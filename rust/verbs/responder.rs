@@ -47,6 +47,7 @@ use super::{
         Pulled, //
     },
     send_queue::SendQueue,
+    sizes::MessageSizes,
     transfer::Transfer, //
 };
 
@@ -89,17 +90,6 @@ impl<C: Context> Endpoint<C> {
             unsafe { bindings::rdma_rw_max_send_wr(device, port, transfers, 0) }
         })
     }
-}
-
-/// Sizes of the messages of a connection.
-#[derive(Clone, Copy)]
-pub(crate) struct MessageSizes {
-    /// Octets of header and inline content that a message can be copied to.
-    pub(crate) buffer: usize,
-    /// Pages that a message can keep.
-    pub(crate) pages: usize,
-    /// Scatter/gather elements of a Send.
-    pub(crate) sges: u32,
 }
 
 /// What a responder's sending side needs: entries of the Send Queue, and idle objects.

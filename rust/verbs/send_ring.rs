@@ -43,10 +43,8 @@ use super::{
     },
     domain::Domain,
     endpoint::Kept,
-    requester::{
-        NoRoom,
-        SenderSizes, //
-    }, //
+    requester::NoRoom,
+    sizes::SenderSizes, //
 };
 
 /// A page that a message is gathered from.
