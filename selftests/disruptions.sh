@@ -116,7 +116,7 @@ rewrite() {
 # A Call whose memory cannot be mapped ends its own RPC, and not that of the task which has
 # the send lock and sends what all have queued.
 each_its_own() {
-	local each other others=() count
+	local each other others=() count status
 
 	nfs_mount 3 rdma
 	work_dir each-its-own
@@ -126,8 +126,12 @@ each_its_own() {
 		others+=($!)
 	done
 	for each in {1..10}; do
-		! timeout 60 dd if=/dev/zero of="$WORK/one" bs=53248 count=1 oflag=direct \
-			conv=notrunc status=none 2>/dev/null || fail "it was sent nevertheless"
+		status=0
+		timeout 60 dd if=/dev/zero of="$WORK/one" bs=53248 count=1 oflag=direct \
+			conv=notrunc status=none 2>"$ktap_dir/error" || status=$?
+		# 124 is that of timeout.
+		[ "$status" -eq 1 ] || fail "sent nevertheless, or not told: $status"
+		grep -q 'Input/output error' "$ktap_dir/error" || fail "$(cat "$ktap_dir/error")"
 	done
 	for other in "${others[@]}"; do
 		wait "$other" || xfail_on_c "another RPC ended with the error"

@@ -61,6 +61,15 @@ ktap_watchdog() {
 	kill -KILL "$shell"
 }
 
+# A test's own end counts, and not that of what is cleaned up behind it.
+ktap_cleanup() {
+	local status=$?
+
+	set +e
+	test_cleanup
+	exit "$status"
+}
+
 ktap_run_one() {
 	local rc=0 name=${1//_/ } verdict directive="" watchdog test_shell
 	local begin=$EPOCHREALTIME
@@ -70,7 +79,7 @@ ktap_run_one() {
 	log_mark "$name"
 
 	# shellcheck disable=SC2086 # a test's arguments are words
-	( set -e; trap test_cleanup EXIT; $1 ) >"$ktap_dir/output" 2>&1 </dev/null &
+	( set -e; trap ktap_cleanup EXIT; $1 ) >"$ktap_dir/output" 2>&1 </dev/null &
 	test_shell=$!
 	ktap_watchdog "$test_shell" &
 	watchdog=$!
@@ -79,6 +88,11 @@ ktap_run_one() {
 	kill -KILL "$watchdog" 2>/dev/null
 	wait "$watchdog" 2>/dev/null
 
+	# Commands end with such numbers, too: only who gives a reason has skipped a test.
+	if [ "$rc" -ne 0 ] && [ ! -e "$ktap_dir/reason" ]; then
+		echo "FAIL: ended with $rc" >>"$ktap_dir/output"
+		rc=$KSFT_FAIL
+	fi
 	if [ -e "$ktap_dir/timeout" ]; then
 		rc=$KSFT_FAIL
 		echo "FAIL: still running after $TEST_TIMEOUT s" >>"$ktap_dir/output"

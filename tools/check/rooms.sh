@@ -28,6 +28,16 @@ rule_safety_comments() {
 	done
 }
 
+# The code of a room, in which what a grouped import names is a path of its own.
+paths() {
+	code "$1" | awk '
+		{ text = $0; sub(/^[^:]+:[0-9]+:/, "", text); match(text, /^ */) }
+		text ~ /use crate::\{/ { group = 1; indent = RLENGTH }
+		group && RLENGTH == indent && text ~ /^ *\};/ { group = 0 }
+		group && RLENGTH == indent + 4 && text ~ /^ *[a-z]/ { sub(/: +/, "&crate::") }
+		{ print }'
+}
+
 # room ROOM ALLOWED...: other rooms that its code names.
 arrows_of() {
 	local room=$1 other
@@ -36,7 +46,7 @@ arrows_of() {
 	for other in wire engine bindings verbs sunrpc client server admin; do
 		[ "$other" != "$room" ] || continue
 		case " $* " in *" $other "*) continue ;; esac
-		code "rust/$room" | grep -E "\\bcrate::$other\\b|\\bsuper::super::$other\\b" |
+		paths "rust/$room" | grep -E "\\bcrate::$other\\b|\\bsuper::super::$other\\b" |
 			sed "s|\$|    <- $room does not stand on $other|"
 	done
 }
