@@ -48,36 +48,23 @@ impl<C: Connection> Receiving<'_, C> {
             if raw.is_null() {
                 return false;
             }
-            let Some(rqst) = pin(raw, xid) else {
-                let late = credits(raw).answered(xid);
-                if late {
-                    locks::transport(raw).set_window(window);
-                    credits(raw).give_back(xid);
-                }
-                return late;
-            };
-            // Before the Call is completed, which lets another one out.
-            answered(raw, rqst, window);
-            complete(raw, rqst, answer);
-            true
+            // Found, copied to and completed while the lock is held: of two answers with one XID,
+            // which two threads may have, the second finds nothing.
+            let locked = locks::queue(raw);
+            if let Some(rqst) = NonNull::new(bindings::xprt_lookup_rqst(raw, xid.to_be())) {
+                // Before the Call is completed, which lets another one out.
+                answered(raw, rqst, window);
+                complete(rqst, answer);
+                return true;
+            }
+            drop(locked);
+            let late = credits(raw).answered(xid);
+            if late {
+                locks::transport(raw).set_window(window);
+                credits(raw).give_back(xid);
+            }
+            late
         }
-    }
-}
-
-/// Finds the Call `xid` among those that wait, and pins it until [`complete`].
-///
-/// # Safety
-///
-/// `raw` is a reverse transport.
-unsafe fn pin(raw: *mut bindings::rpc_xprt, xid: u32) -> Option<NonNull<bindings::rpc_rqst>> {
-    // SAFETY: By this function's contract; `queue_lock` is held where SUNRPC asks for it.
-    unsafe {
-        let _locked = locks::queue(raw);
-        let rqst = NonNull::new(bindings::xprt_lookup_rqst(raw, xid.to_be()));
-        if let Some(rqst) = rqst {
-            bindings::xprt_pin_rqst(rqst.as_ptr());
-        }
-        rqst
     }
 }
 
@@ -85,7 +72,7 @@ unsafe fn pin(raw: *mut bindings::rpc_xprt, xid: u32) -> Option<NonNull<bindings
 ///
 /// # Safety
 ///
-/// `rqst` is pinned.
+/// `rqst` waits for a Reply, and `queue_lock` is held.
 unsafe fn answered(raw: *mut bindings::rpc_xprt, rqst: NonNull<bindings::rpc_rqst>, window: u32) {
     // SAFETY: By this function's contract; `transport_lock` is held where SUNRPC asks for it.
     unsafe {
@@ -95,21 +82,16 @@ unsafe fn answered(raw: *mut bindings::rpc_xprt, rqst: NonNull<bindings::rpc_rqs
     }
 }
 
-/// Completes a Call, and lets SUNRPC release it.
+/// Completes a Call, which lets SUNRPC release it.
 ///
 /// # Safety
 ///
-/// `rqst` is pinned, by the caller alone.
-unsafe fn complete(
-    raw: *mut bindings::rpc_xprt,
-    rqst: NonNull<bindings::rpc_rqst>,
-    answer: Answer<'_>,
-) {
+/// `rqst` waits for a Reply, and `queue_lock` is held.
+unsafe fn complete(rqst: NonNull<bindings::rpc_rqst>, answer: Answer<'_>) {
     let rqst = rqst.as_ptr();
-    // SAFETY: By this function's contract; `queue_lock` is held where SUNRPC asks for it. The
-    // consumer looks at the room for the Reply, which is all in the head, when it has been woken.
+    // SAFETY: By this function's contract. The consumer looks at the room for the Reply, which is
+    // all in the head, when it has been woken.
     unsafe {
-        let _locked = locks::queue(raw);
         let room = (*rqst).rq_private_buf.head[0];
         let copied = match answer {
             Answer::Reply(reply) if reply.len() <= room.iov_len => {
@@ -128,6 +110,5 @@ unsafe fn complete(
             }
         };
         bindings::xprt_complete_rqst((*rqst).rq_task, copied);
-        bindings::xprt_unpin_rqst(rqst);
     }
 }
