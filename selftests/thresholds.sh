@@ -6,7 +6,8 @@
 # agreement. No Send is longer; in either direction one is as long. Each pair
 # carries a mixed workload as well, whose data is compared. Lines that begin with
 # "table:" end with the octets of memory that the messages of the connection take,
-# of the client and of the server.
+# of the client and of the server. However long a message is, what SUNRPC is given of it
+# as its first part is within a page: it copies from there to a page.
 #
 # SIZES (KiB) are the settings to try at either end.
 
@@ -86,10 +87,11 @@ agreed() {
 
 # pair CLIENT-SENDS CLIENT-RECEIVES SERVER-RECEIVES SERVER-SENDS, in octets.
 pair() {
-	local there back calls replies memory capture
+	local there back calls replies memory capture longest
 
 	there=$(smaller "$1" "$3") back=$(smaller "$2" "$4")
 	set_thresholds "$@"
+	insmod "$HELPERS/heads.ko"
 	capture_start
 	trace_on xprtrdma_inline_thresh
 	nfs_mount 4.2 rdma
@@ -101,11 +103,14 @@ pair() {
 	[ "$back" -gt 65536 ] || values "$back"
 	mixed
 	memory="$(cat $CLIENT/rdma_message_octets) $(cat $SERVER/message_octets)"
+	longest=$(cat /sys/module/heads/parameters/longest)
 	nfs_umount
 	capture_stop
 	calls=$(longest_from 192.0.2.2) replies=$(longest_from "$SERVER4")
 	echo "table: $* $(agreed) $calls $replies $memory"
 	[ "$(agreed)" = "$there $back" ] || fail "agreed on $(agreed)"
+	[ "$longest" -gt 0 ] || fail "no Call was looked at"
+	[ "$longest" -le 4096 ] || fail "the head of a Call had $longest octets"
 	[ "$calls" -le "$there" ] || fail "a Call of $calls octets"
 	[ "$replies" -le "$back" ] || fail "a Reply of $replies octets"
 	[ "$calls" -eq "$there" ] || fail "no Call was longer than $calls octets"
@@ -113,6 +118,12 @@ pair() {
 	[ "$replies" -eq "$back" ] || [ "$back" -gt 65536 ] ||
 		fail "no Reply was longer than $replies octets"
 	[ "$replies" -gt $((back - 512)) ] || fail "no Reply was longer than $replies octets"
+}
+
+test_cleanup() {
+	[ ! -d /sys/module/heads ] || rmmod heads
+	cd /
+	umount_all
 }
 
 need_ours() {

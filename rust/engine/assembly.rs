@@ -33,6 +33,8 @@ use super::read_chunks::{
 pub struct Bounds {
     /// Octets of the whole Call, once assembled.
     pub message: u32,
+    /// Inline octets that may stay where they are.
+    pub in_place: u32,
     /// Read chunks, the Position-zero chunk included. Bounds the work of scanning the list.
     pub chunks: u32,
     /// Segments that are not empty, of all chunks together: one RDMA Read at least for each.
@@ -67,8 +69,8 @@ pub struct Assembly<'a> {
 /// What the Call looks like when it is whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// One data item, not in a Long Call: head and tail stay in the Receive buffer, the data item
-    /// goes to the front of a page.
+    /// One data item, not in a Long Call, nor beside more than may stay in place: head and tail
+    /// stay in the Receive buffer, the data item goes to the front of a page.
     DataItem {
         /// Inline octets before the data item.
         head: u32,
@@ -137,7 +139,7 @@ impl<'a> Assembly<'a> {
         } else {
             check(length, Chunks::new(list), bounds.chunks, bounds)?
         };
-        let layout = if all.only_one {
+        let layout = if all.only_one && length <= bounds.in_place {
             Layout::DataItem {
                 head: first.position,
                 // NO-OVERFLOW: checked: the item is within the stream, and adds to its length.

@@ -200,6 +200,7 @@ impl Connection {
             bounds: Bounds {
                 // CAST: A service's messages are shorter than 2 GiB.
                 message: (pages * PAGE_SIZE) as u32,
+                in_place: PAGE_SIZE as u32,
                 chunks: MAX_READ_CHUNKS,
                 segments: limits.send_entries(&opened).min(pages as u32),
             },

@@ -97,7 +97,9 @@ impl Connection {
                     .begin(xid, start, long, message.chunks.outline());
                 // A list of nothing but empty segments is legal, and there is nothing to pull.
                 let mut reads = message.chunks.reads.segments();
-                if message.chunks.writes.chunks().nth(MAX_RESULTS).is_some() {
+                if message.chunks.writes.chunks().nth(MAX_RESULTS).is_some()
+                    || inline > self.bounds.message as usize
+                {
                     self.refuse_call(rqst, buffer, xid)
                 } else if !long && reads.all(|read| read.segment.is_empty()) {
                     rqst.deliver(buffer, start..received)

@@ -99,7 +99,8 @@ impl<T: Transport> ReversePool<T> {
     /// # Errors
     ///
     /// The message comes back if there are more reverse Calls than this end allows, nobody to take
-    /// one, or the transport is being destroyed.
+    /// one, or the transport is being destroyed. And so it does if it is longer than a page, for
+    /// the callback service copies from it to a page.
     pub(crate) fn enqueue(
         &self,
         xprt: &XprtHandle<T>,
@@ -114,7 +115,8 @@ impl<T: Transport> ReversePool<T> {
         let Some(slot) = self.take() else {
             return Err(message);
         };
-        let Some(call) = message.octets().get(start..start.saturating_add(octets)) else {
+        let call = message.octets().get(start..start.saturating_add(octets));
+        let Some(call) = call.filter(|call| call.len() <= PAGE_SIZE) else {
             self.put(slot);
             return Err(message);
         };

@@ -141,19 +141,39 @@ impl<C: Connection> Receiving<'_, C> {
         true
     }
 
-    /// Delivers a Call that lies in `range` of its buffer.
+    /// Delivers a Call that lies in `range` of its buffer, and is not longer than the service's
+    /// messages.
+    ///
+    /// SUNRPC takes it for granted that the head of a message is within a page: it copies what it
+    /// finds there to a page. What is longer goes to the request's pages.
     #[inline]
     pub(crate) fn deliver(self, call: C::Call, range: Range<usize>) -> Received {
-        let Some(octets) = call.octets().get(range) else {
+        let Some(octets) = call.octets().get(range.clone()) else {
             return Received(0);
         };
+        if octets.len() > PAGE as usize {
+            return self.deliver_copied(call, range);
+        }
         let head = (call.place_of(octets), octets.len());
         // SAFETY: The octets stay until the Call is released.
         unsafe { self.fill(head, (ptr::null_mut(), 0), ptr::null_mut(), 0, call) }
     }
 
+    #[cold]
+    fn deliver_copied(mut self, call: C::Call, range: Range<usize>) -> Received {
+        match call.octets().get(range) {
+            // CAST: No more than a Receive buffer.
+            Some(octets) if self.write_behind(0, octets) => {
+                let length = octets.len() as u32;
+                self.deliver_pages(call, length)
+            }
+            _ => Received(0),
+        }
+    }
+
     /// Delivers a Call of which `head` and `tail` lie in its buffer, and `data` octets between them
-    /// in the request's pages; these have room for the tail as well.
+    /// in the request's pages; these have room for the tail as well. Head and tail together are no
+    /// longer than a page, see [`Self::deliver`].
     ///
     /// Some of nfsd (SETXATTR, SYMLINK) takes it for granted that an argument which begins in the
     /// pages ends there. What it then finds behind the data must be of this Call, and not what the

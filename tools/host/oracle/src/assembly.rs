@@ -23,6 +23,7 @@ enum Octet {
 /// Small, so that the model can put every octet in place.
 const BOUNDS: Bounds = Bounds {
     message: 4096,
+    in_place: 128,
     chunks: 6,
     segments: 24,
 };

@@ -37,6 +37,7 @@ use std::collections::BTreeMap;
 /// What the server pulls for one Call.
 const BOUNDS: Bounds = Bounds {
     message: 1 << 14,
+    in_place: 4096,
     chunks: 4,
     segments: 64,
 };

@@ -32,6 +32,7 @@ fn reads(octets: &[u8]) -> ReadList<'_> {
 fn bounds(message: u32, chunks: u32, segments: u32) -> Bounds {
     Bounds {
         message,
+        in_place: 4096,
         chunks,
         segments,
     }
@@ -59,6 +60,25 @@ fn assembly_is_bounded_exactly() {
     let plan = |bounds| Assembly::plan(None, reads(&long), &bounds).map(|plan| plan.is_some());
     assert_eq!(plan(bounds(44, 2, 2)), Ok(true));
     assert_eq!(plan(bounds(44, 1, 2)), Err(BadReads::TooComplex));
+}
+
+#[test]
+fn an_item_beside_a_long_rest_is_put_together_with_it() {
+    let call = msg_with_reads(&[(8, segment(1, 10, 0))], CALL, 8);
+    let plan = |inline, in_place| {
+        let bounds = Bounds {
+            in_place,
+            ..bounds(1 << 16, 8, 8)
+        };
+        Assembly::plan(Some(inline), reads(&call), &bounds).map(|plan| plan.unwrap().layout())
+    };
+    let apart = Layout::DataItem {
+        head: 8,
+        data: 12,
+        tail: 4088,
+    };
+    assert_eq!(plan(4096, 4096), Ok(apart));
+    assert_eq!(plan(4100, 4096), Ok(Layout::Whole { length: 4112 }));
 }
 
 #[test]

@@ -26,6 +26,7 @@ use rpcrdma_core::wire::ReadSegment;
 
 const BOUNDS: Bounds = Bounds {
     message: 1 << 20,
+    in_place: 4096,
     chunks: 16,
     segments: 256,
 };

@@ -133,6 +133,7 @@ fn r8166_3_5_3_5_any_call_may_be_long() {
     let message = call_at_server(&call);
     let bounds = Bounds {
         message: 4096,
+        in_place: 4096,
         chunks: 4,
         segments: 16,
     };

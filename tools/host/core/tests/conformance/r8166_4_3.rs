@@ -84,6 +84,7 @@ fn r8166_4_3_1_1_read_list_is_grouped_by_position() {
     use rpcrdma_core::engine::assembly::Bounds;
     let bounds = Bounds {
         message: 4096,
+        in_place: 4096,
         chunks: 2,
         segments: 4,
     };

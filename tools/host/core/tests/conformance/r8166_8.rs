@@ -164,6 +164,7 @@ fn act_on(octets: &[u8]) -> u32 {
         Ok(FromClient::Call(call)) => {
             let bounds = Bounds {
                 message: 1 << 20,
+                in_place: 4096,
                 chunks: 16,
                 segments: 256,
             };

@@ -185,6 +185,7 @@ impl ReducedCall {
     pub(crate) fn assembles(&self) -> bool {
         let bounds = Bounds {
             message: 4096,
+            in_place: 128,
             chunks: 6,
             segments: 24,
         };
