@@ -124,7 +124,8 @@ impl Connection {
         let payload = octets.get(call.payload..).unwrap_or(&[]);
         let inline = (!long).then_some(payload.len());
         let list = call.chunks(octets).reads;
-        if !long && !header::comes_before(payload, list) {
+        let reducible = header::is_unprotected(payload) && header::comes_before(payload, list);
+        if !long && !reducible {
             return Err(NotServed::Refused);
         }
         let assembly = Assembly::plan(inline, list, &self.bounds)

@@ -86,6 +86,24 @@ fn r8166_8_2_2_3_1_responder_reduces_nothing_under_integrity() {
 }
 
 #[test]
+fn r8166_8_2_2_3_1_nothing_is_taken_out_of_what_is_protected() {
+    let call = |credential: &[u32]| {
+        let rpc: Vec<u32> = [&[XID, CALL, 2, 100_003, 4, 1], credential, &[0; 6]].concat();
+        header::is_unprotected(&words(&rpc))
+    };
+    // Version, procedure, sequence number, service, handle.
+    for (service, unprotected) in [(1, true), (2, false), (3, false), (0, false), (4, false)] {
+        assert_eq!(call(&[6, 20, 1, 0, 77, service, 0]), unprotected);
+    }
+    assert!(call(&[0, 0]));
+    assert!(call(&[1, 20, 1, 0, 77, 3, 0]));
+    // What is not there protects, for all that is known.
+    let rpc = words(&[XID, CALL, 2, 100_003, 4, 1, 6, 20, 1, 0, 77]);
+    assert!(!header::is_unprotected(&rpc));
+    assert!(header::is_unprotected(&rpc[..24]));
+}
+
+#[test]
 fn r8166_8_2_2_4_1_every_field_may_be_hostile() {
     let a = [7, 64, 0, 0x1000];
     let lists: [&[&[u32]]; 4] = [
