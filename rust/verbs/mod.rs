@@ -25,6 +25,7 @@
 //! | `aside`                            | short messages that completion handlers send         |
 //! | `transfer`, `pull`, `puller`       | RDMA Read and Write, for a Call, for a Reply         |
 //! | `region`, `regions`, `region_pool` | memory regions and their states                      |
+//! | `keys`                             | what tells one life of a region from the others      |
 //! | `refill`, `handles`                | more regions; for which Call a handle was given out  |
 //! | `expose`, `fence`                  | exposing memory, and the proof that it is over       |
 //! | `linked_box`, `patience`           | tools: boxes for lists, asking for memory            |
@@ -42,6 +43,7 @@ mod expose;
 mod fence;
 mod handles;
 mod identifier;
+mod keys;
 mod linked_box;
 mod listener;
 mod message;

@@ -37,6 +37,7 @@ use crate::{
 
 use super::{
     handles::GivenOut,
+    keys::Keys,
     region_pool::RegionPool, //
 };
 
@@ -91,6 +92,7 @@ pub(super) struct Region<U> {
     pub(super) held: bool,
     pub(super) access: Access,
     pub(super) exposed: Exposed,
+    pub(super) keys: Keys,
     pub(super) given_out: GivenOut,
     pub(super) reg: bindings::ib_reg_wr,
     pub(super) reg_cqe: bindings::ib_cqe,
@@ -304,9 +306,8 @@ impl<U> Region<U> {
             // anybody. Far from the end of the address space, so that nothing wraps.
             let place = u64::from(PAGE) - 1;
             (*mr).iova = ((random >> 2) & !place) | ((*mr).iova & place);
-            // The last octet of a handle is the user's to choose. Not the one it had.
-            let step = 1 + (random & 0xff) as u8 % 0xff;
-            let key = ((*mr).rkey as u8).wrapping_add(step);
+            // CAST: An octet that the address does not have.
+            let key = self.keys.draw(random as u8);
             (*mr).lkey = ((*mr).lkey & !0xff) | u32::from(key);
             (*mr).rkey = ((*mr).rkey & !0xff) | u32::from(key);
             self.reg.key = (*mr).rkey;

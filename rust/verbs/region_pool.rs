@@ -32,6 +32,7 @@ use super::{
     domain::Domain,
     endpoint::Kept,
     handles::GivenOut,
+    keys::Keys,
     region::{
         Access,
         Exposed,
@@ -120,6 +121,8 @@ impl<U: Send + 'static> RegionPool<U> {
                     length: 0,
                     offset: 0,
                 },
+                // SAFETY: Just made. CAST: The last octet.
+                keys: Keys::having(unsafe { mr.as_ref() }.rkey as u8),
                 given_out: GivenOut::never(),
                 reg: pin_init::zeroed(),
                 reg_cqe: bindings::ib_cqe {

@@ -2,9 +2,42 @@
 
 //! Plain values of the room of that name.
 
+#[path = "../../../../rust/verbs/keys.rs"]
+mod keys;
 #[path = "../../../../rust/verbs/sizes.rs"]
 mod sizes;
 
 pub(crate) use sizes::DeviceAttrs;
 pub(crate) use sizes::QueueDepths;
 pub(crate) use sizes::SenderSizes;
+
+#[cfg(test)]
+mod tests {
+    use super::keys::Keys;
+
+    /// Whatever is thrown, an octet stays away for long, and others do not depend on the last.
+    #[test]
+    fn a_key_does_not_come_back_soon() {
+        for thrown in [|_| 0, |n: u32| n as u8, |n| (n * n * 7 + n / 3) as u8] {
+            let mut keys = Keys::having(77);
+            let mut last = [None; 256];
+            last[77] = Some(0);
+            for n in 1..10_000 {
+                let key = usize::from(keys.draw(thrown(n)));
+                assert!(last[key].is_none_or(|before| n - before > 96), "{n}");
+                last[key] = Some(n);
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_cannot_be_foreseen() {
+        let mut keys = Keys::having(0);
+        for n in 0..10_000_u32 {
+            keys.draw((n * 13) as u8);
+            let mut drawn: Vec<u8> = (0..=255).map(|thrown| keys.clone().draw(thrown)).collect();
+            drawn.dedup();
+            assert!(drawn.len() >= 64, "{}", drawn.len());
+        }
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The last octets of a region's handles, which the region's user may choose.
+//!
+//! A handle names one life of a region. That a peer has invalidated one is learnt after it
+//! happened: by then the region may live again, and again after that, and its handle must not have
+//! come back. So an octet that was in use is not drawn for a long time; which one is, of those that
+//! are left, the peer cannot foresee.
+
+/// Draws without an octet coming back, at least. A peer would have to have a region used as often
+/// between two messages that wait to be looked at.
+const LIVES: u8 = 96;
+
+/// The octets that are not to be drawn.
+#[derive(Clone)]
+pub(super) struct Keys {
+    /// Those of the last draws, `count` of them.
+    young: Set,
+    /// Those of `LIVES` draws before these.
+    old: Set,
+    count: u8,
+}
+
+impl Keys {
+    /// For a region that has this `key`.
+    pub(super) fn having(key: u8) -> Self {
+        let mut young = Set::EMPTY;
+        young.insert(key);
+        Self {
+            young,
+            old: Set::EMPTY,
+            count: 1,
+        }
+    }
+
+    /// Draws an octet: the next behind one that was thrown which may be drawn. Of 256 at most
+    /// `2 * LIVES` may not.
+    #[inline]
+    pub(super) fn draw(&mut self, thrown: u8) -> u8 {
+        let mut key = thrown;
+        while self.young.has(key) || self.old.has(key) {
+            key = key.wrapping_add(1);
+        }
+        if self.count == LIVES {
+            self.old = core::mem::replace(&mut self.young, Set::EMPTY);
+            self.count = 0;
+        }
+        self.young.insert(key);
+        self.count += 1;
+        key
+    }
+}
+
+/// A set of octets.
+#[derive(Clone)]
+struct Set([u64; 4]);
+
+impl Set {
+    const EMPTY: Self = Self([0; 4]);
+
+    #[inline]
+    fn has(&self, octet: u8) -> bool {
+        self.0[usize::from(octet >> 6)] & 1 << (octet & 63) != 0
+    }
+
+    #[inline]
+    fn insert(&mut self, octet: u8) {
+        self.0[usize::from(octet >> 6)] |= 1 << (octet & 63);
+    }
+}
