@@ -89,7 +89,7 @@ ktap_run_one() {
 	wait "$watchdog" 2>/dev/null
 
 	# Commands end with such numbers, too: only who gives a reason has skipped a test.
-	if [ "$rc" -ne 0 ] && [ ! -e "$ktap_dir/reason" ]; then
+	if [ "$rc" -gt "$KSFT_FAIL" ] && [ ! -e "$ktap_dir/reason" ]; then
 		echo "FAIL: ended with $rc" >>"$ktap_dir/output"
 		rc=$KSFT_FAIL
 	fi
