@@ -16,7 +16,8 @@
 //! one for each Reply that was exposed, and where it arrives a Receive stands for it, however late
 //! it comes. A requester that keeps its RDMA_DONEs back runs out of places, and gets ERR_CHUNK
 //! where it would have got a Reply to pull; it does not run anybody out of memory, which is
-//! released when the time is over.
+//! released when the time is over. A release that takes too long is [overdue](Places::is_overdue):
+//! what it waits for is in the requester's hands, too.
 //!
 //! Time is a number that only grows; what it counts is the caller's business.
 
@@ -36,11 +37,16 @@ pub enum Place {
         deadline: Option<u64>,
     },
     /// Its RDMA_DONE has come; its memory is being released.
-    Ending,
+    Ending {
+        /// When its time is over, or was, if it had started.
+        since: Option<u64>,
+    },
     /// Its time is over; its memory is being released, and its RDMA_DONE has not come.
     Expiring {
         /// Its XID.
         xid: u32,
+        /// When that was found.
+        since: u64,
     },
     /// Its memory is released, and its RDMA_DONE has not come.
     Owed {
@@ -77,7 +83,7 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
             match *place {
                 Place::Free => free = free.or(Some(index)),
                 Place::Exposed { xid: other, .. }
-                | Place::Expiring { xid: other }
+                | Place::Expiring { xid: other, .. }
                 | Place::Owed { xid: other }
                     if other == xid =>
                 {
@@ -100,6 +106,11 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
                 self.set(index, Place::Exposed { xid, deadline });
                 true
             }
+            Some(Place::Ending { .. }) => {
+                let since = Some(deadline);
+                self.set(index, Place::Ending { since });
+                false
+            }
             _ => false,
         }
     }
@@ -114,8 +125,8 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
     pub fn done(&mut self, xid: u32) -> Option<usize> {
         let (index, place) = self.find(xid)?;
         let (next, release) = match place {
-            Place::Exposed { .. } => (Place::Ending, Some(index)),
-            Place::Expiring { .. } => (Place::Ending, None),
+            Place::Exposed { deadline, .. } => (Place::Ending { since: deadline }, Some(index)),
+            Place::Expiring { since, .. } => (Place::Ending { since: Some(since) }, None),
             _ => (Place::Free, None),
         };
         self.set(index, next);
@@ -133,32 +144,40 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
         };
         let mut places = self.0.iter().enumerate();
         let (index, xid) = places.find_map(|(index, place)| Some((index, over(place)?)))?;
-        self.set(index, Place::Expiring { xid });
+        self.set(index, Place::Expiring { xid, since: now });
         Some(index)
+    }
+
+    /// Whether the memory of a Reply is still being released `grace` after its time was over:
+    /// then only the end of the connection releases it.
+    pub fn is_overdue(&self, now: u64, grace: u64) -> bool {
+        let mut places = self.0.iter();
+        places.any(|place| due(place, grace).is_some_and(|due| due <= now))
     }
 
     /// The memory that was exposed from this place is out of the requester's reach.
     pub fn released(&mut self, index: usize) {
         let next = match self.0.get(index) {
-            Some(&Place::Expiring { xid }) => Place::Owed { xid },
+            Some(&Place::Expiring { xid, .. }) => Place::Owed { xid },
             _ => Place::Free,
         };
         self.set(index, next);
     }
 
-    /// When a place is next to be released, if nothing happens until then.
-    pub fn next_deadline(&self) -> Option<u64> {
-        let deadlines = self.0.iter().filter_map(|place| match *place {
+    /// When to look next: for a Reply whose time is over, or whose release is overdue `grace`
+    /// after that.
+    pub fn next_look(&self, grace: u64) -> Option<u64> {
+        let looks = self.0.iter().filter_map(|place| match *place {
             Place::Exposed { deadline, .. } => deadline,
-            _ => None,
+            _ => due(place, grace),
         });
-        deadlines.min()
+        looks.min()
     }
 
     /// How many RDMA_DONEs may still come, at most: as many Receives must stand for them.
     #[allow(dead_code, reason = "what a model of this is compared with")]
     pub fn owed(&self) -> usize {
-        let owed = |place: &&Place| !matches!(place, Place::Free | Place::Ending);
+        let owed = |place: &&Place| !matches!(place, Place::Free | Place::Ending { .. });
         self.0.iter().filter(owed).count()
     }
 
@@ -171,9 +190,9 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
     fn find(&self, xid: u32) -> Option<(usize, Place)> {
         let same = |place: &Place| match *place {
             Place::Exposed { xid: other, .. }
-            | Place::Expiring { xid: other }
+            | Place::Expiring { xid: other, .. }
             | Place::Owed { xid: other } => other == xid,
-            Place::Free | Place::Ending => false,
+            Place::Free | Place::Ending { .. } => false,
         };
         let mut places = self.0.iter().copied().enumerate();
         places.find(|(_, place)| same(place))
@@ -183,5 +202,14 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
         if let Some(place) = self.0.get_mut(index) {
             *place = to;
         }
+    }
+}
+
+/// When a release is overdue that is under way.
+fn due(place: &Place, grace: u64) -> Option<u64> {
+    match *place {
+        Place::Ending { since } => since.map(|since| since.saturating_add(grace)),
+        Place::Expiring { since, .. } => Some(since.saturating_add(grace)),
+        _ => None,
     }
 }

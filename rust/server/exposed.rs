@@ -50,6 +50,10 @@ use super::{
     limits::EXPOSED_SEGMENTS, //
 };
 
+/// How long the release of a Reply may take. It waits for what was posted before it, and a client
+/// that posts no Receives holds that up for as long as it likes: the connection is ended then.
+const RELEASE_SECONDS: u32 = 30;
+
 /// What waits for an invalidation: the place of the Reply.
 pub(super) type Token = usize;
 
@@ -227,7 +231,7 @@ impl Exposed {
         }
     }
 
-    /// A Reply has been posted that is exposed until then.
+    /// A Reply has been posted that is exposed until then, if it still is.
     pub(super) fn posted(&self, deadline: u64) {
         self.alarm.set(deadline);
     }
@@ -275,14 +279,20 @@ impl Exposed {
         self.alarm.take_due()
     }
 
-    /// Takes back what the client did not pull in time.
+    /// Takes back what the client did not pull in time, and ends the connection if that takes too
+    /// long.
     #[cold]
     pub(super) fn expire(&self, ep: &Endpoint<Channel>) {
         let now = Alarm::now();
+        let grace = Alarm::ticks(RELEASE_SECONDS);
+        if self.state.lock().places.is_overdue(now, grace) {
+            ep.context().close();
+            return;
+        }
         loop {
             let mut state = self.state.lock();
             let Some(place) = state.places.expired(now) else {
-                let next = state.places.next_deadline();
+                let next = state.places.next_look(grace);
                 drop(state);
                 if let Some(when) = next {
                     self.alarm.set(when);

@@ -80,9 +80,8 @@ impl Connection {
         match message.post_exposing(&self.ep, permit, octets, invalidate, regions, keep) {
             Ok(()) => {
                 admin::server::EXPOSED.inc();
-                if wanted {
-                    exposed.posted(deadline)
-                } else {
+                exposed.posted(deadline);
+                if !wanted {
                     exposed.release_early(&self.ep, place)
                 }
                 Ok(())

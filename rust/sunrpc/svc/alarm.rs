@@ -67,10 +67,14 @@ impl Alarm {
         unsafe { bindings::rpcrdma_jiffies() as u64 }
     }
 
+    /// How long so many seconds are.
+    pub(crate) fn ticks(seconds: u32) -> u64 {
+        msecs_to_jiffies(seconds.saturating_mul(1000)) as u64
+    }
+
     /// The time in so many seconds.
     pub(crate) fn in_seconds(seconds: u32) -> u64 {
-        let after = msecs_to_jiffies(seconds.saturating_mul(1000));
-        Self::now().saturating_add(after as u64)
+        Self::now().saturating_add(Self::ticks(seconds))
     }
 
     /// Sets the alarm to `when`; it stays at an earlier time that it was set to before.

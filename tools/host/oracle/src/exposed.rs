@@ -35,6 +35,7 @@ pub enum Event {
 struct Known {
     place: usize,
     xid: u32,
+    /// When its time is over, or since when it is.
     until: Option<u64>,
     /// Its memory is exposed.
     exposed: bool,
@@ -43,6 +44,9 @@ struct Known {
     /// Its RDMA_DONE has not come.
     owed: bool,
 }
+
+/// How long a release may take.
+const GRACE: u64 = 20;
 
 /// Lives through `events` with `count` places.
 pub fn exposed(count: usize, events: &[Event]) {
@@ -91,6 +95,7 @@ pub fn exposed(count: usize, events: &[Event]) {
                     let mine = mine.expect("only what is exposed expires");
                     assert!(mine.until.is_some_and(|until| until <= now));
                     (mine.exposed, mine.releasing) = (false, true);
+                    mine.until = Some(now);
                 }
                 let over = |k: &Known| k.exposed && k.until.is_some_and(|until| until <= now);
                 assert!(!known.iter().any(over));
@@ -115,11 +120,14 @@ pub fn exposed(count: usize, events: &[Event]) {
         assert!(places.owed() <= count);
         let free = places.as_slice().iter().filter(|p| **p == Place::Free);
         assert_eq!(free.count(), count - known.len());
-        let deadlines = known.iter().filter(|k| k.exposed);
+        let overdue = |k: &Known| k.releasing && k.until.is_some_and(|t| t + GRACE <= now);
         assert_eq!(
-            places.next_deadline(),
-            deadlines.filter_map(|k| k.until).min()
+            places.is_overdue(now, GRACE),
+            known.iter().any(overdue)
         );
+        let look = |k: &Known| Some(k.until? + if k.releasing { GRACE } else { 0 });
+        let looks = known.iter().filter(|k| k.exposed || k.releasing);
+        assert_eq!(places.next_look(GRACE), looks.filter_map(look).min());
     }
 }
 

@@ -246,14 +246,15 @@ fn rr4_4_1_3_6_released_after_a_while_without_notification() {
     for (xid, deadline) in [(1, 10), (2, 20)] {
         let place = places.expose(xid).unwrap();
         // Its time does not run before it is posted.
-        assert!(places.next_deadline().is_none_or(|next| next < deadline));
+        assert!(places.next_look(9).is_none_or(|next| next < deadline));
         assert!(places.arm(place, deadline));
     }
-    assert_eq!(places.next_deadline(), Some(10));
+    assert_eq!(places.next_look(9), Some(10));
     assert_eq!(places.expired(9), None);
     assert_eq!(places.expired(10), Some(0));
     assert_eq!(places.expired(10), None);
-    assert_eq!(places.next_deadline(), Some(20));
+    assert_eq!(places.next_look(9), Some(19));
+    assert_eq!(places.next_look(11), Some(20));
     // The notification may come before the memory is released, or after, or never.
     places.released(0);
     assert_eq!(places.as_slice()[0], Place::Owed { xid: 1 });
@@ -263,6 +264,35 @@ fn rr4_4_1_3_6_released_after_a_while_without_notification() {
     assert_eq!(places.done(2), None);
     places.released(1);
     assert_eq!(places.as_slice()[1], Place::Free);
+    assert_eq!(places.next_look(9), None);
+}
+
+#[test]
+fn rr4_4_1_3_6_a_release_that_does_not_end_is_noticed() {
+    for late in [None, Some(13), Some(40)] {
+        for early in [false, true] {
+            let mut places = Places::new(vec![Place::Free; 2]);
+            assert_eq!(places.expose(1), Ok(0));
+            // The notification may come before the Reply is known to be posted, too.
+            if early {
+                assert_eq!(places.done(1), Some(0));
+            }
+            assert_eq!(places.arm(0, 10), !early);
+            assert!(!places.is_overdue(10, 30));
+            assert_eq!(places.expired(12), (!early).then_some(0));
+            if let Some(now) = late {
+                assert_eq!(places.done(1), None);
+                assert_eq!(places.is_overdue(now, 30), early && now >= 40);
+            }
+            let due = if early { 40 } else { 42 };
+            assert_eq!(places.next_look(30), Some(due));
+            assert!(!places.is_overdue(due - 1, 30));
+            assert!(places.is_overdue(due, 30));
+            places.released(0);
+            assert!(!places.is_overdue(u64::MAX, 30));
+            assert_eq!(places.next_look(30), None);
+        }
+    }
 }
 
 #[test]
