@@ -3,6 +3,7 @@
 //! An alarm: has a service thread look at a transport after a while, though nothing has come.
 
 use kernel::{
+    new_spinlock,
     prelude::*,
     sync::{
         atomic::{
@@ -12,7 +13,8 @@ use kernel::{
             },
             Atomic, //
         },
-        SetOnce, //
+        SetOnce,
+        SpinLock, //
     },
     time::msecs_to_jiffies,
     types::Opaque, //
@@ -28,6 +30,9 @@ pub(crate) struct Alarm {
     #[pin]
     work: Opaque<bindings::delayed_work>,
     xprt: SetOnce<SvcHandle>,
+    /// What it is set to, until it goes off.
+    #[pin]
+    at: SpinLock<Option<u64>>,
     /// It has gone off, and nobody has looked yet.
     due: Atomic<bool>,
 }
@@ -52,6 +57,7 @@ impl Alarm {
                 };
             }),
             xprt: SetOnce::new(),
+            at <- new_spinlock!(None, "Alarm::at"),
             due: Atomic::new(false),
         })
     }
@@ -77,12 +83,20 @@ impl Alarm {
         Self::now().saturating_add(Self::ticks(seconds))
     }
 
-    /// Sets the alarm to `when`; it stays at an earlier time that it was set to before.
+    /// Sets the alarm to `when`, unless it is set to an earlier time. What is to be looked at then
+    /// must be in place: an alarm that goes off in between forgets this time, and who looks because
+    /// of that sets it anew.
     pub(crate) fn set(&self, when: u64) {
+        let mut at = self.at.lock();
+        if at.is_some_and(|at| at <= when) {
+            return;
+        }
+        *at = Some(when);
         let delay = when.saturating_sub(Self::now());
+        // Under the lock, so that the earliest time of several threads' is what is set.
         // SAFETY: Initialised, and cancelled before it ends.
         unsafe {
-            bindings::queue_delayed_work_on(
+            bindings::mod_delayed_work_on(
                 bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int,
                 bindings::system_dfl_long_wq,
                 self.work.get(),
@@ -122,6 +136,7 @@ unsafe extern "C" fn go_off(work: *mut bindings::work_struct) {
         let delayed = kernel::container_of!(work, bindings::delayed_work, work);
         &*kernel::container_of!(Opaque::cast_from(delayed), Alarm, work)
     };
+    *alarm.at.lock() = None;
     // Before the transport's flag, which a thread clears before it asks.
     alarm.due.xchg(true, Full);
     if let Some(xprt) = alarm.xprt.as_ref() {
