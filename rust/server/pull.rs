@@ -169,7 +169,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Adds the Reads of the one data item, and clears its roundup if that did not travel.
+    /// Adds the Reads of the one data item, and clears its roundup if that does not travel.
     #[inline]
     fn add_item(
         &self,
@@ -177,11 +177,17 @@ impl Connection {
         assembly: &Assembly<'_>,
         data: u32,
     ) -> core::result::Result<(), NotServed> {
+        let lengths = assembly.pulls().map(|segment| segment.length);
+        let octets = lengths.fold(0, u32::saturating_add);
+        // Pages that are mapped are the device's, down to the last cache line: so this is first.
+        if octets < data {
+            clear(reads, octets, data - octets)?;
+        }
         let mut at = 0;
         for segment in assembly.pulls() {
             self.add_read(reads, &mut at, segment)?;
         }
-        clear(reads, at, data.saturating_sub(at))
+        Ok(())
     }
 
     /// Adds all that a Call is put together from.
@@ -191,10 +197,11 @@ impl Connection {
         assembly: &Assembly<'_>,
         payload: &[u8],
     ) -> core::result::Result<(), NotServed> {
+        // As in `add_item`, Reads go to pages that nothing is copied to any more.
         let mut at = 0;
         for piece in assembly.pieces() {
             match piece {
-                Piece::Pull(segment) => self.add_read(reads, &mut at, segment)?,
+                Piece::Pull(segment) => at += segment.length,
                 Piece::Inline { offset, length } => {
                     let range = offset as usize..offset.saturating_add(length) as usize;
                     let source = payload.get(range).ok_or(NotServed::Lost)?;
@@ -207,6 +214,13 @@ impl Connection {
                     clear(reads, at, length)?;
                     at += length;
                 }
+            }
+        }
+        let mut at = 0;
+        for piece in assembly.pieces() {
+            match piece {
+                Piece::Pull(segment) => self.add_read(reads, &mut at, segment)?,
+                Piece::Inline { length, .. } | Piece::Pad { length } => at += length,
             }
         }
         Ok(())
