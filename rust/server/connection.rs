@@ -26,10 +26,10 @@ use crate::{
             Accepting,
             Arriving,
             CallError,
+            NewXprt,
             Received,
             Reply,
             ReverseLimits,
-            SvcHandle,
             SvcXprt, //
         },
         xdr::XdrBuf, //
@@ -168,15 +168,15 @@ impl Connection {
         xprt.set_local(&ep.local_addr().ok_or(EINVAL)?);
         xprt.set_remote(&ep.peer_addr().ok_or(EINVAL)?);
         let handle = xprt.handle();
-        let opened = open_queues(&ep, &terms.limits, &device, handle.max_payload())?;
+        let opened = open_queues(&ep, &terms.limits, &device, xprt.max_payload())?;
 
-        let pages = handle.max_pages();
+        let pages = xprt.max_pages();
         let receives = ep.context().receives();
         receives.stock(&ep, &mut terms.limits, pages)?;
         receives.set_limits(&terms.limits);
         let own = terms.own(&device);
         let agreement = Agreement::between(&own, &peer.unwrap_or_default());
-        let demand = open_channel(&ep, &handle, &terms, &agreement, &opened, &device)?;
+        let demand = open_channel(&ep, &xprt, &terms, &agreement, &opened, &device)?;
         if !receives.refill(&ep, 0) || !ep.context().attach(handle) {
             return Err(ENODEV);
         }
@@ -256,7 +256,7 @@ fn open_queues(
 /// Reads use regions.
 fn open_channel(
     ep: &Endpoint<Channel>,
-    xprt: &SvcHandle,
+    xprt: &NewXprt<Connection>,
     terms: &Terms,
     agreement: &Agreement,
     opened: &QueueDepths,
@@ -284,7 +284,7 @@ fn open_channel(
         let most = u32::try_from(pages)?.min(device.max_fast_reg_pages);
         channel
             .exposed()
-            .open(ep, xprt.clone(), limits.places, most, device.sg_gaps)?;
+            .open(ep, xprt.handle(), limits.places, most, device.sg_gaps)?;
     }
     Ok(demand)
 }

@@ -175,18 +175,6 @@ impl SvcHandle {
         // INVARIANT: Counted just now.
         got.then_some(SvcRef(self))
     }
-
-    /// Pages that the longest message of the service needs.
-    pub(crate) fn max_pages(&self) -> usize {
-        // SAFETY: The service outlives its transports.
-        unsafe { bindings::rpcrdma_svc_serv_maxpages((*self.as_ptr()).xpt_server) }
-    }
-
-    /// Octets of the longest payload that the service reads or writes at a time.
-    pub(crate) fn max_payload(&self) -> u32 {
-        // SAFETY: The service outlives its transports.
-        unsafe { (*(*self.as_ptr()).xpt_server).sv_max_payload }
-    }
 }
 
 /// A counted reference to a transport. Dropping it may free the transport, which sleeps.

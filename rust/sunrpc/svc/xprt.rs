@@ -121,6 +121,18 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
         unsafe { Net::from_raw((*self.raw()).xpt_net) }
     }
 
+    /// Pages that the longest message of the service needs.
+    pub(crate) fn max_pages(&self) -> usize {
+        // SAFETY: The service outlives its transports, of which this is one until it is dropped.
+        unsafe { bindings::rpcrdma_svc_serv_maxpages((*self.raw()).xpt_server) }
+    }
+
+    /// Octets of the longest payload that the service reads or writes at a time.
+    pub(crate) fn max_payload(&self) -> u32 {
+        // SAFETY: The service outlives its transports, of which this is one until it is dropped.
+        unsafe { (*(*self.raw()).xpt_server).sv_max_payload }
+    }
+
     /// Sets the address of this end.
     pub(crate) fn set_local(&mut self, addr: &SockAddr) {
         let xprt = self.raw();
