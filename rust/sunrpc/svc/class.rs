@@ -143,7 +143,11 @@ unsafe impl<L: Listener> Send for Registration<L> {}
 unsafe impl<L: Listener> Sync for Registration<L> {}
 
 impl<L: Listener> Registration<L> {
-    /// Registers the class; at most once at a time.
+    /// Registers the class.
+    ///
+    /// # Errors
+    ///
+    /// `EEXIST` if there is such a class already.
     pub(crate) fn new(
         name: &'static CStr,
         module: &'static ThisModule,
@@ -160,10 +164,14 @@ impl<L: Listener> Registration<L> {
                     (*slot).xcl_ident =
                         bindings::xprt_transports_XPRT_TRANSPORT_RDMA as c_int;
                 }
-                CLASS.store(slot.cast(), Relaxed);
+                // There is one at a time: its transports are known by it.
+                CLASS
+                    .cmpxchg(ptr::null_mut(), slot.cast(), Relaxed)
+                    .map_err(|_| EEXIST)?;
                 // SAFETY: `slot` is initialised, and pinned until the end of the registration.
                 // SUNRPC holds the module while there are transports.
                 to_result(unsafe { bindings::svc_reg_xprt_class(slot) })
+                    .inspect_err(|_| CLASS.store(ptr::null_mut(), Relaxed))
             }),
             _listener: PhantomData,
         })
@@ -175,6 +183,7 @@ impl<L: Listener> PinnedDrop for Registration<L> {
     fn drop(self: Pin<&mut Self>) {
         // SAFETY: Registered by `new`.
         unsafe { bindings::svc_unreg_xprt_class(self.class.get()) };
+        CLASS.store(ptr::null_mut(), Relaxed);
     }
 }
 

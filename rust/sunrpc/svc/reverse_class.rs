@@ -83,6 +83,10 @@ unsafe impl<L: Listener> Sync for ReverseRegistration<L> {}
 
 impl<L: Listener> ReverseRegistration<L> {
     /// Registers the class. `L` is the listener of the one [`Registration`](super::Registration).
+    ///
+    /// # Errors
+    ///
+    /// `EEXIST` if there is such a class already.
     pub(crate) fn new() -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             class <- Opaque::try_ffi_init(|slot: *mut Class<1>| {
@@ -95,8 +99,11 @@ impl<L: Listener> ReverseRegistration<L> {
                         [c""],
                         setup::<L>,
                     );
-                    CLASS.store(base.cast(), Relaxed);
+                    CLASS
+                        .cmpxchg(ptr::null_mut(), base.cast(), Relaxed)
+                        .map_err(|_| EEXIST)?;
                     to_result(bindings::xprt_register_transport(base))
+                        .inspect_err(|_| CLASS.store(ptr::null_mut(), Relaxed))
                 }
             }),
             _listener: PhantomData,
@@ -109,6 +116,7 @@ impl<L: Listener> PinnedDrop for ReverseRegistration<L> {
     fn drop(self: Pin<&mut Self>) {
         // SAFETY: Registered by `new`.
         unsafe { bindings::xprt_unregister_transport((*self.class.get()).base.get()) };
+        CLASS.store(ptr::null_mut(), Relaxed);
     }
 }
 
