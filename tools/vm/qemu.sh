@@ -58,7 +58,13 @@ qemu_command() {
 # choose_accel: settle what "auto" means. That /dev/kvm exists says little: some
 # machines have it and cannot run a kernel under it. A boot tells.
 choose_accel() {
-	[ "$accel" = auto ] || return 0
+	case $accel in
+	auto) ;;
+	kvm) [ -w /dev/kvm ] || fail "KVM was asked for, but /dev/kvm cannot be opened" \
+			"load kvm_intel or kvm_amd, or leave VM_ACCEL and --accel out"
+		return 0 ;;
+	*) return 0 ;;
+	esac
 	local known
 	known=$CACHE/kvm-$(recipe "$(cat /proc/sys/kernel/random/boot_id)")
 	if [ ! -f "$known" ]; then
