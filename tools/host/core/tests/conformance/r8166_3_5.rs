@@ -9,6 +9,7 @@ use rpcrdma_core::engine::assembly::Layout;
 use rpcrdma_core::engine::assembly::Piece;
 use rpcrdma_core::engine::call::plan;
 use rpcrdma_core::engine::call::CallPlan;
+use rpcrdma_core::engine::call::CallShape;
 use rpcrdma_core::engine::call::Limits;
 use rpcrdma_core::engine::call::ReplyPlan;
 use rpcrdma_core::engine::call::TooBig;
@@ -91,26 +92,6 @@ fn r8166_3_5_3_2_long_message_is_a_header_alone() {
     let call = call_at_server(&more);
     assert!(call.payload.is_none());
     assert_eq!(call.chunks.reads.len(), 1);
-}
-
-#[test]
-fn r8166_3_5_3_3_position_zero_throughout() {
-    let mut octets = [0; 256];
-    let mut header = HeaderWriter::nomsg(&mut octets, XID, 32).unwrap();
-    for offset in [0, 4096, 8192] {
-        let segment = segment(1, 4096, offset);
-        header
-            .read_segment(ReadSegment {
-                position: 0,
-                segment,
-            })
-            .unwrap();
-    }
-    let writes = header.no_more_reads().unwrap();
-    let end = writes.no_more_writes().unwrap().no_reply_chunk().unwrap();
-    let call = call_at_server(&octets[..end]);
-    assert!(call.chunks.reads.segments().all(|read| read.position == 0));
-    assert_eq!(call.chunks.reads.len(), 3);
 }
 
 #[test]
@@ -229,26 +210,100 @@ fn r8166_3_5_3_8_roundup_is_inside_long_messages() {
     assert_eq!(sink.next_part(5_204).unwrap().length, 5_204);
 }
 
+/// Octets of a header with so many segments in each chunk, as it is written.
+fn header(reads: u32, write: Option<u32>, reply: Option<u32>) -> u32 {
+    let chunk = |segments| (0..segments).map(|n| segment(n, 4096, 0));
+    let mut octets = [0; 4096];
+    let mut header = HeaderWriter::msg(&mut octets, XID, 32).unwrap();
+    for segment in chunk(reads) {
+        let position = 160;
+        header
+            .read_segment(ReadSegment { position, segment })
+            .unwrap();
+    }
+    let mut writes = header.no_more_reads().unwrap();
+    if let Some(segments) = write {
+        writes.write_chunk(chunk(segments)).unwrap();
+    }
+    let last = writes.no_more_writes().unwrap();
+    let end = match reply {
+        Some(segments) => last.reply_chunk(chunk(segments)),
+        None => last.no_reply_chunk(),
+    };
+    u32::try_from(end.unwrap()).unwrap()
+}
+
+/// How the Call travels, and its Reply, if one chunk may have `segments` segments, or a few more
+/// where head and tail have their own.
+fn planned(shape: &CallShape, segments: u32) -> (CallPlan, ReplyPlan) {
+    let segments = segments + 4;
+    let limits = Limits {
+        segments,
+        ..limits()
+    };
+    plan(shape, &limits).unwrap()
+}
+
 #[test]
-fn rr4_3_5_1_header_growth_is_bounded_and_never_underestimated() {
-    for segments in 0..=16 {
+fn rr4_3_5_1_header_growth_is_that_of_what_is_written() {
+    const INLINE: CallPlan = CallPlan::Inline { pull_up: false };
+    for segments in 1..=32 {
+        // As many segments of 32 pages.
+        let data = segments << 17;
+        for (more, fits) in [(0, true), (4, false)] {
+            // A Read chunk, and what is left of its Call.
+            let mut shape = write_call(data);
+            shape.call.head = 4096 - header(segments, None, None) + more;
+            let (call, _) = planned(&shape, segments);
+            let position = shape.call.head;
+            assert_eq!(call == CallPlan::ReadChunk { position }, fits, "{segments}");
+
+            // A Write chunk, in the Call that offers it,
+            let write = header(0, Some(segments), None);
+            let mut shape = read_call(data);
+            shape.call.head = 4096 - write + more;
+            let (call, reply) = planned(&shape, segments);
+            assert_eq!(reply, ReplyPlan::WriteChunk);
+            assert_eq!(call == INLINE, fits, "{segments}");
+
+            // and in the Reply that returns it.
+            let mut shape = read_call(data);
+            shape.reply.head = 4096 - write + more - shape.reply.tail;
+            let (_, reply) = planned(&shape, segments);
+            assert_eq!(reply == ReplyPlan::WriteChunk, fits, "{segments}");
+
+            // A Reply chunk, whose first segment need not be full.
+            let room = data - 4095;
+            let mut shape = small_call(0, room);
+            assert_eq!(limits().segments_for_all(&shape.reply), segments);
+            shape.call.head = 4096 - header(0, None, Some(segments)) + more;
+            let (call, reply) = planned(&shape, segments);
+            assert_eq!(reply, ReplyPlan::ReplyChunk);
+            assert_eq!(call == INLINE, fits, "{segments}");
+        }
+    }
+}
+
+#[test]
+fn rr4_3_5_1_header_of_a_long_call_fits_or_it_is_too_big() {
+    for segments in 1..=32 {
+        let mut shape = small_call((segments << 17) - 4095, 200);
+        let most = header(segments, None, None);
+        for (send, expected) in [(most, Ok(CallPlan::PositionZero)), (most - 1, Err(TooBig))] {
+            let limits = Limits {
+                send,
+                segments,
+                ..limits()
+            };
+            let call = plan(&shape, &limits).map(|(call, _)| call);
+            assert_eq!(call, expected, "{segments}");
+        }
+        // One segment more than a chunk may have.
+        shape.call.head += 1;
         let limits = Limits {
             segments,
             ..limits()
         };
-        for data in [0, 1, 4_096, 65_536, 1 << 20, 1 << 26] {
-            for shape in [write_call(data), read_call(data)] {
-                match plan(&shape, &limits) {
-                    Ok((CallPlan::ReadChunk { .. }, _)) => {
-                        assert!(limits.segments_for(0, data) <= segments);
-                    }
-                    Ok((_, ReplyPlan::WriteChunk)) => {
-                        assert!(limits.segments_for(0, data) <= segments);
-                    }
-                    Ok(_) => {}
-                    Err(TooBig) => assert!(data >= 4_096),
-                }
-            }
-        }
+        assert_eq!(plan(&shape, &limits), Err(TooBig));
     }
 }

@@ -20,7 +20,6 @@ use rpcrdma_core::engine::returned::arrived;
 use rpcrdma_core::engine::returned::Arrived;
 use rpcrdma_core::engine::returned::Mismatch;
 use rpcrdma_core::engine::returned::Offered;
-use rpcrdma_core::wire::HeaderWriter;
 use rpcrdma_core::wire::Segment;
 
 /// A Call with Write chunks of one segment each (`None`: an empty chunk) and maybe a Reply chunk.
@@ -79,36 +78,6 @@ fn convey(call: &[u8], results: &[Payload], length: u32) -> (Form, Vec<u64>, Opt
 }
 
 #[test]
-fn r8166_4_3_1_1_read_list_is_grouped_by_position() {
-    use rpcrdma_core::engine::assembly::Assembly;
-    use rpcrdma_core::engine::assembly::Bounds;
-    let bounds = Bounds {
-        message: 4096,
-        in_place: 4096,
-        chunks: 2,
-        segments: 4,
-    };
-    let reads = [
-        (8, segment(1, 4, 0)),
-        (8, segment(2, 4, 0)),
-        (16, segment(3, 4, 0)),
-        (16, segment(4, 4, 0)),
-    ];
-    let octets = msg_with_reads(&reads, CALL, 4);
-    let call = call_at_server(&octets);
-    // Four segments, but no more than two chunks.
-    let assembly = Assembly::plan(Some(16), call.chunks.reads, &bounds).unwrap();
-    assert_eq!(assembly.unwrap().pulls().count(), 4);
-}
-
-#[test]
-fn r8166_4_3_1_2_nothing_to_pull_no_read_list() {
-    let octets = message(0, &[&[0, 0, 0], &rpc(CALL)]);
-    assert!(call_at_server(&octets).chunks.reads.is_empty());
-    assert!(call_at_server(&octets).chunks.is_empty());
-}
-
-#[test]
 fn r8166_4_3_1_3_no_read_list_in_replies() {
     let reply = msg_with_reads(&[(8, segment(1, 4, 0))], REPLY, 6);
     assert_eq!(from_server(&reply, PLAIN).unwrap_err(), Response::Drop);
@@ -150,18 +119,6 @@ fn r8166_4_3_2_2_1_chunk_without_a_result_goes_to_the_next() {
 fn r8166_4_3_2_2_2_unused_chunks_are_returned_with_zero_lengths() {
     let call = call(&[Some(8192), Some(4096)], Some(512));
     assert_eq!(convey(&call, &[], 100), (Form::Inline, vec![0, 0], Some(0)));
-}
-
-#[test]
-fn r8166_4_3_2_3_2_empty_chunk_forces_one_of_several_inline() {
-    let mut octets = [0; 256];
-    let header = HeaderWriter::msg(&mut octets, XID, 32).unwrap();
-    let mut writes = header.no_more_reads().unwrap();
-    writes.write_chunk(NO_CHUNK).unwrap();
-    writes.write_chunk([segment(1, 8, 0)]).unwrap();
-    let end = writes.no_more_writes().unwrap().no_reply_chunk().unwrap();
-    assert_eq!(end, 28 + 8 + 8 + 16);
-    assert_eq!(octets[20..28], words(&[1, 0]));
 }
 
 #[test]
