@@ -108,6 +108,7 @@ bool alive(struct conn *c)
  */
 unsigned long early_sends(const struct conn *c)
 {
+	static bool said;
 	unsigned long n = 0;
 	char path[128];
 	FILE *f;
@@ -117,13 +118,17 @@ unsigned long early_sends(const struct conn *c)
 	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%u/hw_counters/send_rnr_err",
 		 ibv_get_device_name(c->id->verbs->device), c->id->port_num);
 	f = fopen(path, "r");
-	if (f && fscanf(f, "%lu", &n) != 1)
-		n = 0;
+	if ((!f || fscanf(f, "%lu", &n) != 1) && !said) {
+		said = true;
+		printf("# %s does not count Sends without a Receive\n",
+		       ibv_get_device_name(c->id->verbs->device));
+	}
 	if (f)
 		fclose(f);
 	return n;
 }
 
+/* Where they are not counted this says nothing, as the output tells. */
 bool none_early(const struct conn *c, unsigned long before)
 {
 	const unsigned long n = early_sends(c) - before;

@@ -184,6 +184,7 @@ bool delegation(struct conn *c, char file[FILE_NAME]);
 bool write_as_another(struct conn *c, const char *file);
 bool called(struct conn *c, struct reply *back);
 bool status(struct conn *c, uint32_t *flags, uint32_t *credits);
+bool is_fresh_or_again(const struct reply *r);
 bool is_call(const struct reply *r);
 void understood(struct enc *e, const struct reply *back, uint32_t credits);
 

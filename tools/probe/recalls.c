@@ -108,6 +108,8 @@ static bool as_granted(struct conn *c, unsigned int credits, unsigned int reason
 	for (turn = 0; turn < COUNT(outstanding); turn++) {
 		if (!next_reverse(c, &back, n < most ? 1500 : 1500 / patience))
 			break;
+		if (!is_fresh_or_again(&back))
+			return false;
 		for (i = 0; i < n && outstanding[i] != get(back.p, 0); i++)
 			;
 		if (i < n)
@@ -120,7 +122,11 @@ static bool as_granted(struct conn *c, unsigned int credits, unsigned int reason
 	/* Another one where there was none left. */
 	if (!send_msg(c, &e))
 		return false;
-	return n == reasons || next_reverse(c, &back, 5000) ? true : fail("it does not call again");
+	if (n == reasons)
+		return true;
+	if (!next_reverse(c, &back, 5000))
+		return fail("it does not call again");
+	return is_fresh_or_again(&back);
 }
 
 static bool t_one_at_a_time(struct conn *c)

@@ -16,6 +16,13 @@ static uint32_t sequence;
 static uint64_t client;
 static char owner[64];
 
+/* Calls of the server on this connection; of older ones nothing is known. */
+static struct {
+	uint32_t xid, len;
+	uint8_t rpc[1024];
+} heard[64];
+static unsigned int heard_of;
+
 /* An NFSv4.1 compound that starts with this operation, whose arguments follow. */
 static uint32_t begin(struct enc *e, uint32_t op, uint32_t ops)
 {
@@ -80,6 +87,7 @@ static bool make_session(struct conn *c)
 	struct reply r;
 	struct enc e;
 
+	heard_of = 0;
 	snprintf(owner, sizeof(owner), "probe %d %u", getpid(), owners++);
 	xid = begin(&e, EXCHANGE_ID, 1);
 	u64(&e, time(NULL));
@@ -189,6 +197,29 @@ bool delegation(struct conn *c, char file[FILE_NAME])
 	return delegated ? true : fail("no delegation");
 }
 
+/* A Call with the XID of one before it is that Call: SUNRPC sends it again, word for word. */
+bool is_fresh_or_again(const struct reply *r)
+{
+	const uint32_t xid = get(r->p, 0);
+	const unsigned int len = r->len - 28;
+	unsigned int i = heard_of < COUNT(heard) ? heard_of : COUNT(heard);
+
+	if (r->len < 28 || len > sizeof(heard[0].rpc))
+		return fail("a Call of %u octets", r->len);
+	while (i--) {
+		if (heard[i].xid != xid)
+			continue;
+		if (heard[i].len == len && !memcmp(heard[i].rpc, r->p + 28, len))
+			return true;
+		return fail("xid %x is that of another Call", xid);
+	}
+	i = heard_of++ % COUNT(heard);
+	heard[i].xid = xid;
+	heard[i].len = len;
+	memcpy(heard[i].rpc, r->p + 28, len);
+	return true;
+}
+
 /* Gets a delegation, and has the server recall it: the Call that it makes. */
 bool called(struct conn *c, struct reply *back)
 {
@@ -211,6 +242,8 @@ bool called(struct conn *c, struct reply *back)
 			return fail("not called");
 		if (get(r.p + 28, 1))
 			continue;
+		if (!is_fresh_or_again(&r))
+			return false;
 		*back = r;
 		memcpy(copy, r.p, r.len);
 		back->p = copy;
@@ -231,10 +264,14 @@ bool status(struct conn *c, uint32_t *flags, uint32_t *credits)
 
 	if (!send_msg(c, &e))
 		return false;
-	do {
+	for (;;) {
 		if (!get_reply(c, &r, 5000) || !r.any)
 			return fail("no status");
-	} while (get(r.p, 3) == MSG && !get(r.p + 28, 1));
+		if (get(r.p, 3) != MSG || get(r.p + 28, 1))
+			break;
+		if (!is_fresh_or_again(&r))
+			return false;
+	}
 	p = result(&r, xid, SEQUENCE);
 	if (p)
 		*flags = get(p, 8);
