@@ -96,6 +96,16 @@ some_work() {
 	nfs_umount
 }
 
+# can_be_reset FILE: as is, and its number is there to be read afterwards.
+can_be_reset() {
+	local file=$1
+
+	echo 0 >"$file"
+	[ "$(cat "$file")" -le 1 ] || fail "$file says $(cat "$file") after a reset"
+	# Read in small pieces, as some programs do.
+	[ "$(dd if="$file" bs=1 status=none)" -ge 0 ] || fail "$file octet by octet"
+}
+
 counter() {
 	local file=$SERVER/rdma_stat_$1
 
@@ -105,10 +115,30 @@ counter() {
 		some_work
 		[ "$(cat "$file")" -gt 1 ] || fail "$file says $(cat "$file") after some work" ;;
 	esac
-	echo 0 >"$file"
-	[ "$(cat "$file")" -le 1 ] || fail "$file says $(cat "$file") after a reset"
-	# Read in small pieces, as some programs do.
-	[ "$(dd if="$file" bs=1 status=none)" -ge 0 ] || fail "$file octet by octet"
+	can_be_reset "$file"
+}
+
+# Those of Replies that the client pulls; what moves the last of them is in pulled.sh.
+counters_of_pulled_replies() {
+	local each
+
+	[ "$(module_kind)" != c ] || skip "the C module has no such files"
+	need_local_bed
+	nfs_mount 4.2 rdma
+	work_dir pulled
+	setfattr -n user.long -v "$(head -c 60000 /dev/zero | tr '\0' v)" "$WORK"
+	for each in 1 2 3; do
+		nfs_mount_again 4.2 rdma
+		getfattr -n user.long "$WORK" >/dev/null
+	done
+	rm -r "$WORK"
+	for each in "$CLIENT"/rdma_stat_{pulled,done} "$SERVER/rdma_stat_exposed"; do
+		[ "$(cat "$each")" -gt 1 ] || fail "$each says $(cat "$each") after some work"
+	done
+	nfs_umount
+	for each in "$CLIENT"/rdma_stat_{pulled,done} "$SERVER"/rdma_stat_{exposed,expired}; do
+		can_be_reset "$each"
+	done
 }
 
 server_counts_what_it_does() {
@@ -275,6 +305,7 @@ MOST_INLINE=262144 LEAST_REQ=1024
 	"own_tunable $CLIENT/rdma_pulled_replies 0 2 1" \
 	"own_tunable $SERVER/pulled_replies 0 1 1" \
 	"own_tunable $SERVER/max_exposed_replies 1 256 16" \
+	"own_tunable $SERVER/max_exposed_pages 1 2147483647 16384" \
 	"own_tunable $SERVER/exposed_seconds 1 600 30" \
 	"server_tunable max_requests 4 16384 128" \
 	"server_tunable max_bc_requests 1 64 16" \
@@ -286,6 +317,6 @@ MOST_INLINE=262144 LEAST_REQ=1024
 	"server_tunable max_outbound_read_requests 1 255 16" \
 	"counter read" "counter recv" "counter write" "counter sq_starve" \
 	"counter rq_starve" "counter rq_poll" "counter rq_prod" \
-	"counter sq_poll" "counter sq_prod" \
+	"counter sq_poll" "counter sq_prod" counters_of_pulled_replies \
 	server_counts_what_it_does few_slots slots_free_again room_again
 ktap_run "$@"
