@@ -121,10 +121,7 @@ pub fn exposed(count: usize, events: &[Event]) {
         let free = places.as_slice().iter().filter(|p| **p == Place::Free);
         assert_eq!(free.count(), count - known.len());
         let overdue = |k: &Known| k.releasing && k.until.is_some_and(|t| t + GRACE <= now);
-        assert_eq!(
-            places.is_overdue(now, GRACE),
-            known.iter().any(overdue)
-        );
+        assert_eq!(places.is_overdue(now, GRACE), known.iter().any(overdue));
         let look = |k: &Known| Some(k.until? + if k.releasing { GRACE } else { 0 });
         let looks = known.iter().filter(|k| k.exposed || k.releasing);
         assert_eq!(places.next_look(GRACE), looks.filter_map(look).min());
