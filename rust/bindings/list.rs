@@ -123,10 +123,16 @@ impl<T: Linked> Stack<T> {
         }
     }
 
+    /// Whether nothing is in the stack at this moment.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head.load(Relaxed).is_null()
+    }
+
     /// Takes all objects, the last pushed first.
     #[inline]
     pub(crate) fn take_all(&self) -> Chain<T> {
-        if self.head.load(Relaxed).is_null() {
+        if self.is_empty() {
             return Chain::new();
         }
         // INVARIANT: Null is an empty chain; what was there is the caller's.

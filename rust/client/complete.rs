@@ -99,6 +99,7 @@ pub(super) fn fenced(
     how: Result<Fenced, QueueEnded>,
 ) {
     let this = worker.context();
+    this.regions_are_back();
     if how.is_err() {
         this.lose();
     }

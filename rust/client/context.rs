@@ -198,6 +198,15 @@ impl Connection {
         Window::from_bits(self.window.load(Relaxed))
     }
 
+    /// Regions may have been put back: who waits for some is told.
+    #[inline]
+    pub(super) fn regions_are_back(&self) {
+        let refill = self.refill.as_ref();
+        if refill.is_some_and(|refill| refill.pool().was_wanted()) {
+            self.shared.xprt.space();
+        }
+    }
+
     /// Whether a region had this handle for that Call, which may have been given up since.
     #[cold]
     pub(super) fn gave_out(&self, xid: u32, handle: u32) -> bool {

@@ -99,7 +99,7 @@ pub(super) fn call(
     };
     let composed = match compose(to, shared, &mut draft, call, how, offer) {
         Ok(composed) => composed,
-        Err(error) => return Err(failed(to, shared, call, error)),
+        Err(error) => return Err(failed(to, shared, sender, call, error)),
     };
     let (posting, regions) = draft.finish(call.xid(), composed.regions);
     traces::registered(|| call.task(), &regions);
@@ -171,7 +171,13 @@ pub(super) fn ring_full(shared: &Shared, sender: &Sender<Pending>) -> SendError 
 }
 
 #[cold]
-fn failed(to: &Established, shared: &Shared, call: &Call<'_, Rdma>, error: SendError) -> SendError {
+fn failed(
+    to: &Established,
+    shared: &Shared,
+    sender: &Sender<Pending>,
+    call: &Call<'_, Rdma>,
+    error: SendError,
+) -> SendError {
     shared.stats.failed_marshals.add(1);
     trace!(xprtrdma_marshal_failed(
         call.task(),
@@ -180,8 +186,14 @@ fn failed(to: &Established, shared: &Shared, call: &Call<'_, Rdma>, error: SendE
     ));
     if error == SendError::Again {
         trace!(xprtrdma_nomrs_err(to.ep.peer_addr(), call.task()));
-        // All regions are in use. Whoever makes more tells of space, in any case.
+        // All regions are in use. Whoever puts some back tells of space. So does whoever makes
+        // more, in any case; but the memory for that may be free only when others have been sent.
+        let pool = sender.pool();
+        pool.want();
         shared.xprt.wait_for_space();
+        if pool.has_idle() {
+            shared.xprt.space();
+        }
         if let Some(refill) = to.ep.context().refill.as_ref() {
             refill.start();
         }

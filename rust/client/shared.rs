@@ -17,6 +17,7 @@ use crate::{
     admin::trace::trace,
     sunrpc::{
         Credits,
+        ReclaimScope,
         ReversePool,
         XprtHandle, //
     },
@@ -84,6 +85,16 @@ impl Shared {
 pub(super) struct Waiting(pub(super) Arc<Shared>);
 
 impl Refilled for Waiting {
+    type Scope = ReclaimScope;
+
+    fn scope(&self) -> ReclaimScope {
+        self.0.xprt.reclaim_scope()
+    }
+
+    fn one_more(&self) {
+        self.0.xprt.space();
+    }
+
     fn refilled(&self, made: u32) {
         trace!(xprtrdma_createmrs(self.0.xprt.peer(), made));
         self.0.stats.regions_made.add(u64::from(made));

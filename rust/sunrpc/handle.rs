@@ -24,6 +24,7 @@ use super::{
     addr::AddressStrings,
     class::ModuleHold,
     locks,
+    reclaim::Scope,
     transport::Transport,
     xprt::Xprt, //
 };
@@ -120,6 +121,12 @@ impl<T: Transport> XprtHandle<T> {
     pub(crate) fn slots(&self) -> u32 {
         // SAFETY: Constant after setup.
         unsafe { (*self.raw()).max_reqs }
+    }
+
+    /// For a thread that works for the transport, while it asks for memory.
+    pub(crate) fn reclaim_scope(&self) -> Scope {
+        // SAFETY: The memory is there while a handle is.
+        unsafe { Scope::of(self.raw()) }
     }
 
     /// Has SUNRPC close the connection and make another when it needs one.

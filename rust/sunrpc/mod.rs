@@ -53,6 +53,7 @@ pub(crate) use claim::{
 };
 pub(crate) use credits::Credits;
 pub(crate) use handle::XprtHandle;
+pub(crate) use reclaim::Scope as ReclaimScope;
 pub(crate) use refusal::Refusal;
 pub(crate) use reverse::{
     ReversePool,

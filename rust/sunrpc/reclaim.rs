@@ -23,7 +23,7 @@ use crate::bindings::{
 /// While there is one, what this thread allocates is not waited for if that takes I/O. If pages are
 /// swapped over the transport, it is not waited for at all.
 #[must_use = "it ends when it is dropped"]
-pub(super) struct Scope {
+pub(crate) struct Scope {
     // Dropped in this order.
     _noreclaim: Option<NoReclaim>,
     _noio: NoIo,
@@ -34,7 +34,7 @@ impl Scope {
     ///
     /// # Safety
     ///
-    /// The transport is alive.
+    /// The transport's memory is there.
     pub(super) unsafe fn of(raw: *mut bindings::rpc_xprt) -> Self {
         // SAFETY: By this function's contract.
         let swapping = unsafe { swappers(raw) }.load(Relaxed) != 0;
@@ -50,7 +50,7 @@ impl Scope {
 ///
 /// # Safety
 ///
-/// The transport is alive while the result is used.
+/// The transport's memory is there while the result is used.
 unsafe fn swappers<'a>(raw: *mut bindings::rpc_xprt) -> &'a Atomic<i32> {
     // SAFETY: By this function's contract; C uses it as an `atomic_t`.
     unsafe { Atomic::from_ptr(&raw mut (*raw).swapper.counter) }

@@ -14,12 +14,19 @@ use kernel::{
     }, //
 };
 
-use crate::bindings::memalloc::NoIo;
-
 use super::region_pool::RegionPool;
 
 /// Who waits for regions.
 pub(crate) trait Refilled: Send + Sync + 'static {
+    /// How the worker asks for memory, as long as it has this.
+    type Scope;
+
+    /// The worker begins. Whoever frees memory may need the very regions that are made here.
+    fn scope(&self) -> Self::Scope;
+
+    /// There is one more, and somebody has begun to wait for it.
+    fn one_more(&self);
+
     /// An attempt to make more has ended, with so many more.
     fn refilled(&self, made: u32);
 }
@@ -75,10 +82,16 @@ impl<U: Send + 'static, N: Refilled> WorkItem for Refill<U, N> {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
-        // Writing back dirty pages may need the very regions that are made here.
-        let noio = NoIo::begin();
-        let made = this.pool.grow(this.count);
-        drop(noio);
+        let scope = this.waiting.scope();
+        let mut made = 0;
+        // The next one may take long.
+        while made < this.count && this.pool.grow(1) == 1 {
+            made += 1;
+            if this.pool.was_wanted() {
+                this.waiting.one_more();
+            }
+        }
+        drop(scope);
         this.waiting.refilled(made);
     }
 }

@@ -13,7 +13,13 @@ use core::{
 use kernel::{
     error::from_err_ptr,
     prelude::*,
-    sync::Arc, //
+    sync::{
+        atomic::{
+            ordering::Relaxed,
+            Atomic, //
+        },
+        Arc, //
+    }, //
 };
 
 use crate::{
@@ -47,6 +53,8 @@ pub(crate) struct RegionPool<U> {
     /// Put here by whoever is done with one. Goes before `all`, to which they belong.
     pub(super) idle: Stack<Idle<U>>,
     pub(super) all: Stack<Owned<U>>,
+    /// Whoever maps memory waits for idle ones.
+    wanted: Atomic<bool>,
     depth: u32,
     pub(super) gaps: bool,
     reg_done: Done,
@@ -66,6 +74,7 @@ impl<U: Send + 'static> RegionPool<U> {
             Self {
                 idle: Stack::new(),
                 all: Stack::new(),
+                wanted: Atomic::new(false),
                 depth,
                 gaps,
                 reg_done,
@@ -160,6 +169,31 @@ impl<U: Send + 'static> RegionPool<U> {
 }
 
 impl<U> RegionPool<U> {
+    /// All regions are in use, and the caller, who maps memory, waits for some. It begins to wait,
+    /// passes a full barrier, and looks at [`Self::has_idle`]: they may have come back before that.
+    #[cold]
+    pub(crate) fn want(&self) {
+        self.wanted.store(true, Relaxed);
+    }
+
+    /// Whether there are regions that whoever maps memory has not seen yet.
+    pub(crate) fn has_idle(&self) -> bool {
+        !self.idle.is_empty()
+    }
+
+    /// Whether somebody has begun to wait for regions, and is to be told that there are some: for
+    /// those who have put some back, or made some.
+    #[inline]
+    pub(crate) fn was_wanted(&self) -> bool {
+        // Putting one back is a full barrier: whoever begins to wait, and is not seen here, sees
+        // the region.
+        if !self.wanted.load(Relaxed) {
+            return false;
+        }
+        self.wanted.store(false, Relaxed);
+        true
+    }
+
     /// Takes back a region that the peer cannot reach.
     ///
     /// # Safety

@@ -107,7 +107,8 @@ impl<U> Registrar<U> {
     ///
     /// # Errors
     ///
-    /// See [`MapError`]. What has been mapped until then is in `regions`.
+    /// See [`MapError`]; `Failed` if there are regions of another pool. Else `regions` is empty
+    /// then: what was in it is at hand, so that what is idle in the pool has come back since.
     #[inline]
     pub(crate) fn map<'p>(
         &mut self,
@@ -115,12 +116,30 @@ impl<U> Registrar<U> {
         access: Access,
         regions: &mut Regions<Mapped, U>,
     ) -> Result<u32, MapError> {
-        let before = regions.len;
         let mut pieces = pieces.into_iter();
-        let mut next = pieces.next();
-        if next.is_some() && regions.pool.is_none() {
-            regions.pool = Some(self.pool.clone());
+        let Some(first) = pieces.next() else {
+            return Ok(0);
+        };
+        match &regions.pool {
+            None => regions.pool = Some(self.pool.clone()),
+            Some(pool) if Arc::ptr_eq(pool, &self.pool) => {}
+            Some(_) => return Err(MapError::Failed),
         }
+        self.map_more(first, pieces, access, regions)
+            .inspect_err(|_| self.take_back(regions))
+    }
+
+    /// [`Self::map`], from `first` on, into regions of this pool.
+    #[inline]
+    fn map_more<'p>(
+        &mut self,
+        first: Piece<'p>,
+        mut pieces: impl Iterator<Item = Piece<'p>>,
+        access: Access,
+        regions: &mut Regions<Mapped, U>,
+    ) -> Result<u32, MapError> {
+        let before = regions.len;
+        let mut next = Some(first);
         while let Some(first) = next {
             let region = self.take().ok_or(MapError::Exhausted)?;
             // INVARIANT: The region was idle, hence ours.
@@ -132,6 +151,22 @@ impl<U> Registrar<U> {
             next = after;
         }
         Ok(regions.len - before)
+    }
+
+    /// Takes back what was mapped, all of this pool, to have it at hand.
+    #[cold]
+    fn take_back(&mut self, regions: &mut Regions<Mapped, U>) {
+        // INVARIANT: None is left.
+        let head = regions.head.take();
+        regions.tail = None;
+        regions.len = 0;
+        // SAFETY: Taken out of `regions`, hence ours.
+        for region in unsafe { Region::chain_from(head) } {
+            // SAFETY: As above.
+            unsafe { (*region.as_ptr()).unmap() };
+            // INVARIANT: Ours, and given up here.
+            self.at_hand.push(Idle(region));
+        }
     }
 }
 
