@@ -82,12 +82,19 @@ pub(super) fn refuse(worker: &RecvWorker<'_, Connection>, message: &[u8], error:
 }
 
 /// Sends the Reply to a reverse Call: inline, in one piece (RFC 8167 Section 5.3).
+///
+/// On the connection that the Call came by: on another, the server waits for no such Reply, and has
+/// no Receive for it. It may call again there.
 pub(super) fn reply(
     to: &Established,
     shared: &Shared,
     sender: &mut Sender<Pending>,
     reply: &ReverseReply<'_, Rdma>,
 ) -> Result<(), SendError> {
+    let own = to.ep.domain().map(|domain| domain.id());
+    if reply.call().map(Recv::domain_id) != own {
+        return Ok(());
+    }
     trace!(xprtrdma_cb_reply(shared.xprt.peer(), reply.xid()));
     let message = reply.message();
     let Some(mut draft) = sender.begin() else {

@@ -208,6 +208,13 @@ impl<'a, T: Transport> ReverseReply<'a, T> {
         self.slot.xid()
     }
 
+    /// The message that the Call came in.
+    pub(crate) fn call(&self) -> Option<&T::Reply> {
+        // SAFETY: `enqueue` put it into the slot, where it stays until SUNRPC lets go of the
+        // request.
+        unsafe { self.slot.reply() }
+    }
+
     /// The RPC message.
     pub(crate) fn message(&self) -> &XdrBuf {
         // SAFETY: SUNRPC leaves the buffer alone while it is being sent.

@@ -196,6 +196,16 @@ impl<T: Transport> Slot<T> {
         unsafe { (*self.reply.get()).take() }
     }
 
+    /// The message that is kept in place.
+    ///
+    /// # Safety
+    ///
+    /// Nobody puts another there, or takes it, while the result is used.
+    pub(super) unsafe fn reply(&self) -> Option<&T::Reply> {
+        // SAFETY: By this function's contract.
+        unsafe { (*self.reply.get()).as_ref() }
+    }
+
     /// Keeps `reply` in place until [`Self::take_reply`]; gives back one from an earlier round.
     ///
     /// # Safety
