@@ -219,7 +219,7 @@ impl Drop for Entry {
 /// Entries after `released`, up to the sender's last one, are the device's; the others are the
 /// sender's. `released` is only changed by the send queue's worker.
 pub(super) struct SendRing {
-    entries: KVec<UnsafeCell<Entry>>,
+    entries: KVVec<UnsafeCell<Entry>>,
     released: Atomic<u32>,
     domain: Arc<Domain>,
 }
@@ -235,7 +235,8 @@ impl SendRing {
     pub(super) fn new(domain: &Arc<Domain>, sizes: &SenderSizes, done: Done) -> Result<Arc<Self>> {
         // One entry is always empty: this is how a full ring differs from an empty one.
         let count = sizes.messages.checked_add(1).ok_or(EINVAL)? as usize;
-        let mut entries = KVec::with_capacity(count, GFP_KERNEL)?;
+        // Too many for one piece of memory, if there is none of that size.
+        let mut entries = KVVec::with_capacity(count, GFP_KERNEL)?;
         for _ in 0..count {
             entries.push(
                 UnsafeCell::new(Entry::new(domain, sizes, done)?),
