@@ -99,11 +99,20 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
         }
     };
     match outcome {
-        Outcome::Complete(rpc, how) => complete::fence(worker, rpc, recv, how),
-        Outcome::Pull(rpc) => pull::start(worker, rpc, recv, octets),
-        Outcome::Nothing => this.shared.recv_pool.put(recv),
+        Outcome::Nothing => {
+            this.shared.recv_pool.put(recv);
+            this.refill(worker);
+        }
+        // The end of an RPC lets out the next Call: the Receive for its Reply comes first.
+        Outcome::Complete(rpc, how) => {
+            this.refill(worker);
+            complete::fence(worker, rpc, recv, how);
+        }
+        Outcome::Pull(rpc) => {
+            this.refill(worker);
+            pull::start(worker, rpc, recv, octets);
+        }
     }
-    this.refill(worker);
 }
 
 /// Finds the RPC that `reply` answers, and how that ends it. One whose chunks are not those that
