@@ -167,6 +167,9 @@ impl<'a, U: Send + 'static> Draft<'a, U> {
         regions: Regions<Mapped, U>,
     ) -> (Posting<'a>, Regions<Registered, U>) {
         let requests = regions.len() + 1;
+        let own = regions
+            .domain()
+            .is_none_or(|domain| Arc::ptr_eq(domain, self.ring.domain()));
         let pages = self.entry.has_pages();
         // Pages are not kept for longer than need be; and the queue has room for one batch of work
         // requests that have ended without anybody having been told.
@@ -183,6 +186,7 @@ impl<'a, U: Send + 'static> Draft<'a, U> {
             index: self.index,
             elements: self.entry.elements(),
             exposes: requests > 1,
+            own,
             head: self.head,
             unsignaled: self.unsignaled,
             now_unsignaled: if signaled { 0 } else { total },
@@ -200,13 +204,16 @@ pub(crate) struct NoRoom;
 ///
 /// # Invariants
 ///
-/// `first` starts a well-formed chain whose work requests the ring and the pool of regions keep.
+/// `first` starts a well-formed chain whose work requests the ring and the pool of regions keep;
+/// both are the same endpoint's if `own`.
 #[must_use]
 pub(crate) struct Posting<'a> {
     first: *mut bindings::ib_send_wr,
     index: u32,
     elements: u32,
     exposes: bool,
+    /// The regions are of the ring's domain.
+    own: bool,
     head: &'a mut u32,
     unsignaled: &'a mut u32,
     now_unsignaled: u32,
@@ -234,10 +241,11 @@ impl Posting<'_> {
     ///
     /// # Errors
     ///
-    /// The connection has to be ended: some of it may have been posted.
+    /// The connection has to be ended: some of it may have been posted. `EINVAL` if ring or regions
+    /// are not the endpoint's.
     #[inline]
     pub(crate) fn post<C: Requester>(self, ep: &Endpoint<C>, commit: impl FnOnce()) -> Result {
-        if !ep.owns(self.ring.domain()) {
+        if !self.own || !ep.owns(self.ring.domain()) {
             return Err(EINVAL);
         }
         // From here on the entry may be released by its completion.
