@@ -2,6 +2,8 @@
 
 //! A Call, as what sends it sees it.
 
+use core::cell::Cell;
+
 use crate::{
     admin::trace::Task,
     bindings, //
@@ -18,9 +20,10 @@ use super::{
 /// # Invariants
 ///
 /// Only inside `send_request`: the send lock is held, SUNRPC keeps the request and its task in
-/// place, and the slot is idle until [`Self::commit`].
+/// place, and the slot is idle until it is `committed`.
 pub(crate) struct Call<'a, T: Transport> {
     slot: &'a Slot<T>,
+    committed: Cell<bool>,
 }
 
 impl<'a, T: Transport> Call<'a, T> {
@@ -30,7 +33,10 @@ impl<'a, T: Transport> Call<'a, T> {
     #[inline]
     pub(super) unsafe fn new(slot: &'a Slot<T>) -> Self {
         // INVARIANT: By this function's contract.
-        Self { slot }
+        Self {
+            slot,
+            committed: Cell::new(false),
+        }
     }
 
     /// The RPC's number.
@@ -89,9 +95,13 @@ impl<'a, T: Transport> Call<'a, T> {
         flags & (1 << bindings::RPCAUTH_AUTH_DATATOUCH) != 0
     }
 
-    /// Lets a Reply take `exchange` from now on; to be called before the Call is posted.
+    /// Lets a Reply take `exchange` from now on; to be called before the Call is posted, once: a
+    /// second one is dropped.
     #[inline]
     pub(crate) fn commit(&self, exchange: T::Exchange) {
+        if self.committed.replace(true) {
+            return;
+        }
         // SAFETY: By the type's invariants the send lock is held, and the slot is idle.
         unsafe { self.slot.commit(exchange) };
     }

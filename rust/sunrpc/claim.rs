@@ -35,7 +35,7 @@ pub(crate) struct Scatter {
     pub(crate) head: u32,
     /// Offset in the payload, and octets, of what is copied to the start of the pages.
     pub(crate) copy: (u32, u32),
-    /// The new length of the pages; `None` leaves it.
+    /// The new length of the pages, which does not grow; `None` leaves it.
     pub(crate) pages: Option<u32>,
     /// Offset in the payload, and octets, of the tail, in place; no octets leave the tail.
     pub(crate) tail: (u32, u32),
@@ -231,7 +231,7 @@ impl<T: Transport> Fencing<T> {
                     (*buf).tail[0].iov_len = tail.1;
                 }
                 if let Some(pages) = scatter.pages {
-                    (*buf).page_len = pages;
+                    (*buf).page_len = pages.min((*buf).page_len);
                 }
             }
         }

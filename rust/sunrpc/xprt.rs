@@ -255,7 +255,8 @@ impl<T: Transport> Xprt<T> {
         }
     }
 
-    /// Prepares what `xprt_alloc` returned; on failure, nothing is left but that.
+    /// Prepares what `xprt_alloc` returned; on failure, nothing is left but that, handles, and the
+    /// share in it that the caller puts with [`put_handle`].
     ///
     /// # Safety
     ///

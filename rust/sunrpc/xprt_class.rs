@@ -30,6 +30,7 @@ use super::{
         ModuleHold, //
     },
     connection_ops,
+    handle::put_handle,
     transport::Transport,
     xprt::Xprt,
     xprt_ops::Ops, //
@@ -135,14 +136,16 @@ unsafe fn create<T: Transport>(
     // SAFETY: Fresh, and nobody else's.
     unsafe {
         furnish::<T>(raw, &addr);
-        AddressStrings::own_address(raw)
-            .and_then(|()| Xprt::<T>::init(raw.cast(), connection_ops::connect_worker::<T>))
-            .inspect_err(|_| {
-                AddressStrings::free_address(raw);
-                bindings::xprt_free(raw);
-            })?;
+        AddressStrings::own_address(raw).inspect_err(|_| {
+            AddressStrings::free_address(raw);
+            bindings::xprt_free(raw);
+        })?;
+        // From here on the last handle frees the memory, and gives the module back: whatever
+        // `T::new` was given may outlive a failure.
+        module.leave();
+        Xprt::<T>::init(raw.cast(), connection_ops::connect_worker::<T>)
+            .inspect_err(|_| put_handle::<T>(raw))?;
     }
-    module.leave();
     Ok(raw)
 }
 
