@@ -283,6 +283,46 @@ room_again() {
 	rm -r "$WORK"
 }
 
+# Calls that were sent after there was no region left, and before others had been made.
+sent_meanwhile() {
+	[ "$(events_lost)" -eq 0 ] || fail "$(events_lost) events were lost"
+	awk '
+		/ xprtrdma_nomrs_err: / { short = 1 }
+		/ xprtrdma_createmrs: / { short = 0 }
+		/ xprtrdma_post_send: / { sent += short }
+		END { print sent + 0 }' "$TRACING/trace"
+}
+
+# All memory regions are in use, and to make others takes long. What was sent is answered
+# meanwhile, and with the regions that this frees Calls go on.
+regions_come_back() {
+	local each writers=()
+
+	[ "$(module_kind)" = rust ] || skip "the C module waits until others are made"
+	pull_replies 0 0
+	nfs_mount 4.2 rdma
+	pull_replies
+	work_dir regions-come-back
+	touch "$WORK"/{1..6}
+	hesitate before '^ib_alloc_mr$' 500
+	trace_on xprtrdma_nomrs_err xprtrdma_createmrs xprtrdma_post_send
+	for each in {1..6}; do
+		dd if=/dev/zero of="$WORK/$each" bs=1M count=3 oflag=direct \
+			conv=notrunc status=none &
+		writers+=($!)
+	done
+	for each in "${writers[@]}"; do
+		wait "$each" || fail "a writer failed"
+	done
+	trace_off
+	go_on
+	echo "$(traced xprtrdma_nomrs_err) found no region," \
+		"$(sent_meanwhile) Calls were sent while others were made"
+	[ "$(traced xprtrdma_nomrs_err)" -gt 0 ] || fail "there were regions for all"
+	[ "$(sent_meanwhile)" -ge 6 ] || fail "nothing was sent while regions were made"
+	rm -r "$WORK"
+}
+
 test_cleanup() {
 	cd /
 	go_on
@@ -318,5 +358,6 @@ MOST_INLINE=262144 LEAST_REQ=1024
 	"counter read" "counter recv" "counter write" "counter sq_starve" \
 	"counter rq_starve" "counter rq_poll" "counter rq_prod" \
 	"counter sq_poll" "counter sq_prod" counters_of_pulled_replies \
-	server_counts_what_it_does few_slots slots_free_again room_again
+	server_counts_what_it_does few_slots slots_free_again room_again \
+	regions_come_back
 ktap_run "$@"
