@@ -85,6 +85,8 @@ pub(super) struct Connection {
     pub(super) credits: u32,
     /// Reverse Calls that may be outstanding.
     pub(super) reverse: u32,
+    /// Entries of the Send Queue that a message takes at least.
+    pub(super) share: u32,
     /// What may be pulled for one Call.
     pub(super) bounds: Bounds,
     /// iWARP regions that pulling takes.
@@ -197,6 +199,7 @@ impl Connection {
             refuses_unused: peer.is_none() || admin::server::SHORT_REPLIES.get() == 0,
             credits: limits.credits,
             reverse: limits.reverse,
+            share: limits.share(limits.send_entries(&opened)),
             bounds: Bounds {
                 // CAST: A service's messages are shorter than 2 GiB.
                 message: (pages * PAGE_SIZE) as u32,

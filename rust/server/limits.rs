@@ -159,6 +159,14 @@ impl Limits {
             .max(1)
     }
 
+    /// Entries of the Send Queue that a message takes at least, of as many `entries`. So no more
+    /// messages are under way than twice as many as a client may wait for at a time, if there are
+    /// entries for these; a client that lets none end would have one in every entry otherwise.
+    pub(super) fn share(&self, entries: u32) -> u32 {
+        let messages = self.receives.saturating_add(self.credits);
+        entries.checked_div(messages).unwrap_or(0).max(1)
+    }
+
     /// Receive buffers: as many as can be posted, and one for each Call that is being answered.
     pub(super) fn buffers(&self) -> u32 {
         self.receives + self.batch + self.credits

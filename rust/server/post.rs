@@ -43,7 +43,7 @@ impl Connection {
     /// Posts a message.
     #[inline]
     pub(super) fn post(&self, message: Message, octets: usize, invalidate: Option<u32>) -> Posted {
-        let permit = match self.reserve(message.entries(), message.serial()) {
+        let permit = match self.reserve_for(&message) {
             Ok(permit) => permit,
             Err(why) => return Err((Some(message), why)),
         };
@@ -65,7 +65,7 @@ impl Connection {
     ) -> Posted {
         let exposed = self.ep.context().exposed();
         let Exposing { place, regions } = exposing;
-        let permit = match self.reserve(message.entries(), message.serial()) {
+        let permit = match self.reserve_for(&message) {
             Ok(permit) => permit,
             Err(why) => {
                 drop(regions);
@@ -92,6 +92,12 @@ impl Connection {
             }
             Err(NotPosted::Stranded) => Err((None, NotServed::Lost)),
         }
+    }
+
+    /// Reserves what a message takes: its share of the queue, if it needs less.
+    #[inline]
+    fn reserve_for(&self, message: &Message) -> core::result::Result<Permit<'_>, NotServed> {
+        self.reserve(message.entries().max(self.share), message.serial())
     }
 
     /// Reserves so many entries of the Send Queue, or has the thread wait for them, for what has

@@ -99,8 +99,8 @@ pub(crate) struct Sending<S: Send + 'static> {
     queue: SendQueue,
     #[pin]
     transfers: Pool<LinkedBox<Transfer>>,
-    /// Idle messages. There are never more than there were under way at a time: a client has as
-    /// many Calls outstanding as it has credits, and the Send Queue as many entries as it has.
+    /// Idle messages. There are never more than there were under way at a time: as many as have
+    /// entries of the Send Queue, of which each takes its share, and one for each thread.
     #[pin]
     messages: Pool<Message>,
     sizes: SetOnce<MessageSizes>,

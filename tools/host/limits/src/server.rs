@@ -52,6 +52,20 @@ mod tests {
     }
 
     #[test]
+    fn messages_are_as_many_as_a_client_may_wait_for() {
+        each(|_, _, limits| {
+            let most = limits.credits + limits.reverse + limits.places;
+            for entries in [1, most, 2 * most, 12_345, 1 << 20] {
+                // Who waits for all that was granted waits for no entry.
+                let share = limits.share(entries);
+                assert!((1..=entries).contains(&share), "{entries} {limits:?}");
+                assert!(most.min(entries) * share <= entries, "{entries} {limits:?}");
+                assert!(entries / share <= 4 * most, "{entries} {limits:?}");
+            }
+        });
+    }
+
+    #[test]
     fn queues_are_what_the_device_has() {
         each(|device, _, limits| {
             for (transfers, entries) in [(0, 0), (1, 2), (1_000, 3_000), (u32::MAX, u32::MAX)] {
