@@ -74,6 +74,8 @@ one_for_each() {
 none_in_between() {
 	hesitate behind '^xprt_unlock_connect$' 100
 	one_for_each "$1"
+	echo "hesitated $(hesitations) times"
+	[ "$(hesitations)" -gt 0 ] || fail "nobody hesitated"
 	go_on
 }
 

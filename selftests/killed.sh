@@ -167,7 +167,7 @@ credits_come_back() {
 # The Reply comes when SUNRPC has taken the Call out of its queue and its credit is not
 # given back yet, which is a while here.
 credits_of_calls_just_given_up() {
-	local asking late connects
+	local asking late slow connects
 
 	need_link
 	nfs_mount "$1" rdma actimeo=0
@@ -186,10 +186,12 @@ credits_of_calls_just_given_up() {
 	done
 	sleep 1
 	late=$(traced xprtrdma_reply_rqst_err)
+	slow=$(hesitations)
 	trace_off
 	go_on
 	link_is_prompt "$BED_CLIENT_PORT"
-	echo "$late Replies too late"
+	echo "$late Replies too late, $slow Calls taken out slowly"
+	[ "$slow" -gt 0 ] || fail "nobody hesitated"
 	[ "$late" -gt 0 ] || fail "no Call was given up"
 	stat "$WORK/file" >/dev/null
 	credits_come_back

@@ -270,6 +270,7 @@ refused_at_once() {
 	late=$(hesitations)
 	go_on
 	echo "$late Calls, $(xprt_stat bad_reply) refused"
+	[ "$late" -gt 0 ] || fail "nobody hesitated"
 	[ "$(xprt_stat bad_reply)" -ge 3 ] || fail "no Reply was refused"
 	[ "$(xprt_stat reply_chunks)" -ge 3 ] || fail "no Call was sent again with a Reply chunk"
 	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
