@@ -13,6 +13,9 @@ trace_on() {
 		skip "this kernel has no tracefs"
 	echo 0 >"$TRACING/tracing_on"
 	echo 0 >"$TRACING/events/enable"
+	# Names of tasks come from events of the scheduler. Turning those on patches code that all
+	# processors run, which an emulated machine now and then does not survive.
+	echo 0 >"$TRACING/options/record-cmd"
 	echo 16384 >"$TRACING/buffer_size_kb"
 	echo >"$TRACING/trace"
 	for each; do
