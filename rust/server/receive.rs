@@ -97,6 +97,7 @@ impl Connection {
                     .begin(xid, start, long, message.chunks.outline());
                 // A list of nothing but empty segments is legal, and there is nothing to pull.
                 let mut reads = message.chunks.reads.segments();
+                // No room for so many results, or for a Call longer than what the service takes.
                 if message.chunks.writes.chunks().nth(MAX_RESULTS).is_some()
                     || inline > self.bounds.message as usize
                 {
