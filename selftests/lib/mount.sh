@@ -64,21 +64,26 @@ with_client_sysfs() {
 	fi
 }
 
-# The client's connections are lost, and made again. SUNRPC has who writes here wait for the
-# lock of the transport, and does not wake it when a task gives that up: it tries again.
+# The client's connections are lost, each once, and made again. SUNRPC has who writes here
+# wait for the lock of the transport, and does not wake it when a task gives that up: it is
+# killed and tries again, unless it got the lock by being killed.
 reconnect() {
-	# shellcheck disable=SC2016 # expanded there
-	with_client_sysfs sh -c '
-		written=no
-		for each in /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma/dstaddr; do
-			address=$(cat "$each") || continue
-			for _ in 1 2 3 4 5 6 7 8; do
-				timeout -s KILL 5 sh -c "echo $address >$each" || continue
-				written=yes
-				break
-			done
+	local each address before lost=no _
+
+	forced_on
+	for each in $(with_client_sysfs sh -c \
+		'echo /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma/dstaddr'); do
+		address=$(with_client_sysfs cat "$each") || continue
+		for _ in {1..8}; do
+			before=$(forced)
+			with_client_sysfs timeout -s KILL 5 sh -c "echo $address >$each" ||
+				[ "$(forced)" -gt "$before" ] || continue
+			lost=yes
+			break
 		done
-		[ $written = yes ]' || fail "there was no connection to lose"
+	done
+	forced_off
+	[ $lost = yes ] || fail "there was no connection to lose"
 }
 
 # connected_since COUNT: waits for the mount to have connected more often than that, which

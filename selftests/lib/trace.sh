@@ -41,3 +41,25 @@ traced() {
 	[ "$(events_lost)" -eq 0 ] || fail "$(events_lost) events were lost"
 	grep -c " $1: " "$TRACING/trace" || true
 }
+
+# How often SUNRPC was told to give up a connection, in a trace of its own: others may be
+# recording. Without tracefs that is never.
+FORCED=$TRACING/instances/forced
+
+forced_on() {
+	mountpoint -q "$TRACING" || mount -t tracefs tracefs "$TRACING" 2>/dev/null || return 0
+	mkdir -p "$FORCED"
+	echo 1 >"$FORCED/events/sunrpc/xprt_disconnect_force/enable"
+}
+
+forced() {
+	if [ -e "$FORCED" ]; then
+		grep -c " xprt_disconnect_force: " "$FORCED/trace" || true
+	else
+		echo 0
+	fi
+}
+
+forced_off() {
+	[ ! -e "$FORCED" ] || rmdir "$FORCED"
+}
