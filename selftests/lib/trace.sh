@@ -5,17 +5,20 @@
 
 TRACING=/sys/kernel/tracing
 
+# Names of tasks would come from events of the scheduler. Turning those on patches code that
+# all processors run, which an emulated machine now and then does not survive.
+tracefs() {
+	mountpoint -q "$TRACING" || mount -t tracefs tracefs "$TRACING" 2>/dev/null || return
+	echo 0 >"$TRACING/options/record-cmd"
+}
+
 # trace_on EVENT...: from now on these are recorded, and nothing else.
 trace_on() {
 	local each
 
-	mountpoint -q "$TRACING" || mount -t tracefs tracefs "$TRACING" 2>/dev/null ||
-		skip "this kernel has no tracefs"
+	tracefs || skip "this kernel has no tracefs"
 	echo 0 >"$TRACING/tracing_on"
 	echo 0 >"$TRACING/events/enable"
-	# Names of tasks come from events of the scheduler. Turning those on patches code that all
-	# processors run, which an emulated machine now and then does not survive.
-	echo 0 >"$TRACING/options/record-cmd"
 	echo 16384 >"$TRACING/buffer_size_kb"
 	echo >"$TRACING/trace"
 	for each; do
@@ -47,7 +50,7 @@ traced() {
 FORCED=$TRACING/instances/forced
 
 forced_on() {
-	mountpoint -q "$TRACING" || mount -t tracefs tracefs "$TRACING" 2>/dev/null || return 0
+	tracefs || return 0
 	mkdir -p "$FORCED"
 	echo 1 >"$FORCED/events/sunrpc/xprt_disconnect_force/enable"
 }
