@@ -7,7 +7,7 @@
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
 SIZE_MIB=${LONG:+32}
-SIZE_MIB=${SIZE_MIB:-4}
+SIZE_MIB=${SIZE_MIB:-2}
 
 # fio_verified JOBS OPTION...: random blocks of odd sizes, written, then read
 # back and compared with their checksums.

@@ -88,7 +88,7 @@ small() {
 	fi
 }
 
-TIMES=$((100 / FEWER))
+TIMES=$((50 / FEWER))
 
 # large CLIENT SERVER [SPARED]: several tags each, of which so many are spared.
 # A server with little memory takes less than 1 MiB at a time.
@@ -167,7 +167,8 @@ test_cleanup() {
 
 bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * 3))
-[ $# -gt 0 ] || set -- "small 1 1 $((5000 / FEWER * 2))" \
+MANY=${LONG:+5000}
+[ $# -gt 0 ] || set -- "small 1 1 $((${MANY:-1500} / FEWER * 2))" \
 	"small 0 1 $((500 / FEWER * 2))" "small 1 0 $((500 / FEWER * 2))" \
 	"large 1 1 1" "large 0 1" late_reply
 ktap_run "$@"

@@ -24,11 +24,13 @@ transfer() {
 
 through() {
 	local version=$1 writer=$2 reader=$3 layout offset
+	local -A offsets=([over]="0 4093" [fresh]="5")
 
+	[ -z "$LONG" ] || offsets=([over]="0 5 4093" [fresh]="0 5 4093")
 	nfs_mount "$version" rdma
 	work_dir "sizes-$version"
 	for layout in over fresh; do
-		for offset in 0 5 4093; do
+		for offset in ${offsets[$layout]}; do
 			# shellcheck disable=SC2086 # several sizes
 			transfer "$writer" "$reader" "$layout" "$offset" \
 				$SMALL $PAGE $SIXTYFOUR

@@ -239,7 +239,7 @@ cancelled() {
 bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * 2 * TIMES))
 if [ $# -eq 0 ]; then
-	set -- "killed 4.2 100" "killed 3 30" credits_of_killed_calls \
+	set -- "killed 4.2 40" "killed 3 20" credits_of_killed_calls \
 		"credits_of_calls_just_given_up 3"
 	# The kernel does not always outlive it with the C module.
 	[ "$(module_kind)" = c ] || set -- "$@" "cancelled 1000"

@@ -6,7 +6,8 @@
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
-ENTRIES=5000
+ENTRIES=${LONG:+5000}
+ENTRIES=${ENTRIES:-2500}
 
 names() { "$HELPERS/names_helper" "$@" || fail "$*"; }
 

@@ -29,7 +29,7 @@ LONGEST=$(((ENTRIES - 1) * ELEMENTS * 4096))
 
 # How often threads are to have waited.
 WAITS=${LONG:+5000}
-WAITS=${WAITS:-500}
+WAITS=${WAITS:-250}
 
 # small DEVICE LIMIT=N...: what connects from now on finds that it can do no more.
 small() {
