@@ -82,5 +82,6 @@ unsigned long rpcrdma_jiffies(void);
 void rpcrdma_get_net(struct net *net);
 void rpcrdma_put_net(struct net *net);
 void rpcrdma_synchronize_rcu(void);
+void rpcrdma_synchronize_rcu_tasks(void);
 
 #endif

@@ -41,6 +41,7 @@ struct RpcRdma {
     _server: server::Server,
     #[pin]
     _devices: verbs::DeviceWatch,
+    _last_steps: sunrpc::LastSteps,
 }
 
 impl kernel::InPlaceModule for RpcRdma {
@@ -48,6 +49,7 @@ impl kernel::InPlaceModule for RpcRdma {
         pin_init::pin_init_scope(move || {
             bindings::layout::check()?;
             Ok(try_pin_init!(Self {
+                _last_steps: sunrpc::LastSteps::awaited(),
                 _devices <- verbs::DeviceWatch::register(),
                 _server <- server::Server::new(module),
                 _client: client::Client::register()?,

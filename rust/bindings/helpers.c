@@ -213,3 +213,8 @@ void rpcrdma_synchronize_rcu(void)
 {
 	synchronize_rcu();
 }
+
+void rpcrdma_synchronize_rcu_tasks(void)
+{
+	synchronize_rcu_tasks();
+}

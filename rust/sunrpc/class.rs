@@ -54,37 +54,3 @@ impl<const NETIDS: usize> Class<NETIDS> {
         }
     }
 }
-
-/// A reference to this module, as a transport has one.
-#[must_use = "it is given back when it is dropped"]
-pub(super) struct ModuleHold(());
-
-impl ModuleHold {
-    /// For a transport that is being made, during a call of SUNRPC; `None` if the module is about
-    /// to go.
-    pub(super) fn take() -> Option<Self> {
-        // SAFETY: This module, which SUNRPC holds during the call.
-        unsafe { bindings::try_module_get(crate::THIS_MODULE.as_ptr()) }.then_some(Self(()))
-    }
-
-    /// Leaves it to the transport, whose end takes it back with [`Self::of_transport`].
-    pub(super) fn leave(self) {
-        core::mem::forget(self);
-    }
-
-    /// That of a transport, which ends.
-    ///
-    /// # Safety
-    ///
-    /// It was left to the transport, and is taken back once.
-    pub(super) unsafe fn of_transport() -> Self {
-        Self(())
-    }
-}
-
-impl Drop for ModuleHold {
-    fn drop(&mut self) {
-        // SAFETY: Taken before.
-        unsafe { bindings::module_put(crate::THIS_MODULE.as_ptr()) };
-    }
-}

@@ -22,8 +22,8 @@ use crate::bindings::{
 
 use super::{
     addr::AddressStrings,
-    class::ModuleHold,
     locks,
+    module_hold::ModuleHold,
     reclaim::Scope,
     transport::Transport,
     xprt::Xprt, //

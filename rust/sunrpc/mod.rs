@@ -17,6 +17,7 @@
 //! | `credits` | credits of Calls that nobody waits for any more |
 //! | `reverse` | reverse Calls that the client takes |
 //! | `last_put` | references to a transport that are put without waiting |
+//! | `module_hold` | what keeps the module from being unloaded |
 //! | `locks` | SUNRPC's locks as guards |
 //! | `reclaim` | allocations of those who are needed to free memory |
 //! | `addr` | addresses as text |
@@ -33,6 +34,7 @@ mod credits;
 mod handle;
 mod last_put;
 mod locks;
+mod module_hold;
 mod reclaim;
 mod refusal;
 mod request_ops;
@@ -53,6 +55,7 @@ pub(crate) use claim::{
 };
 pub(crate) use credits::Credits;
 pub(crate) use handle::XprtHandle;
+pub(crate) use module_hold::LastSteps;
 pub(crate) use reclaim::Scope as ReclaimScope;
 pub(crate) use refusal::Refusal;
 pub(crate) use reverse::{

@@ -25,12 +25,10 @@ use crate::bindings::{
 
 use super::{
     addr::AddressStrings,
-    class::{
-        Class,
-        ModuleHold, //
-    },
+    class::Class,
     connection_ops,
     handle::put_handle,
+    module_hold::ModuleHold,
     transport::Transport,
     xprt::Xprt,
     xprt_ops::Ops, //

@@ -37,11 +37,11 @@ use crate::{
     bindings,
     sunrpc::{
         addr::AddressStrings,
-        class::ModuleHold,
         credits::{
             Credits,
             Windowed, //
         },
+        module_hold::ModuleHold,
         xdr::XdrBuf, //
     }, //
 };

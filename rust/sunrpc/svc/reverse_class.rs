@@ -33,11 +33,9 @@ use crate::{
     },
     sunrpc::{
         addr::AddressStrings,
-        class::{
-            Class,
-            ModuleHold, //
-        },
-        credits::Credits, //
+        class::Class,
+        credits::Credits,
+        module_hold::ModuleHold, //
     }, //
 };
 
