@@ -27,7 +27,7 @@ LEASE=$((BED_LEASE * 1000))
 # What a recall may take beside writers: giving a delegation back waits its turn
 # behind what they write, which takes long on an emulated machine. It is far from
 # what a lease takes.
-PATIENCE=30000
+PATIENCE=$((PACE > 1 ? 60000 : 30000))
 
 # By how much more the long variant does: 1,000 recalls beside writers, 20 reconnects.
 TIMES=${LONG:+10}
@@ -394,22 +394,30 @@ first_gap() {
 # a tenth of a lease, here a second or, on a slow machine, some. A Call that nfsd has given
 # up is outstanding until it is answered: the next one waits (RFC 8166 Section 3.3.1).
 R8167_4_1_3_calls_given_up_keep_their_credits() {
-	local grant=/proc/sys/sunrpc/rdma_max_bc_requests before late=$((2500 * PACE)) gap
+	local grant=/proc/sys/sunrpc/rdma_max_bc_requests before late=2500 each gap
 
 	[ -e "$grant" ] || skip "only for this module's tunables"
 	need_local_bed
+	# rxe gives a connection up when nothing was acknowledged for less than four seconds.
+	[ "$PACE" -eq 1 ] || skip "such a machine needs a slower link than a device bears"
 	server_stop
-	BED_LEASE=$((10 * PACE)) server_start
+	BED_LEASE=10 server_start
 	before=$(cat "$grant")
 	echo 1 >"$grant"
-	with_files "$1" 2
+	with_files "$1" 0
 	echo "$before" >"$grant"
-	cat "$WORK"/[01] >/dev/null
-	[ "$(delegations /0)$(delegations /1)" = 11 ] || skip "no two delegations"
+	# nfsd gives none of a file that looks to it like one recalled a moment ago.
+	for each in {0..39}; do
+		echo "as it was $each" >"$WORK_ON_SERVER/$each"
+		cat "$WORK/$each" >/dev/null
+		[ "$(delegations "/$each")" -eq 0 ] || files+=("$each")
+		[ ${#files[@]} -lt 2 ] || break
+	done
+	[ ${#files[@]} -eq 2 ] || fail "no two delegations"
 	count_calls
 	link_delays "$BED_SERVER_PORT" "$late"
 	start_recalls "$PATIENCE"
-	sleep $((4 * PACE))
+	sleep 4
 	link_is_prompt "$BED_SERVER_PORT"
 	end_recalls
 	trace_off

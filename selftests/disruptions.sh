@@ -131,7 +131,7 @@ each_its_own() {
 	done
 	for each in {1..10}; do
 		status=0
-		timeout 60 dd if=/dev/zero of="$WORK/one" bs=53248 count=1 oflag=direct \
+		timeout $((60 * PACE)) dd if=/dev/zero of="$WORK/one" bs=53248 count=1 oflag=direct \
 			conv=notrunc status=none 2>"$ktap_dir/error" || status=$?
 		# 124 is that of timeout.
 		[ "$status" -eq 1 ] || fail "sent nevertheless, or not told: $status"

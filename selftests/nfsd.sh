@@ -105,7 +105,7 @@ recognised() { awk '$1 == "rc" { print $2 }' /proc/net/rpc/nfsd; }
 # has the directory, with no process started in between. READY exists when it is watched.
 cut_when_made() {
 	# shellcheck disable=SC2016 # expanded there
-	with_client_sysfs timeout -s KILL 20 sh -c '
+	with_client_sysfs timeout --foreground -s KILL 20 sh -c '
 		directory=$1 ready=$2 address=$3
 		set -- /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma/dstaddr
 		: >"$ready"

@@ -76,7 +76,7 @@ reconnect() {
 		address=$(with_client_sysfs cat "$each") || continue
 		for _ in {1..8}; do
 			before=$(forced)
-			with_client_sysfs timeout -s KILL 5 sh -c "echo $address >$each" ||
+			with_client_sysfs timeout --foreground -s KILL 5 sh -c "echo $address >$each" ||
 				[ "$(forced)" -gt "$before" ] || continue
 			lost=yes
 			break

@@ -6,7 +6,8 @@
 TRACING=/sys/kernel/tracing
 
 # Names of tasks would come from events of the scheduler. Turning those on patches code that
-# all processors run, which an emulated machine now and then does not survive.
+# all processors run, which an emulated machine now and then does not survive. An instance
+# is made with what is set for the whole.
 tracefs() {
 	mountpoint -q "$TRACING" || mount -t tracefs tracefs "$TRACING" 2>/dev/null || return
 	echo 0 >"$TRACING/options/record-cmd"

@@ -55,7 +55,7 @@ group() {
 	case $1 in
 	pulled)
 		set_server max_exposed_replies 4
-		set_server exposed_seconds 2 ;;
+		set_server exposed_seconds $((2 * PATIENCE)) ;;
 	# So that its Send Queue is soon full.
 	deaf)
 		requests=$(cat /proc/sys/sunrpc/svc_rdma/max_requests)

@@ -9,7 +9,7 @@
 #include "probe.h"
 
 #define PLACES	4
-#define SECONDS	2
+#define SECONDS	(2 * patience)
 #define OCTETS	8001
 
 const struct terms terms_pulled = {

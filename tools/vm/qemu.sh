@@ -23,7 +23,7 @@ qemu_command() {
 	[ -n "$icount" ] || [ "$accel" = kvm ] || clock=clocksource=hpet
 	qemu=(qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot
 		-m "$memory" -kernel "$base/vmlinuz" -initrd "$run/initrd"
-		-append "console=ttyS0,115200 rdinit=/init panic=-1 oops=panic mitigations=off net.ifnames=0 tsc=reliable no_timer_check watchdog_thresh=30 slab_nomerge rcupdate.rcu_cpu_stall_timeout=60 loglevel=7 $clock ${VM_CMDLINE-}"
+		-append "console=ttyS0,115200 rdinit=/init panic=-1 oops=panic mitigations=off net.ifnames=0 tsc=reliable no_timer_check watchdog_thresh=30 slab_nomerge trace_options=norecord-cmd rcupdate.rcu_cpu_stall_timeout=60 loglevel=7 $clock ${VM_CMDLINE-}"
 		-chardev "file,id=klog,path=$log" -serial chardev:klog -serial chardev:payload
 		-device virtio-rng-pci)
 	if [ -n "$icount" ]; then
