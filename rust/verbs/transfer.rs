@@ -115,14 +115,17 @@ impl Transfer {
                 Some(last) if last.bv_len + piece.len() <= most && follows(last, &piece) => {
                     last.bv_len += piece.len();
                 }
-                _ => self.vecs.push(
-                    bindings::bio_vec {
+                _ => {
+                    let vec = bindings::bio_vec {
                         bv_page: piece.page(),
                         bv_len: piece.len(),
                         bv_offset: piece.offset(),
-                    },
-                    flags,
-                )?,
+                    };
+                    // There is room for about as many. Unlike `push`, this becomes inline code.
+                    if self.vecs.push_within_capacity(vec).is_err() {
+                        self.vecs.push(vec, flags)?;
+                    }
+                }
             }
         }
         Ok(octets)
