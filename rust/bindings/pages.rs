@@ -110,16 +110,16 @@ impl PageArray {
         self.pages.len() - start
     }
 
-    /// Puts all pages into `slots`, in order. What was in the slots is released.
+    /// Puts all pages into `slots`, in order; what was in the slots is in the array then.
     ///
     /// # Safety
     ///
     /// `slots` must point to at least [`Self::len`] writable slots, each of them null or a page
     /// that the caller has a reference to, and may give away.
     #[inline]
-    pub(crate) unsafe fn put(&mut self, slots: *mut *mut page) {
+    pub(crate) unsafe fn exchange(&mut self, slots: *mut *mut page) {
         let len = self.pages.len();
-        let mut swapped = 0;
+        let mut exchanged = 0;
         for (i, page) in self.pages.as_mut_slice().iter_mut().enumerate() {
             // SAFETY: Within the slots, by this function's contract.
             let slot = unsafe { &mut *slots.add(i) };
@@ -129,23 +129,22 @@ impl PageArray {
                 Some(old) => *page = old,
                 None => break,
             }
-            swapped += 1;
+            exchanged += 1;
         }
-        if swapped < len {
-            // SAFETY: The slots from `swapped` on are in bounds; the page at `swapped` has been
+        if exchanged < len {
+            // SAFETY: The slots from `exchanged` on are in bounds; the page at `exchanged` has been
             // given away already.
-            unsafe { self.put_rest(slots, swapped) };
+            unsafe { self.exchange_rest(slots, exchanged) };
         }
-        self.release();
     }
 
-    /// The rest of [`Self::put`], from the first empty slot on.
+    /// The rest of [`Self::exchange`], from the first empty slot on.
     ///
     /// # Safety
     ///
-    /// As for [`Self::put`]; moreover `slots[empty]` holds the page of that index already.
+    /// As for [`Self::exchange`]; moreover `slots[empty]` holds the page of that index already.
     #[cold]
-    unsafe fn put_rest(&mut self, slots: *mut *mut page, empty: usize) {
+    unsafe fn exchange_rest(&mut self, slots: *mut *mut page, empty: usize) {
         for (i, page) in self.pages.iter().enumerate().skip(empty + 1) {
             // SAFETY: Within the slots, by this function's contract.
             let old = unsafe { core::mem::replace(&mut *slots.add(i), page.as_ptr()) };
@@ -156,6 +155,43 @@ impl PageArray {
         }
         // INVARIANT: What is cut off has been given away.
         self.pages.truncate(empty);
+    }
+
+    /// Moves pages to `other`, from the end, as many as there is room for.
+    #[inline]
+    pub(crate) fn move_to(&mut self, other: &mut Self) {
+        let count = self
+            .pages
+            .len()
+            .min(other.pages.capacity() - other.pages.len());
+        for _ in 0..count {
+            let Some(page) = self.pages.pop() else {
+                break;
+            };
+            // INVARIANT: The reference moves along; there is room.
+            let _ = other.pages.push_within_capacity(page);
+        }
+    }
+
+    /// Moves pages from the end of the array to the last of `count` slots; returns how many of the
+    /// first ones are still empty.
+    ///
+    /// # Safety
+    ///
+    /// `slots` must point to `count` writable slots, all of them null.
+    #[inline]
+    pub(crate) unsafe fn fill_from_end(&mut self, slots: *mut *mut page, count: usize) -> usize {
+        let mut empty = count;
+        while empty > 0 {
+            let Some(page) = self.pages.pop() else {
+                break;
+            };
+            empty -= 1;
+            // SAFETY: Within the slots, by this function's contract.
+            // INVARIANT: The reference is the slot's now.
+            unsafe { slots.add(empty).write(page.as_ptr()) };
+        }
+        empty
     }
 
     /// Drops the references to all pages.
@@ -218,29 +254,60 @@ impl PageArray {
     /// Copies `span` to the front of `target`; `false` if either is too short.
     #[inline]
     pub(crate) fn read(&self, span: Span, target: &mut [u8]) -> bool {
-        let Some(pieces) = self.pieces(span) else {
-            return false;
-        };
-        let Some(mut target) = target.get_mut(..span.len as usize) else {
-            return false;
-        };
-        for piece in pieces {
-            let Some((now, later)) = target.split_at_mut_checked(piece.len() as usize) else {
-                return false;
-            };
-            // SAFETY: The page is ours, and the piece is within it.
-            unsafe {
-                super::rpcrdma_memcpy_from_page(
-                    now.as_mut_ptr().cast(),
-                    piece.page(),
-                    piece.offset() as usize,
-                    now.len(),
-                );
-            }
-            target = later;
-        }
-        true
+        // SAFETY: The array has a reference to each of its pages.
+        unsafe { read(|index| self.pages.get(index).copied(), span, target) }
     }
+}
+
+/// Copies `span` of the pages in `slots` to the front of `target`; `false` if a slot is empty or
+/// either is too short.
+///
+/// # Safety
+///
+/// Each slot is null, or a page that stays.
+#[inline]
+pub(crate) unsafe fn read_slots(slots: &[*mut page], span: Span, target: &mut [u8]) -> bool {
+    let page = |index: usize| NonNull::new(*slots.get(index)?);
+    // SAFETY: By this function's contract.
+    unsafe { read(page, span, target) }
+}
+
+/// # Safety
+///
+/// What `page` returns are pages that stay.
+#[inline]
+unsafe fn read(
+    page: impl Fn(usize) -> Option<NonNull<page>>,
+    span: Span,
+    target: &mut [u8],
+) -> bool {
+    let Some(mut target) = target.get_mut(..span.len as usize) else {
+        return false;
+    };
+    let mut at = span.start as usize;
+    while !target.is_empty() {
+        let offset = at % PAGE as usize;
+        let len = target.len().min(PAGE as usize - offset);
+        let Some(page) = page(at / PAGE as usize) else {
+            return false;
+        };
+        let Some((now, later)) = target.split_at_mut_checked(len) else {
+            return false;
+        };
+        // SAFETY: The page stays, by this function's contract; what is read is within it.
+        unsafe {
+            super::rpcrdma_memcpy_from_page(
+                now.as_mut_ptr().cast(),
+                page.as_ptr(),
+                offset,
+                now.len(),
+            );
+        }
+        // NO-OVERFLOW: Two numbers of at most 32 bits each.
+        at += len;
+        target = later;
+    }
+    true
 }
 
 impl Drop for PageArray {

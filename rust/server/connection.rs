@@ -4,7 +4,8 @@
 
 use kernel::{
     page::PAGE_SIZE,
-    prelude::*, //
+    prelude::*,
+    sync::Arc, //
 };
 
 use crate::{
@@ -30,6 +31,7 @@ use crate::{
             Received,
             Reply,
             ReverseLimits,
+            SparePages,
             SvcXprt, //
         },
         xdr::XdrBuf, //
@@ -93,6 +95,14 @@ pub(super) struct Connection {
     pub(super) demand: Demand,
     /// Whether the client answers RDMA Reads.
     pub(super) may_read: bool,
+    /// Pages that pulling displaced, of all connections of the listener.
+    pub(super) spare: Arc<SparePages>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.spare.release();
+    }
 }
 
 /// What a connection is to be like, before the peer is told.
@@ -156,6 +166,7 @@ impl Connection {
     pub(super) fn accept(
         pending: Pending,
         accepting: &Accepting<'_, Listener>,
+        spare: Arc<SparePages>,
     ) -> Result<SvcXprt<Self>> {
         let Pending {
             endpoint: ep,
@@ -209,6 +220,7 @@ impl Connection {
             },
             demand,
             may_read: reads > 0,
+            spare,
         });
         // From here on the peer may send.
         connection.ep.accept(&ConnParam {

@@ -19,6 +19,7 @@ use crate::{
         self,
         Accepting,
         NewXprt,
+        SparePages,
         SvcHandle,
         SvcXprt, //
     },
@@ -64,6 +65,8 @@ pub(super) struct Pending {
 pub(super) struct Listener {
     listening: Listening<Arc<AcceptQueue>>,
     queue: Arc<AcceptQueue>,
+    /// For its connections.
+    spare: Arc<SparePages>,
 }
 
 /// Where peers wait.
@@ -152,13 +155,17 @@ impl svc::Listener for Listener {
         let listening = Listening::new(net, addr, BACKLOG, queue.clone())?;
         // The port may have been left to be chosen.
         xprt.set_local(&listening.local_addr().unwrap_or(*addr));
-        Ok(xprt.install(Self { listening, queue }))
+        Ok(xprt.install(Self {
+            listening,
+            queue,
+            spare: SparePages::new()?,
+        }))
     }
 
     fn accept(&self, accepting: Accepting<'_, Self>) -> Option<SvcXprt<Connection>> {
         let pending = self.queue.next()?;
         let from = pending.endpoint.peer_addr();
-        match Connection::accept(pending, &accepting) {
+        match Connection::accept(pending, &accepting, self.spare.clone()) {
             Ok(connection) => Some(connection),
             Err(e) => {
                 trace!(svcrdma_accept_err(from, e.to_errno() as isize));

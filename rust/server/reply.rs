@@ -26,6 +26,7 @@ use crate::{
     },
     sunrpc::svc::{
         Body,
+        Located,
         Reply, //
     },
     verbs::{
@@ -92,15 +93,7 @@ impl Connection {
     fn try_send_reply(&self, buffer: &mut Buffer, reply: Reply<'_>) -> Result {
         let sending = self.ep.context().sending();
         let mut message = sending.message(&self.ep)?;
-        let protected = reply.is_protected();
-        let body = match reply.move_into(message.page_sink()) {
-            Ok(body) => body,
-            Err(e) => {
-                sending.discard(&self.ep, message);
-                return Err(e);
-            }
-        };
-        let outcome = match self.prepare_reply(&mut message, buffer, &body, protected) {
+        let outcome = match self.prepare_reply(&mut message, buffer, reply) {
             Ok(ready) => match self.post_reply(message, ready) {
                 Ok(()) => return Ok(()),
                 Err((back, why)) => (back, why),
@@ -129,30 +122,19 @@ impl Connection {
         &self,
         message: &mut Message,
         buffer: &Buffer,
-        body: &Body,
-        protected: bool,
+        reply: Reply<'_>,
     ) -> core::result::Result<Ready, NotServed> {
+        let protected = reply.is_protected();
+        let reply = reply.locate()?;
         let call = &buffer.user().call;
         let chunks = call.chunks(buffer.octets(call.octets));
         let serial = message.serial();
-        let plan = self.plan_reply(serial, call, chunks, body.len(), protected)?;
-        self.add_writes(message, body, &plan)?;
-        let exposing = match plan.form() {
-            Form::Inline | Form::ReplyChunk => None,
-            Form::Exposed => Some(self.expose(call.xid, message, body, &plan)?),
+        let plan = self.plan_reply(serial, call, chunks, reply.body().len(), protected)?;
+        let (octets, exposing) = if is_copied(&plan, reply.body(), message) {
+            (self.copy_reply(message, call.xid, &plan, reply)?, None)
+        } else {
+            self.map_reply(message, call.xid, &plan, reply)?
         };
-        let header = self.write_header(message, call.xid, &plan, exposing.as_ref())?;
-        let octets = match plan.form() {
-            Form::ReplyChunk | Form::Exposed => header,
-            Form::Inline => add_content(message, body, &plan, header)?,
-        };
-        if octets > header {
-            trace!(svcrdma_send_pullup(
-                self.ep.send_cid(serial),
-                header as u32,
-                plan.left()
-            ));
-        }
         let invalidate = if self.agreement.remote_invalidation {
             remote::handle_to_invalidate(&chunks)
         } else {
@@ -163,6 +145,71 @@ impl Connection {
             invalidate,
             exposing,
         })
+    }
+
+    /// Puts together a message that has what is left of the Reply behind its header; returns how
+    /// long it is.
+    ///
+    /// The first page, where most of a Reply is encoded, stays with the service's thread, unless
+    /// the device is to write from it: a page that is given away is replaced by one that has to be
+    /// found and cleared.
+    #[inline]
+    fn copy_reply(
+        &self,
+        message: &mut Message,
+        xid: u32,
+        plan: &Plan<'_>,
+        reply: Located<'_>,
+    ) -> core::result::Result<usize, NotServed> {
+        let header = self.write_header(message, xid, plan, None)?;
+        let mut end = header;
+        for span in left(plan, reply.body()) {
+            // The buffer is as long as the longest message that may be sent.
+            let rest = message.buffer_mut().get_mut(end..);
+            if !rest.is_some_and(|rest| reply.read(span, rest)) {
+                return Err(NotServed::Lost);
+            }
+            end += span.len as usize;
+        }
+        let body = if is_written_from_first(plan, reply.body()) {
+            reply.move_into(message.page_sink())?
+        } else {
+            reply.move_rest_into(message.page_sink())?
+        };
+        self.add_writes(message, &body, plan)?;
+        if end > header {
+            trace!(svcrdma_send_pullup(
+                self.ep.send_cid(message.serial()),
+                header as u32,
+                plan.left()
+            ));
+        }
+        Ok(end)
+    }
+
+    /// Puts together a message that refers to the Reply's pages; returns how long its header is,
+    /// and what of them the client is to pull.
+    #[inline]
+    fn map_reply(
+        &self,
+        message: &mut Message,
+        xid: u32,
+        plan: &Plan<'_>,
+        reply: Located<'_>,
+    ) -> core::result::Result<(usize, Option<Exposing>), NotServed> {
+        let body = reply.move_into(message.page_sink())?;
+        self.add_writes(message, &body, plan)?;
+        let exposing = match plan.form() {
+            Form::Inline | Form::ReplyChunk => None,
+            Form::Exposed => Some(self.expose(xid, message, &body, plan)?),
+        };
+        let header = self.write_header(message, xid, plan, exposing.as_ref())?;
+        if plan.form() == Form::Inline {
+            for span in left(plan, &body) {
+                message.gather(span)?;
+            }
+        }
+        Ok((header, exposing))
     }
 
     /// How a Reply of `length` octets travels.
@@ -218,10 +265,8 @@ impl Connection {
             ));
         }
         if let Some(mut sink) = plan.reply_chunk() {
-            for (offset, length) in plan.runs() {
-                for span in body.spans(offset, length) {
-                    self.write(message, span, &mut sink)?;
-                }
+            for span in left(plan, body) {
+                self.write(message, span, &mut sink)?;
             }
             let entries = message.entries() - 1;
             trace!(svcrdma_post_reply_chunk(
@@ -267,13 +312,9 @@ impl Connection {
         body: &Body,
         plan: &Plan<'_>,
     ) -> core::result::Result<Exposing, NotServed> {
-        let spans = || {
-            plan.runs()
-                .flat_map(|(offset, length)| body.spans(offset, length))
-        };
         let exposed = self.ep.context().exposed();
         exposed
-            .expose(xid, message, spans)
+            .expose(xid, message, || left(plan, body))
             .ok_or(NotServed::Refused)
     }
 
@@ -318,33 +359,24 @@ fn segment(exposed: Exposed) -> Segment {
     }
 }
 
-/// Adds what travels inline behind the header; returns how much of the message's buffer is to be
-/// sent.
+/// What is left of a Reply to go inline, or to be exposed.
 #[inline]
-fn add_content(
-    message: &mut Message,
-    body: &Body,
-    plan: &Plan<'_>,
-    header: usize,
-) -> core::result::Result<usize, NotServed> {
-    let spans = || {
-        plan.runs()
-            .flat_map(|(offset, length)| body.spans(offset, length))
-    };
-    let elements = || spans().fold(0, |sum: usize, span| sum + span.pages() as usize);
-    if plan.header() + plan.left() >= PULL_UP && elements() <= message.elements_left() {
-        for span in spans() {
-            message.gather(span)?;
-        }
-        return Ok(header);
-    }
-    let mut end = header;
-    for span in spans() {
-        // The buffer is as long as the longest message that may be sent.
-        if !message.copy(span, end) {
-            return Err(NotServed::Lost);
-        }
-        end += span.len as usize;
-    }
-    Ok(end)
+fn left<'a>(plan: &'a Plan<'_>, body: &'a Body) -> impl Iterator<Item = Span> + use<'a> {
+    plan.runs()
+        .flat_map(|(offset, length)| body.spans(offset, length))
+}
+
+/// Whether what travels inline is copied behind the header.
+#[inline]
+fn is_copied(plan: &Plan<'_>, body: &Body, message: &Message) -> bool {
+    let elements = || left(plan, body).fold(0, |sum: usize, span| sum + span.pages() as usize);
+    plan.form() == Form::Inline
+        && (plan.header() + plan.left() < PULL_UP || elements() > message.elements_left())
+}
+
+/// Whether any of what goes to the client's Write chunks lies in the first page.
+#[inline]
+fn is_written_from_first(plan: &Plan<'_>, body: &Body) -> bool {
+    plan.writes()
+        .any(|(_, payload)| body.is_in_first(payload.offset, payload.length))
 }

@@ -208,16 +208,6 @@ impl Message {
         Ok(())
     }
 
-    /// Copies `span` to where `at` is in the buffer; `false` if either is out of bounds.
-    #[inline]
-    pub(crate) fn copy(&mut self, span: Span, at: usize) -> bool {
-        let inner = &mut *self.0;
-        match inner.buffer.as_mut_slice().get_mut(at..) {
-            Some(target) => inner.pages.read(span, target),
-            None => false,
-        }
-    }
-
     /// Scatter/gather elements that [`Self::gather`] can still use.
     #[inline]
     pub(crate) fn elements_left(&self) -> usize {

@@ -9,6 +9,7 @@
 //! | `handle` | counted references to it, for what outlives SUNRPC's calls |
 //! | `rqst` | requests that are received |
 //! | `reply` | requests whose Reply is sent |
+//! | `spare_pages` | pages that requests lack, and others had too many of |
 //! | `alarm` | has a thread look at a transport after a while |
 //! | `reverse`, `reverse_class` | the transports of reverse Calls, and their class |
 //! | `answer` | what clients say to reverse Calls |
@@ -21,6 +22,7 @@ mod reply;
 mod reverse;
 mod reverse_class;
 mod rqst;
+mod spare_pages;
 mod xprt;
 
 pub(crate) use alarm::Alarm;
@@ -34,6 +36,7 @@ pub(crate) use class::{
 pub(crate) use handle::SvcHandle;
 pub(crate) use reply::{
     Body,
+    Located,
     Reply, //
 };
 pub(crate) use reverse::{
@@ -46,6 +49,7 @@ pub(crate) use rqst::{
     Received,
     Receiving, //
 };
+pub(crate) use spare_pages::SparePages;
 pub(crate) use xprt::{
     NewXprt,
     SvcXprt, //

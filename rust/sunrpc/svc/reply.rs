@@ -2,13 +2,18 @@
 
 //! [`Reply`]: a `struct svc_rqst` whose Reply is to be sent.
 
-use core::marker::PhantomData;
+use core::{
+    marker::PhantomData,
+    ptr,
+    slice, //
+};
 
 use kernel::prelude::*;
 
 use crate::bindings::{
     self,
     pages::{
+        read_slots,
         PageSink,
         Span, //
     },
@@ -26,7 +31,7 @@ pub(crate) struct Reply<'a> {
     _rqst: PhantomData<&'a mut bindings::svc_rqst>,
 }
 
-/// Where a Reply lies in the pages that were moved out of its request.
+/// Where a Reply lies in the pages of its request, or in those that were moved out of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Body {
     parts: [Span; 3],
@@ -52,9 +57,50 @@ impl Body {
             (span.len > 0).then_some(span)
         })
     }
+
+    /// Whether any of the `len` octets from `offset` on lie in the first page.
+    #[inline]
+    pub(crate) fn is_in_first(&self, offset: u32, len: u32) -> bool {
+        self.spans(offset, len).any(|span| span.start < PAGE)
+    }
+
+    /// Up to where the first page was used.
+    #[inline]
+    fn used_of_first(&self) -> u32 {
+        self.parts
+            .iter()
+            .filter(|part| part.start < PAGE)
+            .fold(0, |most, part| {
+                most.max(part.start.saturating_add(part.len))
+            })
+            .min(PAGE)
+    }
+
+    /// The same, counted from the second page on. What lies in the first one is nowhere then.
+    #[inline]
+    fn without_first(self) -> Self {
+        Self {
+            parts: self.parts.map(|part| Span {
+                start: part.start.checked_sub(PAGE).unwrap_or(u32::MAX),
+                ..part
+            }),
+        }
+    }
 }
 
-impl Reply<'_> {
+/// A Reply that has been found in the pages of its request.
+///
+/// # Invariants
+///
+/// As for [`Reply`]; the request has `count` slots, at least one, with the pages of `body`.
+pub(crate) struct Located<'a> {
+    rqst: *mut bindings::svc_rqst,
+    body: Body,
+    count: usize,
+    _rqst: PhantomData<&'a mut bindings::svc_rqst>,
+}
+
+impl<'a> Reply<'a> {
     /// # Safety
     ///
     /// The type's invariants hold for the lifetime.
@@ -82,13 +128,13 @@ impl Reply<'_> {
         }
     }
 
-    /// Moves the pages of the Reply into `pages`, which is empty, and tells where it lies in them.
+    /// Finds the Reply in the pages of its request.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if the Reply is not where it should be.
+    /// `EINVAL` if it is not where it should be.
     #[inline]
-    pub(crate) fn move_into(self, mut pages: PageSink<'_>) -> Result<Body> {
+    pub(crate) fn locate(self) -> Result<Located<'a>> {
         let rqst = self.rqst;
         // SAFETY: The request is ours. All pointers are compared, not followed, until they are
         // known to be within the slots.
@@ -113,11 +159,77 @@ impl Reply<'_> {
                     locate(&(*res).tail[0], slots, count)?,
                 ],
             };
-            if pages.take(slots, count) != count {
+            if count == 0 {
                 return Err(EINVAL);
             }
-            Ok(body)
+            // INVARIANT: There are so many slots, and all of `body` was found in them.
+            Ok(Located {
+                rqst,
+                body,
+                count,
+                _rqst: PhantomData,
+            })
         }
+    }
+}
+
+impl Located<'_> {
+    /// Where it lies.
+    #[inline]
+    pub(crate) fn body(&self) -> &Body {
+        &self.body
+    }
+
+    /// Copies `span` to the front of `target`; `false` if either is too short.
+    #[inline]
+    pub(crate) fn read(&self, span: Span, target: &mut [u8]) -> bool {
+        // SAFETY: The request is ours, and has so many slots, by the type's invariants; so are the
+        // pages in them.
+        unsafe {
+            let slots = slice::from_raw_parts((*self.rqst).rq_respages, self.count);
+            read_slots(slots, span, target)
+        }
+    }
+
+    /// Moves the pages of the Reply into `pages`, which is empty, and tells where it lies in them.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the request lacks a page, or there is no room for all of them.
+    #[inline]
+    pub(crate) fn move_into(self, mut pages: PageSink<'_>) -> Result<Body> {
+        // SAFETY: The request is ours, and so are the pages, by the type's invariants.
+        let taken = unsafe { pages.take((*self.rqst).rq_respages, self.count) };
+        if taken == self.count {
+            Ok(self.body)
+        } else {
+            Err(EINVAL)
+        }
+    }
+
+    /// As [`Self::move_into`], but the request keeps its first page for another Reply.
+    ///
+    /// Pages from the second on may be a file's: NFSD puts them into the slots. The first is always
+    /// the request's own.
+    #[inline]
+    pub(crate) fn move_rest_into(self, mut pages: PageSink<'_>) -> Result<Body> {
+        let rest = self.count - 1;
+        // SAFETY: The request is ours, and so are the pages, by the type's invariants. SUNRPC
+        // releases what it finds before `rq_next_page`, and fills just those slots again: the page
+        // that stays goes to where that points now.
+        unsafe {
+            let slots = (*self.rqst).rq_respages;
+            if (*slots).is_null() || pages.take(slots.add(1), rest) != rest {
+                return Err(EINVAL);
+            }
+            let first = ptr::replace(slots, ptr::null_mut());
+            // The next Reply may be another client's.
+            let octets = bindings::rpcrdma_page_address(first).cast::<u8>();
+            octets.write_bytes(0, self.body.used_of_first() as usize);
+            slots.add(rest).write(first);
+            (*self.rqst).rq_next_page = slots.add(rest);
+        }
+        Ok(self.body.without_first())
     }
 }
 

@@ -24,7 +24,10 @@ use crate::bindings::{
     piece::PAGE, //
 };
 
-use super::class::Connection;
+use super::{
+    class::Connection,
+    spare_pages::SparePages, //
+};
 
 /// A request about to be filled, by the only thread that receives on its transport.
 ///
@@ -115,29 +118,37 @@ impl<C: Connection> Receiving<'_, C> {
     }
 
     /// Moves the first `count` pages of the request into `pages`; fewer if there are not as many,
-    /// or not as much room. Slots that are empty since an earlier call have none.
-    pub(crate) fn take_pages(&mut self, count: usize, mut pages: PageSink<'_>) -> usize {
-        // SAFETY: The request is ours; `rq_pages` has `rq_maxpages` slots. SUNRPC fills as many
-        // from the start again as `rq_pages_nfree` says.
+    /// or not as much room. Slots that are empty since an earlier call have none. What `spare` has
+    /// takes the place of what is gone.
+    pub(crate) fn take_pages(
+        &mut self,
+        count: usize,
+        mut pages: PageSink<'_>,
+        spare: &SparePages,
+    ) -> usize {
+        // SAFETY: The request is ours; `rq_pages` has `rq_maxpages` slots, and those that were
+        // taken are empty. SUNRPC fills as many from the start again as `rq_pages_nfree` says.
         unsafe {
-            let count = count.min((*self.rqst).rq_maxpages);
-            let taken = pages.take((*self.rqst).rq_pages, count);
-            // Not fewer than an earlier call has taken.
-            (*self.rqst).rq_pages_nfree = (*self.rqst).rq_pages_nfree.max(taken);
+            let slots = (*self.rqst).rq_pages;
+            let taken = pages.take(slots, count.min((*self.rqst).rq_maxpages));
+            let empty = spare.fill(slots, taken);
+            // Not fewer than an earlier call has left.
+            (*self.rqst).rq_pages_nfree = (*self.rqst).rq_pages_nfree.max(empty);
             taken
         }
     }
 
-    /// Puts `pages` at the start of the request's, instead of what is there; `false` if they are
-    /// too many.
-    pub(crate) fn put_pages(&mut self, pages: &mut PageArray) -> bool {
+    /// Puts `pages` at the start of the request's; what is there goes to `spare`. `false` if they
+    /// are too many.
+    pub(crate) fn put_pages(&mut self, pages: &mut PageArray, spare: &SparePages) -> bool {
         // SAFETY: The request is ours; `rq_pages` has `rq_maxpages` slots.
         unsafe {
             if pages.len() > (*self.rqst).rq_maxpages {
                 return false;
             }
-            pages.put((*self.rqst).rq_pages);
+            pages.exchange((*self.rqst).rq_pages);
         }
+        spare.keep(pages);
         true
     }
 

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Pages that are about to be needed again.
+//!
+//! A Call that is pulled takes pages of one request, and brings them to another, in place of
+//! others. SUNRPC would have to find new ones for the first, and the kernel clears what it finds:
+//! for a WRITE of 1 MiB that costs more than all that this module does. What was displaced goes to
+//! the next request that lacks pages.
+//!
+//! Nobody sees more of what a page was used for than before: SUNRPC does not clear the pages of a
+//! request between Calls either.
+
+use kernel::{
+    new_spinlock,
+    prelude::*,
+    sync::{
+        Arc,
+        SpinLock, //
+    }, //
+};
+
+use crate::bindings::{
+    page,
+    pages::PageArray, //
+};
+
+/// Pages that are kept at most, for all connections of a listener: a few of the longest Calls.
+const MOST: usize = 1024;
+
+/// Pages that no request has.
+#[pin_data]
+pub(crate) struct SparePages {
+    #[pin]
+    pages: SpinLock<PageArray>,
+}
+
+impl SparePages {
+    /// None so far.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn new() -> Result<Arc<Self>> {
+        let pages = PageArray::with_capacity(MOST)?;
+        Arc::pin_init(
+            pin_init!(Self {
+                pages <- new_spinlock!(pages, "SparePages::pages"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Keeps `pages`, or as many as there is room for, and releases the rest.
+    #[inline]
+    pub(super) fn keep(&self, pages: &mut PageArray) {
+        pages.move_to(&mut self.pages.lock());
+        pages.release();
+    }
+
+    /// Puts a page into each of `count` slots, the last one first, as long as there are any;
+    /// returns how many of the first slots are still empty.
+    ///
+    /// # Safety
+    ///
+    /// There are as many slots, writable, and all of them null.
+    #[inline]
+    pub(super) unsafe fn fill(&self, slots: *mut *mut page, count: usize) -> usize {
+        let mut spare = self.pages.lock();
+        // SAFETY: By this function's contract.
+        unsafe { spare.fill_from_end(slots, count) }
+    }
+
+    /// Lets go of all, if there is memory to note them down without the lock.
+    pub(crate) fn release(&self) {
+        if let Ok(mut pages) = PageArray::with_capacity(MOST) {
+            self.pages.lock().move_to(&mut pages);
+        }
+    }
+}
