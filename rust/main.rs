@@ -2,19 +2,20 @@
 
 //! RPC-over-RDMA transports for the kernel's NFS client and server.
 //!
-//! A map of the rooms, from the wire to the administrator:
+//! A map of the rooms, the modules directly under `rust/`, from the wire to the administrator:
 //!
 //! * `wire`: the bytes of RFC 8166 and RFC 8797, decoded and encoded;
 //! * `engine`: the decisions, without I/O;
-//! * `bindings`: the C side, as bindgen sees it;
-//! * `verbs`: RDMA as types that cannot be misused;
+//! * `bindings`: the C side, as bindgen sees it, and where octets lie in memory;
+//! * `verbs`: RDMA as types;
 //! * `sunrpc`: SUNRPC as safe types;
 //! * `client`: the connecting end;
 //! * `server`: the listening end;
 //! * `admin`: sysctl, statistics, tracepoints.
 //!
-//! `client` and `server` stand on `engine`, `verbs` and `sunrpc` and do not know each other;
-//! `engine` stands on `wire`; all `unsafe` is in `bindings`, `verbs`, `sunrpc` and `admin`.
+//! `client` and `server` stand on all of `wire`, `engine`, `verbs`, `sunrpc` and `admin`, and do
+//! not know each other. `engine` stands on `wire`; `verbs` and `sunrpc` stand on `admin`, and these
+//! three on `bindings`. All `unsafe` is in these four.
 //!
 //! `Documentation/architecture.rst` walks through a READ and a WRITE.
 
@@ -35,7 +36,7 @@ mod wire;
 
 #[pin_data]
 struct RpcRdma {
-    // Fields go in this order: what was registered last, first.
+    // Dropped from top to bottom: what was registered last goes first.
     _client: client::Client,
     #[pin]
     _server: server::Server,

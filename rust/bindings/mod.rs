@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The C side of the house: SUNRPC, RDMA verbs and a few helpers.
+//! The C side, SUNRPC, RDMA verbs and a few helpers; and memory as C hands it around: lists, pages,
+//! pieces of pages, scopes of allocation.
 //!
 //! `generated.rs` is bindgen's output, made by `Kbuild` from `include/bindings.h`. It is layered
 //! over `kernel::bindings`: a type that the kernel crate binds is that crate's type here too, so
 //! its abstractions (locks, work items, lists) apply to members of SUNRPC's structures. What both
 //! bind resolves to ours, because ours is complete where the kernel crate only needed a name.
 //!
-//! Only `verbs`, `sunrpc` and `admin` may use this room.
+//! Only `verbs`, `sunrpc` and `admin` may use this room, and `main.rs`, which checks the layout.
 //!
 //! | file        | what                                                 |
 //! |-------------|------------------------------------------------------|

@@ -3,8 +3,9 @@
 //! The operations that SUNRPC calls on a client's transport, one C function each.
 //!
 //! Where they run: `alloc_slot`, `buf_alloc`, `send_request`, `buf_free` and `free_slot` in the
-//! task that makes the RPC, or in `rpciod`; `close` in `xprtiod`, with the send lock; the connect
-//! worker in a worker that takes long, with the send lock; `destroy` in a system worker, alone.
+//! task that makes the RPC, or in `rpciod`; `close` in `xprtiod`, or in the task that found that it
+//! cannot send, always with the send lock; the connect worker in a worker that takes long, with the
+//! send lock; `destroy` in a system worker, alone.
 
 use core::ptr;
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! RDMA as types that cannot be misused: devices, queue pairs, buffers and memory regions.
+//! RDMA as types: devices, queue pairs, buffers and memory regions.
 //!
 //! What is posted belongs to the device until its completion gives it back: a posted buffer cannot
-//! be read, a mapped page cannot be freed, because nobody holds it. Whatever the device can reach
-//! keeps a [`Domain`](domain::Domain), and the device's removal waits for the last of them.
+//! be read, because nobody holds it. Pages of an RPC are not owned here: see the promises in
+//! `Documentation/architecture.rst`. Whatever the device can reach keeps a
+//! [`Domain`](domain::Domain), and the device's removal waits for the last of them.
 //!
 //! | file                               | what                                                 |
 //! |------------------------------------|------------------------------------------------------|

@@ -6,7 +6,7 @@
 //! idle --map--> Mapped --post, with the Send--> Registered --invalidated by either end--> idle
 //! ```
 //!
-//! Only a registered region has a handle that the peer can use; only an invalid one is unmapped. A
+//! The peer can use the handle of a registered region only; only an invalid one is unmapped. A
 //! registered region that is dropped instead, because the connection is lost, is never used again:
 //! it is unmapped when the queue pair has ended, before its memory is used for anything else.
 //!
@@ -54,7 +54,8 @@ use super::{
     }, //
 };
 
-/// State of regions that are mapped for the device, but have no handle yet.
+/// State of regions that are mapped for the device. Their handles are chosen, but the device does
+/// not know them yet.
 pub(crate) struct Mapped;
 /// State of regions that the peer may be able to reach.
 pub(crate) struct Registered;

@@ -2,10 +2,11 @@
 
 //! RDMA-CM private data (RFC 8797): what the ends tell each other when they connect.
 //!
-//! The message is eight octets behind a Format Identifier. A receiver looks for the identifier at
-//! any offset, because some connection managers put octets of their own in front, and ignores what
-//! follows, because others pad. That leaves room for further messages, each behind an identifier
-//! of its own: they follow the eight octets and are invisible to a peer that does not know them.
+//! The message is eight octets, of which the first four are a Format Identifier. A receiver looks
+//! for the identifier at any offset, because some connection managers put octets of their own in
+//! front, and ignores what follows, because others pad. That leaves room for further messages, each
+//! with an identifier of its own: they follow the eight octets and are invisible to a peer that
+//! does not know them.
 
 /// The Format Identifier of RFC 8797 Section 4.
 pub const IDENTIFIER: [u8; 4] = [0xf6, 0xab, 0x0e, 0x18];
