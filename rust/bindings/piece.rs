@@ -22,7 +22,8 @@ pub(crate) const PAGE: u32 = PAGE_SIZE as u32;
 ///
 /// # Invariants
 ///
-/// `offset + len <= PAGE`, and `len > 0`.
+/// `page` is allocated for as long as the owner of the description says (`'a`; beyond that, promise
+/// P1 of `Documentation/architecture.rst`). `offset + len <= PAGE`, and `len > 0`.
 #[derive(Clone, Copy)]
 pub(crate) struct Piece<'a> {
     page: NonNull<page>,
@@ -44,7 +45,8 @@ impl<'a> Piece<'a> {
         if len == 0 {
             return None;
         }
-        // INVARIANT: `len` was just cut to what the page has after `offset`.
+        // INVARIANT: The page, by this function's contract; `len` was just cut to what the page has
+        // after `offset`.
         Some(Self {
             page: NonNull::new(page)?,
             offset,

@@ -53,8 +53,6 @@ pub(crate) struct Pinned<T: Transport>(NonNull<Slot<T>>);
 
 // SAFETY: Whoever has the claim may use it, on any thread.
 unsafe impl<T: Transport> Send for Pinned<T> {}
-// SAFETY: A shared reference only reads what is constant while claimed.
-unsafe impl<T: Transport> Sync for Pinned<T> {}
 
 impl<T: Transport> Pinned<T> {
     #[inline]

@@ -36,15 +36,20 @@ use super::{
 const PATIENCE_MS: u32 = super::xprt_class::RPC_TIMEOUT_MS;
 
 /// What has a window of credits, and keeps some of them.
-pub(crate) trait Windowed: Send + Sync + 'static {
-    /// The transport, whose memory is there.
+///
+/// # Safety
+///
+/// What `raw` returns is a transport whose memory stays for as long as `self` does.
+pub(crate) unsafe trait Windowed: Send + Sync + 'static {
+    /// The transport.
     fn raw(&self) -> *mut bindings::rpc_xprt;
 
     /// Ends the connection: its peer does not answer.
     fn give_up(&self);
 }
 
-impl<T: Transport> Windowed for XprtHandle<T> {
+// SAFETY: A handle keeps the memory of its transport.
+unsafe impl<T: Transport> Windowed for XprtHandle<T> {
     fn raw(&self) -> *mut bindings::rpc_xprt {
         Self::raw(self)
     }
@@ -186,7 +191,7 @@ impl<W: Windowed> Credits<W> {
     #[cold]
     pub(crate) fn give_back(&self, xid: u32) {
         let raw = self.xprt.raw();
-        // SAFETY: The memory is there.
+        // SAFETY: The memory is there, by the contract of `Windowed`.
         let _locked = unsafe { locks::transport(raw) };
         if !self.forget(xid) {
             return;

@@ -5,6 +5,10 @@
 use crate::bindings;
 
 /// A reference to this module, as a transport has one.
+///
+/// # Invariants
+///
+/// One reference to the module is this value's.
 #[must_use = "it is given back when it is dropped"]
 pub(super) struct ModuleHold(());
 
@@ -12,6 +16,7 @@ impl ModuleHold {
     /// For a transport that is being made, during a call of SUNRPC; `None` if the module is about
     /// to go.
     pub(super) fn take() -> Option<Self> {
+        // INVARIANT: The reference that was taken.
         // SAFETY: This module, which SUNRPC holds during the call.
         unsafe { bindings::try_module_get(crate::THIS_MODULE.as_ptr()) }.then_some(Self(()))
     }
@@ -27,13 +32,14 @@ impl ModuleHold {
     ///
     /// It was left to the transport, and is taken back once.
     pub(super) unsafe fn of_transport() -> Self {
+        // INVARIANT: By this function's contract.
         Self(())
     }
 }
 
 impl Drop for ModuleHold {
     fn drop(&mut self) {
-        // SAFETY: Taken before.
+        // SAFETY: By the type's invariants.
         unsafe { bindings::module_put(crate::THIS_MODULE.as_ptr()) };
     }
 }

@@ -240,7 +240,7 @@ pub(super) mod ops {
         // SAFETY: By this function's contract.
         let live = unsafe { Xprt::<T>::from_raw(raw).live() };
         let calls = live.transport.reverse_slots();
-        // SAFETY: A callback service comes with a connection, so that the port is known.
+        // SAFETY: By this function's contract the transport's memory is there.
         trace!(xprtrdma_cb_setup(unsafe { peer_of(raw) }, calls));
         // A slot comes back when SUNRPC has let go of the Reply, a little after it was sent. By
         // then the server may have seen it, and have called again.

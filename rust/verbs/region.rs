@@ -88,7 +88,7 @@ pub(super) struct Region<U> {
     pub(super) sgs: KVec<bindings::scatterlist>,
     /// How many of `sgs` are mapped for the device; 0 if none.
     pub(super) mapped: c_int,
-    /// Whether there is a reference to each of their pages that has a count.
+    /// Whether a reference is held to each of their pages that is reference-counted.
     pub(super) held: bool,
     pub(super) access: Access,
     pub(super) exposed: Exposed,
@@ -213,7 +213,7 @@ impl<U> Region<U> {
         if !self.held {
             self.held = true;
             for page in self.counted_pages() {
-                // SAFETY: The page is there, by the contract of `Piece`.
+                // SAFETY: Mapped, so that the page is there, by promise P1.
                 unsafe { bindings::rpcrdma_get_page(page) };
             }
         }
@@ -234,7 +234,7 @@ impl<U> Region<U> {
     fn counted_pages(&self) -> impl Iterator<Item = *mut bindings::page> + '_ {
         let mapped = self.sgs.iter().take(self.mapped as usize);
         mapped.map(page_of).filter(|&page| {
-            // SAFETY: The page is there, by the contract of `Piece`, or since it is held.
+            // SAFETY: The page is there, by promise P1, or since it is held.
             unsafe { bindings::rpcrdma_page_is_counted(page) }
         })
     }
@@ -270,8 +270,8 @@ impl<U> Region<U> {
     pub(super) fn map(&mut self, count: usize, access: Access) -> Result<(), MapError> {
         // CAST: No more than the region's depth, which the device counts in 32 bits.
         let entries = count as c_int;
-        // SAFETY: As many entries are filled in; the memory stays until the region is unmapped, by
-        // the contract of `Piece`.
+        // SAFETY: As many entries are filled in. The memory stays until the region is unmapped, by
+        // promise P1 of `Documentation/architecture.rst`.
         let runs = unsafe {
             bindings::rpcrdma_dma_map_sg(
                 self.device(),
@@ -298,9 +298,9 @@ impl<U> Region<U> {
             trace!(xprtrdma_frwr_maperr(self.id(), 0, dir, covered, runs));
             return Err(MapError::Failed);
         }
-        // SAFETY: Always possible.
+        // SAFETY: Has no preconditions.
         let random = unsafe { bindings::get_random_u64() };
-        // SAFETY: As above.
+        // SAFETY: As before, the memory region is ours.
         unsafe {
             // The offset within the page means something to the device, the rest nothing to
             // anybody. Far from the end of the address space, so that nothing wraps.

@@ -69,7 +69,7 @@ impl Alarm {
 
     /// The time, as the alarm counts it.
     pub(crate) fn now() -> u64 {
-        // SAFETY: Always possible.
+        // SAFETY: Has no preconditions.
         unsafe { bindings::rpcrdma_jiffies() as u64 }
     }
 

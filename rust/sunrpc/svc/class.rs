@@ -350,11 +350,11 @@ unsafe fn with_call<C: Connection, R>(
     rqst: *mut bindings::svc_rqst,
     work: impl FnOnce(&mut C::Call) -> R,
 ) -> Option<R> {
-    // SAFETY: By this function's contract.
+    // SAFETY: By this function's contract. What is there was parked by `Receiving::fill`, if not by
+    // this function, and nobody else takes it.
     unsafe {
         let raw = NonNull::new((*rqst).rq_xprt_ctxt)?;
         (*rqst).rq_xprt_ctxt = ptr::null_mut();
-        // What is there was put there by `Arriving`, if not by this function.
         let mut call = C::Call::unpark(raw);
         let result = work(&mut call);
         (*rqst).rq_xprt_ctxt = call.park().as_ptr();

@@ -98,18 +98,24 @@ pub(super) struct Reverse {
     pub(super) strings: UnsafeCell<AddressStrings>,
     pub(super) timeout: Opaque<bindings::rpc_timeout>,
     pub(super) forward: MaybeUninit<SvcHandle>,
-    pub(super) credits: MaybeUninit<Arc<Credits<Window>>>,
+    pub(super) credits: MaybeUninit<Arc<Credits<ReverseXprt>>>,
 }
 
-/// The window of a reverse transport, which stops its credits before it ends.
-pub(super) struct Window(pub(super) *mut bindings::rpc_xprt);
+/// A reverse transport, as its credits know it.
+///
+/// # Invariants
+///
+/// The memory of the transport stays until `destroy` has dropped the `Credits` that this is in.
+pub(super) struct ReverseXprt(pub(super) *mut bindings::rpc_xprt);
 
-// SAFETY: A transport is anybody's.
-unsafe impl Send for Window {}
+// SAFETY: What is done with the pointer is possible from any thread, and by the invariants it is
+// valid.
+unsafe impl Send for ReverseXprt {}
 // SAFETY: As above.
-unsafe impl Sync for Window {}
+unsafe impl Sync for ReverseXprt {}
 
-impl Windowed for Window {
+// SAFETY: By the type's invariants.
+unsafe impl Windowed for ReverseXprt {
     fn raw(&self) -> *mut bindings::rpc_xprt {
         self.0
     }
@@ -135,7 +141,7 @@ pub(super) unsafe fn forward<'a>(raw: *mut bindings::rpc_xprt) -> &'a SvcHandle 
 /// # Safety
 ///
 /// `raw` is a `Reverse`, not destroyed within `'a`.
-pub(super) unsafe fn credits<'a>(raw: *mut bindings::rpc_xprt) -> &'a Credits<Window> {
+pub(super) unsafe fn credits<'a>(raw: *mut bindings::rpc_xprt) -> &'a Credits<ReverseXprt> {
     // SAFETY: By this function's contract and the type's invariants.
     unsafe { (*raw.cast::<Reverse>()).credits.assume_init_ref() }
 }

@@ -51,7 +51,7 @@ use super::{
         forward,
         Calls,
         Reverse,
-        Window, //
+        ReverseXprt, //
     },
     xprt, //
 };
@@ -159,14 +159,16 @@ unsafe fn create<L: Listener>(args: *mut bindings::xprt_create) -> Result<*mut b
     if raw.is_null() {
         return Err(ENOMEM);
     }
-    let credits = Credits::new(Window(raw), slots).inspect_err(|_| {
+    // INVARIANT: From here on only `destroy` frees the memory, or the closure, if there are no
+    // credits.
+    let credits = Credits::new(ReverseXprt(raw), slots).inspect_err(|_| {
         // SAFETY: Fresh, and nobody else's.
         unsafe { bindings::xprt_free(raw) };
     })?;
     // SAFETY: Fresh, and nobody else's; `forward` is a connection of `L`.
     unsafe {
         (&raw mut (*raw.cast::<Reverse>()).credits)
-            .cast::<Arc<Credits<Window>>>()
+            .cast::<Arc<Credits<ReverseXprt>>>()
             .write(credits);
         furnish::<L::Connection>(raw, &addr, limits.octets, forward);
         // `destroy` takes it back.
