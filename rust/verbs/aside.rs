@@ -25,7 +25,6 @@ use crate::{
 
 use super::{
     completion::{
-        wc_and_cqe,
         Ended,
         SendWorker, //
     },
@@ -154,12 +153,10 @@ impl Asides {
 ///
 /// # Safety
 ///
-/// Called by the RDMA core for an [`Aside`] that was made for `C`.
+/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for an [`Aside`] of that.
 unsafe extern "C" fn sent<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
-    // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
-    let worker = unsafe { SendWorker::<C>::of(cq) };
-    // SAFETY: From the core.
-    let (wc, cqe) = unsafe { wc_and_cqe(wc) };
+    // SAFETY: By this function's contract.
+    let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
     // SAFETY: Every such Send has the `cqe` of its message; its completion comes once.
     let aside = unsafe { LinkedBox::from_raw(kernel::container_of!(cqe, Aside, cqe)) };
     // SAFETY: The endpoint keeps it, by the type's invariants.

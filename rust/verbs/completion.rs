@@ -36,44 +36,69 @@ impl Ended {
 /// A completion handler.
 pub(super) type Done = unsafe extern "C" fn(*mut bindings::ib_cq, *mut bindings::ib_wc);
 
-/// What a completion handler is told, and the `cqe` of the work request that has ended.
-///
-/// # Safety
-///
-/// `wc` is the completion that the RDMA core hands to a handler, which is still running.
-#[inline]
-pub(super) unsafe fn wc_and_cqe<'a>(
-    wc: *mut bindings::ib_wc,
-) -> (&'a bindings::ib_wc, *mut bindings::ib_cqe) {
-    // SAFETY: By this function's contract; the core finds the handler by this member.
-    unsafe { (&*wc, *(*wc).__bindgen_anon_1.wr_cqe.as_ref()) }
-}
-
 /// Proof of running in an endpoint's receive queue's worker, of which there is one at a time.
 pub(crate) struct RecvWorker<'a, C: Context>(&'a Endpoint<C>);
 
 /// Proof of running in an endpoint's send queue's worker, of which there is one at a time.
 pub(crate) struct SendWorker<'a, C: Context>(&'a Endpoint<C>);
 
-impl<C: Context> RecvWorker<'_, C> {
-    /// # Safety
-    ///
-    /// To be called from a completion handler, with the receive queue of an `Endpoint<C>`.
-    #[inline]
-    pub(super) unsafe fn of(cq: *mut bindings::ib_cq) -> Self {
-        // SAFETY: By this function's contract; the endpoint outlives its queues' handlers.
-        Self(unsafe { &*(*cq).cq_context.cast::<Endpoint<C>>() })
+/// Where a completion handler runs, how the work request ended, and its `cqe`.
+///
+/// # Safety
+///
+/// `cq` and `wc` are the arguments of a completion handler that runs throughout `'a`, and `cq` is a
+/// queue of an `Endpoint<C>`.
+#[inline]
+unsafe fn told<'a, C: Context>(
+    cq: *mut bindings::ib_cq,
+    wc: *mut bindings::ib_wc,
+) -> (&'a Endpoint<C>, &'a bindings::ib_wc, *mut bindings::ib_cqe) {
+    // SAFETY: By this function's contract. The endpoint outlives its queues' handlers; the core
+    // finds the handler by the `cqe`.
+    unsafe {
+        (
+            &*(*cq).cq_context.cast::<Endpoint<C>>(),
+            &*wc,
+            *(*wc).__bindgen_anon_1.wr_cqe.as_ref(),
+        )
     }
 }
 
-impl<C: Context> SendWorker<'_, C> {
+impl<'a, C: Context> RecvWorker<'a, C> {
+    /// For a completion handler: the proof, the completion, and the `cqe` of the work request that
+    /// has ended.
+    ///
     /// # Safety
     ///
-    /// To be called from a completion handler, with the send queue of an `Endpoint<C>`.
+    /// `cq` and `wc` are the arguments of a completion handler that runs throughout `'a`, and `cq`
+    /// is the receive queue of an `Endpoint<C>`.
     #[inline]
-    pub(super) unsafe fn of(cq: *mut bindings::ib_cq) -> Self {
-        // SAFETY: By this function's contract; the endpoint outlives its queues' handlers.
-        Self(unsafe { &*(*cq).cq_context.cast::<Endpoint<C>>() })
+    pub(super) unsafe fn enter(
+        cq: *mut bindings::ib_cq,
+        wc: *mut bindings::ib_wc,
+    ) -> (Self, &'a bindings::ib_wc, *mut bindings::ib_cqe) {
+        // SAFETY: By this function's contract.
+        let (ep, wc, cqe) = unsafe { told(cq, wc) };
+        (Self(ep), wc, cqe)
+    }
+}
+
+impl<'a, C: Context> SendWorker<'a, C> {
+    /// For a completion handler: the proof, the completion, and the `cqe` of the work request that
+    /// has ended.
+    ///
+    /// # Safety
+    ///
+    /// `cq` and `wc` are the arguments of a completion handler that runs throughout `'a`, and `cq`
+    /// is the send queue of an `Endpoint<C>`.
+    #[inline]
+    pub(super) unsafe fn enter(
+        cq: *mut bindings::ib_cq,
+        wc: *mut bindings::ib_wc,
+    ) -> (Self, &'a bindings::ib_wc, *mut bindings::ib_cqe) {
+        // SAFETY: By this function's contract.
+        let (ep, wc, cqe) = unsafe { told(cq, wc) };
+        (Self(ep), wc, cqe)
     }
 }
 

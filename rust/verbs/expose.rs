@@ -15,7 +15,6 @@ use crate::{
 
 use super::{
     completion::{
-        wc_and_cqe,
         Ended,
         SendWorker, //
     },
@@ -135,15 +134,13 @@ impl Message {
 ///
 /// # Safety
 ///
-/// Called by the RDMA core for a region of a pool that was made for `C`.
+/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a region of its pool.
 pub(super) unsafe extern "C" fn not_registered<C: Exposes>(
     cq: *mut bindings::ib_cq,
     wc: *mut bindings::ib_wc,
 ) {
-    // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
-    let worker = unsafe { SendWorker::<C>::of(cq) };
-    // SAFETY: From the core.
-    let (wc, cqe) = unsafe { wc_and_cqe(wc) };
+    // SAFETY: By this function's contract.
+    let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
     // SAFETY: The `cqe` is in a region, which the endpoint keeps.
     let id = unsafe { (*kernel::container_of!(cqe, Region<C::Token>, reg_cqe)).id() };
     trace!(xprtrdma_wc_fastreg(

@@ -20,7 +20,6 @@ use crate::{
 
 use super::{
     completion::{
-        wc_and_cqe,
         Ended,
         SendWorker, //
     },
@@ -175,10 +174,11 @@ impl<U: Send + 'static> Regions<Registered, U> {
 ///
 /// # Safety
 ///
-/// Called by the RDMA core for a region that [`Regions::invalidate`] posted for `C`.
+/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a region whose invalidation
+/// [`Regions::invalidate`] posted there.
 unsafe extern "C" fn passed<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
-    // SAFETY: As in `invalidated`.
-    let (worker, (wc, cqe)) = unsafe { (SendWorker::<C>::of(cq), wc_and_cqe(wc)) };
+    // SAFETY: By this function's contract.
+    let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
     // SAFETY: The `cqe` is in a region, which stays in its chain until the last one has ended.
     let id = unsafe { (*kernel::container_of!(cqe, Region<C::Token>, inv_cqe)).id() };
     trace!(xprtrdma_wc_li(
@@ -192,12 +192,11 @@ unsafe extern "C" fn passed<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut bindi
 ///
 /// # Safety
 ///
-/// Called by the RDMA core for a region that [`Regions::invalidate`] posted for `C`.
+/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a region whose invalidation
+/// [`Regions::invalidate`] posted there.
 unsafe extern "C" fn invalidated<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
-    // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
-    let worker = unsafe { SendWorker::<C>::of(cq) };
-    // SAFETY: From the core.
-    let (wc, cqe) = unsafe { wc_and_cqe(wc) };
+    // SAFETY: By this function's contract.
+    let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
     // SAFETY: The `cqe` is in a region; the device gives its chain, and with it the token, back to
     // us.
     let (id, first, token) = unsafe {

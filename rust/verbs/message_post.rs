@@ -13,7 +13,6 @@ use crate::{
 
 use super::{
     completion::{
-        wc_and_cqe,
         Ended,
         SendWorker, //
     },
@@ -146,12 +145,11 @@ pub(super) fn set_send(wr: &mut bindings::ib_send_wr, invalidate: Option<u32>) {
 ///
 /// # Safety
 ///
-/// Called by the RDMA core for a Send that [`Message::post`] posted for `C`.
+/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a Send that
+/// [`Message::post`] posted there.
 unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
-    // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
-    let worker = unsafe { SendWorker::<C>::of(cq) };
-    // SAFETY: From the core.
-    let (wc, cqe) = unsafe { wc_and_cqe(wc) };
+    // SAFETY: By this function's contract.
+    let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
     // SAFETY: Every Send is posted with the `cqe` of its message; its completion comes once.
     let message = Message(unsafe { LinkedBox::from_raw(kernel::container_of!(cqe, Inner, cqe)) });
     worker.context().sending().queue().give(message.0.entries);

@@ -40,7 +40,6 @@ use crate::{
 
 use super::{
     completion::{
-        wc_and_cqe,
         Ended,
         SendWorker, //
     },
@@ -268,12 +267,11 @@ unsafe impl<S: Send + 'static> Linked for Pulled<S> {
 ///
 /// # Safety
 ///
-/// Called by the RDMA core for a chain that [`Pull::post`] posted for `C`.
+/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a chain that [`Pull::post`]
+/// posted there.
 unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
-    // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
-    let worker = unsafe { SendWorker::<C>::of(cq) };
-    // SAFETY: From the core.
-    let (wc, cqe) = unsafe { wc_and_cqe(wc) };
+    // SAFETY: By this function's contract.
+    let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
     // SAFETY: `post` signals its last transfer by the `cqe` in it, which is valid until it is
     // released.
     let (companion, entries, posted) = unsafe {

@@ -29,7 +29,6 @@ use crate::bindings::{
 
 use super::{
     completion::{
-        wc_and_cqe,
         Ended,
         SendWorker, //
     },
@@ -154,7 +153,7 @@ impl<P: Send + 'static> Pulls<P> {
         for (mut remote, mut left) in sources {
             while left > 0 {
                 let run = cutter.run(left);
-                // SAFETY: The memory stays, by the contract of `Piece` and of this function.
+                // SAFETY: The memory stays, by promise P1: what `start` is given keeps it.
                 let added =
                     unsafe { transfers.add_pieces(ep, &self.idle, 1, run, remote, PATIENCE) };
                 let why = match added {
@@ -334,12 +333,11 @@ impl<'p, I: Iterator<Item = Piece<'p>>> Cutter<'p, I> {
 ///
 /// # Safety
 ///
-/// Called by the RDMA core for a chain that [`Pulls::post`] posted for `C`.
+/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a chain that
+/// [`Pulls::post`] posted there.
 unsafe extern "C" fn done<C: Puller>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
-    // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
-    let worker = unsafe { SendWorker::<C>::of(cq) };
-    // SAFETY: From the core.
-    let (wc, cqe) = unsafe { wc_and_cqe(wc) };
+    // SAFETY: By this function's contract.
+    let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
     // SAFETY: `post` signals its last Read by the `cqe` in it, which is valid until it is released.
     let (raw, entries) = unsafe {
         let last = kernel::container_of!(cqe, Transfer, cqe);

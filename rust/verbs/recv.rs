@@ -31,10 +31,7 @@ use crate::{
 };
 
 use super::{
-    completion::{
-        wc_and_cqe,
-        RecvWorker, //
-    },
+    completion::RecvWorker,
     context::Context,
     dma::{
         Direction,
@@ -320,12 +317,11 @@ impl<U> RecvBatch<U> {
 ///
 /// # Safety
 ///
-/// Called by the RDMA core for a buffer that [`RecvBatch::post`] posted for `C`.
+/// Called by the RDMA core, on the receive queue of an `Endpoint<C>`, for a buffer that
+/// [`RecvBatch::post`] posted there.
 unsafe extern "C" fn done<C: Context>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
-    // SAFETY: The endpoint outlives its queues, and this is its receive queue's worker.
-    let worker = unsafe { RecvWorker::<C>::of(cq) };
-    // SAFETY: From the core.
-    let (wc, cqe) = unsafe { wc_and_cqe(wc) };
+    // SAFETY: By this function's contract.
+    let (worker, wc, cqe) = unsafe { RecvWorker::<C>::enter(cq, wc) };
     // SAFETY: Every Receive is posted with the `cqe` of its buffer; its completion comes once.
     let recv =
         Recv(unsafe { LinkedBox::from_raw(kernel::container_of!(cqe, Inner<C::Recv>, cqe)) });

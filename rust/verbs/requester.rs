@@ -20,7 +20,6 @@ use crate::{
 
 use super::{
     completion::{
-        wc_and_cqe,
         Ended,
         SendWorker, //
     },
@@ -263,12 +262,10 @@ impl Posting<'_> {
 ///
 /// # Safety
 ///
-/// Called by the RDMA core for an entry of a ring that was made for `C`.
+/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for an entry of its ring.
 unsafe extern "C" fn sent<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
-    // SAFETY: The endpoint outlives its queues, and this is its send queue's worker.
-    let worker = unsafe { SendWorker::<C>::of(cq) };
-    // SAFETY: From the core.
-    let (wc, cqe) = unsafe { wc_and_cqe(wc) };
+    // SAFETY: By this function's contract.
+    let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
     // SAFETY: The `cqe` is in an entry of a ring, which the endpoint keeps.
     let index = unsafe { SendRing::index(cqe) };
     let how = Ended::of(wc.status);
