@@ -109,11 +109,11 @@ impl Accepts for Arc<AcceptQueue> {
         self.xprt.enqueue();
     }
 
-    fn deaf(&self, addr: &SockAddr, error: Error) {
+    fn lost(&self, addr: &SockAddr, error: Error) {
         pr_err!("no device to listen on {addr} with ({error:?}); still trying\n");
     }
 
-    fn hears_again(&self, addr: &SockAddr) {
+    fn restored(&self, addr: &SockAddr) {
         pr_info!("listening on {addr} again\n");
     }
 }

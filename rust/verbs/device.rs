@@ -74,18 +74,18 @@ impl Device {
 struct State {
     removing: bool,
     leases: u32,
-    notices: KVec<Listener>,
+    notices: KVec<Watcher>,
 }
 
 /// Whom to tell of the removal, and how.
 #[derive(Clone, Copy)]
-struct Listener {
+struct Watcher {
     who: *const c_void,
     tell: unsafe fn(*const c_void),
 }
 
 // SAFETY: A `Notice` is only made for something that may be called from any thread.
-unsafe impl Send for Listener {}
+unsafe impl Send for Watcher {}
 
 /// The right to use a device: it is not removed before the last lease is returned.
 pub(super) struct Lease(Arc<Device>);
@@ -136,16 +136,16 @@ impl Lease {
         who: *const c_void,
         tell: unsafe fn(*const c_void),
     ) -> Result<Notice> {
-        let listener = Listener { who, tell };
+        let watcher = Watcher { who, tell };
         let mut state = self.0.state.lock();
         if state.removing {
             return Err(ENODEV);
         }
         let _noio = NoIo::begin();
-        state.notices.push(listener, GFP_KERNEL)?;
+        state.notices.push(watcher, GFP_KERNEL)?;
         Ok(Notice {
             device: self.0.clone(),
-            listener,
+            watcher,
         })
     }
 }
@@ -168,7 +168,7 @@ impl Drop for Lease {
 #[must_use]
 pub(super) struct Notice {
     device: Arc<Device>,
-    listener: Listener,
+    watcher: Watcher,
 }
 
 impl Notice {
@@ -178,7 +178,7 @@ impl Notice {
             .state
             .lock()
             .notices
-            .retain(|l| l.who != self.listener.who);
+            .retain(|w| w.who != self.watcher.who);
     }
 }
 
@@ -279,9 +279,9 @@ unsafe extern "C" fn remove_one(raw: *mut bindings::ib_device, _data: *mut c_voi
     trace!(rpcrdma_client_remove_one(device.name()));
     let mut state = device.state.lock();
     state.removing = true;
-    for listener in state.notices.iter() {
+    for watcher in state.notices.iter() {
         // SAFETY: The notice still stands, since dropping it takes the lock that we hold.
-        unsafe { (listener.tell)(listener.who) };
+        unsafe { (watcher.tell)(watcher.who) };
     }
     if state.leases > 0 {
         trace!(rpcrdma_client_wait_on(device.name()));

@@ -76,10 +76,10 @@ pub(crate) trait Accepts: Send + Sync + 'static {
     fn connect_request(&self, request: IncomingConnection<'_>);
 
     /// The address cannot be listened on any more, for more than a moment. It is still being tried.
-    fn deaf(&self, addr: &SockAddr, error: Error);
+    fn lost(&self, addr: &SockAddr, error: Error);
 
-    /// It can, after [`Self::deaf`].
-    fn hears_again(&self, addr: &SockAddr);
+    /// It can, after [`Self::lost`].
+    fn restored(&self, addr: &SockAddr);
 }
 
 /// Listens as long as it exists. Dropping it sleeps.
@@ -91,16 +91,16 @@ struct Shared<A: Accepts> {
     net: Net,
     backlog: c_int,
     #[pin]
-    ear: Mutex<Ear<A>>,
+    state: Mutex<State<A>>,
     #[pin]
     again: DelayedWork<Shared<A>>,
 }
 
-enum Ear<A: Accepts> {
+enum State<A: Accepts> {
     /// Listens on the address.
-    Open(EndpointBox<Listener<A>>, SockAddr),
+    Listening(EndpointBox<Listener<A>>, SockAddr),
     /// Could not listen on it again, and has waited that long since.
-    Deaf(SockAddr, Msecs),
+    Retrying(SockAddr, Msecs),
     /// The owner does not want it yet, or any more.
     Stopped,
 }
@@ -127,30 +127,30 @@ impl<A: Accepts> Listening<A> {
                 accepts,
                 net,
                 backlog,
-                ear <- new_mutex!(Ear::Stopped, "Listening::ear"),
+                state <- new_mutex!(State::Stopped, "Listening::state"),
                 again <- new_delayed_work!("Listening::again"),
             }),
             GFP_KERNEL,
         )?;
         let this = Self(shared);
         // An event that comes at once waits until there is something to replace.
-        let mut ear = this.0.ear.lock();
-        *ear = this.0.listen(addr)?;
-        drop(ear);
+        let mut state = this.0.state.lock();
+        *state = this.0.listen(addr)?;
+        drop(state);
         Ok(this)
     }
 
     /// The address; the port may have been chosen by the connection manager.
     pub(crate) fn local_addr(&self) -> Option<SockAddr> {
-        match &*self.0.ear.lock() {
-            Ear::Open(_, addr) | Ear::Deaf(addr, _) => Some(*addr),
-            Ear::Stopped => None,
+        match &*self.0.state.lock() {
+            State::Listening(_, addr) | State::Retrying(addr, _) => Some(*addr),
+            State::Stopped => None,
         }
     }
 
     /// Stops listening, for good. No connection request is under way when this returns.
     pub(crate) fn stop(&self) {
-        let last = mem::replace(&mut *self.0.ear.lock(), Ear::Stopped);
+        let last = mem::replace(&mut *self.0.state.lock(), State::Stopped);
         // A handler that runs is waited for here, without the lock. None is left to queue the work
         // item, which has to end before the module may go.
         drop(last);
@@ -170,32 +170,32 @@ impl<A: Accepts> Drop for Listening<A> {
 }
 
 impl<A: Accepts> Shared<A> {
-    fn listen(self: &Arc<Self>, addr: &SockAddr) -> Result<Ear<A>> {
+    fn listen(self: &Arc<Self>, addr: &SockAddr) -> Result<State<A>> {
         let shared = self.clone();
         let context = try_pin_init!(Listener { shared }? Error);
-        let ear = Endpoint::listen(self.net.clone(), addr, self.backlog, context)?;
-        let addr = ear.local_addr().ok_or(EINVAL)?;
-        Ok(Ear::Open(ear, addr))
+        let ep = Endpoint::listen(self.net.clone(), addr, self.backlog, context)?;
+        let addr = ep.local_addr().ok_or(EINVAL)?;
+        Ok(State::Listening(ep, addr))
     }
 
     /// Listens again, after a failure that was followed by a wait of `waited`; 0 if there was none.
-    fn listen_again(self: &Arc<Self>, addr: &SockAddr, waited: Msecs) -> Ear<A> {
+    fn listen_again(self: &Arc<Self>, addr: &SockAddr, waited: Msecs) -> State<A> {
         match self.listen(addr) {
             Ok(open) => {
                 if waited == LONGEST_WAIT {
-                    self.accepts.hears_again(addr);
+                    self.accepts.restored(addr);
                 }
                 open
             }
             Err(error) => {
                 let wait = (waited * 2).clamp(FIRST_WAIT, LONGEST_WAIT);
                 if wait == LONGEST_WAIT && waited < wait {
-                    self.accepts.deaf(addr, error);
+                    self.accepts.lost(addr, error);
                 }
                 // This is the work item, so that it can be queued; an event may have been quicker.
                 let _ =
                     workqueue::system_long().enqueue_delayed(self.clone(), msecs_to_jiffies(wait));
-                Ear::Deaf(*addr, wait)
+                State::Retrying(*addr, wait)
             }
         }
     }
@@ -206,18 +206,18 @@ impl<A: Accepts> WorkItem for Shared<A> {
 
     fn run(this: Arc<Self>) {
         // The lock keeps the owner from going, and its namespace with it.
-        let mut ear = this.ear.lock();
-        let (addr, waited) = match mem::replace(&mut *ear, Ear::Stopped) {
+        let mut state = this.state.lock();
+        let (addr, waited) = match mem::replace(&mut *state, State::Stopped) {
             // The address is taken as long as the old identifier has it. Its handlers do not want
             // the lock.
-            Ear::Open(old, addr) => {
+            State::Listening(old, addr) => {
                 drop(old);
                 (addr, 0)
             }
-            Ear::Deaf(addr, waited) => (addr, waited),
-            Ear::Stopped => return,
+            State::Retrying(addr, waited) => (addr, waited),
+            State::Stopped => return,
         };
-        *ear = this.listen_again(&addr, waited);
+        *state = this.listen_again(&addr, waited);
     }
 }
 
