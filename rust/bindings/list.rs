@@ -360,6 +360,7 @@ impl<T: Linked> Queue<T> {
         }
     }
 
+    /// Whether nothing is in the queue.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.head.is_null()

@@ -19,6 +19,7 @@ pub(crate) struct NoIo {
 }
 
 impl NoIo {
+    /// From here on, until it is dropped.
     pub(crate) fn begin() -> Self {
         Self {
             // SAFETY: Concerns this thread alone.
@@ -45,6 +46,7 @@ pub(crate) struct NoReclaim {
 }
 
 impl NoReclaim {
+    /// From here on, until it is dropped.
     pub(crate) fn begin() -> Self {
         Self {
             // SAFETY: Concerns this thread alone.

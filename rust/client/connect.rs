@@ -57,6 +57,10 @@ const RETRIES: u8 = 6;
 const RECEIVER_RETRIES: u8 = 0;
 
 /// Connects to the transport's peer.
+///
+/// # Errors
+///
+/// See [`ConnectError`]; what was made is dropped again.
 pub(super) fn connect(
     shared: &Arc<Shared>,
 ) -> Result<(Established, Sender<Pending>), ConnectError> {

@@ -215,6 +215,10 @@ impl Connection {
     }
 
     /// Asks something of the connection manager and waits for the answer.
+    ///
+    /// # Errors
+    ///
+    /// What `question` fails with, `TimedOut`, or what has ended the attempt.
     pub(super) fn ask(
         &self,
         question: impl FnOnce() -> Result,

@@ -30,8 +30,8 @@ use crate::{
 
 use super::tunables;
 
-/// Octets of the largest READ or WRITE, of which every device must be able: an NFS client that
-/// moves to another device cannot change its mind.
+/// Octets of the largest READ or WRITE. Every device must be capable of it: NFS settles `rsize` and
+/// `wsize` at mount, and may reconnect through another device.
 const MAX_IO: u32 = 1 << 20;
 /// Pages that such an item touches, if it does not start with one.
 pub(super) const MAX_PAGES: u32 = MAX_IO / PAGE_SIZE as u32 + 1;
@@ -65,8 +65,8 @@ const PULLS: u32 = 2;
 /// Where head, pages and tail of a buffer meet, a Read ends and another begins.
 const SEAMS: u32 = 2;
 
-/// Work requests that mark the end of a queue while it is drained; there are two, one at a time,
-/// and room is better than counting on that.
+/// Work requests that mark the end of a queue while it is drained: one at a time, with one to
+/// spare.
 const DRAIN_MARKS: u32 = 2;
 
 /// What a device would need.
@@ -125,6 +125,10 @@ pub(super) struct Sizes {
 
 impl Sizes {
     /// The sizes for a device, if it is good enough.
+    ///
+    /// # Errors
+    ///
+    /// What the device [lacks](Lack).
     pub(super) fn for_device(device: &DeviceAttrs, slots: u32, reverse: u32) -> Result<Self, Lack> {
         if !device.supported {
             return Err(Lack::KernelVerbs);
@@ -172,7 +176,8 @@ impl Sizes {
             all_pulled: tunables::all_pulled(),
             pull_entries: pulls.entries,
             own: PrivateData {
-                // Everything that is exposed is exposed for one Call. On iWARP it proves nothing.
+                // Every handle is registered for one Call, which is what the flag promises. Not on
+                // iWARP: see `Endpoint::invalidates_in_order`.
                 remote_invalidation: tunables::remote_invalidation() && !device.registers_to_read,
                 send_size: tunables::send_size(),
                 receive_size: tunables::receive_size(),

@@ -116,6 +116,10 @@ impl<'a> Assembly<'a> {
     /// Checks a Read list and decides on the layout; `Ok(None)` if there is nothing to pull.
     ///
     /// `inline` is the length of the inline payload of RDMA_MSG, or `None` for RDMA_NOMSG.
+    ///
+    /// # Errors
+    ///
+    /// See [`BadReads`].
     #[inline]
     pub fn plan(
         inline: Option<usize>,

@@ -201,13 +201,17 @@ impl Limits {
 }
 
 /// Chooses how a Call travels and what it offers for its Reply.
+///
+/// # Errors
+///
+/// [`TooBig`]: the Call, or what has to be offered for its Reply, cannot be kept within the limits.
 #[inline]
 pub fn plan(shape: &CallShape, limits: &Limits) -> Result<(CallPlan, ReplyPlan), TooBig> {
     let (reply, offered) = plan_reply(shape, limits).ok_or(TooBig)?;
     let header = MIN_LEN.saturating_add(offered);
     let call = plan_call(shape, limits, limits.send, header).ok_or(TooBig)?;
-    // Head and tail are copied, so they must fit what they are copied to. Counted are those that
-    // might not, with any header.
+    // Head and tail are copied into `composed` octets, behind the header. Where they fill over half
+    // of that, a header might not fit as well: plan again with that as the limit.
     let copied = shape.call.head.saturating_add(shape.call.tail);
     let tight = limits.composed < limits.send && copied > limits.composed / 2;
     if tight && call != CallPlan::PositionZero {

@@ -99,6 +99,10 @@ impl<'a> Reply<'a> {
     ///
     /// `chunks` are those of the Call, `results` the items that may be reduced, in the order of the
     /// Reply.
+    ///
+    /// # Errors
+    ///
+    /// See [`CannotReply`].
     #[inline]
     pub fn plan(
         chunks: ChunkLists<'a>,

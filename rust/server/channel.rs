@@ -87,8 +87,8 @@ pub(super) struct Channel {
     exposed: Exposed,
 }
 
-/// What waits for a service thread. The transport's data flag, as far as it tells of this, is
-/// changed under this lock only: a thread clears it that finds nothing here.
+/// What waits for a service thread. As far as it speaks of what is here, `XPT_DATA` is changed only
+/// under this lock: the thread that finds nothing clears it.
 ///
 /// An [`Alarm`](crate::sunrpc::svc::Alarm) sets the flag without the lock. A thread that clears it
 /// again does see the alarm: that it is due is noted with full ordering before the flag is set, and

@@ -163,6 +163,11 @@ impl Terms {
 
 impl Connection {
     /// Accepts a peer. What was made is dropped again if anything fails, and the peer refused.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, `EINVAL` if the device is not good enough, `ENODEV` if the connection is at its
+    /// end, and others from the connection manager.
     pub(super) fn accept(
         pending: Pending,
         accepting: &Accepting<'_, Listener>,

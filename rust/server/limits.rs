@@ -159,9 +159,10 @@ impl Limits {
             .max(1)
     }
 
-    /// Entries of the Send Queue that a message takes at least, of as many `entries`. So no more
-    /// messages are under way than twice as many as a client may wait for at a time, if there are
-    /// entries for these; a client that lets none end would have one in every entry otherwise.
+    /// Entries of the Send Queue that a message reserves at least, of `entries` in all. So fewer
+    /// than twice as many messages are under way as a client may wait for, `receives + credits`, if
+    /// there are that many entries. Without this, a client that lets none complete could have one
+    /// in every entry.
     pub(super) fn share(&self, entries: u32) -> u32 {
         let messages = self.receives.saturating_add(self.credits);
         entries.checked_div(messages).unwrap_or(0).max(1)

@@ -24,9 +24,9 @@
 //! they take no lock that is held over a sleep. All else is a service thread's. There may be many
 //! of those at a time on one connection, except in `receive` up to where it lets others in.
 //!
-//! Locks: `AcceptQueue::pending`; `Channel::incoming`; `Exposed::registrar`; `Exposed::state`, also
-//! inside of `Endpoint::exposing`; those in `Pool` and `SendQueue`. Otherwise none is taken while
-//! another is held.
+//! No lock is taken while another is held, but for `Exposed::state`, inside of
+//! `Endpoint::exposing`. The locks are: `AcceptQueue::pending`; `Channel::incoming`;
+//! `Exposed::registrar`; `Exposed::state`; those in `Pool` and `SendQueue`.
 
 #![forbid(unsafe_code)]
 

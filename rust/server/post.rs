@@ -102,6 +102,11 @@ impl Connection {
 
     /// Reserves so many entries of the Send Queue, or has the thread wait for them, for what has
     /// this number in traces.
+    ///
+    /// # Errors
+    ///
+    /// `Refused` if the queue could never hold as many, `Lost` if the connection has ended, or is
+    /// to be ended.
     #[inline]
     pub(super) fn reserve(
         &self,

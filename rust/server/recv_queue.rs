@@ -63,6 +63,10 @@ impl RecvQueue {
 
     /// Makes the buffers, for messages as long as `limits` say and Calls of so many pages. Long
     /// messages take memory in large pieces: if there is none, the limits become smaller.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, `EIO` if the device cannot map the buffers, `EINVAL` if the endpoint is not open.
     pub(super) fn stock(
         &self,
         ep: &Endpoint<Channel>,

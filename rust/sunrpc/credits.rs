@@ -66,8 +66,8 @@ struct Unanswered {
     since: c_ulong,
 }
 
-/// How many answers that belonged to nobody are remembered: of the two steps there are as many
-/// under way as there are processors in them, each for a moment.
+/// How many stray answers are remembered. There are never more in question than processors between
+/// the two steps.
 const STRAYS: usize = 16;
 
 /// Calls that were given up, and answers that belonged to none of them.

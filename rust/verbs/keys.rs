@@ -7,8 +7,9 @@
 //! come back. So an octet that was in use is not drawn for a long time; which one is, of those that
 //! are left, the peer cannot foresee.
 
-/// Draws without an octet coming back, at least. A peer would have to have a region used as often
-/// between two messages that wait to be looked at.
+/// For how many draws, at least, an octet does not come back. To have a stale invalidation name a
+/// live handle, a peer would need that many uses of the region between the arrival of a message and
+/// our looking at it.
 const LIVES: u8 = 96;
 
 /// The octets that are not to be drawn.

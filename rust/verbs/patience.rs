@@ -14,9 +14,8 @@ use crate::bindings::memalloc::NoReclaim;
 pub(super) enum Patience {
     /// By a thread that may wait for it.
     Waits,
-    /// At once or not at all, by a worker for which others wait who may have memory to give back.
-    /// The allocator would not let a few pages fail that may wait, not even without I/O: it tries
-    /// for ever.
+    /// At once or not at all, for a worker that others wait for, who may hold the memory.
+    /// `GFP_NOIO` would not do: small allocations that may sleep are retried for ever.
     Fails,
 }
 
@@ -30,9 +29,9 @@ impl Patience {
         }
     }
 
-    /// Calls what allocates in its own way. There is no scope in which that does not wait but one
-    /// that opens the reserves: so have something from [`Self::flags`] first, which does not touch
-    /// them.
+    /// Runs `f`, which allocates with flags of its own. The only scope in which that does not wait
+    /// also opens the reserves. So first allocate something with [`Self::flags`]: that fails before
+    /// the reserves are touched.
     #[inline]
     pub(super) fn scope<R>(self, f: impl FnOnce() -> R) -> R {
         let _scope = (self == Self::Fails).then(NoReclaim::begin);

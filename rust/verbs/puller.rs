@@ -54,7 +54,8 @@ use super::{
     }, //
 };
 
-/// All that begins in the receive queue's worker, which nobody else can do the work of.
+/// Pulling begins in the receive worker, which must not wait for memory: the Reply at hand may be
+/// what frees some.
 const PATIENCE: Patience = Patience::Fails;
 
 /// A context that pulls Replies.
@@ -146,7 +147,8 @@ impl<P: Send + 'static> Pulls<P> {
         pieces: impl Iterator<Item = Piece<'p>>,
         sources: impl Iterator<Item = (Remote, u32)>,
     ) -> Result<Prepared<P>, NotPulled> {
-        // Before all else: it stops those who would ask for more where there is little.
+        // First, with plain flags: if this fails, the reserves are left alone (see
+        // [`Patience::scope`]).
         let room = LinkedBox::room(PATIENCE.flags()).map_err(|_| NotPulled::Failed)?;
         let mut cutter = Cutter { pieces, rest: None };
         let mut transfers = Transfers::new(Direction::FromDevice);

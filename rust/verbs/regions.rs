@@ -108,8 +108,9 @@ impl<U> Registrar<U> {
     ///
     /// # Errors
     ///
-    /// See [`MapError`]; `Failed` if there are regions of another pool. Else `regions` is empty
-    /// then: what was in it is at hand, so that what is idle in the pool has come back since.
+    /// See [`MapError`]; `Failed` if there are regions of another pool, which stay. On any other
+    /// error `regions` is left empty. What was in it is kept at hand, so that
+    /// [`RegionPool::has_idle`] tells only of regions put back since.
     #[inline]
     pub(crate) fn map<'p>(
         &mut self,
@@ -303,6 +304,10 @@ impl<U> Regions<Mapped, U> {
 
 impl<U> Regions<Registered, U> {
     /// Proof that nothing is exposed, if there is nothing that could be.
+    ///
+    /// # Errors
+    ///
+    /// The regions, if there are any.
     #[inline]
     pub(crate) fn fenced(self) -> Result<Fenced, Self> {
         if self.is_empty() {

@@ -145,6 +145,10 @@ impl<'a, U: Send + 'static> Draft<'a, U> {
     }
 
     /// Appends the next `octets` of the memory to the message.
+    ///
+    /// # Errors
+    ///
+    /// [`NoRoom`] in the memory, or for another element.
     #[inline]
     pub(crate) fn append(&mut self, octets: usize) -> Result<(), NoRoom> {
         self.entry.append(octets)
@@ -152,6 +156,10 @@ impl<'a, U: Send + 'static> Draft<'a, U> {
 
     /// Appends a piece of a page, from where it lies; the page is kept until the message has been
     /// sent.
+    ///
+    /// # Errors
+    ///
+    /// [`NoRoom`] for another element, or the device cannot map the page.
     #[inline]
     pub(crate) fn gather(&mut self, piece: &Piece<'_>) -> Result<(), NoRoom> {
         self.entry.gather(piece)

@@ -42,7 +42,7 @@ pub(crate) enum NoRoom {
     Stalled,
 }
 
-/// How long a thread waits, which others need as well.
+/// Milliseconds that a service thread waits. Other connections need the thread, too.
 const PATIENCE_MS: u32 = 30_000;
 
 /// The free entries of a Send Queue, and who waits for them.

@@ -235,7 +235,7 @@ impl SendRing {
     pub(super) fn new(domain: &Arc<Domain>, sizes: &SenderSizes, done: Done) -> Result<Arc<Self>> {
         // One entry is always empty: this is how a full ring differs from an empty one.
         let count = sizes.messages.checked_add(1).ok_or(EINVAL)? as usize;
-        // Too many for one piece of memory, if there is none of that size.
+        // `KVVec`: there may be no contiguous memory for so many.
         let mut entries = KVVec::with_capacity(count, GFP_KERNEL)?;
         for _ in 0..count {
             entries.push(

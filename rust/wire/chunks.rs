@@ -253,7 +253,7 @@ impl<'a> WriteChunk<'a> {
         Ok(Self { octets })
     }
 
-    /// How many segments there are. None: an *empty* chunk (RFC 8166 Section 3.4.6).
+    /// How many segments there are; with 0 the chunk is *empty* (RFC 8166 Section 3.4.6).
     #[inline]
     pub const fn len(&self) -> usize {
         self.octets.len() / Segment::LEN

@@ -9,6 +9,9 @@
 //! HeaderWriter --no_more_reads--> WriteListPlace --no_more_writes--> ReplyChunkPlace --> length
 //! ```
 //!
+//! Everything here fails with [`Overflow`] alone: the header does not fit the buffer, whose content
+//! is then unspecified.
+//!
 //! There is no form for RDMA_MSGP (RFC 8166 Section 4.6.1); RDMA_ERROR is written by
 //! [`ErrorReply::encode`](super::ErrorReply::encode).
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! A cursor over received octets that hands out XDR words.
+//!
+//! Everything here fails with [`Truncated`] alone, and then takes nothing.
 
 /// The octets ended before the item did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

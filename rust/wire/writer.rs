@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! A cursor over a buffer that takes XDR words.
+//!
+//! Everything here fails with [`Overflow`] alone, and then writes nothing.
 
 use super::WORD;
 
