@@ -48,9 +48,11 @@ impl Span {
 ///
 /// # Invariants
 ///
-/// `pages` holds one reference to each of its pages. Its capacity never changes.
+/// `pages` holds one reference to each of its pages. Its capacity never changes. If they are
+/// `shared`, each is also in the slot that it was found in, or nobody else's.
 pub(crate) struct PageArray {
     pages: KVec<NonNull<page>>,
+    shared: bool,
 }
 
 // SAFETY: A page reference may be used and dropped on any thread.
@@ -68,6 +70,7 @@ impl PageArray {
         // INVARIANT: There are no pages yet.
         Ok(Self {
             pages: KVec::with_capacity(capacity, GFP_KERNEL)?,
+            shared: false,
         })
     }
 
@@ -85,7 +88,8 @@ impl PageArray {
 
     /// Takes pages out of `slots`, up to the first empty slot, and leaves the slots empty.
     ///
-    /// Returns how many were taken: less than `count` if a slot was empty or the array is full.
+    /// Returns how many were taken: less than `count` if a slot was empty or the array is full, or
+    /// none if its pages are shared.
     ///
     /// # Safety
     ///
@@ -93,6 +97,9 @@ impl PageArray {
     /// has a reference to, and may give away.
     #[inline]
     pub(crate) unsafe fn take(&mut self, slots: *mut *mut page, count: usize) -> usize {
+        if self.shared {
+            return 0;
+        }
         let count = count.min(self.pages.capacity() - self.pages.len());
         let start = self.pages.len();
         for i in 0..count {
@@ -110,6 +117,60 @@ impl PageArray {
         self.pages.len() - start
     }
 
+    /// Takes a second reference to each page in `slots`, up to the first empty one, if there is
+    /// nothing in the array yet.
+    ///
+    /// # Safety
+    ///
+    /// `slots` must point to `count` readable slots, each of them null or a page. Who has the slots
+    /// only ever gives up what is in them.
+    #[inline]
+    pub(crate) unsafe fn share(&mut self, slots: *const *mut page, count: usize) {
+        if !self.pages.is_empty() {
+            return;
+        }
+        for i in 0..count.min(self.pages.capacity()) {
+            // SAFETY: Within the slots, by this function's contract.
+            let Some(page) = NonNull::new(unsafe { *slots.add(i) }) else {
+                break;
+            };
+            if self.pages.push_within_capacity(page).is_ok() {
+                // SAFETY: A page, to which the slot has a reference.
+                unsafe { super::rpcrdma_get_page(page.as_ptr()) };
+            }
+        }
+        // INVARIANT: Each page is in its slot as well.
+        self.shared = true;
+    }
+
+    /// Keeps those pages that [`Self::share`] has found in `slots` and that are not there any more:
+    /// they are the array's alone. If its pages are not shared, none is left.
+    ///
+    /// # Safety
+    ///
+    /// `slots` must point to the slots that were shared, `count` of them at most; what is not there
+    /// any more has been given up.
+    #[inline]
+    pub(crate) unsafe fn keep_displaced(&mut self, slots: *const *mut page, count: usize) {
+        if !self.shared {
+            self.release();
+            return;
+        }
+        let mut index = 0;
+        self.pages.retain(|page| {
+            // SAFETY: Within the slots, by this function's contract.
+            let gone = index < count && unsafe { *slots.add(index) } != page.as_ptr();
+            index += 1;
+            if !gone {
+                // SAFETY: The reference that `share` has taken.
+                unsafe { super::rpcrdma_put_page(page.as_ptr()) };
+            }
+            gone
+        });
+        // INVARIANT: What is left is in no slot, so it is nobody else's.
+        self.shared = false;
+    }
+
     /// Puts all pages into `slots`, in order; what was in the slots is in the array then.
     ///
     /// # Safety
@@ -118,6 +179,9 @@ impl PageArray {
     /// that the caller has a reference to, and may give away.
     #[inline]
     pub(crate) unsafe fn exchange(&mut self, slots: *mut *mut page) {
+        if self.shared {
+            self.release();
+        }
         let len = self.pages.len();
         let mut exchanged = 0;
         for (i, page) in self.pages.as_mut_slice().iter_mut().enumerate() {
@@ -160,6 +224,9 @@ impl PageArray {
     /// Moves pages to `other`, from the end, as many as there is room for.
     #[inline]
     pub(crate) fn move_to(&mut self, other: &mut Self) {
+        if self.shared {
+            return;
+        }
         let count = self
             .pages
             .len()
@@ -199,6 +266,7 @@ impl PageArray {
     pub(crate) fn release(&mut self) {
         let len = self.pages.len();
         if len == 0 {
+            self.shared = false;
             return;
         }
         // SAFETY: `NonNull<page>` is a pointer; there are `len` of them, and a reference to each.
@@ -206,6 +274,7 @@ impl PageArray {
         unsafe { super::rpcrdma_release_pages(self.pages.as_mut_ptr().cast(), len as c_int) };
         // INVARIANT: No pages, no references.
         self.pages.clear();
+        self.shared = false;
     }
 
     /// The parts of the pages that make up `span`, or `None` if it is not within the array.
@@ -225,8 +294,12 @@ impl PageArray {
         })
     }
 
-    /// Copies `source` to where `start` is in the array; `false` if it does not fit.
+    /// Copies `source` to where `start` is in the array; `false` if it does not fit, or the pages
+    /// are shared.
     pub(crate) fn write(&mut self, start: u32, mut source: &[u8]) -> bool {
+        if self.shared {
+            return false;
+        }
         let Ok(len) = u32::try_from(source.len()) else {
             return false;
         };

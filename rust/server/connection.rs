@@ -5,7 +5,10 @@
 use kernel::{
     page::PAGE_SIZE,
     prelude::*,
-    sync::Arc, //
+    sync::{
+        atomic::Atomic,
+        Arc, //
+    }, //
 };
 
 use crate::{
@@ -95,13 +98,35 @@ pub(super) struct Connection {
     pub(super) demand: Demand,
     /// Whether the client answers RDMA Reads.
     pub(super) may_read: bool,
-    /// Pages that pulling displaced, of all connections of the listener.
-    pub(super) spare: Arc<SparePages>,
+    /// Pages for those that travel with messages.
+    pub(super) spare: Spare,
+    /// Whether a file's pages have displaced those of the last Reply that was asked for any.
+    pub(super) displaces: Atomic<bool>,
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.spare.release();
+        self.spare.calls.release();
+        self.spare.replies.release();
+    }
+}
+
+/// Pages that were displaced in a request of any connection of a listener.
+#[derive(Clone)]
+pub(super) struct Spare {
+    /// By those that a Call was pulled to.
+    pub(super) calls: Arc<SparePages>,
+    /// By those of a file that is read. Nothing was written to these.
+    pub(super) replies: Arc<SparePages>,
+}
+
+impl Spare {
+    /// None so far.
+    pub(super) fn new() -> Result<Self> {
+        Ok(Self {
+            calls: SparePages::new()?,
+            replies: SparePages::new()?,
+        })
     }
 }
 
@@ -171,7 +196,7 @@ impl Connection {
     pub(super) fn accept(
         pending: Pending,
         accepting: &Accepting<'_, Listener>,
-        spare: Arc<SparePages>,
+        spare: Spare,
     ) -> Result<SvcXprt<Self>> {
         let Pending {
             endpoint: ep,
@@ -226,6 +251,7 @@ impl Connection {
             demand,
             may_read: reads > 0,
             spare,
+            displaces: Atomic::new(false),
         });
         // From here on the peer may send.
         connection.ep.accept(&ConnParam {

@@ -19,7 +19,6 @@ use crate::{
         self,
         Accepting,
         NewXprt,
-        SparePages,
         SvcHandle,
         SvcXprt, //
     },
@@ -38,7 +37,10 @@ use crate::{
 
 use super::{
     channel::Channel,
-    connection::Connection, //
+    connection::{
+        Connection,
+        Spare, //
+    }, //
 };
 
 /// Requests that the fabric may hold back, where it does.
@@ -66,7 +68,7 @@ pub(super) struct Listener {
     listening: Listening<Arc<AcceptQueue>>,
     queue: Arc<AcceptQueue>,
     /// For its connections.
-    spare: Arc<SparePages>,
+    spare: Spare,
 }
 
 /// Where peers wait.
@@ -158,7 +160,7 @@ impl svc::Listener for Listener {
         Ok(xprt.install(Self {
             listening,
             queue,
-            spare: SparePages::new()?,
+            spare: Spare::new()?,
         }))
     }
 

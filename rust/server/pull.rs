@@ -158,7 +158,7 @@ impl Connection {
         length: u32,
     ) -> core::result::Result<(), NotServed> {
         let pages = length.div_ceil(PAGE_SIZE as u32) as usize;
-        let taken = rqst.take_pages(pages, reads.page_sink(), &self.spare);
+        let taken = rqst.take_pages(pages, reads.page_sink(), &self.spare.calls);
         if taken < pages {
             trace!(svcrdma_page_overrun_err(
                 self.ep.recv_cid(serial),
@@ -276,7 +276,7 @@ impl Connection {
             // RFC 8166 Section 4.5.2: header and payload speak of different RPCs, or of none.
             return self.refuse_call(rqst, buffer, xid);
         }
-        if !rqst.put_pages(pages, &self.spare) {
+        if !rqst.put_pages(pages, &self.spare.calls) {
             return self.drop_call(rqst, buffer);
         }
         match layout {

@@ -4,6 +4,11 @@
 //!
 //! A Call without Read chunks is delivered where it was received. The others are pulled first.
 
+use kernel::{
+    page::PAGE_SIZE,
+    sync::atomic::ordering::Relaxed, //
+};
+
 use crate::{
     admin,
     engine::inbound::{
@@ -17,7 +22,11 @@ use crate::{
         Received,
         Receiving, //
     },
-    verbs::Pulled, //
+    verbs::{
+        PageArray,
+        Pulled, //
+    },
+    wire::ChunkLists, //
 };
 
 use super::{
@@ -103,6 +112,7 @@ impl Connection {
                 {
                     self.refuse_call(rqst, buffer, xid)
                 } else if !long && reads.all(|read| read.segment.is_empty()) {
+                    self.note_reply_pages(&rqst, &message.chunks, parcel.pages_mut());
                     rqst.deliver(buffer, start..received)
                 } else {
                     self.pull(rqst, buffer)
@@ -131,6 +141,26 @@ impl Connection {
                 self.drop_call(rqst, buffer)
             }
         }
+    }
+
+    /// Notes the pages that a file's may displace in the Reply, if there is a Write chunk for that:
+    /// all of them where the last Reply saw some displaced, else one, to see.
+    #[inline]
+    fn note_reply_pages(
+        &self,
+        rqst: &Receiving<'_, Self>,
+        chunks: &ChunkLists<'_>,
+        pages: &mut PageArray,
+    ) {
+        let Some(chunk) = chunks.writes.chunks().next() else {
+            return;
+        };
+        let most = if self.displaces.load(Relaxed) {
+            usize::try_from(chunk.total()).unwrap_or(usize::MAX)
+        } else {
+            1
+        };
+        rqst.share_reply_pages(most.div_ceil(PAGE_SIZE), pages);
     }
 
     /// Keeps the buffer for another Call.

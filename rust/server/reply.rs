@@ -6,7 +6,10 @@
 //! The Writes are posted in front of the Send, in one chain: when the Send completes, so have they,
 //! and the client has all of it when the Send arrives.
 
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::atomic::ordering::Relaxed, //
+};
 
 use crate::{
     admin::{
@@ -32,6 +35,7 @@ use crate::{
     verbs::{
         Exposed,
         Message,
+        PageArray,
         Remote,
         Responder,
         Span, //
@@ -121,17 +125,23 @@ impl Connection {
     fn prepare_reply(
         &self,
         message: &mut Message,
-        buffer: &Buffer,
+        buffer: &mut Buffer,
         reply: Reply<'_>,
     ) -> core::result::Result<Ready, NotServed> {
         let protected = reply.is_protected();
         let reply = reply.locate()?;
-        let call = &buffer.user().call;
-        let chunks = call.chunks(buffer.octets(call.octets));
+        let received = buffer.user().call.octets;
+        let (octets, parcel) = buffer.split(received);
+        let (call, shared) = parcel.parts();
+        let call = &*call;
+        let chunks = call.chunks(octets);
         let serial = message.serial();
         let plan = self.plan_reply(serial, call, chunks, reply.body().len(), protected)?;
         let (octets, exposing) = if is_copied(&plan, reply.body(), message) {
-            (self.copy_reply(message, call.xid, &plan, reply)?, None)
+            (
+                self.copy_reply(message, call.xid, &plan, reply, shared)?,
+                None,
+            )
         } else {
             self.map_reply(message, call.xid, &plan, reply)?
         };
@@ -160,6 +170,7 @@ impl Connection {
         xid: u32,
         plan: &Plan<'_>,
         reply: Located<'_>,
+        shared: &mut PageArray,
     ) -> core::result::Result<usize, NotServed> {
         let header = self.write_header(message, xid, plan, None)?;
         let mut end = header;
@@ -174,7 +185,13 @@ impl Connection {
         let body = if is_written_from_first(plan, reply.body()) {
             reply.move_into(message.page_sink())?
         } else {
-            reply.move_rest_into(message.page_sink())?
+            let spare = &self.spare.replies;
+            let (body, displaced) = reply.move_rest_into(message.page_sink(), shared, spare)?;
+            // Most Replies change nothing, and other threads read this.
+            if plan.writes().next().is_some() && self.displaces.load(Relaxed) != displaced {
+                self.displaces.store(displaced, Relaxed);
+            }
+            body
         };
         self.add_writes(message, &body, plan)?;
         if end > header {

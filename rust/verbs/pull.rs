@@ -91,6 +91,12 @@ impl<S> Parcel<S> {
     pub(crate) fn pages_mut(&mut self) -> &mut PageArray {
         &mut self.pages
     }
+
+    /// The state of the Call, and the pages.
+    #[inline]
+    pub(crate) fn parts(&mut self) -> (&mut S, &mut PageArray) {
+        (&mut self.call, &mut self.pages)
+    }
 }
 
 /// A Receive buffer whose Call is being put together.

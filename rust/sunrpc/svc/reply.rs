@@ -14,11 +14,14 @@ use crate::bindings::{
     self,
     pages::{
         read_slots,
+        PageArray,
         PageSink,
         Span, //
     },
     piece::PAGE, //
 };
+
+use super::spare_pages::SparePages;
 
 /// A request whose Reply is to be sent.
 ///
@@ -207,18 +210,28 @@ impl Located<'_> {
         }
     }
 
-    /// As [`Self::move_into`], but the request keeps its first page for another Reply.
+    /// As [`Self::move_into`], but the request keeps its first page for another Reply, and `spare`
+    /// has the others replaced as far as it can.
     ///
     /// Pages from the second on may be a file's: NFSD puts them into the slots. The first is always
-    /// the request's own.
+    /// the request's own. What a file's pages have displaced, of those that were
+    /// [noted](super::Receiving::share_reply_pages), goes to `spare`: nothing was written to it.
+    /// Tells also whether there were any.
     #[inline]
-    pub(crate) fn move_rest_into(self, mut pages: PageSink<'_>) -> Result<Body> {
+    pub(crate) fn move_rest_into(
+        self,
+        mut pages: PageSink<'_>,
+        shared: &mut PageArray,
+        spare: &SparePages,
+    ) -> Result<(Body, bool)> {
         let rest = self.count - 1;
-        // SAFETY: The request is ours, and so are the pages, by the type's invariants. SUNRPC
-        // releases what it finds before `rq_next_page`, and fills just those slots again: the page
-        // that stays goes to where that points now.
+        // SAFETY: The request is ours, and so are the pages, by the type's invariants; none was
+        // moved since it was noted. SUNRPC releases what it finds before `rq_next_page`, and fills
+        // just those slots again: what stays goes to where that points now, and behind.
         unsafe {
             let slots = (*self.rqst).rq_respages;
+            shared.keep_displaced(slots.add(1), rest);
+            let displaced = shared.len() > 0;
             if (*slots).is_null() || pages.take(slots.add(1), rest) != rest {
                 return Err(EINVAL);
             }
@@ -227,9 +240,10 @@ impl Located<'_> {
             let octets = bindings::rpcrdma_page_address(first).cast::<u8>();
             octets.write_bytes(0, self.body.used_of_first() as usize);
             slots.add(rest).write(first);
-            (*self.rqst).rq_next_page = slots.add(rest);
+            spare.keep(shared);
+            (*self.rqst).rq_next_page = slots.add(spare.fill(slots, rest));
+            Ok((self.body.without_first(), displaced))
         }
-        Ok(self.body.without_first())
     }
 }
 

@@ -117,6 +117,18 @@ impl<C: Connection> Receiving<'_, C> {
         Received(0)
     }
 
+    /// Notes in `pages`, if they are none yet, those that `count` pages of the Reply are to lie in,
+    /// from the second page on. See [`Located::move_rest_into`](super::reply::Located).
+    #[inline]
+    pub(crate) fn share_reply_pages(&self, count: usize, pages: &mut PageArray) {
+        // SAFETY: The request is ours; `rq_respages` has `rq_maxpages` slots, at least one. NFSD
+        // replaces what is in them, and SUNRPC releases it.
+        unsafe {
+            let count = count.min((*self.rqst).rq_maxpages - 1);
+            pages.share((*self.rqst).rq_respages.add(1), count);
+        }
+    }
+
     /// Moves the first `count` pages of the request into `pages`; fewer if there are not as many,
     /// or not as much room. Slots that are empty since an earlier call have none. What `spare` has
     /// takes the place of what is gone.
