@@ -30,7 +30,7 @@ use crate::{
 };
 
 use super::{
-    context::Connection,
+    channel::Channel,
     traces,
     transport::Rdma, //
 };
@@ -72,7 +72,7 @@ pub(super) enum How {
 
 /// Completes the RPC once nothing of it is exposed any more.
 #[inline]
-pub(super) fn fence(worker: &Endpoint<Connection>, rpc: Claimed<Rdma>, recv: Recv<()>, how: How) {
+pub(super) fn fence(worker: &Endpoint<Channel>, rpc: Claimed<Rdma>, recv: Recv<()>, how: How) {
     let this = worker.context();
     let (rpc, exchange) = rpc.withdraw();
     let answer = Answer { rpc, recv, how };
@@ -94,7 +94,7 @@ pub(super) fn fence(worker: &Endpoint<Connection>, rpc: Claimed<Rdma>, recv: Rec
 
 /// What a Call exposed has been invalidated, or the queue pair has ended.
 pub(super) fn fenced(
-    worker: &SendWorker<'_, Connection>,
+    worker: &SendWorker<'_, Channel>,
     pending: Pending,
     how: Result<Fenced, QueueEnded>,
 ) {
@@ -117,7 +117,7 @@ pub(super) fn fenced(
 
 /// Wakes the task that waits.
 #[inline]
-fn complete(ep: &Endpoint<Connection>, answer: Answer, fence: Fenced) {
+fn complete(ep: &Endpoint<Channel>, answer: Answer, fence: Fenced) {
     let shared = &ep.context().shared;
     let Answer { rpc, recv, how } = answer;
     match how {

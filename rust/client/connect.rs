@@ -25,12 +25,12 @@ use crate::{
 };
 
 use super::{
-    complete::Pending,
-    context::{
-        Connection,
+    channel::{
+        Channel,
         Progress, //
     },
-    send::Established,
+    complete::Pending,
+    connection::Connection,
     shared::{
         Shared,
         Waiting, //
@@ -61,13 +61,11 @@ const RECEIVER_RETRIES: u8 = 0;
 /// # Errors
 ///
 /// See [`ConnectError`]; what was made is dropped again.
-pub(super) fn connect(
-    shared: &Arc<Shared>,
-) -> Result<(Established, Sender<Pending>), ConnectError> {
+pub(super) fn connect(shared: &Arc<Shared>) -> Result<(Connection, Sender<Pending>), ConnectError> {
     let (Some(net), Some(peer)) = (shared.xprt.net(), shared.xprt.peer()) else {
         return Err(ConnectError::Protocol);
     };
-    let ep = Endpoint::create(net, Connection::new(shared.clone()))?;
+    let ep = Endpoint::create(net, Channel::new(shared.clone()))?;
     let this = ep.context();
     let timeout = RESOLVE_MS as usize;
     this.ask(|| ep.resolve_addr(&peer, timeout), RESOLVE_MS + SLACK_MS)?;
@@ -110,14 +108,14 @@ pub(super) fn connect(
                 agreement.send - MIN_LEN as u32,
                 agreement.receive - MIN_LEN as u32
             ));
-            Ok((Established { ep, sizes, limits }, sender))
+            Ok((Connection { ep, sizes, limits }, sender))
         }
         _ => Err(ConnectError::NotConnected),
     }
 }
 
 /// Says which device will not do, and why: all that `mount` can say is that an argument is invalid.
-fn unsuitable(ep: &Endpoint<Connection>, lack: Lack) -> ConnectError {
+fn unsuitable(ep: &Endpoint<Channel>, lack: Lack) -> ConnectError {
     // Gone by now, if there is no name.
     let _ = ep.with_device_name(|name| {
         pr_err!("{} cannot carry NFS: it lacks {}\n", name, lack.name());
@@ -129,7 +127,7 @@ fn unsuitable(ep: &Endpoint<Connection>, lack: Lack) -> ConnectError {
 /// of both are made when they are missed. Long messages take memory in large pieces: if there is
 /// none, `sizes` become smaller, and the peer is told that.
 fn make_sender(
-    ep: &Endpoint<Connection>,
+    ep: &Endpoint<Channel>,
     shared: &Arc<Shared>,
     sizes: &mut Sizes,
 ) -> Result<Sender<Pending>, ConnectError> {
@@ -156,7 +154,7 @@ fn make_sender(
 }
 
 fn try_make_sender(
-    ep: &Endpoint<Connection>,
+    ep: &Endpoint<Channel>,
     shared: &Shared,
     sizes: &Sizes,
 ) -> Result<Sender<Pending>> {

@@ -2,30 +2,32 @@
 
 //! The connecting end: connect, send, reply, registration.
 //!
-//! | file        | what                                                     | runs in                  |
-//! |-------------|----------------------------------------------------------|--------------------------|
-//! | `transport` | what SUNRPC calls                                        | see `sunrpc::xprt_ops`   |
-//! | `connect`   | making a connection                                      | the connect worker       |
-//! | `context`   | events of a connection's identifier and queues           | their workers            |
-//! | `send`      | choosing how a Call travels, exposing memory, posting    | an RPC's task            |
-//! | `reply`     | what a message is, and which RPC it answers              | the receive worker       |
-//! | `complete`  | fencing what an RPC exposed, and waking its task         | the queues' workers      |
-//! | `pull`      | pulling a Reply that the server exposes                  | the queues' workers      |
-//! | `reverse`   | Calls of the server, and their Replies                   | receive worker, a task   |
-//! | `receives`  | Receive buffers and their round                          | the receive worker       |
-//! | `exchange`  | what a Call exposes, and whether a Reply speaks of that  |                          |
-//! | `habits`    | what Replies to a procedure have been like               |                          |
-//! | `sizes`     | what a device is good for                                |                          |
-//! | `shared`    | what outlives a connection                               |                          |
-//! | `stats`     | counters                                                 |                          |
-//! | `traces`    | what a trace tells of Calls and Replies                  |                          |
-//! | `tunables`  | files under `/proc/sys/sunrpc`                           |                          |
+//! | file         | what                                                     | runs in                  |
+//! |--------------|----------------------------------------------------------|--------------------------|
+//! | `transport`  | what SUNRPC calls                                        | see `sunrpc::xprt_ops`   |
+//! | `connect`    | making a connection                                      | the connect worker       |
+//! | `connection` | a connection as SUNRPC sees it                           | with the send lock       |
+//! | `channel`    | what the device reports: the handlers, and their state   | their workers            |
+//! | `send`       | choosing how a Call travels, exposing memory, posting    | an RPC's task            |
+//! | `reply`      | what a message is, and which RPC it answers              | the receive worker       |
+//! | `complete`   | fencing what an RPC exposed, and waking its task         | the queues' workers      |
+//! | `pull`       | pulling a Reply that the server exposes                  | the queues' workers      |
+//! | `reverse`    | Calls of the server, and their Replies                   | receive worker, a task   |
+//! | `receives`   | Receive buffers and their round                          | the receive worker       |
+//! | `exchange`   | what a Call exposes, and whether a Reply speaks of that  |                          |
+//! | `habits`     | what Replies to a procedure have been like               |                          |
+//! | `sizes`      | what a device is good for                                |                          |
+//! | `shared`     | what outlives a connection                               |                          |
+//! | `stats`      | counters                                                 |                          |
+//! | `traces`     | what a trace tells of Calls and Replies                  |                          |
+//! | `tunables`   | files under `/proc/sys/sunrpc`                           |                          |
 
 #![forbid(unsafe_code)]
 
+mod channel;
 mod complete;
 mod connect;
-mod context;
+mod connection;
 mod exchange;
 mod habits;
 mod pull;

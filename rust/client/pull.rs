@@ -38,11 +38,11 @@ use crate::{
 };
 
 use super::{
+    channel::Channel,
     complete::{
         self,
         How, //
     },
-    context::Connection,
     reply,
     transport::Rdma,
     tunables, //
@@ -96,7 +96,7 @@ impl Dones {
     }
 
     /// Makes what it takes to send some, if `calls` may be outstanding.
-    pub(super) fn open(&self, ep: &Endpoint<Connection>, messages: u32, calls: u32) -> Result {
+    pub(super) fn open(&self, ep: &Endpoint<Channel>, messages: u32, calls: u32) -> Result {
         let waiting = KVec::with_capacity(calls as usize, GFP_KERNEL)?;
         *self.waiting.lock() = waiting;
         self.messages
@@ -106,7 +106,7 @@ impl Dones {
 
     /// Sends one, as soon as there is room. A server that wants more of them than there can be
     /// Calls is not to be trusted.
-    pub(super) fn send(&self, ep: &Endpoint<Connection>, done: Done) {
+    pub(super) fn send(&self, ep: &Endpoint<Channel>, done: Done) {
         let room = self.waiting.lock().push_within_capacity(done).is_ok();
         if room {
             self.next(ep);
@@ -116,7 +116,7 @@ impl Dones {
     }
 
     /// Sends those that wait, as far as there is room.
-    pub(super) fn next(&self, ep: &Endpoint<Connection>) {
+    pub(super) fn next(&self, ep: &Endpoint<Channel>) {
         let this = ep.context();
         let Some(messages) = self.messages.as_ref() else {
             return;
@@ -148,7 +148,7 @@ impl Dones {
 
 /// Pulls what answers `rpc`, and completes it; or else says that it will not be pulled, and fails
 /// it.
-pub(super) fn start(ep: &Endpoint<Connection>, rpc: Claimed<Rdma>, recv: Recv<()>, octets: usize) {
+pub(super) fn start(ep: &Endpoint<Channel>, rpc: Claimed<Rdma>, recv: Recv<()>, octets: usize) {
     let this = ep.context();
     let pulls = &this.pulls;
     let Some(reply) = reply::parse(this, recv.octets(octets)) else {
@@ -210,7 +210,7 @@ pub(super) fn start(ep: &Endpoint<Connection>, rpc: Claimed<Rdma>, recv: Recv<()
 }
 
 /// A Reply has been pulled, or the connection ended first.
-pub(super) fn pulled(worker: &SendWorker<'_, Connection>, pulling: Pulling, how: Ended) {
+pub(super) fn pulled(worker: &SendWorker<'_, Channel>, pulling: Pulling, how: Ended) {
     let this = worker.context();
     if how != Ended::Well {
         // Sent again on the next connection, on which nothing is owed for this one.

@@ -30,7 +30,7 @@ use crate::{
     }, //
 };
 
-use super::context::Connection;
+use super::channel::Channel;
 
 /// Later buffers are made in completion handlers; if there is no memory now, the next one tries
 /// again.
@@ -57,7 +57,7 @@ impl RecvPool {
     }
 
     /// Keeps the buffers of a new connection.
-    pub(super) fn open(&self, ep: &Endpoint<Connection>) {
+    pub(super) fn open(&self, ep: &Endpoint<Channel>) {
         let domain = ep.domain().map_or(NONE, |domain| domain.id());
         self.domain.store(domain, Relaxed);
     }
@@ -76,7 +76,7 @@ impl RecvPool {
     /// # Errors
     ///
     /// `ENOMEM`, `EIO`, `EINVAL` if the endpoint is not open. The pool is empty then.
-    pub(super) fn stock(&self, ep: &Endpoint<Connection>, count: u32, size: usize) -> Result {
+    pub(super) fn stock(&self, ep: &Endpoint<Channel>, count: u32, size: usize) -> Result {
         let domain = ep.domain().ok_or(EINVAL)?;
         (0..count)
             .try_for_each(|_| {
@@ -128,7 +128,7 @@ impl Receives {
     /// Posts Receives if there are not enough for `needed` messages; returns how many stand. If
     /// those are fewer, there was no memory.
     #[inline]
-    pub(super) fn refill(&self, ep: &Endpoint<Connection>, needed: u32) -> u32 {
+    pub(super) fn refill(&self, ep: &Endpoint<Channel>, needed: u32) -> u32 {
         let posted = self.posted.load(Relaxed);
         let Some(sizes) = ep.context().sizes.as_ref() else {
             return posted;
@@ -140,7 +140,7 @@ impl Receives {
         self.posted.load(Relaxed)
     }
 
-    fn post(&self, ep: &Endpoint<Connection>, count: usize, size: usize) {
+    fn post(&self, ep: &Endpoint<Channel>, count: usize, size: usize) {
         let Some(domain) = ep.domain() else {
             return;
         };

@@ -26,11 +26,11 @@ use crate::{
 };
 
 use super::{
+    channel::Channel,
     complete::{
         self,
         How, //
     },
-    context::Connection,
     pull::{
         self,
         Done, //
@@ -51,7 +51,7 @@ enum Outcome {
 }
 
 /// A Receive has ended.
-pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, status: RecvStatus) {
+pub(super) fn received(worker: &RecvWorker<'_, Channel>, recv: Recv<()>, status: RecvStatus) {
     let this = worker.context();
     this.receives.ended();
     let RecvStatus::Received {
@@ -119,7 +119,7 @@ pub(super) fn received(worker: &RecvWorker<'_, Connection>, recv: Recv<()>, stat
 /// were offered is no answer.
 #[inline]
 fn find(
-    worker: &RecvWorker<'_, Connection>,
+    worker: &RecvWorker<'_, Channel>,
     octets: &[u8],
     reply: &Message<'_>,
     start: usize,
@@ -177,7 +177,7 @@ fn find(
 /// The server could not serve the Call of `error`.
 #[cold]
 fn refused(
-    worker: &RecvWorker<'_, Connection>,
+    worker: &RecvWorker<'_, Channel>,
     octets: &[u8],
     error: &Refused,
     invalidated: Option<u32>,
@@ -210,7 +210,7 @@ fn refused(
 /// about to be: the message may name one of those, and no other.
 #[inline]
 fn claim(
-    worker: &RecvWorker<'_, Connection>,
+    worker: &RecvWorker<'_, Channel>,
     octets: &[u8],
     xid: u32,
     credits: u32,
@@ -232,7 +232,7 @@ fn claim(
 /// What it exposes is exposed until that is closed.
 #[inline]
 fn take_back(
-    worker: &RecvWorker<'_, Connection>,
+    worker: &RecvWorker<'_, Channel>,
     rpc: &mut Claimed<Rdma>,
     invalidated: Option<u32>,
 ) -> bool {
@@ -251,7 +251,7 @@ fn take_back(
 
 /// Nobody waits for this answer. If somebody did when the Call was sent, it frees a credit.
 #[cold]
-fn too_late(worker: &RecvWorker<'_, Connection>, octets: &[u8], xid: u32, credits: u32) {
+fn too_late(worker: &RecvWorker<'_, Channel>, octets: &[u8], xid: u32, credits: u32) {
     let this = worker.context();
     traces::not_asked_for(worker, octets);
     if this.shared.credits.answered(xid) {
@@ -261,7 +261,7 @@ fn too_late(worker: &RecvWorker<'_, Connection>, octets: &[u8], xid: u32, credit
 }
 
 /// The Reply in a message that was looked at before.
-pub(super) fn parse<'a>(this: &Connection, message: &'a [u8]) -> Option<Message<'a>> {
+pub(super) fn parse<'a>(this: &Channel, message: &'a [u8]) -> Option<Message<'a>> {
     match inbound::from_server(message, this.extensions()) {
         Ok(FromServer::Reply(reply)) => Some(reply),
         _ => None,

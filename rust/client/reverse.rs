@@ -25,12 +25,10 @@ use crate::{
 };
 
 use super::{
+    channel::Channel,
     complete::Pending,
-    context::Connection,
-    send::{
-        self,
-        Established, //
-    },
+    connection::Connection,
+    send,
     shared::Shared,
     traces,
     transport::Rdma, //
@@ -44,7 +42,7 @@ use super::{
 /// way on it.
 #[cold]
 pub(super) fn call(
-    worker: &RecvWorker<'_, Connection>,
+    worker: &RecvWorker<'_, Channel>,
     recv: Recv<()>,
     xid: u32,
     start: usize,
@@ -67,7 +65,7 @@ pub(super) fn call(
 /// after it was sent. Without one the Call is dropped; only a server that ignores its credits sees
 /// that.
 #[cold]
-pub(super) fn refuse(worker: &RecvWorker<'_, Connection>, message: &[u8], error: &ErrorReply) {
+pub(super) fn refuse(worker: &RecvWorker<'_, Channel>, message: &[u8], error: &ErrorReply) {
     let this = worker.context();
     traces::not_understood(worker, message);
     let (Some(asides), Some(sizes)) = (this.asides.as_ref(), this.sizes.as_ref()) else {
@@ -86,7 +84,7 @@ pub(super) fn refuse(worker: &RecvWorker<'_, Connection>, message: &[u8], error:
 /// On the connection that the Call came by: on another, the server waits for no such Reply, and has
 /// no Receive for it. It may call again there.
 pub(super) fn reply(
-    to: &Established,
+    to: &Connection,
     shared: &Shared,
     sender: &mut Sender<Pending>,
     reply: &ReverseReply<'_, Rdma>,

@@ -9,7 +9,6 @@ use crate::{
         CallPlan,
         CallShape,
         Extent,
-        Limits,
         ReplyPlan, //
     },
     sunrpc::{
@@ -20,7 +19,6 @@ use crate::{
     verbs::{
         Access,
         Draft,
-        EndpointBox,
         MapError,
         Mapped,
         NoRoomInMessage,
@@ -37,23 +35,15 @@ use crate::{
 
 use super::{
     complete::Pending,
-    context::Connection,
+    connection::Connection,
     exchange::{
         segment,
         Exchange, //
     },
     shared::Shared,
-    sizes::Sizes,
     traces,
     transport::Rdma, //
 };
-
-/// A connection that is good for sending.
-pub(super) struct Established {
-    pub(super) ep: EndpointBox<Connection>,
-    pub(super) sizes: Sizes,
-    pub(super) limits: Limits,
-}
 
 /// A Call whose header is written and whose chunks are mapped.
 struct Composed {
@@ -84,7 +74,7 @@ impl From<NoRoomInMessage> for SendError {
 
 /// Sends a Call.
 pub(super) fn call(
-    to: &Established,
+    to: &Connection,
     shared: &Shared,
     sender: &mut Sender<Pending>,
     call: &Call<'_, Rdma>,
@@ -131,7 +121,7 @@ pub(super) fn call(
 /// How the Call travels, and its Reply.
 #[inline]
 fn choose(
-    to: &Established,
+    to: &Connection,
     shared: &Shared,
     call: &Call<'_, Rdma>,
 ) -> Result<(CallPlan, ReplyPlan), SendError> {
@@ -172,7 +162,7 @@ pub(super) fn ring_full(shared: &Shared, sender: &Sender<Pending>) -> SendError 
 
 #[cold]
 fn failed(
-    to: &Established,
+    to: &Connection,
     shared: &Shared,
     sender: &Sender<Pending>,
     call: &Call<'_, Rdma>,
@@ -204,7 +194,7 @@ fn failed(
 /// Maps the chunks and writes the message.
 #[inline]
 fn compose(
-    to: &Established,
+    to: &Connection,
     shared: &Shared,
     draft: &mut Draft<'_, Pending>,
     call: &Call<'_, Rdma>,

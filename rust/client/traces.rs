@@ -35,8 +35,8 @@ use crate::{
 };
 
 use super::{
+    channel::Channel, //
     complete::Pending,
-    context::Connection, //
 };
 
 /// How a Call travels, in a trace's words.
@@ -148,7 +148,7 @@ pub(super) fn invalidated_there(
 
 /// A message that is not understood.
 #[cold]
-pub(super) fn not_understood(ep: &Endpoint<Connection>, octets: &[u8]) {
+pub(super) fn not_understood(ep: &Endpoint<Channel>, octets: &[u8]) {
     let [xid, version, procedure] = fixed(octets);
     let peer = ep.peer_addr();
     match Header::decode(octets) {
@@ -164,7 +164,7 @@ pub(super) fn not_understood(ep: &Endpoint<Connection>, octets: &[u8]) {
 
 /// A message that answers no Call of ours.
 #[cold]
-pub(super) fn not_asked_for(ep: &Endpoint<Connection>, octets: &[u8]) {
+pub(super) fn not_asked_for(ep: &Endpoint<Channel>, octets: &[u8]) {
     let [xid, version, procedure] = fixed(octets);
     trace!(xprtrdma_reply_rqst_err(
         ep.peer_addr(),

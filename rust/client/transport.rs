@@ -33,12 +33,10 @@ use crate::{
 use super::{
     complete::Pending,
     connect,
+    connection::Connection,
     exchange::Exchange,
     reverse,
-    send::{
-        self,
-        Established, //
-    },
+    send,
     shared::Shared,
     sizes::MAX_PAGES,
     tunables, //
@@ -50,7 +48,7 @@ pub(super) struct Rdma {
 }
 
 impl Transport for Rdma {
-    type Connection = Established;
+    type Connection = Connection;
     type Sender = Sender<Pending>;
     type Exchange = Exchange;
     type Reply = Recv<()>;
@@ -77,23 +75,23 @@ impl Transport for Rdma {
         })
     }
 
-    fn connect(&self) -> Result<(Established, Sender<Pending>), ConnectError> {
+    fn connect(&self) -> Result<(Connection, Sender<Pending>), ConnectError> {
         connect::connect(&self.shared)
     }
 
-    fn hang_up(connection: &Established) {
+    fn hang_up(connection: &Connection) {
         connection.ep.context().expect_end();
         // A task that fences with the link's mutex held must not have to wait for the peer.
         connection.ep.break_off();
     }
 
-    fn inject_disconnect(connection: &Established) {
+    fn inject_disconnect(connection: &Connection) {
         connection.ep.disconnect();
     }
 
     fn send(
         &self,
-        connection: &Established,
+        connection: &Connection,
         sender: &mut Sender<Pending>,
         call: &Call<'_, Self>,
     ) -> Result<(), SendError> {
@@ -102,14 +100,14 @@ impl Transport for Rdma {
 
     fn send_reverse(
         &self,
-        connection: &Established,
+        connection: &Connection,
         sender: &mut Sender<Pending>,
         reply: &ReverseReply<'_, Self>,
     ) -> Result<(), SendError> {
         reverse::reply(connection, &self.shared, sender, reply)
     }
 
-    fn fence(&self, connection: &Established, exchange: Exchange) -> Fenced {
+    fn fence(&self, connection: &Connection, exchange: Exchange) -> Fenced {
         let this = connection.ep.context();
         let regions = match exchange.regions.fenced() {
             Ok(fence) => return fence,

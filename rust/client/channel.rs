@@ -94,7 +94,7 @@ pub(super) enum Progress {
 
 /// A connection's own state.
 #[pin_data]
-pub(super) struct Connection {
+pub(super) struct Channel {
     /// What outlives the connection.
     pub(super) shared: Arc<Shared>,
     /// Known once the device is.
@@ -134,7 +134,7 @@ pub(super) struct Connection {
     pub(super) fence_done: CondVar,
 }
 
-impl Connection {
+impl Channel {
     pub(super) fn new(shared: Arc<Shared>) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             shared,
@@ -149,10 +149,10 @@ impl Connection {
             told_window: Atomic::new(Window::FRESH.granted()),
             refill: SetOnce::new(),
             sunrpc_knows: Atomic::new(true),
-            progress <- new_mutex!(Progress::Asked, "Connection::progress"),
-            progressed <- new_condvar!("Connection::progressed"),
-            fenced <- new_mutex!(None, "Connection::fenced"),
-            fence_done <- new_condvar!("Connection::fence_done"),
+            progress <- new_mutex!(Progress::Asked, "Channel::progress"),
+            progressed <- new_condvar!("Channel::progressed"),
+            fenced <- new_mutex!(None, "Channel::fenced"),
+            fence_done <- new_condvar!("Channel::fence_done"),
         }? Error)
     }
 
@@ -286,7 +286,7 @@ impl Connection {
     }
 }
 
-impl Context for Connection {
+impl Context for Channel {
     type Recv = ();
 
     const BUFFERS: &'static Gauge = &tunables::MESSAGE_OCTETS;
@@ -367,7 +367,7 @@ impl Context for Connection {
     }
 }
 
-impl Requester for Connection {
+impl Requester for Channel {
     fn sent(worker: &SendWorker<'_, Self>, how: Ended) {
         let this = worker.context();
         this.shared.xprt.space();
@@ -385,7 +385,7 @@ impl Requester for Connection {
     }
 }
 
-impl Exposes for Connection {
+impl Exposes for Channel {
     type Token = Pending;
 
     fn invalidated(
@@ -403,7 +403,7 @@ impl Exposes for Connection {
     }
 }
 
-impl Puller for Connection {
+impl Puller for Channel {
     type Pulling = Pulling;
 
     fn pulls(&self) -> &Pulls<Pulling> {

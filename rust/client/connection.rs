@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A connection as SUNRPC sees it: made, used by whoever has the send lock, closed.
+
+use crate::{
+    engine::call::Limits,
+    verbs::EndpointBox, //
+};
+
+use super::{
+    channel::Channel,
+    sizes::Sizes, //
+};
+
+/// A connection that is good for sending.
+pub(super) struct Connection {
+    pub(super) ep: EndpointBox<Channel>,
+    pub(super) sizes: Sizes,
+    pub(super) limits: Limits,
+}
