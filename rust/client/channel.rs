@@ -26,12 +26,12 @@ use crate::{
         trace::trace, //
     },
     engine::{
-        credit::Window,
-        limits::{
+        agreement::{
             Agreement,
             Extensions,
             ReadDepths, //
         }, //
+        credit::Window,
     },
     sunrpc::ConnectError,
     verbs::{

@@ -9,11 +9,11 @@ use kernel::page::{
 
 use crate::{
     engine::{
-        call::Limits,
-        limits::{
+        agreement::{
             Agreement,
             Extensions, //
         }, //
+        call::Limits,
     },
     verbs::{
         DeviceAttrs,

@@ -13,8 +13,6 @@ use crate::wire::{
     MIN_LEN, //
 };
 
-use super::limits::Agreement;
-
 /// Octets in three places: what an `xdr_buf` holds, or has room for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
@@ -285,14 +283,4 @@ fn fits(threshold: u32, header: usize, payload: u32) -> bool {
         .ok()
         .and_then(|header| header.checked_add(payload))
         .is_some_and(|length| length <= threshold)
-}
-
-impl Agreement {
-    /// Octets of an RPC message that fit a message without chunks, in either direction: what
-    /// reverse Calls and Replies are limited to (RFC 8167 Section 5.3).
-    #[inline]
-    pub fn reverse_payload(&self) -> u32 {
-        let header = u32::try_from(MIN_LEN).unwrap_or(u32::MAX);
-        self.send.min(self.receive).saturating_sub(header)
-    }
 }

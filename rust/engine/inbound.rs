@@ -22,7 +22,7 @@ use crate::wire::{
     MIN_LEN, //
 };
 
-use super::limits::Extensions;
+use super::agreement::Extensions;
 
 /// `msg_type` of an RPC Call (RFC 5531 Section 9).
 pub const CALL: u32 = 0;

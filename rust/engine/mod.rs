@@ -8,7 +8,7 @@
 //!
 //! | file          | question                                                              | end       |
 //! |---------------|-----------------------------------------------------------------------|-----------|
-//! | `limits`      | what may be sent on this connection, and how                          | both      |
+//! | `agreement`   | what may be sent on this connection, and how                          | both      |
 //! | `inbound`     | is this message a Call or a Reply, which way, and must it be refused  | both      |
 //! | `credit`      | how many Calls may be outstanding, how many Receives are needed       | both      |
 //! | `queue`       | is it time to post Receives                                           | both      |
@@ -25,6 +25,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod agreement;
 pub mod assembly;
 pub mod call;
 pub mod credit;
@@ -32,7 +33,6 @@ pub mod exposed;
 pub mod habit;
 pub mod header;
 pub mod inbound;
-pub mod limits;
 pub mod placement;
 pub mod queue;
 mod read_chunks;

@@ -11,9 +11,9 @@ use crate::wire::{
 /// Chooses the handle, from those of the Call being answered.
 ///
 /// To be asked only if both ends allow Remote Invalidation
-/// ([`Agreement`](super::limits::Agreement)), and not for an RDMA_ERROR. The largest region is the
-/// dearest to invalidate locally on most devices; among Write and Reply chunks first, since their
-/// requester is about to touch that memory.
+/// ([`Agreement`](super::agreement::Agreement)), and not for an RDMA_ERROR. The largest region is
+/// the dearest to invalidate locally on most devices; among Write and Reply chunks first, since
+/// their requester is about to touch that memory.
 ///
 /// A Write segment of up to four octets is never chosen: some requesters point every Write chunk's
 /// roundup at one standing registration, which they need again for the next Call.

@@ -17,12 +17,12 @@ use crate::{
         trace::trace, //
     },
     engine::{
-        assembly::Bounds,
-        limits::{
+        agreement::{
             Agreement,
             Extensions,
             ReadDepths, //
         }, //
+        assembly::Bounds,
     },
     sunrpc::{
         svc::{

@@ -59,9 +59,9 @@ mod tests {
     use super::tunables::PULLED_REPLIES;
     use super::tunables::RECEIVE_SIZE;
     use super::tunables::SEND_SIZE;
+    use crate::engine::agreement::Agreement;
+    use crate::engine::agreement::Extensions;
     use crate::engine::call::Extent;
-    use crate::engine::limits::Agreement;
-    use crate::engine::limits::Extensions;
     use crate::engine::queue::refill;
     use crate::verbs::DeviceAttrs;
     use crate::wire::private_data::PrivateData;

@@ -2,13 +2,13 @@
 
 //! What is acted on, what is refused, and to whom that is said.
 
+use rpcrdma_core::engine::agreement::Extensions;
 use rpcrdma_core::engine::inbound::from_client;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromClient;
 use rpcrdma_core::engine::inbound::FromServer;
 use rpcrdma_core::engine::inbound::Message;
 use rpcrdma_core::engine::inbound::Response;
-use rpcrdma_core::engine::limits::Extensions;
 
 const CALL: u32 = 0;
 const REPLY: u32 = 1;

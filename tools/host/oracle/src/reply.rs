@@ -2,11 +2,11 @@
 
 //! A Reply arrives as it was sent, by whichever way it went, or the requester is told.
 
+use rpcrdma_core::engine::agreement::Extensions;
 use rpcrdma_core::engine::inbound::from_client;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromClient;
 use rpcrdma_core::engine::inbound::FromServer;
-use rpcrdma_core::engine::limits::Extensions;
 use rpcrdma_core::engine::reply::CannotReply;
 use rpcrdma_core::engine::reply::Form;
 use rpcrdma_core::engine::reply::Payload;

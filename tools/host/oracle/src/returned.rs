@@ -2,9 +2,9 @@
 
 //! A requester believes no more than it offered.
 
+use rpcrdma_core::engine::agreement::Extensions;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromServer;
-use rpcrdma_core::engine::limits::Extensions;
 use rpcrdma_core::engine::returned::arrived;
 use rpcrdma_core::engine::returned::Arrived;
 use rpcrdma_core::engine::returned::Mismatch;

@@ -3,12 +3,12 @@
 //! RFC 8166 Sections 3.2 and 3.3: framing, credits, inline thresholds.
 
 use crate::support::*;
+use rpcrdma_core::engine::agreement::Agreement;
 use rpcrdma_core::engine::call::plan;
 use rpcrdma_core::engine::call::CallPlan;
 use rpcrdma_core::engine::call::Limits;
 use rpcrdma_core::engine::call::ReplyPlan;
 use rpcrdma_core::engine::credit::Window;
-use rpcrdma_core::engine::limits::Agreement;
 use rpcrdma_core::engine::queue::refill;
 use rpcrdma_core::wire::private_data::PrivateData;
 use rpcrdma_core::wire::HeaderWriter;

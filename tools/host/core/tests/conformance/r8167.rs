@@ -3,13 +3,13 @@
 //! RFC 8167: both directions on one connection.
 
 use crate::support::*;
+use rpcrdma_core::engine::agreement::Agreement;
 use rpcrdma_core::engine::credit::Window;
 use rpcrdma_core::engine::inbound::from_client;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromClient;
 use rpcrdma_core::engine::inbound::FromServer;
 use rpcrdma_core::engine::inbound::Response;
-use rpcrdma_core::engine::limits::Agreement;
 use rpcrdma_core::wire::ErrorReply;
 use rpcrdma_core::wire::HeaderWriter;
 use rpcrdma_core::wire::RdmaError;

@@ -3,7 +3,7 @@
 //! RFC 8797 and the draft it came from: RDMA-CM private data. And which handle to invalidate.
 
 use crate::support::*;
-use rpcrdma_core::engine::limits::Agreement;
+use rpcrdma_core::engine::agreement::Agreement;
 use rpcrdma_core::engine::remote::handle_to_invalidate;
 use rpcrdma_core::wire::private_data::PrivateData;
 use rpcrdma_core::wire::private_data::IDENTIFIER;

@@ -3,6 +3,8 @@
 //! The draft on reliable replies: Replies that the requester pulls.
 
 use crate::support::*;
+use rpcrdma_core::engine::agreement::Extensions;
+use rpcrdma_core::engine::agreement::ReadDepths;
 use rpcrdma_core::engine::call::plan as plan_call;
 use rpcrdma_core::engine::call::CallShape;
 use rpcrdma_core::engine::call::Limits;
@@ -16,8 +18,6 @@ use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromClient;
 use rpcrdma_core::engine::inbound::FromServer;
 use rpcrdma_core::engine::inbound::Response;
-use rpcrdma_core::engine::limits::Extensions;
-use rpcrdma_core::engine::limits::ReadDepths;
 use rpcrdma_core::engine::reply::CannotReply;
 use rpcrdma_core::engine::reply::Form;
 use rpcrdma_core::engine::reply::Payload;

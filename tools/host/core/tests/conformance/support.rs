@@ -2,12 +2,12 @@
 
 //! What the tests say things with.
 
+use rpcrdma_core::engine::agreement::Extensions;
 use rpcrdma_core::engine::call::CallShape;
 use rpcrdma_core::engine::call::Extent;
 use rpcrdma_core::engine::call::Limits;
 use rpcrdma_core::engine::credit::Window;
 use rpcrdma_core::engine::inbound::Message;
-use rpcrdma_core::engine::limits::Extensions;
 use rpcrdma_core::engine::reply::Reply;
 use rpcrdma_core::wire::Segment;
 

@@ -9,7 +9,8 @@ use crate::wire::{
     private_data::{
         PrivateData,
         MIN_SIZE, //
-    }, //
+    },
+    MIN_LEN, //
 };
 
 /// The inline thresholds and the use of Remote Invalidation on one connection.
@@ -35,6 +36,14 @@ impl Agreement {
             receive: own.receive_size.min(peer.send_size).max(MIN_SIZE),
             remote_invalidation: own.remote_invalidation && peer.remote_invalidation,
         }
+    }
+
+    /// Octets of an RPC message that fit a message without chunks, in either direction: what
+    /// reverse Calls and Replies are limited to (RFC 8167 Section 5.3).
+    #[inline]
+    pub fn reverse_payload(&self) -> u32 {
+        let header = u32::try_from(MIN_LEN).unwrap_or(u32::MAX);
+        self.send.min(self.receive).saturating_sub(header)
     }
 }
 
