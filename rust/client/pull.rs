@@ -44,12 +44,10 @@ use super::{
         How, //
     },
     reply,
+    sizes::MAX_SEGMENTS,
     transport::Rdma,
     tunables, //
 };
-
-/// Segments of one Reply that are read.
-const MAX_SEGMENTS: usize = 16;
 
 /// An RPC whose Reply is being pulled. It keeps the memory that the Reply goes to.
 pub(super) struct Pulling {
@@ -168,7 +166,7 @@ pub(super) fn start(ep: &Endpoint<Channel>, rpc: Claimed<Rdma>, recv: Recv<()>, 
         Ok(Arrived::Exposed {
             length,
             by_write: 0,
-        }) if length <= capacity && reads.len() <= MAX_SEGMENTS => {
+        }) if length <= capacity && reads.len() <= MAX_SEGMENTS as usize => {
             let pieces = Iterator::chain(room.head(), room.pages());
             let sources = reads.segments().map(|read| read.segment);
             let sources = sources.filter(|segment| !segment.is_empty());

@@ -39,7 +39,7 @@ pub(super) const MAX_PAGES: u32 = MAX_IO / PAGE_SIZE as u32 + 1;
 const OTHER_PAGES: u32 = 3;
 
 /// Segments in one chunk: with more, even the largest header could fill a small message.
-const MAX_SEGMENTS: u32 = 16;
+pub(super) const MAX_SEGMENTS: u32 = 16;
 
 /// Octets that a message is composed in, if what is larger can be gathered from pages.
 const COMPOSED: u32 = 4096;

@@ -27,10 +27,10 @@ use crate::{
         Registered, //
     },
     wire::{
+        fixed_words,
         Header,
         Malformed,
-        RdmaError,
-        Reader, //
+        RdmaError, //
     }, //
 };
 
@@ -149,7 +149,7 @@ pub(super) fn invalidated_there(
 /// A message that is not understood.
 #[cold]
 pub(super) fn not_understood(ep: &Endpoint<Channel>, octets: &[u8]) {
-    let [xid, version, procedure] = fixed(octets);
+    let [xid, version, _, procedure] = fixed_words(octets);
     let peer = ep.peer_addr();
     match Header::decode(octets) {
         Err(Malformed::Short) => {
@@ -165,7 +165,7 @@ pub(super) fn not_understood(ep: &Endpoint<Channel>, octets: &[u8]) {
 /// A message that answers no Call of ours.
 #[cold]
 pub(super) fn not_asked_for(ep: &Endpoint<Channel>, octets: &[u8]) {
-    let [xid, version, procedure] = fixed(octets);
+    let [xid, version, _, procedure] = fixed_words(octets);
     trace!(xprtrdma_reply_rqst_err(
         ep.peer_addr(),
         xid,
@@ -181,11 +181,4 @@ pub(super) fn refused(task: Task, xid: u32, error: &RdmaError) {
         RdmaError::Vers { low, high } => trace!(xprtrdma_err_vers(task, xid, low, high)),
         RdmaError::Chunk => trace!(xprtrdma_err_chunk(task, xid)),
     }
-}
-
-/// XID, version and procedure; zero for what is not there.
-fn fixed(octets: &[u8]) -> [u32; 3] {
-    let mut reader = Reader::new(octets);
-    let [xid, version, _, procedure] = [(); 4].map(|()| reader.word().unwrap_or(0));
-    [xid, version, procedure]
 }

@@ -16,13 +16,13 @@ use crate::{
         Responder, //
     },
     wire::{
+        fixed_words,
         Body,
         ChunkLists,
         ErrorReply,
         Header,
         Malformed,
         RdmaError,
-        Reader,
         Segment, //
     }, //
 };
@@ -40,7 +40,7 @@ pub(super) fn call(
 ) {
     trace!(svcrdma_decode_rqst(
         ep.recv_cid(serial),
-        fixed(octets),
+        fixed_words(octets),
         header as u32
     ));
     if svcrdma_decode_rseg::enabled() || svcrdma_decode_wseg::enabled() {
@@ -87,13 +87,13 @@ pub(super) fn refused(ep: &Endpoint<Channel>, serial: i32, octets: &[u8], respon
             trace!(svcrdma_decode_short_err(cid, octets.len() as u32));
         }
         (Err(Malformed::Version { .. }), _) => {
-            trace!(svcrdma_decode_badvers_err(cid, fixed(octets)));
+            trace!(svcrdma_decode_badvers_err(cid, fixed_words(octets)));
         }
         (Err(Malformed::Procedure { .. }), _) => {
-            trace!(svcrdma_decode_badproc_err(cid, fixed(octets)));
+            trace!(svcrdma_decode_badproc_err(cid, fixed_words(octets)));
         }
         (Err(Malformed::Lists { .. }), _) | (Ok(_), Response::Answer(_)) => {
-            trace!(svcrdma_decode_parse_err(cid, fixed(octets)));
+            trace!(svcrdma_decode_parse_err(cid, fixed_words(octets)));
         }
         (Err(Malformed::Error { .. }), _) | (Ok(_), Response::Drop) => dropped(ep, serial, octets),
     }
@@ -102,7 +102,10 @@ pub(super) fn refused(ep: &Endpoint<Channel>, serial: i32, octets: &[u8], respon
 /// A message that the protocol wants dropped.
 #[cold]
 pub(super) fn dropped(ep: &Endpoint<Channel>, serial: i32, octets: &[u8]) {
-    trace!(svcrdma_decode_drop_err(ep.recv_cid(serial), fixed(octets)));
+    trace!(svcrdma_decode_drop_err(
+        ep.recv_cid(serial),
+        fixed_words(octets)
+    ));
 }
 
 /// The Call is answered with an error.
@@ -142,12 +145,6 @@ fn returned(cid: Cid, header: &[u8]) {
             trace!(svcrdma_encode_wseg(cid, number, handle, length, offset));
         }
     }
-}
-
-/// The words that every header starts with; zero for what is not there.
-fn fixed(octets: &[u8]) -> [u32; 4] {
-    let mut reader = Reader::new(octets);
-    [(); 4].map(|()| reader.word().unwrap_or(0))
 }
 
 /// A result does not fit what the Call offered for it.

@@ -107,6 +107,24 @@ impl<C: Context> Endpoint<C> {
         unsafe { bindings::rdma_disconnect(self.id()) };
     }
 
+    /// Ends the connection, at once: when this returns, the queue pair answers nobody any more. The
+    /// connection manager alone would let an iWARP connection come to its end in its own time, and
+    /// that of the peer. May sleep.
+    pub(crate) fn break_off(&self) {
+        if let Some(qp) = self.qp() {
+            let mut attr = bindings::ib_qp_attr {
+                qp_state: bindings::ib_qp_state_IB_QPS_ERR,
+                ..Default::default()
+            };
+            let what = bindings::ib_qp_attr_mask_IB_QP_STATE.cast_signed();
+            // Possible from every state. A device that cannot do it is one that does nothing any
+            // more.
+            // SAFETY: The queue pair is there as long as the endpoint.
+            unsafe { bindings::ib_modify_qp(qp.as_ptr(), &mut attr, what) };
+        }
+        self.disconnect();
+    }
+
     /// Takes a lease on the identifier's device and describes it.
     ///
     /// The address must be resolved, or the connection come from a peer.

@@ -94,6 +94,12 @@ pub const ERR_VERS: u32 = 1;
 /// `rdma_err`: the header or its chunks cannot be processed.
 pub const ERR_CHUNK: u32 = 2;
 
+/// The words of these fields; zero for those that are not there.
+pub fn fixed_words(octets: &[u8]) -> [u32; 4] {
+    let mut reader = Reader::new(octets);
+    [(); 4].map(|()| reader.word().unwrap_or(0))
+}
+
 /// Octets of XDR roundup after an item of `length` octets.
 #[inline]
 pub const fn pad(length: u32) -> u32 {
