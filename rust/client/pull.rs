@@ -145,8 +145,14 @@ impl Dones {
 }
 
 /// Pulls what answers `rpc`, and completes it; or else says that it will not be pulled, and fails
-/// it.
-pub(super) fn start(ep: &Endpoint<Channel>, rpc: Claimed<Rdma>, recv: Recv<()>, octets: usize) {
+/// it. The server is told by `done`.
+pub(super) fn start(
+    ep: &Endpoint<Channel>,
+    rpc: Claimed<Rdma>,
+    done: Done,
+    recv: Recv<()>,
+    octets: usize,
+) {
     let this = ep.context();
     let pulls = &this.pulls;
     let Some(reply) = reply::parse(this, recv.octets(octets)) else {
@@ -154,9 +160,6 @@ pub(super) fn start(ep: &Endpoint<Channel>, rpc: Claimed<Rdma>, recv: Recv<()>, 
         return;
     };
     let reads = reply.chunks.reads;
-    let Some(done) = Done::for_reply(reply.xid, &reads) else {
-        return;
-    };
     let room = rpc.room();
     let capacity = room
         .head_len()

@@ -44,8 +44,8 @@ use super::{
 enum Outcome {
     /// The RPC ends like this, once nothing of it is exposed.
     Complete(Claimed<Rdma>, How),
-    /// Its Reply is still to be pulled.
-    Pull(Claimed<Rdma>),
+    /// Its Reply is still to be pulled, and then acknowledged like this.
+    Pull(Claimed<Rdma>, Done),
     /// Nothing; or it answers none.
     Nothing,
 }
@@ -108,9 +108,9 @@ pub(super) fn received(worker: &RecvWorker<'_, Channel>, recv: Recv<()>, status:
             this.refill(worker);
             complete::fence(worker, rpc, recv, how);
         }
-        Outcome::Pull(rpc) => {
+        Outcome::Pull(rpc, done) => {
             this.refill(worker);
-            pull::start(worker, rpc, recv, octets);
+            pull::start(worker, rpc, done, recv, octets);
         }
     }
 }
@@ -135,7 +135,7 @@ fn find(
         return Outcome::Nothing;
     };
     let how = match rpc.exchange().arrived(reply) {
-        Ok(Arrived::Inline { payload, by_write }) => Some(How::Inline {
+        Ok(Arrived::Inline { payload, by_write }) => Ok(How::Inline {
             start,
             octets: payload.len(),
             by_write,
@@ -143,34 +143,36 @@ fn find(
         Ok(Arrived::InReplyChunk {
             length,
             by_write: 0,
-        }) => Some(How::InReplyChunk(length)),
+        }) => Ok(How::InReplyChunk(length)),
         // What is exposed is pulled or else acknowledged, whatever it is.
-        _ if !reply.chunks.reads.is_empty() => None,
-        _ => {
-            this.shared.stats.bad_replies.add(1);
-            traces::not_understood(worker, octets);
-            // The RPC's Reply may still come; not if what it waits for is invalid.
-            if invalidated.is_some() {
-                take_back(worker, &mut rpc, invalidated);
-                this.lose();
+        _ => match Done::for_reply(reply.xid, &reply.chunks.reads) {
+            Some(done) => Err(done),
+            None => {
+                this.shared.stats.bad_replies.add(1);
+                traces::not_understood(worker, octets);
+                // The RPC's Reply may still come; not if what it waits for is invalid.
+                if invalidated.is_some() {
+                    take_back(worker, &mut rpc, invalidated);
+                    this.lose();
+                }
+                return Outcome::Nothing;
             }
-            return Outcome::Nothing;
-        }
+        },
     };
     if !take_back(worker, &mut rpc, invalidated) {
         return Outcome::Nothing;
     }
     let exchange = rpc.exchange();
     if exchange.offer.may_be_long() {
-        let long = !matches!(how, Some(How::Inline { .. }));
+        let long = !matches!(how, Ok(How::Inline { .. }));
         let learn = !this.sizes.as_ref().is_some_and(|sizes| sizes.all_pulled);
         this.shared.habits.note(exchange.procedure, long && learn);
     }
     trace!(xprtrdma_reply(rpc.task(), reply.xid, reply.credits));
     this.grant(worker, reply.credits);
     match how {
-        Some(how) => Outcome::Complete(rpc, how),
-        None => Outcome::Pull(rpc),
+        Ok(how) => Outcome::Complete(rpc, how),
+        Err(done) => Outcome::Pull(rpc, done),
     }
 }
 
