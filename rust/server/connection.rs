@@ -241,31 +241,46 @@ impl Connection {
             credits: limits.credits,
             reverse: limits.reverse,
             share: limits.share(limits.send_entries(&opened)),
-            bounds: Bounds {
-                // CAST: A service's messages are shorter than 2 GiB.
-                message: (pages * PAGE_SIZE) as u32,
-                in_place: PAGE_SIZE as u32,
-                chunks: MAX_READ_CHUNKS,
-                segments: limits.send_entries(&opened).min(pages as u32),
-            },
+            bounds: bounds(pages, limits.send_entries(&opened)),
             demand,
             may_read: reads > 0,
             spare,
             displaces: Atomic::new(false),
         });
+        let announcement = Announcement::new(&own, &offer);
+        let answers = if extensions.pulled_replies {
+            answered
+        } else {
+            0
+        };
         // From here on the peer may send.
-        connection.ep.accept(&ConnParam {
-            responder_resources: if extensions.pulled_replies {
-                u8::try_from(answered).unwrap_or(u8::MAX)
-            } else {
-                0
-            },
-            initiator_depth: u8::try_from(reads).unwrap_or(u8::MAX),
-            retry_count: 0,
-            rnr_retry_count: RNR_RETRIES,
-            private_data: Announcement::new(&own, &offer).as_octets(),
-        })?;
+        connection
+            .ep
+            .accept(&conn_param(answers, reads, &announcement))?;
         Ok(connection)
+    }
+}
+
+/// What a Call with Read chunks is limited to, by the `pages` of a request and the `entries` of the
+/// Send Queue.
+fn bounds(pages: usize, entries: u32) -> Bounds {
+    Bounds {
+        // CAST: A service's messages are shorter than 2 GiB.
+        message: (pages * PAGE_SIZE) as u32,
+        in_place: PAGE_SIZE as u32,
+        chunks: MAX_READ_CHUNKS,
+        segments: entries.min(pages as u32),
+    }
+}
+
+/// What the connection manager is told: how many RDMA Reads this end answers at a time, and starts.
+fn conn_param(answers: u32, starts: u32, announcement: &Announcement) -> ConnParam<'_> {
+    ConnParam {
+        responder_resources: u8::try_from(answers).unwrap_or(u8::MAX),
+        initiator_depth: u8::try_from(starts).unwrap_or(u8::MAX),
+        retry_count: 0,
+        rnr_retry_count: RNR_RETRIES,
+        private_data: announcement.as_octets(),
     }
 }
 
