@@ -19,7 +19,8 @@ disk_up() {
 disk_down() {
 	[ "$(stat -f -c %T "$BED_EXPORT")" != tmpfs ] || return 0
 	exportfs -f
-	umount "$BED_EXPORT"
+	# nfsd keeps files open for a while.
+	umount "$BED_EXPORT" || { server_stop && umount "$BED_EXPORT" && server_start; }
 }
 
 # nfsd_caching READ WRITE: 0 through the page cache, 2 past it.
@@ -61,6 +62,15 @@ past_the_cache() {
 	[ "$(traced nfsd_read_direct)" -ge 42 ] || fail "most went through it"
 }
 
+# Blocks of four at a time from each of eight writers, read and compared.
+blocks_verified() {
+	fio --name=verified --directory="$WORK" --numjobs=8 --size=2M --rw=randwrite \
+		--bsrange=4k-256k --direct=1 --ioengine=libaio --iodepth=4 \
+		--verify=crc32c --verify_fatal=1 --do_verify=1 --verify_backlog=16 \
+		--group_reporting --output="$ktap_dir/fio" ||
+		{ tail -30 "$ktap_dir/fio"; fail "fio found a difference"; }
+}
+
 # Many at a time: what nfsd reads into are the pages of a Reply then, and nobody else has
 # them before the device has let go. Through the cache it is the file's, and those of the
 # Reply are left over; now and then one follows on the other.
@@ -74,12 +84,47 @@ readers_past_the_cache() {
 	work_dir readers-past-the-cache
 	for each in 0 2 0 2; do
 		nfsd_caching "$each" 0
-		fio --name=verified --directory="$WORK" --numjobs=8 --size=2M --rw=randwrite \
-			--bsrange=4k-256k --bs_unaligned=0 --direct=1 --ioengine=libaio --iodepth=4 \
-			--verify=crc32c --verify_fatal=1 --do_verify=1 --verify_backlog=16 \
-			--group_reporting --output="$ktap_dir/fio" ||
-			{ tail -30 "$ktap_dir/fio"; fail "fio found a difference"; }
+		blocks_verified
 	done
+}
+
+# A READ that was put off is answered by another thread, or in another turn. What was noted
+# of the pages of its Reply does not hold any more.
+put_off_and_read() {
+	need_local_bed
+	local each asking=()
+
+	[ -e /sys/kernel/debug/nfsd/io_cache_read ] || skip "nfsd has no such switch"
+	disk_up
+	nfs_mount 3 rdma actimeo=600,nocto
+	work_dir put-off-and-read
+	head -c 1M /dev/urandom >"$WORK_ON_SERVER/file"
+	# From here on the Replies have pages of the file.
+	for each in 1 2 3; do
+		cmp <(dd if="$WORK/file" bs=64k iflag=direct status=none) "$WORK_ON_SERVER/file"
+	done
+	trace_on
+	echo 1 >"$TRACING/events/sunrpc/svc_defer_recv/enable"
+	pkill -STOP -x rpc.mountd
+	exportfs -f
+	# Each asks for other data, again and again.
+	for each in {0..7}; do
+		for _ in {1..4}; do
+			cmp <(dd if="$WORK/file" bs=128k skip="$each" count=1 iflag=direct status=none) \
+				<(dd if="$WORK_ON_SERVER/file" bs=128k skip="$each" count=1 status=none) ||
+				exit 1
+		done &
+		asking+=($!)
+	done
+	sleep 8
+	nfsd_caching 2 0
+	pkill -CONT -x rpc.mountd
+	for each in "${asking[@]}"; do
+		wait "$each" || fail "other data"
+	done
+	trace_off
+	echo "$(traced svc_defer_recv) Calls were put off"
+	[ "$(traced svc_defer_recv)" -ge 4 ] || fail "too few were put off"
 }
 
 has_files() { [ "$(find "$1" -type f | wc -l)" -eq "$2" ]; }
@@ -173,5 +218,5 @@ LOG_EXPECTED='rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
 '
 bed_up
 [ $# -gt 0 ] || set -- "past_the_cache 3" "past_the_cache 4.2" "readers_past_the_cache 4.2" \
-	put_off asked_again
+	put_off put_off_and_read asked_again
 ktap_run "$@"

@@ -49,7 +49,7 @@ impl Span {
 /// # Invariants
 ///
 /// `pages` holds one reference to each of its pages. Its capacity never changes. If they are
-/// `shared`, each is also in the slot that it was found in, or nobody else's.
+/// `shared`, others have had references to them, too, and may have them still.
 pub(crate) struct PageArray {
     pages: KVec<NonNull<page>>,
     shared: bool,

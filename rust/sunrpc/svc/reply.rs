@@ -226,10 +226,15 @@ impl Located<'_> {
     ) -> Result<(Body, bool)> {
         let rest = self.count - 1;
         // SAFETY: The request is ours, and so are the pages, by the type's invariants; none was
-        // moved since it was noted. SUNRPC releases what it finds before `rq_next_page`, and fills
-        // just those slots again: what stays goes to where that points now, and behind.
+        // moved since it was noted, in this turn. SUNRPC releases what it finds before
+        // `rq_next_page`, and fills just those slots again: what stays goes to where that points
+        // now, and behind.
         unsafe {
             let slots = (*self.rqst).rq_respages;
+            if !(*self.rqst).rq_deferred.is_null() {
+                // What was noted when the Call came is of another turn, or of another request.
+                shared.release();
+            }
             shared.keep_displaced(slots.add(1), rest);
             let displaced = shared.len() > 0;
             if (*slots).is_null() || pages.take(slots.add(1), rest) != rest {
