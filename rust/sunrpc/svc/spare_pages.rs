@@ -28,6 +28,8 @@ use crate::bindings::{
 const MOST: usize = 1024;
 
 /// Pages that no request has.
+///
+/// Nobody waits for anybody here: who comes while another is at it does without.
 #[pin_data]
 pub(crate) struct SparePages {
     #[pin]
@@ -53,7 +55,12 @@ impl SparePages {
     /// Keeps `pages`, or as many as there is room for, and releases the rest.
     #[inline]
     pub(super) fn keep(&self, pages: &mut PageArray) {
-        pages.move_to(&mut self.pages.lock());
+        if pages.len() == 0 {
+            return;
+        }
+        if let Some(mut spare) = self.pages.try_lock() {
+            pages.move_to(&mut spare);
+        }
         pages.release();
     }
 
@@ -65,9 +72,14 @@ impl SparePages {
     /// There are as many slots, writable, and all of them null.
     #[inline]
     pub(super) unsafe fn fill(&self, slots: *mut *mut page, count: usize) -> usize {
-        let mut spare = self.pages.lock();
-        // SAFETY: By this function's contract.
-        unsafe { spare.fill_from_end(slots, count) }
+        if count == 0 {
+            return 0;
+        }
+        match self.pages.try_lock() {
+            // SAFETY: By this function's contract.
+            Some(mut spare) => unsafe { spare.fill_from_end(slots, count) },
+            None => count,
+        }
     }
 
     /// Lets go of all, if there is memory to note them down without the lock.
