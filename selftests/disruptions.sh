@@ -58,7 +58,7 @@ one_for_each() {
 	nfs_mount "$1" rdma
 	work_dir "one-for-each-$1"
 	load_start
-	for round in {1..3}; do
+	for round in $(seq $((ROUNDS + 1))); do
 		before=$(xprt_stat connect_count)
 		reconnect
 		load_progresses

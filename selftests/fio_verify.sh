@@ -9,21 +9,6 @@ cd "$(dirname "$0")" && . ./lib.sh || exit 1
 SIZE_MIB=${LONG:+32}
 SIZE_MIB=${SIZE_MIB:-2}
 
-# fio_verified JOBS OPTION...: random blocks of odd sizes, written, then read
-# back and compared with their checksums.
-fio_verified() {
-	local jobs=$1
-	shift
-
-	fio --name=verified --directory="$WORK" --numjobs="$jobs" \
-		--size="${SIZE_MIB}M" --rw=randwrite --bsrange=512-256k \
-		--bs_unaligned --norandommap=0 --randrepeat=1 \
-		--verify=crc32c --verify_fatal=1 --do_verify=1 \
-		--group_reporting --output="$WORK.out" "$@" ||
-		{ tail -30 "$WORK.out"; fail "fio found a difference"; }
-	grep -E '^ *(READ|WRITE):' "$WORK.out"
-}
-
 writers() {
 	local version=$1 path=$2
 	shift 2

@@ -15,6 +15,12 @@ cd "$(dirname "$0")" && . ./lib.sh || exit 1
 CLIENT_SWITCH=/proc/sys/sunrpc/rdma_remote_invalidation
 SERVER_SWITCH=/proc/sys/sunrpc/svc_rdma/remote_invalidation
 
+# How often something small is transferred, and something large.
+MANY=${LONG:+5000}
+MANY=$((${MANY:-1500} / FEWER))
+TIMES=${LONG:+100}
+TIMES=$((${TIMES:-50} / FEWER + 1))
+
 # set_switch FILE 0|1: an end that is always willing has no such file.
 set_switch() {
 	if [ -e "$1" ]; then
@@ -87,8 +93,6 @@ small() {
 		[ "$there" -eq 0 ] || fail "the server did, unasked"
 	fi
 }
-
-TIMES=$((50 / FEWER))
 
 # large CLIENT SERVER [SPARED]: several tags each, of which so many are spared.
 # A server with little memory takes less than 1 MiB at a time.
@@ -167,8 +171,7 @@ test_cleanup() {
 
 bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * 3))
-MANY=${LONG:+5000}
-[ $# -gt 0 ] || set -- "small 1 1 $((${MANY:-1500} / FEWER * 2))" \
+[ $# -gt 0 ] || set -- "small 1 1 $((MANY * 2))" \
 	"small 0 1 $((500 / FEWER * 2))" "small 1 0 $((500 / FEWER * 2))" \
 	"large 1 1 1" "large 0 1" late_reply
 ktap_run "$@"

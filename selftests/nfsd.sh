@@ -40,15 +40,24 @@ test_cleanup() {
 	disk_down
 } 2>/dev/null
 
-past_the_cache() {
-	need_local_bed
-	local at
+# on_disk VERSION NAME [OPTION...]: a mount of a file system on a disk, which nfsd can be
+# told to read and to write past its cache.
+on_disk() {
+	local version=$1 name=$2
+	shift 2
 
+	need_local_bed
 	[ -e /sys/kernel/debug/nfsd/io_cache_read ] || skip "nfsd has no such switch"
 	disk_up
+	nfs_mount "$version" rdma "$@"
+	work_dir "$name"
+}
+
+past_the_cache() {
+	local at
+
+	on_disk "$1" past-the-cache
 	nfsd_caching 2 2
-	nfs_mount "$1" rdma
-	work_dir past-the-cache
 	trace_on
 	echo 1 >"$TRACING/events/nfsd/nfsd_read_direct/enable"
 	for at in 0 1 511 777 4095 4097; do
@@ -62,42 +71,26 @@ past_the_cache() {
 	[ "$(traced nfsd_read_direct)" -ge 42 ] || fail "most went through it"
 }
 
-# Blocks of four at a time from each of eight writers, read and compared.
-blocks_verified() {
-	fio --name=verified --directory="$WORK" --numjobs=8 --size=2M --rw=randwrite \
-		--bsrange=4k-256k --direct=1 --ioengine=libaio --iodepth=4 \
-		--verify=crc32c --verify_fatal=1 --do_verify=1 --verify_backlog=16 \
-		--group_reporting --output="$ktap_dir/fio" ||
-		{ tail -30 "$ktap_dir/fio"; fail "fio found a difference"; }
-}
-
 # Many at a time: what nfsd reads into are the pages of a Reply then, and nobody else has
 # them before the device has let go. Through the cache it is the file's, and those of the
 # Reply are left over; now and then one follows on the other.
 readers_past_the_cache() {
-	need_local_bed
 	local each
 
-	[ -e /sys/kernel/debug/nfsd/io_cache_read ] || skip "nfsd has no such switch"
-	disk_up
-	nfs_mount "$1" rdma
-	work_dir readers-past-the-cache
+	on_disk "$1" readers-past-the-cache
 	for each in 0 2 0 2; do
 		nfsd_caching "$each" 0
-		blocks_verified
+		SIZE_MIB=2 fio_verified 8 --direct=1 --bsrange=4k-256k --bs_unaligned=0 \
+			--ioengine=libaio --iodepth=4 --verify_backlog=16
 	done
 }
 
 # A READ that was put off is answered by another thread, or in another turn. What was noted
 # of the pages of its Reply does not hold any more.
 put_off_and_read() {
-	need_local_bed
 	local each asking=()
 
-	[ -e /sys/kernel/debug/nfsd/io_cache_read ] || skip "nfsd has no such switch"
-	disk_up
-	nfs_mount 3 rdma actimeo=600,nocto
-	work_dir put-off-and-read
+	on_disk 3 put-off-and-read actimeo=600,nocto
 	head -c 1M /dev/urandom >"$WORK_ON_SERVER/file"
 	# From here on the Replies have pages of the file.
 	for each in 1 2 3; do

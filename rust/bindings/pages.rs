@@ -240,14 +240,17 @@ impl PageArray {
         }
     }
 
-    /// Moves pages from the end of the array to the last of `count` slots; returns how many of the
-    /// first ones are still empty.
+    /// Moves pages from the end of the array to the last of `count` slots, or none if its pages are
+    /// shared; returns how many of the first ones are still empty.
     ///
     /// # Safety
     ///
     /// `slots` must point to `count` writable slots, all of them null.
     #[inline]
     pub(crate) unsafe fn fill_from_end(&mut self, slots: *mut *mut page, count: usize) -> usize {
+        if self.shared {
+            return count;
+        }
         let mut empty = count;
         while empty > 0 {
             let Some(page) = self.pages.pop() else {

@@ -26,7 +26,8 @@
 //!
 //! No lock is taken while another is held, but for `Exposed::state`, inside of
 //! `Endpoint::exposing`. The locks are: `AcceptQueue::pending`; `Channel::incoming`;
-//! `Exposed::registrar`; `Exposed::state`; those in `Pool` and `SendQueue`.
+//! `Exposed::registrar`; `Exposed::state`; those in `Pool` and `SendQueue`; and that in
+//! `SparePages`, for which nobody waits but who releases them.
 
 #![forbid(unsafe_code)]
 

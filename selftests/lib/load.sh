@@ -50,3 +50,18 @@ load_stop() {
 
 # Extended attributes: sets them, or compares them.
 attributes() { "$HELPERS/attributes_helper" "$@" || fail "$1 $2"; }
+
+# fio_verified JOBS OPTION...: random blocks of odd sizes in files of SIZE_MIB, written,
+# then read back and compared with their checksums.
+fio_verified() {
+	local jobs=$1
+	shift
+
+	fio --name=verified --directory="$WORK" --numjobs="$jobs" \
+		--size="${SIZE_MIB}M" --rw=randwrite --bsrange=512-256k \
+		--bs_unaligned --norandommap=0 --randrepeat=1 \
+		--verify=crc32c --verify_fatal=1 --do_verify=1 \
+		--group_reporting --output="$ktap_dir/fio" "$@" ||
+		{ tail -30 "$ktap_dir/fio"; fail "fio found a difference"; }
+	grep -E '^ *(READ|WRITE):' "$ktap_dir/fio"
+}

@@ -241,7 +241,8 @@ impl Located<'_> {
                 return Err(EINVAL);
             }
             let first = ptr::replace(slots, ptr::null_mut());
-            // The next Reply may be another client's.
+            // The next Reply may be another client's. What was encoded behind this one and taken
+            // back is not known here: it stays, as it does in SUNRPC's other pages.
             let octets = bindings::rpcrdma_page_address(first).cast::<u8>();
             octets.write_bytes(0, self.body.used_of_first() as usize);
             slots.add(rest).write(first);
