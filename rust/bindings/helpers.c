@@ -102,6 +102,15 @@ void rpcrdma_get_page(struct page *page)
 	get_page(page);
 }
 
+/* Takes a reference, if there is one so far. */
+bool rpcrdma_get_sole_page(struct page *page)
+{
+	if (page_count(page) != 1)
+		return false;
+	get_page(page);
+	return true;
+}
+
 void rpcrdma_put_page(struct page *page)
 {
 	put_page(page);

@@ -117,13 +117,13 @@ impl PageArray {
         self.pages.len() - start
     }
 
-    /// Takes a second reference to each page in `slots`, up to the first empty one, if there is
-    /// nothing in the array yet.
+    /// Takes a second reference to each page in `slots`, up to the first slot that is empty or whose
+    /// page has others already, if there is nothing in the array yet.
     ///
     /// # Safety
     ///
-    /// `slots` must point to `count` readable slots, each of them null or a page. Who has the slots
-    /// only ever gives up what is in them.
+    /// `slots` must point to `count` readable slots, each of them null or a page to which the slot
+    /// has a reference. Who displaces a page from there does nothing with it any more but put that.
     #[inline]
     pub(crate) unsafe fn share(&mut self, slots: *const *mut page, count: usize) {
         if !self.pages.is_empty() {
@@ -134,22 +134,24 @@ impl PageArray {
             let Some(page) = NonNull::new(unsafe { *slots.add(i) }) else {
                 break;
             };
-            if self.pages.push_within_capacity(page).is_ok() {
-                // SAFETY: A page, to which the slot has a reference.
-                unsafe { super::rpcrdma_get_page(page.as_ptr()) };
+            // SAFETY: A page, to which the slot has a reference.
+            if !unsafe { super::rpcrdma_get_sole_page(page.as_ptr()) } {
+                break;
             }
+            // There is room: see `count`.
+            let _ = self.pages.push_within_capacity(page);
         }
         // INVARIANT: Each page is in its slot as well.
         self.shared = true;
     }
 
     /// Keeps those pages that [`Self::share`] has found in `slots` and that are not there any more:
-    /// they are the array's alone. If its pages are not shared, none is left.
+    /// nobody else uses them. If its pages are not shared, none is left.
     ///
     /// # Safety
     ///
     /// `slots` must point to the slots that were shared, `count` of them at most; what is not there
-    /// any more has been given up.
+    /// any more has been displaced, as [`Self::share`] says, and not been moved.
     #[inline]
     pub(crate) unsafe fn keep_displaced(&mut self, slots: *const *mut page, count: usize) {
         if !self.shared {
@@ -167,7 +169,8 @@ impl PageArray {
             }
             gone
         });
-        // INVARIANT: What is left is in no slot, so it is nobody else's.
+        // INVARIANT: What is left had one reference, the slot's, before it was shared: no other
+        // array has one, or it would not have been. Who displaced it does nothing but put that.
         self.shared = false;
     }
 

@@ -154,13 +154,14 @@ impl svc::Listener for Listener {
             }),
             GFP_KERNEL,
         )?;
+        let spare = Spare::new()?;
         let listening = Listening::new(net, addr, BACKLOG, queue.clone())?;
         // The port may have been left to be chosen.
         xprt.set_local(&listening.local_addr().unwrap_or(*addr));
         Ok(xprt.install(Self {
             listening,
             queue,
-            spare: Spare::new()?,
+            spare,
         }))
     }
 

@@ -39,6 +39,10 @@ use super::{
     traces, //
 };
 
+/// Octets of a Reply whose pages are noted at most: if its Call is put off, they are kept until it
+/// is taken up again.
+const MOST_NOTED: usize = 1 << 20;
+
 /// What a thread finds to do.
 enum Next {
     Fresh(Buffer),
@@ -160,7 +164,7 @@ impl Connection {
         } else {
             1
         };
-        rqst.share_reply_pages(most.div_ceil(PAGE_SIZE), pages);
+        rqst.share_reply_pages(most.min(MOST_NOTED).div_ceil(PAGE_SIZE), pages);
     }
 
     /// Keeps the buffer for another Call.

@@ -50,7 +50,8 @@ impl Drop for ModuleHold {
 /// module may be unloaded: SUNRPC leaves the put to us, so it cannot be the kernel's last step.
 /// None of those functions sleeps any more. Tasks RCU tells when each task that was preempted
 /// anywhere has slept of its own accord, or has gone back to user space. What runs with preemption
-/// disabled the unloading itself waits for.
+/// disabled the unloading itself waits for. (A preemptible kernel without tasks RCU, which tracing
+/// and BPF bring, has nothing to wait for such tasks with.)
 pub(crate) struct LastSteps(());
 
 impl LastSteps {

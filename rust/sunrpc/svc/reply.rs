@@ -225,31 +225,43 @@ impl Located<'_> {
         spare: &SparePages,
     ) -> Result<(Body, bool)> {
         let rest = self.count - 1;
-        // SAFETY: The request is ours, and so are the pages, by the type's invariants; none was
-        // moved since it was noted, in this turn. SUNRPC releases what it finds before
-        // `rq_next_page`, and fills just those slots again: what stays goes to where that points
-        // now, and behind.
-        unsafe {
-            let slots = (*self.rqst).rq_respages;
-            if !(*self.rqst).rq_deferred.is_null() {
-                // What was noted when the Call came is of another turn, or of another request.
-                shared.release();
-            }
-            shared.keep_displaced(slots.add(1), rest);
-            let displaced = shared.len() > 0;
-            if (*slots).is_null() || pages.take(slots.add(1), rest) != rest {
+        // SAFETY: The request is ours.
+        let (slots, deferred) = unsafe { ((*self.rqst).rq_respages, (*self.rqst).rq_deferred) };
+        if !deferred.is_null() {
+            // What was noted when the Call came is of another turn, or of another request.
+            shared.release();
+        }
+        // SAFETY: There are `count` slots. Those from the second on are what was noted in this
+        // turn; NFSD replaces what is in them, SUNRPC puts that, and nothing was moved since.
+        unsafe { shared.keep_displaced(slots.add(1), rest) };
+        let displaced = shared.len() > 0;
+        // SAFETY: There are `count` slots, and their pages are ours, by the type's invariants.
+        let taken = unsafe {
+            if (*slots).is_null() {
                 return Err(EINVAL);
             }
+            pages.take(slots.add(1), rest)
+        };
+        if taken != rest {
+            return Err(EINVAL);
+        }
+        // SAFETY: The first slot has a page, which is the request's own: SUNRPC encodes at its
+        // address. What was to be sent of it has been copied, so the device does not read it. All
+        // slots up to the last of `count` are empty now.
+        unsafe {
             let first = ptr::replace(slots, ptr::null_mut());
             // The next Reply may be another client's. What was encoded behind this one and taken
             // back is not known here: it stays, as it does in SUNRPC's other pages.
             let octets = bindings::rpcrdma_page_address(first).cast::<u8>();
             octets.write_bytes(0, self.body.used_of_first() as usize);
             slots.add(rest).write(first);
-            spare.keep(shared);
-            (*self.rqst).rq_next_page = slots.add(spare.fill(slots, rest));
-            Ok((self.body.without_first(), displaced))
         }
+        spare.keep(shared);
+        // SAFETY: The first `rest` slots are empty. SUNRPC releases what it finds before
+        // `rq_next_page`, and fills just those slots again: what stays is where that points now,
+        // and behind.
+        unsafe { (*self.rqst).rq_next_page = slots.add(spare.fill(slots, rest)) };
+        Ok((self.body.without_first(), displaced))
     }
 }
 
@@ -295,7 +307,7 @@ unsafe fn page_list(
 ///
 /// # Safety
 ///
-/// There are `count` slots.
+/// There are `count` slots, each of them null or a page.
 #[inline]
 unsafe fn locate(
     part: &bindings::kvec,

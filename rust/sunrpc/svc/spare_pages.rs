@@ -3,15 +3,18 @@
 //! Pages that are about to be needed again.
 //!
 //! A Call that is pulled takes pages of one request, and brings them to another, in place of
-//! others. SUNRPC would have to find new ones for the first, and the kernel clears what it finds:
-//! for a WRITE of 1 MiB that costs more than all that this module does. What was displaced goes to
-//! the next request that lacks pages.
+//! others. A file that is read has its pages take the place of those of a Reply. SUNRPC would have
+//! to find new ones each time, and the kernel clears what it finds: for 1 MiB that costs more than
+//! all that this module does. What was displaced goes to the next request that lacks pages.
 //!
-//! Nobody sees more of what a page was used for than before: SUNRPC does not clear the pages of a
-//! request between Calls either.
+//! A Reply has only what was encoded, or read, for it; should that fail once, what could be seen
+//! is what lay in the page before. That is no more than elsewhere in SUNRPC: the pages of Calls go
+//! to Calls only, and a request's are not cleared in between there, either; into those that a
+//! file's displace in a Reply nothing was written, but for what was taken back.
 
 use kernel::{
     new_spinlock,
+    page::PAGE_SIZE,
     prelude::*,
     sync::{
         Arc,
@@ -24,8 +27,9 @@ use crate::bindings::{
     pages::PageArray, //
 };
 
-/// Pages that are kept at most, for all connections of a listener: a few of the longest Calls.
-const MOST: usize = 1024;
+/// Pages that are kept at most, for all connections of a listener: 4 MiB, a few of the longest
+/// Calls.
+const MOST: usize = (4 << 20) / PAGE_SIZE;
 
 /// Pages that no request has.
 ///
