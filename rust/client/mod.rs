@@ -8,7 +8,8 @@
 //! | `connect`    | making a connection                                      | the connect worker       |
 //! | `connection` | a connection as SUNRPC sees it                           | with the send lock       |
 //! | `channel`    | what the device reports: the handlers, and their state   | their workers            |
-//! | `send`       | choosing how a Call travels, exposing memory, posting    | an RPC's task            |
+//! | `send`       | choosing how a Call travels, and posting it              | an RPC's task            |
+//! | `compose`    | exposing memory, and writing a message                   | an RPC's task            |
 //! | `reply`      | what a message is, and which RPC it answers              | the receive worker       |
 //! | `complete`   | fencing what an RPC exposed, and waking its task         | the queues' workers      |
 //! | `pull`       | pulling a Reply that the server exposes                  | the queues' workers      |
@@ -26,6 +27,7 @@
 
 mod channel;
 mod complete;
+mod compose;
 mod connect;
 mod connection;
 mod exchange;

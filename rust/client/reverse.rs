@@ -27,6 +27,7 @@ use crate::{
 use super::{
     channel::Channel,
     complete::Pending,
+    compose,
     connection::Connection,
     send,
     shared::Shared,
@@ -103,7 +104,7 @@ pub(super) fn reply(
     if message.len() as usize + header > to.limits.send as usize {
         return Err(SendError::TooBig);
     }
-    send::append_body(
+    compose::append_body(
         shared,
         &mut draft,
         message,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Sending a Call: choose, expose, compose, post. Runs in an RPC's task, with the send lock.
+//! Sending a Call: choose, compose, post. Runs in an RPC's task, with the send lock.
 
 use crate::{
     admin::trace::trace,
@@ -16,61 +16,18 @@ use crate::{
         Call,
         SendError, //
     },
-    verbs::{
-        Access,
-        Draft,
-        MapError,
-        Mapped,
-        NoRoomInMessage,
-        Regions,
-        Registrar,
-        Sender, //
-    },
-    wire::{
-        HeaderWriter,
-        Overflow,
-        ReadSegment, //
-    }, //
+    verbs::Sender, //
 };
 
 use super::{
     complete::Pending,
+    compose::compose,
     connection::Connection,
-    exchange::{
-        segment,
-        Exchange, //
-    },
+    exchange::Exchange,
     shared::Shared,
     traces,
     transport::Rdma, //
 };
-
-/// A Call whose header is written and whose chunks are mapped.
-struct Composed {
-    regions: Regions<Mapped, Pending>,
-    reads: u32,
-}
-
-impl From<MapError> for SendError {
-    fn from(error: MapError) -> Self {
-        match error {
-            MapError::Exhausted => Self::Again,
-            MapError::Failed => Self::Io,
-        }
-    }
-}
-
-impl From<Overflow> for SendError {
-    fn from(_: Overflow) -> Self {
-        Self::TooBig
-    }
-}
-
-impl From<NoRoomInMessage> for SendError {
-    fn from(_: NoRoomInMessage) -> Self {
-        Self::Io
-    }
-}
 
 /// Sends a Call.
 pub(super) fn call(
@@ -189,218 +146,4 @@ fn failed(
         }
     }
     error
-}
-
-/// Maps the chunks and writes the message.
-#[inline]
-fn compose(
-    to: &Connection,
-    shared: &Shared,
-    draft: &mut Draft<'_, Pending>,
-    call: &Call<'_, Rdma>,
-    how: CallPlan,
-    offer: ReplyPlan,
-) -> Result<Composed, SendError> {
-    let message = call.message();
-    let (memory, registrar) = draft.parts();
-    let mut regions = Regions::none();
-    let reads = expose_call(registrar, &mut regions, message, how)?;
-    if reads != 0 && call.is_protected() {
-        // Privacy: to send the Call once more, SUNRPC encrypts it into other pages, and frees these
-        // without asking.
-        regions.hold();
-    }
-    let writes = expose_room(registrar, &mut regions, call.room(), offer)?;
-    if reads + writes > to.sizes.regions_per_call {
-        return Err(SendError::Io);
-    }
-    let header = write_header(
-        memory,
-        to.sizes.requests,
-        call.xid(),
-        how,
-        offer,
-        &regions,
-        reads,
-    )?;
-    count(shared, how, offer, &regions, reads, writes);
-    traces::exposed(|| call.task(), &regions, reads, how, offer);
-    trace!(xprtrdma_marshal(
-        call.task(),
-        call.xid(),
-        header as u32,
-        traces::extent(message),
-        traces::call(how, message),
-        traces::reply(offer)
-    ));
-    append_body(shared, draft, message, how, header).inspect_err(|error| {
-        trace!(xprtrdma_prepsend_failed(
-            call.task(),
-            call.xid(),
-            error.to_errno()
-        ));
-    })?;
-    Ok(Composed { regions, reads })
-}
-
-/// Maps what the peer is to read; returns how many regions that takes.
-#[inline]
-fn expose_call(
-    registrar: &mut Registrar<Pending>,
-    regions: &mut Regions<Mapped, Pending>,
-    message: &XdrBuf,
-    how: CallPlan,
-) -> Result<u32, MapError> {
-    match how {
-        CallPlan::Inline { .. } => Ok(0),
-        CallPlan::ReadChunk { .. } => registrar.map(message.pages(), Access::Read, regions),
-        CallPlan::PositionZero => {
-            let all = Iterator::chain(message.head(), message.pages());
-            registrar.map(Iterator::chain(all, message.tail()), Access::Read, regions)
-        }
-    }
-}
-
-/// Maps what the peer is to write; returns how many regions that takes.
-#[inline]
-fn expose_room(
-    registrar: &mut Registrar<Pending>,
-    regions: &mut Regions<Mapped, Pending>,
-    room: &XdrBuf,
-    offer: ReplyPlan,
-) -> Result<u32, MapError> {
-    match offer {
-        ReplyPlan::Inline | ReplyPlan::Pull => Ok(0),
-        // No room for the roundup: it does not travel (RFC 8166 Section 3.4.6.2).
-        ReplyPlan::WriteChunk => registrar.map(room.pages(), Access::Write, regions),
-        ReplyPlan::ReplyChunk => {
-            let all = Iterator::chain(room.head(), room.pages());
-            registrar.map(Iterator::chain(all, room.tail()), Access::Write, regions)
-        }
-    }
-}
-
-/// Writes the transport header; returns its length.
-#[inline]
-fn write_header(
-    memory: &mut [u8],
-    credits: u32,
-    xid: u32,
-    how: CallPlan,
-    offer: ReplyPlan,
-    regions: &Regions<Mapped, Pending>,
-    reads: u32,
-) -> Result<usize, Overflow> {
-    if regions.is_empty() {
-        return HeaderWriter::plain(memory, xid, credits);
-    }
-    let mut segments = regions.exposed().map(segment);
-    let (mut header, position) = match how {
-        CallPlan::Inline { .. } => (HeaderWriter::msg(memory, xid, credits)?, 0),
-        CallPlan::ReadChunk { position } => (HeaderWriter::msg(memory, xid, credits)?, position),
-        CallPlan::PositionZero => (HeaderWriter::nomsg(memory, xid, credits)?, 0),
-    };
-    for segment in segments.by_ref().take(reads as usize) {
-        header.read_segment(ReadSegment { position, segment })?;
-    }
-    let mut header = header.no_more_reads()?;
-    if offer == ReplyPlan::WriteChunk {
-        header.write_chunk(segments.by_ref())?;
-    }
-    let header = header.no_more_writes()?;
-    match offer {
-        ReplyPlan::ReplyChunk => header.reply_chunk(segments),
-        _ => header.no_reply_chunk(),
-    }
-}
-
-/// Writes what of the Call is sent with the header, and puts the message together.
-#[inline]
-pub(super) fn append_body(
-    shared: &Shared,
-    draft: &mut Draft<'_, Pending>,
-    message: &XdrBuf,
-    how: CallPlan,
-    header: usize,
-) -> Result<(), SendError> {
-    let (memory, _) = draft.parts();
-    let body = memory.get_mut(header..).ok_or(SendError::TooBig)?;
-    let mut out = Copier { body, copied: 0 };
-    match how {
-        CallPlan::PositionZero => {}
-        CallPlan::ReadChunk { .. } => {
-            out.copy(|to| message.copy_head(to))?;
-            // The roundup of what the chunk holds does not travel, either.
-            let roundup = crate::wire::pad(message.page_len());
-            out.copy(|to| message.copy_tail(roundup, to))?;
-        }
-        CallPlan::Inline { pull_up: false } if message.page_len() != 0 => {
-            let head = out.copy(|to| message.copy_head(to))?;
-            let tail = out.copy(|to| message.copy_tail(0, to))?;
-            draft.append(header + head)?;
-            for piece in message.pages() {
-                draft.gather(&piece)?;
-            }
-            return Ok(draft.append(tail)?);
-        }
-        CallPlan::Inline { .. } => {
-            out.copy(|to| message.copy_head(to))?;
-            let head = out.copied;
-            out.copy(|to| message.copy_pages(to))?;
-            out.copy(|to| message.copy_tail(0, to))?;
-            if out.copied != head {
-                shared.stats.pulled_up.add((out.copied - head) as u64);
-            }
-        }
-    }
-    let copied = out.copied;
-    Ok(draft.append(header + copied)?)
-}
-
-/// Appends to the part of a message that is copied.
-struct Copier<'a> {
-    body: &'a mut [u8],
-    copied: usize,
-}
-
-impl Copier<'_> {
-    #[inline]
-    fn copy(&mut self, from: impl FnOnce(&mut [u8]) -> Option<usize>) -> Result<usize, SendError> {
-        let to = self.body.get_mut(self.copied..).ok_or(SendError::TooBig)?;
-        let copied = from(to).ok_or(SendError::TooBig)?;
-        self.copied += copied;
-        Ok(copied)
-    }
-}
-
-#[inline]
-fn count(
-    shared: &Shared,
-    how: CallPlan,
-    offer: ReplyPlan,
-    regions: &Regions<Mapped, Pending>,
-    reads: u32,
-    writes: u32,
-) {
-    if regions.is_empty() {
-        return;
-    }
-    let stats = &shared.stats;
-    if reads != 0 {
-        stats.read_segments.add(u64::from(reads));
-        if how == CallPlan::PositionZero {
-            stats.nomsg_calls.add(1);
-        }
-    }
-    if writes != 0 {
-        match offer {
-            ReplyPlan::WriteChunk => stats.write_segments.add(u64::from(writes)),
-            _ => stats.reply_segments.add(u64::from(writes)),
-        }
-        let room = regions.exposed().skip(reads as usize);
-        let octets = Iterator::fold(room, 0u64, |sum, exposed| {
-            sum.saturating_add(u64::from(exposed.length))
-        });
-        stats.offered.add(octets);
-    }
 }
