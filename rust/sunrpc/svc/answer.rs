@@ -21,9 +21,9 @@ use crate::{
 };
 
 use super::{
-    class::Connection,
     reverse::credits,
-    rqst::Receiving, //
+    rqst::Receiving,
+    transport::Connection, //
 };
 
 /// What a client says to a reverse Call.

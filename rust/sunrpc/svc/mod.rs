@@ -4,7 +4,9 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `class` | the class, what listeners and connections are to do, and their operations |
+//! | `transport` | what listeners and connections are to do |
+//! | `class` | the class that SUNRPC makes them with |
+//! | `ops` | the tables of operations, and where they run |
 //! | `xprt` | `svc_xprt` with what belongs to it |
 //! | `handle` | counted references to it, for what outlives SUNRPC's calls |
 //! | `rqst` | requests that are received |
@@ -18,19 +20,19 @@ mod alarm;
 mod answer;
 mod class;
 mod handle;
+mod ops;
 mod reply;
 mod reverse;
 mod reverse_class;
 mod rqst;
 mod spare_pages;
+mod transport;
 mod xprt;
 
 pub(crate) use alarm::Alarm;
 pub(crate) use answer::Answer;
 pub(crate) use class::{
     Accepting,
-    Connection,
-    Listener,
     Registration, //
 };
 pub(crate) use handle::SvcHandle;
@@ -50,6 +52,10 @@ pub(crate) use rqst::{
     Receiving, //
 };
 pub(crate) use spare_pages::SparePages;
+pub(crate) use transport::{
+    Connection,
+    Listener, //
+};
 pub(crate) use xprt::{
     NewXprt,
     SvcXprt, //

@@ -47,8 +47,8 @@ use crate::{
 };
 
 use super::{
-    class::Connection,
     handle::SvcHandle,
+    transport::Connection,
     xprt, //
 };
 

@@ -40,11 +40,7 @@ use crate::{
 };
 
 use super::{
-    class::{
-        self,
-        Connection,
-        Listener, //
-    },
+    class,
     handle::SvcHandle,
     reverse::{
         destroy,
@@ -52,6 +48,10 @@ use super::{
         Calls,
         Reverse,
         ReverseXprt, //
+    },
+    transport::{
+        Connection,
+        Listener, //
     },
     xprt, //
 };

@@ -25,8 +25,8 @@ use crate::bindings::{
 };
 
 use super::{
-    class::Connection,
-    spare_pages::SparePages, //
+    spare_pages::SparePages,
+    transport::Connection, //
 };
 
 /// A request about to be filled, by the only thread that receives on its transport.
