@@ -10,7 +10,7 @@
 //! | `class` | what all classes of transports have in common |
 //! | `xprt_class` | the class that SUNRPC makes transports with |
 //! | `xprt_ops` | the table of operations, and where they run |
-//! | `request_ops`, `connection_ops` | the operations |
+//! | `request_ops`, `connection_ops`, `reverse_ops` | the operations |
 //! | `slot`, `buffer` | the place of an RPC, and its memory |
 //! | `call` | what sends a Call sees of it |
 //! | `claim`, `refusal` | how an RPC ends: with a Reply, or without |
@@ -39,6 +39,7 @@ mod reclaim;
 mod refusal;
 mod request_ops;
 mod reverse;
+mod reverse_ops;
 mod slot;
 pub(crate) mod svc;
 mod transport;

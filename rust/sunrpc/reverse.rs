@@ -34,7 +34,7 @@ use super::{
 /// The slots for reverse Calls.
 #[pin_data]
 pub(crate) struct ReversePool<T: Transport> {
-    last_put: Arc<LastPut<T>>,
+    pub(super) last_put: Arc<LastPut<T>>,
     #[pin]
     inner: SpinLock<Slots<T>>,
 }
@@ -88,7 +88,7 @@ impl<T: Transport> ReversePool<T> {
         self.inner.lock().free.pop()
     }
 
-    fn put(&self, slot: KBox<Slot<T>>) {
+    pub(super) fn put(&self, slot: KBox<Slot<T>>) {
         // Cannot fail: there is room for all that were made.
         let _ = self.inner.lock().free.push_within_capacity(slot);
     }
@@ -160,31 +160,6 @@ impl<T: Transport> ReversePool<T> {
     }
 }
 
-/// `bc_free_rqst`: SUNRPC is done with a reverse Call.
-///
-/// # Safety
-///
-/// Called by SUNRPC for a request from [`ReversePool::enqueue`], once.
-pub(super) unsafe extern "C" fn free_reverse<T: Transport>(rqst: *mut bindings::rpc_rqst) {
-    // SAFETY: By this function's contract; the request holds two references to its transport, which
-    // is therefore not destroyed.
-    unsafe {
-        let raw = (*rqst).rq_xprt;
-        let live = super::xprt::Xprt::<T>::from_raw(raw).live();
-        let slot = KBox::from_raw(rqst.cast::<Slot<T>>());
-        if let Some(message) = slot.take_reply() {
-            super::transport::Transport::recycle(&live.transport, message);
-        }
-        live.reverse.put(slot);
-        // The references that `enqueue` and SUNRPC took.
-        bindings::xprt_put(raw);
-        if !bindings::refcount_dec_not_one(&raw mut (*raw).kref.refcount) {
-            // It is the last one, and still there.
-            live.reverse.last_put.clone().start();
-        }
-    }
-}
-
 /// The Reply to a reverse Call, to be sent.
 ///
 /// # Invariants
@@ -219,67 +194,5 @@ impl<'a, T: Transport> ReverseReply<'a, T> {
     pub(crate) fn message(&self) -> &XdrBuf {
         // SAFETY: SUNRPC leaves the buffer alone while it is being sent.
         unsafe { XdrBuf::from_raw(&raw mut (*self.slot.rqst()).rq_snd_buf) }
-    }
-}
-
-/// `bc_setup`, `bc_maxpayload`, `bc_num_slots` and `bc_destroy`, which SUNRPC calls between `setup`
-/// and `destroy`.
-pub(super) mod ops {
-    use super::*;
-    use crate::admin::trace::trace;
-    use crate::sunrpc::handle::peer_of;
-    use crate::sunrpc::xprt::Xprt;
-
-    /// # Safety
-    ///
-    /// Called by SUNRPC.
-    pub(in crate::sunrpc) unsafe extern "C" fn setup<T: Transport>(
-        raw: *mut bindings::rpc_xprt,
-        _min: c_uint,
-    ) -> c_int {
-        // SAFETY: By this function's contract.
-        let live = unsafe { Xprt::<T>::from_raw(raw).live() };
-        let calls = live.transport.reverse_slots();
-        // SAFETY: By this function's contract the transport's memory is there.
-        trace!(xprtrdma_cb_setup(unsafe { peer_of(raw) }, calls));
-        // A slot comes back when SUNRPC has let go of the Reply, a little after it was sent. By
-        // then the server may have seen it, and have called again.
-        live.reverse
-            .provide(2 * calls as usize)
-            .map_or_else(|e| e.to_errno(), |()| 0)
-    }
-
-    /// # Safety
-    ///
-    /// Called by SUNRPC, under RCU: must not sleep.
-    pub(in crate::sunrpc) unsafe extern "C" fn max_payload<T: Transport>(
-        raw: *mut bindings::rpc_xprt,
-    ) -> usize {
-        // SAFETY: By this function's contract.
-        unsafe { Xprt::<T>::from_raw(raw).live() }
-            .transport
-            .reverse_payload()
-    }
-
-    /// # Safety
-    ///
-    /// Called by SUNRPC.
-    pub(in crate::sunrpc) unsafe extern "C" fn num_slots<T: Transport>(
-        raw: *mut bindings::rpc_xprt,
-    ) -> c_uint {
-        // SAFETY: By this function's contract.
-        unsafe { Xprt::<T>::from_raw(raw).live() }
-            .transport
-            .reverse_slots()
-    }
-
-    /// # Safety
-    ///
-    /// Called by SUNRPC.
-    pub(in crate::sunrpc) unsafe extern "C" fn destroy<T: Transport>(
-        _raw: *mut bindings::rpc_xprt,
-        _max: c_uint,
-    ) {
-        // The slots stay for the next session on this transport, and end with it.
     }
 }

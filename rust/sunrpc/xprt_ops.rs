@@ -21,7 +21,7 @@ use super::{
     reclaim,
     refusal,
     request_ops,
-    reverse,
+    reverse_ops,
     transport::Transport,
     xprt::Xprt, //
 };
@@ -52,11 +52,11 @@ impl<T: Transport> Ops<T> {
         enable_swap: Some(reclaim::enable_swap),
         disable_swap: Some(reclaim::disable_swap),
         inject_disconnect: Some(connection_ops::inject_disconnect::<T>),
-        bc_setup: Some(reverse::ops::setup::<T>),
-        bc_maxpayload: Some(reverse::ops::max_payload::<T>),
-        bc_num_slots: Some(reverse::ops::num_slots::<T>),
-        bc_free_rqst: Some(reverse::free_reverse::<T>),
-        bc_destroy: Some(reverse::ops::destroy::<T>),
+        bc_setup: Some(reverse_ops::setup::<T>),
+        bc_maxpayload: Some(reverse_ops::max_payload::<T>),
+        bc_num_slots: Some(reverse_ops::num_slots::<T>),
+        bc_free_rqst: Some(reverse_ops::free_reverse::<T>),
+        bc_destroy: Some(reverse_ops::destroy::<T>),
         ..pin_init::zeroed()
     };
 
