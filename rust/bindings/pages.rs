@@ -117,8 +117,8 @@ impl PageArray {
         self.pages.len() - start
     }
 
-    /// Takes a second reference to each page in `slots`, up to the first slot that is empty or whose
-    /// page has others already, if there is nothing in the array yet.
+    /// Takes a second reference to each page in `slots`, up to the first slot that is empty, or
+    /// whose page has others already, if there is nothing in the array yet.
     ///
     /// # Safety
     ///
