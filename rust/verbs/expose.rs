@@ -35,9 +35,9 @@ use super::{
     regions::{
         Mapped,
         Regions,
-        Registered,
-        Registrar, //
+        Registered, //
     },
+    registrar::Registrar,
     responder::Responder,
     send_queue::Permit, //
 };

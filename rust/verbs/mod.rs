@@ -25,7 +25,8 @@
 //! | `message`, `message_post`          | a server's messages                                  |
 //! | `aside`                            | short messages that completion handlers send         |
 //! | `transfer`, `pull`, `puller`       | RDMA Read and Write, for a Call, for a Reply         |
-//! | `region`, `regions`, `region_pool` | memory regions and their states                      |
+//! | `region`, `regions`                | memory regions and their states                      |
+//! | `region_pool`, `registrar`         | the idle ones, and mapping memory with them          |
 //! | `keys`                             | what tells one life of a region from the others      |
 //! | `refill`, `handles`                | more regions; for which Call a handle was given out  |
 //! | `expose`, `fence`                  | exposing memory, and the proof that it is over       |
@@ -58,6 +59,7 @@ mod refill;
 mod region;
 mod region_pool;
 mod regions;
+mod registrar;
 mod requester;
 mod responder;
 mod send_queue;
@@ -139,9 +141,9 @@ pub(crate) use region::{
 pub(crate) use regions::{
     Mapped,
     Regions,
-    Registered,
-    Registrar, //
+    Registered, //
 };
+pub(crate) use registrar::Registrar;
 pub(crate) use requester::{
     Draft,
     NoRoom as NoRoomInMessage,

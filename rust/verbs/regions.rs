@@ -29,11 +29,7 @@ use kernel::{
 
 use crate::{
     admin::trace,
-    bindings::{
-        self,
-        list::Chain,
-        piece::Piece, //
-    }, //
+    bindings, //
 };
 
 use super::{
@@ -42,10 +38,8 @@ use super::{
     endpoint::Endpoint,
     fence::Fenced,
     region::{
-        Access,
         Exposed,
         Idle,
-        MapError,
         Region, //
     },
     region_pool::{
@@ -72,104 +66,6 @@ impl State for Mapped {
 
 impl State for Registered {
     const REUSABLE: bool = false;
-}
-
-/// Maps memory. There is one for each connection, with whoever sends.
-pub(crate) struct Registrar<U> {
-    /// At hand, so that taking one needs no lock. Goes before the pool, which keeps the regions.
-    at_hand: Chain<Idle<U>>,
-    pool: Arc<RegionPool<U>>,
-}
-
-impl<U> Registrar<U> {
-    pub(super) fn new(pool: Arc<RegionPool<U>>) -> Self {
-        Self {
-            pool,
-            at_hand: Chain::new(),
-        }
-    }
-
-    /// The regions' pool.
-    #[inline]
-    pub(crate) fn pool(&self) -> &Arc<RegionPool<U>> {
-        &self.pool
-    }
-
-    #[inline]
-    fn take(&mut self) -> Option<NonNull<Region<U>>> {
-        if self.at_hand.is_empty() {
-            self.at_hand = self.pool.idle.take_all();
-        }
-        self.at_hand.pop().map(|idle| idle.0)
-    }
-
-    /// Maps `pieces`, with as many regions as that takes, at the end of `regions`. Returns how many
-    /// it took.
-    ///
-    /// # Errors
-    ///
-    /// See [`MapError`]; `Failed` if there are regions of another pool, which stay. On any other
-    /// error `regions` is left empty. What was in it is kept at hand, so that
-    /// [`RegionPool::has_idle`] tells only of regions put back since.
-    #[inline]
-    pub(crate) fn map<'p>(
-        &mut self,
-        pieces: impl IntoIterator<Item = Piece<'p>>,
-        access: Access,
-        regions: &mut Regions<Mapped, U>,
-    ) -> Result<u32, MapError> {
-        let mut pieces = pieces.into_iter();
-        let Some(first) = pieces.next() else {
-            return Ok(0);
-        };
-        match &regions.pool {
-            None => regions.pool = Some(self.pool.clone()),
-            Some(pool) if Arc::ptr_eq(pool, &self.pool) => {}
-            Some(_) => return Err(MapError::Failed),
-        }
-        self.map_more(first, pieces, access, regions)
-            .inspect_err(|_| self.take_back(regions))
-    }
-
-    /// [`Self::map`], from `first` on, into regions of this pool.
-    #[inline]
-    fn map_more<'p>(
-        &mut self,
-        first: Piece<'p>,
-        mut pieces: impl Iterator<Item = Piece<'p>>,
-        access: Access,
-        regions: &mut Regions<Mapped, U>,
-    ) -> Result<u32, MapError> {
-        let before = regions.len;
-        let mut next = Some(first);
-        while let Some(first) = next {
-            let region = self.take().ok_or(MapError::Exhausted)?;
-            // INVARIANT: The region was idle, hence ours.
-            regions.push(region);
-            // SAFETY: In `regions`, which is ours.
-            let region = unsafe { &mut *region.as_ptr() };
-            let (count, after) = region.fill(first, &mut pieces, self.pool.gaps);
-            region.map(count, access)?;
-            next = after;
-        }
-        Ok(regions.len - before)
-    }
-
-    /// Takes back what was mapped, all of this pool, to have it at hand.
-    #[cold]
-    fn take_back(&mut self, regions: &mut Regions<Mapped, U>) {
-        // INVARIANT: None is left.
-        let head = regions.head.take();
-        regions.tail = None;
-        regions.len = 0;
-        // SAFETY: Taken out of `regions`, hence ours.
-        for region in unsafe { Region::chain_from(head) } {
-            // SAFETY: As above.
-            unsafe { (*region.as_ptr()).unmap() };
-            // INVARIANT: Ours, and given up here.
-            self.at_hand.push(Idle(region));
-        }
-    }
 }
 
 /// Regions in order, all in the state `S`.
@@ -221,20 +117,6 @@ impl<S: State, U> Regions<S, U> {
         regions.map(|region| unsafe { region.as_ref() }.traced())
     }
 
-    #[inline]
-    fn push(&mut self, region: NonNull<Region<U>>) {
-        // SAFETY: The caller gives it to us.
-        unsafe { (*region.as_ptr()).next = None };
-        match self.tail {
-            // SAFETY: In the list.
-            Some(tail) => unsafe { (*tail.as_ptr()).next = Some(region) },
-            None => self.head = Some(region),
-        }
-        // INVARIANT: One more, at the end.
-        self.tail = Some(region);
-        self.len += 1;
-    }
-
     /// The protection domain that the regions belong to, if there are any.
     #[inline]
     pub(super) fn domain(&self) -> Option<&Arc<Domain>> {
@@ -254,6 +136,55 @@ impl<U> Regions<Mapped, U> {
             len: 0,
             _state: PhantomData,
         }
+    }
+
+    /// Keeps `pool`, for regions of it that are added; `false` if there is another already.
+    #[inline]
+    pub(super) fn keep(&mut self, pool: &Arc<RegionPool<U>>) -> bool {
+        match &self.pool {
+            None => {
+                self.pool = Some(pool.clone());
+                true
+            }
+            Some(own) => Arc::ptr_eq(own, pool),
+        }
+    }
+
+    /// Adds a region at the end, to be mapped there.
+    ///
+    /// # Safety
+    ///
+    /// The region is of the pool that is [kept](Self::keep).
+    #[inline]
+    pub(super) unsafe fn push(&mut self, idle: Idle<U>) -> &mut Region<U> {
+        let region = idle.0;
+        // SAFETY: It is idle, and given to us.
+        unsafe { (*region.as_ptr()).next = None };
+        match self.tail {
+            // SAFETY: In the list.
+            Some(tail) => unsafe { (*tail.as_ptr()).next = Some(region) },
+            None => self.head = Some(region),
+        }
+        // INVARIANT: One more of the pool, at the end.
+        self.tail = Some(region);
+        self.len += 1;
+        // SAFETY: In the list, which is ours, and borrowed.
+        unsafe { &mut *region.as_ptr() }
+    }
+
+    /// Takes all regions out, unmapped.
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = Idle<U>> {
+        let head = self.head.take();
+        // INVARIANT: None is left.
+        self.tail = None;
+        self.len = 0;
+        // SAFETY: Taken out of the list, hence the iterator's.
+        unsafe { Region::chain_from(head) }.map(|region| {
+            // SAFETY: As above.
+            unsafe { (*region.as_ptr()).unmap() };
+            // INVARIANT: The iterator's, which gives it up here.
+            Idle(region)
+        })
     }
 
     /// Keeps the pages until the regions are unmapped, for memory that its owner may free while the

@@ -32,9 +32,9 @@ use super::{
     regions::{
         Mapped,
         Regions,
-        Registered,
-        Registrar, //
+        Registered, //
     },
+    registrar::Registrar,
     send_ring::{
         Entry,
         SendRing, //
