@@ -26,6 +26,7 @@
 //! | `aside`                            | short messages that completion handlers send         |
 //! | `transfer`, `pull`, `puller`       | RDMA Read and Write, for a Call, for a Reply         |
 //! | `region`, `regions`                | memory regions and their states                      |
+//! | `scatter_list`                     | the memory that a region covers                      |
 //! | `region_pool`, `registrar`         | the idle ones, and mapping memory with them          |
 //! | `keys`                             | what tells one life of a region from the others      |
 //! | `refill`, `handles`                | more regions; for which Call a handle was given out  |
@@ -62,6 +63,7 @@ mod regions;
 mod registrar;
 mod requester;
 mod responder;
+mod scatter_list;
 mod send_queue;
 mod send_ring;
 mod sizes;

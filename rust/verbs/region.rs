@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One memory region: described, mapped, given a handle, unmapped.
+//! One memory region: mapped, given a handle, unmapped.
 //!
 //! Who may do what with it, and when, is the business of `regions`.
 
@@ -36,9 +36,11 @@ use crate::{
 };
 
 use super::{
+    dma::Direction,
     handles::GivenOut,
     keys::Keys,
-    region_pool::RegionPool, //
+    region_pool::RegionPool,
+    scatter_list::ScatterList, //
 };
 
 /// What the peer may do with a region.
@@ -48,6 +50,30 @@ pub(crate) enum Access {
     Read,
     /// Write it.
     Write,
+}
+
+impl Access {
+    /// What that is to the device.
+    #[inline]
+    fn direction(self) -> Direction {
+        match self {
+            Self::Read => Direction::ToDevice,
+            Self::Write => Direction::FromDevice,
+        }
+    }
+
+    #[inline]
+    fn rights(self) -> c_int {
+        let rights = match self {
+            Self::Read => bindings::ib_access_flags_IB_ACCESS_REMOTE_READ,
+            // The specification of memory regions wants the one with the other.
+            Self::Write => {
+                bindings::ib_access_flags_IB_ACCESS_REMOTE_WRITE
+                    | bindings::ib_access_flags_IB_ACCESS_LOCAL_WRITE
+            }
+        };
+        rights.cast_signed()
+    }
 }
 
 /// A region as the peer is told of it.
@@ -74,8 +100,8 @@ pub(crate) enum MapError {
 ///
 /// # Invariants
 ///
-/// `pool` is there, and `mr` is a memory region of its domain. The first `mapped` of `sgs` are
-/// mapped for the domain's device, as `access` says, and stay as they are until they are unmapped.
+/// `pool` is there, and `mr` is a memory region of its domain. What is mapped of `memory` is so for
+/// the domain's device.
 #[repr(C)]
 pub(super) struct Region<U> {
     /// In the list of those that are idle.
@@ -85,12 +111,7 @@ pub(super) struct Region<U> {
     /// In [`Regions`].
     pub(super) next: Option<NonNull<Region<U>>>,
     pub(super) mr: NonNull<bindings::ib_mr>,
-    pub(super) sgs: KVec<bindings::scatterlist>,
-    /// How many of `sgs` are mapped for the device; 0 if none.
-    pub(super) mapped: c_int,
-    /// Whether a reference is held to each of their pages that is reference-counted.
-    pub(super) held: bool,
-    pub(super) access: Access,
+    pub(super) memory: ScatterList,
     pub(super) exposed: Exposed,
     pub(super) keys: Keys,
     pub(super) given_out: GivenOut,
@@ -177,11 +198,11 @@ impl<U> Region<U> {
     pub(super) fn traced(&self) -> trace::Region {
         trace::Region {
             mr_id: self.id(),
-            nents: self.mapped.cast_unsigned(),
+            nents: self.memory.mapped(),
             handle: self.exposed.handle,
             length: self.exposed.length,
             offset: self.exposed.offset,
-            dir: direction(self.access).cast_unsigned(),
+            dir: self.memory.direction().as_raw().cast_unsigned(),
         }
     }
 
@@ -192,109 +213,54 @@ impl<U> Region<U> {
     }
 
     pub(super) fn unmap(&mut self) {
-        if self.mapped != 0 {
+        if self.memory.mapped() != 0 {
             trace!(xprtrdma_mr_unmap(&self.traced()));
-            // SAFETY: Mapped with these arguments; the number is that of entries, not of runs.
-            unsafe {
-                bindings::rpcrdma_dma_unmap_sg(
-                    self.device(),
-                    self.sgs.as_mut_ptr(),
-                    self.mapped,
-                    direction(self.access),
-                )
-            };
-            self.let_go();
-            self.mapped = 0;
+            // SAFETY: By the type's invariants.
+            unsafe { self.memory.unmap(self.device()) };
         }
     }
 
     /// Keeps the pages until the region is unmapped, even if their owner frees them earlier.
     pub(super) fn hold(&mut self) {
-        if !self.held {
-            self.held = true;
-            for page in self.counted_pages() {
-                // SAFETY: Mapped, so that the page is there, by promise P1.
-                unsafe { bindings::rpcrdma_get_page(page) };
-            }
-        }
+        self.memory.hold();
     }
 
-    fn let_go(&mut self) {
-        if self.held {
-            self.held = false;
-            for page in self.counted_pages() {
-                // SAFETY: The reference is from `hold`.
-                unsafe { bindings::rpcrdma_put_page(page) };
-            }
-        }
-    }
-
-    /// The pages that are mapped; not those that `kmalloc` takes memory from, which have no count.
-    /// What a page is does not change while it is mapped: buffers from `kmalloc` outlive that.
-    fn counted_pages(&self) -> impl Iterator<Item = *mut bindings::page> + '_ {
-        let mapped = self.sgs.iter().take(self.mapped as usize);
-        mapped.map(page_of).filter(|&page| {
-            // SAFETY: The page is there, by promise P1, or since it is held.
-            unsafe { bindings::rpcrdma_page_is_counted(page) }
-        })
-    }
-
-    /// Describes the pieces from the front of `pieces` that one region can cover, starting with
-    /// `first`; returns how many, and the one after them.
+    /// Maps the pieces from the front of `pieces` that one region can cover, starting with `first`,
+    /// for the peer to use them as `access` says; returns the one after them. The region is idle.
     #[inline]
-    pub(super) fn fill<'p>(
+    pub(super) fn map<'p>(
         &mut self,
         first: Piece<'p>,
         pieces: &mut impl Iterator<Item = Piece<'p>>,
         gaps: bool,
-    ) -> (usize, Option<Piece<'p>>) {
-        let mut count = 0;
-        let mut piece = first;
-        for sg in self.sgs.iter_mut() {
-            set_page(sg, &piece);
-            count += 1;
-            let Some(next) = pieces.next() else {
-                return (count, None);
-            };
-            let adjoins = piece.adjoins(&next);
-            piece = next;
-            if !gaps && !adjoins {
-                break;
-            }
-        }
-        (count, Some(piece))
+        access: Access,
+    ) -> Result<Option<Piece<'p>>, MapError> {
+        let (count, after) = self.memory.fill(first, pieces, gaps);
+        self.map_first(count, access)?;
+        Ok(after)
     }
 
-    /// Maps what was described by the first `count` entries.
+    /// Maps the first `count` pieces that are described.
     #[inline]
-    pub(super) fn map(&mut self, count: usize, access: Access) -> Result<(), MapError> {
-        // CAST: No more than the region's depth, which the device counts in 32 bits.
-        let entries = count as c_int;
-        // SAFETY: As many entries are filled in. The memory stays until the region is unmapped, by
-        // promise P1 of `Documentation/architecture.rst`.
-        let runs = unsafe {
-            bindings::rpcrdma_dma_map_sg(
-                self.device(),
-                self.sgs.as_mut_ptr(),
-                entries,
-                direction(access),
-            )
-        };
-        if runs <= 0 {
-            let dir = direction(access).cast_unsigned();
-            trace!(xprtrdma_frwr_sgerr(self.id(), 0, dir, entries));
+    fn map_first(&mut self, count: usize, access: Access) -> Result<(), MapError> {
+        let direction = access.direction();
+        let dir = direction.as_raw().cast_unsigned();
+        // SAFETY: As many are described, and an idle region has nothing mapped. The memory stays
+        // until the region is unmapped, by promise P1 of `Documentation/architecture.rst`, and the
+        // device is there as long as the region.
+        // INVARIANT: The device is the domain's.
+        let runs = unsafe { self.memory.map(self.device(), count, direction) };
+        let Some(runs) = runs else {
+            // CAST: No more than the region's depth, which the device counts in 32 bits.
+            trace!(xprtrdma_frwr_sgerr(self.id(), 0, dir, count as c_int));
             return Err(MapError::Failed);
-        }
-        // INVARIANT: Mapped just now.
-        self.mapped = entries;
-        self.access = access;
+        };
         let mr = self.mr.as_ptr();
         // SAFETY: The region is idle, so that its memory region is ours.
         let covered = unsafe {
-            bindings::ib_map_mr_sg(mr, self.sgs.as_mut_ptr(), runs, ptr::null_mut(), PAGE)
+            bindings::ib_map_mr_sg(mr, self.memory.as_mut_ptr(), runs, ptr::null_mut(), PAGE)
         };
         if covered != runs {
-            let dir = direction(access).cast_unsigned();
             trace!(xprtrdma_frwr_maperr(self.id(), 0, dir, covered, runs));
             return Err(MapError::Failed);
         }
@@ -311,7 +277,7 @@ impl<U> Region<U> {
             (*mr).lkey = ((*mr).lkey & !0xff) | u32::from(key);
             (*mr).rkey = ((*mr).rkey & !0xff) | u32::from(key);
             self.reg.key = (*mr).rkey;
-            self.reg.access = rights(access);
+            self.reg.access = access.rights();
             self.exposed = Exposed {
                 handle: (*mr).rkey,
                 // CAST: At most `depth` pages.
@@ -353,40 +319,4 @@ impl<U> Region<U> {
     pub(super) fn handle(&self) -> u32 {
         self.exposed.handle
     }
-}
-
-#[inline]
-fn direction(access: Access) -> bindings::dma_data_direction {
-    match access {
-        Access::Read => bindings::dma_data_direction_DMA_TO_DEVICE,
-        Access::Write => bindings::dma_data_direction_DMA_FROM_DEVICE,
-    }
-}
-
-#[inline]
-fn rights(access: Access) -> c_int {
-    let rights = match access {
-        Access::Read => bindings::ib_access_flags_IB_ACCESS_REMOTE_READ,
-        // The specification of memory regions wants the one with the other.
-        Access::Write => {
-            bindings::ib_access_flags_IB_ACCESS_REMOTE_WRITE
-                | bindings::ib_access_flags_IB_ACCESS_LOCAL_WRITE
-        }
-    };
-    rights.cast_signed()
-}
-
-/// The low bits of the word say whether the entry is the last of a list.
-const MARKS: usize = 0x3;
-
-#[inline]
-fn set_page(sg: &mut bindings::scatterlist, piece: &Piece<'_>) {
-    sg.page_link = (sg.page_link & MARKS) | piece.page().expose_provenance();
-    sg.offset = piece.offset();
-    sg.length = piece.len();
-}
-
-#[inline]
-fn page_of(sg: &bindings::scatterlist) -> *mut bindings::page {
-    ptr::with_exposed_provenance_mut(sg.page_link & !MARKS)
 }

@@ -40,12 +40,12 @@ use super::{
     handles::GivenOut,
     keys::Keys,
     region::{
-        Access,
         Exposed,
         Idle,
         Owned,
         Region, //
-    }, //
+    },
+    scatter_list::ScatterList, //
 };
 
 /// The regions of one connection. It keeps them until the last of what they are used by is gone.
@@ -102,10 +102,7 @@ impl<U: Send + 'static> RegionPool<U> {
     }
 
     fn make(&self) -> Result<Idle<U>> {
-        let depth = self.depth as usize;
-        let mut sgs = KVec::from_elem(bindings::scatterlist::default(), depth, GFP_KERNEL)?;
-        // SAFETY: An array of that many entries.
-        unsafe { bindings::sg_init_table(sgs.as_mut_ptr(), self.depth) };
+        let memory = ScatterList::new(self.depth)?;
         let kind = if self.gaps {
             bindings::ib_mr_type_IB_MR_TYPE_SG_GAPS
         } else {
@@ -121,10 +118,7 @@ impl<U: Send + 'static> RegionPool<U> {
                 all: Link::new(),
                 next: None,
                 mr,
-                sgs,
-                mapped: 0,
-                held: false,
-                access: Access::Read,
+                memory,
                 exposed: Exposed {
                     handle: 0,
                     length: 0,

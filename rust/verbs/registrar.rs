@@ -101,9 +101,7 @@ impl<U> Registrar<U> {
             let idle = self.take().ok_or(MapError::Exhausted)?;
             // SAFETY: Of this pool, which `map` had `regions` keep.
             let region = unsafe { regions.push(idle) };
-            let (count, after) = region.fill(first, &mut pieces, self.pool.gaps);
-            region.map(count, access)?;
-            next = after;
+            next = region.map(first, &mut pieces, self.pool.gaps, access)?;
         }
         Ok(regions.len() - before)
     }
