@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One memory region: mapped, given a handle, unmapped.
+//! One memory region: made, mapped, given a handle, unmapped.
 //!
 //! Who may do what with it, and when, is the business of `regions`.
 
@@ -15,7 +15,10 @@ use core::{
     }, //
 };
 
-use kernel::prelude::*;
+use kernel::{
+    error::from_err_ptr,
+    prelude::*, //
+};
 
 use crate::{
     admin::trace::{
@@ -105,15 +108,15 @@ pub(crate) enum MapError {
 #[repr(C)]
 pub(super) struct Region<U> {
     /// In the list of those that are idle.
-    pub(super) idle: Link,
+    idle: Link,
     /// In the list of all of a pool.
     pub(super) all: Link,
     /// In [`Regions`].
     pub(super) next: Option<NonNull<Region<U>>>,
-    pub(super) mr: NonNull<bindings::ib_mr>,
-    pub(super) memory: ScatterList,
+    mr: NonNull<bindings::ib_mr>,
+    memory: ScatterList,
     pub(super) exposed: Exposed,
-    pub(super) keys: Keys,
+    keys: Keys,
     pub(super) given_out: GivenOut,
     pub(super) reg: bindings::ib_reg_wr,
     pub(super) reg_cqe: bindings::ib_cqe,
@@ -188,6 +191,75 @@ impl<U> Drop for Owned<U> {
 }
 
 impl<U> Region<U> {
+    /// Makes a region of `pool`, as large as the pool says.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, or what the device reports.
+    ///
+    /// # Safety
+    ///
+    /// `pool` does not move, and keeps what is returned for as long as anybody uses the region.
+    pub(super) unsafe fn make(pool: &RegionPool<U>) -> Result<Owned<U>> {
+        let memory = ScatterList::new(pool.depth)?;
+        let kind = if pool.gaps {
+            bindings::ib_mr_type_IB_MR_TYPE_SG_GAPS
+        } else {
+            bindings::ib_mr_type_IB_MR_TYPE_MEM_REG
+        };
+        // SAFETY: The domain is there.
+        let mr =
+            from_err_ptr(unsafe { bindings::ib_alloc_mr(pool.domain.pd(), kind, pool.depth) })?;
+        let mr = NonNull::new(mr).ok_or(ENOMEM)?;
+        // INVARIANT: The pool stays, by this function's contract, and `mr` was just made in its
+        // domain. Nothing is mapped.
+        let region = KBox::new(
+            Self {
+                idle: Link::new(),
+                all: Link::new(),
+                next: None,
+                mr,
+                memory,
+                exposed: Exposed {
+                    handle: 0,
+                    length: 0,
+                    offset: 0,
+                },
+                // SAFETY: Just made. CAST: The last octet.
+                keys: Keys::having(unsafe { mr.as_ref() }.rkey as u8),
+                given_out: GivenOut::never(),
+                reg: pin_init::zeroed(),
+                reg_cqe: bindings::ib_cqe {
+                    done: Some(pool.reg_done),
+                },
+                inv: pin_init::zeroed(),
+                inv_cqe: bindings::ib_cqe { done: None },
+                chain: None,
+                token: MaybeUninit::uninit(),
+                pool: NonNull::from(pool),
+            },
+            GFP_KERNEL,
+        )
+        .inspect_err(|_| {
+            // SAFETY: Just made, and nobody's.
+            unsafe { bindings::ib_dereg_mr_user(mr.as_ptr(), ptr::null_mut()) };
+        })?;
+        let region = NonNull::from(KBox::leak(region));
+        let p = region.as_ptr();
+        // What never changes in its work requests. The cells are part of the region, which does not
+        // move.
+        // SAFETY: Ours alone.
+        unsafe {
+            (*p).reg.mr = mr.as_ptr();
+            (*p).reg.wr.opcode = bindings::ib_wr_opcode_IB_WR_REG_MR;
+            *(*p).reg.wr.__bindgen_anon_1.wr_cqe.as_mut() = &raw mut (*p).reg_cqe;
+            (*p).inv.opcode = bindings::ib_wr_opcode_IB_WR_LOCAL_INV;
+            *(*p).inv.__bindgen_anon_1.wr_cqe.as_mut() = &raw mut (*p).inv_cqe;
+        }
+        // INVARIANT: From `KBox`; the pool drops this after all who use the region.
+        Ok(Owned(region))
+    }
+
     #[inline]
     fn device(&self) -> *mut bindings::ib_device {
         // SAFETY: By the type's invariants: the pool keeps its regions, not the other way round.

@@ -2,16 +2,9 @@
 
 //! The regions of one connection: made, idle, taken back.
 
-use core::{
-    mem::MaybeUninit,
-    ptr::{
-        self,
-        NonNull, //
-    }, //
-};
+use core::ptr::NonNull;
 
 use kernel::{
-    error::from_err_ptr,
     prelude::*,
     sync::{
         atomic::{
@@ -24,28 +17,18 @@ use kernel::{
 
 use crate::{
     admin::trace::trace,
-    bindings::{
-        self,
-        list::{
-            Link,
-            Stack, //
-        }, //
-    }, //
+    bindings::list::Stack, //
 };
 
 use super::{
     completion::Done,
     domain::Domain,
     endpoint::Kept,
-    handles::GivenOut,
-    keys::Keys,
     region::{
-        Exposed,
         Idle,
         Owned,
         Region, //
-    },
-    scatter_list::ScatterList, //
+    }, //
 };
 
 /// The regions of one connection. It keeps them until the last of what they are used by is gone.
@@ -55,9 +38,9 @@ pub(crate) struct RegionPool<U> {
     pub(super) all: Stack<Owned<U>>,
     /// Whoever maps memory waits for idle ones.
     wanted: Atomic<bool>,
-    depth: u32,
+    pub(super) depth: u32,
     pub(super) gaps: bool,
-    reg_done: Done,
+    pub(super) reg_done: Done,
     pub(super) domain: Arc<Domain>,
 }
 
@@ -102,62 +85,11 @@ impl<U: Send + 'static> RegionPool<U> {
     }
 
     fn make(&self) -> Result<Idle<U>> {
-        let memory = ScatterList::new(self.depth)?;
-        let kind = if self.gaps {
-            bindings::ib_mr_type_IB_MR_TYPE_SG_GAPS
-        } else {
-            bindings::ib_mr_type_IB_MR_TYPE_MEM_REG
-        };
-        // SAFETY: The domain is there.
-        let mr =
-            from_err_ptr(unsafe { bindings::ib_alloc_mr(self.domain.pd(), kind, self.depth) })?;
-        let mr = NonNull::new(mr).ok_or(ENOMEM)?;
-        let region = KBox::new(
-            Region {
-                idle: Link::new(),
-                all: Link::new(),
-                next: None,
-                mr,
-                memory,
-                exposed: Exposed {
-                    handle: 0,
-                    length: 0,
-                    offset: 0,
-                },
-                // SAFETY: Just made. CAST: The last octet.
-                keys: Keys::having(unsafe { mr.as_ref() }.rkey as u8),
-                given_out: GivenOut::never(),
-                reg: pin_init::zeroed(),
-                reg_cqe: bindings::ib_cqe {
-                    done: Some(self.reg_done),
-                },
-                inv: pin_init::zeroed(),
-                inv_cqe: bindings::ib_cqe { done: None },
-                chain: None,
-                token: MaybeUninit::uninit(),
-                pool: NonNull::from(self),
-            },
-            GFP_KERNEL,
-        )
-        .inspect_err(|_| {
-            // SAFETY: Just made, and nobody's.
-            unsafe { bindings::ib_dereg_mr_user(mr.as_ptr(), ptr::null_mut()) };
-        })?;
-        let region = NonNull::from(KBox::leak(region));
-        let p = region.as_ptr();
-        // What never changes in its work requests. The cells are part of the region, which does not
-        // move.
-        // SAFETY: Ours alone.
-        unsafe {
-            (*p).reg.mr = mr.as_ptr();
-            (*p).reg.wr.opcode = bindings::ib_wr_opcode_IB_WR_REG_MR;
-            *(*p).reg.wr.__bindgen_anon_1.wr_cqe.as_mut() = &raw mut (*p).reg_cqe;
-            (*p).inv.opcode = bindings::ib_wr_opcode_IB_WR_LOCAL_INV;
-            *(*p).inv.__bindgen_anon_1.wr_cqe.as_mut() = &raw mut (*p).inv_cqe;
-        }
-        // INVARIANT: From `KBox`; the pool drops this after all who use the region.
-        self.all.push(Owned(region));
-        // INVARIANT: Just made.
+        // SAFETY: A pool is in an `Arc`, and kept by whoever uses its regions.
+        let owned = unsafe { Region::make(self)? };
+        let region = owned.0;
+        self.all.push(owned);
+        // INVARIANT: Just made, and kept.
         Ok(Idle(region))
     }
 }
