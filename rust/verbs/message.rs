@@ -44,9 +44,9 @@ use super::{
     sizes::MessageSizes,
     transfer::{
         Remote,
-        Transfer,
-        Transfers, //
-    }, //
+        Transfer, //
+    },
+    transfers::Transfers, //
 };
 
 /// # Invariants

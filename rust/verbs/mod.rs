@@ -24,7 +24,8 @@
 //! | `responder`, `send_queue`          | the sending side of a server                         |
 //! | `message`, `message_post`          | a server's messages                                  |
 //! | `aside`                            | short messages that completion handlers send         |
-//! | `transfer`, `pull`, `puller`       | RDMA Read and Write, for a Call, for a Reply         |
+//! | `transfer`, `transfers`            | an RDMA Read or Write, and chains of them            |
+//! | `pull`, `puller`                   | Reads that pull a Call, and a Reply                  |
 //! | `region`, `regions`                | memory regions and their states                      |
 //! | `scatter_list`                     | the memory that a region covers                      |
 //! | `region_pool`, `registrar`         | the idle ones, and mapping memory with them          |
@@ -68,6 +69,7 @@ mod send_queue;
 mod send_ring;
 mod sizes;
 mod transfer;
+mod transfers;
 
 pub(crate) use crate::bindings::{
     addr::SockAddr,

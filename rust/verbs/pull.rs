@@ -54,9 +54,9 @@ use super::{
     send_queue::Permit,
     transfer::{
         Remote,
-        Transfer,
-        Transfers, //
-    }, //
+        Transfer, //
+    },
+    transfers::Transfers, //
 };
 
 /// What travels with a responder's Receive buffers: pages to pull to, and the Call's own state.

@@ -49,9 +49,9 @@ use super::{
     },
     transfer::{
         Remote,
-        Transfer,
-        Transfers, //
-    }, //
+        Transfer, //
+    },
+    transfers::Transfers, //
 };
 
 /// Pulling begins in the receive worker, which must not wait for memory: the Reply at hand may be

@@ -2,14 +2,12 @@
 
 //! RDMA Read and Write: work requests that the RDMA core prepares for whatever the device demands.
 //!
-//! A [`Transfer`] moves octets between one segment of a peer's memory and a run of a page array, or
-//! of pieces of an `xdr_buf`. Transfers are collected in [`Transfers`], which become the front of a
-//! chain of work requests. Nothing here is posted by itself, and nothing here owns the memory:
-//! `pull` and `message` own pages, and what `puller` pulls for keeps its own.
+//! A [`Transfer`] moves octets between one segment of a peer's memory and a run of pieces of this
+//! end's, which it does not own: see [`Transfers`](super::transfers::Transfers), in which transfers
+//! are collected.
 
 use core::{
     ffi::c_void,
-    mem,
     ptr::{
         self,
         NonNull, //
@@ -25,22 +23,11 @@ use kernel::{
     }, //
 };
 
-use crate::{
-    admin::trace::trace,
-    bindings::{
-        self,
-        list::{
-            Chain,
-            Pool, //
-        },
-        pages::{
-            PageArray,
-            Span, //
-        },
-        piece::{
-            Piece,
-            PAGE, //
-        }, //
+use crate::bindings::{
+    self,
+    piece::{
+        Piece,
+        PAGE, //
     }, //
 };
 
@@ -70,6 +57,11 @@ const MAX_RUN: u32 = 16 * PAGE;
 const RUN_IN_REGION: u32 = PAGE;
 
 /// Memory to prepare a transfer in.
+///
+/// # Invariants
+///
+/// From [`Self::prepare`] to [`Self::unmap`], `context` is initialised with `vecs`, which stay as
+/// they are.
 pub(super) struct Transfer {
     /// For the last transfer of a chain that is posted by itself.
     pub(super) cqe: bindings::ib_cqe,
@@ -87,8 +79,17 @@ pub(super) struct Transfer {
 // completion handler, on whatever processor that runs.
 unsafe impl Send for Transfer {}
 
+/// What a transfer comes to.
+pub(super) struct Extent {
+    /// Octets that it moves; if there are none, it is not prepared.
+    pub(super) octets: u32,
+    /// Entries of the Send Queue that it takes.
+    pub(super) entries: u32,
+}
+
 impl Transfer {
-    fn new(flags: Flags) -> Result<LinkedBox<Self>> {
+    pub(super) fn new(flags: Flags) -> Result<LinkedBox<Self>> {
+        // INVARIANT: Not prepared.
         Ok(LinkedBox::room(flags)?.fill(Self {
             cqe: bindings::ib_cqe { done: None },
             companion: ptr::null_mut(),
@@ -99,15 +100,73 @@ impl Transfer {
         }))
     }
 
-    /// Names the memory of `pieces`, neighbours together in runs of up to `most` octets; returns
-    /// how many octets that is, or `EINVAL` if they cannot be counted.
+    /// Prepares the transfer of `pieces`, about `count` of them, to or from `remote`. Without
+    /// pieces it comes to nothing.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the octets cannot be counted, or the endpoint is not open; `ENOMEM`, or what the
+    /// core reports, if the device cannot map the memory.
+    ///
+    /// # Safety
+    ///
+    /// The transfer is not prepared already. Until it is unmapped, the memory stays.
+    #[inline]
+    pub(super) unsafe fn prepare<'p, C: Context>(
+        &mut self,
+        ep: &Endpoint<C>,
+        direction: Direction,
+        count: usize,
+        pieces: impl Iterator<Item = Piece<'p>>,
+        remote: Remote,
+        patience: Patience,
+    ) -> Result<Extent> {
+        let qp = ep.qp().ok_or(EINVAL)?;
+        let most = match direction {
+            Direction::FromDevice if ep.registers_to_read() => RUN_IN_REGION,
+            _ => MAX_RUN,
+        };
+        let octets = self.fill(count, pieces, most, patience.flags())?;
+        if octets == 0 {
+            return Ok(Extent { octets, entries: 0 });
+        }
+        let iter = bindings::bvec_iter {
+            bi_size: octets,
+            ..Default::default()
+        };
+        // SAFETY: The vectors name as many octets of memory that stays, by this function's
+        // contract. The queue pair is on the endpoint's port, and alive, since the endpoint is.
+        // INVARIANT: Initialised with the vectors.
+        let ret = patience.scope(|| unsafe {
+            bindings::rdma_rw_ctx_init_bvec(
+                &mut self.context,
+                qp.as_ptr(),
+                ep.port(),
+                self.vecs.as_ptr(),
+                // CAST: Fewer than the pages of a message.
+                self.vecs.len() as u32,
+                iter,
+                remote.offset,
+                remote.handle,
+                direction.as_raw(),
+            )
+        });
+        let entries = u32::try_from(ret).map_err(|_| Error::from_errno(ret))?;
+        Ok(Extent { octets, entries })
+    }
+
+    /// Names the memory of `pieces`, about `count` of them, neighbours together in runs of up to
+    /// `most` octets; returns how many octets that is, or `EINVAL` if they cannot be counted.
     #[inline]
     fn fill<'p>(
         &mut self,
+        count: usize,
         pieces: impl Iterator<Item = Piece<'p>>,
         most: u32,
         flags: Flags,
     ) -> Result<u32> {
+        self.vecs.clear();
+        self.vecs.reserve(count, flags)?;
         let mut octets = 0_u32;
         for piece in pieces {
             octets = octets.checked_add(piece.len()).ok_or(EINVAL)?;
@@ -130,6 +189,60 @@ impl Transfer {
         }
         Ok(octets)
     }
+
+    /// Links the work requests in front of `then`, which may be null; returns the first. If `then`
+    /// is null, the last one is signalled, by the transfer's own `cqe`.
+    ///
+    /// # Safety
+    ///
+    /// `this` is prepared for `qp` on `port`, and nobody else uses it. `then` stays until the chain
+    /// has completed.
+    #[inline]
+    pub(super) unsafe fn link(
+        this: NonNull<Self>,
+        qp: *mut bindings::ib_qp,
+        port: u32,
+        then: *mut bindings::ib_send_wr,
+    ) -> *mut bindings::ib_send_wr {
+        let this = this.as_ptr();
+        // SAFETY: By this function's contract and the type's invariants.
+        unsafe {
+            bindings::rdma_rw_ctx_wrs(
+                &raw mut (*this).context,
+                qp,
+                port,
+                &raw mut (*this).cqe,
+                then,
+            )
+        }
+    }
+
+    /// Unmaps the memory.
+    ///
+    /// # Safety
+    ///
+    /// `this` is prepared for `qp`, which is alive, on `port` and in `direction`. Nobody else uses
+    /// it: it is not posted.
+    #[inline]
+    pub(super) unsafe fn unmap(
+        this: NonNull<Self>,
+        qp: *mut bindings::ib_qp,
+        port: u32,
+        direction: Direction,
+    ) {
+        let this = this.as_ptr();
+        // SAFETY: By this function's contract and the type's invariants.
+        unsafe {
+            bindings::rdma_rw_ctx_destroy_bvec(
+                &raw mut (*this).context,
+                qp,
+                port,
+                (*this).vecs.as_ptr(),
+                (*this).vecs.len() as u32,
+                direction.as_raw(),
+            );
+        }
+    }
 }
 
 /// Whether `piece` is the memory right behind `run`.
@@ -141,298 +254,4 @@ fn follows(run: &bindings::bio_vec, piece: &Piece<'_>) -> bool {
         && piece.offset() == 0
         && end % PAGE == 0
         && run.bv_page.wrapping_add((end / PAGE) as usize) == piece.page()
-}
-
-/// Transfers that are prepared for one queue pair, in the order that they will run.
-///
-/// # Invariants
-///
-/// Every transfer in `chain`, the last one first, is initialised for `qp` and `direction`; `qp` is
-/// null if there is none. `entries` is how many entries of the Send Queue they take, and `octets`
-/// how many octets they move.
-pub(super) struct Transfers {
-    chain: Chain<LinkedBox<Transfer>>,
-    qp: *mut bindings::ib_qp,
-    entries: u32,
-    octets: u32,
-    direction: Direction,
-}
-
-// SAFETY: Queue pairs may be used from any thread, and transfers are `Send`.
-unsafe impl Send for Transfers {}
-
-impl Transfers {
-    #[inline]
-    pub(super) const fn new(direction: Direction) -> Self {
-        Self {
-            chain: Chain::new(),
-            qp: ptr::null_mut(),
-            entries: 0,
-            octets: 0,
-            direction,
-        }
-    }
-
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.chain.is_empty()
-    }
-
-    /// Entries of the Send Queue that the transfers take.
-    #[inline]
-    pub(super) fn entries(&self) -> u32 {
-        self.entries
-    }
-
-    /// Octets that the transfers move.
-    #[inline]
-    pub(super) fn octets(&self) -> u32 {
-        self.octets
-    }
-
-    /// Whether there is nothing in the way of using the transfers on `qp`.
-    #[inline]
-    fn is_for(&self, qp: *mut bindings::ib_qp) -> bool {
-        self.qp.is_null() || self.qp == qp
-    }
-
-    /// Whether the transfers, if there are any, were prepared for this endpoint.
-    #[inline]
-    pub(super) fn are_of<C: Context>(&self, ep: &Endpoint<C>) -> bool {
-        self.chain.is_empty() || ep.qp().map(NonNull::as_ptr) == Some(self.qp)
-    }
-
-    /// Prepares the transfer of `span` to or from `remote`.
-    ///
-    /// # Errors
-    ///
-    /// `EINVAL` if the span is empty or not within the pages, or for another endpoint than before;
-    /// `ENOMEM`, `EIO` if the device cannot map the pages.
-    ///
-    /// # Safety
-    ///
-    /// The pages must stay in the array until the transfers are released.
-    #[inline]
-    pub(super) unsafe fn add<C: Context>(
-        &mut self,
-        ep: &Endpoint<C>,
-        pool: &Pool<LinkedBox<Transfer>>,
-        pages: &PageArray,
-        span: Span,
-        remote: Remote,
-    ) -> Result {
-        let pieces = pages.pieces(span).ok_or(EINVAL)?;
-        // SAFETY: By this function's contract.
-        let octets = unsafe {
-            let count = span.pages() as usize;
-            self.add_pieces(ep, pool, count, pieces, remote, Patience::Waits)?
-        };
-        if octets > 0 && octets == span.len {
-            Ok(())
-        } else {
-            Err(EINVAL)
-        }
-    }
-
-    /// Prepares the transfer of `pieces`, about `count` of them, to or from `remote`; returns how
-    /// many octets they are. If there is no piece, nothing is added.
-    ///
-    /// Each piece [adjoins](Piece::adjoins) the one before it: the core may map them to a single
-    /// run of addresses of an IOMMU, and takes it for an error if that cannot be.
-    ///
-    /// # Errors
-    ///
-    /// `EINVAL` if for another endpoint than before; `ENOMEM`, or what the core reports, if the
-    /// device cannot map the memory.
-    ///
-    /// # Safety
-    ///
-    /// The memory must stay until the transfers are released.
-    #[inline]
-    pub(super) unsafe fn add_pieces<'p, C: Context>(
-        &mut self,
-        ep: &Endpoint<C>,
-        pool: &Pool<LinkedBox<Transfer>>,
-        count: usize,
-        pieces: impl Iterator<Item = Piece<'p>>,
-        remote: Remote,
-        patience: Patience,
-    ) -> Result<u32> {
-        let qp = ep.qp().ok_or(EINVAL)?.as_ptr();
-        if !self.is_for(qp) {
-            return Err(EINVAL);
-        }
-        let run = match self.direction {
-            Direction::FromDevice if ep.registers_to_read() => RUN_IN_REGION,
-            _ => MAX_RUN,
-        };
-        let mut transfer = match pool.get() {
-            Some(transfer) => transfer,
-            None => Transfer::new(patience.flags())?,
-        };
-        transfer.vecs.clear();
-        let prepared = match transfer.vecs.reserve(count, patience.flags()) {
-            Ok(()) => transfer.fill(pieces, run, patience.flags()),
-            Err(error) => Err(error.into()),
-        }
-        .and_then(|octets| match octets {
-            0 => Ok((0, 0)),
-            _ => patience
-                // SAFETY: By this function's contract; the queue pair is alive, since the endpoint
-                // is.
-                .scope(|| unsafe { self.prepare(qp, ep.port(), &mut transfer, octets, remote) })
-                .map(|entries| (octets, entries)),
-        });
-        match prepared {
-            Ok((0, _)) => {
-                pool.put(transfer);
-                Ok(0)
-            }
-            Ok((octets, entries)) => {
-                // INVARIANT: Initialised just now, for this queue pair.
-                self.qp = qp;
-                self.entries += entries;
-                self.octets = self.octets.saturating_add(octets);
-                self.chain.push(transfer);
-                Ok(octets)
-            }
-            Err(e) => {
-                trace!(svcrdma_dma_map_rw_err(
-                    ep.send_cq_id(),
-                    remote.offset,
-                    remote.handle,
-                    count as u32,
-                    e.to_errno()
-                ));
-                pool.put(transfer);
-                Err(e)
-            }
-        }
-    }
-
-    /// # Safety
-    ///
-    /// As for [`Self::add_pieces`]; `qp` is a live queue pair on `port`, and the vectors of
-    /// `transfer` name `octets` of memory.
-    #[inline]
-    unsafe fn prepare(
-        &self,
-        qp: *mut bindings::ib_qp,
-        port: u32,
-        transfer: &mut Transfer,
-        octets: u32,
-        remote: Remote,
-    ) -> Result<u32> {
-        let iter = bindings::bvec_iter {
-            bi_size: octets,
-            ..Default::default()
-        };
-        // SAFETY: The vectors name as many octets of memory that stays, by this function's
-        // contract.
-        let ret = unsafe {
-            bindings::rdma_rw_ctx_init_bvec(
-                &mut transfer.context,
-                qp,
-                port,
-                transfer.vecs.as_ptr(),
-                // CAST: Fewer than the pages of a message.
-                transfer.vecs.len() as u32,
-                iter,
-                remote.offset,
-                remote.handle,
-                self.direction.as_raw(),
-            )
-        };
-        u32::try_from(ret).map_err(|_| Error::from_errno(ret))
-    }
-
-    /// Links all work requests in front of `then`, which may be null; returns the first.
-    ///
-    /// If `then` is null, the last transfer is signalled, by its own `cqe`. Returns `then` if there
-    /// are no transfers, and `None` if they were prepared for another endpoint.
-    ///
-    /// # Safety
-    ///
-    /// `then` stays until the chain has completed.
-    #[inline]
-    pub(super) unsafe fn link<C: Context>(
-        &self,
-        ep: &Endpoint<C>,
-        then: *mut bindings::ib_send_wr,
-    ) -> Option<*mut bindings::ib_send_wr> {
-        if self.chain.is_empty() {
-            return Some(then);
-        }
-        if !self.are_of(ep) {
-            return None;
-        }
-        let port = ep.port();
-        let mut first = then;
-        for link in self.chain.links() {
-            // SAFETY: The link is of a transfer in the chain, which is initialised for `qp`.
-            first = unsafe {
-                let transfer = LinkedBox::<Transfer>::at(link).as_ptr();
-                bindings::rdma_rw_ctx_wrs(
-                    &raw mut (*transfer).context,
-                    self.qp,
-                    port,
-                    &raw mut (*transfer).cqe,
-                    first,
-                )
-            };
-        }
-        Some(first)
-    }
-
-    /// The transfer that runs last.
-    #[inline]
-    pub(super) fn last(&self) -> Option<NonNull<Transfer>> {
-        let link = self.chain.links().next()?;
-        // SAFETY: The link is of a transfer in the chain.
-        Some(unsafe { LinkedBox::at(link) })
-    }
-
-    /// Unmaps all pages and puts the transfers back.
-    ///
-    /// Does nothing if the endpoint is not the one that they were prepared for.
-    #[inline]
-    pub(super) fn release<C: Context>(
-        &mut self,
-        ep: &Endpoint<C>,
-        pool: &Pool<LinkedBox<Transfer>>,
-    ) {
-        if self.chain.is_empty() || !self.are_of(ep) {
-            return;
-        }
-        for link in self.chain.links() {
-            // SAFETY: The link is of a transfer in the chain, which is initialised for `qp`; that
-            // is alive, since the endpoint is.
-            unsafe {
-                let transfer = LinkedBox::<Transfer>::at(link).as_ptr();
-                bindings::rdma_rw_ctx_destroy_bvec(
-                    &raw mut (*transfer).context,
-                    self.qp,
-                    ep.port(),
-                    (*transfer).vecs.as_ptr(),
-                    (*transfer).vecs.len() as u32,
-                    self.direction.as_raw(),
-                );
-            }
-        }
-        // INVARIANT: What is put back is initialised no longer; nothing is left.
-        pool.put_all(mem::replace(&mut self.chain, Chain::new()));
-        self.qp = ptr::null_mut();
-        self.entries = 0;
-        self.octets = 0;
-    }
-}
-
-impl Drop for Transfers {
-    /// Transfers must be released while their queue pair is alive, which is not known here.
-    fn drop(&mut self) {
-        if !self.chain.is_empty() {
-            pr_err!("transfers were not released: their mappings are lost\n");
-            mem::forget(mem::replace(&mut self.chain, Chain::new()));
-        }
-    }
 }
