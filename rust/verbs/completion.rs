@@ -2,7 +2,10 @@
 
 //! Completions: in whose worker they are handled, and what they say.
 
-use core::ops::Deref;
+use core::{
+    marker::PhantomData,
+    ops::Deref, //
+};
 
 use crate::bindings;
 
@@ -36,86 +39,59 @@ impl Ended {
 /// A completion handler.
 pub(super) type Done = unsafe extern "C" fn(*mut bindings::ib_cq, *mut bindings::ib_wc);
 
-/// Proof of running in an endpoint's receive queue's worker, of which there is one at a time.
-pub(crate) struct RecvWorker<'a, C: Context>(&'a Endpoint<C>);
+/// An endpoint's receive queue, as the `Q` of a [`Worker`].
+pub(crate) enum Receives {}
 
-/// Proof of running in an endpoint's send queue's worker, of which there is one at a time.
-pub(crate) struct SendWorker<'a, C: Context>(&'a Endpoint<C>);
+/// An endpoint's send queue, likewise.
+pub(crate) enum Sends {}
 
-/// Where a completion handler runs, how the work request ended, and its `cqe`.
-///
-/// # Safety
-///
-/// `cq` and `wc` are the arguments of a completion handler that runs throughout `'a`, and `cq` is a
-/// queue of an `Endpoint<C>`.
-#[inline]
-unsafe fn told<'a, C: Context>(
-    cq: *mut bindings::ib_cq,
-    wc: *mut bindings::ib_wc,
-) -> (&'a Endpoint<C>, &'a bindings::ib_wc, *mut bindings::ib_cqe) {
-    // SAFETY: By this function's contract. The endpoint outlives its queues' handlers; the core
-    // finds the handler by the `cqe`.
-    unsafe {
-        (
-            &*(*cq).cq_context.cast::<Endpoint<C>>(),
-            &*wc,
-            *(*wc).__bindgen_anon_1.wr_cqe.as_ref(),
-        )
-    }
+/// Proof of running in the worker of an endpoint's queue `Q`, of which there is one at a time.
+pub(crate) struct Worker<'a, C: Context, Q> {
+    ep: &'a Endpoint<C>,
+    _queue: PhantomData<Q>,
 }
 
-impl<'a, C: Context> RecvWorker<'a, C> {
+/// Proof of running in an endpoint's receive queue's worker.
+pub(crate) type RecvWorker<'a, C> = Worker<'a, C, Receives>;
+
+/// Proof of running in an endpoint's send queue's worker.
+pub(crate) type SendWorker<'a, C> = Worker<'a, C, Sends>;
+
+impl<'a, C: Context, Q> Worker<'a, C, Q> {
     /// For a completion handler: the proof, the completion, and the `cqe` of the work request that
     /// has ended.
     ///
     /// # Safety
     ///
     /// `cq` and `wc` are the arguments of a completion handler that runs throughout `'a`, and `cq`
-    /// is the receive queue of an `Endpoint<C>`.
+    /// is the queue `Q` of an `Endpoint<C>`.
     #[inline]
     pub(super) unsafe fn enter(
         cq: *mut bindings::ib_cq,
         wc: *mut bindings::ib_wc,
     ) -> (Self, &'a bindings::ib_wc, *mut bindings::ib_cqe) {
-        // SAFETY: By this function's contract.
-        let (ep, wc, cqe) = unsafe { told(cq, wc) };
-        (Self(ep), wc, cqe)
+        // SAFETY: By this function's contract. The endpoint outlives its queues' handlers; the core
+        // finds the handler by the `cqe`.
+        let (ep, wc, cqe) = unsafe {
+            (
+                &*(*cq).cq_context.cast::<Endpoint<C>>(),
+                &*wc,
+                *(*wc).__bindgen_anon_1.wr_cqe.as_ref(),
+            )
+        };
+        let worker = Self {
+            ep,
+            _queue: PhantomData,
+        };
+        (worker, wc, cqe)
     }
 }
 
-impl<'a, C: Context> SendWorker<'a, C> {
-    /// For a completion handler: the proof, the completion, and the `cqe` of the work request that
-    /// has ended.
-    ///
-    /// # Safety
-    ///
-    /// `cq` and `wc` are the arguments of a completion handler that runs throughout `'a`, and `cq`
-    /// is the send queue of an `Endpoint<C>`.
-    #[inline]
-    pub(super) unsafe fn enter(
-        cq: *mut bindings::ib_cq,
-        wc: *mut bindings::ib_wc,
-    ) -> (Self, &'a bindings::ib_wc, *mut bindings::ib_cqe) {
-        // SAFETY: By this function's contract.
-        let (ep, wc, cqe) = unsafe { told(cq, wc) };
-        (Self(ep), wc, cqe)
-    }
-}
-
-impl<C: Context> Deref for RecvWorker<'_, C> {
+impl<C: Context, Q> Deref for Worker<'_, C, Q> {
     type Target = Endpoint<C>;
 
     #[inline]
     fn deref(&self) -> &Endpoint<C> {
-        self.0
-    }
-}
-
-impl<C: Context> Deref for SendWorker<'_, C> {
-    type Target = Endpoint<C>;
-
-    #[inline]
-    fn deref(&self) -> &Endpoint<C> {
-        self.0
+        self.ep
     }
 }
