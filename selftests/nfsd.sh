@@ -75,12 +75,12 @@ past_the_cache() {
 # them before the device has let go. Through the cache it is the file's, and those of the
 # Reply are left over; now and then one follows on the other.
 readers_past_the_cache() {
-	local each
+	local each writers=$((PACE > 1 ? 3 : 8))
 
 	on_disk "$1" readers-past-the-cache
 	for each in 0 2 0 2; do
 		nfsd_caching "$each" 0
-		SIZE_MIB=2 fio_verified 8 --direct=1 --bsrange=4k-256k --bs_unaligned=0 \
+		SIZE_MIB=2 fio_verified "$writers" --direct=1 --bsrange=4k-256k --bs_unaligned=0 \
 			--ioengine=libaio --iodepth=4 --verify_backlog=16
 	done
 }
