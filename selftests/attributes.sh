@@ -38,21 +38,25 @@ attribute_values() {
 	attributes check "$WORK" $(attribute_sizes)
 }
 
+# set_names FILE FROM TO: attributes with numbers of 200 digits for names.
+set_names() {
+	{
+		echo "# file: $1"
+		seq -f 'user.%0200.0f=""' "$2" "$3"
+	} | (cd "$WORK" && setfattr -P -h --restore=-) || fail "setting the names up to $3"
+}
+
 # Lists of 1 to 200 names; the last is some 40 KiB long.
 attribute_lists() {
-	local each
+	local each so_far=0
 
 	nfs_mount 4.2 rdma
 	work_dir attribute-lists
 	need_attributes
 	touch "$WORK/file"
-	for each in $(seq 1 200); do
-		setfattr -n "user.$(printf '%0200d' "$each")" -v "$each" \
-			"$WORK/file"
-		case $each in
-		1 | 3 | 17 | 20 | 21 | 22 | 200) ;;
-		*) continue ;;
-		esac
+	for each in 1 3 17 20 21 22 200; do
+		set_names file $((so_far + 1)) "$each"
+		so_far=$each
 		drop_caches
 		[ "$(getfattr --absolute-names "$WORK/file" | grep -c '^user')" -eq "$each" ] ||
 			fail "not $each names"
@@ -60,7 +64,7 @@ attribute_lists() {
 }
 
 small_buffers() {
-	local size each
+	local size
 
 	nfs_mount 4.2 rdma
 	work_dir small-buffers
@@ -68,10 +72,7 @@ small_buffers() {
 	for size in 1 12 1000 5000 61440; do
 		touch "$WORK/$size"
 		setfattr -n user.one -v "$(value "$size")" "$WORK/$size"
-		for each in $(seq 1 $((size / 600))); do
-			setfattr -n "user.$(printf '%0200d' "$each")" \
-				"$WORK/$size"
-		done
+		set_names "$size" 1 $((size / 600))
 		drop_caches
 		# shellcheck disable=SC2086 # several sizes
 		attributes get "$WORK/$size" user.one $BUFFERS

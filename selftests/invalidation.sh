@@ -17,7 +17,7 @@ SERVER_SWITCH=/proc/sys/sunrpc/svc_rdma/remote_invalidation
 
 # How often something small is transferred, and something large.
 MANY=${LONG:+5000}
-MANY=$((${MANY:-1500} / FEWER))
+MANY=$((${MANY:-1000} / FEWER))
 TIMES=${LONG:+100}
 TIMES=$((${TIMES:-50} / FEWER + 1))
 
