@@ -42,7 +42,7 @@ interop: ## this module and the C module against each other, in two machines
 test: ## host tests, checks and selftests; ends with "N passed, N failed"
 	tools/test/run
 
-test-debug: ## selftests and probe under KASAN, lockdep and kmemleak; takes hours
+test-debug: ## selftests and probe under KASAN, lockdep and kmemleak; a day or more without KVM
 	tools/test/debug
 
 check: ## formatting, lints, and the rules of the house
@@ -58,7 +58,7 @@ shell: ## a console in a virtual machine with the module
 	@[ -n "$(KDIR)" ] || $(MAKE) --no-print-directory all
 	tools/vm/run --time 86400 --shell
 
-clean: ## remove what the build made
+clean: ## remove what the build made, and all results in out/
 	@if [ -n "$(KDIR)" ] || { tools/env/make found && [ -d .$(apart) ]; }; then $(kbuild) clean; fi
 	rm -rf tools/host/target tools/fuzz/target out
 
