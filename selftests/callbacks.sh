@@ -428,6 +428,41 @@ R8167_4_1_3_calls_given_up_keep_their_credits() {
 	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
 }
 
+# All credits of the client are in use, by Calls for which nfsd waits for mountd; a thread
+# waits for five seconds. The client answers a reverse Call all the same.
+R8167_4_1_1_replies_wait_for_no_credit() {
+	local file=/proc/sys/sunrpc/svc_rdma/max_requests before each asking=() writer
+
+	need_local_bed
+	before=$(cat "$file")
+	echo 4 >"$file"
+	with_files "$1" 1
+	echo "$before" >"$file"
+	cat "$WORK/0" >/dev/null
+	[ "$(delegations /0)" -eq 1 ] || fail "no delegation to recall"
+	count_calls
+	pkill -STOP -x rpc.mountd
+	exportfs -f
+	for each in {1..16}; do
+		stat "$WORK/no-$each" >/dev/null 2>&1 &
+		asking+=($!)
+	done
+	sleep 1
+	write_here 0 &
+	writer=$!
+	sleep 2.5
+	trace_off
+	pkill -CONT -x rpc.mountd
+	echo "$(calls_seen) reverse Calls, $(replies_seen) Replies, slowest $(slowest_reply) ms"
+	[ "$(calls_seen)" -ge 1 ] || fail "no reverse Call was seen"
+	[ "$(replies_seen)" -ge 1 ] || fail "it was not answered"
+	for each in "${asking[@]}"; do
+		! wait "$each" || fail "a file that is not there"
+	done
+	wait "$writer" || fail "the recall failed"
+	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
+}
+
 # What SUNRPC shows of transports, those that call clients among them.
 transports_can_be_looked_at() {
 	local each count=0
@@ -462,6 +497,13 @@ unmount_amid_recalls() {
 	done
 }
 
+# Whichever way a test ended, the next one finds mountd as usual.
+test_cleanup() {
+	cd /
+	! bed_is_local || pkill -CONT -x rpc.mountd || :
+	umount_all
+} 2>/dev/null
+
 shorten_grace
 bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * 2 * TIMES))
@@ -476,5 +518,6 @@ ktap_run ${LONG:+"idle_way_is_kept 4.2"} \
 	"read_delegation_is_recalled 4.1" "read_delegation_is_recalled 4.2" \
 	"write_delegation_is_recalled 4.2" \
 	"transports_can_be_looked_at 4.2" \
+	"R8167_4_1_1_replies_wait_for_no_credit 4.2" \
 	"unmount_amid_recalls 4.2" \
 	"R8167_4_1_3_calls_given_up_keep_their_credits 4.2"
