@@ -13,14 +13,11 @@ static struct enc made[RECVS];
 static unsigned int n_held;
 static uint32_t last;		/* granted */
 
-/* This Call and all that come before it is answered. */
-static bool gather(struct conn *c, struct call *call, int ms)
+/* All Calls that come before any of those that are held is answered. */
+static bool gather_more(struct conn *c, int ms)
 {
 	enum came came = CALL;
 
-	n_held = 0;
-	held[n_held++] = *call;
-	call->rpc = NULL;
 	while (n_held < RECVS && came == CALL) {
 		came = next_call(c, &held[n_held], ms);
 		n_held += came == CALL;
@@ -30,6 +27,15 @@ static bool gather(struct conn *c, struct call *call, int ms)
 	if (n_held > (last ? last : 1))
 		return fail("%u Calls at a time, %u were granted", n_held, last);
 	return true;
+}
+
+/* This Call and those. */
+static bool gather(struct conn *c, struct call *call, int ms)
+{
+	n_held = 0;
+	held[n_held++] = *call;
+	call->rpc = NULL;
+	return gather_more(c, ms);
 }
 
 /* Answers them all at a time, the last one first; then so many are granted. */
@@ -83,21 +89,68 @@ static bool no_credits(struct conn *c, struct call *call)
 	return gather(c, call, QUIET / 10) && answer_all(c);
 }
 
-/* An error that nobody has asked for grants one credit: that is none of its business. */
-static bool misled(struct conn *c, struct call *call)
-{
-	struct enc e = { .n = 0 };
-	static unsigned int turn;
+#define FEW	4	/* credits, of which all are soon in use */
+#define MANY	32
+#define NO_GRANT	128
+#define TURNS	8
 
-	if (!is_read(call))
+/* One of those that are held is answered, if so, and this comes on its heels. */
+static bool send_behind(struct conn *c, bool answered, const struct enc *e)
+{
+	if (answered) {
+		struct call *call = &held[--n_held];
+		const bool ok = make_reply(c, call, made) && post_msg(c, made);
+
+		call_done(call);
+		if (!ok)
+			return false;
+	}
+	return post_msg(c, e) && (!answered || sent(c)) && sent(c);
+}
+
+/*
+ * All credits are in use when this comes, and it speaks of more. It is no grant: no other Call
+ * comes before an answer. SUNRPC may look at its window only when a Call ends, so in all turns
+ * but the first one Call does, between its Reply's grant and that.
+ */
+static bool misled(struct conn *c, struct call *call, const struct enc *e)
+{
+	unsigned int turn;
+
+	if (seen || connections > 1 || !is_read(call))
 		return answer_honestly(c, call);
 	last = grant;
-	error(&e, call->xid ^ 0x80000000, ERR_CHUNK);
-	if (!gather(c, call, QUIET) || !send_msg(c, &e))
+	grant = FEW;
+	if (!gather(c, call, QUIET))
 		return false;
-	/* All but the last: as many Calls come again. */
-	seen |= turn++ && n_held == last;
+	for (turn = 0; last == FEW && n_held == FEW && turn < TURNS; turn++)
+		if (!send_behind(c, turn, e) || !gather_more(c, QUIET) || gone(c))
+			return false;
+	seen = turn == TURNS;
+	if (seen)
+		grant = MANY;
 	return answer_all(c);
+}
+
+/* An error that nobody has asked for: which direction it belongs to is not known. */
+static bool misled_by_error(struct conn *c, struct call *call)
+{
+	struct enc e = { .n = 0 };
+
+	error(&e, call->xid ^ 0x80000000, ERR_CHUNK);
+	put(&e, 2, NO_GRANT);
+	return misled(c, call, &e);
+}
+
+/* What a Call of the server asks for, even one with the XID of a Call that waits. */
+static bool misled_by_call(struct conn *c, struct call *call)
+{
+	struct enc e = { .n = 0 };
+
+	hdr(&e, call->xid, 1, NO_GRANT, MSG);
+	lists_none(&e);
+	null(&e, call->xid, CALLBACK);
+	return misled(c, call, &e);
 }
 
 /* Before its first Reply a connection is good for one Call. */
@@ -189,7 +242,9 @@ static const struct test tests[] = {
 	{ "R8166-3.3.1-5", "no credits are one", .answer = no_credits, .work = many_readers,
 	  .options = SMALL },
 	{ "R8167-4.1-5", "credits of an error that nobody has asked for",
-	  .answer = misled, .work = many_readers, .options = SMALL },
+	  .answer = misled_by_error, .work = many_readers, .options = SMALL },
+	{ "R8167-4.1-4", "credits that a Call of the server asks for",
+	  .answer = misled_by_call, .work = many_readers, .options = SMALL },
 	{ "R8166-3.3.1-1", "credits are asked for", .answer = asks, .work = read_file },
 	{ "R8166-3.3.3-3", "one Call before the first Reply",
 	  .answer = first_alone, .work = many_readers, .options = SMALL, .connections = -2 },

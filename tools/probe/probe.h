@@ -148,6 +148,7 @@ void mutate(struct conn *c, struct enc *e, unsigned int header);
 int fuzz(bool server_end, uint64_t seed, unsigned int batches, unsigned int from);
 
 /* encode.c: messages */
+#define CALLBACK	0x40000000	/* the program, of which Linux has version 1 */
 void u32(struct enc *e, uint32_t v);
 void u64(struct enc *e, uint64_t v);
 void bytes(struct enc *e, const void *p, unsigned int n);

@@ -202,7 +202,7 @@ static bool garbage(struct conn *c, struct call *call)
 	return send_msg(c, &e);
 }
 
-/* An error to a Call that nobody has made, which grants one credit. */
+/* An error to a Call that nobody has made. */
 static bool refuse_nothing(struct conn *c, struct call *call)
 {
 	struct enc e = { .n = 0 };
@@ -298,7 +298,7 @@ static const struct test tests[] = {
 	{ "-", "Replies after which SUNRPC asks again", .answer = garbage, .work = read_file },
 	{ "R8166-4.5-7", "ERR_CHUNK", .answer = refuse_chunk, .work = read_file, .expected = EIO },
 	{ "R8166-4.5-7", "ERR_VERS", .answer = refuse_version, .work = read_file, .expected = EIO },
-	{ "R8167-4.1-5 R8166-4.5-8", "an error that nobody has asked for",
+	{ "R8166-4.5-8", "an error that nobody has asked for",
 	  .answer = refuse_nothing, .work = read_file },
 };
 

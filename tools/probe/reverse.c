@@ -10,7 +10,6 @@
 
 #include "probe.h"
 
-#define CALLBACK	0x40000000	/* the program, of which Linux has version 1 */
 #define GRANT		32
 #define MANY		5000	/* Calls, */
 #define WHILE		40	/* and seconds, without one of the client */
