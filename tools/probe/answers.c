@@ -167,6 +167,20 @@ bool make_reply(struct conn *c, struct call *call, struct enc *e)
 	return push(c, &call->reply, answer, len);
 }
 
+/* The same, but all of the RPC message is inline, and the chunks are returned unused. */
+bool make_inline_reply(struct conn *c, struct call *call, struct enc *e)
+{
+	unsigned int len;
+
+	if (!honest_reply(c, call, &len))
+		return false;
+	lists(e, call, MSG, 0, 0);
+	if (e->n + len > peer_longest(c))
+		return fail("%u octets are too many for a Send", len);
+	bytes(e, answer, len);
+	return true;
+}
+
 bool answer_honestly(struct conn *c, struct call *call)
 {
 	struct enc e;

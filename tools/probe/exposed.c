@@ -288,8 +288,9 @@ static int use_often(void)
 	return write_and_read(MOUNTPOINT "/often", 60, 20000, 40000);
 }
 
-/* More than is returned is written, and the reader must not see it. */
-static bool scribble(struct conn *c, struct call *call)
+/* All of the chunk is written to before its Reply is made. */
+static bool scribble(struct conn *c, struct call *call,
+		     bool (*make)(struct conn *c, struct call *call, struct enc *e))
 {
 	const struct segment *s = call->write.seg;
 	struct enc e;
@@ -298,9 +299,22 @@ static bool scribble(struct conn *c, struct call *call)
 		return answer_honestly(c, call);
 	if (!has(&call->write))
 		return false;
-	if (reach(c, IBV_WR_RDMA_WRITE, s))
-		return fail("cannot write");
-	return make_reply(c, call, &e) && send_msg(c, &e);
+	for (; s < call->write.seg + call->write.n; s++)
+		if (reach(c, IBV_WR_RDMA_WRITE, s))
+			return fail("cannot write");
+	return make(c, call, &e) && send_msg(c, &e);
+}
+
+/* More than is returned, and the reader must not see it. */
+static bool scribble_behind(struct conn *c, struct call *call)
+{
+	return scribble(c, call, make_reply);
+}
+
+/* What is returned unused: the data is inline, and the reader must see nothing else. */
+static bool scribble_unused(struct conn *c, struct call *call)
+{
+	return scribble(c, call, make_inline_reply);
 }
 
 static const struct test tests[] = {
@@ -325,7 +339,9 @@ static const struct test tests[] = {
 	  .answer = lie_for_the_dead, .work = list_beside_a_writer, .terms = &terms_inv,
 	  .connections = -2 },
 	{ "R8166-4.3.2.2-3", "more is written than is returned",
-	  .answer = scribble, .work = read_tail },
+	  .answer = scribble_behind, .work = read_tail },
+	{ "R8166-4.3.2.2-3", "a chunk is written to, and returned unused",
+	  .answer = scribble_unused, .work = read_tail },
 };
 
 const struct group group_exposed = {

@@ -279,6 +279,7 @@ bool is_read(const struct call *call);
 bool is_write(const struct call *call);
 const uint8_t *honest_reply(struct conn *c, struct call *call, unsigned int *len);
 bool make_reply(struct conn *c, struct call *call, struct enc *e);
+bool make_inline_reply(struct conn *c, struct call *call, struct enc *e);
 bool answer_honestly(struct conn *c, struct call *call);
 
 /* serve.c: a case in which the kernel's client works */
