@@ -120,6 +120,42 @@ static bool write_before(struct conn *c, struct call *call)
 	return has(&call->write) && is_kept_off(c, IBV_WR_RDMA_WRITE, call->write.seg, -1, 1);
 }
 
+/* Next to what is exposed, on the same page. */
+static bool beside(struct conn *c, struct call *call, bool behind)
+{
+	const bool out = is_write(call);
+	const struct chunk *chunk = out ? &call->reads : &call->write;
+	const struct segment *s = &chunk->seg[behind && chunk->n ? chunk->n - 1 : 0];
+	const int64_t by = behind ? (int64_t)s->length : -1;
+
+	if (!has(chunk))
+		return false;
+	if (!((s->offset + (behind ? s->length : 0)) & 4095))
+		return fail("%u octets at %llx: nothing else is on that page", s->length,
+			    (unsigned long long)s->offset);
+	return is_kept_off(c, out ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, s, by, 1);
+}
+
+static bool write_behind_odd(struct conn *c, struct call *call)
+{
+	return is_it(call, is_read) ? beside(c, call, true) : answer_honestly(c, call);
+}
+
+static bool write_before_odd(struct conn *c, struct call *call)
+{
+	return is_it(call, is_read) ? beside(c, call, false) : answer_honestly(c, call);
+}
+
+static bool read_behind_odd(struct conn *c, struct call *call)
+{
+	return is_it(call, is_write) ? beside(c, call, true) : answer_honestly(c, call);
+}
+
+static bool read_before_odd(struct conn *c, struct call *call)
+{
+	return is_it(call, is_write) ? beside(c, call, false) : answer_honestly(c, call);
+}
+
 /*
  * Memory that can be foreseen: a region whose handle, of which its owner chooses the last
  * octet, goes by equal steps; or pages that come again.
@@ -332,6 +368,14 @@ static const struct test tests[] = {
 	  .answer = write_behind, .work = read_file, .connections = -2 },
 	{ "R8166-8.1-1", "nothing before a segment",
 	  .answer = write_before, .work = read_file, .connections = -2 },
+	{ "R8166-8.1-1", "nothing behind a place for data, on its last page",
+	  .answer = write_behind_odd, .work = read_odd, .connections = -2 },
+	{ "R8166-8.1-1", "nothing before a place for data, on its first page",
+	  .answer = write_before_odd, .work = read_odd, .connections = -2 },
+	{ "R8166-8.1-1", "nothing behind a source of data, on its last page",
+	  .answer = read_behind_odd, .work = write_odd, .connections = -2 },
+	{ "R8166-8.1-1", "nothing before a source of data, on its first page",
+	  .answer = read_before_odd, .work = write_odd, .connections = -2 },
 	{ "R8166-8.1.2-1", "handles that cannot be foreseen", .answer = foresee, .work = use_often },
 	{ "R8166-4.4.1-3 R8166-8.1.3-3", "nothing of a Call that was given up",
 	  .answer = write_for_the_dead, .work = list_and_be_killed, .connections = -1 },

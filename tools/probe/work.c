@@ -120,8 +120,27 @@ int read_tail(void)
 	return 0;
 }
 
+/* What starts and ends amid a page. */
+#define ODD	20001
+#define ODD_AT	1003
+
+int read_odd(void)
+{
+	uint8_t *p = buffer();
+	int status;
+
+	memset(p, 0xa5, ODD_AT + ODD + 1);
+	status = transfer(MOUNTPOINT "/probe", p + ODD_AT, ODD, false);
+	if (!status && !same("data", p + ODD_AT, 0, ODD))
+		status = EBADMSG;
+	if (!status && (p[ODD_AT - 1] != 0xa5 || p[ODD_AT + ODD] != 0xa5))
+		status = EBADMSG;
+	free(p);
+	return status;
+}
+
 /* What was written is looked at behind the client's back. */
-int write_file(void)
+static int write_some(unsigned int at, unsigned int octets)
 {
 	uint8_t *p = buffer();
 	char path[128];
@@ -129,15 +148,25 @@ int write_file(void)
 
 	snprintf(path, sizeof(path), "/%s/written", dir);
 	unlink(path);
-	fill(p, 77, 65536);
-	status = transfer(MOUNTPOINT "/written", p, 65536, true);
-	memset(p, 0, 65536);
+	fill(p + at, 77, octets);
+	status = transfer(MOUNTPOINT "/written", p + at, octets, true);
+	memset(p, 0, at + octets);
 	if (!status)
-		status = transfer(path, p, 65536, false);
-	if (!status && !same("data", p, 77, 65536))
+		status = transfer(path, p, octets, false);
+	if (!status && !same("data", p, 77, octets))
 		status = EBADMSG;
 	free(p);
 	return status;
+}
+
+int write_file(void)
+{
+	return write_some(0, 65536);
+}
+
+int write_odd(void)
+{
+	return write_some(ODD_AT, ODD);
 }
 
 /* WRITEs and READs in turn, from least to most octets, each compared. */
