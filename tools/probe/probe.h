@@ -263,6 +263,9 @@ int read_tail(void);
 unsigned long xprt_stat(unsigned int column);
 extern const char *mount_options;
 
+/* acl.c: work that takes a Long Call */
+int set_acl(void);
+
 /* calls.c: the Calls of the kernel's client */
 enum came { NONE, CALL, LOST, WRONG };
 enum came next_call(struct conn *c, struct call *call, int ms);

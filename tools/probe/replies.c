@@ -233,6 +233,13 @@ static bool long_reply(struct conn *c, struct call *call)
 	return send_msg(c, &e);
 }
 
+/* Its segments have been looked at, and each is at Position zero. One of them shows little. */
+static bool long_call(struct conn *c, struct call *call)
+{
+	seen |= call->proc == NOMSG && call->reads.n > 1;
+	return answer_honestly(c, call);
+}
+
 /* An odd number of octets each way, in chunks that hold these and no roundup. */
 #define ODD	20001
 
@@ -281,6 +288,8 @@ static const struct test tests[] = {
 	  .answer = exact_write, .work = write_and_read_odd },
 	{ "R8166-3.4.6.2-1", "a Write chunk without room for roundup",
 	  .answer = exact_read, .work = write_and_read_odd },
+	{ "R8166-3.5.3-2 R8166-3.5.3-3", "a long Call",
+	  .answer = long_call, .work = set_acl, .terms = &terms_1k },
 	{ "R8166-3.5.3-4", "a long Reply", .answer = long_reply, .work = list_directory },
 	{ "R8166-4.3.3-4", "a Reply chunk that is not used",
 	  .answer = unused_reply_chunk, .work = list_empty },
