@@ -281,9 +281,9 @@ unsafe fn transmit<T: Transport>(
         // SAFETY: Made in `send_request`.
         let reply = unsafe { ReverseReply::new(slot) };
         return match live.transport.send_reverse(connection, sender, &reply) {
-            // Dropped: the error would be that of whoever holds the send lock. The server may call
-            // again.
-            Err(SendError::TooBig | SendError::Io) => Ok(()),
+            // Who cannot send a Reply closes the connection (RFC 8166 Section 4.5.4). Any other
+            // error would be that of whoever holds the send lock.
+            Err(SendError::TooBig | SendError::Io) => Err(SendError::NotConnected),
             sent => sent,
         };
     }
