@@ -34,7 +34,7 @@ use super::{
 /// The slots for reverse Calls.
 #[pin_data]
 pub(crate) struct ReversePool<T: Transport> {
-    pub(super) last_put: Arc<LastPut<T>>,
+    last_put: Arc<LastPut<T>>,
     #[pin]
     inner: SpinLock<Slots<T>>,
 }
@@ -91,6 +91,16 @@ impl<T: Transport> ReversePool<T> {
     pub(super) fn put(&self, slot: KBox<Slot<T>>) {
         // Cannot fail: there is room for all that were made.
         let _ = self.inner.lock().free.push_within_capacity(slot);
+    }
+
+    /// Has the last reference to the transport put where that may wait.
+    ///
+    /// # Safety
+    ///
+    /// See [`LastPut::start`].
+    pub(super) unsafe fn put_last(&self) {
+        // SAFETY: By this function's contract.
+        unsafe { self.last_put.clone().start() };
     }
 
     /// Hands a reverse Call, the `octets` of `message` from `start` on, to the callback service.

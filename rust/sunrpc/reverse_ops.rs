@@ -16,9 +16,11 @@ use super::{
     xprt::Xprt, //
 };
 
+/// `bc_setup`.
+///
 /// # Safety
 ///
-/// Called by SUNRPC between `setup` and `destroy` of the transport, as are all of the following.
+/// Called by SUNRPC while the transport is live: after its `setup`, and before it is destroyed.
 pub(super) unsafe extern "C" fn setup<T: Transport>(
     raw: *mut bindings::rpc_xprt,
     _min: c_uint,
@@ -35,9 +37,11 @@ pub(super) unsafe extern "C" fn setup<T: Transport>(
         .map_or_else(|e| e.to_errno(), |()| 0)
 }
 
+/// `bc_maxpayload`.
+///
 /// # Safety
 ///
-/// See [`setup`]; under RCU: must not sleep.
+/// As for [`setup`]; under RCU: must not sleep.
 pub(super) unsafe extern "C" fn max_payload<T: Transport>(raw: *mut bindings::rpc_xprt) -> usize {
     // SAFETY: By this function's contract.
     unsafe { Xprt::<T>::from_raw(raw).live() }
@@ -45,9 +49,11 @@ pub(super) unsafe extern "C" fn max_payload<T: Transport>(raw: *mut bindings::rp
         .reverse_payload()
 }
 
+/// `bc_num_slots`.
+///
 /// # Safety
 ///
-/// See [`setup`].
+/// As for [`setup`].
 pub(super) unsafe extern "C" fn num_slots<T: Transport>(raw: *mut bindings::rpc_xprt) -> c_uint {
     // SAFETY: By this function's contract.
     unsafe { Xprt::<T>::from_raw(raw).live() }
@@ -75,14 +81,16 @@ pub(super) unsafe extern "C" fn free_reverse<T: Transport>(rqst: *mut bindings::
         bindings::xprt_put(raw);
         if !bindings::refcount_dec_not_one(&raw mut (*raw).kref.refcount) {
             // It is the last one, and still there.
-            live.reverse.last_put.clone().start();
+            live.reverse.put_last();
         }
     }
 }
 
+/// `bc_destroy`.
+///
 /// # Safety
 ///
-/// See [`setup`].
+/// As for [`setup`].
 pub(super) unsafe extern "C" fn destroy<T: Transport>(_raw: *mut bindings::rpc_xprt, _max: c_uint) {
     // The slots stay for the next session on this transport, and end with it.
 }

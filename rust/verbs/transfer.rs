@@ -106,7 +106,7 @@ impl Transfer {
     /// # Errors
     ///
     /// `EINVAL` if the octets cannot be counted, or the endpoint is not open; `ENOMEM`, or what the
-    /// core reports, if the device cannot map the memory.
+    /// core reports, if the device cannot map the memory. Then it is not prepared.
     ///
     /// # Safety
     ///
@@ -136,7 +136,6 @@ impl Transfer {
         };
         // SAFETY: The vectors name as many octets of memory that stays, by this function's
         // contract. The queue pair is on the endpoint's port, and alive, since the endpoint is.
-        // INVARIANT: Initialised with the vectors.
         let ret = patience.scope(|| unsafe {
             bindings::rdma_rw_ctx_init_bvec(
                 &mut self.context,
@@ -152,6 +151,7 @@ impl Transfer {
             )
         });
         let entries = u32::try_from(ret).map_err(|_| Error::from_errno(ret))?;
+        // INVARIANT: It did not fail: initialised with the vectors.
         Ok(Extent { octets, entries })
     }
 

@@ -215,7 +215,7 @@ impl Located<'_> {
     ///
     /// Pages from the second on may be a file's: NFSD puts them into the slots. The first is always
     /// the request's own. What a file's pages have displaced, of those that were
-    /// [noted](super::Receiving::share_reply_pages), goes to `spare`: nothing was written to it.
+    /// [noted](super::Receiving::share_reply_pages), goes to `spare`: no part of a Reply is there.
     /// Tells also whether there were any.
     #[inline]
     pub(crate) fn move_rest_into(
