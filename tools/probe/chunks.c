@@ -394,6 +394,29 @@ static bool t_both(struct conn *c)
 	return compound_ok(c->area + 65536, 5) && same("data", c->area, 0, 7001);
 }
 
+/* Who says nothing of itself is old, and may refuse a short Reply where it gave a chunk. */
+static bool t_old_requester(struct conn *c)
+{
+	struct enc e = { .n = 0 };
+	struct reply r;
+	uint32_t xid = next_xid++;
+	unsigned int at;
+
+	memset(c->area, 0xee, 4096);
+	hdr(&e, xid, 1, 32, MSG);
+	u32(&e, 0);
+	u32(&e, 0);
+	u32(&e, 1);
+	u32(&e, 1);
+	seg(&e, c->area_mr->rkey, 4096, at_area(c, 0));
+	call(&e, xid, 0);
+	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
+		return false;
+	if (at || get(r.p, 3) != NOMSG)
+		return fail("a short Reply");
+	return get(c->area, 0) == xid && get(c->area, 1) == 1 ? true : fail("not a Reply");
+}
+
 static const struct test tests[] = {
 	{ "R8166-3.5.1-1", "the file to test with", t_file },
 	{ "R8166-3.4.4-1 R8166-3.4.6-2 R8166-3.4.6-3 R8166-3.4.6.2-2 R8166-3.4.6.2-3 R8166-4.3.2-2 R8166-4.3.2.2-2",
@@ -407,6 +430,8 @@ static const struct test tests[] = {
 	{ "R8166-4.5.3-2 R8267-3.1-3", "a Reply chunk that is too small", t_small_reply },
 	{ "R8166-3.3.2-1 R8267-3.1-1", "no Reply chunk for a long Reply", t_no_reply },
 	{ "R8166-3.5.3-7 R8166-3.5.3-2 R8166-4.3.3-3 R8166-4.3.3-2", "Reply chunks", t_reply_chunk },
+	{ "R8166-4.3.3-2", "a Reply chunk without private data", t_old_requester,
+	  .terms = &terms_none },
 	{ "R8166-3.5.3-6", "Write chunk and Reply chunk", t_both },
 };
 

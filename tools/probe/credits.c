@@ -124,8 +124,10 @@ static bool misled(struct conn *c, struct call *call, const struct enc *e)
 	if (!gather(c, call, QUIET))
 		return false;
 	for (turn = 0; last == FEW && n_held == FEW && turn < TURNS; turn++)
-		if (!send_behind(c, turn, e) || !gather_more(c, QUIET) || gone(c))
+		if (!send_behind(c, turn, e) || !gather_more(c, QUIET))
 			return false;
+		else if (gone(c))
+			return fail("the connection has ended, turn %u", turn);
 	seen = turn == TURNS;
 	if (seen)
 		grant = MANY;
@@ -142,15 +144,26 @@ static bool misled_by_error(struct conn *c, struct call *call)
 	return misled(c, call, &e);
 }
 
-/* What a Call of the server asks for, even one with the XID of a Call that waits. */
-static bool misled_by_call(struct conn *c, struct call *call)
+/* What a Call of the server asks for. */
+static bool misled_by(struct conn *c, struct call *call, uint32_t xid)
 {
 	struct enc e = { .n = 0 };
 
-	hdr(&e, call->xid, 1, NO_GRANT, MSG);
+	hdr(&e, xid, 1, NO_GRANT, MSG);
 	lists_none(&e);
-	null(&e, call->xid, CALLBACK);
+	null(&e, xid, CALLBACK);
 	return misled(c, call, &e);
+}
+
+static bool misled_by_call(struct conn *c, struct call *call)
+{
+	return misled_by(c, call, call->xid ^ 0x80000000);
+}
+
+/* It has the XID of a Call that waits, and is no Reply to that. */
+static bool misled_by_twin(struct conn *c, struct call *call)
+{
+	return misled_by(c, call, call->xid);
 }
 
 /* Before its first Reply a connection is good for one Call. */
@@ -245,6 +258,8 @@ static const struct test tests[] = {
 	  .answer = misled_by_error, .work = many_readers, .options = SMALL },
 	{ "R8167-4.1-4", "credits that a Call of the server asks for",
 	  .answer = misled_by_call, .work = many_readers, .options = SMALL },
+	{ "R8167-4.1-4 R8167-2.4-1", "credits that a Call with a known XID asks for",
+	  .answer = misled_by_twin, .work = many_readers, .options = SMALL },
 	{ "R8166-3.3.1-1", "credits are asked for", .answer = asks, .work = read_file },
 	{ "R8166-3.3.3-3", "one Call before the first Reply",
 	  .answer = first_alone, .work = many_readers, .options = SMALL, .connections = -2 },

@@ -412,7 +412,7 @@ static const struct test tests[] = {
 	  .work = list_twice },
 	{ "RR4-5.4.2-1", "another Position", .answer = spoiled_whole,
 	  .work = list_twice },
-	{ "RR4-4.1-3", "a reduced Reply", .answer = reduced,
+	{ "RR4-5.4.2-1", "a reduced Reply", .answer = reduced,
 	  .work = read_in_vain, .expected = EIO },
 	{ "RR4-4.1.2-2", "a tag of nobody's", .answer = no_tag,
 	  .work = list, .connections = -2 },

@@ -19,6 +19,21 @@ static bool t_bad_handle(struct conn *c)
 	return get_reply(c, &r, 200) && r.any ? fail("answered") : true;
 }
 
+static bool t_bad_sink(struct conn *c)
+{
+	struct enc e = { .n = 0 };
+	struct reply r;
+
+	if (!write_item(c, 0, 4096, 1, false, false, false))
+		return false;
+	read_to(&e, next_xid++, c->area_mr->rkey ^ 0x5a00, 4096, at_area(c, 0), 4096);
+	if (!send_msg(c, &e))
+		return false;
+	if (!event(c, RDMA_CM_EVENT_DISCONNECTED, 5000))
+		return false;
+	return get_reply(c, &r, 200) && r.any ? fail("answered") : true;
+}
+
 static bool t_threshold(struct conn *c)
 {
 	struct enc e = { .n = 0 };
@@ -212,7 +227,8 @@ static const struct test tests[] = {
 	{ "R8166-3.3.1-8 R8166-3.3.3-2 R8167-4.3.2-1", "many Calls at a time", t_flood },
 	{ "R8166-3.3.1-11", "a peer that answers no RDMA Read", t_no_reads,
 	  .terms = &terms_no_reads },
-	{ "R8166-4.5.3-1", "a handle that is not one", t_bad_handle },
+	{ "R8166-4.5.3-1", "a handle that is not one, to read from", t_bad_handle },
+	{ "R8166-4.5.3-1", "a handle that is not one, to write to", t_bad_sink },
 	{ "-", "Calls that are not answered", t_dropped },
 	{ "R8166-4.5.5-1", "peers that leave in the middle", t_leave },
 	{ "R8166-4.5.5-1", "peers that leave too early", t_shy },

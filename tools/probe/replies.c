@@ -223,17 +223,45 @@ static bool unused_reply_chunk(struct conn *c, struct call *call)
 	return send_msg(c, &e);
 }
 
+/* How much of a directory is wanted is the last that a READDIRPLUS says, and is not all. */
 static bool long_reply(struct conn *c, struct call *call)
 {
+	const bool plus = call->program == NFS && call->procedure == NFS3_READDIRPLUS;
 	struct enc e;
 
+	if (plus && call->reply.n && octets_of(&call->reply) <= get(call->rpc, call->len / 4 - 1))
+		return fail("%u octets are wanted, and there is room for %u",
+			    get(call->rpc, call->len / 4 - 1), octets_of(&call->reply));
 	if (!make_reply(c, call, &e))
 		return false;
 	seen |= get(e.b, 3) == NOMSG;
 	return send_msg(c, &e);
 }
 
-/* Its segments have been looked at, and each is at Position zero. One of them shows little. */
+/* The client has no Receive for this: it costs the connection, and the Call comes again. */
+static bool overrun(struct conn *c, struct call *call)
+{
+	struct enc e;
+	int ms;
+
+	if (seen || !is_read(call))
+		return answer_honestly(c, call);
+	if (!make_reply(c, call, &e))
+		return false;
+	while (e.n < peer_longest(c) + 4)
+		u32(&e, 0);
+	if (!post_msg(c, &e))
+		return false;
+	for (ms = 0; ms < 5000 * patience && !gone(c); ms += 10)
+		usleep(10000);
+	seen = true;
+	return c->left ? true : fail("the connection was kept");
+}
+
+/*
+ * Its segments have been looked at, and each is at Position zero. One of them shows little: rxe
+ * and siw have no regions with gaps.
+ */
 static bool long_call(struct conn *c, struct call *call)
 {
 	seen |= call->proc == NOMSG && call->reads.n > 1;
@@ -293,9 +321,11 @@ static const struct test tests[] = {
 	{ "R8166-3.5.3-4", "a long Reply", .answer = long_reply, .work = list_directory },
 	{ "R8166-4.3.3-4", "a Reply chunk that is not used",
 	  .answer = unused_reply_chunk, .work = list_empty },
+	{ "R8166-2.3.2-2", "a Reply longer than a Receive",
+	  .answer = overrun, .work = read_file, .connections = -2 },
 	{ "R8166-4.5-1", "Replies too short to be headers", .answer = first_short, .work = read_file },
 	{ "R8166-4.5-3 R8166-4.2.4-4", "malformed lists", .answer = first_lists, .work = read_file },
-	{ "R8166-4.5-3 R8166-3.4.6-3", "a Write chunk that was not given",
+	{ "R8166-4.5-3 R8166-3.4.6.1-1", "a Write chunk that was not given",
 	  .answer = first_chunk, .work = read_file },
 	{ "R8166-4.2.1-1", "different XIDs in header and payload",
 	  .answer = first_xid, .work = read_file },

@@ -7,6 +7,7 @@ use rpcrdma_core::engine::inbound::from_client;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromClient;
 use rpcrdma_core::engine::inbound::Response;
+use rpcrdma_core::wire::Body;
 use rpcrdma_core::wire::ErrorReply;
 use rpcrdma_core::wire::Header;
 use rpcrdma_core::wire::HeaderWriter;
@@ -30,9 +31,10 @@ fn r8166_4_1_all_headers_begin_alike() {
 
 #[test]
 fn r8166_4_2_1_four_words_in_their_places() {
-    let octets = words(&[1, 1, 3, 3]);
+    let octets = words(&[7, 1, 9, 3]);
     let header = Header::decode(&octets).unwrap();
-    assert_eq!((header.xid, header.vers, header.credits), (1, 1, 3));
+    assert_eq!((header.xid, header.vers, header.credits), (7, 1, 9));
+    assert!(matches!(header.body, Body::Done));
 }
 
 #[test]
