@@ -258,7 +258,7 @@ static const struct test tests[] = {
 	  .answer = misled_by_error, .work = many_readers, .options = SMALL },
 	{ "R8167-4.1-4", "credits that a Call of the server asks for",
 	  .answer = misled_by_call, .work = many_readers, .options = SMALL },
-	{ "R8167-4.1-4 R8167-2.4-1", "credits that a Call with a known XID asks for",
+	{ "R8167-2.4-1", "credits that a Call with a known XID asks for",
 	  .answer = misled_by_twin, .work = many_readers, .options = SMALL },
 	{ "R8166-3.3.1-1", "credits are asked for", .answer = asks, .work = read_file },
 	{ "R8166-3.3.3-3", "one Call before the first Reply",
