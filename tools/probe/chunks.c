@@ -339,12 +339,7 @@ static bool t_reply_chunk(struct conn *c)
 	/* A short Reply although there is a chunk. */
 	xid = next_xid++;
 	e.n = 0;
-	hdr(&e, xid, 1, 32, MSG);
-	u32(&e, 0);
-	u32(&e, 0);
-	u32(&e, 1);
-	u32(&e, 1);
-	seg(&e, c->area_mr->rkey, 16384, at_area(c, 0));
+	offer_reply(&e, xid, c->area_mr->rkey, 16384, at_area(c, 0));
 	call(&e, xid, 0);
 	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
 		return false;
@@ -403,12 +398,7 @@ static bool t_old_requester(struct conn *c)
 	unsigned int at;
 
 	memset(c->area, 0xee, 4096);
-	hdr(&e, xid, 1, 32, MSG);
-	u32(&e, 0);
-	u32(&e, 0);
-	u32(&e, 1);
-	u32(&e, 1);
-	seg(&e, c->area_mr->rkey, 4096, at_area(c, 0));
+	offer_reply(&e, xid, c->area_mr->rkey, 4096, at_area(c, 0));
 	call(&e, xid, 0);
 	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
 		return false;

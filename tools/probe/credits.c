@@ -126,7 +126,7 @@ static bool misled(struct conn *c, struct call *call, const struct enc *e)
 	for (turn = 0; last == FEW && n_held == FEW && turn < TURNS; turn++)
 		if (!send_behind(c, turn, e) || !gather_more(c, QUIET))
 			return false;
-		else if (gone(c))
+		if (gone(c))
 			return fail("the connection has ended, turn %u", turn);
 	seen = turn == TURNS;
 	if (seen)

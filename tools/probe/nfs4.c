@@ -97,6 +97,17 @@ void read_to(struct enc *e, uint32_t xid, uint32_t handle, uint32_t room, uint64
 	op_read(e, 0, count);
 }
 
+/* The header of a Call with a Reply chunk of one segment, and no other. */
+void offer_reply(struct enc *e, uint32_t xid, uint32_t handle, uint32_t room, uint64_t at)
+{
+	hdr(e, xid, 1, 32, MSG);
+	u32(e, 0);
+	u32(e, 0);
+	u32(e, 1);
+	u32(e, 1);
+	seg(e, handle, room, at);
+}
+
 /* A WRITE to the beginning of the file, with a Read chunk of one segment for its data. */
 void write_from(struct enc *e, uint32_t xid, uint32_t handle, uint64_t at, uint32_t count)
 {

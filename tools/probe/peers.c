@@ -51,12 +51,7 @@ static bool t_threshold(struct conn *c)
 		return false;
 	xid = next_xid++;
 	e.n = 0;
-	hdr(&e, xid, 1, 32, MSG);
-	u32(&e, 0);
-	u32(&e, 0);
-	u32(&e, 1);
-	u32(&e, 1);
-	seg(&e, c->area_mr->rkey, 4096, at_area(c, 0));
+	offer_reply(&e, xid, c->area_mr->rkey, 4096, at_area(c, 0));
 	compound(&e, xid, 2);
 	op_lookup(&e, "probe");
 	op_read(&e, 0, 1500);

@@ -175,6 +175,7 @@ void anonymous(struct enc *e);
 void op_read(struct enc *e, uint64_t off, uint32_t count);
 unsigned int op_write(struct enc *e, uint64_t off, uint32_t count);
 void null_call(struct enc *e, uint32_t xid);
+void offer_reply(struct enc *e, uint32_t xid, uint32_t handle, uint32_t room, uint64_t at);
 void read_to(struct enc *e, uint32_t xid, uint32_t handle, uint32_t room, uint64_t at,
 	     uint32_t count);
 void write_from(struct enc *e, uint32_t xid, uint32_t handle, uint64_t at, uint32_t count);
