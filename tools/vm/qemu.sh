@@ -80,7 +80,7 @@ choose_accel() {
 
 # boot: run the script to its end. A guest that never reaches user space is
 # started again: emulated boots are known to fail now and then. Nothing that
-# happens after that is ever repeated.
+# happens after that is repeated here.
 boot() {
 	local trial
 	qemu_command
