@@ -51,12 +51,15 @@ rule_fuzz_compiles() {
 		echo "cargo check failed: $said"
 }
 
-# "make test" does not run it.
-rule_probe_compiles() {
-	local said
-	mkdir -p out/probe
-	said=$("$env_dir/enter" --src . make -s -C /src/tools/probe OUT=/src/out/probe 2>&1) ||
-		echo "the probe does not compile: $said"
+# The C programs: the probe, which "make test" does not run, and those of the tests. All of
+# it anew: a compiler warns once.
+rule_programs_compile() {
+	local dir out
+	out=$(mktemp -d out/check.XXXXXX)
+	for dir in tools/probe selftests; do
+		"$env_dir/enter" --src . make -s -C "/src/$dir" OUT="/src/$out" 2>&1 | sed "s|^|$dir/|"
+	done | grep -E '(warning|error|\*\*\*)'
+	rm -r "$out"
 }
 
 # What a file that is sourced sets, and nobody here uses, somebody else does.

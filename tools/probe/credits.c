@@ -123,11 +123,12 @@ static bool misled(struct conn *c, struct call *call, const struct enc *e)
 	grant = FEW;
 	if (!gather(c, call, QUIET))
 		return false;
-	for (turn = 0; last == FEW && n_held == FEW && turn < TURNS; turn++)
+	for (turn = 0; last == FEW && n_held == FEW && turn < TURNS; turn++) {
 		if (!send_behind(c, turn, e) || !gather_more(c, QUIET))
 			return false;
 		if (gone(c))
 			return fail("the connection has ended, turn %u", turn);
+	}
 	seen = turn == TURNS;
 	if (seen)
 		grant = MANY;
