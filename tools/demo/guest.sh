@@ -10,42 +10,40 @@ set -eu
 # shellcheck source=../vm/guest/nfs.sh
 . /vm/nfs.sh
 
+# What a step calls is a condition, and in those "set -e" is off.
 load() {
-	[ "$(find /lib/modules/ -name 'rpcrdma.ko*' | wc -l)" = 1 ]
-	modprobe rpcrdma
+	[ "$(find /lib/modules/ -name 'rpcrdma.ko*' | wc -l)" = 1 ] &&
+		modprobe rpcrdma || return
 	[ "$VM_MODULE" = c ] || grep -q O /sys/module/rpcrdma/taint
 }
 
 serve() {
-	mkdir -p /export
-	mount -t tmpfs -o size=1G,mode=755 tmpfs /export
-	nfs_server_up /export
+	mkdir -p /export &&
+		mount -t tmpfs -o size=1G,mode=755 tmpfs /export &&
+		nfs_server_up /export
 }
 
 mount_it() {
-	nfs_mount /export /mnt vers=4.2
-	grep ' /mnt nfs4 .*vers=4.2,.*proto=rdma,' /proc/mounts
+	nfs_mount /export /mnt vers=4.2 &&
+		grep ' /mnt nfs4 .*vers=4.2,.*proto=rdma,' /proc/mounts
 }
 
 unpack() {
-	mkdir -p /source
-	tar -xf /dev/vda -C /source
+	mkdir -p /source &&
+		mount -t tmpfs -o size=1G tmpfs /source &&
+		tar -xf /dev/vda -C /source
 }
 
 copy_in() {
-	cp -r /source/. /mnt/
-	sync -f /mnt
+	cp -r /source/. /mnt/ && sync -f /mnt
 }
 
 drop_caches() {
-	rm -r /source
-	echo 3 >/proc/sys/vm/drop_caches
+	umount /source && echo 3 >/proc/sys/vm/drop_caches
 }
 
 read_back() {
-	cd /mnt
-	sha256sum --quiet -c /root/sums
-	cd /
+	(cd /mnt && sha256sum --quiet -c /root/sums)
 }
 
 show_statistics() {
@@ -72,13 +70,11 @@ show_statistics() {
 }
 
 unmount_it() {
-	umount /mnt
-	nfs_server_down
+	umount /mnt && nfs_server_down
 }
 
 unload() {
-	modprobe -r rpcrdma
-	[ ! -d /sys/module/rpcrdma ]
+	modprobe -r rpcrdma && [ ! -d /sys/module/rpcrdma ]
 }
 
 step 'rpcrdma loaded' load
