@@ -2,7 +2,8 @@
 # shellcheck shell=bash
 #
 # What a virtual machine boots: the guest root and the kernel's modules as one
-# archive. The C rpcrdma is kept beside it; each run says which one it wants.
+# disk, and an archive with no more than it takes to get there. The C rpcrdma is
+# kept beside them; each run says which one it wants.
 
 make_base() {
 	local out=$1 kernel release modules dir
@@ -21,21 +22,61 @@ make_base() {
 	cp "$kernel"/modules/modules.builtin* "$kernel"/modules/modules.order "$modules/"
 	mv "$modules/kernel/net/sunrpc/xprtrdma/rpcrdma.ko" "$out/rpcrdma-c.ko"
 
-	(cd "$(guest_path)/root" && find . -xdev -path ./dev/\* -prune -o -print0 |
-		cpio -0 --quiet -o -H newc) >"$out/base.cpio"
-	(cd "$out/modules" && find ./usr/lib/modules -print0 | cpio -0 --quiet -o -H newc) >>"$out/base.cpio"
+	make_disk "$out"
+	make_early "$out" "$modules"
 }
 
-# The modules named in the lists, and those they need, by path, without suffix.
+# The disk: no journal, since nothing on it outlives its guest, and room for what a run
+# adds and a guest writes. It is sparse.
+make_disk() {
+	local root=$1/root
+	mkdir "$root"
+	cp -a "$(guest_path)/root/." "$root/"
+	rm -rf "$root"/dev/*
+	cp -r "$1/modules/." "$root/"
+	mke2fs -q -t ext4 -O ^has_journal -m 0 -d "$root" "$1/root.img" 2G
+	rm -r "$root"
+}
+
+# The archive: bash, what it calls in tools/vm/guest/early, their libraries, and the
+# modules for the disk in the order of their needs.
+make_early() {
+	local out=$1 modules=$2 root early tool library
+	root=$(guest_path)/root early=$(mktemp -d)
+	mkdir -p "$early/usr/bin" "$early/usr/lib" "$early/usr/lib64" "$early/usr/sbin" \
+		"$early/dev" "$early/sys" "$early/disk" "$early/modules"
+	ln -s usr/bin usr/lib usr/lib64 usr/sbin "$early/"
+	for tool in /usr/bin/bash /usr/bin/mount /usr/bin/cp /usr/bin/rm /usr/sbin/insmod /usr/sbin/chroot; do
+		cp -L "$root$tool" "$early$tool"
+		chroot "$root" ldd "$tool" | grep -o '/[^ ]*'
+	done | sort -u | while read -r library; do
+		mkdir -p "$early$(dirname "$library")"
+		cp -L "$root$library" "$early$library"
+	done
+	modules_of "$(kernel_path)" virtio_blk ext4 | cat -n | while read -r number module; do
+		cp "$modules/$module" "$early/modules/$(printf %02d "$number")"
+	done
+	(cd "$early" && find . -print0 | cpio -0 --quiet -o -H newc) >"$out/early.cpio"
+	rm -r "$early"
+}
+
+# The modules named in the lists, and those they need.
 chosen_modules() {
-	local root
+	# shellcheck disable=SC2046 # a name has no blanks
+	modules_of "$1" $(cd "$env_dir" && sed 's/#.*//' $(module_lists)) | sort -u
+}
+
+# modules_of KERNEL NAME...: these and those they need, by path, without suffix. What one
+# needs comes before it; what is built in does not come at all.
+modules_of() {
+	local kernel=$1 root
+	shift
 	root=$(mktemp -d)
 	mkdir -p "$root/lib/modules"
-	ln -s "$(realpath "$1/modules")" "$root/lib/modules/$(cat "$1/release")"
-	# shellcheck disable=SC2046 # a name has no blanks
-	(cd "$env_dir" && sed 's/#.*//' $(module_lists)) | xargs -n 1 \
-		modprobe -d "$root" -S "$(cat "$1/release")" --show-depends >"$root/all"
-	sed -n 's|^insmod .*/\(kernel/[^ ]*\.ko\).*|\1|p' "$root/all" | sort -u
+	ln -s "$(realpath "$kernel/modules")" "$root/lib/modules/$(cat "$kernel/release")"
+	printf '%s\n' "$@" | xargs -n 1 \
+		modprobe -d "$root" -S "$(cat "$kernel/release")" --show-depends >"$root/all"
+	sed -n 's|^insmod .*/\(kernel/[^ ]*\.ko\).*|\1|p' "$root/all" | awk '!seen[$0]++'
 	rm -r "$root"
 }
 

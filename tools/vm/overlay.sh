@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The small archive that a run puts on top of the base: the module under test,
-# the module index, init, and the script.
+# The archive of a run: what the guest begins with, and what it puts on its disk then, which
+# is the module under test, the module index, init, and the script.
 
 vm_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=../env/cache.sh
@@ -10,9 +10,9 @@ vm_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 # make_overlay SCRIPT ARGUMENT...: $run/overlay.cpio, from the run's options.
 make_overlay() {
-	local root=$run/root it
+	local top=$run/top root=$run/top/run-adds it
 	mkdir -p "$root/vm"
-	install -m 755 "$vm_dir/guest/init" "$root/init"
+	install -m 755 "$vm_dir/guest/early" "$top/init"
 	cp -r "$vm_dir/guest/." "$vm_dir/../lib/say.sh" "$root/vm/"
 	put_module "$root"
 	for it in ${adds[@]+"${adds[@]}"}; do
@@ -24,7 +24,6 @@ make_overlay() {
 		done
 		printf 'VM_MODULE=%q VM_LINK=%q VM_LIMIT=%q\n' "$module" "$link" "$limit"
 		[ -z "$share" ] || echo 'VM_SHARE=yes'
-		[ ${#disks[@]} -eq 0 ] || echo 'VM_DISKS=yes'
 	} >"$root/vm/environment"
 	if [ -n "$shell" ]; then
 		echo "VM_SIZE='$(stty size 2>/dev/null | sed 's/\(.*\) \(.*\)/rows \1 columns \2/')'" >>"$root/vm/environment"
@@ -37,7 +36,7 @@ make_overlay() {
 			echo ' )'
 		} >>"$root/vm/environment"
 	fi
-	(cd "$root" && find . -print0 | cpio -0 --quiet -o -H newc -R +0:+0) >"$run/overlay.cpio"
+	(cd "$top" && find . -print0 | cpio -0 --quiet -o -H newc -R +0:+0) >"$run/overlay.cpio"
 }
 
 # Index the modules of the base together with the one chosen for this run.
@@ -56,8 +55,9 @@ put_module() {
 	if [ -n "$file" ]; then
 		[ -f "$file" ] || fail "there is no module $file" "build it: make"
 		mkdir -p "$run/index/lib/modules/$release/updates" "$root/$dir/updates"
-		cp "$file" "$run/index/lib/modules/$release/updates/rpcrdma.ko"
-		cp "$file" "$root/$dir/updates/rpcrdma.ko"
+		# The guest reads all of it; tools/vm/decode has the one with debugging information.
+		strip --strip-debug -o "$root/$dir/updates/rpcrdma.ko" "$file"
+		cp "$root/$dir/updates/rpcrdma.ko" "$run/index/lib/modules/$release/updates/"
 	fi
 	depmod -b "$run/index" "$release"
 	cp -L "$run/index/lib/modules/$release"/modules.* "$root/$dir/"

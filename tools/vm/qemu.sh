@@ -17,7 +17,7 @@ all_watched() {
 
 # qemu_command: the command line, in the array qemu.
 qemu_command() {
-	local smp=$cpus disk clock=''
+	local smp=$cpus disk number=0 clock=''
 	# The guest measures the processor's clock when it boots, and on a busy
 	# machine it may be wrong by any factor; the HPET says how fast it is.
 	[ -n "$icount" ] || [ "$accel" = kvm ] || clock=clocksource=hpet
@@ -37,8 +37,13 @@ qemu_command() {
 	fi
 	qemu+=(-smp "$smp")
 	for disk in ${disks[@]+"${disks[@]}"}; do
-		qemu+=(-drive "file=$disk,format=raw,if=virtio,cache=unsafe")
+		qemu+=(-drive "file=$disk,format=raw,if=none,id=disk$((number += 1)),cache=unsafe"
+			-device "virtio-blk-pci,drive=disk$number")
 	done
+	# What the guest writes to its own goes to a file that is gone with it.
+	# shellcheck disable=SC2054 # these commas are QEMU's
+	qemu+=(-drive "file=$base/root.img,format=raw,if=none,id=root,snapshot=on"
+		-device virtio-blk-pci,drive=root,serial=root)
 	if [ -n "$share" ]; then
 		qemu+=(-virtfs "local,path=$share,mount_tag=share,security_model=none")
 	fi
@@ -51,7 +56,7 @@ qemu_command() {
 		qemu+=(-netdev "stream,id=link,server=off,addr.type=unix,addr.path=${link#*:}"
 			-device "virtio-net-pci,netdev=link,mac=52:54:00:00:00:02") ;;
 	esac
-	cat "$base/base.cpio" "$run/overlay.cpio" >"$run/initrd" ||
+	cat "$base/early.cpio" "$run/overlay.cpio" >"$run/initrd" ||
 		fail "no room for the guest's archive in $run" "free some, or set TMPDIR"
 }
 
