@@ -170,7 +170,7 @@ write_delegation_is_recalled() {
 	with_files "$1" 1
 	exec 8<>"$WORK/0"
 	echo "written by the client" >&8
-	[ "$(delegations /0)" -eq 1 ] || skip "no delegation for writing"
+	[ "$(delegations /0)" -eq 1 ] || fail "no delegation for writing"
 	took=$(timed grep -q "written by the client" "$WORK_ON_SERVER/0")
 	exec 8>&-
 	echo "recalled in $took ms"
@@ -331,6 +331,8 @@ forgotten_by_nfsd() {
 
 	ended=$(grep -c ' nfsd_cb_destroy: .*opcode=CB_RECALL$' "$TRACING/trace" || true)
 	answered=$(grep -c ' nfsd_cb_recall_done: ' "$TRACING/trace" || true)
+	# What was not recorded would look forgotten.
+	[ "$(events_lost)" -eq 0 ] || ended=0
 	echo $((ended > answered ? ended - answered : 0))
 }
 
@@ -444,7 +446,7 @@ R8167_4_1_1_replies_wait_for_no_credit() {
 	pkill -STOP -x rpc.mountd
 	exportfs -f
 	for each in {1..16}; do
-		stat "$WORK/no-$each" >/dev/null 2>&1 &
+		stat "$WORK/no-$each" >/dev/null 2>>"$ktap_dir/asked" &
 		asking+=($!)
 	done
 	sleep 1
@@ -458,6 +460,7 @@ R8167_4_1_1_replies_wait_for_no_credit() {
 	for each in "${asking[@]}"; do
 		! wait "$each" || fail "a file that is not there"
 	done
+	[ "$(grep -c 'No such file' "$ktap_dir/asked")" -eq 16 ] || fail "$(cat "$ktap_dir/asked")"
 	wait "$writer" || fail "the recall failed"
 	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
 	[ "$(replies_seen)" -ge 1 ] || xfail_on_c "it was not answered while there was no credit"
@@ -483,7 +486,7 @@ transports_can_be_looked_at() {
 # for its own end, for good, whatever the transport (nfs4_callback_compound,
 # nfs_callback_down). A mount beside keeps another.
 unmount_amid_recalls() {
-	local version=$1 round
+	local version=$1 round amid=0
 
 	nfs_mount_at "$MNT-beside" "$version" rdma nosharecache
 	for round in 1 2 3; do
@@ -491,10 +494,13 @@ unmount_amid_recalls() {
 		cat "$WORK"/{0..39} >/dev/null
 		enough_delegations 20
 		start_recalls "$LEASE"
-		sleep "0.$((RANDOM % 4))"
+		# On a machine that is fast only the first round may be early enough.
+		[ "$round" -eq 1 ] || sleep "0.$((RANDOM % 4))"
+		[ "$(delegations)" -eq 0 ] || amid=$((amid + 1))
 		cd / && nfs_umount
 		end_recalls
 	done
+	[ "$amid" -gt 0 ] || fail "all was recalled before the client left"
 }
 
 # Whichever way a test ended, the next one finds mountd as usual.

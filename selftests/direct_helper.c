@@ -10,15 +10,13 @@
 #define _GNU_SOURCE
 #include <err.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static uint64_t word(size_t i, uint64_t turn)
-{
-	return i * 0x9e3779b97f4a7c15ULL ^ turn << 40;
-}
+#include "pattern.h"
+
+#define UNTOUCHED	0xa5
 
 int main(int argc, char **argv)
 {
@@ -29,7 +27,7 @@ int main(int argc, char **argv)
 	const size_t most = strtoul(argv[4], NULL, 10);
 	const size_t step = strtoul(argv[5], NULL, 10);
 	const size_t memory = (most + 4095) / 4096 * 4096;
-	uint64_t *buffer = aligned_alloc(4096, memory);
+	unsigned char *buffer = aligned_alloc(4096, memory);
 	size_t octets = least;
 	int fd;
 
@@ -41,17 +39,21 @@ int main(int argc, char **argv)
 	if (fd < 0)
 		err(1, "%s", argv[1]);
 	for (unsigned long turn = 0; turn < count; turn += 2) {
-		for (size_t i = 0; i < memory / 8; i++)
-			buffer[i] = word(i, turn);
+		size_t right;
+
+		pattern_fill(buffer, memory, 0, turn + 1);
 		if (pwrite(fd, buffer, octets, 0) != (ssize_t)octets)
 			err(1, "WRITE of %zu octets", octets);
-		memset(buffer, 0xa5, memory);
+		memset(buffer, UNTOUCHED, memory);
 		if (pread(fd, buffer, octets, 0) != (ssize_t)octets)
 			err(1, "READ of %zu octets", octets);
-		for (size_t i = 0; i < octets / 8; i++)
-			if (buffer[i] != word(i, turn))
-				errx(1, "turn %lu, %zu octets: wrong data at %zu",
-				     turn, octets, 8 * i);
+		right = pattern_match(buffer, octets, 0, turn + 1);
+		if (right < octets)
+			errx(1, "turn %lu, %zu octets: wrong data at %zu", turn, octets, right);
+		for (size_t i = octets; i < memory; i++)
+			if (buffer[i] != UNTOUCHED)
+				errx(1, "turn %lu, %zu octets: written behind them at %zu",
+				     turn, octets, i);
 		octets = octets + step > most ? least : octets + step;
 	}
 	return 0;

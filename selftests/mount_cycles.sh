@@ -140,6 +140,7 @@ kept_nothing() {
 	cycles 5 "$version" "$proto"
 	rm -f "$ktap_dir/grown"
 	take_stock 0
+	grep -q ' qp ' "$ktap_dir/held.0" || fail "no RDMA resources are to be seen"
 	for round in $(seq "$MOST_ROUNDS"); do
 		cycles "$CYCLES" "$version" "$proto"
 		take_stock "$round"

@@ -50,7 +50,7 @@ test_cleanup() {
 # Writers with more data than there is memory left, half of them in the page cache.
 # What the server keeps of it has its memory before. Begins when pages are looked for.
 short_of_memory() {
-	local round each before first connects
+	local round each before start first connects
 
 	need_local_bed
 	nfs_mount "$1" rdma
@@ -68,6 +68,7 @@ short_of_memory() {
 		load_progresses
 	done
 	echo "$(available_mib) MiB are left, and $(($(scanned) - first)) pages were scanned"
+	start=$(scanned)
 	for round in $(seq "$ROUNDS"); do
 		before=$(scanned)
 		memory_taken
@@ -77,6 +78,7 @@ short_of_memory() {
 		load_progresses
 		echo "round $round: $(($(scanned) - before)) pages scanned"
 	done
+	[ "$(scanned)" -gt "$start" ] || fail "there was memory enough in all rounds"
 	load_stop
 	memory_given_back
 	rm -r "$WORK"

@@ -77,8 +77,7 @@ mounted() {
 
 # read_hole OCTETS COUNT: so many READs, one after the other, of zeroes all of them.
 read_hole() {
-	dd if="$WORK/hole" bs="$1" count="$2" iflag=direct status=none |
-		cmp -n $(($1 * $2)) - /dev/zero
+	"$HELPERS/hole_helper" "$WORK/hole" "$1" "$2"
 }
 
 # A Reply that takes the whole queue finds all of it. With an entry less it would wait for
@@ -218,6 +217,7 @@ client_leaves() {
 	kill -KILL "${readers[@]}"
 	wait "${readers[@]}" 2>/dev/null || :
 	soon somebody_waits || fail "nobody waits any more"
+	! server_has_let_go || fail "the server's queue pair is not to be seen"
 	# With the Calls that are on their way.
 	umount_forced
 	# Stopping the server would wake it as well.

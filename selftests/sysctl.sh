@@ -225,6 +225,7 @@ few_slots() {
 	done
 	trace_off
 	echo "$(sleeps xprt_backlog) waits for a slot, $(sleeps delayq) for time to pass"
+	[ "$(events_lost)" -eq 0 ] || fail "events were lost"
 	[ "$(sleeps xprt_backlog)" -gt 0 ] || fail "nobody waited for a slot"
 	[ "$(sleeps delayq)" -eq 0 ] || fail "who is given a slot sleeps first"
 	[ "$(cat "$WORK"/* | wc -c)" = $((16 * 307200)) ] || fail "octets are missing"

@@ -70,13 +70,19 @@ values() {
 
 # A bit of everything.
 mixed() {
+	local from=/etc/security target
+
+	target=$(printf '%01000d' 1)
 	"$HELPERS/io_sizes_helper" "$WORK" "$WORK_ON_SERVER" buffered direct fresh 3 \
 		1 1000 4096 20001 65536 300001 || fail "wrong data"
-	cp -r /etc/security "$WORK/tree" 2>/dev/null || cp -r /etc/default "$WORK/tree"
-	ls -lR "$WORK/tree" >/dev/null
-	ln -s "$(printf '%01000d' 1)" "$WORK/link"
-	[ "$(readlink "$WORK_ON_SERVER/link")" = "$(readlink "$WORK/link")" ] ||
-		fail "wrong link"
+	[ -d "$from" ] || from=/etc/default
+	cp -r "$from" "$WORK/tree"
+	diff -r "$from" "$WORK_ON_SERVER/tree" || fail "wrong files"
+	[ "$(cd "$WORK/tree" && find . | sort)" = "$(cd "$from" && find . | sort)" ] ||
+		fail "wrong names"
+	ln -s "$target" "$WORK/link"
+	[ "$(readlink "$WORK_ON_SERVER/link")" = "$target" ] || fail "wrong link made"
+	[ "$(readlink "$WORK/link")" = "$target" ] || fail "wrong link read"
 }
 
 # agreed: what the connection made last says.

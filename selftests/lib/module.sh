@@ -3,10 +3,13 @@
 #
 # Which rpcrdma is under test.
 
-# "c" for the module that the kernel was built with, "rust" for ours. An
+# "c" for the module that the kernel was built with, "rust" for ours: the one that is loaded,
+# which has tainted the kernel if it was built out of tree, or the one that would be. An
 # in-tree module carries the modinfo field "intree".
 module_kind() {
-	if [ -n "$(modinfo -F intree rpcrdma 2>/dev/null)" ]; then
+	if [ -e /sys/module/rpcrdma/taint ]; then
+		grep -q O /sys/module/rpcrdma/taint && echo rust || echo c
+	elif [ -n "$(modinfo -F intree rpcrdma 2>/dev/null)" ]; then
 		echo c
 	else
 		echo rust
