@@ -19,7 +19,8 @@ for octets in 4096 1048576; do
 	warm=100 measured=300
 	[ "$octets" = 4096 ] || warm=10 measured=40
 	for operation in read write; do
-		echo "bench ${operation^^} $octets $(/direct_io /mnt/file "$operation" "$octets" "$warm" "$measured")"
+		cost=$(/direct_io /mnt/file "$operation" "$octets" "$warm" "$measured")
+		echo "bench ${operation^^} $octets $cost"
 	done
 done
 umount /mnt

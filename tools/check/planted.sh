@@ -84,5 +84,8 @@ rule_emulator_fails() {
 	tools/test/count "$dir" suite | tail -n 1 | diff - <(echo '3 passed, 1 failed')
 	printf '%s\n' 1..3 'ok 1 - a' 'once more: so' 'ok 1 - a' >"$dir/suite"
 	tools/test/count "$dir" suite | tail -n 1 | diff - <(echo '1 passed, 1 failed')
+	# A group of the probe is planned once, however many guests it takes.
+	printf '%s\n' '# group a, x' 1..2 'ok 1 - a' '# group a, x' 1..2 'ok 2 - b' >"$dir/suite"
+	tools/test/count "$dir" suite gone | tail -n 1 | diff - <(echo '2 passed, 1 failed')
 	rm -r "$dir"
 }

@@ -31,7 +31,7 @@ rule_line_length() {
 # The table of requirements says what is so.
 rule_conformance() {
 	local said
-	said=$(tools/conformance 2>&1) || echo "$said"
+	said=$(tools/conformance 2>&1) || echo "tools/conformance failed: $said"
 }
 
 # Work left for later is named in the documentation, not in the code.

@@ -54,17 +54,21 @@ rule_fuzz_compiles() {
 # The C programs: the probe, which "make test" does not run, and those of the tests. All of
 # it anew: a compiler warns once.
 rule_programs_compile() {
-	local dir out
-	out=$(mktemp -d out/check.XXXXXX)
+	local dir out said
+	mkdir -p out
+	out=$(mktemp -d out/check.XXXXXX) || return
 	for dir in tools/probe selftests; do
-		"$env_dir/enter" --src . make -s -C "/src/$dir" OUT="/src/$out" 2>&1 | sed "s|^|$dir/|"
-	done | grep -E '(warning|error|\*\*\*)'
+		said=$("$env_dir/enter" --src . make -s -C "/src/$dir" OUT="/src/$out" 2>&1) ||
+			echo "$dir does not compile: $said"
+		grep -E '(warning|error):' <<<"$said" | sed "s|^|$dir/|"
+	done
 	rm -r "$out"
 }
 
-# What a file that is sourced sets, and nobody here uses, somebody else does.
+# What a file that is sourced sets, and nobody here uses, somebody else does. The recipes are
+# sourced in a string.
 rule_shellcheck() {
-	scripts | xargs shellcheck -x -a -S warning -f gcc | grep -v '/lib/.*SC2034' | sort -u
+	{ scripts; echo ./tools/env/recipes.sh; } | xargs shellcheck -x -a -S warning -f gcc | grep -v '/lib/.*SC2034' | sort -u
 }
 
 # The module's own C. Trace events are macros by their nature; checkpatch has no

@@ -32,7 +32,7 @@ make_disk() {
 	local root=$1/root
 	mkdir "$root"
 	cp -a "$(guest_path)/root/." "$root/"
-	rm -rf "$root"/dev/*
+	rm -rf "${root:?}"/dev/*
 	cp -r "$1/modules/." "$root/"
 	mke2fs -q -t ext4 -O ^has_journal -m 0 -d "$root" "$1/root.img" 2G
 	rm -r "$root"

@@ -52,5 +52,6 @@ BEGIN { WIDTH = 9 }
 
 END {
 	printf "\nRun on %s, Linux %s, %s.\n\n", joined(day), joined(kernel), version
+	printf "%s", ended
 	print_table("suite" SUBSEP "NFS" SUBSEP "group", "10 4 6")
 }

@@ -32,8 +32,11 @@ pair() {
 		2>&1 | tee "$said" | sed -un 's/^client: \(# \|ok\|not ok\)/\1/p'
 	status=${PIPESTATUS[0]}
 	sed -n 's/^client: //p' "$said" >"$said.ktap"
+	[ "$(plan <"$said.ktap")" -gt 0 ] || status=1
 	[ "$(grep -cE '^(not )?ok ' "$said.ktap")" = "$(plan <"$said.ktap")" ] || status=1
 	! grep -q '^not ok' "$said.ktap" || status=1
+	[ "$status" = 0 ] || grep -q '^not ok' "$said.ktap" ||
+		echo "not ok - the machines ended with $status" >>"$said.ktap"
 	[ "$status" = 0 ] || grep -A 20 '^[a-z]*: \(error\|kernel log\)' "$said" || tail -n 5 "$said"
 	return "$status"
 }

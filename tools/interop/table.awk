@@ -38,5 +38,6 @@ FNR == 1 {
 END {
 	WIDTH = 10
 	printf "\nRun on %s, Linux %s.\n\n", joined(day), joined(kernel)
+	printf "%s", ended
 	print_table("client" SUBSEP "server" SUBSEP "NFS", "6 6 4")
 }

@@ -3,6 +3,14 @@
 # What the tables here have in common. A table has rows[1..n_rows], of three words each,
 # column[1..columns], a cell[row, column] where there was a result, and text[1..notes].
 
+# No test's result: what tools/interop/pair.sh says of the machines. FILENAME ends with
+# -CLIENT-SERVER.ktap.
+/^not ok - / {
+	words = split(FILENAME, word, /-|[.]ktap/)
+	ended = ended sprintf("Client %s, server %s: %s.\n\n", name(word[words - 2]),
+		name(word[words - 1]), substr($0, 10))
+}
+
 function name(module) { return module == "c" ? "C" : "this" }
 
 function line(width, string) {

@@ -88,10 +88,10 @@ for _ in $(seq $((60 * PATIENCE))); do
 	sleep 1
 done
 if kill -0 $down 2>/dev/null; then
-	echo "# somebody keeps the device"
+	echo "error: somebody keeps the device"
 	status=1
 elif ! wait $down; then
-	echo "# the device cannot be removed"
+	echo "error: the device cannot be removed"
 	status=1
 fi
 exit $status

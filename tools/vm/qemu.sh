@@ -40,10 +40,11 @@ qemu_command() {
 		qemu+=(-drive "file=$disk,format=raw,if=none,id=disk$((number += 1)),cache=unsafe"
 			-device "virtio-blk-pci,drive=disk$number")
 	done
-	# What the guest writes to its own goes to a file that is gone with it.
+	# What the guest writes to its own goes to a file that is gone with it. No room for that is
+	# an error: to stop and wait is what QEMU would do.
 	# shellcheck disable=SC2054 # these commas are QEMU's
 	qemu+=(-drive "file=$base/root.img,format=raw,if=none,id=root,snapshot=on"
-		-device virtio-blk-pci,drive=root,serial=root)
+		-device virtio-blk-pci,drive=root,serial=root,werror=report,rerror=report)
 	if [ -n "$share" ]; then
 		qemu+=(-virtfs "local,path=$share,mount_tag=share,security_model=none")
 	fi
