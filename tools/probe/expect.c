@@ -85,6 +85,56 @@ bool compound_ok(const uint8_t *p, unsigned int ops)
 	return true;
 }
 
+/* The same of one that was written to memory, which has its XID in it as well. */
+bool compound_of(const uint8_t *p, uint32_t xid, unsigned int ops)
+{
+	if (get(p, 0) != xid)
+		return fail("a Long Reply with xid %x (wanted %x)", get(p, 0), xid);
+	return compound_ok(p, ops);
+}
+
+/*
+ * A Write chunk or the Reply chunk comes back as it was offered, but for the lengths: its
+ * segments are filled in their order (RFC 8166 Section 3.4.6). Goes past it.
+ */
+bool came_back(const struct reply *r, unsigned int *w, const uint8_t *offered, uint32_t octets)
+{
+	const uint32_t n = get(offered, 1);
+	const uint8_t *p = r->p + 4 * *w;
+	uint32_t i, length;
+
+	if (get(p, 0) != 1 || get(p, 1) != n)
+		return fail("a chunk of %u segments came back as %u %u", n, get(p, 0), get(p, 1));
+	for (i = 0; i < n; i++) {
+		offered += i ? 16 : 8;
+		p += i ? 16 : 8;
+		if (get(p, 0) != get(offered, 0) || memcmp(p + 8, offered + 8, 8))
+			return fail("segment %u of %u came back as another", i, n);
+		length = get(offered, 1) < octets ? get(offered, 1) : octets;
+		if (get(p, 1) != length)
+			return fail("segment %u of %u: %u octets, not %u", i, n, get(p, 1), length);
+		octets -= length;
+	}
+	*w += 2 + 4 * n;
+	return octets ? fail("%u octets too many for the chunk", octets) : true;
+}
+
+/* The Write list ends here, and there is no Reply chunk. */
+bool no_more_returned(const struct reply *r, unsigned int w)
+{
+	if (get(r->p, w) || get(r->p, w + 1))
+		return fail("more chunks came back than were offered");
+	return true;
+}
+
+/* So much is left of the Reply in the message, where that has its payload. */
+bool is_left(const struct reply *r, unsigned int at, unsigned int octets)
+{
+	if (!at || r->len - at != octets)
+		return fail("%u octets are inline, not %u", at ? r->len - at : 0, octets);
+	return true;
+}
+
 bool alive(struct conn *c)
 {
 	struct enc e = { .n = 0 };

@@ -36,7 +36,7 @@ static bool answered(struct conn *c, const struct enc *e, struct reply *r, unsig
 		     unsigned int ops)
 {
 	return exchange(c, e, r) && body_at(r, get(e->b, 0), at) &&
-	       compound_ok(*at ? r->p + *at : c->area + AREA / 2, ops);
+	       compound_of(*at ? r->p + *at : c->area + AREA / 2, get(e->b, 0), ops);
 }
 
 /* Read chunks whose segments come in turns: A, B, A. */
@@ -107,7 +107,7 @@ static bool t_padded(struct conn *c)
 static bool t_run_out(struct conn *c)
 {
 	const uint32_t xid = next_xid++;
-	unsigned int at;
+	unsigned int at, w = 5;
 	struct reply r;
 	struct enc e;
 
@@ -125,10 +125,12 @@ static bool t_run_out(struct conn *c)
 	op_read(&e, 3000, 500);
 	if (!answered(c, &e, &r, &at, 4))
 		return false;
-	if (get(r.p, 8) != 2000 || get(r.p, 14) != 1000)
-		return fail("%u and %u octets in chunks", get(r.p, 8), get(r.p, 14));
-	if (r.len - at < 500)
-		return fail("%u octets are left for the third", r.len - at);
+	if (!came_back(&r, &w, e.b + 4 * w, 2000) || !came_back(&r, &w, e.b + 4 * w, 1000) ||
+	    !no_more_returned(&r, w))
+		return false;
+	/* The third stays in the message. */
+	if (!is_left(&r, at, READ_REPLY + 2 * READ_RESULT + 500))
+		return false;
 	/* Where NFSD has read the other data to is another matter. */
 	return same("first", c->area, 0, 2000);
 }
@@ -137,7 +139,7 @@ static bool t_run_out(struct conn *c)
 static bool t_unused(struct conn *c)
 {
 	const uint32_t xid = next_xid++;
-	unsigned int at;
+	unsigned int at, w = 5;
 	struct reply r;
 	struct enc e;
 
@@ -153,17 +155,14 @@ static bool t_unused(struct conn *c)
 		return false;
 	if (!at || !get(r.p + at, 6))
 		return fail("it did not fail");
-	if (get(r.p, 5) != 1 || get(r.p, 6) != 2 || get(r.p, 8) || get(r.p, 12))
-		return fail("%u segments of %u and %u octets", get(r.p, 6), get(r.p, 8),
-			    get(r.p, 12));
-	return get(r.p, 7) == c->area_mr->rkey ? true : fail("another handle");
+	return came_back(&r, &w, e.b + 4 * w, 0) && no_more_returned(&r, w);
 }
 
 /* An empty Write chunk: the result stays in the payload, which makes that long. */
 static bool t_forced_inline(struct conn *c)
 {
 	const uint32_t xid = next_xid++;
-	unsigned int at, sum;
+	unsigned int at, w = 5;
 	struct reply r;
 	struct enc e;
 
@@ -181,19 +180,19 @@ static bool t_forced_inline(struct conn *c)
 		return false;
 	if (at)
 		return fail("a short Reply");
-	if (get(r.p, 5) != 1 || get(r.p, 6))
-		return fail("the empty chunk came back as %u %u", get(r.p, 5), get(r.p, 6));
-	sum = get(r.p, 11);
-	if (sum < 60000 || sum > 60400)
-		return fail("%u octets in the Reply chunk", sum);
-	return same("data", c->area + AREA / 2 + sum - 60000, 0, 60000);
+	if (!came_back(&r, &w, e.b + 4 * w, 0))
+		return false;
+	if (get(r.p, w++))
+		return fail("two Write chunks came back");
+	return came_back(&r, &w, e.b + 4 * w, READ_REPLY + 60000) &&
+	       same("data", c->area + AREA / 2 + READ_REPLY, 0, 60000);
 }
 
 /* A path of a symbolic link is a result that a Write chunk may take, and so has to. */
 static bool t_readlink(struct conn *c)
 {
 	const uint32_t xid = next_xid++;
-	unsigned int at;
+	unsigned int at, w = 5;
 	struct reply r;
 	struct enc e;
 
@@ -206,75 +205,92 @@ static bool t_readlink(struct conn *c)
 	if (!answered(c, &e, &r, &at, 2))
 		return false;
 	/* What it is is not looked at: NFSD says that it starts where its length does. */
-	return get(r.p, 8) == strlen("probe") ? true : fail("%u octets in the chunk", get(r.p, 8));
+	return came_back(&r, &w, e.b + 4 * w, strlen("probe")) && no_more_returned(&r, w) &&
+	       is_left(&r, at, READLINK_REPLY);
 }
 
 /* All there is in one Call, each of that many segments. */
-static bool everything(struct conn *c, unsigned int n, struct reply *r, uint32_t *xid)
+static bool everything(struct conn *c, unsigned int n, struct reply *r, struct enc *e,
+		       unsigned int *lists)
 {
 	const unsigned int size = 1600;
-	struct enc e = { .n = 0 }, m = { .n = 0 };
+	const uint32_t xid = next_xid++;
+	struct enc m = { .n = 0 };
 	unsigned int i, pos, from = AREA / 4, each;
 
-	*xid = next_xid++;
 	renew();
 	fill(c->area, 5, size);
 	memset(c->area + 8192, 0xee, size);
-	compound(&m, *xid, 3);
+	compound(&m, xid, 3);
 	op_lookup(&m, "probe");
 	pos = op_write(&m, 5, size);
 	op_read(&m, 5, size);
 	memcpy(c->area + from, m.b, m.n);
-	hdr(&e, *xid, 1, 32, NOMSG);
+	e->n = 0;
+	hdr(e, xid, 1, 32, NOMSG);
 	each = m.n / n & ~3;
 	for (i = 0; i < n; i++)
-		rseg(&e, 0, c->area_mr->rkey, i < n - 1 ? each : m.n - i * each,
+		rseg(e, 0, c->area_mr->rkey, i < n - 1 ? each : m.n - i * each,
 		     at_area(c, from + i * each));
 	each = size / n;
 	for (i = 0; i < n; i++)
-		rseg(&e, pos, c->area_mr->rkey, i < n - 1 ? each : size - i * each,
+		rseg(e, pos, c->area_mr->rkey, i < n - 1 ? each : size - i * each,
 		     at_area(c, i * each));
-	u32(&e, 0);
-	u32(&e, 1);
-	u32(&e, n);
+	u32(e, 0);
+	*lists = e->n;
+	u32(e, 1);
+	u32(e, n);
 	for (i = 0; i < n; i++)
-		seg(&e, c->area_mr->rkey, size, at_area(c, 8192 + i * size));
-	u32(&e, 0);
-	u32(&e, 1);
-	u32(&e, n);
+		seg(e, c->area_mr->rkey, size, at_area(c, 8192 + i * size));
+	u32(e, 0);
+	u32(e, 1);
+	u32(e, n);
 	for (i = 0; i < n; i++)
-		seg(&e, c->area_mr->rkey, 4096, at_area(c, AREA / 2 + i * 4096));
-	return exchange(c, &e, r);
+		seg(e, c->area_mr->rkey, 4096, at_area(c, AREA / 2 + i * 4096));
+	return exchange(c, e, r);
 }
 
 /* All of it was done: what came back is what has just been written. */
-static bool is_everything(struct conn *c, const struct reply *r, uint32_t xid)
+static bool is_everything(struct conn *c, const struct reply *r, const struct enc *e,
+			  unsigned int lists)
 {
-	unsigned int at;
+	const uint32_t xid = get(e->b, 0);
+	unsigned int at, w = 5;
 
-	return body_at(r, xid, &at) && compound_ok(at ? r->p + at : c->area + AREA / 2, 3) &&
-	       same("data", c->area + 8192, 5, 1600);
+	if (!body_at(r, xid, &at) ||
+	    !compound_of(at ? r->p + at : c->area + AREA / 2, xid, 3) ||
+	    !came_back(r, &w, e->b + lists, 1600))
+		return false;
+	if (get(r->p, w++))
+		return fail("two Write chunks came back");
+	lists += 4 * (w - 5);
+	if (!came_back(r, &w, e->b + lists, at ? 0 : READ_REPLY + WRITE_RESULT) ||
+	    (at && !is_left(r, at, READ_REPLY + WRITE_RESULT)))
+		return false;
+	return same("data", c->area + 8192, 5, 1600);
 }
 
 static bool t_everything(struct conn *c)
 {
+	unsigned int lists;
 	struct reply r;
-	uint32_t xid;
+	struct enc e;
 
-	return everything(c, 16, &r, &xid) && is_everything(c, &r, xid);
+	return everything(c, 16, &r, &e, &lists) && is_everything(c, &r, &e, lists);
 }
 
 /* Ever more segments: all of them served, or refused, and the connection stays. */
 static bool t_ever_more(struct conn *c)
 {
+	unsigned int n, lists;
 	struct reply r;
-	unsigned int n;
-	uint32_t xid;
+	struct enc e;
 
 	for (n = 17; n <= 44; n += 3) {
-		if (!everything(c, n, &r, &xid))
+		if (!everything(c, n, &r, &e, &lists))
 			return fail("%u segments: %s", n, why);
-		if (get(r.p, 3) == ERROR ? !is_error(&r, xid, ERR_CHUNK) : !is_everything(c, &r, xid))
+		if (get(r.p, 3) == ERROR ? !is_error(&r, get(e.b, 0), ERR_CHUNK) :
+					   !is_everything(c, &r, &e, lists))
 			return fail("%u segments: %s", n, why);
 	}
 	return alive(c);

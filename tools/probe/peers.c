@@ -39,7 +39,7 @@ static bool t_threshold(struct conn *c)
 	struct enc e = { .n = 0 };
 	struct reply r;
 	uint32_t xid = next_xid++;
-	unsigned int at;
+	unsigned int at, w = 6;
 
 	/* This connection told a Receive size of 1024. */
 	hdr(&e, xid, 1, 32, MSG);
@@ -57,7 +57,9 @@ static bool t_threshold(struct conn *c)
 	op_read(&e, 0, 1500);
 	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
 		return false;
-	return at ? fail("sent inline: %u octets", r.len) : true;
+	if (at)
+		return fail("sent inline: %u octets", r.len);
+	return came_back(&r, &w, e.b + 4 * w, READ_REPLY + 1500) && compound_of(c->area, xid, 2);
 }
 
 /* So many Calls at a time. */

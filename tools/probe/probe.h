@@ -167,6 +167,10 @@ void accepted(struct enc *e, uint32_t xid, uint32_t accept_stat);
 /* nfs4.c: Calls of NFSv4 */
 enum { GETFH = 10, LOOKUP = 15, PUTROOTFH = 24, READ = 25, READDIR = 26, READLINK = 27, REMOVE = 28,
        WRITE = 38 };
+#define READ_REPLY	76	/* octets of a Reply to LOOKUP and READ, but for the data */
+#define READLINK_REPLY	72	/* and of one to LOOKUP and READLINK, but for the path */
+#define READ_RESULT	16	/* what another READ adds to it */
+#define WRITE_RESULT	24	/* and what a WRITE does */
 void call_of(struct enc *e, uint32_t xid, uint32_t version, uint32_t proc);
 void call(struct enc *e, uint32_t xid, uint32_t proc);
 void compound(struct enc *e, uint32_t xid, unsigned int ops);
@@ -222,6 +226,10 @@ bool is_error(const struct reply *r, uint32_t xid, uint32_t err);
 bool is_err_vers(const struct reply *r, uint32_t xid, uint32_t vers);
 bool body_at(const struct reply *r, uint32_t xid, unsigned int *at);
 bool compound_ok(const uint8_t *p, unsigned int ops);
+bool compound_of(const uint8_t *p, uint32_t xid, unsigned int ops);
+bool came_back(const struct reply *r, unsigned int *w, const uint8_t *offered, uint32_t octets);
+bool no_more_returned(const struct reply *r, unsigned int w);
+bool is_left(const struct reply *r, unsigned int at, unsigned int octets);
 bool alive(struct conn *c);
 unsigned long early_sends(const struct conn *c);
 bool none_early(const struct conn *c, unsigned long before);
