@@ -70,6 +70,8 @@ bool body_at(const struct reply *r, uint32_t xid, unsigned int *at)
 	*at = get(r->p, 3) == NOMSG ? 0 : 4 * w;
 	if (!*at && 4 * w != r->len)
 		return fail("%u octets behind the header of a Long Reply", r->len - 4 * w);
+	if (*at && (r->len < *at + 4 || get(r->p + *at, 0) != xid))
+		return fail("xid %x in the payload (wanted %x)", get(r->p + *at, 0), xid);
 	return true;
 }
 
