@@ -75,6 +75,20 @@ bool body_at(const struct reply *r, uint32_t xid, unsigned int *at)
 	return true;
 }
 
+/* It answers one of @n Calls, from this XID on, that has not been answered before. */
+bool answers_one(const struct reply *r, uint32_t first, unsigned int n, bool *seen,
+		 unsigned int *at)
+{
+	const uint32_t i = get(r->p, 0) - first;
+
+	if (i >= n)
+		return fail("xid %x (wanted %x to %x)", get(r->p, 0), first, first + n - 1);
+	if (seen[i])
+		return fail("xid %x is answered twice", get(r->p, 0));
+	seen[i] = true;
+	return body_at(r, first + i, at);
+}
+
 /* The status of the compound whose Reply starts at @p, and where its results start. */
 bool compound_ok(const uint8_t *p, unsigned int ops)
 {

@@ -226,6 +226,8 @@ bool is_error(const struct reply *r, uint32_t xid, uint32_t err);
 bool is_err_vers(const struct reply *r, uint32_t xid, uint32_t vers);
 bool body_at(const struct reply *r, uint32_t xid, unsigned int *at);
 bool compound_ok(const uint8_t *p, unsigned int ops);
+bool answers_one(const struct reply *r, uint32_t first, unsigned int n, bool *seen,
+		 unsigned int *at);
 bool compound_of(const uint8_t *p, uint32_t xid, unsigned int ops);
 bool came_back(const struct reply *r, unsigned int *w, const uint8_t *offered, uint32_t octets);
 bool no_more_returned(const struct reply *r, unsigned int w);
