@@ -163,23 +163,49 @@ static bool t_xid_pulled(struct conn *c)
 	return refused || !compares ? true : fail("compared if inline only");
 }
 
-/* Discriminators that are no booleans, in each list. */
+/*
+ * A READ with a Write chunk or a Reply chunk, or a WRITE with a Read chunk, all of them good
+ * but that this, and not 1, says that there is one.
+ */
+static void discriminated(struct conn *c, struct enc *e, uint32_t xid, unsigned int list,
+			  uint32_t present)
+{
+	const uint32_t handle = c->area_mr->rkey;
+
+	e->n = 0;
+	if (list == 0)
+		write_from(e, xid, handle, at_area(c, 0), 1000);
+	if (list == 1)
+		read_to(e, xid, handle, 4096, at_area(c, 0), 1000);
+	if (list == 2) {
+		offer_reply(e, xid, handle, 8192, at_area(c, 0));
+		compound(e, xid, 2);
+		op_lookup(e, "probe");
+		op_read(e, 0, 5000);
+	}
+	put(e, 4 + list, present);
+}
+
+/* Discriminators that are no booleans, in each list: nothing but that is wrong with them. */
 static bool t_discriminators(struct conn *c)
 {
-	struct enc e = { .n = 0 };
-	unsigned int i;
+	static const uint32_t none[] = { 2, 5, 0x01000000, 0xffffffff };
+	struct enc e;
+	struct reply r;
+	unsigned int list, i, at;
 	uint32_t xid;
 
-	for (i = 0; i < 3; i++) {
+	for (list = 0; list < 3; list++) {
 		xid = next_xid++;
-		e.n = 0;
-		hdr(&e, xid, 1, 32, MSG);
-		u32(&e, i == 0 ? 5 : 0);
-		u32(&e, i == 1 ? 5 : 0);
-		u32(&e, i == 2 ? 5 : 0);
-		call(&e, xid, 0);
-		if (!refused(c, &e, xid, ERR_CHUNK))
-			return false;
+		discriminated(c, &e, xid, list, 1);
+		if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
+			return fail("list %u as it should be: %s", list, why);
+		for (i = 0; i < COUNT(none); i++) {
+			xid = next_xid++;
+			discriminated(c, &e, xid, list, none[i]);
+			if (!refused(c, &e, xid, ERR_CHUNK))
+				return fail("list %u, %x: %s", list, none[i], why);
+		}
 	}
 	return true;
 }
