@@ -186,14 +186,29 @@ struct conn *conn_start(const struct terms *terms)
 	return c;
 }
 
+/* The other end takes the connection, or may say that it does not. */
+bool conn_settled(struct conn *c, bool *taken)
+{
+	enum rdma_cm_event_type got;
+
+	if (!next_event(c, &got, 5000 * patience))
+		return fail("neither taken nor rejected");
+	*taken = got == RDMA_CM_EVENT_ESTABLISHED;
+	usleep(1000 * settling);
+	return *taken || got == RDMA_CM_EVENT_REJECTED ? true : fail("event %d", got);
+}
+
 struct conn *conn_open(const struct terms *terms)
 {
 	struct conn *c = conn_start(terms);
+	bool taken;
 
-	if (c && !event(c, RDMA_CM_EVENT_ESTABLISHED, 5000))
+	if (!c || !conn_settled(c, &taken))
 		return give_up(c);
-	usleep(1000 * settling);
-	return c;
+	if (taken)
+		return c;
+	fail("the connection was rejected");
+	return give_up(c);
 }
 
 static struct rdma_event_channel *listening;
@@ -269,14 +284,31 @@ void conn_close(struct conn *c)
 	free(c);
 }
 
-/* The longest message that the other end says it receives. */
-unsigned int peer_longest(const struct conn *c)
+/* What the other end says of itself: flags, Send Size and Receive Size (RFC 8797 Section 4). */
+static const uint8_t *peer_said(const struct conn *c)
 {
-	static const uint8_t id[] = { ID, 1 };
+	static const uint8_t id[] = { ID, 1 }, nothing[3];
 	int i;
 
 	for (i = 0; i + 8 <= c->peer_private_len; i++)
 		if (!memcmp(c->peer_private + i, id, sizeof(id)))
-			return (c->peer_private[i + 7] + 1) * 1024;
-	return 1024;
+			return c->peer_private + i + sizeof(id);
+	return nothing;
+}
+
+/* Whether the other end may use Remote Invalidation. */
+bool peer_invalidates(const struct conn *c)
+{
+	return peer_said(c)[0] & 1;
+}
+
+/* The longest message that it says it sends, and receives. */
+unsigned int peer_sends(const struct conn *c)
+{
+	return (peer_said(c)[1] + 1) * 1024;
+}
+
+unsigned int peer_longest(const struct conn *c)
+{
+	return (peer_said(c)[2] + 1) * 1024;
 }

@@ -199,10 +199,13 @@ bool fail(const char *fmt, ...);
 bool event(struct conn *c, enum rdma_cm_event_type want, int ms);
 bool gone(struct conn *c);
 struct conn *conn_start(const struct terms *terms);
+bool conn_settled(struct conn *c, bool *taken);
 struct conn *conn_open(const struct terms *terms);
 bool conn_listen(void);
 struct conn *conn_accept(const struct terms *terms, int ms);
 void conn_close(struct conn *c);
+bool peer_invalidates(const struct conn *c);
+unsigned int peer_sends(const struct conn *c);
 unsigned int peer_longest(const struct conn *c);
 
 /* transfer.c: what is sent and received on it */
