@@ -158,6 +158,9 @@ bool kept_off(struct conn *c, enum ibv_wr_opcode what, const struct segment *s, 
 		return true;
 	if (status < 0)
 		return fail("an access that does not end");
+	/* An RDMA Read is over when the data is here, everywhere. */
+	if (!status && what == IBV_WR_RDMA_READ)
+		return fail("not denied: it was read");
 	if (!iwarp && status != IBV_WC_RETRY_EXC_ERR)
 		return fail("not denied: %s", ibv_wc_status_str(status));
 	for (ms = 0; ms < 5000 * patience && !gone(c); ms += 10)
