@@ -52,17 +52,18 @@ static bool t_version(struct conn *c)
 
 static bool t_short(struct conn *c)
 {
-	unsigned int n;
+	/* A length of zero cannot be told from no message by some providers. */
+	static const unsigned int lengths[] = { 1, 4, 8, 12, 15, 16, 20, 24, 27 };
+	unsigned int i;
 
-	for (n = 0; n < 28; n += 4) {
+	for (i = 0; i < COUNT(lengths); i++) {
 		struct enc e = { .n = 0 };
 
 		hdr(&e, next_xid++, 1, 32, MSG);
 		lists_none(&e);
-		e.n = n;
-		/* A length of zero cannot be told from no message by some providers. */
-		if (n && !ignored(c, &e))
-			return false;
+		e.n = lengths[i];
+		if (!ignored(c, &e))
+			return fail("%u octets: %s", lengths[i], why);
 	}
 	return true;
 }
@@ -113,15 +114,42 @@ static bool t_error(struct conn *c)
 	return ignored(c, &e);
 }
 
+/*
+ * No chunk holds the payload: there is none, or only one of another list, or only a Read chunk
+ * that belongs elsewhere. That there is a Call behind the header is of no help.
+ */
 static bool t_nomsg_empty(struct conn *c)
 {
-	struct enc e = { .n = 0 };
-	uint32_t xid = next_xid++;
+	enum { NO_CHUNK, READ_CHUNK, WRITE_CHUNK, REPLY_CHUNK, KINDS };
+	const uint32_t handle = c->area_mr->rkey;
+	int kind;
 
-	hdr(&e, xid, 1, 32, NOMSG);
-	lists_none(&e);
-	call(&e, xid, 0);
-	return refused(c, &e, xid, ERR_CHUNK);
+	for (kind = 0; kind < KINDS; kind++) {
+		const uint32_t xid = next_xid++;
+		struct enc e = { .n = 0 }, m = { .n = 0 };
+
+		call(&m, xid, 0);
+		memcpy(c->area, m.b, m.n);
+		hdr(&e, xid, 1, 32, NOMSG);
+		if (kind == READ_CHUNK)
+			rseg(&e, m.n, handle, m.n, at_area(c, 0));
+		u32(&e, 0);
+		if (kind == WRITE_CHUNK) {
+			u64(&e, 0x100000001);
+			seg(&e, handle, 4096, at_area(c, 0));
+		}
+		u32(&e, 0);
+		if (kind == REPLY_CHUNK) {
+			u64(&e, 0x100000001);
+			seg(&e, handle, 4096, at_area(c, 0));
+		} else {
+			u32(&e, 0);
+		}
+		bytes(&e, m.b, m.n);
+		if (!refused(c, &e, xid, ERR_CHUNK))
+			return fail("kind %d: %s", kind, why);
+	}
+	return true;
 }
 
 /* A Call with another XID than its header's, inline or to be pulled: is it refused? */
