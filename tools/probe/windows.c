@@ -58,16 +58,22 @@ static bool with_windows(struct conn *c, unsigned int n, bool (*run)(struct conn
 	return ok;
 }
 
+/* Only who has said so invalidates (RFC 8797 Section 4.1). */
+static bool is_agreed(struct conn *c, const struct reply *r)
+{
+	if (r->invalidated && !peer_invalidates(c))
+		return fail("handle %x was invalidated by who says that it does not",
+			    r->invalidated_rkey);
+	return true;
+}
+
 /* The data of a READ is in this window, and the Reply has invalidated that or none. */
 static bool in_window(struct conn *c, const struct reply *r, uint32_t xid, unsigned int i)
 {
 	unsigned int at;
 
-	if (!body_at(r, xid, &at) || !compound_ok(r->p + at, 2))
+	if (!body_at(r, xid, &at) || !compound_ok(r->p + at, 2) || !is_agreed(c, r))
 		return false;
-	if (r->invalidated && !peer_invalidates(c))
-		return fail("handle %x was invalidated by who says that it does not",
-			    r->invalidated_rkey);
 	if (r->invalidated && r->invalidated_rkey != windows[i]->rkey)
 		return fail("handle %x was invalidated instead of %x", r->invalidated_rkey,
 			    windows[i]->rkey);
@@ -149,7 +155,8 @@ static bool one_of_several(struct conn *c)
 	compound(&e, xid, 2);
 	op_lookup(&e, "probe");
 	op_read(&e, 0, 3 * ROOM);
-	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at) || !compound_ok(r.p + at, 2))
+	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at) || !compound_ok(r.p + at, 2) ||
+	    !is_agreed(c, &r))
 		return false;
 	for (i = 0; i < 3 && r.invalidated; i++)
 		if (r.invalidated_rkey == windows[i]->rkey)
