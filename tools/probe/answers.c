@@ -128,6 +128,13 @@ static void lists(struct enc *e, const struct call *call, uint32_t proc, unsigne
 		u32(e, 0);
 }
 
+/* Where the lists of its Reply end. */
+unsigned int header_of(const struct call *call)
+{
+	return 28 + (call->writes ? 8 + 16 * call->write.n : 0) +
+	       (call->reply.n ? 4 + 16 * call->reply.n : 0);
+}
+
 /* Has the Call answered: the RPC message of the Reply. */
 const uint8_t *honest_reply(struct conn *c, struct call *call, unsigned int *len)
 {

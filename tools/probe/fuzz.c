@@ -257,13 +257,6 @@ static int load(void)
 	return 0;
 }
 
-/* Where the lists of a Reply end. */
-static unsigned int header_of(const struct call *call)
-{
-	return 28 + (call->writes ? 8 + 16 * call->write.n : 0) +
-	       (call->reply.n ? 4 + 16 * call->reply.n : 0);
-}
-
 /*
  * The Reply to a Call that gives no place for a long one, where it may be pulled. It stays
  * while others are exposed.

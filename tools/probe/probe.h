@@ -296,6 +296,7 @@ enum { NFS = 100003, NFS3_READLINK = 5, NFS3_READ = 6, NFS3_WRITE = 7, NFS3_SYML
 extern uint32_t grant;
 bool is_read(const struct call *call);
 bool is_write(const struct call *call);
+unsigned int header_of(const struct call *call);
 const uint8_t *honest_reply(struct conn *c, struct call *call, unsigned int *len);
 bool make_reply(struct conn *c, struct call *call, struct enc *e);
 bool make_inline_reply(struct conn *c, struct call *call, struct enc *e);

@@ -6,26 +6,35 @@
 
 #include "probe.h"
 
-enum { GARBAGE_ARGS = 4 };
+enum { GARBAGE_ARGS = 4, NFS3ERR_ACCES = 13 };
 
 /* Spoils a right Reply; there may be several ways. False if there are no more. */
 typedef bool (*spoil_fn)(struct enc *e, const struct call *call, unsigned int way);
 
-/* Reads wait for their Reply while wrong ones come. */
+/*
+ * Reads wait for their Reply while wrong ones come. These say that the READ has failed: who
+ * believes one of them has no data.
+ */
 static bool first(struct conn *c, struct call *call, spoil_fn spoil)
 {
-	struct enc right, wrong;
-	unsigned int way;
+	struct enc right, failed, wrong;
+	unsigned int way, status;
 
 	if (!is_read(call))
 		return answer_honestly(c, call);
-	seen = true;
 	if (!make_reply(c, call, &right))
 		return false;
+	/* The RPC Reply has six words; NFS's status is behind them. */
+	status = header_of(call) / 4 + 6;
+	if (get(right.b, 3) != MSG || right.n <= 4 * status || get(right.b, status))
+		return fail("no READ that succeeds: proc %u, %u octets", get(right.b, 3), right.n);
+	failed = right;
+	put(&failed, status, NFS3ERR_ACCES);
 	for (way = 0;; way++) {
-		wrong = right;
+		wrong = failed;
 		if (!spoil(&wrong, call, way))
 			break;
+		seen = true;
 		if (!send_msg(c, &wrong))
 			return false;
 	}
