@@ -106,28 +106,34 @@ static bool and_leave(struct conn *c, struct call *call)
 	return true;
 }
 
-/* Private data that is no message, or a broken one, of each length in turn. */
+/*
+ * Private data that is no message, or a broken one, of each length in turn. One that can be
+ * read tells of 4096 octets; who is told nothing sends no more than 1024. While the terms of the
+ * next connection are made, those of this one still count.
+ */
 static const struct terms *odd_terms(unsigned int number)
 {
 	static const uint8_t id[8] = { ID, 1, 1, 63, 3 };
-	static struct terms terms;
+	static struct terms both[2];
+	struct terms *terms = &both[number % 2];
 	const unsigned int len = number % (LONGEST_PRIVATE + 1);
 	unsigned int i;
 
-	terms = willing;
-	terms.len = len;
+	*terms = willing;
+	terms->len = len;
+	terms->longest = number % 3 == 1 && len >= 8 ? 4096 : 1024;
 	/* What the client may take from it, if anything, is what the others say. */
 	for (i = 0; i < len; i++)
-		terms.octets[i] = number % 2 ? 0xf6 : random();
+		terms->octets[i] = number % 2 ? 0xf6 : random();
 	/* The message ends where the data does: all of it is there, or only its start. */
 	for (i = 0; i < 8 && number % 3; i++)
 		if (len >= 8)
-			terms.octets[len - 8 + i] = id[i];
+			terms->octets[len - 8 + i] = id[i];
 		else if (i < len)
-			terms.octets[i] = id[i];
+			terms->octets[i] = id[i];
 	if (number % 3 == 2 && len >= 8)
-		terms.octets[len - 4] = 2;	/* another version */
-	return &terms;
+		terms->octets[len - 4] = 2;	/* another version */
+	return terms;
 }
 
 /* Writers at a time, each to a file of its own. */
@@ -173,12 +179,13 @@ static int write_uninvalidated(void)
 	return status ? status : xprt_stat(LOCAL_INV) >= xprt_stat(READ_CHUNKS) ? 0 : ENOTUNIQ;
 }
 
+/* Every other WRITE is one that fits in 4096 octets, and not in 1024. */
 static int write_often(void)
 {
 	int i, status = 0;
 
 	for (i = 0; i < 40 && !status; i++)
-		status = write_and_read(MOUNTPOINT "/lies-0", 40, 512, 20000);
+		status = write_and_read(MOUNTPOINT "/lies-0", 40, 3000, 8192);
 	return status;
 }
 
