@@ -41,6 +41,7 @@ static bool gather(struct conn *c, struct call *call, int ms)
 /* Answers them all at a time, the last one first; then so many are granted. */
 static bool answer_all(struct conn *c)
 {
+	const unsigned long early = early_sends(c);
 	struct ibv_wc wc;
 	unsigned int i;
 	bool ok = true;
@@ -54,7 +55,7 @@ static bool answer_all(struct conn *c)
 	while (n_held)
 		call_done(&held[--n_held]);
 	last = grant;
-	return ok;
+	return ok && none_early(c, early);
 }
 
 static bool windows(struct conn *c, struct call *call)

@@ -61,6 +61,7 @@ static bool served(struct conn *c, uint32_t xid, uint32_t credits)
 /* Sends @n Calls at once; returns how many were answered, each once, or -1. */
 static int burst(struct conn *c, unsigned int n, int ms)
 {
+	const unsigned long early = early_sends(c);
 	const uint32_t first = next_xid;
 	bool seen[RECVS] = { false };
 	struct reply r;
@@ -92,7 +93,7 @@ static int burst(struct conn *c, unsigned int n, int ms)
 		seen[i] = true;
 		answered++;
 	}
-	return answered;
+	return none_early(c, early) ? (int)answered : -1;
 }
 
 static bool is_refused(struct conn *c, const struct enc *e, uint32_t xid)
@@ -185,6 +186,7 @@ static bool t_no_service(struct conn *c)
 /* More than the client ever has Receives, one after another. */
 static bool t_many_unserved(struct conn *c)
 {
+	const unsigned long early = early_sends(c);
 	struct enc e;
 	int i;
 
@@ -193,7 +195,7 @@ static bool t_many_unserved(struct conn *c)
 		if (!send_msg(c, &e) || (i % 8 == 7 && !has_looked(c)))
 			return false;
 	}
-	return true;
+	return none_early(c, early);
 }
 
 static bool t_served(struct conn *c)
