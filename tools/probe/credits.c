@@ -38,7 +38,10 @@ static bool gather(struct conn *c, struct call *call, int ms)
 	return gather_more(c, ms);
 }
 
-/* Answers them all at a time, the last one first; then so many are granted. */
+/*
+ * Answers them all at a time, the last one first. The others grant one: the grant that counts
+ * is that of the Reply that is sent last, which is then all there is.
+ */
 static bool answer_all(struct conn *c)
 {
 	const unsigned long early = early_sends(c);
@@ -48,6 +51,8 @@ static bool answer_all(struct conn *c)
 
 	for (i = 0; i < n_held; i++)
 		ok = ok && make_reply(c, &held[i], &made[i]);
+	for (i = 1; ok && i < n_held; i++)
+		put(&made[i], 2, 1);
 	for (i = 0; i < n_held; i++)
 		ok = ok && post_msg(c, &made[n_held - 1 - i]);
 	for (i = 0; ok && i < n_held; i++)
