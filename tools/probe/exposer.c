@@ -41,6 +41,7 @@ static void owes(uint32_t xid)
 		;
 	owed[i].xid = xid;
 	owed[i].n++;
+	seen = false;
 }
 
 /* The case is over when none is owed any more. */
