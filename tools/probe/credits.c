@@ -39,8 +39,8 @@ static bool gather(struct conn *c, struct call *call, int ms)
 }
 
 /*
- * Answers them all at a time, the last one first. The others grant one: the grant that counts
- * is that of the Reply that is sent last, which is then all there is.
+ * Answers them all at a time, the last one first. The grant that counts is that of the Reply
+ * that is sent last; the others grant one, which is never too many.
  */
 static bool answer_all(struct conn *c)
 {

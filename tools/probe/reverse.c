@@ -8,6 +8,7 @@
  * the first COMPOUND when it has. That is refused in the end, and the mount fails.
  */
 
+#include <sys/wait.h>
 #include "probe.h"
 
 #define GRANT		32
@@ -15,6 +16,7 @@
 #define WHILE		40	/* and seconds, without one of the client */
 
 enum { EXCHANGE_ID = 42, NFS4ERR_DELAY = 10008, PROG_UNAVAIL = 1 };
+enum { EX_FAIL = 32 };		/* of mount(8) */
 
 /* What a client grants, which all its answers must say. */
 static unsigned int granted;
@@ -326,6 +328,24 @@ static bool t_reverse_only(struct conn *c)
 	return true;
 }
 
+static pid_t mounting;
+
+/* Does the mount end with the Reply that it has waited for? */
+static bool mount_fails(void)
+{
+	int i, status;
+
+	for (i = 0; i < 200 * patience; i++, usleep(100000)) {
+		if (waitpid(mounting, &status, WNOHANG) != mounting)
+			continue;
+		mounting = 0;
+		if (WIFEXITED(status) && WEXITSTATUS(status) == EX_FAIL)
+			return true;
+		return fail("mount ended with status %x", status);
+	}
+	return fail("the Reply has not ended the mount");
+}
+
 /* The client is told at last that there is nothing to mount. */
 static bool t_forward(struct conn *c)
 {
@@ -335,10 +355,8 @@ static bool t_forward(struct conn *c)
 		return false;
 	if (r.any)
 		return fail("the client has not waited for its Reply");
-	return answer(c, 1);
+	return answer(c, 1) && mount_fails();
 }
-
-static pid_t mounting;
 
 /* A connection on which somebody mounts; the Call of a mount before it may still come. */
 static struct conn *open_early(const struct terms *terms)
@@ -374,7 +392,9 @@ static struct conn *open_served(const struct terms *terms)
 
 static void leave(void)
 {
-	end_work(mounting);
+	if (mounting)
+		end_work(mounting);
+	mounting = 0;
 }
 
 static const struct test early[] = {
