@@ -182,7 +182,7 @@ bool make_inline_reply(struct conn *c, struct call *call, struct enc *e)
 	if (!honest_reply(c, call, &len))
 		return false;
 	lists(e, call, MSG, 0, 0);
-	if (e->n + len > peer_longest(c))
+	if (e->n + len > peer_longest(c) || e->n + len > sizeof(e->b))
 		return fail("%u octets are too many for a Send", len);
 	bytes(e, answer, len);
 	return true;

@@ -41,7 +41,7 @@ static unsigned int take_lists(const uint8_t *p, unsigned int words, struct call
 	unsigned int w = 4;
 
 	for (; w < words && get(p, w); w += 6) {
-		if (call->reads.n == SEGMENTS || w + 6 > words)
+		if (get(p, w) != 1 || call->reads.n == SEGMENTS || w + 6 > words)
 			return 0;
 		if (!call->reads.n)
 			call->position = get(p, w + 1);
@@ -50,14 +50,16 @@ static unsigned int take_lists(const uint8_t *p, unsigned int words, struct call
 		call->reads.seg[call->reads.n++] = segment_at(p, w + 2);
 	}
 	for (w++; w < words && get(p, w); call->writes++) {
-		w++;
-		if (!take_chunk(p, words, &w, call->writes ? &others : &call->write))
+		if (get(p, w++) != 1 ||
+		    !take_chunk(p, words, &w, call->writes ? &others : &call->write))
 			return 0;
 	}
-	w++;
-	if (w < words && get(p, w++) && !take_chunk(p, words, &w, &call->reply))
+	/* The Reply chunk, or the word that says that there is none. */
+	if (++w >= words || get(p, w) > 1)
 		return 0;
-	return w <= words ? w : 0;
+	if (get(p, w++) && !take_chunk(p, words, &w, &call->reply))
+		return 0;
+	return w;
 }
 
 static void name_procedure(struct call *call)

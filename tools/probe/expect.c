@@ -35,15 +35,29 @@ bool is_err_vers(const struct reply *r, uint32_t xid, uint32_t vers)
 	return true;
 }
 
+/* The next word; where there is none, @w is behind the end. */
+static bool word_at(const struct reply *r, unsigned int *w, uint32_t *word)
+{
+	const unsigned int at = (*w)++;
+
+	if (4 * *w > r->len)
+		return false;
+	*word = get(r->p, at);
+	return true;
+}
+
 /* Goes past a Write chunk, if there is one and the message is long enough for it. */
 static bool chunk_at(const struct reply *r, unsigned int *w)
 {
-	const bool present = get(r->p, (*w)++);
-	unsigned int n;
+	uint32_t present, n;
 
-	if (!present || 4 * *w >= r->len)
+	if (!word_at(r, w, &present) || !present)
 		return false;
-	n = get(r->p, (*w)++);
+	/* Neither a chunk nor the end of the list: nothing can be behind it. */
+	if (present > 1)
+		*w = r->len;
+	if (!word_at(r, w, &n))
+		return false;
 	*w += 4 * (n < r->len ? n : r->len);
 	return 4 * *w < r->len;
 }

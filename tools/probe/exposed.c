@@ -31,6 +31,8 @@ static bool has(const struct chunk *chunk)
 
 static int reach(struct conn *c, enum ibv_wr_opcode what, const struct segment *s)
 {
+	if (s->length > AREA)
+		return -1;
 	memset(c->area, 0x5a, s->length);
 	return rdma(c, what, s->handle, s->offset, s->length, 0);
 }

@@ -85,6 +85,8 @@ static void mutate_once(struct enc *e, unsigned int header, uint32_t handle, uin
 		return;
 	case 38:
 		/* A word more. */
+		if (e->n + 4 > sizeof(e->b))
+			return;
 		memmove(e->b + 4 * at + 4, e->b + 4 * at, e->n - 4 * at);
 		e->n += 4;
 		put(e, at, some_word(e));

@@ -255,6 +255,8 @@ static bool overrun(struct conn *c, struct call *call)
 
 	if (seen || !is_read(call))
 		return answer_honestly(c, call);
+	if (peer_longest(c) + 4 > sizeof(e.b))
+		return skip("the client's Receives are too long");
 	if (!make_reply(c, call, &e))
 		return false;
 	while (e.n < peer_longest(c) + 4)
@@ -295,8 +297,9 @@ static bool exact_write(struct conn *c, struct call *call)
 {
 	if (!is_write(call))
 		return answer_honestly(c, call);
-	if (!call->reads.n)
-		return fail("a WRITE without a Read chunk");
+	if (!call->reads.n || call->position < 4 || call->position > call->len)
+		return fail("a WRITE of %u octets, its Read chunk at %u", call->len,
+			    call->position);
 	return is_exact(call, get(call->rpc, call->position / 4 - 1), &call->reads) &&
 	       answer_honestly(c, call);
 }

@@ -160,6 +160,8 @@ static bool open_file(struct conn *c, const char *file, bool *delegated)
 	if (get(p, 0) != OPEN || get(p, 1))
 		return fail("OPEN: operation %u, status %u", get(p, 0), get(p, 1));
 	bitmap = get(p, 2 + 4 + 5 + 1);
+	if (bitmap > r.len / 4)
+		return fail("OPEN: a bitmap of %u words", bitmap);
 	*delegated = get(p, 2 + 4 + 5 + 1 + 1 + bitmap) == 1;
 	return true;
 }
@@ -294,6 +296,14 @@ bool is_call(const struct reply *r)
 	return true;
 }
 
+/* Goes past an opaque item, if it is no longer than the message. */
+static unsigned int behind(const struct reply *r, unsigned int at)
+{
+	const uint32_t n = get(r->p + at, 0);
+
+	return at + 4 + (n < r->len ? (n + 3) & ~3 : 0);
+}
+
 /* The Reply to a recall: it has been understood, and so many more may come at a time. */
 void understood(struct enc *e, const struct reply *back, uint32_t credits)
 {
@@ -301,9 +311,9 @@ void understood(struct enc *e, const struct reply *back, uint32_t credits)
 	unsigned int at = 28 + 24;
 
 	/* Credential, verifier, tag; minor version, ident, number of operations. */
-	at += 8 + ((get(back->p + at, 1) + 3) & ~3);
-	at += 8 + ((get(back->p + at, 1) + 3) & ~3);
-	at += 4 + ((get(back->p + at, 0) + 3) & ~3);
+	at = behind(back, at + 4);
+	at = behind(back, at + 4);
+	at = behind(back, at);
 	at += 12;
 	e->n = 0;
 	hdr(e, xid, 1, credits, MSG);

@@ -61,6 +61,7 @@ static bool removed(struct conn *c, const char *name)
 /* The link says what it was made with, and nothing that was in the server's memory before. */
 static bool leads_to(struct conn *c, const char *name, const char *text)
 {
+	const unsigned int len = strlen(text);
 	unsigned int at;
 	struct reply r;
 	struct enc e;
@@ -71,9 +72,10 @@ static bool leads_to(struct conn *c, const char *name, const char *text)
 	if (!done(c, &e, 2, &r, &at))
 		return false;
 	at += 36 + 8 + 8 + 8 + 8;
-	if (get(r.p + at, 0) != strlen(text) || memcmp(r.p + at + 4, text, strlen(text)))
-		return fail("%u octets, \"%.16s...%.16s\"", get(r.p + at, 0), r.p + at + 4,
-			    r.p + at + get(r.p + at, 0) - 12);
+	if (get(r.p + at, 0) != len)
+		return fail("%u octets, not %u", get(r.p + at, 0), len);
+	if (memcmp(r.p + at + 4, text, len))
+		return fail("\"%.16s...%.16s\"", r.p + at + 4, r.p + at + 4 + len - 16);
 	return true;
 }
 
