@@ -159,13 +159,14 @@ static bool read_before_odd(struct conn *c, struct call *call)
 }
 
 /*
- * Memory that can be foreseen: a region whose handle, of which its owner chooses the last
- * octet, goes by equal steps; or pages that come again.
+ * Memory that can be foreseen: handles that go by equal steps, or a region whose handle does, of
+ * which its owner chooses the last octet; or pages that come again.
  */
 static bool foresee(struct conn *c, struct call *call)
 {
 	static struct segment past[128];
-	static unsigned int n, again, same_page, steps[256];
+	static unsigned int n, even, again, same_page, steps[256];
+	static uint32_t step;
 	const struct segment *s = call->reads.n ? call->reads.seg : call->write.seg;
 	bool region = false, page = false;
 	unsigned int i, most = 0;
@@ -181,15 +182,22 @@ static bool foresee(struct conn *c, struct call *call)
 		region |= p->handle >> 8 == s->handle >> 8;
 		page |= p->offset >> 12 == s->offset >> 12;
 	}
+	if (n) {
+		const uint32_t before = past[(n - 1) % COUNT(past)].handle;
+
+		even += s->handle - before == step;
+		step = s->handle - before;
+	}
 	again += region;
 	same_page += page;
 	past[n++ % COUNT(past)] = *s;
 	for (i = 0; i < COUNT(steps); i++)
 		most = steps[i] > most ? steps[i] : most;
 	seen = n >= 100;
-	if (seen && (again < n / 4 || most > again / 2 || same_page > n / 2))
-		return fail("of %u handles %u are of regions that were there before, %u by the same"
-			    " step; %u at pages that were", n, again, most, same_page);
+	if (seen && (even > n / 2 || (again >= n / 4 && most > again / 2) || same_page > n / 2))
+		return fail("of %u handles %u by the step before; %u of regions that were there"
+			    " before, %u by the same step; %u at pages that were", n, even, again,
+			    most, same_page);
 	return answer_honestly(c, call);
 }
 

@@ -18,7 +18,7 @@
 enum { EXCHANGE_ID = 42, NFS4ERR_DELAY = 10008, PROG_UNAVAIL = 1 };
 enum { EX_FAIL = 32 };		/* of mount(8) */
 
-/* What a client grants, which all its answers must say. */
+/* What a client has granted last. */
 static unsigned int granted;
 
 /* The forward Call that waits. */
@@ -44,8 +44,8 @@ static bool is_reply(const struct reply *r, uint32_t xid)
 	if (get(rpc, 0) != xid || get(rpc, 1) != 1 || get(rpc, 2) || get(rpc, 5))
 		return fail("xid %x, msg_type %u, stat %u, accept_stat %u", get(rpc, 0),
 			    get(rpc, 1), get(rpc, 2), get(rpc, 5));
-	if (!get(r->p, 2) || (granted && get(r->p, 2) != granted))
-		return fail("%u credits, not %u", get(r->p, 2), granted);
+	if (!get(r->p, 2))
+		return fail("no credits");
 	granted = get(r->p, 2);
 	return true;
 }
