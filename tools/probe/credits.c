@@ -182,9 +182,9 @@ static bool first_alone(struct conn *c, struct call *call)
 	}
 	if (connections == 1 || seen)
 		return answer_honestly(c, call);
-	seen = true;
 	last = 1;
-	return gather(c, call, 2 * QUIET) && answer_all(c);
+	seen = gather(c, call, 2 * QUIET) && answer_all(c);
+	return seen;
 }
 
 /* The next connection is for shorter messages. */

@@ -51,8 +51,10 @@ static bool first_handle(struct conn *c, struct call *call)
 static bool last_handle(struct conn *c, struct call *call)
 {
 	const unsigned int n = call->reads.n;
+	/* On siw one region holds a WRITE, and its handle is the first as well. */
+	const bool chosen = n > (settling ? 0 : 1);
 
-	return send_reply(c, call, n ? &call->reads.seg[n - 1].handle : NULL);
+	return send_reply(c, call, chosen ? &call->reads.seg[n - 1].handle : NULL);
 }
 
 /* A handle that was never given out. */

@@ -247,6 +247,7 @@ void fill(uint8_t *p, unsigned int from, unsigned int n);
 bool same(const char *what, const uint8_t *p, unsigned int from, unsigned int n);
 uint64_t at_area(struct conn *c, unsigned int off);
 #define SERVER_GAUGE	"/proc/sys/sunrpc/svc_rdma/message_octets"
+#define CLIENT_GAUGE	"/proc/sys/sunrpc/rdma_message_octets"
 bool nothing_left(const char *gauge);
 
 /* chunks.c: what is written comes back */

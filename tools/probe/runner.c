@@ -14,8 +14,10 @@ bool skip(const char *reason)
 	return false;
 }
 
+/* A connection that is kept ends with the case that fails, or with the last one. */
 static bool run_case(const struct group *g, const struct test *t, struct conn **c)
 {
+	const bool last = t == &g->tests[g->n - 1];
 	const struct terms *terms = t->terms ? t->terms : g->terms;
 	bool ok;
 
@@ -26,12 +28,12 @@ static bool run_case(const struct group *g, const struct test *t, struct conn **
 	if (!*c)
 		*c = g->open(terms ? terms : &terms_plain);
 	ok = *c && t->run(*c);
-	if (!ok || !g->kept) {
+	if (!ok || !g->kept || last) {
 		conn_close(*c);
 		*c = NULL;
 		if (g->leave)
 			g->leave();
-		ok = ok && nothing_left(SERVER_GAUGE);
+		ok = ok && nothing_left(g->open == conn_open ? SERVER_GAUGE : CLIENT_GAUGE);
 	}
 	return ok;
 }
@@ -58,11 +60,6 @@ int run_group(const struct group *g, unsigned int from)
 			failures++;
 		}
 		fflush(stdout);
-	}
-	if (c) {
-		conn_close(c);
-		if (g->leave)
-			g->leave();
 	}
 	printf("# %u failed\n", failures);
 	return !!failures;

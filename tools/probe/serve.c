@@ -10,7 +10,6 @@
 #include "probe.h"
 
 #define WORK_SECONDS	300
-#define CLIENT_GAUGE	"/proc/sys/sunrpc/rdma_message_octets"
 
 int connections;
 bool seen;
