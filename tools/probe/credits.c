@@ -67,14 +67,21 @@ static bool windows(struct conn *c, struct call *call)
 {
 	static const uint32_t grants[] = { 1, 3, 32, 2, 24, 1, 8 };
 	static unsigned int turn, filled;
+	static bool was_full;
+	bool full;
 
 	if (!is_read(call))
 		return answer_honestly(c, call);
 	last = turn ? last : grant;
 	if (!gather(c, call, QUIET))
 		return false;
-	filled |= n_held == last ? 1 << turn % COUNT(grants) : 0;
-	/* Each window was used to its end, once at least. */
+	full = n_held == last;
+	filled |= full && was_full ? 1 << turn % COUNT(grants) : 0;
+	was_full = full;
+	/*
+	 * Each window was used to its end, once at least, and so was the one before: who takes
+	 * another Reply's grant has a window of one, and the next Reply, alone, puts that right.
+	 */
 	seen = filled == (1 << COUNT(grants)) - 1;
 	grant = grants[turn++ % COUNT(grants)];
 	return answer_all(c);
