@@ -121,7 +121,7 @@ struct group {
 	/* Answers a Call that none of its cases is about, and says so. */
 	bool (*others)(struct conn *c, struct call *call, bool *ok);
 	bool kept;			/* until a case fails */
-	void (*leave)(void);		/* after the connection is closed */
+	void (*leave)(void);		/* before the connection is closed */
 };
 
 extern const struct group group_headers, group_chunks, group_peers, group_session,

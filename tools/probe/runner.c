@@ -29,10 +29,11 @@ static bool run_case(const struct group *g, const struct test *t, struct conn **
 		*c = g->open(terms ? terms : &terms_plain);
 	ok = *c && t->run(*c);
 	if (!ok || !g->kept || last) {
-		conn_close(*c);
-		*c = NULL;
+		/* A client that still has work connects again, and has memory for that. */
 		if (g->leave)
 			g->leave();
+		conn_close(*c);
+		*c = NULL;
 		ok = ok && nothing_left(g->open == conn_open ? SERVER_GAUGE : CLIENT_GAUGE);
 	}
 	return ok;
