@@ -277,7 +277,7 @@ static const struct test tests[] = {
 	{ "R8167-2.4-1", "credits that a Call with a known XID asks for",
 	  .answer = misled_by_twin, .work = many_readers, .options = SMALL },
 	{ "R8166-3.3.1-1", "credits are asked for", .answer = asks, .work = read_file },
-	{ "R8166-3.3.3-3", "one Call before the first Reply",
+	{ "R8166-3.3.3-3 R8166-4.5.5-1", "one Call before the first Reply",
 	  .answer = first_alone, .work = many_readers, .options = SMALL, .connections = -2 },
 	{ "R8166-3.3.3-5 R8797-5.1-1 CM0-4-1", "1024 octets where no more is agreed on",
 	  .work = all_sorts, .terms = &terms_none },
