@@ -92,10 +92,6 @@ acl_of() {
 
 named_users() { getfacl -n --absolute-names --omit-header "$1" | grep '^user:1'; }
 
-# The same of the NFSv4 form, or of what nfs4_getfacl makes of it; a user may have two
-# entries.
-users_by_number() { grep -aoE '1[0-9]{5}' | uniq | cmp - <(seq 100001 $((100000 + $1))); }
-
 posix_acls() {
 	local count
 

@@ -103,8 +103,7 @@ acls() {
 		} | setfacl --set-file=- "$WORK_ON_SERVER/$count"
 		drop_caches
 		getfattr --absolute-names --only-values -n system.nfs4_acl "$WORK/$count" |
-			grep -aoE '1[0-9]{5}' | uniq |
-			cmp - <(seq 100001 $((100000 + count))) || fail "not the ACL of $count users"
+			users_by_number "$count" || fail "not the ACL of $count users"
 	done
 	all_were_pulled 2
 }

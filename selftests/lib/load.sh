@@ -51,6 +51,10 @@ load_stop() {
 # Extended attributes: sets them, or compares them.
 attributes() { "$HELPERS/attributes_helper" "$@" || fail "$1 $2"; }
 
+# users_by_number COUNT: whether the NFSv4 ACL on the input, as it is sent or as nfs4_getfacl
+# shows it, names that many users from 100001 on, and no others. One may have two entries.
+users_by_number() { grep -aoE '1[0-9]{5}' | uniq | cmp - <(seq 100001 $((100000 + $1))); }
+
 # fio_verified JOBS OPTION...: random blocks of odd sizes in files of SIZE_MIB, written,
 # then read back and compared with their checksums.
 fio_verified() {
