@@ -446,7 +446,7 @@ R8167_4_1_1_replies_wait_for_no_credit() {
 	pkill -STOP -x rpc.mountd
 	exportfs -f
 	for each in {1..16}; do
-		stat "$WORK/no-$each" >/dev/null 2>>"$ktap_dir/asked" &
+		stat "$WORK/no-$each" >/dev/null 2>"$ktap_dir/asked-$each" &
 		asking+=($!)
 	done
 	sleep 1
@@ -460,7 +460,9 @@ R8167_4_1_1_replies_wait_for_no_credit() {
 	for each in "${asking[@]}"; do
 		! wait "$each" || fail "a file that is not there"
 	done
-	[ "$(grep -c 'No such file' "$ktap_dir/asked")" -eq 16 ] || fail "$(cat "$ktap_dir/asked")"
+	for each in {1..16}; do
+		grep -q 'No such file' "$ktap_dir/asked-$each" || fail "$(cat "$ktap_dir/asked-$each")"
+	done
 	wait "$writer" || fail "the recall failed"
 	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
 	[ "$(replies_seen)" -ge 1 ] || xfail_on_c "it was not answered while there was no credit"
