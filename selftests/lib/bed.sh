@@ -106,7 +106,18 @@ link_add_split() {
 	$client link set "$BED_CLIENT_IF" up
 	ip link set "$BED_SERVER_IF" up
 	link_up
-	on_client ping -q -c 1 -W 10 "$SERVER4"
+	server_is_near
+}
+
+# One ping gives up when nobody has said for three seconds where the server is, as while the
+# switch gets to know of its ports.
+server_is_near() {
+	local _
+
+	for _ in {1..10}; do
+		! on_client ping -q -c 1 -W 10 "$SERVER4" || return 0
+	done
+	return 1
 }
 
 # The switch forwards nothing any more. Both ends keep carrier, addresses and
