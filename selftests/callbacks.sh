@@ -20,8 +20,9 @@ BED_LEASE=90
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
-# Milliseconds that a recall may take, and those that a lease takes.
-SOON=$((3000 * PACE))
+# Milliseconds that a recall may take, which is less than nfsd waits for one whose Call or
+# Reply is lost, and those that a lease takes.
+SOON=$((8000 * PACE))
 LEASE=$((BED_LEASE * 1000))
 
 # What a recall may take beside writers: giving a delegation back waits its turn
@@ -91,6 +92,17 @@ count_calls() { trace_on xprtrdma_cb_call xprtrdma_cb_reply; }
 calls_seen() { traced xprtrdma_cb_call; }
 replies_seen() { traced xprtrdma_cb_reply; }
 
+# Whether the client answers within twenty seconds.
+soon_replied() {
+	local _
+
+	for _ in {1..100}; do
+		[ "$(replies_seen)" -eq 0 ] || return 0
+		sleep 0.2
+	done
+	return 1
+}
+
 # How many milliseconds the client took for the Reply that took longest.
 slowest_reply() {
 	awk '
@@ -140,8 +152,9 @@ read_delegation_is_recalled() {
 	took=$(timed write_here 0)
 	echo "recalled in $took ms"
 	[ "$took" -lt "$SOON" ] || fail "it took $took ms"
+	# The client may give its delegation back before it says that it will.
+	soon_replied || fail "no reverse Reply was seen"
 	[ "$(calls_seen)" -ge 1 ] || fail "no reverse Call was seen"
-	[ "$(replies_seen)" -ge 1 ] || fail "no reverse Reply was seen"
 	grep -q "changed on the server" "$WORK/0" ||
 		fail "the client has not noticed the change"
 }
@@ -418,8 +431,11 @@ R8167_4_1_3_calls_given_up_keep_their_credits() {
 	[ ${#files[@]} -eq 2 ] || fail "no two delegations"
 	count_calls
 	link_delays "$BED_SERVER_PORT" "$late"
-	start_recalls "$PATIENCE"
-	sleep 4
+	start_recalls $((2 * PATIENCE))
+	for each in {1..40}; do
+		[ "$(calls_seen)" -lt 2 ] || break
+		sleep 0.5
+	done
 	link_is_prompt "$BED_SERVER_PORT"
 	end_recalls
 	trace_off
@@ -452,7 +468,8 @@ R8167_4_1_1_replies_wait_for_no_credit() {
 	sleep 1
 	write_here 0 &
 	writer=$!
-	sleep 2.5
+	# Until mountd goes on nobody is given a credit back.
+	soon_replied || :
 	trace_off
 	pkill -CONT -x rpc.mountd
 	echo "$(calls_seen) reverse Calls, $(replies_seen) Replies, slowest $(slowest_reply) ms"
@@ -477,7 +494,8 @@ transports_can_be_looked_at() {
 		case $each in
 		*/del_xprt) continue ;;
 		esac
-		cat "$each" >/dev/null || fail "cannot read $each"
+		# Those of nfsd may go at any time.
+		cat "$each" >/dev/null || [ ! -e "$each" ] || fail "cannot read $each"
 		count=$((count + 1))
 	done
 	[ "$count" -gt 0 ] || fail "there is no transport that calls"
@@ -494,11 +512,11 @@ unmount_amid_recalls() {
 	for round in 1 2 3; do
 		with_files "$version" 40
 		cat "$WORK"/{0..39} >/dev/null
-		enough_delegations 20
+		enough_delegations 10
 		start_recalls "$LEASE"
 		# On a machine that is fast only the first round may be early enough.
 		[ "$round" -eq 1 ] || sleep "0.$((RANDOM % 4))"
-		[ "$(delegations)" -eq 0 ] || amid=$((amid + 1))
+		[ "$(delegations '/[0-9]*')" -eq 0 ] || amid=$((amid + 1))
 		cd / && nfs_umount
 		end_recalls
 	done
