@@ -8,8 +8,9 @@
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
-# Of a device that is away for long.
+# Of a device that is away for long, and of a connection over it that ran out of retries (12).
 LOG_EXPECTED='no device to listen on .*; still trying
+rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
 '
 
 BOND=rpcb0

@@ -16,7 +16,7 @@ unload() {
 	local tries
 
 	# Connections that have just ended let go of the module a moment later.
-	for tries in $(seq 20); do
+	for tries in $(seq $((80 * PACE))); do
 		modprobe -r rpcrdma 2>/dev/null && return
 		sleep 0.25
 	done
