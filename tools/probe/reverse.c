@@ -12,8 +12,8 @@
 #include "probe.h"
 
 #define GRANT		32
-#define MANY		5000	/* Calls, */
-#define WHILE		40	/* and seconds, without one of the client */
+#define MANY		(5000 / patience)	/* Calls, */
+#define WHILE		40			/* and seconds, without one of the client */
 
 enum { EXCHANGE_ID = 42, NFS4ERR_DELAY = 10008, PROG_UNAVAIL = 1 };
 enum { EX_FAIL = 32 };		/* of mount(8) */
