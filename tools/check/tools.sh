@@ -47,7 +47,7 @@ rule_clippy() {
 # for the host tests. Without what the fuzzer looks for in them that takes a moment.
 rule_fuzz_compiles() {
 	local said
-	said=$(with_cargo tools/fuzz cargo check --quiet --locked 2>&1) ||
+	said=$({ fetch_crates tools/fuzz; with_cargo tools/fuzz cargo check --quiet --locked; } 2>&1) ||
 		echo "cargo check failed: $said"
 }
 

@@ -21,3 +21,11 @@ with_cargo() {
 		"$env_dir/enter" --net --src . sh -c 'cd "$1" && shift && exec "$@"' run "$@"
 	fi
 }
+
+# fetch_crates DIRECTORY: those that its Cargo.lock names, as far as this machine needs them.
+# What builds them then does without the network.
+fetch_crates() {
+	# shellcheck disable=SC2016 # expanded where the command runs
+	tries with_cargo "$1" sh -c \
+		'cargo fetch --quiet --locked --target "$(rustc -vV | sed -n "s/^host: //p")"'
+}

@@ -33,3 +33,15 @@ fail() {
 	[ $# -lt 2 ] || hint "$2"
 	exit 1
 }
+
+# tries COMMAND...: up to four times, for what depends on the network. In a shell of its
+# own, so that an interrupt ends more than the command.
+tries() (
+	trap 'exit 130' INT TERM
+	for pause in 10 30 60; do
+		"$@" && exit
+		echo "that failed; once more in $pause s" >&2
+		sleep "$pause"
+	done
+	"$@"
+)
