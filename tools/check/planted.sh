@@ -65,27 +65,3 @@ rule_tests_fail() {
 		not ok 7 - of the c module
 	END
 }
-
-# A trap where there is no breakpoint is the emulator's, and what it broke off is counted
-# from its new beginning. A trap where there is one is the kernel's.
-rule_emulator_fails() {
-	local dir before='Oops: int3: 0000 [#1] SMP NOPTI' code='[    1.0] Code: 41 89 ca'
-
-	dir=$(mktemp -d)
-	printf '%s\n' "$before" "$code 0f <1f> 44 00 00" 'Code: 18 c3 cc <48>' >"$dir/stale"
-	printf '%s\n' "$before" "$code cc <1f> 44 00 00" >"$dir/trap"
-	printf '%s\n' 'Oops: 0002 [#1] SMP NOPTI' "$code 0f <1f> 44 00 00" >"$dir/oops"
-	tools/vm/stale-code "$dir/stale" || echo "tools/vm/stale-code sees no stale code"
-	! tools/vm/stale-code "$dir/trap" || echo "tools/vm/stale-code takes a real trap for stale"
-	! tools/vm/stale-code "$dir/oops" || echo "tools/vm/stale-code takes an Oops for stale"
-
-	printf '%s\n' 1..3 'ok 1 - a' 'not ok 2 - b' 'once more: so' 1..3 'ok 1 - a' \
-		'ok 2 - b' 'ok 3 - c' >"$dir/suite"
-	tools/test/count "$dir" suite | tail -n 1 | diff - <(echo '3 passed, 1 failed')
-	printf '%s\n' 1..3 'ok 1 - a' 'once more: so' 'ok 1 - a' >"$dir/suite"
-	tools/test/count "$dir" suite | tail -n 1 | diff - <(echo '1 passed, 1 failed')
-	# A group of the probe is planned once, however many guests it takes.
-	printf '%s\n' '# group a, x' 1..2 'ok 1 - a' '# group a, x' 1..2 'ok 2 - b' >"$dir/suite"
-	tools/test/count "$dir" suite gone | tail -n 1 | diff - <(echo '2 passed, 1 failed')
-	rm -r "$dir"
-}

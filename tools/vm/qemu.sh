@@ -130,7 +130,14 @@ start_vm() {
 stop_vm() {
 	[ -n "${vm_pid-}" ] || return 0
 	kill "$vm_pid" 2>/dev/null || true
-	wait "$vm_pid" 2>/dev/null || true
+	vm_ended
+	qemu_status=0
+}
+
+# Sets qemu_status, which is QEMU's own word on how it came to that.
+vm_ended() {
+	qemu_status=0
+	wait "$vm_pid" 2>/dev/null || qemu_status=$?
 	wait "$reader" 2>/dev/null || true
 	vm_pid=''
 }
@@ -154,7 +161,7 @@ await_end() {
 		fi
 		sleep 0.1
 	done
-	stop_vm
+	vm_ended
 }
 
 payload_status() {
