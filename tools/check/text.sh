@@ -49,12 +49,12 @@ listed() {
 			[ ! -f "$file" ] || echo "$file"
 		done
 	else
-		find . -type f -not -path './.git/*' -not -path './out/*' -not -path '*/target/*' \
+		find . '(' -name target -o -path ./out -o -path ./.git ')' -prune -o -type f \
 			-not -name '*.o' -not -name '*.ko' -not -name '*.mod' -not -name '*.mod.c' \
 			-not -name '*.cmd' -not -name '*.order' -not -name '*.symvers' \
 			-not -name '*.rmeta' -not -name '.tmp_*' -not -name '.*.d' \
 			-not -name generated.rs -not -name '*-verify.state' \
-			-not -path './selftests/*_helper' -not -path ./tools/probe/probe |
+			-not -path './selftests/*_helper' -not -path ./tools/probe/probe -print |
 			sed 's|^\./||'
 	fi
 }

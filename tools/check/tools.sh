@@ -8,12 +8,13 @@ in_tree() {
 	"$env_dir/enter" --src . "$@"
 }
 
-# Files that are the project's, not generated ones: sources EXTENSION...
+# Files that are the project's, not generated ones: sources EXTENSION... Where cargo and the
+# tests come and go, nobody looks.
 sources() {
 	local ext
 	for ext; do
-		find . -name "*.$ext" -type f -not -path './out/*' -not -path './.git/*' \
-			-not -path '*/target/*' -not -name generated.rs -not -name '*.mod.c'
+		find . '(' -name target -o -path ./out -o -path ./.git ')' -prune -o \
+			-name "*.$ext" -type f -not -name generated.rs -not -name '*.mod.c' -print
 	done | sort
 }
 
