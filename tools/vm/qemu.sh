@@ -3,7 +3,9 @@
 #
 # Booting: one serial line for the kernel's log, one for what the script prints.
 
-boot_limit=180	# seconds to user space, on a busy machine without KVM
+# Seconds to user space, on a busy machine without KVM: for the first boot. The second has
+# twice as long, and so on.
+boot_limit=180
 boot_trials=3
 
 # A kernel that watches everything: many times slower, and its shadow memory and
@@ -105,10 +107,10 @@ boot() {
 	return 1
 }
 
-# await_link: the listening guest has to be there for good; to join it again later
-# is more than this QEMU can.
+# await_link: the listening guest has to be there for good, after all the boots that it may
+# take; to join it again later is more than this QEMU can.
 await_link() {
-	local end=$((SECONDS + boot_limit * boot_trials))
+	local end=$((SECONDS + boot_limit * boot_trials * (boot_trials + 1) / 2))
 	case $link in
 	connect:*)
 		until [ -e "${link#*:}.up" ]; do
@@ -143,7 +145,7 @@ vm_ended() {
 }
 
 await_user_space() {
-	local end=$((SECONDS + boot_limit))
+	local end=$((SECONDS + boot_limit * trial))
 	while ! grep -qs '^@@vm up' "$run/output"; do
 		kill -0 "$vm_pid" 2>/dev/null || return 1
 		[ $SECONDS -lt $end ] || return 1
