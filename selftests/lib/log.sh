@@ -16,6 +16,8 @@ log_expected() {
 	echo 'clocksource: .*'
 	echo 'sched: DL replenish lagged too much'
 	echo 'workqueue: .* hogged CPU for'
+	# A number of messages of a kind, whatever their level; the first ten were judged.
+	echo '[a-z0-9_]+: [0-9]+ callbacks suppressed'
 	# nfsd tells of its grace period at this level on some kernels.
 	echo 'NFSD: .*grace period'
 	# Where processes are killed: NFS of a state manager whose maker was. And SUNRPC,
