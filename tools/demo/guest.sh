@@ -73,7 +73,13 @@ unmount_it() {
 	umount /mnt && nfs_server_down
 }
 
+# Connections that have just ended let go of it a moment later.
 unload() {
+	local _
+	for _ in $(seq 40); do
+		[ "$(cat /sys/module/rpcrdma/refcnt)" != 0 ] || break
+		sleep 0.5
+	done
 	modprobe -r rpcrdma && [ ! -d /sys/module/rpcrdma ]
 }
 
