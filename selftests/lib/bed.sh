@@ -163,6 +163,17 @@ server_up() {
 	grep -q "^rdma" /proc/fs/nfsd/portlist 2>/dev/null
 }
 
+# nfsdcld is in the background before it watches for nfsd's pipe, and nfsd gives it a second.
+tracker_up() {
+	local _
+
+	pidof nfsdcld >/dev/null || nfsdcld || return
+	for _ in $(seq $((300 * PACE))); do
+		! find "/proc/$(pidof -s nfsdcld)/fd" -lname '*inotify*' 2>/dev/null | grep -q . || return 0
+		sleep 0.1
+	done
+}
+
 # Daemons of nfs-utils that are not running yet, and what they stand on.
 server_daemons() {
 	mkdir -p /run/rpc_pipefs
@@ -170,7 +181,7 @@ server_daemons() {
 		mount -t rpc_pipefs rpc_pipefs /run/rpc_pipefs
 	mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd
 	pidof rpcbind >/dev/null || rpcbind
-	pidof nfsdcld >/dev/null || nfsdcld
+	tracker_up
 	pidof rpc.mountd >/dev/null || rpc.mountd
 }
 

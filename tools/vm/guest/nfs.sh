@@ -13,8 +13,7 @@ nfs_server_up() {
 	mountpoint -q /run/rpc_pipefs ||
 		mount -t rpc_pipefs rpc_pipefs /run/rpc_pipefs || return 1
 	pidof rpcbind >/dev/null || rpcbind -w || return 1
-	# Without the tracker of clients a server sits out its grace period.
-	pidof nfsdcld >/dev/null || nfsdcld || return 1
+	nfs_tracker_up || return 1
 	pidof rpc.statd >/dev/null || rpc.statd --no-notify || return 1
 
 	fsid=1
@@ -31,6 +30,18 @@ nfs_server_up() {
 	nfs_listen
 }
 
+# nfsdcld, without which a server sits out its grace period. It is in the background before it
+# watches for nfsd's pipe, and nfsd gives it a second.
+nfs_tracker_up() {
+	pidof nfsdcld >/dev/null || nfsdcld || return 1
+	for _ in $(seq 300); do
+		! find "/proc/$(pidof -s nfsdcld)/fd" -lname '*inotify*' 2>/dev/null | grep -q . || return 0
+		sleep 0.1
+	done
+	echo "nfsdcld does not watch /run/rpc_pipefs" >&2
+	return 1
+}
+
 # The listeners of both families, by the names that administrators write.
 nfs_listen() {
 	echo "rdma $NFS_PORT" >/proc/fs/nfsd/portlist
@@ -44,6 +55,17 @@ nfs_server_down() {
 	done
 	umount /proc/fs/nfsd /run/rpc_pipefs 2>/dev/null
 	return 0
+}
+
+# nfs_grace_over: the server gives delegations. That of locks of NFSv3, which nlm_grace_period
+# says, begins with the server.
+nfs_grace_over() {
+	for _ in $(seq 60); do
+		[ "$(cat /proc/fs/nfsd/v4_end_grace)" != Y ] || break
+		sleep 1
+	done
+	sleep "$(cat /proc/sys/fs/nfs/nlm_grace_period)"
+	sleep 1
 }
 
 # nfs_mount DIRECTORY MOUNTPOINT OPTIONS [ADDRESS]
