@@ -11,7 +11,7 @@ set -eu
 ROUNDS=4
 
 rdma_up
-printf '[nfsd]\nvers4.0=y\n' >/etc/nfs.conf
+printf '[nfsd]\nvers4.0=y\n' >>/etc/nfs.conf
 mkdir -p /export
 mount -t tmpfs -o size=64m tmpfs /export
 nfs_server_up /export

@@ -23,13 +23,13 @@ ln -s probe /export/link
 chmod 666 /export/probe /export/fuzzed
 for i in $(seq 1000); do : >"/export/file-with-a-rather-long-name-$i"; done
 # As a client the probe speaks NFSv4.0, which servers no longer offer by themselves.
-printf "[nfsd]\nvers4.0=y\n" >/etc/nfs.conf
+printf "[nfsd]\nvers4.0=y\n" >>/etc/nfs.conf
 # nfsd gives no delegation before the locks of NFSv3 have had time to come back.
 modprobe lockd
 echo 3 >/proc/sys/fs/nfs/nlm_timeout
 echo 3 >/proc/sys/fs/nfs/nlm_grace_period
 nfs_server_up /export
-sleep 15 # the grace period
+nfs_grace_over
 
 # set_server NAME VALUE: a tunable of the server.
 set_server() {

@@ -17,7 +17,7 @@ server_set_up() {
 	modprobe lockd
 	echo 3 >/proc/sys/fs/nfs/nlm_timeout
 	echo 3 >/proc/sys/fs/nfs/nlm_grace_period
-	printf '[nfsd]\nvers4.0=y\n' >/etc/nfs.conf
+	printf '[nfsd]\nvers4.0=y\n' >>/etc/nfs.conf
 	mkdir -p /export
 	mount -t tmpfs -o "size=$1,mode=1777" tmpfs /export
 }
