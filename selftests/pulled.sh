@@ -237,7 +237,8 @@ few_places() {
 		setfattr -n user.long -v "$(head -c 50000 /dev/zero | tr '\0' v)" \
 			"$EXPORT/few-places-$each"
 	done
-	! bed_is_split || link_delays "$BED_CLIENT_PORT" 50
+	# All is slow enough by itself in the debugging kernel.
+	! bed_is_split || [ "$PACE" -gt 1 ] || link_delays "$BED_CLIENT_PORT" 50
 	# Eight that start at a time need not ask at a time.
 	for round in {1..10}; do
 		drop_caches
