@@ -203,20 +203,23 @@ server_has_let_go() { ! rdma resource show qp link "$BED_SERVER_DEV/1" | grep -q
 # A client leaves while all threads wait, the only one there is: nobody else could end the
 # connection. It goes as well, and then the module can.
 client_leaves() {
-	local each readers=() hole
+	local each hole holes=() readers=()
 
 	mounted 3
 	! server_has_let_go || fail "the server's queue pair is not to be seen"
 	threads 1
 	trace_on svcrdma_sq_full svcrdma_sq_retry
-	# Who has the file open asks for nothing but its data.
-	exec {hole}<"$WORK/hole"
-	link_delays "$BED_CLIENT_PORT" 2000
+	# Who has opened the file for itself asks for nothing but its data.
 	for each in {1..8}; do
-		dd of=/dev/null bs="$LONGEST" iflag=direct status=none <&"$hole" {hole}<&- &
-		readers+=($!)
+		exec {hole}<"$WORK/hole"
+		holes+=("$hole")
 	done
-	exec {hole}<&-
+	link_delays "$BED_CLIENT_PORT" 2000
+	for hole in "${holes[@]}"; do
+		dd of=/dev/null bs="$LONGEST" iflag=direct status=none <&"$hole" &
+		readers+=($!)
+		exec {hole}<&-
+	done
 	soon somebody_waits || fail "nobody waits"
 	kill -KILL "${readers[@]}"
 	wait "${readers[@]}" 2>/dev/null || :

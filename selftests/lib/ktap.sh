@@ -63,9 +63,13 @@ ktap_watchdog() {
 
 # A test's own end counts, and not that of what is cleaned up behind it.
 ktap_cleanup() {
-	local status=$?
+	local status=$? left
 
 	set +e
+	# A test that has failed may have left somebody at work, who would keep what is cleaned up.
+	left=$(jobs -p)
+	# shellcheck disable=SC2086 # numbers
+	[ -z "$left" ] || kill -KILL $left 2>/dev/null
 	test_cleanup
 	exit "$status"
 }
