@@ -96,12 +96,16 @@ impl From<Error> for ConnectError {
     /// What the connection manager and the device refuse at once. Lack of a route ends RPCs that
     /// look for a server (SOFTCONN), as those of `mount`, and all RPCs of a container without a
     /// network (`fatal_neterrors`); what is unknown here ends the former, and others are tried
-    /// again.
+    /// again. A device that speaks TCP may connect before it returns, and then says here what
+    /// became of it.
     fn from(error: Error) -> Self {
         match error.to_errno().unsigned_abs() {
             bindings::ENOMEM => Self::NoMemory,
             bindings::ENODEV => Self::NoDevice,
             bindings::ENETUNREACH | bindings::ENETDOWN => Self::Unreachable,
+            bindings::ECONNREFUSED => Self::Refused,
+            bindings::ECONNRESET => Self::NotConnected,
+            bindings::ETIMEDOUT | bindings::EHOSTUNREACH => Self::TimedOut,
             _ => Self::Protocol,
         }
     }
