@@ -38,8 +38,8 @@ cycles() {
 }
 
 # Objects in use, cache by cache, with what is only kept for reuse given back.
-# A vmap_area stays in use long after its mapping ended: mappings are counted. A kernel that
-# watches objects lays in what it notes them on.
+# A vmap_area stays in use long after its mapping ended: mappings are counted. The pool
+# of a kernel that watches objects (debug_objects_cache) grows by itself.
 slab_objects() {
 	local cache
 

@@ -105,7 +105,7 @@ impl From<Error> for ConnectError {
             bindings::ENETUNREACH | bindings::ENETDOWN => Self::Unreachable,
             bindings::ECONNREFUSED => Self::Refused,
             bindings::ECONNRESET => Self::NotConnected,
-            bindings::ETIMEDOUT | bindings::EHOSTUNREACH => Self::TimedOut,
+            bindings::ETIMEDOUT => Self::TimedOut,
             _ => Self::Protocol,
         }
     }
