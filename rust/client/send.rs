@@ -135,9 +135,10 @@ fn failed(
         trace!(xprtrdma_nomrs_err(to.ep.peer_addr(), call.task()));
         // All regions are in use. Whoever puts some back tells of space. So does whoever makes
         // more, in any case; but the memory for that may be free only when others have been sent.
+        // In this order: whoever finds that somebody wants some must find that he waits, too.
         let pool = sender.pool();
-        pool.want();
         shared.xprt.wait_for_space();
+        pool.want();
         if pool.has_idle() {
             shared.xprt.space();
         }

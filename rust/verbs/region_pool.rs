@@ -11,6 +11,7 @@ use kernel::{
             ordering::Relaxed,
             Atomic, //
         },
+        barrier::smp_mb,
         Arc, //
     }, //
 };
@@ -95,11 +96,15 @@ impl<U: Send + 'static> RegionPool<U> {
 }
 
 impl<U> RegionPool<U> {
-    /// All regions are in use, and the caller, who maps memory, waits for some. It begins to wait,
-    /// passes a full barrier, and looks at [`Self::has_idle`]: they may have come back before that.
+    /// All regions are in use, and the caller, who maps memory, has begun to wait for some, with a
+    /// full barrier after that. It looks at [`Self::has_idle`] next: they may have come back before
+    /// this. It is not said before the wait begins, or else [`Self::was_wanted`] might be asked in
+    /// between, and the wait be for nobody.
     #[cold]
     pub(crate) fn want(&self) {
         self.wanted.store(true, Relaxed);
+        // Pairs with the barrier of putting one back.
+        smp_mb();
     }
 
     /// Whether there are regions that whoever maps memory has not seen yet.
@@ -111,8 +116,8 @@ impl<U> RegionPool<U> {
     /// those who have put some back, or made some.
     #[inline]
     pub(crate) fn was_wanted(&self) -> bool {
-        // Putting one back is a full barrier: whoever begins to wait, and is not seen here, sees
-        // the region.
+        // Putting one back is a full barrier: whoever wants some, and is not seen here, sees the
+        // region.
         if !self.wanted.load(Relaxed) {
             return false;
         }
