@@ -13,6 +13,8 @@
 //! task itself ends the RPC when it comes to wait. Both happen with `queue_lock` held, without
 //! which no task begins to wait for a Reply: one of the two sees the other.
 
+use kernel::sync::barrier::smp_rmb;
+
 use crate::bindings;
 
 use super::{
@@ -79,6 +81,9 @@ unsafe fn waits(rqst: *mut bindings::rpc_rqst) -> bool {
     unsafe {
         let task = (*rqst).rq_task;
         let state = (&raw const (*task).tk_runstate).read_volatile();
+        // The queue is written before the state says that the task is in one, and stays when it is
+        // woken. Without the lock, a task begins to wait for the send lock.
+        smp_rmb();
         let queue = (&raw const (*task).tk_waitqueue).read_volatile();
         state & (1 << bindings::RPC_TASK_NEED_XMIT) == 0
             && state & (1 << bindings::RPC_TASK_QUEUED) != 0
