@@ -72,6 +72,7 @@ void rpcrdma_init_delayed_work(struct delayed_work *work, work_func_t func,
 
 /* Barriers */
 void rpcrdma_smp_mb_after_atomic(void);
+void rpcrdma_set_bit_mb(unsigned long nr, unsigned long *addr);
 
 /* SUNRPC */
 bool rpcrdma_svc_xprt_get_unless_zero(struct svc_xprt *xprt);

@@ -176,6 +176,13 @@ void rpcrdma_smp_mb_after_atomic(void)
 	smp_mb__after_atomic();
 }
 
+void rpcrdma_set_bit_mb(unsigned long nr, unsigned long *addr)
+{
+	set_bit(nr, addr);
+	/* What it orders is said where this is called. */
+	smp_mb__after_atomic();
+}
+
 bool rpcrdma_svc_xprt_get_unless_zero(struct svc_xprt *xprt)
 {
 	return kref_get_unless_zero(&xprt->xpt_ref);

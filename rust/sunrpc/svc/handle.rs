@@ -128,7 +128,15 @@ impl SvcHandle {
     /// Tells that there is something to receive. [`Self::enqueue`] must follow.
     #[inline]
     pub(crate) fn set_data(&self) {
-        self.set(bindings::XPT_DATA);
+        // SUNRPC asks next whether there is room to send. A thread that has just made room looks at
+        // the flags after that, with a full barrier in between, which pairs with the one here.
+        // SAFETY: Flags are atomic.
+        unsafe {
+            bindings::rpcrdma_set_bit_mb(
+                bindings::XPT_DATA as usize,
+                &raw mut (*self.as_ptr()).xpt_flags,
+            )
+        };
     }
 
     /// Tells that there is a connection to accept. [`Self::enqueue`] must follow.
