@@ -269,7 +269,15 @@ unsafe extern "C" fn overdue<W: Windowed>(work: *mut bindings::work_struct) {
     if oldest >= patience {
         this.xprt.give_up();
     } else {
-        // SAFETY: `stop` waits for this.
-        unsafe { this.look_after(patience - oldest) };
+        // Sooner than whoever has kept one meanwhile said.
+        // SAFETY: Initialised by `new`; `stop` waits for this.
+        unsafe {
+            bindings::mod_delayed_work_on(
+                bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int,
+                bindings::system_dfl_long_wq,
+                this.overdue.get(),
+                patience - oldest,
+            );
+        }
     }
 }
