@@ -104,7 +104,10 @@ impl From<Error> for ConnectError {
             bindings::ENODEV => Self::NoDevice,
             bindings::ENETUNREACH | bindings::ENETDOWN => Self::Unreachable,
             bindings::ECONNREFUSED => Self::Refused,
-            bindings::ECONNRESET => Self::NotConnected,
+            // A local port that the connection manager has chosen may be in use for TCP.
+            bindings::ECONNRESET | bindings::EADDRINUSE | bindings::EADDRNOTAVAIL => {
+                Self::NotConnected
+            }
             bindings::ETIMEDOUT => Self::TimedOut,
             _ => Self::Protocol,
         }
