@@ -86,7 +86,7 @@ impl Transport for Rdma {
     }
 
     fn inject_disconnect(connection: &Connection) {
-        connection.ep.disconnect();
+        connection.ep.break_off();
     }
 
     fn send(
