@@ -130,6 +130,11 @@ impl Channel {
         !self.gone.xchg(false, Full)
     }
 
+    /// Whether the connection has ended before there is a transport.
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone.load(Relaxed)
+    }
+
     #[inline]
     fn xprt(&self) -> Option<&SvcHandle> {
         self.xprt.as_ref()

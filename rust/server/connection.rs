@@ -205,6 +205,10 @@ impl Connection {
             reads,
             pulls,
         } = pending;
+        // A peer that has waited too long is not worth the queues.
+        if ep.context().is_gone() {
+            return Err(ENODEV);
+        }
         let device = serviceable(&ep)?;
         let mut terms = Terms::propose(&device, &offer, pulls)?;
         let mut xprt = accepting.new_connection()?;
