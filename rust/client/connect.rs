@@ -46,9 +46,11 @@ use super::{
 const RESOLVE_MS: u32 = 5_000;
 /// How much longer to wait for the answer: it comes, in time or as an error.
 const SLACK_MS: u32 = 1_000;
-/// How long to wait for the peer. The connection manager would ask 16 times, and give up after 74
-/// seconds on RoCE, or later if the peer has asked for patience; iWARP gives up earlier.
-const CONNECT_MS: u32 = 60_000;
+/// How long to wait for the peer. The connection manager gives up earlier, after 74 seconds on
+/// RoCE, unless the peer has asked for patience. A server that was restarted does so while it
+/// accepts thousands of clients, one after the other. Those that gave up would ask again, behind
+/// the others, while it still makes connections for the requests that are dead.
+const CONNECT_MS: u32 = 180_000;
 
 /// How often the device tries to send a message that is not acknowledged. A lost path is noticed
 /// soon; SUNRPC sends again on the next connection.
