@@ -182,7 +182,7 @@ impl Channel {
     /// Whether the peer knows that it is accepted. To be asked after the data flag was set: if this
     /// is not the case, the event will see that flag.
     #[inline]
-    fn is_established(&self) -> bool {
+    pub(super) fn is_established(&self) -> bool {
         self.established.load(Relaxed) || {
             smp_mb();
             self.established.load(Relaxed)

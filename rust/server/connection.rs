@@ -404,8 +404,17 @@ impl svc::Connection for Connection {
     }
 
     fn detach(&self) {
-        self.ep.disconnect();
+        let channel = self.ep.context();
+        if channel.is_established() {
+            // An iWARP device that is asked to come to an end in its own time may lose what is on
+            // its queues, and then it is never ours again.
+            self.ep.break_off();
+        } else {
+            // Nothing is on the Send Queue. The connection manager must not see an iWARP connection
+            // close that it has not seen made.
+            self.ep.disconnect();
+        }
         // SUNRPC does not always close by way of `Channel::close`.
-        self.ep.context().sending().queue().close();
+        channel.sending().queue().close();
     }
 }
