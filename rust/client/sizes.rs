@@ -324,7 +324,7 @@ impl Pulls {
     /// Pulls into memory of `sges` elements for each Read, if the device is good for that.
     fn of(device: &DeviceAttrs, sges: u32) -> Option<Self> {
         // iWARP would want a registration for each Read.
-        if !tunables::pulled_replies() || device.registers_to_read {
+        if !tunables::pulled_replies() || device.registers_to_read || device.registers_all {
             return None;
         }
         let depth = device.max_qp_init_rd_atom.min(MAX_READ_DEPTH);

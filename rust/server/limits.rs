@@ -132,7 +132,17 @@ impl Limits {
     }
 
     /// The queues, if the transfers take `entries` of the Send Queue.
+    ///
+    /// The core makes a region for each transfer that it is told of, if it holds that the device
+    /// would be quicker with them. It uses none of them for what this module has it transfer,
+    /// unless it must, so it is told of transfers only then: a region costs the device memory, and
+    /// takes time to make.
     pub(super) fn depths(&self, transfers: u32, entries: u32, device: &DeviceAttrs) -> QueueDepths {
+        let (rdma_ctxs, added) = if device.registers_to_read || device.registers_all {
+            (transfers, entries)
+        } else {
+            (0, 0)
+        };
         let recv = self.receives + self.batch + DRAIN;
         let exposing = self.places * ENTRIES_PER_PLACE;
         let send = recv
@@ -140,11 +150,10 @@ impl Limits {
             .saturating_add(exposing)
             .min(device.max_qp_wr);
         QueueDepths {
-            // The core adds the entries of the transfers.
-            send_wr: send.saturating_sub(transfers).max(recv.min(send)),
+            send_wr: send.saturating_sub(added).max(recv.min(send)),
             recv_wr: recv,
             send_sge: self.elements,
-            rdma_ctxs: transfers,
+            rdma_ctxs,
             send_cqe: send.min(device.max_cqe),
             recv_cqe: recv,
         }

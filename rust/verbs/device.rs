@@ -37,7 +37,10 @@ use crate::{
     }, //
 };
 
-use super::sizes::DeviceAttrs;
+use super::{
+    sizes::DeviceAttrs,
+    transfer, //
+};
 
 kernel::sync::global_lock! {
     // SAFETY: `DeviceWatch::register` initialises it before the first device can be announced.
@@ -321,6 +324,7 @@ impl DeviceAttrs {
             sg_gaps: a.kernel_cap_flags & u64::from(bindings::ib_kernel_cap_flags_IBK_SG_GAPS_REG)
                 != 0,
             registers_to_read: iwarp,
+            registers_all: transfer::core_registers_all(),
             supported: iwarp || ib_or_roce,
         }
     }

@@ -273,6 +273,13 @@ impl<C: Context> Endpoint<C> {
             .is_some_and(|o| o.queues.registers_to_read())
     }
 
+    /// Whether the core has made regions for transfers on this queue pair.
+    pub(super) fn has_transfer_regions(&self) -> bool {
+        self.open
+            .as_ref()
+            .is_some_and(|o| o.queues.depths().rdma_ctxs > 0)
+    }
+
     /// Posts a chain of work requests to the Send Queue. On failure, tells the first that was
     /// refused.
     ///

@@ -25,12 +25,14 @@ pub(crate) struct DeviceAttrs {
     pub(crate) sg_gaps: bool,
     /// Memory that an RDMA Read goes to has to be registered: iWARP.
     pub(crate) registers_to_read: bool,
+    /// So has the memory of all other transfers: the core was told so (`ib_core.force_mr`).
+    pub(crate) registers_all: bool,
     /// A link that this module can serve: InfiniBand, RoCE or iWARP.
     pub(crate) supported: bool,
 }
 
 /// How many work requests a connection's queues hold; what the device gave, after `open`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueueDepths {
     /// Work requests on the Send Queue, without those for `rdma_ctxs`.
     pub(crate) send_wr: u32,
@@ -38,7 +40,8 @@ pub(crate) struct QueueDepths {
     pub(crate) recv_wr: u32,
     /// Scatter/gather elements of a Send.
     pub(crate) send_sge: u32,
-    /// RDMA Read and Write contexts, for which the core makes room by itself.
+    /// RDMA Read and Write contexts, for each of which the core makes room by itself, and a region
+    /// if the device is better with regions.
     pub(crate) rdma_ctxs: u32,
     /// Entries of the send completion queue.
     pub(crate) send_cqe: u32,

@@ -17,6 +17,10 @@ use core::{
 use kernel::{
     alloc::Flags,
     prelude::*,
+    sync::atomic::{
+        ordering::Relaxed,
+        Atomic, //
+    },
     time::{
         Instant,
         Monotonic, //
@@ -55,6 +59,26 @@ const MAX_RUN: u32 = 16 * PAGE;
 /// Where the device reads into regions, the core has room in them for as many pages as there are
 /// runs.
 const RUN_IN_REGION: u32 = PAGE;
+
+/// The core registers the memory of all transfers, as its `force_mr` demands. It does not say so,
+/// but has no region for the first transfer on a queue pair that was made without.
+static REGISTERS_ALL: Atomic<bool> = Atomic::new(false);
+
+/// Whether connections need regions of the core's for transfers of all kinds, as far as is known.
+pub(super) fn core_registers_all() -> bool {
+    REGISTERS_ALL.load(Relaxed)
+}
+
+/// Why the core did not prepare a transfer. If regions are what it misses, the next connections
+/// have some.
+#[cold]
+fn refused<C: Context>(ep: &Endpoint<C>, ret: c_int) -> Error {
+    let error = Error::from_errno(ret);
+    if error == EAGAIN && !ep.has_transfer_regions() {
+        REGISTERS_ALL.store(true, Relaxed);
+    }
+    error
+}
 
 /// Memory to prepare a transfer in.
 ///
@@ -150,7 +174,7 @@ impl Transfer {
                 direction.as_raw(),
             )
         });
-        let entries = u32::try_from(ret).map_err(|_| Error::from_errno(ret))?;
+        let entries = u32::try_from(ret).map_err(|_| refused(ep, ret))?;
         // INVARIANT: It did not fail: initialised with the vectors.
         Ok(Extent { octets, entries })
     }

@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The RDMA core is told to register the memory of every transfer, whatever the device
+# (ib_core.force_mr). It does not say so: a connection that has no regions for that is lost
+# once, and the next ones have some.
+
+cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+[ ! -d /sys/module/ib_core ] || ktap_skip_all "the RDMA core is loaded already"
+conf=/etc/modprobe.d/force_mr.conf
+echo "options ib_core force_mr=1" >$conf
+
+test_cleanup() {
+	touch "$ktap_dir/stop"
+	cd /
+	umount_all
+}
+
+loaded() {
+	load_start 2
+	load_progresses
+	load_stop
+}
+
+# All that is copied is as it was, both ways.
+transfers() {
+	nfs_mount "$1" rdma
+	work_dir "force-mr-$1"
+	loaded
+	[ "$(xprt_stat connect_count)" -le 2 ] || fail "connected more than twice"
+	nfs_mount_again "$1" rdma
+	loaded
+	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost again"
+	[ "$(rdma resource show mr dev "$BED_SERVER_DEV" | wc -l)" -gt 100 ] ||
+		fail "the server has no regions, so that nothing was to be registered"
+	rm -r "$WORK"
+}
+
+bed_up
+rm $conf
+[ $# -gt 0 ] || set -- "transfers 3" "transfers 4.2"
+ktap_run "$@"
