@@ -43,8 +43,10 @@ small() {
 
 grown() { [ ! -d /sys/module/small_device ] || rmmod small_device; }
 
+counted() { cat "/sys/module/small_device/parameters/$1"; }
+
 nothing_exceeded() {
-	[ "$(cat /sys/module/small_device/parameters/exceeded)" -eq 0 ] ||
+	[ "$(counted exceeded)" -eq 0 ] ||
 		xfail_on_c "the device was asked for longer queues than it has"
 }
 
@@ -294,7 +296,35 @@ no_room() {
 	nfs_mount 3 rdma
 }
 
+# Whether a queue is too large though no limit says so, only the device knows. There are fewer
+# Calls at a time then.
+shallow() {
+	small "$1" queue_octets=262144
+	nfs_mount 3 rdma retry=0 || xfail_on_c "it is not mounted"
+	[ "$(counted refused)" -gt 0 ] || fail "the device had memory for what it was asked for"
+	work_dir "shallow-$1"
+	load_start 4
+	load_progresses
+	load_stop
+	not_lost
+	rm -r "$WORK"
+}
+
+# Where the core would have regions for RDMA Reads, none is made for those that do without.
+no_regions() {
+	small "$BED_SERVER_DEV" max_sgl_rd=32
+	nfs_mount 3 rdma
+	work_dir no-regions
+	load_start 2
+	load_progresses
+	load_stop
+	not_lost
+	[ "$(counted regions)" -eq 0 ] || xfail_on_c "$(counted regions) regions were made"
+	rm -r "$WORK"
+}
+
 bed_up
 [ $# -gt 0 ] || set -- "waits 3" "waits 4.2" "all_among_few 3" client_leaves device_goes \
-	"short_client 3" "short_client 4.2" "no_room rxe_s 4" "no_room rxe_c 16"
+	"short_client 3" "short_client 4.2" "no_room rxe_s 4" "no_room rxe_c 16" \
+	"shallow rxe_s" "shallow rxe_c" no_regions
 ktap_run "$@"

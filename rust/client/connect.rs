@@ -76,7 +76,7 @@ pub(super) fn connect(shared: &Arc<Shared>) -> Result<(Connection, Sender<Pendin
     let device = ep.device()?;
     let mut sizes = Sizes::for_device(&device, shared.xprt.slots(), shared.reverse_calls)
         .map_err(|lack| unsuitable(&ep, lack))?;
-    ep.open(&sizes.queues())?;
+    open_queues(&ep, &mut sizes)?;
     let sender = make_sender(&ep, shared, &mut sizes)?;
     this.sizes.populate(sizes);
 
@@ -113,6 +113,17 @@ pub(super) fn connect(shared: &Arc<Shared>) -> Result<(Connection, Sender<Pendin
             Ok((Connection { ep, sizes, limits }, sender))
         }
         _ => Err(ConnectError::NotConnected),
+    }
+}
+
+/// Makes the queues, for fewer Calls if it has to be: how deep a queue can be depends on how large
+/// its entries are, too, and how that is, only the device knows.
+fn open_queues(ep: &Endpoint<Channel>, sizes: &mut Sizes) -> Result {
+    loop {
+        match ep.open(&sizes.queues()) {
+            Err(ENOMEM | EINVAL) if sizes.halve() => {}
+            opened => return opened.map(drop),
+        }
     }
 }
 
@@ -160,7 +171,7 @@ fn try_make_sender(
     shared: &Shared,
     sizes: &Sizes,
 ) -> Result<Sender<Pending>> {
-    let count = queue::refill(0, sizes.first_receives(), sizes.receive_batch);
+    let count = queue::refill(0, sizes.first_receives(), sizes.receive_batch());
     shared
         .recv_pool
         .stock(ep, count, sizes.own.receive_size as usize)?;

@@ -133,7 +133,7 @@ impl Receives {
         let Some(sizes) = ep.context().sizes.as_ref() else {
             return posted;
         };
-        let count = queue::refill(posted, needed, sizes.receive_batch);
+        let count = queue::refill(posted, needed, sizes.receive_batch());
         if count != 0 {
             self.post(ep, count as usize, sizes.own.receive_size as usize);
         }

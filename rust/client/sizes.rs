@@ -50,6 +50,9 @@ const SMALL: u32 = PAGE_SIZE as u32;
 const MIN_SGES: u32 = 3;
 /// As many more as pages may be gathered from.
 const MAX_SGES: u32 = MIN_SGES + 16;
+/// With fewer, an entry of the Send Queue is no smaller on common devices, and what is pulled
+/// takes more of them.
+const FEW_SGES: u32 = 7;
 
 /// One in so many entries of a queue is for reverse Calls, if the device has few.
 const REVERSE_SHARE: u32 = 8;
@@ -99,8 +102,6 @@ pub(super) struct Sizes {
     pub(super) requests: u32,
     /// Reverse Calls that may be outstanding: the credits to grant.
     pub(super) reverse: u32,
-    /// Receives to post beyond those that are needed, so that not every Reply rings a doorbell.
-    pub(super) receive_batch: u32,
     /// Segments in a chunk.
     pub(super) segments: u32,
     /// Regions that one Call may use; room on the Send Queue is reckoned with them.
@@ -111,8 +112,8 @@ pub(super) struct Sizes {
     pub(super) gaps: bool,
     /// Elements of a message.
     sges: u32,
-    send_wr: u32,
-    recv_wr: u32,
+    /// Entries of the Send Queue for all but Calls.
+    own_work: u32,
     /// RDMA Reads that this end starts at a time; 0 if Replies are not to be pulled.
     pub(super) read_depth: u8,
     /// Replies are pulled even if they are usually long.
@@ -136,15 +137,15 @@ impl Sizes {
         if !device.mem_mgt_extensions || device.max_fast_reg_pages == 0 {
             return Err(Lack::Registration);
         }
-        let sges = device.max_send_sge.min(MAX_SGES);
-        if sges < MIN_SGES {
+        if device.max_send_sge < MIN_SGES {
             return Err(Lack::SendElements);
         }
+        let send_size = tunables::send_size();
+        let sges = device.max_send_sge.min(wanted_sges(send_size));
         let (segments, region_pages) = region_sizes(device)?;
         // A Call may have a chunk of its own and one for its Reply, but not two large ones.
         let regions_per_call = segments + 2;
-        // Each is registered and invalidated.
-        let per_call = 1 + 2 * regions_per_call;
+        let per_call = work_per_call(regions_per_call);
         let queue = device.max_qp_wr.min(device.max_cqe);
         let reverse = reverse.min(queue / REVERSE_SHARE);
         let others = reverse + asides(reverse) + DRAIN_MARKS;
@@ -155,23 +156,20 @@ impl Sizes {
             .unwrap_or_default();
         let own_work = others + pulls.work();
         let room = queue.saturating_sub(own_work);
-        // The Receive Queue takes a batch on top, which is a quarter.
+        // The Receive Queue takes a batch on top.
         let requests = slots.min(room / per_call).min(room / 5 * 4);
         if requests == 0 || reverse == 0 {
             return Err(Lack::Queues);
         }
-        let receive_batch = requests / 4;
         Ok(Self {
             requests,
             reverse,
-            receive_batch,
             segments,
             regions_per_call,
             region_pages,
             gaps: device.sg_gaps,
             sges,
-            send_wr: requests * per_call + own_work,
-            recv_wr: requests + receive_batch + reverse + DRAIN_MARKS,
+            own_work,
             read_depth: pulls.depth,
             all_pulled: tunables::all_pulled(),
             pull_entries: pulls.entries,
@@ -179,7 +177,7 @@ impl Sizes {
                 // Every handle is registered for one Call, which is what the flag promises. Not on
                 // iWARP: see `Endpoint::invalidates_in_order`.
                 remote_invalidation: tunables::remote_invalidation() && !device.registers_to_read,
-                send_size: tunables::send_size(),
+                send_size,
                 receive_size: tunables::receive_size(),
             },
         })
@@ -187,14 +185,31 @@ impl Sizes {
 
     /// The queues to ask for.
     pub(super) fn queues(&self) -> QueueDepths {
+        let send = self.requests * work_per_call(self.regions_per_call) + self.own_work;
+        let recv = self.requests + self.receive_batch() + self.reverse + DRAIN_MARKS;
         QueueDepths {
-            send_wr: self.send_wr,
-            recv_wr: self.recv_wr,
+            send_wr: send,
+            recv_wr: recv,
             send_sge: self.sges,
             rdma_ctxs: 0,
-            send_cqe: self.send_wr,
-            recv_cqe: self.recv_wr,
+            send_cqe: send,
+            recv_cqe: recv,
         }
+    }
+
+    /// Receives to post beyond those that are needed, so that not every Reply rings a doorbell.
+    pub(super) fn receive_batch(&self) -> u32 {
+        self.requests / 4
+    }
+
+    /// Asks for half as many Calls, since the device has no memory for queues that deep; `false` if
+    /// it is one already.
+    pub(super) fn halve(&mut self) -> bool {
+        let fewer = self.requests > 1;
+        if fewer {
+            self.requests /= 2;
+        }
+        fewer
     }
 
     /// The sending side to make.
@@ -292,6 +307,17 @@ impl Sizes {
             pulled_replies: extensions.pulled_replies,
         }
     }
+}
+
+/// Elements of a message, if the longest one has `send_size` octets: it need not begin with a page.
+fn wanted_sges(send_size: u32) -> u32 {
+    let pages = send_size.div_ceil(PAGE_SIZE as u32) + 1;
+    (MIN_SGES + pages).clamp(FEW_SGES, MAX_SGES)
+}
+
+/// Entries of the Send Queue that a Call takes: each region is registered and invalidated.
+fn work_per_call(regions: u32) -> u32 {
+    1 + 2 * regions
 }
 
 /// Segments in a chunk, and pages in a region.

@@ -309,12 +309,22 @@ fn open_queues(
     payload: u32,
 ) -> Result<QueueDepths> {
     let payload_pages = payload.div_ceil(PAGE_SIZE as u32);
-    let transfers = limits.transfers(ep.transfers_for(payload_pages)?);
+    let each = ep.transfers_for(payload_pages)?;
+    let transfers = limits.transfers(each);
     let entries = ep.entries_for(transfers)?;
-    ep.open(&limits.depths(transfers, entries, device))
-        .inspect_err(|error| {
-            trace!(svcrdma_qp_err(ep.peer_addr(), error.to_errno() as isize));
-        })
+    let mut depths = limits.depths(transfers, entries, device);
+    loop {
+        match ep.open(&depths) {
+            // How deep a queue can be depends on how large its entries are, too, and how that is,
+            // only the device knows.
+            Err(ENOMEM | EINVAL) if Limits::halve(&mut depths, each) => {}
+            Err(error) => {
+                trace!(svcrdma_qp_err(ep.peer_addr(), error.to_errno() as isize));
+                return Err(error);
+            }
+            opened => return opened,
+        }
+    }
 }
 
 /// Makes the channel ready for what was agreed on, before the first Receive is posted; returns how

@@ -2,6 +2,8 @@
 
 //! What a connection may use: tunables, cut down to what its device can do.
 
+use core::mem;
+
 use kernel::{
     page::PAGE_SIZE,
     prelude::*, //
@@ -157,6 +159,18 @@ impl Limits {
             send_cqe: send.min(device.max_cqe),
             recv_cqe: recv,
         }
+    }
+
+    /// Halves the Send Queue of `depths`, as far as there is an entry for each Receive and the
+    /// contexts of one Call, each chunk of which takes `each`; `false` if that changes nothing.
+    pub(super) fn halve(depths: &mut QueueDepths, each: u32) -> bool {
+        let half = |number: u32, least: u32| (number / 2).max(least.min(number));
+        let halved = QueueDepths {
+            send_wr: half(depths.send_wr, depths.recv_wr),
+            rdma_ctxs: half(depths.rdma_ctxs, each.saturating_mul(CHUNKS_PER_CALL)),
+            ..*depths
+        };
+        mem::replace(depths, halved) != halved
     }
 
     /// Entries of the Send Queue that may be reserved, of queues that were opened.

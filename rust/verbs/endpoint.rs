@@ -23,7 +23,11 @@ use kernel::{
     prelude::*,
     sync::{
         atomic::{
-            ordering::Relaxed,
+            ordering::{
+                Acquire,
+                Relaxed,
+                Release, //
+            },
             Atomic, //
         },
         Arc,
@@ -176,16 +180,23 @@ impl<C: Context> Endpoint<C> {
         &self.context
     }
 
-    /// Makes the protection domain and the queues; once.
+    /// Makes the protection domain and the queues. If that fails, it may be tried with others.
     ///
     /// # Errors
     ///
-    /// `ENODEV` if there is no device, `EBUSY` if tried before, `ENOMEM`, or what the device
-    /// reports.
+    /// `ENODEV` if there is no device, `EBUSY` if it is open, `ENOMEM`, or what the device reports.
+    /// That the queues take too much of its memory is `ENOMEM` or `EINVAL`, although each number is
+    /// within its limits.
     pub(crate) fn open(&self, want: &QueueDepths) -> Result<QueueDepths> {
-        if self.opening.xchg(true, Relaxed) {
+        if self.opening.xchg(true, Acquire) {
             return Err(EBUSY);
         }
+        self.try_open(want)
+            .inspect_err(|_| self.opening.store(false, Release))
+    }
+
+    /// For the one caller that has set `opening`.
+    fn try_open(&self, want: &QueueDepths) -> Result<QueueDepths> {
         let domain = Domain::new(self.lease()?, C::BUFFERS)?;
         let owner = ptr::from_ref(self).cast_mut().cast::<c_void>();
         // SAFETY: The endpoint is pinned, and the notice is dropped before it ends.
@@ -204,7 +215,7 @@ impl<C: Context> Endpoint<C> {
             )?
         };
         let depths = *queues.depths();
-        // Only the one caller that set `opening` gets here, so the place is free.
+        // The place is free: `opening` stays set from here on.
         self.open.populate(Open { notice, queues });
         Ok(depths)
     }

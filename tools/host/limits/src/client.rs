@@ -114,6 +114,21 @@ mod tests {
         });
     }
 
+    #[test]
+    fn halved_queues_carry_a_call() {
+        each(|device, sizes| {
+            let mut halved = *sizes;
+            while halved.halve() {
+                assert!(halved.requests >= 1);
+                assert!(
+                    halved.queues().send_wr < sizes.queues().send_wr,
+                    "{device:?}"
+                );
+            }
+            assert_eq!(halved.requests, 1);
+        });
+    }
+
     /// A device with short queues carries NFS all the same, and half as many Calls at the least.
     #[test]
     fn pulled_replies_keep_no_device_from_use() {
@@ -140,7 +155,7 @@ mod tests {
     fn receive_queues_have_room_for_a_batch() {
         each(|device, sizes| {
             let needed = sizes.requests + sizes.reverse;
-            let most = (0..needed).map(|n| n + refill(n, needed, sizes.receive_batch));
+            let most = (0..needed).map(|n| n + refill(n, needed, sizes.receive_batch()));
             assert!(most.max().unwrap() < sizes.queues().recv_wr, "{device:?}");
         });
     }

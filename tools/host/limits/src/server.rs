@@ -68,29 +68,83 @@ mod tests {
     #[test]
     fn queues_are_what_the_device_has() {
         each(|device, _, limits| {
-            for (transfers, entries) in [(0, 0), (1, 2), (1_000, 3_000), (u32::MAX, u32::MAX)] {
-                let depths = limits.depths(transfers, entries, device);
-                assert!(depths.recv_wr <= device.max_qp_wr, "{device:?} {limits:?}");
-                assert!(depths.recv_cqe <= device.max_cqe, "{device:?} {limits:?}");
-                assert!(depths.send_wr <= device.max_qp_wr, "{device:?} {limits:?}");
-                assert!(depths.send_cqe <= device.max_cqe, "{device:?} {limits:?}");
-                assert!(depths.send_sge <= device.max_send_sge);
-                // The core adds an entry for each transfer, at least.
-                let opened = QueueDepths {
-                    send_wr: depths
-                        .send_wr
-                        .saturating_add(transfers)
-                        .min(device.max_qp_wr),
-                    ..depths
-                };
-                // Room for a message, the mark, and what exposes Replies.
-                let free = limits.send_entries(&opened);
-                let all = opened.send_wr.min(opened.send_cqe);
-                assert!(
-                    free >= 1 && free + 1 + limits.places * 8 <= all,
-                    "{device:?} {limits:?}"
-                );
+            for (transfers, entries) in [(0, 0), (1, 3), (1_000, 3_000), (u32::MAX, u32::MAX)] {
+                for registers_to_read in [false, true] {
+                    let device = DeviceAttrs {
+                        registers_to_read,
+                        ..*device
+                    };
+                    let depths = limits.depths(transfers, entries, &device);
+                    assert!(depths.recv_wr <= device.max_qp_wr, "{device:?} {limits:?}");
+                    assert!(depths.recv_cqe <= device.max_cqe, "{device:?} {limits:?}");
+                    assert!(depths.send_wr <= device.max_qp_wr, "{device:?} {limits:?}");
+                    assert!(depths.send_cqe <= device.max_cqe, "{device:?} {limits:?}");
+                    assert!(depths.send_sge <= device.max_send_sge);
+                    let opened = opened(&depths, &device);
+                    // Room for a message, the mark, and what exposes Replies.
+                    let free = limits.send_entries(&opened);
+                    let all = opened.send_wr.min(opened.send_cqe);
+                    assert!(
+                        free >= 1 && free + 1 + limits.places * 8 <= all,
+                        "{device:?} {limits:?}"
+                    );
+                }
             }
         });
+    }
+
+    /// What the core makes of it: three entries more for each context.
+    fn opened(depths: &QueueDepths, device: &DeviceAttrs) -> QueueDepths {
+        let added = depths.rdma_ctxs.saturating_mul(3);
+        QueueDepths {
+            send_wr: depths.send_wr.saturating_add(added).min(device.max_qp_wr),
+            ..*depths
+        }
+    }
+
+    /// A device with enough entries gets as many as are wanted, whoever adds some of them.
+    #[test]
+    fn the_core_does_not_make_the_queue_deeper() {
+        each(|device, _, limits| {
+            let depths = |registers_to_read| {
+                let device = DeviceAttrs {
+                    registers_to_read,
+                    ..*device
+                };
+                opened(&limits.depths(1_000, 3_000, &device), &device).send_wr
+            };
+            if device.max_qp_wr >= 32_768 && limits.credits <= 128 {
+                assert_eq!(depths(false), depths(true), "{device:?} {limits:?}");
+            }
+        });
+    }
+
+    #[test]
+    fn halved_queues_serve_a_call() {
+        each(|device, _, limits| {
+            let mut depths = limits.depths(1_000, 3_000, device);
+            let mut times = 0;
+            let mut last = depths;
+            while Limits::halve(&mut depths, 4) {
+                assert!(depths.send_wr <= last.send_wr, "{device:?} {limits:?}");
+                last = depths;
+                times += 1;
+            }
+            assert!(times < 32);
+            assert!(depths.send_wr <= depths.recv_wr);
+            assert!(limits.send_entries(&depths) >= 1);
+        });
+        let regions = QueueDepths {
+            send_wr: 100,
+            recv_wr: 80,
+            send_sge: 5,
+            rdma_ctxs: 100,
+            send_cqe: 400,
+            recv_cqe: 80,
+        };
+        let mut depths = regions;
+        while Limits::halve(&mut depths, 4) {}
+        assert_eq!((depths.send_wr, depths.rdma_ctxs), (80, 12));
+        assert_eq!((depths.recv_wr, depths.send_cqe), (80, 400));
     }
 }
