@@ -76,27 +76,80 @@ impl Done {
     }
 }
 
+/// RDMA_DONEs that wait. Nothing but fairness wants them in order: the server keeps the pages of a
+/// Reply until it has its own.
+struct Waiting {
+    ring: KVVec<Done>,
+    first: usize,
+    count: usize,
+}
+
+impl Waiting {
+    /// None; there is room for as many as `ring` is long.
+    const fn none(ring: KVVec<Done>) -> Self {
+        Self {
+            ring,
+            first: 0,
+            count: 0,
+        }
+    }
+
+    /// Adds one, or returns `false` if there is no room.
+    fn push(&mut self, done: Done) -> bool {
+        let end = self.place(self.count);
+        let full = self.count == self.ring.len();
+        match self.ring.get_mut(end) {
+            Some(place) if !full => {
+                *place = done;
+                self.count += 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The one that has waited longest.
+    fn first(&self) -> Option<Done> {
+        let first = self.ring.get(self.first).copied();
+        first.filter(|_| self.count > 0)
+    }
+
+    /// Removes that one, if there is one.
+    fn pop(&mut self) {
+        if self.count > 0 {
+            self.first = self.place(1);
+            self.count -= 1;
+        }
+    }
+
+    /// Where the one that is `behind` the first is, or will be.
+    fn place(&self, behind: usize) -> usize {
+        let place = self.first + behind;
+        place.checked_sub(self.ring.len()).unwrap_or(place)
+    }
+}
+
 /// RDMA_DONEs on their way, or waiting for it.
 #[pin_data]
 pub(super) struct Dones {
     messages: SetOnce<Asides>,
-    /// Has room for one for each Call.
     #[pin]
-    waiting: SpinLock<KVec<Done>>,
+    waiting: SpinLock<Waiting>,
 }
 
 impl Dones {
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             messages: SetOnce::new(),
-            waiting <- new_spinlock!(KVec::new(), "Dones::waiting"),
+            waiting <- new_spinlock!(Waiting::none(KVVec::new()), "Dones::waiting"),
         })
     }
 
     /// Makes what it takes to send some, if `calls` may be outstanding.
     pub(super) fn open(&self, ep: &Endpoint<Channel>, messages: u32, calls: u32) -> Result {
-        let waiting = KVec::with_capacity(calls as usize, GFP_KERNEL)?;
-        *self.waiting.lock() = waiting;
+        let none = Done { xid: 0, handle: 0 };
+        let ring = KVVec::from_elem(none, calls as usize, GFP_KERNEL)?;
+        *self.waiting.lock() = Waiting::none(ring);
         self.messages
             .populate(Asides::new(ep, messages, FIXED_LEN)?);
         Ok(())
@@ -105,7 +158,7 @@ impl Dones {
     /// Sends one, as soon as there is room. A server that wants more of them than there can be
     /// Calls is not to be trusted.
     pub(super) fn send(&self, ep: &Endpoint<Channel>, done: Done) {
-        let room = self.waiting.lock().push_within_capacity(done).is_ok();
+        let room = self.waiting.lock().push(done);
         if room {
             self.next(ep);
         } else {
@@ -122,19 +175,19 @@ impl Dones {
         let credits = this.sizes.as_ref().map_or(1, |sizes| sizes.requests);
         // Sent with the lock: what waits because no message was idle is seen when one comes back.
         let mut waiting = self.waiting.lock();
-        while let Some(&done) = waiting.first() {
+        while let Some(done) = waiting.first() {
             let invalidate = this.invalidates().then_some(done.handle);
             let sent = messages.send(ep, invalidate, |octets| {
                 HeaderWriter::done(octets, done.xid, credits).ok()
             });
             match sent {
                 Ok(Some(())) => {
-                    let _ = waiting.remove(0);
+                    waiting.pop();
                     tunables::DONES.inc();
                 }
                 Ok(None) => return,
                 Err(_) => {
-                    waiting.clear();
+                    waiting.count = 0;
                     drop(waiting);
                     this.lose();
                     return;

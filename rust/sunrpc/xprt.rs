@@ -90,7 +90,7 @@ pub(super) struct Live<T: Transport> {
     pub(super) reverse: Arc<ReversePool<T>>,
     #[pin]
     pub(super) free: Pool<FreeSlot<T>>,
-    slots: KVec<KBox<Slot<T>>>,
+    slots: KVVec<KBox<Slot<T>>>,
 }
 
 impl<T: Transport> Live<T> {
@@ -104,7 +104,7 @@ impl<T: Transport> Live<T> {
             let reverse = ReversePool::new(xprt.clone())?;
             let credits = Credits::new(xprt.clone(), slots)?;
             let transport = T::new(xprt, credits.clone(), reverse.clone())?;
-            let mut all = KVec::with_capacity(slots as usize, GFP_KERNEL)?;
+            let mut all = KVVec::with_capacity(slots as usize, GFP_KERNEL)?;
             for _ in 0..slots {
                 all.push(Slot::new()?, GFP_KERNEL)?;
             }

@@ -77,7 +77,8 @@ impl Device {
 struct State {
     removing: bool,
     leases: u32,
-    notices: KVec<Watcher>,
+    /// One for each connection, of which there may be many.
+    notices: KVVec<Watcher>,
 }
 
 /// Whom to tell of the removal, and how.
@@ -248,7 +249,7 @@ unsafe extern "C" fn add_one(raw: *mut bindings::ib_device) -> c_int {
         pin_init!(Device {
             raw,
             state <- new_mutex!(
-                State { removing: false, leases: 0, notices: KVec::new() },
+                State { removing: false, leases: 0, notices: KVVec::new() },
                 "Device::state"
             ),
             returned <- new_condvar!("Device::returned"),
