@@ -52,9 +52,10 @@ pub(crate) struct Remote {
     pub(crate) offset: u64,
 }
 
-/// Neighbouring pages are handed to the device as one run up to this length: more would not fit the
-/// bounce buffers that some machines put between memory and device.
-const MAX_RUN: u32 = 16 * PAGE;
+/// Neighbouring pages are handed to the device as one run up to this length: a good deal more would
+/// not fit the bounce buffers that some machines put between memory and device. Those have 256 KiB,
+/// however large a page is.
+const MAX_RUN: u32 = if PAGE > 64 << 10 { PAGE } else { 64 << 10 };
 
 /// Where the device reads into regions, the core has room in them for as many pages as there are
 /// runs.
