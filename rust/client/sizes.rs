@@ -323,11 +323,11 @@ fn work_per_call(regions: u32) -> u32 {
 /// Segments in a chunk, and pages in a region.
 fn region_sizes(device: &DeviceAttrs) -> Result<(u32, u32), Lack> {
     // Some devices can register a lot but are quicker with no more than this.
-    let pages = match device.max_sge_rd {
+    let quick = match device.max_sge_rd {
         quick if quick > MAX_SEGMENTS => quick,
-        _ => device.max_fast_reg_pages,
-    }
-    .min(MAX_PAGES);
+        _ => MAX_PAGES,
+    };
+    let pages = device.max_fast_reg_pages.min(quick).min(MAX_PAGES);
     let wanted = MAX_PAGES.div_ceil(pages) + 2;
     let segments = wanted.min(MAX_SEGMENTS);
     if segments * pages < MAX_PAGES + OTHER_PAGES {

@@ -74,6 +74,9 @@ use super::{
 /// Read chunks of one Call, a Position-zero chunk included. Each costs a walk through the list.
 const MAX_READ_CHUNKS: u32 = 32;
 
+/// Octets of a segment at least, on the whole: a page of a client whose pages are small.
+const SEGMENT: usize = 4096;
+
 /// Times that the client tries again when it finds no Receive.
 const RNR_RETRIES: u8 = 6;
 
@@ -268,12 +271,13 @@ impl Connection {
 /// What a Call with Read chunks is limited to, by the `pages` of a request and the `entries` of the
 /// Send Queue.
 fn bounds(pages: usize, entries: u32) -> Bounds {
+    let message = pages * PAGE_SIZE;
     Bounds {
         // CAST: A service's messages are shorter than 2 GiB.
-        message: (pages * PAGE_SIZE) as u32,
+        message: message as u32,
         in_place: PAGE_SIZE as u32,
         chunks: MAX_READ_CHUNKS,
-        segments: entries.min(pages as u32),
+        segments: entries.min((message / SEGMENT) as u32),
     }
 }
 

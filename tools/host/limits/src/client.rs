@@ -161,6 +161,17 @@ mod tests {
     }
 
     #[test]
+    fn regions_are_what_the_device_can_register() {
+        each(|device, sizes| {
+            let pages = sizes.sender().region_pages;
+            assert!(
+                (1..=device.max_fast_reg_pages).contains(&pages),
+                "{device:?}"
+            );
+        });
+    }
+
+    #[test]
     fn regions_suffice_for_the_largest_transfer() {
         let own = PrivateData {
             remote_invalidation: false,

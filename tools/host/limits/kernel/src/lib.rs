@@ -4,10 +4,16 @@
 
 #![no_std]
 
-/// Pages, as most machines have them.
+/// Pages: as most machines have them, or as `PAGE_SHIFT` said in the environment of the build.
 pub mod page {
     /// As a power of two.
-    pub const PAGE_SHIFT: usize = 12;
+    pub const PAGE_SHIFT: usize = match option_env!("PAGE_SHIFT") {
+        None => 12,
+        Some(shift) => match usize::from_str_radix(shift, 10) {
+            Ok(shift) => shift,
+            Err(_) => panic!("PAGE_SHIFT is a number"),
+        },
+    };
     /// Octets of a page.
     pub const PAGE_SIZE: usize = 1 << PAGE_SHIFT;
 }
