@@ -46,7 +46,8 @@ use super::{
 /// Requests that the fabric may hold back, where it does.
 const BACKLOG: i32 = 10;
 
-/// Peers that may wait for a thread. Others are refused, and try again.
+/// Peers that may wait for a thread. Others get no answer, or are refused over iWARP; they try
+/// again.
 const MAX_PENDING: usize = 256;
 
 /// A peer that waits to be accepted.

@@ -131,7 +131,8 @@ impl ConnParam<'_> {
 
 /// A peer that wants to connect to a listening endpoint.
 ///
-/// It is refused unless [`IncomingConnection::into_endpoint`] takes it.
+/// Its request is dropped unless [`IncomingConnection::into_endpoint`] takes it: it gets no answer,
+/// and asks again, or is refused over iWARP.
 ///
 /// # Invariants
 ///
@@ -179,7 +180,7 @@ impl<'a> IncomingConnection<'a> {
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, or what `context` reports; the peer is then refused.
+    /// `ENOMEM`, or what `context` reports; the request is then dropped.
     pub(crate) fn into_endpoint<C: Context>(
         self,
         context: impl PinInit<C, Error>,

@@ -42,7 +42,8 @@ pub(super) unsafe extern "C" fn cm_handler<C: Context>(
         if !silent {
             C::connect_request(ep, request);
         }
-        // Anything but zero has the connection manager refuse the peer and destroy `id`.
+        // Anything but zero has the connection manager destroy `id`. With `ENOMEM` that of
+        // InfiniBand and RoCE says nothing to the peer, which asks again; that of iWARP refuses.
         return if taken.get() { 0 } else { ENOMEM.to_errno() };
     }
     if !silent {
