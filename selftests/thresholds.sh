@@ -7,7 +7,8 @@
 # carries a mixed workload as well, whose data is compared. Lines that begin with
 # "table:" end with the octets of memory that the messages of the connection take,
 # of the client and of the server. However long a message is, what SUNRPC is given of it
-# as its first part is within a page: it copies from there to a page.
+# as its first part is within a page: it copies from there to a page. Where there is no
+# memory for long messages, shorter ones are agreed on.
 #
 # SIZES (KiB) are the settings to try at either end.
 
@@ -126,8 +127,30 @@ pair() {
 	[ "$replies" -gt $((back - 512)) ] || fail "no Reply was longer than $replies octets"
 }
 
+# no_large_pieces TASKS CLIENT-SENDS CLIENT-RECEIVES SERVER-RECEIVES SERVER-SENDS, in octets:
+# tasks of this name find no memory in pieces of 32 KiB or more, and that end makes do with
+# shorter messages.
+no_large_pieces() {
+	local there back
+
+	there=$(smaller 16384 "$2") back=$(smaller 16384 "$3")
+	set_thresholds "${@:2}"
+	insmod "$HELPERS/scarce.ko" task="$1" octets=32768
+	trace_on xprtrdma_inline_thresh
+	nfs_mount 4.2 rdma
+	trace_off
+	set_thresholds 4096 4096 4096 0
+	[ "$(agreed)" = "$there $back" ] || fail "agreed on $(agreed)"
+	work_dir scarce
+	mixed
+	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "connected $(xprt_stat connect_count) times"
+	nfs_umount
+	[ "$(cat /sys/module/scarce/parameters/times)" -gt 0 ] || fail "no allocation has failed"
+}
+
 test_cleanup() {
 	[ ! -d /sys/module/heads ] || rmmod heads
+	[ ! -d /sys/module/scarce ] || rmmod scarce
 	cd /
 	umount_all
 }
@@ -148,6 +171,9 @@ for client in $SIZES; do
 done
 # Four different ones.
 cases+=("pair 8192 2048 16384 1024" "pair 1024 65536 4096 12288")
+# What the server sends, or receives, and what the client receives.
+cases+=("no_large_pieces nfsd 4096 65536 4096 65536" "no_large_pieces nfsd 65536 4096 65536 4096"
+	"no_large_pieces kworker 4096 65536 4096 65536")
 TEST_TIMEOUT=$((TEST_TIMEOUT * 2))
 [ $# -gt 0 ] || set -- "${cases[@]}"
 ktap_run "$@"

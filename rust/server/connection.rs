@@ -221,11 +221,16 @@ impl Connection {
         let opened = open_queues(&ep, &terms.limits, &device, xprt.max_payload())?;
 
         let pages = xprt.max_pages();
+        let theirs = peer.unwrap_or_default();
         let receives = ep.context().receives();
-        receives.stock(&ep, &mut terms.limits, pages)?;
+        receives.stock(&ep, &mut terms.limits, pages, |limits| {
+            let send = limits.send.min(theirs.receive_size);
+            let sizes = message_sizes(send, limits, &opened, pages);
+            ep.context().sending().stock(&ep, &sizes)
+        })?;
         receives.set_limits(&terms.limits);
         let own = terms.own(&device);
-        let agreement = Agreement::between(&own, &peer.unwrap_or_default());
+        let agreement = Agreement::between(&own, &theirs);
         let demand = open_channel(&ep, &xprt, &terms, &agreement, &opened, &device)?;
         if !receives.refill(&ep, 0) || !ep.context().attach(handle) {
             return Err(ENODEV);
@@ -331,6 +336,15 @@ fn open_queues(
     }
 }
 
+/// Sizes of a message of up to `send` octets, or of so many pages.
+fn message_sizes(send: u32, limits: &Limits, opened: &QueueDepths, pages: usize) -> MessageSizes {
+    MessageSizes {
+        buffer: send as usize,
+        pages,
+        sges: opened.send_sge.min(limits.elements),
+    }
+}
+
 /// Makes the channel ready for what was agreed on, before the first Receive is posted; returns how
 /// Reads use regions.
 fn open_channel(
@@ -345,11 +359,7 @@ fn open_channel(
     let limits = &terms.limits;
     let pages = xprt.max_pages();
     channel.sending().open(
-        MessageSizes {
-            buffer: agreement.send as usize,
-            pages,
-            sges: opened.send_sge.min(limits.elements),
-        },
+        message_sizes(agreement.send, limits, opened, pages),
         limits.send_entries(opened),
     );
     let regions = if device.registers_to_read {

@@ -117,11 +117,12 @@ impl Limits {
     /// Makes messages smaller, since there is no memory in pieces that large; `false` if they are
     /// small.
     pub(super) fn shrink(&mut self) -> bool {
-        let most = (self.receive / 2).max(SMALL);
-        if self.receive <= SMALL {
+        let largest = self.receive.max(self.send);
+        if largest <= SMALL {
             return false;
         }
-        self.receive = most;
+        let most = (largest / 2).max(SMALL);
+        self.receive = self.receive.min(most);
         self.send = self.send.min(most);
         true
     }

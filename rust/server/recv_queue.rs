@@ -61,8 +61,9 @@ impl RecvQueue {
         self.batch.store(limits.batch, Relaxed);
     }
 
-    /// Makes the buffers, for messages as long as `limits` say and Calls of so many pages. Long
-    /// messages take memory in large pieces: if there is none, the limits become smaller.
+    /// Makes the buffers, for messages as long as `limits` say and Calls of so many pages, and has
+    /// `make_message` make what the first Reply is sent in. Long messages take memory in large
+    /// pieces: if there is none, the limits become smaller.
     ///
     /// # Errors
     ///
@@ -72,6 +73,7 @@ impl RecvQueue {
         ep: &Endpoint<Channel>,
         limits: &mut Limits,
         pages: usize,
+        make_message: impl Fn(&Limits) -> Result,
     ) -> Result {
         let domain = ep.domain().ok_or(EINVAL)?;
         loop {
@@ -81,7 +83,7 @@ impl RecvQueue {
                 self.idle.put(Recv::new(domain, size, parcel, GFP_KERNEL)?);
                 Ok(())
             });
-            match made {
+            match made.and_then(|()| make_message(limits)) {
                 Err(ENOMEM) if limits.shrink() => drop(self.idle.take_all()),
                 made => return made,
             }

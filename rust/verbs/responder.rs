@@ -128,6 +128,17 @@ impl<S: Send + 'static> Sending<S> {
         self.queue.open(depth);
     }
 
+    /// Makes an idle message of these sizes, before there is another.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, `EIO` if the device cannot map it, `EINVAL` if the endpoint is not open.
+    pub(crate) fn stock<C: Context>(&self, ep: &Endpoint<C>, sizes: &MessageSizes) -> Result {
+        let domain = ep.domain().ok_or(EINVAL)?;
+        self.messages.put(Message::new(domain, sizes)?);
+        Ok(())
+    }
+
     /// The Send Queue.
     #[inline]
     pub(crate) fn queue(&self) -> &SendQueue {

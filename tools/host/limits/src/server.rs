@@ -9,10 +9,13 @@ mod limits;
 mod tests {
     use super::limits::Limits;
     use crate::admin::server::MAX_BC_REQUESTS;
+    use crate::admin::server::MAX_REPLY_SIZE;
     use crate::admin::server::MAX_REQUESTS;
+    use crate::admin::server::MAX_REQ_SIZE;
     use crate::engine::queue::refill;
     use crate::verbs::DeviceAttrs;
     use crate::verbs::QueueDepths;
+    use kernel::page::PAGE_SIZE;
 
     /// What is made of every device that can serve a Call.
     fn each(mut check: impl FnMut(&DeviceAttrs, u32, &Limits)) {
@@ -63,6 +66,29 @@ mod tests {
                 assert!(entries / share <= 4 * most, "{entries} {limits:?}");
             }
         });
+    }
+
+    /// What is larger shrinks first, be it received or sent, down to a page.
+    #[test]
+    fn messages_shrink_as_long_as_one_is_large() {
+        const SIZES: [u32; 4] = [1 << 10, 4 << 10, 100 << 10, 256 << 10];
+        let device = crate::devices().last().unwrap();
+        for (receive, send) in SIZES.into_iter().flat_map(|r| SIZES.map(|s| (r, s))) {
+            MAX_REQ_SIZE.set(receive);
+            MAX_REPLY_SIZE.set(send);
+            let mut limits = Limits::new(&device, 0).unwrap();
+            assert_eq!((limits.receive, limits.send), (receive, send));
+            let mut rounds = 0;
+            let mut largest = receive.max(send);
+            while limits.shrink() {
+                rounds += 1;
+                largest = (largest / 2).max(PAGE_SIZE as u32);
+                assert_eq!(limits.receive.max(limits.send), largest);
+                assert_eq!(limits.receive, receive.min(largest));
+                assert_eq!(limits.send, send.min(largest));
+            }
+            assert!(largest <= PAGE_SIZE as u32 && rounds <= 6);
+        }
     }
 
     #[test]
