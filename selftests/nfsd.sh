@@ -125,10 +125,12 @@ has_files() { [ "$(find "$1" -type f | wc -l)" -eq "$2" ]; }
 # mountd takes its time to say who the client is: Calls are put off meanwhile.
 put_off() {
 	need_local_bed
-	local each asking=()
+	local each asking=() connects
 
 	nfs_mount 3 rdma actimeo=0
 	work_dir put-off
+	# siw may lose the first one with the first message.
+	connects=$(xprt_stat connect_count)
 	mkdir "$WORK_ON_SERVER/many"
 	seq -f "$WORK_ON_SERVER/many/a-name-that-takes-some-room-%04.0f" 1 300 | xargs touch
 	head -c 200000 /dev/urandom >"$WORK_ON_SERVER/file"
@@ -153,7 +155,7 @@ put_off() {
 	trace_off
 	echo "$(traced svc_defer_recv) Calls were put off"
 	[ "$(traced svc_defer_recv)" -gt 0 ] || fail "none was put off"
-	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
+	[ "$(xprt_stat connect_count)" -eq "$connects" ] || fail "the connection was lost"
 	rm -r "$WORK"
 }
 
