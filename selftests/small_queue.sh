@@ -11,10 +11,10 @@ cd "$(dirname "$0")" && . ./lib.sh || exit 1
 # four seconds later, if nothing else ends a connection; waits must not have to wait for that.
 # A client that leaves may have taken its memory back when something is written there (10).
 # Of the module: why it does not use a device.
-LOG_EXPECTED='rxe_c: qp#[0-9]+ make_send_cqe: non-flush error status = 12
+LOG_EXPECTED="rxe_c: qp#[0-9]+ make_send_cqe: non-flush error status = 12
 rxe_s: qp#[0-9]+ make_send_cqe: non-flush error status = 10
-rpcrdma: rxe_c cannot carry NFS: it lacks room for a Call in its queues
-'
+rpcrdma: $BED_CLIENT_DEV cannot carry NFS: it lacks room for a Call in its queues
+"
 # Where all takes many times as long, those four seconds are over soon.
 [ "$PACE" -eq 1 ] || LOG_EXPECTED+='rxe_s: qp#[0-9]+ make_send_cqe: non-flush error status = 12
 '
@@ -36,7 +36,7 @@ small() {
 	local device=$1
 	shift
 
-	need_link
+	need_local_bed
 	grown
 	insmod "$HELPERS/small_device.ko" device="$device" "$@"
 }
@@ -69,6 +69,7 @@ threads() { echo "$1" >/proc/fs/nfsd/threads; }
 
 # mounted VERSION: from a server whose Send Queues are short.
 mounted() {
+	need_link
 	small "$BED_SERVER_DEV" max_qp_wr="$QUEUE" max_send_sge="$ELEMENTS"
 	nfs_mount "$1" rdma rsize="$LONGEST" wsize=65536 actimeo=1
 	nothing_exceeded
@@ -312,6 +313,8 @@ shallow() {
 
 # Where the core would have regions for RDMA Reads, none is made for those that do without.
 no_regions() {
+	need_local_bed
+	bed_is_split || skip "$BED_RDMA reads into regions only"
 	small "$BED_SERVER_DEV" max_sgl_rd=32
 	nfs_mount 3 rdma
 	work_dir no-regions
@@ -325,6 +328,7 @@ no_regions() {
 
 bed_up
 [ $# -gt 0 ] || set -- "waits 3" "waits 4.2" "all_among_few 3" client_leaves device_goes \
-	"short_client 3" "short_client 4.2" "no_room rxe_s 4" "no_room rxe_c 16" \
-	"shallow rxe_s" "shallow rxe_c" no_regions
+	"short_client 3" "short_client 4.2" \
+	"no_room $BED_SERVER_DEV 4" "no_room $BED_CLIENT_DEV 16" \
+	"shallow $BED_SERVER_DEV" "shallow $BED_CLIENT_DEV" no_regions
 ktap_run "$@"
