@@ -284,22 +284,43 @@ void conn_close(struct conn *c)
 	free(c);
 }
 
-/* What the other end says of itself: flags, Send Size and Receive Size (RFC 8797 Section 4). */
-static const uint8_t *peer_said(const struct conn *c)
+bool is_iwarp(const struct conn *c)
 {
-	static const uint8_t id[] = { ID, 1 }, nothing[3];
+	return c->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
+}
+
+/* What is behind identifier and version in a block of the other end's private data. */
+static const uint8_t *peer_block(const struct conn *c, const uint8_t id[5])
+{
+	static const uint8_t nothing[3];
 	int i;
 
 	for (i = 0; i + 8 <= c->peer_private_len; i++)
-		if (!memcmp(c->peer_private + i, id, sizeof(id)))
-			return c->peer_private + i + sizeof(id);
+		if (!memcmp(c->peer_private + i, id, 5))
+			return c->peer_private + i + 5;
 	return nothing;
+}
+
+/* What the other end says of itself: flags, Send Size and Receive Size (RFC 8797 Section 4). */
+static const uint8_t *peer_said(const struct conn *c)
+{
+	static const uint8_t id[] = { ID, 1 };
+
+	return peer_block(c, id);
 }
 
 /* Whether the other end may use Remote Invalidation. */
 bool peer_invalidates(const struct conn *c)
 {
 	return peer_said(c)[0] & 1;
+}
+
+/* Whether it says that it can pull Replies, or expose them. */
+bool peer_pulls(const struct conn *c)
+{
+	static const uint8_t id[] = { 0xd3, 0x97, 0x1e, 0xa4, 1 };
+
+	return peer_block(c, id)[0] & 1;
 }
 
 /* The longest message that it says it sends, and receives. */

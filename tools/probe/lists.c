@@ -351,7 +351,7 @@ static bool t_offset_zero(struct conn *c)
 	struct reply r;
 	bool ok;
 
-	if (c->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP)
+	if (is_iwarp(c))
 		return skip("siw does not know of other offsets than addresses");
 	mr = ibv_reg_mr_iova(c->pd, c->area, 8192, 0, access);
 	if (!mr)

@@ -204,7 +204,9 @@ struct conn *conn_open(const struct terms *terms);
 bool conn_listen(void);
 struct conn *conn_accept(const struct terms *terms, int ms);
 void conn_close(struct conn *c);
+bool is_iwarp(const struct conn *c);
 bool peer_invalidates(const struct conn *c);
+bool peer_pulls(const struct conn *c);
 unsigned int peer_sends(const struct conn *c);
 unsigned int peer_longest(const struct conn *c);
 

@@ -49,6 +49,8 @@ static bool post(struct conn *c, const struct enc *e, enum ibv_wr_opcode opcode,
 				  .send_flags = IBV_SEND_SIGNALED, .invalidate_rkey = handle };
 	struct ibv_send_wr *bad;
 
+	/* Where the library of siw takes it from. */
+	wr.wr.rdma.rkey = handle;
 	if (c->send_used + e->n > SEND_SIZE)
 		c->send_used = 0;
 	memcpy(c->send + c->send_used, e->b, e->n);
@@ -148,7 +150,6 @@ int rdma(struct conn *c, enum ibv_wr_opcode what, uint32_t handle, uint64_t offs
 bool kept_off(struct conn *c, enum ibv_wr_opcode what, const struct segment *s, int64_t by,
 	      unsigned int len)
 {
-	const bool iwarp = c->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
 	int status, ms;
 
 	if (gone(c))
@@ -161,7 +162,7 @@ bool kept_off(struct conn *c, enum ibv_wr_opcode what, const struct segment *s, 
 	/* An RDMA Read is over when the data is here, everywhere. */
 	if (!status && what == IBV_WR_RDMA_READ)
 		return fail("not denied: it was read");
-	if (!iwarp && status != IBV_WC_RETRY_EXC_ERR)
+	if (!is_iwarp(c) && status != IBV_WC_RETRY_EXC_ERR)
 		return fail("not denied: %s", ibv_wc_status_str(status));
 	for (ms = 0; ms < 5000 * patience && !gone(c); ms += 10)
 		usleep(10000);
