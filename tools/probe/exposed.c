@@ -100,6 +100,9 @@ static bool read_from_sink(struct conn *c, struct call *call)
 {
 	if (!is_it(call, is_read))
 		return answer_honestly(c, call);
+	/* siw_qp_sq_proc_tx() */
+	if (is_iwarp(c))
+		return skip("siw checks no right to read when it answers an RDMA Read");
 	return has(&call->write) && is_kept_off(c, IBV_WR_RDMA_READ, call->write.seg, 0, 4);
 }
 

@@ -388,6 +388,11 @@ static bool others(struct conn *c, struct call *call, bool *ok)
 	return true;
 }
 
+static bool fits(const struct conn *c)
+{
+	return !is_iwarp(c) || peer_pulls(c) ? true : skip("over iWARP the client pulls no Replies");
+}
+
 static const struct test tests[] = {
 	{ "RR4-4.1.2-1 RR4-4.1.3-1", "Replies that are exposed", .answer = pull_whole,
 	  .work = list },
@@ -430,4 +435,5 @@ static const struct test tests[] = {
 const struct group group_exposer = {
 	.name = "exposer", .about = "a server that exposes its Replies, rightly and wrongly",
 	.tests = tests, .n = COUNT(tests), .terms = &terms_pulled, .others = others,
+	.fits = fits,
 };

@@ -121,6 +121,8 @@ struct group {
 	/* Answers a Call that none of its cases is about, and says so. */
 	bool (*others)(struct conn *c, struct call *call, bool *ok);
 	bool kept;			/* until a case fails */
+	/* Whether a client that has mounted can do what the cases are about; if not, it skips. */
+	bool (*fits)(const struct conn *c);
 	void (*leave)(void);		/* before the connection is closed */
 };
 

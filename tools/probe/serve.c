@@ -116,6 +116,8 @@ static bool work(const struct test *t)
 		return false;
 	if (status)
 		return fail("mount ended with %d", status);
+	if (group->fits && peer && !group->fits(peer))
+		return false;
 	connections = 1;
 	if (!attend(start_work(t->work), t->answer ? t->answer : answer_honestly, &status))
 		return false;
