@@ -8,6 +8,7 @@
 #define PATH_DOWN	0x001		/* SEQ4_STATUS_CB_PATH_DOWN */
 #define FAULT		0x400		/* SEQ4_STATUS_BACKCHANNEL_FAULT */
 #define REASONS		3		/* to call, at most */
+#define SURELY		7000		/* ms, in which nfsd does not give a Call up; it does in nine */
 #define CALLS		16		/* of the server, which may come among Replies */
 
 static bool t_reverse_call(struct conn *c)
@@ -60,8 +61,13 @@ static bool t_all_together(struct conn *c)
 	uint32_t flags, granted, first;
 	unsigned int i, n, at;
 	unsigned long before;
+	int64_t called_at;
+	int ms;
 
-	if (!called(c, &back) || !is_call(&back) || !status(c, &flags, &granted))
+	if (!called(c, &back) || !is_call(&back))
+		return false;
+	called_at = now_ms();
+	if (!status(c, &flags, &granted))
 		return false;
 	before = early_sends(c);
 	n = granted < RECVS - CALLS ? granted : RECVS - CALLS;
@@ -84,8 +90,12 @@ static bool t_all_together(struct conn *c)
 			return fail("%u of %u answered: %s", i, n, why);
 	if (!status(c, &flags, NULL))
 		return false;
+	/* On iWARP what is sent need not have arrived: what is behind it is looked at. */
+	ms = now_ms() - called_at;
+	if (flags && ms > SURELY)
+		return skip("nfsd may have given its Call up before it was answered");
 	if (flags)
-		return fail("status %x", flags);
+		return fail("status %x, %d ms after the Call", flags, ms);
 	return none_early(c, before) && alive(c);
 }
 
@@ -191,6 +201,7 @@ static bool t_more_than_asked(struct conn *c)
 /*
  * The server need not wait for what will not come. It gives up in nine seconds whatever is
  * said, on the slowest of machines too: what it says of its backchannel later shows nothing.
+ * It calls again, at any time.
  */
 static bool t_reverse_refused(struct conn *c)
 {
@@ -217,10 +228,10 @@ static bool t_reverse_refused(struct conn *c)
 	for (;;) {
 		if (!status(c, &flags, NULL))
 			return false;
-		if (now_ms() - called_at > 7000)
+		if (now_ms() - called_at > SURELY)
 			return fail("the server still waits");
 		if (flags & (PATH_DOWN | FAULT))
-			return alive(c);
+			return status(c, &flags, NULL);
 		usleep(100000);
 	}
 }
