@@ -28,6 +28,8 @@ printf "[nfsd]\nvers4.0=y\n" >>/etc/nfs.conf
 modprobe lockd
 echo 3 >/proc/sys/fs/nfs/nlm_timeout
 echo 3 >/proc/sys/fs/nfs/nlm_grace_period
+# nfsd gives a Call of its own up after a tenth of this.
+NFS_LEASE=$((90 * PATIENCE))
 nfs_server_up /export
 nfs_grace_over
 

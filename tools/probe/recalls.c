@@ -8,7 +8,7 @@
 #define PATH_DOWN	0x001		/* SEQ4_STATUS_CB_PATH_DOWN */
 #define FAULT		0x400		/* SEQ4_STATUS_BACKCHANNEL_FAULT */
 #define REASONS		3		/* to call, at most */
-#define SURELY		7000		/* ms, in which nfsd does not give a Call up; it does in nine */
+#define SURELY		(7000 * patience)	/* ms; nfsd gives a Call up in more: guest.sh */
 #define CALLS		16		/* of the server, which may come among Replies */
 
 static bool t_reverse_call(struct conn *c)
@@ -131,7 +131,7 @@ static bool none_but(struct conn *c, const uint32_t *outstanding, unsigned int n
  * With so many reasons to call, the server calls as often at a time as it was granted, and
  * as it has asked for. To repeat a Call that was not answered is to call once. For one Call
  * too many it is waited a second and a half on the slowest of machines too: nfsd itself gives
- * up in nine.
+ * up in nine, or so many times as long.
  */
 static bool as_granted(struct conn *c, unsigned int credits, unsigned int reasons)
 {
@@ -199,8 +199,8 @@ static bool t_more_than_asked(struct conn *c)
 }
 
 /*
- * The server need not wait for what will not come. It gives up in nine seconds whatever is
- * said, on the slowest of machines too: what it says of its backchannel later shows nothing.
+ * The server need not wait for what will not come. It gives up after a while whatever is
+ * said: what it says of its backchannel later shows nothing.
  * It calls again, at any time.
  */
 static bool t_reverse_refused(struct conn *c)

@@ -24,7 +24,7 @@ nfs_server_up() {
 	done
 	exportfs -ra || return 1
 	echo "${NFS_LEASE:-10}" >/proc/fs/nfsd/nfsv4leasetime
-	echo "${NFS_LEASE:-10}" >/proc/fs/nfsd/nfsv4gracetime
+	echo 10 >/proc/fs/nfsd/nfsv4gracetime
 	rpc.nfsd "${NFS_THREADS:-8}" || return 1
 	pidof rpc.mountd >/dev/null || rpc.mountd || return 1
 	nfs_listen
