@@ -349,8 +349,8 @@ struct Pulls {
 impl Pulls {
     /// Pulls into memory of `sges` elements for each Read, if the device is good for that.
     fn of(device: &DeviceAttrs, sges: u32) -> Option<Self> {
-        // iWARP would want a registration for each Read.
-        if !tunables::pulled_replies() || device.registers_to_read || device.registers_all {
+        // Each Read would want a registration.
+        if !tunables::pulled_replies() || device.rw_needs_regions() {
             return None;
         }
         let depth = device.max_qp_init_rd_atom.min(MAX_READ_DEPTH);

@@ -141,7 +141,7 @@ impl Limits {
     /// unless it must, so it is told of transfers only then: a region costs the device memory, and
     /// takes time to make.
     pub(super) fn depths(&self, transfers: u32, entries: u32, device: &DeviceAttrs) -> QueueDepths {
-        let (rdma_ctxs, added) = if device.registers_to_read || device.registers_all {
+        let (rdma_ctxs, added) = if device.rw_needs_regions() {
             (transfers, entries)
         } else {
             (0, 0)

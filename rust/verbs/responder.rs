@@ -134,8 +134,7 @@ impl<S: Send + 'static> Sending<S> {
     ///
     /// `ENOMEM`, `EIO` if the device cannot map it, `EINVAL` if the endpoint is not open.
     pub(crate) fn stock<C: Context>(&self, ep: &Endpoint<C>, sizes: &MessageSizes) -> Result {
-        let domain = ep.domain().ok_or(EINVAL)?;
-        self.messages.put(Message::new(domain, sizes)?);
+        self.messages.put(new_message(ep, sizes)?);
         Ok(())
     }
 
@@ -159,14 +158,8 @@ impl<S: Send + 'static> Sending<S> {
     pub(crate) fn message<C: Context>(&self, ep: &Endpoint<C>) -> Result<Message> {
         match self.messages.get() {
             Some(message) => Ok(message),
-            None => self.new_message(ep),
+            None => new_message(ep, &self.sizes.copy().ok_or(EINVAL)?),
         }
-    }
-
-    #[cold]
-    fn new_message<C: Context>(&self, ep: &Endpoint<C>) -> Result<Message> {
-        let domain = ep.domain().ok_or(EINVAL)?;
-        Message::new(domain, &self.sizes.copy().ok_or(EINVAL)?)
     }
 
     /// Unmaps what a message had, lets its pages go and keeps it for another.
@@ -242,4 +235,9 @@ impl<S: Send + 'static> Sending<S> {
             }
         }
     }
+}
+
+#[cold]
+fn new_message<C: Context>(ep: &Endpoint<C>, sizes: &MessageSizes) -> Result<Message> {
+    Message::new(ep.domain().ok_or(EINVAL)?, sizes)
 }

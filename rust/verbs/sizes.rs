@@ -31,6 +31,14 @@ pub(crate) struct DeviceAttrs {
     pub(crate) supported: bool,
 }
 
+impl DeviceAttrs {
+    /// Whether `rdma_rw` takes regions from the queue pair's pool: for Reads on iWARP, or for all
+    /// with `ib_core.force_mr`.
+    pub(crate) fn rw_needs_regions(&self) -> bool {
+        self.registers_to_read || self.registers_all
+    }
+}
+
 /// How many work requests a connection's queues hold; what the device gave, after `open`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueueDepths {
