@@ -12,6 +12,8 @@ use crate::wire::{
 
 /// XID, message type, RPC version, program, version, procedure (RFC 5531 Section 9).
 const FIXED: usize = 24;
+/// The longest header: flavor, length and at most 400 octets, twice (RFC 5531 Section 8.2).
+pub const MAX_LENGTH: usize = FIXED + 2 * (8 + 400);
 
 /// The flavor of a credential that GSS knows (RFC 2203 Section 1).
 const RPCSEC_GSS: u32 = 6;
@@ -22,7 +24,7 @@ const GSS_SVC_NONE: u32 = 1;
 
 /// Octets of the Call in front of its arguments; `None` if `message` does not reach that far.
 #[inline]
-pub fn length(message: &[u8]) -> Option<usize> {
+fn length(message: &[u8]) -> Option<usize> {
     let mut rest = Reader::new(message);
     rest.take(FIXED).ok()?;
     // Credential and verifier: flavor, length, body.
@@ -40,7 +42,7 @@ pub fn length(message: &[u8]) -> Option<usize> {
 /// Else nothing may be taken out of them (RFC 8166 Section 8.2.2.3), and who undoes the protection
 /// takes it for granted that nothing was.
 #[inline]
-pub fn is_unprotected(message: &[u8]) -> bool {
+fn is_unprotected(message: &[u8]) -> bool {
     let mut rest = Reader::new(message);
     if rest.take(FIXED).is_err() || rest.word() != Ok(RPCSEC_GSS) {
         return true;
@@ -49,11 +51,15 @@ pub fn is_unprotected(message: &[u8]) -> bool {
     rest.take(BEFORE_SERVICE).is_ok() && rest.word() == Ok(GSS_SVC_NONE)
 }
 
-/// Whether all of `reads` belongs behind the header of the Call that starts with `message`.
+/// Whether the Call that starts with `message` may lack what `reads` hold of it.
+///
+/// A chunk at Position zero holds the Call itself, and so does not count.
 #[inline]
-pub fn comes_before(message: &[u8], reads: ReadList<'_>) -> bool {
-    length(message).is_some_and(|end| {
-        let mut reads = reads.segments().filter(|read| !read.segment.is_empty());
-        reads.all(|read| usize::try_from(read.position).is_ok_and(|position| position >= end))
+pub fn may_lack(message: &[u8], reads: ReadList<'_>) -> bool {
+    let items = reads.segments().filter(|read| !read.segment.is_empty());
+    let lowest = items.map(|read| read.position).filter(|&at| at != 0).min();
+    lowest.is_none_or(|lowest| {
+        let follows = |end| usize::try_from(lowest).is_ok_and(|lowest| lowest >= end);
+        is_unprotected(message) && length(message).is_some_and(follows)
     })
 }

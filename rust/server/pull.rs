@@ -33,7 +33,10 @@ use crate::{
         Remote,
         Span, //
     },
-    wire::Segment, //
+    wire::{
+        ReadList,
+        Segment, //
+    },
 };
 
 use super::{
@@ -124,8 +127,7 @@ impl Connection {
         let payload = octets.get(call.payload..).unwrap_or(&[]);
         let inline = (!long).then_some(payload.len());
         let list = call.chunks(octets).reads;
-        let reducible = header::is_unprotected(payload) && header::comes_before(payload, list);
-        if !long && !reducible {
+        if !long && !header::may_lack(payload, list) {
             return Err(NotServed::Refused);
         }
         let assembly = Assembly::plan(inline, list, &self.bounds)
@@ -268,12 +270,13 @@ impl Connection {
     pub(super) fn finish(&self, mut rqst: Receiving<'_, Self>, mut buffer: Buffer) -> Received {
         trace!(svcrdma_read_finished(self.ep.recv_cid(buffer.serial())));
         self.give_regions(&mut buffer);
-        let parcel = buffer.user_mut();
+        let end = buffer.user().call.octets;
+        let (octets, parcel) = buffer.split(end);
         let call = &parcel.call;
-        let (xid, start, end, layout) = (call.xid, call.payload, call.octets, call.layout);
+        let (xid, start, layout) = (call.xid, call.payload, call.layout);
+        let reads = call.chunks(octets).reads;
         let pages = parcel.pages_mut();
-        if matches!(layout, Some(Layout::Whole { length }) if !is_call(pages, length, xid)) {
-            // RFC 8166 Section 4.5.2: header and payload speak of different RPCs, or of none.
+        if matches!(layout, Some(Layout::Whole { length }) if !is_call(pages, length, xid, reads)) {
             return self.refuse_call(rqst, buffer, xid);
         }
         if !rqst.put_pages(pages, &self.spare.calls) {
@@ -290,12 +293,20 @@ impl Connection {
     }
 }
 
-/// Whether the message of `length` octets in `pages` is the Call of that number.
-fn is_call(pages: &PageArray, length: u32, xid: u32) -> bool {
-    let mut words = [0; 8];
-    let start = Span { start: 0, len: 8 };
-    let call = u64::from(xid) << 32 | u64::from(inbound::CALL);
-    length >= start.len && pages.read(start, &mut words) && u64::from_be_bytes(words) == call
+/// Whether `length` octets of `pages` are the Call of that number, put together from what it may
+/// lack.
+///
+/// If not, header and payload speak of different RPCs, or of none (RFC 8166 Section 4.5.2), or a
+/// Long Call had something taken out that has to stay (Section 8.2.2).
+fn is_call(pages: &PageArray, length: u32, xid: u32, reads: ReadList<'_>) -> bool {
+    let mut start = [0; header::MAX_LENGTH];
+    let call = (u64::from(xid) << 32 | u64::from(inbound::CALL)).to_be_bytes();
+    let len = length.min(start.len() as u32);
+    start.get_mut(..len as usize).is_some_and(|start| {
+        pages.read(Span { start: 0, len }, start)
+            && start.starts_with(&call)
+            && header::may_lack(start, reads)
+    })
 }
 
 /// Clears up to 3 octets of roundup, so that nothing of the page's past is in the Call.

@@ -139,7 +139,7 @@ static bool t_symlink(struct conn *c)
 }
 
 /* Its credential is in a chunk, or some of what is before or behind that. */
-static bool t_credential(struct conn *c)
+static bool credential_torn(struct conn *c, bool pulled)
 {
 	static const unsigned int chunk[][2] = {
 		{ 4, 4 }, { 20, 4 }, { 24, 4 }, { 28, 4 }, { 32, 24 }, { 32, 4 }, { 52, 4 }, { 56, 4 },
@@ -149,25 +149,42 @@ static bool t_credential(struct conn *c)
 
 	for (i = 0; i < COUNT(chunk); i++) {
 		const unsigned int from = chunk[i][0], len = chunk[i][1];
-		struct enc e = { .n = 0 }, m = { .n = 0 };
+		struct enc e = { .n = 0 }, m = { .n = 0 }, rest = { .n = 0 };
 		const uint32_t xid = next_xid++;
 
 		call(&m, xid, 0);
 		memcpy(c->area, m.b + from, len);
-		hdr(&e, xid, 1, 32, MSG);
+		bytes(&rest, m.b, from);
+		bytes(&rest, m.b + from + len, m.n - from - len);
+		hdr(&e, xid, 1, 32, pulled ? NOMSG : MSG);
+		if (pulled) {
+			memcpy(c->area + AREA / 2, rest.b, rest.n);
+			rseg(&e, 0, c->area_mr->rkey, rest.n, at_area(c, AREA / 2));
+		}
 		rseg(&e, from, c->area_mr->rkey, len, at_area(c, 0));
 		lists_none(&e);
-		bytes(&e, m.b, from);
-		bytes(&e, m.b + from + len, m.n - from - len);
+		if (!pulled)
+			bytes(&e, rest.b, rest.n);
 		if (!refused(c, &e, xid, ERR_CHUNK))
 			return fail("octets %u to %u: %s", from, from + len - 1, why);
 	}
 	return true;
 }
 
+static bool t_credential(struct conn *c)
+{
+	return credential_torn(c, false);
+}
+
+static bool t_credential_pulled(struct conn *c)
+{
+	return credential_torn(c, true);
+}
+
 static const struct test tests[] = {
 	{ "R8166-8.1-1", "a link's text, torn", t_symlink },
 	{ "R8166-8.2.2-1", "a credential in a Read chunk", t_credential },
+	{ "R8166-8.2.2-1", "a credential beside its Long Call", t_credential_pulled },
 };
 
 const struct group group_torn = {

@@ -22,12 +22,12 @@ fn accepted(credential: &[u32], verifier: &[u32], inline: usize, position: u32) 
     let mut call = message(0, &[&[1, position], &a, &[0, 0, 0], &rpc]);
     call.truncate(call.len() - 4 * rpc.len() + inline);
     let call = call_at_server(&call);
-    header::comes_before(call.payload.unwrap(), call.chunks.reads)
+    header::may_lack(call.payload.unwrap(), call.chunks.reads)
 }
 
 #[test]
 fn r8166_8_2_2_1_no_chunk_is_taken_in_the_header_of_a_call() {
-    let (none, five) = ([0, 0], [6, 5, 1, 0x0200_0000]);
+    let (none, five) = ([0, 0], [1, 5, 1, 0x0200_0000]);
     for (credential, end) in [(&none[..], 40), (&five[..], 48)] {
         for position in (4..end + 12).step_by(4) {
             let behind = position >= end;
@@ -44,8 +44,8 @@ fn r8166_8_2_2_1_no_chunk_is_taken_in_the_header_of_a_call() {
         assert!(accepted(credential, &none, end as usize, end));
     }
     for huge in [61, 401, 1 << 31, u32::MAX - 3, u32::MAX] {
-        assert!(!accepted(&[6, huge], &none, 60, 56));
-        assert!(!accepted(&none, &[6, huge], 60, 56));
+        assert!(!accepted(&[1, huge], &none, 60, 56));
+        assert!(!accepted(&none, &[1, huge], 60, 56));
     }
 }
 
@@ -85,22 +85,44 @@ fn r8166_8_2_2_3_1_responder_reduces_nothing_under_integrity() {
     }
 }
 
+/// Whether a Long Call that starts with `rpc` may have lost an item at each of `positions`.
+fn long_call_may_lack(rpc: &[u8], positions: &[u32]) -> bool {
+    let mut reads = vec![(0, segment(1, 4096, 0x1000))];
+    reads.extend(positions.iter().map(|&at| (at, segment(2, 64, 0x2000))));
+    let call = nomsg_with_reads(&reads);
+    header::may_lack(rpc, call_at_server(&call).chunks.reads)
+}
+
+#[test]
+fn r8166_8_2_2_1_nothing_is_taken_out_of_the_header_of_a_long_call() {
+    let rpc = words(&[&[XID, CALL, 2, 100_003, 4, 1][..], &[0; 4], &[7; 9]].concat());
+    assert!(long_call_may_lack(&rpc, &[]));
+    assert!(long_call_may_lack(&rpc, &[40]));
+    assert!(long_call_may_lack(&rpc, &[4096, 40]));
+    for position in (4..40).step_by(4) {
+        assert!(!long_call_may_lack(&rpc, &[position]), "{position}");
+        assert!(!long_call_may_lack(&rpc, &[4096, position]), "{position}");
+    }
+    // A Call that nothing is taken out of is nobody's business here.
+    assert!(long_call_may_lack(&rpc[..8], &[]));
+    assert!(!long_call_may_lack(&rpc[..36], &[4096]));
+}
+
 #[test]
 fn r8166_8_2_2_3_1_nothing_is_taken_out_of_what_is_protected() {
-    let call = |credential: &[u32]| {
-        let rpc: Vec<u32> = [&[XID, CALL, 2, 100_003, 4, 1], credential, &[0; 6]].concat();
-        header::is_unprotected(&words(&rpc))
+    let rpc = |credential: &[u32]| {
+        words(&[&[XID, CALL, 2, 100_003, 4, 1], credential, &[0; 12]].concat())
     };
     // Version, procedure, sequence number, service, handle.
     for (service, unprotected) in [(1, true), (2, false), (3, false), (0, false), (4, false)] {
-        assert_eq!(call(&[6, 20, 1, 0, 77, service, 0]), unprotected);
+        let rpc = rpc(&[6, 20, 1, 0, 77, service, 0]);
+        assert_eq!(long_call_may_lack(&rpc, &[4096]), unprotected);
+        assert!(long_call_may_lack(&rpc, &[]));
     }
-    assert!(call(&[0, 0]));
-    assert!(call(&[1, 20, 1, 0, 77, 3, 0]));
-    // What is not there protects, for all that is known.
-    let rpc = words(&[XID, CALL, 2, 100_003, 4, 1, 6, 20, 1, 0, 77]);
-    assert!(!header::is_unprotected(&rpc));
-    assert!(header::is_unprotected(&rpc[..24]));
+    assert!(long_call_may_lack(&rpc(&[0, 0]), &[4096]));
+    assert!(long_call_may_lack(&rpc(&[1, 20, 1, 0, 77, 3, 0]), &[4096]));
+    // The service is beyond the credential's end.
+    assert!(!long_call_may_lack(&rpc(&[6, 4, 1, 0]), &[4096]));
 }
 
 #[test]
