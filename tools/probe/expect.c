@@ -11,6 +11,8 @@ static bool is_any_error(const struct reply *r, uint32_t xid, uint32_t err)
 	if (r->len < 20 || get(r->p, 0) != xid || get(r->p, 3) != ERROR || get(r->p, 4) != err)
 		return fail("%u octets, xid %x, proc %u, word 4 %u; wanted xid %x, RDMA_ERROR, %u", r->len,
 			    get(r->p, 0), get(r->p, 3), get(r->p, 4), xid, err);
+	if (r->invalidated)
+		return fail("an error that invalidates %x", r->invalidated_rkey);
 	return get(r->p, 2) ? true : fail("an error that grants no credits");
 }
 

@@ -264,6 +264,60 @@ static bool t_counts(struct conn *c)
 	return true;
 }
 
+/* A Read segment, so many octets from where the data of a WRITE belongs. */
+struct item {
+	int by;
+	uint32_t len;
+};
+
+/* A WRITE with these Read segments for its data, and so many octets of it inline. */
+static void write_of(struct conn *c, struct enc *e, uint32_t xid, const struct item *items,
+		     unsigned int n, unsigned int count, unsigned int inl)
+{
+	struct enc m = { .n = 0 };
+	unsigned int i, pos;
+
+	compound(&m, xid, 2);
+	op_lookup(&m, "probe");
+	pos = op_write(&m, 0, count);
+	bytes(&m, c->area, inl);
+	e->n = 0;
+	hdr(e, xid, 1, 32, MSG);
+	for (i = 0; i < n; i++)
+		rseg(e, pos + items[i].by, c->area_mr->rkey, items[i].len, at_area(c, 0));
+	lists_none(e);
+	bytes(e, m.b, m.n);
+}
+
+static bool writes(struct conn *c, const struct item *items, unsigned int n, unsigned int count)
+{
+	const uint32_t xid = next_xid++;
+	unsigned int at;
+	struct reply r;
+	struct enc e;
+
+	write_of(c, &e, xid, items, n, count, 0);
+	return exchange(c, &e, &r) && body_at(&r, xid, &at) && compound_ok(r.p + at, 2);
+}
+
+static bool refuses(struct conn *c, const struct item *items, unsigned int n, unsigned int count)
+{
+	const uint32_t xid = next_xid++;
+	struct enc e;
+
+	write_of(c, &e, xid, items, n, count, 0);
+	return refused(c, &e, xid, ERR_CHUNK);
+}
+
+/* What is wrong with them is the position alone: where the data belongs, all is well. */
+static bool t_odd_positions(struct conn *c)
+{
+	static const struct item good = { 0, 4096 }, odd[] = { { 1, 4096 }, { 2, 4096 }, { 3, 4096 } };
+
+	return writes(c, &good, 1, 4096) && refuses(c, &odd[0], 1, 4096) &&
+	       refuses(c, &odd[1], 1, 4096) && refuses(c, &odd[2], 1, 4096);
+}
+
 static bool position(struct conn *c, uint32_t position)
 {
 	const uint32_t xid = next_xid++;
@@ -276,11 +330,6 @@ static bool position(struct conn *c, uint32_t position)
 	return refused(c, &e, xid, ERR_CHUNK);
 }
 
-static bool t_odd_positions(struct conn *c)
-{
-	return position(c, 41) && position(c, 42) && position(c, 43);
-}
-
 static bool t_far_positions(struct conn *c)
 {
 	return position(c, 0xfffffffc) && position(c, 4096) && position(c, 65536) &&
@@ -289,63 +338,52 @@ static bool t_far_positions(struct conn *c)
 
 static bool t_positions(struct conn *c)
 {
-	struct enc e = { .n = 0 };
-	uint32_t xid;
+	static const struct item next[] = { { 0, 4096 }, { 4096, 4096 } };
+	static const struct item overlapping[] = { { 0, 4096 }, { 4, 4096 } };
 
-	/* Overlapping chunks. */
-	xid = next_xid++;
-	e.n = 0;
-	hdr(&e, xid, 1, 32, MSG);
-	rseg(&e, 40, c->area_mr->rkey, 4096, at_area(c, 0));
-	rseg(&e, 44, c->area_mr->rkey, 4096, at_area(c, 0));
-	lists_none(&e);
-	call(&e, xid, 0);
-	if (!refused(c, &e, xid, ERR_CHUNK))
-		return false;
-	/* A Position-zero chunk in a message that has its payload inline. */
-	xid = next_xid++;
-	e.n = 0;
-	hdr(&e, xid, 1, 32, MSG);
-	rseg(&e, 0, c->area_mr->rkey, 64, at_area(c, 0));
-	lists_none(&e);
-	call(&e, xid, 0);
-	return refused(c, &e, xid, ERR_CHUNK);
+	return writes(c, next, 2, 8192) && refuses(c, overlapping, 2, 8192) && position(c, 0);
 }
 
+/* The Call alone, or one octet of the data and all too many. */
 static bool t_read_lengths(struct conn *c)
 {
 	static const uint32_t bad[] = { 0xffffffff, 0x7fffffff, 0xfffff000, 64 << 20 };
-	struct enc e = { .n = 0 };
-	unsigned int i, k;
-	uint32_t xid;
+	const struct item good[] = { { 0, 1 }, { 0, 4095 } };
+	unsigned int i;
 
+	if (!writes(c, good, 2, 4096))
+		return false;
 	for (i = 0; i < COUNT(bad); i++) {
-		xid = next_xid++;
-		e.n = 0;
+		const struct item items[] = { { 0, 1 }, { 0, bad[i] } };
+		const uint32_t xid = next_xid++;
+		struct enc e = { .n = 0 };
+
 		hdr(&e, xid, 1, 32, NOMSG);
 		rseg(&e, 0, c->area_mr->rkey, bad[i], at_area(c, 0));
 		lists_none(&e);
-		if (!refused(c, &e, xid, ERR_CHUNK))
-			return false;
-		xid = next_xid++;
-		e.n = 0;
-		hdr(&e, xid, 1, 32, MSG);
-		rseg(&e, 40, c->area_mr->rkey, 1, at_area(c, 0));
-		rseg(&e, 40, c->area_mr->rkey, bad[i], at_area(c, 0));
-		lists_none(&e);
-		call(&e, xid, 0);
-		if (!refused(c, &e, xid, ERR_CHUNK))
+		if (!refused(c, &e, xid, ERR_CHUNK) || !refuses(c, items, 2, 4096))
 			return false;
 	}
-	/* More chunks than anybody pulls. */
-	xid = next_xid++;
-	e.n = 0;
-	hdr(&e, xid, 1, 32, MSG);
-	for (k = 0; k < 40; k++)
-		rseg(&e, 4 + 8 * k, c->area_mr->rkey, 4, at_area(c, 0));
-	lists_none(&e);
-	call(&e, xid, 0);
-	return refused(c, &e, xid, ERR_CHUNK);
+	return true;
+}
+
+/* An item in many small chunks, with inline data between: to be put together, or refused. */
+static bool t_many_chunks(struct conn *c)
+{
+	const uint32_t xid = next_xid++;
+	struct item items[40];
+	unsigned int k, at;
+	struct reply r;
+	struct enc e;
+
+	for (k = 0; k < COUNT(items); k++)
+		items[k] = (struct item){ 8 * k, 4 };
+	write_of(c, &e, xid, items, COUNT(items), 8 * COUNT(items), 4 * COUNT(items));
+	if (!exchange(c, &e, &r))
+		return false;
+	if (get(r.p, 3) == ERROR)
+		return is_error(&r, xid, ERR_CHUNK) && alive(c);
+	return body_at(&r, xid, &at) && compound_ok(r.p + at, 2);
 }
 
 static const struct test tests[] = {
@@ -368,6 +406,7 @@ static const struct test tests[] = {
 	{ "R8166-4.5.2-1", "Positions beyond the message", t_far_positions },
 	{ "R8166-4.5.2-1", "chunks in each other's place", t_positions },
 	{ "R8166-3.4.4-2 R8166-8.1.4-1", "bad Read lengths", t_read_lengths },
+	{ "R8166-8.1.4-1", "more chunks than it takes", t_many_chunks },
 	{ "R8166-4.5-2", "and all is well", t_null },
 };
 

@@ -186,6 +186,22 @@ void read_to(struct enc *e, uint32_t xid, uint32_t handle, uint32_t room, uint64
 	     uint32_t count);
 void write_from(struct enc *e, uint32_t xid, uint32_t handle, uint64_t at, uint32_t count);
 
+/* pulling.c: a Reply that is exposed */
+#define ASKED	8001		/* octets of data in it */
+struct exposed {
+	uint32_t xid, length;
+	unsigned int n;
+	struct segment seg[SEGMENTS];
+};
+
+bool ask_much(struct conn *c, uint32_t xid);
+bool is_exposed_beside(const struct reply *r, uint32_t xid, struct exposed *x, unsigned int *at);
+bool have_exposed(struct conn *c, struct exposed *x);
+int read_exposed(struct conn *c, const struct exposed *x);
+bool pull_exposed(struct conn *c, const struct exposed *x);
+bool say_done(struct conn *c, uint32_t xid);
+bool say_done_with(struct conn *c, uint32_t xid, uint32_t handle);
+
 /* session.c: sessions of NFSv4.1 */
 #define FILE_NAME	64
 bool delegation(struct conn *c, char file[FILE_NAME]);

@@ -10,7 +10,6 @@
 
 #define PLACES	4
 #define SECONDS	(2 * patience)
-#define OCTETS	8001
 
 const struct terms terms_pulled = {
 	.octets = {
@@ -29,115 +28,19 @@ static const struct terms terms_invalidating = {
 	.len = 16, .responder = 16, .initiator = 16, .longest = 4096,
 };
 
-/* A Reply that is exposed. */
-struct exposed {
-	uint32_t xid, length;
-	unsigned int n;
-	struct segment seg[SEGMENTS];
-};
-
-static bool ask(struct conn *c, uint32_t xid)
-{
-	struct enc e = { .n = 0 };
-
-	hdr(&e, xid, 1, 32, MSG);
-	lists_none(&e);
-	compound(&e, xid, 2);
-	op_lookup(&e, "probe");
-	op_read(&e, 0, OCTETS);
-	return send_msg(c, &e);
-}
-
-static bool is_exposed(const struct reply *r, uint32_t xid, struct exposed *x)
-{
-	unsigned int w = 4;
-
-	if (r->len < 28 + 24 || get(r->p, 0) != xid || get(r->p, 3) != NOMSG)
-		return fail("%u octets, xid %x (wanted %x), proc %u", r->len, get(r->p, 0), xid,
-			    get(r->p, 3));
-	x->xid = xid;
-	x->length = 0;
-	for (x->n = 0; get(r->p, w) == 1 && x->n < SEGMENTS; x->n++, w += 6) {
-		if (get(r->p, w + 1))
-			return fail("segment %u is not at Position zero", x->n);
-		x->seg[x->n].handle = get(r->p, w + 2);
-		x->seg[x->n].length = get(r->p, w + 3);
-		x->seg[x->n].offset = (uint64_t)get(r->p, w + 4) << 32 | get(r->p, w + 5);
-		x->length += x->seg[x->n].length;
-	}
-	if (!x->n || x->length < OCTETS || x->length > 65536)
-		return fail("%u octets in %u segments", x->length, x->n);
-	return true;
-}
-
-static bool expose(struct conn *c, struct exposed *x)
-{
-	uint32_t xid = next_xid++;
-	struct reply r;
-
-	if (!ask(c, xid) || !get_reply(c, &r, 5000))
-		return false;
-	return r.any ? is_exposed(&r, xid, x) : fail("no answer");
-}
-
 static bool is_refused(struct conn *c)
 {
 	uint32_t xid = next_xid++;
 	struct reply r;
 
-	if (!ask(c, xid) || !get_reply(c, &r, 5000))
+	if (!ask_much(c, xid) || !get_reply(c, &r, 5000))
 		return false;
 	return r.any ? is_error(&r, xid, ERR_CHUNK) : fail("no answer");
-}
-
-/* Reads what is exposed; the status of the first completion that is not good. */
-static int reach(struct conn *c, const struct exposed *x)
-{
-	unsigned int i, at = 0;
-	int status;
-
-	memset(c->area, 0xee, x->length);
-	for (i = 0; i < x->n; i++) {
-		status = rdma(c, IBV_WR_RDMA_READ, x->seg[i].handle, x->seg[i].offset,
-			      x->seg[i].length, at);
-		if (status)
-			return status;
-		at += x->seg[i].length;
-	}
-	return 0;
 }
 
 static bool is_kept_off(struct conn *c, const struct exposed *x, enum ibv_wr_opcode what)
 {
 	return kept_off(c, what, x->seg, 0, x->seg[0].length);
-}
-
-static bool pull(struct conn *c, const struct exposed *x)
-{
-	int status = reach(c, x);
-
-	if (status)
-		return fail("RDMA Read: %d", status);
-	if (!compound_ok(c->area, 2) || get(c->area, 0) != x->xid)
-		return fail("not the Reply");
-	return same("data", c->area + x->length - OCTETS - 3, 0, OCTETS);
-}
-
-static bool done(struct conn *c, uint32_t xid)
-{
-	struct enc e = { .n = 0 };
-
-	hdr(&e, xid, 1, 32, DONE);
-	return send_msg(c, &e);
-}
-
-/* And one handle is not needed any more. */
-static bool done_with(struct conn *c, uint32_t xid, uint32_t handle)
-{
-	struct enc e = { .n = 0 };
-
-	hdr(&e, xid, 1, 32, DONE);
-	return post_invalidating(c, &e, handle);
 }
 
 /* Has the file to read from. */
@@ -182,9 +85,60 @@ static bool t_pull(struct conn *c)
 	int i;
 
 	for (i = 0; i < 3 * PLACES; i++)
-		if (!expose(c, &x) || !pull(c, &x) || !done(c, x.xid))
+		if (!have_exposed(c, &x) || !pull_exposed(c, &x) || !say_done(c, x.xid))
 			return false;
 	return alive(c);
+}
+
+/*
+ * Two READs, and a Write chunk for the first: the data of that goes there, all else is exposed. A
+ * Reply chunk that is too small for it comes back unused.
+ */
+static bool pull_beside_chunks(struct conn *c, bool reply_chunk)
+{
+	const unsigned int first = 4096, rest = READ_REPLY + READ_RESULT + ASKED + 3;
+	const uint32_t xid = next_xid++, handle = c->area_mr->rkey;
+	struct enc e = { .n = 0 };
+	struct exposed x;
+	struct reply r;
+	unsigned int w, reply;
+
+	memset(c->area + AREA / 2, 0xee, first);
+	hdr(&e, xid, 1, 32, MSG);
+	u32(&e, 0);
+	u32(&e, 1);
+	u32(&e, 1);
+	seg(&e, handle, first, at_area(c, AREA / 2));
+	u32(&e, 0);
+	reply = e.n;
+	u32(&e, reply_chunk);
+	if (reply_chunk) {
+		u32(&e, 1);
+		seg(&e, handle, 512, at_area(c, AREA / 2 + first));
+	}
+	compound(&e, xid, 3);
+	op_lookup(&e, "probe");
+	op_read(&e, 0, first);
+	op_read(&e, first, ASKED);
+	if (!exchange(c, &e, &r) || !is_exposed_beside(&r, xid, &x, &w) ||
+	    !came_back(&r, &w, e.b + 20, first))
+		return false;
+	if (!reply_chunk && !no_more_returned(&r, w))
+		return false;
+	w++;
+	if (reply_chunk && !came_back(&r, &w, e.b + reply, 0))
+		return false;
+	if (x.length != rest || read_exposed(c, &x))
+		return fail("%u octets exposed in %u segments, not %u", x.length, x.n, rest);
+	return get(c->area, 0) == xid && compound_ok(c->area, 3) &&
+	       same("what was written", c->area + AREA / 2, 0, first) &&
+	       same("what was pulled", c->area + rest - ASKED - 3, first, ASKED) &&
+	       say_done(c, xid) && alive(c);
+}
+
+static bool t_beside_chunks(struct conn *c)
+{
+	return pull_beside_chunks(c, false) && pull_beside_chunks(c, true);
 }
 
 /* Who keeps RDMA_DONE back has no more places, and no more memory after a while. */
@@ -194,7 +148,7 @@ static bool t_never(struct conn *c)
 	int i;
 
 	for (i = 0; i < PLACES; i++)
-		if (!expose(c, &x[i]))
+		if (!have_exposed(c, &x[i]))
 			return false;
 	if (!is_refused(c))
 		return false;
@@ -202,10 +156,10 @@ static bool t_never(struct conn *c)
 	if (!is_refused(c) || !alive(c))
 		return false;
 	for (i = 0; i < PLACES; i++)
-		if (!done(c, x[i].xid))
+		if (!say_done(c, x[i].xid))
 			return false;
 	usleep(300000);
-	return expose(c, &again) && pull(c, &again) && done(c, again.xid) && alive(c);
+	return have_exposed(c, &again) && pull_exposed(c, &again) && say_done(c, again.xid) && alive(c);
 }
 
 static bool t_stray(struct conn *c)
@@ -214,10 +168,10 @@ static bool t_stray(struct conn *c)
 	struct exposed x, y;
 	int i;
 
-	if (!expose(c, &x) || !expose(c, &y) || !pull(c, &x))
+	if (!have_exposed(c, &x) || !have_exposed(c, &y) || !pull_exposed(c, &x))
 		return false;
 	for (i = 0; i < 20; i++)
-		if (!done(c, x.xid) || !done(c, 0xdead0000 + i))
+		if (!say_done(c, x.xid) || !say_done(c, 0xdead0000 + i))
 			return false;
 	/* With garbage behind it, and too short. */
 	hdr(&e, 0xdead1000, 1, 0xffffffff, DONE);
@@ -229,7 +183,7 @@ static bool t_stray(struct conn *c)
 	if (!ignored(c, &e))
 		return false;
 	/* The other one is still there. */
-	return pull(c, &y) && done(c, y.xid) && alive(c);
+	return pull_exposed(c, &y) && say_done(c, y.xid) && alive(c);
 }
 
 /* RDMA_DONE for a Reply that cannot have been seen. */
@@ -242,15 +196,15 @@ static bool t_early(struct conn *c)
 
 	for (i = 0; i < 5 * PLACES; i++) {
 		xid = next_xid++;
-		if (!ask(c, xid) || !done(c, xid) || !get_reply(c, &r, 5000))
+		if (!ask_much(c, xid) || !say_done(c, xid) || !get_reply(c, &r, 5000))
 			return false;
 		if (!r.any)
 			return fail("no answer");
 		/* It came too early, or just in time. */
-		done(c, xid);
+		say_done(c, xid);
 	}
 	usleep(300000);
-	return expose(c, &x) && pull(c, &x) && done(c, x.xid) && alive(c);
+	return have_exposed(c, &x) && pull_exposed(c, &x) && say_done(c, x.xid) && alive(c);
 }
 
 /* What ends a connection ends no other. */
@@ -258,7 +212,7 @@ static bool alive_elsewhere(void)
 {
 	struct conn *c = conn_open(&terms_pulled);
 	struct exposed x;
-	bool ok = c && expose(c, &x) && pull(c, &x) && done(c, x.xid) && alive(c);
+	bool ok = c && have_exposed(c, &x) && pull_exposed(c, &x) && say_done(c, x.xid) && alive(c);
 
 	conn_close(c);
 	return ok;
@@ -268,7 +222,28 @@ static bool t_write(struct conn *c)
 {
 	struct exposed x;
 
-	return expose(c, &x) && is_kept_off(c, &x, IBV_WR_RDMA_WRITE) && alive_elsewhere();
+	return have_exposed(c, &x) && is_kept_off(c, &x, IBV_WR_RDMA_WRITE) && alive_elsewhere();
+}
+
+/* One octet before what is exposed, and one behind it, are nobody's. */
+static bool t_beyond(struct conn *unused)
+{
+	unsigned int i;
+
+	(void)unused;
+	for (i = 0; i < 2; i++) {
+		struct conn *c = conn_open(&terms_pulled);
+		const struct segment *s;
+		struct exposed x;
+		bool ok = c && have_exposed(c, &x);
+
+		s = i ? &x.seg[0] : &x.seg[x.n - 1];
+		ok = ok && kept_off(c, IBV_WR_RDMA_READ, s, i ? -1 : (int64_t)s->length, 1);
+		conn_close(c);
+		if (!ok)
+			return false;
+	}
+	return alive_elsewhere();
 }
 
 static bool t_foreign(struct conn *c)
@@ -278,14 +253,14 @@ static bool t_foreign(struct conn *c)
 	int64_t begin;
 	bool ok;
 
-	if (!other || !expose(other, &x))
+	if (!other || !have_exposed(other, &x))
 		return false;
 	begin = now_ms();
 	ok = is_kept_off(c, &x, IBV_WR_RDMA_READ);
 	/* If the word of that is lost, it may take longer than a Reply is exposed. */
 	if (ok && now_ms() - begin < SECONDS * 900)
-		ok = pull(other, &x) && done(other, x.xid) && expose(other, &y) &&
-			pull(other, &y) && alive(other);
+		ok = pull_exposed(other, &x) && say_done(other, x.xid) && have_exposed(other, &y) &&
+			pull_exposed(other, &y) && alive(other);
 	conn_close(other);
 	return ok && alive_elsewhere();
 }
@@ -294,7 +269,7 @@ static bool t_late(struct conn *c)
 {
 	struct exposed x;
 
-	if (!expose(c, &x))
+	if (!have_exposed(c, &x))
 		return false;
 	sleep(SECONDS + 2);
 	return is_kept_off(c, &x, IBV_WR_RDMA_READ) && alive_elsewhere();
@@ -307,8 +282,8 @@ static bool t_invalidate(struct conn *c)
 	int i;
 
 	for (i = 0; i < 3 * PLACES; i++)
-		if (!expose(c, &x) || !pull(c, &x) ||
-		    !done_with(c, x.xid, x.seg[i & 1 ? 0 : x.n - 1].handle) || !sent(c))
+		if (!have_exposed(c, &x) || !pull_exposed(c, &x) ||
+		    !say_done_with(c, x.xid, x.seg[i & 1 ? 0 : x.n - 1].handle) || !sent(c))
 			return false;
 	return alive(c);
 }
@@ -319,18 +294,18 @@ static bool t_invalidate(struct conn *c)
  */
 static bool done_with_another(struct conn *c, const struct exposed *x, const struct exposed *y)
 {
-	return done_with(c, x->xid, y->seg[0].handle);
+	return say_done_with(c, x->xid, y->seg[0].handle);
 }
 
 static bool done_with_nothing(struct conn *c, const struct exposed *x, const struct exposed *y)
 {
 	(void)x;
-	return done_with(c, 0xdead0000, y->seg[0].handle);
+	return say_done_with(c, 0xdead0000, y->seg[0].handle);
 }
 
 static bool done_twice(struct conn *c, const struct exposed *x, const struct exposed *y)
 {
-	return done(c, x->xid) && done_with(c, x->xid, y->seg[0].handle);
+	return say_done(c, x->xid) && say_done_with(c, x->xid, y->seg[0].handle);
 }
 
 static bool call_with(struct conn *c, const struct exposed *x, const struct exposed *y)
@@ -357,7 +332,7 @@ static bool t_foreign_handle(struct conn *unused)
 		bool ok;
 		int ms;
 
-		ok = c && expose(c, &x) && expose(c, &y) && pull(c, &x) && ways[i](c, &x, &y);
+		ok = c && have_exposed(c, &x) && have_exposed(c, &y) && pull_exposed(c, &x) && ways[i](c, &x, &y);
 		for (ms = 0; ok && ms < 5000 * patience && !gone(c); ms += 10)
 			usleep(10000);
 		if (ok && !c->left)
@@ -378,7 +353,7 @@ static bool t_gone(struct conn *c)
 		struct conn *other = conn_open(&terms_pulled);
 
 		for (i = 0; other && i < PLACES; i++)
-			if (!expose(other, &x))
+			if (!have_exposed(other, &x))
 				return false;
 		conn_close(other);
 	}
@@ -390,10 +365,12 @@ static const struct test tests[] = {
 	{ "R8797-6-1", "both ends say so", t_agreed },
 	{ "RR4-4.1.1-2", "not agreed on", t_not_agreed, .terms = &terms_plain },
 	{ "RR4-4.1-1 RR4-4.1-2 RR4-4.1.1-3", "pull, and say so", t_pull },
+	{ "RR4-4.1-3 RR4-4.1.1-1", "pull what the chunks do not hold", t_beside_chunks },
 	{ "RR4-4.1.3-6", "never say so", t_never },
 	{ "RR4-4.1.3-4", "say so twice, and about what is not there", t_stray },
 	{ "RR4-4.1.3-4", "say so too early", t_early },
 	{ "RR4-7-1", "write to what is exposed", t_write },
+	{ "R8166-8.1-1 RR4-7-2", "read beside what is exposed", t_beyond },
 	{ "R8166-8.1.1-1", "read what is exposed to another", t_foreign },
 	{ "RR4-4.1.3-6", "read too late", t_late },
 	{ "-", "say so, and invalidate a handle", t_invalidate, .terms = &terms_invalidating },
