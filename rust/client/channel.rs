@@ -304,8 +304,8 @@ impl Context for Channel {
                 let depth = this.sizes.as_ref().map_or(0, |s| s.read_depth);
                 let agreement = Agreement::between(&own, &PrivateData::of_peer(private_data));
                 let depths = ReadDepths {
-                    requester: u32::from(depth),
-                    responder: u32::from(reads),
+                    initiator_depth: u32::from(depth),
+                    responder_resources: u32::from(reads),
                 };
                 let theirs = Offer::of_peer(private_data);
                 let extensions = Extensions::between(&offer, &theirs, &depths);

@@ -61,9 +61,9 @@ pub struct Extensions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadDepths {
     /// Reads that the requester starts at a time.
-    pub requester: u32,
+    pub initiator_depth: u32,
     /// Reads of the requester that the responder answers at a time.
-    pub responder: u32,
+    pub responder_resources: u32,
 }
 
 impl Extensions {
@@ -76,8 +76,8 @@ impl Extensions {
         Self {
             pulled_replies: own.pulled_replies
                 && peer.pulled_replies
-                && depths.requester > 0
-                && depths.responder > 0,
+                && depths.initiator_depth > 0
+                && depths.responder_resources > 0,
         }
     }
 }

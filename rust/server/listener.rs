@@ -51,17 +51,17 @@ const BACKLOG: i32 = 10;
 const MAX_PENDING: usize = 256;
 
 /// A peer that waits to be accepted.
-pub(super) struct Pending {
+pub(super) struct ConnectRequest {
     /// Its connection.
     pub(super) endpoint: EndpointBox<Channel>,
     /// What it said about itself, if anything.
     pub(super) peer: Option<PrivateData>,
     /// What it can do beyond RFC 8166.
     pub(super) offer: Offer,
-    /// RDMA Reads that it answers at a time.
-    pub(super) reads: u8,
     /// RDMA Reads that it starts at a time.
-    pub(super) pulls: u8,
+    pub(super) peer_initiator_depth: u8,
+    /// RDMA Reads that it answers at a time.
+    pub(super) peer_responder_resources: u8,
 }
 
 /// A listening transport.
@@ -78,15 +78,16 @@ pub(super) struct AcceptQueue {
     xprt: SvcHandle,
     /// In the order of their requests.
     #[pin]
-    pending: Mutex<KVec<Pending>>,
+    pending: Mutex<KVec<ConnectRequest>>,
 }
 
 impl Accepts for Arc<AcceptQueue> {
     fn connect_request(&self, request: IncomingConnection<'_>) {
         let peer = PrivateData::find(request.private_data());
         let offer = Offer::of_peer(request.private_data());
-        let reads = request.initiator_depth();
-        let pulls = request.responder_resources();
+        // The connection manager speaks of this end: what the peer answers is what we may start.
+        let peer_initiator_depth = request.responder_resources();
+        let peer_responder_resources = request.initiator_depth();
         let mut pending = self.pending.lock();
         // Room first: an endpoint must not be dropped in the handler of its own request.
         if pending.len() >= MAX_PENDING || pending.reserve(1, GFP_KERNEL).is_err() {
@@ -95,12 +96,12 @@ impl Accepts for Arc<AcceptQueue> {
         let Ok(endpoint) = request.into_endpoint(Channel::new()) else {
             return;
         };
-        let new = Pending {
+        let new = ConnectRequest {
             endpoint,
             peer,
             offer,
-            reads,
-            pulls,
+            peer_initiator_depth,
+            peer_responder_resources,
         };
         if let Err(full) = pending.push_within_capacity(new) {
             // There is room, so this does not happen; if it did, leaking is the lesser evil.
@@ -123,7 +124,7 @@ impl Accepts for Arc<AcceptQueue> {
 
 impl AcceptQueue {
     /// Takes the peer that has waited longest.
-    fn next(&self) -> Option<Pending> {
+    fn next(&self) -> Option<ConnectRequest> {
         let mut pending = self.pending.lock();
         self.xprt.clear_connection();
         let next = pending.remove(0).ok();
@@ -167,9 +168,9 @@ impl svc::Listener for Listener {
     }
 
     fn accept(&self, accepting: Accepting<'_, Self>) -> Option<SvcXprt<Connection>> {
-        let pending = self.queue.next()?;
-        let from = pending.endpoint.peer_addr();
-        match Connection::accept(pending, &accepting, self.spare.clone()) {
+        let request = self.queue.next()?;
+        let from = request.endpoint.peer_addr();
+        match Connection::accept(request, &accepting, self.spare.clone()) {
             Ok(connection) => Some(connection),
             Err(e) => {
                 trace!(svcrdma_accept_err(from, e.to_errno() as isize));

@@ -6,7 +6,8 @@
 //! | --- | --- |
 //! | `listener` | peers that want to connect, until a service thread accepts them |
 //! | `limits` | what a connection may use, from tunables and device |
-//! | `connection` | a connection as SUNRPC sees it: made, used by many threads, closed |
+//! | `accept` | making a connection: its terms, its queues, the answer to the peer |
+//! | `connection` | a connection as SUNRPC sees it: used by many threads, closed |
 //! | `channel` | what the device reports: the handlers, and what they share with the threads |
 //! | `recv_queue` | Receive buffers, and when they are posted |
 //! | `call` | what is remembered of a Call until its Reply |
@@ -31,6 +32,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accept;
 mod call;
 mod channel;
 mod connection;

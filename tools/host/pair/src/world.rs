@@ -150,8 +150,8 @@ fn any_extensions(rng: &mut Rng, sizes: &[PrivateData; 2]) -> Extensions {
     };
     let [client, server] = [offer(), offer()];
     let depths = ReadDepths {
-        requester: rng.range(0, 9),
-        responder: rng.range(0, 9),
+        initiator_depth: rng.range(0, 9),
+        responder_resources: rng.range(0, 9),
     };
     let heard = |own, offer| Offer::of_peer(Announcement::new(own, offer).as_octets());
     let at_client = Extensions::between(&client, &heard(&sizes[1], &server), &depths);

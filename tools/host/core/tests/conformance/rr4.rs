@@ -40,8 +40,8 @@ const NO: Offer = Offer {
     pulled_replies: false,
 };
 const DEPTHS: ReadDepths = ReadDepths {
-    requester: 1,
-    responder: 1,
+    initiator_depth: 1,
+    responder_resources: 1,
 };
 
 /// A Reply of that many octets on a connection where Replies may be exposed, or not.
@@ -390,10 +390,10 @@ fn rr4_6_3_only_if_both_ends_support_it() {
 
 #[test]
 fn rr4_x_1_both_read_depths_are_needed() {
-    for (requester, responder) in [(0, 1), (1, 0), (0, 0)] {
+    for (initiator_depth, responder_resources) in [(0, 1), (1, 0), (0, 0)] {
         let depths = ReadDepths {
-            requester,
-            responder,
+            initiator_depth,
+            responder_resources,
         };
         assert_eq!(Extensions::between(&YES, &YES, &depths), PLAIN);
     }
