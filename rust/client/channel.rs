@@ -13,11 +13,9 @@ use kernel::{
         },
         Arc,
         CondVar,
-        CondVarTimeoutResult,
         Mutex,
         SetOnce, //
-    },
-    time::msecs_to_jiffies, //
+    }, //
 };
 
 use crate::{
@@ -60,6 +58,10 @@ use crate::{
 };
 
 use super::{
+    attempt::{
+        Attempt,
+        Progress, //
+    },
     complete::{
         self,
         Pending, //
@@ -79,26 +81,13 @@ use super::{
     tunables, //
 };
 
-/// How far an attempt to connect has come.
-#[derive(Clone, Copy)]
-pub(super) enum Progress {
-    /// Waiting for the answer to the last question.
-    Asked,
-    /// The last question was answered.
-    Answered,
-    /// The peer has accepted.
-    Established(Agreement, Extensions),
-    /// There will be no connection, or it is over.
-    Over(ConnectError),
-}
-
 /// A connection's own state.
 #[pin_data]
 pub(super) struct Channel {
     /// What outlives the connection.
     pub(super) shared: Arc<Shared>,
     /// Known once the device is.
-    pub(super) sizes: SetOnce<Sizes>,
+    sizes: SetOnce<Sizes>,
     /// The Receive Queue.
     pub(super) receives: Receives,
     /// Calls that may be outstanding: a [`Window`]. Written by the receive worker.
@@ -123,10 +112,9 @@ pub(super) struct Channel {
     /// SUNRPC knows that there is no connection: it has been told that this one is lost, or has
     /// ended it, or there has been none yet. To tell it again would have it close the next one.
     sunrpc_knows: Atomic<bool>,
+    /// How it was made.
     #[pin]
-    progress: Mutex<Progress>,
-    #[pin]
-    progressed: CondVar,
+    pub(super) attempt: Attempt,
     /// The fence of an RPC that is given up: one at a time.
     #[pin]
     pub(super) fenced: Mutex<Option<Fenced>>,
@@ -149,11 +137,21 @@ impl Channel {
             told_window: Atomic::new(Window::FRESH.granted()),
             refill: SetOnce::new(),
             sunrpc_knows: Atomic::new(true),
-            progress <- new_mutex!(Progress::Asked, "Channel::progress"),
-            progressed <- new_condvar!("Channel::progressed"),
+            attempt <- Attempt::new(),
             fenced <- new_mutex!(None, "Channel::fenced"),
             fence_done <- new_condvar!("Channel::fence_done"),
         }? Error)
+    }
+
+    /// Sets the sizes, before the first Receive is posted.
+    pub(super) fn set_sizes(&self, sizes: Sizes) {
+        self.sizes.populate(sizes);
+    }
+
+    /// The sizes. Before the device is known, they are those of nothing.
+    #[inline]
+    pub(super) fn sizes(&self) -> &Sizes {
+        self.sizes.as_ref().unwrap_or(&Sizes::NONE)
     }
 
     /// What was agreed on beyond RFC 8166.
@@ -172,9 +170,8 @@ impl Channel {
     /// A Reply has granted credits: there are Receives for all Replies before more Calls go out.
     #[inline]
     pub(super) fn grant(&self, worker: &RecvWorker<'_, Self>, credits: u32) {
-        let requests = self.sizes.as_ref().map_or(1, |sizes| sizes.requests);
         let mut window = self.window();
-        if window.grant(credits, requests) {
+        if window.grant(credits, self.sizes().requests) {
             self.window.store(window.to_bits(), Relaxed);
             self.refill(worker);
         }
@@ -183,7 +180,7 @@ impl Channel {
     /// Posts Receives for all messages that may come, and lets out as many Calls as have one.
     #[inline]
     pub(super) fn refill(&self, worker: &RecvWorker<'_, Self>) {
-        let reverse = self.sizes.as_ref().map_or(0, |sizes| sizes.reverse);
+        let reverse = self.sizes().reverse;
         let window = self.window();
         let standing = self.receives.refill(worker, window.receives(reverse));
         let open = window.covered(standing, reverse);
@@ -214,61 +211,9 @@ impl Channel {
         refill.is_some_and(|refill| refill.pool().gave_out(xid, handle))
     }
 
-    /// Asks something of the connection manager and waits for the answer.
-    ///
-    /// # Errors
-    ///
-    /// What `question` fails with, `TimedOut`, or what has ended the attempt.
-    pub(super) fn ask(
-        &self,
-        question: impl FnOnce() -> Result,
-        timeout_ms: u32,
-    ) -> Result<Progress, ConnectError> {
-        {
-            let mut progress = self.progress.lock();
-            if let Progress::Over(error) = *progress {
-                return Err(error);
-            }
-            *progress = Progress::Asked;
-        }
-        // Not with the lock: the answer may come before this returns.
-        question()?;
-        let mut left = msecs_to_jiffies(timeout_ms);
-        let mut progress = self.progress.lock();
-        loop {
-            match *progress {
-                Progress::Asked => {}
-                Progress::Over(error) => return Err(error),
-                answer => return Ok(answer),
-            }
-            left = match self
-                .progressed
-                .wait_interruptible_timeout(&mut progress, left)
-            {
-                CondVarTimeoutResult::Woken { jiffies } => jiffies,
-                CondVarTimeoutResult::Signal { .. } => return Err(ConnectError::NotConnected),
-                CondVarTimeoutResult::Timeout => return Err(ConnectError::TimedOut),
-            };
-        }
-    }
-
-    /// Notes an answer, unless it is all over.
-    fn answer(&self, answer: Progress) {
-        let mut progress = self.progress.lock();
-        if !matches!(*progress, Progress::Over(_)) {
-            *progress = answer;
-        }
-        self.progressed.notify_all();
-    }
-
     /// The attempt has failed, or the connection is lost.
     fn over(&self, error: ConnectError) {
-        let mut progress = self.progress.lock();
-        let established = matches!(*progress, Progress::Established(..));
-        *progress = Progress::Over(error);
-        self.progressed.notify_all();
-        drop(progress);
-        if established {
+        if self.attempt.fail(error) {
             self.lose();
         }
     }
@@ -294,27 +239,29 @@ impl Context for Channel {
     fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
         let this = ep.context();
         match event {
-            CmEvent::AddrResolved | CmEvent::RouteResolved => this.answer(Progress::Answered),
+            CmEvent::AddrResolved | CmEvent::RouteResolved => {
+                this.attempt.answer(Progress::Answered)
+            }
             CmEvent::Established {
                 private_data,
                 reads,
             } => {
-                let own = this.sizes.as_ref().map(|s| s.own).unwrap_or_default();
-                let offer = this.sizes.as_ref().map(|s| s.offer()).unwrap_or_default();
-                let depth = this.sizes.as_ref().map_or(0, |s| s.read_depth);
-                let agreement = Agreement::between(&own, &PrivateData::of_peer(private_data));
+                let sizes = this.sizes();
+                let peer = PrivateData::of_peer(private_data);
+                let agreement = Agreement::between(&sizes.own, &peer);
                 let depths = ReadDepths {
-                    initiator_depth: u32::from(depth),
+                    initiator_depth: u32::from(sizes.read_depth),
                     responder_resources: u32::from(reads),
                 };
                 let theirs = Offer::of_peer(private_data);
-                let extensions = Extensions::between(&offer, &theirs, &depths);
+                let extensions = Extensions::between(&sizes.offer(), &theirs, &depths);
                 this.pulled_replies
                     .store(extensions.pulled_replies, Relaxed);
                 this.invalidates
                     .store(agreement.remote_invalidation, Relaxed);
                 this.sunrpc_knows.store(false, Relaxed);
-                this.answer(Progress::Established(agreement, extensions));
+                this.attempt
+                    .answer(Progress::Established(agreement, extensions));
             }
             CmEvent::AddrError => this.over(ConnectError::Protocol),
             CmEvent::RouteError => this.over(ConnectError::Unreachable),

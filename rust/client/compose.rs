@@ -86,12 +86,13 @@ pub(super) fn compose(
         regions.hold();
     }
     let writes = expose_room(registrar, &mut regions, call.room(), offer)?;
-    if reads + writes > to.sizes.regions_per_call {
+    let sizes = to.ep.context().sizes();
+    if reads + writes > sizes.regions_per_call {
         return Err(SendError::Io);
     }
     let header = write_header(
         memory,
-        to.sizes.requests,
+        sizes.requests,
         call.xid(),
         how,
         offer,

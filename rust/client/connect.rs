@@ -25,10 +25,8 @@ use crate::{
 };
 
 use super::{
-    channel::{
-        Channel,
-        Progress, //
-    },
+    attempt::Progress,
+    channel::Channel,
     complete::Pending,
     connection::Connection,
     shared::{
@@ -70,15 +68,17 @@ pub(super) fn connect(shared: &Arc<Shared>) -> Result<(Connection, Sender<Pendin
     let ep = Endpoint::create(net, Channel::new(shared.clone()))?;
     let this = ep.context();
     let timeout = RESOLVE_MS as usize;
-    this.ask(|| ep.resolve_addr(&peer, timeout), RESOLVE_MS + SLACK_MS)?;
-    this.ask(|| ep.resolve_route(timeout), RESOLVE_MS + SLACK_MS)?;
+    this.attempt
+        .ask(|| ep.resolve_addr(&peer, timeout), RESOLVE_MS + SLACK_MS)?;
+    this.attempt
+        .ask(|| ep.resolve_route(timeout), RESOLVE_MS + SLACK_MS)?;
 
     let device = ep.device()?;
     let mut sizes = Sizes::for_device(&device, shared.xprt.slots(), shared.reverse_calls)
         .map_err(|lack| unsuitable(&ep, lack))?;
     open_queues(&ep, &mut sizes)?;
     let sender = make_sender(&ep, shared, &mut sizes)?;
-    this.sizes.populate(sizes);
+    this.set_sizes(sizes);
 
     // One Call may be sent, until its Reply says more (RFC 8166 Section 3.3.3); and the peer may
     // call.
@@ -98,7 +98,7 @@ pub(super) fn connect(shared: &Arc<Shared>) -> Result<(Connection, Sender<Pendin
         rnr_retry_count: RECEIVER_RETRIES,
         private_data: announcement.as_octets(),
     };
-    match this.ask(|| ep.connect(&param), CONNECT_MS)? {
+    match this.attempt.ask(|| ep.connect(&param), CONNECT_MS)? {
         Progress::Established(agreement, extensions) => {
             shared.agreed(sizes.reverse_payload(&agreement));
             let limits = sizes.limits(&agreement, &extensions);
@@ -110,7 +110,7 @@ pub(super) fn connect(shared: &Arc<Shared>) -> Result<(Connection, Sender<Pendin
                 agreement.send - MIN_LEN as u32,
                 agreement.receive - MIN_LEN as u32
             ));
-            Ok((Connection { ep, sizes, limits }, sender))
+            Ok((Connection { ep, limits }, sender))
         }
         _ => Err(ConnectError::NotConnected),
     }

@@ -7,14 +7,10 @@ use crate::{
     verbs::EndpointBox, //
 };
 
-use super::{
-    channel::Channel,
-    sizes::Sizes, //
-};
+use super::channel::Channel;
 
 /// A connection that is good for sending.
 pub(super) struct Connection {
     pub(super) ep: EndpointBox<Channel>,
-    pub(super) sizes: Sizes,
     pub(super) limits: Limits,
 }

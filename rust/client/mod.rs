@@ -6,6 +6,7 @@
 //! |--------------|----------------------------------------------------------|--------------------------|
 //! | `transport`  | what SUNRPC calls                                        | see `sunrpc::xprt_ops`   |
 //! | `connect`    | making a connection                                      | the connect worker       |
+//! | `attempt`    | what is asked to make one, and what is answered          | connect worker, events   |
 //! | `connection` | a connection as SUNRPC sees it                           | with the send lock       |
 //! | `channel`    | what the device reports: the handlers, and their state   | their workers            |
 //! | `send`       | choosing how a Call travels, and posting it              | an RPC's task            |
@@ -25,6 +26,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attempt;
 mod channel;
 mod complete;
 mod compose;

@@ -172,7 +172,7 @@ impl Dones {
         let Some(messages) = self.messages.as_ref() else {
             return;
         };
-        let credits = this.sizes.as_ref().map_or(1, |sizes| sizes.requests);
+        let credits = this.sizes().requests;
         // Sent with the lock: what waits because no message was idle is seen when one comes back.
         let mut waiting = self.waiting.lock();
         while let Some(done) = waiting.first() {

@@ -130,9 +130,7 @@ impl Receives {
     #[inline]
     pub(super) fn refill(&self, ep: &Endpoint<Channel>, needed: u32) -> u32 {
         let posted = self.posted.load(Relaxed);
-        let Some(sizes) = ep.context().sizes.as_ref() else {
-            return posted;
-        };
+        let sizes = ep.context().sizes();
         let count = queue::refill(posted, needed, sizes.receive_batch());
         if count != 0 {
             self.post(ep, count as usize, sizes.own.receive_size as usize);

@@ -165,7 +165,7 @@ fn find(
     let exchange = rpc.exchange();
     if exchange.offer.may_be_long() {
         let long = !matches!(how, Ok(How::Inline { .. }));
-        let learn = !this.sizes.as_ref().is_some_and(|sizes| sizes.all_pulled);
+        let learn = !this.sizes().all_pulled;
         this.shared.habits.note(exchange.procedure, long && learn);
     }
     trace!(xprtrdma_reply(rpc.task(), reply.xid, reply.credits));

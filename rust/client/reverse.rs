@@ -69,12 +69,11 @@ pub(super) fn call(
 pub(super) fn refuse(worker: &RecvWorker<'_, Channel>, message: &[u8], error: &ErrorReply) {
     let this = worker.context();
     traces::not_understood(worker, message);
-    let (Some(asides), Some(sizes)) = (this.asides.as_ref(), this.sizes.as_ref()) else {
+    let Some(asides) = this.asides.as_ref() else {
         return;
     };
-    let sent = asides.send(worker, None, |octets| {
-        error.encode(sizes.reverse, octets).ok()
-    });
+    let credits = this.sizes().reverse;
+    let sent = asides.send(worker, None, |octets| error.encode(credits, octets).ok());
     if sent.is_err() {
         this.lose();
     }
@@ -100,7 +99,8 @@ pub(super) fn reply(
         return Err(send::ring_full(shared, sender));
     };
     let (memory, _) = draft.parts();
-    let header = HeaderWriter::plain(memory, reply.xid(), to.sizes.reverse)?;
+    let credits = to.ep.context().sizes().reverse;
+    let header = HeaderWriter::plain(memory, reply.xid(), credits)?;
     if message.len() as usize + header > to.limits.send as usize {
         return Err(SendError::TooBig);
     }

@@ -22,7 +22,10 @@ use crate::{
     },
     wire::{
         extensions::Offer,
-        private_data::PrivateData,
+        private_data::{
+            PrivateData,
+            MIN_SIZE, //
+        },
         size,
         MIN_LEN, //
     }, //
@@ -125,6 +128,26 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
+    /// Those of a connection whose device is not known yet: one Call, as on any fresh one.
+    pub(super) const NONE: Self = Self {
+        requests: 1,
+        reverse: 0,
+        segments: 0,
+        regions_per_call: 0,
+        region_pages: 0,
+        gaps: false,
+        sges: MIN_SGES,
+        own_work: 0,
+        read_depth: 0,
+        all_pulled: false,
+        pull_entries: 0,
+        own: PrivateData {
+            remote_invalidation: false,
+            send_size: MIN_SIZE,
+            receive_size: MIN_SIZE,
+        },
+    };
+
     /// The sizes for a device, if it is good enough.
     ///
     /// # Errors

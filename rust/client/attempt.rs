@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! An attempt to connect: the connect worker asks, the connection manager's events answer.
+
+use kernel::{
+    new_condvar,
+    new_mutex,
+    prelude::*,
+    sync::{
+        CondVar,
+        CondVarTimeoutResult,
+        Mutex, //
+    },
+    time::msecs_to_jiffies, //
+};
+
+use crate::{
+    engine::agreement::{
+        Agreement,
+        Extensions, //
+    },
+    sunrpc::ConnectError, //
+};
+
+/// How far an attempt to connect has come.
+#[derive(Clone, Copy)]
+pub(super) enum Progress {
+    /// Waiting for the answer to the last question.
+    Asked,
+    /// The last question was answered.
+    Answered,
+    /// The peer has accepted.
+    Established(Agreement, Extensions),
+    /// There will be no connection, or it is over.
+    Over(ConnectError),
+}
+
+/// An attempt, from the first question to the end of the connection.
+#[pin_data]
+pub(super) struct Attempt {
+    #[pin]
+    progress: Mutex<Progress>,
+    #[pin]
+    progressed: CondVar,
+}
+
+impl Attempt {
+    pub(super) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            progress <- new_mutex!(Progress::Asked, "Attempt::progress"),
+            progressed <- new_condvar!("Attempt::progressed"),
+        })
+    }
+
+    /// Asks something of the connection manager and waits for the answer.
+    ///
+    /// # Errors
+    ///
+    /// What `question` fails with, `TimedOut`, or what has ended the attempt.
+    pub(super) fn ask(
+        &self,
+        question: impl FnOnce() -> Result,
+        timeout_ms: u32,
+    ) -> Result<Progress, ConnectError> {
+        {
+            let mut progress = self.progress.lock();
+            if let Progress::Over(error) = *progress {
+                return Err(error);
+            }
+            *progress = Progress::Asked;
+        }
+        // Not with the lock: the answer may come before this returns.
+        question()?;
+        let mut left = msecs_to_jiffies(timeout_ms);
+        let mut progress = self.progress.lock();
+        loop {
+            match *progress {
+                Progress::Asked => {}
+                Progress::Over(error) => return Err(error),
+                answer => return Ok(answer),
+            }
+            left = match self
+                .progressed
+                .wait_interruptible_timeout(&mut progress, left)
+            {
+                CondVarTimeoutResult::Woken { jiffies } => jiffies,
+                CondVarTimeoutResult::Signal { .. } => return Err(ConnectError::NotConnected),
+                CondVarTimeoutResult::Timeout => return Err(ConnectError::TimedOut),
+            };
+        }
+    }
+
+    /// Notes an answer, unless it is all over.
+    pub(super) fn answer(&self, answer: Progress) {
+        let mut progress = self.progress.lock();
+        if !matches!(*progress, Progress::Over(_)) {
+            *progress = answer;
+        }
+        self.progressed.notify_all();
+    }
+
+    /// The attempt has failed, or the connection that it has led to is lost; `true` if it is lost
+    /// only now.
+    pub(super) fn fail(&self, error: ConnectError) -> bool {
+        let mut progress = self.progress.lock();
+        let established = matches!(*progress, Progress::Established(..));
+        *progress = Progress::Over(error);
+        self.progressed.notify_all();
+        established
+    }
+}
