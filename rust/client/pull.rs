@@ -16,7 +16,10 @@ use kernel::{
 };
 
 use crate::{
-    engine::returned::Arrived,
+    engine::{
+        inbound::Message,
+        returned::Arrived, //
+    },
     sunrpc::{
         Claimed,
         Refusal, //
@@ -26,6 +29,7 @@ use crate::{
         Ended,
         Endpoint,
         NotPulled,
+        Prepared,
         Recv,
         Remote,
         SendWorker, //
@@ -207,38 +211,11 @@ pub(super) fn start(
     octets: usize,
 ) {
     let this = ep.context();
-    let pulls = &this.pulls;
     let Some(reply) = reply::parse(this, recv.octets(octets)) else {
         this.lose();
         return;
     };
-    let reads = reply.chunks.reads;
-    let room = rpc.room();
-    let capacity = room
-        .head_len()
-        .saturating_add(room.page_len())
-        .saturating_add(room.tail_len());
-    let prepared = match rpc.exchange().arrived(&reply) {
-        Ok(Arrived::Exposed {
-            length,
-            by_write: 0,
-        }) if length <= capacity && reads.len() <= MAX_SEGMENTS as usize => {
-            let pieces = Iterator::chain(room.head(), room.pages());
-            let sources = reads.segments().map(|read| read.segment);
-            let sources = sources.filter(|segment| !segment.is_empty());
-            let sources = sources.map(|segment| {
-                let from = Remote {
-                    handle: segment.handle,
-                    offset: segment.offset,
-                };
-                (from, segment.length)
-            });
-            let pieces = Iterator::chain(pieces, room.tail());
-            pulls.prepare(ep, pieces, sources).map(|it| (it, length))
-        }
-        _ => Err(NotPulled::Unsuitable),
-    };
-    let why = match prepared {
+    match prepare(ep, &rpc, &reply) {
         Ok((prepared, length)) => {
             let pulling = Pulling {
                 rpc,
@@ -246,21 +223,52 @@ pub(super) fn start(
                 length,
                 done,
             };
-            if pulls.start(ep, prepared, pulling).is_err() {
+            if this.pulls.start(ep, prepared, pulling).is_err() {
                 // Not completed; SUNRPC sends it again on the next connection.
                 this.lose();
             }
-            return;
         }
-        Err(why) => why,
-    };
-    match why {
-        NotPulled::Failed => this.lose(),
-        NotPulled::Unsuitable => {
+        Err(NotPulled::Failed) => this.lose(),
+        Err(NotPulled::Unsuitable) => {
             this.dones.send(ep, done);
             complete::fence(ep, rpc, recv, How::Refused(Refusal::Fail));
         }
     }
+}
+
+/// Prepares the RDMA Reads of what `reply` exposes, to where the consumer wants it; returns its
+/// length, too.
+fn prepare(
+    ep: &Endpoint<Channel>,
+    rpc: &Claimed<Rdma>,
+    reply: &Message<'_>,
+) -> Result<(Prepared<Pulling>, u32), NotPulled> {
+    let reads = reply.chunks.reads;
+    let room = rpc.room();
+    let capacity = room
+        .head_len()
+        .saturating_add(room.page_len())
+        .saturating_add(room.tail_len());
+    let length = match rpc.exchange().arrived(reply) {
+        Ok(Arrived::Exposed {
+            length,
+            by_write: 0,
+        }) if length <= capacity && reads.len() <= MAX_SEGMENTS as usize => length,
+        _ => return Err(NotPulled::Unsuitable),
+    };
+    let pieces = Iterator::chain(room.head(), room.pages());
+    let pieces = Iterator::chain(pieces, room.tail());
+    let segments = reads.segments().map(|read| read.segment);
+    let segments = segments.filter(|segment| !segment.is_empty());
+    let sources = segments.map(|segment| {
+        let from = Remote {
+            handle: segment.handle,
+            offset: segment.offset,
+        };
+        (from, segment.length)
+    });
+    let prepared = ep.context().pulls.prepare(ep, pieces, sources)?;
+    Ok((prepared, length))
 }
 
 /// A Reply has been pulled, or the connection ended first.

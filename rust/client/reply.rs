@@ -46,6 +46,8 @@ enum Outcome {
     Complete(Claimed<Rdma>, How),
     /// Its Reply is still to be pulled, and then acknowledged like this.
     Pull(Claimed<Rdma>, Done),
+    /// It answers none: the server calls, and its Call starts there in the message.
+    ReverseCall { xid: u32, start: usize },
     /// Nothing; or it answers none.
     Nothing,
 }
@@ -64,41 +66,7 @@ pub(super) fn received(worker: &RecvWorker<'_, Channel>, recv: Recv<()>, status:
         return;
     };
     this.shared.xprt.useful();
-    let message = recv.octets(octets);
-    // Only what answers a Call may invalidate anything (RFC 8797 Section 4.1).
-    let answers_nothing = || {
-        if invalidated.is_some() {
-            this.lose();
-        }
-    };
-    let outcome = match inbound::from_server(message, this.extensions()) {
-        Ok(FromServer::Reply(reply)) => {
-            let start = octets - reply.payload.map_or(0, <[u8]>::len);
-            find(worker, message, &reply, start, invalidated)
-        }
-        Ok(FromServer::Error(error)) => refused(worker, message, &error, invalidated),
-        Ok(FromServer::ReverseCall(call)) => {
-            answers_nothing();
-            let start = octets - call.payload.map_or(0, <[u8]>::len);
-            let xid = call.xid;
-            reverse::call(worker, recv, xid, start, octets - start);
-            this.refill(worker);
-            return;
-        }
-        Err(inbound::Response::Answer(error)) => {
-            reverse::refuse(worker, message, &error);
-            answers_nothing();
-            Outcome::Nothing
-        }
-        // Nobody waits for an answer to what is not understood (RFC 8166 Section 4.5).
-        Err(inbound::Response::Drop) => {
-            this.shared.stats.bad_replies.add(1);
-            traces::not_understood(worker, message);
-            answers_nothing();
-            Outcome::Nothing
-        }
-    };
-    match outcome {
+    match classify(worker, recv.octets(octets), invalidated) {
         Outcome::Nothing => {
             this.shared.recv_pool.put(recv);
             this.refill(worker);
@@ -111,6 +79,48 @@ pub(super) fn received(worker: &RecvWorker<'_, Channel>, recv: Recv<()>, status:
         Outcome::Pull(rpc, done) => {
             this.refill(worker);
             pull::start(worker, rpc, done, recv, octets);
+        }
+        Outcome::ReverseCall { xid, start } => {
+            reverse::call(worker, recv, xid, start, octets - start);
+            this.refill(worker);
+        }
+    }
+}
+
+/// Says what a message is, and answers those that want no more than that.
+#[inline]
+fn classify(worker: &RecvWorker<'_, Channel>, message: &[u8], invalidated: Option<u32>) -> Outcome {
+    let this = worker.context();
+    // Only what answers a Call may invalidate anything (RFC 8797 Section 4.1).
+    let answers_nothing = || {
+        if invalidated.is_some() {
+            this.lose();
+        }
+    };
+    match inbound::from_server(message, this.extensions()) {
+        Ok(FromServer::Reply(reply)) => {
+            let start = message.len() - reply.payload.map_or(0, <[u8]>::len);
+            find(worker, message, &reply, start, invalidated)
+        }
+        Ok(FromServer::Error(error)) => refused(worker, message, &error, invalidated),
+        Ok(FromServer::ReverseCall(call)) => {
+            answers_nothing();
+            Outcome::ReverseCall {
+                xid: call.xid,
+                start: message.len() - call.payload.map_or(0, <[u8]>::len),
+            }
+        }
+        Err(inbound::Response::Answer(error)) => {
+            reverse::refuse(worker, message, &error);
+            answers_nothing();
+            Outcome::Nothing
+        }
+        // Nobody waits for an answer to what is not understood (RFC 8166 Section 4.5).
+        Err(inbound::Response::Drop) => {
+            this.shared.stats.bad_replies.add(1);
+            traces::not_understood(worker, message);
+            answers_nothing();
+            Outcome::Nothing
         }
     }
 }

@@ -4,6 +4,8 @@
 //!
 //! A Call without Read chunks is delivered where it was received. The others are pulled first.
 
+use core::ops::Range;
+
 use kernel::{
     page::PAGE_SIZE,
     sync::atomic::ordering::Relaxed, //
@@ -14,6 +16,7 @@ use crate::{
     engine::inbound::{
         self,
         FromClient,
+        Message,
         Response, //
     },
     sunrpc::svc::{
@@ -24,6 +27,7 @@ use crate::{
     },
     verbs::{
         PageArray,
+        Parcel,
         Pulled, //
     },
     wire::ChunkLists, //
@@ -49,6 +53,18 @@ enum Next {
     /// It has waited for regions.
     Again(Buffer),
     Pulled(Pulled<Call>),
+}
+
+/// What is done with a message that was received.
+enum Step {
+    /// These octets of it are a Call.
+    Deliver(Range<usize>),
+    /// Some of its Call is still to be pulled.
+    Pull,
+    /// The chunks of the Call of that number cannot be used.
+    Refuse(u32),
+    /// No more than was done with it.
+    Drop,
 }
 
 impl Connection {
@@ -81,10 +97,21 @@ impl Connection {
         }
     }
 
-    /// Parses what was received.
+    /// Does what is to be done with what was received.
     #[inline]
     fn begin(&self, rqst: Receiving<'_, Self>, mut buffer: Buffer) -> Received {
         admin::server::RECEIVES.inc();
+        match self.parse(&rqst, &mut buffer) {
+            Step::Deliver(call) => rqst.deliver(buffer, call),
+            Step::Pull => self.pull(rqst, buffer),
+            Step::Refuse(xid) => self.refuse_call(rqst, buffer, xid),
+            Step::Drop => self.drop_call(rqst, buffer),
+        }
+    }
+
+    /// Parses what was received, and answers what wants no thread for longer than that.
+    #[inline]
+    fn parse(&self, rqst: &Receiving<'_, Self>, buffer: &mut Buffer) -> Step {
         let received = buffer.user().call.octets;
         let serial = buffer.serial();
         let (octets, parcel) = buffer.split(received);
@@ -92,58 +119,61 @@ impl Connection {
         match inbound::from_client(octets, self.extensions) {
             Ok(FromClient::Done { xid }) => {
                 self.ep.context().exposed().done(&self.ep, xid, invalidated);
-                self.drop_call(rqst, buffer)
             }
             // Only RDMA_DONE invalidates; any other message that does may have hit any Reply's
             // region.
-            _ if invalidated.is_some() => {
-                self.ep.context().close();
-                self.drop_call(rqst, buffer)
-            }
+            _ if invalidated.is_some() => self.ep.context().close(),
             Ok(FromClient::Call(message)) => {
-                let inline = message.payload.map_or(0, <[u8]>::len);
-                let start = received - inline;
+                let start = received - message.payload.map_or(0, <[u8]>::len);
                 traces::call(&self.ep, serial, octets, start, &message.chunks);
-                let (xid, long) = (message.xid, message.payload.is_none());
-                parcel
-                    .call
-                    .begin(xid, start, long, message.chunks.outline());
-                // A list of nothing but empty segments is legal, and there is nothing to pull.
-                let mut reads = message.chunks.reads.segments();
-                // No room for so many results, or for a Call longer than what the service takes.
-                if message.chunks.writes.chunks().nth(MAX_RESULTS).is_some()
-                    || inline > self.bounds.message as usize
-                {
-                    self.refuse_call(rqst, buffer, xid)
-                } else if !long && reads.all(|read| read.segment.is_empty()) {
-                    self.note_reply_pages(&rqst, &message.chunks, parcel.pages_mut());
-                    rqst.deliver(buffer, start..received)
-                } else {
-                    self.pull(rqst, buffer)
-                }
-            }
-            Err(response @ Response::Answer(error)) => {
-                traces::refused(&self.ep, serial, octets, &response);
-                self.send_error(&error);
-                self.drop_call(rqst, buffer)
+                return self.begin_call(rqst, &message, parcel, start..received);
             }
             Ok(FromClient::ReverseReply(message)) => {
                 let answer = Answer::Reply(message.payload.unwrap_or(&[]));
-                if !self.reverse_answer(&rqst, message.xid, message.credits, answer) {
+                if !self.reverse_answer(rqst, message.xid, message.credits, answer) {
                     traces::dropped(&self.ep, serial, octets);
                 }
-                self.drop_call(rqst, buffer)
             }
             Ok(FromClient::ReverseError(refused)) => {
-                if !self.reverse_answer(&rqst, refused.xid, refused.credits, Answer::Refused) {
+                if !self.reverse_answer(rqst, refused.xid, refused.credits, Answer::Refused) {
                     traces::dropped(&self.ep, serial, octets);
                 }
-                self.drop_call(rqst, buffer)
             }
-            Err(response @ Response::Drop) => {
+            Err(response) => {
                 traces::refused(&self.ep, serial, octets, &response);
-                self.drop_call(rqst, buffer)
+                if let Response::Answer(error) = response {
+                    self.send_error(&error);
+                }
             }
+        }
+        Step::Drop
+    }
+
+    /// Notes what is to be known of a Call, whose inline part is `inline`.
+    #[inline]
+    fn begin_call(
+        &self,
+        rqst: &Receiving<'_, Self>,
+        message: &Message<'_>,
+        parcel: &mut Parcel<Call>,
+        inline: Range<usize>,
+    ) -> Step {
+        let (chunks, long) = (&message.chunks, message.payload.is_none());
+        parcel
+            .call
+            .begin(message.xid, inline.start, long, chunks.outline());
+        // A list of nothing but empty segments is legal, and there is nothing to pull.
+        let mut reads = chunks.reads.segments();
+        // No room for so many results, or for a Call longer than what the service takes.
+        if chunks.writes.chunks().nth(MAX_RESULTS).is_some()
+            || inline.len() > self.bounds.message as usize
+        {
+            Step::Refuse(message.xid)
+        } else if !long && reads.all(|read| read.segment.is_empty()) {
+            self.note_reply_pages(rqst, chunks, parcel.pages_mut());
+            Step::Deliver(inline)
+        } else {
+            Step::Pull
         }
     }
 

@@ -125,6 +125,7 @@ pub(crate) use pull::{
 };
 pub(crate) use puller::{
     NotPulled,
+    Prepared,
     Puller,
     Pulls, //
 };
