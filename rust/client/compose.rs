@@ -225,7 +225,7 @@ pub(super) fn append_body(
             out.copy(|to| message.copy_pages(to))?;
             out.copy(|to| message.copy_tail(0, to))?;
             if out.copied != head {
-                shared.stats.pulled_up.add((out.copied - head) as u64);
+                shared.stats.send.pulled_up.add((out.copied - head) as u64);
             }
         }
     }
@@ -261,7 +261,7 @@ fn count(
     if regions.is_empty() {
         return;
     }
-    let stats = &shared.stats;
+    let stats = &shared.stats.send;
     if reads != 0 {
         stats.read_segments.add(u64::from(reads));
         if how == CallPlan::PositionZero {

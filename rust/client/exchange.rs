@@ -31,7 +31,7 @@ pub(super) struct Exchange {
     pub(super) reads: u32,
     /// What the other regions are.
     pub(super) offer: ReplyPlan,
-    /// What kind of Call it is: see [`Habits`](super::habits::Habits).
+    /// What kind of Call it is, if its Reply may be long: see [`Habits`](super::habits::Habits).
     pub(super) procedure: u32,
 }
 

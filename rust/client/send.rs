@@ -60,7 +60,12 @@ pub(super) fn call(
         regions,
         reads: composed.reads,
         offer,
-        procedure: call.procedure(),
+        // A chain of loads, of which a short Reply makes no use.
+        procedure: if offer.may_be_long() {
+            call.procedure()
+        } else {
+            0
+        },
     };
     if let Err(error) = posting.post(&to.ep, || call.commit(exchange)) {
         trace!(xprtrdma_post_send_err(
@@ -109,7 +114,7 @@ fn extent(buf: &XdrBuf) -> Extent {
 /// There is no room in the ring: Sends have not ended.
 #[cold]
 pub(super) fn ring_full(shared: &Shared, sender: &Sender<Pending>) -> SendError {
-    shared.stats.ring_full.add(1);
+    shared.stats.send.ring_full.add(1);
     shared.xprt.wait_for_space();
     if sender.has_room() {
         shared.xprt.space();
@@ -125,7 +130,7 @@ fn failed(
     call: &Call<'_, Rdma>,
     error: SendError,
 ) -> SendError {
-    shared.stats.failed_marshals.add(1);
+    shared.stats.send.failed_marshals.add(1);
     trace!(xprtrdma_marshal_failed(
         call.task(),
         call.xid(),

@@ -11,7 +11,7 @@ use kernel::{
     }, //
 };
 
-/// A number that grows. Readers need no order among several.
+/// A number that grows. Readers need no order among several, here and below.
 pub(super) struct Count(Atomic<u64>);
 
 impl Count {
@@ -30,36 +30,85 @@ impl Count {
     }
 }
 
-/// The counters, in the order of the line.
-pub(super) struct Stats {
+/// A number that grows, by one writer at a time: [`SendStats`] says who that is. So what it takes
+/// is a load and a store, and no atomic addition.
+pub(super) struct SingleWriter(Atomic<u64>);
+
+impl SingleWriter {
+    const fn new() -> Self {
+        Self(Atomic::new(0))
+    }
+
+    /// Adds `n`. If two do that at a time, one of them does not count.
+    #[inline]
+    pub(super) fn add(&self, n: u64) {
+        self.0.store(self.0.load(Relaxed).wrapping_add(n), Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// The counters of what is sent, on a cache line of their own: completion handlers write to the
+/// others.
+///
+/// # Invariants
+///
+/// They are added to by nobody but the holder of the send lock (`XPRT_LOCKED`), which is who has
+/// the [`Sender`](crate::verbs::Sender). The lock also makes what one holder has stored visible to
+/// the next.
+#[repr(align(64))]
+pub(super) struct SendStats {
     /// Segments of Read chunks.
-    pub(super) read_segments: Count,
+    pub(super) read_segments: SingleWriter,
     /// Segments of Write chunks.
-    pub(super) write_segments: Count,
+    pub(super) write_segments: SingleWriter,
     /// Segments of Reply chunks.
-    pub(super) reply_segments: Count,
+    pub(super) reply_segments: SingleWriter,
     /// Octets offered to be written.
-    pub(super) offered: Count,
+    pub(super) offered: SingleWriter,
+    /// Octets of Calls that were copied from pages or a tail.
+    pub(super) pulled_up: SingleWriter,
+    /// Calls that could not be composed.
+    pub(super) failed_marshals: SingleWriter,
+    /// Calls that went wholly by a Read chunk.
+    pub(super) nomsg_calls: SingleWriter,
+    /// Calls that had to wait for room in the ring of messages.
+    pub(super) ring_full: SingleWriter,
+}
+
+impl SendStats {
+    const fn new() -> Self {
+        Self {
+            read_segments: SingleWriter::new(),
+            write_segments: SingleWriter::new(),
+            reply_segments: SingleWriter::new(),
+            offered: SingleWriter::new(),
+            pulled_up: SingleWriter::new(),
+            failed_marshals: SingleWriter::new(),
+            nomsg_calls: SingleWriter::new(),
+            ring_full: SingleWriter::new(),
+        }
+    }
+}
+
+/// The counters.
+pub(super) struct Stats {
+    /// Those of what is sent.
+    pub(super) send: SendStats,
     /// Octets that were written.
     pub(super) written: Count,
-    /// Octets of Calls that were copied from pages or a tail.
-    pub(super) pulled_up: Count,
     /// Octets of Replies that were copied to pages.
     pub(super) fixed_up: Count,
     /// Octets for which buffers had to grow.
     pub(super) grown: Count,
-    /// Calls that could not be composed.
-    pub(super) failed_marshals: Count,
     /// Replies that could not be understood, or reported an error.
     pub(super) bad_replies: Count,
-    /// Calls that went wholly by a Read chunk.
-    pub(super) nomsg_calls: Count,
     /// Memory regions made.
     pub(super) regions_made: Count,
     /// Memory regions that had to be invalidated by this end.
     pub(super) local_invalidations: Count,
-    /// Calls that had to wait for room in the ring of messages.
-    pub(super) ring_full: Count,
     /// Reverse Calls; not in the line.
     pub(super) reverse_calls: Count,
 }
@@ -67,20 +116,13 @@ pub(super) struct Stats {
 impl Stats {
     pub(super) const fn new() -> Self {
         Self {
-            read_segments: Count::new(),
-            write_segments: Count::new(),
-            reply_segments: Count::new(),
-            offered: Count::new(),
+            send: SendStats::new(),
             written: Count::new(),
-            pulled_up: Count::new(),
             fixed_up: Count::new(),
             grown: Count::new(),
-            failed_marshals: Count::new(),
             bad_replies: Count::new(),
-            nomsg_calls: Count::new(),
             regions_made: Count::new(),
             local_invalidations: Count::new(),
-            ring_full: Count::new(),
             reverse_calls: Count::new(),
         }
     }
@@ -88,27 +130,28 @@ impl Stats {
     /// Prints this transport's part of the line: 17 numbers. Tools know their places, so those of
     /// what does not happen here (regions recycled or orphaned, Replies that wait for a Send) stay.
     pub(super) fn print(&self, seq: &SeqFile) {
+        let send = &self.send;
         seq_print!(
             seq,
             "{} {} {} {} {} {} {} {} {} {} {} ",
-            self.read_segments.get(),
-            self.write_segments.get(),
-            self.reply_segments.get(),
-            self.offered.get(),
+            send.read_segments.get(),
+            send.write_segments.get(),
+            send.reply_segments.get(),
+            send.offered.get(),
             self.written.get(),
-            self.pulled_up.get(),
+            send.pulled_up.get(),
             self.fixed_up.get(),
             self.grown.get(),
-            self.failed_marshals.get(),
+            send.failed_marshals.get(),
             self.bad_replies.get(),
-            self.nomsg_calls.get(),
+            send.nomsg_calls.get(),
         );
         seq_print!(
             seq,
             "0 0 {} {} {} 0\n",
             self.regions_made.get(),
             self.local_invalidations.get(),
-            self.ring_full.get(),
+            send.ring_full.get(),
         );
     }
 }
