@@ -39,6 +39,11 @@ pub struct ReplyShape {
     pub length: u32,
     /// GSS integrity or privacy is in use: nothing may be reduced (RFC 8166 Section 8.2.2.3).
     pub protected: bool,
+}
+
+/// What the connection and its requester allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplyLimits {
     /// Octets in a message to the requester, transport header included.
     pub threshold: u32,
     /// The requester may refuse a Reply chunk that it gets back unused: old ones do.
@@ -78,14 +83,14 @@ pub fn remaining(results: &[Payload], length: u32) -> &[Payload] {
     results.get(..there.count()).unwrap_or(&[])
 }
 
-/// A Reply and how it travels.
+/// How a Reply travels.
 ///
 /// # Invariants
 ///
-/// What [`Reply::plan`] checks: results are within the Reply, in order and apart; each fits its
+/// What [`plan`] checks: results are within the Reply, in order and apart; each fits its
 /// chunk; header and inline octets fit the threshold.
 #[derive(Clone, Copy, Debug)]
-pub struct Reply<'a> {
+pub struct Plan<'a> {
     chunks: ChunkLists<'a>,
     results: &'a [Payload],
     length: u32,
@@ -94,64 +99,65 @@ pub struct Reply<'a> {
     left: u32,
 }
 
-impl<'a> Reply<'a> {
-    /// Chooses how a Reply travels.
-    ///
-    /// `chunks` are those of the Call, `results` the items that may be reduced, in the order of the
-    /// Reply.
-    ///
-    /// # Errors
-    ///
-    /// See [`CannotReply`].
-    #[inline]
-    pub fn plan(
-        chunks: ChunkLists<'a>,
-        results: &'a [Payload],
-        shape: &ReplyShape,
-    ) -> Result<Self, CannotReply> {
-        let results = if shape.protected { &[] } else { results };
-        let mut left = shape.length;
-        let mut end: u32 = 0;
-        for returned in pair(chunks, results) {
-            let Some(payload) = returned.payload else {
-                continue;
-            };
-            if u64::from(payload.length) > returned.chunk.total() {
-                return Err(CannotReply::WriteChunk);
-            }
-            let next = payload
-                .end(shape.length)
-                .filter(|_| payload.offset >= end)
-                .ok_or(CannotReply::Results)?;
-            // NO-OVERFLOW: the items are apart, so that they sum up to at most the Reply.
-            left -= next - payload.offset;
-            end = next;
+/// Chooses how a Reply travels.
+///
+/// `chunks` are those of the Call, `results` the items that may be reduced, in the order of the
+/// Reply.
+///
+/// # Errors
+///
+/// See [`CannotReply`].
+#[inline]
+pub fn plan<'a>(
+    chunks: ChunkLists<'a>,
+    results: &'a [Payload],
+    shape: &ReplyShape,
+    limits: &ReplyLimits,
+) -> Result<Plan<'a>, CannotReply> {
+    let results = if shape.protected { &[] } else { results };
+    let mut left = shape.length;
+    let mut end: u32 = 0;
+    for returned in pair(chunks, results) {
+        let Some(payload) = returned.payload else {
+            continue;
+        };
+        if u64::from(payload.length) > returned.chunk.total() {
+            return Err(CannotReply::WriteChunk);
         }
-        let header = header_len(&chunks).ok_or(CannotReply::NoRoom)?;
-        let room = shape.threshold.checked_sub(header);
-        let inline = room.ok_or(CannotReply::NoRoom)? >= left;
-        // They refuse a Write list beside a used one, too.
-        let takes_chunk = || {
-            let chunk = chunks.reply.filter(|_| shape.refuses_unused && left > 0);
-            chunk.is_some_and(|chunk| chunk.total() >= u64::from(left) && chunks.writes.is_empty())
-        };
-        let form = match chunks.reply {
-            _ if inline && !takes_chunk() => Form::Inline,
-            Some(chunk) if chunk.total() >= u64::from(left) => Form::ReplyChunk,
-            _ if fits_exposed(shape, header) => Form::Exposed,
-            _ => return Err(CannotReply::NoRoom),
-        };
-        // INVARIANT: checked above.
-        Ok(Self {
-            chunks,
-            results,
-            length: shape.length,
-            form,
-            header,
-            left,
-        })
+        let next = payload
+            .end(shape.length)
+            .filter(|_| payload.offset >= end)
+            .ok_or(CannotReply::Results)?;
+        // NO-OVERFLOW: the items are apart, so that they sum up to at most the Reply.
+        left -= next - payload.offset;
+        end = next;
     }
+    let header = header_len(&chunks).ok_or(CannotReply::NoRoom)?;
+    let room = limits.threshold.checked_sub(header);
+    let inline = room.ok_or(CannotReply::NoRoom)? >= left;
+    // They refuse a Write list beside a used one, too.
+    let takes_chunk = || {
+        let chunk = chunks.reply.filter(|_| limits.refuses_unused && left > 0);
+        chunk.is_some_and(|chunk| chunk.total() >= u64::from(left) && chunks.writes.is_empty())
+    };
+    let form = match chunks.reply {
+        _ if inline && !takes_chunk() => Form::Inline,
+        Some(chunk) if chunk.total() >= u64::from(left) => Form::ReplyChunk,
+        _ if fits_exposed(limits, header) => Form::Exposed,
+        _ => return Err(CannotReply::NoRoom),
+    };
+    // INVARIANT: checked above.
+    Ok(Plan {
+        chunks,
+        results,
+        length: shape.length,
+        form,
+        header,
+        left,
+    })
+}
 
+impl<'a> Plan<'a> {
     /// Which message conveys the Reply.
     #[inline]
     pub const fn form(&self) -> Form {
@@ -198,16 +204,10 @@ impl<'a> Reply<'a> {
     }
 
     /// Writes the transport header, with every chunk returned as the Call offered it and the
-    /// lengths that were written; returns its length.
+    /// lengths that were written; returns its length. `exposed` are the segments of what is
+    /// exposed, if that is how the Reply travels.
     #[inline]
-    pub fn encode(&self, xid: u32, credits: u32, octets: &mut [u8]) -> Result<usize, Overflow> {
-        self.encode_exposing(xid, credits, [], octets)
-    }
-
-    /// [`Self::encode`], for any form: `exposed` are the segments of what is exposed, if that is
-    /// how the Reply travels.
-    #[inline]
-    pub fn encode_exposing<I>(
+    pub fn encode<I>(
         &self,
         xid: u32,
         credits: u32,
@@ -270,11 +270,11 @@ fn header_len(chunks: &ChunkLists<'_>) -> Option<u32> {
 /// A fixed bound on the segments, known before any memory is registered, ends the recursion between
 /// what is exposed and the header that says so.
 #[cold]
-fn fits_exposed(shape: &ReplyShape, header: u32) -> bool {
-    let reads = usize::try_from(shape.exposed_segments).map(size::reads);
+fn fits_exposed(limits: &ReplyLimits, header: u32) -> bool {
+    let reads = usize::try_from(limits.exposed_segments).map(size::reads);
     let reads = reads.ok().and_then(|octets| u32::try_from(octets).ok());
     let length = reads.and_then(|octets| octets.checked_add(header));
-    shape.exposed_segments > 0 && length.is_some_and(|length| length <= shape.threshold)
+    limits.exposed_segments > 0 && length.is_some_and(|length| length <= limits.threshold)
 }
 
 /// A Write chunk of the Call, and the result that goes there.

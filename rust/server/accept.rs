@@ -20,6 +20,7 @@ use crate::{
             ReadDepths, //
         }, //
         assembly::Bounds,
+        reply::ReplyLimits,
     },
     sunrpc::svc::{
         Accepting,
@@ -49,7 +50,10 @@ use super::{
         Connection,
         Spare, //
     },
-    limits::Limits,
+    limits::{
+        Limits,
+        EXPOSED_SEGMENTS, //
+    },
     listener::{
         ConnectRequest,
         Listener, //
@@ -232,8 +236,17 @@ fn install(
         ep: request.endpoint,
         agreement: made.agreement,
         extensions: terms.extensions,
-        // Before 4.9 Linux said nothing about itself; of the others only the administrator knows.
-        refuses_unused: request.peer.is_none() || admin::server::SHORT_REPLIES.get() == 0,
+        reply_limits: ReplyLimits {
+            threshold: made.agreement.send,
+            // Linux did so before 4.14. Before 4.9 it said nothing about itself; of the others only
+            // the administrator knows.
+            refuses_unused: request.peer.is_none() || admin::server::SHORT_REPLIES.get() == 0,
+            exposed_segments: if terms.extensions.pulled_replies {
+                EXPOSED_SEGMENTS
+            } else {
+                0
+            },
+        },
         credits: terms.limits.credits,
         reverse: terms.limits.reverse,
         share: terms.limits.share(made.entries),

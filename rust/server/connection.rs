@@ -17,6 +17,7 @@ use crate::{
             Extensions, //
         }, //
         assembly::Bounds,
+        reply::ReplyLimits,
     },
     sunrpc::{
         svc::{
@@ -39,7 +40,6 @@ use crate::{
 use super::{
     call::Buffer,
     channel::Channel,
-    limits::EXPOSED_SEGMENTS,
     regions::Demand, //
 };
 
@@ -50,8 +50,8 @@ pub(super) struct Connection {
     pub(super) agreement: Agreement,
     /// Extensions beyond RFC 8166 that were agreed on.
     pub(super) extensions: Extensions,
-    /// Whether the client may refuse a Reply chunk that it gets back unused, as Linux before 4.14.
-    pub(super) refuses_unused: bool,
+    /// What a Reply may be like.
+    pub(super) reply_limits: ReplyLimits,
     /// What every message grants.
     pub(super) credits: u32,
     /// Reverse Calls that may be outstanding.
@@ -93,17 +93,6 @@ impl Spare {
             calls: SparePages::new()?,
             replies: SparePages::new()?,
         })
-    }
-}
-
-impl Connection {
-    /// Most segments in which a Reply can be exposed.
-    pub(super) fn exposed_segments(&self) -> u32 {
-        if self.extensions.pulled_replies {
-            EXPOSED_SEGMENTS
-        } else {
-            0
-        }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::{
             self,
             CannotReply,
             Form,
-            Reply as Plan,
+            Plan,
             ReplyShape,
             Sink, //
         }, //
@@ -239,18 +239,13 @@ impl Connection {
         length: u32,
         protected: bool,
     ) -> core::result::Result<Plan<'a>, NotServed> {
-        let shape = ReplyShape {
-            length,
-            protected,
-            threshold: self.agreement.send,
-            refuses_unused: self.refuses_unused,
-            exposed_segments: self.exposed_segments(),
-        };
+        let shape = ReplyShape { length, protected };
         let results = reply::remaining(call.results(), length);
-        let plan = match Plan::plan(chunks, results, &shape) {
+        let limits = &self.reply_limits;
+        let plan = match reply::plan(chunks, results, &shape, limits) {
             // The service took back some of what it had encoded; what is left can travel with the
             // rest.
-            Err(CannotReply::Results) => Plan::plan(chunks, &[], &shape),
+            Err(CannotReply::Results) => reply::plan(chunks, &[], &shape, limits),
             plan => plan,
         };
         plan.map_err(|why| {
@@ -304,16 +299,12 @@ impl Connection {
         exposing: Option<&Exposing>,
     ) -> core::result::Result<usize, NotServed> {
         let serial = message.serial();
-        let octets = message.buffer_mut();
-        let header = match exposing {
-            None => plan.encode(xid, self.credits, octets),
-            Some(exposing) => {
-                let regions = exposing.regions.exposed().map(segment);
-                plan.encode_exposing(xid, self.credits, regions, octets)
-            }
-        };
+        let exposing = exposing.into_iter();
+        let exposed = exposing.flat_map(|exposing| exposing.regions.exposed().map(segment));
         // The plan has seen to it that there is room.
-        let header = header.map_err(|_| NotServed::Lost)?;
+        let header = plan
+            .encode(xid, self.credits, exposed, message.buffer_mut())
+            .map_err(|_| NotServed::Lost)?;
         if let Some(header) = message.buffer_mut().get(..header) {
             traces::reply(&self.ep, serial, header);
         }

@@ -6,6 +6,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use rpcrdma_core::engine::reply::Payload;
+use rpcrdma_core::engine::reply::ReplyLimits;
 use rpcrdma_core::engine::reply::ReplyShape;
 
 /// Gaps before results, and their lengths.
@@ -27,9 +28,11 @@ fuzz_target!(|input: (Results, u8, u16, bool, u16, u8, &[u8])| {
     let shape = ReplyShape {
         length: at + u32::from(rest),
         protected,
+    };
+    let limits = ReplyLimits {
         threshold: u32::from(threshold),
         refuses_unused: count & 4 != 0,
         exposed_segments: u32::from(exposed_segments),
     };
-    rpcrdma_oracle::reply(octets, &results, &shape);
+    rpcrdma_oracle::reply(octets, &results, &shape, &limits);
 });

@@ -7,10 +7,12 @@ use rpcrdma_core::engine::inbound::from_client;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromClient;
 use rpcrdma_core::engine::inbound::FromServer;
+use rpcrdma_core::engine::reply;
 use rpcrdma_core::engine::reply::CannotReply;
 use rpcrdma_core::engine::reply::Form;
 use rpcrdma_core::engine::reply::Payload;
-use rpcrdma_core::engine::reply::Reply;
+use rpcrdma_core::engine::reply::Plan;
+use rpcrdma_core::engine::reply::ReplyLimits;
 use rpcrdma_core::engine::reply::ReplyShape;
 use rpcrdma_core::engine::reply::Sink;
 use rpcrdma_core::wire::ChunkLists;
@@ -26,13 +28,13 @@ const PULLED: Extensions = Extensions {
 const LONGEST: u32 = 8192;
 
 /// Conveys a Reply of `length` octets with `results` to the Call in `octets`, if it is one.
-pub fn reply(octets: &[u8], results: &[Payload], shape: &ReplyShape) {
+pub fn reply(octets: &[u8], results: &[Payload], shape: &ReplyShape, limits: &ReplyLimits) {
     let Ok(FromClient::Call(call)) = from_client(octets, Extensions::default()) else {
         return;
     };
-    let reply = match Reply::plan(call.chunks, results, shape) {
+    let reply = match reply::plan(call.chunks, results, shape, limits) {
         Ok(reply) => reply,
-        Err(refused) => return check_refusal(refused, call.chunks, results, shape),
+        Err(refused) => return check_refusal(refused, call.chunks, results, shape, limits),
     };
     assert_eq!(
         u64::from(reply.left()),
@@ -41,10 +43,10 @@ pub fn reply(octets: &[u8], results: &[Payload], shape: &ReplyShape) {
             .map(|(_, length)| u64::from(length))
             .sum::<u64>()
     );
-    let exposed = exposed(&reply, shape);
-    let mut message = vec![0; shape.threshold as usize];
+    let exposed = exposed(&reply, limits);
+    let mut message = vec![0; limits.threshold as usize];
     let header = reply
-        .encode_exposing(call.xid, 1, exposed.iter().copied(), &mut message)
+        .encode(call.xid, 1, exposed.iter().copied(), &mut message)
         .expect("header fits the threshold");
     let reads = 24 * exposed.len();
     assert_eq!(header, reply.header() as usize + reads);
@@ -86,25 +88,25 @@ pub fn reply(octets: &[u8], results: &[Payload], shape: &ReplyShape) {
         .collect();
     // An old requester has its Reply chunk used whenever it can be, but not beside a Write list.
     let room = call.chunks.reply.map_or(0, |chunk| chunk.total());
-    let must_use = shape.refuses_unused
+    let must_use = limits.refuses_unused
         && !left.is_empty()
         && room >= left.len() as u64
         && call.chunks.writes.is_empty();
     match reply.form() {
         Form::Inline => {
-            assert!(header + left.len() <= shape.threshold as usize);
+            assert!(header + left.len() <= limits.threshold as usize);
             assert!(!must_use, "the Reply chunk comes back unused");
         }
         Form::ReplyChunk => {
             assert!(
-                must_use || header + left.len() > shape.threshold as usize,
+                must_use || header + left.len() > limits.threshold as usize,
                 "the Reply chunk was not needed"
             );
             fill(&mut reply.reply_chunk().unwrap(), left.len());
         }
         // It is exposed only if there is no other way.
         Form::Exposed => {
-            assert!(header - reads + left.len() > shape.threshold as usize);
+            assert!(header - reads + left.len() > limits.threshold as usize);
             let chunk = call.chunks.reply;
             assert!(chunk.is_none_or(|chunk| chunk.total() < left.len() as u64));
         }
@@ -151,11 +153,11 @@ pub fn reply(octets: &[u8], results: &[Payload], shape: &ReplyShape) {
 }
 
 /// What a responder would expose: as many segments as it may have, of what is left.
-fn exposed(reply: &Reply<'_>, shape: &ReplyShape) -> Vec<Segment> {
+fn exposed(reply: &Plan<'_>, limits: &ReplyLimits) -> Vec<Segment> {
     if reply.form() != Form::Exposed {
         return Vec::new();
     }
-    let count = shape.exposed_segments.min(reply.left());
+    let count = limits.exposed_segments.min(reply.left());
     let mut left = reply.left();
     (0..count)
         .map(|n| {
@@ -191,6 +193,7 @@ fn check_refusal(
     chunks: ChunkLists<'_>,
     results: &[Payload],
     shape: &ReplyShape,
+    limits: &ReplyLimits,
 ) {
     let pairs = || {
         let chunks = chunks.writes.chunks();
@@ -211,15 +214,15 @@ fn check_refusal(
                     .sum(),
             };
             let least = u64::from(shape.length).saturating_sub(removed);
-            let inline = header + least <= u64::from(shape.threshold);
+            let inline = header + least <= u64::from(limits.threshold);
             assert!(!inline, "there was room inline");
-            let header_fits = header <= u64::from(shape.threshold);
+            let header_fits = header <= u64::from(limits.threshold);
             let long = chunks
                 .reply
                 .is_some_and(|chunk| chunk.total() >= u64::from(shape.length));
             assert!(!(header_fits && long), "there was room in the Reply chunk");
-            let reads = 24 * u64::from(shape.exposed_segments);
-            let exposable = reads > 0 && header + reads <= u64::from(shape.threshold);
+            let reads = 24 * u64::from(limits.exposed_segments);
+            let exposable = reads > 0 && header + reads <= u64::from(limits.threshold);
             assert!(!exposable, "it could have been exposed");
         }
         CannotReply::Results => {

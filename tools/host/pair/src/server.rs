@@ -25,8 +25,9 @@ use rpcrdma_core::engine::inbound::from_client;
 use rpcrdma_core::engine::inbound::FromClient;
 use rpcrdma_core::engine::inbound::Response;
 use rpcrdma_core::engine::remote::handle_to_invalidate;
+use rpcrdma_core::engine::reply;
 use rpcrdma_core::engine::reply::Form;
-use rpcrdma_core::engine::reply::Reply;
+use rpcrdma_core::engine::reply::ReplyLimits;
 use rpcrdma_core::engine::reply::ReplyShape;
 use rpcrdma_core::engine::reply::Sink;
 use rpcrdma_core::wire::ErrorReply;
@@ -350,11 +351,13 @@ impl Server {
         let shape = ReplyShape {
             length: reply.len() as u32,
             protected: answer.protected,
+        };
+        let limits = ReplyLimits {
             threshold: self.agreement.send,
             refuses_unused: self.refuses_unused,
             exposed_segments: 4 * u32::from(self.extensions.pulled_replies),
         };
-        let Ok(plan) = Reply::plan(chunks, &results, &shape) else {
+        let Ok(plan) = reply::plan(chunks, &results, &shape, &limits) else {
             return self.refuse(rng, ErrorReply::chunk(job.xid));
         };
         let short = plan.header() + plan.left() <= self.agreement.send;
@@ -379,7 +382,7 @@ impl Server {
             Form::Inline | Form::ReplyChunk => Vec::new(),
         };
         let header = plan
-            .encode_exposing(job.xid, credits, exposed, &mut octets)
+            .encode(job.xid, credits, exposed, &mut octets)
             .expect("planned to fit");
         octets.truncate(header);
         match plan.reply_chunk() {

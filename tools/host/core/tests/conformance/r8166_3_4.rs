@@ -15,8 +15,9 @@ use rpcrdma_core::engine::call::Extent;
 use rpcrdma_core::engine::call::ReplyPlan;
 use rpcrdma_core::engine::inbound::from_client;
 use rpcrdma_core::engine::inbound::Response;
+use rpcrdma_core::engine::reply;
 use rpcrdma_core::engine::reply::Payload;
-use rpcrdma_core::engine::reply::Reply;
+use rpcrdma_core::engine::reply::ReplyLimits;
 use rpcrdma_core::engine::reply::ReplyShape;
 use rpcrdma_core::engine::reply::Sink;
 use rpcrdma_core::wire::ChunkLists;
@@ -379,21 +380,24 @@ fn item(offset: u32, length: u32) -> Payload {
     Payload { offset, length }
 }
 
+const REPLY_LIMITS: ReplyLimits = ReplyLimits {
+    threshold: 4096,
+    refuses_unused: false,
+    exposed_segments: 0,
+};
+
 fn shape(length: u32) -> ReplyShape {
     ReplyShape {
         length,
         protected: false,
-        threshold: 4096,
-        refuses_unused: false,
-        exposed_segments: 0,
     }
 }
 
 /// The lengths that a Reply returns for each Write chunk.
 fn returned(chunks: ChunkLists<'_>, results: &[Payload], length: u32) -> Vec<Vec<u32>> {
-    let reply = Reply::plan(chunks, results, &shape(length)).unwrap();
+    let reply = reply::plan(chunks, results, &shape(length), &REPLY_LIMITS).unwrap();
     let mut octets = [0; 1024];
-    let end = reply.encode(XID, 32, &mut octets).unwrap();
+    let end = reply.encode(XID, 32, [], &mut octets).unwrap();
     octets[end..end + 8].copy_from_slice(&words(&[XID, REPLY]));
     let lists = reply_at_client(&octets[..end + 8]).chunks;
     lists
@@ -408,7 +412,7 @@ fn r8166_3_4_6_2_one_item_per_write_chunk_segments_in_order() {
     let call = call_with_writes(&[&[3, 5, 9]]);
     let chunks = call_at_server(&call).chunks;
     let results = [item(100, 10)];
-    let reply = Reply::plan(chunks, &results, &shape(112)).unwrap();
+    let reply = reply::plan(chunks, &results, &shape(112), &REPLY_LIMITS).unwrap();
     let writes: Vec<_> = reply.writes().collect();
     assert_eq!(writes.len(), 1);
     let mut sink = Sink::new(&writes[0].0);
@@ -432,9 +436,9 @@ fn r8166_3_4_6_3_chunks_are_returned_with_lengths_written() {
     );
     // Handles and offsets are those of the Call.
     let results = [item(100, 10)];
-    let reply = Reply::plan(chunks, &results, &shape(128)).unwrap();
+    let reply = reply::plan(chunks, &results, &shape(128), &REPLY_LIMITS).unwrap();
     let mut octets = [0; 1024];
-    let end = reply.encode(XID, 32, &mut octets).unwrap();
+    let end = reply.encode(XID, 32, [], &mut octets).unwrap();
     octets[end..end + 8].copy_from_slice(&words(&[XID, REPLY]));
     let lists = reply_at_client(&octets[..end + 8]).chunks;
     for (ours, theirs) in lists.writes.chunks().zip(chunks.writes.chunks()) {
@@ -466,7 +470,7 @@ fn r8166_3_4_6_2_2_roundup_is_not_written() {
         let results = [item(100, length)];
         let total = 100 + ((length + 3) & !3);
         let chunks = call_at_server(&call).chunks;
-        let reply = Reply::plan(chunks, &results, &shape(total)).unwrap();
+        let reply = reply::plan(chunks, &results, &shape(total), &REPLY_LIMITS).unwrap();
         assert_eq!(by_write(&reply), length);
         // Neither is it inline.
         assert_eq!(reply.left(), 100);

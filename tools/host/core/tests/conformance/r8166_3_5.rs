@@ -13,10 +13,11 @@ use rpcrdma_core::engine::call::CallShape;
 use rpcrdma_core::engine::call::Limits;
 use rpcrdma_core::engine::call::ReplyPlan;
 use rpcrdma_core::engine::call::TooBig;
+use rpcrdma_core::engine::reply;
 use rpcrdma_core::engine::reply::CannotReply;
 use rpcrdma_core::engine::reply::Form;
 use rpcrdma_core::engine::reply::Payload;
-use rpcrdma_core::engine::reply::Reply;
+use rpcrdma_core::engine::reply::ReplyLimits;
 use rpcrdma_core::engine::reply::ReplyShape;
 use rpcrdma_core::wire::HeaderWriter;
 use rpcrdma_core::wire::ReadSegment;
@@ -135,13 +136,16 @@ fn call_with_both(write: u32, reply: u32) -> Vec<u8> {
     message(0, &[&[0, 1, 1], &write, &[0, 1, 1], &reply, &rpc(CALL)])
 }
 
+const REPLY_LIMITS: ReplyLimits = ReplyLimits {
+    threshold: 1024,
+    refuses_unused: false,
+    exposed_segments: 0,
+};
+
 fn shape(length: u32) -> ReplyShape {
     ReplyShape {
         length,
         protected: false,
-        threshold: 1024,
-        refuses_unused: false,
-        exposed_segments: 0,
     }
 }
 
@@ -154,13 +158,13 @@ fn r8166_3_5_3_6_reduce_first_then_decide() {
         length: 5_000,
     }];
     // With the item gone, what is left fits inline.
-    let reply = Reply::plan(chunks, &results, &shape(5_300)).unwrap();
+    let reply = reply::plan(chunks, &results, &shape(5_300), &REPLY_LIMITS).unwrap();
     assert_eq!(reply.form(), Form::Inline);
     assert_eq!((by_write(&reply), reply.left()), (5_000, 300));
     assert_eq!(reply.runs().collect::<Vec<_>>(), [(0, 200), (5_200, 100)]);
     assert!(reply.reply_chunk().is_none());
     // Or it does not.
-    let reply = Reply::plan(chunks, &results, &shape(7_200)).unwrap();
+    let reply = reply::plan(chunks, &results, &shape(7_200), &REPLY_LIMITS).unwrap();
     assert_eq!(reply.form(), Form::ReplyChunk);
     assert_eq!((by_write(&reply), reply.left()), (5_000, 2_200));
     let part = reply.reply_chunk().unwrap().next_part(u32::MAX).unwrap();
@@ -171,17 +175,19 @@ fn r8166_3_5_3_6_reduce_first_then_decide() {
 fn r8166_3_5_3_7_reply_chunk_is_used_when_the_threshold_is_exceeded() {
     let call = call_with_both(8192, 8192);
     let chunks = call_at_server(&call).chunks;
-    let header = Reply::plan(chunks, &[], &shape(8)).unwrap().header();
+    let header = reply::plan(chunks, &[], &shape(8), &REPLY_LIMITS)
+        .unwrap()
+        .header();
     for (length, form) in [
         (1024 - header, Form::Inline),
         (1024 - header + 1, Form::ReplyChunk),
         (8192, Form::ReplyChunk),
     ] {
-        let reply = Reply::plan(chunks, &[], &shape(length)).unwrap();
+        let reply = reply::plan(chunks, &[], &shape(length), &REPLY_LIMITS).unwrap();
         assert_eq!(reply.form(), form, "{length}");
     }
     assert_eq!(
-        Reply::plan(chunks, &[], &shape(8193)).unwrap_err(),
+        reply::plan(chunks, &[], &shape(8193), &REPLY_LIMITS).unwrap_err(),
         CannotReply::NoRoom
     );
 }
@@ -202,7 +208,7 @@ fn r8166_3_5_3_8_roundup_is_inside_long_messages() {
         offset: 200,
         length: 5_001,
     }];
-    let reply = Reply::plan(chunks, &results, &self::shape(5_204)).unwrap();
+    let reply = reply::plan(chunks, &results, &self::shape(5_204), &REPLY_LIMITS).unwrap();
     assert_eq!(reply.form(), Form::ReplyChunk);
     assert_eq!((by_write(&reply), reply.left()), (0, 5_204));
     assert_eq!(reply.runs().collect::<Vec<_>>(), [(0, 5_204)]);

@@ -10,11 +10,12 @@ use rpcrdma_core::engine::call::ReplyPlan;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromServer;
 use rpcrdma_core::engine::inbound::Response;
+use rpcrdma_core::engine::reply;
 use rpcrdma_core::engine::reply::remaining;
 use rpcrdma_core::engine::reply::CannotReply;
 use rpcrdma_core::engine::reply::Form;
 use rpcrdma_core::engine::reply::Payload;
-use rpcrdma_core::engine::reply::Reply;
+use rpcrdma_core::engine::reply::ReplyLimits;
 use rpcrdma_core::engine::reply::ReplyShape;
 use rpcrdma_core::engine::returned::arrived;
 use rpcrdma_core::engine::returned::Arrived;
@@ -49,13 +50,16 @@ fn item(offset: u32, length: u32) -> Payload {
     Payload { offset, length }
 }
 
+const REPLY_LIMITS: ReplyLimits = ReplyLimits {
+    threshold: 4096,
+    refuses_unused: false,
+    exposed_segments: 0,
+};
+
 fn shape(length: u32) -> ReplyShape {
     ReplyShape {
         length,
         protected: false,
-        threshold: 4096,
-        refuses_unused: false,
-        exposed_segments: 0,
     }
 }
 
@@ -63,9 +67,9 @@ fn shape(length: u32) -> ReplyShape {
 /// each Write chunk, and in the Reply chunk.
 fn convey(call: &[u8], results: &[Payload], length: u32) -> (Form, Vec<u64>, Option<u64>) {
     let chunks = call_at_server(call).chunks;
-    let reply = Reply::plan(chunks, results, &shape(length)).unwrap();
+    let reply = reply::plan(chunks, results, &shape(length), &REPLY_LIMITS).unwrap();
     let mut octets = [0; 1024];
-    let end = reply.encode(XID, 32, &mut octets).unwrap();
+    let end = reply.encode(XID, 32, [], &mut octets).unwrap();
     assert_eq!(end, reply.header() as usize);
     octets[end..end + 8].copy_from_slice(&words(&[XID, REPLY]));
     let lists = reply_at_client(&octets[..end + 8]).chunks;
@@ -100,7 +104,7 @@ fn r8166_4_3_2_1_2_results_to_chunks_in_order_until_either_runs_out() {
     let (form, writes, _) = convey(&call, &results, 3400);
     assert_eq!((form, writes), (Form::Inline, vec![1000, 2000]));
     let chunks = call_at_server(&call).chunks;
-    let reply = Reply::plan(chunks, &results, &shape(3400)).unwrap();
+    let reply = reply::plan(chunks, &results, &shape(3400), &REPLY_LIMITS).unwrap();
     assert_eq!(
         reply.runs().collect::<Vec<_>>(),
         [(0, 100), (1100, 100), (3200, 200)]
@@ -126,12 +130,12 @@ fn r8166_4_3_2_3_3_result_of_an_empty_chunk_is_inline() {
     let call = call(&[None, Some(8192)], None);
     let results = [item(100, 1000), item(1200, 2000)];
     let chunks = call_at_server(&call).chunks;
-    let reply = Reply::plan(chunks, &results, &shape(3200)).unwrap();
+    let reply = reply::plan(chunks, &results, &shape(3200), &REPLY_LIMITS).unwrap();
     assert_eq!(reply.runs().collect::<Vec<_>>(), [(0, 1200)]);
     assert_eq!(reply.writes().count(), 1);
     assert_eq!(convey(&call, &results, 3200).1, [0, 2000]);
     let mut octets = [0; 256];
-    reply.encode(XID, 32, &mut octets).unwrap();
+    reply.encode(XID, 32, [], &mut octets).unwrap();
     assert_eq!(octets[16..32], words(&[0, 1, 0, 1]), "returned empty");
 }
 
@@ -262,11 +266,13 @@ fn r8166_4_3_3_2_old_requesters_get_the_reply_chunk_used() {
         let shape = ReplyShape {
             length,
             protected: false,
+        };
+        let limits = ReplyLimits {
             threshold: 1024,
             refuses_unused: true,
             exposed_segments: 0,
         };
-        let plan = Reply::plan(call_at_server(&octets).chunks, &[], &shape);
+        let plan = reply::plan(call_at_server(&octets).chunks, &[], &shape, &limits);
         plan.unwrap().form()
     };
     let chunk = hloo(2, 400, 0x2000);
@@ -398,21 +404,21 @@ fn r8166_4_5_3_2_too_small_chunks_are_found_before_writing() {
     let octets = call(&[], Some(512));
     let chunks = call_at_server(&octets).chunks;
     assert_eq!(
-        Reply::plan(chunks, &[], &shape(8192)).unwrap_err(),
+        reply::plan(chunks, &[], &shape(8192), &REPLY_LIMITS).unwrap_err(),
         CannotReply::NoRoom
     );
     let octets = call(&[Some(2048)], Some(65_536));
     let chunks = call_at_server(&octets).chunks;
     assert_eq!(
-        Reply::plan(chunks, &[item(100, 2049)], &shape(2152)).unwrap_err(),
+        reply::plan(chunks, &[item(100, 2049)], &shape(2152), &REPLY_LIMITS).unwrap_err(),
         CannotReply::WriteChunk
     );
     // No chunk at all, and over the requester's threshold.
     let octets = call(&[], None);
     let chunks = call_at_server(&octets).chunks;
-    assert!(Reply::plan(chunks, &[], &shape(4096 - 28)).is_ok());
+    assert!(reply::plan(chunks, &[], &shape(4096 - 28), &REPLY_LIMITS).is_ok());
     assert_eq!(
-        Reply::plan(chunks, &[], &shape(4096 - 27)).unwrap_err(),
+        reply::plan(chunks, &[], &shape(4096 - 27), &REPLY_LIMITS).unwrap_err(),
         CannotReply::NoRoom
     );
 }
@@ -428,7 +434,7 @@ fn r8166_4_5_3_2_results_outside_the_reply_are_a_defect() {
         [item(1200, 4), item(100, 4)],
     ] {
         assert_eq!(
-            Reply::plan(chunks, &results, &shape(1204)).unwrap_err(),
+            reply::plan(chunks, &results, &shape(1204), &REPLY_LIMITS).unwrap_err(),
             CannotReply::Results
         );
     }

@@ -7,9 +7,10 @@ use rpcrdma_core::engine::call::plan;
 use rpcrdma_core::engine::call::CallPlan;
 use rpcrdma_core::engine::call::ReplyPlan;
 use rpcrdma_core::engine::header;
+use rpcrdma_core::engine::reply;
 use rpcrdma_core::engine::reply::Form;
 use rpcrdma_core::engine::reply::Payload;
-use rpcrdma_core::engine::reply::Reply;
+use rpcrdma_core::engine::reply::ReplyLimits;
 use rpcrdma_core::engine::reply::ReplyShape;
 
 /// Whether a Call with this credential and verifier, cut to `inline` octets, is accepted with a
@@ -73,11 +74,13 @@ fn r8166_8_2_2_3_1_responder_reduces_nothing_under_integrity() {
         let shape = ReplyShape {
             length: 5_200,
             protected: true,
+        };
+        let limits = ReplyLimits {
             threshold,
             refuses_unused: false,
             exposed_segments: 0,
         };
-        let reply = Reply::plan(chunks, &results, &shape).unwrap();
+        let reply = reply::plan(chunks, &results, &shape, &limits).unwrap();
         assert_eq!(reply.form(), form);
         assert_eq!((by_write(&reply), reply.left()), (0, 5_200));
         assert_eq!(reply.writes().count(), 0);
@@ -219,12 +222,14 @@ fn act_on(octets: &[u8]) -> u32 {
             let shape = ReplyShape {
                 length: 500,
                 protected: false,
+            };
+            let limits = ReplyLimits {
                 threshold: 1024,
                 refuses_unused: false,
                 exposed_segments: 0,
             };
-            if let Ok(reply) = Reply::plan(call.chunks, &results, &shape) {
-                assert!(reply.encode(call.xid, 1, &mut [0; 1024]).is_ok());
+            if let Ok(reply) = reply::plan(call.chunks, &results, &shape, &limits) {
+                assert!(reply.encode(call.xid, 1, [], &mut [0; 1024]).is_ok());
             }
             let _ = handle_to_invalidate(&call.chunks);
             0

@@ -18,10 +18,12 @@ use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromClient;
 use rpcrdma_core::engine::inbound::FromServer;
 use rpcrdma_core::engine::inbound::Response;
+use rpcrdma_core::engine::reply;
 use rpcrdma_core::engine::reply::CannotReply;
 use rpcrdma_core::engine::reply::Form;
 use rpcrdma_core::engine::reply::Payload;
-use rpcrdma_core::engine::reply::Reply;
+use rpcrdma_core::engine::reply::Plan;
+use rpcrdma_core::engine::reply::ReplyLimits;
 use rpcrdma_core::engine::reply::ReplyShape;
 use rpcrdma_core::engine::returned::arrived;
 use rpcrdma_core::engine::returned::Arrived;
@@ -45,10 +47,8 @@ const DEPTHS: ReadDepths = ReadDepths {
 };
 
 /// A Reply of that many octets on a connection where Replies may be exposed, or not.
-fn shape(length: u32, exposed_segments: u32) -> ReplyShape {
-    ReplyShape {
-        length,
-        protected: false,
+fn reply_limits(exposed_segments: u32) -> ReplyLimits {
+    ReplyLimits {
         threshold: 4096,
         refuses_unused: false,
         exposed_segments,
@@ -66,11 +66,17 @@ fn call(lists: &[&[u32]]) -> Vec<u8> {
 fn with_plan<R>(
     octets: &[u8],
     results: &[Payload],
-    shape: &ReplyShape,
-    then: impl FnOnce(Result<Reply<'_>, CannotReply>) -> R,
+    length: u32,
+    exposed_segments: u32,
+    then: impl FnOnce(Result<Plan<'_>, CannotReply>) -> R,
 ) -> R {
+    let shape = ReplyShape {
+        length,
+        protected: false,
+    };
+    let limits = reply_limits(exposed_segments);
     match from_client(octets, PULLED) {
-        Ok(FromClient::Call(call)) => then(Reply::plan(call.chunks, results, shape)),
+        Ok(FromClient::Call(call)) => then(reply::plan(call.chunks, results, &shape, &limits)),
         other => panic!("{other:?}"),
     }
 }
@@ -104,11 +110,11 @@ fn rr4_4_1_1_reply_as_a_read_chunk_of_several_segments() {
     let parts: [Segment; 2] = [segment(7, 60_000, 1 << 40), segment(8, 5_536, 3)];
     let octets = call(&[&[0, 0, 0]]);
     let mut header = vec![0; 4096];
-    let end = with_plan(&octets, &[], &shape(65_536, 4), |reply| {
+    let end = with_plan(&octets, &[], 65_536, 4, |reply| {
         let reply = reply.unwrap();
         assert_eq!((reply.form(), reply.left()), (Form::Exposed, 65_536));
         assert!(reply.reply_chunk().is_none());
-        reply.encode_exposing(XID, 32, parts, &mut header).unwrap()
+        reply.encode(XID, 32, parts, &mut header).unwrap()
     });
     header.truncate(end);
     let mut lists = vec![1, 0];
@@ -147,7 +153,7 @@ fn rr4_4_1_3_results_still_go_to_write_chunks() {
         offset: 100,
         length: 1000,
     }];
-    with_plan(&octets, &item, &shape(9_100, 4), |reply| {
+    with_plan(&octets, &item, 9_100, 4, |reply| {
         let reply = reply.unwrap();
         assert_eq!(reply.form(), Form::Exposed);
         assert_eq!((by_write(&reply), reply.left()), (1000, 8_100));
@@ -159,11 +165,8 @@ fn rr4_4_1_3_results_still_go_to_write_chunks() {
 #[test]
 fn rr4_4_1_1_1_exposed_if_it_exceeds_what_was_provided() {
     let nothing = call(&[&[0, 0, 0]]);
-    let form = |octets: &[u8], length| {
-        with_plan(octets, &[], &shape(length, 4), |reply| {
-            reply.unwrap().form()
-        })
-    };
+    let form =
+        |octets: &[u8], length| with_plan(octets, &[], length, 4, |reply| reply.unwrap().form());
     assert_eq!(form(&nothing, 4096 - 28), Form::Inline);
     assert_eq!(form(&nothing, 4096 - 27), Form::Exposed);
     // The Reply chunk is used if it is large enough, and returned unused if not.
@@ -173,10 +176,10 @@ fn rr4_4_1_1_1_exposed_if_it_exceeds_what_was_provided() {
     assert_eq!(form(&chunk, 8192), Form::ReplyChunk);
     assert_eq!(form(&chunk, 8193), Form::Exposed);
     let mut header = vec![0; 4096];
-    let end = with_plan(&chunk, &[], &shape(8193, 4), |reply| {
+    let end = with_plan(&chunk, &[], 8193, 4, |reply| {
         let part = [segment(6, 8193, 0)];
         let reply = reply.unwrap();
-        reply.encode_exposing(XID, 32, part, &mut header).unwrap()
+        reply.encode(XID, 32, part, &mut header).unwrap()
     });
     let mut expected = vec![1, 0];
     expected.extend(hloo(6, 8193, 0));
@@ -188,7 +191,7 @@ fn rr4_4_1_1_1_exposed_if_it_exceeds_what_was_provided() {
 #[test]
 fn rr4_4_1_1_2_without_support_a_transport_error() {
     let octets = call(&[&[0, 0, 0]]);
-    with_plan(&octets, &[], &shape(65_536, 0), |reply| {
+    with_plan(&octets, &[], 65_536, 0, |reply| {
         assert_eq!(reply.unwrap_err(), CannotReply::NoRoom);
     });
 }

@@ -8,8 +8,9 @@ use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromClient;
 use rpcrdma_core::engine::inbound::FromServer;
 use rpcrdma_core::engine::inbound::Response;
+use rpcrdma_core::engine::reply;
 use rpcrdma_core::engine::reply::Payload;
-use rpcrdma_core::engine::reply::Reply;
+use rpcrdma_core::engine::reply::ReplyLimits;
 use rpcrdma_core::engine::reply::ReplyShape;
 use rpcrdma_core::wire::private_data::PrivateData;
 use rpcrdma_core::wire::ErrorReply;
@@ -94,11 +95,13 @@ fn lengths(call: &[u8], results: &[Payload]) -> Vec<(u32, u32)> {
     let shape = ReplyShape {
         length: 1000,
         protected: false,
+    };
+    let limits = ReplyLimits {
         threshold: 4096,
         refuses_unused: false,
         exposed_segments: 0,
     };
-    let reply = Reply::plan(chunks, results, &shape).unwrap();
+    let reply = reply::plan(chunks, results, &shape, &limits).unwrap();
     reply.writes().map(|(_, p)| (p.offset, p.length)).collect()
 }
 
@@ -109,13 +112,15 @@ fn x5_no_result_returns_an_unused_chunk() {
     let shape = ReplyShape {
         length: 100,
         protected: false,
+    };
+    let limits = ReplyLimits {
         threshold: 4096,
         refuses_unused: false,
         exposed_segments: 0,
     };
-    let reply = Reply::plan(chunks, &[], &shape).unwrap();
+    let reply = reply::plan(chunks, &[], &shape, &limits).unwrap();
     let mut octets = [0; 128];
-    reply.encode(XID, 1, &mut octets).unwrap();
+    reply.encode(XID, 1, [], &mut octets).unwrap();
     // One segment, of no octets; not: no segment.
     assert_eq!(octets[16..32], words(&[0, 1, 1, 1]));
     assert_eq!(octets[32..36], [0; 4]);

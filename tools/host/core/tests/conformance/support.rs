@@ -8,7 +8,7 @@ use rpcrdma_core::engine::call::Extent;
 use rpcrdma_core::engine::call::Limits;
 use rpcrdma_core::engine::credit::Window;
 use rpcrdma_core::engine::inbound::Message;
-use rpcrdma_core::engine::reply::Reply;
+use rpcrdma_core::engine::reply::Plan;
 use rpcrdma_core::wire::Segment;
 
 /// The XID of most messages here.
@@ -38,7 +38,7 @@ pub(crate) fn available(window: &Window, outstanding: u32) -> u32 {
 }
 
 /// Octets of a Reply that go to Write chunks.
-pub(crate) fn by_write(reply: &Reply<'_>) -> u32 {
+pub(crate) fn by_write(reply: &Plan<'_>) -> u32 {
     reply.writes().map(|(_, payload)| payload.length).sum()
 }
 

@@ -10,6 +10,7 @@ use generate::*;
 use proptest::prelude::*;
 use rpcrdma_core::engine::call::CallShape;
 use rpcrdma_core::engine::placement::Room;
+use rpcrdma_core::engine::reply::ReplyLimits;
 use rpcrdma_core::engine::reply::ReplyShape;
 use rpcrdma_oracle as oracle;
 
@@ -28,11 +29,13 @@ proptest! {
         let shape = ReplyShape {
             length: 100,
             protected: false,
+        };
+        let limits = ReplyLimits {
             threshold: 1024,
             refuses_unused: false,
             exposed_segments: 3,
         };
-        oracle::reply(&octets, &[], &shape);
+        oracle::reply(&octets, &[], &shape, &limits);
     }
 
     #[test]
@@ -89,11 +92,13 @@ proptest! {
         let shape = ReplyShape {
             length,
             protected,
+        };
+        let limits = ReplyLimits {
             threshold,
             refuses_unused,
             exposed_segments,
         };
-        oracle::reply(&call.octets(), &results, &shape);
+        oracle::reply(&call.octets(), &results, &shape, &limits);
     }
 
     #[test]
@@ -109,11 +114,13 @@ proptest! {
         let shape = ReplyShape {
             length,
             protected,
+        };
+        let limits = ReplyLimits {
             threshold,
             refuses_unused,
             exposed_segments,
         };
-        oracle::reply(&call.octets(), &results, &shape);
+        oracle::reply(&call.octets(), &results, &shape, &limits);
     }
 
     #[test]
