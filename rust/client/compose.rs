@@ -7,6 +7,7 @@ use crate::{
     admin::trace::trace,
     engine::call::{
         CallPlan,
+        Plan,
         ReplyPlan, //
     },
     sunrpc::{
@@ -73,19 +74,18 @@ pub(super) fn compose(
     shared: &Shared,
     draft: &mut Draft<'_, Pending>,
     call: &Call<'_, Rdma>,
-    how: CallPlan,
-    offer: ReplyPlan,
+    plan: &Plan,
 ) -> Result<Composed, SendError> {
     let message = call.message();
     let (memory, registrar) = draft.parts();
     let mut regions = Regions::none();
-    let reads = expose_call(registrar, &mut regions, message, how)?;
+    let reads = expose_call(registrar, &mut regions, message, plan.call)?;
     if reads != 0 && call.is_protected() {
         // Privacy: to send the Call once more, SUNRPC encrypts it into other pages, and frees these
         // without asking.
         regions.hold();
     }
-    let writes = expose_room(registrar, &mut regions, call.room(), offer)?;
+    let writes = expose_room(registrar, &mut regions, call.room(), plan.reply)?;
     let sizes = to.ep.context().sizes();
     if reads + writes > sizes.regions_per_call {
         return Err(SendError::Io);
@@ -94,22 +94,21 @@ pub(super) fn compose(
         memory,
         sizes.requests,
         call.xid(),
-        how,
-        offer,
+        plan,
         &regions,
         reads,
     )?;
-    count(shared, how, offer, &regions, reads, writes);
-    traces::exposed(|| call.task(), &regions, reads, how, offer);
+    count(shared, plan, &regions, reads, writes);
+    traces::exposed(|| call.task(), &regions, reads, plan);
     trace!(xprtrdma_marshal(
         call.task(),
         call.xid(),
         header as u32,
         traces::extent(message),
-        traces::call(how, message),
-        traces::reply(offer)
+        traces::call(plan.call, message),
+        traces::reply(plan.reply)
     ));
-    append_body(shared, draft, message, how, header).inspect_err(|error| {
+    append_body(shared, draft, message, plan.call, header).inspect_err(|error| {
         trace!(xprtrdma_prepsend_failed(
             call.task(),
             call.xid(),
@@ -125,9 +124,9 @@ fn expose_call(
     registrar: &mut Registrar<Pending>,
     regions: &mut Regions<Mapped, Pending>,
     message: &XdrBuf,
-    how: CallPlan,
+    plan: CallPlan,
 ) -> Result<u32, MapError> {
-    match how {
+    match plan {
         CallPlan::Inline { .. } => Ok(0),
         CallPlan::ReadChunk { .. } => registrar.map(message.pages(), Access::Read, regions),
         CallPlan::PositionZero => {
@@ -143,9 +142,9 @@ fn expose_room(
     registrar: &mut Registrar<Pending>,
     regions: &mut Regions<Mapped, Pending>,
     room: &XdrBuf,
-    offer: ReplyPlan,
+    plan: ReplyPlan,
 ) -> Result<u32, MapError> {
-    match offer {
+    match plan {
         ReplyPlan::Inline | ReplyPlan::Pull => Ok(0),
         // No room for the roundup: it does not travel (RFC 8166 Section 3.4.6.2).
         ReplyPlan::WriteChunk => registrar.map(room.pages(), Access::Write, regions),
@@ -162,8 +161,7 @@ fn write_header(
     memory: &mut [u8],
     credits: u32,
     xid: u32,
-    how: CallPlan,
-    offer: ReplyPlan,
+    plan: &Plan,
     regions: &Regions<Mapped, Pending>,
     reads: u32,
 ) -> Result<usize, Overflow> {
@@ -171,7 +169,7 @@ fn write_header(
         return HeaderWriter::plain(memory, xid, credits);
     }
     let mut segments = regions.exposed().map(segment);
-    let (mut header, position) = match how {
+    let (mut header, position) = match plan.call {
         CallPlan::Inline { .. } => (HeaderWriter::msg(memory, xid, credits)?, 0),
         CallPlan::ReadChunk { position } => (HeaderWriter::msg(memory, xid, credits)?, position),
         CallPlan::PositionZero => (HeaderWriter::nomsg(memory, xid, credits)?, 0),
@@ -180,11 +178,11 @@ fn write_header(
         header.read_segment(ReadSegment { position, segment })?;
     }
     let mut header = header.no_more_reads()?;
-    if offer == ReplyPlan::WriteChunk {
+    if plan.reply == ReplyPlan::WriteChunk {
         header.write_chunk(segments.by_ref())?;
     }
     let header = header.no_more_writes()?;
-    match offer {
+    match plan.reply {
         ReplyPlan::ReplyChunk => header.reply_chunk(segments),
         _ => header.no_reply_chunk(),
     }
@@ -196,13 +194,13 @@ pub(super) fn append_body(
     shared: &Shared,
     draft: &mut Draft<'_, Pending>,
     message: &XdrBuf,
-    how: CallPlan,
+    plan: CallPlan,
     header: usize,
 ) -> Result<(), SendError> {
     let (memory, _) = draft.parts();
     let body = memory.get_mut(header..).ok_or(SendError::TooBig)?;
     let mut out = Copier { body, copied: 0 };
-    match how {
+    match plan {
         CallPlan::PositionZero => {}
         CallPlan::ReadChunk { .. } => {
             out.copy(|to| message.copy_head(to))?;
@@ -252,8 +250,7 @@ impl Copier<'_> {
 #[inline]
 fn count(
     shared: &Shared,
-    how: CallPlan,
-    offer: ReplyPlan,
+    plan: &Plan,
     regions: &Regions<Mapped, Pending>,
     reads: u32,
     writes: u32,
@@ -264,12 +261,12 @@ fn count(
     let stats = &shared.stats.send;
     if reads != 0 {
         stats.read_segments.add(u64::from(reads));
-        if how == CallPlan::PositionZero {
+        if plan.call == CallPlan::PositionZero {
             stats.nomsg_calls.add(1);
         }
     }
     if writes != 0 {
-        match offer {
+        match plan.reply {
             ReplyPlan::WriteChunk => stats.write_segments.add(u64::from(writes)),
             _ => stats.reply_segments.add(u64::from(writes)),
         }

@@ -6,10 +6,9 @@ use crate::{
     admin::trace::trace,
     engine::call::{
         self,
-        CallPlan,
         CallShape,
         Extent,
-        ReplyPlan, //
+        Plan, //
     },
     sunrpc::{
         xdr::XdrBuf,
@@ -40,11 +39,11 @@ pub(super) fn call(
     if call.room().is_sparse() && !call.room().fill_sparse_pages() {
         return Err(SendError::NoBuffers);
     }
-    let (how, offer) = choose(to, shared, call)?;
+    let plan = choose(to, shared, call)?;
     let Some(mut draft) = sender.begin() else {
         return Err(ring_full(shared, sender));
     };
-    let composed = match compose(to, shared, &mut draft, call, how, offer) {
+    let composed = match compose(to, shared, &mut draft, call, &plan) {
         Ok(composed) => composed,
         Err(error) => return Err(failed(to, shared, sender, call, error)),
     };
@@ -59,9 +58,9 @@ pub(super) fn call(
     let exchange = Exchange {
         regions,
         reads: composed.reads,
-        offer,
+        offer: plan.reply,
         // A chain of loads, of which a short Reply makes no use.
-        procedure: if offer.may_be_long() {
+        procedure: if plan.reply.may_be_long() {
             call.procedure()
         } else {
             0
@@ -82,11 +81,7 @@ pub(super) fn call(
 
 /// How the Call travels, and its Reply.
 #[inline]
-fn choose(
-    to: &Connection,
-    shared: &Shared,
-    call: &Call<'_, Rdma>,
-) -> Result<(CallPlan, ReplyPlan), SendError> {
+fn choose(to: &Connection, shared: &Shared, call: &Call<'_, Rdma>) -> Result<Plan, SendError> {
     let (message, room) = (call.message(), call.room());
     let shape = CallShape {
         call: extent(message),

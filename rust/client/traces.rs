@@ -17,6 +17,7 @@ use crate::{
     },
     engine::call::{
         CallPlan,
+        Plan,
         ReplyPlan, //
     },
     sunrpc::xdr::XdrBuf,
@@ -70,27 +71,20 @@ pub(super) fn exposed(
     task: impl FnOnce() -> Task,
     regions: &Regions<Mapped, Pending>,
     reads: u32,
-    how: CallPlan,
-    offer: ReplyPlan,
+    plan: &Plan,
 ) {
     if xprtrdma_mr_map::enabled()
         || xprtrdma_chunk_read::enabled()
         || xprtrdma_chunk_write::enabled()
         || xprtrdma_chunk_reply::enabled()
     {
-        chunks(task(), regions, reads, how, offer);
+        chunks(task(), regions, reads, plan);
     }
 }
 
 #[cold]
-fn chunks(
-    task: Task,
-    regions: &Regions<Mapped, Pending>,
-    reads: u32,
-    how: CallPlan,
-    offer: ReplyPlan,
-) {
-    let position = match how {
+fn chunks(task: Task, regions: &Regions<Mapped, Pending>, reads: u32, plan: &Plan) {
+    let position = match plan.call {
         CallPlan::ReadChunk { position } => position,
         _ => 0,
     };
@@ -99,7 +93,7 @@ fn chunks(
         let last = number == reads || number == regions.len();
         if number <= reads {
             trace!(xprtrdma_chunk_read(task, position, &region, last));
-        } else if offer == ReplyPlan::WriteChunk {
+        } else if plan.reply == ReplyPlan::WriteChunk {
             trace!(xprtrdma_chunk_write(task, &region, last));
         } else {
             trace!(xprtrdma_chunk_reply(task, &region, last));

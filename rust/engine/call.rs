@@ -106,6 +106,15 @@ impl ReplyPlan {
     }
 }
 
+/// How an RPC travels, there and back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// How the Call travels.
+    pub call: CallPlan,
+    /// What it offers for its Reply.
+    pub reply: ReplyPlan,
+}
+
 /// There is no way to convey this Call, or any Reply to it, over this connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooBig;
@@ -204,7 +213,7 @@ impl Limits {
 ///
 /// [`TooBig`]: the Call, or what has to be offered for its Reply, cannot be kept within the limits.
 #[inline]
-pub fn plan(shape: &CallShape, limits: &Limits) -> Result<(CallPlan, ReplyPlan), TooBig> {
+pub fn plan(shape: &CallShape, limits: &Limits) -> Result<Plan, TooBig> {
     let (reply, offered) = plan_reply(shape, limits).ok_or(TooBig)?;
     let header = MIN_LEN.saturating_add(offered);
     let call = plan_call(shape, limits, limits.send, header).ok_or(TooBig)?;
@@ -214,9 +223,9 @@ pub fn plan(shape: &CallShape, limits: &Limits) -> Result<(CallPlan, ReplyPlan),
     let tight = limits.composed < limits.send && copied > limits.composed / 2;
     if tight && call != CallPlan::PositionZero {
         let call = plan_call(shape, limits, limits.composed, header).ok_or(TooBig)?;
-        return Ok((call, reply));
+        return Ok(Plan { call, reply });
     }
-    Ok((call, reply))
+    Ok(Plan { call, reply })
 }
 
 /// What to offer for the Reply, and how many octets that adds to the header of the Call.

@@ -7,6 +7,7 @@ use rpcrdma_core::engine::call::CallPlan;
 use rpcrdma_core::engine::call::CallShape;
 use rpcrdma_core::engine::call::Extent;
 use rpcrdma_core::engine::call::Limits;
+use rpcrdma_core::engine::call::Plan;
 use rpcrdma_core::engine::call::ReplyPlan;
 use rpcrdma_core::engine::call::TooBig;
 use rpcrdma_core::wire::HeaderWriter;
@@ -17,8 +18,8 @@ use rpcrdma_core::wire::Segment;
 pub fn call(shape: &CallShape, limits: &Limits) {
     let total =
         |extent: &Extent| u64::from(extent.head) + u64::from(extent.data) + u64::from(extent.tail);
-    let (call, reply) = match plan(shape, limits) {
-        Ok(plans) => plans,
+    let Plan { call, reply } = match plan(shape, limits) {
+        Ok(plan) => plan,
         Err(TooBig) => {
             // Small Calls with small Replies can always be conveyed.
             let small = total(&shape.call) + 28 <= u64::from(limits.send)

@@ -11,6 +11,7 @@ use rpcrdma_core::engine::call::plan;
 use rpcrdma_core::engine::call::CallPlan;
 use rpcrdma_core::engine::call::CallShape;
 use rpcrdma_core::engine::call::Limits;
+use rpcrdma_core::engine::call::Plan;
 use rpcrdma_core::engine::call::ReplyPlan;
 use rpcrdma_core::engine::placement::Placement;
 use rpcrdma_core::engine::placement::Room;
@@ -101,7 +102,7 @@ pub(crate) fn marshal(
         pull_up: rng.pick(&[0, 512, 2048]),
         ..*limits
     };
-    let Ok((call, reply)) = plan(shape, limits) else {
+    let Ok(Plan { call, reply }) = plan(shape, limits) else {
         panic!("made to be conveyable: {shape:?} {limits:?}");
     };
     let most = limits.segment_pages << limits.page_shift;

@@ -10,6 +10,7 @@ use rpcrdma_core::engine::assembly::Layout;
 use rpcrdma_core::engine::call::plan;
 use rpcrdma_core::engine::call::CallPlan;
 use rpcrdma_core::engine::call::Limits;
+use rpcrdma_core::engine::call::Plan;
 use rpcrdma_core::engine::call::ReplyPlan;
 use rpcrdma_core::engine::call::TooBig;
 use rpcrdma_core::engine::returned::arrived;
@@ -152,7 +153,7 @@ fn plan_uses_all_segments_and_elements_there_are() {
             sges,
             ..limits()
         };
-        plan(&write_call(data), &limits).map(|plans| plans.0)
+        plan(&write_call(data), &limits).map(|plan| plan.call)
     };
     assert_eq!(
         pages(16_384, 4, 19),
@@ -178,7 +179,7 @@ fn plan_uses_all_segments_and_elements_there_are() {
             sges: 2,
             ..limits()
         };
-        plan(&write_call(2_000), &limits).unwrap().0
+        plan(&write_call(2_000), &limits).unwrap().call
     };
     assert_eq!(copied(2_160), CallPlan::Inline { pull_up: true });
     assert_eq!(copied(2_159), CallPlan::ReadChunk { position: 160 });
@@ -195,7 +196,7 @@ fn plan_has_room_for_what_is_copied() {
     let call = |head, data| {
         let mut shape = write_call(data);
         shape.call.head = head;
-        plan(&shape, &limits).unwrap().0
+        plan(&shape, &limits).unwrap().call
     };
     let header = MIN_LEN as u32;
     assert_eq!(call(4096 - header, 0), CallPlan::Inline { pull_up: false });
@@ -224,7 +225,10 @@ fn plan_counts_the_header_of_a_long_call() {
     assert_eq!(limits.segments_for_all(&shape.call), 41);
     assert_eq!(
         plan(&shape, &limits),
-        Ok((CallPlan::PositionZero, ReplyPlan::Inline))
+        Ok(Plan {
+            call: CallPlan::PositionZero,
+            reply: ReplyPlan::Inline,
+        })
     );
     shape.reply.head = 5000;
     assert_eq!(plan(&shape, &limits), Err(TooBig));

@@ -7,6 +7,7 @@ use rpcrdma_core::engine::agreement::Agreement;
 use rpcrdma_core::engine::call::plan;
 use rpcrdma_core::engine::call::CallPlan;
 use rpcrdma_core::engine::call::Limits;
+use rpcrdma_core::engine::call::Plan;
 use rpcrdma_core::engine::call::ReplyPlan;
 use rpcrdma_core::engine::credit::Window;
 use rpcrdma_core::engine::queue::refill;
@@ -159,13 +160,13 @@ fn r8166_3_3_2_1_thresholds_are_minima() {
 #[test]
 fn r8166_3_3_2_1_threshold_includes_header_and_is_reached() {
     let limits = limits();
-    let (call, _) = plan(&small_call(4096 - 28, 100), &limits).unwrap();
+    let call = plan(&small_call(4096 - 28, 100), &limits).unwrap().call;
     assert_eq!(call, CallPlan::Inline { pull_up: false });
-    let (call, _) = plan(&small_call(4096 - 27, 100), &limits).unwrap();
+    let call = plan(&small_call(4096 - 27, 100), &limits).unwrap().call;
     assert_eq!(call, CallPlan::PositionZero);
-    let (_, reply) = plan(&small_call(100, 4096 - 28), &limits).unwrap();
+    let reply = plan(&small_call(100, 4096 - 28), &limits).unwrap().reply;
     assert_eq!(reply, ReplyPlan::Inline);
-    let (_, reply) = plan(&small_call(100, 4096 - 27), &limits).unwrap();
+    let reply = plan(&small_call(100, 4096 - 27), &limits).unwrap().reply;
     assert_eq!(reply, ReplyPlan::ReplyChunk);
 }
 
@@ -201,13 +202,13 @@ fn r8166_3_3_2_1_plan_follows_each_direction() {
         send: 1024,
         ..limits()
     };
-    let (call, reply) = plan(&small_call(2000, 2000), &narrow).unwrap();
+    let Plan { call, reply } = plan(&small_call(2000, 2000), &narrow).unwrap();
     assert_eq!((call, reply), (CallPlan::PositionZero, ReplyPlan::Inline));
     let narrow = Limits {
         receive: 1024,
         ..limits()
     };
-    let (call, reply) = plan(&small_call(2000, 2000), &narrow).unwrap();
+    let Plan { call, reply } = plan(&small_call(2000, 2000), &narrow).unwrap();
     assert_eq!(
         (call, reply),
         (CallPlan::Inline { pull_up: false }, ReplyPlan::ReplyChunk)

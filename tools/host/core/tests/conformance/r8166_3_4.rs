@@ -165,7 +165,7 @@ fn r8166_3_4_4_1_1_count_stays_inline() {
     // The head of a WRITE ends with the count of its opaque<>: Position is behind it, and all of
     // the head is inline.
     let shape = write_call(10_000);
-    let (call, _) = plan(&shape, &limits()).unwrap();
+    let call = plan(&shape, &limits()).unwrap().call;
     let position = shape.call.head;
     assert_eq!(call, CallPlan::ReadChunk { position });
     // It stays there when the item comes back.
@@ -194,7 +194,7 @@ fn r8166_3_4_4_2_1_present_word_stays_inline() {
 fn r8166_3_4_4_4_2_roundup_leaves_the_stream() {
     for data in 10_000..10_008 {
         let shape = write_call(data);
-        let (call, _) = plan(&shape, &limits()).unwrap();
+        let call = plan(&shape, &limits()).unwrap().call;
         assert_eq!(call, CallPlan::ReadChunk { position: 160 });
         assert_eq!(shape.roundup(), data.wrapping_neg() % 4);
         assert_eq!((shape.call.tail - shape.roundup()) % 4, 0);
@@ -203,7 +203,7 @@ fn r8166_3_4_4_4_2_roundup_leaves_the_stream() {
     let mut unaligned = write_call(10_001);
     unaligned.call.tail = 0;
     assert_eq!(
-        plan(&unaligned, &limits()).unwrap().0,
+        plan(&unaligned, &limits()).unwrap().call,
         CallPlan::PositionZero
     );
 }
@@ -274,7 +274,7 @@ fn r8166_3_4_5_3_positions_are_multiples_of_four() {
     // The requester does not use any other.
     let mut odd = write_call(10_000);
     odd.call.head = 161;
-    assert_eq!(plan(&odd, &limits()).unwrap().0, CallPlan::PositionZero);
+    assert_eq!(plan(&odd, &limits()).unwrap().call, CallPlan::PositionZero);
 }
 
 #[test]
@@ -501,5 +501,5 @@ fn r8166_3_4_6_1_write_chunk_takes_the_largest_item() {
     };
     // 257 pages, 32 to a segment.
     assert_eq!(limits().segments_for(4095, 1 << 20), 9);
-    assert_eq!(plan(&shape, &limits()).unwrap().1, ReplyPlan::WriteChunk);
+    assert_eq!(plan(&shape, &limits()).unwrap().reply, ReplyPlan::WriteChunk);
 }

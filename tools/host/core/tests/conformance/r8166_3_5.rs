@@ -11,6 +11,7 @@ use rpcrdma_core::engine::call::plan;
 use rpcrdma_core::engine::call::CallPlan;
 use rpcrdma_core::engine::call::CallShape;
 use rpcrdma_core::engine::call::Limits;
+use rpcrdma_core::engine::call::Plan;
 use rpcrdma_core::engine::call::ReplyPlan;
 use rpcrdma_core::engine::call::TooBig;
 use rpcrdma_core::engine::reply;
@@ -24,26 +25,26 @@ use rpcrdma_core::wire::ReadSegment;
 
 #[test]
 fn r8166_3_5_1_1_short_message() {
-    let (call, reply) = plan(&small_call(120, 200), &limits()).unwrap();
+    let Plan { call, reply } = plan(&small_call(120, 200), &limits()).unwrap();
     assert_eq!(call, CallPlan::Inline { pull_up: false });
     assert_eq!(reply, ReplyPlan::Inline);
 }
 
 #[test]
 fn r8166_3_5_2_1_small_items_stay_inline() {
-    let (call, _) = plan(&write_call(2_000), &limits()).unwrap();
+    let call = plan(&write_call(2_000), &limits()).unwrap().call;
     assert_eq!(call, CallPlan::Inline { pull_up: false });
     let copying = Limits {
         pull_up: 2_160,
         ..limits()
     };
-    let (call, _) = plan(&write_call(2_000), &copying).unwrap();
+    let call = plan(&write_call(2_000), &copying).unwrap().call;
     assert_eq!(call, CallPlan::Inline { pull_up: true });
-    let (call, _) = plan(&write_call(20_000), &limits()).unwrap();
+    let call = plan(&write_call(20_000), &limits()).unwrap().call;
     assert_eq!(call, CallPlan::ReadChunk { position: 160 });
-    let (_, reply) = plan(&read_call(2_000), &limits()).unwrap();
+    let reply = plan(&read_call(2_000), &limits()).unwrap().reply;
     assert_eq!(reply, ReplyPlan::Inline);
-    let (_, reply) = plan(&read_call(20_000), &limits()).unwrap();
+    let reply = plan(&read_call(20_000), &limits()).unwrap().reply;
     assert_eq!(reply, ReplyPlan::WriteChunk);
 }
 
@@ -56,14 +57,14 @@ fn r8166_3_5_2_1_too_few_elements_to_gather() {
     };
     let mut shape = write_call(3_000);
     shape.call.page_offset = 4_000;
-    let (call, _) = plan(&shape, &few).unwrap();
+    let call = plan(&shape, &few).unwrap().call;
     assert_eq!(call, CallPlan::ReadChunk { position: 160 });
     few.pull_up = 4_096;
-    let (call, _) = plan(&shape, &few).unwrap();
+    let call = plan(&shape, &few).unwrap().call;
     assert_eq!(call, CallPlan::Inline { pull_up: true });
     few.pull_up = 0;
     shape.call_eligible = false;
-    let (call, _) = plan(&shape, &few).unwrap();
+    let call = plan(&shape, &few).unwrap().call;
     assert_eq!(call, CallPlan::PositionZero);
 }
 
@@ -72,14 +73,14 @@ fn r8166_3_5_3_1_long_if_reduction_does_not_suffice() {
     // Not eligible.
     let mut shape = write_call(20_000);
     shape.call_eligible = false;
-    assert_eq!(plan(&shape, &limits()).unwrap().0, CallPlan::PositionZero);
+    assert_eq!(plan(&shape, &limits()).unwrap().call, CallPlan::PositionZero);
     // Eligible, but what is left is too long.
     let mut shape = write_call(20_000);
     shape.call.head = 4_100;
-    assert_eq!(plan(&shape, &limits()).unwrap().0, CallPlan::PositionZero);
+    assert_eq!(plan(&shape, &limits()).unwrap().call, CallPlan::PositionZero);
     let mut shape = read_call(20_000);
     shape.reply.head = 4_100;
-    assert_eq!(plan(&shape, &limits()).unwrap().1, ReplyPlan::ReplyChunk);
+    assert_eq!(plan(&shape, &limits()).unwrap().reply, ReplyPlan::ReplyChunk);
 }
 
 #[test]
@@ -98,7 +99,7 @@ fn r8166_3_5_3_2_long_message_is_a_header_alone() {
 #[test]
 fn r8166_3_5_3_4_reply_chunk_holds_the_largest_reply() {
     let shape = small_call(100, 10_000);
-    let (_, reply) = plan(&shape, &limits()).unwrap();
+    let reply = plan(&shape, &limits()).unwrap().reply;
     assert_eq!(reply, ReplyPlan::ReplyChunk);
     // Head and tail may be anywhere in their pages.
     assert_eq!(limits().segments_for_all(&shape.reply), 1);
@@ -198,7 +199,7 @@ fn r8166_3_5_3_8_roundup_is_inside_long_messages() {
     // roundup; all of it counts.
     let mut shape = write_call(20_001);
     shape.call_eligible = false;
-    assert_eq!(plan(&shape, &limits()).unwrap().0, CallPlan::PositionZero);
+    assert_eq!(plan(&shape, &limits()).unwrap().call, CallPlan::PositionZero);
     assert_eq!(shape.call.total(), Some(160 + 20_004));
     // Responder: an odd result that goes to the Reply chunk takes its roundup along.
     let body = [&[0, 0, 1, 1][..], &hloo(2, 8192, 0)];
@@ -241,7 +242,7 @@ fn header(reads: u32, write: Option<u32>, reply: Option<u32>) -> u32 {
 
 /// How the Call travels, and its Reply, if one chunk may have `segments` segments, or a few more
 /// where head and tail have their own.
-fn planned(shape: &CallShape, segments: u32) -> (CallPlan, ReplyPlan) {
+fn planned(shape: &CallShape, segments: u32) -> Plan {
     let segments = segments + 4;
     let limits = Limits {
         segments,
@@ -260,7 +261,7 @@ fn rr4_3_5_1_header_growth_is_that_of_what_is_written() {
             // A Read chunk, and what is left of its Call.
             let mut shape = write_call(data);
             shape.call.head = 4096 - header(segments, None, None) + more;
-            let (call, _) = planned(&shape, segments);
+            let call = planned(&shape, segments).call;
             let position = shape.call.head;
             assert_eq!(call == CallPlan::ReadChunk { position }, fits, "{segments}");
 
@@ -268,14 +269,14 @@ fn rr4_3_5_1_header_growth_is_that_of_what_is_written() {
             let write = header(0, Some(segments), None);
             let mut shape = read_call(data);
             shape.call.head = 4096 - write + more;
-            let (call, reply) = planned(&shape, segments);
+            let Plan { call, reply } = planned(&shape, segments);
             assert_eq!(reply, ReplyPlan::WriteChunk);
             assert_eq!(call == INLINE, fits, "{segments}");
 
             // and in the Reply that returns it.
             let mut shape = read_call(data);
             shape.reply.head = 4096 - write + more - shape.reply.tail;
-            let (_, reply) = planned(&shape, segments);
+            let reply = planned(&shape, segments).reply;
             assert_eq!(reply == ReplyPlan::WriteChunk, fits, "{segments}");
 
             // A Reply chunk, whose first segment need not be full.
@@ -283,7 +284,7 @@ fn rr4_3_5_1_header_growth_is_that_of_what_is_written() {
             let mut shape = small_call(0, room);
             assert_eq!(limits().segments_for_all(&shape.reply), segments);
             shape.call.head = 4096 - header(0, None, Some(segments)) + more;
-            let (call, reply) = planned(&shape, segments);
+            let Plan { call, reply } = planned(&shape, segments);
             assert_eq!(reply, ReplyPlan::ReplyChunk);
             assert_eq!(call == INLINE, fits, "{segments}");
         }
@@ -301,7 +302,7 @@ fn rr4_3_5_1_header_of_a_long_call_fits_or_it_is_too_big() {
                 segments,
                 ..limits()
             };
-            let call = plan(&shape, &limits).map(|(call, _)| call);
+            let call = plan(&shape, &limits).map(|plan| plan.call);
             assert_eq!(call, expected, "{segments}");
         }
         // One segment more than a chunk may have.

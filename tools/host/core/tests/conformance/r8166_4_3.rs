@@ -158,7 +158,7 @@ fn r8166_4_3_3_1_reply_chunk_if_the_largest_reply_does_not_fit() {
         (1024 - 27, ReplyPlan::ReplyChunk),
         (32_768, ReplyPlan::ReplyChunk),
     ] {
-        assert_eq!(plan(&small_call(100, reply), &limits).unwrap().1, expected);
+        assert_eq!(plan(&small_call(100, reply), &limits).unwrap().reply, expected);
     }
 }
 
@@ -174,7 +174,7 @@ fn r8166_4_3_3_1_header_growth_counts() {
             true => ReplyPlan::WriteChunk,
             false => ReplyPlan::ReplyChunk,
         };
-        assert_eq!(plan(&shape, &limits()).unwrap().1, expected, "{head}");
+        assert_eq!(plan(&shape, &limits()).unwrap().reply, expected, "{head}");
     }
     // A Call that offers a Write chunk of one segment, too.
     for head in 4000..4096 {
@@ -185,7 +185,7 @@ fn r8166_4_3_3_1_header_growth_counts() {
             true => CallPlan::Inline { pull_up: false },
             false => CallPlan::PositionZero,
         };
-        assert_eq!(plan(&shape, &limits()).unwrap().0, expected, "{head}");
+        assert_eq!(plan(&shape, &limits()).unwrap().call, expected, "{head}");
     }
 }
 

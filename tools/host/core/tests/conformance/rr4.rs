@@ -333,15 +333,15 @@ fn rr4_5_3_1_1_reply_chunks_only_for_what_is_usually_long() {
             long_reply,
             ..small_call(100, 60_000)
         };
-        plan_call(&shape, limits).unwrap().1
+        plan_call(&shape, limits).unwrap().reply
     };
     assert_eq!(offer(false, &narrow), ReplyPlan::ReplyChunk);
     assert_eq!(offer(false, &pulled), ReplyPlan::Pull);
     assert_eq!(offer(true, &pulled), ReplyPlan::ReplyChunk);
     // What always fits needs nothing, and data has its own chunk.
-    let fits = plan_call(&small_call(100, 200), &pulled).unwrap().1;
+    let fits = plan_call(&small_call(100, 200), &pulled).unwrap().reply;
     assert_eq!(fits, ReplyPlan::Inline);
-    let read = plan_call(&read_call(60_000), &pulled).unwrap().1;
+    let read = plan_call(&read_call(60_000), &pulled).unwrap().reply;
     assert_eq!(read, ReplyPlan::WriteChunk);
 }
 
