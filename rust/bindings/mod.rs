@@ -10,21 +10,23 @@
 //!
 //! Only `verbs`, `sunrpc` and `admin` may use this room, and `main.rs`, which checks the layout.
 //!
-//! | file        | what                                                 |
-//! |-------------|------------------------------------------------------|
-//! | `layout`    | sizes and offsets on which both compilers must agree |
-//! | `addr`      | addresses and network namespaces                     |
-//! | `pages`     | whole pages that somebody owns                       |
-//! | `piece`     | a run of octets within a page                        |
-//! | `parked`    | owned buffers that C keeps for a while               |
-//! | `list`      | lists that link the objects themselves               |
-//! | `memalloc`  | scopes in which memory is not waited for             |
-//! | `helpers.c` | macros and inline functions of the kernel            |
+//! | file          | what                                                 |
+//! |---------------|------------------------------------------------------|
+//! | `layout`      | sizes and offsets on which both compilers must agree |
+//! | `addr`        | addresses and network namespaces                     |
+//! | `pages`       | whole pages that somebody owns                       |
+//! | `noted_pages` | whole pages that are somebody else's so far          |
+//! | `piece`       | a run of octets within a page                        |
+//! | `parked`      | owned buffers that C keeps for a while               |
+//! | `list`        | lists that link the objects themselves               |
+//! | `memalloc`    | scopes in which memory is not waited for             |
+//! | `helpers.c`   | macros and inline functions of the kernel            |
 
 pub(crate) mod addr;
 pub(crate) mod layout;
 pub(crate) mod list;
 pub(crate) mod memalloc;
+pub(crate) mod noted_pages;
 pub(crate) mod pages;
 pub(crate) mod parked;
 pub(crate) mod piece;

@@ -48,11 +48,9 @@ impl Span {
 ///
 /// # Invariants
 ///
-/// `pages` holds one reference to each of its pages. Its capacity never changes. If they are
-/// `shared`, others have had references to them, too, and may have them still.
+/// `pages` holds one reference to each of its pages. Its capacity never changes.
 pub(crate) struct PageArray {
     pages: KVec<NonNull<page>>,
-    shared: bool,
 }
 
 // SAFETY: A page reference may be used and dropped on any thread.
@@ -70,8 +68,14 @@ impl PageArray {
         // INVARIANT: There are no pages yet.
         Ok(Self {
             pages: KVec::with_capacity(capacity, GFP_KERNEL)?,
-            shared: false,
         })
+    }
+
+    /// An array with room for nothing, which takes no memory.
+    #[inline]
+    pub(super) const fn none() -> Self {
+        // INVARIANT: There are no pages.
+        Self { pages: KVec::new() }
     }
 
     /// How many pages are in it.
@@ -88,8 +92,7 @@ impl PageArray {
 
     /// Takes pages out of `slots`, up to the first empty slot, and leaves the slots empty.
     ///
-    /// Returns how many were taken: less than `count` if a slot was empty or the array is full, or
-    /// none if its pages are shared.
+    /// Returns how many were taken: less than `count` if a slot was empty or the array is full.
     ///
     /// # Safety
     ///
@@ -97,9 +100,6 @@ impl PageArray {
     /// has a reference to, and may give away.
     #[inline]
     pub(crate) unsafe fn take(&mut self, slots: *mut *mut page, count: usize) -> usize {
-        if self.shared {
-            return 0;
-        }
         let count = count.min(self.pages.capacity() - self.pages.len());
         let start = self.pages.len();
         for i in 0..count {
@@ -118,18 +118,16 @@ impl PageArray {
     }
 
     /// Takes a second reference to each page in `slots`, up to the first slot that is empty, or
-    /// whose page has others already, if there is nothing in the array yet.
+    /// whose page has others already.
     ///
     /// # Safety
     ///
     /// `slots` must point to `count` readable slots, each of them null or a page to which the slot
-    /// has a reference. Who displaces a page from there does nothing with it any more but put that.
+    /// has a reference.
     #[inline]
-    pub(crate) unsafe fn share(&mut self, slots: *const *mut page, count: usize) {
-        if !self.pages.is_empty() {
-            return;
-        }
-        for i in 0..count.min(self.pages.capacity()) {
+    pub(super) unsafe fn take_second(&mut self, slots: *const *mut page, count: usize) {
+        let count = count.min(self.pages.capacity() - self.pages.len());
+        for i in 0..count {
             // SAFETY: Within the slots, by this function's contract.
             let Some(page) = NonNull::new(unsafe { *slots.add(i) }) else {
                 break;
@@ -138,40 +136,26 @@ impl PageArray {
             if !unsafe { super::rpcrdma_get_sole_page(page.as_ptr()) } {
                 break;
             }
-            // There is room: see `count`.
+            // INVARIANT: The reference that was taken just now. There is room: see `count`.
             let _ = self.pages.push_within_capacity(page);
         }
-        // INVARIANT: Each page is in its slot as well.
-        self.shared = true;
     }
 
-    /// Keeps those pages that [`Self::share`] has found in `slots` and that are not there any more:
-    /// nobody else uses them. If its pages are not shared, none is left.
-    ///
-    /// # Safety
-    ///
-    /// `slots` must point to the slots that were shared, `count` of them at most; what is not there
-    /// any more has been displaced, as [`Self::share`] says, and not been moved.
+    /// Keeps those pages of which `keep` says so, by their place in the array, and drops the
+    /// references to the others.
     #[inline]
-    pub(crate) unsafe fn keep_displaced(&mut self, slots: *const *mut page, count: usize) {
-        if !self.shared {
-            self.release();
-            return;
-        }
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(usize, *mut page) -> bool) {
         let mut index = 0;
         self.pages.retain(|page| {
-            // SAFETY: Within the slots, by this function's contract.
-            let gone = index < count && unsafe { *slots.add(index) } != page.as_ptr();
+            let kept = keep(index, page.as_ptr());
             index += 1;
-            if !gone {
-                // SAFETY: The reference that `share` has taken.
+            if !kept {
+                // SAFETY: The array's reference.
+                // INVARIANT: It goes with the page.
                 unsafe { super::rpcrdma_put_page(page.as_ptr()) };
             }
-            gone
+            kept
         });
-        // INVARIANT: What is left had one reference, the slot's, before it was shared: no other
-        // array has one, or it would not have been. Who displaced it does nothing but put that.
-        self.shared = false;
     }
 
     /// Puts all pages into `slots`, in order; what was in the slots is in the array then.
@@ -182,9 +166,6 @@ impl PageArray {
     /// that the caller has a reference to, and may give away.
     #[inline]
     pub(crate) unsafe fn exchange(&mut self, slots: *mut *mut page) {
-        if self.shared {
-            self.release();
-        }
         let len = self.pages.len();
         let mut exchanged = 0;
         for (i, page) in self.pages.as_mut_slice().iter_mut().enumerate() {
@@ -227,9 +208,6 @@ impl PageArray {
     /// Moves pages to `other`, from the end, as many as there is room for.
     #[inline]
     pub(crate) fn move_to(&mut self, other: &mut Self) {
-        if self.shared {
-            return;
-        }
         let count = self
             .pages
             .len()
@@ -243,17 +221,14 @@ impl PageArray {
         }
     }
 
-    /// Moves pages from the end of the array to the last of `count` slots, or none if its pages are
-    /// shared; returns how many of the first ones are still empty.
+    /// Moves pages from the end of the array to the last of `count` slots; returns how many of the
+    /// first ones are still empty.
     ///
     /// # Safety
     ///
     /// `slots` must point to `count` writable slots, all of them null.
     #[inline]
     pub(crate) unsafe fn fill_from_end(&mut self, slots: *mut *mut page, count: usize) -> usize {
-        if self.shared {
-            return count;
-        }
         let mut empty = count;
         while empty > 0 {
             let Some(page) = self.pages.pop() else {
@@ -272,7 +247,6 @@ impl PageArray {
     pub(crate) fn release(&mut self) {
         let len = self.pages.len();
         if len == 0 {
-            self.shared = false;
             return;
         }
         // SAFETY: `NonNull<page>` is a pointer; there are `len` of them, and a reference to each.
@@ -280,7 +254,6 @@ impl PageArray {
         unsafe { super::rpcrdma_release_pages(self.pages.as_mut_ptr().cast(), len as c_int) };
         // INVARIANT: No pages, no references.
         self.pages.clear();
-        self.shared = false;
     }
 
     /// The parts of the pages that make up `span`, or `None` if it is not within the array.
@@ -300,12 +273,8 @@ impl PageArray {
         })
     }
 
-    /// Copies `source` to where `start` is in the array; `false` if it does not fit, or the pages
-    /// are shared.
+    /// Copies `source` to where `start` is in the array; `false` if it does not fit.
     pub(crate) fn write(&mut self, start: u32, mut source: &[u8]) -> bool {
-        if self.shared {
-            return false;
-        }
         let Ok(len) = u32::try_from(source.len()) else {
             return false;
         };

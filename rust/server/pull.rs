@@ -275,7 +275,7 @@ impl Connection {
         let call = &parcel.call;
         let (xid, start, layout) = (call.xid, call.payload, call.layout);
         let reads = call.chunks(octets).reads;
-        let pages = parcel.pages_mut();
+        let pages = parcel.pages_mut().own();
         if matches!(layout, Some(Layout::Whole { length }) if !is_call(pages, length, xid, reads)) {
             return self.refuse_call(rqst, buffer, xid);
         }

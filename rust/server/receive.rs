@@ -26,7 +26,7 @@ use crate::{
         Receiving, //
     },
     verbs::{
-        PageArray,
+        CallPages,
         Parcel,
         Pulled, //
     },
@@ -184,7 +184,7 @@ impl Connection {
         &self,
         rqst: &Receiving<'_, Self>,
         chunks: &ChunkLists<'_>,
-        pages: &mut PageArray,
+        pages: &mut CallPages,
     ) {
         let Some(chunk) = chunks.writes.chunks().next() else {
             return;
@@ -194,7 +194,7 @@ impl Connection {
         } else {
             1
         };
-        rqst.share_reply_pages(most.min(MOST_NOTED).div_ceil(PAGE_SIZE), pages);
+        rqst.note_reply_pages(most.min(MOST_NOTED).div_ceil(PAGE_SIZE), pages);
     }
 
     /// Keeps the buffer for another Call.

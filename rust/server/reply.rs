@@ -33,9 +33,9 @@ use crate::{
         Reply, //
     },
     verbs::{
+        CallPages,
         Exposed,
         Message,
-        PageArray,
         Remote,
         Responder,
         Span, //
@@ -132,14 +132,14 @@ impl Connection {
         let reply = reply.locate()?;
         let received = buffer.user().call.octets;
         let (octets, parcel) = buffer.split(received);
-        let (call, shared) = parcel.parts();
+        let (call, noted) = parcel.parts();
         let call = &*call;
         let chunks = call.chunks(octets);
         let serial = message.serial();
         let plan = self.plan_reply(serial, call, chunks, reply.body().len(), protected)?;
         let (octets, exposing) = if is_copied(&plan, reply.body(), message) {
             (
-                self.copy_reply(message, call.xid, &plan, reply, shared)?,
+                self.copy_reply(message, call.xid, &plan, reply, noted)?,
                 None,
             )
         } else {
@@ -170,7 +170,7 @@ impl Connection {
         xid: u32,
         plan: &Plan<'_>,
         reply: Located<'_>,
-        shared: &mut PageArray,
+        noted: &mut CallPages,
     ) -> core::result::Result<usize, NotServed> {
         let header = self.write_header(message, xid, plan, None)?;
         let mut end = header;
@@ -186,7 +186,7 @@ impl Connection {
             reply.move_into(message.page_sink())?
         } else {
             let spare = &self.spare.replies;
-            let (body, displaced) = reply.move_rest_into(message.page_sink(), shared, spare)?;
+            let (body, displaced) = reply.move_rest_into(message.page_sink(), noted, spare)?;
             // Most Replies change nothing, and other threads read this.
             if plan.writes().next().is_some() && self.displaces.load(Relaxed) != displaced {
                 self.displaces.store(displaced, Relaxed);

@@ -79,6 +79,7 @@ pub(crate) use crate::bindings::{
         Queue,
         Stack, //
     },
+    noted_pages::CallPages,
     pages::{
         PageArray,
         Span, //

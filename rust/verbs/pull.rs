@@ -30,6 +30,7 @@ use crate::{
             Link,
             Linked, //
         },
+        noted_pages::CallPages,
         pages::{
             PageArray,
             PageSink,
@@ -65,7 +66,7 @@ use super::{
 ///
 /// `transfers` is empty unless the buffer is in a [`Pull`] or a [`Pulled`], or posted by one.
 pub(crate) struct Parcel<S> {
-    pages: PageArray,
+    pages: CallPages,
     transfers: Transfers,
     /// The state of the Call.
     pub(crate) call: S,
@@ -80,7 +81,7 @@ impl<S> Parcel<S> {
     pub(crate) fn new(pages: usize, call: S) -> Result<Self> {
         // INVARIANT: There are no transfers.
         Ok(Self {
-            pages: PageArray::with_capacity(pages)?,
+            pages: PageArray::with_capacity(pages)?.into(),
             transfers: Transfers::new(Direction::FromDevice),
             call,
         })
@@ -88,13 +89,13 @@ impl<S> Parcel<S> {
 
     /// The pages.
     #[inline]
-    pub(crate) fn pages_mut(&mut self) -> &mut PageArray {
+    pub(crate) fn pages_mut(&mut self) -> &mut CallPages {
         &mut self.pages
     }
 
     /// The state of the Call, and the pages.
     #[inline]
-    pub(crate) fn parts(&mut self) -> (&mut S, &mut PageArray) {
+    pub(crate) fn parts(&mut self) -> (&mut S, &mut CallPages) {
         (&mut self.call, &mut self.pages)
     }
 }
@@ -122,7 +123,7 @@ impl<S: Send + 'static> Pull<S> {
     pub(crate) fn parts(&mut self, octets: usize) -> (&[u8], &mut S, Reads<'_>) {
         let (octets, parcel) = self.0.split(octets);
         let reads = Reads {
-            pages: &mut parcel.pages,
+            pages: parcel.pages.own(),
             transfers: &mut parcel.transfers,
         };
         (octets, &mut parcel.call, reads)

@@ -12,9 +12,9 @@ use kernel::prelude::*;
 
 use crate::bindings::{
     self,
+    noted_pages::CallPages,
     pages::{
         read_slots,
-        PageArray,
         PageSink,
         Span, //
     },
@@ -215,13 +215,13 @@ impl Located<'_> {
     ///
     /// Pages from the second on may be a file's: NFSD puts them into the slots. The first is always
     /// the request's own. What a file's pages have displaced, of those that were
-    /// [noted](super::Receiving::share_reply_pages), goes to `spare`: no part of a Reply is there.
+    /// [noted](super::Receiving::note_reply_pages), goes to `spare`: no part of a Reply is there.
     /// Tells also whether there were any.
     #[inline]
     pub(crate) fn move_rest_into(
         self,
         mut pages: PageSink<'_>,
-        shared: &mut PageArray,
+        noted: &mut CallPages,
         spare: &SparePages,
     ) -> Result<(Body, bool)> {
         let rest = self.count - 1;
@@ -229,12 +229,12 @@ impl Located<'_> {
         let (slots, deferred) = unsafe { ((*self.rqst).rq_respages, (*self.rqst).rq_deferred) };
         if !deferred.is_null() {
             // What was noted when the Call came is of another turn, or of another request.
-            shared.release();
+            noted.release();
         }
         // SAFETY: There are `count` slots. Those from the second on are what was noted in this
         // turn; NFSD replaces what is in them, SUNRPC puts that, and nothing was moved since.
-        unsafe { shared.keep_displaced(slots.add(1), rest) };
-        let displaced = shared.len() > 0;
+        let displaced = unsafe { noted.displaced(slots.add(1), rest) };
+        let any = displaced.len() > 0;
         // SAFETY: There are `count` slots, and their pages are ours, by the type's invariants.
         let taken = unsafe {
             if (*slots).is_null() {
@@ -256,12 +256,12 @@ impl Located<'_> {
             octets.write_bytes(0, self.body.used_of_first() as usize);
             slots.add(rest).write(first);
         }
-        spare.keep(shared);
+        spare.keep(displaced);
         // SAFETY: The first `rest` slots are empty. SUNRPC releases what it finds before
         // `rq_next_page`, and fills just those slots again: what stays is where that points now,
         // and behind.
         unsafe { (*self.rqst).rq_next_page = slots.add(spare.fill(slots, rest)) };
-        Ok((self.body.without_first(), displaced))
+        Ok((self.body.without_first(), any))
     }
 }
 

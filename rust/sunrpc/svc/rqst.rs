@@ -16,6 +16,7 @@ use kernel::prelude::*;
 
 use crate::bindings::{
     self,
+    noted_pages::CallPages,
     pages::{
         PageArray,
         PageSink, //
@@ -117,15 +118,15 @@ impl<C: Connection> Receiving<'_, C> {
         Received(0)
     }
 
-    /// Notes in `pages`, if they are none yet, those that `count` pages of the Reply are to lie in,
-    /// from the second page on. See [`Located::move_rest_into`](super::reply::Located).
+    /// Notes in `pages` those that `count` pages of the Reply are to lie in, from the second page
+    /// on. See [`Located::move_rest_into`](super::reply::Located).
     #[inline]
-    pub(crate) fn share_reply_pages(&self, count: usize, pages: &mut PageArray) {
+    pub(crate) fn note_reply_pages(&self, count: usize, pages: &mut CallPages) {
         // SAFETY: The request is ours; `rq_respages` has `rq_maxpages` slots, at least one. NFSD
         // replaces what is in them, and SUNRPC releases it.
         unsafe {
             let count = count.min((*self.rqst).rq_maxpages - 1);
-            pages.share((*self.rqst).rq_respages.add(1), count);
+            pages.note((*self.rqst).rq_respages.add(1), count);
         }
     }
 
