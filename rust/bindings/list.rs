@@ -3,7 +3,7 @@
 //! Lists that link the objects themselves: nothing is allocated to keep or to queue one.
 //!
 //! * [`Stack`]: anybody may push, without a lock; whoever wants what is there takes all of it.
-//! * [`Pool`]: a stack from which one object at a time can be had, under a lock of its own.
+//! * [`Chain`]: what was taken, or is to be put somewhere.
 //! * [`Queue`]: first in, first out, for use under somebody's lock.
 //!
 //! The kernel's own do not fit: `kernel::list` takes only what is counted, and an `llist` does not
@@ -18,20 +18,13 @@ use core::{
     }, //
 };
 
-use kernel::{
-    new_spinlock,
-    prelude::*,
-    sync::{
-        atomic::{
-            ordering::{
-                Acquire,
-                Full,
-                Relaxed, //
-            },
-            Atomic, //
-        },
-        SpinLock, //
-    }, //
+use kernel::sync::atomic::{
+    ordering::{
+        Acquire,
+        Full,
+        Relaxed, //
+    },
+    Atomic, //
 };
 
 /// What an object needs to be in a list.
@@ -102,15 +95,27 @@ impl<T: Linked> Stack<T> {
     }
 
     /// Adds an object; returns whether the stack was empty before.
+    ///
+    /// This is a full barrier, on which callers rely: they ask afterwards whether anybody waits for
+    /// the object, and who waits has a full barrier of his own between saying so and looking here.
+    /// One of the two sees the other.
     #[inline]
     pub(crate) fn push(&self, object: T) -> bool {
         let link = object.into_link();
-        self.push_chain(link, link)
+        self.push_links(link, link)
     }
 
-    /// Adds the chain from `first` to `last`, both given up by their owners.
+    /// Adds all of `chain`, in its order.
     #[inline]
-    fn push_chain(&self, first: NonNull<Link>, last: NonNull<Link>) -> bool {
+    pub(super) fn push_all(&self, chain: Chain<T>) {
+        if let Some((first, last)) = chain.into_ends() {
+            self.push_links(first, last);
+        }
+    }
+
+    /// Adds what is linked from `first` to `last`, all given up by their owners.
+    #[inline]
+    fn push_links(&self, first: NonNull<Link>, last: NonNull<Link>) -> bool {
         let mut head = self.head.load(Relaxed);
         loop {
             // SAFETY: Given up to us, and not in the stack yet.
@@ -155,28 +160,6 @@ impl<T: Linked> Stack<T> {
             _chain: PhantomData,
         }
     }
-
-    /// Takes the object pushed last.
-    ///
-    /// # Safety
-    ///
-    /// No other call of `pop` or `take_all` may run at the same time: the object that this one
-    /// looks at could be taken and pushed again in between, with another successor.
-    #[inline]
-    unsafe fn pop(&self) -> Option<T> {
-        let mut head = self.head.load(Acquire);
-        loop {
-            let link = NonNull::new(head)?;
-            // SAFETY: In the stack, where it stays, since nobody else takes anything.
-            let next = unsafe { link.as_ref() }.next();
-            // INVARIANT: The rest of a chain is a chain.
-            match self.head.cmpxchg(head, next, Full) {
-                // SAFETY: Given up by `push`; it is in the stack no longer.
-                Ok(_) => return Some(unsafe { T::from_link(link) }),
-                Err(other) => head = other,
-            }
-        }
-    }
 }
 
 impl<T: Linked> Drop for Stack<T> {
@@ -197,6 +180,9 @@ pub(crate) struct Chain<T: Linked> {
 
 // SAFETY: A chain owns its objects.
 unsafe impl<T: Linked + Send> Send for Chain<T> {}
+
+// The objects stay in place when the chain is moved.
+impl<T: Linked> Unpin for Chain<T> {}
 
 impl<T: Linked> Chain<T> {
     /// An empty chain.
@@ -235,6 +221,30 @@ impl<T: Linked> Chain<T> {
         Some(unsafe { T::from_link(link) })
     }
 
+    /// Adds all of `front`, which comes first, in its order.
+    #[inline]
+    pub(super) fn prepend(&mut self, front: Self) {
+        let Some((first, last)) = front.into_ends() else {
+            return;
+        };
+        // SAFETY: Given up to us just now.
+        unsafe { last.as_ref() }.set_next(self.head);
+        // INVARIANT: `first` to `last` are chained to what was the head.
+        self.head = first.as_ptr();
+    }
+
+    /// Gives up the objects: the first link and the last, if there are any.
+    #[inline]
+    fn into_ends(self) -> Option<(NonNull<Link>, NonNull<Link>)> {
+        let first = NonNull::new(mem::ManuallyDrop::new(self).head)?;
+        let mut last = first;
+        // SAFETY: In the chain, by the type's invariants.
+        while let Some(next) = NonNull::new(unsafe { last.as_ref() }.next()) {
+            last = next;
+        }
+        Some((first, last))
+    }
+
     /// The links in order, for whoever builds upon the chain.
     #[inline]
     pub(crate) fn links(&self) -> Links<'_> {
@@ -266,72 +276,6 @@ impl Iterator for Links<'_> {
         // SAFETY: In the list, which is borrowed.
         self.at = unsafe { link.as_ref() }.next();
         Some(link)
-    }
-}
-
-/// Idle objects: put back by anybody without a lock, taken one by one under one.
-#[pin_data]
-pub(crate) struct Pool<T: Linked> {
-    idle: Stack<T>,
-    #[pin]
-    taking: SpinLock<()>,
-}
-
-impl<T: Linked> Pool<T> {
-    /// An empty pool.
-    pub(crate) fn new() -> impl PinInit<Self> {
-        pin_init!(Self {
-            idle: Stack::new(),
-            taking <- new_spinlock!((), "Pool::taking"),
-        })
-    }
-
-    /// Takes an idle object.
-    #[inline]
-    pub(crate) fn get(&self) -> Option<T> {
-        let _taking = self.taking.lock();
-        // SAFETY: Every pop and every `take_all` of a pool is under this lock.
-        unsafe { self.idle.pop() }
-    }
-
-    /// Puts an object back.
-    #[inline]
-    pub(crate) fn put(&self, object: T) {
-        self.idle.push(object);
-    }
-
-    /// Takes up to `count` idle objects and gives each to `each`.
-    #[inline]
-    pub(crate) fn get_many(&self, count: usize, mut each: impl FnMut(T)) {
-        let _taking = self.taking.lock();
-        for _ in 0..count {
-            // SAFETY: As in `get`.
-            match unsafe { self.idle.pop() } {
-                Some(object) => each(object),
-                None => return,
-            }
-        }
-    }
-
-    /// Puts all of `chain` back at one stroke.
-    #[inline]
-    pub(crate) fn put_all(&self, chain: Chain<T>) {
-        let Some(first) = NonNull::new(chain.head) else {
-            return;
-        };
-        let mut last = first;
-        for link in chain.links() {
-            last = link;
-        }
-        // The links are the stack's now.
-        mem::forget(chain);
-        self.idle.push_chain(first, last);
-    }
-
-    /// Takes all idle objects.
-    pub(crate) fn take_all(&self) -> Chain<T> {
-        let _taking = self.taking.lock();
-        self.idle.take_all()
     }
 }
 

@@ -19,6 +19,7 @@
 //! | `piece`       | a run of octets within a page                        |
 //! | `parked`      | owned buffers that C keeps for a while               |
 //! | `list`        | lists that link the objects themselves               |
+//! | `pool`        | idle objects in such lists                           |
 //! | `memalloc`    | scopes in which memory is not waited for             |
 //! | `helpers.c`   | macros and inline functions of the kernel            |
 
@@ -30,6 +31,7 @@ pub(crate) mod noted_pages;
 pub(crate) mod pages;
 pub(crate) mod parked;
 pub(crate) mod piece;
+pub(crate) mod pool;
 
 #[allow(
     dead_code,

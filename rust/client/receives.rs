@@ -22,7 +22,6 @@ use crate::{
     admin::trace::trace,
     engine::queue,
     verbs::{
-        Chain,
         Endpoint,
         Pool,
         Recv,
@@ -68,7 +67,7 @@ impl RecvPool {
         // Pairs with the full barrier of putting a buffer down: whoever has not seen that this is
         // closed has put the buffer where it is found here.
         smp_mb();
-        drop(self.idle.take_all());
+        self.idle.clear();
     }
 
     /// Makes buffers for the first Receives. Sleeps.
@@ -88,7 +87,7 @@ impl RecvPool {
 
     /// Gives up the buffers that are idle.
     pub(super) fn empty(&self) {
-        drop(self.idle.take_all());
+        self.idle.clear();
     }
 
     /// Takes back a buffer whose message nobody needs any more.
@@ -100,7 +99,7 @@ impl RecvPool {
         }
         self.idle.put(recv);
         if self.domain.load(Relaxed) != domain {
-            drop(self.idle.take_all());
+            self.idle.clear();
         }
     }
 }
@@ -144,17 +143,13 @@ impl Receives {
         };
         let recv_pool = &ep.context().shared.recv_pool;
         let mut batch = RecvBatch::new();
-        // Those of another connection. They are not dropped under the pool's lock: the last of them
-        // ends their domain, which may sleep.
-        let mut strangers = Chain::new();
-        recv_pool.idle.get_many(count, |recv| {
+        let mut idle = recv_pool.idle.get_many(count);
+        while let Some(recv) = idle.pop() {
+            // Those of another connection are dropped.
             if recv.domain_id() == domain.id() {
                 batch.push(recv);
-            } else {
-                strangers.push(recv);
             }
-        });
-        drop(strangers);
+        }
         while batch.len() < count {
             match Recv::new(domain, size, (), FLAGS) {
                 Ok(recv) => batch.push(recv),

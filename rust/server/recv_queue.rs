@@ -84,7 +84,7 @@ impl RecvQueue {
                 Ok(())
             });
             match made.and_then(|()| make_message(limits)) {
-                Err(ENOMEM) if limits.shrink() => drop(self.idle.take_all()),
+                Err(ENOMEM) if limits.shrink() => self.idle.clear(),
                 made => return made,
             }
         }
@@ -120,10 +120,11 @@ impl RecvQueue {
             return true;
         }
         let mut batch = RecvBatch::new();
-        self.idle.get_many(missing as usize, |buffer| {
+        let mut idle = self.idle.get_many(missing as usize);
+        while let Some(buffer) = idle.pop() {
             trace!(svcrdma_post_recv(ep.recv_cid(buffer.serial())));
             batch.push(buffer);
-        });
+        }
         // CAST: At most `missing`.
         let more = batch.len() as u32;
         match ep.post_recv(batch) {

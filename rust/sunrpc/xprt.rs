@@ -34,7 +34,7 @@ use crate::{
     admin::trace::trace,
     bindings::{
         self,
-        list::Pool, //
+        pool::Pool, //
     }, //
 };
 

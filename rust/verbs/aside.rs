@@ -19,7 +19,7 @@ use crate::{
     },
     bindings::{
         self,
-        list::Pool, //
+        pool::Pool, //
     }, //
 };
 

@@ -19,15 +19,15 @@ use crate::{
         self,
         list::{
             Link,
-            Linked,
-            Pool, //
+            Linked, //
         },
         pages::{
             PageArray,
             PageSink,
             Span, //
         },
-        piece::Piece, //
+        piece::Piece,
+        pool::Pool, //
     }, //
 };
 

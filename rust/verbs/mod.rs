@@ -74,8 +74,6 @@ mod transfers;
 pub(crate) use crate::bindings::{
     addr::SockAddr,
     list::{
-        Chain,
-        Pool,
         Queue,
         Stack, //
     },
@@ -83,7 +81,8 @@ pub(crate) use crate::bindings::{
     pages::{
         PageArray,
         Span, //
-    }, //
+    },
+    pool::Pool, //
 };
 pub(crate) use aside::Asides;
 pub(crate) use cm::{

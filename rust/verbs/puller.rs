@@ -20,11 +20,11 @@ use kernel::{
 use crate::bindings::{
     self,
     list::{
-        Pool,
         Queue,
         Stack, //
     },
-    piece::Piece, //
+    piece::Piece,
+    pool::Pool, //
 };
 
 use super::{

@@ -20,10 +20,8 @@ use crate::{
     admin::trace::trace,
     bindings::{
         self,
-        list::{
-            Pool,
-            Stack, //
-        }, //
+        list::Stack,
+        pool::Pool, //
     }, //
 };
 

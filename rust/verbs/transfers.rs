@@ -19,15 +19,13 @@ use crate::{
     admin::trace::trace,
     bindings::{
         self,
-        list::{
-            Chain,
-            Pool, //
-        },
+        list::Chain,
         pages::{
             PageArray,
             Span, //
         },
-        piece::Piece, //
+        piece::Piece,
+        pool::Pool, //
     }, //
 };
 
