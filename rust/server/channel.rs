@@ -175,7 +175,7 @@ impl Channel {
     pub(super) fn clear_finished(&self, ep: &Endpoint<Self>) {
         let mut finished = self.finished.take_all();
         while let Some(sent) = finished.pop() {
-            self.sending.recycle(ep, sent);
+            self.sending.put(ep, sent.into_message());
         }
     }
 
@@ -342,7 +342,7 @@ impl Responder for Channel {
         if let Some(place) = sent.place() {
             this.exposed.sent(worker, place, sent);
         } else if sent.pages() <= FEW_PAGES {
-            this.sending.recycle(worker, sent);
+            this.sending.put(worker, sent.into_message());
         } else if this.finished.push(sent) {
             // Nobody may come by for long; what waits here keeps pages.
             this.wake_for(this.incoming.lock());

@@ -54,7 +54,7 @@ impl Connection {
             Err(_) => Some(message),
         };
         if let Some(message) = back {
-            sending.discard(&self.ep, message);
+            sending.put(&self.ep, message);
         }
         Err(EIO)
     }

@@ -330,7 +330,7 @@ impl Exposed {
 
     /// The message that announces a Reply has been sent.
     pub(super) fn sent(&self, ep: &Endpoint<Channel>, place: usize, mut sent: Sent) {
-        sent.settle(ep);
+        sent.unmap(ep);
         self.settle(ep, place, |held| held.sent = Some(sent));
     }
 
@@ -350,7 +350,7 @@ impl Exposed {
             over
         };
         if let Some(sent) = over.sent {
-            ep.context().sending().recycle(ep, sent);
+            ep.context().sending().put(ep, sent.into_message());
         }
     }
 
@@ -361,7 +361,7 @@ impl Exposed {
         let mut held = core::mem::replace(&mut self.state.lock().held, KVec::new());
         for held in held.iter_mut() {
             if let Some(message) = held.unsent.as_mut() {
-                message.restart(ep);
+                message.unmap(ep);
             }
         }
         self.state.lock().held = held;

@@ -107,13 +107,13 @@ impl Connection {
         match outcome {
             (Some(mut message), NotServed::Refused) => {
                 // The pages stay with the message; some of them may be in nobody else's hands.
-                message.restart(&self.ep);
+                message.unmap(&self.ep);
                 let error = ErrorReply::chunk(buffer.user().call.xid);
                 self.post_error(message, &error)
             }
             (message, _) => {
                 if let Some(message) = message {
-                    sending.discard(&self.ep, message);
+                    sending.put(&self.ep, message);
                 }
                 Err(EIO)
             }

@@ -41,12 +41,12 @@ impl Connection {
             Err(_) => return Err(CallError::NotConnected),
         };
         let Some(octets) = self.write_reverse(&mut message, xid, call) else {
-            sending.discard(&self.ep, message);
+            sending.put(&self.ep, message);
             return Err(CallError::TooBig);
         };
         self.post(message, octets, None).map_err(|(message, _)| {
             if let Some(message) = message {
-                sending.discard(&self.ep, message);
+                sending.put(&self.ep, message);
             }
             channel.close();
             CallError::NotConnected

@@ -26,8 +26,7 @@ use crate::{
             PageSink,
             Span, //
         },
-        piece::Piece,
-        pool::Pool, //
+        piece::Piece, //
     }, //
 };
 
@@ -42,10 +41,7 @@ use super::{
     linked_box::LinkedBox,
     responder::Responder,
     sizes::MessageSizes,
-    transfer::{
-        Remote,
-        Transfer, //
-    },
+    transfer::Remote,
     transfers::Transfers, //
 };
 
@@ -246,25 +242,25 @@ impl Message {
         self.0.place = Some(place);
     }
 
-    /// Empties the message: unmaps everything and lets the pages go.
-    #[inline]
-    pub(super) fn clear<C: Context>(&mut self, ep: &Endpoint<C>, pool: &Pool<LinkedBox<Transfer>>) {
-        let inner = &mut *self.0;
-        inner.transfers.release(ep, pool);
-        inner.unmap();
-        inner.place = None;
-        if inner.transfers.is_empty() {
-            inner.pages.release();
-        }
-    }
-
     /// Drops the Writes and what was gathered, but keeps the pages.
-    pub(crate) fn restart<C: Responder>(&mut self, ep: &Endpoint<C>) {
+    #[inline]
+    pub(crate) fn unmap<C: Responder>(&mut self, ep: &Endpoint<C>) {
         let inner = &mut *self.0;
         inner
             .transfers
             .release(ep, ep.context().sending().transfers());
         inner.unmap();
+    }
+
+    /// Empties the message: unmaps everything and lets the pages go.
+    #[inline]
+    pub(super) fn clear<C: Responder>(&mut self, ep: &Endpoint<C>) {
+        self.unmap(ep);
+        let inner = &mut *self.0;
+        inner.place = None;
+        if inner.transfers.is_empty() {
+            inner.pages.release();
+        }
     }
 }
 
@@ -284,24 +280,20 @@ impl Sent {
         self.0 .0.place
     }
 
-    /// Unmaps what was written and gathered, but keeps the pages: they are still exposed.
-    pub(crate) fn settle<C: Responder>(&mut self, ep: &Endpoint<C>) {
-        self.0.restart(ep);
+    /// Unmaps what was written and gathered, but keeps the pages: they may still be exposed.
+    pub(crate) fn unmap<C: Responder>(&mut self, ep: &Endpoint<C>) {
+        self.0.unmap(ep);
+    }
+
+    /// The message, for [`Sending::put`](super::Sending::put).
+    #[inline]
+    pub(crate) fn into_message(self) -> Message {
+        self.0
     }
 
     /// Whether it is a message of this endpoint.
     pub(super) fn is_of<C: Context>(&self, ep: &Endpoint<C>) -> bool {
         ep.owns(self.0 .0.buffer.domain())
-    }
-
-    #[inline]
-    pub(super) fn reset<C: Context>(
-        mut self,
-        ep: &Endpoint<C>,
-        pool: &Pool<LinkedBox<Transfer>>,
-    ) -> Message {
-        self.0.clear(ep, pool);
-        self.0
     }
 }
 

@@ -160,15 +160,10 @@ impl<S: Send + 'static> Sending<S> {
         }
     }
 
-    /// Unmaps what a message had, lets its pages go and keeps it for another.
-    pub(crate) fn recycle<C: Context>(&self, ep: &Endpoint<C>, sent: Sent) {
-        self.messages.put(sent.reset(ep, &self.transfers));
-    }
-
-    /// Puts a message back that was not posted.
+    /// Unmaps what a message has, lets its pages go and keeps it for another.
     #[inline]
-    pub(crate) fn discard<C: Context>(&self, ep: &Endpoint<C>, mut message: Message) {
-        message.clear(ep, &self.transfers);
+    pub(crate) fn put<C: Responder<Call = S>>(&self, ep: &Endpoint<C>, mut message: Message) {
+        message.clear(ep);
         self.messages.put(message);
     }
 
@@ -218,10 +213,10 @@ impl<S: Send + 'static> Sending<S> {
             } else if sent.place().is_some() {
                 // Its regions may be registered: the pages stay until the queue pair is gone, and
                 // go with this.
-                sent.settle(ep);
+                sent.unmap(ep);
                 self.stranded_messages.push(sent);
             } else {
-                drop(sent.reset(ep, &self.transfers));
+                sent.into_message().clear(ep);
             }
         }
         let mut pulls = self.stranded_pulls.take_all();
