@@ -98,8 +98,7 @@ impl Message {
         let Some(first) = first.filter(|_| permit.entries() > inner.transfers.entries()) else {
             return Err(NotPosted::Refused(self));
         };
-        let entries = permit.spend();
-        inner.entries = entries;
+        inner.entries = permit.entries();
         // Afterwards the message may be somebody else's.
         let (serial, elements) = (inner.serial, inner.sges.len());
         trace!(svcrdma_post_send(
@@ -111,14 +110,15 @@ impl Message {
         let first = before(first);
         // SAFETY: Work requests, elements, buffer and pages belong to the message, which nobody can
         // reach until `done` takes it back, or the code below.
-        match unsafe { ep.post_send_raw(first) } {
+        match unsafe { permit.post(ep, first) } {
             Ok(()) => Ok(()),
-            Err(why) => {
+            Err((error, permit)) => {
                 // SAFETY: The Send is the last of the chain, so it is not posted, and `done` does
                 // not come.
                 let message = Self(unsafe { LinkedBox::from_raw(raw) });
                 let sending = ep.context().sending();
-                if sending.not_posted(ep, serial, (first, entries), why) {
+                sending.trace_refused(ep, serial, error);
+                if permit.is_some() {
                     return Err(NotPosted::Refused(message));
                 }
                 sending.strand_message(Sent(message));

@@ -25,7 +25,7 @@
 //! | `message`, `message_post`          | a server's messages                                  |
 //! | `aside`                            | short messages that completion handlers send         |
 //! | `transfer`, `transfers`            | an RDMA Read or Write, and chains of them            |
-//! | `pull`, `puller`                   | Reads that pull a Call, and a Reply                  |
+//! | `call_pull`, `reply_pull`          | Reads that pull a Call, and a Reply                  |
 //! | `region`, `regions`                | memory regions and their states                      |
 //! | `scatter_list`                     | the memory that a region covers                      |
 //! | `region_pool`, `registrar`         | the idle ones, and mapping memory with them          |
@@ -35,6 +35,7 @@
 //! | `linked_box`, `patience`           | tools: boxes for lists, asking for memory            |
 
 mod aside;
+mod call_pull;
 mod cm;
 mod completion;
 mod context;
@@ -53,8 +54,6 @@ mod listener;
 mod message;
 mod message_post;
 mod patience;
-mod pull;
-mod puller;
 mod queues;
 mod recv;
 mod refill;
@@ -62,6 +61,7 @@ mod region;
 mod region_pool;
 mod regions;
 mod registrar;
+mod reply_pull;
 mod requester;
 mod responder;
 mod scatter_list;
@@ -85,6 +85,13 @@ pub(crate) use crate::bindings::{
     pool::Pool, //
 };
 pub(crate) use aside::Asides;
+pub(crate) use call_pull::{
+    NotPulling,
+    Parcel,
+    Pull,
+    Pulled,
+    Reads, //
+};
 pub(crate) use cm::{
     CmEvent,
     ConnParam,
@@ -116,19 +123,6 @@ pub(crate) use message::{
     Sent, //
 };
 pub(crate) use message_post::NotPosted;
-pub(crate) use pull::{
-    NotPulling,
-    Parcel,
-    Pull,
-    Pulled,
-    Reads, //
-};
-pub(crate) use puller::{
-    NotPulled,
-    Prepared,
-    Puller,
-    Pulls, //
-};
 pub(crate) use recv::{
     Recv,
     RecvBatch,
@@ -149,6 +143,12 @@ pub(crate) use regions::{
     Registered, //
 };
 pub(crate) use registrar::Registrar;
+pub(crate) use reply_pull::{
+    NotPulled,
+    Prepared,
+    Puller,
+    Pulls, //
+};
 pub(crate) use requester::{
     Draft,
     NoRoom as NoRoomInMessage,

@@ -111,6 +111,13 @@ impl<U> Recv<U> {
         Ok(Self(this))
     }
 
+    /// What [`Self::into_raw`] will return.
+    #[inline]
+    pub(super) fn as_raw(&self) -> NonNull<c_void> {
+        // SAFETY: A valid object is not at null.
+        unsafe { NonNull::new_unchecked(self.0.as_ptr().cast()) }
+    }
+
     /// Gives the buffer up, to be kept as a plain pointer.
     #[inline]
     pub(crate) fn into_raw(self) -> NonNull<c_void> {

@@ -6,10 +6,7 @@
 //! one signalled work request, behind whose completion all of it has ended; what was posted then
 //! comes back to the [`Responder`].
 
-use core::{
-    mem,
-    ptr, //
-};
+use core::mem;
 
 use kernel::{
     prelude::*,
@@ -26,6 +23,10 @@ use crate::{
 };
 
 use super::{
+    call_pull::{
+        Parcel,
+        Pulled, //
+    },
     completion::{
         Ended,
         SendWorker, //
@@ -39,10 +40,6 @@ use super::{
     message::{
         Message,
         Sent, //
-    },
-    pull::{
-        Parcel,
-        Pulled, //
     },
     send_queue::SendQueue,
     sizes::MessageSizes,
@@ -167,17 +164,8 @@ impl<S: Send + 'static> Sending<S> {
         self.messages.put(message);
     }
 
-    /// Deals with the entries of a chain of which, from `bad` on, nothing could be posted; returns
-    /// whether that is all of it.
     #[cold]
-    pub(super) fn not_posted<C: Context>(
-        &self,
-        ep: &Endpoint<C>,
-        serial: i32,
-        chain: (*const bindings::ib_send_wr, u32),
-        (error, bad): (Error, *const bindings::ib_send_wr),
-    ) -> bool {
-        let (first, entries) = chain;
+    pub(super) fn trace_refused<C: Context>(&self, ep: &Endpoint<C>, serial: i32, error: Error) {
         let (free, depth) = self.queue.state();
         trace!(svcrdma_sq_post_err(
             ep.send_cid(serial),
@@ -185,11 +173,6 @@ impl<S: Send + 'static> Sending<S> {
             depth,
             error.to_errno()
         ));
-        let nothing = ptr::eq(bad, first);
-        if nothing {
-            self.queue.give(entries);
-        }
-        nothing
     }
 
     #[cold]

@@ -10,7 +10,10 @@
 //! tried again for want of a Receive is the peer's choice, and as long as it posts none nothing
 //! completes.
 
-use core::mem;
+use core::{
+    mem,
+    ptr, //
+};
 
 use kernel::{
     new_condvar,
@@ -29,6 +32,13 @@ use kernel::{
         SpinLock, //
     },
     time::msecs_to_jiffies, //
+};
+
+use crate::bindings;
+
+use super::{
+    context::Context,
+    endpoint::Endpoint, //
 };
 
 /// Why entries cannot be had.
@@ -90,12 +100,30 @@ impl Permit<'_> {
         self.entries
     }
 
-    /// Leaves the return of the entries to the completion.
+    /// Posts a chain of as many work requests at most. Its completion returns the entries.
+    ///
+    /// # Errors
+    ///
+    /// If nothing of it was posted the permit comes back. If a part was, nobody knows which part is
+    /// still under way before the queues are drained.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Endpoint::post_send_raw`].
     #[inline]
-    pub(super) fn spend(self) -> u32 {
-        let entries = self.entries;
+    pub(super) unsafe fn post<C: Context>(
+        self,
+        ep: &Endpoint<C>,
+        first: *const bindings::ib_send_wr,
+    ) -> core::result::Result<(), (Error, Option<Self>)> {
+        // SAFETY: By this function's contract.
+        let refused = match unsafe { ep.post_send_raw(first) } {
+            Ok(()) => Ok(()),
+            Err((error, bad)) if ptr::eq(bad, first) => return Err((error, Some(self))),
+            Err((error, _)) => Err((error, None)),
+        };
         mem::forget(self);
-        entries
+        refused
     }
 }
 

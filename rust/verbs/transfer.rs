@@ -36,6 +36,7 @@ use crate::bindings::{
 };
 
 use super::{
+    completion::Done,
     context::Context,
     dma::Direction,
     endpoint::Endpoint,
@@ -81,6 +82,18 @@ fn refused<C: Context>(ep: &Endpoint<C>, ret: c_int) -> Error {
     error
 }
 
+/// What is left with the last transfer of a chain that is posted by itself, for the handler of its
+/// end.
+#[derive(Clone, Copy)]
+pub(super) struct Armed {
+    /// What travels with the chain.
+    pub(super) companion: *mut c_void,
+    /// Entries of the Send Queue that it took.
+    pub(super) entries: u32,
+    /// When it was posted, if somebody wants to know.
+    pub(super) posted: Option<Instant<Monotonic>>,
+}
+
 /// Memory to prepare a transfer in.
 ///
 /// # Invariants
@@ -89,13 +102,8 @@ fn refused<C: Context>(ep: &Endpoint<C>, ret: c_int) -> Error {
 /// they are.
 pub(super) struct Transfer {
     /// For the last transfer of a chain that is posted by itself.
-    pub(super) cqe: bindings::ib_cqe,
-    /// What travels with such a chain.
-    pub(super) companion: *mut c_void,
-    /// Entries of the Send Queue that such a chain took.
-    pub(super) entries: u32,
-    /// When such a chain was posted, if somebody wants to know.
-    pub(super) posted: Option<Instant<Monotonic>>,
+    cqe: bindings::ib_cqe,
+    armed: Armed,
     context: bindings::rdma_rw_ctx,
     vecs: KVec<bindings::bio_vec>,
 }
@@ -117,9 +125,11 @@ impl Transfer {
         // INVARIANT: Not prepared.
         Ok(LinkedBox::room(flags)?.fill(Self {
             cqe: bindings::ib_cqe { done: None },
-            companion: ptr::null_mut(),
-            entries: 0,
-            posted: None,
+            armed: Armed {
+                companion: ptr::null_mut(),
+                entries: 0,
+                posted: None,
+            },
             context: pin_init::zeroed(),
             vecs: KVec::new(),
         }))
@@ -240,6 +250,24 @@ impl Transfer {
                 then,
             )
         }
+    }
+
+    /// Has its end reported to `done`, which finds `armed`: see [`Self::completed`].
+    #[inline]
+    pub(super) fn arm(&mut self, done: Done, armed: Armed) {
+        self.cqe.done = Some(done);
+        self.armed = armed;
+    }
+
+    /// For a completion handler: what was left for it.
+    ///
+    /// # Safety
+    ///
+    /// `cqe` is that of a transfer that was [armed](Self::arm), and not released since.
+    #[inline]
+    pub(super) unsafe fn completed(cqe: *mut bindings::ib_cqe) -> Armed {
+        // SAFETY: By this function's contract.
+        unsafe { (*kernel::container_of!(cqe, Self, cqe)).armed }
     }
 
     /// Unmaps the memory.

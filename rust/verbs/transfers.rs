@@ -2,8 +2,8 @@
 
 //! RDMA Reads or Writes for one queue pair, which become the front of a chain of work requests.
 //!
-//! Nothing here is posted by itself, and nothing here owns the memory: `pull` and `message` own
-//! pages, and what `puller` pulls for keeps its own.
+//! Nothing here is posted by itself, and nothing here owns the memory: `call_pull` and `message`
+//! own pages, and what waits for a `reply_pull` keeps its own.
 
 use core::{
     mem,
@@ -30,12 +30,14 @@ use crate::{
 };
 
 use super::{
+    completion::Done,
     context::Context,
     dma::Direction,
     endpoint::Endpoint,
     linked_box::LinkedBox,
     patience::Patience,
     transfer::{
+        Armed,
         Extent,
         Remote,
         Transfer, //
@@ -225,12 +227,15 @@ impl Transfers {
         Some(first)
     }
 
-    /// The transfer that runs last.
+    /// Has the end of the transfers, which are posted with nothing behind them, reported to `done`,
+    /// for which `armed` is left there: see [`Transfer::completed`].
     #[inline]
-    pub(super) fn last(&self) -> Option<NonNull<Transfer>> {
-        let link = self.chain.links().next()?;
-        // SAFETY: The link is of a transfer in the chain.
-        Some(unsafe { LinkedBox::at(link) })
+    pub(super) fn arm(&mut self, done: Done, armed: Armed) {
+        if let Some(link) = self.chain.links().next() {
+            // SAFETY: The link is of the transfer that runs last. It is in the chain, hence ours.
+            let last = unsafe { LinkedBox::<Transfer>::at(link).as_mut() };
+            last.arm(done, armed);
+        }
     }
 
     /// Unmaps all pages and puts the transfers back.

@@ -54,6 +54,7 @@ use super::{
     },
     send_queue::Permit,
     transfer::{
+        Armed,
         Remote,
         Transfer, //
     },
@@ -152,39 +153,36 @@ impl<S: Send + 'static> Pull<S> {
         ep: &Endpoint<C>,
         permit: Permit<'_>,
     ) -> core::result::Result<(), NotPulling<S>> {
-        let parcel = self.0.user_mut();
+        let (serial, companion) = (self.0.serial(), self.0.as_raw());
+        let entries = permit.entries();
+        let armed = Armed {
+            companion: companion.as_ptr(),
+            entries,
+            posted: svcrdma_wc_read::enabled().then(Instant::now),
+        };
+        let transfers = &mut self.0.user_mut().transfers;
+        transfers.arm(done::<C>, armed);
+        let enough = transfers.entries() <= entries;
         // SAFETY: Nothing follows the chain.
-        let first = unsafe { parcel.transfers.link(ep, ptr::null_mut()) };
-        let (Some(first), Some(last)) = (first, parcel.transfers.last()) else {
+        let first = unsafe { transfers.link(ep, ptr::null_mut()) };
+        let Some(first) = first.filter(|first| !first.is_null() && enough) else {
             return Err(NotPulling::Refused(self));
         };
-        if permit.entries() < parcel.transfers.entries() {
-            return Err(NotPulling::Refused(self));
-        }
-        let entries = permit.spend();
-        let serial = self.0.serial();
         trace!(svcrdma_post_read_chunk(
             ep.send_cid(serial),
             entries.cast_signed()
         ));
         let companion = self.0.into_raw();
-        let last = last.as_ptr();
-        // SAFETY: `last` is in the chain, which is ours until it is posted.
-        unsafe {
-            (*last).cqe.done = Some(done::<C>);
-            (*last).companion = companion.as_ptr().cast();
-            (*last).entries = entries;
-            (*last).posted = svcrdma_wc_read::enabled().then(Instant::now);
-        }
         // SAFETY: The work requests and the pages belong to the Receive buffer, which nobody can
         // reach until `done` takes it back, or the code below.
-        match unsafe { ep.post_send_raw(first) } {
+        match unsafe { permit.post(ep, first) } {
             Ok(()) => Ok(()),
-            Err(why) => {
+            Err((error, permit)) => {
                 // SAFETY: The last one is not posted, so that `done` does not come.
                 let pull = Self(unsafe { Recv::from_raw(companion) });
                 let sending = ep.context().sending();
-                if sending.not_posted(ep, serial, (first, entries), why) {
+                sending.trace_refused(ep, serial, error);
+                if permit.is_some() {
                     return Err(NotPulling::Refused(pull));
                 }
                 sending.strand_pull(Pulled(pull.0));
@@ -279,23 +277,20 @@ unsafe impl<S: Send + 'static> Linked for Pulled<S> {
 unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: By this function's contract.
     let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
-    // SAFETY: `post` signals its last transfer by the `cqe` in it, which is valid until it is
-    // released.
-    let (companion, entries, posted) = unsafe {
-        let last = kernel::container_of!(cqe, Transfer, cqe);
-        ((*last).companion, (*last).entries, (*last).posted)
-    };
+    // SAFETY: `post` signals its last transfer, which is armed until it is released.
+    let armed = unsafe { Transfer::completed(cqe) };
     // SAFETY: Left there by `post`, for this.
     let recv: Recv<Parcel<C::Call>> =
-        unsafe { Recv::from_raw(NonNull::new_unchecked(companion.cast())) };
+        unsafe { Recv::from_raw(NonNull::new_unchecked(armed.companion)) };
     let sending: &Sending<C::Call> = worker.context().sending();
-    sending.queue().give(entries);
+    sending.queue().give(armed.entries);
     let how = Ended::of(wc.status);
     match how {
         Ended::Well => trace!(svcrdma_wc_read(
             worker.send_cid(recv.serial()),
             recv.user().transfers.octets(),
-            posted
+            armed
+                .posted
                 .map_or(Delta::ZERO, |at| at.elapsed())
                 .as_micros_ceil()
         )),

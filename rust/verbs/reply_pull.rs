@@ -48,6 +48,7 @@ use super::{
         SendQueue, //
     },
     transfer::{
+        Armed,
         Remote,
         Transfer, //
     },
@@ -233,33 +234,31 @@ impl<P: Send + 'static> Pulls<P> {
     fn post<C: Puller<Pulling = P>>(
         &self,
         ep: &Endpoint<C>,
-        reading: LinkedBox<Reading<P>>,
+        mut reading: LinkedBox<Reading<P>>,
         permit: Permit<'_>,
     ) -> Result<(), NotPulled> {
+        let armed = Armed {
+            companion: reading.as_ptr().cast(),
+            entries: permit.entries(),
+            posted: None,
+        };
+        let transfers = &mut reading.transfers;
+        transfers.arm(done::<C>, armed);
         // SAFETY: Nothing follows the chain.
-        let first = unsafe { reading.transfers.link(ep, ptr::null_mut()) };
-        let (Some(first), Some(last)) = (first, reading.transfers.last()) else {
+        let first = unsafe { transfers.link(ep, ptr::null_mut()) };
+        let Some(first) = first.filter(|first| !first.is_null()) else {
             drop(reading.into_inner().finish(ep, &self.idle));
             return Err(NotPulled::Failed);
         };
-        let entries = permit.spend();
         let raw = reading.into_raw();
-        // SAFETY: `last` is in the chain, which is ours until it is posted.
-        unsafe {
-            let last = last.as_ptr();
-            (*last).cqe.done = Some(done::<C>);
-            (*last).companion = raw.cast();
-            (*last).entries = entries;
-        }
         // SAFETY: Work requests and memory belong to the reading, which nobody can reach until
         // `done` takes it back, or the code below.
-        let Err((_, bad)) = (unsafe { ep.post_send_raw(first) }) else {
+        let Err((_, permit)) = (unsafe { permit.post(ep, first) }) else {
             return Ok(());
         };
         // SAFETY: The last one is not posted, so that `done` does not come.
         let reading = unsafe { LinkedBox::from_raw(raw) };
-        if ptr::eq(bad, first) {
-            self.room.give(entries);
+        if permit.is_some() {
             drop(reading.into_inner().finish(ep, &self.idle));
         } else {
             self.stranded.push(reading);
@@ -340,16 +339,13 @@ impl<'p, I: Iterator<Item = Piece<'p>>> Cutter<'p, I> {
 unsafe extern "C" fn done<C: Puller>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: By this function's contract.
     let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
-    // SAFETY: `post` signals its last Read by the `cqe` in it, which is valid until it is released.
-    let (raw, entries) = unsafe {
-        let last = kernel::container_of!(cqe, Transfer, cqe);
-        ((*last).companion, (*last).entries)
-    };
+    // SAFETY: `post` signals its last Read, which is armed until it is released.
+    let armed = unsafe { Transfer::completed(cqe) };
     let pulls = worker.context().pulls();
     // SAFETY: Left there by `post`, for this.
-    let reading = unsafe { LinkedBox::<Reading<C::Pulling>>::from_raw(raw.cast()) };
+    let reading = unsafe { LinkedBox::<Reading<C::Pulling>>::from_raw(armed.companion.cast()) };
     let what = reading.into_inner().finish(&*worker, &pulls.idle);
-    pulls.room.give(entries);
+    pulls.room.give(armed.entries);
     let mut how = Ended::of(wc.status);
     if how == Ended::Well && pulls.next(&*worker).is_err() {
         how = Ended::Flushed;
