@@ -135,7 +135,7 @@ impl Message {
 /// # Safety
 ///
 /// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a region of its pool.
-pub(super) unsafe extern "C" fn not_registered<C: Exposes>(
+unsafe extern "C" fn not_registered<C: Exposes>(
     cq: *mut bindings::ib_cq,
     wc: *mut bindings::ib_wc,
 ) {

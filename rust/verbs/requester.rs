@@ -24,10 +24,7 @@ use super::{
         SendWorker, //
     },
     endpoint::Endpoint,
-    expose::{
-        not_registered,
-        Exposes, //
-    },
+    expose::Exposes,
     region_pool::RegionPool,
     regions::{
         Mapped,
@@ -76,17 +73,15 @@ impl<U: Send + 'static> Sender<U> {
     ) -> Result<Self> {
         let domain = ep.domain().ok_or(EINVAL)?;
         let ring = SendRing::new(domain, sizes, sent::<C>)?;
-        let pool = RegionPool::new(domain, sizes.region_pages, sizes.gaps, not_registered::<C>)?;
-        // What is posted refers to both.
+        // What is posted refers to it.
         ep.keep(ring.clone())?;
-        ep.keep(pool.clone())?;
         Ok(Self {
             ring,
             head: 0,
             unsignaled: 0,
             // A full ring must have a message in it that reports.
             batch: sizes.batch.min(sizes.messages / 2),
-            registrar: Registrar::new(pool),
+            registrar: Registrar::for_endpoint(ep, sizes.region_pages, sizes.gaps)?,
         })
     }
 
