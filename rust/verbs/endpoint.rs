@@ -53,7 +53,10 @@ use super::{
     events,
     queues::Queues,
     recv::RecvBatch,
-    sizes::QueueDepths, //
+    sizes::{
+        DeviceAttrs,
+        QueueDepths, //
+    }, //
 };
 
 /// What work requests may refer to.
@@ -88,6 +91,8 @@ pub(crate) struct Endpoint<C: Context> {
 struct Open {
     notice: Notice,
     queues: Queues,
+    /// See [`DeviceAttrs`].
+    registers_to_read: bool,
 }
 
 // SAFETY: `id` is set once, before the endpoint is shared; verbs and the connection manager may be
@@ -198,25 +203,24 @@ impl<C: Context> Endpoint<C> {
     /// For the one caller that has set `opening`.
     fn try_open(&self, want: &QueueDepths) -> Result<QueueDepths> {
         let domain = Domain::new(self.lease()?, C::BUFFERS)?;
+        let port = self.port();
+        // SAFETY: The domain keeps the device.
+        let device = unsafe { DeviceAttrs::query(domain.device(), port) };
         let owner = ptr::from_ref(self).cast_mut().cast::<c_void>();
         // SAFETY: The endpoint is pinned, and the notice is dropped before it ends.
         let notice = unsafe { domain.lease().notify(owner, events::device_removed::<C>)? };
         // SAFETY: The identifier is bound to the domain's device. Completion handlers of what this
         // module posts expect the endpoint, as does `qp_event`; it drains the queues before it
         // ends.
-        let queues = unsafe {
-            Queues::new(
-                self.id(),
-                domain,
-                want,
-                owner,
-                events::qp_event::<C>,
-                self.port(),
-            )?
-        };
+        let queues =
+            unsafe { Queues::new(self.id(), domain, want, owner, events::qp_event::<C>, port)? };
         let depths = *queues.depths();
         // The place is free: `opening` stays set from here on.
-        self.open.populate(Open { notice, queues });
+        self.open.populate(Open {
+            notice,
+            queues,
+            registers_to_read: device.registers_to_read,
+        });
         Ok(depths)
     }
 
@@ -281,7 +285,7 @@ impl<C: Context> Endpoint<C> {
     pub(super) fn registers_to_read(&self) -> bool {
         self.open
             .as_ref()
-            .is_some_and(|o| o.queues.registers_to_read())
+            .is_some_and(|open| open.registers_to_read)
     }
 
     /// Whether the core has made regions for transfers on this queue pair.

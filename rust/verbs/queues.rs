@@ -34,7 +34,6 @@ pub(super) struct Queues {
     recv_cq: CompletionQueue,
     domain: Arc<Domain>,
     depths: QueueDepths,
-    registers_to_read: bool,
 }
 
 // SAFETY: Verbs may be called from any thread.
@@ -109,8 +108,6 @@ impl Queues {
         attr.port_num = port;
         // SAFETY: By this function's contract; `attr` is complete.
         to_result(unsafe { bindings::rdma_create_qp(id, domain.pd(), &mut attr) })?;
-        // SAFETY: The domain keeps the device.
-        let registers_to_read = unsafe { bindings::rpcrdma_protocol_iwarp(domain.device(), port) };
         // SAFETY: `rdma_create_qp` has set it.
         let qp = NonNull::new(unsafe { (*id).qp }).ok_or(EINVAL)?;
         // INVARIANT: Just made with these queues, and bound to `id`.
@@ -125,7 +122,6 @@ impl Queues {
                 send_sge: attr.cap.max_send_sge,
                 ..*want
             },
-            registers_to_read,
         })
     }
 
@@ -140,12 +136,6 @@ impl Queues {
 
     pub(super) fn depths(&self) -> &QueueDepths {
         &self.depths
-    }
-
-    /// See [`DeviceAttrs`](super::DeviceAttrs).
-    #[inline]
-    pub(super) fn registers_to_read(&self) -> bool {
-        self.registers_to_read
     }
 
     pub(super) fn recv_cq_id(&self) -> u32 {
