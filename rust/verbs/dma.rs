@@ -39,17 +39,19 @@ impl Direction {
 ///
 /// # Invariants
 ///
-/// `addr` is the mapping of `memory`, in `direction`, on the domain's device.
+/// `addr` is the mapping of `memory`, in `direction`, on the domain's device. `lkey` is the
+/// domain's.
 pub(crate) struct DmaBuffer {
     memory: KVec<u8>,
     addr: u64,
+    lkey: u32,
     direction: Direction,
     domain: Arc<Domain>,
 }
 
 impl DmaBuffer {
-    /// Allocates and maps `size` octets, all zero. If they are many, there may be no such memory,
-    /// which is no news: whoever asks makes do with less.
+    /// Allocates and maps `size` octets, all zero. Large sizes may fail; no warning is logged:
+    /// whoever makes a connection retries smaller.
     ///
     /// # Errors
     ///
@@ -79,6 +81,7 @@ impl DmaBuffer {
         Ok(Self {
             memory,
             addr,
+            lkey: domain.lkey(),
             direction,
             domain: domain.clone(),
         })
@@ -119,10 +122,16 @@ impl DmaBuffer {
     pub(super) fn sge(&self, len: usize) -> bindings::ib_sge {
         bindings::ib_sge {
             addr: self.addr,
-            // CAST: No buffer of this module comes near 4 GiB.
-            length: len.min(self.memory.len()) as u32,
-            lkey: self.domain.lkey(),
+            length: self.length(len),
+            lkey: self.lkey,
         }
+    }
+
+    /// The length of such an element.
+    #[inline]
+    pub(super) fn length(&self, len: usize) -> u32 {
+        // CAST: No buffer of this module comes near 4 GiB.
+        len.min(self.memory.len()) as u32
     }
 
     /// Hands the first `len` octets to the device.

@@ -79,9 +79,10 @@ impl Message {
         let raw = self.0.as_ptr();
         let inner = &mut *self.0;
         inner.buffer.sync_for_device(octets);
-        let sge = inner.buffer.sge(octets);
+        // The first element is the buffer's.
+        let length = inner.buffer.length(octets);
         if let Some(first) = inner.sges.first_mut() {
-            *first = sge;
+            first.length = length;
         }
         inner.cqe.done = Some(done::<C>);
         let wr = &mut inner.wr;
