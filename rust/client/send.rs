@@ -13,6 +13,7 @@ use crate::{
     sunrpc::{
         xdr::XdrBuf,
         Call,
+        Committed,
         SendError, //
     },
     verbs::Sender, //
@@ -29,23 +30,23 @@ use super::{
 };
 
 /// Sends a Call.
-pub(super) fn call(
+pub(super) fn call<'a>(
     to: &Connection,
     shared: &Shared,
     sender: &mut Sender<Pending>,
-    call: &Call<'_, Rdma>,
-) -> Result<(), SendError> {
+    call: Call<'a, Rdma>,
+) -> Result<Committed<'a, Rdma>, SendError> {
     // Memory that a peer is to write to must be there beforehand.
     if call.room().is_sparse() && !call.room().fill_sparse_pages() {
         return Err(SendError::NoBuffers);
     }
-    let plan = choose(to, shared, call)?;
+    let plan = choose(to, shared, &call)?;
     let Some(mut draft) = sender.begin() else {
         return Err(ring_full(shared, sender));
     };
-    let composed = match compose(to, shared, &mut draft, call, &plan) {
+    let composed = match compose(to, shared, &mut draft, &call, &plan) {
         Ok(composed) => composed,
-        Err(error) => return Err(failed(to, shared, sender, call, error)),
+        Err(error) => return Err(failed(to, shared, sender, &call, error)),
     };
     let (posting, regions) = draft.finish(call.xid(), composed.regions);
     traces::registered(|| call.task(), &regions);
@@ -66,17 +67,23 @@ pub(super) fn call(
             0
         },
     };
-    if let Err(error) = posting.post(&to.ep, || call.commit(exchange)) {
+    let mut sent = None;
+    let posted = posting.post(&to.ep, || sent = Some(call.commit(exchange)));
+    let Some(sent) = sent else {
+        // Ring or regions are another connection's.
+        return Err(SendError::NotConnected);
+    };
+    if let Err(error) = posted {
         trace!(xprtrdma_post_send_err(
-            call.task(),
+            sent.task(),
             to.ep.send_cq_id(),
             error.to_errno()
         ));
         // What may have been posted ends with the connection, and what it exposed with it.
-        drop(call.revoke());
+        drop(sent.revoke());
         return Err(SendError::NotConnected);
     }
-    Ok(())
+    Ok(sent)
 }
 
 /// How the Call travels, and its Reply.

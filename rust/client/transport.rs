@@ -15,6 +15,7 @@ use kernel::{
 use crate::{
     sunrpc::{
         Call,
+        Committed,
         ConnectError,
         Credits,
         ReversePool,
@@ -89,12 +90,12 @@ impl Transport for Rdma {
         connection.ep.break_off();
     }
 
-    fn send(
+    fn send<'a>(
         &self,
         connection: &Connection,
         sender: &mut Sender<Pending>,
-        call: &Call<'_, Self>,
-    ) -> Result<(), SendError> {
+        call: Call<'a, Self>,
+    ) -> Result<Committed<'a, Self>, SendError> {
         send::call(connection, &self.shared, sender, call)
     }
 

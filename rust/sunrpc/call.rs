@@ -2,8 +2,6 @@
 
 //! A Call, as what sends it sees it.
 
-use core::cell::Cell;
-
 use crate::{
     admin::trace::Task,
     bindings, //
@@ -15,15 +13,14 @@ use super::{
     xdr::XdrBuf, //
 };
 
-/// A Call that is to be sent.
+/// A Call that is to be sent. Until it is [committed](Self::commit), no Reply is taken for it.
 ///
 /// # Invariants
 ///
 /// Only inside `send_request`: the send lock is held, SUNRPC keeps the request and its task in
-/// place, and the slot is idle until it is `committed`.
+/// place, and the slot is idle.
 pub(crate) struct Call<'a, T: Transport> {
     slot: &'a Slot<T>,
-    committed: Cell<bool>,
 }
 
 impl<'a, T: Transport> Call<'a, T> {
@@ -33,10 +30,7 @@ impl<'a, T: Transport> Call<'a, T> {
     #[inline]
     pub(super) unsafe fn new(slot: &'a Slot<T>) -> Self {
         // INVARIANT: By this function's contract.
-        Self {
-            slot,
-            committed: Cell::new(false),
-        }
+        Self { slot }
     }
 
     /// The RPC's number.
@@ -82,7 +76,7 @@ impl<'a, T: Transport> Call<'a, T> {
     /// The room for the Reply.
     #[inline]
     pub(crate) fn room(&self) -> &XdrBuf {
-        // SAFETY: As above, and no Reply can be placed before [`Self::commit`].
+        // SAFETY: As above, and no Reply is placed there while the slot is idle.
         unsafe { XdrBuf::from_raw(&raw mut (*self.slot.rqst()).rq_rcv_buf) }
     }
 
@@ -95,21 +89,37 @@ impl<'a, T: Transport> Call<'a, T> {
         flags & (1 << bindings::RPCAUTH_AUTH_DATATOUCH) != 0
     }
 
-    /// Lets a Reply take `exchange` from now on; to be called before the Call is posted, once: a
-    /// second one is dropped.
+    /// Lets a Reply take `exchange` from now on; to be called before the Call is posted.
     #[inline]
-    pub(crate) fn commit(&self, exchange: T::Exchange) {
-        if self.committed.replace(true) {
-            return;
-        }
+    pub(crate) fn commit(self, exchange: T::Exchange) -> Committed<'a, T> {
         // SAFETY: By the type's invariants the send lock is held, and the slot is idle.
         unsafe { self.slot.commit(exchange) };
+        // INVARIANT: As for `self`; committed just now.
+        Committed { slot: self.slot }
+    }
+}
+
+/// A Call that may be answered at any time: its messages are out of reach.
+///
+/// # Invariants
+///
+/// Only inside `send_request`, where SUNRPC keeps the request and its task in place. The slot was
+/// committed.
+pub(crate) struct Committed<'a, T: Transport> {
+    slot: &'a Slot<T>,
+}
+
+impl<T: Transport> Committed<'_, T> {
+    /// The task that makes the RPC, for traces.
+    pub(crate) fn task(&self) -> Task {
+        // SAFETY: A request that is being sent has its task.
+        unsafe { task_of(self.slot.rqst()) }
     }
 
-    /// Takes `exchange` back after the Call could not be posted; `None` if the peer, who cannot
+    /// Takes the Exchange back after the Call could not be posted; `None` if the peer, who cannot
     /// have seen the Call, has answered it.
     #[cold]
-    pub(crate) fn revoke(&self) -> Option<T::Exchange> {
+    pub(crate) fn revoke(self) -> Option<T::Exchange> {
         let exchange = self.slot.claim();
         if exchange.is_some() {
             self.slot.settle();

@@ -48,7 +48,10 @@ mod xprt;
 mod xprt_class;
 mod xprt_ops;
 
-pub(crate) use call::Call;
+pub(crate) use call::{
+    Call,
+    Committed, //
+};
 pub(crate) use claim::{
     Claimed,
     Fencing,

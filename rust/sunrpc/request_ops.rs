@@ -304,7 +304,7 @@ unsafe fn transmit<T: Transport>(
     }
     // SAFETY: Made in `send_request`.
     let call = unsafe { Call::new(slot) };
-    if let Err(error) = live.transport.send(connection, sender, &call) {
+    if let Err(error) = live.transport.send(connection, sender, call) {
         // SAFETY: The request is being sent.
         return unsafe { not_sent(slot, error) };
     }

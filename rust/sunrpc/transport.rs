@@ -14,7 +14,10 @@ use crate::bindings::{
 };
 
 use super::{
-    call::Call,
+    call::{
+        Call,
+        Committed, //
+    },
     credits::Credits,
     handle::XprtHandle,
     reverse::{
@@ -166,17 +169,17 @@ pub(crate) trait Transport: Sized + Send + Sync + 'static {
         Self::hang_up(connection);
     }
 
-    /// Sends a Call. `Call::commit` has been called if this returns `Ok`.
+    /// Sends a Call.
     ///
     /// # Errors
     ///
     /// See [`SendError`]. The Call has not been sent, except for [`SendError::NotConnected`].
-    fn send(
+    fn send<'a>(
         &self,
         connection: &Self::Connection,
         sender: &mut Self::Sender,
-        call: &Call<'_, Self>,
-    ) -> Result<(), SendError>;
+        call: Call<'a, Self>,
+    ) -> Result<Committed<'a, Self>, SendError>;
 
     /// Sends the Reply to a reverse Call.
     ///
