@@ -93,7 +93,7 @@ impl<'a, T: Transport> Call<'a, T> {
     #[inline]
     pub(crate) fn commit(self, exchange: T::Exchange) -> Committed<'a, T> {
         // SAFETY: By the type's invariants the send lock is held, and the slot is idle.
-        unsafe { self.slot.commit(exchange) };
+        unsafe { self.slot.phase.commit(exchange) };
         // INVARIANT: As for `self`; committed just now.
         Committed { slot: self.slot }
     }
@@ -120,11 +120,9 @@ impl<T: Transport> Committed<'_, T> {
     /// have seen the Call, has answered it.
     #[cold]
     pub(crate) fn revoke(self) -> Option<T::Exchange> {
-        let exchange = self.slot.claim();
-        if exchange.is_some() {
-            self.slot.settle();
-        }
-        exchange
+        let (emptied, exchange) = self.slot.phase.claim()?.take();
+        emptied.settle();
+        Some(exchange)
     }
 }
 

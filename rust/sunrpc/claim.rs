@@ -3,7 +3,6 @@
 //! A Reply on its way to the task that waits for it.
 
 use core::{
-    marker::PhantomData,
     mem::ManuallyDrop,
     ops::Deref,
     ptr::NonNull, //
@@ -21,6 +20,10 @@ use super::{
     call::task_of,
     handle::XprtHandle,
     locks,
+    phase::{
+        Emptied,
+        ExchangeClaim, //
+    },
     slot::Slot,
     transport::Transport,
     xdr::XdrBuf, //
@@ -47,11 +50,11 @@ pub(crate) struct Scatter {
 ///
 /// # Invariants
 ///
-/// The slot is claimed by the owner of this, and its request pinned, so that slot, request, task
-/// and transport stay.
+/// The request in the slot is pinned, so that slot, request, task and transport stay. The Exchange
+/// is claimed by whoever has this.
 pub(crate) struct Pinned<T: Transport>(NonNull<Slot<T>>);
 
-// SAFETY: Whoever has the claim may use it, on any thread.
+// SAFETY: Whoever has the claim may use the slot, and unpin the request, on any thread.
 unsafe impl<T: Transport> Send for Pinned<T> {}
 
 impl<T: Transport> Pinned<T> {
@@ -81,7 +84,17 @@ impl<T: Transport> Pinned<T> {
 
     /// Lets SUNRPC release the request, after a `last` look at it with `queue_lock`.
     #[inline]
-    fn unpin(&self, last: impl FnOnce(&Slot<T>)) {
+    fn unpin(self, last: impl FnOnce(&Slot<T>)) {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: Not used any more.
+        unsafe { this.unpin_after(last) };
+    }
+
+    /// # Safety
+    ///
+    /// Nothing here is used afterwards.
+    #[inline]
+    unsafe fn unpin_after(&self, last: impl FnOnce(&Slot<T>)) {
         let rqst = self.rqst();
         // SAFETY: Pinned until the end of this block, and the transport with it. No more of the
         // request than that is touched once it is unpinned.
@@ -95,7 +108,8 @@ impl<T: Transport> Pinned<T> {
 
 impl<T: Transport> Drop for Pinned<T> {
     fn drop(&mut self) {
-        self.unpin(|_| {});
+        // SAFETY: Being dropped.
+        unsafe { self.unpin_after(|_| {}) };
     }
 }
 
@@ -105,29 +119,42 @@ impl<T: Transport> Drop for Pinned<T> {
 ///
 /// # Invariants
 ///
-/// The Exchange is in the slot.
-pub(crate) struct Claimed<T: Transport>(Pinned<T>, PhantomData<T::Exchange>);
+/// The claim is that of the pinned slot.
+pub(crate) struct Claimed<T: Transport> {
+    // Dropped in this order: whoever waits for the request to be unpinned finds that there is
+    // something to fence, and the claim does not outlive the slot.
+    claim: ExchangeClaim<'static, T::Exchange>,
+    pinned: Pinned<T>,
+}
 
 impl<T: Transport> Deref for Claimed<T> {
     type Target = Pinned<T>;
 
     #[inline]
     fn deref(&self) -> &Pinned<T> {
-        &self.0
+        &self.pinned
     }
 }
 
 /// An RPC whose Exchange is being fenced. It can only be completed with a proof of that; dropping
 /// it leaves it without an answer, to be sent again on the next connection, and is for those who
 /// have seen the end of the queue pair.
-pub(crate) struct Fencing<T: Transport>(Pinned<T>);
+///
+/// # Invariants
+///
+/// As for [`Claimed`].
+pub(crate) struct Fencing<T: Transport> {
+    // Dropped in this order.
+    emptied: Emptied<'static, T::Exchange>,
+    pinned: Pinned<T>,
+}
 
 impl<T: Transport> Deref for Fencing<T> {
     type Target = Pinned<T>;
 
     #[inline]
     fn deref(&self) -> &Pinned<T> {
-        &self.0
+        &self.pinned
     }
 }
 
@@ -137,17 +164,18 @@ impl<T: Transport> XprtHandle<T> {
     pub(crate) fn claim(&self, xid: u32) -> Option<Claimed<T>> {
         let raw = self.raw();
         // SAFETY: The transport's memory is there. `queue_lock` is held where SUNRPC asks for it.
+        // What is in the queue of those that wait came out of our `alloc_slot`, and stays while the
+        // lock is held. Once it is pinned, it stays for longer than the claim.
         unsafe {
             let _locked = locks::queue(raw);
             let rqst = bindings::xprt_lookup_rqst(raw, xid.to_be());
-            // What is in the queue of those that wait came out of our `alloc_slot`.
-            NonNull::new(rqst).and_then(|rqst| {
-                let slot = Slot::<T>::from_rqst(rqst.as_ptr());
-                slot.claim_in_place().then(|| {
-                    bindings::xprt_pin_rqst(rqst.as_ptr());
-                    // INVARIANT: Just claimed and pinned; what is claimed has its Exchange.
-                    Claimed(Pinned(NonNull::from(slot)), PhantomData)
-                })
+            let slot = Slot::<T>::from_rqst(NonNull::new(rqst)?.as_ptr());
+            let claim = slot.phase.claim()?;
+            bindings::xprt_pin_rqst(rqst);
+            // INVARIANT: Just claimed and pinned.
+            Some(Claimed {
+                claim,
+                pinned: Pinned(NonNull::from(slot)),
             })
         }
     }
@@ -157,36 +185,22 @@ impl<T: Transport> Claimed<T> {
     /// What the RPC exposes.
     #[inline]
     pub(crate) fn exchange(&self) -> &T::Exchange {
-        // SAFETY: Claimed by us, and there, by the type's invariants. Nobody changes it meanwhile:
-        // that takes a mutable reference.
-        unsafe { (*self.slot().exchange()).as_ref().unwrap_unchecked() }
+        self.claim.exchange()
     }
 
     /// What the RPC exposes.
     #[inline]
     pub(crate) fn exchange_mut(&mut self) -> &mut T::Exchange {
-        // SAFETY: Claimed by us, and there, by the type's invariants.
-        unsafe { (*self.slot().exchange()).as_mut().unwrap_unchecked() }
+        self.claim.exchange_mut()
     }
 
     /// Takes out what the RPC exposes, for it to be fenced.
     #[inline]
     pub(crate) fn withdraw(self) -> (Fencing<T>, T::Exchange) {
-        let this = ManuallyDrop::new(self);
-        let slot = this.0 .0;
-        // SAFETY: Claimed by us, and there, by the type's invariants.
-        let exchange = unsafe { (*slot.as_ref().exchange()).take().unwrap_unchecked() };
-        // INVARIANT: Claim and pin are those of `this`, which is not dropped.
-        (Fencing(Pinned(slot)), exchange)
-    }
-}
-
-impl<T: Transport> Drop for Claimed<T> {
-    fn drop(&mut self) {
-        // Before the request is unpinned: whoever waits for that finds that there is something to
-        // fence.
-        // SAFETY: Claimed by us; the Exchange is in the slot.
-        unsafe { self.slot().unclaim() };
+        let Self { claim, pinned } = self;
+        let (emptied, exchange) = claim.take();
+        // INVARIANT: Claim and pin are those of `self`.
+        (Fencing { emptied, pinned }, exchange)
     }
 }
 
@@ -246,8 +260,9 @@ impl<T: Transport> Fencing<T> {
 
     #[inline]
     fn wake(self, length: u32) {
-        self.slot().answered();
-        self.last_with_queue_lock(|slot| {
+        let Self { emptied, pinned } = self;
+        emptied.answered();
+        pinned.unpin(|slot| {
             // SAFETY: Pinned, and the lock is held. CAST: Bounded by what the consumer has
             // prepared.
             unsafe { bindings::xprt_complete_rqst((*slot.rqst()).rq_task, length.cast_signed()) };
@@ -257,13 +272,11 @@ impl<T: Transport> Fencing<T> {
     /// Gives up the claim. Whoever `last` leaves the slot to cannot go on with it before this is
     /// done.
     #[inline]
-    pub(super) fn last_with_queue_lock(self, last: impl FnOnce(&Slot<T>)) {
-        ManuallyDrop::new(self).unpin(last);
-    }
-}
-
-impl<T: Transport> Drop for Fencing<T> {
-    fn drop(&mut self) {
-        self.slot().settle();
+    pub(super) fn last_with_queue_lock(
+        self,
+        last: impl FnOnce(&Slot<T>, Emptied<'_, T::Exchange>),
+    ) {
+        let Self { emptied, pinned } = self;
+        pinned.unpin(|slot| last(slot, emptied));
     }
 }

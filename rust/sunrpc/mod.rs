@@ -12,6 +12,7 @@
 //! | `xprt_ops` | the table of operations, and where they run |
 //! | `request_ops`, `connection_ops`, `reverse_ops` | the operations |
 //! | `slot`, `buffer` | the place of an RPC, and its memory |
+//! | `phase` | how far the RPC is, and who may touch what it exposes |
 //! | `call` | what sends a Call sees of it |
 //! | `claim`, `refusal` | how an RPC ends: with a Reply, or without |
 //! | `credits` | credits of Calls that nobody waits for any more |
@@ -35,6 +36,7 @@ mod handle;
 mod last_put;
 mod locks;
 mod module_hold;
+mod phase;
 mod reclaim;
 mod refusal;
 mod request_ops;

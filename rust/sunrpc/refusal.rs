@@ -38,14 +38,14 @@ impl<T: Transport> Fencing<T> {
     /// Ends the RPC without a Reply.
     #[cold]
     pub(crate) fn refuse(self, _fence: T::Fence, refusal: Refusal) {
-        self.last_with_queue_lock(|slot| {
+        self.last_with_queue_lock(|slot, emptied| {
             // SAFETY: The request is pinned, and `queue_lock` is held.
-            unsafe {
-                if waits(slot.rqst()) {
-                    end(slot, refusal)
-                } else {
-                    slot.remember(refusal)
-                }
+            if unsafe { waits(slot.rqst()) } {
+                emptied.answered();
+                // SAFETY: As above, and the task waits.
+                unsafe { end(slot.rqst(), refusal) };
+            } else {
+                emptied.refused(refusal);
             }
         });
     }
@@ -60,12 +60,12 @@ impl<T: Transport> Fencing<T> {
 pub(super) unsafe extern "C" fn wait_for_reply_request<T: Transport>(
     task: *mut bindings::rpc_task,
 ) {
-    // SAFETY: By this function's contract; the task has its slot.
+    // SAFETY: By this function's contract; the task has its slot, and owns it if it was refused.
     unsafe {
         bindings::xprt_wait_for_reply_request_def(task);
         let slot = Slot::<T>::from_rqst((*task).tk_rqstp);
-        if let Some(refusal) = slot.refusal() {
-            end(slot, refusal);
+        if let Some(refusal) = slot.phase.take_refusal() {
+            end(slot.rqst(), refusal);
         }
     }
 }
@@ -91,14 +91,12 @@ unsafe fn waits(rqst: *mut bindings::rpc_rqst) -> bool {
     }
 }
 
-/// Ends the RPC of a task that waits.
+/// Ends the RPC of a task that waits; the slot says already that it is answered.
 ///
 /// # Safety
 ///
 /// The request is the caller's or pinned, its task waits for the Reply, and `queue_lock` is held.
-unsafe fn end<T: Transport>(slot: &Slot<T>, refusal: Refusal) {
-    let rqst = slot.rqst();
-    slot.answered();
+unsafe fn end(rqst: *mut bindings::rpc_rqst, refusal: Refusal) {
     // SAFETY: By this function's contract: what sent the Call is done with the request, and the
     // task looks at it when it is woken.
     unsafe {

@@ -153,11 +153,12 @@ pub(super) unsafe extern "C" fn buf_free<T: Transport>(task: *mut bindings::rpc_
     let (rqst, raw) = unsafe { ((*task).tk_rqstp, (*(*task).tk_rqstp).rq_xprt) };
     // SAFETY: The task's own.
     let slot = unsafe { Slot::<T>::from_rqst(rqst) };
-    if slot.is_sent() {
+    if slot.phase.is_sent() {
         // SAFETY: By this function's contract.
         abandon(unsafe { Xprt::<T>::from_raw(raw).live() }, slot);
     }
-    slot.renew();
+    // SAFETY: The task owns its slot.
+    unsafe { slot.phase.renew() };
 }
 
 /// Gives the credit of a request back, unless the peer still has the Call.
@@ -174,7 +175,7 @@ pub(super) unsafe extern "C" fn release_request<T: Transport>(task: *mut binding
         if is_reverse(rqst) {
             // It was none of the credits that are counted.
             (*rqst).rq_cong = 0;
-        } else if (*rqst).rq_cong != 0 && slot.is_sent() && {
+        } else if (*rqst).rq_cong != 0 && slot.phase.is_sent() && {
             let live = Xprt::<T>::from_raw((*rqst).rq_xprt).live();
             live.credits.keep(slot.xid())
         } {
@@ -211,7 +212,7 @@ pub(super) unsafe extern "C" fn prepare_request<T: Transport>(
     unsafe {
         if ptr::eq(buf, &raw const (*rqst).rq_rcv_buf) {
             let slot = Slot::<T>::from_rqst(rqst);
-            slot.renew();
+            slot.phase.renew();
             if let Some(reply) = slot.take_reply() {
                 let live = Xprt::<T>::from_raw((*rqst).rq_xprt).live();
                 live.transport.recycle(reply);
@@ -225,9 +226,10 @@ pub(super) unsafe extern "C" fn prepare_request<T: Transport>(
 #[cold]
 fn abandon<T: Transport>(live: &Live<T>, slot: &Slot<T>) {
     live.with_link(|connection| {
-        let Some(exchange) = slot.claim() else {
+        let Some(claim) = slot.phase.claim() else {
             return;
         };
+        let (emptied, exchange) = claim.take();
         // SAFETY: The task gives up its own request.
         trace!(xprtrdma_mrs_zap(unsafe { task_of(slot.rqst()) }));
         match connection {
@@ -235,7 +237,7 @@ fn abandon<T: Transport>(live: &Live<T>, slot: &Slot<T>) {
             // Nothing is exposed on a connection that is gone.
             None => drop(exchange),
         }
-        slot.settle();
+        emptied.settle();
     });
 }
 
@@ -288,11 +290,11 @@ unsafe fn transmit<T: Transport>(
         };
     }
     // Answered, as SUNRPC is being told at this moment, or is going to be when the task waits.
-    if slot.is_answered() {
+    if slot.phase.is_answered() {
         return Ok(());
     }
     // Sent on this connection already, and not answered: sending it twice would upset the credits.
-    if !slot.is_idle() {
+    if !slot.phase.is_idle() {
         return Err(SendError::NotConnected);
     }
     // SAFETY: The request is being sent.
@@ -337,9 +339,11 @@ unsafe fn not_sent<T: Transport>(slot: &Slot<T>, error: SendError) -> Result<(),
         _ => return Err(error),
     };
     // SAFETY: By this function's contract the request has its task.
-    if !unsafe { bindings::rpcrdma_rpc_reply_expected((*slot.rqst()).rq_task) } || !slot.is_idle() {
+    let waits = unsafe { bindings::rpcrdma_rpc_reply_expected((*slot.rqst()).rq_task) };
+    if !waits || !slot.phase.is_idle() {
         return Err(error);
     }
-    slot.remember(refusal);
+    // SAFETY: The send lock is held, and the slot is idle.
+    unsafe { slot.phase.refuse_unsent(refusal) };
     Ok(())
 }

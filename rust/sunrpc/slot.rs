@@ -2,29 +2,8 @@
 
 //! Slots: what SUNRPC calls an `rpc_rqst`, and what an RPC over this transport needs beside it.
 //!
-//! A slot has one owner at a time. SUNRPC owns it from `alloc_slot` to `free_slot`; while a Call
-//! waits for its Reply, its [`Transport::Exchange`] (the memory that the peer may reach) is up for
-//! whoever takes it first:
-//!
-//! ```text
-//! Idle --not to be sent (send lock)--> Refused
-//! Idle --commit (send lock)--> Sent --claim (receive worker)--> Claimed --complete--> Done
-//!                               |                              |\--refuse--> Refused --wait--> Done
-//!                               | <---- nothing fenced --------|
-//!                               |                              \--queue pair ended--> Idle
-//!                               |-- abandon (buf_free), sweep (disconnect) --> Idle
-//! ```
-//!
-//! The claimer leaves the Exchange in the slot until it is fenced. If that does not happen the slot
-//! is Sent again, so that whoever gives up the RPC, or the end of the connection, finds what the
-//! peer can still reach.
-//!
-//! Refused: refused, or found impossible to send, before its task waited for a Reply; see
-//! [`refusal`](super::refusal). Done and Refused become Idle when SUNRPC has seen the answer or
-//! wants to send the Call again.
-//!
-//! With one owner at a time, a Reply to a Call that was not sent yet, a second Reply, a signal and
-//! a disconnect cannot interfere.
+//! A slot has one owner at a time. SUNRPC owns it from `alloc_slot` to `free_slot`, and shares it
+//! while a Call waits for its Reply: see [`phase`](super::phase).
 
 use core::{
     cell::UnsafeCell,
@@ -33,13 +12,6 @@ use core::{
 
 use kernel::{
     prelude::*,
-    sync::atomic::{
-        ordering::{
-            Acquire,
-            Release, //
-        },
-        Atomic, //
-    },
     types::Opaque, //
 };
 
@@ -53,27 +25,9 @@ use crate::bindings::{
 
 use super::{
     buffer::Buffer,
-    refusal::Refusal,
+    phase::Phase,
     transport::Transport, //
 };
-
-/// No Exchange in the slot; SUNRPC or nobody owns it.
-const IDLE: u32 = 0;
-/// The Call may be on the wire; the Exchange is in the slot.
-const SENT: u32 = 1;
-/// Somebody has claimed the Exchange, and will bring the slot back to `SENT`, or take it out and
-/// bring the slot to another phase.
-const CLAIMED: u32 = 2;
-/// The RPC is being completed. SUNRPC owns the slot, but may not know that yet. So it is in all
-/// phases from this one on.
-const DONE: u32 = 3;
-/// The RPC was refused, and the Call is to be sent again; SUNRPC owns the slot and does not know
-/// that.
-const REFUSED_ONCE: u32 = 4;
-/// The RPC was refused for good; as above.
-const REFUSED: u32 = 5;
-/// The Call is too long to be sent; as above.
-const REFUSED_TOO_BIG: u32 = 6;
 
 /// Octets for Calls and for Replies that a slot has from the start; most need no more.
 const INITIAL_BUFFER: usize = 2048;
@@ -82,17 +36,14 @@ const INITIAL_BUFFER: usize = 2048;
 ///
 /// # Invariants
 ///
-/// `exchange` is touched only by whoever set `phase` to `CLAIMED`, and by the send lock's holder
-/// while `phase` is `IDLE`. It is there when `phase` becomes `SENT`, and is not when it becomes
-/// anything else but `CLAIMED`. `reply` is touched only by the claimer, and by SUNRPC's owner of
-/// the slot when there is none. The buffers belong to SUNRPC's owner.
+/// `reply` is touched only by whoever has claimed the Exchange, and by SUNRPC's owner of the slot
+/// when there is none. The buffers belong to SUNRPC's owner.
 #[repr(C)]
 pub(crate) struct Slot<T: Transport> {
     rqst: Opaque<bindings::rpc_rqst>,
     /// Links the free slots.
     free: Link,
-    phase: Atomic<u32>,
-    exchange: UnsafeCell<Option<T::Exchange>>,
+    pub(super) phase: Phase<T::Exchange>,
     reply: UnsafeCell<Option<T::Reply>>,
     call_buffer: UnsafeCell<Buffer>,
     reply_buffer: UnsafeCell<Buffer>,
@@ -115,8 +66,7 @@ impl<T: Transport> Slot<T> {
             Self {
                 rqst: Opaque::zeroed(),
                 free: Link::new(),
-                phase: Atomic::new(IDLE),
-                exchange: UnsafeCell::new(None),
+                phase: Phase::new(),
                 reply: UnsafeCell::new(None),
                 call_buffer: UnsafeCell::new(Buffer::new(call)?),
                 reply_buffer: UnsafeCell::new(Buffer::new(reply)?),
@@ -215,117 +165,6 @@ impl<T: Transport> Slot<T> {
     pub(super) unsafe fn put_reply(&self, reply: T::Reply) -> Option<T::Reply> {
         // SAFETY: By this function's contract.
         unsafe { (*self.reply.get()).replace(reply) }
-    }
-
-    /// Whether the peer may still answer the slot's Call.
-    #[inline]
-    pub(super) fn is_sent(&self) -> bool {
-        self.phase.load(Acquire) == SENT
-    }
-
-    /// Whether a Call may be sent from the slot.
-    #[inline]
-    pub(super) fn is_idle(&self) -> bool {
-        self.phase.load(Acquire) == IDLE
-    }
-
-    /// Puts the Exchange up; from now on a Reply can take it.
-    ///
-    /// # Safety
-    ///
-    /// The caller holds the send lock, and the slot is idle.
-    #[inline]
-    pub(super) unsafe fn commit(&self, exchange: T::Exchange) {
-        // SAFETY: By this function's contract and the type's invariants. The cell is empty: whoever
-        // takes the Exchange empties it before the slot is idle again.
-        unsafe { self.exchange.get().write(Some(exchange)) };
-        self.phase.store(SENT, Release);
-    }
-
-    /// Claims the Exchange, if it is there and nobody else has. The claimer has it from
-    /// [`Self::exchange`] and calls [`Self::unclaim`], or takes it out and calls [`Self::settle`]
-    /// or another.
-    #[inline]
-    #[must_use = "whoever has claimed it must end that"]
-    pub(super) fn claim_in_place(&self) -> bool {
-        self.phase.cmpxchg(SENT, CLAIMED, Acquire).is_ok()
-    }
-
-    /// The Exchange, for the claimer of the slot.
-    #[inline]
-    pub(super) fn exchange(&self) -> *mut Option<T::Exchange> {
-        self.exchange.get()
-    }
-
-    /// Ends what [`Self::claim_in_place`] began, with the Exchange still there: the Call may be
-    /// answered or given up.
-    ///
-    /// # Safety
-    ///
-    /// The caller has claimed the slot, and has not taken out the Exchange.
-    #[inline]
-    pub(super) unsafe fn unclaim(&self) {
-        self.phase.store(SENT, Release);
-    }
-
-    /// Takes the Exchange, if it is there and nobody else has. The taker calls [`Self::settle`].
-    #[inline]
-    pub(super) fn claim(&self) -> Option<T::Exchange> {
-        if !self.claim_in_place() {
-            return None;
-        }
-        // SAFETY: We have just claimed it.
-        unsafe { (*self.exchange()).take() }
-    }
-
-    /// Ends what [`Self::claim`] began, without a Reply.
-    #[inline]
-    pub(super) fn settle(&self) {
-        self.phase.store(IDLE, Release);
-    }
-
-    /// Ends what [`Self::claim`] began, with a Reply that SUNRPC is told of next. Until it knows,
-    /// it may want to send the Call once more.
-    #[inline]
-    pub(super) fn answered(&self) {
-        self.phase.store(DONE, Release);
-    }
-
-    /// Ends what [`Self::claim`] began, without a Reply, and notes what SUNRPC is to be told of it.
-    /// Does the same for an idle slot whose Call cannot be sent, for the send lock's holder.
-    #[cold]
-    pub(super) fn remember(&self, refusal: Refusal) {
-        let phase = match refusal {
-            Refusal::SendAgain => REFUSED_ONCE,
-            Refusal::Fail => REFUSED,
-            Refusal::TooBig => REFUSED_TOO_BIG,
-        };
-        self.phase.store(phase, Release);
-    }
-
-    /// What SUNRPC is to be told, if the RPC was refused.
-    #[inline]
-    pub(super) fn refusal(&self) -> Option<Refusal> {
-        match self.phase.load(Acquire) {
-            REFUSED_ONCE => Some(Refusal::SendAgain),
-            REFUSED => Some(Refusal::Fail),
-            REFUSED_TOO_BIG => Some(Refusal::TooBig),
-            _ => None,
-        }
-    }
-
-    /// Whether the Call has been answered.
-    #[inline]
-    pub(super) fn is_answered(&self) -> bool {
-        self.phase.load(Acquire) >= DONE
-    }
-
-    /// SUNRPC knows of the answer, or has no use for it any more: the slot may be used again.
-    #[inline]
-    pub(super) fn renew(&self) {
-        if self.is_answered() {
-            self.settle();
-        }
     }
 
     /// Forgets a congestion credit of a connection that is gone.

@@ -200,9 +200,10 @@ impl<T: Transport> Live<T> {
         drop(unsafe { (*self.sender.get()).take() });
         for slot in self.slots.iter() {
             // What was exposed on that connection is not any more. SUNRPC sends the Call again.
-            if let Some(exchange) = slot.claim() {
+            if let Some(claim) = slot.phase.claim() {
+                let (emptied, exchange) = claim.take();
                 drop(exchange);
-                slot.settle();
+                emptied.settle();
             }
         }
         // SAFETY: The transport is alive. Credits are valid for one connection.
