@@ -10,7 +10,10 @@ use crate::{
 use super::{
     slot::Slot,
     transport::Transport,
-    xdr::XdrBuf, //
+    xdr::{
+        ReplyRoom,
+        XdrBuf, //
+    }, //
 };
 
 /// A Call that is to be sent. Until it is [committed](Self::commit), no Reply is taken for it.
@@ -75,9 +78,9 @@ impl<'a, T: Transport> Call<'a, T> {
 
     /// The room for the Reply.
     #[inline]
-    pub(crate) fn room(&self) -> &XdrBuf {
+    pub(crate) fn room(&self) -> &ReplyRoom {
         // SAFETY: As above, and no Reply is placed there while the slot is idle.
-        unsafe { XdrBuf::from_raw(&raw mut (*self.slot.rqst()).rq_rcv_buf) }
+        unsafe { ReplyRoom::from_raw(&raw mut (*self.slot.rqst()).rq_rcv_buf) }
     }
 
     /// Whether GSS integrity or privacy covers the message, so that nothing may be reduced (RFC

@@ -26,7 +26,7 @@ use super::{
     },
     slot::Slot,
     transport::Transport,
-    xdr::XdrBuf, //
+    xdr::ReplyRoom, //
 };
 
 /// Which octets of an inline payload go where.
@@ -71,9 +71,9 @@ impl<T: Transport> Pinned<T> {
 
     /// The room that the consumer has prepared.
     #[inline]
-    pub(crate) fn room(&self) -> &XdrBuf {
+    pub(crate) fn room(&self) -> &ReplyRoom {
         // SAFETY: In place, and SUNRPC leaves it alone until the RPC is completed.
-        unsafe { XdrBuf::from_raw(&raw mut (*self.rqst()).rq_rcv_buf) }
+        unsafe { ReplyRoom::from_raw(&raw mut (*self.rqst()).rq_rcv_buf) }
     }
 
     /// The task that waits, for traces.

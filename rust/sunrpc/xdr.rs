@@ -5,7 +5,10 @@
 //! The octets belong to SUNRPC and its consumers. What is here copies them, or names where they lie
 //! ([`Piece`]) for a device.
 
-use core::marker::PhantomData;
+use core::{
+    marker::PhantomData,
+    ops::Deref, //
+};
 
 use kernel::types::Opaque;
 
@@ -23,7 +26,7 @@ use crate::bindings::{
 ///
 /// For as long as a reference exists, head and tail name as many octets as they say, in memory of
 /// the linear mapping, and `pages` has an entry for every page that `page_base` and `page_len`
-/// touch; an entry may be null until [`XdrBuf::fill_sparse_pages`].
+/// touch; an entry may be null until [`ReplyRoom::fill_sparse_pages`].
 #[repr(transparent)]
 pub(crate) struct XdrBuf(Opaque<bindings::xdr_buf>);
 
@@ -161,27 +164,6 @@ impl XdrBuf {
         }
     }
 
-    /// Gives each missing entry of the page list a page; `false` if there is no memory at hand.
-    ///
-    /// What got a page keeps it: the consumer that left the entry empty frees it.
-    #[cold]
-    pub(crate) fn fill_sparse_pages(&self) -> bool {
-        // SAFETY: See `len`.
-        let pages = unsafe { (*self.as_ptr()).pages };
-        let first = (self.page_base() / PAGE) as usize;
-        (first..first + self.page_count() as usize).all(|i| {
-            let entry = pages.wrapping_add(i);
-            // SAFETY: The page list has an entry for each page that the message touches. A sender
-            // may be in the path of memory reclaim, so the allocation must not wait.
-            unsafe {
-                if (*entry).is_null() {
-                    *entry = bindings::alloc_pages(bindings::GFP_NOWAIT, 0);
-                }
-                !(*entry).is_null()
-            }
-        })
-    }
-
     /// Copies the head to the start of `to`; `None` if it does not fit. Returns the octets copied.
     #[inline]
     pub(crate) fn copy_head(&self, to: &mut [u8]) -> Option<usize> {
@@ -216,6 +198,60 @@ impl XdrBuf {
         }
         Some(len)
     }
+}
+
+/// The room that a consumer has prepared for a Reply.
+///
+/// # Invariants
+///
+/// The consumer has provided pages and page list to be written, and looks at neither before the RPC
+/// is completed.
+#[repr(transparent)]
+pub(crate) struct ReplyRoom(XdrBuf);
+
+impl Deref for ReplyRoom {
+    type Target = XdrBuf;
+
+    #[inline]
+    fn deref(&self) -> &XdrBuf {
+        &self.0
+    }
+}
+
+impl ReplyRoom {
+    /// Looks at the room for a Reply.
+    ///
+    /// # Safety
+    ///
+    /// See [`XdrBuf::from_raw`]. `buf` is what a Reply is received into, and the invariants hold
+    /// for `'a`.
+    #[inline]
+    pub(super) unsafe fn from_raw<'a>(buf: *mut bindings::xdr_buf) -> &'a Self {
+        // SAFETY: `repr(transparent)`, as is `XdrBuf`, and by this function's contract.
+        unsafe { &*buf.cast() }
+    }
+
+    /// Gives each missing entry of the page list a page; `false` if there is no memory at hand.
+    ///
+    /// What got a page keeps it: the consumer that left the entry empty frees it.
+    #[cold]
+    pub(crate) fn fill_sparse_pages(&self) -> bool {
+        // SAFETY: See [`XdrBuf::len`].
+        let pages = unsafe { (*self.as_ptr()).pages };
+        let first = (self.page_base() / PAGE) as usize;
+        (first..first + self.page_count() as usize).all(|i| {
+            let entry = pages.wrapping_add(i);
+            // SAFETY: The page list has an entry for each page that the message touches, which may
+            // be written, by the type's invariants. A sender may be in the path of memory reclaim,
+            // so the allocation must not wait.
+            unsafe {
+                if (*entry).is_null() {
+                    *entry = bindings::alloc_pages(bindings::GFP_NOWAIT, 0);
+                }
+                !(*entry).is_null()
+            }
+        })
+    }
 
     /// Copies from the start of `from` into the pages, as much as they hold. Returns that number.
     pub(crate) fn store_pages(&self, from: &[u8]) -> usize {
@@ -225,7 +261,8 @@ impl XdrBuf {
             if part.is_empty() {
                 break;
             }
-            // SAFETY: The piece lies within its page, which the consumer provided to be written.
+            // SAFETY: The piece lies within its page, which may be written, by the type's
+            // invariants.
             unsafe {
                 bindings::rpcrdma_memcpy_to_page(
                     piece.page(),
