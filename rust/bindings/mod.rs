@@ -18,6 +18,7 @@
 //! | `noted_pages` | whole pages that are somebody else's so far          |
 //! | `piece`       | a run of octets within a page                        |
 //! | `parked`      | owned buffers that C keeps for a while               |
+//! | `work`        | work that is done after a while                      |
 //! | `list`        | lists that link the objects themselves               |
 //! | `pool`        | idle objects in such lists                           |
 //! | `memalloc`    | scopes in which memory is not waited for             |
@@ -32,6 +33,7 @@ pub(crate) mod pages;
 pub(crate) mod parked;
 pub(crate) mod piece;
 pub(crate) mod pool;
+pub(crate) mod work;
 
 #[allow(
     dead_code,

@@ -80,7 +80,8 @@ pub(super) unsafe extern "C" fn connect<T: Transport>(
     raw: *mut bindings::rpc_xprt,
     task: *mut bindings::rpc_task,
 ) {
-    // SAFETY: By this function's contract. The send lock goes to the worker, which gives it back.
+    // SAFETY: By this function's contract. The send lock goes to the worker, which gives it back,
+    // and which `destroy` cancels.
     unsafe {
         if !bindings::xprt_lock_connect(raw, task, cookie(raw)) {
             return;
@@ -91,12 +92,7 @@ pub(super) unsafe extern "C" fn connect<T: Transport>(
         };
         trace!(xprtrdma_op_connect(peer_of(raw), pause));
         let live = Xprt::<T>::from_raw(raw).live();
-        bindings::queue_delayed_work_on(
-            bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int,
-            bindings::system_dfl_long_wq,
-            live.connect_worker.get(),
-            pause,
-        );
+        live.connect_worker.queue(pause);
     }
 }
 
@@ -164,7 +160,7 @@ pub(super) unsafe extern "C" fn destroy<T: Transport>(raw: *mut bindings::rpc_xp
     // send lock.
     unsafe {
         let live = Xprt::<T>::from_raw(raw).live();
-        bindings::cancel_delayed_work_sync(live.connect_worker.get());
+        live.connect_worker.cancel_sync();
         live.credits.stop();
         // That may take memory, and the locks of a connection are of the kind that those take who
         // free some.

@@ -24,7 +24,10 @@ use kernel::{
     types::Opaque, //
 };
 
-use crate::bindings;
+use crate::bindings::{
+    self,
+    work::RawDelayedWork, //
+};
 
 use super::{
     handle::XprtHandle,
@@ -116,10 +119,10 @@ pub(crate) struct Credits<W: Windowed> {
     #[pin]
     stand_in: Opaque<StandIn>,
     #[pin]
-    overdue: Opaque<bindings::delayed_work>,
+    overdue: RawDelayedWork,
 }
 
-// SAFETY: The stand-in is `transport_lock`'s, the work item the workqueue's.
+// SAFETY: The stand-in is `transport_lock`'s.
 unsafe impl<W: Windowed> Send for Credits<W> {}
 // SAFETY: As above.
 unsafe impl<W: Windowed> Sync for Credits<W> {}
@@ -137,16 +140,7 @@ impl<W: Windowed> Credits<W> {
                 xprt,
                 books <- new_spinlock!(books, "Credits::books"),
                 stand_in: Opaque::zeroed(),
-                overdue <- Opaque::ffi_init(|slot| {
-                    // SAFETY: `slot` is writable and pinned; `stop` cancels it before it ends.
-                    unsafe {
-                        bindings::rpcrdma_init_delayed_work(
-                            slot,
-                            Some(overdue::<W>),
-                            kernel::static_lock_class!().as_ptr(),
-                        )
-                    };
-                }),
+                overdue <- RawDelayedWork::new(overdue::<W>, kernel::static_lock_class!()),
             }),
             GFP_KERNEL,
         )
@@ -169,8 +163,8 @@ impl<W: Windowed> Credits<W> {
         let kept = !books.recall(xid) && books.unanswered.push_within_capacity(call).is_ok();
         drop(books);
         if kept {
-            // SAFETY: By this function's contract.
-            unsafe { self.look_after(msecs_to_jiffies(PATIENCE_MS)) };
+            // SAFETY: By this function's contract, `stop` cancels it before it ends.
+            unsafe { self.overdue.queue(msecs_to_jiffies(PATIENCE_MS)) };
         }
         kept
     }
@@ -228,25 +222,7 @@ impl<W: Windowed> Credits<W> {
 
     /// The transport is to be destroyed.
     pub(super) fn stop(&self) {
-        // SAFETY: Initialised by `new`; nobody queues it any more.
-        unsafe { bindings::cancel_delayed_work_sync(self.overdue.get()) };
-    }
-
-    /// Looks in a while for Replies that are overdue, unless that is going to happen anyway.
-    ///
-    /// # Safety
-    ///
-    /// [`Self::stop`] is not called yet, or waits for the caller.
-    unsafe fn look_after(&self, delay: c_ulong) {
-        // SAFETY: By this function's contract, the work item is cancelled before it ends.
-        unsafe {
-            bindings::queue_delayed_work_on(
-                bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int,
-                bindings::system_dfl_long_wq,
-                self.overdue.get(),
-                delay,
-            );
-        }
+        self.overdue.cancel_sync();
     }
 }
 
@@ -255,10 +231,8 @@ impl<W: Windowed> Credits<W> {
 /// Called by the workqueue for the work item of a `Credits<W>`, which waits for this.
 unsafe extern "C" fn overdue<W: Windowed>(work: *mut bindings::work_struct) {
     // SAFETY: By this function's contract.
-    let this = unsafe {
-        let delayed = kernel::container_of!(work, bindings::delayed_work, work);
-        &*kernel::container_of!(Opaque::cast_from(delayed), Credits<W>, overdue)
-    };
+    let this =
+        unsafe { &*kernel::container_of!(RawDelayedWork::from_work(work), Credits<W>, overdue) };
     let patience = msecs_to_jiffies(PATIENCE_MS);
     // SAFETY: Reading the clock needs nothing.
     let now = unsafe { bindings::rpcrdma_jiffies() };
@@ -270,14 +244,7 @@ unsafe extern "C" fn overdue<W: Windowed>(work: *mut bindings::work_struct) {
         this.xprt.give_up();
     } else {
         // Sooner than whoever has kept one meanwhile said.
-        // SAFETY: Initialised by `new`; `stop` waits for this.
-        unsafe {
-            bindings::mod_delayed_work_on(
-                bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int,
-                bindings::system_dfl_long_wq,
-                this.overdue.get(),
-                patience - oldest,
-            );
-        }
+        // SAFETY: `stop` waits for this, and cancels it.
+        unsafe { this.overdue.modify(patience - oldest) };
     }
 }

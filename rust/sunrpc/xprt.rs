@@ -34,7 +34,8 @@ use crate::{
     admin::trace::trace,
     bindings::{
         self,
-        pool::Pool, //
+        pool::Pool,
+        work::RawDelayedWork, //
     }, //
 };
 
@@ -84,7 +85,7 @@ pub(super) struct Live<T: Transport> {
     connection: UnsafeCell<Option<T::Connection>>,
     sender: UnsafeCell<Option<T::Sender>>,
     #[pin]
-    pub(super) connect_worker: Opaque<bindings::delayed_work>,
+    pub(super) connect_worker: RawDelayedWork,
     pub(super) transport: T,
     pub(super) credits: Arc<Credits<XprtHandle<T>>>,
     pub(super) reverse: Arc<ReversePool<T>>,
@@ -112,16 +113,7 @@ impl<T: Transport> Live<T> {
                 link <- new_mutex!((), "Live::link"),
                 connection: UnsafeCell::new(None),
                 sender: UnsafeCell::new(None),
-                connect_worker <- Opaque::ffi_init(|slot| {
-                    // SAFETY: `slot` is writable and pinned; it is cancelled before it ends.
-                    unsafe {
-                        bindings::rpcrdma_init_delayed_work(
-                            slot,
-                            Some(worker),
-                            kernel::static_lock_class!().as_ptr(),
-                        )
-                    };
-                }),
+                connect_worker <- RawDelayedWork::new(worker, kernel::static_lock_class!()),
                 transport,
                 credits,
                 reverse,
@@ -248,8 +240,8 @@ impl<T: Transport> Xprt<T> {
     ) -> (&'a Live<T>, *mut bindings::rpc_xprt) {
         // SAFETY: By this function's contract.
         unsafe {
-            let delayed = kernel::container_of!(work, bindings::delayed_work, work);
-            let live = kernel::container_of!(Opaque::cast_from(delayed), Live<T>, connect_worker);
+            let work = RawDelayedWork::from_work(work);
+            let live = kernel::container_of!(work, Live<T>, connect_worker);
             let this =
                 kernel::container_of!(live.cast::<UnsafeCell<MaybeUninit<Live<T>>>>(), Self, live);
             (&*live, this.cast_mut().cast())

@@ -16,11 +16,13 @@ use kernel::{
         SetOnce,
         SpinLock, //
     },
-    time::msecs_to_jiffies,
-    types::Opaque, //
+    time::msecs_to_jiffies, //
 };
 
-use crate::bindings;
+use crate::bindings::{
+    self,
+    work::RawDelayedWork, //
+};
 
 use super::handle::SvcHandle;
 
@@ -28,7 +30,7 @@ use super::handle::SvcHandle;
 #[pin_data(PinnedDrop)]
 pub(crate) struct Alarm {
     #[pin]
-    work: Opaque<bindings::delayed_work>,
+    work: RawDelayedWork,
     xprt: SetOnce<SvcHandle>,
     /// What it is set to, until it goes off.
     #[pin]
@@ -37,25 +39,11 @@ pub(crate) struct Alarm {
     due: Atomic<bool>,
 }
 
-// SAFETY: Work items may be queued and cancelled from any thread.
-unsafe impl Send for Alarm {}
-// SAFETY: As above.
-unsafe impl Sync for Alarm {}
-
 impl Alarm {
     /// An alarm that is not set.
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            work <- Opaque::ffi_init(|slot| {
-                // SAFETY: `slot` is writable and pinned; it is cancelled before it ends.
-                unsafe {
-                    bindings::rpcrdma_init_delayed_work(
-                        slot,
-                        Some(go_off),
-                        kernel::static_lock_class!().as_ptr(),
-                    )
-                };
-            }),
+            work <- RawDelayedWork::new(go_off, kernel::static_lock_class!()),
             xprt: SetOnce::new(),
             at <- new_spinlock!(None, "Alarm::at"),
             due: Atomic::new(false),
@@ -94,16 +82,9 @@ impl Alarm {
         *at = Some(when);
         let delay = when.saturating_sub(Self::now());
         // Under the lock, so that the earliest time of several threads' is what is set.
-        // SAFETY: Initialised, and cancelled before it ends.
-        unsafe {
-            bindings::mod_delayed_work_on(
-                bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int,
-                bindings::system_dfl_long_wq,
-                self.work.get(),
-                // CAST: A few minutes.
-                delay as c_ulong,
-            );
-        }
+        // CAST: A few minutes.
+        // SAFETY: Cancelled before it ends.
+        unsafe { self.work.modify(delay as c_ulong) };
     }
 
     /// Whether it has gone off since this was asked last. To be asked by a thread that looks at a
@@ -115,8 +96,7 @@ impl Alarm {
 
     /// Takes the alarm back. Sleeps; nobody may set it afterwards.
     pub(crate) fn cancel(&self) {
-        // SAFETY: Initialised; not called by the work item.
-        unsafe { bindings::cancel_delayed_work_sync(self.work.get()) };
+        self.work.cancel_sync();
     }
 }
 
@@ -132,10 +112,7 @@ impl PinnedDrop for Alarm {
 /// Called by the workqueue for the `work` of an alarm, which waits for this before it ends.
 unsafe extern "C" fn go_off(work: *mut bindings::work_struct) {
     // SAFETY: By this function's contract.
-    let alarm = unsafe {
-        let delayed = kernel::container_of!(work, bindings::delayed_work, work);
-        &*kernel::container_of!(Opaque::cast_from(delayed), Alarm, work)
-    };
+    let alarm = unsafe { &*kernel::container_of!(RawDelayedWork::from_work(work), Alarm, work) };
     *alarm.at.lock() = None;
     // Before the transport's flag, which a thread clears before it asks.
     alarm.due.xchg(true, Full);
