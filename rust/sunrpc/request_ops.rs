@@ -61,7 +61,7 @@ pub(super) unsafe extern "C" fn alloc_slot<T: Transport>(
         bindings::xprt_add_backlog_noncongested(raw, task);
     }
     // A slot that was freed before the task was in the backlog found nobody to wake. The task is
-    // there before this looks for the slot: pairs with the barrier in `give_slot`.
+    // there before this looks for the slot: pairs with putting it back in `give_slot`.
     smp_mb();
     if let Some(slot) = live.free.get() {
         // SAFETY: As above.
@@ -89,10 +89,9 @@ unsafe fn give_slot<T: Transport>(
             }
             rqst.write_bytes(0, 1);
         }
+        // Whoever has come to the backlog since, and did not find the slot, is seen below. Putting
+        // it there is a full barrier: pairs with the one in `alloc_slot`.
         live.free.put(slot);
-        // Whoever has come to the backlog since, and did not find the slot, is seen here: pairs
-        // with the barrier in `alloc_slot`.
-        smp_mb();
         // SAFETY: The transport is alive; SUNRPC changes the number under the queue's lock.
         if unsafe { (&raw const (*raw).backlog.qlen).read_volatile() } == 0 {
             return;
