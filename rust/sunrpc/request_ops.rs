@@ -277,7 +277,7 @@ unsafe fn transmit<T: Transport>(
     if unsafe { (&raw const (*raw).state).read_volatile() } & (1 << bindings::XPRT_CONNECTED) == 0 {
         return Err(SendError::NotConnected);
     }
-    // SAFETY: The request is being sent.
+    // SAFETY: `xprt_transmit` has pinned the request.
     if unsafe { is_reverse(rqst) } {
         // SAFETY: Made in `send_request`.
         let reply = unsafe { ReverseReply::new(slot) };
@@ -296,7 +296,8 @@ unsafe fn transmit<T: Transport>(
     if !slot.phase.is_idle() {
         return Err(SendError::NotConnected);
     }
-    // SAFETY: The request is being sent.
+    // SAFETY: `xprt_transmit` has pinned the request, and the send lock is held: what asks for
+    // a credit wants both, and `rq_xtime` is the sender's.
     unsafe {
         if !bindings::xprt_request_get_cong(raw, rqst) {
             return Err(SendError::NoCredit);
@@ -306,7 +307,7 @@ unsafe fn transmit<T: Transport>(
     // SAFETY: Made in `send_request`.
     let call = unsafe { Call::new(slot) };
     if let Err(error) = live.transport.send(connection, sender, call) {
-        // SAFETY: The request is being sent.
+        // SAFETY: By this function's contract.
         return unsafe { not_sent(slot, error) };
     }
     // SAFETY: The request stays pinned until `send_request` has returned.

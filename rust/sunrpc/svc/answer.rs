@@ -40,31 +40,41 @@ impl<C: Connection> Receiving<'_, C> {
     /// `false` if there is no such Call. One that was given up is still there until now.
     pub(crate) fn answer_reverse(&self, xid: u32, window: u32, answer: Answer<'_>) -> bool {
         let _alive = rcu::read_lock();
-        // SAFETY: The request keeps its transport. What is beside that stays until the guard is
-        // dropped.
-        unsafe {
-            let forward = (*self.as_ptr()).rq_xprt;
-            let raw = Atomic::from_ptr(&raw mut (*forward).xpt_bc_xprt).load(Relaxed);
-            if raw.is_null() {
-                return false;
-            }
-            // Found, copied to and completed while the lock is held: of two answers with one XID,
-            // which two threads may have, the second finds nothing.
-            let locked = locks::queue(raw);
-            if let Some(rqst) = NonNull::new(bindings::xprt_lookup_rqst(raw, xid.to_be())) {
-                // Before the Call is completed, which lets another one out.
-                answered(raw, rqst, window);
-                complete(rqst, answer);
-                return true;
-            }
-            drop(locked);
-            let late = credits(raw).answered(xid);
-            if late {
-                locks::transport(raw).set_window(window);
-                credits(raw).give_back(xid);
-            }
-            late
+        // SAFETY: The request is ours, and keeps its transport.
+        let place = unsafe { Atomic::from_ptr(&raw mut (*(*self.as_ptr()).rq_xprt).xpt_bc_xprt) };
+        // `link` has stored it when all behind it was there. What is looked at through it depends
+        // on its address, and needs no other order.
+        let raw = place.load(Relaxed);
+        if raw.is_null() {
+            return false;
         }
+        // Only `link` stores one there, on connections of our class: it is a `Reverse`. It stays
+        // until the guard is dropped: before `destroy` drops anything, it takes the transport out
+        // of there, and waits for RCU.
+        // Found, copied to and completed while the lock is held: of two answers with one XID,
+        // which two threads may have, the second finds nothing.
+        // SAFETY: The memory stays, as above.
+        let locked = unsafe { locks::queue(raw) };
+        // SAFETY: The lock that SUNRPC asks for is held.
+        let found = unsafe { bindings::xprt_lookup_rqst(raw, xid.to_be()) };
+        if let Some(rqst) = NonNull::new(found) {
+            // Before the Call is completed, which lets another one out.
+            // SAFETY: It was found among those that wait, and the lock is held.
+            unsafe { answered(raw, rqst, window) };
+            // SAFETY: As above.
+            unsafe { complete(rqst, answer) };
+            return true;
+        }
+        drop(locked);
+        // SAFETY: A `Reverse` that is not destroyed yet, as above.
+        let credits = unsafe { credits(raw) };
+        let late = credits.answered(xid);
+        if late {
+            // SAFETY: The memory stays, as above.
+            unsafe { locks::transport(raw) }.set_window(window);
+            credits.give_back(xid);
+        }
+        late
     }
 }
 
