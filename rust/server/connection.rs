@@ -23,13 +23,13 @@ use crate::{
         svc::{
             self,
             Arriving,
-            CallError,
             Received,
             Reply,
             ReverseLimits,
             SparePages, //
         },
-        xdr::XdrBuf, //
+        xdr::XdrBuf,
+        SendError, //
     },
     verbs::{
         EndpointBox,
@@ -126,7 +126,7 @@ impl svc::Connection for Connection {
         }
     }
 
-    fn call_back(&self, xid: u32, message: &XdrBuf) -> core::result::Result<(), CallError> {
+    fn call_back(&self, xid: u32, message: &XdrBuf) -> core::result::Result<(), SendError> {
         self.send_reverse_call(xid, message)
     }
 

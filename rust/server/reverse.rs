@@ -12,10 +12,10 @@ use crate::{
     sunrpc::{
         svc::{
             Answer,
-            CallError,
             Receiving, //
         },
-        xdr::XdrBuf, //
+        xdr::XdrBuf,
+        SendError, //
     },
     verbs::{
         Message,
@@ -32,24 +32,24 @@ impl Connection {
         &self,
         xid: u32,
         call: &XdrBuf,
-    ) -> core::result::Result<(), CallError> {
+    ) -> core::result::Result<(), SendError> {
         let channel = self.ep.context();
         let sending = channel.sending();
         let mut message = match sending.message(&self.ep) {
             Ok(message) => message,
-            Err(ENOMEM) => return Err(CallError::NoBuffers),
-            Err(_) => return Err(CallError::NotConnected),
+            Err(ENOMEM) => return Err(SendError::NoBuffers),
+            Err(_) => return Err(SendError::NotConnected),
         };
         let Some(octets) = self.write_reverse(&mut message, xid, call) else {
             sending.put(&self.ep, message);
-            return Err(CallError::TooBig);
+            return Err(SendError::TooBig);
         };
         self.post(message, octets, None).map_err(|(message, _)| {
             if let Some(message) = message {
                 sending.put(&self.ep, message);
             }
             channel.close();
-            CallError::NotConnected
+            SendError::NotConnected
         })
     }
 

@@ -41,10 +41,7 @@ pub(crate) use reply::{
     Located,
     Reply, //
 };
-pub(crate) use reverse::{
-    CallError,
-    ReverseLimits, //
-};
+pub(crate) use reverse::ReverseLimits;
 pub(crate) use reverse_class::ReverseRegistration;
 pub(crate) use rqst::{
     Arriving,

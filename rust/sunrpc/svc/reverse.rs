@@ -42,6 +42,7 @@ use crate::{
             Windowed, //
         },
         module_hold::ModuleHold,
+        transport::SendError,
         xdr::XdrBuf, //
     }, //
 };
@@ -59,31 +60,6 @@ pub(crate) struct ReverseLimits {
     pub(crate) calls: u32,
     /// Octets of a Call.
     pub(crate) octets: u32,
-}
-
-/// Why a reverse Call was not sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CallError {
-    /// The connection is at its end, and reverse Calls with it.
-    NotConnected,
-    /// The client has to answer other Calls first.
-    NoCredit,
-    /// There is no memory: try again in a while.
-    NoBuffers,
-    /// The Call is too long to be sent without chunks.
-    TooBig,
-}
-
-impl CallError {
-    fn to_errno(self) -> c_int {
-        let errno = match self {
-            Self::NotConnected => bindings::ENOTCONN,
-            Self::NoCredit => bindings::EBADSLT,
-            Self::NoBuffers => bindings::ENOBUFS,
-            Self::TooBig => bindings::EMSGSIZE,
-        };
-        -errno.cast_signed()
-    }
 }
 
 /// `struct rpc_xprt` with what belongs to it; C allocates it and counts references to it.
@@ -212,7 +188,7 @@ unsafe extern "C" fn send_request<C: Connection>(rqst: *mut bindings::rpc_rqst) 
     match unsafe { transmit::<C>(rqst) } {
         Ok(()) => 0,
         Err(error) => {
-            if error == CallError::NotConnected {
+            if error == SendError::NotConnected {
                 // SUNRPC would try again and again on what it takes for connected.
                 // SAFETY: By this function's contract.
                 unsafe { close((*rqst).rq_xprt) };
@@ -227,17 +203,17 @@ unsafe extern "C" fn send_request<C: Connection>(rqst: *mut bindings::rpc_rqst) 
 /// As for [`send_request`].
 unsafe fn transmit<C: Connection>(
     rqst: *mut bindings::rpc_rqst,
-) -> core::result::Result<(), CallError> {
+) -> core::result::Result<(), SendError> {
     // SAFETY: By this function's contract; the task keeps its transport.
     unsafe {
         let raw = (*rqst).rq_xprt;
         // This may be the last to let go of the connection, which then ends here.
-        let forward = forward(raw).get().ok_or(CallError::NotConnected)?;
+        let forward = forward(raw).get().ok_or(SendError::NotConnected)?;
         if forward.is_closing() {
-            return Err(CallError::NotConnected);
+            return Err(SendError::NotConnected);
         }
         if !bindings::xprt_request_get_cong(raw, rqst) {
-            return Err(CallError::NoCredit);
+            return Err(SendError::NoCredit);
         }
         (*rqst).rq_xtime = bindings::ktime_get();
         let message = XdrBuf::from_raw(&raw mut (*rqst).rq_snd_buf);

@@ -10,16 +10,16 @@ use crate::{
         addr::SockAddr,
         parked::Parked, //
     },
-    sunrpc::xdr::XdrBuf, //
+    sunrpc::{
+        xdr::XdrBuf,
+        SendError, //
+    }, //
 };
 
 use super::{
     class::Accepting,
     reply::Reply,
-    reverse::{
-        CallError,
-        ReverseLimits, //
-    },
+    reverse::ReverseLimits,
     rqst::{
         Arriving,
         Received, //
@@ -71,8 +71,8 @@ pub(crate) trait Connection: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     ///
-    /// See [`CallError`].
-    fn call_back(&self, xid: u32, message: &XdrBuf) -> core::result::Result<(), CallError>;
+    /// See [`SendError`].
+    fn call_back(&self, xid: u32, message: &XdrBuf) -> core::result::Result<(), SendError>;
 
     /// Whether another Call should be taken on. Anywhere; must not sleep.
     fn has_room(&self) -> bool;
