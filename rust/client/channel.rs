@@ -200,7 +200,7 @@ impl Channel {
     pub(super) fn regions_are_back(&self) {
         let refill = self.refill.as_ref();
         if refill.is_some_and(|refill| refill.pool().was_wanted()) {
-            self.shared.xprt.space();
+            self.shared.xprt.write_space();
         }
     }
 
@@ -317,7 +317,7 @@ impl Context for Channel {
 impl Requester for Channel {
     fn sent(worker: &SendWorker<'_, Self>, how: Ended) {
         let this = worker.context();
-        this.shared.xprt.space();
+        this.shared.xprt.write_space();
         if how != Ended::Well {
             this.lose();
         }

@@ -65,7 +65,7 @@ pub(super) fn received(worker: &RecvWorker<'_, Channel>, recv: Recv<()>, status:
         this.lose();
         return;
     };
-    this.shared.xprt.useful();
+    this.shared.xprt.reset_backoff();
     match classify(worker, recv.octets(octets), invalidated) {
         Outcome::Nothing => {
             this.shared.recv_pool.put(recv);

@@ -119,7 +119,7 @@ pub(super) fn ring_full(shared: &Shared, sender: &Sender<Pending>) -> SendError 
     shared.stats.send.ring_full.add(1);
     shared.xprt.wait_for_space();
     if sender.has_room() {
-        shared.xprt.space();
+        shared.xprt.write_space();
     }
     SendError::Again
 }
@@ -147,7 +147,7 @@ fn failed(
         shared.xprt.wait_for_space();
         pool.want();
         if pool.has_idle() {
-            shared.xprt.space();
+            shared.xprt.write_space();
         }
         if let Some(refill) = to.ep.context().refill.as_ref() {
             refill.start();

@@ -92,12 +92,12 @@ impl Refilled for Waiting {
     }
 
     fn one_more(&self) {
-        self.0.xprt.space();
+        self.0.xprt.write_space();
     }
 
     fn refilled(&self, made: u32) {
         trace!(xprtrdma_createmrs(self.0.xprt.peer(), made));
         self.0.stats.regions_made.add(u64::from(made));
-        self.0.xprt.space();
+        self.0.xprt.write_space();
     }
 }

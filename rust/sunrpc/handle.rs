@@ -92,7 +92,7 @@ impl<T: Transport> XprtHandle<T> {
     /// # Safety
     ///
     /// `raw` is in an `Xprt<T>` whose `handles` is not zero.
-    pub(super) unsafe fn first(raw: *mut bindings::rpc_xprt) -> Self {
+    pub(super) unsafe fn new(raw: *mut bindings::rpc_xprt) -> Self {
         // SAFETY: By this function's contract.
         unsafe { (*raw.cast::<Xprt<T>>()).handles.inc() };
         // INVARIANT: Counted above.
@@ -135,21 +135,22 @@ impl<T: Transport> XprtHandle<T> {
         unsafe { bindings::xprt_force_disconnect(self.raw()) };
     }
 
-    /// Has the send lock's holder, which must be the caller's task, wait for [`Self::space`]. Look
-    /// again for space after this, and tell of it: it may have come in between.
+    /// Has the send lock's holder, which must be the caller's task, wait for
+    /// [`Self::write_space`]. Look again for space after this, and tell of it: it may have come in
+    /// between.
     #[cold]
     pub(crate) fn wait_for_space(&self) {
         // SAFETY: The memory is there.
         unsafe {
             bindings::xprt_wait_for_buffer_space(self.raw());
-            // Pairs with the barrier in `space`.
+            // Pairs with the barrier in `write_space`.
             bindings::rpcrdma_smp_mb_after_atomic();
         }
     }
 
     /// Tells the task that waits for it that there is space again.
     #[inline]
-    pub(crate) fn space(&self) {
+    pub(crate) fn write_space(&self) {
         // The space is there before SUNRPC is asked whether anybody waits, which it looks at
         // without a lock: a task that has begun to wait and is not seen here sees the space. Pairs
         // with the barrier in `wait_for_space`.
@@ -167,7 +168,7 @@ impl<T: Transport> XprtHandle<T> {
 
     /// The connection is good for something: if it is lost, the next attempt need not wait.
     #[inline]
-    pub(crate) fn useful(&self) {
+    pub(crate) fn reset_backoff(&self) {
         let raw = self.raw();
         // SAFETY: The memory is there. SUNRPC reads and writes this word without a lock; one access
         // each way cannot tear.

@@ -2,9 +2,9 @@
 
 //! The last reference to a client's transport, where it may not be given back.
 //!
-//! Whoever puts the last one waits for the send lock. Whoever has that may be ending the
-//! connection, and waits for the thread that takes its Receives. That thread leaves the last one to
-//! another.
+//! The last `xprt_put()` ends in `xprt_destroy()`, which waits for `XPRT_LOCKED`. Its holder may be
+//! in `->close()`, waiting for our receive worker. So a receive worker that holds the last
+//! reference hands it to a workqueue.
 
 use kernel::{
     impl_has_work,

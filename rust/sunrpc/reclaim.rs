@@ -20,8 +20,8 @@ use crate::bindings::{
     }, //
 };
 
-/// While there is one, what this thread allocates is not waited for if that takes I/O. If pages are
-/// swapped over the transport, it is not waited for at all.
+/// While it exists, this thread allocates as with `GFP_NOIO`, and with `PF_MEMALLOC` if pages are
+/// swapped over the transport.
 #[must_use = "it ends when it is dropped"]
 pub(crate) struct Scope {
     // Dropped in this order.

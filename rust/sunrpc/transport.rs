@@ -96,11 +96,9 @@ impl ConnectError {
 }
 
 impl From<Error> for ConnectError {
-    /// What the connection manager and the device refuse at once. Lack of a route ends RPCs that
-    /// look for a server (SOFTCONN), as those of `mount`, and all RPCs of a container without a
-    /// network (`fatal_neterrors`); what is unknown here ends the former, and others are tried
-    /// again. A device that speaks TCP may connect before it returns, and then says here what
-    /// became of it.
+    /// What the connection manager and the device refuse at once. `ENETUNREACH` fails SOFTCONN RPCs
+    /// (`mount`) and, with `fatal_neterrors`, all of a container's. `EPROTO` fails SOFTCONN only.
+    /// siw connects TCP synchronously, so its errors arrive here.
     fn from(error: Error) -> Self {
         match error.to_errno().unsigned_abs() {
             bindings::ENOMEM => Self::NoMemory,

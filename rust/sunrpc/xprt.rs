@@ -262,7 +262,7 @@ impl<T: Transport> Xprt<T> {
         unsafe {
             (&raw mut (*this).handles).write(Refcount::new(1));
             let raw = this.cast::<bindings::rpc_xprt>();
-            let handle = XprtHandle::first(raw);
+            let handle = XprtHandle::new(raw);
             let slots = (*raw).max_reqs;
             let live = (&raw mut (*this).live).cast::<Live<T>>();
             // The memory does not move until it is freed.

@@ -71,9 +71,10 @@ impl Alarm {
         Self::now().saturating_add(Self::ticks(seconds))
     }
 
-    /// Sets the alarm to `when`, unless it is set to an earlier time. What is to be looked at then
-    /// must be in place: an alarm that goes off in between forgets this time, and who looks because
-    /// of that sets it anew.
+    /// Sets the alarm to `when`, unless it is set to an earlier time.
+    ///
+    /// Publish the work first. If the alarm goes off before `when`, this time is lost; the thread
+    /// that it wakes must set it again.
     pub(crate) fn set(&self, when: u64) {
         let mut at = self.at.lock();
         if at.is_some_and(|at| at <= when) {

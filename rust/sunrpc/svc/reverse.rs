@@ -123,9 +123,9 @@ pub(super) unsafe fn credits<'a>(raw: *mut bindings::rpc_xprt) -> &'a Credits<Re
 }
 
 /// The operations of the reverse transports of connections `C`.
-pub(super) struct Calls<C: Connection>(PhantomData<C>);
+pub(super) struct ReverseOps<C: Connection>(PhantomData<C>);
 
-impl<C: Connection> Calls<C> {
+impl<C: Connection> ReverseOps<C> {
     const TABLE: bindings::rpc_xprt_ops = bindings::rpc_xprt_ops {
         reserve_xprt: Some(bindings::xprt_reserve_xprt_cong),
         release_xprt: Some(bindings::xprt_release_xprt_cong),

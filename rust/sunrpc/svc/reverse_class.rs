@@ -45,8 +45,8 @@ use super::{
     reverse::{
         destroy,
         forward,
-        Calls,
         Reverse,
+        ReverseOps,
         ReverseXprt, //
     },
     transport::{
@@ -200,7 +200,7 @@ unsafe fn furnish<C: Connection>(
     // SAFETY: Nobody else looks at it yet. Operations and class stay while a transport keeps the
     // module.
     unsafe {
-        (*raw).ops = Calls::<C>::table();
+        (*raw).ops = ReverseOps::<C>::table();
         (*raw).xprt_class = CLASS.load(Relaxed).cast();
         (*raw).prot = bindings::xprt_transports_XPRT_TRANSPORT_BC_RDMA;
         (*raw).max_payload = octets as usize;

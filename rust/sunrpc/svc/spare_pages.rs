@@ -7,10 +7,9 @@
 //! to find new ones each time, and the kernel clears what it finds: for 1 MiB that costs more than
 //! all that this module does. What was displaced goes to the next request that lacks pages.
 //!
-//! A Reply has only what was encoded, or read, for it; should that fail once, what could be seen
-//! is what lay in the page before. That is no more than elsewhere in SUNRPC: the pages of Calls go
-//! to Calls only, and a request's are not cleared in between there, either; into those that a
-//! file's displace in a Reply nothing was written, but for what was taken back.
+//! Recycled pages are not cleared. A Call's pages go to Calls only; a Reply's displaced pages were
+//! never written, but for data that was taken back. That is no more exposure than `svc_rqst`
+//! reusing its own pages.
 
 use kernel::{
     new_spinlock,
