@@ -70,8 +70,8 @@ impl<'a, C: Context, Q> Worker<'a, C, Q> {
         cq: *mut bindings::ib_cq,
         wc: *mut bindings::ib_wc,
     ) -> (Self, &'a bindings::ib_wc, *mut bindings::ib_cqe) {
-        // SAFETY: By this function's contract. The endpoint outlives its queues' handlers; the core
-        // finds the handler by the `cqe`.
+        // SAFETY: By this function's contract. The endpoint outlives its queues' handlers. `wr_cqe`
+        // is the member in use: the core finds the handler by it.
         let (ep, wc, cqe) = unsafe {
             (
                 &*(*cq).cq_context.cast::<Endpoint<C>>(),

@@ -90,6 +90,9 @@ struct Watcher {
 
 // SAFETY: A `Notice` is only made for something that may be called from any thread.
 unsafe impl Send for Watcher {}
+// SAFETY: `who` is called under the device's lock. A shared notice is good for `end` alone, which
+// only compares it, under the same lock.
+unsafe impl Sync for Watcher {}
 
 /// The right to use a device: it is not removed before the last lease is returned.
 pub(super) struct Lease(Arc<Device>);

@@ -73,7 +73,7 @@ pub(super) trait Kept: Send + Sync + 'static {
 /// this endpoint; likewise the queues, once opened.
 #[pin_data]
 pub(crate) struct Endpoint<C: Context> {
-    id: Cell<*mut bindings::rdma_cm_id>,
+    id: Id,
     opening: Atomic<bool>,
     open: SetOnce<Open>,
     closing: Atomic<bool>,
@@ -95,9 +95,11 @@ struct Open {
     registers_to_read: bool,
 }
 
-// SAFETY: `id` is set once, before the endpoint is shared; verbs and the connection manager may be
-// called from any thread.
-unsafe impl<C: Context> Sync for Endpoint<C> {}
+struct Id(Cell<*mut bindings::rdma_cm_id>);
+
+// SAFETY: It is set once, before the endpoint is shared; the connection manager may be called from
+// any thread.
+unsafe impl Sync for Id {}
 
 /// The one owner of an endpoint. Dropping it sleeps.
 ///
@@ -108,9 +110,9 @@ pub(crate) struct EndpointBox<C: Context>(NonNull<Endpoint<C>>);
 
 // SAFETY: Like a box of a type that is `Sync` and whose context is `Send`; identifiers and queues
 // are not bound to a thread.
-unsafe impl<C: Context> Send for EndpointBox<C> {}
+unsafe impl<C: Context> Send for EndpointBox<C> where Endpoint<C>: Sync {}
 // SAFETY: Only gives shared references.
-unsafe impl<C: Context> Sync for EndpointBox<C> {}
+unsafe impl<C: Context> Sync for EndpointBox<C> where Endpoint<C>: Sync {}
 
 /// An endpoint that does not have its identifier yet.
 pub(super) struct Unbound<C: Context>(Pin<KBox<Endpoint<C>>>);
@@ -120,7 +122,7 @@ impl<C: Context> Unbound<C> {
     ///
     /// `id` is owned by the caller, who gives it up, and cannot deliver an event during the call.
     pub(super) unsafe fn adopt(self, id: *mut bindings::rdma_cm_id) -> EndpointBox<C> {
-        self.0.id.set(id);
+        self.0.id.0.set(id);
         // SAFETY: Nothing is moved out of the pinned box until `EndpointBox` frees it in place.
         let endpoint = NonNull::from(KBox::leak(unsafe { Pin::into_inner_unchecked(self.0) }));
         // SAFETY: By this function's contract.
@@ -137,7 +139,7 @@ impl<C: Context> Endpoint<C> {
     pub(super) fn allocate(context: impl PinInit<C, Error>) -> Result<Unbound<C>> {
         let endpoint = KBox::try_pin_init(
             try_pin_init!(Self {
-                id: Cell::new(ptr::null_mut()),
+                id: Id(Cell::new(ptr::null_mut())),
                 opening: Atomic::new(false),
                 open: SetOnce::new(),
                 closing: Atomic::new(false),
@@ -176,7 +178,7 @@ impl<C: Context> Endpoint<C> {
     /// The identifier; valid, since nobody borrows an endpoint that has none.
     #[inline]
     pub(super) fn id(&self) -> *mut bindings::rdma_cm_id {
-        self.id.get()
+        self.id.0.get()
     }
 
     /// What handles this endpoint's events.

@@ -54,7 +54,8 @@ impl Message {
         unsafe { self.post_behind(ep, permit, octets, invalidate, |first| first) }
     }
 
-    /// [`Self::post`], with what `before` puts in front of the chain.
+    /// [`Self::post`], with what `before` puts in front of the chain, for which there are entries
+    /// of the Send Queue beside the permit's.
     ///
     /// # Errors
     ///
@@ -63,7 +64,7 @@ impl Message {
     /// # Safety
     ///
     /// `before` returns the start of a chain that ends with its argument. What it puts in front
-    /// stays in place until the queues are drained, and has its own entries of the Send Queue.
+    /// stays in place until the queues are drained.
     #[inline]
     pub(super) unsafe fn post_behind<C: Responder>(
         mut self,

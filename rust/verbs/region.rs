@@ -181,7 +181,8 @@ unsafe impl<U> Linked for Owned<U> {
 
 impl<U> Drop for Owned<U> {
     fn drop(&mut self) {
-        // SAFETY: By the type's invariants; the pool, and so the domain, is still there.
+        // SAFETY: By the type's invariants. The pool is there, or being dropped: `pool.domain` goes
+        // after `pool.all`, where this is, and nothing else of the pool is touched.
         unsafe {
             self.0.as_mut().unmap();
             bindings::ib_dereg_mr_user(self.0.as_ref().mr.as_ptr(), ptr::null_mut());

@@ -42,6 +42,7 @@ pub(crate) struct RegionPool<U> {
     pub(super) depth: u32,
     pub(super) gaps: bool,
     pub(super) reg_done: Done,
+    /// Last: `all` unmaps and deregisters by it.
     pub(super) domain: Arc<Domain>,
 }
 

@@ -224,9 +224,11 @@ pub(super) struct SendRing {
     domain: Arc<Domain>,
 }
 
-// SAFETY: Each entry has one user at a time, by the type's invariants.
+// SAFETY: An entry owns all that it points to, but for `ring`, which holds it. None of that is
+// bound to a thread.
 unsafe impl Send for SendRing {}
-// SAFETY: As above.
+// SAFETY: As above, and each entry has one user at a time, by the type's invariants; `released`
+// hands it over.
 unsafe impl Sync for SendRing {}
 
 impl Kept for Arc<SendRing> {}
@@ -284,16 +286,14 @@ impl SendRing {
         self.released.load(Acquire)
     }
 
-    /// An entry to compose in.
+    /// An entry.
     ///
     /// # Safety
     ///
-    /// The entry is the sender's, who asks, and who uses one at a time.
+    /// The caller is the entry's only user: the sender for entries not posted, the send worker for
+    /// entries that have completed and are not released.
     #[inline]
-    #[allow(
-        clippy::mut_from_ref,
-        reason = "each entry has one user, by the type's invariants"
-    )]
+    #[allow(clippy::mut_from_ref, reason = "the caller is the entry's only user")]
     pub(super) unsafe fn entry(&self, index: u32) -> &mut Entry {
         // PANIC: `next` does not leave the ring.
         // SAFETY: By this function's contract.
@@ -327,8 +327,8 @@ impl SendRing {
         let mut index = ring.released.load(Relaxed);
         while index != last {
             index = ring.next(index);
-            // SAFETY: Posted before the one that has been sent, hence sent; the sender does not
-            // touch it before it is released below.
+            // SAFETY: Posted before the one that has been sent, hence completed; it is released
+            // below. By this function's contract this is the send worker.
             let entry = unsafe { ring.entry(index) };
             if entry.has_pages() {
                 entry.drop_pages();
