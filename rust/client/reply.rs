@@ -22,7 +22,8 @@ use crate::{
         Recv,
         RecvStatus,
         RecvWorker, //
-    }, //
+    },
+    wire::RdmaError, //
 };
 
 use super::{
@@ -203,9 +204,9 @@ fn refused(
     this.grant(worker, error.credits);
     let own = take_back(worker, &mut rpc, invalidated);
     let exchange = rpc.exchange();
-    let refusal = match exchange.offer {
+    let refusal = match (exchange.offer, error.error) {
         // It can do it with a Reply chunk.
-        ReplyPlan::Pull => {
+        (ReplyPlan::Pull, RdmaError::Chunk) => {
             this.shared.habits.note_refusal(exchange.procedure);
             Refusal::SendAgain
         }

@@ -338,6 +338,25 @@ static bool too_late(struct conn *c, struct call *call)
 	return expose(c, call);
 }
 
+/*
+ * That it speaks another version only is for good, with a Reply chunk or without. That it cannot
+ * expose this Reply is not.
+ */
+static bool refuse_version(struct conn *c, struct call *call)
+{
+	static uint32_t refused;
+	struct enc e = { .n = 0 };
+
+	if (!is_listing(call))
+		return answer_honestly(c, call);
+	if (seen && call->xid == refused)
+		return fail("asked again");
+	seen = true;
+	refused = call->xid;
+	error(&e, call->xid, ERR_VERS);
+	return send_msg(c, &e);
+}
+
 /* RDMA_DONEs are looked at for as long as there is work. */
 static int and_wait(int status)
 {
@@ -428,6 +447,7 @@ static const struct test tests[] = {
 	  .work = list_and_die },
 	{ "RR4-4.1.3-3", "each Reply twice", .answer = twice,
 	  .work = list },
+	{ "R8166-4.5-7", "ERR_VERS", .answer = refuse_version, .work = list, .expected = EIO },
 	{ "R8166-4.3.1-3", "a Read list beside a payload", .answer = beside_payload,
 	  .work = list },
 };
