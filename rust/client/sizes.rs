@@ -23,6 +23,7 @@ use crate::{
     wire::{
         extensions::Offer,
         private_data::{
+            whole,
             PrivateData,
             MIN_SIZE, //
         },
@@ -270,7 +271,7 @@ impl Sizes {
         if largest <= SMALL {
             return false;
         }
-        let most = (largest / 2).max(SMALL);
+        let most = whole((largest / 2).max(SMALL));
         self.own.send_size = self.own.send_size.min(most);
         self.own.receive_size = self.own.receive_size.min(most);
         true

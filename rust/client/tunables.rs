@@ -21,13 +21,11 @@ use crate::{
         }, //
     },
     wire::private_data::{
+        whole,
         MAX_SIZE,
         MIN_SIZE, //
     }, //
 };
-
-/// The unit in which thresholds are told to the peer (RFC 8797 Section 4).
-const UNIT: u32 = 1024;
 
 static SLOTS: Tunable = Tunable::new(128, 4, 16384);
 static INLINE_READ: Tunable = Tunable::new(4096, MIN_SIZE, MAX_SIZE);
@@ -94,12 +92,12 @@ pub(super) fn all_pulled() -> bool {
 
 /// Octets that this end can receive in one message, in whole units.
 pub(super) fn receive_size() -> u32 {
-    INLINE_READ.get() / UNIT * UNIT
+    whole(INLINE_READ.get())
 }
 
 /// Octets that this end may send in one message, in whole units.
 pub(super) fn send_size() -> u32 {
-    INLINE_WRITE.get() / UNIT * UNIT
+    whole(INLINE_WRITE.get())
 }
 
 /// Whether the peer may invalidate what is exposed to it.

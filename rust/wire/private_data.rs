@@ -92,6 +92,12 @@ impl PrivateData {
     }
 }
 
+/// `size` rounded down to what can be told.
+#[inline]
+pub const fn whole(size: u32) -> u32 {
+    decode_size(encode_size(size))
+}
+
 /// The size code of the largest multiple of 1024 that is not over `size`.
 ///
 /// Sizes under 1024 octets do not exist: every end must be able to take that much.
