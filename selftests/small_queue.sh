@@ -27,6 +27,10 @@ ELEMENTS=2
 # The longest READ: its Writes and the Send take the whole queue.
 LONGEST=$(((ENTRIES - 1) * ELEMENTS * 4096))
 
+PLACES=/proc/sys/sunrpc/svc_rdma/max_exposed_replies
+SERVER_PULLS=/proc/sys/sunrpc/svc_rdma/pulled_replies
+CLIENT_PULLS=/proc/sys/sunrpc/rdma_pulled_replies
+
 # How often threads are to have waited.
 WAITS=${LONG:+5000}
 WAITS=${WAITS:-250}
@@ -59,6 +63,11 @@ test_cleanup() {
 	cd /
 	umount_all
 	grown
+	[ ! -e "$PLACES" ] || {
+		echo "$places" >"$PLACES"
+		echo "$server_pulls" >"$SERVER_PULLS"
+		echo "$client_pulls" >"$CLIENT_PULLS"
+	}
 	if bed_is_local; then
 		server_up || server_start
 		threads "$BED_NFSD_THREADS"
@@ -311,6 +320,16 @@ shallow() {
 	rm -r "$WORK"
 }
 
+# Replies that are exposed take entries beside all others. Where there are too few for both, none
+# is exposed.
+crowded() {
+	[ -e "$PLACES" ] || skip "this module exposes no Replies"
+	echo 256 >"$PLACES"
+	echo 1 >"$SERVER_PULLS"
+	echo 1 >"$CLIENT_PULLS"
+	shallow "$BED_SERVER_DEV"
+}
+
 # Where the core would have regions for RDMA Reads, none is made for those that do without.
 no_regions() {
 	need_local_bed
@@ -327,8 +346,13 @@ no_regions() {
 }
 
 bed_up
+[ ! -e "$PLACES" ] || {
+	places=$(cat "$PLACES")
+	server_pulls=$(cat "$SERVER_PULLS")
+	client_pulls=$(cat "$CLIENT_PULLS")
+}
 [ $# -gt 0 ] || set -- "waits 3" "waits 4.2" "all_among_few 3" client_leaves device_goes \
 	"short_client 3" "short_client 4.2" \
 	"no_room $BED_SERVER_DEV 4" "no_room $BED_CLIENT_DEV 16" \
-	"shallow $BED_SERVER_DEV" "shallow $BED_CLIENT_DEV" no_regions
+	"shallow $BED_SERVER_DEV" "shallow $BED_CLIENT_DEV" crowded no_regions
 ktap_run "$@"

@@ -122,6 +122,14 @@ impl Terms {
         })
     }
 
+    /// Exposes no Replies after all.
+    fn expose_none(&mut self) {
+        self.limits.expose_none();
+        self.offer = Offer::default();
+        self.extensions = Extensions::default();
+        self.own_responder_resources = 0;
+    }
+
     /// What this end says about itself. To be asked when the Receive buffers are made, since that
     /// may make messages smaller.
     fn own(&self, device: &DeviceAttrs) -> PrivateData {
@@ -198,7 +206,7 @@ fn make(
     let mut xprt = accepting.new_connection()?;
     xprt.set_local(&ep.local_addr().ok_or(EINVAL)?);
     xprt.set_remote(&ep.peer_addr().ok_or(EINVAL)?);
-    let opened = open_queues(ep, &terms.limits, device, xprt.max_payload())?;
+    let opened = open_queues(ep, terms, device, xprt.max_payload())?;
 
     let pages = xprt.max_pages();
     let channel = ep.context();
@@ -285,22 +293,27 @@ fn serviceable(ep: &Endpoint<Channel>) -> Result<DeviceAttrs> {
 }
 
 /// Makes the queues, for READs and WRITEs of up to `payload` octets; returns how deep they are.
+/// Those of a device that has no room to expose Replies beside a Call expose none.
 fn open_queues(
     ep: &Endpoint<Channel>,
-    limits: &Limits,
+    terms: &mut Terms,
     device: &DeviceAttrs,
     payload: u32,
 ) -> Result<QueueDepths> {
     let payload_pages = payload.div_ceil(PAGE_SIZE as u32);
     let each = ep.transfers_for(payload_pages)?;
-    let transfers = limits.transfers(each);
+    let transfers = terms.limits.transfers(each);
     let entries = ep.entries_for(transfers)?;
-    let mut depths = limits.depths(transfers, entries, device);
+    let mut depths = terms.limits.depths(transfers, entries, device);
     loop {
         match ep.open(&depths) {
             // How deep a queue can be depends on how large its entries are, too, and how that is,
             // only the device knows.
-            Err(ENOMEM | EINVAL) if Limits::halve(&mut depths, each) => {}
+            Err(ENOMEM | EINVAL) if terms.limits.halve(&mut depths, each) => {}
+            Err(ENOMEM | EINVAL) if terms.limits.places > 0 => {
+                terms.expose_none();
+                depths = terms.limits.depths(transfers, entries, device);
+            }
             Err(error) => {
                 trace!(svcrdma_qp_err(ep.peer_addr(), error.to_errno() as isize));
                 return Err(error);

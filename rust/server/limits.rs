@@ -15,7 +15,7 @@ use crate::{
         DeviceAttrs,
         QueueDepths, //
     },
-    wire::private_data::MIN_SIZE, //
+    wire::private_data::whole, //
 };
 
 /// Reverse Calls that may be outstanding if the device has no room for many Receives.
@@ -35,6 +35,9 @@ pub(super) const EXPOSED_SEGMENTS: u32 = 4;
 
 /// Each is registered and invalidated.
 const ENTRIES_PER_PLACE: u32 = 2 * EXPOSED_SEGMENTS;
+
+/// Entries with which 1 MiB can be read or written, by five elements at a time.
+const ENTRIES_PER_CALL: u32 = 64;
 
 /// Octets of a message for which there is always memory.
 const SMALL: u32 = PAGE_SIZE as u32;
@@ -121,7 +124,7 @@ impl Limits {
         if largest <= SMALL {
             return false;
         }
-        let most = (largest / 2).max(SMALL);
+        let most = whole((largest / 2).max(SMALL));
         self.receive = self.receive.min(most);
         self.send = self.send.min(most);
         true
@@ -162,12 +165,20 @@ impl Limits {
         }
     }
 
-    /// Halves the Send Queue of `depths`, as far as there is an entry for each Receive and the
-    /// contexts of one Call, each chunk of which takes `each`; `false` if that changes nothing.
-    pub(super) fn halve(depths: &mut QueueDepths, each: u32) -> bool {
+    /// Exposes no Replies.
+    pub(super) fn expose_none(&mut self) {
+        self.receives -= self.places;
+        self.places = 0;
+    }
+
+    /// Halves the Send Queue of `depths`, as far as there is an entry for each Receive, room for
+    /// one Call beside all that exposes Replies, and the contexts of one Call, each chunk of which
+    /// takes `each`; `false` if that changes nothing.
+    pub(super) fn halve(&self, depths: &mut QueueDepths, each: u32) -> bool {
         let half = |number: u32, least: u32| (number / 2).max(least.min(number));
+        let least = DRAIN + self.places * ENTRIES_PER_PLACE + ENTRIES_PER_CALL;
         let halved = QueueDepths {
-            send_wr: half(depths.send_wr, depths.recv_wr),
+            send_wr: half(depths.send_wr, depths.recv_wr.max(least)),
             rdma_ctxs: half(depths.rdma_ctxs, each.saturating_mul(CHUNKS_PER_CALL)),
             ..*depths
         };
@@ -196,9 +207,4 @@ impl Limits {
     pub(super) fn buffers(&self) -> u32 {
         self.receives + self.batch + self.credits
     }
-}
-
-/// `size` in whole units of what can be told the peer.
-fn whole(size: u32) -> u32 {
-    (size / MIN_SIZE * MIN_SIZE).max(MIN_SIZE)
 }

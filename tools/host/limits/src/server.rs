@@ -82,7 +82,7 @@ mod tests {
             let mut largest = receive.max(send);
             while limits.shrink() {
                 rounds += 1;
-                largest = (largest / 2).max(PAGE_SIZE as u32);
+                largest = (largest / 2).max(PAGE_SIZE as u32) & !1023;
                 assert_eq!(limits.receive.max(limits.send), largest);
                 assert_eq!(limits.receive, receive.min(largest));
                 assert_eq!(limits.send, send.min(largest));
@@ -151,15 +151,25 @@ mod tests {
             let mut depths = limits.depths(1_000, 3_000, device);
             let mut times = 0;
             let mut last = depths;
-            while Limits::halve(&mut depths, 4) {
+            while limits.halve(&mut depths, 4) {
                 assert!(depths.send_wr <= last.send_wr, "{device:?} {limits:?}");
+                // Room for a Call beside the mark and what exposes Replies.
+                let least = 1 + limits.places * 8 + 64;
+                assert!(depths.send_wr >= least || depths.send_wr == last.send_wr);
                 last = depths;
                 times += 1;
             }
             assert!(times < 32);
-            assert!(depths.send_wr <= depths.recv_wr);
-            assert!(limits.send_entries(&depths) >= 1);
+            let least = 1 + limits.places * 8 + 64;
+            assert!(depths.send_wr <= depths.recv_wr.max(least));
+            let free = limits.send_entries(&depths);
+            let all = depths.send_wr.min(depths.send_cqe);
+            assert!(free >= 1 && free + 1 + limits.places * 8 <= all);
         });
+        let device = crate::devices().last().unwrap();
+        let mut limits = Limits::new(&device, 16).unwrap();
+        limits.expose_none();
+        assert_eq!(limits.receives, limits.credits + limits.reverse);
         let regions = QueueDepths {
             send_wr: 100,
             recv_wr: 80,
@@ -169,7 +179,7 @@ mod tests {
             recv_cqe: 80,
         };
         let mut depths = regions;
-        while Limits::halve(&mut depths, 4) {}
+        while limits.halve(&mut depths, 4) {}
         assert_eq!((depths.send_wr, depths.rdma_ctxs), (80, 12));
         assert_eq!((depths.recv_wr, depths.send_cqe), (80, 400));
     }
