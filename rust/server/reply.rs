@@ -334,6 +334,7 @@ impl Connection {
         mut span: Span,
         sink: &mut Sink<'_>,
     ) -> core::result::Result<(), NotServed> {
+        let most = self.ep.context().sending().queue().depth();
         while span.len > 0 {
             // The plan has seen to it that there is room.
             let segment = sink.next_part(span.len).ok_or(NotServed::Refused)?;
@@ -342,6 +343,10 @@ impl Connection {
                 offset: segment.offset,
             };
             message.write::<Channel>(&self.ep, span.part(0, segment.length), to)?;
+            // It will never be posted: the client's segments are too many.
+            if message.entries() > most {
+                return Err(NotServed::Refused);
+            }
             admin::server::WRITES.inc();
             span = span.part(segment.length, u32::MAX);
         }

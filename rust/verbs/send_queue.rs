@@ -196,7 +196,7 @@ impl SendQueue {
 
     /// How many entries there are in all.
     #[inline]
-    pub(super) fn depth(&self) -> u32 {
+    pub(crate) fn depth(&self) -> u32 {
         self.depth.load(Relaxed)
     }
 
