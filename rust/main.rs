@@ -38,7 +38,6 @@ mod wire;
 struct RpcRdma {
     // Dropped from top to bottom: what was registered last goes first.
     _client: client::Client,
-    #[pin]
     _server: server::Server,
     #[pin]
     _devices: verbs::DeviceWatch,
@@ -52,7 +51,7 @@ impl kernel::InPlaceModule for RpcRdma {
             Ok(try_pin_init!(Self {
                 _last_steps: sunrpc::LastSteps::awaited(),
                 _devices <- verbs::DeviceWatch::register(),
-                _server <- server::Server::new(module),
+                _server: server::Server::register(module)?,
                 _client: client::Client::register()?,
             }))
         })

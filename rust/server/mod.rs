@@ -58,23 +58,22 @@ use crate::{
 use listener::Listener;
 
 /// The server, as long as it exists.
-#[pin_data]
 pub(crate) struct Server {
     // Fields go in this order: the class first, so that nobody is left to use the tunables.
-    #[pin]
     _reverse: svc::ReverseRegistration<Listener>,
-    #[pin]
     _class: svc::Registration<Listener>,
     _tunables: admin::sysctl::Registration,
 }
 
 impl Server {
     /// Registers the transport classes and the tunables.
-    pub(crate) fn new(module: &'static ThisModule) -> impl PinInit<Self, Error> {
-        try_pin_init!(Self {
-            _tunables: admin::server::register()?,
-            _class <- svc::Registration::new(c"rdma", module),
-            _reverse <- svc::ReverseRegistration::new(),
+    pub(crate) fn register(module: &'static ThisModule) -> Result<Self> {
+        let tunables = admin::server::register()?;
+        let class = svc::Registration::new(c"rdma", module)?;
+        Ok(Self {
+            _reverse: svc::ReverseRegistration::new()?,
+            _class: class,
+            _tunables: tunables,
         })
     }
 }

@@ -1,15 +1,70 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the classes of this module's transports have in common.
+//! What the classes of this module's transports have in common: one of each is registered.
 
 use core::mem::offset_of;
 
 use kernel::{
     prelude::*,
+    sync::atomic::{
+        ordering::{
+            Acquire,
+            Release, //
+        },
+        Atomic, //
+    },
     types::Opaque, //
 };
 
 use crate::bindings;
+
+/// A class of which one is registered at a time; its transports are known by its address.
+///
+/// # Invariants
+///
+/// `class` is written only by whoever has `taken` it, until it is registered. From then on it is
+/// SUNRPC's.
+pub(super) struct OnlyClass<C> {
+    taken: Atomic<bool>,
+    class: Opaque<C>,
+}
+
+// SAFETY: By the type's invariants, writing is serialised.
+unsafe impl<C> Sync for OnlyClass<C> {}
+
+impl<C> OnlyClass<C> {
+    /// Not registered.
+    pub(super) const fn new() -> Self {
+        Self {
+            taken: Atomic::new(false),
+            class: Opaque::uninit(),
+        }
+    }
+
+    /// The class, as the C structures of its transports name it.
+    #[inline]
+    pub(super) fn get(&self) -> *mut C {
+        self.class.get()
+    }
+
+    /// Has `register` fill in the class, which nobody else does meanwhile, and register it.
+    ///
+    /// # Errors
+    ///
+    /// `EEXIST` if it is registered already; or what `register` returns.
+    pub(super) fn register(&self, register: impl FnOnce(*mut C) -> Result) -> Result {
+        if self.taken.xchg(true, Acquire) {
+            return Err(EEXIST);
+        }
+        register(self.get()).inspect_err(|_| self.taken.store(false, Release))
+    }
+
+    /// Has `unregister` take back what [`Self::register`] has done.
+    pub(super) fn unregister(&self, unregister: impl FnOnce(*mut C)) {
+        unregister(self.get());
+        self.taken.store(false, Release);
+    }
+}
 
 /// `struct xprt_class` with its netids; SUNRPC reads them up to an empty one.
 #[repr(C)]

@@ -2,18 +2,11 @@
 
 //! The class of client transports: what SUNRPC finds by name or netid, and makes transports with.
 
-use core::{
-    marker::PhantomData,
-    ptr, //
-};
+use core::marker::PhantomData;
 
 use kernel::{
     error::to_result,
     prelude::*,
-    sync::atomic::{
-        ordering::Relaxed,
-        Atomic, //
-    },
     time::msecs_to_jiffies,
     types::Opaque, //
 };
@@ -25,7 +18,10 @@ use crate::bindings::{
 
 use super::{
     addr::AddressStrings,
-    class::Class,
+    class::{
+        Class,
+        OnlyClass, //
+    },
     connection_ops,
     handle::put_handle,
     module_hold::ModuleHold,
@@ -41,20 +37,8 @@ const BIND_TIMEOUT_MS: u32 = 60_000;
 /// After how long without an RPC a connection is closed.
 const IDLE_TIMEOUT_MS: u32 = 300_000;
 
-/// The class of the one transport of this module; a `rpc_xprt` points to it for all its life.
-struct TheClass(core::cell::UnsafeCell<Class<3>>);
-
-// SAFETY: Written by the one `ClassRegistration` before it is registered, and by SUNRPC under its
-// own lock afterwards.
-unsafe impl Sync for TheClass {}
-
-static CLASS: TheClass = TheClass(core::cell::UnsafeCell::new(Class {
-    base: Opaque::zeroed(),
-    netids: [ptr::null(); 3],
-}));
-
-/// Whether somebody has registered.
-static REGISTERED: Atomic<i32> = Atomic::new(0);
+/// The class; its transports refer to it, and keep the module.
+static CLASS: OnlyClass<Class<3>> = OnlyClass::new();
 
 /// The registration of `T` as a class of transports.
 #[must_use = "it ends when it is dropped"]
@@ -72,32 +56,32 @@ impl<T: Transport> ClassRegistration<T> {
     ///
     /// `EEXIST` if there is such a class already.
     pub(crate) fn new() -> Result<Self> {
-        if REGISTERED.cmpxchg(0, 1, Relaxed).is_err() {
-            return Err(EEXIST);
-        }
         let [inet, inet6] = T::NETIDS;
-        // SAFETY: We are the only ones here, as `REGISTERED` says.
-        unsafe {
-            let base = Class::fill(
-                CLASS.0.get(),
-                bindings::xprt_transports_XPRT_TRANSPORT_RDMA,
-                inet,
-                [inet, inet6, c""],
-                setup::<T>,
-            );
-            to_result(bindings::xprt_register_transport(base))
-                .inspect_err(|_| REGISTERED.store(0, Relaxed))?;
-        }
+        CLASS.register(|class| {
+            // SAFETY: Nobody else looks at the class.
+            let base = unsafe {
+                Class::fill(
+                    class,
+                    bindings::xprt_transports_XPRT_TRANSPORT_RDMA,
+                    inet,
+                    [inet, inet6, c""],
+                    setup::<T>,
+                )
+            };
+            // SAFETY: Complete, and there until it is unregistered.
+            to_result(unsafe { bindings::xprt_register_transport(base) })
+        })?;
         Ok(Self(PhantomData))
     }
 }
 
 impl<T: Transport> Drop for ClassRegistration<T> {
     fn drop(&mut self) {
-        // SAFETY: Registered by `new`. The transports hold references to the module, so that there
-        // is none left.
-        unsafe { bindings::xprt_unregister_transport((*CLASS.0.get()).base.get()) };
-        REGISTERED.store(0, Relaxed);
+        CLASS.unregister(|class| {
+            // SAFETY: Registered by `new`. The transports hold references to the module, so that
+            // there is none left.
+            unsafe { bindings::xprt_unregister_transport((*class).base.get()) };
+        });
     }
 }
 
@@ -174,7 +158,7 @@ unsafe fn furnish<T: Transport>(raw: *mut bindings::rpc_xprt, addr: &SockAddr) {
         (*raw).ops = Ops::<T>::table();
         // Side protocols look at it; they are to use TCP.
         (*raw).prot = bindings::IPPROTO_TCP as c_int;
-        (*raw).xprt_class = (*CLASS.0.get()).base.get();
+        (*raw).xprt_class = (*CLASS.get()).base.get();
         (*raw).max_payload = T::MAX_PAYLOAD;
     }
     // SAFETY: The texts are part of the same object.

@@ -4,24 +4,21 @@
 //! with.
 
 use core::{
-    ffi::c_void,
     marker::PhantomData,
     ptr, //
 };
 
 use kernel::{
     error::to_result,
-    prelude::*,
-    sync::atomic::{
-        ordering::Relaxed,
-        Atomic, //
-    },
-    types::Opaque, //
+    prelude::*, //
 };
 
-use crate::bindings::{
-    self,
-    addr::SockAddr, //
+use crate::{
+    bindings::{
+        self,
+        addr::SockAddr, //
+    },
+    sunrpc::class::OnlyClass, //
 };
 
 use super::{
@@ -33,8 +30,8 @@ use super::{
     }, //
 };
 
-/// The class, once registered; its transports refer to it, and keep the module.
-static CLASS: Atomic<*mut c_void> = Atomic::new(ptr::null_mut());
+/// The class; its transports refer to it, and keep the module.
+static CLASS: OnlyClass<bindings::svc_xprt_class> = OnlyClass::new();
 
 /// Whether `xprt` is a connection of the class, and so one of the registered listener's type.
 ///
@@ -46,7 +43,7 @@ pub(super) unsafe fn is_connection(xprt: *mut bindings::svc_xprt) -> bool {
     // flag.
     !xprt.is_null()
         && unsafe {
-            ptr::eq((*xprt).xpt_class, CLASS.load(Relaxed).cast())
+            ptr::eq((*xprt).xpt_class, CLASS.get())
                 && (&raw const (*xprt).xpt_flags).read_volatile() & (1 << bindings::XPT_LISTENER)
                     == 0
         }
@@ -54,12 +51,7 @@ pub(super) unsafe fn is_connection(xprt: *mut bindings::svc_xprt) -> bool {
 
 /// The registration of the class whose listeners are `L`.
 #[must_use = "it ends when it is dropped"]
-#[pin_data(PinnedDrop)]
-pub(crate) struct Registration<L: Listener> {
-    #[pin]
-    class: Opaque<bindings::svc_xprt_class>,
-    _listener: PhantomData<L>,
-}
+pub(crate) struct Registration<L: Listener>(PhantomData<L>);
 
 // SAFETY: Registration and its end may happen on different threads.
 unsafe impl<L: Listener> Send for Registration<L> {}
@@ -72,42 +64,29 @@ impl<L: Listener> Registration<L> {
     /// # Errors
     ///
     /// `EEXIST` if there is such a class already.
-    pub(crate) fn new(
-        name: &'static CStr,
-        module: &'static ThisModule,
-    ) -> impl PinInit<Self, Error> {
-        try_pin_init!(Self {
-            class <- Opaque::try_ffi_init(move |slot: *mut bindings::svc_xprt_class| {
-                // SAFETY: `slot` is writable, and all zeroes is valid for it.
-                unsafe {
-                    slot.write_bytes(0, 1);
-                    (*slot).xcl_name = name.as_char_ptr();
-                    (*slot).xcl_owner = module.as_ptr();
-                    (*slot).xcl_ops = Ops::<L>::LISTENER;
-                    (*slot).xcl_max_payload = bindings::RPCSVC_MAXPAYLOAD;
-                    (*slot).xcl_ident =
-                        bindings::xprt_transports_XPRT_TRANSPORT_RDMA as c_int;
-                }
-                // There is one at a time: its transports are known by it.
-                CLASS
-                    .cmpxchg(ptr::null_mut(), slot.cast(), Relaxed)
-                    .map_err(|_| EEXIST)?;
-                // SAFETY: `slot` is initialised, and pinned until the end of the registration.
-                // SUNRPC holds the module while there are transports.
-                to_result(unsafe { bindings::svc_reg_xprt_class(slot) })
-                    .inspect_err(|_| CLASS.store(ptr::null_mut(), Relaxed))
-            }),
-            _listener: PhantomData,
-        })
+    pub(crate) fn new(name: &'static CStr, module: &'static ThisModule) -> Result<Self> {
+        CLASS.register(|class| {
+            // SAFETY: Nobody else looks at the class, and all zeroes is valid for it.
+            unsafe {
+                class.write_bytes(0, 1);
+                (*class).xcl_name = name.as_char_ptr();
+                (*class).xcl_owner = module.as_ptr();
+                (*class).xcl_ops = Ops::<L>::LISTENER;
+                (*class).xcl_max_payload = bindings::RPCSVC_MAXPAYLOAD;
+                (*class).xcl_ident = bindings::xprt_transports_XPRT_TRANSPORT_RDMA as c_int;
+            }
+            // SAFETY: Complete, and there until it is unregistered. SUNRPC holds the module while
+            // there are transports.
+            to_result(unsafe { bindings::svc_reg_xprt_class(class) })
+        })?;
+        Ok(Self(PhantomData))
     }
 }
 
-#[pinned_drop]
-impl<L: Listener> PinnedDrop for Registration<L> {
-    fn drop(self: Pin<&mut Self>) {
+impl<L: Listener> Drop for Registration<L> {
+    fn drop(&mut self) {
         // SAFETY: Registered by `new`.
-        unsafe { bindings::svc_unreg_xprt_class(self.class.get()) };
-        CLASS.store(ptr::null_mut(), Relaxed);
+        CLASS.unregister(|class| unsafe { bindings::svc_unreg_xprt_class(class) });
     }
 }
 
@@ -128,8 +107,7 @@ pub(super) unsafe extern "C" fn create<L: Listener>(
     };
     // SAFETY: The class is registered, since this is an operation of it. SUNRPC keeps the service
     // as long as its transports, and a transport its namespace.
-    let xprt =
-        unsafe { NewXprt::<L>::new(CLASS.load(Relaxed).cast(), Ops::<L>::LISTENER, serv, net) };
+    let xprt = unsafe { NewXprt::<L>::new(CLASS.get(), Ops::<L>::LISTENER, serv, net) };
     let made = xprt.and_then(|mut xprt| {
         xprt.set_listener();
         L::create(xprt, &addr)

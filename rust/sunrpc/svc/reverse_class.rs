@@ -4,7 +4,6 @@
 //! call.
 
 use core::{
-    ffi::c_void,
     marker::PhantomData,
     ptr, //
 };
@@ -14,10 +13,7 @@ use kernel::{
     prelude::*,
     sync::{
         atomic::{
-            ordering::{
-                Full,
-                Relaxed, //
-            },
+            ordering::Full,
             Atomic, //
         },
         Arc, //
@@ -33,7 +29,10 @@ use crate::{
     },
     sunrpc::{
         addr::AddressStrings,
-        class::Class,
+        class::{
+            Class,
+            OnlyClass, //
+        },
         credits::Credits,
         module_hold::ModuleHold, //
     }, //
@@ -62,17 +61,12 @@ const TIMEOUT_MS: u32 = 60_000;
 /// Slots that a reverse transport has from the start; more are made when they are needed.
 const FIRST_SLOTS: u32 = 2;
 
-/// The class, once registered; its transports refer to it, and keep the module.
-static CLASS: Atomic<*mut c_void> = Atomic::new(ptr::null_mut());
+/// The class; its transports refer to it, and keep the module.
+static CLASS: OnlyClass<Class<1>> = OnlyClass::new();
 
 /// The registration of the reverse transports of `L`'s connections.
 #[must_use = "it ends when it is dropped"]
-#[pin_data(PinnedDrop)]
-pub(crate) struct ReverseRegistration<L: Listener> {
-    #[pin]
-    class: Opaque<Class<1>>,
-    _listener: PhantomData<L>,
-}
+pub(crate) struct ReverseRegistration<L: Listener>(PhantomData<L>);
 
 // SAFETY: Registration and its end may happen on different threads.
 unsafe impl<L: Listener> Send for ReverseRegistration<L> {}
@@ -85,36 +79,31 @@ impl<L: Listener> ReverseRegistration<L> {
     /// # Errors
     ///
     /// `EEXIST` if there is such a class already.
-    pub(crate) fn new() -> impl PinInit<Self, Error> {
-        try_pin_init!(Self {
-            class <- Opaque::try_ffi_init(|slot: *mut Class<1>| {
-                // SAFETY: `slot` is writable. No netids, which an empty one says.
-                unsafe {
-                    let base = Class::fill(
-                        slot,
-                        bindings::xprt_transports_XPRT_TRANSPORT_BC_RDMA,
-                        c"rdma backchannel",
-                        [c""],
-                        setup::<L>,
-                    );
-                    CLASS
-                        .cmpxchg(ptr::null_mut(), base.cast(), Relaxed)
-                        .map_err(|_| EEXIST)?;
-                    to_result(bindings::xprt_register_transport(base))
-                        .inspect_err(|_| CLASS.store(ptr::null_mut(), Relaxed))
-                }
-            }),
-            _listener: PhantomData,
-        })
+    pub(crate) fn new() -> Result<Self> {
+        CLASS.register(|class| {
+            // SAFETY: Nobody else looks at the class. No netids, which an empty one says.
+            let base = unsafe {
+                Class::fill(
+                    class,
+                    bindings::xprt_transports_XPRT_TRANSPORT_BC_RDMA,
+                    c"rdma backchannel",
+                    [c""],
+                    setup::<L>,
+                )
+            };
+            // SAFETY: Complete, and there until it is unregistered.
+            to_result(unsafe { bindings::xprt_register_transport(base) })
+        })?;
+        Ok(Self(PhantomData))
     }
 }
 
-#[pinned_drop]
-impl<L: Listener> PinnedDrop for ReverseRegistration<L> {
-    fn drop(self: Pin<&mut Self>) {
+impl<L: Listener> Drop for ReverseRegistration<L> {
+    fn drop(&mut self) {
         // SAFETY: Registered by `new`.
-        unsafe { bindings::xprt_unregister_transport((*self.class.get()).base.get()) };
-        CLASS.store(ptr::null_mut(), Relaxed);
+        CLASS.unregister(|class| unsafe {
+            bindings::xprt_unregister_transport((*class).base.get());
+        });
     }
 }
 
@@ -201,7 +190,7 @@ unsafe fn furnish<C: Connection>(
     // module.
     unsafe {
         (*raw).ops = ReverseOps::<C>::table();
-        (*raw).xprt_class = CLASS.load(Relaxed).cast();
+        (*raw).xprt_class = (*CLASS.get()).base.get();
         (*raw).prot = bindings::xprt_transports_XPRT_TRANSPORT_BC_RDMA;
         (*raw).max_payload = octets as usize;
     }
