@@ -7,6 +7,8 @@ use core::{
     ptr::NonNull, //
 };
 
+use super::kvec;
+
 /// An owned buffer that can be given up as a plain pointer and taken back from it.
 ///
 /// # Safety
@@ -33,7 +35,11 @@ pub(crate) unsafe trait Parked: Sized + Send + 'static {
 
     /// Where C finds `part` of the [octets](Self::octets), to read it and to write it.
     #[inline]
-    fn place_of(&self, part: &[u8]) -> *mut u8 {
-        self.as_mut_ptr().with_addr(part.as_ptr().addr())
+    fn place_of(&self, part: &[u8]) -> kvec {
+        let base = self.as_mut_ptr().with_addr(part.as_ptr().addr());
+        kvec {
+            iov_base: base.cast(),
+            iov_len: part.len(),
+        }
     }
 }

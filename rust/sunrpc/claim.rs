@@ -226,8 +226,8 @@ impl<T: Transport> Fencing<T> {
         };
         let tail = run(scatter.tail).filter(|tail| !tail.is_empty());
         let head = payload.get(..scatter.head as usize).unwrap_or(payload);
-        let lies = |part: &[u8]| (reply.place_of(part), part.len());
-        let (head, tail) = (lies(head), tail.map(lies));
+        let head = reply.place_of(head);
+        let tail = tail.map(|tail| reply.place_of(tail));
         // SAFETY: The consumer waits until it is woken below. It then reads head and tail in the
         // Receive buffer, or decrypts them there. The slot keeps that, and nobody else looks at it,
         // until the consumer has done so.
@@ -236,11 +236,9 @@ impl<T: Transport> Fencing<T> {
             let private = &raw mut (*self.rqst()).rq_private_buf;
             // SUNRPC compares the two: what is changed in one is changed in the other.
             for buf in [rcv, private] {
-                (*buf).head[0].iov_base = head.0.cast();
-                (*buf).head[0].iov_len = head.1;
+                (*buf).head[0] = head;
                 if let Some(tail) = tail {
-                    (*buf).tail[0].iov_base = tail.0.cast();
-                    (*buf).tail[0].iov_len = tail.1;
+                    (*buf).tail[0] = tail;
                 }
                 if let Some(pages) = scatter.pages {
                     (*buf).page_len = pages.min((*buf).page_len);

@@ -130,7 +130,7 @@ impl<T: Transport> ReversePool<T> {
             self.put(slot);
             return Err(message);
         };
-        let (base, len) = (message.place_of(call), call.len());
+        let call = message.place_of(call);
         // SUNRPC takes a reference for the request, and does not look whether there was one to be
         // had. This one is there to see that. Both are put with the request, which may happen
         // here, if there is no callback service any more.
@@ -155,11 +155,10 @@ impl<T: Transport> ReversePool<T> {
             // back.
             (*rqst).rq_cong = 1;
             let rcv = &raw mut (*rqst).rq_rcv_buf;
-            (*rcv).head[0].iov_base = base.cast();
-            (*rcv).head[0].iov_len = len;
+            (*rcv).head[0] = call;
             // CAST: No more than a Receive buffer.
-            (*rcv).len = len as u32;
-            (*rqst).rq_private_buf.len = len as u32;
+            (*rcv).len = call.iov_len as u32;
+            (*rqst).rq_private_buf.len = call.iov_len as u32;
             slot.provide_reply_space();
             slot.put_reply(message);
             // The service takes one off for each Call.

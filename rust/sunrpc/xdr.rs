@@ -14,6 +14,7 @@ use kernel::types::Opaque;
 
 use crate::bindings::{
     self,
+    kvec,
     piece::{
         Piece,
         PAGE, //
@@ -80,13 +81,15 @@ impl XdrBuf {
     /// Octets in the head.
     #[inline]
     pub(crate) fn head_len(&self) -> u32 {
-        self.part(Part::Head).1
+        // CAST: No part of a message is 4 GiB long: its length is an `unsigned int` as well. So it
+        // is below.
+        self.part(Part::Head).iov_len as u32
     }
 
     /// Octets in the tail.
     #[inline]
     pub(crate) fn tail_len(&self) -> u32 {
-        self.part(Part::Tail).1
+        self.part(Part::Tail).iov_len as u32
     }
 
     /// Whether the pages are to receive an item that may be placed directly (RFC 8166 Section 6.1).
@@ -113,20 +116,16 @@ impl XdrBuf {
         unsafe { (*self.as_ptr()).flags }
     }
 
-    /// Start and length of a linear part.
+    /// Where a linear part lies.
     #[inline]
-    fn part(&self, part: Part) -> (*const u8, u32) {
+    fn part(&self, part: Part) -> kvec {
         // SAFETY: See `len`. Arrays of one element.
-        let kvec = unsafe {
+        unsafe {
             match part {
-                Part::Head => &raw const (*self.as_ptr()).head[0],
-                Part::Tail => &raw const (*self.as_ptr()).tail[0],
+                Part::Head => (*self.as_ptr()).head[0],
+                Part::Tail => (*self.as_ptr()).tail[0],
             }
-        };
-        // SAFETY: See `len`.
-        let (base, len) = unsafe { ((*kvec).iov_base, (*kvec).iov_len) };
-        // CAST: No part of a message is 4 GiB long: its length is an `unsigned int` as well.
-        (base.cast_const().cast(), len as u32)
+        }
     }
 
     /// The head, page by page.
@@ -173,9 +172,11 @@ impl XdrBuf {
     /// Copies the tail, from its `skip`-th octet on.
     #[inline]
     pub(crate) fn copy_tail(&self, skip: u32, to: &mut [u8]) -> Option<usize> {
-        let (base, len) = self.part(Part::Tail);
-        let skip = skip.min(len);
-        copy_linear((base.wrapping_add(skip as usize), len - skip), to)
+        let mut tail = self.part(Part::Tail);
+        let skip = tail.iov_len.min(skip as usize);
+        tail.iov_base = tail.iov_base.wrapping_byte_add(skip);
+        tail.iov_len -= skip;
+        copy_linear(tail, to)
     }
 
     /// Copies the content of the pages.
@@ -278,10 +279,11 @@ impl ReplyRoom {
 }
 
 #[inline]
-fn copy_linear((base, len): (*const u8, u32), to: &mut [u8]) -> Option<usize> {
-    let len = len as usize;
+fn copy_linear(from: kvec, to: &mut [u8]) -> Option<usize> {
+    let len = from.iov_len;
     let to = to.get_mut(..len)?;
     if len > 0 {
+        let base = from.iov_base.cast_const().cast();
         // SAFETY: By the invariants of `XdrBuf` the part has `len` octets; `to` is memory of ours.
         unsafe { core::ptr::copy_nonoverlapping(base, to.as_mut_ptr(), len) };
     }
@@ -297,10 +299,11 @@ pub(crate) struct LinearPieces<'a> {
 
 impl LinearPieces<'_> {
     #[inline]
-    fn new((next, left): (*const u8, u32)) -> Self {
+    fn new(part: kvec) -> Self {
         Self {
-            next,
-            left,
+            next: part.iov_base.cast_const().cast(),
+            // CAST: See `XdrBuf::head_len`.
+            left: part.iov_len as u32,
             _buf: PhantomData,
         }
     }

@@ -16,6 +16,7 @@ use kernel::prelude::*;
 
 use crate::bindings::{
     self,
+    kvec,
     noted_pages::CallPages,
     pages::{
         PageArray,
@@ -49,6 +50,12 @@ pub(crate) struct Receiving<'a, C: Connection> {
     rqst: *mut bindings::svc_rqst,
     _rqst: PhantomData<(&'a mut bindings::svc_rqst, C)>,
 }
+
+/// No head or tail.
+const NOTHING: kvec = kvec {
+    iov_base: ptr::null_mut(),
+    iov_len: 0,
+};
 
 /// The octets of a Call, or zero.
 pub(crate) struct Received(c_int);
@@ -178,9 +185,9 @@ impl<C: Connection> Receiving<'_, C> {
         if octets.len() > PAGE as usize {
             return self.deliver_copied(call, range);
         }
-        let head = (call.place_of(octets), octets.len());
+        let head = call.place_of(octets);
         // SAFETY: The octets stay until the Call is released.
-        unsafe { self.fill(head, (ptr::null_mut(), 0), ptr::null_mut(), 0, call) }
+        unsafe { self.fill(head, NOTHING, ptr::null_mut(), 0, call) }
     }
 
     #[cold]
@@ -216,8 +223,8 @@ impl<C: Connection> Receiving<'_, C> {
         if !self.write_behind(data, tail) {
             return Received(0);
         }
-        let head = (call.place_of(head), head.len());
-        let tail = (call.place_of(tail), tail.len());
+        let head = call.place_of(head);
+        let tail = call.place_of(tail);
         // SAFETY: The request is ours.
         let pages = unsafe { (*self.rqst).rq_pages };
         // SAFETY: The octets stay until the Call is released.
@@ -262,18 +269,15 @@ impl<C: Connection> Receiving<'_, C> {
         if first.is_null() {
             return Received(0);
         }
-        let head = length.min(PAGE);
+        let len = length.min(PAGE);
         // SAFETY: The pages are the request's.
         unsafe {
-            let base = bindings::rpcrdma_page_address(first).cast::<u8>();
+            let head = kvec {
+                iov_base: bindings::rpcrdma_page_address(first),
+                iov_len: len as usize,
+            };
             let rest = (*self.rqst).rq_pages.add(1);
-            self.fill(
-                (base, head as usize),
-                (ptr::null_mut(), 0),
-                rest,
-                length - head,
-                call,
-            )
+            self.fill(head, NOTHING, rest, length - len, call)
         }
     }
 
@@ -284,8 +288,8 @@ impl<C: Connection> Receiving<'_, C> {
     #[inline]
     unsafe fn fill(
         self,
-        head: (*mut u8, usize),
-        tail: (*mut u8, usize),
+        head: kvec,
+        tail: kvec,
         pages: *mut *mut bindings::page,
         page_len: u32,
         call: C::Call,
@@ -297,12 +301,10 @@ impl<C: Connection> Receiving<'_, C> {
                 return Received(0);
             }
             // CAST: Messages are far shorter than 2 GiB.
-            let len = (head.1 + tail.1) as u32 + page_len;
+            let len = (head.iov_len + tail.iov_len) as u32 + page_len;
             let arg = &raw mut (*rqst).rq_arg;
-            (*arg).head[0].iov_base = head.0.cast();
-            (*arg).head[0].iov_len = head.1;
-            (*arg).tail[0].iov_base = tail.0.cast();
-            (*arg).tail[0].iov_len = tail.1;
+            (*arg).head[0] = head;
+            (*arg).tail[0] = tail;
             if !pages.is_null() {
                 (*arg).pages = pages;
             }
