@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Scopes in which what a thread allocates is waited for less, or not at all.
-//!
-//! They end in the order in which C would restore the thread's flags: the last one first.
+//! Guards for `memalloc_noio_save()` and `memalloc_noreclaim_save()`. Drop them in reverse order.
 
 use core::marker::PhantomData;
 

@@ -76,7 +76,7 @@ pub(super) fn fence(worker: &Endpoint<Channel>, rpc: Claimed<Rdma>, recv: Recv<(
     let this = worker.context();
     let (rpc, exchange) = rpc.withdraw();
     let answer = Answer { rpc, recv, how };
-    let regions = match exchange.regions.fenced() {
+    let regions = match exchange.regions.try_fence() {
         Ok(fence) => return complete(worker, answer, fence),
         Err(regions) => regions,
     };

@@ -18,9 +18,9 @@ use crate::{
     verbs::{
         Access,
         Draft,
+        DraftFull,
         MapError,
         Mapped,
-        NoRoomInMessage,
         Regions,
         Registrar, //
     },
@@ -61,8 +61,8 @@ impl From<Overflow> for SendError {
     }
 }
 
-impl From<NoRoomInMessage> for SendError {
-    fn from(_: NoRoomInMessage) -> Self {
+impl From<DraftFull> for SendError {
+    fn from(_: DraftFull) -> Self {
         Self::Io
     }
 }
@@ -90,14 +90,7 @@ pub(super) fn compose(
     if reads + writes > sizes.regions_per_call {
         return Err(SendError::Io);
     }
-    let header = write_header(
-        memory,
-        sizes.requests,
-        call.xid(),
-        plan,
-        &regions,
-        reads,
-    )?;
+    let header = write_header(memory, sizes.requests, call.xid(), plan, &regions, reads)?;
     count(shared, plan, &regions, reads, writes);
     traces::exposed(|| call.task(), &regions, reads, plan);
     trace!(xprtrdma_marshal(

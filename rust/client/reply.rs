@@ -254,7 +254,7 @@ fn take_back(
     };
     traces::invalidated_there(|| rpc.task(), &rpc.exchange().regions, handle);
     let regions = &mut rpc.exchange_mut().regions;
-    let own = regions.invalidated_remotely(worker, handle);
+    let own = regions.take_invalidated(worker, handle);
     worker.context().regions_are_back();
     if !own {
         worker.context().lose();

@@ -110,7 +110,7 @@ impl Transport for Rdma {
 
     fn fence(&self, connection: &Connection, exchange: Exchange) -> Fenced {
         let this = connection.ep.context();
-        let regions = match exchange.regions.fenced() {
+        let regions = match exchange.regions.try_fence() {
             Ok(fence) => return fence,
             Err(regions) => regions,
         };

@@ -131,7 +131,7 @@ impl svc::Connection for Connection {
     }
 
     fn has_room(&self) -> bool {
-        !self.ep.context().sending().queue().is_full()
+        !self.ep.context().sending().queue().has_waiters()
     }
 
     fn detach(&self) {

@@ -261,7 +261,7 @@ impl Exposed {
         };
         let own = match found {
             Some((place, mut regions)) => {
-                let own = invalidated.is_none_or(|handle| regions.invalidated_remotely(ep, handle));
+                let own = invalidated.is_none_or(|handle| regions.take_invalidated(ep, handle));
                 self.release(ep, place, regions);
                 own
             }
@@ -313,7 +313,7 @@ impl Exposed {
 
     /// Invalidates what is still valid of a Reply.
     fn release(&self, ep: &Endpoint<Channel>, place: usize, regions: Regions<Registered, Token>) {
-        match regions.fenced() {
+        match regions.try_fence() {
             Ok(_) => self.released(ep, place),
             Err(regions) => {
                 if regions.invalidate(ep, place).is_err() {

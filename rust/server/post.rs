@@ -9,9 +9,9 @@ use crate::{
     sunrpc::svc::Alarm,
     verbs::{
         Message,
-        NoRoom,
         NotPosted,
         Permit,
+        ReserveError,
         Responder, //
     }, //
 };
@@ -117,8 +117,8 @@ impl Connection {
         let queue = channel.sending().queue();
         let permit = match queue.reserve(entries, || self.starved(serial)) {
             Ok(permit) => permit,
-            Err(NoRoom::TooLong) => return Err(NotServed::Refused),
-            Err(NoRoom::Closed | NoRoom::Stalled) => return Err(NotServed::Lost),
+            Err(ReserveError::TooLong) => return Err(NotServed::Refused),
+            Err(ReserveError::Closed | ReserveError::Stalled) => return Err(NotServed::Lost),
         };
         if permit.waited() {
             traces::queue_has_room(&self.ep, serial);

@@ -83,7 +83,7 @@ impl Asides {
         let home = Arc::pin_init(pin_init!(Home { idle <- Pool::new() }), GFP_KERNEL)?;
         for _ in 0..count {
             // INVARIANT: Kept below, before anything is sent.
-            home.idle.put(LinkedBox::room(GFP_KERNEL)?.fill(Aside {
+            home.idle.put(LinkedBox::uninit(GFP_KERNEL)?.fill(Aside {
                 cqe: bindings::ib_cqe {
                     done: Some(sent::<C>),
                 },

@@ -40,10 +40,10 @@ impl Ended {
 pub(super) type Done = unsafe extern "C" fn(*mut bindings::ib_cq, *mut bindings::ib_wc);
 
 /// An endpoint's receive queue, as the `Q` of a [`Worker`].
-pub(crate) enum Receives {}
+pub(crate) enum RecvCq {}
 
 /// An endpoint's send queue, likewise.
-pub(crate) enum Sends {}
+pub(crate) enum SendCq {}
 
 /// Proof of running in the worker of an endpoint's queue `Q`, of which there is one at a time.
 pub(crate) struct Worker<'a, C: Context, Q> {
@@ -52,10 +52,10 @@ pub(crate) struct Worker<'a, C: Context, Q> {
 }
 
 /// Proof of running in an endpoint's receive queue's worker.
-pub(crate) type RecvWorker<'a, C> = Worker<'a, C, Receives>;
+pub(crate) type RecvWorker<'a, C> = Worker<'a, C, RecvCq>;
 
 /// Proof of running in an endpoint's send queue's worker.
-pub(crate) type SendWorker<'a, C> = Worker<'a, C, Sends>;
+pub(crate) type SendWorker<'a, C> = Worker<'a, C, SendCq>;
 
 impl<'a, C: Context, Q> Worker<'a, C, Q> {
     /// For a completion handler: the proof, the completion, and the `cqe` of the work request that

@@ -75,12 +75,11 @@ impl<C: Context> Endpoint<C> {
         !self.registers_to_read()
     }
 
-    /// Makes one of giving out regions and posting their registrations.
+    /// Publishing regions and posting their registrations is one critical section.
     ///
-    /// A peer may answer what it has not been sent yet. Whoever is given the regions by such an
-    /// answer must not invalidate them in front of their registration: they would be valid in the
-    /// end, and their memory somebody else's. An invalidation therefore takes this lock before it
-    /// is posted. Innermost but for what the regions are kept in.
+    /// A hostile peer may answer before the post; a LOCAL_INV ahead of its REG_MR would leave the
+    /// MR valid while its pages are reused. So an invalidation takes this lock before it is posted.
+    /// Innermost but for what the regions are kept in.
     #[inline]
     pub(super) fn exposing(&self) -> SpinLockGuard<'_, ()> {
         self.exposing.lock()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The last octets of a region's handles, which the region's user may choose.
+//! The low 8 bits of an rkey (`ib_update_fast_reg_key()`): a key is not reused for at least 96
+//! registrations.
 //!
 //! A handle names one life of a region. That a peer has invalidated one is learnt after it
 //! happened: by then the region may live again, and again after that, and its handle must not have

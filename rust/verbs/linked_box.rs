@@ -56,9 +56,9 @@ unsafe impl<T> Linked for LinkedBox<T> {
 }
 
 /// Memory for an object that is still to come.
-pub(super) struct Room<T>(KBox<MaybeUninit<Node<T>>>);
+pub(super) struct UninitBox<T>(KBox<MaybeUninit<Node<T>>>);
 
-impl<T> Room<T> {
+impl<T> UninitBox<T> {
     /// Puts the object in.
     #[inline]
     pub(super) fn fill(self, content: T) -> LinkedBox<T> {
@@ -76,8 +76,8 @@ impl<T> LinkedBox<T> {
     ///
     /// `ENOMEM`.
     #[inline]
-    pub(super) fn room(flags: Flags) -> Result<Room<T>> {
-        Ok(Room(KBox::new_uninit(flags)?))
+    pub(super) fn uninit(flags: Flags) -> Result<UninitBox<T>> {
+        Ok(UninitBox(KBox::new_uninit(flags)?))
     }
 
     /// The object whose link this is.

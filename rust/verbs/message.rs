@@ -118,7 +118,7 @@ impl Message {
         let mut sges = KVec::with_capacity(sizes.sges.max(1) as usize, GFP_KERNEL)?;
         sges.push_within_capacity(buffer.sge(0))
             .map_err(|_| ENOMEM)?;
-        Ok(Self(LinkedBox::room(GFP_KERNEL)?.fill(Inner {
+        Ok(Self(LinkedBox::uninit(GFP_KERNEL)?.fill(Inner {
             cqe: bindings::ib_cqe { done: None },
             wr: pin_init::zeroed(),
             entries: 0,

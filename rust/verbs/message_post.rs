@@ -154,7 +154,11 @@ unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindi
     let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
     // SAFETY: Every Send is posted with the `cqe` of its message; its completion comes once.
     let message = Message(unsafe { LinkedBox::from_raw(kernel::container_of!(cqe, Inner, cqe)) });
-    worker.context().sending().queue().give(message.0.entries);
+    worker
+        .context()
+        .sending()
+        .queue()
+        .release(message.0.entries);
     let how = Ended::of(wc.status);
     match how {
         Ended::Well => trace!(svcrdma_wc_send(worker.send_cid(message.serial()))),

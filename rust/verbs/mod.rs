@@ -151,7 +151,7 @@ pub(crate) use reply_pull::{
 };
 pub(crate) use requester::{
     Draft,
-    NoRoom as NoRoomInMessage,
+    DraftFull,
     Requester,
     Sender, //
 };
@@ -160,8 +160,8 @@ pub(crate) use responder::{
     Sending, //
 };
 pub(crate) use send_queue::{
-    NoRoom,
-    Permit, //
+    Permit,
+    ReserveError, //
 };
 pub(crate) use sizes::{
     DeviceAttrs,

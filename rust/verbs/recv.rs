@@ -92,7 +92,7 @@ impl<U> Recv<U> {
     /// `ENOMEM`, `EIO` if the device cannot map it.
     pub(crate) fn new(domain: &Arc<Domain>, size: usize, user: U, flags: Flags) -> Result<Self> {
         let buffer = DmaBuffer::new(domain, size, Direction::FromDevice, flags)?;
-        let this = LinkedBox::room(flags)?.fill(Inner {
+        let this = LinkedBox::uninit(flags)?.fill(Inner {
             cqe: bindings::ib_cqe { done: None },
             wr: pin_init::zeroed(),
             sge: buffer.sge(size),

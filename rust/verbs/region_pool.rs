@@ -97,10 +97,9 @@ impl<U: Send + 'static> RegionPool<U> {
 }
 
 impl<U> RegionPool<U> {
-    /// All regions are in use, and the caller, who maps memory, has begun to wait for some, with a
-    /// full barrier after that. It looks at [`Self::has_idle`] next: they may have come back before
-    /// this. It is not said before the wait begins, or else [`Self::was_wanted`] might be asked in
-    /// between, and the wait be for nobody.
+    /// Says that the caller waits for regions. Call after the task is queued for write space and a
+    /// full barrier, then check [`Self::has_idle`]. Set any earlier, [`Self::was_wanted`] could
+    /// clear the flag before anybody waits: a lost wake-up.
     #[cold]
     pub(crate) fn want(&self) {
         self.wanted.store(true, Relaxed);

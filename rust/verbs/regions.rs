@@ -240,7 +240,7 @@ impl<U> Regions<Registered, U> {
     ///
     /// The regions, if there are any.
     #[inline]
-    pub(crate) fn fenced(self) -> Result<Fenced, Self> {
+    pub(crate) fn try_fence(self) -> Result<Fenced, Self> {
         if self.is_empty() {
             Ok(Fenced::nothing_exposed())
         } else {
@@ -250,11 +250,7 @@ impl<U> Regions<Registered, U> {
 
     /// Takes out the region that the peer says it has invalidated; `false` if it is not one of
     /// these. On iWARP it stays, to be invalidated here.
-    pub(crate) fn invalidated_remotely<C: Context>(
-        &mut self,
-        ep: &Endpoint<C>,
-        handle: u32,
-    ) -> bool {
+    pub(crate) fn take_invalidated<C: Context>(&mut self, ep: &Endpoint<C>, handle: u32) -> bool {
         if !ep.invalidates_in_order() {
             return self.exposed().any(|exposed| exposed.handle == handle);
         }

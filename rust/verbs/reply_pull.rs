@@ -40,7 +40,7 @@ use super::{
     },
     linked_box::{
         LinkedBox,
-        Room, //
+        UninitBox, //
     },
     patience::Patience,
     send_queue::{
@@ -108,7 +108,7 @@ struct Line<P> {
 #[pin_data]
 pub(crate) struct Pulls<P> {
     #[pin]
-    room: SendQueue,
+    send_queue: SendQueue,
     #[pin]
     idle: Pool<LinkedBox<Transfer>>,
     #[pin]
@@ -121,7 +121,7 @@ impl<P: Send + 'static> Pulls<P> {
     /// Without room for any: see [`Self::open`].
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            room <- SendQueue::new(),
+            send_queue <- SendQueue::new(),
             idle <- Pool::new(),
             line <- new_spinlock!(Line { first: None, rest: Queue::new() }, "Pulls::line"),
             stranded: Stack::new(),
@@ -130,7 +130,7 @@ impl<P: Send + 'static> Pulls<P> {
 
     /// Sets aside `entries` of the Send Queue, once.
     pub(crate) fn open(&self, entries: u32) {
-        self.room.open(entries);
+        self.send_queue.open(entries);
     }
 
     /// Prepares Reads of what `sources` name, in order, into `pieces`.
@@ -150,7 +150,7 @@ impl<P: Send + 'static> Pulls<P> {
     ) -> Result<Prepared<P>, NotPulled> {
         // First, with plain flags: if this fails, the reserves are left alone (see
         // [`Patience::scope`]).
-        let room = LinkedBox::room(PATIENCE.flags()).map_err(|_| NotPulled::Failed)?;
+        let reading = LinkedBox::uninit(PATIENCE.flags()).map_err(|_| NotPulled::Failed)?;
         let mut cutter = Cutter { pieces, rest: None };
         let mut transfers = Transfers::new(Direction::FromDevice);
         for (mut remote, mut left) in sources {
@@ -173,11 +173,11 @@ impl<P: Send + 'static> Pulls<P> {
                 return Err(why);
             }
         }
-        if transfers.entries() > self.room.depth() {
+        if transfers.entries() > self.send_queue.depth() {
             transfers.release(ep, &self.idle);
             return Err(NotPulled::Unsuitable);
         }
-        Ok(Prepared { transfers, room })
+        Ok(Prepared { transfers, reading })
     }
 
     /// Reads what was prepared, at once or when there is room; [`Puller::pulled`] follows, and
@@ -192,12 +192,12 @@ impl<P: Send + 'static> Pulls<P> {
         prepared: Prepared<P>,
         what: P,
     ) -> Result<(), NotPulled> {
-        let Prepared { transfers, room } = prepared;
-        let reading = room.fill(Reading { transfers, what });
+        let Prepared { transfers, reading } = prepared;
+        let reading = reading.fill(Reading { transfers, what });
         let mut line = self.line.lock();
         let permit = match line.first {
             Some(_) => None,
-            None => self.room.try_reserve(reading.transfers.entries()),
+            None => self.send_queue.try_reserve(reading.transfers.entries()),
         };
         match permit {
             Some(permit) => {
@@ -221,7 +221,7 @@ impl<P: Send + 'static> Pulls<P> {
             let Some(first) = line.first.take() else {
                 return Ok(());
             };
-            let Some(permit) = self.room.try_reserve(first.transfers.entries()) else {
+            let Some(permit) = self.send_queue.try_reserve(first.transfers.entries()) else {
                 line.first = Some(first);
                 return Ok(());
             };
@@ -297,7 +297,7 @@ impl<P: Send + 'static> Pulls<P> {
 #[must_use]
 pub(crate) struct Prepared<P> {
     transfers: Transfers,
-    room: Room<Reading<P>>,
+    reading: UninitBox<Reading<P>>,
 }
 
 /// Cuts pieces where segments end, and at seams: where there is a gap between one and the next.
@@ -345,7 +345,7 @@ unsafe extern "C" fn done<C: Puller>(cq: *mut bindings::ib_cq, wc: *mut bindings
     // SAFETY: Left there by `post`, for this.
     let reading = unsafe { LinkedBox::<Reading<C::Pulling>>::from_raw(armed.companion.cast()) };
     let what = reading.into_inner().finish(&*worker, &pulls.idle);
-    pulls.room.give(armed.entries);
+    pulls.send_queue.release(armed.entries);
     let mut how = Ended::of(wc.status);
     if how == Ended::Well && pulls.next(&*worker).is_err() {
         how = Ended::Flushed;

@@ -143,9 +143,9 @@ impl<'a, U: Send + 'static> Draft<'a, U> {
     ///
     /// # Errors
     ///
-    /// [`NoRoom`] in the memory, or for another element.
+    /// [`DraftFull`] in the memory, or for another element.
     #[inline]
-    pub(crate) fn append(&mut self, octets: usize) -> Result<(), NoRoom> {
+    pub(crate) fn append(&mut self, octets: usize) -> Result<(), DraftFull> {
         self.entry.append(octets)
     }
 
@@ -154,9 +154,9 @@ impl<'a, U: Send + 'static> Draft<'a, U> {
     ///
     /// # Errors
     ///
-    /// [`NoRoom`] for another element, or the device cannot map the page.
+    /// [`DraftFull`] for another element, or the device cannot map the page.
     #[inline]
-    pub(crate) fn gather(&mut self, piece: &Piece<'_>) -> Result<(), NoRoom> {
+    pub(crate) fn gather(&mut self, piece: &Piece<'_>) -> Result<(), DraftFull> {
         self.entry.gather(piece)
     }
 
@@ -200,7 +200,7 @@ impl<'a, U: Send + 'static> Draft<'a, U> {
 
 /// There is no room in the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NoRoom;
+pub(crate) struct DraftFull;
 
 /// A message that is ready.
 ///

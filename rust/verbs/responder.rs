@@ -94,8 +94,8 @@ pub(crate) struct Sending<S: Send + 'static> {
     queue: SendQueue,
     #[pin]
     transfers: Pool<LinkedBox<Transfer>>,
-    /// Idle messages. There are never more than there were under way at a time: as many as have
-    /// entries of the Send Queue, of which each takes its share, and one for each thread.
+    /// Idle messages. Grows to the peak number in use: at most one per share of the Send Queue, one
+    /// per nfsd thread, and those that are exposed, or were sent and wait for a thread.
     #[pin]
     messages: Pool<Message>,
     sizes: SetOnce<MessageSizes>,

@@ -43,7 +43,7 @@ use super::{
 
 /// Why entries cannot be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoRoom {
+pub(crate) enum ReserveError {
     /// The queue could not hold the chain even if it were empty.
     TooLong,
     /// The connection has ended.
@@ -71,7 +71,7 @@ pub(crate) struct SendQueue {
     turn: CondVar,
     /// Entries have become free, for whose turn it is.
     #[pin]
-    room: CondVar,
+    entries_freed: CondVar,
 }
 
 struct Line {
@@ -129,7 +129,7 @@ impl Permit<'_> {
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        self.queue.give(self.entries);
+        self.queue.release(self.entries);
     }
 }
 
@@ -143,7 +143,7 @@ impl SendQueue {
             waiting: Atomic::new(0),
             line <- new_spinlock!(Line { next_ticket: 0, serving: 0 }, "SendQueue::line"),
             turn <- new_condvar!("SendQueue::turn"),
-            room <- new_condvar!("SendQueue::room"),
+            entries_freed <- new_condvar!("SendQueue::entries_freed"),
         })
     }
 
@@ -161,15 +161,15 @@ impl SendQueue {
     ///
     /// # Errors
     ///
-    /// [`NoRoom`].
+    /// [`ReserveError`].
     #[inline]
     pub(crate) fn reserve(
         &self,
         entries: u32,
         full: impl FnOnce(),
-    ) -> core::result::Result<Permit<'_>, NoRoom> {
+    ) -> core::result::Result<Permit<'_>, ReserveError> {
         if entries > self.depth.load(Relaxed) {
-            return Err(NoRoom::TooLong);
+            return Err(ReserveError::TooLong);
         }
         // Whoever stands in line goes first.
         if self.waiting.load(Relaxed) == 0 && self.take(entries) {
@@ -209,20 +209,20 @@ impl SendQueue {
         if self.free.fetch_sub(entries, Full) >= entries {
             return true;
         }
-        self.give_back(entries);
+        self.undo_take(entries);
         false
     }
 
     /// Undoes a failed reservation. Somebody in line may have seen too few in the meantime.
     #[cold]
-    fn give_back(&self, entries: i32) {
+    fn undo_take(&self, entries: i32) {
         self.free.fetch_add(entries, Full);
         self.wake();
     }
 
     /// Returns the entries of a chain that has completed, or was not posted.
     #[inline]
-    pub(super) fn give(&self, entries: u32) {
+    pub(super) fn release(&self, entries: u32) {
         // NO-OVERFLOW: What was taken is at most `i32::MAX`.
         self.free.fetch_add(entries as i32, Full);
         // Pairs with the increment in `wait`: either that thread sees the entries, or we see it.
@@ -235,11 +235,11 @@ impl SendQueue {
     fn wake(&self) {
         // Under the lock, so that no thread is between looking and sleeping.
         let _line = self.line.lock();
-        self.room.notify_all();
+        self.entries_freed.notify_all();
     }
 
     #[cold]
-    fn wait(&self, entries: u32) -> core::result::Result<Permit<'_>, NoRoom> {
+    fn wait(&self, entries: u32) -> core::result::Result<Permit<'_>, ReserveError> {
         let mut line = self.line.lock();
         let ticket = line.next_ticket;
         line.next_ticket = ticket.wrapping_add(1);
@@ -247,7 +247,7 @@ impl SendQueue {
         let mut left = msecs_to_jiffies(PATIENCE_MS);
         let outcome = loop {
             if self.closed.load(Relaxed) {
-                break Err(NoRoom::Closed);
+                break Err(ReserveError::Closed);
             }
             let event = if line.serving != ticket {
                 &self.turn
@@ -258,12 +258,12 @@ impl SendQueue {
                     waited: true,
                 });
             } else {
-                &self.room
+                &self.entries_freed
             };
             if left == 0 {
                 self.closed.store(true, Relaxed);
-                self.room.notify_all();
-                break Err(NoRoom::Stalled);
+                self.entries_freed.notify_all();
+                break Err(ReserveError::Stalled);
             }
             left = match event.wait_interruptible_timeout(&mut line, left) {
                 CondVarTimeoutResult::Woken { jiffies } => jiffies,
@@ -300,7 +300,7 @@ impl SendQueue {
         self.closed.store(true, Relaxed);
         let _line = self.line.lock();
         self.turn.notify_all();
-        self.room.notify_all();
+        self.entries_freed.notify_all();
     }
 
     /// Free entries and all entries, for traces.
@@ -311,7 +311,7 @@ impl SendQueue {
 
     /// Whether somebody waits: then no more work should be taken on.
     #[inline]
-    pub(crate) fn is_full(&self) -> bool {
+    pub(crate) fn has_waiters(&self) -> bool {
         self.waiting.load(Relaxed) != 0
     }
 }

@@ -43,7 +43,7 @@ use super::{
     },
     domain::Domain,
     endpoint::Kept,
-    requester::NoRoom,
+    requester::DraftFull,
     sizes::SenderSizes, //
 };
 
@@ -130,24 +130,24 @@ impl Entry {
     }
 
     #[inline]
-    pub(super) fn append(&mut self, octets: usize) -> Result<(), NoRoom> {
+    pub(super) fn append(&mut self, octets: usize) -> Result<(), DraftFull> {
         if octets == 0 {
             return Ok(());
         }
-        let end = self.used.checked_add(octets).ok_or(NoRoom)?;
+        let end = self.used.checked_add(octets).ok_or(DraftFull)?;
         if end > self.buffer.len() {
-            return Err(NoRoom);
+            return Err(DraftFull);
         }
         let mut sge = self.buffer.sge(octets);
         sge.addr += self.used as u64;
-        self.sges.push_within_capacity(sge).map_err(|_| NoRoom)?;
+        self.sges.push_within_capacity(sge).map_err(|_| DraftFull)?;
         self.used = end;
         Ok(())
     }
 
-    pub(super) fn gather(&mut self, piece: &Piece<'_>) -> Result<(), NoRoom> {
+    pub(super) fn gather(&mut self, piece: &Piece<'_>) -> Result<(), DraftFull> {
         if self.sges.len() == self.sges.capacity() || self.pages.len() == self.pages.capacity() {
-            return Err(NoRoom);
+            return Err(DraftFull);
         }
         let domain = self.buffer.domain();
         // SAFETY: The piece lies within its page; the reference keeps it until the message is sent.
@@ -163,14 +163,14 @@ impl Entry {
         // SAFETY: The domain keeps the device.
         if unsafe { bindings::rpcrdma_dma_mapping_error(domain.device(), addr) } != 0 {
             trace!(xprtrdma_dma_maperr(addr));
-            return Err(NoRoom);
+            return Err(DraftFull);
         }
         let sge = bindings::ib_sge {
             addr,
             length: piece.len(),
             lkey: domain.lkey(),
         };
-        let page = NonNull::new(piece.page()).ok_or(NoRoom)?;
+        let page = NonNull::new(piece.page()).ok_or(DraftFull)?;
         // SAFETY: The page is there, by the invariants of `Piece`.
         unsafe { bindings::rpcrdma_get_page(page.as_ptr()) };
         // INVARIANT: Mapped and referred to. Neither fails, as there is room.

@@ -113,7 +113,7 @@ pub(super) struct Transfer {
 unsafe impl Send for Transfer {}
 
 /// What a transfer comes to.
-pub(super) struct Extent {
+pub(super) struct TransferCost {
     /// Octets that it moves; if there are none, it is not prepared.
     pub(super) octets: u32,
     /// Entries of the Send Queue that it takes.
@@ -123,7 +123,7 @@ pub(super) struct Extent {
 impl Transfer {
     pub(super) fn new(flags: Flags) -> Result<LinkedBox<Self>> {
         // INVARIANT: Not prepared.
-        Ok(LinkedBox::room(flags)?.fill(Self {
+        Ok(LinkedBox::uninit(flags)?.fill(Self {
             cqe: bindings::ib_cqe { done: None },
             armed: Armed {
                 companion: ptr::null_mut(),
@@ -155,7 +155,7 @@ impl Transfer {
         pieces: impl Iterator<Item = Piece<'p>>,
         remote: Remote,
         patience: Patience,
-    ) -> Result<Extent> {
+    ) -> Result<TransferCost> {
         let qp = ep.qp().ok_or(EINVAL)?;
         let most = match direction {
             Direction::FromDevice if ep.registers_to_read() => RUN_IN_REGION,
@@ -163,7 +163,7 @@ impl Transfer {
         };
         let octets = self.fill(count, pieces, most, patience.flags())?;
         if octets == 0 {
-            return Ok(Extent { octets, entries: 0 });
+            return Ok(TransferCost { octets, entries: 0 });
         }
         let iter = bindings::bvec_iter {
             bi_size: octets,
@@ -187,7 +187,7 @@ impl Transfer {
         });
         let entries = u32::try_from(ret).map_err(|_| refused(ep, ret))?;
         // INVARIANT: It did not fail: initialised with the vectors.
-        Ok(Extent { octets, entries })
+        Ok(TransferCost { octets, entries })
     }
 
     /// Names the memory of `pieces`, about `count` of them, neighbours together in runs of up to

@@ -38,9 +38,9 @@ use super::{
     patience::Patience,
     transfer::{
         Armed,
-        Extent,
         Remote,
         Transfer, //
+        TransferCost,
     }, //
 };
 
@@ -171,11 +171,11 @@ impl Transfers {
         let prepared =
             unsafe { transfer.prepare(ep, self.direction, count, pieces, remote, patience) };
         match prepared {
-            Ok(Extent { octets: 0, .. }) => {
+            Ok(TransferCost { octets: 0, .. }) => {
                 pool.put(transfer);
                 Ok(0)
             }
-            Ok(Extent { octets, entries }) => {
+            Ok(TransferCost { octets, entries }) => {
                 // INVARIANT: Prepared just now, for this queue pair.
                 self.qp = qp;
                 self.entries += entries;
