@@ -501,5 +501,8 @@ fn r8166_3_4_6_1_write_chunk_takes_the_largest_item() {
     };
     // 257 pages, 32 to a segment.
     assert_eq!(limits().segments_for(4095, 1 << 20), 9);
-    assert_eq!(plan(&shape, &limits()).unwrap().reply, ReplyPlan::WriteChunk);
+    assert_eq!(
+        plan(&shape, &limits()).unwrap().reply,
+        ReplyPlan::WriteChunk
+    );
 }

@@ -73,14 +73,23 @@ fn r8166_3_5_3_1_long_if_reduction_does_not_suffice() {
     // Not eligible.
     let mut shape = write_call(20_000);
     shape.call_eligible = false;
-    assert_eq!(plan(&shape, &limits()).unwrap().call, CallPlan::PositionZero);
+    assert_eq!(
+        plan(&shape, &limits()).unwrap().call,
+        CallPlan::PositionZero
+    );
     // Eligible, but what is left is too long.
     let mut shape = write_call(20_000);
     shape.call.head = 4_100;
-    assert_eq!(plan(&shape, &limits()).unwrap().call, CallPlan::PositionZero);
+    assert_eq!(
+        plan(&shape, &limits()).unwrap().call,
+        CallPlan::PositionZero
+    );
     let mut shape = read_call(20_000);
     shape.reply.head = 4_100;
-    assert_eq!(plan(&shape, &limits()).unwrap().reply, ReplyPlan::ReplyChunk);
+    assert_eq!(
+        plan(&shape, &limits()).unwrap().reply,
+        ReplyPlan::ReplyChunk
+    );
 }
 
 #[test]
@@ -199,7 +208,10 @@ fn r8166_3_5_3_8_roundup_is_inside_long_messages() {
     // roundup; all of it counts.
     let mut shape = write_call(20_001);
     shape.call_eligible = false;
-    assert_eq!(plan(&shape, &limits()).unwrap().call, CallPlan::PositionZero);
+    assert_eq!(
+        plan(&shape, &limits()).unwrap().call,
+        CallPlan::PositionZero
+    );
     assert_eq!(shape.call.total(), Some(160 + 20_004));
     // Responder: an odd result that goes to the Reply chunk takes its roundup along.
     let body = [&[0, 0, 1, 1][..], &hloo(2, 8192, 0)];

@@ -158,7 +158,10 @@ fn r8166_4_3_3_1_reply_chunk_if_the_largest_reply_does_not_fit() {
         (1024 - 27, ReplyPlan::ReplyChunk),
         (32_768, ReplyPlan::ReplyChunk),
     ] {
-        assert_eq!(plan(&small_call(100, reply), &limits).unwrap().reply, expected);
+        assert_eq!(
+            plan(&small_call(100, reply), &limits).unwrap().reply,
+            expected
+        );
     }
 }
 

@@ -54,10 +54,16 @@ fn r8166_8_2_2_1_no_chunk_is_taken_in_the_header_of_a_call() {
 fn r8166_8_2_2_3_1_requester_reduces_nothing_under_integrity() {
     let mut shape = write_call(20_000);
     shape.protected = true;
-    assert_eq!(plan(&shape, &limits()).unwrap().call, CallPlan::PositionZero);
+    assert_eq!(
+        plan(&shape, &limits()).unwrap().call,
+        CallPlan::PositionZero
+    );
     let mut shape = read_call(20_000);
     shape.protected = true;
-    assert_eq!(plan(&shape, &limits()).unwrap().reply, ReplyPlan::ReplyChunk);
+    assert_eq!(
+        plan(&shape, &limits()).unwrap().reply,
+        ReplyPlan::ReplyChunk
+    );
 }
 
 #[test]
