@@ -64,7 +64,7 @@ use super::{
     },
     complete::{
         self,
-        Pending, //
+        FenceWaiter, //
     },
     pull::{
         self,
@@ -74,8 +74,8 @@ use super::{
     receives::Receives,
     reply,
     shared::{
+        RegionWaiters, //
         Shared,
-        Waiting, //
     },
     sizes::Sizes,
     tunables, //
@@ -108,7 +108,7 @@ pub(super) struct Channel {
     #[pin]
     pub(super) dones: Dones,
     /// Makes more memory regions.
-    pub(super) refill: SetOnce<Arc<Refill<Pending, Waiting>>>,
+    pub(super) refill: SetOnce<Arc<Refill<FenceWaiter, RegionWaiters>>>,
     /// SUNRPC knows that there is no connection: it has been told that this one is lost, or has
     /// ended it, or there has been none yet. To tell it again would have it close the next one.
     sunrpc_knows: Atomic<bool>,
@@ -333,14 +333,14 @@ impl Requester for Channel {
 }
 
 impl Exposes for Channel {
-    type Token = Pending;
+    type Token = FenceWaiter;
 
     fn invalidated(
         worker: &SendWorker<'_, Self>,
-        pending: Pending,
+        waiter: FenceWaiter,
         how: Result<Fenced, QueueEnded>,
     ) {
-        complete::fenced(worker, pending, how);
+        complete::fenced(worker, waiter, how);
     }
 
     fn not_registered(worker: &SendWorker<'_, Self>, how: Ended) {

@@ -36,7 +36,7 @@ use super::{
 };
 
 /// What waits for memory to be fenced.
-pub(super) enum Pending {
+pub(super) enum FenceWaiter {
     /// A Reply.
     Reply(Answer),
     /// The task that gives up an RPC.
@@ -83,8 +83,8 @@ pub(super) fn fence(worker: &Endpoint<Channel>, rpc: Claimed<Rdma>, recv: Recv<(
     let count = u64::from(regions.len());
     this.shared.stats.local_invalidations.add(count);
     traces::invalidated_here(|| answer.rpc.task(), &regions);
-    if let Err((error, pending, _)) = regions.invalidate(worker, Pending::Reply(answer)) {
-        if let Pending::Reply(answer) = &pending {
+    if let Err((error, waiter, _)) = regions.invalidate(worker, FenceWaiter::Reply(answer)) {
+        if let FenceWaiter::Reply(answer) = &waiter {
             trace!(xprtrdma_post_linv_err(answer.rpc.task(), error.to_errno()));
         }
         // Not completed; SUNRPC sends it again on the next connection.
@@ -95,7 +95,7 @@ pub(super) fn fence(worker: &Endpoint<Channel>, rpc: Claimed<Rdma>, recv: Recv<(
 /// What a Call exposed has been invalidated, or the queue pair has ended.
 pub(super) fn fenced(
     worker: &SendWorker<'_, Channel>,
-    pending: Pending,
+    waiter: FenceWaiter,
     how: Result<Fenced, QueueEnded>,
 ) {
     let this = worker.context();
@@ -103,11 +103,11 @@ pub(super) fn fenced(
     if how.is_err() {
         this.lose();
     }
-    match (pending, how) {
-        (Pending::Reply(answer), Ok(fence)) => complete(worker, answer, fence),
+    match (waiter, how) {
+        (FenceWaiter::Reply(answer), Ok(fence)) => complete(worker, answer, fence),
         // What was written last cannot be trusted: the RPC is sent again.
-        (Pending::Reply(answer), Err(_)) => drop(answer),
-        (Pending::GivenUp, how) => {
+        (FenceWaiter::Reply(answer), Err(_)) => drop(answer),
+        (FenceWaiter::GivenUp, how) => {
             let fence = how.unwrap_or_else(QueueEnded::fence);
             *this.fenced.lock() = Some(fence);
             this.fence_done.notify_all();

@@ -32,7 +32,7 @@ use crate::{
 };
 
 use super::{
-    complete::Pending,
+    complete::FenceWaiter,
     connection::Connection,
     exchange::segment,
     shared::Shared,
@@ -42,7 +42,7 @@ use super::{
 
 /// A Call whose header is written and whose chunks are mapped.
 pub(super) struct Composed {
-    pub(super) regions: Regions<Mapped, Pending>,
+    pub(super) regions: Regions<Mapped, FenceWaiter>,
     pub(super) reads: u32,
 }
 
@@ -72,7 +72,7 @@ impl From<DraftFull> for SendError {
 pub(super) fn compose(
     to: &Connection,
     shared: &Shared,
-    draft: &mut Draft<'_, Pending>,
+    draft: &mut Draft<'_, FenceWaiter>,
     call: &Call<'_, Rdma>,
     plan: &Plan,
 ) -> Result<Composed, SendError> {
@@ -114,8 +114,8 @@ pub(super) fn compose(
 /// Maps what the peer is to read; returns how many regions that takes.
 #[inline]
 fn expose_call(
-    registrar: &mut Registrar<Pending>,
-    regions: &mut Regions<Mapped, Pending>,
+    registrar: &mut Registrar<FenceWaiter>,
+    regions: &mut Regions<Mapped, FenceWaiter>,
     message: &XdrBuf,
     plan: CallPlan,
 ) -> Result<u32, MapError> {
@@ -132,8 +132,8 @@ fn expose_call(
 /// Maps what the peer is to write; returns how many regions that takes.
 #[inline]
 fn expose_room(
-    registrar: &mut Registrar<Pending>,
-    regions: &mut Regions<Mapped, Pending>,
+    registrar: &mut Registrar<FenceWaiter>,
+    regions: &mut Regions<Mapped, FenceWaiter>,
     room: &XdrBuf,
     plan: ReplyPlan,
 ) -> Result<u32, MapError> {
@@ -155,7 +155,7 @@ fn write_header(
     credits: u32,
     xid: u32,
     plan: &Plan,
-    regions: &Regions<Mapped, Pending>,
+    regions: &Regions<Mapped, FenceWaiter>,
     reads: u32,
 ) -> Result<usize, Overflow> {
     if regions.is_empty() {
@@ -185,7 +185,7 @@ fn write_header(
 #[inline]
 pub(super) fn append_body(
     shared: &Shared,
-    draft: &mut Draft<'_, Pending>,
+    draft: &mut Draft<'_, FenceWaiter>,
     message: &XdrBuf,
     plan: CallPlan,
     header: usize,
@@ -244,7 +244,7 @@ impl Copier<'_> {
 fn count(
     shared: &Shared,
     plan: &Plan,
-    regions: &Regions<Mapped, Pending>,
+    regions: &Regions<Mapped, FenceWaiter>,
     reads: u32,
     writes: u32,
 ) {

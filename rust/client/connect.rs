@@ -27,11 +27,11 @@ use crate::{
 use super::{
     attempt::Progress,
     channel::Channel,
-    complete::Pending,
+    complete::FenceWaiter,
     connection::Connection,
     shared::{
+        RegionWaiters, //
         Shared,
-        Waiting, //
     },
     sizes::{
         Lack,
@@ -61,7 +61,9 @@ const RECEIVER_RETRIES: u8 = 0;
 /// # Errors
 ///
 /// See [`ConnectError`]; what was made is dropped again.
-pub(super) fn connect(shared: &Arc<Shared>) -> Result<(Connection, Sender<Pending>), ConnectError> {
+pub(super) fn connect(
+    shared: &Arc<Shared>,
+) -> Result<(Connection, Sender<FenceWaiter>), ConnectError> {
     let (Some(net), Some(peer)) = (shared.xprt.net(), shared.xprt.peer()) else {
         return Err(ConnectError::Protocol);
     };
@@ -143,7 +145,7 @@ fn make_sender(
     ep: &Endpoint<Channel>,
     shared: &Arc<Shared>,
     sizes: &mut Sizes,
-) -> Result<Sender<Pending>, ConnectError> {
+) -> Result<Sender<FenceWaiter>, ConnectError> {
     shared.recv_pool.open(ep);
     let sender = loop {
         match try_make_sender(ep, shared, sizes) {
@@ -158,7 +160,7 @@ fn make_sender(
     let refill = Refill::new(
         pool.clone(),
         sizes.regions_per_call,
-        Waiting(shared.clone()),
+        RegionWaiters(shared.clone()),
     )?;
     ep.context().refill.populate(refill);
     let asides = Asides::new(ep, sizes.asides(), MIN_LEN)?;
@@ -170,7 +172,7 @@ fn try_make_sender(
     ep: &Endpoint<Channel>,
     shared: &Shared,
     sizes: &Sizes,
-) -> Result<Sender<Pending>> {
+) -> Result<Sender<FenceWaiter>> {
     let count = queue::refill(0, sizes.first_receives(), sizes.receive_batch());
     shared
         .recv_pool

@@ -21,12 +21,12 @@ use crate::{
     wire::Segment, //
 };
 
-use super::complete::Pending;
+use super::complete::FenceWaiter;
 
 /// What a Call exposes.
 pub(super) struct Exchange {
     /// The regions: those of Read chunks first.
-    pub(super) regions: Regions<Registered, Pending>,
+    pub(super) regions: Regions<Registered, FenceWaiter>,
     /// How many regions are those of Read chunks.
     pub(super) reads: u32,
     /// What the other regions are.

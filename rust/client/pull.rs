@@ -82,13 +82,13 @@ impl Done {
 
 /// RDMA_DONEs that wait. Nothing but fairness wants them in order: the server keeps the pages of a
 /// Reply until it has its own.
-struct Waiting {
+struct DoneRing {
     ring: KVVec<Done>,
     first: usize,
     count: usize,
 }
 
-impl Waiting {
+impl DoneRing {
     /// None; there is room for as many as `ring` is long.
     const fn none(ring: KVVec<Done>) -> Self {
         Self {
@@ -138,14 +138,14 @@ impl Waiting {
 pub(super) struct Dones {
     messages: SetOnce<Asides>,
     #[pin]
-    waiting: SpinLock<Waiting>,
+    waiting: SpinLock<DoneRing>,
 }
 
 impl Dones {
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             messages: SetOnce::new(),
-            waiting <- new_spinlock!(Waiting::none(KVVec::new()), "Dones::waiting"),
+            waiting <- new_spinlock!(DoneRing::none(KVVec::new()), "Dones::waiting"),
         })
     }
 
@@ -153,7 +153,7 @@ impl Dones {
     pub(super) fn open(&self, ep: &Endpoint<Channel>, messages: u32, calls: u32) -> Result {
         let none = Done { xid: 0, handle: 0 };
         let ring = KVVec::from_elem(none, calls as usize, GFP_KERNEL)?;
-        *self.waiting.lock() = Waiting::none(ring);
+        *self.waiting.lock() = DoneRing::none(ring);
         self.messages
             .populate(Asides::new(ep, messages, FIXED_LEN)?);
         Ok(())

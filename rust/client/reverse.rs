@@ -26,7 +26,7 @@ use crate::{
 
 use super::{
     channel::Channel,
-    complete::Pending,
+    complete::FenceWaiter,
     compose,
     connection::Connection,
     send,
@@ -86,7 +86,7 @@ pub(super) fn refuse(worker: &RecvWorker<'_, Channel>, message: &[u8], error: &E
 pub(super) fn reply(
     to: &Connection,
     shared: &Shared,
-    sender: &mut Sender<Pending>,
+    sender: &mut Sender<FenceWaiter>,
     reply: &ReverseReply<'_, Rdma>,
 ) -> Result<(), SendError> {
     let own = to.ep.domain().map(|domain| domain.id());

@@ -20,7 +20,7 @@ use crate::{
 };
 
 use super::{
-    complete::Pending,
+    complete::FenceWaiter,
     compose::compose,
     connection::Connection,
     exchange::Exchange,
@@ -33,7 +33,7 @@ use super::{
 pub(super) fn call<'a>(
     to: &Connection,
     shared: &Shared,
-    sender: &mut Sender<Pending>,
+    sender: &mut Sender<FenceWaiter>,
     call: Call<'a, Rdma>,
 ) -> Result<Committed<'a, Rdma>, SendError> {
     // Memory that a peer is to write to must be there beforehand.
@@ -115,7 +115,7 @@ fn extent(buf: &XdrBuf) -> Extent {
 
 /// There is no room in the ring: Sends have not ended.
 #[cold]
-pub(super) fn ring_full(shared: &Shared, sender: &Sender<Pending>) -> SendError {
+pub(super) fn ring_full(shared: &Shared, sender: &Sender<FenceWaiter>) -> SendError {
     shared.stats.send.ring_full.add(1);
     shared.xprt.wait_for_space();
     if sender.has_room() {
@@ -128,7 +128,7 @@ pub(super) fn ring_full(shared: &Shared, sender: &Sender<Pending>) -> SendError 
 fn failed(
     to: &Connection,
     shared: &Shared,
-    sender: &Sender<Pending>,
+    sender: &Sender<FenceWaiter>,
     call: &Call<'_, Rdma>,
     error: SendError,
 ) -> SendError {

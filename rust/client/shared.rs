@@ -21,7 +21,7 @@ use crate::{
         ReversePool,
         XprtHandle, //
     },
-    verbs::Refilled, //
+    verbs::RegionWaiter, //
 };
 
 use super::{
@@ -82,9 +82,9 @@ impl Shared {
 }
 
 /// Calls that wait for memory regions.
-pub(super) struct Waiting(pub(super) Arc<Shared>);
+pub(super) struct RegionWaiters(pub(super) Arc<Shared>);
 
-impl Refilled for Waiting {
+impl RegionWaiter for RegionWaiters {
     type Scope = ReclaimScope;
 
     fn scope(&self) -> ReclaimScope {

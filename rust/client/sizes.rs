@@ -175,7 +175,7 @@ impl Sizes {
         let others = reverse + asides(reverse) + DRAIN_MARKS;
         let room = queue.saturating_sub(others);
         // Calls come first: half of the room is theirs, and room for one.
-        let pulls = Pulls::of(device, sges)
+        let pulls = PullSizes::of(device, sges)
             .filter(|p| room.saturating_sub(p.work()) >= per_call.max(room / 2))
             .unwrap_or_default();
         let own_work = others + pulls.work();
@@ -363,15 +363,15 @@ fn region_sizes(device: &DeviceAttrs) -> Result<(u32, u32), Lack> {
 
 /// What is set aside for Replies that are pulled; nothing, if none is to be.
 #[derive(Clone, Copy, Default)]
-struct Pulls {
+struct PullSizes {
     /// RDMA Reads that are started at a time.
     depth: u8,
     /// Entries of the Send Queue for them.
     entries: u32,
 }
 
-impl Pulls {
-    /// Pulls into memory of `sges` elements for each Read, if the device is good for that.
+impl PullSizes {
+    /// For pulling into memory of `sges` elements for each Read, if the device is good for that.
     fn of(device: &DeviceAttrs, sges: u32) -> Option<Self> {
         // Each Read would want a registration.
         if !tunables::pulled_replies() || device.rw_needs_regions() {

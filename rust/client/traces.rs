@@ -37,7 +37,7 @@ use crate::{
 
 use super::{
     channel::Channel, //
-    complete::Pending,
+    complete::FenceWaiter,
 };
 
 /// How a Call travels, in a trace's words.
@@ -69,7 +69,7 @@ pub(super) fn extent(buf: &XdrBuf) -> [u32; 3] {
 #[inline]
 pub(super) fn exposed(
     task: impl FnOnce() -> Task,
-    regions: &Regions<Mapped, Pending>,
+    regions: &Regions<Mapped, FenceWaiter>,
     reads: u32,
     plan: &Plan,
 ) {
@@ -83,7 +83,7 @@ pub(super) fn exposed(
 }
 
 #[cold]
-fn chunks(task: Task, regions: &Regions<Mapped, Pending>, reads: u32, plan: &Plan) {
+fn chunks(task: Task, regions: &Regions<Mapped, FenceWaiter>, reads: u32, plan: &Plan) {
     let position = match plan.call {
         CallPlan::ReadChunk { position } => position,
         _ => 0,
@@ -103,7 +103,7 @@ fn chunks(task: Task, regions: &Regions<Mapped, Pending>, reads: u32, plan: &Pla
 
 /// Regions that are about to be registered.
 #[inline]
-pub(super) fn registered(task: impl FnOnce() -> Task, regions: &Regions<Registered, Pending>) {
+pub(super) fn registered(task: impl FnOnce() -> Task, regions: &Regions<Registered, FenceWaiter>) {
     if xprtrdma_mr_fastreg::enabled() {
         let task = task();
         for region in regions.traced() {
@@ -116,7 +116,7 @@ pub(super) fn registered(task: impl FnOnce() -> Task, regions: &Regions<Register
 #[inline]
 pub(super) fn invalidated_here(
     task: impl FnOnce() -> Task,
-    regions: &Regions<Registered, Pending>,
+    regions: &Regions<Registered, FenceWaiter>,
 ) {
     if xprtrdma_mr_localinv::enabled() {
         let task = task();
@@ -130,7 +130,7 @@ pub(super) fn invalidated_here(
 #[inline]
 pub(super) fn invalidated_there(
     task: impl FnOnce() -> Task,
-    regions: &Regions<Registered, Pending>,
+    regions: &Regions<Registered, FenceWaiter>,
     handle: u32,
 ) {
     if xprtrdma_mr_reminv::enabled() {

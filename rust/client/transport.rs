@@ -32,7 +32,7 @@ use crate::{
 };
 
 use super::{
-    complete::Pending,
+    complete::FenceWaiter,
     connect,
     connection::Connection,
     exchange::Exchange,
@@ -50,7 +50,7 @@ pub(super) struct Rdma {
 
 impl Transport for Rdma {
     type Connection = Connection;
-    type Sender = Sender<Pending>;
+    type Sender = Sender<FenceWaiter>;
     type Exchange = Exchange;
     type Reply = Recv<()>;
     type Fence = Fenced;
@@ -76,7 +76,7 @@ impl Transport for Rdma {
         })
     }
 
-    fn connect(&self) -> Result<(Connection, Sender<Pending>), ConnectError> {
+    fn connect(&self) -> Result<(Connection, Sender<FenceWaiter>), ConnectError> {
         connect::connect(&self.shared)
     }
 
@@ -93,7 +93,7 @@ impl Transport for Rdma {
     fn send<'a>(
         &self,
         connection: &Connection,
-        sender: &mut Sender<Pending>,
+        sender: &mut Sender<FenceWaiter>,
         call: Call<'a, Self>,
     ) -> Result<Committed<'a, Self>, SendError> {
         send::call(connection, &self.shared, sender, call)
@@ -102,7 +102,7 @@ impl Transport for Rdma {
     fn send_reverse(
         &self,
         connection: &Connection,
-        sender: &mut Sender<Pending>,
+        sender: &mut Sender<FenceWaiter>,
         reply: &ReverseReply<'_, Self>,
     ) -> Result<(), SendError> {
         reverse::reply(connection, &self.shared, sender, reply)
@@ -116,7 +116,7 @@ impl Transport for Rdma {
         };
         let count = u64::from(regions.len());
         self.shared.stats.local_invalidations.add(count);
-        if let Err((_, _, ended)) = regions.invalidate(&connection.ep, Pending::GivenUp) {
+        if let Err((_, _, ended)) = regions.invalidate(&connection.ep, FenceWaiter::GivenUp) {
             this.lose();
             return ended.fence();
         }

@@ -273,9 +273,9 @@ impl Exposed {
         }
     }
 
-    /// Whether there may be Replies whose time is over.
+    /// Whether there may be Replies whose time is over. Who is told so looks: it is said once.
     #[inline]
-    pub(super) fn is_due(&self) -> bool {
+    pub(super) fn take_due(&self) -> bool {
         self.alarm.take_due()
     }
 

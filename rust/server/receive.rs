@@ -86,7 +86,7 @@ impl Connection {
         }
         drop(incoming);
         let rqst = rqst.let_others_in();
-        if channel.exposed().is_due() {
+        if channel.exposed().take_due() {
             channel.exposed().expire(&self.ep);
         }
         match next {

@@ -130,7 +130,7 @@ pub(crate) use recv::{
 };
 pub(crate) use refill::{
     Refill,
-    Refilled, //
+    RegionWaiter, //
 };
 pub(crate) use region::{
     Access,

@@ -17,7 +17,7 @@ use kernel::{
 use super::region_pool::RegionPool;
 
 /// Who waits for regions.
-pub(crate) trait Refilled: Send + Sync + 'static {
+pub(crate) trait RegionWaiter: Send + Sync + 'static {
     /// How the worker asks for memory, as long as it has this.
     type Scope;
 
@@ -36,7 +36,7 @@ pub(crate) trait Refilled: Send + Sync + 'static {
 /// The work that is under way holds on to all that it needs, so nobody has to wait for it: not the
 /// end of a connection, which may be what frees the memory that it waits for.
 #[pin_data]
-pub(crate) struct Refill<U: Send + 'static, N: Refilled> {
+pub(crate) struct Refill<U: Send + 'static, N: RegionWaiter> {
     pool: Arc<RegionPool<U>>,
     count: u32,
     waiting: N,
@@ -45,10 +45,10 @@ pub(crate) struct Refill<U: Send + 'static, N: Refilled> {
 }
 
 impl_has_work! {
-    impl{U: Send + 'static, N: Refilled} HasWork<Refill<U, N>> for Refill<U, N> { self.work }
+    impl{U: Send + 'static, N: RegionWaiter} HasWork<Refill<U, N>> for Refill<U, N> { self.work }
 }
 
-impl<U: Send + 'static, N: Refilled> Refill<U, N> {
+impl<U: Send + 'static, N: RegionWaiter> Refill<U, N> {
     /// Will make `count` regions at a time for `pool`.
     ///
     /// # Errors
@@ -71,14 +71,15 @@ impl<U: Send + 'static, N: Refilled> Refill<U, N> {
         &self.pool
     }
 
-    /// Starts making some, if that is not under way; [`Refilled::refilled`] is called in any case.
+    /// Starts making some, if that is not under way; [`RegionWaiter::refilled`] is called in any
+    /// case.
     pub(crate) fn start(self: &Arc<Self>) {
         // If it is queued already, it has not begun to look.
         let _ = workqueue::system_highpri().enqueue(self.clone());
     }
 }
 
-impl<U: Send + 'static, N: Refilled> WorkItem for Refill<U, N> {
+impl<U: Send + 'static, N: RegionWaiter> WorkItem for Refill<U, N> {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
