@@ -10,10 +10,7 @@ use crate::{
         trace,
         xprtrdma_fixup, //
     },
-    engine::placement::{
-        Placement,
-        Room, //
-    },
+    engine::placement::Placement,
     sunrpc::{
         Claimed,
         Fencing,
@@ -31,6 +28,7 @@ use crate::{
 
 use super::{
     channel::Channel,
+    exchange::extent,
     traces,
     transport::Rdma, //
 };
@@ -127,11 +125,7 @@ fn complete(ep: &Endpoint<Channel>, answer: Answer, fence: Fenced) {
             by_write,
         } => {
             let buf = rpc.room();
-            let room = Room {
-                head: buf.head_len(),
-                pages: buf.page_len(),
-                tail: buf.tail_len(),
-            };
+            let room = extent(buf);
             let placement = match by_write {
                 0 => Placement::inline(octets, &room),
                 _ => Placement::beside_write_chunk(octets, by_write, &room),

@@ -4,7 +4,10 @@
 
 use crate::{
     engine::{
-        call::ReplyPlan,
+        call::{
+            Extent,
+            ReplyPlan, //
+        },
         inbound::Message,
         returned::{
             self,
@@ -13,6 +16,7 @@ use crate::{
             Offered, //
         }, //
     },
+    sunrpc::xdr::XdrBuf,
     verbs::{
         Exposed,
         Regions,
@@ -42,6 +46,17 @@ pub(super) fn segment(exposed: Exposed) -> Segment {
         handle: exposed.handle,
         length: exposed.length,
         offset: exposed.offset,
+    }
+}
+
+/// What a message has, or has room for, in each part.
+#[inline]
+pub(super) fn extent(buf: &XdrBuf) -> Extent {
+    Extent {
+        head: buf.head_len(),
+        data: buf.page_len(),
+        page_offset: buf.page_base(),
+        tail: buf.tail_len(),
     }
 }
 

@@ -7,11 +7,9 @@ use crate::{
     engine::call::{
         self,
         CallShape,
-        Extent,
         Plan, //
     },
     sunrpc::{
-        xdr::XdrBuf,
         Call,
         Committed,
         SendError, //
@@ -23,7 +21,10 @@ use super::{
     complete::FenceWaiter,
     compose::compose,
     connection::Connection,
-    exchange::Exchange,
+    exchange::{
+        extent,
+        Exchange, //
+    },
     shared::Shared,
     traces,
     transport::Rdma, //
@@ -101,16 +102,6 @@ fn choose(to: &Connection, shared: &Shared, call: &Call<'_, Rdma>) -> Result<Pla
             && (shared.habits.of(call.procedure()).is_long() || call.was_sent()),
     };
     call::plan(&shape, &to.limits).map_err(|_| SendError::TooBig)
-}
-
-#[inline]
-fn extent(buf: &XdrBuf) -> Extent {
-    Extent {
-        head: buf.head_len(),
-        data: buf.page_len(),
-        page_offset: buf.page_base(),
-        tail: buf.tail_len(),
-    }
 }
 
 /// There is no room in the ring: Sends have not ended.

@@ -10,16 +10,7 @@
 
 use crate::wire::pad;
 
-/// The room the consumer has prepared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Room {
-    /// Octets of the head.
-    pub head: u32,
-    /// Octets of the pages.
-    pub pages: u32,
-    /// Octets of the tail.
-    pub tail: u32,
-}
+use super::call::Extent;
 
 /// A run of octets of the inline payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,13 +39,13 @@ pub struct Placement {
 impl Placement {
     /// Everything came inline: the stream fills head, pages and tail in turn.
     ///
-    /// What is more than the consumer asked for is cut off.
+    /// What is more than `room`, which the consumer has prepared, is cut off.
     #[inline]
-    pub fn inline(payload: usize, room: &Room) -> Self {
+    pub fn inline(payload: usize, room: &Extent) -> Self {
         let payload = u32::try_from(payload).unwrap_or(u32::MAX);
         let head = payload.min(room.head);
         let left = payload - head;
-        let pages = left.min(room.pages);
+        let pages = left.min(room.data);
         let tail = (left - pages).min(room.tail);
         Self {
             head,
@@ -79,13 +70,13 @@ impl Placement {
     /// follows is the tail. As the item's roundup does not travel (RFC 8166 Section 3.4.6.2), the
     /// tail starts that many octets earlier: nobody looks at their content.
     #[inline]
-    pub fn beside_write_chunk(payload: usize, by_write: u32, room: &Room) -> Self {
+    pub fn beside_write_chunk(payload: usize, by_write: u32, room: &Extent) -> Self {
         if by_write == 0 {
             return Self::inline(payload, room);
         }
         let payload = u32::try_from(payload).unwrap_or(u32::MAX);
         let head = payload.min(room.head);
-        let pages = by_write.min(room.pages);
+        let pages = by_write.min(room.data);
         let roundup = pad(pages).min(head);
         let rest = (payload - head).min(room.tail.saturating_sub(roundup));
         let tail = Run {

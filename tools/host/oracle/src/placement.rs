@@ -2,8 +2,8 @@
 
 //! The consumer finds the stream that was sent, in head, pages and tail.
 
+use rpcrdma_core::engine::call::Extent;
 use rpcrdma_core::engine::placement::Placement;
-use rpcrdma_core::engine::placement::Room;
 use rpcrdma_core::engine::placement::Run;
 
 /// An octet as the consumer finds it.
@@ -16,11 +16,11 @@ enum Octet {
 }
 
 /// Places a Reply of `payload` inline octets and `by_write` written ones.
-pub fn placement(payload: u16, by_write: u16, room: &Room) {
-    let by_write = u32::from(by_write).min(room.pages);
+pub fn placement(payload: u16, by_write: u16, room: &Extent) {
+    let by_write = u32::from(by_write).min(room.data);
     let placement = Placement::beside_write_chunk(usize::from(payload), by_write, room);
     let payload = u32::from(payload);
-    let capacity = u64::from(room.head) + u64::from(room.pages) + u64::from(room.tail);
+    let capacity = u64::from(room.head) + u64::from(room.data) + u64::from(room.tail);
     assert!(u64::from(placement.length) <= capacity.max(u64::from(by_write)) + 3);
     for run in [placement.copy, placement.tail] {
         assert!(run.offset + run.length <= payload);

@@ -14,7 +14,6 @@ use rpcrdma_core::engine::call::Limits;
 use rpcrdma_core::engine::call::Plan;
 use rpcrdma_core::engine::call::ReplyPlan;
 use rpcrdma_core::engine::placement::Placement;
-use rpcrdma_core::engine::placement::Room;
 use rpcrdma_core::engine::returned::Arrived;
 use rpcrdma_core::wire::HeaderWriter;
 use rpcrdma_core::wire::ReadSegment;
@@ -210,15 +209,7 @@ pub(crate) fn consume(pending: &Pending, arrived: &Arrived<'_>) -> Vec<u8> {
         }
         Arrived::Inline { payload, by_write } => (payload, by_write),
     };
-    let placement = Placement::beside_write_chunk(
-        payload.len(),
-        by_write,
-        &Room {
-            head: room.head,
-            pages: room.data,
-            tail: room.tail,
-        },
-    );
+    let placement = Placement::beside_write_chunk(payload.len(), by_write, room);
     let run = |offset: u32, length: u32| &payload[offset as usize..(offset + length) as usize];
     let mut stream = run(0, placement.head).to_vec();
     match placement.pages {

@@ -180,13 +180,13 @@ fn r8166_8_2_2_4_1_every_field_may_be_hostile() {
 fn act_on(octets: &[u8]) -> u32 {
     use rpcrdma_core::engine::assembly::Assembly;
     use rpcrdma_core::engine::assembly::Bounds;
+    use rpcrdma_core::engine::call::Extent;
     use rpcrdma_core::engine::inbound::from_client;
     use rpcrdma_core::engine::inbound::from_server;
     use rpcrdma_core::engine::inbound::FromClient;
     use rpcrdma_core::engine::inbound::FromServer;
     use rpcrdma_core::engine::inbound::Response;
     use rpcrdma_core::engine::placement::Placement;
-    use rpcrdma_core::engine::placement::Room;
     use rpcrdma_core::engine::remote::handle_to_invalidate;
     use rpcrdma_core::engine::returned::arrived;
     use rpcrdma_core::engine::returned::Arrived;
@@ -200,9 +200,10 @@ fn act_on(octets: &[u8]) -> u32 {
         };
         if let Ok(Arrived::Inline { payload, by_write }) = arrived(&reply, offered) {
             assert!(by_write <= 64);
-            let room = Room {
+            let room = Extent {
                 head: 16,
-                pages: 64,
+                data: 64,
+                page_offset: 0,
                 tail: 8,
             };
             let placement = Placement::beside_write_chunk(payload.len(), by_write, &room);

@@ -9,7 +9,7 @@ mod generate;
 use generate::*;
 use proptest::prelude::*;
 use rpcrdma_core::engine::call::CallShape;
-use rpcrdma_core::engine::placement::Room;
+use rpcrdma_core::engine::call::Extent;
 use rpcrdma_core::engine::reply::ReplyLimits;
 use rpcrdma_core::engine::reply::ReplyShape;
 use rpcrdma_oracle as oracle;
@@ -158,10 +158,11 @@ proptest! {
         payload in 0u16..600,
         by_write in 0u16..600,
         head in 0u32..300,
-        pages in 0u32..600,
+        data in 0u32..600,
         tail in 0u32..100,
     ) {
-        oracle::placement(payload, by_write, &Room { head, pages, tail });
+        let room = Extent { head, data, page_offset: 0, tail };
+        oracle::placement(payload, by_write, &room);
     }
 
     #[test]
