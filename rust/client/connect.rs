@@ -9,7 +9,7 @@ use kernel::{
 
 use crate::{
     admin::trace::trace,
-    engine::queue,
+    engine::credit,
     sunrpc::ConnectError,
     verbs::{
         Asides,
@@ -173,7 +173,7 @@ fn try_make_sender(
     shared: &Shared,
     sizes: &Sizes,
 ) -> Result<Sender<FenceWaiter>> {
-    let count = queue::refill(0, sizes.first_receives(), sizes.receive_batch());
+    let count = credit::receives_to_post(0, sizes.first_receives(), sizes.receive_batch());
     shared
         .recv_pool
         .stock(ep, count, sizes.own.receive_size as usize)?;

@@ -20,7 +20,7 @@ use kernel::{
 
 use crate::{
     admin::trace::trace,
-    engine::queue,
+    engine::credit,
     verbs::{
         Endpoint,
         Pool,
@@ -130,7 +130,7 @@ impl Receives {
     pub(super) fn refill(&self, ep: &Endpoint<Channel>, needed: u32) -> u32 {
         let posted = self.posted.load(Relaxed);
         let sizes = ep.context().sizes();
-        let count = queue::refill(posted, needed, sizes.receive_batch());
+        let count = credit::receives_to_post(posted, needed, sizes.receive_batch());
         if count != 0 {
             self.post(ep, count as usize, sizes.own.receive_size as usize);
         }

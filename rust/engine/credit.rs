@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Credits: how many Calls may be outstanding in one direction (RFC 8166 Section 3.3.1).
+//! Credits: how many Calls may be outstanding in one direction (RFC 8166 Section 3.3.1), and the
+//! Receives that this takes.
 
 /// A requester's view of the credits of one direction on one connection.
 ///
@@ -86,6 +87,18 @@ impl Window {
             granted,
             most: if most < granted { granted } else { most },
         }
+    }
+}
+
+/// How many Receives to post now, so that doorbells are rung in batches.
+///
+/// `posted` stand, `needed` must stand, and up to `batch` more are posted each time that the number
+/// falls below. The Receive Queue therefore needs `needed + batch` entries.
+#[inline]
+pub const fn receives_to_post(posted: u32, needed: u32, batch: u32) -> u32 {
+    match needed.checked_sub(posted) {
+        None | Some(0) => 0,
+        Some(missing) => missing.saturating_add(batch),
     }
 }
 

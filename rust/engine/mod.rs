@@ -10,8 +10,7 @@
 //! |---------------|-----------------------------------------------------------------------|-----------|
 //! | `agreement`   | what may be sent on this connection, and how                          | both      |
 //! | `inbound`     | is this message a Call or a Reply, which way, and must it be refused  | both      |
-//! | `credit`      | how many Calls may be outstanding, how many Receives are needed       | both      |
-//! | `queue`       | is it time to post Receives                                           | both      |
+//! | `credit`      | how many Calls may be outstanding, how many Receives are to be posted | both      |
 //! | `call`        | how does a Call travel, and how may its Reply                         | requester |
 //! | `returned`    | are the chunks of a Reply those that were offered                     | requester |
 //! | `placement`   | where do the octets of a Reply belong                                 | requester |
@@ -34,7 +33,6 @@ pub mod habit;
 pub mod header;
 pub mod inbound;
 pub mod placement;
-pub mod queue;
 mod read_chunks;
 pub mod remote;
 pub mod reply;

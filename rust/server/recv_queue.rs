@@ -12,7 +12,7 @@ use kernel::{
 
 use crate::{
     admin::trace::trace,
-    engine::queue,
+    engine::credit,
     verbs::{
         Endpoint,
         Parcel,
@@ -111,7 +111,7 @@ impl RecvQueue {
     /// there is one.
     #[inline]
     pub(super) fn refill(&self, ep: &Endpoint<Channel>, standing: u32) -> bool {
-        let missing = queue::refill(
+        let missing = credit::receives_to_post(
             standing,
             self.needed.load(Relaxed),
             self.batch.load(Relaxed),

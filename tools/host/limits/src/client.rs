@@ -62,7 +62,7 @@ mod tests {
     use crate::engine::agreement::Agreement;
     use crate::engine::agreement::Extensions;
     use crate::engine::call::Extent;
-    use crate::engine::queue::refill;
+    use crate::engine::credit::receives_to_post;
     use crate::verbs::DeviceAttrs;
     use crate::wire::private_data::PrivateData;
     use crate::wire::private_data::MAX_SIZE;
@@ -155,7 +155,7 @@ mod tests {
     fn receive_queues_have_room_for_a_batch() {
         each(|device, sizes| {
             let needed = sizes.requests + sizes.reverse;
-            let most = (0..needed).map(|n| n + refill(n, needed, sizes.receive_batch()));
+            let most = (0..needed).map(|n| n + receives_to_post(n, needed, sizes.receive_batch()));
             assert!(most.max().unwrap() < sizes.queues().recv_wr, "{device:?}");
         });
     }

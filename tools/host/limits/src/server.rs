@@ -12,7 +12,7 @@ mod tests {
     use crate::admin::server::MAX_REPLY_SIZE;
     use crate::admin::server::MAX_REQUESTS;
     use crate::admin::server::MAX_REQ_SIZE;
-    use crate::engine::queue::refill;
+    use crate::engine::credit::receives_to_post;
     use crate::verbs::DeviceAttrs;
     use crate::verbs::QueueDepths;
     use kernel::page::PAGE_SIZE;
@@ -47,7 +47,8 @@ mod tests {
             let needed = limits.credits + limits.reverse + limits.places;
             assert!(limits.receives >= needed, "{device:?} {limits:?}");
             // The most that are posted, and the mark that ends the queue.
-            let most = (0..limits.receives).map(|n| n + refill(n, limits.receives, limits.batch));
+            let most = (0..limits.receives)
+                .map(|n| n + receives_to_post(n, limits.receives, limits.batch));
             let most = most.max().unwrap();
             assert!(most < depths.recv_wr, "{device:?} {limits:?}");
             assert!(most < depths.recv_cqe, "{device:?} {limits:?}");

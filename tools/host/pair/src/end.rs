@@ -2,7 +2,7 @@
 
 //! What both ends of a connection have: queues.
 
-use rpcrdma_core::engine::queue::refill;
+use rpcrdma_core::engine::credit::receives_to_post;
 use rpcrdma_core::wire::Segment;
 use std::collections::VecDeque;
 
@@ -97,7 +97,7 @@ impl Queues {
     /// Fresh queues of a new connection, with Receives posted.
     pub fn new(depth: u32, needed: u32, batch: u32) -> Self {
         Self {
-            posted: refill(0, needed, batch),
+            posted: receives_to_post(0, needed, batch),
             needed,
             batch,
             received: VecDeque::new(),
@@ -112,7 +112,7 @@ impl Queues {
     /// Posts Receives until what is needed stands.
     pub fn refill(&mut self) {
         let before = self.posted;
-        self.posted += refill(before, self.needed, self.batch);
+        self.posted += receives_to_post(before, self.needed, self.batch);
         assert!(self.posted >= self.needed);
         // The Receive Queue has no room for more.
         assert!(self.posted <= before.max(self.needed + self.batch));

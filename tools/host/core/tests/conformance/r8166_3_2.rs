@@ -9,8 +9,8 @@ use rpcrdma_core::engine::call::CallPlan;
 use rpcrdma_core::engine::call::Limits;
 use rpcrdma_core::engine::call::Plan;
 use rpcrdma_core::engine::call::ReplyPlan;
+use rpcrdma_core::engine::credit::receives_to_post;
 use rpcrdma_core::engine::credit::Window;
-use rpcrdma_core::engine::queue::refill;
 use rpcrdma_core::wire::private_data::PrivateData;
 use rpcrdma_core::wire::HeaderWriter;
 use rpcrdma_core::wire::MIN_LEN;
@@ -106,13 +106,13 @@ fn r8166_3_3_1_9_receives_for_every_reply() {
     assert_eq!(window.receives(16), 48);
     // Batches never leave fewer than needed, nor more than one batch above.
     for posted in 0..100 {
-        let after = posted + refill(posted, 48, 8);
+        let after = posted + receives_to_post(posted, 48, 8);
         assert!(after >= 48);
         assert!(after <= 56.max(posted));
     }
-    assert_eq!(refill(48, 48, 8), 0);
-    assert_eq!(refill(47, 48, 8), 9);
-    assert_eq!(refill(0, u32::MAX, u32::MAX), u32::MAX);
+    assert_eq!(receives_to_post(48, 48, 8), 0);
+    assert_eq!(receives_to_post(47, 48, 8), 9);
+    assert_eq!(receives_to_post(0, u32::MAX, u32::MAX), u32::MAX);
 }
 
 #[test]
