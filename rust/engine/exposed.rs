@@ -55,6 +55,18 @@ pub enum Place {
     },
 }
 
+impl Place {
+    /// The XID of the Reply that an RDMA_DONE may still come for.
+    fn xid(&self) -> Option<u32> {
+        match *self {
+            Self::Exposed { xid, .. } | Self::Expiring { xid, .. } | Self::Owed { xid } => {
+                Some(xid)
+            }
+            Self::Free | Self::Ending { .. } => None,
+        }
+    }
+}
+
 /// A Reply cannot be exposed: ERR_CHUNK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotExposed {
@@ -80,16 +92,11 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
     pub fn expose(&mut self, xid: u32) -> Result<usize, NotExposed> {
         let mut free = None;
         for (index, place) in self.0.iter().enumerate() {
-            match *place {
-                Place::Free => free = free.or(Some(index)),
-                Place::Exposed { xid: other, .. }
-                | Place::Expiring { xid: other, .. }
-                | Place::Owed { xid: other }
-                    if other == xid =>
-                {
-                    return Err(NotExposed::SameXid);
-                }
-                _ => {}
+            if place.xid() == Some(xid) {
+                return Err(NotExposed::SameXid);
+            }
+            if *place == Place::Free {
+                free = free.or(Some(index));
             }
         }
         let index = free.ok_or(NotExposed::Full)?;
@@ -177,8 +184,7 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
     /// How many RDMA_DONEs may still come, at most: as many Receives must stand for them.
     #[allow(dead_code, reason = "what a model of this is compared with")]
     pub fn owed(&self) -> usize {
-        let owed = |place: &&Place| !matches!(place, Place::Free | Place::Ending { .. });
-        self.0.iter().filter(owed).count()
+        self.0.iter().filter_map(Place::xid).count()
     }
 
     /// The places as they are.
@@ -188,14 +194,8 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
     }
 
     fn find(&self, xid: u32) -> Option<(usize, Place)> {
-        let same = |place: &Place| match *place {
-            Place::Exposed { xid: other, .. }
-            | Place::Expiring { xid: other, .. }
-            | Place::Owed { xid: other } => other == xid,
-            Place::Free | Place::Ending { .. } => false,
-        };
         let mut places = self.0.iter().copied().enumerate();
-        places.find(|(_, place)| same(place))
+        places.find(|(_, place)| place.xid() == Some(xid))
     }
 
     fn set(&mut self, index: usize, to: Place) {

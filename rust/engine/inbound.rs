@@ -92,13 +92,21 @@ pub enum Response {
     Answer(ErrorReply),
 }
 
+/// What a responder makes of it (RFC 8166 Section 4.5).
+impl From<Malformed> for Response {
+    #[inline]
+    fn from(malformed: Malformed) -> Self {
+        malformed.answer().map_or(Self::Drop, Self::Answer)
+    }
+}
+
 /// What the listening end makes of a message.
 #[inline]
 pub fn from_client(message: &[u8], ext: Extensions) -> Result<FromClient<'_>, Response> {
     let header = match Header::decode(message) {
         Ok(header) => header,
         // A malformed message is taken for a Call: those are what a server is sent.
-        Err(malformed) => return Err(malformed.answer().map_or(Response::Drop, Response::Answer)),
+        Err(malformed) => return Err(malformed.into()),
     };
     let xid = header.xid;
     let refuse = Response::Answer(ErrorReply::chunk(xid));
@@ -132,7 +140,7 @@ pub fn from_server(message: &[u8], ext: Extensions) -> Result<FromServer<'_>, Re
         Ok(header) => header,
         // Of another version nothing is known; but if this would be a Call in ours, it is one.
         Err(version @ Malformed::Version { xid, .. }) if is_call(message, xid) => {
-            return Err(version.answer().map_or(Response::Drop, Response::Answer));
+            return Err(version.into());
         }
         // A malformed message is taken for a Reply: a requester is silent about those.
         Err(_) => return Err(Response::Drop),

@@ -19,10 +19,11 @@ use crate::wire::{
 /// roundup at one standing registration, which they need again for the next Call.
 #[inline]
 pub fn handle_to_invalidate(chunks: &ChunkLists<'_>) -> Option<u32> {
-    let write = chunks.writes.chunks().chain(chunks.reply);
-    let largest = largest(write.flat_map(|chunk| chunk.segments()).filter(not_a_pad));
-    largest
-        .or_else(|| self::largest(chunks.reads.segments().map(|read| read.segment)))
+    let to_write = chunks.writes.chunks().chain(chunks.reply);
+    let written = to_write.flat_map(|chunk| chunk.segments());
+    let read = || chunks.reads.segments().map(|read| read.segment);
+    largest(written.filter(not_a_pad))
+        .or_else(|| largest(read()))
         .map(|segment| segment.handle)
 }
 

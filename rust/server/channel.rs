@@ -179,8 +179,8 @@ impl Channel {
         }
     }
 
-    /// Whether the peer knows that it is accepted. To be asked after the data flag was set: if this
-    /// is not the case, the event will see that flag.
+    /// Whether the peer knows that it is accepted. To be asked after a flag was set: if this is not
+    /// the case, the event will see that flag.
     #[inline]
     pub(super) fn is_established(&self) -> bool {
         self.established.load(Relaxed) || {
@@ -197,10 +197,11 @@ impl Channel {
         self.wake();
     }
 
-    /// Tells SUNRPC that there is something for a service thread to do.
+    /// Tells SUNRPC that there is something for a service thread to do. Before the peer knows that
+    /// it is accepted, that waits for the event.
     #[inline]
     fn wake(&self) {
-        if let Some(xprt) = self.xprt() {
+        if let Some(xprt) = self.xprt().filter(|_| self.is_established()) {
             xprt.enqueue();
         }
     }
@@ -305,13 +306,7 @@ impl Context for Channel {
         call.invalidated = invalidated;
         let mut incoming = this.incoming.lock();
         incoming.fresh.push(buffer);
-        if let Some(xprt) = this.xprt() {
-            xprt.set_data();
-        }
-        drop(incoming);
-        if this.is_established() {
-            this.wake();
-        }
+        this.wake_for(incoming);
     }
 
     fn drained(ep: &Drained<'_, Self>) {
