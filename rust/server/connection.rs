@@ -126,7 +126,7 @@ impl svc::Connection for Connection {
         }
     }
 
-    fn call_back(&self, xid: u32, message: &XdrBuf) -> core::result::Result<(), SendError> {
+    fn call_back(&self, xid: u32, message: &XdrBuf) -> Result<(), SendError> {
         self.send_reverse_call(xid, message)
     }
 

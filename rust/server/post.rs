@@ -37,7 +37,7 @@ impl From<Error> for NotServed {
 }
 
 /// A message comes back if nothing of it was posted.
-pub(super) type Posted = core::result::Result<(), (Option<Message>, NotServed)>;
+pub(super) type Posted = Result<(), (Option<Message>, NotServed)>;
 
 impl Connection {
     /// Posts a message.
@@ -96,7 +96,7 @@ impl Connection {
 
     /// Reserves what a message takes: its share of the queue, if it needs less.
     #[inline]
-    fn reserve_for(&self, message: &Message) -> core::result::Result<Permit<'_>, NotServed> {
+    fn reserve_for(&self, message: &Message) -> Result<Permit<'_>, NotServed> {
         self.reserve(message.entries().max(self.share), message.serial())
     }
 
@@ -108,11 +108,7 @@ impl Connection {
     /// `Refused` if the queue could never hold as many, `Lost` if the connection has ended, or is
     /// to be ended.
     #[inline]
-    pub(super) fn reserve(
-        &self,
-        entries: u32,
-        serial: i32,
-    ) -> core::result::Result<Permit<'_>, NotServed> {
+    pub(super) fn reserve(&self, entries: u32, serial: i32) -> Result<Permit<'_>, NotServed> {
         let channel = self.ep.context();
         let queue = channel.sending().queue();
         let permit = match queue.reserve(entries, || self.starved(serial)) {

@@ -127,7 +127,7 @@ impl Connection {
         message: &mut Message,
         buffer: &mut Buffer,
         reply: Reply<'_>,
-    ) -> core::result::Result<Ready, NotServed> {
+    ) -> Result<Ready, NotServed> {
         let protected = reply.is_protected();
         let reply = reply.locate()?;
         let received = buffer.user().call.octets;
@@ -171,7 +171,7 @@ impl Connection {
         plan: &Plan<'_>,
         reply: Located<'_>,
         noted: &mut CallPages,
-    ) -> core::result::Result<usize, NotServed> {
+    ) -> Result<usize, NotServed> {
         let header = self.write_header(message, xid, plan, None)?;
         let mut end = header;
         for span in left(plan, reply.body()) {
@@ -213,7 +213,7 @@ impl Connection {
         xid: u32,
         plan: &Plan<'_>,
         reply: Located<'_>,
-    ) -> core::result::Result<(usize, Option<Exposing>), NotServed> {
+    ) -> Result<(usize, Option<Exposing>), NotServed> {
         let body = reply.move_into(message.page_sink())?;
         self.add_writes(message, &body, plan)?;
         let exposing = match plan.form() {
@@ -238,7 +238,7 @@ impl Connection {
         chunks: ChunkLists<'a>,
         length: u32,
         protected: bool,
-    ) -> core::result::Result<Plan<'a>, NotServed> {
+    ) -> Result<Plan<'a>, NotServed> {
         let shape = ReplyShape { length, protected };
         let results = reply::remaining(call.results(), length);
         let limits = &self.reply_limits;
@@ -263,7 +263,7 @@ impl Connection {
         message: &mut Message,
         body: &Body,
         plan: &Plan<'_>,
-    ) -> core::result::Result<(), NotServed> {
+    ) -> Result<(), NotServed> {
         let serial = message.serial();
         for (chunk, payload) in plan.writes() {
             let mut sink = Sink::new(&chunk);
@@ -297,7 +297,7 @@ impl Connection {
         xid: u32,
         plan: &Plan<'_>,
         exposing: Option<&Exposing>,
-    ) -> core::result::Result<usize, NotServed> {
+    ) -> Result<usize, NotServed> {
         let serial = message.serial();
         let exposing = exposing.into_iter();
         let exposed = exposing.flat_map(|exposing| exposing.regions.exposed().map(segment));
@@ -319,7 +319,7 @@ impl Connection {
         message: &Message,
         body: &Body,
         plan: &Plan<'_>,
-    ) -> core::result::Result<Exposing, NotServed> {
+    ) -> Result<Exposing, NotServed> {
         let exposed = self.ep.context().exposed();
         exposed
             .expose(xid, message, || left(plan, body))
@@ -333,7 +333,7 @@ impl Connection {
         message: &mut Message,
         mut span: Span,
         sink: &mut Sink<'_>,
-    ) -> core::result::Result<(), NotServed> {
+    ) -> Result<(), NotServed> {
         let most = self.ep.context().sending().queue().depth();
         while span.len > 0 {
             // The plan has seen to it that there is room.

@@ -28,11 +28,7 @@ use super::connection::Connection;
 
 impl Connection {
     /// Sends a reverse Call.
-    pub(super) fn send_reverse_call(
-        &self,
-        xid: u32,
-        call: &XdrBuf,
-    ) -> core::result::Result<(), SendError> {
+    pub(super) fn send_reverse_call(&self, xid: u32, call: &XdrBuf) -> Result<(), SendError> {
         let channel = self.ep.context();
         let sending = channel.sending();
         let mut message = match sending.message(&self.ep) {
