@@ -315,17 +315,17 @@ impl Context for Channel {
 }
 
 impl Requester for Channel {
-    fn sent(worker: &SendWorker<'_, Self>, how: Ended) {
+    fn sent(worker: &SendWorker<'_, Self>, status: Ended) {
         let this = worker.context();
         this.shared.xprt.write_space();
-        if how != Ended::Well {
+        if status != Ended::Well {
             this.lose();
         }
     }
 
-    fn aside_sent(worker: &SendWorker<'_, Self>, how: Ended) {
+    fn aside_sent(worker: &SendWorker<'_, Self>, status: Ended) {
         let this = worker.context();
-        match how {
+        match status {
             Ended::Well => this.dones.next(worker),
             _ => this.lose(),
         }
@@ -338,13 +338,13 @@ impl Exposes for Channel {
     fn invalidated(
         worker: &SendWorker<'_, Self>,
         waiter: FenceWaiter,
-        how: Result<Fenced, QueueEnded>,
+        fence: Result<Fenced, QueueEnded>,
     ) {
-        complete::fenced(worker, waiter, how);
+        complete::fenced(worker, waiter, fence);
     }
 
-    fn not_registered(worker: &SendWorker<'_, Self>, how: Ended) {
-        if how != Ended::Well {
+    fn not_registered(worker: &SendWorker<'_, Self>, status: Ended) {
+        if status != Ended::Well {
             worker.context().lose();
         }
     }
@@ -357,7 +357,7 @@ impl Puller for Channel {
         &self.pulls
     }
 
-    fn pulled(worker: &SendWorker<'_, Self>, pulling: Pulling, how: Ended) {
-        pull::pulled(worker, pulling, how);
+    fn pulled(worker: &SendWorker<'_, Self>, pulling: Pulling, status: Ended) {
+        pull::pulled(worker, pulling, status);
     }
 }

@@ -94,19 +94,19 @@ pub(super) fn fence(worker: &Endpoint<Channel>, rpc: Claimed<Rdma>, recv: Recv<(
 pub(super) fn fenced(
     worker: &SendWorker<'_, Channel>,
     waiter: FenceWaiter,
-    how: Result<Fenced, QueueEnded>,
+    fence: Result<Fenced, QueueEnded>,
 ) {
     let this = worker.context();
     this.regions_are_back();
-    if how.is_err() {
+    if fence.is_err() {
         this.lose();
     }
-    match (waiter, how) {
+    match (waiter, fence) {
         (FenceWaiter::Reply(answer), Ok(fence)) => complete(worker, answer, fence),
         // What was written last cannot be trusted: the RPC is sent again.
         (FenceWaiter::Reply(answer), Err(_)) => drop(answer),
-        (FenceWaiter::GivenUp, how) => {
-            let fence = how.unwrap_or_else(QueueEnded::fence);
+        (FenceWaiter::GivenUp, fence) => {
+            let fence = fence.unwrap_or_else(QueueEnded::fence);
             *this.fenced.lock() = Some(fence);
             this.fence_done.notify_all();
         }

@@ -272,9 +272,9 @@ fn prepare(
 }
 
 /// A Reply has been pulled, or the connection ended first.
-pub(super) fn pulled(worker: &SendWorker<'_, Channel>, pulling: Pulling, how: Ended) {
+pub(super) fn pulled(worker: &SendWorker<'_, Channel>, pulling: Pulling, status: Ended) {
     let this = worker.context();
-    if how != Ended::Well {
+    if status != Ended::Well {
         // Sent again on the next connection, on which nothing is owed for this one.
         this.lose();
         return;

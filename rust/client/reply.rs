@@ -145,7 +145,7 @@ fn find(
         }
         return Outcome::Nothing;
     };
-    let how = match rpc.exchange().arrived(reply) {
+    let arrived = match rpc.exchange().arrived(reply) {
         Ok(Arrived::Inline { payload, by_write }) => Ok(How::Inline {
             start,
             octets: payload.len(),
@@ -175,13 +175,13 @@ fn find(
     }
     let exchange = rpc.exchange();
     if exchange.offer.may_be_long() {
-        let long = !matches!(how, Ok(How::Inline { .. }));
+        let long = !matches!(arrived, Ok(How::Inline { .. }));
         let learn = !this.sizes().all_pulled;
         this.shared.habits.note(exchange.procedure, long && learn);
     }
     trace!(xprtrdma_reply(rpc.task(), reply.xid, reply.credits));
     this.grant(worker, reply.credits);
-    match how {
+    match arrived {
         Ok(how) => Outcome::Complete(rpc, how),
         Err(done) => Outcome::Pull(rpc, done),
     }

@@ -131,9 +131,9 @@ fn failed(
     ));
     if error == SendError::Again {
         trace!(xprtrdma_nomrs_err(to.ep.peer_addr(), call.task()));
-        // All regions are in use. Whoever puts some back tells of space. So does whoever makes
-        // more, in any case; but the memory for that may be free only when others have been sent.
-        // In this order: whoever finds that somebody wants some must find that he waits, too.
+        // All regions are in use. Returning one wakes us, and so does `Refill`, even if it made
+        // none. Queue as a waiter first, then say that some are wanted: who clears that must find a
+        // waiter.
         let pool = sender.pool();
         shared.xprt.wait_for_space();
         pool.want();

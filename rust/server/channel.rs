@@ -332,7 +332,7 @@ impl Responder for Channel {
         &self.sending
     }
 
-    fn sent(worker: &SendWorker<'_, Self>, sent: Sent, how: Ended) {
+    fn sent(worker: &SendWorker<'_, Self>, sent: Sent, status: Ended) {
         let this = worker.context();
         if let Some(place) = sent.place() {
             this.exposed.sent(worker, place, sent);
@@ -342,14 +342,14 @@ impl Responder for Channel {
             // Nobody may come by for long; what waits here keeps pages.
             this.wake_for(this.incoming.lock());
         }
-        if how != Ended::Well {
+        if status != Ended::Well {
             this.close();
         }
     }
 
-    fn pulled(worker: &SendWorker<'_, Self>, pulled: Pulled<Call>, how: Ended) {
+    fn pulled(worker: &SendWorker<'_, Self>, pulled: Pulled<Call>, status: Ended) {
         let this = worker.context();
-        if how != Ended::Well {
+        if status != Ended::Well {
             // The Call cannot be put together; the client has to send it again.
             this.receives.recycle(pulled.finish(worker));
             this.close();
@@ -364,16 +364,16 @@ impl Responder for Channel {
 impl Exposes for Channel {
     type Token = Token;
 
-    fn invalidated(worker: &SendWorker<'_, Self>, place: Token, how: Result<Fenced, QueueEnded>) {
+    fn invalidated(worker: &SendWorker<'_, Self>, place: Token, fence: Result<Fenced, QueueEnded>) {
         let this = worker.context();
-        match how {
+        match fence {
             Ok(_) => this.exposed.released(worker, place),
             // What is exposed goes when the queue pair is gone.
             Err(_) => this.close(),
         }
     }
 
-    fn not_registered(worker: &SendWorker<'_, Self>, _how: Ended) {
+    fn not_registered(worker: &SendWorker<'_, Self>, _status: Ended) {
         worker.context().close();
     }
 }

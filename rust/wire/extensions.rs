@@ -3,7 +3,7 @@
 //! A second block of RDMA-CM private data: what an end can do beyond RFC 8166.
 //!
 //! It follows the eight octets of RFC 8797, behind an identifier of its own. A peer that knows only
-//! those eight octets does not see it. As they are, it is looked for at any offset, and what is
+//! those eight octets does not see it. Like them, it is looked for at any offset, and what is
 //! around it has no meaning. `Documentation/pulled-replies.rst` describes it octet by octet.
 
 use super::private_data::{
