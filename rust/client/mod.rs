@@ -23,6 +23,17 @@
 //! | `stats`      | counters                                                 |                          |
 //! | `traces`     | what a trace tells of Calls and Replies                  |                          |
 //! | `tunables`   | files under `/proc/sys/sunrpc`                           |                          |
+//!
+//! Whoever connects, sends or ends a connection has the send lock (`XPRT_LOCKED`). Beside that run
+//! one worker for Receives and one for Sends, and the events of the connection manager. Where a
+//! lock is taken while another is held, it is in this order:
+//!
+//! * `Live::link`, then what the end of a connection takes, or `Endpoint::exposing` and after that
+//!   `Channel::fenced`: a task gives up an RPC, and waits for its fence;
+//! * `Dones::waiting`, then `Pool::taking`: an RDMA_DONE that waits is put into an idle message;
+//! * `Pulls::line`, then `SendQueue::line`: a reservation that fails has others look again.
+//!
+//! Nothing is taken inside of `Attempt::progress`, `Channel::fenced` and `Endpoint::exposing`.
 
 #![forbid(unsafe_code)]
 

@@ -27,8 +27,8 @@
 //!
 //! No lock is taken while another is held, but for `Exposed::state`, inside of
 //! `Endpoint::exposing`. The locks are: `AcceptQueue::pending`; `Channel::incoming`;
-//! `Exposed::registrar`; `Exposed::state`; those in `Pool` and `SendQueue`; and that in
-//! `SparePages`, for which nobody waits but who releases them.
+//! `Exposed::registrar`; `Exposed::state`; `Alarm::at`; `Endpoint::kept`; those in `Pool` and
+//! `SendQueue`; and that in `SparePages`, for which nobody waits but who releases them.
 
 #![forbid(unsafe_code)]
 
