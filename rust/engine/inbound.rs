@@ -103,11 +103,8 @@ impl From<Malformed> for Response {
 /// What the listening end makes of a message.
 #[inline]
 pub fn from_client(message: &[u8], ext: Extensions) -> Result<FromClient<'_>, Response> {
-    let header = match Header::decode(message) {
-        Ok(header) => header,
-        // A malformed message is taken for a Call: those are what a server is sent.
-        Err(malformed) => return Err(malformed.into()),
-    };
+    // A malformed message is taken for a Call: those are what a server is sent.
+    let header = Header::decode(message)?;
     let xid = header.xid;
     let refuse = Response::Answer(ErrorReply::chunk(xid));
     match header.body {
