@@ -10,6 +10,7 @@
 //! own what is in it.
 
 use core::{
+    cell::Cell,
     marker::PhantomData,
     mem,
     ptr::{
@@ -29,25 +30,30 @@ use kernel::sync::atomic::{
 
 /// What an object needs to be in a list.
 pub(crate) struct Link {
-    next: Atomic<*mut Link>,
+    next: Cell<*mut Link>,
 }
+
+// SAFETY: `next` is only touched in this file: written by whoever has the object to himself, and
+// read by whoever has the list that it is in, or has found it behind the head of a stack, which is
+// exchanged after it was written.
+unsafe impl Sync for Link {}
 
 impl Link {
     /// A link that is in no list.
     pub(crate) const fn new() -> Self {
         Self {
-            next: Atomic::new(ptr::null_mut()),
+            next: Cell::new(ptr::null_mut()),
         }
     }
 
     #[inline]
     fn next(&self) -> *mut Link {
-        self.next.load(Relaxed)
+        self.next.get()
     }
 
     #[inline]
     fn set_next(&self, next: *mut Link) {
-        self.next.store(next, Relaxed);
+        self.next.set(next);
     }
 }
 
