@@ -38,9 +38,9 @@ impl GivenOut {
 
     #[inline]
     fn word(&self) -> &Atomic<u64> {
-        // SAFETY: Initialised, and aligned like `u64`: `Opaque` is `repr(transparent)`. All accesses
-        // are atomic, since everybody comes this way. A `&mut Region` at the sender does not assert
-        // that nobody else does: `Opaque` is an `UnsafeCell`, and not `Unpin`.
+        // SAFETY: Initialised, and aligned for `u64`: `Opaque` is `repr(transparent)`. Accesses
+        // are all atomic, since everybody comes this way. A `&mut Region` at the sender does not
+        // assert that nobody else does: `Opaque` is an `UnsafeCell`, and not `Unpin`.
         unsafe { Atomic::from_ptr(self.0.get()) }
     }
 
