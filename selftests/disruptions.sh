@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # In the middle of I/O the server restarts, a device is taken away and given
-# back, the link goes down: I/O waits, goes on, and its data is whole.
+# back, the link goes down: I/O waits, goes on, and its data is whole. Who waits
+# for what is not there is told so, or may leave.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
@@ -217,10 +218,68 @@ no_route() {
 	rm -r "$MNT/no-route"
 }
 
+# pauses ATTEMPTS: waits until the client, whose server is away, has tried to connect that
+# often and pauses. After the third attempt that is for 20 seconds, 3 of which may have passed.
+pauses() {
+	local _
+
+	for _ in $(seq $((600 * PACE))); do
+		! awk -v enough="$1" '
+			/ xprtrdma_connect: / { attempts++; pause = 0 }
+			/ xprtrdma_op_connect: / { pause = !/ delay=0$/ }
+			END { exit attempts >= enough && pause ? 0 : 1 }' "$TRACING/trace" || return 0
+		sleep 0.1
+	done
+	xfail_on_c "there is no pause"
+}
+
+# destroyed COUNT ADDRESS SECONDS: waits until so many transports to there are destroyed.
+destroyed() {
+	local deadline=$((SECONDS + $3))
+
+	while [ "$(grep -c " xprt_destroy: peer=\[$2\]" "$TRACING/trace")" -lt "$1" ]; do
+		[ "$SECONDS" -lt "$deadline" ] || fail "a transport is left after $3 s"
+		sleep 0.1
+	done
+}
+
+# Who unmounts does not wait for the pause between attempts to connect.
+unmounts_in_a_pause() {
+	local each asking=() connects began
+
+	need_local_bed
+	nfs_mount 3 rdma nconnect=2,actimeo=0
+	work_dir unmounts
+	touch "$WORK"/{1..4}
+	trace_on xprtrdma_op_connect xprtrdma_connect
+	echo 1 >"$TRACING/events/sunrpc/xprt_destroy/enable"
+	server_stop
+	for each in {1..4}; do
+		stat "$WORK/$each" >/dev/null 2>&1 &
+		asking+=($!)
+	done
+	# Three for each of the connections.
+	pauses 6
+	kill -KILL "${asking[@]}"
+	wait "${asking[@]}" 2>/dev/null || :
+	connects=$(traced xprtrdma_connect)
+	began=$SECONDS
+	umount -f "$MNT"
+	destroyed 2 "$SERVER4" 10
+	echo "unmounted after $((SECONDS - began)) s"
+	trace_off
+	[ $((SECONDS - began)) -lt 10 ] || fail "it waited for the pause"
+	[ "$(traced xprtrdma_connect)" -eq "$connects" ] || fail "somebody still connects"
+	server_start
+	rm -r "$EXPORT/unmounts"
+}
+
 test_cleanup() {
 	cd /
 	go_on
+	trace_off
 	! bed_is_split || route replace
+	server_up || server_start
 	umount_all
 } 2>/dev/null
 
@@ -233,5 +292,5 @@ TEST_TIMEOUT=$((TEST_TIMEOUT * (2 + ROUNDS / 5)))
 	"disturbed 3 rdma6 client_device_goes" \
 	"disturbed 4.2 rdma link_goes_down" "disturbed 3 rdma link_goes_down" \
 	"one_for_each 4.2" "none_in_between 3" goes_while_connecting each_its_own \
-	softly no_route
+	softly no_route unmounts_in_a_pause
 ktap_run "$@"

@@ -20,13 +20,11 @@ use crate::{
 use super::{
     handle::peer_of,
     locks,
+    pause::FIRST_PAUSE_MS,
     reclaim,
     transport::Transport,
     xprt::Xprt, //
 };
-
-/// The first pause before another attempt to connect, if the last one was good for nothing.
-const FIRST_PAUSE_MS: u32 = 5_000;
 
 /// # Safety
 ///
@@ -71,7 +69,7 @@ pub(super) unsafe extern "C" fn set_port<T: Transport>(
 }
 
 /// Has the connect worker make a connection: at once, or after a pause if the last one was good for
-/// nothing.
+/// nothing. `task` waits for it already.
 ///
 /// # Safety
 ///
@@ -81,18 +79,21 @@ pub(super) unsafe extern "C" fn connect<T: Transport>(
     task: *mut bindings::rpc_task,
 ) {
     // SAFETY: By this function's contract. The send lock goes to the worker, which gives it back,
-    // and which `destroy` cancels.
+    // and which `destroy` cancels; or it is given back here.
     unsafe {
         if !bindings::xprt_lock_connect(raw, task, cookie(raw)) {
             return;
         }
-        let pause = match (*raw).reestablish_timeout {
-            0 => 0,
-            _ => bindings::xprt_reconnect_delay(raw),
-        };
-        trace!(xprtrdma_op_connect(peer_of(raw), pause));
         let live = Xprt::<T>::from_raw(raw).live();
-        live.connect_worker.queue(pause);
+        let pause = live.pause.left();
+        trace!(xprtrdma_op_connect(peer_of(raw), pause));
+        if pause > 0 {
+            live.pause.wait(pause);
+            bindings::rpcrdma_xprt_clear_connecting(raw);
+            bindings::xprt_unlock_connect(raw, cookie(raw));
+            return;
+        }
+        live.connect_worker.queue(0);
     }
 }
 
@@ -109,6 +110,7 @@ pub(super) unsafe extern "C" fn connect_worker<T: Transport>(work: *mut bindings
     let (live, raw) = unsafe { Xprt::<T>::of_connect_worker(work) };
     // SAFETY: Alive, as above.
     let _scope = unsafe { reclaim::Scope::of(raw) };
+    live.pause.stop();
     // SAFETY: The send lock is held. There is no connection, or one that SUNRPC does not know.
     unsafe { live.disconnect(raw) };
     let connected = live.transport.connect();
@@ -125,14 +127,13 @@ pub(super) unsafe extern "C" fn connect_worker<T: Transport>(work: *mut bindings
                 (*stat).connect_time = (*stat)
                     .connect_time
                     .wrapping_add(now.wrapping_sub((*stat).connect_start));
-                // Until a Reply shows that it is good for something.
-                pause_before_next(raw);
+                live.pause.begin();
                 bindings::set_bit(bindings::XPRT_CONNECTED as usize, &raw mut (*raw).state);
                 trace!(xprtrdma_connect(peer_of(raw), 0, 1));
                 -bindings::EAGAIN.cast_signed()
             }
             Err(error) => {
-                pause_before_next(raw);
+                live.pause.begin();
                 let errno = error.to_errno();
                 trace!(xprtrdma_connect(peer_of(raw), errno, errno));
                 errno
@@ -146,14 +147,6 @@ pub(super) unsafe extern "C" fn connect_worker<T: Transport>(work: *mut bindings
 
 /// # Safety
 ///
-/// The send lock is held.
-unsafe fn pause_before_next(raw: *mut bindings::rpc_xprt) {
-    // SAFETY: By this function's contract.
-    unsafe { bindings::xprt_reconnect_backoff(raw, msecs_to_jiffies(FIRST_PAUSE_MS)) };
-}
-
-/// # Safety
-///
 /// The last call for a transport.
 pub(super) unsafe extern "C" fn destroy<T: Transport>(raw: *mut bindings::rpc_xprt) {
     // SAFETY: By this function's contract; nobody else uses the transport, which is as good as the
@@ -161,6 +154,7 @@ pub(super) unsafe extern "C" fn destroy<T: Transport>(raw: *mut bindings::rpc_xp
     unsafe {
         let live = Xprt::<T>::from_raw(raw).live();
         live.connect_worker.cancel_sync();
+        live.pause.stop();
         live.credits.stop();
         // That may take memory, and the locks of a connection are of the kind that those take who
         // free some.

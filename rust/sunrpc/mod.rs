@@ -11,6 +11,7 @@
 //! | `xprt_class` | the class that SUNRPC makes transports with |
 //! | `xprt_ops` | the table of operations, and where they run |
 //! | `request_ops`, `connection_ops`, `reverse_ops` | the operations |
+//! | `pause` | the time between attempts to connect |
 //! | `slot`, `buffer` | the place of an RPC, and its memory |
 //! | `phase` | how far the RPC is, and who may touch what it exposes |
 //! | `call` | what sends a Call sees of it |
@@ -36,6 +37,7 @@ mod handle;
 mod last_put;
 mod locks;
 mod module_hold;
+mod pause;
 mod phase;
 mod reclaim;
 mod refusal;

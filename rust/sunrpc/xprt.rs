@@ -48,6 +48,7 @@ use super::{
         XprtHandle, //
     },
     locks,
+    pause::Pause,
     reverse::ReversePool,
     slot::{
         FreeSlot,
@@ -86,6 +87,8 @@ pub(super) struct Live<T: Transport> {
     sender: UnsafeCell<Option<T::Sender>>,
     #[pin]
     pub(super) connect_worker: RawDelayedWork,
+    #[pin]
+    pub(super) pause: Pause<T>,
     pub(super) transport: T,
     pub(super) credits: Arc<Credits<XprtHandle<T>>>,
     pub(super) reverse: Arc<ReversePool<T>>,
@@ -104,6 +107,7 @@ impl<T: Transport> Live<T> {
         pin_init::pin_init_scope(move || {
             let reverse = ReversePool::new(xprt.clone())?;
             let credits = Credits::new(xprt.clone(), slots)?;
+            let pause = Pause::new(xprt.clone());
             let transport = T::new(xprt, credits.clone(), reverse.clone())?;
             let mut all = KVVec::with_capacity(slots as usize, GFP_KERNEL)?;
             for _ in 0..slots {
@@ -114,6 +118,7 @@ impl<T: Transport> Live<T> {
                 connection: UnsafeCell::new(None),
                 sender: UnsafeCell::new(None),
                 connect_worker <- RawDelayedWork::new(worker, kernel::static_lock_class!()),
+                pause <- pause,
                 transport,
                 credits,
                 reverse,

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The pause between attempts to connect, if the last one was good for nothing.
+//!
+//! Nobody has the send lock meanwhile: whoever unmounts can have the transport destroyed. Tasks wait
+//! where they wait for a connection, and are woken to ask for one again.
+
+use core::cell::UnsafeCell;
+
+use kernel::{
+    prelude::*,
+    time::msecs_to_jiffies, //
+};
+
+use crate::bindings::{
+    self,
+    work::RawDelayedWork, //
+};
+
+use super::{
+    handle::XprtHandle,
+    transport::Transport, //
+};
+
+/// The first pause; each is twice as long as the last one.
+pub(super) const FIRST_PAUSE_MS: u32 = 5_000;
+
+/// See the [module's](self) description.
+///
+/// # Invariants
+///
+/// `until` is the send lock's. `over` is queued with the send lock held, and neither queued nor
+/// running while there is a connection.
+#[pin_data]
+pub(super) struct Pause<T: Transport> {
+    xprt: XprtHandle<T>,
+    /// The peer is not asked again before this time, in jiffies.
+    until: UnsafeCell<c_ulong>,
+    #[pin]
+    over: RawDelayedWork,
+}
+
+impl<T: Transport> Pause<T> {
+    pub(super) fn new(xprt: XprtHandle<T>) -> impl PinInit<Self> {
+        pin_init!(Self {
+            xprt,
+            until: UnsafeCell::new(0),
+            over <- RawDelayedWork::new(over::<T>, kernel::static_lock_class!()),
+        })
+    }
+
+    /// An attempt is over; until a Reply shows that it was good for something, the next one has to
+    /// wait.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the send lock.
+    pub(super) unsafe fn begin(&self) {
+        let raw = self.xprt.raw();
+        // SAFETY: By this function's contract, and the type's invariants.
+        unsafe {
+            bindings::xprt_reconnect_backoff(raw, msecs_to_jiffies(FIRST_PAUSE_MS));
+            let now = bindings::rpcrdma_jiffies();
+            *self.until.get() = now.wrapping_add((*raw).reestablish_timeout);
+        }
+    }
+
+    /// What is left of the pause, in jiffies.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the send lock.
+    pub(super) unsafe fn left(&self) -> c_ulong {
+        let raw = self.xprt.raw();
+        // SAFETY: By this function's contract, and the type's invariants.
+        unsafe {
+            // The clock may have come round since.
+            let left = (*self.until.get()).wrapping_sub(bindings::rpcrdma_jiffies());
+            match left.cast_signed() {
+                ..=0 => 0,
+                _ => left.min((*raw).reestablish_timeout),
+            }
+        }
+    }
+
+    /// Has those who wait for a connection ask for one again after that time.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the send lock, there is no connection, and the transport is not destroyed:
+    /// `destroy` calls [`Self::stop`].
+    pub(super) unsafe fn wait(&self, left: c_ulong) {
+        // INVARIANT: By this function's contract.
+        // SAFETY: By this function's contract, it stays until it has run or is cancelled.
+        unsafe { self.over.modify(left) };
+    }
+
+    /// Has nobody woken until [`Self::wait`]. Whoever makes a connection calls this first, with the
+    /// send lock: those who wait for a Reply would take being woken for its end.
+    pub(super) fn stop(&self) {
+        self.over.cancel_sync();
+    }
+}
+
+/// # Safety
+///
+/// Called by the workqueue for the work item of a `Pause<T>`, which waits for this.
+unsafe extern "C" fn over<T: Transport>(work: *mut bindings::work_struct) {
+    // SAFETY: By this function's contract.
+    let this = unsafe { &*kernel::container_of!(RawDelayedWork::from_work(work), Pause<T>, over) };
+    // SAFETY: The memory is there while a handle is, and the transport is alive: `destroy` waits
+    // for this. By the type's invariants nobody waits for a Reply.
+    unsafe { bindings::xprt_wake_pending_tasks(this.xprt.raw(), -bindings::EAGAIN.cast_signed()) };
+}
