@@ -233,6 +233,34 @@ pauses() {
 	xfail_on_c "there is no pause"
 }
 
+# A server that has moved while the client pauses is asked at once when an administrator
+# says where it is now.
+another_address() {
+	local address=192.0.2.3 file began
+
+	need_local_bed
+	ip address add "$address/24" dev "$BED_SERVER_IF"
+	nfs_mount 3 rdma
+	work_dir another-address
+	load_start 1
+	trace_on xprtrdma_op_connect xprtrdma_connect
+	server_stop
+	pauses 3
+	server_start
+	began=$SECONDS
+	file=$(with_client_sysfs sh -c \
+		'echo /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma/dstaddr')
+	with_client_sysfs timeout --foreground -s KILL $((10 * PACE)) \
+		sh -c "echo $address >$file" || fail "it is not taken in the pause"
+	load_progresses
+	trace_off
+	echo "I/O goes on after $((SECONDS - began)) s"
+	grep -q " xprtrdma_op_connect: peer=\[$address\]:[0-9]* delay=0$" "$TRACING/trace" ||
+		fail "the new address is not tried at once"
+	load_stop
+	rm -r "$WORK"
+}
+
 # destroyed COUNT ADDRESS SECONDS: waits until so many transports to there are destroyed.
 destroyed() {
 	local deadline=$((SECONDS + $3))
@@ -281,6 +309,7 @@ test_cleanup() {
 	! bed_is_split || route replace
 	server_up || server_start
 	umount_all
+	ip address delete 192.0.2.3/24 dev "$BED_SERVER_IF"
 } 2>/dev/null
 
 bed_up
@@ -292,5 +321,5 @@ TEST_TIMEOUT=$((TEST_TIMEOUT * (2 + ROUNDS / 5)))
 	"disturbed 3 rdma6 client_device_goes" \
 	"disturbed 4.2 rdma link_goes_down" "disturbed 3 rdma link_goes_down" \
 	"one_for_each 4.2" "none_in_between 3" goes_while_connecting each_its_own \
-	softly no_route unmounts_in_a_pause
+	softly no_route another_address unmounts_in_a_pause
 ktap_run "$@"

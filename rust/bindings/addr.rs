@@ -35,7 +35,7 @@ pub(crate) enum Family {
 ///
 /// The family is `AF_INET` or `AF_INET6`; octets past that family's address are zero.
 #[repr(C, align(8))]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SockAddr {
     octets: [u8; MAX],
 }

@@ -2,8 +2,9 @@
 
 //! The pause between attempts to connect, if the last one was good for nothing.
 //!
-//! Nobody has the send lock meanwhile: whoever unmounts can have the transport destroyed. Tasks wait
-//! where they wait for a connection, and are woken to ask for one again.
+//! Nobody has the send lock meanwhile: an administrator can give the transport another address, and
+//! whoever unmounts can have it destroyed. Tasks wait where they wait for a connection, and are
+//! woken to ask for one again.
 
 use core::cell::UnsafeCell;
 
@@ -14,6 +15,7 @@ use kernel::{
 
 use crate::bindings::{
     self,
+    addr::SockAddr,
     work::RawDelayedWork, //
 };
 
@@ -25,32 +27,43 @@ use super::{
 /// The first pause; each is twice as long as the last one.
 pub(super) const FIRST_PAUSE_MS: u32 = 5_000;
 
+/// What the last attempt has led to.
+struct Last {
+    /// Whom it was for.
+    peer: Option<SockAddr>,
+    /// That peer is not asked again before this time, in jiffies.
+    until: c_ulong,
+}
+
 /// See the [module's](self) description.
 ///
 /// # Invariants
 ///
-/// `until` is the send lock's. `over` is queued with the send lock held, and neither queued nor
+/// `last` is the send lock's. `over` is queued with the send lock held, and neither queued nor
 /// running while there is a connection.
 #[pin_data]
 pub(super) struct Pause<T: Transport> {
     xprt: XprtHandle<T>,
-    /// The peer is not asked again before this time, in jiffies.
-    until: UnsafeCell<c_ulong>,
+    last: UnsafeCell<Last>,
     #[pin]
     over: RawDelayedWork,
 }
 
 impl<T: Transport> Pause<T> {
     pub(super) fn new(xprt: XprtHandle<T>) -> impl PinInit<Self> {
+        let last = Last {
+            peer: None,
+            until: 0,
+        };
         pin_init!(Self {
             xprt,
-            until: UnsafeCell::new(0),
+            last: UnsafeCell::new(last),
             over <- RawDelayedWork::new(over::<T>, kernel::static_lock_class!()),
         })
     }
 
-    /// An attempt is over; until a Reply shows that it was good for something, the next one has to
-    /// wait.
+    /// An attempt is over; until a Reply shows that it was good for something, the next one to the
+    /// same peer has to wait.
     ///
     /// # Safety
     ///
@@ -61,21 +74,28 @@ impl<T: Transport> Pause<T> {
         unsafe {
             bindings::xprt_reconnect_backoff(raw, msecs_to_jiffies(FIRST_PAUSE_MS));
             let now = bindings::rpcrdma_jiffies();
-            *self.until.get() = now.wrapping_add((*raw).reestablish_timeout);
+            (*self.last.get()).until = now.wrapping_add((*raw).reestablish_timeout);
         }
     }
 
-    /// What is left of the pause, in jiffies.
+    /// What is left of the pause, in jiffies. A peer that was not asked yet has none; the caller is
+    /// about to ask it.
     ///
     /// # Safety
     ///
     /// The caller holds the send lock.
     pub(super) unsafe fn left(&self) -> c_ulong {
         let raw = self.xprt.raw();
+        let peer = self.xprt.peer();
         // SAFETY: By this function's contract, and the type's invariants.
         unsafe {
+            let last = &mut *self.last.get();
+            if last.peer != peer {
+                last.peer = peer;
+                (*raw).reestablish_timeout = 0;
+            }
             // The clock may have come round since.
-            let left = (*self.until.get()).wrapping_sub(bindings::rpcrdma_jiffies());
+            let left = last.until.wrapping_sub(bindings::rpcrdma_jiffies());
             match left.cast_signed() {
                 ..=0 => 0,
                 _ => left.min((*raw).reestablish_timeout),
@@ -91,7 +111,8 @@ impl<T: Transport> Pause<T> {
     /// `destroy` calls [`Self::stop`].
     pub(super) unsafe fn wait(&self, left: c_ulong) {
         // INVARIANT: By this function's contract.
-        // SAFETY: By this function's contract, it stays until it has run or is cancelled.
+        // SAFETY: By this function's contract, it stays until it has run or is cancelled. It may be
+        // queued for the peer that was asked before: that pause is of no meaning any more.
         unsafe { self.over.modify(left) };
     }
 
