@@ -22,6 +22,9 @@ use crate::{
     sunrpc::ConnectError, //
 };
 
+/// How often an attempt looks whether anybody still wants it.
+const WANTED_MS: u32 = 1_000;
+
 /// How far an attempt to connect has come.
 #[derive(Clone, Copy)]
 pub(super) enum Progress {
@@ -56,11 +59,13 @@ impl Attempt {
     ///
     /// # Errors
     ///
-    /// What `question` fails with, `TimedOut`, or what has ended the attempt.
+    /// What `question` fails with, `TimedOut`, or what has ended the attempt; `NotConnected` if
+    /// that is not wanted any more.
     pub(super) fn ask(
         &self,
         question: impl FnOnce() -> Result,
         timeout_ms: u32,
+        is_wanted: impl Fn() -> bool,
     ) -> Result<Progress, ConnectError> {
         {
             let mut progress = self.progress.lock();
@@ -75,17 +80,20 @@ impl Attempt {
         let mut progress = self.progress.lock();
         loop {
             match *progress {
+                Progress::Asked if left == 0 => return Err(ConnectError::TimedOut),
+                Progress::Asked if !is_wanted() => return Err(ConnectError::NotConnected),
                 Progress::Asked => {}
                 Progress::Over(error) => return Err(error),
                 answer => return Ok(answer),
             }
-            left = match self
+            let most = left.min(msecs_to_jiffies(WANTED_MS));
+            left -= match self
                 .progressed
-                .wait_interruptible_timeout(&mut progress, left)
+                .wait_interruptible_timeout(&mut progress, most)
             {
-                CondVarTimeoutResult::Woken { jiffies } => jiffies,
+                CondVarTimeoutResult::Woken { jiffies } => most.saturating_sub(jiffies),
                 CondVarTimeoutResult::Signal { .. } => return Err(ConnectError::NotConnected),
-                CondVarTimeoutResult::Timeout => return Err(ConnectError::TimedOut),
+                CondVarTimeoutResult::Timeout => most,
             };
         }
     }

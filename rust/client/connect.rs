@@ -70,10 +70,12 @@ pub(super) fn connect(
     let ep = Endpoint::create(net, Channel::new(shared.clone()))?;
     let this = ep.context();
     let timeout = RESOLVE_MS as usize;
+    let most = RESOLVE_MS + SLACK_MS;
+    let is_wanted = || shared.xprt.is_wanted();
     this.attempt
-        .ask(|| ep.resolve_addr(&peer, timeout), RESOLVE_MS + SLACK_MS)?;
+        .ask(|| ep.resolve_addr(&peer, timeout), most, is_wanted)?;
     this.attempt
-        .ask(|| ep.resolve_route(timeout), RESOLVE_MS + SLACK_MS)?;
+        .ask(|| ep.resolve_route(timeout), most, is_wanted)?;
 
     let device = ep.device()?;
     let mut sizes = Sizes::for_device(&device, shared.xprt.slots(), shared.reverse_calls)
@@ -100,7 +102,10 @@ pub(super) fn connect(
         rnr_retry_count: RECEIVER_RETRIES,
         private_data: announcement.as_octets(),
     };
-    match this.attempt.ask(|| ep.connect(&param), CONNECT_MS)? {
+    let answer = this
+        .attempt
+        .ask(|| ep.connect(&param), CONNECT_MS, is_wanted)?;
+    match answer {
         Progress::Established(agreement, extensions) => {
             shared.agreed(sizes.reverse_payload(&agreement));
             let limits = sizes.limits(&agreement, &extensions);

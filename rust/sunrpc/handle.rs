@@ -129,6 +129,13 @@ impl<T: Transport> XprtHandle<T> {
         unsafe { Scope::of(self.raw()) }
     }
 
+    /// Whether SUNRPC, or anybody, still has a reference to the transport. It waits for the send
+    /// lock when it has put its last one.
+    pub(crate) fn is_wanted(&self) -> bool {
+        // SAFETY: The memory is there; a valid word, which never changes again once it is zero.
+        unsafe { (&raw const (*self.raw()).kref.refcount.refs.counter).read_volatile() != 0 }
+    }
+
     /// Has SUNRPC close the connection and make another when it needs one.
     pub(crate) fn force_disconnect(&self) {
         // SAFETY: The memory is there; good in any context.
