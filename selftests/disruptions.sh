@@ -302,11 +302,39 @@ unmounts_in_a_pause() {
 	rm -r "$EXPORT/unmounts"
 }
 
+# An address on the link that is nobody's. Messages to it find their way out, and are lost.
+SILENT=192.0.2.9
+
+silent_peer() {
+	on_client ip neighbour "$1" "$SILENT" lladdr 02:00:00:00:02:09 dev "$BED_CLIENT_IF" \
+		nud permanent
+}
+
+# mount_silent_peer OPTION...
+mount_silent_peer() {
+	SERVER4=$SILENT nfs_mount 4.2 rdma "clientaddr=192.0.2.2,retry=0,$1" 2>"$ktap_dir/mount"
+}
+
+# Who mounts from a peer that is silent is told when the connection manager has given up,
+# after 74 seconds (16 messages, 4.6 seconds each), and does not try again.
+silent() {
+	local began=$SECONDS status=0
+
+	need_link
+	silent_peer replace
+	mount_silent_peer timeo=1200 || status=$?
+	echo "told after $((SECONDS - began)) s"
+	cat "$ktap_dir/mount"
+	[ "$status" -ne 0 ] || fail "mounted from nobody"
+	[ $((SECONDS - began)) -lt 110 ] || fail "it was tried again"
+	grep -q 'No route to host' "$ktap_dir/mount" || xfail_on_c "that is not why"
+}
+
 test_cleanup() {
 	cd /
 	go_on
 	trace_off
-	! bed_is_split || route replace
+	! bed_is_split || { route replace; silent_peer delete; }
 	server_up || server_start
 	umount_all
 	ip address delete 192.0.2.3/24 dev "$BED_SERVER_IF"
@@ -321,5 +349,5 @@ TEST_TIMEOUT=$((TEST_TIMEOUT * (2 + ROUNDS / 5)))
 	"disturbed 3 rdma6 client_device_goes" \
 	"disturbed 4.2 rdma link_goes_down" "disturbed 3 rdma link_goes_down" \
 	"one_for_each 4.2" "none_in_between 3" goes_while_connecting each_its_own \
-	softly no_route another_address unmounts_in_a_pause
+	softly no_route another_address unmounts_in_a_pause silent
 ktap_run "$@"

@@ -67,6 +67,8 @@ pub(crate) enum ConnectError {
     TimedOut,
     /// There is no way to the peer.
     Unreachable,
+    /// There is a way, and nobody at its end.
+    HostUnreachable,
     /// The peer does not want it.
     Refused,
     /// No RDMA device leads to the peer, or something unforeseen.
@@ -87,6 +89,7 @@ impl ConnectError {
             Self::NotConnected | Self::NoMemory | Self::NoDevice => bindings::ENOTCONN,
             Self::TimedOut => bindings::ETIMEDOUT,
             Self::Unreachable => bindings::ENETUNREACH,
+            Self::HostUnreachable => bindings::EHOSTUNREACH,
             Self::Refused => bindings::ECONNREFUSED,
             Self::Protocol => bindings::EPROTO,
             Self::Unsupported => bindings::EINVAL,
@@ -97,13 +100,14 @@ impl ConnectError {
 
 impl From<Error> for ConnectError {
     /// What the connection manager and the device refuse at once. `ENETUNREACH` fails SOFTCONN RPCs
-    /// (`mount`) and, with `fatal_neterrors`, all of a container's. `EPROTO` fails SOFTCONN only.
-    /// siw connects TCP synchronously, so its errors arrive here.
+    /// (`mount`) and, with `fatal_neterrors`, all of a container's. `EHOSTUNREACH` and `EPROTO`
+    /// fail SOFTCONN only. siw connects TCP synchronously, so its errors arrive here.
     fn from(error: Error) -> Self {
         match error.to_errno().unsigned_abs() {
             bindings::ENOMEM => Self::NoMemory,
             bindings::ENODEV => Self::NoDevice,
             bindings::ENETUNREACH | bindings::ENETDOWN => Self::Unreachable,
+            bindings::EHOSTUNREACH => Self::HostUnreachable,
             bindings::ECONNREFUSED => Self::Refused,
             // A local port that the connection manager has chosen may be in use for TCP.
             bindings::ECONNRESET | bindings::EADDRINUSE | bindings::EADDRNOTAVAIL => {
