@@ -181,6 +181,30 @@ credits_come_back() {
 	fail "$(credits_in_use) credits are in use"
 }
 
+# A server may take as long for the Reply that nobody waits for any more as it might have for
+# one that somebody waits for, which is up to who mounts.
+slow_for_the_killed() {
+	local connects
+
+	need_local_bed
+	nfs_mount 3 rdma actimeo=0,timeo=1200
+	work_dir killed-slow
+	touch "$WORK/file"
+	connects=$(xprt_stat connect_count)
+	trace_on xprtrdma_disconnect
+	pkill -STOP -x rpc.mountd
+	exportfs -f
+	timeout -s KILL 1 stat "$WORK/file" >/dev/null 2>&1 || :
+	sleep 100
+	pkill -CONT -x rpc.mountd
+	trace_off
+	[ "$(traced xprtrdma_disconnect)" -eq 0 ] || xfail_on_c "the connection was given up"
+	stat "$WORK/file" >/dev/null
+	credits_come_back
+	[ "$(xprt_stat connect_count)" -eq "$connects" ] || fail "the connection was lost"
+	rm -r "$WORK"
+}
+
 # The Reply comes when SUNRPC has taken the Call out of its queue and its credit is not
 # given back yet, which is a while here.
 credits_of_calls_just_given_up() {
@@ -259,6 +283,7 @@ TEST_TIMEOUT=$((TEST_TIMEOUT * 2 * TIMES))
 if [ $# -eq 0 ]; then
 	set -- "killed 4.2 40" "killed 3 20" credits_of_killed_calls \
 		"credits_of_calls_just_given_up 3"
+	[ -z "$LONG" ] || set -- "$@" slow_for_the_killed
 	# The kernel does not always outlive it with the C module.
 	[ "$(module_kind)" = c ] || set -- "$@" "cancelled 1000"
 fi

@@ -35,7 +35,8 @@ use super::{
     transport::Transport, //
 };
 
-/// How long a Reply may take that nobody waits for; as long as one that somebody waits for.
+/// How long at least a Reply may take that nobody waits for. Some may take longer, which is up to
+/// who mounts.
 const PATIENCE_MS: u32 = super::xprt_class::RPC_TIMEOUT_MS;
 
 /// What has a window of credits, and keeps some of them.
@@ -65,8 +66,16 @@ unsafe impl<T: Transport> Windowed for XprtHandle<T> {
 /// A Call that was given up.
 struct Unanswered {
     xid: u32,
-    /// When it was given up, in jiffies.
-    since: c_ulong,
+    /// When its Reply is overdue, in jiffies.
+    due: c_ulong,
+}
+
+impl Unanswered {
+    /// How long that is from `now`; 0 if it was before.
+    fn left(&self, now: c_ulong) -> c_ulong {
+        let left = self.due.wrapping_sub(now).cast_signed();
+        left.max(0).cast_unsigned()
+    }
 }
 
 /// How many stray answers are remembered. There are never more in question than processors between
@@ -147,7 +156,8 @@ impl<W: Windowed> Credits<W> {
     }
 
     /// Keeps the credit of a Call that was sent, and is given up; `false` if it has been answered
-    /// in the meantime, or there is no room for it.
+    /// in the meantime, or there is no room for it. `timeout` is for how many jiffies its task
+    /// would have waited for the Reply.
     ///
     /// # Safety
     ///
@@ -155,16 +165,18 @@ impl<W: Windowed> Credits<W> {
     /// caller leaves `cong` as it is.
     #[cold]
     #[must_use = "the credit is the caller's to give back if this is false"]
-    pub(super) unsafe fn keep(&self, xid: u32) -> bool {
+    pub(super) unsafe fn keep(&self, xid: u32, timeout: c_ulong) -> bool {
+        let patience = msecs_to_jiffies(PATIENCE_MS);
         // SAFETY: Reading the clock needs nothing.
-        let since = unsafe { bindings::rpcrdma_jiffies() };
+        let now = unsafe { bindings::rpcrdma_jiffies() };
+        let due = now.wrapping_add(timeout.max(patience));
         let mut books = self.books.lock();
-        let call = Unanswered { xid, since };
+        let call = Unanswered { xid, due };
         let kept = !books.recall(xid) && books.unanswered.push_within_capacity(call).is_ok();
         drop(books);
         if kept {
             // SAFETY: By this function's contract, `stop` cancels it before it ends.
-            unsafe { self.overdue.queue(msecs_to_jiffies(PATIENCE_MS)) };
+            unsafe { self.overdue.queue(patience) };
         }
         kept
     }
@@ -233,18 +245,19 @@ unsafe extern "C" fn overdue<W: Windowed>(work: *mut bindings::work_struct) {
     // SAFETY: By this function's contract.
     let this =
         unsafe { &*kernel::container_of!(RawDelayedWork::from_work(work), Credits<W>, overdue) };
-    let patience = msecs_to_jiffies(PATIENCE_MS);
     // SAFETY: Reading the clock needs nothing.
     let now = unsafe { bindings::rpcrdma_jiffies() };
-    let ages = |call: &Unanswered| now.wrapping_sub(call.since);
-    let Some(oldest) = Iterator::max(this.books.lock().unanswered.iter().map(ages)) else {
+    let left = |call: &Unanswered| call.left(now);
+    let Some(soonest) = Iterator::min(this.books.lock().unanswered.iter().map(left)) else {
         return;
     };
-    if oldest >= patience {
+    if soonest == 0 {
         this.xprt.give_up();
     } else {
-        // Sooner than whoever has kept one meanwhile said.
+        // Sooner than whoever has kept one meanwhile said, but not so late that one which is kept
+        // from now on may be overdue by then.
+        let next = soonest.min(msecs_to_jiffies(PATIENCE_MS));
         // SAFETY: `stop` waits for this, and cancels it.
-        unsafe { this.overdue.modify(patience - oldest) };
+        unsafe { this.overdue.modify(next) };
     }
 }

@@ -176,7 +176,7 @@ pub(super) unsafe extern "C" fn release_request<T: Transport>(task: *mut binding
             (*rqst).rq_cong = 0;
         } else if (*rqst).rq_cong != 0 && slot.phase.is_sent() && {
             let live = Xprt::<T>::from_raw((*rqst).rq_xprt).live();
-            live.credits.keep(slot.xid())
+            live.credits.keep(slot.xid(), (*rqst).rq_timeout)
         } {
             (*rqst).rq_cong = 0;
         } else {

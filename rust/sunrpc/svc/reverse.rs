@@ -236,7 +236,8 @@ unsafe extern "C" fn release_request(task: *mut bindings::rpc_task) {
     unsafe {
         let rqst = (*task).tk_rqstp;
         let unanswered = (*rqst).rq_cong != 0 && (*rqst).rq_xmit_bytes_sent != 0;
-        if unanswered && credits((*rqst).rq_xprt).keep(u32::from_be((*rqst).rq_xid)) {
+        let xid = u32::from_be((*rqst).rq_xid);
+        if unanswered && credits((*rqst).rq_xprt).keep(xid, (*rqst).rq_timeout) {
             (*rqst).rq_cong = 0;
         } else {
             bindings::xprt_release_rqst_cong(task);
