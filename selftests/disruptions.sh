@@ -349,5 +349,5 @@ TEST_TIMEOUT=$((TEST_TIMEOUT * (2 + ROUNDS / 5)))
 	"disturbed 3 rdma6 client_device_goes" \
 	"disturbed 4.2 rdma link_goes_down" "disturbed 3 rdma link_goes_down" \
 	"one_for_each 4.2" "none_in_between 3" goes_while_connecting each_its_own \
-	softly no_route another_address unmounts_in_a_pause silent
+	softly no_route another_address unmounts_in_a_pause ${LONG:+silent}
 ktap_run "$@"
