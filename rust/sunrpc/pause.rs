@@ -31,8 +31,8 @@ pub(super) const FIRST_PAUSE_MS: u32 = 5_000;
 struct Last {
     /// Whom it was for.
     peer: Option<SockAddr>,
-    /// That peer is not asked again before this time, in jiffies.
-    until: c_ulong,
+    /// When it was over, in jiffies.
+    since: c_ulong,
 }
 
 /// See the [module's](self) description.
@@ -53,7 +53,7 @@ impl<T: Transport> Pause<T> {
     pub(super) fn new(xprt: XprtHandle<T>) -> impl PinInit<Self> {
         let last = Last {
             peer: None,
-            until: 0,
+            since: 0,
         };
         pin_init!(Self {
             xprt,
@@ -73,8 +73,7 @@ impl<T: Transport> Pause<T> {
         // SAFETY: By this function's contract, and the type's invariants.
         unsafe {
             bindings::xprt_reconnect_backoff(raw, msecs_to_jiffies(FIRST_PAUSE_MS));
-            let now = bindings::rpcrdma_jiffies();
-            (*self.last.get()).until = now.wrapping_add((*raw).reestablish_timeout);
+            (*self.last.get()).since = bindings::rpcrdma_jiffies();
         }
     }
 
@@ -94,12 +93,9 @@ impl<T: Transport> Pause<T> {
                 last.peer = peer;
                 (*raw).reestablish_timeout = 0;
             }
-            // The clock may have come round since.
-            let left = last.until.wrapping_sub(bindings::rpcrdma_jiffies());
-            match left.cast_signed() {
-                ..=0 => 0,
-                _ => left.min((*raw).reestablish_timeout),
-            }
+            // If the clock has come round since, there is one pause more.
+            let gone = bindings::rpcrdma_jiffies().wrapping_sub(last.since);
+            (*raw).reestablish_timeout.saturating_sub(gone)
         }
     }
 
