@@ -176,7 +176,10 @@ impl Limits {
     /// takes `each`; `false` if that changes nothing.
     pub(super) fn halve(&self, depths: &mut QueueDepths, each: u32) -> bool {
         let half = |number: u32, least: u32| (number / 2).max(least.min(number));
-        let least = DRAIN + self.places * ENTRIES_PER_PLACE + ENTRIES_PER_CALL;
+        let least = match self.places {
+            0 => 0,
+            places => DRAIN + places * ENTRIES_PER_PLACE + ENTRIES_PER_CALL,
+        };
         let halved = QueueDepths {
             send_wr: half(depths.send_wr, depths.recv_wr.max(least)),
             rdma_ctxs: half(depths.rdma_ctxs, each.saturating_mul(CHUNKS_PER_CALL)),
