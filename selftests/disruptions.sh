@@ -99,6 +99,8 @@ goes_while_connecting() {
 	local _ before mounting
 
 	need_link
+	# The server is near for half a minute only.
+	modprobe nfsv4
 	server_is_near
 	trace_on
 	echo 1 >"$TRACING/events/rdma_cma/cm_qp_create/enable"
@@ -336,7 +338,7 @@ test_cleanup() {
 	cd /
 	go_on
 	trace_off
-	! bed_is_split || { route replace; silent_peer delete; }
+	! bed_is_split || { link_up; route replace; silent_peer delete; }
 	server_up || server_start
 	umount_all
 	ip address delete 192.0.2.3/24 dev "$BED_SERVER_IF"
