@@ -194,3 +194,17 @@ bool answer_honestly(struct conn *c, struct call *call)
 
 	return make_reply(c, call, &e) && send_msg(c, &e);
 }
+
+/* An error ends its Call, which does not come again. */
+bool refuse_for_good(struct conn *c, const struct call *call, uint32_t err)
+{
+	static uint32_t refused;
+	struct enc e = { .n = 0 };
+
+	if (seen && call->xid == refused)
+		return fail("asked again");
+	seen = true;
+	refused = call->xid;
+	error(&e, call->xid, err);
+	return send_msg(c, &e);
+}

@@ -344,17 +344,7 @@ static bool too_late(struct conn *c, struct call *call)
  */
 static bool refuse_version(struct conn *c, struct call *call)
 {
-	static uint32_t refused;
-	struct enc e = { .n = 0 };
-
-	if (!is_listing(call))
-		return answer_honestly(c, call);
-	if (seen && call->xid == refused)
-		return fail("asked again");
-	seen = true;
-	refused = call->xid;
-	error(&e, call->xid, ERR_VERS);
-	return send_msg(c, &e);
+	return is_listing(call) ? refuse_for_good(c, call, ERR_VERS) : answer_honestly(c, call);
 }
 
 /* RDMA_DONEs are looked at for as long as there is work. */

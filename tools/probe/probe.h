@@ -322,6 +322,7 @@ const uint8_t *honest_reply(struct conn *c, struct call *call, unsigned int *len
 bool make_reply(struct conn *c, struct call *call, struct enc *e);
 bool make_inline_reply(struct conn *c, struct call *call, struct enc *e);
 bool answer_honestly(struct conn *c, struct call *call);
+bool refuse_for_good(struct conn *c, const struct call *call, uint32_t err);
 
 /* serve.c: a case in which the kernel's client works */
 extern int connections;

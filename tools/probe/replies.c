@@ -174,30 +174,15 @@ FIRST(unknown)
 FIRST(done)
 FIRST(error)
 
-/* Errors for READs: each ends its Call, which does not come again. */
-static bool refuse(struct conn *c, struct call *call, uint32_t err)
-{
-	static uint32_t refused;
-	struct enc e = { .n = 0 };
-
-	if (!is_read(call))
-		return answer_honestly(c, call);
-	if (seen && call->xid == refused)
-		return fail("asked again");
-	seen = true;
-	refused = call->xid;
-	error(&e, call->xid, err);
-	return send_msg(c, &e);
-}
-
+/* Errors for READs. */
 static bool refuse_chunk(struct conn *c, struct call *call)
 {
-	return refuse(c, call, ERR_CHUNK);
+	return is_read(call) ? refuse_for_good(c, call, ERR_CHUNK) : answer_honestly(c, call);
 }
 
 static bool refuse_version(struct conn *c, struct call *call)
 {
-	return refuse(c, call, ERR_VERS);
+	return is_read(call) ? refuse_for_good(c, call, ERR_VERS) : answer_honestly(c, call);
 }
 
 /* The first READ is said to make no sense: SUNRPC asks again before it gives up. */
