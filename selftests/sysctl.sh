@@ -115,6 +115,7 @@ can_be_reset() {
 counter() {
 	local file=$SERVER/rdma_stat_$1
 
+	[ -e "$file" ] || [ "$(module_kind)" != c ] || skip "the C module has no such file"
 	[ "$(cat "$file")" -ge 0 ] || fail "$file is not a number"
 	case $1 in
 	read | recv | write)
@@ -363,6 +364,7 @@ MOST_INLINE=262144 LEAST_REQ=1024
 	"own_tunable $SERVER/max_exposed_replies 1 256 16" \
 	"own_tunable $SERVER/max_exposed_pages 1 2147483647 16384" \
 	"own_tunable $SERVER/exposed_seconds 1 600 30" \
+	"own_tunable $SERVER/stall_seconds 3 3600 90" \
 	"server_tunable max_requests 4 16384 128" \
 	"server_tunable max_bc_requests 1 64 16" \
 	"server_tunable max_req_size $LEAST_REQ $MOST_INLINE 4096" \
@@ -373,7 +375,7 @@ MOST_INLINE=262144 LEAST_REQ=1024
 	"server_tunable max_outbound_read_requests 1 255 16" \
 	"counter read" "counter recv" "counter write" "counter sq_starve" \
 	"counter rq_starve" "counter rq_poll" "counter rq_prod" \
-	"counter sq_poll" "counter sq_prod" counters_of_pulled_replies \
+	"counter sq_poll" "counter sq_prod" "counter stalled" counters_of_pulled_replies \
 	server_counts_what_it_does few_slots slots_free_again room_again \
 	regions_come_back
 ktap_run "$@"

@@ -54,6 +54,12 @@ pub(crate) static MAX_EXPOSED_PAGES: Tunable = Tunable::new(16384, 1, i32::MAX a
 /// Seconds that a client has to pull a Reply.
 pub(crate) static EXPOSED_SECONDS: Tunable = Tunable::new(30, 1, 600);
 
+/// Seconds that nothing of what a connection has under way may end.
+pub(crate) static STALL_SECONDS: Tunable = Tunable::new(90, 3, 3600);
+
+/// Connections that were ended because of that.
+pub(crate) static STALLED: Counter = Counter::new();
+
 /// Replies that were exposed.
 pub(crate) static EXPOSED: Counter = Counter::new();
 
@@ -78,7 +84,7 @@ pub(crate) static SQ_STARVED: Counter = Counter::new();
 /// What has not been counted since before this module.
 static UNUSED: Tunable = Tunable::constant(0);
 
-static TABLE: [Entry; 23] = [
+static TABLE: [Entry; 25] = [
     Entry::tunable(c"max_requests", &MAX_REQUESTS),
     Entry::tunable(c"max_bc_requests", &MAX_BC_REQUESTS),
     Entry::tunable(c"max_req_size", &MAX_REQ_SIZE),
@@ -93,6 +99,8 @@ static TABLE: [Entry; 23] = [
     Entry::tunable(c"exposed_seconds", &EXPOSED_SECONDS),
     Entry::counter(c"rdma_stat_exposed", &EXPOSED),
     Entry::counter(c"rdma_stat_expired", &EXPIRED),
+    Entry::tunable(c"stall_seconds", &STALL_SECONDS),
+    Entry::counter(c"rdma_stat_stalled", &STALLED),
     Entry::counter(c"rdma_stat_read", &READS),
     Entry::counter(c"rdma_stat_recv", &RECEIVES),
     Entry::counter(c"rdma_stat_write", &WRITES),

@@ -21,6 +21,7 @@
 //! | `reply`       | how does a Reply travel                                               | responder |
 //! | `remote`      | which handle may be invalidated by the Send of a Reply                | responder |
 //! | `exposed`     | which Replies are exposed, until when, and how many may be            | responder |
+//! | `progress`    | has a queue come to a halt                                            | responder |
 
 #![forbid(unsafe_code)]
 
@@ -33,6 +34,7 @@ pub mod habit;
 pub mod header;
 pub mod inbound;
 pub mod placement;
+pub mod progress;
 mod read_chunks;
 pub mod remote;
 pub mod reply;

@@ -360,7 +360,7 @@ fn open_channel(
         let most = u32::try_from(pages)?.min(device.max_fast_reg_pages);
         channel
             .exposed()
-            .open(ep, xprt.handle(), limits.places, most, device.sg_gaps)?;
+            .open(ep, limits.places, most, device.sg_gaps)?;
     }
     Ok(demand)
 }

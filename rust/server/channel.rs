@@ -26,7 +26,10 @@ use crate::{
         counter::Gauge,
         trace::trace, //
     },
-    sunrpc::svc::SvcHandle,
+    sunrpc::svc::{
+        Alarm,
+        SvcHandle, //
+    },
     verbs::{
         CmEvent,
         Context,
@@ -59,7 +62,11 @@ use super::{
         Token, //
     },
     recv_queue::RecvQueue,
-    regions::ReadRegions, //
+    regions::ReadRegions,
+    watch::{
+        Halted,
+        Watch, //
+    }, //
 };
 
 /// A message that kept at most this many pages is cleared away by its completion's handler. More
@@ -85,12 +92,17 @@ pub(super) struct Channel {
     finished: Stack<Sent>,
     #[pin]
     exposed: Exposed,
+    #[pin]
+    watch: Watch,
+    /// When a thread is to look at the two.
+    #[pin]
+    alarm: Alarm,
 }
 
 /// What waits for a service thread. As far as it speaks of what is here, `XPT_DATA` is changed only
 /// under this lock: the thread that finds nothing clears it.
 ///
-/// An [`Alarm`](crate::sunrpc::svc::Alarm) sets the flag without the lock. A thread that clears it
+/// An [`Alarm`] sets the flag without the lock. A thread that clears it
 /// again does see the alarm: that it is due is noted with full ordering before the flag is set, and
 /// `svc_xprt_received` has a full barrier between the thread's clearing the flag and its asking.
 pub(super) struct Incoming {
@@ -120,11 +132,14 @@ impl Channel {
             sending <- Sending::new(),
             finished: Stack::new(),
             exposed <- Exposed::new(),
+            watch <- Watch::new(),
+            alarm <- Alarm::new(),
         })
     }
 
     /// Names the transport; `false` if the connection has ended already.
     pub(super) fn attach(&self, xprt: SvcHandle) -> bool {
+        self.alarm.attach(xprt.clone());
         self.xprt.populate(xprt);
         // Pairs with `close`: either it sees the transport, or we see that it ran.
         !self.gone.xchg(false, Full)
@@ -168,6 +183,34 @@ impl Channel {
     #[inline]
     pub(super) fn exposed(&self) -> &Exposed {
         &self.exposed
+    }
+
+    /// What has a thread call [`Self::look`].
+    #[inline]
+    pub(super) fn alarm(&self) -> &Alarm {
+        &self.alarm
+    }
+
+    /// To be called when entries of the Send Queue were reserved.
+    #[inline]
+    pub(super) fn watch(&self) {
+        self.watch.watch(self.sending.queue(), &self.alarm);
+    }
+
+    /// Looks at what the client was given time for.
+    #[cold]
+    pub(super) fn look(&self, ep: &Endpoint<Self>) {
+        match self.watch.look(self.sending.queue()) {
+            Ok(next) => {
+                for when in [next, self.exposed.expire(ep)].into_iter().flatten() {
+                    self.alarm.set(when);
+                }
+            }
+            Err(Halted) => {
+                admin::server::STALLED.inc();
+                self.close();
+            }
+        }
     }
 
     /// Clears away messages that were sent.
@@ -311,6 +354,7 @@ impl Context for Channel {
 
     fn drained(ep: &Drained<'_, Self>) {
         let this = ep.context();
+        this.alarm.cancel();
         this.clear_finished(ep);
         loop {
             let pulled = this.incoming.lock().pulled.pop();

@@ -27,10 +27,7 @@ use crate::{
         Place,
         Places, //
     },
-    sunrpc::svc::{
-        Alarm,
-        SvcHandle, //
-    },
+    sunrpc::svc::Alarm,
     verbs::{
         Endpoint,
         MapError,
@@ -113,8 +110,6 @@ pub(super) struct Exposed {
     state: SpinLock<State>,
     #[pin]
     registrar: Mutex<Option<Registrar<Token>>>,
-    #[pin]
-    alarm: Alarm,
 }
 
 impl Exposed {
@@ -126,7 +121,6 @@ impl Exposed {
                 "Exposed::state"
             ),
             registrar <- new_mutex!(None, "Exposed::registrar"),
-            alarm <- Alarm::new(),
         })
     }
 
@@ -134,7 +128,6 @@ impl Exposed {
     pub(super) fn open(
         &self,
         ep: &Endpoint<Channel>,
-        xprt: SvcHandle,
         places: u32,
         pages: u32,
         gaps: bool,
@@ -149,7 +142,6 @@ impl Exposed {
             held,
         };
         *self.registrar.lock() = Some(Registrar::for_endpoint(ep, pages, gaps)?);
-        self.alarm.attach(xprt);
         Ok(())
     }
 
@@ -231,11 +223,6 @@ impl Exposed {
         }
     }
 
-    /// A Reply has been posted that is exposed until then, if it still is.
-    pub(super) fn posted(&self, deadline: u64) {
-        self.alarm.set(deadline);
-    }
-
     /// The client gets what it asked for.
     #[cold]
     pub(super) fn release_early(&self, ep: &Endpoint<Channel>, place: usize) {
@@ -273,31 +260,19 @@ impl Exposed {
         }
     }
 
-    /// Whether there may be Replies whose time is over. Who is told so looks: it is said once.
-    #[inline]
-    pub(super) fn take_due(&self) -> bool {
-        self.alarm.take_due()
-    }
-
     /// Takes back what the client did not pull in time, and ends the connection if that takes too
-    /// long.
-    #[cold]
-    pub(super) fn expire(&self, ep: &Endpoint<Channel>) {
+    /// long; returns when to do so again.
+    pub(super) fn expire(&self, ep: &Endpoint<Channel>) -> Option<u64> {
         let now = Alarm::now();
         let grace = Alarm::ticks(RELEASE_SECONDS);
         if self.state.lock().places.is_overdue(now, grace) {
             ep.context().close();
-            return;
+            return None;
         }
         loop {
             let mut state = self.state.lock();
             let Some(place) = state.places.expired(now) else {
-                let next = state.places.next_look(grace);
-                drop(state);
-                if let Some(when) = next {
-                    self.alarm.set(when);
-                }
-                return;
+                return state.places.next_look(grace);
             };
             let regions = state
                 .held
@@ -357,7 +332,6 @@ impl Exposed {
     /// The connection is over. What is exposed stays until the queue pair is gone, and goes with
     /// this.
     pub(super) fn drained(&self, ep: &Endpoint<Channel>) {
-        self.alarm.cancel();
         let mut held = core::mem::replace(&mut self.state.lock().held, KVec::new());
         for held in held.iter_mut() {
             if let Some(message) = held.unsent.as_mut() {

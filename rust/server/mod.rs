@@ -18,6 +18,7 @@
 //! | `exposed` | Replies that stay exposed until the client has pulled them |
 //! | `error` | what a client is told whose Call cannot be served |
 //! | `post` | from a message to the Send Queue |
+//! | `watch` | that the Send Queue does not come to a halt |
 //! | `reverse` | Calls that the service makes of its client |
 //! | `traces` | what a trace tells of all this |
 //!
@@ -27,8 +28,9 @@
 //!
 //! No lock is taken while another is held, but for `Exposed::state`, inside of
 //! `Endpoint::exposing`. The locks are: `AcceptQueue::pending`; `Channel::incoming`;
-//! `Exposed::registrar`; `Exposed::state`; `Alarm::at`; `Endpoint::kept`; those in `Pool` and
-//! `SendQueue`; and that in `SparePages`, for which nobody waits but who releases them.
+//! `Exposed::registrar`; `Exposed::state`; `Watch::progress`; `Alarm::at`; `Endpoint::kept`; those
+//! in `Pool` and `SendQueue`; and that in `SparePages`, for which nobody waits but who releases
+//! them.
 
 #![forbid(unsafe_code)]
 
@@ -48,6 +50,7 @@ mod regions;
 mod reply;
 mod reverse;
 mod traces;
+mod watch;
 
 use kernel::prelude::*;
 

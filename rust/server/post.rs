@@ -80,7 +80,7 @@ impl Connection {
         match message.post_exposing(&self.ep, permit, octets, invalidate, regions, keep) {
             Ok(()) => {
                 admin::server::EXPOSED.inc();
-                exposed.posted(deadline);
+                self.ep.context().alarm().set(deadline);
                 if !wanted {
                     exposed.release_early(&self.ep, place)
                 }
@@ -116,6 +116,7 @@ impl Connection {
             Err(ReserveError::TooLong) => return Err(NotServed::Refused),
             Err(ReserveError::Closed | ReserveError::Stalled) => return Err(NotServed::Lost),
         };
+        channel.watch();
         if permit.waited() {
             traces::queue_has_room(&self.ep, serial);
             channel.waited(&self.ep);

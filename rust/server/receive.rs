@@ -86,8 +86,8 @@ impl Connection {
         }
         drop(incoming);
         let rqst = rqst.let_others_in();
-        if channel.exposed().take_due() {
-            channel.exposed().expire(&self.ep);
+        if channel.alarm().take_due() {
+            channel.look(&self.ep);
         }
         match next {
             Some(Next::Fresh(buffer)) => self.begin(rqst, buffer),

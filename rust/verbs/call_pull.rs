@@ -283,7 +283,7 @@ unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindi
     let recv: Recv<Parcel<C::Call>> =
         unsafe { Recv::from_raw(NonNull::new_unchecked(armed.companion)) };
     let sending: &Sending<C::Call> = worker.context().sending();
-    sending.queue().release(armed.entries);
+    sending.queue().complete(armed.entries);
     let how = Ended::of(wc.status);
     match how {
         Ended::Well => trace!(svcrdma_wc_read(

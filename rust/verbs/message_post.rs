@@ -158,7 +158,7 @@ unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindi
         .context()
         .sending()
         .queue()
-        .release(message.0.entries);
+        .complete(message.0.entries);
     let how = Ended::of(wc.status);
     match how {
         Ended::Well => trace!(svcrdma_wc_send(worker.send_cid(message.serial()))),

@@ -161,7 +161,8 @@ pub(crate) use responder::{
 };
 pub(crate) use send_queue::{
     Permit,
-    ReserveError, //
+    ReserveError,
+    SendQueue, //
 };
 pub(crate) use sizes::{
     DeviceAttrs,

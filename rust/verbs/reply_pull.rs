@@ -345,7 +345,7 @@ unsafe extern "C" fn done<C: Puller>(cq: *mut bindings::ib_cq, wc: *mut bindings
     // SAFETY: Left there by `post`, for this.
     let reading = unsafe { LinkedBox::<Reading<C::Pulling>>::from_raw(armed.companion.cast()) };
     let what = reading.into_inner().finish(&*worker, &pulls.idle);
-    pulls.send_queue.release(armed.entries);
+    pulls.send_queue.complete(armed.entries);
     let mut how = Ended::of(wc.status);
     if how == Ended::Well && pulls.next(&*worker).is_err() {
         how = Ended::Flushed;

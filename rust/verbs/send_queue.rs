@@ -61,6 +61,8 @@ pub(crate) struct SendQueue {
     depth: Atomic<u32>,
     /// Free entries; for an instant too few, while a failed reservation is taken back.
     free: Atomic<i32>,
+    /// Chains that have completed, ever. Changed by the send queue's worker.
+    completed: Atomic<u32>,
     closed: Atomic<bool>,
     /// How many stand in line.
     waiting: Atomic<u32>,
@@ -139,6 +141,7 @@ impl SendQueue {
         pin_init!(Self {
             depth: Atomic::new(0),
             free: Atomic::new(0),
+            completed: Atomic::new(0),
             closed: Atomic::new(false),
             waiting: Atomic::new(0),
             line <- new_spinlock!(Line { next_ticket: 0, serving: 0 }, "SendQueue::line"),
@@ -220,9 +223,17 @@ impl SendQueue {
         self.wake();
     }
 
+    /// Returns the entries of a chain that has completed. For the send queue's worker.
+    #[inline]
+    pub(super) fn complete(&self, entries: u32) {
+        let completed = self.completed.load(Relaxed).wrapping_add(1);
+        self.completed.store(completed, Relaxed);
+        self.release(entries);
+    }
+
     /// Returns the entries of a chain that has completed, or was not posted.
     #[inline]
-    pub(super) fn release(&self, entries: u32) {
+    fn release(&self, entries: u32) {
         // NO-OVERFLOW: What was taken is at most `i32::MAX`.
         self.free.fetch_add(entries as i32, Full);
         // Pairs with the increment in `wait`: either that thread sees the entries, or we see it.
@@ -301,6 +312,17 @@ impl SendQueue {
         let _line = self.line.lock();
         self.turn.notify_all();
         self.entries_freed.notify_all();
+    }
+
+    /// How many chains have completed, ever; it wraps around.
+    pub(crate) fn completed(&self) -> u32 {
+        self.completed.load(Relaxed)
+    }
+
+    /// Whether any entries are reserved.
+    pub(crate) fn is_used(&self) -> bool {
+        let (free, depth) = self.state();
+        free < depth
     }
 
     /// Free entries and all entries, for traces.

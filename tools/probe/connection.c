@@ -174,6 +174,12 @@ struct conn *conn_start(const struct terms *terms)
 		fail("rdma_create_id: %s", strerror(errno));
 		return give_up(c);
 	}
+	if (terms->answers_in &&
+	    rdma_set_option(c->id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT,
+			    (void *)&terms->answers_in, sizeof(terms->answers_in))) {
+		fail("rdma_set_option: %s", strerror(errno));
+		return give_up(c);
+	}
 	if (rdma_resolve_addr(c->id, NULL, (void *)&ss, 2000 * patience) ||
 	    !event(c, RDMA_CM_EVENT_ADDR_RESOLVED, 3000) ||
 	    rdma_resolve_route(c->id, 2000 * patience) ||

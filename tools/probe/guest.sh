@@ -41,7 +41,7 @@ set_server() {
 
 # group NAME FROM
 group() {
-	local port=20050 fuzz=() requests reverse
+	local port=20050 fuzz=() requests reverse stall
 
 	echo "# group $1, kernel $(uname -r), $(date +%F)"
 	# The groups before have written to it.
@@ -62,6 +62,9 @@ group() {
 	deaf)
 		requests=$(cat /proc/sys/sunrpc/svc_rdma/max_requests)
 		set_server max_requests 8 ;;
+	halts)
+		stall=$(cat /proc/sys/sunrpc/svc_rdma/stall_seconds 2>/dev/null || true)
+		set_server stall_seconds $((3 * PATIENCE)) ;;
 	# Fewer than there are reasons to call.
 	session)
 		reverse=$(cat /proc/sys/sunrpc/svc_rdma/max_bc_requests 2>/dev/null || true)
@@ -74,6 +77,7 @@ group() {
 	! /probe/probe --is-client "$1" || port=$NFS_PORT
 	/probe/probe "${fuzz[@]}" --from "$2" "$1" $SERVER4 "$port" export || status=1
 	[ "$1" != deaf ] || set_server max_requests "$requests"
+	[ "$1" != halts ] || set_server stall_seconds "$stall"
 	[ "$1" != session ] || set_server max_bc_requests "$reverse"
 }
 

@@ -38,6 +38,7 @@ static const struct group *const groups[] = {
 	&group_lists,
 	&group_torn,
 	&group_deaf,
+	&group_halts,
 	&group_agreement,
 	&group_windows,
 	&group_peers,

@@ -37,6 +37,7 @@ struct terms {
 	int responder, initiator;	/* RDMA Reads that it answers, and as a client asks for */
 	unsigned int longest;		/* messages that it receives */
 	bool slow;			/* the other end is to wait for Receives as long as it takes */
+	uint8_t answers_in;		/* and for answers: 4 us * 2^n, or by default the device's */
 };
 
 struct conn {
@@ -129,7 +130,7 @@ struct group {
 extern const struct group group_headers, group_chunks, group_peers, group_session,
 	group_pulled, group_reverse_early, group_reverse, group_replies, group_exposed,
 	group_credits, group_lies, group_lists, group_agreement,
-	group_exposer, group_windows, group_torn, group_deaf;
+	group_exposer, group_windows, group_torn, group_deaf, group_halts;
 
 extern const char *server, *port, *dir;
 extern uint32_t next_xid;

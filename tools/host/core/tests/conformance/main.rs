@@ -9,6 +9,7 @@
 //! `edges`.
 
 mod edges;
+mod progress;
 mod r8166_2;
 mod r8166_3_2;
 mod r8166_3_4;
