@@ -164,6 +164,46 @@ server_counts_what_it_does() {
 	rm -r "$WORK"
 }
 
+# eight_writers: of the same octets, in Calls that are pulled.
+eight_writers() {
+	local each writers=()
+
+	for each in {1..8}; do
+		dd if="$ktap_dir/data" of="$WORK/$each" bs=1M conv=fsync status=none &
+		writers+=($!)
+	done
+	for each in "${writers[@]}"; do
+		wait "$each" || fail "a writer failed"
+	done
+}
+
+# Beyond the total a connection pulls one Call at a time, and all that was to be written is.
+held_back() {
+	local each held
+
+	[ "$(module_kind)" != c ] || skip "the C module has no such limit"
+	need_local_bed
+	nfs_mount 4.2 rdma
+	work_dir held-back
+	head -c 3M /dev/urandom >"$ktap_dir/data"
+	echo 0 >"$SERVER/rdma_stat_held_back"
+	echo 1 >"$SERVER/max_pulled_pages"
+	eight_writers
+	echo 65536 >"$SERVER/max_pulled_pages"
+	held=$(svc_stat held_back)
+	nfs_mount_again 4.2 rdma
+	for each in {1..8}; do
+		cmp "$ktap_dir/data" "$WORK/$each" || fail "file $each is different"
+	done
+	echo "$held Calls were held back"
+	[ "$held" -gt 0 ] || fail "more than one was pulled at a time"
+	eight_writers
+	[ "$(svc_stat held_back)" -eq "$held" ] || fail "Calls are held back within the total"
+	nfs_umount
+	[ "$(cat "$SERVER/pulled_pages")" -eq 0 ] ||
+		fail "$(cat "$SERVER/pulled_pages") pages are still pulled to"
+}
+
 # RDMA Writes of the server, while directories with one file are listed 30 times.
 listing_writes() {
 	local before each
@@ -343,6 +383,7 @@ regions_come_back() {
 test_cleanup() {
 	cd /
 	go_on
+	[ ! -e "$SERVER/max_pulled_pages" ] || echo 65536 >"$SERVER/max_pulled_pages"
 	! bed_is_split || link_is_prompt "$BED_CLIENT_PORT" || :
 	umount_all
 } 2>/dev/null
@@ -364,6 +405,7 @@ MOST_INLINE=262144 LEAST_REQ=1024
 	"own_tunable $SERVER/max_exposed_replies 1 256 16" \
 	"own_tunable $SERVER/max_exposed_pages 1 2147483647 16384" \
 	"own_tunable $SERVER/exposed_seconds 1 600 30" \
+	"own_tunable $SERVER/max_pulled_pages 1 2147483647 65536" held_back \
 	"own_tunable $SERVER/stall_seconds 3 3600 90" \
 	"server_tunable max_requests 4 16384 128" \
 	"server_tunable max_bc_requests 1 64 16" \
@@ -375,7 +417,7 @@ MOST_INLINE=262144 LEAST_REQ=1024
 	"server_tunable max_outbound_read_requests 1 255 16" \
 	"counter read" "counter recv" "counter write" "counter sq_starve" \
 	"counter rq_starve" "counter rq_poll" "counter rq_prod" \
-	"counter sq_poll" "counter sq_prod" "counter stalled" counters_of_pulled_replies \
+	"counter sq_poll" "counter sq_prod" "counter stalled" "counter held_back" counters_of_pulled_replies \
 	server_counts_what_it_does few_slots slots_free_again room_again \
 	regions_come_back
 ktap_run "$@"

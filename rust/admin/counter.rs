@@ -62,7 +62,7 @@ impl Counter {
     }
 }
 
-/// A number that rises and falls, seldom.
+/// A number that rises and falls.
 pub(crate) struct Gauge(Atomic<usize>);
 
 impl Gauge {
@@ -71,12 +71,14 @@ impl Gauge {
         Self(Atomic::new(0))
     }
 
-    /// Raises it.
-    pub(crate) fn add(&self, n: usize) {
-        self.0.add(n, Relaxed);
+    /// Raises it; returns where it stood.
+    #[inline]
+    pub(crate) fn add(&self, n: usize) -> usize {
+        self.0.fetch_add(n, Relaxed)
     }
 
     /// Lowers it by what it was raised by.
+    #[inline]
     pub(crate) fn sub(&self, n: usize) {
         self.0.add(n.wrapping_neg(), Relaxed);
     }

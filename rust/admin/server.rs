@@ -51,8 +51,21 @@ pub(crate) static MAX_EXPOSED_REPLIES: Tunable = Tunable::new(16, 1, 256);
 /// Pages that may be exposed on all connections together.
 pub(crate) static MAX_EXPOSED_PAGES: Tunable = Tunable::new(16384, 1, i32::MAX as u32);
 
+/// Pages that are exposed.
+pub(crate) static EXPOSED_PAGES: Gauge = Gauge::new();
+
 /// Seconds that a client has to pull a Reply.
 pub(crate) static EXPOSED_SECONDS: Tunable = Tunable::new(30, 1, 600);
+
+/// Pages that Calls may be pulled to on all connections together. Beyond that each connection
+/// pulls one Call at a time.
+pub(crate) static MAX_PULLED_PAGES: Tunable = Tunable::new(65536, 1, i32::MAX as u32);
+
+/// Pages that Calls are pulled to.
+pub(crate) static PULLED_PAGES: Gauge = Gauge::new();
+
+/// Times that a Call was not pulled at once because of that.
+pub(crate) static HELD_BACK: Counter = Counter::new();
 
 /// Seconds that nothing of what a connection has under way may end.
 pub(crate) static STALL_SECONDS: Tunable = Tunable::new(90, 3, 3600);
@@ -84,7 +97,7 @@ pub(crate) static SQ_STARVED: Counter = Counter::new();
 /// What has not been counted since before this module.
 static UNUSED: Tunable = Tunable::constant(0);
 
-static TABLE: [Entry; 25] = [
+static TABLE: [Entry; 29] = [
     Entry::tunable(c"max_requests", &MAX_REQUESTS),
     Entry::tunable(c"max_bc_requests", &MAX_BC_REQUESTS),
     Entry::tunable(c"max_req_size", &MAX_REQ_SIZE),
@@ -96,9 +109,13 @@ static TABLE: [Entry; 25] = [
     Entry::tunable(c"pulled_replies", &PULLED_REPLIES),
     Entry::tunable(c"max_exposed_replies", &MAX_EXPOSED_REPLIES),
     Entry::tunable(c"max_exposed_pages", &MAX_EXPOSED_PAGES),
+    Entry::gauge(c"exposed_pages", &EXPOSED_PAGES),
     Entry::tunable(c"exposed_seconds", &EXPOSED_SECONDS),
     Entry::counter(c"rdma_stat_exposed", &EXPOSED),
     Entry::counter(c"rdma_stat_expired", &EXPIRED),
+    Entry::tunable(c"max_pulled_pages", &MAX_PULLED_PAGES),
+    Entry::gauge(c"pulled_pages", &PULLED_PAGES),
+    Entry::counter(c"rdma_stat_held_back", &HELD_BACK),
     Entry::tunable(c"stall_seconds", &STALL_SECONDS),
     Entry::counter(c"rdma_stat_stalled", &STALLED),
     Entry::counter(c"rdma_stat_read", &READS),

@@ -17,6 +17,8 @@ use crate::{
     }, //
 };
 
+use super::share::Share;
+
 /// A Receive buffer with a Call's state beside it.
 pub(super) type Buffer = Recv<Parcel<Call>>;
 
@@ -38,6 +40,10 @@ pub(super) struct Call {
     pub(super) outline: Outline,
     /// Whether there is no inline payload, not even an empty one.
     pub(super) long: bool,
+    /// Octets in its Read chunks.
+    pub(super) reads: u32,
+    /// The pages that it is pulled to, as long as that goes on.
+    pub(super) share: Option<Share>,
     /// Regions that its Reads have.
     pub(super) regions: u32,
     /// How the Call is put together, if it has to be.
@@ -49,11 +55,19 @@ pub(super) struct Call {
 impl Call {
     /// Starts a Call that was received just now.
     #[inline]
-    pub(super) fn begin(&mut self, xid: u32, payload: usize, long: bool, outline: Outline) {
+    pub(super) fn begin(
+        &mut self,
+        xid: u32,
+        payload: usize,
+        long: bool,
+        reads: u32,
+        outline: Outline,
+    ) {
         self.xid = xid;
         self.payload = payload;
         self.outline = outline;
         self.long = long;
+        self.reads = reads;
         self.layout = None;
         self.result_count = 0;
     }

@@ -61,6 +61,7 @@ use super::{
         Exposed,
         Token, //
     },
+    pulls::Pulls,
     recv_queue::RecvQueue,
     regions::ReadRegions,
     watch::{
@@ -86,6 +87,7 @@ pub(super) struct Channel {
     receives: RecvQueue,
     #[pin]
     incoming: SpinLock<Incoming>,
+    pulls: Pulls,
     #[pin]
     sending: Sending<Call>,
     /// Messages that were sent and have pages to let go.
@@ -110,7 +112,7 @@ pub(super) struct Incoming {
     pub(super) fresh: Queue<Buffer>,
     /// Calls whose chunks were pulled.
     pub(super) pulled: Queue<Pulled<Call>>,
-    /// What Calls are pulled to.
+    /// What Calls are pulled to, and those that wait for it.
     pub(super) regions: ReadRegions,
 }
 
@@ -129,6 +131,7 @@ impl Channel {
                 },
                 "Channel::incoming"
             ),
+            pulls: Pulls::new(),
             sending <- Sending::new(),
             finished: Stack::new(),
             exposed <- Exposed::new(),
@@ -259,9 +262,52 @@ impl Channel {
         self.wake();
     }
 
-    /// Gives back the regions of a Call that has been pulled, or will not be.
+    /// Notes that a Call is being pulled, which takes so many pages; `false` if it is to be
+    /// [held back](Self::hold_back).
+    #[inline]
+    pub(super) fn begin_pull(&self, call: &mut Call, pages: usize) -> bool {
+        if call.share.is_none() {
+            call.share = self.pulls.begin(pages);
+        }
+        call.share.is_some()
+    }
+
+    /// Has a Call wait until another one of this connection has been pulled.
     #[cold]
-    pub(super) fn give_regions(&self, call: &mut Call) {
+    pub(super) fn hold_back(&self, buffer: Buffer) {
+        admin::server::HELD_BACK.inc();
+        let mut incoming = self.incoming.lock();
+        incoming.regions.wait(buffer);
+        if !self.pulls.hold_back() {
+            incoming.regions.retry();
+            self.wake_for(incoming);
+        }
+    }
+
+    /// A Call that has waited to be pulled, and may try again.
+    #[inline]
+    pub(super) fn next_to_pull(&self, incoming: &mut Incoming) -> Option<Buffer> {
+        let next = incoming.regions.next()?;
+        if incoming.regions.none_waits() {
+            self.pulls.none_held_back();
+        }
+        Some(next)
+    }
+
+    /// Gives back what a Call takes that has been pulled, or will not be.
+    #[inline]
+    pub(super) fn end_pull(&self, call: &mut Call) {
+        let held_back = match call.share.take() {
+            Some(share) => self.pulls.end(share),
+            None => false,
+        };
+        if held_back || call.regions > 0 {
+            self.let_others_pull(call);
+        }
+    }
+
+    #[cold]
+    fn let_others_pull(&self, call: &mut Call) {
         let mut incoming = self.incoming.lock();
         if incoming.regions.give(call) {
             self.wake_for(incoming);
@@ -395,7 +441,9 @@ impl Responder for Channel {
         let this = worker.context();
         if status != Ended::Well {
             // The Call cannot be put together; the client has to send it again.
-            this.receives.recycle(pulled.finish(worker));
+            let mut buffer = pulled.finish(worker);
+            this.end_pull(&mut buffer.user_mut().call);
+            this.receives.recycle(buffer);
             this.close();
             return;
         }

@@ -12,10 +12,6 @@ use kernel::{
     new_spinlock,
     prelude::*,
     sync::{
-        atomic::{
-            ordering::Relaxed,
-            Atomic, //
-        },
         Mutex,
         SpinLock, //
     }, //
@@ -44,7 +40,8 @@ use crate::{
 
 use super::{
     channel::Channel,
-    limits::EXPOSED_SEGMENTS, //
+    limits::EXPOSED_SEGMENTS,
+    share::Share, //
 };
 
 /// How long the release of a Reply may take. It waits for what was posted before it, and a client
@@ -53,30 +50,6 @@ const RELEASE_SECONDS: u32 = 30;
 
 /// What waits for an invalidation: the place of the Reply.
 pub(super) type Token = usize;
-
-/// Pages that all connections together have exposed.
-static PAGES: Atomic<i32> = Atomic::new(0);
-
-/// A share in [`PAGES`].
-struct Share(i32);
-
-impl Share {
-    /// `None` if that would be too many.
-    fn take(pages: usize) -> Option<Self> {
-        let pages = i32::try_from(pages).ok()?;
-        let share = Self(pages);
-        let before = PAGES.fetch_add(pages, Relaxed);
-        let most = admin::server::MAX_EXPOSED_PAGES.get().cast_signed();
-        // Dropping it gives it back.
-        (before <= most.saturating_sub(pages)).then_some(share)
-    }
-}
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        PAGES.fetch_sub(self.0, Relaxed);
-    }
-}
 
 /// What is kept in a place.
 #[derive(Default)]
@@ -153,7 +126,11 @@ impl Exposed {
         message: &Message,
         spans: impl Fn() -> I,
     ) -> Option<Exposing> {
-        let share = Share::take(message.pages())?;
+        let (taken, most) = (
+            &admin::server::EXPOSED_PAGES,
+            &admin::server::MAX_EXPOSED_PAGES,
+        );
+        let share = Share::take(taken, message.pages(), most).ok()?;
         let place = {
             let mut state = self.state.lock();
             let place = state.places.expose(xid).ok()?;

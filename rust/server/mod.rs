@@ -13,9 +13,11 @@
 //! | `call` | what is remembered of a Call until its Reply |
 //! | `receive` | what a thread finds to do |
 //! | `pull` | Calls with Read chunks: pulled, put together, delivered |
-//! | `regions` | what iWARP reads into, and the Calls that wait for it |
+//! | `pulls` | how much is pulled at a time |
+//! | `regions` | what iWARP reads into, and the Calls that wait |
 //! | `reply` | from an encoded Reply to a message that can be posted |
 //! | `exposed` | Replies that stay exposed until the client has pulled them |
+//! | `share` | shares in what all connections together may have |
 //! | `error` | what a client is told whose Call cannot be served |
 //! | `post` | from a message to the Send Queue |
 //! | `watch` | that the Send Queue does not come to a halt |
@@ -44,11 +46,13 @@ mod limits;
 mod listener;
 mod post;
 mod pull;
+mod pulls;
 mod receive;
 mod recv_queue;
 mod regions;
 mod reply;
 mod reverse;
+mod share;
 mod traces;
 mod watch;
 

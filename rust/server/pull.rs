@@ -50,9 +50,18 @@ use super::{
 };
 
 impl Connection {
-    /// Pulls the Read chunks of a Call, if there are regions for that.
+    /// Pulls the Read chunks of a Call, if there is room for that.
     #[inline]
-    pub(super) fn pull(&self, rqst: Receiving<'_, Self>, buffer: Buffer) -> Received {
+    pub(super) fn pull(&self, rqst: Receiving<'_, Self>, mut buffer: Buffer) -> Received {
+        let channel = self.ep.context();
+        let call = &mut buffer.user_mut().call;
+        // More than that is refused.
+        let octets = call.reads.min(self.bounds.message);
+        let pages = octets.div_ceil(PAGE_SIZE as u32) as usize;
+        if !channel.begin_pull(call, pages) {
+            channel.hold_back(buffer);
+            return rqst.nothing();
+        }
         if self.demand.total() == 0 {
             return self.start_pull(rqst, buffer);
         }
@@ -67,6 +76,7 @@ impl Connection {
         let (xid, reads) = (call.xid, call.chunks(octets).reads);
         let wanted = self.demand.of(reads, call.long);
         if wanted > self.demand.total() {
+            self.end_pull(&mut buffer);
             return self.refuse_call(rqst, buffer, xid);
         }
         let taken = self
@@ -82,12 +92,10 @@ impl Connection {
         }
     }
 
-    /// Gives back the regions that a Call was pulled to, or was to be.
+    /// Gives back what it took to pull a Call.
     #[inline]
-    fn give_regions(&self, buffer: &mut Buffer) {
-        if self.demand.total() > 0 {
-            self.ep.context().give_regions(&mut buffer.user_mut().call);
-        }
+    fn end_pull(&self, buffer: &mut Buffer) {
+        self.ep.context().end_pull(&mut buffer.user_mut().call);
     }
 
     /// Starts to pull the Read chunks of a Call.
@@ -108,7 +116,7 @@ impl Connection {
             NotServed::Lost => self.ep.context().close(),
         }
         if let Some(mut buffer) = buffer {
-            self.give_regions(&mut buffer);
+            self.end_pull(&mut buffer);
             self.ep.context().receives().recycle(buffer);
         }
         rqst.nothing()
@@ -269,7 +277,7 @@ impl Connection {
     /// Delivers a Call whose chunks have been pulled.
     pub(super) fn finish(&self, mut rqst: Receiving<'_, Self>, mut buffer: Buffer) -> Received {
         trace!(svcrdma_read_finished(self.ep.recv_cid(buffer.serial())));
-        self.give_regions(&mut buffer);
+        self.end_pull(&mut buffer);
         let end = buffer.user().call.octets;
         let (octets, parcel) = buffer.split(end);
         let call = &parcel.call;

@@ -50,7 +50,7 @@ const MOST_NOTED: usize = 1 << 20;
 /// What a thread finds to do.
 enum Next {
     Fresh(Buffer),
-    /// It has waited for regions.
+    /// It has waited to be pulled.
     Again(Buffer),
     Pulled(Pulled<Call>),
 }
@@ -76,7 +76,7 @@ impl Connection {
         // What was pulled came first.
         let next = match incoming.pulled.pop() {
             Some(pulled) => Some(Next::Pulled(pulled)),
-            None => match incoming.regions.next() {
+            None => match channel.next_to_pull(&mut incoming) {
                 Some(buffer) => Some(Next::Again(buffer)),
                 None => incoming.fresh.pop().map(Next::Fresh),
             },
@@ -159,17 +159,18 @@ impl Connection {
         inline: Range<usize>,
     ) -> Step {
         let (chunks, long) = (&message.chunks, message.payload.is_none());
+        let lengths = chunks.reads.segments().map(|read| read.segment.length);
+        let reads = lengths.fold(0, u32::saturating_add);
         parcel
             .call
-            .begin(message.xid, inline.start, long, chunks.outline());
-        // A list of nothing but empty segments is legal, and there is nothing to pull.
-        let mut reads = chunks.reads.segments();
+            .begin(message.xid, inline.start, long, reads, chunks.outline());
         // No room for so many results, or for a Call longer than what the service takes.
         if chunks.writes.chunks().nth(MAX_RESULTS).is_some()
             || inline.len() > self.bounds.message as usize
         {
             Step::Refuse(message.xid)
-        } else if !long && reads.all(|read| read.segment.is_empty()) {
+        } else if !long && reads == 0 {
+            // A list of nothing but empty segments is legal, and there is nothing to pull.
             self.note_reply_pages(rqst, chunks, parcel.pages_mut());
             Step::Deliver(inline)
         } else {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Regions to read into, and the Calls that wait for them.
+//! Regions to read into, and the Calls that wait to be pulled.
 //!
 //! Some devices (iWARP) read into registered regions only. A connection has a fixed number of
 //! those, and each segment of a Read chunk takes one, however short it is. A Call that wants more
-//! than are free waits here until others have been pulled.
+//! than are free waits here until others have been pulled; so do those that are
+//! [held back](super::pulls).
 
 use core::{
     mem,
@@ -66,15 +67,15 @@ impl Demand {
     }
 }
 
-/// The regions that are free, and the Calls that wait for more.
+/// The regions that are free, and the Calls that wait.
 ///
 /// # Invariants
 ///
-/// As long as a Call waits, others have regions, and [`Self::give`] follows.
+/// As long as a Call waits, others are being pulled, and [`Self::give`] or [`Self::retry`] follows.
 pub(super) struct ReadRegions {
     free: u32,
     waiting: Queue<Buffer>,
-    /// Some were given back, and nobody has found too few since.
+    /// Another one was pulled, and nobody has found that too few since.
     returned: bool,
 }
 
@@ -103,8 +104,7 @@ impl ReadRegions {
             }
             None => {
                 // INVARIANT: Those that are missing were taken.
-                self.waiting.push(buffer);
-                self.returned = false;
+                self.wait(buffer);
                 None
             }
         }
@@ -113,8 +113,24 @@ impl ReadRegions {
     /// Gives back what a Call has taken; `true` if others wait for it.
     pub(super) fn give(&mut self, call: &mut Call) -> bool {
         self.free += mem::take(&mut call.regions);
+        self.retry()
+    }
+
+    /// Has a Call wait until another one has been pulled.
+    pub(super) fn wait(&mut self, buffer: Buffer) {
+        self.waiting.push(buffer);
+        self.returned = false;
+    }
+
+    /// Has all Calls that wait try again; `true` if there are any.
+    pub(super) fn retry(&mut self) -> bool {
         self.returned = true;
         !self.waiting.is_empty()
+    }
+
+    /// Whether no Call waits.
+    pub(super) fn none_waits(&self) -> bool {
+        self.waiting.is_empty()
     }
 
     /// A Call that has waited, and may try again.
