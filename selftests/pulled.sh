@@ -254,7 +254,7 @@ few_places() {
 	done
 	echo "$(xprt_stat bad_reply) Replies were refused in $round rounds"
 	if bed_is_split; then
-		link_is_prompt "$BED_CLIENT_PORT"
+		[ "$PACE" -gt 1 ] || link_is_prompt "$BED_CLIENT_PORT"
 		[ "$(xprt_stat bad_reply)" -gt 0 ] || fail "each had a place"
 	fi
 	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
