@@ -81,6 +81,7 @@ void rpcrdma_xprt_clear_connecting(struct rpc_xprt *xprt);
 void rpcrdma_bc_slot_inc(struct rpc_xprt *xprt);
 unsigned long rpcrdma_svc_serv_maxpages(const struct svc_serv *serv);
 unsigned long rpcrdma_jiffies(void);
+u64 rpcrdma_jiffies64(void);
 void rpcrdma_get_net(struct net *net);
 void rpcrdma_put_net(struct net *net);
 void rpcrdma_synchronize_rcu(void);

@@ -57,8 +57,8 @@ pub(crate) static EXPOSED_PAGES: Gauge = Gauge::new();
 /// Seconds that a client has to pull a Reply.
 pub(crate) static EXPOSED_SECONDS: Tunable = Tunable::new(30, 1, 600);
 
-/// Pages that Calls may be pulled to on all connections together. Beyond that each connection
-/// pulls one Call at a time.
+/// Pages that Calls may be pulled to on all connections together, half of them for clients that no
+/// export has admitted. Beyond that each connection pulls one Call at a time.
 pub(crate) static MAX_PULLED_PAGES: Tunable = Tunable::new(65536, 1, i32::MAX as u32);
 
 /// Pages that Calls are pulled to.

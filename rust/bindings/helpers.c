@@ -215,6 +215,11 @@ unsigned long rpcrdma_jiffies(void)
 	return jiffies;
 }
 
+u64 rpcrdma_jiffies64(void)
+{
+	return get_jiffies_64();
+}
+
 void rpcrdma_get_net(struct net *net)
 {
 	get_net(net);

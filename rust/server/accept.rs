@@ -355,7 +355,7 @@ fn open_channel(
         0
     };
     let demand = Demand::new(regions, device.max_fast_reg_pages);
-    channel.incoming().lock().regions.open(&demand);
+    channel.incoming().lock().to_pull.open(demand.total());
     if terms.extensions.pulled_replies {
         let most = u32::try_from(pages)?.min(device.max_fast_reg_pages);
         channel

@@ -40,8 +40,8 @@ pub(super) struct Call {
     pub(super) outline: Outline,
     /// Whether there is no inline payload, not even an empty one.
     pub(super) long: bool,
-    /// Octets in its Read chunks.
-    pub(super) reads: u32,
+    /// Octets of all that it may be put together from.
+    pub(super) parts: u32,
     /// The pages that it is pulled to, as long as that goes on.
     pub(super) share: Option<Share>,
     /// Regions that its Reads have.
@@ -60,14 +60,14 @@ impl Call {
         xid: u32,
         payload: usize,
         long: bool,
-        reads: u32,
+        parts: u32,
         outline: Outline,
     ) {
         self.xid = xid;
         self.payload = payload;
         self.outline = outline;
         self.long = long;
-        self.reads = reads;
+        self.parts = parts;
         self.layout = None;
         self.result_count = 0;
     }

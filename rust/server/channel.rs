@@ -61,9 +61,11 @@ use super::{
         Exposed,
         Token, //
     },
-    pulls::Pulls,
+    pulls::{
+        Pulls,
+        ToPull, //
+    },
     recv_queue::RecvQueue,
-    regions::ReadRegions,
     watch::{
         Halted,
         Watch, //
@@ -112,8 +114,8 @@ pub(super) struct Incoming {
     pub(super) fresh: Queue<Buffer>,
     /// Calls whose chunks were pulled.
     pub(super) pulled: Queue<Pulled<Call>>,
-    /// What Calls are pulled to, and those that wait for it.
-    pub(super) regions: ReadRegions,
+    /// Calls that wait to be pulled.
+    pub(super) to_pull: ToPull,
 }
 
 impl Channel {
@@ -127,7 +129,7 @@ impl Channel {
                 Incoming {
                     fresh: Queue::new(),
                     pulled: Queue::new(),
-                    regions: ReadRegions::none(),
+                    to_pull: ToPull::none(),
                 },
                 "Channel::incoming"
             ),
@@ -266,9 +268,8 @@ impl Channel {
     /// [held back](Self::hold_back).
     #[inline]
     pub(super) fn begin_pull(&self, call: &mut Call, pages: usize) -> bool {
-        if call.share.is_none() {
-            call.share = self.pulls.begin(pages);
-        }
+        let admitted = self.xprt().is_some_and(SvcHandle::is_admitted);
+        call.share = self.pulls.begin(pages, admitted);
         call.share.is_some()
     }
 
@@ -277,18 +278,35 @@ impl Channel {
     pub(super) fn hold_back(&self, buffer: Buffer) {
         admin::server::HELD_BACK.inc();
         let mut incoming = self.incoming.lock();
-        incoming.regions.wait(buffer);
+        incoming.to_pull.wait(buffer);
         if !self.pulls.hold_back() {
-            incoming.regions.retry();
+            incoming.to_pull.retry();
             self.wake_for(incoming);
         }
+    }
+
+    /// Takes `wanted` regions, which is not more than there are, for a Call that is to be pulled,
+    /// or else has it wait.
+    #[cold]
+    pub(super) fn take_regions(&self, mut buffer: Buffer, wanted: u32) -> Option<Buffer> {
+        let mut incoming = self.incoming.lock();
+        let call = &mut buffer.user_mut().call;
+        if incoming.to_pull.take_regions(call, wanted) {
+            return Some(buffer);
+        }
+        if let Some(share) = call.share.take() {
+            // Whoever is held back is told by those that have the regions, when they end.
+            self.pulls.end(share);
+        }
+        incoming.to_pull.wait(buffer);
+        None
     }
 
     /// A Call that has waited to be pulled, and may try again.
     #[inline]
     pub(super) fn next_to_pull(&self, incoming: &mut Incoming) -> Option<Buffer> {
-        let next = incoming.regions.next()?;
-        if incoming.regions.none_waits() {
+        let next = incoming.to_pull.next()?;
+        if incoming.to_pull.none_waits() {
             self.pulls.none_held_back();
         }
         Some(next)
@@ -309,7 +327,8 @@ impl Channel {
     #[cold]
     fn let_others_pull(&self, call: &mut Call) {
         let mut incoming = self.incoming.lock();
-        if incoming.regions.give(call) {
+        incoming.to_pull.give_regions(call);
+        if incoming.to_pull.retry() {
             self.wake_for(incoming);
         }
     }
@@ -441,10 +460,10 @@ impl Responder for Channel {
         let this = worker.context();
         if status != Ended::Well {
             // The Call cannot be put together; the client has to send it again.
+            this.close();
             let mut buffer = pulled.finish(worker);
             this.end_pull(&mut buffer.user_mut().call);
             this.receives.recycle(buffer);
-            this.close();
             return;
         }
         let mut incoming = this.incoming.lock();

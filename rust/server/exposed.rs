@@ -126,10 +126,8 @@ impl Exposed {
         message: &Message,
         spans: impl Fn() -> I,
     ) -> Option<Exposing> {
-        let (taken, most) = (
-            &admin::server::EXPOSED_PAGES,
-            &admin::server::MAX_EXPOSED_PAGES,
-        );
+        let taken = &admin::server::EXPOSED_PAGES;
+        let most = admin::server::MAX_EXPOSED_PAGES.get() as usize;
         let share = Share::take(taken, message.pages(), most).ok()?;
         let place = {
             let mut state = self.state.lock();

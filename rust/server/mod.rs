@@ -13,8 +13,8 @@
 //! | `call` | what is remembered of a Call until its Reply |
 //! | `receive` | what a thread finds to do |
 //! | `pull` | Calls with Read chunks: pulled, put together, delivered |
-//! | `pulls` | how much is pulled at a time |
-//! | `regions` | what iWARP reads into, and the Calls that wait |
+//! | `pulls` | how much is pulled at a time, and the Calls that wait for their turn |
+//! | `regions` | how many regions iWARP takes for that |
 //! | `reply` | from an encoded Reply to a message that can be posted |
 //! | `exposed` | Replies that stay exposed until the client has pulled them |
 //! | `share` | shares in what all connections together may have |

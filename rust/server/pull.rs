@@ -56,7 +56,7 @@ impl Connection {
         let channel = self.ep.context();
         let call = &mut buffer.user_mut().call;
         // More than that is refused.
-        let octets = call.reads.min(self.bounds.message);
+        let octets = call.parts.min(self.bounds.message);
         let pages = octets.div_ceil(PAGE_SIZE as u32) as usize;
         if !channel.begin_pull(call, pages) {
             channel.hold_back(buffer);
@@ -79,14 +79,7 @@ impl Connection {
             self.end_pull(&mut buffer);
             return self.refuse_call(rqst, buffer, xid);
         }
-        let taken = self
-            .ep
-            .context()
-            .incoming()
-            .lock()
-            .regions
-            .take(buffer, wanted);
-        match taken {
+        match self.ep.context().take_regions(buffer, wanted) {
             Some(buffer) => self.start_pull(rqst, buffer),
             None => rqst.nothing(),
         }

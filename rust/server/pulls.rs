@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How much is pulled at a time.
+//! How much is pulled at a time, and the Calls that wait for their turn.
 //!
-//! The pages that a Call is pulled to are the client's to hold until it has answered, and nobody
-//! has asked yet who that is. So there is a total for all connections. Beyond that each of them
-//! pulls one Call at a time, and the others of its Calls wait for that one: every connection goes
-//! on, and none waits for another.
+//! The pages that a Call is pulled to are the client's to hold until it has answered, and perhaps
+//! nobody has asked yet who that is. So there is a total for all connections, of which those of
+//! clients that no export has admitted can have half. Beyond that each connection pulls one Call at
+//! a time, and the others of its Calls wait for that one: every connection goes on, and none waits
+//! for another.
+//!
+//! On devices that [read into regions only](super::regions) a Call also waits if it wants more of
+//! them than are free. It gives its share back first: who waits is not under way.
+
+use core::mem;
 
 use kernel::sync::{
     atomic::{
@@ -18,9 +24,18 @@ use kernel::sync::{
     barrier::smp_mb, //
 };
 
-use crate::admin;
+use crate::{
+    admin,
+    verbs::Queue, //
+};
 
-use super::share::Share;
+use super::{
+    call::{
+        Buffer,
+        Call, //
+    },
+    share::Share, //
+};
 
 /// What one connection pulls.
 ///
@@ -30,7 +45,7 @@ use super::share::Share;
 pub(super) struct Pulls {
     /// Calls that have a share, and for an instant those that do not get one.
     under_way: Atomic<u32>,
-    /// Changed under the lock of what is held back.
+    /// Changed under the lock of [`ToPull`].
     held_back: Atomic<bool>,
 }
 
@@ -42,16 +57,18 @@ impl Pulls {
         }
     }
 
-    /// A share for a Call that takes so many pages. If there is none, others are under way, and the
-    /// Call is to be held back until one of them ends.
+    /// A share for a Call that takes so many pages, of a client that is `admitted` or not. If there
+    /// is none, the caller [holds the Call back](Self::hold_back).
     #[inline]
-    pub(super) fn begin(&self, pages: usize) -> Option<Share> {
+    pub(super) fn begin(&self, pages: usize, admitted: bool) -> Option<Share> {
         let others = self.under_way.fetch_add(1, Relaxed);
-        let most = &admin::server::MAX_PULLED_PAGES;
+        let total = admin::server::MAX_PULLED_PAGES.get() as usize;
+        let most = if admitted { total } else { total / 2 };
         match Share::take(&admin::server::PULLED_PAGES, pages, most) {
             Ok(share) => Some(share),
             Err(share) if others == 0 => Some(share),
             Err(share) => {
+                // Whoever this has kept from having a share is told by the caller, who looks next.
                 self.end(share);
                 None
             }
@@ -66,7 +83,7 @@ impl Pulls {
         self.held_back.load(Relaxed)
     }
 
-    /// Says that a Call is held back; `false` if none is under way any more, and it may try again.
+    /// Says that a Call is held back; `false` if none is under way any more, and all may try again.
     #[cold]
     pub(super) fn hold_back(&self) -> bool {
         self.held_back.store(true, Relaxed);
@@ -79,5 +96,80 @@ impl Pulls {
     #[cold]
     pub(super) fn none_held_back(&self) {
         self.held_back.store(false, Relaxed);
+    }
+}
+
+/// The Calls of a connection that wait to be pulled, and the regions that are free.
+///
+/// # Invariants
+///
+/// As long as a Call waits, others are under way, or [`Self::retried`] is set and a thread will
+/// look.
+pub(super) struct ToPull {
+    free_regions: u32,
+    waiting: Queue<Buffer>,
+    /// All may try again: a Call has ended, and nobody has found that too few since.
+    retried: bool,
+}
+
+impl ToPull {
+    pub(super) const fn none() -> Self {
+        Self {
+            free_regions: 0,
+            waiting: Queue::new(),
+            retried: false,
+        }
+    }
+
+    /// Sets the number of regions, before the first Call.
+    pub(super) fn open(&mut self, regions: u32) {
+        self.free_regions = regions;
+    }
+
+    /// Takes `wanted` regions, which is not more than there are, for a Call; `false` if not as many
+    /// are free. Then others have them, and the caller has it [wait](Self::wait).
+    pub(super) fn take_regions(&mut self, call: &mut Call, wanted: u32) -> bool {
+        match self.free_regions.checked_sub(wanted) {
+            Some(rest) => {
+                self.free_regions = rest;
+                call.regions = wanted;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Gives back what a Call has taken.
+    pub(super) fn give_regions(&mut self, call: &mut Call) {
+        self.free_regions += mem::take(&mut call.regions);
+    }
+
+    /// Has a Call wait until [`Self::retry`], without a share, and without regions.
+    pub(super) fn wait(&mut self, buffer: Buffer) {
+        // INVARIANT: Others are under way, or else the caller goes on to `retry`.
+        self.waiting.push(buffer);
+        self.retried = false;
+    }
+
+    /// Has all Calls that wait try again; `true` if there are any, for which a thread has to look.
+    pub(super) fn retry(&mut self) -> bool {
+        self.retried = true;
+        !self.waiting.is_empty()
+    }
+
+    /// Whether no Call waits.
+    pub(super) fn none_waits(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// A Call that has waited, and may try again.
+    #[inline]
+    pub(super) fn next(&mut self) -> Option<Buffer> {
+        if !self.retried {
+            return None;
+        }
+        let next = self.waiting.pop();
+        self.retried = next.is_some();
+        next
     }
 }

@@ -161,9 +161,11 @@ impl Connection {
         let (chunks, long) = (&message.chunks, message.payload.is_none());
         let lengths = chunks.reads.segments().map(|read| read.segment.length);
         let reads = lengths.fold(0, u32::saturating_add);
+        // CAST: No longer than a message.
+        let parts = reads.saturating_add(inline.len() as u32);
         parcel
             .call
-            .begin(message.xid, inline.start, long, reads, chunks.outline());
+            .begin(message.xid, inline.start, long, parts, chunks.outline());
         // No room for so many results, or for a Call longer than what the service takes.
         if chunks.writes.chunks().nth(MAX_RESULTS).is_some()
             || inline.len() > self.bounds.message as usize

@@ -2,10 +2,7 @@
 
 //! Shares in the pages that all connections together may have for something.
 
-use crate::admin::{
-    counter::Gauge,
-    sysctl::Tunable, //
-};
+use crate::admin::counter::Gauge;
 
 /// So many pages, until it is dropped.
 pub(super) struct Share {
@@ -20,10 +17,10 @@ impl Share {
     ///
     /// If these are more than `most` then, the share comes as an error. It counts all the same.
     #[inline]
-    pub(super) fn take(taken: &'static Gauge, pages: usize, most: &Tunable) -> Result<Self, Self> {
+    pub(super) fn take(taken: &'static Gauge, pages: usize, most: usize) -> Result<Self, Self> {
         let before = taken.add(pages);
         let share = Self { taken, pages };
-        if before.saturating_add(pages) > most.get() as usize {
+        if before.saturating_add(pages) > most {
             return Err(share);
         }
         Ok(share)

@@ -58,7 +58,7 @@ impl Alarm {
     /// The time, as the alarm counts it.
     pub(crate) fn now() -> u64 {
         // SAFETY: Has no preconditions.
-        unsafe { bindings::rpcrdma_jiffies() as u64 }
+        unsafe { bindings::rpcrdma_jiffies64() }
     }
 
     /// How long so many seconds are.
@@ -83,7 +83,7 @@ impl Alarm {
         *at = Some(when);
         let delay = when.saturating_sub(Self::now());
         // Under the lock, so that the earliest time of several threads' is what is set.
-        // CAST: A few minutes.
+        // CAST: An hour at most.
         // SAFETY: Cancelled before it ends.
         unsafe { self.work.modify(delay as c_ulong) };
     }

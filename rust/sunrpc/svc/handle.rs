@@ -176,6 +176,12 @@ impl SvcHandle {
         self.test(1 << bindings::XPT_CLOSE | 1 << bindings::XPT_DEAD)
     }
 
+    /// Whether an export has admitted the client.
+    #[inline]
+    pub(crate) fn is_admitted(&self) -> bool {
+        self.test(1 << bindings::XPT_PEER_VALID)
+    }
+
     /// Keeps the transport itself for a while, unless SUNRPC has dropped it.
     pub(super) fn get(&self) -> Option<SvcRef<'_>> {
         // SAFETY: The count is part of the memory, and stays zero once it is.
