@@ -122,7 +122,7 @@ impl Connection {
         pull: &mut Pull<Call>,
         received: usize,
         long: bool,
-    ) -> core::result::Result<(), NotServed> {
+    ) -> Result<(), NotServed> {
         let serial = pull.serial();
         let (octets, call, mut reads) = pull.parts(received);
         let payload = octets.get(call.payload..).unwrap_or(&[]);
@@ -159,7 +159,7 @@ impl Connection {
         reads: &mut Reads<'_>,
         serial: i32,
         length: u32,
-    ) -> core::result::Result<(), NotServed> {
+    ) -> Result<(), NotServed> {
         let pages = length.div_ceil(PAGE_SIZE as u32) as usize;
         let taken = rqst.take_pages(pages, reads.page_sink(), &self.spare.calls);
         if taken < pages {
@@ -179,7 +179,7 @@ impl Connection {
         reads: &mut Reads<'_>,
         assembly: &Assembly<'_>,
         data: u32,
-    ) -> core::result::Result<(), NotServed> {
+    ) -> Result<(), NotServed> {
         let lengths = assembly.pulls().map(|segment| segment.length);
         let octets = lengths.fold(0, u32::saturating_add);
         // Pages that are mapped are the device's, down to the last cache line: so this is first.
@@ -199,7 +199,7 @@ impl Connection {
         reads: &mut Reads<'_>,
         assembly: &Assembly<'_>,
         payload: &[u8],
-    ) -> core::result::Result<(), NotServed> {
+    ) -> Result<(), NotServed> {
         // As in `add_item`, Reads go to pages that nothing is copied to any more.
         let mut at = 0;
         for piece in assembly.pieces() {
@@ -236,7 +236,7 @@ impl Connection {
         reads: &mut Reads<'_>,
         at: &mut u32,
         segment: Segment,
-    ) -> core::result::Result<(), NotServed> {
+    ) -> Result<(), NotServed> {
         let sink = Span {
             start: *at,
             len: segment.length,
@@ -252,10 +252,7 @@ impl Connection {
     }
 
     /// Posts the Reads. The completion hands the Call to a thread again.
-    fn post_pull(
-        &self,
-        pull: Pull<Call>,
-    ) -> core::result::Result<(), (Option<Pull<Call>>, NotServed)> {
+    fn post_pull(&self, pull: Pull<Call>) -> Result<(), (Option<Pull<Call>>, NotServed)> {
         let permit = match self.reserve(pull.entries(), pull.serial()) {
             Ok(permit) => permit,
             Err(why) => return Err((Some(pull), why)),
@@ -312,7 +309,7 @@ fn is_call(pages: &PageArray, length: u32, xid: u32, reads: ReadList<'_>) -> boo
 
 /// Clears up to 3 octets of roundup, so that nothing of the page's past is in the Call.
 #[inline]
-fn clear(reads: &mut Reads<'_>, at: u32, len: u32) -> core::result::Result<(), NotServed> {
+fn clear(reads: &mut Reads<'_>, at: u32, len: u32) -> Result<(), NotServed> {
     match [0; 3].get(..len as usize) {
         Some(zeroes) if reads.write(at, zeroes) => Ok(()),
         _ => Err(NotServed::Lost),

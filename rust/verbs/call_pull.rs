@@ -152,7 +152,7 @@ impl<S: Send + 'static> Pull<S> {
         mut self,
         ep: &Endpoint<C>,
         permit: Permit<'_>,
-    ) -> core::result::Result<(), NotPulling<S>> {
+    ) -> Result<(), NotPulling<S>> {
         let (serial, companion) = (self.0.serial(), self.0.as_raw());
         let entries = permit.entries();
         let armed = Armed {

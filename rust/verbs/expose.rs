@@ -88,7 +88,7 @@ impl Message {
         &self,
         registrar: &mut Registrar<U>,
         spans: impl Iterator<Item = Span>,
-    ) -> core::result::Result<Regions<Mapped, U>, MapError> {
+    ) -> Result<Regions<Mapped, U>, MapError> {
         let mut regions = Regions::none();
         let pieces = spans.flat_map(|span| self.pieces(span));
         registrar.map(pieces, Access::Read, &mut regions)?;
@@ -110,7 +110,7 @@ impl Message {
         invalidate: Option<u32>,
         regions: Regions<Mapped, C::Token>,
         keep: impl FnOnce(Regions<Registered, C::Token>),
-    ) -> core::result::Result<(), NotPosted> {
+    ) -> Result<(), NotPosted> {
         if !regions.domain().is_some_and(|domain| ep.owns(domain)) {
             return Err(NotPosted::Refused(self));
         }

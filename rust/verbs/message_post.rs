@@ -49,7 +49,7 @@ impl Message {
         permit: Permit<'_>,
         octets: usize,
         invalidate: Option<u32>,
-    ) -> core::result::Result<(), NotPosted> {
+    ) -> Result<(), NotPosted> {
         // SAFETY: Nothing is put in front.
         unsafe { self.post_behind(ep, permit, octets, invalidate, |first| first) }
     }
@@ -73,7 +73,7 @@ impl Message {
         octets: usize,
         invalidate: Option<u32>,
         before: impl FnOnce(*mut bindings::ib_send_wr) -> *mut bindings::ib_send_wr,
-    ) -> core::result::Result<(), NotPosted> {
+    ) -> Result<(), NotPosted> {
         if !ep.owns(self.0.buffer.domain()) {
             return Err(NotPosted::Refused(self));
         }

@@ -117,7 +117,7 @@ impl Permit<'_> {
         self,
         ep: &Endpoint<C>,
         first: *const bindings::ib_send_wr,
-    ) -> core::result::Result<(), (Error, Option<Self>)> {
+    ) -> Result<(), (Error, Option<Self>)> {
         // SAFETY: By this function's contract.
         let refused = match unsafe { ep.post_send_raw(first) } {
             Ok(()) => Ok(()),
@@ -170,7 +170,7 @@ impl SendQueue {
         &self,
         entries: u32,
         full: impl FnOnce(),
-    ) -> core::result::Result<Permit<'_>, ReserveError> {
+    ) -> Result<Permit<'_>, ReserveError> {
         if entries > self.depth.load(Relaxed) {
             return Err(ReserveError::TooLong);
         }
@@ -250,7 +250,7 @@ impl SendQueue {
     }
 
     #[cold]
-    fn wait(&self, entries: u32) -> core::result::Result<Permit<'_>, ReserveError> {
+    fn wait(&self, entries: u32) -> Result<Permit<'_>, ReserveError> {
         let mut line = self.line.lock();
         let ticket = line.next_ticket;
         line.next_ticket = ticket.wrapping_add(1);

@@ -201,9 +201,7 @@ unsafe extern "C" fn send_request<C: Connection>(rqst: *mut bindings::rpc_rqst) 
 /// # Safety
 ///
 /// As for [`send_request`].
-unsafe fn transmit<C: Connection>(
-    rqst: *mut bindings::rpc_rqst,
-) -> core::result::Result<(), SendError> {
+unsafe fn transmit<C: Connection>(rqst: *mut bindings::rpc_rqst) -> Result<(), SendError> {
     // SAFETY: By this function's contract; the task keeps its transport.
     unsafe {
         let raw = (*rqst).rq_xprt;

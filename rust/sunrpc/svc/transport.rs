@@ -72,7 +72,7 @@ pub(crate) trait Connection: Send + Sync + Sized + 'static {
     /// # Errors
     ///
     /// See [`SendError`].
-    fn call_back(&self, xid: u32, message: &XdrBuf) -> core::result::Result<(), SendError>;
+    fn call_back(&self, xid: u32, message: &XdrBuf) -> Result<(), SendError>;
 
     /// Whether another Call should be taken on. Anywhere; must not sleep.
     fn has_room(&self) -> bool;
