@@ -36,8 +36,17 @@ impl From<Error> for NotServed {
     }
 }
 
-/// A message comes back if nothing of it was posted.
-pub(super) type Posted = Result<(), (Option<Message>, NotServed)>;
+/// What was to be posted comes back if nothing of it was.
+pub(super) type Posted<T = Message> = Result<(), (Option<T>, NotServed)>;
+
+/// How a failed post ends: its connection is lost.
+#[inline]
+pub(super) fn lost<T>(not_posted: NotPosted<T>) -> (Option<T>, NotServed) {
+    match not_posted {
+        NotPosted::Refused(back) => (Some(back), NotServed::Lost),
+        NotPosted::Stranded => (None, NotServed::Lost),
+    }
+}
 
 impl Connection {
     /// Posts a message.
@@ -47,11 +56,9 @@ impl Connection {
             Ok(permit) => permit,
             Err(why) => return Err((Some(message), why)),
         };
-        match message.post(&self.ep, permit, octets, invalidate) {
-            Ok(()) => Ok(()),
-            Err(NotPosted::Refused(message)) => Err((Some(message), NotServed::Lost)),
-            Err(NotPosted::Stranded) => Err((None, NotServed::Lost)),
-        }
+        message
+            .post(&self.ep, permit, octets, invalidate)
+            .map_err(lost)
     }
 
     /// Posts a message that exposes what is left of its Reply.

@@ -26,7 +26,6 @@ use crate::{
         Receiving, //
     },
     verbs::{
-        NotPulling,
         PageArray,
         Pull,
         Reads,
@@ -46,7 +45,11 @@ use super::{
     },
     channel::Channel,
     connection::Connection,
-    post::NotServed, //
+    post::{
+        lost,
+        NotServed,
+        Posted, //
+    }, //
 };
 
 impl Connection {
@@ -252,16 +255,12 @@ impl Connection {
     }
 
     /// Posts the Reads. The completion hands the Call to a thread again.
-    fn post_pull(&self, pull: Pull<Call>) -> Result<(), (Option<Pull<Call>>, NotServed)> {
+    fn post_pull(&self, pull: Pull<Call>) -> Posted<Pull<Call>> {
         let permit = match self.reserve(pull.entries(), pull.serial()) {
             Ok(permit) => permit,
             Err(why) => return Err((Some(pull), why)),
         };
-        match pull.post(&self.ep, permit) {
-            Ok(()) => Ok(()),
-            Err(NotPulling::Refused(pull)) => Err((Some(pull), NotServed::Lost)),
-            Err(NotPulling::Stranded) => Err((None, NotServed::Lost)),
-        }
+        pull.post(&self.ep, permit).map_err(lost)
     }
 
     /// Delivers a Call whose chunks have been pulled.

@@ -52,7 +52,10 @@ use super::{
         Responder,
         Sending, //
     },
-    send_queue::Permit,
+    send_queue::{
+        NotPosted,
+        Permit, //
+    },
     transfer::{
         Armed,
         Remote,
@@ -104,14 +107,6 @@ impl<S> Parcel<S> {
 /// A Receive buffer whose Call is being put together.
 pub(crate) struct Pull<S>(Recv<Parcel<S>>);
 
-/// Why a pull is not under way, and what is left of it.
-pub(crate) enum NotPulling<S> {
-    /// Nothing was posted.
-    Refused(Pull<S>),
-    /// A part was posted: the buffer comes back when the connection has been drained.
-    Stranded,
-}
-
 impl<S: Send + 'static> Pull<S> {
     /// Starts with the pages that are in the parcel.
     #[inline]
@@ -146,13 +141,13 @@ impl<S: Send + 'static> Pull<S> {
     ///
     /// # Errors
     ///
-    /// [`NotPulling`]; either way the connection is at its end.
+    /// [`NotPosted`]; either way the connection is at its end.
     #[inline]
     pub(crate) fn post<C: Responder<Call = S>>(
         mut self,
         ep: &Endpoint<C>,
         permit: Permit<'_>,
-    ) -> Result<(), NotPulling<S>> {
+    ) -> Result<(), NotPosted<Self>> {
         let (serial, companion) = (self.0.serial(), self.0.as_raw());
         let entries = permit.entries();
         let armed = Armed {
@@ -166,7 +161,7 @@ impl<S: Send + 'static> Pull<S> {
         // SAFETY: Nothing follows the chain.
         let first = unsafe { transfers.link(ep, ptr::null_mut()) };
         let Some(first) = first.filter(|first| !first.is_null() && enough) else {
-            return Err(NotPulling::Refused(self));
+            return Err(NotPosted::Refused(self));
         };
         trace!(svcrdma_post_read_chunk(
             ep.send_cid(serial),
@@ -183,10 +178,10 @@ impl<S: Send + 'static> Pull<S> {
                 let sending = ep.context().sending();
                 sending.trace_refused(ep, serial, error);
                 if permit.is_some() {
-                    return Err(NotPulling::Refused(pull));
+                    return Err(NotPosted::Refused(pull));
                 }
                 sending.strand_pull(Pulled(pull.0));
-                Err(NotPulling::Stranded)
+                Err(NotPosted::Stranded)
             }
         }
     }

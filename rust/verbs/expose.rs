@@ -25,7 +25,6 @@ use super::{
         QueueEnded, //
     },
     message::Message,
-    message_post::NotPosted,
     region::{
         Access,
         MapError,
@@ -39,7 +38,10 @@ use super::{
     },
     registrar::Registrar,
     responder::Responder,
-    send_queue::Permit, //
+    send_queue::{
+        NotPosted,
+        Permit, //
+    }, //
 };
 
 /// A context that exposes memory to its peer.
@@ -110,7 +112,7 @@ impl Message {
         invalidate: Option<u32>,
         regions: Regions<Mapped, C::Token>,
         keep: impl FnOnce(Regions<Registered, C::Token>),
-    ) -> Result<(), NotPosted> {
+    ) -> Result<(), NotPosted<Self>> {
         if !regions.domain().is_some_and(|domain| ep.owns(domain)) {
             return Err(NotPosted::Refused(self));
         }

@@ -24,16 +24,11 @@ use super::{
         Sent, //
     },
     responder::Responder,
-    send_queue::Permit, //
+    send_queue::{
+        NotPosted,
+        Permit, //
+    }, //
 };
-
-/// Why a message is not under way.
-pub(crate) enum NotPosted {
-    /// Nothing was posted.
-    Refused(Message),
-    /// A part was posted: the message comes back when the connection has been drained.
-    Stranded,
-}
 
 impl Message {
     /// Posts the Writes and, behind them, a Send of the first `octets` of the buffer and what was
@@ -49,7 +44,7 @@ impl Message {
         permit: Permit<'_>,
         octets: usize,
         invalidate: Option<u32>,
-    ) -> Result<(), NotPosted> {
+    ) -> Result<(), NotPosted<Self>> {
         // SAFETY: Nothing is put in front.
         unsafe { self.post_behind(ep, permit, octets, invalidate, |first| first) }
     }
@@ -73,7 +68,7 @@ impl Message {
         octets: usize,
         invalidate: Option<u32>,
         before: impl FnOnce(*mut bindings::ib_send_wr) -> *mut bindings::ib_send_wr,
-    ) -> Result<(), NotPosted> {
+    ) -> Result<(), NotPosted<Self>> {
         if !ep.owns(self.0.buffer.domain()) {
             return Err(NotPosted::Refused(self));
         }

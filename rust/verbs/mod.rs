@@ -86,7 +86,6 @@ pub(crate) use crate::bindings::{
 };
 pub(crate) use aside::Asides;
 pub(crate) use call_pull::{
-    NotPulling,
     Parcel,
     Pull,
     Pulled,
@@ -122,7 +121,6 @@ pub(crate) use message::{
     Message,
     Sent, //
 };
-pub(crate) use message_post::NotPosted;
 pub(crate) use recv::{
     Recv,
     RecvBatch,
@@ -160,6 +158,7 @@ pub(crate) use responder::{
     Sending, //
 };
 pub(crate) use send_queue::{
+    NotPosted,
     Permit,
     ReserveError,
     SendQueue, //

@@ -81,6 +81,14 @@ struct Line {
     serving: u32,
 }
 
+/// Why a message or a pull is not under way.
+pub(crate) enum NotPosted<T> {
+    /// Nothing was posted.
+    Refused(T),
+    /// A part was posted: it comes back when the connection has been drained.
+    Stranded,
+}
+
 /// The right to post a chain of that many work requests.
 #[must_use]
 pub(crate) struct Permit<'a> {
