@@ -42,12 +42,12 @@ use crate::{
         Exposes,
         Fenced,
         Puller,
-        Pulls,
         QueueEnded,
         Recv,
         RecvStatus,
         RecvWorker,
         Refill,
+        ReplyPulls,
         Requester,
         SendWorker, //
     },
@@ -103,7 +103,7 @@ pub(super) struct Channel {
     invalidates: Atomic<bool>,
     /// Replies that are being pulled.
     #[pin]
-    pub(super) pulls: Pulls<Pulling>,
+    pub(super) pulls: ReplyPulls<Pulling>,
     /// What the peer is told afterwards.
     #[pin]
     pub(super) dones: Dones,
@@ -132,7 +132,7 @@ impl Channel {
             asides: SetOnce::new(),
             pulled_replies: Atomic::new(false),
             invalidates: Atomic::new(false),
-            pulls <- Pulls::new(),
+            pulls <- ReplyPulls::new(),
             dones <- Dones::new(),
             told_window: Atomic::new(Window::FRESH.granted()),
             refill: SetOnce::new(),
@@ -354,7 +354,7 @@ impl Exposes for Channel {
 impl Puller for Channel {
     type Pulling = Pulling;
 
-    fn pulls(&self) -> &Pulls<Pulling> {
+    fn pulls(&self) -> &ReplyPulls<Pulling> {
         &self.pulls
     }
 

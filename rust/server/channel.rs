@@ -58,7 +58,7 @@ use super::{
         Call, //
     },
     exposed::{
-        Exposed,
+        ExposedReplies,
         Token, //
     },
     pulls::{
@@ -95,7 +95,7 @@ pub(super) struct Channel {
     /// Messages that were sent and have pages to let go.
     finished: Stack<Sent>,
     #[pin]
-    exposed: Exposed,
+    exposed: ExposedReplies,
     #[pin]
     watch: Watch,
     /// When a thread is to look at the two.
@@ -136,7 +136,7 @@ impl Channel {
             pulls: Pulls::new(),
             sending <- Sending::new(),
             finished: Stack::new(),
-            exposed <- Exposed::new(),
+            exposed <- ExposedReplies::new(),
             watch <- Watch::new(),
             alarm <- Alarm::new(),
         })
@@ -186,7 +186,7 @@ impl Channel {
     }
 
     #[inline]
-    pub(super) fn exposed(&self) -> &Exposed {
+    pub(super) fn exposed(&self) -> &ExposedReplies {
         &self.exposed
     }
 

@@ -78,22 +78,22 @@ pub(super) struct Exposing {
 
 /// The exposed Replies of one connection.
 #[pin_data]
-pub(super) struct Exposed {
+pub(super) struct ExposedReplies {
     #[pin]
     state: SpinLock<State>,
     #[pin]
     registrar: Mutex<Option<Registrar<Token>>>,
 }
 
-impl Exposed {
+impl ExposedReplies {
     /// Without places.
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             state <- new_spinlock!(
                 State { places: Places::new(KVec::new()), held: KVec::new() },
-                "Exposed::state"
+                "ExposedReplies::state"
             ),
-            registrar <- new_mutex!(None, "Exposed::registrar"),
+            registrar <- new_mutex!(None, "ExposedReplies::registrar"),
         })
     }
 

@@ -28,11 +28,11 @@
 //! they take no lock that is held over a sleep. All else is a service thread's. There may be many
 //! of those at a time on one connection, except in `receive` up to where it lets others in.
 //!
-//! No lock is taken while another is held, but for `Exposed::state`, inside of
+//! No lock is taken while another is held, but for `ExposedReplies::state`, inside of
 //! `Endpoint::exposing`. The locks are: `AcceptQueue::pending`; `Channel::incoming`;
-//! `Exposed::registrar`; `Exposed::state`; `Watch::progress`; `Alarm::at`; `Endpoint::kept`; those
-//! in `Pool` and `SendQueue`; and that in `SparePages`, for which nobody waits but who releases
-//! them.
+//! `ExposedReplies::registrar`; `ExposedReplies::state`; `Watch::progress`; `Alarm::at`;
+//! `Endpoint::kept`; those in `Pool` and `SendQueue`; and that in `SparePages`, for which nobody
+//! waits but who releases them.
 
 #![forbid(unsafe_code)]
 

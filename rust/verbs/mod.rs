@@ -145,7 +145,7 @@ pub(crate) use reply_pull::{
     NotPulled,
     Prepared,
     Puller,
-    Pulls, //
+    ReplyPulls, //
 };
 pub(crate) use requester::{
     Draft,

@@ -2,7 +2,7 @@
 
 //! Pulling a Reply: RDMA Reads into the memory that its consumer has prepared.
 //!
-//! What waits for the Reads owns that memory, and moves: the caller -> [`Pulls::start`] -> the
+//! What waits for the Reads owns that memory, and moves: the caller -> [`ReplyPulls::start`] -> the
 //! device, or a line of those that wait for room on the Send Queue -> [`Puller::pulled`], once the
 //! memory is unmapped. Nobody can look at it in between, nor give it away.
 
@@ -65,7 +65,7 @@ pub(crate) trait Puller: Context {
     type Pulling: Send + 'static;
 
     /// The resources for it.
-    fn pulls(&self) -> &Pulls<Self::Pulling>;
+    fn pulls(&self) -> &ReplyPulls<Self::Pulling>;
 
     /// The Reads have ended, well or not. The send queue's worker.
     fn pulled(worker: &SendWorker<'_, Self>, what: Self::Pulling, how: Ended);
@@ -106,7 +106,7 @@ struct Line<P> {
 
 /// What pulling takes on one connection.
 #[pin_data]
-pub(crate) struct Pulls<P> {
+pub(crate) struct ReplyPulls<P> {
     #[pin]
     send_queue: SendQueue,
     #[pin]
@@ -117,13 +117,13 @@ pub(crate) struct Pulls<P> {
     stranded: Stack<LinkedBox<Reading<P>>>,
 }
 
-impl<P: Send + 'static> Pulls<P> {
+impl<P: Send + 'static> ReplyPulls<P> {
     /// Without room for any: see [`Self::open`].
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             send_queue <- SendQueue::new(),
             idle <- Pool::new(),
-            line <- new_spinlock!(Line { first: None, rest: Queue::new() }, "Pulls::line"),
+            line <- new_spinlock!(Line { first: None, rest: Queue::new() }, "ReplyPulls::line"),
             stranded: Stack::new(),
         })
     }
@@ -293,7 +293,7 @@ impl<P: Send + 'static> Pulls<P> {
     }
 }
 
-/// Reads that are ready to be started. [`Pulls::start`] is the way to get rid of them.
+/// Reads that are ready to be started. [`ReplyPulls::start`] is the way to get rid of them.
 #[must_use]
 pub(crate) struct Prepared<P> {
     transfers: Transfers,
@@ -335,7 +335,7 @@ impl<'p, I: Iterator<Item = Piece<'p>>> Cutter<'p, I> {
 /// # Safety
 ///
 /// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a chain that
-/// [`Pulls::post`] posted there.
+/// [`ReplyPulls::post`] posted there.
 unsafe extern "C" fn done<C: Puller>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: By this function's contract.
     let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
