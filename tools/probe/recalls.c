@@ -11,6 +11,10 @@
 #define SURELY		(7000 * patience)	/* ms; nfsd gives a Call up in more: guest.sh */
 #define CALLS		16		/* of the server, which may come among Replies */
 
+/* So many ms late nfsd learns that a connection is lost: before any machine takes that for dead. */
+#define LATE		(3000 + 500 * patience)
+#define SLOWLY		"insmod /probe/hesitate.ko function=nfsd4_conn_lost before=1 milliseconds=%d"
+
 static bool t_reverse_call(struct conn *c)
 {
 	struct reply back = { .p = NULL };
@@ -236,6 +240,49 @@ static bool t_reverse_refused(struct conn *c)
 	}
 }
 
+/* Until the server says that it cannot call, or for so many ms. */
+static bool has_given_up(struct conn *c, int ms)
+{
+	const int64_t start = now_ms();
+	uint32_t flags;
+
+	do {
+		if (!status(c, &flags, NULL))
+			return false;
+		if (flags & (PATH_DOWN | FAULT))
+			return true;
+		usleep(20000);
+	} while (now_ms() - start < ms);
+	return fail("the server still waits after %d ms", ms);
+}
+
+/*
+ * A Call ends with its connection. nfsd itself gives up what it has called over one that is lost,
+ * and looks for another: it is held up meanwhile, so that what ends the Call is the transport.
+ */
+static bool t_call_lost(struct conn *c)
+{
+	struct conn *lost = conn_open(&terms_plain);
+	struct reply back = { .p = NULL };
+	char slowly[100];
+	uint32_t flags;
+	bool ok;
+
+	ok = lost && called(lost, &back) && is_call(&back) && status(c, &flags, NULL);
+	if (ok && flags)
+		ok = fail("status %x", flags);
+	snprintf(slowly, sizeof(slowly), SLOWLY, LATE);
+	if (ok && system(slowly))
+		ok = skip("nfsd cannot be held up");
+	conn_close(lost);
+	if (!ok)
+		return false;
+	ok = has_given_up(c, LATE - 1000);
+	if (system("rmmod hesitate"))
+		return fail("nfsd is held up for ever");
+	return ok && alive(c);
+}
+
 static const struct test tests[] = {
 	{ "R8167-5.1-2 R8167-5.1-3 R8167-5.1-4 R8167-6-2", "a Call of the server",
 	  t_reverse_call },
@@ -244,6 +291,7 @@ static const struct test tests[] = {
 	{ "R8167-4.1-3 R8167-5.1-1", "two credits for them", t_two_at_a_time },
 	{ "-", "more credits than it has asked for", t_more_than_asked },
 	{ "R8167-5.3-4", "a Call of the server, refused", t_reverse_refused },
+	{ "R8167-5.4-1", "a Call of the server whose connection is lost", t_call_lost },
 };
 
 const struct group group_session = {
