@@ -9,7 +9,7 @@
 # messages of the connection take, of the client and of the server. However long a
 # message is, what SUNRPC is given of it as its first part is within a page: it copies
 # from there to a page. Where there is no memory for long messages, shorter ones are
-# agreed on.
+# agreed on; where there is none any more, the connection ends, and the next one has those.
 #
 # SIZES (KiB) are the settings to try at either end.
 
@@ -156,6 +156,9 @@ pair() {
 	[ "$replies" -gt $((back - 512)) ] || fail "no Reply was longer than $replies octets"
 }
 
+# How many allocations have failed.
+failures() { cat /sys/module/scarce/parameters/times; }
+
 # no_large_pieces TASKS CLIENT-SENDS CLIENT-RECEIVES SERVER-RECEIVES SERVER-SENDS, in octets:
 # tasks of this name find no memory in pieces of 32 KiB or more, and that end makes do with
 # shorter messages.
@@ -173,7 +176,37 @@ no_large_pieces() {
 	work_dir scarce
 	mixed
 	nfs_umount
-	[ "$(cat /sys/module/scarce/parameters/times)" -gt 0 ] || fail "no allocation has failed"
+	[ "$(failures)" -gt 0 ] || fail "no allocation has failed"
+}
+
+# A connection of long messages begins with one of them for the server's Replies. When it wants
+# another, and there is no memory for that, the client is not left to wait for a Reply, which it
+# would do for five minutes: it has to connect again, and the messages are shorter then.
+R8166_4_5_4_3_a_reply_without_memory() {
+	local _ began took
+
+	set_thresholds 4096 65536 4096 65536
+	nfs_mount "$1" rdma timeo=3000
+	work_dir without-memory
+	trace_on xprtrdma_inline_thresh
+	insmod "$HELPERS/scarce.ko" task=nfsd octets=32768
+	began=$SECONDS
+	load_start 8
+	for _ in $(seq $((200 * PACE))); do
+		[ "$(xprt_stat connect_count)" -eq 1 ] || break
+		sleep 0.1
+	done
+	took=$((SECONDS - began))
+	echo "$(failures) allocations failed, connected again after $took s"
+	[ "$(failures)" -gt 0 ] || fail "no allocation has failed"
+	[ "$(xprt_stat connect_count)" -gt 1 ] && [ "$took" -lt $((60 * PACE)) ] ||
+		fail "the client waited for a Reply"
+	load_progresses
+	load_stop
+	trace_off
+	set_thresholds 4096 4096 4096 0
+	[ "$(agreed)" = "4096 16384" ] || fail "agreed on $(agreed)"
+	rm -r "$WORK"
 }
 
 test_cleanup() {
@@ -200,7 +233,8 @@ done
 cases+=("pair 8192 2048 16384 1024" "pair 1024 65536 4096 12288")
 # What the server sends, or receives, and what the client receives.
 cases+=("no_large_pieces nfsd 4096 65536 4096 65536" "no_large_pieces nfsd 65536 4096 65536 4096"
-	"no_large_pieces kworker 4096 65536 4096 65536")
+	"no_large_pieces kworker 4096 65536 4096 65536"
+	"R8166_4_5_4_3_a_reply_without_memory 3" "R8166_4_5_4_3_a_reply_without_memory 4.2")
 TEST_TIMEOUT=$((TEST_TIMEOUT * 2))
 [ $# -gt 0 ] || set -- "${cases[@]}"
 ktap_run "$@"
