@@ -201,8 +201,9 @@ held_back() {
 	eight_writers
 	[ "$(svc_stat held_back)" -eq "$held" ] || fail "Calls are held back within the total"
 	nfs_umount
-	[ "$(cat "$SERVER/pulled_pages")" -eq 0 ] ||
-		fail "$(cat "$SERVER/pulled_pages") pages are still pulled to"
+	for each in "$SERVER"/pulled_pages{,_strangers}; do
+		[ "$(cat "$each")" -eq 0 ] || fail "$each says $(cat "$each") with nothing pulled"
+	done
 }
 
 # RDMA Writes of the server, while directories with one file are listed 30 times.

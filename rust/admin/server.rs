@@ -57,12 +57,15 @@ pub(crate) static EXPOSED_PAGES: Gauge = Gauge::new();
 /// Seconds that a client has to pull a Reply.
 pub(crate) static EXPOSED_SECONDS: Tunable = Tunable::new(30, 1, 600);
 
-/// Pages that Calls may be pulled to on all connections together, half of them for clients that no
-/// export has admitted. Beyond that each connection pulls one Call at a time.
+/// Pages that Calls may be pulled to on all connections of clients that an export has admitted. All
+/// others together have half as many more. Beyond that each connection pulls one Call at a time.
 pub(crate) static MAX_PULLED_PAGES: Tunable = Tunable::new(65536, 1, i32::MAX as u32);
 
-/// Pages that Calls are pulled to.
+/// Pages that Calls of admitted clients are pulled to.
 pub(crate) static PULLED_PAGES: Gauge = Gauge::new();
+
+/// Pages that Calls of other clients are pulled to.
+pub(crate) static STRANGERS_PAGES: Gauge = Gauge::new();
 
 /// Times that a Call was not pulled at once because of that.
 pub(crate) static HELD_BACK: Counter = Counter::new();
@@ -97,7 +100,7 @@ pub(crate) static SQ_STARVED: Counter = Counter::new();
 /// What has not been counted since before this module.
 static UNUSED: Tunable = Tunable::constant(0);
 
-static TABLE: [Entry; 29] = [
+static TABLE: [Entry; 30] = [
     Entry::tunable(c"max_requests", &MAX_REQUESTS),
     Entry::tunable(c"max_bc_requests", &MAX_BC_REQUESTS),
     Entry::tunable(c"max_req_size", &MAX_REQ_SIZE),
@@ -115,6 +118,7 @@ static TABLE: [Entry; 29] = [
     Entry::counter(c"rdma_stat_expired", &EXPIRED),
     Entry::tunable(c"max_pulled_pages", &MAX_PULLED_PAGES),
     Entry::gauge(c"pulled_pages", &PULLED_PAGES),
+    Entry::gauge(c"pulled_pages_strangers", &STRANGERS_PAGES),
     Entry::counter(c"rdma_stat_held_back", &HELD_BACK),
     Entry::tunable(c"stall_seconds", &STALL_SECONDS),
     Entry::counter(c"rdma_stat_stalled", &STALLED),

@@ -3,10 +3,10 @@
 //! How much is pulled at a time, and the Calls that wait for their turn.
 //!
 //! The pages that a Call is pulled to are the client's to hold until it has answered, and perhaps
-//! nobody has asked yet who that is. So there is a total for all connections, of which those of
-//! clients that no export has admitted can have half. Beyond that each connection pulls one Call at
-//! a time, and the others of its Calls wait for that one: every connection goes on, and none waits
-//! for another.
+//! nobody has asked yet who that is. So there is a total for the clients that an export has
+//! admitted, and another one, half as large, for strangers: what those do is nothing to the others.
+//! Beyond that each connection pulls one Call at a time, and the others of its Calls wait for that
+//! one: every connection goes on, and none waits for another.
 //!
 //! On devices that [read into regions only](super::regions) a Call also waits if it wants more of
 //! them than are free. It gives its share back first: who waits is not under way.
@@ -62,9 +62,13 @@ impl Pulls {
     #[inline]
     pub(super) fn begin(&self, pages: usize, admitted: bool) -> Option<Share> {
         let others = self.under_way.fetch_add(1, Relaxed);
-        let total = admin::server::MAX_PULLED_PAGES.get() as usize;
-        let most = if admitted { total } else { total / 2 };
-        match Share::take(&admin::server::PULLED_PAGES, pages, most) {
+        let most = admin::server::MAX_PULLED_PAGES.get() as usize;
+        let (taken, most) = if admitted {
+            (&admin::server::PULLED_PAGES, most)
+        } else {
+            (&admin::server::STRANGERS_PAGES, most / 2)
+        };
+        match Share::take(taken, pages, most) {
             Ok(share) => Some(share),
             Err(share) if others == 0 => Some(share),
             Err(share) => {
