@@ -98,7 +98,7 @@ pub(super) struct Channel {
     exposed: ExposedReplies,
     #[pin]
     watch: Watch,
-    /// When a thread is to look at the two.
+    /// When a thread is to [look](Self::look) at what is exposed, and at the Send Queue.
     #[pin]
     alarm: Alarm,
 }
