@@ -89,7 +89,7 @@ pub(super) struct Channel {
     receives: RecvQueue,
     #[pin]
     incoming: SpinLock<Incoming>,
-    pulls: Pulls,
+    pub(super) pulls: Pulls,
     #[pin]
     sending: Sending<Call>,
     /// Messages that were sent and have pages to let go.
@@ -156,7 +156,7 @@ impl Channel {
     }
 
     #[inline]
-    fn xprt(&self) -> Option<&SvcHandle> {
+    pub(super) fn xprt(&self) -> Option<&SvcHandle> {
         self.xprt.as_ref()
     }
 
@@ -256,81 +256,12 @@ impl Channel {
 
     /// [`Self::wake`], after what is to do was put into `incoming`.
     #[inline]
-    fn wake_for(&self, incoming: SpinLockGuard<'_, Incoming>) {
+    pub(super) fn wake_for(&self, incoming: SpinLockGuard<'_, Incoming>) {
         if let Some(xprt) = self.xprt() {
             xprt.set_data();
         }
         drop(incoming);
         self.wake();
-    }
-
-    /// Notes that a Call is being pulled, which takes so many pages; `false` if it is to be
-    /// [held back](Self::hold_back).
-    #[inline]
-    pub(super) fn begin_pull(&self, call: &mut Call, pages: usize) -> bool {
-        let admitted = self.xprt().is_some_and(SvcHandle::is_admitted);
-        call.share = self.pulls.begin(pages, admitted);
-        call.share.is_some()
-    }
-
-    /// Has a Call wait until another one of this connection has been pulled.
-    #[cold]
-    pub(super) fn hold_back(&self, buffer: Buffer) {
-        admin::server::HELD_BACK.inc();
-        let mut incoming = self.incoming.lock();
-        incoming.to_pull.wait(buffer);
-        if !self.pulls.hold_back() {
-            incoming.to_pull.retry();
-            self.wake_for(incoming);
-        }
-    }
-
-    /// Takes `wanted` regions, which is not more than there are, for a Call that is to be pulled,
-    /// or else has it wait.
-    #[cold]
-    pub(super) fn take_regions(&self, mut buffer: Buffer, wanted: u32) -> Option<Buffer> {
-        let mut incoming = self.incoming.lock();
-        let call = &mut buffer.user_mut().call;
-        if incoming.to_pull.take_regions(call, wanted) {
-            return Some(buffer);
-        }
-        if let Some(share) = call.share.take() {
-            // Whoever is held back is told by those that have the regions, when they end.
-            self.pulls.end(share);
-        }
-        incoming.to_pull.wait(buffer);
-        None
-    }
-
-    /// A Call that has waited to be pulled, and may try again.
-    #[inline]
-    pub(super) fn next_to_pull(&self, incoming: &mut Incoming) -> Option<Buffer> {
-        let next = incoming.to_pull.next()?;
-        if incoming.to_pull.none_waits() {
-            self.pulls.none_held_back();
-        }
-        Some(next)
-    }
-
-    /// Gives back what a Call takes that has been pulled, or will not be.
-    #[inline]
-    pub(super) fn end_pull(&self, call: &mut Call) {
-        let held_back = match call.share.take() {
-            Some(share) => self.pulls.end(share),
-            None => false,
-        };
-        if held_back || call.regions > 0 {
-            self.let_others_pull(call);
-        }
-    }
-
-    #[cold]
-    fn let_others_pull(&self, call: &mut Call) {
-        let mut incoming = self.incoming.lock();
-        incoming.to_pull.give_regions(call);
-        if incoming.to_pull.retry() {
-            self.wake_for(incoming);
-        }
     }
 }
 
