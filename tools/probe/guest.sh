@@ -41,7 +41,7 @@ set_server() {
 
 # group NAME FROM
 group() {
-	local port=20050 fuzz=() requests reverse stall
+	local port=20050 fuzz=() requests reverse stall pulled
 
 	echo "# group $1, kernel $(uname -r), $(date +%F)"
 	# The groups before have written to it.
@@ -64,7 +64,10 @@ group() {
 		set_server max_requests 8 ;;
 	halts)
 		stall=$(cat /proc/sys/sunrpc/svc_rdma/stall_seconds 2>/dev/null || true)
-		set_server stall_seconds $((3 * PATIENCE)) ;;
+		pulled=$(cat /proc/sys/sunrpc/svc_rdma/max_pulled_pages 2>/dev/null || true)
+		set_server stall_seconds $((3 * PATIENCE))
+		# Eight WRITEs of 256 KiB, and half as much for strangers.
+		set_server max_pulled_pages 528 ;;
 	# Fewer than there are reasons to call.
 	session)
 		reverse=$(cat /proc/sys/sunrpc/svc_rdma/max_bc_requests 2>/dev/null || true)
@@ -77,7 +80,10 @@ group() {
 	! /probe/probe --is-client "$1" || port=$NFS_PORT
 	/probe/probe "${fuzz[@]}" --from "$2" "$1" $SERVER4 "$port" export || status=1
 	[ "$1" != deaf ] || set_server max_requests "$requests"
-	[ "$1" != halts ] || set_server stall_seconds "$stall"
+	if [ "$1" = halts ]; then
+		set_server stall_seconds "$stall"
+		set_server max_pulled_pages "$pulled"
+	fi
 	[ "$1" != session ] || set_server max_bc_requests "$reverse"
 }
 
