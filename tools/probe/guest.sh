@@ -64,9 +64,11 @@ group() {
 		set_server max_requests 8 ;;
 	halts)
 		stall=$(cat /proc/sys/sunrpc/svc_rdma/stall_seconds 2>/dev/null || true)
+		set_server stall_seconds $((3 * PATIENCE)) ;;
+	turns)
+		requests=$(cat /proc/sys/sunrpc/svc_rdma/max_requests)
 		pulled=$(cat /proc/sys/sunrpc/svc_rdma/max_pulled_pages 2>/dev/null || true)
-		set_server stall_seconds $((3 * PATIENCE))
-		# Eight WRITEs of 256 KiB, and half as much for strangers.
+		set_server max_requests 24
 		set_server max_pulled_pages 528 ;;
 	# Fewer than there are reasons to call.
 	session)
@@ -80,8 +82,9 @@ group() {
 	! /probe/probe --is-client "$1" || port=$NFS_PORT
 	/probe/probe "${fuzz[@]}" --from "$2" "$1" $SERVER4 "$port" export || status=1
 	[ "$1" != deaf ] || set_server max_requests "$requests"
-	if [ "$1" = halts ]; then
-		set_server stall_seconds "$stall"
+	[ "$1" != halts ] || set_server stall_seconds "$stall"
+	if [ "$1" = turns ]; then
+		set_server max_requests "$requests"
 		set_server max_pulled_pages "$pulled"
 	fi
 	[ "$1" != session ] || set_server max_bc_requests "$reverse"

@@ -8,12 +8,10 @@
 
 #define STALL		3	/* seconds; see guest.sh */
 #define HELD		4	/* Replies that find no Receive */
-#define PULLED		(256 << 10)
-#define WRITES		8	/* of that, which is all that guest.sh has the server pull */
 #define UNANSWERED	24	/* pulled long after the last of them has been sent */
 
 /* As long as there is: 4 us * 2^31, and that seven times. */
-static const struct terms terms_patient = {
+const struct terms terms_patient = {
 	.octets = { 0xf6, 0xab, 0x0e, 0x18, 1, 0, 3, 3 }, .len = 8, .responder = 16,
 	.longest = 4096, .answers_in = 31,
 };
@@ -28,28 +26,15 @@ static bool ended(struct conn *c)
 	return c->left ? true : fail("what the server has under way is held up for ever");
 }
 
-/* Calls that have waited for others to be pulled; negative if the server does not say. */
-static long held_back(void)
-{
-	FILE *f = fopen("/proc/sys/sunrpc/svc_rdma/rdma_stat_held_back", "r");
-	long calls;
-
-	if (!f)
-		return -1;
-	if (fscanf(f, "%ld", &calls) != 1)
-		calls = -1;
-	fclose(f);
-	return calls;
-}
-
-static bool post_writes(struct conn *c, unsigned int n)
+/* Of PULLED octets each. */
+bool post_writes(struct conn *c, unsigned int n)
 {
 	struct enc e;
 	unsigned int i;
 
 	for (i = 0; i < n; i++) {
 		e.n = 0;
-		write_from(&e, next_xid++, c->area_mr->rkey, at_area(c, i % WRITES * PULLED),
+		write_from(&e, next_xid++, c->area_mr->rkey, at_area(c, i % (AREA / PULLED) * PULLED),
 			   PULLED);
 		if (!post_msg(c, &e))
 			return false;
@@ -61,7 +46,7 @@ static bool post_writes(struct conn *c, unsigned int n)
  * The client says how long the server's device is to wait for answers, and then it is not
  * there: a queue pair that is reset hears nothing.
  */
-static bool leave_unanswered(struct conn *c)
+bool leave_unanswered(struct conn *c)
 {
 	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
 	unsigned int i;
@@ -88,78 +73,6 @@ static bool t_unanswered(struct conn *c)
 	other = conn_open(&terms_plain);
 	ok = other && alive(other);
 	conn_close(other);
-	return ok;
-}
-
-/* Has so much written at a time; how many Calls were held back meanwhile. */
-static bool write_at_once(struct conn *c, unsigned int n, long *held)
-{
-	const uint32_t first = next_xid;
-	const long before = held_back();
-	bool seen[WRITES] = { 0 };
-	unsigned int i, at;
-	struct reply r;
-
-	if (!post_writes(c, n))
-		return false;
-	for (i = 0; i < n; i++) {
-		if (!sent(c) || !get_reply(c, &r, 5000))
-			return false;
-		if (!r.any)
-			return fail("%u of %u WRITEs were answered", i, n);
-		if (!answers_one(&r, first, n, seen, &at) || !compound_ok(r.p + at, 2))
-			return false;
-	}
-	*held = held_back() - before;
-	return true;
-}
-
-/*
- * Beside @c, and another one that no export has admitted yet, a stranger has all that the
- * server pulls for strangers, and keeps it for as long as the server bears.
- */
-static bool beside_stranger(struct conn *c, struct conn *stranger)
-{
-	struct conn *other;
-	const long before = held_back();
-	long held;
-	bool ok;
-
-	if (!leave_unanswered(stranger))
-		return false;
-	usleep(200000 * patience);
-	if (held_back() == before)
-		return fail("the server pulls all of a stranger's Calls at a time");
-	other = conn_open(&terms_plain);
-	ok = other && write_at_once(other, WRITES, &held);
-	conn_close(other);
-	if (!ok)
-		return false;
-	if (!held)
-		return fail("the stranger had not all that strangers may have");
-	if (!write_at_once(c, WRITES - 2, &held))
-		return false;
-	if (held)
-		return fail("%ld Calls waited for what a stranger keeps", held);
-	return gone(stranger) ? fail("the stranger was ended before") : true;
-}
-
-/* What strangers take is nothing to those that an export has admitted. */
-static bool t_strangers(struct conn *c)
-{
-	struct conn *stranger;
-	long held;
-	bool ok;
-
-	if (is_iwarp(c))
-		return skip("over iWARP Reads that are not answered end the connection at once");
-	if (held_back() < 0)
-		return skip("the server has no total for what it pulls");
-	if (!write_at_once(c, 1, &held))
-		return false;
-	stranger = conn_open(&terms_patient);
-	ok = stranger && beside_stranger(c, stranger);
-	conn_close(stranger);
 	return ok;
 }
 
@@ -227,7 +140,6 @@ static const struct test tests[] = {
 	{ "-", "Replies that find no Receive", t_held },
 	{ "-", "Replies that find one now and then", t_slow },
 	{ "-", "nothing under way", t_idle },
-	{ "-", "a stranger who has all that strangers may have", t_strangers },
 };
 
 const struct group group_halts = {

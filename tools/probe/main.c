@@ -39,6 +39,7 @@ static const struct group *const groups[] = {
 	&group_torn,
 	&group_deaf,
 	&group_halts,
+	&group_turns,
 	&group_agreement,
 	&group_windows,
 	&group_peers,

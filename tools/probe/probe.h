@@ -130,13 +130,13 @@ struct group {
 extern const struct group group_headers, group_chunks, group_peers, group_session,
 	group_pulled, group_reverse_early, group_reverse, group_replies, group_exposed,
 	group_credits, group_lies, group_lists, group_agreement,
-	group_exposer, group_windows, group_torn, group_deaf, group_halts;
+	group_exposer, group_windows, group_torn, group_deaf, group_halts, group_turns;
 
 extern const char *server, *port, *dir;
 extern uint32_t next_xid;
 extern char why[512];
 extern const struct terms terms_plain, terms_slow, terms_none, terms_inv, terms_1k, terms_no_reads, terms_pulled,
-	terms_reserved, terms_behind;
+	terms_reserved, terms_behind, terms_patient;
 
 /* runner.c */
 bool skip(const char *reason);
@@ -202,6 +202,11 @@ int read_exposed(struct conn *c, const struct exposed *x);
 bool pull_exposed(struct conn *c, const struct exposed *x);
 bool say_done(struct conn *c, uint32_t xid);
 bool say_done_with(struct conn *c, uint32_t xid, uint32_t handle);
+
+/* halts.c: RDMA Reads of the server that are not answered */
+#define PULLED		(256 << 10)	/* octets that each WRITE has it read */
+bool post_writes(struct conn *c, unsigned int n);
+bool leave_unanswered(struct conn *c);
 
 /* session.c: sessions of NFSv4.1 */
 #define FILE_NAME	64
