@@ -306,6 +306,21 @@ unmounts_in_a_pause() {
 	rm -r "$EXPORT/unmounts"
 }
 
+# Who mounts from a server that is switched off is told what TCP would say, and may try again.
+nobody_near() {
+	local status=0
+
+	need_link
+	link_down
+	on_client ip neighbour flush dev "$BED_CLIENT_IF"
+	nfs_mount 4.2 rdma clientaddr=192.0.2.2,retry=0 2>"$ktap_dir/mount" || status=$?
+	cat "$ktap_dir/mount"
+	link_up
+	[ "$status" -ne 0 ] || fail "mounted from nobody"
+	grep -q 'No route to host' "$ktap_dir/mount" || xfail_on_c "that is not why"
+	nfs_mount 4.2 rdma
+}
+
 # An address on the link that is nobody's. Messages to it find their way out, and are lost.
 SILENT=192.0.2.9
 
@@ -353,5 +368,5 @@ TEST_TIMEOUT=$((TEST_TIMEOUT * (2 + ROUNDS / 5)))
 	"disturbed 3 rdma6 client_device_goes" \
 	"disturbed 4.2 rdma link_goes_down" "disturbed 3 rdma link_goes_down" \
 	"one_for_each 4.2" "none_in_between 3" goes_while_connecting each_its_own \
-	softly no_route another_address unmounts_in_a_pause ${LONG:+silent}
+	softly no_route another_address unmounts_in_a_pause nobody_near ${LONG:+silent}
 ktap_run "$@"

@@ -263,12 +263,14 @@ impl Context for Channel {
                 this.attempt
                     .answer(Progress::Established(agreement, extensions));
             }
-            CmEvent::AddrError => this.over(ConnectError::Protocol),
+            CmEvent::AddrError { unanswered: false } => this.over(ConnectError::Protocol),
             CmEvent::RouteError => this.over(ConnectError::Unreachable),
             // It does not answer. As a timeout `mount`, and others that might look elsewhere, would
             // ask again for minutes; as an unreachable network it would end what a container waits
             // for (fatal_neterrors), each time its server is slow to start.
-            CmEvent::Unreachable => this.over(ConnectError::HostUnreachable),
+            CmEvent::AddrError { unanswered: true } | CmEvent::Unreachable => {
+                this.over(ConnectError::HostUnreachable);
+            }
             // The peer still has an old connection, and will have noticed by the next attempt.
             CmEvent::Rejected { stale: true } => this.over(ConnectError::NotConnected),
             CmEvent::Rejected { .. } => this.over(ConnectError::Refused),

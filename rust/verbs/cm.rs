@@ -24,8 +24,11 @@ use super::{
 pub(crate) enum CmEvent<'a> {
     /// The address leads to a device; the endpoint can be opened.
     AddrResolved,
-    /// No device reaches the address.
-    AddrError,
+    /// No device leads to the address, or nobody there says where it is.
+    AddrError {
+        /// There is a device, and nobody answers.
+        unanswered: bool,
+    },
     /// The route is known; the endpoint can be connected.
     RouteResolved,
     /// There is no route.
@@ -64,7 +67,9 @@ impl CmEvent<'_> {
         let status = event.status;
         match event.event {
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_ADDR_RESOLVED => CmEvent::AddrResolved,
-            bindings::rdma_cm_event_type_RDMA_CM_EVENT_ADDR_ERROR => CmEvent::AddrError,
+            bindings::rdma_cm_event_type_RDMA_CM_EVENT_ADDR_ERROR => CmEvent::AddrError {
+                unanswered: status == -bindings::ETIMEDOUT.cast_signed(),
+            },
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_ROUTE_RESOLVED => CmEvent::RouteResolved,
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_ROUTE_ERROR => CmEvent::RouteError,
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_ESTABLISHED => {
