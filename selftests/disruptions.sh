@@ -99,7 +99,7 @@ goes_while_connecting() {
 	local _ before mounting
 
 	need_link
-	# The server is near for half a minute only.
+	# Nobody asks again soon where the server is.
 	modprobe nfsv4
 	server_is_near
 	trace_on
