@@ -38,8 +38,9 @@ cycles() {
 }
 
 # Objects in use, cache by cache, with what is only kept for reuse given back.
-# A vmap_area stays in use long after its mapping ended: mappings are counted. The pool
-# of a kernel that watches objects (debug_objects_cache) grows by itself.
+# A vmap_area, and a note of kmemleak about it (kmemleak_scan_area), stay in use long after
+# its mapping ended: mappings are counted. The pool of a kernel that watches objects
+# (debug_objects_cache) grows by itself.
 slab_objects() {
 	local cache
 
@@ -47,7 +48,7 @@ slab_objects() {
 		echo 1 >"$cache/shrink" 2>/dev/null
 	done
 	{
-		awk 'NR > 2 && $1 !~ /^(vmap_area|debug_objects_cache)$/ { print $1, $2 }' /proc/slabinfo
+		awk 'NR > 2 && $1 !~ /^(vmap_area|kmemleak_scan_area|debug_objects_cache)$/ { print $1, $2 }' /proc/slabinfo
 		awk '!/unpurged/ { areas++ } END { print "mappings", areas }' /proc/vmallocinfo
 	} | sort
 }

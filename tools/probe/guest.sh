@@ -30,6 +30,8 @@ echo 3 >/proc/sys/fs/nfs/nlm_timeout
 echo 3 >/proc/sys/fs/nfs/nlm_grace_period
 # nfsd gives a Call of its own up after a tenth of this.
 NFS_LEASE=$((90 * PATIENCE))
+# By itself it offers less on a machine with little memory, which one region may hold.
+export NFS_BLOCK=1048576
 nfs_server_up /export
 nfs_grace_over
 

@@ -68,7 +68,7 @@ static bool attend_once(bool (*answer)(struct conn *c, struct call *call))
 	if (!group->others || !group->others(peer, &call, &ok))
 		ok = answer(peer, &call);
 	call_done(&call);
-	if (!ok && peer && (usleep(20000), gone(peer))) {
+	if (!ok && peer && (usleep(20000 * patience), gone(peer))) {
 		printf("# a connection is lost: %s\n", why);
 		hang_up();
 		ok = true;

@@ -25,6 +25,7 @@ nfs_server_up() {
 	exportfs -ra || return 1
 	echo "${NFS_LEASE:-10}" >/proc/fs/nfsd/nfsv4leasetime
 	echo 10 >/proc/fs/nfsd/nfsv4gracetime
+	[ -z "${NFS_BLOCK:-}" ] || echo "$NFS_BLOCK" >/proc/fs/nfsd/max_block_size
 	rpc.nfsd "${NFS_THREADS:-8}" || return 1
 	pidof rpc.mountd >/dev/null || rpc.mountd || return 1
 	nfs_listen
