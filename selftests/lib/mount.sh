@@ -10,7 +10,7 @@ nfs_mount() {
 }
 
 nfs_mount_at() {
-	local where=$1 version=$2 proto=$3 server options
+	local where=$1 version=$2 proto=$3 server options mount
 	shift 3
 
 	case $proto in
@@ -25,7 +25,11 @@ nfs_mount_at() {
 	! bed_is_local || options+=",fatal_neterrors=none"
 	[ $# -eq 0 ] || options+=",$(IFS=,; echo "$*")"
 	mkdir -p "$where"
-	on_client mount -t nfs -o "$options" "$server:$EXPORT" "$where"
+	mount=(on_client mount -t nfs -o "$options" "$server:$EXPORT" "$where")
+	# What comes before siw is done with accepting stays in its socket until something else
+	# comes (siw_cm_llp_data_ready). NFSv4 gives the first Reply a minute.
+	[ "$BED_RDMA" != siw ] || ! "${mount[@]}" || return 0
+	"${mount[@]}"
 }
 
 nfs_umount() { umount "$MNT"; }

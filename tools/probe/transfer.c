@@ -61,12 +61,27 @@ static bool post(struct conn *c, const struct enc *e, enum ibv_wr_opcode opcode,
 	return true;
 }
 
+/*
+ * Waits for what was posted, but not for what a connection that has ended has left behind: the
+ * next one may be waiting already, and siw has ten seconds for it.
+ */
+static bool completes(struct conn *c, struct ibv_wc *wc, int ms)
+{
+	for (; ms > 0; ms -= 50) {
+		if (wait_cq(c->scq, wc, 50))
+			return true;
+		if (gone(c))
+			return wait_cq(c->scq, wc, 50);
+	}
+	return false;
+}
+
 /* One of those that were posted has been received. */
 bool sent(struct conn *c)
 {
 	struct ibv_wc wc;
 
-	if (!wait_cq(c->scq, &wc, 3000))
+	if (!completes(c, &wc, 3000))
 		return fail("the Send did not complete");
 	if (wc.status)
 		return fail("Send: %s", ibv_wc_status_str(wc.status));
@@ -137,7 +152,7 @@ int rdma(struct conn *c, enum ibv_wr_opcode what, uint32_t handle, uint64_t offs
 	}, *bad;
 	struct ibv_wc wc;
 
-	if (ibv_post_send(c->id->qp, &wr, &bad) || !wait_cq(c->scq, &wc, 5000))
+	if (ibv_post_send(c->id->qp, &wr, &bad) || !completes(c, &wc, 5000))
 		return -1;
 	return wc.status;
 }
