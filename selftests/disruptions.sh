@@ -349,6 +349,36 @@ silent() {
 	grep -q 'No route to host' "$ktap_dir/mount" || xfail_on_c "that is not why"
 }
 
+# Who mounts from a silent peer may be killed, and the attempt to connect ends then, not when the
+# connection manager has given up.
+attempt_ends_unwanted() {
+	local _ mounting began
+
+	need_link
+	# Nobody waits for what the connection manager has not been asked.
+	modprobe nfsv4
+	silent_peer replace
+	trace_on
+	echo 1 >"$TRACING/events/rdma_cma/cm_send_req/enable"
+	echo 1 >"$TRACING/events/rdma_cma/cm_id_destroy/enable"
+	mount_silent_peer timeo=1200 &
+	mounting=$!
+	for _ in $(seq $((100 * PACE))); do
+		[ "$(traced cm_send_req)" -eq 0 ] || break
+		sleep 0.1
+	done
+	[ "$(traced cm_send_req)" -gt 0 ] || fail "nobody connects"
+	began=$SECONDS
+	pkill -KILL -x mount.nfs
+	wait "$mounting" 2>/dev/null || :
+	until grep -q " cm_id_destroy: .* dst=$SILENT:" "$TRACING/trace"; do
+		[ $((SECONDS - began)) -lt 30 ] || xfail_on_c "the attempt goes on"
+		sleep 0.1
+	done
+	echo "ended after $((SECONDS - began)) s"
+	trace_off
+}
+
 test_cleanup() {
 	cd /
 	go_on
@@ -368,5 +398,6 @@ TEST_TIMEOUT=$((TEST_TIMEOUT * (2 + ROUNDS / 5)))
 	"disturbed 3 rdma6 client_device_goes" \
 	"disturbed 4.2 rdma link_goes_down" "disturbed 3 rdma link_goes_down" \
 	"one_for_each 4.2" "none_in_between 3" goes_while_connecting each_its_own \
-	softly no_route another_address unmounts_in_a_pause nobody_near ${LONG:+silent}
+	softly no_route another_address unmounts_in_a_pause nobody_near \
+	attempt_ends_unwanted ${LONG:+silent}
 ktap_run "$@"
