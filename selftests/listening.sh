@@ -74,6 +74,8 @@ mount_there() {
 
 test_cleanup() {
 	cd /
+	go_on
+	trace_off
 	umount_all
 	server_stop
 	bond_down
@@ -205,7 +207,39 @@ second_listener_elsewhere() {
 	server_start
 }
 
+# Peers that gave up while they waited to be accepted cost no queues. The server is slow
+# to accept, and who mounts is killed meanwhile.
+dead_requests() {
+	need_link
+	local function='svc5class6accept' each mounting _
+
+	[ "$(module_kind)" != c ] || function='^svc_rdma_accept$'
+	modprobe nfsv4
+	server_is_near
+	hesitate before "$function" 5000
+	trace_on
+	echo 1 >"$TRACING/events/rdma_cma/cm_qp_create/enable"
+	for each in 1 2 3; do
+		nfs_mount 4.2 rdma retry=0 2>/dev/null &
+		mounting=$!
+		for _ in $(seq $((100 * PACE))); do
+			[ "$(hesitations)" -lt "$each" ] || break
+			sleep 0.1
+		done
+		pkill -KILL -x mount.nfs
+		wait "$mounting" 2>/dev/null || :
+		sleep 7
+	done
+	[ "$(hesitations)" -ge 3 ] || fail "only $(hesitations) peers were about to be accepted"
+	trace_off
+	! grep -q " cm_qp_create: .* src=$SERVER4:$BED_PORT " "$TRACING/trace" ||
+		xfail_on_c "queues were made for the dead"
+	go_on
+	nfs_mount 4.2 rdma
+	ls "$MNT" >/dev/null
+}
+
 bed_up
 [ $# -gt 0 ] || set -- "nobody_listens 3" "nobody_listens 4.2" second_listener \
-	second_listener_elsewhere address_moves device_goes
+	second_listener_elsewhere address_moves device_goes dead_requests
 ktap_run "$@"
