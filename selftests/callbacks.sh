@@ -20,6 +20,11 @@ BED_LEASE=90
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
+# The C module sends to a client that is gone, and rxe tells of that.
+[ "$(module_kind)" != c ] ||
+	LOG_EXPECTED='rxe_s: qp#[0-9]+ make_send_cqe: non-flush error status = 12
+'
+
 # Milliseconds that a recall may take, which is less than nfsd waits for one whose Call or
 # Reply is lost, and those that a lease takes.
 SOON=$((8000 * PACE))
@@ -523,9 +528,51 @@ unmount_amid_recalls() {
 	[ "$amid" -gt 0 ] || fail "all was recalled before the client left"
 }
 
+# How often SUNRPC wanted one of the server's own Calls sent.
+attempts_to_call() {
+	awk '
+		!match($0, /task:[0-9a-f]+@[0-9a-f]+/) { next }
+		{ client = substr($0, RSTART, RLENGTH); sub(/.*@/, "", client) }
+		/ rpc_request: .* nfs4_cbv1 / { calls[client] }
+		/ xprt_transmit: / && client in calls { n++ }
+		END { print n + 0 }' "$TRACING/trace"
+}
+
+# nfsd has no thread that would close the connection that the client has just given up,
+# and wants to call. SUNRPC, which tries again at once on what it takes for connected, must
+# not do so until there is one.
+gone_are_not_called_in_a_loop() {
+	local tried losing _
+
+	with_files "$1" 1
+	cat "$WORK/0" >/dev/null
+	[ "$(delegations /0)" -eq 1 ] || fail "no delegation to recall"
+	trace_on
+	echo 1 >"$TRACING/events/sunrpc/rpc_request/enable"
+	echo 1 >"$TRACING/events/sunrpc/xprt_transmit/enable"
+	hesitate before '^svc_delete_xprt$' 5000
+	reconnect &
+	losing=$!
+	for _ in $(seq $((100 * PACE))); do
+		[ "$(hesitations)" -eq 0 ] || break
+		sleep 0.1
+	done
+	[ "$(hesitations)" -gt 0 ] || fail "the server did not lose its connection"
+	recall 6000 0
+	trace_off
+	go_on
+	wait "$losing" || fail "the client did not connect again"
+	tried=$(attempts_to_call)
+	echo "$tried attempts to call, $(events_lost) not recorded"
+	[ $((tried + $(events_lost))) -lt 20 ] || fail "a client that was gone was called in a loop"
+	[ "$tried" -gt 0 ] || fail "nobody was called"
+}
+
 # Whichever way a test ended, the next one finds mountd as usual.
 test_cleanup() {
 	cd /
+	go_on
+	trace_off
 	! bed_is_local || pkill -CONT -x rpc.mountd || :
 	umount_all
 } 2>/dev/null
@@ -546,4 +593,5 @@ ktap_run ${LONG:+"idle_way_is_kept 4.2"} \
 	"transports_can_be_looked_at 4.2" \
 	"R8167_4_1_1_replies_wait_for_no_credit 4.2" \
 	"unmount_amid_recalls 4.2" \
+	"gone_are_not_called_in_a_loop 4.2" \
 	"R8167_4_1_3_calls_given_up_keep_their_credits 4.2"
