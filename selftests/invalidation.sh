@@ -12,6 +12,10 @@
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
+# The client's device tells of an invalidation that failed (2), as some cases want it to.
+LOG_EXPECTED='rxe_c: qp#[0-9]+ make_send_cqe: non-flush error status = 2
+'
+
 CLIENT_SWITCH=/proc/sys/sunrpc/rdma_remote_invalidation
 SERVER_SWITCH=/proc/sys/sunrpc/svc_rdma/remote_invalidation
 
@@ -165,9 +169,53 @@ late_reply() {
 	getfattr -n user.1 "$WORK/file" >/dev/null || fail "and more"
 }
 
+# resent PROCEDURE: whether a Call of that was sent again after the connection had been
+# given up, and did not end before.
+resent() {
+	awk -v call=" nfsv[34] $1 " '
+		!match($0, /task:[0-9a-f]+@[0-9a-f]+/) {
+			if (/ xprt_disconnect_[a-z]+: / && sent) lost = 1
+			next
+		}
+		{ task = substr($0, RSTART, RLENGTH) }
+		/ rpc_request: / && $0 ~ call && !which { which = task }
+		task != which { next }
+		/ xprt_transmit: / { sent++; if (lost) again = 1 }
+		/ rpc_task_end: / { if (again) good = 1; exit }
+		END { exit !good }' "$TRACING/trace"
+}
+
+# What the client has to invalidate itself it cannot: the device fails, or does not even try.
+# Until the connection has gone the server might still write to that memory.
+R8166_4_5_4_2_memory_that_stays_exposed() {
+	local connects each
+
+	need_local_bed
+	mount_with 0 1
+	yes "what was READ" | head -c 65536 >"$WORK_ON_SERVER/file"
+	exec 7<"$WORK/file"
+	connects=$(xprt_stat connect_count)
+	insmod "$HELPERS/unfenced.ko" device="$BED_CLIENT_DEV" refuse="$1"
+	trace_on
+	for each in rpc_request xprt_transmit xprt_disconnect_{auto,done,force} rpc_task_end; do
+		echo 1 >"$TRACING/events/sunrpc/$each/enable"
+	done
+	dd bs=64k count=1 iflag=direct <&7 2>/dev/null | cmp - "$WORK_ON_SERVER/file" ||
+		fail "wrong data"
+	trace_off
+	exec 7<&-
+	[ "$(cat /sys/module/unfenced/parameters/times)" -eq 1 ] ||
+		fail "nothing was to be invalidated"
+	rmmod unfenced
+	resent READ || fail "the READ ended before the connection did"
+	[ "$(xprt_stat connect_count)" -eq $((connects + 1)) ] ||
+		fail "connected $(xprt_stat connect_count) times, $connects before"
+}
+
 # Whichever way a test ended, the next one finds mountd as usual.
 test_cleanup() {
 	cd /
+	[ ! -d /sys/module/unfenced ] || rmmod unfenced
 	! bed_is_local || pkill -CONT -x rpc.mountd || :
 	umount_all
 } 2>/dev/null
@@ -176,5 +224,7 @@ bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * 3))
 [ $# -gt 0 ] || set -- "small 1 1 $((MANY * 2))" \
 	"small 0 1 $((500 / FEWER * 2))" "small 1 0 $((500 / FEWER * 2))" \
-	"large 1 1 1" "large 0 1" late_reply
+	"large 1 1 1" "large 0 1" late_reply \
+	"R8166_4_5_4_2_memory_that_stays_exposed 0" \
+	"R8166_4_5_4_2_memory_that_stays_exposed 1"
 ktap_run "$@"
