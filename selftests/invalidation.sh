@@ -169,6 +169,25 @@ late_reply() {
 	getfattr -n user.1 "$WORK/file" >/dev/null || fail "and more"
 }
 
+# What a peer can invalidate is what its own connection exposes: no two have a domain in common.
+RI3_7_2_a_domain_for_each_connection() {
+	local device connections domains each
+
+	nfs_mount 4.2 rdma nconnect=4
+	work_dir domains
+	for each in {1..16}; do
+		echo "over one of the connections" >"$WORK/$each"
+	done
+	for device in "$BED_CLIENT_DEV" "$BED_SERVER_DEV"; do
+		connections=$(rdma resource show qp link "$device/1" | grep -c 'type RC ' || true)
+		domains=$(rdma resource show pd dev "$device" |
+			grep 'comm \[rpcrdma\]' | grep -vc 'users 0 ' || true)
+		echo "$device: $connections connections, $domains domains"
+		[ "$connections" -ge 4 ] || fail "too few connections"
+		[ "$domains" -eq "$connections" ] || fail "not a domain for each"
+	done
+}
+
 # resent PROCEDURE: whether a Call of that was sent again after the connection had been
 # given up, and did not end before.
 resent() {
@@ -225,6 +244,7 @@ TEST_TIMEOUT=$((TEST_TIMEOUT * 3))
 [ $# -gt 0 ] || set -- "small 1 1 $((MANY * 2))" \
 	"small 0 1 $((500 / FEWER * 2))" "small 1 0 $((500 / FEWER * 2))" \
 	"large 1 1 1" "large 0 1" late_reply \
+	RI3_7_2_a_domain_for_each_connection \
 	"R8166_4_5_4_2_memory_that_stays_exposed 0" \
 	"R8166_4_5_4_2_memory_that_stays_exposed 1"
 ktap_run "$@"
