@@ -27,6 +27,8 @@ u64 rpcrdma_dma_map_single(struct ib_device *dev, void *addr, size_t size,
 			   enum dma_data_direction dir);
 void rpcrdma_dma_unmap_single(struct ib_device *dev, u64 addr, size_t size,
 			      enum dma_data_direction dir);
+void rpcrdma_dma_unmap_unsynced(struct ib_device *dev, u64 addr, size_t size,
+				enum dma_data_direction dir);
 u64 rpcrdma_dma_map_page(struct ib_device *dev, struct page *page,
 			 unsigned long offset, size_t size,
 			 enum dma_data_direction dir);

@@ -128,6 +128,76 @@ goes_while_connecting() {
 	ls "$MNT" >/dev/null
 }
 
+FREEZER=$BED_DIR/freezer
+
+# freeze PID, thaw: as a container is frozen, or everybody before a suspend. A group of the
+# second version does not freeze who waits for a Reply.
+freeze() {
+	local _
+
+	mkdir -p "$FREEZER"
+	mount -t cgroup -o freezer none "$FREEZER" || skip "this kernel has no freezer"
+	mkdir -p "$FREEZER/frozen"
+	echo "$1" >"$FREEZER/frozen/cgroup.procs"
+	echo FROZEN >"$FREEZER/frozen/freezer.state"
+	for _ in {1..50}; do
+		[ "$(cat "$FREEZER/frozen/freezer.state")" != FROZEN ] || return 0
+		sleep 0.1
+	done
+	fail "who waits for a Reply cannot be frozen"
+}
+
+thaw() {
+	[ -d "$FREEZER/frozen" ] || return 0
+	echo THAWED >"$FREEZER/frozen/freezer.state"
+	for _ in {1..50}; do
+		rmdir "$FREEZER/frozen" 2>/dev/null && break
+		sleep 0.1
+	done
+	umount "$FREEZER"
+}
+
+# The Reply has come, and its task is to run when it can.
+has_its_reply() {
+	grep -q ' a:call_status .* q:none' /sys/kernel/debug/sunrpc/rpc_clnt/*/tasks
+}
+
+# A Reply that nobody has looked at yet, because who asked is frozen, does not hold the device.
+device_goes_beside_the_frozen() {
+	local asking deleting late=no _
+
+	need_link
+	nfs_mount 4.2 rdma
+	work_dir frozen
+	pkill -STOP -x rpc.mountd
+	exportfs -f
+	stat "$WORK/absent" 2>"$ktap_dir/asked" &
+	asking=$!
+	sleep 1
+	freeze "$asking"
+	pkill -CONT -x rpc.mountd
+	for _ in $(seq $((200 * PACE))); do
+		! has_its_reply || break
+		sleep 0.1
+	done
+	has_its_reply || fail "there was no Reply"
+	device_delete "$BED_CLIENT_DEV" &
+	deleting=$!
+	for _ in $(seq $((100 * PACE))); do
+		kill -0 "$deleting" 2>/dev/null || break
+		sleep 0.1
+	done
+	! kill -0 "$deleting" 2>/dev/null || late=yes
+	thaw
+	wait "$deleting" || fail "the device cannot be deleted"
+	device_add "$BED_CLIENT_DEV"
+	! wait "$asking" || fail "a file that is not there"
+	grep -q 'No such file' "$ktap_dir/asked" || fail "$(cat "$ktap_dir/asked")"
+	echo "as before" >"$WORK/file"
+	[ "$(cat "$WORK_ON_SERVER/file")" = "as before" ] || fail "wrong data"
+	[ "$late" = no ] || xfail_on_c "the device waited for who was frozen"
+}
+
 # rewrite NAME OCTETS COUNT: so many Calls with as many octets each.
 rewrite() {
 	dd if=/dev/zero of="$WORK/$1" bs="$2" count="$3" oflag=direct conv=notrunc status=none
@@ -382,6 +452,8 @@ attempt_ends_unwanted() {
 test_cleanup() {
 	cd /
 	go_on
+	thaw
+	! bed_is_local || pkill -CONT -x rpc.mountd || :
 	trace_off
 	! bed_is_split || { link_up; route replace; silent_peer delete; }
 	server_up || server_start
@@ -399,5 +471,5 @@ TEST_TIMEOUT=$((TEST_TIMEOUT * (2 + ROUNDS / 5)))
 	"disturbed 4.2 rdma link_goes_down" "disturbed 3 rdma link_goes_down" \
 	"one_for_each 4.2" "none_in_between 3" goes_while_connecting each_its_own \
 	softly no_route another_address unmounts_in_a_pause nobody_near \
-	attempt_ends_unwanted ${LONG:+silent}
+	attempt_ends_unwanted device_goes_beside_the_frozen ${LONG:+silent}
 ktap_run "$@"

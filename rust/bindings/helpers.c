@@ -35,6 +35,15 @@ void rpcrdma_dma_unmap_single(struct ib_device *dev, u64 addr, size_t size,
 	ib_dma_unmap_single(dev, addr, size, dir);
 }
 
+/* The memory keeps what the processor sees in it. */
+void rpcrdma_dma_unmap_unsynced(struct ib_device *dev, u64 addr, size_t size,
+				enum dma_data_direction dir)
+{
+	if (!ib_uses_virt_dma(dev))
+		dma_unmap_single_attrs(dev->dma_device, addr, size, dir,
+				       DMA_ATTR_SKIP_CPU_SYNC);
+}
+
 u64 rpcrdma_dma_map_page(struct ib_device *dev, struct page *page,
 			 unsigned long offset, size_t size,
 			 enum dma_data_direction dir)

@@ -312,7 +312,7 @@ impl Context for Channel {
 
     fn drained(ep: &Drained<'_, Self>) {
         ep.context().pulls.drained(ep);
-        // Idle buffers, too, hold on to the device.
+        // No other connection can use those that are idle.
         ep.context().shared.recv_pool.close();
     }
 }

@@ -93,18 +93,6 @@ impl DmaBuffer {
         self.memory.len()
     }
 
-    /// What the processor sees.
-    #[inline]
-    pub(crate) fn as_slice(&self) -> &[u8] {
-        &self.memory
-    }
-
-    /// Where the memory is, for who writes it when there is no reference to it.
-    #[inline]
-    pub(crate) fn as_mut_ptr(&self) -> *mut u8 {
-        self.memory.as_ptr().cast_mut()
-    }
-
     /// What the processor may write; [`Self::sync_for_device`] before it is posted.
     #[inline]
     pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
@@ -140,20 +128,6 @@ impl DmaBuffer {
         // SAFETY: Mapped, by the type's invariants; `len` is limited to the buffer.
         unsafe {
             bindings::rpcrdma_dma_sync_for_device(
-                self.domain.device(),
-                self.addr,
-                len.min(self.memory.len()),
-                self.direction.as_raw(),
-            );
-        }
-    }
-
-    /// Takes the first `len` octets back from the device.
-    #[inline]
-    pub(crate) fn sync_for_cpu(&self, len: usize) {
-        // SAFETY: Mapped, by the type's invariants; `len` is limited to the buffer.
-        unsafe {
-            bindings::rpcrdma_dma_sync_for_cpu(
                 self.domain.device(),
                 self.addr,
                 len.min(self.memory.len()),

@@ -16,12 +16,19 @@ use crate::{
     bindings, //
 };
 
-use super::device::Lease;
+use super::{
+    device::Lease,
+    recv_buffer::{
+        self,
+        Mappings, //
+    }, //
+};
 
 /// A protection domain and the lease on its device.
 ///
 /// Every object that the device can reach holds one, so that the domain ends after the last of them
-/// and the device's removal waits for it.
+/// and the device's removal waits for it. Receive buffers do not: what is posted the endpoint
+/// keeps, and who reads a message may take longer.
 ///
 /// # Invariants
 ///
@@ -30,6 +37,7 @@ pub(crate) struct Domain {
     pd: NonNull<bindings::ib_pd>,
     /// Octets of the buffers that are mapped for this domain and its like.
     buffers: &'static Gauge,
+    receives: Arc<Mappings>,
     lease: Lease,
 }
 
@@ -40,13 +48,25 @@ unsafe impl Sync for Domain {}
 
 impl Domain {
     pub(super) fn new(lease: Lease, buffers: &'static Gauge) -> Result<Arc<Self>> {
+        let device = NonNull::new(lease.device()).ok_or(ENODEV)?;
+        // SAFETY: `Self` keeps the lease, and ends what is mapped when it is dropped. Nothing is
+        // mapped without one.
+        let receives = unsafe { Mappings::new(device, buffers)? };
         // SAFETY: The lease keeps the device.
         let pd = from_err_ptr(unsafe {
             bindings::__ib_alloc_pd(lease.device(), 0, c"rpcrdma".as_char_ptr())
         })?;
         let pd = NonNull::new(pd).ok_or(ENOMEM)?;
         // INVARIANT: Just made on the leased device. On failure, `Self` is dropped and frees it.
-        Ok(Arc::new(Self { pd, buffers, lease }, GFP_KERNEL)?)
+        Ok(Arc::new(
+            Self {
+                pd,
+                buffers,
+                receives,
+                lease,
+            },
+            GFP_KERNEL,
+        )?)
     }
 
     pub(super) fn pd(&self) -> *mut bindings::ib_pd {
@@ -65,10 +85,17 @@ impl Domain {
         self.lease.device()
     }
 
-    /// A number that no other domain has while this one is there. Never zero.
+    /// What is mapped for Receives.
+    #[inline]
+    pub(super) fn receives(&self) -> &Arc<Mappings> {
+        &self.receives
+    }
+
+    /// A number that no other domain has while this one, or a Receive buffer of it, is there. Never
+    /// zero.
     #[inline]
     pub(crate) fn id(&self) -> usize {
-        core::ptr::from_ref(self).addr()
+        recv_buffer::id(&self.receives)
     }
 
     /// The local key for memory that is mapped for this domain.
@@ -81,6 +108,7 @@ impl Domain {
 
 impl Drop for Domain {
     fn drop(&mut self) {
+        self.receives.end();
         // SAFETY: Nothing that uses the domain is left, for it would hold a reference.
         unsafe { bindings::ib_dealloc_pd_user(self.pd.as_ptr(), core::ptr::null_mut()) };
     }

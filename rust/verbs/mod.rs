@@ -5,7 +5,7 @@
 //! What is posted belongs to the device until its completion gives it back: a posted buffer cannot
 //! be read, because nobody holds it. Pages of an RPC are not owned here: see the promises in
 //! `Documentation/architecture.rst`. Whatever the device can reach keeps a
-//! [`Domain`](domain::Domain), and the device's removal waits for the last of them.
+//! [`Domain`](domain::Domain), or ends with it, and the device's removal waits for the last domain.
 //!
 //! | file                               | what                                                 |
 //! |------------------------------------|------------------------------------------------------|
@@ -19,7 +19,7 @@
 //! | `queues`                           | a queue pair and its completion queues               |
 //! | `completion`                       | the workers of completion queues, and how work ended |
 //! | `dma`                              | buffers that stay mapped                             |
-//! | `recv`                             | Receive buffers, and posting them                    |
+//! | `recv`, `recv_buffer`              | Receive buffers, and posting them; their memory      |
 //! | `requester`, `send_ring`           | the sending side of a client                         |
 //! | `responder`, `send_queue`          | the sending side of a server                         |
 //! | `message`, `message_post`          | a server's messages                                  |
@@ -56,6 +56,7 @@ mod message_post;
 mod patience;
 mod queues;
 mod recv;
+mod recv_buffer;
 mod refill;
 mod region;
 mod region_pool;

@@ -33,12 +33,9 @@ use crate::{
 use super::{
     completion::RecvWorker,
     context::Context,
-    dma::{
-        Direction,
-        DmaBuffer, //
-    },
     domain::Domain,
-    linked_box::LinkedBox, //
+    linked_box::LinkedBox,
+    recv_buffer::RecvBuffer, //
 };
 
 /// How a Receive ended.
@@ -74,7 +71,7 @@ struct Inner<U> {
     sge: bindings::ib_sge,
     /// For traces.
     serial: i32,
-    buffer: DmaBuffer,
+    buffer: RecvBuffer,
     user: U,
 }
 
@@ -91,11 +88,11 @@ impl<U> Recv<U> {
     ///
     /// `ENOMEM`, `EIO` if the device cannot map it.
     pub(crate) fn new(domain: &Arc<Domain>, size: usize, user: U, flags: Flags) -> Result<Self> {
-        let buffer = DmaBuffer::new(domain, size, Direction::FromDevice, flags)?;
+        let buffer = RecvBuffer::new(domain, size, flags)?;
         let this = LinkedBox::uninit(flags)?.fill(Inner {
             cqe: bindings::ib_cqe { done: None },
             wr: pin_init::zeroed(),
-            sge: buffer.sge(size),
+            sge: buffer.sge(),
             serial: Cid::serial(),
             buffer,
             user,
@@ -172,10 +169,10 @@ impl<U> Recv<U> {
         (whole.get(..octets).unwrap_or(whole), user)
     }
 
-    /// The protection domain that the buffer is for, by its number.
+    /// The protection domain that the buffer is for, by its number. It may have ended.
     #[inline]
     pub(crate) fn domain_id(&self) -> usize {
-        self.0.buffer.domain().id()
+        self.0.buffer.domain_id()
     }
 
     /// A number that names the buffer in a trace.
@@ -279,13 +276,14 @@ impl<U> RecvBatch<U> {
             // SAFETY: The link is of a buffer in the queue, hence owned by it.
             let inner = unsafe { LinkedBox::<Inner<U>>::at(link).as_ptr() };
             // SAFETY: As above.
-            if !unsafe { Arc::ptr_eq((*inner).buffer.domain(), domain) } {
+            if !unsafe { (*inner).buffer.is_for(domain) } {
                 return Err((EINVAL, self));
             }
-            // SAFETY: As above; `end` is `first`, or in the buffer before this.
+            // SAFETY: As above, and `domain` is there; `end` is `first`, or in the buffer before
+            // this.
             unsafe {
                 // Whoever read the last message may have written to it: SUNRPC decrypts in place.
-                (*inner).buffer.sync_for_device(usize::MAX);
+                (*inner).buffer.sync_for_device();
                 (*inner).cqe.done = Some(done::<C>);
                 *end = &raw mut (*inner).wr;
                 end = &raw mut (*inner).wr.next;
@@ -335,7 +333,8 @@ unsafe extern "C" fn done<C: Context>(cq: *mut bindings::ib_cq, wc: *mut binding
     let status = match wc.status {
         bindings::ib_wc_status_IB_WC_SUCCESS => {
             let octets = (wc.byte_len as usize).min(recv.capacity());
-            recv.0.buffer.sync_for_cpu(octets);
+            // SAFETY: The queue's worker is called before the endpoint lets go of its domain.
+            unsafe { recv.0.buffer.sync_for_cpu(octets) };
             let invalidated =
                 if wc.wc_flags & bindings::ib_wc_flags_IB_WC_WITH_INVALIDATE as c_int != 0 {
                     // SAFETY: The flag says that this is the member in use.
