@@ -11,6 +11,22 @@ enum { GARBAGE_ARGS = 4, NFS3ERR_ACCES = 13 };
 /* Spoils a right Reply; there may be several ways. False if there are no more. */
 typedef bool (*spoil_fn)(struct enc *e, const struct call *call, unsigned int way);
 
+/* The right Reply to a READ, and one that says that it has failed. */
+static bool make_both(struct conn *c, struct call *call, struct enc *right, struct enc *failed)
+{
+	unsigned int status;
+
+	if (!make_reply(c, call, right))
+		return false;
+	/* The RPC Reply has six words; NFS's status is behind them. */
+	status = header_of(call) / 4 + 6;
+	if (get(right->b, 3) != MSG || right->n <= 4 * status || get(right->b, status))
+		return fail("no READ that succeeds: proc %u, %u octets", get(right->b, 3), right->n);
+	*failed = *right;
+	put(failed, status, NFS3ERR_ACCES);
+	return true;
+}
+
 /*
  * Reads wait for their Reply while wrong ones come. These say that the READ has failed: who
  * believes one of them has no data.
@@ -18,18 +34,12 @@ typedef bool (*spoil_fn)(struct enc *e, const struct call *call, unsigned int wa
 static bool first(struct conn *c, struct call *call, spoil_fn spoil)
 {
 	struct enc right, failed, wrong;
-	unsigned int way, status;
+	unsigned int way;
 
 	if (!is_read(call))
 		return answer_honestly(c, call);
-	if (!make_reply(c, call, &right))
+	if (!make_both(c, call, &right, &failed))
 		return false;
-	/* The RPC Reply has six words; NFS's status is behind them. */
-	status = header_of(call) / 4 + 6;
-	if (get(right.b, 3) != MSG || right.n <= 4 * status || get(right.b, status))
-		return fail("no READ that succeeds: proc %u, %u octets", get(right.b, 3), right.n);
-	failed = right;
-	put(&failed, status, NFS3ERR_ACCES);
 	for (way = 0;; way++) {
 		wrong = failed;
 		if (!spoil(&wrong, call, way))
@@ -173,6 +183,53 @@ FIRST(msgp)
 FIRST(unknown)
 FIRST(done)
 FIRST(error)
+
+#define BAD_REPLIES	20	/* the place in the statistics */
+#define UNWANTED	300	/* more than the client ever has Receives */
+
+/* The client has dropped so many more. */
+static bool has_dropped(unsigned long before, unsigned int n)
+{
+	const int64_t start = now_ms();
+	unsigned long dropped;
+
+	do {
+		dropped = xprt_stat(BAD_REPLIES) - before;
+		if (dropped >= n)
+			return true;
+		usleep(1000);
+	} while (now_ms() - start < 5000 * patience);
+	return fail("of %u Replies %lu were dropped", n, dropped);
+}
+
+/* In each turn all that is wrong. The Receive that a Reply has taken is posted again. */
+static bool first_many(struct conn *c, struct call *call)
+{
+	static const spoil_fn spoils[] = {
+		spoil_short, spoil_lists, spoil_chunk, spoil_xid, spoil_version, spoil_msgp,
+		spoil_unknown, spoil_done, spoil_error,
+	};
+	const unsigned long early = early_sends(c), before = xprt_stat(BAD_REPLIES);
+	unsigned int n = 0, i = 0, way = 0;
+	struct enc right, failed, wrong;
+
+	if (!is_read(call))
+		return answer_honestly(c, call);
+	if (!make_both(c, call, &right, &failed))
+		return false;
+	while (n < UNWANTED) {
+		wrong = failed;
+		if (!spoils[i](&wrong, call, way++)) {
+			i = (i + 1) % COUNT(spoils);
+			way = 0;
+			continue;
+		}
+		if (!send_msg(c, &wrong) || (++n % 8 == 0 && !has_dropped(before, n)))
+			return false;
+	}
+	seen = true;
+	return none_early(c, early) && send_msg(c, &right) && none_early(c, early);
+}
 
 /* Errors for READs. */
 static bool refuse_chunk(struct conn *c, struct call *call)
@@ -343,6 +400,8 @@ static const struct test tests[] = {
 	{ "R8166-4.5-3", "unknown procedures", .answer = first_unknown, .work = read_file },
 	{ "R8166-4.6.2-2", "RDMA_DONE", .answer = first_done, .work = read_file },
 	{ "R8166-4.5-8", "errors that cannot be read", .answer = first_error, .work = read_file },
+	{ "R8166-3.3.1-9 R8166-4.5-3", "many malformed Replies",
+	  .answer = first_many, .work = read_file },
 	{ "-", "Replies after which SUNRPC asks again", .answer = garbage, .work = read_file },
 	{ "R8166-4.5-7", "ERR_CHUNK", .answer = refuse_chunk, .work = read_file, .expected = EIO },
 	{ "R8166-4.5-7", "ERR_VERS", .answer = refuse_version, .work = read_file, .expected = EIO },
