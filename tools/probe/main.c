@@ -8,7 +8,8 @@
  * Usage: probe [--fuzz SEED BATCHES] [--from N] GROUP ADDRESS [PORT [DIRECTORY]]
  *
  * Without arguments it lists the groups; "probe --is-client GROUP" succeeds where it
- * plays the client; "probe --pattern" prints the file that it wants to find.
+ * plays the client; "probe --pattern" prints the file that it wants to find. "probe --shy
+ * ADDRESS" asks for connections, leaves before it gets them, and judges nothing.
  *
  * As a client: ADDRESS is the server's, DIRECTORY is a name below its NFSv4 root
  * (default "export"). It holds a file "probe" of 4 MiB that anybody can write to, and
@@ -96,12 +97,23 @@ int main(int argc, char **argv)
 	const struct group *g;
 	uint64_t seed = 0;
 
+	if (factor && atoi(factor) > 0)
+		patience = atoi(factor);
+	if (ms)
+		settling = atoi(ms);
 	if (argc == 1)
 		return print_groups();
 	if (argc == 2 && !strcmp(argv[1], "--pattern"))
 		return print_file();
 	if (argc == 3 && !strcmp(argv[1], "--is-client"))
 		return is_client(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "--shy")) {
+		server = argv[2];
+		if (ask_and_leave())
+			return 0;
+		fprintf(stderr, "%s\n", why);
+		return 1;
+	}
 	if (argc > 3 && !strcmp(argv[1], "--fuzz")) {
 		seed = strtoull(argv[2], NULL, 0);
 		batches = atoi(argv[3]);
@@ -124,10 +136,6 @@ int main(int argc, char **argv)
 		port = argv[3];
 	if (argc > 4)
 		dir = argv[4];
-	if (factor && atoi(factor) > 0)
-		patience = atoi(factor);
-	if (ms)
-		settling = atoi(ms);
 	next_xid = (uint32_t)getpid() << 20 | 0x1000;
 	if (g)
 		return run_group(g, from);

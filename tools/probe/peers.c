@@ -214,11 +214,10 @@ static bool t_dropped(struct conn *c)
 }
 
 /* Asks for connections and is gone before they are accepted. */
-static bool t_shy(struct conn *unused)
+bool ask_and_leave(void)
 {
 	unsigned int i;
 
-	(void)unused;
 	for (i = 0; i < 60; i++) {
 		struct conn *c = conn_start(i & 1 ? &terms_plain : &terms_no_reads);
 
@@ -228,6 +227,12 @@ static bool t_shy(struct conn *unused)
 		conn_close(c);
 	}
 	return true;
+}
+
+static bool t_shy(struct conn *unused)
+{
+	(void)unused;
+	return ask_and_leave();
 }
 
 static const struct test tests[] = {

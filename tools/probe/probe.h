@@ -282,6 +282,9 @@ bool write_item(struct conn *c, unsigned int off, unsigned int count, unsigned i
 bool read_item(struct conn *c, unsigned int off, unsigned int count, unsigned int n, bool zero,
 	       unsigned int extra);
 
+/* peers.c: peers that are gone before they are accepted */
+bool ask_and_leave(void);
+
 /* work.c: what the kernel's client is given to do */
 #define MOUNTPOINT	"/mnt/probe"
 #define SHORT_FILE	3001	/* octets of the file "short" */
