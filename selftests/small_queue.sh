@@ -292,6 +292,27 @@ short_client() {
 	rm -r "$WORK"
 }
 
+# What a device can do is asked for each connection: under a mount it may become less.
+shrinks() {
+	local connects
+
+	need_local_bed
+	nfs_mount "$1" rdma
+	work_dir "shrinks-$1"
+	truncate -s 1G "$WORK_ON_SERVER/hole"
+	other_jobs=()
+	load_start 4
+	others read_hole $((1024 * 1024)) 5
+	small "$BED_CLIENT_DEV" max_qp_wr=127
+	connects=$(xprt_stat connect_count)
+	reconnect
+	connected_since "$connects"
+	nothing_exceeded
+	load_progresses
+	heavy_stop
+	rm -r "$WORK"
+}
+
 # A device that has no room for a single Call is not used, and whoever mounts is told.
 no_room() {
 	local status=0
@@ -352,7 +373,7 @@ bed_up
 	client_pulls=$(cat "$CLIENT_PULLS")
 }
 [ $# -gt 0 ] || set -- "waits 3" "waits 4.2" "all_among_few 3" client_leaves device_goes \
-	"short_client 3" "short_client 4.2" \
+	"short_client 3" "short_client 4.2" "shrinks 4.2" \
 	"no_room $BED_SERVER_DEV 4" "no_room $BED_CLIENT_DEV 16" \
 	"shallow $BED_SERVER_DEV" "shallow $BED_CLIENT_DEV" crowded no_regions
 ktap_run "$@"
