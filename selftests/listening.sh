@@ -207,6 +207,11 @@ second_listener_elsewhere() {
 	server_start
 }
 
+queues_made() {
+	[ "$(events_lost)" -eq 0 ] || fail "$(events_lost) events were lost"
+	grep " cm_qp_create: .* src=$SERVER4:$BED_PORT " "$TRACING/trace"
+}
+
 # Peers that gave up while they waited to be accepted cost no queues. The server is slow
 # to accept, and who mounts is killed meanwhile.
 dead_requests() {
@@ -231,12 +236,12 @@ dead_requests() {
 		sleep 7
 	done
 	[ "$(hesitations)" -ge 3 ] || fail "only $(hesitations) peers were about to be accepted"
-	trace_off
-	! grep -q " cm_qp_create: .* src=$SERVER4:$BED_PORT " "$TRACING/trace" ||
-		xfail_on_c "queues were made for the dead"
+	! queues_made || xfail_on_c "queues were made for the dead"
 	go_on
 	nfs_mount 4.2 rdma
 	ls "$MNT" >/dev/null
+	trace_off
+	queues_made || fail "the trace does not tell"
 }
 
 bed_up
