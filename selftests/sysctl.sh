@@ -382,6 +382,45 @@ regions_come_back() {
 	rm -r "$WORK"
 }
 
+# The connection is lost while regions are made, which takes long: the next one does not wait
+# for that, with the Calls that may free the memory.
+lost_meanwhile() {
+	local each writers=() _
+
+	pull_replies 0 0
+	nfs_mount 4.2 rdma
+	pull_replies
+	work_dir lost-meanwhile
+	touch "$WORK"/{1..6}
+	hesitate before '^ib_alloc_mr$' $((1500 * PACE))
+	trace_on xprtrdma_createmrs
+	echo 1 >"$TRACING/events/rdma_cma/cm_qp_create/enable"
+	for each in {1..6}; do
+		dd if=/dev/zero of="$WORK/$each" bs=1M count=3 oflag=direct \
+			conv=notrunc status=none &
+		writers+=($!)
+	done
+	for _ in $(seq $((100 * PACE))); do
+		[ "$(hesitations)" -eq 0 ] || break
+		sleep 0.1
+	done
+	[ "$(hesitations)" -gt 0 ] || fail "there were regions for all"
+	reconnect
+	for _ in $(seq $((600 * PACE))); do
+		[ "$(traced cm_qp_create)" -eq 0 ] || break
+		sleep 0.1
+	done
+	trace_off
+	grep -E ' (cm_qp_create|xprtrdma_createmrs): ' "$TRACING/trace" || fail "nobody connects"
+	go_on
+	grep -E -m 1 ' (cm_qp_create|xprtrdma_createmrs): ' "$TRACING/trace" |
+		grep -q ' cm_qp_create: ' || xfail_on_c "the end of the connection waited"
+	for each in "${writers[@]}"; do
+		wait "$each" || fail "a writer failed"
+	done
+	rm -r "$WORK"
+}
+
 test_cleanup() {
 	cd /
 	go_on
@@ -421,5 +460,5 @@ MOST_INLINE=262144 LEAST_REQ=1024
 	"counter rq_starve" "counter rq_poll" "counter rq_prod" \
 	"counter sq_poll" "counter sq_prod" "counter stalled" "counter held_back" counters_of_pulled_replies \
 	server_counts_what_it_does few_slots slots_free_again room_again \
-	regions_come_back
+	regions_come_back lost_meanwhile
 ktap_run "$@"
