@@ -322,6 +322,63 @@ slots_free_again() {
 	rm -r "$WORK"
 }
 
+# one_asks_meanwhile: a task frees its slot, and has found nobody who waits for one when another
+# task comes to ask. Each makes a single Call. How long the other one took.
+one_asks_meanwhile() {
+	local first times began=$SECONDS
+
+	times=$(hesitations)
+	stat - <&"$file" >/dev/null &
+	first=$!
+	while [ "$(hesitations)" -eq "$times" ]; do
+		[ $((SECONDS - began)) -lt $((10 * PACE)) ] || fail "no slot is freed"
+	done
+	began=$SECONDS
+	stat - <&"$file" >/dev/null
+	took=$((SECONDS - began))
+	wait "$first"
+}
+
+# Who puts a slot back looks for others who have begun to wait for one since. Three of the four
+# slots are those of tasks that sleep.
+asked_meanwhile() {
+	local each file took writers=() _
+
+	[ "$(module_kind)" = rust ] || skip "in the C module the end of a Send may free the slot"
+	mount_with_four_slots 3
+	work_dir asked-meanwhile
+	touch "$WORK"/{1..4}
+	exec {file}<"$WORK/4"
+	insmod "$HELPERS/unmapped.ko" octets=53248 milliseconds=$((40000 * PACE)) fail=0
+	trace_on
+	echo 1 >"$TRACING/events/sunrpc/rpc_task_sleep/enable"
+	for each in {1..3}; do
+		dd if=/dev/zero of="$WORK/$each" bs=53248 count=1 oflag=direct conv=notrunc \
+			status=none &
+		writers+=($!)
+	done
+	for _ in $(seq $((100 * PACE))); do
+		[ "$(sleeps delayq)" -lt 3 ] || break
+		sleep 0.1
+	done
+	[ "$(sleeps delayq)" -eq 3 ] || fail "$(sleeps delayq) tasks sleep"
+	hesitate behind '^xprt_wake_up_backlog$' $((1500 * PACE))
+	for _ in {1..5}; do
+		one_asks_meanwhile
+		[ "$(sleeps xprt_backlog)" -eq 0 ] || break
+	done
+	trace_off
+	echo "$(sleeps xprt_backlog) waits for a slot, $took s"
+	[ "$(sleeps xprt_backlog)" -gt 0 ] || fail "nobody waited for a slot"
+	[ "$took" -lt $((20 * PACE)) ] || xfail_on_c "nobody is given the slot that was put back"
+	go_on
+	exec {file}<&-
+	for each in "${writers[@]}"; do
+		wait "$each" || fail "a writer failed"
+	done
+	rm -r "$WORK"
+}
+
 # A task finds the ring of messages full, and before it waits for room they have all been
 # sent: nobody is left to wake it.
 room_again() {
@@ -459,6 +516,6 @@ MOST_INLINE=262144 LEAST_REQ=1024
 	"counter read" "counter recv" "counter write" "counter sq_starve" \
 	"counter rq_starve" "counter rq_poll" "counter rq_prod" \
 	"counter sq_poll" "counter sq_prod" "counter stalled" "counter held_back" counters_of_pulled_replies \
-	server_counts_what_it_does few_slots slots_free_again room_again \
-	regions_come_back lost_meanwhile
+	server_counts_what_it_does few_slots slots_free_again asked_meanwhile \
+	room_again regions_come_back lost_meanwhile
 ktap_run "$@"

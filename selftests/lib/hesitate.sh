@@ -18,7 +18,7 @@ function_like() {
 hesitate() {
 	local functions="" milliseconds="" before="" function
 
-	go_on
+	[ ! -d /sys/module/hesitate ] || rmmod hesitate
 	while [ $# -gt 0 ]; do
 		function=$(function_like "$2")
 		functions+=${functions:+,}$function

@@ -2,10 +2,11 @@
 /*
  * Has the mapping of so many octets of memory fail, and no other: for errors that concern
  * one RPC of many. The task of a Call with as many octets of data sleeps a while when that
- * is queued, so that others come to send it.
+ * is queued, so that others come to send it; with fail=0 that is all.
  *
- *	insmod unmapped.ko octets=N
+ *	insmod unmapped.ko octets=N [milliseconds=N] [fail=0]
  */
+#include <linux/jiffies.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/scatterlist.h>
@@ -15,6 +16,14 @@
 
 static ulong octets;
 module_param(octets, ulong, 0444);
+
+static uint milliseconds = 200;
+module_param(milliseconds, uint, 0444);
+MODULE_PARM_DESC(milliseconds, "how long a task sleeps");
+
+static bool fail = true;
+module_param(fail, bool, 0444);
+MODULE_PARM_DESC(fail, "the mapping fails");
 
 static ulong times;
 module_param(times, ulong, 0444);
@@ -30,7 +39,7 @@ static int mapping(struct kretprobe_instance *instance, struct pt_regs *regs)
 	for_each_sg(first, each, entries, entry)
 		sum += each->length;
 	/* Its return is of no interest otherwise. */
-	return sum != octets;
+	return !fail || sum != octets;
 }
 
 static int mapped(struct kretprobe_instance *instance, struct pt_regs *regs)
@@ -51,7 +60,7 @@ static int queueing(struct kretprobe_instance *instance, struct pt_regs *regs)
 
 static int queued(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
-	rpc_delay(*(struct rpc_task **)instance->data, HZ / 5);
+	rpc_delay(*(struct rpc_task **)instance->data, msecs_to_jiffies(milliseconds));
 	return 0;
 }
 
