@@ -128,6 +128,38 @@ leaves_after_use() {
 	server_start
 }
 
+# What the last transport was made of is freed by the module, which stays until then.
+stays_until_the_last_is_freed() {
+	local users _
+
+	need_local_bed
+	server_up || server_start
+	# No server is asked when this is unmounted.
+	nfs_mount 3 rdma
+	server_stop
+	users_stay_the_same
+	hesitate behind '^xprt_free$' $((4000 * PACE))
+	umount "$MNT" &
+	for _ in $(seq $((100 * PACE))); do
+		[ "$(hesitations)" -eq 0 ] || break
+		sleep 0.1
+	done
+	users=$(module_users)
+	[ "$(hesitations)" -eq 1 ] || fail "$(hesitations) transports were freed"
+	[ "$users" -gt 0 ] || fail "nobody keeps it"
+	wait
+	go_on
+	alone
+	server_start
+}
+
+test_cleanup() {
+	cd /
+	go_on
+	umount_all
+	server_up || server_start
+} 2>/dev/null
+
 bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * (1 + USES / 10)))
 [ $# -gt 0 ] || set -- \
@@ -136,5 +168,5 @@ TEST_TIMEOUT=$((TEST_TIMEOUT * (1 + USES / 10)))
 	loads_and_unloads_many_times \
 	is_asked_for_by_listener_and_mount \
 	refuses_to_leave_while_mounted refuses_to_leave_while_listening \
-	leaves_after_use
+	leaves_after_use stays_until_the_last_is_freed
 ktap_run "$@"
