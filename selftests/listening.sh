@@ -247,7 +247,7 @@ dead_requests() {
 	done
 	[ "$(hesitations)" -ge 3 ] || fail "only $(hesitations) peers were about to be accepted"
 	[ "$(grep -c ' cm_event_handler: .* REJECTED ' "$TRACING/trace")" -gt 0 ] ||
-		fail "nobody has left"
+		xfail_on_c "nobody has left"
 	[ "$(made_queues dead)" -eq 0 ] || xfail_on_c "queues were made for the dead"
 	go_on
 	nfs_mount 4.2 rdma
