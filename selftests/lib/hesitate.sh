@@ -34,8 +34,11 @@ hesitate() {
 # shellcheck disable=SC2120 # most have one
 hesitations() { cut -d, -f"${1:-1}" /sys/module/hesitate/parameters/times; }
 
-# Ends that, and what unmapped.ko does.
+# Ends that, and what unfenced.ko and unmapped.ko do.
 go_on() {
-	[ ! -d /sys/module/hesitate ] || rmmod hesitate
-	[ ! -d /sys/module/unmapped ] || rmmod unmapped
+	local each
+
+	for each in hesitate unfenced unmapped; do
+		[ ! -d "/sys/module/$each" ] || rmmod "$each"
+	done
 }

@@ -1,32 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Has an RDMA device fail to invalidate memory, so many times: the work request ends in an
- * error, or with "refuse" is not even taken.
+ * Has an RDMA device fail to invalidate memory, once: the work request ends in an error, or
+ * with "refuse" is not even taken.
  *
- *	insmod unfenced.ko device=NAME [many=N] [refuse=1]
+ *	insmod unfenced.ko device=NAME [refuse=1]
  */
 #include <linux/atomic.h>
 #include <linux/module.h>
+#include <linux/rcupdate.h>
 #include <linux/string.h>
 #include <rdma/ib_verbs.h>
 
 static char *device;
 module_param(device, charp, 0444);
 
-static int many = 1;
-module_param(many, int, 0444);
-MODULE_PARM_DESC(many, "how many invalidations fail");
-
 static bool refuse;
 module_param(refuse, bool, 0444);
-MODULE_PARM_DESC(refuse, "they are not taken");
+MODULE_PARM_DESC(refuse, "it is not taken");
 
 static ulong times;
 module_param(times, ulong, 0444);
 MODULE_PARM_DESC(times, "how often one has failed");
 
 static struct ib_device *disturbed;
-static atomic_t left;
+static atomic_t left = ATOMIC_INIT(1);
 
 /* What the device does itself. */
 static int (*post_send)(struct ib_qp *qp, const struct ib_send_wr *wr,
@@ -79,7 +76,6 @@ static int __init unfenced_init(void)
 
 	if (!device)
 		return -EINVAL;
-	atomic_set(&left, many);
 	error = ib_register_client(&client);
 	if (error || disturbed)
 		return error;
@@ -91,8 +87,8 @@ module_init(unfenced_init);
 static void __exit unfenced_exit(void)
 {
 	ib_unregister_client(&client);
-	/* Whoever has found our function is done with it. */
-	synchronize_rcu();
+	/* Whoever has found our function, which does not sleep, is done with it. */
+	synchronize_rcu_tasks();
 }
 module_exit(unfenced_exit);
 
