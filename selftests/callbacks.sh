@@ -542,7 +542,7 @@ attempts_to_call() {
 # and wants to call. SUNRPC, which tries again at once on what it takes for connected, must
 # not do so until there is one.
 gone_are_not_called_in_a_loop() {
-	local tried losing _
+	local tried losing
 
 	with_files "$1" 1
 	cat "$WORK/0" >/dev/null
@@ -553,11 +553,7 @@ gone_are_not_called_in_a_loop() {
 	hesitate before '^svc_delete_xprt$' 5000
 	reconnect &
 	losing=$!
-	for _ in $(seq $((100 * PACE))); do
-		[ "$(hesitations)" -eq 0 ] || break
-		sleep 0.1
-	done
-	[ "$(hesitations)" -gt 0 ] || fail "the server did not lose its connection"
+	has_hesitated || fail "the server did not lose its connection"
 	recall 6000 0
 	trace_off
 	go_on

@@ -225,7 +225,7 @@ made_queues() {
 # to accept, and who mounts is killed meanwhile.
 dead_requests() {
 	need_link
-	local function='svc5class6accept' each mounting _
+	local function='svc5class6accept' each mounting
 
 	[ "$(module_kind)" != c ] || function='^svc_rdma_accept$'
 	modprobe nfsv4
@@ -237,15 +237,11 @@ dead_requests() {
 	for each in 1 2 3; do
 		nfs_mount 4.2 rdma retry=0 2>/dev/null &
 		mounting=$!
-		for _ in $(seq $((100 * PACE))); do
-			[ "$(hesitations)" -lt "$each" ] || break
-			sleep 0.1
-		done
+		has_hesitated "$each" || fail "only $(hesitations) peers were about to be accepted"
 		pkill -KILL -x mount.nfs
 		wait "$mounting" 2>/dev/null || :
 		sleep $((7 * PACE))
 	done
-	[ "$(hesitations)" -ge 3 ] || fail "only $(hesitations) peers were about to be accepted"
 	[ "$(grep -c ' cm_event_handler: .* REJECTED ' "$TRACING/trace")" -gt 0 ] ||
 		xfail_on_c "nobody has left"
 	[ "$(made_queues dead)" -eq 0 ] || xfail_on_c "queues were made for the dead"

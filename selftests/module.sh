@@ -130,7 +130,7 @@ leaves_after_use() {
 
 # What the last transport was made of is freed by the module, which stays until then.
 stays_until_the_last_is_freed() {
-	local users _
+	local users
 
 	need_local_bed
 	server_up || server_start
@@ -140,10 +140,7 @@ stays_until_the_last_is_freed() {
 	users_stay_the_same
 	hesitate behind '^xprt_free$' $((4000 * PACE))
 	umount "$MNT" &
-	for _ in $(seq $((100 * PACE))); do
-		[ "$(hesitations)" -eq 0 ] || break
-		sleep 0.1
-	done
+	has_hesitated || fail "no transport was freed"
 	users=$(module_users)
 	[ "$(hesitations)" -eq 1 ] || fail "$(hesitations) transports were freed"
 	[ "$users" -gt 0 ] || fail "nobody keeps it"

@@ -457,11 +457,7 @@ lost_meanwhile() {
 			conv=notrunc status=none &
 		writers+=($!)
 	done
-	for _ in $(seq $((100 * PACE))); do
-		[ "$(hesitations)" -eq 0 ] || break
-		sleep 0.1
-	done
-	[ "$(hesitations)" -gt 0 ] || fail "there were regions for all"
+	has_hesitated || fail "there were regions for all"
 	reconnect
 	for _ in $(seq $((600 * PACE))); do
 		[ "$(traced cm_qp_create)" -eq 0 ] || break

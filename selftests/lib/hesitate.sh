@@ -34,6 +34,18 @@ hesitate() {
 # shellcheck disable=SC2120 # most have one
 hesitations() { cut -d, -f"${1:-1}" /sys/module/hesitate/parameters/times; }
 
+# has_hesitated [TIMES]: whether the first of them has done so, within ten seconds.
+# shellcheck disable=SC2120 # as above
+has_hesitated() {
+	local _
+
+	for _ in $(seq $((100 * PACE))); do
+		[ "$(hesitations)" -lt "${1:-1}" ] || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
 # Ends that, and what unfenced.ko and unmapped.ko do.
 go_on() {
 	local each
