@@ -101,6 +101,61 @@ none_in_between() {
 	go_on
 }
 
+# Messages for which the client's device had no Receive.
+unexpected() { cat "/sys/class/infiniband/$BED_CLIENT_DEV/ports/1/hw_counters/send_rnr_err"; }
+
+# slots CALLS REVERSE_CALLS: as many as a connection has from now on, and Receives on top.
+slots() {
+	echo "$1" >/proc/sys/sunrpc/rdma_slot_table_entries
+	[ ! -e /proc/sys/sunrpc/rdma_max_bc_requests ] ||
+		echo "$2" >/proc/sys/sunrpc/rdma_max_bc_requests
+}
+
+# With the first Reply of a connection the server lets out many Calls. Each has its Receive
+# before it is sent, even if that takes two seconds and nobody else waits. Those that are
+# posted at first are fewer than the readers.
+calls_have_receives() {
+	local before connects round each readers
+
+	need_link
+	slots 32 1
+	nfs_mount "$1" rdma
+	work_dir "receives-$1"
+	for each in {1..25}; do
+		head -c 4096 /dev/zero >"$WORK/$each"
+	done
+	before=$(unexpected)
+	insmod "$HELPERS/late_receives.ko" device="$BED_CLIENT_DEV"
+	for round in 1 2 3; do
+		late $((2000 * PACE))
+		connects=$(xprt_stat connect_count)
+		reconnect
+		readers=()
+		read_past_cache 25 &
+		readers+=($!)
+		connected_since "$connects"
+		sleep 0.2
+		for each in {1..24}; do
+			read_past_cache "$each" &
+			readers+=($!)
+		done
+		late 0
+		wait "${readers[@]}" || fail "round $round: a READ has failed"
+	done
+	echo "late $(cat "$LATE/times") times"
+	[ "$(unexpected)" -eq "$before" ] ||
+		fail "$(($(unexpected) - before)) times there was no Receive"
+	[ "$(cat "$LATE/times")" -ge 6 ] || fail "only $(cat "$LATE/times") were late"
+	go_on
+	rm -r "$WORK"
+}
+
+LATE=/sys/module/late_receives/parameters
+
+late() { echo "$1" >"$LATE/milliseconds"; }
+
+read_past_cache() { dd if="$WORK/$1" of=/dev/null bs=4096 iflag=direct status=none; }
+
 # A device may go while it carries no more than an attempt to connect: that ends then, and
 # another is made when the device is back.
 goes_while_connecting() {
@@ -460,6 +515,7 @@ attempt_ends_unwanted() {
 test_cleanup() {
 	cd /
 	go_on
+	slots 128 16
 	thaw
 	! bed_is_local || pkill -CONT -x rpc.mountd || :
 	trace_off
@@ -477,7 +533,8 @@ TEST_TIMEOUT=$((TEST_TIMEOUT * (2 + ROUNDS / 5)))
 	"disturbed 4.2 rdma client_device_goes" \
 	"disturbed 3 rdma6 client_device_goes" \
 	"disturbed 4.2 rdma link_goes_down" "disturbed 3 rdma link_goes_down" \
-	"one_for_each 4.2" "none_in_between 3" goes_while_connecting each_its_own \
-	softly no_route another_address unmounts_in_a_pause nobody_near \
+	"one_for_each 4.2" "none_in_between 3" "calls_have_receives 3" \
+	goes_while_connecting each_its_own softly \
+	no_route another_address unmounts_in_a_pause nobody_near \
 	attempt_ends_unwanted device_goes_beside_the_frozen ${LONG:+silent}
 ktap_run "$@"

@@ -46,11 +46,11 @@ has_hesitated() {
 	return 1
 }
 
-# Ends that, and what unfenced.ko and unmapped.ko do.
+# Ends that, and what late_receives.ko, unfenced.ko and unmapped.ko do.
 go_on() {
 	local each
 
-	for each in hesitate unfenced unmapped; do
+	for each in hesitate late_receives unfenced unmapped; do
 		[ ! -d "/sys/module/$each" ] || rmmod "$each"
 	done
 }
