@@ -37,7 +37,7 @@ static int mapping(struct kretprobe_instance *instance, struct pt_regs *regs)
 	ulong sum = 0;
 
 	for_each_sg(first, each, entries, entry)
-		sum += each->length;
+		sum += sg_dma_len(each);
 	/* Its return is of no interest otherwise. */
 	return !fail || sum != octets;
 }
