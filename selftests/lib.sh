@@ -21,3 +21,4 @@ LONG=${LONG:-}
 . lib/load.sh
 . lib/trace.sh
 . lib/hesitate.sh
+. lib/bounce.sh

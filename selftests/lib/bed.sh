@@ -7,7 +7,8 @@
 # initial network namespace, its client in a second one, a switch between them
 # in a third, and a Soft RoCE (rxe) device at either end, so that packets really
 # travel and the link can be cut. With BED_RDMA=siw it is one Soft iWARP device, for
-# both ends in the initial namespace: siw knows of no other. No link can be cut then.
+# both ends in the initial namespace: siw knows of no other. No link can be cut then. With
+# BED_BOUNCE=1 memory has to be mapped for them (bounce.sh).
 #
 # To test over other hardware, name a server that exports the same way; tests
 # that have to reach into the server or the link then skip themselves:
@@ -210,6 +211,7 @@ bed_make() {
 		return 1
 	}
 	mkdir -p "$BED_DIR"
+	bounce_begin &&
 	link_add &&
 	device_add "$BED_SERVER_DEV" &&
 	{ ! bed_is_split || device_add "$BED_CLIENT_DEV"; } &&
@@ -251,6 +253,7 @@ bed_destroy() {
 bed_down() {
 	[ -n "$bed_made" ] || return 0
 	bed_destroy
+	bounce_end || exit "$KSFT_FAIL"
 	module_is_let_go "$bed_found" || exit "$KSFT_FAIL"
 }
 

@@ -1,0 +1,212 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: --memory 4G
+#
+# Memory is mapped for a device as hardware behind an IOMMU wants it: what goes either way is
+# what it should be, nothing is mapped for longer than it is of use, and a mapping that fails
+# costs what it was for. bounce.ko has the devices be such, and looks for mistakes.
+
+cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+bed_is_local || ktap_skip_all "needs devices under its control"
+BED_BOUNCE=1
+
+SMALL="1 5 1000"
+PAGE="4093 4096 4099"
+LARGE="65536 262147 1048576"
+
+test_cleanup() {
+	touch "$ktap_dir/stop"
+	fails_every 0
+	cd /
+	umount_all
+	set_inline 4096
+	[ -z "${pulled_before:-}" ] || pull_replies
+}
+
+no_faults() {
+	[ "$(bounce_count faults)" -eq 0 ] || fail "$(bounce_count faults) faults"
+}
+
+# mounted VERSION [OPTION...]
+mounted() {
+	before=$(bounce_count mapped)
+	nfs_mount "$1" rdma "${@:2}"
+	work_dir "mapping-$1"
+}
+
+# Data is mapped no longer than for its RPC, and nothing is left of a mount at either end.
+unmounted() {
+	cd /
+	bounce_settles lists 0 || fail "$(bounce_count lists) lists are mapped, and nobody waits"
+	nfs_umount
+	bounce_settles mapped "$before" ||
+		fail "$(($(bounce_count mapped) - before)) mappings are left of the mount"
+	no_faults
+}
+
+# transfer PATH PATH LAYOUT OFFSET SIZE...
+transfer() {
+	"$HELPERS/io_sizes_helper" "$WORK" "$WORK_ON_SERVER" "$@" || fail "$*"
+}
+
+# Data goes by Read and Write chunks, and inline, from and to any place in a page.
+data() {
+	local joined
+
+	mounted "$1"
+	joined=$(bounce_count joined)
+	# shellcheck disable=SC2086 # several sizes
+	{
+		transfer direct direct over 0 $SMALL $PAGE $LARGE
+		transfer direct direct fresh 5 $SMALL $PAGE $LARGE
+		transfer buffered buffered over 4093 $SMALL $PAGE $LARGE
+		transfer mmap buffered fresh 0 $PAGE $LARGE
+	}
+	[ "$(bounce_count joined)" -gt "$joined" ] || fail "no pages were mapped as one"
+	unmounted
+}
+
+# Long Calls and long Replies: as Position-zero Read chunks, in Reply chunks, or pulled.
+long_messages() {
+	local sizes="500 3900 4100 20000 60000" link
+
+	pull_replies "$1" "$1"
+	mounted 4.2
+	# shellcheck disable=SC2086 # several sizes
+	{
+		attributes set "$WORK" $sizes
+		attributes check "$WORK_ON_SERVER" $sizes
+		drop_caches
+		attributes check "$WORK" $sizes
+	}
+	link=$(printf '%04000d' 0)
+	ln -s "$link" "$WORK/link"
+	drop_caches
+	[ "$(readlink "$WORK/link")" = "$link" ] || fail "the link has changed"
+	(cd "$WORK" && seq -f 'a-name-that-is-not-short-%06.0f' 800 | xargs touch)
+	drop_caches
+	set -- "$WORK"/a-name-*
+	[ $# -eq 800 ] || fail "$# names of 800"
+	unmounted
+}
+
+# set_inline OCTETS: the longest message, either way.
+set_inline() {
+	local each
+
+	for each in rdma_max_inline_read rdma_max_inline_write svc_rdma/max_req_size; do
+		echo "$1" >"/proc/sys/sunrpc/$each"
+	done
+}
+
+# What goes inline goes from its pages, if it is long.
+inline_pages() {
+	local chunks
+
+	set_inline 65536
+	mounted "$1"
+	chunks=$(xprt_stat read_chunks),$(xprt_stat write_chunks)
+	transfer direct direct over 0 8192 20000 50000
+	transfer direct direct fresh 5 8192 20000 50000
+	transfer buffered buffered over 4093 8192 20000 50000
+	[ "$chunks" = "$(xprt_stat read_chunks),$(xprt_stat write_chunks)" ] ||
+		fail "it went in chunks"
+	unmounted
+}
+
+loaded() {
+	mounted "$1"
+	load_start 4
+	sleep $((4 * PACE))
+	load_progresses
+	load_stop
+	unmounted
+}
+
+# Connections end with mappings of all kinds on them.
+reconnects() {
+	local _
+
+	mounted "$1"
+	load_start 4
+	for _ in 1 2 3; do
+		reconnect
+		load_progresses
+	done
+	load_stop
+	unmounted
+}
+
+# fails_every NUMBER [LISTS]: one mapping in so many, or none; with 1 behind it, of data only.
+fails_every() {
+	echo "${2:-0}" >"$BOUNCE/fail_lists"
+	echo "$1" >"$BOUNCE/fail_every"
+}
+
+# Reads and writes, whatever comes of it.
+try() {
+	local i
+
+	set +e
+	for ((i = 0; i < 20 / PACE; i++)); do
+		dd if=/dev/urandom of="$WORK/$1" bs=300k count=4 oflag=direct status=none
+		dd if="$WORK/$1" of=/dev/null bs=300k iflag=direct status=none
+		dd if=/dev/zero of="$WORK/$1.cached" bs=700 count=100 conv=fsync status=none
+		ls -l "$WORK" >/dev/null
+	done 2>/dev/null
+	return 0
+}
+
+# One in many mappings fails, whatever it is for; a connection takes fewer. Then all is as if
+# none had.
+one_in_many_fails() {
+	local failed jobs=() each
+
+	mounted "$1" soft timeo=100 retrans=2
+	failed=$(bounce_count failed)
+	fails_every 997
+	for each in 1 2 3; do
+		try "$each" &
+		jobs+=($!)
+	done
+	wait "${jobs[@]}"
+	fails_every 0
+	echo "$(($(bounce_count failed) - failed)) mappings have failed"
+	[ "$(bounce_count failed)" -gt "$failed" ] || fail "no mapping has failed"
+	bounce_settles lists 0 || fail "$(bounce_count lists) lists are mapped, and nobody waits"
+	nfs_mount_again "$1" rdma
+	load_start 2
+	load_stop
+	unmounted
+}
+
+# Of what a Call or Reply maps, the last fails, or one in front of it. It costs the RPC alone.
+data_fails() {
+	local connected i
+
+	mounted "$1" soft timeo=100 retrans=2
+	dd if=/dev/zero of="$WORK/file" bs=1M count=2 oflag=direct status=none
+	connected=$(xprt_stat connect_count)
+	fails_every 5 1
+	set +e
+	for i in $(seq $((40 / PACE))); do
+		dd if=/dev/zero of="$WORK/file" bs=1M count=1 oflag=direct status=none
+		dd if="$WORK/file" of=/dev/null bs=1M count=1 iflag=direct status=none
+	done 2>"$ktap_dir/errors"
+	set -e
+	fails_every 0
+	echo "$(grep -c 'Input/output error' "$ktap_dir/errors") errors"
+	bounce_settles lists 0 || fail "$(bounce_count lists) lists are mapped, and nobody waits"
+	[ "$(xprt_stat connect_count)" -eq "$connected" ] ||
+		fail "connected $(xprt_stat connect_count) times"
+	unmounted
+}
+
+bed_up
+[ $# -gt 0 ] || set -- "data 3" "data 4.2" "long_messages 0" "long_messages 1" \
+	"inline_pages 3" "inline_pages 4.2" \
+	"loaded 3" "loaded 4.2" "reconnects 3" "reconnects 4.2" \
+	"data_fails 3" "data_fails 4.2" \
+	"one_in_many_fails 3" "one_in_many_fails 4.2"
+ktap_run "$@"
