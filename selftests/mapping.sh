@@ -115,15 +115,6 @@ inline_pages() {
 	unmounted
 }
 
-loaded() {
-	mounted "$1"
-	load_start 4
-	sleep $((4 * PACE))
-	load_progresses
-	load_stop
-	unmounted
-}
-
 # Connections end with mappings of all kinds on them.
 reconnects() {
 	local _
@@ -206,7 +197,7 @@ data_fails() {
 bed_up
 [ $# -gt 0 ] || set -- "data 3" "data 4.2" "long_messages 0" "long_messages 1" \
 	"inline_pages 3" "inline_pages 4.2" \
-	"loaded 3" "loaded 4.2" "reconnects 3" "reconnects 4.2" \
+	"reconnects 3" "reconnects 4.2" \
 	"data_fails 3" "data_fails 4.2" \
 	"one_in_many_fails 3" "one_in_many_fails 4.2"
 ktap_run "$@"
