@@ -92,7 +92,7 @@ static DEFINE_SPINLOCK(lock);
 static DEFINE_HASHTABLE(mappings, 12);
 static LIST_HEAD(ended);
 static size_t ended_octets;
-static ulong now, tries;
+static ulong moment, tries;
 
 void bounce_fault(void)
 {
@@ -277,7 +277,7 @@ dma_addr_t bounce_begin(const struct piece *piece, int pieces, size_t offset,
 	mapped++;
 	lists += it->entries > 0;
 	joined += it->pieces > 1;
-	it->began_at = ++now;
+	it->began_at = ++moment;
 	hash_add(mappings, &it->by_address, address);
 	return address;
 }
@@ -312,7 +312,7 @@ static struct mapping *find_and_end(dma_addr_t address)
 		hash_del(&it->by_address);
 		mapped--;
 		lists -= it->entries > 0;
-		it->ended_at = ++now;
+		it->ended_at = ++moment;
 		list_add_tail(&it->ended, &ended);
 	}
 	return it;

@@ -139,6 +139,22 @@ static unsigned int some_message(struct conn *c, struct enc *e)
 	return header;
 }
 
+/* The next Reply, for ten seconds at most, and not from a server that has left. */
+static bool next_reply(struct conn *c, struct reply *r)
+{
+	unsigned int tenths;
+
+	for (tenths = 0; tenths < 100; tenths++) {
+		if (!get_reply(c, r, 100))
+			return false;
+		if (r->any)
+			return true;
+		if (gone(c))
+			return fail("the server has left");
+	}
+	return fail("no answer to a Call that is right");
+}
+
 /* The server has seen all of what was sent, and answers a Call that is right. */
 static bool caught_up(struct conn *c)
 {
@@ -150,10 +166,8 @@ static bool caught_up(struct conn *c)
 	if (!send_msg(c, &e))
 		return false;
 	do {
-		if (!get_reply(c, &r, 10000))
+		if (!next_reply(c, &r))
 			return false;
-		if (!r.any)
-			return fail("no answer to a Call that is right");
 		note(&r);
 	} while (r.len < 28 || get(r.p, 0) != xid || get(r.p, 3) != MSG);
 	return true;
