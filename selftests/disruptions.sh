@@ -515,7 +515,7 @@ attempt_ends_unwanted() {
 test_cleanup() {
 	cd /
 	go_on
-	slots 128 16
+	slots $SLOTS_BEFORE
 	thaw
 	! bed_is_local || pkill -CONT -x rpc.mountd || :
 	trace_off
