@@ -3,8 +3,8 @@
 # What a person types. How the module is built is in Kbuild.
 
 .DEFAULT_GOAL := all
-.PHONY: copy all install demo test test-debug interop check bench probe shell
-.PHONY: clean help environment kernel-tree
+.PHONY: copy all install demo test test-debug test-hundred interop check bench probe
+.PHONY: shell clean help environment kernel-tree
 
 # KDIR: a prepared kernel tree with CONFIG_RUST=y. Without it the environment
 # of tools/env provides the kernel, the compilers and the virtual machines.
@@ -44,6 +44,9 @@ test: ## host tests, checks and selftests; ends with "N passed, N failed"
 
 test-debug: ## selftests and probe under KASAN, lockdep and kmemleak; a day or more without KVM
 	tools/test/debug
+
+test-hundred: ## reconnects, removals and unloads, a hundred times each; hours
+	tools/test/hundred
 
 check: ## formatting, lints, and the rules of the house
 	tools/check/run
