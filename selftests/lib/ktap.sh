@@ -17,6 +17,10 @@ KSFT_SKIP=4
 # hangs, and are many times what a test takes on a busy machine.
 : "${TEST_TIMEOUT:=$((600 * PACE))}"
 
+# Seconds for which I/O may stand still, however much longer a suite lets its tests take.
+# shellcheck disable=SC2034 # used by load.sh and mount.sh
+STANDSTILL=$((TEST_TIMEOUT / 3))
+
 # How many times fewer transfers are made where PACE is more than 1, and many only make
 # numbers round: each takes many times as long.
 # shellcheck disable=SC2034 # used by the tests

@@ -93,7 +93,7 @@ reconnect() {
 # connected_since COUNT: waits for the mount to have connected more often than that, which
 # somebody has to have a use for.
 connected_since() {
-	local deadline=$((SECONDS + TEST_TIMEOUT / 3))
+	local deadline=$((SECONDS + STANDSTILL))
 
 	while [ "$(xprt_stat connect_count)" -le "$1" ]; do
 		[ "$SECONDS" -lt "$deadline" ] || fail "no connection was made anew"
