@@ -79,12 +79,6 @@ measure() {
 		fail "some tags are unaccounted for"
 }
 
-# On iWARP the Reply may invalidate what is not registered yet: it proves nothing.
-need_order() {
-	[ "$BED_RDMA" = rxe ] || [ "$(module_kind)" = c ] ||
-		skip "$BED_RDMA invalidates out of order, and this module all by itself"
-}
-
 # small CLIENT SERVER COUNT: a tag each.
 small() {
 	[ "$1$2" != 11 ] || need_order

@@ -64,8 +64,15 @@ always_zero() {
 	[ "$(xprt_stat failed_marshal)" -eq 0 ] || fail "Calls that could not be built"
 }
 
+# siw may leave the first Call where it is until the client gives the connection up.
 connections() {
-	mounted_with_file
+	local _
+
+	for _ in 1 2 3; do
+		mounted_with_file
+		[ "$BED_RDMA" = siw ] && [ "$(xprt_stat connect_count)" -gt 1 ] || break
+		umount_all
+	done
 	[ "$(xprt_stat connect_count)" -eq 1 ] ||
 		fail "$(xprt_stat connect_count) connections"
 	stays connect_count read_direct 4096 10
@@ -166,6 +173,7 @@ invalidated_here() {
 }
 
 invalidated_by_the_server() {
+	need_order
 	mounted_with_file
 	stays local_inv read_direct 65536 10
 }
