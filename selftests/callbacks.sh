@@ -533,22 +533,22 @@ attempts_to_call() {
 	awk '
 		!match($0, /task:[0-9a-f]+@[0-9a-f]+/) { next }
 		{ client = substr($0, RSTART, RLENGTH); sub(/.*@/, "", client) }
-		/ rpc_request: .* nfs4_cbv1 / { calls[client] }
+		/ rpc_request: / { calls[client] }
 		/ xprt_transmit: / && client in calls { n++ }
-		END { print n + 0 }' "$TRACING/trace"
+		END { print n + 0 }' "$CALLERS/trace" "$TRACING/trace"
 }
 
 # nfsd has no thread that would close the connection that the client has just given up,
 # and wants to call. SUNRPC, which tries again at once on what it takes for connected, must
 # not do so until there is one.
 gone_are_not_called_in_a_loop() {
-	local tried losing
+	local tried calls losing
 
 	with_files "$1" 1
 	cat "$WORK/0" >/dev/null
 	[ "$(delegations /0)" -eq 1 ] || fail "no delegation to recall"
 	trace_on
-	echo 1 >"$TRACING/events/sunrpc/rpc_request/enable"
+	callers_on
 	echo 1 >"$TRACING/events/sunrpc/xprt_transmit/enable"
 	hesitate before '^svc_delete_xprt$' 5000
 	reconnect &
@@ -559,7 +559,9 @@ gone_are_not_called_in_a_loop() {
 	go_on
 	wait "$losing" || fail "the client did not connect again"
 	tried=$(attempts_to_call)
-	echo "$tried attempts to call, $(events_lost) not recorded"
+	calls=$(($(grep -c ' rpc_request: ' "$CALLERS/trace") + $(events_lost "$CALLERS")))
+	callers_off
+	echo "$tried attempts to send, $(events_lost) not recorded, for $calls Calls of nfsd"
 	[ $((tried + $(events_lost))) -lt 20 ] || fail "a client that was gone was called in a loop"
 	[ "$tried" -gt 0 ] || fail "nobody was called"
 }
@@ -569,6 +571,7 @@ test_cleanup() {
 	cd /
 	go_on
 	trace_off
+	callers_off
 	! bed_is_local || pkill -CONT -x rpc.mountd || :
 	umount_all
 } 2>/dev/null

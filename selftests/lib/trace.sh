@@ -33,11 +33,12 @@ trace_off() {
 	echo 0 >"$TRACING/events/enable"
 }
 
-# Events that had no room, since trace_on: the trace itself does not tell of those that
-# others have taken the place of.
+# events_lost [INSTANCE]: events that had no room, since trace_on: the trace itself does not
+# tell of those that others have taken the place of.
+# shellcheck disable=SC2120 # few have one
 events_lost() {
 	awk -F: '/^(overrun|commit overrun|dropped events):/ { lost += $2 }
-		END { print lost + 0 }' "$TRACING"/per_cpu/cpu*/stats
+		END { print lost + 0 }' "${1:-$TRACING}"/per_cpu/cpu*/stats
 }
 
 # traced EVENT: how often it was recorded. None may have been lost.
@@ -66,4 +67,20 @@ forced() {
 
 forced_off() {
 	[ ! -e "$FORCED" ] || rmdir "$FORCED"
+}
+
+# The server's own Calls in a trace of its own, whose first events stay: nfsd makes a Call that
+# has failed again at once, thousands of times while its client is gone.
+CALLERS=$TRACING/instances/callers
+
+callers_on() {
+	mkdir "$CALLERS"
+	echo 64 >"$CALLERS/buffer_size_kb"
+	echo 0 >"$CALLERS/options/overwrite"
+	echo 'progname == "nfs4_cb"' >"$CALLERS/events/sunrpc/rpc_request/filter"
+	echo 1 >"$CALLERS/events/sunrpc/rpc_request/enable"
+}
+
+callers_off() {
+	[ ! -e "$CALLERS" ] || rmdir "$CALLERS"
 }
