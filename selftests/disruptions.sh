@@ -526,6 +526,11 @@ test_cleanup() {
 } 2>/dev/null
 
 bed_up
+# What cleanup sets again.
+SLOTS_BEFORE="$(cat /proc/sys/sunrpc/rdma_slot_table_entries)"
+if [ -e /proc/sys/sunrpc/rdma_max_bc_requests ]; then
+	SLOTS_BEFORE+=" $(cat /proc/sys/sunrpc/rdma_max_bc_requests)"
+fi
 TEST_TIMEOUT=$((TEST_TIMEOUT * (2 + ROUNDS / 5)))
 [ $# -gt 0 ] || set -- \
 	"disturbed 4.2 rdma server_restarts" "disturbed 3 rdma server_restarts" \
