@@ -18,6 +18,7 @@ LARGE="65536 262147 1048576"
 test_cleanup() {
 	touch "$ktap_dir/stop"
 	fails_every 0
+	[ ! -d "$UNPOSTED" ] || rmmod unposted
 	cd /
 	umount_all
 	set_inline 4096
@@ -194,10 +195,38 @@ data_fails() {
 	unmounted
 }
 
+UNPOSTED=/sys/module/unposted/parameters
+
+# refused END WHAT EVERY: the device of that end refuses some of the "sends" or "receives" that are
+# posted, or all of them but the last. What it has taken, and what it has not, is unmapped once.
+refused() {
+	local device=$BED_CLIENT_DEV deadline=$((SECONDS + STANDSTILL)) connected
+
+	[ "$1" = client ] || device=$BED_SERVER_DEV
+	# Nobody asks again because it takes long.
+	mounted 4.2 timeo=6000
+	connected=$(xprt_stat connect_count)
+	load_start 4
+	insmod "$HELPERS/unposted.ko" device="$device" "$2_every=$3"
+	until [ "$(cat "$UNPOSTED/whole")" -ge 4 ] && [ "$(cat "$UNPOSTED/partial")" -ge 4 ]; do
+		[ "$SECONDS" -lt "$deadline" ] || break
+		sleep 0.5
+	done
+	echo "$(cat "$UNPOSTED/whole") refused, and $(cat "$UNPOSTED/partial") of which the last was"
+	rmmod unposted
+	[ "$SECONDS" -lt "$deadline" ] || fail "too few have been refused"
+	load_progresses
+	load_stop
+	echo "connected $(($(xprt_stat connect_count) - connected)) times"
+	unmounted
+}
+
 bed_up
 [ $# -gt 0 ] || set -- "data 3" "data 4.2" "long_messages 0" "long_messages 1" \
 	"inline_pages 3" "inline_pages 4.2" \
 	"reconnects 3" "reconnects 4.2" \
 	"data_fails 3" "data_fails 4.2" \
-	"one_in_many_fails 3" "one_in_many_fails 4.2"
+	"one_in_many_fails 3" "one_in_many_fails 4.2" \
+	"refused client sends 297" "refused server sends 297" \
+	"refused client receives 29" "refused server receives 97"
 ktap_run "$@"
