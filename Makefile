@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := all
 .PHONY: copy all install demo test test-debug test-hundred interop check bench probe
-.PHONY: shell clean help environment kernel-tree
+.PHONY: docs shell clean help environment kernel-tree
 
 # KDIR: a prepared kernel tree with CONFIG_RUST=y. Without it the environment
 # of tools/env provides the kernel, the compilers and the virtual machines.
@@ -56,6 +56,9 @@ bench: ## cost in instructions against the C module
 
 probe: ## hostile peers, case by case and by requirement
 	tools/probe/run
+
+docs: ## the documents as HTML, in out/docs
+	tools/docs
 
 shell: ## a console in a virtual machine with the module
 	@[ -n "$(KDIR)" ] || $(MAKE) --no-print-directory all

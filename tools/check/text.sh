@@ -34,6 +34,11 @@ rule_conformance() {
 	said=$(tools/conformance 2>&1) || echo "tools/conformance failed: $said"
 }
 
+# Titles, tables, and the names of other documents.
+rule_documents() {
+	tools/docs --check
+}
+
 # Work left for later is named in the documentation, not in the code.
 rule_no_leftovers() {
 	listed | grep -E '\.(rs|c|h|sh)$' | grep -v '^tools/check/' |
