@@ -243,6 +243,11 @@ impl<T: Transport> Fencing<T> {
                 if let Some(pages) = scatter.pages {
                     (*buf).page_len = pages.min((*buf).page_len);
                 }
+                // By what `buflen` exceeds the parts SUNRPC's decoder makes the tail longer, when
+                // it makes head or pages shorter. There is no such room. CAST: Both are parts of a
+                // message, which is shorter than 4 GiB.
+                let ends = (*buf).head[0].iov_len + (*buf).tail[0].iov_len;
+                (*buf).buflen = (*buf).page_len + ends as u32;
             }
         }
         // SAFETY: Claimed by us.

@@ -332,6 +332,44 @@ static bool split_read(struct conn *c, struct call *call)
 	return answer_honestly(c, call);
 }
 
+/*
+ * More was written than the READ is said to have: by how much it is less, what follows the data
+ * is behind it. The client asks for the rest.
+ */
+static bool less_than_written(struct conn *c, struct call *call)
+{
+	static const struct {
+		unsigned int divisor, odd, count;
+	} ways[] = { { 2, 0, 4 }, { 1, 0, 4 }, { 2, 3, 1 }, { 4, 1, 4095 }, { 1, 0, 9 } };
+	static unsigned int way;
+	unsigned int written, i, n, w;
+	struct enc e;
+
+	if (!is_read(call) || !call->write.n || way == COUNT(ways))
+		return answer_honestly(c, call);
+	if (!make_reply(c, call, &e))
+		return false;
+	/* NFS's status, attributes, how many octets there are, whether it is the end, and again. */
+	w = header_of(call) / 4 + 6;
+	if (get(e.b, 3) != MSG || e.n < 4 * (w + 5) || get(e.b, w))
+		return fail("no READ that succeeds: proc %u, %u octets", get(e.b, 3), e.n);
+	w += get(e.b, w + 1) ? 23 : 2;
+	written = get(e.b, w);
+	if (written / 4 <= ways[way].count)
+		return send_msg(c, &e);
+	put(&e, w, ways[way].count);
+	put(&e, w + 1, 0);
+	put(&e, w + 2, ways[way].count);
+	written = written / ways[way].divisor - ways[way].odd;
+	for (i = 0; i < call->write.n; i++, written -= n) {
+		n = get(e.b, 8 + 4 * i);
+		n = written < n ? written : n;
+		put(&e, 8 + 4 * i, n);
+	}
+	seen = ++way == COUNT(ways);
+	return send_msg(c, &e);
+}
+
 /* An odd number of octets each way, in chunks that hold these and no roundup. */
 #define ODD	20001
 
@@ -377,6 +415,8 @@ static const struct test tests[] = {
 	{ "R8166-3.4.6.1-1", "READ of more than a segment may hold",
 	  .answer = split_read, .work = read_large,
 	  .options = "rsize=1048576,wsize=65536" },
+	{ "-", "READs that are shorter than what was written",
+	  .answer = less_than_written, .work = read_file },
 	{ "R8166-3.5.2-1 R8166-3.4.5.2-3 R8166-3.4.5-2 R8166-3.4.2-1", "WRITE", .work = write_file },
 	{ "R8166-3.4.5.2-1 R8166-3.4.5.2-3", "a Read chunk without roundup",
 	  .answer = exact_write, .work = write_and_read_odd },
