@@ -91,7 +91,10 @@ pub(super) fn connect(
         this.pulls.open(sizes.pull_entries);
         this.dones.open(&ep, DONES, sizes.requests)?;
     }
-    this.receives.refill(&ep, sizes.first_receives());
+    let first = sizes.first_receives();
+    if this.receives.refill(&ep, first) < first {
+        return Err(ConnectError::NoMemory);
+    }
 
     let announcement = Announcement::new(&sizes.own, &sizes.offer());
     let param = ConnParam {

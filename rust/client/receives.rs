@@ -21,6 +21,7 @@ use kernel::{
 use crate::{
     admin::trace::trace,
     engine::credit,
+    sunrpc::ConnectError,
     verbs::{
         Endpoint,
         Pool,
@@ -167,7 +168,7 @@ impl Receives {
             while let Some(recv) = rest.pop() {
                 recv_pool.put(recv);
             }
-            ep.context().lose();
+            ep.context().over(ConnectError::NotConnected);
         }
         // CAST: No more than `count`.
         let now = self.posted.load(Relaxed).saturating_add(posted as u32);

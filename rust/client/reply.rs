@@ -16,6 +16,7 @@ use crate::{
     },
     sunrpc::{
         Claimed,
+        ConnectError,
         Refusal, //
     },
     verbs::{
@@ -63,7 +64,7 @@ pub(super) fn received(worker: &RecvWorker<'_, Channel>, recv: Recv<()>, status:
     } = status
     else {
         // The buffer is dropped: a queue that has failed posts no more.
-        this.lose();
+        this.over(ConnectError::NotConnected);
         return;
     };
     this.shared.xprt.reset_backoff();

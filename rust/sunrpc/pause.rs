@@ -62,8 +62,8 @@ impl<T: Transport> Pause<T> {
         })
     }
 
-    /// An attempt is over; until a Reply shows that it was good for something, the next one to the
-    /// same peer has to wait.
+    /// An attempt is over; until a message of the peer's shows that it was good for something, the
+    /// next one to the same peer has to wait.
     ///
     /// # Safety
     ///
