@@ -197,8 +197,18 @@ data_fails() {
 
 UNPOSTED=/sys/module/unposted/parameters
 
+# So many lists have been refused in each way.
+has_refused() {
+	local way
+
+	for way in whole partial unnamed; do
+		[ "$(cat "$UNPOSTED/$way")" -ge "$1" ] || return 1
+	done
+}
+
 # refused END WHAT EVERY: the device of that end refuses some of the "sends" or "receives" that are
-# posted, or all of them but the last. What it has taken, and what it has not, is unmapped once.
+# posted, or the last of them, or takes all and says that it failed. What it has taken, and what it
+# has not, is unmapped once.
 refused() {
 	local device=$BED_CLIENT_DEV deadline=$((SECONDS + STANDSTILL)) connected
 
@@ -208,16 +218,38 @@ refused() {
 	connected=$(xprt_stat connect_count)
 	load_start 4
 	insmod "$HELPERS/unposted.ko" device="$device" "$2_every=$3"
-	until [ "$(cat "$UNPOSTED/whole")" -ge 4 ] && [ "$(cat "$UNPOSTED/partial")" -ge 4 ]; do
+	until has_refused 2; do
 		[ "$SECONDS" -lt "$deadline" ] || break
 		sleep 0.5
 	done
 	echo "$(cat "$UNPOSTED/whole") refused, and $(cat "$UNPOSTED/partial") of which the last was"
+	echo "$(cat "$UNPOSTED/unnamed") taken, and refused in words"
 	rmmod unposted
-	[ "$SECONDS" -lt "$deadline" ] || fail "too few have been refused"
+	[ "$SECONDS" -lt "$deadline" ] || fail "too few have been refused in $STANDSTILL s"
 	load_progresses
 	load_stop
 	echo "connected $(($(xprt_stat connect_count) - connected)) times"
+	unmounted
+}
+
+# The device refuses the first Receives as well: nothing is connected until it takes them.
+no_receives() {
+	local connected deadline=$((SECONDS + STANDSTILL))
+
+	mounted 4.2 timeo=6000
+	load_start 2
+	insmod "$HELPERS/unposted.ko" device="$BED_CLIENT_DEV" receives_every=1
+	connected=$(xprt_stat connect_count)
+	until has_refused 1; do
+		[ "$SECONDS" -lt "$deadline" ] || break
+		sleep 0.5
+	done
+	has_refused 1 || fail "it has not been tried three times"
+	[ "$(xprt_stat connect_count)" -eq "$connected" ] ||
+		fail "connected $(($(xprt_stat connect_count) - connected)) times without a Receive"
+	rmmod unposted
+	load_progresses
+	load_stop
 	unmounted
 }
 
@@ -228,5 +260,5 @@ bed_up
 	"data_fails 3" "data_fails 4.2" \
 	"one_in_many_fails 3" "one_in_many_fails 4.2" \
 	"refused client sends 297" "refused server sends 297" \
-	"refused client receives 29" "refused server receives 97"
+	"refused client receives 29" "refused server receives 97" "no_receives"
 ktap_run "$@"

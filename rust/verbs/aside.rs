@@ -38,6 +38,7 @@ use super::{
     },
     linked_box::LinkedBox,
     message_post::set_send,
+    not_taken::NotTaken,
     requester::Requester, //
 };
 
@@ -140,6 +141,7 @@ impl Asides {
         // `sent` expects this endpoint's kind of context.
         match unsafe { ep.post_send_raw(request) } {
             Ok(()) => Ok(Some(())),
+            Err((error, NotTaken::Unknown)) => Err(error),
             Err((error, _)) => {
                 // SAFETY: Not posted, so that `sent` does not come.
                 self.0.idle.put(unsafe { LinkedBox::from_raw(raw) });

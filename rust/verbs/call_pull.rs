@@ -47,6 +47,7 @@ use super::{
     context::Context,
     dma::Direction,
     endpoint::Endpoint,
+    not_taken::NotTaken,
     recv::Recv,
     responder::{
         Responder,
@@ -172,12 +173,15 @@ impl<S: Send + 'static> Pull<S> {
         // reach until `done` takes it back, or the code below.
         match unsafe { permit.post(ep, first) } {
             Ok(()) => Ok(()),
-            Err((error, permit)) => {
-                // SAFETY: The last one is not posted, so that `done` does not come.
-                let pull = Self(unsafe { Recv::from_raw(companion) });
+            Err((error, left)) => {
                 let sending = ep.context().sending();
                 sending.trace_refused(ep, serial, error);
-                if permit.is_some() {
+                if left == NotTaken::Unknown {
+                    return Err(NotPosted::Stranded);
+                }
+                // SAFETY: The last one is not posted, so that `done` does not come.
+                let pull = Self(unsafe { Recv::from_raw(companion) });
+                if left == NotTaken::All {
                     return Err(NotPosted::Refused(pull));
                 }
                 sending.strand_pull(Pulled(pull.0));

@@ -54,6 +54,7 @@ use super::{
     queues::Queues,
     recv::RecvBatch,
     sizes::{
+    not_taken::NotTaken,
         DeviceAttrs,
         QueueDepths, //
     }, //
@@ -297,8 +298,11 @@ impl<C: Context> Endpoint<C> {
             .is_some_and(|o| o.queues.depths().rdma_ctxs > 0)
     }
 
-    /// Posts a chain of work requests to the Send Queue. On failure, tells the first that was
-    /// refused.
+    /// Posts a chain of work requests to the Send Queue.
+    ///
+    /// # Errors
+    ///
+    /// The device's, and what it has not taken.
     ///
     /// # Safety
     ///
@@ -308,15 +312,15 @@ impl<C: Context> Endpoint<C> {
     pub(super) unsafe fn post_send_raw(
         &self,
         first: *const bindings::ib_send_wr,
-    ) -> Result<(), (Error, *const bindings::ib_send_wr)> {
+    ) -> Result<(), (Error, NotTaken)> {
         let Some(open) = self.posting() else {
-            return Err((EINVAL, first));
+            return Err((EINVAL, NotTaken::All));
         };
         let mut bad = ptr::null();
         // SAFETY: By this function's contract.
         match unsafe { bindings::rpcrdma_post_send(open.queues.qp(), first, &mut bad) } {
             0 => Ok(()),
-            ret => Err((Error::from_errno(ret), bad)),
+            ret => Err((Error::from_errno(ret), NotTaken::of(first, bad))),
         }
     }
 

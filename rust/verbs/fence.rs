@@ -26,6 +26,7 @@ use super::{
     context::Context,
     endpoint::Endpoint,
     expose::Exposes,
+    not_taken::NotTaken,
     region::Region,
     region_pool,
     regions::{
@@ -136,6 +137,12 @@ impl<U: Send + 'static> Regions<Registered, U> {
             (*p).token.write(token);
             match ep.post_send_raw(&raw const (*first.as_ptr()).inv) {
                 Ok(()) => Ok(()),
+                // If it has been posted, the token comes back with its completion; if it has not,
+                // with nobody.
+                Err((_, NotTaken::Unknown)) => {
+                    ep.break_off();
+                    Ok(())
+                }
                 // The last has not been posted, so that the token is still ours. Those before it
                 // may have been: their work requests stay in place, only the memory is let go,
                 // which nobody reaches once the queue pair has ended.

@@ -23,6 +23,7 @@ use super::{
         Message,
         Sent, //
     },
+    not_taken::NotTaken,
     responder::Responder,
     send_queue::{
         NotPosted,
@@ -109,13 +110,16 @@ impl Message {
         // reach until `done` takes it back, or the code below.
         match unsafe { permit.post(ep, first) } {
             Ok(()) => Ok(()),
-            Err((error, permit)) => {
+            Err((error, left)) => {
+                let sending = ep.context().sending();
+                sending.trace_refused(ep, serial, error);
+                if left == NotTaken::Unknown {
+                    return Err(NotPosted::Stranded);
+                }
                 // SAFETY: The Send is the last of the chain, so it is not posted, and `done` does
                 // not come.
                 let message = Self(unsafe { LinkedBox::from_raw(raw) });
-                let sending = ep.context().sending();
-                sending.trace_refused(ep, serial, error);
-                if permit.is_some() {
+                if left == NotTaken::All {
                     return Err(NotPosted::Refused(message));
                 }
                 sending.strand_message(Sent(message));

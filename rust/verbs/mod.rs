@@ -53,6 +53,7 @@ mod linked_box;
 mod listener;
 mod message;
 mod message_post;
+mod not_taken;
 mod patience;
 mod queues;
 mod recv;

@@ -302,9 +302,9 @@ impl<U> RecvBatch<U> {
         if ret == 0 {
             return Ok(());
         }
-        // Everything before `bad` is posted, and may be gone by now; start from `bad`.
-        // A provider that names none has taken none.
-        let mut next = if bad.is_null() { first } else { bad.cast_mut() };
+        // Everything before `bad` is posted, and may be gone by now; start from `bad`. Of what a
+        // provider does not name nothing is known (`NotTaken`): it stays in place.
+        let mut next = bad.cast_mut();
         let mut rest = Self::new();
         while !next.is_null() {
             // SAFETY: From `bad` on, nothing is posted, so all of it is ours, and taken back once.

@@ -42,6 +42,7 @@ use super::{
         LinkedBox,
         UninitBox, //
     },
+    not_taken::NotTaken,
     patience::Patience,
     send_queue::{
         Permit,
@@ -253,12 +254,15 @@ impl<P: Send + 'static> ReplyPulls<P> {
         let raw = reading.into_raw();
         // SAFETY: Work requests and memory belong to the reading, which nobody can reach until
         // `done` takes it back, or the code below.
-        let Err((_, permit)) = (unsafe { permit.post(ep, first) }) else {
+        let Err((_, left)) = (unsafe { permit.post(ep, first) }) else {
             return Ok(());
         };
+        if left == NotTaken::Unknown {
+            return Err(NotPulled::Failed);
+        }
         // SAFETY: The last one is not posted, so that `done` does not come.
         let reading = unsafe { LinkedBox::from_raw(raw) };
-        if permit.is_some() {
+        if left == NotTaken::All {
             drop(reading.into_inner().finish(ep, &self.idle));
         } else {
             self.stranded.push(reading);

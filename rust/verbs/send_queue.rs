@@ -10,10 +10,7 @@
 //! tried again for want of a Receive is the peer's choice, and as long as it posts none nothing
 //! completes.
 
-use core::{
-    mem,
-    ptr, //
-};
+use core::mem;
 
 use kernel::{
     new_condvar,
@@ -38,7 +35,8 @@ use crate::bindings;
 
 use super::{
     context::Context,
-    endpoint::Endpoint, //
+    endpoint::Endpoint,
+    not_taken::NotTaken, //
 };
 
 /// Why entries cannot be had.
@@ -85,7 +83,7 @@ struct Line {
 pub(crate) enum NotPosted<T> {
     /// Nothing was posted.
     Refused(T),
-    /// A part was posted: it comes back when the connection has been drained.
+    /// A part was posted: it comes back when the connection has been drained, or by its completion.
     Stranded,
 }
 
@@ -114,8 +112,8 @@ impl Permit<'_> {
     ///
     /// # Errors
     ///
-    /// If nothing of it was posted the permit comes back. If a part was, nobody knows which part is
-    /// still under way before the queues are drained.
+    /// The device's, and what it has not taken. If a part was posted, nobody knows which part is
+    /// still under way before the queues are drained, and the entries are spent.
     ///
     /// # Safety
     ///
@@ -125,15 +123,13 @@ impl Permit<'_> {
         self,
         ep: &Endpoint<C>,
         first: *const bindings::ib_send_wr,
-    ) -> Result<(), (Error, Option<Self>)> {
+    ) -> Result<(), (Error, NotTaken)> {
         // SAFETY: By this function's contract.
-        let refused = match unsafe { ep.post_send_raw(first) } {
-            Ok(()) => Ok(()),
-            Err((error, bad)) if ptr::eq(bad, first) => return Err((error, Some(self))),
-            Err((error, _)) => Err((error, None)),
-        };
-        mem::forget(self);
-        refused
+        let posted = unsafe { ep.post_send_raw(first) };
+        if !matches!(posted, Err((_, NotTaken::All))) {
+            mem::forget(self);
+        }
+        posted
     }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Has an RDMA device refuse what is posted on its connections, as if a queue were full: every so
- * many times, by turns all of a list, and the last of a list whose others are taken.
+ * many times, by turns all of a list, and the last of a list whose others are taken. Or it takes
+ * all, and fails all the same, without a word of what it has not taken.
  *
  *	insmod unposted.ko device=NAME [sends_every=N] [receives_every=N]
  */
@@ -22,7 +23,7 @@ static uint receives_every;
 module_param(receives_every, uint, 0444);
 MODULE_PARM_DESC(receives_every, "of so many lists of Receives, one is refused");
 
-static atomic_t posted, whole, partial;
+static atomic_t posted, whole, partial, unnamed;
 
 static int get_atomic(char *buffer, const struct kernel_param *param)
 {
@@ -34,6 +35,8 @@ module_param_cb(whole, &count_ops, &whole, 0444);
 MODULE_PARM_DESC(whole, "lists that were refused");
 module_param_cb(partial, &count_ops, &partial, 0444);
 MODULE_PARM_DESC(partial, "lists of which the last one was");
+module_param_cb(unnamed, &count_ops, &unnamed, 0444);
+MODULE_PARM_DESC(unnamed, "lists that were taken, and refused in words");
 
 static struct ib_device *disturbed;
 
@@ -49,14 +52,16 @@ static bool is_due(struct ib_qp *qp, uint every)
 	return every && qp->qp_type == IB_QPT_RC && !((uint)atomic_inc_return(&posted) % every);
 }
 
-static bool is_partial(bool has_several)
+static atomic_t *next_way(bool has_several)
 {
-	if (has_several && atomic_read(&partial) <= atomic_read(&whole)) {
-		atomic_inc(&partial);
-		return true;
-	}
-	atomic_inc(&whole);
-	return false;
+	atomic_t *way = &whole;
+
+	if (has_several && atomic_read(&partial) <= atomic_read(&whole))
+		way = &partial;
+	else if (atomic_read(&unnamed) < atomic_read(&whole))
+		way = &unnamed;
+	atomic_inc(way);
+	return way;
 }
 
 /* The core's own marker, behind which nothing is under way any more, would not come again. */
@@ -73,14 +78,18 @@ static int post_some_sends(struct ib_qp *qp, const struct ib_send_wr *first,
 			   const struct ib_send_wr **bad)
 {
 	struct ib_send_wr *last = (struct ib_send_wr *)first, *before = NULL;
+	atomic_t *way;
 	int ret;
 
 	if (is_marker(first) || !is_due(qp, sends_every))
 		return post_send(qp, first, bad);
 	for (; last->next; last = last->next)
 		before = last;
+	way = next_way(before);
+	if (way == &unnamed)
+		return post_send(qp, first, bad) ?: -EIO;
 	*bad = first;
-	if (is_partial(before)) {
+	if (way == &partial) {
 		before->next = NULL;
 		ret = post_send(qp, first, bad);
 		if (ret) {
@@ -96,6 +105,7 @@ static int post_some_receives(struct ib_qp *qp, const struct ib_recv_wr *first,
 			      const struct ib_recv_wr **bad)
 {
 	struct ib_recv_wr *last = (struct ib_recv_wr *)first, *before = NULL;
+	atomic_t *way;
 	int ret;
 
 	/* A marker again. */
@@ -103,8 +113,11 @@ static int post_some_receives(struct ib_qp *qp, const struct ib_recv_wr *first,
 		return post_recv(qp, first, bad);
 	for (; last->next; last = last->next)
 		before = last;
+	way = next_way(before);
+	if (way == &unnamed)
+		return post_recv(qp, first, bad) ?: -EIO;
 	*bad = first;
-	if (is_partial(before)) {
+	if (way == &partial) {
 		before->next = NULL;
 		ret = post_recv(qp, first, bad);
 		if (ret) {
