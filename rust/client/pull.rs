@@ -17,6 +17,7 @@ use kernel::{
 
 use crate::{
     engine::{
+        call::ReplyPlan,
         inbound::Message,
         returned::Arrived, //
     },
@@ -249,11 +250,17 @@ fn prepare(
         .head_len()
         .saturating_add(room.page_len())
         .saturating_add(room.tail_len());
-    let length = match rpc.exchange().arrived(reply) {
+    let exchange = rpc.exchange();
+    // The memory of an offered chunk is mapped for the device already.
+    let offered = matches!(
+        exchange.offer,
+        ReplyPlan::WriteChunk | ReplyPlan::ReplyChunk
+    );
+    let length = match exchange.arrived(reply) {
         Ok(Arrived::Exposed {
             length,
             by_write: 0,
-        }) if length <= capacity && reads.len() <= MAX_SEGMENTS as usize => length,
+        }) if !offered && length <= capacity && reads.len() <= MAX_SEGMENTS as usize => length,
         _ => return Err(NotPulled::Unsuitable),
     };
     let pieces = Iterator::chain(room.head(), room.pages());

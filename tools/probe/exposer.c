@@ -95,11 +95,15 @@ static unsigned int lay(struct conn *c, struct call *call, unsigned int behind)
 	return len;
 }
 
+/* Replies that there is a Reply chunk for have to go there, and do. */
 static bool expose(struct conn *c, struct call *call)
 {
 	struct chunk x = { .n = 0 };
-	const unsigned int len = lay(c, call, 0);
+	unsigned int len;
 
+	if (call->reply.n)
+		return answer_honestly(c, call);
+	len = lay(c, call, 0);
 	add(c, &x, 0, len);
 	return len && announce(c, call->xid, &x, 0);
 }
@@ -112,6 +116,8 @@ static bool cut(struct conn *c, struct call *call, unsigned int behind, cut_fn h
 	struct chunk x = { .n = 0 };
 	unsigned int len;
 
+	if (call->reply.n)
+		return answer_honestly(c, call);
 	len = lay(c, call, behind);
 	if (!len)
 		return false;
@@ -428,6 +434,8 @@ static const struct test tests[] = {
 	{ "RR4-5.4.2-1", "another Position", .answer = spoiled_whole,
 	  .work = list_twice },
 	{ "RR4-5.4.2-1", "a reduced Reply", .answer = reduced,
+	  .work = read_in_vain, .expected = EIO },
+	{ "RR4-5.4.2-1", "beside a chunk that has room for it", .answer = pull_whole,
 	  .work = read_in_vain, .expected = EIO },
 	{ "RR4-4.1.2-2", "a tag of nobody's", .answer = no_tag,
 	  .work = list, .connections = -2 },
