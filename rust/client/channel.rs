@@ -287,7 +287,7 @@ impl Context for Channel {
 
     fn device_removed(ep: &Endpoint<Self>) {
         if let Some(device) = ep.device_name() {
-            trace!(xprtrdma_device_removal(device, ep.peer_addr()));
+            trace!(xprtrdma_device_removal(&device, ep.peer_addr()));
         }
         ep.context().over(ConnectError::NoDevice);
     }

@@ -289,7 +289,7 @@ impl Context for Channel {
 
     fn qp_fatal(ep: &Endpoint<Self>, code: u32) {
         if let Some(device) = ep.device_name() {
-            trace!(svcrdma_qp_error(code, device, ep.peer_addr()));
+            trace!(svcrdma_qp_error(code, &device, ep.peer_addr()));
         }
         // Perhaps an interrupt, so that waits go on until the first work request is flushed.
         if let Some(xprt) = ep.context().xprt() {
@@ -299,7 +299,7 @@ impl Context for Channel {
 
     fn device_removed(ep: &Endpoint<Self>) {
         if let Some(device) = ep.device_name() {
-            trace!(svcrdma_device_removal(device, ep.peer_addr()));
+            trace!(svcrdma_device_removal(&device, ep.peer_addr()));
         }
         ep.context().close();
     }

@@ -12,6 +12,7 @@
 
 use core::{
     ffi::c_void,
+    ops::Deref,
     pin::Pin,
     ptr::NonNull, //
 };
@@ -68,9 +69,37 @@ unsafe impl Sync for Device {}
 
 impl Device {
     /// For traces.
-    fn name(&self) -> &CStr {
-        // SAFETY: The device is valid, by the type's invariants, and so is its name.
-        unsafe { CStr::from_char_ptr((&raw const (*self.raw.as_ptr()).name).cast()) }
+    fn name(&self) -> DeviceName {
+        // SAFETY: The device is valid, by the type's invariants.
+        unsafe { DeviceName::of(self.raw) }
+    }
+}
+
+/// A copy of a device's name: an administrator can give it another at any time.
+pub(crate) struct DeviceName([u8; bindings::IB_DEVICE_NAME_MAX as usize]);
+
+impl DeviceName {
+    /// # Safety
+    ///
+    /// `device` is valid.
+    unsafe fn of(device: NonNull<bindings::ib_device>) -> Self {
+        let mut octets = [0; bindings::IB_DEVICE_NAME_MAX as usize];
+        // SAFETY: By this function's contract.
+        let name = unsafe { &raw const (*device.as_ptr()).name };
+        // Whatever is written meanwhile, the last octet of the copy ends it.
+        for (at, octet) in octets.iter_mut().enumerate().rev().skip(1) {
+            // SAFETY: Within the name. One that is just given is read in part, octet by octet.
+            *octet = unsafe { name.cast::<u8>().add(at).read_volatile() };
+        }
+        Self(octets)
+    }
+}
+
+impl Deref for DeviceName {
+    type Target = CStr;
+
+    fn deref(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.0).unwrap_or_default()
     }
 }
 
@@ -114,7 +143,7 @@ impl Lease {
             return Err(ENODEV);
         }
         state.leases = state.leases.checked_add(1).ok_or(EOVERFLOW)?;
-        trace!(rpcrdma_client_register(device.name(), state.leases));
+        trace!(rpcrdma_client_register(&device.name(), state.leases));
         Ok(Self(device.clone()))
     }
 
@@ -124,7 +153,7 @@ impl Lease {
     }
 
     /// The device's name.
-    pub(super) fn device_name(&self) -> &CStr {
+    pub(super) fn device_name(&self) -> DeviceName {
         self.0.name()
     }
 
@@ -160,11 +189,11 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
-        trace!(rpcrdma_client_unregister(self.0.name(), state.leases));
+        trace!(rpcrdma_client_unregister(&self.0.name(), state.leases));
         state.leases -= 1;
         if state.leases == 0 {
             if state.removing {
-                trace!(rpcrdma_client_completion(self.0.name()));
+                trace!(rpcrdma_client_completion(&self.0.name()));
             }
             self.0.returned.notify_all();
         }
@@ -262,7 +291,7 @@ unsafe extern "C" fn add_one(raw: *mut bindings::ib_device) -> c_int {
     // INVARIANT: The core keeps the device until `remove_one` has returned, which takes it off the
     // list and waits for the leases.
     let added = device.and_then(|d| {
-        trace!(rpcrdma_client_add_one(d.name()));
+        trace!(rpcrdma_client_add_one(&d.name()));
         let _noio = NoIo::begin();
         let mut devices = DEVICES.lock();
         Ok(devices.push(d, GFP_KERNEL)?)
@@ -283,7 +312,7 @@ unsafe extern "C" fn remove_one(raw: *mut bindings::ib_device, _data: *mut c_voi
     let Some(device) = found else {
         return;
     };
-    trace!(rpcrdma_client_remove_one(device.name()));
+    trace!(rpcrdma_client_remove_one(&device.name()));
     let mut state = device.state.lock();
     state.removing = true;
     for watcher in state.notices.iter() {
@@ -291,12 +320,12 @@ unsafe extern "C" fn remove_one(raw: *mut bindings::ib_device, _data: *mut c_voi
         unsafe { (watcher.tell)(watcher.who) };
     }
     if state.leases > 0 {
-        trace!(rpcrdma_client_wait_on(device.name()));
+        trace!(rpcrdma_client_wait_on(&device.name()));
     }
     while state.leases > 0 {
         device.returned.wait(&mut state);
     }
-    trace!(rpcrdma_client_remove_one_done(device.name()));
+    trace!(rpcrdma_client_remove_one_done(&device.name()));
 }
 
 impl DeviceAttrs {

@@ -48,13 +48,16 @@ use crate::{
 
 use super::{
     context::Context,
-    device::Notice,
+    device::{
+        DeviceName,
+        Notice, //
+    },
     domain::Domain,
     events,
+    not_taken::NotTaken,
     queues::Queues,
     recv::RecvBatch,
     sizes::{
-    not_taken::NotTaken,
         DeviceAttrs,
         QueueDepths, //
     }, //
@@ -325,7 +328,7 @@ impl<C: Context> Endpoint<C> {
     }
 
     /// The name of the device, once open.
-    pub(crate) fn device_name(&self) -> Option<&CStr> {
+    pub(crate) fn device_name(&self) -> Option<DeviceName> {
         self.domain().map(|domain| domain.lease().device_name())
     }
 

@@ -143,7 +143,7 @@ impl<C: Context> Endpoint<C> {
     ///
     /// As for [`Endpoint::device`].
     pub(crate) fn with_device_name<R>(&self, tell: impl FnOnce(&CStr) -> R) -> Result<R> {
-        Ok(tell(self.lease()?.device_name()))
+        Ok(tell(&self.lease()?.device_name()))
     }
 
     /// Asks the identifier's device, which is kept meanwhile.
