@@ -13,7 +13,6 @@ use kernel::{
             },
             Atomic, //
         },
-        barrier::smp_mb,
         SetOnce,
         SpinLock,
         SpinLockGuard, //
@@ -81,9 +80,10 @@ const FEW_PAGES: usize = 4;
 pub(super) struct Channel {
     /// The transport; there is none before the connection is accepted.
     xprt: SetOnce<SvcHandle>,
-    /// The connection ended, perhaps before that.
+    /// The connection has ended; [`Self::attach`] asks, and takes it back.
     gone: Atomic<bool>,
-    /// The peer knows that it is accepted. What it sends before waits for that.
+    /// The peer knows that it is accepted. What it sends before waits for that, so that nothing is
+    /// on the Send Queue until then.
     established: Atomic<bool>,
     #[pin]
     receives: RecvQueue,
@@ -227,14 +227,10 @@ impl Channel {
         }
     }
 
-    /// Whether the peer knows that it is accepted. To be asked after a flag was set: if this is not
-    /// the case, the event will see that flag.
+    /// Whether the peer knows that it is accepted.
     #[inline]
     pub(super) fn is_established(&self) -> bool {
-        self.established.load(Relaxed) || {
-            smp_mb();
-            self.established.load(Relaxed)
-        }
+        self.established.load(Relaxed)
     }
 
     /// To be called by a thread that has waited for the Send Queue and found room. While threads
@@ -245,18 +241,22 @@ impl Channel {
         self.wake();
     }
 
-    /// Tells SUNRPC that there is something for a service thread to do. Before the peer knows that
-    /// it is accepted, that waits for the event.
+    /// Tells SUNRPC that there is something for a service thread to do.
     #[inline]
     fn wake(&self) {
-        if let Some(xprt) = self.xprt().filter(|_| self.is_established()) {
+        if let Some(xprt) = self.xprt() {
             xprt.enqueue();
         }
     }
 
-    /// [`Self::wake`], after what is to do was put into `incoming`.
+    /// [`Self::wake`], after what is to do was put into `incoming`. Before the peer knows that it
+    /// is accepted, nothing is said: SUNRPC looks at the flag of a new transport by itself.
     #[inline]
     pub(super) fn wake_for(&self, incoming: SpinLockGuard<'_, Incoming>) {
+        // Under the lock, which the event takes when this is so: it finds what is there by then.
+        if !self.is_established() {
+            return;
+        }
         if let Some(xprt) = self.xprt() {
             xprt.set_data();
         }
@@ -274,9 +274,9 @@ impl Context for Channel {
         let this = ep.context();
         match event {
             CmEvent::Established { .. } => {
+                this.established.store(true, Relaxed);
                 // Calls may have come already.
-                this.established.xchg(true, Full);
-                this.wake();
+                this.wake_for(this.incoming.lock());
             }
             CmEvent::Disconnected
             | CmEvent::ConnectError
