@@ -157,17 +157,23 @@ impl SvcHandle {
         };
     }
 
-    /// Has a thread look at the transport, if there is something to do.
+    /// Has a thread look at the transport, if there is something to do. Who closes it does that by
+    /// itself: a transport that is closing is left alone. SUNRPC gives up its network namespace
+    /// before our part, and its trace events would look at that.
     #[inline]
     pub(crate) fn enqueue(&self) {
-        // SAFETY: The structure is initialised. A transport without references is busy for good.
-        unsafe { bindings::svc_xprt_enqueue(self.as_ptr()) };
+        if !self.is_closing() {
+            // SAFETY: Initialised. A transport without references is busy for good.
+            unsafe { bindings::svc_xprt_enqueue(self.as_ptr()) };
+        }
     }
 
-    /// Has a thread close the transport.
+    /// Has a thread close the transport, if nobody does yet.
     pub(crate) fn deferred_close(&self) {
-        // SAFETY: As in `enqueue`.
-        unsafe { bindings::svc_xprt_deferred_close(self.as_ptr()) };
+        if !self.is_closing() {
+            // SAFETY: As in `enqueue`.
+            unsafe { bindings::svc_xprt_deferred_close(self.as_ptr()) };
+        }
     }
 
     /// Whether the transport is about to be closed.

@@ -11,7 +11,7 @@
 //! | --- | --- |
 //! | create, detach | whoever configures the service, or a service thread |
 //! | accept, receive, send, result payload, release | a service thread |
-//! | free | whoever drops the last reference: any of the above |
+//! | free | whoever drops the last reference: any of the above, rpciod, a worker of NFS |
 //! | has room | anywhere |
 
 use core::{

@@ -275,10 +275,7 @@ unsafe extern "C" fn close(raw: *mut bindings::rpc_xprt) {
 /// See [`buf_alloc`].
 unsafe extern "C" fn inject_disconnect(raw: *mut bindings::rpc_xprt) {
     // SAFETY: By this function's contract.
-    let forward = unsafe { forward(raw) };
-    if !forward.is_closing() {
-        forward.deferred_close();
-    }
+    unsafe { forward(raw) }.deferred_close();
 }
 
 /// # Safety

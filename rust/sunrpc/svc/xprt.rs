@@ -197,10 +197,12 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
 
 impl<T> Drop for NewXprt<T> {
     fn drop(&mut self) {
+        // Handles may outlive it, and find it closed.
         // SAFETY: Valid, and unknown to SUNRPC. The end of a transport puts a reference to the
         // module that SUNRPC takes when it takes a transport over, so one is needed here.
         unsafe {
             let xprt = (*self.xprt.as_ptr()).header.raw();
+            bindings::set_bit(bindings::XPT_DEAD as usize, &raw mut (*xprt).xpt_flags);
             bindings::__module_get((*(*xprt).xpt_class).xcl_owner);
             bindings::svc_xprt_put(xprt);
         }
