@@ -78,7 +78,7 @@ impl Server {
         let tunables = admin::server::register()?;
         let class = svc::Registration::new(c"rdma", module)?;
         Ok(Self {
-            _reverse: svc::ReverseRegistration::new()?,
+            _reverse: svc::ReverseRegistration::new(&class)?,
             _class: class,
             _tunables: tunables,
         })

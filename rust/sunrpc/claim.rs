@@ -266,9 +266,13 @@ impl<T: Transport> Fencing<T> {
         let Self { emptied, pinned } = self;
         emptied.answered();
         pinned.unpin(|slot| {
-            // SAFETY: Pinned, and the lock is held. CAST: Bounded by what the consumer has
-            // prepared.
-            unsafe { bindings::xprt_complete_rqst((*slot.rqst()).rq_task, length.cast_signed()) };
+            // SAFETY: Pinned, and the lock is held.
+            unsafe {
+                let rqst = slot.rqst();
+                // No more than its parts, for the consumer reads as much. CAST: Nor as 2 GiB.
+                let length = length.min((*rqst).rq_private_buf.buflen);
+                bindings::xprt_complete_rqst((*rqst).rq_task, length.cast_signed());
+            }
         });
     }
 

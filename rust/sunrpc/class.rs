@@ -18,7 +18,11 @@ use kernel::{
 
 use crate::bindings;
 
-/// A class of which one is registered at a time; its transports are known by its address.
+/// What memory that C allocates for a transport is aligned to, at least.
+pub(super) const ALLOCATED_ALIGN: usize = align_of::<u64>();
+
+/// A class that is registered once, for transports of one type; they are known by its address, for
+/// as long as there are any.
 ///
 /// # Invariants
 ///
@@ -51,18 +55,12 @@ impl<C> OnlyClass<C> {
     ///
     /// # Errors
     ///
-    /// `EEXIST` if it is registered already; or what `register` returns.
+    /// `EEXIST` if it was registered before; or what `register` returns.
     pub(super) fn register(&self, register: impl FnOnce(*mut C) -> Result) -> Result {
         if self.taken.xchg(true, Acquire) {
             return Err(EEXIST);
         }
         register(self.get()).inspect_err(|_| self.taken.store(false, Release))
-    }
-
-    /// Has `unregister` take back what [`Self::register`] has done.
-    pub(super) fn unregister(&self, unregister: impl FnOnce(*mut C)) {
-        unregister(self.get());
-        self.taken.store(false, Release);
     }
 }
 

@@ -20,7 +20,8 @@ use super::{
     addr::AddressStrings,
     class::{
         Class,
-        OnlyClass, //
+        OnlyClass,
+        ALLOCATED_ALIGN, //
     },
     connection_ops,
     handle::put_handle,
@@ -77,11 +78,9 @@ impl<T: Transport> ClassRegistration<T> {
 
 impl<T: Transport> Drop for ClassRegistration<T> {
     fn drop(&mut self) {
-        CLASS.unregister(|class| {
-            // SAFETY: Registered by `new`. The transports hold references to the module, so that
-            // there is none left.
-            unsafe { bindings::xprt_unregister_transport((*class).base.get()) };
-        });
+        // SAFETY: Registered by `new`. The module is going, to which transports hold references, so
+        // that there is none left; or it could not be loaded, and there was none yet.
+        unsafe { bindings::xprt_unregister_transport((*CLASS.get()).base.get()) };
     }
 }
 
@@ -110,6 +109,7 @@ unsafe fn create<T: Transport>(
         ((*args).net, addr.ok_or(EBADF)?)
     };
     let module = ModuleHold::take().ok_or(EIO)?;
+    const { assert!(align_of::<Xprt<T>>() <= ALLOCATED_ALIGN) };
     // SAFETY: A valid namespace; what is returned is zeroed and larger than a `rpc_xprt`.
     let raw = unsafe { bindings::xprt_alloc(net, size_of::<Xprt<T>>(), 0, T::slots()) };
     if raw.is_null() {

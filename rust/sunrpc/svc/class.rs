@@ -59,11 +59,11 @@ unsafe impl<L: Listener> Send for Registration<L> {}
 unsafe impl<L: Listener> Sync for Registration<L> {}
 
 impl<L: Listener> Registration<L> {
-    /// Registers the class.
+    /// Registers the class, once.
     ///
     /// # Errors
     ///
-    /// `EEXIST` if there is such a class already.
+    /// `EEXIST` if there was such a class already.
     pub(crate) fn new(name: &'static CStr, module: &'static ThisModule) -> Result<Self> {
         CLASS.register(|class| {
             // SAFETY: Nobody else looks at the class, and all zeroes is valid for it.
@@ -86,7 +86,7 @@ impl<L: Listener> Registration<L> {
 impl<L: Listener> Drop for Registration<L> {
     fn drop(&mut self) {
         // SAFETY: Registered by `new`.
-        CLASS.unregister(|class| unsafe { bindings::svc_unreg_xprt_class(class) });
+        unsafe { bindings::svc_unreg_xprt_class(CLASS.get()) };
     }
 }
 

@@ -31,7 +31,8 @@ use crate::{
         addr::AddressStrings,
         class::{
             Class,
-            OnlyClass, //
+            OnlyClass,
+            ALLOCATED_ALIGN, //
         },
         credits::Credits,
         module_hold::ModuleHold, //
@@ -39,7 +40,10 @@ use crate::{
 };
 
 use super::{
-    class,
+    class::{
+        self,
+        Registration, //
+    },
     handle::SvcHandle,
     reverse::{
         destroy,
@@ -74,12 +78,12 @@ unsafe impl<L: Listener> Send for ReverseRegistration<L> {}
 unsafe impl<L: Listener> Sync for ReverseRegistration<L> {}
 
 impl<L: Listener> ReverseRegistration<L> {
-    /// Registers the class. `L` is the listener of the one [`Registration`](super::Registration).
+    /// Registers the class, once, for the connections of the one registration that there is.
     ///
     /// # Errors
     ///
-    /// `EEXIST` if there is such a class already.
-    pub(crate) fn new() -> Result<Self> {
+    /// `EEXIST` if there was such a class already.
+    pub(crate) fn new(_of: &Registration<L>) -> Result<Self> {
         CLASS.register(|class| {
             // SAFETY: Nobody else looks at the class. No netids, which an empty one says.
             let base = unsafe {
@@ -101,9 +105,7 @@ impl<L: Listener> ReverseRegistration<L> {
 impl<L: Listener> Drop for ReverseRegistration<L> {
     fn drop(&mut self) {
         // SAFETY: Registered by `new`.
-        CLASS.unregister(|class| unsafe {
-            bindings::xprt_unregister_transport((*class).base.get());
-        });
+        unsafe { bindings::xprt_unregister_transport((*CLASS.get()).base.get()) };
     }
 }
 
@@ -142,6 +144,7 @@ unsafe fn create<L: Listener>(args: *mut bindings::xprt_create) -> Result<*mut b
     };
     let module = ModuleHold::take().ok_or(ENODEV)?;
     let slots = limits.calls.max(1);
+    const { assert!(align_of::<Reverse>() <= ALLOCATED_ALIGN) };
     // SAFETY: A valid namespace; what is returned is zeroed and larger than an `rpc_xprt`.
     let raw =
         unsafe { bindings::xprt_alloc(net, size_of::<Reverse>(), slots.min(FIRST_SLOTS), slots) };

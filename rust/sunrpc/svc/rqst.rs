@@ -187,7 +187,7 @@ impl<C: Connection> Receiving<'_, C> {
         }
         let head = call.place_of(octets);
         // SAFETY: The octets stay until the Call is released.
-        unsafe { self.fill(head, NOTHING, ptr::null_mut(), 0, call) }
+        unsafe { self.fill(head, NOTHING, 1, 0, call) }
     }
 
     #[cold]
@@ -225,10 +225,8 @@ impl<C: Connection> Receiving<'_, C> {
         }
         let head = call.place_of(head);
         let tail = call.place_of(tail);
-        // SAFETY: The request is ours.
-        let pages = unsafe { (*self.rqst).rq_pages };
         // SAFETY: The octets stay until the Call is released.
-        unsafe { self.fill(head, tail, pages, data, call) }
+        unsafe { self.fill(head, tail, 0, data, call) }
     }
 
     /// Copies `source` to behind the first `data` octets of the request's pages; `false` if it does
@@ -276,28 +274,30 @@ impl<C: Connection> Receiving<'_, C> {
                 iov_base: bindings::rpcrdma_page_address(first),
                 iov_len: len as usize,
             };
-            let rest = (*self.rqst).rq_pages.add(1);
-            self.fill(head, NOTHING, rest, length - len, call)
+            self.fill(head, NOTHING, 1, length - len, call)
         }
     }
 
+    /// Has the request's pages from slot `first` on for what is between `head` and `tail`.
+    ///
     /// # Safety
     ///
     /// `head` and `tail` are memory of `call`, where C may write while it is parked, or the
-    /// request's own. If `page_len` is not zero, `pages` are slots of the request.
+    /// request's own.
     #[inline]
     unsafe fn fill(
         self,
         head: kvec,
         tail: kvec,
-        pages: *mut *mut bindings::page,
+        first: usize,
         page_len: u32,
         call: C::Call,
     ) -> Received {
         let rqst = self.rqst;
         // SAFETY: The request is ours. It has as many pages as `rq_maxpages` says.
         unsafe {
-            if page_len as usize > (*rqst).rq_maxpages * PAGE as usize {
+            let slots = (*rqst).rq_maxpages.saturating_sub(first);
+            if page_len as usize > slots * PAGE as usize {
                 return Received(0);
             }
             // CAST: Messages are far shorter than 2 GiB.
@@ -305,9 +305,7 @@ impl<C: Connection> Receiving<'_, C> {
             let arg = &raw mut (*rqst).rq_arg;
             (*arg).head[0] = head;
             (*arg).tail[0] = tail;
-            if !pages.is_null() {
-                (*arg).pages = pages;
-            }
+            (*arg).pages = (*rqst).rq_pages.add(first);
             (*arg).page_base = 0;
             (*arg).page_len = page_len;
             (*arg).buflen = len;
