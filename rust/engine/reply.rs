@@ -68,7 +68,12 @@ pub enum Form {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CannotReply {
     /// A Write chunk is too small for its result: ERR_CHUNK.
-    WriteChunk,
+    WriteChunk {
+        /// The chunk's segments.
+        segments: u32,
+        /// Octets of the result that have no room there.
+        excess: u32,
+    },
     /// What is left is too long for a Send and for the Reply chunk, if any: ERR_CHUNK.
     NoRoom,
     /// The results are not in the Reply, or not in order: a defect on this side.
@@ -121,8 +126,13 @@ pub fn plan<'a>(
         let Some(payload) = returned.payload else {
             continue;
         };
-        if u64::from(payload.length) > returned.chunk.total() {
-            return Err(CannotReply::WriteChunk);
+        let total = returned.chunk.total();
+        if u64::from(payload.length) > total {
+            // CAST: A message has fewer segments, and `total` is less than the length.
+            return Err(CannotReply::WriteChunk {
+                segments: returned.chunk.len() as u32,
+                excess: payload.length - total as u32,
+            });
         }
         let next = payload
             .end(shape.length)

@@ -249,8 +249,8 @@ impl Connection {
             plan => plan,
         };
         plan.map_err(|why| {
-            if why == CannotReply::WriteChunk {
-                traces::too_small(&self.ep, serial, &chunks, length);
+            if let CannotReply::WriteChunk { segments, excess } = why {
+                traces::too_small(&self.ep, serial, segments, excess);
             }
             NotServed::Refused
         })
@@ -266,21 +266,23 @@ impl Connection {
     ) -> Result<(), NotServed> {
         let serial = message.serial();
         for (chunk, payload) in plan.writes() {
+            let before = message.entries();
             let mut sink = Sink::new(&chunk);
             for span in body.spans(payload.offset, payload.length) {
                 self.write(message, span, &mut sink)?;
             }
-            let entries = message.entries() - 1;
+            let entries = message.entries() - before;
             trace!(svcrdma_post_write_chunk(
                 self.ep.send_cid(serial),
                 entries.cast_signed()
             ));
         }
         if let Some(mut sink) = plan.reply_chunk() {
+            let before = message.entries();
             for span in left(plan, body) {
                 self.write(message, span, &mut sink)?;
             }
-            let entries = message.entries() - 1;
+            let entries = message.entries() - before;
             trace!(svcrdma_post_reply_chunk(
                 self.ep.send_cid(serial),
                 entries.cast_signed()

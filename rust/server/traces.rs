@@ -147,14 +147,10 @@ fn returned(cid: Cid, header: &[u8]) {
     }
 }
 
-/// A result does not fit what the Call offered for it.
+/// A result does not fit the chunk that the Call offered for it: so many octets are left when all
+/// segments are full.
 #[cold]
-pub(super) fn too_small(ep: &Endpoint<Channel>, serial: i32, chunks: &ChunkLists<'_>, left: u32) {
-    let segments = chunks
-        .writes
-        .chunks()
-        .map(|chunk| chunk.len())
-        .sum::<usize>() as u32;
+pub(super) fn too_small(ep: &Endpoint<Channel>, serial: i32, segments: u32, left: u32) {
     trace!(svcrdma_small_wrch_err(
         ep.send_cid(serial),
         left,

@@ -200,9 +200,11 @@ fn check_refusal(
         chunks.zip(results).filter(|(chunk, _)| !chunk.is_empty())
     };
     match refused {
-        CannotReply::WriteChunk => {
+        CannotReply::WriteChunk { segments, excess } => {
             assert!(!shape.protected);
-            assert!(pairs().any(|(chunk, item)| u64::from(item.length) > chunk.total()));
+            assert!(pairs().any(|(chunk, item)| chunk.len() as u32 == segments
+                && u64::from(item.length) == chunk.total() + u64::from(excess)
+                && excess > 0));
         }
         CannotReply::NoRoom => {
             let header = 28 + chunks.writes.encoded_len() as u64 - 4

@@ -414,7 +414,10 @@ fn r8166_4_5_3_2_too_small_chunks_are_found_before_writing() {
     let chunks = call_at_server(&octets).chunks;
     assert_eq!(
         reply::plan(chunks, &[item(100, 2049)], &shape(2152), &REPLY_LIMITS).unwrap_err(),
-        CannotReply::WriteChunk
+        CannotReply::WriteChunk {
+            segments: 1,
+            excess: 1
+        }
     );
     // No chunk at all, and over the requester's threshold.
     let octets = call(&[], None);
