@@ -5,10 +5,13 @@
 //! ```text
 //!           expose            done                    released
 //!     free --------> Exposed ------> Ending ---------------------> free
-//!                       |                                            ^
-//!                       | expired           released                 | done
+//!                       |              ^                             ^
+//!                       |              | done                        |
+//!                       | expired      |     released                | done
 //!                       +--------> Expiring --------> Owed ----------+
 //! ```
+//!
+//! One that was not sent after all is withdrawn: it is free again.
 //!
 //! A Reply takes a place from the moment it is exposed until its memory is out of the requester's
 //! reach again *and* its RDMA_DONE has come: for each place there is a Receive, on top of those for

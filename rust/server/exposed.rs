@@ -70,6 +70,13 @@ struct State {
     held: KVec<Held>,
 }
 
+/// Maps what is to be exposed.
+struct Mapper {
+    registrar: Registrar<Token>,
+    /// Regions that may still be made: all places can have [`EXPOSED_SEGMENTS`].
+    unmade: u32,
+}
+
 /// A Reply that is about to be exposed.
 pub(super) struct Exposing {
     pub(super) place: usize,
@@ -82,7 +89,7 @@ pub(super) struct ExposedReplies {
     #[pin]
     state: SpinLock<State>,
     #[pin]
-    registrar: Mutex<Option<Registrar<Token>>>,
+    mapper: Mutex<Option<Mapper>>,
 }
 
 impl ExposedReplies {
@@ -93,7 +100,7 @@ impl ExposedReplies {
                 State { places: Places::new(KVec::new()), held: KVec::new() },
                 "ExposedReplies::state"
             ),
-            registrar <- new_mutex!(None, "ExposedReplies::registrar"),
+            mapper <- new_mutex!(None, "ExposedReplies::mapper"),
         })
     }
 
@@ -109,12 +116,15 @@ impl ExposedReplies {
         for _ in 0..places {
             held.push(Held::default(), GFP_KERNEL)?;
         }
-        let places = KVec::from_elem(Place::Free, places as usize, GFP_KERNEL)?;
+        let free = KVec::from_elem(Place::Free, places as usize, GFP_KERNEL)?;
         *self.state.lock() = State {
-            places: Places::new(places),
+            places: Places::new(free),
             held,
         };
-        *self.registrar.lock() = Some(Registrar::for_endpoint(ep, pages, gaps)?);
+        *self.mapper.lock() = Some(Mapper {
+            registrar: Registrar::for_endpoint(ep, pages, gaps)?,
+            unmade: places.saturating_mul(EXPOSED_SEGMENTS),
+        });
         Ok(())
     }
 
@@ -152,13 +162,13 @@ impl ExposedReplies {
         message: &Message,
         spans: impl Fn() -> I,
     ) -> Option<Regions<Mapped, Token>> {
-        let mut registrar = self.registrar.lock();
-        let registrar = Option::as_mut(&mut *registrar)?;
+        let mut mapper = self.mapper.lock();
+        let Mapper { registrar, unmade } = Option::as_mut(&mut *mapper)?;
         match message.map(registrar, spans()) {
             Ok(regions) => Some(regions),
             Err(MapError::Failed) => None,
             Err(MapError::Exhausted) => {
-                registrar.pool().grow(EXPOSED_SEGMENTS);
+                *unmade -= registrar.pool().grow(EXPOSED_SEGMENTS.min(*unmade));
                 message.map(registrar, spans()).ok()
             }
         }
