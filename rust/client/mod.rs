@@ -30,7 +30,7 @@
 //!
 //! * `Live::link`, then what the end of a connection takes, or `Endpoint::exposing` and after that
 //!   `Channel::fenced`: a task gives up an RPC, and waits for its fence;
-//! * `Dones::waiting`, then `Pool::taking`: an RDMA_DONE that waits is put into an idle message;
+//! * `Dones::waiting`, then `Pool::taken`: an RDMA_DONE that waits is put into an idle message;
 //! * `ReplyPulls::line`, then `SendQueue::line`: a reservation that fails has others look again.
 //!
 //! Nothing is taken inside of `Attempt::progress`, `Channel::fenced` and `Endpoint::exposing`.

@@ -111,7 +111,7 @@ pub(super) unsafe extern "C" fn connect_worker<T: Transport>(work: *mut bindings
     // SAFETY: Alive, as above.
     let _scope = unsafe { reclaim::Scope::of(raw) };
     live.pause.stop();
-    // SAFETY: The send lock is held. There is no connection, or one that SUNRPC does not know.
+    // SAFETY: The send lock is held. There is no connection: SUNRPC has had the last one closed.
     unsafe { live.disconnect(raw) };
     let connected = live.transport.connect();
     // SAFETY: The send lock is held until it is given back below.

@@ -3,8 +3,8 @@
 //! The last reference to a client's transport, where it may not be given back.
 //!
 //! The last `xprt_put()` ends in `xprt_destroy()`, which waits for `XPRT_LOCKED`. Its holder may be
-//! in `->close()`, waiting for our receive worker. So a receive worker that holds the last
-//! reference hands it to a workqueue.
+//! in `->close()`, waiting for our receive worker, and for callbacks. So whoever frees the slot of
+//! a callback, which keeps a reference, hands the last one to a workqueue.
 
 use kernel::{
     impl_has_work,

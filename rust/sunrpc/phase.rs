@@ -53,8 +53,8 @@ const CLAIMED: u32 = 2;
 /// The RPC is being completed. SUNRPC owns the slot, but may not know that yet. So it is in all
 /// phases from this one on.
 const DONE: u32 = 3;
-/// The RPC was refused, and the Call is to be sent again; SUNRPC owns the slot and does not know
-/// that.
+/// The RPC was refused, and the Call is to be sent again ([`Refusal::SendAgain`]); SUNRPC owns the
+/// slot and does not know that.
 const REFUSED_ONCE: u32 = 4;
 /// The RPC was refused for good; as above.
 const REFUSED: u32 = 5;

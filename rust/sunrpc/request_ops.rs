@@ -202,12 +202,13 @@ unsafe fn is_reverse(rqst: *mut bindings::rpc_rqst) -> bool {
 ///
 /// # Safety
 ///
-/// See [`alloc_slot`]; `buf` is a message of the request, which is in no queue.
+/// See [`alloc_slot`]; `buf` is a message of the request. If it is the Reply's, the request is in
+/// no queue yet.
 pub(super) unsafe extern "C" fn prepare_request<T: Transport>(
     rqst: *mut bindings::rpc_rqst,
     buf: *mut bindings::xdr_buf,
 ) -> c_int {
-    // SAFETY: By this function's contract, no Reply can arrive for the request.
+    // SAFETY: By this function's contract; no Reply can arrive for a request that is in no queue.
     unsafe {
         if ptr::eq(buf, &raw const (*rqst).rq_rcv_buf) {
             let slot = Slot::<T>::from_rqst(rqst);

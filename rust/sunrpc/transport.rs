@@ -167,9 +167,7 @@ pub(crate) trait Transport: Sized + Send + Sync + 'static {
     fn hang_up(connection: &Self::Connection);
 
     /// Ends the connection as if the network had.
-    fn inject_disconnect(connection: &Self::Connection) {
-        Self::hang_up(connection);
-    }
+    fn inject_disconnect(connection: &Self::Connection);
 
     /// Sends a Call.
     ///

@@ -98,7 +98,7 @@ pub(super) struct Live<T: Transport> {
 }
 
 impl<T: Transport> Live<T> {
-    /// `max` slots, all free.
+    /// `slots` of them, all free.
     pub(super) fn new(
         xprt: XprtHandle<T>,
         slots: u32,

@@ -117,8 +117,8 @@ impl<C: Context> Endpoint<C> {
                 ..Default::default()
             };
             let what = bindings::ib_qp_attr_mask_IB_QP_STATE.cast_signed();
-            // Possible from every state. A device that cannot do it is one that does nothing any
-            // more.
+            // Possible from every state. That a device does it is one of the things that it is
+            // trusted with (Documentation/architecture.rst): to drain its queues is no more.
             // SAFETY: The queue pair is there as long as the endpoint.
             unsafe { bindings::ib_modify_qp(qp.as_ptr(), &mut attr, what) };
         }

@@ -198,8 +198,8 @@ impl<U> Regions<Mapped, U> {
         }
     }
 
-    /// Puts the registrations in front of `send`, and counts them as done: they are posted
-    /// together, or not at all.
+    /// Puts the registrations in front of `send`, and counts them as done. If the chain is refused
+    /// the connection has to be ended: some of it may have been posted.
     ///
     /// # Safety
     ///

@@ -287,8 +287,9 @@ pub(super) unsafe extern "C" fn destroy(raw: *mut bindings::rpc_xprt) {
     unsafe {
         let forward = (*raw.cast::<Reverse>()).forward.assume_init_read();
         // As a rule the `svc_xprt` is gone. It is there if SUNRPC could not complete what `setup`
-        // had made: then nobody must find it. Whoever has found it is in an RCU read-side section,
-        // which the memory outlives.
+        // had made: then nobody must find it. Those of our own who have found it are in an RCU
+        // read-side section, which the memory outlives. SUNRPC itself looks at the pointer without
+        // any lock where it closes the `svc_xprt`; that both happen at once is its to rule out.
         let place = Atomic::from_ptr(&raw mut (*forward.as_ptr()).xpt_bc_xprt);
         if place.cmpxchg(raw, ptr::null_mut(), Full).is_ok() {
             bindings::rpcrdma_synchronize_rcu();
