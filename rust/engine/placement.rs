@@ -3,10 +3,11 @@
 //! Where the octets of a Reply belong in the buffer the consumer has prepared.
 //!
 //! The consumer estimated how many octets come before the data item, and laid out head, pages and
-//! tail accordingly. What arrived inline is in the Receive buffer: head and tail are left there and
-//! pointed to, only what belongs in the pages is copied. This file says which octets those are; the
-//! caller executes it. What arrived in a Reply chunk needs none of this: a Reply chunk is head,
-//! pages and tail.
+//! tail accordingly. What arrived inline is in the Receive buffer: the head is left there and
+//! pointed to, what belongs in pages and tail is copied. This file says which octets those are; the
+//! caller executes it. The tail keeps its length, for the consumer may find that there are more
+//! octets in front of it than it thought. What arrived in a Reply chunk needs none of this: a Reply
+//! chunk is head, pages and tail.
 
 use crate::wire::pad;
 
@@ -30,7 +31,7 @@ pub struct Placement {
     pub copy: Run,
     /// The new length of the pages: `None` leaves it.
     pub pages: Option<u32>,
-    /// The new tail: a run of the inline payload, in place. If it has no octets, leave the tail.
+    /// The run of the inline payload to copy to the front of the tail.
     pub tail: Run,
     /// Octets of the Reply in all: what is told to the consumer.
     pub length: u32,
@@ -67,8 +68,8 @@ impl Placement {
     ///
     /// The head ends where the inline octets end, if the consumer's estimate was longer: what
     /// follows in the stream is the data item. The pages end where the data ends, so that what
-    /// follows is the tail. As the item's roundup does not travel (RFC 8166 Section 3.4.6.2), the
-    /// tail starts that many octets earlier: nobody looks at their content.
+    /// follows is the tail. As the item's roundup does not travel (RFC 8166 Section 3.4.6.2), what
+    /// is copied to the tail starts that many octets earlier: nobody looks at their content.
     #[inline]
     pub fn beside_write_chunk(payload: usize, by_write: u32, room: &Extent) -> Self {
         if by_write == 0 {
@@ -77,8 +78,8 @@ impl Placement {
         let payload = u32::try_from(payload).unwrap_or(u32::MAX);
         let head = payload.min(room.head);
         let pages = by_write.min(room.data);
-        let roundup = pad(pages).min(head);
-        let rest = (payload - head).min(room.tail.saturating_sub(roundup));
+        let roundup = pad(pages).min(head).min(room.tail);
+        let rest = (payload - head).min(room.tail - roundup);
         let tail = Run {
             offset: head - roundup,
             // NO-OVERFLOW: at most `payload`, as `roundup` is at most `head`.

@@ -40,7 +40,7 @@ pub(crate) struct Scatter {
     pub(crate) copy: (u32, u32),
     /// The new length of the pages, which does not grow; `None` leaves it.
     pub(crate) pages: Option<u32>,
-    /// Offset in the payload, and octets, of the tail, in place; no octets leave the tail.
+    /// Offset in the payload, and octets, of what is copied to the start of the tail.
     pub(crate) tail: (u32, u32),
     /// What SUNRPC is told is the length of the Reply.
     pub(crate) length: u32,
@@ -218,28 +218,23 @@ impl<T: Transport> Fencing<T> {
         let payload = octets.get(scatter.payload..).unwrap_or(&[]);
         let run = |(offset, len): (u32, u32)| {
             let end = offset.checked_add(len)? as usize;
-            payload.get(offset as usize..end)
+            payload.get(offset as usize..end).filter(|_| len != 0)
         };
-        let copied = match run(scatter.copy) {
-            Some(from) if !from.is_empty() => self.room().store_pages(from),
-            _ => 0,
-        };
-        let tail = run(scatter.tail).filter(|tail| !tail.is_empty());
+        let copied = run(scatter.copy).map_or(0, |from| self.room().store_pages(from));
+        if let Some(from) = run(scatter.tail) {
+            self.room().store_tail(from);
+        }
         let head = payload.get(..scatter.head as usize).unwrap_or(payload);
         let head = reply.place_of(head);
-        let tail = tail.map(|tail| reply.place_of(tail));
-        // SAFETY: The consumer waits until it is woken below. It then reads head and tail in the
-        // Receive buffer, or decrypts them there. The slot keeps that, and nobody else looks at it,
-        // until the consumer has done so.
+        // SAFETY: The consumer waits until it is woken below. It then reads the head in the Receive
+        // buffer, or decrypts it there. The slot keeps that, and nobody else looks at it, until the
+        // consumer has done so.
         unsafe {
             let rcv = &raw mut (*self.rqst()).rq_rcv_buf;
             let private = &raw mut (*self.rqst()).rq_private_buf;
             // SUNRPC compares the two: what is changed in one is changed in the other.
             for buf in [rcv, private] {
                 (*buf).head[0] = head;
-                if let Some(tail) = tail {
-                    (*buf).tail[0] = tail;
-                }
                 if let Some(pages) = scatter.pages {
                     (*buf).page_len = pages.min((*buf).page_len);
                 }

@@ -205,8 +205,8 @@ impl XdrBuf {
 ///
 /// # Invariants
 ///
-/// The consumer has provided pages and page list to be written, and looks at neither before the RPC
-/// is completed.
+/// The consumer has provided pages, page list and tail to be written, and looks at none of them
+/// before the RPC is completed.
 #[repr(transparent)]
 pub(crate) struct ReplyRoom(XdrBuf);
 
@@ -275,6 +275,19 @@ impl ReplyRoom {
             rest = more;
         }
         from.len() - rest.len()
+    }
+
+    /// Copies from the start of `from` into the tail, as much as it holds.
+    pub(crate) fn store_tail(&self, from: &[u8]) {
+        let count = from.len().min(self.tail_len() as usize);
+        if count > 0 {
+            // SAFETY: The tail has so many octets, which may be written, by the type's invariants.
+            // They are not those of `from`, which is a buffer of ours.
+            unsafe {
+                let tail = (*self.as_ptr()).tail[0].iov_base.cast::<u8>();
+                core::ptr::copy_nonoverlapping(from.as_ptr(), tail, count);
+            }
+        }
     }
 }
 

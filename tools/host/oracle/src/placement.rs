@@ -26,7 +26,7 @@ pub fn placement(payload: u16, by_write: u16, room: &Extent) {
         assert!(run.offset + run.length <= payload);
     }
     assert!(placement.head <= payload.min(room.head));
-    assert!(placement.tail.length <= room.tail.max(by_write.wrapping_neg() % 4));
+    assert!(placement.tail.length <= room.tail);
 
     // What was sent: the inline octets, with the data item and its roundup after the head.
     let inline = (0..payload).map(Octet::Inline);
@@ -47,7 +47,9 @@ pub fn placement(payload: u16, by_write: u16, room: &Extent) {
             assert_eq!(pages, by_write);
             found.extend((0..pages).map(Octet::Written));
             let tail = placement.tail;
-            let roundup = (by_write.wrapping_neg() % 4).min(placement.head);
+            let roundup = (by_write.wrapping_neg() % 4)
+                .min(placement.head)
+                .min(room.tail);
             found.extend((0..tail.length).map(|n| match n < roundup {
                 true => Octet::Roundup,
                 false => Octet::Inline(tail.offset + n),
