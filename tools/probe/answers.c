@@ -174,6 +174,42 @@ bool make_reply(struct conn *c, struct call *call, struct enc *e)
 	return push(c, &call->reply, answer, len);
 }
 
+/* Where a Reply says how many octets were READ to its Write chunk; 0 if it does not. */
+static unsigned int count_of_read(const struct enc *e, const struct call *call)
+{
+	/* The RPC Reply has six words; NFS's status, and attributes perhaps, are behind them. */
+	unsigned int w = header_of(call) / 4 + 6;
+
+	if (!is_read(call) || !call->write.n || get(e->b, 3) != MSG || e->n < 4 * (w + 5) ||
+	    get(e->b, w))
+		return 0;
+	w += get(e->b, w + 1) ? 23 : 2;
+	return e->n < 4 * (w + 3) ? 0 : w;
+}
+
+unsigned int octets_read(const struct enc *e, const struct call *call)
+{
+	const unsigned int w = count_of_read(e, call);
+
+	return w ? get(e->b, w) : 0;
+}
+
+/* Says that so many octets were written, and that so many are the data, which has not ended. */
+void say_read(struct enc *e, const struct call *call, unsigned int written, unsigned int octets)
+{
+	const unsigned int w = count_of_read(e, call);
+	unsigned int i, n;
+
+	put(e, w, octets);
+	put(e, w + 1, 0);
+	put(e, w + 2, octets);
+	for (i = 0; i < call->write.n; i++, written -= n) {
+		n = call->write.seg[i].length;
+		n = written < n ? written : n;
+		put(e, 8 + 4 * i, n);
+	}
+}
+
 /* The same, but all of the RPC message is inline, and the chunks are returned unused. */
 bool make_inline_reply(struct conn *c, struct call *call, struct enc *e)
 {

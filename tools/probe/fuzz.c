@@ -323,7 +323,7 @@ static bool overrun(void)
 static bool fuzzed(struct conn *c, struct call *call)
 {
 	const bool to_pull = is_to_pull(c, call);
-	unsigned int n = chance(AT_ONCE), posted = 1;
+	unsigned int n = chance(AT_ONCE), posted = 1, all;
 	struct enc right, wrong;
 
 	seen = true;
@@ -331,6 +331,9 @@ static bool fuzzed(struct conn *c, struct call *call)
 		return false;
 	while (n--) {
 		wrong = right;
+		all = octets_read(&wrong, call);
+		if (all && !chance(4))
+			say_read(&wrong, call, chance(all + 1), chance(all + 1));
 		mutate(c, &wrong, to_pull ? right.n : header_of(call));
 		if (!wrong.n || wrong.n > peer_longest(c))
 			continue;

@@ -329,6 +329,8 @@ bool is_write(const struct call *call);
 unsigned int header_of(const struct call *call);
 const uint8_t *honest_reply(struct conn *c, struct call *call, unsigned int *len);
 bool make_reply(struct conn *c, struct call *call, struct enc *e);
+unsigned int octets_read(const struct enc *e, const struct call *call);
+void say_read(struct enc *e, const struct call *call, unsigned int written, unsigned int octets);
 bool make_inline_reply(struct conn *c, struct call *call, struct enc *e);
 bool answer_honestly(struct conn *c, struct call *call);
 bool refuse_for_good(struct conn *c, const struct call *call, uint32_t err);
