@@ -45,6 +45,7 @@ test_cleanup() {
 	memory_given_back
 	cd /
 	umount_all
+	forced_off
 }
 
 # Writers with more data than there is memory left, half of them in the page cache.
@@ -59,6 +60,7 @@ short_of_memory() {
 		fallocate -l 16M "$WORK_ON_SERVER/load.$each"
 	done
 	load_start 4 256
+	forced_on
 	memory_taken
 	echo "$(available_mib) MiB are left"
 	first=$(scanned)
@@ -81,6 +83,7 @@ short_of_memory() {
 	[ "$(scanned)" -gt "$start" ] || fail "there was memory enough in all rounds"
 	load_stop
 	memory_given_back
+	forced_off
 	rm -r "$WORK"
 }
 
