@@ -38,11 +38,19 @@ pub(super) enum Progress {
     Over(ConnectError),
 }
 
+/// What is known of an attempt.
+struct State {
+    progress: Progress,
+    /// A Receive has failed. What the peer answers says why, if it refuses; if it accepts, it is in
+    /// vain.
+    spoiled: bool,
+}
+
 /// An attempt, from the first question to the end of the connection.
 #[pin_data]
 pub(super) struct Attempt {
     #[pin]
-    progress: Mutex<Progress>,
+    state: Mutex<State>,
     #[pin]
     progressed: CondVar,
 }
@@ -50,7 +58,10 @@ pub(super) struct Attempt {
 impl Attempt {
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            progress <- new_mutex!(Progress::Asked, "Attempt::progress"),
+            state <- new_mutex!(
+                State { progress: Progress::Asked, spoiled: false },
+                "Attempt::state"
+            ),
             progressed <- new_condvar!("Attempt::progressed"),
         })
     }
@@ -68,18 +79,18 @@ impl Attempt {
         is_wanted: impl Fn() -> bool,
     ) -> Result<Progress, ConnectError> {
         {
-            let mut progress = self.progress.lock();
-            if let Progress::Over(error) = *progress {
+            let mut state = self.state.lock();
+            if let Progress::Over(error) = state.progress {
                 return Err(error);
             }
-            *progress = Progress::Asked;
+            state.progress = Progress::Asked;
         }
         // Not with the lock: the answer may come before this returns.
         question()?;
         let mut left = msecs_to_jiffies(timeout_ms);
-        let mut progress = self.progress.lock();
+        let mut state = self.state.lock();
         loop {
-            match *progress {
+            match state.progress {
                 Progress::Asked if left == 0 => return Err(ConnectError::TimedOut),
                 Progress::Asked if !is_wanted() => return Err(ConnectError::NotConnected),
                 Progress::Asked => {}
@@ -87,10 +98,7 @@ impl Attempt {
                 answer => return Ok(answer),
             }
             let most = left.min(msecs_to_jiffies(WANTED_MS));
-            left -= match self
-                .progressed
-                .wait_interruptible_timeout(&mut progress, most)
-            {
+            left -= match self.progressed.wait_interruptible_timeout(&mut state, most) {
                 CondVarTimeoutResult::Woken { jiffies } => most.saturating_sub(jiffies),
                 CondVarTimeoutResult::Signal { .. } => return Err(ConnectError::NotConnected),
                 CondVarTimeoutResult::Timeout => most,
@@ -100,20 +108,37 @@ impl Attempt {
 
     /// Notes an answer, unless it is all over.
     pub(super) fn answer(&self, answer: Progress) {
-        let mut progress = self.progress.lock();
-        if !matches!(*progress, Progress::Over(_)) {
-            *progress = answer;
-        }
+        let mut state = self.state.lock();
+        state.progress = match (state.progress, answer) {
+            (over @ Progress::Over(_), _) => over,
+            (_, Progress::Established(..)) if state.spoiled => {
+                Progress::Over(ConnectError::NotConnected)
+            }
+            _ => answer,
+        };
         self.progressed.notify_all();
     }
 
     /// The attempt has failed, or the connection that it has led to is lost; `true` if it is lost
     /// only now.
     pub(super) fn fail(&self, error: ConnectError) -> bool {
-        let mut progress = self.progress.lock();
-        let established = matches!(*progress, Progress::Established(..));
-        *progress = Progress::Over(error);
+        let mut state = self.state.lock();
+        let established = matches!(state.progress, Progress::Established(..));
+        state.progress = Progress::Over(error);
         self.progressed.notify_all();
+        established
+    }
+
+    /// A Receive has failed, and with it the queues; `true` if a connection is lost by that. The
+    /// queues of an attempt that is refused fail as well, sometimes before that is known.
+    pub(super) fn spoil(&self) -> bool {
+        let mut state = self.state.lock();
+        state.spoiled = true;
+        let established = matches!(state.progress, Progress::Established(..));
+        if established {
+            state.progress = Progress::Over(ConnectError::NotConnected);
+            self.progressed.notify_all();
+        }
         established
     }
 }

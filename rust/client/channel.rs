@@ -211,9 +211,16 @@ impl Channel {
         refill.is_some_and(|refill| refill.pool().gave_out(xid, handle))
     }
 
-    /// The attempt has failed, or the connection is lost. Not for interrupts.
-    pub(super) fn over(&self, error: ConnectError) {
+    /// The attempt has failed, or the connection is lost.
+    fn over(&self, error: ConnectError) {
         if self.attempt.fail(error) {
+            self.lose();
+        }
+    }
+
+    /// A Receive has failed. Not for interrupts.
+    pub(super) fn receive_failed(&self) {
+        if self.attempt.spoil() {
             self.lose();
         }
     }

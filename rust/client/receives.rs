@@ -21,7 +21,6 @@ use kernel::{
 use crate::{
     admin::trace::trace,
     engine::credit,
-    sunrpc::ConnectError,
     verbs::{
         Endpoint,
         Pool,
@@ -168,7 +167,7 @@ impl Receives {
             while let Some(recv) = rest.pop() {
                 recv_pool.put(recv);
             }
-            ep.context().over(ConnectError::NotConnected);
+            ep.context().receive_failed();
         }
         // CAST: No more than `count`.
         let now = self.posted.load(Relaxed).saturating_add(posted as u32);

@@ -16,7 +16,6 @@ use crate::{
     },
     sunrpc::{
         Claimed,
-        ConnectError,
         Refusal, //
     },
     verbs::{
@@ -64,7 +63,7 @@ pub(super) fn received(worker: &RecvWorker<'_, Channel>, recv: Recv<()>, status:
     } = status
     else {
         // The buffer is dropped: a queue that has failed posts no more.
-        this.over(ConnectError::NotConnected);
+        this.receive_failed();
         return;
     };
     this.shared.xprt.reset_backoff();
