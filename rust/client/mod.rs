@@ -33,7 +33,7 @@
 //! * `Dones::waiting`, then `Pool::taken`: an RDMA_DONE that waits is put into an idle message;
 //! * `ReplyPulls::line`, then `SendQueue::line`: a reservation that fails has others look again.
 //!
-//! Nothing is taken inside of `Attempt::progress`, `Channel::fenced` and `Endpoint::exposing`.
+//! Nothing is taken inside of `Attempt::state`, `Channel::fenced` and `Endpoint::exposing`.
 
 #![forbid(unsafe_code)]
 
