@@ -11,8 +11,10 @@ cd "$(dirname "$0")" && . ./lib.sh || exit 1
 LOG_EXPECTED='rxe_[cs]: .*
 '
 
-# What is left to everybody at first, beside the reserves of the kernel.
-LEFT_MIB=8
+# What is left to everybody at first, and at last, beside the reserves of the kernel. One that
+# watches its memory needs more for the same, and kills somebody if it has less.
+LEFT_MIB=$((8 * PACE))
+LEAST_MIB=$((2 * PACE))
 BALLAST=/run/rpcrdma-ballast
 
 ROUNDS=${LONG:+100}
@@ -65,7 +67,7 @@ short_of_memory() {
 	echo "$(available_mib) MiB are left"
 	first=$(scanned)
 	until [ "$(scanned)" -gt $((first + 500)) ]; do
-		[ "$LEFT_MIB" -eq 2 ] || LEFT_MIB=$((LEFT_MIB - 1))
+		[ "$LEFT_MIB" -eq "$LEAST_MIB" ] || LEFT_MIB=$((LEFT_MIB - 1))
 		memory_taken
 		load_progresses
 	done
