@@ -19,10 +19,12 @@
 #include "pattern.h"
 
 #define BLOCK	65536
+#define PAGE	4096
 
 static unsigned char *buffer;
+static size_t blocks;
 static uint64_t *seeds;		/* of each block's content; 0 if not written */
-static uint64_t seed;
+static uint64_t first_seed, seed;
 static int fd;
 
 static void write_block(size_t n)
@@ -39,28 +41,78 @@ static void write_block(size_t n)
 		errx(1, "writing block %zu: %zd octets", n, done);
 }
 
-static void check_block(size_t n)
+static void read_block(size_t n)
 {
-	off_t at = (off_t)n * BLOCK;
 	ssize_t done;
-	size_t same;
 
-	if (!seeds[n])
-		return;
 	memset(buffer, 0, BLOCK);
-	done = pread(fd, buffer, BLOCK, at);
+	done = pread(fd, buffer, BLOCK, (off_t)n * BLOCK);
 	if (done < 0)
 		err(1, "reading block %zu", n);
 	if (done != BLOCK)
 		errx(1, "reading block %zu: %zd octets", n, done);
-	same = pattern_match(buffer, BLOCK, at, seeds[n]);
-	if (same != BLOCK)
-		errx(1, "block %zu differs at octet %zu", n, same);
+}
+
+static size_t same(size_t n)
+{
+	return pattern_match(buffer, BLOCK, (off_t)n * BLOCK, seeds[n]);
+}
+
+/* Says what is there instead of a block that was written last: for each page, or the run
+ * of pages with the same answer, which write it comes from.
+ */
+static void tell(void)
+{
+	off_t last_block = -1;
+	uint64_t last = 0;
+
+	for (size_t page = 0; page < BLOCK; page += PAGE) {
+		off_t block = -1;
+		uint64_t from = 0;
+
+		for (uint64_t s = seed; s > first_seed && !from; s--) {
+			for (size_t b = 0; b < blocks && !from; b++) {
+				if (pattern_match(buffer + page, PAGE,
+						  (off_t)b * BLOCK + page, s) != PAGE)
+					continue;
+				from = s;
+				block = b;
+			}
+		}
+		if (page && from == last && block == last_block)
+			continue;
+		if (from)
+			warnx("from octet %zu on: what was written to block %zd as number %ju", page,
+			      (ssize_t)block, (uintmax_t)(from - first_seed));
+		else
+			warnx("from octet %zu on: what was never written, starting with %#04x", page,
+			      buffer[page]);
+		last = from;
+		last_block = block;
+	}
+}
+
+static void check_block(size_t n, const char *when)
+{
+	size_t before;
+
+	if (!seeds[n])
+		return;
+	read_block(n);
+	before = same(n);
+	if (before == BLOCK)
+		return;
+	warnx("block %zu, %s, differs at octet %zu", n, when, before);
+	warnx("written last as number %ju of %ju", (uintmax_t)(seeds[n] - first_seed),
+	      (uintmax_t)(seed - first_seed));
+	tell();
+	read_block(n);
+	errx(1, "read again it %s", same(n) == BLOCK ? "is right" : "differs, too");
 }
 
 int main(int argc, char **argv)
 {
-	size_t blocks, writes = 0;
+	size_t writes = 0;
 	int flags;
 
 	if (argc != 5)
@@ -74,12 +126,13 @@ int main(int argc, char **argv)
 	buffer = aligned_alloc(4096, BLOCK);
 	if (!seeds || !buffer)
 		err(2, "memory");
-	seed = (uint64_t)getpid() << 32;
+	first_seed = (uint64_t)getpid() << 32;
+	seed = first_seed;
 	srandom(getpid());
 
 	for (; access(argv[4], F_OK); writes++) {
 		write_block(random() % blocks);
-		check_block(random() % blocks);
+		check_block(random() % blocks, "between writes");
 		if (!flags && writes % 16 == 0 && fsync(fd))
 			err(1, "fsync");
 	}
@@ -88,7 +141,7 @@ int main(int argc, char **argv)
 	if (fcntl(fd, F_SETFL, O_DIRECT))
 		err(1, "O_DIRECT");
 	for (size_t n = 0; n < blocks; n++)
-		check_block(n);
+		check_block(n, "in the end");
 	if (close(fd))
 		err(1, "close");
 	printf("%zu blocks were written\n", writes);
