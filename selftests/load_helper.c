@@ -49,8 +49,13 @@ static void read_block(size_t n)
 	done = pread(fd, buffer, BLOCK, (off_t)n * BLOCK);
 	if (done < 0)
 		err(1, "reading block %zu", n);
-	if (done != BLOCK)
-		errx(1, "reading block %zu: %zd octets", n, done);
+	if (done == BLOCK)
+		return;
+	warnx("reading block %zu: %zd octets", n, done);
+	/* Data that could not be written is not there, and this says why. */
+	if (fsync(fd))
+		warn("fsync");
+	exit(1);
 }
 
 static size_t same(size_t n)
@@ -106,6 +111,9 @@ static void check_block(size_t n, const char *when)
 	warnx("written last as number %ju of %ju", (uintmax_t)(seeds[n] - first_seed),
 	      (uintmax_t)(seed - first_seed));
 	tell();
+	/* Data that could not be written is not there, and this says why. */
+	if (fsync(fd))
+		warn("fsync");
 	read_block(n);
 	errx(1, "read again it %s", same(n) == BLOCK ? "is right" : "differs, too");
 }
