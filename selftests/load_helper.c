@@ -41,6 +41,13 @@ static void write_block(size_t n)
 		errx(1, "writing block %zu: %zd octets", n, done);
 }
 
+/* Data that could not be written is not there, and this says why. */
+static void tell_error(void)
+{
+	if (fsync(fd))
+		warn("fsync");
+}
+
 static void read_block(size_t n)
 {
 	ssize_t done;
@@ -52,9 +59,7 @@ static void read_block(size_t n)
 	if (done == BLOCK)
 		return;
 	warnx("reading block %zu: %zd octets", n, done);
-	/* Data that could not be written is not there, and this says why. */
-	if (fsync(fd))
-		warn("fsync");
+	tell_error();
 	exit(1);
 }
 
@@ -63,37 +68,38 @@ static size_t same(size_t n)
 	return pattern_match(buffer, BLOCK, (off_t)n * BLOCK, seeds[n]);
 }
 
-/* Says what is there instead of a block that was written last: for each page, or the run
- * of pages with the same answer, which write it comes from.
+/* The write that what is at this page of the buffer comes from, and its block; 0 if none. */
+static uint64_t origin(size_t page, size_t *block)
+{
+	*block = 0;
+	for (uint64_t s = seed; s > first_seed; s--) {
+		for (size_t b = 0; b < blocks; b++) {
+			*block = b;
+			if (pattern_match(buffer + page, PAGE, (off_t)b * BLOCK + page, s) == PAGE)
+				return s;
+		}
+	}
+	return 0;
+}
+
+/* Says what is there instead of a block that was written, for each run of pages with the
+ * same answer.
  */
 static void tell(void)
 {
-	off_t last_block = -1;
-	uint64_t last = 0;
+	size_t block, last_block = 0;
+	uint64_t from, last = 0;
 
-	for (size_t page = 0; page < BLOCK; page += PAGE) {
-		off_t block = -1;
-		uint64_t from = 0;
-
-		for (uint64_t s = seed; s > first_seed && !from; s--) {
-			for (size_t b = 0; b < blocks && !from; b++) {
-				if (pattern_match(buffer + page, PAGE,
-						  (off_t)b * BLOCK + page, s) != PAGE)
-					continue;
-				from = s;
-				block = b;
-			}
-		}
+	for (size_t page = 0; page < BLOCK; page += PAGE, last = from, last_block = block) {
+		from = origin(page, &block);
 		if (page && from == last && block == last_block)
 			continue;
 		if (from)
-			warnx("from octet %zu on: what was written to block %zd as number %ju", page,
-			      (ssize_t)block, (uintmax_t)(from - first_seed));
+			warnx("from octet %zu on: what was written to block %zu as number %ju", page,
+			      block, (uintmax_t)(from - first_seed));
 		else
 			warnx("from octet %zu on: what was never written, starting with %#04x", page,
 			      buffer[page]);
-		last = from;
-		last_block = block;
 	}
 }
 
@@ -111,9 +117,7 @@ static void check_block(size_t n, const char *when)
 	warnx("written last as number %ju of %ju", (uintmax_t)(seeds[n] - first_seed),
 	      (uintmax_t)(seed - first_seed));
 	tell();
-	/* Data that could not be written is not there, and this says why. */
-	if (fsync(fd))
-		warn("fsync");
+	tell_error();
 	read_block(n);
 	errx(1, "read again it %s", same(n) == BLOCK ? "is right" : "differs, too");
 }

@@ -135,10 +135,7 @@ impl Attempt {
         let mut state = self.state.lock();
         state.spoiled = true;
         let established = matches!(state.progress, Progress::Established(..));
-        if established {
-            state.progress = Progress::Over(ConnectError::NotConnected);
-            self.progressed.notify_all();
-        }
-        established
+        drop(state);
+        established && self.fail(ConnectError::NotConnected)
     }
 }
