@@ -47,6 +47,7 @@ disturbed() {
 		connects=$(($(xprt_stat connect_count) - before))
 		echo "round $round: connected $connects times"
 		[ "$connects" -gt 0 ] || fail "nothing was disturbed"
+		ktap_progress "$round" "$rounds"
 	done
 	load_stop
 	rm -r "$WORK"

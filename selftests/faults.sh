@@ -96,6 +96,7 @@ under_load() {
 		connected_since "$connects"
 		load_progresses
 		echo "round $round: $(faults_so_far "$1") allocations failed"
+		ktap_progress "$round" "$ROUNDS"
 	done
 	memory_fails "$1" 0
 	[ "$(faults_so_far "$1")" -gt 0 ] || fail "no allocation was made to fail"
@@ -117,6 +118,7 @@ mounting() {
 			ls "$MNT" >/dev/null || :
 		fi
 		umount_all
+		ktap_progress "$turn" "$ROUNDS"
 	done
 	memory_fails "$1" 0
 	echo "$mounted of $turn mounts in spite of $(faults_so_far "$1") failed allocations"

@@ -48,6 +48,7 @@ loads_and_unloads_many_times() {
 	for turn in $(seq "$LOADS"); do
 		modprobe rpcrdma || fail "did not load in turn $turn"
 		unload
+		ktap_progress "$turn" "$LOADS"
 	done
 	# KASAN keeps what was freed for a while; kmemleak looks for the rest in the end.
 	[ ! -e /sys/kernel/debug/kmemleak ] || return 0
@@ -123,7 +124,7 @@ leaves_after_use() {
 		rm -r "$WORK"
 		nfs_umount
 		alone
-		echo "turn $turn"
+		ktap_progress "$turn" "$USES"
 	done
 	server_start
 }

@@ -81,6 +81,7 @@ short_of_memory() {
 		connected_since "$connects"
 		load_progresses
 		echo "round $round: $(($(scanned) - before)) pages scanned"
+		ktap_progress "$round" "$ROUNDS"
 	done
 	[ "$(scanned)" -gt "$start" ] || fail "there was memory enough in all rounds"
 	load_stop

@@ -33,6 +33,12 @@ ktap_number=0
 fail()  { echo "FAIL: $*" >&2; exit "$KSFT_FAIL"; }
 skip()  { echo "$*" >"$ktap_dir/reason"; exit "$KSFT_SKIP"; }
 
+# A test that does something $2 times has done so $1 times. Every tenth time that is said at
+# once: what else it says is kept until it ends, which may be hours later.
+ktap_progress() {
+	[ $(($1 % 10)) -ne 0 ] || echo "# reached $1 of $2" >&"$ktap_live"
+}
+
 # A defect that the C module is known to have and ours must not have.
 xfail_on_c() {
 	[ "$(module_kind)" = c ] || fail "$*"
@@ -125,6 +131,7 @@ ktap_run() {
 	local each
 
 	ktap_dir=$(mktemp -d /tmp/ktap.XXXXXX)
+	exec {ktap_live}>&1
 	echo "KTAP version 1"
 	echo "# rpcrdma: $(module_describe)"
 	echo "1..$#"
