@@ -58,6 +58,8 @@ group() {
 	fi
 	case $1 in
 	pulled)
+		stall=$(cat /proc/sys/sunrpc/svc_rdma/stall_seconds)
+		set_server stall_seconds 3600
 		set_server max_exposed_replies 4
 		set_server exposed_seconds $((2 * PATIENCE)) ;;
 	# So that its Send Queue is soon full.
@@ -84,7 +86,9 @@ group() {
 	! /probe/probe --is-client "$1" || port=$NFS_PORT
 	/probe/probe "${fuzz[@]}" --from "$2" "$1" $SERVER4 "$port" export || status=1
 	[ "$1" != deaf ] || set_server max_requests "$requests"
-	[ "$1" != halts ] || set_server stall_seconds "$stall"
+	case $1 in
+	halts | pulled) set_server stall_seconds "$stall" ;;
+	esac
 	if [ "$1" = turns ]; then
 		set_server max_requests "$requests"
 		set_server max_pulled_pages "$pulled"

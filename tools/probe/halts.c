@@ -77,7 +77,7 @@ static bool t_unanswered(struct conn *c)
 }
 
 /* Has the server send Replies, and posts no Receive for the last ones. */
-static bool hold(struct conn *c)
+bool hold_replies(struct conn *c)
 {
 	struct ibv_qp_attr attr = { .min_rnr_timer = 12 };
 	struct ibv_wc wc;
@@ -100,7 +100,7 @@ static bool t_held(struct conn *c)
 {
 	if (is_iwarp(c))
 		return skip("over iWARP a Send without a Receive ends the connection at once");
-	return hold(c) && ended(c);
+	return hold_replies(c) && ended(c);
 }
 
 /* One Receive now and then is enough to stay. */
@@ -111,7 +111,7 @@ static bool t_slow(struct conn *c)
 
 	if (is_iwarp(c))
 		return skip("over iWARP a Send without a Receive ends the connection at once");
-	if (!hold(c))
+	if (!hold_replies(c))
 		return false;
 	for (i = 0; i < HELD; i++) {
 		usleep(500000 * STALL * patience);

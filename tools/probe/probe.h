@@ -203,10 +203,11 @@ bool pull_exposed(struct conn *c, const struct exposed *x);
 bool say_done(struct conn *c, uint32_t xid);
 bool say_done_with(struct conn *c, uint32_t xid, uint32_t handle);
 
-/* halts.c: RDMA Reads of the server that are not answered */
+/* halts.c: RDMA Reads of the server that are not answered, Replies that find no Receive */
 #define PULLED		(256 << 10)	/* octets that each WRITE has it read */
 bool post_writes(struct conn *c, unsigned int n);
 bool leave_unanswered(struct conn *c);
+bool hold_replies(struct conn *c);
 
 /* session.c: sessions of NFSv4.1 */
 #define FILE_NAME	64

@@ -3,13 +3,15 @@
  * A client that has agreed on pulled Replies (Documentation/pulled-replies.rst) and
  * keeps to that agreement or not: what it does is its own loss and nobody else's.
  *
- * The server exposes PLACES Replies at a time, each for SECONDS.
+ * The server exposes PLACES Replies at a time, each for SECONDS, and RELEASE more if need be. Its
+ * stall_seconds are many more; see guest.sh.
  */
 
 #include "probe.h"
 
 #define PLACES	4
 #define SECONDS	(2 * patience)
+#define RELEASE	30
 
 const struct terms terms_pulled = {
 	.octets = {
@@ -17,6 +19,15 @@ const struct terms terms_pulled = {
 		0xd3, 0x97, 0x1e, 0xa4, 1, 1, 0, 0,
 	},
 	.len = 16, .responder = 16, .initiator = 16, .longest = 4096,
+};
+
+/* And the server is to wait for Receives as long as it takes. */
+static const struct terms terms_held = {
+	.octets = {
+		0xf6, 0xab, 0x0e, 0x18, 1, 0, 3, 3,
+		0xd3, 0x97, 0x1e, 0xa4, 1, 1, 0, 0,
+	},
+	.len = 16, .responder = 16, .initiator = 16, .longest = 4096, .slow = true,
 };
 
 /* And on Remote Invalidation. */
@@ -275,6 +286,29 @@ static bool t_late(struct conn *c)
 	return is_kept_off(c, &x, IBV_WR_RDMA_READ) && alive_elsewhere();
 }
 
+/* What is to end the exposure waits behind a Send, as long as the client likes: no longer. */
+static bool t_held(struct conn *c)
+{
+	struct exposed x;
+	int64_t begin;
+	int i;
+
+	if (is_iwarp(c))
+		return skip("over iWARP a Send without a Receive ends the connection at once");
+	if (!have_exposed(c, &x))
+		return false;
+	begin = now_ms();
+	if (!hold_replies(c))
+		return false;
+	for (i = 0; i < SECONDS + 60 * patience && !gone(c); i++)
+		sleep(1);
+	if (!c->left)
+		return fail("its pages are held for ever");
+	if (now_ms() - begin < RELEASE * 1000)
+		return fail("the connection ended after %d s, for another reason", i);
+	return alive_elsewhere();
+}
+
 /* Any handle of the Reply that it is about. */
 static bool t_invalidate(struct conn *c)
 {
@@ -373,6 +407,7 @@ static const struct test tests[] = {
 	{ "R8166-8.1-1 RR4-7-2", "read beside what is exposed", t_beyond },
 	{ "R8166-8.1.1-1", "read what is exposed to another", t_foreign },
 	{ "RR4-4.1.3-6", "read too late", t_late },
+	{ "-", "hold up the end of an exposure", t_held, .terms = &terms_held },
 	{ "-", "say so, and invalidate a handle", t_invalidate, .terms = &terms_invalidating },
 	{ "-", "invalidate the handle of another Reply", t_foreign_handle },
 	{ "RR4-4.1.3-6", "leave with Replies exposed", t_gone },
