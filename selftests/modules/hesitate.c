@@ -3,7 +3,7 @@
  * Has functions of the kernel return late, or begin late: what others do meanwhile is
  * done before. For races that are lost too seldom otherwise.
  *
- *	insmod hesitate.ko function=NAME,... milliseconds=N,... [before=1,...]
+ *	insmod hesitate.ko function=NAME,... milliseconds=N,... [before=1,...] [most=N,...]
  */
 #include <linux/delay.h>
 #include <linux/kprobes.h>
@@ -22,10 +22,20 @@ static bool before[MOST];
 module_param_array(before, bool, NULL, 0444);
 MODULE_PARM_DESC(before, "hesitate before the function, not behind it");
 
+static ulong most[MOST];
+module_param_array(most, ulong, NULL, 0444);
+MODULE_PARM_DESC(most, "hesitate so often, and then no more; 0, which is the default: always");
+
 static ulong times[MOST];
 static unsigned int counts;
 module_param_array(times, ulong, &counts, 0444);
 MODULE_PARM_DESC(times, "how often each was about to begin, or to return");
+
+static ulong meanwhile[MOST];
+module_param_array(meanwhile, ulong, &counts, 0444);
+MODULE_PARM_DESC(meanwhile, "how many of these times were while somebody hesitated");
+
+static atomic_t hesitating;
 
 static struct kretprobe probes[MOST];
 
@@ -36,7 +46,12 @@ static void hesitate(struct kretprobe_instance *instance, bool now_before)
 	if (before[which] != now_before)
 		return;
 	times[which]++;
+	meanwhile[which] += atomic_read(&hesitating) > 0;
+	if (!milliseconds[which] || (most[which] && times[which] > most[which]))
+		return;
+	atomic_inc(&hesitating);
 	mdelay(milliseconds[which]);
+	atomic_dec(&hesitating);
 }
 
 static int called(struct kretprobe_instance *instance, struct pt_regs *regs)

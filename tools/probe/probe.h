@@ -215,7 +215,10 @@ bool delegation(struct conn *c, char file[FILE_NAME]);
 bool write_as_another(struct conn *c, const char *file);
 bool called(struct conn *c, struct reply *back);
 bool status(struct conn *c, uint32_t *flags, uint32_t *credits);
+bool post_give_up(struct conn *c);
+#define REVERSE_CALLS	16	/* of the server, which may come among Replies */
 bool is_fresh_or_again(const struct reply *r);
+bool next_answer(struct conn *c, struct reply *r);
 bool is_call(const struct reply *r);
 void understood(struct enc *e, const struct reply *back, uint32_t credits);
 

@@ -9,11 +9,16 @@
 #define FAULT		0x400		/* SEQ4_STATUS_BACKCHANNEL_FAULT */
 #define REASONS		3		/* to call, at most */
 #define SURELY		(7000 * patience)	/* ms; nfsd gives a Call up in more: guest.sh */
-#define CALLS		16		/* of the server, which may come among Replies */
 
 /* So many ms late nfsd learns that a connection is lost: before any machine takes that for dead. */
 #define LATE		(3000 + 500 * patience)
 #define SLOWLY		"insmod /probe/hesitate.ko function=nfsd4_conn_lost before=1 milliseconds=%d"
+
+/* Who takes the answer to a Call of the server's wakes so many ms late who waits for it. */
+#define WAKES_LATE	(1000 + 200 * patience)
+#define WAKE_LATE	"insmod /probe/hesitate.ko milliseconds=%d,0,0 most=1 before=1,1,1 function=" \
+			"rpc_wake_up_queued_task,rpc_shutdown_client,xprt_free_slot"
+#define TRIES		8
 
 static bool t_reverse_call(struct conn *c)
 {
@@ -37,24 +42,6 @@ static bool t_reverse_call(struct conn *c)
 	return alive(c);
 }
 
-/* The next Reply of the server, past Calls. */
-static bool next_answer(struct conn *c, struct reply *r)
-{
-	int turn;
-
-	for (turn = 0; turn <= CALLS; turn++) {
-		if (!get_reply(c, r, 5000))
-			return false;
-		if (!r->any)
-			return fail("no answer");
-		if (get(r->p, 3) != MSG || get(r->p + 28, 1))
-			return true;
-		if (!is_fresh_or_again(r))
-			return false;
-	}
-	return fail("Calls without end");
-}
-
 /* As many Calls as are granted, and the Reply to the server's, all at a time. */
 static bool t_all_together(struct conn *c)
 {
@@ -74,7 +61,7 @@ static bool t_all_together(struct conn *c)
 	if (!status(c, &flags, &granted))
 		return false;
 	before = early_sends(c);
-	n = granted < RECVS - CALLS ? granted : RECVS - CALLS;
+	n = granted < RECVS - REVERSE_CALLS ? granted : RECVS - REVERSE_CALLS;
 	first = next_xid;
 	understood(&answer, &back, 1);
 	for (i = 0; i < n; i++) {
@@ -283,6 +270,57 @@ static bool t_call_lost(struct conn *c)
 	return ok && alive(c);
 }
 
+/* How often Calls were given up, and freed, while somebody was about to wake who waits. */
+static bool meanwhile(unsigned int *given_up, unsigned int *freed)
+{
+	FILE *f = fopen("/sys/module/hesitate/parameters/meanwhile", "r");
+	const bool ok = f && fscanf(f, "%*u,%u,%u", given_up, freed) == 2;
+
+	if (f)
+		fclose(f);
+	return ok ? true : fail("what hesitates does not say what happened meanwhile");
+}
+
+/* The server takes an answer, and gives up what it had called at the same time, if it comes so. */
+static bool answer_too_late(struct conn *c, unsigned int *given_up, unsigned int *freed)
+{
+	struct reply back = { .p = NULL }, r;
+	char late[200];
+	struct enc e;
+	bool ok;
+
+	if (!called(c, &back) || !is_call(&back))
+		return false;
+	understood(&e, &back, 1);
+	snprintf(late, sizeof(late), WAKE_LATE, WAKES_LATE);
+	if (system(late))
+		return skip("nobody can be held up");
+	ok = post_msg(c, &e) && post_give_up(c) && sent(c) && sent(c) && next_answer(c, &r) &&
+	     meanwhile(given_up, freed);
+	if (system("rmmod hesitate"))
+		return fail("who wakes is held up for ever");
+	return ok;
+}
+
+/* A Call that is given up stays where it is until whoever takes its answer is done with it. */
+static bool t_given_up(struct conn *unused)
+{
+	unsigned int given_up = 0, freed = 0, i;
+
+	(void)unused;
+	for (i = 0; i < TRIES && !given_up; i++) {
+		struct conn *c = conn_open(&terms_plain);
+		const bool ok = c && answer_too_late(c, &given_up, &freed);
+
+		conn_close(c);
+		if (!ok)
+			return false;
+	}
+	if (freed)
+		return fail("a Call was freed while its answer was taken");
+	return given_up ? true : fail("no Call was given up while its answer was taken");
+}
+
 static const struct test tests[] = {
 	{ "R8167-5.1-2 R8167-5.1-3 R8167-5.1-4 R8167-6-2", "a Call of the server",
 	  t_reverse_call },
@@ -292,6 +330,7 @@ static const struct test tests[] = {
 	{ "-", "more credits than it has asked for", t_more_than_asked },
 	{ "R8167-5.3-4", "a Call of the server, refused", t_reverse_refused },
 	{ "R8167-5.4-1", "a Call of the server whose connection is lost", t_call_lost },
+	{ "-", "a Call of the server that is given up while it is answered", t_given_up },
 };
 
 const struct group group_session = {

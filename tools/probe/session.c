@@ -7,7 +7,8 @@
 
 #define BACK_CHANNEL	2		/* CREATE_SESSION4_FLAG_CONN_BACK_CHAN */
 
-enum { OPEN = 18, EXCHANGE_ID = 42, CREATE_SESSION = 43, SEQUENCE = 53, RECLAIM_COMPLETE = 58 };
+enum { OPEN = 18, BACKCHANNEL_CTL = 40, EXCHANGE_ID = 42, CREATE_SESSION = 43, SEQUENCE = 53,
+       RECLAIM_COMPLETE = 58 };
 enum { CB_SEQUENCE = 11 };
 
 static uint8_t session[16];
@@ -252,6 +253,24 @@ bool called(struct conn *c, struct reply *back)
 	return back->p ? true : fail("not called");
 }
 
+/* The next Reply of the server, past Calls. */
+bool next_answer(struct conn *c, struct reply *r)
+{
+	int turn;
+
+	for (turn = 0; turn <= REVERSE_CALLS; turn++) {
+		if (!get_reply(c, r, 5000))
+			return false;
+		if (!r->any)
+			return fail("no answer");
+		if (get(r->p, 3) != MSG || get(r->p + 28, 1))
+			return true;
+		if (!is_fresh_or_again(r))
+			return false;
+	}
+	return fail("Calls without end");
+}
+
 /*
  * The state of the backchannel, as the server tells it, and the credits that it grants. It
  * may call meanwhile.
@@ -263,22 +282,27 @@ bool status(struct conn *c, uint32_t *flags, uint32_t *credits)
 	struct reply r;
 	const uint32_t xid = begin_in_session(&e, 0);
 
-	if (!send_msg(c, &e))
+	if (!send_msg(c, &e) || !next_answer(c, &r))
 		return false;
-	for (;;) {
-		if (!get_reply(c, &r, 5000) || !r.any)
-			return fail("no status");
-		if (get(r.p, 3) != MSG || get(r.p + 28, 1))
-			break;
-		if (!is_fresh_or_again(&r))
-			return false;
-	}
 	p = result(&r, xid, SEQUENCE);
 	if (p)
 		*flags = get(p, 8);
 	if (credits)
 		*credits = get(r.p, 2);
 	return p;
+}
+
+/* Has the server give up what it has called, and call anew. */
+bool post_give_up(struct conn *c)
+{
+	struct enc e;
+
+	begin_in_session(&e, 1);
+	u32(&e, BACKCHANNEL_CTL);
+	u32(&e, CALLBACK);
+	u32(&e, 1);
+	u32(&e, 0);
+	return post_msg(c, &e);
 }
 
 /* The form of a reverse Call. */

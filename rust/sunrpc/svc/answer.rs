@@ -58,11 +58,8 @@ impl<C: Connection> Receiving<'_, C> {
         // SAFETY: The lock that SUNRPC asks for is held.
         let found = unsafe { bindings::xprt_lookup_rqst(raw, xid.to_be()) };
         if let Some(rqst) = NonNull::new(found) {
-            // Before the Call is completed, which lets another one out.
             // SAFETY: It was found among those that wait, and the lock is held.
-            unsafe { answered(raw, rqst, window) };
-            // SAFETY: As above.
-            unsafe { complete(rqst, answer) };
+            unsafe { take(raw, rqst, window, answer) };
             return true;
         }
         drop(locked);
@@ -75,6 +72,28 @@ impl<C: Connection> Receiving<'_, C> {
             credits.give_back(xid);
         }
         late
+    }
+}
+
+/// Takes the answer to a Call. The task of one that is given up meanwhile needs the lock to release
+/// it only as long as it waits for an answer, or is pinned: it has to stay until it has been woken.
+///
+/// # Safety
+///
+/// `rqst` waits for a Reply, and `queue_lock` is held.
+unsafe fn take(
+    raw: *mut bindings::rpc_xprt,
+    rqst: NonNull<bindings::rpc_rqst>,
+    window: u32,
+    answer: Answer<'_>,
+) {
+    // SAFETY: By this function's contract, and pinned until the end of this block.
+    unsafe {
+        bindings::xprt_pin_rqst(rqst.as_ptr());
+        // Before the Call is completed, which lets another one out.
+        answered(raw, rqst, window);
+        complete(rqst, answer);
+        bindings::xprt_unpin_rqst(rqst.as_ptr());
     }
 }
 
@@ -96,7 +115,7 @@ unsafe fn answered(raw: *mut bindings::rpc_xprt, rqst: NonNull<bindings::rpc_rqs
 ///
 /// # Safety
 ///
-/// `rqst` waits for a Reply, and `queue_lock` is held.
+/// `rqst` waits for a Reply and is pinned, and `queue_lock` is held.
 unsafe fn complete(rqst: NonNull<bindings::rpc_rqst>, answer: Answer<'_>) {
     let rqst = rqst.as_ptr();
     // SAFETY: By this function's contract. The consumer looks at the room for the Reply, which is
