@@ -9,12 +9,13 @@ boot_limit=180
 boot_trials=3
 
 # A kernel that watches everything: many times slower, and its shadow memory and
-# records take their share. What user space writes to the log is not to be lost.
+# records take their share. What user space writes to the log is not to be lost, nor what
+# KASAN has to say after its first report.
 all_watched() {
 	local unit=${memory##*[0-9]}
 	limit=$((limit * 8)) boot_limit=600
 	memory=$((${memory%"$unit"} * 2))$unit
-	VM_CMDLINE="printk.devkmsg=on ${VM_CMDLINE-}"
+	VM_CMDLINE="printk.devkmsg=on kasan_multi_shot ${VM_CMDLINE-}"
 }
 
 # qemu_command: the command line, in the array qemu.
