@@ -9,7 +9,7 @@
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
 bed_is_local || ktap_skip_all "needs devices under its control"
-# From a page on it has TCP send from where the data is, and says before that it is done with it
+# From a page on siw has TCP send from where the data is, and says before that it is done with it
 # (siw_0copy_tx): what is unmapped then is sent as it is by that time.
 [ "$BED_RDMA" != siw ] || ktap_skip_all "siw reads memory that it has given back"
 BED_BOUNCE=1

@@ -13,30 +13,23 @@
 #define SECONDS	(2 * patience)
 #define RELEASE	30
 
+/* What it says of itself: RFC 8797, with these flags, and that it pulls Replies. */
+#define SAYS(flags)	{ 0xf6, 0xab, 0x0e, 0x18, 1, flags, 3, 3, \
+			  0xd3, 0x97, 0x1e, 0xa4, 1, 1, 0, 0 }
+
 const struct terms terms_pulled = {
-	.octets = {
-		0xf6, 0xab, 0x0e, 0x18, 1, 0, 3, 3,
-		0xd3, 0x97, 0x1e, 0xa4, 1, 1, 0, 0,
-	},
-	.len = 16, .responder = 16, .initiator = 16, .longest = 4096,
+	.octets = SAYS(0), .len = 16, .responder = 16, .initiator = 16, .longest = 4096,
 };
 
 /* And the server is to wait for Receives as long as it takes. */
 static const struct terms terms_held = {
-	.octets = {
-		0xf6, 0xab, 0x0e, 0x18, 1, 0, 3, 3,
-		0xd3, 0x97, 0x1e, 0xa4, 1, 1, 0, 0,
-	},
-	.len = 16, .responder = 16, .initiator = 16, .longest = 4096, .slow = true,
+	.octets = SAYS(0), .len = 16, .responder = 16, .initiator = 16, .longest = 4096,
+	.slow = true,
 };
 
-/* And on Remote Invalidation. */
+/* Or both ends agree on Remote Invalidation. */
 static const struct terms terms_invalidating = {
-	.octets = {
-		0xf6, 0xab, 0x0e, 0x18, 1, 1, 3, 3,
-		0xd3, 0x97, 0x1e, 0xa4, 1, 1, 0, 0,
-	},
-	.len = 16, .responder = 16, .initiator = 16, .longest = 4096,
+	.octets = SAYS(1), .len = 16, .responder = 16, .initiator = 16, .longest = 4096,
 };
 
 static bool is_refused(struct conn *c)

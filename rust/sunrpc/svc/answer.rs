@@ -75,8 +75,11 @@ impl<C: Connection> Receiving<'_, C> {
     }
 }
 
-/// Takes the answer to a Call. The task of one that is given up meanwhile needs the lock to release
-/// it only as long as it waits for an answer, or is pinned: it has to stay until it has been woken.
+/// Takes the answer to a Call.
+///
+/// Once that does not wait for an answer any more, its task, if somebody gives it up just now,
+/// takes `queue_lock` before it goes only if the request is pinned. Both have to stay until the
+/// task has been woken.
 ///
 /// # Safety
 ///
