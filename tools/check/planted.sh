@@ -65,3 +65,20 @@ rule_tests_fail() {
 		not ok 7 - of the c module
 	END
 }
+
+# What is called by a name that is not there does not run something else, and says so at once.
+rule_names_are_known() {
+	local command said
+
+	while read -r command; do
+		# shellcheck disable=SC2086 # a command and its words
+		said=$(timeout 60 $command 2>&1)
+		[ $? = 2 ] && [[ $said == 'error: there is no "'* ]] || echo "$command: $said"
+	done <<-'END'
+		tools/probe/run nobody
+		tools/probe/run headers nobody
+		tools/probe/run --fuzz 1 fuzz_server
+		tools/test/hundred nobody
+		tools/test/hundred --rdma siw loads nobody
+	END
+}

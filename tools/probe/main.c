@@ -82,6 +82,11 @@ static int print_groups(void)
 	return 0;
 }
 
+static int is_fuzz(const char *name)
+{
+	return !strcmp(name, "fuzz_server") || !strcmp(name, "fuzz_client");
+}
+
 /* Their own connections to a server are what clients have. */
 static int is_client(const char *name)
 {
@@ -125,8 +130,8 @@ int main(int argc, char **argv)
 		argc -= 2;
 		argv += 2;
 	}
-	g = argc > 1 ? find(argv[1]) : NULL;
-	if (argc < 3 || !from || (!g && !batches)) {
+	g = argc > 1 && !batches ? find(argv[1]) : NULL;
+	if (argc < 3 || !from || (!g && !(batches && is_fuzz(argv[1])))) {
 		fprintf(stderr, "usage: probe [--fuzz SEED BATCHES] [--from N] GROUP ADDRESS"
 			" [PORT [DIRECTORY]]\n");
 		return 2;
