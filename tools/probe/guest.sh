@@ -41,6 +41,12 @@ set_server() {
 	[ ! -e "/proc/sys/sunrpc/svc_rdma/$1" ] || echo "$2" >"/proc/sys/sunrpc/svc_rdma/$1"
 }
 
+# squash root_squash|no_root_squash: whether root is somebody to the server.
+squash() {
+	sed -i -E "s/(no_)?root_squash/$1/" /etc/exports
+	exportfs -ra
+}
+
 # group NAME FROM
 group() {
 	local port=20050 fuzz=() requests reverse stall pulled
@@ -80,6 +86,8 @@ group() {
 		set_server max_bc_requests 2 ;;
 	fuzz_*) fuzz=(--fuzz "$FUZZ_SEED" "$FUZZ_BATCHES") ;;
 	esac
+	# A LOOKUP needs one word changed to be a REMOVE. Only root may do that here.
+	[ "$1" != fuzz_server ] || squash root_squash
 	# Those that are usually long as well.
 	[ "$1" != fuzz_client ] || [ ! -e /proc/sys/sunrpc/rdma_pulled_replies ] ||
 		echo 2 >/proc/sys/sunrpc/rdma_pulled_replies
@@ -94,6 +102,7 @@ group() {
 		set_server max_pulled_pages "$pulled"
 	fi
 	[ "$1" != session ] || set_server max_bc_requests "$reverse"
+	[ "$1" != fuzz_server ] || squash no_root_squash
 }
 
 # in_time COMMAND...: it comes to an end, and a good one.
