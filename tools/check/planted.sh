@@ -73,7 +73,7 @@ rule_names_are_known() {
 	while read -r command; do
 		# shellcheck disable=SC2086 # a command and its words
 		said=$(timeout 60 $command 2>&1)
-		[ $? = 2 ] && [[ $said == 'error: there is no "'* ]] || echo "$command: $said"
+		[ $? = 1 ] && [[ $said == 'error: there is no "'* ]] || echo "$command: $said"
 	done <<-'END'
 		tools/probe/run nobody
 		tools/probe/run headers nobody

@@ -34,6 +34,16 @@ fail() {
 	exit 1
 }
 
+# known NAMES NAME...: each NAME must be one of those.
+known() {
+	local names=$1 each
+	shift
+	for each; do
+		[[ " $names " == *" $each "* ]] ||
+			fail "there is no \"$each\"" "name some of these: $names"
+	done
+}
+
 # tries COMMAND...: up to four times, for what depends on the network. In a shell of its
 # own, so that an interrupt ends more than the command.
 tries() (
