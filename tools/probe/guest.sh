@@ -69,13 +69,13 @@ group() {
 		set_server max_exposed_replies 4
 		set_server exposed_seconds $((2 * PATIENCE)) ;;
 	# So that its Send Queue is soon full.
-	deaf)
+	no_receives)
 		requests=$(cat /proc/sys/sunrpc/svc_rdma/max_requests)
 		set_server max_requests 8 ;;
-	halts)
+	no_read_response)
 		stall=$(cat /proc/sys/sunrpc/svc_rdma/stall_seconds 2>/dev/null || true)
 		set_server stall_seconds $((3 * PATIENCE)) ;;
-	turns)
+	read_throttle)
 		requests=$(cat /proc/sys/sunrpc/svc_rdma/max_requests)
 		pulled=$(cat /proc/sys/sunrpc/svc_rdma/max_pulled_pages 2>/dev/null || true)
 		set_server max_requests 24
@@ -93,11 +93,11 @@ group() {
 		echo 2 >/proc/sys/sunrpc/rdma_pulled_replies
 	! /probe/probe --is-client "$1" || port=$NFS_PORT
 	/probe/probe "${fuzz[@]}" --from "$2" "$1" $SERVER4 "$port" export || status=1
-	[ "$1" != deaf ] || set_server max_requests "$requests"
+	[ "$1" != no_receives ] || set_server max_requests "$requests"
 	case $1 in
-	halts | pulled) set_server stall_seconds "$stall" ;;
+	no_read_response | pulled) set_server stall_seconds "$stall" ;;
 	esac
-	if [ "$1" = turns ]; then
+	if [ "$1" = read_throttle ]; then
 		set_server max_requests "$requests"
 		set_server max_pulled_pages "$pulled"
 	fi

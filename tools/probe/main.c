@@ -37,22 +37,22 @@ static const struct group *const groups[] = {
 	&group_headers,
 	&group_chunks,
 	&group_lists,
-	&group_torn,
-	&group_deaf,
-	&group_halts,
-	&group_turns,
+	&group_split_items,
+	&group_no_receives,
+	&group_no_read_response,
+	&group_read_throttle,
 	&group_agreement,
-	&group_windows,
+	&group_memory_windows,
 	&group_peers,
 	&group_session,
 	&group_pulled,
 	&group_exposer,
-	&group_reverse_early,
-	&group_reverse,
+	&group_backchannel_early,
+	&group_backchannel,
 	&group_replies,
 	&group_exposed,
 	&group_credits,
-	&group_lies,
+	&group_wrong_invalidate,
 };
 
 static int print_file(void)
@@ -78,7 +78,7 @@ static int print_groups(void)
 	unsigned int i;
 
 	for (i = 0; i < COUNT(groups); i++)
-		printf("%-14s %s\n", groups[i]->name, groups[i]->about);
+		printf("%-18s %s\n", groups[i]->name, groups[i]->about);
 	return 0;
 }
 

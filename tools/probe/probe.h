@@ -128,9 +128,9 @@ struct group {
 };
 
 extern const struct group group_headers, group_chunks, group_peers, group_session,
-	group_pulled, group_reverse_early, group_reverse, group_replies, group_exposed,
-	group_credits, group_lies, group_lists, group_agreement,
-	group_exposer, group_windows, group_torn, group_deaf, group_halts, group_turns;
+	group_pulled, group_backchannel_early, group_backchannel, group_replies, group_exposed,
+	group_credits, group_wrong_invalidate, group_lists, group_agreement,
+	group_exposer, group_memory_windows, group_split_items, group_no_receives, group_no_read_response, group_read_throttle;
 
 extern const char *server, *port, *dir;
 extern uint32_t next_xid;
@@ -203,7 +203,7 @@ bool pull_exposed(struct conn *c, const struct exposed *x);
 bool say_done(struct conn *c, uint32_t xid);
 bool say_done_with(struct conn *c, uint32_t xid, uint32_t handle);
 
-/* halts.c: RDMA Reads of the server that are not answered, Replies that find no Receive */
+/* no_read_response.c: RDMA Reads of the server that are not answered, Replies that find no Receive */
 #define PULLED		(256 << 10)	/* octets that each WRITE has it read */
 bool post_writes(struct conn *c, unsigned int n);
 bool leave_unanswered(struct conn *c);

@@ -79,7 +79,7 @@ static const struct test tests[] = {
 	{ "-", "a peer that does not listen", t_deaf },
 };
 
-const struct group group_deaf = {
-	.name = "deaf", .about = "a client that does not listen",
+const struct group group_no_receives = {
+	.name = "no_receives", .about = "a client that does not listen",
 	.tests = tests, .n = COUNT(tests), .terms = &terms_slow, .open = conn_open,
 };

@@ -171,7 +171,7 @@ static const struct test tests[] = {
 	{ "-", "a total that changes", t_total_changes },
 };
 
-const struct group group_turns = {
-	.name = "turns", .about = "Calls that wait for their turn to be pulled",
+const struct group group_read_throttle = {
+	.name = "read_throttle", .about = "Calls that wait for their turn to be pulled",
 	.tests = tests, .n = COUNT(tests), .open = conn_open,
 };

@@ -231,7 +231,7 @@ static const struct test tests[] = {
 	  .options = "wsize=32768,rsize=32768", .connections = -200 },
 };
 
-const struct group group_lies = {
-	.name = "lies", .about = "a server that lies about invalidation and in its private data",
+const struct group group_wrong_invalidate = {
+	.name = "wrong_invalidate", .about = "a server that lies about invalidation and in its private data",
 	.tests = tests, .n = COUNT(tests),
 };

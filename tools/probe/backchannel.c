@@ -417,8 +417,8 @@ static const struct test early[] = {
 	{ "R8167-6-1 R8167-4.3.1-1", "many Calls are dropped", t_many_unserved },
 };
 
-const struct group group_reverse_early = {
-	.name = "reverse_early", .about = "a server that calls before its client has a service",
+const struct group group_backchannel_early = {
+	.name = "backchannel_early", .about = "a server that calls before its client has a service",
 	.tests = early, .n = COUNT(early), .open = open_early, .kept = true, .leave = leave,
 };
 
@@ -436,7 +436,7 @@ static const struct test tests[] = {
 	{ "R8167-4.1-1", "the forward Call still waits", t_forward },
 };
 
-const struct group group_reverse = {
-	.name = "reverse", .about = "a server that calls its client",
+const struct group group_backchannel = {
+	.name = "backchannel", .about = "a server that calls its client",
 	.tests = tests, .n = COUNT(tests), .open = open_served, .kept = true, .leave = leave,
 };

@@ -142,7 +142,7 @@ static const struct test tests[] = {
 	{ "-", "nothing under way", t_idle },
 };
 
-const struct group group_halts = {
-	.name = "halts", .about = "a client that keeps nothing moving",
+const struct group group_no_read_response = {
+	.name = "no_read_response", .about = "a client that keeps nothing moving",
 	.tests = tests, .n = COUNT(tests), .terms = &terms_slow, .open = conn_open,
 };

@@ -197,7 +197,7 @@ static const struct test tests[] = {
 	{ "R8797-4.1-2", "of no handle, none", t_none },
 };
 
-const struct group group_windows = {
-	.name = "windows", .about = "a client whose memory is invalidated by Replies",
+const struct group group_memory_windows = {
+	.name = "memory_windows", .about = "a client whose memory is invalidated by Replies",
 	.tests = tests, .n = COUNT(tests), .terms = &terms_inv, .open = conn_open,
 };

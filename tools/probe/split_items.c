@@ -187,7 +187,7 @@ static const struct test tests[] = {
 	{ "R8166-8.2.2-1", "a credential beside its Long Call", t_credential_pulled },
 };
 
-const struct group group_torn = {
-	.name = "torn", .about = "a client that tears items apart",
+const struct group group_split_items = {
+	.name = "split_items", .about = "a client that tears items apart",
 	.tests = tests, .n = COUNT(tests), .open = conn_open,
 };
