@@ -550,13 +550,13 @@ gone_are_not_called_in_a_loop() {
 	trace_on
 	callers_on
 	echo 1 >"$TRACING/events/sunrpc/xprt_transmit/enable"
-	hesitate before '^svc_delete_xprt$' 5000
+	delay_fn entry '^svc_delete_xprt$' 5000
 	reconnect &
 	losing=$!
-	has_hesitated || fail "the server did not lose its connection"
+	wait_delay_hits || fail "the server did not lose its connection"
 	recall 6000 0
 	trace_off
-	go_on
+	unload_fault_modules
 	wait "$losing" || fail "the client did not connect again"
 	tried=$(attempts_to_call)
 	calls=$(($(grep -c ' rpc_request: ' "$CALLERS/trace") + $(events_lost "$CALLERS")))
@@ -569,7 +569,7 @@ gone_are_not_called_in_a_loop() {
 # Whichever way a test ended, the next one finds mountd as usual.
 test_cleanup() {
 	cd /
-	go_on
+	unload_fault_modules
 	trace_off
 	callers_off
 	! bed_is_local || pkill -CONT -x rpc.mountd || :

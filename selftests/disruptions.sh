@@ -95,11 +95,11 @@ one_for_each() {
 # Nor does whoever sends on the new connection at once, and waits for a Reply, take the
 # word that there is one for its end.
 none_in_between() {
-	hesitate behind '^xprt_unlock_connect$' 100
+	delay_fn return '^xprt_unlock_connect$' 100
 	one_for_each "$1"
-	echo "hesitated $(hesitations) times"
-	[ "$(hesitations)" -gt 0 ] || fail "nobody hesitated"
-	go_on
+	echo "delayed $(delay_hits) times"
+	[ "$(delay_hits)" -gt 0 ] || fail "no call was delayed"
+	unload_fault_modules
 }
 
 # Messages for which the client's device had no Receive.
@@ -147,7 +147,7 @@ calls_have_receives() {
 	[ "$(unexpected)" -eq "$before" ] ||
 		fail "$(($(unexpected) - before)) times there was no Receive"
 	[ "$(cat "$LATE/times")" -ge 6 ] || fail "only $(cat "$LATE/times") were late"
-	go_on
+	unload_fault_modules
 	rm -r "$WORK"
 }
 
@@ -293,7 +293,7 @@ each_its_own() {
 	count=$(cat /sys/module/unmapped/parameters/times)
 	echo "$count could not be mapped"
 	[ "$count" -eq 10 ] || fail "they were tried again"
-	go_on
+	unload_fault_modules
 	stat "$WORK"/* >/dev/null || fail "nobody is served any more"
 	rm -r "$WORK"
 }
@@ -515,7 +515,7 @@ attempt_ends_unwanted() {
 
 test_cleanup() {
 	cd /
-	go_on
+	unload_fault_modules
 	slots $SLOTS_BEFORE
 	thaw
 	! bed_is_local || pkill -CONT -x rpc.mountd || :

@@ -219,7 +219,7 @@ R8166_4_5_4_2_memory_that_stays_exposed() {
 	exec 7<&-
 	[ "$(cat /sys/module/unfenced/parameters/times)" -eq 1 ] ||
 		fail "nothing was to be invalidated"
-	go_on
+	unload_fault_modules
 	resent READ || fail "the READ ended before the connection did"
 	[ "$(xprt_stat connect_count)" -eq $((connects + 1)) ] ||
 		fail "connected $(xprt_stat connect_count) times, $connects before"
@@ -228,7 +228,7 @@ R8166_4_5_4_2_memory_that_stays_exposed() {
 # Whichever way a test ended, the next one finds mountd as usual.
 test_cleanup() {
 	cd /
-	go_on
+	unload_fault_modules
 	! bed_is_local || pkill -CONT -x rpc.mountd || :
 	umount_all
 } 2>/dev/null

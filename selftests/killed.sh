@@ -96,7 +96,7 @@ test_cleanup() {
 	! bed_is_local || pkill -CONT -x rpc.mountd || :
 	umount_all
 	! bed_is_split || link_is_prompt "$BED_CLIENT_PORT" || :
-	go_on
+	unload_fault_modules
 } 2>/dev/null
 
 # ask_and_die [sent]: sixteen tasks, which never get an answer; some have sent their Calls.
@@ -215,7 +215,7 @@ credits_of_calls_just_given_up() {
 	work_dir killed-just-now
 	touch "$WORK/file"
 	connects=$(xprt_stat connect_count)
-	hesitate behind '^xprt_request_dequeue_xprt$' 100
+	delay_fn return '^xprt_request_dequeue_xprt$' 100
 	link_delays "$BED_CLIENT_PORT" 400
 	trace_on xprtrdma_reply_rqst_err
 	for _ in $(seq $((20 * TIMES))); do
@@ -228,12 +228,12 @@ credits_of_calls_just_given_up() {
 	done
 	sleep 1
 	late=$(traced xprtrdma_reply_rqst_err)
-	slow=$(hesitations)
+	slow=$(delay_hits)
 	trace_off
-	go_on
+	unload_fault_modules
 	link_is_prompt "$BED_CLIENT_PORT"
 	echo "$late Replies too late, $slow Calls taken out slowly"
-	[ "$slow" -gt 0 ] || fail "nobody hesitated"
+	[ "$slow" -gt 0 ] || fail "no call was delayed"
 	[ "$late" -gt 0 ] || fail "no Call was given up"
 	stat "$WORK/file" >/dev/null
 	credits_come_back

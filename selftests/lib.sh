@@ -20,5 +20,5 @@ LONG=${LONG:-}
 . lib/stats.sh
 . lib/load.sh
 . lib/trace.sh
-. lib/hesitate.sh
+. lib/delay_fn.sh
 . lib/bounce.sh

@@ -74,7 +74,7 @@ mount_there() {
 
 test_cleanup() {
 	cd /
-	go_on
+	unload_fault_modules
 	trace_off
 	umount_all
 	server_stop
@@ -215,7 +215,7 @@ second_listener_elsewhere() {
 }
 
 # made_queues dead|any: for how many peers the server made queues; only for those of whom it
-# knew for half a second that they had gone. Whoever hesitates has a processor to itself, and
+# knew for half a second that they had gone. A delayed thread has a processor to itself, and
 # what would tell the server may have to wait for that.
 made_queues() {
 	[ "$(events_lost)" -eq 0 ] || fail "$(events_lost) events were lost"
@@ -237,14 +237,14 @@ dead_requests() {
 	[ "$(module_kind)" != c ] || function='^svc_rdma_accept$'
 	modprobe nfsv4
 	server_is_near
-	hesitate before "$function" $((5000 * PACE))
+	delay_fn entry "$function" $((5000 * PACE))
 	trace_on
 	echo 1 >"$TRACING/events/rdma_cma/cm_qp_create/enable"
 	echo 1 >"$TRACING/events/rdma_cma/cm_event_handler/enable"
 	for each in 1 2 3; do
 		nfs_mount 4.2 rdma retry=0 2>/dev/null &
 		mounting=$!
-		has_hesitated "$each" || fail "only $(hesitations) peers were about to be accepted"
+		wait_delay_hits "$each" || fail "only $(delay_hits) peers were about to be accepted"
 		pkill -KILL -x mount.nfs
 		wait "$mounting" 2>/dev/null || :
 		sleep $((7 * PACE))
@@ -252,7 +252,7 @@ dead_requests() {
 	[ "$(grep -c ' cm_event_handler: .* REJECTED ' "$TRACING/trace")" -gt 0 ] ||
 		xfail_on_c "nobody has left"
 	[ "$(made_queues dead)" -eq 0 ] || xfail_on_c "queues were made for the dead"
-	go_on
+	unload_fault_modules
 	nfs_mount 4.2 rdma
 	ls "$MNT" >/dev/null
 	trace_off

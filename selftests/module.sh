@@ -139,21 +139,21 @@ stays_until_the_last_is_freed() {
 	nfs_mount 3 rdma
 	server_stop
 	users_stay_the_same
-	hesitate behind '^xprt_free$' $((4000 * PACE))
+	delay_fn return '^xprt_free$' $((4000 * PACE))
 	umount "$MNT" &
-	has_hesitated || fail "no transport was freed"
+	wait_delay_hits || fail "no transport was freed"
 	users=$(module_users)
-	[ "$(hesitations)" -eq 1 ] || fail "$(hesitations) transports were freed"
+	[ "$(delay_hits)" -eq 1 ] || fail "$(delay_hits) transports were freed"
 	[ "$users" -gt 0 ] || fail "nobody keeps it"
 	wait
-	go_on
+	unload_fault_modules
 	alone
 	server_start
 }
 
 test_cleanup() {
 	cd /
-	go_on
+	unload_fault_modules
 	umount_all
 	server_up || server_start
 } 2>/dev/null

@@ -274,16 +274,16 @@ refused_at_once() {
 	drop_caches
 	remember
 	echo 1 >"$SERVER/max_exposed_pages"
-	hesitate behind 'request_ops12send_request' 30
+	delay_fn return 'request_ops12send_request' 30
 	for each in 1 2 3; do
 		drop_caches
 		[ "$(find "$WORK/many" -type f | wc -l)" -eq 500 ] || fail "not 500 names"
 		[ "$1" = 3 ] || attributes check "$WORK" 60000
 	done
-	late=$(hesitations)
-	go_on
+	late=$(delay_hits)
+	unload_fault_modules
 	echo "$late Calls, $(xprt_stat bad_reply) refused"
-	[ "$late" -gt 0 ] || fail "nobody hesitated"
+	[ "$late" -gt 0 ] || fail "no call was delayed"
 	[ "$(xprt_stat bad_reply)" -ge 3 ] || fail "no Reply was refused"
 	[ "$(xprt_stat reply_chunks)" -ge 3 ] || fail "no Call was sent again with a Reply chunk"
 	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
@@ -524,7 +524,7 @@ test_cleanup() {
 	echo 1 >"$CLIENT/rdma_remote_invalidation"
 	echo 30 >"$SERVER/exposed_seconds"
 	umount_all
-	go_on
+	unload_fault_modules
 	bed_is_local || return 0
 	! bed_is_split || link_is_prompt "$BED_CLIENT_PORT" || :
 	[ -e "/sys/class/infiniband/$BED_SERVER_DEV" ] || device_add "$BED_SERVER_DEV"
@@ -532,7 +532,7 @@ test_cleanup() {
 
 # Whatever a test leaves behind.
 cleanup() {
-	go_on
+	unload_fault_modules
 	if [ -d "$TRACING/events/pulled" ]; then
 		trace_off
 		echo '-:pulled/transfer' >>"$TRACING/kprobe_events"

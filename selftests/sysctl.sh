@@ -311,14 +311,14 @@ slots_free_again() {
 	work_dir slots-free-again
 	touch "$WORK"/{1..5}
 	link_delays "$BED_CLIENT_PORT" 200
-	hesitate before '^xprt_add_backlog_noncongested$' 2500
+	delay_fn entry '^xprt_add_backlog_noncongested$' 2500
 	for _ in {1..10}; do
 		all_are_served 4 5
-		[ "$(hesitations)" -eq 0 ] || break
+		[ "$(delay_hits)" -eq 0 ] || break
 	done
-	echo "$(hesitations) found no slot"
-	[ "$(hesitations)" -gt 0 ] || fail "nobody waited for a slot"
-	go_on
+	echo "$(delay_hits) found no slot"
+	[ "$(delay_hits)" -gt 0 ] || fail "nobody waited for a slot"
+	unload_fault_modules
 	rm -r "$WORK"
 }
 
@@ -327,10 +327,10 @@ slots_free_again() {
 one_asks_meanwhile() {
 	local first times began=$SECONDS
 
-	times=$(hesitations)
+	times=$(delay_hits)
 	stat - <&"$file" >/dev/null &
 	first=$!
-	while [ "$(hesitations)" -eq "$times" ]; do
+	while [ "$(delay_hits)" -eq "$times" ]; do
 		[ $((SECONDS - began)) -lt $((10 * PACE)) ] || fail "no slot is freed"
 	done
 	began=$SECONDS
@@ -362,7 +362,7 @@ asked_meanwhile() {
 		sleep 0.1
 	done
 	[ "$(sleeps delayq)" -eq 3 ] || fail "$(sleeps delayq) tasks sleep"
-	hesitate behind '^xprt_wake_up_backlog$' $((1500 * PACE))
+	delay_fn return '^xprt_wake_up_backlog$' $((1500 * PACE))
 	for _ in {1..5}; do
 		one_asks_meanwhile
 		[ "$(sleeps xprt_backlog)" -eq 0 ] || break
@@ -371,7 +371,7 @@ asked_meanwhile() {
 	echo "$(sleeps xprt_backlog) waits for a slot, $took s"
 	[ "$(sleeps xprt_backlog)" -gt 0 ] || fail "nobody waited for a slot"
 	[ "$took" -lt $((20 * PACE)) ] || xfail_on_c "nobody is given the slot that was put back"
-	go_on
+	unload_fault_modules
 	exec {file}<&-
 	for each in "${writers[@]}"; do
 		wait "$each" || fail "a writer failed"
@@ -384,18 +384,18 @@ asked_meanwhile() {
 room_again() {
 	local reverse
 
-	[ "$(module_kind)" = rust ] || skip "hesitates in a function of this module"
+	[ "$(module_kind)" = rust ] || skip "delays a function of this module"
 	reverse=$(cat "$CLIENT/rdma_max_bc_requests")
 	echo 1 >"$CLIENT/rdma_max_bc_requests"
 	mount_with_four_slots 3
 	echo "$reverse" >"$CLIENT/rdma_max_bc_requests"
 	work_dir room-again
 	touch "$WORK"/{1..4}
-	hesitate before '9requester4sent' $((50 * PACE)) before '^xprt_wait_for_buffer_space$' $((400 * PACE))
+	delay_fn entry '9requester4sent' $((50 * PACE)) entry '^xprt_wait_for_buffer_space$' $((400 * PACE))
 	all_are_served 8 4
-	echo "$(hesitations 2) found the ring full, $(hesitations) reports of messages sent"
-	[ "$(hesitations 2)" -gt 0 ] || fail "the ring was never full"
-	go_on
+	echo "$(delay_hits 2) found the ring full, $(delay_hits) reports of messages sent"
+	[ "$(delay_hits 2)" -gt 0 ] || fail "the ring was never full"
+	unload_fault_modules
 	rm -r "$WORK"
 }
 
@@ -420,7 +420,7 @@ regions_come_back() {
 	pull_replies
 	work_dir regions-come-back
 	touch "$WORK"/{1..6}
-	hesitate before '^ib_alloc_mr$' 500
+	delay_fn entry '^ib_alloc_mr$' 500
 	trace_on xprtrdma_nomrs_err xprtrdma_createmrs xprtrdma_post_send
 	for each in {1..6}; do
 		dd if=/dev/zero of="$WORK/$each" bs=1M count=3 oflag=direct \
@@ -431,7 +431,7 @@ regions_come_back() {
 		wait "$each" || fail "a writer failed"
 	done
 	trace_off
-	go_on
+	unload_fault_modules
 	echo "$(traced xprtrdma_nomrs_err) found no region," \
 		"$(sent_meanwhile) Calls were sent while others were made"
 	[ "$(traced xprtrdma_nomrs_err)" -gt 0 ] || fail "there were regions for all"
@@ -449,7 +449,7 @@ lost_meanwhile() {
 	pull_replies
 	work_dir lost-meanwhile
 	touch "$WORK"/{1..6}
-	hesitate before '^ib_alloc_mr$' $((1500 * PACE))
+	delay_fn entry '^ib_alloc_mr$' $((1500 * PACE))
 	trace_on xprtrdma_createmrs
 	echo 1 >"$TRACING/events/rdma_cma/cm_qp_create/enable"
 	for each in {1..6}; do
@@ -457,7 +457,7 @@ lost_meanwhile() {
 			conv=notrunc status=none &
 		writers+=($!)
 	done
-	has_hesitated || fail "there were regions for all"
+	wait_delay_hits || fail "there were regions for all"
 	reconnect
 	for _ in $(seq $((600 * PACE))); do
 		[ "$(traced cm_qp_create)" -eq 0 ] || break
@@ -465,7 +465,7 @@ lost_meanwhile() {
 	done
 	trace_off
 	grep -E ' (cm_qp_create|xprtrdma_createmrs): ' "$TRACING/trace" || fail "nobody connects"
-	go_on
+	unload_fault_modules
 	grep -E -m 1 ' (cm_qp_create|xprtrdma_createmrs): ' "$TRACING/trace" |
 		grep -q ' cm_qp_create: ' || xfail_on_c "the end of the connection waited"
 	for each in "${writers[@]}"; do
@@ -476,7 +476,7 @@ lost_meanwhile() {
 
 test_cleanup() {
 	cd /
-	go_on
+	unload_fault_modules
 	[ ! -e "$SERVER/max_pulled_pages" ] || echo 65536 >"$SERVER/max_pulled_pages"
 	! bed_is_split || link_is_prompt "$BED_CLIENT_PORT" || :
 	umount_all

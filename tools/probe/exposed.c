@@ -291,7 +291,7 @@ static bool lie_for_the_dead(struct conn *c, struct call *call)
 
 /* So many ms late a connection ends. By then the task has been killed. */
 #define LATE	(SOON * patience + 4000)
-#define SLOWLY	"insmod /probe/hesitate.ko function=xprt_autoclose before=1 milliseconds=%d"
+#define SLOWLY	"insmod /probe/delay_fn.ko function=xprt_autoclose entry=1 delay_ms=%d"
 
 /* One WRITE after another, and nothing else. */
 static int write_until_killed(int fd)
@@ -327,7 +327,7 @@ static int list_beside_a_writer(void)
 	if (waitpid(writer, &status, 0) != writer)
 		result = ECHILD;
 	close(fd);
-	if (system("rmmod hesitate"))
+	if (system("rmmod delay_fn"))
 		result = EBUSY;
 	return result ? result : WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 }

@@ -123,9 +123,9 @@ in_time() {
 removed_in_use() {
 	nfs_mount /export /mnt/stands vers=4.2 || return
 	# Some are accepted in vain, some are seen to have left before that.
-	insmod /probe/hesitate.ko function=rdma_accept before=1 milliseconds=50 || return
+	insmod /probe/delay_fn.ko function=rdma_accept entry=1 delay_ms=50 || return
 	/probe/probe --shy $SERVER4 || return
-	rmmod hesitate || return
+	rmmod delay_fn || return
 	in_time rdma link delete "$RDMA_DEV" || return
 	rdma link add "$RDMA_DEV" type "$RDMA" netdev "$RDMA_NETDEV" || return
 	in_time ls /mnt/stands/empty && in_time umount /mnt/stands

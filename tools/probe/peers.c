@@ -161,7 +161,7 @@ static bool t_leave(struct conn *unused)
 
 #define AGAIN	30
 #define DROPPED	300	/* more than a connection has Receive buffers */
-#define SLOWLY	"insmod /probe/hesitate.ko function=nfsd4_proc_compound before=1 milliseconds=100"
+#define SLOWLY	"insmod /probe/delay_fn.ko function=nfsd4_proc_compound entry=1 delay_ms=100"
 
 /* The same WRITE so many times; returns how often it is answered, or -1. */
 static int write_again(struct conn *c)
@@ -204,7 +204,7 @@ static bool t_dropped(struct conn *c)
 		if (answers > 0)
 			dropped += AGAIN - answers;
 	}
-	if (system("rmmod hesitate"))
+	if (system("rmmod delay_fn"))
 		return fail("NFSD is held up for ever");
 	if (answers < 0)
 		return fail("after %d Calls that were dropped: %s", dropped, why);

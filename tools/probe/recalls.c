@@ -12,11 +12,11 @@
 
 /* So many ms late nfsd learns that a connection is lost: before any machine takes that for dead. */
 #define LATE		(3000 + 500 * patience)
-#define SLOWLY		"insmod /probe/hesitate.ko function=nfsd4_conn_lost before=1 milliseconds=%d"
+#define SLOWLY		"insmod /probe/delay_fn.ko function=nfsd4_conn_lost entry=1 delay_ms=%d"
 
 /* Who takes the answer to a Call of the server's wakes so many ms late who waits for it. */
 #define WAKES_LATE	(1000 + 200 * patience)
-#define WAKE_LATE	"insmod /probe/hesitate.ko milliseconds=%d,0,0 most=1 before=1,1,1 function=" \
+#define WAKE_LATE	"insmod /probe/delay_fn.ko delay_ms=%d,0,0 limit=1 entry=1,1,1 function=" \
 			"rpc_wake_up_queued_task,rpc_shutdown_client,xprt_free_slot"
 #define TRIES		8
 
@@ -265,7 +265,7 @@ static bool t_call_lost(struct conn *c)
 	if (!ok)
 		return false;
 	ok = has_given_up(c, LATE - 1000);
-	if (system("rmmod hesitate"))
+	if (system("rmmod delay_fn"))
 		return fail("nfsd is held up for ever");
 	return ok && alive(c);
 }
@@ -273,12 +273,12 @@ static bool t_call_lost(struct conn *c)
 /* How often Calls were given up, and freed, while somebody was about to wake who waits. */
 static bool meanwhile(unsigned int *given_up, unsigned int *freed)
 {
-	FILE *f = fopen("/sys/module/hesitate/parameters/meanwhile", "r");
+	FILE *f = fopen("/sys/module/delay_fn/parameters/concurrent", "r");
 	const bool ok = f && fscanf(f, "%*u,%u,%u", given_up, freed) == 2;
 
 	if (f)
 		fclose(f);
-	return ok ? true : fail("what hesitates does not say what happened meanwhile");
+	return ok ? true : fail("delay_fn reports no concurrent calls");
 }
 
 /* The server takes an answer, and gives up what it had called at the same time, if it comes so. */
@@ -296,10 +296,10 @@ static bool answer_too_late(struct conn *c, unsigned int *given_up, unsigned int
 	if (system(late))
 		return skip("nobody can be held up");
 	ok = post_msg(c, &e) && post_give_up(c) && sent(c) && sent(c) && next_answer(c, &r);
-	/* By then whoever took the answer, which came first, does not hesitate any more. */
+	/* By then the thread that took the answer, which came first, is no longer delayed. */
 	usleep(1000 * WAKES_LATE);
 	ok = ok && meanwhile(given_up, freed);
-	if (system("rmmod hesitate"))
+	if (system("rmmod delay_fn"))
 		return fail("who wakes is held up for ever");
 	return ok;
 }

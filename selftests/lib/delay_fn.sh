@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Race windows, widened by delay_fn.ko.
+
+# function_matching PATTERN: prints the only kernel function whose name matches the pattern.
+function_matching() {
+	local function
+
+	function=$(awk -v name="$1" '$3 ~ name && $3 !~ /^__/ { print $3 }' /proc/kallsyms)
+	[ -n "$function" ] || fail "no kernel function matches $1"
+	[ "$(wc -l <<<"$function")" -eq 1 ] || fail "several kernel functions match $1: $function"
+	echo "$function"
+}
+
+# delay_fn [entry|return PATTERN MILLISECONDS]...: delays entry to, or return from, each of
+# these functions.
+delay_fn() {
+	local functions="" delays="" entries="" function
+
+	[ ! -d /sys/module/delay_fn ] || rmmod delay_fn
+	while [ $# -gt 0 ]; do
+		function=$(function_matching "$2")
+		functions+=${functions:+,}$function
+		delays+=${delays:+,}$3
+		entries+=${entries:+,}$([ "$1" = entry ] && echo 1 || echo 0)
+		shift 3
+	done
+	insmod "$HELPERS/delay_fn.ko" function="$functions" delay_ms="$delays" entry="$entries"
+}
+
+# delay_hits [N]: prints how often function number N (1) was hit.
+# shellcheck disable=SC2120 # most callers pass no argument
+delay_hits() { cut -d, -f"${1:-1}" /sys/module/delay_fn/parameters/hits; }
+
+# wait_delay_hits [HITS]: succeeds when the first function has been hit that often (once),
+# fails after ten seconds.
+# shellcheck disable=SC2120 # most callers pass no argument
+wait_delay_hits() {
+	local _
+
+	for _ in $(seq $((100 * PACE))); do
+		[ "$(delay_hits)" -lt "${1:-1}" ] || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+# Unloads delay_fn.ko, late_receives.ko, unfenced.ko and unmapped.ko.
+unload_fault_modules() {
+	local each
+
+	for each in delay_fn late_receives unfenced unmapped; do
+		[ ! -d "/sys/module/$each" ] || rmmod "$each"
+	done
+}
