@@ -157,7 +157,7 @@ pair() {
 }
 
 # How many allocations have failed.
-failures() { cat /sys/module/scarce/parameters/times; }
+failures() { cat /sys/module/fail_highorder/parameters/injected; }
 
 # no_large_pieces TASKS CLIENT-SENDS CLIENT-RECEIVES SERVER-RECEIVES SERVER-SENDS, in octets:
 # tasks of this name find no memory in pieces of 32 KiB or more, and that end makes do with
@@ -167,13 +167,13 @@ no_large_pieces() {
 
 	there=$(smaller 16384 "$2") back=$(smaller 16384 "$3")
 	set_thresholds "${@:2}"
-	insmod "$HELPERS/scarce.ko" task="$1" octets=32768
+	insmod "$HELPERS/fail_highorder.ko" comm="$1" min_size=32768
 	trace_on xprtrdma_inline_thresh
 	nfs_mount 4.2 rdma
 	trace_off
 	set_thresholds 4096 4096 4096 0
 	[ "$(agreed)" = "$there $back" ] || fail "agreed on $(agreed)"
-	work_dir scarce
+	work_dir no-highorder
 	mixed
 	nfs_umount
 	[ "$(failures)" -gt 0 ] || fail "no allocation has failed"
@@ -189,7 +189,7 @@ R8166_4_5_4_3_a_reply_without_memory() {
 	nfs_mount "$1" rdma timeo=3000
 	work_dir without-memory
 	trace_on xprtrdma_inline_thresh
-	insmod "$HELPERS/scarce.ko" task=nfsd octets=32768
+	insmod "$HELPERS/fail_highorder.ko" comm=nfsd min_size=32768
 	began=$SECONDS
 	load_start 8
 	for _ in $(seq $((200 * PACE))); do
@@ -211,7 +211,7 @@ R8166_4_5_4_3_a_reply_without_memory() {
 
 test_cleanup() {
 	[ ! -d /sys/module/heads ] || rmmod heads
-	[ ! -d /sys/module/scarce ] || rmmod scarce
+	[ ! -d /sys/module/fail_highorder ] || rmmod fail_highorder
 	cd /
 	umount_all
 }
