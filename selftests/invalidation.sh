@@ -208,7 +208,7 @@ R8166_4_5_4_2_memory_that_stays_exposed() {
 	yes "what was READ" | head -c 65536 >"$WORK_ON_SERVER/file"
 	exec 7<"$WORK/file"
 	connects=$(xprt_stat connect_count)
-	insmod "$HELPERS/unfenced.ko" device="$BED_CLIENT_DEV" refuse="$1"
+	insmod "$HELPERS/fail_local_inv.ko" device="$BED_CLIENT_DEV" fail_post="$1"
 	trace_on
 	for each in rpc_request xprt_transmit xprt_disconnect_{auto,done,force} rpc_task_end; do
 		echo 1 >"$TRACING/events/sunrpc/$each/enable"
@@ -217,7 +217,7 @@ R8166_4_5_4_2_memory_that_stays_exposed() {
 		fail "wrong data"
 	trace_off
 	exec 7<&-
-	[ "$(cat /sys/module/unfenced/parameters/times)" -eq 1 ] ||
+	[ "$(cat /sys/module/fail_local_inv/parameters/injected)" -eq 1 ] ||
 		fail "nothing was to be invalidated"
 	unload_fault_modules
 	resent READ || fail "the READ ended before the connection did"

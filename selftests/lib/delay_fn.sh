@@ -46,11 +46,11 @@ wait_delay_hits() {
 	return 1
 }
 
-# Unloads delay_fn.ko, late_receives.ko, unfenced.ko and unmapped.ko.
+# Unloads delay_fn.ko, late_receives.ko, fail_local_inv.ko and unmapped.ko.
 unload_fault_modules() {
 	local each
 
-	for each in delay_fn late_receives unfenced unmapped; do
+	for each in delay_fn late_receives fail_local_inv unmapped; do
 		[ ! -d "/sys/module/$each" ] || rmmod "$each"
 	done
 }
