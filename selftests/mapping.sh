@@ -21,7 +21,7 @@ LARGE="65536 262147 1048576"
 test_cleanup() {
 	touch "$ktap_dir/stop"
 	fails_every 0
-	[ ! -d "$UNPOSTED" ] || rmmod unposted
+	[ ! -d "$FAIL_POST" ] || rmmod fail_post_send
 	cd /
 	umount_all
 	set_inline 4096
@@ -198,19 +198,19 @@ data_fails() {
 	unmounted
 }
 
-UNPOSTED=/sys/module/unposted/parameters
+FAIL_POST=/sys/module/fail_post_send/parameters
 
 # So many lists have been refused in each way.
 has_refused() {
 	local way
 
-	for way in whole partial unnamed; do
-		[ "$(cat "$UNPOSTED/$way")" -ge "$1" ] || return 1
+	for way in bad_first bad_last bad_unknown; do
+		[ "$(cat "$FAIL_POST/$way")" -ge "$1" ] || return 1
 	done
 }
 
-# refused END WHAT EVERY: the device of that end refuses some of the "sends" or "receives" that are
-# posted, or the last of them, or takes all and says that it failed. What it has taken, and what it
+# refused END send|recv INTERVAL: the device of that end refuses some of the Sends or Receives that
+# are posted, or the last of them, or takes all and says that it failed. What it has taken, and what it
 # has not, is unmapped once.
 refused() {
 	local device=$BED_CLIENT_DEV deadline=$((SECONDS + STANDSTILL)) connected
@@ -222,14 +222,14 @@ refused() {
 	mounted 4.2 timeo=6000
 	connected=$(xprt_stat connect_count)
 	load_start 4
-	insmod "$HELPERS/unposted.ko" device="$device" "$2_every=$every"
+	insmod "$HELPERS/fail_post_send.ko" device="$device" "$2_interval=$every"
 	until has_refused 2; do
 		[ "$SECONDS" -lt "$deadline" ] || break
 		sleep 0.5
 	done
-	echo "$(cat "$UNPOSTED/whole") refused, and $(cat "$UNPOSTED/partial") of which the last was"
-	echo "$(cat "$UNPOSTED/unnamed") taken, and refused in words"
-	rmmod unposted
+	echo "$(cat "$FAIL_POST/bad_first") refused, and $(cat "$FAIL_POST/bad_last") of which the last was"
+	echo "$(cat "$FAIL_POST/bad_unknown") taken, and refused in words"
+	rmmod fail_post_send
 	[ "$SECONDS" -lt "$deadline" ] || fail "too few have been refused in $STANDSTILL s"
 	load_progresses
 	load_stop
@@ -243,7 +243,7 @@ no_receives() {
 
 	mounted 4.2 timeo=6000
 	load_start 2
-	insmod "$HELPERS/unposted.ko" device="$BED_CLIENT_DEV" receives_every=1
+	insmod "$HELPERS/fail_post_send.ko" device="$BED_CLIENT_DEV" recv_interval=1
 	connected=$(xprt_stat connect_count)
 	until has_refused 1; do
 		[ "$SECONDS" -lt "$deadline" ] || break
@@ -252,7 +252,7 @@ no_receives() {
 	has_refused 1 || fail "it has not been tried three times"
 	[ "$(xprt_stat connect_count)" -eq "$connected" ] ||
 		fail "connected $(($(xprt_stat connect_count) - connected)) times without a Receive"
-	rmmod unposted
+	rmmod fail_post_send
 	load_progresses
 	load_stop
 	unmounted
@@ -264,6 +264,6 @@ bed_up
 	"reconnects 3" "reconnects 4.2" \
 	"data_fails 3" "data_fails 4.2" \
 	"one_in_many_fails 3" "one_in_many_fails 4.2" \
-	"refused client sends 297" "refused server sends 297" \
-	"refused client receives 29" "refused server receives 97" "no_receives"
+	"refused client send 297" "refused server send 297" \
+	"refused client recv 29" "refused server recv 97" "no_receives"
 ktap_run "$@"
