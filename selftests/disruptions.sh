@@ -274,7 +274,7 @@ each_its_own() {
 
 	nfs_mount 3 rdma
 	work_dir each-its-own
-	insmod "$HELPERS/unmapped.ko" octets=53248
+	insmod "$HELPERS/fail_dma_map.ko" size=53248
 	for each in {1..6}; do
 		rewrite "other.$each" 65536 400 &
 		others+=($!)
@@ -290,7 +290,7 @@ each_its_own() {
 	for other in "${others[@]}"; do
 		wait "$other" || xfail_on_c "another RPC ended with the error"
 	done
-	count=$(cat /sys/module/unmapped/parameters/times)
+	count=$(cat /sys/module/fail_dma_map/parameters/injected)
 	echo "$count could not be mapped"
 	[ "$count" -eq 10 ] || fail "they were tried again"
 	unload_fault_modules

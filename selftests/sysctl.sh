@@ -349,7 +349,7 @@ asked_meanwhile() {
 	work_dir asked-meanwhile
 	touch "$WORK"/{1..4}
 	exec {file}<"$WORK/4"
-	insmod "$HELPERS/unmapped.ko" octets=53248 milliseconds=$((40000 * PACE)) fail=0
+	insmod "$HELPERS/fail_dma_map.ko" size=53248 delay_ms=$((40000 * PACE)) fail=0
 	trace_on
 	echo 1 >"$TRACING/events/sunrpc/rpc_task_sleep/enable"
 	for each in {1..3}; do

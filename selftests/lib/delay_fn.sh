@@ -46,11 +46,11 @@ wait_delay_hits() {
 	return 1
 }
 
-# Unloads delay_fn.ko, late_receives.ko, fail_local_inv.ko and unmapped.ko.
+# Unloads delay_fn.ko, late_receives.ko, fail_local_inv.ko and fail_dma_map.ko.
 unload_fault_modules() {
 	local each
 
-	for each in delay_fn late_receives fail_local_inv unmapped; do
+	for each in delay_fn late_receives fail_local_inv fail_dma_map; do
 		[ ! -d "/sys/module/$each" ] || rmmod "$each"
 	done
 }
