@@ -42,15 +42,15 @@ small() {
 
 	need_local_bed
 	grown
-	insmod "$HELPERS/small_device.ko" device="$device" "$@"
+	insmod "$HELPERS/limit_device.ko" device="$device" "$@"
 }
 
-grown() { [ ! -d /sys/module/small_device ] || rmmod small_device; }
+grown() { [ ! -d /sys/module/limit_device ] || rmmod limit_device; }
 
-counted() { cat "/sys/module/small_device/parameters/$1"; }
+counted() { cat "/sys/module/limit_device/parameters/$1"; }
 
 nothing_exceeded() {
-	[ "$(counted exceeded)" -eq 0 ] ||
+	[ "$(counted over_limit)" -eq 0 ] ||
 		xfail_on_c "the device was asked for longer queues than it has"
 }
 
@@ -330,9 +330,9 @@ no_room() {
 # Whether a queue is too large though no limit says so, only the device knows. There are fewer
 # Calls at a time then.
 shallow() {
-	small "$1" queue_octets=262144
+	small "$1" max_sq_bytes=262144
 	nfs_mount 3 rdma retry=0 || xfail_on_c "it is not mounted"
-	[ "$(counted refused)" -gt 0 ] || fail "the device had memory for what it was asked for"
+	[ "$(counted sq_rejected)" -gt 0 ] || fail "the device had memory for what it was asked for"
 	work_dir "shallow-$1"
 	load_start 4
 	load_progresses
@@ -362,7 +362,7 @@ no_regions() {
 	load_progresses
 	load_stop
 	not_lost
-	[ "$(counted regions)" -eq 0 ] || xfail_on_c "$(counted regions) regions were made"
+	[ "$(counted rw_mrs)" -eq 0 ] || xfail_on_c "$(counted rw_mrs) regions were made"
 	rm -r "$WORK"
 }
 
