@@ -130,7 +130,7 @@ pair() {
 
 	there=$(smaller "$1" "$3") back=$(smaller "$2" "$4")
 	set_thresholds "$@"
-	insmod "$HELPERS/heads.ko"
+	insmod "$HELPERS/check_rq_head.ko"
 	watch_start
 	nfs_mount 4.2 rdma
 	set_thresholds 4096 4096 4096 0
@@ -140,7 +140,7 @@ pair() {
 	[ "$back" -gt 65536 ] || values "$back"
 	mixed
 	memory="$(cat $CLIENT/rdma_message_octets) $(cat $SERVER/message_octets)"
-	longest=$(cat /sys/module/heads/parameters/longest)
+	longest=$(cat /sys/module/check_rq_head/parameters/max_len)
 	nfs_umount
 	watch_stop
 	echo "table: $* $(agreed) $calls $replies $memory"
@@ -210,7 +210,7 @@ R8166_4_5_4_3_a_reply_without_memory() {
 }
 
 test_cleanup() {
-	[ ! -d /sys/module/heads ] || rmmod heads
+	[ ! -d /sys/module/check_rq_head ] || rmmod check_rq_head
 	[ ! -d /sys/module/fail_highorder ] || rmmod fail_highorder
 	cd /
 	umount_all

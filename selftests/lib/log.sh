@@ -26,7 +26,7 @@ log_expected() {
 	echo 'nfs4_schedule_state_manager: kthread_run: -4'
 	echo 'nfs: RPC call returned error 512'
 	# Loading a module that was built out of tree.
-	echo '(rpcrdma|heads|delay_fn|limit_device|fail_local_inv|fail_dma_map): loading out-of-tree module taints kernel'
+	echo '(rpcrdma|check_rq_head|delay_fn|limit_device|fail_local_inv|fail_dma_map): loading out-of-tree module taints kernel'
 	echo 'rpcrdma: module verification failed'
 	printf '%s' "$LOG_EXPECTED"
 }
