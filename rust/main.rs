@@ -23,13 +23,16 @@
 
 use kernel::prelude::*;
 
-mod admin;
 mod bindings;
 mod client;
 #[allow(unreachable_pub, reason = "a crate of its own on the build host")]
 mod engine;
+#[path = "lib/mod.rs"] // rustc warns of a module `lib` otherwise
+mod lib;
 mod server;
 mod sunrpc;
+mod sysctl;
+mod trace;
 mod verbs;
 #[allow(unreachable_pub, reason = "a crate of its own on the build host")]
 mod wire;

@@ -125,7 +125,7 @@ static inline void rpcrdma_trace_sockaddr(unsigned char *to,
 	__entry->credits = fixed[2];					\
 	__entry->proc = fixed[3]
 
-/* How a Call and its Reply are conveyed; rust/admin/trace/args.rs names them. */
+/* How a Call and its Reply are conveyed; rust/trace/args.rs names them. */
 #define xprtrdma_show_chunktype(x)					\
 	__print_symbolic(x,						\
 		{ 0, "inline" },					\

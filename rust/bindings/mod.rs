@@ -1,39 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The C side, SUNRPC, RDMA verbs and a few helpers; and memory as C hands it around: lists, pages,
-//! pieces of pages, scopes of allocation.
+//! The C side: SUNRPC, RDMA verbs, and helpers for macros and inline functions.
 //!
 //! `generated.rs` is bindgen's output, made by `Kbuild` from `include/bindings.h`. It is layered
 //! over `kernel::bindings`: a type that the kernel crate binds is that crate's type here too, so
-//! its abstractions (locks, work items, lists) apply to members of SUNRPC's structures. What both
-//! bind resolves to ours, because ours is complete where the kernel crate only needed a name.
+//! its abstractions (locks, work items, lists) apply to members of SUNRPC's structures. A name that
+//! both bind resolves to ours: ours is complete, the kernel crate only needed a name.
 //!
-//! Only `verbs`, `sunrpc` and `admin` may use this room, and `main.rs`, which checks the layout.
+//! Only `lib`, `trace`, `sysctl`, `verbs` and `sunrpc` may use this room, and `main.rs`, which
+//! checks the layout.
 //!
 //! | file          | what                                                 |
 //! |---------------|------------------------------------------------------|
 //! | `layout`      | sizes and offsets on which both compilers must agree |
-//! | `addr`        | addresses and network namespaces                     |
-//! | `pages`       | whole pages that somebody owns                       |
-//! | `noted_pages` | whole pages that are somebody else's so far          |
-//! | `piece`       | a run of octets within a page                        |
-//! | `parked`      | owned buffers that C keeps for a while               |
-//! | `work`        | work that is done after a while                      |
-//! | `list`        | lists that link the objects themselves               |
-//! | `pool`        | idle objects in such lists                           |
-//! | `memalloc`    | scopes in which memory is not waited for             |
 //! | `helpers.c`   | macros and inline functions of the kernel            |
 
-pub(crate) mod addr;
 pub(crate) mod layout;
-pub(crate) mod list;
-pub(crate) mod memalloc;
-pub(crate) mod noted_pages;
-pub(crate) mod pages;
-pub(crate) mod parked;
-pub(crate) mod piece;
-pub(crate) mod pool;
-pub(crate) mod work;
 
 #[allow(
     dead_code,

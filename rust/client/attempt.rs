@@ -19,7 +19,7 @@ use crate::{
         Agreement,
         Extensions, //
     },
-    sunrpc::ConnectError, //
+    sunrpc::xprt::ConnectError, //
 };
 
 /// How often an attempt looks whether anybody still wants it.

@@ -19,19 +19,17 @@ use kernel::{
 };
 
 use crate::{
-    admin::{
-        counter::Gauge,
-        trace::trace, //
-    },
     engine::{
         agreement::{
             Agreement,
             Extensions,
             ReadDepths, //
-        }, //
-        credit::Window,
+        },
+        credit::Window, //
     },
-    sunrpc::ConnectError,
+    lib::counter::Gauge,
+    sunrpc::xprt::ConnectError,
+    trace::trace,
     verbs::{
         Asides,
         CmEvent,
@@ -66,18 +64,18 @@ use super::{
         self,
         FenceWaiter, //
     },
-    pull::{
+    limits::Sizes,
+    recv_queue::Receives,
+    reply,
+    reply_read::{
         self,
         Dones,
         Pulling, //
     },
-    receives::Receives,
-    reply,
     shared::{
-        RegionWaiters, //
-        Shared,
+        RegionWaiters,
+        Shared, //
     },
-    sizes::Sizes,
     tunables, //
 };
 
@@ -368,6 +366,6 @@ impl Puller for Channel {
     }
 
     fn pulled(worker: &SendWorker<'_, Self>, pulling: Pulling, status: Ended) {
-        pull::pulled(worker, pulling, status);
+        reply_read::pulled(worker, pulling, status);
     }
 }

@@ -6,16 +6,16 @@
 //! in the send queue's.
 
 use crate::{
-    admin::trace::{
-        trace,
-        xprtrdma_fixup, //
-    },
-    engine::placement::Placement,
-    sunrpc::{
+    engine::requester::placement::Placement,
+    sunrpc::xprt::{
         Claimed,
         Fencing,
         Refusal,
         Scatter, //
+    },
+    trace::{
+        trace,
+        xprtrdma_fixup, //
     },
     verbs::{
         Endpoint,
@@ -28,7 +28,7 @@ use crate::{
 
 use super::{
     channel::Channel,
-    exchange::extent,
+    inflight::extent,
     traces,
     transport::Rdma, //
 };

@@ -4,17 +4,19 @@
 //! is sent.
 
 use crate::{
-    admin::trace::trace,
-    engine::call::{
+    engine::requester::call::{
         CallPlan,
         Plan,
         ReplyPlan, //
     },
     sunrpc::{
         xdr::XdrBuf,
-        Call,
-        SendError, //
+        xprt::{
+            Call,
+            SendError, //
+        }, //
     },
+    trace::trace,
     verbs::{
         Access,
         Draft,
@@ -34,7 +36,7 @@ use crate::{
 use super::{
     complete::FenceWaiter,
     connection::Connection,
-    exchange::segment,
+    inflight::segment,
     shared::Shared,
     traces,
     transport::Rdma, //

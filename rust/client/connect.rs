@@ -8,9 +8,9 @@ use kernel::{
 };
 
 use crate::{
-    admin::trace::trace,
     engine::credit,
-    sunrpc::ConnectError,
+    sunrpc::xprt::ConnectError,
+    trace::trace,
     verbs::{
         Asides,
         ConnParam,
@@ -29,14 +29,14 @@ use super::{
     channel::Channel,
     complete::FenceWaiter,
     connection::Connection,
-    shared::{
-        RegionWaiters, //
-        Shared,
-    },
-    sizes::{
+    limits::{
         Lack,
         Sizes,
         DONES, //
+    },
+    shared::{
+        RegionWaiters,
+        Shared, //
     }, //
 };
 

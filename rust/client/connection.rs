@@ -3,7 +3,7 @@
 //! A connection as SUNRPC sees it: made, used by whoever has the send lock, closed.
 
 use crate::{
-    engine::call::Limits,
+    engine::requester::call::Limits,
     verbs::EndpointBox, //
 };
 

@@ -4,7 +4,7 @@
 //!
 //! | file         | what                                                     | runs in                  |
 //! |--------------|----------------------------------------------------------|--------------------------|
-//! | `transport`  | what SUNRPC calls                                        | see `sunrpc::xprt_ops`   |
+//! | `transport`  | what SUNRPC calls                                        | see `sunrpc::xprt::ops`   |
 //! | `connect`    | making a connection                                      | the connect worker       |
 //! | `attempt`    | what is asked to make one, and what is answered          | connect worker, events   |
 //! | `connection` | a connection as SUNRPC sees it                           | with the send lock       |
@@ -38,20 +38,20 @@
 #![forbid(unsafe_code)]
 
 mod attempt;
+mod backchannel;
 mod channel;
 mod complete;
 mod compose;
 mod connect;
 mod connection;
-mod exchange;
-mod habits;
-mod pull;
-mod receives;
+mod inflight;
+mod limits;
+mod recv_queue;
 mod reply;
-mod reverse;
+mod reply_history;
+mod reply_read;
 mod send;
 mod shared;
-mod sizes;
 mod stats;
 mod traces;
 mod transport;
@@ -60,8 +60,8 @@ mod tunables;
 use kernel::prelude::*;
 
 use crate::{
-    admin::sysctl::Registration,
-    sunrpc::ClassRegistration, //
+    sunrpc::xprt::ClassRegistration,
+    sysctl::Registration, //
 };
 
 /// The client's presence in the kernel.

@@ -3,21 +3,23 @@
 //! Receiving: what a message is, and which RPC it answers. Runs in the receive queue's worker.
 
 use crate::{
-    admin::trace::trace,
     engine::{
-        call::ReplyPlan,
         inbound::{
             self,
             FromServer,
             Message,
             Refused, //
         },
-        returned::Arrived, //
+        requester::{
+            call::ReplyPlan,
+            match_reply::Arrived, //
+        }, //
     },
-    sunrpc::{
+    sunrpc::xprt::{
         Claimed,
         Refusal, //
     },
+    trace::trace,
     verbs::{
         Recv,
         RecvStatus,
@@ -27,16 +29,16 @@ use crate::{
 };
 
 use super::{
+    backchannel,
     channel::Channel,
     complete::{
         self,
         How, //
     },
-    pull::{
+    reply_read::{
         self,
         Done, //
     },
-    reverse,
     traces,
     transport::Rdma, //
 };
@@ -79,10 +81,10 @@ pub(super) fn received(worker: &RecvWorker<'_, Channel>, recv: Recv<()>, status:
         }
         Outcome::Pull(rpc, done) => {
             this.refill(worker);
-            pull::start(worker, rpc, done, recv, octets);
+            reply_read::start(worker, rpc, done, recv, octets);
         }
         Outcome::ReverseCall { xid, start } => {
-            reverse::call(worker, recv, xid, start, octets - start);
+            backchannel::call(worker, recv, xid, start, octets - start);
             this.refill(worker);
         }
     }
@@ -112,7 +114,7 @@ fn classify(worker: &RecvWorker<'_, Channel>, message: &[u8], invalidated: Optio
             }
         }
         Err(inbound::Response::Answer(error)) => {
-            reverse::refuse(worker, message, &error);
+            backchannel::refuse(worker, message, &error);
             answers_nothing();
             Outcome::Nothing
         }

@@ -3,17 +3,17 @@
 //! Sending a Call: choose, compose, post. Runs in an RPC's task, with the send lock.
 
 use crate::{
-    admin::trace::trace,
-    engine::call::{
+    engine::requester::call::{
         self,
         CallShape,
         Plan, //
     },
-    sunrpc::{
+    sunrpc::xprt::{
         Call,
         Committed,
         SendError, //
     },
+    trace::trace,
     verbs::Sender, //
 };
 
@@ -21,7 +21,7 @@ use super::{
     complete::FenceWaiter,
     compose::compose,
     connection::Connection,
-    exchange::{
+    inflight::{
         extent,
         Exchange, //
     },

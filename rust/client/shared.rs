@@ -14,19 +14,19 @@ use kernel::{
 };
 
 use crate::{
-    admin::trace::trace,
-    sunrpc::{
+    sunrpc::xprt::{
         Credits,
         ReclaimScope,
         ReversePool,
         XprtHandle, //
     },
+    trace::trace,
     verbs::RegionWaiter, //
 };
 
 use super::{
-    habits::Habits,
-    receives::RecvPool,
+    recv_queue::RecvPool,
+    reply_history::Habits,
     stats::Stats,
     transport::Rdma,
     tunables, //

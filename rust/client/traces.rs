@@ -3,7 +3,13 @@
 //! What a trace tells of Calls and Replies. Nothing here runs unless somebody listens.
 
 use crate::{
-    admin::trace::{
+    engine::requester::call::{
+        CallPlan,
+        Plan,
+        ReplyPlan, //
+    },
+    sunrpc::xdr::XdrBuf,
+    trace::{
         trace,
         xprtrdma_chunk_read,
         xprtrdma_chunk_reply,
@@ -15,12 +21,6 @@ use crate::{
         Conveyance,
         Task, //
     },
-    engine::call::{
-        CallPlan,
-        Plan,
-        ReplyPlan, //
-    },
-    sunrpc::xdr::XdrBuf,
     verbs::{
         Endpoint,
         Mapped,
@@ -36,8 +36,8 @@ use crate::{
 };
 
 use super::{
-    channel::Channel, //
-    complete::FenceWaiter,
+    channel::Channel,
+    complete::FenceWaiter, //
 };
 
 /// How a Call travels, in a trace's words.

@@ -13,7 +13,7 @@ use kernel::{
 };
 
 use crate::{
-    sunrpc::{
+    sunrpc::xprt::{
         Call,
         Committed,
         ConnectError,
@@ -32,14 +32,14 @@ use crate::{
 };
 
 use super::{
+    backchannel,
     complete::FenceWaiter,
     connect,
     connection::Connection,
-    exchange::Exchange,
-    reverse,
+    inflight::Exchange,
+    limits::MAX_PAGES,
     send,
     shared::Shared,
-    sizes::MAX_PAGES,
     tunables, //
 };
 
@@ -105,7 +105,7 @@ impl Transport for Rdma {
         sender: &mut Sender<FenceWaiter>,
         reply: &ReverseReply<'_, Self>,
     ) -> Result<(), SendError> {
-        reverse::reply(connection, &self.shared, sender, reply)
+        backchannel::reply(connection, &self.shared, sender, reply)
     }
 
     fn fence(&self, connection: &Connection, exchange: Exchange) -> Fenced {

@@ -9,16 +9,14 @@ use kernel::{
 };
 
 use crate::{
-    admin::{
-        counter::{
-            Counter,
-            Gauge, //
-        },
-        sysctl::{
-            Entry,
-            Registration,
-            Tunable, //
-        }, //
+    lib::counter::{
+        Counter,
+        Gauge, //
+    },
+    sysctl::{
+        Entry,
+        Registration,
+        Tunable, //
     },
     wire::private_data::{
         whole,

@@ -8,25 +8,41 @@ use kernel::{
     sync::atomic::Atomic, //
 };
 
-use crate::{
-    admin::{
-        self,
-        trace::trace, //
+use super::{
+    channel::Channel,
+    connection::{
+        Connection,
+        Spare, //
     },
+    limits::{
+        Limits,
+        EXPOSED_SEGMENTS, //
+    },
+    listener::{
+        ConnectRequest,
+        Listener, //
+    },
+    read_mrs::Demand,
+    tunables, //
+};
+use crate::{
     engine::{
         agreement::{
             Agreement,
             Extensions,
             ReadDepths, //
+        },
+        responder::{
+            reassembly::Bounds,
+            reply::ReplyLimits, //
         }, //
-        assembly::Bounds,
-        reply::ReplyLimits,
     },
     sunrpc::svc::{
         Accepting,
         NewXprt,
         SvcXprt, //
     },
+    trace::trace,
     verbs::{
         ConnParam,
         DeviceAttrs,
@@ -42,23 +58,6 @@ use crate::{
         },
         private_data::PrivateData, //
     }, //
-};
-
-use super::{
-    channel::Channel,
-    connection::{
-        Connection,
-        Spare, //
-    },
-    limits::{
-        Limits,
-        EXPOSED_SEGMENTS, //
-    },
-    listener::{
-        ConnectRequest,
-        Listener, //
-    },
-    regions::Demand, //
 };
 
 /// Read chunks of one Call, a Position-zero chunk included. Each costs a walk through the list.
@@ -95,12 +94,12 @@ impl Terms {
             responder_resources: own_responder_resources,
         };
         let able = Offer {
-            pulled_replies: admin::server::PULLED_REPLIES.get() != 0
+            pulled_replies: tunables::PULLED_REPLIES.get() != 0
                 && device.mem_mgt_extensions
                 && device.max_fast_reg_pages > 0,
         };
         let places = if Extensions::between(&able, &request.offer, &depths).pulled_replies {
-            admin::server::MAX_EXPOSED_REPLIES.get()
+            tunables::MAX_EXPOSED_REPLIES.get()
         } else {
             0
         };
@@ -248,7 +247,7 @@ fn install(
             threshold: made.agreement.send,
             // Linux did so before 4.14. Before 4.9 it said nothing about itself; of the others only
             // the administrator knows.
-            refuses_unused: request.peer.is_none() || admin::server::SHORT_REPLIES.get() == 0,
+            refuses_unused: request.peer.is_none() || tunables::SHORT_REPLIES.get() == 0,
             exposed_segments: if terms.extensions.pulled_replies {
                 EXPOSED_SEGMENTS
             } else {

@@ -3,8 +3,8 @@
 //! What is remembered of a Call, beside its Receive buffer, until its Reply has been sent.
 
 use crate::{
-    engine::{
-        assembly::Layout,
+    engine::responder::{
+        reassembly::Layout,
         reply::Payload, //
     },
     verbs::{
@@ -17,7 +17,7 @@ use crate::{
     }, //
 };
 
-use super::share::Share;
+use super::page_charge::Share;
 
 /// A Receive buffer with a Call's state beside it.
 pub(super) type Buffer = Recv<Parcel<Call>>;

@@ -19,16 +19,39 @@ use kernel::{
     }, //
 };
 
+use super::{
+    call::{
+        Buffer,
+        Call, //
+    },
+    exposed::{
+        ExposedReplies,
+        Token, //
+    },
+    read_throttle::{
+        Pulls,
+        ToPull, //
+    },
+    recv_queue::RecvQueue,
+    stall::{
+        Halted,
+        Watch, //
+    },
+    tunables, //
+};
 use crate::{
-    admin::{
-        self,
+    lib::{
         counter::Gauge,
-        trace::trace, //
+        llist::{
+            Queue,
+            Stack, //
+        }, //
     },
     sunrpc::svc::{
         Alarm,
         SvcHandle, //
     },
+    trace::trace,
     verbs::{
         CmEvent,
         Context,
@@ -39,35 +62,13 @@ use crate::{
         Fenced,
         Parcel,
         Pulled,
-        Queue,
         QueueEnded,
         RecvStatus,
         RecvWorker,
         Responder,
         SendWorker,
         Sending,
-        Sent,
-        Stack, //
-    }, //
-};
-
-use super::{
-    call::{
-        Buffer,
-        Call, //
-    },
-    exposed::{
-        ExposedReplies,
-        Token, //
-    },
-    pulls::{
-        Pulls,
-        ToPull, //
-    },
-    recv_queue::RecvQueue,
-    watch::{
-        Halted,
-        Watch, //
+        Sent, //
     }, //
 };
 
@@ -212,7 +213,7 @@ impl Channel {
                 }
             }
             Err(Halted) => {
-                admin::server::STALLED.inc();
+                tunables::STALLED.inc();
                 self.close();
             }
         }
@@ -268,7 +269,7 @@ impl Channel {
 impl Context for Channel {
     type Recv = Parcel<Call>;
 
-    const BUFFERS: &'static Gauge = &admin::server::MESSAGE_OCTETS;
+    const BUFFERS: &'static Gauge = &tunables::MESSAGE_OCTETS;
 
     fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
         let this = ep.context();

@@ -15,9 +15,11 @@ use crate::{
         agreement::{
             Agreement,
             Extensions, //
+        },
+        responder::{
+            reassembly::Bounds,
+            reply::ReplyLimits, //
         }, //
-        assembly::Bounds,
-        reply::ReplyLimits,
     },
     sunrpc::{
         svc::{
@@ -29,7 +31,7 @@ use crate::{
             SparePages, //
         },
         xdr::XdrBuf,
-        SendError, //
+        xprt::SendError, //
     },
     verbs::{
         EndpointBox,
@@ -40,7 +42,7 @@ use crate::{
 use super::{
     call::Buffer,
     channel::Channel,
-    regions::Demand, //
+    read_mrs::Demand, //
 };
 
 /// A transport that is connected.

@@ -17,12 +17,18 @@ use kernel::{
     }, //
 };
 
+use super::{
+    channel::Channel,
+    limits::EXPOSED_SEGMENTS,
+    page_charge::Share,
+    tunables, //
+};
 use crate::{
-    admin,
-    engine::exposed::{
+    engine::responder::exposed::{
         Place,
         Places, //
     },
+    lib::pages::Span,
     sunrpc::svc::Alarm,
     verbs::{
         Endpoint,
@@ -33,15 +39,8 @@ use crate::{
         Registered,
         Registrar,
         Responder,
-        Sent,
-        Span, //
+        Sent, //
     }, //
-};
-
-use super::{
-    channel::Channel,
-    limits::EXPOSED_SEGMENTS,
-    share::Share, //
 };
 
 /// How long the release of a Reply may take. It waits for what was posted before it, and a client
@@ -136,8 +135,8 @@ impl ExposedReplies {
         message: &Message,
         spans: impl Fn() -> I,
     ) -> Option<Exposing> {
-        let taken = &admin::server::EXPOSED_PAGES;
-        let most = admin::server::MAX_EXPOSED_PAGES.get() as usize;
+        let taken = &tunables::EXPOSED_PAGES;
+        let most = tunables::MAX_EXPOSED_PAGES.get() as usize;
         let share = Share::take(taken, message.pages(), most).ok()?;
         let place = {
             let mut state = self.state.lock();
@@ -264,7 +263,7 @@ impl ExposedReplies {
                 .get_mut(place)
                 .and_then(|held| held.regions.take());
             drop(state);
-            admin::server::EXPIRED.inc();
+            tunables::EXPIRED.inc();
             if let Some(regions) = regions {
                 self.release(ep, place, regions);
             }

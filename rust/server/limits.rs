@@ -9,8 +9,8 @@ use kernel::{
     prelude::*, //
 };
 
+use super::tunables;
 use crate::{
-    admin,
     verbs::{
         DeviceAttrs,
         QueueDepths, //
@@ -74,13 +74,13 @@ impl Limits {
     ///
     /// `EINVAL` if the device cannot serve a single Call.
     pub(super) fn new(device: &DeviceAttrs, places: u32) -> Result<Self> {
-        let receive = whole(admin::server::MAX_REQ_SIZE.get());
-        let send = match admin::server::MAX_REPLY_SIZE.get() {
+        let receive = whole(tunables::MAX_REQ_SIZE.get());
+        let send = match tunables::MAX_REPLY_SIZE.get() {
             0 => receive,
             size => whole(size),
         };
-        let wanted = admin::server::MAX_REQUESTS.get();
-        let reverse = admin::server::MAX_BC_REQUESTS.get();
+        let wanted = tunables::MAX_REQUESTS.get();
+        let reverse = tunables::MAX_BC_REQUESTS.get();
         let room = device.max_qp_wr.min(device.max_cqe);
         let (reverse, batch) = if wanted.saturating_add(reverse + DRAIN + BATCH) <= room {
             (reverse, BATCH)
@@ -112,7 +112,7 @@ impl Limits {
             batch,
             receive,
             send,
-            invalidate: admin::server::REMOTE_INVALIDATION.get() != 0,
+            invalidate: tunables::REMOTE_INVALIDATION.get() != 0,
             elements: elements.min(device.max_send_sge),
         })
     }

@@ -14,7 +14,7 @@ use kernel::{
 };
 
 use crate::{
-    admin::trace::trace,
+    lib::sockaddr::SockAddr,
     sunrpc::svc::{
         self,
         Accepting,
@@ -22,12 +22,12 @@ use crate::{
         SvcHandle,
         SvcXprt, //
     },
+    trace::trace,
     verbs::{
         Accepts,
         EndpointBox,
         IncomingConnection,
-        Listening,
-        SockAddr, //
+        Listening, //
     },
     wire::{
         extensions::Offer,

@@ -37,6 +37,7 @@
 #![forbid(unsafe_code)]
 
 mod accept;
+mod backchannel;
 mod call;
 mod channel;
 mod connection;
@@ -44,23 +45,23 @@ mod error;
 mod exposed;
 mod limits;
 mod listener;
+mod page_charge;
 mod post;
-mod pull;
-mod pulls;
+mod read_chunks;
+mod read_mrs;
+mod read_throttle;
 mod receive;
 mod recv_queue;
-mod regions;
 mod reply;
-mod reverse;
-mod share;
+mod stall;
 mod traces;
-mod watch;
+pub(crate) mod tunables;
 
 use kernel::prelude::*;
 
 use crate::{
-    admin,
-    sunrpc::svc, //
+    sunrpc::svc,
+    sysctl, //
 };
 use listener::Listener;
 
@@ -69,13 +70,13 @@ pub(crate) struct Server {
     // Fields go in this order: the class first, so that nobody is left to use the tunables.
     _reverse: svc::ReverseRegistration<Listener>,
     _class: svc::Registration<Listener>,
-    _tunables: admin::sysctl::Registration,
+    _tunables: sysctl::Registration,
 }
 
 impl Server {
     /// Registers the transport classes and the tunables.
     pub(crate) fn register(module: &'static ThisModule) -> Result<Self> {
-        let tunables = admin::server::register()?;
+        let tunables = tunables::register()?;
         let class = svc::Registration::new(c"rdma", module)?;
         Ok(Self {
             _reverse: svc::ReverseRegistration::new(&class)?,

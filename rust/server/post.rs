@@ -4,8 +4,13 @@
 
 use kernel::prelude::*;
 
+use super::{
+    connection::Connection,
+    exposed::Exposing,
+    traces,
+    tunables, //
+};
 use crate::{
-    admin,
     sunrpc::svc::Alarm,
     verbs::{
         Message,
@@ -14,12 +19,6 @@ use crate::{
         ReserveError,
         Responder, //
     }, //
-};
-
-use super::{
-    connection::Connection,
-    exposed::Exposing,
-    traces, //
 };
 
 /// Why a Call is not served.
@@ -81,12 +80,12 @@ impl Connection {
             }
         };
         message.set_place(place);
-        let deadline = Alarm::in_seconds(admin::server::EXPOSED_SECONDS.get());
+        let deadline = Alarm::in_seconds(tunables::EXPOSED_SECONDS.get());
         let mut wanted = true;
         let keep = |regions| wanted = exposed.keep(place, regions, deadline);
         match message.post_exposing(&self.ep, permit, octets, invalidate, regions, keep) {
             Ok(()) => {
-                admin::server::EXPOSED.inc();
+                tunables::EXPOSED.inc();
                 self.ep.context().alarm().set(deadline);
                 if !wanted {
                     exposed.release_early(&self.ep, place)
@@ -134,7 +133,7 @@ impl Connection {
     /// Notes that a thread finds no room on the Send Queue.
     #[cold]
     fn starved(&self, serial: i32) {
-        admin::server::SQ_STARVED.inc();
+        tunables::SQ_STARVED.inc();
         traces::queue_full(&self.ep, serial);
     }
 }

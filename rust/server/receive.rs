@@ -11,28 +11,6 @@ use kernel::{
     sync::atomic::ordering::Relaxed, //
 };
 
-use crate::{
-    admin,
-    engine::inbound::{
-        self,
-        FromClient,
-        Message,
-        Response, //
-    },
-    sunrpc::svc::{
-        Answer,
-        Arriving,
-        Received,
-        Receiving, //
-    },
-    verbs::{
-        CallPages,
-        Parcel,
-        Pulled, //
-    },
-    wire::ChunkLists, //
-};
-
 use super::{
     call::{
         Buffer,
@@ -40,7 +18,28 @@ use super::{
         MAX_RESULTS, //
     },
     connection::Connection,
-    traces, //
+    traces,
+    tunables, //
+};
+use crate::{
+    engine::inbound::{
+        self,
+        FromClient,
+        Message,
+        Response, //
+    },
+    lib::displaced_pages::CallPages,
+    sunrpc::svc::{
+        Answer,
+        Arriving,
+        Received,
+        Receiving, //
+    },
+    verbs::{
+        Parcel,
+        Pulled, //
+    },
+    wire::ChunkLists, //
 };
 
 /// Octets of a Reply whose pages are noted at most: if its Call is put off, they are kept until it
@@ -100,7 +99,7 @@ impl Connection {
     /// Does what is to be done with what was received.
     #[inline]
     fn begin(&self, rqst: Receiving<'_, Self>, mut buffer: Buffer) -> Received {
-        admin::server::RECEIVES.inc();
+        tunables::RECEIVES.inc();
         match self.parse(&rqst, &mut buffer) {
             Step::Deliver(call) => rqst.deliver(buffer, call),
             Step::Pull => self.pull(rqst, buffer),

@@ -11,12 +11,12 @@ use kernel::{
 };
 
 use crate::{
-    admin::trace::trace,
     engine::credit,
+    lib::pool::Pool,
+    trace::trace,
     verbs::{
         Endpoint,
         Parcel,
-        Pool,
         Recv,
         RecvBatch, //
     }, //

@@ -11,42 +11,6 @@ use kernel::{
     sync::atomic::ordering::Relaxed, //
 };
 
-use crate::{
-    admin::{
-        self,
-        trace::trace, //
-    },
-    engine::{
-        remote,
-        reply::{
-            self,
-            CannotReply,
-            Form,
-            Plan,
-            ReplyShape,
-            Sink, //
-        }, //
-    },
-    sunrpc::svc::{
-        Body,
-        Located,
-        Reply, //
-    },
-    verbs::{
-        CallPages,
-        Exposed,
-        Message,
-        Remote,
-        Responder,
-        Span, //
-    },
-    wire::{
-        ChunkLists,
-        ErrorReply,
-        Segment, //
-    }, //
-};
-
 use super::{
     call::{
         Buffer,
@@ -59,7 +23,42 @@ use super::{
         NotServed,
         Posted, //
     },
-    traces, //
+    traces,
+    tunables, //
+};
+use crate::{
+    engine::responder::{
+        remote_inv,
+        reply::{
+            self,
+            CannotReply,
+            Form,
+            Plan,
+            ReplyShape,
+            Sink, //
+        }, //
+    },
+    lib::{
+        displaced_pages::CallPages,
+        pages::Span, //
+    },
+    sunrpc::svc::{
+        Body,
+        Located,
+        Reply, //
+    },
+    trace::trace,
+    verbs::{
+        Exposed,
+        Message,
+        Remote,
+        Responder, //
+    },
+    wire::{
+        ChunkLists,
+        ErrorReply,
+        Segment, //
+    }, //
 };
 
 /// Messages shorter than this are copied together: cheaper than to map what they consist of.
@@ -146,7 +145,7 @@ impl Connection {
             self.map_reply(message, call.xid, &plan, reply)?
         };
         let invalidate = if self.agreement.remote_invalidation {
-            remote::handle_to_invalidate(&chunks)
+            remote_inv::handle_to_invalidate(&chunks)
         } else {
             None
         };
@@ -349,7 +348,7 @@ impl Connection {
             if message.entries() > most {
                 return Err(NotServed::Refused);
             }
-            admin::server::WRITES.inc();
+            tunables::WRITES.inc();
             span = span.part(segment.length, u32::MAX);
         }
         Ok(())

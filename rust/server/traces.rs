@@ -3,14 +3,14 @@
 //! What a trace tells of Calls and Replies. Nothing here runs unless somebody listens.
 
 use crate::{
-    admin::trace::{
+    engine::inbound::Response,
+    trace::{
         svcrdma_decode_rseg,
         svcrdma_decode_wseg,
         svcrdma_encode_wseg,
         trace,
         Cid, //
     },
-    engine::inbound::Response,
     verbs::{
         Endpoint,
         Responder, //

@@ -4,9 +4,9 @@
 
 use kernel::prelude::*;
 
-use crate::bindings::{
-    self,
-    addr::{
+use crate::{
+    bindings,
+    lib::sockaddr::{
         Family,
         SockAddr, //
     }, //

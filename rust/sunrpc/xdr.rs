@@ -12,10 +12,12 @@ use core::{
 
 use kernel::types::Opaque;
 
-use crate::bindings::{
-    self,
-    kvec,
-    piece::{
+use crate::{
+    bindings::{
+        self,
+        kvec, //
+    },
+    lib::bvec::{
         Piece,
         PAGE, //
     }, //

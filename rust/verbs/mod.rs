@@ -34,141 +34,96 @@
 //! | `expose`, `fence`                  | exposing memory, and the proof that it is over       |
 //! | `linked_box`, `patience`           | tools: boxes for lists, asking for memory            |
 
-mod aside;
-mod call_pull;
-mod cm;
-mod completion;
-mod context;
 mod device;
-mod dma;
-mod domain;
 mod endpoint;
-mod events;
-mod expose;
-mod fence;
-mod handles;
-mod identifier;
-mod keys;
-mod linked_box;
-mod listener;
-mod message;
-mod message_post;
-mod not_taken;
-mod patience;
-mod queues;
-mod recv;
-mod recv_buffer;
-mod refill;
-mod region;
-mod region_pool;
-mod regions;
-mod registrar;
-mod reply_pull;
+mod mr;
 mod requester;
 mod responder;
-mod scatter_list;
-mod send_queue;
-mod send_ring;
-mod sizes;
-mod transfer;
-mod transfers;
+mod rw;
 
-pub(crate) use crate::bindings::{
-    addr::SockAddr,
-    list::{
-        Queue,
-        Stack, //
-    },
-    noted_pages::CallPages,
-    pages::{
-        PageArray,
-        Span, //
-    },
-    pool::Pool, //
-};
-pub(crate) use aside::Asides;
-pub(crate) use call_pull::{
-    Parcel,
-    Pull,
-    Pulled,
-    Reads, //
-};
-pub(crate) use cm::{
-    CmEvent,
-    ConnParam,
-    IncomingConnection, //
-};
-pub(crate) use completion::{
-    Ended,
-    RecvWorker,
-    SendWorker, //
-};
-pub(crate) use context::Context;
-pub(crate) use device::DeviceWatch;
-pub(crate) use endpoint::{
-    Drained,
-    Endpoint,
-    EndpointBox, //
-};
-pub(crate) use expose::Exposes;
-pub(crate) use fence::{
-    Fenced,
-    QueueEnded, //
-};
-pub(crate) use listener::{
-    Accepts,
-    Listening, //
-};
-pub(crate) use message::{
-    Message,
-    Sent, //
-};
-pub(crate) use recv::{
-    Recv,
-    RecvBatch,
-    RecvStatus, //
-};
-pub(crate) use refill::{
-    Refill,
-    RegionWaiter, //
-};
-pub(crate) use region::{
-    Access,
-    Exposed,
-    MapError, //
-};
-pub(crate) use regions::{
-    Mapped,
-    Regions,
-    Registered, //
-};
-pub(crate) use registrar::Registrar;
-pub(crate) use reply_pull::{
-    NotPulled,
-    Prepared,
-    Puller,
-    ReplyPulls, //
-};
-pub(crate) use requester::{
-    Draft,
-    DraftFull,
-    Requester,
-    Sender, //
-};
-pub(crate) use responder::{
-    Responder,
-    Sending, //
-};
-pub(crate) use send_queue::{
-    NotPosted,
-    Permit,
-    ReserveError,
-    SendQueue, //
-};
-pub(crate) use sizes::{
+pub(crate) use device::attrs::{
     DeviceAttrs,
     MessageSizes,
     QueueDepths,
     SenderSizes, //
 };
-pub(crate) use transfer::Remote;
+pub(crate) use device::ib_client::DeviceWatch;
+pub(crate) use endpoint::cm_event::{
+    CmEvent,
+    ConnParam,
+    IncomingConnection, //
+};
+pub(crate) use endpoint::completion::{
+    Ended,
+    RecvWorker,
+    SendWorker, //
+};
+pub(crate) use endpoint::ep::{
+    Drained,
+    Endpoint,
+    EndpointBox, //
+};
+pub(crate) use endpoint::listener::{
+    Accepts,
+    Listening, //
+};
+pub(crate) use endpoint::ops::Context;
+pub(crate) use endpoint::recv_ctxt::{
+    Recv,
+    RecvBatch,
+    RecvStatus, //
+};
+pub(crate) use endpoint::send_queue::{
+    NotPosted,
+    Permit,
+    ReserveError,
+    SendQueue, //
+};
+pub(crate) use mr::fence::{
+    Fenced,
+    QueueEnded, //
+};
+pub(crate) use mr::frwr::{
+    Access,
+    Exposed,
+    MapError, //
+};
+pub(crate) use mr::mapper::Registrar;
+pub(crate) use mr::mr_list::{
+    Mapped,
+    Regions,
+    Registered, //
+};
+pub(crate) use mr::refresh::{
+    Refill,
+    RegionWaiter, //
+};
+pub(crate) use requester::ctrl_send::Asides;
+pub(crate) use requester::reply_read::{
+    NotPulled,
+    Prepared,
+    Puller,
+    ReplyPulls, //
+};
+pub(crate) use requester::sender::{
+    Draft,
+    DraftFull,
+    Requester,
+    Sender, //
+};
+pub(crate) use responder::call_read::{
+    Parcel,
+    Pull,
+    Pulled,
+    Reads, //
+};
+pub(crate) use responder::expose::Exposes;
+pub(crate) use responder::send_ctxt::{
+    Message,
+    Sent, //
+};
+pub(crate) use responder::sender::{
+    Responder,
+    Sending, //
+};
+pub(crate) use rw::rw_ctxt::Remote;

@@ -42,11 +42,13 @@ paths() {
 arrows_of() {
 	local room=$1 other
 	shift
-	[ -d "rust/$room" ] || return 0
-	for other in wire engine bindings verbs sunrpc client server admin; do
+	local where=rust/$room
+	[ -e "$where" ] || where+=.rs
+	[ -e "$where" ] || return 0
+	for other in wire engine bindings lib trace sysctl verbs sunrpc client server; do
 		[ "$other" != "$room" ] || continue
 		case " $* " in *" $other "*) continue ;; esac
-		paths "rust/$room" | grep -E "\\bcrate::$other\\b|\\bsuper::super::$other\\b" |
+		paths "$where" | grep -E "\\bcrate::$other\\b|\\bsuper::super::$other\\b" |
 			sed "s|\$|    <- $room does not stand on $other|"
 	done
 }
@@ -55,11 +57,13 @@ rule_arrows() {
 	arrows_of wire
 	arrows_of engine wire
 	arrows_of bindings
-	arrows_of verbs bindings admin
-	arrows_of sunrpc bindings admin
-	arrows_of admin bindings
-	arrows_of client engine wire verbs sunrpc admin
-	arrows_of server engine wire verbs sunrpc admin
+	arrows_of lib bindings
+	arrows_of trace bindings lib
+	arrows_of sysctl bindings lib
+	arrows_of verbs bindings lib trace
+	arrows_of sunrpc bindings lib trace
+	arrows_of client engine wire verbs sunrpc lib trace sysctl
+	arrows_of server engine wire verbs sunrpc lib trace sysctl
 }
 
 # wire and engine compile without a kernel.

@@ -14,20 +14,18 @@ use kernel::{
 };
 
 use crate::{
-    bindings::{
-        self,
-        addr::SockAddr, //
-    },
+    bindings,
+    lib::sockaddr::SockAddr,
     sunrpc::class::OnlyClass, //
 };
 
 use super::{
     ops::Ops,
-    transport::Listener,
-    xprt::{
+    svc_xprt::{
         self,
         NewXprt, //
-    }, //
+    },
+    transport::Listener, //
 };
 
 /// The class; its transports refer to it, and keep the module.
@@ -156,7 +154,7 @@ pub(super) unsafe extern "C" fn accept<L: Listener>(
     xprt: *mut bindings::svc_xprt,
 ) -> *mut bindings::svc_xprt {
     // SAFETY: By this function's contract; the caller has a reference.
-    let listener = unsafe { xprt::data::<L>(xprt) };
+    let listener = unsafe { svc_xprt::data::<L>(xprt) };
     // INVARIANT: By this function's contract.
     let accepting = Accepting {
         xprt,

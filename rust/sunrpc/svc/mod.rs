@@ -16,21 +16,22 @@
 //! | `reverse`, `reverse_class` | the transports of reverse Calls, and their class |
 //! | `answer` | what clients say to reverse Calls |
 
-mod alarm;
-mod answer;
+mod backchannel;
+mod backchannel_class;
+mod backchannel_reply;
 mod class;
 mod handle;
 mod ops;
 mod reply;
-mod reverse;
-mod reverse_class;
 mod rqst;
 mod spare_pages;
+mod svc_xprt;
+mod timer;
 mod transport;
-mod xprt;
 
-pub(crate) use alarm::Alarm;
-pub(crate) use answer::Answer;
+pub(crate) use backchannel::ReverseLimits;
+pub(crate) use backchannel_class::ReverseRegistration;
+pub(crate) use backchannel_reply::Answer;
 pub(crate) use class::{
     Accepting,
     Registration, //
@@ -41,19 +42,18 @@ pub(crate) use reply::{
     Located,
     Reply, //
 };
-pub(crate) use reverse::ReverseLimits;
-pub(crate) use reverse_class::ReverseRegistration;
 pub(crate) use rqst::{
     Arriving,
     Received,
     Receiving, //
 };
 pub(crate) use spare_pages::SparePages;
+pub(crate) use svc_xprt::{
+    NewXprt,
+    SvcXprt, //
+};
+pub(crate) use timer::Alarm;
 pub(crate) use transport::{
     Connection,
     Listener, //
-};
-pub(crate) use xprt::{
-    NewXprt,
-    SvcXprt, //
 };

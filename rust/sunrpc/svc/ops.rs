@@ -25,20 +25,20 @@ use core::{
 
 use kernel::prelude::*;
 
-use crate::bindings::{
-    self,
-    parked::Parked, //
+use crate::{
+    bindings,
+    lib::foreign_buf::Parked, //
 };
 
 use super::{
     class,
     reply::Reply,
     rqst::Arriving,
+    svc_xprt,
     transport::{
         Connection,
         Listener, //
-    },
-    xprt, //
+    }, //
 };
 
 /// The tables for a listener type and its connections.
@@ -51,7 +51,7 @@ impl<L: Listener> Ops<L> {
         xpo_has_wspace: Some(always),
         xpo_release_ctxt: Some(nothing_to_release),
         xpo_detach: Some(stop_listening::<L>),
-        xpo_free: Some(xprt::free::<L>),
+        xpo_free: Some(svc_xprt::free::<L>),
         xpo_kill_temp_xprt: Some(kill_temp),
         ..pin_init::zeroed()
     };
@@ -63,7 +63,7 @@ impl<L: Listener> Ops<L> {
         xpo_result_payload: Some(result_payload::<L::Connection>),
         xpo_release_ctxt: Some(release_ctxt::<L::Connection>),
         xpo_detach: Some(detach::<L::Connection>),
-        xpo_free: Some(xprt::free::<L::Connection>),
+        xpo_free: Some(svc_xprt::free::<L::Connection>),
         xpo_kill_temp_xprt: Some(kill_temp),
         ..pin_init::zeroed()
     };
@@ -74,7 +74,7 @@ impl<L: Listener> Ops<L> {
 /// Called by SUNRPC with a listener that it is about to drop.
 unsafe extern "C" fn stop_listening<L: Listener>(xprt: *mut bindings::svc_xprt) {
     // SAFETY: By this function's contract; the caller has a reference.
-    unsafe { xprt::data::<L>(xprt) }.detach();
+    unsafe { svc_xprt::data::<L>(xprt) }.detach();
 }
 
 /// # Safety
@@ -103,7 +103,7 @@ unsafe extern "C" fn kill_temp(_xprt: *mut bindings::svc_xprt) {}
 /// Called by SUNRPC with a connection.
 unsafe extern "C" fn has_wspace<C: Connection>(xprt: *mut bindings::svc_xprt) -> c_int {
     // SAFETY: By this function's contract; the transport is not freed during the call.
-    unsafe { xprt::data::<C>(xprt) }.has_room().into()
+    unsafe { svc_xprt::data::<C>(xprt) }.has_room().into()
 }
 
 /// # Safety
@@ -112,7 +112,7 @@ unsafe extern "C" fn has_wspace<C: Connection>(xprt: *mut bindings::svc_xprt) ->
 unsafe extern "C" fn recvfrom<C: Connection>(rqst: *mut bindings::svc_rqst) -> c_int {
     // SAFETY: By this function's contract; the request has a reference to the transport.
     unsafe {
-        let connection = xprt::data::<C>((*rqst).rq_xprt);
+        let connection = svc_xprt::data::<C>((*rqst).rq_xprt);
         connection.receive(Arriving::new(rqst)).into_raw()
     }
 }
@@ -145,7 +145,7 @@ unsafe fn with_call<C: Connection, R>(
 unsafe extern "C" fn sendto<C: Connection>(rqst: *mut bindings::svc_rqst) -> c_int {
     // SAFETY: By this function's contract; the request has a reference to the transport.
     let sent = unsafe {
-        let connection = xprt::data::<C>((*rqst).rq_xprt);
+        let connection = svc_xprt::data::<C>((*rqst).rq_xprt);
         with_call::<C, _>(rqst, |call| connection.send(call, Reply::new(rqst)))
     };
     match sent {
@@ -165,7 +165,7 @@ unsafe extern "C" fn result_payload<C: Connection>(
 ) -> c_int {
     // SAFETY: By this function's contract; the request has a reference to the transport.
     unsafe {
-        let connection = xprt::data::<C>((*rqst).rq_xprt);
+        let connection = svc_xprt::data::<C>((*rqst).rq_xprt);
         with_call::<C, _>(rqst, |call| connection.result_payload(call, offset, length));
     }
     0
@@ -178,7 +178,7 @@ unsafe extern "C" fn release_ctxt<C: Connection>(xprt: *mut bindings::svc_xprt, 
     // SAFETY: By this function's contract; SUNRPC forgets the context.
     unsafe {
         let call = NonNull::new(call).map(|raw| C::Call::unpark(raw));
-        xprt::data::<C>(xprt).release(call);
+        svc_xprt::data::<C>(xprt).release(call);
     }
 }
 
@@ -187,5 +187,5 @@ unsafe extern "C" fn release_ctxt<C: Connection>(xprt: *mut bindings::svc_xprt, 
 /// Called by SUNRPC with a connection that it is about to drop.
 unsafe extern "C" fn detach<C: Connection>(xprt: *mut bindings::svc_xprt) {
     // SAFETY: By this function's contract; the caller has a reference.
-    unsafe { xprt::data::<C>(xprt) }.detach();
+    unsafe { svc_xprt::data::<C>(xprt) }.detach();
 }

@@ -10,15 +10,17 @@ use core::{
 
 use kernel::prelude::*;
 
-use crate::bindings::{
-    self,
-    noted_pages::CallPages,
-    pages::{
-        read_slots,
-        PageSink,
-        Span, //
-    },
-    piece::PAGE, //
+use crate::{
+    bindings,
+    lib::{
+        bvec::PAGE,
+        displaced_pages::CallPages,
+        pages::{
+            read_slots,
+            PageSink,
+            Span, //
+        }, //
+    }, //
 };
 
 use super::spare_pages::SparePages;

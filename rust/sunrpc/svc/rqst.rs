@@ -14,16 +14,20 @@ use core::{
 
 use kernel::prelude::*;
 
-use crate::bindings::{
-    self,
-    kvec,
-    noted_pages::CallPages,
-    pages::{
-        PageArray,
-        PageSink, //
+use crate::{
+    bindings::{
+        self,
+        kvec, //
     },
-    parked::Parked,
-    piece::PAGE, //
+    lib::{
+        bvec::PAGE,
+        displaced_pages::CallPages,
+        foreign_buf::Parked,
+        pages::{
+            PageArray,
+            PageSink, //
+        }, //
+    }, //
 };
 
 use super::{

@@ -21,9 +21,9 @@ use kernel::{
     }, //
 };
 
-use crate::bindings::{
-    page,
-    pages::PageArray, //
+use crate::{
+    bindings::page,
+    lib::pages::PageArray, //
 };
 
 /// Pages that are kept at most, for all connections of a listener: 4 MiB, a few of the longest

@@ -6,25 +6,25 @@
 use kernel::prelude::*;
 
 use crate::{
-    bindings::{
-        addr::SockAddr,
-        parked::Parked, //
+    lib::{
+        foreign_buf::Parked,
+        sockaddr::SockAddr, //
     },
     sunrpc::{
         xdr::XdrBuf,
-        SendError, //
+        xprt::SendError, //
     }, //
 };
 
 use super::{
+    backchannel::ReverseLimits,
     class::Accepting,
     reply::Reply,
-    reverse::ReverseLimits,
     rqst::{
         Arriving,
         Received, //
     },
-    xprt::{
+    svc_xprt::{
         NewXprt,
         SvcXprt, //
     }, //

@@ -5,9 +5,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rpcrdma_core::engine::reply::Payload;
-use rpcrdma_core::engine::reply::ReplyLimits;
-use rpcrdma_core::engine::reply::ReplyShape;
+use rpcrdma_core::engine::responder::reply::Payload;
+use rpcrdma_core::engine::responder::reply::ReplyLimits;
+use rpcrdma_core::engine::responder::reply::ReplyShape;
 
 /// Gaps before results, and their lengths.
 type Results = [(u8, u16); 3];

@@ -2,12 +2,12 @@
 
 //! The connecting end.
 
-#[path = "../../../../rust/client/sizes.rs"]
+#[path = "../../../../rust/client/limits.rs"]
 mod sizes;
 
 /// Nothing is known of any procedure.
 mod shared {
-    use crate::engine::habit::Habit;
+    use crate::engine::requester::reply_history::Habit;
 
     pub(super) struct Shared {
         pub(super) habits: Habits,
@@ -61,8 +61,8 @@ mod tests {
     use super::tunables::SEND_SIZE;
     use crate::engine::agreement::Agreement;
     use crate::engine::agreement::Extensions;
-    use crate::engine::call::Extent;
     use crate::engine::credit::receives_to_post;
+    use crate::engine::requester::call::Extent;
     use crate::verbs::DeviceAttrs;
     use crate::wire::private_data::PrivateData;
     use crate::wire::private_data::MAX_SIZE;

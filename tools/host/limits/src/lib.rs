@@ -5,7 +5,6 @@
 
 #![allow(dead_code, reason = "only what reckons is used, and that by tests")]
 
-mod admin;
 mod client;
 mod server;
 mod verbs;

@@ -5,13 +5,26 @@
 #[path = "../../../../rust/server/limits.rs"]
 mod limits;
 
+/// What an administrator sets: each test has its own.
+mod tunables {
+    use std::cell::Cell;
+
+    thread_local! {
+        pub(super) static MAX_REQUESTS: Cell<u32> = const { Cell::new(128) };
+        pub(super) static MAX_BC_REQUESTS: Cell<u32> = const { Cell::new(16) };
+        pub(super) static MAX_REQ_SIZE: Cell<u32> = const { Cell::new(4096) };
+        pub(super) static MAX_REPLY_SIZE: Cell<u32> = const { Cell::new(0) };
+        pub(super) static REMOTE_INVALIDATION: Cell<u32> = const { Cell::new(1) };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::limits::Limits;
-    use crate::admin::server::MAX_BC_REQUESTS;
-    use crate::admin::server::MAX_REPLY_SIZE;
-    use crate::admin::server::MAX_REQUESTS;
-    use crate::admin::server::MAX_REQ_SIZE;
+    use super::tunables::MAX_BC_REQUESTS;
+    use super::tunables::MAX_REPLY_SIZE;
+    use super::tunables::MAX_REQUESTS;
+    use super::tunables::MAX_REQ_SIZE;
     use crate::engine::credit::receives_to_post;
     use crate::verbs::DeviceAttrs;
     use crate::verbs::QueueDepths;

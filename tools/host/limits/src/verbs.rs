@@ -2,9 +2,9 @@
 
 //! Plain values of the room of that name.
 
-#[path = "../../../../rust/verbs/keys.rs"]
+#[path = "../../../../rust/verbs/mr/rkey.rs"]
 mod keys;
-#[path = "../../../../rust/verbs/sizes.rs"]
+#[path = "../../../../rust/verbs/device/attrs.rs"]
 mod sizes;
 
 pub(crate) use sizes::DeviceAttrs;

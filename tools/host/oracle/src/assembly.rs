@@ -3,13 +3,13 @@
 //! Pieces tile the Call, and put every octet where the RFC says it belongs.
 
 use rpcrdma_core::engine::agreement::Extensions;
-use rpcrdma_core::engine::assembly::Assembly;
-use rpcrdma_core::engine::assembly::BadReads;
-use rpcrdma_core::engine::assembly::Bounds;
-use rpcrdma_core::engine::assembly::Layout;
-use rpcrdma_core::engine::assembly::Piece;
 use rpcrdma_core::engine::inbound::from_client;
 use rpcrdma_core::engine::inbound::FromClient;
+use rpcrdma_core::engine::responder::reassembly::Assembly;
+use rpcrdma_core::engine::responder::reassembly::BadReads;
+use rpcrdma_core::engine::responder::reassembly::Bounds;
+use rpcrdma_core::engine::responder::reassembly::Layout;
+use rpcrdma_core::engine::responder::reassembly::Piece;
 use rpcrdma_core::wire::ReadList;
 
 /// Where an octet of the assembled Call comes from.

@@ -2,14 +2,14 @@
 
 //! A plan fits what it was made for.
 
-use rpcrdma_core::engine::call::plan;
-use rpcrdma_core::engine::call::CallPlan;
-use rpcrdma_core::engine::call::CallShape;
-use rpcrdma_core::engine::call::Extent;
-use rpcrdma_core::engine::call::Limits;
-use rpcrdma_core::engine::call::Plan;
-use rpcrdma_core::engine::call::ReplyPlan;
-use rpcrdma_core::engine::call::TooBig;
+use rpcrdma_core::engine::requester::call::plan;
+use rpcrdma_core::engine::requester::call::CallPlan;
+use rpcrdma_core::engine::requester::call::CallShape;
+use rpcrdma_core::engine::requester::call::Extent;
+use rpcrdma_core::engine::requester::call::Limits;
+use rpcrdma_core::engine::requester::call::Plan;
+use rpcrdma_core::engine::requester::call::ReplyPlan;
+use rpcrdma_core::engine::requester::call::TooBig;
 use rpcrdma_core::wire::HeaderWriter;
 use rpcrdma_core::wire::ReadSegment;
 use rpcrdma_core::wire::Segment;

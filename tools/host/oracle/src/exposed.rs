@@ -3,10 +3,10 @@
 //! Places of exposed Replies: no more of anything than there are places, and nothing released
 //! twice.
 
-use rpcrdma_core::engine::exposed::NotExposed;
-use rpcrdma_core::engine::exposed::Place;
-use rpcrdma_core::engine::exposed::Places;
-use rpcrdma_core::engine::habit::Habit;
+use rpcrdma_core::engine::requester::reply_history::Habit;
+use rpcrdma_core::engine::responder::exposed::NotExposed;
+use rpcrdma_core::engine::responder::exposed::Place;
+use rpcrdma_core::engine::responder::exposed::Places;
 
 /// What happens.
 #[derive(Clone, Copy, Debug)]

@@ -2,9 +2,9 @@
 
 //! The consumer finds the stream that was sent, in head, pages and tail.
 
-use rpcrdma_core::engine::call::Extent;
-use rpcrdma_core::engine::placement::Placement;
-use rpcrdma_core::engine::placement::Run;
+use rpcrdma_core::engine::requester::call::Extent;
+use rpcrdma_core::engine::requester::placement::Placement;
+use rpcrdma_core::engine::requester::placement::Run;
 
 /// An octet as the consumer finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

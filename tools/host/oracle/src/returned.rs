@@ -5,10 +5,10 @@
 use rpcrdma_core::engine::agreement::Extensions;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromServer;
-use rpcrdma_core::engine::returned::arrived;
-use rpcrdma_core::engine::returned::Arrived;
-use rpcrdma_core::engine::returned::Mismatch;
-use rpcrdma_core::engine::returned::Offered;
+use rpcrdma_core::engine::requester::match_reply::arrived;
+use rpcrdma_core::engine::requester::match_reply::Arrived;
+use rpcrdma_core::engine::requester::match_reply::Mismatch;
+use rpcrdma_core::engine::requester::match_reply::Offered;
 use rpcrdma_core::wire::Segment;
 use rpcrdma_core::wire::WriteChunk;
 

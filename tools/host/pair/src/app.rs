@@ -3,9 +3,9 @@
 //! The upper layer: Calls that say what Reply they want, and Replies that can be checked.
 
 use crate::rng::Rng;
-use rpcrdma_core::engine::call::CallShape;
-use rpcrdma_core::engine::call::Extent;
-use rpcrdma_core::engine::reply::Payload;
+use rpcrdma_core::engine::requester::call::CallShape;
+use rpcrdma_core::engine::requester::call::Extent;
+use rpcrdma_core::engine::responder::reply::Payload;
 
 const CALL: u32 = 0;
 const REPLY: u32 = 1;

@@ -3,19 +3,19 @@
 //! Limits hold exactly: what is at the limit passes, what is one beyond does not.
 
 use crate::support::*;
-use rpcrdma_core::engine::assembly::Assembly;
-use rpcrdma_core::engine::assembly::BadReads;
-use rpcrdma_core::engine::assembly::Bounds;
-use rpcrdma_core::engine::assembly::Layout;
-use rpcrdma_core::engine::call::plan;
-use rpcrdma_core::engine::call::CallPlan;
-use rpcrdma_core::engine::call::Limits;
-use rpcrdma_core::engine::call::Plan;
-use rpcrdma_core::engine::call::ReplyPlan;
-use rpcrdma_core::engine::call::TooBig;
-use rpcrdma_core::engine::returned::arrived;
-use rpcrdma_core::engine::returned::Mismatch;
-use rpcrdma_core::engine::returned::Offered;
+use rpcrdma_core::engine::requester::call::plan;
+use rpcrdma_core::engine::requester::call::CallPlan;
+use rpcrdma_core::engine::requester::call::Limits;
+use rpcrdma_core::engine::requester::call::Plan;
+use rpcrdma_core::engine::requester::call::ReplyPlan;
+use rpcrdma_core::engine::requester::call::TooBig;
+use rpcrdma_core::engine::requester::match_reply::arrived;
+use rpcrdma_core::engine::requester::match_reply::Mismatch;
+use rpcrdma_core::engine::requester::match_reply::Offered;
+use rpcrdma_core::engine::responder::reassembly::Assembly;
+use rpcrdma_core::engine::responder::reassembly::BadReads;
+use rpcrdma_core::engine::responder::reassembly::Bounds;
+use rpcrdma_core::engine::responder::reassembly::Layout;
 use rpcrdma_core::wire::Body;
 use rpcrdma_core::wire::Header;
 use rpcrdma_core::wire::ReadList;

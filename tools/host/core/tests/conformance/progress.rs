@@ -2,8 +2,8 @@
 
 //! A queue comes to a halt only if the same is under way at every look.
 
-use rpcrdma_core::engine::progress::Found;
-use rpcrdma_core::engine::progress::Progress;
+use rpcrdma_core::engine::responder::stall::Found;
+use rpcrdma_core::engine::responder::stall::Progress;
 
 const PATIENCE: u64 = 90;
 

@@ -4,13 +4,13 @@
 
 use crate::support::*;
 use rpcrdma_core::engine::agreement::Agreement;
-use rpcrdma_core::engine::call::plan;
-use rpcrdma_core::engine::call::CallPlan;
-use rpcrdma_core::engine::call::Limits;
-use rpcrdma_core::engine::call::Plan;
-use rpcrdma_core::engine::call::ReplyPlan;
 use rpcrdma_core::engine::credit::receives_to_post;
 use rpcrdma_core::engine::credit::Window;
+use rpcrdma_core::engine::requester::call::plan;
+use rpcrdma_core::engine::requester::call::CallPlan;
+use rpcrdma_core::engine::requester::call::Limits;
+use rpcrdma_core::engine::requester::call::Plan;
+use rpcrdma_core::engine::requester::call::ReplyPlan;
 use rpcrdma_core::wire::private_data::PrivateData;
 use rpcrdma_core::wire::HeaderWriter;
 use rpcrdma_core::wire::MIN_LEN;

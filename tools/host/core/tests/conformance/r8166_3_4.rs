@@ -3,23 +3,23 @@
 //! RFC 8166 Section 3.4: reduction, Read chunks, Write chunks.
 
 use crate::support::*;
-use rpcrdma_core::engine::assembly::Assembly;
-use rpcrdma_core::engine::assembly::BadReads;
-use rpcrdma_core::engine::assembly::Bounds;
-use rpcrdma_core::engine::assembly::Layout;
-use rpcrdma_core::engine::assembly::Piece;
-use rpcrdma_core::engine::call::plan;
-use rpcrdma_core::engine::call::CallPlan;
-use rpcrdma_core::engine::call::CallShape;
-use rpcrdma_core::engine::call::Extent;
-use rpcrdma_core::engine::call::ReplyPlan;
 use rpcrdma_core::engine::inbound::from_client;
 use rpcrdma_core::engine::inbound::Response;
-use rpcrdma_core::engine::reply;
-use rpcrdma_core::engine::reply::Payload;
-use rpcrdma_core::engine::reply::ReplyLimits;
-use rpcrdma_core::engine::reply::ReplyShape;
-use rpcrdma_core::engine::reply::Sink;
+use rpcrdma_core::engine::requester::call::plan;
+use rpcrdma_core::engine::requester::call::CallPlan;
+use rpcrdma_core::engine::requester::call::CallShape;
+use rpcrdma_core::engine::requester::call::Extent;
+use rpcrdma_core::engine::requester::call::ReplyPlan;
+use rpcrdma_core::engine::responder::reassembly::Assembly;
+use rpcrdma_core::engine::responder::reassembly::BadReads;
+use rpcrdma_core::engine::responder::reassembly::Bounds;
+use rpcrdma_core::engine::responder::reassembly::Layout;
+use rpcrdma_core::engine::responder::reassembly::Piece;
+use rpcrdma_core::engine::responder::reply;
+use rpcrdma_core::engine::responder::reply::Payload;
+use rpcrdma_core::engine::responder::reply::ReplyLimits;
+use rpcrdma_core::engine::responder::reply::ReplyShape;
+use rpcrdma_core::engine::responder::reply::Sink;
 use rpcrdma_core::wire::ChunkLists;
 use rpcrdma_core::wire::ErrorReply;
 

@@ -3,23 +3,23 @@
 //! RFC 8166 Section 3.5: short, chunked and long messages.
 
 use crate::support::*;
-use rpcrdma_core::engine::assembly::Assembly;
-use rpcrdma_core::engine::assembly::Bounds;
-use rpcrdma_core::engine::assembly::Layout;
-use rpcrdma_core::engine::assembly::Piece;
-use rpcrdma_core::engine::call::plan;
-use rpcrdma_core::engine::call::CallPlan;
-use rpcrdma_core::engine::call::CallShape;
-use rpcrdma_core::engine::call::Limits;
-use rpcrdma_core::engine::call::Plan;
-use rpcrdma_core::engine::call::ReplyPlan;
-use rpcrdma_core::engine::call::TooBig;
-use rpcrdma_core::engine::reply;
-use rpcrdma_core::engine::reply::CannotReply;
-use rpcrdma_core::engine::reply::Form;
-use rpcrdma_core::engine::reply::Payload;
-use rpcrdma_core::engine::reply::ReplyLimits;
-use rpcrdma_core::engine::reply::ReplyShape;
+use rpcrdma_core::engine::requester::call::plan;
+use rpcrdma_core::engine::requester::call::CallPlan;
+use rpcrdma_core::engine::requester::call::CallShape;
+use rpcrdma_core::engine::requester::call::Limits;
+use rpcrdma_core::engine::requester::call::Plan;
+use rpcrdma_core::engine::requester::call::ReplyPlan;
+use rpcrdma_core::engine::requester::call::TooBig;
+use rpcrdma_core::engine::responder::reassembly::Assembly;
+use rpcrdma_core::engine::responder::reassembly::Bounds;
+use rpcrdma_core::engine::responder::reassembly::Layout;
+use rpcrdma_core::engine::responder::reassembly::Piece;
+use rpcrdma_core::engine::responder::reply;
+use rpcrdma_core::engine::responder::reply::CannotReply;
+use rpcrdma_core::engine::responder::reply::Form;
+use rpcrdma_core::engine::responder::reply::Payload;
+use rpcrdma_core::engine::responder::reply::ReplyLimits;
+use rpcrdma_core::engine::responder::reply::ReplyShape;
 use rpcrdma_core::wire::HeaderWriter;
 use rpcrdma_core::wire::ReadSegment;
 

@@ -3,24 +3,24 @@
 //! RFC 8166 Section 4.3: the use of the chunk lists.
 
 use crate::support::*;
-use rpcrdma_core::engine::call::plan;
-use rpcrdma_core::engine::call::CallPlan;
-use rpcrdma_core::engine::call::Limits;
-use rpcrdma_core::engine::call::ReplyPlan;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromServer;
 use rpcrdma_core::engine::inbound::Response;
-use rpcrdma_core::engine::reply;
-use rpcrdma_core::engine::reply::remaining;
-use rpcrdma_core::engine::reply::CannotReply;
-use rpcrdma_core::engine::reply::Form;
-use rpcrdma_core::engine::reply::Payload;
-use rpcrdma_core::engine::reply::ReplyLimits;
-use rpcrdma_core::engine::reply::ReplyShape;
-use rpcrdma_core::engine::returned::arrived;
-use rpcrdma_core::engine::returned::Arrived;
-use rpcrdma_core::engine::returned::Mismatch;
-use rpcrdma_core::engine::returned::Offered;
+use rpcrdma_core::engine::requester::call::plan;
+use rpcrdma_core::engine::requester::call::CallPlan;
+use rpcrdma_core::engine::requester::call::Limits;
+use rpcrdma_core::engine::requester::call::ReplyPlan;
+use rpcrdma_core::engine::requester::match_reply::arrived;
+use rpcrdma_core::engine::requester::match_reply::Arrived;
+use rpcrdma_core::engine::requester::match_reply::Mismatch;
+use rpcrdma_core::engine::requester::match_reply::Offered;
+use rpcrdma_core::engine::responder::reply;
+use rpcrdma_core::engine::responder::reply::remaining;
+use rpcrdma_core::engine::responder::reply::CannotReply;
+use rpcrdma_core::engine::responder::reply::Form;
+use rpcrdma_core::engine::responder::reply::Payload;
+use rpcrdma_core::engine::responder::reply::ReplyLimits;
+use rpcrdma_core::engine::responder::reply::ReplyShape;
 use rpcrdma_core::wire::Segment;
 
 /// A Call with Write chunks of one segment each (`None`: an empty chunk) and maybe a Reply chunk.

@@ -3,15 +3,15 @@
 //! RFC 8166 Section 8: security; and what follows from it for handles.
 
 use crate::support::*;
-use rpcrdma_core::engine::call::plan;
-use rpcrdma_core::engine::call::CallPlan;
-use rpcrdma_core::engine::call::ReplyPlan;
-use rpcrdma_core::engine::header;
-use rpcrdma_core::engine::reply;
-use rpcrdma_core::engine::reply::Form;
-use rpcrdma_core::engine::reply::Payload;
-use rpcrdma_core::engine::reply::ReplyLimits;
-use rpcrdma_core::engine::reply::ReplyShape;
+use rpcrdma_core::engine::requester::call::plan;
+use rpcrdma_core::engine::requester::call::CallPlan;
+use rpcrdma_core::engine::requester::call::ReplyPlan;
+use rpcrdma_core::engine::responder::call_header;
+use rpcrdma_core::engine::responder::reply;
+use rpcrdma_core::engine::responder::reply::Form;
+use rpcrdma_core::engine::responder::reply::Payload;
+use rpcrdma_core::engine::responder::reply::ReplyLimits;
+use rpcrdma_core::engine::responder::reply::ReplyShape;
 
 /// Whether a Call with this credential and verifier, cut to `inline` octets, is accepted with a
 /// Read chunk at `position`.
@@ -23,7 +23,7 @@ fn accepted(credential: &[u32], verifier: &[u32], inline: usize, position: u32) 
     let mut call = message(0, &[&[1, position], &a, &[0, 0, 0], &rpc]);
     call.truncate(call.len() - 4 * rpc.len() + inline);
     let call = call_at_server(&call);
-    header::may_lack(call.payload.unwrap(), call.chunks.reads)
+    call_header::may_lack(call.payload.unwrap(), call.chunks.reads)
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn long_call_may_lack(rpc: &[u8], positions: &[u32]) -> bool {
     let mut reads = vec![(0, segment(1, 4096, 0x1000))];
     reads.extend(positions.iter().map(|&at| (at, segment(2, 64, 0x2000))));
     let call = nomsg_with_reads(&reads);
-    header::may_lack(rpc, call_at_server(&call).chunks.reads)
+    call_header::may_lack(rpc, call_at_server(&call).chunks.reads)
 }
 
 #[test]
@@ -178,19 +178,19 @@ fn r8166_8_2_2_4_1_every_field_may_be_hostile() {
 /// Does all that either end does with a message, as far as its octets decide; returns whether a
 /// responder answered it with an error.
 fn act_on(octets: &[u8]) -> u32 {
-    use rpcrdma_core::engine::assembly::Assembly;
-    use rpcrdma_core::engine::assembly::Bounds;
-    use rpcrdma_core::engine::call::Extent;
     use rpcrdma_core::engine::inbound::from_client;
     use rpcrdma_core::engine::inbound::from_server;
     use rpcrdma_core::engine::inbound::FromClient;
     use rpcrdma_core::engine::inbound::FromServer;
     use rpcrdma_core::engine::inbound::Response;
-    use rpcrdma_core::engine::placement::Placement;
-    use rpcrdma_core::engine::remote::handle_to_invalidate;
-    use rpcrdma_core::engine::returned::arrived;
-    use rpcrdma_core::engine::returned::Arrived;
-    use rpcrdma_core::engine::returned::Offered;
+    use rpcrdma_core::engine::requester::call::Extent;
+    use rpcrdma_core::engine::requester::match_reply::arrived;
+    use rpcrdma_core::engine::requester::match_reply::Arrived;
+    use rpcrdma_core::engine::requester::match_reply::Offered;
+    use rpcrdma_core::engine::requester::placement::Placement;
+    use rpcrdma_core::engine::responder::reassembly::Assembly;
+    use rpcrdma_core::engine::responder::reassembly::Bounds;
+    use rpcrdma_core::engine::responder::remote_inv::handle_to_invalidate;
 
     let own = [segment(7, 64, 0x1000)];
     if let Ok(FromServer::Reply(reply)) = from_server(octets, PULLED) {

@@ -4,7 +4,7 @@
 
 use crate::support::*;
 use rpcrdma_core::engine::agreement::Agreement;
-use rpcrdma_core::engine::remote::handle_to_invalidate;
+use rpcrdma_core::engine::responder::remote_inv::handle_to_invalidate;
 use rpcrdma_core::wire::private_data::PrivateData;
 use rpcrdma_core::wire::private_data::IDENTIFIER;
 use rpcrdma_core::wire::private_data::LEN;

@@ -8,10 +8,10 @@ use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromClient;
 use rpcrdma_core::engine::inbound::FromServer;
 use rpcrdma_core::engine::inbound::Response;
-use rpcrdma_core::engine::reply;
-use rpcrdma_core::engine::reply::Payload;
-use rpcrdma_core::engine::reply::ReplyLimits;
-use rpcrdma_core::engine::reply::ReplyShape;
+use rpcrdma_core::engine::responder::reply;
+use rpcrdma_core::engine::responder::reply::Payload;
+use rpcrdma_core::engine::responder::reply::ReplyLimits;
+use rpcrdma_core::engine::responder::reply::ReplyShape;
 use rpcrdma_core::wire::private_data::PrivateData;
 use rpcrdma_core::wire::ErrorReply;
 

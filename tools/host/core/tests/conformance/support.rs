@@ -3,12 +3,12 @@
 //! What the tests say things with.
 
 use rpcrdma_core::engine::agreement::Extensions;
-use rpcrdma_core::engine::call::CallShape;
-use rpcrdma_core::engine::call::Extent;
-use rpcrdma_core::engine::call::Limits;
 use rpcrdma_core::engine::credit::Window;
 use rpcrdma_core::engine::inbound::Message;
-use rpcrdma_core::engine::reply::Plan;
+use rpcrdma_core::engine::requester::call::CallShape;
+use rpcrdma_core::engine::requester::call::Extent;
+use rpcrdma_core::engine::requester::call::Limits;
+use rpcrdma_core::engine::responder::reply::Plan;
 use rpcrdma_core::wire::Segment;
 
 /// The XID of most messages here.

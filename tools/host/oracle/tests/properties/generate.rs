@@ -5,12 +5,12 @@
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use rpcrdma_core::engine::assembly::Assembly;
-use rpcrdma_core::engine::assembly::Bounds;
-use rpcrdma_core::engine::call::CallShape;
-use rpcrdma_core::engine::call::Extent;
-use rpcrdma_core::engine::call::Limits;
-use rpcrdma_core::engine::reply::Payload;
+use rpcrdma_core::engine::requester::call::CallShape;
+use rpcrdma_core::engine::requester::call::Extent;
+use rpcrdma_core::engine::requester::call::Limits;
+use rpcrdma_core::engine::responder::reassembly::Assembly;
+use rpcrdma_core::engine::responder::reassembly::Bounds;
+use rpcrdma_core::engine::responder::reply::Payload;
 use rpcrdma_core::wire::Body;
 use rpcrdma_core::wire::Header;
 use rpcrdma_core::wire::ReadSegment;
@@ -201,7 +201,7 @@ impl ReducedCall {
         match Assembly::plan(inline, chunks.reads, &bounds) {
             Ok(None) => inline == Some(self.length as usize),
             Ok(Some(assembly)) => {
-                use rpcrdma_core::engine::assembly::Layout;
+                use rpcrdma_core::engine::responder::reassembly::Layout;
                 match assembly.layout() {
                     Layout::Whole { length } => length == self.length,
                     Layout::DataItem { head, data, tail } => head + data + tail == self.length,

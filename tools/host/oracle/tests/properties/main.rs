@@ -8,10 +8,10 @@ mod generate;
 
 use generate::*;
 use proptest::prelude::*;
-use rpcrdma_core::engine::call::CallShape;
-use rpcrdma_core::engine::call::Extent;
-use rpcrdma_core::engine::reply::ReplyLimits;
-use rpcrdma_core::engine::reply::ReplyShape;
+use rpcrdma_core::engine::requester::call::CallShape;
+use rpcrdma_core::engine::requester::call::Extent;
+use rpcrdma_core::engine::responder::reply::ReplyLimits;
+use rpcrdma_core::engine::responder::reply::ReplyShape;
 use rpcrdma_oracle as oracle;
 
 proptest! {
@@ -150,7 +150,7 @@ proptest! {
     #[test]
     fn unlikely_plans_never_panic(shape in wild_call_shape(), limits in wild_limits()) {
         let shape: CallShape = shape;
-        let _ = rpcrdma_core::engine::call::plan(&shape, &limits);
+        let _ = rpcrdma_core::engine::requester::call::plan(&shape, &limits);
     }
 
     #[test]

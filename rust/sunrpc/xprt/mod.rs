@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The client's side of SUNRPC: `rpc_xprt` and its requests.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `transport` | what a client's transport implements, and the errors it returns |
+//! | `rpc_xprt` | `rpc_xprt` and its private part, and who may access what |
+//! | `handle` | counted references to it, for what outlives SUNRPC's calls |
+//! | `class` | the class by which SUNRPC creates transports |
+//! | `ops` | the table of operations, and where they run |
+//! | `request_ops`, `connection_ops`, `backchannel_ops` | the operations |
+//! | `backoff` | the delay between connection attempts |
+//! | `slot`, `buffer` | the slot of an RPC, and its memory |
+//! | `slot_state` | the state of an RPC, and who may access what it exposes |
+//! | `call` | a Call, as the function that sends it sees it |
+//! | `claim`, `refusal` | how an RPC ends: with a Reply, or without |
+//! | `credits` | credits of Calls that their callers gave up |
+//! | `backchannel` | backchannel Calls that the client accepts |
+//! | `deferred_put` | references to a transport that are put without sleeping |
+//! | `locks` | SUNRPC's locks as guards |
+//! | `reclaim` | allocations on the memory reclaim path |
+
+mod backchannel;
+mod backchannel_ops;
+mod backoff;
+mod buffer;
+mod call;
+mod claim;
+mod class;
+mod connection_ops;
+pub(super) mod credits;
+mod deferred_put;
+mod handle;
+pub(super) mod locks;
+mod ops;
+mod reclaim;
+mod refusal;
+mod request_ops;
+mod rpc_xprt;
+mod slot;
+mod slot_state;
+pub(super) mod transport;
+
+pub(crate) use backchannel::{
+    ReversePool,
+    ReverseReply, //
+};
+pub(crate) use call::{
+    Call,
+    Committed, //
+};
+pub(crate) use claim::{
+    Claimed,
+    Fencing,
+    Scatter, //
+};
+pub(crate) use class::ClassRegistration;
+pub(crate) use credits::Credits;
+pub(crate) use handle::XprtHandle;
+pub(crate) use reclaim::Scope as ReclaimScope;
+pub(crate) use refusal::Refusal;
+pub(crate) use transport::{
+    ConnectError,
+    SendError,
+    Transport, //
+};

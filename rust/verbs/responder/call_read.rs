@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Pulling a Call's chunks: RDMA Reads into pages that travel with the Call's Receive buffer.
+//!
+//! The buffer moves: `Recv` -> [`Pull`], where Reads are added -> the device, by [`Pull::post`] ->
+//! [`Pulled`], given back by the completion -> `Recv` again, once the pages are unmapped. The pages
+//! can be looked at before and after, never in between.
+
+use core::ptr::{
+    self,
+    NonNull, //
+};
+
+use kernel::{
+    prelude::*,
+    time::{
+        Delta,
+        Instant, //
+    }, //
+};
+
+use crate::{
+    bindings,
+    lib::{
+        displaced_pages::CallPages,
+        llist::{
+            Link,
+            Linked, //
+        },
+        pages::{
+            PageArray,
+            PageSink,
+            Span, //
+        }, //
+    },
+    trace::{
+        svcrdma_wc_read,
+        trace, //
+    },
+    verbs::{
+        device::dma_buf::Direction,
+        endpoint::{
+            bad_wr::NotTaken,
+            completion::{
+                Ended,
+                SendWorker, //
+            },
+            ep::Endpoint,
+            ops::Context,
+            recv_ctxt::Recv,
+            send_queue::{
+                NotPosted,
+                Permit, //
+            }, //
+        },
+        rw::{
+            rw_chain::Transfers,
+            rw_ctxt::{
+                Armed,
+                Remote,
+                Transfer, //
+            }, //
+        }, //
+    }, //
+};
+
+use super::sender::{
+    Responder,
+    Sending, //
+};
+
+/// What travels with a responder's Receive buffers: pages to pull to, and the Call's own state.
+///
+/// # Invariants
+///
+/// `transfers` is empty unless the buffer is in a [`Pull`] or a [`Pulled`], or posted by one.
+pub(crate) struct Parcel<S> {
+    pages: CallPages,
+    transfers: Transfers,
+    /// The state of the Call.
+    pub(crate) call: S,
+}
+
+impl<S> Parcel<S> {
+    /// A parcel with room for `pages` pages.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn new(pages: usize, call: S) -> Result<Self> {
+        // INVARIANT: There are no transfers.
+        Ok(Self {
+            pages: PageArray::with_capacity(pages)?.into(),
+            transfers: Transfers::new(Direction::FromDevice),
+            call,
+        })
+    }
+
+    /// The pages.
+    #[inline]
+    pub(crate) fn pages_mut(&mut self) -> &mut CallPages {
+        &mut self.pages
+    }
+
+    /// The state of the Call, and the pages.
+    #[inline]
+    pub(crate) fn parts(&mut self) -> (&mut S, &mut CallPages) {
+        (&mut self.call, &mut self.pages)
+    }
+}
+
+/// A Receive buffer whose Call is being put together.
+pub(crate) struct Pull<S>(Recv<Parcel<S>>);
+
+impl<S: Send + 'static> Pull<S> {
+    /// Starts with the pages that are in the parcel.
+    #[inline]
+    pub(crate) fn new(recv: Recv<Parcel<S>>) -> Self {
+        Self(recv)
+    }
+
+    /// The first `octets` of the Receive buffer, the state of the Call, and what is to be pulled.
+    #[inline]
+    pub(crate) fn parts(&mut self, octets: usize) -> (&[u8], &mut S, Reads<'_>) {
+        let (octets, parcel) = self.0.split(octets);
+        let reads = Reads {
+            pages: parcel.pages.own(),
+            transfers: &mut parcel.transfers,
+        };
+        (octets, &mut parcel.call, reads)
+    }
+
+    /// What names the Call in traces.
+    #[inline]
+    pub(crate) fn serial(&self) -> i32 {
+        self.0.serial()
+    }
+
+    /// Entries of the Send Queue that posting takes.
+    #[inline]
+    pub(crate) fn entries(&self) -> u32 {
+        self.0.user().transfers.entries()
+    }
+
+    /// Posts the Reads; [`Responder::pulled`] follows.
+    ///
+    /// # Errors
+    ///
+    /// [`NotPosted`]; either way the connection is at its end.
+    #[inline]
+    pub(crate) fn post<C: Responder<Call = S>>(
+        mut self,
+        ep: &Endpoint<C>,
+        permit: Permit<'_>,
+    ) -> Result<(), NotPosted<Self>> {
+        let (serial, companion) = (self.0.serial(), self.0.as_raw());
+        let entries = permit.entries();
+        let armed = Armed {
+            companion: companion.as_ptr(),
+            entries,
+            posted: svcrdma_wc_read::enabled().then(Instant::now),
+        };
+        let transfers = &mut self.0.user_mut().transfers;
+        transfers.arm(done::<C>, armed);
+        let enough = transfers.entries() <= entries;
+        // SAFETY: Nothing follows the chain.
+        let first = unsafe { transfers.link(ep, ptr::null_mut()) };
+        let Some(first) = first.filter(|first| !first.is_null() && enough) else {
+            return Err(NotPosted::Refused(self));
+        };
+        trace!(svcrdma_post_read_chunk(
+            ep.send_cid(serial),
+            entries.cast_signed()
+        ));
+        let companion = self.0.into_raw();
+        // SAFETY: The work requests and the pages belong to the Receive buffer, which nobody can
+        // reach until `done` takes it back, or the code below.
+        match unsafe { permit.post(ep, first) } {
+            Ok(()) => Ok(()),
+            Err((error, left)) => {
+                let sending = ep.context().sending();
+                sending.trace_refused(ep, serial, error);
+                if left == NotTaken::Unknown {
+                    return Err(NotPosted::Stranded);
+                }
+                // SAFETY: The last one is not posted, so that `done` does not come.
+                let pull = Self(unsafe { Recv::from_raw(companion) });
+                if left == NotTaken::All {
+                    return Err(NotPosted::Refused(pull));
+                }
+                sending.strand_pull(Pulled(pull.0));
+                Err(NotPosted::Stranded)
+            }
+        }
+    }
+
+    /// Gives the buffer back, and whatever was added up.
+    #[inline]
+    pub(crate) fn abandon<C: Responder<Call = S>>(self, ep: &Endpoint<C>) -> Recv<Parcel<S>> {
+        Pulled(self.0).finish(ep)
+    }
+}
+
+/// The pages that a Call is pulled to, and the Reads that pull it.
+pub(crate) struct Reads<'a> {
+    pages: &'a mut PageArray,
+    transfers: &'a mut Transfers,
+}
+
+impl Reads<'_> {
+    /// Where pages are added.
+    #[inline]
+    pub(crate) fn page_sink(&mut self) -> PageSink<'_> {
+        self.pages.sink()
+    }
+
+    /// Adds a Read of `sink.len` octets from `from`.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the sink is empty or not within the pages; `ENOMEM`, `EIO` if the device cannot
+    /// map the pages.
+    #[inline]
+    pub(crate) fn add<C: Responder>(
+        &mut self,
+        ep: &Endpoint<C>,
+        sink: Span,
+        from: Remote,
+    ) -> Result {
+        let pool = ep.context().sending().transfers();
+        // SAFETY: The pages stay in the parcel, which nobody can reach while it is in a `Pull`,
+        // until the transfers are released; the array only grows.
+        unsafe { self.transfers.add(ep, pool, self.pages, sink, from) }
+    }
+
+    /// Copies `source` to where `to` is in the pages; `false` if it does not fit.
+    pub(crate) fn write(&mut self, to: u32, source: &[u8]) -> bool {
+        self.pages.write(to, source)
+    }
+}
+
+/// A Receive buffer whose Reads have ended, well or not. The pages are still mapped.
+pub(crate) struct Pulled<S>(Recv<Parcel<S>>);
+
+impl<S: Send + 'static> Pulled<S> {
+    /// Whether the Reads were this endpoint's.
+    pub(in crate::verbs) fn is_of<C: Context>(&self, ep: &Endpoint<C>) -> bool {
+        self.0.user().transfers.are_of(ep)
+    }
+
+    /// Unmaps the pages and gives the buffer back.
+    #[inline]
+    pub(crate) fn finish<C: Responder<Call = S>>(mut self, ep: &Endpoint<C>) -> Recv<Parcel<S>> {
+        let pool = ep.context().sending().transfers();
+        self.0.user_mut().transfers.release(ep, pool);
+        self.0
+    }
+}
+
+// SAFETY: As for the buffer inside.
+unsafe impl<S: Send + 'static> Linked for Pulled<S> {
+    #[inline]
+    fn into_link(self) -> NonNull<Link> {
+        self.0.into_link()
+    }
+
+    #[inline]
+    unsafe fn from_link(link: NonNull<Link>) -> Self {
+        // SAFETY: By this function's contract.
+        Self(unsafe { Recv::from_link(link) })
+    }
+}
+
+/// The end of a chain of Reads, in the send completion queue's worker.
+///
+/// # Safety
+///
+/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a chain that [`Pull::post`]
+/// posted there.
+unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
+    // SAFETY: By this function's contract.
+    let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
+    // SAFETY: `post` signals its last transfer, which is armed until it is released.
+    let armed = unsafe { Transfer::completed(cqe) };
+    // SAFETY: Left there by `post`, for this.
+    let recv: Recv<Parcel<C::Call>> =
+        unsafe { Recv::from_raw(NonNull::new_unchecked(armed.companion)) };
+    let sending: &Sending<C::Call> = worker.context().sending();
+    sending.queue().complete(armed.entries);
+    let how = Ended::of(wc.status);
+    match how {
+        Ended::Well => trace!(svcrdma_wc_read(
+            worker.send_cid(recv.serial()),
+            recv.user().transfers.octets(),
+            armed
+                .posted
+                .map_or(Delta::ZERO, |at| at.elapsed())
+                .as_micros_ceil()
+        )),
+        Ended::Flushed => trace!(svcrdma_wc_read_flush(
+            worker.send_cid(recv.serial()),
+            wc.status,
+            wc.vendor_err
+        )),
+        Ended::Failed(status) => trace!(svcrdma_wc_read_err(
+            worker.send_cid(recv.serial()),
+            status,
+            wc.vendor_err
+        )),
+    }
+    C::pulled(&worker, Pulled(recv), how);
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Posting a message, and its end.
+
+use core::ptr;
+
+use kernel::prelude::*;
+
+use crate::{
+    bindings,
+    lib::llist_box::LinkedBox,
+    trace::trace,
+    verbs::endpoint::{
+        bad_wr::NotTaken,
+        completion::{
+            Ended,
+            SendWorker, //
+        },
+        ep::Endpoint,
+        send_queue::{
+            NotPosted,
+            Permit, //
+        }, //
+    }, //
+};
+
+use super::{
+    send_ctxt::{
+        Inner,
+        Message,
+        Sent, //
+    },
+    sender::Responder, //
+};
+
+impl Message {
+    /// Posts the Writes and, behind them, a Send of the first `octets` of the buffer and what was
+    /// gathered; [`Responder::sent`] follows. The Send invalidates the peer's handle `invalidate`.
+    ///
+    /// # Errors
+    ///
+    /// [`NotPosted`]; either way the connection is at its end.
+    #[inline]
+    pub(crate) fn post<C: Responder>(
+        self,
+        ep: &Endpoint<C>,
+        permit: Permit<'_>,
+        octets: usize,
+        invalidate: Option<u32>,
+    ) -> Result<(), NotPosted<Self>> {
+        // SAFETY: Nothing is put in front.
+        unsafe { self.post_behind(ep, permit, octets, invalidate, |first| first) }
+    }
+
+    /// [`Self::post`], with what `before` puts in front of the chain, for which there are entries
+    /// of the Send Queue beside the permit's.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::post`].
+    ///
+    /// # Safety
+    ///
+    /// `before` returns the start of a chain that ends with its argument. What it puts in front
+    /// stays in place until the queues are drained.
+    #[inline]
+    pub(in crate::verbs) unsafe fn post_behind<C: Responder>(
+        mut self,
+        ep: &Endpoint<C>,
+        permit: Permit<'_>,
+        octets: usize,
+        invalidate: Option<u32>,
+        before: impl FnOnce(*mut bindings::ib_send_wr) -> *mut bindings::ib_send_wr,
+    ) -> Result<(), NotPosted<Self>> {
+        if !ep.owns(self.0.buffer.domain()) {
+            return Err(NotPosted::Refused(self));
+        }
+        let raw = self.0.as_ptr();
+        let inner = &mut *self.0;
+        inner.buffer.sync_for_device(octets);
+        // The first element is the buffer's.
+        let length = inner.buffer.length(octets);
+        if let Some(first) = inner.sges.first_mut() {
+            first.length = length;
+        }
+        inner.cqe.done = Some(done::<C>);
+        let wr = &mut inner.wr;
+        wr.next = ptr::null_mut();
+        // SAFETY: A member of a valid object.
+        *unsafe { wr.__bindgen_anon_1.wr_cqe.as_mut() } = unsafe { &raw mut (*raw).cqe };
+        wr.sg_list = inner.sges.as_mut_ptr();
+        // CAST: As many as the device has, at most.
+        wr.num_sge = inner.sges.len() as c_int;
+        wr.send_flags = bindings::ib_send_flags_IB_SEND_SIGNALED as c_int;
+        set_send(wr, invalidate);
+        // SAFETY: The Send is part of the message, and stays as long as its transfers.
+        let first = unsafe { inner.transfers.link(ep, &raw mut (*raw).wr) };
+        let Some(first) = first.filter(|_| permit.entries() > inner.transfers.entries()) else {
+            return Err(NotPosted::Refused(self));
+        };
+        inner.entries = permit.entries();
+        // Afterwards the message may be somebody else's.
+        let (serial, elements) = (inner.serial, inner.sges.len());
+        trace!(svcrdma_post_send(
+            ep.send_cid(serial),
+            elements as u32,
+            invalidate.unwrap_or(0)
+        ));
+        let raw = self.0.into_raw();
+        let first = before(first);
+        // SAFETY: Work requests, elements, buffer and pages belong to the message, which nobody can
+        // reach until `done` takes it back, or the code below.
+        match unsafe { permit.post(ep, first) } {
+            Ok(()) => Ok(()),
+            Err((error, left)) => {
+                let sending = ep.context().sending();
+                sending.trace_refused(ep, serial, error);
+                if left == NotTaken::Unknown {
+                    return Err(NotPosted::Stranded);
+                }
+                // SAFETY: The Send is the last of the chain, so it is not posted, and `done` does
+                // not come.
+                let message = Self(unsafe { LinkedBox::from_raw(raw) });
+                if left == NotTaken::All {
+                    return Err(NotPosted::Refused(message));
+                }
+                sending.strand_message(Sent(message));
+                Err(NotPosted::Stranded)
+            }
+        }
+    }
+}
+
+/// Makes `wr` a Send, which invalidates the peer's handle `invalidate`.
+#[inline]
+pub(in crate::verbs) fn set_send(wr: &mut bindings::ib_send_wr, invalidate: Option<u32>) {
+    wr.opcode = match invalidate {
+        None => bindings::ib_wr_opcode_IB_WR_SEND,
+        Some(handle) => {
+            // SAFETY: The member that goes with this code; every bit pattern is a handle.
+            *unsafe { wr.ex.invalidate_rkey.as_mut() } = handle;
+            bindings::ib_wr_opcode_IB_WR_SEND_WITH_INV
+        }
+    };
+}
+
+/// The end of a Send, in the send completion queue's worker.
+///
+/// # Safety
+///
+/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a Send that
+/// [`Message::post`] posted there.
+unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
+    // SAFETY: By this function's contract.
+    let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
+    // SAFETY: Every Send is posted with the `cqe` of its message; its completion comes once.
+    let message = Message(unsafe { LinkedBox::from_raw(kernel::container_of!(cqe, Inner, cqe)) });
+    worker
+        .context()
+        .sending()
+        .queue()
+        .complete(message.0.entries);
+    let how = Ended::of(wc.status);
+    match how {
+        Ended::Well => trace!(svcrdma_wc_send(worker.send_cid(message.serial()))),
+        Ended::Flushed => trace!(svcrdma_wc_send_flush(
+            worker.send_cid(message.serial()),
+            wc.status,
+            wc.vendor_err
+        )),
+        Ended::Failed(status) => trace!(svcrdma_wc_send_err(
+            worker.send_cid(message.serial()),
+            status,
+            wc.vendor_err
+        )),
+    }
+    C::sent(&worker, Sent(message), how);
+}
