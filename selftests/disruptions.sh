@@ -126,9 +126,9 @@ calls_have_receives() {
 		head -c 4096 /dev/zero >"$WORK/$each"
 	done
 	before=$(unexpected)
-	insmod "$HELPERS/late_receives.ko" device="$BED_CLIENT_DEV"
+	insmod "$HELPERS/delay_post_recv.ko" device="$BED_CLIENT_DEV"
 	for round in 1 2 3; do
-		late $((2000 * PACE))
+		delay_post_recv $((2000 * PACE))
 		connects=$(xprt_stat connect_count)
 		reconnect
 		readers=()
@@ -140,20 +140,20 @@ calls_have_receives() {
 			read_past_cache "$each" &
 			readers+=($!)
 		done
-		late 0
+		delay_post_recv 0
 		wait "${readers[@]}" || fail "round $round: a READ has failed"
 	done
-	echo "late $(cat "$LATE/times") times"
+	echo "late $(cat "$DELAY_POST_RECV/hits") times"
 	[ "$(unexpected)" -eq "$before" ] ||
 		fail "$(($(unexpected) - before)) times there was no Receive"
-	[ "$(cat "$LATE/times")" -ge 6 ] || fail "only $(cat "$LATE/times") were late"
+	[ "$(cat "$DELAY_POST_RECV/hits")" -ge 6 ] || fail "only $(cat "$DELAY_POST_RECV/hits") were late"
 	unload_fault_modules
 	rm -r "$WORK"
 }
 
-LATE=/sys/module/late_receives/parameters
+DELAY_POST_RECV=/sys/module/delay_post_recv/parameters
 
-late() { echo "$1" >"$LATE/milliseconds"; }
+delay_post_recv() { echo "$1" >"$DELAY_POST_RECV/delay_ms"; }
 
 read_past_cache() { dd if="$WORK/$1" of=/dev/null bs=4096 iflag=direct status=none; }
 

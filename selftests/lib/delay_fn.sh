@@ -46,11 +46,11 @@ wait_delay_hits() {
 	return 1
 }
 
-# Unloads delay_fn.ko, late_receives.ko, fail_local_inv.ko and fail_dma_map.ko.
+# Unloads delay_fn.ko, delay_post_recv.ko, fail_local_inv.ko and fail_dma_map.ko.
 unload_fault_modules() {
 	local each
 
-	for each in delay_fn late_receives fail_local_inv fail_dma_map; do
+	for each in delay_fn delay_post_recv fail_local_inv fail_dma_map; do
 		[ ! -d "/sys/module/$each" ] || rmmod "$each"
 	done
 }
