@@ -232,7 +232,7 @@ made_queues() {
 # to accept, and who mounts is killed meanwhile.
 dead_requests() {
 	need_link
-	local function='svc5class6accept' each mounting
+	local function=$RUST_ACCEPT each mounting
 
 	[ "$(module_kind)" != c ] || function='^svc_rdma_accept$'
 	modprobe nfsv4

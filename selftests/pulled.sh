@@ -274,7 +274,7 @@ refused_at_once() {
 	drop_caches
 	remember
 	echo 1 >"$SERVER/max_exposed_pages"
-	delay_fn return 'request_ops12send_request' 30
+	delay_fn return "$RUST_SEND_REQUEST" 30
 	for each in 1 2 3; do
 		drop_caches
 		[ "$(find "$WORK/many" -type f | wc -l)" -eq 500 ] || fail "not 500 names"

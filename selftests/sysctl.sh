@@ -391,7 +391,8 @@ room_again() {
 	echo "$reverse" >"$CLIENT/rdma_max_bc_requests"
 	work_dir room-again
 	touch "$WORK"/{1..4}
-	delay_fn entry '9requester4sent' $((50 * PACE)) entry '^xprt_wait_for_buffer_space$' $((400 * PACE))
+	delay_fn entry "$RUST_SEND_DONE" $((50 * PACE)) \
+		entry '^xprt_wait_for_buffer_space$' $((400 * PACE))
 	all_are_served 8 4
 	echo "$(delay_hits 2) found the ring full, $(delay_hits) reports of messages sent"
 	[ "$(delay_hits 2)" -gt 0 ] || fail "the ring was never full"

@@ -3,6 +3,15 @@
 #
 # Race windows, widened by delay_fn.ko.
 
+# Functions of this module, by patterns of their mangled names: the path below the crate, with the
+# length of each part in front of it.
+# shellcheck disable=SC2034 # used by the tests
+{
+	RUST_SEND_REQUEST='11request_ops12send_request'
+	RUST_SEND_DONE='9requester(6sender)?4sent'
+	RUST_ACCEPT='3svc(5class|9accepting)6accept'
+}
+
 # function_matching PATTERN: prints the only kernel function whose name matches the pattern.
 function_matching() {
 	local function
