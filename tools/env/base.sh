@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What a virtual machine boots: the guest root and the kernel's modules as one
-# disk, and an archive with no more than it takes to get there. The C rpcrdma is
-# kept beside them; each run says which one it wants.
+# Recipe for what a virtual machine boots: a disk with the guest root and the
+# kernel's modules, and an initramfs with no more than is needed to mount that disk.
+# The C rpcrdma.ko is kept beside them, because each run chooses its module.
+#
+# The cache key covers code, not comments (recipe in cache.sh). A change of code
+# makes every checkout rebuild this part.
 
 make_base() {
 	local out=$1 kernel release modules dir
@@ -26,8 +29,8 @@ make_base() {
 	make_early "$out" "$modules"
 }
 
-# The disk: no journal, since nothing on it outlives its guest, and room for what a run
-# adds and a guest writes. It is sparse.
+# The disk has no journal, because each guest discards its changes. It is sparse, and
+# large enough for the files that a run adds and a guest writes.
 make_disk() {
 	local root=$1/root
 	mkdir "$root"
@@ -38,8 +41,8 @@ make_disk() {
 	rm -r "$root"
 }
 
-# The archive: bash, what it calls in tools/vm/guest/early, their libraries, and the
-# modules for the disk in the order of their needs.
+# The initramfs: bash, the programs that tools/vm/guest/early runs, their libraries, and
+# the modules that the disk needs, numbered in dependency order.
 make_early() {
 	local out=$1 modules=$2 root early tool library
 	root=$(guest_path)/root early=$(mktemp -d)
@@ -60,14 +63,14 @@ make_early() {
 	rm -r "$early"
 }
 
-# The modules named in the lists, and those they need.
+# The modules in the lists, and their dependencies.
 chosen_modules() {
 	# shellcheck disable=SC2046 # a name has no blanks
 	modules_of "$1" $(cd "$env_dir" && sed 's/#.*//' $(module_lists)) | sort -u
 }
 
-# modules_of KERNEL NAME...: these and those they need, by path, without suffix. What one
-# needs comes before it; what is built in does not come at all.
+# modules_of KERNEL NAME...: prints the paths of these modules and their dependencies,
+# without compression suffix. Dependencies come first; built-in modules are left out.
 modules_of() {
 	local kernel=$1 root
 	shift
@@ -80,7 +83,8 @@ modules_of() {
 	rm -r "$root"
 }
 
-# Decompressing in the guest costs more than the memory it saves.
+# Copies a module uncompressed: decompression in the guest costs more than the memory
+# it saves.
 plain_module() {
 	if [ -f "$1" ]; then
 		cp "$1" "$2"

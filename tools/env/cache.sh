@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The cache: a directory for each thing made, named after the recipe it was
-# made from. A clean checkout finds it again, a changed recipe does not.
+# The cache of the build environment, one directory for each part: toolchain, kernel,
+# guest root, boot disk. The name of a directory contains a hash of its recipe, so all
+# checkouts with the same recipe share it, and a changed recipe makes a new one.
+# Sourced by most tools; sets CACHE and env_dir, and the variables of config.sh.
 
 env_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=../lib/say.sh
@@ -12,8 +14,9 @@ env_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/rpcrdma
 
-# recipe WORD-OR-FILE...: a short name for what all of them say, comments aside.
-# Files are those of this directory, by their names.
+# recipe WORD-OR-FILE...: prints a short hash of the words and of the contents of the
+# files, which are in this directory. Comment lines of scripts and lists do not count;
+# those of *.config do.
 recipe() {
 	local it
 	for it; do
@@ -25,7 +28,8 @@ recipe() {
 	done | sha256sum | cut -c1-12
 }
 
-# Where each thing is, or will be. What a thing is made from is part of its key.
+# The directory of each part, whether it exists yet or not. The key of a part includes
+# the keys of the parts it is made from.
 toolchain_path() {
 	echo "$CACHE/toolchain-$(recipe "$SUITE" "$KERNEL_SERIES" "$KERNEL_FLAVOUR" \
 		"$COMPILER" "packages-toolchain" "toolchain.sh")"
@@ -55,7 +59,7 @@ nfstest_path() {
 	echo "$CACHE/nfstest-$(recipe "$SUITE" "packages-nfstest" "nfstest.sh")"
 }
 
-# Where the module of a checkout is, once it is built for this kernel.
+# built_module TOP: the path of the module that checkout TOP builds for this kernel.
 built_module() {
 	case $KERNEL in
 	stock) echo "$1/rpcrdma.ko" ;;
@@ -63,19 +67,20 @@ built_module() {
 	esac
 }
 
-# The lists of the modules that this kernel's guests may load.
+# The lists of modules that guests of this kernel may load.
 module_lists() {
 	echo modules-guest
 	[ "$KERNEL" = stock ] || echo modules-built
 }
 
-# packages LIST-FILE: its names, separated by commas.
+# packages LIST-FILE: prints the names in it, separated by commas.
 packages() {
 	sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$1" | paste -sd,
 }
 
-# make_once TITLE PATH FUNCTION: have FUNCTION fill a new directory, and put it
-# in place whole. Nothing happens where PATH is already there.
+# make_once TITLE PATH FUNCTION: unless PATH exists, calls FUNCTION to fill a new
+# directory, and renames that to PATH if FUNCTION succeeds. Concurrent callers wait for
+# the first one.
 make_once() {
 	local title=$1 path=$2 function=$3
 	if [ -d "$path" ]; then
@@ -93,7 +98,7 @@ make_once() {
 		mkdir -p "$path.part"
 		STEP_LOG=$CACHE/logs/$(basename "$path").log
 		step "$title" in_strict_shell "$function" "$path.part" || {
-			# What did not fit is in the way of everything else as well.
+			# Free the space of an attempt that has filled the file system.
 			! grep -q 'No space left on device' "$STEP_LOG" || rm -rf --one-file-system "$path.part"
 			exit 1
 		}
@@ -103,7 +108,8 @@ make_once() {
 	rm -f "$path.lock"
 }
 
-# A function called as a condition runs without `set -e`: give it its own shell.
+# Bash ignores `set -e` in a function that is called as a condition, so each recipe runs
+# in a shell of its own.
 in_strict_shell() {
 	bash -euc ". '$env_dir/recipes.sh'; $1 '$2'"
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The guest root: the user space of the virtual machines.
+# Recipe for the guest root: the user space of the virtual machines.
 
 make_guest() {
 	mmdebstrap --variant=minbase \

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A kernel built here from the suite's source, only what the guests need, and
-# still a matter of many minutes: for when no stock kernel matches its compiler,
-# and with everything that watches, for "make test-debug".
+# Recipe for a kernel built from the suite's source, with only what the guests need.
+# Takes many minutes. KERNEL=built is for when the stock kernel's compiler is not to be
+# had; KERNEL=debug adds KASAN, lockdep and the other checkers, for "make test-debug".
+#
+# The cache key covers code, not comments (recipe in cache.sh).
 
 make_kernel_built() {
 	build_kernel "$1" '' kernel.config
@@ -37,7 +39,8 @@ build_kernel() {
 	cp "$out/obj/arch/x86/boot/bzImage" "$out/vmlinuz"
 }
 
-# last_wishes FRAGMENT...: one line for each option, the last that is said of it.
+# last_wishes FRAGMENT...: prints one line for each option; the last fragment that sets
+# the option wins.
 last_wishes() {
 	awk '{ name = "" }
 		/^CONFIG_/ { name = substr($0, 1, index($0, "=") - 1) }
@@ -46,7 +49,8 @@ last_wishes() {
 		END { for (name in said) print said[name] }' "$@"
 }
 
-# Kconfig drops in silence what it cannot have.
+# same_wishes FRAGMENT CONFIG: fails if CONFIG lacks an option of FRAGMENT. Kconfig drops
+# options with unmet dependencies without a message.
 same_wishes() {
 	local lost
 	lost=$(grep '^CONFIG_' "$1" | grep -vxFf "$2" || true)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The stock kernel, and an output tree against which modules for it are built.
-# The distribution's headers lack the Rust metadata: it is made again from the
-# same source, configuration and compiler, and then compared, symbol by symbol.
+# Recipe for the stock kernel, and for an output tree to build modules against. The
+# distribution's headers lack the Rust metadata. It is regenerated from the same source,
+# configuration and compiler, and compared with the stock kernel symbol by symbol.
+#
+# The cache key covers code, not comments (recipe in cache.sh).
 
 make_kernel_stock() {
 	local out=$1 tree release
@@ -33,7 +35,7 @@ stock_release() {
 	esac
 }
 
-# A Rust module loads only into a kernel of the very same rustc.
+# A Rust module loads only into a kernel that the same rustc has built.
 same_rustc() {
 	local theirs ours
 	theirs=$(sed -n 's/^CONFIG_RUSTC_VERSION_TEXT="\(.*\)"/\1/p' "$1/boot/config-$2")
@@ -43,8 +45,8 @@ same_rustc() {
 		fail "the stock kernel was built by $theirs, $SUITE offers $ours" "build the kernel: make KERNEL=built (slow)"
 }
 
-# The stock configuration, but for signing keys. Anything else that changed
-# could change the layout of structures, so only what is known not to may.
+# The stock configuration without signing keys. Any other difference may change the
+# layout of a structure, so known_config leaves out only options that cannot.
 configure_as_stock() {
 	local tree=$1 release=$2 obj=$3 base
 	cp "$tree/boot/config-$release" "$obj/.config"
@@ -67,8 +69,8 @@ known_config() {
 		sort
 }
 
-# Every Rust symbol that the rebuilt crates export has the stock kernel's name,
-# and the other way round: what matters of compiler and source is hashed into it.
+# Each Rust symbol that the rebuilt crates export exists in the stock kernel, and vice
+# versa. Compiler and source are hashed into the names, so equal names prove both equal.
 same_rust_symbols() {
 	local ours theirs
 	ours=$(cat "$1"/rust/exports_*_generated.h | sed -n 's/^EXPORT_SYMBOL_RUST_GPL(\(.*\));/\1/p' | sort -u)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# nfstest for the guests of tools/interop/nfstest: its package, unpacked. Nothing
-# that it depends on comes with it, since the guest root has that.
+# Recipe for nfstest, for the guests of tools/interop/nfstest: its package, unpacked,
+# without dependencies, which the guest root has.
 
 make_nfstest() {
 	local out=$1 empty package

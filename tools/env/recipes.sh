@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# All recipes in one place, for the shell that runs one.
+# Sources all recipes, for the shell in which make_once (cache.sh) runs one of them.
 set -euo pipefail
 # shellcheck source=cache.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cache.sh"
@@ -20,13 +20,13 @@ set -euo pipefail
 # shellcheck source=../demo/tree.sh
 . "$env_dir/../demo/tree.sh"
 
-# The recipes ask a mirror through these, which belong to no recipe: with what they say a
-# tree is made, and nothing changes in it if it takes several attempts.
+# Retries mmdebstrap, which depends on a mirror. This wrapper is in no cache key, because
+# the number of attempts does not change the result.
 mmdebstrap() {
 	tries bootstrap "$@"
 }
 
-# The tree is what a recipe names last.
+# mmdebstrap's last argument is the tree; a failed attempt leaves part of it.
 bootstrap() {
 	rm -rf --one-file-system "${@: -1}"
 	command mmdebstrap "$@"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The toolchain tree: compilers, and the stock kernel with headers and source.
+# Recipe for the toolchain tree: compilers, and the stock kernel with headers and source.
 
 make_toolchain() {
 	local tree=$1
-	# The tree is never booted: no initramfs, no documentation.
+	# The tree is never booted, so it gets neither initramfs nor documentation.
 	INITRD=No mmdebstrap --variant=apt \
 		--aptopt='Acquire::Check-Valid-Until "false"' \
 		--dpkgopt='path-exclude=/usr/share/doc/*' \
