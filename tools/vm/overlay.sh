@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The archive of a run: what the guest begins with, and what it puts on its disk then, which
-# is the module under test, the module index, init, and the script.
+# Makes the initramfs of one run: its first process, and the files that this process copies
+# to the guest's disk: the module under test, the module index, init, and the script.
+# Sourced by tools/vm/run.
 
 vm_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=../env/cache.sh
 . "$vm_dir/../env/cache.sh"
 
-# make_overlay SCRIPT ARGUMENT...: $run/overlay.cpio, from the run's options.
+# make_overlay SCRIPT ARGUMENT...: makes $run/overlay.cpio from the options of the run.
 make_overlay() {
 	local top=$run/top root=$run/top/run-adds it
 	mkdir -p "$root/vm"
@@ -39,7 +40,8 @@ make_overlay() {
 	(cd "$top" && find . -print0 | cpio -0 --quiet -o -H newc -R +0:+0) >"$run/overlay.cpio"
 }
 
-# Index the modules of the base together with the one chosen for this run.
+# put_module ROOT: puts the module chosen for this run into ROOT, with an index (depmod) of
+# that module and those on the boot disk.
 put_module() {
 	local root=$1 release dir file
 	release=$(cat "$base/release")
@@ -53,10 +55,10 @@ put_module() {
 	mkdir -p "$run/index/lib" "$root/$dir"
 	cp -rs "$base/modules/usr/lib/modules" "$run/index/lib/"
 	if [ -n "$file" ]; then
-		[ -f "$file" ] || fail "there is no module $file" "build it: make"
+		[ -f "$file" ] || fail "the module $file does not exist" "build it: make"
 		mkdir -p "$run/index/lib/modules/$release/updates" "$root/$dir/updates"
-		# The guest reads all of it; tools/vm/decode has the one with debugging information.
-		# Of the C module this would take the signature.
+		# The guest reads the whole file at boot, so strip it; tools/vm/decode uses the
+		# unstripped one. Stripping the C module would remove its signature.
 		if [ "$module" = c ]; then
 			cp "$file" "$root/$dir/updates/rpcrdma.ko"
 		else
@@ -68,13 +70,14 @@ put_module() {
 	cp -L "$run/index/lib/modules/$release"/modules.* "$root/$dir/"
 }
 
-# The guest's /lib, /bin and /sbin are links, and no directory of that name can be put there.
+# put_file ROOT FROM TO: copies FROM to TO in ROOT. The guest's /lib, /bin and /sbin are
+# links into /usr, which a directory of that name would replace.
 put_file() {
 	local root=$1 from=$2 to=/${3#/}
 	case $to in
 	/lib/* | /bin/* | /sbin/*) to=/usr$to ;;
 	esac
-	[ -e "$from" ] || fail "there is no $from" "see --add"
+	[ -e "$from" ] || fail "--add: $from does not exist" "name an existing file or directory"
 	mkdir -p "$root$(dirname "$to")"
 	cp -rLT "$from" "$root$to"
 }

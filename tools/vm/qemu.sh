@@ -1,28 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Booting: one serial line for the kernel's log, one for what the script prints.
+# Boots a guest: one serial line for the kernel log, one for the output of the script.
+# Sourced by tools/vm/run.
 
-# Seconds to user space, on a busy machine without KVM: for the first boot. The second has
-# twice as long, and so on.
+# Time limit of the first boot to user space, in seconds, for a busy machine without KVM.
+# The limit of boot N is N times as long.
 boot_limit=180
 boot_trials=3
 
-# A kernel that watches everything: many times slower, and its shadow memory and
-# records take their share. What user space writes to the log is not to be lost, nor what
-# KASAN has to say after its first report.
-all_watched() {
+# Adjusts limits for the KASAN/lockdep kernel, which is many times slower and needs memory
+# for shadow memory and records. The command line keeps all that user space writes to the
+# log, and all KASAN reports instead of the first.
+debug_kernel() {
 	local unit=${memory##*[0-9]}
 	limit=$((limit * 8)) boot_limit=600
 	memory=$((${memory%"$unit"} * 2))$unit
 	VM_CMDLINE="printk.devkmsg=on kasan_multi_shot ${VM_CMDLINE-}"
 }
 
-# qemu_command: the command line, in the array qemu.
+# qemu_command: sets the array qemu to the command line.
 qemu_command() {
 	local smp=$cpus disk number=0 clock=''
-	# The guest measures the processor's clock when it boots, and on a busy
-	# machine it may be wrong by any factor; the HPET says how fast it is.
+	# The guest calibrates the TSC at boot, which goes wrong by any factor on a busy
+	# machine. The frequency of the HPET is known.
 	[ -n "$icount" ] || [ "$accel" = kvm ] || clock=clocksource=hpet
 	qemu=(qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot
 		-m "$memory" -kernel "$base/vmlinuz" -initrd "$run/initrd"
@@ -43,15 +44,15 @@ qemu_command() {
 		qemu+=(-drive "file=$disk,format=raw,if=none,id=disk$((number += 1)),cache=unsafe"
 			-device "virtio-blk-pci,drive=disk$number")
 	done
-	# What the guest writes to its own goes to a file that is gone with it. No room for that is
-	# an error: to stop and wait is what QEMU would do.
-	# shellcheck disable=SC2054 # these commas are QEMU's
+	# Writes to the boot disk go to a temporary file (snapshot=on). If there is no room for
+	# it, report an error to the guest; by default QEMU would pause the guest.
+	# shellcheck disable=SC2054 # QEMU's commas
 	qemu+=(-drive "file=$base/root.img,format=raw,if=none,id=root,snapshot=on"
 		-device virtio-blk-pci,drive=root,serial=root,werror=report,rerror=report)
 	if [ -n "$share" ]; then
 		qemu+=(-virtfs "local,path=$share,mount_tag=share,security_model=none")
 	fi
-	# A stream loses no packet, however many come at once.
+	# A stream socket drops no packet under load.
 	case $link in
 	listen:*)
 		qemu+=(-netdev "stream,id=link,server=on,addr.type=unix,addr.path=${link#*:}"
@@ -61,16 +62,16 @@ qemu_command() {
 			-device "virtio-net-pci,netdev=link,mac=52:54:00:00:00:02") ;;
 	esac
 	cat "$base/early.cpio" "$run/overlay.cpio" >"$run/initrd" ||
-		fail "no room for the guest's archive in $run" "free some, or set TMPDIR"
+		fail "no space for the guest's initramfs in $run" "free some, or set TMPDIR to another directory"
 }
 
-# choose_accel: settle what "auto" means. That /dev/kvm exists says little: some
-# machines have it and cannot run a kernel under it. A boot tells.
+# choose_accel: replaces "auto" by kvm or tcg. Some machines have /dev/kvm and cannot run a
+# kernel under it, so the decision takes a trial boot. It is kept until the machine reboots.
 choose_accel() {
 	case $accel in
 	auto) ;;
-	kvm) [ -w /dev/kvm ] || fail "KVM was asked for, but /dev/kvm cannot be opened" \
-			"load kvm_intel or kvm_amd, or leave VM_ACCEL and --accel out"
+	kvm) [ -w /dev/kvm ] || fail "KVM was requested, but /dev/kvm cannot be opened" \
+			"load kvm_intel or kvm_amd, or omit VM_ACCEL and --accel"
 		return 0 ;;
 	*) return 0 ;;
 	esac
@@ -87,9 +88,8 @@ choose_accel() {
 	accel=$(cat "$known")
 }
 
-# boot: run the script to its end. A guest that never reaches user space is
-# started again: emulated boots are known to fail now and then. Nothing that
-# happens after that is repeated here.
+# boot: runs the script to its end. A guest that does not reach user space is started
+# again, because emulated boots sometimes fail. Failures after that are not retried here.
 boot() {
 	local trial
 	qemu_command
@@ -103,20 +103,20 @@ boot() {
 			return 0
 		fi
 		stop_vm
-		echo "vm: boot $trial of $boot_trials ended before user space" >&2
+		echo "vm: boot $trial of $boot_trials did not reach user space" >&2
 	done
 	return 1
 }
 
-# await_link: the listening guest has to be there for good, after all the boots that it may
-# take; to join it again later is more than this QEMU can.
+# await_link: waits until the listening guest has reached user space, for as long as all its
+# boots may take. QEMU cannot reconnect to a guest that is started again.
 await_link() {
 	local end=$((SECONDS + boot_limit * boot_trials * (boot_trials + 1) / 2))
 	case $link in
 	connect:*)
 		until [ -e "${link#*:}.up" ]; do
 			[ $SECONDS -lt $end ] || fail "no guest listens at ${link#*:}" \
-				"look at the output of the run that should"
+				"read the output of the run with --link listen:${link#*:}"
 			sleep 0.1
 		done ;;
 	esac
@@ -137,7 +137,7 @@ stop_vm() {
 	qemu_status=0
 }
 
-# Sets qemu_status, which is QEMU's own word on how it came to that.
+# vm_ended: waits for QEMU and sets qemu_status to its exit status.
 vm_ended() {
 	qemu_status=0
 	wait "$vm_pid" 2>/dev/null || qemu_status=$?

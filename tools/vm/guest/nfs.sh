@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 #
-# An NFS server and its mounts in a guest.
+# Functions for guests: an NFS server over RDMA and TCP, and its mounts.
 
 NFS_PORT=20049
 
-# nfs_server_up EXPORT...: serve these directories over RDMA and TCP.
+# nfs_server_up EXPORT...: serves these directories over RDMA and TCP. NFS_LEASE,
+# NFS_BLOCK and NFS_THREADS change the lease, the largest payload and the thread count.
 nfs_server_up() {
 	modprobe -a nfsd nfsv4 nfsv3 rpcrdma || return 1
 	mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd || return 1
@@ -31,19 +32,20 @@ nfs_server_up() {
 	nfs_listen
 }
 
-# nfsdcld, without which a server sits out its grace period. It is in the background before it
-# watches for nfsd's pipe, and nfsd gives it a second.
+# Starts nfsdcld, without which the server waits for the end of its grace period. nfsdcld
+# goes to the background before it watches for nfsd's pipe, and nfsd waits for it for one
+# second only; so wait here until the watch exists.
 nfs_tracker_up() {
 	pidof nfsdcld >/dev/null || nfsdcld || return 1
 	for _ in $(seq 300); do
 		! find "/proc/$(pidof -s nfsdcld)/fd" -lname '*inotify*' 2>/dev/null | grep -q . || return 0
 		sleep 0.1
 	done
-	echo "nfsdcld does not watch /run/rpc_pipefs" >&2
+	echo "error: nfsdcld does not watch /run/rpc_pipefs" >&2
 	return 1
 }
 
-# The listeners of both families, by the names that administrators write.
+# Adds the IPv4 and the IPv6 listener, as an administrator does.
 nfs_listen() {
 	echo "rdma $NFS_PORT" >/proc/fs/nfsd/portlist
 }
@@ -58,8 +60,8 @@ nfs_server_down() {
 	return 0
 }
 
-# nfs_grace_over: the server gives delegations. That of locks of NFSv3, which nlm_grace_period
-# says, begins with the server.
+# nfs_grace_over: waits until the server may grant delegations, that is, until the grace
+# periods of NFSv4 and of NLM (nlm_grace_period) are over.
 nfs_grace_over() {
 	for _ in $(seq 60); do
 		[ "$(cat /proc/fs/nfsd/v4_end_grace)" != Y ] || break
@@ -78,7 +80,8 @@ nfs_mount() {
 	esac
 }
 
-# The transport line of a mount: 27 numbers after "xprt: rdma".
+# nfs_xprt_line MOUNTPOINT: prints the transport line of a mount: "xprt: rdma" and 27
+# numbers.
 nfs_xprt_line() {
 	awk -v at="$1" '$1 == "device" { here = ($5 == at) } here && $1 == "xprt:"' /proc/self/mountstats
 }

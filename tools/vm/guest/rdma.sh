@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 #
-# RDMA in a guest: rxe, or another soft device, on one end of a veth pair. Client and
-# server both use its addresses; what they say to each other goes through the whole of
-# the device and of verbs. On a linked run (run --link) rxe sits on the network card
-# instead.
+# Functions for guests: a soft RDMA device (rxe, siw) on one end of a veth pair. Client and
+# server of the guest both use its addresses, and their traffic passes through verbs and the
+# whole device. In a linked run (tools/vm/run --link), rxe is on the network card instead.
 
 RDMA_DEV=rxe0
 RDMA_NETDEV=veth0
 SERVER4=192.168.20.1
 SERVER6=fd20::1
 
-# rdma_up [siw]
-# shellcheck disable=SC2120 # tools/probe says which
+# rdma_up [siw]: creates the device.
+# shellcheck disable=SC2120 # tools/probe passes an argument
 rdma_up() {
 	if [ "${1-rxe}" = rxe ]; then
 		modprobe rdma_rxe
@@ -22,7 +21,7 @@ rdma_up() {
 	fi || return 1
 	modprobe -a veth rdma_cm rdma_ucm ib_uverbs || return 1
 	ip link add veth0 type veth peer name veth1 || return 1
-	# Addresses are of use at once: no duplicate detection.
+	# Without duplicate address detection, addresses are usable at once.
 	echo 0 >/proc/sys/net/ipv6/conf/veth0/accept_dad
 	ip link set veth0 up mtu 4200 && ip link set veth1 up mtu 4200 || return 1
 	ip addr add $SERVER4/24 dev veth0
@@ -30,7 +29,7 @@ rdma_up() {
 	rdma link add $RDMA_DEV type "${1-rxe}" netdev veth0
 }
 
-# rdma_link_up ADDRESS4 ADDRESS6: the same on the card of a linked run.
+# rdma_link_up ADDRESS4 ADDRESS6: creates rxe on the network card of a linked run.
 rdma_link_up() {
 	modprobe -a virtio_net sch_netem rdma_rxe rdma_cm rdma_ucm ib_uverbs || return 1
 	RDMA_NETDEV=eth0
@@ -42,9 +41,9 @@ rdma_link_up() {
 	rdma link add $RDMA_DEV type rxe netdev eth0
 }
 
-# wire_loses PERCENT: of the packets that leave this end, without the device noticing. A
-# packet that is sent while a qdisc is put in place is an error to rxe, and the end of
-# its QP 1; so there is one from the start.
+# wire_loses PERCENT: drops that share of the packets that this guest sends, without telling
+# the device. Adding a qdisc while rxe sends makes the send fail and ends rxe's QP 1;
+# therefore rdma_link_up adds one, and this function only changes it.
 wire_loses() {
 	tc qdisc change dev eth0 root netem limit 100000 loss "$1%"
 }
