@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Programs for this machine that are written in Rust. After ../env/cache.sh.
+# Runs cargo for programs of this machine: host tests and fuzzers. Source ../env/cache.sh
+# first.
 
-# The machine's own cargo and C++ compiler (libFuzzer is C++) where they will
-# do, else those of the toolchain tree.
+# enough_here: whether this machine has a C++ compiler, for libFuzzer, and a cargo that is
+# new enough. Otherwise the toolchain tree's are used.
 enough_here() {
 	local version
 	version=$(cargo --version 2>/dev/null | cut -d' ' -f2)
@@ -12,7 +13,8 @@ enough_here() {
 		[ "$(printf '%s\n' "$HOST_RUST" "$version" | sort -V | head -n 1)" = "$HOST_RUST" ]
 }
 
-# with_cargo DIRECTORY COMMAND...: runs it there. The directory is one below here.
+# with_cargo DIRECTORY COMMAND...: runs COMMAND in DIRECTORY, which must be below the
+# current one.
 with_cargo() {
 	if enough_here; then
 		(cd "$1" && shift && "$@")
@@ -22,8 +24,8 @@ with_cargo() {
 	fi
 }
 
-# fetch_crates DIRECTORY: those that its Cargo.lock names, as far as this machine needs them.
-# What builds them then does without the network.
+# fetch_crates DIRECTORY: downloads the crates of its Cargo.lock that this machine needs.
+# Later builds need no network.
 fetch_crates() {
 	# shellcheck disable=SC2016 # expanded where the command runs
 	tries with_cargo "$1" sh -c \

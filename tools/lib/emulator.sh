@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What the emulator breaks off is run again.
+# Repeats runs that failed because of the emulator.
 
-# despite_emulator LOG COMMAND...: a run of guests, up to three times more while it ends with
-# 123 (tools/vm/run). LOG, a file or a directory with what their kernels said, or '', is
-# kept as LOG.emulator.1 and so on. tools/test/count looks for "once more:".
+# despite_emulator LOG COMMAND...: runs COMMAND, and runs it again up to three times while
+# it ends with 123, which is tools/vm/run's status for a failure of the emulator. LOG is
+# the file or directory of the guests' kernel logs, or ''; the log of failed run N is kept
+# as LOG.emulator.N. tools/test/count looks for "once more:".
 despite_emulator() {
 	local log=$1 again status=0
 	shift

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What every tool here says to the person in front of it: one line per step,
-# with the time it took, and for each failure its cause and what to do next.
+# Messages of all tools: one line for each step, with its duration, and for each failure
+# the cause ("error:") and the next step ("next:").
 
-# `su` leaves out the directories of depmod, modinfo and chroot.
+# Without a login shell, `su` leaves out the directories of depmod, modinfo and chroot.
 PATH=$PATH:/usr/sbin:/sbin
 
-# step TITLE COMMAND...: run COMMAND, its output in $STEP_LOG, under one line.
+# step TITLE COMMAND...: runs COMMAND with its output in $STEP_LOG, and prints TITLE and the
+# duration. If COMMAND fails, prints $STEP_HINT and the end of the log.
 step() {
 	local title=$1 start=$SECONDS
 	shift
@@ -23,34 +24,35 @@ step() {
 	return 1
 }
 
+# hint NEXT: prints the next step.
 hint() {
 	echo "    next: $*" >&2
 }
 
-# fail CAUSE NEXT: say both and end.
+# fail CAUSE [NEXT]: prints both, and exits with 1.
 fail() {
 	echo "error: $1" >&2
 	[ $# -lt 2 ] || hint "$2"
 	exit 1
 }
 
-# known NAMES NAME...: each NAME must be one of those.
+# known NAMES NAME...: fails unless each NAME is in NAMES.
 known() {
 	local names=$1 each
 	shift
 	for each; do
 		[[ " $names " == *" $each "* ]] ||
-			fail "there is no \"$each\"" "name some of these: $names"
+			fail "there is no \"$each\"" "use one of: $names"
 	done
 }
 
-# tries COMMAND...: up to four times, for what depends on the network. In a shell of its
-# own, so that an interrupt ends more than the command.
+# tries COMMAND...: runs COMMAND up to four times, for commands that need the network. Runs
+# in a subshell, so that an interrupt ends the attempts and not only the command.
 tries() (
 	trap 'exit 130' INT TERM
 	for pause in 10 30 60; do
 		"$@" && exit
-		echo "that failed; once more in $pause s" >&2
+		echo "failed: $1; next attempt in $pause s" >&2
 		sleep "$pause"
 	done
 	"$@"
