@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The demonstration's part in the guest.
+# The guest's part of tools/demo/run: serves /export over NFS/RDMA, mounts it, copies a
+# tree in, reads it back and compares checksums. FILES and MEGABYTES come from the host.
 set -eu
 # shellcheck source=../lib/say.sh
 . /vm/say.sh
@@ -10,7 +11,7 @@ set -eu
 # shellcheck source=../vm/guest/nfs.sh
 . /vm/nfs.sh
 
-# What a step calls is a condition, and in those "set -e" is off.
+# step (say.sh) calls these functions as conditions, where bash ignores "set -e".
 load() {
 	[ "$(find /lib/modules/ -name 'rpcrdma.ko*' | wc -l)" = 1 ] &&
 		modprobe rpcrdma || return
@@ -50,8 +51,8 @@ show_statistics() {
 	line=$(nfs_xprt_line /mnt)
 	echo
 	echo "  mountstats: $(echo "$line" | tr '\t' ' ')"
-	# Of 27 numbers: 6 and 7 Sends and Receives, 11 to 13 chunks, 14 octets offered
-	# in Write and Reply chunks, 15 octets that the server put there.
+	# Of the 27 numbers: 6 and 7 count Sends and Receives, 11 to 13 chunks, 14 bytes
+	# offered in Write and Reply chunks, 15 bytes that the server wrote there.
 	echo "$line" | awk -v megabytes="$MEGABYTES" -v files="$FILES" -v in_s="$in_s" -v out_s="$out_s" '
 		{
 			printf "  chunks:     %d Read, %d Write, %d Reply; %d Calls sent, %d Replies received\n",
@@ -60,9 +61,9 @@ show_statistics() {
 				$17 / 1048576, $16 / 1048576
 			printf "  throughput: in %.1f MiB/s, %.0f files/s; out %.1f MiB/s, %.0f files/s (emulated processor)\n",
 				megabytes / in_s, files / in_s, megabytes / out_s, files / out_s
-			# Small files travel inline; most of the tree does not.
+			# Small files are sent inline; most of the tree is not small.
 			if ($13 < files / 2 || $17 < megabytes * 900000) {
-				print "too little of it went by RDMA"
+				print "error: too little data went by RDMA Read and Write"
 				exit 1
 			}
 		}'
@@ -73,7 +74,7 @@ unmount_it() {
 	umount /mnt && nfs_server_down
 }
 
-# Connections that have just ended let go of it a moment later.
+# Connections release the module shortly after they end.
 unload() {
 	local _
 	for _ in $(seq 40); do

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The tree that the demonstration copies: at least 2,000 files and 100 MiB.
+# Recipe for the tree that the demonstration copies: parts of the kernel's source, at
+# least 2,000 files and 100 MiB.
 
 TREE_PARTS='fs drivers/gpu/drm/amd/include/asic_reg/gc'
 TREE_FILES=2000
@@ -21,6 +22,6 @@ make_tree() {
 	tar -cf "$out/tar" "$@"
 	find "$@" -type f -printf '%s\n' | awk '{ n += $1 } END { printf "%d\n", n / 1048576 }' >"$out/megabytes"
 	if [ "$(wc -l <"$out/sums")" -lt "$TREE_FILES" ] || [ "$(cat "$out/megabytes")" -lt "$TREE_MEGABYTES" ]; then
-		fail "$TREE_PARTS of this kernel are too small a tree" "add to TREE_PARTS in tools/demo/tree.sh"
+		fail "the tree of $TREE_PARTS is too small in this kernel" "add directories to TREE_PARTS in tools/demo/tree.sh"
 	fi
 }
