@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The results as a document: every file of Documentation/results as a section."""
+
+import re
+
+import files
+
+INTRODUCTION = """.. SPDX-License-Identifier: GPL-2.0
+
+============
+Test results
+============
+
+Generated from ``Documentation/results`` by ``tools/results/render``. Each section is one file,
+which a harness has written when it was started with ``--record``. A result holds for the
+commit that its section names; "dirty" means that the tree had changes that were not committed.
+Where the commit is unknown, the rows were converted from tables that these documents had before:
+the run was made on an earlier commit than the one named, and its commit was not recorded.
+``this`` is this module, ``C`` the kernel's C module.
+"""
+
+# Name of the file: title, and what makes the results.
+SECTIONS = {
+    "debug-rxe": ("Debug kernel over rxe", "``make test-debug`` (:doc:`debugging`)."),
+    "debug-siw": ("Debug kernel over siw", "``make test-debug`` (:doc:`debugging`)."),
+    "hundred-rxe": ("A hundred times, stock kernel over rxe",
+                    "``make test-hundred`` (:doc:`debugging`). A case passes if all of its "
+                    "hundred repetitions do."),
+    "hundred-debug-rxe": ("A hundred times, debug kernel over rxe",
+                          "``KERNEL=debug tools/test/hundred``."),
+    "hundred-debug-siw": ("A hundred times, debug kernel over siw",
+                          "``KERNEL=debug tools/test/hundred --rdma siw``."),
+    "suites": ("Other runs of the selftests", "``tools/test/run`` (:doc:`contributing`)."),
+    "probe-ours": ("Probe, this module", "``tools/probe/run`` (:doc:`probe`). Cases that "
+                   "passed are in the file."),
+    "probe-c": ("Probe, C module", "``tools/probe/run --module c`` (:doc:`probe`). Cases that "
+                "passed are in the file."),
+    "fuzz": ("Mutated messages", "``tools/probe/run --fuzz`` (:doc:`probe`)."),
+    "interop": ("Matrix with the C module", "``tools/interop/run`` (:doc:`interoperation`)."),
+    "nfstest": ("nfstest", "``tools/interop/nfstest`` (:doc:`interoperation`). The numbers "
+                "count nfstest's assertions."),
+    "invalidation": ("Invalidation with the C module",
+                     "``tools/interop/invalidation`` (:doc:`interoperation`)."),
+    "recalls": ("Recalls with the C module",
+                "``tools/interop/recalls`` (:doc:`interoperation`)."),
+    "pulled": ("Pulled Replies and the C module",
+               "``tools/interop/pulled`` (:doc:`interoperation`)."),
+    "recalls-loaded": ("Recalls under load", "``LOADED=1 tools/test/run callbacks`` "
+                       "(:doc:`interoperation`)."),
+    "killed": ("Killed tasks", "``selftests/killed.sh`` (:doc:`pulled-replies`)."),
+    "bench": ("Cost of direct I/O", "``make bench``: instructions of client, server, Soft RoCE "
+              "and network per operation."),
+    "bench-replies": ("Cost of pulled Replies", "``tools/bench/replies`` "
+                      "(:doc:`pulled-replies`). Per operation of a program."),
+    "bench-thresholds": ("Message sizes", "``tools/bench/thresholds`` (:doc:`operating`). "
+                         "Settings are in KiB; all other lengths are in bytes unless the "
+                         "column says MiB."),
+    "bench-backchannel": ("Cost of a backchannel without Calls", "``tools/bench/backchannel`` "
+                          "(:doc:`operating`). Instructions per operation of 4 KiB."),
+    "bench-invalidation": ("What Remote Invalidation saves", "``tools/bench/invalidation``. "
+                           "Instructions per operation of 4 KiB."),
+}
+
+
+def escaped(text):
+    return re.sub(r"([\\*`|_])", r"\\\1", text)
+
+
+def heading(text, underline):
+    return f"\n{text}\n{underline * len(text)}\n\n"
+
+
+def table(columns, rows, literal=()):
+    """A list table; the columns in "literal" are shown as they were printed."""
+    out = ".. list-table::\n   :header-rows: 1\n\n"
+    for row in [columns, *rows]:
+        for i, cell in enumerate(row):
+            if row is not columns and columns[i] in literal and "`" not in cell:
+                cell = f"``{cell}``" if cell else ""
+            else:
+                cell = escaped(cell)
+            out += ("   * - " if i == 0 else "     - ") + cell + "\n"
+    return re.sub(r" +\n", "\n", out) + "\n"
+
+
+def provenance(results):
+    out = "".join(f":{key.capitalize()}: {escaped(results.header[key])}\n"
+                  for key in files.KEYS) + "\n"
+    for note in results.notes:
+        out += f"{escaped(note)}\n\n"
+    return out
+
+
+def plain_table(results):
+    columns = results.columns
+    return table(columns, [[row[column] for column in columns] for row in results.rows],
+                 literal=("reason", "said"))
+
+
+def interop_table(results):
+    """A row for each pair and version, a column for each thing that was done."""
+    keys, whats, reasons, cells = [], [], [], {}
+    for row in results.rows:
+        key = (row["client"], row["server"], row["nfs"], row["date"])
+        if key not in keys:
+            keys.append(key)
+        if row["what"] not in whats:
+            whats.append(row["what"])
+        cell = {"passed": "ok", "xfailed": "fails", "skipped": "skipped"}.get(
+            row["result"], row["result"])
+        if row["reason"]:
+            if row["reason"] not in reasons:
+                reasons.append(row["reason"])
+            cell += f" [{reasons.index(row['reason']) + 1}]"
+        cells[key, row["what"]] = cell
+    out = table(["client", "server", "NFS", "date", *whats],
+                [[*key, *(cells.get((key, what), "") for what in whats)] for key in keys])
+    return out + "".join(f"[{i}] {escaped(reason)}\n\n"
+                         for i, reason in enumerate(reasons, 1))
+
+
+def probe_table(results):
+    """The cases that did not pass."""
+    count = {verdict: sum(row["result"] == verdict for row in results.rows)
+             for verdict in ("passed", "failed", "skipped")}
+    out = ", ".join(f"{number} {verdict}" for verdict, number in count.items()) + ".\n\n"
+    rows = [row for row in results.rows if row["result"] != "passed"]
+    if rows:
+        out += table(results.columns, [[row[column] for column in results.columns]
+                                       for row in rows], literal=("reason",))
+    return out
+
+
+def requirement_key(name):
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part)
+            for part in re.split(r"(\d+)", name)]
+
+
+def by_requirement(probes):
+    """What the cases that name a requirement say of it, for each of the probe's files."""
+    verdicts = {}
+    for i, results in enumerate(probes):
+        for row in results.rows:
+            if row["result"] == "skipped":
+                continue
+            for requirement in row["requirements"].split():
+                verdicts.setdefault(requirement, [set() for _ in probes])[i].add(row["result"])
+    rows = []
+    for name in sorted(verdicts, key=requirement_key):
+        rows.append([name, *("not tried" if not seen else
+                             "fail" if "failed" in seen else "pass"
+                             for seen in verdicts[name])])
+    return rows
+
+
+def requirements_section(probes):
+    out = heading("Probe, by requirement", "=")
+    out += ("*pass*: all cases that name the requirement passed. *fail*: at least one failed. "
+            "*not tried*: none ran. A requirement may ask more than a probe can see: "
+            ":doc:`conformance` names what else shows it.\n\n")
+    return out + table(["Requirement", *(results.header["module"] for results in probes)],
+                       by_requirement(probes))
+
+
+def bench_rows(results):
+    """Operation, size, both costs and their ratio."""
+    for row in results.rows:
+        yield (row["operation"], int(row["bytes"]), int(row["this"]), int(row["C"]),
+               int(row["this"]) / int(row["C"]))
+
+
+def size(count):
+    return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"
+
+
+def bench_table(results):
+    return table(["Operation", "This module", "C module", "Ratio"],
+                 [[f"{operation} {size(count)}", f"{ours:,}", f"{theirs:,}", f"{ratio:.3f}"]
+                  for operation, count, ours, theirs, ratio in bench_rows(results)])
+
+
+def body(results):
+    if results.name.startswith("probe-"):
+        return probe_table(results)
+    return {"interop": interop_table, "bench": bench_table}.get(results.name, plain_table)(results)
+
+
+def page():
+    found = {results.name: results for results in files.read_all()}
+    names = [name for name in SECTIONS if name in found]
+    names += [name for name in found if name not in SECTIONS]
+    out = INTRODUCTION
+    for name in names:
+        title, about = SECTIONS.get(name, (name, ""))
+        out += heading(title, "=")
+        if about:
+            out += about + "\n\n"
+        out += provenance(found[name]) + body(found[name])
+        if name == "probe-c" and "probe-ours" in found:
+            out += requirements_section([found["probe-ours"], found["probe-c"]])
+    return out
