@@ -130,7 +130,7 @@ operations() {
 
 # A server that cannot call says so in each reply, and the client mends that
 # after each: at twice the price.
-channel_is_up() {
+backchannel_is_up() {
 	local version=$1 i
 
 	need_local_bed
@@ -166,7 +166,7 @@ read_delegation_is_recalled() {
 
 # Neither end closes the way back for being idle, which connections of SUNRPC are after
 # five minutes. What a client does not look at for a while it does not keep delegated.
-idle_way_is_kept() {
+idle_connection_keeps_backchannel() {
 	local took
 
 	with_files "$1" 1
@@ -294,7 +294,7 @@ files_are_changed() {
 	done
 }
 
-recalls_beside_writers() {
+recalls_under_write_load() {
 	local count=$((100 * TIMES))
 
 	with_files "$1" 0
@@ -313,7 +313,7 @@ recalls_beside_writers() {
 }
 
 # With few credits forward they are used up nearly all the time.
-recalls_without_forward_credits() {
+recalls_with_few_forward_credits() {
 	local count=40 file=/proc/sys/sunrpc/svc_rdma/max_requests before
 
 	need_local_bed
@@ -413,7 +413,7 @@ first_gap() {
 # The client grants one credit, and what it sends takes longer than nfsd waits, which is
 # a tenth of a lease, here a second or, on a slow machine, some. A Call that nfsd has given
 # up is outstanding until it is answered: the next one waits (RFC 8166 Section 3.3.1).
-R8167_4_1_3_calls_given_up_keep_their_credits() {
+R8167_4_1_3_abandoned_calls_hold_credits() {
 	local grant=/proc/sys/sunrpc/rdma_max_bc_requests before late=2500 each gap
 
 	[ -e "$grant" ] || skip "only for this module's tunables"
@@ -453,7 +453,7 @@ R8167_4_1_3_calls_given_up_keep_their_credits() {
 
 # All credits of the client are in use, by Calls for which nfsd waits for mountd; a thread
 # waits for five seconds. The client answers a reverse Call all the same.
-R8167_4_1_1_replies_wait_for_no_credit() {
+R8167_4_1_1_replies_need_no_credit() {
 	local file=/proc/sys/sunrpc/svc_rdma/max_requests before each asking=() writer
 
 	need_local_bed
@@ -491,7 +491,7 @@ R8167_4_1_1_replies_wait_for_no_credit() {
 }
 
 # What SUNRPC shows of transports, those that call clients among them.
-transports_can_be_looked_at() {
+sysfs_transports_are_readable() {
 	local each count=0
 
 	with_files "$1" 1
@@ -510,7 +510,7 @@ transports_can_be_looked_at() {
 # callback service that is left with the last reference to its nfs_client waits
 # for its own end, for good, whatever the transport (nfs4_callback_compound,
 # nfs_callback_down). A mount beside keeps another.
-unmount_amid_recalls() {
+unmount_during_recalls() {
 	local version=$1 round amid=0
 
 	nfs_mount_at "$MNT-beside" "$version" rdma nosharecache
@@ -541,7 +541,7 @@ attempts_to_call() {
 # nfsd has no thread that would close the connection that the client has just given up,
 # and wants to call. SUNRPC, which tries again at once on what it takes for connected, must
 # not do so until there is one.
-gone_are_not_called_in_a_loop() {
+dead_client_is_not_called_in_a_loop() {
 	local tried calls losing
 
 	with_files "$1" 1
@@ -581,16 +581,16 @@ bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * 2 * TIMES))
 [ $# -eq 0 ] || ktap_run "$@"
 if [ -n "${LOADED:-}" ]; then
-	ktap_run "recalls_beside_writers 4.1" "recalls_beside_writers 4.2" \
-		"recalls_without_forward_credits 4.2" \
+	ktap_run "recalls_under_write_load 4.1" "recalls_under_write_load 4.2" \
+		"recalls_with_few_forward_credits 4.2" \
 		"recalls_through_reconnects 4.2" "recalls_through_restart 4.2"
 fi
-ktap_run ${LONG:+"idle_way_is_kept 4.2"} \
-	"channel_is_up 4.1" "channel_is_up 4.2" \
+ktap_run ${LONG:+"idle_connection_keeps_backchannel 4.2"} \
+	"backchannel_is_up 4.1" "backchannel_is_up 4.2" \
 	"read_delegation_is_recalled 4.1" "read_delegation_is_recalled 4.2" \
 	"write_delegation_is_recalled 4.2" \
-	"transports_can_be_looked_at 4.2" \
-	"R8167_4_1_1_replies_wait_for_no_credit 4.2" \
-	"unmount_amid_recalls 4.2" \
-	"gone_are_not_called_in_a_loop 4.2" \
-	"R8167_4_1_3_calls_given_up_keep_their_credits 4.2"
+	"sysfs_transports_are_readable 4.2" \
+	"R8167_4_1_1_replies_need_no_credit 4.2" \
+	"unmount_during_recalls 4.2" \
+	"dead_client_is_not_called_in_a_loop 4.2" \
+	"R8167_4_1_3_abandoned_calls_hold_credits 4.2"

@@ -18,24 +18,24 @@ ROUNDS=${LONG:+100}
 ROUNDS=${ROUNDS:-2}
 
 # Whoever asks whether these succeed switches "set -e" off in them.
-server_restarts() { server_stop && sleep 2 && server_start; }
+server_restart() { server_stop && sleep 2 && server_start; }
 
-server_device_goes() {
+server_device_removal() {
 	device_delete "$BED_SERVER_DEV" && sleep 3 && device_add "$BED_SERVER_DEV"
 }
 
-client_device_goes() {
+client_device_removal() {
 	device_delete "$BED_CLIENT_DEV" && sleep 3 && device_add "$BED_CLIENT_DEV"
 }
 
-link_goes_down() { link_down && sleep 10 && link_up; }
+link_outage() { link_down && sleep 10 && link_up; }
 
-# disturbed VERSION PROTO DISTURBANCE
-disturbed() {
+# io_survives VERSION PROTO DISTURBANCE
+io_survives() {
 	local version=$1 proto=$2 rounds=$ROUNDS round before connects
 
 	need_local_bed
-	[ "$3" != link_goes_down ] || need_link
+	[ "$3" != link_outage ] || need_link
 	nfs_mount "$version" "$proto"
 	work_dir "disturbed-$version-$3"
 	load_start
@@ -73,7 +73,7 @@ connects_for_one() {
 # for rxe, which loses one of its own when an acknowledgement comes half a second late and
 # a registration waited behind that. That does not happen twice. Who tells of an end once more
 # may hit the next connection; most often it is not there yet.
-one_for_each() {
+one_reconnect_per_disconnect() {
 	local round connects told
 
 	nfs_mount "$1" rdma
@@ -94,9 +94,9 @@ one_for_each() {
 
 # Nor does whoever sends on the new connection at once, and waits for a Reply, take the
 # word that there is one for its end.
-none_in_between() {
+send_before_connect_report() {
 	delay_fn return '^xprt_unlock_connect$' 100
-	one_for_each "$1"
+	one_reconnect_per_disconnect "$1"
 	echo "delayed $(delay_hits) times"
 	[ "$(delay_hits)" -gt 0 ] || fail "no call was delayed"
 	unload_fault_modules
@@ -159,7 +159,7 @@ read_past_cache() { dd if="$WORK/$1" of=/dev/null bs=4096 iflag=direct status=no
 
 # A device may go while it carries no more than an attempt to connect: that ends then, and
 # another is made when the device is back.
-goes_while_connecting() {
+device_removed_while_connecting() {
 	local _ before mounting
 
 	need_link
@@ -227,7 +227,7 @@ has_its_reply() {
 }
 
 # A Reply that nobody has looked at yet, because who asked is frozen, does not hold the device.
-device_goes_beside_the_frozen() {
+device_removed_with_frozen_task() {
 	local asking deleting late=no _
 
 	need_link
@@ -269,7 +269,7 @@ rewrite() {
 
 # A Call whose memory cannot be mapped ends its own RPC, and not that of the task which has
 # the send lock and sends what all have queued.
-each_its_own() {
+map_error_fails_one_rpc() {
 	local each other others=() count status
 
 	nfs_mount 3 rdma
@@ -299,7 +299,7 @@ each_its_own() {
 }
 
 # Who mounted softly is told when the server is gone, and served when it is back.
-softly() {
+soft_mount_times_out() {
 	local each asking=()
 
 	need_local_bed
@@ -373,7 +373,7 @@ pauses() {
 
 # A server that has moved while the client pauses is asked at once when an administrator
 # says where it is now.
-another_address() {
+new_address_ends_backoff() {
 	local address=192.0.2.3 file began
 
 	need_local_bed
@@ -410,7 +410,7 @@ destroyed() {
 }
 
 # Who unmounts does not wait for the pause between attempts to connect.
-unmounts_in_a_pause() {
+unmount_during_backoff() {
 	local each asking=() connects began
 
 	need_local_bed
@@ -441,7 +441,7 @@ unmounts_in_a_pause() {
 }
 
 # Who mounts from a server that is switched off is told what TCP would say, and may try again.
-nobody_near() {
+unresolved_neighbour() {
 	local status=0
 
 	need_link
@@ -470,7 +470,7 @@ mount_silent_peer() {
 
 # Who mounts from a peer that is silent is told when the connection manager has given up,
 # after 74 seconds (16 messages, 4.6 seconds each), and does not try again.
-silent() {
+silent_peer_times_out() {
 	local began=$SECONDS status=0
 
 	need_link
@@ -485,7 +485,7 @@ silent() {
 
 # Who mounts from a silent peer may be killed, and the attempt to connect ends then, not when the
 # connection manager has given up.
-attempt_ends_unwanted() {
+killed_mount_ends_connect() {
 	local _ mounting began
 
 	need_link
@@ -534,13 +534,14 @@ if [ -e /proc/sys/sunrpc/rdma_max_bc_requests ]; then
 fi
 TEST_TIMEOUT=$((TEST_TIMEOUT * (2 + ROUNDS / 5)))
 [ $# -gt 0 ] || set -- \
-	"disturbed 4.2 rdma server_restarts" "disturbed 3 rdma server_restarts" \
-	"disturbed 4.2 rdma server_device_goes" \
-	"disturbed 4.2 rdma client_device_goes" \
-	"disturbed 3 rdma6 client_device_goes" \
-	"disturbed 4.2 rdma link_goes_down" "disturbed 3 rdma link_goes_down" \
-	"one_for_each 4.2" "none_in_between 3" "calls_have_receives 3" \
-	goes_while_connecting each_its_own softly \
-	no_route another_address unmounts_in_a_pause nobody_near \
-	attempt_ends_unwanted device_goes_beside_the_frozen ${LONG:+silent}
+	"io_survives 4.2 rdma server_restart" "io_survives 3 rdma server_restart" \
+	"io_survives 4.2 rdma server_device_removal" \
+	"io_survives 4.2 rdma client_device_removal" \
+	"io_survives 3 rdma6 client_device_removal" \
+	"io_survives 4.2 rdma link_outage" "io_survives 3 rdma link_outage" \
+	"one_reconnect_per_disconnect 4.2" "send_before_connect_report 3" \
+	"calls_have_receives 3" \
+	device_removed_while_connecting map_error_fails_one_rpc soft_mount_times_out \
+	no_route new_address_ends_backoff unmount_during_backoff unresolved_neighbour \
+	killed_mount_ends_connect device_removed_with_frozen_task ${LONG:+silent_peer_times_out}
 ktap_run "$@"

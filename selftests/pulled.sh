@@ -58,7 +58,7 @@ make_directory() {
 		xargs touch
 }
 
-directories() {
+long_readdir_replies() {
 	need_local_bed
 	pulling 2 1
 	nfs_mount "$1" rdma
@@ -74,7 +74,7 @@ directories() {
 	all_were_pulled 2
 }
 
-extended_attributes() {
+long_xattr_replies() {
 	need_local_bed
 	pulling 2 1
 	nfs_mount 4.2 rdma
@@ -88,7 +88,7 @@ extended_attributes() {
 	all_were_pulled 4
 }
 
-acls() {
+long_acl_replies() {
 	local count
 	need_local_bed
 	pulling 2 1
@@ -112,7 +112,7 @@ acls() {
 # the core maps a transfer to one run of addresses, so that each of its vectors has to
 # end a page, and the next to start one. Here the core maps them one by one, and would
 # not mind: so look at what it is given.
-no_seams() {
+rdma_rw_bvecs_have_no_gaps() {
 	need_local_bed
 	local probe='rdma_rw_ctx_init_bvec' page
 
@@ -179,7 +179,7 @@ short_replies_register_nothing() {
 }
 
 # Long Replies that come one after the other get Reply chunks after all.
-long_replies_become_a_habit() {
+repeated_long_replies_get_reply_chunk() {
 	need_local_bed
 	local each
 	pulling 1 1
@@ -193,8 +193,8 @@ long_replies_become_a_habit() {
 	[ "$(xprt_stat reply_chunks)" -gt 0 ] || fail "no Reply chunk was offered"
 }
 
-# one_end_only CLIENT SERVER: then it is as if there were no such thing.
-one_end_only() {
+# one_end_disabled CLIENT SERVER: then it is as if there were no such thing.
+one_end_disabled() {
 	need_local_bed
 	pulling "$1" "$2"
 	nfs_mount 4.2 rdma
@@ -222,7 +222,7 @@ read_attributes() {
 # the link can be slow, some have to come while another is exposed. It must not be so slow
 # that rxe sends again: then it registers again, too, what waits behind, cannot, and gives
 # the connection up.
-few_places() {
+exposed_reply_limit() {
 	need_local_bed
 	local each before round readers
 	before=$(cat "$SERVER/max_exposed_replies")
@@ -261,7 +261,7 @@ few_places() {
 }
 
 # With no page to expose, each is refused; here before SUNRPC knows that the Call is sent.
-refused_at_once() {
+refused_before_send_returns() {
 	need_local_bed
 	local each late
 
@@ -353,9 +353,9 @@ in_order() {
 		}'
 }
 
-# on_the_wire INVALIDATES: RDMA_NOMSG with a Read list, RDMA Reads of what it names, and
+# packet_order INVALIDATES: RDMA_NOMSG with a Read list, RDMA Reads of what it names, and
 # RDMA_DONE, which invalidates what was read if the client agrees to that.
-on_the_wire() {
+packet_order() {
 	need_local_bed
 	local capture each
 
@@ -390,7 +390,7 @@ on_the_wire() {
 
 # Who is killed while a Reply is on its way leaves nothing for the server to write to,
 # and the server is told all the same. LONG is how many times as many.
-cancelled() {
+readers_killed_while_exposed() {
 	need_local_bed
 	local kills=$(($1 * ${LONG:-1})) each before readers connects exposed pulled told
 
@@ -444,7 +444,7 @@ cancelled() {
 # The server's device goes while a Reply is exposed: it is given back with the
 # device, page for page, and its RPC is answered over the next one. A round in which it
 # was pulled before that shows nothing.
-device_goes() {
+device_removed_while_exposed() {
 	need_link
 	local each reader early=0
 
@@ -487,7 +487,7 @@ device_goes() {
 
 # A Reply has the time that is set when it is sent, though the one before it had more and the
 # alarm is still set for that one. Who reads too late is refused, and asks again.
-less_time() {
+exposure_timeout_shortened() {
 	need_local_bed
 	local each reader
 
@@ -548,11 +548,14 @@ server_default=$(cat "$SERVER/pulled_replies")
 trap cleanup EXIT
 if [ $# -eq 0 ] && bed_is_local && ! bed_is_split; then
 	echo "# over iWARP the client pulls no Replies, whatever is set: only that is tried"
-	set -- "one_end_only 2 1"
+	set -- "one_end_disabled 2 1"
 fi
-[ $# -gt 0 ] || set -- "directories 4.2" "directories 3" extended_attributes acls no_seams \
-	short_replies_register_nothing long_replies_become_a_habit \
-	"one_end_only 2 0" "one_end_only 0 1" few_places \
-	"refused_at_once 4.2" "refused_at_once 3" "on_the_wire 1" "on_the_wire 0" \
-	device_goes less_time "cancelled 80"
+[ $# -gt 0 ] || set -- "long_readdir_replies 4.2" "long_readdir_replies 3" \
+	long_xattr_replies long_acl_replies rdma_rw_bvecs_have_no_gaps \
+	short_replies_register_nothing repeated_long_replies_get_reply_chunk \
+	"one_end_disabled 2 0" "one_end_disabled 0 1" exposed_reply_limit \
+	"refused_before_send_returns 4.2" "refused_before_send_returns 3" \
+	"packet_order 1" "packet_order 0" \
+	device_removed_while_exposed exposure_timeout_shortened \
+	"readers_killed_while_exposed 80"
 ktap_run "$@"
