@@ -58,9 +58,9 @@ kills() {
 	done
 }
 
-# killed VERSION KILLS: what is left of the dead harms nobody. Where all takes many times as
+# killed_direct_io VERSION KILLS: what is left of the dead harms nobody. Where all takes many times as
 # long there are fewer.
-killed() {
+killed_direct_io() {
 	local version=$1 count=$(($2 * TIMES / PACE)) connects canary
 
 	nfs_mount "$version" rdma
@@ -120,7 +120,7 @@ ask_and_die() {
 # A Call whose task was killed is still outstanding: until the server has answered
 # it, no other may go out in its place. Here nothing is answered while tasks come and go:
 # nfsd waits for mountd to say who the client is.
-credits_of_killed_calls() {
+killed_calls_hold_credits() {
 	local file=/proc/sys/sunrpc/svc_rdma/max_requests before each most late connects
 
 	need_local_bed
@@ -183,7 +183,7 @@ credits_come_back() {
 
 # A server may take as long for the Reply that nobody waits for any more as it might have for
 # one that somebody waits for, which is up to who mounts.
-slow_for_the_killed() {
+late_reply_to_killed_task() {
 	local connects
 
 	need_local_bed
@@ -207,7 +207,7 @@ slow_for_the_killed() {
 
 # The Reply comes when SUNRPC has taken the Call out of its queue and its credit is not
 # given back yet, which is a while here.
-credits_of_calls_just_given_up() {
+reply_during_abort() {
 	local asking late slow connects
 
 	need_link
@@ -243,11 +243,11 @@ credits_of_calls_just_given_up() {
 	rm -r "$WORK"
 }
 
-# cancelled KILLS: RPCs whose Replies may be long or not are given up in flight. Nothing
+# killed_getacl KILLS: RPCs whose Replies may be long or not are given up in flight. Nothing
 # of theirs is there to be written to when the Reply comes, so that no connection is lost.
 # The server has a place for each of them: one that is refused for want of a place is sent
 # again with a Reply chunk, and with that a kill costs the connection (RFC 8166).
-cancelled() {
+killed_getacl() {
 	need_local_bed
 	bed_is_split || skip "over iWARP nothing is pulled, and a kill may cost the connection"
 	local kills=$(($1 * TIMES)) places=/proc/sys/sunrpc/svc_rdma/max_exposed_replies
@@ -282,10 +282,10 @@ cancelled() {
 bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * 2 * TIMES))
 if [ $# -eq 0 ]; then
-	set -- "killed 4.2 40" "killed 3 20" credits_of_killed_calls \
-		"credits_of_calls_just_given_up 3"
-	[ -z "$LONG" ] || set -- "$@" slow_for_the_killed
+	set -- "killed_direct_io 4.2 40" "killed_direct_io 3 20" killed_calls_hold_credits \
+		"reply_during_abort 3"
+	[ -z "$LONG" ] || set -- "$@" late_reply_to_killed_task
 	# The kernel does not always outlive it with the C module.
-	[ "$(module_kind)" = c ] || set -- "$@" "cancelled 1000"
+	[ "$(module_kind)" = c ] || set -- "$@" "killed_getacl 1000"
 fi
 ktap_run "$@"

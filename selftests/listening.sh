@@ -85,7 +85,7 @@ test_cleanup() {
 } 2>/dev/null
 
 # Who is connected goes on, and who comes is heard.
-address_moves() {
+listener_follows_address() {
 	need_local_bed
 	local slave before
 
@@ -113,7 +113,7 @@ address_moves() {
 
 # Who was connected goes on, and who comes is heard, once there is a device again. Without
 # one the server goes on trying, says so if that takes long, and can still be stopped.
-device_goes() {
+listener_survives_device_removal() {
 	need_local_bed
 	local away told
 
@@ -146,7 +146,7 @@ device_goes() {
 
 # Who mounts from where nobody listens is told so by the first answer. The queues of the attempt
 # fail at the same moment, which is not to be taken for a loss: SUNRPC would try again.
-nobody_listens() {
+connection_refused() {
 	need_local_bed
 	local said refused _
 
@@ -167,7 +167,7 @@ nobody_listens() {
 }
 
 # A port is listened on once; who did before still does.
-second_listener() {
+second_listener_refused() {
 	need_local_bed
 	local before said
 
@@ -192,7 +192,7 @@ second_listener() {
 
 # A listener that could not be made does not keep its namespace. nfsd of the first one goes
 # with what its files are mounted on.
-second_listener_elsewhere() {
+refused_listener_releases_netns() {
 	need_local_bed
 	local _
 
@@ -230,7 +230,7 @@ made_queues() {
 
 # Peers that gave up while they waited to be accepted cost no queues. The server is slow
 # to accept, and who mounts is killed meanwhile.
-dead_requests() {
+abandoned_connects_get_no_qp() {
 	need_link
 	local function=$RUST_ACCEPT each mounting
 
@@ -260,6 +260,7 @@ dead_requests() {
 }
 
 bed_up
-[ $# -gt 0 ] || set -- "nobody_listens 3" "nobody_listens 4.2" second_listener \
-	second_listener_elsewhere address_moves device_goes dead_requests
+[ $# -gt 0 ] || set -- "connection_refused 3" "connection_refused 4.2" second_listener_refused \
+	refused_listener_releases_netns listener_follows_address \
+	listener_survives_device_removal abandoned_connects_get_no_qp
 ktap_run "$@"

@@ -147,7 +147,7 @@ heavy_stop() {
 }
 
 # Entries are waited for, and none is lost; nor does what the server keeps become more.
-waits() {
+threads_wait_for_send_queue() {
 	local before octets most
 
 	mounted "$1"
@@ -171,7 +171,7 @@ waits() {
 
 # Who needs all entries has them, however many need only a few: each of those has its Reply
 # after a while, and calls again at once.
-all_among_few() {
+full_queue_reply_is_not_starved() {
 	local each before few=()
 
 	mounted "$1"
@@ -214,7 +214,7 @@ server_has_let_go() { ! rdma resource show qp link "$BED_SERVER_DEV/1" | grep -q
 
 # A client leaves while all threads wait, the only one there is: nobody else could end the
 # connection. It goes as well, and then the module can.
-client_leaves() {
+client_leaves_during_wait() {
 	local each hole holes=() readers=()
 
 	mounted 3
@@ -249,7 +249,7 @@ client_leaves() {
 
 # So it is when the server's device goes. Nothing that was sent ends before: the link is
 # down.
-device_goes() {
+device_removed_during_wait() {
 	local each waits=no connects
 
 	mounted 3
@@ -276,7 +276,7 @@ device_goes() {
 }
 
 # A client makes no more Calls at a time than its queues have room for.
-short_client() {
+client_limits_calls_to_queue() {
 	small "$BED_CLIENT_DEV" max_qp_wr=127
 	nfs_mount "$1" rdma
 	work_dir "short-client-$1"
@@ -293,7 +293,7 @@ short_client() {
 }
 
 # What a device can do is asked for each connection: under a mount it may become less.
-shrinks() {
+limits_lowered_under_mount() {
 	local connects
 
 	need_local_bed
@@ -314,7 +314,7 @@ shrinks() {
 }
 
 # A device that has no room for a single Call is not used, and whoever mounts is told.
-no_room() {
+unusable_device_is_refused() {
 	local status=0
 
 	small "$1" max_qp_wr="$2"
@@ -329,7 +329,7 @@ no_room() {
 
 # Whether a queue is too large though no limit says so, only the device knows. There are fewer
 # Calls at a time then.
-shallow() {
+smaller_queue_after_enomem() {
 	small "$1" max_sq_bytes=262144
 	nfs_mount 3 rdma retry=0 || xfail_on_c "it is not mounted"
 	[ "$(counted sq_rejected)" -gt 0 ] || fail "the device had memory for what it was asked for"
@@ -343,16 +343,16 @@ shallow() {
 
 # Replies that are exposed take entries beside all others. Where there are too few for both, none
 # is exposed.
-crowded() {
+exposed_replies_yield_queue_room() {
 	[ -e "$PLACES" ] || skip "this module exposes no Replies"
 	echo 256 >"$PLACES"
 	echo 1 >"$SERVER_PULLS"
 	echo 1 >"$CLIENT_PULLS"
-	shallow "$BED_SERVER_DEV"
+	smaller_queue_after_enomem "$BED_SERVER_DEV"
 }
 
 # Where the core would have regions for RDMA Reads, none is made for those that do without.
-no_regions() {
+no_mrs_for_plain_reads() {
 	need_local_bed
 	bed_is_split || skip "$BED_RDMA reads into regions only"
 	small "$BED_SERVER_DEV" max_sgl_rd=32
@@ -372,8 +372,13 @@ bed_up
 	server_pulls=$(cat "$SERVER_PULLS")
 	client_pulls=$(cat "$CLIENT_PULLS")
 }
-[ $# -gt 0 ] || set -- "waits 3" "waits 4.2" "all_among_few 3" client_leaves device_goes \
-	"short_client 3" "short_client 4.2" "shrinks 4.2" \
-	"no_room $BED_SERVER_DEV 4" "no_room $BED_CLIENT_DEV 16" \
-	"shallow $BED_SERVER_DEV" "shallow $BED_CLIENT_DEV" crowded no_regions
+[ $# -gt 0 ] || set -- "threads_wait_for_send_queue 3" "threads_wait_for_send_queue 4.2" \
+	"full_queue_reply_is_not_starved 3" client_leaves_during_wait device_removed_during_wait \
+	"client_limits_calls_to_queue 3" "client_limits_calls_to_queue 4.2" \
+	"limits_lowered_under_mount 4.2" \
+	"unusable_device_is_refused $BED_SERVER_DEV 4" \
+	"unusable_device_is_refused $BED_CLIENT_DEV 16" \
+	"smaller_queue_after_enomem $BED_SERVER_DEV" \
+	"smaller_queue_after_enomem $BED_CLIENT_DEV" \
+	exposed_replies_yield_queue_room no_mrs_for_plain_reads
 ktap_run "$@"

@@ -44,7 +44,7 @@ client_tunable() {
 }
 
 # One that the C module does not have.
-own_tunable() {
+rust_only_tunable() {
 	[ "$(module_kind)" != c ] || skip "the C module has no such file"
 	tunable "$@"
 }
@@ -56,7 +56,7 @@ server_tunable() {
 }
 
 # The octets of messages rise with a connection, and are all given back.
-message_octets() {
+message_memory_accounting() {
 	local client server each
 
 	[ "$(module_kind)" != c ] || skip "the C module does not count them"
@@ -126,7 +126,7 @@ counter() {
 }
 
 # Those of Replies that the client pulls; what moves the last of them is in pulled.sh.
-counters_of_pulled_replies() {
+pulled_reply_counters() {
 	local each
 
 	[ "$(module_kind)" != c ] || skip "the C module has no such files"
@@ -149,7 +149,7 @@ counters_of_pulled_replies() {
 	done
 }
 
-server_counts_what_it_does() {
+server_counters_advance() {
 	need_local_bed
 	local before_recv before_read before_write
 	nfs_mount 4.2 rdma
@@ -179,7 +179,7 @@ eight_writers() {
 }
 
 # Beyond the total a connection pulls one Call at a time, and all that was to be written is.
-held_back() {
+pulled_page_limit() {
 	local each held
 
 	[ "$(module_kind)" != c ] || skip "the C module has no such limit"
@@ -224,7 +224,7 @@ listing_writes() {
 }
 
 # A short Reply leaves the Reply chunk as it was.
-short_replies() {
+short_replies_skip_reply_chunk() {
 	local long writes
 
 	[ "$(module_kind)" != c ] || skip "the C module always writes to the Reply chunk"
@@ -257,7 +257,7 @@ mount_with_four_slots() {
 
 # A client that may have few Calls outstanding still does all of its work: a task waits
 # for a slot, and goes on as soon as it has got one.
-few_slots() {
+tasks_wait_for_slots() {
 	local each round writers
 
 	mount_with_four_slots 4.2
@@ -305,7 +305,7 @@ all_are_served() {
 
 # Who finds no slot looks again when it waits for one. Here all of them are free by then,
 # and nobody else comes who could wake it.
-slots_free_again() {
+slots_freed_before_wait() {
 	need_link
 	mount_with_four_slots 3
 	work_dir slots-free-again
@@ -341,7 +341,7 @@ one_asks_meanwhile() {
 
 # Who puts a slot back looks for others who have begun to wait for one since. Three of the four
 # slots are those of tasks that sleep.
-asked_meanwhile() {
+freed_slot_wakes_new_waiter() {
 	local each file took writers=() _
 
 	[ "$(module_kind)" = rust ] || skip "in the C module the end of a Send may free the slot"
@@ -381,7 +381,7 @@ asked_meanwhile() {
 
 # A task finds the ring of messages full, and before it waits for room they have all been
 # sent: nobody is left to wake it.
-room_again() {
+send_ring_drained_before_wait() {
 	local reverse
 
 	[ "$(module_kind)" = rust ] || skip "delays a function of this module"
@@ -412,7 +412,7 @@ sent_meanwhile() {
 
 # All memory regions are in use, and to make others takes long. What was sent is answered
 # meanwhile, and with the regions that this frees Calls go on.
-regions_come_back() {
+mrs_reused_during_allocation() {
 	local each writers=()
 
 	[ "$(module_kind)" = rust ] || skip "the C module waits until others are made"
@@ -442,7 +442,7 @@ regions_come_back() {
 
 # The connection is lost while regions are made, which takes long: the next one does not wait
 # for that, with the Calls that may free the memory.
-lost_meanwhile() {
+disconnect_during_mr_allocation() {
 	local each writers=() _
 
 	pull_replies 0 0
@@ -495,24 +495,25 @@ MOST_INLINE=262144 LEAST_REQ=1024
 	"client_tunable rdma_inline_write_padding 0 4096 0" \
 	"client_tunable rdma_memreg_strategy 0 6 5" \
 	"client_tunable rdma_pad_optimize 0 2147483647 0" \
-	"own_tunable $CLIENT/rdma_pulled_replies 0 2 1" \
-	"own_tunable $SERVER/pulled_replies 0 1 1" \
-	"own_tunable $SERVER/max_exposed_replies 1 256 16" \
-	"own_tunable $SERVER/max_exposed_pages 1 2147483647 16384" \
-	"own_tunable $SERVER/exposed_seconds 1 600 30" \
-	"own_tunable $SERVER/max_pulled_pages 1 2147483647 65536" held_back \
-	"own_tunable $SERVER/stall_seconds 3 3600 90" \
+	"rust_only_tunable $CLIENT/rdma_pulled_replies 0 2 1" \
+	"rust_only_tunable $SERVER/pulled_replies 0 1 1" \
+	"rust_only_tunable $SERVER/max_exposed_replies 1 256 16" \
+	"rust_only_tunable $SERVER/max_exposed_pages 1 2147483647 16384" \
+	"rust_only_tunable $SERVER/exposed_seconds 1 600 30" \
+	"rust_only_tunable $SERVER/max_pulled_pages 1 2147483647 65536" pulled_page_limit \
+	"rust_only_tunable $SERVER/stall_seconds 3 3600 90" \
 	"server_tunable max_requests 4 16384 128" \
 	"server_tunable max_bc_requests 1 64 16" \
 	"server_tunable max_req_size $LEAST_REQ $MOST_INLINE 4096" \
-	"own_tunable $SERVER/max_reply_size 0 262144 0" \
-	"own_tunable $SERVER/remote_invalidation 0 1 1" \
-	"own_tunable $SERVER/short_replies 0 1 1" short_replies \
-	"own_tunable $CLIENT/rdma_remote_invalidation 0 1 1" message_octets \
+	"rust_only_tunable $SERVER/max_reply_size 0 262144 0" \
+	"rust_only_tunable $SERVER/remote_invalidation 0 1 1" \
+	"rust_only_tunable $SERVER/short_replies 0 1 1" short_replies_skip_reply_chunk \
+	"rust_only_tunable $CLIENT/rdma_remote_invalidation 0 1 1" message_memory_accounting \
 	"server_tunable max_outbound_read_requests 1 255 16" \
 	"counter read" "counter recv" "counter write" "counter sq_starve" \
 	"counter rq_starve" "counter rq_poll" "counter rq_prod" \
-	"counter sq_poll" "counter sq_prod" "counter stalled" "counter held_back" counters_of_pulled_replies \
-	server_counts_what_it_does few_slots slots_free_again asked_meanwhile \
-	room_again regions_come_back lost_meanwhile
+	"counter sq_poll" "counter sq_prod" "counter stalled" "counter held_back" \
+	pulled_reply_counters server_counters_advance tasks_wait_for_slots \
+	slots_freed_before_wait freed_slot_wakes_new_waiter send_ring_drained_before_wait \
+	mrs_reused_during_allocation disconnect_during_mr_allocation
 ktap_run "$@"
