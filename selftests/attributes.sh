@@ -64,7 +64,7 @@ attribute_lists() {
 	done
 }
 
-small_buffers() {
+too_small_buffers() {
 	local size
 
 	nfs_mount 4.2 rdma
@@ -155,5 +155,5 @@ nfs4_acl_set() {
 }
 
 bed_up
-ktap_run attribute_values attribute_lists small_buffers posix_acls \
+ktap_run attribute_values attribute_lists too_small_buffers posix_acls \
 	"nfs4_acls 4.0" "nfs4_acls 4.2" "nfs4_acl_set 4.2"

@@ -80,8 +80,8 @@ test_cleanup() {
 
 faults_so_far() { echo $((MANY - $(cat "$FAULTS/$1/times"))); }
 
-# under_load KIND VERSION
-under_load() {
+# io_under_allocation_failures KIND VERSION
+io_under_allocation_failures() {
 	local round connects
 
 	need_faults "$1"
@@ -105,7 +105,7 @@ under_load() {
 	rm -r "$WORK"
 }
 
-mounting() {
+mount_under_allocation_failures() {
 	local turn mounted=0
 
 	need_faults "$1"
@@ -130,8 +130,8 @@ mounting() {
 	rm -r "$WORK"
 }
 
-# disconnects VERSION WHO: cut by the "client", or by "either" end.
-disconnects() {
+# injected_disconnects VERSION WHO: cut by the "client", or by "either" end.
+injected_disconnects() {
 	local before left deadline=$((SECONDS + TEST_TIMEOUT / 2)) client_only=N
 
 	need_faults fail_sunrpc
@@ -161,8 +161,10 @@ disconnects() {
 bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * (1 + ROUNDS / 10)))
 [ $# -gt 0 ] || set -- \
-	"under_load failslab 4.2" "under_load failslab 3" \
-	"under_load fail_page_alloc 4.2" \
-	"mounting failslab" "mounting fail_page_alloc" \
-	"disconnects 3 client" "disconnects 4.2 client" "disconnects 4.2 either"
+	"io_under_allocation_failures failslab 4.2" "io_under_allocation_failures failslab 3" \
+	"io_under_allocation_failures fail_page_alloc 4.2" \
+	"mount_under_allocation_failures failslab" \
+	"mount_under_allocation_failures fail_page_alloc" \
+	"injected_disconnects 3 client" "injected_disconnects 4.2 client" \
+	"injected_disconnects 4.2 either"
 ktap_run "$@"

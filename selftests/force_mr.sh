@@ -25,7 +25,7 @@ loaded() {
 }
 
 # All that is copied is as it was, both ways.
-transfers() {
+transfers_with_force_mr() {
 	nfs_mount "$1" rdma
 	work_dir "force-mr-$1"
 	loaded
@@ -38,5 +38,5 @@ transfers() {
 
 bed_up
 rm $conf
-[ $# -gt 0 ] || set -- "transfers 3" "transfers 4.2"
+[ $# -gt 0 ] || set -- "transfers_with_force_mr 3" "transfers_with_force_mr 4.2"
 ktap_run "$@"

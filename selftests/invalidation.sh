@@ -79,8 +79,8 @@ measure() {
 		fail "some tags are unaccounted for"
 }
 
-# small CLIENT SERVER COUNT: a tag each.
-small() {
+# single_mr_invalidation CLIENT SERVER COUNT: a tag each.
+single_mr_invalidation() {
 	[ "$1$2" != 11 ] || need_order
 	mount_with "$1" "$2"
 	measure "$3" 4096 131072 4096
@@ -92,9 +92,9 @@ small() {
 	fi
 }
 
-# large CLIENT SERVER [SPARED]: several tags each, of which so many are spared.
+# multi_mr_invalidation CLIENT SERVER [SPARED]: several tags each, of which so many are spared.
 # A server with little memory takes less than 1 MiB at a time.
-large() {
+multi_mr_invalidation() {
 	local calls
 
 	[ "$1$2" != 11 ] || need_order
@@ -118,7 +118,7 @@ large() {
 # nfsd holds the Reply back, while mountd does not say who the client is. On a slow link
 # rxe would send again, and then it also registers again what waits behind: it cannot,
 # and gives the connection up.
-late_reply() {
+late_reply_invalidates_aborted_rpc() {
 	local each asking connects given_up late
 
 	need_local_bed
@@ -164,7 +164,7 @@ late_reply() {
 }
 
 # What a peer can invalidate is what its own connection exposes: no two have a domain in common.
-RI3_7_2_a_domain_for_each_connection() {
+RI3_7_2_one_pd_per_connection() {
 	local device connections domains each
 
 	nfs_mount 4.2 rdma nconnect=4
@@ -200,7 +200,7 @@ resent() {
 
 # What the client has to invalidate itself it cannot: the device fails, or does not even try.
 # Until the connection has gone the server might still write to that memory.
-R8166_4_5_4_2_memory_that_stays_exposed() {
+R8166_4_5_4_2_failed_invalidation() {
 	local connects each
 
 	need_local_bed
@@ -235,10 +235,11 @@ test_cleanup() {
 
 bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * 3))
-[ $# -gt 0 ] || set -- "small 1 1 $((MANY * 2))" \
-	"small 0 1 $((500 / FEWER * 2))" "small 1 0 $((500 / FEWER * 2))" \
-	"large 1 1 1" "large 0 1" late_reply \
-	RI3_7_2_a_domain_for_each_connection \
-	"R8166_4_5_4_2_memory_that_stays_exposed 0" \
-	"R8166_4_5_4_2_memory_that_stays_exposed 1"
+[ $# -gt 0 ] || set -- "single_mr_invalidation 1 1 $((MANY * 2))" \
+	"single_mr_invalidation 0 1 $((500 / FEWER * 2))" \
+	"single_mr_invalidation 1 0 $((500 / FEWER * 2))" \
+	"multi_mr_invalidation 1 1 1" "multi_mr_invalidation 0 1" \
+	late_reply_invalidates_aborted_rpc RI3_7_2_one_pd_per_connection \
+	"R8166_4_5_4_2_failed_invalidation 0" \
+	"R8166_4_5_4_2_failed_invalidation 1"
 ktap_run "$@"

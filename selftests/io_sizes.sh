@@ -23,7 +23,7 @@ transfer() {
 	"$HELPERS/io_sizes_helper" "$WORK" "$(server_view)" "$@" || fail "$*"
 }
 
-through() {
+io_path() {
 	local version=$1 writer=$2 reader=$3 layout offset
 	local -A offsets=([over]="0 4093" [fresh]="5")
 
@@ -84,7 +84,7 @@ set_inline() {
 	fi
 }
 
-inline_edge() {
+inline_threshold() {
 	local version=$1 inline=$2 writes reads layout
 
 	set_inline "$inline"
@@ -116,12 +116,12 @@ test_cleanup() {
 
 bed_up
 [ $# -gt 0 ] || set -- \
-	"through 4.2 buffered buffered" "through 4.2 buffered direct" \
-	"through 4.2 direct buffered" "through 4.2 direct direct" \
-	"through 4.2 mmap mmap" "through 3 direct direct" \
-	${LONG:+"through 4.2 buffered mmap" "through 4.2 direct mmap"} \
-	${LONG:+"through 4.2 mmap buffered" "through 4.2 mmap direct"} \
-	"inline_edge 4.2 1024" "inline_edge 4.2 4096" \
-	"inline_edge 4.2 65536" "inline_edge 3 1024" \
-	"inline_edge 3 4096"
+	"io_path 4.2 buffered buffered" "io_path 4.2 buffered direct" \
+	"io_path 4.2 direct buffered" "io_path 4.2 direct direct" \
+	"io_path 4.2 mmap mmap" "io_path 3 direct direct" \
+	${LONG:+"io_path 4.2 buffered mmap" "io_path 4.2 direct mmap"} \
+	${LONG:+"io_path 4.2 mmap buffered" "io_path 4.2 mmap direct"} \
+	"inline_threshold 4.2 1024" "inline_threshold 4.2 4096" \
+	"inline_threshold 4.2 65536" "inline_threshold 3 1024" \
+	"inline_threshold 3 4096"
 ktap_run "$@"

@@ -55,7 +55,7 @@ transfer() {
 }
 
 # Data goes by Read and Write chunks, and inline, from and to any place in a page.
-data() {
+data_transfers() {
 	local joined
 
 	mounted "$1"
@@ -155,7 +155,7 @@ try() {
 
 # One in many mappings fails, whatever it is for; a connection takes fewer. Then all is as if
 # none had.
-one_in_many_fails() {
+rare_map_failures() {
 	local failed jobs=() each
 
 	mounted "$1" soft timeo=100 retrans=2
@@ -177,7 +177,7 @@ one_in_many_fails() {
 }
 
 # Of what a Call or Reply maps, the last fails, or one in front of it. It costs the RPC alone.
-data_fails() {
+data_map_failures() {
 	local connected i
 
 	mounted "$1" soft timeo=100 retrans=2
@@ -209,10 +209,10 @@ has_refused() {
 	done
 }
 
-# refused END send|recv INTERVAL: the device of that end refuses some of the Sends or Receives that
+# post_failures END send|recv INTERVAL: the device of that end refuses some of the Sends or Receives that
 # are posted, or the last of them, or takes all and says that it failed. What it has taken, and what it
 # has not, is unmapped once.
-refused() {
+post_failures() {
 	local device=$BED_CLIENT_DEV deadline=$((SECONDS + STANDSTILL)) connected
 	# A slow machine posts fewer in the same time.
 	local every=$(($3 / PACE > 3 ? $3 / PACE : 3))
@@ -238,7 +238,7 @@ refused() {
 }
 
 # The device refuses the first Receives as well: nothing is connected until it takes them.
-no_receives() {
+no_connect_without_receives() {
 	local connected deadline=$((SECONDS + STANDSTILL))
 
 	mounted 4.2 timeo=6000
@@ -259,11 +259,13 @@ no_receives() {
 }
 
 bed_up
-[ $# -gt 0 ] || set -- "data 3" "data 4.2" "long_messages 0" "long_messages 1" \
+[ $# -gt 0 ] || set -- "data_transfers 3" "data_transfers 4.2" \
+	"long_messages 0" "long_messages 1" \
 	"inline_pages 3" "inline_pages 4.2" \
 	"reconnects 3" "reconnects 4.2" \
-	"data_fails 3" "data_fails 4.2" \
-	"one_in_many_fails 3" "one_in_many_fails 4.2" \
-	"refused client send 297" "refused server send 297" \
-	"refused client recv 29" "refused server recv 97" "no_receives"
+	"data_map_failures 3" "data_map_failures 4.2" \
+	"rare_map_failures 3" "rare_map_failures 4.2" \
+	"post_failures client send 297" "post_failures server send 297" \
+	"post_failures client recv 29" "post_failures server recv 97" \
+	no_connect_without_receives
 ktap_run "$@"

@@ -31,14 +31,14 @@ alone() {
 	! module_loaded || fail "rpcrdma is loaded although it was removed"
 }
 
-alias_loads_it() {
+alias_loads_module() {
 	alone
 	modprobe "$1"
 	module_loaded || fail "modprobe $1 did not load rpcrdma"
 	unload
 }
 
-loads_and_unloads_many_times() {
+repeated_load_and_unload() {
 	local before after turn try
 
 	alone
@@ -67,7 +67,7 @@ slab_octets() {
 	echo $(($(awk '/^SUnreclaim:/ { print $2 }' /proc/meminfo) * 1024))
 }
 
-is_asked_for_by_listener_and_mount() {
+autoloaded_by_listener_and_mount() {
 	alone
 	server_start
 	module_loaded || fail "listening for RDMA did not load rpcrdma"
@@ -87,7 +87,7 @@ users_stay_the_same() {
 }
 
 # A server here would keep the module by itself.
-refuses_to_leave_while_mounted() {
+unload_refused_while_mounted() {
 	need_local_bed
 	server_up || server_start
 	nfs_mount 4.2 rdma
@@ -102,7 +102,7 @@ refuses_to_leave_while_mounted() {
 	rm -r "$WORK"
 }
 
-refuses_to_leave_while_listening() {
+unload_refused_while_listening() {
 	need_local_bed
 	server_up || server_start
 	! modprobe -r rpcrdma 2>/dev/null || fail "left while the server listens"
@@ -111,7 +111,7 @@ refuses_to_leave_while_listening() {
 
 # As soon as nobody uses it any more: connections and memory of many are on their way
 # out then.
-leaves_after_use() {
+unload_after_use() {
 	local turn
 
 	need_local_bed
@@ -130,7 +130,7 @@ leaves_after_use() {
 }
 
 # What the last transport was made of is freed by the module, which stays until then.
-stays_until_the_last_is_freed() {
+unload_waits_for_last_xprt() {
 	local users
 
 	need_local_bed
@@ -161,10 +161,10 @@ test_cleanup() {
 bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * (1 + USES / 10)))
 [ $# -gt 0 ] || set -- \
-	"alias_loads_it svcrdma" "alias_loads_it xprtrdma" \
-	"alias_loads_it rpcrdma6" \
-	loads_and_unloads_many_times \
-	is_asked_for_by_listener_and_mount \
-	refuses_to_leave_while_mounted refuses_to_leave_while_listening \
-	leaves_after_use stays_until_the_last_is_freed
+	"alias_loads_module svcrdma" "alias_loads_module xprtrdma" \
+	"alias_loads_module rpcrdma6" \
+	repeated_load_and_unload \
+	autoloaded_by_listener_and_mount \
+	unload_refused_while_mounted unload_refused_while_listening \
+	unload_after_use unload_waits_for_last_xprt
 ktap_run "$@"

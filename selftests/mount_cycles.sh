@@ -131,7 +131,7 @@ grown_in_round() {
 	[ "$pages" -lt "$PAGES_OF_NOISE" ] || echo "pages $pages"
 }
 
-kept_nothing() {
+mount_cycles_leak_nothing() {
 	local version=$1 proto=$2 round
 
 	[ "$proto" = rdma ] || [ -n "$SERVER6" ] || skip "no IPv6 server named"
@@ -166,4 +166,4 @@ kept_nothing() {
 
 bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * 2))
-ktap_run "kept_nothing 3 rdma" "kept_nothing 4.2 rdma6"
+ktap_run "mount_cycles_leak_nothing 3 rdma" "mount_cycles_leak_nothing 4.2 rdma6"

@@ -41,7 +41,7 @@ moves() {
 
 stays() { moves "$1" 0 0 "${@:2}"; }
 
-form() {
+line_format() {
 	mounted_with_file
 	[ "$(xprt_lines | wc -l)" -eq 1 ] || fail "$(xprt_lines | wc -l) lines"
 	xprt_lines | grep -Eqx "([0-9]+ ){$((FIELDS - 1))}[0-9]+" ||
@@ -65,7 +65,7 @@ always_zero() {
 }
 
 # siw may leave the first Call where it is until the client gives the connection up.
-connections() {
+connect_count() {
 	local _
 
 	for _ in 1 2 3; do
@@ -146,7 +146,7 @@ nomsg_calls() {
 	moves nomsg_calls 1 10 long_call
 }
 
-copies() {
+pullup_and_fixup() {
 	mounted_with_file
 	# A WRITE of a few octets is copied beside its header.
 	moves pullup 1 100000 write_direct 8 10
@@ -156,7 +156,7 @@ copies() {
 
 # Memory is registered for every READ with a Write chunk, in regions that are used
 # again, and invalidated here if the server has not done so.
-registrations() {
+mr_counters() {
 	mounted_with_file
 	[ "$(xprt_stat mrs_allocated)" -gt 0 ] || fail "no MR"
 	[ "$(xprt_stat mrs_recycled)" -eq 0 ] || fail "recycled"
@@ -165,14 +165,14 @@ registrations() {
 }
 
 # Each READ has one region or more.
-invalidated_here() {
+local_invalidation() {
 	[ -e "$SWITCH" ] || skip "this end is always willing to have the server do it"
 	echo 0 >"$SWITCH"
 	mounted_with_file
 	moves local_inv 10 200 read_direct 65536 10
 }
 
-invalidated_by_the_server() {
+remote_invalidation() {
 	need_order
 	mounted_with_file
 	stays local_inv read_direct 65536 10
@@ -185,7 +185,7 @@ test_cleanup() {
 }
 
 bed_up
-ktap_run form line_per_connection always_zero connections \
+ktap_run line_format line_per_connection always_zero connect_count \
 	calls_and_replies idle_time inline_transfers read_chunks write_chunks \
-	reply_chunks nomsg_calls copies registrations invalidated_here \
-	invalidated_by_the_server
+	reply_chunks nomsg_calls pullup_and_fixup mr_counters local_invalidation \
+	remote_invalidation

@@ -11,8 +11,8 @@ ENTRIES=${ENTRIES:-2500}
 
 names() { "$HELPERS/names_helper" "$@" || fail "$*"; }
 
-# links VERSION FIRST LAST: links of each length, one octet at a time.
-links() {
+# long_symlinks VERSION FIRST LAST: links of each length, one octet at a time.
+long_symlinks() {
 	nfs_mount "$1" rdma
 	work_dir "links-$1-$2"
 	names make links "$WORK" "$2" "$3"
@@ -46,6 +46,6 @@ large_directory() {
 
 bed_up
 ktap_run \
-	"links 3 1 9" "links 3 600 1100" "links 3 3500 4095" \
-	"links 4.2 1 9" "links 4.2 500 1100" "links 4.2 3400 4095" \
+	"long_symlinks 3 1 9" "long_symlinks 3 600 1100" "long_symlinks 3 3500 4095" \
+	"long_symlinks 4.2 1 9" "long_symlinks 4.2 500 1100" "long_symlinks 4.2 3400 4095" \
 	"large_directory 3" "large_directory 4.0" "large_directory 4.2"

@@ -53,7 +53,7 @@ on_disk() {
 	work_dir "$name"
 }
 
-past_the_cache() {
+nfsd_direct_io() {
 	local at
 
 	on_disk "$1" past-the-cache
@@ -74,7 +74,7 @@ past_the_cache() {
 # Many at a time: what nfsd reads into are the pages of a Reply then, and nobody else has
 # them before the device has let go. Through the cache it is the file's, and those of the
 # Reply are left over; now and then one follows on the other.
-readers_past_the_cache() {
+nfsd_direct_readers() {
 	local each writers=$((PACE > 1 ? 3 : 8))
 
 	on_disk "$1" readers-past-the-cache
@@ -87,7 +87,7 @@ readers_past_the_cache() {
 
 # A READ that was put off is answered by another thread, or in another turn. What was noted
 # of the pages of its Reply does not hold any more.
-put_off_and_read() {
+deferred_reads() {
 	local each asking=()
 
 	on_disk 3 put-off-and-read actimeo=600,nocto
@@ -123,7 +123,7 @@ put_off_and_read() {
 has_files() { [ "$(find "$1" -type f | wc -l)" -eq "$2" ]; }
 
 # mountd takes its time to say who the client is: Calls are put off meanwhile.
-put_off() {
+deferred_calls() {
 	need_local_bed
 	local each asking=() connects
 
@@ -176,7 +176,7 @@ cut_when_made() {
 
 # A directory is made, and the Reply is lost with the connection, unless it came before
 # that. Who asks again, over another, is told what came of it the first time.
-asked_again() {
+retransmitted_mkdir() {
 	need_link
 	local each maker cutter before late
 
@@ -212,6 +212,6 @@ asked_again() {
 LOG_EXPECTED='rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
 '
 bed_up
-[ $# -gt 0 ] || set -- "past_the_cache 3" "past_the_cache 4.2" "readers_past_the_cache 4.2" \
-	put_off put_off_and_read asked_again
+[ $# -gt 0 ] || set -- "nfsd_direct_io 3" "nfsd_direct_io 4.2" "nfsd_direct_readers 4.2" \
+	deferred_calls deferred_reads retransmitted_mkdir
 ktap_run "$@"

@@ -52,7 +52,7 @@ test_cleanup() {
 
 # Writers with more data than there is memory left, half of them in the page cache.
 # What the server keeps of it has its memory before. Begins when pages are looked for.
-short_of_memory() {
+io_under_memory_pressure() {
 	local round each before start first connects
 
 	need_local_bed
@@ -92,5 +92,5 @@ short_of_memory() {
 
 bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * (2 + ROUNDS / 5)))
-[ $# -gt 0 ] || set -- "short_of_memory 3" "short_of_memory 4.2"
+[ $# -gt 0 ] || set -- "io_under_memory_pressure 3" "io_under_memory_pressure 4.2"
 ktap_run "$@"

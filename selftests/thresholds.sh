@@ -124,8 +124,8 @@ agreed() {
 		tail -n 1
 }
 
-# pair CLIENT-SENDS CLIENT-RECEIVES SERVER-RECEIVES SERVER-SENDS, in octets.
-pair() {
+# negotiated_thresholds CLIENT-SENDS CLIENT-RECEIVES SERVER-RECEIVES SERVER-SENDS, in octets.
+negotiated_thresholds() {
 	local there back calls replies memory capture longest
 
 	there=$(smaller "$1" "$3") back=$(smaller "$2" "$4")
@@ -159,10 +159,10 @@ pair() {
 # How many allocations have failed.
 failures() { cat /sys/module/fail_highorder/parameters/injected; }
 
-# no_large_pieces TASKS CLIENT-SENDS CLIENT-RECEIVES SERVER-RECEIVES SERVER-SENDS, in octets:
+# no_highorder_memory TASKS CLIENT-SENDS CLIENT-RECEIVES SERVER-RECEIVES SERVER-SENDS, in octets:
 # tasks of this name find no memory in pieces of 32 KiB or more, and that end makes do with
 # shorter messages.
-no_large_pieces() {
+no_highorder_memory() {
 	local there back
 
 	there=$(smaller 16384 "$2") back=$(smaller 16384 "$3")
@@ -182,7 +182,7 @@ no_large_pieces() {
 # A connection of long messages begins with one of them for the server's Replies. When it wants
 # another, and there is no memory for that, the client is not left to wait for a Reply, which it
 # would do for five minutes: it has to connect again, and the messages are shorter then.
-R8166_4_5_4_3_a_reply_without_memory() {
+R8166_4_5_4_3_no_memory_for_reply() {
 	local _ began took
 
 	set_thresholds 4096 65536 4096 65536
@@ -226,15 +226,17 @@ cases=()
 for client in $SIZES; do
 	for server in $SIZES; do
 		c=$((client * 1024)) s=$((server * 1024))
-		cases+=("pair $c $c $s $s")
+		cases+=("negotiated_thresholds $c $c $s $s")
 	done
 done
 # Four different ones.
-cases+=("pair 8192 2048 16384 1024" "pair 1024 65536 4096 12288")
+cases+=("negotiated_thresholds 8192 2048 16384 1024"
+	"negotiated_thresholds 1024 65536 4096 12288")
 # What the server sends, or receives, and what the client receives.
-cases+=("no_large_pieces nfsd 4096 65536 4096 65536" "no_large_pieces nfsd 65536 4096 65536 4096"
-	"no_large_pieces kworker 4096 65536 4096 65536"
-	"R8166_4_5_4_3_a_reply_without_memory 3" "R8166_4_5_4_3_a_reply_without_memory 4.2")
+cases+=("no_highorder_memory nfsd 4096 65536 4096 65536"
+	"no_highorder_memory nfsd 65536 4096 65536 4096"
+	"no_highorder_memory kworker 4096 65536 4096 65536"
+	"R8166_4_5_4_3_no_memory_for_reply 3" "R8166_4_5_4_3_no_memory_for_reply 4.2")
 TEST_TIMEOUT=$((TEST_TIMEOUT * 2))
 [ $# -gt 0 ] || set -- "${cases[@]}"
 ktap_run "$@"

@@ -45,7 +45,7 @@ main_events_exist() {
 	[ -z "$missing" ] || fail "not there:$missing"
 }
 
-work_is_traced() {
+io_is_traced() {
 	local version=$1
 
 	trace_all
@@ -68,7 +68,7 @@ work_is_traced() {
 }
 
 # An event that names an RPC names the one that the layers above know.
-xids_agree() {
+xids_match_sunrpc() {
 	local xid
 
 	trace_all
@@ -85,7 +85,7 @@ xids_agree() {
 }
 
 # Where the kernel keeps things is nobody's business: no event shows an address.
-no_addresses() {
+no_kernel_addresses() {
 	local connects
 
 	trace_all
@@ -105,5 +105,5 @@ no_addresses() {
 }
 
 bed_up
-ktap_run main_events_exist "work_is_traced 3" "work_is_traced 4.2" xids_agree \
-	no_addresses
+ktap_run main_events_exist "io_is_traced 3" "io_is_traced 4.2" xids_match_sunrpc \
+	no_kernel_addresses

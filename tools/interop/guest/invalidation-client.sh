@@ -9,11 +9,12 @@
 client_set_up || exit
 status=0
 if [ "$INTEROP" = "ours c" ]; then
-	./invalidation.sh "small 1 1 $COUNT" "large 1 1 0" "small 0 1 $COUNT" "large 0 1" ||
-		status=1
+	./invalidation.sh "single_mr_invalidation 1 1 $COUNT" "multi_mr_invalidation 1 1 0" \
+		"single_mr_invalidation 0 1 $COUNT" "multi_mr_invalidation 0 1" || status=1
 else
-	./invalidation.sh "small 1 1 $COUNT" "large 1 1 1" || status=1
+	./invalidation.sh "single_mr_invalidation 1 1 $COUNT" "multi_mr_invalidation 1 1 1" ||
+		status=1
 	on_server unwilling
-	./invalidation.sh "small 1 0 $COUNT" "large 1 0" || status=1
+	./invalidation.sh "single_mr_invalidation 1 0 $COUNT" "multi_mr_invalidation 1 0" || status=1
 fi
 exit $status
