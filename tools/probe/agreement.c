@@ -34,11 +34,11 @@ static const struct terms terms_cut_off = {
 /* A READ whose Reply is a Send of a little more than so many octets. */
 static void read_inline(struct enc *e, uint32_t xid, unsigned int count)
 {
-	hdr(e, xid, 1, 32, MSG);
-	lists_none(e);
-	compound(e, xid, 2);
-	op_lookup(e, "probe");
-	op_read(e, 0, count);
+	enc_call_hdr(e, xid, RDMA_MSG);
+	enc_no_chunks(e);
+	enc_compound(e, xid, 2);
+	enc_lookup(e, "probe");
+	enc_read(e, 0, count);
 }
 
 static bool t_longer(struct conn *c)
@@ -71,7 +71,7 @@ static bool read_plainly(struct conn *c)
 	struct reply r;
 
 	memset(c->area, 0xee, 100);
-	read_to(&e, xid, c->area_mr->rkey, 8192, at_area(c, 0), 100);
+	enc_read_call(&e, xid, c->area_mr->rkey, 8192, at_area(c, 0), 100);
 	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at) || !compound_ok(r.p + at, 2))
 		return false;
 	return r.invalidated ? fail("invalidated although not asked to") :
@@ -95,12 +95,12 @@ static bool of_length(struct conn *c, unsigned int octets)
 	unsigned int at, n;
 	struct reply r;
 
-	hdr(&e, xid, 1, 32, MSG);
-	lists_none(&e);
-	compound(&e, xid, 2);
-	op_lookup(&e, "probe");
-	n = octets - op_write(&e, 0, 0);
-	put(&e, e.n / 4 - 1, n);
+	enc_call_hdr(&e, xid, RDMA_MSG);
+	enc_no_chunks(&e);
+	enc_compound(&e, xid, 2);
+	enc_lookup(&e, "probe");
+	n = octets - enc_write(&e, 0, 0);
+	put_word(&e, e.n / 4 - 1, n);
 	fill(e.b + e.n, 0, n);
 	e.n += n;
 	return exchange(c, &e, &r) && body_at(&r, xid, &at) && compound_ok(r.p + at, 2);
@@ -126,7 +126,7 @@ static bool t_too_long(struct conn *c)
 
 	if (peer_longest(c) >= sizeof(e.b))
 		return skip("it receives messages of any length");
-	hdr(&e, next_xid++, 1, 32, MSG);
+	enc_call_hdr(&e, next_xid++, RDMA_MSG);
 	memset(e.b + e.n, 0, sizeof(e.b) - e.n);
 	e.n = peer_longest(c) + 4;
 	if (!post_msg(c, &e) || !wait_cq(c->scq, &wc, 5000))
@@ -150,7 +150,7 @@ static bool t_quiet(struct conn *c)
 
 	if (!alive(c) || !get_reply(c, &r, 3000))
 		return false;
-	return r.any ? fail("a message, procedure %u", get(r.p, 3)) : alive(c);
+	return r.any ? fail("a message, procedure %u", get_word(r.p, HDR_PROC)) : alive(c);
 }
 
 static const struct test tests[] = {

@@ -77,13 +77,13 @@ static unsigned int find_data(const struct call *call, unsigned int *at)
 {
 	unsigned int w = 8;
 
-	if (call->program != NFS || get(answer, 5) || get(answer, 6) ||
+	if (call->program != NFS || get_word(answer, RPC_ACCEPT_STAT) || get_word(answer, NFS_STATUS) ||
 	    (call->procedure != NFS3_READ && call->procedure != NFS3_READLINK))
 		return 0;
-	w += get(answer, 7) ? 21 : 0;
+	w += get_word(answer, 7) ? 21 : 0;
 	w += call->procedure == NFS3_READ ? 2 : 0;
 	*at = 4 * (w + 1);
-	return get(answer, w);
+	return get_word(answer, w);
 }
 
 /* Writes to a chunk; false if it does not fit. */
@@ -105,11 +105,11 @@ static void returned(struct enc *e, const struct chunk *chunk, unsigned int len)
 {
 	unsigned int i, n;
 
-	u32(e, 1);
-	u32(e, chunk->n);
+	enc_u32(e, 1);
+	enc_u32(e, chunk->n);
 	for (i = 0; i < chunk->n; i++, len -= n) {
 		n = len < chunk->seg[i].length ? len : chunk->seg[i].length;
-		seg(e, chunk->seg[i].handle, n, chunk->seg[i].offset);
+		enc_seg(e, chunk->seg[i].handle, n, chunk->seg[i].offset);
 	}
 }
 
@@ -117,15 +117,15 @@ static void lists(struct enc *e, const struct call *call, uint32_t proc, unsigne
 		  unsigned int reply)
 {
 	e->n = 0;
-	hdr(e, call->xid, 1, grant, proc);
-	u32(e, 0);
+	enc_hdr(e, call->xid, 1, grant, proc);
+	enc_u32(e, 0);
 	if (call->writes)
 		returned(e, &call->write, data);
-	u32(e, 0);
+	enc_u32(e, 0);
 	if (call->reply.n)
 		returned(e, &call->reply, reply);
 	else
-		u32(e, 0);
+		enc_u32(e, 0);
 }
 
 /* Where the lists of its Reply end. */
@@ -163,14 +163,14 @@ bool make_reply(struct conn *c, struct call *call, struct enc *e)
 		memmove(answer + at, answer + at + data + pad, len - at - data - pad);
 		len -= data + pad;
 	}
-	lists(e, call, MSG, data, 0);
+	lists(e, call, RDMA_MSG, data, 0);
 	if (e->n + len <= peer_longest(c) && e->n + len <= sizeof(e->b)) {
-		bytes(e, answer, len);
+		enc_bytes(e, answer, len);
 		return true;
 	}
 	if (!call->reply.n)
 		return fail("no Reply chunk for %u octets", len);
-	lists(e, call, NOMSG, data, len);
+	lists(e, call, RDMA_NOMSG, data, len);
 	return push(c, &call->reply, answer, len);
 }
 
@@ -180,10 +180,10 @@ static unsigned int count_of_read(const struct enc *e, const struct call *call)
 	/* The RPC Reply has six words; NFS's status, and attributes perhaps, are behind them. */
 	unsigned int w = header_of(call) / 4 + 6;
 
-	if (!is_read(call) || !call->write.n || get(e->b, 3) != MSG || e->n < 4 * (w + 5) ||
-	    get(e->b, w))
+	if (!is_read(call) || !call->write.n || get_word(e->b, HDR_PROC) != RDMA_MSG || e->n < 4 * (w + 5) ||
+	    get_word(e->b, w))
 		return 0;
-	w += get(e->b, w + 1) ? 23 : 2;
+	w += get_word(e->b, w + 1) ? 23 : 2;
 	return e->n < 4 * (w + 3) ? 0 : w;
 }
 
@@ -191,7 +191,7 @@ unsigned int octets_read(const struct enc *e, const struct call *call)
 {
 	const unsigned int w = count_of_read(e, call);
 
-	return w ? get(e->b, w) : 0;
+	return w ? get_word(e->b, w) : 0;
 }
 
 /* Says that so many octets were written, and that so many are the data, which has not ended. */
@@ -200,13 +200,13 @@ void say_read(struct enc *e, const struct call *call, unsigned int written, unsi
 	const unsigned int w = count_of_read(e, call);
 	unsigned int i, n;
 
-	put(e, w, octets);
-	put(e, w + 1, 0);
-	put(e, w + 2, octets);
+	put_word(e, w, octets);
+	put_word(e, w + 1, 0);
+	put_word(e, w + 2, octets);
 	for (i = 0; i < call->write.n; i++, written -= n) {
 		n = call->write.seg[i].length;
 		n = written < n ? written : n;
-		put(e, 8 + 4 * i, n);
+		put_word(e, 8 + 4 * i, n);
 	}
 }
 
@@ -217,10 +217,10 @@ bool make_inline_reply(struct conn *c, struct call *call, struct enc *e)
 
 	if (!honest_reply(c, call, &len))
 		return false;
-	lists(e, call, MSG, 0, 0);
+	lists(e, call, RDMA_MSG, 0, 0);
 	if (e->n + len > peer_longest(c) || e->n + len > sizeof(e->b))
 		return fail("%u octets are too many for a Send", len);
-	bytes(e, answer, len);
+	enc_bytes(e, answer, len);
 	return true;
 }
 
@@ -241,6 +241,6 @@ bool refuse_for_good(struct conn *c, const struct call *call, uint32_t err)
 		return fail("asked again");
 	seen = true;
 	refused = call->xid;
-	error(&e, call->xid, err);
+	enc_error(&e, call->xid, err);
 	return send_msg(c, &e);
 }

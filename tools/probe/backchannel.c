@@ -27,26 +27,26 @@ static uint32_t forward_xid, forward_proc;
 static void reverse_call(struct enc *e, uint32_t xid, uint32_t vers, uint32_t credits)
 {
 	e->n = 0;
-	hdr(e, xid, vers, credits, MSG);
-	lists_none(e);
-	null(e, xid, CALLBACK);
+	enc_hdr(e, xid, vers, credits, RDMA_MSG);
+	enc_no_chunks(e);
+	enc_null(e, xid, CALLBACK);
 }
 
 static bool is_reply(const struct reply *r, uint32_t xid)
 {
 	const uint8_t *rpc = r->p + 28;
 
-	if (r->len < 28 + 24 || get(r->p, 0) != xid || get(r->p, 1) != 1 || get(r->p, 3) != MSG)
+	if (r->len < 28 + 24 || get_word(r->p, HDR_XID) != xid || get_word(r->p, HDR_VERS) != 1 || get_word(r->p, HDR_PROC) != RDMA_MSG)
 		return fail("%u octets, xid %x (wanted %x), vers %u, proc %u", r->len,
-			    get(r->p, 0), xid, get(r->p, 1), get(r->p, 3));
-	if (get(r->p, 4) || get(r->p, 5) || get(r->p, 6))
+			    get_word(r->p, HDR_XID), xid, get_word(r->p, HDR_VERS), get_word(r->p, HDR_PROC));
+	if (get_word(r->p, 4) || get_word(r->p, 5) || get_word(r->p, 6))
 		return fail("a Reply with chunks");
-	if (get(rpc, 0) != xid || get(rpc, 1) != 1 || get(rpc, 2) || get(rpc, 5))
-		return fail("xid %x, msg_type %u, stat %u, accept_stat %u", get(rpc, 0),
-			    get(rpc, 1), get(rpc, 2), get(rpc, 5));
-	if (!get(r->p, 2))
+	if (get_word(rpc, RPC_XID) != xid || get_word(rpc, RPC_TYPE) != 1 || get_word(rpc, RPC_REPLY_STAT) || get_word(rpc, RPC_ACCEPT_STAT))
+		return fail("xid %x, msg_type %u, stat %u, accept_stat %u", get_word(rpc, RPC_XID),
+			    get_word(rpc, RPC_TYPE), get_word(rpc, RPC_REPLY_STAT), get_word(rpc, RPC_ACCEPT_STAT));
+	if (!get_word(r->p, HDR_CREDITS))
 		return fail("no credits");
-	granted = get(r->p, 2);
+	granted = get_word(r->p, HDR_CREDITS);
 	return true;
 }
 
@@ -93,7 +93,7 @@ static int burst(struct conn *c, unsigned int n, int ms)
 			return -1;
 		if (!r.any)
 			break;
-		i = get(r.p, 0) - first;
+		i = get_word(r.p, HDR_XID) - first;
 		if (i >= n || seen[i] || !is_reply(&r, first + i)) {
 			fail("an answer too many, or a wrong one");
 			return -1;
@@ -110,7 +110,7 @@ static bool is_refused(struct conn *c, const struct enc *e, uint32_t xid)
 
 	if (!exchange(c, e, &r) || !is_error(&r, xid, ERR_CHUNK))
 		return false;
-	granted = get(r.p, 2);
+	granted = get_word(r.p, HDR_CREDITS);
 	return granted ? true : fail("no credits");
 }
 
@@ -122,28 +122,28 @@ static bool chunks(struct conn *c, uint32_t xid)
 
 	for (kind = 0; kind < 4; kind++) {
 		e.n = 0;
-		hdr(&e, xid, 1, 16, kind == 3 ? NOMSG : MSG);
+		enc_hdr(&e, xid, 1, 16, kind == 3 ? RDMA_NOMSG : RDMA_MSG);
 		switch (kind) {
 		case 0:
 		case 3:
-			rseg(&e, kind ? 0 : 40, c->area_mr->rkey, 4096, at_area(c, 0));
-			lists_none(&e);
+			enc_rseg(&e, kind ? 0 : 40, c->area_mr->rkey, 4096, at_area(c, 0));
+			enc_no_chunks(&e);
 			break;
 		default:
-			u32(&e, 0);
+			enc_u32(&e, 0);
 			if (kind == 2)
-				u32(&e, 0);
-			u32(&e, 1);
-			u32(&e, 1);
-			seg(&e, c->area_mr->rkey, 4096, at_area(c, 0));
+				enc_u32(&e, 0);
+			enc_u32(&e, 1);
+			enc_u32(&e, 1);
+			enc_seg(&e, c->area_mr->rkey, 4096, at_area(c, 0));
 			if (kind == 1)
-				u32(&e, 0);
-			u32(&e, 0);
+				enc_u32(&e, 0);
+			enc_u32(&e, 0);
 		}
 		if (kind == 2)
 			e.n -= 4;
 		if (kind != 3)
-			null(&e, xid, CALLBACK);
+			enc_null(&e, xid, CALLBACK);
 		if (!is_refused(c, &e, xid))
 			return false;
 	}
@@ -156,9 +156,9 @@ static bool has_looked(struct conn *c)
 	const uint32_t xid = next_xid++;
 	struct enc e = { .n = 0 };
 
-	hdr(&e, xid, 1, 16, NOMSG);
-	rseg(&e, 0, c->area_mr->rkey, 4096, at_area(c, 0));
-	lists_none(&e);
+	enc_hdr(&e, xid, 1, 16, RDMA_NOMSG);
+	enc_rseg(&e, 0, c->area_mr->rkey, 4096, at_area(c, 0));
+	enc_no_chunks(&e);
 	return is_refused(c, &e, xid);
 }
 
@@ -256,10 +256,10 @@ static bool t_nonsense(struct conn *c)
 	uint32_t xid = next_xid++;
 	unsigned int at;
 
-	hdr(&e, xid, 1, 16, MSG);
-	lists_none(&e);
-	u32(&e, xid);
-	u32(&e, 0);
+	enc_hdr(&e, xid, 1, 16, RDMA_MSG);
+	enc_no_chunks(&e);
+	enc_u32(&e, xid);
+	enc_u32(&e, 0);
 	/* An RPC without a header may be answered or not. */
 	if (!send_msg(c, &e) || !get_reply(c, &r, 300))
 		return false;
@@ -267,14 +267,14 @@ static bool t_nonsense(struct conn *c)
 		return false;
 	e.n = 0;
 	xid = next_xid++;
-	hdr(&e, xid, 1, 16, MSG);
-	lists_none(&e);
-	null(&e, xid, CALLBACK + 77);
+	enc_hdr(&e, xid, 1, 16, RDMA_MSG);
+	enc_no_chunks(&e);
+	enc_null(&e, xid, CALLBACK + 77);
 	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
 		return false;
-	if (get(r.p + at, 1) != 1 || get(r.p + at, 2) || get(r.p + at, 5) != PROG_UNAVAIL)
+	if (get_word(r.p + at, RPC_TYPE) != 1 || get_word(r.p + at, RPC_REPLY_STAT) || get_word(r.p + at, RPC_ACCEPT_STAT) != PROG_UNAVAIL)
 		return fail("another program: msg_type %u, stat %u, accept_stat %u",
-			    get(r.p + at, 1), get(r.p + at, 2), get(r.p + at, 5));
+			    get_word(r.p + at, RPC_TYPE), get_word(r.p + at, RPC_REPLY_STAT), get_word(r.p + at, RPC_ACCEPT_STAT));
 	return t_served(c);
 }
 
@@ -286,20 +286,20 @@ static bool next_forward(struct conn *c)
 
 	if (!get_reply(c, &r, 10000) || !r.any)
 		return fail("no Call");
-	forward_xid = get(r.p, 0);
+	forward_xid = get_word(r.p, HDR_XID);
 	if (!body_at(&r, forward_xid, &at))
 		return false;
-	forward_proc = get(r.p + at, 5);
-	return !get(r.p + at, 1) ? true : fail("msg_type %u", get(r.p + at, 1));
+	forward_proc = get_word(r.p + at, RPC_ACCEPT_STAT);
+	return !get_word(r.p + at, RPC_TYPE) ? true : fail("msg_type %u", get_word(r.p + at, RPC_TYPE));
 }
 
 static bool answer(struct conn *c, uint32_t accept_stat)
 {
 	struct enc e = { .n = 0 };
 
-	hdr(&e, forward_xid, 1, GRANT, MSG);
-	lists_none(&e);
-	accepted(&e, forward_xid, accept_stat);
+	enc_hdr(&e, forward_xid, 1, GRANT, RDMA_MSG);
+	enc_no_chunks(&e);
+	enc_accepted(&e, forward_xid, accept_stat);
 	return send_msg(c, &e);
 }
 
@@ -308,14 +308,14 @@ static bool answer_later(struct conn *c)
 {
 	struct enc e = { .n = 0 };
 
-	hdr(&e, forward_xid, 1, GRANT, MSG);
-	lists_none(&e);
-	accepted(&e, forward_xid, 0);
-	u32(&e, NFS4ERR_DELAY);
-	u32(&e, 0);
-	u32(&e, 1);
-	u32(&e, EXCHANGE_ID);
-	u32(&e, NFS4ERR_DELAY);
+	enc_hdr(&e, forward_xid, 1, GRANT, RDMA_MSG);
+	enc_no_chunks(&e);
+	enc_accepted(&e, forward_xid, 0);
+	enc_u32(&e, NFS4ERR_DELAY);
+	enc_u32(&e, 0);
+	enc_u32(&e, 1);
+	enc_u32(&e, EXCHANGE_ID);
+	enc_u32(&e, NFS4ERR_DELAY);
 	return send_msg(c, &e);
 }
 

@@ -14,8 +14,8 @@ bool errors_may_come;
 static struct segment segment_at(const uint8_t *p, unsigned int w)
 {
 	return (struct segment) {
-		.handle = get(p, w), .length = get(p, w + 1),
-		.offset = (uint64_t)get(p, w + 2) << 32 | get(p, w + 3),
+		.handle = get_word(p, w), .length = get_word(p, w + 1),
+		.offset = (uint64_t)get_word(p, w + 2) << 32 | get_word(p, w + 3),
 	};
 }
 
@@ -26,7 +26,7 @@ static bool take_chunk(const uint8_t *p, unsigned int words, unsigned int *w, st
 
 	if (*w >= words)
 		return false;
-	chunk->n = get(p, (*w)++);
+	chunk->n = get_word(p, (*w)++);
 	if (chunk->n > SEGMENTS || *w + 4 * chunk->n > words)
 		return false;
 	for (i = 0; i < chunk->n; i++, *w += 4)
@@ -40,24 +40,24 @@ static unsigned int take_lists(const uint8_t *p, unsigned int words, struct call
 	struct chunk others;
 	unsigned int w = 4;
 
-	for (; w < words && get(p, w); w += 6) {
-		if (get(p, w) != 1 || call->reads.n == SEGMENTS || w + 6 > words)
+	for (; w < words && get_word(p, w); w += 6) {
+		if (get_word(p, w) != 1 || call->reads.n == SEGMENTS || w + 6 > words)
 			return 0;
 		if (!call->reads.n)
-			call->position = get(p, w + 1);
-		else if (get(p, w + 1) != call->position)
+			call->position = get_word(p, w + 1);
+		else if (get_word(p, w + 1) != call->position)
 			return 0;
 		call->reads.seg[call->reads.n++] = segment_at(p, w + 2);
 	}
-	for (w++; w < words && get(p, w); call->writes++) {
-		if (get(p, w++) != 1 ||
+	for (w++; w < words && get_word(p, w); call->writes++) {
+		if (get_word(p, w++) != 1 ||
 		    !take_chunk(p, words, &w, call->writes ? &others : &call->write))
 			return 0;
 	}
 	/* The Reply chunk, or the word that says that there is none. */
-	if (++w >= words || get(p, w) > 1)
+	if (++w >= words || get_word(p, w) > 1)
 		return 0;
-	if (get(p, w++) && !take_chunk(p, words, &w, &call->reply))
+	if (get_word(p, w++) && !take_chunk(p, words, &w, &call->reply))
 		return 0;
 	return w;
 }
@@ -66,9 +66,9 @@ static void name_procedure(struct call *call)
 {
 	if (call->len < 24)
 		return;
-	call->program = get(call->rpc, 3);
-	call->version = get(call->rpc, 4);
-	call->procedure = get(call->rpc, 5);
+	call->program = get_word(call->rpc, 3);
+	call->version = get_word(call->rpc, 4);
+	call->procedure = get_word(call->rpc, 5);
 }
 
 /* The octets that a chunk can hold. */
@@ -84,23 +84,23 @@ unsigned int octets_of(const struct chunk *chunk)
 /* What is inline, and what the Read chunk is for: all of the Call, or an item of it. */
 static bool is_sound(const struct call *call)
 {
-	if (call->proc == NOMSG && call->len)
+	if (call->proc == RDMA_NOMSG && call->len)
 		return fail("%u octets behind the header of a Long Call", call->len);
 	if (call->reads.n && !octets_of(&call->reads))
 		return fail("an empty Read chunk");
-	if ((call->proc == NOMSG) != (call->reads.n && !call->position))
+	if ((call->proc == RDMA_NOMSG) != (call->reads.n && !call->position))
 		return fail("procedure %u, a Read chunk of %u segments at %u", call->proc,
 			    call->reads.n, call->position);
-	if (call->proc == MSG && (call->len < 4 || get(call->rpc, 0) != call->xid))
+	if (call->proc == RDMA_MSG && (call->len < 4 || get_word(call->rpc, RPC_XID) != call->xid))
 		return fail("xid %x in the header, %x in the message", call->xid,
-			    get(call->rpc, 0));
+			    get_word(call->rpc, RPC_XID));
 	return true;
 }
 
 /* Of NFSv3 the data of files and the paths of links are reduced, and nothing else (RFC 8267). */
 static bool reduces_data_only(const struct call *call)
 {
-	if (call->proc == NOMSG || call->program != NFS || call->version != 3)
+	if (call->proc == RDMA_NOMSG || call->program != NFS || call->version != 3)
 		return true;
 	if (call->reads.n && call->procedure != NFS3_WRITE && call->procedure != NFS3_SYMLINK)
 		return fail("a Read chunk in procedure %u", call->procedure);
@@ -115,15 +115,15 @@ static bool take(const uint8_t *p, unsigned int len, struct call *call)
 	unsigned int w;
 
 	*call = (struct call) {
-		.xid = get(p, 0), .credits = get(p, 2), .proc = get(p, 3), .sent = len,
+		.xid = get_word(p, RPC_XID), .credits = get_word(p, 2), .proc = get_word(p, 3), .sent = len,
 	};
-	if (len < 16 || get(p, 1) != 1)
-		return fail("%u octets, vers %u", len, get(p, 1));
-	if (call->proc == DONE) {
+	if (len < 16 || get_word(p, 1) != 1)
+		return fail("%u octets, vers %u", len, get_word(p, 1));
+	if (call->proc == RDMA_DONE) {
 		call->rpc = calloc(1, 4);
 		return true;
 	}
-	if (call->proc > NOMSG)
+	if (call->proc > RDMA_NOMSG)
 		return fail("procedure %u from a requester", call->proc);
 	w = take_lists(p, len / 4, call);
 	if (!w)
@@ -148,7 +148,7 @@ static enum came look(struct conn *c)
 		ok = wc.byte_len <= c->terms->longest;
 		if (!ok)
 			fail("%u octets, of which %u were allowed", wc.byte_len, c->terms->longest);
-		if (ok && errors_may_come && wc.byte_len >= 20 && get(p, 3) == ERROR) {
+		if (ok && errors_may_come && wc.byte_len >= 20 && get_word(p, 3) == RDMA_ERROR) {
 			post_recv(c, wc.wr_id);
 			continue;
 		}
@@ -214,7 +214,7 @@ bool assemble(struct conn *c, struct call *call)
 			return fail("cannot read segment %u", i);
 		n += s->length;
 	}
-	pad = call->proc == NOMSG ? 0 : -n & 3;
+	pad = call->proc == RDMA_NOMSG ? 0 : -n & 3;
 	rpc = calloc(1, call->len + n + pad + 4);
 	memcpy(rpc, call->rpc, position);
 	memcpy(rpc + position, c->area, n);

@@ -12,10 +12,10 @@ static bool t_file(struct conn *c)
 	uint32_t xid = next_xid++;
 	unsigned int at;
 
-	hdr(&e, xid, 1, 32, MSG);
-	lists_none(&e);
-	compound(&e, xid, 1);
-	op_lookup(&e, "probe");
+	enc_call_hdr(&e, xid, RDMA_MSG);
+	enc_no_chunks(&e);
+	enc_compound(&e, xid, 1);
+	enc_lookup(&e, "probe");
 	return exchange(c, &e, &r) && body_at(&r, xid, &at) && compound_ok(r.p + at, 1);
 }
 
@@ -30,24 +30,24 @@ bool write_item(struct conn *c, unsigned int off, unsigned int count, unsigned i
 
 	renew();
 	fill(c->area, off, count);
-	compound(&m, xid, 2);
-	op_lookup(&m, "probe");
-	pos = op_write(&m, off, count);
+	enc_compound(&m, xid, 2);
+	enc_lookup(&m, "probe");
+	pos = enc_write(&m, off, count);
 	if (pzrc && !both)
-		bytes(&m, c->area, count);
+		enc_bytes(&m, c->area, count);
 	while (pzrc && !both && m.n & 3)
-		bytes(&m, "", 1);
+		enc_bytes(&m, "", 1);
 	if (pzrc)
 		memcpy(c->area + AREA / 2, m.b, m.n);
-	hdr(&e, xid, 1, 32, pzrc ? NOMSG : MSG);
+	enc_call_hdr(&e, xid, pzrc ? RDMA_NOMSG : RDMA_MSG);
 	if (pzrc) {
 		left = m.n;
 		for (i = 0; i < n; i++) {
 			unsigned int len = i == n - 1 ? left : (m.n / n) & ~3;
 
 			if (zero)
-				rseg(&e, 0, c->area_mr->rkey, 0, 0);
-			rseg(&e, 0, c->area_mr->rkey, len, at_area(c, AREA / 2 + m.n - left));
+				enc_rseg(&e, 0, c->area_mr->rkey, 0, 0);
+			enc_rseg(&e, 0, c->area_mr->rkey, len, at_area(c, AREA / 2 + m.n - left));
 			left -= len;
 		}
 	}
@@ -57,14 +57,14 @@ bool write_item(struct conn *c, unsigned int off, unsigned int count, unsigned i
 			unsigned int len = i == n - 1 ? left : each;
 
 			if (zero)
-				rseg(&e, pos, 0x12345678, 0, 0);
-			rseg(&e, pos, c->area_mr->rkey, len, at_area(c, count - left));
+				enc_rseg(&e, pos, 0x12345678, 0, 0);
+			enc_rseg(&e, pos, c->area_mr->rkey, len, at_area(c, count - left));
 			left -= len;
 		}
 	}
-	lists_none(&e);
+	enc_no_chunks(&e);
 	if (!pzrc)
-		bytes(&e, m.b, m.n);
+		enc_bytes(&e, m.b, m.n);
 	return exchange(c, &e, &r) && body_at(&r, xid, &at) && compound_ok(r.p + at, 2);
 }
 
@@ -78,27 +78,27 @@ bool read_item(struct conn *c, unsigned int off, unsigned int count, unsigned in
 	unsigned int i, at, left = count + extra, each = left / n, w = 5;
 
 	memset(c->area, 0xee, count + extra + 64);
-	hdr(&e, xid, 1, 32, MSG);
-	u32(&e, 0);
-	u32(&e, 1);
-	u32(&e, zero ? 2 * n : n);
+	enc_call_hdr(&e, xid, RDMA_MSG);
+	enc_u32(&e, 0);
+	enc_u32(&e, 1);
+	enc_u32(&e, zero ? 2 * n : n);
 	for (i = 0; i < n; i++) {
 		unsigned int len = i == n - 1 ? left : each;
 
 		if (zero)
-			seg(&e, 0x12345678, 0, 0);
-		seg(&e, c->area_mr->rkey, len, at_area(c, count + extra - left));
+			enc_seg(&e, 0x12345678, 0, 0);
+		enc_seg(&e, c->area_mr->rkey, len, at_area(c, count + extra - left));
 		left -= len;
 	}
 	/* A second chunk, for which there is no result. */
-	u32(&e, 1);
-	u32(&e, 1);
-	seg(&e, c->area_mr->rkey, 4096, at_area(c, AREA / 2));
-	u32(&e, 0);
-	u32(&e, 0);
-	compound(&e, xid, 2);
-	op_lookup(&e, "probe");
-	op_read(&e, off, count);
+	enc_u32(&e, 1);
+	enc_u32(&e, 1);
+	enc_seg(&e, c->area_mr->rkey, 4096, at_area(c, AREA / 2));
+	enc_u32(&e, 0);
+	enc_u32(&e, 0);
+	enc_compound(&e, xid, 2);
+	enc_lookup(&e, "probe");
+	enc_read(&e, off, count);
 	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at) || !compound_ok(r.p + at, 2))
 		return false;
 	if (!came_back(&r, &w, e.b + 4 * w, count) || !came_back(&r, &w, e.b + 4 * w, 0) ||
@@ -107,8 +107,8 @@ bool read_item(struct conn *c, unsigned int off, unsigned int count, unsigned in
 	/* Neither the data nor its roundup is in the message as well. */
 	if (!is_left(&r, at, READ_REPLY))
 		return false;
-	if (get(r.p + at, 18) != count)
-		return fail("%u octets read, not %u", get(r.p + at, 18), count);
+	if (get_word(r.p + at, 18) != count)
+		return fail("%u octets read, not %u", get_word(r.p + at, 18), count);
 	for (i = 0; i < 64; i++)
 		if (c->area[count + i] != 0xee)
 			return fail("roundup or more was written");
@@ -174,23 +174,23 @@ static bool t_several(struct conn *c)
 		struct reply r;
 		uint32_t xid = next_xid++;
 
-		compound(&m, xid, 5);
-		op_lookup(&m, "probe");
+		enc_compound(&m, xid, 5);
+		enc_lookup(&m, "probe");
 		renew();
 		for (i = 0; i < 3; i++) {
 			fill(c->area + i * 65536, off[i], len[i]);
-			pos[i] = op_write(&m, off[i], len[i]) + stood;
+			pos[i] = enc_write(&m, off[i], len[i]) + stood;
 			stood += (len[i] + 3) & ~3;
 		}
-		u32(&m, GETFH);
-		hdr(&e, xid, 1, 32, MSG);
+		enc_u32(&m, GETFH);
+		enc_call_hdr(&e, xid, RDMA_MSG);
 		for (i = 0; i < 3; i++) {
 			unsigned int k = backwards ? 2 - i : i;
 
-			rseg(&e, pos[k], c->area_mr->rkey, len[k], at_area(c, k * 65536));
+			enc_rseg(&e, pos[k], c->area_mr->rkey, len[k], at_area(c, k * 65536));
 		}
-		lists_none(&e);
-		bytes(&e, m.b, m.n);
+		enc_no_chunks(&e);
+		enc_bytes(&e, m.b, m.n);
 		if (!exchange(c, &e, &r) || !body_at(&r, xid, &at) || !compound_ok(r.p + at, 5))
 			return fail("backwards %d: %s", backwards, strdup(why));
 		if (!read_item(c, 0, 5100, 2, false, 0))
@@ -209,24 +209,24 @@ static bool t_two_results(struct conn *c)
 	if (!write_item(c, 0, 9000, 1, false, false, false))
 		return false;
 	memset(c->area, 0xee, AREA);
-	hdr(&e, xid, 1, 32, MSG);
-	u32(&e, 0);
-	u32(&e, 1);
-	u32(&e, 1);
-	seg(&e, c->area_mr->rkey, 8192, at_area(c, 0));
-	u32(&e, 1);
-	u32(&e, 0);
-	u32(&e, 1);
-	u32(&e, 2);
-	seg(&e, c->area_mr->rkey, 100, at_area(c, 65536));
-	seg(&e, c->area_mr->rkey, 8192, at_area(c, 65636));
-	u32(&e, 0);
-	u32(&e, 0);
-	compound(&e, xid, 4);
-	op_lookup(&e, "probe");
-	op_read(&e, 0, 5001);
-	op_read(&e, 17, 100);
-	op_read(&e, 3, 2000);
+	enc_call_hdr(&e, xid, RDMA_MSG);
+	enc_u32(&e, 0);
+	enc_u32(&e, 1);
+	enc_u32(&e, 1);
+	enc_seg(&e, c->area_mr->rkey, 8192, at_area(c, 0));
+	enc_u32(&e, 1);
+	enc_u32(&e, 0);
+	enc_u32(&e, 1);
+	enc_u32(&e, 2);
+	enc_seg(&e, c->area_mr->rkey, 100, at_area(c, 65536));
+	enc_seg(&e, c->area_mr->rkey, 8192, at_area(c, 65636));
+	enc_u32(&e, 0);
+	enc_u32(&e, 0);
+	enc_compound(&e, xid, 4);
+	enc_lookup(&e, "probe");
+	enc_read(&e, 0, 5001);
+	enc_read(&e, 17, 100);
+	enc_read(&e, 3, 2000);
 	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at) || !compound_ok(r.p + at, 4))
 		return false;
 	/* What the empty chunk is for stays in the message. */
@@ -247,10 +247,10 @@ static bool no_room(struct conn *c, const struct enc *e, uint32_t xid)
 	memset(c->area, 0xee, AREA);
 	if (!exchange(c, e, &r))
 		return false;
-	if (get(r.p, 3) == ERROR ? !is_error(&r, xid, ERR_CHUNK) : !body_at(&r, xid, &at))
+	if (get_word(r.p, HDR_PROC) == RDMA_ERROR ? !is_error(&r, xid, ERR_CHUNK) : !body_at(&r, xid, &at))
 		return false;
-	if (get(r.p, 3) != ERROR && (!at || (!get(r.p + at, 5) && !get(r.p + at, 6))))
-		return fail("served, procedure %u, %u octets", get(r.p, 3), r.len);
+	if (get_word(r.p, HDR_PROC) != RDMA_ERROR && (!at || (!get_word(r.p + at, RPC_ACCEPT_STAT) && !get_word(r.p + at, NFS_STATUS))))
+		return fail("served, procedure %u, %u octets", get_word(r.p, HDR_PROC), r.len);
 	for (i = 0; i < AREA; i++)
 		if (c->area[i] != 0xee)
 			return fail("something was written");
@@ -264,22 +264,22 @@ static bool with_room(struct conn *c, unsigned int write, unsigned int reply)
 	struct enc e = { .n = 0 };
 	unsigned int i;
 
-	hdr(&e, xid, 1, 32, MSG);
-	u32(&e, 0);
+	enc_call_hdr(&e, xid, RDMA_MSG);
+	enc_u32(&e, 0);
 	if (write)
-		u64(&e, 0x100000002);
+		enc_u64(&e, 0x100000002);
 	for (i = 0; write && i < 2; i++)
-		seg(&e, c->area_mr->rkey, write / 2, at_area(c, i * write / 2));
-	u32(&e, 0);
+		enc_seg(&e, c->area_mr->rkey, write / 2, at_area(c, i * write / 2));
+	enc_u32(&e, 0);
 	if (reply)
-		u64(&e, 0x100000002);
+		enc_u64(&e, 0x100000002);
 	else
-		u32(&e, 0);
+		enc_u32(&e, 0);
 	for (i = 0; reply && i < 2; i++)
-		seg(&e, c->area_mr->rkey, reply / 2, at_area(c, i * reply / 2));
-	compound(&e, xid, 2);
-	op_lookup(&e, "probe");
-	op_read(&e, 0, 8192);
+		enc_seg(&e, c->area_mr->rkey, reply / 2, at_area(c, i * reply / 2));
+	enc_compound(&e, xid, 2);
+	enc_lookup(&e, "probe");
+	enc_read(&e, 0, 8192);
 	return no_room(c, &e, xid);
 }
 
@@ -298,16 +298,16 @@ static bool t_no_reply(struct conn *c)
 	return with_room(c, 0, 0);
 }
 
-/* The Reply to a Call without arguments, in the chunk that offer_reply() gives. */
+/* The Reply to a Call without arguments, in the chunk that enc_reply_chunk_hdr() gives. */
 static bool null_written(struct conn *c, const struct reply *r, const struct enc *e, uint32_t xid)
 {
 	unsigned int w = 6;
 
 	if (!came_back(r, &w, e->b + 4 * w, 24))
 		return false;
-	if (get(c->area, 0) != xid || get(c->area, 1) != 1 || get(c->area, 5))
-		return fail("xid %x (wanted %x), msg_type %u, accept_stat %u", get(c->area, 0), xid,
-			    get(c->area, 1), get(c->area, 5));
+	if (get_word(c->area, RPC_XID) != xid || get_word(c->area, RPC_TYPE) != 1 || get_word(c->area, RPC_ACCEPT_STAT))
+		return fail("xid %x (wanted %x), msg_type %u, accept_stat %u", get_word(c->area, RPC_XID), xid,
+			    get_word(c->area, RPC_TYPE), get_word(c->area, RPC_ACCEPT_STAT));
 	return true;
 }
 
@@ -324,19 +324,19 @@ static bool t_reply_chunk(struct conn *c)
 		xid = next_xid++;
 		memset(c->area, 0xee, 65536);
 		e.n = 0;
-		hdr(&e, xid, 1, 32, MSG);
-		u32(&e, 0);
-		u32(&e, 0);
-		u32(&e, 1);
-		u32(&e, n);
+		enc_call_hdr(&e, xid, RDMA_MSG);
+		enc_u32(&e, 0);
+		enc_u32(&e, 0);
+		enc_u32(&e, 1);
+		enc_u32(&e, n);
 		for (i = 0; i < n; i++)
-			seg(&e, c->area_mr->rkey, 16384 / n, at_area(c, i * (16384 / n)));
-		compound(&e, xid, 2);
-		op_lookup(&e, "probe");
-		op_read(&e, 0, 8001);
+			enc_seg(&e, c->area_mr->rkey, 16384 / n, at_area(c, i * (16384 / n)));
+		enc_compound(&e, xid, 2);
+		enc_lookup(&e, "probe");
+		enc_read(&e, 0, 8001);
 		if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
 			return false;
-		if (at || get(r.p, 3) != NOMSG)
+		if (at || get_word(r.p, HDR_PROC) != RDMA_NOMSG)
 			return fail("not a Long Reply");
 		/* The roundup is part of what is long. */
 		w = 6;
@@ -347,8 +347,8 @@ static bool t_reply_chunk(struct conn *c)
 	/* A short Reply although there is a chunk. */
 	xid = next_xid++;
 	e.n = 0;
-	offer_reply(&e, xid, c->area_mr->rkey, 16384, at_area(c, 0));
-	call(&e, xid, 0);
+	enc_reply_chunk_hdr(&e, xid, c->area_mr->rkey, 16384, at_area(c, 0));
+	enc_nfs4_call(&e, xid, 0);
 	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
 		return false;
 	w = 6;
@@ -369,32 +369,32 @@ static bool t_both(struct conn *c)
 		return false;
 	/* Data to the Write chunk; the directory, too long to be sent, to the Reply chunk. */
 	memset(c->area, 0xee, AREA);
-	hdr(&e, xid, 1, 32, MSG);
-	u32(&e, 0);
-	u32(&e, 1);
-	u32(&e, 1);
-	seg(&e, c->area_mr->rkey, 8192, at_area(c, 0));
-	u32(&e, 0);
-	u32(&e, 1);
-	u32(&e, 1);
-	seg(&e, c->area_mr->rkey, 65536, at_area(c, 65536));
-	compound(&e, xid, 5);
-	op_lookup(&e, "probe");
-	op_read(&e, 0, 7001);
-	u32(&e, PUTROOTFH);
-	op_lookup(&e, dir);
-	u32(&e, READDIR);
-	u64(&e, 0);
-	u64(&e, 0);
-	u32(&e, 32768);
-	u32(&e, 32768);
-	u32(&e, 1);
-	u32(&e, 0x18);
+	enc_call_hdr(&e, xid, RDMA_MSG);
+	enc_u32(&e, 0);
+	enc_u32(&e, 1);
+	enc_u32(&e, 1);
+	enc_seg(&e, c->area_mr->rkey, 8192, at_area(c, 0));
+	enc_u32(&e, 0);
+	enc_u32(&e, 1);
+	enc_u32(&e, 1);
+	enc_seg(&e, c->area_mr->rkey, 65536, at_area(c, 65536));
+	enc_compound(&e, xid, 5);
+	enc_lookup(&e, "probe");
+	enc_read(&e, 0, 7001);
+	enc_u32(&e, PUTROOTFH);
+	enc_lookup(&e, dir);
+	enc_u32(&e, READDIR);
+	enc_u64(&e, 0);
+	enc_u64(&e, 0);
+	enc_u32(&e, 32768);
+	enc_u32(&e, 32768);
+	enc_u32(&e, 1);
+	enc_u32(&e, 0x18);
 	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
 		return false;
 	if (at)
 		return fail("the directory is too short for this test");
-	octets = get(r.p, 15);
+	octets = get_word(r.p, 15);
 	if (!came_back(&r, &w, e.b + 4 * w, 7001))
 		return false;
 	w++;
@@ -402,9 +402,9 @@ static bool t_both(struct conn *c)
 	    !same("data", c->area, 0, 7001))
 		return false;
 	/* The data is in one of them only: what follows READ's count is the next result. */
-	if (get(c->area + 65536, 18) != 7001 || get(c->area + 65536, 19) != PUTROOTFH)
-		return fail("READ of %u octets, then operation %u", get(c->area + 65536, 18),
-			    get(c->area + 65536, 19));
+	if (get_word(c->area + 65536, 18) != 7001 || get_word(c->area + 65536, 19) != PUTROOTFH)
+		return fail("READ of %u octets, then operation %u", get_word(c->area + 65536, 18),
+			    get_word(c->area + 65536, 19));
 	for (at = octets; at < 65536; at++)
 		if (c->area[65536 + at] != 0xee)
 			return fail("more was written than %u octets", octets);
@@ -420,11 +420,11 @@ static bool t_old_requester(struct conn *c)
 	unsigned int at;
 
 	memset(c->area, 0xee, 4096);
-	offer_reply(&e, xid, c->area_mr->rkey, 4096, at_area(c, 0));
-	call(&e, xid, 0);
+	enc_reply_chunk_hdr(&e, xid, c->area_mr->rkey, 4096, at_area(c, 0));
+	enc_nfs4_call(&e, xid, 0);
 	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
 		return false;
-	if (at || get(r.p, 3) != NOMSG)
+	if (at || get_word(r.p, HDR_PROC) != RDMA_NOMSG)
 		return fail("a short Reply");
 	return null_written(c, &r, &e, xid);
 }

@@ -52,7 +52,7 @@ static bool answer_all(struct conn *c)
 	for (i = 0; i < n_held; i++)
 		ok = ok && make_reply(c, &held[i], &made[i]);
 	for (i = 1; ok && i < n_held; i++)
-		put(&made[i], 2, 1);
+		put_word(&made[i], 2, 1);
 	for (i = 0; i < n_held; i++)
 		ok = ok && post_msg(c, &made[n_held - 1 - i]);
 	for (i = 0; ok && i < n_held; i++)
@@ -153,8 +153,8 @@ static bool misled_by_error(struct conn *c, struct call *call)
 {
 	struct enc e = { .n = 0 };
 
-	error(&e, call->xid ^ 0x80000000, ERR_CHUNK);
-	put(&e, 2, NO_GRANT);
+	enc_error(&e, call->xid ^ 0x80000000, ERR_CHUNK);
+	put_word(&e, 2, NO_GRANT);
 	return misled(c, call, &e);
 }
 
@@ -163,9 +163,9 @@ static bool misled_by(struct conn *c, struct call *call, uint32_t xid)
 {
 	struct enc e = { .n = 0 };
 
-	hdr(&e, xid, 1, NO_GRANT, MSG);
-	lists_none(&e);
-	null(&e, xid, CALLBACK);
+	enc_hdr(&e, xid, 1, NO_GRANT, RDMA_MSG);
+	enc_no_chunks(&e);
+	enc_null(&e, xid, CALLBACK);
 	return misled(c, call, &e);
 }
 

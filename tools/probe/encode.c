@@ -5,40 +5,40 @@
 
 #include "probe.h"
 
-void u32(struct enc *e, uint32_t v)
+void enc_u32(struct enc *e, uint32_t v)
 {
 	v = htonl(v);
 	memcpy(e->b + e->n, &v, 4);
 	e->n += 4;
 }
 
-void u64(struct enc *e, uint64_t v)
+void enc_u64(struct enc *e, uint64_t v)
 {
-	u32(e, v >> 32);
-	u32(e, v);
+	enc_u32(e, v >> 32);
+	enc_u32(e, v);
 }
 
-void bytes(struct enc *e, const void *p, unsigned int n)
+void enc_bytes(struct enc *e, const void *p, unsigned int n)
 {
 	memcpy(e->b + e->n, p, n);
 	e->n += n;
 }
 
-void opaque(struct enc *e, const void *p, unsigned int n)
+void enc_opaque(struct enc *e, const void *p, unsigned int n)
 {
 	static const uint8_t zero[4];
 
-	u32(e, n);
-	bytes(e, p, n);
-	bytes(e, zero, -n & 3);
+	enc_u32(e, n);
+	enc_bytes(e, p, n);
+	enc_bytes(e, zero, -n & 3);
 }
 
-void string(struct enc *e, const char *s)
+void enc_string(struct enc *e, const char *s)
 {
-	opaque(e, s, strlen(s));
+	enc_opaque(e, s, strlen(s));
 }
 
-uint32_t get(const uint8_t *p, unsigned int word)
+uint32_t get_word(const uint8_t *p, unsigned int word)
 {
 	uint32_t v;
 
@@ -46,69 +46,75 @@ uint32_t get(const uint8_t *p, unsigned int word)
 	return ntohl(v);
 }
 
-void put(struct enc *e, unsigned int word, uint32_t v)
+void put_word(struct enc *e, unsigned int word, uint32_t v)
 {
 	v = htonl(v);
 	memcpy(e->b + 4 * word, &v, 4);
 }
 
-void hdr(struct enc *e, uint32_t xid, uint32_t vers, uint32_t credits, uint32_t proc)
+void enc_hdr(struct enc *e, uint32_t xid, uint32_t vers, uint32_t credits, uint32_t proc)
 {
-	u32(e, xid);
-	u32(e, vers);
-	u32(e, credits);
-	u32(e, proc);
+	enc_u32(e, xid);
+	enc_u32(e, vers);
+	enc_u32(e, credits);
+	enc_u32(e, proc);
 }
 
-void seg(struct enc *e, uint32_t handle, uint32_t len, uint64_t off)
+/* The header of a Call. */
+void enc_call_hdr(struct enc *e, uint32_t xid, uint32_t proc)
 {
-	u32(e, handle);
-	u32(e, len);
-	u64(e, off);
+	enc_hdr(e, xid, RPCRDMA_VERSION, CREDITS, proc);
 }
 
-void rseg(struct enc *e, uint32_t pos, uint32_t handle, uint32_t len, uint64_t off)
+void enc_seg(struct enc *e, uint32_t handle, uint32_t len, uint64_t off)
 {
-	u32(e, 1);
-	u32(e, pos);
-	seg(e, handle, len, off);
+	enc_u32(e, handle);
+	enc_u32(e, len);
+	enc_u64(e, off);
 }
 
-void lists_none(struct enc *e)
+void enc_rseg(struct enc *e, uint32_t pos, uint32_t handle, uint32_t len, uint64_t off)
 {
-	u32(e, 0);
-	u32(e, 0);
-	u32(e, 0);
+	enc_u32(e, 1);
+	enc_u32(e, pos);
+	enc_seg(e, handle, len, off);
+}
+
+void enc_no_chunks(struct enc *e)
+{
+	enc_u32(e, 0);
+	enc_u32(e, 0);
+	enc_u32(e, 0);
 }
 
 /* A Call of the NULL procedure, by nobody. */
-void null(struct enc *e, uint32_t xid, uint32_t program)
+void enc_null(struct enc *e, uint32_t xid, uint32_t program)
 {
-	u32(e, xid);
-	u32(e, 0);
-	u32(e, 2);
-	u32(e, program);
-	u32(e, 1);
-	u32(e, 0);
-	u64(e, 0);
-	u64(e, 0);
+	enc_u32(e, xid);
+	enc_u32(e, 0);
+	enc_u32(e, 2);
+	enc_u32(e, program);
+	enc_u32(e, 1);
+	enc_u32(e, 0);
+	enc_u64(e, 0);
+	enc_u64(e, 0);
 }
 
 /* An RDMA_ERROR; ERR_VERS says that there is only version 1. */
-void error(struct enc *e, uint32_t xid, uint32_t err)
+void enc_error(struct enc *e, uint32_t xid, uint32_t err)
 {
-	hdr(e, xid, 1, 1, ERROR);
-	u32(e, err);
+	enc_hdr(e, xid, RPCRDMA_VERSION, 1, RDMA_ERROR);
+	enc_u32(e, err);
 	if (err == ERR_VERS)
-		u64(e, 0x100000001);
+		enc_u64(e, 0x100000001);
 }
 
 /* All of an RPC Reply but the results. */
-void accepted(struct enc *e, uint32_t xid, uint32_t accept_stat)
+void enc_accepted(struct enc *e, uint32_t xid, uint32_t accept_stat)
 {
-	u32(e, xid);
-	u32(e, 1);
-	u32(e, 0);
-	u64(e, 0);
-	u32(e, accept_stat);
+	enc_u32(e, xid);
+	enc_u32(e, 1);
+	enc_u32(e, 0);
+	enc_u64(e, 0);
+	enc_u32(e, accept_stat);
 }

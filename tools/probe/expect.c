@@ -8,12 +8,12 @@
 /* An error as both reasons have it: the header and the reason. */
 static bool is_any_error(const struct reply *r, uint32_t xid, uint32_t err)
 {
-	if (r->len < 20 || get(r->p, 0) != xid || get(r->p, 3) != ERROR || get(r->p, 4) != err)
+	if (r->len < 20 || get_word(r->p, HDR_XID) != xid || get_word(r->p, HDR_PROC) != RDMA_ERROR || get_word(r->p, 4) != err)
 		return fail("%u octets, xid %x, proc %u, word 4 %u; wanted xid %x, RDMA_ERROR, %u", r->len,
-			    get(r->p, 0), get(r->p, 3), get(r->p, 4), xid, err);
+			    get_word(r->p, HDR_XID), get_word(r->p, HDR_PROC), get_word(r->p, 4), xid, err);
 	if (r->invalidated)
 		return fail("an error that invalidates %x", r->invalidated_rkey);
-	return get(r->p, 2) ? true : fail("an error that grants no credits");
+	return get_word(r->p, HDR_CREDITS) ? true : fail("an error that grants no credits");
 }
 
 /* ERR_CHUNK says nothing else, and has no payload. */
@@ -21,8 +21,8 @@ bool is_error(const struct reply *r, uint32_t xid, uint32_t err)
 {
 	if (!is_any_error(r, xid, err))
 		return false;
-	if (r->len != 20 || get(r->p, 1) != 1)
-		return fail("an error of %u octets, vers %u", r->len, get(r->p, 1));
+	if (r->len != 20 || get_word(r->p, HDR_VERS) != 1)
+		return fail("an error of %u octets, vers %u", r->len, get_word(r->p, HDR_VERS));
 	return true;
 }
 
@@ -31,9 +31,9 @@ bool is_err_vers(const struct reply *r, uint32_t xid, uint32_t vers)
 {
 	if (!is_any_error(r, xid, ERR_VERS))
 		return false;
-	if (r->len != 28 || get(r->p, 1) != vers || get(r->p, 5) != 1 || get(r->p, 6) != 1)
-		return fail("%u octets, vers %u, range %u..%u", r->len, get(r->p, 1), get(r->p, 5),
-			    get(r->p, 6));
+	if (r->len != 28 || get_word(r->p, HDR_VERS) != vers || get_word(r->p, 5) != 1 || get_word(r->p, 6) != 1)
+		return fail("%u octets, vers %u, range %u..%u", r->len, get_word(r->p, HDR_VERS), get_word(r->p, 5),
+			    get_word(r->p, 6));
 	return true;
 }
 
@@ -44,7 +44,7 @@ static bool word_at(const struct reply *r, unsigned int *w, uint32_t *word)
 
 	if (4 * *w > r->len)
 		return false;
-	*word = get(r->p, at);
+	*word = get_word(r->p, at);
 	return true;
 }
 
@@ -64,30 +64,30 @@ static bool chunk_at(const struct reply *r, unsigned int *w)
 	return 4 * *w < r->len;
 }
 
-/* Returns the offset of the RPC message in an RDMA_MSG without Read list; 0 for NOMSG. */
+/* Returns the offset of the RPC message in an RDMA_MSG without Read list; 0 for RDMA_NOMSG. */
 bool body_at(const struct reply *r, uint32_t xid, unsigned int *at)
 {
 	unsigned int w = 4;
 
-	if (r->len < 28 || get(r->p, 0) != xid || get(r->p, 1) != 1)
-		return fail("%u octets, xid %x (wanted %x), vers %u", r->len, get(r->p, 0), xid,
-			    get(r->p, 1));
-	if (get(r->p, 3) == ERROR)
-		return fail("RDMA_ERROR %u", get(r->p, 4));
-	if (get(r->p, 3) > NOMSG || !get(r->p, 2))
-		return fail("procedure %u, %u credits", get(r->p, 3), get(r->p, 2));
-	if (get(r->p, w++))
+	if (r->len < 28 || get_word(r->p, HDR_XID) != xid || get_word(r->p, HDR_VERS) != 1)
+		return fail("%u octets, xid %x (wanted %x), vers %u", r->len, get_word(r->p, HDR_XID), xid,
+			    get_word(r->p, HDR_VERS));
+	if (get_word(r->p, HDR_PROC) == RDMA_ERROR)
+		return fail("RDMA_ERROR %u", get_word(r->p, 4));
+	if (get_word(r->p, HDR_PROC) > RDMA_NOMSG || !get_word(r->p, HDR_CREDITS))
+		return fail("procedure %u, %u credits", get_word(r->p, HDR_PROC), get_word(r->p, HDR_CREDITS));
+	if (get_word(r->p, w++))
 		return fail("Read list in a Reply");
 	while (chunk_at(r, &w))
 		;
 	chunk_at(r, &w);
 	if (4 * w > r->len)
 		return fail("the lists do not end in %u octets", r->len);
-	*at = get(r->p, 3) == NOMSG ? 0 : 4 * w;
+	*at = get_word(r->p, HDR_PROC) == RDMA_NOMSG ? 0 : 4 * w;
 	if (!*at && 4 * w != r->len)
 		return fail("%u octets behind the header of a Long Reply", r->len - 4 * w);
-	if (*at && (r->len < *at + 4 || get(r->p + *at, 0) != xid))
-		return fail("xid %x in the payload (wanted %x)", get(r->p + *at, 0), xid);
+	if (*at && (r->len < *at + 4 || get_word(r->p + *at, RPC_XID) != xid))
+		return fail("xid %x in the payload (wanted %x)", get_word(r->p + *at, RPC_XID), xid);
 	return true;
 }
 
@@ -95,12 +95,12 @@ bool body_at(const struct reply *r, uint32_t xid, unsigned int *at)
 bool answers_one(const struct reply *r, uint32_t first, unsigned int n, bool *seen,
 		 unsigned int *at)
 {
-	const uint32_t i = get(r->p, 0) - first;
+	const uint32_t i = get_word(r->p, HDR_XID) - first;
 
 	if (i >= n)
-		return fail("xid %x (wanted %x to %x)", get(r->p, 0), first, first + n - 1);
+		return fail("xid %x (wanted %x to %x)", get_word(r->p, HDR_XID), first, first + n - 1);
 	if (seen[i])
-		return fail("xid %x is answered twice", get(r->p, 0));
+		return fail("xid %x is answered twice", get_word(r->p, HDR_XID));
 	seen[i] = true;
 	return body_at(r, first + i, at);
 }
@@ -108,20 +108,20 @@ bool answers_one(const struct reply *r, uint32_t first, unsigned int n, bool *se
 /* The status of the compound whose Reply starts at @p, and where its results start. */
 bool compound_ok(const uint8_t *p, unsigned int ops)
 {
-	if (get(p, 1) != 1 || get(p, 2) || get(p, 5))
-		return fail("RPC: msg_type %u, stat %u, accept_stat %u", get(p, 1), get(p, 2), get(p, 5));
-	if (get(p, 6))
-		return fail("NFS4 status %u", get(p, 6));
-	if (get(p, 8) != ops + 2)
-		return fail("%u results", get(p, 8));
+	if (get_word(p, RPC_TYPE) != 1 || get_word(p, RPC_REPLY_STAT) || get_word(p, RPC_ACCEPT_STAT))
+		return fail("RPC: msg_type %u, stat %u, accept_stat %u", get_word(p, 1), get_word(p, 2), get_word(p, 5));
+	if (get_word(p, 6))
+		return fail("NFS4 status %u", get_word(p, 6));
+	if (get_word(p, 8) != ops + 2)
+		return fail("%u results", get_word(p, 8));
 	return true;
 }
 
 /* The same of one that was written to memory, which has its XID in it as well. */
 bool compound_of(const uint8_t *p, uint32_t xid, unsigned int ops)
 {
-	if (get(p, 0) != xid)
-		return fail("a Long Reply with xid %x (wanted %x)", get(p, 0), xid);
+	if (get_word(p, RPC_XID) != xid)
+		return fail("a Long Reply with xid %x (wanted %x)", get_word(p, RPC_XID), xid);
 	return compound_ok(p, ops);
 }
 
@@ -131,20 +131,20 @@ bool compound_of(const uint8_t *p, uint32_t xid, unsigned int ops)
  */
 bool came_back(const struct reply *r, unsigned int *w, const uint8_t *offered, uint32_t octets)
 {
-	const uint32_t n = get(offered, 1);
+	const uint32_t n = get_word(offered, 1);
 	const uint8_t *p = r->p + 4 * *w;
 	uint32_t i, length;
 
-	if (get(p, 0) != 1 || get(p, 1) != n)
-		return fail("a chunk of %u segments came back as %u %u", n, get(p, 0), get(p, 1));
+	if (get_word(p, RPC_XID) != 1 || get_word(p, 1) != n)
+		return fail("a chunk of %u segments came back as %u %u", n, get_word(p, RPC_XID), get_word(p, 1));
 	for (i = 0; i < n; i++) {
 		offered += i ? 16 : 8;
 		p += i ? 16 : 8;
-		if (get(p, 0) != get(offered, 0) || memcmp(p + 8, offered + 8, 8))
+		if (get_word(p, 0) != get_word(offered, 0) || memcmp(p + 8, offered + 8, 8))
 			return fail("segment %u of %u came back as another", i, n);
-		length = get(offered, 1) < octets ? get(offered, 1) : octets;
-		if (get(p, 1) != length)
-			return fail("segment %u of %u: %u octets, not %u", i, n, get(p, 1), length);
+		length = get_word(offered, 1) < octets ? get_word(offered, 1) : octets;
+		if (get_word(p, 1) != length)
+			return fail("segment %u of %u: %u octets, not %u", i, n, get_word(p, 1), length);
 		octets -= length;
 	}
 	*w += 2 + 4 * n;
@@ -154,7 +154,7 @@ bool came_back(const struct reply *r, unsigned int *w, const uint8_t *offered, u
 /* The Write list ends here, and there is no Reply chunk. */
 bool no_more_returned(const struct reply *r, unsigned int w)
 {
-	if (get(r->p, w) || get(r->p, w + 1))
+	if (get_word(r->p, w) || get_word(r->p, w + 1))
 		return fail("more chunks came back than were offered");
 	return true;
 }
@@ -174,13 +174,13 @@ bool alive(struct conn *c)
 	uint32_t xid = next_xid++;
 	unsigned int at;
 
-	null_call(&e, xid);
+	enc_null_call(&e, xid);
 	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
 		return false;
 	if (!at)
 		return fail("NULL: no Reply behind the header");
-	if (get(r.p + at, 1) != 1 || get(r.p + at, 5))
-		return fail("NULL: msg_type %u, accept_stat %u", get(r.p + at, 1), get(r.p + at, 5));
+	if (get_word(r.p + at, RPC_TYPE) != 1 || get_word(r.p + at, RPC_ACCEPT_STAT))
+		return fail("NULL: msg_type %u, accept_stat %u", get_word(r.p + at, RPC_TYPE), get_word(r.p + at, RPC_ACCEPT_STAT));
 	return true;
 }
 
@@ -231,7 +231,7 @@ bool silent(struct conn *c, const struct enc *e)
 
 	if (!send_msg(c, e) || !get_reply(c, &r, 300))
 		return false;
-	return r.any ? fail("answered: proc %u", get(r.p, 3)) : true;
+	return r.any ? fail("answered: proc %u", get_word(r.p, HDR_PROC)) : true;
 }
 
 bool ignored(struct conn *c, const struct enc *e)

@@ -75,10 +75,10 @@ static bool announce(struct conn *c, uint32_t xid, const struct chunk *x, uint32
 	struct enc e = { .n = 0 };
 	unsigned int i;
 
-	hdr(&e, xid, 1, grant, NOMSG);
+	enc_hdr(&e, xid, 1, grant, RDMA_NOMSG);
 	for (i = 0; i < x->n; i++)
-		rseg(&e, position, x->seg[i].handle, x->seg[i].length, x->seg[i].offset);
-	lists_none(&e);
+		enc_rseg(&e, position, x->seg[i].handle, x->seg[i].length, x->seg[i].offset);
+	enc_no_chunks(&e);
 	owes(xid);
 	return send_msg(c, &e);
 }
@@ -268,16 +268,16 @@ static bool reduced(struct conn *c, struct call *call)
 	struct enc e = { .n = 0 };
 	unsigned int i;
 
-	hdr(&e, call->xid, 1, grant, NOMSG);
-	rseg(&e, 0, c->area_mr->rkey, 128, at_area(c, EXPOSED));
-	u32(&e, 0);
-	u32(&e, 1);
-	u32(&e, call->write.n);
+	enc_hdr(&e, call->xid, 1, grant, RDMA_NOMSG);
+	enc_rseg(&e, 0, c->area_mr->rkey, 128, at_area(c, EXPOSED));
+	enc_u32(&e, 0);
+	enc_u32(&e, 1);
+	enc_u32(&e, call->write.n);
 	for (i = 0; i < call->write.n; i++)
-		seg(&e, call->write.seg[i].handle, call->write.seg[i].length,
-		    call->write.seg[i].offset);
-	u32(&e, 0);
-	u32(&e, 0);
+		enc_seg(&e, call->write.seg[i].handle, call->write.seg[i].length,
+			call->write.seg[i].offset);
+	enc_u32(&e, 0);
+	enc_u32(&e, 0);
 	owes(call->xid);
 	return send_msg(c, &e);
 }
@@ -316,10 +316,10 @@ static bool beside_payload(struct conn *c, struct call *call)
 {
 	struct enc e = { .n = 0 };
 
-	hdr(&e, call->xid, 1, grant, MSG);
-	rseg(&e, 0, c->area_mr->rkey, 4096, at_area(c, EXPOSED));
-	lists_none(&e);
-	accepted(&e, call->xid, 0);
+	enc_hdr(&e, call->xid, 1, grant, RDMA_MSG);
+	enc_rseg(&e, 0, c->area_mr->rkey, 4096, at_area(c, EXPOSED));
+	enc_no_chunks(&e);
+	enc_accepted(&e, call->xid, 0);
 	return send_msg(c, &e) && expose(c, call);
 }
 
@@ -394,7 +394,7 @@ static int list_and_die(void)
 /* What is told of goes by for all cases; they are about listings, and data that is READ. */
 static bool others(struct conn *c, struct call *call, bool *ok)
 {
-	if (call->proc == DONE)
+	if (call->proc == RDMA_DONE)
 		*ok = told(call);
 	else if (is_listing(call) || (is_read(call) && call->writes == 1))
 		return false;

@@ -35,25 +35,25 @@ static void read_list(struct conn *c, struct enc *e, struct enc *m, uint32_t xid
 	const unsigned int size = some_size();
 	unsigned int pos, n, i;
 
-	compound(m, xid, 2);
-	op_lookup(m, "fuzzed");
-	pos = op_write(m, 0, size);
+	enc_compound(m, xid, 2);
+	enc_lookup(m, "fuzzed");
+	pos = enc_write(m, 0, size);
 	n = 1 + chance(3);
-	hdr(e, xid, 1, 32, MSG);
+	enc_call_hdr(e, xid, RDMA_MSG);
 	for (i = 0; i < n; i++)
-		rseg(e, pos, c->area_mr->rkey, i < n - 1 ? size / n : size - i * (size / n),
-		     at_area(c, i * (size / n)));
-	lists_none(e);
+		enc_rseg(e, pos, c->area_mr->rkey, i < n - 1 ? size / n : size - i * (size / n),
+			 at_area(c, i * (size / n)));
+	enc_no_chunks(e);
 }
 
 static void position_zero(struct conn *c, struct enc *e, struct enc *m, uint32_t xid)
 {
-	compound(m, xid, 1);
-	op_lookup(m, "probe");
+	enc_compound(m, xid, 1);
+	enc_lookup(m, "probe");
 	memcpy(c->area + AREA / 2, m->b, m->n);
-	hdr(e, xid, 1, 32, NOMSG);
-	rseg(e, 0, c->area_mr->rkey, m->n, at_area(c, AREA / 2));
-	lists_none(e);
+	enc_call_hdr(e, xid, RDMA_NOMSG);
+	enc_rseg(e, 0, c->area_mr->rkey, m->n, at_area(c, AREA / 2));
+	enc_no_chunks(e);
 	m->n = 0;
 }
 
@@ -67,24 +67,24 @@ static void results(struct conn *c, struct enc *e, struct enc *m, uint32_t xid)
 		4096 + chance(4096);
 	unsigned int n = 1 + chance(3), i;
 
-	hdr(e, xid, 1, 32, MSG);
-	u32(e, 0);
+	enc_call_hdr(e, xid, RDMA_MSG);
+	enc_u32(e, 0);
 	if (kinds & 1) {
-		u32(e, 1);
-		u32(e, n);
+		enc_u32(e, 1);
+		enc_u32(e, n);
 		for (i = 0; i < n; i++)
-			seg(e, c->area_mr->rkey, size / n + 1, at_area(c, i * (size / n + 1)));
+			enc_seg(e, c->area_mr->rkey, size / n + 1, at_area(c, i * (size / n + 1)));
 	}
-	u32(e, 0);
-	u32(e, !!(kinds & 2));
+	enc_u32(e, 0);
+	enc_u32(e, !!(kinds & 2));
 	if (kinds & 2) {
-		u32(e, n);
+		enc_u32(e, n);
 		for (i = 0; i < n; i++)
-			seg(e, c->area_mr->rkey, 4096, at_area(c, AREA / 4 + i * 4096));
+			enc_seg(e, c->area_mr->rkey, 4096, at_area(c, AREA / 4 + i * 4096));
 	}
-	compound(m, xid, 2);
-	op_lookup(m, "probe");
-	op_read(m, 0, size);
+	enc_compound(m, xid, 2);
+	enc_lookup(m, "probe");
+	enc_read(m, 0, size);
 }
 
 /* A Reply that the server has exposed on this connection, and a handle of it, if any. */
@@ -92,10 +92,10 @@ static uint32_t exposed_xid, exposed_handle;
 
 static void note(const struct reply *r)
 {
-	if (r->len < 28 + 24 || get(r->p, 3) != NOMSG || get(r->p, 4) != 1)
+	if (r->len < 28 + 24 || get_word(r->p, HDR_PROC) != RDMA_NOMSG || get_word(r->p, 4) != 1)
 		return;
-	exposed_xid = get(r->p, 0);
-	exposed_handle = get(r->p, 6);
+	exposed_xid = get_word(r->p, HDR_XID);
+	exposed_handle = get_word(r->p, 6);
 	pulled++;
 }
 
@@ -105,7 +105,7 @@ static void some_done(struct enc *e, uint32_t xid)
 	const uint32_t recent = xid - 1 - chance(2 * TOGETHER);
 	const bool right = chance(2);
 
-	hdr(e, right && exposed_handle ? exposed_xid : recent, 1, 32, DONE);
+	enc_call_hdr(e, right && exposed_handle ? exposed_xid : recent, RDMA_DONE);
 }
 
 /* A valid message, mostly a Call; returns how long its header is. */
@@ -118,9 +118,9 @@ static unsigned int some_message(struct conn *c, struct enc *e)
 	e->n = 0;
 	switch (chance(6)) {
 	case 0:
-		hdr(e, xid, 1, 32, MSG);
-		lists_none(e);
-		call(&m, xid, 0);
+		enc_call_hdr(e, xid, RDMA_MSG);
+		enc_no_chunks(e);
+		enc_nfs4_call(&m, xid, 0);
 		break;
 	case 1:
 		read_list(c, e, &m, xid);
@@ -135,7 +135,7 @@ static unsigned int some_message(struct conn *c, struct enc *e)
 		results(c, e, &m, xid);
 	}
 	header = e->n;
-	bytes(e, m.b, m.n);
+	enc_bytes(e, m.b, m.n);
 	return header;
 }
 
@@ -162,14 +162,14 @@ static bool caught_up(struct conn *c)
 	struct enc e = { .n = 0 };
 	struct reply r;
 
-	null_call(&e, xid);
+	enc_null_call(&e, xid);
 	if (!send_msg(c, &e))
 		return false;
 	do {
 		if (!next_reply(c, &r))
 			return false;
 		note(&r);
-	} while (r.len < 28 || get(r.p, 0) != xid || get(r.p, 3) != MSG);
+	} while (r.len < 28 || get_word(r.p, HDR_XID) != xid || get_word(r.p, HDR_PROC) != RDMA_MSG);
 	return true;
 }
 
@@ -289,10 +289,10 @@ static bool expose(struct conn *c, struct call *call, struct enc *e)
 	pulled++;
 	memcpy(c->area + at, reply, len);
 	e->n = 0;
-	hdr(e, call->xid, 1, grant, NOMSG);
-	rseg(e, 0, c->area_mr->rkey, len / 2, at_area(c, at));
-	rseg(e, 0, c->area_mr->rkey, len - len / 2, at_area(c, at + len / 2));
-	lists_none(e);
+	enc_hdr(e, call->xid, 1, grant, RDMA_NOMSG);
+	enc_rseg(e, 0, c->area_mr->rkey, len / 2, at_area(c, at));
+	enc_rseg(e, 0, c->area_mr->rkey, len - len / 2, at_area(c, at + len / 2));
+	enc_no_chunks(e);
 	return true;
 }
 
@@ -359,7 +359,7 @@ static bool takes_done(struct conn *c, struct call *call, bool *ok)
 {
 	(void)c;
 	*ok = true;
-	return call->proc == DONE;
+	return call->proc == RDMA_DONE;
 }
 
 static const struct test load_test = {

@@ -25,10 +25,10 @@ static bool t_credits(struct conn *c)
 	struct reply r;
 	uint32_t xid = next_xid++;
 
-	null_call(&e, xid);
+	enc_null_call(&e, xid);
 	if (!exchange(c, &e, &r))
 		return false;
-	return get(r.p, 2) ? true : fail("no credits granted");
+	return get_word(r.p, HDR_CREDITS) ? true : fail("no credits granted");
 }
 
 static bool t_version(struct conn *c)
@@ -41,9 +41,9 @@ static bool t_version(struct conn *c)
 		struct reply r;
 		uint32_t xid = next_xid++;
 
-		hdr(&e, xid, others[i], 32, MSG);
-		lists_none(&e);
-		call(&e, xid, 0);
+		enc_hdr(&e, xid, others[i], 32, RDMA_MSG);
+		enc_no_chunks(&e);
+		enc_nfs4_call(&e, xid, 0);
 		if (!exchange(c, &e, &r) || !is_err_vers(&r, xid, others[i]) || !alive(c))
 			return false;
 	}
@@ -59,8 +59,8 @@ static bool t_short(struct conn *c)
 	for (i = 0; i < COUNT(lengths); i++) {
 		struct enc e = { .n = 0 };
 
-		hdr(&e, next_xid++, 1, 32, MSG);
-		lists_none(&e);
+		enc_call_hdr(&e, next_xid++, RDMA_MSG);
+		enc_no_chunks(&e);
 		e.n = lengths[i];
 		if (!ignored(c, &e))
 			return fail("%u octets: %s", lengths[i], why);
@@ -71,13 +71,13 @@ static bool t_short(struct conn *c)
 /* A Call of the NULL procedure by another procedure of the transport. */
 static void by_procedure(struct enc *e, uint32_t xid, uint32_t proc)
 {
-	hdr(e, xid, 1, 32, proc);
-	if (proc == MSGP)
-		u64(e, 0x800000000);
-	if (proc == ERROR)
-		u32(e, ERR_CHUNK);
-	lists_none(e);
-	call(e, xid, 0);
+	enc_call_hdr(e, xid, proc);
+	if (proc == RDMA_MSGP)
+		enc_u64(e, 0x800000000);
+	if (proc == RDMA_ERROR)
+		enc_u32(e, ERR_CHUNK);
+	enc_no_chunks(e);
+	enc_nfs4_call(e, xid, 0);
 }
 
 static bool t_msgp(struct conn *c)
@@ -85,7 +85,7 @@ static bool t_msgp(struct conn *c)
 	const uint32_t xid = next_xid++;
 	struct enc e = { .n = 0 };
 
-	by_procedure(&e, xid, MSGP);
+	by_procedure(&e, xid, RDMA_MSGP);
 	return refused(c, &e, xid, ERR_CHUNK);
 }
 
@@ -102,7 +102,7 @@ static bool t_done(struct conn *c)
 {
 	struct enc e = { .n = 0 };
 
-	by_procedure(&e, next_xid++, DONE);
+	by_procedure(&e, next_xid++, RDMA_DONE);
 	return ignored(c, &e);
 }
 
@@ -110,7 +110,7 @@ static bool t_error(struct conn *c)
 {
 	struct enc e = { .n = 0 };
 
-	by_procedure(&e, next_xid++, ERROR);
+	by_procedure(&e, next_xid++, RDMA_ERROR);
 	return ignored(c, &e);
 }
 
@@ -128,24 +128,24 @@ static bool t_nomsg_empty(struct conn *c)
 		const uint32_t xid = next_xid++;
 		struct enc e = { .n = 0 }, m = { .n = 0 };
 
-		call(&m, xid, 0);
+		enc_nfs4_call(&m, xid, 0);
 		memcpy(c->area, m.b, m.n);
-		hdr(&e, xid, 1, 32, NOMSG);
+		enc_call_hdr(&e, xid, RDMA_NOMSG);
 		if (kind == READ_CHUNK)
-			rseg(&e, m.n, handle, m.n, at_area(c, 0));
-		u32(&e, 0);
+			enc_rseg(&e, m.n, handle, m.n, at_area(c, 0));
+		enc_u32(&e, 0);
 		if (kind == WRITE_CHUNK) {
-			u64(&e, 0x100000001);
-			seg(&e, handle, 4096, at_area(c, 0));
+			enc_u64(&e, 0x100000001);
+			enc_seg(&e, handle, 4096, at_area(c, 0));
 		}
-		u32(&e, 0);
+		enc_u32(&e, 0);
 		if (kind == REPLY_CHUNK) {
-			u64(&e, 0x100000001);
-			seg(&e, handle, 4096, at_area(c, 0));
+			enc_u64(&e, 0x100000001);
+			enc_seg(&e, handle, 4096, at_area(c, 0));
 		} else {
-			u32(&e, 0);
+			enc_u32(&e, 0);
 		}
-		bytes(&e, m.b, m.n);
+		enc_bytes(&e, m.b, m.n);
 		if (!refused(c, &e, xid, ERR_CHUNK))
 			return fail("kind %d: %s", kind, why);
 	}
@@ -159,17 +159,17 @@ static bool of_two_xids(struct conn *c, bool pulled, bool *refused)
 	struct enc e = { .n = 0 }, m = { .n = 0 };
 	struct reply r;
 
-	call(&m, xid ^ 0x80000000, 0);
+	enc_nfs4_call(&m, xid ^ 0x80000000, 0);
 	memcpy(c->area, m.b, m.n);
-	hdr(&e, xid, 1, 32, pulled ? NOMSG : MSG);
+	enc_call_hdr(&e, xid, pulled ? RDMA_NOMSG : RDMA_MSG);
 	if (pulled)
-		rseg(&e, 0, c->area_mr->rkey, m.n, at_area(c, 0));
-	lists_none(&e);
+		enc_rseg(&e, 0, c->area_mr->rkey, m.n, at_area(c, 0));
+	enc_no_chunks(&e);
 	if (!pulled)
-		bytes(&e, m.b, m.n);
+		enc_bytes(&e, m.b, m.n);
 	if (!exchange(c, &e, &r))
 		return false;
-	*refused = get(r.p, 3) == ERROR;
+	*refused = get_word(r.p, HDR_PROC) == RDMA_ERROR;
 	return (!*refused || is_error(&r, xid, ERR_CHUNK)) && alive(c);
 }
 
@@ -202,16 +202,16 @@ static void discriminated(struct conn *c, struct enc *e, uint32_t xid, unsigned 
 
 	e->n = 0;
 	if (list == 0)
-		write_from(e, xid, handle, at_area(c, 0), 1000);
+		enc_write_call(e, xid, handle, at_area(c, 0), 1000);
 	if (list == 1)
-		read_to(e, xid, handle, 4096, at_area(c, 0), 1000);
+		enc_read_call(e, xid, handle, 4096, at_area(c, 0), 1000);
 	if (list == 2) {
-		offer_reply(e, xid, handle, 8192, at_area(c, 0));
-		compound(e, xid, 2);
-		op_lookup(e, "probe");
-		op_read(e, 0, 5000);
+		enc_reply_chunk_hdr(e, xid, handle, 8192, at_area(c, 0));
+		enc_compound(e, xid, 2);
+		enc_lookup(e, "probe");
+		enc_read(e, 0, 5000);
 	}
-	put(e, 4 + list, present);
+	put_word(e, 4 + list, present);
 }
 
 /* Discriminators that are no booleans, in each list: nothing but that is wrong with them. */
@@ -249,15 +249,15 @@ static bool t_counts(struct conn *c)
 	for (i = 0; i < 8; i++) {
 		xid = next_xid++;
 		e.n = 0;
-		hdr(&e, xid, 1, 32, MSG);
-		u32(&e, 0);
+		enc_call_hdr(&e, xid, RDMA_MSG);
+		enc_u32(&e, 0);
 		if (i & 1)
-			u32(&e, 0);
-		u32(&e, 1);
-		u32(&e, counts[i / 2]);
-		seg(&e, c->area_mr->rkey, 4096, at_area(c, 0));
-		lists_none(&e);
-		call(&e, xid, 0);
+			enc_u32(&e, 0);
+		enc_u32(&e, 1);
+		enc_u32(&e, counts[i / 2]);
+		enc_seg(&e, c->area_mr->rkey, 4096, at_area(c, 0));
+		enc_no_chunks(&e);
+		enc_nfs4_call(&e, xid, 0);
 		if (!refused(c, &e, xid, ERR_CHUNK))
 			return false;
 	}
@@ -277,16 +277,16 @@ static void write_of(struct conn *c, struct enc *e, uint32_t xid, const struct i
 	struct enc m = { .n = 0 };
 	unsigned int i, pos;
 
-	compound(&m, xid, 2);
-	op_lookup(&m, "probe");
-	pos = op_write(&m, 0, count);
-	bytes(&m, c->area, inl);
+	enc_compound(&m, xid, 2);
+	enc_lookup(&m, "probe");
+	pos = enc_write(&m, 0, count);
+	enc_bytes(&m, c->area, inl);
 	e->n = 0;
-	hdr(e, xid, 1, 32, MSG);
+	enc_call_hdr(e, xid, RDMA_MSG);
 	for (i = 0; i < n; i++)
-		rseg(e, pos + items[i].by, c->area_mr->rkey, items[i].len, at_area(c, 0));
-	lists_none(e);
-	bytes(e, m.b, m.n);
+		enc_rseg(e, pos + items[i].by, c->area_mr->rkey, items[i].len, at_area(c, 0));
+	enc_no_chunks(e);
+	enc_bytes(e, m.b, m.n);
 }
 
 static bool writes(struct conn *c, const struct item *items, unsigned int n, unsigned int count)
@@ -323,10 +323,10 @@ static bool position(struct conn *c, uint32_t position)
 	const uint32_t xid = next_xid++;
 	struct enc e = { .n = 0 };
 
-	hdr(&e, xid, 1, 32, MSG);
-	rseg(&e, position, c->area_mr->rkey, 4096, at_area(c, 0));
-	lists_none(&e);
-	call(&e, xid, 0);
+	enc_call_hdr(&e, xid, RDMA_MSG);
+	enc_rseg(&e, position, c->area_mr->rkey, 4096, at_area(c, 0));
+	enc_no_chunks(&e);
+	enc_nfs4_call(&e, xid, 0);
 	return refused(c, &e, xid, ERR_CHUNK);
 }
 
@@ -358,9 +358,9 @@ static bool t_read_lengths(struct conn *c)
 		const uint32_t xid = next_xid++;
 		struct enc e = { .n = 0 };
 
-		hdr(&e, xid, 1, 32, NOMSG);
-		rseg(&e, 0, c->area_mr->rkey, bad[i], at_area(c, 0));
-		lists_none(&e);
+		enc_call_hdr(&e, xid, RDMA_NOMSG);
+		enc_rseg(&e, 0, c->area_mr->rkey, bad[i], at_area(c, 0));
+		enc_no_chunks(&e);
 		if (!refused(c, &e, xid, ERR_CHUNK) || !refuses(c, items, 2, 4096))
 			return false;
 	}
@@ -381,7 +381,7 @@ static bool t_many_chunks(struct conn *c)
 	write_of(c, &e, xid, items, COUNT(items), 8 * COUNT(items), 4 * COUNT(items));
 	if (!exchange(c, &e, &r))
 		return false;
-	if (get(r.p, 3) == ERROR)
+	if (get_word(r.p, HDR_PROC) == RDMA_ERROR)
 		return is_error(&r, xid, ERR_CHUNK) && alive(c);
 	return body_at(&r, xid, &at) && compound_ok(r.p + at, 2);
 }

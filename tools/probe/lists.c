@@ -9,34 +9,34 @@
 static void write_list(struct enc *e, uint32_t xid)
 {
 	e->n = 0;
-	hdr(e, xid, 1, 32, MSG);
-	u32(e, 0);
+	enc_call_hdr(e, xid, RDMA_MSG);
+	enc_u32(e, 0);
 }
 
 static void write_chunk(struct enc *e, struct conn *c, unsigned int at, unsigned int len)
 {
-	u32(e, 1);
-	u32(e, 1);
-	seg(e, c->area_mr->rkey, len, at_area(c, at));
+	enc_u32(e, 1);
+	enc_u32(e, 1);
+	enc_seg(e, c->area_mr->rkey, len, at_area(c, at));
 }
 
 static void empty_chunk(struct enc *e)
 {
-	u32(e, 1);
-	u32(e, 0);
+	enc_u32(e, 1);
+	enc_u32(e, 0);
 }
 
 static void no_more(struct enc *e)
 {
-	u32(e, 0);
-	u32(e, 0);
+	enc_u32(e, 0);
+	enc_u32(e, 0);
 }
 
 static bool answered(struct conn *c, const struct enc *e, struct reply *r, unsigned int *at,
 		     unsigned int ops)
 {
-	return exchange(c, e, r) && body_at(r, get(e->b, 0), at) &&
-	       compound_of(*at ? r->p + *at : c->area + AREA / 2, get(e->b, 0), ops);
+	return exchange(c, e, r) && body_at(r, get_word(e->b, HDR_XID), at) &&
+	       compound_of(*at ? r->p + *at : c->area + AREA / 2, get_word(e->b, HDR_XID), ops);
 }
 
 /* Read chunks whose segments come in turns: A, B, A. */
@@ -50,20 +50,20 @@ static bool t_interleaved(struct conn *c)
 
 	renew();
 	fill(c->area, 0, 2 * size);
-	compound(&m, xid, 3);
-	op_lookup(&m, "probe");
-	a = op_write(&m, 0, size);
-	b = op_write(&m, size, size) + size;
-	hdr(&e, xid, 1, 32, MSG);
-	rseg(&e, a, c->area_mr->rkey, 1000, at_area(c, 0));
-	rseg(&e, b, c->area_mr->rkey, size, at_area(c, size));
-	rseg(&e, a, c->area_mr->rkey, size - 1000, at_area(c, 1000));
-	lists_none(&e);
-	bytes(&e, m.b, m.n);
+	enc_compound(&m, xid, 3);
+	enc_lookup(&m, "probe");
+	a = enc_write(&m, 0, size);
+	b = enc_write(&m, size, size) + size;
+	enc_call_hdr(&e, xid, RDMA_MSG);
+	enc_rseg(&e, a, c->area_mr->rkey, 1000, at_area(c, 0));
+	enc_rseg(&e, b, c->area_mr->rkey, size, at_area(c, size));
+	enc_rseg(&e, a, c->area_mr->rkey, size - 1000, at_area(c, 1000));
+	enc_no_chunks(&e);
+	enc_bytes(&e, m.b, m.n);
 	if (!exchange(c, &e, &r))
 		return false;
 	/* It may be refused, but not be taken for something else. */
-	if (get(r.p, 3) == ERROR)
+	if (get_word(r.p, HDR_PROC) == RDMA_ERROR)
 		return is_error(&r, xid, ERR_CHUNK) && alive(c);
 	return body_at(&r, xid, &at) && compound_ok(r.p + at, 3) &&
 	       read_item(c, 0, 2 * size, 1, false, 0);
@@ -84,16 +84,16 @@ static bool t_padded(struct conn *c)
 			renew();
 			fill(c->area, 11, size);
 			memset(c->area + size, 0, pad);
-			compound(&m, xid, 3);
-			op_lookup(&m, "probe");
-			pos = op_write(&m, 11, size);
-			u32(&m, GETFH);
-			hdr(&e, xid, 1, 32, MSG);
-			rseg(&e, pos, c->area_mr->rkey, own ? size : size + pad, at_area(c, 0));
+			enc_compound(&m, xid, 3);
+			enc_lookup(&m, "probe");
+			pos = enc_write(&m, 11, size);
+			enc_u32(&m, GETFH);
+			enc_call_hdr(&e, xid, RDMA_MSG);
+			enc_rseg(&e, pos, c->area_mr->rkey, own ? size : size + pad, at_area(c, 0));
 			if (own)
-				rseg(&e, pos, c->area_mr->rkey, pad, at_area(c, size));
-			lists_none(&e);
-			bytes(&e, m.b, m.n);
+				enc_rseg(&e, pos, c->area_mr->rkey, pad, at_area(c, size));
+			enc_no_chunks(&e);
+			enc_bytes(&e, m.b, m.n);
 			if (!exchange(c, &e, &r) || !body_at(&r, xid, &at) ||
 			    !compound_ok(r.p + at, 3))
 				return fail("%u octets, %u: %s", size, own, why);
@@ -118,11 +118,11 @@ static bool t_run_out(struct conn *c)
 	write_chunk(&e, c, 0, 2000);
 	write_chunk(&e, c, 32768, 2000);
 	no_more(&e);
-	compound(&e, xid, 4);
-	op_lookup(&e, "probe");
-	op_read(&e, 0, 2000);
-	op_read(&e, 2000, 1000);
-	op_read(&e, 3000, 500);
+	enc_compound(&e, xid, 4);
+	enc_lookup(&e, "probe");
+	enc_read(&e, 0, 2000);
+	enc_read(&e, 2000, 1000);
+	enc_read(&e, 3000, 500);
 	if (!answered(c, &e, &r, &at, 4))
 		return false;
 	if (!came_back(&r, &w, e.b + 4 * w, 2000) || !came_back(&r, &w, e.b + 4 * w, 1000) ||
@@ -144,16 +144,16 @@ static bool t_unused(struct conn *c)
 	struct enc e;
 
 	write_list(&e, xid);
-	u32(&e, 1);
-	u32(&e, 2);
-	seg(&e, c->area_mr->rkey, 4096, at_area(c, 0));
-	seg(&e, c->area_mr->rkey, 4096, at_area(c, 4096));
+	enc_u32(&e, 1);
+	enc_u32(&e, 2);
+	enc_seg(&e, c->area_mr->rkey, 4096, at_area(c, 0));
+	enc_seg(&e, c->area_mr->rkey, 4096, at_area(c, 4096));
 	no_more(&e);
-	compound(&e, xid, 1);
-	op_read(&e, 0, 8192);		/* of a directory */
+	enc_compound(&e, xid, 1);
+	enc_read(&e, 0, 8192);		/* of a directory */
 	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
 		return false;
-	if (!at || !get(r.p + at, 6))
+	if (!at || !get_word(r.p + at, NFS_STATUS))
 		return fail("it did not fail");
 	return came_back(&r, &w, e.b + 4 * w, 0) && no_more_returned(&r, w);
 }
@@ -171,18 +171,18 @@ static bool t_forced_inline(struct conn *c)
 	memset(c->area, 0xee, AREA);
 	write_list(&e, xid);
 	empty_chunk(&e);
-	u32(&e, 0);
+	enc_u32(&e, 0);
 	write_chunk(&e, c, AREA / 2, 100000);
-	compound(&e, xid, 2);
-	op_lookup(&e, "probe");
-	op_read(&e, 0, 60000);
+	enc_compound(&e, xid, 2);
+	enc_lookup(&e, "probe");
+	enc_read(&e, 0, 60000);
 	if (!answered(c, &e, &r, &at, 2))
 		return false;
 	if (at)
 		return fail("a short Reply");
 	if (!came_back(&r, &w, e.b + 4 * w, 0))
 		return false;
-	if (get(r.p, w++))
+	if (get_word(r.p, w++))
 		return fail("two Write chunks came back");
 	return came_back(&r, &w, e.b + 4 * w, READ_REPLY + 60000) &&
 	       same("data", c->area + AREA / 2 + READ_REPLY, 0, 60000);
@@ -199,9 +199,9 @@ static bool t_readlink(struct conn *c)
 	write_list(&e, xid);
 	write_chunk(&e, c, 0, 4096);
 	no_more(&e);
-	compound(&e, xid, 2);
-	op_lookup(&e, "link");
-	u32(&e, READLINK);
+	enc_compound(&e, xid, 2);
+	enc_lookup(&e, "link");
+	enc_u32(&e, READLINK);
 	if (!answered(c, &e, &r, &at, 2))
 		return false;
 	/* What it is is not looked at: NFSD says that it starts where its length does. */
@@ -221,32 +221,32 @@ static bool everything(struct conn *c, unsigned int n, struct reply *r, struct e
 	renew();
 	fill(c->area, 5, size);
 	memset(c->area + 8192, 0xee, size);
-	compound(&m, xid, 3);
-	op_lookup(&m, "probe");
-	pos = op_write(&m, 5, size);
-	op_read(&m, 5, size);
+	enc_compound(&m, xid, 3);
+	enc_lookup(&m, "probe");
+	pos = enc_write(&m, 5, size);
+	enc_read(&m, 5, size);
 	memcpy(c->area + from, m.b, m.n);
 	e->n = 0;
-	hdr(e, xid, 1, 32, NOMSG);
+	enc_call_hdr(e, xid, RDMA_NOMSG);
 	each = m.n / n & ~3;
 	for (i = 0; i < n; i++)
-		rseg(e, 0, c->area_mr->rkey, i < n - 1 ? each : m.n - i * each,
-		     at_area(c, from + i * each));
+		enc_rseg(e, 0, c->area_mr->rkey, i < n - 1 ? each : m.n - i * each,
+			 at_area(c, from + i * each));
 	each = size / n;
 	for (i = 0; i < n; i++)
-		rseg(e, pos, c->area_mr->rkey, i < n - 1 ? each : size - i * each,
-		     at_area(c, i * each));
-	u32(e, 0);
+		enc_rseg(e, pos, c->area_mr->rkey, i < n - 1 ? each : size - i * each,
+			 at_area(c, i * each));
+	enc_u32(e, 0);
 	*lists = e->n;
-	u32(e, 1);
-	u32(e, n);
+	enc_u32(e, 1);
+	enc_u32(e, n);
 	for (i = 0; i < n; i++)
-		seg(e, c->area_mr->rkey, size, at_area(c, 8192 + i * size));
-	u32(e, 0);
-	u32(e, 1);
-	u32(e, n);
+		enc_seg(e, c->area_mr->rkey, size, at_area(c, 8192 + i * size));
+	enc_u32(e, 0);
+	enc_u32(e, 1);
+	enc_u32(e, n);
 	for (i = 0; i < n; i++)
-		seg(e, c->area_mr->rkey, 4096, at_area(c, AREA / 2 + i * 4096));
+		enc_seg(e, c->area_mr->rkey, 4096, at_area(c, AREA / 2 + i * 4096));
 	return exchange(c, e, r);
 }
 
@@ -254,14 +254,14 @@ static bool everything(struct conn *c, unsigned int n, struct reply *r, struct e
 static bool is_everything(struct conn *c, const struct reply *r, const struct enc *e,
 			  unsigned int lists)
 {
-	const uint32_t xid = get(e->b, 0);
+	const uint32_t xid = get_word(e->b, HDR_XID);
 	unsigned int at, w = 5;
 
 	if (!body_at(r, xid, &at) ||
 	    !compound_of(at ? r->p + at : c->area + AREA / 2, xid, 3) ||
 	    !came_back(r, &w, e->b + lists, 1600))
 		return false;
-	if (get(r->p, w++))
+	if (get_word(r->p, w++))
 		return fail("two Write chunks came back");
 	lists += 4 * (w - 5);
 	if (!came_back(r, &w, e->b + lists, at ? 0 : READ_REPLY + WRITE_RESULT) ||
@@ -289,7 +289,7 @@ static bool t_ever_more(struct conn *c)
 	for (n = 17; n <= 44; n += 3) {
 		if (!everything(c, n, &r, &e, &lists))
 			return fail("%u segments: %s", n, why);
-		if (get(r.p, 3) == ERROR ? !is_error(&r, get(e.b, 0), ERR_CHUNK) :
+		if (get_word(r.p, HDR_PROC) == RDMA_ERROR ? !is_error(&r, get_word(e.b, HDR_XID), ERR_CHUNK) :
 					   !is_everything(c, &r, &e, lists))
 			return fail("%u segments: %s", n, why);
 	}
@@ -314,14 +314,14 @@ static bool t_many_pieces(struct conn *c)
 	for (n = 0; n < CALLS; n++) {
 		struct enc e = { .n = 0 }, m = { .n = 0 };
 
-		compound(&m, first + n, 2);
-		op_lookup(&m, "probe");
-		pos = op_write(&m, n * SIZE, SIZE);
-		hdr(&e, first + n, 1, CALLS, MSG);
+		enc_compound(&m, first + n, 2);
+		enc_lookup(&m, "probe");
+		pos = enc_write(&m, n * SIZE, SIZE);
+		enc_hdr(&e, first + n, 1, CALLS, RDMA_MSG);
 		for (i = 0; i < PIECES; i++)
-			rseg(&e, pos, c->area_mr->rkey, PIECE, at_area(c, n * SIZE + i * PIECE));
-		lists_none(&e);
-		bytes(&e, m.b, m.n);
+			enc_rseg(&e, pos, c->area_mr->rkey, PIECE, at_area(c, n * SIZE + i * PIECE));
+		enc_no_chunks(&e);
+		enc_bytes(&e, m.b, m.n);
 		if (!send_msg(c, &e))
 			return false;
 	}
@@ -358,13 +358,13 @@ static bool t_offset_zero(struct conn *c)
 		return fail("ibv_reg_mr_iova: %s", strerror(errno));
 	renew();
 	fill(c->area, 3, 8192);
-	compound(&m, xid, 2);
-	op_lookup(&m, "probe");
-	pos = op_write(&m, 3, 8192);
-	hdr(&e, xid, 1, 32, MSG);
-	rseg(&e, pos, mr->rkey, 8192, 0);
-	lists_none(&e);
-	bytes(&e, m.b, m.n);
+	enc_compound(&m, xid, 2);
+	enc_lookup(&m, "probe");
+	pos = enc_write(&m, 3, 8192);
+	enc_call_hdr(&e, xid, RDMA_MSG);
+	enc_rseg(&e, pos, mr->rkey, 8192, 0);
+	enc_no_chunks(&e);
+	enc_bytes(&e, m.b, m.n);
 	ok = answered(c, &e, &r, &at, 2);
 	ibv_dereg_mr(mr);
 	return ok && read_item(c, 3, 8192, 1, false, 0);
@@ -389,20 +389,20 @@ static bool t_disagree(struct conn *c)
 		unsigned int pos, at;
 		struct reply r;
 
-		compound(&m, xid, 2);
-		op_lookup(&m, "probe");
-		pos = op_write(&m, 0, counts[i]);
-		hdr(&e, xid, 1, 32, MSG);
-		rseg(&e, pos, c->area_mr->rkey, size, at_area(c, 0));
-		lists_none(&e);
-		bytes(&e, m.b, m.n);
+		enc_compound(&m, xid, 2);
+		enc_lookup(&m, "probe");
+		pos = enc_write(&m, 0, counts[i]);
+		enc_call_hdr(&e, xid, RDMA_MSG);
+		enc_rseg(&e, pos, c->area_mr->rkey, size, at_area(c, 0));
+		enc_no_chunks(&e);
+		enc_bytes(&e, m.b, m.n);
 		if (!exchange(c, &e, &r))
 			return false;
 		/* The transport may see it, or the RPC service, or NFS. */
-		if (get(r.p, 3) == ERROR ? !is_error(&r, xid, ERR_CHUNK) : !body_at(&r, xid, &at))
+		if (get_word(r.p, HDR_PROC) == RDMA_ERROR ? !is_error(&r, xid, ERR_CHUNK) : !body_at(&r, xid, &at))
 			return false;
-		if (get(r.p, 3) != ERROR && counts[i] > size && !get(r.p + at, 5) &&
-		    !get(r.p + at, 6))
+		if (get_word(r.p, HDR_PROC) != RDMA_ERROR && counts[i] > size && !get_word(r.p + at, RPC_ACCEPT_STAT) &&
+		    !get_word(r.p + at, NFS_STATUS))
 			return fail("%u octets of %u: served", counts[i], size);
 		if (!alive(c))
 			return false;

@@ -94,7 +94,7 @@ static bool one(struct conn *c)
 	struct enc e = { .n = 0 };
 	struct reply r;
 
-	read_to(&e, xid, windows[0]->rkey, ROOM, at_area(c, 0), 100);
+	enc_read_call(&e, xid, windows[0]->rkey, ROOM, at_area(c, 0), 100);
 	if (!exchange(c, &e, &r) || !in_window(c, &r, xid, 0))
 		return false;
 	return r.invalidated ? true : plainly();
@@ -113,8 +113,8 @@ static bool each_its_own(struct conn *c)
 	for (i = 0; i < WINDOWS; i++) {
 		struct enc e = { .n = 0 };
 
-		read_to(&e, next_xid++, windows[i]->rkey, ROOM, at_area(c, i * ROOM),
-			100 * (i + 1));
+		enc_read_call(&e, next_xid++, windows[i]->rkey, ROOM, at_area(c, i * ROOM),
+			      100 * (i + 1));
 		if (!post_msg(c, &e))
 			return false;
 	}
@@ -122,7 +122,7 @@ static bool each_its_own(struct conn *c)
 		if (!get_reply(c, &r, 5000) || !r.any)
 			return fail("%u of %u answered: %s", i, WINDOWS, why);
 		if (!answers_one(&r, first, WINDOWS, seen, &at) ||
-		    !in_window(c, &r, get(r.p, 0), get(r.p, 0) - first))
+		    !in_window(c, &r, get_word(r.p, HDR_XID), get_word(r.p, HDR_XID) - first))
 			return false;
 		plain += !r.invalidated;
 	}
@@ -146,17 +146,17 @@ static bool one_of_several(struct conn *c)
 	unsigned int at, i, w = 5;
 	struct reply r;
 
-	hdr(&e, xid, 1, 32, MSG);
-	u32(&e, 0);
-	u32(&e, 1);
-	u32(&e, 3);
+	enc_call_hdr(&e, xid, RDMA_MSG);
+	enc_u32(&e, 0);
+	enc_u32(&e, 1);
+	enc_u32(&e, 3);
 	for (i = 0; i < 3; i++)
-		seg(&e, windows[i]->rkey, ROOM, at_area(c, i * ROOM));
-	u32(&e, 0);
-	u32(&e, 0);
-	compound(&e, xid, 2);
-	op_lookup(&e, "probe");
-	op_read(&e, 0, 3 * ROOM);
+		enc_seg(&e, windows[i]->rkey, ROOM, at_area(c, i * ROOM));
+	enc_u32(&e, 0);
+	enc_u32(&e, 0);
+	enc_compound(&e, xid, 2);
+	enc_lookup(&e, "probe");
+	enc_read(&e, 0, 3 * ROOM);
 	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at) || !compound_ok(r.p + at, 2) ||
 	    !is_agreed(c, &r))
 		return false;
@@ -178,7 +178,7 @@ static bool none(struct conn *c)
 	unsigned int at;
 	struct reply r;
 
-	null_call(&e, xid);
+	enc_null_call(&e, xid);
 	if (!one(c) || !exchange(c, &e, &r) || !body_at(&r, xid, &at))
 		return false;
 	return r.invalidated ? fail("handle %x was invalidated", r.invalidated_rkey) : true;

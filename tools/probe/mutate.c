@@ -34,7 +34,7 @@ static uint32_t some_word(const struct enc *e)
 	case 0:
 		return chance(0xffffffff);
 	case 1:
-		return e->n >= 4 ? get(e->b, chance(e->n / 4)) : 0;
+		return e->n >= 4 ? get_word(e->b, chance(e->n / 4)) : 0;
 	default:
 		return edges[chance(COUNT(edges))];
 	}
@@ -49,8 +49,8 @@ static unsigned int some_place(const struct enc *e, unsigned int words, uint32_t
 {
 	unsigned int at = chance(words);
 
-	while (chance(64) && (get(e->b, at) == handle || get(e->b, at) == area >> 32 ||
-			      get(e->b, at) - (uint32_t)area < AREA))
+	while (chance(64) && (get_word(e->b, at) == handle || get_word(e->b, at) == area >> 32 ||
+			      get_word(e->b, at) - (uint32_t)area < AREA))
 		at = chance(words);
 	return at;
 }
@@ -67,13 +67,13 @@ static void mutate_once(struct enc *e, unsigned int header, uint32_t handle, uin
 	at = some_place(e, words, handle, area);
 	switch (chance(40)) {
 	case 0 ... 19:
-		put(e, at, some_word(e));
+		put_word(e, at, some_word(e));
 		return;
 	case 20 ... 25:
-		put(e, at, get(e->b, at) ^ 1U << chance(32));
+		put_word(e, at, get_word(e->b, at) ^ 1U << chance(32));
 		return;
 	case 26 ... 33:
-		put(e, at, get(e->b, at) + chance(9) - 4);
+		put_word(e, at, get_word(e->b, at) + chance(9) - 4);
 		return;
 	case 34 ... 36:
 		e->n = chance(2) ? 4 * at : chance(within);
@@ -89,7 +89,7 @@ static void mutate_once(struct enc *e, unsigned int header, uint32_t handle, uin
 			return;
 		memmove(e->b + 4 * at + 4, e->b + 4 * at, e->n - 4 * at);
 		e->n += 4;
-		put(e, at, some_word(e));
+		put_word(e, at, some_word(e));
 		return;
 	default:
 		/* A part of it again. */

@@ -5,120 +5,120 @@
 
 #include "probe.h"
 
-void call_of(struct enc *e, uint32_t xid, uint32_t version, uint32_t proc)
+void enc_rpc_call(struct enc *e, uint32_t xid, uint32_t version, uint32_t proc)
 {
-	u32(e, xid);
-	u32(e, 0);
-	u32(e, 2);
-	u32(e, 100003);
-	u32(e, version);
-	u32(e, proc);
+	enc_u32(e, xid);
+	enc_u32(e, 0);
+	enc_u32(e, 2);
+	enc_u32(e, 100003);
+	enc_u32(e, version);
+	enc_u32(e, proc);
 	/* AUTH_SYS, root */
-	u32(e, 1);
-	u32(e, 24);
-	u32(e, 0);
-	string(e, "pro");
-	u32(e, 0);
-	u32(e, 0);
-	u32(e, 0);
-	u32(e, 0);
-	u32(e, 0);
+	enc_u32(e, 1);
+	enc_u32(e, 24);
+	enc_u32(e, 0);
+	enc_string(e, "pro");
+	enc_u32(e, 0);
+	enc_u32(e, 0);
+	enc_u32(e, 0);
+	enc_u32(e, 0);
+	enc_u32(e, 0);
 }
 
-void call(struct enc *e, uint32_t xid, uint32_t proc)
+void enc_nfs4_call(struct enc *e, uint32_t xid, uint32_t proc)
 {
-	call_of(e, xid, 4, proc);
+	enc_rpc_call(e, xid, 4, proc);
 }
 
-void compound(struct enc *e, uint32_t xid, unsigned int ops)
+void enc_compound(struct enc *e, uint32_t xid, unsigned int ops)
 {
-	call(e, xid, 1);
-	string(e, "");
-	u32(e, 0);
-	u32(e, ops + 2);
-	u32(e, PUTROOTFH);
-	u32(e, LOOKUP);
-	string(e, dir);
+	enc_nfs4_call(e, xid, 1);
+	enc_string(e, "");
+	enc_u32(e, 0);
+	enc_u32(e, ops + 2);
+	enc_u32(e, PUTROOTFH);
+	enc_u32(e, LOOKUP);
+	enc_string(e, dir);
 }
 
-void op_lookup(struct enc *e, const char *name)
+void enc_lookup(struct enc *e, const char *name)
 {
-	u32(e, LOOKUP);
-	string(e, name);
+	enc_u32(e, LOOKUP);
+	enc_string(e, name);
 }
 
-void anonymous(struct enc *e)
+void enc_anonymous(struct enc *e)
 {
-	u64(e, 0);
-	u64(e, 0);
+	enc_u64(e, 0);
+	enc_u64(e, 0);
 }
 
-void op_read(struct enc *e, uint64_t off, uint32_t count)
+void enc_read(struct enc *e, uint64_t off, uint32_t count)
 {
-	u32(e, READ);
-	anonymous(e);
-	u64(e, off);
-	u32(e, count);
+	enc_u32(e, READ);
+	enc_anonymous(e);
+	enc_u64(e, off);
+	enc_u32(e, count);
 }
 
 /* All of a WRITE but the data's octets; returns where they belong. */
-unsigned int op_write(struct enc *e, uint64_t off, uint32_t count)
+unsigned int enc_write(struct enc *e, uint64_t off, uint32_t count)
 {
-	u32(e, WRITE);
-	anonymous(e);
-	u64(e, off);
-	u32(e, 2);
-	u32(e, count);
+	enc_u32(e, WRITE);
+	enc_anonymous(e);
+	enc_u64(e, off);
+	enc_u32(e, 2);
+	enc_u32(e, count);
 	return e->n;
 }
 
 /* All of a message that calls the null procedure, inline. */
-void null_call(struct enc *e, uint32_t xid)
+void enc_null_call(struct enc *e, uint32_t xid)
 {
 	e->n = 0;
-	hdr(e, xid, 1, 32, MSG);
-	lists_none(e);
-	call(e, xid, 0);
+	enc_call_hdr(e, xid, RDMA_MSG);
+	enc_no_chunks(e);
+	enc_nfs4_call(e, xid, 0);
 }
 
 /* A READ of the beginning of the file, with a Write chunk of one segment for its data. */
-void read_to(struct enc *e, uint32_t xid, uint32_t handle, uint32_t room, uint64_t at,
-	     uint32_t count)
+void enc_read_call(struct enc *e, uint32_t xid, uint32_t handle, uint32_t room, uint64_t at,
+		   uint32_t count)
 {
-	hdr(e, xid, 1, 32, MSG);
-	u32(e, 0);
-	u32(e, 1);
-	u32(e, 1);
-	seg(e, handle, room, at);
-	u32(e, 0);
-	u32(e, 0);
-	compound(e, xid, 2);
-	op_lookup(e, "probe");
-	op_read(e, 0, count);
+	enc_call_hdr(e, xid, RDMA_MSG);
+	enc_u32(e, 0);
+	enc_u32(e, 1);
+	enc_u32(e, 1);
+	enc_seg(e, handle, room, at);
+	enc_u32(e, 0);
+	enc_u32(e, 0);
+	enc_compound(e, xid, 2);
+	enc_lookup(e, "probe");
+	enc_read(e, 0, count);
 }
 
 /* The header of a Call with a Reply chunk of one segment, and no other. */
-void offer_reply(struct enc *e, uint32_t xid, uint32_t handle, uint32_t room, uint64_t at)
+void enc_reply_chunk_hdr(struct enc *e, uint32_t xid, uint32_t handle, uint32_t room, uint64_t at)
 {
-	hdr(e, xid, 1, 32, MSG);
-	u32(e, 0);
-	u32(e, 0);
-	u32(e, 1);
-	u32(e, 1);
-	seg(e, handle, room, at);
+	enc_call_hdr(e, xid, RDMA_MSG);
+	enc_u32(e, 0);
+	enc_u32(e, 0);
+	enc_u32(e, 1);
+	enc_u32(e, 1);
+	enc_seg(e, handle, room, at);
 }
 
 /* A WRITE to the beginning of the file, with a Read chunk of one segment for its data. */
-void write_from(struct enc *e, uint32_t xid, uint32_t handle, uint64_t at, uint32_t count)
+void enc_write_call(struct enc *e, uint32_t xid, uint32_t handle, uint64_t at, uint32_t count)
 {
 	struct enc m = { .n = 0 };
 	unsigned int position;
 
-	compound(&m, xid, 2);
-	op_lookup(&m, "probe");
-	position = op_write(&m, 0, count);
-	hdr(e, xid, 1, 32, MSG);
-	rseg(e, position, handle, count, at);
-	lists_none(e);
-	bytes(e, m.b, m.n);
+	enc_compound(&m, xid, 2);
+	enc_lookup(&m, "probe");
+	position = enc_write(&m, 0, count);
+	enc_call_hdr(e, xid, RDMA_MSG);
+	enc_rseg(e, position, handle, count, at);
+	enc_no_chunks(e);
+	enc_bytes(e, m.b, m.n);
 }

@@ -34,8 +34,8 @@ bool post_writes(struct conn *c, unsigned int n)
 
 	for (i = 0; i < n; i++) {
 		e.n = 0;
-		write_from(&e, next_xid++, c->area_mr->rkey, at_area(c, i % (AREA / PULLED) * PULLED),
-			   PULLED);
+		enc_write_call(&e, next_xid++, c->area_mr->rkey, at_area(c, i % (AREA / PULLED) * PULLED),
+			       PULLED);
 		if (!post_msg(c, &e))
 			return false;
 	}
@@ -87,7 +87,7 @@ bool hold_replies(struct conn *c)
 	if (ibv_modify_qp(c->id->qp, &attr, IBV_QP_MIN_RNR_TIMER))
 		return fail("ibv_modify_qp: %s", strerror(errno));
 	for (i = 0; i < RECVS + HELD; i++) {
-		null_call(&e, next_xid++);
+		enc_null_call(&e, next_xid++);
 		if (!send_msg(c, &e))
 			return false;
 		if (i < RECVS && !wait_cq(c->rcq, &wc, 5000))

@@ -15,7 +15,7 @@ static unsigned int call_on(struct conn *c, unsigned int most)
 	unsigned int i;
 
 	for (i = 0; i < most; i++) {
-		null_call(&e, next_xid++);
+		enc_null_call(&e, next_xid++);
 		if (!post_msg(c, &e) || !wait_cq(c->scq, &wc, 3000) || wc.status)
 			break;
 	}

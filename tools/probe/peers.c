@@ -10,7 +10,7 @@ static bool t_bad_handle(struct conn *c)
 	struct enc e = { .n = 0 };
 	struct reply r;
 
-	write_from(&e, next_xid++, c->area_mr->rkey ^ 0x5a00, at_area(c, 0), 4096);
+	enc_write_call(&e, next_xid++, c->area_mr->rkey ^ 0x5a00, at_area(c, 0), 4096);
 	if (!send_msg(c, &e))
 		return false;
 	/* This end's device does not tell of it: the server has to notice. */
@@ -26,7 +26,7 @@ static bool t_bad_sink(struct conn *c)
 
 	if (!write_item(c, 0, 4096, 1, false, false, false))
 		return false;
-	read_to(&e, next_xid++, c->area_mr->rkey ^ 0x5a00, 4096, at_area(c, 0), 4096);
+	enc_read_call(&e, next_xid++, c->area_mr->rkey ^ 0x5a00, 4096, at_area(c, 0), 4096);
 	if (!send_msg(c, &e))
 		return false;
 	if (!event(c, RDMA_CM_EVENT_DISCONNECTED, 5000))
@@ -42,19 +42,19 @@ static bool t_threshold(struct conn *c)
 	unsigned int at, w = 6;
 
 	/* This connection told a Receive size of 1024. */
-	hdr(&e, xid, 1, 32, MSG);
-	lists_none(&e);
-	compound(&e, xid, 2);
-	op_lookup(&e, "probe");
-	op_read(&e, 0, 1500);
+	enc_call_hdr(&e, xid, RDMA_MSG);
+	enc_no_chunks(&e);
+	enc_compound(&e, xid, 2);
+	enc_lookup(&e, "probe");
+	enc_read(&e, 0, 1500);
 	if (!refused(c, &e, xid, ERR_CHUNK))
 		return false;
 	xid = next_xid++;
 	e.n = 0;
-	offer_reply(&e, xid, c->area_mr->rkey, 4096, at_area(c, 0));
-	compound(&e, xid, 2);
-	op_lookup(&e, "probe");
-	op_read(&e, 0, 1500);
+	enc_reply_chunk_hdr(&e, xid, c->area_mr->rkey, 4096, at_area(c, 0));
+	enc_compound(&e, xid, 2);
+	enc_lookup(&e, "probe");
+	enc_read(&e, 0, 1500);
 	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
 		return false;
 	if (at)
@@ -73,7 +73,7 @@ static bool flood(struct conn *c, unsigned int n)
 	unsigned int i, at;
 
 	for (i = 0; i < n; i++) {
-		null_call(&e, next_xid++);
+		enc_null_call(&e, next_xid++);
 		if (!post_msg(c, &e))
 			return false;
 	}
@@ -98,10 +98,10 @@ static bool t_flood(struct conn *c)
 	unsigned int n, round;
 	struct reply r;
 
-	null_call(&e, next_xid++);
+	enc_null_call(&e, next_xid++);
 	if (!exchange(c, &e, &r))
 		return false;
-	n = get(r.p, 2);
+	n = get_word(r.p, HDR_CREDITS);
 	if (n < 2)
 		return n ? skip("it takes one Call at a time, as it may") : fail("no credits");
 	for (round = 0; round < 20; round++)
@@ -123,7 +123,7 @@ static bool t_no_reads(struct conn *plain)
 
 	ok = c && conn_settled(c, &taken);
 	if (ok && taken) {
-		write_from(&e, xid, c->area_mr->rkey, at_area(c, 0), 4096);
+		enc_write_call(&e, xid, c->area_mr->rkey, at_area(c, 0), 4096);
 		ok = refused(c, &e, xid, ERR_CHUNK);
 	}
 	conn_close(c);
@@ -145,11 +145,11 @@ static bool t_leave(struct conn *unused)
 			struct enc e = { .n = 0 };
 
 			if (i & 1)
-				read_to(&e, next_xid++, c->area_mr->rkey, 262144,
-					at_area(c, 0), 262144);
+				enc_read_call(&e, next_xid++, c->area_mr->rkey, 262144,
+					      at_area(c, 0), 262144);
 			else
-				write_from(&e, next_xid++, c->area_mr->rkey, at_area(c, 0),
-					   262144);
+				enc_write_call(&e, next_xid++, c->area_mr->rkey, at_area(c, 0),
+					       262144);
 			if (!post_msg(c, &e))
 				return false;
 		}
@@ -171,12 +171,12 @@ static int write_again(struct conn *c)
 	struct reply r;
 	int i;
 
-	hdr(&e, xid, 1, 32, MSG);
-	lists_none(&e);
-	compound(&e, xid, 2);
-	op_lookup(&e, "probe");
-	op_write(&e, 0, 4);
-	bytes(&e, "once", 4);
+	enc_call_hdr(&e, xid, RDMA_MSG);
+	enc_no_chunks(&e);
+	enc_compound(&e, xid, 2);
+	enc_lookup(&e, "probe");
+	enc_write(&e, 0, 4);
+	enc_bytes(&e, "once", 4);
 	for (i = 0; i < AGAIN; i++)
 		if (!post_msg(c, &e))
 			return -1;

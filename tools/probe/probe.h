@@ -27,8 +27,45 @@
 #define AREA		(4 << 20)
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 
-enum { MSG, NOMSG, MSGP, DONE, ERROR };
+#define RPCRDMA_VERSION	1
+#define CREDITS		32	/* that Calls request */
+
+/* rdma_proc and rdma_err (RFC 8166 Section 4.1). */
+enum { RDMA_MSG, RDMA_NOMSG, RDMA_MSGP, RDMA_DONE, RDMA_ERROR };
 enum { ERR_VERS = 1, ERR_CHUNK = 2 };
+
+/* Words of the transport header. */
+enum {
+	HDR_XID, HDR_VERS, HDR_CREDITS, HDR_PROC,
+	HDR_LISTS,			/* the chunk lists start here */
+	HDR_ERR = HDR_LISTS,		/* of RDMA_ERROR */
+	HDR_VERS_LOW, HDR_VERS_HIGH,	/* of ERR_VERS */
+	/* If all lists are empty: */
+	HDR_READ_LIST = HDR_LISTS, HDR_WRITE_LIST, HDR_REPLY_CHUNK,
+};
+
+/* Bytes of the transport header, and of what its lists consist of. */
+#define HDR_FIXED_LEN	16	/* up to the lists */
+#define HDR_EMPTY_LEN	28	/* with three empty lists */
+#define ERR_CHUNK_LEN	20	/* an RDMA_ERROR */
+#define ERR_VERS_LEN	28
+#define CHUNK_HEAD_LEN	8	/* presence, number of segments */
+#define SEGMENT_LEN	16
+#define SEGMENT_WORDS	4
+#define RSEGMENT_LEN	24	/* presence, Position, segment */
+#define RSEGMENT_WORDS	6
+
+/* Words of an RPC message (RFC 5531). */
+enum {
+	RPC_XID, RPC_TYPE,
+	RPC_PROGRAM = 3, RPC_VERSION, RPC_PROCEDURE,			/* of a Call */
+	RPC_REPLY_STAT = 2, RPC_VERF_FLAVOR, RPC_VERF_LEN, RPC_ACCEPT_STAT, /* of a Reply */
+	RPC_RESULTS,
+	NFS_STATUS = RPC_RESULTS,	/* what each result of NFS starts with */
+};
+
+#define RPC_REPLY_LEN	24	/* bytes of a Reply in front of the results */
+#define RPC_CALL_LEN	24	/* bytes of a Call in front of the credential */
 
 /* What this end of a connection tells the other, and keeps to. */
 struct terms {
@@ -152,20 +189,21 @@ int fuzz(bool server_end, uint64_t seed, unsigned int batches, unsigned int from
 
 /* encode.c: messages */
 #define CALLBACK	0x40000000	/* the program, of which Linux has version 1 */
-void u32(struct enc *e, uint32_t v);
-void u64(struct enc *e, uint64_t v);
-void bytes(struct enc *e, const void *p, unsigned int n);
-void opaque(struct enc *e, const void *p, unsigned int n);
-void string(struct enc *e, const char *s);
-uint32_t get(const uint8_t *p, unsigned int word);
-void put(struct enc *e, unsigned int word, uint32_t v);
-void hdr(struct enc *e, uint32_t xid, uint32_t vers, uint32_t credits, uint32_t proc);
-void seg(struct enc *e, uint32_t handle, uint32_t len, uint64_t off);
-void rseg(struct enc *e, uint32_t pos, uint32_t handle, uint32_t len, uint64_t off);
-void lists_none(struct enc *e);
-void error(struct enc *e, uint32_t xid, uint32_t err);
-void null(struct enc *e, uint32_t xid, uint32_t program);
-void accepted(struct enc *e, uint32_t xid, uint32_t accept_stat);
+void enc_u32(struct enc *e, uint32_t v);
+void enc_u64(struct enc *e, uint64_t v);
+void enc_bytes(struct enc *e, const void *p, unsigned int n);
+void enc_opaque(struct enc *e, const void *p, unsigned int n);
+void enc_string(struct enc *e, const char *s);
+uint32_t get_word(const uint8_t *p, unsigned int word);
+void put_word(struct enc *e, unsigned int word, uint32_t v);
+void enc_hdr(struct enc *e, uint32_t xid, uint32_t vers, uint32_t credits, uint32_t proc);
+void enc_call_hdr(struct enc *e, uint32_t xid, uint32_t proc);
+void enc_seg(struct enc *e, uint32_t handle, uint32_t len, uint64_t off);
+void enc_rseg(struct enc *e, uint32_t pos, uint32_t handle, uint32_t len, uint64_t off);
+void enc_no_chunks(struct enc *e);
+void enc_error(struct enc *e, uint32_t xid, uint32_t err);
+void enc_null(struct enc *e, uint32_t xid, uint32_t program);
+void enc_accepted(struct enc *e, uint32_t xid, uint32_t accept_stat);
 
 /* nfs4.c: Calls of NFSv4 */
 enum { GETFH = 10, LOOKUP = 15, PUTROOTFH = 24, READ = 25, READDIR = 26, READLINK = 27, REMOVE = 28,
@@ -174,18 +212,18 @@ enum { GETFH = 10, LOOKUP = 15, PUTROOTFH = 24, READ = 25, READDIR = 26, READLIN
 #define READLINK_REPLY	72	/* and of one to LOOKUP and READLINK, but for the path */
 #define READ_RESULT	16	/* what another READ adds to it */
 #define WRITE_RESULT	24	/* and what a WRITE does */
-void call_of(struct enc *e, uint32_t xid, uint32_t version, uint32_t proc);
-void call(struct enc *e, uint32_t xid, uint32_t proc);
-void compound(struct enc *e, uint32_t xid, unsigned int ops);
-void op_lookup(struct enc *e, const char *name);
-void anonymous(struct enc *e);
-void op_read(struct enc *e, uint64_t off, uint32_t count);
-unsigned int op_write(struct enc *e, uint64_t off, uint32_t count);
-void null_call(struct enc *e, uint32_t xid);
-void offer_reply(struct enc *e, uint32_t xid, uint32_t handle, uint32_t room, uint64_t at);
-void read_to(struct enc *e, uint32_t xid, uint32_t handle, uint32_t room, uint64_t at,
-	     uint32_t count);
-void write_from(struct enc *e, uint32_t xid, uint32_t handle, uint64_t at, uint32_t count);
+void enc_rpc_call(struct enc *e, uint32_t xid, uint32_t version, uint32_t proc);
+void enc_nfs4_call(struct enc *e, uint32_t xid, uint32_t proc);
+void enc_compound(struct enc *e, uint32_t xid, unsigned int ops);
+void enc_lookup(struct enc *e, const char *name);
+void enc_anonymous(struct enc *e);
+void enc_read(struct enc *e, uint64_t off, uint32_t count);
+unsigned int enc_write(struct enc *e, uint64_t off, uint32_t count);
+void enc_null_call(struct enc *e, uint32_t xid);
+void enc_reply_chunk_hdr(struct enc *e, uint32_t xid, uint32_t handle, uint32_t room, uint64_t at);
+void enc_read_call(struct enc *e, uint32_t xid, uint32_t handle, uint32_t room, uint64_t at,
+		   uint32_t count);
+void enc_write_call(struct enc *e, uint32_t xid, uint32_t handle, uint64_t at, uint32_t count);
 
 /* pulling.c: a Reply that is exposed */
 #define ASKED	8001		/* octets of data in it */

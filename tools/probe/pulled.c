@@ -56,13 +56,13 @@ static bool t_prepare(struct conn *c)
 	unsigned int at, pos;
 
 	fill(c->area, 0, 16384);
-	compound(&m, xid, 2);
-	op_lookup(&m, "probe");
-	pos = op_write(&m, 0, 16384);
-	hdr(&e, xid, 1, 32, MSG);
-	rseg(&e, pos, c->area_mr->rkey, 16384, at_area(c, 0));
-	lists_none(&e);
-	bytes(&e, m.b, m.n);
+	enc_compound(&m, xid, 2);
+	enc_lookup(&m, "probe");
+	pos = enc_write(&m, 0, 16384);
+	enc_call_hdr(&e, xid, RDMA_MSG);
+	enc_rseg(&e, pos, c->area_mr->rkey, 16384, at_area(c, 0));
+	enc_no_chunks(&e);
+	enc_bytes(&e, m.b, m.n);
 	return exchange(c, &e, &r) && body_at(&r, xid, &at) && compound_ok(r.p + at, 2);
 }
 
@@ -108,22 +108,22 @@ static bool pull_beside_chunks(struct conn *c, bool reply_chunk)
 	unsigned int w, reply;
 
 	memset(c->area + AREA / 2, 0xee, first);
-	hdr(&e, xid, 1, 32, MSG);
-	u32(&e, 0);
-	u32(&e, 1);
-	u32(&e, 1);
-	seg(&e, handle, first, at_area(c, AREA / 2));
-	u32(&e, 0);
+	enc_call_hdr(&e, xid, RDMA_MSG);
+	enc_u32(&e, 0);
+	enc_u32(&e, 1);
+	enc_u32(&e, 1);
+	enc_seg(&e, handle, first, at_area(c, AREA / 2));
+	enc_u32(&e, 0);
 	reply = e.n;
-	u32(&e, reply_chunk);
+	enc_u32(&e, reply_chunk);
 	if (reply_chunk) {
-		u32(&e, 1);
-		seg(&e, handle, 512, at_area(c, AREA / 2 + first));
+		enc_u32(&e, 1);
+		enc_seg(&e, handle, 512, at_area(c, AREA / 2 + first));
 	}
-	compound(&e, xid, 3);
-	op_lookup(&e, "probe");
-	op_read(&e, 0, first);
-	op_read(&e, first, ASKED);
+	enc_compound(&e, xid, 3);
+	enc_lookup(&e, "probe");
+	enc_read(&e, 0, first);
+	enc_read(&e, first, ASKED);
 	if (!exchange(c, &e, &r) || !is_exposed_beside(&r, xid, &x, &w) ||
 	    !came_back(&r, &w, e.b + 20, first))
 		return false;
@@ -134,7 +134,7 @@ static bool pull_beside_chunks(struct conn *c, bool reply_chunk)
 		return false;
 	if (x.length != rest || read_exposed(c, &x))
 		return fail("%u octets exposed in %u segments, not %u", x.length, x.n, rest);
-	return get(c->area, 0) == xid && compound_ok(c->area, 3) &&
+	return get_word(c->area, RPC_XID) == xid && compound_ok(c->area, 3) &&
 	       same("what was written", c->area + AREA / 2, 0, first) &&
 	       same("what was pulled", c->area + rest - ASKED - 3, first, ASKED) &&
 	       say_done(c, xid) && alive(c);
@@ -178,9 +178,9 @@ static bool t_stray(struct conn *c)
 		if (!say_done(c, x.xid) || !say_done(c, 0xdead0000 + i))
 			return false;
 	/* With garbage behind it, and too short. */
-	hdr(&e, 0xdead1000, 1, 0xffffffff, DONE);
+	enc_hdr(&e, 0xdead1000, 1, 0xffffffff, RDMA_DONE);
 	for (i = 0; i < 40; i++)
-		u32(&e, 0xffffffff);
+		enc_u32(&e, 0xffffffff);
 	if (!ignored(c, &e))
 		return false;
 	e.n = 12;
@@ -340,7 +340,7 @@ static bool call_with(struct conn *c, const struct exposed *x, const struct expo
 	struct enc e;
 
 	(void)x;
-	null_call(&e, next_xid++);
+	enc_null_call(&e, next_xid++);
 	return post_invalidating(c, &e, y->seg[0].handle);
 }
 

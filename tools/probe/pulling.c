@@ -10,11 +10,11 @@ bool ask_much(struct conn *c, uint32_t xid)
 {
 	struct enc e = { .n = 0 };
 
-	hdr(&e, xid, 1, 32, MSG);
-	lists_none(&e);
-	compound(&e, xid, 2);
-	op_lookup(&e, "probe");
-	op_read(&e, 0, ASKED);
+	enc_call_hdr(&e, xid, RDMA_MSG);
+	enc_no_chunks(&e);
+	enc_compound(&e, xid, 2);
+	enc_lookup(&e, "probe");
+	enc_read(&e, 0, ASKED);
 	return send_msg(c, &e);
 }
 
@@ -23,17 +23,17 @@ bool is_exposed_beside(const struct reply *r, uint32_t xid, struct exposed *x, u
 {
 	unsigned int w = 4;
 
-	if (r->len < 28 + 24 || get(r->p, 0) != xid || get(r->p, 3) != NOMSG)
-		return fail("%u octets, xid %x (wanted %x), proc %u", r->len, get(r->p, 0), xid,
-			    get(r->p, 3));
+	if (r->len < 28 + 24 || get_word(r->p, HDR_XID) != xid || get_word(r->p, HDR_PROC) != RDMA_NOMSG)
+		return fail("%u octets, xid %x (wanted %x), proc %u", r->len, get_word(r->p, HDR_XID), xid,
+			    get_word(r->p, HDR_PROC));
 	x->xid = xid;
 	x->length = 0;
-	for (x->n = 0; get(r->p, w) == 1 && x->n < SEGMENTS; x->n++, w += 6) {
-		if (get(r->p, w + 1))
+	for (x->n = 0; get_word(r->p, w) == 1 && x->n < SEGMENTS; x->n++, w += 6) {
+		if (get_word(r->p, w + 1))
 			return fail("segment %u is not at Position zero", x->n);
-		x->seg[x->n].handle = get(r->p, w + 2);
-		x->seg[x->n].length = get(r->p, w + 3);
-		x->seg[x->n].offset = (uint64_t)get(r->p, w + 4) << 32 | get(r->p, w + 5);
+		x->seg[x->n].handle = get_word(r->p, w + 2);
+		x->seg[x->n].length = get_word(r->p, w + 3);
+		x->seg[x->n].offset = (uint64_t)get_word(r->p, w + 4) << 32 | get_word(r->p, w + 5);
 		x->length += x->seg[x->n].length;
 	}
 	if (!x->n || x->length < ASKED || x->length > 65536)
@@ -82,7 +82,7 @@ bool pull_exposed(struct conn *c, const struct exposed *x)
 
 	if (status)
 		return fail("RDMA Read: %d", status);
-	if (!compound_ok(c->area, 2) || get(c->area, 0) != x->xid)
+	if (!compound_ok(c->area, 2) || get_word(c->area, RPC_XID) != x->xid)
 		return fail("not the Reply");
 	return same("data", c->area + x->length - ASKED - 3, 0, ASKED);
 }
@@ -91,7 +91,7 @@ bool say_done(struct conn *c, uint32_t xid)
 {
 	struct enc e = { .n = 0 };
 
-	hdr(&e, xid, 1, 32, DONE);
+	enc_call_hdr(&e, xid, RDMA_DONE);
 	return send_msg(c, &e);
 }
 
@@ -100,6 +100,6 @@ bool say_done_with(struct conn *c, uint32_t xid, uint32_t handle)
 {
 	struct enc e = { .n = 0 };
 
-	hdr(&e, xid, 1, 32, DONE);
+	enc_call_hdr(&e, xid, RDMA_DONE);
 	return post_invalidating(c, &e, handle);
 }

@@ -104,15 +104,15 @@ static void write_in_pieces(struct conn *c, struct enc *e, uint32_t xid)
 	struct enc m = { .n = 0 };
 	unsigned int i, position;
 
-	compound(&m, xid, 2);
-	op_lookup(&m, "probe");
-	position = op_write(&m, 0, PIECES * PIECE);
+	enc_compound(&m, xid, 2);
+	enc_lookup(&m, "probe");
+	position = enc_write(&m, 0, PIECES * PIECE);
 	e->n = 0;
-	hdr(e, xid, 1, 32, MSG);
+	enc_call_hdr(e, xid, RDMA_MSG);
 	for (i = 0; i < PIECES; i++)
-		rseg(e, position, c->area_mr->rkey, PIECE, at_area(c, i * PIECE));
-	lists_none(e);
-	bytes(e, m.b, m.n);
+		enc_rseg(e, position, c->area_mr->rkey, PIECE, at_area(c, i * PIECE));
+	enc_no_chunks(e);
+	enc_bytes(e, m.b, m.n);
 }
 
 static bool set_total(unsigned int pages)

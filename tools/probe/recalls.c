@@ -67,7 +67,7 @@ static bool t_all_together(struct conn *c)
 	for (i = 0; i < n; i++) {
 		const uint32_t xid = next_xid++;
 
-		null_call(&e, xid);
+		enc_null_call(&e, xid);
 		if (!post_msg(c, &e))
 			return false;
 	}
@@ -96,7 +96,7 @@ static bool next_reverse(struct conn *c, struct reply *back, int ms)
 	do {
 		if (!get_reply(c, back, ms) || !back->any)
 			return false;
-	} while (get(back->p + 28, 1));
+	} while (get_word(back->p + 28, RPC_TYPE));
 	return true;
 }
 
@@ -110,7 +110,7 @@ static bool none_but(struct conn *c, const uint32_t *outstanding, unsigned int n
 	while (now_ms() - start < 1500 && next_reverse(c, &back, 1500 / patience)) {
 		if (!is_fresh_or_again(&back))
 			return false;
-		for (i = 0; i < n && outstanding[i] != get(back.p, 0); i++)
+		for (i = 0; i < n && outstanding[i] != get_word(back.p, HDR_XID); i++)
 			;
 		if (i == n)
 			return fail("more than %u Calls at a time, after a stray error", n);
@@ -134,7 +134,7 @@ static bool as_granted(struct conn *c, unsigned int credits, unsigned int reason
 
 	if (!called(c, &back))
 		return false;
-	most = get(back.p, 2) < credits ? get(back.p, 2) : credits;
+	most = get_word(back.p, HDR_CREDITS) < credits ? get_word(back.p, HDR_CREDITS) : credits;
 	understood(&e, &back, credits);
 	if (!send_msg(c, &e))
 		return false;
@@ -149,18 +149,18 @@ static bool as_granted(struct conn *c, unsigned int credits, unsigned int reason
 			break;
 		if (!is_fresh_or_again(&back))
 			return false;
-		for (i = 0; i < n && outstanding[i] != get(back.p, 0); i++)
+		for (i = 0; i < n && outstanding[i] != get_word(back.p, HDR_XID); i++)
 			;
 		if (i < n)
 			continue;
-		outstanding[n++] = get(back.p, 0);
+		outstanding[n++] = get_word(back.p, HDR_XID);
 		understood(&e, &back, credits);
 	}
 	if (n != most)
 		return fail("%u Calls at a time, with %u credits", n, most);
 	/* Nobody has called by this number, so that it is no grant of anything. */
-	hdr(&stray, get(e.b, 0) ^ 0x80000000, 1, COUNT(outstanding), ERROR);
-	u32(&stray, ERR_CHUNK);
+	enc_hdr(&stray, get_word(e.b, HDR_XID) ^ 0x80000000, 1, COUNT(outstanding), RDMA_ERROR);
+	enc_u32(&stray, ERR_CHUNK);
 	if (n < reasons && (!send_msg(c, &stray) || !none_but(c, outstanding, n)))
 		return false;
 	/* Another one where there was none left. */
@@ -205,15 +205,15 @@ static bool t_reverse_refused(struct conn *c)
 		return false;
 	called_at = now_ms();
 	/* Nobody has called by this number. */
-	hdr(&e, get(back.p, 0) ^ 0x80000000, 1, 1, ERROR);
-	u32(&e, ERR_CHUNK);
+	enc_hdr(&e, get_word(back.p, HDR_XID) ^ 0x80000000, 1, 1, RDMA_ERROR);
+	enc_u32(&e, ERR_CHUNK);
 	if (!send_msg(c, &e) || !status(c, &flags, NULL))
 		return false;
 	if (flags)
 		return fail("status %x", flags);
 	e.n = 0;
-	hdr(&e, get(back.p, 0), 1, 1, ERROR);
-	u32(&e, ERR_CHUNK);
+	enc_hdr(&e, get_word(back.p, HDR_XID), 1, 1, RDMA_ERROR);
+	enc_u32(&e, ERR_CHUNK);
 	if (!send_msg(c, &e))
 		return false;
 	for (;;) {

@@ -20,10 +20,10 @@ static bool make_both(struct conn *c, struct call *call, struct enc *right, stru
 		return false;
 	/* The RPC Reply has six words; NFS's status is behind them. */
 	status = header_of(call) / 4 + 6;
-	if (get(right->b, 3) != MSG || right->n <= 4 * status || get(right->b, status))
-		return fail("no READ that succeeds: proc %u, %u octets", get(right->b, 3), right->n);
+	if (get_word(right->b, HDR_PROC) != RDMA_MSG || right->n <= 4 * status || get_word(right->b, status))
+		return fail("no READ that succeeds: proc %u, %u octets", get_word(right->b, HDR_PROC), right->n);
 	*failed = *right;
-	put(failed, status, NFS3ERR_ACCES);
+	put_word(failed, status, NFS3ERR_ACCES);
 	return true;
 }
 
@@ -77,33 +77,33 @@ static bool spoil_lists(struct enc *e, const struct call *call, unsigned int way
 	(void)call;
 	if (way >= COUNT(ways))
 		return false;
-	put(e, ways[way].word, ways[way].value);
+	put_word(e, ways[way].word, ways[way].value);
 	return true;
 }
 
 /* The Write chunk is returned as another one than was given. */
 static bool spoil_chunk(struct enc *e, const struct call *call, unsigned int way)
 {
-	const uint32_t handle = get(e->b, 7), length = get(e->b, 8), n = get(e->b, 6);
+	const uint32_t handle = get_word(e->b, 7), length = get_word(e->b, 8), n = get_word(e->b, 6);
 
 	if (!call->writes)
 		return false;
 	switch (way) {
 	case 0:
-		put(e, 7, handle ^ 0x1000);
+		put_word(e, 7, handle ^ 0x1000);
 		return true;
 	case 1:
-		put(e, 8, call->write.seg[0].length + 4);
+		put_word(e, 8, call->write.seg[0].length + 4);
 		return true;
 	case 2:
-		put(e, 8, 0xfffffffc);
+		put_word(e, 8, 0xfffffffc);
 		return true;
 	case 3:
-		put(e, 10, get(e->b, 10) + length + 4);
+		put_word(e, 10, get_word(e->b, 10) + length + 4);
 		return true;
 	case 4:
 		/* A segment more. (None at all may stand for an unused chunk.) */
-		put(e, 6, n + 1);
+		put_word(e, 6, n + 1);
 		memmove(e->b + 44, e->b + 28, e->n - 28);
 		e->n += 16;
 		return true;
@@ -116,37 +116,37 @@ static bool spoil_xid(struct enc *e, const struct call *call, unsigned int way)
 	unsigned int w = e->n / 4;
 
 	/* The RPC message starts with the same XID: the last such word. */
-	while (--w && get(e->b, w) != call->xid)
+	while (--w && get_word(e->b, w) != call->xid)
 		;
-	put(e, w, call->xid ^ 0x80000000);
+	put_word(e, w, call->xid ^ 0x80000000);
 	return way < 1;
 }
 
 static bool spoil_version(struct enc *e, const struct call *call, unsigned int way)
 {
 	(void)call;
-	put(e, 1, way ? 2 : 0);
+	put_word(e, 1, way ? 2 : 0);
 	return way < 2;
 }
 
 static bool spoil_msgp(struct enc *e, const struct call *call, unsigned int way)
 {
 	(void)call;
-	put(e, 3, MSGP);
+	put_word(e, 3, RDMA_MSGP);
 	return way < 1;
 }
 
 static bool spoil_unknown(struct enc *e, const struct call *call, unsigned int way)
 {
 	(void)call;
-	put(e, 3, way ? 0xffffffff : 5);
+	put_word(e, 3, way ? 0xffffffff : 5);
 	return way < 2;
 }
 
 static bool spoil_done(struct enc *e, const struct call *call, unsigned int way)
 {
 	(void)call;
-	put(e, 3, DONE);
+	put_word(e, 3, RDMA_DONE);
 	if (way)
 		e->n = 16;
 	return way < 2;
@@ -163,7 +163,7 @@ static bool spoil_error(struct enc *e, const struct call *call, unsigned int way
 	if (way >= COUNT(ways))
 		return false;
 	e->n = 0;
-	error(e, call->xid, ways[way].err);
+	enc_error(e, call->xid, ways[way].err);
 	e->n = ways[way].octets;
 	return true;
 }
@@ -251,9 +251,9 @@ static bool garbage(struct conn *c, struct call *call)
 	if (!is_read(call) || times == 2)
 		return answer_honestly(c, call);
 	seen = ++times == 2;
-	hdr(&e, call->xid, 1, 32, MSG);
-	lists_none(&e);
-	accepted(&e, call->xid, GARBAGE_ARGS);
+	enc_call_hdr(&e, call->xid, RDMA_MSG);
+	enc_no_chunks(&e);
+	enc_accepted(&e, call->xid, GARBAGE_ARGS);
 	return send_msg(c, &e);
 }
 
@@ -263,7 +263,7 @@ static bool refuse_nothing(struct conn *c, struct call *call)
 	struct enc e = { .n = 0 };
 
 	seen = true;
-	error(&e, call->xid ^ 0x80000000, ERR_CHUNK);
+	enc_error(&e, call->xid ^ 0x80000000, ERR_CHUNK);
 	return send_msg(c, &e) && answer_honestly(c, call);
 }
 
@@ -274,7 +274,7 @@ static bool unused_reply_chunk(struct conn *c, struct call *call)
 
 	if (!make_reply(c, call, &e))
 		return false;
-	seen |= call->reply.n && get(e.b, 3) == MSG;
+	seen |= call->reply.n && get_word(e.b, HDR_PROC) == RDMA_MSG;
 	return send_msg(c, &e);
 }
 
@@ -284,12 +284,12 @@ static bool long_reply(struct conn *c, struct call *call)
 	const bool plus = call->program == NFS && call->procedure == NFS3_READDIRPLUS;
 	struct enc e;
 
-	if (plus && call->reply.n && octets_of(&call->reply) <= get(call->rpc, call->len / 4 - 1))
+	if (plus && call->reply.n && octets_of(&call->reply) <= get_word(call->rpc, call->len / 4 - 1))
 		return fail("%u octets are wanted, and there is room for %u",
-			    get(call->rpc, call->len / 4 - 1), octets_of(&call->reply));
+			    get_word(call->rpc, call->len / 4 - 1), octets_of(&call->reply));
 	if (!make_reply(c, call, &e))
 		return false;
-	seen |= get(e.b, 3) == NOMSG;
+	seen |= get_word(e.b, HDR_PROC) == RDMA_NOMSG;
 	return send_msg(c, &e);
 }
 
@@ -306,7 +306,7 @@ static bool overrun(struct conn *c, struct call *call)
 	if (!make_reply(c, call, &e))
 		return false;
 	while (e.n < peer_longest(c) + 4)
-		u32(&e, 0);
+		enc_u32(&e, 0);
 	if (!post_msg(c, &e))
 		return false;
 	for (ms = 0; ms < 5000 * patience && !gone(c); ms += 10)
@@ -321,7 +321,7 @@ static bool overrun(struct conn *c, struct call *call)
  */
 static bool long_call(struct conn *c, struct call *call)
 {
-	seen |= call->proc == NOMSG && call->reads.n > 1;
+	seen |= call->proc == RDMA_NOMSG && call->reads.n > 1;
 	return answer_honestly(c, call);
 }
 
@@ -351,7 +351,7 @@ static bool less_than_written(struct conn *c, struct call *call)
 		return false;
 	all = octets_read(&e, call);
 	if (!all)
-		return fail("no READ that succeeds: proc %u, %u octets", get(e.b, 3), e.n);
+		return fail("no READ that succeeds: proc %u, %u octets", get_word(e.b, HDR_PROC), e.n);
 	if (all / 4 > ways[way].count) {
 		say_read(&e, call, all / ways[way].divisor - ways[way].odd, ways[way].count);
 		seen = ++way == COUNT(ways);
@@ -380,7 +380,7 @@ static bool exact_write(struct conn *c, struct call *call)
 	if (!call->reads.n || call->position < 4 || call->position > call->len)
 		return fail("a WRITE of %u octets, its Read chunk at %u", call->len,
 			    call->position);
-	return is_exact(call, get(call->rpc, call->position / 4 - 1), &call->reads) &&
+	return is_exact(call, get_word(call->rpc, call->position / 4 - 1), &call->reads) &&
 	       answer_honestly(c, call);
 }
 
@@ -389,7 +389,7 @@ static bool exact_read(struct conn *c, struct call *call)
 {
 	if (!is_read(call))
 		return answer_honestly(c, call);
-	return is_exact(call, get(call->rpc, call->len / 4 - 1), &call->write) &&
+	return is_exact(call, get_word(call->rpc, call->len / 4 - 1), &call->write) &&
 	       answer_honestly(c, call);
 }
 

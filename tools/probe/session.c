@@ -29,13 +29,13 @@ static uint32_t begin(struct enc *e, uint32_t op, uint32_t ops)
 	const uint32_t xid = next_xid++;
 
 	e->n = 0;
-	hdr(e, xid, 1, 32, MSG);
-	lists_none(e);
-	call(e, xid, 1);
-	string(e, "");
-	u32(e, 1);
-	u32(e, ops);
-	u32(e, op);
+	enc_call_hdr(e, xid, RDMA_MSG);
+	enc_no_chunks(e);
+	enc_nfs4_call(e, xid, 1);
+	enc_string(e, "");
+	enc_u32(e, 1);
+	enc_u32(e, ops);
+	enc_u32(e, op);
 	return xid;
 }
 
@@ -44,11 +44,11 @@ static uint32_t begin_in_session(struct enc *e, uint32_t more)
 {
 	const uint32_t xid = begin(e, SEQUENCE, 1 + more);
 
-	bytes(e, session, 16);
-	u32(e, sequence++);
-	u32(e, 0);
-	u32(e, 0);
-	u32(e, 0);
+	enc_bytes(e, session, 16);
+	enc_u32(e, sequence++);
+	enc_u32(e, 0);
+	enc_u32(e, 0);
+	enc_u32(e, 0);
 	return xid;
 }
 
@@ -61,8 +61,8 @@ static const uint8_t *result(const struct reply *r, uint32_t xid, uint32_t op)
 	if (!body_at(r, xid, &at) || !at)
 		return NULL;
 	p = r->p + at;
-	if (get(p, 1) != 1 || get(p, 5) || get(p, 6) || get(p, 9) != op || get(p, 10)) {
-		fail("operation %u: accept_stat %u, NFS4 status %u", op, get(p, 5), get(p, 6));
+	if (get_word(p, 1) != 1 || get_word(p, 5) || get_word(p, 6) || get_word(p, 9) != op || get_word(p, 10)) {
+		fail("operation %u: accept_stat %u, NFS4 status %u", op, get_word(p, 5), get_word(p, 6));
 		return NULL;
 	}
 	return p + 44;
@@ -70,13 +70,13 @@ static const uint8_t *result(const struct reply *r, uint32_t xid, uint32_t op)
 
 static void channel(struct enc *e)
 {
-	u32(e, 0);
-	u32(e, 4096);
-	u32(e, 4096);
-	u32(e, 2048);
-	u32(e, 16);
-	u32(e, 8);
-	u32(e, 0);
+	enc_u32(e, 0);
+	enc_u32(e, 4096);
+	enc_u32(e, 4096);
+	enc_u32(e, 2048);
+	enc_u32(e, 16);
+	enc_u32(e, 8);
+	enc_u32(e, 0);
 }
 
 static bool make_session(struct conn *c)
@@ -90,28 +90,28 @@ static bool make_session(struct conn *c)
 	heard_of = 0;
 	snprintf(owner, sizeof(owner), "probe %d %u", getpid(), owners++);
 	xid = begin(&e, EXCHANGE_ID, 1);
-	u64(&e, time(NULL));
-	string(&e, owner);
-	u32(&e, 0);
-	u32(&e, 0);
-	u32(&e, 0);
+	enc_u64(&e, time(NULL));
+	enc_string(&e, owner);
+	enc_u32(&e, 0);
+	enc_u32(&e, 0);
+	enc_u32(&e, 0);
 	if (!exchange(c, &e, &r))
 		return false;
 	p = result(&r, xid, EXCHANGE_ID);
 	if (!p)
 		return false;
-	client = (uint64_t)get(p, 0) << 32 | get(p, 1);
-	seqid = get(p, 2);
+	client = (uint64_t)get_word(p, RPC_XID) << 32 | get_word(p, 1);
+	seqid = get_word(p, 2);
 
 	xid = begin(&e, CREATE_SESSION, 1);
-	u64(&e, client);
-	u32(&e, seqid);
-	u32(&e, BACK_CHANNEL);
+	enc_u64(&e, client);
+	enc_u32(&e, seqid);
+	enc_u32(&e, BACK_CHANNEL);
 	channel(&e);
 	channel(&e);
-	u32(&e, CALLBACK);
-	u32(&e, 1);
-	u32(&e, 0);
+	enc_u32(&e, CALLBACK);
+	enc_u32(&e, 1);
+	enc_u32(&e, 0);
 	if (!exchange(c, &e, &r))
 		return false;
 	p = result(&r, xid, CREATE_SESSION);
@@ -119,11 +119,11 @@ static bool make_session(struct conn *c)
 		return false;
 	memcpy(session, p, 16);
 	sequence = 1;
-	if (!(get(p, 5) & BACK_CHANNEL))
+	if (!(get_word(p, 5) & BACK_CHANNEL))
 		return fail("no backchannel");
 	xid = begin_in_session(&e, 1);
-	u32(&e, RECLAIM_COMPLETE);
-	u32(&e, 0);
+	enc_u32(&e, RECLAIM_COMPLETE);
+	enc_u32(&e, 0);
 	return exchange(c, &e, &r) && result(&r, xid, SEQUENCE);
 }
 
@@ -136,21 +136,21 @@ static bool open_file(struct conn *c, const char *file, bool *delegated)
 	uint32_t xid = begin_in_session(&e, 3);
 	unsigned int bitmap;
 
-	u32(&e, PUTROOTFH);
-	op_lookup(&e, dir);
-	u32(&e, OPEN);
-	u32(&e, 0);
-	u32(&e, 0x101);		/* to read, and a delegation for it */
-	u32(&e, 0);
-	u64(&e, client);
-	string(&e, owner);
+	enc_u32(&e, PUTROOTFH);
+	enc_lookup(&e, dir);
+	enc_u32(&e, OPEN);
+	enc_u32(&e, 0);
+	enc_u32(&e, 0x101);		/* to read, and a delegation for it */
+	enc_u32(&e, 0);
+	enc_u64(&e, client);
+	enc_string(&e, owner);
 	/* Made if it is not there, with no attributes in particular. */
-	u32(&e, 1);
-	u32(&e, 0);
-	u32(&e, 0);
-	u32(&e, 0);
-	u32(&e, 0);
-	string(&e, file);
+	enc_u32(&e, 1);
+	enc_u32(&e, 0);
+	enc_u32(&e, 0);
+	enc_u32(&e, 0);
+	enc_u32(&e, 0);
+	enc_string(&e, file);
 	if (!exchange(c, &e, &r))
 		return false;
 	/* Its result, behind those of SEQUENCE, PUTROOTFH and LOOKUP. */
@@ -158,12 +158,12 @@ static bool open_file(struct conn *c, const char *file, bool *delegated)
 	if (!p)
 		return false;
 	p += 36 + 8 + 8;
-	if (get(p, 0) != OPEN || get(p, 1))
-		return fail("OPEN: operation %u, status %u", get(p, 0), get(p, 1));
-	bitmap = get(p, 2 + 4 + 5 + 1);
+	if (get_word(p, RPC_XID) != OPEN || get_word(p, 1))
+		return fail("OPEN: operation %u, status %u", get_word(p, RPC_XID), get_word(p, 1));
+	bitmap = get_word(p, 2 + 4 + 5 + 1);
 	if (bitmap > r.len / 4)
 		return fail("OPEN: a bitmap of %u words", bitmap);
-	*delegated = get(p, 2 + 4 + 5 + 1 + 1 + bitmap) == 1;
+	*delegated = get_word(p, 2 + 4 + 5 + 1 + 1 + bitmap) == 1;
 	return true;
 }
 
@@ -173,12 +173,12 @@ bool write_as_another(struct conn *c, const char *file)
 	const uint32_t xid = next_xid++;
 	struct enc e = { .n = 0 };
 
-	hdr(&e, xid, 1, 32, MSG);
-	lists_none(&e);
-	compound(&e, xid, 2);
-	op_lookup(&e, file);
-	op_write(&e, 0, 4);
-	u32(&e, 0);
+	enc_call_hdr(&e, xid, RDMA_MSG);
+	enc_no_chunks(&e);
+	enc_compound(&e, xid, 2);
+	enc_lookup(&e, file);
+	enc_write(&e, 0, 4);
+	enc_u32(&e, 0);
 	return send_msg(c, &e);
 }
 
@@ -202,7 +202,7 @@ bool delegation(struct conn *c, char file[FILE_NAME])
 /* A Call with the XID of one before it is that Call: SUNRPC sends it again, word for word. */
 bool is_fresh_or_again(const struct reply *r)
 {
-	const uint32_t xid = get(r->p, 0);
+	const uint32_t xid = get_word(r->p, HDR_XID);
 	const unsigned int len = r->len - 28;
 	unsigned int i = heard_of < COUNT(heard) ? heard_of : COUNT(heard);
 
@@ -242,7 +242,7 @@ bool called(struct conn *c, struct reply *back)
 	for (i = 0; i < 2; i++) {
 		if (!get_reply(c, &r, 5000) || !r.any)
 			return fail("not called");
-		if (get(r.p + 28, 1))
+		if (get_word(r.p + 28, RPC_TYPE))
 			continue;
 		if (!is_fresh_or_again(&r))
 			return false;
@@ -263,7 +263,7 @@ bool next_answer(struct conn *c, struct reply *r)
 			return false;
 		if (!r->any)
 			return fail("no answer");
-		if (get(r->p, 3) != MSG || get(r->p + 28, 1))
+		if (get_word(r->p, HDR_PROC) != RDMA_MSG || get_word(r->p + 28, RPC_TYPE))
 			return true;
 		if (!is_fresh_or_again(r))
 			return false;
@@ -286,9 +286,9 @@ bool status(struct conn *c, uint32_t *flags, uint32_t *credits)
 		return false;
 	p = result(&r, xid, SEQUENCE);
 	if (p)
-		*flags = get(p, 8);
+		*flags = get_word(p, 8);
 	if (credits)
-		*credits = get(r.p, 2);
+		*credits = get_word(r.p, HDR_CREDITS);
 	return p;
 }
 
@@ -298,10 +298,10 @@ bool post_give_up(struct conn *c)
 	struct enc e;
 
 	begin_in_session(&e, 1);
-	u32(&e, BACKCHANNEL_CTL);
-	u32(&e, CALLBACK);
-	u32(&e, 1);
-	u32(&e, 0);
+	enc_u32(&e, BACKCHANNEL_CTL);
+	enc_u32(&e, CALLBACK);
+	enc_u32(&e, 1);
+	enc_u32(&e, 0);
 	return post_msg(c, &e);
 }
 
@@ -310,20 +310,20 @@ bool is_call(const struct reply *r)
 {
 	const uint8_t *rpc = r->p + 28;
 
-	if (get(r->p, 1) != 1 || get(r->p, 3) != MSG || get(r->p, 4) || get(r->p, 5) || get(r->p, 6))
-		return fail("vers %u, proc %u", get(r->p, 1), get(r->p, 3));
-	if (!get(r->p, 2))
+	if (get_word(r->p, HDR_VERS) != 1 || get_word(r->p, HDR_PROC) != RDMA_MSG || get_word(r->p, 4) || get_word(r->p, 5) || get_word(r->p, 6))
+		return fail("vers %u, proc %u", get_word(r->p, HDR_VERS), get_word(r->p, HDR_PROC));
+	if (!get_word(r->p, HDR_CREDITS))
 		return fail("no credits requested");
-	if (get(rpc, 0) != get(r->p, 0) || get(rpc, 1) || get(rpc, 3) != CALLBACK)
-		return fail("xid %x and %x, msg_type %u, program %x", get(r->p, 0), get(rpc, 0),
-			    get(rpc, 1), get(rpc, 3));
+	if (get_word(rpc, RPC_XID) != get_word(r->p, HDR_XID) || get_word(rpc, RPC_TYPE) || get_word(rpc, RPC_PROGRAM) != CALLBACK)
+		return fail("xid %x and %x, msg_type %u, program %x", get_word(r->p, HDR_XID), get_word(rpc, RPC_XID),
+			    get_word(rpc, RPC_TYPE), get_word(rpc, RPC_PROGRAM));
 	return true;
 }
 
 /* Goes past an opaque item, if it is no longer than the message. */
 static unsigned int behind(const struct reply *r, unsigned int at)
 {
-	const uint32_t n = get(r->p + at, 0);
+	const uint32_t n = get_word(r->p + at, RPC_XID);
 
 	return at + 4 + (n < r->len ? (n + 3) & ~3 : 0);
 }
@@ -331,7 +331,7 @@ static unsigned int behind(const struct reply *r, unsigned int at)
 /* The Reply to a recall: it has been understood, and so many more may come at a time. */
 void understood(struct enc *e, const struct reply *back, uint32_t credits)
 {
-	const uint32_t xid = get(back->p, 0);
+	const uint32_t xid = get_word(back->p, HDR_XID);
 	unsigned int at = 28 + 24;
 
 	/* Credential, verifier, tag; minor version, ident, number of operations. */
@@ -340,21 +340,21 @@ void understood(struct enc *e, const struct reply *back, uint32_t credits)
 	at = behind(back, at);
 	at += 12;
 	e->n = 0;
-	hdr(e, xid, 1, credits, MSG);
-	lists_none(e);
-	u32(e, xid);
-	u32(e, 1);
-	u32(e, 0);
-	u64(e, 0);
-	u32(e, 0);
-	u32(e, 0);
-	u32(e, 0);
-	u32(e, 2);
-	u32(e, CB_SEQUENCE);
-	u32(e, 0);
+	enc_hdr(e, xid, 1, credits, RDMA_MSG);
+	enc_no_chunks(e);
+	enc_u32(e, xid);
+	enc_u32(e, 1);
+	enc_u32(e, 0);
+	enc_u64(e, 0);
+	enc_u32(e, 0);
+	enc_u32(e, 0);
+	enc_u32(e, 0);
+	enc_u32(e, 2);
+	enc_u32(e, CB_SEQUENCE);
+	enc_u32(e, 0);
 	/* Session, sequence, slot, highest slot. */
-	bytes(e, back->p + at + 4, 28);
-	u32(e, get(back->p + at, 7));
-	u32(e, 4);
-	u32(e, 0);
+	enc_bytes(e, back->p + at + 4, 28);
+	enc_u32(e, get_word(back->p + at, 7));
+	enc_u32(e, 4);
+	enc_u32(e, 0);
 }

@@ -13,15 +13,15 @@ static void begin(struct enc *e, unsigned int ops)
 	const uint32_t xid = next_xid++;
 
 	e->n = 0;
-	hdr(e, xid, 1, 32, MSG);
-	lists_none(e);
-	compound(e, xid, ops);
+	enc_call_hdr(e, xid, RDMA_MSG);
+	enc_no_chunks(e);
+	enc_compound(e, xid, ops);
 }
 
 static bool done(struct conn *c, const struct enc *e, unsigned int ops, struct reply *r,
 		 unsigned int *at)
 {
-	return exchange(c, e, r) && body_at(r, get(e->b, 0), at) && compound_ok(r->p + *at, ops);
+	return exchange(c, e, r) && body_at(r, get_word(e->b, HDR_XID), at) && compound_ok(r->p + *at, ops);
 }
 
 /* The handle of the directory, which is the same for each version. */
@@ -32,12 +32,12 @@ static unsigned int directory(struct conn *c, uint8_t handle[64])
 	struct enc e;
 
 	begin(&e, 1);
-	u32(&e, GETFH);
+	enc_u32(&e, GETFH);
 	if (!done(c, &e, 1, &r, &at))
 		return 0;
 	/* Behind the results of PUTROOTFH and LOOKUP. */
 	at += 36 + 8 + 8 + 8;
-	len = get(r.p + at, 0);
+	len = get_word(r.p + at, RPC_XID);
 	if (!len || len > 64) {
 		fail("a handle of %u octets", len);
 		return 0;
@@ -53,8 +53,8 @@ static bool removed(struct conn *c, const char *name)
 	struct enc e;
 
 	begin(&e, 1);
-	u32(&e, REMOVE);
-	string(&e, name);
+	enc_u32(&e, REMOVE);
+	enc_string(&e, name);
 	return done(c, &e, 1, &r, &at);
 }
 
@@ -67,13 +67,13 @@ static bool leads_to(struct conn *c, const char *name, const char *text)
 	struct enc e;
 
 	begin(&e, 2);
-	op_lookup(&e, name);
-	u32(&e, READLINK);
+	enc_lookup(&e, name);
+	enc_u32(&e, READLINK);
 	if (!done(c, &e, 2, &r, &at))
 		return false;
 	at += 36 + 8 + 8 + 8 + 8;
-	if (get(r.p + at, 0) != len)
-		return fail("%u octets, not %u", get(r.p + at, 0), len);
+	if (get_word(r.p + at, RPC_XID) != len)
+		return fail("%u octets, not %u", get_word(r.p + at, RPC_XID), len);
 	if (memcmp(r.p + at + 4, text, len))
 		return fail("\"%.16s...%.16s\"", r.p + at + 4, r.p + at + 4 + len - 16);
 	return true;
@@ -99,28 +99,28 @@ static bool symlink_torn(struct conn *c, unsigned int in_chunk, unsigned int siz
 	text[size] = 0;
 	memcpy(c->area, text, in_chunk);
 
-	call_of(&m, xid, 3, SYMLINK3);
-	opaque(&m, handle, len);
-	string(&m, name);
+	enc_rpc_call(&m, xid, 3, SYMLINK3);
+	enc_opaque(&m, handle, len);
+	enc_string(&m, name);
 	/* No attributes in particular. */
 	for (i = 0; i < 6; i++)
-		u32(&m, 0);
-	u32(&m, size);
+		enc_u32(&m, 0);
+	enc_u32(&m, size);
 	pos = m.n;
-	bytes(&m, text + in_chunk, size - in_chunk);
-	hdr(&e, xid, 1, 32, MSG);
-	rseg(&e, pos, c->area_mr->rkey, in_chunk, at_area(c, 0));
-	lists_none(&e);
-	bytes(&e, m.b, m.n);
+	enc_bytes(&m, text + in_chunk, size - in_chunk);
+	enc_call_hdr(&e, xid, RDMA_MSG);
+	enc_rseg(&e, pos, c->area_mr->rkey, in_chunk, at_area(c, 0));
+	enc_no_chunks(&e);
+	enc_bytes(&e, m.b, m.n);
 	if (!exchange(c, &e, &r))
 		return false;
 	/* A server that sees that such an item is not to be torn says so. */
-	if (get(r.p, 3) == ERROR)
+	if (get_word(r.p, HDR_PROC) == RDMA_ERROR)
 		return is_error(&r, xid, ERR_CHUNK) && alive(c);
 	if (!body_at(&r, xid, &at))
 		return false;
-	if (get(r.p + at, 5) || get(r.p + at, 6))
-		return fail("accept_stat %u, status %u", get(r.p + at, 5), get(r.p + at, 6));
+	if (get_word(r.p + at, RPC_ACCEPT_STAT) || get_word(r.p + at, NFS_STATUS))
+		return fail("accept_stat %u, status %u", get_word(r.p + at, RPC_ACCEPT_STAT), get_word(r.p + at, NFS_STATUS));
 	return leads_to(c, name, text) && removed(c, name);
 }
 
@@ -152,19 +152,19 @@ static bool credential_torn(struct conn *c, bool pulled)
 		struct enc e = { .n = 0 }, m = { .n = 0 }, rest = { .n = 0 };
 		const uint32_t xid = next_xid++;
 
-		call(&m, xid, 0);
+		enc_nfs4_call(&m, xid, 0);
 		memcpy(c->area, m.b + from, len);
-		bytes(&rest, m.b, from);
-		bytes(&rest, m.b + from + len, m.n - from - len);
-		hdr(&e, xid, 1, 32, pulled ? NOMSG : MSG);
+		enc_bytes(&rest, m.b, from);
+		enc_bytes(&rest, m.b + from + len, m.n - from - len);
+		enc_call_hdr(&e, xid, pulled ? RDMA_NOMSG : RDMA_MSG);
 		if (pulled) {
 			memcpy(c->area + AREA / 2, rest.b, rest.n);
-			rseg(&e, 0, c->area_mr->rkey, rest.n, at_area(c, AREA / 2));
+			enc_rseg(&e, 0, c->area_mr->rkey, rest.n, at_area(c, AREA / 2));
 		}
-		rseg(&e, from, c->area_mr->rkey, len, at_area(c, 0));
-		lists_none(&e);
+		enc_rseg(&e, from, c->area_mr->rkey, len, at_area(c, 0));
+		enc_no_chunks(&e);
 		if (!pulled)
-			bytes(&e, rest.b, rest.n);
+			enc_bytes(&e, rest.b, rest.n);
 		if (!refused(c, &e, xid, ERR_CHUNK))
 			return fail("octets %u to %u: %s", from, from + len - 1, why);
 	}
