@@ -34,7 +34,7 @@ attribute_values() {
 		# shellcheck disable=SC2046
 		attributes check "$WORK_ON_SERVER" $(attribute_sizes)
 	fi
-	nfs_mount_again 4.2 rdma
+	nfs_remount 4.2 rdma
 	# shellcheck disable=SC2046
 	attributes check "$WORK" $(attribute_sizes)
 }

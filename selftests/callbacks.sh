@@ -366,7 +366,7 @@ disturbed_recalls() {
 	for ((round = 0; round < $3; round++)); do
 		sleep 2
 		"$4" || fail "round $round: $4"
-		load_progresses
+		load_wait_progress
 	done
 	wait "${recalls[@]}"
 	trace_off
@@ -435,13 +435,13 @@ R8167_4_1_3_abandoned_calls_hold_credits() {
 	done
 	[ ${#files[@]} -eq 2 ] || fail "no two delegations"
 	count_calls
-	link_delays "$BED_SERVER_PORT" "$late"
+	link_set_delay "$BED_SERVER_PORT" "$late"
 	start_recalls $((2 * PATIENCE))
 	for each in {1..40}; do
 		[ "$(calls_seen)" -lt 2 ] || break
 		sleep 0.5
 	done
-	link_is_prompt "$BED_SERVER_PORT"
+	link_clear_delay "$BED_SERVER_PORT"
 	end_recalls
 	trace_off
 	gap=$(first_gap)
@@ -535,7 +535,7 @@ attempts_to_call() {
 		{ client = substr($0, RSTART, RLENGTH); sub(/.*@/, "", client) }
 		/ rpc_request: / { calls[client] }
 		/ xprt_transmit: / && client in calls { n++ }
-		END { print n + 0 }' "$CALLERS/trace" "$TRACING/trace"
+		END { print n + 0 }' "$CALLBACK_TRACE/trace" "$TRACING/trace"
 }
 
 # nfsd has no thread that would close the connection that the client has just given up,
@@ -548,7 +548,7 @@ dead_client_is_not_called_in_a_loop() {
 	cat "$WORK/0" >/dev/null
 	[ "$(delegations /0)" -eq 1 ] || fail "no delegation to recall"
 	trace_on
-	callers_on
+	callback_trace_on
 	echo 1 >"$TRACING/events/sunrpc/xprt_transmit/enable"
 	delay_fn entry '^svc_delete_xprt$' 5000
 	reconnect &
@@ -559,8 +559,8 @@ dead_client_is_not_called_in_a_loop() {
 	unload_fault_modules
 	wait "$losing" || fail "the client did not connect again"
 	tried=$(attempts_to_call)
-	calls=$(($(grep -c ' rpc_request: ' "$CALLERS/trace") + $(events_lost "$CALLERS")))
-	callers_off
+	calls=$(($(grep -c ' rpc_request: ' "$CALLBACK_TRACE/trace") + $(events_lost "$CALLBACK_TRACE")))
+	callback_trace_off
 	echo "$tried attempts to send, $(events_lost) not recorded, for $calls Calls of nfsd"
 	[ $((tried + $(events_lost))) -lt 20 ] || fail "a client that was gone was called in a loop"
 	[ "$tried" -gt 0 ] || fail "nobody was called"
@@ -571,7 +571,7 @@ test_cleanup() {
 	cd /
 	unload_fault_modules
 	trace_off
-	callers_off
+	callback_trace_off
 	! bed_is_local || pkill -CONT -x rpc.mountd || :
 	umount_all
 } 2>/dev/null

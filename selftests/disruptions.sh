@@ -43,7 +43,7 @@ io_survives() {
 	for round in $(seq "$rounds"); do
 		before=$(xprt_stat connect_count)
 		"$3" || fail "round $round: $3"
-		load_progresses
+		load_wait_progress
 		connects=$(($(xprt_stat connect_count) - before))
 		echo "round $round: connected $connects times"
 		[ "$connects" -gt 0 ] || fail "nothing was disturbed"
@@ -61,9 +61,9 @@ connects_for_one() {
 	before=$(xprt_stat connect_count)
 	told_before=$(traced xprt_disconnect_force)
 	reconnect
-	load_progresses
+	load_wait_progress
 	sleep 0.5
-	load_progresses
+	load_wait_progress
 	connects=$(($(xprt_stat connect_count) - before))
 	told=$(($(traced xprt_disconnect_force) - told_before))
 	echo "connected $connects times, told $told times"
@@ -134,7 +134,7 @@ calls_have_receives() {
 		readers=()
 		read_past_cache 25 &
 		readers+=($!)
-		connected_since "$connects"
+		wait_connect "$connects"
 		sleep 0.2
 		for each in {1..24}; do
 			read_past_cache "$each" &
@@ -165,7 +165,7 @@ device_removed_while_connecting() {
 	need_link
 	# Nobody asks again soon where the server is.
 	modprobe nfsv4
-	server_is_near
+	server_resolve
 	trace_on
 	echo 1 >"$TRACING/events/rdma_cma/cm_qp_create/enable"
 	link_down
@@ -390,7 +390,7 @@ new_address_ends_backoff() {
 		'echo /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma/dstaddr')
 	with_client_sysfs timeout --foreground -s KILL $((10 * PACE)) \
 		sh -c "echo $address >$file" || fail "it is not taken in the pause"
-	load_progresses
+	load_wait_progress
 	trace_off
 	echo "I/O goes on after $((SECONDS - began)) s"
 	grep -q " xprtrdma_op_connect: peer=\[$address\]:[0-9]* delay=0$" "$TRACING/trace" ||
@@ -520,7 +520,7 @@ test_cleanup() {
 	thaw
 	! bed_is_local || pkill -CONT -x rpc.mountd || :
 	trace_off
-	! bed_is_split || { link_up; route replace; silent_peer delete; }
+	! bed_has_link || { link_up; route replace; silent_peer delete; }
 	server_up || server_start
 	umount_all
 	ip address delete 192.0.2.3/24 dev "$BED_SERVER_IF"

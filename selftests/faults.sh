@@ -93,14 +93,14 @@ io_under_allocation_failures() {
 		connects=$(xprt_stat connect_count)
 		memory_fails "$1" 5 100
 		reconnect
-		connected_since "$connects"
-		load_progresses
+		wait_connect "$connects"
+		load_wait_progress
 		echo "round $round: $(faults_so_far "$1") allocations failed"
 		ktap_progress "$round" "$ROUNDS"
 	done
 	memory_fails "$1" 0
 	[ "$(faults_so_far "$1")" -gt 0 ] || fail "no allocation was made to fail"
-	load_progresses
+	load_wait_progress
 	load_stop
 	rm -r "$WORK"
 }
@@ -151,8 +151,8 @@ injected_disconnects() {
 		sleep 1
 	done
 	fault_set fail_sunrpc probability 0
-	connected_since "$before"
-	load_progresses
+	wait_connect "$before"
+	load_wait_progress
 	echo "connected $(($(xprt_stat connect_count) - before)) times"
 	load_stop
 	rm -r "$WORK"

@@ -20,7 +20,7 @@ test_cleanup() {
 
 loaded() {
 	load_start 2
-	load_progresses
+	load_wait_progress
 	load_stop
 }
 
@@ -29,7 +29,7 @@ transfers_with_force_mr() {
 	nfs_mount "$1" rdma
 	work_dir "force-mr-$1"
 	loaded
-	nfs_mount_again "$1" rdma
+	nfs_remount "$1" rdma
 	loaded
 	[ "$(rdma resource show mr dev "$BED_SERVER_DEV" | wc -l)" -gt 100 ] ||
 		fail "the server has no regions, so that nothing was to be registered"

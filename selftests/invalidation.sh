@@ -21,9 +21,9 @@ SERVER_SWITCH=/proc/sys/sunrpc/svc_rdma/remote_invalidation
 
 # How often something small is transferred, and something large.
 MANY=${LONG:+5000}
-MANY=$((${MANY:-1000} / FEWER))
+MANY=$((${MANY:-1000} / PACE_CUBED))
 TIMES=${LONG:+100}
-TIMES=$((${TIMES:-50} / FEWER + 1))
+TIMES=$((${TIMES:-50} / PACE_CUBED + 1))
 
 # set_switch FILE 0|1: an end that is always willing has no such file.
 set_switch() {
@@ -81,7 +81,7 @@ measure() {
 
 # single_mr_invalidation CLIENT SERVER COUNT: a tag each.
 single_mr_invalidation() {
-	[ "$1$2" != 11 ] || need_order
+	[ "$1$2" != 11 ] || need_remote_invalidation
 	mount_with "$1" "$2"
 	measure "$3" 4096 131072 4096
 	[ "$tags" -eq "$3" ] || fail "not a tag each"
@@ -97,7 +97,7 @@ single_mr_invalidation() {
 multi_mr_invalidation() {
 	local calls
 
-	[ "$1$2" != 11 ] || need_order
+	[ "$1$2" != 11 ] || need_remote_invalidation
 	mount_with "$1" "$2"
 	calls=$((TIMES * (1048576 / $(transfer_size r) + 1048576 / $(transfer_size w))))
 	measure $((2 * TIMES)) 1048576 1048576 0
@@ -122,7 +122,7 @@ late_reply_invalidates_aborted_rpc() {
 	local each asking connects given_up late
 
 	need_local_bed
-	pull_replies 0 0
+	set_pulled_replies 0 0
 	mount_with 1 1
 	touch "$WORK/file"
 	for each in first {1..30}; do
@@ -130,7 +130,7 @@ late_reply_invalidates_aborted_rpc() {
 	done
 	nfs_umount
 	nfs_mount 4.2 rdma actimeo=600
-	pull_replies
+	set_pulled_replies
 	getfattr -n user.first "$WORK/file" >/dev/null
 	connects=$(xprt_stat connect_count)
 	trace_on xprtrdma_mrs_zap xprtrdma_reply_rqst_err
@@ -236,8 +236,8 @@ test_cleanup() {
 bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * 3))
 [ $# -gt 0 ] || set -- "single_mr_invalidation 1 1 $((MANY * 2))" \
-	"single_mr_invalidation 0 1 $((500 / FEWER * 2))" \
-	"single_mr_invalidation 1 0 $((500 / FEWER * 2))" \
+	"single_mr_invalidation 0 1 $((500 / PACE_CUBED * 2))" \
+	"single_mr_invalidation 1 0 $((500 / PACE_CUBED * 2))" \
 	"multi_mr_invalidation 1 1 1" "multi_mr_invalidation 0 1" \
 	late_reply_invalidates_aborted_rpc RI3_7_2_one_pd_per_connection \
 	"R8166_4_5_4_2_failed_invalidation 0" \

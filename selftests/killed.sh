@@ -95,7 +95,7 @@ test_cleanup() {
 	cd /
 	! bed_is_local || pkill -CONT -x rpc.mountd || :
 	umount_all
-	! bed_is_split || link_is_prompt "$BED_CLIENT_PORT" || :
+	! bed_has_link || link_clear_delay "$BED_CLIENT_PORT" || :
 	unload_fault_modules
 } 2>/dev/null
 
@@ -216,7 +216,7 @@ reply_during_abort() {
 	touch "$WORK/file"
 	connects=$(xprt_stat connect_count)
 	delay_fn return '^xprt_request_dequeue_xprt$' 100
-	link_delays "$BED_CLIENT_PORT" 400
+	link_set_delay "$BED_CLIENT_PORT" 400
 	trace_on xprtrdma_reply_rqst_err
 	for _ in $(seq $((20 * TIMES))); do
 		stat "$WORK/file" >/dev/null 2>&1 &
@@ -231,7 +231,7 @@ reply_during_abort() {
 	slow=$(delay_hits)
 	trace_off
 	unload_fault_modules
-	link_is_prompt "$BED_CLIENT_PORT"
+	link_clear_delay "$BED_CLIENT_PORT"
 	echo "$late Replies too late, $slow Calls taken out slowly"
 	[ "$slow" -gt 0 ] || fail "no call was delayed"
 	[ "$late" -gt 0 ] || fail "no Call was given up"
@@ -249,14 +249,14 @@ reply_during_abort() {
 # again with a Reply chunk, and with that a kill costs the connection (RFC 8166).
 killed_getacl() {
 	need_local_bed
-	bed_is_split || skip "over iWARP nothing is pulled, and a kill may cost the connection"
+	bed_has_link || skip "over iWARP nothing is pulled, and a kill may cost the connection"
 	local kills=$(($1 * TIMES)) places=/proc/sys/sunrpc/svc_rdma/max_exposed_replies
 	local connects late lost before=
 
 	[ ! -e $places ] || { before=$(cat $places); echo 256 >$places; }
-	pull_replies 2 1
+	set_pulled_replies 2 1
 	nfs_mount 4.2 rdma noac
-	pull_replies
+	set_pulled_replies
 	[ ! -e $places ] || echo "$before" >$places
 	work_dir cancelled
 	touch "$WORK/file" "$WORK/other"

@@ -236,7 +236,7 @@ abandoned_connects_get_no_qp() {
 
 	[ "$(module_kind)" != c ] || function='^svc_rdma_accept$'
 	modprobe nfsv4
-	server_is_near
+	server_resolve
 	delay_fn entry "$function" $((5000 * PACE))
 	trace_on
 	echo 1 >"$TRACING/events/rdma_cma/cm_qp_create/enable"

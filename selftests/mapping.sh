@@ -25,7 +25,7 @@ test_cleanup() {
 	cd /
 	umount_all
 	set_inline 4096
-	[ -z "${pulled_before:-}" ] || pull_replies
+	[ -z "${pulled_before:-}" ] || set_pulled_replies
 }
 
 no_faults() {
@@ -42,9 +42,9 @@ mounted() {
 # Data is mapped no longer than for its RPC, and nothing is left of a mount at either end.
 unmounted() {
 	cd /
-	bounce_settles lists 0 || fail "$(bounce_count lists) lists are mapped, and nobody waits"
+	bounce_wait lists 0 || fail "$(bounce_count lists) lists are mapped, and nobody waits"
 	nfs_umount
-	bounce_settles mapped "$before" ||
+	bounce_wait mapped "$before" ||
 		fail "$(($(bounce_count mapped) - before)) mappings are left of the mount"
 	no_faults
 }
@@ -75,7 +75,7 @@ data_transfers() {
 long_messages() {
 	local sizes="500 3900 4100 20000 60000" link
 
-	pull_replies "$1" "$1"
+	set_pulled_replies "$1" "$1"
 	mounted 4.2
 	# shellcheck disable=SC2086 # several sizes
 	{
@@ -127,7 +127,7 @@ reconnects() {
 	load_start 4
 	for _ in 1 2 3; do
 		reconnect
-		load_progresses
+		load_wait_progress
 	done
 	load_stop
 	unmounted
@@ -169,8 +169,8 @@ rare_map_failures() {
 	fails_every 0
 	echo "$(($(bounce_count failed) - failed)) mappings have failed"
 	[ "$(bounce_count failed)" -gt "$failed" ] || fail "no mapping has failed"
-	bounce_settles lists 0 || fail "$(bounce_count lists) lists are mapped, and nobody waits"
-	nfs_mount_again "$1" rdma
+	bounce_wait lists 0 || fail "$(bounce_count lists) lists are mapped, and nobody waits"
+	nfs_remount "$1" rdma
 	load_start 2
 	load_stop
 	unmounted
@@ -192,7 +192,7 @@ data_map_failures() {
 	set -e
 	fails_every 0
 	echo "$(grep -c 'Input/output error' "$ktap_dir/errors") errors"
-	bounce_settles lists 0 || fail "$(bounce_count lists) lists are mapped, and nobody waits"
+	bounce_wait lists 0 || fail "$(bounce_count lists) lists are mapped, and nobody waits"
 	[ "$(xprt_stat connect_count)" -eq "$connected" ] ||
 		fail "connected $(xprt_stat connect_count) times"
 	unmounted
@@ -213,7 +213,7 @@ has_refused() {
 # are posted, or the last of them, or takes all and says that it failed. What it has taken, and what it
 # has not, is unmapped once.
 post_failures() {
-	local device=$BED_CLIENT_DEV deadline=$((SECONDS + STANDSTILL)) connected
+	local device=$BED_CLIENT_DEV deadline=$((SECONDS + IO_TIMEOUT)) connected
 	# A slow machine posts fewer in the same time.
 	local every=$(($3 / PACE > 3 ? $3 / PACE : 3))
 
@@ -230,8 +230,8 @@ post_failures() {
 	echo "$(cat "$FAIL_POST/bad_first") refused, and $(cat "$FAIL_POST/bad_last") of which the last was"
 	echo "$(cat "$FAIL_POST/bad_unknown") taken, and refused in words"
 	rmmod fail_post_send
-	[ "$SECONDS" -lt "$deadline" ] || fail "too few have been refused in $STANDSTILL s"
-	load_progresses
+	[ "$SECONDS" -lt "$deadline" ] || fail "too few have been refused in $IO_TIMEOUT s"
+	load_wait_progress
 	load_stop
 	echo "connected $(($(xprt_stat connect_count) - connected)) times"
 	unmounted
@@ -239,7 +239,7 @@ post_failures() {
 
 # The device refuses the first Receives as well: nothing is connected until it takes them.
 no_connect_without_receives() {
-	local connected deadline=$((SECONDS + STANDSTILL))
+	local connected deadline=$((SECONDS + IO_TIMEOUT))
 
 	mounted 4.2 timeo=6000
 	load_start 2
@@ -253,7 +253,7 @@ no_connect_without_receives() {
 	[ "$(xprt_stat connect_count)" -eq "$connected" ] ||
 		fail "connected $(($(xprt_stat connect_count) - connected)) times without a Receive"
 	rmmod fail_post_send
-	load_progresses
+	load_wait_progress
 	load_stop
 	unmounted
 }

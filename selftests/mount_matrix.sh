@@ -18,7 +18,7 @@ mount_and_copy() {
 	head -c 300000 /dev/urandom >"$WORK/large"
 	head -c 100 "$WORK/large" >"$WORK/small"
 	sum=$(cd "$WORK" && sha256sum large small)
-	nfs_mount_again "$version" "$proto"
+	nfs_remount "$version" "$proto"
 	[ "$(cd "$WORK" && sha256sum large small)" = "$sum" ] ||
 		fail "data read back differs"
 	if bed_is_local; then

@@ -130,9 +130,9 @@ write_chunks() {
 }
 
 reply_chunks() {
-	pull_replies 0 0
+	set_pulled_replies 0 0
 	mounted_with_file
-	pull_replies
+	set_pulled_replies
 	mkdir "$WORK/directory"
 	touch "$WORK/directory/file"
 	moves reply_chunks 1 100 ls -l "$WORK/directory"
@@ -173,7 +173,7 @@ local_invalidation() {
 }
 
 remote_invalidation() {
-	need_order
+	need_remote_invalidation
 	mounted_with_file
 	stays local_inv read_direct 65536 10
 }

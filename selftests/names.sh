@@ -19,7 +19,7 @@ long_symlinks() {
 	if bed_is_local; then
 		names check links "$WORK_ON_SERVER" "$2" "$3"
 	fi
-	nfs_mount_again "$1" rdma
+	nfs_remount "$1" rdma
 	names check links "$WORK" "$2" "$3"
 	names remove links "$WORK" "$2" "$3"
 }
@@ -37,7 +37,7 @@ large_directory() {
 	names make files "$where" 1 "$ENTRIES"
 	# With attributes and without: ls -l asks for all of them.
 	names check files "$WORK" 1 "$ENTRIES"
-	nfs_mount_again "$1" rdma
+	nfs_remount "$1" rdma
 	[ "$(find "$WORK" -type f -size 0 | wc -l)" -eq "$ENTRIES" ] ||
 		fail "not all have attributes"
 	names remove files "$where" 1 "$ENTRIES"

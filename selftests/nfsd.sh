@@ -35,7 +35,7 @@ test_cleanup() {
 	umount_all
 	bed_is_local || return 0
 	pkill -CONT -x rpc.mountd || :
-	! bed_is_split || link_is_prompt "$BED_CLIENT_PORT" || :
+	! bed_has_link || link_clear_delay "$BED_CLIENT_PORT" || :
 	nfsd_caching 0 0 || :
 	disk_down
 } 2>/dev/null
@@ -186,7 +186,7 @@ retransmitted_mkdir() {
 	# More than two seconds, and the device gives the connection up.
 	late=$((PACE > 1 ? 2000 : 1000))
 	for each in {1..40}; do
-		link_delays "$BED_CLIENT_PORT" "$late"
+		link_set_delay "$BED_CLIENT_PORT" "$late"
 		cut_when_made "$WORK_ON_SERVER/$each" "$ktap_dir/ready-$each" &
 		cutter=$!
 		for _ in {1..500}; do
@@ -197,7 +197,7 @@ retransmitted_mkdir() {
 		maker=$!
 		# Killed while it waited for the lock of the transport: see there.
 		wait "$cutter" || reconnect
-		link_is_prompt "$BED_CLIENT_PORT"
+		link_clear_delay "$BED_CLIENT_PORT"
 		wait "$maker" || fail "directory $each was to be made twice"
 		[ $(($(recognised) - before)) -lt 3 ] || break
 	done

@@ -47,7 +47,7 @@ test_cleanup() {
 	memory_given_back
 	cd /
 	umount_all
-	forced_off
+	disconnect_trace_off
 }
 
 # Writers with more data than there is memory left, half of them in the page cache.
@@ -62,14 +62,14 @@ io_under_memory_pressure() {
 		fallocate -l 16M "$WORK_ON_SERVER/load.$each"
 	done
 	load_start 4 256
-	forced_on
+	disconnect_trace_on
 	memory_taken
 	echo "$(available_mib) MiB are left"
 	first=$(scanned)
 	until [ "$(scanned)" -gt $((first + 500)) ]; do
 		[ "$LEFT_MIB" -eq "$LEAST_MIB" ] || LEFT_MIB=$((LEFT_MIB - 1))
 		memory_taken
-		load_progresses
+		load_wait_progress
 	done
 	echo "$(available_mib) MiB are left, and $(($(scanned) - first)) pages were scanned"
 	start=$(scanned)
@@ -78,15 +78,15 @@ io_under_memory_pressure() {
 		memory_taken
 		connects=$(xprt_stat connect_count)
 		reconnect
-		connected_since "$connects"
-		load_progresses
+		wait_connect "$connects"
+		load_wait_progress
 		echo "round $round: $(($(scanned) - before)) pages scanned"
 		ktap_progress "$round" "$ROUNDS"
 	done
 	[ "$(scanned)" -gt "$start" ] || fail "there was memory enough in all rounds"
 	load_stop
 	memory_given_back
-	forced_off
+	disconnect_trace_off
 	rm -r "$WORK"
 }
 

@@ -81,7 +81,7 @@ long_xattr_replies() {
 	work_dir attributes
 	# shellcheck disable=SC2046 # several sizes
 	attributes set "$WORK" 100 $(seq 3300 90 4200) 8192 16384 32768 65536
-	nfs_mount_again 4.2 rdma
+	nfs_remount 4.2 rdma
 	remember
 	# shellcheck disable=SC2046
 	attributes check "$WORK" 100 $(seq 3300 90 4200) 8192 16384 32768 65536
@@ -124,7 +124,7 @@ rdma_rw_bvecs_have_no_gaps() {
 	work_dir seams
 	make_directory 1500
 	attributes set "$WORK" 8192 60000
-	nfs_mount_again 4.2 rdma
+	nfs_remount 4.2 rdma
 	# The number of vectors, and of the first three where they start and end.
 	# shellcheck disable=SC2016 # $argN is for the kernel
 	echo "p:pulled/transfer $probe"' n=$arg5:u32' \
@@ -168,7 +168,7 @@ short_replies_register_nothing() {
 		! bed_is_local || fail "cannot set an attribute"
 		skip "the export keeps no user attributes"
 	}
-	nfs_mount_again 4.2 rdma
+	nfs_remount 4.2 rdma
 	remember
 	ls -l "$WORK" >/dev/null
 	getfattr --absolute-names -n user.short "$WORK/file" >/dev/null
@@ -238,7 +238,7 @@ exposed_reply_limit() {
 			"$EXPORT/few-places-$each"
 	done
 	# All is slow enough by itself in the debugging kernel.
-	! bed_is_split || [ "$PACE" -gt 1 ] || link_delays "$BED_CLIENT_PORT" 50
+	! bed_has_link || [ "$PACE" -gt 1 ] || link_set_delay "$BED_CLIENT_PORT" 50
 	# Eight that start at a time need not ask at a time.
 	for round in {1..10}; do
 		drop_caches
@@ -250,11 +250,11 @@ exposed_reply_limit() {
 		for each in "${readers[@]}"; do
 			wait "$each" || fail "a Reply was lost"
 		done
-		bed_is_split && [ "$(xprt_stat bad_reply)" -eq 0 ] || break
+		bed_has_link && [ "$(xprt_stat bad_reply)" -eq 0 ] || break
 	done
 	echo "$(xprt_stat bad_reply) Replies were refused in $round rounds"
-	if bed_is_split; then
-		[ "$PACE" -gt 1 ] || link_is_prompt "$BED_CLIENT_PORT"
+	if bed_has_link; then
+		[ "$PACE" -gt 1 ] || link_clear_delay "$BED_CLIENT_PORT"
 		[ "$(xprt_stat bad_reply)" -gt 0 ] || fail "each had a place"
 	fi
 	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
@@ -365,7 +365,7 @@ packet_order() {
 	work_dir wire
 	make_directory 400
 	attributes set "$WORK" 65536
-	nfs_mount_again 4.2 rdma
+	nfs_remount 4.2 rdma
 	tcpdump -i "$BED_SERVER_IF" -B 32768 -s 128 -U --immediate-mode -w "$ktap_dir/wire" \
 		udp port 4791 2>"$ktap_dir/tcpdump" &
 	capture=$!
@@ -401,7 +401,7 @@ readers_killed_while_exposed() {
 	attributes set "$WORK" 60000
 	connects=$(xprt_stat connect_count)
 	remember
-	! bed_is_split || link_delays "$BED_CLIENT_PORT" 100
+	! bed_has_link || link_set_delay "$BED_CLIENT_PORT" 100
 	for each in $(seq 1 4 "$kills"); do
 		drop_caches
 		before=$(svc_stat exposed)
@@ -423,7 +423,7 @@ readers_killed_while_exposed() {
 	done
 	# What waits in the slow link would be lost, and rxe would send it again too late.
 	sleep 1
-	! bed_is_split || link_is_prompt "$BED_CLIENT_PORT"
+	! bed_has_link || link_clear_delay "$BED_CLIENT_PORT"
 	drop_caches
 	[ "$(find "$WORK/many" -type f | wc -l)" -eq 1200 ] || fail "not 1200 names"
 	[ "$(xprt_stat connect_count)" -eq "$connects" ] || fail "connections were lost"
@@ -437,7 +437,7 @@ readers_killed_while_exposed() {
 	pulled=$(($(client_stat pulled) - before_pulled))
 	echo "$exposed exposed, $pulled pulled, told of $told"
 	[ "$told" -eq "$exposed" ] || fail "an RDMA_DONE is missing"
-	! bed_is_split || [ "$exposed" -gt "$pulled" ] ||
+	! bed_has_link || [ "$exposed" -gt "$pulled" ] ||
 		fail "nobody was killed in between"
 }
 
@@ -452,14 +452,14 @@ device_removed_while_exposed() {
 	nfs_mount 4.2 rdma
 	work_dir device-goes
 	attributes set "$WORK" 60000
-	nfs_mount_again 4.2 rdma
+	nfs_remount 4.2 rdma
 	# Room for one Reply, and none for a second if the first were forgotten.
 	echo 20 >"$SERVER/max_exposed_pages"
 	attributes check "$WORK" 60000
 	for each in {1..9}; do
 		drop_caches
 		remember
-		link_delays "$BED_CLIENT_PORT" 2200
+		link_set_delay "$BED_CLIENT_PORT" 2200
 		attributes check "$WORK" 60000 &
 		reader=$!
 		for _ in $(seq 300); do
@@ -467,7 +467,7 @@ device_removed_while_exposed() {
 			sleep 0.1
 		done
 		device_delete "$BED_SERVER_DEV"
-		link_is_prompt "$BED_CLIENT_PORT"
+		link_clear_delay "$BED_CLIENT_PORT"
 		[ "$(svc_stat exposed)" -gt "$before_exposed" ] || fail "nothing was exposed"
 		[ "$(client_stat pulled)" -eq "$before_pulled" ] || early=$((early + 1))
 		device_add "$BED_SERVER_DEV"
@@ -478,7 +478,7 @@ device_removed_while_exposed() {
 	echo "pulled before the device went: $early of $each"
 	[ "$early" -lt "$each" ] || fail "each was pulled before"
 	drop_caches
-	nfs_mount_again 4.2 rdma
+	nfs_remount 4.2 rdma
 	echo 20 >"$SERVER/max_exposed_pages"
 	remember
 	attributes check "$WORK" 60000
@@ -491,19 +491,19 @@ exposure_timeout_shortened() {
 	need_local_bed
 	local each reader
 
-	bed_is_split || skip "the link cannot be slow"
+	bed_has_link || skip "the link cannot be slow"
 	pulling 2 1
 	echo 600 >"$SERVER/exposed_seconds"
 	nfs_mount 4.2 rdma
 	work_dir less-time
 	attributes set "$WORK" 60000
-	nfs_mount_again 4.2 rdma
+	nfs_remount 4.2 rdma
 	remember
 	attributes check "$WORK" 60000
 	all_were_pulled 1
 	echo 1 >"$SERVER/exposed_seconds"
 	drop_caches
-	link_delays "$BED_CLIENT_PORT" 2200
+	link_set_delay "$BED_CLIENT_PORT" 2200
 	attributes check "$WORK" 60000 &
 	reader=$!
 	# On such a link rxe may lose the connection first, which is made again.
@@ -511,7 +511,7 @@ exposure_timeout_shortened() {
 		[ "$(svc_stat expired)" -eq "$before_expired" ] || break
 		sleep 0.1
 	done
-	link_is_prompt "$BED_CLIENT_PORT"
+	link_clear_delay "$BED_CLIENT_PORT"
 	echo 30 >"$SERVER/exposed_seconds"
 	echo "expired after $each tenths of a second: $(($(svc_stat expired) - before_expired))"
 	[ "$(svc_stat expired)" -gt "$before_expired" ] || fail "its time was not over"
@@ -526,7 +526,7 @@ test_cleanup() {
 	umount_all
 	unload_fault_modules
 	bed_is_local || return 0
-	! bed_is_split || link_is_prompt "$BED_CLIENT_PORT" || :
+	! bed_has_link || link_clear_delay "$BED_CLIENT_PORT" || :
 	[ -e "/sys/class/infiniband/$BED_SERVER_DEV" ] || device_add "$BED_SERVER_DEV"
 } 2>/dev/null
 
@@ -546,7 +546,7 @@ bed_up
 client_default=$(cat "$CLIENT/rdma_pulled_replies")
 server_default=$(cat "$SERVER/pulled_replies")
 trap cleanup EXIT
-if [ $# -eq 0 ] && bed_is_local && ! bed_is_split; then
+if [ $# -eq 0 ] && bed_is_local && ! bed_has_link; then
 	echo "# over iWARP the client pulls no Replies, whatever is set: only that is tried"
 	set -- "one_end_disabled 2 1"
 fi

@@ -56,8 +56,8 @@ nothing_exceeded() {
 
 test_cleanup() {
 	touch "$ktap_dir/stop"
-	if bed_is_split; then
-		link_is_prompt "$BED_CLIENT_PORT" 2>/dev/null || :
+	if bed_has_link; then
+		link_clear_delay "$BED_CLIENT_PORT" 2>/dev/null || :
 		link_up
 	fi
 	cd /
@@ -155,7 +155,7 @@ threads_wait_for_send_queue() {
 	before=$(svc_stat sq_starve)
 	heavy_start
 	until [ "$(svc_stat sq_starve)" -ge $((before + WAITS)) ]; do
-		load_progresses
+		load_wait_progress
 	done
 	heavy_stop
 	echo "waited $(($(svc_stat sq_starve) - before)) times for $(xprt_stat sends) Replies"
@@ -176,7 +176,7 @@ full_queue_reply_is_not_starved() {
 
 	mounted "$1"
 	before=$(svc_stat sq_starve)
-	link_delays "$BED_CLIENT_PORT" 200
+	link_set_delay "$BED_CLIENT_PORT" 200
 	for each in {1..12}; do
 		dd if="$WORK/hole" of=/dev/null bs=4096 iflag=direct status=none &
 		few+=($!)
@@ -226,7 +226,7 @@ client_leaves_during_wait() {
 		exec {hole}<"$WORK/hole"
 		holes+=("$hole")
 	done
-	link_delays "$BED_CLIENT_PORT" 2000
+	link_set_delay "$BED_CLIENT_PORT" 2000
 	for hole in "${holes[@]}"; do
 		dd of=/dev/null bs="$LONGEST" iflag=direct status=none <&"$hole" &
 		readers+=($!)
@@ -241,8 +241,8 @@ client_leaves_during_wait() {
 	# Stopping the server would wake it as well.
 	soon server_has_let_go || fail "the server keeps the connection"
 	server_stop
-	link_is_prompt "$BED_CLIENT_PORT"
-	module_is_let_go 0
+	link_clear_delay "$BED_CLIENT_PORT"
+	module_wait_unused 0
 	modprobe rpcrdma
 	server_start
 }
@@ -262,7 +262,7 @@ device_removed_during_wait() {
 		sleep 0.2
 		! somebody_waits || { waits=yes; break; }
 		link_up
-		load_progresses
+		load_wait_progress
 	done
 	[ $waits = yes ] || fail "nobody waits"
 	# What a round has lost in which nobody waited tells nothing.
@@ -270,7 +270,7 @@ device_removed_during_wait() {
 	device_delete "$BED_SERVER_DEV"
 	link_up
 	device_add "$BED_SERVER_DEV"
-	load_progresses
+	load_wait_progress
 	heavy_stop
 	rm -r "$WORK"
 }
@@ -286,7 +286,7 @@ client_limits_calls_to_queue() {
 	load_start 4
 	others read_hole $((1024 * 1024)) 5
 	others short_file 1
-	load_progresses
+	load_wait_progress
 	heavy_stop
 	not_lost
 	rm -r "$WORK"
@@ -306,9 +306,9 @@ limits_lowered_under_mount() {
 	small "$BED_CLIENT_DEV" max_qp_wr=127
 	connects=$(xprt_stat connect_count)
 	reconnect
-	connected_since "$connects"
+	wait_connect "$connects"
 	nothing_exceeded
-	load_progresses
+	load_wait_progress
 	heavy_stop
 	rm -r "$WORK"
 }
@@ -335,7 +335,7 @@ smaller_queue_after_enomem() {
 	[ "$(counted sq_rejected)" -gt 0 ] || fail "the device had memory for what it was asked for"
 	work_dir "shallow-$1"
 	load_start 4
-	load_progresses
+	load_wait_progress
 	load_stop
 	not_lost
 	rm -r "$WORK"
@@ -354,12 +354,12 @@ exposed_replies_yield_queue_room() {
 # Where the core would have regions for RDMA Reads, none is made for those that do without.
 no_mrs_for_plain_reads() {
 	need_local_bed
-	bed_is_split || skip "$BED_RDMA reads into regions only"
+	bed_has_link || skip "$BED_RDMA reads into regions only"
 	small "$BED_SERVER_DEV" max_sgl_rd=32
 	nfs_mount 3 rdma
 	work_dir no-regions
 	load_start 2
-	load_progresses
+	load_wait_progress
 	load_stop
 	not_lost
 	[ "$(counted rw_mrs)" -eq 0 ] || xfail_on_c "$(counted rw_mrs) regions were made"

@@ -96,7 +96,7 @@ some_work() {
 	for each in 1 2 3; do
 		head -c 200000 /dev/urandom >"$WORK/$each"
 	done
-	nfs_mount_again 4.2 rdma
+	nfs_remount 4.2 rdma
 	cat "$WORK"/* >/dev/null
 	rm -r "$WORK"
 	nfs_umount
@@ -131,12 +131,12 @@ pulled_reply_counters() {
 
 	[ "$(module_kind)" != c ] || skip "the C module has no such files"
 	need_local_bed
-	bed_is_split || skip "over iWARP the client pulls no Replies"
+	bed_has_link || skip "over iWARP the client pulls no Replies"
 	nfs_mount 4.2 rdma
 	work_dir pulled
 	setfattr -n user.long -v "$(head -c 60000 /dev/zero | tr '\0' v)" "$WORK"
 	for each in 1 2 3; do
-		nfs_mount_again 4.2 rdma
+		nfs_remount 4.2 rdma
 		getfattr -n user.long "$WORK" >/dev/null
 	done
 	rm -r "$WORK"
@@ -157,7 +157,7 @@ server_counters_advance() {
 	before_recv=$(svc_stat recv) before_read=$(svc_stat read)
 	before_write=$(svc_stat write)
 	head -c 200000 /dev/urandom >"$WORK/file"
-	nfs_mount_again 4.2 rdma
+	nfs_remount 4.2 rdma
 	cat "$WORK/file" >/dev/null
 	[ "$(svc_stat recv)" -gt "$before_recv" ] || fail "no Receive was counted"
 	[ "$(svc_stat read)" -gt "$before_read" ] || fail "no RDMA Read was counted"
@@ -192,7 +192,7 @@ pulled_page_limit() {
 	eight_writers
 	echo 65536 >"$SERVER/max_pulled_pages"
 	held=$(svc_stat held_back)
-	nfs_mount_again 4.2 rdma
+	nfs_remount 4.2 rdma
 	for each in {1..8}; do
 		cmp "$ktap_dir/data" "$WORK/$each" || fail "file $each is different"
 	done
@@ -229,14 +229,14 @@ short_replies_skip_reply_chunk() {
 
 	[ "$(module_kind)" != c ] || skip "the C module always writes to the Reply chunk"
 	need_local_bed
-	pull_replies 0 0
+	set_pulled_replies 0 0
 	nfs_mount 4.2 rdma
 	work_dir short-replies
 	nfs_umount
 	listing_writes 0
 	long=$writes
 	listing_writes 1
-	pull_replies
+	set_pulled_replies
 	echo "$long RDMA Writes, and $writes with short Replies"
 	[ "$long" -ge 30 ] || fail "the Reply chunk was not used"
 	[ "$writes" -le $((long - 30)) ] || fail "short Replies were not short"
@@ -310,7 +310,7 @@ slots_freed_before_wait() {
 	mount_with_four_slots 3
 	work_dir slots-free-again
 	touch "$WORK"/{1..5}
-	link_delays "$BED_CLIENT_PORT" 200
+	link_set_delay "$BED_CLIENT_PORT" 200
 	delay_fn entry '^xprt_add_backlog_noncongested$' 2500
 	for _ in {1..10}; do
 		all_are_served 4 5
@@ -416,9 +416,9 @@ mrs_reused_during_allocation() {
 	local each writers=()
 
 	[ "$(module_kind)" = rust ] || skip "the C module waits until others are made"
-	pull_replies 0 0
+	set_pulled_replies 0 0
 	nfs_mount 4.2 rdma
-	pull_replies
+	set_pulled_replies
 	work_dir regions-come-back
 	touch "$WORK"/{1..6}
 	delay_fn entry '^ib_alloc_mr$' 500
@@ -445,9 +445,9 @@ mrs_reused_during_allocation() {
 disconnect_during_mr_allocation() {
 	local each writers=() _
 
-	pull_replies 0 0
+	set_pulled_replies 0 0
 	nfs_mount 4.2 rdma
-	pull_replies
+	set_pulled_replies
 	work_dir lost-meanwhile
 	touch "$WORK"/{1..6}
 	delay_fn entry '^ib_alloc_mr$' $((1500 * PACE))
@@ -479,7 +479,7 @@ test_cleanup() {
 	cd /
 	unload_fault_modules
 	[ ! -e "$SERVER/max_pulled_pages" ] || echo 65536 >"$SERVER/max_pulled_pages"
-	! bed_is_split || link_is_prompt "$BED_CLIENT_PORT" || :
+	! bed_has_link || link_clear_delay "$BED_CLIENT_PORT" || :
 	umount_all
 } 2>/dev/null
 

@@ -57,7 +57,7 @@ ARRIVALS="svcrdma_wc_recv xprtrdma_wc_receive"
 watch_start() {
 	local arrivals=$ARRIVALS
 
-	! bed_is_split || { capture_start; arrivals=; }
+	! bed_has_link || { capture_start; arrivals=; }
 	# shellcheck disable=SC2086 # names
 	trace_on xprtrdma_inline_thresh $arrivals
 }
@@ -65,7 +65,7 @@ watch_start() {
 # watch_stop: sets calls and replies, the octets of the longest ones.
 watch_stop() {
 	trace_off
-	if bed_is_split; then
+	if bed_has_link; then
 		capture_stop
 		calls=$(longest_from 192.0.2.2)
 		replies=$(longest_from "$SERVER4")
@@ -201,7 +201,7 @@ R8166_4_5_4_3_no_memory_for_reply() {
 	[ "$(failures)" -gt 0 ] || fail "no allocation has failed"
 	[ "$(xprt_stat connect_count)" -gt 1 ] && [ "$took" -lt $((60 * PACE)) ] ||
 		fail "the client waited for a Reply"
-	load_progresses
+	load_wait_progress
 	load_stop
 	trace_off
 	set_thresholds 4096 4096 4096 0

@@ -52,7 +52,7 @@ io_is_traced() {
 	nfs_mount "$version" rdma
 	work_dir "traced-$version"
 	head -c 300000 /dev/urandom >"$WORK/file"
-	nfs_mount_again "$version" rdma
+	nfs_remount "$version" rdma
 	cat "$WORK/file" >/dev/null
 	ls "$WORK" >/dev/null
 	rm -r "$WORK"
@@ -92,12 +92,12 @@ no_kernel_addresses() {
 	nfs_mount 4.2 rdma
 	work_dir no-addresses
 	head -c 300000 /dev/urandom >"$WORK/file"
-	nfs_mount_again 4.2 rdma
+	nfs_remount 4.2 rdma
 	cat "$WORK/file" >/dev/null
 	connects=$(xprt_stat connect_count)
 	reconnect
 	rm -r "$WORK"
-	connected_since "$connects"
+	wait_connect "$connects"
 	nfs_umount
 	trace_end
 	! grep -m 5 -iE '[^0-9a-f](0x)?ffff[0-9a-f]{12}([^0-9a-f]|$)' "$TRACING/trace" ||

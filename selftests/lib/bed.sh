@@ -46,7 +46,7 @@ bed_is_local() { [ -z "${RPCRDMA_SERVER:-}" ]; }
 bed_is_local && SERVER6=fd00:2::1
 
 # The client has a network namespace to itself, and a link to the server.
-bed_is_split() { bed_is_local && [ "$BED_RDMA" = rxe ]; }
+bed_has_link() { bed_is_local && [ "$BED_RDMA" = rxe ]; }
 
 # For tests that reach into the server, the link or the devices.
 need_local_bed() {
@@ -55,7 +55,7 @@ need_local_bed() {
 
 # Where the server is to invalidate. On iWARP its Reply may name what is not registered yet:
 # that it does proves nothing.
-need_order() {
+need_remote_invalidation() {
 	[ "$BED_RDMA" = rxe ] || [ "$(module_kind)" = c ] ||
 		skip "$BED_RDMA invalidates out of order, and this module all by itself"
 }
@@ -63,12 +63,12 @@ need_order() {
 # For tests that cut the link, or listen on it.
 need_link() {
 	need_local_bed
-	bed_is_split || skip "needs a link, and $BED_RDMA has none here"
+	bed_has_link || skip "needs a link, and $BED_RDMA has none here"
 }
 
 # Runs a command in the client's network namespace, in our mount namespace.
 on_client() {
-	if bed_is_split; then
+	if bed_has_link; then
 		nsenter --net="/run/netns/$BED_NETNS" -- "$@"
 	else
 		"$@"
@@ -78,14 +78,14 @@ on_client() {
 on_switch() { ip -netns "$BED_SWITCH" "$@"; }
 
 link_add() {
-	if bed_is_split; then
-		link_add_split
+	if bed_has_link; then
+		link_add_switched
 	else
-		link_add_whole
+		link_add_direct
 	fi
 }
 
-link_add_whole() {
+link_add_direct() {
 	ip link add "$BED_SERVER_IF" type veth peer name "$BED_SERVER_PORT"
 	ip address add "$SERVER4/24" dev "$BED_SERVER_IF"
 	ip address add "$SERVER6/64" dev "$BED_SERVER_IF" nodad
@@ -93,7 +93,7 @@ link_add_whole() {
 	ip link set "$BED_SERVER_IF" up
 }
 
-link_add_split() {
+link_add_switched() {
 	local client="ip -netns $BED_NETNS"
 
 	ip netns add "$BED_NETNS"
@@ -114,13 +114,13 @@ link_add_split() {
 	$client link set "$BED_CLIENT_IF" up
 	ip link set "$BED_SERVER_IF" up
 	link_up
-	server_is_near
+	server_resolve
 }
 
 # One ping gives up when nobody has said for three seconds where the server is, as while the
 # switch gets to know of its ports. That is believed for half a minute, or for longer where all
 # takes longer.
-server_is_near() {
+server_resolve() {
 	local _ neighbours=/proc/sys/net/ipv4/neigh/$BED_CLIENT_IF
 
 	on_client tee "$neighbours/base_reachable_time_ms" >/dev/null <<<$((30000 * PACE))
@@ -146,10 +146,10 @@ link_up() {
 	done
 }
 
-# link_delays PORT MILLISECONDS: what leaves the switch by that port does so later.
-link_delays() { tc -netns "$BED_SWITCH" qdisc add dev "$1" root netem delay "$2ms"; }
+# link_set_delay PORT MILLISECONDS: what leaves the switch by that port does so later.
+link_set_delay() { tc -netns "$BED_SWITCH" qdisc add dev "$1" root netem delay "$2ms"; }
 
-link_is_prompt() { tc -netns "$BED_SWITCH" qdisc del dev "$1" root; }
+link_clear_delay() { tc -netns "$BED_SWITCH" qdisc del dev "$1" root; }
 
 device_add() {
 	case $1 in
@@ -221,7 +221,7 @@ bed_make() {
 	bounce_begin &&
 	link_add &&
 	device_add "$BED_SERVER_DEV" &&
-	{ ! bed_is_split || device_add "$BED_CLIENT_DEV"; } &&
+	{ ! bed_has_link || device_add "$BED_CLIENT_DEV"; } &&
 	server_daemons &&
 	export_add &&
 	server_start &&
@@ -231,7 +231,7 @@ bed_make() {
 # Daemons stay: whoever started them first, the next bed wants them again.
 # NFS asks the server about the slots of killed RPCs, also when the file system is unmounted
 # already. Without a server it would do so for ever.
-client_is_done() {
+client_wait_idle() {
 	local round
 
 	for round in $(seq $((30 * PACE))); do
@@ -243,7 +243,7 @@ client_is_done() {
 
 bed_destroy() {
 	umount_all
-	client_is_done
+	client_wait_idle
 	server_stop
 	exportfs -u "*:$BED_EXPORT" 2>/dev/null
 	umount "$BED_EXPORT" 2>/dev/null
@@ -261,7 +261,7 @@ bed_down() {
 	[ -n "$bed_made" ] || return 0
 	bed_destroy
 	bounce_end || exit "$KSFT_FAIL"
-	module_is_let_go "$bed_found" || exit "$KSFT_FAIL"
+	module_wait_unused "$bed_found" || exit "$KSFT_FAIL"
 }
 
 # Called once by each test program before its first test.

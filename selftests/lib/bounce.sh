@@ -34,8 +34,8 @@ bounce_end() {
 	[ "$kept" -eq 0 ] && [ "$faults" -eq 0 ]
 }
 
-# bounce_settles COUNTER MOST: whether that is no more soon.
-bounce_settles() {
+# bounce_wait COUNTER MOST: whether that is no more soon.
+bounce_wait() {
 	local _
 
 	for _ in $(seq $((60 * PACE))); do

@@ -19,12 +19,12 @@ KSFT_SKIP=4
 
 # Seconds for which I/O may stand still, however much longer a suite lets its tests take.
 # shellcheck disable=SC2034 # used by load.sh and mount.sh
-STANDSTILL=$((TEST_TIMEOUT / 3))
+IO_TIMEOUT=$((TEST_TIMEOUT / 3))
 
 # How many times fewer transfers are made where PACE is more than 1, and many only make
 # numbers round: each takes many times as long.
 # shellcheck disable=SC2034 # used by the tests
-FEWER=$((PACE * PACE * PACE))
+PACE_CUBED=$((PACE * PACE * PACE))
 
 ktap_failed=0
 ktap_number=0

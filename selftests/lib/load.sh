@@ -19,12 +19,12 @@ load_start() {
 			"$WORK/load.$i" "${2:-32}" "$ktap_dir/stop" &
 		load_jobs+=($!)
 	done
-	load_progresses
+	load_wait_progress
 }
 
 # Fails unless replies arrive before it has stood still for too long.
-load_progresses() {
-	local before deadline=$((SECONDS + STANDSTILL))
+load_wait_progress() {
+	local before deadline=$((SECONDS + IO_TIMEOUT))
 
 	before=$(xprt_stat recvs)
 	while [ "$(xprt_stat recvs)" -lt $((before + 40)) ]; do

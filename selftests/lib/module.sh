@@ -23,10 +23,10 @@ module_describe() {
 module_loaded() { [ -d /sys/module/rpcrdma ]; }
 module_users() { cat /sys/module/rpcrdma/refcnt 2>/dev/null || echo 0; }
 
-# module_is_let_go USERS: but for that many. Connections that have just ended do so a
+# module_wait_unused USERS: but for that many. Connections that have just ended do so a
 # moment later. Where nobody uses it any more it is unloaded, but not from under kmemleak,
 # which could not tell its functions by their names then.
-module_is_let_go() {
+module_wait_unused() {
 	local _
 
 	for _ in $(seq $((40 * PACE))); do

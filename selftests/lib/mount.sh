@@ -35,7 +35,7 @@ nfs_mount_at() {
 nfs_umount() { umount "$MNT"; }
 
 # Nothing that the client remembers survives this.
-nfs_mount_again() {
+nfs_remount() {
 	nfs_umount
 	nfs_mount "$@"
 }
@@ -61,7 +61,7 @@ umount_forced() {
 
 # Runs a command that finds the client's part of /sys.
 with_client_sysfs() {
-	if bed_is_split; then
+	if bed_has_link; then
 		ip netns exec "$BED_NETNS" "$@"
 	else
 		"$@"
@@ -75,30 +75,30 @@ reconnect() {
 	local each address before lost=no traced='' _
 
 	# A test for which there will be no memory has begun already.
-	if [ -e "$FORCED" ]; then
+	if [ -e "$DISCONNECT_TRACE" ]; then
 		traced=yes
 	else
-		forced_on
+		disconnect_trace_on
 	fi
 	for each in $(with_client_sysfs sh -c \
 		'echo /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma/dstaddr'); do
 		address=$(with_client_sysfs cat "$each") || continue
 		for _ in {1..8}; do
-			before=$(forced)
+			before=$(disconnects_traced)
 			with_client_sysfs timeout --foreground -s KILL 5 sh -c "echo $address >$each" ||
-				[ "$(forced)" -gt "$before" ] || continue
+				[ "$(disconnects_traced)" -gt "$before" ] || continue
 			lost=yes
 			break
 		done
 	done
-	[ "$traced" ] || forced_off
+	[ "$traced" ] || disconnect_trace_off
 	[ $lost = yes ] || fail "there was no connection to lose"
 }
 
-# connected_since COUNT: waits for the mount to have connected more often than that, which
+# wait_connect COUNT: waits for the mount to have connected more often than that, which
 # somebody has to have a use for.
-connected_since() {
-	local deadline=$((SECONDS + STANDSTILL))
+wait_connect() {
+	local deadline=$((SECONDS + IO_TIMEOUT))
 
 	while [ "$(xprt_stat connect_count)" -le "$1" ]; do
 		[ "$SECONDS" -lt "$deadline" ] || fail "no connection was made anew"
@@ -106,9 +106,9 @@ connected_since() {
 	done
 }
 
-# pull_replies CLIENT SERVER: what the ends do about pulled Replies from the next mount
+# set_pulled_replies CLIENT SERVER: what the ends do about pulled Replies from the next mount
 # on, where they can; without arguments, what they did before.
-pull_replies() {
+set_pulled_replies() {
 	local client=/proc/sys/sunrpc/rdma_pulled_replies
 	local server=/proc/sys/sunrpc/svc_rdma/pulled_replies
 

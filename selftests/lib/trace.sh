@@ -49,38 +49,38 @@ traced() {
 
 # How often SUNRPC was told to give up a connection, in a trace of its own: others may be
 # recording. Without tracefs that is never.
-FORCED=$TRACING/instances/forced
+DISCONNECT_TRACE=$TRACING/instances/disconnects
 
-forced_on() {
+disconnect_trace_on() {
 	tracefs || return 0
-	mkdir -p "$FORCED"
-	echo 1 >"$FORCED/events/sunrpc/xprt_disconnect_force/enable"
+	mkdir -p "$DISCONNECT_TRACE"
+	echo 1 >"$DISCONNECT_TRACE/events/sunrpc/xprt_disconnect_force/enable"
 }
 
-forced() {
-	if [ -e "$FORCED" ]; then
-		grep -c " xprt_disconnect_force: " "$FORCED/trace" || true
+disconnects_traced() {
+	if [ -e "$DISCONNECT_TRACE" ]; then
+		grep -c " xprt_disconnect_force: " "$DISCONNECT_TRACE/trace" || true
 	else
 		echo 0
 	fi
 }
 
-forced_off() {
-	[ ! -e "$FORCED" ] || rmdir "$FORCED"
+disconnect_trace_off() {
+	[ ! -e "$DISCONNECT_TRACE" ] || rmdir "$DISCONNECT_TRACE"
 }
 
 # The server's own Calls in a trace of its own, whose first events stay: nfsd makes a Call that
 # has failed again at once, thousands of times while its client is gone.
-CALLERS=$TRACING/instances/callers
+CALLBACK_TRACE=$TRACING/instances/callbacks
 
-callers_on() {
-	mkdir "$CALLERS"
-	echo 64 >"$CALLERS/buffer_size_kb"
-	echo 0 >"$CALLERS/options/overwrite"
-	echo 'progname == "nfs4_cb"' >"$CALLERS/events/sunrpc/rpc_request/filter"
-	echo 1 >"$CALLERS/events/sunrpc/rpc_request/enable"
+callback_trace_on() {
+	mkdir "$CALLBACK_TRACE"
+	echo 64 >"$CALLBACK_TRACE/buffer_size_kb"
+	echo 0 >"$CALLBACK_TRACE/options/overwrite"
+	echo 'progname == "nfs4_cb"' >"$CALLBACK_TRACE/events/sunrpc/rpc_request/filter"
+	echo 1 >"$CALLBACK_TRACE/events/sunrpc/rpc_request/enable"
 }
 
-callers_off() {
-	[ ! -e "$CALLERS" ] || rmdir "$CALLERS"
+callback_trace_off() {
+	[ ! -e "$CALLBACK_TRACE" ] || rmdir "$CALLBACK_TRACE"
 }

@@ -20,7 +20,7 @@ checksums() { (cd "$1" && find . -type f -exec sha256sum {} + | sort | sha256sum
 
 # same_on_server VERSION OPTION...: what the server has is what a mount anew shows.
 same_on_server() {
-	nfs_mount_again "$1" rdma "${@:2}"
+	nfs_remount "$1" rdma "${@:2}"
 	[ "$(checksums "$WORK")" = "$(on_server checksums "$WORK_ON_SERVER")" ] ||
 		fail "the server has other data"
 }
@@ -138,7 +138,7 @@ disturbed() {
 	load_start 4 16
 	connects=$(xprt_stat connect_count)
 	"${@:2}"
-	load_progresses
+	load_wait_progress
 	load_stop
 	connects=$(($(xprt_stat connect_count) - connects))
 	echo "connected $connects times more"
@@ -160,7 +160,7 @@ other_module() { if [ "$server_module" = c ]; then echo ours; else echo c; fi; }
 # The mount goes on with the other module on the server, and with the first again.
 swapped() {
 	on_server restart "$(other_module)"
-	load_progresses
+	load_wait_progress
 	on_server restart "$server_module"
 }
 
