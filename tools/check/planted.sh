@@ -34,6 +34,88 @@ rule_rooms_notice() {
 	FINDS=0 planted arrows rust/client/a.rs 'use kernel::{' '    server, //' '};'
 }
 
+# Each record here has one fault, and tools/conformance/run reports each of them.
+rule_tables_are_read() {
+	local tree
+	mkdir -p out
+	tree=$(mktemp -d out/planted.XXXXXX)
+	mkdir -p "$tree"/{rust/wire,selftests,tools/{host,probe},Documentation/{conformance,bug-classes}}
+	cat >"$tree/rust/wire/a.rs" <<-'END'
+		//! C: rpc_rdma.c
+		//! C: rpc_rdma.c, here()
+		// fn absent() {}
+		fn here(buf: *const u8) -> &'static str { "fn absent() {}" }
+	END
+	cat >"$tree/tools/host/t.rs" <<-'END'
+		#[test]
+		fn tested() {}
+		fn absent() {}
+	END
+	cat >"$tree/selftests/s.sh" <<-'END'
+		run() {
+		}
+		not_run() {
+		}
+		ktap_run "run 4.2"
+	END
+	printf '%s\n' 'static void t_not_run(struct conn *c)' 'static const struct test tests[] = {' \
+		$'\t{ "R1-1-1 R1-1-6", "", t_run },' $'\t{ "R1-9-9", "", t_run },' '};' \
+		>"$tree/tools/probe/p.c"
+	cat >"$tree/Documentation/from-xprtrdma.csv" <<-'END'
+		c_file,c_name,file,item,note
+		rpc_rdma.c,nothing,rust/wire/a.rs,here,
+		rpc_rdma.c,rpcrdma_marshal_req,rust/wire/a.rs,absent,
+		rpc_rdma.c,rpcrdma_reply_handler,,,
+	END
+	{
+		echo 'document = "R1"'
+		while IFS='|' read -r id state code shown note; do
+			printf '[[requirement]]\nforce = "MUST"\nend = "both"\nasks = ""\nid = "R1-1-%s"\n' "$id"
+			printf 'state = "%s"\nwhere = [%s]\nshown = [%s]\n' "$state" "$code" "$shown"
+			[ -z "$note" ] || printf 'note = "%s"\n' "$note"
+		done <<-'END'
+			1|met|"rust/wire/a.rs:here"|"tested", "selftests/s.sh:run", "tools/probe/p.c:t_run"|
+			2|met|"rust/wire/a.rs:absent"|"tested"|
+			3|met|"rust/wire/b.rs"|"absent"|
+			4|met|"rust/wire/a.rs:here"|"selftests/s.sh:not_run", "tools/probe/p.c:t_not_run"|
+			6|met|"rust/wire/a.rs:here"|"tested"|
+			7|met||"rust/wire/a.rs:here"|
+			8|met|"rust/wire/a.rs:here"||As R1-1-1, R1-1-5, ``nowhere``, ``rust/wire/a.rs`` (``absent``).
+			9|n/a|||
+		END
+	} >"$tree/Documentation/conformance/r1.toml"
+	printf '%s\n' 'class = "A"' 'title = ""' '[[entry]]' 'id = "A1"' 'failure = "As A2."' \
+		'state = "type"' >"$tree/Documentation/bug-classes/a.toml"
+	diff - <(tools/conformance/run --root "$tree" 2>&1 | sed 's|Documentation/||') <<-'END'
+		met: 7, reading: 0, not met: 0, n/a: 1 of 8 requirements
+		test: 0, type: 1, none: 0, n/a: 0 of 1 bug classes
+		3 rows of the C module
+		bug-classes/a.toml: A1: no code is named
+		bug-classes/a.toml: A1: there is no A2
+		bug-classes/a.toml: A: no test at all
+		conformance/r1.toml: R1-1-2: there is no item absent in rust/wire/a.rs
+		conformance/r1.toml: R1-1-3: there is no rust/wire/b.rs
+		conformance/r1.toml: R1-1-3: there is no test absent
+		conformance/r1.toml: R1-1-4: there is no case not_run in selftests/s.sh
+		conformance/r1.toml: R1-1-4: there is no case t_not_run in tools/probe/p.c
+		conformance/r1.toml: R1-1-6: does not name tools/probe/p.c
+		conformance/r1.toml: R1-1-6: the next number is 5
+		conformance/r1.toml: R1-1-7: met, but no code is named
+		conformance/r1.toml: R1-1-7: rust/wire/a.rs is no test
+		conformance/r1.toml: R1-1-8: met, but no test is named
+		conformance/r1.toml: R1-1-8: nowhere is not known
+		conformance/r1.toml: R1-1-8: there is no R1-1-5
+		conformance/r1.toml: R1-1-8: there is no item absent in rust/wire/a.rs
+		conformance/r1.toml: R1-1-9: no reason is given
+		from-xprtrdma.csv: rpc_rdma.c, nothing: not in rpc_rdma.c
+		from-xprtrdma.csv: rpc_rdma.c, rpcrdma_marshal_req: there is no item absent in rust/wire/a.rs
+		from-xprtrdma.csv: rpc_rdma.c, rpcrdma_reply_handler: neither a file nor a reason
+		rust/wire/a.rs: "C: rpc_rdma.c" is not like "C: frwr_ops.c, frwr_map(), struct rpcrdma_mr"
+		tools/probe/p.c: R1-9-9: there is no such requirement
+	END
+	rm -r "$tree"
+}
+
 # A program of tests, with these for its own, as it would run in a guest.
 verdicts() {
 	# shellcheck disable=SC2016 # that shell expands them

@@ -28,10 +28,10 @@ rule_line_length() {
 		printf "%s:%d: %d columns, 100 allowed\n", FILENAME, FNR, length }'
 }
 
-# The table of requirements says what is so.
+# The files, functions and tests that the tables under Documentation/ name exist.
 rule_conformance() {
 	local said
-	said=$(tools/conformance 2>&1) || echo "tools/conformance failed: $said"
+	said=$(tools/conformance/run 2>&1) || echo "tools/conformance/run failed: $said"
 }
 
 # Titles, tables, and the names of other documents.

@@ -3,7 +3,7 @@
  * A peer that says whatever it is told to: a client of any RPC-over-RDMA server, or
  * a server for the client of this machine's kernel. Checks how the other end takes
  * every form of message, right and wrong. Output is KTAP; behind the name of a case
- * are the requirements that it shows, by their names in Documentation/conformance.rst.
+ * are the requirements that it shows, by their names in Documentation/conformance.
  *
  * Usage: probe [--fuzz SEED BATCHES] [--from N] GROUP ADDRESS [PORT [DIRECTORY]]
  *
