@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# In the guest: a line "bench rdma|tcp VERSION READ|WRITE INSTRUCTIONS" for each operation
-# of 4 KiB, the mean of several rounds.
+# The guest's part of tools/bench/backchannel. Prints "bench rdma|tcp VERSION READ|WRITE
+# INSTRUCTIONS" for each operation of 4 KiB, the mean of several rounds.
 set -eu
 # shellcheck source=../vm/guest/rdma.sh
 . /vm/rdma.sh
@@ -16,7 +16,7 @@ mkdir -p /export
 mount -t tmpfs -o size=64m tmpfs /export
 nfs_server_up /export
 
-# measure PROTOCOL VERSION: adds to the sums of this pair.
+# measure PROTOCOL VERSION: adds the cost of each operation to its sum.
 declare -A sum
 measure() {
 	local operation cost

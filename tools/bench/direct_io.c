@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One operation of direct I/O at a time, again and again: prints the median of
- * what one takes, in nanoseconds of the monotonic clock. In a guest that counts
- * instructions these are instructions.
+ * Repeats one operation of direct I/O and prints the median of its duration, in
+ * nanoseconds of the monotonic clock. In a guest with --icount (tools/vm/run),
+ * a nanosecond is an instruction.
  *
- *	direct_io FILE read|write OCTETS WARM_UP MEASURED
+ *	direct_io FILE read|write BYTES WARM_UP MEASURED
  */
 
 #define _GNU_SOURCE
@@ -34,28 +34,28 @@ static int by_value(const void *a, const void *b)
 int main(int argc, char **argv)
 {
 	if (argc != 6)
-		errx(2, "usage: direct_io FILE read|write OCTETS WARM_UP MEASURED");
+		errx(2, "usage: direct_io FILE read|write BYTES WARM_UP MEASURED");
 	const int writes = !strcmp(argv[2], "write");
-	const size_t octets = strtoul(argv[3], NULL, 10);
+	const size_t len = strtoul(argv[3], NULL, 10);
 	const int warm = atoi(argv[4]), measured = atoi(argv[5]);
 	long *took = calloc(measured, sizeof(*took));
 	void *buffer;
 	int fd;
 
-	if (!took || posix_memalign(&buffer, 4096, octets))
+	if (!took || posix_memalign(&buffer, 4096, len))
 		errx(1, "no memory");
-	memset(buffer, 0x5a, octets);
+	memset(buffer, 0x5a, len);
 	fd = open(argv[1], O_RDWR | O_DIRECT);
 	if (fd < 0)
 		err(1, "%s", argv[1]);
 	for (int i = -warm; i < measured; i++) {
 		const long start = now();
-		const ssize_t done = writes ? pwrite(fd, buffer, octets, 0) :
-					      pread(fd, buffer, octets, 0);
+		const ssize_t done = writes ? pwrite(fd, buffer, len, 0) :
+					      pread(fd, buffer, len, 0);
 		const long end = now();
 
-		if (done != (ssize_t)octets)
-			err(1, "%s of %zu octets: %zd", argv[2], octets, done);
+		if (done != (ssize_t)len)
+			err(1, "%s of %zu bytes returned %zd", argv[2], len, done);
 		if (i >= 0)
 			took[i] = end - start;
 	}

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# In the guest: a line "bench READ|WRITE OCTETS INSTRUCTIONS" for each operation.
+# The guest's part of tools/bench/run. Prints "bench READ|WRITE BYTES INSTRUCTIONS" for each
+# operation.
 set -eu
 # shellcheck source=../vm/guest/rdma.sh
 . /vm/rdma.sh
@@ -15,12 +16,12 @@ nfs_server_up /export
 nfs_mount /export /mnt "${VERS:-vers=4.2}"
 dd if=/dev/zero of=/mnt/file bs=1M count=4 conv=fsync status=none
 
-for octets in 4096 1048576; do
+for bytes in 4096 1048576; do
 	warm=100 measured=300
-	[ "$octets" = 4096 ] || warm=10 measured=40
+	[ "$bytes" = 4096 ] || warm=10 measured=40
 	for operation in read write; do
-		cost=$(/direct_io /mnt/file "$operation" "$octets" "$warm" "$measured")
-		echo "bench ${operation^^} $octets $cost"
+		cost=$(/direct_io /mnt/file "$operation" "$bytes" "$warm" "$measured")
+		echo "bench ${operation^^} $bytes $cost"
 	done
 done
 umount /mnt

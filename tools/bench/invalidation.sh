@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# In the guest: a line "bench READ|WRITE INSTRUCTIONS LOCAL-INVALIDATIONS" for each
-# operation of 4 KiB, with the client willing (1) or not (0) to have its memory
-# invalidated by the server.
+# The guest's part of tools/bench/invalidation. Prints "bench READ|WRITE INSTRUCTIONS
+# LOCAL-INVALIDATIONS" for each operation of 4 KiB. The argument is whether the client lets
+# the server invalidate its memory: 1 or 0.
 set -eu
 # shellcheck source=../vm/guest/rdma.sh
 . /vm/rdma.sh

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One kind of operation over and over, each of which asks the server:
+ * Repeats an operation that makes the client send a Call each time:
  *
  *   replies OPERATION COUNT MOUNTED EXPORTED
  *
- * MOUNTED and EXPORTED are one directory, as the client and the server see it. Before
- * an operation whose outcome a client remembers, the server changes what it is about.
+ * MOUNTED and EXPORTED are the same directory at the client and at the server. Before
+ * an operation whose result the client would cache, the server changes the object.
  * Prints nanoseconds per operation.
  */
 #define _GNU_SOURCE
@@ -153,5 +153,5 @@ int main(int argc, char **argv)
 				  end.tv_nsec - start.tv_nsec) / count);
 		return 0;
 	}
-	errx(2, "no operation %s", argv[1]);
+	errx(2, "unknown operation %s", argv[1]);
 }

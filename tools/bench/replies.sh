@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# In the guest: a line "bench OPERATION REGISTRATIONS INVALIDATIONS SENDS PULLED
-# INSTRUCTIONS" for each kind of operation, all in hundredths per operation but the
-# last. The argument is what /proc/sys/sunrpc/rdma_pulled_replies is set to; "c" for
-# a module that has no such file.
+# The guest's part of tools/bench/replies. Prints "bench OPERATION REGISTRATIONS
+# INVALIDATIONS SENDS PULLED INSTRUCTIONS" for each operation: instructions per operation,
+# and all others per hundred operations. The argument is the value for
+# /proc/sys/sunrpc/rdma_pulled_replies, or "c" for the C module, which lacks that file.
 set -eu
 # shellcheck source=../vm/guest/rdma.sh
 . /vm/rdma.sh
@@ -27,7 +27,8 @@ if [ "$1" != c ]; then
 fi
 nfs_mount /export /mnt vers=4.2,noac,lookupcache=none,rsize=65536
 
-# Numbers 6, 7, 11 to 13 and 25 of the transport's line, and the client's own counters.
+# numbers: prints the counts so far, from numbers 6, 7, 11 to 13 and 25 of mountstats and from
+# the client's counters.
 numbers() {
 	local pulled=0 told=0
 	if [ -e /proc/sys/sunrpc/rdma_stat_pulled ]; then
