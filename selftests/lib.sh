@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What every test program sources: ". ./lib.sh", after changing to the
-# directory it lies in.
+# The library of the tests. Each test program changes to its own directory and sources this file:
+# ". ./lib.sh".
 
 export LC_ALL=C
 PATH=$PATH:/usr/sbin:/sbin
 
-# Where the C helpers are, and whether to do the long variants.
+# The directory of the C helpers and modules; LONG=1 selects the long variants.
 HELPERS=${HELPERS:-$PWD}
 LONG=${LONG:-}
 

@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The test bed: what the tests mount, and over what.
+# The test bed: an NFS server, its client, and the RDMA devices between them.
 #
-# By default all of it is made here, in one machine: an NFS server in the
-# initial network namespace, its client in a second one, a switch between them
-# in a third, and a Soft RoCE (rxe) device at either end, so that packets really
-# travel and the link can be cut. With BED_RDMA=siw it is one Soft iWARP device, for
-# both ends in the initial namespace: siw knows of no other. No link can be cut then. With
-# BED_BOUNCE=1 memory has to be mapped for them (bounce.sh).
+# By default the bed is created on one machine: the server in the initial network namespace, the
+# client in a second one, a bridge between them in a third, and one Soft RoCE (rxe) device at either
+# end, so that packets cross a link, which tests can cut. With BED_RDMA=siw there is one Soft iWARP
+# device for both ends, in the initial namespace (siw does not support others), and no link to cut.
+# With BED_BOUNCE=1 the devices need DMA mappings (bounce.sh).
 #
-# To test over other hardware, name a server that exports the same way; tests
-# that have to reach into the server or the link then skip themselves:
+# To test over hardware, name a server that exports a directory over RDMA. Tests that need control
+# of the server or of the link then skip themselves:
 #
 #   RPCRDMA_SERVER=192.168.7.1 [RPCRDMA_SERVER6=fd07::1] RPCRDMA_EXPORT=/srv
 #
-# A bed stays up when BED_KEEP=1, for the program that comes next. One that goes takes the
-# module with it: what keeps that is an error.
+# BED_KEEP=1 leaves the bed up for the next test program. Otherwise the bed is destroyed and the
+# module unloaded at the end; a reference that is left to the module is an error.
 
 BED_DIR=/run/rpcrdma-selftest
 BED_NETNS=rpcrdma-client
@@ -45,28 +44,28 @@ MNT=${RPCRDMA_MNT:-/mnt/rpcrdma-selftest}
 bed_is_local() { [ -z "${RPCRDMA_SERVER:-}" ]; }
 bed_is_local && SERVER6=fd00:2::1
 
-# The client has a network namespace to itself, and a link to the server.
+# Succeeds if the client has its own network namespace and a link to the server.
 bed_has_link() { bed_is_local && [ "$BED_RDMA" = rxe ]; }
 
-# For tests that reach into the server, the link or the devices.
+# For tests that control the server, the link or the devices.
 need_local_bed() {
-	bed_is_local || skip "needs the server and the link under its control"
+	bed_is_local || skip "needs control of the server and the link"
 }
 
-# Where the server is to invalidate. On iWARP its Reply may name what is not registered yet:
-# that it does proves nothing.
+# For tests that expect Remote Invalidation, which this module does not offer on iWARP: there a peer's
+# Send with Invalidate may be executed before the REG_MR, which then leaves the MR valid.
 need_remote_invalidation() {
 	[ "$BED_RDMA" = rxe ] || [ "$(module_kind)" = c ] ||
-		skip "$BED_RDMA invalidates out of order, and this module all by itself"
+		skip "this module uses no Remote Invalidation over $BED_RDMA"
 }
 
-# For tests that cut the link, or listen on it.
+# For tests that cut the link, delay it or capture packets on it.
 need_link() {
 	need_local_bed
-	bed_has_link || skip "needs a link, and $BED_RDMA has none here"
+	bed_has_link || skip "needs a link, and the bed has none with $BED_RDMA"
 }
 
-# Runs a command in the client's network namespace, in our mount namespace.
+# Runs a command in the client's network namespace and the current mount namespace.
 on_client() {
 	if bed_has_link; then
 		nsenter --net="/run/netns/$BED_NETNS" -- "$@"
@@ -117,9 +116,9 @@ link_add_switched() {
 	server_resolve
 }
 
-# One ping gives up when nobody has said for three seconds where the server is, as while the
-# switch gets to know of its ports. That is believed for half a minute, or for longer where all
-# takes longer.
+# Waits until the client has resolved the server's hardware address. A ping fails after three
+# seconds without an ARP reply, which happens while the bridge learns its ports. The neighbour entry
+# is valid for 30 s, and longer on a slow kernel.
 server_resolve() {
 	local _ neighbours=/proc/sys/net/ipv4/neigh/$BED_CLIENT_IF
 
@@ -130,9 +129,8 @@ server_resolve() {
 	return 1
 }
 
-# The switch forwards nothing any more. Both ends keep carrier, addresses and
-# routes: without those rxe fails for good (its QP 1 enters the error state when a
-# message of the CM finds no way out), whichever module is on top of it.
+# Stops the bridge from forwarding. Both ends keep carrier, addresses and routes: without a route
+# for a CM message, rxe's QP 1 enters the error state for good, with either module.
 link_down() {
 	on_switch link set "$BED_SERVER_PORT" nomaster &&
 		on_switch link set "$BED_CLIENT_PORT" nomaster
@@ -146,7 +144,7 @@ link_up() {
 	done
 }
 
-# link_set_delay PORT MILLISECONDS: what leaves the switch by that port does so later.
+# link_set_delay PORT MILLISECONDS: delays packets that leave the bridge by that port.
 link_set_delay() { tc -netns "$BED_SWITCH" qdisc add dev "$1" root netem delay "$2ms"; }
 
 link_clear_delay() { tc -netns "$BED_SWITCH" qdisc del dev "$1" root; }
@@ -173,7 +171,8 @@ server_up() {
 	grep -q "^rdma" /proc/fs/nfsd/portlist 2>/dev/null
 }
 
-# nfsdcld is in the background before it watches for nfsd's pipe, and nfsd gives it a second.
+# Starts nfsdcld and waits until it watches for nfsd's pipe: it daemonizes before, and nfsd waits
+# for it for one second only.
 tracker_up() {
 	local _
 
@@ -184,7 +183,7 @@ tracker_up() {
 	done
 }
 
-# Daemons of nfs-utils that are not running yet, and what they stand on.
+# Mounts the file systems that the daemons of nfs-utils need, and starts those not running yet.
 server_daemons() {
 	mkdir -p /run/rpc_pipefs
 	mountpoint -q /run/rpc_pipefs ||
@@ -195,7 +194,7 @@ server_daemons() {
 	pidof rpc.mountd >/dev/null || rpc.mountd
 }
 
-# tmpfs keeps extended attributes of 64 KiB and ACLs of any length.
+# tmpfs stores extended attributes of up to 64 KiB and ACLs of any length.
 export_add() {
 	mkdir -p "$BED_EXPORT"
 	mount -t tmpfs -o size=75%,mode=1777 tmpfs "$BED_EXPORT"
@@ -228,9 +227,8 @@ bed_make() {
 	touch "$BED_DIR/made"
 }
 
-# Daemons stay: whoever started them first, the next bed wants them again.
-# NFS asks the server about the slots of killed RPCs, also when the file system is unmounted
-# already. Without a server it would do so for ever.
+# Waits until the client has no nfs_client left. NFS probes the session slots of killed RPCs even
+# after unmount, and without a server it retries for ever.
 client_wait_idle() {
 	local round
 
@@ -238,9 +236,10 @@ client_wait_idle() {
 		[ "$(on_client cat /proc/net/nfsfs/servers 2>/dev/null | wc -l)" -gt 1 ] || return 0
 		sleep 1
 	done
-	echo "# NFS has not come to an end after $round s"
+	echo "# the client is still active after $round s"
 }
 
+# Leaves the daemons running for the next bed.
 bed_destroy() {
 	umount_all
 	client_wait_idle
@@ -255,8 +254,7 @@ bed_destroy() {
 	rm -rf "$BED_DIR"
 }
 
-# Takes down a bed that was made here, at the end of the program, and looks for what is
-# kept.
+# Destroys the bed, if this program created it, and checks for leaks.
 bed_down() {
 	[ -n "$bed_made" ] || return 0
 	bed_destroy
@@ -264,7 +262,7 @@ bed_down() {
 	module_wait_unused "$bed_found" || exit "$KSFT_FAIL"
 }
 
-# Called once by each test program before its first test.
+# Creates the bed if necessary. Each test program calls this once, before its first test.
 bed_up() {
 	local output
 
@@ -272,7 +270,7 @@ bed_up() {
 	[ "$(id -u)" -eq 0 ] || ktap_skip_all "needs root"
 	[ -e "$BED_DIR/made" ] && return
 	bed_is_local || return 0
-	# Others may use the module, too.
+	# Other users of this machine may hold references to the module.
 	bed_found=$(module_users)
 	if ! output=$(bed_make 2>&1); then
 		bed_destroy >/dev/null 2>&1

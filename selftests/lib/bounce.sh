@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Devices for which memory has to be mapped (selftests/modules/bounce_device.c). With BED_BOUNCE=1
-# the bed's are such devices.
+# With BED_BOUNCE=1 the RDMA devices of the test bed need DMA mappings, which bounce.ko implements
+# and checks (selftests/modules/bounce_device.c).
 
 BOUNCE=/sys/module/bounce/parameters
 
 bounces() { [ -d "$BOUNCE" ]; }
 
-# What bounce.ko counts.
+# bounce_count COUNTER: prints a counter of bounce.ko.
 bounce_count() { cat "$BOUNCE/$1"; }
 
-# Before there is a device.
+# Call before the first device is created.
 bounce_begin() {
 	[ -z "${BED_BOUNCE:-}" ] || insmod "$HELPERS/bounce.ko"
 }
 
-# After the last one has been deleted, which the core may do a moment later.
+# Call after the last device was deleted. Fails if mappings are left or bounce.ko found a fault. The
+# RDMA core frees devices asynchronously.
 bounce_end() {
 	local _ kept faults
 
@@ -27,14 +28,14 @@ bounce_end() {
 	done
 	kept=$(bounce_count mapped)
 	faults=$(bounce_count faults)
-	echo "# $(bounce_count total) mappings, $(bounce_count joined) of several pages"
+	echo "# $(bounce_count total) mappings, $(bounce_count joined) of several pages each"
 	rmmod bounce || return
 	[ "$kept" -eq 0 ] || echo "error: $kept mappings are left"
-	[ "$faults" -eq 0 ] || echo "error: $faults faults, of which the log tells"
+	[ "$faults" -eq 0 ] || echo "error: $faults faults, see the kernel log"
 	[ "$kept" -eq 0 ] && [ "$faults" -eq 0 ]
 }
 
-# bounce_wait COUNTER MOST: whether that is no more soon.
+# bounce_wait COUNTER LIMIT: waits until the counter is at most LIMIT.
 bounce_wait() {
 	local _
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Race windows, widened by delay_fn.ko.
+# Widens race windows with delay_fn.ko.
 
 # Functions of this module, by patterns of their mangled names: the path below the crate, with the
 # length of each part in front of it.
@@ -55,7 +55,7 @@ wait_delay_hits() {
 	return 1
 }
 
-# Unloads delay_fn.ko, delay_post_recv.ko, fail_local_inv.ko and fail_dma_map.ko.
+# Unloads the fault modules that tests load through this library or by insmod.
 unload_fault_modules() {
 	local each
 

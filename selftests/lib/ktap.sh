@@ -1,45 +1,44 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# KTAP: a plan, then one line per test. A test is a shell command (most often
-# a function of the file with its arguments) that runs in a subshell of its
-# own under "set -e". It passes by returning 0; skip, xfail and fail end it.
+# KTAP output: a plan, then one line per test. A test is a shell command, usually a function of
+# the test program with its arguments. It runs in its own subshell under "set -e" and passes if it
+# returns 0. skip, xfail_on_c and fail end it.
 
 KSFT_FAIL=1
 KSFT_XFAIL=2
 KSFT_SKIP=4
 
-# How many times as long as on a stock kernel what is timed may take, where the
-# kernel watches itself.
+# Factor by which a debug kernel (KASAN, lockdep) may be slower than a stock kernel; scales timeouts.
 : "${PACE:=1}"
 
-# Seconds one test may take before its processes are shown and killed. They end what
-# hangs, and are many times what a test takes on a busy machine.
+# Seconds until a test's blocked tasks are logged and its processes killed. This only ends hung
+# tests: it is many times the duration of any test on a busy machine.
 : "${TEST_TIMEOUT:=$((600 * PACE))}"
 
-# Seconds for which I/O may stand still, however much longer a suite lets its tests take.
+# Seconds for which I/O may make no progress, even where a suite raises TEST_TIMEOUT.
 # shellcheck disable=SC2034 # used by load.sh and mount.sh
 IO_TIMEOUT=$((TEST_TIMEOUT / 3))
 
-# How many times fewer transfers are made where PACE is more than 1, and many only make
-# numbers round: each takes many times as long.
+# Divisor for the number of transfers: each one takes many times as long on a slow kernel, and no
+# test depends on the number.
 # shellcheck disable=SC2034 # used by the tests
 PACE_CUBED=$((PACE * PACE * PACE))
 
 ktap_failed=0
 ktap_number=0
 
-# The ends of a test, each with its reason.
+# End the test, with a reason.
 fail()  { echo "FAIL: $*" >&2; exit "$KSFT_FAIL"; }
 skip()  { echo "$*" >"$ktap_dir/reason"; exit "$KSFT_SKIP"; }
 
-# A test that does something $2 times has done so $1 times. Every tenth time that is said at
-# once: what else it says is kept until it ends, which may be hours later.
+# ktap_progress DONE TOTAL: reports every tenth iteration at once. All other output of a test is
+# printed when the test ends, which may be hours later.
 ktap_progress() {
 	[ $(($1 % 10)) -ne 0 ] || echo "# reached $1 of $2" >&"$ktap_live"
 }
 
-# A defect that the C module is known to have and ours must not have.
+# Ends the test for a known defect of the C module. In this module, the defect is a failure.
 xfail_on_c() {
 	[ "$(module_kind)" = c ] || fail "$*"
 	echo "$*" >"$ktap_dir/reason"
@@ -57,12 +56,12 @@ ktap_bail_out() {
 	exit "$KSFT_FAIL"
 }
 
-# Ends the test whose shell is $1 when it takes too long.
+# ktap_watchdog PID: kills the test whose shell is PID after TEST_TIMEOUT seconds.
 ktap_watchdog() {
 	local shell=$1
 
 	exec </dev/null >/dev/null 2>&1
-	# Killed with the test that it is for: then there is nothing to watch.
+	# sleep is killed when the test ends in time.
 	sleep "$TEST_TIMEOUT" || exit
 	touch "$ktap_dir/timeout"
 	log_blocked_tasks
@@ -71,12 +70,12 @@ ktap_watchdog() {
 	kill -KILL "$shell"
 }
 
-# A test's own end counts, and not that of what is cleaned up behind it.
+# Preserves the exit status of the test: a failing cleanup does not fail it.
 ktap_cleanup() {
 	local status=$? left
 
 	set +e
-	# A test that has failed may have left somebody at work, who would keep what is cleaned up.
+	# A failed test may leave background jobs, which would keep files and mounts busy.
 	left=$(jobs -p)
 	# shellcheck disable=SC2086 # numbers
 	[ -z "$left" ] || kill -KILL $left 2>/dev/null
@@ -102,7 +101,7 @@ ktap_run_one() {
 	kill -KILL "$watchdog" 2>/dev/null
 	wait "$watchdog" 2>/dev/null
 
-	# Commands end with such numbers, too: only who gives a reason has skipped a test.
+	# Other commands may also exit with 2 or 4: skip and xfail_on_c leave a reason as well.
 	if [ "$rc" -gt "$KSFT_FAIL" ] && [ ! -e "$ktap_dir/reason" ]; then
 		echo "FAIL: ended with $rc" >>"$ktap_dir/output"
 		rc=$KSFT_FAIL

@@ -1,31 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The kernel log. A test passes only if the kernel said nothing at level
-# warning or above while it ran.
+# Checks the kernel log. A test fails if the kernel logs anything at level warning or above while
+# the test runs, except for known messages.
 
 log_start=
 
-# More of log_expected, for the test program that provokes it.
+# Additional patterns for log_expected, set by test programs that provoke such messages.
 LOG_EXPECTED=
 
-# What the surroundings say and the transport cannot help, one extended
-# regular expression a line, each with its reason.
+# Messages that the transport does not cause, as extended regular expressions, one per line.
 log_expected() {
-	# An emulated machine on a busy host is slow at answering its clocks.
+	# On a busy host, clock reads in an emulated machine are slow.
 	echo 'clocksource: .*'
 	echo 'sched: DL replenish lagged too much'
 	echo 'workqueue: .* hogged CPU for'
-	# A number of messages of a kind, whatever their level; the first ten were judged.
+	# Rate limiting, whatever the level of the messages; the first ten of them were checked.
 	echo '[a-z0-9_]+: [0-9]+ callbacks suppressed'
-	# nfsd tells of its grace period at this level on some kernels.
+	# Some kernels log nfsd's grace period at this level.
 	echo 'NFSD: .*grace period'
-	# Where processes are killed: NFS of a state manager whose maker was. And SUNRPC,
-	# when it comes to send the Call of a task that was killed, ends the task that
-	# holds the transport as if that were the killed one.
+	# Killed processes: NFS cannot start a state manager for a killed task. When SUNRPC's
+	# xprt_transmit() meets the Call of a killed task, the error also ends the task that holds
+	# the transport lock.
 	echo 'nfs4_schedule_state_manager: kthread_run: -4'
 	echo 'nfs: RPC call returned error 512'
-	# Loading a module that was built out of tree.
+	# Out-of-tree modules.
 	echo '(rpcrdma|check_rq_head|delay_fn|limit_device|fail_local_inv|fail_dma_map): loading out-of-tree module taints kernel'
 	echo 'rpcrdma: module verification failed'
 	printf '%s' "$LOG_EXPECTED"
@@ -36,15 +35,15 @@ log_mark() {
 	echo "<6>$log_start" >/dev/kmsg
 }
 
-# A mark that so much followed that the kernel has forgotten it is a complaint itself.
+# Prints the log since the mark. If the ring buffer has overwritten the mark, that is an error.
 log_since_mark() {
 	dmesg --decode --color=never | awk -v mark="$log_start" '
 		seen { print }
 		index($0, mark) { seen = 1 }
-		END { if (!seen) print "kern  :err   : the log of this test is lost" }'
+		END { if (!seen) print "kern  :err   : the log of this test was overwritten" }'
 }
 
-# Prints what should not be there; succeeds when that is nothing.
+# Prints unexpected messages; fails if there are any.
 log_is_clean() {
 	! log_since_mark |
 		grep -E '^[a-z0-9]+ *:(emerg|alert|crit|err|warn) *:|BUG:|WARNING:|Call Trace|panicked' |

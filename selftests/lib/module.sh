@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Which rpcrdma is under test.
+# The rpcrdma module under test.
 
-# "c" for the module that the kernel was built with, "rust" for ours: the one that is loaded,
-# which has tainted the kernel if it was built out of tree, or the one that would be. An
-# in-tree module carries the modinfo field "intree".
+# Prints "c" for the kernel's own module, "rust" for this one. A loaded out-of-tree module has taint
+# flag O. If none is loaded, modprobe's choice counts: an in-tree module has the modinfo field
+# "intree".
 module_kind() {
 	if [ -e /sys/module/rpcrdma/taint ]; then
 		grep -q O /sys/module/rpcrdma/taint && echo rust || echo c
@@ -23,9 +23,9 @@ module_describe() {
 module_loaded() { [ -d /sys/module/rpcrdma ]; }
 module_users() { cat /sys/module/rpcrdma/refcnt 2>/dev/null || echo 0; }
 
-# module_wait_unused USERS: but for that many. Connections that have just ended do so a
-# moment later. Where nobody uses it any more it is unloaded, but not from under kmemleak,
-# which could not tell its functions by their names then.
+# module_wait_unused USERS: waits until the module's reference count has dropped to USERS;
+# connections release it asynchronously. At zero the module is unloaded, except under kmemleak,
+# which needs its symbols to resolve backtraces.
 module_wait_unused() {
 	local _
 
@@ -34,7 +34,7 @@ module_wait_unused() {
 		sleep 0.5
 	done
 	if [ "$(module_users)" -gt "$1" ]; then
-		echo "error: rpcrdma is kept by $(($(module_users) - $1))"
+		echo "error: $(($(module_users) - $1)) references to rpcrdma are left"
 		return 1
 	fi
 	if [ "$1" -gt 0 ] || [ ! -e /sys/module/rpcrdma/refcnt ] ||
@@ -42,7 +42,7 @@ module_wait_unused() {
 		return 0
 	fi
 	rmmod rpcrdma || {
-		echo "error: rpcrdma does not leave"
+		echo "error: rpcrdma cannot be unloaded"
 		return 1
 	}
 }

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Mounting and unmounting on the client.
+# Mounts and unmounts on the client.
 
-# nfs_mount VERSION PROTO [OPTION...]: mounts a directory of the export that
-# is this test's own on $MNT. PROTO is rdma or rdma6.
+# nfs_mount VERSION PROTO [OPTION...]: mounts the export on $MNT. PROTO is rdma or rdma6.
 nfs_mount() {
 	nfs_mount_at "$MNT" "$@"
 }
@@ -18,23 +17,23 @@ nfs_mount_at() {
 	rdma6)	server="[$SERVER6]" ;;
 	esac
 	options="vers=$version,proto=$proto,port=$BED_PORT"
-	# No statd in the client's namespace, and mountd speaks TCP and UDP.
+	# The client's namespace has no statd, and mountd is reached over TCP.
 	[ "$version" != 3 ] || options+=",nolock,mountproto=${proto/rdma/tcp}"
-	# In a namespace of its own a client gives up when it finds no route,
-	# as it does while its only RDMA device is away.
+	# In a network namespace other than the initial one, ENETUNREACH is fatal by default. The
+	# client sees it while its only RDMA device is removed.
 	! bed_is_local || options+=",fatal_neterrors=none"
 	[ $# -eq 0 ] || options+=",$(IFS=,; echo "$*")"
 	mkdir -p "$where"
 	mount=(on_client mount -t nfs -o "$options" "$server:$EXPORT" "$where")
-	# What comes before siw is done with accepting stays in its socket until something else
-	# comes (siw_cm_llp_data_ready). NFSv4 gives the first Reply a minute.
+	# Data that arrives before siw has finished accepting stays in the socket until more data
+	# arrives (siw_cm_llp_data_ready). NFSv4 waits one minute for the first Reply: try again.
 	[ "$BED_RDMA" != siw ] || ! "${mount[@]}" || return 0
 	"${mount[@]}"
 }
 
 nfs_umount() { umount "$MNT"; }
 
-# Nothing that the client remembers survives this.
+# Drops all of the client's caches for the mount.
 nfs_remount() {
 	nfs_umount
 	nfs_mount "$@"
@@ -59,7 +58,7 @@ umount_forced() {
 	done
 }
 
-# Runs a command that finds the client's part of /sys.
+# Runs a command with the client's view of /sys.
 with_client_sysfs() {
 	if bed_has_link; then
 		ip netns exec "$BED_NETNS" "$@"
@@ -68,13 +67,14 @@ with_client_sysfs() {
 	fi
 }
 
-# The client's connections are lost, each once, and made again. SUNRPC has who writes here
-# wait for the lock of the transport, and does not wake it when a task gives that up: it is
-# killed and tries again, unless it got the lock by being killed.
+# Disconnects each of the client's connections once; SUNRPC reconnects. A write to dstaddr waits for
+# the transport lock, and SUNRPC does not wake it when a task releases the lock. The writer is
+# therefore killed after five seconds and tries again, unless the trace shows that the kill let it
+# take the lock and disconnect.
 reconnect() {
 	local each address before lost=no traced='' _
 
-	# A test for which there will be no memory has begun already.
+	# The memory pressure test has started this trace while memory was available.
 	if [ -e "$DISCONNECT_TRACE" ]; then
 		traced=yes
 	else
@@ -92,22 +92,22 @@ reconnect() {
 		done
 	done
 	[ "$traced" ] || disconnect_trace_off
-	[ $lost = yes ] || fail "there was no connection to lose"
+	[ $lost = yes ] || fail "no connection to disconnect"
 }
 
-# wait_connect COUNT: waits for the mount to have connected more often than that, which
-# somebody has to have a use for.
+# wait_connect COUNT: waits until the mount has connected more than COUNT times. Some I/O has to be
+# under way, or nothing reconnects.
 wait_connect() {
 	local deadline=$((SECONDS + IO_TIMEOUT))
 
 	while [ "$(xprt_stat connect_count)" -le "$1" ]; do
-		[ "$SECONDS" -lt "$deadline" ] || fail "no connection was made anew"
+		[ "$SECONDS" -lt "$deadline" ] || fail "the client did not reconnect"
 		sleep 0.5
 	done
 }
 
-# set_pulled_replies CLIENT SERVER: what the ends do about pulled Replies from the next mount
-# on, where they can; without arguments, what they did before.
+# set_pulled_replies [CLIENT SERVER]: sets both ends' pulled_replies sysctl, effective from the next
+# mount on; without arguments, restores them. Does nothing if the module has no such sysctl.
 set_pulled_replies() {
 	local client=/proc/sys/sunrpc/rdma_pulled_replies
 	local server=/proc/sys/sunrpc/svc_rdma/pulled_replies
@@ -120,7 +120,7 @@ set_pulled_replies() {
 	echo "$2" >"$server"
 }
 
-# A directory on the export for one test; its path on client and server.
+# work_dir NAME: creates a directory for one test; sets its path on the client and on the server.
 work_dir() {
 	WORK=$MNT/$1
 	# shellcheck disable=SC2034 # used by the tests
@@ -134,7 +134,7 @@ drop_caches() {
 	echo 3 >/proc/sys/vm/drop_caches
 }
 
-# What a test leaves behind, whichever way it ended.
+# Default cleanup, run after each test whether it passed or not.
 test_cleanup() {
 	cd /
 	umount_all

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Counters: the transport's line in mountstats, and the server's in sysctl.
+# Counters of the client (mountstats) and of the server (sysctl).
 
-# Position of each number in "xprt: rdma ...", counted from 1.
+# Column of each counter in "xprt: rdma ...", counted from 1.
 # shellcheck disable=SC2034 # read through indirection
 {
 	STAT_port=1		STAT_bind_count=2	STAT_connect_count=3
@@ -17,7 +17,7 @@
 	STAT_local_inv=25	STAT_empty_sendctx=26	STAT_reply_waits=27
 }
 
-# The numbers of the transport line(s) of the mount at $MNT.
+# Prints the counters of each connection of the mount at $MNT.
 xprt_lines() {
 	awk -v at="$MNT" '
 		$1 == "device" { here = $5 == at }
@@ -26,13 +26,13 @@ xprt_lines() {
 		}' /proc/self/mountstats
 }
 
-# xprt_stat NAME: that number, summed over the mount's connections.
+# xprt_stat NAME: prints that counter, summed over the mount's connections.
 xprt_stat() {
 	local column="STAT_$1"
 	xprt_lines | awk -v c="${!column}" '{ sum += $c } END { print sum + 0 }'
 }
 
-# stat_delta NAME COMMAND...: by how much COMMAND moves the number. It fails with COMMAND.
+# stat_delta NAME COMMAND...: prints by how much COMMAND moves the counter. Fails if COMMAND does.
 stat_delta() {
 	local name=$1 before
 	shift

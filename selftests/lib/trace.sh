@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Trace events of rpcrdma, to count what happens.
+# Counts events with the kernel's tracing.
 
 TRACING=/sys/kernel/tracing
 
-# Names of tasks would come from events of the scheduler. Turning those on patches code that
-# all processors run, which an emulated machine now and then does not survive. An instance
-# is made with what is set for the whole.
+# Mounts tracefs and turns record-cmd off. record-cmd enables scheduler events, and patching their
+# code on all CPUs sometimes crashes an emulated machine. Trace instances inherit the setting.
 tracefs() {
 	mountpoint -q "$TRACING" || mount -t tracefs tracefs "$TRACING" 2>/dev/null || return
 	echo 0 >"$TRACING/options/record-cmd"
 }
 
-# trace_on EVENT...: from now on these are recorded, and nothing else.
+# trace_on EVENT...: clears the trace and records these rpcrdma events only.
 trace_on() {
 	local each
 
@@ -33,22 +32,22 @@ trace_off() {
 	echo 0 >"$TRACING/events/enable"
 }
 
-# events_lost [INSTANCE]: events that had no room, since trace_on: the trace itself does not
-# tell of those that others have taken the place of.
-# shellcheck disable=SC2120 # few have one
+# events_lost [INSTANCE]: prints the number of events lost since trace_on. The trace itself does not
+# show overwritten events.
+# shellcheck disable=SC2120 # most callers pass no argument
 events_lost() {
 	awk -F: '/^(overrun|commit overrun|dropped events):/ { lost += $2 }
 		END { print lost + 0 }' "${1:-$TRACING}"/per_cpu/cpu*/stats
 }
 
-# traced EVENT: how often it was recorded. None may have been lost.
+# traced EVENT: prints how often the event was recorded. Fails if events were lost.
 traced() {
 	[ "$(events_lost)" -eq 0 ] || fail "$(events_lost) events were lost"
 	grep -c " $1: " "$TRACING/trace" || true
 }
 
-# How often SUNRPC was told to give up a connection, in a trace of its own: others may be
-# recording. Without tracefs that is never.
+# Calls of xprt_force_disconnect(), in a trace instance, since a test may use the main trace.
+# Without tracefs the count is zero.
 DISCONNECT_TRACE=$TRACING/instances/disconnects
 
 disconnect_trace_on() {
@@ -69,8 +68,8 @@ disconnect_trace_off() {
 	[ ! -e "$DISCONNECT_TRACE" ] || rmdir "$DISCONNECT_TRACE"
 }
 
-# The server's own Calls in a trace of its own, whose first events stay: nfsd makes a Call that
-# has failed again at once, thousands of times while its client is gone.
+# Callbacks of nfsd, in a trace instance that keeps its oldest events: nfsd retries a failed
+# callback at once, thousands of times while its client is gone.
 CALLBACK_TRACE=$TRACING/instances/callbacks
 
 callback_trace_on() {
