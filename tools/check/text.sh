@@ -39,11 +39,6 @@ rule_documents() {
 	tools/docs --check
 }
 
-# The files of results are well-formed, and README.md shows what they say.
-rule_results() {
-	tools/results/render --check
-}
-
 # Work left for later is named in the documentation, not in the code.
 rule_no_leftovers() {
 	listed | grep -E '\.(rs|c|h|sh)$' | grep -v '^tools/check/' |

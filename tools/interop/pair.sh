@@ -8,6 +8,9 @@
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 # shellcheck source=../lib/emulator.sh
 . tools/lib/emulator.sh
+# shellcheck source=../lib/results.sh
+. tools/lib/results.sh
+commit=$(source_commit)
 out=out/interop
 
 # Builds what the guests take with them.
@@ -44,7 +47,7 @@ pair() {
 
 	echo "client: $2, server: $3"
 	despite_emulator "$said.kernel" machines "$@" || status=$?
-	sed -n 's/^client: //p' "$said" >"$said.ktap"
+	{ stamp "$commit"; sed -n 's/^client: //p' "$said"; } >"$said.ktap"
 	[ "$(plan <"$said.ktap")" -gt 0 ] || status=1
 	[ "$(grep -cE '^(not )?ok ' "$said.ktap")" = "$(plan <"$said.ktap")" ] || status=1
 	! grep -q '^not ok' "$said.ktap" || status=1
@@ -57,13 +60,13 @@ pair() {
 # How many tests the KTAP on the input promises.
 plan() { awk '/^1\.\.[0-9]+/ { sum += substr($1, 4) } END { print sum + 0 }'; }
 
-# put_table NAME FILE: FILE becomes the table of that name in the documentation.
-put_table() {
-	local document=Documentation/interoperation.rst
-
-	sed -i -e "/^.. begin of the table: $1\$/,/^.. end of the table/ {
-		/^.. begin of the table/r $2
-		/^.. \\(begin\\|end\\) of the table/!d
-	}" $document
-	echo "the table is in $document"
+# record NAME KIND RESULTS [DIRECTORY]: makes a file of results, of what the command NAME has said of
+# all pairs on this commit. By default it is in Documentation/results.
+record() {
+	local said=() each
+	for each in ours-ours ours-c c-ours c-c; do
+		[ ! -s "$out/$1-$each.ktap" ] || said+=("$out/$1-$each.ktap")
+	done
+	tools/results/record "$2" "$3" --commit "$commit" --module 'named in each row' \
+		${4:+--to "$4"} "${said[@]}"
 }

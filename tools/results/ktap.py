@@ -21,6 +21,7 @@ class Output:
     date: str = ""
     kernel: str = ""
     module: str = ""
+    about: str = ""             # what a guest says of itself
     planned: int = 0
     skipped: str = ""           # why the whole program was skipped
     complaints: int = 0         # of the kernel, or of the harness
@@ -58,6 +59,8 @@ def read(path):
             elif match := re.match(r"# rpcrdma: (\w+), .*Linux (\S+)$", line):
                 output.module = MODULES.get(match[1], match[1])
                 output.kernel = match[2]
+            elif match := re.match(r"# run on \S+ ?(.*)$", line):
+                output.about = match[1]
             elif match := re.match(r"# group (\w+), kernel ([^,]*)", line):
                 group, output.kernel = match[1], match[2]
             elif line.startswith("once more: "):

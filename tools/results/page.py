@@ -35,7 +35,7 @@ SECTIONS = {
                    "passed are in the file."),
     "probe-c": ("Probe, C module", "``tools/probe/run --module c`` (:doc:`probe`). Cases that "
                 "passed are in the file."),
-    "fuzz": ("Mutated messages", "``tools/probe/run --fuzz`` (:doc:`probe`)."),
+    "fuzz-ours": ("Mutated messages", "``tools/probe/run --fuzz`` (:doc:`probe`)."),
     "interop": ("Matrix with the C module", "``tools/interop/run`` (:doc:`interoperation`)."),
     "nfstest": ("nfstest", "``tools/interop/nfstest`` (:doc:`interoperation`). The numbers "
                 "count nfstest's assertions."),
@@ -91,13 +91,15 @@ def provenance(results):
     return out
 
 
-def plain_table(results):
-    columns = results.columns
-    return table(columns, [[row[column] for column in columns] for row in results.rows],
-                 literal=("reason", "said"))
+# A view of a file: the heads of the columns, the rows, and what is said below.
 
 
-def interop_table(results):
+def plain_view(results, rows=None):
+    rows = results.rows if rows is None else rows
+    return results.columns, [[row[column] for column in results.columns] for row in rows], []
+
+
+def interop_view(results):
     """A row for each pair and version, a column for each thing that was done."""
     keys, whats, reasons, cells = [], [], [], {}
     for row in results.rows:
@@ -113,22 +115,18 @@ def interop_table(results):
                 reasons.append(row["reason"])
             cell += f" [{reasons.index(row['reason']) + 1}]"
         cells[key, row["what"]] = cell
-    out = table(["client", "server", "NFS", "date", *whats],
-                [[*key, *(cells.get((key, what), "") for what in whats)] for key in keys])
-    return out + "".join(f"[{i}] {escaped(reason)}\n\n"
-                         for i, reason in enumerate(reasons, 1))
+    return (["client", "server", "NFS", "date", *whats],
+            [[*key, *(cells.get((key, what), "") for what in whats)] for key in keys],
+            [f"[{i}] {reason}" for i, reason in enumerate(reasons, 1)])
 
 
-def probe_table(results):
+def probe_view(results):
     """The cases that did not pass."""
     count = {verdict: sum(row["result"] == verdict for row in results.rows)
              for verdict in ("passed", "failed", "skipped")}
-    out = ", ".join(f"{number} {verdict}" for verdict, number in count.items()) + ".\n\n"
-    rows = [row for row in results.rows if row["result"] != "passed"]
-    if rows:
-        out += table(results.columns, [[row[column] for column in results.columns]
-                                       for row in rows], literal=("reason",))
-    return out
+    columns, rows, _ = plain_view(results, [row for row in results.rows
+                                            if row["result"] != "passed"])
+    return columns, rows, [", ".join(f"{number} {verdict}" for verdict, number in count.items())]
 
 
 def requirement_key(name):
@@ -173,16 +171,22 @@ def size(count):
     return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"
 
 
-def bench_table(results):
-    return table(["Operation", "This module", "C module", "Ratio"],
-                 [[f"{operation} {size(count)}", f"{ours:,}", f"{theirs:,}", f"{ratio:.3f}"]
-                  for operation, count, ours, theirs, ratio in bench_rows(results)])
+def bench_view(results):
+    return (["operation", "this module", "C module", "ratio"],
+            [[f"{operation} {size(count)}", f"{ours:,}", f"{theirs:,}", f"{ratio:.3f}"]
+             for operation, count, ours, theirs, ratio in bench_rows(results)], [])
+
+
+def view(results):
+    if results.name.startswith("probe-"):
+        return probe_view(results)
+    return {"interop": interop_view, "bench": bench_view}.get(results.name, plain_view)(results)
 
 
 def body(results):
-    if results.name.startswith("probe-"):
-        return probe_table(results)
-    return {"interop": interop_table, "bench": bench_table}.get(results.name, plain_table)(results)
+    columns, rows, below = view(results)
+    out = table(columns, rows, literal=("reason", "said")) if rows else ""
+    return out + "".join(f"{escaped(line)}\n\n" for line in below)
 
 
 def page():

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Results of runs: the files, what is generated from them, and the program that writes them.
+
+# The files under Documentation/results are well-formed, and README.md and the chart show what
+# they say.
+rule_results() {
+	tools/results/render --check
+}
+
+# recorded KIND OUTPUT...: prints the rows that tools/results/record makes of these outputs.
+recorded() {
+	tools/results/record "$1" planted --commit 0123456789ab --to "$dir" "${@:2}" 2>/dev/null >&2
+	sed '/^#/d' "$dir/planted.tsv" | tr '\t' '|'
+	rm -f "$dir/planted.tsv"
+}
+
+# output NAME LINE...: an output of commit 0123456789ab.
+output() {
+	printf '%s\n' '# commit 0123456789ab on 2026-01-02' "${@:2}" >"$dir/$1"
+}
+
+# tools/results/record counts what harnesses say as tools/test/count does.
+rule_results_recorded() {
+	local dir
+
+	dir=$(mktemp -d)
+	output whole '# rpcrdma: rust, /x, Linux 7.2.0' 1..3 'ok 1 - a' 'ok 2 - b # SKIP for c' 'not ok 3 - d'
+	output none '1..0 # SKIP no device'
+	# What the emulator broke off begins again; what had failed before stays failed.
+	output again 1..3 'ok 1 - a' 'not ok 2 - b' 'once more: so' 1..3 'ok 1 - a' 'ok 2 - b' \
+		'ok 3 - c' 'kernel log not clean:'
+	# A group of the probe is planned once, however many guests it takes.
+	output group.ktap '# group group, kernel 7.2.0, x' 1..2 '# case 1 - a (R1-1 R2-2)' \
+		'ok 1 - a (R1-1 R2-2)' '# group group, kernel 7.2.0, x' 1..2 '# case 2 - b (-)' \
+		'# for a reason' 'not ok 2 - b (-)'
+	# Of another commit.
+	output other 1..1 'ok 1 - a'
+	sed -i 's/0123456789ab/abcdef012345/' "$dir/other"
+	recorded suites "$dir"/{whole,none,again,group.ktap,other,absent} | diff - <(cat <<-'END'
+		suite|planned|passed|failed|skipped|log|date|note
+		whole|3|1|1|1|clean|2026-01-02|-
+		none|0|0|0|0|clean|2026-01-02|no device
+		again|3|3|1|0|complaints|2026-01-02|-
+		probe: group|2|1|1|0|clean|2026-01-02|-
+	END
+	)
+	recorded probe "$dir/group.ktap" | diff - <(cat <<-'END'
+		group|case|requirements|result|reason
+		group|a|R1-1 R2-2|passed|-
+		group|b|-|failed|for a reason
+	END
+	)
+	output run-ours-c.ktap 1..2 'ok 1 - wire 4.2 5 s' 'ok 2 - krb5i 4.2 # XFAIL for a reason' \
+		'not ok - the machines ended with 1'
+	recorded matrix "$dir/run-ours-c.ktap" | diff - <(cat <<-'END'
+		client|server|nfs|what|result|reason|date
+		this|C|4.2|wire 5 s|passed|-|2026-01-02
+		this|C|4.2|krb5i|xfailed|for a reason|2026-01-02
+		this|C|-|the machines ended with 1|failed|-|2026-01-02
+	END
+	)
+	output nfstest-c-ours.ktap 1..1 '#     BUG:  [for a reason]: a test' \
+		'# 7 passed, 0 failed, 1 known, 2 warnings' 'ok 1 - nfstest posix 4.1 all'
+	recorded nfstest "$dir/nfstest-c-ours.ktap" | diff - <(cat <<-'END'
+		suite|nfs|group|client|server|passed|failed|known|warned|result|note|date
+		posix|4.1|all|C|this|7|0|1|2|passed|for a reason|2026-01-02
+	END
+	)
+	output fuzz_server.ktap 1..1 '# case 1 - seed 7' 'ok 1 - seed 7' '# 20 messages in 3 s, all well'
+	recorded fuzz "$dir/fuzz_server.ktap" | diff - <(cat <<-'END'
+		end|seed|messages|seconds|outcome|log
+		server|7|20|3|all well|clean
+	END
+	)
+	rm -r "$dir"
+}

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# For harnesses that record their results under Documentation/results.
+
+# source_commit: prints the commit that is checked out, with ", dirty" if files other than
+# documents differ from it.
+source_commit() {
+	local git=(git -c "safe.directory=$(pwd -P)") commit
+
+	commit=$("${git[@]}" rev-parse --short=12 HEAD 2>/dev/null) || { echo unknown; return; }
+	[ -z "$("${git[@]}" status --porcelain -- . ':!Documentation' ':!README.md')" ] ||
+		commit+=', dirty'
+	echo "$commit"
+}
+
+# stamp COMMIT: prints the line by which tools/results/record knows the commit of an output.
+stamp() { echo "# commit $1 on $(date +%F)"; }
+
+# record_rows NAME COMMIT MODULE [OPTION...]: records the tab-separated rows of standard input,
+# the first of which names the columns, of a run in the kernel of the environment. The options
+# are those of tools/results/record.
+record_rows() {
+	# shellcheck source=../env/cache.sh
+	. tools/env/cache.sh
+	tools/results/record rows "$1" --commit "$2" --module "$3" \
+		--kernel "$(cat "$(base_path)/release")" "${@:4}"
+}
