@@ -6,7 +6,7 @@
 //!
 //! * `wire`: the bytes of RFC 8166 and RFC 8797, decoded and encoded;
 //! * `engine`: the decisions, without I/O;
-//! * `bindings`: the C side, as bindgen sees it, and where octets lie in memory;
+//! * `bindings`: the C side, as bindgen sees it, and where bytes lie in memory;
 //! * `verbs`: RDMA as types;
 //! * `sunrpc`: SUNRPC as safe types;
 //! * `client`: the connecting end;
@@ -43,8 +43,8 @@ struct RpcRdma {
     _client: client::Client,
     _server: server::Server,
     #[pin]
-    _devices: verbs::DeviceWatch,
-    _last_steps: sunrpc::LastSteps,
+    _devices: verbs::IbClient,
+    _exit_barrier: sunrpc::ExitBarrier,
 }
 
 impl kernel::InPlaceModule for RpcRdma {
@@ -52,8 +52,8 @@ impl kernel::InPlaceModule for RpcRdma {
         pin_init::pin_init_scope(move || {
             bindings::layout::check()?;
             Ok(try_pin_init!(Self {
-                _last_steps: sunrpc::LastSteps::awaited(),
-                _devices <- verbs::DeviceWatch::register(),
+                _exit_barrier: sunrpc::ExitBarrier::awaited(),
+                _devices <- verbs::IbClient::register(),
                 _server: server::Server::register(module)?,
                 _client: client::Client::register()?,
             }))

@@ -97,7 +97,7 @@ unsafe impl Sync for Entry {}
 impl Entry {
     /// A file to read and set `tunable` by.
     pub(crate) const fn tunable(name: &'static CStr, tunable: &'static Tunable) -> Self {
-        // INVARIANT: `proc_dointvec_minmax` wants three integers of `maxlen` octets each. They are
+        // INVARIANT: `proc_dointvec_minmax` wants three integers of `maxlen` bytes each. They are
         // `u32` here and `int` there, which by the invariant of `Tunable` makes no difference.
         Self(ctl_table {
             procname: name.to_bytes_with_nul().as_ptr(),
@@ -146,7 +146,7 @@ impl Entry {
 ///
 /// # Safety
 ///
-/// Called by procfs: `table` is an entry made by [`Entry::counter`], `buffer` has `*lenp` octets of
+/// Called by procfs: `table` is an entry made by [`Entry::counter`], `buffer` has `*lenp` bytes of
 /// kernel memory, and `lenp` and `ppos` may be written.
 unsafe extern "C" fn counter_handler(
     table: *const ctl_table,
@@ -200,7 +200,7 @@ unsafe fn print(number: u64, buffer: *mut c_void, lenp: *mut usize, ppos: *mut b
     let from = usize::try_from(*ppos).unwrap_or(usize::MAX);
     let rest = line.as_bytes().get(from..).unwrap_or(&[]);
     let count = rest.len().min(*lenp);
-    // SAFETY: `rest` has `count` octets, and so has `buffer`.
+    // SAFETY: `rest` has `count` bytes, and so has `buffer`.
     unsafe { core::ptr::copy_nonoverlapping(rest.as_ptr(), buffer.cast(), count) };
     *lenp = count;
     // `count` is at most the length of a line, and without it the position was within one.
@@ -210,7 +210,7 @@ unsafe fn print(number: u64, buffer: *mut c_void, lenp: *mut usize, ppos: *mut b
 /// A decimal number and a newline.
 #[derive(Default)]
 struct Line {
-    octets: [u8; Self::MAX],
+    bytes: [u8; Self::MAX],
     len: usize,
 }
 
@@ -219,13 +219,13 @@ impl Line {
     const MAX: usize = 21;
 
     fn as_bytes(&self) -> &[u8] {
-        self.octets.get(..self.len).unwrap_or(&[])
+        self.bytes.get(..self.len).unwrap_or(&[])
     }
 }
 
 impl Write for Line {
     fn write_str(&mut self, s: &str) -> core::fmt::Result {
-        let room = self.octets.get_mut(self.len..).unwrap_or_default();
+        let room = self.bytes.get_mut(self.len..).unwrap_or_default();
         let room = room.get_mut(..s.len()).ok_or(core::fmt::Error)?;
         room.copy_from_slice(s.as_bytes());
         self.len += s.len();

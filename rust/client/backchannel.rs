@@ -8,15 +8,15 @@
 use crate::{
     engine::requester::call::CallPlan,
     sunrpc::xprt::{
-        ReverseReply,
+        BackchannelReply,
         SendError, //
     },
     trace::trace,
     verbs::{
-        Recv,
+        MrList,
+        RecvBuf,
         RecvWorker,
-        Regions,
-        Sender, //
+        RequestSender, //
     },
     wire::{
         ErrorReply,
@@ -25,14 +25,14 @@ use crate::{
 };
 
 use super::{
-    channel::Channel,
     complete::FenceWaiter,
     compose,
     connection::Connection,
+    ep::ClientEp,
     send,
-    shared::Shared,
+    shared::XprtShared,
     traces,
-    transport::Rdma, //
+    transport::RdmaXprt, //
 };
 
 /// The server calls.
@@ -43,19 +43,19 @@ use super::{
 /// way on it.
 #[cold]
 pub(super) fn call(
-    worker: &RecvWorker<'_, Channel>,
-    recv: Recv<()>,
+    worker: &RecvWorker<'_, ClientEp>,
+    recv: RecvBuf<()>,
     xid: u32,
     start: usize,
-    octets: usize,
+    bytes: usize,
 ) {
     let shared = &worker.context().shared;
     trace!(xprtrdma_cb_call(shared.xprt.peer(), xid));
     let taken = shared
-        .reverse
-        .enqueue(&shared.xprt, xid, recv, start, octets);
+        .backchannel
+        .enqueue(&shared.xprt, xid, recv, start, bytes);
     match taken {
-        Ok(()) => shared.stats.reverse_calls.add(1),
+        Ok(()) => shared.stats.backchannel_calls.add(1),
         Err(recv) => shared.recv_pool.put(recv),
     }
 }
@@ -66,16 +66,16 @@ pub(super) fn call(
 /// after it was sent. Without one the Call is dropped; only a server that ignores its credits sees
 /// that.
 #[cold]
-pub(super) fn refuse(worker: &RecvWorker<'_, Channel>, message: &[u8], error: &ErrorReply) {
+pub(super) fn refuse(worker: &RecvWorker<'_, ClientEp>, message: &[u8], error: &ErrorReply) {
     let this = worker.context();
     traces::not_understood(worker, message);
-    let Some(asides) = this.asides.as_ref() else {
+    let Some(ctrl_sends) = this.ctrl_sends.as_ref() else {
         return;
     };
-    let credits = this.sizes().reverse;
-    let sent = asides.send(worker, None, |octets| error.encode(credits, octets).ok());
+    let credits = this.limits().backchannel;
+    let sent = ctrl_sends.send(worker, None, |bytes| error.encode(credits, bytes).ok());
     if sent.is_err() {
-        this.lose();
+        this.force_disconnect();
     }
 }
 
@@ -85,33 +85,33 @@ pub(super) fn refuse(worker: &RecvWorker<'_, Channel>, message: &[u8], error: &E
 /// no Receive for it. It may call again there.
 pub(super) fn reply(
     to: &Connection,
-    shared: &Shared,
-    sender: &mut Sender<FenceWaiter>,
-    reply: &ReverseReply<'_, Rdma>,
+    shared: &XprtShared,
+    sender: &mut RequestSender<FenceWaiter>,
+    reply: &BackchannelReply<'_, RdmaXprt>,
 ) -> Result<(), SendError> {
-    let own = to.ep.domain().map(|domain| domain.id());
-    if reply.call().map(Recv::domain_id) != own {
+    let own = to.ep.pd().map(|pd| pd.id());
+    if reply.call().map(RecvBuf::pd_id) != own {
         return Ok(());
     }
     trace!(xprtrdma_cb_reply(shared.xprt.peer(), reply.xid()));
     let message = reply.message();
-    let Some(mut draft) = sender.begin() else {
+    let Some(mut builder) = sender.begin() else {
         return Err(send::ring_full(shared, sender));
     };
-    let (memory, _) = draft.parts();
-    let credits = to.ep.context().sizes().reverse;
+    let (memory, _) = builder.parts();
+    let credits = to.ep.context().limits().backchannel;
     let header = HeaderWriter::plain(memory, reply.xid(), credits)?;
     if message.len() as usize + header > to.limits.send as usize {
         return Err(SendError::TooBig);
     }
     compose::append_body(
         shared,
-        &mut draft,
+        &mut builder,
         message,
         CallPlan::Inline { pull_up: true },
         header,
     )?;
-    let (posting, _) = draft.finish(reply.xid(), Regions::none());
+    let (posting, _) = builder.finish(reply.xid(), MrList::none());
     posting
         .post(&to.ep, || ())
         .map_err(|_| SendError::NotConnected)

@@ -20,17 +20,17 @@ use crate::{
     verbs::{
         Endpoint,
         Fenced,
-        QueueEnded,
-        Recv,
+        QpEnded,
+        RecvBuf,
         SendWorker, //
     }, //
 };
 
 use super::{
-    channel::Channel,
-    inflight::extent,
+    ep::ClientEp,
+    inflight::lens,
     traces,
-    transport::Rdma, //
+    transport::RdmaXprt, //
 };
 
 /// What waits for memory to be fenced.
@@ -43,21 +43,21 @@ pub(super) enum FenceWaiter {
 
 /// An RPC and the message that answers it.
 pub(super) struct Answer {
-    rpc: Fencing<Rdma>,
-    recv: Recv<()>,
-    how: How,
+    rpc: Fencing<RdmaXprt>,
+    recv: RecvBuf<()>,
+    how: Completion,
 }
 
 /// How an RPC ends.
 #[derive(Clone, Copy)]
-pub(super) enum How {
+pub(super) enum Completion {
     /// The Reply, or all but one item of it, came inline.
     Inline {
         /// Where in the message the payload starts.
         start: usize,
-        /// Its octets.
-        octets: usize,
-        /// Octets that came by RDMA Write.
+        /// Its bytes.
+        bytes: usize,
+        /// Bytes that came by RDMA Write.
         by_write: u32,
     },
     /// The Reply came by RDMA Write.
@@ -70,43 +70,48 @@ pub(super) enum How {
 
 /// Completes the RPC once nothing of it is exposed any more.
 #[inline]
-pub(super) fn fence(worker: &Endpoint<Channel>, rpc: Claimed<Rdma>, recv: Recv<()>, how: How) {
+pub(super) fn fence(
+    worker: &Endpoint<ClientEp>,
+    rpc: Claimed<RdmaXprt>,
+    recv: RecvBuf<()>,
+    how: Completion,
+) {
     let this = worker.context();
-    let (rpc, exchange) = rpc.withdraw();
+    let (rpc, inflight) = rpc.withdraw();
     let answer = Answer { rpc, recv, how };
-    let regions = match exchange.regions.try_fence() {
+    let mrs = match inflight.mrs.try_fence() {
         Ok(fence) => return complete(worker, answer, fence),
-        Err(regions) => regions,
+        Err(mrs) => mrs,
     };
-    let count = u64::from(regions.len());
+    let count = u64::from(mrs.len());
     this.shared.stats.local_invalidations.add(count);
-    traces::invalidated_here(|| answer.rpc.task(), &regions);
-    if let Err((error, waiter, _)) = regions.invalidate(worker, FenceWaiter::Reply(answer)) {
+    traces::invalidated_here(|| answer.rpc.task(), &mrs);
+    if let Err((error, waiter, _)) = mrs.invalidate(worker, FenceWaiter::Reply(answer)) {
         if let FenceWaiter::Reply(answer) = &waiter {
             trace!(xprtrdma_post_linv_err(answer.rpc.task(), error.to_errno()));
         }
         // Not completed; SUNRPC sends it again on the next connection.
-        this.lose();
+        this.force_disconnect();
     }
 }
 
 /// What a Call exposed has been invalidated, or the queue pair has ended.
 pub(super) fn fenced(
-    worker: &SendWorker<'_, Channel>,
+    worker: &SendWorker<'_, ClientEp>,
     waiter: FenceWaiter,
-    fence: Result<Fenced, QueueEnded>,
+    fence: Result<Fenced, QpEnded>,
 ) {
     let this = worker.context();
-    this.regions_are_back();
+    this.mrs_are_back();
     if fence.is_err() {
-        this.lose();
+        this.force_disconnect();
     }
     match (waiter, fence) {
         (FenceWaiter::Reply(answer), Ok(fence)) => complete(worker, answer, fence),
         // What was written last cannot be trusted: the RPC is sent again.
         (FenceWaiter::Reply(answer), Err(_)) => drop(answer),
         (FenceWaiter::GivenUp, fence) => {
-            let fence = fence.unwrap_or_else(QueueEnded::fence);
+            let fence = fence.unwrap_or_else(QpEnded::fence);
             *this.fenced.lock() = Some(fence);
             this.fence_done.notify_all();
         }
@@ -115,20 +120,20 @@ pub(super) fn fenced(
 
 /// Wakes the task that waits.
 #[inline]
-fn complete(ep: &Endpoint<Channel>, answer: Answer, fence: Fenced) {
+fn complete(ep: &Endpoint<ClientEp>, answer: Answer, fence: Fenced) {
     let shared = &ep.context().shared;
     let Answer { rpc, recv, how } = answer;
     match how {
-        How::Inline {
+        Completion::Inline {
             start,
-            octets,
+            bytes,
             by_write,
         } => {
             let buf = rpc.room();
-            let room = extent(buf);
+            let room = lens(buf);
             let placement = match by_write {
-                0 => Placement::inline(octets, &room),
-                _ => Placement::beside_write_chunk(octets, by_write, &room),
+                0 => Placement::inline(bytes, &room),
+                _ => Placement::beside_write_chunk(bytes, by_write, &room),
             };
             let scatter = Scatter {
                 payload: start,
@@ -138,7 +143,7 @@ fn complete(ep: &Endpoint<Channel>, answer: Answer, fence: Fenced) {
                 tail: (placement.tail.offset, placement.tail.length),
                 length: placement.length,
             };
-            let traced = xprtrdma_fixup::enabled().then(|| (rpc.task(), traces::extent(buf)));
+            let traced = xprtrdma_fixup::enabled().then(|| (rpc.task(), traces::lens(buf)));
             let (old, copied) = rpc.complete(fence, recv, &scatter);
             if let Some((task, parts)) = traced.filter(|_| copied != 0) {
                 trace!(xprtrdma_fixup(task, copied as u32, parts));
@@ -153,16 +158,16 @@ fn complete(ep: &Endpoint<Channel>, answer: Answer, fence: Fenced) {
                 shared.stats.written.add(u64::from(by_write));
             }
         }
-        How::InReplyChunk(length) => {
+        Completion::InReplyChunk(length) => {
             rpc.complete_in_place(fence, length);
             shared.recv_pool.put(recv);
             shared.stats.written.add(u64::from(length));
         }
-        How::Pulled(length) => {
+        Completion::Pulled(length) => {
             rpc.complete_in_place(fence, length);
             shared.recv_pool.put(recv);
         }
-        How::Refused(refusal) => {
+        Completion::Refused(refusal) => {
             shared.stats.bad_replies.add(1);
             rpc.refuse(fence, refusal);
             shared.recv_pool.put(recv);

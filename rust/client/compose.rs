@@ -19,12 +19,12 @@ use crate::{
     trace::trace,
     verbs::{
         Access,
-        Draft,
-        DraftFull,
         MapError,
         Mapped,
-        Regions,
-        Registrar, //
+        MrList,
+        MrMapper, //
+        SendBuilder,
+        SendFull,
     },
     wire::{
         HeaderWriter,
@@ -37,14 +37,14 @@ use super::{
     complete::FenceWaiter,
     connection::Connection,
     inflight::segment,
-    shared::Shared,
+    shared::XprtShared,
     traces,
-    transport::Rdma, //
+    transport::RdmaXprt, //
 };
 
 /// A Call whose header is written and whose chunks are mapped.
 pub(super) struct Composed {
-    pub(super) regions: Regions<Mapped, FenceWaiter>,
+    pub(super) mrs: MrList<Mapped, FenceWaiter>,
     pub(super) reads: u32,
 }
 
@@ -63,8 +63,8 @@ impl From<Overflow> for SendError {
     }
 }
 
-impl From<DraftFull> for SendError {
-    fn from(_: DraftFull) -> Self {
+impl From<SendFull> for SendError {
+    fn from(_: SendFull) -> Self {
         Self::Io
     }
 }
@@ -73,60 +73,60 @@ impl From<DraftFull> for SendError {
 #[inline]
 pub(super) fn compose(
     to: &Connection,
-    shared: &Shared,
-    draft: &mut Draft<'_, FenceWaiter>,
-    call: &Call<'_, Rdma>,
+    shared: &XprtShared,
+    builder: &mut SendBuilder<'_, FenceWaiter>,
+    call: &Call<'_, RdmaXprt>,
     plan: &Plan,
 ) -> Result<Composed, SendError> {
     let message = call.message();
-    let (memory, registrar) = draft.parts();
-    let mut regions = Regions::none();
-    let reads = expose_call(registrar, &mut regions, message, plan.call)?;
+    let (memory, mr_mapper) = builder.parts();
+    let mut mrs = MrList::none();
+    let reads = expose_call(mr_mapper, &mut mrs, message, plan.call)?;
     if reads != 0 && call.is_protected() {
         // Privacy: to send the Call once more, SUNRPC encrypts it into other pages, and frees these
         // without asking.
-        regions.hold();
+        mrs.hold();
     }
-    let writes = expose_room(registrar, &mut regions, call.room(), plan.reply)?;
-    let sizes = to.ep.context().sizes();
-    if reads + writes > sizes.regions_per_call {
+    let writes = expose_room(mr_mapper, &mut mrs, call.room(), plan.reply)?;
+    let limits = to.ep.context().limits();
+    if reads + writes > limits.mrs_per_call {
         return Err(SendError::Io);
     }
-    let header = write_header(memory, sizes.requests, call.xid(), plan, &regions, reads)?;
-    count(shared, plan, &regions, reads, writes);
-    traces::exposed(|| call.task(), &regions, reads, plan);
+    let header = write_header(memory, limits.requests, call.xid(), plan, &mrs, reads)?;
+    count(shared, plan, &mrs, reads, writes);
+    traces::exposed(|| call.task(), &mrs, reads, plan);
     trace!(xprtrdma_marshal(
         call.task(),
         call.xid(),
         header as u32,
-        traces::extent(message),
+        traces::lens(message),
         traces::call(plan.call, message),
         traces::reply(plan.reply)
     ));
-    append_body(shared, draft, message, plan.call, header).inspect_err(|error| {
+    append_body(shared, builder, message, plan.call, header).inspect_err(|error| {
         trace!(xprtrdma_prepsend_failed(
             call.task(),
             call.xid(),
             error.to_errno()
         ));
     })?;
-    Ok(Composed { regions, reads })
+    Ok(Composed { mrs, reads })
 }
 
 /// Maps what the peer is to read; returns how many regions that takes.
 #[inline]
 fn expose_call(
-    registrar: &mut Registrar<FenceWaiter>,
-    regions: &mut Regions<Mapped, FenceWaiter>,
+    mr_mapper: &mut MrMapper<FenceWaiter>,
+    mrs: &mut MrList<Mapped, FenceWaiter>,
     message: &XdrBuf,
     plan: CallPlan,
 ) -> Result<u32, MapError> {
     match plan {
         CallPlan::Inline { .. } => Ok(0),
-        CallPlan::ReadChunk { .. } => registrar.map(message.pages(), Access::Read, regions),
+        CallPlan::ReadChunk { .. } => mr_mapper.map(message.pages(), Access::Read, mrs),
         CallPlan::PositionZero => {
             let all = Iterator::chain(message.head(), message.pages());
-            registrar.map(Iterator::chain(all, message.tail()), Access::Read, regions)
+            mr_mapper.map(Iterator::chain(all, message.tail()), Access::Read, mrs)
         }
     }
 }
@@ -134,18 +134,18 @@ fn expose_call(
 /// Maps what the peer is to write; returns how many regions that takes.
 #[inline]
 fn expose_room(
-    registrar: &mut Registrar<FenceWaiter>,
-    regions: &mut Regions<Mapped, FenceWaiter>,
+    mr_mapper: &mut MrMapper<FenceWaiter>,
+    mrs: &mut MrList<Mapped, FenceWaiter>,
     room: &XdrBuf,
     plan: ReplyPlan,
 ) -> Result<u32, MapError> {
     match plan {
         ReplyPlan::Inline | ReplyPlan::Pull => Ok(0),
         // No room for the roundup: it does not travel (RFC 8166 Section 3.4.6.2).
-        ReplyPlan::WriteChunk => registrar.map(room.pages(), Access::Write, regions),
+        ReplyPlan::WriteChunk => mr_mapper.map(room.pages(), Access::Write, mrs),
         ReplyPlan::ReplyChunk => {
             let all = Iterator::chain(room.head(), room.pages());
-            registrar.map(Iterator::chain(all, room.tail()), Access::Write, regions)
+            mr_mapper.map(Iterator::chain(all, room.tail()), Access::Write, mrs)
         }
     }
 }
@@ -157,13 +157,13 @@ fn write_header(
     credits: u32,
     xid: u32,
     plan: &Plan,
-    regions: &Regions<Mapped, FenceWaiter>,
+    mrs: &MrList<Mapped, FenceWaiter>,
     reads: u32,
 ) -> Result<usize, Overflow> {
-    if regions.is_empty() {
+    if mrs.is_empty() {
         return HeaderWriter::plain(memory, xid, credits);
     }
-    let mut segments = regions.exposed().map(segment);
+    let mut segments = mrs.exposed().map(segment);
     let (mut header, position) = match plan.call {
         CallPlan::Inline { .. } => (HeaderWriter::msg(memory, xid, credits)?, 0),
         CallPlan::ReadChunk { position } => (HeaderWriter::msg(memory, xid, credits)?, position),
@@ -186,13 +186,13 @@ fn write_header(
 /// Writes what of the Call is sent with the header, and puts the message together.
 #[inline]
 pub(super) fn append_body(
-    shared: &Shared,
-    draft: &mut Draft<'_, FenceWaiter>,
+    shared: &XprtShared,
+    builder: &mut SendBuilder<'_, FenceWaiter>,
     message: &XdrBuf,
     plan: CallPlan,
     header: usize,
 ) -> Result<(), SendError> {
-    let (memory, _) = draft.parts();
+    let (memory, _) = builder.parts();
     let body = memory.get_mut(header..).ok_or(SendError::TooBig)?;
     let mut out = Copier { body, copied: 0 };
     match plan {
@@ -206,11 +206,11 @@ pub(super) fn append_body(
         CallPlan::Inline { pull_up: false } if message.page_len() != 0 => {
             let head = out.copy(|to| message.copy_head(to))?;
             let tail = out.copy(|to| message.copy_tail(0, to))?;
-            draft.append(header + head)?;
-            for piece in message.pages() {
-                draft.gather(&piece)?;
+            builder.append(header + head)?;
+            for bvec in message.pages() {
+                builder.gather(&bvec)?;
             }
-            return Ok(draft.append(tail)?);
+            return Ok(builder.append(tail)?);
         }
         CallPlan::Inline { .. } => {
             out.copy(|to| message.copy_head(to))?;
@@ -223,7 +223,7 @@ pub(super) fn append_body(
         }
     }
     let copied = out.copied;
-    Ok(draft.append(header + copied)?)
+    Ok(builder.append(header + copied)?)
 }
 
 /// Appends to the part of a message that is copied.
@@ -244,13 +244,13 @@ impl Copier<'_> {
 
 #[inline]
 fn count(
-    shared: &Shared,
+    shared: &XprtShared,
     plan: &Plan,
-    regions: &Regions<Mapped, FenceWaiter>,
+    mrs: &MrList<Mapped, FenceWaiter>,
     reads: u32,
     writes: u32,
 ) {
-    if regions.is_empty() {
+    if mrs.is_empty() {
         return;
     }
     let stats = &shared.stats.send;
@@ -265,10 +265,10 @@ fn count(
             ReplyPlan::WriteChunk => stats.write_segments.add(u64::from(writes)),
             _ => stats.reply_segments.add(u64::from(writes)),
         }
-        let room = regions.exposed().skip(reads as usize);
-        let octets = Iterator::fold(room, 0u64, |sum, exposed| {
+        let room = mrs.exposed().skip(reads as usize);
+        let bytes = Iterator::fold(room, 0u64, |sum, exposed| {
             sum.saturating_add(u64::from(exposed.length))
         });
-        stats.offered.add(octets);
+        stats.offered.add(bytes);
     }
 }

@@ -12,11 +12,11 @@ use crate::{
     sunrpc::xprt::ConnectError,
     trace::trace,
     verbs::{
-        Asides,
         ConnParam,
+        CtrlSendPool,
         Endpoint,
-        Refill,
-        Sender, //
+        MrRefresh,
+        RequestSender, //
     },
     wire::{
         extensions::Announcement,
@@ -25,18 +25,18 @@ use crate::{
 };
 
 use super::{
-    attempt::Progress,
-    channel::Channel,
     complete::FenceWaiter,
+    connect_wait::ConnectProgress,
     connection::Connection,
+    ep::ClientEp,
     limits::{
-        Lack,
-        Sizes,
+        Limits,
+        Unsupported,
         DONES, //
     },
     shared::{
-        RegionWaiters,
-        Shared, //
+        MrWaiters,
+        XprtShared, //
     }, //
 };
 
@@ -62,56 +62,56 @@ const RECEIVER_RETRIES: u8 = 0;
 ///
 /// See [`ConnectError`]; what was made is dropped again.
 pub(super) fn connect(
-    shared: &Arc<Shared>,
-) -> Result<(Connection, Sender<FenceWaiter>), ConnectError> {
+    shared: &Arc<XprtShared>,
+) -> Result<(Connection, RequestSender<FenceWaiter>), ConnectError> {
     let (Some(net), Some(peer)) = (shared.xprt.net(), shared.xprt.peer()) else {
         return Err(ConnectError::Protocol);
     };
-    let ep = Endpoint::create(net, Channel::new(shared.clone()))?;
+    let ep = Endpoint::create(net, ClientEp::new(shared.clone()))?;
     let this = ep.context();
     let timeout = RESOLVE_MS as usize;
     let most = RESOLVE_MS + SLACK_MS;
     let is_wanted = || shared.xprt.is_wanted();
-    this.attempt
+    this.connect_wait
         .ask(|| ep.resolve_addr(&peer, timeout), most, is_wanted)?;
-    this.attempt
+    this.connect_wait
         .ask(|| ep.resolve_route(timeout), most, is_wanted)?;
 
     let device = ep.device()?;
-    let mut sizes = Sizes::for_device(&device, shared.xprt.slots(), shared.reverse_calls)
-        .map_err(|lack| unsuitable(&ep, lack))?;
-    open_queues(&ep, &mut sizes)?;
-    let sender = make_sender(&ep, shared, &mut sizes)?;
-    this.set_sizes(sizes);
+    let mut limits = Limits::for_device(&device, shared.xprt.slots(), shared.backchannel_calls)
+        .map_err(|unsupported| unsuitable(&ep, unsupported))?;
+    open_queues(&ep, &mut limits)?;
+    let sender = make_sender(&ep, shared, &mut limits)?;
+    this.set_limits(limits);
 
     // One Call may be sent, until its Reply says more (RFC 8166 Section 3.3.3); and the peer may
     // call.
     shared.xprt.set_window(1);
-    if sizes.read_depth > 0 {
-        this.pulls.open(sizes.pull_entries);
-        this.dones.open(&ep, DONES, sizes.requests)?;
+    if limits.read_depth > 0 {
+        this.reply_reads.open(limits.reply_read_entries);
+        this.dones.open(&ep, DONES, limits.requests)?;
     }
-    let first = sizes.first_receives();
+    let first = limits.first_receives();
     if this.receives.refill(&ep, first) < first {
         return Err(ConnectError::NoMemory);
     }
 
-    let announcement = Announcement::new(&sizes.own, &sizes.offer());
+    let announcement = Announcement::new(&limits.own, &limits.offer());
     let param = ConnParam {
         responder_resources: u8::try_from(device.max_qp_rd_atom).unwrap_or(u8::MAX),
         // We read from the peer only to pull Replies.
-        initiator_depth: sizes.read_depth,
+        initiator_depth: limits.read_depth,
         retry_count: RETRIES,
         rnr_retry_count: RECEIVER_RETRIES,
-        private_data: announcement.as_octets(),
+        private_data: announcement.as_bytes(),
     };
     let answer = this
-        .attempt
+        .connect_wait
         .ask(|| ep.connect(&param), CONNECT_MS, is_wanted)?;
     match answer {
-        Progress::Established(agreement, extensions) => {
-            shared.agreed(sizes.reverse_payload(&agreement));
-            let limits = sizes.limits(&agreement, &extensions);
+        ConnectProgress::Established(agreement, extensions) => {
+            shared.agreed(limits.backchannel_payload(&agreement));
+            let limits = limits.call_limits(&agreement, &extensions);
             trace!(xprtrdma_inline_thresh(
                 ep.local_addr(),
                 ep.peer_addr(),
@@ -128,62 +128,62 @@ pub(super) fn connect(
 
 /// Makes the queues, for fewer Calls if it has to be: how deep a queue can be depends on how large
 /// its entries are, too, and how that is, only the device knows.
-fn open_queues(ep: &Endpoint<Channel>, sizes: &mut Sizes) -> Result {
+fn open_queues(ep: &Endpoint<ClientEp>, limits: &mut Limits) -> Result {
     loop {
-        match ep.open(&sizes.queues()) {
-            Err(ENOMEM | EINVAL) if sizes.halve() => {}
+        match ep.open(&limits.queues()) {
+            Err(ENOMEM | EINVAL) if limits.halve() => {}
             opened => return opened.map(drop),
         }
     }
 }
 
 /// Says which device will not do, and why: all that `mount` can say is that an argument is invalid.
-fn unsuitable(ep: &Endpoint<Channel>, lack: Lack) -> ConnectError {
+fn unsuitable(ep: &Endpoint<ClientEp>, unsupported: Unsupported) -> ConnectError {
     // Gone by now, if there is no name.
     let _ = ep.with_device_name(|name| {
-        pr_err!("{} cannot carry NFS: it lacks {}\n", name, lack.name());
+        pr_err!(
+            "{} cannot carry NFS: it lacks {}\n",
+            name,
+            unsupported.name()
+        );
     });
     ConnectError::Unsupported
 }
 
 /// Makes what sends, with regions for one large READ or WRITE, and the first Receive buffers; more
 /// of both are made when they are missed. Long messages take memory in large pieces: if there is
-/// none, `sizes` become smaller, and the peer is told that.
+/// none, `limits` become smaller, and the peer is told that.
 fn make_sender(
-    ep: &Endpoint<Channel>,
-    shared: &Arc<Shared>,
-    sizes: &mut Sizes,
-) -> Result<Sender<FenceWaiter>, ConnectError> {
+    ep: &Endpoint<ClientEp>,
+    shared: &Arc<XprtShared>,
+    limits: &mut Limits,
+) -> Result<RequestSender<FenceWaiter>, ConnectError> {
     shared.recv_pool.open(ep);
     let sender = loop {
-        match try_make_sender(ep, shared, sizes) {
-            Err(ENOMEM) if sizes.shrink() => {}
+        match try_make_sender(ep, shared, limits) {
+            Err(ENOMEM) if limits.shrink() => {}
             made => break made?,
         }
     };
     let pool = sender.pool();
-    let made = pool.grow(sizes.regions_per_call);
-    shared.stats.regions_made.add(u64::from(made));
+    let made = pool.grow(limits.mrs_per_call);
+    shared.stats.mrs_made.add(u64::from(made));
     trace!(xprtrdma_createmrs(ep.peer_addr(), made));
-    let refill = Refill::new(
-        pool.clone(),
-        sizes.regions_per_call,
-        RegionWaiters(shared.clone()),
-    )?;
+    let refill = MrRefresh::new(pool.clone(), limits.mrs_per_call, MrWaiters(shared.clone()))?;
     ep.context().refill.populate(refill);
-    let asides = Asides::new(ep, sizes.asides(), MIN_LEN)?;
-    ep.context().asides.populate(asides);
+    let ctrl_sends = CtrlSendPool::new(ep, limits.ctrl_sends(), MIN_LEN)?;
+    ep.context().ctrl_sends.populate(ctrl_sends);
     Ok(sender)
 }
 
 fn try_make_sender(
-    ep: &Endpoint<Channel>,
-    shared: &Shared,
-    sizes: &Sizes,
-) -> Result<Sender<FenceWaiter>> {
-    let count = credit::receives_to_post(0, sizes.first_receives(), sizes.receive_batch());
+    ep: &Endpoint<ClientEp>,
+    shared: &XprtShared,
+    limits: &Limits,
+) -> Result<RequestSender<FenceWaiter>> {
+    let count = credit::receives_to_post(0, limits.first_receives(), limits.receive_batch());
     shared
         .recv_pool
-        .stock(ep, count, sizes.own.receive_size as usize)?;
-    Sender::new(ep, &sizes.sender()).inspect_err(|_| shared.recv_pool.empty())
+        .stock(ep, count, limits.own.receive_size as usize)?;
+    RequestSender::new(ep, &limits.sender()).inspect_err(|_| shared.recv_pool.empty())
 }

@@ -3,14 +3,14 @@
 //! A connection as SUNRPC sees it: made, used by whoever has the send lock, closed.
 
 use crate::{
-    engine::requester::call::Limits,
+    engine::requester::call::CallLimits,
     verbs::EndpointBox, //
 };
 
-use super::channel::Channel;
+use super::ep::ClientEp;
 
 /// A connection that is good for sending.
 pub(super) struct Connection {
-    pub(super) ep: EndpointBox<Channel>,
-    pub(super) limits: Limits,
+    pub(super) ep: EndpointBox<ClientEp>,
+    pub(super) limits: CallLimits,
 }

@@ -4,11 +4,11 @@
 
 use crate::{
     engine::{
-        inbound::Message,
+        inbound::RpcMsg,
         requester::{
             call::{
-                Extent,
                 ReplyPlan, //
+                XdrLens,
             },
             match_reply::{
                 self,
@@ -21,7 +21,7 @@ use crate::{
     sunrpc::xdr::XdrBuf,
     verbs::{
         Exposed,
-        Regions,
+        MrList,
         Registered, //
     },
     wire::Segment, //
@@ -30,14 +30,15 @@ use crate::{
 use super::complete::FenceWaiter;
 
 /// What a Call exposes.
-pub(super) struct Exchange {
+pub(super) struct Inflight {
     /// The regions: those of Read chunks first.
-    pub(super) regions: Regions<Registered, FenceWaiter>,
+    pub(super) mrs: MrList<Registered, FenceWaiter>,
     /// How many regions are those of Read chunks.
     pub(super) reads: u32,
     /// What the other regions are.
     pub(super) offer: ReplyPlan,
-    /// What kind of Call it is, if its Reply may be long: see [`Habits`](super::habits::Habits).
+    /// What kind of Call it is, if its Reply may be long: see
+    /// [`ReplyHistories`](super::habits::Habits).
     pub(super) procedure: u32,
 }
 
@@ -53,8 +54,8 @@ pub(super) fn segment(exposed: Exposed) -> Segment {
 
 /// What a message has, or has room for, in each part.
 #[inline]
-pub(super) fn extent(buf: &XdrBuf) -> Extent {
-    Extent {
+pub(super) fn lens(buf: &XdrBuf) -> XdrLens {
+    XdrLens {
         head: buf.head_len(),
         data: buf.page_len(),
         page_offset: buf.page_base(),
@@ -62,16 +63,11 @@ pub(super) fn extent(buf: &XdrBuf) -> Extent {
     }
 }
 
-impl Exchange {
+impl Inflight {
     /// Compares a Reply with what was offered for it.
     #[inline]
-    pub(super) fn arrived<'a>(&self, message: &Message<'a>) -> Result<Arrived<'a>, Mismatch> {
-        let offered = || {
-            self.regions
-                .exposed()
-                .skip(self.reads as usize)
-                .map(segment)
-        };
+    pub(super) fn arrived<'a>(&self, message: &RpcMsg<'a>) -> Result<Arrived<'a>, Mismatch> {
+        let offered = || self.mrs.exposed().skip(self.reads as usize).map(segment);
         let of = |plan| offered().take(if self.offer == plan { usize::MAX } else { 0 });
         match_reply::arrived(
             message,

@@ -13,7 +13,7 @@ use crate::{
             Agreement,
             Extensions, //
         },
-        requester::call::Limits, //
+        requester::call::CallLimits, //
     },
     verbs::{
         DeviceAttrs,
@@ -34,7 +34,7 @@ use crate::{
 
 use super::tunables;
 
-/// Octets of the largest READ or WRITE. Every device must be capable of it: NFS settles `rsize` and
+/// Bytes of the largest READ or WRITE. Every device must be capable of it: NFS settles `rsize` and
 /// `wsize` at mount, and may reconnect through another device.
 const MAX_IO: u32 = 1 << 20;
 /// Pages that such an item touches, if it does not start with one.
@@ -45,9 +45,9 @@ const OTHER_PAGES: u32 = 3;
 /// Segments in one chunk: with more, even the largest header could fill a small message.
 pub(super) const MAX_SEGMENTS: u32 = 16;
 
-/// Octets that a message is composed in, if what is larger can be gathered from pages.
+/// Bytes that a message is composed in, if what is larger can be gathered from pages.
 const COMPOSED: u32 = 4096;
-/// Octets of a message for which there is always memory.
+/// Bytes of a message for which there is always memory.
 const SMALL: u32 = PAGE_SIZE as u32;
 
 /// Header, head and tail of a message are an element each; no device that can do less.
@@ -59,7 +59,7 @@ const MAX_SGES: u32 = MIN_SGES + 16;
 const FEW_SGES: u32 = 7;
 
 /// One in so many entries of a queue is for reverse Calls, if the device has few.
-const REVERSE_SHARE: u32 = 8;
+const BACKCHANNEL_SHARE: u32 = 8;
 
 /// RDMA_DONEs that may be on their way.
 pub(super) const DONES: u32 = 16;
@@ -68,7 +68,7 @@ pub(super) const DONES: u32 = 16;
 const MAX_READ_DEPTH: u32 = 16;
 
 /// Replies of the largest size that may be pulled at a time, of which most are far smaller.
-const PULLS: u32 = 2;
+const REPLY_READS: u32 = 2;
 /// Where head, pages and tail of a buffer meet, a Read ends and another begins.
 const SEAMS: u32 = 2;
 
@@ -78,22 +78,22 @@ const DRAIN_MARKS: u32 = 2;
 
 /// What a device would need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lack {
+pub(super) enum Unsupported {
     KernelVerbs,
     Registration,
     SendElements,
-    RegionPages,
+    MrPages,
     Queues,
 }
 
-impl Lack {
+impl Unsupported {
     /// For the administrator.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::KernelVerbs => "queue pairs for the kernel",
             Self::Registration => "memory registration by work request (FRWR)",
             Self::SendElements => "Sends of three elements",
-            Self::RegionPages => "regions that are large enough for 1 MiB",
+            Self::MrPages => "regions that are large enough for 1 MiB",
             Self::Queues => "room for a Call in its queues",
         }
     }
@@ -101,17 +101,17 @@ impl Lack {
 
 /// The sizes of one connection.
 #[derive(Clone, Copy)]
-pub(super) struct Sizes {
+pub(super) struct Limits {
     /// Calls that may be outstanding, as far as this end is concerned: the credits to ask for.
     pub(super) requests: u32,
     /// Reverse Calls that may be outstanding: the credits to grant.
-    pub(super) reverse: u32,
+    pub(super) backchannel: u32,
     /// Segments in a chunk.
     pub(super) segments: u32,
     /// Regions that one Call may use; room on the Send Queue is reckoned with them.
-    pub(super) regions_per_call: u32,
+    pub(super) mrs_per_call: u32,
     /// Pages in a region.
-    pub(super) region_pages: u32,
+    pub(super) mr_pages: u32,
     /// Whether a region may have gaps.
     pub(super) gaps: bool,
     /// Elements of a message.
@@ -123,25 +123,25 @@ pub(super) struct Sizes {
     /// Replies are pulled even if they are usually long.
     pub(super) all_pulled: bool,
     /// Entries of the Send Queue for them.
-    pub(super) pull_entries: u32,
+    pub(super) reply_read_entries: u32,
     /// What this end says about itself.
     pub(super) own: PrivateData,
 }
 
-impl Sizes {
+impl Limits {
     /// Those of a connection whose device is not known yet: one Call, as on any fresh one.
     pub(super) const NONE: Self = Self {
         requests: 1,
-        reverse: 0,
+        backchannel: 0,
         segments: 0,
-        regions_per_call: 0,
-        region_pages: 0,
+        mrs_per_call: 0,
+        mr_pages: 0,
         gaps: false,
         sges: MIN_SGES,
         own_work: 0,
         read_depth: 0,
         all_pulled: false,
-        pull_entries: 0,
+        reply_read_entries: 0,
         own: PrivateData {
             remote_invalidation: false,
             send_size: MIN_SIZE,
@@ -154,49 +154,53 @@ impl Sizes {
     /// # Errors
     ///
     /// What the device [lacks](Lack).
-    pub(super) fn for_device(device: &DeviceAttrs, slots: u32, reverse: u32) -> Result<Self, Lack> {
+    pub(super) fn for_device(
+        device: &DeviceAttrs,
+        slots: u32,
+        backchannel: u32,
+    ) -> Result<Self, Unsupported> {
         if !device.supported {
-            return Err(Lack::KernelVerbs);
+            return Err(Unsupported::KernelVerbs);
         }
         if !device.mem_mgt_extensions || device.max_fast_reg_pages == 0 {
-            return Err(Lack::Registration);
+            return Err(Unsupported::Registration);
         }
         if device.max_send_sge < MIN_SGES {
-            return Err(Lack::SendElements);
+            return Err(Unsupported::SendElements);
         }
         let send_size = tunables::send_size();
         let sges = device.max_send_sge.min(wanted_sges(send_size));
-        let (segments, region_pages) = region_sizes(device)?;
+        let (segments, mr_pages) = mr_sizes(device)?;
         // A Call may have a chunk of its own and one for its Reply, but not two large ones.
-        let regions_per_call = segments + 2;
-        let per_call = work_per_call(regions_per_call);
+        let mrs_per_call = segments + 2;
+        let per_call = work_per_call(mrs_per_call);
         let queue = device.max_qp_wr.min(device.max_cqe);
-        let reverse = reverse.min(queue / REVERSE_SHARE);
-        let others = reverse + asides(reverse) + DRAIN_MARKS;
+        let backchannel = backchannel.min(queue / BACKCHANNEL_SHARE);
+        let others = backchannel + ctrl_sends(backchannel) + DRAIN_MARKS;
         let room = queue.saturating_sub(others);
         // Calls come first: half of the room is theirs, and room for one.
-        let pulls = PullSizes::of(device, sges)
+        let reply_reads = PullSizes::of(device, sges)
             .filter(|p| room.saturating_sub(p.work()) >= per_call.max(room / 2))
             .unwrap_or_default();
-        let own_work = others + pulls.work();
+        let own_work = others + reply_reads.work();
         let room = queue.saturating_sub(own_work);
         // The Receive Queue takes a batch on top.
         let requests = slots.min(room / per_call).min(room / 5 * 4);
-        if requests == 0 || reverse == 0 {
-            return Err(Lack::Queues);
+        if requests == 0 || backchannel == 0 {
+            return Err(Unsupported::Queues);
         }
         Ok(Self {
             requests,
-            reverse,
+            backchannel,
             segments,
-            regions_per_call,
-            region_pages,
+            mrs_per_call,
+            mr_pages,
             gaps: device.sg_gaps,
             sges,
             own_work,
-            read_depth: pulls.depth,
+            read_depth: reply_reads.depth,
             all_pulled: tunables::all_pulled(),
-            pull_entries: pulls.entries,
+            reply_read_entries: reply_reads.entries,
             own: PrivateData {
                 // Every handle is registered for one Call, which is what the flag promises. Not on
                 // iWARP: see `Endpoint::invalidates_in_order`.
@@ -209,8 +213,8 @@ impl Sizes {
 
     /// The queues to ask for.
     pub(super) fn queues(&self) -> QueueDepths {
-        let send = self.requests * work_per_call(self.regions_per_call) + self.own_work;
-        let recv = self.requests + self.receive_batch() + self.reverse + DRAIN_MARKS;
+        let send = self.requests * work_per_call(self.mrs_per_call) + self.own_work;
+        let recv = self.requests + self.receive_batch() + self.backchannel + DRAIN_MARKS;
         QueueDepths {
             send_wr: send,
             recv_wr: recv,
@@ -239,21 +243,21 @@ impl Sizes {
     /// The sending side to make.
     pub(super) fn sender(&self) -> SenderSizes {
         SenderSizes {
-            messages: self.requests + self.reverse,
+            messages: self.requests + self.backchannel,
             buffer: self.composed() as usize,
             sges: self.sges,
             batch: self.requests / 8,
-            region_pages: self.region_pages,
+            mr_pages: self.mr_pages,
             gaps: self.gaps,
         }
     }
 
     /// Messages that refuse reverse Calls.
-    pub(super) fn asides(&self) -> u32 {
-        asides(self.reverse)
+    pub(super) fn ctrl_sends(&self) -> u32 {
+        ctrl_sends(self.backchannel)
     }
 
-    /// Octets that a message is composed in. The longest one is gathered, if the device has
+    /// Bytes that a message is composed in. The longest one is gathered, if the device has
     /// elements for that, and else copied together.
     fn composed(&self) -> u32 {
         let gathered = (self.sges - MIN_SGES) * PAGE_SIZE as u32;
@@ -280,10 +284,10 @@ impl Sizes {
     /// Receives that stand when the peer is asked for a connection: for one Reply, and for its
     /// Calls.
     pub(super) fn first_receives(&self) -> u32 {
-        1 + self.reverse
+        1 + self.backchannel
     }
 
-    /// Octets of a Call that are rather copied than gathered, if a message may have `send` octets.
+    /// Bytes of a Call that are rather copied than gathered, if a message may have `send` bytes.
     ///
     /// Header and Call share the memory that a message is composed in. If that is all that may be
     /// sent, the header is counted there; else room is left for any header.
@@ -293,19 +297,19 @@ impl Sizes {
         } else {
             size::max_call(self.segments as usize)
         };
-        // CAST: A few hundred octets.
+        // CAST: A few hundred bytes.
         self.composed().saturating_sub(header as u32)
     }
 
-    /// Octets that a reverse Call, and its Reply, may have on a connection with this agreement.
+    /// Bytes that a reverse Call, and its Reply, may have on a connection with this agreement.
     ///
     /// The callback service keeps a message in a page; a Reply is composed in one piece, behind its
     /// header.
-    pub(super) fn reverse_payload(&self, agreement: &Agreement) -> u32 {
-        // CAST: A few octets.
+    pub(super) fn backchannel_payload(&self, agreement: &Agreement) -> u32 {
+        // CAST: A few bytes.
         let composed = self.composed().saturating_sub(MIN_LEN as u32);
         agreement
-            .reverse_payload()
+            .backchannel_payload()
             .min(composed)
             .min(PAGE_SIZE as u32)
     }
@@ -318,34 +322,34 @@ impl Sizes {
     }
 
     /// What `agreement`, `extensions` and these sizes allow a Call.
-    pub(super) fn limits(&self, agreement: &Agreement, extensions: &Extensions) -> Limits {
-        Limits {
+    pub(super) fn call_limits(&self, agreement: &Agreement, extensions: &Extensions) -> CallLimits {
+        CallLimits {
             send: agreement.send,
             receive: agreement.receive,
             pull_up: self.pull_up(agreement.send),
             composed: self.composed(),
             sges: self.sges,
             segments: self.segments,
-            segment_pages: self.region_pages,
+            segment_pages: self.mr_pages,
             page_shift: PAGE_SHIFT as u32,
             pulled_replies: extensions.pulled_replies,
         }
     }
 }
 
-/// Elements of a message, if the longest one has `send_size` octets: it need not begin with a page.
+/// Elements of a message, if the longest one has `send_size` bytes: it need not begin with a page.
 fn wanted_sges(send_size: u32) -> u32 {
     let pages = send_size.div_ceil(PAGE_SIZE as u32) + 1;
     (MIN_SGES + pages).clamp(FEW_SGES, MAX_SGES)
 }
 
 /// Entries of the Send Queue that a Call takes: each region is registered and invalidated.
-fn work_per_call(regions: u32) -> u32 {
-    1 + 2 * regions
+fn work_per_call(mrs: u32) -> u32 {
+    1 + 2 * mrs
 }
 
 /// Segments in a chunk, and pages in a region.
-fn region_sizes(device: &DeviceAttrs) -> Result<(u32, u32), Lack> {
+fn mr_sizes(device: &DeviceAttrs) -> Result<(u32, u32), Unsupported> {
     // Some devices can register a lot but are quicker with no more than this.
     let quick = match device.max_sge_rd {
         quick if quick > MAX_SEGMENTS => quick,
@@ -355,7 +359,7 @@ fn region_sizes(device: &DeviceAttrs) -> Result<(u32, u32), Lack> {
     let wanted = MAX_PAGES.div_ceil(pages) + 2;
     let segments = wanted.min(MAX_SEGMENTS);
     if segments * pages < MAX_PAGES + OTHER_PAGES {
-        Err(Lack::RegionPages)
+        Err(Unsupported::MrPages)
     } else {
         Ok((segments, pages))
     }
@@ -374,7 +378,7 @@ impl PullSizes {
     /// For pulling into memory of `sges` elements for each Read, if the device is good for that.
     fn of(device: &DeviceAttrs, sges: u32) -> Option<Self> {
         // Each Read would want a registration.
-        if !tunables::pulled_replies() || device.rw_needs_regions() {
+        if !tunables::pulled_replies() || device.rw_needs_mrs() {
             return None;
         }
         let depth = device.max_qp_init_rd_atom.min(MAX_READ_DEPTH);
@@ -382,7 +386,7 @@ impl PullSizes {
         (depth > 0).then(|| Self {
             // CAST: `MAX_READ_DEPTH` at most.
             depth: depth as u8,
-            entries: PULLS * (reads + MAX_SEGMENTS + SEAMS),
+            entries: REPLY_READS * (reads + MAX_SEGMENTS + SEAMS),
         })
     }
 
@@ -397,6 +401,6 @@ impl PullSizes {
 
 /// One comes back a little after it was sent. By then the peer may have seen it, and have called
 /// again.
-const fn asides(reverse: u32) -> u32 {
-    2 * reverse
+const fn ctrl_sends(backchannel: u32) -> u32 {
+    2 * backchannel
 }

@@ -6,19 +6,19 @@
 //! |--------------|----------------------------------------------------------|--------------------------|
 //! | `transport`  | what SUNRPC calls                                        | see `sunrpc::xprt::ops`   |
 //! | `connect`    | making a connection                                      | the connect worker       |
-//! | `attempt`    | what is asked to make one, and what is answered          | connect worker, events   |
+//! | `connect_wait`    | what is asked to make one, and what is answered          | connect worker, events   |
 //! | `connection` | a connection as SUNRPC sees it                           | with the send lock       |
-//! | `channel`    | what the device reports: the handlers, and their state   | their workers            |
+//! | `ep`    | what the device reports: the handlers, and their state   | their workers            |
 //! | `send`       | choosing how a Call travels, and posting it              | an RPC's task            |
 //! | `compose`    | exposing memory, and writing a message                   | an RPC's task            |
 //! | `reply`      | what a message is, and which RPC it answers              | the receive worker       |
 //! | `complete`   | fencing what an RPC exposed, and waking its task         | the queues' workers      |
 //! | `pull`       | pulling a Reply that the server exposes                  | the queues' workers      |
-//! | `reverse`    | Calls of the server, and their Replies                   | receive worker, a task   |
+//! | `backchannel`    | Calls of the server, and their Replies                   | receive worker, a task   |
 //! | `receives`   | Receive buffers and their round                          | the receive worker       |
-//! | `exchange`   | what a Call exposes, and whether a Reply speaks of that  |                          |
-//! | `habits`     | what Replies to a procedure have been like               |                          |
-//! | `sizes`      | what a device is good for                                |                          |
+//! | `inflight`   | what a Call exposes, and whether a Reply speaks of that  |                          |
+//! | `reply_histories`     | what Replies to a procedure have been like               |                          |
+//! | `limits`      | what a device is good for                                |                          |
 //! | `shared`     | what outlives a connection                               |                          |
 //! | `stats`      | counters                                                 |                          |
 //! | `traces`     | what a trace tells of Calls and Replies                  |                          |
@@ -29,21 +29,21 @@
 //! lock is taken while another is held, it is in this order:
 //!
 //! * `Live::link`, then what the end of a connection takes, or `Endpoint::exposing` and after that
-//!   `Channel::fenced`: a task gives up an RPC, and waits for its fence;
+//!   `ClientEp::fenced`: a task gives up an RPC, and waits for its fence;
 //! * `Dones::waiting`, then `Pool::taken`: an RDMA_DONE that waits is put into an idle message;
-//! * `ReplyPulls::line`, then `SendQueue::line`: a reservation that fails has others look again.
+//! * `ReplyReads::line`, then `SendQueue::line`: a reservation that fails has others look again.
 //!
-//! Nothing is taken inside of `Attempt::state`, `Channel::fenced` and `Endpoint::exposing`.
+//! Nothing is taken inside of `ConnectWait::state`, `ClientEp::fenced` and `Endpoint::exposing`.
 
 #![forbid(unsafe_code)]
 
-mod attempt;
 mod backchannel;
-mod channel;
 mod complete;
 mod compose;
 mod connect;
+mod connect_wait;
 mod connection;
+mod ep;
 mod inflight;
 mod limits;
 mod recv_queue;
@@ -67,7 +67,7 @@ use crate::{
 /// The client's presence in the kernel.
 pub(crate) struct Client {
     // Goes first: transports that are made look at the tunables, which stay.
-    _class: ClassRegistration<transport::Rdma>,
+    _class: ClassRegistration<transport::RdmaXprt>,
     _tunables: Registration,
 }
 

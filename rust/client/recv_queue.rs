@@ -24,12 +24,12 @@ use crate::{
     trace::trace,
     verbs::{
         Endpoint,
-        Recv,
         RecvBatch, //
+        RecvBuf,
     }, //
 };
 
-use super::channel::Channel;
+use super::ep::ClientEp;
 
 /// Later buffers are made in completion handlers; if there is no memory now, the next one tries
 /// again.
@@ -42,28 +42,28 @@ const NONE: usize = 0;
 #[pin_data]
 pub(super) struct RecvPool {
     #[pin]
-    idle: Pool<Recv<()>>,
+    idle: Pool<RecvBuf<()>>,
     /// The domain of the connection whose buffers are kept.
-    domain: Atomic<usize>,
+    pd: Atomic<usize>,
 }
 
 impl RecvPool {
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             idle <- Pool::new(),
-            domain: Atomic::new(NONE),
+            pd: Atomic::new(NONE),
         })
     }
 
     /// Keeps the buffers of a new connection.
-    pub(super) fn open(&self, ep: &Endpoint<Channel>) {
-        let domain = ep.domain().map_or(NONE, |domain| domain.id());
-        self.domain.store(domain, Relaxed);
+    pub(super) fn open(&self, ep: &Endpoint<ClientEp>) {
+        let pd = ep.pd().map_or(NONE, |pd| pd.id());
+        self.pd.store(pd, Relaxed);
     }
 
     /// Gives up the buffers that are idle, and those to come.
     pub(super) fn close(&self) {
-        self.domain.store(NONE, Relaxed);
+        self.pd.store(NONE, Relaxed);
         // Pairs with the full barrier of putting a buffer down: whoever has not seen that this is
         // closed has put the buffer where it is found here.
         smp_mb();
@@ -75,11 +75,11 @@ impl RecvPool {
     /// # Errors
     ///
     /// `ENOMEM`, `EIO`, `EINVAL` if the endpoint is not open. The pool is empty then.
-    pub(super) fn stock(&self, ep: &Endpoint<Channel>, count: u32, size: usize) -> Result {
-        let domain = ep.domain().ok_or(EINVAL)?;
+    pub(super) fn stock(&self, ep: &Endpoint<ClientEp>, count: u32, size: usize) -> Result {
+        let pd = ep.pd().ok_or(EINVAL)?;
         (0..count)
             .try_for_each(|_| {
-                self.idle.put(Recv::new(domain, size, (), GFP_KERNEL)?);
+                self.idle.put(RecvBuf::new(pd, size, (), GFP_KERNEL)?);
                 Ok(())
             })
             .inspect_err(|_| self.empty())
@@ -92,13 +92,13 @@ impl RecvPool {
 
     /// Takes back a buffer whose message nobody needs any more.
     #[inline]
-    pub(super) fn put(&self, recv: Recv<()>) {
-        let domain = recv.domain_id();
-        if self.domain.load(Relaxed) != domain {
+    pub(super) fn put(&self, recv: RecvBuf<()>) {
+        let pd = recv.pd_id();
+        if self.pd.load(Relaxed) != pd {
             return;
         }
         self.idle.put(recv);
-        if self.domain.load(Relaxed) != domain {
+        if self.pd.load(Relaxed) != pd {
             self.idle.clear();
         }
     }
@@ -127,18 +127,18 @@ impl Receives {
     /// Posts Receives if there are not enough for `needed` messages; returns how many stand. If
     /// those are fewer, there was no memory.
     #[inline]
-    pub(super) fn refill(&self, ep: &Endpoint<Channel>, needed: u32) -> u32 {
+    pub(super) fn refill(&self, ep: &Endpoint<ClientEp>, needed: u32) -> u32 {
         let posted = self.posted.load(Relaxed);
-        let sizes = ep.context().sizes();
-        let count = credit::receives_to_post(posted, needed, sizes.receive_batch());
+        let limits = ep.context().limits();
+        let count = credit::receives_to_post(posted, needed, limits.receive_batch());
         if count != 0 {
-            self.post(ep, count as usize, sizes.own.receive_size as usize);
+            self.post(ep, count as usize, limits.own.receive_size as usize);
         }
         self.posted.load(Relaxed)
     }
 
-    fn post(&self, ep: &Endpoint<Channel>, count: usize, size: usize) {
-        let Some(domain) = ep.domain() else {
+    fn post(&self, ep: &Endpoint<ClientEp>, count: usize, size: usize) {
+        let Some(pd) = ep.pd() else {
             return;
         };
         let recv_pool = &ep.context().shared.recv_pool;
@@ -146,12 +146,12 @@ impl Receives {
         let mut idle = recv_pool.idle.get_many(count);
         while let Some(recv) = idle.pop() {
             // Those of another connection are dropped.
-            if recv.domain_id() == domain.id() {
+            if recv.pd_id() == pd.id() {
                 batch.push(recv);
             }
         }
         while batch.len() < count {
-            match Recv::new(domain, size, (), FLAGS) {
+            match RecvBuf::new(pd, size, (), FLAGS) {
                 Ok(recv) => batch.push(recv),
                 Err(_) => break,
             }

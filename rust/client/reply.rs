@@ -7,8 +7,8 @@ use crate::{
         inbound::{
             self,
             FromServer,
-            Message,
             Refused, //
+            RpcMsg,
         },
         requester::{
             call::ReplyPlan,
@@ -21,7 +21,7 @@ use crate::{
     },
     trace::trace,
     verbs::{
-        Recv,
+        RecvBuf,
         RecvStatus,
         RecvWorker, //
     },
@@ -30,46 +30,42 @@ use crate::{
 
 use super::{
     backchannel,
-    channel::Channel,
     complete::{
         self,
-        How, //
+        Completion, //
     },
+    ep::ClientEp,
     reply_read::{
         self,
         Done, //
     },
     traces,
-    transport::Rdma, //
+    transport::RdmaXprt, //
 };
 
 /// What a message means for the RPC that it answers.
 enum Outcome {
     /// The RPC ends like this, once nothing of it is exposed.
-    Complete(Claimed<Rdma>, How),
+    Complete(Claimed<RdmaXprt>, Completion),
     /// Its Reply is still to be pulled, and then acknowledged like this.
-    Pull(Claimed<Rdma>, Done),
+    Pull(Claimed<RdmaXprt>, Done),
     /// It answers none: the server calls, and its Call starts there in the message.
-    ReverseCall { xid: u32, start: usize },
+    BackchannelCall { xid: u32, start: usize },
     /// Nothing; or it answers none.
     Nothing,
 }
 
 /// A Receive has ended.
-pub(super) fn received(worker: &RecvWorker<'_, Channel>, recv: Recv<()>, status: RecvStatus) {
+pub(super) fn received(worker: &RecvWorker<'_, ClientEp>, recv: RecvBuf<()>, status: RecvStatus) {
     let this = worker.context();
     this.receives.ended();
-    let RecvStatus::Received {
-        octets,
-        invalidated,
-    } = status
-    else {
+    let RecvStatus::Received { bytes, invalidated } = status else {
         // The buffer is dropped: a queue that has failed posts no more.
         this.receive_failed();
         return;
     };
     this.shared.xprt.reset_backoff();
-    match classify(worker, recv.octets(octets), invalidated) {
+    match classify(worker, recv.bytes(bytes), invalidated) {
         Outcome::Nothing => {
             this.shared.recv_pool.put(recv);
             this.refill(worker);
@@ -81,10 +77,10 @@ pub(super) fn received(worker: &RecvWorker<'_, Channel>, recv: Recv<()>, status:
         }
         Outcome::Pull(rpc, done) => {
             this.refill(worker);
-            reply_read::start(worker, rpc, done, recv, octets);
+            reply_read::start(worker, rpc, done, recv, bytes);
         }
-        Outcome::ReverseCall { xid, start } => {
-            backchannel::call(worker, recv, xid, start, octets - start);
+        Outcome::BackchannelCall { xid, start } => {
+            backchannel::call(worker, recv, xid, start, bytes - start);
             this.refill(worker);
         }
     }
@@ -92,12 +88,16 @@ pub(super) fn received(worker: &RecvWorker<'_, Channel>, recv: Recv<()>, status:
 
 /// Says what a message is, and answers those that want no more than that.
 #[inline]
-fn classify(worker: &RecvWorker<'_, Channel>, message: &[u8], invalidated: Option<u32>) -> Outcome {
+fn classify(
+    worker: &RecvWorker<'_, ClientEp>,
+    message: &[u8],
+    invalidated: Option<u32>,
+) -> Outcome {
     let this = worker.context();
     // Only what answers a Call may invalidate anything (RFC 8797 Section 4.1).
     let answers_nothing = || {
         if invalidated.is_some() {
-            this.lose();
+            this.force_disconnect();
         }
     };
     match inbound::from_server(message, this.extensions()) {
@@ -106,9 +106,9 @@ fn classify(worker: &RecvWorker<'_, Channel>, message: &[u8], invalidated: Optio
             find(worker, message, &reply, start, invalidated)
         }
         Ok(FromServer::Error(error)) => refused(worker, message, &error, invalidated),
-        Ok(FromServer::ReverseCall(call)) => {
+        Ok(FromServer::BackchannelCall(call)) => {
             answers_nothing();
-            Outcome::ReverseCall {
+            Outcome::BackchannelCall {
                 xid: call.xid,
                 start: message.len() - call.payload.map_or(0, <[u8]>::len),
             }
@@ -132,14 +132,14 @@ fn classify(worker: &RecvWorker<'_, Channel>, message: &[u8], invalidated: Optio
 /// were offered is no answer.
 #[inline]
 fn find(
-    worker: &RecvWorker<'_, Channel>,
-    octets: &[u8],
-    reply: &Message<'_>,
+    worker: &RecvWorker<'_, ClientEp>,
+    bytes: &[u8],
+    reply: &RpcMsg<'_>,
     start: usize,
     invalidated: Option<u32>,
 ) -> Outcome {
     let this = worker.context();
-    let found = claim(worker, octets, reply.xid, reply.credits, invalidated);
+    let found = claim(worker, bytes, reply.xid, reply.credits, invalidated);
     let Some(mut rpc) = found else {
         // Whoever wanted it: the server is told that nobody will pull it.
         if let Some(done) = Done::for_reply(reply.xid, &reply.chunks.reads) {
@@ -147,26 +147,26 @@ fn find(
         }
         return Outcome::Nothing;
     };
-    let arrived = match rpc.exchange().arrived(reply) {
-        Ok(Arrived::Inline { payload, by_write }) => Ok(How::Inline {
+    let arrived = match rpc.inflight().arrived(reply) {
+        Ok(Arrived::Inline { payload, by_write }) => Ok(Completion::Inline {
             start,
-            octets: payload.len(),
+            bytes: payload.len(),
             by_write,
         }),
         Ok(Arrived::InReplyChunk {
             length,
             by_write: 0,
-        }) => Ok(How::InReplyChunk(length)),
+        }) => Ok(Completion::InReplyChunk(length)),
         // What is exposed is pulled or else acknowledged, whatever it is.
         _ => match Done::for_reply(reply.xid, &reply.chunks.reads) {
             Some(done) => Err(done),
             None => {
                 this.shared.stats.bad_replies.add(1);
-                traces::not_understood(worker, octets);
+                traces::not_understood(worker, bytes);
                 // The RPC's Reply may still come; not if what it waits for is invalid.
                 if invalidated.is_some() {
                     take_back(worker, &mut rpc, invalidated);
-                    this.lose();
+                    this.force_disconnect();
                 }
                 return Outcome::Nothing;
             }
@@ -175,11 +175,13 @@ fn find(
     if !take_back(worker, &mut rpc, invalidated) {
         return Outcome::Nothing;
     }
-    let exchange = rpc.exchange();
-    if exchange.offer.may_be_long() {
-        let long = !matches!(arrived, Ok(How::Inline { .. }));
-        let learn = !this.sizes().all_pulled;
-        this.shared.habits.note(exchange.procedure, long && learn);
+    let inflight = rpc.inflight();
+    if inflight.offer.may_be_long() {
+        let long = !matches!(arrived, Ok(Completion::Inline { .. }));
+        let learn = !this.limits().all_pulled;
+        this.shared
+            .reply_histories
+            .note(inflight.procedure, long && learn);
     }
     trace!(xprtrdma_reply(rpc.task(), reply.xid, reply.credits));
     this.grant(worker, reply.credits);
@@ -192,30 +194,30 @@ fn find(
 /// The server could not serve the Call of `error`.
 #[cold]
 fn refused(
-    worker: &RecvWorker<'_, Channel>,
-    octets: &[u8],
+    worker: &RecvWorker<'_, ClientEp>,
+    bytes: &[u8],
     error: &Refused,
     invalidated: Option<u32>,
 ) -> Outcome {
     let this = worker.context();
-    let found = claim(worker, octets, error.xid, error.credits, invalidated);
+    let found = claim(worker, bytes, error.xid, error.credits, invalidated);
     let Some(mut rpc) = found else {
         return Outcome::Nothing;
     };
     traces::refused(rpc.task(), error.xid, &error.error);
     this.grant(worker, error.credits);
     let own = take_back(worker, &mut rpc, invalidated);
-    let exchange = rpc.exchange();
-    let refusal = match (exchange.offer, error.error) {
+    let inflight = rpc.inflight();
+    let refusal = match (inflight.offer, error.error) {
         // It can do it with a Reply chunk.
         (ReplyPlan::Pull, RdmaError::Chunk) => {
-            this.shared.habits.note_refusal(exchange.procedure);
+            this.shared.reply_histories.note_refusal(inflight.procedure);
             Refusal::SendAgain
         }
         _ => Refusal::Fail,
     };
     if own {
-        Outcome::Complete(rpc, How::Refused(refusal))
+        Outcome::Complete(rpc, Completion::Refused(refusal))
     } else {
         Outcome::Nothing
     }
@@ -225,18 +227,18 @@ fn refused(
 /// about to be: the message may name one of those, and no other.
 #[inline]
 fn claim(
-    worker: &RecvWorker<'_, Channel>,
-    octets: &[u8],
+    worker: &RecvWorker<'_, ClientEp>,
+    bytes: &[u8],
     xid: u32,
     credits: u32,
     invalidated: Option<u32>,
-) -> Option<Claimed<Rdma>> {
+) -> Option<Claimed<RdmaXprt>> {
     let this = worker.context();
     let found = this.shared.xprt.claim(xid);
     if found.is_none() {
-        too_late(worker, octets, xid, credits);
+        too_late(worker, bytes, xid, credits);
         if invalidated.is_some_and(|handle| !this.gave_out(xid, handle)) {
-            this.lose();
+            this.force_disconnect();
         }
     }
     found
@@ -247,28 +249,28 @@ fn claim(
 /// What it exposes is exposed until that is closed.
 #[inline]
 fn take_back(
-    worker: &RecvWorker<'_, Channel>,
-    rpc: &mut Claimed<Rdma>,
+    worker: &RecvWorker<'_, ClientEp>,
+    rpc: &mut Claimed<RdmaXprt>,
     invalidated: Option<u32>,
 ) -> bool {
     let Some(handle) = invalidated else {
         return true;
     };
-    traces::invalidated_there(|| rpc.task(), &rpc.exchange().regions, handle);
-    let regions = &mut rpc.exchange_mut().regions;
-    let own = regions.take_invalidated(worker, handle);
-    worker.context().regions_are_back();
+    traces::invalidated_there(|| rpc.task(), &rpc.inflight().mrs, handle);
+    let mrs = &mut rpc.inflight_mut().mrs;
+    let own = mrs.take_invalidated(worker, handle);
+    worker.context().mrs_are_back();
     if !own {
-        worker.context().lose();
+        worker.context().force_disconnect();
     }
     own
 }
 
 /// Nobody waits for this answer. If somebody did when the Call was sent, it frees a credit.
 #[cold]
-fn too_late(worker: &RecvWorker<'_, Channel>, octets: &[u8], xid: u32, credits: u32) {
+fn too_late(worker: &RecvWorker<'_, ClientEp>, bytes: &[u8], xid: u32, credits: u32) {
     let this = worker.context();
-    traces::not_asked_for(worker, octets);
+    traces::not_asked_for(worker, bytes);
     if this.shared.credits.answered(xid) {
         this.grant(worker, credits);
         this.shared.credits.give_back(xid);
@@ -276,7 +278,7 @@ fn too_late(worker: &RecvWorker<'_, Channel>, octets: &[u8], xid: u32, credits: 
 }
 
 /// The Reply in a message that was looked at before.
-pub(super) fn parse<'a>(this: &Channel, message: &'a [u8]) -> Option<Message<'a>> {
+pub(super) fn parse<'a>(this: &ClientEp, message: &'a [u8]) -> Option<RpcMsg<'a>> {
     match inbound::from_server(message, this.extensions()) {
         Ok(FromServer::Reply(reply)) => Some(reply),
         _ => None,

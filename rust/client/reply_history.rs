@@ -7,16 +7,16 @@ use kernel::sync::atomic::{
     Atomic, //
 };
 
-use crate::engine::requester::reply_history::Habit;
+use crate::engine::requester::reply_history::ReplyHistory;
 
 /// More than any program has procedures.
 const PROCEDURES: usize = 128;
 
 /// The records of a transport's procedures. Two programs may share one: that costs a registration,
 /// or a round trip, now and then.
-pub(super) struct Habits([Atomic<u32>; PROCEDURES]);
+pub(super) struct ReplyHistories([Atomic<u32>; PROCEDURES]);
 
-impl Habits {
+impl ReplyHistories {
     pub(super) fn new() -> Self {
         Self([const { Atomic::new(0) }; PROCEDURES])
     }
@@ -27,26 +27,26 @@ impl Habits {
     }
 
     /// The record of a procedure.
-    pub(super) fn of(&self, procedure: u32) -> Habit {
+    pub(super) fn of(&self, procedure: u32) -> ReplyHistory {
         let bits = self
             .record(procedure)
             .map_or(0, |record| record.load(Relaxed));
-        Habit::from_bits(bits)
+        ReplyHistory::from_bits(bits)
     }
 
     /// Notes another Reply. Two at the same time may count as one.
     pub(super) fn note(&self, procedure: u32, long: bool) {
-        self.change(procedure, |habit| habit.after(long));
+        self.change(procedure, |history| history.after(long));
     }
 
     /// Notes that a Reply was refused for want of a Reply chunk.
     #[cold]
     pub(super) fn note_refusal(&self, procedure: u32) {
-        self.change(procedure, Habit::after_refusal);
+        self.change(procedure, ReplyHistory::after_refusal);
     }
 
     #[inline]
-    fn change(&self, procedure: u32, change: impl FnOnce(Habit) -> Habit) {
+    fn change(&self, procedure: u32, change: impl FnOnce(ReplyHistory) -> ReplyHistory) {
         let before = self.of(procedure);
         let after = change(before);
         if let Some(record) = self.record(procedure).filter(|_| after != before) {

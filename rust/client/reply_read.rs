@@ -17,7 +17,7 @@ use kernel::{
 
 use crate::{
     engine::{
-        inbound::Message,
+        inbound::RpcMsg,
         requester::{
             call::ReplyPlan,
             match_reply::Arrived, //
@@ -28,14 +28,14 @@ use crate::{
         Refusal, //
     },
     verbs::{
-        Asides,
-        Ended,
+        CtrlSendPool,
         Endpoint,
-        NotPulled,
-        Prepared,
-        Recv,
+        PreparedReads,
+        ReadNotPosted,
+        RecvBuf,
         Remote,
         SendWorker, //
+        WcStatus,
     },
     wire::{
         HeaderWriter,
@@ -45,21 +45,21 @@ use crate::{
 };
 
 use super::{
-    channel::Channel,
     complete::{
         self,
-        How, //
+        Completion, //
     },
+    ep::ClientEp,
     limits::MAX_SEGMENTS,
     reply,
-    transport::Rdma,
+    transport::RdmaXprt,
     tunables, //
 };
 
 /// An RPC whose Reply is being pulled. It keeps the memory that the Reply goes to.
-pub(super) struct Pulling {
-    rpc: Claimed<Rdma>,
-    recv: Recv<()>,
+pub(super) struct ReplyRead {
+    rpc: Claimed<RdmaXprt>,
+    recv: RecvBuf<()>,
     length: u32,
     done: Done,
 }
@@ -139,7 +139,7 @@ impl DoneRing {
 /// RDMA_DONEs on their way, or waiting for it.
 #[pin_data]
 pub(super) struct Dones {
-    messages: SetOnce<Asides>,
+    messages: SetOnce<CtrlSendPool>,
     #[pin]
     waiting: SpinLock<DoneRing>,
 }
@@ -153,39 +153,39 @@ impl Dones {
     }
 
     /// Makes what it takes to send some, if `calls` may be outstanding.
-    pub(super) fn open(&self, ep: &Endpoint<Channel>, messages: u32, calls: u32) -> Result {
+    pub(super) fn open(&self, ep: &Endpoint<ClientEp>, messages: u32, calls: u32) -> Result {
         let none = Done { xid: 0, handle: 0 };
         let ring = KVVec::from_elem(none, calls as usize, GFP_KERNEL)?;
         *self.waiting.lock() = DoneRing::none(ring);
         self.messages
-            .populate(Asides::new(ep, messages, FIXED_LEN)?);
+            .populate(CtrlSendPool::new(ep, messages, FIXED_LEN)?);
         Ok(())
     }
 
     /// Sends one, as soon as there is room. A server that wants more of them than there can be
     /// Calls is not to be trusted.
-    pub(super) fn send(&self, ep: &Endpoint<Channel>, done: Done) {
+    pub(super) fn send(&self, ep: &Endpoint<ClientEp>, done: Done) {
         let room = self.waiting.lock().push(done);
         if room {
             self.next(ep);
         } else {
-            ep.context().lose();
+            ep.context().force_disconnect();
         }
     }
 
     /// Sends those that wait, as far as there is room.
-    pub(super) fn next(&self, ep: &Endpoint<Channel>) {
+    pub(super) fn next(&self, ep: &Endpoint<ClientEp>) {
         let this = ep.context();
         let Some(messages) = self.messages.as_ref() else {
             return;
         };
-        let credits = this.sizes().requests;
+        let credits = this.limits().requests;
         // Sent with the lock: what waits because no message was idle is seen when one comes back.
         let mut waiting = self.waiting.lock();
         while let Some(done) = waiting.first() {
             let invalidate = this.invalidates().then_some(done.handle);
-            let sent = messages.send(ep, invalidate, |octets| {
-                HeaderWriter::done(octets, done.xid, credits).ok()
+            let sent = messages.send(ep, invalidate, |bytes| {
+                HeaderWriter::done(bytes, done.xid, credits).ok()
             });
             match sent {
                 Ok(Some(())) => {
@@ -196,7 +196,7 @@ impl Dones {
                 Err(_) => {
                     waiting.count = 0;
                     drop(waiting);
-                    this.lose();
+                    this.force_disconnect();
                     return;
                 }
             }
@@ -207,34 +207,34 @@ impl Dones {
 /// Pulls what answers `rpc`, and completes it; or else says that it will not be pulled, and fails
 /// it. The server is told by `done`.
 pub(super) fn start(
-    ep: &Endpoint<Channel>,
-    rpc: Claimed<Rdma>,
+    ep: &Endpoint<ClientEp>,
+    rpc: Claimed<RdmaXprt>,
     done: Done,
-    recv: Recv<()>,
-    octets: usize,
+    recv: RecvBuf<()>,
+    bytes: usize,
 ) {
     let this = ep.context();
-    let Some(reply) = reply::parse(this, recv.octets(octets)) else {
-        this.lose();
+    let Some(reply) = reply::parse(this, recv.bytes(bytes)) else {
+        this.force_disconnect();
         return;
     };
     match prepare(ep, &rpc, &reply) {
         Ok((prepared, length)) => {
-            let pulling = Pulling {
+            let pulling = ReplyRead {
                 rpc,
                 recv,
                 length,
                 done,
             };
-            if this.pulls.start(ep, prepared, pulling).is_err() {
+            if this.reply_reads.start(ep, prepared, pulling).is_err() {
                 // Not completed; SUNRPC sends it again on the next connection.
-                this.lose();
+                this.force_disconnect();
             }
         }
-        Err(NotPulled::Failed) => this.lose(),
-        Err(NotPulled::Unsuitable) => {
+        Err(ReadNotPosted::Failed) => this.force_disconnect(),
+        Err(ReadNotPosted::Unsuitable) => {
             this.dones.send(ep, done);
-            complete::fence(ep, rpc, recv, How::Refused(Refusal::Fail));
+            complete::fence(ep, rpc, recv, Completion::Refused(Refusal::Fail));
         }
     }
 }
@@ -242,31 +242,31 @@ pub(super) fn start(
 /// Prepares the RDMA Reads of what `reply` exposes, to where the consumer wants it; returns its
 /// length, too.
 fn prepare(
-    ep: &Endpoint<Channel>,
-    rpc: &Claimed<Rdma>,
-    reply: &Message<'_>,
-) -> Result<(Prepared<Pulling>, u32), NotPulled> {
+    ep: &Endpoint<ClientEp>,
+    rpc: &Claimed<RdmaXprt>,
+    reply: &RpcMsg<'_>,
+) -> Result<(PreparedReads<ReplyRead>, u32), ReadNotPosted> {
     let reads = reply.chunks.reads;
     let room = rpc.room();
     let capacity = room
         .head_len()
         .saturating_add(room.page_len())
         .saturating_add(room.tail_len());
-    let exchange = rpc.exchange();
+    let inflight = rpc.inflight();
     // The memory of an offered chunk is mapped for the device already.
     let offered = matches!(
-        exchange.offer,
+        inflight.offer,
         ReplyPlan::WriteChunk | ReplyPlan::ReplyChunk
     );
-    let length = match exchange.arrived(reply) {
+    let length = match inflight.arrived(reply) {
         Ok(Arrived::Exposed {
             length,
             by_write: 0,
         }) if !offered && length <= capacity && reads.len() <= MAX_SEGMENTS as usize => length,
-        _ => return Err(NotPulled::Unsuitable),
+        _ => return Err(ReadNotPosted::Unsuitable),
     };
-    let pieces = Iterator::chain(room.head(), room.pages());
-    let pieces = Iterator::chain(pieces, room.tail());
+    let bvecs = Iterator::chain(room.head(), room.pages());
+    let bvecs = Iterator::chain(bvecs, room.tail());
     let segments = reads.segments().map(|read| read.segment);
     let segments = segments.filter(|segment| !segment.is_empty());
     let sources = segments.map(|segment| {
@@ -276,25 +276,25 @@ fn prepare(
         };
         (from, segment.length)
     });
-    let prepared = ep.context().pulls.prepare(ep, pieces, sources)?;
+    let prepared = ep.context().reply_reads.prepare(ep, bvecs, sources)?;
     Ok((prepared, length))
 }
 
 /// A Reply has been pulled, or the connection ended first.
-pub(super) fn pulled(worker: &SendWorker<'_, Channel>, pulling: Pulling, status: Ended) {
+pub(super) fn pulled(worker: &SendWorker<'_, ClientEp>, pulling: ReplyRead, status: WcStatus) {
     let this = worker.context();
-    if status != Ended::Well {
+    if status != WcStatus::Success {
         // Sent again on the next connection, on which nothing is owed for this one.
-        this.lose();
+        this.force_disconnect();
         return;
     }
     tunables::PULLED.inc();
-    let Pulling {
+    let ReplyRead {
         rpc,
         recv,
         length,
         done,
     } = pulling;
     this.dones.send(worker, done);
-    complete::fence(worker, rpc, recv, How::Pulled(length));
+    complete::fence(worker, rpc, recv, Completion::Pulled(length));
 }

@@ -14,7 +14,7 @@ use crate::{
         SendError, //
     },
     trace::trace,
-    verbs::Sender, //
+    verbs::RequestSender, //
 };
 
 use super::{
@@ -22,43 +22,43 @@ use super::{
     compose::compose,
     connection::Connection,
     inflight::{
-        extent,
-        Exchange, //
+        lens,
+        Inflight, //
     },
-    shared::Shared,
+    shared::XprtShared,
     traces,
-    transport::Rdma, //
+    transport::RdmaXprt, //
 };
 
 /// Sends a Call.
 pub(super) fn call<'a>(
     to: &Connection,
-    shared: &Shared,
-    sender: &mut Sender<FenceWaiter>,
-    call: Call<'a, Rdma>,
-) -> Result<Committed<'a, Rdma>, SendError> {
+    shared: &XprtShared,
+    sender: &mut RequestSender<FenceWaiter>,
+    call: Call<'a, RdmaXprt>,
+) -> Result<Committed<'a, RdmaXprt>, SendError> {
     // Memory that a peer is to write to must be there beforehand.
     if call.room().is_sparse() && !call.room().fill_sparse_pages() {
         return Err(SendError::NoBuffers);
     }
     let plan = choose(to, shared, &call)?;
-    let Some(mut draft) = sender.begin() else {
+    let Some(mut builder) = sender.begin() else {
         return Err(ring_full(shared, sender));
     };
-    let composed = match compose(to, shared, &mut draft, &call, &plan) {
+    let composed = match compose(to, shared, &mut builder, &call, &plan) {
         Ok(composed) => composed,
         Err(error) => return Err(failed(to, shared, sender, &call, error)),
     };
-    let (posting, regions) = draft.finish(call.xid(), composed.regions);
-    traces::registered(|| call.task(), &regions);
+    let (posting, mrs) = builder.finish(call.xid(), composed.mrs);
+    traces::registered(|| call.task(), &mrs);
     trace!(xprtrdma_post_send(
         call.task(),
         to.ep.send_cid(posting.serial()),
         posting.elements(),
         posting.is_signaled()
     ));
-    let exchange = Exchange {
-        regions,
+    let inflight = Inflight {
+        mrs,
         reads: composed.reads,
         offer: plan.reply,
         // A chain of loads, of which a short Reply makes no use.
@@ -69,7 +69,7 @@ pub(super) fn call<'a>(
         },
     };
     let mut sent = None;
-    let posted = posting.post(&to.ep, || sent = Some(call.commit(exchange)));
+    let posted = posting.post(&to.ep, || sent = Some(call.commit(inflight)));
     let Some(sent) = sent else {
         // Ring or regions are another connection's.
         return Err(SendError::NotConnected);
@@ -89,24 +89,28 @@ pub(super) fn call<'a>(
 
 /// How the Call travels, and its Reply.
 #[inline]
-fn choose(to: &Connection, shared: &Shared, call: &Call<'_, Rdma>) -> Result<Plan, SendError> {
+fn choose(
+    to: &Connection,
+    shared: &XprtShared,
+    call: &Call<'_, RdmaXprt>,
+) -> Result<Plan, SendError> {
     let (message, room) = (call.message(), call.room());
     let shape = CallShape {
-        call: extent(message),
+        call: lens(message),
         call_eligible: message.is_write(),
-        reply: extent(room),
+        reply: lens(room),
         reply_eligible: room.is_read(),
         protected: call.is_protected(),
         // One that is sent again may have been refused for want of a Reply chunk.
         long_reply: to.limits.pulled_replies
-            && (shared.habits.of(call.procedure()).is_long() || call.was_sent()),
+            && (shared.reply_histories.of(call.procedure()).is_long() || call.was_sent()),
     };
     call::plan(&shape, &to.limits).map_err(|_| SendError::TooBig)
 }
 
 /// There is no room in the ring: Sends have not ended.
 #[cold]
-pub(super) fn ring_full(shared: &Shared, sender: &Sender<FenceWaiter>) -> SendError {
+pub(super) fn ring_full(shared: &XprtShared, sender: &RequestSender<FenceWaiter>) -> SendError {
     shared.stats.send.ring_full.add(1);
     shared.xprt.wait_for_space();
     if sender.has_room() {
@@ -118,9 +122,9 @@ pub(super) fn ring_full(shared: &Shared, sender: &Sender<FenceWaiter>) -> SendEr
 #[cold]
 fn failed(
     to: &Connection,
-    shared: &Shared,
-    sender: &Sender<FenceWaiter>,
-    call: &Call<'_, Rdma>,
+    shared: &XprtShared,
+    sender: &RequestSender<FenceWaiter>,
+    call: &Call<'_, RdmaXprt>,
     error: SendError,
 ) -> SendError {
     shared.stats.send.failed_marshals.add(1);
@@ -131,7 +135,7 @@ fn failed(
     ));
     if error == SendError::Again {
         trace!(xprtrdma_nomrs_err(to.ep.peer_addr(), call.task()));
-        // All regions are in use. Returning one wakes us, and so does `Refill`, even if it made
+        // All regions are in use. Returning one wakes us, and so does `MrRefresh`, even if it made
         // none. Queue as a waiter first, then say that some are wanted: who clears that must find a
         // waiter.
         let pool = sender.pool();

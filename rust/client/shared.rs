@@ -15,76 +15,76 @@ use kernel::{
 
 use crate::{
     sunrpc::xprt::{
+        BackchannelPool,
         Credits,
         ReclaimScope,
-        ReversePool,
         XprtHandle, //
     },
     trace::trace,
-    verbs::RegionWaiter, //
+    verbs::MrWaiter, //
 };
 
 use super::{
     recv_queue::RecvPool,
-    reply_history::Habits,
+    reply_history::ReplyHistories,
     stats::Stats,
-    transport::Rdma,
+    transport::RdmaXprt,
     tunables, //
 };
 
 /// The transport's own, shared with its connections.
 #[pin_data]
-pub(super) struct Shared {
+pub(super) struct XprtShared {
     /// SUNRPC's side of it.
-    pub(super) xprt: XprtHandle<Rdma>,
+    pub(super) xprt: XprtHandle<RdmaXprt>,
     /// Credits of Calls that were given up.
-    pub(super) credits: Arc<Credits<XprtHandle<Rdma>>>,
+    pub(super) credits: Arc<Credits<XprtHandle<RdmaXprt>>>,
     /// Reverse Calls that this end lets be outstanding.
-    pub(super) reverse_calls: u32,
+    pub(super) backchannel_calls: u32,
     /// Places for reverse Calls.
-    pub(super) reverse: Arc<ReversePool<Rdma>>,
+    pub(super) backchannel: Arc<BackchannelPool<RdmaXprt>>,
     /// What Replies are like.
-    pub(super) habits: Habits,
+    pub(super) reply_histories: ReplyHistories,
     /// Counters.
     pub(super) stats: Stats,
     /// Receive buffers.
     #[pin]
     pub(super) recv_pool: RecvPool,
-    /// Octets that a reverse Call or its Reply may have; SUNRPC asks whenever it likes.
-    pub(super) reverse_payload: Atomic<u32>,
+    /// Bytes that a reverse Call or its Reply may have; SUNRPC asks whenever it likes.
+    pub(super) backchannel_payload: Atomic<u32>,
 }
 
-impl Shared {
+impl XprtShared {
     pub(super) fn new(
-        xprt: XprtHandle<Rdma>,
-        credits: Arc<Credits<XprtHandle<Rdma>>>,
-        reverse: Arc<ReversePool<Rdma>>,
+        xprt: XprtHandle<RdmaXprt>,
+        credits: Arc<Credits<XprtHandle<RdmaXprt>>>,
+        backchannel: Arc<BackchannelPool<RdmaXprt>>,
     ) -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
                 xprt,
                 credits,
-                reverse_calls: tunables::reverse_calls(),
-                reverse,
-                habits: Habits::new(),
+                backchannel_calls: tunables::backchannel_calls(),
+                backchannel,
+                reply_histories: ReplyHistories::new(),
                 stats: Stats::new(),
                 recv_pool <- RecvPool::new(),
-                reverse_payload: Atomic::new(0),
+                backchannel_payload: Atomic::new(0),
             }),
             GFP_KERNEL,
         )
     }
 
     /// Notes the agreement on a connection.
-    pub(super) fn agreed(&self, reverse_payload: u32) {
-        self.reverse_payload.store(reverse_payload, Relaxed);
+    pub(super) fn agreed(&self, backchannel_payload: u32) {
+        self.backchannel_payload.store(backchannel_payload, Relaxed);
     }
 }
 
 /// Calls that wait for memory regions.
-pub(super) struct RegionWaiters(pub(super) Arc<Shared>);
+pub(super) struct MrWaiters(pub(super) Arc<XprtShared>);
 
-impl RegionWaiter for RegionWaiters {
+impl MrWaiter for MrWaiters {
     type Scope = ReclaimScope;
 
     fn scope(&self) -> ReclaimScope {
@@ -97,7 +97,7 @@ impl RegionWaiter for RegionWaiters {
 
     fn refilled(&self, made: u32) {
         trace!(xprtrdma_createmrs(self.0.xprt.peer(), made));
-        self.0.stats.regions_made.add(u64::from(made));
+        self.0.stats.mrs_made.add(u64::from(made));
         self.0.xprt.write_space();
     }
 }

@@ -56,8 +56,8 @@ impl SingleWriter {
 /// # Invariants
 ///
 /// They are added to by nobody but the holder of the send lock (`XPRT_LOCKED`), which is who has
-/// the [`Sender`](crate::verbs::Sender). The lock also makes what one holder has stored visible to
-/// the next.
+/// the [`RequestSender`](crate::verbs::Sender). The lock also makes what one holder has stored
+/// visible to the next.
 #[repr(align(64))]
 pub(super) struct SendStats {
     /// Segments of Read chunks.
@@ -66,9 +66,9 @@ pub(super) struct SendStats {
     pub(super) write_segments: SingleWriter,
     /// Segments of Reply chunks.
     pub(super) reply_segments: SingleWriter,
-    /// Octets offered to be written.
+    /// Bytes offered to be written.
     pub(super) offered: SingleWriter,
-    /// Octets of Calls that were copied from pages or a tail.
+    /// Bytes of Calls that were copied from pages or a tail.
     pub(super) pulled_up: SingleWriter,
     /// Calls that could not be composed.
     pub(super) failed_marshals: SingleWriter,
@@ -97,20 +97,20 @@ impl SendStats {
 pub(super) struct Stats {
     /// Those of what is sent.
     pub(super) send: SendStats,
-    /// Octets that were written.
+    /// Bytes that were written.
     pub(super) written: Count,
-    /// Octets of Replies that were copied to pages.
+    /// Bytes of Replies that were copied to pages.
     pub(super) fixed_up: Count,
-    /// Octets for which buffers had to grow.
+    /// Bytes for which buffers had to grow.
     pub(super) grown: Count,
     /// Replies that could not be understood, or reported an error.
     pub(super) bad_replies: Count,
     /// Memory regions made.
-    pub(super) regions_made: Count,
+    pub(super) mrs_made: Count,
     /// Memory regions that had to be invalidated by this end.
     pub(super) local_invalidations: Count,
     /// Reverse Calls; not in the line.
-    pub(super) reverse_calls: Count,
+    pub(super) backchannel_calls: Count,
 }
 
 impl Stats {
@@ -121,9 +121,9 @@ impl Stats {
             fixed_up: Count::new(),
             grown: Count::new(),
             bad_replies: Count::new(),
-            regions_made: Count::new(),
+            mrs_made: Count::new(),
             local_invalidations: Count::new(),
-            reverse_calls: Count::new(),
+            backchannel_calls: Count::new(),
         }
     }
 
@@ -149,7 +149,7 @@ impl Stats {
         seq_print!(
             seq,
             "0 0 {} {} {} 0\n",
-            self.regions_made.get(),
+            self.mrs_made.get(),
             self.local_invalidations.get(),
             send.ring_full.get(),
         );

@@ -24,7 +24,7 @@ use crate::{
     verbs::{
         Endpoint,
         Mapped,
-        Regions,
+        MrList,
         Registered, //
     },
     wire::{
@@ -36,8 +36,8 @@ use crate::{
 };
 
 use super::{
-    channel::Channel,
     complete::FenceWaiter, //
+    ep::ClientEp,
 };
 
 /// How a Call travels, in a trace's words.
@@ -61,7 +61,7 @@ pub(super) fn reply(plan: ReplyPlan) -> Conveyance {
 }
 
 /// The lengths of a message's parts.
-pub(super) fn extent(buf: &XdrBuf) -> [u32; 3] {
+pub(super) fn lens(buf: &XdrBuf) -> [u32; 3] {
     [buf.head_len(), buf.page_len(), buf.tail_len()]
 }
 
@@ -69,7 +69,7 @@ pub(super) fn extent(buf: &XdrBuf) -> [u32; 3] {
 #[inline]
 pub(super) fn exposed(
     task: impl FnOnce() -> Task,
-    regions: &Regions<Mapped, FenceWaiter>,
+    mrs: &MrList<Mapped, FenceWaiter>,
     reads: u32,
     plan: &Plan,
 ) {
@@ -78,50 +78,47 @@ pub(super) fn exposed(
         || xprtrdma_chunk_write::enabled()
         || xprtrdma_chunk_reply::enabled()
     {
-        chunks(task(), regions, reads, plan);
+        chunks(task(), mrs, reads, plan);
     }
 }
 
 #[cold]
-fn chunks(task: Task, regions: &Regions<Mapped, FenceWaiter>, reads: u32, plan: &Plan) {
+fn chunks(task: Task, mrs: &MrList<Mapped, FenceWaiter>, reads: u32, plan: &Plan) {
     let position = match plan.call {
         CallPlan::ReadChunk { position } => position,
         _ => 0,
     };
-    for (number, region) in (1..).zip(regions.traced()) {
-        trace!(xprtrdma_mr_map(task, &region));
-        let last = number == reads || number == regions.len();
+    for (number, mr) in (1..).zip(mrs.traced()) {
+        trace!(xprtrdma_mr_map(task, &mr));
+        let last = number == reads || number == mrs.len();
         if number <= reads {
-            trace!(xprtrdma_chunk_read(task, position, &region, last));
+            trace!(xprtrdma_chunk_read(task, position, &mr, last));
         } else if plan.reply == ReplyPlan::WriteChunk {
-            trace!(xprtrdma_chunk_write(task, &region, last));
+            trace!(xprtrdma_chunk_write(task, &mr, last));
         } else {
-            trace!(xprtrdma_chunk_reply(task, &region, last));
+            trace!(xprtrdma_chunk_reply(task, &mr, last));
         }
     }
 }
 
 /// Regions that are about to be registered.
 #[inline]
-pub(super) fn registered(task: impl FnOnce() -> Task, regions: &Regions<Registered, FenceWaiter>) {
+pub(super) fn registered(task: impl FnOnce() -> Task, mrs: &MrList<Registered, FenceWaiter>) {
     if xprtrdma_mr_fastreg::enabled() {
         let task = task();
-        for region in regions.traced() {
-            trace!(xprtrdma_mr_fastreg(task, &region));
+        for mr in mrs.traced() {
+            trace!(xprtrdma_mr_fastreg(task, &mr));
         }
     }
 }
 
 /// Regions that are about to be invalidated by this end.
 #[inline]
-pub(super) fn invalidated_here(
-    task: impl FnOnce() -> Task,
-    regions: &Regions<Registered, FenceWaiter>,
-) {
+pub(super) fn invalidated_here(task: impl FnOnce() -> Task, mrs: &MrList<Registered, FenceWaiter>) {
     if xprtrdma_mr_localinv::enabled() {
         let task = task();
-        for region in regions.traced() {
-            trace!(xprtrdma_mr_localinv(task, &region));
+        for mr in mrs.traced() {
+            trace!(xprtrdma_mr_localinv(task, &mr));
         }
     }
 }
@@ -130,22 +127,22 @@ pub(super) fn invalidated_here(
 #[inline]
 pub(super) fn invalidated_there(
     task: impl FnOnce() -> Task,
-    regions: &Regions<Registered, FenceWaiter>,
+    mrs: &MrList<Registered, FenceWaiter>,
     handle: u32,
 ) {
     if xprtrdma_mr_reminv::enabled() {
-        if let Some(region) = regions.traced().find(|region| region.handle == handle) {
-            trace!(xprtrdma_mr_reminv(task(), &region));
+        if let Some(mr) = mrs.traced().find(|mr| mr.handle == handle) {
+            trace!(xprtrdma_mr_reminv(task(), &mr));
         }
     }
 }
 
 /// A message that is not understood.
 #[cold]
-pub(super) fn not_understood(ep: &Endpoint<Channel>, octets: &[u8]) {
-    let [xid, version, _, procedure] = fixed_words(octets);
+pub(super) fn not_understood(ep: &Endpoint<ClientEp>, bytes: &[u8]) {
+    let [xid, version, _, procedure] = fixed_words(bytes);
     let peer = ep.peer_addr();
-    match Header::decode(octets) {
+    match Header::decode(bytes) {
         Err(Malformed::Short) => {
             trace!(xprtrdma_reply_short_err(peer, xid, version, procedure));
         }
@@ -158,8 +155,8 @@ pub(super) fn not_understood(ep: &Endpoint<Channel>, octets: &[u8]) {
 
 /// A message that answers no Call of ours.
 #[cold]
-pub(super) fn not_asked_for(ep: &Endpoint<Channel>, octets: &[u8]) {
-    let [xid, version, _, procedure] = fixed_words(octets);
+pub(super) fn not_asked_for(ep: &Endpoint<ClientEp>, bytes: &[u8]) {
+    let [xid, version, _, procedure] = fixed_words(bytes);
     trace!(xprtrdma_reply_rqst_err(
         ep.peer_addr(),
         xid,

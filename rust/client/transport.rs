@@ -14,20 +14,20 @@ use kernel::{
 
 use crate::{
     sunrpc::xprt::{
+        BackchannelPool,
+        BackchannelReply,
         Call,
         Committed,
         ConnectError,
         Credits,
-        ReversePool,
-        ReverseReply,
         SendError,
         Transport,
         XprtHandle, //
     },
     verbs::{
         Fenced,
-        Recv,
-        Sender, //
+        RecvBuf,
+        RequestSender, //
     }, //
 };
 
@@ -36,23 +36,23 @@ use super::{
     complete::FenceWaiter,
     connect,
     connection::Connection,
-    inflight::Exchange,
+    inflight::Inflight,
     limits::MAX_PAGES,
     send,
-    shared::Shared,
+    shared::XprtShared,
     tunables, //
 };
 
 /// RPC-over-RDMA, the connecting end.
-pub(super) struct Rdma {
-    shared: Arc<Shared>,
+pub(super) struct RdmaXprt {
+    shared: Arc<XprtShared>,
 }
 
-impl Transport for Rdma {
+impl Transport for RdmaXprt {
     type Connection = Connection;
-    type Sender = Sender<FenceWaiter>;
-    type Exchange = Exchange;
-    type Reply = Recv<()>;
+    type Sender = RequestSender<FenceWaiter>;
+    type Inflight = Inflight;
+    type Reply = RecvBuf<()>;
     type Fence = Fenced;
 
     const NETIDS: [&'static CStr; 2] = [c"rdma", c"rdma6"];
@@ -62,62 +62,62 @@ impl Transport for Rdma {
         tunables::slots()
     }
 
-    fn reverse_slots(&self) -> u32 {
-        self.shared.reverse_calls
+    fn backchannel_slots(&self) -> u32 {
+        self.shared.backchannel_calls
     }
 
     fn new(
         xprt: XprtHandle<Self>,
         credits: Arc<Credits<XprtHandle<Self>>>,
-        reverse: Arc<ReversePool<Self>>,
+        backchannel: Arc<BackchannelPool<Self>>,
     ) -> Result<Self> {
         Ok(Self {
-            shared: Shared::new(xprt, credits, reverse)?,
+            shared: XprtShared::new(xprt, credits, backchannel)?,
         })
     }
 
-    fn connect(&self) -> Result<(Connection, Sender<FenceWaiter>), ConnectError> {
+    fn connect(&self) -> Result<(Connection, RequestSender<FenceWaiter>), ConnectError> {
         connect::connect(&self.shared)
     }
 
-    fn hang_up(connection: &Connection) {
-        connection.ep.context().expect_end();
+    fn disconnect(connection: &Connection) {
+        connection.ep.context().suppress_disconnect();
         // A task that fences with the link's mutex held must not have to wait for the peer.
-        connection.ep.break_off();
+        connection.ep.set_qp_error();
     }
 
     fn inject_disconnect(connection: &Connection) {
-        connection.ep.break_off();
+        connection.ep.set_qp_error();
     }
 
     fn send<'a>(
         &self,
         connection: &Connection,
-        sender: &mut Sender<FenceWaiter>,
+        sender: &mut RequestSender<FenceWaiter>,
         call: Call<'a, Self>,
     ) -> Result<Committed<'a, Self>, SendError> {
         send::call(connection, &self.shared, sender, call)
     }
 
-    fn send_reverse(
+    fn send_backchannel(
         &self,
         connection: &Connection,
-        sender: &mut Sender<FenceWaiter>,
-        reply: &ReverseReply<'_, Self>,
+        sender: &mut RequestSender<FenceWaiter>,
+        reply: &BackchannelReply<'_, Self>,
     ) -> Result<(), SendError> {
         backchannel::reply(connection, &self.shared, sender, reply)
     }
 
-    fn fence(&self, connection: &Connection, exchange: Exchange) -> Fenced {
+    fn fence(&self, connection: &Connection, inflight: Inflight) -> Fenced {
         let this = connection.ep.context();
-        let regions = match exchange.regions.try_fence() {
+        let mrs = match inflight.mrs.try_fence() {
             Ok(fence) => return fence,
-            Err(regions) => regions,
+            Err(mrs) => mrs,
         };
-        let count = u64::from(regions.len());
+        let count = u64::from(mrs.len());
         self.shared.stats.local_invalidations.add(count);
-        if let Err((_, _, ended)) = regions.invalidate(&connection.ep, FenceWaiter::GivenUp) {
-            this.lose();
+        if let Err((_, _, ended)) = mrs.invalidate(&connection.ep, FenceWaiter::GivenUp) {
+            this.force_disconnect();
             return ended.fence();
         }
         let mut fenced = this.fenced.lock();
@@ -129,16 +129,16 @@ impl Transport for Rdma {
         }
     }
 
-    fn recycle(&self, reply: Recv<()>) {
+    fn recycle(&self, reply: RecvBuf<()>) {
         self.shared.recv_pool.put(reply);
     }
 
-    fn buffers_grown(&self, octets: usize) {
-        self.shared.stats.grown.add(octets as u64);
+    fn buffers_grown(&self, bytes: usize) {
+        self.shared.stats.grown.add(bytes as u64);
     }
 
-    fn reverse_payload(&self) -> usize {
-        self.shared.reverse_payload.load(Relaxed) as usize
+    fn backchannel_payload(&self) -> usize {
+        self.shared.backchannel_payload.load(Relaxed) as usize
     }
 
     fn print_stats(&self, seq: &SeqFile) {

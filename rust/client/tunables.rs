@@ -28,11 +28,11 @@ use crate::{
 static SLOTS: Tunable = Tunable::new(128, 4, 16384);
 static INLINE_READ: Tunable = Tunable::new(4096, MIN_SIZE, MAX_SIZE);
 static INLINE_WRITE: Tunable = Tunable::new(4096, MIN_SIZE, MAX_SIZE);
-static REVERSE_CALLS: Tunable = Tunable::new(16, 1, 64);
+static BACKCHANNEL_CALLS: Tunable = Tunable::new(16, 1, 64);
 static REMOTE_INVALIDATION: Tunable = Tunable::new(1, 0, 1);
 
-/// Octets of the messages that this end's connections can send and receive.
-pub(super) static MESSAGE_OCTETS: Gauge = Gauge::new();
+/// Bytes of the messages that this end's connections can send and receive.
+pub(super) static MESSAGE_BYTES: Gauge = Gauge::new();
 
 /// 0: not at all, 1: those that are not usually long, 2: whatever they are.
 static PULLED_REPLIES: Tunable = Tunable::new(1, 0, 2);
@@ -52,12 +52,12 @@ static TABLE: [Entry; 12] = [
     Entry::tunable(c"rdma_slot_table_entries", &SLOTS),
     Entry::tunable(c"rdma_max_inline_read", &INLINE_READ),
     Entry::tunable(c"rdma_max_inline_write", &INLINE_WRITE),
-    Entry::tunable(c"rdma_max_bc_requests", &REVERSE_CALLS),
+    Entry::tunable(c"rdma_max_bc_requests", &BACKCHANNEL_CALLS),
     Entry::tunable(c"rdma_pulled_replies", &PULLED_REPLIES),
     Entry::counter(c"rdma_stat_pulled", &PULLED),
     Entry::counter(c"rdma_stat_done", &DONES),
     Entry::tunable(c"rdma_remote_invalidation", &REMOTE_INVALIDATION),
-    Entry::gauge(c"rdma_message_octets", &MESSAGE_OCTETS),
+    Entry::gauge(c"rdma_message_octets", &MESSAGE_BYTES),
     Entry::tunable(c"rdma_inline_write_padding", &PADDING),
     Entry::tunable(c"rdma_memreg_strategy", &STRATEGY),
     Entry::tunable(c"rdma_pad_optimize", &PAD_OPTIMIZE),
@@ -74,8 +74,8 @@ pub(super) fn slots() -> u32 {
 }
 
 /// Reverse Calls that a new transport lets be outstanding. The default is as many as NFSv4.1 makes.
-pub(super) fn reverse_calls() -> u32 {
-    REVERSE_CALLS.get()
+pub(super) fn backchannel_calls() -> u32 {
+    BACKCHANNEL_CALLS.get()
 }
 
 /// Whether to pull Replies from servers that can expose them.
@@ -88,12 +88,12 @@ pub(super) fn all_pulled() -> bool {
     PULLED_REPLIES.get() == 2
 }
 
-/// Octets that this end can receive in one message, in whole units.
+/// Bytes that this end can receive in one message, in whole units.
 pub(super) fn receive_size() -> u32 {
     whole(INLINE_READ.get())
 }
 
-/// Octets that this end may send in one message, in whole units.
+/// Bytes that this end may send in one message, in whole units.
 pub(super) fn send_size() -> u32 {
     whole(INLINE_WRITE.get())
 }

@@ -16,9 +16,9 @@ use crate::wire::{
 /// The inline thresholds and the use of Remote Invalidation on one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agreement {
-    /// Octets that this end may send in one message, transport header included.
+    /// Bytes that this end may send in one message, transport header included.
     pub send: u32,
-    /// Octets that the peer may send in one message.
+    /// Bytes that the peer may send in one message.
     pub receive: u32,
     /// Both ends allow that a Reply invalidates a handle of its Call.
     pub remote_invalidation: bool,
@@ -28,7 +28,7 @@ impl Agreement {
     /// What follows from what the two ends said (RFC 8797 Section 4.2; RFC 8166 Section 3.3.2).
     ///
     /// For each direction the smaller of the sender's and the receiver's size counts. Nothing under
-    /// 1024 octets can be agreed, because every end has to take that much.
+    /// 1024 bytes can be agreed, because every end has to take that much.
     #[inline]
     pub fn between(own: &PrivateData, peer: &PrivateData) -> Self {
         Self {
@@ -38,10 +38,10 @@ impl Agreement {
         }
     }
 
-    /// Octets of an RPC message that fit a message without chunks, in either direction: what
+    /// Bytes of an RPC message that fit a message without chunks, in either direction: what
     /// reverse Calls and Replies are limited to (RFC 8167 Section 5.3).
     #[inline]
-    pub fn reverse_payload(&self) -> u32 {
+    pub fn backchannel_payload(&self) -> u32 {
         let header = u32::try_from(MIN_LEN).unwrap_or(u32::MAX);
         self.send.min(self.receive).saturating_sub(header)
     }

@@ -50,23 +50,23 @@ impl Window {
     }
 
     /// How many Receives this end must keep posted: one for each Reply that may come, and
-    /// `reverse` for the Calls that it allows its peer (RFC 8167 Section 4.3.1).
+    /// `backchannel` for the Calls that it allows its peer (RFC 8167 Section 4.3.1).
     ///
     /// A grant that shrinks does not call back the Calls sent under a larger one, so this number
     /// never shrinks on a connection.
     #[inline]
-    pub const fn receives(&self, reverse: u32) -> u32 {
-        self.most.saturating_add(reverse)
+    pub const fn receives(&self, backchannel: u32) -> u32 {
+        self.most.saturating_add(backchannel)
     }
 
     /// How many Calls may be outstanding while no more than `standing` Receives are posted,
-    /// `reverse` of which are for the Calls of the peer.
+    /// `backchannel` of which are for the Calls of the peer.
     ///
     /// Fewer than [`Self::receives`] asks for stand only if there is no memory for them. One Call
     /// may be sent in any case: its Reply is what the next attempt to post more comes with.
     #[inline]
-    pub const fn covered(&self, standing: u32, reverse: u32) -> u32 {
-        clamp(standing.saturating_sub(reverse), self.granted)
+    pub const fn covered(&self, standing: u32, backchannel: u32) -> u32 {
+        clamp(standing.saturating_sub(backchannel), self.granted)
     }
 
     /// The window as a number, for an atomic.

@@ -31,7 +31,7 @@ const REPLY: u32 = 1;
 
 /// A Call or a Reply that may be acted on.
 #[derive(Clone, Copy, Debug)]
-pub struct Message<'a> {
+pub struct RpcMsg<'a> {
     /// The XID of the RPC, in the direction of its Call.
     pub xid: u32,
     /// In a Call the credits requested, in a Reply those granted; of that direction.
@@ -46,12 +46,12 @@ pub struct Message<'a> {
 #[derive(Clone, Copy, Debug)]
 pub enum FromClient<'a> {
     /// A forward Call. If it is a Long Call, its lists have a Position-zero Read chunk.
-    Call(Message<'a>),
+    Call(RpcMsg<'a>),
     /// A Reply to a reverse Call: inline, without chunks. To be matched among reverse Calls only.
-    ReverseReply(Message<'a>),
+    BackchannelReply(RpcMsg<'a>),
     /// The client refused a reverse Call. To be matched among reverse Calls; if there is none, the
     /// message is dropped and its credits are not looked at.
-    ReverseError(Refused),
+    BackchannelError(Refused),
     /// The client has pulled the Reply of this XID. Only if that was negotiated.
     Done {
         /// The XID of the Reply.
@@ -64,12 +64,12 @@ pub enum FromClient<'a> {
 pub enum FromServer<'a> {
     /// A Reply to a forward Call. If it is a Long Reply, its lists have a Reply chunk (or, if that
     /// was negotiated, a Read list, which should be a Position-zero Read chunk).
-    Reply(Message<'a>),
+    Reply(RpcMsg<'a>),
     /// The server refused a forward Call. If its XID is unknown, the message is dropped and its
     /// credits are not looked at.
     Error(Refused),
     /// A reverse Call: inline, without chunks.
-    ReverseCall(Message<'a>),
+    BackchannelCall(RpcMsg<'a>),
 }
 
 /// A received RDMA_ERROR.
@@ -109,24 +109,24 @@ pub fn from_client(message: &[u8], ext: Extensions) -> Result<FromClient<'_>, Re
     let refuse = Response::Answer(ErrorReply::chunk(xid));
     match header.body {
         Body::Msg { chunks, payload } => {
-            let message = Message::inline(&header, chunks, payload);
+            let message = RpcMsg::inline(&header, chunks, payload);
             match msg_type(payload, xid) {
                 // The payload of RDMA_MSG is inline; a chunk that says it were elsewhere lies.
                 Some(CALL) if !has_position_zero(&chunks) => Ok(FromClient::Call(message)),
-                Some(REPLY) if chunks.is_empty() => Ok(FromClient::ReverseReply(message)),
+                Some(REPLY) if chunks.is_empty() => Ok(FromClient::BackchannelReply(message)),
                 // Reverse Calls offer no chunks, hence a Reply cannot return any.
                 Some(REPLY) => Err(Response::Drop),
                 _ => Err(refuse),
             }
         }
         Body::NoMsg { chunks } if has_position_zero(&chunks) => {
-            Ok(FromClient::Call(Message::long(&header, chunks)))
+            Ok(FromClient::Call(RpcMsg::long(&header, chunks)))
         }
         // RFC 8166 Section 4.2.4: some chunk must hold the payload of RDMA_NOMSG.
         Body::NoMsg { .. } => Err(refuse),
         Body::Done if ext.pulled_replies => Ok(FromClient::Done { xid }),
         Body::Done => Err(Response::Drop),
-        Body::Error(error) => Ok(FromClient::ReverseError(Refused::new(&header, error))),
+        Body::Error(error) => Ok(FromClient::BackchannelError(Refused::new(&header, error))),
     }
 }
 
@@ -146,23 +146,23 @@ pub fn from_server(message: &[u8], ext: Extensions) -> Result<FromServer<'_>, Re
     let refuse = Response::Answer(ErrorReply::chunk(xid));
     match header.body {
         Body::Msg { chunks, payload } => {
-            let message = Message::inline(&header, chunks, payload);
+            let message = RpcMsg::inline(&header, chunks, payload);
             match msg_type(payload, xid) {
                 // RFC 8166 Section 4.3.1: Replies have no Read list.
                 Some(REPLY) if chunks.reads.is_empty() => Ok(FromServer::Reply(message)),
-                Some(CALL) if chunks.is_empty() => Ok(FromServer::ReverseCall(message)),
+                Some(CALL) if chunks.is_empty() => Ok(FromServer::BackchannelCall(message)),
                 // RFC 8167 Section 5.3: chunks are not supported in this direction.
                 Some(CALL) => Err(refuse),
                 _ => Err(Response::Drop),
             }
         }
         Body::NoMsg { chunks } if chunks.reads.is_empty() => match chunks.reply {
-            Some(_) => Ok(FromServer::Reply(Message::long(&header, chunks))),
+            Some(_) => Ok(FromServer::Reply(RpcMsg::long(&header, chunks))),
             None => Err(Response::Drop),
         },
         // Whatever the Positions: no Call of the reverse direction may look like this.
         Body::NoMsg { chunks } if ext.pulled_replies => {
-            Ok(FromServer::Reply(Message::long(&header, chunks)))
+            Ok(FromServer::Reply(RpcMsg::long(&header, chunks)))
         }
         // Only a Call has a Read list, so this is a Long Call of the reverse direction.
         Body::NoMsg { .. } => Err(refuse),
@@ -172,7 +172,7 @@ pub fn from_server(message: &[u8], ext: Extensions) -> Result<FromServer<'_>, Re
     }
 }
 
-impl<'a> Message<'a> {
+impl<'a> RpcMsg<'a> {
     #[inline]
     fn inline(header: &Header<'a>, chunks: ChunkLists<'a>, payload: &'a [u8]) -> Self {
         Self {

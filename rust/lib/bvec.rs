@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where octets lie in memory, as SUNRPC names it and a device is told it.
+//! Where bytes lie in memory, as SUNRPC names it and a device is told it.
 
 use core::{
     marker::PhantomData,
@@ -11,10 +11,10 @@ use kernel::page::PAGE_SIZE;
 
 use crate::bindings::page;
 
-/// Octets of a page, as messages count them.
+/// Bytes of a page, as messages count them.
 pub(crate) const PAGE: u32 = PAGE_SIZE as u32;
 
-/// A run of octets within one page.
+/// A run of bytes within one page.
 ///
 /// The lifetime is that of the description, not of the memory: whoever maps a piece for a device
 /// sees to it that the memory stays until it is unmapped. For the client that is the proof of
@@ -25,15 +25,15 @@ pub(crate) const PAGE: u32 = PAGE_SIZE as u32;
 /// `page` is allocated for as long as the owner of the description says (`'a`; beyond that, promise
 /// P1 of `Documentation/architecture.rst`). `offset + len <= PAGE`, and `len > 0`.
 #[derive(Clone, Copy)]
-pub(crate) struct Piece<'a> {
+pub(crate) struct BVec<'a> {
     page: NonNull<page>,
     offset: u32,
     len: u32,
     _description: PhantomData<&'a page>,
 }
 
-impl<'a> Piece<'a> {
-    /// Names up to `len` octets from `offset` of a page; `None` where there is no octet or no page.
+impl<'a> BVec<'a> {
+    /// Names up to `len` bytes from `offset` of a page; `None` where there is no byte or no page.
     ///
     /// # Safety
     ///
@@ -67,17 +67,17 @@ impl<'a> Piece<'a> {
         self.offset
     }
 
-    /// Octets of the run.
+    /// Bytes of the run.
     #[inline]
     #[allow(clippy::len_without_is_empty, reason = "a piece is never empty")]
     pub(crate) fn len(&self) -> u32 {
         self.len
     }
 
-    /// The first `octets` of the run, and what follows them.
+    /// The first `bytes` of the run, and what follows them.
     #[inline]
-    pub(crate) fn split(self, octets: u32) -> (Self, Option<Self>) {
-        let len = octets.clamp(1, self.len);
+    pub(crate) fn split(self, bytes: u32) -> (Self, Option<Self>) {
+        let len = bytes.clamp(1, self.len);
         // INVARIANT: Parts of the run; the second only if there is anything left of it.
         let later = (len < self.len).then_some(Self {
             offset: self.offset + len,

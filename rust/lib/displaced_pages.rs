@@ -13,9 +13,9 @@ use crate::bindings::page;
 /// # Invariants
 ///
 /// When they were noted, each page had one reference, that of its slot.
-pub(crate) struct NotedPages(PageArray);
+pub(crate) struct DisplacedPages(PageArray);
 
-impl NotedPages {
+impl DisplacedPages {
     /// Notes the pages in `slots`, up to the first slot that is empty, or whose page somebody else
     /// has, too, and as many as `memory` has room for. What is in that goes.
     ///
@@ -60,19 +60,19 @@ impl NotedPages {
 
 /// What travels with a Call: its own pages, or else what is noted of the pages that its Reply is to
 /// lie in. There is memory for one of them.
-pub(crate) struct CallPages {
+pub(crate) struct CtxtPages {
     /// Without memory as long as something is noted.
     own: PageArray,
-    noted: Option<NotedPages>,
+    noted: Option<DisplacedPages>,
 }
 
-impl From<PageArray> for CallPages {
+impl From<PageArray> for CtxtPages {
     fn from(own: PageArray) -> Self {
         Self { own, noted: None }
     }
 }
 
-impl CallPages {
+impl CtxtPages {
     /// The Call's own pages. What was noted is forgotten.
     #[inline]
     pub(crate) fn own(&mut self) -> &mut PageArray {
@@ -93,7 +93,7 @@ impl CallPages {
     pub(crate) unsafe fn note(&mut self, slots: *const *mut page, count: usize) {
         let memory = mem::replace(self.own(), PageArray::none());
         // SAFETY: By this function's contract.
-        self.noted = Some(unsafe { NotedPages::note(memory, slots, count) });
+        self.noted = Some(unsafe { DisplacedPages::note(memory, slots, count) });
     }
 
     /// What has left `slots` since they were [noted](Self::note), if they were: the Call's own from

@@ -11,21 +11,21 @@ use super::memalloc::NoReclaim;
 
 /// How memory is asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Patience {
+pub(crate) enum Gfp {
     /// By a thread that may wait for it.
-    Waits,
+    Sleep,
     /// At once or not at all, for a worker that others wait for, who may hold the memory.
     /// `GFP_NOIO` would not do: small allocations that may sleep are retried for ever.
-    Fails,
+    NoWait,
 }
 
-impl Patience {
+impl Gfp {
     /// For what is allocated here.
     #[inline]
     pub(crate) fn flags(self) -> Flags {
         match self {
-            Self::Waits => GFP_KERNEL,
-            Self::Fails => GFP_NOWAIT | __GFP_NOWARN,
+            Self::Sleep => GFP_KERNEL,
+            Self::NoWait => GFP_NOWAIT | __GFP_NOWARN,
         }
     }
 
@@ -34,7 +34,7 @@ impl Patience {
     /// the reserves are touched.
     #[inline]
     pub(crate) fn scope<R>(self, f: impl FnOnce() -> R) -> R {
-        let _scope = (self == Self::Fails).then(NoReclaim::begin);
+        let _scope = (self == Self::NoWait).then(NoReclaim::begin);
         f()
     }
 }

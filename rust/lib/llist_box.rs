@@ -36,13 +36,13 @@ struct Node<T> {
 /// # Invariants
 ///
 /// Points to a `Node` from `KBox` that nobody else can reach.
-pub(crate) struct LinkedBox<T>(NonNull<Node<T>>);
+pub(crate) struct LlistBox<T>(NonNull<Node<T>>);
 
 // SAFETY: Owns what it points to, like a box.
-unsafe impl<T: Send> Send for LinkedBox<T> {}
+unsafe impl<T: Send> Send for LlistBox<T> {}
 
 // SAFETY: `link` is the first member of the object, which only its owner reaches.
-unsafe impl<T> Linked for LinkedBox<T> {
+unsafe impl<T> Linked for LlistBox<T> {
     #[inline]
     fn into_link(self) -> NonNull<Link> {
         mem::ManuallyDrop::new(self).0.cast()
@@ -61,15 +61,15 @@ pub(crate) struct UninitBox<T>(KBox<MaybeUninit<Node<T>>>);
 impl<T> UninitBox<T> {
     /// Puts the object in.
     #[inline]
-    pub(crate) fn fill(self, content: T) -> LinkedBox<T> {
+    pub(crate) fn fill(self, content: T) -> LlistBox<T> {
         let link = Link::new();
         let node = KBox::write(self.0, Node { link, content });
         // INVARIANT: Nobody else has a pointer to it.
-        LinkedBox(NonNull::from(KBox::leak(node)))
+        LlistBox(NonNull::from(KBox::leak(node)))
     }
 }
 
-impl<T> LinkedBox<T> {
+impl<T> LlistBox<T> {
     /// Allocates memory for an object.
     ///
     /// # Errors
@@ -127,7 +127,7 @@ impl<T> LinkedBox<T> {
     }
 }
 
-impl<T> Deref for LinkedBox<T> {
+impl<T> Deref for LlistBox<T> {
     type Target = T;
 
     #[inline]
@@ -137,7 +137,7 @@ impl<T> Deref for LinkedBox<T> {
     }
 }
 
-impl<T> DerefMut for LinkedBox<T> {
+impl<T> DerefMut for LlistBox<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: Owned, by the type's invariants; the link is not touched.
@@ -145,7 +145,7 @@ impl<T> DerefMut for LinkedBox<T> {
     }
 }
 
-impl<T> Drop for LinkedBox<T> {
+impl<T> Drop for LlistBox<T> {
     fn drop(&mut self) {
         // SAFETY: From `KBox`, and unreachable otherwise, by the type's invariants.
         drop(unsafe { KBox::from_raw(self.0.as_ptr()) });

@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 use kernel::prelude::*;
 
 use super::bvec::{
-    Piece,
+    BVec,
     PAGE, //
 };
 use crate::bindings::{
@@ -15,7 +15,7 @@ use crate::bindings::{
     page, //
 };
 
-/// A run of octets in a [`PageArray`], counted as if its pages were one buffer.
+/// A run of bytes in a [`PageArray`], counted as if its pages were one buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
     /// Where the run starts.
@@ -25,7 +25,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// The part of at most `len` octets that starts `skip` octets into the run.
+    /// The part of at most `len` bytes that starts `skip` bytes into the run.
     #[inline]
     pub(crate) fn part(self, skip: u32, len: u32) -> Self {
         let skip = skip.min(self.len);
@@ -259,7 +259,7 @@ impl PageArray {
 
     /// The parts of the pages that make up `span`, or `None` if it is not within the array.
     #[inline]
-    pub(crate) fn pieces(&self, span: Span) -> Option<Pieces<'_>> {
+    pub(crate) fn bvecs(&self, span: Span) -> Option<BVecs<'_>> {
         let pages = self.pages.get((span.start / PAGE) as usize..)?;
         let offset = span.start % PAGE;
         // NO-OVERFLOW: Lengths of at most 32 bits, and an offset within a page.
@@ -267,7 +267,7 @@ impl PageArray {
             return None;
         }
         // INVARIANT: Checked above.
-        Some(Pieces {
+        Some(BVecs {
             pages,
             offset,
             left: span.len,
@@ -279,18 +279,18 @@ impl PageArray {
         let Ok(len) = u32::try_from(source.len()) else {
             return false;
         };
-        let Some(pieces) = self.pieces(Span { start, len }) else {
+        let Some(bvecs) = self.bvecs(Span { start, len }) else {
             return false;
         };
-        for piece in pieces {
-            let Some((now, later)) = source.split_at_checked(piece.len() as usize) else {
+        for bvec in bvecs {
+            let Some((now, later)) = source.split_at_checked(bvec.len() as usize) else {
                 return false;
             };
             // SAFETY: The page is ours, and the piece is within it.
             unsafe {
                 bindings::rpcrdma_memcpy_to_page(
-                    piece.page(),
-                    piece.offset() as usize,
+                    bvec.page(),
+                    bvec.offset() as usize,
                     now.as_ptr().cast(),
                     now.len(),
                 );
@@ -385,28 +385,28 @@ impl PageSink<'_> {
 ///
 /// # Invariants
 ///
-/// `pages`, from `offset` on, hold at least `left` octets; `offset` is within a page.
-pub(crate) struct Pieces<'a> {
+/// `pages`, from `offset` on, hold at least `left` bytes; `offset` is within a page.
+pub(crate) struct BVecs<'a> {
     pages: &'a [NonNull<page>],
     offset: u32,
     left: u32,
 }
 
-impl<'a> Iterator for Pieces<'a> {
-    type Item = Piece<'a>;
+impl<'a> Iterator for BVecs<'a> {
+    type Item = BVec<'a>;
 
     #[inline]
-    fn next(&mut self) -> Option<Piece<'a>> {
+    fn next(&mut self) -> Option<BVec<'a>> {
         if self.left == 0 {
             return None;
         }
         let (page, rest) = self.pages.split_first()?;
         // SAFETY: The array, which is borrowed, has a reference to the page.
-        let piece = unsafe { Piece::new(page.as_ptr(), self.offset, self.left) }?;
+        let bvec = unsafe { BVec::new(page.as_ptr(), self.offset, self.left) }?;
         // INVARIANT: One page less, and what it held.
         self.pages = rest;
         self.offset = 0;
-        self.left -= piece.len();
-        Some(piece)
+        self.left -= bvec.len();
+        Some(bvec)
     }
 }

@@ -20,7 +20,7 @@ use crate::bindings::{
 const AF_INET: u16 = bindings::AF_INET as u16;
 const AF_INET6: u16 = bindings::AF_INET6 as u16;
 
-/// Octets of the largest socket address (`struct sockaddr_storage`).
+/// Bytes of the largest socket address (`struct sockaddr_storage`).
 const MAX: usize = 128;
 
 /// The address family of a transport; netid `rdma` is IPv4, `rdma6` is IPv6 (RFC 8166 section 9).
@@ -36,11 +36,11 @@ pub(crate) enum Family {
 ///
 /// # Invariants
 ///
-/// The family is `AF_INET` or `AF_INET6`; octets past that family's address are zero.
+/// The family is `AF_INET` or `AF_INET6`; bytes past that family's address are zero.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SockAddr {
-    octets: [u8; MAX],
+    bytes: [u8; MAX],
 }
 
 impl SockAddr {
@@ -48,12 +48,12 @@ impl SockAddr {
     ///
     /// # Safety
     ///
-    /// `addr` points to `len` readable octets.
+    /// `addr` points to `len` readable bytes.
     pub(crate) unsafe fn from_raw(addr: *const sockaddr, len: usize) -> Option<Self> {
         if addr.is_null() || len < size_of::<u16>() {
             return None;
         }
-        // SAFETY: At least two octets are readable; the family is at their start in every sockaddr.
+        // SAFETY: At least two bytes are readable; the family is at their start in every sockaddr.
         let family = unsafe { addr.cast::<u16>().read_unaligned() };
         let need = match family {
             AF_INET => size_of::<bindings::sockaddr_in>(),
@@ -63,16 +63,16 @@ impl SockAddr {
         if len < need {
             return None;
         }
-        let mut octets = [0; MAX];
-        // SAFETY: `need` octets are readable, and `octets` is longer than either address.
-        unsafe { core::ptr::copy_nonoverlapping(addr.cast(), octets.as_mut_ptr(), need) };
+        let mut bytes = [0; MAX];
+        // SAFETY: `need` bytes are readable, and `bytes` is longer than either address.
+        unsafe { core::ptr::copy_nonoverlapping(addr.cast(), bytes.as_mut_ptr(), need) };
         // INVARIANT: The family was matched above; the rest is still zero.
-        Some(Self { octets })
+        Some(Self { bytes })
     }
 
     /// The family.
     pub(crate) fn family(&self) -> Family {
-        match u16::from_ne_bytes([self.octets[0], self.octets[1]]) {
+        match u16::from_ne_bytes([self.bytes[0], self.bytes[1]]) {
             AF_INET => Family::Inet,
             _ => Family::Inet6,
         }
@@ -80,15 +80,15 @@ impl SockAddr {
 
     /// The port, in host order.
     pub(crate) fn port(&self) -> u16 {
-        u16::from_be_bytes([self.octets[2], self.octets[3]])
+        u16::from_be_bytes([self.bytes[2], self.bytes[3]])
     }
 
     /// Sets the port, given in host order.
     pub(crate) fn set_port(&mut self, port: u16) {
-        [self.octets[2], self.octets[3]] = port.to_be_bytes();
+        [self.bytes[2], self.bytes[3]] = port.to_be_bytes();
     }
 
-    /// The length of this family's address, in octets.
+    /// The length of this family's address, in bytes.
     pub(crate) fn len(&self) -> usize {
         match self.family() {
             Family::Inet => size_of::<bindings::sockaddr_in>(),
@@ -98,19 +98,19 @@ impl SockAddr {
 
     /// The address as C reads it.
     pub(crate) fn as_ptr(&self) -> *const sockaddr {
-        self.octets.as_ptr().cast()
+        self.bytes.as_ptr().cast()
     }
 
     /// The whole `sockaddr_storage`.
-    pub(crate) fn octets(&self) -> &[u8; MAX] {
-        &self.octets
+    pub(crate) fn bytes(&self) -> &[u8; MAX] {
+        &self.bytes
     }
 }
 
 impl fmt::Display for SockAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Where `sin_addr` and `sin6_addr` are.
-        let (v4, v6) = (&self.octets[4..8], &self.octets[8..24]);
+        let (v4, v6) = (&self.bytes[4..8], &self.bytes[8..24]);
         let ip = match self.family() {
             Family::Inet => <[u8; 4]>::try_from(v4).map(IpAddr::from),
             Family::Inet6 => <[u8; 16]>::try_from(v6).map(IpAddr::from),

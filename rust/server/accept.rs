@@ -9,11 +9,11 @@ use kernel::{
 };
 
 use super::{
-    channel::Channel,
     connection::{
         Connection,
         Spare, //
     },
+    ep::ServerEp,
     limits::{
         Limits,
         EXPOSED_SEGMENTS, //
@@ -22,7 +22,7 @@ use super::{
         ConnectRequest,
         Listener, //
     },
-    read_mrs::Demand,
+    read_mrs::ReadMrBudget,
     tunables, //
 };
 use crate::{
@@ -63,7 +63,7 @@ use crate::{
 /// Read chunks of one Call, a Position-zero chunk included. Each costs a walk through the list.
 const MAX_READ_CHUNKS: u32 = 32;
 
-/// Octets of a segment at least, on the whole: a page of a client whose pages are small.
+/// Bytes of a segment at least, on the whole: a page of a client whose pages are small.
 const SEGMENT: usize = 4096;
 
 /// Times that the client tries again when it finds no Receive.
@@ -148,7 +148,7 @@ impl Terms {
             initiator_depth: u8::try_from(self.own_initiator_depth).unwrap_or(u8::MAX),
             retry_count: 0,
             rnr_retry_count: RNR_RETRIES,
-            private_data: announcement.as_octets(),
+            private_data: announcement.as_bytes(),
         }
     }
 }
@@ -161,7 +161,7 @@ struct Made {
     /// What this end says about itself.
     own: PrivateData,
     agreement: Agreement,
-    demand: Demand,
+    read_mr_budget: ReadMrBudget,
 }
 
 impl Connection {
@@ -196,7 +196,7 @@ impl Connection {
 /// Makes transport, queues and buffers, and posts Receives. Where memory is short, `terms` become
 /// less.
 fn make(
-    ep: &Endpoint<Channel>,
+    ep: &Endpoint<ServerEp>,
     device: &DeviceAttrs,
     accepting: &Accepting<'_, Listener>,
     peer: &PrivateData,
@@ -208,18 +208,18 @@ fn make(
     let opened = open_queues(ep, terms, device, xprt.max_payload())?;
 
     let pages = xprt.max_pages();
-    let channel = ep.context();
-    let receives = channel.receives();
+    let ctx = ep.context();
+    let receives = ctx.receives();
     receives.stock(ep, &mut terms.limits, pages, |limits| {
         let send = limits.send.min(peer.receive_size);
         let sizes = message_sizes(send, limits, &opened, pages);
-        channel.sending().stock(ep, &sizes)
+        ctx.sending().stock(ep, &sizes)
     })?;
     receives.set_limits(&terms.limits);
     let own = terms.own(device);
     let agreement = Agreement::between(&own, peer);
-    let demand = open_channel(ep, &xprt, terms, &agreement, &opened, device)?;
-    if !receives.refill(ep, 0) || !channel.attach(xprt.handle()) {
+    let read_mr_budget = open_channel(ep, &xprt, terms, &agreement, &opened, device)?;
+    if !receives.refill(ep, 0) || !ctx.attach(xprt.handle()) {
         return Err(ENODEV);
     }
     Ok(Made {
@@ -227,7 +227,7 @@ fn make(
         entries: terms.limits.send_entries(&opened),
         own,
         agreement,
-        demand,
+        read_mr_budget,
     })
 }
 
@@ -255,10 +255,10 @@ fn install(
             },
         },
         credits: terms.limits.credits,
-        reverse: terms.limits.reverse,
+        backchannel: terms.limits.backchannel,
         share: terms.limits.share(made.entries),
         bounds: bounds(pages, made.entries),
-        demand: made.demand,
+        read_mr_budget: made.read_mr_budget,
         may_read: terms.own_initiator_depth > 0,
         spare,
         displaces: Atomic::new(false),
@@ -279,7 +279,7 @@ fn bounds(pages: usize, entries: u32) -> Bounds {
 }
 
 /// The connection's device, if the kernel can use it.
-fn serviceable(ep: &Endpoint<Channel>) -> Result<DeviceAttrs> {
+fn serviceable(ep: &Endpoint<ServerEp>) -> Result<DeviceAttrs> {
     let device = ep.device()?;
     if !device.supported {
         trace!(svcrdma_fabric_err(
@@ -291,16 +291,16 @@ fn serviceable(ep: &Endpoint<Channel>) -> Result<DeviceAttrs> {
     Ok(device)
 }
 
-/// Makes the queues, for READs and WRITEs of up to `payload` octets; returns how deep they are.
+/// Makes the queues, for READs and WRITEs of up to `payload` bytes; returns how deep they are.
 /// Those of a device that has no room to expose Replies beside a Call expose none.
 fn open_queues(
-    ep: &Endpoint<Channel>,
+    ep: &Endpoint<ServerEp>,
     terms: &mut Terms,
     device: &DeviceAttrs,
     payload: u32,
 ) -> Result<QueueDepths> {
     let payload_pages = payload.div_ceil(PAGE_SIZE as u32);
-    let each = ep.transfers_for(payload_pages)?;
+    let each = ep.rw_ctxts_for(payload_pages)?;
     let transfers = terms.limits.transfers(each);
     let entries = ep.entries_for(transfers)?;
     let mut depths = terms.limits.depths(transfers, entries, device);
@@ -322,7 +322,7 @@ fn open_queues(
     }
 }
 
-/// Sizes of a message of up to `send` octets, or of so many pages.
+/// Sizes of a message of up to `send` bytes, or of so many pages.
 fn message_sizes(send: u32, limits: &Limits, opened: &QueueDepths, pages: usize) -> MessageSizes {
     MessageSizes {
         buffer: send as usize,
@@ -334,32 +334,34 @@ fn message_sizes(send: u32, limits: &Limits, opened: &QueueDepths, pages: usize)
 /// Makes the channel ready for what was agreed on, before the first Receive is posted; returns how
 /// Reads use regions.
 fn open_channel(
-    ep: &Endpoint<Channel>,
+    ep: &Endpoint<ServerEp>,
     xprt: &NewXprt<Connection>,
     terms: &Terms,
     agreement: &Agreement,
     opened: &QueueDepths,
     device: &DeviceAttrs,
-) -> Result<Demand> {
-    let channel = ep.context();
+) -> Result<ReadMrBudget> {
+    let ctx = ep.context();
     let limits = &terms.limits;
     let pages = xprt.max_pages();
-    channel.sending().open(
+    ctx.sending().open(
         message_sizes(agreement.send, limits, opened, pages),
         limits.send_entries(opened),
     );
-    let regions = if device.registers_to_read {
+    let mrs = if device.registers_to_read {
         opened.rdma_ctxs
     } else {
         0
     };
-    let demand = Demand::new(regions, device.max_fast_reg_pages);
-    channel.incoming().lock().to_pull.open(demand.total());
+    let read_mr_budget = ReadMrBudget::new(mrs, device.max_fast_reg_pages);
+    ctx.incoming()
+        .lock()
+        .read_backlog
+        .open(read_mr_budget.total());
     if terms.extensions.pulled_replies {
         let most = u32::try_from(pages)?.min(device.max_fast_reg_pages);
-        channel
-            .exposed()
+        ctx.exposed()
             .open(ep, limits.places, most, device.sg_gaps)?;
     }
-    Ok(demand)
+    Ok(read_mr_budget)
 }

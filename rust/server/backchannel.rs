@@ -18,8 +18,8 @@ use crate::{
         xprt::SendError, //
     },
     verbs::{
-        Message,
         Responder, //
+        SendCtxt,
     },
     wire::HeaderWriter, //
 };
@@ -29,31 +29,31 @@ use super::connection::Connection;
 impl Connection {
     /// Sends a reverse Call.
     pub(super) fn send_reverse_call(&self, xid: u32, call: &XdrBuf) -> Result<(), SendError> {
-        let channel = self.ep.context();
-        let sending = channel.sending();
+        let ctx = self.ep.context();
+        let sending = ctx.sending();
         let mut message = match sending.message(&self.ep) {
             Ok(message) => message,
             Err(ENOMEM) => return Err(SendError::NoBuffers),
             Err(_) => return Err(SendError::NotConnected),
         };
-        let Some(octets) = self.write_reverse(&mut message, xid, call) else {
+        let Some(bytes) = self.write_backchannel(&mut message, xid, call) else {
             sending.put(&self.ep, message);
             return Err(SendError::TooBig);
         };
-        self.post(message, octets, None).map_err(|(message, _)| {
+        self.post(message, bytes, None).map_err(|(message, _)| {
             if let Some(message) = message {
                 sending.put(&self.ep, message);
             }
-            channel.close();
+            ctx.close();
             SendError::NotConnected
         })
     }
 
     /// Writes header and Call; returns their length, or `None` if they do not fit. The buffer is as
     /// long as the longest message that may be sent.
-    fn write_reverse(&self, message: &mut Message, xid: u32, call: &XdrBuf) -> Option<usize> {
+    fn write_backchannel(&self, message: &mut SendCtxt, xid: u32, call: &XdrBuf) -> Option<usize> {
         let buffer = message.buffer_mut();
-        let mut end = HeaderWriter::plain(buffer, xid, self.reverse).ok()?;
+        let mut end = HeaderWriter::plain(buffer, xid, self.backchannel).ok()?;
         end += call.copy_head(buffer.get_mut(end..)?)?;
         end += call.copy_pages(buffer.get_mut(end..)?)?;
         end += call.copy_tail(0, buffer.get_mut(end..)?)?;
@@ -62,7 +62,7 @@ impl Connection {
 
     /// Takes the answer to a reverse Call, and the credits that came with it; `false` if there is
     /// no such Call, and thus nothing to say what these credits are for.
-    pub(super) fn reverse_answer(
+    pub(super) fn backchannel_answer(
         &self,
         rqst: &Receiving<'_, Self>,
         xid: u32,
@@ -70,7 +70,7 @@ impl Connection {
         answer: Answer<'_>,
     ) -> bool {
         let mut window = Window::FRESH;
-        window.grant(credits, self.reverse);
-        rqst.answer_reverse(xid, window.granted(), answer)
+        window.grant(credits, self.backchannel);
+        rqst.answer_backchannel(xid, window.granted(), answer)
     }
 }

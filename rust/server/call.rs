@@ -8,8 +8,8 @@ use crate::{
         reply::Payload, //
     },
     verbs::{
-        Parcel,
-        Recv, //
+        RecvBuf, //
+        RecvCtxt,
     },
     wire::{
         ChunkLists,
@@ -17,10 +17,10 @@ use crate::{
     }, //
 };
 
-use super::page_charge::Share;
+use super::page_charge::PageCharge;
 
 /// A Receive buffer with a Call's state beside it.
-pub(super) type Buffer = Recv<Parcel<Call>>;
+pub(super) type Buffer = RecvBuf<RecvCtxt<Call>>;
 
 /// Results of one Reply that can be placed directly, and so the Write chunks that a Call may have.
 pub(super) const MAX_RESULTS: usize = 16;
@@ -28,8 +28,8 @@ pub(super) const MAX_RESULTS: usize = 16;
 /// A Call. All of it is set anew for each.
 #[derive(Default)]
 pub(super) struct Call {
-    /// Octets received.
-    pub(super) octets: usize,
+    /// Bytes received.
+    pub(super) bytes: usize,
     /// The handle that the message has invalidated.
     pub(super) invalidated: Option<u32>,
     /// The XID in the transport header, which goes into the Reply's.
@@ -40,12 +40,12 @@ pub(super) struct Call {
     pub(super) outline: Outline,
     /// Whether there is no inline payload, not even an empty one.
     pub(super) long: bool,
-    /// Octets of all that it may be put together from.
+    /// Bytes of all that it may be put together from.
     pub(super) parts: u32,
     /// The pages that it is pulled to, as long as that goes on.
-    pub(super) share: Option<Share>,
+    pub(super) share: Option<PageCharge>,
     /// Regions that its Reads have.
-    pub(super) regions: u32,
+    pub(super) mrs: u32,
     /// How the Call is put together, if it has to be.
     pub(super) layout: Option<Layout>,
     results: [Payload; MAX_RESULTS],
@@ -74,12 +74,12 @@ impl Call {
 
     /// The chunk lists, in the buffer that they came in.
     #[inline]
-    pub(super) fn chunks<'a>(&self, octets: &'a [u8]) -> ChunkLists<'a> {
+    pub(super) fn chunks<'a>(&self, bytes: &'a [u8]) -> ChunkLists<'a> {
         // It is the same buffer, so that there is nothing to miss.
-        self.outline.lists(octets).unwrap_or_default()
+        self.outline.lists(bytes).unwrap_or_default()
     }
 
-    /// Notes a result that may be placed directly. One without octets is one, too: it takes its
+    /// Notes a result that may be placed directly. One without bytes is one, too: it takes its
     /// chunk, which receives nothing. What is beyond [`MAX_RESULTS`] has no chunk.
     #[inline]
     pub(super) fn add_result(&mut self, offset: u32, length: u32) {

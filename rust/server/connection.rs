@@ -25,9 +25,9 @@ use crate::{
         svc::{
             self,
             Arriving,
+            BackchannelLimits,
             Received,
             Reply,
-            ReverseLimits,
             SparePages, //
         },
         xdr::XdrBuf,
@@ -41,13 +41,13 @@ use crate::{
 
 use super::{
     call::Buffer,
-    channel::Channel,
-    read_mrs::Demand, //
+    ep::ServerEp,
+    read_mrs::ReadMrBudget, //
 };
 
 /// A transport that is connected.
 pub(super) struct Connection {
-    pub(super) ep: EndpointBox<Channel>,
+    pub(super) ep: EndpointBox<ServerEp>,
     /// What may be sent, and how.
     pub(super) agreement: Agreement,
     /// Extensions beyond RFC 8166 that were agreed on.
@@ -57,13 +57,13 @@ pub(super) struct Connection {
     /// What every message grants.
     pub(super) credits: u32,
     /// Reverse Calls that may be outstanding.
-    pub(super) reverse: u32,
+    pub(super) backchannel: u32,
     /// Entries of the Send Queue that a message takes at least.
     pub(super) share: u32,
     /// What may be pulled for one Call.
     pub(super) bounds: Bounds,
     /// iWARP regions that pulling takes.
-    pub(super) demand: Demand,
+    pub(super) read_mr_budget: ReadMrBudget,
     /// Whether the client answers RDMA Reads.
     pub(super) may_read: bool,
     /// Pages for those that travel with messages.
@@ -114,17 +114,17 @@ impl svc::Connection for Connection {
     }
 
     fn release(&self, buffer: Option<Buffer>) {
-        let channel = self.ep.context();
+        let ctx = self.ep.context();
         if let Some(buffer) = buffer {
-            channel.receives().recycle(buffer);
+            ctx.receives().recycle(buffer);
         }
-        channel.clear_finished(&self.ep);
+        ctx.clear_finished(&self.ep);
     }
 
-    fn reverse_limits(&self) -> ReverseLimits {
-        ReverseLimits {
-            calls: self.reverse,
-            octets: self.agreement.reverse_payload(),
+    fn backchannel_limits(&self) -> BackchannelLimits {
+        BackchannelLimits {
+            calls: self.backchannel,
+            bytes: self.agreement.backchannel_payload(),
         }
     }
 
@@ -137,17 +137,17 @@ impl svc::Connection for Connection {
     }
 
     fn detach(&self) {
-        let channel = self.ep.context();
-        if channel.is_established() {
+        let ctx = self.ep.context();
+        if ctx.is_established() {
             // An iWARP device that is asked to come to an end in its own time may lose what is on
             // its queues, and then it is never ours again.
-            self.ep.break_off();
+            self.ep.set_qp_error();
         } else {
             // Nothing is on the Send Queue. The connection manager must not see an iWARP connection
             // close that it has not seen made.
             self.ep.disconnect();
         }
-        // SUNRPC does not always close by way of `Channel::close`.
-        channel.sending().queue().close();
+        // SUNRPC does not always close by way of `ServerEp::close`.
+        ctx.sending().queue().close();
     }
 }

@@ -6,8 +6,8 @@ use kernel::prelude::*;
 
 use crate::{
     verbs::{
-        Message,
         Responder, //
+        SendCtxt,
     },
     wire::ErrorReply, //
 };
@@ -27,13 +27,13 @@ impl Connection {
     /// Tells the client that its Call cannot be served, or else closes the connection.
     #[cold]
     pub(super) fn send_error(&self, error: &ErrorReply) {
-        let channel = self.ep.context();
-        let sent = channel
+        let ctx = self.ep.context();
+        let sent = ctx
             .sending()
             .message(&self.ep)
             .and_then(|message| self.post_error(message, error));
         if sent.is_err() {
-            channel.close();
+            ctx.close();
         }
     }
 
@@ -43,11 +43,11 @@ impl Connection {
     ///
     /// `EIO`: the connection is at its end.
     #[cold]
-    pub(super) fn post_error(&self, mut message: Message, error: &ErrorReply) -> Result {
+    pub(super) fn post_error(&self, mut message: SendCtxt, error: &ErrorReply) -> Result {
         let sending = self.ep.context().sending();
         traces::error(error);
         let back = match error.encode(self.credits, message.buffer_mut()) {
-            Ok(octets) => match self.post(message, octets, None) {
+            Ok(bytes) => match self.post(message, bytes, None) {
                 Ok(()) => return Ok(()),
                 Err((back, _)) => back,
             },

@@ -2,8 +2,8 @@
 
 //! Replies that are exposed, until the client has pulled them.
 //!
-//! What the engine's [`Places`] say is done here to memory: a Reply's pages and their regions are
-//! kept in the place that it was given. Three things end that, in any order: the message that
+//! What the engine's [`ExposedSlots`] say is done here to memory: a Reply's pages and their regions
+//! are kept in the place that it was given. Three things end that, in any order: the message that
 //! announces it has been sent; the client has said RDMA_DONE, or its time is over; and the regions
 //! are invalid. Then the pages are let go.
 
@@ -18,27 +18,27 @@ use kernel::{
 };
 
 use super::{
-    channel::Channel,
+    ep::ServerEp,
     limits::EXPOSED_SEGMENTS,
-    page_charge::Share,
+    page_charge::PageCharge,
     tunables, //
 };
 use crate::{
     engine::responder::exposed::{
-        Place,
-        Places, //
+        ExposedSlot,
+        ExposedSlots, //
     },
     lib::pages::Span,
-    sunrpc::svc::Alarm,
+    sunrpc::svc::XprtTimer,
     verbs::{
         Endpoint,
         MapError,
         Mapped,
-        Message,
-        Regions,
+        MrList,
+        MrMapper,
         Registered,
-        Registrar,
         Responder,
+        SendCtxt,
         Sent, //
     }, //
 };
@@ -53,25 +53,25 @@ pub(super) type Token = usize;
 /// What is kept in a place.
 #[derive(Default)]
 struct Held {
-    _share: Option<Share>,
+    _share: Option<PageCharge>,
     /// Until the client has pulled the Reply, or its time is over.
-    regions: Option<Regions<Registered, Token>>,
+    mrs: Option<MrList<Registered, Token>>,
     /// Once it was sent.
     sent: Option<Sent>,
     /// If it could not be.
-    unsent: Option<Message>,
+    unsent: Option<SendCtxt>,
     /// The regions are invalid.
     invalid: bool,
 }
 
 struct State {
-    places: Places<KVec<Place>>,
+    places: ExposedSlots<KVec<ExposedSlot>>,
     held: KVec<Held>,
 }
 
 /// Maps what is to be exposed.
 struct Mapper {
-    registrar: Registrar<Token>,
+    mr_mapper: MrMapper<Token>,
     /// Regions that may still be made: all places can have [`EXPOSED_SEGMENTS`].
     unmade: u32,
 }
@@ -79,7 +79,7 @@ struct Mapper {
 /// A Reply that is about to be exposed.
 pub(super) struct Exposing {
     pub(super) place: usize,
-    pub(super) regions: Regions<Mapped, Token>,
+    pub(super) mrs: MrList<Mapped, Token>,
 }
 
 /// The exposed Replies of one connection.
@@ -96,7 +96,7 @@ impl ExposedReplies {
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             state <- new_spinlock!(
-                State { places: Places::new(KVec::new()), held: KVec::new() },
+                State { places: ExposedSlots::new(KVec::new()), held: KVec::new() },
                 "ExposedReplies::state"
             ),
             mapper <- new_mutex!(None, "ExposedReplies::mapper"),
@@ -106,7 +106,7 @@ impl ExposedReplies {
     /// Makes `places` places, before there is a Reply; regions cover `pages` pages.
     pub(super) fn open(
         &self,
-        ep: &Endpoint<Channel>,
+        ep: &Endpoint<ServerEp>,
         places: u32,
         pages: u32,
         gaps: bool,
@@ -115,13 +115,13 @@ impl ExposedReplies {
         for _ in 0..places {
             held.push(Held::default(), GFP_KERNEL)?;
         }
-        let free = KVec::from_elem(Place::Free, places as usize, GFP_KERNEL)?;
+        let free = KVec::from_elem(ExposedSlot::Free, places as usize, GFP_KERNEL)?;
         *self.state.lock() = State {
-            places: Places::new(free),
+            places: ExposedSlots::new(free),
             held,
         };
         *self.mapper.lock() = Some(Mapper {
-            registrar: Registrar::for_endpoint(ep, pages, gaps)?,
+            mr_mapper: MrMapper::for_endpoint(ep, pages, gaps)?,
             unmade: places.saturating_mul(EXPOSED_SEGMENTS),
         });
         Ok(())
@@ -132,12 +132,12 @@ impl ExposedReplies {
     pub(super) fn expose<I: Iterator<Item = Span>>(
         &self,
         xid: u32,
-        message: &Message,
+        message: &SendCtxt,
         spans: impl Fn() -> I,
     ) -> Option<Exposing> {
         let taken = &tunables::EXPOSED_PAGES;
         let most = tunables::MAX_EXPOSED_PAGES.get() as usize;
-        let share = Share::take(taken, message.pages(), most).ok()?;
+        let share = PageCharge::take(taken, message.pages(), most).ok()?;
         let place = {
             let mut state = self.state.lock();
             let place = state.places.expose(xid).ok()?;
@@ -148,7 +148,7 @@ impl ExposedReplies {
             place
         };
         match self.map(message, spans) {
-            Some(regions) if regions.len() <= EXPOSED_SEGMENTS => Some(Exposing { place, regions }),
+            Some(mrs) if mrs.len() <= EXPOSED_SEGMENTS => Some(Exposing { place, mrs }),
             _ => {
                 self.withdraw(place);
                 None
@@ -158,17 +158,17 @@ impl ExposedReplies {
 
     fn map<I: Iterator<Item = Span>>(
         &self,
-        message: &Message,
+        message: &SendCtxt,
         spans: impl Fn() -> I,
-    ) -> Option<Regions<Mapped, Token>> {
+    ) -> Option<MrList<Mapped, Token>> {
         let mut mapper = self.mapper.lock();
-        let Mapper { registrar, unmade } = Option::as_mut(&mut *mapper)?;
-        match message.map(registrar, spans()) {
-            Ok(regions) => Some(regions),
+        let Mapper { mr_mapper, unmade } = Option::as_mut(&mut *mapper)?;
+        match message.map(mr_mapper, spans()) {
+            Ok(mrs) => Some(mrs),
             Err(MapError::Failed) => None,
             Err(MapError::Exhausted) => {
-                *unmade -= registrar.pool().grow(EXPOSED_SEGMENTS.min(*unmade));
-                message.map(registrar, spans()).ok()
+                *unmade -= mr_mapper.pool().grow(EXPOSED_SEGMENTS.min(*unmade));
+                message.map(mr_mapper, spans()).ok()
             }
         }
     }
@@ -186,22 +186,17 @@ impl ExposedReplies {
     /// Keeps the regions of a Reply that is being posted, and its time starts. `false` if the
     /// client has said RDMA_DONE before it could know of it: [`Self::release_early`] follows when
     /// it is posted, and nobody else releases it.
-    pub(super) fn keep(
-        &self,
-        place: usize,
-        regions: Regions<Registered, Token>,
-        deadline: u64,
-    ) -> bool {
+    pub(super) fn keep(&self, place: usize, mrs: MrList<Registered, Token>, deadline: u64) -> bool {
         let mut state = self.state.lock();
         if let Some(held) = state.held.get_mut(place) {
-            held.regions = Some(regions);
+            held.mrs = Some(mrs);
         }
         state.places.arm(place, deadline)
     }
 
     /// Keeps a Reply that could not be posted until the connection has ended.
     #[cold]
-    pub(super) fn strand(&self, place: usize, message: Message) {
+    pub(super) fn strand(&self, place: usize, message: SendCtxt) {
         if let Some(held) = self.state.lock().held.get_mut(place) {
             held.unsent = Some(message);
         }
@@ -209,31 +204,31 @@ impl ExposedReplies {
 
     /// The client gets what it asked for.
     #[cold]
-    pub(super) fn release_early(&self, ep: &Endpoint<Channel>, place: usize) {
-        let regions = {
+    pub(super) fn release_early(&self, ep: &Endpoint<ServerEp>, place: usize) {
+        let mrs = {
             let mut state = self.state.lock();
             let held = state.held.get_mut(place);
-            held.and_then(|held| held.regions.take())
+            held.and_then(|held| held.mrs.take())
         };
-        if let Some(regions) = regions {
-            self.release(ep, place, regions);
+        if let Some(mrs) = mrs {
+            self.release(ep, place, mrs);
         }
     }
 
     /// The client says that it has pulled a Reply, and has invalidated that handle.
-    pub(super) fn done(&self, ep: &Endpoint<Channel>, xid: u32, invalidated: Option<u32>) {
+    pub(super) fn done(&self, ep: &Endpoint<ServerEp>, xid: u32, invalidated: Option<u32>) {
         let found = {
             let mut state = self.state.lock();
             let place = state.places.done(xid);
             place.and_then(|place| {
                 let held = state.held.get_mut(place)?;
-                Some((place, held.regions.take()?))
+                Some((place, held.mrs.take()?))
             })
         };
         let own = match found {
-            Some((place, mut regions)) => {
-                let own = invalidated.is_none_or(|handle| regions.take_invalidated(ep, handle));
-                self.release(ep, place, regions);
+            Some((place, mut mrs)) => {
+                let own = invalidated.is_none_or(|handle| mrs.take_invalidated(ep, handle));
+                self.release(ep, place, mrs);
                 own
             }
             None => invalidated.is_none(),
@@ -246,9 +241,9 @@ impl ExposedReplies {
 
     /// Takes back what the client did not pull in time, and ends the connection if that takes too
     /// long; returns when to do so again.
-    pub(super) fn expire(&self, ep: &Endpoint<Channel>) -> Option<u64> {
-        let now = Alarm::now();
-        let grace = Alarm::ticks(RELEASE_SECONDS);
+    pub(super) fn expire(&self, ep: &Endpoint<ServerEp>) -> Option<u64> {
+        let now = XprtTimer::now();
+        let grace = XprtTimer::ticks(RELEASE_SECONDS);
         if self.state.lock().places.is_overdue(now, grace) {
             ep.context().close();
             return None;
@@ -258,24 +253,21 @@ impl ExposedReplies {
             let Some(place) = state.places.expired(now) else {
                 return state.places.next_look(grace);
             };
-            let regions = state
-                .held
-                .get_mut(place)
-                .and_then(|held| held.regions.take());
+            let mrs = state.held.get_mut(place).and_then(|held| held.mrs.take());
             drop(state);
             tunables::EXPIRED.inc();
-            if let Some(regions) = regions {
-                self.release(ep, place, regions);
+            if let Some(mrs) = mrs {
+                self.release(ep, place, mrs);
             }
         }
     }
 
     /// Invalidates what is still valid of a Reply.
-    fn release(&self, ep: &Endpoint<Channel>, place: usize, regions: Regions<Registered, Token>) {
-        match regions.try_fence() {
+    fn release(&self, ep: &Endpoint<ServerEp>, place: usize, mrs: MrList<Registered, Token>) {
+        match mrs.try_fence() {
             Ok(_) => self.released(ep, place),
-            Err(regions) => {
-                if regions.invalidate(ep, place).is_err() {
+            Err(mrs) => {
+                if mrs.invalidate(ep, place).is_err() {
                     ep.context().close();
                 }
             }
@@ -283,18 +275,18 @@ impl ExposedReplies {
     }
 
     /// A Reply's regions are invalid.
-    pub(super) fn released(&self, ep: &Endpoint<Channel>, place: usize) {
+    pub(super) fn released(&self, ep: &Endpoint<ServerEp>, place: usize) {
         self.settle(ep, place, |held| held.invalid = true);
     }
 
     /// The message that announces a Reply has been sent.
-    pub(super) fn sent(&self, ep: &Endpoint<Channel>, place: usize, mut sent: Sent) {
+    pub(super) fn sent(&self, ep: &Endpoint<ServerEp>, place: usize, mut sent: Sent) {
         sent.unmap(ep);
         self.settle(ep, place, |held| held.sent = Some(sent));
     }
 
     /// Notes what has happened to a Reply, and lets its pages go if that was the last of it.
-    fn settle(&self, ep: &Endpoint<Channel>, place: usize, note: impl FnOnce(&mut Held)) {
+    fn settle(&self, ep: &Endpoint<ServerEp>, place: usize, note: impl FnOnce(&mut Held)) {
         let over = {
             let mut state = self.state.lock();
             let Some(held) = state.held.get_mut(place) else {
@@ -315,7 +307,7 @@ impl ExposedReplies {
 
     /// The connection is over. What is exposed stays until the queue pair is gone, and goes with
     /// this.
-    pub(super) fn drained(&self, ep: &Endpoint<Channel>) {
+    pub(super) fn drained(&self, ep: &Endpoint<ServerEp>) {
         let mut held = core::mem::replace(&mut self.state.lock().held, KVec::new());
         for held in held.iter_mut() {
             if let Some(message) = held.unsent.as_mut() {

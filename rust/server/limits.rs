@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Reverse Calls that may be outstanding if the device has no room for many Receives.
-const FEW_REVERSE: u32 = 2;
+const FEW_BACKCHANNEL: u32 = 2;
 
 /// Receives that are posted at a time, to ring fewer doorbells.
 const BATCH: u32 = 7;
@@ -39,7 +39,7 @@ const ENTRIES_PER_PLACE: u32 = 2 * EXPOSED_SEGMENTS;
 /// Entries with which 1 MiB can be read or written, by five elements at a time.
 const ENTRIES_PER_CALL: u32 = 64;
 
-/// Octets of a message for which there is always memory.
+/// Bytes of a message for which there is always memory.
 const SMALL: u32 = PAGE_SIZE as u32;
 
 /// Numbers of one connection.
@@ -48,7 +48,7 @@ pub(super) struct Limits {
     /// Calls that the client may have outstanding.
     pub(super) credits: u32,
     /// Reverse Calls that may be outstanding.
-    pub(super) reverse: u32,
+    pub(super) backchannel: u32,
     /// Receives that must stand: for Calls, and for the Replies to reverse Calls on top of those
     /// (RFC 8167 Section 4.3.2).
     pub(super) receives: u32,
@@ -56,9 +56,9 @@ pub(super) struct Limits {
     pub(super) places: u32,
     /// Receives that are posted beyond that, each time it falls short.
     pub(super) batch: u32,
-    /// Octets of the longest message that is received, and so of a Receive.
+    /// Bytes of the longest message that is received, and so of a Receive.
     pub(super) receive: u32,
-    /// Octets of the longest message that is sent.
+    /// Bytes of the longest message that is sent.
     pub(super) send: u32,
     /// Whether Replies may invalidate what their Calls expose.
     pub(super) invalidate: bool,
@@ -80,15 +80,15 @@ impl Limits {
             size => whole(size),
         };
         let wanted = tunables::MAX_REQUESTS.get();
-        let reverse = tunables::MAX_BC_REQUESTS.get();
+        let backchannel = tunables::MAX_BC_REQUESTS.get();
         let room = device.max_qp_wr.min(device.max_cqe);
-        let (reverse, batch) = if wanted.saturating_add(reverse + DRAIN + BATCH) <= room {
-            (reverse, BATCH)
+        let (backchannel, batch) = if wanted.saturating_add(backchannel + DRAIN + BATCH) <= room {
+            (backchannel, BATCH)
         } else {
-            (reverse.min(FEW_REVERSE), 1)
+            (backchannel.min(FEW_BACKCHANNEL), 1)
         };
         // Only if it does not cost credits.
-        let taken = wanted.saturating_add(reverse + DRAIN + batch);
+        let taken = wanted.saturating_add(backchannel + DRAIN + batch);
         let places = if places
             .saturating_mul(1 + ENTRIES_PER_PLACE)
             .saturating_add(taken)
@@ -98,7 +98,7 @@ impl Limits {
         } else {
             0
         };
-        let credits = wanted.min(room.saturating_sub(reverse + DRAIN + batch));
+        let credits = wanted.min(room.saturating_sub(backchannel + DRAIN + batch));
         if credits == 0 {
             return Err(EINVAL);
         }
@@ -106,8 +106,8 @@ impl Limits {
         let elements = 4 + send / PAGE_SIZE as u32;
         Ok(Self {
             credits,
-            reverse,
-            receives: credits + reverse + places,
+            backchannel,
+            receives: credits + backchannel + places,
             places,
             batch,
             receive,
@@ -144,7 +144,7 @@ impl Limits {
     /// unless it must, so it is told of transfers only then: a region costs the device memory, and
     /// takes time to make.
     pub(super) fn depths(&self, transfers: u32, entries: u32, device: &DeviceAttrs) -> QueueDepths {
-        let (rdma_ctxs, added) = if device.rw_needs_regions() {
+        let (rdma_ctxs, added) = if device.rw_needs_mrs() {
             (transfers, entries)
         } else {
             (0, 0)

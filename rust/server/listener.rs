@@ -36,11 +36,11 @@ use crate::{
 };
 
 use super::{
-    channel::Channel,
     connection::{
         Connection,
         Spare, //
     }, //
+    ep::ServerEp,
 };
 
 /// Requests that the fabric may hold back, where it does.
@@ -53,7 +53,7 @@ const MAX_PENDING: usize = 256;
 /// A peer that waits to be accepted.
 pub(super) struct ConnectRequest {
     /// Its connection.
-    pub(super) endpoint: EndpointBox<Channel>,
+    pub(super) endpoint: EndpointBox<ServerEp>,
     /// What it said about itself, if anything.
     pub(super) peer: Option<PrivateData>,
     /// What it can do beyond RFC 8166.
@@ -93,7 +93,7 @@ impl Accepts for Arc<AcceptQueue> {
         if pending.len() >= MAX_PENDING || pending.reserve(1, GFP_KERNEL).is_err() {
             return;
         }
-        let Ok(endpoint) = request.into_endpoint(Channel::new()) else {
+        let Ok(endpoint) = request.into_endpoint(ServerEp::new()) else {
             return;
         };
         let new = ConnectRequest {

@@ -5,12 +5,12 @@
 use crate::lib::counter::Gauge;
 
 /// So many pages, until it is dropped.
-pub(super) struct Share {
+pub(super) struct PageCharge {
     taken: &'static Gauge,
     pages: usize,
 }
 
-impl Share {
+impl PageCharge {
     /// Takes `pages` more of what is `taken`.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for PageCharge {
     #[inline]
     fn drop(&mut self) {
         self.taken.sub(self.pages);

@@ -11,13 +11,13 @@ use super::{
     tunables, //
 };
 use crate::{
-    sunrpc::svc::Alarm,
+    sunrpc::svc::XprtTimer,
     verbs::{
-        Message,
         NotPosted,
         Permit,
         ReserveError,
         Responder, //
+        SendCtxt,
     }, //
 };
 
@@ -36,7 +36,7 @@ impl From<Error> for NotServed {
 }
 
 /// What was to be posted comes back if nothing of it was.
-pub(super) type Posted<T = Message> = Result<(), (Option<T>, NotServed)>;
+pub(super) type Posted<T = SendCtxt> = Result<(), (Option<T>, NotServed)>;
 
 /// How a failed post ends: its connection is lost.
 #[inline]
@@ -50,13 +50,13 @@ pub(super) fn lost<T>(not_posted: NotPosted<T>) -> (Option<T>, NotServed) {
 impl Connection {
     /// Posts a message.
     #[inline]
-    pub(super) fn post(&self, message: Message, octets: usize, invalidate: Option<u32>) -> Posted {
+    pub(super) fn post(&self, message: SendCtxt, bytes: usize, invalidate: Option<u32>) -> Posted {
         let permit = match self.reserve_for(&message) {
             Ok(permit) => permit,
             Err(why) => return Err((Some(message), why)),
         };
         message
-            .post(&self.ep, permit, octets, invalidate)
+            .post(&self.ep, permit, bytes, invalidate)
             .map_err(lost)
     }
 
@@ -64,29 +64,29 @@ impl Connection {
     #[cold]
     pub(super) fn post_exposing(
         &self,
-        mut message: Message,
-        octets: usize,
+        mut message: SendCtxt,
+        bytes: usize,
         invalidate: Option<u32>,
         exposing: Exposing,
     ) -> Posted {
         let exposed = self.ep.context().exposed();
-        let Exposing { place, regions } = exposing;
+        let Exposing { place, mrs } = exposing;
         let permit = match self.reserve_for(&message) {
             Ok(permit) => permit,
             Err(why) => {
-                drop(regions);
+                drop(mrs);
                 exposed.withdraw(place);
                 return Err((Some(message), why));
             }
         };
         message.set_place(place);
-        let deadline = Alarm::in_seconds(tunables::EXPOSED_SECONDS.get());
+        let deadline = XprtTimer::in_seconds(tunables::EXPOSED_SECONDS.get());
         let mut wanted = true;
-        let keep = |regions| wanted = exposed.keep(place, regions, deadline);
-        match message.post_exposing(&self.ep, permit, octets, invalidate, regions, keep) {
+        let keep = |mrs| wanted = exposed.keep(place, mrs, deadline);
+        match message.post_exposing(&self.ep, permit, bytes, invalidate, mrs, keep) {
             Ok(()) => {
                 tunables::EXPOSED.inc();
-                self.ep.context().alarm().set(deadline);
+                self.ep.context().timer().set(deadline);
                 if !wanted {
                     exposed.release_early(&self.ep, place)
                 }
@@ -102,7 +102,7 @@ impl Connection {
 
     /// Reserves what a message takes: its share of the queue, if it needs less.
     #[inline]
-    fn reserve_for(&self, message: &Message) -> Result<Permit<'_>, NotServed> {
+    fn reserve_for(&self, message: &SendCtxt) -> Result<Permit<'_>, NotServed> {
         self.reserve(message.entries().max(self.share), message.serial())
     }
 
@@ -115,17 +115,17 @@ impl Connection {
     /// to be ended.
     #[inline]
     pub(super) fn reserve(&self, entries: u32, serial: i32) -> Result<Permit<'_>, NotServed> {
-        let channel = self.ep.context();
-        let queue = channel.sending().queue();
+        let ctx = self.ep.context();
+        let queue = ctx.sending().queue();
         let permit = match queue.reserve(entries, || self.starved(serial)) {
             Ok(permit) => permit,
             Err(ReserveError::TooLong) => return Err(NotServed::Refused),
             Err(ReserveError::Closed | ReserveError::Stalled) => return Err(NotServed::Lost),
         };
-        channel.watch();
+        ctx.stall_detector();
         if permit.waited() {
             traces::queue_has_room(&self.ep, serial);
-            channel.waited(&self.ep);
+            ctx.waited(&self.ep);
         }
         Ok(permit)
     }

@@ -12,8 +12,8 @@ use super::{
         Buffer,
         Call, //
     },
-    channel::Channel,
     connection::Connection,
+    ep::ServerEp,
     post::{
         lost,
         NotServed,
@@ -29,7 +29,7 @@ use crate::{
             reassembly::{
                 Assembly,
                 Layout,
-                Piece, //
+                Part, //
             }, //
         }, //
     },
@@ -43,7 +43,7 @@ use crate::{
     },
     trace::trace,
     verbs::{
-        Pull,
+        CallRead,
         Reads,
         Remote, //
     },
@@ -57,51 +57,51 @@ impl Connection {
     /// Pulls the Read chunks of a Call, if there is room for that.
     #[inline]
     pub(super) fn pull(&self, rqst: Receiving<'_, Self>, mut buffer: Buffer) -> Received {
-        let channel = self.ep.context();
+        let ctx = self.ep.context();
         let call = &mut buffer.user_mut().call;
         // More than that is refused.
-        let octets = call.parts.min(self.bounds.message);
-        let pages = octets.div_ceil(PAGE_SIZE as u32) as usize;
-        if !channel.begin_pull(call, pages) {
-            channel.hold_back(buffer);
+        let bytes = call.parts.min(self.bounds.message);
+        let pages = bytes.div_ceil(PAGE_SIZE as u32) as usize;
+        if !ctx.begin_read(call, pages) {
+            ctx.hold_back(buffer);
             return rqst.nothing();
         }
-        if self.demand.total() == 0 {
-            return self.start_pull(rqst, buffer);
+        if self.read_mr_budget.total() == 0 {
+            return self.start_read(rqst, buffer);
         }
-        self.pull_to_regions(rqst, buffer)
+        self.read_into_mrs(rqst, buffer)
     }
 
     #[cold]
-    fn pull_to_regions(&self, rqst: Receiving<'_, Self>, mut buffer: Buffer) -> Received {
-        let received = buffer.user().call.octets;
-        let (octets, parcel) = buffer.split(received);
-        let call = &parcel.call;
-        let (xid, reads) = (call.xid, call.chunks(octets).reads);
-        let wanted = self.demand.of(reads, call.long);
-        if wanted > self.demand.total() {
-            self.end_pull(&mut buffer);
+    fn read_into_mrs(&self, rqst: Receiving<'_, Self>, mut buffer: Buffer) -> Received {
+        let received = buffer.user().call.bytes;
+        let (bytes, ctxt) = buffer.split(received);
+        let call = &ctxt.call;
+        let (xid, reads) = (call.xid, call.chunks(bytes).reads);
+        let wanted = self.read_mr_budget.of(reads, call.long);
+        if wanted > self.read_mr_budget.total() {
+            self.end_read(&mut buffer);
             return self.refuse_call(rqst, buffer, xid);
         }
-        match self.ep.context().take_regions(buffer, wanted) {
-            Some(buffer) => self.start_pull(rqst, buffer),
+        match self.ep.context().take_mrs(buffer, wanted) {
+            Some(buffer) => self.start_read(rqst, buffer),
             None => rqst.nothing(),
         }
     }
 
     /// Gives back what it took to pull a Call.
     #[inline]
-    fn end_pull(&self, buffer: &mut Buffer) {
-        self.ep.context().end_pull(&mut buffer.user_mut().call);
+    fn end_read(&self, buffer: &mut Buffer) {
+        self.ep.context().end_read(&mut buffer.user_mut().call);
     }
 
     /// Starts to pull the Read chunks of a Call.
-    fn start_pull(&self, mut rqst: Receiving<'_, Self>, buffer: Buffer) -> Received {
+    fn start_read(&self, mut rqst: Receiving<'_, Self>, buffer: Buffer) -> Received {
         let call = &buffer.user().call;
-        let (xid, received, long) = (call.xid, call.octets, call.long);
-        let mut pull = Pull::new(buffer);
+        let (xid, received, long) = (call.xid, call.bytes, call.long);
+        let mut pull = CallRead::new(buffer);
         let pulling = match self.prepare(&mut rqst, &mut pull, received, long) {
-            Ok(()) => self.post_pull(pull),
+            Ok(()) => self.post_read(pull),
             Err(why) => Err((Some(pull), why)),
         };
         let Err((pull, why)) = pulling else {
@@ -113,7 +113,7 @@ impl Connection {
             NotServed::Lost => self.ep.context().close(),
         }
         if let Some(mut buffer) = buffer {
-            self.end_pull(&mut buffer);
+            self.end_read(&mut buffer);
             self.ep.context().receives().recycle(buffer);
         }
         rqst.nothing()
@@ -123,15 +123,15 @@ impl Connection {
     fn prepare(
         &self,
         rqst: &mut Receiving<'_, Self>,
-        pull: &mut Pull<Call>,
+        pull: &mut CallRead<Call>,
         received: usize,
         long: bool,
     ) -> Result<(), NotServed> {
         let serial = pull.serial();
-        let (octets, call, mut reads) = pull.parts(received);
-        let payload = octets.get(call.payload..).unwrap_or(&[]);
+        let (bytes, call, mut reads) = pull.parts(received);
+        let payload = bytes.get(call.payload..).unwrap_or(&[]);
         let inline = (!long).then_some(payload.len());
-        let list = call.chunks(octets).reads;
+        let list = call.chunks(bytes).reads;
         if !long && !call_header::may_lack(payload, list) {
             return Err(NotServed::Refused);
         }
@@ -155,7 +155,7 @@ impl Connection {
         }
     }
 
-    /// Takes the pages of the request that `length` octets are pulled to.
+    /// Takes the pages of the request that `length` bytes are pulled to.
     #[inline]
     fn take_pages(
         &self,
@@ -185,10 +185,10 @@ impl Connection {
         data: u32,
     ) -> Result<(), NotServed> {
         let lengths = assembly.pulls().map(|segment| segment.length);
-        let octets = lengths.fold(0, u32::saturating_add);
+        let bytes = lengths.fold(0, u32::saturating_add);
         // Pages that are mapped are the device's, down to the last cache line: so this is first.
-        if octets < data {
-            clear(reads, octets, data - octets)?;
+        if bytes < data {
+            clear(reads, bytes, data - bytes)?;
         }
         let mut at = 0;
         for segment in assembly.pulls() {
@@ -206,10 +206,10 @@ impl Connection {
     ) -> Result<(), NotServed> {
         // As in `add_item`, Reads go to pages that nothing is copied to any more.
         let mut at = 0;
-        for piece in assembly.pieces() {
-            match piece {
-                Piece::Pull(segment) => at += segment.length,
-                Piece::Inline { offset, length } => {
+        for part in assembly.parts() {
+            match part {
+                Part::Pull(segment) => at += segment.length,
+                Part::Inline { offset, length } => {
                     let range = offset as usize..offset.saturating_add(length) as usize;
                     let source = payload.get(range).ok_or(NotServed::Lost)?;
                     if !reads.write(at, source) {
@@ -217,17 +217,17 @@ impl Connection {
                     }
                     at += length;
                 }
-                Piece::Pad { length } => {
+                Part::Pad { length } => {
                     clear(reads, at, length)?;
                     at += length;
                 }
             }
         }
         let mut at = 0;
-        for piece in assembly.pieces() {
-            match piece {
-                Piece::Pull(segment) => self.add_read(reads, &mut at, segment)?,
-                Piece::Inline { length, .. } | Piece::Pad { length } => at += length,
+        for part in assembly.parts() {
+            match part {
+                Part::Pull(segment) => self.add_read(reads, &mut at, segment)?,
+                Part::Inline { length, .. } | Part::Pad { length } => at += length,
             }
         }
         Ok(())
@@ -249,14 +249,14 @@ impl Connection {
             handle: segment.handle,
             offset: segment.offset,
         };
-        reads.add::<Channel>(&self.ep, sink, from)?;
+        reads.add::<ServerEp>(&self.ep, sink, from)?;
         tunables::READS.inc();
         *at = at.saturating_add(segment.length);
         Ok(())
     }
 
     /// Posts the Reads. The completion hands the Call to a thread again.
-    fn post_pull(&self, pull: Pull<Call>) -> Posted<Pull<Call>> {
+    fn post_read(&self, pull: CallRead<Call>) -> Posted<CallRead<Call>> {
         let permit = match self.reserve(pull.entries(), pull.serial()) {
             Ok(permit) => permit,
             Err(why) => return Err((Some(pull), why)),
@@ -267,13 +267,13 @@ impl Connection {
     /// Delivers a Call whose chunks have been pulled.
     pub(super) fn finish(&self, mut rqst: Receiving<'_, Self>, mut buffer: Buffer) -> Received {
         trace!(svcrdma_read_finished(self.ep.recv_cid(buffer.serial())));
-        self.end_pull(&mut buffer);
-        let end = buffer.user().call.octets;
-        let (octets, parcel) = buffer.split(end);
-        let call = &parcel.call;
+        self.end_read(&mut buffer);
+        let end = buffer.user().call.bytes;
+        let (bytes, ctxt) = buffer.split(end);
+        let call = &ctxt.call;
         let (xid, start, layout) = (call.xid, call.payload, call.layout);
-        let reads = call.chunks(octets).reads;
-        let pages = parcel.pages_mut().own();
+        let reads = call.chunks(bytes).reads;
+        let pages = ctxt.pages_mut().own();
         if matches!(layout, Some(Layout::Whole { length }) if !is_call(pages, length, xid, reads)) {
             return self.refuse_call(rqst, buffer, xid);
         }
@@ -291,7 +291,7 @@ impl Connection {
     }
 }
 
-/// Whether `length` octets of `pages` are the Call of that number, put together from what it may
+/// Whether `length` bytes of `pages` are the Call of that number, put together from what it may
 /// lack.
 ///
 /// If not, header and payload speak of different RPCs, or of none (RFC 8166 Section 4.5.2), or a
@@ -307,7 +307,7 @@ fn is_call(pages: &PageArray, length: u32, xid: u32, reads: ReadList<'_>) -> boo
     })
 }
 
-/// Clears up to 3 octets of roundup, so that nothing of the page's past is in the Call.
+/// Clears up to 3 bytes of roundup, so that nothing of the page's past is in the Call.
 #[inline]
 fn clear(reads: &mut Reads<'_>, at: u32, len: u32) -> Result<(), NotServed> {
     match [0; 3].get(..len as usize) {

@@ -18,13 +18,13 @@ const PAGE: u32 = PAGE_SIZE as u32;
 
 /// How Reads use regions, on one connection.
 #[derive(Clone, Copy)]
-pub(super) struct Demand {
+pub(super) struct ReadMrBudget {
     /// Regions that there are; 0 if Reads do without.
     total: u32,
     pages: NonZeroU32,
 }
 
-impl Demand {
+impl ReadMrBudget {
     /// For a device that has `total` regions of up to `pages` pages.
     pub(super) fn new(total: u32, pages: u32) -> Self {
         Self {

@@ -29,11 +29,11 @@ use super::{
         Buffer,
         Call, //
     },
-    channel::{
-        Channel,
+    ep::{
         Incoming, //
+        ServerEp,
     },
-    page_charge::Share,
+    page_charge::PageCharge,
     tunables, //
 };
 use crate::{
@@ -46,14 +46,14 @@ use crate::{
 /// A Call that is held back is woken when another one ends. Neither misses the other: who holds
 /// back says so and then looks whether any is under way, who ends says so and then looks whether
 /// any is held back.
-pub(super) struct Pulls {
+pub(super) struct ReadThrottle {
     /// Calls that have a share, and for an instant those that do not get one.
     under_way: Atomic<u32>,
-    /// Changed under the lock of [`ToPull`].
+    /// Changed under the lock of [`ReadBacklog`].
     held_back: Atomic<bool>,
 }
 
-impl Pulls {
+impl ReadThrottle {
     pub(super) const fn new() -> Self {
         Self {
             under_way: Atomic::new(0),
@@ -64,7 +64,7 @@ impl Pulls {
     /// A share for a Call that takes so many pages, of a client that is `admitted` or not. If there
     /// is none, the caller [holds the Call back](Self::hold_back).
     #[inline]
-    pub(super) fn begin(&self, pages: usize, admitted: bool) -> Option<Share> {
+    pub(super) fn begin(&self, pages: usize, admitted: bool) -> Option<PageCharge> {
         let others = self.under_way.fetch_add(1, Relaxed);
         let most = tunables::MAX_PULLED_PAGES.get() as usize;
         let (taken, most) = if admitted {
@@ -72,7 +72,7 @@ impl Pulls {
         } else {
             (&tunables::STRANGERS_PAGES, most / 2)
         };
-        match Share::take(taken, pages, most) {
+        match PageCharge::take(taken, pages, most) {
             Ok(share) => Some(share),
             Err(share) if others == 0 => Some(share),
             Err(share) => {
@@ -85,7 +85,7 @@ impl Pulls {
 
     /// A Call is no longer under way; whether another one is held back.
     #[inline]
-    pub(super) fn end(&self, share: Share) -> bool {
+    pub(super) fn end(&self, share: PageCharge) -> bool {
         drop(share);
         self.under_way.fetch_sub(1, Full);
         self.held_back.load(Relaxed)
@@ -113,34 +113,34 @@ impl Pulls {
 ///
 /// As long as a Call waits, others are under way, or [`Self::retried`] is set and a thread will
 /// look.
-pub(super) struct ToPull {
-    free_regions: u32,
+pub(super) struct ReadBacklog {
+    free_mrs: u32,
     waiting: Queue<Buffer>,
     /// All may try again: a Call has ended, and nobody has found that too few since.
     retried: bool,
 }
 
-impl ToPull {
+impl ReadBacklog {
     pub(super) const fn none() -> Self {
         Self {
-            free_regions: 0,
+            free_mrs: 0,
             waiting: Queue::new(),
             retried: false,
         }
     }
 
     /// Sets the number of regions, before the first Call.
-    pub(super) fn open(&mut self, regions: u32) {
-        self.free_regions = regions;
+    pub(super) fn open(&mut self, mrs: u32) {
+        self.free_mrs = mrs;
     }
 
     /// Takes `wanted` regions, which is not more than there are, for a Call; `false` if not as many
     /// are free. Then others have them, and the caller has it [wait](Self::wait).
-    pub(super) fn take_regions(&mut self, call: &mut Call, wanted: u32) -> bool {
-        match self.free_regions.checked_sub(wanted) {
+    pub(super) fn take_mrs(&mut self, call: &mut Call, wanted: u32) -> bool {
+        match self.free_mrs.checked_sub(wanted) {
             Some(rest) => {
-                self.free_regions = rest;
-                call.regions = wanted;
+                self.free_mrs = rest;
+                call.mrs = wanted;
                 true
             }
             None => false,
@@ -148,8 +148,8 @@ impl ToPull {
     }
 
     /// Gives back what a Call has taken.
-    pub(super) fn give_regions(&mut self, call: &mut Call) {
-        self.free_regions += mem::take(&mut call.regions);
+    pub(super) fn give_mrs(&mut self, call: &mut Call) {
+        self.free_mrs += mem::take(&mut call.mrs);
     }
 
     /// Has a Call wait until [`Self::retry`], without a share, and without regions.
@@ -182,13 +182,13 @@ impl ToPull {
     }
 }
 
-impl Channel {
+impl ServerEp {
     /// Notes that a Call is being pulled, which takes so many pages; `false` if it is to be
     /// [held back](Self::hold_back).
     #[inline]
-    pub(super) fn begin_pull(&self, call: &mut Call, pages: usize) -> bool {
+    pub(super) fn begin_read(&self, call: &mut Call, pages: usize) -> bool {
         let admitted = self.xprt().is_some_and(SvcHandle::is_admitted);
-        call.share = self.pulls.begin(pages, admitted);
+        call.share = self.read_throttle.begin(pages, admitted);
         call.share.is_some()
     }
 
@@ -197,9 +197,9 @@ impl Channel {
     pub(super) fn hold_back(&self, buffer: Buffer) {
         tunables::HELD_BACK.inc();
         let mut incoming = self.incoming().lock();
-        incoming.to_pull.wait(buffer);
-        if !self.pulls.hold_back() {
-            incoming.to_pull.retry();
+        incoming.read_backlog.wait(buffer);
+        if !self.read_throttle.hold_back() {
+            incoming.read_backlog.retry();
             self.wake_for(incoming);
         }
     }
@@ -207,47 +207,47 @@ impl Channel {
     /// Takes `wanted` regions, which is not more than there are, for a Call that is to be pulled,
     /// or else has it wait.
     #[cold]
-    pub(super) fn take_regions(&self, mut buffer: Buffer, wanted: u32) -> Option<Buffer> {
+    pub(super) fn take_mrs(&self, mut buffer: Buffer, wanted: u32) -> Option<Buffer> {
         let mut incoming = self.incoming().lock();
         let call = &mut buffer.user_mut().call;
-        if incoming.to_pull.take_regions(call, wanted) {
+        if incoming.read_backlog.take_mrs(call, wanted) {
             return Some(buffer);
         }
         if let Some(share) = call.share.take() {
             // Whoever is held back is told by those that have the regions, when they end.
-            self.pulls.end(share);
+            self.read_throttle.end(share);
         }
-        incoming.to_pull.wait(buffer);
+        incoming.read_backlog.wait(buffer);
         None
     }
 
     /// A Call that has waited to be pulled, and may try again.
     #[inline]
-    pub(super) fn next_to_pull(&self, incoming: &mut Incoming) -> Option<Buffer> {
-        let next = incoming.to_pull.next()?;
-        if incoming.to_pull.none_waits() {
-            self.pulls.none_held_back();
+    pub(super) fn next_read(&self, incoming: &mut Incoming) -> Option<Buffer> {
+        let next = incoming.read_backlog.next()?;
+        if incoming.read_backlog.none_waits() {
+            self.read_throttle.none_held_back();
         }
         Some(next)
     }
 
     /// Gives back what a Call takes that has been pulled, or will not be.
     #[inline]
-    pub(super) fn end_pull(&self, call: &mut Call) {
+    pub(super) fn end_read(&self, call: &mut Call) {
         let held_back = match call.share.take() {
-            Some(share) => self.pulls.end(share),
+            Some(share) => self.read_throttle.end(share),
             None => false,
         };
-        if held_back || call.regions > 0 {
-            self.let_others_pull(call);
+        if held_back || call.mrs > 0 {
+            self.release_backlog(call);
         }
     }
 
     #[cold]
-    fn let_others_pull(&self, call: &mut Call) {
+    fn release_backlog(&self, call: &mut Call) {
         let mut incoming = self.incoming().lock();
-        incoming.to_pull.give_regions(call);
-        if incoming.to_pull.retry() {
+        incoming.read_backlog.give_mrs(call);
+        if incoming.read_backlog.retry() {
             self.wake_for(incoming);
         }
     }

@@ -25,10 +25,10 @@ use crate::{
     engine::inbound::{
         self,
         FromClient,
-        Message,
         Response, //
+        RpcMsg,
     },
-    lib::displaced_pages::CallPages,
+    lib::displaced_pages::CtxtPages,
     sunrpc::svc::{
         Answer,
         Arriving,
@@ -36,13 +36,13 @@ use crate::{
         Receiving, //
     },
     verbs::{
-        Parcel,
-        Pulled, //
+        CallReadDone, //
+        RecvCtxt,
     },
     wire::ChunkLists, //
 };
 
-/// Octets of a Reply whose pages are noted at most: if its Call is put off, they are kept until it
+/// Bytes of a Reply whose pages are noted at most: if its Call is put off, they are kept until it
 /// is taken up again.
 const MOST_NOTED: usize = 1 << 20;
 
@@ -51,15 +51,15 @@ enum Next {
     Fresh(Buffer),
     /// It has waited to be pulled.
     Again(Buffer),
-    Pulled(Pulled<Call>),
+    CallReadDone(CallReadDone<Call>),
 }
 
 /// What is done with a message that was received.
 enum Step {
-    /// These octets of it are a Call.
+    /// These bytes of it are a Call.
     Deliver(Range<usize>),
     /// Some of its Call is still to be pulled.
-    Pull,
+    CallRead,
     /// The chunks of the Call of that number cannot be used.
     Refuse(u32),
     /// No more than was done with it.
@@ -70,12 +70,12 @@ impl Connection {
     /// Receives one Call, if there is one.
     #[inline]
     pub(super) fn receive_call(&self, mut rqst: Arriving<'_, Self>) -> Received {
-        let channel = self.ep.context();
-        let mut incoming = channel.incoming().lock();
+        let ctx = self.ep.context();
+        let mut incoming = ctx.incoming().lock();
         // What was pulled came first.
         let next = match incoming.pulled.pop() {
-            Some(pulled) => Some(Next::Pulled(pulled)),
-            None => match channel.next_to_pull(&mut incoming) {
+            Some(pulled) => Some(Next::CallReadDone(pulled)),
+            None => match ctx.next_read(&mut incoming) {
                 Some(buffer) => Some(Next::Again(buffer)),
                 None => incoming.fresh.pop().map(Next::Fresh),
             },
@@ -85,13 +85,13 @@ impl Connection {
         }
         drop(incoming);
         let rqst = rqst.let_others_in();
-        if channel.alarm().take_due() {
-            channel.look(&self.ep);
+        if ctx.timer().take_due() {
+            ctx.poll(&self.ep);
         }
         match next {
             Some(Next::Fresh(buffer)) => self.begin(rqst, buffer),
             Some(Next::Again(buffer)) => self.pull(rqst, buffer),
-            Some(Next::Pulled(pulled)) => self.finish(rqst, pulled.finish(&self.ep)),
+            Some(Next::CallReadDone(pulled)) => self.finish(rqst, pulled.finish(&self.ep)),
             None => rqst.nothing(),
         }
     }
@@ -102,7 +102,7 @@ impl Connection {
         tunables::RECEIVES.inc();
         match self.parse(&rqst, &mut buffer) {
             Step::Deliver(call) => rqst.deliver(buffer, call),
-            Step::Pull => self.pull(rqst, buffer),
+            Step::CallRead => self.pull(rqst, buffer),
             Step::Refuse(xid) => self.refuse_call(rqst, buffer, xid),
             Step::Drop => self.drop_call(rqst, buffer),
         }
@@ -111,11 +111,11 @@ impl Connection {
     /// Parses what was received, and answers what wants no thread for longer than that.
     #[inline]
     fn parse(&self, rqst: &Receiving<'_, Self>, buffer: &mut Buffer) -> Step {
-        let received = buffer.user().call.octets;
+        let received = buffer.user().call.bytes;
         let serial = buffer.serial();
-        let (octets, parcel) = buffer.split(received);
-        let invalidated = parcel.call.invalidated;
-        match inbound::from_client(octets, self.extensions) {
+        let (bytes, ctxt) = buffer.split(received);
+        let invalidated = ctxt.call.invalidated;
+        match inbound::from_client(bytes, self.extensions) {
             Ok(FromClient::Done { xid }) => {
                 self.ep.context().exposed().done(&self.ep, xid, invalidated);
             }
@@ -124,22 +124,22 @@ impl Connection {
             _ if invalidated.is_some() => self.ep.context().close(),
             Ok(FromClient::Call(message)) => {
                 let start = received - message.payload.map_or(0, <[u8]>::len);
-                traces::call(&self.ep, serial, octets, start, &message.chunks);
-                return self.begin_call(rqst, &message, parcel, start..received);
+                traces::call(&self.ep, serial, bytes, start, &message.chunks);
+                return self.begin_call(rqst, &message, ctxt, start..received);
             }
-            Ok(FromClient::ReverseReply(message)) => {
+            Ok(FromClient::BackchannelReply(message)) => {
                 let answer = Answer::Reply(message.payload.unwrap_or(&[]));
-                if !self.reverse_answer(rqst, message.xid, message.credits, answer) {
-                    traces::dropped(&self.ep, serial, octets);
+                if !self.backchannel_answer(rqst, message.xid, message.credits, answer) {
+                    traces::dropped(&self.ep, serial, bytes);
                 }
             }
-            Ok(FromClient::ReverseError(refused)) => {
-                if !self.reverse_answer(rqst, refused.xid, refused.credits, Answer::Refused) {
-                    traces::dropped(&self.ep, serial, octets);
+            Ok(FromClient::BackchannelError(refused)) => {
+                if !self.backchannel_answer(rqst, refused.xid, refused.credits, Answer::Refused) {
+                    traces::dropped(&self.ep, serial, bytes);
                 }
             }
             Err(response) => {
-                traces::refused(&self.ep, serial, octets, &response);
+                traces::refused(&self.ep, serial, bytes, &response);
                 if let Response::Answer(error) = response {
                     self.send_error(&error);
                 }
@@ -153,8 +153,8 @@ impl Connection {
     fn begin_call(
         &self,
         rqst: &Receiving<'_, Self>,
-        message: &Message<'_>,
-        parcel: &mut Parcel<Call>,
+        message: &RpcMsg<'_>,
+        ctxt: &mut RecvCtxt<Call>,
         inline: Range<usize>,
     ) -> Step {
         let (chunks, long) = (&message.chunks, message.payload.is_none());
@@ -162,8 +162,7 @@ impl Connection {
         let reads = lengths.fold(0, u32::saturating_add);
         // CAST: No longer than a message.
         let parts = reads.saturating_add(inline.len() as u32);
-        parcel
-            .call
+        ctxt.call
             .begin(message.xid, inline.start, long, parts, chunks.outline());
         // No room for so many results, or for a Call longer than what the service takes.
         if chunks.writes.chunks().nth(MAX_RESULTS).is_some()
@@ -172,10 +171,10 @@ impl Connection {
             Step::Refuse(message.xid)
         } else if !long && reads == 0 {
             // A list of nothing but empty segments is legal, and there is nothing to pull.
-            self.note_reply_pages(rqst, chunks, parcel.pages_mut());
+            self.note_reply_pages(rqst, chunks, ctxt.pages_mut());
             Step::Deliver(inline)
         } else {
-            Step::Pull
+            Step::CallRead
         }
     }
 
@@ -186,7 +185,7 @@ impl Connection {
         &self,
         rqst: &Receiving<'_, Self>,
         chunks: &ChunkLists<'_>,
-        pages: &mut CallPages,
+        pages: &mut CtxtPages,
     ) {
         let Some(chunk) = chunks.writes.chunks().next() else {
             return;

@@ -16,9 +16,9 @@ use crate::{
     trace::trace,
     verbs::{
         Endpoint,
-        Parcel,
-        Recv,
         RecvBatch, //
+        RecvBuf,
+        RecvCtxt,
     }, //
 };
 
@@ -27,7 +27,7 @@ use super::{
         Buffer,
         Call, //
     },
-    channel::Channel,
+    ep::ServerEp,
     limits::Limits, //
 };
 
@@ -70,17 +70,17 @@ impl RecvQueue {
     /// `ENOMEM`, `EIO` if the device cannot map the buffers, `EINVAL` if the endpoint is not open.
     pub(super) fn stock(
         &self,
-        ep: &Endpoint<Channel>,
+        ep: &Endpoint<ServerEp>,
         limits: &mut Limits,
         pages: usize,
         make_message: impl Fn(&Limits) -> Result,
     ) -> Result {
-        let domain = ep.domain().ok_or(EINVAL)?;
+        let pd = ep.pd().ok_or(EINVAL)?;
         loop {
             let made = (0..limits.buffers()).try_for_each(|_| {
-                let parcel = Parcel::new(pages, Call::default())?;
+                let ctxt = RecvCtxt::new(pages, Call::default())?;
                 let size = limits.receive as usize;
-                self.idle.put(Recv::new(domain, size, parcel, GFP_KERNEL)?);
+                self.idle.put(RecvBuf::new(pd, size, ctxt, GFP_KERNEL)?);
                 Ok(())
             });
             match made.and_then(|()| make_message(limits)) {
@@ -110,7 +110,7 @@ impl RecvQueue {
     /// Called by the receive queue's worker, with what [`Self::ended`] has returned, or before
     /// there is one.
     #[inline]
-    pub(super) fn refill(&self, ep: &Endpoint<Channel>, standing: u32) -> bool {
+    pub(super) fn refill(&self, ep: &Endpoint<ServerEp>, standing: u32) -> bool {
         let missing = credit::receives_to_post(
             standing,
             self.needed.load(Relaxed),

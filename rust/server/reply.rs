@@ -16,8 +16,8 @@ use super::{
         Buffer,
         Call, //
     },
-    channel::Channel,
     connection::Connection,
+    ep::ServerEp,
     exposed::Exposing,
     post::{
         NotServed,
@@ -39,7 +39,7 @@ use crate::{
         }, //
     },
     lib::{
-        displaced_pages::CallPages,
+        displaced_pages::CtxtPages,
         pages::Span, //
     },
     sunrpc::svc::{
@@ -50,9 +50,9 @@ use crate::{
     trace::trace,
     verbs::{
         Exposed,
-        Message,
         Remote,
         Responder, //
+        SendCtxt,
     },
     wire::{
         ChunkLists,
@@ -67,7 +67,7 @@ const PULL_UP: u32 = 512;
 /// A message that is ready to be posted.
 struct Ready {
     /// How much of its buffer is to be sent.
-    octets: usize,
+    bytes: usize,
     /// The handle to invalidate.
     invalidate: Option<u32>,
     /// What of its pages the client is to pull.
@@ -77,8 +77,8 @@ struct Ready {
 impl Connection {
     /// Sends a Reply, or else an error, or else closes the connection.
     pub(super) fn send_reply(&self, buffer: &mut Buffer, reply: Reply<'_>) -> Result {
-        let channel = self.ep.context();
-        let sent = if channel.is_closing() {
+        let ctx = self.ep.context();
+        let sent = if ctx.is_closing() {
             Err(ENODEV)
         } else {
             self.try_send_reply(buffer, reply)
@@ -89,7 +89,7 @@ impl Connection {
                 buffer.user().call.xid,
                 error.to_errno()
             ));
-            channel.close();
+            ctx.close();
         })
     }
 
@@ -123,20 +123,20 @@ impl Connection {
     #[inline]
     fn prepare_reply(
         &self,
-        message: &mut Message,
+        message: &mut SendCtxt,
         buffer: &mut Buffer,
         reply: Reply<'_>,
     ) -> Result<Ready, NotServed> {
         let protected = reply.is_protected();
         let reply = reply.locate()?;
-        let received = buffer.user().call.octets;
-        let (octets, parcel) = buffer.split(received);
-        let (call, noted) = parcel.parts();
+        let received = buffer.user().call.bytes;
+        let (bytes, ctxt) = buffer.split(received);
+        let (call, noted) = ctxt.parts();
         let call = &*call;
-        let chunks = call.chunks(octets);
+        let chunks = call.chunks(bytes);
         let serial = message.serial();
         let plan = self.plan_reply(serial, call, chunks, reply.body().len(), protected)?;
-        let (octets, exposing) = if is_copied(&plan, reply.body(), message) {
+        let (bytes, exposing) = if is_copied(&plan, reply.body(), message) {
             (
                 self.copy_reply(message, call.xid, &plan, reply, noted)?,
                 None,
@@ -150,7 +150,7 @@ impl Connection {
             None
         };
         Ok(Ready {
-            octets,
+            bytes,
             invalidate,
             exposing,
         })
@@ -165,11 +165,11 @@ impl Connection {
     #[inline]
     fn copy_reply(
         &self,
-        message: &mut Message,
+        message: &mut SendCtxt,
         xid: u32,
         plan: &Plan<'_>,
         reply: Located<'_>,
-        noted: &mut CallPages,
+        noted: &mut CtxtPages,
     ) -> Result<usize, NotServed> {
         let header = self.write_header(message, xid, plan, None)?;
         let mut end = header;
@@ -208,7 +208,7 @@ impl Connection {
     #[inline]
     fn map_reply(
         &self,
-        message: &mut Message,
+        message: &mut SendCtxt,
         xid: u32,
         plan: &Plan<'_>,
         reply: Located<'_>,
@@ -228,7 +228,7 @@ impl Connection {
         Ok((header, exposing))
     }
 
-    /// How a Reply of `length` octets travels.
+    /// How a Reply of `length` bytes travels.
     #[inline]
     fn plan_reply<'a>(
         &self,
@@ -259,7 +259,7 @@ impl Connection {
     #[inline]
     fn add_writes(
         &self,
-        message: &mut Message,
+        message: &mut SendCtxt,
         body: &Body,
         plan: &Plan<'_>,
     ) -> Result<(), NotServed> {
@@ -294,14 +294,14 @@ impl Connection {
     #[inline]
     fn write_header(
         &self,
-        message: &mut Message,
+        message: &mut SendCtxt,
         xid: u32,
         plan: &Plan<'_>,
         exposing: Option<&Exposing>,
     ) -> Result<usize, NotServed> {
         let serial = message.serial();
         let exposing = exposing.into_iter();
-        let exposed = exposing.flat_map(|exposing| exposing.regions.exposed().map(segment));
+        let exposed = exposing.flat_map(|exposing| exposing.mrs.exposed().map(segment));
         // The plan has seen to it that there is room.
         let header = plan
             .encode(xid, self.credits, exposed, message.buffer_mut())
@@ -317,7 +317,7 @@ impl Connection {
     fn expose(
         &self,
         xid: u32,
-        message: &Message,
+        message: &SendCtxt,
         body: &Body,
         plan: &Plan<'_>,
     ) -> Result<Exposing, NotServed> {
@@ -331,7 +331,7 @@ impl Connection {
     #[inline]
     fn write(
         &self,
-        message: &mut Message,
+        message: &mut SendCtxt,
         mut span: Span,
         sink: &mut Sink<'_>,
     ) -> Result<(), NotServed> {
@@ -343,7 +343,7 @@ impl Connection {
                 handle: segment.handle,
                 offset: segment.offset,
             };
-            message.write::<Channel>(&self.ep, span.part(0, segment.length), to)?;
+            message.write::<ServerEp>(&self.ep, span.part(0, segment.length), to)?;
             // It will never be posted: the client's segments are too many.
             if message.entries() > most {
                 return Err(NotServed::Refused);
@@ -356,10 +356,10 @@ impl Connection {
 
     /// Posts a Reply.
     #[inline]
-    fn post_reply(&self, message: Message, ready: Ready) -> Posted {
+    fn post_reply(&self, message: SendCtxt, ready: Ready) -> Posted {
         match ready.exposing {
-            None => self.post(message, ready.octets, ready.invalidate),
-            Some(exposing) => self.post_exposing(message, ready.octets, ready.invalidate, exposing),
+            None => self.post(message, ready.bytes, ready.invalidate),
+            Some(exposing) => self.post_exposing(message, ready.bytes, ready.invalidate, exposing),
         }
     }
 }
@@ -382,7 +382,7 @@ fn left<'a>(plan: &'a Plan<'_>, body: &'a Body) -> impl Iterator<Item = Span> + 
 
 /// Whether what travels inline is copied behind the header.
 #[inline]
-fn is_copied(plan: &Plan<'_>, body: &Body, message: &Message) -> bool {
+fn is_copied(plan: &Plan<'_>, body: &Body, message: &SendCtxt) -> bool {
     let elements = || left(plan, body).fold(0, |sum: usize, span| sum + span.pages() as usize);
     plan.form() == Form::Inline
         && (plan.header() + plan.left() < PULL_UP || elements() > message.elements_left())

@@ -27,58 +27,58 @@ use super::tunables;
 use crate::{
     engine::responder::stall::{
         Found,
-        Progress, //
+        StallState, //
     },
-    sunrpc::svc::Alarm,
+    sunrpc::svc::XprtTimer,
     verbs::SendQueue, //
 };
 
 /// What is seen of the Send Queue.
 #[pin_data]
-pub(super) struct Watch {
+pub(super) struct StallDetector {
     /// There will be another look.
     on: Atomic<bool>,
     #[pin]
-    progress: SpinLock<Progress>,
+    progress: SpinLock<StallState>,
 }
 
 /// The Send Queue has come to a halt: only the end of the connection gives back what is on it.
-pub(super) struct Halted;
+pub(super) struct Stalled;
 
-impl Watch {
+impl StallDetector {
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             on: Atomic::new(false),
-            progress <- new_spinlock!(Progress::default(), "Watch::progress"),
+            progress <- new_spinlock!(StallState::default(), "Watch::progress"),
         })
     }
 
-    /// To be called when entries of `queue` were reserved: has `alarm` go off if nobody looks yet.
+    /// To be called when entries of `queue` were reserved: has `timer` go off if nobody looks yet.
     #[inline]
-    pub(super) fn watch(&self, queue: &SendQueue, alarm: &Alarm) {
-        // Follows the reservation, which is fully ordered. Pairs with `look`.
+    pub(super) fn stall_detector(&self, queue: &SendQueue, timer: &XprtTimer) {
+        // Follows the reservation, which is fully ordered. Pairs with `poll`.
         if !self.on.load(Relaxed) {
-            self.begin(queue, alarm);
+            self.begin(queue, timer);
         }
     }
 
     #[cold]
-    fn begin(&self, queue: &SendQueue, alarm: &Alarm) {
+    fn begin(&self, queue: &SendQueue, timer: &XprtTimer) {
         let next = {
             let mut progress = self.progress.lock();
-            *progress = Progress::new(queue.completed(), Alarm::now(), patience());
+            *progress = StallState::new(queue.completed(), XprtTimer::now(), timeout());
             self.on.store(true, Relaxed);
             progress.next()
         };
-        alarm.set(next);
+        timer.set(next);
     }
 
     /// Looks at `queue`; returns when to look again, if anything is under way.
     ///
     /// # Errors
     ///
-    /// [`Halted`].
-    pub(super) fn look(&self, queue: &SendQueue) -> Result<Option<u64>, Halted> {
+    /// [`Stalled`].
+    pub(super) fn poll(&self, queue: &SendQueue) -> Result<Option<u64>, Stalled> {
         let mut progress = self.progress.lock();
         if !self.on.load(Relaxed) {
             return Ok(None);
@@ -87,18 +87,18 @@ impl Watch {
         // Either who reserves from now on sees this, or it is seen here that entries are taken.
         smp_mb();
         let (completed, under_way) = (queue.completed(), queue.is_used());
-        match progress.look(completed, under_way, Alarm::now(), patience()) {
+        match progress.poll(completed, under_way, XprtTimer::now(), timeout()) {
             Found::Idle => Ok(None),
             Found::Busy(next) => {
                 self.on.store(true, Relaxed);
                 Ok(Some(next))
             }
-            Found::Halted => Err(Halted),
+            Found::Stalled => Err(Stalled),
         }
     }
 }
 
 /// How long a queue may be at a halt, as the alarm counts it.
-fn patience() -> u64 {
-    Alarm::ticks(tunables::STALL_SECONDS.get())
+fn timeout() -> u64 {
+    XprtTimer::ticks(tunables::STALL_SECONDS.get())
 }

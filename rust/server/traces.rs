@@ -27,20 +27,20 @@ use crate::{
     }, //
 };
 
-use super::channel::Channel;
+use super::ep::ServerEp;
 
-/// A Call whose header was parsed; its payload is behind `header` octets.
+/// A Call whose header was parsed; its payload is behind `header` bytes.
 #[inline]
 pub(super) fn call(
-    ep: &Endpoint<Channel>,
+    ep: &Endpoint<ServerEp>,
     serial: i32,
-    octets: &[u8],
+    bytes: &[u8],
     header: usize,
     chunks: &ChunkLists<'_>,
 ) {
     trace!(svcrdma_decode_rqst(
         ep.recv_cid(serial),
-        fixed_words(octets),
+        fixed_words(bytes),
         header as u32
     ));
     if svcrdma_decode_rseg::enabled() || svcrdma_decode_wseg::enabled() {
@@ -80,31 +80,31 @@ fn offered(cid: Cid, chunks: &ChunkLists<'_>) {
 
 /// A message that is not acted on.
 #[cold]
-pub(super) fn refused(ep: &Endpoint<Channel>, serial: i32, octets: &[u8], response: &Response) {
+pub(super) fn refused(ep: &Endpoint<ServerEp>, serial: i32, bytes: &[u8], response: &Response) {
     let cid = ep.recv_cid(serial);
-    match (Header::decode(octets), response) {
+    match (Header::decode(bytes), response) {
         (Err(Malformed::Short), _) => {
-            trace!(svcrdma_decode_short_err(cid, octets.len() as u32));
+            trace!(svcrdma_decode_short_err(cid, bytes.len() as u32));
         }
         (Err(Malformed::Version { .. }), _) => {
-            trace!(svcrdma_decode_badvers_err(cid, fixed_words(octets)));
+            trace!(svcrdma_decode_badvers_err(cid, fixed_words(bytes)));
         }
         (Err(Malformed::Procedure { .. }), _) => {
-            trace!(svcrdma_decode_badproc_err(cid, fixed_words(octets)));
+            trace!(svcrdma_decode_badproc_err(cid, fixed_words(bytes)));
         }
         (Err(Malformed::Lists { .. }), _) | (Ok(_), Response::Answer(_)) => {
-            trace!(svcrdma_decode_parse_err(cid, fixed_words(octets)));
+            trace!(svcrdma_decode_parse_err(cid, fixed_words(bytes)));
         }
-        (Err(Malformed::Error { .. }), _) | (Ok(_), Response::Drop) => dropped(ep, serial, octets),
+        (Err(Malformed::Error { .. }), _) | (Ok(_), Response::Drop) => dropped(ep, serial, bytes),
     }
 }
 
 /// A message that the protocol wants dropped.
 #[cold]
-pub(super) fn dropped(ep: &Endpoint<Channel>, serial: i32, octets: &[u8]) {
+pub(super) fn dropped(ep: &Endpoint<ServerEp>, serial: i32, bytes: &[u8]) {
     trace!(svcrdma_decode_drop_err(
         ep.recv_cid(serial),
-        fixed_words(octets)
+        fixed_words(bytes)
     ));
 }
 
@@ -119,7 +119,7 @@ pub(super) fn error(error: &ErrorReply) {
 
 /// A Reply whose `header` is encoded.
 #[inline]
-pub(super) fn reply(ep: &Endpoint<Channel>, serial: i32, header: &[u8]) {
+pub(super) fn reply(ep: &Endpoint<ServerEp>, serial: i32, header: &[u8]) {
     if svcrdma_encode_wseg::enabled() {
         returned(ep.send_cid(serial), header);
     }
@@ -147,10 +147,10 @@ fn returned(cid: Cid, header: &[u8]) {
     }
 }
 
-/// A result does not fit the chunk that the Call offered for it: so many octets are left when all
+/// A result does not fit the chunk that the Call offered for it: so many bytes are left when all
 /// segments are full.
 #[cold]
-pub(super) fn too_small(ep: &Endpoint<Channel>, serial: i32, segments: u32, left: u32) {
+pub(super) fn too_small(ep: &Endpoint<ServerEp>, serial: i32, segments: u32, left: u32) {
     trace!(svcrdma_small_wrch_err(
         ep.send_cid(serial),
         left,
@@ -161,14 +161,14 @@ pub(super) fn too_small(ep: &Endpoint<Channel>, serial: i32, segments: u32, left
 
 /// A thread has to wait for room on the Send Queue.
 #[cold]
-pub(super) fn queue_full(ep: &Endpoint<Channel>, serial: i32) {
+pub(super) fn queue_full(ep: &Endpoint<ServerEp>, serial: i32) {
     let (free, depth) = ep.context().sending().queue().state();
     trace!(svcrdma_sq_full(ep.send_cid(serial), free, depth));
 }
 
 /// A thread has waited for room on the Send Queue, and found it.
 #[cold]
-pub(super) fn queue_has_room(ep: &Endpoint<Channel>, serial: i32) {
+pub(super) fn queue_has_room(ep: &Endpoint<ServerEp>, serial: i32) {
     let (free, depth) = ep.context().sending().queue().state();
     trace!(svcrdma_sq_retry(ep.send_cid(serial), free, depth));
 }

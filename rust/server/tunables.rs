@@ -26,11 +26,11 @@ pub(crate) static MAX_REQUESTS: Tunable = Tunable::new(128, 4, 16384);
 /// the slots that NFS clients offer for callbacks.
 pub(crate) static MAX_BC_REQUESTS: Tunable = Tunable::new(16, 1, 64);
 
-/// Octets of the longest message that is received, and also sent unless [`MAX_REPLY_SIZE`] says
+/// Bytes of the longest message that is received, and also sent unless [`MAX_REPLY_SIZE`] says
 /// otherwise.
 pub(crate) static MAX_REQ_SIZE: Tunable = Tunable::new(4096, 1024, 262_144);
 
-/// Octets of the longest message that is sent; 0 is for as many as are received.
+/// Bytes of the longest message that is sent; 0 is for as many as are received.
 pub(crate) static MAX_REPLY_SIZE: Tunable = Tunable::new(0, 0, 262_144);
 
 /// Whether Replies may invalidate what their Calls expose.
@@ -39,8 +39,8 @@ pub(crate) static REMOTE_INVALIDATION: Tunable = Tunable::new(1, 0, 1);
 /// Whether a Reply that fits a message is sent in it though the client offers a Reply chunk.
 pub(crate) static SHORT_REPLIES: Tunable = Tunable::new(1, 0, 1);
 
-/// Octets of the messages that the server's connections can send and receive.
-pub(crate) static MESSAGE_OCTETS: Gauge = Gauge::new();
+/// Bytes of the messages that the server's connections can send and receive.
+pub(crate) static MESSAGE_BYTES: Gauge = Gauge::new();
 
 /// Whether to expose Replies to clients that can pull them.
 pub(crate) static PULLED_REPLIES: Tunable = Tunable::new(1, 0, 1);
@@ -107,7 +107,7 @@ static TABLE: [Entry; 30] = [
     Entry::tunable(c"max_reply_size", &MAX_REPLY_SIZE),
     Entry::tunable(c"remote_invalidation", &REMOTE_INVALIDATION),
     Entry::tunable(c"short_replies", &SHORT_REPLIES),
-    Entry::gauge(c"message_octets", &MESSAGE_OCTETS),
+    Entry::gauge(c"message_octets", &MESSAGE_BYTES),
     Entry::tunable(c"max_outbound_read_requests", &MAX_OUTBOUND_READ_REQUESTS),
     Entry::tunable(c"pulled_replies", &PULLED_REPLIES),
     Entry::tunable(c"max_exposed_replies", &MAX_EXPOSED_REPLIES),

@@ -125,15 +125,15 @@ impl AddressStrings {
         let room = self.addr.len();
         // SAFETY: A valid address and a buffer of the size that is told.
         unsafe { bindings::rpc_ntop(addr.as_ptr(), self.addr.as_mut_ptr().cast(), room) };
-        let octets = addr.octets();
+        let bytes = addr.bytes();
         let address = match addr.family() {
-            Family::Inet => octets.get(4..8),
-            Family::Inet6 => octets.get(8..24),
+            Family::Inet => bytes.get(4..8),
+            Family::Inet6 => bytes.get(8..24),
         };
         let digits = address
             .into_iter()
             .flatten()
-            .flat_map(|octet| [octet >> 4, octet & 15]);
+            .flat_map(|byte| [byte >> 4, byte & 15]);
         for (place, digit) in self.hex_addr.iter_mut().zip(digits) {
             *place = hex(digit);
         }

@@ -28,15 +28,15 @@ pub(super) const ALLOCATED_ALIGN: usize = align_of::<u64>();
 ///
 /// `class` is written only by whoever has `taken` it, until it is registered. From then on it is
 /// SUNRPC's.
-pub(super) struct OnlyClass<C> {
+pub(super) struct StaticClass<C> {
     taken: Atomic<bool>,
     class: Opaque<C>,
 }
 
 // SAFETY: By the type's invariants, writing is serialised.
-unsafe impl<C> Sync for OnlyClass<C> {}
+unsafe impl<C> Sync for StaticClass<C> {}
 
-impl<C> OnlyClass<C> {
+impl<C> StaticClass<C> {
     /// Not registered.
     pub(super) const fn new() -> Self {
         Self {
@@ -97,8 +97,8 @@ impl<const NETIDS: usize> Class<NETIDS> {
             (*base).ident = ident;
             (*base).setup = Some(setup);
             (*base).owner = crate::THIS_MODULE.as_ptr();
-            for (place, octet) in (*base).name.iter_mut().zip(name.to_bytes_with_nul()) {
-                *place = *octet;
+            for (place, byte) in (*base).name.iter_mut().zip(name.to_bytes_with_nul()) {
+                *place = *byte;
             }
             let list = &raw mut (*base).list;
             (*list).next = list;

@@ -21,4 +21,4 @@ pub(crate) mod svc;
 pub(crate) mod xdr;
 pub(crate) mod xprt;
 
-pub(crate) use module_ref::LastSteps;
+pub(crate) use module_ref::ExitBarrier;

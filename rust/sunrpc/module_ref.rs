@@ -10,9 +10,9 @@ use crate::bindings;
 ///
 /// One reference to the module is this value's.
 #[must_use = "it is given back when it is dropped"]
-pub(super) struct ModuleHold(());
+pub(super) struct ModuleRef(());
 
-impl ModuleHold {
+impl ModuleRef {
     /// For a transport that is being made, during a call of SUNRPC; `None` if the module is about
     /// to go.
     pub(super) fn take() -> Option<Self> {
@@ -37,7 +37,7 @@ impl ModuleHold {
     }
 }
 
-impl Drop for ModuleHold {
+impl Drop for ModuleRef {
     fn drop(&mut self) {
         // SAFETY: By the type's invariants.
         unsafe { bindings::module_put(crate::THIS_MODULE.as_ptr()) };
@@ -52,16 +52,16 @@ impl Drop for ModuleHold {
 /// anywhere has slept of its own accord, or has gone back to user space. What runs with preemption
 /// disabled the unloading itself waits for. (A preemptible kernel without tasks RCU, which tracing
 /// and BPF bring, has nothing to wait for such tasks with.)
-pub(crate) struct LastSteps(());
+pub(crate) struct ExitBarrier(());
 
-impl LastSteps {
+impl ExitBarrier {
     /// For the module, which drops it last of all.
     pub(crate) fn awaited() -> Self {
         Self(())
     }
 }
 
-impl Drop for LastSteps {
+impl Drop for ExitBarrier {
     fn drop(&mut self) {
         // SAFETY: The module's exit, or its init that failed, may sleep.
         unsafe { bindings::rpcrdma_synchronize_rcu_tasks() };

@@ -2,8 +2,8 @@
 
 //! `struct xdr_buf`: a message as SUNRPC keeps it, in a head, pages and a tail.
 //!
-//! The octets belong to SUNRPC and its consumers. What is here copies them, or names where they lie
-//! ([`Piece`]) for a device.
+//! The bytes belong to SUNRPC and its consumers. What is here copies them, or names where they lie
+//! ([`BVec`]) for a device.
 
 use core::{
     marker::PhantomData,
@@ -18,7 +18,7 @@ use crate::{
         kvec, //
     },
     lib::bvec::{
-        Piece,
+        BVec,
         PAGE, //
     }, //
 };
@@ -27,7 +27,7 @@ use crate::{
 ///
 /// # Invariants
 ///
-/// For as long as a reference exists, head and tail name as many octets as they say, in memory of
+/// For as long as a reference exists, head and tail name as many bytes as they say, in memory of
 /// the linear mapping, and `pages` has an entry for every page that `page_base` and `page_len`
 /// touch; an entry may be null until [`ReplyRoom::fill_sparse_pages`].
 #[repr(transparent)]
@@ -59,28 +59,28 @@ impl XdrBuf {
         self.0.get()
     }
 
-    /// Octets of the message.
+    /// Bytes of the message.
     #[inline]
     pub(crate) fn len(&self) -> u32 {
         // SAFETY: The structure is valid and at rest, by the type's invariants. So it is below.
         unsafe { (*self.as_ptr()).len }
     }
 
-    /// Octets in the pages.
+    /// Bytes in the pages.
     #[inline]
     pub(crate) fn page_len(&self) -> u32 {
         // SAFETY: See `len`.
         unsafe { (*self.as_ptr()).page_len }
     }
 
-    /// Octets before the first of the message in the first page.
+    /// Bytes before the first of the message in the first page.
     #[inline]
     pub(crate) fn page_base(&self) -> u32 {
         // SAFETY: See `len`.
         unsafe { (*self.as_ptr()).page_base }
     }
 
-    /// Octets in the head.
+    /// Bytes in the head.
     #[inline]
     pub(crate) fn head_len(&self) -> u32 {
         // CAST: No part of a message is 4 GiB long: its length is an `unsigned int` as well. So it
@@ -88,7 +88,7 @@ impl XdrBuf {
         self.part(Part::Head).iov_len as u32
     }
 
-    /// Octets in the tail.
+    /// Bytes in the tail.
     #[inline]
     pub(crate) fn tail_len(&self) -> u32 {
         self.part(Part::Tail).iov_len as u32
@@ -132,23 +132,23 @@ impl XdrBuf {
 
     /// The head, page by page.
     #[inline]
-    pub(crate) fn head(&self) -> LinearPieces<'_> {
-        LinearPieces::new(self.part(Part::Head))
+    pub(crate) fn head(&self) -> LinearBVecs<'_> {
+        LinearBVecs::new(self.part(Part::Head))
     }
 
     /// The tail, page by page.
     #[inline]
-    pub(crate) fn tail(&self) -> LinearPieces<'_> {
-        LinearPieces::new(self.part(Part::Tail))
+    pub(crate) fn tail(&self) -> LinearBVecs<'_> {
+        LinearBVecs::new(self.part(Part::Tail))
     }
 
     /// The pages.
     #[inline]
-    pub(crate) fn pages(&self) -> PagePieces<'_> {
+    pub(crate) fn pages(&self) -> PageBVecs<'_> {
         // SAFETY: See `len`.
         let pages = unsafe { (*self.as_ptr()).pages };
         let base = self.page_base();
-        PagePieces {
+        PageBVecs {
             next: pages.wrapping_add((base / PAGE) as usize),
             offset: base % PAGE,
             left: self.page_len(),
@@ -165,13 +165,13 @@ impl XdrBuf {
         }
     }
 
-    /// Copies the head to the start of `to`; `None` if it does not fit. Returns the octets copied.
+    /// Copies the head to the start of `to`; `None` if it does not fit. Returns the bytes copied.
     #[inline]
     pub(crate) fn copy_head(&self, to: &mut [u8]) -> Option<usize> {
         copy_linear(self.part(Part::Head), to)
     }
 
-    /// Copies the tail, from its `skip`-th octet on.
+    /// Copies the tail, from its `skip`-th byte on.
     #[inline]
     pub(crate) fn copy_tail(&self, skip: u32, to: &mut [u8]) -> Option<usize> {
         let mut tail = self.part(Part::Tail);
@@ -186,14 +186,14 @@ impl XdrBuf {
     pub(crate) fn copy_pages(&self, to: &mut [u8]) -> Option<usize> {
         let len = self.page_len() as usize;
         let mut to = to.get_mut(..len)?;
-        for piece in self.pages() {
-            let (part, rest) = to.split_at_mut_checked(piece.len() as usize)?;
+        for bvec in self.pages() {
+            let (part, rest) = to.split_at_mut_checked(bvec.len() as usize)?;
             // SAFETY: The piece lies within its page, which SUNRPC keeps.
             unsafe {
                 bindings::rpcrdma_memcpy_from_page(
                     part.as_mut_ptr().cast(),
-                    piece.page(),
-                    piece.offset() as usize,
+                    bvec.page(),
+                    bvec.offset() as usize,
                     part.len(),
                 )
             };
@@ -259,8 +259,8 @@ impl ReplyRoom {
     /// Copies from the start of `from` into the pages, as much as they hold. Returns that number.
     pub(crate) fn store_pages(&self, from: &[u8]) -> usize {
         let mut rest = from;
-        for piece in self.pages() {
-            let (part, more) = rest.split_at(rest.len().min(piece.len() as usize));
+        for bvec in self.pages() {
+            let (part, more) = rest.split_at(rest.len().min(bvec.len() as usize));
             if part.is_empty() {
                 break;
             }
@@ -268,8 +268,8 @@ impl ReplyRoom {
             // invariants.
             unsafe {
                 bindings::rpcrdma_memcpy_to_page(
-                    piece.page(),
-                    piece.offset() as usize,
+                    bvec.page(),
+                    bvec.offset() as usize,
                     part.as_ptr().cast(),
                     part.len(),
                 )
@@ -283,7 +283,7 @@ impl ReplyRoom {
     pub(crate) fn store_tail(&self, from: &[u8]) {
         let count = from.len().min(self.tail_len() as usize);
         if count > 0 {
-            // SAFETY: The tail has so many octets, which may be written, by the type's invariants.
+            // SAFETY: The tail has so many bytes, which may be written, by the type's invariants.
             // They are not those of `from`, which is a buffer of ours.
             unsafe {
                 let tail = (*self.as_ptr()).tail[0].iov_base.cast::<u8>();
@@ -299,20 +299,20 @@ fn copy_linear(from: kvec, to: &mut [u8]) -> Option<usize> {
     let to = to.get_mut(..len)?;
     if len > 0 {
         let base = from.iov_base.cast_const().cast();
-        // SAFETY: By the invariants of `XdrBuf` the part has `len` octets; `to` is memory of ours.
+        // SAFETY: By the invariants of `XdrBuf` the part has `len` bytes; `to` is memory of ours.
         unsafe { core::ptr::copy_nonoverlapping(base, to.as_mut_ptr(), len) };
     }
     Some(len)
 }
 
 /// The pieces of a linear part.
-pub(crate) struct LinearPieces<'a> {
+pub(crate) struct LinearBVecs<'a> {
     next: *const u8,
     left: u32,
     _buf: PhantomData<&'a XdrBuf>,
 }
 
-impl LinearPieces<'_> {
+impl LinearBVecs<'_> {
     #[inline]
     fn new(part: kvec) -> Self {
         Self {
@@ -324,11 +324,11 @@ impl LinearPieces<'_> {
     }
 }
 
-impl<'a> Iterator for LinearPieces<'a> {
-    type Item = Piece<'a>;
+impl<'a> Iterator for LinearBVecs<'a> {
+    type Item = BVec<'a>;
 
     #[inline]
-    fn next(&mut self) -> Option<Piece<'a>> {
+    fn next(&mut self) -> Option<BVec<'a>> {
         if self.left == 0 {
             return None;
         }
@@ -336,42 +336,42 @@ impl<'a> Iterator for LinearPieces<'a> {
         let offset = (self.next.addr() % PAGE as usize) as u32;
         // SAFETY: The linear parts are in the linear mapping, by the invariants of `XdrBuf`, and
         // stay as long as it does.
-        let piece = unsafe {
-            Piece::new(
+        let bvec = unsafe {
+            BVec::new(
                 bindings::rpcrdma_virt_to_page(self.next.cast()),
                 offset,
                 self.left,
             )
         }?;
-        self.next = self.next.wrapping_add(piece.len() as usize);
-        self.left -= piece.len();
-        Some(piece)
+        self.next = self.next.wrapping_add(bvec.len() as usize);
+        self.left -= bvec.len();
+        Some(bvec)
     }
 }
 
 /// The pieces of the page list.
-pub(crate) struct PagePieces<'a> {
+pub(crate) struct PageBVecs<'a> {
     next: *mut *mut bindings::page,
     offset: u32,
     left: u32,
     _buf: PhantomData<&'a XdrBuf>,
 }
 
-impl<'a> Iterator for PagePieces<'a> {
-    type Item = Piece<'a>;
+impl<'a> Iterator for PageBVecs<'a> {
+    type Item = BVec<'a>;
 
     /// Ends early at a missing entry of a sparse list.
     #[inline]
-    fn next(&mut self) -> Option<Piece<'a>> {
+    fn next(&mut self) -> Option<BVec<'a>> {
         if self.left == 0 {
             return None;
         }
-        // SAFETY: `left` octets more are in pages of the list, from this entry on; the page is the
+        // SAFETY: `left` bytes more are in pages of the list, from this entry on; the page is the
         // message's own.
-        let piece = unsafe { Piece::new(*self.next, self.offset, self.left) }?;
+        let bvec = unsafe { BVec::new(*self.next, self.offset, self.left) }?;
         self.next = self.next.wrapping_add(1);
         self.offset = 0;
-        self.left -= piece.len();
-        Some(piece)
+        self.left -= bvec.len();
+        Some(bvec)
     }
 }

@@ -46,7 +46,7 @@ impl Cid {
 }
 
 /// A memory region, and the segment that it exposes.
-pub(crate) use bindings::rpcrdma_trace_mr as Region;
+pub(crate) use bindings::rpcrdma_trace_mr as Mr;
 
 /// How a Call or its Reply is conveyed, as `xprtrdma_marshal` prints it.
 #[derive(Clone, Copy)]
@@ -139,8 +139,8 @@ unsafe impl Argument for Cid {
 }
 
 // SAFETY: The pointer is to what `self` borrows.
-unsafe impl Argument for &Region {
-    type Raw = *const Region;
+unsafe impl Argument for &Mr {
+    type Raw = *const Mr;
 
     fn raw(&self) -> Self::Raw {
         *self

@@ -10,7 +10,7 @@ use super::{
     events,
     Cid,
     Conveyance,
-    Region,
+    Mr,
     Task, //
 };
 
@@ -55,11 +55,11 @@ events! {
     /// A Call's Send could not be prepared.
     fn xprtrdma_prepsend_failed(task: Task, xid: u32, ret: i32);
     /// A segment of a Read chunk was encoded.
-    fn xprtrdma_chunk_read(task: Task, position: u32, region: &Region, is_last: bool);
+    fn xprtrdma_chunk_read(task: Task, position: u32, region: &Mr, is_last: bool);
     /// A segment of a Write chunk was encoded.
-    fn xprtrdma_chunk_write(task: Task, region: &Region, is_last: bool);
+    fn xprtrdma_chunk_write(task: Task, region: &Mr, is_last: bool);
     /// A segment of a Reply chunk was encoded.
-    fn xprtrdma_chunk_reply(task: Task, region: &Region, is_last: bool);
+    fn xprtrdma_chunk_reply(task: Task, region: &Mr, is_last: bool);
     /// A Call is being posted.
     fn xprtrdma_post_send(task: Task, cid: Cid, num_sge: u32, signaled: bool);
     /// A Call could not be posted.
@@ -92,7 +92,7 @@ events! {
     fn xprtrdma_err_vers(task: Task, xid: u32, min: u32, max: u32);
     /// The responder could not use the chunks of a Call, or not parse its header.
     fn xprtrdma_err_chunk(task: Task, xid: u32);
-    /// Octets of a Reply were moved from the Receive buffer to where they belong.
+    /// Bytes of a Reply were moved from the Receive buffer to where they belong.
     fn xprtrdma_fixup(task: Task, fixup: u32, xdr: [u32; 3]);
 }
 
@@ -103,15 +103,15 @@ events! {
     /// A Call waits for a memory region.
     fn xprtrdma_nomrs_err(peer: Option<SockAddr>, task: Task);
     /// Memory was mapped for a Call.
-    fn xprtrdma_mr_map(task: Task, region: &Region);
+    fn xprtrdma_mr_map(task: Task, region: &Mr);
     /// A region is being registered.
-    fn xprtrdma_mr_fastreg(task: Task, region: &Region);
+    fn xprtrdma_mr_fastreg(task: Task, region: &Mr);
     /// A region is being invalidated here.
-    fn xprtrdma_mr_localinv(task: Task, region: &Region);
+    fn xprtrdma_mr_localinv(task: Task, region: &Mr);
     /// The responder invalidated a region.
-    fn xprtrdma_mr_reminv(task: Task, region: &Region);
+    fn xprtrdma_mr_reminv(task: Task, region: &Mr);
     /// Memory was unmapped.
-    fn xprtrdma_mr_unmap(region: &Region);
+    fn xprtrdma_mr_unmap(region: &Mr);
     /// A region was allocated, or not.
     fn xprtrdma_frwr_alloc(mr_id: u32, rc: i32);
     /// Memory could not be mapped for DMA.

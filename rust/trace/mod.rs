@@ -21,7 +21,7 @@ mod server;
 pub(crate) use args::{
     Cid,
     Conveyance,
-    Region,
+    Mr,
     Task, //
 };
 pub(crate) use client::*;

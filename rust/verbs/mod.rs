@@ -5,7 +5,7 @@
 //! What is posted belongs to the device until its completion gives it back: a posted buffer cannot
 //! be read, because nobody holds it. Pages of an RPC are not owned here: see the promises in
 //! `Documentation/architecture.rst`. Whatever the device can reach keeps a
-//! [`Domain`](domain::Domain), or ends with it, and the device's removal waits for the last domain.
+//! [`Pd`](domain::Domain), or ends with it, and the device's removal waits for the last domain.
 //!
 //! | file                               | what                                                 |
 //! |------------------------------------|------------------------------------------------------|
@@ -14,7 +14,7 @@
 //! | `identifier`                       | what the connection manager is asked for             |
 //! | `cm`                               | what it reports and is told                          |
 //! | `listener`                         | listening, also when the address moves               |
-//! | `device`, `domain`                 | leases on devices, protection domains                |
+//! | `device`, `pd`                 | leases on devices, protection domains                |
 //! | `sizes`                            | what a device can do, and what is asked of it        |
 //! | `queues`                           | a queue pair and its completion queues               |
 //! | `completion`                       | the workers of completion queues, and how work ended |
@@ -23,13 +23,13 @@
 //! | `requester`, `send_ring`           | the sending side of a client                         |
 //! | `responder`, `send_queue`          | the sending side of a server                         |
 //! | `message`, `message_post`          | a server's messages                                  |
-//! | `aside`                            | short messages that completion handlers send         |
-//! | `transfer`, `transfers`            | an RDMA Read or Write, and chains of them            |
+//! | `ctrl_send`                            | short messages that completion handlers send         |
+//! | `rw_ctxt`, `rw_chain`            | an RDMA Read or Write, and chains of them            |
 //! | `call_pull`, `reply_pull`          | Reads that pull a Call, and a Reply                  |
-//! | `region`, `regions`                | memory regions and their states                      |
+//! | `mr`, `mrs`                | memory regions and their states                      |
 //! | `scatter_list`                     | the memory that a region covers                      |
-//! | `region_pool`, `registrar`         | the idle ones, and mapping memory with them          |
-//! | `keys`                             | what tells one life of a region from the others      |
+//! | `mr_pool`, `mr_mapper`         | the idle ones, and mapping memory with them          |
+//! | `rkeys`                             | what tells one life of a region from the others      |
 //! | `refill`, `handles`                | more regions; for which Call a handle was given out  |
 //! | `expose`, `fence`                  | exposing memory, and the proof that it is over       |
 //! | `linked_box`, `patience`           | tools: boxes for lists, asking for memory            |
@@ -47,16 +47,16 @@ pub(crate) use device::attrs::{
     QueueDepths,
     SenderSizes, //
 };
-pub(crate) use device::ib_client::DeviceWatch;
+pub(crate) use device::ib_client::IbClient;
 pub(crate) use endpoint::cm_event::{
     CmEvent,
     ConnParam,
     IncomingConnection, //
 };
 pub(crate) use endpoint::completion::{
-    Ended,
     RecvWorker,
     SendWorker, //
+    WcStatus,
 };
 pub(crate) use endpoint::ep::{
     Drained,
@@ -67,10 +67,10 @@ pub(crate) use endpoint::listener::{
     Accepts,
     Listening, //
 };
-pub(crate) use endpoint::ops::Context;
+pub(crate) use endpoint::ops::EndpointOps;
 pub(crate) use endpoint::recv_ctxt::{
-    Recv,
     RecvBatch,
+    RecvBuf,
     RecvStatus, //
 };
 pub(crate) use endpoint::send_queue::{
@@ -81,49 +81,49 @@ pub(crate) use endpoint::send_queue::{
 };
 pub(crate) use mr::fence::{
     Fenced,
-    QueueEnded, //
+    QpEnded, //
 };
 pub(crate) use mr::frwr::{
     Access,
     Exposed,
     MapError, //
 };
-pub(crate) use mr::mapper::Registrar;
+pub(crate) use mr::mapper::MrMapper;
 pub(crate) use mr::mr_list::{
     Mapped,
-    Regions,
+    MrList,
     Registered, //
 };
 pub(crate) use mr::refresh::{
-    Refill,
-    RegionWaiter, //
+    MrRefresh,
+    MrWaiter, //
 };
-pub(crate) use requester::ctrl_send::Asides;
+pub(crate) use requester::ctrl_send::CtrlSendPool;
 pub(crate) use requester::reply_read::{
-    NotPulled,
-    Prepared,
-    Puller,
-    ReplyPulls, //
+    PreparedReads,
+    ReadNotPosted,
+    ReplyReader,
+    ReplyReads, //
 };
 pub(crate) use requester::sender::{
-    Draft,
-    DraftFull,
+    RequestSender, //
     Requester,
-    Sender, //
+    SendBuilder,
+    SendFull,
 };
 pub(crate) use responder::call_read::{
-    Parcel,
-    Pull,
-    Pulled,
+    CallRead,
+    CallReadDone,
     Reads, //
+    RecvCtxt,
 };
 pub(crate) use responder::expose::Exposes;
 pub(crate) use responder::send_ctxt::{
-    Message,
+    SendCtxt,
     Sent, //
 };
 pub(crate) use responder::sender::{
+    ReplySender, //
     Responder,
-    Sending, //
 };
 pub(crate) use rw::rw_ctxt::Remote;

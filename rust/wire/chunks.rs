@@ -2,7 +2,7 @@
 
 //! Chunk lists as borrowed views: parsed once, iterated any number of times.
 //!
-//! The views keep the encoded octets; the iterators decode on the fly. As every length was checked
+//! The views keep the encoded bytes; the iterators decode on the fly. As every length was checked
 //! when the view was made, iteration neither fails nor needs memory.
 
 use core::slice::ChunksExact;
@@ -65,10 +65,10 @@ impl<'a> ChunkLists<'a> {
     #[inline]
     pub const fn outline(&self) -> Outline {
         Outline {
-            reads: self.reads.octets.len(),
-            writes: self.writes.octets.len(),
+            reads: self.reads.bytes.len(),
+            writes: self.writes.bytes.len(),
             reply: match self.reply {
-                Some(chunk) => Some(chunk.octets.len()),
+                Some(chunk) => Some(chunk.bytes.len()),
                 None => None,
             },
         }
@@ -94,18 +94,18 @@ impl Outline {
     pub fn lists<'a>(&self, message: &'a [u8]) -> Option<ChunkLists<'a>> {
         let mut reader = Reader::new(message.get(FIXED_LEN..)?);
         let reads = ReadList {
-            octets: reader.take(self.reads).ok()?,
+            bytes: reader.take(self.reads).ok()?,
         };
         reader.word().ok()?;
         let writes = WriteList {
-            octets: reader.take(self.writes).ok()?,
+            bytes: reader.take(self.writes).ok()?,
         };
         reader.word().ok()?;
         let reply = match self.reply {
             Some(length) => {
                 reader.array::<{ 2 * WORD }>().ok()?;
                 Some(WriteChunk {
-                    octets: reader.take(length).ok()?,
+                    bytes: reader.take(length).ok()?,
                 })
             }
             None => None,
@@ -122,7 +122,7 @@ impl Outline {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReadList<'a> {
     /// Whole entries, without the closing discriminator.
-    octets: &'a [u8],
+    bytes: &'a [u8],
 }
 
 impl<'a> ReadList<'a> {
@@ -138,26 +138,26 @@ impl<'a> ReadList<'a> {
             reader.array::<{ Segment::LEN }>()?;
         }
         let length = start.len() - reader.remaining() - WORD;
-        let octets = start.get(..length).ok_or(BadList)?;
-        Ok(Self { octets })
+        let bytes = start.get(..length).ok_or(BadList)?;
+        Ok(Self { bytes })
     }
 
     /// How many segments there are, empty ones included.
     #[inline]
     pub const fn len(&self) -> usize {
-        self.octets.len() / READ_SEGMENT
+        self.bytes.len() / READ_SEGMENT
     }
 
     /// Whether the list is absent.
     #[inline]
     pub const fn is_empty(&self) -> bool {
-        self.octets.is_empty()
+        self.bytes.is_empty()
     }
 
     /// The segments in the order of the message.
     #[inline]
     pub fn segments(&self) -> ReadSegments<'a> {
-        ReadSegments(self.octets.chunks_exact(READ_SEGMENT))
+        ReadSegments(self.bytes.chunks_exact(READ_SEGMENT))
     }
 }
 
@@ -173,7 +173,7 @@ impl Iterator for ReadSegments<'_> {
         let mut reader = Reader::new(self.0.next()?.get(WORD..)?);
         Some(ReadSegment {
             position: reader.word().ok()?,
-            segment: Segment::from_octets(reader.array().ok()?),
+            segment: Segment::from_bytes(reader.array().ok()?),
         })
     }
 
@@ -189,7 +189,7 @@ impl ExactSizeIterator for ReadSegments<'_> {}
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriteList<'a> {
     /// Whole entries, without the closing discriminator.
-    octets: &'a [u8],
+    bytes: &'a [u8],
 }
 
 impl<'a> WriteList<'a> {
@@ -200,26 +200,26 @@ impl<'a> WriteList<'a> {
             WriteChunk::decode(reader)?;
         }
         let length = start.len() - reader.remaining() - WORD;
-        let octets = start.get(..length).ok_or(BadList)?;
-        Ok(Self { octets })
+        let bytes = start.get(..length).ok_or(BadList)?;
+        Ok(Self { bytes })
     }
 
     /// Whether the list is absent.
     #[inline]
     pub const fn is_empty(&self) -> bool {
-        self.octets.is_empty()
+        self.bytes.is_empty()
     }
 
     /// Encoded length of the list, its closing discriminator included.
     #[inline]
     pub const fn encoded_len(&self) -> usize {
-        self.octets.len() + WORD
+        self.bytes.len() + WORD
     }
 
     /// The chunks in the order of the message.
     #[inline]
     pub const fn chunks(&self) -> WriteChunks<'a> {
-        WriteChunks(Reader::new(self.octets))
+        WriteChunks(Reader::new(self.bytes))
     }
 }
 
@@ -241,7 +241,7 @@ impl<'a> Iterator for WriteChunks<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriteChunk<'a> {
     /// Whole segments, without the count.
-    octets: &'a [u8],
+    bytes: &'a [u8],
 }
 
 impl<'a> WriteChunk<'a> {
@@ -249,23 +249,23 @@ impl<'a> WriteChunk<'a> {
     fn decode(reader: &mut Reader<'a>) -> Result<Self, BadList> {
         let count = usize::try_from(reader.word()?).map_err(|_| BadList)?;
         let length = count.checked_mul(Segment::LEN).ok_or(BadList)?;
-        let octets = reader.take(length)?;
-        Ok(Self { octets })
+        let bytes = reader.take(length)?;
+        Ok(Self { bytes })
     }
 
     /// How many segments there are; with 0 the chunk is *empty* (RFC 8166 Section 3.4.6).
     #[inline]
     pub const fn len(&self) -> usize {
-        self.octets.len() / Segment::LEN
+        self.bytes.len() / Segment::LEN
     }
 
     /// Whether the chunk is *empty*: it has no segments.
     #[inline]
     pub const fn is_empty(&self) -> bool {
-        self.octets.is_empty()
+        self.bytes.is_empty()
     }
 
-    /// Octets in all segments together: what the chunk can take, or what was written to it.
+    /// Bytes in all segments together: what the chunk can take, or what was written to it.
     ///
     /// Fewer than 2^28 segments fit a message, so that the sum of their lengths fits 64 bits.
     #[inline]
@@ -278,13 +278,13 @@ impl<'a> WriteChunk<'a> {
     /// Encoded length of the chunk, its count included.
     #[inline]
     pub const fn encoded_len(&self) -> usize {
-        self.octets.len() + WORD
+        self.bytes.len() + WORD
     }
 
     /// The segments in array order.
     #[inline]
     pub fn segments(&self) -> Segments<'a> {
-        Segments(self.octets.chunks_exact(Segment::LEN))
+        Segments(self.bytes.chunks_exact(Segment::LEN))
     }
 }
 
@@ -297,8 +297,8 @@ impl Iterator for Segments<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Segment> {
-        let octets = self.0.next()?.first_chunk()?;
-        Some(Segment::from_octets(octets))
+        let bytes = self.0.next()?.first_chunk()?;
+        Some(Segment::from_bytes(bytes))
     }
 
     #[inline]

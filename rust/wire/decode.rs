@@ -64,8 +64,8 @@ pub enum Body<'a> {
 impl<'a> Header<'a> {
     /// Parses a received message.
     ///
-    /// What is shorter than 28 octets is not parsed (RFC 8166 Section 4.5), except that RDMA_ERROR
-    /// and RDMA_DONE are by their definition shorter. Octets after the lists of RDMA_NOMSG, or
+    /// What is shorter than 28 bytes is not parsed (RFC 8166 Section 4.5), except that RDMA_ERROR
+    /// and RDMA_DONE are by their definition shorter. Bytes after the lists of RDMA_NOMSG, or
     /// after RDMA_ERROR and RDMA_DONE, carry no meaning and are not looked at.
     #[inline]
     pub fn decode(message: &'a [u8]) -> Result<Self, Malformed> {
@@ -138,11 +138,11 @@ impl<'a> Header<'a> {
 
 /// The words at the front of a message.
 #[inline]
-fn words(octets: &[u8; MIN_LEN]) -> [u32; MIN_LEN / WORD] {
+fn words(bytes: &[u8; MIN_LEN]) -> [u32; MIN_LEN / WORD] {
     let mut words = [0; MIN_LEN / WORD];
-    for (word, octets) in words.iter_mut().zip(octets.chunks_exact(WORD)) {
-        if let Some(octets) = octets.first_chunk() {
-            *word = u32::from_be_bytes(*octets);
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(WORD)) {
+        if let Some(bytes) = bytes.first_chunk() {
+            *word = u32::from_be_bytes(*bytes);
         }
     }
     words

@@ -36,41 +36,41 @@ pub struct HeaderWriter<'b> {
 impl<'b> HeaderWriter<'b> {
     #[inline]
     fn start(
-        octets: &'b mut [u8],
+        bytes: &'b mut [u8],
         xid: u32,
         credits: u32,
         procedure: u32,
     ) -> Result<Writer<'b>, Overflow> {
-        let mut out = Writer::new(octets);
+        let mut out = Writer::new(bytes);
         out.words([xid, VERSION, credits, procedure])?;
         Ok(out)
     }
 
     /// Starts an RDMA_MSG: the Payload stream follows the header.
     #[inline]
-    pub fn msg(octets: &'b mut [u8], xid: u32, credits: u32) -> Result<Self, Overflow> {
-        let out = Self::start(octets, xid, credits, RDMA_MSG)?;
+    pub fn msg(bytes: &'b mut [u8], xid: u32, credits: u32) -> Result<Self, Overflow> {
+        let out = Self::start(bytes, xid, credits, RDMA_MSG)?;
         Ok(Self { out })
     }
 
     /// Starts an RDMA_NOMSG: the Payload stream is in a chunk.
     #[inline]
-    pub fn nomsg(octets: &'b mut [u8], xid: u32, credits: u32) -> Result<Self, Overflow> {
-        let out = Self::start(octets, xid, credits, RDMA_NOMSG)?;
+    pub fn nomsg(bytes: &'b mut [u8], xid: u32, credits: u32) -> Result<Self, Overflow> {
+        let out = Self::start(bytes, xid, credits, RDMA_NOMSG)?;
         Ok(Self { out })
     }
 
     /// Writes a whole RDMA_MSG header without chunks; returns its length.
     #[inline]
-    pub fn plain(octets: &'b mut [u8], xid: u32, credits: u32) -> Result<usize, Overflow> {
-        let mut out = Writer::new(octets);
+    pub fn plain(bytes: &'b mut [u8], xid: u32, credits: u32) -> Result<usize, Overflow> {
+        let mut out = Writer::new(bytes);
         out.words([xid, VERSION, credits, RDMA_MSG, 0, 0, 0])?;
         Ok(out.len())
     }
 
     /// Writes a whole RDMA_DONE; returns its length. Only for connections that have negotiated it.
-    pub fn done(octets: &'b mut [u8], xid: u32, credits: u32) -> Result<usize, Overflow> {
-        let out = Self::start(octets, xid, credits, RDMA_DONE)?;
+    pub fn done(bytes: &'b mut [u8], xid: u32, credits: u32) -> Result<usize, Overflow> {
+        let out = Self::start(bytes, xid, credits, RDMA_DONE)?;
         Ok(out.len())
     }
 
@@ -79,7 +79,7 @@ impl<'b> HeaderWriter<'b> {
     pub fn read_segment(&mut self, read: ReadSegment) -> Result<(), Overflow> {
         debug_assert!(read.position % 4 == 0);
         self.out.words([1, read.position])?;
-        self.out.array(read.segment.to_octets())
+        self.out.array(read.segment.to_bytes())
     }
 
     /// Closes the Read list.
@@ -108,7 +108,7 @@ impl<'b> WriteListPlace<'b> {
     }
 
     /// Appends a Write chunk as returned in a Reply: the segments of the Call, with lengths that
-    /// add up to the `written` octets that fill them in array order.
+    /// add up to the `written` bytes that fill them in array order.
     #[inline]
     pub fn return_chunk(&mut self, chunk: &WriteChunk<'_>, written: u32) -> Result<(), Overflow> {
         self.write_chunk(filled(chunk, written))
@@ -147,7 +147,7 @@ impl<'b> ReplyChunkPlace<'b> {
         Ok(self.out.len())
     }
 
-    /// Ends the header with the Reply chunk of the Call, of which `written` octets were used;
+    /// Ends the header with the Reply chunk of the Call, of which `written` bytes were used;
     /// returns the header's length.
     #[inline]
     pub fn return_chunk(self, chunk: &WriteChunk<'_>, written: u32) -> Result<usize, Overflow> {
@@ -165,13 +165,13 @@ where
     out.word(0)?;
     let mut count: u32 = 0;
     for segment in segments {
-        out.array(segment.to_octets())?;
+        out.array(segment.to_bytes())?;
         count = count.checked_add(1).ok_or(Overflow)?;
     }
     out.replace_word(count_at, count)
 }
 
-/// The segments of `chunk` with the lengths that `written` octets fill in array order.
+/// The segments of `chunk` with the lengths that `written` bytes fill in array order.
 #[inline]
 fn filled<'a>(chunk: &WriteChunk<'a>, written: u32) -> impl Iterator<Item = Segment> + 'a {
     chunk.segments().scan(written, |left, segment| {

@@ -50,8 +50,8 @@ impl ErrorReply {
     }
 
     /// Encodes the message; returns its length.
-    pub fn encode(&self, credits: u32, octets: &mut [u8]) -> Result<usize, Overflow> {
-        let mut out = Writer::new(octets);
+    pub fn encode(&self, credits: u32, bytes: &mut [u8]) -> Result<usize, Overflow> {
+        let mut out = Writer::new(bytes);
         out.word(self.xid)?;
         out.word(self.vers)?;
         out.word(credits)?;
@@ -121,7 +121,7 @@ impl Malformed {
     }
 }
 
-/// Inside the lists, running out of octets is one of the ways not to follow the grammar.
+/// Inside the lists, running out of bytes is one of the ways not to follow the grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BadList;
 

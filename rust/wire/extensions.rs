@@ -2,19 +2,19 @@
 
 //! A second block of RDMA-CM private data: what an end can do beyond RFC 8166.
 //!
-//! It follows the eight octets of RFC 8797, behind an identifier of its own. A peer that knows only
-//! those eight octets does not see it. Like them, it is looked for at any offset, and what is
-//! around it has no meaning. `Documentation/pulled-replies.rst` describes it octet by octet.
+//! It follows the eight bytes of RFC 8797, behind an identifier of its own. A peer that knows only
+//! those eight bytes does not see it. Like them, it is looked for at any offset, and what is
+//! around it has no meaning. `Documentation/pulled-replies.rst` describes it byte by byte.
 
 use super::private_data::{
     self,
     PrivateData, //
 };
 
-/// The identifier: four octets that are neither text nor the beginning of a known message.
+/// The identifier: four bytes that are neither text nor the beginning of a known message.
 pub const IDENTIFIER: [u8; 4] = [0xd3, 0x97, 0x1e, 0xa4];
 
-/// Octets in the block, its identifier included.
+/// Bytes in the block, its identifier included.
 pub const LEN: usize = 8;
 
 /// The version of the block described here.
@@ -40,8 +40,8 @@ impl Offer {
             .unwrap_or_default()
     }
 
-    fn decode(octets: &[u8; LEN]) -> Option<Self> {
-        let [i0, i1, i2, i3, version, flags, _, _] = *octets;
+    fn decode(bytes: &[u8; LEN]) -> Option<Self> {
+        let [i0, i1, i2, i3, version, flags, _, _] = *bytes;
         if [i0, i1, i2, i3] != IDENTIFIER || version != VERSION {
             return None;
         }
@@ -64,21 +64,21 @@ impl Offer {
 /// All private data of one end, ready to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announcement {
-    octets: [u8; private_data::LEN + LEN],
+    bytes: [u8; private_data::LEN + LEN],
     length: usize,
 }
 
 impl Announcement {
     /// RFC 8797's message, and behind it what is offered. An end that offers nothing sends the
-    /// eight octets alone.
+    /// eight bytes alone.
     pub fn new(own: &PrivateData, offer: &Offer) -> Self {
-        let mut octets = [0; private_data::LEN + LEN];
+        let mut bytes = [0; private_data::LEN + LEN];
         let all = own.encode().into_iter().chain(offer.encode());
-        for (octet, value) in octets.iter_mut().zip(all) {
-            *octet = value;
+        for (byte, value) in bytes.iter_mut().zip(all) {
+            *byte = value;
         }
         Self {
-            octets,
+            bytes,
             length: if *offer == Offer::default() {
                 private_data::LEN
             } else {
@@ -87,8 +87,8 @@ impl Announcement {
         }
     }
 
-    /// The octets.
-    pub fn as_octets(&self) -> &[u8] {
-        self.octets.get(..self.length).unwrap_or(&self.octets)
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or(&self.bytes)
     }
 }

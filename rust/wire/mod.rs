@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The octets on the wire: RPC-over-RDMA version 1 headers and RDMA-CM private data.
+//! The bytes on the wire: RPC-over-RDMA version 1 headers and RDMA-CM private data.
 //!
-//! Everything here is a pure function of octets. A received header is parsed once, into a borrowed
+//! Everything here is a pure function of bytes. A received header is parsed once, into a borrowed
 //! view that is valid by construction ([`Header::decode`]); a header to be sent is written by a
 //! builder that knows the order of the chunk lists ([`HeaderWriter`]). Nothing here can panic,
 //! whatever the peer sends: quantities from the wire go through checked arithmetic and `get()`.
@@ -69,13 +69,13 @@ pub use writer::{
 /// The protocol version spoken here.
 pub const VERSION: u32 = 1;
 
-/// Octets in an XDR word.
+/// Bytes in an XDR word.
 pub const WORD: usize = 4;
 
-/// Octets in the fields that every version shares: xid, vers, credit, proc (RFC 8166 Section 4.2).
+/// Bytes in the fields that every version shares: xid, vers, credit, proc (RFC 8166 Section 4.2).
 pub const FIXED_LEN: usize = 4 * WORD;
 
-/// Octets in a header without chunks, and the floor under which a message is not parsed
+/// Bytes in a header without chunks, and the floor under which a message is not parsed
 /// (RFC 8166 Section 4.5).
 pub const MIN_LEN: usize = 7 * WORD;
 
@@ -95,12 +95,12 @@ pub const ERR_VERS: u32 = 1;
 pub const ERR_CHUNK: u32 = 2;
 
 /// The words of these fields; zero for those that are not there.
-pub fn fixed_words(octets: &[u8]) -> [u32; 4] {
-    let mut reader = Reader::new(octets);
+pub fn fixed_words(bytes: &[u8]) -> [u32; 4] {
+    let mut reader = Reader::new(bytes);
     [(); 4].map(|()| reader.word().unwrap_or(0))
 }
 
-/// Octets of XDR roundup after an item of `length` octets.
+/// Bytes of XDR roundup after an item of `length` bytes.
 #[inline]
 pub const fn pad(length: u32) -> u32 {
     length.wrapping_neg() & 3

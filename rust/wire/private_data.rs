@@ -2,16 +2,16 @@
 
 //! RDMA-CM private data (RFC 8797): what the ends tell each other when they connect.
 //!
-//! The message is eight octets, of which the first four are a Format Identifier. A receiver looks
-//! for the identifier at any offset, because some connection managers put octets of their own in
+//! The message is eight bytes, of which the first four are a Format Identifier. A receiver looks
+//! for the identifier at any offset, because some connection managers put bytes of their own in
 //! front, and ignores what follows, because others pad. That leaves room for further messages, each
-//! with an identifier of its own: they follow the eight octets and are invisible to a peer that
+//! with an identifier of its own: they follow the eight bytes and are invisible to a peer that
 //! does not know them.
 
 /// The Format Identifier of RFC 8797 Section 4.
 pub const IDENTIFIER: [u8; 4] = [0xf6, 0xab, 0x0e, 0x18];
 
-/// Octets in the message, its identifier included.
+/// Bytes in the message, its identifier included.
 pub const LEN: usize = 8;
 
 /// The version of the message described here.
@@ -21,7 +21,7 @@ const VERSION: u8 = 1;
 /// ignored on receipt.
 const REMOTE_INVALIDATION: u8 = 0x01;
 
-/// Sizes travel in units of 1024 octets, less one.
+/// Sizes travel in units of 1024 bytes, less one.
 const UNIT: u32 = 1024;
 
 /// The smallest size that can be told, and what holds if nothing is told.
@@ -35,9 +35,9 @@ pub const MAX_SIZE: u32 = 256 * UNIT;
 pub struct PrivateData {
     /// Any handle this end exposes on the connection may be invalidated remotely.
     pub remote_invalidation: bool,
-    /// Octets this end may send in one message.
+    /// Bytes this end may send in one message.
     pub send_size: u32,
-    /// Octets this end can receive in one message.
+    /// Bytes this end can receive in one message.
     pub receive_size: u32,
 }
 
@@ -66,8 +66,8 @@ impl PrivateData {
         Self::find(received).unwrap_or_default()
     }
 
-    fn decode(octets: &[u8; LEN]) -> Option<Self> {
-        let [i0, i1, i2, i3, version, flags, send, receive] = *octets;
+    fn decode(bytes: &[u8; LEN]) -> Option<Self> {
+        let [i0, i1, i2, i3, version, flags, send, receive] = *bytes;
         if [i0, i1, i2, i3] != IDENTIFIER || version != VERSION {
             return None;
         }
@@ -100,7 +100,7 @@ pub const fn whole(size: u32) -> u32 {
 
 /// The size code of the largest multiple of 1024 that is not over `size`.
 ///
-/// Sizes under 1024 octets do not exist: every end must be able to take that much.
+/// Sizes under 1024 bytes do not exist: every end must be able to take that much.
 const fn encode_size(size: u32) -> u8 {
     let code = (size / UNIT).saturating_sub(1);
     if code > 0xff {

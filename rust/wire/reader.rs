@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A cursor over received octets that hands out XDR words.
+//! A cursor over received bytes that hands out XDR words.
 //!
 //! Everything here fails with [`Truncated`] alone, and then takes nothing.
 
-/// The octets ended before the item did.
+/// The bytes ended before the item did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Truncated;
 
@@ -15,13 +15,13 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Starts at the front of `octets`.
+    /// Starts at the front of `bytes`.
     #[inline]
-    pub const fn new(octets: &'a [u8]) -> Self {
-        Self { rest: octets }
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
     }
 
-    /// How many octets have not been read.
+    /// How many bytes have not been read.
     #[inline]
     pub const fn remaining(&self) -> usize {
         self.rest.len()
@@ -33,7 +33,7 @@ impl<'a> Reader<'a> {
         self.rest
     }
 
-    /// Takes the next `N` octets.
+    /// Takes the next `N` bytes.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<&'a [u8; N], Truncated> {
         let (array, rest) = self.rest.split_first_chunk::<N>().ok_or(Truncated)?;
@@ -44,10 +44,10 @@ impl<'a> Reader<'a> {
     /// Takes the next word.
     #[inline]
     pub fn word(&mut self) -> Result<u32, Truncated> {
-        self.array().map(|octets| u32::from_be_bytes(*octets))
+        self.array().map(|bytes| u32::from_be_bytes(*bytes))
     }
 
-    /// Takes the next `length` octets.
+    /// Takes the next `length` bytes.
     #[inline]
     pub fn take(&mut self, length: usize) -> Result<&'a [u8], Truncated> {
         let (taken, rest) = self.rest.split_at_checked(length).ok_or(Truncated)?;

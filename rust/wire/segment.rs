@@ -7,20 +7,20 @@
 pub struct Segment {
     /// The R_key (Steering Tag) the memory is registered under.
     pub handle: u32,
-    /// Octets in the segment. Zero is legal: an empty segment.
+    /// Bytes in the segment. Zero is legal: an empty segment.
     pub length: u32,
-    /// The address of the first octet, in the terms of the registration.
+    /// The address of the first byte, in the terms of the registration.
     pub offset: u64,
 }
 
 impl Segment {
-    /// Encoded length in octets.
+    /// Encoded length in bytes.
     pub const LEN: usize = 16;
 
     /// Decodes a segment. Every bit pattern is one.
     #[inline]
-    pub const fn from_octets(octets: &[u8; Self::LEN]) -> Self {
-        let [h0, h1, h2, h3, l0, l1, l2, l3, offset @ ..] = *octets;
+    pub const fn from_bytes(bytes: &[u8; Self::LEN]) -> Self {
+        let [h0, h1, h2, h3, l0, l1, l2, l3, offset @ ..] = *bytes;
         Self {
             handle: u32::from_be_bytes([h0, h1, h2, h3]),
             length: u32::from_be_bytes([l0, l1, l2, l3]),
@@ -30,7 +30,7 @@ impl Segment {
 
     /// Encodes the segment.
     #[inline]
-    pub const fn to_octets(self) -> [u8; Self::LEN] {
+    pub const fn to_bytes(self) -> [u8; Self::LEN] {
         let [h0, h1, h2, h3] = self.handle.to_be_bytes();
         let [l0, l1, l2, l3] = self.length.to_be_bytes();
         let [a, b, c, d, e, f, g, h] = self.offset.to_be_bytes();
@@ -49,7 +49,7 @@ impl Segment {
         Self { length, ..self }
     }
 
-    /// Takes at most `most` octets off the front.
+    /// Takes at most `most` bytes off the front.
     #[inline]
     pub const fn take(&mut self, most: u32) -> Self {
         let part = self.part(0, most);
@@ -57,7 +57,7 @@ impl Segment {
         part
     }
 
-    /// The part of at most `length` octets that starts `skip` octets into the segment.
+    /// The part of at most `length` bytes that starts `skip` bytes into the segment.
     ///
     /// Addresses wrap: a peer may name any 64-bit offset, and its device is the judge of it.
     #[inline]

@@ -13,38 +13,38 @@ use super::{
     WORD, //
 };
 
-/// Octets that one Read segment adds to a header: discriminator, Position, segment.
+/// Bytes that one Read segment adds to a header: discriminator, Position, segment.
 pub(super) const READ_SEGMENT: usize = 2 * WORD + Segment::LEN;
 
-/// Octets that a Write chunk adds to a header before its segments: discriminator, count.
+/// Bytes that a Write chunk adds to a header before its segments: discriminator, count.
 const WRITE_CHUNK: usize = 2 * WORD;
 
-/// Octets that a Reply chunk adds to a header before its segments. Its discriminator is in every
+/// Bytes that a Reply chunk adds to a header before its segments. Its discriminator is in every
 /// header.
 const REPLY_CHUNK: usize = WORD;
 
-/// Octets that one segment adds to a Write or Reply chunk.
+/// Bytes that one segment adds to a Write or Reply chunk.
 const SEGMENT: usize = Segment::LEN;
 
-/// Octets that a Read list of `segments` segments adds to a header without chunks.
+/// Bytes that a Read list of `segments` segments adds to a header without chunks.
 #[inline]
 pub const fn reads(segments: usize) -> usize {
     segments.saturating_mul(READ_SEGMENT)
 }
 
-/// Octets that a Write chunk of `segments` segments adds to a header without chunks.
+/// Bytes that a Write chunk of `segments` segments adds to a header without chunks.
 #[inline]
 pub const fn write_chunk(segments: usize) -> usize {
     segments.saturating_mul(SEGMENT).saturating_add(WRITE_CHUNK)
 }
 
-/// Octets that a Reply chunk of `segments` segments adds to a header without chunks.
+/// Bytes that a Reply chunk of `segments` segments adds to a header without chunks.
 #[inline]
 pub const fn reply_chunk(segments: usize) -> usize {
     segments.saturating_mul(SEGMENT).saturating_add(REPLY_CHUNK)
 }
 
-/// Octets in the largest header a Call can have if each of its chunks has at most `segments`
+/// Bytes in the largest header a Call can have if each of its chunks has at most `segments`
 /// segments: one Read chunk, and one Write chunk or Reply chunk.
 ///
 /// A fixed bound ends the recursion between the size of a message and that of its header.
@@ -55,7 +55,7 @@ pub const fn max_call(segments: usize) -> usize {
         .saturating_add(write_chunk(segments))
 }
 
-/// Octets in an RDMA_ERROR message.
+/// Bytes in an RDMA_ERROR message.
 #[inline]
 pub const fn error(error: &RdmaError) -> usize {
     match error {

@@ -14,33 +14,33 @@ pub struct Overflow;
 ///
 /// # Invariants
 ///
-/// `length` is at most `octets.len()`.
+/// `length` is at most `bytes.len()`.
 #[derive(Debug)]
 pub struct Writer<'b> {
-    octets: &'b mut [u8],
+    bytes: &'b mut [u8],
     length: usize,
 }
 
 impl<'b> Writer<'b> {
-    /// Starts at the front of `octets`.
+    /// Starts at the front of `bytes`.
     #[inline]
-    pub fn new(octets: &'b mut [u8]) -> Self {
+    pub fn new(bytes: &'b mut [u8]) -> Self {
         // INVARIANT: nothing has been written.
-        Self { octets, length: 0 }
+        Self { bytes, length: 0 }
     }
 
-    /// How many octets have been written.
+    /// How many bytes have been written.
     #[inline]
     pub const fn len(&self) -> usize {
         self.length
     }
 
-    /// Appends `N` octets.
+    /// Appends `N` bytes.
     #[inline]
     pub fn array<const N: usize>(&mut self, value: [u8; N]) -> Result<(), Overflow> {
-        let free = self.octets.get_mut(self.length..).ok_or(Overflow)?;
+        let free = self.bytes.get_mut(self.length..).ok_or(Overflow)?;
         *free.first_chunk_mut::<N>().ok_or(Overflow)? = value;
-        // INVARIANT: `free` had at least `N` octets after `length`.
+        // INVARIANT: `free` had at least `N` bytes after `length`.
         self.length += N;
         Ok(())
     }
@@ -54,20 +54,20 @@ impl<'b> Writer<'b> {
     /// Appends words.
     #[inline]
     pub fn words<const N: usize>(&mut self, values: [u32; N]) -> Result<(), Overflow> {
-        let free = self.octets.get_mut(self.length..).ok_or(Overflow)?;
+        let free = self.bytes.get_mut(self.length..).ok_or(Overflow)?;
         let place = free.get_mut(..N * WORD).ok_or(Overflow)?;
         for (place, value) in place.chunks_exact_mut(WORD).zip(values) {
             place.copy_from_slice(&value.to_be_bytes());
         }
-        // INVARIANT: `free` had as many octets after `length`.
+        // INVARIANT: `free` had as many bytes after `length`.
         self.length += N * WORD;
         Ok(())
     }
 
-    /// Replaces a word written earlier, at octet `at`.
+    /// Replaces a word written earlier, at byte `at`.
     #[inline]
     pub fn replace_word(&mut self, at: usize, value: u32) -> Result<(), Overflow> {
-        let written = self.octets.get_mut(..self.length).ok_or(Overflow)?;
+        let written = self.bytes.get_mut(..self.length).ok_or(Overflow)?;
         let place = written.get_mut(at..).ok_or(Overflow)?;
         *place.first_chunk_mut().ok_or(Overflow)? = value.to_be_bytes();
         Ok(())

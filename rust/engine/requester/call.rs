@@ -13,16 +13,16 @@ use crate::wire::{
     MIN_LEN, //
 };
 
-/// Octets in three places: what an `xdr_buf` holds, or has room for.
+/// Bytes in three places: what an `xdr_buf` holds, or has room for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Extent {
-    /// Octets before the data item.
+pub struct XdrLens {
+    /// Bytes before the data item.
     pub head: u32,
-    /// Octets of the data item, in pages.
+    /// Bytes of the data item, in pages.
     pub data: u32,
     /// Where in its first page the data item begins.
     pub page_offset: u32,
-    /// Octets after the data item, the item's roundup included.
+    /// Bytes after the data item, the item's roundup included.
     pub tail: u32,
 }
 
@@ -30,11 +30,11 @@ pub struct Extent {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallShape {
     /// The Call.
-    pub call: Extent,
+    pub call: XdrLens,
     /// The data item of the Call may be reduced (`XDRBUF_WRITE`).
     pub call_eligible: bool,
     /// Room for the largest possible Reply.
-    pub reply: Extent,
+    pub reply: XdrLens,
     /// The data item of the Reply may be reduced (`XDRBUF_READ`).
     pub reply_eligible: bool,
     /// GSS integrity or privacy is in use: nothing may be reduced (RFC 8166 Section 8.2.2.3).
@@ -45,14 +45,14 @@ pub struct CallShape {
 
 /// What connection and device allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Octets in a message to the responder.
+pub struct CallLimits {
+    /// Bytes in a message to the responder.
     pub send: u32,
-    /// Octets in a message from the responder.
+    /// Bytes in a message from the responder.
     pub receive: u32,
-    /// Octets of a Call that are rather copied than gathered, to be sent in one piece.
+    /// Bytes of a Call that are rather copied than gathered, to be sent in one piece.
     pub pull_up: u32,
-    /// Octets that a message is composed in: header, head and tail, and what is copied. A longer
+    /// Bytes that a message is composed in: header, head and tail, and what is copied. A longer
     /// message has more that is gathered.
     pub composed: u32,
     /// Scatter/gather elements of one Send: header, head, pages, tail.
@@ -76,7 +76,7 @@ pub enum CallPlan {
         pull_up: bool,
     },
     /// RDMA_MSG with the data item in a Read chunk. Head and tail are inline, without the roundup
-    /// of the data item, which the first octets of the tail are ([`CallShape::roundup`]).
+    /// of the data item, which the first bytes of the tail are ([`CallShape::roundup`]).
     ReadChunk {
         /// Position of the chunk.
         position: u32,
@@ -119,8 +119,8 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooBig;
 
-impl Extent {
-    /// Octets in all.
+impl XdrLens {
+    /// Bytes in all.
     #[inline]
     pub const fn total(&self) -> Option<u32> {
         match self.head.checked_add(self.data) {
@@ -131,7 +131,7 @@ impl Extent {
 }
 
 impl CallShape {
-    /// Octets at the front of the tail that are the data item's roundup: left out of the message
+    /// Bytes at the front of the tail that are the data item's roundup: left out of the message
     /// if the item is in a Read chunk (RFC 8166 Section 3.4.4.4).
     #[inline]
     pub const fn roundup(&self) -> u32 {
@@ -146,32 +146,32 @@ impl CallShape {
     }
 }
 
-impl Limits {
-    /// Octets in a page.
+impl CallLimits {
+    /// Bytes in a page.
     #[inline]
     const fn page_size(&self) -> u32 {
         // Pages of 2 GiB and more do not exist.
         1 << (self.page_shift & 31)
     }
 
-    /// Pages touched by `octets` that begin `offset` octets into one.
+    /// Pages touched by `bytes` that begin `offset` bytes into one.
     #[inline]
-    const fn pages(&self, offset: u32, octets: u32) -> u32 {
-        if octets == 0 {
+    const fn pages(&self, offset: u32, bytes: u32) -> u32 {
+        if bytes == 0 {
             return 0;
         }
         let in_page = self.page_size() - 1;
-        // NO-OVERFLOW: the last octet of at most 2^32 is at most that far.
-        match (offset & in_page).checked_add(octets - 1) {
+        // NO-OVERFLOW: the last byte of at most 2^32 is at most that far.
+        match (offset & in_page).checked_add(bytes - 1) {
             Some(last) => (last >> (self.page_shift & 31)).saturating_add(1),
             None => u32::MAX,
         }
     }
 
-    /// Most segments needed for `octets` that begin `offset` octets into a page.
+    /// Most segments needed for `bytes` that begin `offset` bytes into a page.
     #[inline]
-    pub const fn segments_for(&self, offset: u32, octets: u32) -> u32 {
-        match self.pages(offset, octets) {
+    pub const fn segments_for(&self, offset: u32, bytes: u32) -> u32 {
+        match self.pages(offset, bytes) {
             pages if self.segment_pages > 1 => pages.div_ceil(self.segment_pages),
             pages => pages,
         }
@@ -179,12 +179,12 @@ impl Limits {
 
     /// Most segments needed for head, data and tail, if neither shares a segment with another.
     #[inline]
-    pub const fn segments_for_all(&self, extent: &Extent) -> u32 {
+    pub const fn segments_for_all(&self, lens: &XdrLens) -> u32 {
         // Head and tail are anywhere in their pages.
         let late = self.page_size() - 1;
-        self.segments_for(late, extent.head)
-            .saturating_add(self.segments_for(extent.page_offset, extent.data))
-            .saturating_add(self.segments_for(late, extent.tail))
+        self.segments_for(late, lens.head)
+            .saturating_add(self.segments_for(lens.page_offset, lens.data))
+            .saturating_add(self.segments_for(late, lens.tail))
     }
 
     /// `Some(segments)` if a chunk may have that many.
@@ -199,7 +199,7 @@ impl Limits {
 
     /// Scatter/gather elements of a Call that is sent from where it lies.
     #[inline]
-    const fn sges_for(&self, call: &Extent) -> u32 {
+    const fn sges_for(&self, call: &XdrLens) -> u32 {
         let head_and_header = 2;
         let tail = if call.tail == 0 { 0 } else { 1 };
         self.pages(call.page_offset, call.data)
@@ -213,11 +213,11 @@ impl Limits {
 ///
 /// [`TooBig`]: the Call, or what has to be offered for its Reply, cannot be kept within the limits.
 #[inline]
-pub fn plan(shape: &CallShape, limits: &Limits) -> Result<Plan, TooBig> {
+pub fn plan(shape: &CallShape, limits: &CallLimits) -> Result<Plan, TooBig> {
     let (reply, offered) = plan_reply(shape, limits).ok_or(TooBig)?;
     let header = MIN_LEN.saturating_add(offered);
     let call = plan_call(shape, limits, limits.send, header).ok_or(TooBig)?;
-    // Head and tail are copied into `composed` octets, behind the header. Where they fill over half
+    // Head and tail are copied into `composed` bytes, behind the header. Where they fill over half
     // of that, a header might not fit as well: plan again with that as the limit.
     let copied = shape.call.head.saturating_add(shape.call.tail);
     let tight = limits.composed < limits.send && copied > limits.composed / 2;
@@ -228,9 +228,9 @@ pub fn plan(shape: &CallShape, limits: &Limits) -> Result<Plan, TooBig> {
     Ok(Plan { call, reply })
 }
 
-/// What to offer for the Reply, and how many octets that adds to the header of the Call.
+/// What to offer for the Reply, and how many bytes that adds to the header of the Call.
 #[inline]
-fn plan_reply(shape: &CallShape, limits: &Limits) -> Option<(ReplyPlan, usize)> {
+fn plan_reply(shape: &CallShape, limits: &CallLimits) -> Option<(ReplyPlan, usize)> {
     let room = &shape.reply;
     if fits(limits.receive, MIN_LEN, room.total()?) {
         return Some((ReplyPlan::Inline, 0));
@@ -253,10 +253,10 @@ fn plan_reply(shape: &CallShape, limits: &Limits) -> Option<(ReplyPlan, usize)> 
         .then_some((ReplyPlan::ReplyChunk, growth))
 }
 
-/// How the Call travels in a message of up to `send` octets, if its header has `header` octets
+/// How the Call travels in a message of up to `send` bytes, if its header has `header` bytes
 /// before any Read segment.
 #[inline]
-fn plan_call(shape: &CallShape, limits: &Limits, send: u32, header: usize) -> Option<CallPlan> {
+fn plan_call(shape: &CallShape, limits: &CallLimits, send: u32, header: usize) -> Option<CallPlan> {
     let call = &shape.call;
     let total = call.total()?;
     if fits(send, header, total) {
@@ -285,7 +285,7 @@ fn plan_call(shape: &CallShape, limits: &Limits, send: u32, header: usize) -> Op
     fits(send, header.saturating_add(growth), 0).then_some(CallPlan::PositionZero)
 }
 
-/// Whether a message of `header` and `payload` octets is within an inline threshold.
+/// Whether a message of `header` and `payload` bytes is within an inline threshold.
 #[inline]
 fn fits(threshold: u32, header: usize, payload: u32) -> bool {
     u32::try_from(header)

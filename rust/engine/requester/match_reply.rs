@@ -8,7 +8,7 @@
 //! responders (Linux before 4.12, illumos) return only the segments that they have used.
 
 use crate::{
-    engine::inbound::Message,
+    engine::inbound::RpcMsg,
     wire::{
         ReadList,
         Segment,
@@ -27,28 +27,28 @@ pub struct Offered<W, R> {
     pub reply: R,
 }
 
-/// Where the octets of a Reply have arrived.
+/// Where the bytes of a Reply have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrived<'a> {
     /// Inline, except for the data item if that came by RDMA Write.
     Inline {
         /// The reduced Payload stream, in the Receive buffer.
         payload: &'a [u8],
-        /// Octets in the Write chunk.
+        /// Bytes in the Write chunk.
         by_write: u32,
     },
     /// In the Reply chunk, except for the data item if that came by the Write chunk.
     InReplyChunk {
-        /// Octets in the Reply chunk.
+        /// Bytes in the Reply chunk.
         length: u32,
-        /// Octets in the Write chunk.
+        /// Bytes in the Write chunk.
         by_write: u32,
     },
     /// Nowhere yet: the responder exposes it, to be pulled.
     Exposed {
-        /// Octets to pull: at least a word.
+        /// Bytes to pull: at least a word.
         length: u32,
-        /// Octets in the Write chunk.
+        /// Bytes in the Write chunk.
         by_write: u32,
     },
 }
@@ -63,7 +63,7 @@ pub struct Mismatch;
 /// nothing, and is believed.
 #[inline]
 pub fn arrived<'a, W, R>(
-    message: &Message<'a>,
+    message: &RpcMsg<'a>,
     offered: Offered<W, R>,
 ) -> Result<Arrived<'a>, Mismatch>
 where
@@ -74,14 +74,14 @@ where
     let by_write = match writes.next() {
         None => 0,
         Some(chunk) if chunk.is_empty() => 0,
-        Some(chunk) => octets_written(&chunk, offered.write)?,
+        Some(chunk) => bytes_written(&chunk, offered.write)?,
     };
     if writes.next().is_some() {
         return Err(Mismatch);
     }
     let in_reply_chunk = match &message.chunks.reply {
         None => 0,
-        Some(chunk) => octets_written(chunk, offered.reply)?,
+        Some(chunk) => bytes_written(chunk, offered.reply)?,
     };
     if !message.chunks.reads.is_empty() {
         return match (message.payload, in_reply_chunk) {
@@ -98,11 +98,11 @@ where
     }
 }
 
-/// How many octets a returned chunk holds, if it is the one offered.
+/// How many bytes a returned chunk holds, if it is the one offered.
 ///
 /// Segments are filled in array order: after one that is not full, all others are unused.
 #[inline]
-fn octets_written<I>(returned: &WriteChunk<'_>, offered: I) -> Result<u32, Mismatch>
+fn bytes_written<I>(returned: &WriteChunk<'_>, offered: I) -> Result<u32, Mismatch>
 where
     I: IntoIterator<Item = Segment>,
 {
@@ -123,7 +123,7 @@ where
     Ok(sum)
 }
 
-/// How many octets a Read list of a Reply exposes.
+/// How many bytes a Read list of a Reply exposes.
 ///
 /// All of it is one chunk, at Position zero: a Reply's data items go to Write chunks, if anywhere.
 /// Less than a word is no RPC message.
@@ -136,7 +136,7 @@ fn exposed(reads: &ReadList<'_>) -> Result<u32, Mismatch> {
         sum = sum.checked_add(read.segment.length).ok_or(Mismatch)?;
     }
     match usize::try_from(sum) {
-        Ok(octets) if octets >= WORD => Ok(sum),
+        Ok(bytes) if bytes >= WORD => Ok(sum),
         _ => Err(Mismatch),
     }
 }

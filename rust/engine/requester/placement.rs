@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where the octets of a Reply belong in the buffer the consumer has prepared.
+//! Where the bytes of a Reply belong in the buffer the consumer has prepared.
 //!
-//! The consumer estimated how many octets come before the data item, and laid out head, pages and
+//! The consumer estimated how many bytes come before the data item, and laid out head, pages and
 //! tail accordingly. What arrived inline is in the Receive buffer: the head is left there and
-//! pointed to, what belongs in pages and tail is copied. This file says which octets those are; the
+//! pointed to, what belongs in pages and tail is copied. This file says which bytes those are; the
 //! caller executes it. The tail keeps its length, for the consumer may find that there are more
-//! octets in front of it than it thought. What arrived in a Reply chunk needs none of this: a Reply
+//! bytes in front of it than it thought. What arrived in a Reply chunk needs none of this: a Reply
 //! chunk is head, pages and tail.
 
 use crate::wire::pad;
 
-use super::call::Extent;
+use super::call::XdrLens;
 
-/// A run of octets of the inline payload.
+/// A run of bytes of the inline payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Run {
     /// Where it starts.
     pub offset: u32,
-    /// Its octets.
+    /// Its bytes.
     pub length: u32,
 }
 
-/// Where the octets of a Reply belong.
+/// Where the bytes of a Reply belong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
-    /// The new head: the first octets of the inline payload, in place.
+    /// The new head: the first bytes of the inline payload, in place.
     pub head: u32,
     /// The run of the inline payload to copy to the front of the pages.
     pub copy: Run,
@@ -33,7 +33,7 @@ pub struct Placement {
     pub pages: Option<u32>,
     /// The run of the inline payload to copy to the front of the tail.
     pub tail: Run,
-    /// Octets of the Reply in all: what is told to the consumer.
+    /// Bytes of the Reply in all: what is told to the consumer.
     pub length: u32,
 }
 
@@ -42,7 +42,7 @@ impl Placement {
     ///
     /// What is more than `room`, which the consumer has prepared, is cut off.
     #[inline]
-    pub fn inline(payload: usize, room: &Extent) -> Self {
+    pub fn inline(payload: usize, room: &XdrLens) -> Self {
         let payload = u32::try_from(payload).unwrap_or(u32::MAX);
         let head = payload.min(room.head);
         let left = payload - head;
@@ -66,12 +66,12 @@ impl Placement {
 
     /// The data item came by RDMA Write and is in the pages already; the rest came inline.
     ///
-    /// The head ends where the inline octets end, if the consumer's estimate was longer: what
+    /// The head ends where the inline bytes end, if the consumer's estimate was longer: what
     /// follows in the stream is the data item. The pages end where the data ends, so that what
     /// follows is the tail. As the item's roundup does not travel (RFC 8166 Section 3.4.6.2), what
-    /// is copied to the tail starts that many octets earlier: nobody looks at their content.
+    /// is copied to the tail starts that many bytes earlier: nobody looks at their content.
     #[inline]
-    pub fn beside_write_chunk(payload: usize, by_write: u32, room: &Extent) -> Self {
+    pub fn beside_write_chunk(payload: usize, by_write: u32, room: &XdrLens) -> Self {
         if by_write == 0 {
             return Self::inline(payload, room);
         }

@@ -34,9 +34,9 @@ const ENOUGH: u32 = 4;
 ///
 /// At most [`MOST`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Habit(u32);
+pub struct ReplyHistory(u32);
 
-impl Habit {
+impl ReplyHistory {
     /// Whether the next Reply is to be expected to be long.
     #[inline]
     pub const fn is_long(self) -> bool {

@@ -12,7 +12,7 @@ use crate::wire::{
 
 /// XID, message type, RPC version, program, version, procedure (RFC 5531 Section 9).
 const FIXED: usize = 24;
-/// The longest header: flavor, length and at most 400 octets, twice (RFC 5531 Section 8.2).
+/// The longest header: flavor, length and at most 400 bytes, twice (RFC 5531 Section 8.2).
 pub const MAX_LENGTH: usize = FIXED + 2 * (8 + 400);
 
 /// The flavor of a credential that GSS knows (RFC 2203 Section 1).
@@ -22,7 +22,7 @@ const BEFORE_SERVICE: usize = 12;
 /// The service that protects no arguments.
 const GSS_SVC_NONE: u32 = 1;
 
-/// Octets of the Call in front of its arguments; `None` if `message` does not reach that far.
+/// Bytes of the Call in front of its arguments; `None` if `message` does not reach that far.
 #[inline]
 fn length(message: &[u8]) -> Option<usize> {
     let mut rest = Reader::new(message);

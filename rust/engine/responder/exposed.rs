@@ -28,7 +28,7 @@ use core::ops::DerefMut;
 
 /// One place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Place {
+pub enum ExposedSlot {
     /// Nothing is exposed.
     #[default]
     Free,
@@ -58,7 +58,7 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl ExposedSlot {
     /// The XID of the Reply that an RDMA_DONE may still come for.
     fn xid(&self) -> Option<u32> {
         match *self {
@@ -81,12 +81,12 @@ pub enum NotExposed {
 
 /// The places of one connection, in memory of the caller's.
 #[derive(Debug)]
-pub struct Places<S>(S);
+pub struct ExposedSlots<S>(S);
 
-impl<S: DerefMut<Target = [Place]>> Places<S> {
+impl<S: DerefMut<Target = [ExposedSlot]>> ExposedSlots<S> {
     /// Takes over `places`, all of them free.
     pub fn new(mut places: S) -> Self {
-        places.fill(Place::Free);
+        places.fill(ExposedSlot::Free);
         Self(places)
     }
 
@@ -98,27 +98,27 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
             if place.xid() == Some(xid) {
                 return Err(NotExposed::SameXid);
             }
-            if *place == Place::Free {
+            if *place == ExposedSlot::Free {
                 free = free.or(Some(index));
             }
         }
         let index = free.ok_or(NotExposed::Full)?;
         let deadline = None;
-        self.set(index, Place::Exposed { xid, deadline });
+        self.set(index, ExposedSlot::Exposed { xid, deadline });
         Ok(index)
     }
 
     /// Sets the deadline of a Reply that is posted; `false` if it is not exposed any more.
     pub fn arm(&mut self, index: usize, deadline: u64) -> bool {
         match self.0.get(index) {
-            Some(&Place::Exposed { xid, .. }) => {
+            Some(&ExposedSlot::Exposed { xid, .. }) => {
                 let deadline = Some(deadline);
-                self.set(index, Place::Exposed { xid, deadline });
+                self.set(index, ExposedSlot::Exposed { xid, deadline });
                 true
             }
-            Some(Place::Ending { .. }) => {
+            Some(ExposedSlot::Ending { .. }) => {
                 let since = Some(deadline);
-                self.set(index, Place::Ending { since });
+                self.set(index, ExposedSlot::Ending { since });
                 false
             }
             _ => false,
@@ -127,7 +127,7 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
 
     /// Gives the place of a Reply back that was not sent after all.
     pub fn withdraw(&mut self, index: usize) {
-        self.set(index, Place::Free);
+        self.set(index, ExposedSlot::Free);
     }
 
     /// An RDMA_DONE has come. Returns the place that is to be released now, if there is one; else
@@ -135,9 +135,13 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
     pub fn done(&mut self, xid: u32) -> Option<usize> {
         let (index, place) = self.find(xid)?;
         let (next, release) = match place {
-            Place::Exposed { deadline, .. } => (Place::Ending { since: deadline }, Some(index)),
-            Place::Expiring { since, .. } => (Place::Ending { since: Some(since) }, None),
-            _ => (Place::Free, None),
+            ExposedSlot::Exposed { deadline, .. } => {
+                (ExposedSlot::Ending { since: deadline }, Some(index))
+            }
+            ExposedSlot::Expiring { since, .. } => {
+                (ExposedSlot::Ending { since: Some(since) }, None)
+            }
+            _ => (ExposedSlot::Free, None),
         };
         self.set(index, next);
         release
@@ -145,8 +149,8 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
 
     /// A place that is to be released because its time is over; to be asked until there is none.
     pub fn expired(&mut self, now: u64) -> Option<usize> {
-        let over = |place: &Place| match *place {
-            Place::Exposed {
+        let over = |place: &ExposedSlot| match *place {
+            ExposedSlot::Exposed {
                 xid,
                 deadline: Some(deadline),
             } => (deadline <= now).then_some(xid),
@@ -154,7 +158,7 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
         };
         let mut places = self.0.iter().enumerate();
         let (index, xid) = places.find_map(|(index, place)| Some((index, over(place)?)))?;
-        self.set(index, Place::Expiring { xid, since: now });
+        self.set(index, ExposedSlot::Expiring { xid, since: now });
         Some(index)
     }
 
@@ -168,8 +172,8 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
     /// The memory that was exposed from this place is out of the requester's reach.
     pub fn released(&mut self, index: usize) {
         let next = match self.0.get(index) {
-            Some(&Place::Expiring { xid, .. }) => Place::Owed { xid },
-            _ => Place::Free,
+            Some(&ExposedSlot::Expiring { xid, .. }) => ExposedSlot::Owed { xid },
+            _ => ExposedSlot::Free,
         };
         self.set(index, next);
     }
@@ -178,7 +182,7 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
     /// after that.
     pub fn next_look(&self, grace: u64) -> Option<u64> {
         let looks = self.0.iter().filter_map(|place| match *place {
-            Place::Exposed { deadline, .. } => deadline,
+            ExposedSlot::Exposed { deadline, .. } => deadline,
             _ => due(place, grace),
         });
         looks.min()
@@ -187,21 +191,21 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
     /// How many RDMA_DONEs may still come, at most: as many Receives must stand for them.
     #[allow(dead_code, reason = "what a model of this is compared with")]
     pub fn owed(&self) -> usize {
-        self.0.iter().filter_map(Place::xid).count()
+        self.0.iter().filter_map(ExposedSlot::xid).count()
     }
 
     /// The places as they are.
     #[allow(dead_code, reason = "what a model of this is compared with")]
-    pub fn as_slice(&self) -> &[Place] {
+    pub fn as_slice(&self) -> &[ExposedSlot] {
         &self.0
     }
 
-    fn find(&self, xid: u32) -> Option<(usize, Place)> {
+    fn find(&self, xid: u32) -> Option<(usize, ExposedSlot)> {
         let mut places = self.0.iter().copied().enumerate();
         places.find(|(_, place)| place.xid() == Some(xid))
     }
 
-    fn set(&mut self, index: usize, to: Place) {
+    fn set(&mut self, index: usize, to: ExposedSlot) {
         if let Some(place) = self.0.get_mut(index) {
             *place = to;
         }
@@ -209,10 +213,10 @@ impl<S: DerefMut<Target = [Place]>> Places<S> {
 }
 
 /// When a release is overdue that is under way.
-fn due(place: &Place, grace: u64) -> Option<u64> {
+fn due(place: &ExposedSlot, grace: u64) -> Option<u64> {
     match *place {
-        Place::Ending { since } => since.map(|since| since.saturating_add(grace)),
-        Place::Expiring { since, .. } => Some(since.saturating_add(grace)),
+        ExposedSlot::Ending { since } => since.map(|since| since.saturating_add(grace)),
+        ExposedSlot::Expiring { since, .. } => Some(since.saturating_add(grace)),
         _ => None,
     }
 }

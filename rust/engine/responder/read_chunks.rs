@@ -16,11 +16,11 @@ use crate::wire::{
 pub(super) struct Chunk {
     /// Where it belongs.
     pub(super) position: u32,
-    /// Octets of its segments together.
-    pub(super) octets: u64,
+    /// Bytes of its segments together.
+    pub(super) bytes: u64,
 }
 
-/// The Read chunks by rising Position. Chunks without octets are passed over.
+/// The Read chunks by rising Position. Chunks without bytes are passed over.
 #[derive(Clone, Debug)]
 pub(super) struct Chunks<'a> {
     list: ReadList<'a>,
@@ -47,20 +47,20 @@ impl Iterator for Chunks<'_> {
         let mut chunk: Option<Chunk> = None;
         let mut more = false;
         for read in self.list.segments() {
-            let octets = u64::from(read.segment.length);
-            if octets == 0 || read.position < from {
+            let bytes = u64::from(read.segment.length);
+            if bytes == 0 || read.position < from {
                 continue;
             }
             match &mut chunk {
                 Some(chunk) if chunk.position == read.position => {
-                    chunk.octets = chunk.octets.saturating_add(octets);
+                    chunk.bytes = chunk.bytes.saturating_add(bytes);
                 }
                 Some(chunk) if chunk.position < read.position => more = true,
                 other => {
                     more |= other.is_some();
                     *other = Some(Chunk {
                         position: read.position,
-                        octets,
+                        bytes,
                     });
                 }
             }
@@ -92,7 +92,7 @@ impl<'a> Sequence<'a> {
         }
     }
 
-    /// The next part, of at most `most` octets.
+    /// The next part, of at most `most` bytes.
     #[inline]
     pub(super) fn next_part(&mut self, most: u32) -> Option<Segment> {
         while self.current.is_empty() {
@@ -125,16 +125,16 @@ impl Survey {
         };
         for read in list.segments().filter(|read| !read.segment.is_empty()) {
             survey.segments = survey.segments.saturating_add(1);
-            let octets = u64::from(read.segment.length);
+            let bytes = u64::from(read.segment.length);
             match &mut survey.first {
                 Some(first) if first.position == read.position => {
-                    first.octets = first.octets.saturating_add(octets);
+                    first.bytes = first.bytes.saturating_add(bytes);
                 }
                 Some(_) => survey.only_one = false,
                 first => {
                     *first = Some(Chunk {
                         position: read.position,
-                        octets,
+                        bytes,
                     });
                 }
             }

@@ -2,14 +2,14 @@
 
 //! How a Call with Read chunks becomes whole again.
 //!
-//! Each Read chunk was taken out of the Payload stream at its Position, which counts octets of the
+//! Each Read chunk was taken out of the Payload stream at its Position, which counts bytes of the
 //! stream as it was before (RFC 8166 Section 3.4.5). What is left of the stream is inline, or, for
 //! a Long Call, in the Position-zero chunk. Putting it together again is one rule for all forms:
 //!
 //! * chunks go in by rising Position; segments of equal Position, wherever they are in the list,
 //!   make one chunk, in the order of the list;
-//! * a chunk stands for its octets and their roundup, whether or not the roundup travels;
-//! * so the chunk at Position `p` goes in after `p - r` octets of what is left of the stream, where
+//! * a chunk stands for its bytes and their roundup, whether or not the roundup travels;
+//! * so the chunk at Position `p` goes in after `p - r` bytes of what is left of the stream, where
 //!   `r` is what the chunks before it stand for. That place must exist and must not be before that
 //!   of the chunk before it: otherwise chunks overlap or leave gaps, and the Call is refused.
 //!
@@ -31,9 +31,9 @@ use super::read_chunks::{
 /// What a responder is prepared to pull for one Call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Octets of the whole Call, once assembled.
+    /// Bytes of the whole Call, once assembled.
     pub message: u32,
-    /// Inline octets that may stay where they are.
+    /// Inline bytes that may stay where they are.
     pub in_place: u32,
     /// Read chunks, the Position-zero chunk included. Bounds the work of scanning the list.
     pub chunks: u32,
@@ -44,11 +44,11 @@ pub struct Bounds {
 /// Why a Read list cannot be used. The Call is answered with ERR_CHUNK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadReads {
-    /// More octets, chunks or segments than the responder is prepared to pull.
+    /// More bytes, chunks or segments than the responder is prepared to pull.
     TooComplex,
     /// A Position that is not in the stream, or chunks that overlap.
     Position,
-    /// A Long Call without octets in its Position-zero chunk, or any other Call with such a chunk.
+    /// A Long Call without bytes in its Position-zero chunk, or any other Call with such a chunk.
     PositionZero,
 }
 
@@ -61,7 +61,7 @@ pub enum BadReads {
 pub struct Assembly<'a> {
     list: ReadList<'a>,
     stream: Reduced,
-    /// Octets of the reduced stream.
+    /// Bytes of the reduced stream.
     length: u32,
     layout: Layout,
 }
@@ -72,16 +72,16 @@ pub enum Layout {
     /// One data item, not in a Long Call, nor beside more than may stay in place: head and tail
     /// stay in the Receive buffer, the data item goes to the front of a page.
     DataItem {
-        /// Inline octets before the data item.
+        /// Inline bytes before the data item.
         head: u32,
-        /// Octets pulled, and their roundup if that did not travel.
+        /// Bytes pulled, and their roundup if that did not travel.
         data: u32,
-        /// Inline octets after the data item.
+        /// Inline bytes after the data item.
         tail: u32,
     },
-    /// Everything is put together in one run of octets, as [`Assembly::pieces`] says.
+    /// Everything is put together in one run of bytes, as [`Assembly::parts`] says.
     Whole {
-        /// Octets in all.
+        /// Bytes in all.
         length: u32,
     },
 }
@@ -93,19 +93,19 @@ enum Reduced {
     PositionZero,
 }
 
-/// The next octets of the assembled Call.
+/// The next bytes of the assembled Call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum Part {
     /// Copy from the inline payload.
     Inline {
-        /// Where the octets start in the inline payload.
+        /// Where the bytes start in the inline payload.
         offset: u32,
         /// How many.
         length: u32,
     },
     /// Pull from the requester's memory.
     Pull(Segment),
-    /// Roundup that did not travel: skip these octets, or clear them.
+    /// Roundup that did not travel: skip these bytes, or clear them.
     Pad {
         /// How many: 1 to 3.
         length: u32,
@@ -166,7 +166,7 @@ impl<'a> Assembly<'a> {
         let segments = Survey::of(list).segments;
         let mut chunks = Chunks::new(list);
         let length = match chunks.next() {
-            Some(chunk) if chunk.position == 0 => chunk.octets,
+            Some(chunk) if chunk.position == 0 => chunk.bytes,
             _ => return Err(BadReads::PositionZero),
         };
         let length = u32::try_from(length).map_err(|_| BadReads::TooComplex)?;
@@ -194,7 +194,7 @@ impl<'a> Assembly<'a> {
     /// For [`Layout::DataItem`] only the pulls matter, all else stays where it is: see
     /// [`Self::pulls`].
     #[inline]
-    pub fn pieces(&self) -> Pieces<'a> {
+    pub fn parts(&self) -> Parts<'a> {
         let mut chunks = Chunks::new(self.list);
         let stream = match self.stream {
             Reduced::Inline => Stream::Inline { offset: 0 },
@@ -203,7 +203,7 @@ impl<'a> Assembly<'a> {
                 Stream::PositionZero(Sequence::new(self.list, 0))
             }
         };
-        Pieces {
+        Parts {
             list: self.list,
             stream,
             left: self.length,
@@ -224,14 +224,14 @@ impl<'a> Assembly<'a> {
     }
 }
 
-/// Checks that the chunks tile a stream of which `length` octets are left; returns the length of
+/// Checks that the chunks tile a stream of which `length` bytes are left; returns the length of
 /// the assembled Call.
 #[inline]
 fn check<I>(length: u32, chunks: I, most: u32, bounds: &Bounds) -> Result<u32, BadReads>
 where
     I: Iterator<Item = Chunk>,
 {
-    // Octets that the chunks so far stand for, and where in the reduced stream the last went.
+    // Bytes that the chunks so far stand for, and where in the reduced stream the last went.
     let mut removed: u64 = 0;
     let mut place: u64 = 0;
     let mut left = most;
@@ -244,8 +244,8 @@ where
             .checked_sub(removed)
             .filter(|next| (place..=u64::from(length)).contains(next))
             .ok_or(BadReads::Position)?;
-        // Fewer than 2^28 segments of fewer than 2^32 octets are in a message.
-        removed = removed.saturating_add(aligned(chunk.octets));
+        // Fewer than 2^28 segments of fewer than 2^32 bytes are in a message.
+        removed = removed.saturating_add(aligned(chunk.bytes));
     }
     u32::try_from(removed.saturating_add(u64::from(length)))
         .ok()
@@ -253,10 +253,10 @@ where
         .ok_or(BadReads::TooComplex)
 }
 
-/// `octets` and their roundup.
+/// `bytes` and their roundup.
 #[inline]
-const fn aligned(octets: u64) -> u64 {
-    octets.saturating_add(3) & !3
+const fn aligned(bytes: u64) -> u64 {
+    bytes.saturating_add(3) & !3
 }
 
 /// What is left of the reduced stream.
@@ -268,19 +268,19 @@ enum Stream<'a> {
 
 impl Stream<'_> {
     #[inline]
-    fn next_piece(&mut self, most: u32) -> Option<(Piece, u32)> {
+    fn next_part(&mut self, most: u32) -> Option<(Part, u32)> {
         match self {
             Self::Inline { offset } => {
-                let piece = Piece::Inline {
+                let part = Part::Inline {
                     offset: *offset,
                     length: most,
                 };
                 *offset = offset.saturating_add(most);
-                Some((piece, most))
+                Some((part, most))
             }
             Self::PositionZero(sequence) => {
                 let part = sequence.next_part(most)?;
-                Some((Piece::Pull(part), part.length))
+                Some((Part::Pull(part), part.length))
             }
         }
     }
@@ -288,10 +288,10 @@ impl Stream<'_> {
 
 /// Iterator over the pieces of an assembled Call.
 #[derive(Clone, Debug)]
-pub struct Pieces<'a> {
+pub struct Parts<'a> {
     list: ReadList<'a>,
     stream: Stream<'a>,
-    /// Octets of the reduced stream that have not been handed out.
+    /// Bytes of the reduced stream that have not been handed out.
     left: u32,
     /// How many of them go before the chunk at hand.
     before: u32,
@@ -303,35 +303,35 @@ pub struct Pieces<'a> {
     pad: u32,
 }
 
-impl Iterator for Pieces<'_> {
-    type Item = Piece;
+impl Iterator for Parts<'_> {
+    type Item = Part;
 
     #[inline]
-    fn next(&mut self) -> Option<Piece> {
+    fn next(&mut self) -> Option<Part> {
         loop {
             if self.before > 0 {
-                let (piece, length) = self.stream.next_piece(self.before)?;
+                let (part, length) = self.stream.next_part(self.before)?;
                 self.before = self.before.saturating_sub(length);
                 self.left = self.left.saturating_sub(length);
-                return Some(piece);
+                return Some(part);
             }
             if let Some(part) = self.pulling.as_mut().and_then(|s| s.next_part(u32::MAX)) {
-                return Some(Piece::Pull(part));
+                return Some(Part::Pull(part));
             }
             self.pulling = None;
             if self.pad > 0 {
                 let length = core::mem::take(&mut self.pad);
-                return Some(Piece::Pad { length });
+                return Some(Part::Pad { length });
             }
             match self.chunks.next() {
                 // The place of the chunk in the reduced stream was checked when this was planned.
                 Some(chunk) => {
-                    let octets = u32::try_from(chunk.octets).unwrap_or(u32::MAX);
+                    let bytes = u32::try_from(chunk.bytes).unwrap_or(u32::MAX);
                     self.before = chunk.position.saturating_sub(self.at).min(self.left);
-                    self.pad = pad(octets);
+                    self.pad = pad(bytes);
                     self.at = chunk
                         .position
-                        .saturating_add(octets)
+                        .saturating_add(bytes)
                         .saturating_add(self.pad);
                     self.pulling = Some(Sequence::new(self.list, chunk.position));
                 }

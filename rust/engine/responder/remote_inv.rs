@@ -15,7 +15,7 @@ use crate::wire::{
 /// the dearest to invalidate locally on most devices; among Write and Reply chunks first, since
 /// their requester is about to touch that memory.
 ///
-/// A Write segment of up to four octets is never chosen: some requesters point every Write chunk's
+/// A Write segment of up to four bytes is never chosen: some requesters point every Write chunk's
 /// roundup at one standing registration, which they need again for the next Call.
 #[inline]
 pub fn handle_to_invalidate(chunks: &ChunkLists<'_>) -> Option<u32> {

@@ -5,7 +5,7 @@
 //! RFC 8166 Section 3.5.3: first the results that may be reduced go to the Write chunks, then what
 //! is left goes inline if it fits the requester's inline threshold, else to the Reply chunk if it
 //! fits that, else it is exposed for the requester to pull if both ends know how, else the
-//! requester is told by ERR_CHUNK. All of it is checked before the first octet is written (RFC 8267
+//! requester is told by ERR_CHUNK. All of it is checked before the first byte is written (RFC 8267
 //! Section 3.1).
 
 use crate::wire::{
@@ -26,16 +26,16 @@ use crate::wire::{
 /// A result item that may be reduced: where it is in the Reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Payload {
-    /// Where its first octet is in the unreduced Reply.
+    /// Where its first byte is in the unreduced Reply.
     pub offset: u32,
-    /// Its octets, without roundup.
+    /// Its bytes, without roundup.
     pub length: u32,
 }
 
 /// A Reply to be conveyed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplyShape {
-    /// Octets of the unreduced Reply.
+    /// Bytes of the unreduced Reply.
     pub length: u32,
     /// GSS integrity or privacy is in use: nothing may be reduced (RFC 8166 Section 8.2.2.3).
     pub protected: bool,
@@ -44,7 +44,7 @@ pub struct ReplyShape {
 /// What the connection and its requester allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyLimits {
-    /// Octets in a message to the requester, transport header included.
+    /// Bytes in a message to the requester, transport header included.
     pub threshold: u32,
     /// The requester may refuse a Reply chunk that it gets back unused: old ones do.
     pub refuses_unused: bool,
@@ -71,7 +71,7 @@ pub enum CannotReply {
     WriteChunk {
         /// The chunk's segments.
         segments: u32,
-        /// Octets of the result that have no room there.
+        /// Bytes of the result that have no room there.
         excess: u32,
     },
     /// What is left is too long for a Send and for the Reply chunk, if any: ERR_CHUNK.
@@ -80,7 +80,7 @@ pub enum CannotReply {
     Results,
 }
 
-/// The `results` that are still in a Reply of `length` octets: what the service has taken back is
+/// The `results` that are still in a Reply of `length` bytes: what the service has taken back is
 /// behind its end.
 #[inline]
 pub fn remaining(results: &[Payload], length: u32) -> &[Payload] {
@@ -93,7 +93,7 @@ pub fn remaining(results: &[Payload], length: u32) -> &[Payload] {
 /// # Invariants
 ///
 /// What [`plan`] checks: results are within the Reply, in order and apart; each fits its
-/// chunk; header and inline octets fit the threshold.
+/// chunk; header and inline bytes fit the threshold.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
     chunks: ChunkLists<'a>,
@@ -174,13 +174,13 @@ impl<'a> Plan<'a> {
         self.form
     }
 
-    /// Octets of the transport header, without the segments of what is exposed.
+    /// Bytes of the transport header, without the segments of what is exposed.
     #[inline]
     pub const fn header(&self) -> u32 {
         self.header
     }
 
-    /// Octets that are left, to go inline or to the Reply chunk, or to be exposed.
+    /// Bytes that are left, to go inline or to the Reply chunk, or to be exposed.
     #[inline]
     pub const fn left(&self) -> u32 {
         self.left
@@ -204,7 +204,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The Reply chunk as a place to write [`Self::left`] octets to, if that is where they go.
+    /// The Reply chunk as a place to write [`Self::left`] bytes to, if that is where they go.
     #[inline]
     pub fn reply_chunk(&self) -> Option<Sink<'a>> {
         match self.form {
@@ -222,15 +222,15 @@ impl<'a> Plan<'a> {
         xid: u32,
         credits: u32,
         exposed: I,
-        octets: &mut [u8],
+        bytes: &mut [u8],
     ) -> Result<usize, Overflow>
     where
         I: IntoIterator<Item = Segment>,
     {
         let (mut header, written) = match self.form {
-            Form::Inline => (HeaderWriter::msg(octets, xid, credits)?, 0),
-            Form::ReplyChunk => (HeaderWriter::nomsg(octets, xid, credits)?, self.left),
-            Form::Exposed => (HeaderWriter::nomsg(octets, xid, credits)?, 0),
+            Form::Inline => (HeaderWriter::msg(bytes, xid, credits)?, 0),
+            Form::ReplyChunk => (HeaderWriter::nomsg(bytes, xid, credits)?, self.left),
+            Form::Exposed => (HeaderWriter::nomsg(bytes, xid, credits)?, 0),
         };
         // RFC 8166 Section 4.3.1: no Read list in a Reply, but for the one that was agreed on.
         if self.form == Form::Exposed {
@@ -253,7 +253,7 @@ impl<'a> Plan<'a> {
 }
 
 impl Payload {
-    /// Where the item and its roundup end in a Reply of `length` octets.
+    /// Where the item and its roundup end in a Reply of `length` bytes.
     #[inline]
     fn end(&self, length: u32) -> Option<u32> {
         let end = self.offset.checked_add(self.length)?;
@@ -264,7 +264,7 @@ impl Payload {
     }
 }
 
-/// Octets in the header of a Reply that returns `chunks`.
+/// Bytes in the header of a Reply that returns `chunks`.
 #[inline]
 fn header_len(chunks: &ChunkLists<'_>) -> Option<u32> {
     let reply = match &chunks.reply {
@@ -275,15 +275,15 @@ fn header_len(chunks: &ChunkLists<'_>) -> Option<u32> {
     u32::try_from(lists.checked_add(FIXED_LEN + 2 * WORD)?).ok()
 }
 
-/// Whether a header of `header` octets, and the segments of what is exposed, fit a message.
+/// Whether a header of `header` bytes, and the segments of what is exposed, fit a message.
 ///
 /// A fixed bound on the segments, known before any memory is registered, ends the recursion between
 /// what is exposed and the header that says so.
 #[cold]
 fn fits_exposed(limits: &ReplyLimits, header: u32) -> bool {
     let reads = usize::try_from(limits.exposed_segments).map(size::reads);
-    let reads = reads.ok().and_then(|octets| u32::try_from(octets).ok());
-    let length = reads.and_then(|octets| octets.checked_add(header));
+    let reads = reads.ok().and_then(|bytes| u32::try_from(bytes).ok());
+    let length = reads.and_then(|bytes| bytes.checked_add(header));
     limits.exposed_segments > 0 && length.is_some_and(|length| length <= limits.threshold)
 }
 
@@ -381,7 +381,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// The next place to write to, of at most `most` octets and at least one; `None` when the chunk
+    /// The next place to write to, of at most `most` bytes and at least one; `None` when the chunk
     /// is full. Empty segments are passed over.
     #[inline]
     pub fn next_part(&mut self, most: u32) -> Option<Segment> {

@@ -14,7 +14,7 @@ const LOOKS: u32 = 3;
 
 /// What was seen of a queue.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Progress {
+pub struct StallState {
     completed: u32,
     /// At how many looks that was so.
     unchanged: u32,
@@ -30,17 +30,17 @@ pub enum Found {
     /// Look again at that time.
     Busy(u64),
     /// Something is under way, and has been for as many looks as it takes.
-    Halted,
+    Stalled,
 }
 
-impl Progress {
+impl StallState {
     /// What is seen where something was just posted, and so many have `completed`, ever. Another
     /// look follows at [`Self::next`].
-    pub fn new(completed: u32, now: u64, patience: u64) -> Self {
+    pub fn new(completed: u32, now: u64, timeout: u64) -> Self {
         Self {
             completed,
             unchanged: 0,
-            next: after(now, patience),
+            next: after(now, timeout),
         }
     }
 
@@ -51,24 +51,24 @@ impl Progress {
 
     /// Looks at a queue where `completed` have completed and something is `under_way`, or not. Who
     /// looks too early learns when to.
-    pub fn look(&mut self, completed: u32, under_way: bool, now: u64, patience: u64) -> Found {
+    pub fn poll(&mut self, completed: u32, under_way: bool, now: u64, timeout: u64) -> Found {
         if !under_way {
             return Found::Idle;
         }
         if completed != self.completed {
-            *self = Self::new(completed, now, patience);
+            *self = Self::new(completed, now, timeout);
         } else if now >= self.next {
             self.unchanged += 1;
             if self.unchanged >= LOOKS {
-                return Found::Halted;
+                return Found::Stalled;
             }
-            self.next = after(now, patience);
+            self.next = after(now, timeout);
         }
         Found::Busy(self.next)
     }
 }
 
-/// When to look next, where a queue may be at a halt for as long as `patience`.
-fn after(now: u64, patience: u64) -> u64 {
-    now.saturating_add((patience / u64::from(LOOKS)).max(1))
+/// When to look next, where a queue may be at a halt for as long as `timeout`.
+fn after(now: u64, timeout: u64) -> u64 {
+    now.saturating_add((timeout / u64::from(LOOKS)).max(1))
 }

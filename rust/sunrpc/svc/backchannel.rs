@@ -37,7 +37,7 @@ use crate::{
     bindings,
     sunrpc::{
         addr::AddressStrings,
-        module_ref::ModuleHold,
+        module_ref::ModuleRef,
         xdr::XdrBuf,
         xprt::{
             credits::{
@@ -57,11 +57,11 @@ use super::{
 
 /// What reverse Calls on a connection are limited to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ReverseLimits {
+pub(crate) struct BackchannelLimits {
     /// How many may be outstanding, if the client grants as much.
     pub(crate) calls: u32,
-    /// Octets of a Call.
-    pub(crate) octets: u32,
+    /// Bytes of a Call.
+    pub(crate) bytes: u32,
 }
 
 /// `struct rpc_xprt` with what belongs to it; C allocates it and counts references to it.
@@ -71,12 +71,12 @@ pub(crate) struct ReverseLimits {
 /// From `setup` until `destroy`, `forward` and `credits` are initialised, and `forward` names the
 /// connection that the ops of the transport expect.
 #[repr(C)]
-pub(super) struct Reverse {
+pub(super) struct Backchannel {
     raw: Opaque<bindings::rpc_xprt>,
     pub(super) strings: UnsafeCell<AddressStrings>,
     pub(super) timeout: Opaque<bindings::rpc_timeout>,
     pub(super) forward: MaybeUninit<SvcHandle>,
-    pub(super) credits: MaybeUninit<Arc<Credits<ReverseXprt>>>,
+    pub(super) credits: MaybeUninit<Arc<Credits<BackchannelXprt>>>,
 }
 
 /// A reverse transport, as its credits know it.
@@ -84,16 +84,16 @@ pub(super) struct Reverse {
 /// # Invariants
 ///
 /// The memory of the transport stays until `destroy` has dropped the `Credits` that this is in.
-pub(super) struct ReverseXprt(pub(super) *mut bindings::rpc_xprt);
+pub(super) struct BackchannelXprt(pub(super) *mut bindings::rpc_xprt);
 
 // SAFETY: What is done with the pointer is possible from any thread, and by the invariants it is
 // valid.
-unsafe impl Send for ReverseXprt {}
+unsafe impl Send for BackchannelXprt {}
 // SAFETY: As above.
-unsafe impl Sync for ReverseXprt {}
+unsafe impl Sync for BackchannelXprt {}
 
 // SAFETY: By the type's invariants.
-unsafe impl Windowed for ReverseXprt {
+unsafe impl Windowed for BackchannelXprt {
     fn raw(&self) -> *mut bindings::rpc_xprt {
         self.0
     }
@@ -108,26 +108,26 @@ unsafe impl Windowed for ReverseXprt {
 ///
 /// # Safety
 ///
-/// `raw` is a `Reverse`, not destroyed within `'a`.
+/// `raw` is a `Backchannel`, not destroyed within `'a`.
 pub(super) unsafe fn forward<'a>(raw: *mut bindings::rpc_xprt) -> &'a SvcHandle {
     // SAFETY: By this function's contract and the type's invariants.
-    unsafe { (*raw.cast::<Reverse>()).forward.assume_init_ref() }
+    unsafe { (*raw.cast::<Backchannel>()).forward.assume_init_ref() }
 }
 
 /// The credits of Calls that were given up.
 ///
 /// # Safety
 ///
-/// `raw` is a `Reverse`, not destroyed within `'a`.
-pub(super) unsafe fn credits<'a>(raw: *mut bindings::rpc_xprt) -> &'a Credits<ReverseXprt> {
+/// `raw` is a `Backchannel`, not destroyed within `'a`.
+pub(super) unsafe fn credits<'a>(raw: *mut bindings::rpc_xprt) -> &'a Credits<BackchannelXprt> {
     // SAFETY: By this function's contract and the type's invariants.
-    unsafe { (*raw.cast::<Reverse>()).credits.assume_init_ref() }
+    unsafe { (*raw.cast::<Backchannel>()).credits.assume_init_ref() }
 }
 
 /// The operations of the reverse transports of connections `C`.
-pub(super) struct ReverseOps<C: Connection>(PhantomData<C>);
+pub(super) struct BackchannelOps<C: Connection>(PhantomData<C>);
 
-impl<C: Connection> ReverseOps<C> {
+impl<C: Connection> BackchannelOps<C> {
     const TABLE: bindings::rpc_xprt_ops = bindings::rpc_xprt_ops {
         reserve_xprt: Some(bindings::xprt_reserve_xprt_cong),
         release_xprt: Some(bindings::xprt_release_xprt_cong),
@@ -218,7 +218,7 @@ unsafe fn transmit<C: Connection>(rqst: *mut bindings::rpc_rqst) -> Result<(), S
         (*rqst).rq_xtime = bindings::ktime_get();
         let message = XdrBuf::from_raw(&raw mut (*rqst).rq_snd_buf);
         let xid = u32::from_be((*rqst).rq_xid);
-        // By the invariants of `Reverse` it is a connection `C`.
+        // By the invariants of `Backchannel` it is a connection `C`.
         svc_xprt::data::<C>(forward.as_ptr()).call_back(xid, message)?;
         (*rqst).rq_xmit_bytes_sent += message.len() as usize;
     }
@@ -287,7 +287,7 @@ pub(super) unsafe extern "C" fn destroy(raw: *mut bindings::rpc_xprt) {
     // SAFETY: By this function's contract. The references to connection and module are those of
     // `create`.
     unsafe {
-        let forward = (*raw.cast::<Reverse>()).forward.assume_init_read();
+        let forward = (*raw.cast::<Backchannel>()).forward.assume_init_read();
         // As a rule the `svc_xprt` is gone. It is there if SUNRPC could not complete what `setup`
         // had made: then nobody must find it. Those of our own who have found it are in an RCU
         // read-side section, which the memory outlives. SUNRPC itself looks at the pointer without
@@ -297,9 +297,9 @@ pub(super) unsafe extern "C" fn destroy(raw: *mut bindings::rpc_xprt) {
             bindings::rpcrdma_synchronize_rcu();
         }
         credits(raw).stop();
-        drop((*raw.cast::<Reverse>()).credits.assume_init_read());
+        drop((*raw.cast::<Backchannel>()).credits.assume_init_read());
         bindings::xprt_free(raw);
         drop(forward);
-        drop(ModuleHold::of_transport());
+        drop(ModuleRef::of_transport());
     }
 }

@@ -29,10 +29,10 @@ use crate::{
         addr::AddressStrings,
         class::{
             Class,
-            OnlyClass,
+            StaticClass,
             ALLOCATED_ALIGN, //
         },
-        module_ref::ModuleHold,
+        module_ref::ModuleRef,
         xprt::credits::Credits, //
     }, //
 };
@@ -41,9 +41,9 @@ use super::{
     backchannel::{
         destroy,
         forward,
-        Reverse,
-        ReverseOps,
-        ReverseXprt, //
+        Backchannel,
+        BackchannelOps,
+        BackchannelXprt, //
     },
     class::{
         self,
@@ -64,18 +64,18 @@ const TIMEOUT_MS: u32 = 60_000;
 const FIRST_SLOTS: u32 = 2;
 
 /// The class; its transports refer to it, and keep the module.
-static CLASS: OnlyClass<Class<1>> = OnlyClass::new();
+static CLASS: StaticClass<Class<1>> = StaticClass::new();
 
 /// The registration of the reverse transports of `L`'s connections.
 #[must_use = "it ends when it is dropped"]
-pub(crate) struct ReverseRegistration<L: Listener>(PhantomData<L>);
+pub(crate) struct BackchannelRegistration<L: Listener>(PhantomData<L>);
 
 // SAFETY: Registration and its end may happen on different threads.
-unsafe impl<L: Listener> Send for ReverseRegistration<L> {}
+unsafe impl<L: Listener> Send for BackchannelRegistration<L> {}
 // SAFETY: A shared reference offers nothing.
-unsafe impl<L: Listener> Sync for ReverseRegistration<L> {}
+unsafe impl<L: Listener> Sync for BackchannelRegistration<L> {}
 
-impl<L: Listener> ReverseRegistration<L> {
+impl<L: Listener> BackchannelRegistration<L> {
     /// Registers the class, once, for the connections of the one registration that there is.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl<L: Listener> ReverseRegistration<L> {
     }
 }
 
-impl<L: Listener> Drop for ReverseRegistration<L> {
+impl<L: Listener> Drop for BackchannelRegistration<L> {
     fn drop(&mut self) {
         // SAFETY: Registered by `new`.
         unsafe { bindings::xprt_unregister_transport((*CLASS.get()).base.get()) };
@@ -138,29 +138,30 @@ unsafe fn create<L: Listener>(args: *mut bindings::xprt_create) -> Result<*mut b
         let forward = forward.get().ok_or(ENODEV)?;
         // SAFETY: A connection of the registered class, whose type is `L`'s; it stays for this
         // block.
-        unsafe { svc_xprt::data::<L::Connection>(forward.as_ptr()) }.reverse_limits()
+        unsafe { svc_xprt::data::<L::Connection>(forward.as_ptr()) }.backchannel_limits()
     };
-    let module = ModuleHold::take().ok_or(ENODEV)?;
+    let module = ModuleRef::take().ok_or(ENODEV)?;
     let slots = limits.calls.max(1);
-    const { assert!(align_of::<Reverse>() <= ALLOCATED_ALIGN) };
+    const { assert!(align_of::<Backchannel>() <= ALLOCATED_ALIGN) };
     // SAFETY: A valid namespace; what is returned is zeroed and larger than an `rpc_xprt`.
-    let raw =
-        unsafe { bindings::xprt_alloc(net, size_of::<Reverse>(), slots.min(FIRST_SLOTS), slots) };
+    let raw = unsafe {
+        bindings::xprt_alloc(net, size_of::<Backchannel>(), slots.min(FIRST_SLOTS), slots)
+    };
     if raw.is_null() {
         return Err(ENOMEM);
     }
     // INVARIANT: From here on only `destroy` frees the memory, or the closure, if there are no
     // credits.
-    let credits = Credits::new(ReverseXprt(raw), slots).inspect_err(|_| {
+    let credits = Credits::new(BackchannelXprt(raw), slots).inspect_err(|_| {
         // SAFETY: Fresh, and nobody else's.
         unsafe { bindings::xprt_free(raw) };
     })?;
     // SAFETY: Fresh, and nobody else's; `forward` is a connection of `L`.
     unsafe {
-        (&raw mut (*raw.cast::<Reverse>()).credits)
-            .cast::<Arc<Credits<ReverseXprt>>>()
+        (&raw mut (*raw.cast::<Backchannel>()).credits)
+            .cast::<Arc<Credits<BackchannelXprt>>>()
             .write(credits);
-        furnish::<L::Connection>(raw, &addr, limits.octets, forward);
+        furnish::<L::Connection>(raw, &addr, limits.bytes, forward);
         // `destroy` takes it back.
         module.leave();
         link(raw).inspect_err(|_| destroy(raw))?;
@@ -172,14 +173,14 @@ unsafe fn create<L: Listener>(args: *mut bindings::xprt_create) -> Result<*mut b
 ///
 /// # Safety
 ///
-/// `raw` is fresh from `xprt_alloc`, with room for a `Reverse`, and `forward` a connection `C`.
+/// `raw` is fresh from `xprt_alloc`, with room for a `Backchannel`, and `forward` a connection `C`.
 unsafe fn furnish<C: Connection>(
     raw: *mut bindings::rpc_xprt,
     addr: &SockAddr,
-    octets: u32,
+    bytes: u32,
     forward: SvcHandle,
 ) {
-    let this = raw.cast::<Reverse>();
+    let this = raw.cast::<Backchannel>();
     // SAFETY: Behind the `rpc_xprt` there is room for ours, whose timeouts stay as long as that.
     unsafe {
         let timeout = Opaque::cast_into(&raw const (*this).timeout);
@@ -190,10 +191,10 @@ unsafe fn furnish<C: Connection>(
     // SAFETY: Nobody else looks at it yet. Operations and class stay while a transport keeps the
     // module.
     unsafe {
-        (*raw).ops = ReverseOps::<C>::table();
+        (*raw).ops = BackchannelOps::<C>::table();
         (*raw).xprt_class = (*CLASS.get()).base.get();
         (*raw).prot = bindings::xprt_transports_XPRT_TRANSPORT_BC_RDMA;
-        (*raw).max_payload = octets as usize;
+        (*raw).max_payload = bytes as usize;
     }
     // SAFETY: The texts are part of the same object.
     unsafe {

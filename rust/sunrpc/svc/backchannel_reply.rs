@@ -38,7 +38,7 @@ pub(crate) enum Answer<'a> {
 impl<C: Connection> Receiving<'_, C> {
     /// Takes the `answer` to the reverse Call `xid`, with which so many of them may be outstanding;
     /// `false` if there is no such Call. One that was given up is still there until now.
-    pub(crate) fn answer_reverse(&self, xid: u32, window: u32, answer: Answer<'_>) -> bool {
+    pub(crate) fn answer_backchannel(&self, xid: u32, window: u32, answer: Answer<'_>) -> bool {
         let _alive = rcu::read_lock();
         // SAFETY: The request is ours, and keeps its transport.
         let place = unsafe { Atomic::from_ptr(&raw mut (*(*self.as_ptr()).rq_xprt).xpt_bc_xprt) };
@@ -48,11 +48,10 @@ impl<C: Connection> Receiving<'_, C> {
         if raw.is_null() {
             return false;
         }
-        // Only `link` stores one there, on connections of our class: it is a `Reverse`. It stays
-        // until the guard is dropped: before `destroy` drops anything, it takes the transport out
-        // of there, and waits for RCU.
-        // Found, copied to and completed while the lock is held: of two answers with one XID,
-        // which two threads may have, the second finds nothing.
+        // Only `link` stores one there, on connections of our class: it is a `Backchannel`. It
+        // stays until the guard is dropped: before `destroy` drops anything, it takes the transport
+        // out of there, and waits for RCU. Found, copied to and completed while the lock is held:
+        // of two answers with one XID, which two threads may have, the second finds nothing.
         // SAFETY: The memory stays, as above.
         let locked = unsafe { locks::queue(raw) };
         // SAFETY: The lock that SUNRPC asks for is held.
@@ -63,7 +62,7 @@ impl<C: Connection> Receiving<'_, C> {
             return true;
         }
         drop(locked);
-        // SAFETY: A `Reverse` that is not destroyed yet, as above.
+        // SAFETY: A `Backchannel` that is not destroyed yet, as above.
         let credits = unsafe { credits(raw) };
         let late = credits.answered(xid);
         if late {

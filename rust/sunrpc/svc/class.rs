@@ -16,7 +16,7 @@ use kernel::{
 use crate::{
     bindings,
     lib::sockaddr::SockAddr,
-    sunrpc::class::OnlyClass, //
+    sunrpc::class::StaticClass, //
 };
 
 use super::{
@@ -29,7 +29,7 @@ use super::{
 };
 
 /// The class; its transports refer to it, and keep the module.
-static CLASS: OnlyClass<bindings::svc_xprt_class> = OnlyClass::new();
+static CLASS: StaticClass<bindings::svc_xprt_class> = StaticClass::new();
 
 /// Whether `xprt` is a connection of the class, and so one of the registered listener's type.
 ///
@@ -90,7 +90,7 @@ impl<L: Listener> Drop for Registration<L> {
 
 /// # Safety
 ///
-/// Called by SUNRPC with a live service and namespace, and an address of `len` octets.
+/// Called by SUNRPC with a live service and namespace, and an address of `len` bytes.
 pub(super) unsafe extern "C" fn create<L: Listener>(
     serv: *mut bindings::svc_serv,
     net: *mut bindings::net,

@@ -12,8 +12,8 @@
 //! | `rqst` | requests that are received |
 //! | `reply` | requests whose Reply is sent |
 //! | `spare_pages` | pages that requests lack, and others had too many of |
-//! | `alarm` | has a thread look at a transport after a while |
-//! | `reverse`, `reverse_class` | the transports of reverse Calls, and their class |
+//! | `timer` | has a thread look at a transport after a while |
+//! | `backchannel`, `backchannel_class` | the transports of reverse Calls, and their class |
 //! | `answer` | what clients say to reverse Calls |
 
 mod backchannel;
@@ -29,8 +29,8 @@ mod svc_xprt;
 mod timer;
 mod transport;
 
-pub(crate) use backchannel::ReverseLimits;
-pub(crate) use backchannel_class::ReverseRegistration;
+pub(crate) use backchannel::BackchannelLimits;
+pub(crate) use backchannel_class::BackchannelRegistration;
 pub(crate) use backchannel_reply::Answer;
 pub(crate) use class::{
     Accepting,
@@ -52,7 +52,7 @@ pub(crate) use svc_xprt::{
     NewXprt,
     SvcXprt, //
 };
-pub(crate) use timer::Alarm;
+pub(crate) use timer::XprtTimer;
 pub(crate) use transport::{
     Connection,
     Listener, //

@@ -27,7 +27,7 @@ use kernel::prelude::*;
 
 use crate::{
     bindings,
-    lib::foreign_buf::Parked, //
+    lib::foreign_buf::ForeignBuf, //
 };
 
 use super::{

@@ -14,7 +14,7 @@ use crate::{
     bindings,
     lib::{
         bvec::PAGE,
-        displaced_pages::CallPages,
+        displaced_pages::CtxtPages,
         pages::{
             read_slots,
             PageSink,
@@ -43,7 +43,7 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    /// Octets in all.
+    /// Bytes in all.
     #[inline]
     pub(crate) fn len(&self) -> u32 {
         self.parts
@@ -51,7 +51,7 @@ impl Body {
             .fold(0, |sum: u32, part| sum.saturating_add(part.len))
     }
 
-    /// Where the `len` octets from `offset` on lie, in order.
+    /// Where the `len` bytes from `offset` on lie, in order.
     #[inline]
     pub(crate) fn spans(&self, offset: u32, len: u32) -> impl Iterator<Item = Span> + use<> {
         let (mut skip, mut left) = (offset, len);
@@ -63,7 +63,7 @@ impl Body {
         })
     }
 
-    /// Whether any of the `len` octets from `offset` on lie in the first page.
+    /// Whether any of the `len` bytes from `offset` on lie in the first page.
     #[inline]
     pub(crate) fn is_in_first(&self, offset: u32, len: u32) -> bool {
         self.spans(offset, len).any(|span| span.start < PAGE)
@@ -223,7 +223,7 @@ impl Located<'_> {
     pub(crate) fn move_rest_into(
         self,
         mut pages: PageSink<'_>,
-        noted: &mut CallPages,
+        noted: &mut CtxtPages,
         spare: &SparePages,
     ) -> Result<(Body, bool)> {
         let rest = self.count - 1;
@@ -254,8 +254,8 @@ impl Located<'_> {
             let first = ptr::replace(slots, ptr::null_mut());
             // The next Reply may be another client's. What was encoded behind this one and taken
             // back is not known here: it stays, as it does in SUNRPC's other pages.
-            let octets = bindings::rpcrdma_page_address(first).cast::<u8>();
-            octets.write_bytes(0, self.body.used_of_first() as usize);
+            let bytes = bindings::rpcrdma_page_address(first).cast::<u8>();
+            bytes.write_bytes(0, self.body.used_of_first() as usize);
             slots.add(rest).write(first);
         }
         spare.keep(displaced);

@@ -21,8 +21,8 @@ use crate::{
     },
     lib::{
         bvec::PAGE,
-        displaced_pages::CallPages,
-        foreign_buf::Parked,
+        displaced_pages::CtxtPages,
+        foreign_buf::ForeignBuf,
         pages::{
             PageArray,
             PageSink, //
@@ -61,7 +61,7 @@ const NOTHING: kvec = kvec {
     iov_len: 0,
 };
 
-/// The octets of a Call, or zero.
+/// The bytes of a Call, or zero.
 pub(crate) struct Received(c_int);
 
 impl Received {
@@ -132,7 +132,7 @@ impl<C: Connection> Receiving<'_, C> {
     /// Notes in `pages` those that `count` pages of the Reply are to lie in, from the second page
     /// on. See [`Located::move_rest_into`](super::reply::Located).
     #[inline]
-    pub(crate) fn note_reply_pages(&self, count: usize, pages: &mut CallPages) {
+    pub(crate) fn note_reply_pages(&self, count: usize, pages: &mut CtxtPages) {
         // SAFETY: The request is ours; `rq_respages` has `rq_maxpages` slots, at least one. NFSD
         // replaces what is in them, and SUNRPC releases it.
         unsafe {
@@ -183,30 +183,30 @@ impl<C: Connection> Receiving<'_, C> {
     /// finds there to a page. What is longer goes to the request's pages.
     #[inline]
     pub(crate) fn deliver(self, call: C::Call, range: Range<usize>) -> Received {
-        let Some(octets) = call.octets().get(range.clone()) else {
+        let Some(bytes) = call.bytes().get(range.clone()) else {
             return Received(0);
         };
-        if octets.len() > PAGE as usize {
+        if bytes.len() > PAGE as usize {
             return self.deliver_copied(call, range);
         }
-        let head = call.place_of(octets);
-        // SAFETY: The octets stay until the Call is released.
+        let head = call.place_of(bytes);
+        // SAFETY: The bytes stay until the Call is released.
         unsafe { self.fill(head, NOTHING, 1, 0, call) }
     }
 
     #[cold]
     fn deliver_copied(mut self, call: C::Call, range: Range<usize>) -> Received {
-        match call.octets().get(range) {
+        match call.bytes().get(range) {
             // CAST: No more than a Receive buffer.
-            Some(octets) if self.write_behind(0, octets) => {
-                let length = octets.len() as u32;
+            Some(bytes) if self.write_behind(0, bytes) => {
+                let length = bytes.len() as u32;
                 self.deliver_pages(call, length)
             }
             _ => Received(0),
         }
     }
 
-    /// Delivers a Call of which `head` and `tail` lie in its buffer, and `data` octets between them
+    /// Delivers a Call of which `head` and `tail` lie in its buffer, and `data` bytes between them
     /// in the request's pages; these have room for the tail as well. Head and tail together are no
     /// longer than a page, see [`Self::deliver`].
     ///
@@ -220,8 +220,8 @@ impl<C: Connection> Receiving<'_, C> {
         data: u32,
         tail: Range<usize>,
     ) -> Received {
-        let octets = call.octets();
-        let (Some(head), Some(tail)) = (octets.get(head), octets.get(tail)) else {
+        let bytes = call.bytes();
+        let (Some(head), Some(tail)) = (bytes.get(head), bytes.get(tail)) else {
             return Received(0);
         };
         if !self.write_behind(data, tail) {
@@ -229,11 +229,11 @@ impl<C: Connection> Receiving<'_, C> {
         }
         let head = call.place_of(head);
         let tail = call.place_of(tail);
-        // SAFETY: The octets stay until the Call is released.
+        // SAFETY: The bytes stay until the Call is released.
         unsafe { self.fill(head, tail, 0, data, call) }
     }
 
-    /// Copies `source` to behind the first `data` octets of the request's pages; `false` if it does
+    /// Copies `source` to behind the first `data` bytes of the request's pages; `false` if it does
     /// not fit.
     #[inline]
     fn write_behind(&mut self, data: u32, mut source: &[u8]) -> bool {
@@ -252,7 +252,7 @@ impl<C: Connection> Receiving<'_, C> {
                 return false;
             }
             let count = source.len().min(PAGE as usize - offset);
-            // SAFETY: `count` octets are left in the page behind `offset`. The page is the
+            // SAFETY: `count` bytes are left in the page behind `offset`. The page is the
             // request's alone, and nothing is read into it any more.
             unsafe {
                 let target = bindings::rpcrdma_page_address(page).cast::<u8>();
@@ -264,7 +264,7 @@ impl<C: Connection> Receiving<'_, C> {
         true
     }
 
-    /// Delivers a Call of `length` octets that lies in the request's pages.
+    /// Delivers a Call of `length` bytes that lies in the request's pages.
     pub(crate) fn deliver_pages(self, call: C::Call, length: u32) -> Received {
         // SAFETY: The request is ours, and has at least one page.
         let first = unsafe { *(*self.rqst).rq_pages };

@@ -127,7 +127,7 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
         unsafe { bindings::rpcrdma_svc_serv_maxpages((*self.raw()).xpt_server) }
     }
 
-    /// Octets of the longest payload that the service reads or writes at a time.
+    /// Bytes of the longest payload that the service reads or writes at a time.
     pub(crate) fn max_payload(&self) -> u32 {
         // SAFETY: The service outlives its transports, of which this is one until it is dropped.
         unsafe { (*(*self.raw()).xpt_server).sv_max_payload }

@@ -28,7 +28,7 @@ use super::handle::SvcHandle;
 
 /// See the [module's](self) description.
 #[pin_data(PinnedDrop)]
-pub(crate) struct Alarm {
+pub(crate) struct XprtTimer {
     #[pin]
     work: RawDelayedWork,
     xprt: SetOnce<SvcHandle>,
@@ -39,7 +39,7 @@ pub(crate) struct Alarm {
     due: Atomic<bool>,
 }
 
-impl Alarm {
+impl XprtTimer {
     /// An alarm that is not set.
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
@@ -102,7 +102,7 @@ impl Alarm {
 }
 
 #[pinned_drop]
-impl PinnedDrop for Alarm {
+impl PinnedDrop for XprtTimer {
     fn drop(self: Pin<&mut Self>) {
         self.cancel();
     }
@@ -113,11 +113,12 @@ impl PinnedDrop for Alarm {
 /// Called by the workqueue for the `work` of an alarm, which waits for this before it ends.
 unsafe extern "C" fn go_off(work: *mut bindings::work_struct) {
     // SAFETY: By this function's contract.
-    let alarm = unsafe { &*kernel::container_of!(RawDelayedWork::from_work(work), Alarm, work) };
-    *alarm.at.lock() = None;
+    let timer =
+        unsafe { &*kernel::container_of!(RawDelayedWork::from_work(work), XprtTimer, work) };
+    *timer.at.lock() = None;
     // Before the transport's flag, which a thread clears before it asks.
-    alarm.due.xchg(true, Full);
-    if let Some(xprt) = alarm.xprt.as_ref() {
+    timer.due.xchg(true, Full);
+    if let Some(xprt) = timer.xprt.as_ref() {
         xprt.set_data();
         xprt.enqueue();
     }

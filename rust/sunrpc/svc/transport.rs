@@ -7,7 +7,7 @@ use kernel::prelude::*;
 
 use crate::{
     lib::{
-        foreign_buf::Parked,
+        foreign_buf::ForeignBuf,
         sockaddr::SockAddr, //
     },
     sunrpc::{
@@ -17,7 +17,7 @@ use crate::{
 };
 
 use super::{
-    backchannel::ReverseLimits,
+    backchannel::BackchannelLimits,
     class::Accepting,
     reply::Reply,
     rqst::{
@@ -49,13 +49,13 @@ pub(crate) trait Listener: Send + Sync + Sized + 'static {
 /// What carries Calls and Replies.
 pub(crate) trait Connection: Send + Sync + Sized + 'static {
     /// What a Call is kept in, from its receipt until it is released.
-    type Call: Parked;
+    type Call: ForeignBuf;
 
     /// Receives one Call, after [`SvcHandle::set_data`](super::SvcHandle::set_data). One call at a
     /// time, until [`Arriving::let_others_in`].
     fn receive(&self, rqst: Arriving<'_, Self>) -> Received;
 
-    /// Notes that octets of the Reply are an item that may be placed directly.
+    /// Notes that bytes of the Reply are an item that may be placed directly.
     fn result_payload(&self, call: &mut Self::Call, offset: u32, length: u32);
 
     /// Sends the Reply to a Call. Many at a time.
@@ -65,7 +65,7 @@ pub(crate) trait Connection: Send + Sync + Sized + 'static {
     fn release(&self, call: Option<Self::Call>);
 
     /// What reverse Calls are limited to.
-    fn reverse_limits(&self) -> ReverseLimits;
+    fn backchannel_limits(&self) -> BackchannelLimits;
 
     /// Sends a reverse Call; its Reply comes to [`Connection::receive`]. `rpciod`; may sleep.
     ///

@@ -20,12 +20,12 @@ use kernel::{
 
 use crate::{
     bindings,
-    lib::foreign_buf::Parked,
+    lib::foreign_buf::ForeignBuf,
     sunrpc::xdr::XdrBuf, //
 };
 
 use super::{
-    deferred_put::LastPut,
+    deferred_put::DeferredPut,
     handle::XprtHandle,
     slot::Slot,
     transport::Transport, //
@@ -33,8 +33,8 @@ use super::{
 
 /// The slots for reverse Calls.
 #[pin_data]
-pub(crate) struct ReversePool<T: Transport> {
-    last_put: Arc<LastPut<T>>,
+pub(crate) struct BackchannelPool<T: Transport> {
+    last_put: Arc<DeferredPut<T>>,
     #[pin]
     inner: SpinLock<Slots<T>>,
 }
@@ -45,9 +45,9 @@ struct Slots<T: Transport> {
     made: usize,
 }
 
-impl<T: Transport> ReversePool<T> {
+impl<T: Transport> BackchannelPool<T> {
     pub(super) fn new(xprt: XprtHandle<T>) -> Result<Arc<Self>> {
-        let last_put = LastPut::new(xprt)?;
+        let last_put = DeferredPut::new(xprt)?;
         Arc::pin_init(
             pin_init!(Self {
                 last_put,
@@ -97,13 +97,13 @@ impl<T: Transport> ReversePool<T> {
     ///
     /// # Safety
     ///
-    /// See [`LastPut::start`].
+    /// See [`DeferredPut::start`].
     pub(super) unsafe fn put_last(&self) {
         // SAFETY: By this function's contract.
         unsafe { self.last_put.clone().start() };
     }
 
-    /// Hands a reverse Call, the `octets` of `message` from `start` on, to the callback service.
+    /// Hands a reverse Call, the `bytes` of `message` from `start` on, to the callback service.
     /// The message stays in place until the service has read it.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl<T: Transport> ReversePool<T> {
         xid: u32,
         message: T::Reply,
         start: usize,
-        octets: usize,
+        bytes: usize,
     ) -> Result<(), T::Reply> {
         if !xprt.has_callback_service() {
             return Err(message);
@@ -125,7 +125,7 @@ impl<T: Transport> ReversePool<T> {
         let Some(slot) = self.take() else {
             return Err(message);
         };
-        let call = message.octets().get(start..start.saturating_add(octets));
+        let call = message.bytes().get(start..start.saturating_add(bytes));
         let Some(call) = call.filter(|call| call.len() <= PAGE_SIZE) else {
             self.put(slot);
             return Err(message);
@@ -141,7 +141,7 @@ impl<T: Transport> ReversePool<T> {
         }
         let slot = NonNull::from(KBox::leak(slot));
         // SAFETY: The slot is ours alone until it is enqueued. The callback service reads the
-        // message in place and frees the request, which ends in `free_reverse`.
+        // message in place and frees the request, which ends in `free_backchannel`.
         unsafe {
             let slot = slot.as_ref();
             let rqst = slot.rqst();
@@ -174,11 +174,11 @@ impl<T: Transport> ReversePool<T> {
 /// # Invariants
 ///
 /// Only inside `send_request`: the send lock is held, and SUNRPC keeps the request in place.
-pub(crate) struct ReverseReply<'a, T: Transport> {
+pub(crate) struct BackchannelReply<'a, T: Transport> {
     slot: &'a Slot<T>,
 }
 
-impl<'a, T: Transport> ReverseReply<'a, T> {
+impl<'a, T: Transport> BackchannelReply<'a, T> {
     /// # Safety
     ///
     /// To be made in `send_request` for its argument, for as long as that runs.

@@ -27,12 +27,12 @@ pub(super) unsafe extern "C" fn setup<T: Transport>(
 ) -> c_int {
     // SAFETY: By this function's contract.
     let live = unsafe { Xprt::<T>::from_raw(raw).live() };
-    let calls = live.transport.reverse_slots();
+    let calls = live.transport.backchannel_slots();
     // SAFETY: By this function's contract the transport's memory is there.
     trace!(xprtrdma_cb_setup(unsafe { peer_of(raw) }, calls));
     // A slot comes back when SUNRPC has let go of the Reply, a little after it was sent. By then
     // the server may have seen it, and have called again.
-    live.reverse
+    live.backchannel
         .provide(2 * calls as usize)
         .map_or_else(|e| e.to_errno(), |()| 0)
 }
@@ -46,7 +46,7 @@ pub(super) unsafe extern "C" fn max_payload<T: Transport>(raw: *mut bindings::rp
     // SAFETY: By this function's contract.
     unsafe { Xprt::<T>::from_raw(raw).live() }
         .transport
-        .reverse_payload()
+        .backchannel_payload()
 }
 
 /// `bc_num_slots`.
@@ -58,15 +58,15 @@ pub(super) unsafe extern "C" fn num_slots<T: Transport>(raw: *mut bindings::rpc_
     // SAFETY: By this function's contract.
     unsafe { Xprt::<T>::from_raw(raw).live() }
         .transport
-        .reverse_slots()
+        .backchannel_slots()
 }
 
 /// `bc_free_rqst`: SUNRPC is done with a reverse Call.
 ///
 /// # Safety
 ///
-/// Called by SUNRPC for a request from `ReversePool::enqueue`, once.
-pub(super) unsafe extern "C" fn free_reverse<T: Transport>(rqst: *mut bindings::rpc_rqst) {
+/// Called by SUNRPC for a request from `BackchannelPool::enqueue`, once.
+pub(super) unsafe extern "C" fn free_backchannel<T: Transport>(rqst: *mut bindings::rpc_rqst) {
     // SAFETY: By this function's contract; the request holds two references to its transport, which
     // is therefore not destroyed.
     unsafe {
@@ -76,12 +76,12 @@ pub(super) unsafe extern "C" fn free_reverse<T: Transport>(rqst: *mut bindings::
         if let Some(message) = slot.take_reply() {
             live.transport.recycle(message);
         }
-        live.reverse.put(slot);
+        live.backchannel.put(slot);
         // The references that `enqueue` and SUNRPC took.
         bindings::xprt_put(raw);
         if !bindings::refcount_dec_not_one(&raw mut (*raw).kref.refcount) {
             // It is the last one, and still there.
-            live.reverse.put_last();
+            live.backchannel.put_last();
         }
     }
 }

@@ -27,7 +27,7 @@ use super::{
 };
 
 /// The first pause; each is twice as long as the last one.
-pub(super) const FIRST_PAUSE_MS: u32 = 5_000;
+pub(super) const FIRST_BACKOFF_MS: u32 = 5_000;
 
 /// What the last attempt has led to.
 struct Last {
@@ -44,14 +44,14 @@ struct Last {
 /// `last` is the send lock's. `over` is queued with the send lock held, and neither queued nor
 /// running while there is a connection.
 #[pin_data]
-pub(super) struct Pause<T: Transport> {
+pub(super) struct ReconnectBackoff<T: Transport> {
     xprt: XprtHandle<T>,
     last: UnsafeCell<Last>,
     #[pin]
     over: RawDelayedWork,
 }
 
-impl<T: Transport> Pause<T> {
+impl<T: Transport> ReconnectBackoff<T> {
     pub(super) fn new(xprt: XprtHandle<T>) -> impl PinInit<Self> {
         let last = Last {
             peer: None,
@@ -74,7 +74,7 @@ impl<T: Transport> Pause<T> {
         let raw = self.xprt.raw();
         // SAFETY: By this function's contract, and the type's invariants.
         unsafe {
-            bindings::xprt_reconnect_backoff(raw, msecs_to_jiffies(FIRST_PAUSE_MS));
+            bindings::xprt_reconnect_backoff(raw, msecs_to_jiffies(FIRST_BACKOFF_MS));
             (*self.last.get()).since = bindings::rpcrdma_jiffies();
         }
     }
@@ -123,10 +123,12 @@ impl<T: Transport> Pause<T> {
 
 /// # Safety
 ///
-/// Called by the workqueue for the work item of a `Pause<T>`, which waits for this.
+/// Called by the workqueue for the work item of a `ReconnectBackoff<T>`, which waits for this.
 unsafe extern "C" fn over<T: Transport>(work: *mut bindings::work_struct) {
     // SAFETY: By this function's contract.
-    let this = unsafe { &*kernel::container_of!(RawDelayedWork::from_work(work), Pause<T>, over) };
+    let this = unsafe {
+        &*kernel::container_of!(RawDelayedWork::from_work(work), ReconnectBackoff<T>, over)
+    };
     // SAFETY: The memory is there while a handle is, and the transport is alive: `destroy` waits
     // for this. By the type's invariants nobody waits for a Reply.
     unsafe { bindings::xprt_wake_pending_tasks(this.xprt.raw(), -bindings::EAGAIN.cast_signed()) };

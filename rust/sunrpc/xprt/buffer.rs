@@ -19,7 +19,7 @@ const ANY_NODE: c_int = -1;
 ///
 /// # Invariants
 ///
-/// `memory` points to `len` octets from `kmalloc`.
+/// `memory` points to `len` bytes from `kmalloc`.
 pub(super) struct Buffer {
     memory: NonNull<c_void>,
     len: usize,
@@ -42,7 +42,7 @@ impl Buffer {
         Ok(Self { memory, len })
     }
 
-    /// Sees to it that there are at least `len` octets, without keeping the content; `true` if that
+    /// Sees to it that there are at least `len` bytes, without keeping the content; `true` if that
     /// took another allocation. For an RPC's task: allocates as that may.
     #[inline]
     pub(super) fn grow(&mut self, len: usize) -> Result<bool> {
@@ -61,7 +61,7 @@ impl Buffer {
         self.memory.as_ptr()
     }
 
-    /// Its octets.
+    /// Its bytes.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.len

@@ -92,11 +92,11 @@ impl<'a, T: Transport> Call<'a, T> {
         flags & (1 << bindings::RPCAUTH_AUTH_DATATOUCH) != 0
     }
 
-    /// Lets a Reply take `exchange` from now on; to be called before the Call is posted.
+    /// Lets a Reply take `inflight` from now on; to be called before the Call is posted.
     #[inline]
-    pub(crate) fn commit(self, exchange: T::Exchange) -> Committed<'a, T> {
+    pub(crate) fn commit(self, inflight: T::Inflight) -> Committed<'a, T> {
         // SAFETY: By the type's invariants the send lock is held, and the slot is idle.
-        unsafe { self.slot.phase.commit(exchange) };
+        unsafe { self.slot.slot_state.commit(inflight) };
         // INVARIANT: As for `self`; committed just now.
         Committed { slot: self.slot }
     }
@@ -122,10 +122,10 @@ impl<T: Transport> Committed<'_, T> {
     /// Takes the Exchange back after the Call could not be posted; `None` if the peer, who cannot
     /// have seen the Call, has answered it.
     #[cold]
-    pub(crate) fn revoke(self) -> Option<T::Exchange> {
-        let (emptied, exchange) = self.slot.phase.claim()?.take();
-        emptied.settle();
-        Some(exchange)
+    pub(crate) fn revoke(self) -> Option<T::Inflight> {
+        let (claimed_empty, inflight) = self.slot.slot_state.claim()?.take();
+        claimed_empty.settle();
+        Some(inflight)
     }
 }
 

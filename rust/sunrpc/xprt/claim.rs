@@ -10,7 +10,7 @@ use core::{
 
 use crate::{
     bindings,
-    lib::foreign_buf::Parked,
+    lib::foreign_buf::ForeignBuf,
     sunrpc::xdr::ReplyRoom,
     trace::Task, //
 };
@@ -21,24 +21,24 @@ use super::{
     locks,
     slot::Slot,
     slot_state::{
-        Emptied,
-        ExchangeClaim, //
+        ClaimedEmpty,
+        InflightClaim, //
     },
     transport::Transport, //
 };
 
-/// Which octets of an inline payload go where.
+/// Which bytes of an inline payload go where.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scatter {
     /// Where in the Receive buffer the payload starts.
     pub(crate) payload: usize,
-    /// Octets of the payload that are the head, in place.
+    /// Bytes of the payload that are the head, in place.
     pub(crate) head: u32,
-    /// Offset in the payload, and octets, of what is copied to the start of the pages.
+    /// Offset in the payload, and bytes, of what is copied to the start of the pages.
     pub(crate) copy: (u32, u32),
     /// The new length of the pages, which does not grow; `None` leaves it.
     pub(crate) pages: Option<u32>,
-    /// Offset in the payload, and octets, of what is copied to the start of the tail.
+    /// Offset in the payload, and bytes, of what is copied to the start of the tail.
     pub(crate) tail: (u32, u32),
     /// What SUNRPC is told is the length of the Reply.
     pub(crate) length: u32,
@@ -121,7 +121,7 @@ impl<T: Transport> Drop for Pinned<T> {
 pub(crate) struct Claimed<T: Transport> {
     // Dropped in this order: whoever waits for the request to be unpinned finds that there is
     // something to fence, and the claim does not outlive the slot.
-    claim: ExchangeClaim<'static, T::Exchange>,
+    claim: InflightClaim<'static, T::Inflight>,
     pinned: Pinned<T>,
 }
 
@@ -143,7 +143,7 @@ impl<T: Transport> Deref for Claimed<T> {
 /// As for [`Claimed`].
 pub(crate) struct Fencing<T: Transport> {
     // Dropped in this order.
-    emptied: Emptied<'static, T::Exchange>,
+    claimed_empty: ClaimedEmpty<'static, T::Inflight>,
     pinned: Pinned<T>,
 }
 
@@ -168,7 +168,7 @@ impl<T: Transport> XprtHandle<T> {
             let _locked = locks::queue(raw);
             let rqst = bindings::xprt_lookup_rqst(raw, xid.to_be());
             let slot = Slot::<T>::from_rqst(NonNull::new(rqst)?.as_ptr());
-            let claim = slot.phase.claim()?;
+            let claim = slot.slot_state.claim()?;
             bindings::xprt_pin_rqst(rqst);
             // INVARIANT: Just claimed and pinned.
             Some(Claimed {
@@ -182,29 +182,35 @@ impl<T: Transport> XprtHandle<T> {
 impl<T: Transport> Claimed<T> {
     /// What the RPC exposes.
     #[inline]
-    pub(crate) fn exchange(&self) -> &T::Exchange {
-        self.claim.exchange()
+    pub(crate) fn inflight(&self) -> &T::Inflight {
+        self.claim.inflight()
     }
 
     /// What the RPC exposes.
     #[inline]
-    pub(crate) fn exchange_mut(&mut self) -> &mut T::Exchange {
-        self.claim.exchange_mut()
+    pub(crate) fn inflight_mut(&mut self) -> &mut T::Inflight {
+        self.claim.inflight_mut()
     }
 
     /// Takes out what the RPC exposes, for it to be fenced.
     #[inline]
-    pub(crate) fn withdraw(self) -> (Fencing<T>, T::Exchange) {
+    pub(crate) fn withdraw(self) -> (Fencing<T>, T::Inflight) {
         let Self { claim, pinned } = self;
-        let (emptied, exchange) = claim.take();
+        let (claimed_empty, inflight) = claim.take();
         // INVARIANT: Claim and pin are those of `self`.
-        (Fencing { emptied, pinned }, exchange)
+        (
+            Fencing {
+                claimed_empty,
+                pinned,
+            },
+            inflight,
+        )
     }
 }
 
 impl<T: Transport> Fencing<T> {
     /// Completes the RPC with a Reply of which at least a part is in `reply`. Gives back an older
-    /// message that the request held, and how many octets were copied.
+    /// message that the request held, and how many bytes were copied.
     #[inline]
     pub(crate) fn complete(
         self,
@@ -212,8 +218,8 @@ impl<T: Transport> Fencing<T> {
         reply: T::Reply,
         scatter: &Scatter,
     ) -> (Option<T::Reply>, usize) {
-        let octets = reply.octets();
-        let payload = octets.get(scatter.payload..).unwrap_or(&[]);
+        let bytes = reply.bytes();
+        let payload = bytes.get(scatter.payload..).unwrap_or(&[]);
         let run = |(offset, len): (u32, u32)| {
             let end = offset.checked_add(len)? as usize;
             payload.get(offset as usize..end).filter(|_| len != 0)
@@ -249,15 +255,18 @@ impl<T: Transport> Fencing<T> {
         (old, copied)
     }
 
-    /// Completes the RPC with a Reply of `length` octets that is where the consumer expects it.
+    /// Completes the RPC with a Reply of `length` bytes that is where the consumer expects it.
     pub(crate) fn complete_in_place(self, _fence: T::Fence, length: u32) {
         self.wake(length);
     }
 
     #[inline]
     fn wake(self, length: u32) {
-        let Self { emptied, pinned } = self;
-        emptied.answered();
+        let Self {
+            claimed_empty,
+            pinned,
+        } = self;
+        claimed_empty.answered();
         pinned.unpin(|slot| {
             // SAFETY: Pinned, and the lock is held.
             unsafe {
@@ -274,9 +283,12 @@ impl<T: Transport> Fencing<T> {
     #[inline]
     pub(super) fn last_with_queue_lock(
         self,
-        last: impl FnOnce(&Slot<T>, Emptied<'_, T::Exchange>),
+        last: impl FnOnce(&Slot<T>, ClaimedEmpty<'_, T::Inflight>),
     ) {
-        let Self { emptied, pinned } = self;
-        pinned.unpin(|slot| last(slot, emptied));
+        let Self {
+            claimed_empty,
+            pinned,
+        } = self;
+        pinned.unpin(|slot| last(slot, claimed_empty));
     }
 }

@@ -18,10 +18,10 @@ use crate::{
         addr::AddressStrings,
         class::{
             Class,
-            OnlyClass,
+            StaticClass,
             ALLOCATED_ALIGN, //
         },
-        module_ref::ModuleHold, //
+        module_ref::ModuleRef, //
     }, //
 };
 
@@ -41,7 +41,7 @@ const BIND_TIMEOUT_MS: u32 = 60_000;
 const IDLE_TIMEOUT_MS: u32 = 300_000;
 
 /// The class; its transports refer to it, and keep the module.
-static CLASS: OnlyClass<Class<3>> = OnlyClass::new();
+static CLASS: StaticClass<Class<3>> = StaticClass::new();
 
 /// The registration of `T` as a class of transports.
 #[must_use = "it ends when it is dropped"]
@@ -110,7 +110,7 @@ unsafe fn create<T: Transport>(
         let addr = SockAddr::from_raw((*args).dstaddr, (*args).addrlen);
         ((*args).net, addr.ok_or(EBADF)?)
     };
-    let module = ModuleHold::take().ok_or(EIO)?;
+    let module = ModuleRef::take().ok_or(EIO)?;
     const { assert!(align_of::<Xprt<T>>() <= ALLOCATED_ALIGN) };
     // SAFETY: A valid namespace; what is returned is zeroed and larger than a `rpc_xprt`.
     let raw = unsafe { bindings::xprt_alloc(net, size_of::<Xprt<T>>(), 0, T::slots()) };

@@ -16,7 +16,7 @@ use crate::{
 };
 
 use super::{
-    backoff::FIRST_PAUSE_MS,
+    backoff::FIRST_BACKOFF_MS,
     handle::peer_of,
     locks,
     reclaim,
@@ -83,10 +83,10 @@ pub(super) unsafe extern "C" fn connect<T: Transport>(
             return;
         }
         let live = Xprt::<T>::from_raw(raw).live();
-        let pause = live.pause.left();
-        trace!(xprtrdma_op_connect(peer_of(raw), pause));
-        if pause > 0 {
-            live.pause.wait(pause);
+        let backoff = live.backoff.left();
+        trace!(xprtrdma_op_connect(peer_of(raw), backoff));
+        if backoff > 0 {
+            live.backoff.wait(backoff);
             bindings::rpcrdma_xprt_clear_connecting(raw);
             bindings::xprt_unlock_connect(raw, cookie(raw));
             return;
@@ -108,7 +108,7 @@ pub(super) unsafe extern "C" fn connect_worker<T: Transport>(work: *mut bindings
     let (live, raw) = unsafe { Xprt::<T>::of_connect_worker(work) };
     // SAFETY: Alive, as above.
     let _scope = unsafe { reclaim::Scope::of(raw) };
-    live.pause.stop();
+    live.backoff.stop();
     // SAFETY: The send lock is held. There is no connection: SUNRPC has had the last one closed.
     unsafe { live.disconnect(raw) };
     let connected = live.transport.connect();
@@ -125,13 +125,13 @@ pub(super) unsafe extern "C" fn connect_worker<T: Transport>(work: *mut bindings
                 (*stat).connect_time = (*stat)
                     .connect_time
                     .wrapping_add(now.wrapping_sub((*stat).connect_start));
-                live.pause.begin();
+                live.backoff.begin();
                 bindings::set_bit(bindings::XPRT_CONNECTED as usize, &raw mut (*raw).state);
                 trace!(xprtrdma_connect(peer_of(raw), 0, 1));
                 -bindings::EAGAIN.cast_signed()
             }
             Err(error) => {
-                live.pause.begin();
+                live.backoff.begin();
                 let errno = error.to_errno();
                 trace!(xprtrdma_connect(peer_of(raw), errno, errno));
                 errno
@@ -152,7 +152,7 @@ pub(super) unsafe extern "C" fn destroy<T: Transport>(raw: *mut bindings::rpc_xp
     unsafe {
         let live = Xprt::<T>::from_raw(raw).live();
         live.connect_worker.cancel_sync();
-        live.pause.stop();
+        live.backoff.stop();
         live.credits.stop();
         // That may take memory, and the locks of a connection are of the kind that those take who
         // free some.
@@ -176,7 +176,7 @@ pub(super) unsafe extern "C" fn set_connect_timeout<T: Transport>(
         trace!(xprtrdma_op_set_cto(peer_of(raw), connect, reconnect));
         let _locked = locks::transport(raw);
         if connect < (*raw).connect_timeout {
-            let each = connect.max(msecs_to_jiffies(2 * FIRST_PAUSE_MS));
+            let each = connect.max(msecs_to_jiffies(2 * FIRST_BACKOFF_MS));
             let timeout = Xprt::<T>::from_raw(raw).timeout.get();
             (*timeout).to_initval = each;
             (*timeout).to_maxval = each;

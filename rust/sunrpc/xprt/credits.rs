@@ -37,7 +37,7 @@ use super::{
 
 /// How long at least a Reply may take that nobody waits for. Some may take longer, which is up to
 /// who mounts.
-const PATIENCE_MS: u32 = super::class::RPC_TIMEOUT_MS;
+const GIVE_UP_TIMEOUT_MS: u32 = super::class::RPC_TIMEOUT_MS;
 
 /// What has a window of credits, and keeps some of them.
 ///
@@ -166,7 +166,7 @@ impl<W: Windowed> Credits<W> {
     #[cold]
     #[must_use = "the credit is the caller's to give back if this is false"]
     pub(in crate::sunrpc) unsafe fn keep(&self, xid: u32, timeout: c_ulong) -> bool {
-        let patience = msecs_to_jiffies(PATIENCE_MS);
+        let patience = msecs_to_jiffies(GIVE_UP_TIMEOUT_MS);
         // SAFETY: Reading the clock needs nothing.
         let now = unsafe { bindings::rpcrdma_jiffies() };
         let due = now.wrapping_add(timeout.max(patience));
@@ -256,7 +256,7 @@ unsafe extern "C" fn overdue<W: Windowed>(work: *mut bindings::work_struct) {
     } else {
         // Sooner than whoever has kept one meanwhile said, but not so late that one which is kept
         // from now on may be overdue by then.
-        let next = soonest.min(msecs_to_jiffies(PATIENCE_MS));
+        let next = soonest.min(msecs_to_jiffies(GIVE_UP_TIMEOUT_MS));
         // SAFETY: `stop` waits for this, and cancels it.
         unsafe { this.overdue.modify(next) };
     }

@@ -27,17 +27,17 @@ use super::{
 
 /// A thread of its own for the last reference.
 #[pin_data]
-pub(super) struct LastPut<T: Transport> {
+pub(super) struct DeferredPut<T: Transport> {
     xprt: XprtHandle<T>,
     #[pin]
     work: Work<Self>,
 }
 
 impl_has_work! {
-    impl{T: Transport} HasWork<LastPut<T>> for LastPut<T> { self.work }
+    impl{T: Transport} HasWork<DeferredPut<T>> for DeferredPut<T> { self.work }
 }
 
-impl<T: Transport> LastPut<T> {
+impl<T: Transport> DeferredPut<T> {
     /// # Errors
     ///
     /// `ENOMEM`.
@@ -64,7 +64,7 @@ impl<T: Transport> LastPut<T> {
     }
 }
 
-impl<T: Transport> WorkItem for LastPut<T> {
+impl<T: Transport> WorkItem for DeferredPut<T> {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {

@@ -20,7 +20,7 @@ use crate::{
     },
     sunrpc::{
         addr::AddressStrings,
-        module_ref::ModuleHold, //
+        module_ref::ModuleRef, //
     }, //
 };
 
@@ -72,7 +72,7 @@ pub(super) unsafe fn put_handle<T: Transport>(raw: *mut bindings::rpc_xprt) {
         unsafe {
             AddressStrings::free_address(raw);
             bindings::xprt_free(raw);
-            drop(ModuleHold::of_transport());
+            drop(ModuleRef::of_transport());
         }
     }
 }

@@ -43,8 +43,8 @@ mod slot_state;
 pub(super) mod transport;
 
 pub(crate) use backchannel::{
-    ReversePool,
-    ReverseReply, //
+    BackchannelPool,
+    BackchannelReply, //
 };
 pub(crate) use call::{
     Call,

@@ -55,7 +55,7 @@ impl<T: Transport> Ops<T> {
         bc_setup: Some(backchannel_ops::setup::<T>),
         bc_maxpayload: Some(backchannel_ops::max_payload::<T>),
         bc_num_slots: Some(backchannel_ops::num_slots::<T>),
-        bc_free_rqst: Some(backchannel_ops::free_reverse::<T>),
+        bc_free_rqst: Some(backchannel_ops::free_backchannel::<T>),
         bc_destroy: Some(backchannel_ops::destroy::<T>),
         ..pin_init::zeroed()
     };

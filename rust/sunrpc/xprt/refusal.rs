@@ -5,7 +5,7 @@
 //! A refusal can be here while SUNRPC is still on its way out of sending the Call: in
 //! `xprt_request_transmit`, which then notes the connection's cookie, in `xprt_transmit`, or, in
 //! the task, in `call_transmit_status`, which clears the task's status. What the task is told
-//! earlier than that it does not see. It takes a Reply of no octets for the end of the connection,
+//! earlier than that it does not see. It takes a Reply of no bytes for the end of the connection,
 //! and closes it.
 //!
 //! So the bringer of the refusal, a worker of the connection's queues, looks whether the task waits
@@ -38,14 +38,14 @@ impl<T: Transport> Fencing<T> {
     /// Ends the RPC without a Reply.
     #[cold]
     pub(crate) fn refuse(self, _fence: T::Fence, refusal: Refusal) {
-        self.last_with_queue_lock(|slot, emptied| {
+        self.last_with_queue_lock(|slot, claimed_empty| {
             // SAFETY: The request is pinned, and `queue_lock` is held.
             if unsafe { waits(slot.rqst()) } {
-                emptied.answered();
+                claimed_empty.answered();
                 // SAFETY: As above, and the task waits.
                 unsafe { end(slot.rqst(), refusal) };
             } else {
-                emptied.refused(refusal);
+                claimed_empty.refused(refusal);
             }
         });
     }
@@ -64,7 +64,7 @@ pub(super) unsafe extern "C" fn wait_for_reply_request<T: Transport>(
     unsafe {
         bindings::xprt_wait_for_reply_request_def(task);
         let slot = Slot::<T>::from_rqst((*task).tk_rqstp);
-        if let Some(refusal) = slot.phase.take_refusal() {
+        if let Some(refusal) = slot.slot_state.take_refusal() {
             end(slot.rqst(), refusal);
         }
     }

@@ -15,7 +15,7 @@ use crate::{
 };
 
 use super::{
-    backchannel::ReverseReply,
+    backchannel::BackchannelReply,
     call::{
         task_of,
         Call, //
@@ -23,8 +23,8 @@ use super::{
     connection_ops::close,
     refusal::Refusal,
     rpc_xprt::{
-        Live,
         Xprt, //
+        XprtState,
     },
     slot::{
         FreeSlot,
@@ -76,7 +76,7 @@ pub(super) unsafe extern "C" fn alloc_slot<T: Transport>(
 /// `raw` is the transport that `live` is part of.
 unsafe fn give_slot<T: Transport>(
     raw: *mut bindings::rpc_xprt,
-    live: &Live<T>,
+    live: &XprtState<T>,
     mut slot: FreeSlot<T>,
 ) {
     loop {
@@ -133,11 +133,11 @@ pub(super) unsafe extern "C" fn buf_alloc<T: Transport>(task: *mut bindings::rpc
     // SAFETY: The task owns its slot.
     match unsafe { Slot::<T>::from_rqst(rqst).provide_buffers() } {
         Ok(0) => 0,
-        Ok(octets) => {
+        Ok(bytes) => {
             // SAFETY: By this function's contract.
             unsafe { Xprt::<T>::from_raw(raw).live() }
                 .transport
-                .buffers_grown(octets);
+                .buffers_grown(bytes);
             0
         }
         Err(error) => error.to_errno(),
@@ -152,12 +152,12 @@ pub(super) unsafe extern "C" fn buf_free<T: Transport>(task: *mut bindings::rpc_
     let (rqst, raw) = unsafe { ((*task).tk_rqstp, (*(*task).tk_rqstp).rq_xprt) };
     // SAFETY: The task's own.
     let slot = unsafe { Slot::<T>::from_rqst(rqst) };
-    if slot.phase.is_sent() {
+    if slot.slot_state.is_sent() {
         // SAFETY: By this function's contract.
         abandon(unsafe { Xprt::<T>::from_raw(raw).live() }, slot);
     }
     // SAFETY: The task owns its slot.
-    unsafe { slot.phase.renew() };
+    unsafe { slot.slot_state.renew() };
 }
 
 /// Gives the credit of a request back, unless the peer still has the Call.
@@ -171,10 +171,10 @@ pub(super) unsafe extern "C" fn release_request<T: Transport>(task: *mut binding
     unsafe {
         let rqst = (*task).tk_rqstp;
         let slot = Slot::<T>::from_rqst(rqst);
-        if is_reverse(rqst) {
+        if is_backchannel(rqst) {
             // It was none of the credits that are counted.
             (*rqst).rq_cong = 0;
-        } else if (*rqst).rq_cong != 0 && slot.phase.is_sent() && {
+        } else if (*rqst).rq_cong != 0 && slot.slot_state.is_sent() && {
             let live = Xprt::<T>::from_raw((*rqst).rq_xprt).live();
             live.credits.keep(slot.xid(), (*rqst).rq_timeout)
         } {
@@ -192,7 +192,7 @@ pub(super) unsafe extern "C" fn release_request<T: Transport>(task: *mut binding
 ///
 /// The request is the caller's.
 #[inline]
-unsafe fn is_reverse(rqst: *mut bindings::rpc_rqst) -> bool {
+unsafe fn is_backchannel(rqst: *mut bindings::rpc_rqst) -> bool {
     // SAFETY: By this function's contract.
     unsafe { (*rqst).rq_buffer.is_null() }
 }
@@ -212,7 +212,7 @@ pub(super) unsafe extern "C" fn prepare_request<T: Transport>(
     unsafe {
         if ptr::eq(buf, &raw const (*rqst).rq_rcv_buf) {
             let slot = Slot::<T>::from_rqst(rqst);
-            slot.phase.renew();
+            slot.slot_state.renew();
             if let Some(reply) = slot.take_reply() {
                 let live = Xprt::<T>::from_raw((*rqst).rq_xprt).live();
                 live.transport.recycle(reply);
@@ -224,20 +224,20 @@ pub(super) unsafe extern "C" fn prepare_request<T: Transport>(
 
 /// Takes back what a Call exposes that was sent and will not be waited for any longer.
 #[cold]
-fn abandon<T: Transport>(live: &Live<T>, slot: &Slot<T>) {
+fn abandon<T: Transport>(live: &XprtState<T>, slot: &Slot<T>) {
     live.with_link(|connection| {
-        let Some(claim) = slot.phase.claim() else {
+        let Some(claim) = slot.slot_state.claim() else {
             return;
         };
-        let (emptied, exchange) = claim.take();
+        let (claimed_empty, inflight) = claim.take();
         // SAFETY: The task gives up its own request.
         trace!(xprtrdma_mrs_zap(unsafe { task_of(slot.rqst()) }));
         match connection {
-            Some(connection) => drop(live.transport.fence(connection, exchange)),
+            Some(connection) => drop(live.transport.fence(connection, inflight)),
             // Nothing is exposed on a connection that is gone.
-            None => drop(exchange),
+            None => drop(inflight),
         }
-        emptied.settle();
+        claimed_empty.settle();
     });
 }
 
@@ -279,10 +279,10 @@ unsafe fn transmit<T: Transport>(
         return Err(SendError::NotConnected);
     }
     // SAFETY: `xprt_transmit` has pinned the request.
-    if unsafe { is_reverse(rqst) } {
+    if unsafe { is_backchannel(rqst) } {
         // SAFETY: Made in `send_request`.
-        let reply = unsafe { ReverseReply::new(slot) };
-        return match live.transport.send_reverse(connection, sender, &reply) {
+        let reply = unsafe { BackchannelReply::new(slot) };
+        return match live.transport.send_backchannel(connection, sender, &reply) {
             // Who cannot send a Reply closes the connection (RFC 8166 Section 4.5.4). Any other
             // error would be that of whoever holds the send lock.
             Err(SendError::TooBig | SendError::Io) => Err(SendError::NotConnected),
@@ -290,11 +290,11 @@ unsafe fn transmit<T: Transport>(
         };
     }
     // Answered, as SUNRPC is being told at this moment, or is going to be when the task waits.
-    if slot.phase.is_answered() {
+    if slot.slot_state.is_answered() {
         return Ok(());
     }
     // Sent on this connection already, and not answered: sending it twice would upset the credits.
-    if !slot.phase.is_idle() {
+    if !slot.slot_state.is_idle() {
         return Err(SendError::NotConnected);
     }
     // SAFETY: `xprt_transmit` has pinned the request, and the send lock is held: what asks for
@@ -341,10 +341,10 @@ unsafe fn not_sent<T: Transport>(slot: &Slot<T>, error: SendError) -> Result<(),
     };
     // SAFETY: By this function's contract the request has its task.
     let waits = unsafe { bindings::rpcrdma_rpc_reply_expected((*slot.rqst()).rq_task) };
-    if !waits || !slot.phase.is_idle() {
+    if !waits || !slot.slot_state.is_idle() {
         return Err(error);
     }
     // SAFETY: The send lock is held, and the slot is idle.
-    unsafe { slot.phase.refuse_unsent(refusal) };
+    unsafe { slot.slot_state.refuse_unsent(refusal) };
     Ok(())
 }

@@ -41,8 +41,8 @@ use crate::{
 };
 
 use super::{
-    backchannel::ReversePool,
-    backoff::Pause,
+    backchannel::BackchannelPool,
+    backoff::ReconnectBackoff,
     credits::Credits,
     handle::{
         peer_of,
@@ -69,7 +69,7 @@ pub(super) struct Xprt<T: Transport> {
     pub(super) handles: Refcount,
     pub(super) strings: UnsafeCell<AddressStrings>,
     pub(super) timeout: Opaque<bindings::rpc_timeout>,
-    live: UnsafeCell<MaybeUninit<Live<T>>>,
+    live: UnsafeCell<MaybeUninit<XprtState<T>>>,
 }
 
 /// The part that ends in `destroy`. Fields are dropped in this order: what is free links `slots`.
@@ -80,7 +80,7 @@ pub(super) struct Xprt<T: Transport> {
 /// `sender` is the send lock's alone. There is a sender whenever there is a connection. All that
 /// was put into `free` is in `slots`.
 #[pin_data]
-pub(super) struct Live<T: Transport> {
+pub(super) struct XprtState<T: Transport> {
     #[pin]
     link: Mutex<()>,
     connection: UnsafeCell<Option<T::Connection>>,
@@ -88,16 +88,16 @@ pub(super) struct Live<T: Transport> {
     #[pin]
     pub(super) connect_worker: RawDelayedWork,
     #[pin]
-    pub(super) pause: Pause<T>,
+    pub(super) backoff: ReconnectBackoff<T>,
     pub(super) transport: T,
     pub(super) credits: Arc<Credits<XprtHandle<T>>>,
-    pub(super) reverse: Arc<ReversePool<T>>,
+    pub(super) backchannel: Arc<BackchannelPool<T>>,
     #[pin]
     pub(super) free: Pool<FreeSlot<T>>,
     slots: KVVec<KBox<Slot<T>>>,
 }
 
-impl<T: Transport> Live<T> {
+impl<T: Transport> XprtState<T> {
     /// `slots` of them, all free.
     pub(super) fn new(
         xprt: XprtHandle<T>,
@@ -105,10 +105,10 @@ impl<T: Transport> Live<T> {
         worker: unsafe extern "C" fn(*mut bindings::work_struct),
     ) -> impl PinInit<Self, Error> {
         pin_init::pin_init_scope(move || {
-            let reverse = ReversePool::new(xprt.clone())?;
+            let backchannel = BackchannelPool::new(xprt.clone())?;
             let credits = Credits::new(xprt.clone(), slots)?;
-            let pause = Pause::new(xprt.clone());
-            let transport = T::new(xprt, credits.clone(), reverse.clone())?;
+            let backoff = ReconnectBackoff::new(xprt.clone());
+            let transport = T::new(xprt, credits.clone(), backchannel.clone())?;
             let mut all = KVVec::with_capacity(slots as usize, GFP_KERNEL)?;
             for _ in 0..slots {
                 all.push(Slot::new()?, GFP_KERNEL)?;
@@ -118,10 +118,10 @@ impl<T: Transport> Live<T> {
                 connection: UnsafeCell::new(None),
                 sender: UnsafeCell::new(None),
                 connect_worker <- RawDelayedWork::new(worker, kernel::static_lock_class!()),
-                pause <- pause,
+                backoff <- backoff,
                 transport,
                 credits,
-                reverse,
+                backchannel,
                 free <- Pool::new(),
                 slots: all,
             }? Error)
@@ -186,7 +186,7 @@ impl<T: Transport> Live<T> {
         // SAFETY: The transport is alive.
         trace!(xprtrdma_disconnect(unsafe { peer_of(raw) }, 0, 0));
         // Whoever has the mutex may be waiting for an answer from the device.
-        T::hang_up(connection);
+        T::disconnect(connection);
         {
             let _link = self.link.lock();
             // Under the mutex: whoever then finds no connection knows that nothing is exposed.
@@ -197,10 +197,10 @@ impl<T: Transport> Live<T> {
         drop(unsafe { (*self.sender.get()).take() });
         for slot in self.slots.iter() {
             // What was exposed on that connection is not any more. SUNRPC sends the Call again.
-            if let Some(claim) = slot.phase.claim() {
-                let (emptied, exchange) = claim.take();
-                drop(exchange);
-                emptied.settle();
+            if let Some(claim) = slot.slot_state.claim() {
+                let (claimed_empty, inflight) = claim.take();
+                drop(inflight);
+                claimed_empty.settle();
             }
         }
         // SAFETY: The transport is alive. Credits are valid for one connection.
@@ -229,7 +229,7 @@ impl<T: Transport> Xprt<T> {
     ///
     /// Between `setup` and `destroy`.
     #[inline]
-    pub(super) unsafe fn live(&self) -> &Live<T> {
+    pub(super) unsafe fn live(&self) -> &XprtState<T> {
         // SAFETY: By this function's contract and the type's invariants.
         unsafe { (*self.live.get()).assume_init_ref() }
     }
@@ -242,13 +242,16 @@ impl<T: Transport> Xprt<T> {
     /// used.
     pub(super) unsafe fn of_connect_worker<'a>(
         work: *mut bindings::work_struct,
-    ) -> (&'a Live<T>, *mut bindings::rpc_xprt) {
+    ) -> (&'a XprtState<T>, *mut bindings::rpc_xprt) {
         // SAFETY: By this function's contract.
         unsafe {
             let work = RawDelayedWork::from_work(work);
-            let live = kernel::container_of!(work, Live<T>, connect_worker);
-            let this =
-                kernel::container_of!(live.cast::<UnsafeCell<MaybeUninit<Live<T>>>>(), Self, live);
+            let live = kernel::container_of!(work, XprtState<T>, connect_worker);
+            let this = kernel::container_of!(
+                live.cast::<UnsafeCell<MaybeUninit<XprtState<T>>>>(),
+                Self,
+                live
+            );
             (&*live, this.cast_mut().cast())
         }
     }
@@ -269,9 +272,9 @@ impl<T: Transport> Xprt<T> {
             let raw = this.cast::<bindings::rpc_xprt>();
             let handle = XprtHandle::new(raw);
             let slots = (*raw).max_reqs;
-            let live = (&raw mut (*this).live).cast::<Live<T>>();
+            let live = (&raw mut (*this).live).cast::<XprtState<T>>();
             // The memory does not move until it is freed.
-            Live::new(handle, slots, worker).__pinned_init(live)
+            XprtState::new(handle, slots, worker).__pinned_init(live)
         }
     }
 
@@ -283,7 +286,7 @@ impl<T: Transport> Xprt<T> {
     pub(super) unsafe fn finish(this: *mut Self) {
         // SAFETY: Initialised by `init`; nobody calls into the transport any more.
         unsafe {
-            ptr::drop_in_place((&raw mut (*this).live).cast::<Live<T>>());
+            ptr::drop_in_place((&raw mut (*this).live).cast::<XprtState<T>>());
             put_handle::<T>(this.cast());
         }
     }

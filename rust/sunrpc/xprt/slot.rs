@@ -3,7 +3,7 @@
 //! Slots: what SUNRPC calls an `rpc_rqst`, and what an RPC over this transport needs beside it.
 //!
 //! A slot has one owner at a time. SUNRPC owns it from `alloc_slot` to `free_slot`, and shares it
-//! while a Call waits for its Reply: see [`phase`](super::phase).
+//! while a Call waits for its Reply: see [`slot_state`](super::phase).
 
 use core::{
     cell::UnsafeCell,
@@ -25,11 +25,11 @@ use crate::{
 
 use super::{
     buffer::Buffer,
-    slot_state::Phase,
+    slot_state::SlotState,
     transport::Transport, //
 };
 
-/// Octets for Calls and for Replies that a slot has from the start; most need no more.
+/// Bytes for Calls and for Replies that a slot has from the start; most need no more.
 const INITIAL_BUFFER: usize = 2048;
 
 /// One RPC's place.
@@ -43,7 +43,7 @@ pub(crate) struct Slot<T: Transport> {
     rqst: Opaque<bindings::rpc_rqst>,
     /// Links the free slots.
     free: Link,
-    pub(super) phase: Phase<T::Exchange>,
+    pub(super) slot_state: SlotState<T::Inflight>,
     reply: UnsafeCell<Option<T::Reply>>,
     call_buffer: UnsafeCell<Buffer>,
     reply_buffer: UnsafeCell<Buffer>,
@@ -60,13 +60,13 @@ impl<T: Transport> Slot<T> {
         Self::with_buffers(INITIAL_BUFFER, INITIAL_BUFFER)
     }
 
-    /// A slot with buffers for so many octets to send and to receive.
+    /// A slot with buffers for so many bytes to send and to receive.
     pub(super) fn with_buffers(call: usize, reply: usize) -> Result<KBox<Self>> {
         Ok(KBox::new(
             Self {
                 rqst: Opaque::zeroed(),
                 free: Link::new(),
-                phase: Phase::new(),
+                slot_state: SlotState::new(),
                 reply: UnsafeCell::new(None),
                 call_buffer: UnsafeCell::new(Buffer::new(call)?),
                 reply_buffer: UnsafeCell::new(Buffer::new(reply)?),
@@ -92,7 +92,7 @@ impl<T: Transport> Slot<T> {
         self.rqst.get()
     }
 
-    /// Makes room for a Call and a Reply; returns how many octets had to be allocated.
+    /// Makes room for a Call and a Reply; returns how many bytes had to be allocated.
     ///
     /// # Safety
     ///

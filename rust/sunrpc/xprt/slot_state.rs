@@ -2,7 +2,7 @@
 
 //! How far a slot's RPC is, and who may touch what it exposes.
 //!
-//! While a Call waits for its Reply, its [`Transport::Exchange`] (the memory that the peer may
+//! While a Call waits for its Reply, its [`Transport::Inflight`] (the memory that the peer may
 //! reach) is up for whoever takes it first:
 //!
 //! ```text
@@ -14,7 +14,7 @@
 //!                               |-- abandon (buf_free), sweep (disconnect) --> Idle
 //! ```
 //!
-//! A claim is a token, an [`ExchangeClaim`]. The claimer leaves the Exchange in place until it is
+//! A claim is a token, an [`InflightClaim`]. The claimer leaves the Exchange in place until it is
 //! fenced. If that does not happen the slot is Sent again, so that whoever gives up the RPC, or the
 //! end of the connection, finds what the peer can still reach.
 //!
@@ -25,7 +25,7 @@
 //! With one claimer at a time, a Reply to a Call that was not sent yet, a second Reply, a signal
 //! and a disconnect cannot interfere.
 //!
-//! [`Transport::Exchange`]: super::transport::Transport::Exchange
+//! [`Transport::Inflight`]: super::transport::Transport::Exchange
 
 use core::{
     cell::UnsafeCell,
@@ -65,40 +65,40 @@ const REFUSED_TOO_BIG: u32 = 6;
 ///
 /// # Invariants
 ///
-/// `phase` leaves `IDLE` only by the send lock's holder, `SENT` only for `CLAIMED`, `CLAIMED` only
-/// by the one [`ExchangeClaim`] or [`Emptied`] that there is then, and the phases from `DONE` on
-/// only by SUNRPC's owner of the slot.
+/// `slot_state` leaves `IDLE` only by the send lock's holder, `SENT` only for `CLAIMED`, `CLAIMED`
+/// only by the one [`InflightClaim`] or [`ClaimedEmpty`] that there is then, and the phases from
+/// `DONE` on only by SUNRPC's owner of the slot.
 ///
-/// `exchange` is touched only by that claim, and by the send lock's holder while `phase` is `IDLE`.
-/// It is there when `phase` is `SENT`, and is not in any other phase but `CLAIMED`.
-pub(super) struct Phase<E> {
-    phase: Atomic<u32>,
-    exchange: UnsafeCell<Option<E>>,
+/// `inflight` is touched only by that claim, and by the send lock's holder while `slot_state` is
+/// `IDLE`. It is there when `slot_state` is `SENT`, and is not in any other phase but `CLAIMED`.
+pub(super) struct SlotState<E> {
+    slot_state: Atomic<u32>,
+    inflight: UnsafeCell<Option<E>>,
 }
 
 // SAFETY: Access to the cell is serialised as the type's invariants say.
-unsafe impl<E: Send> Sync for Phase<E> {}
+unsafe impl<E: Send> Sync for SlotState<E> {}
 
-impl<E> Phase<E> {
+impl<E> SlotState<E> {
     /// Idle.
     pub(super) const fn new() -> Self {
         // INVARIANT: No Exchange, and nobody has a claim.
         Self {
-            phase: Atomic::new(IDLE),
-            exchange: UnsafeCell::new(None),
+            slot_state: Atomic::new(IDLE),
+            inflight: UnsafeCell::new(None),
         }
     }
 
     /// Whether the peer may still answer the slot's Call.
     #[inline]
     pub(super) fn is_sent(&self) -> bool {
-        self.phase.load(Acquire) == SENT
+        self.slot_state.load(Acquire) == SENT
     }
 
     /// Whether a Call may be sent from the slot.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
-        self.phase.load(Acquire) == IDLE
+        self.slot_state.load(Acquire) == IDLE
     }
 
     /// Puts the Exchange up; from now on a Reply can take it.
@@ -107,19 +107,19 @@ impl<E> Phase<E> {
     ///
     /// The caller holds the send lock, and the slot is idle.
     #[inline]
-    pub(super) unsafe fn commit(&self, exchange: E) {
+    pub(super) unsafe fn commit(&self, inflight: E) {
         // SAFETY: By this function's contract and the type's invariants. The cell is empty: whoever
         // takes the Exchange empties it before the slot is idle again.
-        unsafe { self.exchange.get().write(Some(exchange)) };
-        self.phase.store(SENT, Release);
+        unsafe { self.inflight.get().write(Some(inflight)) };
+        self.slot_state.store(SENT, Release);
     }
 
     /// Claims the Exchange, if it is there and nobody else has.
     #[inline]
-    pub(super) fn claim(&self) -> Option<ExchangeClaim<'_, E>> {
-        self.phase.cmpxchg(SENT, CLAIMED, Acquire).ok()?;
+    pub(super) fn claim(&self) -> Option<InflightClaim<'_, E>> {
+        self.slot_state.cmpxchg(SENT, CLAIMED, Acquire).ok()?;
         // INVARIANT: Claimed just now; what was sent has its Exchange.
-        Some(ExchangeClaim(self, PhantomData))
+        Some(InflightClaim(self, PhantomData))
     }
 
     /// Notes what SUNRPC is to be told of a Call that cannot be sent.
@@ -135,12 +135,12 @@ impl<E> Phase<E> {
     /// The caller has the right to end the present phase.
     #[cold]
     fn refused(&self, refusal: Refusal) {
-        let phase = match refusal {
+        let slot_state = match refusal {
             Refusal::SendAgain => REFUSED_ONCE,
             Refusal::Fail => REFUSED,
             Refusal::TooBig => REFUSED_TOO_BIG,
         };
-        self.phase.store(phase, Release);
+        self.slot_state.store(slot_state, Release);
     }
 
     /// What SUNRPC is to be told, if the RPC was refused. It has been answered then.
@@ -150,20 +150,20 @@ impl<E> Phase<E> {
     /// The caller is SUNRPC's owner of the slot.
     #[inline]
     pub(super) unsafe fn take_refusal(&self) -> Option<Refusal> {
-        let refusal = match self.phase.load(Acquire) {
+        let refusal = match self.slot_state.load(Acquire) {
             REFUSED_ONCE => Refusal::SendAgain,
             REFUSED => Refusal::Fail,
             REFUSED_TOO_BIG => Refusal::TooBig,
             _ => return None,
         };
-        self.phase.store(DONE, Release);
+        self.slot_state.store(DONE, Release);
         Some(refusal)
     }
 
     /// Whether the Call has been answered.
     #[inline]
     pub(super) fn is_answered(&self) -> bool {
-        self.phase.load(Acquire) >= DONE
+        self.slot_state.load(Acquire) >= DONE
     }
 
     /// SUNRPC knows of the answer, or has no use for it any more: the slot may be used again.
@@ -174,7 +174,7 @@ impl<E> Phase<E> {
     #[inline]
     pub(super) unsafe fn renew(&self) {
         if self.is_answered() {
-            self.phase.store(IDLE, Release);
+            self.slot_state.store(IDLE, Release);
         }
     }
 }
@@ -184,41 +184,41 @@ impl<E> Phase<E> {
 ///
 /// # Invariants
 ///
-/// `phase` is `CLAIMED`, for the owner of this alone, and the Exchange is there.
+/// `slot_state` is `CLAIMED`, for the owner of this alone, and the Exchange is there.
 #[must_use = "the Call cannot be answered meanwhile"]
-pub(super) struct ExchangeClaim<'a, E>(&'a Phase<E>, PhantomData<E>);
+pub(super) struct InflightClaim<'a, E>(&'a SlotState<E>, PhantomData<E>);
 
-impl<'a, E> ExchangeClaim<'a, E> {
+impl<'a, E> InflightClaim<'a, E> {
     /// What the Call exposes.
     #[inline]
-    pub(super) fn exchange(&self) -> &E {
+    pub(super) fn inflight(&self) -> &E {
         // SAFETY: Claimed by us, and there, by the type's invariants. Nobody changes it meanwhile:
         // that takes a mutable reference.
-        unsafe { (*self.0.exchange.get()).as_ref().unwrap_unchecked() }
+        unsafe { (*self.0.inflight.get()).as_ref().unwrap_unchecked() }
     }
 
     /// What the Call exposes.
     #[inline]
-    pub(super) fn exchange_mut(&mut self) -> &mut E {
+    pub(super) fn inflight_mut(&mut self) -> &mut E {
         // SAFETY: Claimed by us, and there, by the type's invariants.
-        unsafe { (*self.0.exchange.get()).as_mut().unwrap_unchecked() }
+        unsafe { (*self.0.inflight.get()).as_mut().unwrap_unchecked() }
     }
 
     /// Takes out what the Call exposes.
     #[inline]
-    pub(super) fn take(self) -> (Emptied<'a, E>, E) {
-        let phase = ManuallyDrop::new(self).0;
+    pub(super) fn take(self) -> (ClaimedEmpty<'a, E>, E) {
+        let slot_state = ManuallyDrop::new(self).0;
         // SAFETY: Claimed by us, and there, by the type's invariants.
-        let exchange = unsafe { (*phase.exchange.get()).take().unwrap_unchecked() };
+        let inflight = unsafe { (*slot_state.inflight.get()).take().unwrap_unchecked() };
         // INVARIANT: Still claimed, and taken out just now.
-        (Emptied(phase), exchange)
+        (ClaimedEmpty(slot_state), inflight)
     }
 }
 
-impl<E> Drop for ExchangeClaim<'_, E> {
+impl<E> Drop for InflightClaim<'_, E> {
     #[inline]
     fn drop(&mut self) {
-        self.0.phase.store(SENT, Release);
+        self.0.slot_state.store(SENT, Release);
     }
 }
 
@@ -227,11 +227,11 @@ impl<E> Drop for ExchangeClaim<'_, E> {
 ///
 /// # Invariants
 ///
-/// `phase` is `CLAIMED`, for the owner of this alone, and there is no Exchange.
+/// `slot_state` is `CLAIMED`, for the owner of this alone, and there is no Exchange.
 #[must_use = "the Call is as good as not sent if this is dropped"]
-pub(super) struct Emptied<'a, E>(&'a Phase<E>);
+pub(super) struct ClaimedEmpty<'a, E>(&'a SlotState<E>);
 
-impl<E> Emptied<'_, E> {
+impl<E> ClaimedEmpty<'_, E> {
     /// The Call has no answer.
     #[inline]
     pub(super) fn settle(self) {}
@@ -240,7 +240,7 @@ impl<E> Emptied<'_, E> {
     /// the Call once more.
     #[inline]
     pub(super) fn answered(self) {
-        ManuallyDrop::new(self).0.phase.store(DONE, Release);
+        ManuallyDrop::new(self).0.slot_state.store(DONE, Release);
     }
 
     /// The Call was refused: notes what SUNRPC is to be told when it waits for the Reply.
@@ -250,9 +250,9 @@ impl<E> Emptied<'_, E> {
     }
 }
 
-impl<E> Drop for Emptied<'_, E> {
+impl<E> Drop for ClaimedEmpty<'_, E> {
     #[inline]
     fn drop(&mut self) {
-        self.0.phase.store(IDLE, Release);
+        self.0.slot_state.store(IDLE, Release);
     }
 }

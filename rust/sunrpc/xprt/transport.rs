@@ -10,13 +10,13 @@ use kernel::{
 
 use crate::{
     bindings,
-    lib::foreign_buf::Parked, //
+    lib::foreign_buf::ForeignBuf, //
 };
 
 use super::{
     backchannel::{
-        ReversePool,
-        ReverseReply, //
+        BackchannelPool,
+        BackchannelReply, //
     },
     call::{
         Call,
@@ -127,22 +127,22 @@ pub(crate) trait Transport: Sized + Send + Sync + 'static {
     /// What only the send lock's holder uses.
     type Sender: Send;
     /// What a Call exposes until it is answered or given up.
-    type Exchange: Send;
+    type Inflight: Send;
     /// Keeps a received message in place while it is read.
-    type Reply: Parked;
+    type Reply: ForeignBuf;
     /// Proof that nothing of a Call is exposed any more.
     type Fence;
 
     /// The name of the transport in `/proc` and in mount options; its netids.
     const NETIDS: [&'static CStr; 2];
-    /// Octets that a READ or WRITE can carry.
+    /// Bytes that a READ or WRITE can carry.
     const MAX_PAYLOAD: usize;
 
     /// How many RPCs a new transport lets be outstanding.
     fn slots() -> u32;
 
     /// How many reverse Calls this transport lets be outstanding.
-    fn reverse_slots(&self) -> u32;
+    fn backchannel_slots(&self) -> u32;
 
     /// A new transport, not connected.
     ///
@@ -152,7 +152,7 @@ pub(crate) trait Transport: Sized + Send + Sync + 'static {
     fn new(
         xprt: XprtHandle<Self>,
         credits: Arc<Credits<XprtHandle<Self>>>,
-        reverse: Arc<ReversePool<Self>>,
+        backchannel: Arc<BackchannelPool<Self>>,
     ) -> Result<Self>;
 
     /// Connects. Runs in the connect worker.
@@ -164,7 +164,7 @@ pub(crate) trait Transport: Sized + Send + Sync + 'static {
 
     /// Begins to end a connection: what waits for it, in [`Transport::fence`] say, must not wait
     /// long after this.
-    fn hang_up(connection: &Self::Connection);
+    fn disconnect(connection: &Self::Connection);
 
     /// Ends the connection as if the network had.
     fn inject_disconnect(connection: &Self::Connection);
@@ -186,25 +186,25 @@ pub(crate) trait Transport: Sized + Send + Sync + 'static {
     /// # Errors
     ///
     /// See [`SendError`].
-    fn send_reverse(
+    fn send_backchannel(
         &self,
         connection: &Self::Connection,
         sender: &mut Self::Sender,
-        reply: &ReverseReply<'_, Self>,
+        reply: &BackchannelReply<'_, Self>,
     ) -> Result<(), SendError>;
 
     /// Takes back what an RPC exposed that SUNRPC has given up. Returns when the peer can no longer
     /// reach it. May sleep, not for long.
-    fn fence(&self, connection: &Self::Connection, exchange: Self::Exchange) -> Self::Fence;
+    fn fence(&self, connection: &Self::Connection, inflight: Self::Inflight) -> Self::Fence;
 
     /// Takes back a buffer whose message has been read.
     fn recycle(&self, reply: Self::Reply);
 
     /// Notes that buffers had to be allocated for an RPC.
-    fn buffers_grown(&self, octets: usize);
+    fn buffers_grown(&self, bytes: usize);
 
-    /// Octets that a reverse Call or its Reply may have.
-    fn reverse_payload(&self) -> usize;
+    /// Bytes that a reverse Call or its Reply may have.
+    fn backchannel_payload(&self) -> usize;
 
     /// This transport's part of the line in `mountstats`.
     fn print_stats(&self, seq: &SeqFile);

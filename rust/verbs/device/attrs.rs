@@ -34,7 +34,7 @@ pub(crate) struct DeviceAttrs {
 impl DeviceAttrs {
     /// Whether `rdma_rw` takes regions from the queue pair's pool: for Reads on iWARP, or for all
     /// with `ib_core.force_mr`.
-    pub(crate) fn rw_needs_regions(&self) -> bool {
+    pub(crate) fn rw_needs_mrs(&self) -> bool {
         self.registers_to_read || self.registers_all
     }
 }
@@ -62,14 +62,14 @@ pub(crate) struct QueueDepths {
 pub(crate) struct SenderSizes {
     /// Messages that may be on their way.
     pub(crate) messages: u32,
-    /// Octets that a message can be composed in.
+    /// Bytes that a message can be composed in.
     pub(crate) buffer: usize,
     /// Scatter/gather elements of a message.
     pub(crate) sges: u32,
     /// Work requests to post before one is to report its end.
     pub(crate) batch: u32,
     /// Pages that a region covers.
-    pub(crate) region_pages: u32,
+    pub(crate) mr_pages: u32,
     /// Whether a region may have gaps.
     pub(crate) gaps: bool,
 }
@@ -77,7 +77,7 @@ pub(crate) struct SenderSizes {
 /// Sizes of the messages of a connection.
 #[derive(Clone, Copy)]
 pub(crate) struct MessageSizes {
-    /// Octets of header and inline content that a message can be copied to.
+    /// Bytes of header and inline content that a message can be copied to.
     pub(crate) buffer: usize,
     /// Pages that a message can keep.
     pub(crate) pages: usize,

@@ -13,7 +13,7 @@ use kernel::{
 
 use crate::bindings;
 
-use super::pd::Domain;
+use super::pd::Pd;
 
 /// Which way the device moves the data.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,18 +46,18 @@ pub(crate) struct DmaBuffer {
     addr: u64,
     lkey: u32,
     direction: Direction,
-    domain: Arc<Domain>,
+    pd: Arc<Pd>,
 }
 
 impl DmaBuffer {
-    /// Allocates and maps `size` octets, all zero. Large sizes may fail; no warning is logged:
+    /// Allocates and maps `size` bytes, all zero. Large sizes may fail; no warning is logged:
     /// whoever makes a connection retries smaller.
     ///
     /// # Errors
     ///
     /// `ENOMEM`, `EIO` if the device cannot map the memory.
     pub(crate) fn new(
-        domain: &Arc<Domain>,
+        pd: &Arc<Pd>,
         size: usize,
         direction: Direction,
         flags: Flags,
@@ -66,28 +66,28 @@ impl DmaBuffer {
         // SAFETY: `KVec` is physically contiguous; the domain keeps the device.
         let addr = unsafe {
             bindings::rpcrdma_dma_map_single(
-                domain.device(),
+                pd.device(),
                 memory.as_mut_ptr().cast(),
                 size,
                 direction.as_raw(),
             )
         };
         // SAFETY: The domain keeps the device.
-        if unsafe { bindings::rpcrdma_dma_mapping_error(domain.device(), addr) } != 0 {
+        if unsafe { bindings::rpcrdma_dma_mapping_error(pd.device(), addr) } != 0 {
             return Err(EIO);
         }
-        domain.buffers().add(size);
+        pd.buffers().add(size);
         // INVARIANT: Mapped above.
         Ok(Self {
             memory,
             addr,
-            lkey: domain.lkey(),
+            lkey: pd.lkey(),
             direction,
-            domain: domain.clone(),
+            pd: pd.clone(),
         })
     }
 
-    /// The size, in octets.
+    /// The size, in bytes.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.memory.len()
@@ -101,11 +101,11 @@ impl DmaBuffer {
 
     /// The protection domain that the buffer is mapped for.
     #[inline]
-    pub(crate) fn domain(&self) -> &Arc<Domain> {
-        &self.domain
+    pub(crate) fn pd(&self) -> &Arc<Pd> {
+        &self.pd
     }
 
-    /// A scatter/gather element for the first `len` octets, at most the whole.
+    /// A scatter/gather element for the first `len` bytes, at most the whole.
     #[inline]
     pub(in crate::verbs) fn sge(&self, len: usize) -> bindings::ib_sge {
         bindings::ib_sge {
@@ -122,13 +122,13 @@ impl DmaBuffer {
         len.min(self.memory.len()) as u32
     }
 
-    /// Hands the first `len` octets to the device.
+    /// Hands the first `len` bytes to the device.
     #[inline]
     pub(crate) fn sync_for_device(&self, len: usize) {
         // SAFETY: Mapped, by the type's invariants; `len` is limited to the buffer.
         unsafe {
             bindings::rpcrdma_dma_sync_for_device(
-                self.domain.device(),
+                self.pd.device(),
                 self.addr,
                 len.min(self.memory.len()),
                 self.direction.as_raw(),
@@ -139,11 +139,11 @@ impl DmaBuffer {
 
 impl Drop for DmaBuffer {
     fn drop(&mut self) {
-        self.domain.buffers().sub(self.memory.len());
+        self.pd.buffers().sub(self.memory.len());
         // SAFETY: Mapped, by the type's invariants; not posted, since whoever posts holds it.
         unsafe {
             bindings::rpcrdma_dma_unmap_single(
-                self.domain.device(),
+                self.pd.device(),
                 self.addr,
                 self.memory.len(),
                 self.direction.as_raw(),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! RDMA devices come and go; whoever uses one holds a [`Lease`].
+//! RDMA devices come and go; whoever uses one holds a [`DeviceRef`].
 //!
-//! The module registers with the RDMA core as a client ([`DeviceWatch`]). When a device is removed,
-//! every [`Notice`] for it is told, and the removal then waits until the last lease is returned: no
-//! queue pair, memory region or mapping outlives its device.
+//! The module registers with the RDMA core as a client ([`IbClient`]). When a device is removed,
+//! every [`RemovalNotifier`] for it is told, and the removal then waits until the last lease is
+//! returned: no queue pair, memory region or mapping outlives its device.
 //!
 //! Lock order: `DEVICES`, then a device's `state`. Both are mutexes; neither is taken on a data
 //! path. But a transport that connects again waits for both, so nothing that is allocated with one
@@ -40,7 +40,7 @@ use crate::{
 use super::attrs::DeviceAttrs;
 
 kernel::sync::global_lock! {
-    // SAFETY: `DeviceWatch::register` initialises it before the first device can be announced.
+    // SAFETY: `IbClient::register` initialises it before the first device can be announced.
     unsafe(uninit) static DEVICES: Mutex<KVec<Arc<Device>>> = KVec::new();
 }
 
@@ -79,15 +79,15 @@ impl DeviceName {
     ///
     /// `device` is valid.
     unsafe fn of(device: NonNull<bindings::ib_device>) -> Self {
-        let mut octets = [0; bindings::IB_DEVICE_NAME_MAX as usize];
+        let mut bytes = [0; bindings::IB_DEVICE_NAME_MAX as usize];
         // SAFETY: By this function's contract.
         let name = unsafe { &raw const (*device.as_ptr()).name };
-        // Whatever is written meanwhile, the last octet of the copy ends it.
-        for (at, octet) in octets.iter_mut().enumerate().rev().skip(1) {
-            // SAFETY: Within the name. One that is just given is read in part, octet by octet.
-            *octet = unsafe { name.cast::<u8>().add(at).read_volatile() };
+        // Whatever is written meanwhile, the last byte of the copy ends it.
+        for (at, byte) in bytes.iter_mut().enumerate().rev().skip(1) {
+            // SAFETY: Within the name. One that is just given is read in part, byte by byte.
+            *byte = unsafe { name.cast::<u8>().add(at).read_volatile() };
         }
-        Self(octets)
+        Self(bytes)
     }
 }
 
@@ -113,16 +113,16 @@ struct Watcher {
     tell: unsafe fn(*const c_void),
 }
 
-// SAFETY: A `Notice` is only made for something that may be called from any thread.
+// SAFETY: A `RemovalNotifier` is only made for something that may be called from any thread.
 unsafe impl Send for Watcher {}
 // SAFETY: `who` is called under the device's lock. A shared notice is good for `end` alone, which
 // only compares it, under the same lock.
 unsafe impl Sync for Watcher {}
 
 /// The right to use a device: it is not removed before the last lease is returned.
-pub(in crate::verbs) struct Lease(Arc<Device>);
+pub(in crate::verbs) struct DeviceRef(Arc<Device>);
 
-impl Lease {
+impl DeviceRef {
     /// Takes a lease on a device.
     ///
     /// # Errors
@@ -167,7 +167,7 @@ impl Lease {
         &self,
         who: *const c_void,
         tell: unsafe fn(*const c_void),
-    ) -> Result<Notice> {
+    ) -> Result<RemovalNotifier> {
         let watcher = Watcher { who, tell };
         let mut state = self.0.state.lock();
         if state.removing {
@@ -175,14 +175,14 @@ impl Lease {
         }
         let _noio = NoIo::begin();
         state.notices.push(watcher, GFP_KERNEL)?;
-        Ok(Notice {
+        Ok(RemovalNotifier {
             device: self.0.clone(),
             watcher,
         })
     }
 }
 
-impl Drop for Lease {
+impl Drop for DeviceRef {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
         trace!(rpcrdma_client_unregister(&self.0.name(), state.leases));
@@ -198,12 +198,12 @@ impl Drop for Lease {
 
 /// A registered wish to be told of a device's removal.
 #[must_use]
-pub(in crate::verbs) struct Notice {
+pub(in crate::verbs) struct RemovalNotifier {
     device: Arc<Device>,
     watcher: Watcher,
 }
 
-impl Notice {
+impl RemovalNotifier {
     /// Ends the notice; when this returns, nobody is being told and nobody will be.
     pub(in crate::verbs) fn end(&self) {
         self.device
@@ -214,7 +214,7 @@ impl Notice {
     }
 }
 
-impl Drop for Notice {
+impl Drop for RemovalNotifier {
     fn drop(&mut self) {
         self.end();
     }
@@ -224,22 +224,22 @@ impl Drop for Notice {
 ///
 /// Dropping it takes every device back, so every transport must be gone by then or be told to go.
 #[pin_data(PinnedDrop)]
-pub(crate) struct DeviceWatch {
+pub(crate) struct IbClient {
     #[pin]
     client: Opaque<bindings::ib_client>,
 }
 
 // SAFETY: Registration and its end may happen on different threads.
-unsafe impl Send for DeviceWatch {}
+unsafe impl Send for IbClient {}
 // SAFETY: A shared reference offers nothing.
-unsafe impl Sync for DeviceWatch {}
+unsafe impl Sync for IbClient {}
 
-impl DeviceWatch {
+impl IbClient {
     /// Registers; known devices are announced before this returns.
     pub(crate) fn register() -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             client <- Opaque::try_ffi_init(|slot: *mut bindings::ib_client| {
-                // SAFETY: There is one `DeviceWatch`, made once, by the module's init; nothing uses
+                // SAFETY: There is one `IbClient`, made once, by the module's init; nothing uses
                 // the lock before the registration below.
                 unsafe { DEVICES.init() };
                 // SAFETY: All zeroes is valid for `ib_client`, and `slot` is writable.
@@ -257,7 +257,7 @@ impl DeviceWatch {
 }
 
 #[pinned_drop]
-impl PinnedDrop for DeviceWatch {
+impl PinnedDrop for IbClient {
     fn drop(self: Pin<&mut Self>) {
         // SAFETY: Registered by `register`; the core calls `remove_one` for each device.
         unsafe { bindings::ib_unregister_client(self.client.get()) };

@@ -17,7 +17,7 @@ use crate::{
 };
 
 use super::{
-    ib_client::Lease,
+    ib_client::DeviceRef,
     recv_buf::{
         self,
         Mappings, //
@@ -33,28 +33,31 @@ use super::{
 /// # Invariants
 ///
 /// `pd` is a protection domain on the leased device.
-pub(crate) struct Domain {
+pub(crate) struct Pd {
     pd: NonNull<bindings::ib_pd>,
-    /// Octets of the buffers that are mapped for this domain and its like.
+    /// Bytes of the buffers that are mapped for this domain and its like.
     buffers: &'static Gauge,
     receives: Arc<Mappings>,
-    lease: Lease,
+    device_ref: DeviceRef,
 }
 
 // SAFETY: Protection domains may be used and freed from any thread.
-unsafe impl Send for Domain {}
+unsafe impl Send for Pd {}
 // SAFETY: As above.
-unsafe impl Sync for Domain {}
+unsafe impl Sync for Pd {}
 
-impl Domain {
-    pub(in crate::verbs) fn new(lease: Lease, buffers: &'static Gauge) -> Result<Arc<Self>> {
-        let device = NonNull::new(lease.device()).ok_or(ENODEV)?;
+impl Pd {
+    pub(in crate::verbs) fn new(
+        device_ref: DeviceRef,
+        buffers: &'static Gauge,
+    ) -> Result<Arc<Self>> {
+        let device = NonNull::new(device_ref.device()).ok_or(ENODEV)?;
         // SAFETY: `Self` keeps the lease, and ends what is mapped when it is dropped. Nothing is
         // mapped without one.
         let receives = unsafe { Mappings::new(device, buffers)? };
         // SAFETY: The lease keeps the device.
         let pd = from_err_ptr(unsafe {
-            bindings::__ib_alloc_pd(lease.device(), 0, c"rpcrdma".as_char_ptr())
+            bindings::__ib_alloc_pd(device_ref.device(), 0, c"rpcrdma".as_char_ptr())
         })?;
         let pd = NonNull::new(pd).ok_or(ENOMEM)?;
         // INVARIANT: Just made on the leased device. On failure, `Self` is dropped and frees it.
@@ -63,18 +66,18 @@ impl Domain {
                 pd,
                 buffers,
                 receives,
-                lease,
+                device_ref,
             },
             GFP_KERNEL,
         )?)
     }
 
-    pub(in crate::verbs) fn pd(&self) -> *mut bindings::ib_pd {
+    pub(in crate::verbs) fn as_ptr(&self) -> *mut bindings::ib_pd {
         self.pd.as_ptr()
     }
 
-    pub(in crate::verbs) fn lease(&self) -> &Lease {
-        &self.lease
+    pub(in crate::verbs) fn device_ref(&self) -> &DeviceRef {
+        &self.device_ref
     }
 
     pub(in crate::verbs) fn buffers(&self) -> &'static Gauge {
@@ -82,7 +85,7 @@ impl Domain {
     }
 
     pub(in crate::verbs) fn device(&self) -> *mut bindings::ib_device {
-        self.lease.device()
+        self.device_ref.device()
     }
 
     /// What is mapped for Receives.
@@ -106,7 +109,7 @@ impl Domain {
     }
 }
 
-impl Drop for Domain {
+impl Drop for Pd {
     fn drop(&mut self) {
         self.receives.end();
         // SAFETY: Nothing that uses the domain is left, for it would hold a reference.

@@ -20,7 +20,7 @@ use crate::bindings;
 
 use super::{
     attrs::QueueDepths,
-    pd::Domain, //
+    pd::Pd, //
 };
 
 /// The queues of an open endpoint, whose drop destroys the queue pair before it drops these.
@@ -32,7 +32,7 @@ pub(in crate::verbs) struct Queues {
     qp: NonNull<bindings::ib_qp>,
     send_cq: CompletionQueue,
     recv_cq: CompletionQueue,
-    domain: Arc<Domain>,
+    pd: Arc<Pd>,
     depths: QueueDepths,
 }
 
@@ -50,12 +50,12 @@ impl CompletionQueue {
     /// # Safety
     ///
     /// `owner` is what the completion handlers of all that is posted to this queue expect.
-    unsafe fn new(domain: &Domain, owner: *mut c_void, entries: u32) -> Result<Self> {
+    unsafe fn new(pd: &Pd, owner: *mut c_void, entries: u32) -> Result<Self> {
         let entries = c_int::try_from(entries)?;
         // SAFETY: The domain keeps the device.
         let cq = from_err_ptr(unsafe {
             bindings::__ib_alloc_cq_any(
-                domain.device(),
+                pd.device(),
                 owner,
                 entries,
                 bindings::ib_poll_context_IB_POLL_WORKQUEUE,
@@ -83,16 +83,16 @@ impl Queues {
     /// dropped. `port` is that of `id`, 1-based.
     pub(in crate::verbs) unsafe fn new(
         id: *mut bindings::rdma_cm_id,
-        domain: Arc<Domain>,
+        pd: Arc<Pd>,
         want: &QueueDepths,
         owner: *mut c_void,
         event: unsafe extern "C" fn(*mut bindings::ib_event, *mut c_void),
         port: u32,
     ) -> Result<Self> {
         // SAFETY: By this function's contract.
-        let send_cq = unsafe { CompletionQueue::new(&domain, owner, want.send_cqe)? };
+        let send_cq = unsafe { CompletionQueue::new(&pd, owner, want.send_cqe)? };
         // SAFETY: By this function's contract.
-        let recv_cq = unsafe { CompletionQueue::new(&domain, owner, want.recv_cqe)? };
+        let recv_cq = unsafe { CompletionQueue::new(&pd, owner, want.recv_cqe)? };
         let mut attr: bindings::ib_qp_init_attr = pin_init::zeroed();
         attr.event_handler = Some(event);
         attr.qp_context = owner;
@@ -107,7 +107,7 @@ impl Queues {
         attr.qp_type = bindings::ib_qp_type_IB_QPT_RC;
         attr.port_num = port;
         // SAFETY: By this function's contract; `attr` is complete.
-        to_result(unsafe { bindings::rdma_create_qp(id, domain.pd(), &mut attr) })?;
+        to_result(unsafe { bindings::rdma_create_qp(id, pd.as_ptr(), &mut attr) })?;
         // SAFETY: `rdma_create_qp` has set it.
         let qp = NonNull::new(unsafe { (*id).qp }).ok_or(EINVAL)?;
         // INVARIANT: Just made with these queues, and bound to `id`.
@@ -115,7 +115,7 @@ impl Queues {
             qp,
             send_cq,
             recv_cq,
-            domain,
+            pd,
             depths: QueueDepths {
                 send_wr: attr.cap.max_send_wr,
                 recv_wr: attr.cap.max_recv_wr,
@@ -130,8 +130,8 @@ impl Queues {
         self.qp.as_ptr()
     }
 
-    pub(in crate::verbs) fn domain(&self) -> &Arc<Domain> {
-        &self.domain
+    pub(in crate::verbs) fn pd(&self) -> &Arc<Pd> {
+        &self.pd
     }
 
     pub(in crate::verbs) fn depths(&self) -> &QueueDepths {

@@ -32,7 +32,7 @@ use crate::{
     lib::counter::Gauge, //
 };
 
-use super::pd::Domain;
+use super::pd::Pd;
 
 const DIRECTION: bindings::dma_data_direction = bindings::dma_data_direction_DMA_FROM_DEVICE;
 
@@ -40,7 +40,7 @@ const DIRECTION: bindings::dma_data_direction = bindings::dma_data_direction_DMA
 const FIRST_ROOM: usize = 64;
 
 /// A place for a mapping.
-enum Place {
+enum MapEntry {
     /// The mapping.
     Taken { addr: u64, size: usize },
     /// The next place that is free.
@@ -48,7 +48,7 @@ enum Place {
 }
 
 struct State {
-    places: KVVec<Place>,
+    places: KVVec<MapEntry>,
     /// The first place that is free.
     free: Option<usize>,
 }
@@ -62,8 +62,8 @@ struct State {
 #[pin_data]
 pub(in crate::verbs) struct Mappings {
     device: NonNull<bindings::ib_device>,
-    /// Octets of the buffers.
-    octets: &'static Gauge,
+    /// Bytes of the buffers.
+    bytes: &'static Gauge,
     #[pin]
     state: SpinLock<State>,
 }
@@ -79,14 +79,14 @@ impl Mappings {
     /// The caller keeps `device` until it has called [`Self::end`].
     pub(in crate::verbs) unsafe fn new(
         device: NonNull<bindings::ib_device>,
-        octets: &'static Gauge,
+        bytes: &'static Gauge,
     ) -> Result<Arc<Self>> {
         let places = KVVec::with_capacity(FIRST_ROOM, GFP_KERNEL)?;
         // INVARIANT: By this function's contract; nothing is mapped yet.
         Arc::pin_init(
             pin_init!(Self {
                 device,
-                octets,
+                bytes,
                 state <- new_spinlock!(
                     State { places, free: None },
                     "Mappings::state"
@@ -102,7 +102,7 @@ impl Mappings {
             let wanted = {
                 let mut guard = self.state.lock();
                 let state = &mut *guard;
-                if let Some((place, Place::Free(next))) = state
+                if let Some((place, MapEntry::Free(next))) = state
                     .free
                     .and_then(|place| Some((place, state.places.get(place)?)))
                 {
@@ -110,7 +110,11 @@ impl Mappings {
                     return Ok(place);
                 }
                 let place = state.places.len();
-                if state.places.push_within_capacity(Place::Free(None)).is_ok() {
+                if state
+                    .places
+                    .push_within_capacity(MapEntry::Free(None))
+                    .is_ok()
+                {
                     return Ok(place);
                 }
                 2 * place
@@ -134,7 +138,7 @@ impl Mappings {
         let mut guard = self.state.lock();
         let state = &mut *guard;
         if let Some(it) = state.places.get_mut(place) {
-            self.end_one(mem::replace(it, Place::Free(state.free.replace(place))));
+            self.end_one(mem::replace(it, MapEntry::Free(state.free.replace(place))));
         }
     }
 
@@ -148,8 +152,8 @@ impl Mappings {
         }
     }
 
-    fn end_one(&self, place: Place) {
-        if let Place::Taken { addr, size } = place {
+    fn end_one(&self, place: MapEntry) {
+        if let MapEntry::Taken { addr, size } = place {
             // SAFETY: By the type's invariants; the lock is held, and this was the only record of
             // the mapping. What has been received has been synced: whoever reads it may also have
             // changed it.
@@ -177,47 +181,47 @@ pub(in crate::verbs) struct RecvBuffer {
 }
 
 impl RecvBuffer {
-    /// Allocates and maps `size` octets, all zero. Large sizes may fail; no warning is logged:
+    /// Allocates and maps `size` bytes, all zero. Large sizes may fail; no warning is logged:
     /// whoever makes a connection retries smaller.
     ///
     /// # Errors
     ///
     /// `ENOMEM`, `EIO` if the device cannot map the memory.
-    pub(in crate::verbs) fn new(domain: &Domain, size: usize, flags: Flags) -> Result<Self> {
+    pub(in crate::verbs) fn new(pd: &Pd, size: usize, flags: Flags) -> Result<Self> {
         let mut memory = KVec::from_elem(0u8, size, flags | __GFP_NOWARN)?;
-        let mappings = domain.receives().clone();
+        let mappings = pd.receives().clone();
         let place = mappings.place(flags)?;
         // SAFETY: `KVec` is physically contiguous; the domain keeps the device.
         let addr = unsafe {
             bindings::rpcrdma_dma_map_single(
-                domain.device(),
+                pd.device(),
                 memory.as_mut_ptr().cast(),
                 size,
                 DIRECTION,
             )
         };
         // SAFETY: The domain keeps the device.
-        let failed = unsafe { bindings::rpcrdma_dma_mapping_error(domain.device(), addr) } != 0;
+        let failed = unsafe { bindings::rpcrdma_dma_mapping_error(pd.device(), addr) } != 0;
         if failed {
             mappings.unmap(place);
             return Err(EIO);
         }
         // INVARIANT: Mapped above, and the domain is there.
         if let Some(it) = mappings.state.lock().places.get_mut(place) {
-            *it = Place::Taken { addr, size };
+            *it = MapEntry::Taken { addr, size };
         }
-        mappings.octets.add(size);
+        mappings.bytes.add(size);
         // INVARIANT: As above.
         Ok(Self {
             memory,
             addr,
-            lkey: domain.lkey(),
+            lkey: pd.lkey(),
             place,
             mappings,
         })
     }
 
-    /// The size, in octets.
+    /// The size, in bytes.
     #[inline]
     pub(in crate::verbs) fn len(&self) -> usize {
         self.memory.len()
@@ -235,15 +239,15 @@ impl RecvBuffer {
         self.memory.as_ptr().cast_mut()
     }
 
-    /// Whether it is mapped for `domain`.
+    /// Whether it is mapped for `pd`.
     #[inline]
-    pub(in crate::verbs) fn is_for(&self, domain: &Domain) -> bool {
-        Arc::ptr_eq(&self.mappings, domain.receives())
+    pub(in crate::verbs) fn is_for(&self, pd: &Pd) -> bool {
+        Arc::ptr_eq(&self.mappings, pd.receives())
     }
 
-    /// The [`Domain::id`] of the domain that it is, or was, mapped for.
+    /// The [`Pd::id`] of the domain that it is, or was, mapped for.
     #[inline]
-    pub(in crate::verbs) fn domain_id(&self) -> usize {
+    pub(in crate::verbs) fn pd_id(&self) -> usize {
         id(&self.mappings)
     }
 
@@ -276,7 +280,7 @@ impl RecvBuffer {
         }
     }
 
-    /// Takes the first `len` octets back from the device.
+    /// Takes the first `len` bytes back from the device.
     ///
     /// # Safety
     ///
@@ -297,7 +301,7 @@ impl RecvBuffer {
 
 impl Drop for RecvBuffer {
     fn drop(&mut self) {
-        self.mappings.octets.sub(self.memory.len());
+        self.mappings.bytes.sub(self.memory.len());
         // Not posted, since whoever posts holds it.
         self.mappings.unmap(self.place);
     }

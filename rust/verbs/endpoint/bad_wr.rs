@@ -11,9 +11,9 @@ use core::ptr;
 
 /// What of a refused chain is still that of whoever posted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::verbs) enum NotTaken {
+pub(in crate::verbs) enum BadWr {
     /// All of it.
-    All,
+    First,
     /// The last work request, but not the first.
     Last,
     /// Perhaps none. It stays in place, until it completes or for good: its connection has to be
@@ -21,14 +21,14 @@ pub(in crate::verbs) enum NotTaken {
     Unknown,
 }
 
-impl NotTaken {
+impl BadWr {
     /// Of the chain that starts with `first`, if the device says that `bad` is the first that it
     /// has not taken.
     pub(in crate::verbs) fn of<T>(first: *const T, bad: *const T) -> Self {
         if bad.is_null() {
             Self::Unknown
         } else if ptr::eq(bad, first) {
-            Self::All
+            Self::First
         } else {
             Self::Last
         }

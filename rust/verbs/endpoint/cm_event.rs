@@ -16,7 +16,7 @@ use super::{
         Endpoint,
         EndpointBox, //
     },
-    ops::Context, //
+    ops::EndpointOps, //
 };
 
 /// What the connection manager reports about an identifier.
@@ -117,7 +117,7 @@ pub(crate) struct ConnParam<'a> {
     pub(crate) retry_count: u8,
     /// Retries when the peer has no Receive posted, 0 to 7.
     pub(crate) rnr_retry_count: u8,
-    /// RFC 8797's message; at most 56 octets fit when connecting, 196 when accepting.
+    /// RFC 8797's message; at most 56 bytes fit when connecting, 196 when accepting.
     pub(crate) private_data: &'a [u8],
 }
 
@@ -186,7 +186,7 @@ impl<'a> IncomingConnection<'a> {
     /// # Errors
     ///
     /// `ENOMEM`, or what `context` reports; the request is then dropped.
-    pub(crate) fn into_endpoint<C: Context>(
+    pub(crate) fn into_endpoint<C: EndpointOps>(
         self,
         context: impl PinInit<C, Error>,
     ) -> Result<EndpointBox<C>> {

@@ -18,7 +18,7 @@ use crate::{
     },
     verbs::device::{
         attrs::DeviceAttrs,
-        ib_client::Lease, //
+        ib_client::DeviceRef, //
     }, //
 };
 
@@ -28,10 +28,10 @@ use super::{
         Endpoint,
         EndpointBox, //
     },
-    ops::Context, //
+    ops::EndpointOps, //
 };
 
-impl<C: Context> Endpoint<C> {
+impl<C: EndpointOps> Endpoint<C> {
     /// An endpoint that listens on `addr`, for that address family only.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl<C: Context> Endpoint<C> {
     /// Ends the connection, at once: when this returns, the queue pair answers nobody any more. The
     /// connection manager alone would let an iWARP connection come to its end in its own time, and
     /// that of the peer. May sleep.
-    pub(crate) fn break_off(&self) {
+    pub(crate) fn set_qp_error(&self) {
         if let Some(qp) = self.qp() {
             let mut attr = bindings::ib_qp_attr {
                 qp_state: bindings::ib_qp_state_IB_QPS_ERR,
@@ -145,7 +145,7 @@ impl<C: Context> Endpoint<C> {
     ///
     /// As for [`Endpoint::device`].
     pub(crate) fn with_device_name<R>(&self, tell: impl FnOnce(&CStr) -> R) -> Result<R> {
-        Ok(tell(&self.lease()?.device_name()))
+        Ok(tell(&self.device_ref()?.device_name()))
     }
 
     /// Asks the identifier's device, which is kept meanwhile.
@@ -153,14 +153,14 @@ impl<C: Context> Endpoint<C> {
         &self,
         ask: impl FnOnce(*mut bindings::ib_device, u32) -> R,
     ) -> Result<R> {
-        let lease = self.lease()?;
-        Ok(ask(lease.device(), self.port()))
+        let device_ref = self.device_ref()?;
+        Ok(ask(device_ref.device(), self.port()))
     }
 
     /// Keeps the identifier's device.
-    pub(in crate::verbs) fn lease(&self) -> Result<Lease> {
+    pub(in crate::verbs) fn device_ref(&self) -> Result<DeviceRef> {
         // SAFETY: The identifier is valid.
-        Lease::take(unsafe { (*self.id()).device })
+        DeviceRef::take(unsafe { (*self.id()).device })
     }
 
     /// The port of the device, 1-based; 0 while there is none.

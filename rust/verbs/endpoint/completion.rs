@@ -11,27 +11,27 @@ use crate::bindings;
 
 use super::{
     ep::Endpoint,
-    ops::Context, //
+    ops::EndpointOps, //
 };
 
 /// How a chain of work requests ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum WcStatus {
     /// All of it was done.
-    Well,
+    Success,
     /// The connection ended first.
     Flushed,
     /// The connection failed; the value is the `ib_wc_status`.
-    Failed(u32),
+    Error(u32),
 }
 
-impl Ended {
+impl WcStatus {
     #[inline]
     pub(in crate::verbs) fn of(status: bindings::ib_wc_status) -> Self {
         match status {
-            bindings::ib_wc_status_IB_WC_SUCCESS => Self::Well,
+            bindings::ib_wc_status_IB_WC_SUCCESS => Self::Success,
             bindings::ib_wc_status_IB_WC_WR_FLUSH_ERR => Self::Flushed,
-            other => Self::Failed(other),
+            other => Self::Error(other),
         }
     }
 }
@@ -46,7 +46,7 @@ pub(crate) enum RecvCq {}
 pub(crate) enum SendCq {}
 
 /// Proof of running in the worker of an endpoint's queue `Q`, of which there is one at a time.
-pub(crate) struct Worker<'a, C: Context, Q> {
+pub(crate) struct Worker<'a, C: EndpointOps, Q> {
     ep: &'a Endpoint<C>,
     _queue: PhantomData<Q>,
 }
@@ -57,7 +57,7 @@ pub(crate) type RecvWorker<'a, C> = Worker<'a, C, RecvCq>;
 /// Proof of running in an endpoint's send queue's worker.
 pub(crate) type SendWorker<'a, C> = Worker<'a, C, SendCq>;
 
-impl<'a, C: Context, Q> Worker<'a, C, Q> {
+impl<'a, C: EndpointOps, Q> Worker<'a, C, Q> {
     /// For a completion handler: the proof, the completion, and the `cqe` of the work request that
     /// has ended.
     ///
@@ -87,7 +87,7 @@ impl<'a, C: Context, Q> Worker<'a, C, Q> {
     }
 }
 
-impl<C: Context, Q> Deref for Worker<'_, C, Q> {
+impl<C: EndpointOps, Q> Deref for Worker<'_, C, Q> {
     type Target = Endpoint<C>;
 
     #[inline]

@@ -51,22 +51,22 @@ use crate::{
         },
         ib_client::{
             DeviceName,
-            Notice, //
+            RemovalNotifier, //
         },
-        pd::Domain,
+        pd::Pd,
         queues::Queues, //
     }, //
 };
 
 use super::{
-    bad_wr::NotTaken,
+    bad_wr::BadWr,
     events,
-    ops::Context,
+    ops::EndpointOps,
     recv_ctxt::RecvBatch, //
 };
 
 /// What work requests may refer to.
-pub(in crate::verbs) trait Kept: Send + Sync + 'static {
+pub(in crate::verbs) trait HeldUntilDrained: Send + Sync + 'static {
     /// The queue pair is gone, and no handler runs any more.
     fn queues_ended(&self) {}
 }
@@ -78,7 +78,7 @@ pub(in crate::verbs) trait Kept: Send + Sync + 'static {
 /// `id` is valid from before the first event until [`EndpointBox`] is dropped, and its context is
 /// this endpoint; likewise the queues, once opened.
 #[pin_data]
-pub(crate) struct Endpoint<C: Context> {
+pub(crate) struct Endpoint<C: EndpointOps> {
     id: Id,
     opening: Atomic<bool>,
     open: SetOnce<Open>,
@@ -88,14 +88,14 @@ pub(crate) struct Endpoint<C: Context> {
     pub(in crate::verbs) exposing: SpinLock<()>,
     /// What the queues' work requests refer to. Goes after them.
     #[pin]
-    kept: Mutex<KVec<KBox<dyn Kept>>>,
+    kept: Mutex<KVec<KBox<dyn HeldUntilDrained>>>,
     #[pin]
     context: C,
 }
 
 /// What `open` adds.
 struct Open {
-    notice: Notice,
+    notifier: RemovalNotifier,
     queues: Queues,
     /// See [`DeviceAttrs`].
     registers_to_read: bool,
@@ -112,18 +112,18 @@ unsafe impl Sync for Id {}
 /// # Invariants
 ///
 /// Points to an endpoint from `KBox`, pinned, that has an identifier.
-pub(crate) struct EndpointBox<C: Context>(NonNull<Endpoint<C>>);
+pub(crate) struct EndpointBox<C: EndpointOps>(NonNull<Endpoint<C>>);
 
 // SAFETY: Like a box of a type that is `Sync` and whose context is `Send`; identifiers and queues
 // are not bound to a thread.
-unsafe impl<C: Context> Send for EndpointBox<C> where Endpoint<C>: Sync {}
+unsafe impl<C: EndpointOps> Send for EndpointBox<C> where Endpoint<C>: Sync {}
 // SAFETY: Only gives shared references.
-unsafe impl<C: Context> Sync for EndpointBox<C> where Endpoint<C>: Sync {}
+unsafe impl<C: EndpointOps> Sync for EndpointBox<C> where Endpoint<C>: Sync {}
 
 /// An endpoint that does not have its identifier yet.
-pub(in crate::verbs) struct Unbound<C: Context>(Pin<KBox<Endpoint<C>>>);
+pub(in crate::verbs) struct Unbound<C: EndpointOps>(Pin<KBox<Endpoint<C>>>);
 
-impl<C: Context> Unbound<C> {
+impl<C: EndpointOps> Unbound<C> {
     /// # Safety
     ///
     /// `id` is owned by the caller, who gives it up, and cannot deliver an event during the call.
@@ -141,7 +141,7 @@ impl<C: Context> Unbound<C> {
     }
 }
 
-impl<C: Context> Endpoint<C> {
+impl<C: EndpointOps> Endpoint<C> {
     pub(in crate::verbs) fn allocate(context: impl PinInit<C, Error>) -> Result<Unbound<C>> {
         let endpoint = KBox::try_pin_init(
             try_pin_init!(Self {
@@ -210,22 +210,22 @@ impl<C: Context> Endpoint<C> {
 
     /// For the one caller that has set `opening`.
     fn try_open(&self, want: &QueueDepths) -> Result<QueueDepths> {
-        let domain = Domain::new(self.lease()?, C::BUFFERS)?;
+        let pd = Pd::new(self.device_ref()?, C::BUFFERS)?;
         let port = self.port();
         // SAFETY: The domain keeps the device.
-        let device = unsafe { DeviceAttrs::query(domain.device(), port) };
+        let device = unsafe { DeviceAttrs::query(pd.device(), port) };
         let owner = ptr::from_ref(self).cast_mut().cast::<c_void>();
         // SAFETY: The endpoint is pinned, and the notice is dropped before it ends.
-        let notice = unsafe { domain.lease().notify(owner, events::device_removed::<C>)? };
+        let notifier = unsafe { pd.device_ref().notify(owner, events::device_removed::<C>)? };
         // SAFETY: The identifier is bound to the domain's device. Completion handlers of what this
         // module posts expect the endpoint, as does `qp_event`; it drains the queues before it
         // ends.
         let queues =
-            unsafe { Queues::new(self.id(), domain, want, owner, events::qp_event::<C>, port)? };
+            unsafe { Queues::new(self.id(), pd, want, owner, events::qp_event::<C>, port)? };
         let depths = *queues.depths();
         // The place is free: `opening` stays set from here on.
         self.open.populate(Open {
-            notice,
+            notifier,
             queues,
             registers_to_read: device.registers_to_read,
         });
@@ -234,22 +234,22 @@ impl<C: Context> Endpoint<C> {
 
     /// The protection domain, once open.
     #[inline]
-    pub(crate) fn domain(&self) -> Option<&Arc<Domain>> {
-        self.open.as_ref().map(|o| o.queues.domain())
+    pub(crate) fn pd(&self) -> Option<&Arc<Pd>> {
+        self.open.as_ref().map(|o| o.queues.pd())
     }
 
-    /// Whether `domain` is this endpoint's own. Memory that is mapped for another may be another
+    /// Whether `pd` is this endpoint's own. Memory that is mapped for another may be another
     /// device's.
     #[inline]
-    pub(in crate::verbs) fn owns(&self, domain: &Arc<Domain>) -> bool {
-        self.domain().is_some_and(|own| Arc::ptr_eq(own, domain))
+    pub(in crate::verbs) fn owns(&self, pd: &Arc<Pd>) -> bool {
+        self.pd().is_some_and(|own| Arc::ptr_eq(own, pd))
     }
 
     /// Keeps `what` until the queues are drained and gone: work requests may refer to it.
-    pub(in crate::verbs) fn keep(&self, what: impl Kept) -> Result {
+    pub(in crate::verbs) fn keep(&self, what: impl HeldUntilDrained) -> Result {
         // The list may be waited for by whoever frees memory.
         let _noio = NoIo::begin();
-        let what: KBox<dyn Kept> = KBox::new(what, GFP_KERNEL)?;
+        let what: KBox<dyn HeldUntilDrained> = KBox::new(what, GFP_KERNEL)?;
         Ok(self.kept.lock().push(what, GFP_KERNEL)?)
     }
 
@@ -262,11 +262,11 @@ impl<C: Context> Endpoint<C> {
     #[inline]
     pub(crate) fn post_recv(
         &self,
-        batch: RecvBatch<C::Recv>,
-    ) -> Result<(), (Error, RecvBatch<C::Recv>)> {
+        batch: RecvBatch<C::RecvData>,
+    ) -> Result<(), (Error, RecvBatch<C::RecvData>)> {
         match self.posting() {
             // SAFETY: The queue pair is this endpoint's, which drains it before it ends.
-            Some(open) => unsafe { batch.post::<C>(open.queues.qp(), open.queues.domain()) },
+            Some(open) => unsafe { batch.post::<C>(open.queues.qp(), open.queues.pd()) },
             None => Err((EINVAL, batch)),
         }
     }
@@ -297,7 +297,7 @@ impl<C: Context> Endpoint<C> {
     }
 
     /// Whether the core has made regions for transfers on this queue pair.
-    pub(in crate::verbs) fn has_transfer_regions(&self) -> bool {
+    pub(in crate::verbs) fn has_rw_mrs(&self) -> bool {
         self.open
             .as_ref()
             .is_some_and(|o| o.queues.depths().rdma_ctxs > 0)
@@ -317,21 +317,21 @@ impl<C: Context> Endpoint<C> {
     pub(in crate::verbs) unsafe fn post_send_raw(
         &self,
         first: *const bindings::ib_send_wr,
-    ) -> Result<(), (Error, NotTaken)> {
+    ) -> Result<(), (Error, BadWr)> {
         let Some(open) = self.posting() else {
-            return Err((EINVAL, NotTaken::All));
+            return Err((EINVAL, BadWr::First));
         };
         let mut bad = ptr::null();
         // SAFETY: By this function's contract.
         match unsafe { bindings::rpcrdma_post_send(open.queues.qp(), first, &mut bad) } {
             0 => Ok(()),
-            ret => Err((Error::from_errno(ret), NotTaken::of(first, bad))),
+            ret => Err((Error::from_errno(ret), BadWr::of(first, bad))),
         }
     }
 
     /// The name of the device, once open.
     pub(crate) fn device_name(&self) -> Option<DeviceName> {
-        self.domain().map(|domain| domain.lease().device_name())
+        self.pd().map(|pd| pd.device_ref().device_name())
     }
 
     /// What names a Receive in traces, by its own number.
@@ -357,7 +357,7 @@ impl<C: Context> Endpoint<C> {
     }
 }
 
-impl<C: Context> Deref for EndpointBox<C> {
+impl<C: EndpointOps> Deref for EndpointBox<C> {
     type Target = Endpoint<C>;
 
     #[inline]
@@ -367,13 +367,13 @@ impl<C: Context> Deref for EndpointBox<C> {
     }
 }
 
-impl<C: Context> Drop for EndpointBox<C> {
+impl<C: EndpointOps> Drop for EndpointBox<C> {
     fn drop(&mut self) {
         // Handlers hold shared references until the last step; so does this.
         let this: &Endpoint<C> = self;
         let id = this.id();
         // SAFETY: The identifier is valid. Not called from a handler of it, by the contract of
-        // `Context`, so the mutex is free or will be; `cm_handler` looks at `closing` under it.
+        // `EndpointOps`, so the mutex is free or will be; `cm_handler` looks at `closing` under it.
         unsafe {
             bindings::rdma_lock_handler(id);
             this.closing.store(true, Relaxed);
@@ -381,7 +381,7 @@ impl<C: Context> Drop for EndpointBox<C> {
         }
         this.disconnect();
         if let Some(open) = this.open.as_ref() {
-            open.notice.end();
+            open.notifier.end();
             // SAFETY: The owner is here, the identifier and the notice are silent; only handlers of
             // completions could post, and `closing` ends that.
             unsafe { open.queues.drain() };
@@ -400,9 +400,9 @@ impl<C: Context> Drop for EndpointBox<C> {
 }
 
 /// Proof that nothing is posted on an endpoint any more, and nothing will be.
-pub(crate) struct Drained<'a, C: Context>(&'a Endpoint<C>);
+pub(crate) struct Drained<'a, C: EndpointOps>(&'a Endpoint<C>);
 
-impl<C: Context> Deref for Drained<'_, C> {
+impl<C: EndpointOps> Deref for Drained<'_, C> {
     type Target = Endpoint<C>;
 
     #[inline]

@@ -18,14 +18,14 @@ use super::{
         IncomingConnection, //
     },
     ep::Endpoint,
-    ops::Context, //
+    ops::EndpointOps, //
 };
 
 /// # Safety
 ///
 /// Called by the connection manager for an identifier of an `Endpoint<C>`, or, for a connection
 /// request, for a new identifier that has taken over a listening one's context.
-pub(in crate::verbs) unsafe extern "C" fn cm_handler<C: Context>(
+pub(in crate::verbs) unsafe extern "C" fn cm_handler<C: EndpointOps>(
     id: *mut bindings::rdma_cm_id,
     event: *mut bindings::rdma_cm_event,
 ) -> c_int {
@@ -56,7 +56,7 @@ pub(in crate::verbs) unsafe extern "C" fn cm_handler<C: Context>(
 /// # Safety
 ///
 /// Called by the RDMA core with the endpoint that [`Endpoint::open`] passed as `qp_context`.
-pub(in crate::verbs) unsafe extern "C" fn qp_event<C: Context>(
+pub(in crate::verbs) unsafe extern "C" fn qp_event<C: EndpointOps>(
     event: *mut bindings::ib_event,
     owner: *mut c_void,
 ) {
@@ -79,7 +79,7 @@ pub(in crate::verbs) unsafe extern "C" fn qp_event<C: Context>(
 /// # Safety
 ///
 /// `who` is an endpoint whose notice stands.
-pub(in crate::verbs) unsafe fn device_removed<C: Context>(who: *const c_void) {
+pub(in crate::verbs) unsafe fn device_removed<C: EndpointOps>(who: *const c_void) {
     // SAFETY: By this function's contract.
     C::device_removed(unsafe { &*who.cast::<Endpoint<C>>() });
 }

@@ -53,9 +53,9 @@ use super::{
         Endpoint,
         EndpointBox, //
     },
-    ops::Context,
+    ops::EndpointOps,
     recv_ctxt::{
-        Recv,
+        RecvBuf,
         RecvStatus, //
     }, //
 };
@@ -221,8 +221,8 @@ impl<A: Accepts> WorkItem for Shared<A> {
     }
 }
 
-impl<A: Accepts> Context for Listener<A> {
-    type Recv = ();
+impl<A: Accepts> EndpointOps for Listener<A> {
+    type RecvData = ();
 
     const BUFFERS: &'static Gauge = &NO_BUFFERS;
 
@@ -240,5 +240,5 @@ impl<A: Accepts> Context for Listener<A> {
 
     // There are no queues.
     fn device_removed(_ep: &Endpoint<Self>) {}
-    fn received(_worker: &RecvWorker<'_, Self>, _recv: Recv<()>, _status: RecvStatus) {}
+    fn received(_worker: &RecvWorker<'_, Self>, _recv: RecvBuf<()>, _status: RecvStatus) {}
 }

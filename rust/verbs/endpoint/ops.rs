@@ -15,7 +15,7 @@ use super::{
         Endpoint, //
     },
     recv_ctxt::{
-        Recv,
+        RecvBuf,
         RecvStatus, //
     }, //
 };
@@ -23,11 +23,11 @@ use super::{
 /// Handles what an endpoint's identifier and queues report.
 ///
 /// No method may drop the endpoint that it is called with.
-pub(crate) trait Context: Send + Sync + Sized + 'static {
+pub(crate) trait EndpointOps: Send + Sync + Sized + 'static {
     /// What travels with each Receive buffer.
-    type Recv: Send + 'static;
+    type RecvData: Send + 'static;
 
-    /// Octets of the buffers of all such endpoints.
+    /// Bytes of the buffers of all such endpoints.
     const BUFFERS: &'static Gauge;
 
     /// The identifier reports. The connection manager's worker; may sleep.
@@ -50,7 +50,7 @@ pub(crate) trait Context: Send + Sync + Sized + 'static {
     fn trace_received(_ep: &Endpoint<Self>, _serial: i32, _status: &RecvStatus, _vendor_err: u32) {}
 
     /// A Receive ended, and its buffer is owned again. The receive queue's worker.
-    fn received(worker: &RecvWorker<'_, Self>, recv: Recv<Self::Recv>, status: RecvStatus);
+    fn received(worker: &RecvWorker<'_, Self>, recv: RecvBuf<Self::RecvData>, status: RecvStatus);
 
     /// The endpoint is about to end: no handler is running and none will. Whatever is still mapped
     /// for its queue pair has to be released now. May sleep.

@@ -20,24 +20,24 @@ use kernel::{
 use crate::{
     bindings,
     lib::{
-        foreign_buf::Parked,
+        foreign_buf::ForeignBuf,
         llist::{
             Link,
             Linked,
             Queue, //
         },
-        llist_box::LinkedBox, //
+        llist_box::LlistBox, //
     },
     trace::Cid,
     verbs::device::{
-        pd::Domain,
+        pd::Pd,
         recv_buf::RecvBuffer, //
     }, //
 };
 
 use super::{
     completion::RecvWorker,
-    ops::Context, //
+    ops::EndpointOps, //
 };
 
 /// How a Receive ended.
@@ -46,7 +46,7 @@ pub(crate) enum RecvStatus {
     /// A message arrived.
     Received {
         /// Its length, never more than the buffer's.
-        octets: usize,
+        bytes: usize,
         /// The handle that the peer's Send With Invalidate made invalid.
         invalidated: Option<u32>,
     },
@@ -81,17 +81,17 @@ struct Inner<U> {
 unsafe impl<U: Send> Send for Inner<U> {}
 
 /// A Receive buffer that is not posted, with `U` travelling beside it.
-pub(crate) struct Recv<U>(LinkedBox<Inner<U>>);
+pub(crate) struct RecvBuf<U>(LlistBox<Inner<U>>);
 
-impl<U> Recv<U> {
-    /// Allocates a buffer of `size` octets.
+impl<U> RecvBuf<U> {
+    /// Allocates a buffer of `size` bytes.
     ///
     /// # Errors
     ///
     /// `ENOMEM`, `EIO` if the device cannot map it.
-    pub(crate) fn new(domain: &Arc<Domain>, size: usize, user: U, flags: Flags) -> Result<Self> {
-        let buffer = RecvBuffer::new(domain, size, flags)?;
-        let this = LinkedBox::uninit(flags)?.fill(Inner {
+    pub(crate) fn new(pd: &Arc<Pd>, size: usize, user: U, flags: Flags) -> Result<Self> {
+        let buffer = RecvBuffer::new(pd, size, flags)?;
+        let this = LlistBox::uninit(flags)?.fill(Inner {
             cqe: bindings::ib_cqe { done: None },
             wr: pin_init::zeroed(),
             sge: buffer.sge(),
@@ -132,17 +132,17 @@ impl<U> Recv<U> {
     #[inline]
     pub(crate) unsafe fn from_raw(raw: NonNull<c_void>) -> Self {
         // SAFETY: By this function's contract.
-        Self(unsafe { LinkedBox::from_raw(raw.as_ptr().cast()) })
+        Self(unsafe { LlistBox::from_raw(raw.as_ptr().cast()) })
     }
 
-    /// The first `octets` of the buffer, at most the whole.
+    /// The first `bytes` of the buffer, at most the whole.
     #[inline]
-    pub(crate) fn octets(&self, octets: usize) -> &[u8] {
+    pub(crate) fn bytes(&self, bytes: usize) -> &[u8] {
         let whole = self.0.buffer.as_slice();
-        whole.get(..octets).unwrap_or(whole)
+        whole.get(..bytes).unwrap_or(whole)
     }
 
-    /// The size of the buffer, in octets.
+    /// The size of the buffer, in bytes.
     #[inline]
     pub(crate) fn capacity(&self) -> usize {
         self.0.buffer.len()
@@ -163,18 +163,18 @@ impl<U> Recv<U> {
 
     /// The buffer beside what travels with it, for a parser that keeps its result there.
     #[inline]
-    pub(crate) fn split(&mut self, octets: usize) -> (&[u8], &mut U) {
+    pub(crate) fn split(&mut self, bytes: usize) -> (&[u8], &mut U) {
         let inner = self.0.as_ptr();
         // SAFETY: Owned, and two members apart. The rest, which the work request points to, is not
         // borrowed.
         let (whole, user) = unsafe { ((*inner).buffer.as_slice(), &mut (*inner).user) };
-        (whole.get(..octets).unwrap_or(whole), user)
+        (whole.get(..bytes).unwrap_or(whole), user)
     }
 
     /// The protection domain that the buffer is for, by its number. It may have ended.
     #[inline]
-    pub(crate) fn domain_id(&self) -> usize {
-        self.0.buffer.domain_id()
+    pub(crate) fn pd_id(&self) -> usize {
+        self.0.buffer.pd_id()
     }
 
     /// A number that names the buffer in a trace.
@@ -185,7 +185,7 @@ impl<U> Recv<U> {
 }
 
 // SAFETY: As for the box inside.
-unsafe impl<U> Linked for Recv<U> {
+unsafe impl<U> Linked for RecvBuf<U> {
     #[inline]
     fn into_link(self) -> NonNull<Link> {
         self.0.into_link()
@@ -194,13 +194,13 @@ unsafe impl<U> Linked for Recv<U> {
     #[inline]
     unsafe fn from_link(link: NonNull<Link>) -> Self {
         // SAFETY: By this function's contract.
-        Self(unsafe { LinkedBox::from_link(link) })
+        Self(unsafe { LlistBox::from_link(link) })
     }
 }
 
 // SAFETY: The buffer is allocated apart, so that it stays in place, and the pointer to it is that
 // of its allocation, good for writing.
-unsafe impl<U: Send + 'static> Parked for Recv<U> {
+unsafe impl<U: Send + 'static> ForeignBuf for RecvBuf<U> {
     #[inline]
     fn park(self) -> NonNull<c_void> {
         self.into_raw()
@@ -213,7 +213,7 @@ unsafe impl<U: Send + 'static> Parked for Recv<U> {
     }
 
     #[inline]
-    fn octets(&self) -> &[u8] {
+    fn bytes(&self) -> &[u8] {
         self.0.buffer.as_slice()
     }
 
@@ -225,7 +225,7 @@ unsafe impl<U: Send + 'static> Parked for Recv<U> {
 
 /// Receive buffers on their way to the device, posted with one call.
 pub(crate) struct RecvBatch<U> {
-    buffers: Queue<Recv<U>>,
+    buffers: Queue<RecvBuf<U>>,
     len: usize,
 }
 
@@ -247,41 +247,41 @@ impl<U> RecvBatch<U> {
 
     /// Adds a buffer at the end.
     #[inline]
-    pub(crate) fn push(&mut self, recv: Recv<U>) {
+    pub(crate) fn push(&mut self, recv: RecvBuf<U>) {
         self.buffers.push(recv);
         self.len += 1;
     }
 
     /// Takes the first buffer out.
-    pub(crate) fn pop(&mut self) -> Option<Recv<U>> {
+    pub(crate) fn pop(&mut self) -> Option<RecvBuf<U>> {
         let recv = self.buffers.pop()?;
         self.len -= 1;
         Some(recv)
     }
 
     /// Posts the whole batch on `qp`; buffers that the device refused come back, and all of them if
-    /// one is mapped for another domain than `domain`.
+    /// one is mapped for another domain than `pd`.
     ///
     /// # Safety
     ///
-    /// `qp` must be a queue pair in `domain` whose receive completion queue belongs to an
+    /// `qp` must be a queue pair in `pd` whose receive completion queue belongs to an
     /// `Endpoint<C>`, and must be drained before that endpoint's context goes.
     #[inline]
-    pub(in crate::verbs) unsafe fn post<C: Context<Recv = U>>(
+    pub(in crate::verbs) unsafe fn post<C: EndpointOps<RecvData = U>>(
         self,
         qp: *mut bindings::ib_qp,
-        domain: &Arc<Domain>,
+        pd: &Arc<Pd>,
     ) -> Result<(), (Error, Self)> {
         let mut first: *mut bindings::ib_recv_wr = ptr::null_mut();
         let mut end = &raw mut first;
         for link in self.buffers.links() {
             // SAFETY: The link is of a buffer in the queue, hence owned by it.
-            let inner = unsafe { LinkedBox::<Inner<U>>::at(link).as_ptr() };
+            let inner = unsafe { LlistBox::<Inner<U>>::at(link).as_ptr() };
             // SAFETY: As above.
-            if !unsafe { (*inner).buffer.is_for(domain) } {
+            if !unsafe { (*inner).buffer.is_for(pd) } {
                 return Err((EINVAL, self));
             }
-            // SAFETY: As above, and `domain` is there; `end` is `first`, or in the buffer before
+            // SAFETY: As above, and `pd` is there; `end` is `first`, or in the buffer before
             // this.
             unsafe {
                 // Whoever read the last message may have written to it: SUNRPC decrypts in place.
@@ -305,7 +305,7 @@ impl<U> RecvBatch<U> {
             return Ok(());
         }
         // Everything before `bad` is posted, and may be gone by now; start from `bad`. Of what a
-        // provider does not name nothing is known (`NotTaken`): it stays in place.
+        // provider does not name nothing is known (`BadWr`): it stays in place.
         let mut next = bad.cast_mut();
         let mut rest = Self::new();
         while !next.is_null() {
@@ -313,7 +313,7 @@ impl<U> RecvBatch<U> {
             unsafe {
                 let inner = kernel::container_of!(next, Inner<U>, wr);
                 next = (*next).next;
-                rest.push(Recv(LinkedBox::from_raw(inner)));
+                rest.push(RecvBuf(LlistBox::from_raw(inner)));
             }
         }
         Err((Error::from_errno(ret), rest))
@@ -326,17 +326,17 @@ impl<U> RecvBatch<U> {
 ///
 /// Called by the RDMA core, on the receive queue of an `Endpoint<C>`, for a buffer that
 /// [`RecvBatch::post`] posted there.
-unsafe extern "C" fn done<C: Context>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
+unsafe extern "C" fn done<C: EndpointOps>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: By this function's contract.
     let (worker, wc, cqe) = unsafe { RecvWorker::<C>::enter(cq, wc) };
     // SAFETY: Every Receive is posted with the `cqe` of its buffer; its completion comes once.
     let recv =
-        Recv(unsafe { LinkedBox::from_raw(kernel::container_of!(cqe, Inner<C::Recv>, cqe)) });
+        RecvBuf(unsafe { LlistBox::from_raw(kernel::container_of!(cqe, Inner<C::RecvData>, cqe)) });
     let status = match wc.status {
         bindings::ib_wc_status_IB_WC_SUCCESS => {
-            let octets = (wc.byte_len as usize).min(recv.capacity());
+            let bytes = (wc.byte_len as usize).min(recv.capacity());
             // SAFETY: The queue's worker is called before the endpoint lets go of its domain.
-            unsafe { recv.0.buffer.sync_for_cpu(octets) };
+            unsafe { recv.0.buffer.sync_for_cpu(bytes) };
             let invalidated =
                 if wc.wc_flags & bindings::ib_wc_flags_IB_WC_WITH_INVALIDATE as c_int != 0 {
                     // SAFETY: The flag says that this is the member in use.
@@ -344,10 +344,7 @@ unsafe extern "C" fn done<C: Context>(cq: *mut bindings::ib_cq, wc: *mut binding
                 } else {
                     None
                 };
-            RecvStatus::Received {
-                octets,
-                invalidated,
-            }
+            RecvStatus::Received { bytes, invalidated }
         }
         bindings::ib_wc_status_IB_WC_WR_FLUSH_ERR => RecvStatus::Flushed,
         other => RecvStatus::Failed(other),

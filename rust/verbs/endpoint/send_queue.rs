@@ -34,9 +34,9 @@ use kernel::{
 use crate::bindings;
 
 use super::{
-    bad_wr::NotTaken,
+    bad_wr::BadWr,
     ep::Endpoint,
-    ops::Context, //
+    ops::EndpointOps, //
 };
 
 /// Why entries cannot be had.
@@ -51,7 +51,7 @@ pub(crate) enum ReserveError {
 }
 
 /// Milliseconds that a service thread waits. Other connections need the thread, too.
-const PATIENCE_MS: u32 = 30_000;
+const WAIT_TIMEOUT_MS: u32 = 30_000;
 
 /// The free entries of a Send Queue, and who waits for them.
 #[pin_data]
@@ -119,14 +119,14 @@ impl Permit<'_> {
     ///
     /// As for [`Endpoint::post_send_raw`].
     #[inline]
-    pub(in crate::verbs) unsafe fn post<C: Context>(
+    pub(in crate::verbs) unsafe fn post<C: EndpointOps>(
         self,
         ep: &Endpoint<C>,
         first: *const bindings::ib_send_wr,
-    ) -> Result<(), (Error, NotTaken)> {
+    ) -> Result<(), (Error, BadWr)> {
         // SAFETY: By this function's contract.
         let posted = unsafe { ep.post_send_raw(first) };
-        if !matches!(posted, Err((_, NotTaken::All))) {
+        if !matches!(posted, Err((_, BadWr::First))) {
             mem::forget(self);
         }
         posted
@@ -259,7 +259,7 @@ impl SendQueue {
         let ticket = line.next_ticket;
         line.next_ticket = ticket.wrapping_add(1);
         self.waiting.fetch_add(1, Full);
-        let mut left = msecs_to_jiffies(PATIENCE_MS);
+        let mut left = msecs_to_jiffies(WAIT_TIMEOUT_MS);
         let outcome = loop {
             if self.closed.load(Relaxed) {
                 break Err(ReserveError::Closed);

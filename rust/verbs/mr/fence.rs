@@ -18,22 +18,22 @@ use crate::{
     trace::trace,
     verbs::{
         endpoint::{
-            bad_wr::NotTaken,
+            bad_wr::BadWr,
             completion::{
-                Ended,
                 SendWorker, //
+                WcStatus,
             },
             ep::Endpoint,
-            ops::Context, //
+            ops::EndpointOps, //
         },
         responder::expose::Exposes, //
     }, //
 };
 
 use super::{
-    frwr::Region,
+    frwr::Mr,
     mr_list::{
-        Regions,
+        MrList,
         Registered, //
     },
     mr_pool, //
@@ -55,13 +55,13 @@ impl Fenced {
 /// it any more, and the regions are unmapped and never used again; but what arrived last cannot be
 /// trusted.
 #[derive(Clone, Copy)]
-pub(crate) struct QueueEnded(());
+pub(crate) struct QpEnded(());
 
-impl QueueEnded {
+impl QpEnded {
     /// Puts the queue pair into the state from which it answers nobody.
     #[cold]
     fn end<C: Exposes>(ep: &Endpoint<C>) -> Self {
-        ep.break_off();
+        ep.set_qp_error();
         Self(())
     }
 
@@ -72,7 +72,7 @@ impl QueueEnded {
     }
 }
 
-impl<C: Context> Endpoint<C> {
+impl<C: EndpointOps> Endpoint<C> {
     /// Whether a region that the peer has invalidated is invalid. On iWARP it may invalidate one
     /// that is not valid yet, and the registration follows.
     #[inline]
@@ -91,7 +91,7 @@ impl<C: Context> Endpoint<C> {
     }
 }
 
-impl<U: Send + 'static> Regions<Registered, U> {
+impl<U: Send + 'static> MrList<Registered, U> {
     /// Invalidates the regions. When that is done, or the queue pair has ended, `token` comes back
     /// in [`Exposes::invalidated`].
     ///
@@ -107,17 +107,17 @@ impl<U: Send + 'static> Regions<Registered, U> {
         self,
         ep: &Endpoint<C>,
         token: U,
-    ) -> Result<(), (Error, U, QueueEnded)> {
-        if !self.domain().is_some_and(|domain| ep.owns(domain)) {
-            return Err((EINVAL, token, QueueEnded::end(ep)));
+    ) -> Result<(), (Error, U, QpEnded)> {
+        if !self.pd().is_some_and(|pd| ep.owns(pd)) {
+            return Err((EINVAL, token, QpEnded::end(ep)));
         }
         // The endpoint keeps the pool until its queues are drained.
         let Some((first, last)) = self.into_chain() else {
-            return Err((EINVAL, token, QueueEnded::end(ep)));
+            return Err((EINVAL, token, QpEnded::end(ep)));
         };
         // SAFETY: The chain is ours.
-        for region in unsafe { Region::chain_from(Some(first)) } {
-            let p = region.as_ptr();
+        for mr in unsafe { Mr::chain_from(Some(first)) } {
+            let p = mr.as_ptr();
             // SAFETY: As above.
             unsafe {
                 (*p).inv.next = match (*p).next() {
@@ -143,8 +143,8 @@ impl<U: Send + 'static> Regions<Registered, U> {
                 Ok(()) => Ok(()),
                 // If it has been posted, the token comes back with its completion; if it has not,
                 // with nobody.
-                Err((_, NotTaken::Unknown)) => {
-                    ep.break_off();
+                Err((_, BadWr::Unknown)) => {
+                    ep.set_qp_error();
                     Ok(())
                 }
                 // The last has not been posted, so that the token is still ours. Those before it
@@ -152,7 +152,7 @@ impl<U: Send + 'static> Regions<Registered, U> {
                 // which nobody reaches once the queue pair has ended.
                 Err((error, _)) => {
                     let token = (*p).token.assume_init_read();
-                    let ended = QueueEnded::end(ep);
+                    let ended = QpEnded::end(ep);
                     mr_pool::retire(first);
                     Err((error, token, ended))
                 }
@@ -167,12 +167,12 @@ impl<U: Send + 'static> Regions<Registered, U> {
 /// # Safety
 ///
 /// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a region whose invalidation
-/// [`Regions::invalidate`] posted there.
+/// [`MrList::invalidate`] posted there.
 unsafe extern "C" fn passed<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: By this function's contract.
     let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
     // SAFETY: The `cqe` is in a region, which stays in its chain until the last one has ended.
-    let id = unsafe { (*kernel::container_of!(cqe, Region<C::Token>, inv_cqe)).id() };
+    let id = unsafe { (*kernel::container_of!(cqe, Mr<C::Token>, inv_cqe)).id() };
     trace!(xprtrdma_wc_li(
         worker.send_cid(id.cast_signed()),
         wc.status,
@@ -185,14 +185,14 @@ unsafe extern "C" fn passed<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut bindi
 /// # Safety
 ///
 /// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a region whose invalidation
-/// [`Regions::invalidate`] posted there.
+/// [`MrList::invalidate`] posted there.
 unsafe extern "C" fn invalidated<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: By this function's contract.
     let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
     // SAFETY: The `cqe` is in a region; the device gives its chain, and with it the token, back to
     // us.
     let (id, first, token) = unsafe {
-        let last = kernel::container_of!(cqe, Region<C::Token>, inv_cqe);
+        let last = kernel::container_of!(cqe, Mr<C::Token>, inv_cqe);
         (
             (*last).id(),
             (*last).chain.unwrap_or(NonNull::new_unchecked(last)),
@@ -204,17 +204,17 @@ unsafe extern "C" fn invalidated<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut 
         wc.status,
         wc.vendor_err
     ));
-    let how = match Ended::of(wc.status) {
-        Ended::Well => {
+    let how = match WcStatus::of(wc.status) {
+        WcStatus::Success => {
             // SAFETY: All are invalid, and the pool is there while the endpoint is.
             unsafe { mr_pool::reclaim(first) };
             Ok(Fenced(()))
         }
-        Ended::Flushed | Ended::Failed(_) => {
+        WcStatus::Flushed | WcStatus::Error(_) => {
             // SAFETY: The completion says that the queue pair has ended; the chain is ours, and the
             // pool is there while the endpoint is.
             unsafe { mr_pool::retire(first) };
-            Err(QueueEnded(()))
+            Err(QpEnded(()))
         }
     };
     C::invalidated(&worker, token, how);

@@ -2,7 +2,7 @@
 
 //! One memory region: made, mapped, given a handle, unmapped.
 //!
-//! Who may do what with it, and when, is the business of `regions`.
+//! Who may do what with it, and when, is the business of `mrs`.
 
 use core::{
     mem::{
@@ -24,7 +24,7 @@ use crate::{
     bindings,
     lib::{
         bvec::{
-            Piece,
+            BVec,
             PAGE, //
         },
         llist::{
@@ -40,9 +40,9 @@ use crate::{
 };
 
 use super::{
-    mr_pool::RegionPool,
-    rkey::Keys,
-    rkey_owner::GivenOut,
+    mr_pool::MrPool,
+    rkey::RkeySequence,
+    rkey_owner::RkeyOwner,
     sg::ScatterList, //
 };
 
@@ -84,7 +84,7 @@ impl Access {
 pub(crate) struct Exposed {
     /// What the peer names it by.
     pub(crate) handle: u32,
-    /// Octets.
+    /// Bytes.
     pub(crate) length: u32,
     /// The address, in the terms of the handle.
     pub(crate) offset: u64,
@@ -103,29 +103,29 @@ pub(crate) enum MapError {
 ///
 /// # Invariants
 ///
-/// `pool` is there, and `mr` is a memory region of its domain. What is mapped of `memory` is so for
-/// the domain's device.
+/// `pool` is there, and `ib_mr` is a memory region of its domain. What is mapped of `memory` is so
+/// for the domain's device.
 #[repr(C)]
-pub(in crate::verbs) struct Region<U> {
+pub(in crate::verbs) struct Mr<U> {
     /// In the list of those that are idle.
     idle: Link,
     /// In the list of all of a pool.
     pub(in crate::verbs) all: Link,
-    /// In [`Regions`].
-    pub(in crate::verbs) next: Option<NonNull<Region<U>>>,
-    mr: NonNull<bindings::ib_mr>,
+    /// In [`MrList`].
+    pub(in crate::verbs) next: Option<NonNull<Mr<U>>>,
+    ib_mr: NonNull<bindings::ib_mr>,
     memory: ScatterList,
     pub(in crate::verbs) exposed: Exposed,
-    keys: Keys,
-    pub(in crate::verbs) given_out: GivenOut,
+    rkeys: RkeySequence,
+    pub(in crate::verbs) rkey_owner: RkeyOwner,
     pub(in crate::verbs) reg: bindings::ib_reg_wr,
     pub(in crate::verbs) reg_cqe: bindings::ib_cqe,
     pub(in crate::verbs) inv: bindings::ib_send_wr,
     pub(in crate::verbs) inv_cqe: bindings::ib_cqe,
     /// For the last of a chain that is being invalidated: its first, and what waits for it.
-    pub(in crate::verbs) chain: Option<NonNull<Region<U>>>,
+    pub(in crate::verbs) chain: Option<NonNull<Mr<U>>>,
     pub(in crate::verbs) token: MaybeUninit<U>,
-    pub(in crate::verbs) pool: NonNull<RegionPool<U>>,
+    pub(in crate::verbs) pool: NonNull<MrPool<U>>,
 }
 
 /// A region that nobody uses.
@@ -133,7 +133,7 @@ pub(in crate::verbs) struct Region<U> {
 /// # Invariants
 ///
 /// Nobody else uses the region, which its pool keeps.
-pub(in crate::verbs) struct Idle<U>(pub(super) NonNull<Region<U>>);
+pub(in crate::verbs) struct Idle<U>(pub(super) NonNull<Mr<U>>);
 
 // SAFETY: Whoever has it may use the region.
 unsafe impl<U: Send> Send for Idle<U> {}
@@ -158,7 +158,7 @@ unsafe impl<U> Linked for Idle<U> {
 /// # Invariants
 ///
 /// From `KBox`; nobody uses the region once this is dropped.
-pub(in crate::verbs) struct Owned<U>(pub(super) NonNull<Region<U>>);
+pub(in crate::verbs) struct Owned<U>(pub(super) NonNull<Mr<U>>);
 
 // SAFETY: A region is not bound to a thread.
 unsafe impl<U: Send> Send for Owned<U> {}
@@ -172,26 +172,26 @@ unsafe impl<U> Linked for Owned<U> {
 
     unsafe fn from_link(link: NonNull<Link>) -> Self {
         // SAFETY: By this function's contract, `link` is the `all` of a region.
-        let region = unsafe { kernel::container_of!(link.as_ptr(), Region<U>, all) };
+        let mr = unsafe { kernel::container_of!(link.as_ptr(), Mr<U>, all) };
         // INVARIANT: As when it was given up.
         // SAFETY: Around a valid pointer, hence not null.
-        Self(unsafe { NonNull::new_unchecked(region) })
+        Self(unsafe { NonNull::new_unchecked(mr) })
     }
 }
 
 impl<U> Drop for Owned<U> {
     fn drop(&mut self) {
-        // SAFETY: By the type's invariants. The pool is there, or being dropped: `pool.domain` goes
+        // SAFETY: By the type's invariants. The pool is there, or being dropped: `pool.pd` goes
         // after `pool.all`, where this is, and nothing else of the pool is touched.
         unsafe {
             self.0.as_mut().unmap();
-            bindings::ib_dereg_mr_user(self.0.as_ref().mr.as_ptr(), ptr::null_mut());
+            bindings::ib_dereg_mr_user(self.0.as_ref().ib_mr.as_ptr(), ptr::null_mut());
             drop(KBox::from_raw(self.0.as_ptr()));
         }
     }
 }
 
-impl<U> Region<U> {
+impl<U> Mr<U> {
     /// Makes a region of `pool`, as large as the pool says.
     ///
     /// # Errors
@@ -201,7 +201,7 @@ impl<U> Region<U> {
     /// # Safety
     ///
     /// `pool` does not move, and keeps what is returned for as long as anybody uses the region.
-    pub(in crate::verbs) unsafe fn make(pool: &RegionPool<U>) -> Result<Owned<U>> {
+    pub(in crate::verbs) unsafe fn make(pool: &MrPool<U>) -> Result<Owned<U>> {
         let memory = ScatterList::new(pool.depth)?;
         let kind = if pool.gaps {
             bindings::ib_mr_type_IB_MR_TYPE_SG_GAPS
@@ -209,26 +209,26 @@ impl<U> Region<U> {
             bindings::ib_mr_type_IB_MR_TYPE_MEM_REG
         };
         // SAFETY: The domain is there.
-        let mr =
-            from_err_ptr(unsafe { bindings::ib_alloc_mr(pool.domain.pd(), kind, pool.depth) })?;
-        let mr = NonNull::new(mr).ok_or(ENOMEM)?;
-        // INVARIANT: The pool stays, by this function's contract, and `mr` was just made in its
+        let ib_mr =
+            from_err_ptr(unsafe { bindings::ib_alloc_mr(pool.pd.as_ptr(), kind, pool.depth) })?;
+        let ib_mr = NonNull::new(ib_mr).ok_or(ENOMEM)?;
+        // INVARIANT: The pool stays, by this function's contract, and `ib_mr` was just made in its
         // domain. Nothing is mapped.
-        let region = KBox::new(
+        let mr = KBox::new(
             Self {
                 idle: Link::new(),
                 all: Link::new(),
                 next: None,
-                mr,
+                ib_mr,
                 memory,
                 exposed: Exposed {
                     handle: 0,
                     length: 0,
                     offset: 0,
                 },
-                // SAFETY: Just made. CAST: The last octet.
-                keys: Keys::having(unsafe { mr.as_ref() }.rkey as u8),
-                given_out: GivenOut::never(),
+                // SAFETY: Just made. CAST: The last byte.
+                rkeys: RkeySequence::having(unsafe { ib_mr.as_ref() }.rkey as u8),
+                rkey_owner: RkeyOwner::never(),
                 reg: pin_init::zeroed(),
                 reg_cqe: bindings::ib_cqe {
                     done: Some(pool.reg_done),
@@ -243,33 +243,33 @@ impl<U> Region<U> {
         )
         .inspect_err(|_| {
             // SAFETY: Just made, and nobody's.
-            unsafe { bindings::ib_dereg_mr_user(mr.as_ptr(), ptr::null_mut()) };
+            unsafe { bindings::ib_dereg_mr_user(ib_mr.as_ptr(), ptr::null_mut()) };
         })?;
-        let region = NonNull::from(KBox::leak(region));
-        let p = region.as_ptr();
+        let mr = NonNull::from(KBox::leak(mr));
+        let p = mr.as_ptr();
         // What never changes in its work requests. The cells are part of the region, which does not
         // move.
         // SAFETY: Ours alone.
         unsafe {
-            (*p).reg.mr = mr.as_ptr();
+            (*p).reg.mr = ib_mr.as_ptr();
             (*p).reg.wr.opcode = bindings::ib_wr_opcode_IB_WR_REG_MR;
             *(*p).reg.wr.__bindgen_anon_1.wr_cqe.as_mut() = &raw mut (*p).reg_cqe;
             (*p).inv.opcode = bindings::ib_wr_opcode_IB_WR_LOCAL_INV;
             *(*p).inv.__bindgen_anon_1.wr_cqe.as_mut() = &raw mut (*p).inv_cqe;
         }
         // INVARIANT: From `KBox`; the pool drops this after all who use the region.
-        Ok(Owned(region))
+        Ok(Owned(mr))
     }
 
     #[inline]
     fn device(&self) -> *mut bindings::ib_device {
         // SAFETY: By the type's invariants: the pool keeps its regions, not the other way round.
-        unsafe { self.pool.as_ref() }.domain.device()
+        unsafe { self.pool.as_ref() }.pd.device()
     }
 
     /// For traces.
-    pub(in crate::verbs) fn traced(&self) -> trace::Region {
-        trace::Region {
+    pub(in crate::verbs) fn traced(&self) -> trace::Mr {
+        trace::Mr {
             mr_id: self.id(),
             nents: self.memory.mapped(),
             handle: self.exposed.handle,
@@ -282,7 +282,7 @@ impl<U> Region<U> {
     /// What names the region in traces.
     pub(in crate::verbs) fn id(&self) -> u32 {
         // SAFETY: The memory region is there as long as this.
-        unsafe { self.mr.as_ref() }.res.id
+        unsafe { self.ib_mr.as_ref() }.res.id
     }
 
     pub(in crate::verbs) fn unmap(&mut self) {
@@ -298,17 +298,17 @@ impl<U> Region<U> {
         self.memory.hold();
     }
 
-    /// Maps the pieces from the front of `pieces` that one region can cover, starting with `first`,
+    /// Maps the pieces from the front of `bvecs` that one region can cover, starting with `first`,
     /// for the peer to use them as `access` says; returns the one after them. The region is idle.
     #[inline]
     pub(in crate::verbs) fn map<'p>(
         &mut self,
-        first: Piece<'p>,
-        pieces: &mut impl Iterator<Item = Piece<'p>>,
+        first: BVec<'p>,
+        bvecs: &mut impl Iterator<Item = BVec<'p>>,
         gaps: bool,
         access: Access,
-    ) -> Result<Option<Piece<'p>>, MapError> {
-        let (count, after) = self.memory.fill(first, pieces, gaps);
+    ) -> Result<Option<BVec<'p>>, MapError> {
+        let (count, after) = self.memory.fill(first, bvecs, gaps);
         self.map_first(count, access)?;
         Ok(after)
     }
@@ -328,10 +328,10 @@ impl<U> Region<U> {
             trace!(xprtrdma_frwr_sgerr(self.id(), 0, dir, count as c_int));
             return Err(MapError::Failed);
         };
-        let mr = self.mr.as_ptr();
+        let ib_mr = self.ib_mr.as_ptr();
         // SAFETY: The region is idle, so that its memory region is ours.
         let covered = unsafe {
-            bindings::ib_map_mr_sg(mr, self.memory.as_mut_ptr(), runs, ptr::null_mut(), PAGE)
+            bindings::ib_map_mr_sg(ib_mr, self.memory.as_mut_ptr(), runs, ptr::null_mut(), PAGE)
         };
         if covered != runs {
             trace!(xprtrdma_frwr_maperr(self.id(), 0, dir, covered, runs));
@@ -344,18 +344,18 @@ impl<U> Region<U> {
             // The offset within the page means something to the device, the rest nothing to
             // anybody. Far from the end of the address space, so that nothing wraps.
             let place = u64::from(PAGE) - 1;
-            (*mr).iova = ((random >> 2) & !place) | ((*mr).iova & place);
-            // CAST: An octet that the address does not have.
-            let key = self.keys.draw(random as u8);
-            (*mr).lkey = ((*mr).lkey & !0xff) | u32::from(key);
-            (*mr).rkey = ((*mr).rkey & !0xff) | u32::from(key);
-            self.reg.key = (*mr).rkey;
+            (*ib_mr).iova = ((random >> 2) & !place) | ((*ib_mr).iova & place);
+            // CAST: A byte that the address does not have.
+            let key = self.rkeys.draw(random as u8);
+            (*ib_mr).lkey = ((*ib_mr).lkey & !0xff) | u32::from(key);
+            (*ib_mr).rkey = ((*ib_mr).rkey & !0xff) | u32::from(key);
+            self.reg.key = (*ib_mr).rkey;
             self.reg.access = access.rights();
             self.exposed = Exposed {
-                handle: (*mr).rkey,
+                handle: (*ib_mr).rkey,
                 // CAST: At most `depth` pages.
-                length: (*mr).length as u32,
-                offset: (*mr).iova,
+                length: (*ib_mr).length as u32,
+                offset: (*ib_mr).iova,
             };
         }
         Ok(())
@@ -373,11 +373,11 @@ impl<U> Region<U> {
     ) -> impl Iterator<Item = NonNull<Self>> {
         let mut next = first;
         core::iter::from_fn(move || {
-            let region = next?;
+            let mr = next?;
             // SAFETY: By this function's contract. The link is read before the region can be given
             // up.
-            next = unsafe { (*region.as_ptr()).next };
-            Some(region)
+            next = unsafe { (*mr.as_ptr()).next };
+            Some(mr)
         })
     }
 

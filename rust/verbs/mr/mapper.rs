@@ -8,7 +8,7 @@ use kernel::{
 };
 
 use crate::lib::{
-    bvec::Piece,
+    bvec::BVec,
     llist::Chain, //
 };
 
@@ -20,9 +20,9 @@ use super::{
     },
     mr_list::{
         Mapped,
-        Regions, //
+        MrList, //
     },
-    mr_pool::RegionPool, //
+    mr_pool::MrPool, //
 };
 
 /// Maps memory. There is one for each connection, with whoever sends.
@@ -30,14 +30,14 @@ use super::{
 /// # Invariants
 ///
 /// What is at hand is of `pool`.
-pub(crate) struct Registrar<U> {
+pub(crate) struct MrMapper<U> {
     /// At hand, so that taking one needs no lock. Goes before the pool, which keeps the regions.
     at_hand: Chain<Idle<U>>,
-    pool: Arc<RegionPool<U>>,
+    pool: Arc<MrPool<U>>,
 }
 
-impl<U> Registrar<U> {
-    pub(in crate::verbs) fn new(pool: Arc<RegionPool<U>>) -> Self {
+impl<U> MrMapper<U> {
+    pub(in crate::verbs) fn new(pool: Arc<MrPool<U>>) -> Self {
         // INVARIANT: Nothing is at hand.
         Self {
             pool,
@@ -47,7 +47,7 @@ impl<U> Registrar<U> {
 
     /// The regions' pool.
     #[inline]
-    pub(crate) fn pool(&self) -> &Arc<RegionPool<U>> {
+    pub(crate) fn pool(&self) -> &Arc<MrPool<U>> {
         &self.pool
     }
 
@@ -60,57 +60,57 @@ impl<U> Registrar<U> {
         self.at_hand.pop()
     }
 
-    /// Maps `pieces`, with as many regions as that takes, at the end of `regions`. Returns how many
+    /// Maps `bvecs`, with as many regions as that takes, at the end of `mrs`. Returns how many
     /// it took.
     ///
     /// # Errors
     ///
     /// See [`MapError`]; `Failed` if there are regions of another pool, which stay. On any other
-    /// error `regions` is left empty. What was in it is kept at hand, so that
-    /// [`RegionPool::has_idle`] tells only of regions put back since.
+    /// error `mrs` is left empty. What was in it is kept at hand, so that
+    /// [`MrPool::has_idle`] tells only of regions put back since.
     #[inline]
     pub(crate) fn map<'p>(
         &mut self,
-        pieces: impl IntoIterator<Item = Piece<'p>>,
+        bvecs: impl IntoIterator<Item = BVec<'p>>,
         access: Access,
-        regions: &mut Regions<Mapped, U>,
+        mrs: &mut MrList<Mapped, U>,
     ) -> Result<u32, MapError> {
-        let mut pieces = pieces.into_iter();
-        let Some(first) = pieces.next() else {
+        let mut bvecs = bvecs.into_iter();
+        let Some(first) = bvecs.next() else {
             return Ok(0);
         };
-        if !regions.keep(&self.pool) {
+        if !mrs.keep(&self.pool) {
             return Err(MapError::Failed);
         }
-        self.map_more(first, pieces, access, regions)
-            .inspect_err(|_| self.take_back(regions))
+        self.map_more(first, bvecs, access, mrs)
+            .inspect_err(|_| self.take_back(mrs))
     }
 
-    /// [`Self::map`], from `first` on, into `regions`, which keep this pool.
+    /// [`Self::map`], from `first` on, into `mrs`, which keep this pool.
     #[inline]
     fn map_more<'p>(
         &mut self,
-        first: Piece<'p>,
-        mut pieces: impl Iterator<Item = Piece<'p>>,
+        first: BVec<'p>,
+        mut bvecs: impl Iterator<Item = BVec<'p>>,
         access: Access,
-        regions: &mut Regions<Mapped, U>,
+        mrs: &mut MrList<Mapped, U>,
     ) -> Result<u32, MapError> {
-        let before = regions.len();
+        let before = mrs.len();
         let mut next = Some(first);
         while let Some(first) = next {
             let idle = self.take().ok_or(MapError::Exhausted)?;
-            // SAFETY: Of this pool, which `map` had `regions` keep.
-            let region = unsafe { regions.push(idle) };
-            next = region.map(first, &mut pieces, self.pool.gaps, access)?;
+            // SAFETY: Of this pool, which `map` had `mrs` keep.
+            let mr = unsafe { mrs.push(idle) };
+            next = mr.map(first, &mut bvecs, self.pool.gaps, access)?;
         }
-        Ok(regions.len() - before)
+        Ok(mrs.len() - before)
     }
 
     /// Takes back what was mapped, all of this pool, to have it at hand.
     #[cold]
-    fn take_back(&mut self, regions: &mut Regions<Mapped, U>) {
-        for idle in regions.take_all() {
-            // INVARIANT: Of the pool that `regions` keep, which is this one.
+    fn take_back(&mut self, mrs: &mut MrList<Mapped, U>) {
+        for idle in mrs.take_all() {
+            // INVARIANT: Of the pool that `mrs` keep, which is this one.
             self.at_hand.push(idle);
         }
     }

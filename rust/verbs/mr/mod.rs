@@ -10,7 +10,7 @@
 //! | `mapper`     | mapping memory with idle MRs                                |
 //! | `refresh`    | allocation of more MRs                                      |
 //! | `sg`         | the scatterlist of an MR                                    |
-//! | `rkey`       | the sequence of key octets of an rkey                       |
+//! | `rkey`       | the sequence of key bytes of an rkey                       |
 //! | `rkey_owner` | which Call an rkey was given out for                        |
 //! | `fence`      | invalidation, and the proof that it has completed           |
 

@@ -31,10 +31,10 @@ use crate::{
     bindings,
     trace,
     verbs::{
-        device::pd::Domain,
+        device::pd::Pd,
         endpoint::{
             ep::Endpoint,
-            ops::Context, //
+            ops::EndpointOps, //
         }, //
     }, //
 };
@@ -44,11 +44,11 @@ use super::{
     frwr::{
         Exposed,
         Idle,
-        Region, //
+        Mr, //
     },
     mr_pool::{
         reclaim,
-        RegionPool, //
+        MrPool, //
     }, //
 };
 
@@ -78,20 +78,20 @@ impl State for Registered {
 ///
 /// From `head` through `next` to `tail` there are `len` regions of `pool`, which nobody else uses.
 /// There is a pool if there are regions.
-pub(crate) struct Regions<S: State, U> {
-    pool: Option<Arc<RegionPool<U>>>,
-    pub(in crate::verbs) head: Option<NonNull<Region<U>>>,
-    tail: Option<NonNull<Region<U>>>,
+pub(crate) struct MrList<S: State, U> {
+    pool: Option<Arc<MrPool<U>>>,
+    pub(in crate::verbs) head: Option<NonNull<Mr<U>>>,
+    tail: Option<NonNull<Mr<U>>>,
     len: u32,
     _state: PhantomData<S>,
 }
 
 // SAFETY: Regions are not bound to a thread.
-unsafe impl<S: State, U: Send> Send for Regions<S, U> {}
+unsafe impl<S: State, U: Send> Send for MrList<S, U> {}
 // SAFETY: A shared reference only reads.
-unsafe impl<S: State, U: Send> Sync for Regions<S, U> {}
+unsafe impl<S: State, U: Send> Sync for MrList<S, U> {}
 
-impl<S: State, U> Regions<S, U> {
+impl<S: State, U> MrList<S, U> {
     /// Whether there is none.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
@@ -106,29 +106,29 @@ impl<S: State, U> Regions<S, U> {
 
     /// The regions as the peer is told of them, in order.
     #[inline]
-    pub(crate) fn exposed(&self) -> ExposedRegions<'_, U> {
-        ExposedRegions {
+    pub(crate) fn exposed(&self) -> ExposedMrs<'_, U> {
+        ExposedMrs {
             next: self.head,
-            _regions: PhantomData,
+            _mrs: PhantomData,
         }
     }
 
     /// The regions as traces tell of them, in order.
-    pub(crate) fn traced(&self) -> impl Iterator<Item = trace::Region> + '_ {
+    pub(crate) fn traced(&self) -> impl Iterator<Item = trace::Mr> + '_ {
         // SAFETY: In the list, which is borrowed.
-        let regions = unsafe { Region::chain_from(self.head) };
+        let mrs = unsafe { Mr::chain_from(self.head) };
         // SAFETY: As above.
-        regions.map(|region| unsafe { region.as_ref() }.traced())
+        mrs.map(|mr| unsafe { mr.as_ref() }.traced())
     }
 
     /// The protection domain that the regions belong to, if there are any.
     #[inline]
-    pub(in crate::verbs) fn domain(&self) -> Option<&Arc<Domain>> {
-        self.pool.as_ref().map(|pool| &pool.domain)
+    pub(in crate::verbs) fn pd(&self) -> Option<&Arc<Pd>> {
+        self.pool.as_ref().map(|pool| &pool.pd)
     }
 }
 
-impl<U> Regions<Mapped, U> {
+impl<U> MrList<Mapped, U> {
     /// No regions, to map some into.
     #[inline]
     pub(crate) const fn none() -> Self {
@@ -144,7 +144,7 @@ impl<U> Regions<Mapped, U> {
 
     /// Keeps `pool`, for regions of it that are added; `false` if there is another already.
     #[inline]
-    pub(in crate::verbs) fn keep(&mut self, pool: &Arc<RegionPool<U>>) -> bool {
+    pub(in crate::verbs) fn keep(&mut self, pool: &Arc<MrPool<U>>) -> bool {
         match &self.pool {
             None => {
                 self.pool = Some(pool.clone());
@@ -160,20 +160,20 @@ impl<U> Regions<Mapped, U> {
     ///
     /// The region is of the pool that is [kept](Self::keep).
     #[inline]
-    pub(in crate::verbs) unsafe fn push(&mut self, idle: Idle<U>) -> &mut Region<U> {
-        let region = idle.0;
+    pub(in crate::verbs) unsafe fn push(&mut self, idle: Idle<U>) -> &mut Mr<U> {
+        let mr = idle.0;
         // SAFETY: It is idle, and given to us.
-        unsafe { (*region.as_ptr()).next = None };
+        unsafe { (*mr.as_ptr()).next = None };
         match self.tail {
             // SAFETY: In the list.
-            Some(tail) => unsafe { (*tail.as_ptr()).next = Some(region) },
-            None => self.head = Some(region),
+            Some(tail) => unsafe { (*tail.as_ptr()).next = Some(mr) },
+            None => self.head = Some(mr),
         }
         // INVARIANT: One more of the pool, at the end.
-        self.tail = Some(region);
+        self.tail = Some(mr);
         self.len += 1;
         // SAFETY: In the list, which is ours, and borrowed.
-        unsafe { &mut *region.as_ptr() }
+        unsafe { &mut *mr.as_ptr() }
     }
 
     /// Takes all regions out, unmapped.
@@ -183,11 +183,11 @@ impl<U> Regions<Mapped, U> {
         self.tail = None;
         self.len = 0;
         // SAFETY: Taken out of the list, hence the iterator's.
-        unsafe { Region::chain_from(head) }.map(|region| {
+        unsafe { Mr::chain_from(head) }.map(|mr| {
             // SAFETY: As above.
-            unsafe { (*region.as_ptr()).unmap() };
+            unsafe { (*mr.as_ptr()).unmap() };
             // INVARIANT: The iterator's, which gives it up here.
-            Idle(region)
+            Idle(mr)
         })
     }
 
@@ -196,9 +196,9 @@ impl<U> Regions<Mapped, U> {
     #[cold]
     pub(crate) fn hold(&mut self) {
         // SAFETY: In the list.
-        for region in unsafe { Region::chain_from(self.head) } {
+        for mr in unsafe { Mr::chain_from(self.head) } {
             // SAFETY: In the list, which is ours.
-            unsafe { (*region.as_ptr()).hold() };
+            unsafe { (*mr.as_ptr()).hold() };
         }
     }
 
@@ -213,9 +213,9 @@ impl<U> Regions<Mapped, U> {
     pub(in crate::verbs) unsafe fn register(
         self,
         send: *mut bindings::ib_send_wr,
-    ) -> (*mut bindings::ib_send_wr, Regions<Registered, U>) {
+    ) -> (*mut bindings::ib_send_wr, MrList<Registered, U>) {
         let this = mem::ManuallyDrop::new(self);
-        let registered = Regions {
+        let registered = MrList {
             // SAFETY: Not dropped, so that the reference is moved, not copied.
             pool: unsafe { ptr::read(&this.pool) },
             head: this.head,
@@ -225,8 +225,8 @@ impl<U> Regions<Mapped, U> {
         };
         let mut first = send;
         // SAFETY: In the list.
-        for region in unsafe { Region::chain_from(this.head) } {
-            let p = region.as_ptr();
+        for mr in unsafe { Mr::chain_from(this.head) } {
+            let p = mr.as_ptr();
             // SAFETY: In the list.
             unsafe {
                 (*p).reg.wr.next = first;
@@ -237,7 +237,7 @@ impl<U> Regions<Mapped, U> {
     }
 }
 
-impl<U> Regions<Registered, U> {
+impl<U> MrList<Registered, U> {
     /// Proof that nothing is exposed, if there is nothing that could be.
     ///
     /// # Errors
@@ -254,15 +254,19 @@ impl<U> Regions<Registered, U> {
 
     /// Takes out the region that the peer says it has invalidated; `false` if it is not one of
     /// these. On iWARP it stays, to be invalidated here.
-    pub(crate) fn take_invalidated<C: Context>(&mut self, ep: &Endpoint<C>, handle: u32) -> bool {
+    pub(crate) fn take_invalidated<C: EndpointOps>(
+        &mut self,
+        ep: &Endpoint<C>,
+        handle: u32,
+    ) -> bool {
         if !ep.invalidates_in_order() {
             return self.exposed().any(|exposed| exposed.handle == handle);
         }
-        let mut before: Option<NonNull<Region<U>>> = None;
+        let mut before: Option<NonNull<Mr<U>>> = None;
         let mut next = self.head;
-        while let Some(region) = next {
+        while let Some(mr) = next {
             // SAFETY: In the list.
-            let p = unsafe { &mut *region.as_ptr() };
+            let p = unsafe { &mut *mr.as_ptr() };
             next = p.next;
             if p.exposed.handle == handle {
                 match before {
@@ -276,10 +280,10 @@ impl<U> Regions<Registered, U> {
                 // INVARIANT: One less.
                 self.len -= 1;
                 // SAFETY: Out of the list, and invalid; the pool is there.
-                unsafe { p.pool.as_ref().put_back(region) };
+                unsafe { p.pool.as_ref().put_back(mr) };
                 return true;
             }
-            before = Some(region);
+            before = Some(mr);
         }
         false
     }
@@ -296,9 +300,9 @@ impl<U> Regions<Registered, U> {
 }
 
 /// The first and the last region of a chain.
-pub(in crate::verbs) type Ends<U> = (NonNull<Region<U>>, NonNull<Region<U>>);
+pub(in crate::verbs) type Ends<U> = (NonNull<Mr<U>>, NonNull<Mr<U>>);
 
-impl<S: State, U> Drop for Regions<S, U> {
+impl<S: State, U> Drop for MrList<S, U> {
     fn drop(&mut self) {
         if !S::REUSABLE {
             // The peer may still reach them. The pool keeps them, and unmaps them after the queue
@@ -313,28 +317,28 @@ impl<S: State, U> Drop for Regions<S, U> {
 }
 
 /// Iterator over regions as the peer is told of them.
-pub(crate) struct ExposedRegions<'a, U> {
-    next: Option<NonNull<Region<U>>>,
-    _regions: PhantomData<&'a Region<U>>,
+pub(crate) struct ExposedMrs<'a, U> {
+    next: Option<NonNull<Mr<U>>>,
+    _mrs: PhantomData<&'a Mr<U>>,
 }
 
-impl<U> Clone for ExposedRegions<'_, U> {
+impl<U> Clone for ExposedMrs<'_, U> {
     fn clone(&self) -> Self {
         Self {
             next: self.next,
-            _regions: PhantomData,
+            _mrs: PhantomData,
         }
     }
 }
 
-impl<U> Iterator for ExposedRegions<'_, U> {
+impl<U> Iterator for ExposedMrs<'_, U> {
     type Item = Exposed;
 
     #[inline]
     fn next(&mut self) -> Option<Exposed> {
         // SAFETY: In the list, which is borrowed.
-        let region = unsafe { self.next?.as_ref() };
-        self.next = region.next;
-        Some(region.exposed)
+        let mr = unsafe { self.next?.as_ref() };
+        self.next = mr.next;
+        Some(mr.exposed)
     }
 }

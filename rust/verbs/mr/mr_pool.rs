@@ -20,22 +20,22 @@ use crate::{
     lib::llist::Stack,
     trace::trace,
     verbs::{
-        device::pd::Domain,
+        device::pd::Pd,
         endpoint::{
             completion::Done,
-            ep::Kept, //
+            ep::HeldUntilDrained, //
         }, //
     }, //
 };
 
 use super::frwr::{
     Idle,
+    Mr, //
     Owned,
-    Region, //
 };
 
 /// The regions of one connection. It keeps them until the last of what they are used by is gone.
-pub(crate) struct RegionPool<U> {
+pub(crate) struct MrPool<U> {
     /// Put here by whoever is done with one. Goes before `all`, to which they belong.
     pub(in crate::verbs) idle: Stack<Idle<U>>,
     pub(in crate::verbs) all: Stack<Owned<U>>,
@@ -45,14 +45,14 @@ pub(crate) struct RegionPool<U> {
     pub(in crate::verbs) gaps: bool,
     pub(in crate::verbs) reg_done: Done,
     /// Last: `all` unmaps and deregisters by it.
-    pub(in crate::verbs) domain: Arc<Domain>,
+    pub(in crate::verbs) pd: Arc<Pd>,
 }
 
-impl<U: Send + 'static> RegionPool<U> {
+impl<U: Send + 'static> MrPool<U> {
     /// A pool without regions; each will cover `depth` pages, with gaps between them if the device
     /// can do that. `reg_done` handles registrations that did not succeed.
     pub(in crate::verbs) fn new(
-        domain: &Arc<Domain>,
+        pd: &Arc<Pd>,
         depth: u32,
         gaps: bool,
         reg_done: Done,
@@ -65,7 +65,7 @@ impl<U: Send + 'static> RegionPool<U> {
                 depth,
                 gaps,
                 reg_done,
-                domain: domain.clone(),
+                pd: pd.clone(),
             },
             GFP_KERNEL,
         )?)
@@ -76,8 +76,8 @@ impl<U: Send + 'static> RegionPool<U> {
     pub(crate) fn grow(&self, count: u32) -> u32 {
         (0..count)
             .take_while(|_| match self.make() {
-                Ok(region) => {
-                    self.idle.push(region);
+                Ok(mr) => {
+                    self.idle.push(mr);
                     true
                 }
                 Err(error) => {
@@ -90,15 +90,15 @@ impl<U: Send + 'static> RegionPool<U> {
 
     fn make(&self) -> Result<Idle<U>> {
         // SAFETY: A pool is in an `Arc`, and kept by whoever uses its regions.
-        let owned = unsafe { Region::make(self)? };
-        let region = owned.0;
+        let owned = unsafe { Mr::make(self)? };
+        let mr = owned.0;
         self.all.push(owned);
         // INVARIANT: Just made, and kept.
-        Ok(Idle(region))
+        Ok(Idle(mr))
     }
 }
 
-impl<U> RegionPool<U> {
+impl<U> MrPool<U> {
     /// Says that the caller waits for regions. Call after the task is queued for write space and a
     /// full barrier, then check [`Self::has_idle`]. Set any earlier, [`Self::was_wanted`] could
     /// clear the flag before anybody waits: a lost wake-up.
@@ -131,17 +131,17 @@ impl<U> RegionPool<U> {
     ///
     /// # Safety
     ///
-    /// `region` is the caller's, of this pool, and it is not registered.
+    /// `mr` is the caller's, of this pool, and it is not registered.
     #[inline]
-    pub(in crate::verbs) unsafe fn put_back(&self, region: NonNull<Region<U>>) {
+    pub(in crate::verbs) unsafe fn put_back(&self, mr: NonNull<Mr<U>>) {
         // SAFETY: By this function's contract.
-        unsafe { (*region.as_ptr()).unmap() };
+        unsafe { (*mr.as_ptr()).unmap() };
         // INVARIANT: The caller gives it up.
-        self.idle.push(Idle(region));
+        self.idle.push(Idle(mr));
     }
 }
 
-impl<U: Send + 'static> Kept for Arc<RegionPool<U>> {
+impl<U: Send + 'static> HeldUntilDrained for Arc<MrPool<U>> {
     /// Unmaps what is still mapped: its memory belongs to RPCs that are about to be sent again, or
     /// that were given up.
     fn queues_ended(&self) {
@@ -150,8 +150,8 @@ impl<U: Send + 'static> Kept for Arc<RegionPool<U>> {
             // SAFETY: The link is the `all` of a region, which stays as long as the pool. Nobody
             // else uses those that are mapped: no handler runs any more, and nobody sends.
             unsafe {
-                let region = kernel::container_of!(link.as_ptr(), Region<U>, all);
-                (*region).unmap();
+                let mr = kernel::container_of!(link.as_ptr(), Mr<U>, all);
+                (*mr).unmap();
             }
         }
     }
@@ -163,13 +163,13 @@ impl<U: Send + 'static> Kept for Arc<RegionPool<U>> {
 ///
 /// The regions are the caller's, not registered, and their pool is there.
 #[inline]
-pub(in crate::verbs) unsafe fn reclaim<U>(first: NonNull<Region<U>>) {
+pub(in crate::verbs) unsafe fn reclaim<U>(first: NonNull<Mr<U>>) {
     // SAFETY: By this function's contract.
-    for region in unsafe { Region::chain_from(Some(first)) } {
+    for mr in unsafe { Mr::chain_from(Some(first)) } {
         // SAFETY: As above.
         unsafe {
-            let pool = region.as_ref().pool;
-            pool.as_ref().put_back(region);
+            let pool = mr.as_ref().pool;
+            pool.as_ref().put_back(mr);
         }
     }
 }
@@ -181,10 +181,10 @@ pub(in crate::verbs) unsafe fn reclaim<U>(first: NonNull<Region<U>>) {
 ///
 /// The regions are the caller's, their pool is there, and their queue pair answers nobody any more.
 #[cold]
-pub(in crate::verbs) unsafe fn retire<U>(first: NonNull<Region<U>>) {
+pub(in crate::verbs) unsafe fn retire<U>(first: NonNull<Mr<U>>) {
     // SAFETY: By this function's contract.
-    for region in unsafe { Region::chain_from(Some(first)) } {
+    for mr in unsafe { Mr::chain_from(Some(first)) } {
         // SAFETY: As above.
-        unsafe { (*region.as_ptr()).unmap() };
+        unsafe { (*mr.as_ptr()).unmap() };
     }
 }

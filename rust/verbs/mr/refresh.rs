@@ -14,10 +14,10 @@ use kernel::{
     }, //
 };
 
-use super::mr_pool::RegionPool;
+use super::mr_pool::MrPool;
 
 /// Who waits for regions.
-pub(crate) trait RegionWaiter: Send + Sync + 'static {
+pub(crate) trait MrWaiter: Send + Sync + 'static {
     /// How the worker asks for memory, as long as it has this.
     type Scope;
 
@@ -36,8 +36,8 @@ pub(crate) trait RegionWaiter: Send + Sync + 'static {
 /// The work that is under way holds on to all that it needs, so nobody has to wait for it: not the
 /// end of a connection, which may be what frees the memory that it waits for.
 #[pin_data]
-pub(crate) struct Refill<U: Send + 'static, N: RegionWaiter> {
-    pool: Arc<RegionPool<U>>,
+pub(crate) struct MrRefresh<U: Send + 'static, N: MrWaiter> {
+    pool: Arc<MrPool<U>>,
     count: u32,
     waiting: N,
     #[pin]
@@ -45,16 +45,16 @@ pub(crate) struct Refill<U: Send + 'static, N: RegionWaiter> {
 }
 
 impl_has_work! {
-    impl{U: Send + 'static, N: RegionWaiter} HasWork<Refill<U, N>> for Refill<U, N> { self.work }
+    impl{U: Send + 'static, N: MrWaiter} HasWork<MrRefresh<U, N>> for MrRefresh<U, N> { self.work }
 }
 
-impl<U: Send + 'static, N: RegionWaiter> Refill<U, N> {
+impl<U: Send + 'static, N: MrWaiter> MrRefresh<U, N> {
     /// Will make `count` regions at a time for `pool`.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub(crate) fn new(pool: Arc<RegionPool<U>>, count: u32, waiting: N) -> Result<Arc<Self>> {
+    pub(crate) fn new(pool: Arc<MrPool<U>>, count: u32, waiting: N) -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
                 pool,
@@ -67,11 +67,11 @@ impl<U: Send + 'static, N: RegionWaiter> Refill<U, N> {
     }
 
     /// The pool.
-    pub(crate) fn pool(&self) -> &RegionPool<U> {
+    pub(crate) fn pool(&self) -> &MrPool<U> {
         &self.pool
     }
 
-    /// Starts making some, if that is not under way; [`RegionWaiter::refilled`] is called in any
+    /// Starts making some, if that is not under way; [`MrWaiter::refilled`] is called in any
     /// case.
     pub(crate) fn start(self: &Arc<Self>) {
         // If it is queued already, it has not begun to look.
@@ -79,7 +79,7 @@ impl<U: Send + 'static, N: RegionWaiter> Refill<U, N> {
     }
 }
 
-impl<U: Send + 'static, N: RegionWaiter> WorkItem for Refill<U, N> {
+impl<U: Send + 'static, N: MrWaiter> WorkItem for MrRefresh<U, N> {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {

@@ -5,17 +5,17 @@
 //!
 //! A handle names one life of a region. That a peer has invalidated one is learnt after it
 //! happened: by then the region may live again, and again after that, and its handle must not have
-//! come back. So an octet that was in use is not drawn for a long time; which one is, of those that
+//! come back. So a byte that was in use is not drawn for a long time; which one is, of those that
 //! are left, the peer cannot foresee.
 
-/// For how many draws, at least, an octet does not come back. To have a stale invalidation name a
+/// For how many draws, at least, a byte does not come back. To have a stale invalidation name a
 /// live handle, a peer would need that many uses of the region between the arrival of a message and
 /// our looking at it.
 const LIVES: u8 = 96;
 
-/// The octets that are not to be drawn.
+/// The bytes that are not to be drawn.
 #[derive(Clone)]
-pub(in crate::verbs) struct Keys {
+pub(in crate::verbs) struct RkeySequence {
     /// Those of the last draws, `count` of them.
     young: Set,
     /// Those of `LIVES` draws before these.
@@ -23,7 +23,7 @@ pub(in crate::verbs) struct Keys {
     count: u8,
 }
 
-impl Keys {
+impl RkeySequence {
     /// For a region that has this `key`.
     pub(in crate::verbs) fn having(key: u8) -> Self {
         let mut young = Set::EMPTY;
@@ -35,7 +35,7 @@ impl Keys {
         }
     }
 
-    /// Draws an octet: the next behind one that was thrown which may be drawn. Of 256 at most
+    /// Draws a byte: the next behind one that was thrown which may be drawn. Of 256 at most
     /// `2 * LIVES` may not.
     #[inline]
     pub(in crate::verbs) fn draw(&mut self, thrown: u8) -> u8 {
@@ -53,7 +53,7 @@ impl Keys {
     }
 }
 
-/// A set of octets.
+/// A set of bytes.
 #[derive(Clone)]
 struct Set([u64; 4]);
 
@@ -61,12 +61,12 @@ impl Set {
     const EMPTY: Self = Self([0; 4]);
 
     #[inline]
-    fn has(&self, octet: u8) -> bool {
-        self.0[usize::from(octet >> 6)] & 1 << (octet & 63) != 0
+    fn has(&self, byte: u8) -> bool {
+        self.0[usize::from(byte >> 6)] & 1 << (byte & 63) != 0
     }
 
     #[inline]
-    fn insert(&mut self, octet: u8) {
-        self.0[usize::from(octet >> 6)] |= 1 << (octet & 63);
+    fn insert(&mut self, byte: u8) {
+        self.0[usize::from(byte >> 6)] |= 1 << (byte & 63);
     }
 }

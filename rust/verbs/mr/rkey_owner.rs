@@ -16,21 +16,21 @@ use kernel::{
 };
 
 use super::{
-    frwr::Region,
+    frwr::Mr,
     mr_list::{
-        Regions,
+        MrList,
         Registered, //
     },
-    mr_pool::RegionPool, //
+    mr_pool::MrPool, //
 };
 
 /// The Call that a region was last registered for, and the handle that it had then.
 ///
 /// Read by the receiving side while the sending side may be mapping the region anew; hence
 /// `Opaque`, which says that a reference to the region is not the only way here.
-pub(in crate::verbs) struct GivenOut(Opaque<u64>);
+pub(in crate::verbs) struct RkeyOwner(Opaque<u64>);
 
-impl GivenOut {
+impl RkeyOwner {
     /// For nothing yet: no handle is zero.
     pub(in crate::verbs) fn never() -> Self {
         Self(Opaque::new(0))
@@ -39,7 +39,7 @@ impl GivenOut {
     #[inline]
     fn word(&self) -> &Atomic<u64> {
         // SAFETY: Initialised, and aligned for `u64`: `Opaque` is `repr(transparent)`. Accesses
-        // are all atomic, since everybody comes this way. A `&mut Region` at the sender does not
+        // are all atomic, since everybody comes this way. A `&mut Mr` at the sender does not
         // assert that nobody else does: `Opaque` is an `UnsafeCell`, and not `Unpin`.
         unsafe { Atomic::from_ptr(self.0.get()) }
     }
@@ -61,20 +61,20 @@ fn pair(xid: u32, handle: u32) -> u64 {
     u64::from(xid) << 32 | u64::from(handle)
 }
 
-impl<U> Regions<Registered, U> {
+impl<U> MrList<Registered, U> {
     /// Notes that the regions are exposed for the Call `xid`.
     #[inline]
     pub(in crate::verbs) fn given_out_for(&self, xid: u32) {
         // SAFETY: In the list.
-        for region in unsafe { Region::chain_from(self.head) } {
+        for mr in unsafe { Mr::chain_from(self.head) } {
             // SAFETY: As above.
-            let region = unsafe { region.as_ref() };
-            region.given_out.note(xid, region.handle());
+            let mr = unsafe { mr.as_ref() };
+            mr.rkey_owner.note(xid, mr.handle());
         }
     }
 }
 
-impl<U: Send + 'static> RegionPool<U> {
+impl<U: Send + 'static> MrPool<U> {
     /// Whether `handle` was given out for the Call `xid`, and for no other since.
     #[cold]
     pub(crate) fn gave_out(&self, xid: u32, handle: u32) -> bool {
@@ -83,11 +83,11 @@ impl<U: Send + 'static> RegionPool<U> {
         links.any(|link| {
             // SAFETY: The link is the `all` of a region, which stays as long as the pool; only the
             // one field is looked at.
-            let given_out = unsafe {
-                let region = kernel::container_of!(link.as_ptr(), Region<U>, all);
-                &(*region).given_out
+            let rkey_owner = unsafe {
+                let mr = kernel::container_of!(link.as_ptr(), Mr<U>, all);
+                &(*mr).rkey_owner
             };
-            given_out.is(xid, handle)
+            rkey_owner.is(xid, handle)
         })
     }
 }

@@ -8,7 +8,7 @@ use kernel::prelude::*;
 
 use crate::{
     bindings,
-    lib::bvec::Piece,
+    lib::bvec::BVec,
     verbs::device::dma_buf::Direction, //
 };
 
@@ -66,31 +66,31 @@ impl ScatterList {
         self.entries.as_mut_ptr()
     }
 
-    /// Describes the pieces from the front of `pieces`, starting with `first`, as many as there is
+    /// Describes the pieces from the front of `bvecs`, starting with `first`, as many as there is
     /// room for, without `gaps` between them if there may be none. Returns how many, and the one
     /// after them. Nothing is mapped at the time.
     #[inline]
     pub(in crate::verbs) fn fill<'p>(
         &mut self,
-        first: Piece<'p>,
-        pieces: &mut impl Iterator<Item = Piece<'p>>,
+        first: BVec<'p>,
+        bvecs: &mut impl Iterator<Item = BVec<'p>>,
         gaps: bool,
-    ) -> (usize, Option<Piece<'p>>) {
+    ) -> (usize, Option<BVec<'p>>) {
         let mut count = 0;
-        let mut piece = first;
+        let mut bvec = first;
         for entry in self.entries.iter_mut() {
-            set_page(entry, &piece);
+            set_page(entry, &bvec);
             count += 1;
-            let Some(next) = pieces.next() else {
+            let Some(next) = bvecs.next() else {
                 return (count, None);
             };
-            let adjoins = piece.adjoins(&next);
-            piece = next;
+            let adjoins = bvec.adjoins(&next);
+            bvec = next;
             if !gaps && !adjoins {
                 break;
             }
         }
-        (count, Some(piece))
+        (count, Some(bvec))
     }
 
     /// Maps the first `count` pieces; returns how many runs they are to the device, or `None` if
@@ -185,10 +185,10 @@ impl ScatterList {
 const MARKS: usize = 0x3;
 
 #[inline]
-fn set_page(entry: &mut bindings::scatterlist, piece: &Piece<'_>) {
-    entry.page_link = (entry.page_link & MARKS) | piece.page().expose_provenance();
-    entry.offset = piece.offset();
-    entry.length = piece.len();
+fn set_page(entry: &mut bindings::scatterlist, bvec: &BVec<'_>) {
+    entry.page_link = (entry.page_link & MARKS) | bvec.page().expose_provenance();
+    entry.offset = bvec.offset();
+    entry.length = bvec.len();
 }
 
 #[inline]

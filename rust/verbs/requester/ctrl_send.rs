@@ -2,10 +2,10 @@
 
 //! Short messages that do not wait for the right to send.
 //!
-//! Whoever has the [`Sender`](super::Sender) may sleep, so that a completion handler cannot wait
-//! for it. What a handler has to say goes by messages that were made for that when the connection
-//! was, and that have entries of the Send Queue to themselves. Each reports its end, and is idle
-//! again.
+//! Whoever has the [`RequestSender`](super::Sender) may sleep, so that a completion handler cannot
+//! wait for it. What a handler has to say goes by messages that were made for that when the
+//! connection was, and that have entries of the Send Queue to themselves. Each reports its end, and
+//! is idle again.
 
 use kernel::{
     prelude::*,
@@ -15,7 +15,7 @@ use kernel::{
 use crate::{
     bindings,
     lib::{
-        llist_box::LinkedBox,
+        llist_box::LlistBox,
         pool::Pool, //
     },
     trace::{
@@ -28,14 +28,14 @@ use crate::{
             DmaBuffer, //
         },
         endpoint::{
-            bad_wr::NotTaken,
+            bad_wr::BadWr,
             completion::{
-                Ended,
                 SendWorker, //
+                WcStatus,
             },
             ep::{
                 Endpoint,
-                Kept, //
+                HeldUntilDrained, //
             }, //
         },
         responder::post::set_send, //
@@ -49,7 +49,7 @@ use super::sender::Requester;
 /// # Invariants
 ///
 /// `home` is kept by the endpoint that the message was made for, whose domain is the buffer's.
-struct Aside {
+struct CtrlSend {
     cqe: bindings::ib_cqe,
     wr: bindings::ib_send_wr,
     sge: bindings::ib_sge,
@@ -60,39 +60,39 @@ struct Aside {
 }
 
 // SAFETY: It owns all that it points to, but for its home, which is `Sync`.
-unsafe impl Send for Aside {}
+unsafe impl Send for CtrlSend {}
 
 /// Where messages are while they are idle.
 #[pin_data]
 struct Home {
     #[pin]
-    idle: Pool<LinkedBox<Aside>>,
+    idle: Pool<LlistBox<CtrlSend>>,
 }
 
-impl Kept for Arc<Home> {}
+impl HeldUntilDrained for Arc<Home> {}
 
 /// The messages of one connection.
-pub(crate) struct Asides(Arc<Home>);
+pub(crate) struct CtrlSendPool(Arc<Home>);
 
-impl Asides {
-    /// Makes `count` messages of up to `octets` octets for an open endpoint, whose Send Queue has
+impl CtrlSendPool {
+    /// Makes `count` messages of up to `bytes` bytes for an open endpoint, whose Send Queue has
     /// as many entries for them.
     ///
     /// # Errors
     ///
     /// `ENOMEM`, `EINVAL` if the endpoint is not open.
-    pub(crate) fn new<C: Requester>(ep: &Endpoint<C>, count: u32, octets: usize) -> Result<Self> {
-        let domain = ep.domain().ok_or(EINVAL)?;
+    pub(crate) fn new<C: Requester>(ep: &Endpoint<C>, count: u32, bytes: usize) -> Result<Self> {
+        let pd = ep.pd().ok_or(EINVAL)?;
         let home = Arc::pin_init(pin_init!(Home { idle <- Pool::new() }), GFP_KERNEL)?;
         for _ in 0..count {
             // INVARIANT: Kept below, before anything is sent.
-            home.idle.put(LinkedBox::uninit(GFP_KERNEL)?.fill(Aside {
+            home.idle.put(LlistBox::uninit(GFP_KERNEL)?.fill(CtrlSend {
                 cqe: bindings::ib_cqe {
                     done: Some(sent::<C>),
                 },
                 wr: pin_init::zeroed(),
                 sge: pin_init::zeroed(),
-                buffer: DmaBuffer::new(domain, octets, Direction::ToDevice, GFP_KERNEL)?,
+                buffer: DmaBuffer::new(pd, bytes, Direction::ToDevice, GFP_KERNEL)?,
                 serial: Cid::serial(),
                 home: &raw const *home,
             }));
@@ -115,23 +115,23 @@ impl Asides {
         invalidate: Option<u32>,
         write: impl FnOnce(&mut [u8]) -> Option<usize>,
     ) -> Result<Option<()>> {
-        let Some(mut aside) = self.0.idle.get() else {
+        let Some(mut ctrl_send) = self.0.idle.get() else {
             return Ok(None);
         };
         // Another endpoint may have another kind of context, and does not keep their home.
-        if !ep.owns(aside.buffer.domain()) {
-            self.0.idle.put(aside);
+        if !ep.owns(ctrl_send.buffer.pd()) {
+            self.0.idle.put(ctrl_send);
             return Err(EINVAL);
         }
-        let Some(octets) = write(aside.buffer.as_mut_slice()) else {
-            self.0.idle.put(aside);
+        let Some(bytes) = write(ctrl_send.buffer.as_mut_slice()) else {
+            self.0.idle.put(ctrl_send);
             return Ok(None);
         };
-        let raw = aside.into_raw();
+        let raw = ctrl_send.into_raw();
         // SAFETY: Given up just now, and to nobody yet.
         let inner = unsafe { &mut *raw };
-        inner.buffer.sync_for_device(octets);
-        inner.sge = inner.buffer.sge(octets);
+        inner.buffer.sync_for_device(bytes);
+        inner.sge = inner.buffer.sge(bytes);
         set_send(&mut inner.wr, invalidate);
         inner.wr.send_flags = bindings::ib_send_flags_IB_SEND_SIGNALED;
         inner.wr.sg_list = &raw mut inner.sge;
@@ -143,10 +143,10 @@ impl Asides {
         // `sent` expects this endpoint's kind of context.
         match unsafe { ep.post_send_raw(request) } {
             Ok(()) => Ok(Some(())),
-            Err((error, NotTaken::Unknown)) => Err(error),
+            Err((error, BadWr::Unknown)) => Err(error),
             Err((error, _)) => {
                 // SAFETY: Not posted, so that `sent` does not come.
-                self.0.idle.put(unsafe { LinkedBox::from_raw(raw) });
+                self.0.idle.put(unsafe { LlistBox::from_raw(raw) });
                 Err(error)
             }
         }
@@ -157,19 +157,19 @@ impl Asides {
 ///
 /// # Safety
 ///
-/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for an [`Aside`] of that.
+/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for an [`CtrlSend`] of that.
 unsafe extern "C" fn sent<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: By this function's contract.
     let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
     // SAFETY: Every such Send has the `cqe` of its message; its completion comes once.
-    let aside = unsafe { LinkedBox::from_raw(kernel::container_of!(cqe, Aside, cqe)) };
+    let ctrl_send = unsafe { LlistBox::from_raw(kernel::container_of!(cqe, CtrlSend, cqe)) };
     // SAFETY: The endpoint keeps it, by the type's invariants.
-    let home = unsafe { &*aside.home };
+    let home = unsafe { &*ctrl_send.home };
     trace!(xprtrdma_wc_send(
-        worker.send_cid(aside.serial),
+        worker.send_cid(ctrl_send.serial),
         wc.status,
         wc.vendor_err
     ));
-    home.idle.put(aside);
-    C::aside_sent(&worker, Ended::of(wc.status));
+    home.idle.put(ctrl_send);
+    C::ctrl_sent(&worker, WcStatus::of(wc.status));
 }

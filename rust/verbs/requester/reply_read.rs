@@ -2,9 +2,9 @@
 
 //! Pulling a Reply: RDMA Reads into the memory that its consumer has prepared.
 //!
-//! What waits for the Reads owns that memory, and moves: the caller -> [`ReplyPulls::start`] -> the
-//! device, or a line of those that wait for room on the Send Queue -> [`Puller::pulled`], once the
-//! memory is unmapped. Nobody can look at it in between, nor give it away.
+//! What waits for the Reads owns that memory, and moves: the caller -> [`ReplyReads::start`] -> the
+//! device, or a line of those that wait for room on the Send Queue -> [`ReplyReader::pulled`], once
+//! the memory is unmapped. Nobody can look at it in between, nor give it away.
 
 use core::{
     mem,
@@ -20,14 +20,14 @@ use kernel::{
 use crate::{
     bindings,
     lib::{
-        bvec::Piece,
-        gfp::Patience,
+        bvec::BVec,
+        gfp::Gfp,
         llist::{
             Queue,
             Stack, //
         },
         llist_box::{
-            LinkedBox,
+            LlistBox,
             UninitBox, //
         },
         pool::Pool, //
@@ -35,27 +35,27 @@ use crate::{
     verbs::{
         device::dma_buf::Direction,
         endpoint::{
-            bad_wr::NotTaken,
+            bad_wr::BadWr,
             completion::{
-                Ended,
                 SendWorker, //
+                WcStatus,
             },
             ep::{
                 Drained,
                 Endpoint, //
             },
-            ops::Context,
+            ops::EndpointOps,
             send_queue::{
                 Permit,
                 SendQueue, //
             }, //
         },
         rw::{
-            rw_chain::Transfers,
+            rw_chain::RwChain,
             rw_ctxt::{
                 Armed,
                 Remote,
-                Transfer, //
+                RwCtxt, //
             }, //
         }, //
     }, //
@@ -63,23 +63,23 @@ use crate::{
 
 /// Pulling begins in the receive worker, which must not wait for memory: the Reply at hand may be
 /// what frees some.
-const PATIENCE: Patience = Patience::Fails;
+const GFP: Gfp = Gfp::NoWait;
 
 /// A context that pulls Replies.
-pub(crate) trait Puller: Context {
+pub(crate) trait ReplyReader: EndpointOps {
     /// What waits for the Reads, and keeps the memory that they go to.
-    type Pulling: Send + 'static;
+    type ReplyRead: Send + 'static;
 
     /// The resources for it.
-    fn pulls(&self) -> &ReplyPulls<Self::Pulling>;
+    fn reply_reads(&self) -> &ReplyReads<Self::ReplyRead>;
 
     /// The Reads have ended, well or not. The send queue's worker.
-    fn pulled(worker: &SendWorker<'_, Self>, what: Self::Pulling, how: Ended);
+    fn pulled(worker: &SendWorker<'_, Self>, what: Self::ReplyRead, how: WcStatus);
 }
 
 /// Why nothing is pulled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotPulled {
+pub(crate) enum ReadNotPosted {
     /// The memory is too short, or in too many pieces for the Send Queue.
     Unsuitable,
     /// The connection is at its end, or there is no memory to go on with.
@@ -90,40 +90,40 @@ pub(crate) enum NotPulled {
 ///
 /// # Invariants
 ///
-/// `transfers` go to memory that `what` keeps.
+/// `rw_chain` go to memory that `what` keeps.
 struct Reading<P> {
-    transfers: Transfers,
+    rw_chain: RwChain,
     what: P,
 }
 
 impl<P> Reading<P> {
     /// Unmaps the memory and gives back what kept it.
-    fn finish<C: Context>(mut self, ep: &Endpoint<C>, pool: &Pool<LinkedBox<Transfer>>) -> P {
-        self.transfers.release(ep, pool);
+    fn finish<C: EndpointOps>(mut self, ep: &Endpoint<C>, pool: &Pool<LlistBox<RwCtxt>>) -> P {
+        self.rw_chain.release(ep, pool);
         self.what
     }
 }
 
 /// Those that wait for room on the Send Queue, in order.
 struct Line<P> {
-    first: Option<LinkedBox<Reading<P>>>,
-    rest: Queue<LinkedBox<Reading<P>>>,
+    first: Option<LlistBox<Reading<P>>>,
+    rest: Queue<LlistBox<Reading<P>>>,
 }
 
 /// What pulling takes on one connection.
 #[pin_data]
-pub(crate) struct ReplyPulls<P> {
+pub(crate) struct ReplyReads<P> {
     #[pin]
     send_queue: SendQueue,
     #[pin]
-    idle: Pool<LinkedBox<Transfer>>,
+    idle: Pool<LlistBox<RwCtxt>>,
     #[pin]
     line: SpinLock<Line<P>>,
     /// What was posted in part: nobody knows which part, until the queue pair is drained.
-    stranded: Stack<LinkedBox<Reading<P>>>,
+    stranded: Stack<LlistBox<Reading<P>>>,
 }
 
-impl<P: Send + 'static> ReplyPulls<P> {
+impl<P: Send + 'static> ReplyReads<P> {
     /// Without room for any: see [`Self::open`].
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
@@ -139,71 +139,70 @@ impl<P: Send + 'static> ReplyPulls<P> {
         self.send_queue.open(entries);
     }
 
-    /// Prepares Reads of what `sources` name, in order, into `pieces`.
+    /// Prepares Reads of what `sources` name, in order, into `bvecs`.
     ///
-    /// Like whoever maps a [`Piece`], the caller sees to it that the memory stays: it is kept by
+    /// Like whoever maps a [`BVec`], the caller sees to it that the memory stays: it is kept by
     /// what [`Self::start`] is given. Does not wait for memory: the next Reply may be what frees
     /// some.
     ///
     /// # Errors
     ///
-    /// [`NotPulled`].
-    pub(crate) fn prepare<'p, C: Puller<Pulling = P>>(
+    /// [`ReadNotPosted`].
+    pub(crate) fn prepare<'p, C: ReplyReader<ReplyRead = P>>(
         &self,
         ep: &Endpoint<C>,
-        pieces: impl Iterator<Item = Piece<'p>>,
+        bvecs: impl Iterator<Item = BVec<'p>>,
         sources: impl Iterator<Item = (Remote, u32)>,
-    ) -> Result<Prepared<P>, NotPulled> {
+    ) -> Result<PreparedReads<P>, ReadNotPosted> {
         // First, with plain flags: if this fails, the reserves are left alone (see
-        // [`Patience::scope`]).
-        let reading = LinkedBox::uninit(PATIENCE.flags()).map_err(|_| NotPulled::Failed)?;
-        let mut cutter = Cutter { pieces, rest: None };
-        let mut transfers = Transfers::new(Direction::FromDevice);
+        // [`Gfp::scope`]).
+        let reading = LlistBox::uninit(GFP.flags()).map_err(|_| ReadNotPosted::Failed)?;
+        let mut cutter = Cutter { bvecs, rest: None };
+        let mut rw_chain = RwChain::new(Direction::FromDevice);
         for (mut remote, mut left) in sources {
             while left > 0 {
                 let run = cutter.run(left);
                 // SAFETY: The memory stays, by promise P1: what `start` is given keeps it.
-                let added =
-                    unsafe { transfers.add_pieces(ep, &self.idle, 1, run, remote, PATIENCE) };
+                let added = unsafe { rw_chain.add_bvecs(ep, &self.idle, 1, run, remote, GFP) };
                 let why = match added {
-                    Ok(0) => NotPulled::Unsuitable,
-                    Ok(octets) => {
-                        left = left.saturating_sub(octets);
+                    Ok(0) => ReadNotPosted::Unsuitable,
+                    Ok(bytes) => {
+                        left = left.saturating_sub(bytes);
                         // The peer's numbers, and its business.
-                        remote.offset = remote.offset.wrapping_add(u64::from(octets));
+                        remote.offset = remote.offset.wrapping_add(u64::from(bytes));
                         continue;
                     }
-                    Err(_) => NotPulled::Failed,
+                    Err(_) => ReadNotPosted::Failed,
                 };
-                transfers.release(ep, &self.idle);
+                rw_chain.release(ep, &self.idle);
                 return Err(why);
             }
         }
-        if transfers.entries() > self.send_queue.depth() {
-            transfers.release(ep, &self.idle);
-            return Err(NotPulled::Unsuitable);
+        if rw_chain.entries() > self.send_queue.depth() {
+            rw_chain.release(ep, &self.idle);
+            return Err(ReadNotPosted::Unsuitable);
         }
-        Ok(Prepared { transfers, reading })
+        Ok(PreparedReads { rw_chain, reading })
     }
 
-    /// Reads what was prepared, at once or when there is room; [`Puller::pulled`] follows, and
+    /// Reads what was prepared, at once or when there is room; [`ReplyReader::pulled`] follows, and
     /// until then `what` keeps the memory.
     ///
     /// # Errors
     ///
-    /// [`NotPulled::Failed`]; what would have waited is dropped.
-    pub(crate) fn start<C: Puller<Pulling = P>>(
+    /// [`ReadNotPosted::Failed`]; what would have waited is dropped.
+    pub(crate) fn start<C: ReplyReader<ReplyRead = P>>(
         &self,
         ep: &Endpoint<C>,
-        prepared: Prepared<P>,
+        prepared: PreparedReads<P>,
         what: P,
-    ) -> Result<(), NotPulled> {
-        let Prepared { transfers, reading } = prepared;
-        let reading = reading.fill(Reading { transfers, what });
+    ) -> Result<(), ReadNotPosted> {
+        let PreparedReads { rw_chain, reading } = prepared;
+        let reading = reading.fill(Reading { rw_chain, what });
         let mut line = self.line.lock();
         let permit = match line.first {
             Some(_) => None,
-            None => self.send_queue.try_reserve(reading.transfers.entries()),
+            None => self.send_queue.try_reserve(reading.rw_chain.entries()),
         };
         match permit {
             Some(permit) => {
@@ -221,13 +220,13 @@ impl<P: Send + 'static> ReplyPulls<P> {
     }
 
     /// Posts the Reads of all whose turn has come.
-    fn next<C: Puller<Pulling = P>>(&self, ep: &Endpoint<C>) -> Result<(), NotPulled> {
+    fn next<C: ReplyReader<ReplyRead = P>>(&self, ep: &Endpoint<C>) -> Result<(), ReadNotPosted> {
         loop {
             let mut line = self.line.lock();
             let Some(first) = line.first.take() else {
                 return Ok(());
             };
-            let Some(permit) = self.send_queue.try_reserve(first.transfers.entries()) else {
+            let Some(permit) = self.send_queue.try_reserve(first.rw_chain.entries()) else {
                 line.first = Some(first);
                 return Ok(());
             };
@@ -237,24 +236,24 @@ impl<P: Send + 'static> ReplyPulls<P> {
         }
     }
 
-    fn post<C: Puller<Pulling = P>>(
+    fn post<C: ReplyReader<ReplyRead = P>>(
         &self,
         ep: &Endpoint<C>,
-        mut reading: LinkedBox<Reading<P>>,
+        mut reading: LlistBox<Reading<P>>,
         permit: Permit<'_>,
-    ) -> Result<(), NotPulled> {
+    ) -> Result<(), ReadNotPosted> {
         let armed = Armed {
             companion: reading.as_ptr().cast(),
             entries: permit.entries(),
             posted: None,
         };
-        let transfers = &mut reading.transfers;
-        transfers.arm(done::<C>, armed);
+        let rw_chain = &mut reading.rw_chain;
+        rw_chain.arm(done::<C>, armed);
         // SAFETY: Nothing follows the chain.
-        let first = unsafe { transfers.link(ep, ptr::null_mut()) };
+        let first = unsafe { rw_chain.link(ep, ptr::null_mut()) };
         let Some(first) = first.filter(|first| !first.is_null()) else {
             drop(reading.into_inner().finish(ep, &self.idle));
-            return Err(NotPulled::Failed);
+            return Err(ReadNotPosted::Failed);
         };
         let raw = reading.into_raw();
         // SAFETY: Work requests and memory belong to the reading, which nobody can reach until
@@ -262,25 +261,25 @@ impl<P: Send + 'static> ReplyPulls<P> {
         let Err((_, left)) = (unsafe { permit.post(ep, first) }) else {
             return Ok(());
         };
-        if left == NotTaken::Unknown {
-            return Err(NotPulled::Failed);
+        if left == BadWr::Unknown {
+            return Err(ReadNotPosted::Failed);
         }
         // SAFETY: The last one is not posted, so that `done` does not come.
-        let reading = unsafe { LinkedBox::from_raw(raw) };
-        if left == NotTaken::All {
+        let reading = unsafe { LlistBox::from_raw(raw) };
+        if left == BadWr::First {
             drop(reading.into_inner().finish(ep, &self.idle));
         } else {
             self.stranded.push(reading);
         }
-        Err(NotPulled::Failed)
+        Err(ReadNotPosted::Failed)
     }
 
-    /// Gives up what waits; to be called by [`Context::drained`], by the context that this is of.
-    /// What comes out is dropped.
-    pub(crate) fn drained<C: Puller<Pulling = P>>(&self, ep: &Drained<'_, C>) {
+    /// Gives up what waits; to be called by [`EndpointOps::drained`], by the context that this is
+    /// of. What comes out is dropped.
+    pub(crate) fn drained<C: ReplyReader<ReplyRead = P>>(&self, ep: &Drained<'_, C>) {
         let mut stranded = self.stranded.take_all();
         while let Some(reading) = stranded.pop() {
-            if reading.transfers.are_of(ep) {
+            if reading.rw_chain.are_of(ep) {
                 drop(reading.into_inner().finish(ep, &self.idle));
             } else {
                 // Perhaps still posted.
@@ -302,35 +301,35 @@ impl<P: Send + 'static> ReplyPulls<P> {
     }
 }
 
-/// Reads that are ready to be started. [`ReplyPulls::start`] is the way to get rid of them.
+/// Reads that are ready to be started. [`ReplyReads::start`] is the way to get rid of them.
 #[must_use]
-pub(crate) struct Prepared<P> {
-    transfers: Transfers,
+pub(crate) struct PreparedReads<P> {
+    rw_chain: RwChain,
     reading: UninitBox<Reading<P>>,
 }
 
 /// Cuts pieces where segments end, and at seams: where there is a gap between one and the next.
-struct Cutter<'p, I: Iterator<Item = Piece<'p>>> {
-    pieces: I,
-    rest: Option<Piece<'p>>,
+struct Cutter<'p, I: Iterator<Item = BVec<'p>>> {
+    bvecs: I,
+    rest: Option<BVec<'p>>,
 }
 
-impl<'p, I: Iterator<Item = Piece<'p>>> Cutter<'p, I> {
-    /// Up to `most` of the next octets, none of them behind a seam.
-    fn run(&mut self, most: u32) -> impl Iterator<Item = Piece<'p>> + use<'_, 'p, I> {
+impl<'p, I: Iterator<Item = BVec<'p>>> Cutter<'p, I> {
+    /// Up to `most` of the next bytes, none of them behind a seam.
+    fn run(&mut self, most: u32) -> impl Iterator<Item = BVec<'p>> + use<'_, 'p, I> {
         let mut left = most;
-        let mut before: Option<Piece<'p>> = None;
+        let mut before: Option<BVec<'p>> = None;
         core::iter::from_fn(move || {
             if left == 0 {
                 return None;
             }
-            let piece = self.rest.take().or_else(|| self.pieces.next())?;
-            if before.is_some_and(|before| !before.adjoins(&piece)) {
-                self.rest = Some(piece);
+            let bvec = self.rest.take().or_else(|| self.bvecs.next())?;
+            if before.is_some_and(|before| !before.adjoins(&bvec)) {
+                self.rest = Some(bvec);
                 left = 0;
                 return None;
             }
-            let (now, later) = piece.split(left);
+            let (now, later) = bvec.split(left);
             self.rest = later;
             left -= now.len();
             before = Some(now);
@@ -344,20 +343,20 @@ impl<'p, I: Iterator<Item = Piece<'p>>> Cutter<'p, I> {
 /// # Safety
 ///
 /// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a chain that
-/// [`ReplyPulls::post`] posted there.
-unsafe extern "C" fn done<C: Puller>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
+/// [`ReplyReads::post`] posted there.
+unsafe extern "C" fn done<C: ReplyReader>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: By this function's contract.
     let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
     // SAFETY: `post` signals its last Read, which is armed until it is released.
-    let armed = unsafe { Transfer::completed(cqe) };
-    let pulls = worker.context().pulls();
+    let armed = unsafe { RwCtxt::completed(cqe) };
+    let reply_reads = worker.context().reply_reads();
     // SAFETY: Left there by `post`, for this.
-    let reading = unsafe { LinkedBox::<Reading<C::Pulling>>::from_raw(armed.companion.cast()) };
-    let what = reading.into_inner().finish(&*worker, &pulls.idle);
-    pulls.send_queue.complete(armed.entries);
-    let mut how = Ended::of(wc.status);
-    if how == Ended::Well && pulls.next(&*worker).is_err() {
-        how = Ended::Flushed;
+    let reading = unsafe { LlistBox::<Reading<C::ReplyRead>>::from_raw(armed.companion.cast()) };
+    let what = reading.into_inner().finish(&*worker, &reply_reads.idle);
+    reply_reads.send_queue.complete(armed.entries);
+    let mut how = WcStatus::of(wc.status);
+    if how == WcStatus::Success && reply_reads.next(&*worker).is_err() {
+        how = WcStatus::Flushed;
     }
     C::pulled(&worker, what, how);
 }

@@ -29,7 +29,7 @@ use kernel::{
 
 use crate::{
     bindings,
-    lib::bvec::Piece,
+    lib::bvec::BVec,
     trace::trace,
     verbs::{
         device::{
@@ -38,16 +38,16 @@ use crate::{
                 Direction,
                 DmaBuffer, //
             },
-            pd::Domain, //
+            pd::Pd, //
         },
         endpoint::{
             completion::Done,
-            ep::Kept, //
+            ep::HeldUntilDrained, //
         }, //
     }, //
 };
 
-use super::sender::DraftFull;
+use super::sender::SendFull;
 
 /// A page that a message is gathered from.
 struct Gathered {
@@ -63,20 +63,20 @@ struct Gathered {
 /// Each of `pages` is mapped for the domain's device, and holds a reference to its page. `sges`
 /// never grows past its capacity, so that it stays in place.
 #[repr(C)]
-pub(in crate::verbs) struct Entry {
+pub(in crate::verbs) struct SendCtx {
     cqe: bindings::ib_cqe,
     request: bindings::ib_send_wr,
     sges: KVec<bindings::ib_sge>,
     pages: KVec<Gathered>,
     buffer: DmaBuffer,
-    /// Octets of the buffer that are part of the message.
+    /// Bytes of the buffer that are part of the message.
     used: usize,
     index: u32,
-    ring: *const SendRing,
+    ring: *const SendCtxRing,
 }
 
-impl Entry {
-    fn new(domain: &Arc<Domain>, sizes: &SenderSizes, done: Done) -> Result<Self> {
+impl SendCtx {
+    fn new(pd: &Arc<Pd>, sizes: &SenderSizes, done: Done) -> Result<Self> {
         let sges = sizes.sges as usize;
         let mut entry = Self {
             cqe: bindings::ib_cqe { done: Some(done) },
@@ -84,7 +84,7 @@ impl Entry {
             sges: KVec::with_capacity(sges, GFP_KERNEL)?,
             // One is for the start of the message.
             pages: KVec::with_capacity(sges.saturating_sub(1), GFP_KERNEL)?,
-            buffer: DmaBuffer::new(domain, sizes.buffer, Direction::ToDevice, GFP_KERNEL)?,
+            buffer: DmaBuffer::new(pd, sizes.buffer, Direction::ToDevice, GFP_KERNEL)?,
             used: 0,
             index: 0,
             ring: core::ptr::null(),
@@ -105,7 +105,7 @@ impl Entry {
 
     #[cold]
     fn drop_pages(&mut self) {
-        let device = self.buffer.domain().device();
+        let device = self.buffer.pd().device();
         for gathered in self.pages.iter() {
             // SAFETY: Mapped and referred to, by the type's invariants.
             unsafe {
@@ -132,54 +132,54 @@ impl Entry {
     }
 
     #[inline]
-    pub(in crate::verbs) fn append(&mut self, octets: usize) -> Result<(), DraftFull> {
-        if octets == 0 {
+    pub(in crate::verbs) fn append(&mut self, bytes: usize) -> Result<(), SendFull> {
+        if bytes == 0 {
             return Ok(());
         }
-        let end = self.used.checked_add(octets).ok_or(DraftFull)?;
+        let end = self.used.checked_add(bytes).ok_or(SendFull)?;
         if end > self.buffer.len() {
-            return Err(DraftFull);
+            return Err(SendFull);
         }
-        let mut sge = self.buffer.sge(octets);
+        let mut sge = self.buffer.sge(bytes);
         sge.addr += self.used as u64;
-        self.sges.push_within_capacity(sge).map_err(|_| DraftFull)?;
+        self.sges.push_within_capacity(sge).map_err(|_| SendFull)?;
         self.used = end;
         Ok(())
     }
 
-    pub(in crate::verbs) fn gather(&mut self, piece: &Piece<'_>) -> Result<(), DraftFull> {
+    pub(in crate::verbs) fn gather(&mut self, bvec: &BVec<'_>) -> Result<(), SendFull> {
         if self.sges.len() == self.sges.capacity() || self.pages.len() == self.pages.capacity() {
-            return Err(DraftFull);
+            return Err(SendFull);
         }
-        let domain = self.buffer.domain();
+        let pd = self.buffer.pd();
         // SAFETY: The piece lies within its page; the reference keeps it until the message is sent.
         let addr = unsafe {
             bindings::rpcrdma_dma_map_page(
-                domain.device(),
-                piece.page(),
-                piece.offset() as usize,
-                piece.len() as usize,
+                pd.device(),
+                bvec.page(),
+                bvec.offset() as usize,
+                bvec.len() as usize,
                 Direction::ToDevice.as_raw(),
             )
         };
         // SAFETY: The domain keeps the device.
-        if unsafe { bindings::rpcrdma_dma_mapping_error(domain.device(), addr) } != 0 {
+        if unsafe { bindings::rpcrdma_dma_mapping_error(pd.device(), addr) } != 0 {
             trace!(xprtrdma_dma_maperr(addr));
-            return Err(DraftFull);
+            return Err(SendFull);
         }
         let sge = bindings::ib_sge {
             addr,
-            length: piece.len(),
-            lkey: domain.lkey(),
+            length: bvec.len(),
+            lkey: pd.lkey(),
         };
-        let page = NonNull::new(piece.page()).ok_or(DraftFull)?;
-        // SAFETY: The page is there, by the invariants of `Piece`.
+        let page = NonNull::new(bvec.page()).ok_or(SendFull)?;
+        // SAFETY: The page is there, by the invariants of `BVec`.
         unsafe { bindings::rpcrdma_get_page(page.as_ptr()) };
         // INVARIANT: Mapped and referred to. Neither fails, as there is room.
         let _ = self.pages.push_within_capacity(Gathered {
             page,
             addr,
-            len: piece.len(),
+            len: bvec.len(),
         });
         let _ = self.sges.push_within_capacity(sge);
         Ok(())
@@ -208,7 +208,7 @@ impl Entry {
     }
 }
 
-impl Drop for Entry {
+impl Drop for SendCtx {
     fn drop(&mut self) {
         self.drop_pages();
     }
@@ -220,24 +220,24 @@ impl Drop for Entry {
 ///
 /// Entries after `released`, up to the sender's last one, are the device's; the others are the
 /// sender's. `released` is only changed by the send queue's worker.
-pub(in crate::verbs) struct SendRing {
-    entries: KVVec<UnsafeCell<Entry>>,
+pub(in crate::verbs) struct SendCtxRing {
+    entries: KVVec<UnsafeCell<SendCtx>>,
     released: Atomic<u32>,
-    domain: Arc<Domain>,
+    pd: Arc<Pd>,
 }
 
 // SAFETY: An entry owns all that it points to, but for `ring`, which holds it. None of that is
 // bound to a thread.
-unsafe impl Send for SendRing {}
+unsafe impl Send for SendCtxRing {}
 // SAFETY: As above, and each entry has one user at a time, by the type's invariants; `released`
 // hands it over.
-unsafe impl Sync for SendRing {}
+unsafe impl Sync for SendCtxRing {}
 
-impl Kept for Arc<SendRing> {}
+impl HeldUntilDrained for Arc<SendCtxRing> {}
 
-impl SendRing {
+impl SendCtxRing {
     pub(in crate::verbs) fn new(
-        domain: &Arc<Domain>,
+        pd: &Arc<Pd>,
         sizes: &SenderSizes,
         done: Done,
     ) -> Result<Arc<Self>> {
@@ -246,16 +246,13 @@ impl SendRing {
         // `KVVec`: there may be no contiguous memory for so many.
         let mut entries = KVVec::with_capacity(count, GFP_KERNEL)?;
         for _ in 0..count {
-            entries.push(
-                UnsafeCell::new(Entry::new(domain, sizes, done)?),
-                GFP_KERNEL,
-            )?;
+            entries.push(UnsafeCell::new(SendCtx::new(pd, sizes, done)?), GFP_KERNEL)?;
         }
         let ring = Arc::new(
             Self {
                 entries,
                 released: Atomic::new(0),
-                domain: domain.clone(),
+                pd: pd.clone(),
             },
             GFP_KERNEL,
         )?;
@@ -272,8 +269,8 @@ impl SendRing {
     }
 
     #[inline]
-    pub(in crate::verbs) fn domain(&self) -> &Arc<Domain> {
-        &self.domain
+    pub(in crate::verbs) fn pd(&self) -> &Arc<Pd> {
+        &self.pd
     }
 
     /// The entry after this one.
@@ -300,7 +297,7 @@ impl SendRing {
     /// entries that have completed and are not released.
     #[inline]
     #[allow(clippy::mut_from_ref, reason = "the caller is the entry's only user")]
-    pub(in crate::verbs) unsafe fn entry(&self, index: u32) -> &mut Entry {
+    pub(in crate::verbs) unsafe fn entry(&self, index: u32) -> &mut SendCtx {
         // PANIC: `next` does not leave the ring.
         // SAFETY: By this function's contract.
         unsafe { &mut *self.entries[index as usize].get() }
@@ -314,7 +311,7 @@ impl SendRing {
     #[inline]
     pub(in crate::verbs) unsafe fn index(cqe: *mut bindings::ib_cqe) -> u32 {
         // SAFETY: By this function's contract; `cqe` is the entry's first member.
-        unsafe { (*cqe.cast::<Entry>()).index }
+        unsafe { (*cqe.cast::<SendCtx>()).index }
     }
 
     /// Releases the entry that `cqe` belongs to, and all that were posted before it.
@@ -327,7 +324,7 @@ impl SendRing {
     pub(in crate::verbs) unsafe fn release(cqe: *mut bindings::ib_cqe) {
         // SAFETY: By this function's contract; `cqe` is the entry's first member.
         let (ring, last) = unsafe {
-            let entry = cqe.cast::<Entry>();
+            let entry = cqe.cast::<SendCtx>();
             (&*(*entry).ring, (*entry).index)
         };
         let mut index = ring.released.load(Relaxed);

@@ -2,8 +2,8 @@
 
 //! The sending side of a connection that makes Calls.
 //!
-//! One [`Sender`] belongs to whoever holds the right to send. It composes each message in a
-//! [`Draft`] and posts it behind the registrations that it speaks of.
+//! One [`RequestSender`] belongs to whoever holds the right to send. It composes each message in a
+//! [`SendBuilder`] and posts it behind the registrations that it speaks of.
 
 use kernel::{
     prelude::*,
@@ -12,58 +12,58 @@ use kernel::{
 
 use crate::{
     bindings,
-    lib::bvec::Piece,
+    lib::bvec::BVec,
     trace::trace,
     verbs::{
         device::attrs::SenderSizes,
         endpoint::{
             completion::{
-                Ended,
                 SendWorker, //
+                WcStatus,
             },
             ep::Endpoint, //
         },
         mr::{
-            mapper::Registrar,
+            mapper::MrMapper,
             mr_list::{
                 Mapped,
-                Regions,
+                MrList,
                 Registered, //
             },
-            mr_pool::RegionPool, //
+            mr_pool::MrPool, //
         },
         responder::expose::Exposes, //
     }, //
 };
 
 use super::sendctx_ring::{
-    Entry,
-    SendRing, //
+    SendCtx,
+    SendCtxRing, //
 };
 
 /// A context that makes Calls.
 pub(crate) trait Requester: Exposes {
     /// Sends have completed. If well, there is room in the ring; else the connection has to be
     /// closed. The send queue's worker.
-    fn sent(worker: &SendWorker<'_, Self>, how: Ended);
+    fn sent(worker: &SendWorker<'_, Self>, how: WcStatus);
 
-    /// A message of [`Asides`](super::Asides) has been sent, or not: it is idle. The send queue's
-    /// worker.
-    fn aside_sent(worker: &SendWorker<'_, Self>, how: Ended);
+    /// A message of [`CtrlSendPool`](super::Asides) has been sent, or not: it is idle. The send
+    /// queue's worker.
+    fn ctrl_sent(worker: &SendWorker<'_, Self>, how: WcStatus);
 }
 
 /// The right to send, and what it takes.
-pub(crate) struct Sender<U> {
-    ring: Arc<SendRing>,
+pub(crate) struct RequestSender<U> {
+    ring: Arc<SendCtxRing>,
     /// The entry used last.
     head: u32,
     /// Work requests since the last that reports its end.
     unsignaled: u32,
     batch: u32,
-    registrar: Registrar<U>,
+    mr_mapper: MrMapper<U>,
 }
 
-impl<U: Send + 'static> Sender<U> {
+impl<U: Send + 'static> RequestSender<U> {
     /// The sending side of an open endpoint; once for each.
     ///
     /// # Errors
@@ -73,8 +73,8 @@ impl<U: Send + 'static> Sender<U> {
         ep: &Endpoint<C>,
         sizes: &SenderSizes,
     ) -> Result<Self> {
-        let domain = ep.domain().ok_or(EINVAL)?;
-        let ring = SendRing::new(domain, sizes, sent::<C>)?;
+        let pd = ep.pd().ok_or(EINVAL)?;
+        let ring = SendCtxRing::new(pd, sizes, sent::<C>)?;
         // What is posted refers to it.
         ep.keep(ring.clone())?;
         Ok(Self {
@@ -83,13 +83,13 @@ impl<U: Send + 'static> Sender<U> {
             unsignaled: 0,
             // A full ring must have a message in it that reports.
             batch: sizes.batch.min(sizes.messages / 2),
-            registrar: Registrar::for_endpoint(ep, sizes.region_pages, sizes.gaps)?,
+            mr_mapper: MrMapper::for_endpoint(ep, sizes.mr_pages, sizes.gaps)?,
         })
     }
 
     /// The pool of regions.
-    pub(crate) fn pool(&self) -> &Arc<RegionPool<U>> {
-        self.registrar.pool()
+    pub(crate) fn pool(&self) -> &Arc<MrPool<U>> {
+        self.mr_mapper.pool()
     }
 
     /// Whether there is room for another message.
@@ -100,7 +100,7 @@ impl<U: Send + 'static> Sender<U> {
 
     /// Starts a message; `None` if there is no room for one.
     #[inline]
-    pub(crate) fn begin(&mut self) -> Option<Draft<'_, U>> {
+    pub(crate) fn begin(&mut self) -> Option<SendBuilder<'_, U>> {
         let index = self.ring.next(self.head);
         if index == self.ring.released() {
             return None;
@@ -109,13 +109,13 @@ impl<U: Send + 'static> Sender<U> {
         // and `self` is the only one that composes.
         let entry = unsafe { self.ring.entry(index) };
         entry.clear();
-        Some(Draft {
+        Some(SendBuilder {
             entry,
             index,
             head: &mut self.head,
             unsignaled: &mut self.unsignaled,
             batch: self.batch,
-            registrar: &mut self.registrar,
+            mr_mapper: &mut self.mr_mapper,
             ring: &self.ring,
         })
     }
@@ -124,31 +124,31 @@ impl<U: Send + 'static> Sender<U> {
 /// A message that is being composed. Dropping it sends nothing; what was gathered goes when the
 /// next message is begun.
 #[must_use]
-pub(crate) struct Draft<'a, U> {
-    entry: &'a mut Entry,
+pub(crate) struct SendBuilder<'a, U> {
+    entry: &'a mut SendCtx,
     index: u32,
     head: &'a mut u32,
     unsignaled: &'a mut u32,
     batch: u32,
-    registrar: &'a mut Registrar<U>,
-    ring: &'a SendRing,
+    mr_mapper: &'a mut MrMapper<U>,
+    ring: &'a SendCtxRing,
 }
 
-impl<'a, U: Send + 'static> Draft<'a, U> {
+impl<'a, U: Send + 'static> SendBuilder<'a, U> {
     /// The memory to compose the message in, and what maps memory that it speaks of.
     #[inline]
-    pub(crate) fn parts(&mut self) -> (&mut [u8], &mut Registrar<U>) {
-        (self.entry.memory(), self.registrar)
+    pub(crate) fn parts(&mut self) -> (&mut [u8], &mut MrMapper<U>) {
+        (self.entry.memory(), self.mr_mapper)
     }
 
-    /// Appends the next `octets` of the memory to the message.
+    /// Appends the next `bytes` of the memory to the message.
     ///
     /// # Errors
     ///
-    /// [`DraftFull`] in the memory, or for another element.
+    /// [`SendFull`] in the memory, or for another element.
     #[inline]
-    pub(crate) fn append(&mut self, octets: usize) -> Result<(), DraftFull> {
-        self.entry.append(octets)
+    pub(crate) fn append(&mut self, bytes: usize) -> Result<(), SendFull> {
+        self.entry.append(bytes)
     }
 
     /// Appends a piece of a page, from where it lies; the page is kept until the message has been
@@ -156,24 +156,22 @@ impl<'a, U: Send + 'static> Draft<'a, U> {
     ///
     /// # Errors
     ///
-    /// [`DraftFull`] for another element, or the device cannot map the page.
+    /// [`SendFull`] for another element, or the device cannot map the page.
     #[inline]
-    pub(crate) fn gather(&mut self, piece: &Piece<'_>) -> Result<(), DraftFull> {
-        self.entry.gather(piece)
+    pub(crate) fn gather(&mut self, bvec: &BVec<'_>) -> Result<(), SendFull> {
+        self.entry.gather(bvec)
     }
 
-    /// Finishes the message of the RPC `xid`. The `regions` are registered when it is posted, and
+    /// Finishes the message of the RPC `xid`. The `mrs` are registered when it is posted, and
     /// from then on the peer may reach them.
     #[inline]
     pub(crate) fn finish(
         self,
         xid: u32,
-        regions: Regions<Mapped, U>,
-    ) -> (Posting<'a>, Regions<Registered, U>) {
-        let requests = regions.len() + 1;
-        let own = regions
-            .domain()
-            .is_none_or(|domain| Arc::ptr_eq(domain, self.ring.domain()));
+        mrs: MrList<Mapped, U>,
+    ) -> (ReadySend<'a>, MrList<Registered, U>) {
+        let requests = mrs.len() + 1;
+        let own = mrs.pd().is_none_or(|pd| Arc::ptr_eq(pd, self.ring.pd()));
         let pages = self.entry.has_pages();
         // Pages are not kept for longer than need be; and the queue has room for one batch of work
         // requests that have ended without anybody having been told.
@@ -181,11 +179,11 @@ impl<'a, U: Send + 'static> Draft<'a, U> {
         let signaled = pages || total >= self.batch;
         let send = self.entry.request(signaled);
         // SAFETY: The entry stays until the ring goes, and the ring is kept by the endpoint.
-        let (first, registered) = unsafe { regions.register(send) };
+        let (first, registered) = unsafe { mrs.register(send) };
         registered.given_out_for(xid);
         // INVARIANT: The registrations, of regions in the pool, and the Send, of an entry in the
         // ring.
-        let posting = Posting {
+        let posting = ReadySend {
             first,
             index: self.index,
             elements: self.entry.elements(),
@@ -202,7 +200,7 @@ impl<'a, U: Send + 'static> Draft<'a, U> {
 
 /// There is no room in the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct DraftFull;
+pub(crate) struct SendFull;
 
 /// A message that is ready.
 ///
@@ -211,7 +209,7 @@ pub(crate) struct DraftFull;
 /// `first` starts a well-formed chain whose work requests the ring and the pool of regions keep;
 /// both are the same endpoint's if `own`.
 #[must_use]
-pub(crate) struct Posting<'a> {
+pub(crate) struct ReadySend<'a> {
     first: *mut bindings::ib_send_wr,
     index: u32,
     elements: u32,
@@ -221,10 +219,10 @@ pub(crate) struct Posting<'a> {
     head: &'a mut u32,
     unsignaled: &'a mut u32,
     now_unsignaled: u32,
-    ring: &'a SendRing,
+    ring: &'a SendCtxRing,
 }
 
-impl Posting<'_> {
+impl ReadySend<'_> {
     /// What names the message in traces.
     pub(crate) fn serial(&self) -> i32 {
         self.index.cast_signed()
@@ -249,7 +247,7 @@ impl Posting<'_> {
     /// are not the endpoint's.
     #[inline]
     pub(crate) fn post<C: Requester>(self, ep: &Endpoint<C>, commit: impl FnOnce()) -> Result {
-        if !self.own || !ep.owns(self.ring.domain()) {
+        if !self.own || !ep.owns(self.ring.pd()) {
             return Err(EINVAL);
         }
         // From here on the entry may be released by its completion.
@@ -272,11 +270,11 @@ unsafe extern "C" fn sent<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindi
     // SAFETY: By this function's contract.
     let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
     // SAFETY: The `cqe` is in an entry of a ring, which the endpoint keeps.
-    let index = unsafe { SendRing::index(cqe) };
-    let how = Ended::of(wc.status);
-    if how == Ended::Well {
+    let index = unsafe { SendCtxRing::index(cqe) };
+    let how = WcStatus::of(wc.status);
+    if how == WcStatus::Success {
         // SAFETY: As above, in the send queue's worker, and sent.
-        unsafe { SendRing::release(cqe) };
+        unsafe { SendCtxRing::release(cqe) };
     }
     trace!(xprtrdma_wc_send(
         worker.send_cid(index.cast_signed()),

@@ -2,9 +2,9 @@
 
 //! Pulling a Call's chunks: RDMA Reads into pages that travel with the Call's Receive buffer.
 //!
-//! The buffer moves: `Recv` -> [`Pull`], where Reads are added -> the device, by [`Pull::post`] ->
-//! [`Pulled`], given back by the completion -> `Recv` again, once the pages are unmapped. The pages
-//! can be looked at before and after, never in between.
+//! The buffer moves: `Recv` -> [`CallRead`], where Reads are added -> the device, by
+//! [`CallRead::post`] -> [`CallReadDone`], given back by the completion -> `Recv` again, once the
+//! pages are unmapped. The pages can be looked at before and after, never in between.
 
 use core::ptr::{
     self,
@@ -22,7 +22,7 @@ use kernel::{
 use crate::{
     bindings,
     lib::{
-        displaced_pages::CallPages,
+        displaced_pages::CtxtPages,
         llist::{
             Link,
             Linked, //
@@ -40,48 +40,49 @@ use crate::{
     verbs::{
         device::dma_buf::Direction,
         endpoint::{
-            bad_wr::NotTaken,
+            bad_wr::BadWr,
             completion::{
-                Ended,
                 SendWorker, //
+                WcStatus,
             },
             ep::Endpoint,
-            ops::Context,
-            recv_ctxt::Recv,
+            ops::EndpointOps,
+            recv_ctxt::RecvBuf,
             send_queue::{
                 NotPosted,
                 Permit, //
             }, //
         },
         rw::{
-            rw_chain::Transfers,
+            rw_chain::RwChain,
             rw_ctxt::{
                 Armed,
                 Remote,
-                Transfer, //
+                RwCtxt, //
             }, //
         }, //
     }, //
 };
 
 use super::sender::{
+    ReplySender, //
     Responder,
-    Sending, //
 };
 
 /// What travels with a responder's Receive buffers: pages to pull to, and the Call's own state.
 ///
 /// # Invariants
 ///
-/// `transfers` is empty unless the buffer is in a [`Pull`] or a [`Pulled`], or posted by one.
-pub(crate) struct Parcel<S> {
-    pages: CallPages,
-    transfers: Transfers,
+/// `rw_chain` is empty unless the buffer is in a [`CallRead`] or a [`CallReadDone`], or posted by
+/// one.
+pub(crate) struct RecvCtxt<S> {
+    pages: CtxtPages,
+    rw_chain: RwChain,
     /// The state of the Call.
     pub(crate) call: S,
 }
 
-impl<S> Parcel<S> {
+impl<S> RecvCtxt<S> {
     /// A parcel with room for `pages` pages.
     ///
     /// # Errors
@@ -91,43 +92,43 @@ impl<S> Parcel<S> {
         // INVARIANT: There are no transfers.
         Ok(Self {
             pages: PageArray::with_capacity(pages)?.into(),
-            transfers: Transfers::new(Direction::FromDevice),
+            rw_chain: RwChain::new(Direction::FromDevice),
             call,
         })
     }
 
     /// The pages.
     #[inline]
-    pub(crate) fn pages_mut(&mut self) -> &mut CallPages {
+    pub(crate) fn pages_mut(&mut self) -> &mut CtxtPages {
         &mut self.pages
     }
 
     /// The state of the Call, and the pages.
     #[inline]
-    pub(crate) fn parts(&mut self) -> (&mut S, &mut CallPages) {
+    pub(crate) fn parts(&mut self) -> (&mut S, &mut CtxtPages) {
         (&mut self.call, &mut self.pages)
     }
 }
 
 /// A Receive buffer whose Call is being put together.
-pub(crate) struct Pull<S>(Recv<Parcel<S>>);
+pub(crate) struct CallRead<S>(RecvBuf<RecvCtxt<S>>);
 
-impl<S: Send + 'static> Pull<S> {
+impl<S: Send + 'static> CallRead<S> {
     /// Starts with the pages that are in the parcel.
     #[inline]
-    pub(crate) fn new(recv: Recv<Parcel<S>>) -> Self {
+    pub(crate) fn new(recv: RecvBuf<RecvCtxt<S>>) -> Self {
         Self(recv)
     }
 
-    /// The first `octets` of the Receive buffer, the state of the Call, and what is to be pulled.
+    /// The first `bytes` of the Receive buffer, the state of the Call, and what is to be pulled.
     #[inline]
-    pub(crate) fn parts(&mut self, octets: usize) -> (&[u8], &mut S, Reads<'_>) {
-        let (octets, parcel) = self.0.split(octets);
+    pub(crate) fn parts(&mut self, bytes: usize) -> (&[u8], &mut S, Reads<'_>) {
+        let (bytes, ctxt) = self.0.split(bytes);
         let reads = Reads {
-            pages: parcel.pages.own(),
-            transfers: &mut parcel.transfers,
+            pages: ctxt.pages.own(),
+            rw_chain: &mut ctxt.rw_chain,
         };
-        (octets, &mut parcel.call, reads)
+        (bytes, &mut ctxt.call, reads)
     }
 
     /// What names the Call in traces.
@@ -139,7 +140,7 @@ impl<S: Send + 'static> Pull<S> {
     /// Entries of the Send Queue that posting takes.
     #[inline]
     pub(crate) fn entries(&self) -> u32 {
-        self.0.user().transfers.entries()
+        self.0.user().rw_chain.entries()
     }
 
     /// Posts the Reads; [`Responder::pulled`] follows.
@@ -160,11 +161,11 @@ impl<S: Send + 'static> Pull<S> {
             entries,
             posted: svcrdma_wc_read::enabled().then(Instant::now),
         };
-        let transfers = &mut self.0.user_mut().transfers;
-        transfers.arm(done::<C>, armed);
-        let enough = transfers.entries() <= entries;
+        let rw_chain = &mut self.0.user_mut().rw_chain;
+        rw_chain.arm(done::<C>, armed);
+        let enough = rw_chain.entries() <= entries;
         // SAFETY: Nothing follows the chain.
-        let first = unsafe { transfers.link(ep, ptr::null_mut()) };
+        let first = unsafe { rw_chain.link(ep, ptr::null_mut()) };
         let Some(first) = first.filter(|first| !first.is_null() && enough) else {
             return Err(NotPosted::Refused(self));
         };
@@ -180,15 +181,15 @@ impl<S: Send + 'static> Pull<S> {
             Err((error, left)) => {
                 let sending = ep.context().sending();
                 sending.trace_refused(ep, serial, error);
-                if left == NotTaken::Unknown {
+                if left == BadWr::Unknown {
                     return Err(NotPosted::Stranded);
                 }
                 // SAFETY: The last one is not posted, so that `done` does not come.
-                let pull = Self(unsafe { Recv::from_raw(companion) });
-                if left == NotTaken::All {
+                let pull = Self(unsafe { RecvBuf::from_raw(companion) });
+                if left == BadWr::First {
                     return Err(NotPosted::Refused(pull));
                 }
-                sending.strand_pull(Pulled(pull.0));
+                sending.strand_read(CallReadDone(pull.0));
                 Err(NotPosted::Stranded)
             }
         }
@@ -196,15 +197,15 @@ impl<S: Send + 'static> Pull<S> {
 
     /// Gives the buffer back, and whatever was added up.
     #[inline]
-    pub(crate) fn abandon<C: Responder<Call = S>>(self, ep: &Endpoint<C>) -> Recv<Parcel<S>> {
-        Pulled(self.0).finish(ep)
+    pub(crate) fn abandon<C: Responder<Call = S>>(self, ep: &Endpoint<C>) -> RecvBuf<RecvCtxt<S>> {
+        CallReadDone(self.0).finish(ep)
     }
 }
 
 /// The pages that a Call is pulled to, and the Reads that pull it.
 pub(crate) struct Reads<'a> {
     pages: &'a mut PageArray,
-    transfers: &'a mut Transfers,
+    rw_chain: &'a mut RwChain,
 }
 
 impl Reads<'_> {
@@ -214,7 +215,7 @@ impl Reads<'_> {
         self.pages.sink()
     }
 
-    /// Adds a Read of `sink.len` octets from `from`.
+    /// Adds a Read of `sink.len` bytes from `from`.
     ///
     /// # Errors
     ///
@@ -227,10 +228,10 @@ impl Reads<'_> {
         sink: Span,
         from: Remote,
     ) -> Result {
-        let pool = ep.context().sending().transfers();
-        // SAFETY: The pages stay in the parcel, which nobody can reach while it is in a `Pull`,
+        let pool = ep.context().sending().rw_chain();
+        // SAFETY: The pages stay in the parcel, which nobody can reach while it is in a `CallRead`,
         // until the transfers are released; the array only grows.
-        unsafe { self.transfers.add(ep, pool, self.pages, sink, from) }
+        unsafe { self.rw_chain.add(ep, pool, self.pages, sink, from) }
     }
 
     /// Copies `source` to where `to` is in the pages; `false` if it does not fit.
@@ -240,25 +241,28 @@ impl Reads<'_> {
 }
 
 /// A Receive buffer whose Reads have ended, well or not. The pages are still mapped.
-pub(crate) struct Pulled<S>(Recv<Parcel<S>>);
+pub(crate) struct CallReadDone<S>(RecvBuf<RecvCtxt<S>>);
 
-impl<S: Send + 'static> Pulled<S> {
+impl<S: Send + 'static> CallReadDone<S> {
     /// Whether the Reads were this endpoint's.
-    pub(in crate::verbs) fn is_of<C: Context>(&self, ep: &Endpoint<C>) -> bool {
-        self.0.user().transfers.are_of(ep)
+    pub(in crate::verbs) fn is_of<C: EndpointOps>(&self, ep: &Endpoint<C>) -> bool {
+        self.0.user().rw_chain.are_of(ep)
     }
 
     /// Unmaps the pages and gives the buffer back.
     #[inline]
-    pub(crate) fn finish<C: Responder<Call = S>>(mut self, ep: &Endpoint<C>) -> Recv<Parcel<S>> {
-        let pool = ep.context().sending().transfers();
-        self.0.user_mut().transfers.release(ep, pool);
+    pub(crate) fn finish<C: Responder<Call = S>>(
+        mut self,
+        ep: &Endpoint<C>,
+    ) -> RecvBuf<RecvCtxt<S>> {
+        let pool = ep.context().sending().rw_chain();
+        self.0.user_mut().rw_chain.release(ep, pool);
         self.0
     }
 }
 
 // SAFETY: As for the buffer inside.
-unsafe impl<S: Send + 'static> Linked for Pulled<S> {
+unsafe impl<S: Send + 'static> Linked for CallReadDone<S> {
     #[inline]
     fn into_link(self) -> NonNull<Link> {
         self.0.into_link()
@@ -267,7 +271,7 @@ unsafe impl<S: Send + 'static> Linked for Pulled<S> {
     #[inline]
     unsafe fn from_link(link: NonNull<Link>) -> Self {
         // SAFETY: By this function's contract.
-        Self(unsafe { Recv::from_link(link) })
+        Self(unsafe { RecvBuf::from_link(link) })
     }
 }
 
@@ -275,38 +279,38 @@ unsafe impl<S: Send + 'static> Linked for Pulled<S> {
 ///
 /// # Safety
 ///
-/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a chain that [`Pull::post`]
-/// posted there.
+/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a chain that
+/// [`CallRead::post`] posted there.
 unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: By this function's contract.
     let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
     // SAFETY: `post` signals its last transfer, which is armed until it is released.
-    let armed = unsafe { Transfer::completed(cqe) };
+    let armed = unsafe { RwCtxt::completed(cqe) };
     // SAFETY: Left there by `post`, for this.
-    let recv: Recv<Parcel<C::Call>> =
-        unsafe { Recv::from_raw(NonNull::new_unchecked(armed.companion)) };
-    let sending: &Sending<C::Call> = worker.context().sending();
+    let recv: RecvBuf<RecvCtxt<C::Call>> =
+        unsafe { RecvBuf::from_raw(NonNull::new_unchecked(armed.companion)) };
+    let sending: &ReplySender<C::Call> = worker.context().sending();
     sending.queue().complete(armed.entries);
-    let how = Ended::of(wc.status);
+    let how = WcStatus::of(wc.status);
     match how {
-        Ended::Well => trace!(svcrdma_wc_read(
+        WcStatus::Success => trace!(svcrdma_wc_read(
             worker.send_cid(recv.serial()),
-            recv.user().transfers.octets(),
+            recv.user().rw_chain.bytes(),
             armed
                 .posted
                 .map_or(Delta::ZERO, |at| at.elapsed())
                 .as_micros_ceil()
         )),
-        Ended::Flushed => trace!(svcrdma_wc_read_flush(
+        WcStatus::Flushed => trace!(svcrdma_wc_read_flush(
             worker.send_cid(recv.serial()),
             wc.status,
             wc.vendor_err
         )),
-        Ended::Failed(status) => trace!(svcrdma_wc_read_err(
+        WcStatus::Error(status) => trace!(svcrdma_wc_read_err(
             worker.send_cid(recv.serial()),
             status,
             wc.vendor_err
         )),
     }
-    C::pulled(&worker, Pulled(recv), how);
+    C::pulled(&worker, CallReadDone(recv), how);
 }

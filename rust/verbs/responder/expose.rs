@@ -12,11 +12,11 @@ use crate::{
     verbs::{
         endpoint::{
             completion::{
-                Ended,
                 SendWorker, //
+                WcStatus,
             },
             ep::Endpoint,
-            ops::Context,
+            ops::EndpointOps,
             send_queue::{
                 NotPosted,
                 Permit, //
@@ -25,46 +25,42 @@ use crate::{
         mr::{
             fence::{
                 Fenced,
-                QueueEnded, //
+                QpEnded, //
             },
             frwr::{
                 Access,
                 MapError,
-                Region, //
+                Mr, //
             },
-            mapper::Registrar,
+            mapper::MrMapper,
             mr_list::{
                 Mapped,
-                Regions,
+                MrList,
                 Registered, //
             },
-            mr_pool::RegionPool, //
+            mr_pool::MrPool, //
         }, //
     }, //
 };
 
 use super::{
-    send_ctxt::Message,
+    send_ctxt::SendCtxt,
     sender::Responder, //
 };
 
 /// A context that exposes memory to its peer.
-pub(crate) trait Exposes: Context {
+pub(crate) trait Exposes: EndpointOps {
     /// What waits for an invalidation.
     type Token: Send + 'static;
 
     /// Regions have been invalidated, or the queue pair has ended. The send queue's worker.
-    fn invalidated(
-        worker: &SendWorker<'_, Self>,
-        token: Self::Token,
-        how: Result<Fenced, QueueEnded>,
-    );
+    fn invalidated(worker: &SendWorker<'_, Self>, token: Self::Token, how: Result<Fenced, QpEnded>);
 
     /// A registration has failed; those that succeed do not report. The send queue's worker.
-    fn not_registered(worker: &SendWorker<'_, Self>, how: Ended);
+    fn not_registered(worker: &SendWorker<'_, Self>, how: WcStatus);
 }
 
-impl<U: Send + 'static> Registrar<U> {
+impl<U: Send + 'static> MrMapper<U> {
     /// What maps memory on an open endpoint, each region as many as `pages` pages; once for each
     /// endpoint. There are no regions yet.
     ///
@@ -76,56 +72,56 @@ impl<U: Send + 'static> Registrar<U> {
         pages: u32,
         gaps: bool,
     ) -> Result<Self> {
-        let domain = ep.domain().ok_or(EINVAL)?;
-        let pool = RegionPool::new(domain, pages, gaps, not_registered::<C>)?;
+        let pd = ep.pd().ok_or(EINVAL)?;
+        let pool = MrPool::new(pd, pages, gaps, not_registered::<C>)?;
         // What is posted refers to it.
         ep.keep(pool.clone())?;
         Ok(Self::new(pool))
     }
 }
 
-impl Message {
-    /// Maps the octets of `spans` for the peer to read; the pages stay in the message.
+impl SendCtxt {
+    /// Maps the bytes of `spans` for the peer to read; the pages stay in the message.
     ///
     /// # Errors
     ///
-    /// As for [`Registrar::map`].
+    /// As for [`MrMapper::map`].
     pub(crate) fn map<U: Send + 'static>(
         &self,
-        registrar: &mut Registrar<U>,
+        mr_mapper: &mut MrMapper<U>,
         spans: impl Iterator<Item = Span>,
-    ) -> Result<Regions<Mapped, U>, MapError> {
-        let mut regions = Regions::none();
-        let pieces = spans.flat_map(|span| self.pieces(span));
-        registrar.map(pieces, Access::Read, &mut regions)?;
-        Ok(regions)
+    ) -> Result<MrList<Mapped, U>, MapError> {
+        let mut mrs = MrList::none();
+        let bvecs = spans.flat_map(|span| self.bvecs(span));
+        mr_mapper.map(bvecs, Access::Read, &mut mrs)?;
+        Ok(mrs)
     }
 
-    /// [`Message::post`], behind the registrations of `regions`, for which there must be entries of
+    /// [`SendCtxt::post`], behind the registrations of `mrs`, for which there must be entries of
     /// the Send Queue beside the permit's. `keep` is given the regions before the peer can know of
-    /// them; it must not sleep. The message has been told its place: [`Message::set_place`].
+    /// them; it must not sleep. The message has been told its place: [`SendCtxt::set_place`].
     ///
     /// # Errors
     ///
-    /// As for [`Message::post`]; the regions stay with whoever keeps them.
+    /// As for [`SendCtxt::post`]; the regions stay with whoever keeps them.
     pub(crate) fn post_exposing<C: Responder + Exposes>(
         self,
         ep: &Endpoint<C>,
         permit: Permit<'_>,
-        octets: usize,
+        bytes: usize,
         invalidate: Option<u32>,
-        regions: Regions<Mapped, C::Token>,
-        keep: impl FnOnce(Regions<Registered, C::Token>),
+        mrs: MrList<Mapped, C::Token>,
+        keep: impl FnOnce(MrList<Registered, C::Token>),
     ) -> Result<(), NotPosted<Self>> {
-        if !regions.domain().is_some_and(|domain| ep.owns(domain)) {
+        if !mrs.pd().is_some_and(|pd| ep.owns(pd)) {
             return Err(NotPosted::Refused(self));
         }
         let mut exposing = None;
         // SAFETY: The regions stay in place while their pool does, which the endpoint keeps; the
         // Send does so until it has completed.
         let posted = unsafe {
-            self.post_behind(ep, permit, octets, invalidate, |send| {
-                let (first, registered) = regions.register(send);
+            self.post_behind(ep, permit, bytes, invalidate, |send| {
+                let (first, registered) = mrs.register(send);
                 exposing = Some(ep.exposing());
                 keep(registered);
                 first
@@ -148,11 +144,11 @@ unsafe extern "C" fn not_registered<C: Exposes>(
     // SAFETY: By this function's contract.
     let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
     // SAFETY: The `cqe` is in a region, which the endpoint keeps.
-    let id = unsafe { (*kernel::container_of!(cqe, Region<C::Token>, reg_cqe)).id() };
+    let id = unsafe { (*kernel::container_of!(cqe, Mr<C::Token>, reg_cqe)).id() };
     trace!(xprtrdma_wc_fastreg(
         worker.send_cid(id.cast_signed()),
         wc.status,
         wc.vendor_err
     ));
-    C::not_registered(&worker, Ended::of(wc.status));
+    C::not_registered(&worker, WcStatus::of(wc.status));
 }

@@ -8,13 +8,13 @@ use kernel::prelude::*;
 
 use crate::{
     bindings,
-    lib::llist_box::LinkedBox,
+    lib::llist_box::LlistBox,
     trace::trace,
     verbs::endpoint::{
-        bad_wr::NotTaken,
+        bad_wr::BadWr,
         completion::{
-            Ended,
             SendWorker, //
+            WcStatus,
         },
         ep::Endpoint,
         send_queue::{
@@ -27,14 +27,14 @@ use crate::{
 use super::{
     send_ctxt::{
         Inner,
-        Message,
+        SendCtxt,
         Sent, //
     },
     sender::Responder, //
 };
 
-impl Message {
-    /// Posts the Writes and, behind them, a Send of the first `octets` of the buffer and what was
+impl SendCtxt {
+    /// Posts the Writes and, behind them, a Send of the first `bytes` of the buffer and what was
     /// gathered; [`Responder::sent`] follows. The Send invalidates the peer's handle `invalidate`.
     ///
     /// # Errors
@@ -45,11 +45,11 @@ impl Message {
         self,
         ep: &Endpoint<C>,
         permit: Permit<'_>,
-        octets: usize,
+        bytes: usize,
         invalidate: Option<u32>,
     ) -> Result<(), NotPosted<Self>> {
         // SAFETY: Nothing is put in front.
-        unsafe { self.post_behind(ep, permit, octets, invalidate, |first| first) }
+        unsafe { self.post_behind(ep, permit, bytes, invalidate, |first| first) }
     }
 
     /// [`Self::post`], with what `before` puts in front of the chain, for which there are entries
@@ -68,18 +68,18 @@ impl Message {
         mut self,
         ep: &Endpoint<C>,
         permit: Permit<'_>,
-        octets: usize,
+        bytes: usize,
         invalidate: Option<u32>,
         before: impl FnOnce(*mut bindings::ib_send_wr) -> *mut bindings::ib_send_wr,
     ) -> Result<(), NotPosted<Self>> {
-        if !ep.owns(self.0.buffer.domain()) {
+        if !ep.owns(self.0.buffer.pd()) {
             return Err(NotPosted::Refused(self));
         }
         let raw = self.0.as_ptr();
         let inner = &mut *self.0;
-        inner.buffer.sync_for_device(octets);
+        inner.buffer.sync_for_device(bytes);
         // The first element is the buffer's.
-        let length = inner.buffer.length(octets);
+        let length = inner.buffer.length(bytes);
         if let Some(first) = inner.sges.first_mut() {
             first.length = length;
         }
@@ -94,8 +94,8 @@ impl Message {
         wr.send_flags = bindings::ib_send_flags_IB_SEND_SIGNALED as c_int;
         set_send(wr, invalidate);
         // SAFETY: The Send is part of the message, and stays as long as its transfers.
-        let first = unsafe { inner.transfers.link(ep, &raw mut (*raw).wr) };
-        let Some(first) = first.filter(|_| permit.entries() > inner.transfers.entries()) else {
+        let first = unsafe { inner.rw_chain.link(ep, &raw mut (*raw).wr) };
+        let Some(first) = first.filter(|_| permit.entries() > inner.rw_chain.entries()) else {
             return Err(NotPosted::Refused(self));
         };
         inner.entries = permit.entries();
@@ -115,13 +115,13 @@ impl Message {
             Err((error, left)) => {
                 let sending = ep.context().sending();
                 sending.trace_refused(ep, serial, error);
-                if left == NotTaken::Unknown {
+                if left == BadWr::Unknown {
                     return Err(NotPosted::Stranded);
                 }
                 // SAFETY: The Send is the last of the chain, so it is not posted, and `done` does
                 // not come.
-                let message = Self(unsafe { LinkedBox::from_raw(raw) });
-                if left == NotTaken::All {
+                let message = Self(unsafe { LlistBox::from_raw(raw) });
+                if left == BadWr::First {
                     return Err(NotPosted::Refused(message));
                 }
                 sending.strand_message(Sent(message));
@@ -149,26 +149,26 @@ pub(in crate::verbs) fn set_send(wr: &mut bindings::ib_send_wr, invalidate: Opti
 /// # Safety
 ///
 /// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a Send that
-/// [`Message::post`] posted there.
+/// [`SendCtxt::post`] posted there.
 unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: By this function's contract.
     let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
     // SAFETY: Every Send is posted with the `cqe` of its message; its completion comes once.
-    let message = Message(unsafe { LinkedBox::from_raw(kernel::container_of!(cqe, Inner, cqe)) });
+    let message = SendCtxt(unsafe { LlistBox::from_raw(kernel::container_of!(cqe, Inner, cqe)) });
     worker
         .context()
         .sending()
         .queue()
         .complete(message.0.entries);
-    let how = Ended::of(wc.status);
+    let how = WcStatus::of(wc.status);
     match how {
-        Ended::Well => trace!(svcrdma_wc_send(worker.send_cid(message.serial()))),
-        Ended::Flushed => trace!(svcrdma_wc_send_flush(
+        WcStatus::Success => trace!(svcrdma_wc_send(worker.send_cid(message.serial()))),
+        WcStatus::Flushed => trace!(svcrdma_wc_send_flush(
             worker.send_cid(message.serial()),
             wc.status,
             wc.vendor_err
         )),
-        Ended::Failed(status) => trace!(svcrdma_wc_send_err(
+        WcStatus::Error(status) => trace!(svcrdma_wc_send_err(
             worker.send_cid(message.serial()),
             status,
             wc.vendor_err

@@ -2,8 +2,8 @@
 
 //! Messages that a responder sends: a header, content from pages it owns, and Writes in front.
 //!
-//! A message moves: [`Message`], where it is put together -> the device, by [`Message::post`] ->
-//! [`Sent`], given back by the completion -> `Message` again, emptied. It owns its pages all the
+//! A message moves: [`SendCtxt`], where it is put together -> the device, by [`SendCtxt::post`] ->
+//! [`Sent`], given back by the completion -> `SendCtxt` again, emptied. It owns its pages all the
 //! way, so that they stay until the device has let go of them.
 
 use core::ptr::NonNull;
@@ -16,12 +16,12 @@ use kernel::{
 use crate::{
     bindings,
     lib::{
-        bvec::Piece,
+        bvec::BVec,
         llist::{
             Link,
             Linked, //
         },
-        llist_box::LinkedBox,
+        llist_box::LlistBox,
         pages::{
             PageArray,
             PageSink,
@@ -36,14 +36,14 @@ use crate::{
                 Direction,
                 DmaBuffer, //
             },
-            pd::Domain, //
+            pd::Pd, //
         },
         endpoint::{
             ep::Endpoint,
-            ops::Context, //
+            ops::EndpointOps, //
         },
         rw::{
-            rw_chain::Transfers,
+            rw_chain::RwChain,
             rw_ctxt::Remote, //
         }, //
     }, //
@@ -53,7 +53,7 @@ use super::sender::Responder;
 
 /// # Invariants
 ///
-/// `sges` has at least one element, the buffer's; every other one is mapped, and names octets of
+/// `sges` has at least one element, the buffer's; every other one is mapped, and names bytes of
 /// `pages`.
 pub(in crate::verbs) struct Inner {
     pub(in crate::verbs) cqe: bindings::ib_cqe,
@@ -66,7 +66,7 @@ pub(in crate::verbs) struct Inner {
     place: Option<usize>,
     pub(in crate::verbs) sges: KVec<bindings::ib_sge>,
     pub(in crate::verbs) buffer: DmaBuffer,
-    pub(in crate::verbs) transfers: Transfers,
+    pub(in crate::verbs) rw_chain: RwChain,
     pages: PageArray,
 }
 
@@ -74,7 +74,7 @@ impl Inner {
     /// Unmaps what was gathered.
     #[inline]
     fn unmap(&mut self) {
-        let device = self.buffer.domain().device();
+        let device = self.buffer.pd().device();
         for sge in self.sges.get(1..).unwrap_or(&[]) {
             // SAFETY: Mapped, by the type's invariants; the domain keeps the device.
             unsafe {
@@ -102,10 +102,10 @@ impl Drop for Inner {
 unsafe impl Send for Inner {}
 
 /// A message that is being put together.
-pub(crate) struct Message(pub(in crate::verbs) LinkedBox<Inner>);
+pub(crate) struct SendCtxt(pub(in crate::verbs) LlistBox<Inner>);
 
 // SAFETY: As for the box inside.
-unsafe impl Linked for Message {
+unsafe impl Linked for SendCtxt {
     #[inline]
     fn into_link(self) -> NonNull<Link> {
         self.0.into_link()
@@ -114,17 +114,17 @@ unsafe impl Linked for Message {
     #[inline]
     unsafe fn from_link(link: NonNull<Link>) -> Self {
         // SAFETY: By this function's contract.
-        Self(unsafe { LinkedBox::from_link(link) })
+        Self(unsafe { LlistBox::from_link(link) })
     }
 }
 
-impl Message {
-    pub(in crate::verbs) fn new(domain: &Arc<Domain>, sizes: &MessageSizes) -> Result<Self> {
-        let buffer = DmaBuffer::new(domain, sizes.buffer, Direction::ToDevice, GFP_KERNEL)?;
+impl SendCtxt {
+    pub(in crate::verbs) fn new(pd: &Arc<Pd>, sizes: &MessageSizes) -> Result<Self> {
+        let buffer = DmaBuffer::new(pd, sizes.buffer, Direction::ToDevice, GFP_KERNEL)?;
         let mut sges = KVec::with_capacity(sizes.sges.max(1) as usize, GFP_KERNEL)?;
         sges.push_within_capacity(buffer.sge(0))
             .map_err(|_| ENOMEM)?;
-        Ok(Self(LinkedBox::uninit(GFP_KERNEL)?.fill(Inner {
+        Ok(Self(LlistBox::uninit(GFP_KERNEL)?.fill(Inner {
             cqe: bindings::ib_cqe { done: None },
             wr: pin_init::zeroed(),
             entries: 0,
@@ -132,7 +132,7 @@ impl Message {
             place: None,
             sges,
             buffer,
-            transfers: Transfers::new(Direction::ToDevice),
+            rw_chain: RwChain::new(Direction::ToDevice),
             pages: PageArray::with_capacity(sizes.pages)?,
         })))
     }
@@ -163,10 +163,10 @@ impl Message {
         to: Remote,
     ) -> Result {
         let inner = &mut *self.0;
-        let pool = ep.context().sending().transfers();
+        let pool = ep.context().sending().rw_chain();
         // SAFETY: The pages stay in the message until `clear` has released the transfers, or for
         // good.
-        unsafe { inner.transfers.add(ep, pool, &inner.pages, from, to) }
+        unsafe { inner.rw_chain.add(ep, pool, &inner.pages, from, to) }
     }
 
     /// Appends `span` to what is sent, by reference.
@@ -178,9 +178,9 @@ impl Message {
     #[inline]
     pub(crate) fn gather(&mut self, span: Span) -> Result {
         let inner = &mut *self.0;
-        let domain = inner.buffer.domain();
-        let (device, lkey) = (domain.device(), domain.lkey());
-        for piece in inner.pages.pieces(span).ok_or(EINVAL)? {
+        let pd = inner.buffer.pd();
+        let (device, lkey) = (pd.device(), pd.lkey());
+        for bvec in inner.pages.bvecs(span).ok_or(EINVAL)? {
             if inner.sges.len() == inner.sges.capacity() {
                 return Err(EMSGSIZE);
             }
@@ -189,9 +189,9 @@ impl Message {
             let addr = unsafe {
                 bindings::rpcrdma_dma_map_page(
                     device,
-                    piece.page(),
-                    piece.offset() as usize,
-                    piece.len() as usize,
+                    bvec.page(),
+                    bvec.offset() as usize,
+                    bvec.len() as usize,
                     Direction::ToDevice.as_raw(),
                 )
             };
@@ -201,7 +201,7 @@ impl Message {
             }
             let sge = bindings::ib_sge {
                 addr,
-                length: piece.len(),
+                length: bvec.len(),
                 lkey,
             };
             // INVARIANT: Mapped just now.
@@ -220,7 +220,7 @@ impl Message {
     /// Entries of the Send Queue that posting takes.
     #[inline]
     pub(crate) fn entries(&self) -> u32 {
-        self.0.transfers.entries() + 1
+        self.0.rw_chain.entries() + 1
     }
 
     /// What names the message in traces.
@@ -231,8 +231,8 @@ impl Message {
 
     /// The pieces of the pages that make up `span`; none if it is not within them.
     #[inline]
-    pub(in crate::verbs) fn pieces(&self, span: Span) -> impl Iterator<Item = Piece<'_>> {
-        self.0.pages.pieces(span).into_iter().flatten()
+    pub(in crate::verbs) fn bvecs(&self, span: Span) -> impl Iterator<Item = BVec<'_>> {
+        self.0.pages.bvecs(span).into_iter().flatten()
     }
 
     /// Pages that the message keeps.
@@ -253,8 +253,8 @@ impl Message {
     pub(crate) fn unmap<C: Responder>(&mut self, ep: &Endpoint<C>) {
         let inner = &mut *self.0;
         inner
-            .transfers
-            .release(ep, ep.context().sending().transfers());
+            .rw_chain
+            .release(ep, ep.context().sending().rw_chain());
         inner.unmap();
     }
 
@@ -264,14 +264,14 @@ impl Message {
         self.unmap(ep);
         let inner = &mut *self.0;
         inner.place = None;
-        if inner.transfers.is_empty() {
+        if inner.rw_chain.is_empty() {
             inner.pages.release();
         }
     }
 }
 
 /// A message that was sent, or not. Its pages are still mapped.
-pub(crate) struct Sent(pub(in crate::verbs) Message);
+pub(crate) struct Sent(pub(in crate::verbs) SendCtxt);
 
 impl Sent {
     /// Pages that the message keeps.
@@ -291,15 +291,15 @@ impl Sent {
         self.0.unmap(ep);
     }
 
-    /// The message, for [`Sending::put`](super::Sending::put).
+    /// The message, for [`ReplySender::put`](super::Sending::put).
     #[inline]
-    pub(crate) fn into_message(self) -> Message {
+    pub(crate) fn into_message(self) -> SendCtxt {
         self.0
     }
 
     /// Whether it is a message of this endpoint.
-    pub(in crate::verbs) fn is_of<C: Context>(&self, ep: &Endpoint<C>) -> bool {
-        ep.owns(self.0 .0.buffer.domain())
+    pub(in crate::verbs) fn is_of<C: EndpointOps>(&self, ep: &Endpoint<C>) -> bool {
+        ep.owns(self.0 .0.buffer.pd())
     }
 }
 
@@ -313,6 +313,6 @@ unsafe impl Linked for Sent {
     #[inline]
     unsafe fn from_link(link: NonNull<Link>) -> Self {
         // SAFETY: By this function's contract.
-        Self(unsafe { Message::from_link(link) })
+        Self(unsafe { SendCtxt::from_link(link) })
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     bindings,
     lib::{
         llist::Stack,
-        llist_box::LinkedBox,
+        llist_box::LlistBox,
         pool::Pool, //
     },
     trace::trace,
@@ -25,53 +25,55 @@ use crate::{
         device::attrs::MessageSizes,
         endpoint::{
             completion::{
-                Ended,
                 SendWorker, //
+                WcStatus,
             },
             ep::{
                 Drained,
                 Endpoint, //
             },
-            ops::Context,
+            ops::EndpointOps,
             send_queue::SendQueue, //
         },
-        rw::rw_ctxt::Transfer, //
+        rw::rw_ctxt::RwCtxt, //
     }, //
 };
 
 use super::{
     call_read::{
-        Parcel,
-        Pulled, //
+        CallReadDone, //
+        RecvCtxt,
     },
     send_ctxt::{
-        Message,
+        SendCtxt,
         Sent, //
     }, //
 };
 
 /// A context that pulls Calls and sends Replies.
-pub(crate) trait Responder: Context<Recv = Parcel<<Self as Responder>::Call>> {
+pub(crate) trait Responder:
+    EndpointOps<RecvData = RecvCtxt<<Self as Responder>::Call>>
+{
     /// The state of a Call.
     type Call: Send + 'static;
 
     /// The resources for it.
-    fn sending(&self) -> &Sending<Self::Call>;
+    fn sending(&self) -> &ReplySender<Self::Call>;
 
     /// A message was sent, or not. The send queue's worker.
-    fn sent(worker: &SendWorker<'_, Self>, sent: Sent, how: Ended);
+    fn sent(worker: &SendWorker<'_, Self>, sent: Sent, how: WcStatus);
 
     /// A Call's chunks were pulled, or not. The send queue's worker.
-    fn pulled(worker: &SendWorker<'_, Self>, pulled: Pulled<Self::Call>, how: Ended);
+    fn pulled(worker: &SendWorker<'_, Self>, pulled: CallReadDone<Self::Call>, how: WcStatus);
 }
 
-impl<C: Context> Endpoint<C> {
+impl<C: EndpointOps> Endpoint<C> {
     /// Transfers that the device needs to move `pages` pages to or from one segment.
     ///
     /// # Errors
     ///
     /// As for [`Endpoint::device`].
-    pub(crate) fn transfers_for(&self, pages: u32) -> Result<u32> {
+    pub(crate) fn rw_ctxts_for(&self, pages: u32) -> Result<u32> {
         self.with_device(|device, port| {
             // SAFETY: The device stays for the call.
             unsafe { bindings::rdma_rw_mr_factor(device, port, pages) }
@@ -83,41 +85,41 @@ impl<C: Context> Endpoint<C> {
     /// # Errors
     ///
     /// As for [`Endpoint::device`].
-    pub(crate) fn entries_for(&self, transfers: u32) -> Result<u32> {
+    pub(crate) fn entries_for(&self, rw_chain: u32) -> Result<u32> {
         self.with_device(|device, port| {
             // SAFETY: The device stays for the call.
-            unsafe { bindings::rdma_rw_max_send_wr(device, port, transfers, 0) }
+            unsafe { bindings::rdma_rw_max_send_wr(device, port, rw_chain, 0) }
         })
     }
 }
 
 /// What a responder's sending side needs: entries of the Send Queue, and idle objects.
 #[pin_data]
-pub(crate) struct Sending<S: Send + 'static> {
+pub(crate) struct ReplySender<S: Send + 'static> {
     #[pin]
     queue: SendQueue,
     #[pin]
-    transfers: Pool<LinkedBox<Transfer>>,
+    rw_chain: Pool<LlistBox<RwCtxt>>,
     /// Idle messages. Grows to the peak number in use: at most one per share of the Send Queue, one
     /// per nfsd thread, and those that are exposed, or were sent and wait for a thread.
     #[pin]
-    messages: Pool<Message>,
+    messages: Pool<SendCtxt>,
     sizes: SetOnce<MessageSizes>,
     /// What was posted in part: nobody knows which part, until the queue pair is drained.
     stranded_messages: Stack<Sent>,
-    stranded_pulls: Stack<Pulled<S>>,
+    stranded_reads: Stack<CallReadDone<S>>,
 }
 
-impl<S: Send + 'static> Sending<S> {
+impl<S: Send + 'static> ReplySender<S> {
     /// A side that is not open yet.
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             queue <- SendQueue::new(),
-            transfers <- Pool::new(),
+            rw_chain <- Pool::new(),
             messages <- Pool::new(),
             sizes: SetOnce::new(),
             stranded_messages: Stack::new(),
-            stranded_pulls: Stack::new(),
+            stranded_reads: Stack::new(),
         })
     }
 
@@ -132,7 +134,7 @@ impl<S: Send + 'static> Sending<S> {
     /// # Errors
     ///
     /// `ENOMEM`, `EIO` if the device cannot map it, `EINVAL` if the endpoint is not open.
-    pub(crate) fn stock<C: Context>(&self, ep: &Endpoint<C>, sizes: &MessageSizes) -> Result {
+    pub(crate) fn stock<C: EndpointOps>(&self, ep: &Endpoint<C>, sizes: &MessageSizes) -> Result {
         self.messages.put(new_message(ep, sizes)?);
         Ok(())
     }
@@ -144,8 +146,8 @@ impl<S: Send + 'static> Sending<S> {
     }
 
     #[inline]
-    pub(in crate::verbs) fn transfers(&self) -> &Pool<LinkedBox<Transfer>> {
-        &self.transfers
+    pub(in crate::verbs) fn rw_chain(&self) -> &Pool<LlistBox<RwCtxt>> {
+        &self.rw_chain
     }
 
     /// An empty message: an idle one, or else a new one.
@@ -154,7 +156,7 @@ impl<S: Send + 'static> Sending<S> {
     ///
     /// `ENOMEM`, `EIO` if the device cannot map it, `EINVAL` if the endpoint is not open.
     #[inline]
-    pub(crate) fn message<C: Context>(&self, ep: &Endpoint<C>) -> Result<Message> {
+    pub(crate) fn message<C: EndpointOps>(&self, ep: &Endpoint<C>) -> Result<SendCtxt> {
         match self.messages.get() {
             Some(message) => Ok(message),
             None => new_message(ep, &self.sizes.copy().ok_or(EINVAL)?),
@@ -163,13 +165,13 @@ impl<S: Send + 'static> Sending<S> {
 
     /// Unmaps what a message has, lets its pages go and keeps it for another.
     #[inline]
-    pub(crate) fn put<C: Responder<Call = S>>(&self, ep: &Endpoint<C>, mut message: Message) {
+    pub(crate) fn put<C: Responder<Call = S>>(&self, ep: &Endpoint<C>, mut message: SendCtxt) {
         message.clear(ep);
         self.messages.put(message);
     }
 
     #[cold]
-    pub(in crate::verbs) fn trace_refused<C: Context>(
+    pub(in crate::verbs) fn trace_refused<C: EndpointOps>(
         &self,
         ep: &Endpoint<C>,
         serial: i32,
@@ -190,12 +192,12 @@ impl<S: Send + 'static> Sending<S> {
     }
 
     #[cold]
-    pub(in crate::verbs) fn strand_pull(&self, pulled: Pulled<S>) {
-        self.stranded_pulls.push(pulled);
+    pub(in crate::verbs) fn strand_read(&self, pulled: CallReadDone<S>) {
+        self.stranded_reads.push(pulled);
     }
 
-    /// Releases what was stranded; to be called by [`Context::drained`], by the context that this
-    /// is of.
+    /// Releases what was stranded; to be called by [`EndpointOps::drained`], by the context that
+    /// this is of.
     pub(crate) fn drained<C: Responder<Call = S>>(&self, ep: &Drained<'_, C>) {
         let mut messages = self.stranded_messages.take_all();
         while let Some(mut sent) = messages.pop() {
@@ -211,7 +213,7 @@ impl<S: Send + 'static> Sending<S> {
                 sent.into_message().clear(ep);
             }
         }
-        let mut pulls = self.stranded_pulls.take_all();
+        let mut pulls = self.stranded_reads.take_all();
         while let Some(pulled) = pulls.pop() {
             if pulled.is_of(ep) {
                 drop(pulled.finish(ep))
@@ -223,6 +225,6 @@ impl<S: Send + 'static> Sending<S> {
 }
 
 #[cold]
-fn new_message<C: Context>(ep: &Endpoint<C>, sizes: &MessageSizes) -> Result<Message> {
-    Message::new(ep.domain().ok_or(EINVAL)?, sizes)
+fn new_message<C: EndpointOps>(ep: &Endpoint<C>, sizes: &MessageSizes) -> Result<SendCtxt> {
+    SendCtxt::new(ep.pd().ok_or(EINVAL)?, sizes)
 }

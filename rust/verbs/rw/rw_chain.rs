@@ -18,10 +18,10 @@ use kernel::prelude::*;
 use crate::{
     bindings,
     lib::{
-        bvec::Piece,
-        gfp::Patience,
+        bvec::BVec,
+        gfp::Gfp,
         llist::Chain,
-        llist_box::LinkedBox,
+        llist_box::LlistBox,
         pages::{
             PageArray,
             Span, //
@@ -34,7 +34,7 @@ use crate::{
         endpoint::{
             completion::Done,
             ep::Endpoint,
-            ops::Context, //
+            ops::EndpointOps, //
         }, //
     }, //
 };
@@ -42,8 +42,8 @@ use crate::{
 use super::rw_ctxt::{
     Armed,
     Remote,
-    Transfer,
-    TransferCost, //
+    RwCost, //
+    RwCtxt,
 };
 
 /// Transfers that are prepared for one queue pair, in the order that they will run.
@@ -51,27 +51,27 @@ use super::rw_ctxt::{
 /// # Invariants
 ///
 /// Every transfer in `chain`, the last one first, is prepared for `qp` and `direction`; `qp` is
-/// null if there is none. `entries` is how many entries of the Send Queue they take, and `octets`
-/// how many octets they move.
-pub(in crate::verbs) struct Transfers {
-    chain: Chain<LinkedBox<Transfer>>,
+/// null if there is none. `entries` is how many entries of the Send Queue they take, and `bytes`
+/// how many bytes they move.
+pub(in crate::verbs) struct RwChain {
+    chain: Chain<LlistBox<RwCtxt>>,
     qp: *mut bindings::ib_qp,
     entries: u32,
-    octets: u32,
+    bytes: u32,
     direction: Direction,
 }
 
 // SAFETY: Queue pairs may be used from any thread, and transfers are `Send`.
-unsafe impl Send for Transfers {}
+unsafe impl Send for RwChain {}
 
-impl Transfers {
+impl RwChain {
     #[inline]
     pub(in crate::verbs) const fn new(direction: Direction) -> Self {
         Self {
             chain: Chain::new(),
             qp: ptr::null_mut(),
             entries: 0,
-            octets: 0,
+            bytes: 0,
             direction,
         }
     }
@@ -87,10 +87,10 @@ impl Transfers {
         self.entries
     }
 
-    /// Octets that the transfers move.
+    /// Bytes that the transfers move.
     #[inline]
-    pub(in crate::verbs) fn octets(&self) -> u32 {
-        self.octets
+    pub(in crate::verbs) fn bytes(&self) -> u32 {
+        self.bytes
     }
 
     /// Whether there is nothing in the way of using the transfers on `qp`.
@@ -101,7 +101,7 @@ impl Transfers {
 
     /// Whether the transfers, if there are any, were prepared for this endpoint.
     #[inline]
-    pub(in crate::verbs) fn are_of<C: Context>(&self, ep: &Endpoint<C>) -> bool {
+    pub(in crate::verbs) fn are_of<C: EndpointOps>(&self, ep: &Endpoint<C>) -> bool {
         self.chain.is_empty() || ep.qp().map(NonNull::as_ptr) == Some(self.qp)
     }
 
@@ -116,29 +116,29 @@ impl Transfers {
     ///
     /// The pages must stay in the array until the transfers are released.
     #[inline]
-    pub(in crate::verbs) unsafe fn add<C: Context>(
+    pub(in crate::verbs) unsafe fn add<C: EndpointOps>(
         &mut self,
         ep: &Endpoint<C>,
-        pool: &Pool<LinkedBox<Transfer>>,
+        pool: &Pool<LlistBox<RwCtxt>>,
         pages: &PageArray,
         span: Span,
         remote: Remote,
     ) -> Result {
-        let pieces = pages.pieces(span).ok_or(EINVAL)?;
+        let bvecs = pages.bvecs(span).ok_or(EINVAL)?;
         // SAFETY: By this function's contract.
-        let octets = unsafe {
+        let bytes = unsafe {
             let count = span.pages() as usize;
-            self.add_pieces(ep, pool, count, pieces, remote, Patience::Waits)?
+            self.add_bvecs(ep, pool, count, bvecs, remote, Gfp::Sleep)?
         };
-        if octets > 0 && octets == span.len {
+        if bytes > 0 && bytes == span.len {
             Ok(())
         } else {
             Err(EINVAL)
         }
     }
 
-    /// Prepares the transfer of `pieces`, about `count` of them, to or from `remote`; returns how
-    /// many octets they are. If there is no piece, nothing is added.
+    /// Prepares the transfer of `bvecs`, about `count` of them, to or from `remote`; returns how
+    /// many bytes they are. If there is no piece, nothing is added.
     ///
     /// Each piece [adjoins](Piece::adjoins) the one before it: the core may map them to a single
     /// run of addresses of an IOMMU, and takes it for an error if that cannot be.
@@ -152,38 +152,37 @@ impl Transfers {
     ///
     /// The memory must stay until the transfers are released.
     #[inline]
-    pub(in crate::verbs) unsafe fn add_pieces<'p, C: Context>(
+    pub(in crate::verbs) unsafe fn add_bvecs<'p, C: EndpointOps>(
         &mut self,
         ep: &Endpoint<C>,
-        pool: &Pool<LinkedBox<Transfer>>,
+        pool: &Pool<LlistBox<RwCtxt>>,
         count: usize,
-        pieces: impl Iterator<Item = Piece<'p>>,
+        bvecs: impl Iterator<Item = BVec<'p>>,
         remote: Remote,
-        patience: Patience,
+        gfp: Gfp,
     ) -> Result<u32> {
         let qp = ep.qp().ok_or(EINVAL)?.as_ptr();
         if !self.is_for(qp) {
             return Err(EINVAL);
         }
-        let mut transfer = match pool.get() {
-            Some(transfer) => transfer,
-            None => Transfer::new(patience.flags())?,
+        let mut rw_ctxt = match pool.get() {
+            Some(rw_ctxt) => rw_ctxt,
+            None => RwCtxt::new(gfp.flags())?,
         };
         // SAFETY: It is new, or was idle. The memory stays, by this function's contract.
-        let prepared =
-            unsafe { transfer.prepare(ep, self.direction, count, pieces, remote, patience) };
+        let prepared = unsafe { rw_ctxt.prepare(ep, self.direction, count, bvecs, remote, gfp) };
         match prepared {
-            Ok(TransferCost { octets: 0, .. }) => {
-                pool.put(transfer);
+            Ok(RwCost { bytes: 0, .. }) => {
+                pool.put(rw_ctxt);
                 Ok(0)
             }
-            Ok(TransferCost { octets, entries }) => {
+            Ok(RwCost { bytes, entries }) => {
                 // INVARIANT: Prepared just now, for this queue pair.
                 self.qp = qp;
                 self.entries += entries;
-                self.octets = self.octets.saturating_add(octets);
-                self.chain.push(transfer);
-                Ok(octets)
+                self.bytes = self.bytes.saturating_add(bytes);
+                self.chain.push(rw_ctxt);
+                Ok(bytes)
             }
             Err(error) => {
                 trace!(svcrdma_dma_map_rw_err(
@@ -193,7 +192,7 @@ impl Transfers {
                     count as u32,
                     error.to_errno()
                 ));
-                pool.put(transfer);
+                pool.put(rw_ctxt);
                 Err(error)
             }
         }
@@ -208,7 +207,7 @@ impl Transfers {
     ///
     /// `then` stays until the chain has completed.
     #[inline]
-    pub(in crate::verbs) unsafe fn link<C: Context>(
+    pub(in crate::verbs) unsafe fn link<C: EndpointOps>(
         &self,
         ep: &Endpoint<C>,
         then: *mut bindings::ib_send_wr,
@@ -224,18 +223,18 @@ impl Transfers {
         for link in self.chain.links() {
             // SAFETY: The link is of a transfer in the chain, which is prepared for `qp`, that of
             // the endpoint. `then` stays, by this function's contract.
-            first = unsafe { Transfer::link(LinkedBox::at(link), self.qp, port, first) };
+            first = unsafe { RwCtxt::link(LlistBox::at(link), self.qp, port, first) };
         }
         Some(first)
     }
 
     /// Has the end of the transfers, which are posted with nothing behind them, reported to `done`,
-    /// for which `armed` is left there: see [`Transfer::completed`].
+    /// for which `armed` is left there: see [`RwCtxt::completed`].
     #[inline]
     pub(in crate::verbs) fn arm(&mut self, done: Done, armed: Armed) {
         if let Some(link) = self.chain.links().next() {
             // SAFETY: The link is of the transfer that runs last. It is in the chain, hence ours.
-            let last = unsafe { LinkedBox::<Transfer>::at(link).as_mut() };
+            let last = unsafe { LlistBox::<RwCtxt>::at(link).as_mut() };
             last.arm(done, armed);
         }
     }
@@ -244,10 +243,10 @@ impl Transfers {
     ///
     /// Does nothing if the endpoint is not the one that they were prepared for.
     #[inline]
-    pub(in crate::verbs) fn release<C: Context>(
+    pub(in crate::verbs) fn release<C: EndpointOps>(
         &mut self,
         ep: &Endpoint<C>,
-        pool: &Pool<LinkedBox<Transfer>>,
+        pool: &Pool<LlistBox<RwCtxt>>,
     ) {
         if self.chain.is_empty() || !self.are_of(ep) {
             return;
@@ -255,17 +254,17 @@ impl Transfers {
         for link in self.chain.links() {
             // SAFETY: The link is of a transfer in the chain, which is prepared for `qp`; that is
             // alive, since the endpoint is. What is posted is in nobody's hands.
-            unsafe { Transfer::unmap(LinkedBox::at(link), self.qp, ep.port(), self.direction) };
+            unsafe { RwCtxt::unmap(LlistBox::at(link), self.qp, ep.port(), self.direction) };
         }
         // INVARIANT: What is put back is prepared no longer; nothing is left.
         pool.put_all(mem::replace(&mut self.chain, Chain::new()));
         self.qp = ptr::null_mut();
         self.entries = 0;
-        self.octets = 0;
+        self.bytes = 0;
     }
 }
 
-impl Drop for Transfers {
+impl Drop for RwChain {
     /// Transfers must be released while their queue pair is alive, which is not known here.
     fn drop(&mut self) {
         if !self.chain.is_empty() {

@@ -2,8 +2,8 @@
 
 //! RDMA Read and Write: work requests that the RDMA core prepares for whatever the device demands.
 //!
-//! A [`Transfer`] moves octets between one segment of a peer's memory and a run of pieces of this
-//! end's, which it does not own: see [`Transfers`](super::transfers::Transfers), in which transfers
+//! A [`RwCtxt`] moves bytes between one segment of a peer's memory and a run of pieces of this
+//! end's, which it does not own: see [`RwChain`](super::transfers::Transfers), in which transfers
 //! are collected.
 
 use core::{
@@ -31,18 +31,18 @@ use crate::{
     bindings,
     lib::{
         bvec::{
-            Piece,
+            BVec,
             PAGE, //
         },
-        gfp::Patience,
-        llist_box::LinkedBox, //
+        gfp::Gfp,
+        llist_box::LlistBox, //
     },
     verbs::{
         device::dma_buf::Direction,
         endpoint::{
             completion::Done,
             ep::Endpoint,
-            ops::Context, //
+            ops::EndpointOps, //
         }, //
     }, //
 };
@@ -63,7 +63,7 @@ const MAX_RUN: u32 = if PAGE > 64 << 10 { PAGE } else { 64 << 10 };
 
 /// Where the device reads into regions, the core has room in them for as many pages as there are
 /// runs.
-const RUN_IN_REGION: u32 = PAGE;
+const RUN_IN_MR: u32 = PAGE;
 
 /// The core registers the memory of all transfers, as its `force_mr` demands. It does not say so,
 /// but has no region for the first transfer on a queue pair that was made without.
@@ -77,9 +77,9 @@ pub(in crate::verbs) fn core_registers_all() -> bool {
 /// Why the core did not prepare a transfer. If regions are what it misses, the next connections
 /// have some.
 #[cold]
-fn refused<C: Context>(ep: &Endpoint<C>, ret: c_int) -> Error {
+fn refused<C: EndpointOps>(ep: &Endpoint<C>, ret: c_int) -> Error {
     let error = Error::from_errno(ret);
-    if error == EAGAIN && !ep.has_transfer_regions() {
+    if error == EAGAIN && !ep.has_rw_mrs() {
         REGISTERS_ALL.store(true, Relaxed);
     }
     error
@@ -103,7 +103,7 @@ pub(in crate::verbs) struct Armed {
 ///
 /// From [`Self::prepare`] to [`Self::unmap`], `context` is initialised with `vecs`, which stay as
 /// they are.
-pub(in crate::verbs) struct Transfer {
+pub(in crate::verbs) struct RwCtxt {
     /// For the last transfer of a chain that is posted by itself.
     cqe: bindings::ib_cqe,
     armed: Armed,
@@ -113,20 +113,20 @@ pub(in crate::verbs) struct Transfer {
 
 // SAFETY: A transfer owns all that it points to, but for its companion, which is left there for a
 // completion handler, on whatever processor that runs.
-unsafe impl Send for Transfer {}
+unsafe impl Send for RwCtxt {}
 
 /// What a transfer comes to.
-pub(in crate::verbs) struct TransferCost {
-    /// Octets that it moves; if there are none, it is not prepared.
-    pub(in crate::verbs) octets: u32,
+pub(in crate::verbs) struct RwCost {
+    /// Bytes that it moves; if there are none, it is not prepared.
+    pub(in crate::verbs) bytes: u32,
     /// Entries of the Send Queue that it takes.
     pub(in crate::verbs) entries: u32,
 }
 
-impl Transfer {
-    pub(in crate::verbs) fn new(flags: Flags) -> Result<LinkedBox<Self>> {
+impl RwCtxt {
+    pub(in crate::verbs) fn new(flags: Flags) -> Result<LlistBox<Self>> {
         // INVARIANT: Not prepared.
-        Ok(LinkedBox::uninit(flags)?.fill(Self {
+        Ok(LlistBox::uninit(flags)?.fill(Self {
             cqe: bindings::ib_cqe { done: None },
             armed: Armed {
                 companion: ptr::null_mut(),
@@ -138,43 +138,43 @@ impl Transfer {
         }))
     }
 
-    /// Prepares the transfer of `pieces`, about `count` of them, to or from `remote`. Without
+    /// Prepares the transfer of `bvecs`, about `count` of them, to or from `remote`. Without
     /// pieces it comes to nothing.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if the octets cannot be counted, or the endpoint is not open; `ENOMEM`, or what the
+    /// `EINVAL` if the bytes cannot be counted, or the endpoint is not open; `ENOMEM`, or what the
     /// core reports, if the device cannot map the memory. Then it is not prepared.
     ///
     /// # Safety
     ///
     /// The transfer is not prepared already. Until it is unmapped, the memory stays.
     #[inline]
-    pub(in crate::verbs) unsafe fn prepare<'p, C: Context>(
+    pub(in crate::verbs) unsafe fn prepare<'p, C: EndpointOps>(
         &mut self,
         ep: &Endpoint<C>,
         direction: Direction,
         count: usize,
-        pieces: impl Iterator<Item = Piece<'p>>,
+        bvecs: impl Iterator<Item = BVec<'p>>,
         remote: Remote,
-        patience: Patience,
-    ) -> Result<TransferCost> {
+        gfp: Gfp,
+    ) -> Result<RwCost> {
         let qp = ep.qp().ok_or(EINVAL)?;
         let most = match direction {
-            Direction::FromDevice if ep.registers_to_read() => RUN_IN_REGION,
+            Direction::FromDevice if ep.registers_to_read() => RUN_IN_MR,
             _ => MAX_RUN,
         };
-        let octets = self.fill(count, pieces, most, patience.flags())?;
-        if octets == 0 {
-            return Ok(TransferCost { octets, entries: 0 });
+        let bytes = self.fill(count, bvecs, most, gfp.flags())?;
+        if bytes == 0 {
+            return Ok(RwCost { bytes, entries: 0 });
         }
         let iter = bindings::bvec_iter {
-            bi_size: octets,
+            bi_size: bytes,
             ..Default::default()
         };
-        // SAFETY: The vectors name as many octets of memory that stays, by this function's
+        // SAFETY: The vectors name as many bytes of memory that stays, by this function's
         // contract. The queue pair is on the endpoint's port, and alive, since the endpoint is.
-        let ret = patience.scope(|| unsafe {
+        let ret = gfp.scope(|| unsafe {
             bindings::rdma_rw_ctx_init_bvec(
                 &mut self.context,
                 qp.as_ptr(),
@@ -190,33 +190,33 @@ impl Transfer {
         });
         let entries = u32::try_from(ret).map_err(|_| refused(ep, ret))?;
         // INVARIANT: It did not fail: initialised with the vectors.
-        Ok(TransferCost { octets, entries })
+        Ok(RwCost { bytes, entries })
     }
 
-    /// Names the memory of `pieces`, about `count` of them, neighbours together in runs of up to
-    /// `most` octets; returns how many octets that is, or `EINVAL` if they cannot be counted.
+    /// Names the memory of `bvecs`, about `count` of them, neighbours together in runs of up to
+    /// `most` bytes; returns how many bytes that is, or `EINVAL` if they cannot be counted.
     #[inline]
     fn fill<'p>(
         &mut self,
         count: usize,
-        pieces: impl Iterator<Item = Piece<'p>>,
+        bvecs: impl Iterator<Item = BVec<'p>>,
         most: u32,
         flags: Flags,
     ) -> Result<u32> {
         self.vecs.clear();
         self.vecs.reserve(count, flags)?;
-        let mut octets = 0_u32;
-        for piece in pieces {
-            octets = octets.checked_add(piece.len()).ok_or(EINVAL)?;
+        let mut bytes = 0_u32;
+        for bvec in bvecs {
+            bytes = bytes.checked_add(bvec.len()).ok_or(EINVAL)?;
             match self.vecs.last_mut() {
-                Some(last) if last.bv_len + piece.len() <= most && follows(last, &piece) => {
-                    last.bv_len += piece.len();
+                Some(last) if last.bv_len + bvec.len() <= most && follows(last, &bvec) => {
+                    last.bv_len += bvec.len();
                 }
                 _ => {
                     let vec = bindings::bio_vec {
-                        bv_page: piece.page(),
-                        bv_len: piece.len(),
-                        bv_offset: piece.offset(),
+                        bv_page: bvec.page(),
+                        bv_len: bvec.len(),
+                        bv_offset: bvec.offset(),
                     };
                     // There is room for about as many. Unlike `push`, this becomes inline code.
                     if self.vecs.push_within_capacity(vec).is_err() {
@@ -225,7 +225,7 @@ impl Transfer {
                 }
             }
         }
-        Ok(octets)
+        Ok(bytes)
     }
 
     /// Links the work requests in front of `then`, which may be null; returns the first. If `then`
@@ -301,13 +301,13 @@ impl Transfer {
     }
 }
 
-/// Whether `piece` is the memory right behind `run`.
+/// Whether `bvec` is the memory right behind `run`.
 #[inline]
-fn follows(run: &bindings::bio_vec, piece: &Piece<'_>) -> bool {
+fn follows(run: &bindings::bio_vec, bvec: &BVec<'_>) -> bool {
     let end = run.bv_offset + run.bv_len;
     // With a virtual memory map, the descriptors of neighbouring pages are neighbours.
     cfg!(CONFIG_SPARSEMEM_VMEMMAP)
-        && piece.offset() == 0
+        && bvec.offset() == 0
         && end % PAGE == 0
-        && run.bv_page.wrapping_add((end / PAGE) as usize) == piece.page()
+        && run.bv_page.wrapping_add((end / PAGE) as usize) == bvec.page()
 }

@@ -6,4 +6,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|octets: &[u8]| rpcrdma_oracle::header(octets));
+fuzz_target!(|bytes: &[u8]| rpcrdma_oracle::header(bytes));

@@ -6,7 +6,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|octets: &[u8]| {
-    rpcrdma_oracle::inbound(octets, false);
-    rpcrdma_oracle::inbound(octets, true);
+fuzz_target!(|bytes: &[u8]| {
+    rpcrdma_oracle::inbound(bytes, false);
+    rpcrdma_oracle::inbound(bytes, true);
 });

@@ -13,7 +13,7 @@ use rpcrdma_core::engine::responder::reply::ReplyShape;
 type Results = [(u8, u16); 3];
 
 fuzz_target!(|input: (Results, u8, u16, bool, u16, u8, &[u8])| {
-    let (results, count, rest, protected, threshold, exposed_segments, octets) = input;
+    let (results, count, rest, protected, threshold, exposed_segments, bytes) = input;
     let mut at = 0;
     let results: Vec<Payload> = results
         .iter()
@@ -34,5 +34,5 @@ fuzz_target!(|input: (Results, u8, u16, bool, u16, u8, &[u8])| {
         refuses_unused: count & 4 != 0,
         exposed_segments: u32::from(exposed_segments),
     };
-    rpcrdma_oracle::reply(octets, &results, &shape, &limits);
+    rpcrdma_oracle::reply(bytes, &results, &shape, &limits);
 });

@@ -7,6 +7,6 @@
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: ([u16; 3], [u16; 3], &[u8])| {
-    let (write, reply, octets) = input;
-    rpcrdma_oracle::returned(octets, write, reply);
+    let (write, reply, bytes) = input;
+    rpcrdma_oracle::returned(bytes, write, reply);
 });

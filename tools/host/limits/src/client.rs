@@ -3,21 +3,21 @@
 //! The connecting end.
 
 #[path = "../../../../rust/client/limits.rs"]
-mod sizes;
+mod limits;
 
 /// Nothing is known of any procedure.
 mod shared {
-    use crate::engine::requester::reply_history::Habit;
+    use crate::engine::requester::reply_history::ReplyHistory;
 
-    pub(super) struct Shared {
-        pub(super) habits: Habits,
+    pub(super) struct XprtShared {
+        pub(super) reply_histories: ReplyHistories,
     }
 
-    pub(super) struct Habits;
+    pub(super) struct ReplyHistories;
 
-    impl Habits {
-        pub(super) fn of(&self, _procedure: u32) -> Habit {
-            Habit::from_bits(0)
+    impl ReplyHistories {
+        pub(super) fn of(&self, _procedure: u32) -> ReplyHistory {
+            ReplyHistory::from_bits(0)
         }
     }
 }
@@ -54,15 +54,15 @@ mod tunables {
 
 #[cfg(test)]
 mod tests {
-    use super::sizes::Sizes;
-    use super::sizes::DONES;
+    use super::limits::Limits;
+    use super::limits::DONES;
     use super::tunables::PULLED_REPLIES;
     use super::tunables::RECEIVE_SIZE;
     use super::tunables::SEND_SIZE;
     use crate::engine::agreement::Agreement;
     use crate::engine::agreement::Extensions;
     use crate::engine::credit::receives_to_post;
-    use crate::engine::requester::call::Extent;
+    use crate::engine::requester::call::XdrLens;
     use crate::verbs::DeviceAttrs;
     use crate::wire::private_data::PrivateData;
     use crate::wire::private_data::MAX_SIZE;
@@ -72,18 +72,18 @@ mod tests {
     use kernel::page::PAGE_SIZE;
 
     /// What is made of every device that is good enough.
-    fn each(mut check: impl FnMut(&DeviceAttrs, &Sizes)) {
+    fn each(mut check: impl FnMut(&DeviceAttrs, &Limits)) {
         let mut checked = 0;
         for pulled in [false, true] {
             PULLED_REPLIES.set(pulled);
             for slots in [4, 128, 16_384] {
-                for reverse in [1, 16, 64] {
+                for backchannel in [1, 16, 64] {
                     for device in crate::devices() {
-                        if let Ok(sizes) = Sizes::for_device(&device, slots, reverse) {
+                        if let Ok(limits) = Limits::for_device(&device, slots, backchannel) {
                             checked += 1;
-                            assert!((1..=slots).contains(&sizes.requests));
-                            assert!((1..=reverse).contains(&sizes.reverse));
-                            check(&device, &sizes);
+                            assert!((1..=slots).contains(&limits.requests));
+                            assert!((1..=backchannel).contains(&limits.backchannel));
+                            check(&device, &limits);
                         }
                     }
                 }
@@ -94,8 +94,8 @@ mod tests {
 
     #[test]
     fn client_queues_hold_what_may_be_posted() {
-        each(|device, sizes| {
-            let queues = sizes.queues();
+        each(|device, limits| {
+            let queues = limits.queues();
             let most = device.max_qp_wr.min(device.max_cqe);
             assert!(
                 queues.send_wr <= most && queues.recv_wr <= most,
@@ -106,9 +106,9 @@ mod tests {
                 "{device:?}"
             );
             // Of each Call: registrations, the Send, invalidations.
-            let calls = sizes.requests * (sizes.regions_per_call + 1 + sizes.regions_per_call);
-            let others = sizes.reverse + sizes.asides() + sizes.pull_entries;
-            let dones = if sizes.read_depth > 0 { DONES } else { 0 };
+            let calls = limits.requests * (limits.mrs_per_call + 1 + limits.mrs_per_call);
+            let others = limits.backchannel + limits.ctrl_sends() + limits.reply_read_entries;
+            let dones = if limits.read_depth > 0 { DONES } else { 0 };
             assert!(calls + others + dones < queues.send_wr, "{device:?}");
             assert!(queues.send_wr <= queues.send_cqe);
         });
@@ -116,12 +116,12 @@ mod tests {
 
     #[test]
     fn halved_queues_carry_a_call() {
-        each(|device, sizes| {
-            let mut halved = *sizes;
+        each(|device, limits| {
+            let mut halved = *limits;
             while halved.halve() {
                 assert!(halved.requests >= 1);
                 assert!(
-                    halved.queues().send_wr < sizes.queues().send_wr,
+                    halved.queues().send_wr < limits.queues().send_wr,
                     "{device:?}"
                 );
             }
@@ -135,15 +135,15 @@ mod tests {
         let mut given_up = 0;
         for device in crate::devices() {
             PULLED_REPLIES.set(false);
-            let without = Sizes::for_device(&device, 128, 16);
+            let without = Limits::for_device(&device, 128, 16);
             PULLED_REPLIES.set(true);
-            let with = Sizes::for_device(&device, 128, 16);
+            let with = Limits::for_device(&device, 128, 16);
             match (without, with) {
                 (Ok(without), Ok(with)) => {
                     assert!(with.requests >= without.requests / 2, "{device:?}");
                     let able = device.max_qp_init_rd_atom > 0 && !device.registers_to_read;
                     given_up += usize::from(able && with.read_depth == 0);
-                    assert_eq!(with.read_depth > 0, with.pull_entries > 0);
+                    assert_eq!(with.read_depth > 0, with.reply_read_entries > 0);
                 }
                 (without, with) => assert_eq!(without.err(), with.err(), "{device:?}"),
             }
@@ -153,17 +153,17 @@ mod tests {
 
     #[test]
     fn receive_queues_have_room_for_a_batch() {
-        each(|device, sizes| {
-            let needed = sizes.requests + sizes.reverse;
-            let most = (0..needed).map(|n| n + receives_to_post(n, needed, sizes.receive_batch()));
-            assert!(most.max().unwrap() < sizes.queues().recv_wr, "{device:?}");
+        each(|device, limits| {
+            let needed = limits.requests + limits.backchannel;
+            let most = (0..needed).map(|n| n + receives_to_post(n, needed, limits.receive_batch()));
+            assert!(most.max().unwrap() < limits.queues().recv_wr, "{device:?}");
         });
     }
 
     #[test]
     fn regions_are_what_the_device_can_register() {
-        each(|device, sizes| {
-            let pages = sizes.sender().region_pages;
+        each(|device, limits| {
+            let pages = limits.sender().mr_pages;
             assert!(
                 (1..=device.max_fast_reg_pages).contains(&pages),
                 "{device:?}"
@@ -172,35 +172,35 @@ mod tests {
     }
 
     #[test]
-    fn regions_suffice_for_the_largest_transfer() {
+    fn mrs_suffice_for_the_largest_transfer() {
         let own = PrivateData {
             remote_invalidation: false,
             send_size: MIN_SIZE,
             receive_size: MIN_SIZE,
         };
         let agreement = Agreement::between(&own, &own);
-        each(|device, sizes| {
-            let limits = sizes.limits(&agreement, &Extensions::default());
+        each(|device, limits| {
+            let call = limits.call_limits(&agreement, &Extensions::default());
             for page_offset in [0, 1, 4092, 4095] {
-                let data = limits.segments_for(page_offset, 1 << 20);
-                assert!(data <= limits.segments, "{device:?}");
+                let data = call.segments_for(page_offset, 1 << 20);
+                assert!(data <= call.segments, "{device:?}");
                 // Under sec=krb5p all of it travels in one chunk.
-                let all = limits.segments_for_all(&Extent {
+                let all = call.segments_for_all(&XdrLens {
                     head: 200,
                     data: 1 << 20,
                     page_offset,
                     tail: 100,
                 });
-                assert!(all <= limits.segments, "{device:?}");
-                assert!(all <= sizes.regions_per_call, "{device:?}");
+                assert!(all <= call.segments, "{device:?}");
+                assert!(all <= limits.mrs_per_call, "{device:?}");
             }
-            assert!(size::max_call(limits.segments as usize) <= MIN_SIZE as usize);
+            assert!(size::max_call(call.segments as usize) <= MIN_SIZE as usize);
         });
     }
 
     /// A Reply of the callback service is copied together behind its header.
     #[test]
-    fn a_reverse_reply_fits_what_it_is_composed_in() {
+    fn a_backchannel_reply_fits_what_it_is_composed_in() {
         let peer = PrivateData {
             remote_invalidation: false,
             send_size: MAX_SIZE,
@@ -209,9 +209,9 @@ mod tests {
         for send_size in [MIN_SIZE, 2048, 4096, 8192, 65_536, MAX_SIZE] {
             SEND_SIZE.set(send_size);
             RECEIVE_SIZE.set(MAX_SIZE);
-            each(|device, sizes| {
-                let payload = sizes.reverse_payload(&Agreement::between(&sizes.own, &peer));
-                let room = sizes.sender().buffer - MIN_LEN;
+            each(|device, limits| {
+                let payload = limits.backchannel_payload(&Agreement::between(&limits.own, &peer));
+                let room = limits.sender().buffer - MIN_LEN;
                 assert!(payload as usize <= room, "{send_size} {device:?}");
                 assert!(payload as usize <= PAGE_SIZE);
                 assert!(payload >= MIN_SIZE - MIN_LEN as u32);

@@ -34,9 +34,9 @@ mod tests {
     fn each(mut check: impl FnMut(&DeviceAttrs, u32, &Limits)) {
         let mut checked = 0;
         for wanted in [4, 128, 16_384] {
-            for reverse in [1, 16, 64] {
+            for backchannel in [1, 16, 64] {
                 MAX_REQUESTS.set(wanted);
-                MAX_BC_REQUESTS.set(reverse);
+                MAX_BC_REQUESTS.set(backchannel);
                 for device in crate::devices() {
                     for places in [0, 16, 256] {
                         if let Ok(limits) = Limits::new(&device, places) {
@@ -54,10 +54,10 @@ mod tests {
     fn grants_have_receives_on_any_device() {
         each(|device, wanted, limits| {
             assert!((1..=wanted).contains(&limits.credits));
-            assert!(limits.reverse >= 1);
+            assert!(limits.backchannel >= 1);
             let depths = limits.depths(0, 0, device);
             // Calls, Replies to reverse Calls and RDMA_DONEs may come at the same time.
-            let needed = limits.credits + limits.reverse + limits.places;
+            let needed = limits.credits + limits.backchannel + limits.places;
             assert!(limits.receives >= needed, "{device:?} {limits:?}");
             // The most that are posted, and the mark that ends the queue.
             let most = (0..limits.receives)
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn messages_are_as_many_as_a_client_may_wait_for() {
         each(|_, _, limits| {
-            let most = limits.credits + limits.reverse + limits.places;
+            let most = limits.credits + limits.backchannel + limits.places;
             for entries in [1, most, 2 * most, 12_345, 1 << 20] {
                 // Who waits for all that was granted waits for no entry.
                 let share = limits.share(entries);
@@ -189,7 +189,7 @@ mod tests {
         let device = crate::devices().last().unwrap();
         let mut limits = Limits::new(&device, 16).unwrap();
         limits.expose_none();
-        assert_eq!(limits.receives, limits.credits + limits.reverse);
+        assert_eq!(limits.receives, limits.credits + limits.backchannel);
         let regions = QueueDepths {
             send_wr: 100,
             recv_wr: 80,

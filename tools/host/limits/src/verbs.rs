@@ -3,7 +3,7 @@
 //! Plain values of the room of that name.
 
 #[path = "../../../../rust/verbs/mr/rkey.rs"]
-mod keys;
+mod rkeys;
 #[path = "../../../../rust/verbs/device/attrs.rs"]
 mod sizes;
 
@@ -13,17 +13,17 @@ pub(crate) use sizes::SenderSizes;
 
 #[cfg(test)]
 mod tests {
-    use super::keys::Keys;
+    use super::rkeys::RkeySequence;
 
-    /// Whatever is thrown, an octet stays away for long, and others do not depend on the last.
+    /// Whatever is thrown, a byte stays away for long, and others do not depend on the last.
     #[test]
     fn a_key_does_not_come_back_soon() {
         for thrown in [|_| 0, |n: u32| n as u8, |n| (n * n * 7 + n / 3) as u8] {
-            let mut keys = Keys::having(77);
+            let mut rkeys = RkeySequence::having(77);
             let mut last = [None; 256];
             last[77] = Some(0);
             for n in 1..10_000 {
-                let key = usize::from(keys.draw(thrown(n)));
+                let key = usize::from(rkeys.draw(thrown(n)));
                 assert!(last[key].is_none_or(|before| n - before > 96), "{n}");
                 last[key] = Some(n);
             }
@@ -32,10 +32,10 @@ mod tests {
 
     #[test]
     fn a_key_cannot_be_foreseen() {
-        let mut keys = Keys::having(0);
+        let mut rkeys = RkeySequence::having(0);
         for n in 0..10_000_u32 {
-            keys.draw((n * 13) as u8);
-            let mut drawn: Vec<u8> = (0..=255).map(|thrown| keys.clone().draw(thrown)).collect();
+            rkeys.draw((n * 13) as u8);
+            let mut drawn: Vec<u8> = (0..=255).map(|thrown| rkeys.clone().draw(thrown)).collect();
             drawn.dedup();
             assert!(drawn.len() >= 64, "{}", drawn.len());
         }

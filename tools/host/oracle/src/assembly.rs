@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Pieces tile the Call, and put every octet where the RFC says it belongs.
+//! Pieces tile the Call, and put every byte where the RFC says it belongs.
 
 use rpcrdma_core::engine::agreement::Extensions;
 use rpcrdma_core::engine::inbound::from_client;
@@ -9,18 +9,18 @@ use rpcrdma_core::engine::responder::reassembly::Assembly;
 use rpcrdma_core::engine::responder::reassembly::BadReads;
 use rpcrdma_core::engine::responder::reassembly::Bounds;
 use rpcrdma_core::engine::responder::reassembly::Layout;
-use rpcrdma_core::engine::responder::reassembly::Piece;
+use rpcrdma_core::engine::responder::reassembly::Part;
 use rpcrdma_core::wire::ReadList;
 
-/// Where an octet of the assembled Call comes from.
+/// Where a byte of the assembled Call comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Octet {
+enum Byte {
     Inline(u32),
     Remote(u32, u64),
     Pad,
 }
 
-/// Small, so that the model can put every octet in place.
+/// Small, so that the model can put every byte in place.
 const BOUNDS: Bounds = Bounds {
     message: 4096,
     in_place: 128,
@@ -28,9 +28,9 @@ const BOUNDS: Bounds = Bounds {
     segments: 24,
 };
 
-/// The assembly of the Call in `octets`, if it is one.
-pub fn assembly(octets: &[u8]) {
-    let Ok(FromClient::Call(call)) = from_client(octets, Extensions::default()) else {
+/// The assembly of the Call in `bytes`, if it is one.
+pub fn assembly(bytes: &[u8]) {
+    let Ok(FromClient::Call(call)) = from_client(bytes, Extensions::default()) else {
         return;
     };
     let inline = call.payload.map(<[u8]>::len);
@@ -38,7 +38,7 @@ pub fn assembly(octets: &[u8]) {
     match (Assembly::plan(inline, call.chunks.reads, &BOUNDS), model) {
         (Ok(None), Ok(model)) => {
             let inline = inline.expect("a Long Call has something to pull");
-            let all: Vec<_> = (0..).take(inline).map(Octet::Inline).collect();
+            let all: Vec<_> = (0..).take(inline).map(Byte::Inline).collect();
             assert_eq!(model, all);
         }
         (Ok(Some(assembly)), Ok(model)) => check(&assembly, inline, &model),
@@ -47,9 +47,9 @@ pub fn assembly(octets: &[u8]) {
     }
 }
 
-fn check(assembly: &Assembly<'_>, inline: Option<usize>, model: &[Octet]) {
-    let pieces: Vec<Octet> = assembly.pieces().flat_map(expand).collect();
-    assert_eq!(pieces, model);
+fn check(assembly: &Assembly<'_>, inline: Option<usize>, model: &[Byte]) {
+    let parts: Vec<Byte> = assembly.parts().flat_map(expand).collect();
+    assert_eq!(parts, model);
     let pulls: Vec<_> = assembly.pulls().collect();
     assert!(pulls.iter().all(|segment| segment.length > 0));
     match assembly.layout() {
@@ -57,40 +57,36 @@ fn check(assembly: &Assembly<'_>, inline: Option<usize>, model: &[Octet]) {
         Layout::DataItem { head, data, tail } => {
             assert_eq!(Some((head + tail) as usize), inline);
             assert_eq!((head + data + tail) as usize, model.len());
-            // Head and tail are the inline octets, and only they are.
+            // Head and tail are the inline bytes, and only they are.
             let (head, rest) = model.split_at(head as usize);
             let (data, tail) = rest.split_at(data as usize);
             assert!(head
                 .iter()
                 .chain(tail)
-                .all(|o| matches!(o, Octet::Inline(_))));
-            assert!(!data.iter().any(|o| matches!(o, Octet::Inline(_))));
-            let pulled: Vec<Octet> = pulls
-                .into_iter()
-                .map(Piece::Pull)
-                .flat_map(expand)
-                .collect();
+                .all(|o| matches!(o, Byte::Inline(_))));
+            assert!(!data.iter().any(|o| matches!(o, Byte::Inline(_))));
+            let pulled: Vec<Byte> = pulls.into_iter().map(Part::Pull).flat_map(expand).collect();
             assert_eq!(pulled, data[..pulled.len()]);
-            assert!(data[pulled.len()..].iter().all(|o| *o == Octet::Pad));
+            assert!(data[pulled.len()..].iter().all(|o| *o == Byte::Pad));
             assert!(data.len() - pulled.len() < 4);
         }
     }
 }
 
-fn expand(piece: Piece) -> Vec<Octet> {
-    match piece {
-        Piece::Inline { offset, length } => (offset..offset + length).map(Octet::Inline).collect(),
-        Piece::Pull(segment) => (0..u64::from(segment.length))
-            .map(|n| Octet::Remote(segment.handle, segment.offset.wrapping_add(n)))
+fn expand(part: Part) -> Vec<Byte> {
+    match part {
+        Part::Inline { offset, length } => (offset..offset + length).map(Byte::Inline).collect(),
+        Part::Pull(segment) => (0..u64::from(segment.length))
+            .map(|n| Byte::Remote(segment.handle, segment.offset.wrapping_add(n)))
             .collect(),
-        Piece::Pad { length } => (0..length).map(|_| Octet::Pad).collect(),
+        Part::Pad { length } => (0..length).map(|_| Byte::Pad).collect(),
     }
 }
 
-/// RFC 8166 Section 3.4.5, octet by octet: take what is left of the stream, and insert each chunk
-/// at its Position, lowest first. As Positions count octets of the unreduced stream, the place to
+/// RFC 8166 Section 3.4.5, byte by byte: take what is left of the stream, and insert each chunk
+/// at its Position, lowest first. As Positions count bytes of the unreduced stream, the place to
 /// insert at is simply the Position.
-fn model(inline: Option<usize>, list: ReadList<'_>) -> Result<Vec<Octet>, BadReads> {
+fn model(inline: Option<usize>, list: ReadList<'_>) -> Result<Vec<Byte>, BadReads> {
     let reads: Vec<_> = list.segments().filter(|r| r.segment.length > 0).collect();
     let mut positions: Vec<u32> = reads.iter().map(|read| read.position).collect();
     positions.sort_unstable();
@@ -108,11 +104,11 @@ fn model(inline: Option<usize>, list: ReadList<'_>) -> Result<Vec<Octet>, BadRea
     let chunk = |position| {
         let segments = reads.iter().filter(move |read| read.position == position);
         segments
-            .flat_map(|read| expand(Piece::Pull(read.segment)))
+            .flat_map(|read| expand(Part::Pull(read.segment)))
             .collect::<Vec<_>>()
     };
-    let mut stream: Vec<Octet> = match inline {
-        Some(length) => (0..).take(length).map(Octet::Inline).collect(),
+    let mut stream: Vec<Byte> = match inline {
+        Some(length) => (0..).take(length).map(Byte::Inline).collect(),
         None if positions.first() == Some(&0) => {
             positions.remove(0);
             chunk(0)
@@ -122,7 +118,7 @@ fn model(inline: Option<usize>, list: ReadList<'_>) -> Result<Vec<Octet>, BadRea
     let mut end = 0;
     for position in positions {
         let mut item = chunk(position);
-        item.resize(item.len().next_multiple_of(4), Octet::Pad);
+        item.resize(item.len().next_multiple_of(4), Byte::Pad);
         let place = position as usize;
         if place < end || place > stream.len() || (place == 0 && inline.is_some()) {
             return Err(BadReads::Position);

@@ -3,21 +3,20 @@
 //! A plan fits what it was made for.
 
 use rpcrdma_core::engine::requester::call::plan;
+use rpcrdma_core::engine::requester::call::CallLimits;
 use rpcrdma_core::engine::requester::call::CallPlan;
 use rpcrdma_core::engine::requester::call::CallShape;
-use rpcrdma_core::engine::requester::call::Extent;
-use rpcrdma_core::engine::requester::call::Limits;
 use rpcrdma_core::engine::requester::call::Plan;
 use rpcrdma_core::engine::requester::call::ReplyPlan;
 use rpcrdma_core::engine::requester::call::TooBig;
+use rpcrdma_core::engine::requester::call::XdrLens;
 use rpcrdma_core::wire::HeaderWriter;
 use rpcrdma_core::wire::ReadSegment;
 use rpcrdma_core::wire::Segment;
 
 /// Plans a Call and executes the plan with the most segments it can need.
-pub fn call(shape: &CallShape, limits: &Limits) {
-    let total =
-        |extent: &Extent| u64::from(extent.head) + u64::from(extent.data) + u64::from(extent.tail);
+pub fn call(shape: &CallShape, limits: &CallLimits) {
+    let total = |lens: &XdrLens| u64::from(lens.head) + u64::from(lens.data) + u64::from(lens.tail);
     let Plan { call, reply } = match plan(shape, limits) {
         Ok(plan) => plan,
         Err(TooBig) => {
@@ -93,14 +92,14 @@ pub fn call(shape: &CallShape, limits: &Limits) {
     }
 }
 
-/// Octets in a header with that many segments.
+/// Bytes in a header with that many segments.
 fn encoded(reads: u32, long: bool, reply: ReplyPlan, reply_segments: u32) -> u64 {
     let segment = Segment::default();
     let many = |n: u32| (0..n).map(move |_| segment);
-    let mut octets = vec![0; 64 + 24 * reads as usize + 16 * reply_segments as usize];
+    let mut bytes = vec![0; 64 + 24 * reads as usize + 16 * reply_segments as usize];
     let mut header = match long {
-        true => HeaderWriter::nomsg(&mut octets, 0, 0).unwrap(),
-        false => HeaderWriter::msg(&mut octets, 0, 0).unwrap(),
+        true => HeaderWriter::nomsg(&mut bytes, 0, 0).unwrap(),
+        false => HeaderWriter::msg(&mut bytes, 0, 0).unwrap(),
     };
     for segment in many(reads) {
         let position = 0;

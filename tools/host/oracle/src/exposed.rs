@@ -3,10 +3,10 @@
 //! Places of exposed Replies: no more of anything than there are places, and nothing released
 //! twice.
 
-use rpcrdma_core::engine::requester::reply_history::Habit;
+use rpcrdma_core::engine::requester::reply_history::ReplyHistory;
+use rpcrdma_core::engine::responder::exposed::ExposedSlot;
+use rpcrdma_core::engine::responder::exposed::ExposedSlots;
 use rpcrdma_core::engine::responder::exposed::NotExposed;
-use rpcrdma_core::engine::responder::exposed::Place;
-use rpcrdma_core::engine::responder::exposed::Places;
 
 /// What happens.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,7 @@ const GRACE: u64 = 20;
 
 /// Lives through `events` with `count` places.
 pub fn exposed(count: usize, events: &[Event]) {
-    let mut places = Places::new(vec![Place::Owed { xid: 0 }; count]);
+    let mut places = ExposedSlots::new(vec![ExposedSlot::Owed { xid: 0 }; count]);
     let mut known: Vec<Known> = Vec::new();
     let mut now = 0;
     for event in events {
@@ -118,7 +118,10 @@ pub fn exposed(count: usize, events: &[Event]) {
         known.retain(|k| k.exposed || k.releasing || k.owed);
         assert_eq!(places.owed(), known.iter().filter(|k| k.owed).count());
         assert!(places.owed() <= count);
-        let free = places.as_slice().iter().filter(|p| **p == Place::Free);
+        let free = places
+            .as_slice()
+            .iter()
+            .filter(|p| **p == ExposedSlot::Free);
         assert_eq!(free.count(), count - known.len());
         let overdue = |k: &Known| k.releasing && k.until.is_some_and(|t| t + GRACE <= now);
         assert_eq!(places.is_overdue(now, GRACE), known.iter().any(overdue));
@@ -129,18 +132,18 @@ pub fn exposed(count: usize, events: &[Event]) {
 }
 
 /// A habit is what the last few Replies were like.
-pub fn habit(long: &[bool]) {
-    let mut habit = Habit::default();
-    assert!(!habit.is_long());
+pub fn history(long: &[bool]) {
+    let mut history = ReplyHistory::default();
+    assert!(!history.is_long());
     for (n, long_now) in long.iter().enumerate() {
-        habit = habit.after(*long_now);
-        assert_eq!(Habit::from_bits(habit.to_bits()), habit);
+        history = history.after(*long_now);
+        assert_eq!(ReplyHistory::from_bits(history.to_bits()), history);
         let last = |count: usize| long[..=n].iter().rev().take(count);
         if n >= 1 && last(2).all(|long| *long) {
-            assert!(habit.is_long());
+            assert!(history.is_long());
         }
         if n >= 3 && last(4).all(|long| !*long) {
-            assert!(!habit.is_long());
+            assert!(!history.is_long());
         }
     }
 }

@@ -11,19 +11,19 @@ use rpcrdma_core::wire::Overflow;
 
 /// Whatever decodes is, up to where its header ends, what the encoder would have written: XDR has
 /// one encoding for each value.
-pub fn header(octets: &[u8]) {
-    let Ok(header) = Header::decode(octets) else {
+pub fn header(bytes: &[u8]) {
+    let Ok(header) = Header::decode(bytes) else {
         return;
     };
-    let mut again = vec![0xee; octets.len()];
+    let mut again = vec![0xee; bytes.len()];
     let out = &mut again[..];
     let length = match header.body {
         Body::Msg { chunks, .. } => {
-            lists(&chunks, octets);
+            lists(&chunks, bytes);
             encode(HeaderWriter::msg(out, header.xid, header.credits), &chunks)
         }
         Body::NoMsg { chunks } => {
-            lists(&chunks, octets);
+            lists(&chunks, bytes);
             encode(
                 HeaderWriter::nomsg(out, header.xid, header.credits),
                 &chunks,
@@ -38,9 +38,9 @@ pub fn header(octets: &[u8]) {
         .encode(header.credits, out),
     }
     .expect("what was received has room for what it decodes to");
-    assert_eq!(again[..length], octets[..length]);
+    assert_eq!(again[..length], bytes[..length]);
     if let Body::Msg { payload, .. } = header.body {
-        assert_eq!(payload, &octets[length..]);
+        assert_eq!(payload, &bytes[length..]);
     }
 }
 
@@ -64,15 +64,15 @@ fn encode(
 }
 
 /// The views agree with themselves.
-fn lists(chunks: &ChunkLists<'_>, octets: &[u8]) {
+fn lists(chunks: &ChunkLists<'_>, bytes: &[u8]) {
     assert_eq!(chunks.reads.segments().count(), chunks.reads.len());
     assert!(chunks.reads.segments().all(|read| read.position % 4 == 0));
     for chunk in chunks.writes.chunks().chain(chunks.reply) {
         assert_eq!(chunk.segments().count(), chunk.len());
         let total: u128 = chunk.segments().map(|s| u128::from(s.length)).sum();
         assert_eq!(u128::from(chunk.total()), total);
-        assert!(chunk.len() * 16 <= octets.len());
+        assert!(chunk.len() * 16 <= bytes.len());
     }
-    let again = chunks.outline().lists(octets);
+    let again = chunks.outline().lists(bytes);
     assert_eq!(format!("{again:?}"), format!("{:?}", Some(chunks)));
 }

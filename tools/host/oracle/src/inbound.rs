@@ -7,61 +7,61 @@ use rpcrdma_core::engine::inbound::from_client;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromClient;
 use rpcrdma_core::engine::inbound::FromServer;
-use rpcrdma_core::engine::inbound::Message;
 use rpcrdma_core::engine::inbound::Response;
+use rpcrdma_core::engine::inbound::RpcMsg;
 
 const CALL: u32 = 0;
 const REPLY: u32 = 1;
 
 /// Both ends' view of a message.
-pub fn inbound(octets: &[u8], pulled_replies: bool) {
+pub fn inbound(bytes: &[u8], pulled_replies: bool) {
     let ext = Extensions { pulled_replies };
-    match from_client(octets, ext) {
+    match from_client(bytes, ext) {
         Ok(FromClient::Call(message)) => {
-            check(octets, &message, CALL);
+            check(bytes, &message, CALL);
             let mut reads = message.chunks.reads.segments();
             let zero = reads.any(|r| r.position == 0 && !r.segment.is_empty());
             assert_eq!(zero, message.payload.is_none());
         }
-        Ok(FromClient::ReverseReply(message)) => {
-            check(octets, &message, REPLY);
+        Ok(FromClient::BackchannelReply(message)) => {
+            check(bytes, &message, REPLY);
             assert!(message.chunks.is_empty() && message.payload.is_some());
         }
-        Ok(FromClient::ReverseError(refused)) => {
-            assert_eq!(word(octets, 0), Some(refused.xid));
-            assert_eq!(word(octets, 3), Some(4));
+        Ok(FromClient::BackchannelError(refused)) => {
+            assert_eq!(word(bytes, 0), Some(refused.xid));
+            assert_eq!(word(bytes, 3), Some(4));
         }
         Ok(FromClient::Done { xid }) => {
             assert!(pulled_replies);
-            assert_eq!(word(octets, 0), Some(xid));
-            assert_eq!(word(octets, 3), Some(3));
+            assert_eq!(word(bytes, 0), Some(xid));
+            assert_eq!(word(bytes, 3), Some(3));
         }
-        Err(refusal) => refused(octets, refusal),
+        Err(refusal) => refused(bytes, refusal),
     }
-    match from_server(octets, ext) {
+    match from_server(bytes, ext) {
         Ok(FromServer::Reply(message)) => {
-            check(octets, &message, REPLY);
+            check(bytes, &message, REPLY);
             let pulled = !message.chunks.reads.is_empty();
             assert!(!pulled || (pulled_replies && message.payload.is_none()));
             assert!(message.payload.is_some() || pulled || message.chunks.reply.is_some());
         }
-        Ok(FromServer::ReverseCall(message)) => {
-            check(octets, &message, CALL);
+        Ok(FromServer::BackchannelCall(message)) => {
+            check(bytes, &message, CALL);
             assert!(message.chunks.is_empty() && message.payload.is_some());
         }
         Ok(FromServer::Error(refused)) => {
-            assert_eq!(word(octets, 0), Some(refused.xid));
-            assert_eq!(word(octets, 3), Some(4));
+            assert_eq!(word(bytes, 0), Some(refused.xid));
+            assert_eq!(word(bytes, 3), Some(4));
         }
         Err(refusal) => {
-            refused(octets, refusal);
+            refused(bytes, refusal);
             // A client answers only what can be nothing but a reverse Call.
             if let Response::Answer(_) = refusal {
-                match word(octets, 1) {
-                    Some(1) => assert!(matches!(word(octets, 3), Some(0 | 1))),
+                match word(bytes, 1) {
+                    Some(1) => assert!(matches!(word(bytes, 3), Some(0 | 1))),
                     _ => assert_eq!(
-                        (word(octets, 7), word(octets, 8)),
-                        (word(octets, 0), Some(CALL))
+                        (word(bytes, 7), word(bytes, 8)),
+                        (word(bytes, 0), Some(CALL))
                     ),
                 }
             }
@@ -69,34 +69,34 @@ pub fn inbound(octets: &[u8], pulled_replies: bool) {
     }
 }
 
-fn check(octets: &[u8], message: &Message<'_>, msg_type: u32) {
-    assert!(octets.len() >= 28);
-    assert_eq!(word(octets, 0), Some(message.xid));
-    assert_eq!(word(octets, 1), Some(1));
-    assert_eq!(word(octets, 2), Some(message.credits));
+fn check(bytes: &[u8], message: &RpcMsg<'_>, msg_type: u32) {
+    assert!(bytes.len() >= 28);
+    assert_eq!(word(bytes, 0), Some(message.xid));
+    assert_eq!(word(bytes, 1), Some(1));
+    assert_eq!(word(bytes, 2), Some(message.credits));
     match message.payload {
         Some(payload) => {
-            assert_eq!(word(octets, 3), Some(0));
-            assert!(octets.ends_with(payload));
+            assert_eq!(word(bytes, 3), Some(0));
+            assert!(bytes.ends_with(payload));
             assert_eq!(word(payload, 0), Some(message.xid));
             assert_eq!(word(payload, 1), Some(msg_type));
         }
-        None => assert_eq!(word(octets, 3), Some(1)),
+        None => assert_eq!(word(bytes, 3), Some(1)),
     }
 }
 
-fn refused(octets: &[u8], refusal: Response) {
+fn refused(bytes: &[u8], refusal: Response) {
     let Response::Answer(answer) = refusal else {
         return;
     };
-    assert!(octets.len() >= 28, "too short to be answered");
-    assert_ne!(word(octets, 3), Some(4), "an error is not answered");
-    assert_eq!(word(octets, 0), Some(answer.xid));
-    assert_eq!(word(octets, 1), Some(answer.vers));
+    assert!(bytes.len() >= 28, "too short to be answered");
+    assert_ne!(word(bytes, 3), Some(4), "an error is not answered");
+    assert_eq!(word(bytes, 0), Some(answer.xid));
+    assert_eq!(word(bytes, 1), Some(answer.vers));
     assert!(answer.encode(1, &mut [0; 28]).is_ok());
 }
 
-fn word(octets: &[u8], index: usize) -> Option<u32> {
-    let octets = octets.get(index * 4..index * 4 + 4)?;
-    Some(u32::from_be_bytes(octets.try_into().ok()?))
+fn word(bytes: &[u8], index: usize) -> Option<u32> {
+    let bytes = bytes.get(index * 4..index * 4 + 4)?;
+    Some(u32::from_be_bytes(bytes.try_into().ok()?))
 }

@@ -20,7 +20,7 @@ mod returned;
 pub use assembly::assembly;
 pub use call::call;
 pub use exposed::exposed;
-pub use exposed::habit;
+pub use exposed::history;
 pub use exposed::Event;
 pub use header::header;
 pub use inbound::inbound;

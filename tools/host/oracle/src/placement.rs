@@ -2,21 +2,21 @@
 
 //! The consumer finds the stream that was sent, in head, pages and tail.
 
-use rpcrdma_core::engine::requester::call::Extent;
+use rpcrdma_core::engine::requester::call::XdrLens;
 use rpcrdma_core::engine::requester::placement::Placement;
 use rpcrdma_core::engine::requester::placement::Run;
 
-/// An octet as the consumer finds it.
+/// A byte as the consumer finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Octet {
+enum Byte {
     Inline(u32),
     Written(u32),
     /// Roundup: there, but of no meaning.
     Roundup,
 }
 
-/// Places a Reply of `payload` inline octets and `by_write` written ones.
-pub fn placement(payload: u16, by_write: u16, room: &Extent) {
+/// Places a Reply of `payload` inline bytes and `by_write` written ones.
+pub fn placement(payload: u16, by_write: u16, room: &XdrLens) {
     let by_write = u32::from(by_write).min(room.data);
     let placement = Placement::beside_write_chunk(usize::from(payload), by_write, room);
     let payload = u32::from(payload);
@@ -28,37 +28,37 @@ pub fn placement(payload: u16, by_write: u16, room: &Extent) {
     assert!(placement.head <= payload.min(room.head));
     assert!(placement.tail.length <= room.tail);
 
-    // What was sent: the inline octets, with the data item and its roundup after the head.
-    let inline = (0..payload).map(Octet::Inline);
-    let mut sent: Vec<Octet> = inline.collect();
+    // What was sent: the inline bytes, with the data item and its roundup after the head.
+    let inline = (0..payload).map(Byte::Inline);
+    let mut sent: Vec<Byte> = inline.collect();
     if by_write > 0 {
         let at = payload.min(room.head) as usize;
-        let item = (0..by_write).map(Octet::Written);
+        let item = (0..by_write).map(Byte::Written);
         let roundup = by_write.wrapping_neg() % 4;
-        let item: Vec<_> = item.chain((0..roundup).map(|_| Octet::Roundup)).collect();
+        let item: Vec<_> = item.chain((0..roundup).map(|_| Byte::Roundup)).collect();
         sent.splice(at..at, item);
     }
 
     // What the consumer finds.
-    let mut found: Vec<Octet> = (0..placement.head).map(Octet::Inline).collect();
+    let mut found: Vec<Byte> = (0..placement.head).map(Byte::Inline).collect();
     match placement.pages {
         Some(pages) => {
             assert_eq!(placement.copy, Run::default());
             assert_eq!(pages, by_write);
-            found.extend((0..pages).map(Octet::Written));
+            found.extend((0..pages).map(Byte::Written));
             let tail = placement.tail;
             let roundup = (by_write.wrapping_neg() % 4)
                 .min(placement.head)
                 .min(room.tail);
             found.extend((0..tail.length).map(|n| match n < roundup {
-                true => Octet::Roundup,
-                false => Octet::Inline(tail.offset + n),
+                true => Byte::Roundup,
+                false => Byte::Inline(tail.offset + n),
             }));
         }
         None => {
             assert_eq!(by_write, 0);
             for run in [placement.copy, placement.tail] {
-                found.extend((run.offset..run.offset + run.length).map(Octet::Inline));
+                found.extend((run.offset..run.offset + run.length).map(Byte::Inline));
             }
         }
     }

@@ -24,12 +24,12 @@ const PULLED: Extensions = Extensions {
     pulled_replies: true,
 };
 
-/// Longest Reply that is carried through octet by octet.
+/// Longest Reply that is carried through byte by byte.
 const LONGEST: u32 = 8192;
 
-/// Conveys a Reply of `length` octets with `results` to the Call in `octets`, if it is one.
-pub fn reply(octets: &[u8], results: &[Payload], shape: &ReplyShape, limits: &ReplyLimits) {
-    let Ok(FromClient::Call(call)) = from_client(octets, Extensions::default()) else {
+/// Conveys a Reply of `length` bytes with `results` to the Call in `bytes`, if it is one.
+pub fn reply(bytes: &[u8], results: &[Payload], shape: &ReplyShape, limits: &ReplyLimits) {
+    let Ok(FromClient::Call(call)) = from_client(bytes, Extensions::default()) else {
         return;
     };
     let reply = match reply::plan(call.chunks, results, shape, limits) {
@@ -54,7 +54,7 @@ pub fn reply(octets: &[u8], results: &[Payload], shape: &ReplyShape, limits: &Re
         return;
     }
 
-    // Octet n of the Reply is a number that tells it from its neighbours.
+    // Byte n of the Reply is a number that tells it from its neighbours.
     let mut original: Vec<u32> = (0..shape.length).map(|n| n + 1).collect();
     let take = |at: u32, length: u32| original[at as usize..(at + length) as usize].to_vec();
 
@@ -130,8 +130,8 @@ pub fn reply(octets: &[u8], results: &[Payload], shape: &ReplyShape, limits: &Re
     assert_eq!(lengths.len(), chunks.len());
     for ((lengths, chunk), written) in lengths.iter().zip(&chunks).zip(&written) {
         assert_eq!(lengths.len(), chunk.len());
-        let octets = written.as_ref().map_or(0, |(_, data)| data.len());
-        assert_eq!(lengths.iter().sum::<u32>() as usize, octets);
+        let bytes = written.as_ref().map_or(0, |(_, data)| data.len());
+        assert_eq!(lengths.iter().sum::<u32>() as usize, bytes);
     }
     assert_eq!(received.chunks.reply.is_some(), call.chunks.reply.is_some());
     let reads = received.chunks.reads.segments();
@@ -175,7 +175,7 @@ fn exposed(reply: &Plan<'_>, limits: &ReplyLimits) -> Vec<Segment> {
         .collect()
 }
 
-/// Fills `sink` with `length` octets; there must be room.
+/// Fills `sink` with `length` bytes; there must be room.
 fn fill(sink: &mut Sink<'_>, length: usize) {
     let mut left = u32::try_from(length).unwrap();
     while left > 0 {

@@ -12,14 +12,14 @@ use rpcrdma_core::engine::requester::match_reply::Offered;
 use rpcrdma_core::wire::Segment;
 use rpcrdma_core::wire::WriteChunk;
 
-/// The Reply in `octets`, if it is one, to a Call that offered segments of these lengths.
+/// The Reply in `bytes`, if it is one, to a Call that offered segments of these lengths.
 ///
 /// Handles and offsets are small numbers, for chance to find them.
-pub fn returned(octets: &[u8], write: [u16; 3], reply: [u16; 3]) {
+pub fn returned(bytes: &[u8], write: [u16; 3], reply: [u16; 3]) {
     let ext = Extensions {
         pulled_replies: true,
     };
-    let Ok(FromServer::Reply(message)) = from_server(octets, ext) else {
+    let Ok(FromServer::Reply(message)) = from_server(bytes, ext) else {
         return;
     };
     let write = segments(1, write);
@@ -33,11 +33,11 @@ pub fn returned(octets: &[u8], write: [u16; 3], reply: [u16; 3]) {
     let written = match &first {
         None => Some(0),
         Some(chunk) if chunk.is_empty() => Some(0),
-        Some(chunk) => octets_in(chunk, &write),
+        Some(chunk) => bytes_in(chunk, &write),
     };
     let in_reply = match &message.chunks.reply {
         None => Some(0),
-        Some(chunk) => octets_in(chunk, &reply),
+        Some(chunk) => bytes_in(chunk, &reply),
     };
     let expected = match (written, in_reply, message.payload) {
         _ if chunks.next().is_some() => Err(Mismatch),
@@ -74,8 +74,8 @@ fn segments(handle: u32, lengths: [u16; 3]) -> Vec<Segment> {
         .collect()
 }
 
-/// Octets in a chunk that is the one offered, filled from its front without holes.
-fn octets_in(chunk: &WriteChunk<'_>, own: &[Segment]) -> Option<u32> {
+/// Bytes in a chunk that is the one offered, filled from its front without holes.
+fn bytes_in(chunk: &WriteChunk<'_>, own: &[Segment]) -> Option<u32> {
     let theirs: Vec<Segment> = chunk.segments().collect();
     let total: u32 = theirs
         .iter()

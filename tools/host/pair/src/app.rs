@@ -4,7 +4,7 @@
 
 use crate::rng::Rng;
 use rpcrdma_core::engine::requester::call::CallShape;
-use rpcrdma_core::engine::requester::call::Extent;
+use rpcrdma_core::engine::requester::call::XdrLens;
 use rpcrdma_core::engine::responder::reply::Payload;
 
 const CALL: u32 = 0;
@@ -12,7 +12,7 @@ const REPLY: u32 = 1;
 /// Beside the length of the Reply's head: nothing of the Reply may be reduced.
 const PROTECTED: u32 = 1 << 31;
 
-/// Octets before the filling: XID, msg_type, and four lengths.
+/// Bytes before the filling: XID, msg_type, and four lengths.
 const FIXED: u32 = 24;
 
 /// One RPC, as its consumer made it.
@@ -24,11 +24,11 @@ pub struct Rpc {
     pub shape: CallShape,
     /// The Call: head, data, tail.
     pub call: Vec<u8>,
-    /// Octets of the Reply before its data item.
+    /// Bytes of the Reply before its data item.
     head: u32,
-    /// Octets of the data item.
+    /// Bytes of the data item.
     item: u32,
-    /// Octets after it.
+    /// Bytes after it.
     tail: u32,
 }
 
@@ -41,7 +41,7 @@ impl Rpc {
             1 => rng.range(1, 900),
             _ => rng.range(900, 6000),
         };
-        let call = Extent {
+        let call = XdrLens {
             head: any_head(rng),
             data,
             page_offset: rng.range(0, 700),
@@ -52,7 +52,7 @@ impl Rpc {
             1 => rng.range(1, 900),
             _ => rng.range(900, 6000),
         };
-        let reply = Extent {
+        let reply = XdrLens {
             head: any_head(rng),
             data: room,
             page_offset: rng.range(0, 700),
@@ -67,12 +67,12 @@ impl Rpc {
             false => (reply.head, 4 * rng.range(0, (reply.tail - 4) / 4)),
         };
         let marked = head | if protected { PROTECTED } else { 0 };
-        let mut octets = words(&[xid, CALL, marked, item, tail, call.head]);
+        let mut bytes = words(&[xid, CALL, marked, item, tail, call.head]);
         let length = call.head + call.data + call.tail;
-        octets.extend(filling(xid, FIXED..length));
+        bytes.extend(filling(xid, FIXED..length));
         let pad = call.head + call.data;
         for n in pad..pad + data.wrapping_neg() % 4 {
-            octets[n as usize] = 0;
+            bytes[n as usize] = 0;
         }
         Self {
             xid,
@@ -84,7 +84,7 @@ impl Rpc {
                 protected,
                 long_reply: false,
             },
-            call: octets,
+            call: bytes,
             head,
             item,
             tail,
@@ -97,7 +97,7 @@ impl Rpc {
     }
 }
 
-/// Octets of a head: mostly few.
+/// Bytes of a head: mostly few.
 fn any_head(rng: &mut Rng) -> u32 {
     let most = rng.pick(&[8, 40, 300]);
     FIXED + 4 * rng.range(0, most)
@@ -147,15 +147,15 @@ pub fn serve(call: &[u8]) -> Option<Answer> {
 }
 
 fn answer(xid: u32, head: u32, item: u32, tail: u32) -> Vec<u8> {
-    let mut octets = words(&[xid, REPLY, head, item, tail, 0]);
-    octets.extend(filling(!xid, FIXED..head + item));
-    octets.resize(octets.len().next_multiple_of(4), 0);
-    let length = octets.len() as u32;
-    octets.extend(filling(!xid, length..length + tail));
-    octets
+    let mut bytes = words(&[xid, REPLY, head, item, tail, 0]);
+    bytes.extend(filling(!xid, FIXED..head + item));
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    let length = bytes.len() as u32;
+    bytes.extend(filling(!xid, length..length + tail));
+    bytes
 }
 
-/// Octet `n` of a message is a function of its XID and `n`, and never zero.
+/// Byte `n` of a message is a function of its XID and `n`, and never zero.
 fn filling(xid: u32, range: core::ops::Range<u32>) -> impl Iterator<Item = u8> {
     range.map(move |n| (xid.wrapping_mul(31).wrapping_add(n.wrapping_mul(7)) % 251 + 1) as u8)
 }
@@ -164,10 +164,10 @@ fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-fn first(octets: &[u8]) -> Option<[u32; 6]> {
+fn first(bytes: &[u8]) -> Option<[u32; 6]> {
     let mut words = [0; 6];
-    for (word, octets) in words.iter_mut().zip(octets.get(..24)?.chunks_exact(4)) {
-        *word = u32::from_be_bytes(octets.try_into().ok()?);
+    for (word, bytes) in words.iter_mut().zip(bytes.get(..24)?.chunks_exact(4)) {
+        *word = u32::from_be_bytes(bytes.try_into().ok()?);
     }
     Some(words)
 }

@@ -3,6 +3,7 @@
 //! The connecting end: executes what the engine decides, and lets the world check it.
 
 use crate::app::Rpc;
+use crate::backchannel::Service;
 use crate::end::Queues;
 use crate::end::Received;
 use crate::marshal::consume;
@@ -12,16 +13,15 @@ use crate::marshal::Pending;
 use crate::marshal::State;
 use crate::memory::Memory;
 use crate::memory::Place;
-use crate::reverse::Service;
 use crate::rng::Rng;
 use rpcrdma_core::engine::agreement::Agreement;
 use rpcrdma_core::engine::agreement::Extensions;
 use rpcrdma_core::engine::credit::Window;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromServer;
-use rpcrdma_core::engine::inbound::Message;
 use rpcrdma_core::engine::inbound::Response;
-use rpcrdma_core::engine::requester::call::Limits;
+use rpcrdma_core::engine::inbound::RpcMsg;
+use rpcrdma_core::engine::requester::call::CallLimits;
 use rpcrdma_core::engine::requester::call::ReplyPlan;
 use rpcrdma_core::engine::requester::match_reply::arrived;
 use rpcrdma_core::engine::requester::match_reply::Arrived;
@@ -32,7 +32,7 @@ use rpcrdma_core::wire::ReadList;
 use rpcrdma_core::wire::Segment;
 use std::collections::BTreeMap;
 
-/// Octets in a page, as a shift; small, so that chunks have many segments.
+/// Bytes in a page, as a shift; small, so that chunks have many segments.
 const PAGE_SHIFT: u32 = 8;
 
 /// What an end asks the world to do.
@@ -58,7 +58,7 @@ pub struct Client {
     agreement: Agreement,
     extensions: Extensions,
     /// Reverse Calls.
-    pub reverse: Service,
+    pub backchannel: Service,
     /// Whether the server follows the protocol.
     honest_server: bool,
     segments: u32,
@@ -80,17 +80,21 @@ impl Client {
         agreement: Agreement,
         extensions: Extensions,
         wanted: u32,
-        reverse: u32,
+        backchannel: u32,
     ) -> Self {
         let window = Window::FRESH;
         Self {
-            queues: Queues::new(rng.range(4, 40), window.receives(reverse), rng.range(0, 4)),
+            queues: Queues::new(
+                rng.range(4, 40),
+                window.receives(backchannel),
+                rng.range(0, 4),
+            ),
             memory: Memory::default(),
             window,
             wanted,
             agreement,
             extensions,
-            reverse: Service::new(reverse),
+            backchannel: Service::new(backchannel),
             honest_server: true,
             segments: 16,
             segment_pages: rng.range(3, 6),
@@ -110,7 +114,7 @@ impl Client {
         wanted: u32,
     ) {
         self.queues.flush();
-        let mut fresh = Self::new(rng, agreement, extensions, wanted, self.reverse.granted);
+        let mut fresh = Self::new(rng, agreement, extensions, wanted, self.backchannel.granted);
         fresh.honest_server = self.honest_server;
         std::mem::swap(&mut fresh.pending, &mut self.pending);
         std::mem::swap(&mut fresh.finished, &mut self.finished);
@@ -171,8 +175,8 @@ impl Client {
             .collect()
     }
 
-    fn limits(&self) -> Limits {
-        Limits {
+    fn limits(&self) -> CallLimits {
+        CallLimits {
             send: self.agreement.send,
             receive: self.agreement.receive,
             pull_up: 0,
@@ -191,7 +195,7 @@ impl Client {
         let Some(pending) = self.pending.get_mut(&xid) else {
             return;
         };
-        let octets = marshal(rng, &mut self.memory, pending, &limits, self.wanted);
+        let bytes = marshal(rng, &mut self.memory, pending, &limits, self.wanted);
         pending.state = State::Sent;
         self.unanswered += 1;
         assert!(
@@ -199,7 +203,7 @@ impl Client {
             "more Calls than credits"
         );
         let message = Received {
-            octets,
+            bytes,
             invalidated: None,
         };
         self.queues.post(Vec::new(), message);
@@ -281,11 +285,7 @@ impl Client {
 
     /// Looks at the oldest Receive completion.
     pub fn receive(&mut self) -> Verdict {
-        let Some(Received {
-            octets,
-            invalidated,
-        }) = self.queues.received.pop_front()
-        else {
+        let Some(Received { bytes, invalidated }) = self.queues.received.pop_front() else {
             return Verdict::Go;
         };
         // What the device has invalidated is invalid, whatever becomes of the message. If no RPC
@@ -295,11 +295,11 @@ impl Client {
             for pending in self.pending.values_mut() {
                 if pending.handles().any(|own| own == handle) {
                     pending.remotely.push(handle);
-                    foreign = !octets.starts_with(&pending.rpc.xid.to_be_bytes());
+                    foreign = !bytes.starts_with(&pending.rpc.xid.to_be_bytes());
                 }
             }
         }
-        let verdict = match from_server(&octets, self.extensions) {
+        let verdict = match from_server(&bytes, self.extensions) {
             Ok(FromServer::Reply(message)) => self.reply(&message, invalidated),
             Ok(FromServer::Error(refused)) => {
                 if self.answered(refused.xid) {
@@ -312,8 +312,8 @@ impl Client {
                 }
                 Verdict::Go
             }
-            Ok(FromServer::ReverseCall(message)) => {
-                self.reverse.call(&message, self.honest_server);
+            Ok(FromServer::BackchannelCall(message)) => {
+                self.backchannel.call(&message, self.honest_server);
                 Verdict::Go
             }
             Err(Response::Answer(error)) => {
@@ -347,7 +347,7 @@ impl Client {
     fn credits(&mut self, credits: u32) {
         self.window.grant(credits, self.wanted);
         // Receives first: the window opens for the next Call only after this returns.
-        self.queues.needed = self.window.receives(self.reverse.granted);
+        self.queues.needed = self.window.receives(self.backchannel.granted);
         self.queues.refill();
     }
 
@@ -359,7 +359,7 @@ impl Client {
         }
     }
 
-    fn reply(&mut self, message: &Message<'_>, handle: Option<u32>) -> Verdict {
+    fn reply(&mut self, message: &RpcMsg<'_>, handle: Option<u32>) -> Verdict {
         let xid = message.xid;
         if let Some(pending) = self.pending.get(&xid) {
             if pending.state == State::Sent {
@@ -422,10 +422,10 @@ impl Client {
     }
 
     fn send_done(&mut self, xid: u32, handle: u32) {
-        let mut octets = vec![0; 16];
-        HeaderWriter::done(&mut octets, xid, self.wanted).expect("16 octets suffice");
+        let mut bytes = vec![0; 16];
+        HeaderWriter::done(&mut bytes, xid, self.wanted).expect("16 bytes suffice");
         let message = Received {
-            octets,
+            bytes,
             invalidated: self.agreement.remote_invalidation.then_some(handle),
         };
         self.queues.post(Vec::new(), message);
@@ -464,22 +464,22 @@ impl Client {
 
     /// Refuses a reverse Call.
     fn refuse(&mut self, error: &ErrorReply) {
-        let mut octets = vec![0; 28];
-        let length = error.encode(self.reverse.granted, &mut octets);
-        octets.truncate(length.expect("28 octets suffice"));
-        self.say(octets);
+        let mut bytes = vec![0; 28];
+        let length = error.encode(self.backchannel.granted, &mut bytes);
+        bytes.truncate(length.expect("28 bytes suffice"));
+        self.say(bytes);
     }
 
     /// Serves one of the reverse Calls.
-    pub fn serve_reverse(&mut self, rng: &mut Rng) {
-        if let Some(octets) = self.reverse.reply(rng) {
-            self.say(octets);
+    pub fn serve_backchannel(&mut self, rng: &mut Rng) {
+        if let Some(bytes) = self.backchannel.reply(rng) {
+            self.say(bytes);
         }
     }
 
-    fn say(&mut self, octets: Vec<u8>) {
+    fn say(&mut self, bytes: Vec<u8>) {
         let message = Received {
-            octets,
+            bytes,
             invalidated: None,
         };
         self.queues.post(Vec::new(), message);

@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 /// A message that arrived, as the Receive completion tells of it.
 #[derive(Clone, Debug)]
 pub struct Received {
-    /// The octets.
-    pub octets: Vec<u8>,
+    /// The bytes.
+    pub bytes: Vec<u8>,
     /// The handle that the peer invalidated, if any.
     pub invalidated: Option<u32>,
 }

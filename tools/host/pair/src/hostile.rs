@@ -17,30 +17,30 @@ pub(crate) fn deface(rng: &mut Rng, op: &mut Op, overheard: &[Vec<u8>], handles:
             }
         },
         Op::Send { message, .. } => {
-            let octets = &mut message.octets;
+            let bytes = &mut message.bytes;
             match rng.below(10) {
-                0 => octets.truncate(rng.below(octets.len() + 1)),
+                0 => bytes.truncate(rng.below(bytes.len() + 1)),
                 1 => {
                     let length = rng.below(200);
-                    *octets = rng.octets(length);
+                    *bytes = rng.bytes(length);
                 }
                 // A message seen before, as it was.
-                2 => *octets = overheard[rng.below(overheard.len())].clone(),
+                2 => *bytes = overheard[rng.below(overheard.len())].clone(),
                 // Fields: XID, version, credits, procedure.
-                3 => word(rng, octets, 0),
-                4 => word(rng, octets, 1),
-                5 => word(rng, octets, 2),
-                6 => word(rng, octets, 3),
+                3 => word(rng, bytes, 0),
+                4 => word(rng, bytes, 1),
+                5 => word(rng, bytes, 2),
+                6 => word(rng, bytes, 3),
                 // Somewhere in the lists.
                 7 => {
-                    let index = rng.below(octets.len() / 4 + 1);
-                    word(rng, octets, index);
+                    let index = rng.below(bytes.len() / 4 + 1);
+                    word(rng, bytes, index);
                 }
                 8 => {
                     for _ in 0..rng.range(1, 4) {
-                        let at = rng.below(octets.len().max(1));
-                        if let Some(octet) = octets.get_mut(at) {
-                            *octet ^= 1 << rng.below(8);
+                        let at = rng.below(bytes.len().max(1));
+                        if let Some(byte) = bytes.get_mut(at) {
+                            *byte ^= 1 << rng.below(8);
                         }
                     }
                 }
@@ -59,10 +59,10 @@ fn any_handle(rng: &mut Rng, handles: &[u32]) -> u32 {
 }
 
 /// Replaces a word by one that is likely to hurt.
-fn word(rng: &mut Rng, octets: &mut [u8], index: usize) {
+fn word(rng: &mut Rng, bytes: &mut [u8], index: usize) {
     let any = rng.any() as u32;
     let value = rng.pick(&[0, 1, 2, 3, 4, 5, 0x1000_0000, 0x7fff_ffff, u32::MAX, any]);
-    if let Some(place) = octets.get_mut(index * 4..index * 4 + 4) {
+    if let Some(place) = bytes.get_mut(index * 4..index * 4 + 4) {
         place.copy_from_slice(&value.to_be_bytes());
     }
 }

@@ -17,12 +17,12 @@
 //! Against a hostile peer there is nothing to say about what a Reply holds; all else holds too.
 
 pub mod app;
+pub mod backchannel;
 pub mod client;
 pub mod end;
 mod hostile;
 pub mod marshal;
 pub mod memory;
-pub mod reverse;
 pub mod rng;
 pub mod server;
 pub mod world;

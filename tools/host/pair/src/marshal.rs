@@ -8,9 +8,9 @@ use crate::memory::Memory;
 use crate::memory::Place;
 use crate::rng::Rng;
 use rpcrdma_core::engine::requester::call::plan;
+use rpcrdma_core::engine::requester::call::CallLimits;
 use rpcrdma_core::engine::requester::call::CallPlan;
 use rpcrdma_core::engine::requester::call::CallShape;
-use rpcrdma_core::engine::requester::call::Limits;
 use rpcrdma_core::engine::requester::call::Plan;
 use rpcrdma_core::engine::requester::call::ReplyPlan;
 use rpcrdma_core::engine::requester::match_reply::Arrived;
@@ -89,7 +89,7 @@ pub(crate) fn marshal(
     rng: &mut Rng,
     memory: &mut Memory,
     pending: &mut Pending,
-    limits: &Limits,
+    limits: &CallLimits,
     credits: u32,
 ) -> Vec<u8> {
     let xid = pending.rpc.xid;
@@ -97,7 +97,7 @@ pub(crate) fn marshal(
         long_reply: pending.insured || rng.once_in(3),
         ..pending.rpc.shape
     };
-    let limits = &Limits {
+    let limits = &CallLimits {
         pull_up: rng.pick(&[0, 512, 2048]),
         ..*limits
     };
@@ -158,20 +158,20 @@ pub(crate) fn marshal(
             pending.reply_chunk.extend(tail);
         }
     }
-    let mut octets = vec![0; limits.send as usize];
-    let header = header(&mut octets, pending, call, position, credits);
-    octets.truncate(header);
-    octets.extend(inline);
+    let mut bytes = vec![0; limits.send as usize];
+    let header = header(&mut bytes, pending, call, position, credits);
+    bytes.truncate(header);
+    bytes.extend(inline);
     assert!(
-        octets.len() <= limits.send as usize,
+        bytes.len() <= limits.send as usize,
         "over the inline threshold"
     );
-    octets
+    bytes
 }
 
 /// Writes the header of a Call; returns its length.
 fn header(
-    octets: &mut [u8],
+    bytes: &mut [u8],
     pending: &Pending,
     call: CallPlan,
     position: u32,
@@ -180,8 +180,8 @@ fn header(
     let xid = pending.rpc.xid;
     let mut encode = || {
         let mut header = match call {
-            CallPlan::PositionZero => HeaderWriter::nomsg(octets, xid, credits)?,
-            _ => HeaderWriter::msg(octets, xid, credits)?,
+            CallPlan::PositionZero => HeaderWriter::nomsg(bytes, xid, credits)?,
+            _ => HeaderWriter::msg(bytes, xid, credits)?,
         };
         for segment in &pending.reads {
             let segment = *segment;

@@ -43,7 +43,7 @@ pub struct Memory {
 pub struct AccessError;
 
 impl Memory {
-    /// Registers `length` octets at `place`, under a handle never used before.
+    /// Registers `length` bytes at `place`, under a handle never used before.
     pub fn register(
         &mut self,
         rng: &mut Rng,

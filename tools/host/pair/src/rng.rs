@@ -40,8 +40,8 @@ impl Rng {
         choices[self.below(choices.len())]
     }
 
-    /// Some octets.
-    pub fn octets(&mut self, length: usize) -> Vec<u8> {
+    /// Some bytes.
+    pub fn bytes(&mut self, length: usize) -> Vec<u8> {
         (0..length).map(|_| (self.any() >> 40) as u8).collect()
     }
 }

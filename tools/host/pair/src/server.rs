@@ -4,6 +4,8 @@
 
 use crate::app::serve;
 use crate::app::Answer;
+use crate::backchannel::Caller;
+use crate::backchannel::Conveyed;
 use crate::client::Verdict;
 use crate::end::Op;
 use crate::end::Queues;
@@ -11,19 +13,17 @@ use crate::end::Received;
 use crate::memory::Access;
 use crate::memory::Memory;
 use crate::memory::Place as Where;
-use crate::reverse::Caller;
-use crate::reverse::Conveyed;
 use crate::rng::Rng;
 use rpcrdma_core::engine::agreement::Agreement;
 use rpcrdma_core::engine::agreement::Extensions;
 use rpcrdma_core::engine::inbound::from_client;
 use rpcrdma_core::engine::inbound::FromClient;
 use rpcrdma_core::engine::inbound::Response;
-use rpcrdma_core::engine::responder::exposed::Place;
-use rpcrdma_core::engine::responder::exposed::Places;
+use rpcrdma_core::engine::responder::exposed::ExposedSlot;
+use rpcrdma_core::engine::responder::exposed::ExposedSlots;
 use rpcrdma_core::engine::responder::reassembly::Assembly;
 use rpcrdma_core::engine::responder::reassembly::Bounds;
-use rpcrdma_core::engine::responder::reassembly::Piece;
+use rpcrdma_core::engine::responder::reassembly::Part;
 use rpcrdma_core::engine::responder::remote_inv::handle_to_invalidate;
 use rpcrdma_core::engine::responder::reply;
 use rpcrdma_core::engine::responder::reply::Form;
@@ -67,7 +67,7 @@ struct Job {
 /// A Reply that is exposed.
 #[derive(Debug, Default)]
 struct Held {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     handles: Vec<u32>,
 }
 
@@ -81,7 +81,7 @@ pub struct Server {
     max_requests: u32,
     /// What the client can reach.
     pub memory: Memory,
-    places: Places<Vec<Place>>,
+    places: ExposedSlots<Vec<ExposedSlot>>,
     held: Vec<Held>,
     /// Places whose handles are being invalidated.
     releasing: Vec<usize>,
@@ -92,7 +92,7 @@ pub struct Server {
     next_job: u64,
     reads: Vec<Read>,
     /// Reverse Calls.
-    pub reverse: Caller,
+    pub backchannel: Caller,
     /// Whether the client is taken for one that refuses a Reply chunk that comes back unused.
     refuses_unused: bool,
     /// Whether the client follows the protocol.
@@ -112,7 +112,7 @@ impl Server {
         agreement: Agreement,
         extensions: Extensions,
         max_requests: u32,
-        reverse: Caller,
+        backchannel: Caller,
     ) -> Self {
         let places = match extensions.pulled_replies {
             true => rng.range(1, 6),
@@ -120,7 +120,7 @@ impl Server {
         };
         // RFC 8167 Section 4.3.2: one Receive for each Call granted, and one for each reverse
         // Reply. And one for each RDMA_DONE that may come.
-        let needed = max_requests + reverse.receives() + places;
+        let needed = max_requests + backchannel.receives() + places;
         Self {
             // The longest chain: a Reply in a Reply chunk, in as many pieces as it has segments.
             queues: Queues::new(rng.range(64, 100), needed, rng.range(0, 4)),
@@ -128,7 +128,7 @@ impl Server {
             extensions,
             max_requests,
             memory: Memory::default(),
-            places: Places::new(vec![Place::Free; places as usize]),
+            places: ExposedSlots::new(vec![ExposedSlot::Free; places as usize]),
             held: (0..places).map(|_| Held::default()).collect(),
             releasing: Vec::new(),
             patience: u64::MAX,
@@ -136,7 +136,7 @@ impl Server {
             jobs: BTreeMap::new(),
             next_job: 0,
             reads: Vec::new(),
-            reverse,
+            backchannel,
             refuses_unused: rng.once_in(3),
             honest_client: true,
             refused: 0,
@@ -152,39 +152,34 @@ impl Server {
 
     /// Will call back; `false` if a Call of this XID has not been answered.
     pub(crate) fn call_back(&mut self, xid: u32, form: Conveyed) -> bool {
-        let fresh = self.reverse.call(xid, form);
-        self.push_reverse();
+        let fresh = self.backchannel.call(xid, form);
+        self.push_backchannel();
         fresh
     }
 
     /// Sends reverse Calls while there are credits.
-    fn push_reverse(&mut self) {
-        while let Some(octets) = self.reverse.next(self.extensions.pulled_replies) {
-            self.send(Vec::new(), octets, None);
+    fn push_backchannel(&mut self) {
+        while let Some(bytes) = self.backchannel.next(self.extensions.pulled_replies) {
+            self.send(Vec::new(), bytes, None);
         }
     }
 
-    fn send(&mut self, writes: Vec<Op>, octets: Vec<u8>, invalidated: Option<u32>) {
+    fn send(&mut self, writes: Vec<Op>, bytes: Vec<u8>, invalidated: Option<u32>) {
         assert!(
-            octets.len() <= self.agreement.send as usize,
+            bytes.len() <= self.agreement.send as usize,
             "over the inline threshold"
         );
-        let message = Received {
-            octets,
-            invalidated,
-        };
+        let message = Received { bytes, invalidated };
         self.queues.post(writes, message);
     }
 
     fn refuse(&mut self, rng: &mut Rng, error: ErrorReply) {
         self.refused += 1;
-        let mut octets = vec![0; 28];
+        let mut bytes = vec![0; 28];
         let credits = self.grant(rng, u32::MAX);
-        let length = error
-            .encode(credits, &mut octets)
-            .expect("28 octets suffice");
-        octets.truncate(length);
-        self.send(Vec::new(), octets, None);
+        let length = error.encode(credits, &mut bytes).expect("28 bytes suffice");
+        bytes.truncate(length);
+        self.send(Vec::new(), bytes, None);
     }
 
     /// Grants change at any time, but never exceed the Receives that stand for them.
@@ -200,15 +195,11 @@ impl Server {
 
     /// Looks at the oldest Receive completion.
     pub fn receive(&mut self, rng: &mut Rng) -> Verdict {
-        let Some(Received {
-            octets,
-            invalidated,
-        }) = self.queues.received.pop_front()
-        else {
+        let Some(Received { bytes, invalidated }) = self.queues.received.pop_front() else {
             return Verdict::Go;
         };
         self.queues.refill();
-        let done = match from_client(&octets, self.extensions) {
+        let done = match from_client(&bytes, self.extensions) {
             Ok(FromClient::Done { xid }) => Some(xid),
             _ => None,
         };
@@ -217,7 +208,7 @@ impl Server {
             // Only RDMA_DONE invalidates; this may have hit any Reply.
             (None, Some(_)) => Verdict::Disconnect,
             (None, None) => {
-                self.take(rng, octets);
+                self.take(rng, bytes);
                 Verdict::Go
             }
         }
@@ -240,16 +231,16 @@ impl Server {
     }
 
     /// Takes any other message.
-    fn take(&mut self, rng: &mut Rng, octets: Vec<u8>) {
-        let call = match from_client(&octets, self.extensions) {
+    fn take(&mut self, rng: &mut Rng, bytes: Vec<u8>) {
+        let call = match from_client(&bytes, self.extensions) {
             Ok(FromClient::Call(call)) => call,
-            Ok(FromClient::ReverseReply(message)) => {
-                self.reverse.reply(&message, self.honest_client);
-                return self.push_reverse();
+            Ok(FromClient::BackchannelReply(message)) => {
+                self.backchannel.reply(&message, self.honest_client);
+                return self.push_backchannel();
             }
-            Ok(FromClient::ReverseError(refused)) => {
-                self.reverse.error(&refused, self.honest_client);
-                return self.push_reverse();
+            Ok(FromClient::BackchannelError(refused)) => {
+                self.backchannel.error(&refused, self.honest_client);
+                return self.push_backchannel();
             }
             Ok(FromClient::Done { .. }) => unreachable!("looked at before"),
             Err(Response::Answer(error)) => return self.refuse(rng, error),
@@ -271,15 +262,15 @@ impl Server {
             Ok(None) => job.call.extend(call.payload.into_iter().flatten()),
             Ok(Some(assembly)) => {
                 let inline = call.payload.unwrap_or_default();
-                for piece in assembly.pieces() {
+                for part in assembly.parts() {
                     let sink = job.call.len();
-                    match piece {
-                        Piece::Inline { offset, length } => {
+                    match part {
+                        Part::Inline { offset, length } => {
                             let run = offset as usize..(offset + length) as usize;
                             job.call.extend(&inline[run]);
                         }
-                        Piece::Pad { length } => job.call.resize(sink + length as usize, 0),
-                        Piece::Pull(from) => {
+                        Part::Pad { length } => job.call.resize(sink + length as usize, 0),
+                        Part::Pull(from) => {
                             job.call.resize(sink + from.length as usize, 0);
                             job.reads += 1;
                             self.reads.push(Read {
@@ -294,7 +285,7 @@ impl Server {
                 assert!(job.call.len() <= BOUNDS.message as usize);
             }
         }
-        job.received = octets;
+        job.received = bytes;
         let ready = job.reads == 0;
         self.jobs.insert(id, job);
         match ready {
@@ -368,7 +359,7 @@ impl Server {
             let data = take(payload.offset, payload.length);
             write(&mut writes, &mut Sink::new(&chunk), data);
         }
-        let mut octets = vec![0; self.agreement.send as usize];
+        let mut bytes = vec![0; self.agreement.send as usize];
         let credits = self.grant(rng, job.credits);
         let exposed = match plan.form() {
             Form::Exposed => {
@@ -382,9 +373,9 @@ impl Server {
             Form::Inline | Form::ReplyChunk => Vec::new(),
         };
         let header = plan
-            .encode(job.xid, credits, exposed, &mut octets)
+            .encode(job.xid, credits, exposed, &mut bytes)
             .expect("planned to fit");
-        octets.truncate(header);
+        bytes.truncate(header);
         match plan.reply_chunk() {
             Some(mut sink) => {
                 for (at, length) in plan.runs() {
@@ -393,7 +384,7 @@ impl Server {
             }
             None if plan.form() == Form::Inline => plan
                 .runs()
-                .for_each(|(at, length)| octets.extend(take(at, length))),
+                .for_each(|(at, length)| bytes.extend(take(at, length))),
             None => {}
         }
         if writes.len() >= self.queues.send.depth() as usize {
@@ -403,16 +394,16 @@ impl Server {
             true => handle_to_invalidate(&chunks),
             false => None,
         };
-        self.send(writes, octets, invalidate);
+        self.send(writes, bytes, invalidate);
     }
 
     /// Registers what is left of a Reply, if there is a place for it.
-    fn expose(&mut self, rng: &mut Rng, xid: u32, octets: Vec<u8>) -> Option<Vec<Segment>> {
+    fn expose(&mut self, rng: &mut Rng, xid: u32, bytes: Vec<u8>) -> Option<Vec<Segment>> {
         let place = self.places.expose(xid).ok()?;
         let mut segments = Vec::new();
         let mut start = 0;
-        while start < octets.len() {
-            let rest = (octets.len() - start) as u32;
+        while start < bytes.len() {
+            let rest = (bytes.len() - start) as u32;
             let length = match segments.len() {
                 3 => rest,
                 _ => rng.range(1, rest),
@@ -428,7 +419,7 @@ impl Server {
         self.places
             .arm(place, self.now.saturating_add(self.patience));
         self.held[place] = Held {
-            octets,
+            bytes,
             handles: segments.iter().map(|segment| segment.handle).collect(),
         };
         Some(segments)
@@ -466,12 +457,12 @@ impl Server {
         self.places
             .as_slice()
             .iter()
-            .any(|place| *place != Place::Free)
+            .any(|place| *place != ExposedSlot::Free)
     }
 
     /// The client's device reads what is exposed.
     pub fn device_reads(&self, at: Where, length: u32) -> Vec<u8> {
-        let held = &self.held[at.xid as usize].octets;
+        let held = &self.held[at.xid as usize].bytes;
         held[at.start..at.start + length as usize].to_vec()
     }
 
@@ -484,17 +475,17 @@ impl Server {
         requests: u32,
     ) {
         self.queues.flush();
-        let mut reverse = Caller::new(0);
-        std::mem::swap(&mut reverse, &mut self.reverse);
-        reverse.reconnect();
+        let mut backchannel = Caller::new(0);
+        std::mem::swap(&mut backchannel, &mut self.backchannel);
+        backchannel.reconnect();
         let (refused, exposed, chunked) = (self.refused, self.exposed, self.chunked);
         let honest = self.honest_client;
-        *self = Self::new(rng, agreement, extensions, requests, reverse);
+        *self = Self::new(rng, agreement, extensions, requests, backchannel);
         self.refused = refused;
         self.exposed = exposed;
         self.chunked = chunked;
         self.honest_client = honest;
-        self.push_reverse();
+        self.push_backchannel();
     }
 }
 

@@ -7,6 +7,8 @@
 //! first, how long a Read takes, when a consumer loses patience, when the link goes down.
 
 use crate::app::Rpc;
+use crate::backchannel::Caller;
+use crate::backchannel::Conveyed;
 use crate::client::Client;
 use crate::client::Verdict;
 use crate::end::Op;
@@ -16,8 +18,6 @@ use crate::hostile::deface;
 use crate::marshal::Outcome;
 use crate::memory::Access;
 use crate::memory::AccessError;
-use crate::reverse::Caller;
-use crate::reverse::Conveyed;
 use crate::rng::Rng;
 use crate::server::Server;
 use rpcrdma_core::engine::agreement::Agreement;
@@ -77,12 +77,12 @@ pub struct History {
     pub exposed: u32,
     /// Replies that took the Reply chunk for it to be used.
     pub chunked: u32,
-    /// Octets moved by RDMA Read and Write.
+    /// Bytes moved by RDMA Read and Write.
     pub moved: u64,
     /// Reverse Calls served.
-    pub reverse: u32,
+    pub backchannel: u32,
     /// Reverse Calls refused.
-    pub reverse_refused: u32,
+    pub backchannel_refused: u32,
     /// Messages defaced.
     pub defaced: u32,
     /// Steps taken.
@@ -111,13 +111,13 @@ pub fn live(seed: u64, weather: Weather) -> History {
     let (to_server, to_client) = agree(&sizes);
     let extensions = any_extensions(&mut rng, &sizes);
     let (wanted, requests) = any_credits(&mut rng, &weather);
-    let reverse = match weather.credits {
+    let backchannel = match weather.credits {
         0 => REVERSE,
         credits => credits,
     };
-    let caller = Caller::new(reverse);
+    let caller = Caller::new(backchannel);
     let mut world = World {
-        client: Client::new(&mut rng, to_server, extensions, wanted, reverse),
+        client: Client::new(&mut rng, to_server, extensions, wanted, backchannel),
         server: Server::new(&mut rng, to_client, extensions, requests, caller),
         next_xid: rng.any() as u32,
         rng,
@@ -153,7 +153,7 @@ fn any_extensions(rng: &mut Rng, sizes: &[PrivateData; 2]) -> Extensions {
         initiator_depth: rng.range(0, 9),
         responder_resources: rng.range(0, 9),
     };
-    let heard = |own, offer| Offer::of_peer(Announcement::new(own, offer).as_octets());
+    let heard = |own, offer| Offer::of_peer(Announcement::new(own, offer).as_bytes());
     let at_client = Extensions::between(&client, &heard(&sizes[1], &server), &depths);
     let at_server = Extensions::between(&server, &heard(&sizes[0], &client), &depths);
     assert_eq!(at_client, at_server);
@@ -217,7 +217,7 @@ impl World {
         }
         let ended = self.history.replies + self.history.refused + self.history.cancelled;
         assert_eq!(ended, self.submitted, "each RPC ends once");
-        let ended = self.history.reverse + self.history.reverse_refused;
+        let ended = self.history.backchannel + self.history.backchannel_refused;
         assert_eq!(ended, self.called, "each reverse Call ends once");
     }
 
@@ -231,8 +231,8 @@ impl World {
         };
         self.submitted == self.weather.rpcs
             && self.called == self.weather.calls
-            && self.server.reverse.quiet()
-            && self.client.reverse.quiet()
+            && self.server.backchannel.quiet()
+            && self.client.backchannel.quiet()
             && self.client.under_way().is_empty()
             && self.server.reads() == 0
             && !self.server.is_exposing()
@@ -259,7 +259,7 @@ impl World {
             11 => self.client_pulls(),
             12 => self.server.release(&mut self.rng),
             13 => self.call_back(),
-            14 => self.client.serve_reverse(&mut self.rng),
+            14 => self.client.serve_backchannel(&mut self.rng),
             _ => self.rarely(),
         }
         self.account();
@@ -296,7 +296,7 @@ impl World {
                 false => self.client.memory.handles(),
             };
             if let Op::Send { message, .. } = &op {
-                self.overheard.push(message.octets.clone());
+                self.overheard.push(message.bytes.clone());
             }
             if self.rng.once_in(rate) {
                 self.history.defaced += 1;
@@ -356,7 +356,7 @@ impl World {
             true => (&mut self.server.queues, &self.sizes[1]),
             false => (&mut self.client.queues, &self.sizes[0]),
         };
-        let fits = message.octets.len() <= sizes.receive_size as usize;
+        let fits = message.bytes.len() <= sizes.receive_size as usize;
         if queues.posted == 0 || !fits {
             assert!(self.weather.hostile(), "no Receive for {message:?}");
             return self.lose();
@@ -508,8 +508,8 @@ impl World {
     fn account(&mut self) {
         self.history.exposed = self.server.exposed;
         self.history.chunked = self.server.chunked;
-        self.history.reverse = self.server.reverse.done;
-        self.history.reverse_refused = self.server.reverse.refused;
+        self.history.backchannel = self.server.backchannel.done;
+        self.history.backchannel_refused = self.server.backchannel.refused;
         for (rpc, outcome) in self.client.finished.drain(..) {
             match outcome {
                 Outcome::Reply(stream) => {

@@ -30,8 +30,8 @@ fn many(weather: Weather) -> History {
         sum.moved += history.moved;
         sum.exposed += history.exposed;
         sum.chunked += history.chunked;
-        sum.reverse += history.reverse;
-        sum.reverse_refused += history.reverse_refused;
+        sum.backchannel += history.backchannel;
+        sum.backchannel_refused += history.backchannel_refused;
         sum.defaced += history.defaced;
         sum.steps += history.steps;
     }
@@ -57,7 +57,7 @@ fn fair_weather() {
     assert_eq!(history.losses, 0);
     assert_eq!(history.refused, 0);
     assert!(history.replies > 0 && history.moved > 0 && history.invalidated > 0);
-    assert!(history.reverse > 0 && history.reverse_refused == 0);
+    assert!(history.backchannel > 0 && history.backchannel_refused == 0);
     assert!(history.exposed > 0 && history.chunked > 0);
 }
 
@@ -103,14 +103,14 @@ fn r8167_2_3_1_reverse_only() {
         calls: 400,
         ..FAIR
     });
-    assert!(history.replies == 0 && history.reverse > 0);
+    assert!(history.replies == 0 && history.backchannel > 0);
 }
 
 /// RFC 8167 Section 4.1: each direction has its own credits, and one is enough.
 #[test]
 fn r8167_4_1_1_one_credit_each_way() {
     let history = many(Weather { credits: 1, ..FAIR });
-    assert!(history.replies > 0 && history.reverse > 0);
+    assert!(history.replies > 0 && history.backchannel > 0);
 }
 
 /// RFC 8167 Section 5.3: what cannot be taken is refused, the caller is told at once, and the
@@ -118,7 +118,7 @@ fn r8167_4_1_1_one_credit_each_way() {
 #[test]
 fn r8167_5_3_3_odd_reverse_calls_are_refused() {
     let history = many(Weather { odd: 2, ..FAIR });
-    assert!(history.reverse > 0 && history.reverse_refused > 0);
+    assert!(history.backchannel > 0 && history.backchannel_refused > 0);
     assert_eq!(history.losses, 0);
 }
 
@@ -130,7 +130,7 @@ fn r8167_5_4_1_reverse_calls_outlive_connections() {
         odd: 4,
         ..FAIR
     });
-    assert!(history.losses > 0 && history.reverse > 0);
+    assert!(history.losses > 0 && history.backchannel > 0);
 }
 
 /// RFC 8166 Section 3.3.1: a Call that was given up counts until it is answered.

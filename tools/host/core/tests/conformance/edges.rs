@@ -4,8 +4,8 @@
 
 use crate::support::*;
 use rpcrdma_core::engine::requester::call::plan;
+use rpcrdma_core::engine::requester::call::CallLimits;
 use rpcrdma_core::engine::requester::call::CallPlan;
-use rpcrdma_core::engine::requester::call::Limits;
 use rpcrdma_core::engine::requester::call::Plan;
 use rpcrdma_core::engine::requester::call::ReplyPlan;
 use rpcrdma_core::engine::requester::call::TooBig;
@@ -23,8 +23,8 @@ use rpcrdma_core::wire::Segment;
 use rpcrdma_core::wire::MIN_LEN;
 
 /// The Read list of a message, whatever its direction.
-fn reads(octets: &[u8]) -> ReadList<'_> {
-    match Header::decode(octets).unwrap().body {
+fn reads(bytes: &[u8]) -> ReadList<'_> {
+    match Header::decode(bytes).unwrap().body {
         Body::Msg { chunks, .. } | Body::NoMsg { chunks } => chunks.reads,
         other => panic!("{other:?}"),
     }
@@ -44,7 +44,7 @@ fn assembly_is_bounded_exactly() {
     let item = |position, length| (position, segment(1, length, 0));
     let call = msg_with_reads(&[item(8, 10), item(8, 10), item(40, 5)], CALL, 8);
     let list = reads(&call);
-    // 32 octets inline, 20 and 8 from the chunks.
+    // 32 bytes inline, 20 and 8 from the chunks.
     let plan = |bounds| Assembly::plan(Some(32), list, &bounds).map(|plan| plan.unwrap().layout());
     assert_eq!(plan(bounds(60, 2, 3)), Ok(Layout::Whole { length: 60 }));
     for bounds in [bounds(59, 2, 3), bounds(60, 1, 3), bounds(60, 2, 2)] {
@@ -116,11 +116,11 @@ fn assembly_by_position_up_to_the_last() {
 
 #[test]
 fn pages_and_segments_are_counted_exactly() {
-    let limits = Limits {
+    let limits = CallLimits {
         segment_pages: 2,
         ..limits()
     };
-    for (offset, octets, segments) in [
+    for (offset, bytes, segments) in [
         (0, 0, 0),
         (0, 1, 1),
         (0, 4096, 1),
@@ -136,9 +136,9 @@ fn pages_and_segments_are_counted_exactly() {
         (u32::MAX, 1, 1),
     ] {
         assert_eq!(
-            limits.segments_for(offset, octets),
+            limits.segments_for(offset, bytes),
             segments,
-            "{offset} {octets}"
+            "{offset} {bytes}"
         );
     }
     assert!(limits.segments_for(4095, u32::MAX) > 1 << 18);
@@ -147,7 +147,7 @@ fn pages_and_segments_are_counted_exactly() {
 #[test]
 fn plan_uses_all_segments_and_elements_there_are() {
     let pages = |data, segments, sges| {
-        let limits = Limits {
+        let limits = CallLimits {
             segments,
             segment_pages: 1,
             sges,
@@ -174,7 +174,7 @@ fn plan_uses_all_segments_and_elements_there_are() {
     );
     // A copy needs none of this, if there is room for it.
     let copied = |pull_up| {
-        let limits = Limits {
+        let limits = CallLimits {
             pull_up,
             sges: 2,
             ..limits()
@@ -188,7 +188,7 @@ fn plan_uses_all_segments_and_elements_there_are() {
 #[test]
 fn plan_has_room_for_what_is_copied() {
     // A message may be longer than what its header, head and tail are copied to.
-    let limits = Limits {
+    let limits = CallLimits {
         send: 65_536,
         composed: 4096,
         ..limits()
@@ -209,9 +209,9 @@ fn plan_has_room_for_what_is_copied() {
 
 #[test]
 fn plan_counts_the_header_of_a_long_call() {
-    // 41 Read segments are 984 octets: with 28 more they are just within 1024, with another chunk
+    // 41 Read segments are 984 bytes: with 28 more they are just within 1024, with another chunk
     // they are not.
-    let limits = Limits {
+    let limits = CallLimits {
         send: 1024,
         receive: 4096,
         segments: 64,
@@ -262,6 +262,6 @@ fn returned_holes_are_found_behind_empty_segments() {
         body.extend(hloo(handle, if handle == 1 { 50 } else { length }, 0));
     }
     body.extend([0, 0]);
-    let octets = message(0, &[&body, &rpc(REPLY)]);
-    assert_eq!(arrived(&reply_at_client(&octets), offered), Err(Mismatch));
+    let bytes = message(0, &[&body, &rpc(REPLY)]);
+    assert_eq!(arrived(&reply_at_client(&bytes), offered), Err(Mismatch));
 }

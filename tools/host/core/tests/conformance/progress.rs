@@ -3,19 +3,19 @@
 //! A queue comes to a halt only if the same is under way at every look.
 
 use rpcrdma_core::engine::responder::stall::Found;
-use rpcrdma_core::engine::responder::stall::Progress;
+use rpcrdma_core::engine::responder::stall::StallState;
 
-const PATIENCE: u64 = 90;
+const TIMEOUT: u64 = 90;
 
 /// Looks at the times that it is told to, at a queue that does not move; returns those times.
-fn looks(progress: &mut Progress, completed: u32) -> Vec<u64> {
+fn looks(progress: &mut StallState, completed: u32) -> Vec<u64> {
     let mut times = Vec::new();
     let mut now = progress.next();
     for _ in 0..10 {
         times.push(now);
-        match progress.look(completed, true, now, PATIENCE) {
+        match progress.poll(completed, true, now, TIMEOUT) {
             Found::Busy(next) => now = next,
-            Found::Halted => return times,
+            Found::Stalled => return times,
             Found::Idle => break,
         }
     }
@@ -24,57 +24,51 @@ fn looks(progress: &mut Progress, completed: u32) -> Vec<u64> {
 
 #[test]
 fn halts_after_as_long_as_was_said() {
-    let mut progress = Progress::new(7, 1000, PATIENCE);
+    let mut progress = StallState::new(7, 1000, TIMEOUT);
     assert_eq!(looks(&mut progress, 7), [1030, 1060, 1090]);
 }
 
 #[test]
 fn anything_that_completes_starts_the_time_again() {
-    let mut progress = Progress::new(7, 1000, PATIENCE);
-    assert_eq!(progress.look(7, true, 1030, PATIENCE), Found::Busy(1060));
-    assert_eq!(progress.look(7, true, 1060, PATIENCE), Found::Busy(1090));
-    assert_eq!(progress.look(8, true, 1090, PATIENCE), Found::Busy(1120));
+    let mut progress = StallState::new(7, 1000, TIMEOUT);
+    assert_eq!(progress.poll(7, true, 1030, TIMEOUT), Found::Busy(1060));
+    assert_eq!(progress.poll(7, true, 1060, TIMEOUT), Found::Busy(1090));
+    assert_eq!(progress.poll(8, true, 1090, TIMEOUT), Found::Busy(1120));
     assert_eq!(looks(&mut progress, 8), [1120, 1150, 1180]);
 }
 
 #[test]
 fn the_count_may_wrap_around() {
-    let mut progress = Progress::new(u32::MAX, 1000, PATIENCE);
-    assert_eq!(progress.look(0, true, 1030, PATIENCE), Found::Busy(1060));
+    let mut progress = StallState::new(u32::MAX, 1000, TIMEOUT);
+    assert_eq!(progress.poll(0, true, 1030, TIMEOUT), Found::Busy(1060));
 }
 
 #[test]
 fn nothing_under_way_is_no_halt() {
-    let mut progress = Progress::new(7, 1000, PATIENCE);
-    assert_eq!(progress.look(7, false, 5000, PATIENCE), Found::Idle);
+    let mut progress = StallState::new(7, 1000, TIMEOUT);
+    assert_eq!(progress.poll(7, false, 5000, TIMEOUT), Found::Idle);
 }
 
 #[test]
 fn looks_that_come_early_do_not_count() {
-    let mut progress = Progress::new(7, 1000, PATIENCE);
+    let mut progress = StallState::new(7, 1000, TIMEOUT);
     for now in 1000..1030 {
-        assert_eq!(progress.look(7, true, now, PATIENCE), Found::Busy(1030));
+        assert_eq!(progress.poll(7, true, now, TIMEOUT), Found::Busy(1030));
     }
     assert_eq!(looks(&mut progress, 7), [1030, 1060, 1090]);
 }
 
 #[test]
 fn a_clock_that_jumps_is_no_halt() {
-    let mut progress = Progress::new(7, 1000, PATIENCE);
-    assert_eq!(
-        progress.look(7, true, 90_000, PATIENCE),
-        Found::Busy(90_030)
-    );
-    assert_eq!(
-        progress.look(8, true, 90_030, PATIENCE),
-        Found::Busy(90_060)
-    );
+    let mut progress = StallState::new(7, 1000, TIMEOUT);
+    assert_eq!(progress.poll(7, true, 90_000, TIMEOUT), Found::Busy(90_030));
+    assert_eq!(progress.poll(8, true, 90_030, TIMEOUT), Found::Busy(90_060));
 }
 
 #[test]
 fn the_shortest_patience_still_takes_several_looks() {
-    let mut progress = Progress::new(7, 1000, 0);
-    assert_eq!(progress.look(7, true, 1001, 0), Found::Busy(1002));
-    assert_eq!(progress.look(7, true, 1002, 0), Found::Busy(1003));
-    assert_eq!(progress.look(7, true, 1003, 0), Found::Halted);
+    let mut progress = StallState::new(7, 1000, 0);
+    assert_eq!(progress.poll(7, true, 1001, 0), Found::Busy(1002));
+    assert_eq!(progress.poll(7, true, 1002, 0), Found::Busy(1003));
+    assert_eq!(progress.poll(7, true, 1003, 0), Found::Stalled);
 }

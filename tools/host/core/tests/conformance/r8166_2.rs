@@ -22,11 +22,11 @@ fn r8166_2_2_2_1_direction_is_msg_type() {
     assert!(matches!(from_client(&call, PLAIN), Ok(FromClient::Call(_))));
     assert!(matches!(
         from_client(&reply, PLAIN),
-        Ok(FromClient::ReverseReply(_))
+        Ok(FromClient::BackchannelReply(_))
     ));
     assert!(matches!(
         from_server(&call, PLAIN),
-        Ok(FromServer::ReverseCall(_))
+        Ok(FromServer::BackchannelCall(_))
     ));
     assert!(matches!(
         from_server(&reply, PLAIN),
@@ -36,9 +36,9 @@ fn r8166_2_2_2_1_direction_is_msg_type() {
     // Nothing else decides: not the credits, not the XID, not what follows.
     for credits in [0, 1, u32::MAX] {
         for xid in [0, 1, u32::MAX] {
-            let octets = words(&[xid, 1, credits, 0, 0, 0, 0, xid, CALL, 9, 9, 9]);
+            let bytes = words(&[xid, 1, credits, 0, 0, 0, 0, xid, CALL, 9, 9, 9]);
             assert!(matches!(
-                from_client(&octets, PLAIN),
+                from_client(&bytes, PLAIN),
                 Ok(FromClient::Call(_))
             ));
         }
@@ -48,33 +48,33 @@ fn r8166_2_2_2_1_direction_is_msg_type() {
 #[test]
 fn r8166_2_2_2_1_neither_call_nor_reply() {
     for msg_type in [2, 3, 0x0100_0000, u32::MAX] {
-        let octets = message(0, &[&[0, 0, 0], &rpc(msg_type)]);
+        let bytes = message(0, &[&[0, 0, 0], &rpc(msg_type)]);
         assert_eq!(
-            from_client(&octets, PLAIN).unwrap_err(),
+            from_client(&bytes, PLAIN).unwrap_err(),
             Response::Answer(ErrorReply::chunk(XID))
         );
-        assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Response::Drop);
+        assert_eq!(from_server(&bytes, PLAIN).unwrap_err(), Response::Drop);
     }
     // Nor is a payload that ends before its msg_type.
-    for octets in [
+    for bytes in [
         message(0, &[&[0, 0, 0]]),
         message(0, &[&[0, 0, 0], &[XID]]),
         message(0, &[&[0, 0, 0], &[XID, CALL]])[..35].to_vec(),
     ] {
-        assert!(from_client(&octets, PLAIN).is_err());
-        assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Response::Drop);
+        assert!(from_client(&bytes, PLAIN).is_err());
+        assert_eq!(from_server(&bytes, PLAIN).unwrap_err(), Response::Drop);
     }
 }
 
 #[test]
 fn r8166_2_2_4_1_everything_is_big_endian_words() {
-    let octets = [
+    let bytes = [
         0x01, 0x02, 0x03, 0x04, 0, 0, 0, 1, 0x0a, 0x0b, 0x0c, 0x0d, 0, 0, 0, 0, // fixed
         0, 0, 0, 1, 0, 0, 0x01, 0x00, // a Read segment at Position 256
         0xde, 0xad, 0xbe, 0xef, 0, 1, 2, 3, 0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0x80, //
         0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, // end of three lists
     ];
-    let header = Header::decode(&octets).unwrap();
+    let header = Header::decode(&bytes).unwrap();
     assert_eq!(header.xid, 0x0102_0304);
     assert_eq!(header.vers, 1);
     assert_eq!(header.credits, 0x0a0b_0c0d);
@@ -122,9 +122,9 @@ fn r8166_2_3_2_1_segments_carry_32_and_64_bits_unchanged() {
         for length in [0, 1, 0x8000_0000, u32::MAX] {
             for offset in [0, 1, 1 << 32, u64::from(u32::MAX), u64::MAX] {
                 let segment = segment(handle, length, offset);
-                assert_eq!(Segment::from_octets(&segment.to_octets()), segment);
+                assert_eq!(Segment::from_bytes(&segment.to_bytes()), segment);
                 assert_eq!(
-                    segment.to_octets().to_vec(),
+                    segment.to_bytes().to_vec(),
                     words(&hloo(handle, length, offset))
                 );
             }

@@ -7,8 +7,8 @@ use rpcrdma_core::engine::agreement::Agreement;
 use rpcrdma_core::engine::credit::receives_to_post;
 use rpcrdma_core::engine::credit::Window;
 use rpcrdma_core::engine::requester::call::plan;
+use rpcrdma_core::engine::requester::call::CallLimits;
 use rpcrdma_core::engine::requester::call::CallPlan;
-use rpcrdma_core::engine::requester::call::Limits;
 use rpcrdma_core::engine::requester::call::Plan;
 use rpcrdma_core::engine::requester::call::ReplyPlan;
 use rpcrdma_core::wire::private_data::PrivateData;
@@ -17,22 +17,22 @@ use rpcrdma_core::wire::MIN_LEN;
 
 #[test]
 fn r8166_3_2_1_header_then_payload() {
-    let mut octets = [0xee; 64];
-    let header = HeaderWriter::plain(&mut octets, XID, 32).unwrap();
+    let mut bytes = [0xee; 64];
+    let header = HeaderWriter::plain(&mut bytes, XID, 32).unwrap();
     assert_eq!(header, MIN_LEN);
     let payload = words(&rpc(CALL));
-    let mut sent = octets[..header].to_vec();
+    let mut sent = bytes[..header].to_vec();
     sent.extend(&payload);
     assert_eq!(call_at_server(&sent).payload, Some(&payload[..]));
 }
 
 #[test]
 fn r8166_3_3_1_1_credits_are_the_third_word() {
-    let mut octets = [0; 64];
-    let header = HeaderWriter::plain(&mut octets, XID, 128).unwrap();
-    assert_eq!(octets[8..12], 128_u32.to_be_bytes());
-    octets[header..header + 8].copy_from_slice(&words(&[XID, CALL]));
-    assert_eq!(call_at_server(&octets).credits, 128);
+    let mut bytes = [0; 64];
+    let header = HeaderWriter::plain(&mut bytes, XID, 128).unwrap();
+    assert_eq!(bytes[8..12], 128_u32.to_be_bytes());
+    bytes[header..header + 8].copy_from_slice(&words(&[XID, CALL]));
+    assert_eq!(call_at_server(&bytes).credits, 128);
 }
 
 #[test]
@@ -198,13 +198,13 @@ fn r8166_3_3_3_5_1024_unless_told_otherwise() {
 
 #[test]
 fn r8166_3_3_2_1_plan_follows_each_direction() {
-    let narrow = Limits {
+    let narrow = CallLimits {
         send: 1024,
         ..limits()
     };
     let Plan { call, reply } = plan(&small_call(2000, 2000), &narrow).unwrap();
     assert_eq!((call, reply), (CallPlan::PositionZero, ReplyPlan::Inline));
-    let narrow = Limits {
+    let narrow = CallLimits {
         receive: 1024,
         ..limits()
     };

@@ -8,13 +8,13 @@ use rpcrdma_core::engine::inbound::Response;
 use rpcrdma_core::engine::requester::call::plan;
 use rpcrdma_core::engine::requester::call::CallPlan;
 use rpcrdma_core::engine::requester::call::CallShape;
-use rpcrdma_core::engine::requester::call::Extent;
 use rpcrdma_core::engine::requester::call::ReplyPlan;
+use rpcrdma_core::engine::requester::call::XdrLens;
 use rpcrdma_core::engine::responder::reassembly::Assembly;
 use rpcrdma_core::engine::responder::reassembly::BadReads;
 use rpcrdma_core::engine::responder::reassembly::Bounds;
 use rpcrdma_core::engine::responder::reassembly::Layout;
-use rpcrdma_core::engine::responder::reassembly::Piece;
+use rpcrdma_core::engine::responder::reassembly::Part;
 use rpcrdma_core::engine::responder::reply;
 use rpcrdma_core::engine::responder::reply::Payload;
 use rpcrdma_core::engine::responder::reply::ReplyLimits;
@@ -38,17 +38,17 @@ fn assemble(received: &[u8]) -> Result<Option<Assembly<'_>>, BadReads> {
 
 /// The pieces of a Call that has some to pull.
 #[track_caller]
-fn pieces(received: &[u8]) -> Vec<Piece> {
-    assemble(received).unwrap().unwrap().pieces().collect()
+fn parts(received: &[u8]) -> Vec<Part> {
+    assemble(received).unwrap().unwrap().parts().collect()
 }
 
-fn inline(offset: u32, length: u32) -> Piece {
-    Piece::Inline { offset, length }
+fn inline(offset: u32, length: u32) -> Part {
+    Part::Inline { offset, length }
 }
 
 #[test]
 fn r8166_3_4_1_1_reduced_items_come_back_in_place() {
-    // An item of 10 octets was taken out after 16 of what is now 24 inline octets.
+    // An item of 10 bytes was taken out after 16 of what is now 24 inline bytes.
     let item = segment(7, 10, 0x1000);
     let call = msg_with_reads(&[(16, item)], CALL, 6);
     let assembly = assemble(&call).unwrap().unwrap();
@@ -61,11 +61,11 @@ fn r8166_3_4_1_1_reduced_items_come_back_in_place() {
         }
     );
     assert_eq!(
-        assembly.pieces().collect::<Vec<_>>(),
+        assembly.parts().collect::<Vec<_>>(),
         [
             inline(0, 16),
-            Piece::Pull(item),
-            Piece::Pad { length: 2 },
+            Part::Pull(item),
+            Part::Pad { length: 2 },
             inline(16, 8)
         ]
     );
@@ -78,15 +78,15 @@ fn r8166_3_4_3_1_empty_segments_are_legal_everywhere() {
     let some = segment(2, 8, 64);
     let call = msg_with_reads(&[(16, none), (16, some), (16, none), (20, none)], CALL, 6);
     assert_eq!(
-        pieces(&call),
-        [inline(0, 16), Piece::Pull(some), inline(16, 8)]
+        parts(&call),
+        [inline(0, 16), Part::Pull(some), inline(16, 8)]
     );
     // Nothing but empty segments: nothing to pull.
     let call = msg_with_reads(&[(16, none), (20, none)], CALL, 6);
     assert!(assemble(&call).unwrap().is_none());
     // An empty one at Position zero does not say that the payload is elsewhere.
     let call = msg_with_reads(&[(0, none), (16, some)], CALL, 6);
-    assert_eq!(pieces(&call).len(), 3);
+    assert_eq!(parts(&call).len(), 3);
 
     // Write chunks and Reply chunks are filled around them.
     let mut body = vec![0, 1, 4];
@@ -169,9 +169,9 @@ fn r8166_3_4_4_1_1_count_stays_inline() {
     let position = shape.call.head;
     assert_eq!(call, CallPlan::ReadChunk { position });
     // It stays there when the item comes back.
-    let octets = msg_with_reads(&[(position, segment(9, 10_000, 0))], CALL, 40);
+    let bytes = msg_with_reads(&[(position, segment(9, 10_000, 0))], CALL, 40);
     assert_eq!(
-        assemble(&octets).unwrap().unwrap().layout(),
+        assemble(&bytes).unwrap().unwrap().layout(),
         Layout::DataItem {
             head: 160,
             data: 10_000,
@@ -185,8 +185,8 @@ fn r8166_3_4_4_2_1_present_word_stays_inline() {
     // No item of NFS is like this, but the rule is the same: what precedes Position is inline.
     let call = msg_with_reads(&[(12, segment(1, 4, 0))], CALL, 4);
     assert_eq!(
-        pieces(&call),
-        [inline(0, 12), Piece::Pull(segment(1, 4, 0)), inline(12, 4)]
+        parts(&call),
+        [inline(0, 12), Part::Pull(segment(1, 4, 0)), inline(12, 4)]
     );
 }
 
@@ -210,19 +210,19 @@ fn r8166_3_4_4_4_2_roundup_leaves_the_stream() {
 
 #[test]
 fn r8166_3_4_5_1_position_counts_the_unreduced_stream() {
-    // Inline: 16 octets, [10 octets + 2], 8 octets, [5 octets + 3], 4 octets.
+    // Inline: 16 bytes, [10 bytes + 2], 8 bytes, [5 bytes + 3], 4 bytes.
     let first = segment(1, 10, 0);
     let second = segment(2, 5, 0);
     let call = msg_with_reads(&[(16, first), (36, second)], CALL, 7);
     assert_eq!(
-        pieces(&call),
+        parts(&call),
         [
             inline(0, 16),
-            Piece::Pull(first),
-            Piece::Pad { length: 2 },
+            Part::Pull(first),
+            Part::Pad { length: 2 },
             inline(16, 8),
-            Piece::Pull(second),
-            Piece::Pad { length: 3 },
+            Part::Pull(second),
+            Part::Pad { length: 3 },
             inline(24, 4),
         ]
     );
@@ -235,7 +235,7 @@ fn r8166_3_4_5_1_position_counts_the_unreduced_stream() {
 #[test]
 fn r8166_3_4_5_1_position_counts_the_unreduced_stream_of_a_long_call() {
     // As above, with what is left of the stream in the Position-zero chunk, cut in three. The
-    // second Position is beyond the octets of that chunk, and legal.
+    // second Position is beyond the bytes of that chunk, and legal.
     let zero = [segment(8, 10, 100), segment(9, 17, 200), segment(9, 1, 300)];
     let first = segment(1, 10, 0);
     let second = segment(2, 5, 0);
@@ -247,17 +247,17 @@ fn r8166_3_4_5_1_position_counts_the_unreduced_stream_of_a_long_call() {
         (36, second),
     ]);
     assert_eq!(
-        pieces(&call),
+        parts(&call),
         [
-            Piece::Pull(segment(8, 10, 100)),
-            Piece::Pull(segment(9, 6, 200)),
-            Piece::Pull(first),
-            Piece::Pad { length: 2 },
-            Piece::Pull(segment(9, 8, 206)),
-            Piece::Pull(second),
-            Piece::Pad { length: 3 },
-            Piece::Pull(segment(9, 3, 214)),
-            Piece::Pull(segment(9, 1, 300)),
+            Part::Pull(segment(8, 10, 100)),
+            Part::Pull(segment(9, 6, 200)),
+            Part::Pull(first),
+            Part::Pad { length: 2 },
+            Part::Pull(segment(9, 8, 206)),
+            Part::Pull(second),
+            Part::Pad { length: 3 },
+            Part::Pull(segment(9, 3, 214)),
+            Part::Pull(segment(9, 1, 300)),
         ]
     );
 }
@@ -282,7 +282,7 @@ fn r8166_3_4_5_4_segments_of_a_chunk_in_list_order() {
     // Interleaved and out of order: the chunks are as if they were not.
     let a = [segment(1, 4, 0), segment(2, 6, 0)];
     let b = [segment(3, 3, 0), segment(4, 5, 0)];
-    let expected = pieces(&msg_with_reads(
+    let expected = parts(&msg_with_reads(
         &[(8, a[0]), (8, a[1]), (24, b[0]), (24, b[1])],
         CALL,
         4,
@@ -292,14 +292,14 @@ fn r8166_3_4_5_4_segments_of_a_chunk_in_list_order() {
         [(24, b[0]), (24, b[1]), (8, a[0]), (8, a[1])],
         [(24, b[0]), (8, a[0]), (24, b[1]), (8, a[1])],
     ] {
-        assert_eq!(pieces(&msg_with_reads(&order, CALL, 4)), expected);
+        assert_eq!(parts(&msg_with_reads(&order, CALL, 4)), expected);
     }
 }
 
 #[test]
 fn r8166_3_4_5_4_chunks_that_overlap_or_leave_the_stream_are_refused() {
     for reads in [
-        // Beyond the inline octets, by a word, by much, by all there is.
+        // Beyond the inline bytes, by a word, by much, by all there is.
         &[(28, segment(1, 4, 0))][..],
         &[(24 + 65_536, segment(1, 4, 0))],
         &[(0xffff_fffc, segment(1, 4, 0))],
@@ -396,10 +396,10 @@ fn shape(length: u32) -> ReplyShape {
 /// The lengths that a Reply returns for each Write chunk.
 fn returned(chunks: ChunkLists<'_>, results: &[Payload], length: u32) -> Vec<Vec<u32>> {
     let reply = reply::plan(chunks, results, &shape(length), &REPLY_LIMITS).unwrap();
-    let mut octets = [0; 1024];
-    let end = reply.encode(XID, 32, [], &mut octets).unwrap();
-    octets[end..end + 8].copy_from_slice(&words(&[XID, REPLY]));
-    let lists = reply_at_client(&octets[..end + 8]).chunks;
+    let mut bytes = [0; 1024];
+    let end = reply.encode(XID, 32, [], &mut bytes).unwrap();
+    bytes[end..end + 8].copy_from_slice(&words(&[XID, REPLY]));
+    let lists = reply_at_client(&bytes[..end + 8]).chunks;
     lists
         .writes
         .chunks()
@@ -437,10 +437,10 @@ fn r8166_3_4_6_3_chunks_are_returned_with_lengths_written() {
     // Handles and offsets are those of the Call.
     let results = [item(100, 10)];
     let reply = reply::plan(chunks, &results, &shape(128), &REPLY_LIMITS).unwrap();
-    let mut octets = [0; 1024];
-    let end = reply.encode(XID, 32, [], &mut octets).unwrap();
-    octets[end..end + 8].copy_from_slice(&words(&[XID, REPLY]));
-    let lists = reply_at_client(&octets[..end + 8]).chunks;
+    let mut bytes = [0; 1024];
+    let end = reply.encode(XID, 32, [], &mut bytes).unwrap();
+    bytes[end..end + 8].copy_from_slice(&words(&[XID, REPLY]));
+    let lists = reply_at_client(&bytes[..end + 8]).chunks;
     for (ours, theirs) in lists.writes.chunks().zip(chunks.writes.chunks()) {
         assert_eq!(ours.len(), theirs.len());
         for (ours, theirs) in ours.segments().zip(theirs.segments()) {
@@ -491,7 +491,7 @@ fn r8166_3_4_6_2_3_returned_length_is_item_length() {
 #[test]
 fn r8166_3_4_6_1_write_chunk_takes_the_largest_item() {
     let shape = CallShape {
-        reply: Extent {
+        reply: XdrLens {
             head: 128,
             data: 1 << 20,
             page_offset: 4095,

@@ -4,16 +4,16 @@
 
 use crate::support::*;
 use rpcrdma_core::engine::requester::call::plan;
+use rpcrdma_core::engine::requester::call::CallLimits;
 use rpcrdma_core::engine::requester::call::CallPlan;
 use rpcrdma_core::engine::requester::call::CallShape;
-use rpcrdma_core::engine::requester::call::Limits;
 use rpcrdma_core::engine::requester::call::Plan;
 use rpcrdma_core::engine::requester::call::ReplyPlan;
 use rpcrdma_core::engine::requester::call::TooBig;
 use rpcrdma_core::engine::responder::reassembly::Assembly;
 use rpcrdma_core::engine::responder::reassembly::Bounds;
 use rpcrdma_core::engine::responder::reassembly::Layout;
-use rpcrdma_core::engine::responder::reassembly::Piece;
+use rpcrdma_core::engine::responder::reassembly::Part;
 use rpcrdma_core::engine::responder::reply;
 use rpcrdma_core::engine::responder::reply::CannotReply;
 use rpcrdma_core::engine::responder::reply::Form;
@@ -34,7 +34,7 @@ fn r8166_3_5_1_1_short_message() {
 fn r8166_3_5_2_1_small_items_stay_inline() {
     let call = plan(&write_call(2_000), &limits()).unwrap().call;
     assert_eq!(call, CallPlan::Inline { pull_up: false });
-    let copying = Limits {
+    let copying = CallLimits {
         pull_up: 2_160,
         ..limits()
     };
@@ -51,7 +51,7 @@ fn r8166_3_5_2_1_small_items_stay_inline() {
 #[test]
 fn r8166_3_5_2_1_too_few_elements_to_gather() {
     // Fits the threshold, but not the scatter/gather elements of a Send, nor the buffer to copy to.
-    let mut few = Limits {
+    let mut few = CallLimits {
         sges: 3,
         ..limits()
     };
@@ -95,10 +95,10 @@ fn r8166_3_5_3_1_long_if_reduction_does_not_suffice() {
 #[test]
 fn r8166_3_5_3_2_long_message_is_a_header_alone() {
     let reads = [(0, segment(1, 100, 0))];
-    let octets = nomsg_with_reads(&reads);
-    assert!(call_at_server(&octets).payload.is_none());
-    // Octets that follow all the same are not part of the message.
-    let mut more = octets.clone();
+    let bytes = nomsg_with_reads(&reads);
+    assert!(call_at_server(&bytes).payload.is_none());
+    // Bytes that follow all the same are not part of the message.
+    let mut more = bytes.clone();
     more.extend(words(&rpc(CALL)));
     let call = call_at_server(&more);
     assert!(call.payload.is_none());
@@ -112,7 +112,7 @@ fn r8166_3_5_3_4_reply_chunk_holds_the_largest_reply() {
     assert_eq!(reply, ReplyPlan::ReplyChunk);
     // Head and tail may be anywhere in their pages.
     assert_eq!(limits().segments_for_all(&shape.reply), 1);
-    let fine = Limits {
+    let fine = CallLimits {
         segment_pages: 1,
         ..limits()
     };
@@ -134,8 +134,8 @@ fn r8166_3_5_3_5_any_call_may_be_long() {
         .unwrap();
     assert_eq!(assembly.layout(), Layout::Whole { length: 40 });
     assert_eq!(
-        assembly.pieces().collect::<Vec<_>>(),
-        [Piece::Pull(segment(1, 40, 0x4000))]
+        assembly.parts().collect::<Vec<_>>(),
+        [Part::Pull(segment(1, 40, 0x4000))]
     );
 }
 
@@ -229,11 +229,11 @@ fn r8166_3_5_3_8_roundup_is_inside_long_messages() {
     assert_eq!(sink.next_part(5_204).unwrap().length, 5_204);
 }
 
-/// Octets of a header with so many segments in each chunk, as it is written.
+/// Bytes of a header with so many segments in each chunk, as it is written.
 fn header(reads: u32, write: Option<u32>, reply: Option<u32>) -> u32 {
     let chunk = |segments| (0..segments).map(|n| segment(n, 4096, 0));
-    let mut octets = [0; 4096];
-    let mut header = HeaderWriter::msg(&mut octets, XID, 32).unwrap();
+    let mut bytes = [0; 4096];
+    let mut header = HeaderWriter::msg(&mut bytes, XID, 32).unwrap();
     for segment in chunk(reads) {
         let position = 160;
         header
@@ -256,7 +256,7 @@ fn header(reads: u32, write: Option<u32>, reply: Option<u32>) -> u32 {
 /// where head and tail have their own.
 fn planned(shape: &CallShape, segments: u32) -> Plan {
     let segments = segments + 4;
-    let limits = Limits {
+    let limits = CallLimits {
         segments,
         ..limits()
     };
@@ -309,7 +309,7 @@ fn rr4_3_5_1_header_of_a_long_call_fits_or_it_is_too_big() {
         let mut shape = small_call((segments << 17) - 4095, 200);
         let most = header(segments, None, None);
         for (send, expected) in [(most, Ok(CallPlan::PositionZero)), (most - 1, Err(TooBig))] {
-            let limits = Limits {
+            let limits = CallLimits {
                 send,
                 segments,
                 ..limits()
@@ -319,7 +319,7 @@ fn rr4_3_5_1_header_of_a_long_call_fits_or_it_is_too_big() {
         }
         // One segment more than a chunk may have.
         shape.call.head += 1;
-        let limits = Limits {
+        let limits = CallLimits {
             segments,
             ..limits()
         };

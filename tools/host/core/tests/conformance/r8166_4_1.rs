@@ -16,10 +16,10 @@ use rpcrdma_core::wire::Segment;
 /// Encodes and compares with the golden words.
 #[track_caller]
 fn golden(words_expected: &[u32], encode: impl FnOnce(&mut [u8]) -> usize) {
-    let mut octets = [0xee; 512];
-    let length = encode(&mut octets);
-    assert_eq!(octets[..length], words(words_expected));
-    assert!(octets[length..].iter().all(|octet| *octet == 0xee));
+    let mut bytes = [0xee; 512];
+    let length = encode(&mut bytes);
+    assert_eq!(bytes[..length], words(words_expected));
+    assert!(bytes[length..].iter().all(|byte| *byte == 0xee));
 }
 
 const A: Segment = Segment {
@@ -40,14 +40,14 @@ const C: Segment = Segment {
 
 #[test]
 fn r8166_4_1_no_chunks() {
-    golden(&[XID, 1, 32, 0, 0, 0, 0], |octets| {
-        HeaderWriter::plain(octets, XID, 32).unwrap()
+    golden(&[XID, 1, 32, 0, 0, 0, 0], |bytes| {
+        HeaderWriter::plain(bytes, XID, 32).unwrap()
     });
 }
 
 #[test]
 fn r8166_4_2_rpc_message_is_unchanged() {
-    // What follows a header without chunks is, octet for octet, what follows a record mark on TCP.
+    // What follows a header without chunks is, byte for byte, what follows a record mark on TCP.
     let rpc: Vec<u8> = words(&[XID, 0, 2, 100_003, 3, 1, 0, 0, 0, 0]);
     for odd in 0..4 {
         let mut rpc = rpc.clone();
@@ -70,8 +70,8 @@ fn r8166_4_1_2_1_read_list_layout() {
         0,
         0,
     ];
-    golden(&expected, |octets| {
-        let mut header = HeaderWriter::msg(octets, XID, 32).unwrap();
+    golden(&expected, |bytes| {
+        let mut header = HeaderWriter::msg(bytes, XID, 32).unwrap();
         for segment in [A, B] {
             let position = 160;
             header
@@ -81,8 +81,8 @@ fn r8166_4_1_2_1_read_list_layout() {
         let writes = header.no_more_reads().unwrap();
         writes.no_more_writes().unwrap().no_reply_chunk().unwrap()
     });
-    let octets = words(&expected);
-    let Body::Msg { chunks, .. } = Header::decode(&octets).unwrap().body else {
+    let bytes = words(&expected);
+    let Body::Msg { chunks, .. } = Header::decode(&bytes).unwrap().body else {
         panic!();
     };
     let reads: Vec<_> = chunks.reads.segments().collect();
@@ -102,15 +102,15 @@ fn r8166_4_1_2_2_write_list_layout() {
         0,
         0,
     ];
-    golden(&expected, |octets| {
-        let header = HeaderWriter::msg(octets, XID, 32).unwrap();
+    golden(&expected, |bytes| {
+        let header = HeaderWriter::msg(bytes, XID, 32).unwrap();
         let mut writes = header.no_more_reads().unwrap();
         writes.write_chunk([A, B, C]).unwrap();
         writes.write_chunk([A, B]).unwrap();
         writes.no_more_writes().unwrap().no_reply_chunk().unwrap()
     });
-    let octets = words(&expected);
-    let Body::Msg { chunks, .. } = Header::decode(&octets).unwrap().body else {
+    let bytes = words(&expected);
+    let Body::Msg { chunks, .. } = Header::decode(&bytes).unwrap().body else {
         panic!();
     };
     let writes: Vec<Vec<_>> = chunks
@@ -130,8 +130,8 @@ fn r8166_4_1_2_3_reply_chunk_layout() {
         0,
         1, 2, 0xa1, 0xa2, 0xa3, 0xa4, 0xb1, 0xb2, 0xb3, 0xb4,
     ];
-    golden(&expected, |octets| {
-        let header = HeaderWriter::nomsg(octets, XID, 32).unwrap();
+    golden(&expected, |bytes| {
+        let header = HeaderWriter::nomsg(bytes, XID, 32).unwrap();
         let writes = header.no_more_reads().unwrap();
         writes
             .no_more_writes()
@@ -139,8 +139,8 @@ fn r8166_4_1_2_3_reply_chunk_layout() {
             .reply_chunk([A, B])
             .unwrap()
     });
-    let octets = words(&expected);
-    let Body::NoMsg { chunks } = Header::decode(&octets).unwrap().body else {
+    let bytes = words(&expected);
+    let Body::NoMsg { chunks } = Header::decode(&bytes).unwrap().body else {
         panic!();
     };
     let reply: Vec<_> = chunks.reply.unwrap().segments().collect();
@@ -158,8 +158,8 @@ fn r8166_4_1_2_4_lists_in_order() {
         0,
         1, 1, 0xc1, 0xc2, 0xc3, 0xc4,
     ];
-    golden(&expected, |octets| {
-        let mut header = HeaderWriter::nomsg(octets, XID, 32).unwrap();
+    golden(&expected, |bytes| {
+        let mut header = HeaderWriter::nomsg(bytes, XID, 32).unwrap();
         let read = ReadSegment {
             position: 0,
             segment: A,
@@ -169,8 +169,8 @@ fn r8166_4_1_2_4_lists_in_order() {
         writes.write_chunk([B]).unwrap();
         writes.no_more_writes().unwrap().reply_chunk([C]).unwrap()
     });
-    let octets = words(&expected);
-    let Body::NoMsg { chunks } = Header::decode(&octets).unwrap().body else {
+    let bytes = words(&expected);
+    let Body::NoMsg { chunks } = Header::decode(&bytes).unwrap().body else {
         panic!();
     };
     assert_eq!(chunks.reads.segments().next().unwrap().segment, A);
@@ -184,15 +184,15 @@ fn r8166_4_1_2_4_outline_finds_the_lists_again() {
     let body = [
         1, 0, 1, 2, 3, 4, 0, 1, 0, 1, 1, 5, 6, 7, 8, 0, 1, 1, 9, 10, 11, 12,
     ];
-    let octets = message(1, &[&body]);
-    let Body::NoMsg { chunks } = Header::decode(&octets).unwrap().body else {
+    let bytes = message(1, &[&body]);
+    let Body::NoMsg { chunks } = Header::decode(&bytes).unwrap().body else {
         panic!();
     };
-    let again = chunks.outline().lists(&octets).unwrap();
+    let again = chunks.outline().lists(&bytes).unwrap();
     assert_eq!(format!("{again:?}"), format!("{chunks:?}"));
     // In another message it finds something else or nothing, and comes to no harm.
-    for length in 0..octets.len() {
-        if let Some(lists) = chunks.outline().lists(&octets[..length]) {
+    for length in 0..bytes.len() {
+        if let Some(lists) = chunks.outline().lists(&bytes[..length]) {
             assert!(lists.reads.segments().count() <= 1);
         }
     }
@@ -200,24 +200,24 @@ fn r8166_4_1_2_4_outline_finds_the_lists_again() {
 
 #[test]
 fn r8166_4_1_2_5_error_codes() {
-    golden(&[XID, 1, 32, 4, 2], |octets| {
-        ErrorReply::chunk(XID).encode(32, octets).unwrap()
+    golden(&[XID, 1, 32, 4, 2], |bytes| {
+        ErrorReply::chunk(XID).encode(32, bytes).unwrap()
     });
     let vers = ErrorReply {
         xid: XID,
         vers: 7,
         error: RdmaError::Vers { low: 1, high: 1 },
     };
-    golden(&[XID, 7, 32, 4, 1, 1, 1], |octets| {
-        vers.encode(32, octets).unwrap()
+    golden(&[XID, 7, 32, 4, 1, 1, 1], |bytes| {
+        vers.encode(32, bytes).unwrap()
     });
     assert_eq!(size::error(&vers.error), 28);
     assert_eq!(size::error(&RdmaError::Chunk), 20);
     // Any other code is not understood.
     for code in [0, 3, 9, u32::MAX] {
-        let octets = words(&[XID, 1, 32, 4, code, 1, 1]);
+        let bytes = words(&[XID, 1, 32, 4, code, 1, 1]);
         assert_eq!(
-            Header::decode(&octets).unwrap_err(),
+            Header::decode(&bytes).unwrap_err(),
             Malformed::Error { xid: XID }
         );
     }
@@ -251,8 +251,8 @@ fn r8166_4_1_2_5_procedures() {
             }
         );
     }
-    golden(&[XID, 1, 32, 3], |octets| {
-        HeaderWriter::done(octets, XID, 32).unwrap()
+    golden(&[XID, 1, 32, 3], |bytes| {
+        HeaderWriter::done(bytes, XID, 32).unwrap()
     });
 }
 
@@ -283,8 +283,8 @@ fn r8166_4_1_2_sizes_are_those_of_the_encoder() {
         for writes in 0..4 {
             for per_chunk in 0..4 {
                 for reply in [None, Some(0), Some(1), Some(3)] {
-                    let mut octets = [0; 1024];
-                    let mut header = HeaderWriter::msg(&mut octets, XID, 32).unwrap();
+                    let mut bytes = [0; 1024];
+                    let mut header = HeaderWriter::msg(&mut bytes, XID, 32).unwrap();
                     for _ in 0..reads {
                         let read = ReadSegment {
                             position: 4,
@@ -317,8 +317,8 @@ fn r8166_4_1_2_sizes_are_those_of_the_encoder() {
 
 #[test]
 fn r8166_4_1_2_encoder_never_writes_past_its_buffer() {
-    let whole = |octets: &mut [u8]| -> Result<usize, rpcrdma_core::wire::Overflow> {
-        let mut header = HeaderWriter::nomsg(octets, XID, 32)?;
+    let whole = |bytes: &mut [u8]| -> Result<usize, rpcrdma_core::wire::Overflow> {
+        let mut header = HeaderWriter::nomsg(bytes, XID, 32)?;
         header.read_segment(ReadSegment {
             position: 0,
             segment: A,
@@ -329,9 +329,9 @@ fn r8166_4_1_2_encoder_never_writes_past_its_buffer() {
     };
     let needed = whole(&mut [0; 512]).unwrap();
     for length in 0..needed {
-        let mut octets = [0xee; 512];
-        assert!(whole(&mut octets[..length]).is_err());
-        assert!(octets[length..].iter().all(|octet| *octet == 0xee));
+        let mut bytes = [0xee; 512];
+        assert!(whole(&mut bytes[..length]).is_err());
+        assert!(bytes[length..].iter().all(|byte| *byte == 0xee));
     }
     assert_eq!(whole(&mut vec![0; needed]), Ok(needed));
     for length in 0..20 {

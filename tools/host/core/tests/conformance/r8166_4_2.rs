@@ -16,61 +16,61 @@ use rpcrdma_core::wire::VERSION;
 
 #[test]
 fn r8166_4_1_all_headers_begin_alike() {
-    let mut octets = [0; 64];
-    HeaderWriter::plain(&mut octets, XID, 9).unwrap();
-    assert_eq!(octets[..16], words(&[XID, 1, 9, 0]));
-    HeaderWriter::msg(&mut octets, XID, 9).unwrap();
-    assert_eq!(octets[..16], words(&[XID, 1, 9, 0]));
-    HeaderWriter::nomsg(&mut octets, XID, 9).unwrap();
-    assert_eq!(octets[..16], words(&[XID, 1, 9, 1]));
-    HeaderWriter::done(&mut octets, XID, 9).unwrap();
-    assert_eq!(octets[..16], words(&[XID, 1, 9, 3]));
-    ErrorReply::chunk(XID).encode(9, &mut octets).unwrap();
-    assert_eq!(octets[..16], words(&[XID, 1, 9, 4]));
+    let mut bytes = [0; 64];
+    HeaderWriter::plain(&mut bytes, XID, 9).unwrap();
+    assert_eq!(bytes[..16], words(&[XID, 1, 9, 0]));
+    HeaderWriter::msg(&mut bytes, XID, 9).unwrap();
+    assert_eq!(bytes[..16], words(&[XID, 1, 9, 0]));
+    HeaderWriter::nomsg(&mut bytes, XID, 9).unwrap();
+    assert_eq!(bytes[..16], words(&[XID, 1, 9, 1]));
+    HeaderWriter::done(&mut bytes, XID, 9).unwrap();
+    assert_eq!(bytes[..16], words(&[XID, 1, 9, 3]));
+    ErrorReply::chunk(XID).encode(9, &mut bytes).unwrap();
+    assert_eq!(bytes[..16], words(&[XID, 1, 9, 4]));
 }
 
 #[test]
 fn r8166_4_2_1_four_words_in_their_places() {
-    let octets = words(&[7, 1, 9, 3]);
-    let header = Header::decode(&octets).unwrap();
+    let bytes = words(&[7, 1, 9, 3]);
+    let header = Header::decode(&bytes).unwrap();
     assert_eq!((header.xid, header.vers, header.credits), (7, 1, 9));
     assert!(matches!(header.body, Body::Done));
 }
 
 #[test]
 fn r8166_4_2_1_1_xid_is_that_of_the_rpc() {
-    let mut octets = [0; 64];
+    let mut bytes = [0; 64];
     for xid in [0, 1, 0x8000_0000, u32::MAX] {
-        HeaderWriter::plain(&mut octets, xid, 1).unwrap();
-        assert_eq!(Header::decode(&octets).unwrap().xid, xid);
-        assert_eq!(octets[..4], xid.to_be_bytes());
+        HeaderWriter::plain(&mut bytes, xid, 1).unwrap();
+        assert_eq!(Header::decode(&bytes).unwrap().xid, xid);
+        assert_eq!(bytes[..4], xid.to_be_bytes());
     }
 }
 
 #[test]
 fn r8166_4_2_2_1_version_is_one() {
     assert_eq!(VERSION, 1);
-    let mut octets = [0; 64];
-    HeaderWriter::plain(&mut octets, XID, 1).unwrap();
-    assert_eq!(octets[4..8], 1_u32.to_be_bytes());
+    let mut bytes = [0; 64];
+    HeaderWriter::plain(&mut bytes, XID, 1).unwrap();
+    assert_eq!(bytes[4..8], 1_u32.to_be_bytes());
 }
 
 #[test]
 fn r8166_4_2_3_1_credits_pass_unchanged() {
     for credits in [0, 1, 0xffff, 0x1_0000, u32::MAX] {
-        let octets = words(&[XID, 1, credits, 0, 0, 0, 0, XID, CALL]);
-        assert_eq!(call_at_server(&octets).credits, credits);
-        let octets = words(&[XID, 1, credits, 0, 0, 0, 0, XID, REPLY]);
-        assert_eq!(reply_at_client(&octets).credits, credits);
+        let bytes = words(&[XID, 1, credits, 0, 0, 0, 0, XID, CALL]);
+        assert_eq!(call_at_server(&bytes).credits, credits);
+        let bytes = words(&[XID, 1, credits, 0, 0, 0, 0, XID, REPLY]);
+        assert_eq!(reply_at_client(&bytes).credits, credits);
     }
 }
 
 #[test]
 fn r8166_4_2_4_1_payload_follows_the_lists() {
     for (length, lists) in [(7, &[0, 0, 0][..]), (11 + 2, &[0, 1, 1, 1, 2, 3, 4, 0, 0])] {
-        let octets = message(0, &[lists, &rpc(CALL)]);
-        let call = call_at_server(&octets);
-        assert_eq!(call.payload, Some(&octets[length * 4..]));
+        let bytes = message(0, &[lists, &rpc(CALL)]);
+        let call = call_at_server(&bytes);
+        assert_eq!(call.payload, Some(&bytes[length * 4..]));
         assert_eq!(call.payload.unwrap()[..4], XID.to_be_bytes());
     }
 }
@@ -104,38 +104,38 @@ fn r8166_4_2_4_2_msg_with_a_position_zero_chunk_is_refused() {
 
 #[test]
 fn r8166_4_2_4_3_errors_have_no_payload() {
-    let mut octets = [0; 64];
+    let mut bytes = [0; 64];
     let chunk = ErrorReply::chunk(XID);
-    assert_eq!(chunk.encode(1, &mut octets), Ok(20));
+    assert_eq!(chunk.encode(1, &mut bytes), Ok(20));
     let vers = ErrorReply {
         error: RdmaError::Vers { low: 1, high: 1 },
         ..chunk
     };
-    assert_eq!(vers.encode(1, &mut octets), Ok(28));
+    assert_eq!(vers.encode(1, &mut bytes), Ok(28));
 }
 
 #[test]
 fn r8166_4_2_4_4_requester_never_sends_an_error() {
     // Garbage that looks like a Reply in any way is dropped.
-    for octets in [
+    for bytes in [
         message(0, &[&[0, 0, 0], &rpc(2)]),
         message(0, &[&[2, 0, 0], &rpc(REPLY)]),
         message(2, &[&[0, 0, 0, 0, 0], &rpc(REPLY)]),
         message(5, &[&[0, 0, 0], &rpc(REPLY)]),
         words(&[XID, 2, 1, 0, 0, 0, 0, XID, REPLY]),
     ] {
-        assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Response::Drop);
+        assert_eq!(from_server(&bytes, PLAIN).unwrap_err(), Response::Drop);
     }
 }
 
 #[test]
 fn r8166_4_2_4_5_responder_drops_errors() {
     // What cannot be a Call is left to whoever has reverse Calls outstanding; it is never answered.
-    let octets = message(4, &[&[2]]);
+    let bytes = message(4, &[&[2]]);
     assert!(matches!(
-        from_client(&octets, PLAIN),
-        Ok(FromClient::ReverseError(_))
+        from_client(&bytes, PLAIN),
+        Ok(FromClient::BackchannelError(_))
     ));
-    let octets = message(4, &[&[9]]);
-    assert_eq!(from_client(&octets, PLAIN).unwrap_err(), Response::Drop);
+    let bytes = message(4, &[&[9]]);
+    assert_eq!(from_client(&bytes, PLAIN).unwrap_err(), Response::Drop);
 }

@@ -7,8 +7,8 @@ use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromServer;
 use rpcrdma_core::engine::inbound::Response;
 use rpcrdma_core::engine::requester::call::plan;
+use rpcrdma_core::engine::requester::call::CallLimits;
 use rpcrdma_core::engine::requester::call::CallPlan;
-use rpcrdma_core::engine::requester::call::Limits;
 use rpcrdma_core::engine::requester::call::ReplyPlan;
 use rpcrdma_core::engine::requester::match_reply::arrived;
 use rpcrdma_core::engine::requester::match_reply::Arrived;
@@ -63,16 +63,16 @@ fn shape(length: u32) -> ReplyShape {
     }
 }
 
-/// Plans a Reply, encodes its header and reads the result at the requester: the octets returned in
+/// Plans a Reply, encodes its header and reads the result at the requester: the bytes returned in
 /// each Write chunk, and in the Reply chunk.
 fn convey(call: &[u8], results: &[Payload], length: u32) -> (Form, Vec<u64>, Option<u64>) {
     let chunks = call_at_server(call).chunks;
     let reply = reply::plan(chunks, results, &shape(length), &REPLY_LIMITS).unwrap();
-    let mut octets = [0; 1024];
-    let end = reply.encode(XID, 32, [], &mut octets).unwrap();
+    let mut bytes = [0; 1024];
+    let end = reply.encode(XID, 32, [], &mut bytes).unwrap();
     assert_eq!(end, reply.header() as usize);
-    octets[end..end + 8].copy_from_slice(&words(&[XID, REPLY]));
-    let lists = reply_at_client(&octets[..end + 8]).chunks;
+    bytes[end..end + 8].copy_from_slice(&words(&[XID, REPLY]));
+    let lists = reply_at_client(&bytes[..end + 8]).chunks;
     assert!(lists.reads.is_empty());
     (
         reply.form(),
@@ -134,9 +134,9 @@ fn r8166_4_3_2_3_3_result_of_an_empty_chunk_is_inline() {
     assert_eq!(reply.runs().collect::<Vec<_>>(), [(0, 1200)]);
     assert_eq!(reply.writes().count(), 1);
     assert_eq!(convey(&call, &results, 3200).1, [0, 2000]);
-    let mut octets = [0; 256];
-    reply.encode(XID, 32, [], &mut octets).unwrap();
-    assert_eq!(octets[16..32], words(&[0, 1, 0, 1]), "returned empty");
+    let mut bytes = [0; 256];
+    reply.encode(XID, 32, [], &mut bytes).unwrap();
+    assert_eq!(bytes[16..32], words(&[0, 1, 0, 1]), "returned empty");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn r8166_4_3_2_3_4_forced_inline_may_make_the_reply_long() {
 
 #[test]
 fn r8166_4_3_3_1_reply_chunk_if_the_largest_reply_does_not_fit() {
-    let limits = Limits {
+    let limits = CallLimits {
         receive: 1024,
         ..limits()
     };
@@ -167,7 +167,7 @@ fn r8166_4_3_3_1_reply_chunk_if_the_largest_reply_does_not_fit() {
 
 #[test]
 fn r8166_4_3_3_1_header_growth_counts() {
-    // A Reply that returns a Write chunk of one segment has 24 octets more of header.
+    // A Reply that returns a Write chunk of one segment has 24 bytes more of header.
     for head in 0..4096 {
         let mut shape = read_call(20_000);
         shape.reply.head = head;
@@ -245,27 +245,27 @@ const OWN: Segment = Segment {
 
 #[test]
 fn r8166_4_3_3_4_short_reply_with_unused_reply_chunk() {
-    let octets = reply(0, None, Some(OWN.with_length(0)));
+    let bytes = reply(0, None, Some(OWN.with_length(0)));
     let offered = Offered {
         write: NO_CHUNK,
         reply: [OWN],
     };
     assert_eq!(
-        arrived(&reply_at_client(&octets), offered),
+        arrived(&reply_at_client(&bytes), offered),
         Ok(Arrived::Inline {
             payload: &words(&rpc(REPLY)),
             by_write: 0
         })
     );
     // But not if it claims to have been used.
-    let octets = reply(0, None, Some(OWN.with_length(1)));
-    assert_eq!(arrived(&reply_at_client(&octets), offered), Err(Mismatch));
+    let bytes = reply(0, None, Some(OWN.with_length(1)));
+    assert_eq!(arrived(&reply_at_client(&bytes), offered), Err(Mismatch));
 }
 
 #[test]
 fn r8166_4_3_3_2_old_requesters_get_the_reply_chunk_used() {
     let form = |lists: &[u32], length| {
-        let octets = message(0, &[lists, &rpc(CALL)]);
+        let bytes = message(0, &[lists, &rpc(CALL)]);
         let shape = ReplyShape {
             length,
             protected: false,
@@ -275,7 +275,7 @@ fn r8166_4_3_3_2_old_requesters_get_the_reply_chunk_used() {
             refuses_unused: true,
             exposed_segments: 0,
         };
-        let plan = reply::plan(call_at_server(&octets).chunks, &[], &shape, &limits);
+        let plan = reply::plan(call_at_server(&bytes).chunks, &[], &shape, &limits);
         plan.unwrap().form()
     };
     let chunk = hloo(2, 400, 0x2000);
@@ -305,8 +305,8 @@ fn r8166_3_4_6_requester_checks_what_is_returned() {
         reply: NO_CHUNK,
     };
     let written = |segment| {
-        let octets = reply(0, Some(segment), None);
-        match arrived(&reply_at_client(&octets), offered) {
+        let bytes = reply(0, Some(segment), None);
+        match arrived(&reply_at_client(&bytes), offered) {
             Ok(Arrived::Inline { by_write, .. }) => Some(by_write),
             Ok(other) => panic!("{other:?}"),
             Err(Mismatch) => None,
@@ -334,12 +334,12 @@ fn r8166_3_4_6_requester_checks_count_and_order() {
             body.extend(hloo(n, *length, 0));
         }
         body.extend([0, 0]);
-        let octets = message(0, &[&body, &rpc(REPLY)]);
+        let bytes = message(0, &[&body, &rpc(REPLY)]);
         let offered = Offered {
             write: own,
             reply: NO_CHUNK,
         };
-        match arrived(&reply_at_client(&octets), offered) {
+        match arrived(&reply_at_client(&bytes), offered) {
             Ok(Arrived::Inline { by_write, .. }) => Some(by_write),
             _ => None,
         }
@@ -366,52 +366,52 @@ fn r8166_3_4_6_requester_refuses_chunks_it_did_not_offer() {
         write: NO_CHUNK,
         reply: NO_CHUNK,
     };
-    for octets in [
+    for bytes in [
         reply(0, Some(OWN), None),
         reply(0, Some(OWN.with_length(0)), None),
         reply(0, None, Some(OWN.with_length(0))),
         reply(1, None, Some(OWN)),
     ] {
-        assert_eq!(arrived(&reply_at_client(&octets), nothing), Err(Mismatch));
+        assert_eq!(arrived(&reply_at_client(&bytes), nothing), Err(Mismatch));
     }
     // Nor a second Write chunk.
     let both = [&hloo(7, 4096, 0x7000)[..], &[1, 1], &hloo(7, 0, 0x7000)].concat();
-    let octets = message(0, &[&[0, 1, 1], &both, &[0, 0], &rpc(REPLY)]);
+    let bytes = message(0, &[&[0, 1, 1], &both, &[0, 0], &rpc(REPLY)]);
     let offered = Offered {
         write: [OWN],
         reply: NO_CHUNK,
     };
-    assert_eq!(arrived(&reply_at_client(&octets), offered), Err(Mismatch));
+    assert_eq!(arrived(&reply_at_client(&bytes), offered), Err(Mismatch));
 }
 
 #[test]
-fn r8166_4_3_3_long_reply_needs_octets_in_the_reply_chunk() {
+fn r8166_4_3_3_long_reply_needs_bytes_in_the_reply_chunk() {
     let offered = Offered {
         write: NO_CHUNK,
         reply: [OWN],
     };
-    let octets = reply(1, None, Some(OWN.with_length(120)));
+    let bytes = reply(1, None, Some(OWN.with_length(120)));
     assert_eq!(
-        arrived(&reply_at_client(&octets), offered),
+        arrived(&reply_at_client(&bytes), offered),
         Ok(Arrived::InReplyChunk {
             length: 120,
             by_write: 0
         })
     );
-    let octets = reply(1, None, Some(OWN.with_length(0)));
-    assert_eq!(arrived(&reply_at_client(&octets), offered), Err(Mismatch));
+    let bytes = reply(1, None, Some(OWN.with_length(0)));
+    assert_eq!(arrived(&reply_at_client(&bytes), offered), Err(Mismatch));
 }
 
 #[test]
 fn r8166_4_5_3_2_too_small_chunks_are_found_before_writing() {
-    let octets = call(&[], Some(512));
-    let chunks = call_at_server(&octets).chunks;
+    let bytes = call(&[], Some(512));
+    let chunks = call_at_server(&bytes).chunks;
     assert_eq!(
         reply::plan(chunks, &[], &shape(8192), &REPLY_LIMITS).unwrap_err(),
         CannotReply::NoRoom
     );
-    let octets = call(&[Some(2048)], Some(65_536));
-    let chunks = call_at_server(&octets).chunks;
+    let bytes = call(&[Some(2048)], Some(65_536));
+    let chunks = call_at_server(&bytes).chunks;
     assert_eq!(
         reply::plan(chunks, &[item(100, 2049)], &shape(2152), &REPLY_LIMITS).unwrap_err(),
         CannotReply::WriteChunk {
@@ -420,8 +420,8 @@ fn r8166_4_5_3_2_too_small_chunks_are_found_before_writing() {
         }
     );
     // No chunk at all, and over the requester's threshold.
-    let octets = call(&[], None);
-    let chunks = call_at_server(&octets).chunks;
+    let bytes = call(&[], None);
+    let chunks = call_at_server(&bytes).chunks;
     assert!(reply::plan(chunks, &[], &shape(4096 - 28), &REPLY_LIMITS).is_ok());
     assert_eq!(
         reply::plan(chunks, &[], &shape(4096 - 27), &REPLY_LIMITS).unwrap_err(),
@@ -431,8 +431,8 @@ fn r8166_4_5_3_2_too_small_chunks_are_found_before_writing() {
 
 #[test]
 fn r8166_4_5_3_2_results_outside_the_reply_are_a_defect() {
-    let octets = call(&[Some(8192), Some(8192)], None);
-    let chunks = call_at_server(&octets).chunks;
+    let bytes = call(&[Some(8192), Some(8192)], None);
+    let chunks = call_at_server(&bytes).chunks;
     for results in [
         [item(100, 1000), item(900, 4)],
         [item(100, 1000), item(1096, 400)],
@@ -448,9 +448,9 @@ fn r8166_4_5_3_2_results_outside_the_reply_are_a_defect() {
 
 #[test]
 fn r8166_4_3_3_long_reply_is_recognised() {
-    let octets = reply(1, None, Some(OWN.with_length(120)));
+    let bytes = reply(1, None, Some(OWN.with_length(120)));
     assert!(matches!(
-        from_server(&octets, PLAIN),
+        from_server(&bytes, PLAIN),
         Ok(FromServer::Reply(message)) if message.payload.is_none()
     ));
 }

@@ -45,13 +45,13 @@ fn malformed() -> Vec<Vec<u8>> {
 fn r8166_4_5_1_short_messages_are_dropped_unparsed() {
     for length in 0..28 {
         for fill in [0, 1, 0xff] {
-            let octets = vec![fill; length];
-            assert_eq!(from_client(&octets, PLAIN).unwrap_err(), Response::Drop);
-            assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Response::Drop);
+            let bytes = vec![fill; length];
+            assert_eq!(from_client(&bytes, PLAIN).unwrap_err(), Response::Drop);
+            assert_eq!(from_server(&bytes, PLAIN).unwrap_err(), Response::Drop);
         }
         for procedure in [0, 1, 2, 5] {
-            let octets = &message(procedure, &[&[0, 0, 0]])[..length];
-            assert_eq!(from_client(octets, PLAIN).unwrap_err(), Response::Drop);
+            let bytes = &message(procedure, &[&[0, 0, 0]])[..length];
+            assert_eq!(from_client(bytes, PLAIN).unwrap_err(), Response::Drop);
         }
     }
 }
@@ -77,8 +77,8 @@ fn r8166_4_5_3_header_errors_in_replies_are_dropped() {
 #[test]
 fn r8166_4_5_4_error_has_the_xid_of_the_call() {
     for xid in [0, 1, u32::MAX] {
-        let octets = words(&[xid, 1, 32, 5, 0, 0, 0]);
-        let Err(Response::Answer(error)) = from_client(&octets, PLAIN) else {
+        let bytes = words(&[xid, 1, 32, 5, 0, 0, 0]);
+        let Err(Response::Answer(error)) = from_client(&bytes, PLAIN) else {
             panic!();
         };
         let mut answer = [0; 64];
@@ -90,8 +90,8 @@ fn r8166_4_5_4_error_has_the_xid_of_the_call() {
 #[test]
 fn r8166_4_5_5_error_has_the_version_of_the_call() {
     for vers in [0, 2, 7, u32::MAX] {
-        let octets = words(&[XID, vers, 32, 0, 0, 0, 0, XID, CALL]);
-        let Err(Response::Answer(error)) = from_client(&octets, PLAIN) else {
+        let bytes = words(&[XID, vers, 32, 0, 0, 0, 0, XID, CALL]);
+        let Err(Response::Answer(error)) = from_client(&bytes, PLAIN) else {
             panic!();
         };
         let mut answer = [0; 64];
@@ -109,8 +109,8 @@ fn r8166_4_5_6_error_is_rdma_error_with_a_reason() {
 
 #[test]
 fn r8166_4_5_7_error_completes_the_transaction() {
-    let octets = message(4, &[&[2]]);
-    let Ok(FromServer::Error(refused)) = from_server(&octets, PLAIN) else {
+    let bytes = message(4, &[&[2]]);
+    let Ok(FromServer::Error(refused)) = from_server(&bytes, PLAIN) else {
         panic!();
     };
     assert_eq!(refused.xid, XID);
@@ -119,7 +119,7 @@ fn r8166_4_5_7_error_completes_the_transaction() {
 
 #[test]
 fn r8166_4_5_8_undecodable_errors_are_dropped() {
-    for octets in [
+    for bytes in [
         message(4, &[]),
         message(4, &[&[9]]),
         message(4, &[&[0, 1, 1]]),
@@ -127,8 +127,8 @@ fn r8166_4_5_8_undecodable_errors_are_dropped() {
         message(4, &[&[1, 1]]),
         message(4, &[&[1, 1, 1]])[..27].to_vec(),
     ] {
-        assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Response::Drop);
-        assert_eq!(from_client(&octets, PLAIN).unwrap_err(), Response::Drop);
+        assert_eq!(from_server(&bytes, PLAIN).unwrap_err(), Response::Drop);
+        assert_eq!(from_client(&bytes, PLAIN).unwrap_err(), Response::Drop);
     }
 }
 
@@ -136,16 +136,16 @@ fn r8166_4_5_8_undecodable_errors_are_dropped() {
 fn r8166_4_5_1_1_unsupported_versions_get_a_range() {
     for vers in [0, 2, 3, u32::MAX] {
         for procedure in [0, 1, 2, 3, 5, 9] {
-            let octets = words(&[XID, vers, 32, procedure, 0, 0, 0]);
+            let bytes = words(&[XID, vers, 32, procedure, 0, 0, 0]);
             assert_eq!(
-                from_client(&octets, PLAIN).unwrap_err(),
+                from_client(&bytes, PLAIN).unwrap_err(),
                 Response::Answer(ErrorReply {
                     xid: XID,
                     vers,
                     error: RdmaError::Vers { low: 1, high: 1 }
                 })
             );
-            assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Response::Drop);
+            assert_eq!(from_server(&bytes, PLAIN).unwrap_err(), Response::Drop);
         }
     }
 }
@@ -153,8 +153,8 @@ fn r8166_4_5_1_1_unsupported_versions_get_a_range() {
 #[test]
 fn r8166_4_5_2_1_xdr_errors_get_err_chunk() {
     // The XID of the header is not that of the message.
-    let octets = message(0, &[&[0, 0, 0], &[XID + 1, CALL, 2]]);
-    assert_eq!(from_client(&octets, PLAIN).unwrap_err(), CHUNK);
+    let bytes = message(0, &[&[0, 0, 0], &[XID + 1, CALL, 2]]);
+    assert_eq!(from_client(&bytes, PLAIN).unwrap_err(), CHUNK);
     for call in malformed() {
         assert_eq!(from_client(&call, PLAIN).unwrap_err(), CHUNK);
     }
@@ -163,14 +163,14 @@ fn r8166_4_5_2_1_xdr_errors_get_err_chunk() {
 #[test]
 fn r8166_7_1_err_vers_is_readable_in_any_version() {
     for vers in [0, 1, 2, 77, u32::MAX] {
-        let octets = words(&[XID, vers, 32, 4, 1, 1, 2]);
-        let Ok(FromServer::Error(refused)) = from_server(&octets, PLAIN) else {
+        let bytes = words(&[XID, vers, 32, 4, 1, 1, 2]);
+        let Ok(FromServer::Error(refused)) = from_server(&bytes, PLAIN) else {
             panic!();
         };
         assert_eq!(refused.error, RdmaError::Vers { low: 1, high: 2 });
         // ERR_CHUNK is not: another version may have given 2 another meaning.
-        let octets = words(&[XID, vers, 32, 4, 2, 0, 0]);
-        assert_eq!(from_server(&octets, PLAIN).is_ok(), vers == 1);
+        let bytes = words(&[XID, vers, 32, 4, 2, 0, 0]);
+        assert_eq!(from_server(&bytes, PLAIN).is_ok(), vers == 1);
     }
 }
 

@@ -18,15 +18,15 @@ fn msgp(msg_type: u32) -> Vec<u8> {
 #[test]
 fn r8166_4_6_1_1_no_encoder_for_msgp() {
     // Each way to begin a header, and the procedure it writes.
-    let mut octets = [0; 64];
-    HeaderWriter::msg(&mut octets, XID, 1).unwrap();
-    assert_eq!(octets[15], 0);
-    HeaderWriter::nomsg(&mut octets, XID, 1).unwrap();
-    assert_eq!(octets[15], 1);
-    HeaderWriter::plain(&mut octets, XID, 1).unwrap();
-    assert_eq!(octets[15], 0);
-    HeaderWriter::done(&mut octets, XID, 1).unwrap();
-    assert_eq!(octets[15], 3);
+    let mut bytes = [0; 64];
+    HeaderWriter::msg(&mut bytes, XID, 1).unwrap();
+    assert_eq!(bytes[15], 0);
+    HeaderWriter::nomsg(&mut bytes, XID, 1).unwrap();
+    assert_eq!(bytes[15], 1);
+    HeaderWriter::plain(&mut bytes, XID, 1).unwrap();
+    assert_eq!(bytes[15], 0);
+    HeaderWriter::done(&mut bytes, XID, 1).unwrap();
+    assert_eq!(bytes[15], 3);
 }
 
 #[test]
@@ -47,14 +47,14 @@ fn r8166_4_6_1_3_requester_drops_msgp() {
 
 #[test]
 fn r8166_4_6_2_2_done_is_dropped_unless_negotiated() {
-    for octets in [message(3, &[]), message(3, &[&[0, 0, 0, 0]])] {
-        assert_eq!(from_client(&octets, PLAIN).unwrap_err(), Response::Drop);
-        assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Response::Drop);
+    for bytes in [message(3, &[]), message(3, &[&[0, 0, 0, 0]])] {
+        assert_eq!(from_client(&bytes, PLAIN).unwrap_err(), Response::Drop);
+        assert_eq!(from_server(&bytes, PLAIN).unwrap_err(), Response::Drop);
         assert!(matches!(
-            from_client(&octets, PULLED),
+            from_client(&bytes, PULLED),
             Ok(FromClient::Done { xid: XID })
         ));
         // Servers expose Replies, clients do not.
-        assert_eq!(from_server(&octets, PULLED).unwrap_err(), Response::Drop);
+        assert_eq!(from_server(&bytes, PULLED).unwrap_err(), Response::Drop);
     }
 }

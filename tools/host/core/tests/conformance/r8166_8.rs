@@ -13,7 +13,7 @@ use rpcrdma_core::engine::responder::reply::Payload;
 use rpcrdma_core::engine::responder::reply::ReplyLimits;
 use rpcrdma_core::engine::responder::reply::ReplyShape;
 
-/// Whether a Call with this credential and verifier, cut to `inline` octets, is accepted with a
+/// Whether a Call with this credential and verifier, cut to `inline` bytes, is accepted with a
 /// Read chunk at `position`.
 fn accepted(credential: &[u32], verifier: &[u32], inline: usize, position: u32) -> bool {
     let mut rpc = vec![XID, CALL, 2, 100_003, 4, 1];
@@ -175,15 +175,15 @@ fn r8166_8_2_2_4_1_every_field_may_be_hostile() {
     assert!(answered > 0);
 }
 
-/// Does all that either end does with a message, as far as its octets decide; returns whether a
+/// Does all that either end does with a message, as far as its bytes decide; returns whether a
 /// responder answered it with an error.
-fn act_on(octets: &[u8]) -> u32 {
+fn act_on(bytes: &[u8]) -> u32 {
     use rpcrdma_core::engine::inbound::from_client;
     use rpcrdma_core::engine::inbound::from_server;
     use rpcrdma_core::engine::inbound::FromClient;
     use rpcrdma_core::engine::inbound::FromServer;
     use rpcrdma_core::engine::inbound::Response;
-    use rpcrdma_core::engine::requester::call::Extent;
+    use rpcrdma_core::engine::requester::call::XdrLens;
     use rpcrdma_core::engine::requester::match_reply::arrived;
     use rpcrdma_core::engine::requester::match_reply::Arrived;
     use rpcrdma_core::engine::requester::match_reply::Offered;
@@ -193,14 +193,14 @@ fn act_on(octets: &[u8]) -> u32 {
     use rpcrdma_core::engine::responder::remote_inv::handle_to_invalidate;
 
     let own = [segment(7, 64, 0x1000)];
-    if let Ok(FromServer::Reply(reply)) = from_server(octets, PULLED) {
+    if let Ok(FromServer::Reply(reply)) = from_server(bytes, PULLED) {
         let offered = Offered {
             write: own,
             reply: own,
         };
         if let Ok(Arrived::Inline { payload, by_write }) = arrived(&reply, offered) {
             assert!(by_write <= 64);
-            let room = Extent {
+            let room = XdrLens {
                 head: 16,
                 data: 64,
                 page_offset: 0,
@@ -210,7 +210,7 @@ fn act_on(octets: &[u8]) -> u32 {
             assert!(placement.length <= 16 + 64 + 8);
         }
     }
-    match from_client(octets, PLAIN) {
+    match from_client(bytes, PLAIN) {
         Ok(FromClient::Call(call)) => {
             let bounds = Bounds {
                 message: 1 << 20,
@@ -220,7 +220,7 @@ fn act_on(octets: &[u8]) -> u32 {
             };
             let inline = call.payload.map(<[u8]>::len);
             if let Ok(Some(assembly)) = Assembly::plan(inline, call.chunks.reads, &bounds) {
-                assert!(assembly.pieces().count() < 1000);
+                assert!(assembly.parts().count() < 1000);
             }
             let results = [Payload {
                 offset: 100,

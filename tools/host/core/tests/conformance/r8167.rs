@@ -16,11 +16,11 @@ use rpcrdma_core::wire::RdmaError;
 
 #[test]
 fn r8167_1_1_one_codec_for_both_directions() {
-    let mut octets = [0; 64];
-    let end = HeaderWriter::plain(&mut octets, XID, 16).unwrap();
-    octets[end..end + 8].copy_from_slice(&words(&[XID, CALL]));
-    assert!(from_client(&octets, PLAIN).is_ok());
-    assert!(from_server(&octets, PLAIN).is_ok());
+    let mut bytes = [0; 64];
+    let end = HeaderWriter::plain(&mut bytes, XID, 16).unwrap();
+    bytes[end..end + 8].copy_from_slice(&words(&[XID, CALL]));
+    assert!(from_client(&bytes, PLAIN).is_ok());
+    assert!(from_server(&bytes, PLAIN).is_ok());
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn r8167_2_4_1_same_xid_in_both_directions() {
     let reply = message(0, &[&[0, 0, 0], &rpc(REPLY)]);
     assert!(matches!(
         from_server(&call, PLAIN),
-        Ok(FromServer::ReverseCall(message)) if message.xid == XID
+        Ok(FromServer::BackchannelCall(message)) if message.xid == XID
     ));
     assert!(matches!(
         from_server(&reply, PLAIN),
@@ -42,23 +42,23 @@ fn r8167_2_4_1_same_xid_in_both_directions() {
 #[test]
 fn r8167_4_1_4_credits_belong_to_a_direction() {
     let mut forward = Window::FRESH;
-    let mut reverse = Window::FRESH;
+    let mut backchannel = Window::FRESH;
     forward.grant(128, 128);
     // The client gets a reverse Call with a request of 2: it changes neither window.
-    let octets = words(&[XID, 1, 2, 0, 0, 0, 0, XID, CALL]);
-    match from_server(&octets, PLAIN).unwrap() {
+    let bytes = words(&[XID, 1, 2, 0, 0, 0, 0, XID, CALL]);
+    match from_server(&bytes, PLAIN).unwrap() {
         FromServer::Reply(message) => assert!(forward.grant(message.credits, 128)),
-        FromServer::ReverseCall(message) => assert_eq!(message.credits, 2),
+        FromServer::BackchannelCall(message) => assert_eq!(message.credits, 2),
         other => panic!("{other:?}"),
     }
     assert_eq!(forward.granted(), 128);
     // The server gets a reverse Reply with a grant of 2: it changes the reverse window.
-    let octets = words(&[XID, 1, 2, 0, 0, 0, 0, XID, REPLY]);
-    match from_client(&octets, PLAIN).unwrap() {
-        FromClient::ReverseReply(message) => assert!(reverse.grant(message.credits, 16)),
+    let bytes = words(&[XID, 1, 2, 0, 0, 0, 0, XID, REPLY]);
+    match from_client(&bytes, PLAIN).unwrap() {
+        FromClient::BackchannelReply(message) => assert!(backchannel.grant(message.credits, 16)),
         other => panic!("{other:?}"),
     }
-    assert_eq!((forward.granted(), reverse.granted()), (128, 2));
+    assert_eq!((forward.granted(), backchannel.granted()), (128, 2));
 }
 
 #[test]
@@ -76,14 +76,14 @@ fn r8167_5_3_2_reverse_messages_are_short() {
         receive: 1024,
         remote_invalidation: false,
     };
-    assert_eq!(agreement.reverse_payload(), 1024 - 28);
+    assert_eq!(agreement.backchannel_payload(), 1024 - 28);
 }
 
 #[test]
 fn r8167_5_3_3_reverse_calls_with_chunks_are_refused() {
     let refused = Response::Answer(ErrorReply::chunk(XID));
     let a = [1, 64, 0, 0];
-    for octets in [
+    for bytes in [
         msg_with_reads(&[(8, segment(1, 4, 0))], CALL, 6),
         message(0, &[&[0, 1, 1], &a, &[0, 0], &rpc(CALL)]),
         message(0, &[&[0, 1, 0, 0, 0], &rpc(CALL)]),
@@ -91,14 +91,14 @@ fn r8167_5_3_3_reverse_calls_with_chunks_are_refused() {
         nomsg_with_reads(&[(0, segment(1, 64, 0))]),
         nomsg_with_reads(&[(8, segment(1, 64, 0))]),
     ] {
-        assert_eq!(from_server(&octets, PLAIN).unwrap_err(), refused);
+        assert_eq!(from_server(&bytes, PLAIN).unwrap_err(), refused);
     }
 }
 
 #[test]
 fn r8167_5_3_4_reverse_error_is_told_apart() {
-    let octets = message(4, &[&[2]]);
-    let Ok(FromClient::ReverseError(refused)) = from_client(&octets, PLAIN) else {
+    let bytes = message(4, &[&[2]]);
+    let Ok(FromClient::BackchannelError(refused)) = from_client(&bytes, PLAIN) else {
         panic!();
     };
     assert_eq!((refused.xid, refused.error), (XID, RdmaError::Chunk));
@@ -107,32 +107,32 @@ fn r8167_5_3_4_reverse_error_is_told_apart() {
 #[test]
 fn r8167_5_3_reverse_replies_with_chunks_are_dropped() {
     let a = [1, 64, 0, 0];
-    for octets in [
+    for bytes in [
         message(0, &[&[0, 1, 1], &a, &[0, 0], &rpc(REPLY)]),
         message(0, &[&[0, 0, 1, 1], &a, &rpc(REPLY)]),
         msg_with_reads(&[(8, segment(1, 4, 0))], REPLY, 6),
     ] {
-        assert_eq!(from_client(&octets, PLAIN).unwrap_err(), Response::Drop);
+        assert_eq!(from_client(&bytes, PLAIN).unwrap_err(), Response::Drop);
     }
 }
 
 #[test]
 fn r8167_5_1_2_calls_of_another_version_get_a_range() {
     for vers in [0, 2, 77, u32::MAX] {
-        let octets = words(&[XID, vers, 1, 0, 0, 0, 0, XID, CALL]);
-        let Err(Response::Answer(error)) = from_server(&octets, PLAIN) else {
+        let bytes = words(&[XID, vers, 1, 0, 0, 0, 0, XID, CALL]);
+        let Err(Response::Answer(error)) = from_server(&bytes, PLAIN) else {
             panic!();
         };
         assert_eq!((error.xid, error.vers), (XID, vers));
         assert_eq!(error.error, RdmaError::Vers { low: 1, high: 1 });
         // What is no Call is not answered: a Reply, something unknown, an error.
-        for octets in [
+        for bytes in [
             words(&[XID, vers, 1, 0, 0, 0, 0, XID, REPLY]),
             words(&[XID, vers, 1, 0, 0, 0, 0, XID + 1, CALL]),
             words(&[XID, vers, 1, 0, 0, 0, 0]),
             words(&[XID, vers, 1, 4, 2, 0, 0, XID, CALL]),
         ] {
-            assert_eq!(from_server(&octets, PLAIN).unwrap_err(), Response::Drop);
+            assert_eq!(from_server(&bytes, PLAIN).unwrap_err(), Response::Drop);
         }
     }
 }

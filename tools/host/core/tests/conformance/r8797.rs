@@ -56,7 +56,7 @@ fn cm0_3_1_2_magic_is_big_endian() {
 }
 
 #[test]
-fn cm0_3_1_3_only_eight_octets_have_meaning() {
+fn cm0_3_1_3_only_eight_bytes_have_meaning() {
     let mut longer = GOLDEN.to_vec();
     longer.extend([0xff; 100]);
     assert_eq!(PrivateData::find(&longer), Some(data(true, 4096, 4096)));
@@ -78,9 +78,9 @@ fn cm0_3_1_1_2_reserved_bits_are_clear_when_sent() {
 #[test]
 fn r8797_4_3_reserved_bits_are_ignored_on_receipt() {
     for flags in 0..=255 {
-        let mut octets = GOLDEN;
-        octets[5] = flags;
-        let found = PrivateData::find(&octets).unwrap();
+        let mut bytes = GOLDEN;
+        bytes[5] = flags;
+        let found = PrivateData::find(&bytes).unwrap();
         assert_eq!(found, data(flags & 1 == 1, 4096, 4096));
     }
 }
@@ -100,27 +100,27 @@ fn cm0_3_1_2_1_size_codes() {
         (1 << 20, 255, 262_144),
         (u32::MAX, 255, 262_144),
     ] {
-        let octets = data(false, size, size).encode();
-        assert_eq!(octets[6..], [code, code], "{size}");
-        assert_eq!(PrivateData::find(&octets), Some(data(false, told, told)));
+        let bytes = data(false, size, size).encode();
+        assert_eq!(bytes[6..], [code, code], "{size}");
+        assert_eq!(PrivateData::find(&bytes), Some(data(false, told, told)));
     }
 }
 
 #[test]
 fn cm0_3_2_1_other_versions_are_as_if_absent() {
     for version in [0, 2, 3, 255] {
-        let mut octets = GOLDEN;
-        octets[4] = version;
-        assert_eq!(PrivateData::find(&octets), None);
-        assert_eq!(PrivateData::of_peer(&octets), data(false, 1024, 1024));
+        let mut bytes = GOLDEN;
+        bytes[4] = version;
+        assert_eq!(PrivateData::find(&bytes), None);
+        assert_eq!(PrivateData::of_peer(&bytes), data(false, 1024, 1024));
     }
 }
 
 #[test]
 fn cm0_4_1_defaults_if_missing_or_malformed() {
     let default = data(false, 1024, 1024);
-    for octets in [&[][..], &[0; 8], &[0xff; 56], &GOLDEN[..7], &GOLDEN[1..]] {
-        assert_eq!(PrivateData::of_peer(octets), default);
+    for bytes in [&[][..], &[0; 8], &[0xff; 56], &GOLDEN[..7], &GOLDEN[1..]] {
+        assert_eq!(PrivateData::of_peer(bytes), default);
     }
 }
 
@@ -132,13 +132,13 @@ fn r8797_4_2_area_too_small() {
 }
 
 #[test]
-fn r8797_4_4_version_one_is_eight_octets() {
+fn r8797_4_4_version_one_is_eight_bytes() {
     assert_eq!(data(true, 4096, 4096).encode().len(), 8);
     // Nothing has to follow, anything may.
     for length in 8..64 {
-        let mut octets = vec![0; length];
-        octets[..8].copy_from_slice(&GOLDEN);
-        assert!(PrivateData::find(&octets).is_some());
+        let mut bytes = vec![0; length];
+        bytes[..8].copy_from_slice(&GOLDEN);
+        assert!(PrivateData::find(&bytes).is_some());
     }
 }
 
@@ -162,42 +162,42 @@ fn r8797_4_1_3_either_flag_clear_means_plain_send() {
 #[test]
 fn r8797_5_2_1_identifier_at_any_offset() {
     for offset in 0..48 {
-        let mut octets = vec![0xa5; offset];
-        octets.extend(GOLDEN);
-        assert!(PrivateData::find(&octets).is_some(), "{offset}");
-        octets.extend([0; 13]);
-        assert!(PrivateData::find(&octets).is_some(), "{offset}");
+        let mut bytes = vec![0xa5; offset];
+        bytes.extend(GOLDEN);
+        assert!(PrivateData::find(&bytes).is_some(), "{offset}");
+        bytes.extend([0; 13]);
+        assert!(PrivateData::find(&bytes).is_some(), "{offset}");
     }
     // A false start does not hide the message.
-    let mut octets = vec![0xf6, 0xab, 0x0e, 0x18, 0xf6, 0xab];
-    octets.extend(GOLDEN);
-    assert_eq!(PrivateData::find(&octets), Some(data(true, 4096, 4096)));
+    let mut bytes = vec![0xf6, 0xab, 0x0e, 0x18, 0xf6, 0xab];
+    bytes.extend(GOLDEN);
+    assert_eq!(PrivateData::find(&bytes), Some(data(true, 4096, 4096)));
 }
 
 #[test]
 fn r8797_5_2_2_no_identifier_no_message() {
-    let mut octets = GOLDEN;
+    let mut bytes = GOLDEN;
     for index in 0..4 {
-        octets[index] ^= 1;
-        assert_eq!(PrivateData::of_peer(&octets), PrivateData::default());
-        octets[index] ^= 1;
+        bytes[index] ^= 1;
+        assert_eq!(PrivateData::of_peer(&bytes), PrivateData::default());
+        bytes[index] ^= 1;
     }
 }
 
 #[test]
 fn r8797_5_2_3_identifier_too_near_the_end() {
     for missing in 1..=4 {
-        let mut octets = vec![0; 20];
-        octets.extend(&GOLDEN[..8 - missing]);
-        assert_eq!(PrivateData::find(&octets), None);
+        let mut bytes = vec![0; 20];
+        bytes.extend(&GOLDEN[..8 - missing]);
+        assert_eq!(PrivateData::find(&bytes), None);
     }
 }
 
 #[test]
 fn r8797_6_1_another_block_after_the_first_is_invisible() {
-    let mut octets = GOLDEN.to_vec();
-    octets.extend([0x12, 0x34, 0x56, 0x78, 1, 0, 0, 0]);
-    assert_eq!(PrivateData::find(&octets), Some(data(true, 4096, 4096)));
+    let mut bytes = GOLDEN.to_vec();
+    bytes.extend([0x12, 0x34, 0x56, 0x78, 1, 0, 0, 0]);
+    assert_eq!(PrivateData::find(&bytes), Some(data(true, 4096, 4096)));
 }
 
 /// The lists of a Call, with segments of these handles and lengths.
@@ -222,8 +222,8 @@ fn choose(reads: &[(u32, u32)], writes: &[(u32, u32)], reply: &[(u32, u32)]) -> 
     for (handle, length) in reply {
         body.extend(hloo(*handle, *length, 0));
     }
-    let octets = message(0, &[&body, &rpc(CALL)]);
-    handle_to_invalidate(&call_at_server(&octets).chunks)
+    let bytes = message(0, &[&body, &rpc(CALL)]);
+    handle_to_invalidate(&call_at_server(&bytes).chunks)
 }
 
 #[test]
@@ -243,12 +243,12 @@ fn r8797_4_1_2_empty_chunks_have_no_handle() {
         &[0, 0, 1, 0],
         &[0, 1, 0, 1, 0, 0, 1, 0],
     ] {
-        let octets = message(0, &[lists, &rpc(CALL)]);
-        assert_eq!(handle_to_invalidate(&call_at_server(&octets).chunks), None);
+        let bytes = message(0, &[lists, &rpc(CALL)]);
+        assert_eq!(handle_to_invalidate(&call_at_server(&bytes).chunks), None);
         // The handle is that of another chunk.
-        let octets = message(0, &[&[1, 8], &read, lists, &rpc(CALL)]);
+        let bytes = message(0, &[&[1, 8], &read, lists, &rpc(CALL)]);
         assert_eq!(
-            handle_to_invalidate(&call_at_server(&octets).chunks),
+            handle_to_invalidate(&call_at_server(&bytes).chunks),
             Some(1)
         );
     }
@@ -266,7 +266,7 @@ fn ri3_4_3_1_policy_is_the_largest_written_region() {
 
 #[test]
 fn ri3_4_3_1_standing_pad_regions_are_spared() {
-    // Some requesters end each Write chunk with a segment of four octets or less that belongs to a
+    // Some requesters end each Write chunk with a segment of four bytes or less that belongs to a
     // standing registration.
     assert_eq!(choose(&[], &[(2, 4093), (9, 4)], &[]), Some(2));
     assert_eq!(choose(&[], &[(9, 4)], &[]), None);

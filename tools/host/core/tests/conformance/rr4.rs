@@ -11,17 +11,17 @@ use rpcrdma_core::engine::inbound::FromClient;
 use rpcrdma_core::engine::inbound::FromServer;
 use rpcrdma_core::engine::inbound::Response;
 use rpcrdma_core::engine::requester::call::plan as plan_call;
+use rpcrdma_core::engine::requester::call::CallLimits;
 use rpcrdma_core::engine::requester::call::CallShape;
-use rpcrdma_core::engine::requester::call::Limits;
 use rpcrdma_core::engine::requester::call::ReplyPlan;
 use rpcrdma_core::engine::requester::match_reply::arrived;
 use rpcrdma_core::engine::requester::match_reply::Arrived;
 use rpcrdma_core::engine::requester::match_reply::Mismatch;
 use rpcrdma_core::engine::requester::match_reply::Offered;
-use rpcrdma_core::engine::requester::reply_history::Habit;
+use rpcrdma_core::engine::requester::reply_history::ReplyHistory;
+use rpcrdma_core::engine::responder::exposed::ExposedSlot;
+use rpcrdma_core::engine::responder::exposed::ExposedSlots;
 use rpcrdma_core::engine::responder::exposed::NotExposed;
-use rpcrdma_core::engine::responder::exposed::Place;
-use rpcrdma_core::engine::responder::exposed::Places;
 use rpcrdma_core::engine::responder::reply;
 use rpcrdma_core::engine::responder::reply::CannotReply;
 use rpcrdma_core::engine::responder::reply::Form;
@@ -46,7 +46,7 @@ const DEPTHS: ReadDepths = ReadDepths {
     responder_resources: 1,
 };
 
-/// A Reply of that many octets on a connection where Replies may be exposed, or not.
+/// A Reply of that many bytes on a connection where Replies may be exposed, or not.
 fn reply_limits(exposed_segments: u32) -> ReplyLimits {
     ReplyLimits {
         threshold: 4096,
@@ -64,7 +64,7 @@ fn call(lists: &[&[u32]]) -> Vec<u8> {
 }
 
 fn with_plan<R>(
-    octets: &[u8],
+    bytes: &[u8],
     results: &[Payload],
     length: u32,
     exposed_segments: u32,
@@ -75,7 +75,7 @@ fn with_plan<R>(
         protected: false,
     };
     let limits = reply_limits(exposed_segments);
-    match from_client(octets, PULLED) {
+    match from_client(bytes, PULLED) {
         Ok(FromClient::Call(call)) => then(reply::plan(call.chunks, results, &shape, &limits)),
         other => panic!("{other:?}"),
     }
@@ -92,8 +92,8 @@ fn exposing(segments: &[(u32, u32)]) -> Vec<u8> {
     message(1, &[&lists])
 }
 
-fn taken(octets: &[u8]) -> Result<Arrived<'_>, Mismatch> {
-    match from_server(octets, PULLED) {
+fn taken(bytes: &[u8]) -> Result<Arrived<'_>, Mismatch> {
+    match from_server(bytes, PULLED) {
         Ok(FromServer::Reply(reply)) => arrived(
             &reply,
             Offered {
@@ -108,9 +108,9 @@ fn taken(octets: &[u8]) -> Result<Arrived<'_>, Mismatch> {
 #[test]
 fn rr4_4_1_1_reply_as_a_read_chunk_of_several_segments() {
     let parts: [Segment; 2] = [segment(7, 60_000, 1 << 40), segment(8, 5_536, 3)];
-    let octets = call(&[&[0, 0, 0]]);
+    let bytes = call(&[&[0, 0, 0]]);
     let mut header = vec![0; 4096];
-    let end = with_plan(&octets, &[], 65_536, 4, |reply| {
+    let end = with_plan(&bytes, &[], 65_536, 4, |reply| {
         let reply = reply.unwrap();
         assert_eq!((reply.form(), reply.left()), (Form::Exposed, 65_536));
         assert!(reply.reply_chunk().is_none());
@@ -148,12 +148,12 @@ fn rr4_4_1_3_results_still_go_to_write_chunks() {
     let mut lists = vec![0, 1, 1];
     lists.extend(hloo(5, 1000, 0));
     lists.extend([0, 0]);
-    let octets = call(&[&lists]);
+    let bytes = call(&[&lists]);
     let item = [Payload {
         offset: 100,
         length: 1000,
     }];
-    with_plan(&octets, &item, 9_100, 4, |reply| {
+    with_plan(&bytes, &item, 9_100, 4, |reply| {
         let reply = reply.unwrap();
         assert_eq!(reply.form(), Form::Exposed);
         assert_eq!((by_write(&reply), reply.left()), (1000, 8_100));
@@ -166,7 +166,7 @@ fn rr4_4_1_3_results_still_go_to_write_chunks() {
 fn rr4_4_1_1_1_exposed_if_it_exceeds_what_was_provided() {
     let nothing = call(&[&[0, 0, 0]]);
     let form =
-        |octets: &[u8], length| with_plan(octets, &[], length, 4, |reply| reply.unwrap().form());
+        |bytes: &[u8], length| with_plan(bytes, &[], length, 4, |reply| reply.unwrap().form());
     assert_eq!(form(&nothing, 4096 - 28), Form::Inline);
     assert_eq!(form(&nothing, 4096 - 27), Form::Exposed);
     // The Reply chunk is used if it is large enough, and returned unused if not.
@@ -190,17 +190,17 @@ fn rr4_4_1_1_1_exposed_if_it_exceeds_what_was_provided() {
 
 #[test]
 fn rr4_4_1_1_2_without_support_a_transport_error() {
-    let octets = call(&[&[0, 0, 0]]);
-    with_plan(&octets, &[], 65_536, 0, |reply| {
+    let bytes = call(&[&[0, 0, 0]]);
+    with_plan(&bytes, &[], 65_536, 0, |reply| {
         assert_eq!(reply.unwrap_err(), CannotReply::NoRoom);
     });
 }
 
 #[test]
 fn rr4_4_1_2_1_requester_recognises_what_is_exposed() {
-    let octets = exposing(&[(0, 60_000), (0, 0), (0, 5_536)]);
+    let bytes = exposing(&[(0, 60_000), (0, 0), (0, 5_536)]);
     assert_eq!(
-        taken(&octets),
+        taken(&bytes),
         Ok(Arrived::Exposed {
             length: 65_536,
             by_write: 0
@@ -220,18 +220,18 @@ fn rr4_4_1_2_1_requester_recognises_what_is_exposed() {
 
 #[test]
 fn rr4_4_1_3_1_done_has_the_xid_of_the_reply() {
-    let mut octets = [0; 16];
-    assert_eq!(HeaderWriter::done(&mut octets, XID, 32), Ok(16));
-    assert_eq!(octets[..], words(&[XID, 1, 32, 3]));
+    let mut bytes = [0; 16];
+    assert_eq!(HeaderWriter::done(&mut bytes, XID, 32), Ok(16));
+    assert_eq!(bytes[..], words(&[XID, 1, 32, 3]));
     assert!(matches!(
-        from_client(&octets, PULLED),
+        from_client(&bytes, PULLED),
         Ok(FromClient::Done { xid: XID })
     ));
 }
 
 #[test]
 fn rr4_4_1_3_4_stray_notifications_are_dropped() {
-    let mut places = Places::new(vec![Place::Free; 2]);
+    let mut places = ExposedSlots::new(vec![ExposedSlot::Free; 2]);
     assert_eq!(places.done(1), None);
     assert_eq!(places.expose(1), Ok(0));
     assert_eq!(places.done(2), None);
@@ -240,12 +240,12 @@ fn rr4_4_1_3_4_stray_notifications_are_dropped() {
     assert_eq!(places.done(1), None);
     places.released(0);
     assert_eq!(places.done(1), None);
-    assert_eq!(places.as_slice(), [Place::Free; 2]);
+    assert_eq!(places.as_slice(), [ExposedSlot::Free; 2]);
 }
 
 #[test]
 fn rr4_4_1_3_6_released_after_a_while_without_notification() {
-    let mut places = Places::new(vec![Place::Free; 2]);
+    let mut places = ExposedSlots::new(vec![ExposedSlot::Free; 2]);
     for (xid, deadline) in [(1, 10), (2, 20)] {
         let place = places.expose(xid).unwrap();
         // Its time does not run before it is posted.
@@ -260,13 +260,13 @@ fn rr4_4_1_3_6_released_after_a_while_without_notification() {
     assert_eq!(places.next_look(11), Some(20));
     // The notification may come before the memory is released, or after, or never.
     places.released(0);
-    assert_eq!(places.as_slice()[0], Place::Owed { xid: 1 });
+    assert_eq!(places.as_slice()[0], ExposedSlot::Owed { xid: 1 });
     assert_eq!(places.done(1), None);
-    assert_eq!(places.as_slice()[0], Place::Free);
+    assert_eq!(places.as_slice()[0], ExposedSlot::Free);
     assert_eq!(places.expired(20), Some(1));
     assert_eq!(places.done(2), None);
     places.released(1);
-    assert_eq!(places.as_slice()[1], Place::Free);
+    assert_eq!(places.as_slice()[1], ExposedSlot::Free);
     assert_eq!(places.next_look(9), None);
 }
 
@@ -274,7 +274,7 @@ fn rr4_4_1_3_6_released_after_a_while_without_notification() {
 fn rr4_4_1_3_6_a_release_that_does_not_end_is_noticed() {
     for late in [None, Some(13), Some(40)] {
         for early in [false, true] {
-            let mut places = Places::new(vec![Place::Free; 2]);
+            let mut places = ExposedSlots::new(vec![ExposedSlot::Free; 2]);
             assert_eq!(places.expose(1), Ok(0));
             // The notification may come before the Reply is known to be posted, too.
             if early {
@@ -300,7 +300,7 @@ fn rr4_4_1_3_6_a_release_that_does_not_end_is_noticed() {
 
 #[test]
 fn rr4_5_2_3_1_as_many_notifications_as_places() {
-    let mut places = Places::new(vec![Place::Free; 2]);
+    let mut places = ExposedSlots::new(vec![ExposedSlot::Free; 2]);
     assert_eq!(places.expose(1), Ok(0));
     assert_eq!(places.expose(1), Err(NotExposed::SameXid));
     assert_eq!(places.expose(2), Ok(1));
@@ -318,17 +318,17 @@ fn rr4_5_2_3_1_as_many_notifications_as_places() {
     assert_eq!(places.owed(), 1);
     assert_eq!(places.expose(3), Ok(1));
     places.withdraw(1);
-    assert_eq!(places.as_slice()[1], Place::Free);
+    assert_eq!(places.as_slice()[1], ExposedSlot::Free);
 }
 
 #[test]
 fn rr4_5_3_1_1_reply_chunks_only_for_what_is_usually_long() {
     let narrow = limits();
-    let pulled = Limits {
+    let pulled = CallLimits {
         pulled_replies: true,
         ..narrow
     };
-    let offer = |long_reply, limits: &Limits| {
+    let offer = |long_reply, limits: &CallLimits| {
         let shape = CallShape {
             long_reply,
             ..small_call(100, 60_000)
@@ -347,23 +347,25 @@ fn rr4_5_3_1_1_reply_chunks_only_for_what_is_usually_long() {
 
 #[test]
 fn rr4_5_2_2_1_what_was_refused_gets_a_chunk() {
-    let mut habit = Habit::default();
+    let mut history = ReplyHistory::default();
     for long in [false, true, true, true, false] {
-        let refused = habit.after_refusal();
+        let refused = history.after_refusal();
         assert!(refused.is_long());
         assert_eq!(refused.after_refusal(), refused);
-        assert!(refused.to_bits() >= habit.to_bits());
+        assert!(refused.to_bits() >= history.to_bits());
         // A session may first say, in short, that it has to be another RPC.
         assert!(refused.after(false).is_long());
-        habit = habit.after(long);
+        history = history.after(long);
     }
 }
 
 #[test]
 fn rr4_5_2_2_1_long_replies_become_a_habit() {
     let after = |replies: &[bool]| {
-        let habit = Habit::default();
-        replies.iter().fold(habit, |habit, long| habit.after(*long))
+        let history = ReplyHistory::default();
+        replies
+            .iter()
+            .fold(history, |history, long| history.after(*long))
     };
     assert!(!after(&[]).is_long());
     assert!(!after(&[true]).is_long());
@@ -385,8 +387,8 @@ fn rr4_6_3_only_if_both_ends_support_it() {
         assert_eq!(agreed(own, peer, &DEPTHS), PLAIN);
     }
     // Without it there is neither a Read list in a Reply nor an RDMA_DONE.
-    let octets = exposing(&[(0, 64)]);
-    assert!(from_server(&octets, PLAIN).is_err());
+    let bytes = exposing(&[(0, 64)]);
+    assert!(from_server(&bytes, PLAIN).is_err());
     let done = words(&[XID, 1, 32, 3]);
     assert_eq!(from_client(&done, PLAIN).unwrap_err(), Response::Drop);
 }
@@ -409,26 +411,26 @@ fn rr4_6_1_the_offer_is_invisible_to_others() {
         send_size: 4096,
         receive_size: 8192,
     };
-    // Nothing to offer: the eight octets of RFC 8797 and no more.
-    assert_eq!(Announcement::new(&own, &NO).as_octets(), own.encode());
-    let octets = Announcement::new(&own, &YES);
-    let octets = octets.as_octets();
-    assert_eq!(octets[..8], own.encode());
-    assert_eq!(octets[8..], [0xd3, 0x97, 0x1e, 0xa4, 1, 1, 0, 0]);
-    assert_eq!(PrivateData::find(octets), Some(own));
-    assert_eq!(Offer::of_peer(octets), YES);
+    // Nothing to offer: the eight bytes of RFC 8797 and no more.
+    assert_eq!(Announcement::new(&own, &NO).as_bytes(), own.encode());
+    let bytes = Announcement::new(&own, &YES);
+    let bytes = bytes.as_bytes();
+    assert_eq!(bytes[..8], own.encode());
+    assert_eq!(bytes[8..], [0xd3, 0x97, 0x1e, 0xa4, 1, 1, 0, 0]);
+    assert_eq!(PrivateData::find(bytes), Some(own));
+    assert_eq!(Offer::of_peer(bytes), YES);
 }
 
 #[test]
 fn rr4_6_2_an_offer_is_found_anywhere_and_nothing_else_is_one() {
     let block = [0xd3, 0x97, 0x1e, 0xa4, 1, 1, 0, 0];
     for before in 0..9 {
-        let mut octets = vec![0xd3; before];
-        octets.extend(block);
-        octets.extend([0; 40]);
-        assert_eq!(Offer::of_peer(&octets), YES);
+        let mut bytes = vec![0xd3; before];
+        bytes.extend(block);
+        bytes.extend([0; 40]);
+        assert_eq!(Offer::of_peer(&bytes), YES);
     }
-    // Reserved flags and octets are ignored; another version, another identifier, a part are
+    // Reserved flags and bytes are ignored; another version, another identifier, a part are
     // nothing.
     assert_eq!(
         Offer::of_peer(&[0xd3, 0x97, 0x1e, 0xa4, 1, 0xff, 9, 9]),

@@ -17,45 +17,45 @@ use rpcrdma_core::wire::ErrorReply;
 
 #[test]
 fn x1_pulled_replies_only_if_negotiated() {
-    let octets = nomsg_with_reads(&[(0, segment(1, 9000, 0))]);
+    let bytes = nomsg_with_reads(&[(0, segment(1, 9000, 0))]);
     // Plain version 1: only a Call has a Read list, so this is a reverse Call that is refused.
     assert_eq!(
-        from_server(&octets, PLAIN).unwrap_err(),
+        from_server(&bytes, PLAIN).unwrap_err(),
         Response::Answer(ErrorReply::chunk(XID))
     );
-    let Ok(FromServer::Reply(reply)) = from_server(&octets, PULLED) else {
+    let Ok(FromServer::Reply(reply)) = from_server(&bytes, PULLED) else {
         panic!();
     };
     assert!(reply.payload.is_none());
     assert_eq!(reply.chunks.reads.len(), 1);
     // At another Position it is a Reply all the same, which is not taken: see `returned`. No Call
     // of the reverse direction may look like that.
-    let octets = nomsg_with_reads(&[(8, segment(1, 9000, 0))]);
+    let bytes = nomsg_with_reads(&[(8, segment(1, 9000, 0))]);
     assert!(matches!(
-        from_server(&octets, PULLED),
+        from_server(&bytes, PULLED),
         Ok(FromServer::Reply(_))
     ));
     assert_eq!(
-        from_server(&octets, PLAIN).unwrap_err(),
+        from_server(&bytes, PLAIN).unwrap_err(),
         Response::Answer(ErrorReply::chunk(XID))
     );
 }
 
 #[test]
 fn x2_floor_is_for_calls_and_replies() {
-    // RDMA_ERROR and RDMA_DONE are shorter than 28 octets by their definition.
+    // RDMA_ERROR and RDMA_DONE are shorter than 28 bytes by their definition.
     for length in 16..28 {
         let error = &message(4, &[&[2, 0, 0]])[..length];
         assert_eq!(from_server(error, PLAIN).is_ok(), length >= 20);
         let done = &message(3, &[&[0, 0, 0]])[..length];
         assert!(from_client(done, PULLED).is_ok());
         for procedure in [0, 1, 2, 5, u32::MAX] {
-            let octets = &message(procedure, &[&[0, 0, 0]])[..length];
-            assert_eq!(from_client(octets, PLAIN).unwrap_err(), Response::Drop);
+            let bytes = &message(procedure, &[&[0, 0, 0]])[..length];
+            assert_eq!(from_client(bytes, PLAIN).unwrap_err(), Response::Drop);
         }
         // Another version makes no difference.
-        let octets = &words(&[XID, 2, 1, 3, 0, 0, 0])[..length];
-        assert_eq!(from_client(octets, PLAIN).unwrap_err(), Response::Drop);
+        let bytes = &words(&[XID, 2, 1, 3, 0, 0, 0])[..length];
+        assert_eq!(from_client(bytes, PLAIN).unwrap_err(), Response::Drop);
     }
 }
 
@@ -74,7 +74,7 @@ fn x3_xids_must_agree_if_both_are_at_hand() {
 fn x4_error_at_the_server_is_for_reverse_calls() {
     assert!(matches!(
         from_client(&message(4, &[&[2]]), PLAIN),
-        Ok(FromClient::ReverseError(refused)) if refused.xid == XID
+        Ok(FromClient::BackchannelError(refused)) if refused.xid == XID
     ));
 }
 
@@ -119,11 +119,11 @@ fn x5_no_result_returns_an_unused_chunk() {
         exposed_segments: 0,
     };
     let reply = reply::plan(chunks, &[], &shape, &limits).unwrap();
-    let mut octets = [0; 128];
-    reply.encode(XID, 1, [], &mut octets).unwrap();
-    // One segment, of no octets; not: no segment.
-    assert_eq!(octets[16..32], words(&[0, 1, 1, 1]));
-    assert_eq!(octets[32..36], [0; 4]);
+    let mut bytes = [0; 128];
+    reply.encode(XID, 1, [], &mut bytes).unwrap();
+    // One segment, of no bytes; not: no segment.
+    assert_eq!(bytes[16..32], words(&[0, 1, 1, 1]));
+    assert_eq!(bytes[32..36], [0; 4]);
 }
 
 #[test]
@@ -132,27 +132,27 @@ fn x6_results_and_chunks_pair_one_to_one() {
     let item = |offset, length| Payload { offset, length };
     // A READ that failed is no result: the next takes the first chunk.
     assert_eq!(lengths(&two, &[item(200, 50)]), [(200, 50)]);
-    // A READ of no octets is a result of length 0: it takes a chunk, which receives nothing.
+    // A READ of no bytes is a result of length 0: it takes a chunk, which receives nothing.
     assert_eq!(lengths(&two, &[item(200, 0), item(300, 50)]), [(300, 50)]);
     let results = [item(200, 0), item(300, 50), item(400, 8)];
     assert_eq!(lengths(&two, &results), [(300, 50)]);
 }
 
 #[test]
-fn x7_flag_is_the_lowest_bit_of_its_octet() {
-    let mut octets = PrivateData {
+fn x7_flag_is_the_lowest_bit_of_its_byte() {
+    let mut bytes = PrivateData {
         remote_invalidation: true,
         send_size: 4096,
         receive_size: 4096,
     }
     .encode();
-    assert_eq!(octets[octets.len() - 3], 0x01);
-    octets[5] = 0x80;
-    assert!(!PrivateData::of_peer(&octets).remote_invalidation);
+    assert_eq!(bytes[bytes.len() - 3], 0x01);
+    bytes[5] = 0x80;
+    assert!(!PrivateData::of_peer(&bytes).remote_invalidation);
 }
 
 #[test]
-fn x8_padding_after_the_eight_octets() {
+fn x8_padding_after_the_eight_bytes() {
     let mut area = [0; 56];
     area[..8].copy_from_slice(&PrivateData::default().encode());
     assert!(PrivateData::find(&area).is_some());
@@ -164,12 +164,12 @@ fn x12_every_mix_of_lists_is_parsed() {
     for reads in [&[0][..], &[&[1, 8][..], &a, &[0]].concat()] {
         for writes in [&[0][..], &[&[1, 1][..], &a, &[1, 0, 0]].concat()] {
             for reply in [&[0][..], &[&[1, 1][..], &a].concat(), &[1, 0]] {
-                let octets = message(0, &[reads, writes, reply, &rpc(CALL)]);
-                assert!(from_client(&octets, PLAIN).is_ok());
+                let bytes = message(0, &[reads, writes, reply, &rpc(CALL)]);
+                assert!(from_client(&bytes, PLAIN).is_ok());
                 let mut zero = vec![1, 0];
                 zero.extend(a);
-                let octets = message(1, &[&zero, reads, writes, reply]);
-                assert!(from_client(&octets, PLAIN).is_ok());
+                let bytes = message(1, &[&zero, reads, writes, reply]);
+                assert!(from_client(&bytes, PLAIN).is_ok());
             }
         }
     }

@@ -4,10 +4,10 @@
 
 use rpcrdma_core::engine::agreement::Extensions;
 use rpcrdma_core::engine::credit::Window;
-use rpcrdma_core::engine::inbound::Message;
+use rpcrdma_core::engine::inbound::RpcMsg;
+use rpcrdma_core::engine::requester::call::CallLimits;
 use rpcrdma_core::engine::requester::call::CallShape;
-use rpcrdma_core::engine::requester::call::Extent;
-use rpcrdma_core::engine::requester::call::Limits;
+use rpcrdma_core::engine::requester::call::XdrLens;
 use rpcrdma_core::engine::responder::reply::Plan;
 use rpcrdma_core::wire::Segment;
 
@@ -37,12 +37,12 @@ pub(crate) fn available(window: &Window, outstanding: u32) -> u32 {
     window.granted().saturating_sub(outstanding)
 }
 
-/// Octets of a Reply that go to Write chunks.
+/// Bytes of a Reply that go to Write chunks.
 pub(crate) fn by_write(reply: &Plan<'_>) -> u32 {
     reply.writes().map(|(_, payload)| payload.length).sum()
 }
 
-/// The octets of big-endian words.
+/// The bytes of big-endian words.
 pub(crate) fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
@@ -86,18 +86,18 @@ pub(crate) fn nomsg_with_reads(reads: &[(u32, Segment)]) -> Vec<u8> {
 
 /// RDMA_MSG with a Read list and an inline payload of `inline` words.
 pub(crate) fn msg_with_reads(reads: &[(u32, Segment)], msg_type: u32, inline: usize) -> Vec<u8> {
-    let mut octets = nomsg_with_reads(reads);
-    octets[15] = 0;
+    let mut bytes = nomsg_with_reads(reads);
+    bytes[15] = 0;
     let mut payload: Vec<u32> = (0..inline as u32).collect();
     payload[0] = XID;
     payload[1] = msg_type;
-    octets.extend(words(&payload));
-    octets
+    bytes.extend(words(&payload));
+    bytes
 }
 
-/// Limits of a connection as most are: 4096 octets each way, 4 KiB pages.
-pub(crate) fn limits() -> Limits {
-    Limits {
+/// Limits of a connection as most are: 4096 bytes each way, 4 KiB pages.
+pub(crate) fn limits() -> CallLimits {
+    CallLimits {
         send: 4096,
         receive: 4096,
         pull_up: 0,
@@ -110,25 +110,25 @@ pub(crate) fn limits() -> Limits {
     }
 }
 
-/// A Call of `head` octets with room for a Reply of `reply` octets in its head.
+/// A Call of `head` bytes with room for a Reply of `reply` bytes in its head.
 pub(crate) fn small_call(head: u32, reply: u32) -> CallShape {
     CallShape {
-        call: Extent {
+        call: XdrLens {
             head,
-            ..Extent::default()
+            ..XdrLens::default()
         },
-        reply: Extent {
+        reply: XdrLens {
             head: reply,
-            ..Extent::default()
+            ..XdrLens::default()
         },
         ..CallShape::default()
     }
 }
 
-/// An NFS WRITE of `data` octets.
+/// An NFS WRITE of `data` bytes.
 pub(crate) fn write_call(data: u32) -> CallShape {
     CallShape {
-        call: Extent {
+        call: XdrLens {
             head: 160,
             data,
             page_offset: 0,
@@ -139,10 +139,10 @@ pub(crate) fn write_call(data: u32) -> CallShape {
     }
 }
 
-/// An NFS READ of `data` octets.
+/// An NFS READ of `data` bytes.
 pub(crate) fn read_call(data: u32) -> CallShape {
     CallShape {
-        reply: Extent {
+        reply: XdrLens {
             head: 128,
             data,
             page_offset: 0,
@@ -155,7 +155,7 @@ pub(crate) fn read_call(data: u32) -> CallShape {
 
 /// The Call or Reply in `received`, however it was classified.
 #[track_caller]
-pub(crate) fn call_at_server(received: &[u8]) -> Message<'_> {
+pub(crate) fn call_at_server(received: &[u8]) -> RpcMsg<'_> {
     use rpcrdma_core::engine::inbound::from_client;
     use rpcrdma_core::engine::inbound::FromClient;
     match from_client(received, PLAIN) {
@@ -166,7 +166,7 @@ pub(crate) fn call_at_server(received: &[u8]) -> Message<'_> {
 
 /// The forward Reply in `received`.
 #[track_caller]
-pub(crate) fn reply_at_client(received: &[u8]) -> Message<'_> {
+pub(crate) fn reply_at_client(received: &[u8]) -> RpcMsg<'_> {
     use rpcrdma_core::engine::inbound::from_server;
     use rpcrdma_core::engine::inbound::FromServer;
     match from_server(received, PLAIN) {

@@ -14,7 +14,7 @@ pub mod page {
             Err(_) => panic!("PAGE_SHIFT is a number"),
         },
     };
-    /// Octets of a page.
+    /// Bytes of a page.
     pub const PAGE_SIZE: usize = 1 << PAGE_SHIFT;
 }
 

@@ -5,9 +5,9 @@
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use rpcrdma_core::engine::requester::call::CallLimits;
 use rpcrdma_core::engine::requester::call::CallShape;
-use rpcrdma_core::engine::requester::call::Extent;
-use rpcrdma_core::engine::requester::call::Limits;
+use rpcrdma_core::engine::requester::call::XdrLens;
 use rpcrdma_core::engine::responder::reassembly::Assembly;
 use rpcrdma_core::engine::responder::reassembly::Bounds;
 use rpcrdma_core::engine::responder::reply::Payload;
@@ -17,9 +17,9 @@ use rpcrdma_core::wire::ReadSegment;
 use rpcrdma_core::wire::Segment;
 use rpcrdma_oracle as oracle;
 
-/// A message, before it is octets. The octets are written here, without the encoder under test.
+/// A message, before it is bytes. The bytes are written here, without the encoder under test.
 #[derive(Clone, Debug)]
-pub(crate) struct Message {
+pub(crate) struct RpcMsg {
     xid: u32,
     credits: u32,
     reads: Vec<ReadSegment>,
@@ -29,8 +29,8 @@ pub(crate) struct Message {
     payload: Option<Vec<u8>>,
 }
 
-impl Message {
-    pub(crate) fn octets(&self) -> Vec<u8> {
+impl RpcMsg {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         let procedure = u32::from(self.payload.is_none());
         let mut words = vec![self.xid, 1, self.credits, procedure];
         let hloo = |words: &mut Vec<u32>, s: &Segment| {
@@ -53,15 +53,15 @@ impl Message {
             }
             None => words.push(0),
         }
-        let mut octets: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
-        octets.extend(self.payload.iter().flatten());
-        octets
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+        bytes.extend(self.payload.iter().flatten());
+        bytes
     }
 
     /// Whether the decoder finds what the message is made of.
     pub(crate) fn decodes(&self) -> bool {
-        let octets = self.octets();
-        let Ok(header) = Header::decode(&octets) else {
+        let bytes = self.bytes();
+        let Ok(header) = Header::decode(&bytes) else {
             return false;
         };
         let (chunks, payload) = match header.body {
@@ -117,18 +117,18 @@ fn payload(xid: u32) -> impl Strategy<Value = Vec<u8>> {
         1 => (any::<u32>(), any::<u32>()),
     ];
     (start, vec(any::<u8>(), 0..80), any::<bool>()).prop_map(|((xid, kind), rest, whole)| {
-        let mut octets = xid.to_be_bytes().to_vec();
-        octets.extend(kind.to_be_bytes());
-        octets.extend(rest);
+        let mut bytes = xid.to_be_bytes().to_vec();
+        bytes.extend(kind.to_be_bytes());
+        bytes.extend(rest);
         if whole {
-            octets.truncate(octets.len() & !3);
+            bytes.truncate(bytes.len() & !3);
         }
-        octets
+        bytes
     })
 }
 
 /// Any well-formed RDMA_MSG or RDMA_NOMSG.
-pub(crate) fn message() -> impl Strategy<Value = Message> {
+pub(crate) fn message() -> impl Strategy<Value = RpcMsg> {
     let read = (number(), segment()).prop_map(|(position, segment)| ReadSegment {
         position: position & !3,
         segment,
@@ -139,7 +139,7 @@ pub(crate) fn message() -> impl Strategy<Value = Message> {
         option::of(vec(segment(), 0..4)),
     );
     (any::<u32>(), any::<u32>(), lists).prop_flat_map(|(xid, credits, (reads, writes, reply))| {
-        option::of(payload(xid)).prop_map(move |payload| Message {
+        option::of(payload(xid)).prop_map(move |payload| RpcMsg {
             xid,
             credits,
             reads: reads.clone(),
@@ -151,12 +151,12 @@ pub(crate) fn message() -> impl Strategy<Value = Message> {
 }
 
 /// A Call with a Read list that may or may not make sense.
-pub(crate) fn call_with_reads() -> impl Strategy<Value = Message> {
+pub(crate) fn call_with_reads() -> impl Strategy<Value = RpcMsg> {
     let read = (0u32..30, small_segment()).prop_map(|(word, segment)| ReadSegment {
         position: word * 4,
         segment,
     });
-    (vec(read, 0..8), option::of(0usize..20)).prop_map(|(reads, inline)| Message {
+    (vec(read, 0..8), option::of(0usize..20)).prop_map(|(reads, inline)| RpcMsg {
         xid: 7,
         credits: 1,
         reads,
@@ -166,17 +166,17 @@ pub(crate) fn call_with_reads() -> impl Strategy<Value = Message> {
     })
 }
 
-/// The octets of an RPC Call of `words` words after XID and msg_type.
+/// The bytes of an RPC Call of `words` words after XID and msg_type.
 fn call_payload(words: usize) -> Vec<u8> {
-    let mut octets = vec![0; 8 + words * 4];
-    octets[3] = 7;
-    octets
+    let mut bytes = vec![0; 8 + words * 4];
+    bytes[3] = 7;
+    bytes
 }
 
 /// A Call that a requester made by the rules from a whole one.
 #[derive(Clone, Debug)]
 pub(crate) struct ReducedCall {
-    pub(crate) message: Message,
+    pub(crate) message: RpcMsg,
     length: u32,
 }
 
@@ -189,8 +189,8 @@ impl ReducedCall {
             chunks: 6,
             segments: 24,
         };
-        let octets = self.message.octets();
-        let Ok(Header { body, .. }) = Header::decode(&octets) else {
+        let bytes = self.message.bytes();
+        let Ok(Header { body, .. }) = Header::decode(&bytes) else {
             return false;
         };
         let (chunks, inline) = match body {
@@ -212,7 +212,7 @@ impl ReducedCall {
     }
 }
 
-/// Cuts `length` octets into segments at `cuts`.
+/// Cuts `length` bytes into segments at `cuts`.
 fn cut(handle: u32, length: u32, cuts: &[u32]) -> Vec<Segment> {
     let mut at: Vec<u32> = cuts.iter().map(|cut| cut % (length + 1)).collect();
     at.extend([0, length]);
@@ -274,7 +274,7 @@ pub(crate) fn reduced_call() -> impl Strategy<Value = ReducedCall> {
             }
             let payload = (!long).then(|| call_payload(left as usize / 4 - 2));
             ReducedCall {
-                message: Message {
+                message: RpcMsg {
                     xid: 7,
                     credits: 1,
                     reads: chunks.into_iter().flatten().collect(),
@@ -288,7 +288,7 @@ pub(crate) fn reduced_call() -> impl Strategy<Value = ReducedCall> {
 }
 
 /// A Call that offers Write chunks and perhaps a Reply chunk, some of them too small.
-pub(crate) fn call_with_writes() -> impl Strategy<Value = Message> {
+pub(crate) fn call_with_writes() -> impl Strategy<Value = RpcMsg> {
     let segment = || {
         (1u32..9, prop_oneof![0u32..200, 200u32..9000]).prop_map(|(handle, length)| Segment {
             handle,
@@ -300,7 +300,7 @@ pub(crate) fn call_with_writes() -> impl Strategy<Value = Message> {
         vec(vec(segment(), 0..4), 0..4),
         option::of(vec(segment(), 0..4)),
     )
-        .prop_map(|(writes, reply)| Message {
+        .prop_map(|(writes, reply)| RpcMsg {
             xid: 7,
             credits: 1,
             reads: Vec::new(),
@@ -316,7 +316,7 @@ pub(crate) fn offered_lengths() -> impl Strategy<Value = [u16; 3]> {
 }
 
 /// A Reply that returns chunks which may be the ones offered.
-pub(crate) fn returned_reply() -> impl Strategy<Value = Message> {
+pub(crate) fn returned_reply() -> impl Strategy<Value = RpcMsg> {
     let chunk = |handle: u32| {
         let handle = prop_oneof![9 => Just(handle), 1 => 0u32..4];
         let length = prop_oneof![9 => 0u32..3, 1 => number()];
@@ -336,7 +336,7 @@ pub(crate) fn returned_reply() -> impl Strategy<Value = Message> {
     let read = (position, prop_oneof![9 => 0u32..3, 1 => number()]);
     let reads = prop_oneof![2 => Just(Vec::new()), 1 => vec(read, 0..4)];
     let all = (writes, option::of(chunk(2)), any::<bool>(), reads);
-    all.prop_map(|(writes, reply, long, reads)| Message {
+    all.prop_map(|(writes, reply, long, reads)| RpcMsg {
         xid: 7,
         credits: 1,
         reads: reads
@@ -380,9 +380,9 @@ pub(crate) fn wild_results() -> impl Strategy<Value = Vec<Payload>> {
     })
 }
 
-fn extent(most: u32) -> impl Strategy<Value = Extent> {
+fn lens(most: u32) -> impl Strategy<Value = XdrLens> {
     (0u32..2000, 0..most, 0u32..5000, 0u32..300).prop_map(|(head, data, page_offset, tail)| {
-        Extent {
+        XdrLens {
             head: head * 4,
             data,
             page_offset,
@@ -391,10 +391,10 @@ fn extent(most: u32) -> impl Strategy<Value = Extent> {
     })
 }
 
-fn shape(extent: impl Strategy<Value = Extent> + Clone) -> impl Strategy<Value = CallShape> {
+fn shape(lens: impl Strategy<Value = XdrLens> + Clone) -> impl Strategy<Value = CallShape> {
     (
-        extent.clone(),
-        extent,
+        lens.clone(),
+        lens,
         any::<(bool, bool, bool)>(),
         any::<bool>(),
     )
@@ -412,22 +412,22 @@ fn shape(extent: impl Strategy<Value = Extent> + Clone) -> impl Strategy<Value =
 
 /// A Call as NFS may make it.
 pub(crate) fn call_shape() -> impl Strategy<Value = CallShape> {
-    shape(prop_oneof![extent(100), extent(10_000), extent(2_000_000)].boxed())
+    shape(prop_oneof![lens(100), lens(10_000), lens(2_000_000)].boxed())
 }
 
 /// A Call as nobody makes it.
 pub(crate) fn wild_call_shape() -> impl Strategy<Value = CallShape> {
-    let extent = any::<(u32, u32, u32, u32)>().prop_map(|(head, data, page_offset, tail)| Extent {
+    let lens = any::<(u32, u32, u32, u32)>().prop_map(|(head, data, page_offset, tail)| XdrLens {
         head,
         data,
         page_offset,
         tail,
     });
-    shape(extent.boxed())
+    shape(lens.boxed())
 }
 
 /// Limits as devices and connections have them.
-pub(crate) fn limits() -> impl Strategy<Value = Limits> {
+pub(crate) fn limits() -> impl Strategy<Value = CallLimits> {
     let threshold = || {
         prop_oneof![
             Just(1024u32),
@@ -457,7 +457,7 @@ pub(crate) fn limits() -> impl Strategy<Value = Limits> {
                 segment_pages,
                 page_shift,
                 pulled_replies,
-            )| Limits {
+            )| CallLimits {
                 send,
                 receive,
                 pull_up,
@@ -472,12 +472,12 @@ pub(crate) fn limits() -> impl Strategy<Value = Limits> {
 }
 
 /// Limits that nothing has.
-pub(crate) fn wild_limits() -> impl Strategy<Value = Limits> {
+pub(crate) fn wild_limits() -> impl Strategy<Value = CallLimits> {
     (any::<[u32; 8]>(), any::<bool>()).prop_map(
         |(
             [send, receive, pull_up, composed, sges, segments, segment_pages, page_shift],
             pulled_replies,
-        )| Limits {
+        )| CallLimits {
             send,
             receive,
             pull_up,
@@ -500,9 +500,9 @@ pub(crate) fn private_data() -> impl Strategy<Value = Vec<u8>> {
         5usize..=8,
     )
         .prop_map(|(first, version, [flags, send, receive], length)| {
-            let mut octets = vec![first, 0xab, 0x0e, 0x18, version, flags, send, receive];
-            octets.truncate(length);
-            octets
+            let mut bytes = vec![first, 0xab, 0x0e, 0x18, version, flags, send, receive];
+            bytes.truncate(length);
+            bytes
         })
 }
 

@@ -9,7 +9,7 @@ mod generate;
 use generate::*;
 use proptest::prelude::*;
 use rpcrdma_core::engine::requester::call::CallShape;
-use rpcrdma_core::engine::requester::call::Extent;
+use rpcrdma_core::engine::requester::call::XdrLens;
 use rpcrdma_core::engine::responder::reply::ReplyLimits;
 use rpcrdma_core::engine::responder::reply::ReplyShape;
 use rpcrdma_oracle as oracle;
@@ -21,11 +21,11 @@ proptest! {
     })]
 
     #[test]
-    fn noise_never_panics(octets in proptest::collection::vec(any::<u8>(), 0..200), pulled: bool) {
-        oracle::header(&octets);
-        oracle::inbound(&octets, pulled);
-        oracle::assembly(&octets);
-        oracle::private_data(&octets);
+    fn noise_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200), pulled: bool) {
+        oracle::header(&bytes);
+        oracle::inbound(&bytes, pulled);
+        oracle::assembly(&bytes);
+        oracle::private_data(&bytes);
         let shape = ReplyShape {
             length: 100,
             protected: false,
@@ -35,13 +35,13 @@ proptest! {
             refuses_unused: false,
             exposed_segments: 3,
         };
-        oracle::reply(&octets, &[], &shape, &limits);
+        oracle::reply(&bytes, &[], &shape, &limits);
     }
 
     #[test]
     fn messages_decode_to_what_was_encoded(message in message(), pulled: bool) {
-        oracle::header(&message.octets());
-        oracle::inbound(&message.octets(), pulled);
+        oracle::header(&message.bytes());
+        oracle::inbound(&message.bytes(), pulled);
         prop_assert!(message.decodes());
     }
 
@@ -53,28 +53,28 @@ proptest! {
         cuts: bool,
         pulled: bool,
     ) {
-        let mut octets = message.octets();
+        let mut bytes = message.bytes();
         for (at, value) in damage {
-            let at = at.index(octets.len());
-            octets[at] = value;
+            let at = at.index(bytes.len());
+            bytes[at] = value;
         }
         if cuts {
-            octets.truncate(cut.index(octets.len()));
+            bytes.truncate(cut.index(bytes.len()));
         }
-        oracle::header(&octets);
-        oracle::inbound(&octets, pulled);
-        oracle::assembly(&octets);
+        oracle::header(&bytes);
+        oracle::inbound(&bytes, pulled);
+        oracle::assembly(&bytes);
     }
 
     #[test]
     fn assembled_pieces_tile_exactly(call in call_with_reads()) {
-        oracle::assembly(&call.octets());
+        oracle::assembly(&call.bytes());
     }
 
     #[test]
     fn reduced_calls_come_back_whole(call in reduced_call()) {
         prop_assert!(call.assembles(), "a legal Call was refused");
-        oracle::assembly(&call.message.octets());
+        oracle::assembly(&call.message.bytes());
     }
 
     #[test]
@@ -98,7 +98,7 @@ proptest! {
             refuses_unused,
             exposed_segments,
         };
-        oracle::reply(&call.octets(), &results, &shape, &limits);
+        oracle::reply(&call.bytes(), &results, &shape, &limits);
     }
 
     #[test]
@@ -120,7 +120,7 @@ proptest! {
             refuses_unused,
             exposed_segments,
         };
-        oracle::reply(&call.octets(), &results, &shape, &limits);
+        oracle::reply(&call.bytes(), &results, &shape, &limits);
     }
 
     #[test]
@@ -129,7 +129,7 @@ proptest! {
         write in offered_lengths(),
         chunk in offered_lengths(),
     ) {
-        oracle::returned(&reply.octets(), write, chunk);
+        oracle::returned(&reply.bytes(), write, chunk);
     }
 
     #[test]
@@ -139,7 +139,7 @@ proptest! {
 
     #[test]
     fn habits_follow_what_comes(long in proptest::collection::vec(any::<bool>(), 0..60)) {
-        oracle::habit(&long);
+        oracle::history(&long);
     }
 
     #[test]
@@ -161,7 +161,7 @@ proptest! {
         data in 0u32..600,
         tail in 0u32..100,
     ) {
-        let room = Extent { head, data, page_offset: 0, tail };
+        let room = XdrLens { head, data, page_offset: 0, tail };
         oracle::placement(payload, by_write, &room);
     }
 
@@ -171,9 +171,9 @@ proptest! {
         data in private_data(),
         after in proptest::collection::vec(any::<u8>(), 0..20),
     ) {
-        let mut octets = before;
-        octets.extend(data);
-        octets.extend(after);
-        oracle::private_data(&octets);
+        let mut bytes = before;
+        bytes.extend(data);
+        bytes.extend(after);
+        oracle::private_data(&bytes);
     }
 }

@@ -4,8 +4,8 @@
 
 use crate::rng::Rng;
 use rpcrdma_core::engine::credit::Window;
-use rpcrdma_core::engine::inbound::Message;
 use rpcrdma_core::engine::inbound::Refused;
+use rpcrdma_core::engine::inbound::RpcMsg;
 use rpcrdma_core::wire::HeaderWriter;
 use rpcrdma_core::wire::RdmaError;
 use rpcrdma_core::wire::ReadSegment;
@@ -16,10 +16,10 @@ const REPLY: u32 = 1;
 
 /// A header without chunks.
 fn plain(xid: u32, credits: u32) -> Vec<u8> {
-    let mut octets = vec![0; 64];
-    let length = HeaderWriter::plain(&mut octets, xid, credits);
-    octets.truncate(length.expect("64 octets suffice"));
-    octets
+    let mut bytes = vec![0; 64];
+    let length = HeaderWriter::plain(&mut bytes, xid, credits);
+    bytes.truncate(length.expect("64 bytes suffice"));
+    bytes
 }
 
 /// How a reverse Call is conveyed.
@@ -63,30 +63,30 @@ impl Call {
             offset: 0,
         };
         let chunk = |nomsg: bool| {
-            let mut octets = vec![0; 128];
+            let mut bytes = vec![0; 128];
             let mut header = match nomsg {
-                true => HeaderWriter::nomsg(&mut octets, self.xid, credits)?,
-                false => HeaderWriter::msg(&mut octets, self.xid, credits)?,
+                true => HeaderWriter::nomsg(&mut bytes, self.xid, credits)?,
+                false => HeaderWriter::msg(&mut bytes, self.xid, credits)?,
             };
             let position = if nomsg { 0 } else { 12 };
             header.read_segment(ReadSegment { position, segment })?;
             let length = header.no_more_reads()?.no_more_writes()?.no_reply_chunk()?;
-            octets.truncate(length);
-            Ok::<_, rpcrdma_core::wire::Overflow>(octets)
+            bytes.truncate(length);
+            Ok::<_, rpcrdma_core::wire::Overflow>(bytes)
         };
-        let mut octets = match self.form {
+        let mut bytes = match self.form {
             Conveyed::Short | Conveyed::Version => plain(self.xid, credits),
             Conveyed::Chunk | Conveyed::Long => {
-                chunk(self.form == Conveyed::Long).expect("128 octets suffice")
+                chunk(self.form == Conveyed::Long).expect("128 bytes suffice")
             }
         };
         if self.form == Conveyed::Version {
-            octets[4..8].copy_from_slice(&7_u32.to_be_bytes());
+            bytes[4..8].copy_from_slice(&7_u32.to_be_bytes());
         }
         if self.form != Conveyed::Long {
-            octets.extend(body);
+            bytes.extend(body);
         }
-        octets
+        bytes
     }
 }
 
@@ -154,7 +154,7 @@ impl Caller {
     }
 
     /// A Reply; one to no Call says nothing about credits, either.
-    pub(crate) fn reply(&mut self, message: &Message<'_>, honest: bool) {
+    pub(crate) fn reply(&mut self, message: &RpcMsg<'_>, honest: bool) {
         if let Some(call) = self.end(message.xid, message.credits) {
             assert!(!honest || call.form == Conveyed::Short, "served: {call:?}");
             self.done += 1;
@@ -204,7 +204,7 @@ impl Service {
     }
 
     /// Takes a Call; what is beyond the grant is dropped.
-    pub(crate) fn call(&mut self, message: &Message<'_>, honest: bool) {
+    pub(crate) fn call(&mut self, message: &RpcMsg<'_>, honest: bool) {
         if (self.held.len() as u32) < self.granted {
             self.held.push(message.xid);
         } else {
@@ -220,8 +220,8 @@ impl Service {
         let index = rng.below(self.held.len());
         let xid = self.held.swap_remove(index);
         // Grants change at any time.
-        let mut octets = plain(xid, rng.range(1, self.granted));
-        octets.extend([xid, REPLY].iter().flat_map(|word| word.to_be_bytes()));
-        Some(octets)
+        let mut bytes = plain(xid, rng.range(1, self.granted));
+        bytes.extend([xid, REPLY].iter().flat_map(|word| word.to_be_bytes()));
+        Some(bytes)
     }
 }

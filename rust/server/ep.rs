@@ -29,13 +29,13 @@ use super::{
         Token, //
     },
     read_throttle::{
-        Pulls,
-        ToPull, //
+        ReadBacklog, //
+        ReadThrottle,
     },
     recv_queue::RecvQueue,
     stall::{
-        Halted,
-        Watch, //
+        StallDetector, //
+        Stalled,
     },
     tunables, //
 };
@@ -48,27 +48,27 @@ use crate::{
         }, //
     },
     sunrpc::svc::{
-        Alarm,
         SvcHandle, //
+        XprtTimer,
     },
     trace::trace,
     verbs::{
+        CallReadDone,
         CmEvent,
-        Context,
         Drained,
-        Ended,
         Endpoint,
+        EndpointOps,
         Exposes,
         Fenced,
-        Parcel,
-        Pulled,
-        QueueEnded,
+        QpEnded,
+        RecvCtxt,
         RecvStatus,
         RecvWorker,
+        ReplySender,
         Responder,
         SendWorker,
-        Sending,
         Sent, //
+        WcStatus,
     }, //
 };
 
@@ -78,7 +78,7 @@ const FEW_PAGES: usize = 4;
 
 /// The context of a connection's endpoint.
 #[pin_data]
-pub(super) struct Channel {
+pub(super) struct ServerEp {
     /// The transport; there is none before the connection is accepted.
     xprt: SetOnce<SvcHandle>,
     /// The connection has ended; [`Self::attach`] asks, and takes it back.
@@ -90,36 +90,36 @@ pub(super) struct Channel {
     receives: RecvQueue,
     #[pin]
     incoming: SpinLock<Incoming>,
-    pub(super) pulls: Pulls,
+    pub(super) read_throttle: ReadThrottle,
     #[pin]
-    sending: Sending<Call>,
+    sending: ReplySender<Call>,
     /// Messages that were sent and have pages to let go.
     finished: Stack<Sent>,
     #[pin]
     exposed: ExposedReplies,
     #[pin]
-    watch: Watch,
+    stall_detector: StallDetector,
     /// When a thread is to [look](Self::look) at what is exposed, and at the Send Queue.
     #[pin]
-    alarm: Alarm,
+    timer: XprtTimer,
 }
 
 /// What waits for a service thread. As far as it speaks of what is here, `XPT_DATA` is changed only
 /// under this lock: the thread that finds nothing clears it.
 ///
-/// An [`Alarm`] sets the flag without the lock. A thread that clears it
+/// An [`XprtTimer`] sets the flag without the lock. A thread that clears it
 /// again does see the alarm: that it is due is noted with full ordering before the flag is set, and
 /// `svc_xprt_received` has a full barrier between the thread's clearing the flag and its asking.
 pub(super) struct Incoming {
     /// Calls as they were received.
     pub(super) fresh: Queue<Buffer>,
     /// Calls whose chunks were pulled.
-    pub(super) pulled: Queue<Pulled<Call>>,
+    pub(super) pulled: Queue<CallReadDone<Call>>,
     /// Calls that wait to be pulled.
-    pub(super) to_pull: ToPull,
+    pub(super) read_backlog: ReadBacklog,
 }
 
-impl Channel {
+impl ServerEp {
     pub(super) fn new() -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             xprt: SetOnce::new(),
@@ -130,22 +130,22 @@ impl Channel {
                 Incoming {
                     fresh: Queue::new(),
                     pulled: Queue::new(),
-                    to_pull: ToPull::none(),
+                    read_backlog: ReadBacklog::none(),
                 },
                 "Channel::incoming"
             ),
-            pulls: Pulls::new(),
-            sending <- Sending::new(),
+            read_throttle: ReadThrottle::new(),
+            sending <- ReplySender::new(),
             finished: Stack::new(),
             exposed <- ExposedReplies::new(),
-            watch <- Watch::new(),
-            alarm <- Alarm::new(),
+            stall_detector <- StallDetector::new(),
+            timer <- XprtTimer::new(),
         })
     }
 
     /// Names the transport; `false` if the connection has ended already.
     pub(super) fn attach(&self, xprt: SvcHandle) -> bool {
-        self.alarm.attach(xprt.clone());
+        self.timer.attach(xprt.clone());
         self.xprt.populate(xprt);
         // Pairs with `close`: either it sees the transport, or we see that it ran.
         !self.gone.xchg(false, Full)
@@ -193,26 +193,27 @@ impl Channel {
 
     /// What has a thread call [`Self::look`].
     #[inline]
-    pub(super) fn alarm(&self) -> &Alarm {
-        &self.alarm
+    pub(super) fn timer(&self) -> &XprtTimer {
+        &self.timer
     }
 
     /// To be called when entries of the Send Queue were reserved.
     #[inline]
-    pub(super) fn watch(&self) {
-        self.watch.watch(self.sending.queue(), &self.alarm);
+    pub(super) fn stall_detector(&self) {
+        self.stall_detector
+            .stall_detector(self.sending.queue(), &self.timer);
     }
 
     /// Looks at what the client was given time for.
     #[cold]
-    pub(super) fn look(&self, ep: &Endpoint<Self>) {
-        match self.watch.look(self.sending.queue()) {
+    pub(super) fn poll(&self, ep: &Endpoint<Self>) {
+        match self.stall_detector.poll(self.sending.queue()) {
             Ok(next) => {
                 for when in [next, self.exposed.expire(ep)].into_iter().flatten() {
-                    self.alarm.set(when);
+                    self.timer.set(when);
                 }
             }
-            Err(Halted) => {
+            Err(Stalled) => {
                 tunables::STALLED.inc();
                 self.close();
             }
@@ -266,10 +267,10 @@ impl Channel {
     }
 }
 
-impl Context for Channel {
-    type Recv = Parcel<Call>;
+impl EndpointOps for ServerEp {
+    type RecvData = RecvCtxt<Call>;
 
-    const BUFFERS: &'static Gauge = &tunables::MESSAGE_OCTETS;
+    const BUFFERS: &'static Gauge = &tunables::MESSAGE_BYTES;
 
     fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
         let this = ep.context();
@@ -308,8 +309,8 @@ impl Context for Channel {
     #[inline]
     fn trace_received(ep: &Endpoint<Self>, serial: i32, status: &RecvStatus, vendor_err: u32) {
         match *status {
-            RecvStatus::Received { octets, .. } => {
-                trace!(svcrdma_wc_recv(ep.recv_cid(serial), octets as u32));
+            RecvStatus::Received { bytes, .. } => {
+                trace!(svcrdma_wc_recv(ep.recv_cid(serial), bytes as u32));
             }
             RecvStatus::Flushed => trace!(svcrdma_wc_recv_flush(
                 ep.recv_cid(serial),
@@ -325,11 +326,7 @@ impl Context for Channel {
     fn received(worker: &RecvWorker<'_, Self>, mut buffer: Buffer, status: RecvStatus) {
         let this = worker.context();
         let standing = this.receives.ended();
-        let RecvStatus::Received {
-            octets,
-            invalidated,
-        } = status
-        else {
+        let RecvStatus::Received { bytes, invalidated } = status else {
             this.receives.recycle(buffer);
             this.close();
             return;
@@ -342,7 +339,7 @@ impl Context for Channel {
             return;
         }
         let call = &mut buffer.user_mut().call;
-        call.octets = octets;
+        call.bytes = bytes;
         call.invalidated = invalidated;
         let mut incoming = this.incoming.lock();
         incoming.fresh.push(buffer);
@@ -351,7 +348,7 @@ impl Context for Channel {
 
     fn drained(ep: &Drained<'_, Self>) {
         let this = ep.context();
-        this.alarm.cancel();
+        this.timer.cancel();
         this.clear_finished(ep);
         loop {
             let pulled = this.incoming.lock().pulled.pop();
@@ -365,15 +362,15 @@ impl Context for Channel {
     }
 }
 
-impl Responder for Channel {
+impl Responder for ServerEp {
     type Call = Call;
 
     #[inline]
-    fn sending(&self) -> &Sending<Call> {
+    fn sending(&self) -> &ReplySender<Call> {
         &self.sending
     }
 
-    fn sent(worker: &SendWorker<'_, Self>, sent: Sent, status: Ended) {
+    fn sent(worker: &SendWorker<'_, Self>, sent: Sent, status: WcStatus) {
         let this = worker.context();
         if let Some(place) = sent.place() {
             this.exposed.sent(worker, place, sent);
@@ -383,18 +380,18 @@ impl Responder for Channel {
             // Nobody may come by for long; what waits here keeps pages.
             this.wake_for(this.incoming.lock());
         }
-        if status != Ended::Well {
+        if status != WcStatus::Success {
             this.close();
         }
     }
 
-    fn pulled(worker: &SendWorker<'_, Self>, pulled: Pulled<Call>, status: Ended) {
+    fn pulled(worker: &SendWorker<'_, Self>, pulled: CallReadDone<Call>, status: WcStatus) {
         let this = worker.context();
-        if status != Ended::Well {
+        if status != WcStatus::Success {
             // The Call cannot be put together; the client has to send it again.
             this.close();
             let mut buffer = pulled.finish(worker);
-            this.end_pull(&mut buffer.user_mut().call);
+            this.end_read(&mut buffer.user_mut().call);
             this.receives.recycle(buffer);
             return;
         }
@@ -404,10 +401,10 @@ impl Responder for Channel {
     }
 }
 
-impl Exposes for Channel {
+impl Exposes for ServerEp {
     type Token = Token;
 
-    fn invalidated(worker: &SendWorker<'_, Self>, place: Token, fence: Result<Fenced, QueueEnded>) {
+    fn invalidated(worker: &SendWorker<'_, Self>, place: Token, fence: Result<Fenced, QpEnded>) {
         let this = worker.context();
         match fence {
             Ok(_) => this.exposed.released(worker, place),
@@ -416,7 +413,7 @@ impl Exposes for Channel {
         }
     }
 
-    fn not_registered(worker: &SendWorker<'_, Self>, _status: Ended) {
+    fn not_registered(worker: &SendWorker<'_, Self>, _status: WcStatus) {
         worker.context().close();
     }
 }

@@ -31,23 +31,23 @@ use crate::{
     sunrpc::xprt::ConnectError,
     trace::trace,
     verbs::{
-        Asides,
         CmEvent,
-        Context,
+        CtrlSendPool,
         Drained,
-        Ended,
         Endpoint,
+        EndpointOps,
         Exposes,
         Fenced,
-        Puller,
-        QueueEnded,
-        Recv,
+        MrRefresh,
+        QpEnded,
+        RecvBuf,
         RecvStatus,
         RecvWorker,
-        Refill,
-        ReplyPulls,
+        ReplyReader,
+        ReplyReads,
         Requester,
         SendWorker, //
+        WcStatus,
     },
     wire::{
         extensions::Offer,
@@ -56,36 +56,36 @@ use crate::{
 };
 
 use super::{
-    attempt::{
-        Attempt,
-        Progress, //
-    },
     complete::{
         self,
         FenceWaiter, //
     },
-    limits::Sizes,
+    connect_wait::{
+        ConnectProgress, //
+        ConnectWait,
+    },
+    limits::Limits,
     recv_queue::Receives,
     reply,
     reply_read::{
         self,
         Dones,
-        Pulling, //
+        ReplyRead, //
     },
     shared::{
-        RegionWaiters,
-        Shared, //
+        MrWaiters,
+        XprtShared, //
     },
     tunables, //
 };
 
 /// A connection's own state.
 #[pin_data]
-pub(super) struct Channel {
+pub(super) struct ClientEp {
     /// What outlives the connection.
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<XprtShared>,
     /// Known once the device is.
-    sizes: SetOnce<Sizes>,
+    limits: SetOnce<Limits>,
     /// The Receive Queue.
     pub(super) receives: Receives,
     /// Calls that may be outstanding: a [`Window`]. Written by the receive worker.
@@ -94,25 +94,25 @@ pub(super) struct Channel {
     /// worker.
     told_window: Atomic<u32>,
     /// Messages of the receive worker's own.
-    pub(super) asides: SetOnce<Asides>,
+    pub(super) ctrl_sends: SetOnce<CtrlSendPool>,
     /// Replies may be pulled. Known once the peer has accepted.
     pulled_replies: Atomic<bool>,
     /// Both ends allow Remote Invalidation.
     invalidates: Atomic<bool>,
     /// Replies that are being pulled.
     #[pin]
-    pub(super) pulls: ReplyPulls<Pulling>,
+    pub(super) reply_reads: ReplyReads<ReplyRead>,
     /// What the peer is told afterwards.
     #[pin]
     pub(super) dones: Dones,
     /// Makes more memory regions.
-    pub(super) refill: SetOnce<Arc<Refill<FenceWaiter, RegionWaiters>>>,
+    pub(super) refill: SetOnce<Arc<MrRefresh<FenceWaiter, MrWaiters>>>,
     /// SUNRPC knows that there is no connection: it has been told that this one is lost, or has
     /// ended it, or there has been none yet. To tell it again would have it close the next one.
-    sunrpc_knows: Atomic<bool>,
+    disconnect_reported: Atomic<bool>,
     /// How it was made.
     #[pin]
-    pub(super) attempt: Attempt,
+    pub(super) connect_wait: ConnectWait,
     /// The fence of an RPC that is given up: one at a time.
     #[pin]
     pub(super) fenced: Mutex<Option<Fenced>>,
@@ -120,36 +120,36 @@ pub(super) struct Channel {
     pub(super) fence_done: CondVar,
 }
 
-impl Channel {
-    pub(super) fn new(shared: Arc<Shared>) -> impl PinInit<Self, Error> {
+impl ClientEp {
+    pub(super) fn new(shared: Arc<XprtShared>) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             shared,
-            sizes: SetOnce::new(),
+            limits: SetOnce::new(),
             receives: Receives::new(),
             window: Atomic::new(Window::FRESH.to_bits()),
-            asides: SetOnce::new(),
+            ctrl_sends: SetOnce::new(),
             pulled_replies: Atomic::new(false),
             invalidates: Atomic::new(false),
-            pulls <- ReplyPulls::new(),
+            reply_reads <- ReplyReads::new(),
             dones <- Dones::new(),
             told_window: Atomic::new(Window::FRESH.granted()),
             refill: SetOnce::new(),
-            sunrpc_knows: Atomic::new(true),
-            attempt <- Attempt::new(),
+            disconnect_reported: Atomic::new(true),
+            connect_wait <- ConnectWait::new(),
             fenced <- new_mutex!(None, "Channel::fenced"),
             fence_done <- new_condvar!("Channel::fence_done"),
         }? Error)
     }
 
     /// Sets the sizes, before the first Receive is posted.
-    pub(super) fn set_sizes(&self, sizes: Sizes) {
-        self.sizes.populate(sizes);
+    pub(super) fn set_limits(&self, limits: Limits) {
+        self.limits.populate(limits);
     }
 
     /// The sizes. Before the device is known, they are those of nothing.
     #[inline]
-    pub(super) fn sizes(&self) -> &Sizes {
-        self.sizes.as_ref().unwrap_or(&Sizes::NONE)
+    pub(super) fn limits(&self) -> &Limits {
+        self.limits.as_ref().unwrap_or(&Limits::NONE)
     }
 
     /// What was agreed on beyond RFC 8166.
@@ -169,7 +169,7 @@ impl Channel {
     #[inline]
     pub(super) fn grant(&self, worker: &RecvWorker<'_, Self>, credits: u32) {
         let mut window = self.window();
-        if window.grant(credits, self.sizes().requests) {
+        if window.grant(credits, self.limits().requests) {
             self.window.store(window.to_bits(), Relaxed);
             self.refill(worker);
         }
@@ -178,10 +178,10 @@ impl Channel {
     /// Posts Receives for all messages that may come, and lets out as many Calls as have one.
     #[inline]
     pub(super) fn refill(&self, worker: &RecvWorker<'_, Self>) {
-        let reverse = self.sizes().reverse;
+        let backchannel = self.limits().backchannel;
         let window = self.window();
-        let standing = self.receives.refill(worker, window.receives(reverse));
-        let open = window.covered(standing, reverse);
+        let standing = self.receives.refill(worker, window.receives(backchannel));
+        let open = window.covered(standing, backchannel);
         if open != self.told_window.load(Relaxed) {
             self.told_window.store(open, Relaxed);
             self.shared.xprt.set_window(open);
@@ -195,7 +195,7 @@ impl Channel {
 
     /// Regions may have been put back: who waits for some is told.
     #[inline]
-    pub(super) fn regions_are_back(&self) {
+    pub(super) fn mrs_are_back(&self) {
         let refill = self.refill.as_ref();
         if refill.is_some_and(|refill| refill.pool().was_wanted()) {
             self.shared.xprt.write_space();
@@ -211,62 +211,62 @@ impl Channel {
 
     /// The attempt has failed, or the connection is lost.
     fn over(&self, error: ConnectError) {
-        if self.attempt.fail(error) {
-            self.lose();
+        if self.connect_wait.fail(error) {
+            self.force_disconnect();
         }
     }
 
     /// A Receive has failed. Not for interrupts.
     pub(super) fn receive_failed(&self) {
-        if self.attempt.spoil() {
-            self.lose();
+        if self.connect_wait.recv_failed() {
+            self.force_disconnect();
         }
     }
 
     /// Has SUNRPC close the connection, once. Good in any context.
-    pub(super) fn lose(&self) {
-        if !self.sunrpc_knows.xchg(true, Relaxed) {
+    pub(super) fn force_disconnect(&self) {
+        if !self.disconnect_reported.xchg(true, Relaxed) {
             self.shared.xprt.force_disconnect();
         }
     }
 
     /// From now on nobody needs to be told that the connection is lost: it is this end's doing.
-    pub(super) fn expect_end(&self) {
-        self.sunrpc_knows.store(true, Relaxed);
+    pub(super) fn suppress_disconnect(&self) {
+        self.disconnect_reported.store(true, Relaxed);
     }
 }
 
-impl Context for Channel {
-    type Recv = ();
+impl EndpointOps for ClientEp {
+    type RecvData = ();
 
-    const BUFFERS: &'static Gauge = &tunables::MESSAGE_OCTETS;
+    const BUFFERS: &'static Gauge = &tunables::MESSAGE_BYTES;
 
     fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
         let this = ep.context();
         match event {
             CmEvent::AddrResolved | CmEvent::RouteResolved => {
-                this.attempt.answer(Progress::Answered)
+                this.connect_wait.answer(ConnectProgress::Answered)
             }
             CmEvent::Established {
                 private_data,
                 reads,
             } => {
-                let sizes = this.sizes();
+                let limits = this.limits();
                 let peer = PrivateData::of_peer(private_data);
-                let agreement = Agreement::between(&sizes.own, &peer);
+                let agreement = Agreement::between(&limits.own, &peer);
                 let depths = ReadDepths {
-                    initiator_depth: u32::from(sizes.read_depth),
+                    initiator_depth: u32::from(limits.read_depth),
                     responder_resources: u32::from(reads),
                 };
                 let theirs = Offer::of_peer(private_data);
-                let extensions = Extensions::between(&sizes.offer(), &theirs, &depths);
+                let extensions = Extensions::between(&limits.offer(), &theirs, &depths);
                 this.pulled_replies
                     .store(extensions.pulled_replies, Relaxed);
                 this.invalidates
                     .store(agreement.remote_invalidation, Relaxed);
-                this.sunrpc_knows.store(false, Relaxed);
-                this.attempt
-                    .answer(Progress::Established(agreement, extensions));
+                this.disconnect_reported.store(false, Relaxed);
+                this.connect_wait
+                    .answer(ConnectProgress::Established(agreement, extensions));
             }
             CmEvent::AddrError { unanswered: false } => this.over(ConnectError::Protocol),
             CmEvent::RouteError => this.over(ConnectError::Unreachable),
@@ -299,73 +299,73 @@ impl Context for Channel {
 
     #[inline]
     fn trace_received(ep: &Endpoint<Self>, serial: i32, status: &RecvStatus, vendor_err: u32) {
-        let octets = match *status {
-            RecvStatus::Received { octets, .. } => octets as u32,
+        let bytes = match *status {
+            RecvStatus::Received { bytes, .. } => bytes as u32,
             _ => 0,
         };
         trace!(xprtrdma_wc_receive(
             ep.recv_cid(serial),
             status.code(),
             vendor_err,
-            octets
+            bytes
         ));
     }
 
-    fn received(worker: &RecvWorker<'_, Self>, recv: Recv<()>, status: RecvStatus) {
+    fn received(worker: &RecvWorker<'_, Self>, recv: RecvBuf<()>, status: RecvStatus) {
         reply::received(worker, recv, status);
     }
 
     fn drained(ep: &Drained<'_, Self>) {
-        ep.context().pulls.drained(ep);
+        ep.context().reply_reads.drained(ep);
         // No other connection can use those that are idle.
         ep.context().shared.recv_pool.close();
     }
 }
 
-impl Requester for Channel {
-    fn sent(worker: &SendWorker<'_, Self>, status: Ended) {
+impl Requester for ClientEp {
+    fn sent(worker: &SendWorker<'_, Self>, status: WcStatus) {
         let this = worker.context();
         this.shared.xprt.write_space();
-        if status != Ended::Well {
-            this.lose();
+        if status != WcStatus::Success {
+            this.force_disconnect();
         }
     }
 
-    fn aside_sent(worker: &SendWorker<'_, Self>, status: Ended) {
+    fn ctrl_sent(worker: &SendWorker<'_, Self>, status: WcStatus) {
         let this = worker.context();
         match status {
-            Ended::Well => this.dones.next(worker),
-            _ => this.lose(),
+            WcStatus::Success => this.dones.next(worker),
+            _ => this.force_disconnect(),
         }
     }
 }
 
-impl Exposes for Channel {
+impl Exposes for ClientEp {
     type Token = FenceWaiter;
 
     fn invalidated(
         worker: &SendWorker<'_, Self>,
         waiter: FenceWaiter,
-        fence: Result<Fenced, QueueEnded>,
+        fence: Result<Fenced, QpEnded>,
     ) {
         complete::fenced(worker, waiter, fence);
     }
 
-    fn not_registered(worker: &SendWorker<'_, Self>, status: Ended) {
-        if status != Ended::Well {
-            worker.context().lose();
+    fn not_registered(worker: &SendWorker<'_, Self>, status: WcStatus) {
+        if status != WcStatus::Success {
+            worker.context().force_disconnect();
         }
     }
 }
 
-impl Puller for Channel {
-    type Pulling = Pulling;
+impl ReplyReader for ClientEp {
+    type ReplyRead = ReplyRead;
 
-    fn pulls(&self) -> &ReplyPulls<Pulling> {
-        &self.pulls
+    fn reply_reads(&self) -> &ReplyReads<ReplyRead> {
+        &self.reply_reads
     }
 
-    fn pulled(worker: &SendWorker<'_, Self>, pulling: Pulling, status: Ended) {
+    fn pulled(worker: &SendWorker<'_, Self>, pulling: ReplyRead, status: WcStatus) {
         reply_read::pulled(worker, pulling, status);
     }
 }

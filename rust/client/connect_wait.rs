@@ -27,7 +27,7 @@ const WANTED_MS: u32 = 1_000;
 
 /// How far an attempt to connect has come.
 #[derive(Clone, Copy)]
-pub(super) enum Progress {
+pub(super) enum ConnectProgress {
     /// Waiting for the answer to the last question.
     Asked,
     /// The last question was answered.
@@ -40,26 +40,26 @@ pub(super) enum Progress {
 
 /// What is known of an attempt.
 struct State {
-    progress: Progress,
+    progress: ConnectProgress,
     /// A Receive has failed. What the peer answers says why, if it refuses; if it accepts, it is in
     /// vain.
-    spoiled: bool,
+    has_recv_failed: bool,
 }
 
 /// An attempt, from the first question to the end of the connection.
 #[pin_data]
-pub(super) struct Attempt {
+pub(super) struct ConnectWait {
     #[pin]
     state: Mutex<State>,
     #[pin]
     progressed: CondVar,
 }
 
-impl Attempt {
+impl ConnectWait {
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             state <- new_mutex!(
-                State { progress: Progress::Asked, spoiled: false },
+                State { progress: ConnectProgress::Asked, has_recv_failed: false },
                 "Attempt::state"
             ),
             progressed <- new_condvar!("Attempt::progressed"),
@@ -77,13 +77,13 @@ impl Attempt {
         question: impl FnOnce() -> Result,
         timeout_ms: u32,
         is_wanted: impl Fn() -> bool,
-    ) -> Result<Progress, ConnectError> {
+    ) -> Result<ConnectProgress, ConnectError> {
         {
             let mut state = self.state.lock();
-            if let Progress::Over(error) = state.progress {
+            if let ConnectProgress::Over(error) = state.progress {
                 return Err(error);
             }
-            state.progress = Progress::Asked;
+            state.progress = ConnectProgress::Asked;
         }
         // Not with the lock: the answer may come before this returns.
         question()?;
@@ -91,10 +91,10 @@ impl Attempt {
         let mut state = self.state.lock();
         loop {
             match state.progress {
-                Progress::Asked if left == 0 => return Err(ConnectError::TimedOut),
-                Progress::Asked if !is_wanted() => return Err(ConnectError::NotConnected),
-                Progress::Asked => {}
-                Progress::Over(error) => return Err(error),
+                ConnectProgress::Asked if left == 0 => return Err(ConnectError::TimedOut),
+                ConnectProgress::Asked if !is_wanted() => return Err(ConnectError::NotConnected),
+                ConnectProgress::Asked => {}
+                ConnectProgress::Over(error) => return Err(error),
                 answer => return Ok(answer),
             }
             let most = left.min(msecs_to_jiffies(WANTED_MS));
@@ -107,12 +107,12 @@ impl Attempt {
     }
 
     /// Notes an answer, unless it is all over.
-    pub(super) fn answer(&self, answer: Progress) {
+    pub(super) fn answer(&self, answer: ConnectProgress) {
         let mut state = self.state.lock();
         state.progress = match (state.progress, answer) {
-            (over @ Progress::Over(_), _) => over,
-            (_, Progress::Established(..)) if state.spoiled => {
-                Progress::Over(ConnectError::NotConnected)
+            (over @ ConnectProgress::Over(_), _) => over,
+            (_, ConnectProgress::Established(..)) if state.has_recv_failed => {
+                ConnectProgress::Over(ConnectError::NotConnected)
             }
             _ => answer,
         };
@@ -123,18 +123,18 @@ impl Attempt {
     /// only now.
     pub(super) fn fail(&self, error: ConnectError) -> bool {
         let mut state = self.state.lock();
-        let established = matches!(state.progress, Progress::Established(..));
-        state.progress = Progress::Over(error);
+        let established = matches!(state.progress, ConnectProgress::Established(..));
+        state.progress = ConnectProgress::Over(error);
         self.progressed.notify_all();
         established
     }
 
     /// A Receive has failed, and with it the queues; `true` if a connection is lost by that. The
     /// queues of an attempt that is refused fail as well, sometimes before that is known.
-    pub(super) fn spoil(&self) -> bool {
+    pub(super) fn recv_failed(&self) -> bool {
         let mut state = self.state.lock();
-        state.spoiled = true;
-        let established = matches!(state.progress, Progress::Established(..));
+        state.has_recv_failed = true;
+        let established = matches!(state.progress, ConnectProgress::Established(..));
         drop(state);
         established && self.fail(ConnectError::NotConnected)
     }
