@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What the commands here have in common: two virtual machines, a module in each.
-# A command NAME has guest/NAME-server.sh run in the one and guest/NAME-client.sh in
-# the other, each of which sources guest/server.sh or guest/client.sh.
+# Functions of the commands here, each of which boots two virtual machines with one module
+# each. Command NAME runs guest/NAME-server.sh in one and guest/NAME-client.sh in the other;
+# these source guest/server.sh and guest/client.sh.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 # shellcheck source=../lib/emulator.sh
@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 commit=$(source_commit)
 out=out/interop
 
-# Builds what the guests take with them.
+# Builds the module and the programs for the guests.
 build() {
 	tools/env/make
 	make --no-print-directory all
@@ -21,8 +21,9 @@ build() {
 	tools/env/enter --src . make -s -C /src/selftests OUT=/src/out/selftests
 }
 
-# machines NAME CLIENT SERVER [option of tools/vm/pair...]: has them say what they say. Where
-# a kernel complained it is of no account that the emulator failed in the other machine.
+# machines NAME CLIENT SERVER [option of tools/vm/pair...]: boots both machines and keeps their
+# output. If one kernel complained, returns 126 even if the emulator failed in the other
+# machine, so that the complaint is not lost in a repetition.
 machines() {
 	local name=$1 client=$2 server=$3 said=$out/$1-$2-$3 status
 	shift 3
@@ -39,9 +40,9 @@ machines() {
 	return "$status"
 }
 
-# pair NAME CLIENT SERVER [option of tools/vm/pair...]: modules as for tools/vm/run
-# --module. What is said is kept in out/interop/NAME-CLIENT-SERVER; printed are the
-# results, and what is said about them. Fails if a test does, or gives no result.
+# pair NAME CLIENT SERVER [option of tools/vm/pair...]: runs the tests with these modules (as
+# for tools/vm/run --module). Keeps the output in out/interop/NAME-CLIENT-SERVER, and prints
+# the results and their diagnostics. Fails if a test fails or has no result.
 pair() {
 	local said=$out/$1-$2-$3 status=0
 
@@ -52,16 +53,16 @@ pair() {
 	[ "$(grep -cE '^(not )?ok ' "$said.ktap")" = "$(plan <"$said.ktap")" ] || status=1
 	! grep -q '^not ok' "$said.ktap" || status=1
 	[ "$status" = 0 ] || grep -q '^not ok' "$said.ktap" ||
-		echo "not ok - the machines ended with $status" >>"$said.ktap"
+		echo "not ok - the machines exited with status $status" >>"$said.ktap"
 	[ "$status" = 0 ] || grep -A 20 '^[a-z]*: \(error\|kernel log\)' "$said" || tail -n 5 "$said"
 	return "$status"
 }
 
-# How many tests the KTAP on the input promises.
+# plan: prints the number of tests that the KTAP on standard input plans.
 plan() { awk '/^1\.\.[0-9]+/ { sum += substr($1, 4) } END { print sum + 0 }'; }
 
-# record NAME KIND RESULTS [DIRECTORY]: makes a file of results, of what the command NAME has said of
-# all pairs on this commit. By default it is in Documentation/results.
+# record NAME KIND RESULTS [DIRECTORY]: writes the results of all pairs that command NAME has run
+# on this commit to RESULTS.tsv in DIRECTORY, by default Documentation/results.
 record() {
 	local said=() each
 	for each in ours-ours ours-c c-ours c-c; do

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The client's guest: what tests here stand on. They are those of selftests/, with a
-# server elsewhere.
+# The client's guest: set-up, and commands on the server. Tests use the functions of
+# selftests/lib.sh with the server in the other guest.
 
 # shellcheck source=../../vm/guest/rdma.sh
 . /vm/rdma.sh
@@ -19,8 +19,8 @@ client_set_up() {
 	await served
 }
 
-# on_server COMMAND...: what the server's guest has as a command or function. Prints
-# what that says, and ends as it does.
+# on_server COMMAND...: runs a command or function in the server's guest (serve in server.sh),
+# prints its output, and returns its status.
 on_server() {
 	local number left=1200
 
@@ -29,7 +29,7 @@ on_server() {
 	echo "$*" >/share/asking
 	mv /share/asking "/share/asked.$number"
 	until [ -e "/share/answered.$number" ]; do
-		[ "$left" -gt 0 ] || fail "the server does not answer to $*"
+		[ "$left" -gt 0 ] || fail "the server's guest did not run: $*"
 		left=$((left - 1))
 		sleep 0.2
 	done

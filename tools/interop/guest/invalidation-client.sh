@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The client's guest. A C server asks the client alone, and leaves Calls with several
-# tags to it. A C client is always willing.
+# The client's guest of tools/interop/invalidation. A C server invalidates whenever the client
+# allows it, but never for a Call with several rkeys. A C client always allows it.
 # shellcheck source=client.sh
 . /interop/client.sh
 

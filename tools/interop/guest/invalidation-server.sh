@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The server's guest: willing at first, and unwilling when the client says so.
+# The server's guest: allows Remote Invalidation until the client calls "unwilling".
 set -eu
 # shellcheck source=server.sh
 . /interop/server.sh

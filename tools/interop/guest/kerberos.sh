@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A realm for one run: its KDC is in the server's guest, and both guests have a
-# principal of their own. What root does is done as the machine, which nobody maps to
-# a user: the server takes it for nobody.
+# A Kerberos realm for one run. The KDC is in the server's guest, and each guest has a machine
+# principal. Root's RPCs use the machine principal, which the server maps to "nobody".
 
 REALM=INTEROP.TEST
 SERVER_NAME=server.interop.test
 CLIENT_NAME=client.interop.test
 
-# kerberos_names NAME: both machines' names, this one's, and where the KDC is.
+# kerberos_names NAME: sets this machine's name to NAME, and configures the names of both
+# machines and the address of the KDC.
 kerberos_names() {
 	hostname "$1"
 	printf '127.0.0.1 localhost\n%s %s\n%s %s\n' "$SERVER4" $SERVER_NAME \
@@ -28,7 +28,8 @@ kerberos_names() {
 	modprobe rpcsec_gss_krb5
 }
 
-# On the server, when it serves already; leaves the client's keys for kerberos_client.
+# kerberos_server: to be called when the server is up. Makes the realm, and leaves the client's
+# keys in /share for kerberos_client.
 kerberos_server() {
 	kerberos_names $SERVER_NAME
 	mkdir -p /var/lib/krb5kdc /etc/krb5kdc

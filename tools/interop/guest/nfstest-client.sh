@@ -1,23 +1,23 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The client's guest: runs nfstest's suites, each group of their tests by itself.
+# The client's guest of tools/interop/nfstest: runs each group of nfstest's suites as a test.
 # shellcheck disable=SC2154 # ktap_dir is from selftests/lib
 # shellcheck source=client.sh
 . /interop/client.sh
 
-# What nfstest says in full is kept, and is no part of the results.
+# The full output of nfstest goes to this descriptor, apart from the results.
 exec {full}>&1
 
 export PYTHONPATH=/interop/python
 
-# nfstest SUITE VERSION GROUP: fails if nfstest finds anything wrong but what
-# nfstest.known gives a reason for. To end a trace nfstest stops the shell that has
-# started tcpdump, so that is to be one process.
+# nfstest SUITE VERSION GROUP: fails if nfstest reports a failure that nfstest.known does not
+# explain. To end a trace nfstest kills the shell that has started tcpdump; "exec" makes
+# both one process.
 nfstest() {
 	local suite=$1 version=$2 group=$3 log=$ktap_dir/nfstest options=hard status=0
 
-	# mountd speaks TCP and UDP.
+	# mountd does not listen on RDMA.
 	[ "$version" != 3 ] || options+=,mountproto=tcp
 	"nfstest_$suite" --runtest "$group" \
 		--server "$SERVER4" --export /export --proto rdma --port 20049 \
@@ -29,7 +29,7 @@ nfstest() {
 	return "$status"
 }
 
-# add SUITE GROUP VERSION...: in those of the versions that are asked for.
+# add SUITE GROUP VERSION...: adds a case for each of these versions that was requested.
 add() {
 	local version suite=$1 group=$2
 	shift 2
@@ -40,8 +40,8 @@ add() {
 	done
 }
 
-# Without sessions nobody is called back over RDMA, and nfstest 3.2 does not know the
-# delegations of NFSv4.2 that need no open state (RFC 9754).
+# NFSv4.0 has no backchannel over RDMA, and nfstest 3.2 does not know the NFSv4.2 delegations
+# without open state (RFC 9754).
 cases=()
 add posix all 3 4.0 4.1 4.2
 add delegation basic 4.1
@@ -51,12 +51,12 @@ add rdma read 3 4.0 4.1 4.2
 add rdma write 3 4.0 4.1 4.2
 
 client_set_up || exit
-# nfstest finds its own address by the route to the world.
+# nfstest finds this machine's address by the default route.
 ip route add default via "$SERVER4"
-# NFSv3 locks need their daemons here as well.
+# NFSv3 locks need rpcbind and statd at the client, too.
 mkdir -p /run/rpcbind /run/sendsigs.omit.d
 rpcbind -w && rpc.statd --no-notify || exit
-# A server gives no delegations at first.
+# The server grants no delegations during its grace period.
 on_server sleep 15
 export TEST_TIMEOUT=3600
 echo "# run on $(date -u +%F) $(cat /interop-nfstest)"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The server's guest: an export for nfstest, over RDMA and over TCP.
+# The server's guest of tools/interop/nfstest: an export over RDMA and TCP.
 set -eu
 # shellcheck source=server.sh
 . /interop/server.sh

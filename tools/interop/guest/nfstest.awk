@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# What came of a run of nfstest, from what it said: each test that did not pass, under
-# the heading of its group, then how many did. Fails if it has not come to its end.
+# Summarizes the output of nfstest: prints each test that did not pass, under the heading of
+# its group, then the counts. Fails if the output is incomplete.
 
 /^\*\*\* / { heading = substr($0, 5) }
 
@@ -20,7 +20,7 @@
 
 END {
 	if (!ended)
-		print "nfstest did not come to its end"
+		print "nfstest did not finish"
 	printf "%d passed, %d failed, %d known, %d warnings\n", passed, failed, known, warned
 	exit !ended
 }

@@ -1,17 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The client's guest: asks for long Replies, willing to pull them and not.
+# The client's guest of tools/interop/pulled: requests long Replies, with pulled Replies on and
+# off.
 # shellcheck source=client.sh
 . /interop/client.sh
 
 SWITCH=/proc/sys/sunrpc/rdma_pulled_replies
 
-# counted NAME: a count of the client's, if its module has it.
+# counted NAME: prints a counter of the client; 0 if the module does not have it.
 counted() { cat "/proc/sys/sunrpc/rdma_stat_$1" 2>/dev/null || echo 0; }
 
-# long_replies SWITCH: prints what they took: connections, sends, registrations of each
-# kind, bad Replies.
+# long_replies SWITCH: prints the counts of connections, Sends, chunks of each kind, and bad
+# Replies.
 long_replies() {
 	[ ! -e $SWITCH ] || echo "$1" >$SWITCH
 	nfs_mount 4.2 rdma

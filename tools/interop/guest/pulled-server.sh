@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The server's guest: what it has takes long Replies.
+# The server's guest of tools/interop/pulled: a directory and an attribute with long Replies.
 set -eu
 # shellcheck source=server.sh
 . /interop/server.sh
 
-# How many Replies were exposed.
+# exposed: prints the number of Replies that were exposed.
 exposed() { cat /proc/sys/sunrpc/svc_rdma/rdma_stat_exposed 2>/dev/null || echo 0; }
 
 server_set_up 512m

@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The client's guest: reads files, is called back, and sees what has changed.
+# The client's guest of tools/interop/recalls: reads files under delegations, which the server
+# recalls, and checks that it sees the changes.
 # shellcheck source=client.sh
 . /interop/client.sh
 
 FILES=50
-# Milliseconds that a recall may take; without a callback it takes a lease or more.
+# Time limit of a recall, in ms. Without a callback, a recall takes a lease or more.
 SOON=3000
 
 delegations_are_recalled() {
@@ -31,6 +32,6 @@ delegations_are_recalled() {
 }
 
 client_set_up || exit
-# A server gives no delegations at first.
+# The server grants no delegations during its grace period.
 on_server sleep 15
 ktap_run "delegations_are_recalled 4.1" "delegations_are_recalled 4.2"

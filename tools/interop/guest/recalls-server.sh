@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The server's guest: files that the client holds delegations of are changed here,
-# and whoever changes them waits until the client has given its delegation back.
+# The server's guest of tools/interop/recalls: changes files for which the client holds
+# delegations. Each change waits until the client has returned the delegation.
 set -eu
 # shellcheck source=server.sh
 . /interop/server.sh
 
 now() { echo $((${EPOCHREALTIME/./} / 1000)); }
 
-# files DIRECTORY COUNT
+# files DIRECTORY COUNT: creates files.
 files() {
 	local i
 
@@ -21,7 +21,7 @@ files() {
 
 delegations() { cat /proc/fs/nfsd/clients/*/states | grep -c 'type: deleg' || true; }
 
-# change DIRECTORY COUNT: prints how many milliseconds the slowest recall took.
+# change DIRECTORY COUNT: changes the files; prints the duration of the slowest recall in ms.
 change() {
 	local i begin took slowest=0
 

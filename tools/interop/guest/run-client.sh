@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The client's guest: what is done to each mount. Every test leaves files that the
-# server must have as the client wrote them.
+# The client's guest of tools/interop/run: the tests of each mount. At the end of each test,
+# client and server must have the same files.
 # shellcheck disable=SC2154 # ktap_dir and STAT_sends are from selftests/lib
 # shellcheck source=client.sh
 . /interop/client.sh
 # shellcheck source=kerberos.sh
 . /interop/kerberos.sh
 
-# rxe tells of each connection that ran out of retries (12).
+# rxe logs each connection that ran out of retries (12).
 # shellcheck disable=SC2034 # used by log.sh
 LOG_EXPECTED='rxe0: qp#[0-9]+ make_send_cqe: non-flush error status = 12
 '
@@ -18,14 +18,14 @@ read -r _ server_module <<<"$INTEROP"
 
 checksums() { (cd "$1" && find . -type f -exec sha256sum {} + | sort | sha256sum); }
 
-# same_on_server VERSION OPTION...: what the server has is what a mount anew shows.
+# same_on_server VERSION OPTION...: mounts again, and compares checksums with the server.
 same_on_server() {
 	nfs_remount "$1" rdma "${@:2}"
 	[ "$(checksums "$WORK")" = "$(on_server checksums "$WORK_ON_SERVER")" ] ||
 		fail "the server has other data"
 }
 
-# many COUNT: small files, and a directory whose listing takes several Replies.
+# many COUNT: creates small files, in a directory whose listing takes several Replies.
 many() {
 	local i
 
@@ -37,11 +37,11 @@ many() {
 
 long_value() { head -c 60000 /dev/zero | tr '\0' v; }
 
-# has_attributes VERSION OPTION...: whether files have attributes of a user's own
-# (RFC 8276). With krb5p the kernel fails to set one, over TCP as well.
+# has_attributes VERSION OPTION...: whether files have extended attributes (RFC 8276). With
+# krb5p the kernel fails to set one, over TCP as well.
 has_attributes() { [ "$1" = 4.2 ] && [ "${2-}" != sec=krb5p ]; }
 
-# mixed VERSION OPTION...
+# mixed VERSION OPTION...: mounts, runs the workload, and compares with the server.
 mixed() {
 	nfs_mount "$1" rdma "${@:2}"
 	work_dir "workload-$RANDOM"
@@ -76,8 +76,9 @@ nconnect() {
 
 security() { mixed "$1" "sec=$2"; }
 
-# The C server now and then sends other data than it has signed, to either client. Who
-# meets that is told EIO, and no other failure is excused by it.
+# The C server sometimes sends data that differs from the data it has signed, to either client,
+# whose application gets EIO. Turns a failure into XFAIL if the server is the C module and both
+# the EIO and the bad signature were seen.
 excuse_signatures() {
 	local status=$?
 
@@ -86,13 +87,13 @@ excuse_signatures() {
 	[ "$status" -ne 0 ] && [ "$server_module" = c ] || exit "$status"
 	grep -q 'Input/output error' "$ktap_dir/output" || exit "$status"
 	grep -q 'rpcgss_verify_mic: .*BAD_SIG' "$TRACING/trace" || exit "$status"
-	echo "the C server sends other data than it has signed, to the C client too" \
+	echo "the C server sends data that differs from what it signed, to the C client, too" \
 		>"$ktap_dir/reason"
 	exit "$KSFT_XFAIL"
 }
 
-# No Call of those that were traced has an item of its own in a chunk, nor room for one:
-# such items are not protected (RFC 8166 Section 8.2.2.3).
+# Checks that no traced Call has a reduced data item in a chunk, or room for one: such items are
+# not protected (RFC 8166 Section 8.2.2.3).
 nothing_is_reduced() {
 	local calls reduced
 
@@ -101,11 +102,11 @@ nothing_is_reduced() {
 		grep -cE '( read list/|/write list)' || true)
 	echo "$calls Calls, $reduced of them with reduced items"
 	[ "$calls" -gt 100 ] || fail "only $calls Calls were seen"
-	[ "$reduced" -eq 0 ] || fail "there should be none"
+	[ "$reduced" -eq 0 ] || fail "a Call with reduced items is not protected"
 }
 
-# A Reply that is protected as a whole has all of its data inline: between two of this
-# module READs are pulled, until it is known that they always need it.
+# A protected Reply is not reduced, so a READ's Reply is long. Between two of this module such
+# Replies are pulled, until the client has learned that they are always long.
 protected() {
 	local counter=/proc/sys/sunrpc/rdma_stat_pulled before pulled
 
@@ -119,16 +120,16 @@ protected() {
 	nothing_is_reduced
 	pulled=$(($(cat $counter 2>/dev/null || echo 0) - before))
 	echo "$pulled Replies were pulled"
-	[ "$INTEROP" != "ours ours" ] || [ "$pulled" -gt 0 ] || fail "and should have been"
-	[ "$INTEROP" = "ours ours" ] || [ "$pulled" -eq 0 ] || fail "and should not have been"
+	[ "$INTEROP" != "ours ours" ] || [ "$pulled" -gt 0 ] || fail "no Reply was pulled"
+	[ "$INTEROP" = "ours ours" ] || [ "$pulled" -eq 0 ] || fail "the C module's Replies were pulled"
 }
 
 krb5() { security "$1" krb5; }
 krb5i() { protected "$1" krb5i; }
 krb5p() { protected "$1" krb5p; }
 
-# disturbed LEAST VERSION COMMAND...: writers that verify themselves, and go on; that
-# takes so many new connections at least.
+# disturbed LEAST VERSION COMMAND...: runs COMMAND while writers verify their data. The writers
+# must continue, and the client must have connected at least LEAST times more.
 disturbed() {
 	local connects least=$1
 
@@ -157,7 +158,7 @@ cut_for() {
 
 other_module() { if [ "$server_module" = c ]; then echo ours; else echo c; fi; }
 
-# The mount goes on with the other module on the server, and with the first again.
+# The mount survives a change of the server's module to the other one, and back.
 swapped() {
 	on_server restart "$(other_module)"
 	load_wait_progress
@@ -167,10 +168,10 @@ swapped() {
 reconnects() { disturbed 1 "$1" reconnect; }
 restart() { disturbed 1 "$1" on_server restart; }
 swap() { disturbed 2 "$1" swapped; }
-# A connection outlives a few seconds.
+# A connection survives a short cut; after 30 s it must have been lost.
 wire() { disturbed $(($2 >= 30)) "$1" cut_for "$2"; }
 
-# column WHAT [ARGUMENT...]: adds it for each version, if it is asked for.
+# column WHAT [ARGUMENT...]: adds the test for each version, if it was requested.
 column() {
 	local version arguments=${*:2}
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The server's guest: restarts, takes another module, cuts the wire.
+# The server's guest of tools/interop/run: restarts nfsd, changes the module, cuts the link.
 set -eu
 # shellcheck source=server.sh
 . /interop/server.sh
@@ -10,18 +10,18 @@ set -eu
 
 start() { rpc.nfsd 8 && nfs_listen; }
 
-# Whoever uses the module lets go of it a little later.
+# unload: unloads the module. Connections release it shortly after they end.
 unload() {
 	local left=50
 
 	until rmmod rpcrdma 2>/dev/null; do
-		[ "$left" -gt 0 ] || { echo "rpcrdma is in use"; return 1; }
+		[ "$left" -gt 0 ] || { echo "rpcrdma is still in use"; return 1; }
 		left=$((left - 1))
 		sleep 0.2
 	done
 }
 
-# restart [MODULE]: as a server does that was rebooted; with another module, if named.
+# restart [MODULE]: restarts nfsd, as a reboot does; with MODULE, if given.
 restart() {
 	rpc.nfsd 0
 	sleep 1
@@ -29,7 +29,7 @@ restart() {
 	start
 }
 
-# checksums DIRECTORY: one of all its files and their names.
+# checksums DIRECTORY: prints one checksum over all files and their names.
 checksums() { (cd "$1" && find . -type f -exec sha256sum {} + | sort | sha256sum); }
 
 server_set_up 1g

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The server's guest: /export, and whatever the client's guest has it do.
+# The server's guest: set-up of /export, and a loop that runs the client's commands.
 
 # shellcheck source=../../vm/guest/rdma.sh
 . /vm/rdma.sh
@@ -10,8 +10,8 @@
 # shellcheck source=../../vm/guest/pair.sh
 . /vm/pair.sh
 
-# server_set_up SIZE: the wire, and an empty /export. nfsd gives no delegation before
-# the locks of NFSv3 have had time to come back.
+# server_set_up SIZE: brings up the link and makes an empty /export. nfsd grants no delegation
+# during the grace period of NLM, which is shortened here.
 server_set_up() {
 	rdma_link_up $SERVER4 $SERVER6
 	modprobe lockd
@@ -22,8 +22,8 @@ server_set_up() {
 	mount -t tmpfs -o "size=$1,mode=1777" tmpfs /export
 }
 
-# serve: does what on_server of client.sh asks for, one command after the other, until
-# the client's guest has ended.
+# serve: serves /export and runs the commands of on_server (client.sh) one after the other,
+# until the client's script has ended.
 serve() {
 	local number=1 status words
 
@@ -45,7 +45,7 @@ serve() {
 	nfs_server_down
 }
 
-# set_switch NAME VALUE: a switch of the server, if its module has it.
+# set_switch NAME VALUE: sets a sysctl of the server, if the module has it.
 set_switch() {
 	local switch=/proc/sys/sunrpc/svc_rdma/$1
 
