@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What README.md shows of the results: a table and a chart of Documentation/results/bench.tsv."""
+"""What README.md shows of the results, between marks, and the chart beside it."""
+
+import re
 
 import files
 import page
@@ -7,17 +9,16 @@ import page
 README = files.DIRECTORY.parents[1] / "README.md"
 CHART = files.DIRECTORY.parent / "bench.svg"
 
-BEGIN = "<!-- begin: written by tools/results/render --readme -->\n\n"
-END = "<!-- end -->\n"
+MARKED = re.compile(r"(<!-- results: (\w+) -->)(.*?)(<!-- end -->)", re.DOTALL)
 
 
 def bench():
     return files.read(files.DIRECTORY / "bench.tsv")
 
 
-def section():
+def bench_section():
     results = bench()
-    out = "| Operation   | This module | C module  | Ratio |\n"
+    out = "\n\n| Operation   | This module | C module  | Ratio |\n"
     out += "|-------------|------------:|----------:|------:|\n"
     for operation, count, ours, theirs, ratio in page.bench_rows(results):
         name = f"{operation} {page.size(count)}"
@@ -25,14 +26,24 @@ def section():
     return out + "\nCommit {commit}; Linux {kernel}; {date}.\n\n".format_map(results.header)
 
 
+def probe_section():
+    """How many cases of the probe failed, in half a sentence."""
+    def failed(name):
+        results = [row["result"] for row in files.read(files.DIRECTORY / name).rows]
+        return results.count("failed") or "none", results.count("passed") + results.count("failed")
+    return "this module failed {} of {} cases, the C module {} of {}".format(
+        *failed("probe-ours.tsv"), *failed("probe-c.tsv"))
+
+
+SECTIONS = {"bench": bench_section, "probe": probe_section}
+
+
 def readme():
     """README.md as it is to be."""
     text = README.read_text()
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit("error: README.md lacks the marks that tools/results/render looks for")
-    return before + begin + section() + end + after
+    if missing := SECTIONS.keys() - {match[2] for match in MARKED.finditer(text)}:
+        raise SystemExit(f"error: README.md lacks the marks of: {', '.join(missing)}")
+    return MARKED.sub(lambda match: match[1] + SECTIONS[match[2]]() + match[4], text)
 
 
 def chart(results):
