@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sets an extended attribute of each size on a file of its own in DIR, or
- * checks what such files have:
+ * Sets or checks an extended attribute of each SIZE, each on its own file in DIR:
  *
  *   attributes_helper set DIR SIZE...
  *   attributes_helper check DIR SIZE...
  *
- * Asks for an attribute, or for the list of them, with a buffer of each size,
- * and checks the answer against the one to a buffer that is large enough:
+ * Gets an attribute, or the list of attributes, with a buffer of each SIZE and compares the result
+ * with that for a large buffer:
  *
  *   attributes_helper get FILE NAME SIZE...
  *   attributes_helper get-long FILE NAME SIZE...
  *   attributes_helper list FILE SIZE...
  *
- * Size 0 asks how long it is; a buffer that is too small gets ERANGE and is
- * not written past its end. With get-long it may get EIO: the NFS client then
- * offers a Reply chunk of little more than the buffer, and a reply that does
- * not fit is the end of that RPC.
+ * Size 0 asks for the length. A buffer that is too small must get ERANGE and must not be written
+ * past its end. With get-long, EIO is valid as well: the NFS client provides a Reply chunk that is
+ * little larger than the buffer, and the RPC fails if the Reply does not fit.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -60,7 +58,7 @@ static int try_size(size_t size, const char *whole, ssize_t length)
 	got = ask(size ? buffer : NULL, size);
 	for (size_t i = size; i < sizeof(buffer); i++)
 		if (buffer[i] != CANARY)
-			return failed(size, "written past its end", got);
+			return failed(size, "written past the end", got);
 	if (size == 0)
 		return got == length ? 0 : failed(size, "wrong length", got);
 	if ((ssize_t)size < length) {
@@ -79,7 +77,7 @@ static int ask_with(char **sizes)
 	ssize_t length;
 	int bad = 0;
 
-	/* The small ones first: nothing may be answered from a cache. */
+	/* Small buffers first, so that the client has not cached the value yet. */
 	for (char **each = sizes; *each; each++) {
 		size_t size = atoll(*each);
 
@@ -100,7 +98,7 @@ static void set_value(const char *path, size_t size, const char *value)
 	int fd = open(path, O_CREAT | O_WRONLY, 0644);
 
 	if (fd < 0 || fsetxattr(fd, "user.value", value, size, 0) || close(fd))
-		err(1, "setting %zu octets", size);
+		err(1, "setting %zu bytes", size);
 }
 
 static void check_value(const char *path, size_t size, const char *value)
@@ -109,9 +107,9 @@ static void check_value(const char *path, size_t size, const char *value)
 	ssize_t length = getxattr(path, "user.value", got, sizeof(got));
 
 	if (length < 0)
-		err(1, "getting %zu octets", size);
+		err(1, "getting %zu bytes", size);
 	if (length != (ssize_t)size || memcmp(got, value, size))
-		errx(1, "%zu octets came back as %zd others", size, length);
+		errx(1, "set %zu bytes, got %zd different bytes", size, length);
 }
 
 static int values(bool set, const char *dir, char **sizes)

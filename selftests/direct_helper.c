@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Direct I/O, a WRITE and a READ of the same octets in turn, each compared:
+ * Writes and reads the start of a file with direct I/O and compares the data:
  *
- *   direct_helper FILE COUNT LEAST MOST STEP
+ *   direct_helper FILE COUNT MIN MAX STEP
  *
- * makes COUNT transfers in all, an even number, from LEAST to MOST octets, larger by
- * STEP each time and then from the start again. Memory and file offset begin with a page.
+ * COUNT is the even number of transfers: a WRITE and a READ of MIN bytes, then of STEP bytes more,
+ * and after MAX bytes from MIN on again. The buffer is page-aligned.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -21,18 +21,18 @@
 int main(int argc, char **argv)
 {
 	if (argc != 6)
-		errx(2, "usage: direct_helper FILE COUNT LEAST MOST STEP");
+		errx(2, "usage: direct_helper FILE COUNT MIN MAX STEP");
 	const unsigned long count = strtoul(argv[2], NULL, 10);
-	const size_t least = strtoul(argv[3], NULL, 10);
-	const size_t most = strtoul(argv[4], NULL, 10);
+	const size_t min = strtoul(argv[3], NULL, 10);
+	const size_t max = strtoul(argv[4], NULL, 10);
 	const size_t step = strtoul(argv[5], NULL, 10);
-	const size_t memory = (most + 4095) / 4096 * 4096;
+	const size_t memory = (max + 4095) / 4096 * 4096;
 	unsigned char *buffer = aligned_alloc(4096, memory);
-	size_t octets = least;
+	size_t len = min;
 	int fd;
 
 	if (count % 2)
-		errx(2, "%lu transfers are no pairs", count);
+		errx(2, "%lu is not an even number", count);
 	if (!buffer)
 		err(2, "memory");
 	fd = open(argv[1], O_RDWR | O_CREAT | O_DIRECT, 0644);
@@ -42,19 +42,19 @@ int main(int argc, char **argv)
 		size_t right;
 
 		pattern_fill(buffer, memory, 0, turn + 1);
-		if (pwrite(fd, buffer, octets, 0) != (ssize_t)octets)
-			err(1, "WRITE of %zu octets", octets);
+		if (pwrite(fd, buffer, len, 0) != (ssize_t)len)
+			err(1, "WRITE of %zu bytes", len);
 		memset(buffer, UNTOUCHED, memory);
-		if (pread(fd, buffer, octets, 0) != (ssize_t)octets)
-			err(1, "READ of %zu octets", octets);
-		right = pattern_match(buffer, octets, 0, turn + 1);
-		if (right < octets)
-			errx(1, "turn %lu, %zu octets: wrong data at %zu", turn, octets, right);
-		for (size_t i = octets; i < memory; i++)
+		if (pread(fd, buffer, len, 0) != (ssize_t)len)
+			err(1, "READ of %zu bytes", len);
+		right = pattern_match(buffer, len, 0, turn + 1);
+		if (right < len)
+			errx(1, "turn %lu, %zu bytes: wrong data at %zu", turn, len, right);
+		for (size_t i = len; i < memory; i++)
 			if (buffer[i] != UNTOUCHED)
-				errx(1, "turn %lu, %zu octets: written behind them at %zu",
-				     turn, octets, i);
-		octets = octets + step > most ? least : octets + step;
+				errx(1, "turn %lu, %zu bytes: written past the end at %zu",
+				     turn, len, i);
+		len = len + step > max ? min : len + step;
 	}
 	return 0;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Writes a range of a file through one path of the kernel, reads it back
- * through another, and compares the range and what lies on either side of it.
+ * Writes a range of a file by one kind of I/O, reads it back by another, and checks the range and
+ * the data before and after it:
  *
  *   io_sizes_helper DIR SERVER_DIR WRITER READER LAYOUT OFFSET SIZE...
  *
- * WRITER and READER are buffered, direct or mmap. LAYOUT is "over" (the range
- * replaces part of a longer file) or "fresh" (the file holds nothing else).
- * SERVER_DIR is the same directory as the server sees it, or "-".
+ * WRITER and READER are buffered, direct or mmap. LAYOUT is "over" (the range overwrites part of a
+ * longer file) or "fresh" (the file contains nothing else). SERVER_DIR is the server's path of DIR,
+ * or "-".
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -22,8 +22,8 @@
 
 #include "pattern.h"
 
-#define BEFORE		1	/* seed of the content that is replaced */
-#define GUARD		5000	/* octets of it kept after the range */
+#define BEFORE		1	/* seed of the data that is overwritten */
+#define GUARD		5000	/* bytes of that data behind the range */
 
 enum path { BUFFERED, DIRECT, MMAP };
 
@@ -41,8 +41,8 @@ static enum path path_of(const char *name)
 }
 
 /*
- * Memory for a transfer. It starts at a different place in its page each
- * time: direct I/O hands it to the device as it is.
+ * Returns memory for a transfer, at a different offset in its page each time: direct I/O passes
+ * that memory to the device.
  */
 static unsigned char *transfer_buffer(size_t length)
 {
@@ -104,7 +104,7 @@ static void write_range(enum path path, int flags, size_t length, off_t offset,
 		err(1, "close");
 }
 
-/* Reads up to length octets; the result is the caller's until the next call. */
+/* Reads up to length bytes. The data is valid until the next call. */
 static size_t read_range(enum path path, int fd, size_t length, off_t offset,
 			 unsigned char **data)
 {
@@ -155,16 +155,16 @@ static bool range_is(enum path path, int fd, size_t length, off_t offset,
 		return true;
 	got = read_range(path, fd, length, offset, &data);
 	if (got != length) {
-		printf("%s: %zu of %zu octets at %lld\n", what, got, length,
+		printf("%s: %zu of %zu bytes at %lld\n", what, got, length,
 		       (long long)offset);
 		return false;
 	}
 	same = pattern_match(data, length, offset, seed);
 	if (same == length)
 		return true;
-	printf("%s: octet %zu of %zu at %lld is %#x instead of %#x\n", what,
+	printf("%s: byte %zu of %zu at %lld is %#x instead of %#x\n", what,
 	       same, length, (long long)offset, data[same],
-	       pattern_octet(offset + same, seed));
+	       pattern_byte(offset + same, seed));
 	return false;
 }
 
@@ -176,7 +176,7 @@ static bool range_is_hole(enum path path, int fd, size_t length)
 	for (size_t i = 0; i < length; i++) {
 		if (i < got && !data[i])
 			continue;
-		printf("octet %zu of a hole of %zu is not zero\n", i, length);
+		printf("byte %zu of a hole of %zu is not zero\n", i, length);
 		return false;
 	}
 	return true;
@@ -202,7 +202,7 @@ static bool content_is_right(enum path path, const char *name, bool over,
 		right &= range_is_hole(path, fd, offset);
 	}
 	if (read_range(path, fd, 64, total, &data)) {
-		printf("there is something after the end\n");
+		printf("data after the end of the file\n");
 		right = false;
 	}
 	close(fd);

@@ -266,7 +266,7 @@ killed_getacl() {
 	} | setfacl --set-file=- "$WORK_ON_SERVER/file"
 	connects=$(xprt_stat connect_count)
 	trace_on xprtrdma_reply_rqst_err xprtrdma_err_chunk
-	"$HELPERS/cancelled_helper" "$WORK/file" "$WORK/other" "$kills" ||
+	"$HELPERS/killed_getacl_helper" "$WORK/file" "$WORK/other" "$kills" ||
 		fail "something else ended an RPC"
 	trace_off
 	late=$(traced xprtrdma_reply_rqst_err)

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Direct I/O to be killed in the middle of, and who would notice the harm:
+ * Direct I/O that is killed in the middle, and checks for corruption:
  *
- *   killed_helper write FILE GENERATION	writes it over and over, and tells
- *						its standard output of the beginning
- *   killed_helper once FILE GENERATION		writes it once
- *   killed_helper check FILE GENERATION	it is all of this generation,
- *						or of any one if that is 0
- *   killed_helper read FILE			reads it over and over, and tells
- *						of the beginning, too
- *   killed_helper canary STOP			fills memory that others gave
- *						back, and looks whether it stays
- *						as it was, until STOP exists
+ *   killed_helper write FILE GENERATION	write the file for ever; print a byte first
+ *   killed_helper read FILE			read the file for ever; print a byte first
+ *   killed_helper once FILE GENERATION		write the file once
+ *   killed_helper check FILE GENERATION	check that each page is of this generation, or of
+ *						any generation if that is 0
+ *   killed_helper canary STOP			until STOP exists, allocate memory and check that
+ *						it is not written to by a device
  *
- * Each page of the file says which generation it belongs to; the rest of it
- * follows from that. A page that the device fetched after its owner was gone
- * does not.
+ * Each page of the file starts with its generation, from which the rest of the page follows. A page
+ * that the device read after the writer's memory was freed and reused does not match.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -51,10 +47,10 @@ static void check(const unsigned char *chunk, off_t at, uint64_t wanted)
 		memcpy(&found, chunk + i, sizeof(found));
 		if (pattern_match(chunk + i + 8, PAGE - 8, at + i + 8, found) !=
 		    PAGE - 8)
-			errx(1, "the page at %lld was never written like this",
+			errx(1, "the page at %lld matches no generation",
 			     (long long)at + (long long)i);
 		if (wanted && found != wanted)
-			errx(1, "the page at %lld is of generation %llu, not %llu",
+			errx(1, "the page at %lld has generation %llu, not %llu",
 			     (long long)at + (long long)i,
 			     (unsigned long long)found,
 			     (unsigned long long)wanted);
@@ -65,7 +61,7 @@ static int open_direct(const char *file, int flags)
 {
 	int fd = open(file, flags, 0644);
 
-	/* tmpfs on the server's side may know no O_DIRECT. */
+	/* O_DIRECT by fcntl(), which may fail: the server's tmpfs may not support it. */
 	if (fd >= 0)
 		fcntl(fd, F_SETFL, O_DIRECT);
 	if (fd < 0)
@@ -73,7 +69,7 @@ static int open_direct(const char *file, int flags)
 	return fd;
 }
 
-static void say_that_it_begins(void)
+static void report_start(void)
 {
 	if (write(STDOUT_FILENO, ".", 1) != 1)
 		err(2, "standard output");
@@ -89,7 +85,7 @@ static void write_file(const char *file, uint64_t generation, bool forever)
 	for (off_t at = 0; at < FILE_SIZE; at += CHUNK)
 		fill(all + at, at, generation);
 	if (forever)
-		say_that_it_begins();
+		report_start();
 	do {
 		for (off_t at = 0; at < FILE_SIZE; at += CHUNK)
 			if (pwrite(fd, all + at, CHUNK, at) != CHUNK)
@@ -107,7 +103,7 @@ static void read_file(const char *file, uint64_t generation, bool forever)
 	if (!chunk)
 		err(2, "memory");
 	if (forever)
-		say_that_it_begins();
+		report_start();
 	do {
 		for (off_t at = 0; at < FILE_SIZE; at += CHUNK) {
 			if (pread(fd, chunk, CHUNK, at) != CHUNK)
@@ -132,7 +128,7 @@ static void canary(const char *stop)
 		usleep(100000);
 		for (size_t i = 0; i < CANARY_SIZE; i++)
 			if (memory[i] != 0x5a)
-				errx(1, "somebody wrote into foreign memory");
+				errx(1, "freed memory was written to");
 		munmap(memory, CANARY_SIZE);
 	}
 }

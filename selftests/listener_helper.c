@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The one address that nfsd listens on, from before it has threads:
+ * Makes nfsd listen on a single address, before its threads start:
  *
  *   listener_helper ADDRESS PORT
  *
- * It is asked for over netlink. In /proc/fs/nfsd no address can be named, and the nfsdctl
- * of some distributions says more than kernels before it understand.
+ * Uses netlink: /proc/fs/nfsd/portlist takes no address, and the nfsdctl of some distributions
+ * sends attributes that older kernels reject.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -48,7 +48,7 @@ static void put(int type, const void *value, size_t size)
 	request.nl.nlmsg_len += NLA_ALIGN(attr->nla_len);
 }
 
-/* What comes first is in answer; fails unless the kernel is content. */
+/* Sends the request and receives the first message of the reply. Exits on an error. */
 static void ask(int fd, const char *what)
 {
 	if (send(fd, &request, request.nl.nlmsg_len, 0) < 0)
@@ -77,7 +77,7 @@ static int family(int fd)
 			return *(unsigned short *)(attr + 1);
 		attr = (void *)((char *)attr + NLA_ALIGN(attr->nla_len));
 	}
-	errx(1, "the kernel has no " NFSD_FAMILY_NAME);
+	errx(1, "the kernel does not support " NFSD_FAMILY_NAME);
 }
 
 int main(int argc, char **argv)

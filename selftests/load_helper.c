@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Writes and reads random blocks of a file and knows what each must hold:
+ * Writes random blocks of a file and verifies others:
  *
  *   load_helper buffered|direct FILE BLOCKS STOP
  *
- * goes on until a file named STOP exists, then checks every block once more,
- * past the page cache. Ends at the first error or difference.
+ * Once the file STOP exists, verifies all blocks with direct I/O. Exits on the first error or
+ * difference.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -23,7 +23,7 @@
 
 static unsigned char *buffer;
 static size_t blocks;
-static uint64_t *seeds;		/* of each block's content; 0 if not written */
+static uint64_t *seeds;		/* of each block's data; 0 if not written yet */
 static uint64_t first_seed, seed;
 static int fd;
 
@@ -38,11 +38,11 @@ static void write_block(size_t n)
 	if (done < 0)
 		err(1, "writing block %zu", n);
 	if (done != BLOCK)
-		errx(1, "writing block %zu: %zd octets", n, done);
+		errx(1, "writing block %zu: %zd bytes", n, done);
 }
 
-/* Data that could not be written is not there, and this says why. */
-static void tell_error(void)
+/* Reports a writeback error, which would explain missing data. */
+static void report_writeback_error(void)
 {
 	if (fsync(fd))
 		warn("fsync");
@@ -58,8 +58,8 @@ static void read_block(size_t n)
 		err(1, "reading block %zu", n);
 	if (done == BLOCK)
 		return;
-	warnx("reading block %zu: %zd octets", n, done);
-	tell_error();
+	warnx("reading block %zu: %zd bytes", n, done);
+	report_writeback_error();
 	exit(1);
 }
 
@@ -68,7 +68,7 @@ static size_t same(size_t n)
 	return pattern_match(buffer, BLOCK, (off_t)n * BLOCK, seeds[n]);
 }
 
-/* The write that what is at this page of the buffer comes from, and its block; 0 if none. */
+/* Finds the write, and its block, that the data at this page of the buffer is from; 0 if none. */
 static uint64_t origin(size_t page, size_t *block)
 {
 	*block = 0;
@@ -82,10 +82,8 @@ static uint64_t origin(size_t page, size_t *block)
 	return 0;
 }
 
-/* Says what is there instead of a block that was written, for each run of pages with the
- * same answer.
- */
-static void tell(void)
+/* Reports where the data in the buffer is from, for each run of pages with the same origin. */
+static void report_origin(void)
 {
 	size_t block, last_block = 0;
 	uint64_t from, last = 0;
@@ -95,11 +93,11 @@ static void tell(void)
 		if (page && from == last && block == last_block)
 			continue;
 		if (from)
-			warnx("from octet %zu on: what was written to block %zu as number %ju", page,
-			      block, (uintmax_t)(from - first_seed));
+			warnx("from byte %zu on: data of write %ju, to block %zu", page,
+			      (uintmax_t)(from - first_seed), block);
 		else
-			warnx("from octet %zu on: what was never written, starting with %#04x", page,
-			      buffer[page]);
+			warnx("from byte %zu on: data that was never written, starting with %#04x",
+			      page, buffer[page]);
 	}
 }
 
@@ -113,13 +111,13 @@ static void check_block(size_t n, const char *when)
 	before = same(n);
 	if (before == BLOCK)
 		return;
-	warnx("block %zu, %s, differs at octet %zu", n, when, before);
-	warnx("written last as number %ju of %ju", (uintmax_t)(seeds[n] - first_seed),
+	warnx("block %zu, %s, differs at byte %zu", n, when, before);
+	warnx("last written by write %ju of %ju", (uintmax_t)(seeds[n] - first_seed),
 	      (uintmax_t)(seed - first_seed));
-	tell();
-	tell_error();
+	report_origin();
+	report_writeback_error();
 	read_block(n);
-	errx(1, "read again it %s", same(n) == BLOCK ? "is right" : "differs, too");
+	errx(1, "a second READ %s", same(n) == BLOCK ? "is right" : "differs as well");
 }
 
 int main(int argc, char **argv)
@@ -153,7 +151,7 @@ int main(int argc, char **argv)
 	if (fcntl(fd, F_SETFL, O_DIRECT))
 		err(1, "O_DIRECT");
 	for (size_t n = 0; n < blocks; n++)
-		check_block(n, "in the end");
+		check_block(n, "after the last write");
 	if (close(fd))
 		err(1, "close");
 	printf("%zu blocks were written\n", writes);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Makes, checks and removes many names at once:
+ * Makes, checks and removes many directory entries:
  *
  *   names_helper COMMAND KIND DIR FIRST LAST
  *
- * COMMAND is make, check or remove. KIND is "links" (symbolic links; link n
- * has a target of n octets) or "files" (empty files with names of 10 to 209
- * octets). Check wants exactly these names in DIR, each once.
+ * COMMAND is make, check or remove. KIND is "links" (symbolic links; the target of link n has n
+ * bytes) or "files" (empty files with names of 10 to 209 bytes). Check fails unless DIR contains
+ * exactly these names, each once.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -41,7 +41,7 @@ static void make(int n)
 	if (links) {
 		target_of(n, target);
 		if (symlinkat(target, dir, name))
-			err(1, "symlink of %d octets", n);
+			err(1, "symlink of %d bytes", n);
 		return;
 	}
 	fd = openat(dir, name, O_CREAT | O_EXCL | O_WRONLY, 0644);
@@ -58,10 +58,9 @@ static void check_link(int n)
 	target_of(n, target);
 	length = readlinkat(dir, name, got, sizeof(got));
 	if (length < 0)
-		err(1, "readlink of %d octets", n);
+		err(1, "readlink of %d bytes", n);
 	if (length != n || memcmp(got, target, n))
-		errx(1, "a link of %d octets came back as %zd others", n,
-		     length);
+		errx(1, "readlink of %d bytes: got %zd different bytes", n, length);
 }
 
 static void check_entries(void)
@@ -79,7 +78,7 @@ static void check_entries(void)
 			continue;
 		n = atoi(entry->d_name);
 		if (n < first || n > last)
-			errx(1, "a stranger: %s", entry->d_name);
+			errx(1, "unexpected name: %s", entry->d_name);
 		name_of(n, name);
 		if (strcmp(name, entry->d_name))
 			errx(1, "%s should be %s", entry->d_name, name);

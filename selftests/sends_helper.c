@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The longest RDMA Send from each address, as it was on the wire:
+ * Measures the longest RDMA Send from each address on the wire:
  *
  *   tcpdump -i LINK -s 96 -U -w - udp port 4791 | sends_helper
  *
- * reads a capture of RoCEv2 packets and prints, for each source address,
- * "ADDRESS OCTETS SENDS": the most octets in one Send of a reliable connection,
- * and how many Sends there were. A Send is put together from its packets, by
- * their sequence numbers, so that what was sent twice counts once; one of which
- * a packet was not captured does not count.
+ * Reads a capture of RoCEv2 packets and prints "ADDRESS BYTES SENDS" for each source address: the
+ * size of the longest Send on an RC QP and the number of Sends. A Send is reassembled from its
+ * packets by PSN: retransmitted packets count once, and a Send with a packet missing from the
+ * capture does not count.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -33,26 +32,26 @@ struct source {
 	unsigned long sends;
 };
 
-/* A queue pair that is sent to, and the Send that is under way there. */
+/* A destination QP and the Send that is being reassembled for it. */
 struct queue {
 	const struct source *from;
-	uint32_t number, next_psn, octets;
+	uint32_t number, next_psn, len;
 	bool within;
 };
 
 static struct source sources[8];
 static struct queue queues[4096];
 
-static struct source *source_of(int family, const uint8_t *address, size_t len)
+static struct source *source_of(int family, const uint8_t *address, size_t size)
 {
 	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++) {
 		struct source *s = &sources[i];
 
 		if (!s->family) {
 			s->family = family;
-			memcpy(s->address, address, len);
+			memcpy(s->address, address, size);
 		}
-		if (s->family == family && !memcmp(s->address, address, len))
+		if (s->family == family && !memcmp(s->address, address, size))
 			return s;
 	}
 	errx(1, "too many addresses");
@@ -73,16 +72,16 @@ static struct queue *queue_of(const struct source *from, uint32_t number)
 	errx(1, "too many queue pairs");
 }
 
-static void ended(struct source *from, struct queue *q, uint32_t octets)
+static void ended(struct source *from, struct queue *q, uint32_t len)
 {
 	from->sends++;
-	if (octets > from->longest)
-		from->longest = octets;
+	if (len > from->longest)
+		from->longest = len;
 	q->within = false;
 }
 
-/* One packet: its BTH, and the octets from there to the end of the packet. */
-static void packet(struct source *from, const uint8_t *bth, uint32_t octets)
+/* Handles one packet; len is the length from the BTH to the end of the packet. */
+static void packet(struct source *from, const uint8_t *bth, uint32_t len)
 {
 	const uint32_t qp = ntohl(*(const uint32_t *)(bth + 4)) & PSN_MASK;
 	const uint32_t psn = ntohl(*(const uint32_t *)(bth + 8)) & PSN_MASK;
@@ -91,22 +90,22 @@ static void packet(struct source *from, const uint8_t *bth, uint32_t octets)
 	struct queue *q = queue_of(from, qp);
 	const bool follows = q->within && psn == q->next_psn;
 
-	if (octets < other)
+	if (len < other)
 		return;
-	octets -= other;
+	len -= other;
 	switch (bth[0]) {
 	case SEND_ONLY:
 	case SEND_ONLY_INVALIDATE:
-		/* Again the one before: it has been counted. */
-		if (!q->within && ((q->next_psn - 1) & PSN_MASK) == psn && q->octets)
+		/* A retransmission of the last Send, which was counted. */
+		if (!q->within && ((q->next_psn - 1) & PSN_MASK) == psn && q->len)
 			break;
-		ended(from, q, octets);
-		q->octets = octets;
+		ended(from, q, len);
+		q->len = len;
 		q->next_psn = (psn + 1) & PSN_MASK;
 		break;
 	case SEND_FIRST:
 		q->within = true;
-		q->octets = octets;
+		q->len = len;
 		q->next_psn = (psn + 1) & PSN_MASK;
 		break;
 	case SEND_MIDDLE:
@@ -114,10 +113,10 @@ static void packet(struct source *from, const uint8_t *bth, uint32_t octets)
 	case SEND_LAST_INVALIDATE:
 		if (!follows)
 			break;
-		q->octets += octets;
+		q->len += len;
 		q->next_psn = (psn + 1) & PSN_MASK;
 		if (bth[0] != SEND_MIDDLE)
-			ended(from, q, q->octets);
+			ended(from, q, q->len);
 		break;
 	}
 }
@@ -130,12 +129,12 @@ static void frame(const uint8_t *at, size_t captured)
 
 	if (captured < 14 + ip_len + UDP_LEN + BTH_LEN)
 		return;
-	const uint32_t octets = ntohs(*(const uint16_t *)(udp + 4)) - UDP_LEN;
+	const uint32_t len = ntohs(*(const uint16_t *)(udp + 4)) - UDP_LEN;
 
 	if (ip_len == 40)
-		packet(source_of(AF_INET6, ip + 8, 16), udp + UDP_LEN, octets);
+		packet(source_of(AF_INET6, ip + 8, 16), udp + UDP_LEN, len);
 	else
-		packet(source_of(AF_INET, ip + 12, 4), udp + UDP_LEN, octets);
+		packet(source_of(AF_INET, ip + 12, 4), udp + UDP_LEN, len);
 }
 
 int main(void)
@@ -144,11 +143,11 @@ int main(void)
 	uint32_t header[6], record[4];
 
 	if (fread(header, sizeof(header), 1, stdin) != 1 || header[5] != 1)
-		errx(1, "no capture of an Ethernet");
+		errx(1, "not a capture of Ethernet frames");
 	while (fread(record, sizeof(record), 1, stdin) == 1) {
 		if (record[2] > sizeof(data) - 2)
-			errx(1, "a record of %u octets", record[2]);
-		/* Two octets on, so that what follows Ethernet's header is aligned. */
+			errx(1, "a record of %u bytes", record[2]);
+		/* Align the IP header, which follows 14 bytes of Ethernet header. */
 		if (fread(data + 2, 1, record[2], stdin) != record[2])
 			break;
 		frame(data + 2, record[2]);

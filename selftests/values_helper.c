@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Values of an extended attribute, of every length in steps of four octets:
+ * Sets extended attributes on the server and compares their values on the client:
  *
- *   values_helper FILE-ON-SERVER FILE LEAST MOST
+ *   values_helper FILE-ON-SERVER FILE MIN MAX
  *
- * sets each on the server and reads it on the client, who must find the same.
+ * The values have MIN to MAX bytes, in steps of four.
  */
 #include <err.h>
 #include <stdio.h>
@@ -14,28 +14,28 @@
 
 #include "pattern.h"
 
-#define LONGEST	65536
+#define MAX_VALUE	65536
 
 int main(int argc, char **argv)
 {
-	static unsigned char value[LONGEST], found[LONGEST];
+	static unsigned char value[MAX_VALUE], found[MAX_VALUE];
 
 	if (argc != 5)
-		errx(2, "usage: values_helper FILE-ON-SERVER FILE LEAST MOST");
-	const size_t least = strtoul(argv[3], NULL, 10);
-	const size_t most = strtoul(argv[4], NULL, 10);
+		errx(2, "usage: values_helper FILE-ON-SERVER FILE MIN MAX");
+	const size_t min = strtoul(argv[3], NULL, 10);
+	const size_t max = strtoul(argv[4], NULL, 10);
 
-	for (size_t octets = least; octets <= most; octets += 4) {
+	for (size_t len = min; len <= max; len += 4) {
 		char name[32];
 
-		/* Each has a name of its own, of one length: the client remembers. */
-		snprintf(name, sizeof(name), "user.%06zu", octets);
-		pattern_fill(value, octets, 0, octets);
-		if (setxattr(argv[1], name, value, octets, 0))
+		/* Different names of equal length: the client caches values. */
+		snprintf(name, sizeof(name), "user.%06zu", len);
+		pattern_fill(value, len, 0, len);
+		if (setxattr(argv[1], name, value, len, 0))
 			err(1, "set %s", name);
-		if (getxattr(argv[2], name, found, sizeof(found)) != (ssize_t)octets)
+		if (getxattr(argv[2], name, found, sizeof(found)) != (ssize_t)len)
 			err(1, "get %s", name);
-		if (memcmp(value, found, octets))
+		if (memcmp(value, found, len))
 			errx(1, "%s: wrong value", name);
 		if (removexattr(argv[1], name))
 			err(1, "remove %s", name);

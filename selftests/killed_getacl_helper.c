@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * RPCs that are given up in flight:
+ * Kills processes whose RPCs are in flight:
  *
- *   cancelled_helper FILE OTHER KILLS
+ *   killed_getacl_helper FILE OTHER KILLS
  *
- * Children ask for the ACL of FILE and the attributes of OTHER, one after the other,
- * and are killed after a moment, so many in all. Neither may be cached.
+ * Children get the ACL of FILE and the attributes of OTHER in turn and are killed after some
+ * milliseconds, KILLS in total. The mount must not cache either.
  */
 #include <err.h>
 #include <errno.h>
@@ -17,13 +17,13 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#define AT_A_TIME	4
-#define LONGEST		65536
-#define MOMENT		8000	/* microseconds at most */
+#define PROCESSES	4
+#define MAX_ACL		65536
+#define MAX_DELAY_US	8000
 
 /*
- * What a call may get while another process is killed, from SUNRPC, of any transport:
- * xprt_transmit() hands the error of the killed task to the one that was sending.
+ * A system call may fail with this error because another process was killed, with any transport:
+ * xprt_transmit() passes the error of the killed task to the task that is sending.
  */
 #define ERESTARTSYS	512
 
@@ -34,7 +34,7 @@ static bool failed(int rc)
 
 static void ask(const char *file, const char *other)
 {
-	static char acl[LONGEST];
+	static char acl[MAX_ACL];
 	struct stat st;
 
 	for (;;) {
@@ -54,10 +54,10 @@ static void kill_one(const char *file, const char *other)
 		err(2, "fork");
 	if (!pid)
 		ask(file, other);
-	usleep(rand() % MOMENT);
+	usleep(rand() % MAX_DELAY_US);
 	kill(pid, SIGKILL);
 	if (waitpid(pid, &status, 0) != pid || !WIFSIGNALED(status))
-		errx(1, "a child has ended by itself");
+		errx(1, "a child exited before it was killed");
 }
 
 int main(int argc, char **argv)
@@ -66,8 +66,8 @@ int main(int argc, char **argv)
 
 	if (argc != 4)
 		errx(2, "see the source");
-	kills = atoi(argv[3]) / AT_A_TIME;
-	for (int i = 0; i < AT_A_TIME; i++) {
+	kills = atoi(argv[3]) / PROCESSES;
+	for (int i = 0; i < PROCESSES; i++) {
 		if (fork())
 			continue;
 		srand(i + 1);
