@@ -1,245 +1,293 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Answers to the kernel's client: those of an honest NFSv3 server over TCP, in the
- * form that the chunks of the Call ask for.
+ * Replies to the kernel's client. The results are those of an NFSv3 server over TCP on this
+ * machine, the reference server; they are sent in the chunks that the Call offers.
  */
 
+#include <arpa/inet.h>
 #include <netinet/tcp.h>
+#include <string.h>
+#include <unistd.h>
+#include "answers.h"
+#include "nfs4.h"
 #include "probe.h"
+#include "serve.h"
+#include "transfer.h"
 
-#define LONGEST	(2 << 20)
+#define LONGEST		(2 << 20)
+#define LAST_FRAGMENT	0x80000000	/* of a record mark (RFC 5531 Section 11) */
 
-uint32_t grant = 32;
+/* Words of NFSv3 results. */
+#define POST_OP_ATTR	(NFS_STATUS + 1)	/* whether attributes follow */
+#define FATTR3_WORDS	21
+#define ERROR_RESULT_WORDS	5	/* more than an NFS error has */
+
 static uint8_t answer[LONGEST];
+
+bool is_nfs3(const struct call *call, uint32_t procedure)
+{
+	return call->program == NFS_PROGRAM && call->procedure == procedure;
+}
 
 bool is_read(const struct call *call)
 {
-	return call->program == NFS && call->procedure == NFS3_READ;
+	return is_nfs3(call, NFS3_READ);
 }
 
 bool is_write(const struct call *call)
 {
-	return call->program == NFS && call->procedure == NFS3_WRITE;
+	return is_nfs3(call, NFS3_WRITE);
 }
 
-static int honest_server(void)
+bool is_listing(const struct call *call)
+{
+	return is_nfs3(call, NFS3_READDIR) || is_nfs3(call, NFS3_READDIRPLUS);
+}
+
+static int reference_server(void)
 {
 	struct sockaddr_in sin = {
 		.sin_family = AF_INET, .sin_port = htons(2049),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 	};
 	static int fd = -1;
-	const int at_once = 1;
+	const int nodelay = 1;
 
 	if (fd < 0) {
 		fd = socket(AF_INET, SOCK_STREAM, 0);
 		if (connect(fd, (void *)&sin, sizeof(sin)))
 			fd = -1;
-		/* A mark and its record are two writes. */
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof(at_once));
+		/* Record mark and record are two writes. */
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &nodelay, sizeof(nodelay));
 	}
 	return fd;
 }
 
-static bool all(int fd, uint8_t *p, size_t len, bool out)
+static bool write_all(int fd, const void *from, size_t len)
 {
-	while (len) {
-		const ssize_t n = out ? write(fd, p, len) : read(fd, p, len);
+	const uint8_t *p = from;
+	ssize_t n;
 
+	for (; len; p += n, len -= n) {
+		n = write(fd, p, len);
 		if (n <= 0)
 			return false;
-		p += n;
-		len -= n;
 	}
 	return true;
 }
 
-/* The length of the Reply, or 0. */
+static bool read_all(int fd, void *to, size_t len)
+{
+	uint8_t *p = to;
+	ssize_t n;
+
+	for (; len; p += n, len -= n) {
+		n = read(fd, p, len);
+		if (n <= 0)
+			return false;
+	}
+	return true;
+}
+
+/* Calls the reference server. Returns the length of its Reply, or 0. */
 static unsigned int ask(const struct call *call)
 {
-	const int fd = honest_server();
-	uint32_t mark = htonl(0x80000000 | call->len);
+	const int fd = reference_server();
+	uint32_t mark = htonl(LAST_FRAGMENT | call->len);
 	unsigned int n = 0, part;
 
-	if (fd < 0 || !all(fd, (void *)&mark, 4, true) || !all(fd, call->rpc, call->len, true))
+	if (fd < 0 || !write_all(fd, &mark, 4) || !write_all(fd, call->rpc, call->len))
 		return 0;
 	do {
-		part = all(fd, (void *)&mark, 4, false) ? ntohl(mark) & 0x7fffffff : 0;
-		if (!part || part > LONGEST - n || !all(fd, answer + n, part, false))
+		part = read_all(fd, &mark, 4) ? ntohl(mark) & ~LAST_FRAGMENT : 0;
+		if (!part || part > LONGEST - n || !read_all(fd, answer + n, part))
 			return 0;
 		n += part;
-	} while (!(ntohl(mark) & 0x80000000));
+	} while (!(ntohl(mark) & LAST_FRAGMENT));
 	return n;
 }
 
-/* Where in the Reply the data is that a Write chunk may take; its length, or 0. */
+/*
+ * Finds the result that a Write chunk may take: the data of READ, or the path of READLINK.
+ * Returns its length, or 0.
+ */
 static unsigned int find_data(const struct call *call, unsigned int *at)
 {
-	unsigned int w = 8;
+	unsigned int w = POST_OP_ATTR;
 
-	if (call->program != NFS || get_word(answer, RPC_ACCEPT_STAT) || get_word(answer, NFS_STATUS) ||
-	    (call->procedure != NFS3_READ && call->procedure != NFS3_READLINK))
+	if (get_word(answer, RPC_ACCEPT_STAT) || get_word(answer, NFS_STATUS) ||
+	    (!is_read(call) && !is_nfs3(call, NFS3_READLINK)))
 		return 0;
-	w += get_word(answer, 7) ? 21 : 0;
-	w += call->procedure == NFS3_READ ? 2 : 0;
+	w += get_word(answer, w) ? 1 + FATTR3_WORDS : 1;
+	if (is_read(call))
+		w += 2;		/* count, eof */
 	*at = 4 * (w + 1);
 	return get_word(answer, w);
 }
 
-/* Writes to a chunk; false if it does not fit. */
+/* Fills a chunk by RDMA Writes. */
 static bool push(struct conn *c, const struct chunk *chunk, const uint8_t *p, unsigned int len)
 {
-	unsigned int i, n;
+	unsigned int i;
 
-	for (i = 0; i < chunk->n && len; i++, p += n, len -= n) {
-		n = len < chunk->seg[i].length ? len : chunk->seg[i].length;
-		memcpy(c->area, p, n);
-		if (rdma(c, IBV_WR_RDMA_WRITE, chunk->seg[i].handle, chunk->seg[i].offset, n, 0))
-			return fail("cannot write to segment %u", i);
+	for (i = 0; i < chunk->n && len; i++) {
+		struct segment s = chunk->seg[i];
+
+		if (len < s.length)
+			s.length = len;
+		memcpy(c->area, p, s.length);
+		if (rdma(c, IBV_WR_RDMA_WRITE, &s, 0))
+			return fail("RDMA Write to segment %u failed", i);
+		p += s.length;
+		len -= s.length;
 	}
-	return len ? fail("the chunk is too short by %u", len) : true;
+	return len ? fail("the chunk is %u bytes too short", len) : true;
 }
 
-/* A chunk as it is returned. */
-static void returned(struct enc *e, const struct chunk *chunk, unsigned int len)
+/* A chunk as it is returned, with @len bytes in it. */
+static void enc_returned_chunk(struct enc *e, const struct chunk *chunk, unsigned int len)
 {
 	unsigned int i, n;
 
-	enc_u32(e, 1);
-	enc_u32(e, chunk->n);
+	enc_chunk_head(e, chunk->n);
 	for (i = 0; i < chunk->n; i++, len -= n) {
 		n = len < chunk->seg[i].length ? len : chunk->seg[i].length;
 		enc_seg(e, chunk->seg[i].handle, n, chunk->seg[i].offset);
 	}
 }
 
-static void lists(struct enc *e, const struct call *call, uint32_t proc, unsigned int data,
-		  unsigned int reply)
+/* A Reply's header; @data and @reply are the bytes in the Write chunk and the Reply chunk. */
+static void enc_reply_hdr(struct enc *e, const struct call *call, uint32_t proc,
+			  unsigned int data, unsigned int reply)
 {
-	e->n = 0;
-	enc_hdr(e, call->xid, 1, grant, proc);
-	enc_u32(e, 0);
+	e->len = 0;
+	enc_hdr(e, call->xid, RPCRDMA_VERSION, serving.grant, proc);
+	enc_list_end(e);
 	if (call->writes)
-		returned(e, &call->write, data);
-	enc_u32(e, 0);
+		enc_returned_chunk(e, &call->write, data);
+	enc_list_end(e);
 	if (call->reply.n)
-		returned(e, &call->reply, reply);
+		enc_returned_chunk(e, &call->reply, reply);
 	else
-		enc_u32(e, 0);
+		enc_no_reply_chunk(e);
 }
 
-/* Where the lists of its Reply end. */
-unsigned int header_of(const struct call *call)
+/* The length of that header. */
+unsigned int reply_hdr_len(const struct call *call)
 {
-	return 28 + (call->writes ? 8 + 16 * call->write.n : 0) +
-	       (call->reply.n ? 4 + 16 * call->reply.n : 0);
+	return HDR_EMPTY_LEN +
+	       (call->writes ? CHUNK_HEAD_LEN + SEGMENT_LEN * call->write.n : 0) +
+	       (call->reply.n ? CHUNK_HEAD_LEN - 4 + SEGMENT_LEN * call->reply.n : 0);
 }
 
-/* Has the Call answered: the RPC message of the Reply. */
-const uint8_t *honest_reply(struct conn *c, struct call *call, unsigned int *len)
+/* Gets the reference server's RPC Reply to the Call. */
+const uint8_t *reference_reply(struct conn *c, struct call *call, unsigned int *len)
 {
-	if (!assemble(c, call))
+	if (!reassemble_call(c, call))
 		return NULL;
 	*len = ask(call);
 	if (*len)
 		return answer;
-	fail("the honest server does not answer");
+	fail("the reference server does not reply");
 	return NULL;
 }
 
-/* Has the Call answered, and does all of the Reply but its Send. */
+/* Makes the right Reply, and fills the chunks: everything but the Send. */
 bool make_reply(struct conn *c, struct call *call, struct enc *e)
 {
-	unsigned int len, data = 0, at = 0, pad;
+	unsigned int len, data = 0, at = 0, padded;
 
-	if (!honest_reply(c, call, &len))
+	if (!reference_reply(c, call, &len))
 		return false;
 	if (call->writes == 1)
 		data = find_data(call, &at);
 	if (data) {
-		pad = -data & 3;
+		padded = xdr_align(data);
 		if (!push(c, &call->write, answer + at, data))
 			return false;
-		memmove(answer + at, answer + at + data + pad, len - at - data - pad);
-		len -= data + pad;
+		memmove(answer + at, answer + at + padded, len - at - padded);
+		len -= padded;
 	}
-	lists(e, call, RDMA_MSG, data, 0);
-	if (e->n + len <= peer_longest(c) && e->n + len <= sizeof(e->b)) {
+	enc_reply_hdr(e, call, RDMA_MSG, data, 0);
+	if (e->len + len <= peer_recv_size(c) && e->len + len <= sizeof(e->buf)) {
 		enc_bytes(e, answer, len);
 		return true;
 	}
 	if (!call->reply.n)
-		return fail("no Reply chunk for %u octets", len);
-	lists(e, call, RDMA_NOMSG, data, len);
+		return fail("no Reply chunk for a Reply of %u bytes", len);
+	enc_reply_hdr(e, call, RDMA_NOMSG, data, len);
 	return push(c, &call->reply, answer, len);
 }
 
-/* Where a Reply says how many octets were READ to its Write chunk; 0 if it does not. */
-static unsigned int count_of_read(const struct enc *e, const struct call *call)
-{
-	/* The RPC Reply has six words; NFS's status, and attributes perhaps, are behind them. */
-	unsigned int w = header_of(call) / 4 + 6;
-
-	if (!is_read(call) || !call->write.n || get_word(e->b, HDR_PROC) != RDMA_MSG || e->n < 4 * (w + 5) ||
-	    get_word(e->b, w))
-		return 0;
-	w += get_word(e->b, w + 1) ? 23 : 2;
-	return e->n < 4 * (w + 3) ? 0 : w;
-}
-
-unsigned int octets_read(const struct enc *e, const struct call *call)
-{
-	const unsigned int w = count_of_read(e, call);
-
-	return w ? get_word(e->b, w) : 0;
-}
-
-/* Says that so many octets were written, and that so many are the data, which has not ended. */
-void say_read(struct enc *e, const struct call *call, unsigned int written, unsigned int octets)
-{
-	const unsigned int w = count_of_read(e, call);
-	unsigned int i, n;
-
-	put_word(e, w, octets);
-	put_word(e, w + 1, 0);
-	put_word(e, w + 2, octets);
-	for (i = 0; i < call->write.n; i++, written -= n) {
-		n = call->write.seg[i].length;
-		n = written < n ? written : n;
-		put_word(e, 8 + 4 * i, n);
-	}
-}
-
-/* The same, but all of the RPC message is inline, and the chunks are returned unused. */
+/* The same, but inline, and all chunks are returned unused. */
 bool make_inline_reply(struct conn *c, struct call *call, struct enc *e)
 {
 	unsigned int len;
 
-	if (!honest_reply(c, call, &len))
+	if (!reference_reply(c, call, &len))
 		return false;
-	lists(e, call, RDMA_MSG, 0, 0);
-	if (e->n + len > peer_longest(c) || e->n + len > sizeof(e->b))
-		return fail("%u octets are too many for a Send", len);
+	enc_reply_hdr(e, call, RDMA_MSG, 0, 0);
+	if (e->len + len > peer_recv_size(c) || e->len + len > sizeof(e->buf))
+		return fail("a Reply of %u bytes is too long for a Send", len);
 	enc_bytes(e, answer, len);
 	return true;
 }
 
-bool answer_honestly(struct conn *c, struct call *call)
+/* The word of the count in a successful READ's Reply with a Write chunk; otherwise 0. */
+static unsigned int read_count_word(const struct enc *e, const struct call *call)
+{
+	const unsigned int rpc = reply_hdr_len(call) / 4;
+	unsigned int w = rpc + POST_OP_ATTR;
+
+	if (!is_read(call) || !call->write.n || get_word(e->buf, HDR_PROC) != RDMA_MSG ||
+	    e->len < 4 * (rpc + NFS_STATUS + ERROR_RESULT_WORDS) ||
+	    get_word(e->buf, rpc + NFS_STATUS))
+		return 0;
+	w += get_word(e->buf, w) ? 1 + FATTR3_WORDS : 1;
+	return e->len < 4 * (w + 3) ? 0 : w;
+}
+
+/* The count of such a READ, or 0. */
+unsigned int read_result_len(const struct enc *e, const struct call *call)
+{
+	const unsigned int w = read_count_word(e, call);
+
+	return w ? get_word(e->buf, w) : 0;
+}
+
+/* Changes that Reply: @written bytes in the Write chunk, @count in the result, and no EOF. */
+void set_read_result(struct enc *e, const struct call *call, unsigned int written,
+		     unsigned int count)
+{
+	const unsigned int w = read_count_word(e, call);
+	unsigned int i, n;
+
+	put_word(e, w, count);
+	put_word(e, w + 1, 0);
+	put_word(e, w + 2, count);
+	for (i = 0; i < call->write.n; i++, written -= n) {
+		n = call->write.seg[i].length;
+		n = written < n ? written : n;
+		put_word(e, WCHUNK_LENGTH + SEGMENT_WORDS * i, n);
+	}
+}
+
+bool answer_correctly(struct conn *c, struct call *call)
 {
 	struct enc e;
 
 	return make_reply(c, call, &e) && send_msg(c, &e);
 }
 
-/* An error ends its Call, which does not come again. */
-bool refuse_for_good(struct conn *c, const struct call *call, uint32_t err)
+/* Answers with RDMA_ERROR, which ends the RPC: the client must not send this Call again. */
+bool refuse_once(struct conn *c, const struct call *call, uint32_t err)
 {
 	static uint32_t refused;
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 
-	if (seen && call->xid == refused)
-		return fail("asked again");
-	seen = true;
+	if (serving.call_seen && call->xid == refused)
+		return fail("xid %x is sent again after RDMA_ERROR", refused);
+	serving.call_seen = true;
 	refused = call->xid;
 	enc_error(&e, call->xid, err);
 	return send_msg(c, &e);

@@ -9,13 +9,13 @@
  */
 
 #include <sys/wait.h>
-#include "probe.h"
+#include "compat.h"
 
 #define GRANT		32
-#define MANY		(5000 / patience)	/* Calls, */
+#define MANY		(5000 / probe.time_factor)	/* Calls, */
 #define WHILE		40			/* and seconds, without one of the client */
 
-enum { EXCHANGE_ID = 42, NFS4ERR_DELAY = 10008, PROG_UNAVAIL = 1 };
+enum { EXCHANGE_ID = 42, NFS4ERR_DELAY = 10008 };
 enum { EX_FAIL = 32 };		/* of mount(8) */
 
 /* What a client has granted last. */
@@ -26,10 +26,10 @@ static uint32_t forward_xid, forward_proc;
 
 static void reverse_call(struct enc *e, uint32_t xid, uint32_t vers, uint32_t credits)
 {
-	e->n = 0;
+	e->len = 0;
 	enc_hdr(e, xid, vers, credits, RDMA_MSG);
 	enc_no_chunks(e);
-	enc_null(e, xid, CALLBACK);
+	enc_rpc_null(e, xid, CALLBACK);
 }
 
 static bool is_reply(const struct reply *r, uint32_t xid)
@@ -69,15 +69,15 @@ static unsigned int at_once(void)
 /* Sends @n Calls at once; returns how many were answered, each once, or -1. */
 static int burst(struct conn *c, unsigned int n, int ms)
 {
-	const unsigned long early = early_sends(c);
-	const uint32_t first = next_xid;
+	const unsigned long early = rnr_count(c);
+	const uint32_t first = probe.next_xid;
 	bool seen[RECVS] = { false };
 	struct reply r;
 	struct ibv_wc wc;
 	unsigned int i, answered = 0;
 	struct enc e;
 
-	next_xid += n;
+	probe.next_xid += n;
 	for (i = 0; i < n; i++) {
 		reverse_call(&e, first + i, 1, 16);
 		if (!post_msg(c, &e))
@@ -101,7 +101,7 @@ static int burst(struct conn *c, unsigned int n, int ms)
 		seen[i] = true;
 		answered++;
 	}
-	return none_early(c, early) ? (int)answered : -1;
+	return no_rnr_since(c, early) ? (int)answered : -1;
 }
 
 static bool is_refused(struct conn *c, const struct enc *e, uint32_t xid)
@@ -121,12 +121,12 @@ static bool chunks(struct conn *c, uint32_t xid)
 	int kind;
 
 	for (kind = 0; kind < 4; kind++) {
-		e.n = 0;
+		e.len = 0;
 		enc_hdr(&e, xid, 1, 16, kind == 3 ? RDMA_NOMSG : RDMA_MSG);
 		switch (kind) {
 		case 0:
 		case 3:
-			enc_rseg(&e, kind ? 0 : 40, c->area_mr->rkey, 4096, at_area(c, 0));
+			enc_rseg(&e, kind ? 0 : 40, c->area_mr->rkey, 4096, area_addr(c, 0));
 			enc_no_chunks(&e);
 			break;
 		default:
@@ -135,15 +135,15 @@ static bool chunks(struct conn *c, uint32_t xid)
 				enc_u32(&e, 0);
 			enc_u32(&e, 1);
 			enc_u32(&e, 1);
-			enc_seg(&e, c->area_mr->rkey, 4096, at_area(c, 0));
+			enc_seg(&e, c->area_mr->rkey, 4096, area_addr(c, 0));
 			if (kind == 1)
 				enc_u32(&e, 0);
 			enc_u32(&e, 0);
 		}
 		if (kind == 2)
-			e.n -= 4;
+			e.len -= 4;
 		if (kind != 3)
-			enc_null(&e, xid, CALLBACK);
+			enc_rpc_null(&e, xid, CALLBACK);
 		if (!is_refused(c, &e, xid))
 			return false;
 	}
@@ -153,18 +153,18 @@ static bool chunks(struct conn *c, uint32_t xid)
 /* An error is an answer at once: the client has looked at all that was sent before. */
 static bool has_looked(struct conn *c)
 {
-	const uint32_t xid = next_xid++;
-	struct enc e = { .n = 0 };
+	const uint32_t xid = new_xid();
+	struct enc e = { .len = 0 };
 
 	enc_hdr(&e, xid, 1, 16, RDMA_NOMSG);
-	enc_rseg(&e, 0, c->area_mr->rkey, 4096, at_area(c, 0));
+	enc_rseg(&e, 0, c->area_mr->rkey, 4096, area_addr(c, 0));
 	enc_no_chunks(&e);
 	return is_refused(c, &e, xid);
 }
 
 static bool t_chunks(struct conn *c)
 {
-	return chunks(c, next_xid++);
+	return chunks(c, new_xid());
 }
 
 /* The Call that waits is another one. */
@@ -175,7 +175,7 @@ static bool t_chunks_same_xid(struct conn *c)
 
 static bool t_other_version(struct conn *c)
 {
-	const uint32_t xid = next_xid++;
+	const uint32_t xid = new_xid();
 	struct reply r;
 	struct enc e;
 
@@ -187,28 +187,28 @@ static bool t_no_service(struct conn *c)
 {
 	struct enc e;
 
-	reverse_call(&e, next_xid++, 1, 16);
-	return silent(c, &e);
+	reverse_call(&e, new_xid(), 1, 16);
+	return not_answered(c, &e);
 }
 
 /* More than the client ever has Receives, one after another. */
 static bool t_many_unserved(struct conn *c)
 {
-	const unsigned long early = early_sends(c);
+	const unsigned long early = rnr_count(c);
 	struct enc e;
 	int i;
 
 	for (i = 0; i < 1000; i++) {
-		reverse_call(&e, next_xid++, 1, 16);
+		reverse_call(&e, new_xid(), 1, 16);
 		if (!send_msg(c, &e) || (i % 8 == 7 && !has_looked(c)))
 			return false;
 	}
-	return none_early(c, early);
+	return no_rnr_since(c, early);
 }
 
 static bool t_served(struct conn *c)
 {
-	return served(c, next_xid++, 16);
+	return served(c, new_xid(), 16);
 }
 
 static bool t_same_xid(struct conn *c)
@@ -218,8 +218,8 @@ static bool t_same_xid(struct conn *c)
 
 static bool t_requests(struct conn *c)
 {
-	return served(c, next_xid++, 0) && served(c, next_xid++, 1) &&
-	       served(c, next_xid++, 0xffffffff);
+	return served(c, new_xid(), 0) && served(c, new_xid(), 1) &&
+	       served(c, new_xid(), 0xffffffff);
 }
 
 static bool t_all_at_once(struct conn *c)
@@ -243,7 +243,7 @@ static bool t_too_many(struct conn *c)
 	for (i = 0; t_served(c) && i < 20; i++) {
 		n = at_once();
 		if (burst(c, n + GRANT - 1, 500) < n)
-			return fail("%s; round %d", why, i);
+			return fail("%s; round %d", probe.reason, i);
 	}
 	return t_all_at_once(c);
 }
@@ -251,9 +251,9 @@ static bool t_too_many(struct conn *c)
 /* A good header, and RPC is what it is about: its service answers. */
 static bool t_nonsense(struct conn *c)
 {
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 	struct reply r;
-	uint32_t xid = next_xid++;
+	uint32_t xid = new_xid();
 	unsigned int at;
 
 	enc_hdr(&e, xid, 1, 16, RDMA_MSG);
@@ -263,14 +263,14 @@ static bool t_nonsense(struct conn *c)
 	/* An RPC without a header may be answered or not. */
 	if (!send_msg(c, &e) || !get_reply(c, &r, 300))
 		return false;
-	if (r.any && !body_at(&r, xid, &at))
+	if (r.any && !reply_body(&r, xid, &at))
 		return false;
-	e.n = 0;
-	xid = next_xid++;
+	e.len = 0;
+	xid = new_xid();
 	enc_hdr(&e, xid, 1, 16, RDMA_MSG);
 	enc_no_chunks(&e);
-	enc_null(&e, xid, CALLBACK + 77);
-	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
+	enc_rpc_null(&e, xid, CALLBACK + 77);
+	if (!exchange(c, &e, &r) || !reply_body(&r, xid, &at))
 		return false;
 	if (get_word(r.p + at, RPC_TYPE) != 1 || get_word(r.p + at, RPC_REPLY_STAT) || get_word(r.p + at, RPC_ACCEPT_STAT) != PROG_UNAVAIL)
 		return fail("another program: msg_type %u, stat %u, accept_stat %u",
@@ -287,7 +287,7 @@ static bool next_forward(struct conn *c)
 	if (!get_reply(c, &r, 10000) || !r.any)
 		return fail("no Call");
 	forward_xid = get_word(r.p, HDR_XID);
-	if (!body_at(&r, forward_xid, &at))
+	if (!reply_body(&r, forward_xid, &at))
 		return false;
 	forward_proc = get_word(r.p + at, RPC_ACCEPT_STAT);
 	return !get_word(r.p + at, RPC_TYPE) ? true : fail("msg_type %u", get_word(r.p + at, RPC_TYPE));
@@ -295,22 +295,22 @@ static bool next_forward(struct conn *c)
 
 static bool answer(struct conn *c, uint32_t accept_stat)
 {
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 
 	enc_hdr(&e, forward_xid, 1, GRANT, RDMA_MSG);
 	enc_no_chunks(&e);
-	enc_accepted(&e, forward_xid, accept_stat);
+	enc_rpc_reply(&e, forward_xid, accept_stat);
 	return send_msg(c, &e);
 }
 
 /* The client is told to ask again. */
 static bool answer_later(struct conn *c)
 {
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 
 	enc_hdr(&e, forward_xid, 1, GRANT, RDMA_MSG);
 	enc_no_chunks(&e);
-	enc_accepted(&e, forward_xid, 0);
+	enc_rpc_reply(&e, forward_xid, 0);
 	enc_u32(&e, NFS4ERR_DELAY);
 	enc_u32(&e, 0);
 	enc_u32(&e, 1);
@@ -333,7 +333,7 @@ static bool t_reverse_only(struct conn *c)
 	start = time(NULL);
 	while (calls < MANY || time(NULL) - start < WHILE) {
 		if (!t_all_at_once(c))
-			return fail("%s; after %d Calls", why, calls);
+			return fail("%s; after %d Calls", probe.reason, calls);
 		calls += granted;
 	}
 	printf("# %d Calls\n", calls);
@@ -347,7 +347,7 @@ static bool mount_fails(void)
 {
 	int i, status;
 
-	for (i = 0; i < 200 * patience; i++, usleep(100000)) {
+	for (i = 0; i < 200 * probe.time_factor; i++, usleep(100000)) {
 		if (waitpid(mounting, &status, WNOHANG) != mounting)
 			continue;
 		mounting = 0;
@@ -371,16 +371,16 @@ static bool t_forward(struct conn *c)
 }
 
 /* A connection on which somebody mounts; the Call of a mount before it may still come. */
-static struct conn *open_early(const struct terms *terms)
+static struct conn *open_early(const struct params *params)
 {
 	struct conn *c;
 	int i;
 
 	if (!conn_listen())
 		return NULL;
-	mounting = start_work(mount_session);
+	mounting = start_work(mount_v41);
 	for (i = 0; i < 3; i++) {
-		c = conn_accept(terms, 10000);
+		c = conn_accept(params, 10000);
 		if (c && next_forward(c))
 			return c;
 		conn_close(c);
@@ -389,9 +389,9 @@ static struct conn *open_early(const struct terms *terms)
 	return NULL;
 }
 
-static struct conn *open_served(const struct terms *terms)
+static struct conn *open_served(const struct params *params)
 {
-	struct conn *c = open_early(terms);
+	struct conn *c = open_early(params);
 
 	granted = 0;
 	while (c && forward_proc == 0)
@@ -405,7 +405,7 @@ static struct conn *open_served(const struct terms *terms)
 static void leave(void)
 {
 	if (mounting)
-		end_work(mounting);
+		kill_work(mounting);
 	mounting = 0;
 }
 
@@ -419,7 +419,7 @@ static const struct test early[] = {
 
 const struct group group_backchannel_early = {
 	.name = "backchannel_early", .about = "a server that calls before its client has a service",
-	.tests = early, .n = COUNT(early), .open = open_early, .kept = true, .leave = leave,
+	.tests = early, .n = COUNT(early), .open = open_early, .keep_open = true, .cleanup = leave,
 };
 
 static const struct test tests[] = {
@@ -438,5 +438,5 @@ static const struct test tests[] = {
 
 const struct group group_backchannel = {
 	.name = "backchannel", .about = "a server that calls its client",
-	.tests = tests, .n = COUNT(tests), .open = open_served, .kept = true, .leave = leave,
+	.tests = tests, .n = COUNT(tests), .open = open_served, .keep_open = true, .cleanup = leave,
 };

@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The Calls of the kernel's client, taken apart.
+ * The Calls of the kernel's client, parsed.
  */
 
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "answers.h"
+#include "calls.h"
+#include "nfs4.h"
 #include "probe.h"
+#include "serve.h"
+#include "transfer.h"
 
 static struct call queue[RECVS];
 static unsigned int queued;
-
-/* What was sent may have looked like a reverse Call: RDMA_ERROR answers it. */
-bool errors_may_come;
 
 static struct segment segment_at(const uint8_t *p, unsigned int w)
 {
 	return (struct segment) {
 		.handle = get_word(p, w), .length = get_word(p, w + 1),
-		.offset = (uint64_t)get_word(p, w + 2) << 32 | get_word(p, w + 3),
+		.offset = get_dword(p, w + 2),
 	};
 }
 
-/* A Write chunk, or the Reply chunk: goes past it, behind the word that says it is there. */
+/* Parses a Write chunk or the Reply chunk behind its discriminator, and moves @w behind it. */
 static bool take_chunk(const uint8_t *p, unsigned int words, unsigned int *w, struct chunk *chunk)
 {
 	unsigned int i;
@@ -27,21 +32,24 @@ static bool take_chunk(const uint8_t *p, unsigned int words, unsigned int *w, st
 	if (*w >= words)
 		return false;
 	chunk->n = get_word(p, (*w)++);
-	if (chunk->n > SEGMENTS || *w + 4 * chunk->n > words)
+	if (chunk->n > SEGMENTS || *w + SEGMENT_WORDS * chunk->n > words)
 		return false;
-	for (i = 0; i < chunk->n; i++, *w += 4)
+	for (i = 0; i < chunk->n; i++, *w += SEGMENT_WORDS)
 		chunk->seg[i] = segment_at(p, *w);
 	return true;
 }
 
-/* The chunk lists, of which that of Reads is one chunk; returns where they end, or 0. */
+/*
+ * Parses the chunk lists. All Read segments have to have the same Position. Returns the first
+ * word behind the lists, or 0 if they are malformed.
+ */
 static unsigned int take_lists(const uint8_t *p, unsigned int words, struct call *call)
 {
-	struct chunk others;
-	unsigned int w = 4;
+	struct chunk more;
+	unsigned int w = HDR_LISTS;
 
-	for (; w < words && get_word(p, w); w += 6) {
-		if (get_word(p, w) != 1 || call->reads.n == SEGMENTS || w + 6 > words)
+	for (; w < words && get_word(p, w); w += RSEGMENT_WORDS) {
+		if (get_word(p, w) != 1 || call->reads.n == SEGMENTS || w + RSEGMENT_WORDS > words)
 			return 0;
 		if (!call->reads.n)
 			call->position = get_word(p, w + 1);
@@ -51,10 +59,9 @@ static unsigned int take_lists(const uint8_t *p, unsigned int words, struct call
 	}
 	for (w++; w < words && get_word(p, w); call->writes++) {
 		if (get_word(p, w++) != 1 ||
-		    !take_chunk(p, words, &w, call->writes ? &others : &call->write))
+		    !take_chunk(p, words, &w, call->writes ? &more : &call->write))
 			return 0;
 	}
-	/* The Reply chunk, or the word that says that there is none. */
 	if (++w >= words || get_word(p, w) > 1)
 		return 0;
 	if (get_word(p, w++) && !take_chunk(p, words, &w, &call->reply))
@@ -62,45 +69,35 @@ static unsigned int take_lists(const uint8_t *p, unsigned int words, struct call
 	return w;
 }
 
-static void name_procedure(struct call *call)
+static void set_procedure(struct call *call)
 {
-	if (call->len < 24)
+	if (call->len < RPC_CALL_LEN)
 		return;
-	call->program = get_word(call->rpc, 3);
-	call->version = get_word(call->rpc, 4);
-	call->procedure = get_word(call->rpc, 5);
+	call->program = get_word(call->rpc, RPC_PROGRAM);
+	call->version = get_word(call->rpc, RPC_PROGRAM_VERS);
+	call->procedure = get_word(call->rpc, RPC_PROCEDURE);
 }
 
-/* The octets that a chunk can hold. */
-unsigned int octets_of(const struct chunk *chunk)
-{
-	unsigned int i, n = 0;
-
-	for (i = 0; i < chunk->n; i++)
-		n += chunk->seg[i].length;
-	return n;
-}
-
-/* What is inline, and what the Read chunk is for: all of the Call, or an item of it. */
+/* Checks that the Read list has either all of the RPC message or one data item of it. */
 static bool is_sound(const struct call *call)
 {
 	if (call->proc == RDMA_NOMSG && call->len)
-		return fail("%u octets behind the header of a Long Call", call->len);
-	if (call->reads.n && !octets_of(&call->reads))
+		return fail("%u bytes behind the header of an RDMA_NOMSG", call->len);
+	if (call->reads.n && !chunk_len(&call->reads))
 		return fail("an empty Read chunk");
 	if ((call->proc == RDMA_NOMSG) != (call->reads.n && !call->position))
-		return fail("procedure %u, a Read chunk of %u segments at %u", call->proc,
+		return fail("proc %u, a Read chunk of %u segments at Position %u", call->proc,
 			    call->reads.n, call->position);
 	if (call->proc == RDMA_MSG && (call->len < 4 || get_word(call->rpc, RPC_XID) != call->xid))
-		return fail("xid %x in the header, %x in the message", call->xid,
+		return fail("xid %x in the header, %x in the payload", call->xid,
 			    get_word(call->rpc, RPC_XID));
 	return true;
 }
 
-/* Of NFSv3 the data of files and the paths of links are reduced, and nothing else (RFC 8267). */
+/* NFSv3 may reduce the data of files and the paths of links, and nothing else (RFC 8267). */
 static bool reduces_data_only(const struct call *call)
 {
-	if (call->proc == RDMA_NOMSG || call->program != NFS || call->version != 3)
+	if (call->proc == RDMA_NOMSG || call->program != NFS_PROGRAM || call->version != 3)
 		return true;
 	if (call->reads.n && call->procedure != NFS3_WRITE && call->procedure != NFS3_SYMLINK)
 		return fail("a Read chunk in procedure %u", call->procedure);
@@ -109,33 +106,35 @@ static bool reduces_data_only(const struct call *call)
 	return true;
 }
 
-/* Takes a message apart that no client may send otherwise. */
-static bool take(const uint8_t *p, unsigned int len, struct call *call)
+/* Parses a message. Fails if no client may send it. */
+static bool parse_call(const uint8_t *p, unsigned int len, struct call *call)
 {
 	unsigned int w;
 
 	*call = (struct call) {
-		.xid = get_word(p, RPC_XID), .credits = get_word(p, 2), .proc = get_word(p, 3), .sent = len,
+		.xid = get_word(p, HDR_XID), .credits = get_word(p, HDR_CREDITS),
+		.proc = get_word(p, HDR_PROC), .sent = len,
 	};
-	if (len < 16 || get_word(p, 1) != 1)
-		return fail("%u octets, vers %u", len, get_word(p, 1));
+	if (len < HDR_FIXED_LEN || get_word(p, HDR_VERS) != RPCRDMA_VERSION)
+		return fail("%u bytes, vers %u", len, get_word(p, HDR_VERS));
 	if (call->proc == RDMA_DONE) {
 		call->rpc = calloc(1, 4);
 		return true;
 	}
 	if (call->proc > RDMA_NOMSG)
-		return fail("procedure %u from a requester", call->proc);
+		return fail("proc %u from a requester", call->proc);
 	w = take_lists(p, len / 4, call);
 	if (!w)
-		return fail("malformed lists in %u octets, proc %u", len, call->proc);
+		return fail("malformed chunk lists in %u bytes, proc %u", len, call->proc);
 	call->len = len - 4 * w;
 	call->rpc = malloc(call->len + 4);
 	memcpy(call->rpc, p + 4 * w, call->len);
-	name_procedure(call);
+	set_procedure(call);
 	return is_sound(call) && reduces_data_only(call);
 }
 
-static enum came look(struct conn *c)
+/* Queues all Calls that have arrived. */
+static enum call_event poll_calls(struct conn *c)
 {
 	struct ibv_wc wc;
 	const uint8_t *p;
@@ -143,62 +142,66 @@ static enum came look(struct conn *c)
 
 	while (queued < RECVS && ibv_poll_cq(c->rcq, 1, &wc) > 0) {
 		if (wc.status)
-			return LOST;
+			return CALL_CONN_LOST;
 		p = c->recv + wc.wr_id * RECV_SIZE;
-		ok = wc.byte_len <= c->terms->longest;
+		ok = wc.byte_len <= c->params->recv_size;
 		if (!ok)
-			fail("%u octets, of which %u were allowed", wc.byte_len, c->terms->longest);
-		if (ok && errors_may_come && wc.byte_len >= 20 && get_word(p, 3) == RDMA_ERROR) {
+			fail("message of %u bytes, at most %u are allowed", wc.byte_len,
+			     c->params->recv_size);
+		/* The reply to a message that the client took for a backchannel Call. */
+		if (ok && serving.ignore_errors && wc.byte_len >= ERR_CHUNK_LEN &&
+		    get_word(p, HDR_PROC) == RDMA_ERROR) {
 			post_recv(c, wc.wr_id);
 			continue;
 		}
-		ok = ok && take(p, wc.byte_len, &queue[queued]);
+		ok = ok && parse_call(p, wc.byte_len, &queue[queued]);
 		post_recv(c, wc.wr_id);
 		if (!ok)
-			return WRONG;
+			return CALL_INVALID;
 		queued++;
 	}
-	return queued ? CALL : NONE;
+	return queued ? CALL_RECEIVED : CALL_NONE;
 }
 
-/* The next Call, if it comes within that time. */
-enum came next_call(struct conn *c, struct call *call, int ms)
+/* Takes the next Call from the queue, if one arrives within @ms. */
+enum call_event next_call(struct conn *c, struct call *call, int ms)
 {
 	const int64_t start = now_ms();
-	enum came came = look(c);
+	enum call_event event = poll_calls(c);
 
-	while (came == NONE && !gone(c) && now_ms() - start < ms * patience) {
+	while (event == CALL_NONE && !disconnected(c) &&
+	       now_ms() - start < ms * probe.time_factor) {
 		usleep(100);
-		came = look(c);
+		event = poll_calls(c);
 	}
-	if (came != CALL)
-		return came;
+	if (event != CALL_RECEIVED)
+		return event;
 	*call = queue[0];
 	memmove(queue, queue + 1, --queued * sizeof(*queue));
-	return CALL;
+	return CALL_RECEIVED;
 }
 
-/* The Calls behind it. */
-struct call *waiting(struct conn *c, unsigned int i)
+/* The Call at this place of the queue, or NULL. */
+struct call *queued_call(struct conn *c, unsigned int i)
 {
-	look(c);
+	poll_calls(c);
 	return i < queued ? &queue[i] : NULL;
 }
 
-void call_done(struct call *call)
+void free_call(struct call *call)
 {
 	free(call->rpc);
 	call->rpc = NULL;
 }
 
-void forget_calls(void)
+void drop_queued_calls(void)
 {
 	while (queued)
-		call_done(&queue[--queued]);
+		free_call(&queue[--queued]);
 }
 
-/* Gets what the Read chunk holds, and puts it where it belongs. */
-bool assemble(struct conn *c, struct call *call)
+/* Reads the Read chunk, and inserts it at its Position. */
+bool reassemble_call(struct conn *c, struct call *call)
 {
 	unsigned int i, n = 0, pad, position = call->position;
 	uint8_t *rpc;
@@ -209,12 +212,13 @@ bool assemble(struct conn *c, struct call *call)
 		const struct segment *s = &call->reads.seg[i];
 
 		if (position > call->len || s->length > AREA - n)
-			return fail("%u octets at %u of %u", s->length, position, call->len);
-		if (rdma(c, IBV_WR_RDMA_READ, s->handle, s->offset, s->length, n))
-			return fail("cannot read segment %u", i);
+			return fail("segment of %u bytes at Position %u of %u", s->length, position,
+				    call->len);
+		if (rdma(c, IBV_WR_RDMA_READ, s, n))
+			return fail("RDMA Read of segment %u failed", i);
 		n += s->length;
 	}
-	pad = call->proc == RDMA_NOMSG ? 0 : -n & 3;
+	pad = call->proc == RDMA_NOMSG ? 0 : xdr_pad(n);
 	rpc = calloc(1, call->len + n + pad + 4);
 	memcpy(rpc, call->rpc, position);
 	memcpy(rpc + position, c->area, n);
@@ -223,6 +227,6 @@ bool assemble(struct conn *c, struct call *call)
 	call->rpc = rpc;
 	call->len += n + pad;
 	call->complete = true;
-	name_procedure(call);
+	set_procedure(call);
 	return true;
 }

@@ -3,116 +3,20 @@
  * What chunks carry.
  */
 
-#include "probe.h"
+#include "compat.h"
 
 static bool t_file(struct conn *c)
 {
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 	struct reply r;
-	uint32_t xid = next_xid++;
+	uint32_t xid = new_xid();
 	unsigned int at;
 
 	enc_call_hdr(&e, xid, RDMA_MSG);
 	enc_no_chunks(&e);
 	enc_compound(&e, xid, 1);
 	enc_lookup(&e, "probe");
-	return exchange(c, &e, &r) && body_at(&r, xid, &at) && compound_ok(r.p + at, 1);
-}
-
-/* WRITEs by Read chunk of @n segments, some of them empty; or by a Position-zero chunk. */
-bool write_item(struct conn *c, unsigned int off, unsigned int count, unsigned int n, bool zero,
-		bool pzrc, bool both)
-{
-	struct enc e = { .n = 0 }, m = { .n = 0 };
-	struct reply r;
-	uint32_t xid = next_xid++;
-	unsigned int i, pos, at, each = count / n, left;
-
-	renew();
-	fill(c->area, off, count);
-	enc_compound(&m, xid, 2);
-	enc_lookup(&m, "probe");
-	pos = enc_write(&m, off, count);
-	if (pzrc && !both)
-		enc_bytes(&m, c->area, count);
-	while (pzrc && !both && m.n & 3)
-		enc_bytes(&m, "", 1);
-	if (pzrc)
-		memcpy(c->area + AREA / 2, m.b, m.n);
-	enc_call_hdr(&e, xid, pzrc ? RDMA_NOMSG : RDMA_MSG);
-	if (pzrc) {
-		left = m.n;
-		for (i = 0; i < n; i++) {
-			unsigned int len = i == n - 1 ? left : (m.n / n) & ~3;
-
-			if (zero)
-				enc_rseg(&e, 0, c->area_mr->rkey, 0, 0);
-			enc_rseg(&e, 0, c->area_mr->rkey, len, at_area(c, AREA / 2 + m.n - left));
-			left -= len;
-		}
-	}
-	if (!pzrc || both) {
-		left = count;
-		for (i = 0; i < n; i++) {
-			unsigned int len = i == n - 1 ? left : each;
-
-			if (zero)
-				enc_rseg(&e, pos, 0x12345678, 0, 0);
-			enc_rseg(&e, pos, c->area_mr->rkey, len, at_area(c, count - left));
-			left -= len;
-		}
-	}
-	enc_no_chunks(&e);
-	if (!pzrc)
-		enc_bytes(&e, m.b, m.n);
-	return exchange(c, &e, &r) && body_at(&r, xid, &at) && compound_ok(r.p + at, 2);
-}
-
-/* READs through a Write chunk of @n segments. */
-bool read_item(struct conn *c, unsigned int off, unsigned int count, unsigned int n, bool zero,
-	       unsigned int extra)
-{
-	struct enc e = { .n = 0 };
-	struct reply r;
-	uint32_t xid = next_xid++;
-	unsigned int i, at, left = count + extra, each = left / n, w = 5;
-
-	memset(c->area, 0xee, count + extra + 64);
-	enc_call_hdr(&e, xid, RDMA_MSG);
-	enc_u32(&e, 0);
-	enc_u32(&e, 1);
-	enc_u32(&e, zero ? 2 * n : n);
-	for (i = 0; i < n; i++) {
-		unsigned int len = i == n - 1 ? left : each;
-
-		if (zero)
-			enc_seg(&e, 0x12345678, 0, 0);
-		enc_seg(&e, c->area_mr->rkey, len, at_area(c, count + extra - left));
-		left -= len;
-	}
-	/* A second chunk, for which there is no result. */
-	enc_u32(&e, 1);
-	enc_u32(&e, 1);
-	enc_seg(&e, c->area_mr->rkey, 4096, at_area(c, AREA / 2));
-	enc_u32(&e, 0);
-	enc_u32(&e, 0);
-	enc_compound(&e, xid, 2);
-	enc_lookup(&e, "probe");
-	enc_read(&e, off, count);
-	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at) || !compound_ok(r.p + at, 2))
-		return false;
-	if (!came_back(&r, &w, e.b + 4 * w, count) || !came_back(&r, &w, e.b + 4 * w, 0) ||
-	    !no_more_returned(&r, w))
-		return false;
-	/* Neither the data nor its roundup is in the message as well. */
-	if (!is_left(&r, at, READ_REPLY))
-		return false;
-	if (get_word(r.p + at, 18) != count)
-		return fail("%u octets read, not %u", get_word(r.p + at, 18), count);
-	for (i = 0; i < 64; i++)
-		if (c->area[count + i] != 0xee)
-			return fail("roundup or more was written");
-	return same("data", c->area, off, count);
+	return exchange(c, &e, &r) && reply_body(&r, xid, &at) && compound_ok(r.p + at, 1);
 }
 
 #define INLINE	30001	/* octets that are put together with their Call, at most */
@@ -125,9 +29,9 @@ static bool t_write_read(struct conn *c)
 
 	for (i = 0; i < COUNT(sizes); i++)
 		for (n = 1; n <= 5 && n <= sizes[i]; n += 2)
-			if (!write_item(c, 0, sizes[i], n, false, false, false) ||
-			    !read_item(c, 0, sizes[i], n, false, i * 100))
-				return fail("%u octets in %u: %s", sizes[i], n, why);
+			if (!old_write_item(c, 0, sizes[i], n, false, false, false) ||
+			    !old_read_item(c, 0, sizes[i], n, false, i * 100))
+				return fail("%u octets in %u: %s", sizes[i], n, probe.reason);
 	return true;
 }
 
@@ -137,9 +41,9 @@ static bool t_pzrc(struct conn *c)
 
 	for (i = 0; i < COUNT(sizes) && sizes[i] <= INLINE; i++)
 		for (n = 1; n <= 4; n++)
-			if (!write_item(c, 7, sizes[i], n, false, true, false) ||
-			    !read_item(c, 7, sizes[i], 1, false, 0))
-				return fail("%u octets in %u: %s", sizes[i], n, why);
+			if (!old_write_item(c, 7, sizes[i], n, false, true, false) ||
+			    !old_read_item(c, 7, sizes[i], 1, false, 0))
+				return fail("%u octets in %u: %s", sizes[i], n, probe.reason);
 	return true;
 }
 
@@ -149,17 +53,17 @@ static bool t_pzrc_and_item(struct conn *c)
 
 	for (i = 0; i < COUNT(sizes); i++)
 		for (n = 1; n <= 4 && n <= sizes[i]; n++)
-			if (!write_item(c, 9, sizes[i], n, false, true, true) ||
-			    !read_item(c, 9, sizes[i], 1, false, 0))
-				return fail("%u octets in %u: %s", sizes[i], n, why);
+			if (!old_write_item(c, 9, sizes[i], n, false, true, true) ||
+			    !old_read_item(c, 9, sizes[i], 1, false, 0))
+				return fail("%u octets in %u: %s", sizes[i], n, probe.reason);
 	return true;
 }
 
 static bool t_empty_segments(struct conn *c)
 {
-	return write_item(c, 0, 4097, 3, true, false, false) &&
-	       write_item(c, 0, 4096, 2, true, true, false) &&
-	       write_item(c, 0, 30001, 2, true, true, true) && read_item(c, 0, 30001, 3, true, 0);
+	return old_write_item(c, 0, 4097, 3, true, false, false) &&
+	       old_write_item(c, 0, 4096, 2, true, true, false) &&
+	       old_write_item(c, 0, 30001, 2, true, true, true) && old_read_item(c, 0, 30001, 3, true, 0);
 }
 
 /* Several WRITEs in one Call, each with its chunk; the list backwards as well. */
@@ -169,16 +73,16 @@ static bool t_several(struct conn *c)
 	int backwards;
 
 	for (backwards = 0; backwards < 2; backwards++) {
-		struct enc e = { .n = 0 }, m = { .n = 0 };
+		struct enc e = { .len = 0 }, m = { .len = 0 };
 		unsigned int pos[3], at, i, off[3] = { 0, 1000, 5097 }, stood = 0;
 		struct reply r;
-		uint32_t xid = next_xid++;
+		uint32_t xid = new_xid();
 
 		enc_compound(&m, xid, 5);
 		enc_lookup(&m, "probe");
-		renew();
+		new_pattern();
 		for (i = 0; i < 3; i++) {
-			fill(c->area + i * 65536, off[i], len[i]);
+			fill_pattern(c->area + i * 65536, off[i], len[i]);
 			pos[i] = enc_write(&m, off[i], len[i]) + stood;
 			stood += (len[i] + 3) & ~3;
 		}
@@ -187,13 +91,13 @@ static bool t_several(struct conn *c)
 		for (i = 0; i < 3; i++) {
 			unsigned int k = backwards ? 2 - i : i;
 
-			enc_rseg(&e, pos[k], c->area_mr->rkey, len[k], at_area(c, k * 65536));
+			enc_rseg(&e, pos[k], c->area_mr->rkey, len[k], area_addr(c, k * 65536));
 		}
 		enc_no_chunks(&e);
-		enc_bytes(&e, m.b, m.n);
-		if (!exchange(c, &e, &r) || !body_at(&r, xid, &at) || !compound_ok(r.p + at, 5))
-			return fail("backwards %d: %s", backwards, strdup(why));
-		if (!read_item(c, 0, 5100, 2, false, 0))
+		enc_bytes(&e, m.buf, m.len);
+		if (!exchange(c, &e, &r) || !reply_body(&r, xid, &at) || !compound_ok(r.p + at, 5))
+			return fail("backwards %d: %s", backwards, strdup(probe.reason));
+		if (!old_read_item(c, 0, 5100, 2, false, 0))
 			return false;
 	}
 	return true;
@@ -201,25 +105,25 @@ static bool t_several(struct conn *c)
 
 static bool t_two_results(struct conn *c)
 {
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 	struct reply r;
-	uint32_t xid = next_xid++;
+	uint32_t xid = new_xid();
 	unsigned int at, w = 5;
 
-	if (!write_item(c, 0, 9000, 1, false, false, false))
+	if (!old_write_item(c, 0, 9000, 1, false, false, false))
 		return false;
 	memset(c->area, 0xee, AREA);
 	enc_call_hdr(&e, xid, RDMA_MSG);
 	enc_u32(&e, 0);
 	enc_u32(&e, 1);
 	enc_u32(&e, 1);
-	enc_seg(&e, c->area_mr->rkey, 8192, at_area(c, 0));
+	enc_seg(&e, c->area_mr->rkey, 8192, area_addr(c, 0));
 	enc_u32(&e, 1);
 	enc_u32(&e, 0);
 	enc_u32(&e, 1);
 	enc_u32(&e, 2);
-	enc_seg(&e, c->area_mr->rkey, 100, at_area(c, 65536));
-	enc_seg(&e, c->area_mr->rkey, 8192, at_area(c, 65636));
+	enc_seg(&e, c->area_mr->rkey, 100, area_addr(c, 65536));
+	enc_seg(&e, c->area_mr->rkey, 8192, area_addr(c, 65636));
 	enc_u32(&e, 0);
 	enc_u32(&e, 0);
 	enc_compound(&e, xid, 4);
@@ -227,18 +131,18 @@ static bool t_two_results(struct conn *c)
 	enc_read(&e, 0, 5001);
 	enc_read(&e, 17, 100);
 	enc_read(&e, 3, 2000);
-	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at) || !compound_ok(r.p + at, 4))
+	if (!exchange(c, &e, &r) || !reply_body(&r, xid, &at) || !compound_ok(r.p + at, 4))
 		return false;
 	/* What the empty chunk is for stays in the message. */
-	if (!came_back(&r, &w, e.b + 4 * w, 5001) || !came_back(&r, &w, e.b + 4 * w, 0) ||
-	    !came_back(&r, &w, e.b + 4 * w, 2000) || !no_more_returned(&r, w) ||
-	    !is_left(&r, at, READ_REPLY + 2 * READ_RESULT + 100))
+	if (!chunk_returned(&r, &w, e.buf + 4 * w, 5001) || !chunk_returned(&r, &w, e.buf + 4 * w, 0) ||
+	    !chunk_returned(&r, &w, e.buf + 4 * w, 2000) || !no_more_chunks(&r, w) ||
+	    !inline_len_is(&r, at, READ_REPLY_LEN + 2 * READ_RESULT_LEN + 100))
 		return false;
 	/* Where NFSD has read the other data to is another matter. */
-	return same("first", c->area, 0, 5001);
+	return check_pattern("first", c->area, 0, 5001);
 }
 
-/* An error of the transport or of NFS, and nothing written. */
+/* An error of the transport or of NFS_PROGRAM, and nothing written. */
 static bool no_room(struct conn *c, const struct enc *e, uint32_t xid)
 {
 	struct reply r;
@@ -247,7 +151,7 @@ static bool no_room(struct conn *c, const struct enc *e, uint32_t xid)
 	memset(c->area, 0xee, AREA);
 	if (!exchange(c, e, &r))
 		return false;
-	if (get_word(r.p, HDR_PROC) == RDMA_ERROR ? !is_error(&r, xid, ERR_CHUNK) : !body_at(&r, xid, &at))
+	if (get_word(r.p, HDR_PROC) == RDMA_ERROR ? !is_error(&r, xid, ERR_CHUNK) : !reply_body(&r, xid, &at))
 		return false;
 	if (get_word(r.p, HDR_PROC) != RDMA_ERROR && (!at || (!get_word(r.p + at, RPC_ACCEPT_STAT) && !get_word(r.p + at, NFS_STATUS))))
 		return fail("served, procedure %u, %u octets", get_word(r.p, HDR_PROC), r.len);
@@ -260,8 +164,8 @@ static bool no_room(struct conn *c, const struct enc *e, uint32_t xid)
 /* A READ with this Write chunk and this Reply chunk, in two segments, if they are not 0. */
 static bool with_room(struct conn *c, unsigned int write, unsigned int reply)
 {
-	const uint32_t xid = next_xid++;
-	struct enc e = { .n = 0 };
+	const uint32_t xid = new_xid();
+	struct enc e = { .len = 0 };
 	unsigned int i;
 
 	enc_call_hdr(&e, xid, RDMA_MSG);
@@ -269,14 +173,14 @@ static bool with_room(struct conn *c, unsigned int write, unsigned int reply)
 	if (write)
 		enc_u64(&e, 0x100000002);
 	for (i = 0; write && i < 2; i++)
-		enc_seg(&e, c->area_mr->rkey, write / 2, at_area(c, i * write / 2));
+		enc_seg(&e, c->area_mr->rkey, write / 2, area_addr(c, i * write / 2));
 	enc_u32(&e, 0);
 	if (reply)
 		enc_u64(&e, 0x100000002);
 	else
 		enc_u32(&e, 0);
 	for (i = 0; reply && i < 2; i++)
-		enc_seg(&e, c->area_mr->rkey, reply / 2, at_area(c, i * reply / 2));
+		enc_seg(&e, c->area_mr->rkey, reply / 2, area_addr(c, i * reply / 2));
 	enc_compound(&e, xid, 2);
 	enc_lookup(&e, "probe");
 	enc_read(&e, 0, 8192);
@@ -298,12 +202,12 @@ static bool t_no_reply(struct conn *c)
 	return with_room(c, 0, 0);
 }
 
-/* The Reply to a Call without arguments, in the chunk that enc_reply_chunk_hdr() gives. */
+/* The Reply to a Call without arguments, in the chunk that old_enc_reply_chunk_hdr() gives. */
 static bool null_written(struct conn *c, const struct reply *r, const struct enc *e, uint32_t xid)
 {
 	unsigned int w = 6;
 
-	if (!came_back(r, &w, e->b + 4 * w, 24))
+	if (!chunk_returned(r, &w, e->buf + 4 * w, 24))
 		return false;
 	if (get_word(c->area, RPC_XID) != xid || get_word(c->area, RPC_TYPE) != 1 || get_word(c->area, RPC_ACCEPT_STAT))
 		return fail("xid %x (wanted %x), msg_type %u, accept_stat %u", get_word(c->area, RPC_XID), xid,
@@ -313,59 +217,59 @@ static bool null_written(struct conn *c, const struct reply *r, const struct enc
 
 static bool t_reply_chunk(struct conn *c)
 {
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 	struct reply r;
 	uint32_t xid;
 	unsigned int at, n, i, w;
 
-	if (!write_item(c, 0, 9000, 1, false, false, false))
+	if (!old_write_item(c, 0, 9000, 1, false, false, false))
 		return false;
 	for (n = 1; n <= 4; n++) {
-		xid = next_xid++;
+		xid = new_xid();
 		memset(c->area, 0xee, 65536);
-		e.n = 0;
+		e.len = 0;
 		enc_call_hdr(&e, xid, RDMA_MSG);
 		enc_u32(&e, 0);
 		enc_u32(&e, 0);
 		enc_u32(&e, 1);
 		enc_u32(&e, n);
 		for (i = 0; i < n; i++)
-			enc_seg(&e, c->area_mr->rkey, 16384 / n, at_area(c, i * (16384 / n)));
+			enc_seg(&e, c->area_mr->rkey, 16384 / n, area_addr(c, i * (16384 / n)));
 		enc_compound(&e, xid, 2);
 		enc_lookup(&e, "probe");
 		enc_read(&e, 0, 8001);
-		if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
+		if (!exchange(c, &e, &r) || !reply_body(&r, xid, &at))
 			return false;
 		if (at || get_word(r.p, HDR_PROC) != RDMA_NOMSG)
 			return fail("not a Long Reply");
 		/* The roundup is part of what is long. */
 		w = 6;
-		if (!came_back(&r, &w, e.b + 4 * w, READ_REPLY + 8004) ||
-		    !compound_of(c->area, xid, 2) || !same("data", c->area + READ_REPLY, 0, 8001))
+		if (!chunk_returned(&r, &w, e.buf + 4 * w, READ_REPLY_LEN + 8004) ||
+		    !compound_ok_xid(c->area, xid, 2) || !check_pattern("data", c->area + READ_REPLY_LEN, 0, 8001))
 			return false;
 	}
 	/* A short Reply although there is a chunk. */
-	xid = next_xid++;
-	e.n = 0;
-	enc_reply_chunk_hdr(&e, xid, c->area_mr->rkey, 16384, at_area(c, 0));
+	xid = new_xid();
+	e.len = 0;
+	old_enc_reply_chunk_hdr(&e, xid, c->area_mr->rkey, 16384, area_addr(c, 0));
 	enc_nfs4_call(&e, xid, 0);
-	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
+	if (!exchange(c, &e, &r) || !reply_body(&r, xid, &at))
 		return false;
 	w = 6;
 	/* Allowed, if wasteful. */
 	if (!at)
 		return null_written(c, &r, &e, xid);
-	return came_back(&r, &w, e.b + 4 * w, 0);
+	return chunk_returned(&r, &w, e.buf + 4 * w, 0);
 }
 
 static bool t_both(struct conn *c)
 {
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 	struct reply r;
-	uint32_t xid = next_xid++;
+	uint32_t xid = new_xid();
 	unsigned int at, w = 5, octets;
 
-	if (!write_item(c, 0, 9000, 1, false, false, false))
+	if (!old_write_item(c, 0, 9000, 1, false, false, false))
 		return false;
 	/* Data to the Write chunk; the directory, too long to be sent, to the Reply chunk. */
 	memset(c->area, 0xee, AREA);
@@ -373,16 +277,16 @@ static bool t_both(struct conn *c)
 	enc_u32(&e, 0);
 	enc_u32(&e, 1);
 	enc_u32(&e, 1);
-	enc_seg(&e, c->area_mr->rkey, 8192, at_area(c, 0));
+	enc_seg(&e, c->area_mr->rkey, 8192, area_addr(c, 0));
 	enc_u32(&e, 0);
 	enc_u32(&e, 1);
 	enc_u32(&e, 1);
-	enc_seg(&e, c->area_mr->rkey, 65536, at_area(c, 65536));
+	enc_seg(&e, c->area_mr->rkey, 65536, area_addr(c, 65536));
 	enc_compound(&e, xid, 5);
 	enc_lookup(&e, "probe");
 	enc_read(&e, 0, 7001);
 	enc_u32(&e, PUTROOTFH);
-	enc_lookup(&e, dir);
+	enc_lookup(&e, probe.dir);
 	enc_u32(&e, READDIR);
 	enc_u64(&e, 0);
 	enc_u64(&e, 0);
@@ -390,16 +294,16 @@ static bool t_both(struct conn *c)
 	enc_u32(&e, 32768);
 	enc_u32(&e, 1);
 	enc_u32(&e, 0x18);
-	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
+	if (!exchange(c, &e, &r) || !reply_body(&r, xid, &at))
 		return false;
 	if (at)
 		return fail("the directory is too short for this test");
 	octets = get_word(r.p, 15);
-	if (!came_back(&r, &w, e.b + 4 * w, 7001))
+	if (!chunk_returned(&r, &w, e.buf + 4 * w, 7001))
 		return false;
 	w++;
-	if (!came_back(&r, &w, e.b + 4 * w, octets) || !compound_of(c->area + 65536, xid, 5) ||
-	    !same("data", c->area, 0, 7001))
+	if (!chunk_returned(&r, &w, e.buf + 4 * w, octets) || !compound_ok_xid(c->area + 65536, xid, 5) ||
+	    !check_pattern("data", c->area, 0, 7001))
 		return false;
 	/* The data is in one of them only: what follows READ's count is the next result. */
 	if (get_word(c->area + 65536, 18) != 7001 || get_word(c->area + 65536, 19) != PUTROOTFH)
@@ -414,15 +318,15 @@ static bool t_both(struct conn *c)
 /* Who says nothing of itself is old, and may refuse a short Reply where it gave a chunk. */
 static bool t_old_requester(struct conn *c)
 {
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 	struct reply r;
-	uint32_t xid = next_xid++;
+	uint32_t xid = new_xid();
 	unsigned int at;
 
 	memset(c->area, 0xee, 4096);
-	enc_reply_chunk_hdr(&e, xid, c->area_mr->rkey, 4096, at_area(c, 0));
+	old_enc_reply_chunk_hdr(&e, xid, c->area_mr->rkey, 4096, area_addr(c, 0));
 	enc_nfs4_call(&e, xid, 0);
-	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
+	if (!exchange(c, &e, &r) || !reply_body(&r, xid, &at))
 		return false;
 	if (at || get_word(r.p, HDR_PROC) != RDMA_NOMSG)
 		return fail("a short Reply");
@@ -443,7 +347,7 @@ static const struct test tests[] = {
 	{ "R8166-3.3.2-1 R8267-3.1-1", "no Reply chunk for a long Reply", t_no_reply },
 	{ "R8166-3.5.3-7 R8166-3.5.3-2 R8166-4.3.3-3 R8166-4.3.3-2", "Reply chunks", t_reply_chunk },
 	{ "R8166-4.3.3-2", "a Reply chunk without private data", t_old_requester,
-	  .terms = &terms_none },
+	  .params = &params_no_private },
 	{ "R8166-3.5.3-6", "Write chunk and Reply chunk", t_both },
 };
 

@@ -1,223 +1,221 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is expected of a server.
+ * Checks of what a server sends.
  */
 
+#include <string.h>
+#include "expect.h"
+#include "nfs4.h"
 #include "probe.h"
 
-/* An error as both reasons have it: the header and the reason. */
+/* The part that ERR_VERS and ERR_CHUNK have in common. */
 static bool is_any_error(const struct reply *r, uint32_t xid, uint32_t err)
 {
-	if (r->len < 20 || get_word(r->p, HDR_XID) != xid || get_word(r->p, HDR_PROC) != RDMA_ERROR || get_word(r->p, 4) != err)
-		return fail("%u octets, xid %x, proc %u, word 4 %u; wanted xid %x, RDMA_ERROR, %u", r->len,
-			    get_word(r->p, HDR_XID), get_word(r->p, HDR_PROC), get_word(r->p, 4), xid, err);
+	if (r->len < ERR_CHUNK_LEN || get_word(r->p, HDR_XID) != xid ||
+	    get_word(r->p, HDR_PROC) != RDMA_ERROR || get_word(r->p, HDR_ERR) != err)
+		return fail("%u bytes, xid %x, proc %u, err %u; expected xid %x, RDMA_ERROR, %u",
+			    r->len, get_word(r->p, HDR_XID), get_word(r->p, HDR_PROC),
+			    get_word(r->p, HDR_ERR), xid, err);
 	if (r->invalidated)
-		return fail("an error that invalidates %x", r->invalidated_rkey);
-	return get_word(r->p, HDR_CREDITS) ? true : fail("an error that grants no credits");
+		return fail("RDMA_ERROR invalidates handle %x", r->invalidated_rkey);
+	return get_word(r->p, HDR_CREDITS) ? true : fail("RDMA_ERROR grants no credits");
 }
 
-/* ERR_CHUNK says nothing else, and has no payload. */
+/* ERR_CHUNK has no arguments. */
 bool is_error(const struct reply *r, uint32_t xid, uint32_t err)
 {
 	if (!is_any_error(r, xid, err))
 		return false;
-	if (r->len != 20 || get_word(r->p, HDR_VERS) != 1)
-		return fail("an error of %u octets, vers %u", r->len, get_word(r->p, HDR_VERS));
+	if (r->len != ERR_CHUNK_LEN || get_word(r->p, HDR_VERS) != RPCRDMA_VERSION)
+		return fail("RDMA_ERROR of %u bytes, vers %u", r->len, get_word(r->p, HDR_VERS));
 	return true;
 }
 
-/* ERR_VERS says which version it was asked by, and that there is only version 1. */
+/* ERR_VERS repeats the Call's version, and says that only version 1 is supported. */
 bool is_err_vers(const struct reply *r, uint32_t xid, uint32_t vers)
 {
 	if (!is_any_error(r, xid, ERR_VERS))
 		return false;
-	if (r->len != 28 || get_word(r->p, HDR_VERS) != vers || get_word(r->p, 5) != 1 || get_word(r->p, 6) != 1)
-		return fail("%u octets, vers %u, range %u..%u", r->len, get_word(r->p, HDR_VERS), get_word(r->p, 5),
-			    get_word(r->p, 6));
+	if (r->len != ERR_VERS_LEN || get_word(r->p, HDR_VERS) != vers ||
+	    get_word(r->p, HDR_VERS_LOW) != RPCRDMA_VERSION ||
+	    get_word(r->p, HDR_VERS_HIGH) != RPCRDMA_VERSION)
+		return fail("ERR_VERS of %u bytes, vers %u, range %u..%u", r->len,
+			    get_word(r->p, HDR_VERS), get_word(r->p, HDR_VERS_LOW),
+			    get_word(r->p, HDR_VERS_HIGH));
 	return true;
 }
 
-/* The next word; where there is none, @w is behind the end. */
-static bool word_at(const struct reply *r, unsigned int *w, uint32_t *word)
+/* Gets the next word. If the message ends before it, @w is behind the end. */
+static bool next_word(const struct reply *r, unsigned int *w, uint32_t *value)
 {
 	const unsigned int at = (*w)++;
 
 	if (4 * *w > r->len)
 		return false;
-	*word = get_word(r->p, at);
+	*value = get_word(r->p, at);
 	return true;
 }
 
-/* Goes past a Write chunk, if there is one and the message is long enough for it. */
-static bool chunk_at(const struct reply *r, unsigned int *w)
+/* Skips a Write chunk or Reply chunk. False if there is none, or the message ends in it. */
+static bool skip_chunk(const struct reply *r, unsigned int *w)
 {
 	uint32_t present, n;
 
-	if (!word_at(r, w, &present) || !present)
+	if (!next_word(r, w, &present) || !present)
 		return false;
-	/* Neither a chunk nor the end of the list: nothing can be behind it. */
+	/* A malformed discriminator: the lists do not end in this message. */
 	if (present > 1)
 		*w = r->len;
-	if (!word_at(r, w, &n))
+	if (!next_word(r, w, &n))
 		return false;
-	*w += 4 * (n < r->len ? n : r->len);
+	*w += SEGMENT_WORDS * (n < r->len ? n : r->len);
 	return 4 * *w < r->len;
 }
 
-/* Returns the offset of the RPC message in an RDMA_MSG without Read list; 0 for RDMA_NOMSG. */
-bool body_at(const struct reply *r, uint32_t xid, unsigned int *at)
+/*
+ * Checks the header of a Reply, which has no Read list. @at is where in the message the RPC
+ * Reply starts, or 0 for RDMA_NOMSG.
+ */
+bool reply_body(const struct reply *r, uint32_t xid, unsigned int *at)
 {
-	unsigned int w = 4;
+	unsigned int w = HDR_LISTS;
+	uint32_t proc;
 
-	if (r->len < 28 || get_word(r->p, HDR_XID) != xid || get_word(r->p, HDR_VERS) != 1)
-		return fail("%u octets, xid %x (wanted %x), vers %u", r->len, get_word(r->p, HDR_XID), xid,
-			    get_word(r->p, HDR_VERS));
-	if (get_word(r->p, HDR_PROC) == RDMA_ERROR)
-		return fail("RDMA_ERROR %u", get_word(r->p, 4));
-	if (get_word(r->p, HDR_PROC) > RDMA_NOMSG || !get_word(r->p, HDR_CREDITS))
-		return fail("procedure %u, %u credits", get_word(r->p, HDR_PROC), get_word(r->p, HDR_CREDITS));
+	if (r->len < HDR_EMPTY_LEN || get_word(r->p, HDR_XID) != xid ||
+	    get_word(r->p, HDR_VERS) != RPCRDMA_VERSION)
+		return fail("%u bytes, xid %x (expected %x), vers %u", r->len,
+			    get_word(r->p, HDR_XID), xid, get_word(r->p, HDR_VERS));
+	proc = get_word(r->p, HDR_PROC);
+	if (proc == RDMA_ERROR)
+		return fail("RDMA_ERROR %u", get_word(r->p, HDR_ERR));
+	if (proc > RDMA_NOMSG || !get_word(r->p, HDR_CREDITS))
+		return fail("proc %u, %u credits", proc, get_word(r->p, HDR_CREDITS));
 	if (get_word(r->p, w++))
-		return fail("Read list in a Reply");
-	while (chunk_at(r, &w))
+		return fail("a Read list in a Reply");
+	while (skip_chunk(r, &w))
 		;
-	chunk_at(r, &w);
+	skip_chunk(r, &w);
 	if (4 * w > r->len)
-		return fail("the lists do not end in %u octets", r->len);
-	*at = get_word(r->p, HDR_PROC) == RDMA_NOMSG ? 0 : 4 * w;
+		return fail("the chunk lists exceed the message of %u bytes", r->len);
+	*at = proc == RDMA_NOMSG ? 0 : 4 * w;
 	if (!*at && 4 * w != r->len)
-		return fail("%u octets behind the header of a Long Reply", r->len - 4 * w);
+		return fail("%u bytes behind the header of an RDMA_NOMSG", r->len - 4 * w);
 	if (*at && (r->len < *at + 4 || get_word(r->p + *at, RPC_XID) != xid))
-		return fail("xid %x in the payload (wanted %x)", get_word(r->p + *at, RPC_XID), xid);
+		return fail("xid %x in the payload (expected %x)",
+			    get_word(r->p + *at, RPC_XID), xid);
 	return true;
 }
 
-/* It answers one of @n Calls, from this XID on, that has not been answered before. */
+/* Checks that this is the first Reply to one of the @n Calls whose XIDs start at @first. */
 bool answers_one(const struct reply *r, uint32_t first, unsigned int n, bool *seen,
 		 unsigned int *at)
 {
 	const uint32_t i = get_word(r->p, HDR_XID) - first;
 
 	if (i >= n)
-		return fail("xid %x (wanted %x to %x)", get_word(r->p, HDR_XID), first, first + n - 1);
+		return fail("xid %x (expected %x to %x)", get_word(r->p, HDR_XID), first,
+			    first + n - 1);
 	if (seen[i])
-		return fail("xid %x is answered twice", get_word(r->p, HDR_XID));
+		return fail("a second Reply for xid %x", get_word(r->p, HDR_XID));
 	seen[i] = true;
-	return body_at(r, first + i, at);
+	return reply_body(r, first + i, at);
 }
 
-/* The status of the compound whose Reply starts at @p, and where its results start. */
+/* Checks that a compound of enc_compound() with @ops operations has succeeded. */
 bool compound_ok(const uint8_t *p, unsigned int ops)
 {
-	if (get_word(p, RPC_TYPE) != 1 || get_word(p, RPC_REPLY_STAT) || get_word(p, RPC_ACCEPT_STAT))
-		return fail("RPC: msg_type %u, stat %u, accept_stat %u", get_word(p, 1), get_word(p, 2), get_word(p, 5));
-	if (get_word(p, 6))
-		return fail("NFS4 status %u", get_word(p, 6));
-	if (get_word(p, 8) != ops + 2)
-		return fail("%u results", get_word(p, 8));
+	if (get_word(p, RPC_TYPE) != RPC_REPLY || get_word(p, RPC_REPLY_STAT) ||
+	    get_word(p, RPC_ACCEPT_STAT))
+		return fail("msg_type %u, reply_stat %u, accept_stat %u", get_word(p, RPC_TYPE),
+			    get_word(p, RPC_REPLY_STAT), get_word(p, RPC_ACCEPT_STAT));
+	if (get_word(p, NFS_STATUS))
+		return fail("NFS4 status %u", get_word(p, NFS_STATUS));
+	if (get_word(p, COMPOUND_NUMRES) != ops + COMPOUND_PREFIX_OPS)
+		return fail("%u results, expected %u", get_word(p, COMPOUND_NUMRES),
+			    ops + COMPOUND_PREFIX_OPS);
 	return true;
 }
 
-/* The same of one that was written to memory, which has its XID in it as well. */
-bool compound_of(const uint8_t *p, uint32_t xid, unsigned int ops)
+/* The same for a Reply in a Reply chunk, whose XID was not checked by reply_body(). */
+bool compound_ok_xid(const uint8_t *p, uint32_t xid, unsigned int ops)
 {
 	if (get_word(p, RPC_XID) != xid)
-		return fail("a Long Reply with xid %x (wanted %x)", get_word(p, RPC_XID), xid);
+		return fail("xid %x in the Reply chunk (expected %x)", get_word(p, RPC_XID), xid);
 	return compound_ok(p, ops);
 }
 
 /*
- * A Write chunk or the Reply chunk comes back as it was offered, but for the lengths: its
- * segments are filled in their order (RFC 8166 Section 3.4.6). Goes past it.
+ * Checks that a Write chunk or the Reply chunk is returned as it was offered, but for the
+ * lengths: @len bytes fill its segments in order (RFC 8166 Section 3.4.6). Moves @w behind it.
  */
-bool came_back(const struct reply *r, unsigned int *w, const uint8_t *offered, uint32_t octets)
+bool chunk_returned(const struct reply *r, unsigned int *w, const uint8_t *offered, uint32_t len)
 {
 	const uint32_t n = get_word(offered, 1);
 	const uint8_t *p = r->p + 4 * *w;
-	uint32_t i, length;
+	uint32_t i, want;
 
-	if (get_word(p, RPC_XID) != 1 || get_word(p, 1) != n)
-		return fail("a chunk of %u segments came back as %u %u", n, get_word(p, RPC_XID), get_word(p, 1));
-	for (i = 0; i < n; i++) {
-		offered += i ? 16 : 8;
-		p += i ? 16 : 8;
-		if (get_word(p, 0) != get_word(offered, 0) || memcmp(p + 8, offered + 8, 8))
-			return fail("segment %u of %u came back as another", i, n);
-		length = get_word(offered, 1) < octets ? get_word(offered, 1) : octets;
-		if (get_word(p, 1) != length)
-			return fail("segment %u of %u: %u octets, not %u", i, n, get_word(p, 1), length);
-		octets -= length;
+	if (get_word(p, 0) != 1 || get_word(p, 1) != n)
+		return fail("a chunk of %u segments is returned as %u %u", n, get_word(p, 0),
+			    get_word(p, 1));
+	offered += CHUNK_HEAD_LEN;
+	p += CHUNK_HEAD_LEN;
+	for (i = 0; i < n; i++, offered += SEGMENT_LEN, p += SEGMENT_LEN) {
+		if (get_word(p, 0) != get_word(offered, 0) ||
+		    get_dword(p, 2) != get_dword(offered, 2))
+			return fail("segment %u of %u: handle or offset has changed", i, n);
+		want = get_word(offered, 1) < len ? get_word(offered, 1) : len;
+		if (get_word(p, 1) != want)
+			return fail("segment %u of %u: length %u, expected %u", i, n,
+				    get_word(p, 1), want);
+		len -= want;
 	}
-	*w += 2 + 4 * n;
-	return octets ? fail("%u octets too many for the chunk", octets) : true;
+	*w += CHUNK_HEAD_LEN / 4 + SEGMENT_WORDS * n;
+	return len ? fail("the chunk is %u bytes too short", len) : true;
 }
 
-/* The Write list ends here, and there is no Reply chunk. */
-bool no_more_returned(const struct reply *r, unsigned int w)
+/* The same for a chunk that is at the same place in the Call. */
+bool same_chunk_returned(const struct reply *r, unsigned int *w, const struct enc *call,
+			 uint32_t len)
+{
+	return chunk_returned(r, w, call->buf + 4 * *w, len);
+}
+
+/* Checks that the Write list ends here, and that there is no Reply chunk. */
+bool no_more_chunks(const struct reply *r, unsigned int w)
 {
 	if (get_word(r->p, w) || get_word(r->p, w + 1))
-		return fail("more chunks came back than were offered");
+		return fail("more chunks are returned than were offered");
 	return true;
 }
 
-/* So much is left of the Reply in the message, where that has its payload. */
-bool is_left(const struct reply *r, unsigned int at, unsigned int octets)
+/* Checks how many bytes of the RPC Reply are inline; @at is from reply_body(). */
+bool inline_len_is(const struct reply *r, unsigned int at, unsigned int len)
 {
-	if (!at || r->len - at != octets)
-		return fail("%u octets are inline, not %u", at ? r->len - at : 0, octets);
+	if (!at || r->len - at != len)
+		return fail("%u bytes are inline, expected %u", at ? r->len - at : 0, len);
 	return true;
 }
 
+/* Checks that the server still answers on this connection. */
 bool alive(struct conn *c)
 {
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 	struct reply r;
-	uint32_t xid = next_xid++;
+	uint32_t xid = new_xid();
 	unsigned int at;
 
 	enc_null_call(&e, xid);
-	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
+	if (!exchange(c, &e, &r) || !reply_body(&r, xid, &at))
 		return false;
 	if (!at)
-		return fail("NULL: no Reply behind the header");
-	if (get_word(r.p + at, RPC_TYPE) != 1 || get_word(r.p + at, RPC_ACCEPT_STAT))
-		return fail("NULL: msg_type %u, accept_stat %u", get_word(r.p + at, RPC_TYPE), get_word(r.p + at, RPC_ACCEPT_STAT));
+		return fail("NULL: RDMA_NOMSG");
+	if (get_word(r.p + at, RPC_TYPE) != RPC_REPLY || get_word(r.p + at, RPC_ACCEPT_STAT))
+		return fail("NULL: msg_type %u, accept_stat %u", get_word(r.p + at, RPC_TYPE),
+			    get_word(r.p + at, RPC_ACCEPT_STAT));
 	return true;
 }
 
-/*
- * Sends that came before there was a Receive for them, at either end of the device, where it
- * counts them. The one who sends does not notice: it tries again, as the other end asks it to.
- */
-unsigned long early_sends(const struct conn *c)
-{
-	static bool said;
-	unsigned long n = 0;
-	char path[128];
-	FILE *f;
-
-	/* What the kernel tells is up to 10 ms old. */
-	usleep(20000);
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%u/hw_counters/send_rnr_err",
-		 ibv_get_device_name(c->id->verbs->device), c->id->port_num);
-	f = fopen(path, "r");
-	if ((!f || fscanf(f, "%lu", &n) != 1) && !said) {
-		said = true;
-		printf("# %s does not count Sends without a Receive\n",
-		       ibv_get_device_name(c->id->verbs->device));
-	}
-	if (f)
-		fclose(f);
-	return n;
-}
-
-/* Where they are not counted this says nothing, as the output tells. */
-bool none_early(const struct conn *c, unsigned long before)
-{
-	const unsigned long n = early_sends(c) - before;
-
-	return n ? fail("%lu Sends found no Receive", n) : true;
-}
-
+/* Checks that the Call is answered by RDMA_ERROR, and that the connection stays usable. */
 bool refused(struct conn *c, const struct enc *e, uint32_t xid, uint32_t err)
 {
 	struct reply r;
@@ -225,7 +223,7 @@ bool refused(struct conn *c, const struct enc *e, uint32_t xid, uint32_t err)
 	return exchange(c, e, &r) && is_error(&r, xid, err) && alive(c);
 }
 
-bool silent(struct conn *c, const struct enc *e)
+bool not_answered(struct conn *c, const struct enc *e)
 {
 	struct reply r;
 
@@ -234,67 +232,18 @@ bool silent(struct conn *c, const struct enc *e)
 	return r.any ? fail("answered: proc %u", get_word(r.p, HDR_PROC)) : true;
 }
 
+/* Checks that the message is not answered, and that the connection stays usable. */
 bool ignored(struct conn *c, const struct enc *e)
 {
-	return silent(c, e) && alive(c);
+	return not_answered(c, e) && alive(c);
 }
 
-/*
- * Which of the patterns it is that files hold: the first one is that of "probe --pattern".
- * What is to be WRITTEN is of another one each time, so that neither the file nor a page of
- * the server's holds it already.
- */
-static unsigned int salt;
-
-void renew(void)
+/* Sends a compound whose results fit in a Short Reply. */
+bool compound_succeeds(struct conn *c, const struct enc *e, unsigned int ops)
 {
-	salt++;
-}
+	struct reply r;
+	unsigned int at;
 
-uint8_t pattern(unsigned int i)
-{
-	return i * 7 + (i >> 8) * 13 + (i >> 16) + salt * 101;
-}
-
-void fill(uint8_t *p, unsigned int from, unsigned int n)
-{
-	unsigned int i;
-
-	for (i = 0; i < n; i++)
-		p[i] = pattern(from + i);
-}
-
-bool same(const char *what, const uint8_t *p, unsigned int from, unsigned int n)
-{
-	unsigned int i;
-
-	for (i = 0; i < n; i++)
-		if (p[i] != pattern(from + i))
-			return fail("%s: octet %u is %02x, not %02x", what, i, p[i], pattern(from + i));
-	return true;
-}
-
-uint64_t at_area(struct conn *c, unsigned int off)
-{
-	return (uintptr_t)c->area + off;
-}
-
-/* The memory of connections that are gone is given back, where there is a gauge of it. */
-bool nothing_left(const char *gauge)
-{
-	unsigned long octets = 0;
-
-	for (int i = 0; i < 300 * patience; i++) {
-		FILE *f = fopen(gauge, "r");
-
-		if (!f)
-			return true;
-		if (fscanf(f, "%lu", &octets) != 1)
-			octets = 0;
-		fclose(f);
-		if (!octets)
-			return true;
-		usleep(100000);
-	}
-	return fail("%lu octets are left", octets);
+	return exchange(c, e, &r) && reply_body(&r, get_word(e->buf, HDR_XID), &at) &&
+	       compound_ok(r.p + at, ops);
 }

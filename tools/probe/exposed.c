@@ -8,7 +8,7 @@
 #define _GNU_SOURCE
 #include <signal.h>
 #include <sys/wait.h>
-#include "probe.h"
+#include "compat.h"
 
 #define SOON	300	/* ms, in which a client takes back what a Reply has ended */
 
@@ -17,10 +17,10 @@ static bool is_it(const struct call *call, bool (*kind)(const struct call *call)
 {
 	static unsigned int last;
 
-	if (last == serial || !kind(call))
+	if (last == serving.case_number || !kind(call))
 		return false;
-	last = serial;
-	seen = true;
+	last = serving.case_number;
+	serving.call_seen = true;
 	return true;
 }
 
@@ -34,7 +34,7 @@ static int reach(struct conn *c, enum ibv_wr_opcode what, const struct segment *
 	if (s->length > AREA)
 		return -1;
 	memset(c->area, 0x5a, s->length);
-	return rdma(c, what, s->handle, s->offset, s->length, 0);
+	return old_rdma(c, what, s->handle, s->offset, s->length, 0);
 }
 
 /*
@@ -45,8 +45,8 @@ static bool is_kept_off(struct conn *c, enum ibv_wr_opcode what, const struct se
 			int64_t by, unsigned int len)
 {
 	memset(c->area, 0x5a, len);
-	seen = kept_off(c, what, s, by, len);
-	return seen;
+	serving.call_seen = access_denied(c, what, s, by, len);
+	return serving.call_seen;
 }
 
 static bool read_twice(struct conn *c, struct call *call)
@@ -55,51 +55,51 @@ static bool read_twice(struct conn *c, struct call *call)
 	int i;
 
 	if (!is_it(call, is_write))
-		return answer_honestly(c, call);
+		return answer_correctly(c, call);
 	if (!has(&call->reads))
 		return false;
 	for (i = 0; i < 2; i++) {
 		if (reach(c, IBV_WR_RDMA_READ, s))
 			return fail("not exposed, time %d", i);
-		if (!same("exposed data", c->area, 77, s->length))
+		if (!check_pattern("exposed data", c->area, 77, s->length))
 			return false;
-		usleep(1000 * SOON * patience);
+		usleep(1000 * SOON * probe.time_factor);
 	}
-	return answer_honestly(c, call);
+	return answer_correctly(c, call);
 }
 
 /* The consumer must not have it before it is the client's alone. */
 static bool read_after(struct conn *c, struct call *call)
 {
 	if (!is_it(call, is_write))
-		return answer_honestly(c, call);
-	if (!has(&call->reads) || !answer_honestly(c, call))
+		return answer_correctly(c, call);
+	if (!has(&call->reads) || !answer_correctly(c, call))
 		return false;
-	usleep(1000 * SOON * patience);
+	usleep(1000 * SOON * probe.time_factor);
 	return is_kept_off(c, IBV_WR_RDMA_READ, call->reads.seg, 0, 4);
 }
 
 static bool write_after(struct conn *c, struct call *call)
 {
 	if (!is_it(call, is_read))
-		return answer_honestly(c, call);
-	if (!has(&call->write) || !answer_honestly(c, call))
+		return answer_correctly(c, call);
+	if (!has(&call->write) || !answer_correctly(c, call))
 		return false;
-	usleep(1000 * SOON * patience);
+	usleep(1000 * SOON * probe.time_factor);
 	return is_kept_off(c, IBV_WR_RDMA_WRITE, call->write.seg, 0, 4);
 }
 
 static bool write_to_source(struct conn *c, struct call *call)
 {
 	if (!is_it(call, is_write))
-		return answer_honestly(c, call);
+		return answer_correctly(c, call);
 	return has(&call->reads) && is_kept_off(c, IBV_WR_RDMA_WRITE, call->reads.seg, 0, 4);
 }
 
 static bool read_from_sink(struct conn *c, struct call *call)
 {
 	if (!is_it(call, is_read))
-		return answer_honestly(c, call);
+		return answer_correctly(c, call);
 	/* siw_qp_sq_proc_tx() */
 	if (is_iwarp(c))
 		return skip("siw checks no right to read when it answers an RDMA Read");
@@ -111,7 +111,7 @@ static bool write_behind(struct conn *c, struct call *call)
 	const struct segment *last;
 
 	if (!is_it(call, is_read))
-		return answer_honestly(c, call);
+		return answer_correctly(c, call);
 	if (!has(&call->write))
 		return false;
 	last = &call->write.seg[call->write.n - 1];
@@ -121,7 +121,7 @@ static bool write_behind(struct conn *c, struct call *call)
 static bool write_before(struct conn *c, struct call *call)
 {
 	if (!is_it(call, is_read))
-		return answer_honestly(c, call);
+		return answer_correctly(c, call);
 	return has(&call->write) && is_kept_off(c, IBV_WR_RDMA_WRITE, call->write.seg, -1, 1);
 }
 
@@ -143,22 +143,22 @@ static bool beside(struct conn *c, struct call *call, bool behind)
 
 static bool write_behind_odd(struct conn *c, struct call *call)
 {
-	return is_it(call, is_read) ? beside(c, call, true) : answer_honestly(c, call);
+	return is_it(call, is_read) ? beside(c, call, true) : answer_correctly(c, call);
 }
 
 static bool write_before_odd(struct conn *c, struct call *call)
 {
-	return is_it(call, is_read) ? beside(c, call, false) : answer_honestly(c, call);
+	return is_it(call, is_read) ? beside(c, call, false) : answer_correctly(c, call);
 }
 
 static bool read_behind_odd(struct conn *c, struct call *call)
 {
-	return is_it(call, is_write) ? beside(c, call, true) : answer_honestly(c, call);
+	return is_it(call, is_write) ? beside(c, call, true) : answer_correctly(c, call);
 }
 
 static bool read_before_odd(struct conn *c, struct call *call)
 {
-	return is_it(call, is_write) ? beside(c, call, false) : answer_honestly(c, call);
+	return is_it(call, is_write) ? beside(c, call, false) : answer_correctly(c, call);
 }
 
 /*
@@ -175,7 +175,7 @@ static bool foresee(struct conn *c, struct call *call)
 	unsigned int i, most = 0;
 
 	if (!call->reads.n && !call->write.n)
-		return answer_honestly(c, call);
+		return answer_correctly(c, call);
 	/* The last time first. */
 	for (i = 1; i <= n && i <= COUNT(past); i++) {
 		const struct segment *p = &past[(n - i) % COUNT(past)];
@@ -196,12 +196,12 @@ static bool foresee(struct conn *c, struct call *call)
 	past[n++ % COUNT(past)] = *s;
 	for (i = 0; i < COUNT(steps); i++)
 		most = steps[i] > most ? steps[i] : most;
-	seen = n >= 100;
-	if (seen && (even > n / 2 || (again >= n / 4 && most > again / 2) || same_page > n / 2))
+	serving.call_seen = n >= 100;
+	if (serving.call_seen && (even > n / 2 || (again >= n / 4 && most > again / 2) || same_page > n / 2))
 		return fail("of %u handles %u by the step before; %u of regions that were there"
 			    " before, %u by the same step; %u at pages that were", n, even, again,
 			    most, same_page);
-	return answer_honestly(c, call);
+	return answer_correctly(c, call);
 }
 
 /* Who tells the other what has happened. */
@@ -212,7 +212,7 @@ static bool happens(const char *what)
 {
 	int i;
 
-	for (i = 0; i < 300 * patience && access(what, F_OK); i++)
+	for (i = 0; i < 300 * probe.time_factor && access(what, F_OK); i++)
 		usleep(100000);
 	return !access(what, F_OK);
 }
@@ -225,13 +225,13 @@ static void tell(const char *what)
 /* Who waits for this Reply is killed. READs would go on without their reader. */
 static bool write_for_the_dead(struct conn *c, struct call *call)
 {
-	if (seen || !call->reply.n)
-		return answer_honestly(c, call);
-	seen = true;
+	if (serving.call_seen || !call->reply.n)
+		return answer_correctly(c, call);
+	serving.call_seen = true;
 	tell(HELD);
 	if (!happens(KILLED))
 		return fail("nobody was killed");
-	usleep(1000 * SOON * patience);
+	usleep(1000 * SOON * probe.time_factor);
 	return is_kept_off(c, IBV_WR_RDMA_WRITE, call->reply.seg, 0, 4);
 }
 
@@ -258,8 +258,8 @@ static struct call *next_writer(struct conn *c)
 	unsigned int i;
 	int ms;
 
-	for (ms = 0; ms < 5000 * patience && !gone(c); ms++, usleep(1000))
-		for (i = 0; (call = waiting(c, i)); i++)
+	for (ms = 0; ms < 5000 * probe.time_factor && !disconnected(c); ms++, usleep(1000))
+		for (i = 0; (call = queued_call(c, i)); i++)
 			if (call->reads.n)
 				return call;
 	return NULL;
@@ -274,15 +274,15 @@ static bool lie_for_the_dead(struct conn *c, struct call *call)
 	struct call *other;
 	struct enc e;
 
-	if (seen || !call->reply.n)
-		return answer_honestly(c, call);
+	if (serving.call_seen || !call->reply.n)
+		return answer_correctly(c, call);
 	other = next_writer(c);
 	if (!other)
-		return answer_honestly(c, call);
-	seen = true;
+		return answer_correctly(c, call);
+	serving.call_seen = true;
 	if (!make_reply(c, call, &e) || !send_invalidating(c, &e, other->reads.seg[0].handle))
 		return fail("cannot invalidate what another Call exposes");
-	usleep(1000 * SOON * patience);
+	usleep(1000 * SOON * probe.time_factor);
 	tell(HELD);
 	if (!happens(KILLED))
 		return fail("nobody was killed");
@@ -290,7 +290,7 @@ static bool lie_for_the_dead(struct conn *c, struct call *call)
 }
 
 /* So many ms late a connection ends. By then the task has been killed. */
-#define LATE	(SOON * patience + 4000)
+#define LATE	(SOON * probe.time_factor + 4000)
 #define SLOWLY	"insmod /probe/delay_fn.ko function=xprt_autoclose entry=1 delay_ms=%d"
 
 /* One WRITE after another, and nothing else. */
@@ -345,7 +345,7 @@ static bool scribble(struct conn *c, struct call *call,
 	struct enc e;
 
 	if (!is_it(call, is_read))
-		return answer_honestly(c, call);
+		return answer_correctly(c, call);
 	if (!has(&call->write))
 		return false;
 	for (; s < call->write.seg + call->write.n; s++)
@@ -370,31 +370,31 @@ static const struct test tests[] = {
 	{ "R8166-2.3.2-4 R8166-3.4.5.1-2", "exposed until the Reply",
 	  .answer = read_twice, .work = write_file },
 	{ "R8166-4.4.1-1 R8166-8.1.3-2", "no source of data after the Reply",
-	  .answer = read_after, .work = write_file, .connections = -1 },
+	  .answer = read_after, .work = write_file, .min_connections = 1 },
 	{ "R8166-4.4.1-1 R8166-8.1.3-2", "no place for data after the Reply",
-	  .answer = write_after, .work = read_file, .connections = -1 },
+	  .answer = write_after, .work = read_file, .min_connections = 1 },
 	{ "R8166-8.1.3-1", "no writing to a source",
-	  .answer = write_to_source, .work = write_file, .connections = -2 },
+	  .answer = write_to_source, .work = write_file, .min_connections = 2 },
 	{ "R8166-8.1.3-1", "no reading of a place for data",
-	  .answer = read_from_sink, .work = read_file, .connections = -2 },
+	  .answer = read_from_sink, .work = read_file, .min_connections = 2 },
 	{ "R8166-8.1-1", "nothing behind a segment",
-	  .answer = write_behind, .work = read_file, .connections = -2 },
+	  .answer = write_behind, .work = read_file, .min_connections = 2 },
 	{ "R8166-8.1-1", "nothing before a segment",
-	  .answer = write_before, .work = read_file, .connections = -2 },
+	  .answer = write_before, .work = read_file, .min_connections = 2 },
 	{ "R8166-8.1-1", "nothing behind a place for data, on its last page",
-	  .answer = write_behind_odd, .work = read_odd, .connections = -2 },
+	  .answer = write_behind_odd, .work = read_unaligned, .min_connections = 2 },
 	{ "R8166-8.1-1", "nothing before a place for data, on its first page",
-	  .answer = write_before_odd, .work = read_odd, .connections = -2 },
+	  .answer = write_before_odd, .work = read_unaligned, .min_connections = 2 },
 	{ "R8166-8.1-1", "nothing behind a source of data, on its last page",
-	  .answer = read_behind_odd, .work = write_odd, .connections = -2 },
+	  .answer = read_behind_odd, .work = write_unaligned, .min_connections = 2 },
 	{ "R8166-8.1-1", "nothing before a source of data, on its first page",
-	  .answer = read_before_odd, .work = write_odd, .connections = -2 },
+	  .answer = read_before_odd, .work = write_unaligned, .min_connections = 2 },
 	{ "R8166-8.1.2-1", "handles that cannot be foreseen", .answer = foresee, .work = use_often },
 	{ "R8166-4.4.1-3 R8166-8.1.3-3", "nothing of a Call that was given up",
-	  .answer = write_for_the_dead, .work = list_and_be_killed, .connections = -1 },
+	  .answer = write_for_the_dead, .work = list_and_be_killed, .min_connections = 1 },
 	{ "R8166-4.4.1-3 RI3-3.2-3", "nothing of a Call whose Reply invalidates another's",
-	  .answer = lie_for_the_dead, .work = list_beside_a_writer, .terms = &terms_inv,
-	  .connections = -2 },
+	  .answer = lie_for_the_dead, .work = list_beside_a_writer, .params = &params_remote_inv,
+	  .min_connections = 2 },
 	{ "R8166-4.3.2.2-3", "more is written than is returned",
 	  .answer = scribble_behind, .work = read_tail },
 	{ "R8166-4.3.2.2-3", "a chunk is written to, and returned unused",

@@ -7,7 +7,7 @@
 
 #include <signal.h>
 #include <sys/wait.h>
-#include "probe.h"
+#include "compat.h"
 
 #define EXPOSED		(AREA / 2)	/* where in the area the Replies are */
 #define SOON		300		/* ms, in which what is sent has arrived */
@@ -17,12 +17,6 @@ static struct {
 	uint32_t xid;
 	unsigned int n;
 } owed[RECVS];
-
-static bool is_listing(const struct call *call)
-{
-	return call->program == NFS && (call->procedure == NFS3_READDIR ||
-					call->procedure == NFS3_READDIRPLUS);
-}
 
 static void is_owed_nothing(void)
 {
@@ -34,14 +28,14 @@ static void owes(uint32_t xid)
 	static unsigned int last;
 	unsigned int i;
 
-	if (last != serial)
+	if (last != serving.case_number)
 		is_owed_nothing();
-	last = serial;
+	last = serving.case_number;
 	for (i = 0; i < COUNT(owed) - 1 && owed[i].n && owed[i].xid != xid; i++)
 		;
 	owed[i].xid = xid;
 	owed[i].n++;
-	seen = false;
+	serving.call_seen = false;
 }
 
 /* The case is over when none is owed any more. */
@@ -59,23 +53,23 @@ static bool told(const struct call *call)
 		}
 		left += owed[i].n;
 	}
-	seen = !left;
+	serving.call_seen = !left;
 	return known ? true : fail("RDMA_DONE for %x, which is not exposed", call->xid);
 }
 
 static void add(struct conn *c, struct chunk *x, unsigned int from, uint32_t len)
 {
 	x->seg[x->n++] = (struct segment) {
-		.handle = c->area_mr->rkey, .length = len, .offset = at_area(c, EXPOSED + from),
+		.handle = c->area_mr->rkey, .length = len, .offset = area_addr(c, EXPOSED + from),
 	};
 }
 
 static bool announce(struct conn *c, uint32_t xid, const struct chunk *x, uint32_t position)
 {
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 	unsigned int i;
 
-	enc_hdr(&e, xid, 1, grant, RDMA_NOMSG);
+	enc_hdr(&e, xid, 1, serving.grant, RDMA_NOMSG);
 	for (i = 0; i < x->n; i++)
 		enc_rseg(&e, position, x->seg[i].handle, x->seg[i].length, x->seg[i].offset);
 	enc_no_chunks(&e);
@@ -87,7 +81,7 @@ static bool announce(struct conn *c, uint32_t xid, const struct chunk *x, uint32
 static unsigned int lay(struct conn *c, struct call *call, unsigned int behind)
 {
 	unsigned int len;
-	const uint8_t *reply = honest_reply(c, call, &len);
+	const uint8_t *reply = reference_reply(c, call, &len);
 
 	if (!reply)
 		return 0;
@@ -102,7 +96,7 @@ static bool expose(struct conn *c, struct call *call)
 	unsigned int len;
 
 	if (call->reply.n)
-		return answer_honestly(c, call);
+		return answer_correctly(c, call);
 	len = lay(c, call, 0);
 	add(c, &x, 0, len);
 	return len && announce(c, call->xid, &x, 0);
@@ -117,7 +111,7 @@ static bool cut(struct conn *c, struct call *call, unsigned int behind, cut_fn h
 	unsigned int len;
 
 	if (call->reply.n)
-		return answer_honestly(c, call);
+		return answer_correctly(c, call);
 	len = lay(c, call, behind);
 	if (!len)
 		return false;
@@ -196,9 +190,9 @@ static bool spoiled(struct conn *c, struct call *call, cut_fn how, uint32_t posi
 	struct chunk x = { .n = 0 };
 	unsigned int len;
 
-	if (last == serial)
+	if (last == serving.case_number)
 		return expose(c, call);
-	last = serial;
+	last = serving.case_number;
 	len = lay(c, call, 0);
 	if (!len)
 		return false;
@@ -265,11 +259,11 @@ SPOILED(whole, 4)
 /* A READ whose data is in the Write chunk, if one believes it, and the rest exposed. */
 static bool reduced(struct conn *c, struct call *call)
 {
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 	unsigned int i;
 
-	enc_hdr(&e, call->xid, 1, grant, RDMA_NOMSG);
-	enc_rseg(&e, 0, c->area_mr->rkey, 128, at_area(c, EXPOSED));
+	enc_hdr(&e, call->xid, 1, serving.grant, RDMA_NOMSG);
+	enc_rseg(&e, 0, c->area_mr->rkey, 128, area_addr(c, EXPOSED));
 	enc_u32(&e, 0);
 	enc_u32(&e, 1);
 	enc_u32(&e, call->write.n);
@@ -288,11 +282,11 @@ static bool no_tag(struct conn *c, struct call *call)
 	static unsigned int last;
 	struct chunk x = { .n = 0 };
 
-	if (last == serial) {
+	if (last == serving.case_number) {
 		is_owed_nothing();
 		return expose(c, call);
 	}
-	last = serial;
+	last = serving.case_number;
 	add(c, &x, 0, lay(c, call, 0));
 	x.seg[0].handle ^= 0x5a5a00;
 	return announce(c, call->xid, &x, 0);
@@ -314,12 +308,12 @@ static bool twice(struct conn *c, struct call *call)
 /* A Read list in a Reply that has a payload: not understood, and not answered. */
 static bool beside_payload(struct conn *c, struct call *call)
 {
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 
-	enc_hdr(&e, call->xid, 1, grant, RDMA_MSG);
-	enc_rseg(&e, 0, c->area_mr->rkey, 4096, at_area(c, EXPOSED));
+	enc_hdr(&e, call->xid, 1, serving.grant, RDMA_MSG);
+	enc_rseg(&e, 0, c->area_mr->rkey, 4096, area_addr(c, EXPOSED));
 	enc_no_chunks(&e);
-	enc_accepted(&e, call->xid, 0);
+	enc_rpc_reply(&e, call->xid, 0);
 	return send_msg(c, &e) && expose(c, call);
 }
 
@@ -330,8 +324,8 @@ static bool too_late(struct conn *c, struct call *call)
 	static unsigned int last;
 	struct chunk x = { .n = 0 };
 
-	if (last != serial) {
-		last = serial;
+	if (last != serving.case_number) {
+		last = serving.case_number;
 		waits = call->xid;
 		return true;
 	}
@@ -350,13 +344,13 @@ static bool too_late(struct conn *c, struct call *call)
  */
 static bool refuse_version(struct conn *c, struct call *call)
 {
-	return is_listing(call) ? refuse_for_good(c, call, ERR_VERS) : answer_honestly(c, call);
+	return is_listing(call) ? refuse_once(c, call, ERR_VERS) : answer_correctly(c, call);
 }
 
 /* RDMA_DONEs are looked at for as long as there is work. */
 static int and_wait(int status)
 {
-	usleep(1000 * SOON * patience);
+	usleep(1000 * SOON * probe.time_factor);
 	return status;
 }
 
@@ -385,7 +379,7 @@ static int list_and_die(void)
 
 	if (!child)
 		_exit(list_directory());
-	usleep(1000 * SOON * patience);
+	usleep(1000 * SOON * probe.time_factor);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	return list();
@@ -399,7 +393,7 @@ static bool others(struct conn *c, struct call *call, bool *ok)
 	else if (is_listing(call) || (is_read(call) && call->writes == 1))
 		return false;
 	else
-		*ok = answer_honestly(c, call);
+		*ok = answer_correctly(c, call);
 	return true;
 }
 
@@ -434,24 +428,24 @@ static const struct test tests[] = {
 	{ "RR4-5.4.2-1", "another Position", .answer = spoiled_whole,
 	  .work = list_twice },
 	{ "RR4-5.4.2-1", "a reduced Reply", .answer = reduced,
-	  .work = read_in_vain, .expected = EIO },
+	  .work = read_in_vain, .work_errno = EIO },
 	{ "RR4-5.4.2-1", "beside a chunk that has room for it", .answer = pull_whole,
-	  .work = read_in_vain, .expected = EIO },
+	  .work = read_in_vain, .work_errno = EIO },
 	{ "RR4-4.1.2-2", "a tag of nobody's", .answer = no_tag,
-	  .work = list, .connections = -2 },
+	  .work = list, .min_connections = 2 },
 	{ "RR4-4.1.3-3", "an XID that nobody has used", .answer = stray,
 	  .work = list },
 	{ "RR4-4.1.3-3", "an RPC that was given up", .answer = too_late,
 	  .work = list_and_die },
 	{ "RR4-4.1.3-3", "each Reply twice", .answer = twice,
 	  .work = list },
-	{ "R8166-4.5-7", "ERR_VERS", .answer = refuse_version, .work = list, .expected = EIO },
+	{ "R8166-4.5-7", "ERR_VERS", .answer = refuse_version, .work = list, .work_errno = EIO },
 	{ "R8166-4.3.1-3", "a Read list beside a payload", .answer = beside_payload,
 	  .work = list },
 };
 
 const struct group group_exposer = {
 	.name = "exposer", .about = "a server that exposes its Replies, rightly and wrongly",
-	.tests = tests, .n = COUNT(tests), .terms = &terms_pulled, .others = others,
-	.fits = fits,
+	.tests = tests, .n = COUNT(tests), .params = &params_pulled, .answer_other = others,
+	.client_supports = fits,
 };

@@ -7,7 +7,7 @@
 
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include "probe.h"
+#include "compat.h"
 
 #define BATCH	2000	/* messages */
 #define TOGETHER 16	/* messages, after which the server is asked whether it has seen them */
@@ -19,13 +19,13 @@ static unsigned int messages, lost, pulled;
 /* Mostly little: moving it takes the longest, and is not what this is about. */
 static unsigned int some_size(void)
 {
-	return 1 + chance(chance(8) ? 512 : 8192);
+	return 1 + random_below(random_below(8) ? 512 : 8192);
 }
 
 /* Those that were posted have been received. */
 static bool all_sent(struct conn *c, unsigned int n)
 {
-	while (n && sent(c))
+	while (n && wait_sent(c))
 		n--;
 	return !n;
 }
@@ -38,11 +38,11 @@ static void read_list(struct conn *c, struct enc *e, struct enc *m, uint32_t xid
 	enc_compound(m, xid, 2);
 	enc_lookup(m, "fuzzed");
 	pos = enc_write(m, 0, size);
-	n = 1 + chance(3);
+	n = 1 + random_below(3);
 	enc_call_hdr(e, xid, RDMA_MSG);
 	for (i = 0; i < n; i++)
 		enc_rseg(e, pos, c->area_mr->rkey, i < n - 1 ? size / n : size - i * (size / n),
-			 at_area(c, i * (size / n)));
+			 area_addr(c, i * (size / n)));
 	enc_no_chunks(e);
 }
 
@@ -50,11 +50,11 @@ static void position_zero(struct conn *c, struct enc *e, struct enc *m, uint32_t
 {
 	enc_compound(m, xid, 1);
 	enc_lookup(m, "probe");
-	memcpy(c->area + AREA / 2, m->b, m->n);
+	memcpy(c->area + AREA / 2, m->buf, m->len);
 	enc_call_hdr(e, xid, RDMA_NOMSG);
-	enc_rseg(e, 0, c->area_mr->rkey, m->n, at_area(c, AREA / 2));
+	enc_rseg(e, 0, c->area_mr->rkey, m->len, area_addr(c, AREA / 2));
 	enc_no_chunks(e);
-	m->n = 0;
+	m->len = 0;
 }
 
 /*
@@ -63,9 +63,9 @@ static void position_zero(struct conn *c, struct enc *e, struct enc *m, uint32_t
  */
 static void results(struct conn *c, struct enc *e, struct enc *m, uint32_t xid)
 {
-	const unsigned int kinds = chance(4), size = kinds || !chance(8) ? some_size() :
-		4096 + chance(4096);
-	unsigned int n = 1 + chance(3), i;
+	const unsigned int kinds = random_below(4), size = kinds || !random_below(8) ? some_size() :
+		4096 + random_below(4096);
+	unsigned int n = 1 + random_below(3), i;
 
 	enc_call_hdr(e, xid, RDMA_MSG);
 	enc_u32(e, 0);
@@ -73,14 +73,14 @@ static void results(struct conn *c, struct enc *e, struct enc *m, uint32_t xid)
 		enc_u32(e, 1);
 		enc_u32(e, n);
 		for (i = 0; i < n; i++)
-			enc_seg(e, c->area_mr->rkey, size / n + 1, at_area(c, i * (size / n + 1)));
+			enc_seg(e, c->area_mr->rkey, size / n + 1, area_addr(c, i * (size / n + 1)));
 	}
 	enc_u32(e, 0);
 	enc_u32(e, !!(kinds & 2));
 	if (kinds & 2) {
 		enc_u32(e, n);
 		for (i = 0; i < n; i++)
-			enc_seg(e, c->area_mr->rkey, 4096, at_area(c, AREA / 4 + i * 4096));
+			enc_seg(e, c->area_mr->rkey, 4096, area_addr(c, AREA / 4 + i * 4096));
 	}
 	enc_compound(m, xid, 2);
 	enc_lookup(m, "probe");
@@ -102,8 +102,8 @@ static void note(const struct reply *r)
 /* The message that says that a Reply has been pulled: that one, or whichever. */
 static void some_done(struct enc *e, uint32_t xid)
 {
-	const uint32_t recent = xid - 1 - chance(2 * TOGETHER);
-	const bool right = chance(2);
+	const uint32_t recent = xid - 1 - random_below(2 * TOGETHER);
+	const bool right = random_below(2);
 
 	enc_call_hdr(e, right && exposed_handle ? exposed_xid : recent, RDMA_DONE);
 }
@@ -111,12 +111,12 @@ static void some_done(struct enc *e, uint32_t xid)
 /* A valid message, mostly a Call; returns how long its header is. */
 static unsigned int some_message(struct conn *c, struct enc *e)
 {
-	const uint32_t xid = next_xid++;
-	struct enc m = { .n = 0 };
+	const uint32_t xid = new_xid();
+	struct enc m = { .len = 0 };
 	unsigned int header;
 
-	e->n = 0;
-	switch (chance(6)) {
+	e->len = 0;
+	switch (random_below(6)) {
 	case 0:
 		enc_call_hdr(e, xid, RDMA_MSG);
 		enc_no_chunks(e);
@@ -134,8 +134,8 @@ static unsigned int some_message(struct conn *c, struct enc *e)
 	default:
 		results(c, e, &m, xid);
 	}
-	header = e->n;
-	enc_bytes(e, m.b, m.n);
+	header = e->len;
+	enc_bytes(e, m.buf, m.len);
 	return header;
 }
 
@@ -149,7 +149,7 @@ static bool next_reply(struct conn *c, struct reply *r)
 			return false;
 		if (r->any)
 			return true;
-		if (gone(c))
+		if (disconnected(c))
 			return fail("the server has left");
 	}
 	return fail("no answer to a Call that is right");
@@ -158,8 +158,8 @@ static bool next_reply(struct conn *c, struct reply *r)
 /* The server has seen all of what was sent, and answers a Call that is right. */
 static bool caught_up(struct conn *c)
 {
-	const uint32_t xid = next_xid++;
-	struct enc e = { .n = 0 };
+	const uint32_t xid = new_xid();
+	struct enc e = { .len = 0 };
 	struct reply r;
 
 	enc_null_call(&e, xid);
@@ -192,28 +192,28 @@ static bool at_server(void)
 	bool ok, invalidating;
 
 	for (done = 0; done < BATCH; done += TOGETHER) {
-		const struct terms *terms = chance(2) ? &terms_plain : &terms_pulled;
+		const struct params *params = random_below(2) ? &params_default : &params_pulled;
 
 		if (!c) {
-			c = conn_open(terms);
+			c = conn_open(params);
 			exposed_handle = 0;
 		}
 		if (!c)
-			return fail("no new connection: %s", why);
+			return fail("no new connection: %s", probe.reason);
 		ok = true;
 		for (i = n = 0; i < TOGETHER; i++) {
 			header = some_message(c, &e);
-			invalidating = !chance(256);
-			if (chance(8))
+			invalidating = !random_below(256);
+			if (random_below(8))
 				mutate(c, &e, header);
-			if (!e.n || e.n > peer_longest(c))
+			if (!e.len || e.len > peer_recv_size(c))
 				continue;
 			ok = ok && post_one(c, &e, invalidating);
 			n++;
 		}
 		if (ok && all_sent(c, n) && caught_up(c))
 			continue;
-		if (ok && !gone(c) && strstr(why, "no answer")) {
+		if (ok && !disconnected(c) && strstr(probe.reason, "no answer")) {
 			conn_close(c);
 			return false;
 		}
@@ -223,10 +223,10 @@ static bool at_server(void)
 	}
 	conn_close(c);
 	messages += BATCH;
-	c = conn_open(&terms_plain);
-	ok = c && alive(c) && read_item(c, 0, 4096, 1, false, 0);
+	c = conn_open(&params_default);
+	ok = c && alive(c) && old_read_item(c, 0, 4096, 1, false, 0);
 	conn_close(c);
-	return ok && nothing_left(SERVER_GAUGE);
+	return ok && memory_released(SERVER_GAUGE);
 }
 
 /* Load for the client until the batch is over. What becomes of it does not matter. */
@@ -249,7 +249,7 @@ static int list_anew(void)
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), "/%s/empty/changed", dir);
+	snprintf(path, sizeof(path), "/%s/empty/changed", probe.dir);
 	close(open(path, O_CREAT | O_WRONLY, 0600));
 	unlink(path);
 	return list_empty();
@@ -280,7 +280,7 @@ static bool expose(struct conn *c, struct call *call, struct enc *e)
 	static unsigned int turn;
 	const unsigned int at = AREA / 2 + turn++ % (AREA / 2 / ROOM) * ROOM;
 	unsigned int len;
-	const uint8_t *reply = honest_reply(c, call, &len);
+	const uint8_t *reply = reference_reply(c, call, &len);
 
 	if (!reply)
 		return false;
@@ -288,18 +288,18 @@ static bool expose(struct conn *c, struct call *call, struct enc *e)
 		return fail("a Reply of %u octets", len);
 	pulled++;
 	memcpy(c->area + at, reply, len);
-	e->n = 0;
-	enc_hdr(e, call->xid, 1, grant, RDMA_NOMSG);
-	enc_rseg(e, 0, c->area_mr->rkey, len / 2, at_area(c, at));
-	enc_rseg(e, 0, c->area_mr->rkey, len - len / 2, at_area(c, at + len / 2));
+	e->len = 0;
+	enc_hdr(e, call->xid, 1, serving.grant, RDMA_NOMSG);
+	enc_rseg(e, 0, c->area_mr->rkey, len / 2, area_addr(c, at));
+	enc_rseg(e, 0, c->area_mr->rkey, len - len / 2, area_addr(c, at + len / 2));
 	enc_no_chunks(e);
 	return true;
 }
 
 static bool is_to_pull(const struct conn *c, const struct call *call)
 {
-	return c->terms == &terms_pulled && !call->writes && !call->reply.n &&
-	       call->program == NFS && (call->procedure == NFS3_READDIR ||
+	return c->params == &params_pulled && !call->writes && !call->reply.n &&
+	       call->program == NFS_PROGRAM && (call->procedure == NFS3_READDIR ||
 					call->procedure == NFS3_READDIRPLUS);
 }
 
@@ -312,10 +312,10 @@ static unsigned int in_batch, batch;
  */
 static bool overrun(void)
 {
-	if (!strstr(why, ibv_wc_status_str(IBV_WC_RNR_RETRY_EXC_ERR)))
+	if (!strstr(probe.reason, ibv_wc_status_str(IBV_WC_RNR_RETRY_EXC_ERR)))
 		return false;
 	printf("# a connection is lost: more than there are Receives\n");
-	hang_up();
+	close_peer();
 	return true;
 }
 
@@ -323,21 +323,21 @@ static bool overrun(void)
 static bool fuzzed(struct conn *c, struct call *call)
 {
 	const bool to_pull = is_to_pull(c, call);
-	unsigned int n = chance(AT_ONCE), posted = 1, all;
+	unsigned int n = random_below(AT_ONCE), posted = 1, all;
 	struct enc right, wrong;
 
-	seen = true;
+	serving.call_seen = true;
 	if (to_pull ? !expose(c, call, &right) : !make_reply(c, call, &right))
 		return false;
 	while (n--) {
 		wrong = right;
-		all = octets_read(&wrong, call);
-		if (all && !chance(4))
-			say_read(&wrong, call, chance(all + 1), chance(all + 1));
-		mutate(c, &wrong, to_pull ? right.n : header_of(call));
-		if (!wrong.n || wrong.n > peer_longest(c))
+		all = read_result_len(&wrong, call);
+		if (all && !random_below(4))
+			set_read_result(&wrong, call, random_below(all + 1), random_below(all + 1));
+		mutate(c, &wrong, to_pull ? right.len : reply_hdr_len(call));
+		if (!wrong.len || wrong.len > peer_recv_size(c))
 			continue;
-		if (call->reads.n && !chance(64) ?
+		if (call->reads.n && !random_below(64) ?
 		    !post_invalidating(c, &wrong, call->reads.seg[0].handle) :
 		    !post_msg(c, &wrong))
 			return false;
@@ -349,9 +349,9 @@ static bool fuzzed(struct conn *c, struct call *call)
 }
 
 /* Replies are pulled on every other connection, and in every other batch on the first. */
-static const struct terms *some_terms(unsigned int number)
+static const struct params *some_terms(unsigned int number)
 {
-	return (number + batch) % 2 ? &terms_pulled : &terms_plain;
+	return (number + batch) % 2 ? &params_pulled : &params_default;
 }
 
 /* RDMA_DONE, which is right as often as not: what was mutated may be pulled as well. */
@@ -363,11 +363,11 @@ static bool takes_done(struct conn *c, struct call *call, bool *ok)
 }
 
 static const struct test load_test = {
-	"", "load", .answer = fuzzed, .work = load, .connections = -1, .terms_of = some_terms,
-	.options = "rsize=65536,wsize=65536,actimeo=0",
+	"", "load", .answer = fuzzed, .work = load, .min_connections = 1, .params_of = some_terms,
+	.mount_options = "rsize=65536,wsize=65536,actimeo=0",
 };
 
-static const struct group here = { .name = "fuzz_client", .others = takes_done };
+static const struct group here = { .name = "fuzz_client", .answer_other = takes_done };
 static const struct test sane_test = { "", "sane", .work = write_file };
 
 static bool at_client(void)
@@ -378,12 +378,12 @@ static bool at_client(void)
 		over = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	*over = false;
 	in_batch = 0;
-	errors_may_come = true;
-	ok = serve(&here, &load_test);
-	errors_may_come = false;
+	serving.ignore_errors = true;
+	ok = run_client_case(&here, &load_test);
+	serving.ignore_errors = false;
 	messages += in_batch;
-	lost += connections - 1;
-	return ok && serve(&here, &sane_test);
+	lost += serving.connections - 1;
+	return ok && run_client_case(&here, &sane_test);
 }
 
 int fuzz(bool server_end, uint64_t seed, unsigned int batches, unsigned int from)
@@ -397,13 +397,13 @@ int fuzz(bool server_end, uint64_t seed, unsigned int batches, unsigned int from
 
 		printf("# case %u - seed %llu\n", i, (unsigned long long)seed);
 		fflush(stdout);
-		strcpy(why, "");
-		seed_with(seed, i);
+		strcpy(probe.reason, "");
+		seed_random(seed, i);
 		batch = i;
-		next_xid = chance(0xffffffff);
+		probe.next_xid = random_below(0xffffffff);
 		ok = server_end ? at_server() : at_client();
 		if (!ok)
-			printf("# %s\n", why);
+			printf("# %s\n", probe.reason);
 		printf("%sok %u - seed %llu\n", ok ? "" : "not ", i, (unsigned long long)seed);
 		failures += !ok;
 	}

@@ -124,7 +124,7 @@ removed_in_use() {
 	nfs_mount /export /mnt/stands vers=4.2 || return
 	# Some are accepted in vain, some are seen to have left before that.
 	insmod /probe/delay_fn.ko function=rdma_accept entry=1 delay_ms=50 || return
-	/probe/probe --shy $SERVER4 || return
+	/probe/probe --connect-and-leave $SERVER4 || return
 	rmmod delay_fn || return
 	in_time rdma link delete "$RDMA_DEV" || return
 	rdma link add "$RDMA_DEV" type "$RDMA" netdev "$RDMA_NETDEV" || return

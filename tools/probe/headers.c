@@ -3,7 +3,7 @@
  * Headers, right and wrong.
  */
 
-#include "probe.h"
+#include "compat.h"
 
 static bool t_null(struct conn *c)
 {
@@ -21,9 +21,9 @@ static bool t_private(struct conn *c)
 
 static bool t_credits(struct conn *c)
 {
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 	struct reply r;
-	uint32_t xid = next_xid++;
+	uint32_t xid = new_xid();
 
 	enc_null_call(&e, xid);
 	if (!exchange(c, &e, &r))
@@ -37,9 +37,9 @@ static bool t_version(struct conn *c)
 	unsigned int i;
 
 	for (i = 0; i < COUNT(others); i++) {
-		struct enc e = { .n = 0 };
+		struct enc e = { .len = 0 };
 		struct reply r;
-		uint32_t xid = next_xid++;
+		uint32_t xid = new_xid();
 
 		enc_hdr(&e, xid, others[i], 32, RDMA_MSG);
 		enc_no_chunks(&e);
@@ -57,13 +57,13 @@ static bool t_short(struct conn *c)
 	unsigned int i;
 
 	for (i = 0; i < COUNT(lengths); i++) {
-		struct enc e = { .n = 0 };
+		struct enc e = { .len = 0 };
 
-		enc_call_hdr(&e, next_xid++, RDMA_MSG);
+		enc_call_hdr(&e, new_xid(), RDMA_MSG);
 		enc_no_chunks(&e);
-		e.n = lengths[i];
+		e.len = lengths[i];
 		if (!ignored(c, &e))
-			return fail("%u octets: %s", lengths[i], why);
+			return fail("%u octets: %s", lengths[i], probe.reason);
 	}
 	return true;
 }
@@ -82,8 +82,8 @@ static void by_procedure(struct enc *e, uint32_t xid, uint32_t proc)
 
 static bool t_msgp(struct conn *c)
 {
-	const uint32_t xid = next_xid++;
-	struct enc e = { .n = 0 };
+	const uint32_t xid = new_xid();
+	struct enc e = { .len = 0 };
 
 	by_procedure(&e, xid, RDMA_MSGP);
 	return refused(c, &e, xid, ERR_CHUNK);
@@ -91,8 +91,8 @@ static bool t_msgp(struct conn *c)
 
 static bool t_unknown_procedure(struct conn *c)
 {
-	const uint32_t xid = next_xid++;
-	struct enc e = { .n = 0 };
+	const uint32_t xid = new_xid();
+	struct enc e = { .len = 0 };
 
 	by_procedure(&e, xid, 77);
 	return refused(c, &e, xid, ERR_CHUNK);
@@ -100,17 +100,17 @@ static bool t_unknown_procedure(struct conn *c)
 
 static bool t_done(struct conn *c)
 {
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 
-	by_procedure(&e, next_xid++, RDMA_DONE);
+	by_procedure(&e, new_xid(), RDMA_DONE);
 	return ignored(c, &e);
 }
 
 static bool t_error(struct conn *c)
 {
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 
-	by_procedure(&e, next_xid++, RDMA_ERROR);
+	by_procedure(&e, new_xid(), RDMA_ERROR);
 	return ignored(c, &e);
 }
 
@@ -125,29 +125,29 @@ static bool t_nomsg_empty(struct conn *c)
 	int kind;
 
 	for (kind = 0; kind < KINDS; kind++) {
-		const uint32_t xid = next_xid++;
-		struct enc e = { .n = 0 }, m = { .n = 0 };
+		const uint32_t xid = new_xid();
+		struct enc e = { .len = 0 }, m = { .len = 0 };
 
 		enc_nfs4_call(&m, xid, 0);
-		memcpy(c->area, m.b, m.n);
+		memcpy(c->area, m.buf, m.len);
 		enc_call_hdr(&e, xid, RDMA_NOMSG);
 		if (kind == READ_CHUNK)
-			enc_rseg(&e, m.n, handle, m.n, at_area(c, 0));
+			enc_rseg(&e, m.len, handle, m.len, area_addr(c, 0));
 		enc_u32(&e, 0);
 		if (kind == WRITE_CHUNK) {
 			enc_u64(&e, 0x100000001);
-			enc_seg(&e, handle, 4096, at_area(c, 0));
+			enc_seg(&e, handle, 4096, area_addr(c, 0));
 		}
 		enc_u32(&e, 0);
 		if (kind == REPLY_CHUNK) {
 			enc_u64(&e, 0x100000001);
-			enc_seg(&e, handle, 4096, at_area(c, 0));
+			enc_seg(&e, handle, 4096, area_addr(c, 0));
 		} else {
 			enc_u32(&e, 0);
 		}
-		enc_bytes(&e, m.b, m.n);
+		enc_bytes(&e, m.buf, m.len);
 		if (!refused(c, &e, xid, ERR_CHUNK))
-			return fail("kind %d: %s", kind, why);
+			return fail("kind %d: %s", kind, probe.reason);
 	}
 	return true;
 }
@@ -155,18 +155,18 @@ static bool t_nomsg_empty(struct conn *c)
 /* A Call with another XID than its header's, inline or to be pulled: is it refused? */
 static bool of_two_xids(struct conn *c, bool pulled, bool *refused)
 {
-	const uint32_t xid = next_xid++;
-	struct enc e = { .n = 0 }, m = { .n = 0 };
+	const uint32_t xid = new_xid();
+	struct enc e = { .len = 0 }, m = { .len = 0 };
 	struct reply r;
 
 	enc_nfs4_call(&m, xid ^ 0x80000000, 0);
-	memcpy(c->area, m.b, m.n);
+	memcpy(c->area, m.buf, m.len);
 	enc_call_hdr(&e, xid, pulled ? RDMA_NOMSG : RDMA_MSG);
 	if (pulled)
-		enc_rseg(&e, 0, c->area_mr->rkey, m.n, at_area(c, 0));
+		enc_rseg(&e, 0, c->area_mr->rkey, m.len, area_addr(c, 0));
 	enc_no_chunks(&e);
 	if (!pulled)
-		enc_bytes(&e, m.b, m.n);
+		enc_bytes(&e, m.buf, m.len);
 	if (!exchange(c, &e, &r))
 		return false;
 	*refused = get_word(r.p, HDR_PROC) == RDMA_ERROR;
@@ -200,13 +200,13 @@ static void discriminated(struct conn *c, struct enc *e, uint32_t xid, unsigned 
 {
 	const uint32_t handle = c->area_mr->rkey;
 
-	e->n = 0;
+	e->len = 0;
 	if (list == 0)
-		enc_write_call(e, xid, handle, at_area(c, 0), 1000);
+		old_enc_write_call(e, xid, handle, area_addr(c, 0), 1000);
 	if (list == 1)
-		enc_read_call(e, xid, handle, 4096, at_area(c, 0), 1000);
+		old_enc_read_call(e, xid, handle, 4096, area_addr(c, 0), 1000);
 	if (list == 2) {
-		enc_reply_chunk_hdr(e, xid, handle, 8192, at_area(c, 0));
+		old_enc_reply_chunk_hdr(e, xid, handle, 8192, area_addr(c, 0));
 		enc_compound(e, xid, 2);
 		enc_lookup(e, "probe");
 		enc_read(e, 0, 5000);
@@ -224,15 +224,15 @@ static bool t_discriminators(struct conn *c)
 	uint32_t xid;
 
 	for (list = 0; list < 3; list++) {
-		xid = next_xid++;
+		xid = new_xid();
 		discriminated(c, &e, xid, list, 1);
-		if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
-			return fail("list %u as it should be: %s", list, why);
+		if (!exchange(c, &e, &r) || !reply_body(&r, xid, &at))
+			return fail("list %u as it should be: %s", list, probe.reason);
 		for (i = 0; i < COUNT(none); i++) {
-			xid = next_xid++;
+			xid = new_xid();
 			discriminated(c, &e, xid, list, none[i]);
 			if (!refused(c, &e, xid, ERR_CHUNK))
-				return fail("list %u, %x: %s", list, none[i], why);
+				return fail("list %u, %x: %s", list, none[i], probe.reason);
 		}
 	}
 	return true;
@@ -242,20 +242,20 @@ static bool t_discriminators(struct conn *c)
 static bool t_counts(struct conn *c)
 {
 	static const uint32_t counts[] = { 0x7fffffff, 0x10000000, 0xffffffff, 300 };
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 	unsigned int i;
 	uint32_t xid;
 
 	for (i = 0; i < 8; i++) {
-		xid = next_xid++;
-		e.n = 0;
+		xid = new_xid();
+		e.len = 0;
 		enc_call_hdr(&e, xid, RDMA_MSG);
 		enc_u32(&e, 0);
 		if (i & 1)
 			enc_u32(&e, 0);
 		enc_u32(&e, 1);
 		enc_u32(&e, counts[i / 2]);
-		enc_seg(&e, c->area_mr->rkey, 4096, at_area(c, 0));
+		enc_seg(&e, c->area_mr->rkey, 4096, area_addr(c, 0));
 		enc_no_chunks(&e);
 		enc_nfs4_call(&e, xid, 0);
 		if (!refused(c, &e, xid, ERR_CHUNK))
@@ -274,35 +274,35 @@ struct item {
 static void write_of(struct conn *c, struct enc *e, uint32_t xid, const struct item *items,
 		     unsigned int n, unsigned int count, unsigned int inl)
 {
-	struct enc m = { .n = 0 };
+	struct enc m = { .len = 0 };
 	unsigned int i, pos;
 
 	enc_compound(&m, xid, 2);
 	enc_lookup(&m, "probe");
 	pos = enc_write(&m, 0, count);
 	enc_bytes(&m, c->area, inl);
-	e->n = 0;
+	e->len = 0;
 	enc_call_hdr(e, xid, RDMA_MSG);
 	for (i = 0; i < n; i++)
-		enc_rseg(e, pos + items[i].by, c->area_mr->rkey, items[i].len, at_area(c, 0));
+		enc_rseg(e, pos + items[i].by, c->area_mr->rkey, items[i].len, area_addr(c, 0));
 	enc_no_chunks(e);
-	enc_bytes(e, m.b, m.n);
+	enc_bytes(e, m.buf, m.len);
 }
 
 static bool writes(struct conn *c, const struct item *items, unsigned int n, unsigned int count)
 {
-	const uint32_t xid = next_xid++;
+	const uint32_t xid = new_xid();
 	unsigned int at;
 	struct reply r;
 	struct enc e;
 
 	write_of(c, &e, xid, items, n, count, 0);
-	return exchange(c, &e, &r) && body_at(&r, xid, &at) && compound_ok(r.p + at, 2);
+	return exchange(c, &e, &r) && reply_body(&r, xid, &at) && compound_ok(r.p + at, 2);
 }
 
 static bool refuses(struct conn *c, const struct item *items, unsigned int n, unsigned int count)
 {
-	const uint32_t xid = next_xid++;
+	const uint32_t xid = new_xid();
 	struct enc e;
 
 	write_of(c, &e, xid, items, n, count, 0);
@@ -320,11 +320,11 @@ static bool t_odd_positions(struct conn *c)
 
 static bool position(struct conn *c, uint32_t position)
 {
-	const uint32_t xid = next_xid++;
-	struct enc e = { .n = 0 };
+	const uint32_t xid = new_xid();
+	struct enc e = { .len = 0 };
 
 	enc_call_hdr(&e, xid, RDMA_MSG);
-	enc_rseg(&e, position, c->area_mr->rkey, 4096, at_area(c, 0));
+	enc_rseg(&e, position, c->area_mr->rkey, 4096, area_addr(c, 0));
 	enc_no_chunks(&e);
 	enc_nfs4_call(&e, xid, 0);
 	return refused(c, &e, xid, ERR_CHUNK);
@@ -355,11 +355,11 @@ static bool t_read_lengths(struct conn *c)
 		return false;
 	for (i = 0; i < COUNT(bad); i++) {
 		const struct item items[] = { { 0, 1 }, { 0, bad[i] } };
-		const uint32_t xid = next_xid++;
-		struct enc e = { .n = 0 };
+		const uint32_t xid = new_xid();
+		struct enc e = { .len = 0 };
 
 		enc_call_hdr(&e, xid, RDMA_NOMSG);
-		enc_rseg(&e, 0, c->area_mr->rkey, bad[i], at_area(c, 0));
+		enc_rseg(&e, 0, c->area_mr->rkey, bad[i], area_addr(c, 0));
 		enc_no_chunks(&e);
 		if (!refused(c, &e, xid, ERR_CHUNK) || !refuses(c, items, 2, 4096))
 			return false;
@@ -370,7 +370,7 @@ static bool t_read_lengths(struct conn *c)
 /* An item in many small chunks, with inline data between: to be put together, or refused. */
 static bool t_many_chunks(struct conn *c)
 {
-	const uint32_t xid = next_xid++;
+	const uint32_t xid = new_xid();
 	struct item items[40];
 	unsigned int k, at;
 	struct reply r;
@@ -383,12 +383,12 @@ static bool t_many_chunks(struct conn *c)
 		return false;
 	if (get_word(r.p, HDR_PROC) == RDMA_ERROR)
 		return is_error(&r, xid, ERR_CHUNK) && alive(c);
-	return body_at(&r, xid, &at) && compound_ok(r.p + at, 2);
+	return reply_body(&r, xid, &at) && compound_ok(r.p + at, 2);
 }
 
 static const struct test tests[] = {
 	{ "R8166-3.5.1-1 R8166-4.2.4-1 R8166-4.2.1-1", "a Call without arguments", t_null },
-	{ "R8166-3.3.3-1 R8797-1-1", "without private data", t_null, .terms = &terms_none },
+	{ "R8166-3.3.3-1 R8797-1-1", "without private data", t_null, .params = &params_no_private },
 	{ "R8797-4-3 CM0-3.1-1 CM0-3.1-2 CM0-3.1.1-2", "private data of the server", t_private },
 	{ "R8166-3.3.1-2 R8166-3.3.1-4", "credits", t_credits },
 	{ "R8166-4.5.1-1 R8166-4.5-4 R8166-4.5-5 R8166-4.5-6", "another version", t_version },

@@ -1,37 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A peer that says whatever it is told to: a client of any RPC-over-RDMA server, or
- * a server for the client of this machine's kernel. Checks how the other end takes
- * every form of message, right and wrong. Output is KTAP; behind the name of a case
- * are the requirements that it shows, by their names in Documentation/conformance.
- *
- * Usage: probe [--fuzz SEED BATCHES] [--from N] GROUP ADDRESS [PORT [DIRECTORY]]
- *
- * Without arguments it lists the groups; "probe --is-client GROUP" succeeds where it
- * plays the client; "probe --pattern" prints the file that it wants to find. "probe --shy
- * ADDRESS" asks for connections, leaves before it gets them, and judges nothing.
- *
- * As a client: ADDRESS is the server's, DIRECTORY is a name below its NFSv4 root
- * (default "export"). It holds a file "probe" of 4 MiB that anybody can write to, and
- * enough other files that its listing does not fit a short Reply. NFSv4.0 is spoken,
- * with anonymous state, so the server has to offer that minor version.
- *
- * As a server: ADDRESS is one of this machine, at which the kernel's client is told to
- * mount. What it asks is answered by an honest NFSv3 server at TCP port 2049 of this
- * machine, which serves the same directory, at /DIRECTORY here.
- *
- * The groups fuzz_server and fuzz_client, with --fuzz SEED BATCHES, send mutated
- * messages to that end, each batch of them from the seed and its number.
- *
- * PATIENCE in the environment is a factor for all time limits.
+ * The protocol probe's command line. See usage[] below, and Documentation/probe.rst.
  */
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "fuzz.h"
+#include "group.h"
+#include "pattern.h"
+#include "peers.h"
 #include "probe.h"
 
-const char *server, *port = "20049", *dir = "export";
-uint32_t next_xid;
-int patience = 1;
-int settling;
+static const char usage[] =
+	"Usage: probe [--from N] GROUP ADDRESS [PORT [DIRECTORY]]\n"
+	"       probe --fuzz SEED BATCHES [--from N] fuzz_server|fuzz_client ADDRESS\n"
+	"             [PORT [DIRECTORY]]\n"
+	"       probe\n"
+	"\n"
+	"Tests an implementation of RPC-over-RDMA with valid and invalid messages. Prints KTAP;\n"
+	"each case names the requirements that it tests, as in Documentation/conformance.\n"
+	"Without arguments, lists the groups.\n"
+	"\n"
+	"A group plays a client or a server:\n"
+	"\n"
+	"  client   ADDRESS and PORT (20049) are the server's. DIRECTORY (export) is a name in\n"
+	"           its NFSv4 root. It contains a world-writable file \"probe\" with the contents\n"
+	"           that --pattern prints, and so many other files that a listing does not fit in\n"
+	"           a Short Reply. The server has to offer NFSv4.0.\n"
+	"  server   ADDRESS is one of this machine. The probe makes the kernel mount from it. An\n"
+	"           NFSv3 server at TCP port 2049 of this machine, which exports /DIRECTORY,\n"
+	"           supplies the results.\n"
+	"\n"
+	"  --from N           start at case N, or batch N\n"
+	"  --fuzz SEED BATCHES\n"
+	"                     send batches of mutated messages, which follow from SEED\n"
+	"  --is-client GROUP  exit with status 0 if the group plays a client\n"
+	"  --pattern          print the contents of the file \"probe\"\n"
+	"  --connect-and-leave ADDRESS\n"
+	"                     request connections, and close them before they are accepted\n"
+	"  -h, --help         print this text\n"
+	"\n"
+	"Environment:\n"
+	"  PATIENCE=N   multiply all time limits by N\n"
+	"  SETTLING=MS  wait MS milliseconds before the first message of each connection\n";
 
 static const struct group *const groups[] = {
 	&group_headers,
@@ -55,12 +68,12 @@ static const struct group *const groups[] = {
 	&group_wrong_invalidate,
 };
 
-static int print_file(void)
+static int print_pattern(void)
 {
-	static uint8_t octets[AREA];
+	static uint8_t contents[AREA];
 
-	fill(octets, 0, sizeof(octets));
-	return fwrite(octets, sizeof(octets), 1, stdout) != 1;
+	fill_pattern(contents, 0, sizeof(contents));
+	return fwrite(contents, sizeof(contents), 1, stdout) != 1;
 }
 
 static const struct group *find(const char *name)
@@ -82,17 +95,32 @@ static int print_groups(void)
 	return 0;
 }
 
-static int is_fuzz(const char *name)
+static bool is_fuzz(const char *name)
 {
 	return !strcmp(name, "fuzz_server") || !strcmp(name, "fuzz_client");
 }
 
-/* Their own connections to a server are what clients have. */
-static int is_client(const char *name)
+/* A group that plays a client connects by conn_open(). */
+static bool is_client(const char *name)
 {
 	const struct group *g = find(name);
 
-	return !(g ? g->open == conn_open : !strcmp(name, "fuzz_server"));
+	return g ? g->open == conn_open : !strcmp(name, "fuzz_server");
+}
+
+static int run_connect_and_leave(const char *address)
+{
+	probe.address = address;
+	if (connect_and_leave())
+		return 0;
+	fprintf(stderr, "error: %s\n", probe.reason);
+	return 1;
+}
+
+static int usage_error(void)
+{
+	fputs(usage, stderr);
+	return 2;
 }
 
 int main(int argc, char **argv)
@@ -103,22 +131,19 @@ int main(int argc, char **argv)
 	uint64_t seed = 0;
 
 	if (factor && atoi(factor) > 0)
-		patience = atoi(factor);
+		probe.time_factor = atoi(factor);
 	if (ms)
-		settling = atoi(ms);
+		probe.settle_ms = atoi(ms);
 	if (argc == 1)
 		return print_groups();
+	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))
+		return fputs(usage, stdout) < 0;
 	if (argc == 2 && !strcmp(argv[1], "--pattern"))
-		return print_file();
+		return print_pattern();
 	if (argc == 3 && !strcmp(argv[1], "--is-client"))
-		return is_client(argv[2]);
-	if (argc == 3 && !strcmp(argv[1], "--shy")) {
-		server = argv[2];
-		if (ask_and_leave())
-			return 0;
-		fprintf(stderr, "%s\n", why);
-		return 1;
-	}
+		return !is_client(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "--connect-and-leave"))
+		return run_connect_and_leave(argv[2]);
 	if (argc > 3 && !strcmp(argv[1], "--fuzz")) {
 		seed = strtoull(argv[2], NULL, 0);
 		batches = atoi(argv[3]);
@@ -130,19 +155,18 @@ int main(int argc, char **argv)
 		argc -= 2;
 		argv += 2;
 	}
-	g = argc > 1 && !batches ? find(argv[1]) : NULL;
-	if (argc < 3 || !from || (!g && !(batches && is_fuzz(argv[1])))) {
-		fprintf(stderr, "usage: probe [--fuzz SEED BATCHES] [--from N] GROUP ADDRESS"
-			" [PORT [DIRECTORY]]\n");
-		return 2;
-	}
-	server = argv[2];
+	if (argc < 3 || !from)
+		return usage_error();
+	probe.address = argv[2];
 	if (argc > 3)
-		port = argv[3];
+		probe.port = argv[3];
 	if (argc > 4)
-		dir = argv[4];
-	next_xid = (uint32_t)getpid() << 20 | 0x1000;
-	if (g)
-		return run_group(g, from);
-	return fuzz(!strcmp(argv[1], "fuzz_server"), seed, batches, from);
+		probe.dir = argv[4];
+	probe.next_xid = (uint32_t)getpid() << 20 | 0x1000;
+	if (batches)
+		return is_fuzz(argv[1]) ?
+			fuzz(!strcmp(argv[1], "fuzz_server"), seed, batches, from) :
+			usage_error();
+	g = find(argv[1]);
+	return g ? run_group(g, from) : usage_error();
 }

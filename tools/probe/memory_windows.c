@@ -4,7 +4,7 @@
  * can be invalidated by a Send, and the device says of which one it was.
  */
 
-#include "probe.h"
+#include "compat.h"
 
 #define WINDOWS	16
 #define ROOM	8192u
@@ -37,7 +37,7 @@ static bool open_window(struct conn *c, unsigned int i)
 	wr.bind_mw.mw = mw;
 	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
 	wr.bind_mw.bind_info.mr = c->area_mr;
-	wr.bind_mw.bind_info.addr = at_area(c, i * ROOM);
+	wr.bind_mw.bind_info.addr = area_addr(c, i * ROOM);
 	wr.bind_mw.bind_info.length = ROOM;
 	wr.bind_mw.bind_info.mw_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 	if (ibv_post_send(c->id->qp, &wr, &bad))
@@ -63,7 +63,7 @@ static bool with_windows(struct conn *c, unsigned int n, bool (*run)(struct conn
 /* Only who has said so invalidates (RFC 8797 Section 4.1). */
 static bool is_agreed(struct conn *c, const struct reply *r)
 {
-	if (r->invalidated && !peer_invalidates(c))
+	if (r->invalidated && !peer_may_invalidate(c))
 		return fail("handle %x was invalidated by who says that it does not",
 			    r->invalidated_rkey);
 	return true;
@@ -74,12 +74,12 @@ static bool in_window(struct conn *c, const struct reply *r, uint32_t xid, unsig
 {
 	unsigned int at;
 
-	if (!body_at(r, xid, &at) || !compound_ok(r->p + at, 2) || !is_agreed(c, r))
+	if (!reply_body(r, xid, &at) || !compound_ok(r->p + at, 2) || !is_agreed(c, r))
 		return false;
 	if (r->invalidated && r->invalidated_rkey != windows[i]->rkey)
 		return fail("handle %x was invalidated instead of %x", r->invalidated_rkey,
 			    windows[i]->rkey);
-	return same("the file", c->area + i * ROOM, 0, 100 * (i + 1));
+	return check_pattern("the file", c->area + i * ROOM, 0, 100 * (i + 1));
 }
 
 /* A server may use plain Sends all the same (RFC 8797 Section 4.1), which shows nothing. */
@@ -90,11 +90,11 @@ static bool plainly(void)
 
 static bool one(struct conn *c)
 {
-	const uint32_t xid = next_xid++;
-	struct enc e = { .n = 0 };
+	const uint32_t xid = new_xid();
+	struct enc e = { .len = 0 };
 	struct reply r;
 
-	enc_read_call(&e, xid, windows[0]->rkey, ROOM, at_area(c, 0), 100);
+	old_enc_read_call(&e, xid, windows[0]->rkey, ROOM, area_addr(c, 0), 100);
 	if (!exchange(c, &e, &r) || !in_window(c, &r, xid, 0))
 		return false;
 	return r.invalidated ? true : plainly();
@@ -103,24 +103,24 @@ static bool one(struct conn *c)
 /* All Calls first: the Replies may come in any order. */
 static bool each_its_own(struct conn *c)
 {
-	const unsigned long before = early_sends(c);
-	const uint32_t first = next_xid;
+	const unsigned long before = rnr_count(c);
+	const uint32_t first = probe.next_xid;
 	bool seen[WINDOWS] = { false };
 	struct reply r;
 	struct ibv_wc wc;
 	unsigned int i, at, plain = 0;
 
 	for (i = 0; i < WINDOWS; i++) {
-		struct enc e = { .n = 0 };
+		struct enc e = { .len = 0 };
 
-		enc_read_call(&e, next_xid++, windows[i]->rkey, ROOM, at_area(c, i * ROOM),
+		old_enc_read_call(&e, new_xid(), windows[i]->rkey, ROOM, area_addr(c, i * ROOM),
 			      100 * (i + 1));
 		if (!post_msg(c, &e))
 			return false;
 	}
 	for (i = 0; i < WINDOWS; i++) {
 		if (!get_reply(c, &r, 5000) || !r.any)
-			return fail("%u of %u answered: %s", i, WINDOWS, why);
+			return fail("%u of %u answered: %s", i, WINDOWS, probe.reason);
 		if (!answers_one(&r, first, WINDOWS, seen, &at) ||
 		    !in_window(c, &r, get_word(r.p, HDR_XID), get_word(r.p, HDR_XID) - first))
 			return false;
@@ -129,7 +129,7 @@ static bool each_its_own(struct conn *c)
 	for (i = 0; i < WINDOWS; i++)
 		if (!wait_cq(c->scq, &wc, 1000) || wc.status)
 			return fail("a Send failed");
-	if (!none_early(c, before))
+	if (!no_rnr_since(c, before))
 		return false;
 	if (plain == WINDOWS)
 		return plainly();
@@ -141,8 +141,8 @@ static bool each_its_own(struct conn *c)
 /* Which of several is left to the server; it may also leave them all to the client. */
 static bool one_of_several(struct conn *c)
 {
-	const uint32_t xid = next_xid++;
-	struct enc e = { .n = 0 };
+	const uint32_t xid = new_xid();
+	struct enc e = { .len = 0 };
 	unsigned int at, i, w = 5;
 	struct reply r;
 
@@ -151,13 +151,13 @@ static bool one_of_several(struct conn *c)
 	enc_u32(&e, 1);
 	enc_u32(&e, 3);
 	for (i = 0; i < 3; i++)
-		enc_seg(&e, windows[i]->rkey, ROOM, at_area(c, i * ROOM));
+		enc_seg(&e, windows[i]->rkey, ROOM, area_addr(c, i * ROOM));
 	enc_u32(&e, 0);
 	enc_u32(&e, 0);
 	enc_compound(&e, xid, 2);
 	enc_lookup(&e, "probe");
 	enc_read(&e, 0, 3 * ROOM);
-	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at) || !compound_ok(r.p + at, 2) ||
+	if (!exchange(c, &e, &r) || !reply_body(&r, xid, &at) || !compound_ok(r.p + at, 2) ||
 	    !is_agreed(c, &r))
 		return false;
 	for (i = 0; i < 3 && r.invalidated; i++)
@@ -165,7 +165,7 @@ static bool one_of_several(struct conn *c)
 			break;
 	if (i == 3)
 		return fail("handle %x was invalidated", r.invalidated_rkey);
-	if (!came_back(&r, &w, e.b + 4 * w, 3 * ROOM) || !same("the file", c->area, 0, 3 * ROOM))
+	if (!chunk_returned(&r, &w, e.buf + 4 * w, 3 * ROOM) || !check_pattern("the file", c->area, 0, 3 * ROOM))
 		return false;
 	return r.invalidated ? true : plainly();
 }
@@ -173,13 +173,13 @@ static bool one_of_several(struct conn *c)
 /* A Reply without any, between those that have some. */
 static bool none(struct conn *c)
 {
-	const uint32_t xid = next_xid++;
-	struct enc e = { .n = 0 };
+	const uint32_t xid = new_xid();
+	struct enc e = { .len = 0 };
 	unsigned int at;
 	struct reply r;
 
 	enc_null_call(&e, xid);
-	if (!one(c) || !exchange(c, &e, &r) || !body_at(&r, xid, &at))
+	if (!one(c) || !exchange(c, &e, &r) || !reply_body(&r, xid, &at))
 		return false;
 	return r.invalidated ? fail("handle %x was invalidated", r.invalidated_rkey) : true;
 }
@@ -199,5 +199,5 @@ static const struct test tests[] = {
 
 const struct group group_memory_windows = {
 	.name = "memory_windows", .about = "a client whose memory is invalidated by Replies",
-	.tests = tests, .n = COUNT(tests), .terms = &terms_inv, .open = conn_open,
+	.tests = tests, .n = COUNT(tests), .params = &params_remote_inv, .open = conn_open,
 };

@@ -1,50 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A client that never posts a Receive again, and has the server try for ever.
+ * A client that posts no further Receives, and makes the server's device retry Sends for ever.
  */
 
+#include "expect.h"
+#include "group.h"
+#include "nfs4.h"
 #include "probe.h"
 
-#define SPARED	6	/* Receives that the second client leaves to the server */
+#define MOST_CALLS	4096
+#define SPARED		6	/* Calls by which the second client stays below the server's limit */
 
-/* Calls until nothing is received any more, or so many times; returns how many Calls were. */
-static unsigned int call_on(struct conn *c, unsigned int most)
+/* Calls until the server takes no more; returns how many Calls it took. */
+static unsigned int call_until_full(struct conn *c, unsigned int most)
 {
 	struct ibv_wc wc;
 	struct enc e;
 	unsigned int i;
 
 	for (i = 0; i < most; i++) {
-		enc_null_call(&e, next_xid++);
+		enc_null_call(&e, new_xid());
 		if (!post_msg(c, &e) || !wait_cq(c->scq, &wc, 3000) || wc.status)
 			break;
 	}
 	return i;
 }
 
-/* Has the server try again soon, or its retries of another kind run out before. */
-static bool promises(struct conn *c)
+static bool is_ended(struct conn *c)
 {
-	struct ibv_qp_attr attr = { .min_rnr_timer = 12 };
-
-	return !ibv_modify_qp(c->id->qp, &attr, IBV_QP_MIN_RNR_TIMER) ? true :
-		fail("ibv_modify_qp: %s", strerror(errno));
-}
-
-static bool ends(struct conn *c)
-{
-	unsigned int i;
-
-	for (i = 0; i < 600 && !gone(c); i++)
-		usleep(100000 * patience);
-	return c->left ? true : fail("it still waits");
+	return wait_disconnected(c, 60000) ? true : fail("the server still waits");
 }
 
 /*
- * The Send Queue is full then, and threads wait for it. A client whose Sends find no
- * Receive gives up, which ends that: the second one leaves some over, and does not.
+ * The Send Queue is full when the server takes no more Calls, and nfsd threads wait for it. The
+ * first client's own Sends then find no Receive either, which ends its connection. The second
+ * client stops before that, so that only the server can end the connection.
  */
-static bool t_deaf(struct conn *c)
+static bool t_no_receives(struct conn *c)
 {
 	unsigned int calls;
 	struct conn *other;
@@ -52,23 +44,24 @@ static bool t_deaf(struct conn *c)
 
 	if (is_iwarp(c))
 		return skip("over iWARP a Send without a Receive ends the connection at once");
-	if (!promises(c))
+	if (!set_min_rnr_timer(c))
 		return false;
-	calls = call_on(c, 4096);
-	if (calls == 4096)
-		return fail("it takes everything");
-	if (!ends(c))
+	calls = call_until_full(c, MOST_CALLS);
+	if (calls == MOST_CALLS)
+		return fail("the server takes Calls without limit");
+	if (!is_ended(c))
 		return false;
-	other = conn_open(c->terms);
+	other = conn_open(c->params);
 	if (!other)
 		return false;
 	calls -= SPARED;
-	ok = promises(other) &&
-	     (call_on(other, calls) == calls ? ends(other) : fail("it takes less and less"));
+	ok = set_min_rnr_timer(other) &&
+	     (call_until_full(other, calls) == calls ? is_ended(other) :
+						       fail("the second time fewer Calls fit"));
 	conn_close(other);
 	if (!ok)
 		return false;
-	other = conn_open(&terms_plain);
+	other = conn_open(&params_default);
 	ok = other && alive(other);
 	if (other)
 		conn_close(other);
@@ -76,10 +69,10 @@ static bool t_deaf(struct conn *c)
 }
 
 static const struct test tests[] = {
-	{ "-", "a peer that does not listen", t_deaf },
+	{ "-", "a client that posts no Receives", t_no_receives },
 };
 
 const struct group group_no_receives = {
-	.name = "no_receives", .about = "a client that does not listen",
-	.tests = tests, .n = COUNT(tests), .terms = &terms_slow, .open = conn_open,
+	.name = "no_receives", .about = "a client that posts no Receives",
+	.tests = tests, .n = COUNT(tests), .params = &params_rnr_forever, .open = conn_open,
 };

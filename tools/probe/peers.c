@@ -3,14 +3,14 @@
  * Peers that are small, greedy, gone or shy.
  */
 
-#include "probe.h"
+#include "compat.h"
 
 static bool t_bad_handle(struct conn *c)
 {
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 	struct reply r;
 
-	enc_write_call(&e, next_xid++, c->area_mr->rkey ^ 0x5a00, at_area(c, 0), 4096);
+	old_enc_write_call(&e, new_xid(), c->area_mr->rkey ^ 0x5a00, area_addr(c, 0), 4096);
 	if (!send_msg(c, &e))
 		return false;
 	/* This end's device does not tell of it: the server has to notice. */
@@ -21,12 +21,12 @@ static bool t_bad_handle(struct conn *c)
 
 static bool t_bad_sink(struct conn *c)
 {
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 	struct reply r;
 
-	if (!write_item(c, 0, 4096, 1, false, false, false))
+	if (!old_write_item(c, 0, 4096, 1, false, false, false))
 		return false;
-	enc_read_call(&e, next_xid++, c->area_mr->rkey ^ 0x5a00, 4096, at_area(c, 0), 4096);
+	old_enc_read_call(&e, new_xid(), c->area_mr->rkey ^ 0x5a00, 4096, area_addr(c, 0), 4096);
 	if (!send_msg(c, &e))
 		return false;
 	if (!event(c, RDMA_CM_EVENT_DISCONNECTED, 5000))
@@ -36,9 +36,9 @@ static bool t_bad_sink(struct conn *c)
 
 static bool t_threshold(struct conn *c)
 {
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 	struct reply r;
-	uint32_t xid = next_xid++;
+	uint32_t xid = new_xid();
 	unsigned int at, w = 6;
 
 	/* This connection told a Receive size of 1024. */
@@ -49,31 +49,31 @@ static bool t_threshold(struct conn *c)
 	enc_read(&e, 0, 1500);
 	if (!refused(c, &e, xid, ERR_CHUNK))
 		return false;
-	xid = next_xid++;
-	e.n = 0;
-	enc_reply_chunk_hdr(&e, xid, c->area_mr->rkey, 4096, at_area(c, 0));
+	xid = new_xid();
+	e.len = 0;
+	old_enc_reply_chunk_hdr(&e, xid, c->area_mr->rkey, 4096, area_addr(c, 0));
 	enc_compound(&e, xid, 2);
 	enc_lookup(&e, "probe");
 	enc_read(&e, 0, 1500);
-	if (!exchange(c, &e, &r) || !body_at(&r, xid, &at))
+	if (!exchange(c, &e, &r) || !reply_body(&r, xid, &at))
 		return false;
 	if (at)
 		return fail("sent inline: %u octets", r.len);
-	return came_back(&r, &w, e.b + 4 * w, READ_REPLY + 1500) && compound_of(c->area, xid, 2);
+	return chunk_returned(&r, &w, e.buf + 4 * w, READ_REPLY_LEN + 1500) && compound_ok_xid(c->area, xid, 2);
 }
 
 /* So many Calls at a time. */
 static bool flood(struct conn *c, unsigned int n)
 {
-	const uint32_t first = next_xid;
+	const uint32_t first = probe.next_xid;
 	bool seen[RECVS] = { false };
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 	struct reply r;
 	struct ibv_wc wc;
 	unsigned int i, at;
 
 	for (i = 0; i < n; i++) {
-		enc_null_call(&e, next_xid++);
+		enc_null_call(&e, new_xid());
 		if (!post_msg(c, &e))
 			return false;
 	}
@@ -93,19 +93,19 @@ static bool flood(struct conn *c, unsigned int n)
 /* As many as are granted: there is a Receive for each, so that none is sent twice. */
 static bool t_flood(struct conn *c)
 {
-	const unsigned long before = early_sends(c);
-	struct enc e = { .n = 0 };
+	const unsigned long before = rnr_count(c);
+	struct enc e = { .len = 0 };
 	unsigned int n, round;
 	struct reply r;
 
-	enc_null_call(&e, next_xid++);
+	enc_null_call(&e, new_xid());
 	if (!exchange(c, &e, &r))
 		return false;
 	n = get_word(r.p, HDR_CREDITS);
 	if (n < 2)
 		return n ? skip("it takes one Call at a time, as it may") : fail("no credits");
 	for (round = 0; round < 20; round++)
-		if (!flood(c, n < RECVS ? n : RECVS) || !none_early(c, before))
+		if (!flood(c, n < RECVS ? n : RECVS) || !no_rnr_since(c, before))
 			return false;
 	return true;
 }
@@ -116,14 +116,14 @@ static bool t_flood(struct conn *c)
  */
 static bool t_no_reads(struct conn *plain)
 {
-	struct conn *c = conn_start(&terms_no_reads);
-	const uint32_t xid = next_xid++;
-	struct enc e = { .n = 0 };
+	struct conn *c = conn_start(&params_no_reads);
+	const uint32_t xid = new_xid();
+	struct enc e = { .len = 0 };
 	bool taken, ok;
 
 	ok = c && conn_settled(c, &taken);
 	if (ok && taken) {
-		enc_write_call(&e, xid, c->area_mr->rkey, at_area(c, 0), 4096);
+		old_enc_write_call(&e, xid, c->area_mr->rkey, area_addr(c, 0), 4096);
 		ok = refused(c, &e, xid, ERR_CHUNK);
 	}
 	conn_close(c);
@@ -137,18 +137,18 @@ static bool t_leave(struct conn *unused)
 
 	(void)unused;
 	for (round = 0; round < 30; round++) {
-		struct conn *c = conn_open(&terms_plain);
+		struct conn *c = conn_open(&params_default);
 
 		if (!c)
 			return false;
 		for (i = 0; i < 24; i++) {
-			struct enc e = { .n = 0 };
+			struct enc e = { .len = 0 };
 
 			if (i & 1)
-				enc_read_call(&e, next_xid++, c->area_mr->rkey, 262144,
-					      at_area(c, 0), 262144);
+				old_enc_read_call(&e, new_xid(), c->area_mr->rkey, 262144,
+					      area_addr(c, 0), 262144);
 			else
-				enc_write_call(&e, next_xid++, c->area_mr->rkey, at_area(c, 0),
+				old_enc_write_call(&e, new_xid(), c->area_mr->rkey, area_addr(c, 0),
 					       262144);
 			if (!post_msg(c, &e))
 				return false;
@@ -166,8 +166,8 @@ static bool t_leave(struct conn *unused)
 /* The same WRITE so many times; returns how often it is answered, or -1. */
 static int write_again(struct conn *c)
 {
-	const uint32_t xid = next_xid++;
-	struct enc e = { .n = 0 };
+	const uint32_t xid = new_xid();
+	struct enc e = { .len = 0 };
 	struct reply r;
 	int i;
 
@@ -181,7 +181,7 @@ static int write_again(struct conn *c)
 		if (!post_msg(c, &e))
 			return -1;
 	for (i = 0; i < AGAIN; i++)
-		if (!sent(c))
+		if (!wait_sent(c))
 			return -1;
 	for (i = 0; i <= AGAIN; i++) {
 		if (!get_reply(c, &r, i ? 300 : 5000))
@@ -207,19 +207,19 @@ static bool t_dropped(struct conn *c)
 	if (system("rmmod delay_fn"))
 		return fail("NFSD is held up for ever");
 	if (answers < 0)
-		return fail("after %d Calls that were dropped: %s", dropped, why);
+		return fail("after %d Calls that were dropped: %s", dropped, probe.reason);
 	if (dropped < DROPPED)
 		return fail("no more than %d Calls were dropped", dropped);
 	return alive(c);
 }
 
 /* Asks for connections and is gone before they are accepted. */
-bool ask_and_leave(void)
+bool connect_and_leave(void)
 {
 	unsigned int i;
 
 	for (i = 0; i < 60; i++) {
-		struct conn *c = conn_start(i & 1 ? &terms_plain : &terms_no_reads);
+		struct conn *c = conn_start(i & 1 ? &params_default : &params_no_reads);
 
 		if (!c)
 			return false;
@@ -232,12 +232,12 @@ bool ask_and_leave(void)
 static bool t_shy(struct conn *unused)
 {
 	(void)unused;
-	return ask_and_leave();
+	return connect_and_leave();
 }
 
 static const struct test tests[] = {
 	{ "R8166-4.5.3-2 R8797-4.2-2 CM0-2.1-2", "a peer with small Receives", t_threshold,
-	  .terms = &terms_1k },
+	  .params = &params_1k },
 	{ "R8166-3.3.1-8 R8166-3.3.3-2 R8167-4.3.2-1", "many Calls at a time", t_flood },
 	{ "R8166-3.3.1-11", "a peer that answers no RDMA Read", t_no_reads },
 	{ "R8166-4.5.3-1", "a handle that is not one, to read from", t_bad_handle },

@@ -4,7 +4,7 @@
  * strangers have half, and over iWARP has it make 72 regions for a connection.
  */
 
-#include "probe.h"
+#include "compat.h"
 
 #define TOTAL		528	/* pages */
 #define CALLS		24	/* at a time, of which some wait */
@@ -30,7 +30,7 @@ static long held_back(void)
 /* Has so much written at a time; how many Calls were held back meanwhile. */
 static bool write_at_once(struct conn *c, unsigned int n, long *held)
 {
-	const uint32_t first = next_xid;
+	const uint32_t first = probe.next_xid;
 	const long before = held_back();
 	bool seen[CALLS] = { 0 };
 	unsigned int i, at;
@@ -39,7 +39,7 @@ static bool write_at_once(struct conn *c, unsigned int n, long *held)
 	if (!post_writes(c, n))
 		return false;
 	for (i = 0; i < n; i++) {
-		if (!sent(c) || !get_reply(c, &r, 5000))
+		if (!wait_sent(c) || !get_reply(c, &r, 5000))
 			return false;
 		if (!r.any)
 			return fail("%u of %u WRITEs were answered", i, n);
@@ -61,12 +61,12 @@ static bool beside_stranger(struct conn *c, struct conn *stranger)
 	long held;
 	bool ok;
 
-	if (!leave_unanswered(stranger))
+	if (!stop_read_responses(stranger))
 		return false;
-	usleep(200000 * patience);
+	usleep(200000 * probe.time_factor);
 	if (held_back() == before)
 		return fail("the server pulls all of a stranger's Calls at a time");
-	other = conn_open(&terms_plain);
+	other = conn_open(&params_default);
 	ok = other && write_at_once(other, WRITES, &held);
 	conn_close(other);
 	if (!ok)
@@ -77,7 +77,7 @@ static bool beside_stranger(struct conn *c, struct conn *stranger)
 		return false;
 	if (held)
 		return fail("%ld Calls waited for what a stranger keeps", held);
-	return gone(stranger) ? fail("the stranger was ended before") : true;
+	return disconnected(stranger) ? fail("the stranger was ended before") : true;
 }
 
 /* What strangers take is nothing to those that an export has admitted. */
@@ -93,7 +93,7 @@ static bool t_strangers(struct conn *c)
 		return skip("the server has no total for what it pulls");
 	if (!write_at_once(c, 1, &held))
 		return false;
-	stranger = conn_open(&terms_patient);
+	stranger = conn_open(&params_long_timeout);
 	ok = stranger && beside_stranger(c, stranger);
 	conn_close(stranger);
 	return ok;
@@ -101,18 +101,18 @@ static bool t_strangers(struct conn *c)
 
 static void write_in_pieces(struct conn *c, struct enc *e, uint32_t xid)
 {
-	struct enc m = { .n = 0 };
+	struct enc m = { .len = 0 };
 	unsigned int i, position;
 
 	enc_compound(&m, xid, 2);
 	enc_lookup(&m, "probe");
 	position = enc_write(&m, 0, PIECES * PIECE);
-	e->n = 0;
+	e->len = 0;
 	enc_call_hdr(e, xid, RDMA_MSG);
 	for (i = 0; i < PIECES; i++)
-		enc_rseg(e, position, c->area_mr->rkey, PIECE, at_area(c, i * PIECE));
+		enc_rseg(e, position, c->area_mr->rkey, PIECE, area_addr(c, i * PIECE));
 	enc_no_chunks(e);
-	enc_bytes(e, m.b, m.n);
+	enc_bytes(e, m.buf, m.len);
 }
 
 static bool set_total(unsigned int pages)
@@ -132,19 +132,19 @@ static bool set_total(unsigned int pages)
  */
 static bool total_changes(struct conn *c)
 {
-	const uint32_t first = next_xid;
+	const uint32_t first = probe.next_xid;
 	bool seen[CALLS] = { 0 };
 	unsigned int i, at;
 	struct reply r;
 	struct enc e;
 
 	for (i = 0; i < CALLS; i++) {
-		write_in_pieces(c, &e, next_xid++);
+		write_in_pieces(c, &e, new_xid());
 		if (!post_msg(c, &e))
 			return false;
 	}
 	for (i = 0; i < CALLS; i++) {
-		if (!set_total(i & 1 ? TOTAL : 1) || !sent(c) || !get_reply(c, &r, 5000))
+		if (!set_total(i & 1 ? TOTAL : 1) || !wait_sent(c) || !get_reply(c, &r, 5000))
 			return false;
 		if (!r.any)
 			return fail("%u of %u Calls were answered", i, CALLS);

@@ -3,19 +3,19 @@
  * A client that is called by its server, which recalls delegations.
  */
 
-#include "probe.h"
+#include "compat.h"
 
-#define PATH_DOWN	0x001		/* SEQ4_STATUS_CB_PATH_DOWN */
-#define FAULT		0x400		/* SEQ4_STATUS_BACKCHANNEL_FAULT */
+#define SEQ4_STATUS_CB_PATH_DOWN	0x001		/* SEQ4_STATUS_CB_PATH_DOWN */
+#define SEQ4_STATUS_BACKCHANNEL_FAULT		0x400		/* SEQ4_STATUS_BACKCHANNEL_FAULT */
 #define REASONS		3		/* to call, at most */
-#define SURELY		(7000 * patience)	/* ms; nfsd gives a Call up in more: guest.sh */
+#define SURELY		(7000 * probe.time_factor)	/* ms; nfsd gives a Call up in more: guest.sh */
 
 /* So many ms late nfsd learns that a connection is lost: before any machine takes that for dead. */
-#define LATE		(3000 + 500 * patience)
+#define LATE		(3000 + 500 * probe.time_factor)
 #define SLOWLY		"insmod /probe/delay_fn.ko function=nfsd4_conn_lost entry=1 delay_ms=%d"
 
 /* Who takes the answer to a Call of the server's wakes so many ms late who waits for it. */
-#define WAKES_LATE	(1000 + 200 * patience)
+#define WAKES_LATE	(1000 + 200 * probe.time_factor)
 #define WAKE_LATE	"insmod /probe/delay_fn.ko delay_ms=%d,0,0 limit=1 entry=1,1,1 function=" \
 			"rpc_wake_up_queued_task,rpc_shutdown_client,xprt_free_slot"
 #define TRIES		8
@@ -27,14 +27,14 @@ static bool t_reverse_call(struct conn *c)
 	uint32_t flags;
 	int i;
 
-	if (!called(c, &back) || !is_call(&back))
+	if (!get_recall(c, &back) || !is_callback(&back))
 		return false;
-	understood(&e, &back, 1);
+	enc_recall_reply(&e, &back, 1);
 	if (!send_msg(c, &e))
 		return false;
 	for (i = 0; i < 5; i++) {
 		usleep(100000);
-		if (!status(c, &flags, NULL))
+		if (!sequence_status(c, &flags, NULL))
 			return false;
 		if (flags)
 			return fail("status %x", flags);
@@ -55,17 +55,17 @@ static bool t_all_together(struct conn *c)
 	int64_t called_at;
 	int ms;
 
-	if (!called(c, &back) || !is_call(&back))
+	if (!get_recall(c, &back) || !is_callback(&back))
 		return false;
 	called_at = now_ms();
-	if (!status(c, &flags, &granted))
+	if (!sequence_status(c, &flags, &granted))
 		return false;
-	before = early_sends(c);
-	n = granted < RECVS - REVERSE_CALLS ? granted : RECVS - REVERSE_CALLS;
-	first = next_xid;
-	understood(&answer, &back, 1);
+	before = rnr_count(c);
+	n = granted < RECVS - MAX_CALLBACKS ? granted : RECVS - MAX_CALLBACKS;
+	first = probe.next_xid;
+	enc_recall_reply(&answer, &back, 1);
 	for (i = 0; i < n; i++) {
-		const uint32_t xid = next_xid++;
+		const uint32_t xid = new_xid();
 
 		enc_null_call(&e, xid);
 		if (!post_msg(c, &e))
@@ -77,9 +77,9 @@ static bool t_all_together(struct conn *c)
 		if (!wait_cq(c->scq, &wc, 3000) || wc.status)
 			return fail("Send %u found no Receive", i);
 	for (i = 0; i < n; i++)
-		if (!next_answer(c, &r) || !answers_one(&r, first, n, seen, &at))
-			return fail("%u of %u answered: %s", i, n, why);
-	if (!status(c, &flags, NULL))
+		if (!next_forward_reply(c, &r) || !answers_one(&r, first, n, seen, &at))
+			return fail("%u of %u answered: %s", i, n, probe.reason);
+	if (!sequence_status(c, &flags, NULL))
 		return false;
 	/* On iWARP what is sent need not have arrived: what is behind it is looked at. */
 	ms = now_ms() - called_at;
@@ -87,7 +87,7 @@ static bool t_all_together(struct conn *c)
 		return skip("nfsd may have given its Call up before it was answered");
 	if (flags)
 		return fail("status %x, %d ms after the Call", flags, ms);
-	return none_early(c, before) && alive(c);
+	return no_rnr_since(c, before) && alive(c);
 }
 
 /* The next Call of the server, past Replies; false if there is none for so long. */
@@ -107,8 +107,8 @@ static bool none_but(struct conn *c, const uint32_t *outstanding, unsigned int n
 	struct reply back;
 	unsigned int i;
 
-	while (now_ms() - start < 1500 && next_reverse(c, &back, 1500 / patience)) {
-		if (!is_fresh_or_again(&back))
+	while (now_ms() - start < 1500 && next_reverse(c, &back, 1500 / probe.time_factor)) {
+		if (!new_or_retransmitted(&back))
 			return false;
 		for (i = 0; i < n && outstanding[i] != get_word(back.p, HDR_XID); i++)
 			;
@@ -127,39 +127,39 @@ static bool none_but(struct conn *c, const uint32_t *outstanding, unsigned int n
 static bool as_granted(struct conn *c, unsigned int credits, unsigned int reasons)
 {
 	struct reply back = { .p = NULL };
-	char files[REASONS][FILE_NAME];
+	char files[REASONS][FILE_NAME_LEN];
 	uint32_t outstanding[8];
-	struct enc e, stray = { .n = 0 };
+	struct enc e, stray = { .len = 0 };
 	unsigned int i, turn, most, n = 0;
 
-	if (!called(c, &back))
+	if (!get_recall(c, &back))
 		return false;
 	most = get_word(back.p, HDR_CREDITS) < credits ? get_word(back.p, HDR_CREDITS) : credits;
-	understood(&e, &back, credits);
+	enc_recall_reply(&e, &back, credits);
 	if (!send_msg(c, &e))
 		return false;
 	for (i = 0; i < reasons; i++)
-		if (!delegation(c, files[i]))
+		if (!get_delegation(c, files[i]))
 			return false;
 	for (i = 0; i < reasons; i++)
-		if (!write_as_another(c, files[i]))
+		if (!write_as_other_client(c, files[i]))
 			return false;
 	for (turn = 0; turn < COUNT(outstanding); turn++) {
-		if (!next_reverse(c, &back, n < most ? 1500 : 1500 / patience))
+		if (!next_reverse(c, &back, n < most ? 1500 : 1500 / probe.time_factor))
 			break;
-		if (!is_fresh_or_again(&back))
+		if (!new_or_retransmitted(&back))
 			return false;
 		for (i = 0; i < n && outstanding[i] != get_word(back.p, HDR_XID); i++)
 			;
 		if (i < n)
 			continue;
 		outstanding[n++] = get_word(back.p, HDR_XID);
-		understood(&e, &back, credits);
+		enc_recall_reply(&e, &back, credits);
 	}
 	if (n != most)
 		return fail("%u Calls at a time, with %u credits", n, most);
 	/* Nobody has called by this number, so that it is no grant of anything. */
-	enc_hdr(&stray, get_word(e.b, HDR_XID) ^ 0x80000000, 1, COUNT(outstanding), RDMA_ERROR);
+	enc_hdr(&stray, get_word(e.buf, HDR_XID) ^ 0x80000000, 1, COUNT(outstanding), RDMA_ERROR);
 	enc_u32(&stray, ERR_CHUNK);
 	if (n < reasons && (!send_msg(c, &stray) || !none_but(c, outstanding, n)))
 		return false;
@@ -170,7 +170,7 @@ static bool as_granted(struct conn *c, unsigned int credits, unsigned int reason
 		return true;
 	if (!next_reverse(c, &back, 5000))
 		return fail("it does not call again");
-	return is_fresh_or_again(&back);
+	return new_or_retransmitted(&back);
 }
 
 static bool t_one_at_a_time(struct conn *c)
@@ -197,32 +197,32 @@ static bool t_more_than_asked(struct conn *c)
 static bool t_reverse_refused(struct conn *c)
 {
 	struct reply back = { .p = NULL };
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 	int64_t called_at;
 	uint32_t flags;
 
-	if (!called(c, &back) || !is_call(&back))
+	if (!get_recall(c, &back) || !is_callback(&back))
 		return false;
 	called_at = now_ms();
 	/* Nobody has called by this number. */
 	enc_hdr(&e, get_word(back.p, HDR_XID) ^ 0x80000000, 1, 1, RDMA_ERROR);
 	enc_u32(&e, ERR_CHUNK);
-	if (!send_msg(c, &e) || !status(c, &flags, NULL))
+	if (!send_msg(c, &e) || !sequence_status(c, &flags, NULL))
 		return false;
 	if (flags)
 		return fail("status %x", flags);
-	e.n = 0;
+	e.len = 0;
 	enc_hdr(&e, get_word(back.p, HDR_XID), 1, 1, RDMA_ERROR);
 	enc_u32(&e, ERR_CHUNK);
 	if (!send_msg(c, &e))
 		return false;
 	for (;;) {
-		if (!status(c, &flags, NULL))
+		if (!sequence_status(c, &flags, NULL))
 			return false;
 		if (now_ms() - called_at > SURELY)
 			return fail("the server still waits");
-		if (flags & (PATH_DOWN | FAULT))
-			return status(c, &flags, NULL);
+		if (flags & (SEQ4_STATUS_CB_PATH_DOWN | SEQ4_STATUS_BACKCHANNEL_FAULT))
+			return sequence_status(c, &flags, NULL);
 		usleep(100000);
 	}
 }
@@ -234,9 +234,9 @@ static bool has_given_up(struct conn *c, int ms)
 	uint32_t flags;
 
 	do {
-		if (!status(c, &flags, NULL))
+		if (!sequence_status(c, &flags, NULL))
 			return false;
-		if (flags & (PATH_DOWN | FAULT))
+		if (flags & (SEQ4_STATUS_CB_PATH_DOWN | SEQ4_STATUS_BACKCHANNEL_FAULT))
 			return true;
 		usleep(20000);
 	} while (now_ms() - start < ms);
@@ -249,13 +249,13 @@ static bool has_given_up(struct conn *c, int ms)
  */
 static bool t_call_lost(struct conn *c)
 {
-	struct conn *lost = conn_open(&terms_plain);
+	struct conn *lost = conn_open(&params_default);
 	struct reply back = { .p = NULL };
 	char slowly[100];
 	uint32_t flags;
 	bool ok;
 
-	ok = lost && called(lost, &back) && is_call(&back) && status(c, &flags, NULL);
+	ok = lost && get_recall(lost, &back) && is_callback(&back) && sequence_status(c, &flags, NULL);
 	if (ok && flags)
 		ok = fail("status %x", flags);
 	snprintf(slowly, sizeof(slowly), SLOWLY, LATE);
@@ -278,7 +278,7 @@ static bool meanwhile(unsigned int *given_up, unsigned int *freed)
 
 	if (f)
 		fclose(f);
-	return ok ? true : fail("delay_fn reports no concurrent calls");
+	return ok ? true : fail("what hesitates does not say what happened meanwhile");
 }
 
 /* The server takes an answer, and gives up what it had called at the same time, if it comes so. */
@@ -289,14 +289,14 @@ static bool answer_too_late(struct conn *c, unsigned int *given_up, unsigned int
 	struct enc e;
 	bool ok;
 
-	if (!called(c, &back) || !is_call(&back))
+	if (!get_recall(c, &back) || !is_callback(&back))
 		return false;
-	understood(&e, &back, 1);
+	enc_recall_reply(&e, &back, 1);
 	snprintf(late, sizeof(late), WAKE_LATE, WAKES_LATE);
 	if (system(late))
 		return skip("nobody can be held up");
-	ok = post_msg(c, &e) && post_give_up(c) && sent(c) && sent(c) && next_answer(c, &r);
-	/* By then the thread that took the answer, which came first, is no longer delayed. */
+	ok = post_msg(c, &e) && post_backchannel_ctl(c) && wait_sent(c) && wait_sent(c) && next_forward_reply(c, &r);
+	/* By then whoever took the answer, which came first, does not hesitate any more. */
 	usleep(1000 * WAKES_LATE);
 	ok = ok && meanwhile(given_up, freed);
 	if (system("rmmod delay_fn"))
@@ -311,7 +311,7 @@ static bool t_given_up(struct conn *unused)
 
 	(void)unused;
 	for (i = 0; i < TRIES && !given_up; i++) {
-		struct conn *c = conn_open(&terms_plain);
+		struct conn *c = conn_open(&params_default);
 		const bool ok = c && answer_too_late(c, &given_up, &freed);
 
 		conn_close(c);

@@ -4,9 +4,9 @@
  * sent before the right one; it says nothing about them.
  */
 
-#include "probe.h"
+#include "compat.h"
 
-enum { GARBAGE_ARGS = 4, NFS3ERR_ACCES = 13 };
+enum { NFS3ERR_ACCES = 13 };
 
 /* Spoils a right Reply; there may be several ways. False if there are no more. */
 typedef bool (*spoil_fn)(struct enc *e, const struct call *call, unsigned int way);
@@ -18,10 +18,10 @@ static bool make_both(struct conn *c, struct call *call, struct enc *right, stru
 
 	if (!make_reply(c, call, right))
 		return false;
-	/* The RPC Reply has six words; NFS's status is behind them. */
-	status = header_of(call) / 4 + 6;
-	if (get_word(right->b, HDR_PROC) != RDMA_MSG || right->n <= 4 * status || get_word(right->b, status))
-		return fail("no READ that succeeds: proc %u, %u octets", get_word(right->b, HDR_PROC), right->n);
+	/* The RPC Reply has six words; NFS_PROGRAM's status is behind them. */
+	status = reply_hdr_len(call) / 4 + 6;
+	if (get_word(right->buf, HDR_PROC) != RDMA_MSG || right->len <= 4 * status || get_word(right->buf, status))
+		return fail("no READ that succeeds: proc %u, %u octets", get_word(right->buf, HDR_PROC), right->len);
 	*failed = *right;
 	put_word(failed, status, NFS3ERR_ACCES);
 	return true;
@@ -37,14 +37,14 @@ static bool first(struct conn *c, struct call *call, spoil_fn spoil)
 	unsigned int way;
 
 	if (!is_read(call))
-		return answer_honestly(c, call);
+		return answer_correctly(c, call);
 	if (!make_both(c, call, &right, &failed))
 		return false;
 	for (way = 0;; way++) {
 		wrong = failed;
 		if (!spoil(&wrong, call, way))
 			break;
-		seen = true;
+		serving.call_seen = true;
 		if (!send_msg(c, &wrong))
 			return false;
 	}
@@ -58,7 +58,7 @@ static bool spoil_short(struct enc *e, const struct call *call, unsigned int way
 	(void)call;
 	if (way >= COUNT(ways))
 		return false;
-	e->n = ways[way];
+	e->len = ways[way];
 	return true;
 }
 
@@ -84,7 +84,7 @@ static bool spoil_lists(struct enc *e, const struct call *call, unsigned int way
 /* The Write chunk is returned as another one than was given. */
 static bool spoil_chunk(struct enc *e, const struct call *call, unsigned int way)
 {
-	const uint32_t handle = get_word(e->b, 7), length = get_word(e->b, 8), n = get_word(e->b, 6);
+	const uint32_t handle = get_word(e->buf, 7), length = get_word(e->buf, 8), n = get_word(e->buf, 6);
 
 	if (!call->writes)
 		return false;
@@ -99,13 +99,13 @@ static bool spoil_chunk(struct enc *e, const struct call *call, unsigned int way
 		put_word(e, 8, 0xfffffffc);
 		return true;
 	case 3:
-		put_word(e, 10, get_word(e->b, 10) + length + 4);
+		put_word(e, 10, get_word(e->buf, 10) + length + 4);
 		return true;
 	case 4:
 		/* A segment more. (None at all may stand for an unused chunk.) */
 		put_word(e, 6, n + 1);
-		memmove(e->b + 44, e->b + 28, e->n - 28);
-		e->n += 16;
+		memmove(e->buf + 44, e->buf + 28, e->len - 28);
+		e->len += 16;
 		return true;
 	}
 	return false;
@@ -113,10 +113,10 @@ static bool spoil_chunk(struct enc *e, const struct call *call, unsigned int way
 
 static bool spoil_xid(struct enc *e, const struct call *call, unsigned int way)
 {
-	unsigned int w = e->n / 4;
+	unsigned int w = e->len / 4;
 
 	/* The RPC message starts with the same XID: the last such word. */
-	while (--w && get_word(e->b, w) != call->xid)
+	while (--w && get_word(e->buf, w) != call->xid)
 		;
 	put_word(e, w, call->xid ^ 0x80000000);
 	return way < 1;
@@ -148,7 +148,7 @@ static bool spoil_done(struct enc *e, const struct call *call, unsigned int way)
 	(void)call;
 	put_word(e, 3, RDMA_DONE);
 	if (way)
-		e->n = 16;
+		e->len = 16;
 	return way < 2;
 }
 
@@ -162,9 +162,9 @@ static bool spoil_error(struct enc *e, const struct call *call, unsigned int way
 
 	if (way >= COUNT(ways))
 		return false;
-	e->n = 0;
+	e->len = 0;
 	enc_error(e, call->xid, ways[way].err);
-	e->n = ways[way].octets;
+	e->len = ways[way].octets;
 	return true;
 }
 
@@ -198,7 +198,7 @@ static bool has_dropped(unsigned long before, unsigned int n)
 		if (dropped >= n)
 			return true;
 		usleep(1000);
-	} while (now_ms() - start < 5000 * patience);
+	} while (now_ms() - start < 5000 * probe.time_factor);
 	return fail("of %u Replies %lu were dropped", n, dropped);
 }
 
@@ -209,12 +209,12 @@ static bool first_many(struct conn *c, struct call *call)
 		spoil_short, spoil_lists, spoil_chunk, spoil_xid, spoil_version, spoil_msgp,
 		spoil_unknown, spoil_done, spoil_error,
 	};
-	const unsigned long early = early_sends(c), before = xprt_stat(BAD_REPLIES);
+	const unsigned long early = rnr_count(c), before = xprt_stat(BAD_REPLIES);
 	unsigned int n = 0, i = 0, way = 0;
 	struct enc right, failed, wrong;
 
 	if (!is_read(call))
-		return answer_honestly(c, call);
+		return answer_correctly(c, call);
 	if (!make_both(c, call, &right, &failed))
 		return false;
 	while (n < UNWANTED) {
@@ -227,44 +227,44 @@ static bool first_many(struct conn *c, struct call *call)
 		if (!send_msg(c, &wrong) || (++n % 8 == 0 && !has_dropped(before, n)))
 			return false;
 	}
-	seen = true;
-	return none_early(c, early) && send_msg(c, &right) && none_early(c, early);
+	serving.call_seen = true;
+	return no_rnr_since(c, early) && send_msg(c, &right) && no_rnr_since(c, early);
 }
 
 /* Errors for READs. */
 static bool refuse_chunk(struct conn *c, struct call *call)
 {
-	return is_read(call) ? refuse_for_good(c, call, ERR_CHUNK) : answer_honestly(c, call);
+	return is_read(call) ? refuse_once(c, call, ERR_CHUNK) : answer_correctly(c, call);
 }
 
 static bool refuse_version(struct conn *c, struct call *call)
 {
-	return is_read(call) ? refuse_for_good(c, call, ERR_VERS) : answer_honestly(c, call);
+	return is_read(call) ? refuse_once(c, call, ERR_VERS) : answer_correctly(c, call);
 }
 
 /* The first READ is said to make no sense: SUNRPC asks again before it gives up. */
 static bool garbage(struct conn *c, struct call *call)
 {
 	static unsigned int times;
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 
 	if (!is_read(call) || times == 2)
-		return answer_honestly(c, call);
-	seen = ++times == 2;
+		return answer_correctly(c, call);
+	serving.call_seen = ++times == 2;
 	enc_call_hdr(&e, call->xid, RDMA_MSG);
 	enc_no_chunks(&e);
-	enc_accepted(&e, call->xid, GARBAGE_ARGS);
+	enc_rpc_reply(&e, call->xid, GARBAGE_ARGS);
 	return send_msg(c, &e);
 }
 
 /* An error to a Call that nobody has made. */
 static bool refuse_nothing(struct conn *c, struct call *call)
 {
-	struct enc e = { .n = 0 };
+	struct enc e = { .len = 0 };
 
-	seen = true;
+	serving.call_seen = true;
 	enc_error(&e, call->xid ^ 0x80000000, ERR_CHUNK);
-	return send_msg(c, &e) && answer_honestly(c, call);
+	return send_msg(c, &e) && answer_correctly(c, call);
 }
 
 /* A short Reply although there is a chunk for it, which is returned unused. */
@@ -274,22 +274,22 @@ static bool unused_reply_chunk(struct conn *c, struct call *call)
 
 	if (!make_reply(c, call, &e))
 		return false;
-	seen |= call->reply.n && get_word(e.b, HDR_PROC) == RDMA_MSG;
+	serving.call_seen |= call->reply.n && get_word(e.buf, HDR_PROC) == RDMA_MSG;
 	return send_msg(c, &e);
 }
 
 /* How much of a directory is wanted is the last that a READDIRPLUS says, and is not all. */
 static bool long_reply(struct conn *c, struct call *call)
 {
-	const bool plus = call->program == NFS && call->procedure == NFS3_READDIRPLUS;
+	const bool plus = call->program == NFS_PROGRAM && call->procedure == NFS3_READDIRPLUS;
 	struct enc e;
 
-	if (plus && call->reply.n && octets_of(&call->reply) <= get_word(call->rpc, call->len / 4 - 1))
+	if (plus && call->reply.n && chunk_len(&call->reply) <= get_word(call->rpc, call->len / 4 - 1))
 		return fail("%u octets are wanted, and there is room for %u",
-			    get_word(call->rpc, call->len / 4 - 1), octets_of(&call->reply));
+			    get_word(call->rpc, call->len / 4 - 1), chunk_len(&call->reply));
 	if (!make_reply(c, call, &e))
 		return false;
-	seen |= get_word(e.b, HDR_PROC) == RDMA_NOMSG;
+	serving.call_seen |= get_word(e.buf, HDR_PROC) == RDMA_NOMSG;
 	return send_msg(c, &e);
 }
 
@@ -299,20 +299,20 @@ static bool overrun(struct conn *c, struct call *call)
 	struct enc e;
 	int ms;
 
-	if (seen || !is_read(call))
-		return answer_honestly(c, call);
-	if (peer_longest(c) + 4 > sizeof(e.b))
+	if (serving.call_seen || !is_read(call))
+		return answer_correctly(c, call);
+	if (peer_recv_size(c) + 4 > sizeof(e.buf))
 		return skip("the client's Receives are too long");
 	if (!make_reply(c, call, &e))
 		return false;
-	while (e.n < peer_longest(c) + 4)
+	while (e.len < peer_recv_size(c) + 4)
 		enc_u32(&e, 0);
 	if (!post_msg(c, &e))
 		return false;
-	for (ms = 0; ms < 5000 * patience && !gone(c); ms += 10)
+	for (ms = 0; ms < 5000 * probe.time_factor && !disconnected(c); ms += 10)
 		usleep(10000);
-	seen = true;
-	return c->left ? true : fail("the connection was kept");
+	serving.call_seen = true;
+	return c->disconnected ? true : fail("the connection was kept");
 }
 
 /*
@@ -321,15 +321,15 @@ static bool overrun(struct conn *c, struct call *call)
  */
 static bool long_call(struct conn *c, struct call *call)
 {
-	seen |= call->proc == RDMA_NOMSG && call->reads.n > 1;
-	return answer_honestly(c, call);
+	serving.call_seen |= call->proc == RDMA_NOMSG && call->reads.n > 1;
+	return answer_correctly(c, call);
 }
 
 /* The data is in one piece again. */
 static bool split_read(struct conn *c, struct call *call)
 {
-	seen |= is_read(call) && call->write.n > 1;
-	return answer_honestly(c, call);
+	serving.call_seen |= is_read(call) && call->write.n > 1;
+	return answer_correctly(c, call);
 }
 
 /*
@@ -346,15 +346,15 @@ static bool less_than_written(struct conn *c, struct call *call)
 	struct enc e;
 
 	if (!is_read(call) || !call->write.n || way == COUNT(ways))
-		return answer_honestly(c, call);
+		return answer_correctly(c, call);
 	if (!make_reply(c, call, &e))
 		return false;
-	all = octets_read(&e, call);
+	all = read_result_len(&e, call);
 	if (!all)
-		return fail("no READ that succeeds: proc %u, %u octets", get_word(e.b, HDR_PROC), e.n);
+		return fail("no READ that succeeds: proc %u, %u octets", get_word(e.buf, HDR_PROC), e.len);
 	if (all / 4 > ways[way].count) {
-		say_read(&e, call, all / ways[way].divisor - ways[way].odd, ways[way].count);
-		seen = ++way == COUNT(ways);
+		set_read_result(&e, call, all / ways[way].divisor - ways[way].odd, ways[way].count);
+		serving.call_seen = ++way == COUNT(ways);
 	}
 	return send_msg(c, &e);
 }
@@ -364,9 +364,9 @@ static bool less_than_written(struct conn *c, struct call *call)
 
 static bool is_exact(const struct call *call, unsigned int announced, const struct chunk *chunk)
 {
-	const unsigned int held = octets_of(chunk);
+	const unsigned int held = chunk_len(chunk);
 
-	seen = true;
+	serving.call_seen = true;
 	if (announced == ODD && held == ODD)
 		return true;
 	return fail("procedure %u of %u octets, %u in the chunk", call->procedure, announced, held);
@@ -376,21 +376,21 @@ static bool is_exact(const struct call *call, unsigned int announced, const stru
 static bool exact_write(struct conn *c, struct call *call)
 {
 	if (!is_write(call))
-		return answer_honestly(c, call);
+		return answer_correctly(c, call);
 	if (!call->reads.n || call->position < 4 || call->position > call->len)
 		return fail("a WRITE of %u octets, its Read chunk at %u", call->len,
 			    call->position);
 	return is_exact(call, get_word(call->rpc, call->position / 4 - 1), &call->reads) &&
-	       answer_honestly(c, call);
+	       answer_correctly(c, call);
 }
 
 /* How much is wanted is the last that a READ says. */
 static bool exact_read(struct conn *c, struct call *call)
 {
 	if (!is_read(call))
-		return answer_honestly(c, call);
+		return answer_correctly(c, call);
 	return is_exact(call, get_word(call->rpc, call->len / 4 - 1), &call->write) &&
-	       answer_honestly(c, call);
+	       answer_correctly(c, call);
 }
 
 static int write_and_read_odd(void)
@@ -403,7 +403,7 @@ static const struct test tests[] = {
 	  .work = read_file },
 	{ "R8166-3.4.6.1-1", "READ of more than a segment may hold",
 	  .answer = split_read, .work = read_large,
-	  .options = "rsize=1048576,wsize=65536" },
+	  .mount_options = "rsize=1048576,wsize=65536" },
 	{ "-", "READs that are shorter than what was written",
 	  .answer = less_than_written, .work = read_file },
 	{ "R8166-3.5.2-1 R8166-3.4.5.2-3 R8166-3.4.5-2 R8166-3.4.2-1", "WRITE", .work = write_file },
@@ -412,12 +412,12 @@ static const struct test tests[] = {
 	{ "R8166-3.4.6.2-1", "a Write chunk without room for roundup",
 	  .answer = exact_read, .work = write_and_read_odd },
 	{ "R8166-3.5.3-2 R8166-3.5.3-3", "a long Call",
-	  .answer = long_call, .work = set_acl, .terms = &terms_1k },
+	  .answer = long_call, .work = set_acl, .params = &params_1k },
 	{ "R8166-3.5.3-4", "a long Reply", .answer = long_reply, .work = list_directory },
 	{ "R8166-4.3.3-4", "a Reply chunk that is not used",
 	  .answer = unused_reply_chunk, .work = list_empty },
 	{ "R8166-2.3.2-2", "a Reply longer than a Receive",
-	  .answer = overrun, .work = read_file, .connections = -2 },
+	  .answer = overrun, .work = read_file, .min_connections = 2 },
 	{ "R8166-4.5-1", "Replies too short to be headers", .answer = first_short, .work = read_file },
 	{ "R8166-4.5-3 R8166-4.2.4-4", "malformed lists", .answer = first_lists, .work = read_file },
 	{ "R8166-4.5-3 R8166-3.4.6.1-1", "a Write chunk that was not given",
@@ -432,8 +432,8 @@ static const struct test tests[] = {
 	{ "R8166-3.3.1-9 R8166-4.5-3", "many malformed Replies",
 	  .answer = first_many, .work = read_file },
 	{ "-", "Replies after which SUNRPC asks again", .answer = garbage, .work = read_file },
-	{ "R8166-4.5-7", "ERR_CHUNK", .answer = refuse_chunk, .work = read_file, .expected = EIO },
-	{ "R8166-4.5-7", "ERR_VERS", .answer = refuse_version, .work = read_file, .expected = EIO },
+	{ "R8166-4.5-7", "ERR_CHUNK", .answer = refuse_chunk, .work = read_file, .work_errno = EIO },
+	{ "R8166-4.5-7", "ERR_VERS", .answer = refuse_version, .work = read_file, .work_errno = EIO },
 	{ "R8166-4.5-8", "an error that nobody has asked for",
 	  .answer = refuse_nothing, .work = read_file },
 };

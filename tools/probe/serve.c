@@ -1,104 +1,131 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A case in which the kernel's client works: it mounts, does what the case wants, and
- * unmounts, and is served by this process all the while.
+ * The server's end of a case in which the kernel's client works: the client mounts, does the
+ * case's work in a child process, and unmounts, while this process serves it.
  */
 
+#include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "answers.h"
+#include "counters.h"
 #include "probe.h"
+#include "serve.h"
+#include "work.h"
 
 #define WORK_SECONDS	300
 
-int connections;
-bool seen;
-unsigned int serial;
+struct serving serving = { .grant = CREDITS };
+
 static const struct test *current;
 static const struct group *group;
 static struct conn *peer;
 
-void hang_up(void)
+/* True once in each case; @last is a static variable of the caller. */
+bool first_in_case(unsigned int *last)
+{
+	if (*last == serving.case_number)
+		return false;
+	*last = serving.case_number;
+	return true;
+}
+
+/* Closes the client's connection. The client reconnects and retransmits. */
+void close_peer(void)
 {
 	conn_close(peer);
 	peer = NULL;
-	forget_calls();
+	drop_queued_calls();
 }
 
-static const struct terms *next_terms(void)
+static const struct params *next_params(void)
 {
-	if (current->terms_of)
-		return current->terms_of(connections);
-	if (current->terms)
-		return current->terms;
-	return group->terms ? group->terms : &terms_plain;
+	if (current->params_of)
+		return current->params_of(serving.connections);
+	if (current->params)
+		return current->params;
+	return group->params ? group->params : &params_default;
 }
 
-/* Answers a Call, if there is one. What the end of a connection spoils is no failure. */
-static bool attend_once(bool (*answer)(struct conn *c, struct call *call))
+/* Accepts a connection, if the client asks for one. */
+static void poll_connect(void)
 {
-	struct conn *next = conn_accept(next_terms(), peer ? 0 : 1);
+	struct conn *next = conn_accept(next_params(), peer ? 0 : 1);
+
+	if (!next)
+		return;
+	if (peer)
+		printf("# the client connects again\n");
+	close_peer();
+	peer = next;
+	serving.connections++;
+}
+
+/* Answers the next Call, if there is one. A failure that is due to a disconnect is none. */
+static bool serve_one(bool (*answer)(struct conn *c, struct call *call))
+{
 	struct call call;
 	bool ok;
 
-	if (next) {
-		if (peer)
-			printf("# the client connects again\n");
-		hang_up();
-		peer = next;
-		connections++;
-	}
+	poll_connect();
 	if (!peer)
 		return true;
 	switch (next_call(peer, &call, 1)) {
-	case NONE:
-		if (!gone(peer))
-			return true;
-		hang_up();
+	case CALL_NONE:
+		if (disconnected(peer))
+			close_peer();
 		return true;
-	case LOST:
+	case CALL_CONN_LOST:
 		printf("# a connection is lost\n");
-		hang_up();
+		close_peer();
 		return true;
-	case WRONG:
+	case CALL_INVALID:
 		return false;
-	case CALL:
+	case CALL_RECEIVED:
 		break;
 	}
-	if (!group->others || !group->others(peer, &call, &ok))
+	if (!group->answer_other || !group->answer_other(peer, &call, &ok))
 		ok = answer(peer, &call);
-	call_done(&call);
-	if (!ok && peer && (usleep(20000 * patience), gone(peer))) {
-		printf("# a connection is lost: %s\n", why);
-		hang_up();
-		ok = true;
-	}
-	return ok;
+	free_call(&call);
+	if (ok || !peer)
+		return ok;
+	sleep_ms(20);
+	if (!disconnected(peer))
+		return false;
+	printf("# a connection is lost: %s\n", probe.reason);
+	close_peer();
+	return true;
 }
 
-/* Serves until the work is done. */
-bool attend(pid_t work, bool (*answer)(struct conn *c, struct call *call), int *status)
+/* Serves until the child process ends. Returns its exit status, or EINTR if a signal killed it. */
+static bool serve_until_exit(pid_t work, bool (*answer)(struct conn *c, struct call *call),
+			     int *status)
 {
-	const time_t end = time(NULL) + WORK_SECONDS * patience;
+	const time_t end = time(NULL) + WORK_SECONDS * probe.time_factor;
 	bool ok = true;
 
 	while (waitpid(work, status, WNOHANG) != work) {
 		if (ok && time(NULL) > end)
-			ok = fail("the client does not come to an end");
+			ok = fail("the client's work does not end");
 		else if (ok)
-			ok = attend_once(answer);
+			ok = serve_one(answer);
 		if (ok)
 			continue;
-		hang_up();
-		end_work(work);
+		close_peer();
+		kill_work(work);
 		return false;
 	}
 	*status = WIFEXITED(*status) ? WEXITSTATUS(*status) : EINTR;
 	return true;
 }
 
-/* Ends what need not be waited for any longer. */
-void end_work(pid_t work)
+/* Kills a child process and its own children. */
+void kill_work(pid_t work)
 {
 	int i, status;
 
@@ -107,30 +134,36 @@ void end_work(pid_t work)
 		usleep(100000);
 }
 
-static bool work(const struct test *t)
+static bool mount_and_work(const struct test *t)
 {
-	const int most = t->connections ? t->connections : 1;
+	const char *reason = probe.reason;
 	int status;
 
-	if (!attend(start_work(mount_here), answer_honestly, &status))
+	if (!serve_until_exit(start_work(mount_v3), answer_correctly, &status))
 		return false;
 	if (status)
 		return fail("mount ended with %d", status);
-	if (group->fits && peer && !group->fits(peer))
+	if (group->client_supports && peer && !group->client_supports(peer))
 		return false;
-	connections = 1;
-	if (!attend(start_work(t->work), t->answer ? t->answer : answer_honestly, &status))
+	serving.connections = 1;
+	if (!serve_until_exit(start_work(t->work), t->answer ? t->answer : answer_correctly,
+			      &status))
 		return false;
-	if (status != t->expected)
-		return fail("the work ended with \"%s\"%s%s", strerror(status), *why ? ": " : "", why);
-	if (t->answer && !seen)
-		return fail("the Call did not come%s%s", *why ? ": " : "", why);
-	if (most > 0 ? connections > most : connections < -most)
-		return fail("%d connections", connections);
+	if (status != t->work_errno)
+		return fail("the work ended with \"%s\"%s%s", strerror(status),
+			    *reason ? ": " : "", reason);
+	if (t->answer && !serving.call_seen)
+		return fail("the Call that the case is about did not arrive%s%s",
+			    *reason ? ": " : "", reason);
+	if (serving.connections < t->min_connections)
+		return fail("%d connections, expected at least %d", serving.connections,
+			    t->min_connections);
+	if (!t->min_connections && serving.connections > 1)
+		return fail("%d connections, expected 1", serving.connections);
 	return true;
 }
 
-bool serve(const struct group *g, const struct test *t)
+bool run_client_case(const struct group *g, const struct test *t)
 {
 	bool ok;
 	int status;
@@ -139,19 +172,19 @@ bool serve(const struct group *g, const struct test *t)
 		return false;
 	current = t;
 	group = g;
-	mount_options = t->options;
-	connections = 0;
-	serial++;
-	seen = false;
-	grant = 32;
-	ok = work(t);
-	/* More than was asked for may have taken all of its Receives, until it looks at them. */
-	usleep(100000 * patience);
-	ok = ok && attend(start_work(unmount), answer_honestly, &status);
+	serving.mount_options = t->mount_options;
+	serving.connections = 0;
+	serving.case_number++;
+	serving.call_seen = false;
+	serving.grant = CREDITS;
+	ok = mount_and_work(t);
+	/* The case may have sent more than was asked for: the client reposts its Receives first. */
+	sleep_ms(100);
+	ok = ok && serve_until_exit(start_work(unmount), answer_correctly, &status);
 	if (ok && status)
-		ok = fail("cannot unmount: %s", strerror(status));
-	hang_up();
+		ok = fail("umount: %s", strerror(status));
+	close_peer();
 	if (!ok)
 		umount2(MOUNTPOINT, MNT_FORCE | MNT_DETACH);
-	return ok && nothing_left(CLIENT_GAUGE);
+	return ok && memory_released(CLIENT_GAUGE);
 }

@@ -3,16 +3,16 @@
  * A client that tears apart what belongs together: some of it is inline, some in a Read chunk.
  */
 
-#include "probe.h"
+#include "compat.h"
 
 enum { SYMLINK3 = 10 };
 
 /* Begins a compound of so many operations in the directory, without chunks. */
 static void begin(struct enc *e, unsigned int ops)
 {
-	const uint32_t xid = next_xid++;
+	const uint32_t xid = new_xid();
 
-	e->n = 0;
+	e->len = 0;
 	enc_call_hdr(e, xid, RDMA_MSG);
 	enc_no_chunks(e);
 	enc_compound(e, xid, ops);
@@ -21,7 +21,7 @@ static void begin(struct enc *e, unsigned int ops)
 static bool done(struct conn *c, const struct enc *e, unsigned int ops, struct reply *r,
 		 unsigned int *at)
 {
-	return exchange(c, e, r) && body_at(r, get_word(e->b, HDR_XID), at) && compound_ok(r->p + *at, ops);
+	return exchange(c, e, r) && reply_body(r, get_word(e->buf, HDR_XID), at) && compound_ok(r->p + *at, ops);
 }
 
 /* The handle of the directory, which is the same for each version. */
@@ -83,9 +83,9 @@ static bool leads_to(struct conn *c, const char *name, const char *text)
 static bool symlink_torn(struct conn *c, unsigned int in_chunk, unsigned int size)
 {
 	static unsigned int links;
-	const uint32_t xid = next_xid++;
-	struct enc e = { .n = 0 }, m = { .n = 0 };
-	char name[FILE_NAME], text[4096];
+	const uint32_t xid = new_xid();
+	struct enc e = { .len = 0 }, m = { .len = 0 };
+	char name[FILE_NAME_LEN], text[4096];
 	unsigned int i, len, pos, at;
 	uint8_t handle[64];
 	struct reply r;
@@ -106,18 +106,18 @@ static bool symlink_torn(struct conn *c, unsigned int in_chunk, unsigned int siz
 	for (i = 0; i < 6; i++)
 		enc_u32(&m, 0);
 	enc_u32(&m, size);
-	pos = m.n;
+	pos = m.len;
 	enc_bytes(&m, text + in_chunk, size - in_chunk);
 	enc_call_hdr(&e, xid, RDMA_MSG);
-	enc_rseg(&e, pos, c->area_mr->rkey, in_chunk, at_area(c, 0));
+	enc_rseg(&e, pos, c->area_mr->rkey, in_chunk, area_addr(c, 0));
 	enc_no_chunks(&e);
-	enc_bytes(&e, m.b, m.n);
+	enc_bytes(&e, m.buf, m.len);
 	if (!exchange(c, &e, &r))
 		return false;
 	/* A server that sees that such an item is not to be torn says so. */
 	if (get_word(r.p, HDR_PROC) == RDMA_ERROR)
 		return is_error(&r, xid, ERR_CHUNK) && alive(c);
-	if (!body_at(&r, xid, &at))
+	if (!reply_body(&r, xid, &at))
 		return false;
 	if (get_word(r.p + at, RPC_ACCEPT_STAT) || get_word(r.p + at, NFS_STATUS))
 		return fail("accept_stat %u, status %u", get_word(r.p + at, RPC_ACCEPT_STAT), get_word(r.p + at, NFS_STATUS));
@@ -130,7 +130,7 @@ static bool t_symlink(struct conn *c)
 
 	for (turn = 0; turn < 8; turn++) {
 		/* What was in those pages before. */
-		if (!write_item(c, 0, 16384, 1, false, false, false))
+		if (!old_write_item(c, 0, 16384, 1, false, false, false))
 			return false;
 		if (!symlink_torn(c, 4, 1000) || !symlink_torn(c, 996, 1000))
 			return false;
@@ -149,24 +149,24 @@ static bool credential_torn(struct conn *c, bool pulled)
 
 	for (i = 0; i < COUNT(chunk); i++) {
 		const unsigned int from = chunk[i][0], len = chunk[i][1];
-		struct enc e = { .n = 0 }, m = { .n = 0 }, rest = { .n = 0 };
-		const uint32_t xid = next_xid++;
+		struct enc e = { .len = 0 }, m = { .len = 0 }, rest = { .len = 0 };
+		const uint32_t xid = new_xid();
 
 		enc_nfs4_call(&m, xid, 0);
-		memcpy(c->area, m.b + from, len);
-		enc_bytes(&rest, m.b, from);
-		enc_bytes(&rest, m.b + from + len, m.n - from - len);
+		memcpy(c->area, m.buf + from, len);
+		enc_bytes(&rest, m.buf, from);
+		enc_bytes(&rest, m.buf + from + len, m.len - from - len);
 		enc_call_hdr(&e, xid, pulled ? RDMA_NOMSG : RDMA_MSG);
 		if (pulled) {
-			memcpy(c->area + AREA / 2, rest.b, rest.n);
-			enc_rseg(&e, 0, c->area_mr->rkey, rest.n, at_area(c, AREA / 2));
+			memcpy(c->area + AREA / 2, rest.buf, rest.len);
+			enc_rseg(&e, 0, c->area_mr->rkey, rest.len, area_addr(c, AREA / 2));
 		}
-		enc_rseg(&e, from, c->area_mr->rkey, len, at_area(c, 0));
+		enc_rseg(&e, from, c->area_mr->rkey, len, area_addr(c, 0));
 		enc_no_chunks(&e);
 		if (!pulled)
-			enc_bytes(&e, rest.b, rest.n);
+			enc_bytes(&e, rest.buf, rest.len);
 		if (!refused(c, &e, xid, ERR_CHUNK))
-			return fail("octets %u to %u: %s", from, from + len - 1, why);
+			return fail("octets %u to %u: %s", from, from + len - 1, probe.reason);
 	}
 	return true;
 }

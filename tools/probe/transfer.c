@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is sent and received on a connection.
+ * Sends, Receives, RDMA Reads and RDMA Writes on a connection.
  */
 
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
 #include "probe.h"
+#include "transfer.h"
 
-/* rxe says it by the kernel's number, which means something else here, but not of a Send. */
+/*
+ * rxe sets the kernel's IB_WC_WITH_INVALIDATE. The same bit is IBV_WC_IP_CSUM_OK in libibverbs,
+ * which no Receive of an RC queue pair has.
+ */
 #define INVALIDATED	(IBV_WC_WITH_INV | IBV_WC_IP_CSUM_OK)
 
 void post_recv(struct conn *c, unsigned int i)
@@ -20,14 +27,6 @@ void post_recv(struct conn *c, unsigned int i)
 	ibv_post_recv(c->id->qp, &wr, &bad);
 }
 
-int64_t now_ms(void)
-{
-	struct timespec at;
-
-	clock_gettime(CLOCK_MONOTONIC, &at);
-	return at.tv_sec * 1000LL + at.tv_nsec / 1000000;
-}
-
 bool wait_cq(struct ibv_cq *cq, struct ibv_wc *wc, int ms)
 {
 	const int64_t start = now_ms();
@@ -35,57 +34,46 @@ bool wait_cq(struct ibv_cq *cq, struct ibv_wc *wc, int ms)
 	for (;;) {
 		if (ibv_poll_cq(cq, 1, wc) > 0)
 			return true;
-		if (now_ms() - start >= ms * patience)
+		if (now_ms() - start >= ms * probe.time_factor)
 			return false;
 		usleep(100);
 	}
 }
 
-/* Copies the message to where the device may read it. */
+/* Copies the message into registered memory, and posts it. */
 static bool post(struct conn *c, const struct enc *e, enum ibv_wr_opcode opcode, uint32_t handle)
 {
-	struct ibv_sge sge = { .lkey = c->send_mr->lkey, .length = e->n };
+	struct ibv_sge sge = { .lkey = c->send_mr->lkey, .length = e->len };
 	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = opcode,
 				  .send_flags = IBV_SEND_SIGNALED, .invalidate_rkey = handle };
 	struct ibv_send_wr *bad;
 
-	/* Where the library of siw takes it from. */
+	/* siw's provider takes the handle to invalidate from here. */
 	wr.wr.rdma.rkey = handle;
-	if (c->send_used + e->n > SEND_SIZE)
+	if (c->send_used + e->len > SEND_SIZE)
 		c->send_used = 0;
-	memcpy(c->send + c->send_used, e->b, e->n);
+	memcpy(c->send + c->send_used, e->buf, e->len);
 	sge.addr = (uintptr_t)c->send + c->send_used;
-	c->send_used += (e->n + 63) & ~63;
+	c->send_used += (e->len + 63) & ~63;
 	if (ibv_post_send(c->id->qp, &wr, &bad))
 		return fail("ibv_post_send: %s", strerror(errno));
 	return true;
 }
 
 /*
- * Waits for what was posted, but not for what a connection that has ended has left behind: the
- * next one may be waiting already, and siw has ten seconds for it.
+ * Waits for a send completion. Returns early if the connection has ended, because a lost WR may
+ * never complete, and the peer's next connect request may be pending: siw drops that after ten
+ * seconds.
  */
-static bool completes(struct conn *c, struct ibv_wc *wc, int ms)
+static bool wait_scq(struct conn *c, struct ibv_wc *wc, int ms)
 {
 	for (; ms > 0; ms -= 50) {
 		if (wait_cq(c->scq, wc, 50))
 			return true;
-		if (gone(c))
+		if (disconnected(c))
 			return wait_cq(c->scq, wc, 50);
 	}
 	return false;
-}
-
-/* One of those that were posted has been received. */
-bool sent(struct conn *c)
-{
-	struct ibv_wc wc;
-
-	if (!completes(c, &wc, 3000))
-		return fail("the Send did not complete");
-	if (wc.status)
-		return fail("Send: %s", ibv_wc_status_str(wc.status));
-	return true;
 }
 
 bool post_msg(struct conn *c, const struct enc *e)
@@ -93,22 +81,34 @@ bool post_msg(struct conn *c, const struct enc *e)
 	return post(c, e, IBV_WR_SEND, 0);
 }
 
-bool send_msg(struct conn *c, const struct enc *e)
-{
-	return post(c, e, IBV_WR_SEND, 0) && sent(c);
-}
-
 bool post_invalidating(struct conn *c, const struct enc *e, uint32_t handle)
 {
 	return post(c, e, IBV_WR_SEND_WITH_INV, handle);
 }
 
-bool send_invalidating(struct conn *c, const struct enc *e, uint32_t handle)
+/* Waits until one of the posted Sends has completed, which means on RoCE that it was received. */
+bool wait_sent(struct conn *c)
 {
-	return post_invalidating(c, e, handle) && sent(c);
+	struct ibv_wc wc;
+
+	if (!wait_scq(c, &wc, 3000))
+		return fail("a Send did not complete");
+	if (wc.status)
+		return fail("Send: %s", ibv_wc_status_str(wc.status));
+	return true;
 }
 
-/* What comes within that time, if anything. What is too long is a failure. */
+bool send_msg(struct conn *c, const struct enc *e)
+{
+	return post_msg(c, e) && wait_sent(c);
+}
+
+bool send_invalidating(struct conn *c, const struct enc *e, uint32_t handle)
+{
+	return post_invalidating(c, e, handle) && wait_sent(c);
+}
+
+/* Gets the next message, if one arrives within @ms. Fails if it is longer than agreed. */
 bool get_reply(struct conn *c, struct reply *r, int ms)
 {
 	static uint8_t copy[RECV_SIZE];
@@ -127,61 +127,77 @@ bool get_reply(struct conn *c, struct reply *r, int ms)
 	memcpy(copy, c->recv + wc.wr_id * RECV_SIZE, r->len);
 	r->p = copy;
 	post_recv(c, wc.wr_id);
-	if (r->len > c->terms->longest)
-		return fail("%u octets, of which %u were allowed", r->len, c->terms->longest);
+	if (r->len > c->params->recv_size)
+		return fail("message of %u bytes, at most %u are allowed", r->len,
+			    c->params->recv_size);
 	return true;
 }
 
+/* Sends a message, and gets the next one. */
 bool exchange(struct conn *c, const struct enc *e, struct reply *r)
 {
 	if (!send_msg(c, e) || !get_reply(c, r, 5000))
 		return false;
-	return r->any ? true : fail("no answer");
+	return r->any ? true : fail("no Reply");
 }
 
-/* Reads or writes the other end's memory, from or to @at of the area; the status. */
-int rdma(struct conn *c, enum ibv_wr_opcode what, uint32_t handle, uint64_t offset,
-	 unsigned int len, unsigned int at)
+/* The area's part of @len bytes at @at. */
+struct segment area_segment(const struct conn *c, unsigned int at, unsigned int len)
+{
+	return (struct segment) {
+		.handle = c->area_mr->rkey, .length = len, .offset = area_addr(c, at),
+	};
+}
+
+/*
+ * RDMA Read or RDMA Write of the peer's segment, to or from @at in the area. Returns the
+ * completion status, or -1 if there was no completion.
+ */
+int rdma(struct conn *c, enum ibv_wr_opcode opcode, const struct segment *s, unsigned int at)
 {
 	struct ibv_sge sge = {
-		.addr = (uintptr_t)c->area + at, .length = len, .lkey = c->area_mr->lkey,
+		.addr = (uintptr_t)c->area + at, .length = s->length, .lkey = c->area_mr->lkey,
 	};
 	struct ibv_send_wr wr = {
-		.sg_list = &sge, .num_sge = 1, .opcode = what, .send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = { .remote_addr = offset, .rkey = handle },
+		.sg_list = &sge, .num_sge = 1, .opcode = opcode, .send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { .remote_addr = s->offset, .rkey = s->handle },
 	}, *bad;
 	struct ibv_wc wc;
 
-	if (ibv_post_send(c->id->qp, &wr, &bad) || !completes(c, &wc, 5000))
+	if (ibv_post_send(c->id->qp, &wr, &bad) || !wait_scq(c, &wc, 5000))
 		return -1;
 	return wc.status;
 }
 
 /*
- * Whether the other end's device denies an access, which ends the connection. It says why;
- * but rxe tells the kernel there first, and then nobody else if that ends the queue pair at
- * once: the connection may end before the access does. On iWARP an RDMA Write is over when it
- * has been sent.
+ * Checks that the peer's device denies access to @len bytes at @by bytes from the start of the
+ * segment. The denial ends the connection.
+ *
+ * The completion need not say IBV_WC_REM_ACCESS_ERR. rxe reports the error to its own kernel
+ * first; if that moves the queue pair to the error state at once, no NAK is sent. So the
+ * connection may end before the access completes. On iWARP an RDMA Write completes as soon as
+ * it is sent.
  */
-bool kept_off(struct conn *c, enum ibv_wr_opcode what, const struct segment *s, int64_t by,
-	      unsigned int len)
+bool access_denied(struct conn *c, enum ibv_wr_opcode opcode, const struct segment *s,
+		   int64_t by, unsigned int len)
 {
-	int status, ms;
+	const struct segment target = {
+		.handle = s->handle, .length = len, .offset = s->offset + by,
+	};
+	int status;
 
-	if (gone(c))
-		return fail("the connection has ended before");
-	status = rdma(c, what, s->handle, s->offset + by, len, 0);
+	if (disconnected(c))
+		return fail("disconnected before the access");
+	status = rdma(c, opcode, &target, 0);
 	if (status == IBV_WC_REM_ACCESS_ERR)
 		return true;
 	if (status < 0)
-		return c->left ? true : fail("an access that does not end");
-	/* An RDMA Read is over when the data is here, everywhere. */
-	if (!status && what == IBV_WR_RDMA_READ)
-		return fail("not denied: it was read");
+		return c->disconnected ? true : fail("the access does not complete");
+	/* A successful RDMA Read has delivered the data, on every transport. */
+	if (!status && opcode == IBV_WR_RDMA_READ)
+		return fail("access not denied: data was read");
 	if (!is_iwarp(c) && status != IBV_WC_RETRY_EXC_ERR)
-		return fail("not denied: %s", ibv_wc_status_str(status));
-	for (ms = 0; ms < 5000 * patience && !gone(c); ms += 10)
-		usleep(10000);
-	return c->left ? true : fail("not denied: %s, and the connection was kept",
-				     ibv_wc_status_str(status));
+		return fail("access not denied: %s", ibv_wc_status_str(status));
+	return wait_disconnected(c, 5000) ? true :
+		fail("access not denied: %s, still connected", ibv_wc_status_str(status));
 }

@@ -1,21 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the kernel's client is given to do. It is done in another process, while this
- * one is its server, and ends with an errno.
+ * Work for the kernel's client.
  */
 
 #define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <dirent.h>
+#include <unistd.h>
+#include "conn.h"
+#include "pattern.h"
 #include "probe.h"
+#include "serve.h"
+#include "work.h"
 
+#define PAGE		4096
 #define FILE_SIZE	(1 << 20)
+#define CANARY		0xa5
 
-const char *mount_options;
+/* A transfer that starts and ends within a page. */
+#define UNALIGNED_AT	1003
+#define UNALIGNED_LEN	20001
 
+/* Starts a child process in its own process group. */
 pid_t start_work(int (*work)(void))
 {
 	const pid_t pid = fork();
@@ -26,33 +40,34 @@ pid_t start_work(int (*work)(void))
 	_exit(work());
 }
 
-static int mount_with(const char *version, const char *more, const char *what)
+/* Returns only if mount(8) cannot be executed. */
+static int exec_mount(const char *version, const char *more, const char *path)
 {
 	char options[256], from[128];
 
-	snprintf(options, sizeof(options), "%s,proto=rdma,port=%s,retry=0%s%s", version, port,
-		 more ? "," : "", more ? more : "");
-	snprintf(from, sizeof(from), "%s:%s", server, what);
+	snprintf(options, sizeof(options), "%s,proto=rdma,port=%s,retry=0%s%s", version,
+		 probe.port, more ? "," : "", more ? more : "");
+	snprintf(from, sizeof(from), "%s:%s", probe.address, path);
 	mkdir(MOUNTPOINT, 0755);
 	execlp("mount", "mount", "-t", "nfs", "-o", options, from, MOUNTPOINT, NULL);
 	return errno;
 }
 
-int mount_here(void)
+int mount_v3(void)
 {
-	char options[128], what[64];
+	char options[128], path[64];
 
 	snprintf(options, sizeof(options), "nolock,mountproto=tcp,%s",
-		 mount_options ? mount_options : "rsize=65536,wsize=65536");
-	snprintf(what, sizeof(what), "/%s", dir);
-	return mount_with("vers=3", options, what);
+		 serving.mount_options ? serving.mount_options : "rsize=65536,wsize=65536");
+	snprintf(path, sizeof(path), "/%s", probe.dir);
+	return exec_mount("vers=3", options, path);
 }
 
-/* It fails in the end: what it says of that would come between the results, or amid one. */
-int mount_session(void)
+/* This mount fails in the end. Its error message would mix with the KTAP output. */
+int mount_v41(void)
 {
 	dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
-	return mount_with("vers=4.1", NULL, "/");
+	return exec_mount("vers=4.1", NULL, "/");
 }
 
 int unmount(void)
@@ -60,13 +75,13 @@ int unmount(void)
 	return umount2(MOUNTPOINT, 0) ? errno : 0;
 }
 
-/* Memory to transfer from and to, of a page more than the most. */
-static uint8_t *buffer(void)
+/* Memory for the largest transfer at any offset in a page. */
+static uint8_t *alloc_buffer(void)
 {
-	return aligned_alloc(4096, FILE_SIZE + 4096);
+	return aligned_alloc(PAGE, FILE_SIZE + PAGE);
 }
 
-/* Direct I/O from the start of a file: all of it in one go, and right. */
+/* One direct I/O from the start of a file. A short transfer is an error. */
 static int transfer(const char *path, uint8_t *p, unsigned int size, bool out)
 {
 	const int fd = open(path, O_DIRECT | (out ? O_RDWR | O_CREAT : O_RDONLY), 0666);
@@ -83,13 +98,21 @@ static int transfer(const char *path, uint8_t *p, unsigned int size, bool out)
 	return n == (ssize_t)size ? 0 : ENODATA;
 }
 
-static int read_some(unsigned int at, unsigned int octets)
+/* Reads @len bytes to @at of the buffer, and checks that the bytes beside them do not change. */
+static int read_some(unsigned int at, unsigned int len)
 {
-	uint8_t *p = buffer();
+	uint8_t *p = alloc_buffer();
 	int status;
 
-	status = transfer(MOUNTPOINT "/probe", p + at, octets, false);
-	if (!status && !same("data", p + at, 0, octets))
+	if (at)
+		p[at - 1] = CANARY;
+	if (at + len < FILE_SIZE + PAGE)
+		p[at + len] = CANARY;
+	status = transfer(MOUNTPOINT "/probe", p + at, len, false);
+	if (!status && !check_pattern("data", p + at, 0, len))
+		status = EBADMSG;
+	if (!status && ((at && p[at - 1] != CANARY) ||
+			(at + len < FILE_SIZE + PAGE && p[at + len] != CANARY)))
 		status = EBADMSG;
 	free(p);
 	return status;
@@ -100,61 +123,47 @@ int read_file(void)
 	return read_some(0, 65536);
 }
 
-/* What is left of a file behind its last page; nothing follows its end. */
+/* One page more than an MR of any device here holds. */
+int read_large(void)
+{
+	return read_some(UNALIGNED_AT, FILE_SIZE);
+}
+
+int read_unaligned(void)
+{
+	return read_some(UNALIGNED_AT, UNALIGNED_LEN);
+}
+
+/* Maps a file that is shorter than a page: the rest of the page has to be zero. */
 int read_tail(void)
 {
 	const int fd = open(MOUNTPOINT "/short", O_RDONLY);
-	uint8_t *p = fd < 0 ? MAP_FAILED : mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	uint8_t *p = fd < 0 ? MAP_FAILED : mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
 	unsigned int i;
 
 	if (p == MAP_FAILED)
 		return errno;
-	for (i = 0; i < 4096; i++)
-		if (p[i] != (i < SHORT_FILE ? pattern(i) : 0))
+	for (i = 0; i < PAGE; i++)
+		if (p[i] != (i < SHORT_FILE ? pattern_byte(i) : 0))
 			return EBADMSG;
 	return 0;
 }
 
-/* What starts and ends amid a page. */
-#define ODD	20001
-#define ODD_AT	1003
-
-/* One page more than any device here has in a region. */
-int read_large(void)
+/* Writes through the mount, and reads the data from the exported directory. */
+static int write_some(unsigned int at, unsigned int len)
 {
-	return read_some(ODD_AT, FILE_SIZE);
-}
-
-int read_odd(void)
-{
-	uint8_t *p = buffer();
-	int status;
-
-	memset(p, 0xa5, ODD_AT + ODD + 1);
-	status = transfer(MOUNTPOINT "/probe", p + ODD_AT, ODD, false);
-	if (!status && !same("data", p + ODD_AT, 0, ODD))
-		status = EBADMSG;
-	if (!status && (p[ODD_AT - 1] != 0xa5 || p[ODD_AT + ODD] != 0xa5))
-		status = EBADMSG;
-	free(p);
-	return status;
-}
-
-/* What was written is looked at behind the client's back. */
-static int write_some(unsigned int at, unsigned int octets)
-{
-	uint8_t *p = buffer();
+	uint8_t *p = alloc_buffer();
 	char path[128];
 	int status;
 
-	snprintf(path, sizeof(path), "/%s/written", dir);
+	snprintf(path, sizeof(path), "/%s/written", probe.dir);
 	unlink(path);
-	fill(p + at, 77, octets);
-	status = transfer(MOUNTPOINT "/written", p + at, octets, true);
-	memset(p, 0, at + octets);
+	fill_pattern(p + at, 77, len);
+	status = transfer(MOUNTPOINT "/written", p + at, len, true);
+	memset(p, 0, at + len);
 	if (!status)
-		status = transfer(path, p, octets, false);
-	if (!status && !same("data", p, 77, octets))
+		status = transfer(path, p, len, false);
+	if (!status && !check_pattern("data", p, 77, len))
 		status = EBADMSG;
 	free(p);
 	return status;
@@ -165,26 +174,26 @@ int write_file(void)
 	return write_some(0, 65536);
 }
 
-int write_odd(void)
+int write_unaligned(void)
 {
-	return write_some(ODD_AT, ODD);
+	return write_some(UNALIGNED_AT, UNALIGNED_LEN);
 }
 
-/* WRITEs and READs in turn, from least to most octets, each compared. */
-int write_and_read(const char *path, unsigned int turns, unsigned int least, unsigned int most)
+/* WRITEs and READs in turn, of sizes from @least to @most, and compares the data. */
+int write_and_read(const char *path, unsigned int rounds, unsigned int least, unsigned int most)
 {
 	unsigned int i, size = least;
-	uint8_t *p = buffer();
+	uint8_t *p = alloc_buffer();
 	int status = 0;
 
-	for (i = 0; i < turns && !status; i++) {
-		fill(p, i, most);
+	for (i = 0; i < rounds && !status; i++) {
+		fill_pattern(p, i, most);
 		status = transfer(path, p, size, true);
-		memset(p, 0xa5, most);
+		memset(p, CANARY, most);
 		status = status ? status : transfer(path, p, size, false);
-		if (!status && !same("data", p, i, size))
+		if (!status && !check_pattern("data", p, i, size))
 			status = EBADMSG;
-		size = size + 4096 > most ? least : size + 4096;
+		size = size + PAGE > most ? least : size + PAGE;
 	}
 	free(p);
 	return status;
@@ -201,33 +210,36 @@ int list_directory(void)
 {
 	DIR *d = opendir(MOUNTPOINT);
 	unsigned int n = 0;
-	struct dirent *e;
+	struct dirent *entry;
+	int status;
 
 	if (!d)
 		return errno;
 	errno = 0;
-	while ((e = readdir(d)))
-		n += !!strstr(e->d_name, "file-with-a-rather-long-name");
-	if (!errno && n != 1000)
-		errno = EBADMSG;
+	while ((entry = readdir(d)))
+		n += !!strstr(entry->d_name, "file-with-a-rather-long-name");
+	status = errno;
 	closedir(d);
-	return errno;
+	return !status && n != 1000 ? EBADMSG : status;
 }
 
-/* Whose Reply is short, although nobody can know. */
+/* The Reply is short, which the client cannot know in advance. */
 int list_empty(void)
 {
 	DIR *d = opendir(MOUNTPOINT "/empty");
+	int status;
 
 	if (!d)
 		return errno;
 	errno = 0;
 	while (readdir(d))
 		;
-	return errno;
+	status = errno;
+	closedir(d);
+	return status;
 }
 
-/* The numbers behind "xprt: rdma" in the mount's statistics, counted from 1. */
+/* A number behind "xprt: rdma" in the statistics of the mount, counted from 1. */
 unsigned long xprt_stat(unsigned int column)
 {
 	FILE *f = fopen("/proc/self/mountstats", "r");

@@ -6,7 +6,7 @@
  */
 
 #include <sys/wait.h>
-#include "probe.h"
+#include "compat.h"
 
 #define LIE_EVERY	20
 #define CALLS_EACH	10
@@ -16,12 +16,12 @@
 enum { CONNECT_COUNT = 3, READ_CHUNKS = 11, LOCAL_INV = 25 };
 
 /* Replies are invalidating ones unless this end is unwilling. */
-static const struct terms willing = {
-	.octets = { ID, 1, 1, 63, 3 }, .len = 8, .responder = 4, .initiator = 4, .longest = 4096,
+static const struct params willing = {
+	.private_data = { ID, 1, 1, 63, 3 }, .private_len = 8, .responder = 4, .initiator = 4, .recv_size = 4096,
 };
 
-static const struct terms unwilling = {
-	.octets = { ID, 1, 0, 63, 3 }, .len = 8, .responder = 4, .initiator = 4, .longest = 4096,
+static const struct params unwilling = {
+	.private_data = { ID, 1, 0, 63, 3 }, .private_len = 8, .responder = 4, .initiator = 4, .recv_size = 4096,
 };
 
 static bool send_reply(struct conn *c, struct call *call, const uint32_t *handle)
@@ -30,7 +30,7 @@ static bool send_reply(struct conn *c, struct call *call, const uint32_t *handle
 
 	if (!make_reply(c, call, &e))
 		return false;
-	seen |= handle != NULL;
+	serving.call_seen |= handle != NULL;
 	return handle ? send_invalidating(c, &e, *handle) : send_msg(c, &e);
 }
 
@@ -52,7 +52,7 @@ static bool last_handle(struct conn *c, struct call *call)
 {
 	const unsigned int n = call->reads.n;
 	/* On siw one region holds a WRITE, and its handle is the first as well. */
-	const bool chosen = n > (settling ? 0 : 1);
+	const bool chosen = n > (probe.settle_ms ? 0 : 1);
 
 	return send_reply(c, call, chosen ? &call->reads.seg[n - 1].handle : NULL);
 }
@@ -73,7 +73,7 @@ static bool of_another(struct conn *c, struct call *call)
 	unsigned int i;
 
 	due |= call->reads.n && now();
-	for (i = 0; due && (other = waiting(c, i)); i++)
+	for (i = 0; due && (other = queued_call(c, i)); i++)
 		if (other->reads.n) {
 			due = false;
 			return send_reply(c, call, &other->reads.seg[0].handle);
@@ -88,7 +88,7 @@ static bool stale(struct conn *c, struct call *call)
 	uint32_t handle;
 
 	if (!call->reads.n)
-		return answer_honestly(c, call);
+		return answer_correctly(c, call);
 	handle = before[1] && now() ? before[1] : call->reads.seg[0].handle;
 	before[1] = before[0];
 	before[0] = call->reads.seg[0].handle;
@@ -100,42 +100,42 @@ static bool and_leave(struct conn *c, struct call *call)
 {
 	static int served;
 
-	seen = true;
-	if (!answer_honestly(c, call))
+	serving.call_seen = true;
+	if (!answer_correctly(c, call))
 		return false;
 	if (++served % CALLS_EACH == 0)
-		hang_up();
+		close_peer();
 	return true;
 }
 
 /*
  * Private data that is no message, or a broken one, of each length in turn. One that can be
- * read tells of 4096 octets; who is told nothing sends no more than 1024. While the terms of the
+ * read tells of 4096 octets; who is told nothing sends no more than 1024. While the params of the
  * next connection are made, those of this one still count.
  */
-static const struct terms *odd_terms(unsigned int number)
+static const struct params *odd_terms(unsigned int number)
 {
 	static const uint8_t id[8] = { ID, 1, 1, 63, 3 };
-	static struct terms both[2];
-	struct terms *terms = &both[number % 2];
+	static struct params both[2];
+	struct params *params = &both[number % 2];
 	const unsigned int len = number % (LONGEST_PRIVATE + 1);
 	unsigned int i;
 
-	*terms = willing;
-	terms->len = len;
-	terms->longest = number % 3 == 1 && len >= 8 ? 4096 : 1024;
+	*params = willing;
+	params->private_len = len;
+	params->recv_size = number % 3 == 1 && len >= 8 ? 4096 : 1024;
 	/* What the client may take from it, if anything, is what the others say. */
 	for (i = 0; i < len; i++)
-		terms->octets[i] = number % 2 ? 0xf6 : random();
+		params->private_data[i] = number % 2 ? 0xf6 : random();
 	/* The message ends where the data does: all of it is there, or only its start. */
 	for (i = 0; i < 8 && number % 3; i++)
 		if (len >= 8)
-			terms->octets[len - 8 + i] = id[i];
+			params->private_data[len - 8 + i] = id[i];
 		else if (i < len)
-			terms->octets[i] = id[i];
+			params->private_data[i] = id[i];
 	if (number % 3 == 2 && len >= 8)
-		terms->octets[len - 4] = 2;	/* another version */
-	return terms;
+		params->private_data[len - 4] = 2;	/* another version */
+	return params;
 }
 
 /* Writers at a time, each to a file of its own. */
@@ -183,7 +183,7 @@ static int write_invalidated(void)
 	const int status = write_counted();
 
 	/* On iWARP it proves nothing: settling is for siw. */
-	return status || settling ? status : xprt_stat(LOCAL_INV) <= 10 ? 0 : ENOTUNIQ;
+	return status || probe.settle_ms ? status : xprt_stat(LOCAL_INV) <= 10 ? 0 : ENOTUNIQ;
 }
 
 static int write_uninvalidated(void)
@@ -207,28 +207,28 @@ static int write_often(void)
 
 static const struct test tests[] = {
 	{ "RI3-1-2 RI3-3-1 R8797-3.2-2", "a handle of each Call",
-	  .answer = first_handle, .work = write_invalidated, .terms = &willing, .options = SHORT },
+	  .answer = first_handle, .work = write_invalidated, .params = &willing, .mount_options = SHORT },
 	{ "RI3-3-2", "nothing is invalidated, although both ends are willing",
-	  .work = write_uninvalidated, .terms = &willing, .options = SHORT },
+	  .work = write_uninvalidated, .params = &willing, .mount_options = SHORT },
 	/* Nothing says whether a client is to stand it. */
 	{ "R8797-4.1-1", "handles are invalidated although this end has not offered it",
-	  .answer = first_handle, .work = write_counted, .terms = &unwilling, .options = SHORT,
-	  .connections = -1 },
+	  .answer = first_handle, .work = write_counted, .params = &unwilling, .mount_options = SHORT,
+	  .min_connections = 1 },
 	{ "RI3-2.3-1 RI3-3.2-2 R8797-3.2-2", "the last handle of the Call",
-	  .answer = last_handle, .work = write_long, .terms = &willing,
-	  .options = "wsize=262144,rsize=32768" },
+	  .answer = last_handle, .work = write_long, .params = &willing,
+	  .mount_options = "wsize=262144,rsize=32768" },
 	{ "RI3-3.2-3", "a handle that was never given out",
-	  .answer = never_given, .work = write_short, .terms = &willing, .options = SHORT,
-	  .connections = -2 },
+	  .answer = never_given, .work = write_short, .params = &willing, .mount_options = SHORT,
+	  .min_connections = 2 },
 	{ "RI3-3.2-3", "a handle of another Call that waits",
-	  .answer = of_another, .work = write_short, .terms = &willing, .options = SHORT,
-	  .connections = -2 },
+	  .answer = of_another, .work = write_short, .params = &willing, .mount_options = SHORT,
+	  .min_connections = 2 },
 	{ "RI3-3.2-3", "a handle of a Call that was answered",
-	  .answer = stale, .work = write_short, .terms = &willing, .options = SHORT,
-	  .connections = -2 },
+	  .answer = stale, .work = write_short, .params = &willing, .mount_options = SHORT,
+	  .min_connections = 2 },
 	{ "R8797-5.2-1 R8797-5.2-2 R8797-5.2-3 CM0-4-1", "private data of every length",
-	  .answer = and_leave, .work = write_often, .terms_of = odd_terms,
-	  .options = "wsize=32768,rsize=32768", .connections = -200 },
+	  .answer = and_leave, .work = write_often, .params_of = odd_terms,
+	  .mount_options = "wsize=32768,rsize=32768", .min_connections = 200 },
 };
 
 const struct group group_wrong_invalidate = {

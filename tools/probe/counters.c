@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Counters of the device and of the module.
+ */
+
+#include <stdio.h>
+#include <unistd.h>
+#include "counters.h"
+#include "probe.h"
+
+/*
+ * Counts the RNR NAKs that were sent by either end, if the device does: Sends that found no
+ * Receive. The sender sees nothing of them, because its device retries.
+ */
+unsigned long rnr_count(const struct conn *c)
+{
+	static bool warned;
+	unsigned long n = 0;
+	char path[128];
+	FILE *f;
+
+	/* The RDMA core caches hw_counters for 10 ms. */
+	usleep(20000);
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%u/hw_counters/send_rnr_err",
+		 ibv_get_device_name(c->id->verbs->device), c->id->port_num);
+	f = fopen(path, "r");
+	if ((!f || fscanf(f, "%lu", &n) != 1) && !warned) {
+		warned = true;
+		printf("# %s does not count Sends without a Receive\n",
+		       ibv_get_device_name(c->id->verbs->device));
+	}
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* Passes on a device that does not count. */
+bool no_rnr_since(const struct conn *c, unsigned long before)
+{
+	const unsigned long n = rnr_count(c) - before;
+
+	return n ? fail("%lu Sends found no Receive", n) : true;
+}
+
+/* Waits until the memory of closed connections is freed. Passes if there is no such gauge. */
+bool memory_released(const char *gauge)
+{
+	unsigned long bytes = 0;
+	int i;
+
+	for (i = 0; i < 300 * probe.time_factor; i++) {
+		FILE *f = fopen(gauge, "r");
+
+		if (!f)
+			return true;
+		if (fscanf(f, "%lu", &bytes) != 1)
+			bytes = 0;
+		fclose(f);
+		if (!bytes)
+			return true;
+		usleep(100000);
+	}
+	return fail("%lu bytes are still allocated after all connections were closed", bytes);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Counters of the device and of the module.
+ */
+
+#ifndef COUNTERS_H
+#define COUNTERS_H
+
+#include "conn.h"
+
+/* Bytes that the module has allocated for messages. */
+#define SERVER_GAUGE	"/proc/sys/sunrpc/svc_rdma/message_octets"
+#define CLIENT_GAUGE	"/proc/sys/sunrpc/rdma_message_octets"
+
+unsigned long rnr_count(const struct conn *c);
+bool no_rnr_since(const struct conn *c, unsigned long before);
+bool memory_released(const char *gauge);
+
+#endif

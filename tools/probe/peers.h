@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef PEERS_H
+#define PEERS_H
+
+#include <stdbool.h>
+
+bool connect_and_leave(void);
+
+#endif
