@@ -41,10 +41,8 @@
 
 #include "helpers.h"
 #include "layout.h"
-#include "tracepoints/client.h"
-#include "tracepoints/client_work.h"
-#include "tracepoints/device.h"
-#include "tracepoints/server.h"
-#include "tracepoints/server_work.h"
+#include <trace/events/rpcrdma_client.h>
+#include <trace/events/rpcrdma_device.h>
+#include <trace/events/rpcrdma_server.h>
 
 #endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The code behind the trace events of tracepoints/device.h, and what Rust calls.
+ * Defines the trace events of trace/events/rpcrdma_device.h, and the functions by
+ * which Rust emits them.
  */
 
 #define CREATE_TRACE_POINTS
 #define CREATE_RUST_TRACE_POINTS
-#include "tracepoints/device.h"
+#include <trace/events/rpcrdma_device.h>

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Trace events: what an administrator turns on under `events/rpcrdma` in tracefs.
+//! Trace events: `events/rpcrdma` in tracefs.
 //!
-//! The events are defined in C (`include/tracepoints`), with the names and texts that the tools for
-//! this transport know. Each becomes a module here with two functions: `enabled`, one static
-//! branch, and `emit`. Callers write
+//! The events are defined in C (`include/trace/events`). Most have the names and formats of the C
+//! module, so existing scripts apply. Each event is a module here with two functions: `enabled`, a
+//! static branch, and `emit`. Callers write
 //!
 //! ```ignore
 //! trace!(svcrdma_post_send(cid, num_sge, inv_rkey));
 //! ```
 //!
-//! and the arguments are evaluated only while somebody listens. They are plain values, so that any
-//! room may trace without this one knowing its types.
+//! The arguments are evaluated only while the event is enabled. They are plain values, so this room
+//! need not know the types of its callers.
 
 mod args;
 mod client;
@@ -28,7 +28,7 @@ pub(crate) use client::*;
 pub(crate) use device::*;
 pub(crate) use server::*;
 
-/// Emits a trace event if somebody listens; its arguments are evaluated only then.
+/// Emits a trace event if it is enabled. The arguments are evaluated only then.
 macro_rules! trace {
     ($event:ident($($arg:expr),* $(,)?)) => {
         if $crate::trace::$event::enabled() {
@@ -46,7 +46,7 @@ macro_rules! events {
             #[allow(unused_imports)]
             use super::*;
 
-            /// Is anybody listening?
+            /// Returns whether the event is enabled.
             #[inline(always)]
             pub(crate) fn enabled() -> bool {
                 $crate::trace::listened!($event)

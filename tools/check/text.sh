@@ -14,9 +14,10 @@ rule_spdx() {
 	done
 }
 
+# Headers of trace events are one table for each end, as in the kernel.
 rule_file_length() {
 	local file lines
-	listed | grep -E '\.(rs|c|h|sh)$' | while read -r file; do
+	listed | grep -E '\.(rs|c|h|sh)$' | grep -v '^include/trace/events/' | while read -r file; do
 		lines=$(wc -l <"$file")
 		[ "$lines" -le 600 ] || echo "$file: $lines lines, 600 allowed"
 	done

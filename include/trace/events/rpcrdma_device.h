@@ -9,8 +9,8 @@
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM rpcrdma
 
-#if !defined(_RPCRDMA_TRACE_DEVICE_H) || defined(TRACE_HEADER_MULTI_READ)
-#define _RPCRDMA_TRACE_DEVICE_H
+#if !defined(_TRACE_RPCRDMA_DEVICE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define _TRACE_RPCRDMA_DEVICE_H
 
 #include <linux/tracepoint.h>
 
@@ -61,8 +61,6 @@ DEFINE_DEVICE_USER_EVENT(unregister);
 
 #endif
 
-#undef TRACE_INCLUDE_PATH
-#define TRACE_INCLUDE_PATH tracepoints
 #undef TRACE_INCLUDE_FILE
-#define TRACE_INCLUDE_FILE device
+#define TRACE_INCLUDE_FILE rpcrdma_device
 #include <trace/define_trace.h>

@@ -4,8 +4,8 @@
  * are recorded in.
  */
 
-#ifndef _RPCRDMA_TRACE_ARGS_H
-#define _RPCRDMA_TRACE_ARGS_H
+#ifndef _TRACE_MISC_RPCRDMA_H
+#define _TRACE_MISC_RPCRDMA_H
 
 #include <linux/inet.h>
 #include <linux/sprintf.h>
