@@ -42,7 +42,7 @@ mounted() {
 # Data is mapped no longer than for its RPC, and nothing is left of a mount at either end.
 unmounted() {
 	cd /
-	bounce_wait lists 0 || fail "$(bounce_count lists) lists are mapped, and nobody waits"
+	bounce_wait sg_lists 0 || fail "$(bounce_count sg_lists) lists are mapped, and nobody waits"
 	nfs_umount
 	bounce_wait mapped "$before" ||
 		fail "$(($(bounce_count mapped) - before)) mappings are left of the mount"
@@ -59,7 +59,7 @@ data_transfers() {
 	local joined
 
 	mounted "$1"
-	joined=$(bounce_count joined)
+	joined=$(bounce_count merged)
 	# shellcheck disable=SC2086 # several sizes
 	{
 		transfer direct direct over 0 $SMALL $PAGE $LARGE
@@ -67,7 +67,7 @@ data_transfers() {
 		transfer buffered buffered over 4093 $SMALL $PAGE $LARGE
 		transfer mmap buffered fresh 0 $PAGE $LARGE
 	}
-	[ "$(bounce_count joined)" -gt "$joined" ] || fail "no pages were mapped as one"
+	[ "$(bounce_count merged)" -gt "$joined" ] || fail "no pages were mapped as one"
 	unmounted
 }
 
@@ -135,8 +135,8 @@ reconnects() {
 
 # fails_every NUMBER [LISTS]: one mapping in so many, or none; with 1 behind it, of data only.
 fails_every() {
-	echo "${2:-0}" >"$BOUNCE/fail_lists"
-	echo "$1" >"$BOUNCE/fail_every"
+	echo "${2:-0}" >"$BOUNCE/fail_sg_only"
+	echo "$1" >"$BOUNCE/fail_interval"
 }
 
 # Reads and writes, whatever comes of it.
@@ -159,7 +159,7 @@ rare_map_failures() {
 	local failed jobs=() each
 
 	mounted "$1" soft timeo=100 retrans=2
-	failed=$(bounce_count failed)
+	failed=$(bounce_count injected)
 	fails_every 997
 	for each in 1 2 3; do
 		try "$each" &
@@ -167,9 +167,9 @@ rare_map_failures() {
 	done
 	wait "${jobs[@]}"
 	fails_every 0
-	echo "$(($(bounce_count failed) - failed)) mappings have failed"
-	[ "$(bounce_count failed)" -gt "$failed" ] || fail "no mapping has failed"
-	bounce_wait lists 0 || fail "$(bounce_count lists) lists are mapped, and nobody waits"
+	echo "$(($(bounce_count injected) - failed)) mappings have failed"
+	[ "$(bounce_count injected)" -gt "$failed" ] || fail "no mapping has failed"
+	bounce_wait sg_lists 0 || fail "$(bounce_count sg_lists) lists are mapped, and nobody waits"
 	nfs_remount "$1" rdma
 	load_start 2
 	load_stop
@@ -192,7 +192,7 @@ data_map_failures() {
 	set -e
 	fails_every 0
 	echo "$(grep -c 'Input/output error' "$ktap_dir/errors") errors"
-	bounce_wait lists 0 || fail "$(bounce_count lists) lists are mapped, and nobody waits"
+	bounce_wait sg_lists 0 || fail "$(bounce_count sg_lists) lists are mapped, and nobody waits"
 	[ "$(xprt_stat connect_count)" -eq "$connected" ] ||
 		fail "connected $(xprt_stat connect_count) times"
 	unmounted

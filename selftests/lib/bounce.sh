@@ -28,7 +28,7 @@ bounce_end() {
 	done
 	kept=$(bounce_count mapped)
 	faults=$(bounce_count faults)
-	echo "# $(bounce_count total) mappings, $(bounce_count joined) of several pages each"
+	echo "# $(bounce_count total) mappings, $(bounce_count merged) of several pages each"
 	rmmod bounce || return
 	[ "$kept" -eq 0 ] || echo "error: $kept mappings are left"
 	[ "$faults" -eq 0 ] || echo "error: $faults faults, see the kernel log"

@@ -1,42 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The copies of bounce.ko, for the device that has them. */
+/* The bounce buffers of bounce.ko, for its DMA operations. */
 #ifndef BOUNCE_H
 #define BOUNCE_H
 
 #include <linux/dma-direction.h>
 #include <linux/types.h>
 
-/* Memory that is to the device a part of one mapping. */
-struct piece {
+/* Memory that is one part of a mapping. */
+struct part {
 	void *memory;
-	size_t octets;
+	size_t len;
 };
 
-/* In place of the entries of a list, for what is none. */
-#define NO_LIST	-1
+/* nents of a mapping that is not part of a scatterlist. */
+#define NO_SG	-1
 
 /*
- * Begins a mapping of those pieces; the first one begins so far behind the start of a page. It is
- * the first run of a list of so many entries, or a later one, of none. Returns the address of the
- * copy, or DMA_MAPPING_ERROR.
+ * Maps the parts, the first of which starts at that offset in a page. nents is the number of
+ * scatterlist entries for the first segment of a scatterlist, 0 for a later segment, or NO_SG.
+ * Returns the DMA address, which is that of the bounce buffer, or DMA_MAPPING_ERROR.
  */
-dma_addr_t bounce_begin(const struct piece *piece, int pieces, size_t offset,
-			enum dma_data_direction direction, int entries);
+dma_addr_t bounce_map(const struct part *part, int parts, size_t offset,
+		      enum dma_data_direction direction, int nents);
 
-/* How many entries the list has that begins there. */
-int bounce_entries(dma_addr_t address);
+/* Returns the number of entries of the scatterlist whose first segment is mapped there, or 0. */
+int bounce_nents(dma_addr_t address);
 
-void bounce_end(dma_addr_t address, size_t octets, enum dma_data_direction direction,
-		unsigned long attrs);
+void bounce_unmap(dma_addr_t address, size_t len, enum dma_data_direction direction,
+		  unsigned long attrs);
 
-/* The first octets of a mapping are the processor's until they are the device's again. */
-void bounce_take_back(dma_addr_t address, size_t octets, enum dma_data_direction direction);
-void bounce_give(dma_addr_t address, size_t octets, enum dma_data_direction direction);
+/* Transfer ownership of the first len bytes of a mapping. */
+void bounce_sync_cpu(dma_addr_t address, size_t len, enum dma_data_direction direction);
+void bounce_sync_device(dma_addr_t address, size_t len, enum dma_data_direction direction);
 
-/* What has ended is looked at for the last time. */
-void bounce_forget(void);
+/* Checks all unmapped bounce buffers for late writes and frees them. */
+void bounce_free_unmapped(void);
 
-/* Something went wrong. */
+/* Counts a fault. */
 void bounce_fault(void);
 
 #define fault(format, ...) do {							\

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Has software RDMA devices reach memory as hardware does behind an IOMMU, where caches are
- * not coherent. Such a device is given the addresses of copies. What is in a copy and what is in
- * memory is the same only after the one has been mapped, synced or unmapped for the other. Runs
- * of whole pages become one. What goes wrong is told with a warning, and counted in faults:
+ * DMA operations for software RDMA devices that behave like an IOMMU on a machine with non-coherent
+ * DMA. A device gets the address of a bounce buffer, which is copied from and to memory at map,
+ * sync and unmap only. Scatterlist entries of whole pages are merged into one segment. Each
+ * violation is counted in faults and logged with a warning:
  *
- *  - a mapping ends that there is not, or with other arguments than it began with;
- *  - the device has written to what it may only read, beside a mapping, or after its end;
- *  - the processor has written beside what is mapped to be written, in one line of its cache;
- *  - memory is taken back twice and was not given to the device in between.
+ *  - an unmap without a map, or with other arguments;
+ *  - a write by the device to a read-only mapping, next to a mapping, or after the unmap;
+ *  - a write by the CPU to a cache line that is partly mapped for writing by the device;
+ *  - a second sync for the CPU without a sync for the device in between.
  *
- * Devices that come while the module is here keep it. It counts what is mapped, and has every
- * so many mappings fail.
+ * Applies to devices that register while the module is loaded; they hold a reference to it. One
+ * mapping in every fail_interval fails.
  *
- *	insmod bounce.ko [fail_every=N] [fail_lists=1]
+ *	insmod bounce.ko [fail_interval=N] [fail_sg_only=1]
  */
 #include <linux/cleanup.h>
 #include <linux/dma-map-ops.h>
@@ -32,96 +32,97 @@ static struct platform_device *device;
 static dma_addr_t bounce_map_phys(struct device *dev, phys_addr_t phys, size_t size,
 				  enum dma_data_direction direction, unsigned long attrs)
 {
-	struct piece piece = { .memory = phys_to_virt(phys), .octets = size };
+	struct part part = { .memory = phys_to_virt(phys), .len = size };
 
-	return bounce_begin(&piece, 1, offset_in_page(phys), direction, NO_LIST);
+	return bounce_map(&part, 1, offset_in_page(phys), direction, NO_SG);
 }
 
 static void bounce_unmap_phys(struct device *dev, dma_addr_t address, size_t size,
 			      enum dma_data_direction direction, unsigned long attrs)
 {
-	bounce_end(address, size, direction, attrs);
+	bounce_unmap(address, size, direction, attrs);
 }
 
-/* Whether the second entry can be behind the first one in a run, as for an IOMMU. */
-static bool joins(struct scatterlist *first, struct scatterlist *second)
+/* Returns whether an IOMMU could merge the two entries. */
+static bool can_merge(struct scatterlist *first, struct scatterlist *second)
 {
 	return !offset_in_page(first->offset + first->length) && !offset_in_page(second->offset);
 }
 
-static void end_list(struct scatterlist *list, int runs, enum dma_data_direction direction,
-		     unsigned long attrs)
+static void unmap_segments(struct scatterlist *list, int segments,
+			   enum dma_data_direction direction, unsigned long attrs)
 {
-	struct scatterlist *each;
+	struct scatterlist *sg;
 	int i;
 
-	for_each_sg(list, each, runs, i)
-		bounce_end(sg_dma_address(each), sg_dma_len(each), direction, attrs);
+	for_each_sg(list, sg, segments, i)
+		bounce_unmap(sg_dma_address(sg), sg_dma_len(sg), direction, attrs);
 }
 
-static int bounce_map_sg(struct device *dev, struct scatterlist *list, int entries,
+static int bounce_map_sg(struct device *dev, struct scatterlist *list, int nents,
 			 enum dma_data_direction direction, unsigned long attrs)
 {
-	size_t octets, most = dma_get_max_seg_size(dev);
-	struct scatterlist *next = list, *run = list, *last;
-	struct piece *piece __free(kfree) = NULL;
-	int taken = 0, pieces, runs = 0;
+	struct scatterlist *next = list, *segment = list, *last;
+	size_t len, max_len = dma_get_max_seg_size(dev);
+	struct part *part __free(kfree) = NULL;
+	int done = 0, parts, segments = 0;
 	dma_addr_t address;
 
-	piece = kcalloc(entries, sizeof(*piece), GFP_ATOMIC | __GFP_NOWARN);
-	if (!piece)
+	part = kcalloc(nents, sizeof(*part), GFP_ATOMIC | __GFP_NOWARN);
+	if (!part)
 		return -ENOMEM;
-	while (taken < entries) {
+	while (done < nents) {
 		size_t offset = offset_in_page(next->offset);
 
-		for (pieces = 0, octets = 0; taken < entries; taken++, next = sg_next(next)) {
-			if (pieces && (!joins(last, next) || octets + next->length > most))
+		for (parts = 0, len = 0; done < nents; done++, next = sg_next(next)) {
+			if (parts && (!can_merge(last, next) || len + next->length > max_len))
 				break;
-			piece[pieces].memory = sg_virt(next);
-			piece[pieces++].octets = next->length;
-			octets += next->length;
+			part[parts].memory = sg_virt(next);
+			part[parts++].len = next->length;
+			len += next->length;
 			last = next;
 		}
-		address = bounce_begin(piece, pieces, offset, direction, runs ? 0 : entries);
+		address = bounce_map(part, parts, offset, direction, segments ? 0 : nents);
 		if (address == DMA_MAPPING_ERROR) {
-			end_list(list, runs, direction, attrs | DMA_ATTR_SKIP_CPU_SYNC);
+			unmap_segments(list, segments, direction, attrs | DMA_ATTR_SKIP_CPU_SYNC);
 			return -EIO;
 		}
-		sg_dma_address(run) = address;
-		sg_dma_len(run) = octets;
-		run = sg_next(run);
-		runs++;
+		sg_dma_address(segment) = address;
+		sg_dma_len(segment) = len;
+		segment = sg_next(segment);
+		segments++;
 	}
-	return runs;
+	return segments;
 }
 
-static void bounce_unmap_sg(struct device *dev, struct scatterlist *list, int entries,
+static void bounce_unmap_sg(struct device *dev, struct scatterlist *list, int nents,
 			    enum dma_data_direction direction, unsigned long attrs)
 {
-	int i, runs = 0, right = bounce_entries(sg_dma_address(list));
-	struct scatterlist *each;
-	size_t octets = 0;
+	int i, segments = 0, mapped_nents = bounce_nents(sg_dma_address(list));
+	struct scatterlist *sg;
+	size_t len = 0;
 
-	if (entries != right)
-		fault("a list was mapped with %d entries, and unmapped with %d", right, entries);
-	/* There are as many runs as it takes for all octets. */
-	for_each_sg(list, each, right, i)
-		octets += each->length;
-	for (each = list; octets && runs < right; runs++, each = sg_next(each))
-		octets -= min(octets, sg_dma_len(each));
-	end_list(list, runs, direction, attrs);
+	if (nents != mapped_nents)
+		fault("a scatterlist was mapped with %d entries, unmapped with %d", mapped_nents,
+		      nents);
+	/* The segments together are as long as the entries. */
+	for_each_sg(list, sg, mapped_nents, i)
+		len += sg->length;
+	for (sg = list; len && segments < mapped_nents; segments++, sg = sg_next(sg))
+		len -= min(len, sg_dma_len(sg));
+	unmap_segments(list, segments, direction, attrs);
 }
 
 static void bounce_sync_for_cpu(struct device *dev, dma_addr_t address, size_t size,
 				enum dma_data_direction direction)
 {
-	bounce_take_back(address, size, direction);
+	bounce_sync_cpu(address, size, direction);
 }
 
 static void bounce_sync_for_device(struct device *dev, dma_addr_t address, size_t size,
 				   enum dma_data_direction direction)
 {
-	bounce_give(address, size, direction);
+	bounce_sync_device(address, size, direction);
 }
 
 static const struct dma_map_ops bounce_ops = {
@@ -134,7 +135,7 @@ static const struct dma_map_ops bounce_ops = {
 };
 
 /* ib_register_device(device, name, dma_device) */
-static int registering(struct kprobe *probe, struct pt_regs *regs)
+static int register_handler(struct kprobe *probe, struct pt_regs *regs)
 {
 	ulong *dma_device;
 
@@ -143,7 +144,7 @@ static int registering(struct kprobe *probe, struct pt_regs *regs)
 #elif defined(CONFIG_ARM64)
 	dma_device = (ulong *)&regs->regs[2];
 #else
-#error "where is the third argument of a function?"
+#error "register of the third argument unknown"
 #endif
 	if (!*dma_device && try_module_get(THIS_MODULE))
 		*dma_device = (ulong)&device->dev;
@@ -151,7 +152,7 @@ static int registering(struct kprobe *probe, struct pt_regs *regs)
 }
 
 /* ib_dealloc_device(device) */
-static int freeing(struct kprobe *probe, struct pt_regs *regs)
+static int dealloc_handler(struct kprobe *probe, struct pt_regs *regs)
 {
 	struct ib_device *ibdev = (void *)regs_get_kernel_argument(regs, 0);
 
@@ -160,17 +161,17 @@ static int freeing(struct kprobe *probe, struct pt_regs *regs)
 	return 0;
 }
 
-static struct kprobe on_register = {
+static struct kprobe register_probe = {
 	.symbol_name = "ib_register_device",
-	.pre_handler = registering,
+	.pre_handler = register_handler,
 };
 
-static struct kprobe on_free = {
+static struct kprobe dealloc_probe = {
 	.symbol_name = "ib_dealloc_device",
-	.pre_handler = freeing,
+	.pre_handler = dealloc_handler,
 };
 
-static struct kprobe *probes[] = { &on_free, &on_register };
+static struct kprobe *probes[] = { &dealloc_probe, &register_probe };
 
 static int __init bounce_init(void)
 {
@@ -192,10 +193,10 @@ module_init(bounce_init);
 static void __exit bounce_exit(void)
 {
 	unregister_kprobes(probes, ARRAY_SIZE(probes));
-	bounce_forget();
+	bounce_free_unmapped();
 	platform_device_unregister(device);
 }
 module_exit(bounce_exit);
 
-MODULE_DESCRIPTION("Has RDMA devices reach memory through copies");
+MODULE_DESCRIPTION("DMA operations with bounce buffers for software RDMA devices");
 MODULE_LICENSE("GPL");
