@@ -12,10 +12,10 @@ use crate::{
     sunrpc::{
         svc::{
             Answer,
-            Receiving, //
+            Receiving,
+            SendError, //
         },
-        xdr::XdrBuf,
-        xprt::SendError, //
+        xdr::XdrBuf, //
     },
     verbs::{
         Responder, //

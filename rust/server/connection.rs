@@ -28,10 +28,10 @@ use crate::{
             BackchannelLimits,
             Received,
             Reply,
+            SendError,
             SparePages, //
         },
-        xdr::XdrBuf,
-        xprt::SendError, //
+        xdr::XdrBuf, //
     },
     verbs::{
         EndpointBox,

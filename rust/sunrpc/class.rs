@@ -21,6 +21,9 @@ use crate::bindings;
 /// What memory that C allocates for a transport is aligned to, at least.
 pub(super) const ALLOCATED_ALIGN: usize = align_of::<u64>();
 
+/// How long an RPC waits for its Reply before the connection is given up.
+pub(super) const RPC_TIMEOUT_MS: u32 = 60_000;
+
 /// A class that is registered once, for transports of one type; they are known by its address, for
 /// as long as there are any.
 ///

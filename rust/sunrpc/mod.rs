@@ -16,6 +16,9 @@
 
 mod addr;
 mod class;
+mod credits;
+mod error;
+mod locks;
 mod module_ref;
 pub(crate) mod svc;
 pub(crate) mod xdr;

@@ -37,15 +37,13 @@ use crate::{
     bindings,
     sunrpc::{
         addr::AddressStrings,
+        credits::{
+            Credits,
+            Windowed, //
+        },
+        error::SendError,
         module_ref::ModuleRef,
-        xdr::XdrBuf,
-        xprt::{
-            credits::{
-                Credits,
-                Windowed, //
-            },
-            transport::SendError, //
-        }, //
+        xdr::XdrBuf, //
     }, //
 };
 

@@ -30,10 +30,11 @@ use crate::{
         class::{
             Class,
             StaticClass,
-            ALLOCATED_ALIGN, //
+            ALLOCATED_ALIGN,
+            RPC_TIMEOUT_MS, //
         },
-        module_ref::ModuleRef,
-        xprt::credits::Credits, //
+        credits::Credits,
+        module_ref::ModuleRef, //
     }, //
 };
 
@@ -56,9 +57,6 @@ use super::{
         Listener, //
     }, //
 };
-
-/// How long a reverse Call waits for its Reply, if its maker does not say.
-const TIMEOUT_MS: u32 = 60_000;
 
 /// Slots that a reverse transport has from the start; more are made when they are needed.
 const FIRST_SLOTS: u32 = 2;
@@ -184,8 +182,8 @@ unsafe fn furnish<C: Connection>(
     // SAFETY: Behind the `rpc_xprt` there is room for ours, whose timeouts stay as long as that.
     unsafe {
         let timeout = Opaque::cast_into(&raw const (*this).timeout);
-        (*timeout).to_initval = msecs_to_jiffies(TIMEOUT_MS);
-        (*timeout).to_maxval = msecs_to_jiffies(TIMEOUT_MS);
+        (*timeout).to_initval = msecs_to_jiffies(RPC_TIMEOUT_MS);
+        (*timeout).to_maxval = msecs_to_jiffies(RPC_TIMEOUT_MS);
         (*raw).timeout = timeout;
     }
     // SAFETY: Nobody else looks at it yet. Operations and class stay while a transport keeps the

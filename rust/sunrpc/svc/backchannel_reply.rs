@@ -17,7 +17,7 @@ use kernel::{
 
 use crate::{
     bindings,
-    sunrpc::xprt::locks, //
+    sunrpc::locks, //
 };
 
 use super::{

@@ -29,6 +29,7 @@ mod svc_xprt;
 mod timer;
 mod transport;
 
+pub(crate) use super::error::SendError;
 pub(crate) use backchannel::BackchannelLimits;
 pub(crate) use backchannel_class::BackchannelRegistration;
 pub(crate) use backchannel_reply::Answer;

@@ -11,8 +11,8 @@ use crate::{
         sockaddr::SockAddr, //
     },
     sunrpc::{
-        xdr::XdrBuf,
-        xprt::SendError, //
+        error::SendError,
+        xdr::XdrBuf, //
     }, //
 };
 

@@ -11,14 +11,16 @@ use core::{
 use crate::{
     bindings,
     lib::foreign_buf::ForeignBuf,
-    sunrpc::xdr::ReplyRoom,
+    sunrpc::{
+        locks,
+        xdr::ReplyRoom, //
+    },
     trace::Task, //
 };
 
 use super::{
     call::task_of,
     handle::XprtHandle,
-    locks,
     slot::Slot,
     slot_state::{
         ClaimedEmpty,

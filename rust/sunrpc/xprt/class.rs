@@ -19,7 +19,8 @@ use crate::{
         class::{
             Class,
             StaticClass,
-            ALLOCATED_ALIGN, //
+            ALLOCATED_ALIGN,
+            RPC_TIMEOUT_MS, //
         },
         module_ref::ModuleRef, //
     }, //
@@ -33,8 +34,6 @@ use super::{
     transport::Transport, //
 };
 
-/// How long an RPC waits for its Reply before the connection is given up.
-pub(super) const RPC_TIMEOUT_MS: u32 = 60_000;
 /// How long to ask for the port of a service.
 const BIND_TIMEOUT_MS: u32 = 60_000;
 /// After how long without an RPC a connection is closed.

@@ -12,13 +12,13 @@ use kernel::{
 use crate::{
     bindings,
     lib::memalloc::NoIo,
+    sunrpc::locks,
     trace::trace, //
 };
 
 use super::{
     backoff::FIRST_BACKOFF_MS,
     handle::peer_of,
-    locks,
     reclaim,
     rpc_xprt::Xprt,
     transport::Transport, //

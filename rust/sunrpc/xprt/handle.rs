@@ -20,12 +20,13 @@ use crate::{
     },
     sunrpc::{
         addr::AddressStrings,
+        credits::Windowed,
+        locks,
         module_ref::ModuleRef, //
     }, //
 };
 
 use super::{
-    locks,
     reclaim::Scope,
     rpc_xprt::Xprt,
     transport::Transport, //
@@ -195,5 +196,16 @@ impl<T: Transport> XprtHandle<T> {
         // SAFETY: The memory is there; a hint, which `xprt_enqueue_bc_request` checks under its
         // lock.
         unsafe { !(&raw const (*self.raw()).bc_serv).read_volatile().is_null() }
+    }
+}
+
+// SAFETY: A handle keeps the memory of its transport.
+unsafe impl<T: Transport> Windowed for XprtHandle<T> {
+    fn raw(&self) -> *mut bindings::rpc_xprt {
+        Self::raw(self)
+    }
+
+    fn give_up(&self) {
+        self.force_disconnect();
     }
 }

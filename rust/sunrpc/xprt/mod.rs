@@ -4,7 +4,8 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `transport` | what a client's transport implements, and the errors it returns |
+//! | `transport` | what a client's transport implements |
+//! | `connect_error` | why a connection was not established |
 //! | `rpc_xprt` | `rpc_xprt` and its private part, and who may access what |
 //! | `handle` | counted references to it, for what outlives SUNRPC's calls |
 //! | `class` | the class by which SUNRPC creates transports |
@@ -15,10 +16,8 @@
 //! | `slot_state` | the state of an RPC, and who may access what it exposes |
 //! | `call` | a Call, as the function that sends it sees it |
 //! | `claim`, `refusal` | how an RPC ends: with a Reply, or without |
-//! | `credits` | credits of Calls that their callers gave up |
 //! | `backchannel` | backchannel Calls that the client accepts |
 //! | `deferred_put` | references to a transport that are put without sleeping |
-//! | `locks` | SUNRPC's locks as guards |
 //! | `reclaim` | allocations on the memory reclaim path |
 
 mod backchannel;
@@ -28,11 +27,10 @@ mod buffer;
 mod call;
 mod claim;
 mod class;
+mod connect_error;
 mod connection_ops;
-pub(super) mod credits;
 mod deferred_put;
 mod handle;
-pub(super) mod locks;
 mod ops;
 mod reclaim;
 mod refusal;
@@ -40,8 +38,12 @@ mod request_ops;
 mod rpc_xprt;
 mod slot;
 mod slot_state;
-pub(super) mod transport;
+mod transport;
 
+pub(crate) use super::{
+    credits::Credits,
+    error::SendError, //
+};
 pub(crate) use backchannel::{
     BackchannelPool,
     BackchannelReply, //
@@ -56,12 +58,8 @@ pub(crate) use claim::{
     Scatter, //
 };
 pub(crate) use class::ClassRegistration;
-pub(crate) use credits::Credits;
+pub(crate) use connect_error::ConnectError;
 pub(crate) use handle::XprtHandle;
 pub(crate) use reclaim::Scope as ReclaimScope;
 pub(crate) use refusal::Refusal;
-pub(crate) use transport::{
-    ConnectError,
-    SendError,
-    Transport, //
-};
+pub(crate) use transport::Transport;

@@ -11,6 +11,7 @@ use kernel::{
 
 use crate::{
     bindings,
+    sunrpc::error::SendError,
     trace::trace, //
 };
 
@@ -30,10 +31,7 @@ use super::{
         FreeSlot,
         Slot, //
     },
-    transport::{
-        SendError,
-        Transport, //
-    }, //
+    transport::Transport, //
 };
 
 /// Finds a slot for a task, or has it wait for one.

@@ -36,20 +36,22 @@ use crate::{
         delayed_work::RawDelayedWork,
         pool::Pool, //
     },
-    sunrpc::addr::AddressStrings,
+    sunrpc::{
+        addr::AddressStrings,
+        credits::Credits,
+        locks, //
+    },
     trace::trace, //
 };
 
 use super::{
     backchannel::BackchannelPool,
     backoff::ReconnectBackoff,
-    credits::Credits,
     handle::{
         peer_of,
         put_handle,
         XprtHandle, //
     },
-    locks,
     slot::{
         FreeSlot,
         Slot, //

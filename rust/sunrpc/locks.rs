@@ -19,7 +19,7 @@ use crate::bindings;
 ///
 /// The memory of the transport is there for `'a`.
 #[inline]
-pub(in crate::sunrpc) unsafe fn queue<'a>(raw: *mut bindings::rpc_xprt) -> SpinLockGuard<'a, ()> {
+pub(super) unsafe fn queue<'a>(raw: *mut bindings::rpc_xprt) -> SpinLockGuard<'a, ()> {
     // SAFETY: By this function's contract; SUNRPC has initialised the lock.
     unsafe { Lock::<(), SpinLockBackend>::from_raw(&raw mut (*raw).queue_lock) }.lock()
 }
@@ -29,7 +29,7 @@ pub(in crate::sunrpc) unsafe fn queue<'a>(raw: *mut bindings::rpc_xprt) -> SpinL
 /// # Invariants
 ///
 /// The memory of the transport is there for `'a`.
-pub(in crate::sunrpc) struct LockedTransport<'a> {
+pub(super) struct LockedTransport<'a> {
     raw: *mut bindings::rpc_xprt,
     _guard: SpinLockGuard<'a, ()>,
 }
@@ -40,7 +40,7 @@ pub(in crate::sunrpc) struct LockedTransport<'a> {
 ///
 /// The memory of the transport is there for `'a`.
 #[inline]
-pub(in crate::sunrpc) unsafe fn transport<'a>(raw: *mut bindings::rpc_xprt) -> LockedTransport<'a> {
+pub(super) unsafe fn transport<'a>(raw: *mut bindings::rpc_xprt) -> LockedTransport<'a> {
     // SAFETY: By this function's contract; SUNRPC has initialised the lock.
     let lock = unsafe { Lock::<(), SpinLockBackend>::from_raw(&raw mut (*raw).transport_lock) };
     // INVARIANT: By this function's contract.
@@ -53,7 +53,7 @@ pub(in crate::sunrpc) unsafe fn transport<'a>(raw: *mut bindings::rpc_xprt) -> L
 impl LockedTransport<'_> {
     /// Lets `calls` Calls be outstanding.
     #[inline]
-    pub(in crate::sunrpc) fn set_window(&self, calls: u32) {
+    pub(super) fn set_window(&self, calls: u32) {
         // SAFETY: The memory is there, by the type's invariants, and the lock is held.
         unsafe { (*self.raw).cwnd = (calls as usize) << bindings::RPC_CWNDSHIFT };
     }

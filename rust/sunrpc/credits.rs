@@ -30,14 +30,13 @@ use crate::{
 };
 
 use super::{
-    handle::XprtHandle,
-    locks,
-    transport::Transport, //
+    class::RPC_TIMEOUT_MS,
+    locks, //
 };
 
 /// How long at least a Reply may take that nobody waits for. Some may take longer, which is up to
 /// who mounts.
-const GIVE_UP_TIMEOUT_MS: u32 = super::class::RPC_TIMEOUT_MS;
+const GIVE_UP_TIMEOUT_MS: u32 = RPC_TIMEOUT_MS;
 
 /// What has a window of credits, and keeps some of them.
 ///
@@ -50,17 +49,6 @@ pub(crate) unsafe trait Windowed: Send + Sync + 'static {
 
     /// Ends the connection: its peer does not answer.
     fn give_up(&self);
-}
-
-// SAFETY: A handle keeps the memory of its transport.
-unsafe impl<T: Transport> Windowed for XprtHandle<T> {
-    fn raw(&self) -> *mut bindings::rpc_xprt {
-        Self::raw(self)
-    }
-
-    fn give_up(&self) {
-        self.force_disconnect();
-    }
 }
 
 /// A Call that was given up.
@@ -138,7 +126,7 @@ unsafe impl<W: Windowed> Sync for Credits<W> {}
 
 impl<W: Windowed> Credits<W> {
     /// For a transport with so many slots: no more Calls can be outstanding.
-    pub(in crate::sunrpc) fn new(xprt: W, slots: u32) -> Result<Arc<Self>> {
+    pub(super) fn new(xprt: W, slots: u32) -> Result<Arc<Self>> {
         let books = Books {
             unanswered: KVVec::with_capacity(slots as usize, GFP_KERNEL)?,
             strays: [None; STRAYS],
@@ -165,7 +153,7 @@ impl<W: Windowed> Credits<W> {
     /// caller leaves `cong` as it is.
     #[cold]
     #[must_use = "the credit is the caller's to give back if this is false"]
-    pub(in crate::sunrpc) unsafe fn keep(&self, xid: u32, timeout: c_ulong) -> bool {
+    pub(super) unsafe fn keep(&self, xid: u32, timeout: c_ulong) -> bool {
         let patience = msecs_to_jiffies(GIVE_UP_TIMEOUT_MS);
         // SAFETY: Reading the clock needs nothing.
         let now = unsafe { bindings::rpcrdma_jiffies() };
@@ -226,14 +214,14 @@ impl<W: Windowed> Credits<W> {
     }
 
     /// The connection has ended, and all credits with it.
-    pub(in crate::sunrpc) fn clear(&self) {
+    pub(super) fn clear(&self) {
         let mut books = self.books.lock();
         books.unanswered.clear();
         books.strays = [None; STRAYS];
     }
 
     /// The transport is to be destroyed.
-    pub(in crate::sunrpc) fn stop(&self) {
+    pub(super) fn stop(&self) {
         self.overdue.cancel_sync();
     }
 }
