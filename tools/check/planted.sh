@@ -89,7 +89,7 @@ rule_tables_are_read() {
 	diff - <(tools/conformance/run --root "$tree" 2>&1 | sed 's|Documentation/||') <<-'END'
 		met: 7, reading: 0, not met: 0, n/a: 1 of 8 requirements
 		test: 0, type: 1, none: 0, n/a: 0 of 1 bug classes
-		3 rows of the C module
+		3 functions and structures of the C module
 		bug-classes/a.toml: A1: no code is named
 		bug-classes/a.toml: A1: there is no A2
 		bug-classes/a.toml: A: no test at all

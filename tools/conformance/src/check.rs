@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    data::{Bug, Compliance, Guard, Port, Reference, Requirement, Tables, PORTS},
+    data::{Bug, Compliance, Guard, Port, Reference, Requirement, Tables, C_MODULE, PORTS},
     tree::{File, Tree},
 };
 
@@ -279,7 +279,7 @@ impl<'a> Check<'a> {
             };
             if let Some(kernel) = kernel {
                 let source = sources.entry(c_file).or_insert_with(|| {
-                    fs::read_to_string(kernel.join("net/sunrpc/xprtrdma").join(c_file))
+                    fs::read_to_string(kernel.join(C_MODULE).join(c_file))
                         .or_else(|_| {
                             fs::read_to_string(kernel.join("include/linux/sunrpc").join(c_file))
                         })

@@ -23,6 +23,9 @@ pub(crate) struct Tables {
 /// Where the third table is, below the root.
 pub(crate) const PORTS: &str = "Documentation/from-xprtrdma.csv";
 
+/// Where the C module is, below the root of a kernel's source.
+pub(crate) const C_MODULE: &str = "net/sunrpc/xprtrdma";
+
 /// One section of a protocol document.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -258,7 +258,7 @@ fn shell_cases(text: &str) -> BTreeSet<String> {
 }
 
 /// Names before the parenthesis of definitions, which begin in the first column.
-fn c_functions(text: &str) -> BTreeSet<String> {
+pub(crate) fn c_functions(text: &str) -> BTreeSet<String> {
     text.lines()
         .filter(|line| line.starts_with(|c: char| c.is_alphabetic() || c == '_'))
         .filter(|line| !line.trim_end().ends_with(';'))
