@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Results of runs: the files, what is generated from them, and the program that writes them.
+# Results of runs: the files, the pages generated from them, and the programs in tools/results.
 
-# The files under Documentation/results are well-formed, and README.md and the chart show what
-# they say.
+# The files under Documentation/results are well-formed, and README.md and the chart show their
+# contents. The documents contain no results, and therefore no date of a run.
 rule_results() {
 	tools/results/render --check
+	grep -nE '\b20[0-9]{2}-[0-9]{2}-[0-9]{2}\b' Documentation/*.rst
 }
 
 # recorded KIND OUTPUT...: prints the rows that tools/results/record makes of these outputs.
@@ -21,21 +22,21 @@ output() {
 	printf '%s\n' '# commit 0123456789ab on 2026-01-02' "${@:2}" >"$dir/$1"
 }
 
-# tools/results/record counts what harnesses say as tools/test/count does.
+# tools/results/record reads each kind of output, and counts as tools/test/count does.
 rule_results_recorded() {
 	local dir
 
 	dir=$(mktemp -d)
 	output whole '# rpcrdma: rust, /x, Linux 7.2.0' 1..3 'ok 1 - a' 'ok 2 - b # SKIP for c' 'not ok 3 - d'
 	output none '1..0 # SKIP no device'
-	# What the emulator broke off begins again; what had failed before stays failed.
+	# After a failure of the emulator a suite starts again. Earlier failures count.
 	output again 1..3 'ok 1 - a' 'not ok 2 - b' 'once more: so' 1..3 'ok 1 - a' 'ok 2 - b' \
 		'ok 3 - c' 'kernel log not clean:'
-	# A group of the probe is planned once, however many guests it takes.
+	# A group of the probe repeats its plan in each guest that it takes.
 	output group.ktap '# group group, kernel 7.2.0, x' 1..2 '# case 1 - a (R1-1 R2-2)' \
 		'ok 1 - a (R1-1 R2-2)' '# group group, kernel 7.2.0, x' 1..2 '# case 2 - b (-)' \
 		'# for a reason' 'not ok 2 - b (-)'
-	# Of another commit.
+	# Outputs of another commit are left out.
 	output other 1..1 'ok 1 - a'
 	sed -i 's/0123456789ab/abcdef012345/' "$dir/other"
 	recorded suites "$dir"/{whole,none,again,group.ktap,other,absent} | diff - <(cat <<-'END'

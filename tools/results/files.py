@@ -10,7 +10,7 @@ import re
 
 DIRECTORY = pathlib.Path(__file__).resolve().parents[2] / "Documentation" / "results"
 
-# Every file has these, in this order. A "note" may follow, more than once.
+# The keys of each header, in this order. Lines with the key "note" may follow.
 KEYS = ("commit", "date", "kernel", "device", "module")
 
 HEAD = (
@@ -68,7 +68,7 @@ def read_all():
 
 
 def faults(path):
-    """What is wrong with the form of a file."""
+    """Yields each fault in the form of a file."""
     text = pathlib.Path(path).read_text()
     results = read(path)
     for key in KEYS:

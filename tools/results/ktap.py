@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Reads the output that a harness keeps under out/: KTAP and what surrounds it."""
+"""Reads an output that a harness keeps under out/: KTAP between other lines."""
 
 import dataclasses
 import pathlib
@@ -11,7 +11,7 @@ class Case:
     name: str
     verdict: str        # "passed", "failed", "skipped" or "xfailed"
     reason: str         # behind SKIP or XFAIL
-    said: list          # comments since the case before
+    said: list          # comments since the previous case
 
 
 @dataclasses.dataclass
@@ -21,12 +21,12 @@ class Output:
     date: str = ""
     kernel: str = ""
     module: str = ""
-    about: str = ""             # what a guest says of itself
+    about: str = ""             # versions of programs in the guest
     planned: int = 0
     skipped: str = ""           # why the whole program was skipped
-    complaints: int = 0         # of the kernel, or of the harness
+    complaints: int = 0         # lines in which the kernel or the harness reports an error
     cases: list = dataclasses.field(default_factory=list)
-    notes: list = dataclasses.field(default_factory=list)   # comments of no case
+    notes: list = dataclasses.field(default_factory=list)   # comments after the last case
 
     def count(self, verdict):
         return sum(case.verdict == verdict for case in self.cases)

@@ -19,7 +19,7 @@ the run was made on an earlier commit than the one named, and its commit was not
 ``this`` is this module, ``C`` the kernel's C module.
 """
 
-# Name of the file: title, and what makes the results.
+# Name of the file: title, and the command that writes the file.
 SECTIONS = {
     "debug-rxe": ("Debug kernel over rxe", "``make test-debug`` (:doc:`debugging`)."),
     "debug-siw": ("Debug kernel over siw", "``make test-debug`` (:doc:`debugging`)."),
@@ -71,7 +71,7 @@ def heading(text, underline):
 
 
 def table(columns, rows, literal=()):
-    """A list table; the columns in "literal" are shown as they were printed."""
+    """A list table; cells of the columns in "literal" are literal text."""
     out = ".. list-table::\n   :header-rows: 1\n\n"
     for row in [columns, *rows]:
         for i, cell in enumerate(row):
@@ -91,7 +91,7 @@ def provenance(results):
     return out
 
 
-# A view of a file: the heads of the columns, the rows, and what is said below.
+# A view of a file: the names of the columns, the rows, and lines below the table.
 
 
 def plain_view(results, rows=None):
@@ -100,7 +100,7 @@ def plain_view(results, rows=None):
 
 
 def interop_view(results):
-    """A row for each pair and version, a column for each thing that was done."""
+    """A row for each pair and version, a column for each test."""
     keys, whats, reasons, cells = [], [], [], {}
     for row in results.rows:
         key = (row["client"], row["server"], row["nfs"], row["date"])
@@ -135,7 +135,7 @@ def requirement_key(name):
 
 
 def by_requirement(probes):
-    """What the cases that name a requirement say of it, for each of the probe's files."""
+    """The verdict on each requirement, from the cases that name it, in each of the files."""
     verdicts = {}
     for i, results in enumerate(probes):
         for row in results.rows:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What README.md shows of the results, between marks, and the chart beside it."""
+"""Generates the results that README.md shows between marks, and the chart Documentation/bench.svg."""
 
 import re
 
@@ -39,7 +39,7 @@ SECTIONS = {"bench": bench_section, "probe": probe_section}
 
 
 def readme():
-    """README.md as it is to be."""
+    """README.md with its marked parts replaced."""
     text = README.read_text()
     if missing := SECTIONS.keys() - {match[2] for match in MARKED.finditer(text)}:
         raise SystemExit(f"error: README.md lacks the marks of: {', '.join(missing)}")
@@ -48,7 +48,7 @@ def readme():
 
 def chart(results):
     """The ratios as bars."""
-    full, floor = 190, 250      # pixels for a ratio of 1; where the bars stand
+    full, floor = 190, 250      # height of a ratio of 1, and y of the base line, in pixels
     out = [
         '<svg xmlns="http://www.w3.org/2000/svg" width="640" height="300" '
         'font-family="sans-serif" font-size="13">',
