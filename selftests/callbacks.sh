@@ -1,53 +1,50 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The server calls its client: delegations are recalled when somebody on the
-# server itself wants their files. Locally, that somebody waits in open() until
-# the client has given the delegation back, or has been told three times a lease
-# to do so and is not asked any more.
+# NFSv4 callbacks over the backchannel. The server recalls a delegation when a process on the server
+# opens the file. That open() blocks until the client has returned the delegation, or until the
+# server revokes it after several recalls without effect, which takes up to three lease times.
 #
-#   callbacks.sh [CASE...]    these cases only, each with its arguments
+#   callbacks.sh [CASE...]    runs these cases only, each with its arguments
 #
-# With LONG=1 the client and the server are idle for minutes as well.
-# With LOADED=1 it is recalls beside writers, through reconnects and a restart, which
-# takes long; with LONG=1 as well ten times as many of them.
+# LONG=1 adds a case that leaves client and server idle for minutes. LOADED=1 adds recalls during
+# writes, reconnects and a server restart, which take long; with LONG=1 ten times as many.
 #
 # vm: --memory 3G
 
-# nfsd waits for a tenth of this for an answer to its Call; in an emulated machine
-# whose writers have the server read from the client, a second is not enough.
+# nfsd waits a tenth of a lease for the Reply to a callback. One second is not enough on an emulated
+# machine under write load.
 BED_LEASE=90
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
-# The C module sends to a client that is gone, and rxe tells of that.
+# The C module sends to a client that is gone, which rxe reports.
 [ "$(module_kind)" != c ] ||
 	LOG_EXPECTED='rxe_s: qp#[0-9]+ make_send_cqe: non-flush error status = 12
 '
 
-# Milliseconds that a recall may take, which is less than nfsd waits for one whose Call or
-# Reply is lost, and those that a lease takes.
-SOON=$((8000 * PACE))
-LEASE=$((BED_LEASE * 1000))
+# Time limit of a recall on an idle connection, in ms: shorter than nfsd's timeout for a callback
+# whose Call or Reply was lost. And the lease time in ms.
+RECALL_MS=$((8000 * PACE))
+LEASE_MS=$((BED_LEASE * 1000))
 
-# What a recall may take beside writers: giving a delegation back waits its turn
-# behind what they write, which takes long on an emulated machine. It is far from
-# what a lease takes.
-PATIENCE=$((PACE > 1 ? 60000 : 30000))
+# Time limit of a recall under write load, in ms: DELEGRETURN queues behind the writes, which are
+# slow on an emulated machine. Still far below the lease time.
+LOADED_RECALL_MS=$((PACE > 1 ? 60000 : 30000))
 
-# By how much more the long variant does: 1,000 recalls beside writers, 20 reconnects.
+# Factor for the long variant: 1,000 recalls under write load, 20 reconnects.
 TIMES=${LONG:+10}
 TIMES=${TIMES:-1}
 
-# nfsd gives no delegation before the locks of NFSv3 have had time to come back.
+# Shortens lockd's grace period: nfsd grants no delegations before it has ended.
 shorten_grace() {
 	modprobe lockd
 	echo 3 >/proc/sys/fs/nfs/nlm_timeout
 	echo 3 >/proc/sys/fs/nfs/nlm_grace_period
 } 2>/dev/null
 
-# A directory with files of the server's own; a file that was in conflict once
-# gets no delegation for a while.
+# with_files VERSION COUNT: mounts, creates COUNT new files on the server, and waits until the
+# server grants delegations. A file that had a conflict gets no delegation for a while.
 with_files() {
 	local version=$1 count=$2 i
 
@@ -62,7 +59,7 @@ with_files() {
 	wait_for_first_delegation
 }
 
-# delegations [NAME]: how many clients hold, or whether one is held of that file.
+# delegations [NAME]: prints the number of delegations, or of those of that file.
 delegations() {
 	cat /proc/fs/nfsd/clients/*/states 2>/dev/null |
 		grep 'type: deleg' | grep -c "filename: \".*${1:-}\""
@@ -78,12 +75,12 @@ wait_for_first_delegation() {
 		[ "$(delegations "$probe")" -eq 0 ] || return 0
 		sleep 0.5
 	done
-	fail "the server gives no delegations"
+	fail "the server grants no delegations"
 }
 
 milliseconds() { echo $((${EPOCHREALTIME/./} / 1000)); }
 
-# timed COMMAND...: how many milliseconds it takes.
+# timed COMMAND...: prints the milliseconds that COMMAND takes.
 timed() {
 	local begin
 	begin=$(milliseconds)
@@ -91,14 +88,14 @@ timed() {
 	echo $(($(milliseconds) - begin))
 }
 
-write_here() { echo "changed on the server" >>"$WORK_ON_SERVER/$1"; }
+write_on_server() { echo "changed on the server" >>"$WORK_ON_SERVER/$1"; }
 
 count_calls() { trace_on xprtrdma_cb_call xprtrdma_cb_reply; }
 calls_seen() { traced xprtrdma_cb_call; }
 replies_seen() { traced xprtrdma_cb_reply; }
 
-# Whether the client answers within twenty seconds.
-soon_replied() {
+# Waits until the client has answered a callback. Fails after twenty seconds.
+wait_callback_reply() {
 	local _
 
 	for _ in {1..100}; do
@@ -108,7 +105,7 @@ soon_replied() {
 	return 1
 }
 
-# How many milliseconds the client took for the Reply that took longest.
+# Prints the longest time between a callback and its Reply, in ms.
 slowest_reply() {
 	awk '
 		match($0, /xid=0x[0-9a-f]+/) { xid = substr($0, RSTART, RLENGTH) }
@@ -121,6 +118,7 @@ slowest_reply() {
 		END { printf "%d\n", most }' "$TRACING/trace"
 }
 
+# operations NAME: prints how many operations of that name the mount has performed.
 operations() {
 	awk -v at="$MNT" -v op="$1:" '
 		$1 == "device" { here = $5 == at }
@@ -128,8 +126,8 @@ operations() {
 		END { if (!found) print 0 }' /proc/self/mountstats
 }
 
-# A server that cannot call says so in each reply, and the client mends that
-# after each: at twice the price.
+# While the backchannel is down, the server sets SEQ4_STATUS_CB_PATH_DOWN in each Reply, and the
+# client rebinds the connection each time.
 backchannel_is_up() {
 	local version=$1 i
 
@@ -142,9 +140,9 @@ backchannel_is_up() {
 	grep -q '^callback state: UP' /proc/fs/nfsd/clients/*/info ||
 		fail "$(grep -h '^callback state' /proc/fs/nfsd/clients/*/info)"
 	[ "$(operations BIND_CONN_TO_SESSION)" -eq 0 ] ||
-		fail "the client bound its connection again"
+		fail "the client rebound its connection"
 	[ "$(operations CREATE_SESSION)" -le 1 ] ||
-		fail "the client made more than one session"
+		fail "the client created more than one session"
 }
 
 read_delegation_is_recalled() {
@@ -154,18 +152,19 @@ read_delegation_is_recalled() {
 	cat "$WORK/0" >/dev/null
 	[ "$(delegations /0)" -eq 1 ] || fail "no delegation to recall"
 	count_calls
-	took=$(timed write_here 0)
+	took=$(timed write_on_server 0)
 	echo "recalled in $took ms"
-	[ "$took" -lt "$SOON" ] || fail "it took $took ms"
-	# The client may give its delegation back before it says that it will.
-	soon_replied || fail "no reverse Reply was seen"
-	[ "$(calls_seen)" -ge 1 ] || fail "no reverse Call was seen"
+	[ "$took" -lt "$RECALL_MS" ] || fail "it took $took ms"
+	# The client may return the delegation before it answers the callback.
+	wait_callback_reply || fail "no backchannel Reply"
+	[ "$(calls_seen)" -ge 1 ] || fail "no backchannel Call"
 	grep -q "changed on the server" "$WORK/0" ||
-		fail "the client has not noticed the change"
+		fail "the client does not see the change"
 }
 
-# Neither end closes the way back for being idle, which connections of SUNRPC are after
-# five minutes. What a client does not look at for a while it does not keep delegated.
+# Neither end closes an idle connection that has a backchannel; SUNRPC's idle timeout is five
+# minutes. The client returns delegations that it does not use for a while, so the file is read
+# meanwhile.
 idle_connection_keeps_backchannel() {
 	local took
 
@@ -175,28 +174,28 @@ idle_connection_keeps_backchannel() {
 		sleep 10
 	done
 	[ "$(delegations /0)" -eq 1 ] || fail "no delegation to recall"
-	took=$(timed write_here 0)
+	took=$(timed write_on_server 0)
 	echo "recalled in $took ms"
-	[ "$took" -lt "$SOON" ] || fail "it took $took ms"
+	[ "$took" -lt "$RECALL_MS" ] || fail "it took $took ms"
 	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
 }
 
-# What the client has not written back yet has to be there for who opens next.
+# The client writes its dirty data back before it returns a write delegation.
 write_delegation_is_recalled() {
 	local took
 
 	with_files "$1" 1
 	exec 8<>"$WORK/0"
 	echo "written by the client" >&8
-	[ "$(delegations /0)" -eq 1 ] || fail "no delegation for writing"
+	[ "$(delegations /0)" -eq 1 ] || fail "no write delegation"
 	took=$(timed grep -q "written by the client" "$WORK_ON_SERVER/0")
 	exec 8>&-
 	echo "recalled in $took ms"
-	[ "$took" -lt "$SOON" ] || fail "it took $took ms"
+	[ "$took" -lt "$RECALL_MS" ] || fail "it took $took ms"
 }
 
-# recall LIMIT FILE...: somebody writes to each of these files, and gives up after so
-# many milliseconds. The names of those that were given up go to $WORK.late.
+# recall LIMIT FILE...: writes to each file on the server, for at most LIMIT milliseconds each. The
+# names of files that took longer go to $ktap_dir/late.
 recall() {
 	local limit=$1 file begin took slowest=0
 	shift
@@ -207,7 +206,7 @@ recall() {
 		# shellcheck disable=SC2016 # expanded there
 		if ! timeout $((limit / 1000)) \
 			sh -c 'echo "changed on the server" >>"$WORK_ON_SERVER/$1"' sh "$file"; then
-			echo "recall of $file given up after $(($(milliseconds) - begin)) ms"
+			echo "recall of $file timed out after $(($(milliseconds) - begin)) ms"
 			echo "$file" >>"$ktap_dir/late"
 			continue
 		fi
@@ -217,22 +216,22 @@ recall() {
 	echo "slowest recall: $slowest ms"
 }
 
-# Names of the files that the client holds delegations of.
+# Prints the names of the files that the client holds delegations of.
 files_held() {
 	sed -n "s|.*type: deleg.*filename: \"\(.*/\)\?${WORK##*/}/\([0-9]*\)\".*|\2|p" \
 		/proc/fs/nfsd/clients/*/states | sort -un
 }
 
-# hold_files COUNT: has the client open files until it holds so many delegations, and
-# keep them open: a delegation that nobody uses is given back after a while. nfsd gives
-# none for files that look, to its Bloom filter, like those recalled not long ago.
+# hold_files COUNT: opens files on the client until it holds COUNT delegations, and keeps them open:
+# the client returns unused delegations. nfsd grants none for files that its Bloom filter mistakes
+# for files recalled a short time ago.
 hold_files() {
 	local i=0 fd
 
 	ulimit -n $((100 + 4 * $1))
 	held=() files=()
 	until [ ${#files[@]} -ge "$1" ]; do
-		[ "$i" -lt $((4 * $1)) ] || fail "no more than ${#files[@]} delegations"
+		[ "$i" -lt $((4 * $1)) ] || fail "only ${#files[@]} delegations"
 		for ((; i < 4 * $1 && ${#held[@]} - ${#files[@]} < $1; i++)); do
 			echo "as it was $i" >"$WORK_ON_SERVER/$i"
 			exec {fd}<"$WORK/$i"
@@ -252,8 +251,8 @@ release_files() {
 	done
 }
 
-# enough_delegations LEAST
-enough_delegations() {
+# need_delegations MIN
+need_delegations() {
 	local held
 
 	held=$(delegations)
@@ -261,7 +260,7 @@ enough_delegations() {
 	[ "$held" -ge "$1" ] || fail "too few delegations"
 }
 
-# start_recalls LIMIT: of all files, four at a time.
+# start_recalls LIMIT: starts recalls of all files, four at a time.
 start_recalls() {
 	local i each=$(((${#files[@]} + 3) / 4))
 
@@ -273,7 +272,7 @@ start_recalls() {
 	done
 }
 
-# end_recalls [GIVEN-UP]: so many (0) may have been given up.
+# end_recalls [LATE]: waits for all recalls. Fails if more than LATE (0) of them timed out.
 end_recalls() {
 	local each late=0
 
@@ -281,16 +280,16 @@ end_recalls() {
 		wait "$each" || fail "a recall failed"
 	done
 	[ ! -e "$ktap_dir/late" ] || late=$(wc -l <"$ktap_dir/late")
-	[ "$late" -le "${1:-0}" ] || fail "$late of ${#files[@]} recalls took too long"
+	[ "$late" -le "${1:-0}" ] || fail "$late of ${#files[@]} recalls timed out"
 }
 
-# Whatever was changed at the server, the client has noticed.
+# Fails unless the client sees the changes that were made on the server.
 files_are_changed() {
 	local file
 
 	for file in "${files[@]}"; do
 		grep -qsx "$file" "$ktap_dir/late" || grep -q "changed on the server" "$WORK/$file" ||
-			fail "the client has not noticed the change of $file"
+			fail "the client does not see the change of $file"
 	done
 }
 
@@ -301,18 +300,18 @@ recalls_under_write_load() {
 	hold_files "$count"
 	load_start 16 4
 	count_calls
-	start_recalls "$PATIENCE"
+	start_recalls "$LOADED_RECALL_MS"
 	end_recalls
 	trace_off
-	echo "$(calls_seen) reverse Calls, $(replies_seen) Replies," \
+	echo "$(calls_seen) backchannel Calls, $(replies_seen) Replies," \
 		"slowest Reply $(slowest_reply) ms"
-	[ "$(calls_seen)" -ge "$count" ] || fail "too few reverse Calls"
+	[ "$(calls_seen)" -ge "$count" ] || fail "too few backchannel Calls"
 	load_stop
 	release_files
 	files_are_changed
 }
 
-# With few credits forward they are used up nearly all the time.
+# With four credits for the forechannel, they are exhausted nearly all the time.
 recalls_with_few_forward_credits() {
 	local count=40 file=/proc/sys/sunrpc/svc_rdma/max_requests before
 
@@ -323,18 +322,17 @@ recalls_with_few_forward_credits() {
 	echo "$before" >"$file"
 	hold_files "$count"
 	load_start 16 4
-	start_recalls "$PATIENCE"
+	start_recalls "$LOADED_RECALL_MS"
 	end_recalls
 	load_stop
 	release_files
 	files_are_changed
 }
 
-# nfsd forgets a recall when its callback channel is down while it wants to send it: it
-# destroys the callback without having sent it, or sent it again, and nobody is told.
-# What waits for that delegation waits until it is revoked, after a lease, or for good.
-# These are the kernel's own, whatever the transport.
-watch_nfsd() {
+# Traces recalls that nfsd drops. If the backchannel is down when nfsd wants to send a recall, nfsd
+# destroys the callback without sending or retrying it. The opener then waits until the delegation
+# is revoked, after a lease time, or for ever. This is a defect of nfsd, with any transport.
+trace_dropped_recalls() {
 	local each
 
 	trace_on
@@ -343,26 +341,26 @@ watch_nfsd() {
 	done
 }
 
-# Recalls that nfsd destroyed before anything was answered to them.
-forgotten_by_nfsd() {
+# Prints how many recalls nfsd destroyed before they were answered.
+dropped_by_nfsd() {
 	local ended answered
 
 	ended=$(grep -c ' nfsd_cb_destroy: .*opcode=CB_RECALL$' "$TRACING/trace" || true)
 	answered=$(grep -c ' nfsd_cb_recall_done: ' "$TRACING/trace" || true)
-	# What was not recorded would look forgotten.
+	# A recall whose answer was lost from the trace would look dropped.
 	[ "$(events_lost)" -eq 0 ] || ended=0
 	echo $((ended > answered ? ended - answered : 0))
 }
 
-# disturbed_recalls VERSION COUNT ROUNDS DISTURBANCE
-disturbed_recalls() {
-	local round forgotten
+# recalls_through VERSION COUNT ROUNDS DISRUPTION
+recalls_through() {
+	local round dropped
 
 	with_files "$1" 0
 	hold_files "$2"
 	load_start
-	watch_nfsd
-	start_recalls "$PATIENCE"
+	trace_dropped_recalls
+	start_recalls "$LOADED_RECALL_MS"
 	for ((round = 0; round < $3; round++)); do
 		sleep 2
 		"$4" || fail "round $round: $4"
@@ -370,22 +368,22 @@ disturbed_recalls() {
 	done
 	wait "${recalls[@]}"
 	trace_off
-	forgotten=$(forgotten_by_nfsd)
+	dropped=$(dropped_by_nfsd)
 	echo "connected $(xprt_stat connect_count) times;" \
-		"nfsd forgot $forgotten recalls of ${#files[@]}"
-	end_recalls "$forgotten"
+		"nfsd dropped $dropped of ${#files[@]} recalls"
+	end_recalls "$dropped"
 	load_stop
 	release_files
-	[ "$(xprt_stat connect_count)" -gt 1 ] || fail "nothing was disturbed"
+	[ "$(xprt_stat connect_count)" -gt 1 ] || fail "the connection was never lost"
 }
 
 recalls_through_reconnects() {
-	disturbed_recalls "$1" $((40 * TIMES)) $((2 * TIMES)) reconnect
+	recalls_through "$1" $((40 * TIMES)) $((2 * TIMES)) reconnect
 	files_are_changed
-	# Whatever became of those, the next ones find the channel.
+	# Later recalls find the backchannel up.
 	work_dir "again-$RANDOM"
 	hold_files 10
-	start_recalls "$PATIENCE"
+	start_recalls "$LOADED_RECALL_MS"
 	end_recalls
 	release_files
 	files_are_changed
@@ -397,11 +395,11 @@ restart() {
 	server_start
 }
 
-# A server that has just started knows of no delegations, and whoever changes files
-# there need not wait for any: what the client sees of that is up to NFS.
-recalls_through_restart() { disturbed_recalls "$1" 40 1 restart; }
+# A restarted server knows of no delegations, so open() on it does not wait for any. What the client
+# sees of such changes is up to NFS and not checked.
+recalls_through_restart() { recalls_through "$1" 40 1 restart; }
 
-# Milliseconds between the first two reverse Calls that the client saw.
+# Prints the time between the first two backchannel Calls that the client received, in ms.
 first_gap() {
 	awk '
 		/ xprtrdma_cb_call: / && match($0, /[0-9]+\.[0-9]+: xprtrdma_cb_/) {
@@ -410,33 +408,33 @@ first_gap() {
 		END { printf "%d\n", n < 2 ? 0 : (at[2] - at[1]) * 1000 }' "$TRACING/trace"
 }
 
-# The client grants one credit, and what it sends takes longer than nfsd waits, which is
-# a tenth of a lease, here a second or, on a slow machine, some. A Call that nfsd has given
-# up is outstanding until it is answered: the next one waits (RFC 8166 Section 3.3.1).
+# The client grants one credit, and its messages are delayed for longer than nfsd waits for a Reply,
+# a tenth of a lease. A Call that nfsd has abandoned stays outstanding until it is answered, so the
+# next Call has to wait (RFC 8166 Section 3.3.1).
 R8167_4_1_3_abandoned_calls_hold_credits() {
 	local grant=/proc/sys/sunrpc/rdma_max_bc_requests before late=2500 each gap
 
 	[ -e "$grant" ] || skip "only for this module's tunables"
 	need_local_bed
-	# rxe gives a connection up when nothing was acknowledged for less than four seconds.
-	[ "$PACE" -eq 1 ] || skip "such a machine needs a slower link than a device bears"
+	# rxe disconnects when nothing is acknowledged for some time, less than four seconds.
+	[ "$PACE" -eq 1 ] || skip "on a slow kernel, rxe does not survive the necessary delay"
 	server_stop
 	BED_LEASE=10 server_start
 	before=$(cat "$grant")
 	echo 1 >"$grant"
 	with_files "$1" 0
 	echo "$before" >"$grant"
-	# nfsd gives none of a file that looks to it like one recalled a moment ago.
+	# See hold_files for why a file may get no delegation.
 	for each in {0..39}; do
 		echo "as it was $each" >"$WORK_ON_SERVER/$each"
 		cat "$WORK/$each" >/dev/null
 		[ "$(delegations "/$each")" -eq 0 ] || files+=("$each")
 		[ ${#files[@]} -lt 2 ] || break
 	done
-	[ ${#files[@]} -eq 2 ] || fail "no two delegations"
+	[ ${#files[@]} -eq 2 ] || fail "fewer than two delegations"
 	count_calls
 	link_set_delay "$BED_SERVER_PORT" "$late"
-	start_recalls $((2 * PATIENCE))
+	start_recalls $((2 * LOADED_RECALL_MS))
 	for each in {1..40}; do
 		[ "$(calls_seen)" -lt 2 ] || break
 		sleep 0.5
@@ -445,14 +443,14 @@ R8167_4_1_3_abandoned_calls_hold_credits() {
 	end_recalls
 	trace_off
 	gap=$(first_gap)
-	echo "$(calls_seen) reverse Calls, the second one $gap ms after the first"
-	[ "$(calls_seen)" -ge 2 ] || fail "not two reverse Calls were seen"
-	[ "$gap" -ge $((late - 100)) ] || fail "two were outstanding"
+	echo "$(calls_seen) backchannel Calls, the second $gap ms after the first"
+	[ "$(calls_seen)" -ge 2 ] || fail "fewer than two backchannel Calls"
+	[ "$gap" -ge $((late - 100)) ] || fail "two Calls were outstanding"
 	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
 }
 
-# All credits of the client are in use, by Calls for which nfsd waits for mountd; a thread
-# waits for five seconds. The client answers a reverse Call all the same.
+# All of the client's credits are taken by Calls for which nfsd waits for mountd; a thread waits for
+# five seconds. The client still answers a backchannel Call: a Reply needs no credit.
 R8167_4_1_1_replies_need_no_credit() {
 	local file=/proc/sys/sunrpc/svc_rdma/max_requests before each asking=() writer
 
@@ -471,26 +469,26 @@ R8167_4_1_1_replies_need_no_credit() {
 		asking+=($!)
 	done
 	sleep 1
-	write_here 0 &
+	write_on_server 0 &
 	writer=$!
-	# Until mountd goes on nobody is given a credit back.
-	soon_replied || :
+	# No credit comes back while mountd is stopped.
+	wait_callback_reply || :
 	trace_off
 	pkill -CONT -x rpc.mountd
-	echo "$(calls_seen) reverse Calls, $(replies_seen) Replies, slowest $(slowest_reply) ms"
-	[ "$(calls_seen)" -ge 1 ] || fail "no reverse Call was seen"
+	echo "$(calls_seen) backchannel Calls, $(replies_seen) Replies, slowest $(slowest_reply) ms"
+	[ "$(calls_seen)" -ge 1 ] || fail "no backchannel Call"
 	for each in "${asking[@]}"; do
-		! wait "$each" || fail "a file that is not there"
+		! wait "$each" || fail "stat found a file that does not exist"
 	done
 	for each in {1..16}; do
 		grep -q 'No such file' "$ktap_dir/asked-$each" || fail "$(cat "$ktap_dir/asked-$each")"
 	done
 	wait "$writer" || fail "the recall failed"
 	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
-	[ "$(replies_seen)" -ge 1 ] || xfail_on_c "it was not answered while there was no credit"
+	[ "$(replies_seen)" -ge 1 ] || xfail_on_c "the Call was not answered while no credit was free"
 }
 
-# What SUNRPC shows of transports, those that call clients among them.
+# All attributes of transports in sysfs can be read, also those of backchannel transports.
 sysfs_transports_are_readable() {
 	local each count=0
 
@@ -499,37 +497,36 @@ sysfs_transports_are_readable() {
 		case $each in
 		*/del_xprt) continue ;;
 		esac
-		# Those of nfsd may go at any time.
+		# nfsd's transports may be destroyed at any time.
 		cat "$each" >/dev/null || [ ! -e "$each" ] || fail "cannot read $each"
 		count=$((count + 1))
 	done
-	[ "$count" -gt 0 ] || fail "there is no transport that calls"
+	[ "$count" -gt 0 ] || fail "no transport in sysfs"
 }
 
-# The client leaves while the server calls it. Not altogether: a thread of Linux's
-# callback service that is left with the last reference to its nfs_client waits
-# for its own end, for good, whatever the transport (nfs4_callback_compound,
-# nfs_callback_down). A mount beside keeps another.
+# The client unmounts while the server sends callbacks. A second mount keeps the nfs_client: a
+# thread of Linux's callback service that drops the last reference to it waits for its own exit, for
+# ever, with any transport (nfs4_callback_compound, nfs_callback_down).
 unmount_during_recalls() {
-	local version=$1 round amid=0
+	local version=$1 round interrupted=0
 
 	nfs_mount_at "$MNT-beside" "$version" rdma nosharecache
 	for round in 1 2 3; do
 		with_files "$version" 40
 		cat "$WORK"/{0..39} >/dev/null
-		enough_delegations 10
-		start_recalls "$LEASE"
-		# On a machine that is fast only the first round may be early enough.
+		need_delegations 10
+		start_recalls "$LEASE_MS"
+		# On a fast machine, only the first round may unmount before all recalls are done.
 		[ "$round" -eq 1 ] || sleep "0.$((RANDOM % 4))"
-		[ "$(delegations '/[0-9]*')" -eq 0 ] || amid=$((amid + 1))
+		[ "$(delegations '/[0-9]*')" -eq 0 ] || interrupted=$((interrupted + 1))
 		cd / && nfs_umount
 		end_recalls
 	done
-	[ "$amid" -gt 0 ] || fail "all was recalled before the client left"
+	[ "$interrupted" -gt 0 ] || fail "all recalls had ended before the unmount"
 }
 
-# How often SUNRPC wanted one of the server's own Calls sent.
-attempts_to_call() {
+# Prints how often SUNRPC tried to send a callback.
+callback_transmits() {
 	awk '
 		!match($0, /task:[0-9a-f]+@[0-9a-f]+/) { next }
 		{ client = substr($0, RSTART, RLENGTH); sub(/.*@/, "", client) }
@@ -538,9 +535,8 @@ attempts_to_call() {
 		END { print n + 0 }' "$CALLBACK_TRACE/trace" "$TRACING/trace"
 }
 
-# nfsd has no thread that would close the connection that the client has just given up,
-# and wants to call. SUNRPC, which tries again at once on what it takes for connected, must
-# not do so until there is one.
+# The client has disconnected, no nfsd thread has closed the server's transport yet, and nfsd sends
+# a callback. SUNRPC must not retry in a loop on a transport that it takes for connected.
 dead_client_is_not_called_in_a_loop() {
 	local tried calls losing
 
@@ -553,20 +549,20 @@ dead_client_is_not_called_in_a_loop() {
 	delay_fn entry '^svc_delete_xprt$' 5000
 	reconnect &
 	losing=$!
-	wait_delay_hits || fail "the server did not lose its connection"
+	wait_delay_hits || fail "the server did not notice the disconnect"
 	recall 6000 0
 	trace_off
 	unload_fault_modules
-	wait "$losing" || fail "the client did not connect again"
-	tried=$(attempts_to_call)
+	wait "$losing" || fail "the client did not reconnect"
+	tried=$(callback_transmits)
 	calls=$(($(grep -c ' rpc_request: ' "$CALLBACK_TRACE/trace") + $(events_lost "$CALLBACK_TRACE")))
 	callback_trace_off
-	echo "$tried attempts to send, $(events_lost) not recorded, for $calls Calls of nfsd"
-	[ $((tried + $(events_lost))) -lt 20 ] || fail "a client that was gone was called in a loop"
-	[ "$tried" -gt 0 ] || fail "nobody was called"
+	echo "$tried transmits, $(events_lost) events lost, for $calls callbacks of nfsd"
+	[ $((tried + $(events_lost))) -lt 20 ] || fail "callbacks to a dead client are sent in a loop"
+	[ "$tried" -gt 0 ] || fail "no callback was sent"
 }
 
-# Whichever way a test ended, the next one finds mountd as usual.
+# mountd may still be stopped.
 test_cleanup() {
 	cd /
 	unload_fault_modules

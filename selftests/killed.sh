@@ -58,8 +58,8 @@ kills() {
 	done
 }
 
-# killed_direct_io VERSION KILLS: what is left of the dead harms nobody. Where all takes many times as
-# long there are fewer.
+# killed_direct_io VERSION KILLS: what is left of the dead harms nobody. Where all takes many times
+# as long there are fewer.
 killed_direct_io() {
 	local version=$1 count=$(($2 * TIMES / PACE)) connects canary
 

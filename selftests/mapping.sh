@@ -209,9 +209,9 @@ has_refused() {
 	done
 }
 
-# post_failures END send|recv INTERVAL: the device of that end refuses some of the Sends or Receives that
-# are posted, or the last of them, or takes all and says that it failed. What it has taken, and what it
-# has not, is unmapped once.
+# post_failures END send|recv INTERVAL: the device of that end refuses some of the Sends or Receives
+# that are posted, or the last of them, or takes all and says that it failed. What it has taken, and
+# what it has not, is unmapped once.
 post_failures() {
 	local device=$BED_CLIENT_DEV deadline=$((SECONDS + IO_TIMEOUT)) connected
 	# A slow machine posts fewer in the same time.

@@ -52,8 +52,8 @@ need_local_bed() {
 	bed_is_local || skip "needs control of the server and the link"
 }
 
-# For tests that expect Remote Invalidation, which this module does not offer on iWARP: there a peer's
-# Send with Invalidate may be executed before the REG_MR, which then leaves the MR valid.
+# For tests that expect Remote Invalidation, which this module does not offer on iWARP: there a
+# peer's Send with Invalidate may be executed before the REG_MR, which then leaves the MR valid.
 need_remote_invalidation() {
 	[ "$BED_RDMA" = rxe ] || [ "$(module_kind)" = c ] ||
 		skip "this module uses no Remote Invalidation over $BED_RDMA"

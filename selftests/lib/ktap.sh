@@ -9,7 +9,8 @@ KSFT_FAIL=1
 KSFT_XFAIL=2
 KSFT_SKIP=4
 
-# Factor by which a debug kernel (KASAN, lockdep) may be slower than a stock kernel; scales timeouts.
+# Factor by which a debug kernel (KASAN, lockdep) may be slower than a stock kernel; scales
+# timeouts.
 : "${PACE:=1}"
 
 # Seconds until a test's blocked tasks are logged and its processes killed. This only ends hung
