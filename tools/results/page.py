@@ -72,7 +72,7 @@ def heading(text, underline):
 
 def table(columns, rows, literal=()):
     """A list table; cells of the columns in "literal" are literal text."""
-    out = ".. list-table::\n   :header-rows: 1\n\n"
+    out = ".. list-table::\n   :header-rows: 1\n   :widths: auto\n\n"
     for row in [columns, *rows]:
         for i, cell in enumerate(row):
             if row is not columns and columns[i] in literal and "`" not in cell:
