@@ -202,7 +202,7 @@ impl<'a> Check<'a> {
             if part.contains('/') {
                 file = Some(part);
                 self.names(it, part, None);
-            } else if !self.tree.knows(part) {
+            } else if !part.split("::").all(|name| self.tree.knows(name)) {
                 self.complain(it.path, it.id, format_args!("{part} is not known"));
             }
         }
