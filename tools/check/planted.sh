@@ -24,14 +24,63 @@ rule_rooms_notice() {
 	planted safety_comments rust/verbs/a.rs 'fn a() {' '    unsafe { b() }' '}'
 	PLANTED=kernel
 	planted core_only rust/wire/a.rs 'use kernel::prelude::*;'
-	PLANTED=server
-	planted arrows rust/client/a.rs 'use crate::server::Channel;'
-	planted arrows rust/client/a.rs 'use crate::{' '    engine::call,' '    server::{' \
-		'        Channel, //' '    }, //' '};'
-	planted arrows rust/verbs/a.rs 'mod a {' '    use crate::{' '        bindings,' \
-		'        server::Channel, //' '    };' '}'
-	# Not what another import has of that name.
-	FINDS=0 planted arrows rust/client/a.rs 'use kernel::{' '    server, //' '};'
+}
+
+# Imports that no room may have, and circles: by paths, through re-exports, and by methods that a
+# file adds to another file's type. tools/rooms/run reports each of them, and nothing else.
+rule_imports_are_read() {
+	local tree
+	mkdir -p out
+	tree=$(mktemp -d out/planted.XXXXXX)
+	mkdir -p "$tree"/rust/{client,engine,server,verbs/mr,verbs/device}
+	cat >"$tree/rust/client/a.rs" <<-'END'
+		use crate::{
+		    engine::requester::call, //
+		    server::{
+		        ServerEp, //
+		    },
+		};
+		use kernel::server;
+		fn f(x: &super::b::B) {}
+	END
+	cat >"$tree/rust/client/b.rs" <<-'END'
+		use crate::verbs::Mr;
+		pub(crate) struct B;
+		fn f() { g!(crate::client::a::f()); }
+	END
+	cat >"$tree/rust/verbs/mod.rs" <<-'END'
+		mod mr;
+		pub(crate) use mr::frwr::Mr;
+		fn f() {}
+	END
+	cat >"$tree/rust/verbs/mr/frwr.rs" <<-'END'
+		pub(in crate::verbs) struct Mr;
+		use crate::wire::pad;
+	END
+	cat >"$tree/rust/verbs/device/pd.rs" <<-'END'
+		use crate::verbs::Mr;
+	END
+	cat >"$tree/rust/server/ep.rs" <<-'END'
+		pub(crate) struct Ep;
+		fn f(ep: &Ep) { ep.receives(); }
+	END
+	cat >"$tree/rust/server/receive.rs" <<-'END'
+		use super::ep::Ep;
+		impl Ep { fn receives(&self) {} }
+	END
+	echo 'pub(crate) fn pad() {}' >"$tree/rust/wire.rs"
+	diff - <(tools/rooms/run --root "$tree" 2>&1) <<-'END'
+		rust/client/a.rs:1: client may not import server (server::ServerEp)
+		rust/verbs/device/pd.rs:1: verbs/device may not import verbs/mr (verbs::Mr)
+		rust/verbs/mr/frwr.rs:2: verbs/mr may not import wire (wire::pad)
+		2 files import each other:
+		  rust/client/a.rs:8: imports client::b::B of rust/client/b.rs
+		  rust/client/b.rs:3: imports client::a::f of rust/client/a.rs
+		2 files import each other:
+		  rust/server/ep.rs:2: calls Ep::receives of rust/server/receive.rs
+		  rust/server/receive.rs:1: imports server::ep::Ep of rust/server/ep.rs
+	END
+	rm -r "$tree"
 }
 
 # Each record here has one fault, and tools/conformance/run reports each of them.

@@ -28,42 +28,10 @@ rule_safety_comments() {
 	done
 }
 
-# The code of a room, in which what a grouped import names is a path of its own.
-paths() {
-	code "$1" | awk '
-		{ text = $0; sub(/^[^:]+:[0-9]+:/, "", text); match(text, /^ */) }
-		text ~ /use crate::\{/ { group = 1; indent = RLENGTH }
-		group && RLENGTH == indent && text ~ /^ *\};/ { group = 0 }
-		group && RLENGTH == indent + 4 && text ~ /^ *[a-z]/ { sub(/: +/, "&crate::") }
-		{ print }'
-}
-
-# room ROOM ALLOWED...: other rooms that its code names.
-arrows_of() {
-	local room=$1 other
-	shift
-	local where=rust/$room
-	[ -e "$where" ] || where+=.rs
-	[ -e "$where" ] || return 0
-	for other in wire engine bindings lib trace sysctl verbs sunrpc client server; do
-		[ "$other" != "$room" ] || continue
-		case " $* " in *" $other "*) continue ;; esac
-		paths "$where" | grep -E "\\bcrate::$other\\b|\\bsuper::super::$other\\b" |
-			sed "s|\$|    <- $room does not stand on $other|"
-	done
-}
-
-rule_arrows() {
-	arrows_of wire
-	arrows_of engine wire
-	arrows_of bindings
-	arrows_of lib bindings
-	arrows_of trace bindings lib
-	arrows_of sysctl bindings lib
-	arrows_of verbs bindings lib trace
-	arrows_of sunrpc bindings lib trace
-	arrows_of client engine wire verbs sunrpc lib trace sysctl
-	arrows_of server engine wire verbs sunrpc lib trace sysctl
+# What each room may import, and that no files import each other: tools/rooms/rooms.toml.
+rule_imports() {
+	local said
+	said=$(tools/rooms/run 2>&1) || echo "${said:-tools/rooms/run failed}"
 }
 
 # wire and engine compile without a kernel.
