@@ -22,6 +22,7 @@ use crate::{
         Credits,
         SendError,
         Transport,
+        Types,
         XprtHandle, //
     },
     verbs::{
@@ -48,13 +49,15 @@ pub(super) struct RdmaXprt {
     shared: Arc<XprtShared>,
 }
 
-impl Transport for RdmaXprt {
+impl Types for RdmaXprt {
     type Connection = Connection;
     type Sender = RequestSender<FenceWaiter>;
     type Inflight = Inflight;
     type Reply = RecvBuf<()>;
     type Fence = Fenced;
+}
 
+impl Transport for RdmaXprt {
     const NETIDS: [&'static CStr; 2] = [c"rdma", c"rdma6"];
     const MAX_PAYLOAD: usize = MAX_PAGES as usize * PAGE_SIZE;
 

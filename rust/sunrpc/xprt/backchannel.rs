@@ -28,24 +28,24 @@ use super::{
     deferred_put::DeferredPut,
     handle::XprtHandle,
     slot::Slot,
-    transport::Transport, //
+    types::Types, //
 };
 
 /// The slots for reverse Calls.
 #[pin_data]
-pub(crate) struct BackchannelPool<T: Transport> {
+pub(crate) struct BackchannelPool<T: Types> {
     last_put: Arc<DeferredPut<T>>,
     #[pin]
     inner: SpinLock<Slots<T>>,
 }
 
-struct Slots<T: Transport> {
+struct Slots<T: Types> {
     free: KVec<KBox<Slot<T>>>,
     /// How many there are, in the pool or in use. `free` has room for all of them.
     made: usize,
 }
 
-impl<T: Transport> BackchannelPool<T> {
+impl<T: Types> BackchannelPool<T> {
     pub(super) fn new(xprt: XprtHandle<T>) -> Result<Arc<Self>> {
         let last_put = DeferredPut::new(xprt)?;
         Arc::pin_init(
@@ -174,11 +174,11 @@ impl<T: Transport> BackchannelPool<T> {
 /// # Invariants
 ///
 /// Only inside `send_request`: the send lock is held, and SUNRPC keeps the request in place.
-pub(crate) struct BackchannelReply<'a, T: Transport> {
+pub(crate) struct BackchannelReply<'a, T: Types> {
     slot: &'a Slot<T>,
 }
 
-impl<'a, T: Transport> BackchannelReply<'a, T> {
+impl<'a, T: Types> BackchannelReply<'a, T> {
     /// # Safety
     ///
     /// To be made in `send_request` for its argument, for as long as that runs.

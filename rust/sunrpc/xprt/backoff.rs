@@ -23,7 +23,7 @@ use crate::{
 
 use super::{
     handle::XprtHandle,
-    transport::Transport, //
+    types::Types, //
 };
 
 /// The first pause; each is twice as long as the last one.
@@ -44,14 +44,14 @@ struct Last {
 /// `last` is the send lock's. `over` is queued with the send lock held, and neither queued nor
 /// running while there is a connection.
 #[pin_data]
-pub(super) struct ReconnectBackoff<T: Transport> {
+pub(super) struct ReconnectBackoff<T: Types> {
     xprt: XprtHandle<T>,
     last: UnsafeCell<Last>,
     #[pin]
     over: RawDelayedWork,
 }
 
-impl<T: Transport> ReconnectBackoff<T> {
+impl<T: Types> ReconnectBackoff<T> {
     pub(super) fn new(xprt: XprtHandle<T>) -> impl PinInit<Self> {
         let last = Last {
             peer: None,
@@ -124,7 +124,7 @@ impl<T: Transport> ReconnectBackoff<T> {
 /// # Safety
 ///
 /// Called by the workqueue for the work item of a `ReconnectBackoff<T>`, which waits for this.
-unsafe extern "C" fn over<T: Transport>(work: *mut bindings::work_struct) {
+unsafe extern "C" fn over<T: Types>(work: *mut bindings::work_struct) {
     // SAFETY: By this function's contract.
     let this = unsafe {
         &*kernel::container_of!(RawDelayedWork::from_work(work), ReconnectBackoff<T>, over)

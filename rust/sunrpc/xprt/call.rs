@@ -13,7 +13,7 @@ use crate::{
 
 use super::{
     slot::Slot,
-    transport::Transport, //
+    types::Types, //
 };
 
 /// A Call that is to be sent. Until it is [committed](Self::commit), no Reply is taken for it.
@@ -22,11 +22,11 @@ use super::{
 ///
 /// Only inside `send_request`: the send lock is held, SUNRPC keeps the request and its task in
 /// place, and the slot is idle.
-pub(crate) struct Call<'a, T: Transport> {
+pub(crate) struct Call<'a, T: Types> {
     slot: &'a Slot<T>,
 }
 
-impl<'a, T: Transport> Call<'a, T> {
+impl<'a, T: Types> Call<'a, T> {
     /// # Safety
     ///
     /// To be made in `send_request` for its argument, with an idle slot, for as long as that runs.
@@ -46,7 +46,7 @@ impl<'a, T: Transport> Call<'a, T> {
     #[inline]
     pub(crate) fn task(&self) -> Task {
         // SAFETY: A request that is being sent has its task.
-        unsafe { task_of(self.slot.rqst()) }
+        unsafe { self.slot.task() }
     }
 
     /// What kind of Call it is: a number that differs between the procedures of a program.
@@ -108,15 +108,15 @@ impl<'a, T: Transport> Call<'a, T> {
 ///
 /// Only inside `send_request`, where SUNRPC keeps the request and its task in place. The slot was
 /// committed.
-pub(crate) struct Committed<'a, T: Transport> {
+pub(crate) struct Committed<'a, T: Types> {
     slot: &'a Slot<T>,
 }
 
-impl<T: Transport> Committed<'_, T> {
+impl<T: Types> Committed<'_, T> {
     /// The task that makes the RPC, for traces.
     pub(crate) fn task(&self) -> Task {
         // SAFETY: A request that is being sent has its task.
-        unsafe { task_of(self.slot.rqst()) }
+        unsafe { self.slot.task() }
     }
 
     /// Takes the Exchange back after the Call could not be posted; `None` if the peer, who cannot
@@ -126,27 +126,5 @@ impl<T: Transport> Committed<'_, T> {
         let (claimed_empty, inflight) = self.slot.slot_state.claim()?.take();
         claimed_empty.settle();
         Some(inflight)
-    }
-}
-
-/// How traces name the task that a request belongs to.
-///
-/// # Safety
-///
-/// The request has its task, which stays for the call.
-#[inline]
-pub(super) unsafe fn task_of(rqst: *mut bindings::rpc_rqst) -> Task {
-    // SAFETY: By this function's contract.
-    unsafe {
-        let task = (*rqst).rq_task;
-        let client = (*task).tk_client;
-        Task {
-            id: u32::from((*task).tk_pid),
-            client: if client.is_null() {
-                u32::MAX
-            } else {
-                (*client).cl_clid
-            },
-        }
     }
 }

@@ -19,14 +19,13 @@ use crate::{
 };
 
 use super::{
-    call::task_of,
     handle::XprtHandle,
     slot::Slot,
     slot_state::{
         ClaimedEmpty,
         InflightClaim, //
     },
-    transport::Transport, //
+    types::Types, //
 };
 
 /// Which bytes of an inline payload go where.
@@ -52,12 +51,12 @@ pub(crate) struct Scatter {
 ///
 /// The request in the slot is pinned, so that slot, request, task and transport stay. The Exchange
 /// is claimed by whoever has this.
-pub(crate) struct Pinned<T: Transport>(NonNull<Slot<T>>);
+pub(crate) struct Pinned<T: Types>(NonNull<Slot<T>>);
 
 // SAFETY: Whoever has the claim may use the slot, and unpin the request, on any thread.
-unsafe impl<T: Transport> Send for Pinned<T> {}
+unsafe impl<T: Types> Send for Pinned<T> {}
 
-impl<T: Transport> Pinned<T> {
+impl<T: Types> Pinned<T> {
     #[inline]
     fn slot(&self) -> &Slot<T> {
         // SAFETY: In place, by the type's invariants.
@@ -79,7 +78,7 @@ impl<T: Transport> Pinned<T> {
     /// The task that waits, for traces.
     pub(crate) fn task(&self) -> Task {
         // SAFETY: The task waits for this.
-        unsafe { task_of(self.rqst()) }
+        unsafe { self.slot().task() }
     }
 
     /// Lets SUNRPC release the request, after a `last` look at it with `queue_lock`.
@@ -106,7 +105,7 @@ impl<T: Transport> Pinned<T> {
     }
 }
 
-impl<T: Transport> Drop for Pinned<T> {
+impl<T: Types> Drop for Pinned<T> {
     fn drop(&mut self) {
         // SAFETY: Being dropped.
         unsafe { self.unpin_after(|_| {}) };
@@ -120,14 +119,14 @@ impl<T: Transport> Drop for Pinned<T> {
 /// # Invariants
 ///
 /// The claim is that of the pinned slot.
-pub(crate) struct Claimed<T: Transport> {
+pub(crate) struct Claimed<T: Types> {
     // Dropped in this order: whoever waits for the request to be unpinned finds that there is
     // something to fence, and the claim does not outlive the slot.
     claim: InflightClaim<'static, T::Inflight>,
     pinned: Pinned<T>,
 }
 
-impl<T: Transport> Deref for Claimed<T> {
+impl<T: Types> Deref for Claimed<T> {
     type Target = Pinned<T>;
 
     #[inline]
@@ -143,13 +142,13 @@ impl<T: Transport> Deref for Claimed<T> {
 /// # Invariants
 ///
 /// As for [`Claimed`].
-pub(crate) struct Fencing<T: Transport> {
+pub(crate) struct Fencing<T: Types> {
     // Dropped in this order.
     claimed_empty: ClaimedEmpty<'static, T::Inflight>,
     pinned: Pinned<T>,
 }
 
-impl<T: Transport> Deref for Fencing<T> {
+impl<T: Types> Deref for Fencing<T> {
     type Target = Pinned<T>;
 
     #[inline]
@@ -158,7 +157,7 @@ impl<T: Transport> Deref for Fencing<T> {
     }
 }
 
-impl<T: Transport> XprtHandle<T> {
+impl<T: Types> XprtHandle<T> {
     /// Finds the RPC with this number that was sent and has not been answered.
     #[inline]
     pub(crate) fn claim(&self, xid: u32) -> Option<Claimed<T>> {
@@ -181,7 +180,7 @@ impl<T: Transport> XprtHandle<T> {
     }
 }
 
-impl<T: Transport> Claimed<T> {
+impl<T: Types> Claimed<T> {
     /// What the RPC exposes.
     #[inline]
     pub(crate) fn inflight(&self) -> &T::Inflight {
@@ -210,7 +209,7 @@ impl<T: Transport> Claimed<T> {
     }
 }
 
-impl<T: Transport> Fencing<T> {
+impl<T: Types> Fencing<T> {
     /// Completes the RPC with a Reply of which at least a part is in `reply`. Gives back an older
     /// message that the request held, and how many bytes were copied.
     #[inline]

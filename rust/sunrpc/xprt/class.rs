@@ -127,7 +127,7 @@ unsafe fn create<T: Transport>(
         // `T::new` was given may outlive a failure.
         module.leave();
         Xprt::<T>::init(raw.cast(), connection_ops::connect_worker::<T>)
-            .inspect_err(|_| put_handle::<T>(raw))?;
+            .inspect_err(|_| put_handle(raw))?;
     }
     Ok(raw)
 }
@@ -142,7 +142,7 @@ unsafe fn furnish<T: Transport>(raw: *mut bindings::rpc_xprt, addr: &SockAddr) {
     let each = msecs_to_jiffies(RPC_TIMEOUT_MS);
     // SAFETY: Behind the `rpc_xprt` there is room for ours, whose timeouts stay as long as that.
     unsafe {
-        let timeout = Opaque::cast_into(&raw const (*this).timeout);
+        let timeout = Opaque::cast_into(&raw const (*this).header.timeout);
         (*timeout).to_initval = each;
         (*timeout).to_maxval = each;
         (*raw).timeout = timeout;
@@ -167,6 +167,6 @@ unsafe fn furnish<T: Transport>(raw: *mut bindings::rpc_xprt, addr: &SockAddr) {
         if addr.port() != 0 {
             bindings::set_bit(bindings::XPRT_BOUND as usize, &raw mut (*raw).state);
         }
-        AddressStrings::publish((&raw mut (*this).strings).cast(), raw, addr);
+        AddressStrings::publish((&raw mut (*this).header.strings).cast(), raw, addr);
     }
 }

@@ -62,7 +62,7 @@ pub(super) unsafe extern "C" fn set_port<T: Transport>(
     unsafe {
         let at = (&raw mut (*raw).addr).cast::<u16>().add(1);
         at.write(port.to_be());
-        (*Xprt::<T>::from_raw(raw).strings.get()).set_port(port);
+        (*Xprt::<T>::from_raw(raw).header.strings.get()).set_port(port);
     }
 }
 
@@ -177,7 +177,7 @@ pub(super) unsafe extern "C" fn set_connect_timeout<T: Transport>(
         let _locked = locks::transport(raw);
         if connect < (*raw).connect_timeout {
             let each = connect.max(msecs_to_jiffies(2 * FIRST_BACKOFF_MS));
-            let timeout = Xprt::<T>::from_raw(raw).timeout.get();
+            let timeout = Xprt::<T>::from_raw(raw).header.timeout.get();
             (*timeout).to_initval = each;
             (*timeout).to_maxval = each;
             (*raw).connect_timeout = connect;

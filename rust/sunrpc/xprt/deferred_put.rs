@@ -22,22 +22,22 @@ use crate::bindings;
 
 use super::{
     handle::XprtHandle,
-    transport::Transport, //
+    types::Types, //
 };
 
 /// A thread of its own for the last reference.
 #[pin_data]
-pub(super) struct DeferredPut<T: Transport> {
+pub(super) struct DeferredPut<T: Types> {
     xprt: XprtHandle<T>,
     #[pin]
     work: Work<Self>,
 }
 
 impl_has_work! {
-    impl{T: Transport} HasWork<DeferredPut<T>> for DeferredPut<T> { self.work }
+    impl{T: Types} HasWork<DeferredPut<T>> for DeferredPut<T> { self.work }
 }
 
-impl<T: Transport> DeferredPut<T> {
+impl<T: Types> DeferredPut<T> {
     /// # Errors
     ///
     /// `ENOMEM`.
@@ -64,7 +64,7 @@ impl<T: Transport> DeferredPut<T> {
     }
 }
 
-impl<T: Transport> WorkItem for DeferredPut<T> {
+impl<T: Types> WorkItem for DeferredPut<T> {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {

@@ -3,13 +3,18 @@
 //! Handles of an `rpc_xprt`, for what outlives the calls of SUNRPC.
 
 use core::{
+    cell::UnsafeCell,
     marker::PhantomData,
     ptr::NonNull, //
 };
 
 use kernel::{
     prelude::*,
-    sync::barrier::smp_mb, //
+    sync::{
+        barrier::smp_mb,
+        Refcount, //
+    },
+    types::Opaque, //
 };
 
 use crate::{
@@ -28,9 +33,33 @@ use crate::{
 
 use super::{
     reclaim::Scope,
-    rpc_xprt::Xprt,
-    transport::Transport, //
+    types::Types, //
 };
+
+/// What the memory of a client's transport begins with, whatever the transport's type.
+///
+/// `xprt_alloc` allocates it, and the drop of the last handle frees it.
+#[repr(C)]
+pub(super) struct Header {
+    raw: Opaque<bindings::rpc_xprt>,
+    /// Handles, and one until `destroy` has run.
+    pub(super) handles: Refcount,
+    pub(super) strings: UnsafeCell<AddressStrings>,
+    pub(super) timeout: Opaque<bindings::rpc_timeout>,
+}
+
+impl Header {
+    /// The header of a transport.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is the start of a `Header` whose `handles` is initialised and not zero within `'a`.
+    #[inline]
+    pub(super) unsafe fn from_raw<'a>(raw: *mut bindings::rpc_xprt) -> &'a Self {
+        // SAFETY: The C structure is the first member; the rest by this function's contract.
+        unsafe { &*raw.cast() }
+    }
+}
 
 /// A counted reference to the memory of an `rpc_xprt`, for what outlives the calls of SUNRPC: the
 /// handlers of a connection, and work that was queued.
@@ -39,36 +68,36 @@ use super::{
 ///
 /// # Invariants
 ///
-/// Points to the `rpc_xprt` in an `Xprt<T>`, one of whose `handles` this is.
-pub(crate) struct XprtHandle<T: Transport>(NonNull<bindings::rpc_xprt>, PhantomData<T>);
+/// Points to the `rpc_xprt` in the [`Header`] of an `Xprt<T>`, one of whose `handles` this is.
+pub(crate) struct XprtHandle<T: Types>(NonNull<bindings::rpc_xprt>, PhantomData<T>);
 
 // SAFETY: What a handle offers may be called from any thread.
-unsafe impl<T: Transport> Send for XprtHandle<T> {}
+unsafe impl<T: Types> Send for XprtHandle<T> {}
 // SAFETY: As above.
-unsafe impl<T: Transport> Sync for XprtHandle<T> {}
+unsafe impl<T: Types> Sync for XprtHandle<T> {}
 
-impl<T: Transport> Clone for XprtHandle<T> {
+impl<T: Types> Clone for XprtHandle<T> {
     fn clone(&self) -> Self {
         // SAFETY: The memory is there while a handle is.
-        unsafe { (*self.0.as_ptr().cast::<Xprt<T>>()).handles.inc() };
+        unsafe { Header::from_raw(self.0.as_ptr()) }.handles.inc();
         // INVARIANT: Counted above.
         Self(self.0, PhantomData)
     }
 }
 
-impl<T: Transport> Drop for XprtHandle<T> {
+impl<T: Types> Drop for XprtHandle<T> {
     fn drop(&mut self) {
         // SAFETY: This is one of the handles.
-        unsafe { put_handle::<T>(self.0.as_ptr()) };
+        unsafe { put_handle(self.0.as_ptr()) };
     }
 }
 
 /// # Safety
 ///
 /// The caller gives up one of the transport's handles, or `destroy`'s share.
-pub(super) unsafe fn put_handle<T: Transport>(raw: *mut bindings::rpc_xprt) {
+pub(super) unsafe fn put_handle(raw: *mut bindings::rpc_xprt) {
     // SAFETY: By this function's contract.
-    if unsafe { (*raw.cast::<Xprt<T>>()).handles.dec_and_test() } {
+    if unsafe { Header::from_raw(raw) }.handles.dec_and_test() {
         // SAFETY: Nobody refers to the memory any more. `setup` left the module's reference to it.
         unsafe {
             AddressStrings::free_address(raw);
@@ -91,13 +120,13 @@ pub(super) unsafe fn peer_of(raw: *mut bindings::rpc_xprt) -> Option<SockAddr> {
     unsafe { SockAddr::from_raw((&raw const (*raw).addr).cast(), size_of::<SockAddr>()) }
 }
 
-impl<T: Transport> XprtHandle<T> {
+impl<T: Types> XprtHandle<T> {
     /// # Safety
     ///
     /// `raw` is in an `Xprt<T>` whose `handles` is not zero.
     pub(super) unsafe fn new(raw: *mut bindings::rpc_xprt) -> Self {
         // SAFETY: By this function's contract.
-        unsafe { (*raw.cast::<Xprt<T>>()).handles.inc() };
+        unsafe { Header::from_raw(raw) }.handles.inc();
         // INVARIANT: Counted above.
         // SAFETY: Not null, by this function's contract.
         Self(unsafe { NonNull::new_unchecked(raw) }, PhantomData)
@@ -200,7 +229,7 @@ impl<T: Transport> XprtHandle<T> {
 }
 
 // SAFETY: A handle keeps the memory of its transport.
-unsafe impl<T: Transport> Windowed for XprtHandle<T> {
+unsafe impl<T: Types> Windowed for XprtHandle<T> {
     fn raw(&self) -> *mut bindings::rpc_xprt {
         Self::raw(self)
     }

@@ -4,6 +4,7 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
+//! | `types` | the types that a client's transport brings along |
 //! | `transport` | what a client's transport implements |
 //! | `connect_error` | why a connection was not established |
 //! | `rpc_xprt` | `rpc_xprt` and its private part, and who may access what |
@@ -39,6 +40,7 @@ mod rpc_xprt;
 mod slot;
 mod slot_state;
 mod transport;
+mod types;
 
 pub(crate) use super::{
     credits::Credits,
@@ -61,5 +63,6 @@ pub(crate) use class::ClassRegistration;
 pub(crate) use connect_error::ConnectError;
 pub(crate) use handle::XprtHandle;
 pub(crate) use reclaim::Scope as ReclaimScope;
-pub(crate) use refusal::Refusal;
+pub(crate) use slot_state::Refusal;
 pub(crate) use transport::Transport;
+pub(crate) use types::Types;

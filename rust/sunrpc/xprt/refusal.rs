@@ -20,21 +20,11 @@ use crate::bindings;
 use super::{
     claim::Fencing,
     slot::Slot,
-    transport::Transport, //
+    slot_state::Refusal,
+    types::Types, //
 };
 
-/// How a refused RPC goes on.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Refusal {
-    /// The Call is sent again over this connection, with the same XID.
-    SendAgain,
-    /// It ends with `EIO`.
-    Fail,
-    /// It ends with `EMSGSIZE`: the Call does not fit the transport.
-    TooBig,
-}
-
-impl<T: Transport> Fencing<T> {
+impl<T: Types> Fencing<T> {
     /// Ends the RPC without a Reply.
     #[cold]
     pub(crate) fn refuse(self, _fence: T::Fence, refusal: Refusal) {
@@ -57,9 +47,7 @@ impl<T: Transport> Fencing<T> {
 ///
 /// Called by SUNRPC between `setup` and `destroy` in a task whose Call was sent, with `queue_lock`
 /// held.
-pub(super) unsafe extern "C" fn wait_for_reply_request<T: Transport>(
-    task: *mut bindings::rpc_task,
-) {
+pub(super) unsafe extern "C" fn wait_for_reply_request<T: Types>(task: *mut bindings::rpc_task) {
     // SAFETY: By this function's contract; the task has its slot, and owns it if it was refused.
     unsafe {
         bindings::xprt_wait_for_reply_request_def(task);

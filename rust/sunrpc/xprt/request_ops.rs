@@ -17,12 +17,8 @@ use crate::{
 
 use super::{
     backchannel::BackchannelReply,
-    call::{
-        task_of,
-        Call, //
-    },
+    call::Call,
     connection_ops::close,
-    refusal::Refusal,
     rpc_xprt::{
         Xprt, //
         XprtState,
@@ -31,6 +27,7 @@ use super::{
         FreeSlot,
         Slot, //
     },
+    slot_state::Refusal,
     transport::Transport, //
 };
 
@@ -229,7 +226,7 @@ fn abandon<T: Transport>(live: &XprtState<T>, slot: &Slot<T>) {
         };
         let (claimed_empty, inflight) = claim.take();
         // SAFETY: The task gives up its own request.
-        trace!(xprtrdma_mrs_zap(unsafe { task_of(slot.rqst()) }));
+        trace!(xprtrdma_mrs_zap(unsafe { slot.task() }));
         match connection {
             Some(connection) => drop(live.transport.fence(connection, inflight)),
             // Nothing is exposed on a connection that is gone.

@@ -26,8 +26,7 @@ use kernel::{
         Arc,
         Mutex,
         Refcount, //
-    },
-    types::Opaque, //
+    }, //
 };
 
 use crate::{
@@ -37,7 +36,6 @@ use crate::{
         pool::Pool, //
     },
     sunrpc::{
-        addr::AddressStrings,
         credits::Credits,
         locks, //
     },
@@ -50,6 +48,7 @@ use super::{
     handle::{
         peer_of,
         put_handle,
+        Header,
         XprtHandle, //
     },
     slot::{
@@ -67,10 +66,7 @@ use super::{
 /// and no handle is left.
 #[repr(C)]
 pub(super) struct Xprt<T: Transport> {
-    raw: Opaque<bindings::rpc_xprt>,
-    pub(super) handles: Refcount,
-    pub(super) strings: UnsafeCell<AddressStrings>,
-    pub(super) timeout: Opaque<bindings::rpc_timeout>,
+    pub(super) header: Header,
     live: UnsafeCell<MaybeUninit<XprtState<T>>>,
 }
 
@@ -270,7 +266,7 @@ impl<T: Transport> Xprt<T> {
     ) -> Result {
         // SAFETY: By this function's contract.
         unsafe {
-            (&raw mut (*this).handles).write(Refcount::new(1));
+            (&raw mut (*this).header.handles).write(Refcount::new(1));
             let raw = this.cast::<bindings::rpc_xprt>();
             let handle = XprtHandle::new(raw);
             let slots = (*raw).max_reqs;
@@ -289,7 +285,7 @@ impl<T: Transport> Xprt<T> {
         // SAFETY: Initialised by `init`; nobody calls into the transport any more.
         unsafe {
             ptr::drop_in_place((&raw mut (*this).live).cast::<XprtState<T>>());
-            put_handle::<T>(this.cast());
+            put_handle(this.cast());
         }
     }
 }

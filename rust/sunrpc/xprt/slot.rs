@@ -20,13 +20,14 @@ use crate::{
     lib::llist::{
         Link,
         Linked, //
-    }, //
+    },
+    trace::Task, //
 };
 
 use super::{
     buffer::Buffer,
     slot_state::SlotState,
-    transport::Transport, //
+    types::Types, //
 };
 
 /// Bytes for Calls and for Replies that a slot has from the start; most need no more.
@@ -39,7 +40,7 @@ const INITIAL_BUFFER: usize = 2048;
 /// `reply` is touched only by whoever has claimed the Exchange, and by SUNRPC's owner of the slot
 /// when there is none. The buffers belong to SUNRPC's owner.
 #[repr(C)]
-pub(crate) struct Slot<T: Transport> {
+pub(crate) struct Slot<T: Types> {
     rqst: Opaque<bindings::rpc_rqst>,
     /// Links the free slots.
     free: Link,
@@ -50,11 +51,11 @@ pub(crate) struct Slot<T: Transport> {
 }
 
 // SAFETY: Access to the cells is serialised as the type's invariants say; `rpc_rqst` is SUNRPC's.
-unsafe impl<T: Transport> Send for Slot<T> {}
+unsafe impl<T: Types> Send for Slot<T> {}
 // SAFETY: As above.
-unsafe impl<T: Transport> Sync for Slot<T> {}
+unsafe impl<T: Types> Sync for Slot<T> {}
 
-impl<T: Transport> Slot<T> {
+impl<T: Types> Slot<T> {
     /// A slot with buffers that do for most RPCs.
     pub(super) fn new() -> Result<KBox<Self>> {
         Self::with_buffers(INITIAL_BUFFER, INITIAL_BUFFER)
@@ -183,6 +184,28 @@ impl<T: Transport> Slot<T> {
         // SAFETY: Constant while the slot is in use.
         u32::from_be(unsafe { (*self.rqst()).rq_xid })
     }
+
+    /// The task that the request belongs to, for traces.
+    ///
+    /// # Safety
+    ///
+    /// The request has its task, which stays for the call.
+    #[inline]
+    pub(super) unsafe fn task(&self) -> Task {
+        // SAFETY: By this function's contract.
+        unsafe {
+            let task = (*self.rqst()).rq_task;
+            let client = (*task).tk_client;
+            Task {
+                id: u32::from((*task).tk_pid),
+                client: if client.is_null() {
+                    u32::MAX
+                } else {
+                    (*client).cl_clid
+                },
+            }
+        }
+    }
 }
 
 /// The right to a slot that no RPC uses. Whoever has it may give the slot to one.
@@ -192,12 +215,12 @@ impl<T: Transport> Slot<T> {
 /// The slot is idle, has no Reply, and lives until the transport is destroyed. Nobody else has a
 /// right to it.
 #[must_use = "a slot that is not put back is lost"]
-pub(super) struct FreeSlot<T: Transport>(NonNull<Slot<T>>);
+pub(super) struct FreeSlot<T: Types>(NonNull<Slot<T>>);
 
 // SAFETY: Slots may be used from any thread.
-unsafe impl<T: Transport> Send for FreeSlot<T> {}
+unsafe impl<T: Types> Send for FreeSlot<T> {}
 
-impl<T: Transport> FreeSlot<T> {
+impl<T: Types> FreeSlot<T> {
     /// # Safety
     ///
     /// As the type's invariants say.
@@ -217,7 +240,7 @@ impl<T: Transport> FreeSlot<T> {
 
 // SAFETY: The link is a member of the slot, which stays in place; only whoever has the right to the
 // slot uses it.
-unsafe impl<T: Transport> Linked for FreeSlot<T> {
+unsafe impl<T: Types> Linked for FreeSlot<T> {
     #[inline]
     fn into_link(self) -> NonNull<Link> {
         // SAFETY: A member of a valid object, hence not null.

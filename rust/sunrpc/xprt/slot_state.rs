@@ -25,7 +25,7 @@
 //! With one claimer at a time, a Reply to a Call that was not sent yet, a second Reply, a signal
 //! and a disconnect cannot interfere.
 //!
-//! [`Transport::Inflight`]: super::transport::Transport::Exchange
+//! [`Transport::Inflight`]: super::types::Types::Inflight
 
 use core::{
     cell::UnsafeCell,
@@ -40,8 +40,6 @@ use kernel::sync::atomic::{
     },
     Atomic, //
 };
-
-use super::refusal::Refusal;
 
 /// No Exchange; SUNRPC or nobody owns it.
 const IDLE: u32 = 0;
@@ -60,6 +58,17 @@ const REFUSED_ONCE: u32 = 4;
 const REFUSED: u32 = 5;
 /// The Call is too long to be sent; as above.
 const REFUSED_TOO_BIG: u32 = 6;
+
+/// How a refused RPC goes on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Refusal {
+    /// The Call is sent again over this connection, with the same XID.
+    SendAgain,
+    /// It ends with `EIO`.
+    Fail,
+    /// It ends with `EMSGSIZE`: the Call does not fit the transport.
+    TooBig,
+}
 
 /// The phase of an RPC, with its Exchange.
 ///

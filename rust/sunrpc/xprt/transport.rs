@@ -8,12 +8,9 @@ use kernel::{
     sync::Arc, //
 };
 
-use crate::{
-    lib::foreign_buf::ForeignBuf,
-    sunrpc::{
-        credits::Credits,
-        error::SendError, //
-    }, //
+use crate::sunrpc::{
+    credits::Credits,
+    error::SendError, //
 };
 
 use super::{
@@ -26,23 +23,12 @@ use super::{
         Committed, //
     },
     connect_error::ConnectError,
-    handle::XprtHandle, //
+    handle::XprtHandle,
+    types::Types, //
 };
 
 /// What a connecting transport does; SUNRPC's side of it is in this room.
-pub(crate) trait Transport: Sized + Send + Sync + 'static {
-    /// A connection, complete with whatever the device can reach. Dropping it returns when nothing
-    /// of it can be reached any more.
-    type Connection: Send + Sync;
-    /// What only the send lock's holder uses.
-    type Sender: Send;
-    /// What a Call exposes until it is answered or given up.
-    type Inflight: Send;
-    /// Keeps a received message in place while it is read.
-    type Reply: ForeignBuf;
-    /// Proof that nothing of a Call is exposed any more.
-    type Fence;
-
+pub(crate) trait Transport: Types {
     /// The name of the transport in `/proc` and in mount options; its netids.
     const NETIDS: [&'static CStr; 2];
     /// Bytes that a READ or WRITE can carry.
