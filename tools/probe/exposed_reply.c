@@ -17,11 +17,7 @@ bool request_long_reply(struct conn *c, uint32_t xid)
 {
 	struct enc e = { .len = 0 };
 
-	enc_call_hdr(&e, xid, RDMA_MSG);
-	enc_no_chunks(&e);
-	enc_compound(&e, xid, 2);
-	enc_lookup(&e, "probe");
-	enc_read(&e, 0, LONG_READ);
+	enc_inline_read_call(&e, xid, LONG_READ);
 	return send_msg(c, &e);
 }
 

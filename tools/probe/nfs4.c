@@ -88,6 +88,23 @@ void enc_null_call(struct enc *e, uint32_t xid)
 	enc_nfs4_call(e, xid, NFSPROC4_NULL);
 }
 
+/* A compound without chunks, up to the first of @ops operations. */
+void enc_compound_call(struct enc *e, uint32_t xid, unsigned int ops)
+{
+	e->len = 0;
+	enc_call_hdr(e, xid, RDMA_MSG);
+	enc_no_chunks(e);
+	enc_compound(e, xid, ops);
+}
+
+/* A READ from the start of the file, without chunks. */
+void enc_inline_read_call(struct enc *e, uint32_t xid, uint32_t count)
+{
+	enc_compound_call(e, xid, 2);
+	enc_lookup(e, "probe");
+	enc_read(e, 0, count);
+}
+
 /* The header of a Call with a Reply chunk of one segment. */
 void enc_reply_chunk_hdr(struct enc *e, uint32_t xid, const struct segment *reply)
 {

@@ -47,6 +47,8 @@ unsigned int enc_write(struct enc *e, uint64_t offset, uint32_t count);
 
 /* Transport header and RPC Call. */
 void enc_null_call(struct enc *e, uint32_t xid);
+void enc_compound_call(struct enc *e, uint32_t xid, unsigned int ops);
+void enc_inline_read_call(struct enc *e, uint32_t xid, uint32_t count);
 void enc_reply_chunk_hdr(struct enc *e, uint32_t xid, const struct segment *reply);
 void enc_read_call(struct enc *e, uint32_t xid, const struct segment *data, uint32_t count);
 void enc_write_call(struct enc *e, uint32_t xid, const struct segment *data);

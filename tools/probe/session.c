@@ -206,12 +206,9 @@ static bool open_file(struct conn *c, const char *file, bool *delegated)
 /* A WRITE with another stateid, to which the server replies NFS4ERR_DELAY. Its Reply comes later. */
 bool write_as_other_client(struct conn *c, const char *file)
 {
-	const uint32_t xid = new_xid();
-	struct enc e = { .len = 0 };
+	struct enc e;
 
-	enc_call_hdr(&e, xid, RDMA_MSG);
-	enc_no_chunks(&e);
-	enc_compound(&e, xid, 2);
+	enc_compound_call(&e, new_xid(), 2);
 	enc_lookup(&e, file);
 	enc_write(&e, 0, 4);
 	enc_u32(&e, 0);
