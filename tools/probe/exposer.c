@@ -1,356 +1,273 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A server that exposes its Replies for the kernel's client to pull
- * (Documentation/pulled-replies.rst), rightly and wrongly. The client says RDMA_DONE
- * once for each; one that it cannot take ends its RPC and nothing else.
+ * A server that exposes its Replies to the kernel's client (Documentation/pulled-replies.rst), in
+ * valid and invalid ways. The client sends one RDMA_DONE for each announcement. A Reply that it
+ * cannot accept ends its RPC, and nothing else.
  */
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include "compat.h"
+#include <unistd.h>
+#include "answers.h"
+#include "expose.h"
+#include "group.h"
+#include "probe.h"
+#include "serve.h"
+#include "transfer.h"
+#include "work.h"
 
-#define EXPOSED		(AREA / 2)	/* where in the area the Replies are */
-#define SOON		300		/* ms, in which what is sent has arrived */
+#define SOON_MS	300		/* in which a message arrives */
 
-/* RDMA_DONEs that are to come, by XID. */
-static struct {
-	uint32_t xid;
-	unsigned int n;
-} owed[RECVS];
+/* Divides a Reply of @len bytes into segments. */
+typedef void (*split_fn)(struct conn *c, struct chunk *x, unsigned int len);
 
-static void is_owed_nothing(void)
-{
-	memset(owed, 0, sizeof(owed));
-}
-
-static void owes(uint32_t xid)
-{
-	static unsigned int last;
-	unsigned int i;
-
-	if (last != serving.case_number)
-		is_owed_nothing();
-	last = serving.case_number;
-	for (i = 0; i < COUNT(owed) - 1 && owed[i].n && owed[i].xid != xid; i++)
-		;
-	owed[i].xid = xid;
-	owed[i].n++;
-	serving.call_seen = false;
-}
-
-/* The case is over when none is owed any more. */
-static bool told(const struct call *call)
-{
-	unsigned int i, left = 0;
-	bool known = false;
-
-	if (call->sent != 16 || !call->credits)
-		return fail("RDMA_DONE of %u octets, %u credits", call->sent, call->credits);
-	for (i = 0; i < COUNT(owed); i++) {
-		if (owed[i].n && owed[i].xid == call->xid && !known) {
-			known = true;
-			owed[i].n--;
-		}
-		left += owed[i].n;
-	}
-	serving.call_seen = !left;
-	return known ? true : fail("RDMA_DONE for %x, which is not exposed", call->xid);
-}
-
-static void add(struct conn *c, struct chunk *x, unsigned int from, uint32_t len)
-{
-	x->seg[x->n++] = (struct segment) {
-		.handle = c->area_mr->rkey, .length = len, .offset = area_addr(c, EXPOSED + from),
-	};
-}
-
-static bool announce(struct conn *c, uint32_t xid, const struct chunk *x, uint32_t position)
-{
-	struct enc e = { .len = 0 };
-	unsigned int i;
-
-	enc_hdr(&e, xid, 1, serving.grant, RDMA_NOMSG);
-	for (i = 0; i < x->n; i++)
-		enc_rseg(&e, position, x->seg[i].handle, x->seg[i].length, x->seg[i].offset);
-	enc_no_chunks(&e);
-	owes(xid);
-	return send_msg(c, &e);
-}
-
-/* The Reply lies so many octets behind the start; its length, or 0. */
-static unsigned int lay(struct conn *c, struct call *call, unsigned int behind)
-{
-	unsigned int len;
-	const uint8_t *reply = reference_reply(c, call, &len);
-
-	if (!reply)
-		return 0;
-	memcpy(c->area + EXPOSED + behind, reply, len);
-	return len;
-}
-
-/* Replies that there is a Reply chunk for have to go there, and do. */
-static bool expose(struct conn *c, struct call *call)
+/* Exposes the right Reply at this place, unless the Call has a Reply chunk for it. */
+static bool expose_split(struct conn *c, struct call *call, unsigned int at, split_fn split)
 {
 	struct chunk x = { .n = 0 };
 	unsigned int len;
 
 	if (call->reply.n)
 		return answer_correctly(c, call);
-	len = lay(c, call, 0);
-	add(c, &x, 0, len);
-	return len && announce(c, call->xid, &x, 0);
-}
-
-/* Everything that can be pulled: how a Reply of this length is cut. */
-typedef void (*cut_fn)(struct conn *c, struct chunk *x, unsigned int len);
-
-static bool cut(struct conn *c, struct call *call, unsigned int behind, cut_fn how)
-{
-	struct chunk x = { .n = 0 };
-	unsigned int len;
-
-	if (call->reply.n)
-		return answer_correctly(c, call);
-	len = lay(c, call, behind);
+	len = place_reply(c, call, at);
 	if (!len)
 		return false;
-	how(c, &x, len);
+	split(c, &x, len);
 	return announce(c, call->xid, &x, 0);
 }
 
-static void whole(struct conn *c, struct chunk *x, unsigned int len)
+static void one_segment(struct conn *c, struct chunk *x, unsigned int len)
 {
-	add(c, x, 0, len);
+	add_segment(c, x, 0, len);
 }
 
-static void odd(struct conn *c, struct chunk *x, unsigned int len)
+#define UNALIGNED_AT	3
+
+static void unaligned(struct conn *c, struct chunk *x, unsigned int len)
 {
-	add(c, x, 3, 1);
-	add(c, x, 4, 6);
-	add(c, x, 10, 77);
-	add(c, x, 87, len - 84);
+	add_segment(c, x, UNALIGNED_AT, 1);
+	add_segment(c, x, UNALIGNED_AT + 1, 6);
+	add_segment(c, x, UNALIGNED_AT + 7, 77);
+	add_segment(c, x, UNALIGNED_AT + 84, len - 84);
 }
 
-static void with_empty_ones(struct conn *c, struct chunk *x, unsigned int len)
+static void with_empty_segments(struct conn *c, struct chunk *x, unsigned int len)
 {
-	add(c, x, 0, 0);
-	add(c, x, 0, 40);
-	add(c, x, 40, 0);
-	add(c, x, 40, len - 40);
-	add(c, x, len, 0);
+	add_segment(c, x, 0, 0);
+	add_segment(c, x, 0, 40);
+	add_segment(c, x, 40, 0);
+	add_segment(c, x, 40, len - 40);
+	add_segment(c, x, len, 0);
 }
 
-/* That it was accepted, and the flavor of its verifier: both are 0, and one stands for both. */
+/* reply_stat and the flavor of the verifier are both zero: one word stands for both. */
 static void overlapping(struct conn *c, struct chunk *x, unsigned int len)
 {
-	add(c, x, 0, 12);
-	add(c, x, 8, 4);
-	add(c, x, 16, len - 16);
+	add_segment(c, x, 0, 12);
+	add_segment(c, x, 8, 4);
+	add_segment(c, x, 16, len - 16);
 }
 
-static void sixteen(struct conn *c, struct chunk *x, unsigned int len)
+static void sixteen_segments(struct conn *c, struct chunk *x, unsigned int len)
 {
 	unsigned int i;
 
 	for (i = 0; i < 15; i++)
-		add(c, x, 4 * i, 4);
-	add(c, x, 60, len - 60);
+		add_segment(c, x, 4 * i, 4);
+	add_segment(c, x, 60, len - 60);
 }
 
 static bool pull_whole(struct conn *c, struct call *call)
 {
-	return cut(c, call, 0, whole);
+	return expose_split(c, call, 0, one_segment);
 }
 
-static bool pull_odd(struct conn *c, struct call *call)
+static bool pull_unaligned(struct conn *c, struct call *call)
 {
-	return cut(c, call, 3, odd);
+	return expose_split(c, call, UNALIGNED_AT, unaligned);
 }
 
-static bool pull_with_empty_ones(struct conn *c, struct call *call)
+static bool pull_with_empty_segments(struct conn *c, struct call *call)
 {
-	return cut(c, call, 0, with_empty_ones);
+	return expose_split(c, call, 0, with_empty_segments);
 }
 
 static bool pull_overlapping(struct conn *c, struct call *call)
 {
-	return cut(c, call, 0, overlapping);
+	return expose_split(c, call, 0, overlapping);
 }
 
-static bool pull_sixteen(struct conn *c, struct call *call)
+static bool pull_sixteen_segments(struct conn *c, struct call *call)
 {
-	return cut(c, call, 0, sixteen);
+	return expose_split(c, call, 0, sixteen_segments);
 }
 
-/* The first listing is answered by a Reply that cannot be pulled, all others by one that can. */
-static bool spoiled(struct conn *c, struct call *call, cut_fn how, uint32_t position)
+/* Announces an invalid Reply to the case's first listing, and exposes a valid one to all others. */
+static bool expose_invalid(struct conn *c, struct call *call, split_fn split, uint32_t position)
 {
 	static unsigned int last;
 	struct chunk x = { .n = 0 };
 	unsigned int len;
 
-	if (last == serving.case_number)
-		return expose(c, call);
-	last = serving.case_number;
-	len = lay(c, call, 0);
+	if (!first_in_case(&last))
+		return expose_reply(c, call);
+	len = place_reply(c, call, 0);
 	if (!len)
 		return false;
-	how(c, &x, len);
+	split(c, &x, len);
 	return announce(c, call->xid, &x, position);
 }
 
 static void four_gib(struct conn *c, struct chunk *x, unsigned int len)
 {
 	(void)len;
-	add(c, x, 0, 0xffffffff);
+	add_segment(c, x, 0, 0xffffffff);
 }
 
 static void more_than_32_bits(struct conn *c, struct chunk *x, unsigned int len)
 {
-	add(c, x, 0, len);
-	add(c, x, 0, 0x80000000);
-	add(c, x, 0, 0x80000000);
+	add_segment(c, x, 0, len);
+	add_segment(c, x, 0, 0x80000000);
+	add_segment(c, x, 0, 0x80000000);
 }
 
-static void nothing(struct conn *c, struct chunk *x, unsigned int len)
+static void zero_bytes(struct conn *c, struct chunk *x, unsigned int len)
 {
 	(void)len;
-	add(c, x, 0, 0);
-	add(c, x, 0, 0);
+	add_segment(c, x, 0, 0);
+	add_segment(c, x, 0, 0);
 }
 
-static void three_octets(struct conn *c, struct chunk *x, unsigned int len)
+static void three_bytes(struct conn *c, struct chunk *x, unsigned int len)
 {
 	(void)len;
-	add(c, x, 0, 3);
+	add_segment(c, x, 0, 3);
 }
 
-/* More than any consumer has room for; the memory is there. */
+/* More than any consumer has room for. The memory exists. */
 static void too_long(struct conn *c, struct chunk *x, unsigned int len)
 {
 	(void)len;
-	add(c, x, 0, AREA / 2);
+	add_segment(c, x, 0, AREA / 2);
 }
 
-static void too_many(struct conn *c, struct chunk *x, unsigned int len)
+static void forty_segments(struct conn *c, struct chunk *x, unsigned int len)
 {
 	unsigned int i;
 
 	for (i = 0; i < 39; i++)
-		add(c, x, 4 * i, 4);
-	add(c, x, 4 * i, len);
+		add_segment(c, x, 4 * i, 4);
+	add_segment(c, x, 4 * i, len);
 }
 
-#define SPOILED(how, position)								\
-	static bool spoiled_##how(struct conn *c, struct call *call)			\
+#define INVALID(split, position)							\
+	static bool invalid_##split(struct conn *c, struct call *call)			\
 	{										\
-		return spoiled(c, call, how, position);					\
+		return expose_invalid(c, call, split, position);			\
 	}
 
-SPOILED(four_gib, 0)
-SPOILED(more_than_32_bits, 0)
-SPOILED(nothing, 0)
-SPOILED(three_octets, 0)
-SPOILED(too_long, 0)
-SPOILED(too_many, 0)
-SPOILED(whole, 4)
+INVALID(four_gib, 0)
+INVALID(more_than_32_bits, 0)
+INVALID(zero_bytes, 0)
+INVALID(three_bytes, 0)
+INVALID(too_long, 0)
+INVALID(forty_segments, 0)
+INVALID(one_segment, 4)		/* not at Position zero */
 
-/* A READ whose data is in the Write chunk, if one believes it, and the rest exposed. */
-static bool reduced(struct conn *c, struct call *call)
+/* The Write chunk is returned full, as if it had the data, and the rest is exposed. */
+static bool expose_reduced(struct conn *c, struct call *call)
 {
+	const struct segment rest = area_segment(c, EXPOSED_AT, 128);
 	struct enc e = { .len = 0 };
 	unsigned int i;
 
-	enc_hdr(&e, call->xid, 1, serving.grant, RDMA_NOMSG);
-	enc_rseg(&e, 0, c->area_mr->rkey, 128, area_addr(c, EXPOSED));
-	enc_u32(&e, 0);
-	enc_u32(&e, 1);
-	enc_u32(&e, call->write.n);
+	enc_hdr(&e, call->xid, RPCRDMA_VERSION, serving.grant, RDMA_NOMSG);
+	enc_rseg(&e, 0, rest.handle, rest.length, rest.offset);
+	enc_list_end(&e);
+	enc_chunk_head(&e, call->write.n);
 	for (i = 0; i < call->write.n; i++)
 		enc_seg(&e, call->write.seg[i].handle, call->write.seg[i].length,
 			call->write.seg[i].offset);
-	enc_u32(&e, 0);
-	enc_u32(&e, 0);
-	owes(call->xid);
-	return send_msg(c, &e);
+	enc_list_end(&e);
+	enc_no_reply_chunk(&e);
+	return announce_message(c, call->xid, &e);
 }
 
-/* A tag of nobody's costs the connection. On the next nothing is owed for it. */
-static bool no_tag(struct conn *c, struct call *call)
+/* Pulling through an invalid handle ends the connection. Nothing is owed on the next one. */
+static bool bad_handle(struct conn *c, struct call *call)
 {
 	static unsigned int last;
 	struct chunk x = { .n = 0 };
 
-	if (last == serving.case_number) {
-		is_owed_nothing();
-		return expose(c, call);
+	if (!first_in_case(&last)) {
+		forget_owed();
+		return expose_reply(c, call);
 	}
-	last = serving.case_number;
-	add(c, &x, 0, lay(c, call, 0));
+	add_segment(c, &x, 0, place_reply(c, call, 0));
 	x.seg[0].handle ^= 0x5a5a00;
 	return announce(c, call->xid, &x, 0);
 }
 
-static bool stray(struct conn *c, struct call *call)
+static bool unknown_xid(struct conn *c, struct call *call)
 {
 	struct chunk x = { .n = 0 };
 
-	add(c, &x, 0, 4096);
-	return announce(c, call->xid ^ 0x80000000, &x, 0) && expose(c, call);
+	add_segment(c, &x, 0, 4096);
+	return announce(c, call->xid ^ 0x80000000, &x, 0) && expose_reply(c, call);
 }
 
 static bool twice(struct conn *c, struct call *call)
 {
-	return expose(c, call) && expose(c, call);
+	return expose_reply(c, call) && expose_reply(c, call);
 }
 
-/* A Read list in a Reply that has a payload: not understood, and not answered. */
+/* An RDMA_MSG with a Read list is not understood: the client sends no RDMA_DONE for it. */
 static bool beside_payload(struct conn *c, struct call *call)
 {
+	const struct segment exposed = area_segment(c, EXPOSED_AT, 4096);
 	struct enc e = { .len = 0 };
 
-	enc_hdr(&e, call->xid, 1, serving.grant, RDMA_MSG);
-	enc_rseg(&e, 0, c->area_mr->rkey, 4096, area_addr(c, EXPOSED));
+	enc_hdr(&e, call->xid, RPCRDMA_VERSION, serving.grant, RDMA_MSG);
+	enc_rseg(&e, 0, exposed.handle, exposed.length, exposed.offset);
 	enc_no_chunks(&e);
-	enc_rpc_reply(&e, call->xid, 0);
-	return send_msg(c, &e) && expose(c, call);
+	enc_rpc_reply(&e, call->xid, ACCEPT_SUCCESS);
+	return send_msg(c, &e) && expose_reply(c, call);
 }
 
-/* The first is answered when its task is gone, and somebody else asks. */
+/* Announces the Reply to the first Call after its task was killed and another task has called. */
 static bool too_late(struct conn *c, struct call *call)
 {
-	static uint32_t waits;
+	static uint32_t held_xid;
 	static unsigned int last;
 	struct chunk x = { .n = 0 };
 
-	if (last != serving.case_number) {
-		last = serving.case_number;
-		waits = call->xid;
+	if (first_in_case(&last)) {
+		held_xid = call->xid;
 		return true;
 	}
-	if (waits) {
-		add(c, &x, 0, 4096);
-		if (!announce(c, waits, &x, 0))
+	if (held_xid) {
+		add_segment(c, &x, 0, 4096);
+		if (!announce(c, held_xid, &x, 0))
 			return false;
-		waits = 0;
+		held_xid = 0;
 	}
-	return expose(c, call);
+	return expose_reply(c, call);
 }
 
 /*
- * That it speaks another version only is for good, with a Reply chunk or without. That it cannot
- * expose this Reply is not.
+ * ERR_VERS is final, with or without a Reply chunk. ERR_CHUNK, from a server that cannot expose
+ * this Reply, is not.
  */
 static bool refuse_version(struct conn *c, struct call *call)
 {
 	return is_listing(call) ? refuse_once(c, call, ERR_VERS) : answer_correctly(c, call);
 }
 
-/* RDMA_DONEs are looked at for as long as there is work. */
+/* RDMA_DONEs are processed only while there is work. */
 static int and_wait(int status)
 {
-	usleep(1000 * SOON * probe.time_factor);
+	sleep_ms(SOON_MS);
 	return status;
 }
 
@@ -368,28 +285,28 @@ static int list_twice(void)
 	return and_wait(list_directory());
 }
 
-static int read_in_vain(void)
+static int read_and_wait(void)
 {
 	return and_wait(read_file());
 }
 
-static int list_and_die(void)
+static int list_and_be_killed(void)
 {
 	const pid_t child = fork();
 
 	if (!child)
 		_exit(list_directory());
-	usleep(1000 * SOON * probe.time_factor);
+	sleep_ms(SOON_MS);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	return list();
 }
 
-/* What is told of goes by for all cases; they are about listings, and data that is READ. */
-static bool others(struct conn *c, struct call *call, bool *ok)
+/* The cases are about listings, and about READs with a Write chunk. */
+static bool answer_other(struct conn *c, struct call *call, bool *ok)
 {
 	if (call->proc == RDMA_DONE)
-		*ok = told(call);
+		*ok = take_done(call);
 	else if (is_listing(call) || (is_read(call) && call->writes == 1))
 		return false;
 	else
@@ -397,55 +314,48 @@ static bool others(struct conn *c, struct call *call, bool *ok)
 	return true;
 }
 
-static bool fits(const struct conn *c)
+static bool client_pulls(const struct conn *c)
 {
-	return !is_iwarp(c) || peer_pulls(c) ? true : skip("over iWARP the client pulls no Replies");
+	return !is_iwarp(c) || peer_pulls(c) ? true :
+		skip("over iWARP the client pulls no Replies");
 }
 
 static const struct test tests[] = {
-	{ "RR4-4.1.2-1 RR4-4.1.3-1", "Replies that are exposed", .answer = pull_whole,
+	{ "RR4-4.1.2-1 RR4-4.1.3-1", "exposed Replies", .answer = pull_whole, .work = list },
+	{ "RR4-4.1-1", "segments of any length and alignment", .answer = pull_unaligned,
 	  .work = list },
-	{ "RR4-4.1-1", "segments of any length, anywhere", .answer = pull_odd,
+	{ "RR4-4.1-1", "empty segments among others", .answer = pull_with_empty_segments,
 	  .work = list },
-	{ "RR4-4.1-1", "empty segments among others", .answer = pull_with_empty_ones,
-	  .work = list },
-	{ "RR4-4.1-1", "sixteen segments", .answer = pull_sixteen,
-	  .work = list },
-	{ "RR4-5.4.2-1", "overlapping segments", .answer = pull_overlapping,
-	  .work = list },
-	{ "RR4-5.4.2-1", "4 GiB", .answer = spoiled_four_gib,
+	{ "RR4-4.1-1", "sixteen segments", .answer = pull_sixteen_segments, .work = list },
+	{ "RR4-5.4.2-1", "overlapping segments", .answer = pull_overlapping, .work = list },
+	{ "RR4-5.4.2-1", "a segment of 4 GiB", .answer = invalid_four_gib, .work = list_twice },
+	{ "RR4-5.4.2-1", "segments of more than 4 GiB together",
+	  .answer = invalid_more_than_32_bits, .work = list_twice },
+	{ "RR4-5.4.2-1", "an empty Reply", .answer = invalid_zero_bytes, .work = list_twice },
+	{ "RR4-5.4.2-1", "a Reply of three bytes", .answer = invalid_three_bytes,
 	  .work = list_twice },
-	{ "RR4-5.4.2-1", "more than 4 GiB", .answer = spoiled_more_than_32_bits,
+	{ "RR4-5.4.2-1", "a Reply that is too long for its receive buffer",
+	  .answer = invalid_too_long, .work = list_twice },
+	{ "RR4-5.4.2-1", "forty segments", .answer = invalid_forty_segments, .work = list_twice },
+	{ "RR4-5.4.2-1", "a Position that is not zero", .answer = invalid_one_segment,
 	  .work = list_twice },
-	{ "RR4-5.4.2-1", "nothing", .answer = spoiled_nothing,
-	  .work = list_twice },
-	{ "RR4-5.4.2-1", "three octets", .answer = spoiled_three_octets,
-	  .work = list_twice },
-	{ "RR4-5.4.2-1", "more than there is room for", .answer = spoiled_too_long,
-	  .work = list_twice },
-	{ "RR4-5.4.2-1", "forty segments", .answer = spoiled_too_many,
-	  .work = list_twice },
-	{ "RR4-5.4.2-1", "another Position", .answer = spoiled_whole,
-	  .work = list_twice },
-	{ "RR4-5.4.2-1", "a reduced Reply", .answer = reduced,
-	  .work = read_in_vain, .work_errno = EIO },
-	{ "RR4-5.4.2-1", "beside a chunk that has room for it", .answer = pull_whole,
-	  .work = read_in_vain, .work_errno = EIO },
-	{ "RR4-4.1.2-2", "a tag of nobody's", .answer = no_tag,
-	  .work = list, .min_connections = 2 },
-	{ "RR4-4.1.3-3", "an XID that nobody has used", .answer = stray,
-	  .work = list },
-	{ "RR4-4.1.3-3", "an RPC that was given up", .answer = too_late,
-	  .work = list_and_die },
-	{ "RR4-4.1.3-3", "each Reply twice", .answer = twice,
-	  .work = list },
+	{ "RR4-5.4.2-1", "a reduced Reply", .answer = expose_reduced, .work = read_and_wait,
+	  .work_errno = EIO },
+	{ "RR4-5.4.2-1", "data is exposed although it fits in the Write chunk",
+	  .answer = pull_whole, .work = read_and_wait, .work_errno = EIO },
+	{ "RR4-4.1.2-2", "an invalid handle", .answer = bad_handle, .work = list,
+	  .min_connections = 2 },
+	{ "RR4-4.1.3-3", "an unknown XID", .answer = unknown_xid, .work = list },
+	{ "RR4-4.1.3-3", "an RPC whose task was killed", .answer = too_late,
+	  .work = list_and_be_killed },
+	{ "RR4-4.1.3-3", "each Reply twice", .answer = twice, .work = list },
 	{ "R8166-4.5-7", "ERR_VERS", .answer = refuse_version, .work = list, .work_errno = EIO },
 	{ "R8166-4.3.1-3", "a Read list beside a payload", .answer = beside_payload,
 	  .work = list },
 };
 
 const struct group group_exposer = {
-	.name = "exposer", .about = "a server that exposes its Replies, rightly and wrongly",
-	.tests = tests, .n = COUNT(tests), .params = &params_pulled, .answer_other = others,
-	.client_supports = fits,
+	.name = "exposer", .about = "a server that exposes its Replies, in valid and invalid ways",
+	.tests = tests, .n = COUNT(tests), .params = &params_pulled,
+	.answer_other = answer_other, .client_supports = client_pulls,
 };
