@@ -48,6 +48,7 @@ static const char usage[] =
 
 static const struct group *const groups[] = {
 	&group_headers,
+	&group_bad_read_lists,
 	&group_chunks,
 	&group_lists,
 	&group_split_items,
