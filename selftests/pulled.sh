@@ -1,20 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Replies that the client pulls: right data without a Reply chunk, RDMA_DONE for
-# each, nothing left exposed; and nothing of it where one end does not want it.
+# Pulled Replies: the server exposes a long Reply and the client fetches it by RDMA Read, without a
+# Reply chunk. The data is right, each Reply is acknowledged by RDMA_DONE, nothing stays exposed,
+# and nothing is exposed if either end has the feature disabled.
 
-cd "$(dirname "$0")" && . ./lib.sh || exit 1
+cd "$(dirname "$0")" && . ./lib.sh && . lib/pulled_packets.sh || exit 1
 
-# rxe tells of each connection that ran out of retries (12), or read what it may not (10, 11).
+# rxe reports connections that exceeded their retries (12) or read revoked memory (10, 11).
 LOG_EXPECTED='rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 1[012]
 '
 
 CLIENT=/proc/sys/sunrpc
 SERVER=/proc/sys/sunrpc/svc_rdma
 
-# pulling CLIENT SERVER: what the ends do from the next mount on.
-pulling() {
+# set_pulling CLIENT SERVER: sets both ends' pulled_replies, effective from the next mount on.
+set_pulling() {
 	echo "$1" >"$CLIENT/rdma_pulled_replies"
 	echo "$2" >"$SERVER/pulled_replies"
 	echo 16384 >"$SERVER/max_exposed_pages"
@@ -22,34 +23,35 @@ pulling() {
 
 client_stat() { cat "$CLIENT/rdma_stat_$1"; }
 
-# Counters as they were.
-remember() {
+# Saves the counters.
+save_counters() {
 	before_pulled=$(client_stat pulled)
-	before_told=$(client_stat "done")
+	before_done=$(client_stat "done")
 	before_exposed=$(svc_stat exposed)
 	before_expired=$(svc_stat expired)
 }
 
-# What was exposed since then was pulled, and said to be: at least $1 Replies.
-all_were_pulled() {
-	local exposed pulled told
+# check_all_pulled MIN: fails unless each Reply exposed since save_counters, at least MIN of them,
+# was pulled and acknowledged.
+check_all_pulled() {
+	local exposed pulled acked
 
 	exposed=$(($(svc_stat exposed) - before_exposed))
 	pulled=$(($(client_stat pulled) - before_pulled))
-	told=$(($(client_stat "done") - before_told))
-	echo "exposed $exposed, pulled $pulled, told of $told"
-	[ "$exposed" -ge "$1" ] || fail "only $exposed Replies were exposed"
-	[ "$pulled" -eq "$exposed" ] || fail "exposed $exposed, but pulled $pulled"
-	[ "$told" -eq "$exposed" ] || fail "exposed $exposed, but $told RDMA_DONEs"
-	[ "$(svc_stat expired)" -eq "$before_expired" ] || fail "some were not pulled in time"
-	[ "$(xprt_stat reply_chunks)" -eq 0 ] || fail "Reply chunks were offered"
+	acked=$(($(client_stat "done") - before_done))
+	echo "exposed $exposed, pulled $pulled, acknowledged $acked"
+	[ "$exposed" -ge "$1" ] || fail "only $exposed Replies exposed"
+	[ "$pulled" -eq "$exposed" ] || fail "$exposed Replies exposed, $pulled pulled"
+	[ "$acked" -eq "$exposed" ] || fail "$exposed Replies exposed, $acked RDMA_DONEs"
+	[ "$(svc_stat expired)" -eq "$before_expired" ] || fail "some Replies expired"
+	[ "$(xprt_stat reply_chunks)" -eq 0 ] || fail "the client provided Reply chunks"
 	[ "$(xprt_stat bad_reply)" -eq 0 ] || fail "bad Replies"
 }
 
-none_was_pulled() {
+check_none_pulled() {
 	[ "$(svc_stat exposed)" -eq "$before_exposed" ] || fail "a Reply was exposed"
 	[ "$(client_stat pulled)" -eq "$before_pulled" ] || fail "a Reply was pulled"
-	[ "$(client_stat "done")" -eq "$before_told" ] || fail "an RDMA_DONE was sent"
+	[ "$(client_stat "done")" -eq "$before_done" ] || fail "an RDMA_DONE was sent"
 }
 
 make_directory() {
@@ -60,41 +62,41 @@ make_directory() {
 
 long_readdir_replies() {
 	need_local_bed
-	pulling 2 1
+	set_pulling 2 1
 	nfs_mount "$1" rdma
 	work_dir directories
 	make_directory 1500
-	remember
-	[ "$(find "$WORK/many" -type f | wc -l)" -eq 1500 ] || fail "not 1500 names"
-	all_were_pulled 1
+	save_counters
+	[ "$(find "$WORK/many" -type f | wc -l)" -eq 1500 ] || fail "not 1500 names listed"
+	check_all_pulled 1
 	drop_caches
 	[ "$(find "$WORK/many" -type f | sort | md5sum)" = \
 		"$(find "$WORK_ON_SERVER/many" -type f | sed "s|^$WORK_ON_SERVER|$WORK|" |
-			sort | md5sum)" ] || fail "other names"
-	all_were_pulled 2
+			sort | md5sum)" ] || fail "client and server list different names"
+	check_all_pulled 2
 }
 
 long_xattr_replies() {
 	need_local_bed
-	pulling 2 1
+	set_pulling 2 1
 	nfs_mount 4.2 rdma
 	work_dir attributes
 	# shellcheck disable=SC2046 # several sizes
 	attributes set "$WORK" 100 $(seq 3300 90 4200) 8192 16384 32768 65536
 	nfs_remount 4.2 rdma
-	remember
+	save_counters
 	# shellcheck disable=SC2046
 	attributes check "$WORK" 100 $(seq 3300 90 4200) 8192 16384 32768 65536
-	all_were_pulled 4
+	check_all_pulled 4
 }
 
 long_acl_replies() {
 	local count
 	need_local_bed
-	pulling 2 1
+	set_pulling 2 1
 	nfs_mount 4.2 rdma
 	work_dir acls
-	remember
+	save_counters
 	for count in 100 1000 2500; do
 		touch "$WORK/$count"
 		{
@@ -103,64 +105,63 @@ long_acl_replies() {
 		} | setfacl --set-file=- "$WORK_ON_SERVER/$count"
 		drop_caches
 		getfattr --absolute-names --only-values -n system.nfs4_acl "$WORK/$count" |
-			users_by_number "$count" || fail "not the ACL of $count users"
+			users_by_number "$count" || fail "wrong ACL for $count users"
 	done
-	all_were_pulled 2
+	check_all_pulled 2
 }
 
-# What is not neighbouring memory is not one transfer: behind an IOMMU that translates,
-# the core maps a transfer to one run of addresses, so that each of its vectors has to
-# end a page, and the next to start one. Here the core maps them one by one, and would
-# not mind: so look at what it is given.
+# The bvecs of one rdma_rw context have no gaps: behind a translating IOMMU, the RDMA core maps them
+# to one DMA address range, so each bvec but the last must end at a page boundary and each but the
+# first start at one. The bed has no IOMMU, so the core's arguments are checked with a kprobe.
 rdma_rw_bvecs_have_no_gaps() {
 	need_local_bed
-	local probe='rdma_rw_ctx_init_bvec' page
+	local function='rdma_rw_ctx_init_bvec' page
 
 	trace_on
 	[ -e "$TRACING/kprobe_events" ] || skip "this kernel has no kprobe events"
 	page=$(getconf PAGE_SIZE)
-	pulling 2 1
+	set_pulling 2 1
 	nfs_mount 4.2 rdma
-	work_dir seams
+	work_dir bvecs
 	make_directory 1500
 	attributes set "$WORK" 8192 60000
 	nfs_remount 4.2 rdma
-	# The number of vectors, and of the first three where they start and end.
+	# The number of bvecs, and offset and length of the first three.
 	# shellcheck disable=SC2016 # $argN is for the kernel
-	echo "p:pulled/transfer $probe"' n=$arg5:u32' \
+	echo "p:pulled/transfer $function"' n=$arg5:u32' \
 		'len0=+8($arg4):u32 off0=+12($arg4):u32 len1=+24($arg4):u32' \
 		'off1=+28($arg4):u32 off2=+44($arg4):u32' \
-		>>"$TRACING/kprobe_events" || fail "no probe of $probe"
+		>>"$TRACING/kprobe_events" || fail "no kprobe on $function"
 	echo 1 >"$TRACING/events/pulled/transfer/enable"
-	remember
-	[ "$(find "$WORK/many" -type f | wc -l)" -eq 1500 ] || fail "not 1500 names"
+	save_counters
+	[ "$(find "$WORK/many" -type f | wc -l)" -eq 1500 ] || fail "not 1500 names listed"
 	attributes check "$WORK" 8192 60000
 	trace_off
-	all_were_pulled 3
-	[ "$(traced transfer)" -ge 3 ] || fail "the core was not seen to transfer anything"
+	check_all_pulled 3
+	[ "$(traced transfer)" -ge 3 ] || fail "fewer than three transfers"
 	awk -v page="$page" '
-		function seam(len, off, next_off) { return (off + len) % page || next_off }
+		function gap(len, off, next_off) { return (off + len) % page || next_off }
 		/ transfer: / {
 			for (i = 1; i <= NF; i++)
 				if (split($i, word, "=") == 2) is[word[1]] = word[2]
 			all++
 			if (is["n"] < 2) next
 			several++
-			if (seam(is["len0"], is["off0"], is["off1"]) ||
-			    (is["n"] > 2 && seam(is["len1"], is["off1"], is["off2"]))) {
+			if (gap(is["len0"], is["off0"], is["off1"]) ||
+			    (is["n"] > 2 && gap(is["len1"], is["off1"], is["off2"]))) {
 				if (!bad++) print
 			}
 		}
 		END {
-			print all + 0, "transfers,", several + 0, "of several vectors,", bad + 0,
-				"with a seam"
+			print all + 0, "transfers,", several + 0, "of several bvecs,", bad + 0,
+				"with a gap"
 			exit (bad || !several)
-		}' "$TRACING/trace" || fail "a transfer of memory with gaps"
+		}' "$TRACING/trace" || fail "the bvecs of a transfer have gaps"
 }
 
-# Short Replies that could have been long register nothing at all.
+# For Replies that might be long but are short, the client registers no memory.
 short_replies_register_nothing() {
-	pulling 1 1
+	set_pulling 1 1
 	nfs_mount 4.2 rdma
 	work_dir short
 	touch "$WORK/file"
@@ -169,44 +170,44 @@ short_replies_register_nothing() {
 		skip "the export keeps no user attributes"
 	}
 	nfs_remount 4.2 rdma
-	remember
+	save_counters
 	ls -l "$WORK" >/dev/null
 	getfattr --absolute-names -n user.short "$WORK/file" >/dev/null
 	getfattr --absolute-names "$WORK/file" >/dev/null
-	none_was_pulled
-	[ "$(xprt_stat reply_chunks)" -eq 0 ] || fail "Reply chunks were offered"
-	[ "$(xprt_stat local_inv)" -eq 0 ] || fail "there was something to invalidate"
+	check_none_pulled
+	[ "$(xprt_stat reply_chunks)" -eq 0 ] || fail "the client provided Reply chunks"
+	[ "$(xprt_stat local_inv)" -eq 0 ] || fail "the client invalidated memory"
 }
 
-# Long Replies that come one after the other get Reply chunks after all.
+# After several long Replies to one procedure, the client provides Reply chunks for it.
 repeated_long_replies_get_reply_chunk() {
 	need_local_bed
 	local each
-	pulling 1 1
+	set_pulling 1 1
 	nfs_mount 4.2 rdma
-	work_dir habit
+	work_dir repeated
 	attributes set "$WORK" 60000
 	for each in 1 2 3 4 5 6 7 8; do
 		drop_caches
 		attributes check "$WORK" 60000
 	done
-	[ "$(xprt_stat reply_chunks)" -gt 0 ] || fail "no Reply chunk was offered"
+	[ "$(xprt_stat reply_chunks)" -gt 0 ] || fail "the client provided no Reply chunk"
 }
 
-# one_end_disabled CLIENT SERVER: then it is as if there were no such thing.
+# one_end_disabled CLIENT SERVER: nothing is exposed, and the client provides Reply chunks.
 one_end_disabled() {
 	need_local_bed
-	pulling "$1" "$2"
+	set_pulling "$1" "$2"
 	nfs_mount 4.2 rdma
 	work_dir one-end
 	make_directory 500
-	remember
-	[ "$(find "$WORK/many" -type f | wc -l)" -eq 500 ] || fail "not 500 names"
-	none_was_pulled
-	[ "$(xprt_stat reply_chunks)" -gt 0 ] || fail "no Reply chunk was offered"
+	save_counters
+	[ "$(find "$WORK/many" -type f | wc -l)" -eq 500 ] || fail "not 500 names listed"
+	check_none_pulled
+	[ "$(xprt_stat reply_chunks)" -gt 0 ] || fail "the client provided no Reply chunk"
 }
 
-# What a directory has that is long, five times.
+# read_attributes DIR: reads what gives long Replies, five times.
 read_attributes() {
 	local _
 
@@ -218,33 +219,33 @@ read_attributes() {
 	done
 }
 
-# With one place for all, most are refused, and asked for again with a Reply chunk: where
-# the link can be slow, some have to come while another is exposed. It must not be so slow
-# that rxe sends again: then it registers again, too, what waits behind, cannot, and gives
-# the connection up.
+# With a limit of one exposed Reply, the server refuses most Calls, and the client sends them again
+# with a Reply chunk. The link is slow, so that Calls arrive while another Reply is exposed, but not
+# so slow that rxe retransmits: rxe would also repeat the registrations queued behind, fail, and
+# disconnect.
 exposed_reply_limit() {
 	need_local_bed
 	local each before round readers
 	before=$(cat "$SERVER/max_exposed_replies")
 	echo 1 >"$SERVER/max_exposed_replies"
-	pulling 2 1
+	set_pulling 2 1
 	nfs_mount 4.2 rdma
 	echo "$before" >"$SERVER/max_exposed_replies"
-	work_dir few-places
+	work_dir exposed-limit
 	attributes set "$WORK" 60000
 	for each in $(seq 8); do
-		cp -r "$WORK_ON_SERVER" "$EXPORT/few-places-$each"
+		cp -r "$WORK_ON_SERVER" "$EXPORT/exposed-limit-$each"
 		setfattr -n user.long -v "$(head -c 50000 /dev/zero | tr '\0' v)" \
-			"$EXPORT/few-places-$each"
+			"$EXPORT/exposed-limit-$each"
 	done
-	# All is slow enough by itself in the debugging kernel.
+	# A debug kernel is slow enough without a delay.
 	! bed_has_link || [ "$PACE" -gt 1 ] || link_set_delay "$BED_CLIENT_PORT" 50
-	# Eight that start at a time need not ask at a time.
+	# Eight readers that start together need not send their Calls together.
 	for round in {1..10}; do
 		drop_caches
 		readers=()
 		for each in $(seq 8); do
-			read_attributes "$MNT/few-places-$each" &
+			read_attributes "$MNT/exposed-limit-$each" &
 			readers+=($!)
 		done
 		for each in "${readers[@]}"; do
@@ -255,111 +256,48 @@ exposed_reply_limit() {
 	echo "$(xprt_stat bad_reply) Replies were refused in $round rounds"
 	if bed_has_link; then
 		[ "$PACE" -gt 1 ] || link_clear_delay "$BED_CLIENT_PORT"
-		[ "$(xprt_stat bad_reply)" -gt 0 ] || fail "each had a place"
+		[ "$(xprt_stat bad_reply)" -gt 0 ] || fail "no Reply was refused"
 	fi
 	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
 }
 
-# With no page to expose, each is refused; here before SUNRPC knows that the Call is sent.
+# With a limit of one exposed page, every Reply is refused. The refusal arrives before send_request
+# has returned to SUNRPC.
 refused_before_send_returns() {
 	need_local_bed
-	local each late
+	local each delayed
 
-	pulling 2 1
+	set_pulling 2 1
 	nfs_mount "$1" rdma
 	work_dir refused-at-once
 	make_directory 500
-	# Without NFSv4.2 there are no attributes to ask for.
+	# Only NFSv4.2 has extended attributes.
 	[ "$1" = 3 ] || attributes set "$WORK" 60000
 	drop_caches
-	remember
+	save_counters
 	echo 1 >"$SERVER/max_exposed_pages"
 	delay_fn return "$RUST_SEND_REQUEST" 30
 	for each in 1 2 3; do
 		drop_caches
-		[ "$(find "$WORK/many" -type f | wc -l)" -eq 500 ] || fail "not 500 names"
+		[ "$(find "$WORK/many" -type f | wc -l)" -eq 500 ] || fail "not 500 names listed"
 		[ "$1" = 3 ] || attributes check "$WORK" 60000
 	done
-	late=$(delay_hits)
+	delayed=$(delay_hits)
 	unload_fault_modules
-	echo "$late Calls, $(xprt_stat bad_reply) refused"
-	[ "$late" -gt 0 ] || fail "no call was delayed"
-	[ "$(xprt_stat bad_reply)" -ge 3 ] || fail "no Reply was refused"
-	[ "$(xprt_stat reply_chunks)" -ge 3 ] || fail "no Call was sent again with a Reply chunk"
+	echo "$delayed Calls, $(xprt_stat bad_reply) refused"
+	[ "$delayed" -gt 0 ] || fail "no Call was delayed"
+	[ "$(xprt_stat bad_reply)" -ge 3 ] || fail "fewer than three Replies were refused"
+	[ "$(xprt_stat reply_chunks)" -ge 3 ] || fail "refused Calls were sent without Reply chunk"
 	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
 }
 
-# Packets of RoCEv2 that matter here, a line each: of the server nomsg XID HANDLE, and
-# response SEQUENCE for the last packet of one; of the client read HANDLE SEQUENCE, done XID,
-# and done XID HANDLE if the handle is invalidated with it.
-wire() {
-	tcpdump -nn -t -x -r "$1" 'udp dst port 4791' 2>/dev/null | awk -v server="$SERVER4" '
-		function words(from, count) { return substr(packet, 2 * from + 1, 8 * count) }
-		function sequence(  i, n) {
-			for (i = 75; i < 81; i++)
-				n = 16 * n + index("0123456789abcdef", substr(packet, i, 1)) - 1
-			return n
-		}
-		function look() {
-			# Behind the headers of IP, UDP, and the base transport header.
-			code = substr(packet, 57, 2)
-			if (code == "04" && served && words(52, 3) == "000000010000000100000000")
-				print "nomsg", words(40, 1), words(64, 1)
-			else if (code == "0c" && !served)
-				print "read", words(48, 1), sequence()
-			else if ((code == "0f" || code == "10") && served)
-				print "response", sequence()
-			else if (code == "04" && !served && words(52, 1) == "00000003")
-				print "done", words(40, 1)
-			else if (code == "17" && !served && words(56, 1) == "00000003")
-				print "done", words(44, 1), words(40, 1)
-		}
-		/^IP/ {
-			if (packet) look()
-			packet = ""
-			served = index($2, server ".") == 1
-			next
-		}
-		{ sub(/^[^:]*:/, ""); gsub(/[ \t]/, ""); packet = packet $0 }
-		END { if (packet) look() }'
-}
-
-# in_order INVALIDATES: each Reply that is exposed is read by its handle, and RDMA_DONE
-# follows all of the data. It invalidates that handle, or none does. Responses come in the
-# order of the sequence numbers that the requests have.
-in_order() {
-	awk -v words=$((2 + $1)) '
-		function missing(wanted,  i, n) {
-			for (i in waits)
-				n += waits[i] == wanted
-			return n || !(wanted in asked)
-		}
-		$1 == "nomsg" && !($2 in handle) { handle[$2] = $3; n++ }
-		$1 == "read" { asked[$2] = 1; waits[$3] = $2 }
-		$1 == "response" {
-			for (each in waits)
-				if (($2 - each + 16777216) % 16777216 < 8388608)
-					delete waits[each]
-		}
-		$1 == "done" && !($2 in handle) { print "done before its Reply: " $2; bad = 1 }
-		$1 == "done" && missing(handle[$2]) { print "done before the data: " $2; bad = 1 }
-		$1 == "done" && NF != words { print "done, and invalidates " (NF - 2); bad = 1 }
-		$1 == "done" && NF == 3 && $3 != handle[$2] { print "another handle: " $3; bad = 1 }
-		$1 == "done" { told[$2] = 1 }
-		END {
-			for (each in handle) if (!(each in told)) { print "no done: " each; bad = 1 }
-			print n + 0, "Replies exposed, read, and told of"
-			exit (bad || n < 2)
-		}'
-}
-
-# packet_order INVALIDATES: RDMA_NOMSG with a Read list, RDMA Reads of what it names, and
-# RDMA_DONE, which invalidates what was read if the client agrees to that.
+# packet_order INVALIDATES: captures an RDMA_NOMSG with a Read list, RDMA Reads of its segments, and
+# RDMA_DONE, which invalidates the handle if Remote Invalidation was negotiated.
 packet_order() {
 	need_local_bed
 	local capture each
 
-	pulling 2 1
+	set_pulling 2 1
 	echo "$1" >"$CLIENT/rdma_remote_invalidation"
 	nfs_mount 4.2 rdma
 	work_dir wire
@@ -374,33 +312,34 @@ packet_order() {
 		sleep 0.1
 	done
 	attributes check "$WORK" 65536
-	[ "$(find "$WORK/many" -type f | wc -l)" -eq 400 ] || fail "not 400 names"
-	# The last RDMA_DONE may be on its way, or in tcpdump's hands.
+	[ "$(find "$WORK/many" -type f | wc -l)" -eq 400 ] || fail "not 400 names listed"
+	# The last RDMA_DONE may still be in flight or in tcpdump's buffers.
 	for each in {1..20}; do
 		sleep 0.5
-		! wire "$ktap_dir/wire" 2>/dev/null | in_order "$1" >/dev/null || break
+		! pulled_packets "$ktap_dir/wire" 2>/dev/null | pulled_in_order "$1" >/dev/null || break
 	done
 	kill -INT "$capture"
 	wait "$capture" || fail "$(cat "$ktap_dir/tcpdump")"
-	! grep -q '^[1-9][0-9]* packets dropped' "$ktap_dir/tcpdump" || fail "packets are missing"
-	wire "$ktap_dir/wire" >"$ktap_dir/events"
+	! grep -q '^[1-9][0-9]* packets dropped' "$ktap_dir/tcpdump" || fail "tcpdump dropped packets"
+	pulled_packets "$ktap_dir/wire" >"$ktap_dir/events"
 	sort "$ktap_dir/events" | awk '{ n[$1]++ } END { for (each in n) print n[each], each }'
-	in_order "$1" <"$ktap_dir/events" || fail "not in order"
+	pulled_in_order "$1" <"$ktap_dir/events" || fail "wrong order of packets"
 }
 
-# Who is killed while a Reply is on its way leaves nothing for the server to write to,
-# and the server is told all the same. LONG is how many times as many.
+# readers_killed_while_exposed KILLS: after a task was killed, the Reply to it is still
+# acknowledged, and no memory of the task is exposed, so the connection survives. LONG multiplies
+# KILLS.
 readers_killed_while_exposed() {
 	need_local_bed
-	local kills=$(($1 * ${LONG:-1})) each before readers connects exposed pulled told
+	local kills=$(($1 * ${LONG:-1})) each before readers connects exposed pulled acked
 
-	pulling 2 1
+	set_pulling 2 1
 	nfs_mount 4.2 rdma
-	work_dir cancelled
+	work_dir killed
 	make_directory 1200
 	attributes set "$WORK" 60000
 	connects=$(xprt_stat connect_count)
-	remember
+	save_counters
 	! bed_has_link || link_set_delay "$BED_CLIENT_PORT" 100
 	for each in $(seq 1 4 "$kills"); do
 		drop_caches
@@ -412,7 +351,7 @@ readers_killed_while_exposed() {
 			"$HELPERS/attributes_helper" check "$WORK" 60000 >/dev/null 2>&1 &
 			readers+=($!)
 		done
-		# A Reply is on its way to them, or they have it.
+		# Wait until a Reply to them is exposed; they may have read it already.
 		for _ in {1..100}; do
 			[ "$(svc_stat exposed)" -eq "$before" ] || break
 			sleep 0.02
@@ -421,44 +360,44 @@ readers_killed_while_exposed() {
 		kill -KILL "${readers[@]}" 2>/dev/null || true
 		wait "${readers[@]}" 2>/dev/null || true
 	done
-	# What waits in the slow link would be lost, and rxe would send it again too late.
+	# Removing the delay drops the packets in its queue, and rxe would retransmit too late.
 	sleep 1
 	! bed_has_link || link_clear_delay "$BED_CLIENT_PORT"
 	drop_caches
-	[ "$(find "$WORK/many" -type f | wc -l)" -eq 1200 ] || fail "not 1200 names"
+	[ "$(find "$WORK/many" -type f | wc -l)" -eq 1200 ] || fail "not 1200 names listed"
 	[ "$(xprt_stat connect_count)" -eq "$connects" ] || fail "connections were lost"
-	# Who is killed says nothing itself: the last ones may still be on their way.
+	# RDMA_DONEs for killed tasks are sent asynchronously.
 	for _ in {1..20}; do
 		exposed=$(($(svc_stat exposed) - before_exposed))
-		told=$(($(client_stat "done") - before_told))
-		[ "$told" -ne "$exposed" ] || break
+		acked=$(($(client_stat "done") - before_done))
+		[ "$acked" -ne "$exposed" ] || break
 		sleep 0.5
 	done
 	pulled=$(($(client_stat pulled) - before_pulled))
-	echo "$exposed exposed, $pulled pulled, told of $told"
-	[ "$told" -eq "$exposed" ] || fail "an RDMA_DONE is missing"
+	echo "$exposed exposed, $pulled pulled, $acked acknowledged"
+	[ "$acked" -eq "$exposed" ] || fail "an RDMA_DONE is missing"
 	! bed_has_link || [ "$exposed" -gt "$pulled" ] ||
-		fail "nobody was killed in between"
+		fail "no task was killed between exposure and pull"
 }
 
-# The server's device goes while a Reply is exposed: it is given back with the
-# device, page for page, and its RPC is answered over the next one. A round in which it
-# was pulled before that shows nothing.
+# The server's device is removed while a Reply is exposed: all its pages are released, and the RPC
+# is answered over the next connection. A round in which the Reply was pulled before the removal
+# proves nothing.
 device_removed_while_exposed() {
 	need_link
 	local each reader early=0
 
-	pulling 2 1
+	set_pulling 2 1
 	nfs_mount 4.2 rdma
 	work_dir device-goes
 	attributes set "$WORK" 60000
 	nfs_remount 4.2 rdma
-	# Room for one Reply, and none for a second if the first were forgotten.
+	# Pages for one Reply: a leaked Reply would leave none for the next.
 	echo 20 >"$SERVER/max_exposed_pages"
 	attributes check "$WORK" 60000
 	for each in {1..9}; do
 		drop_caches
-		remember
+		save_counters
 		link_set_delay "$BED_CLIENT_PORT" 2200
 		attributes check "$WORK" 60000 &
 		reader=$!
@@ -468,45 +407,46 @@ device_removed_while_exposed() {
 		done
 		device_delete "$BED_SERVER_DEV"
 		link_clear_delay "$BED_CLIENT_PORT"
-		[ "$(svc_stat exposed)" -gt "$before_exposed" ] || fail "nothing was exposed"
+		[ "$(svc_stat exposed)" -gt "$before_exposed" ] || fail "no Reply was exposed"
 		[ "$(client_stat pulled)" -eq "$before_pulled" ] || early=$((early + 1))
 		device_add "$BED_SERVER_DEV"
 		wait "$reader" || fail "round $each: the value was not read"
-		[ "$(client_stat pulled)" -gt "$before_pulled" ] || fail "and not pulled after"
+		[ "$(client_stat pulled)" -gt "$before_pulled" ] || fail "not pulled after the removal"
 		[ $((each - early)) -lt 3 ] || break
 	done
-	echo "pulled before the device went: $early of $each"
-	[ "$early" -lt "$each" ] || fail "each was pulled before"
+	echo "pulled before the removal: $early of $each"
+	[ "$early" -lt "$each" ] || fail "every Reply was pulled before the removal"
 	drop_caches
 	nfs_remount 4.2 rdma
 	echo 20 >"$SERVER/max_exposed_pages"
-	remember
+	save_counters
 	attributes check "$WORK" 60000
-	all_were_pulled 1
+	check_all_pulled 1
 }
 
-# A Reply has the time that is set when it is sent, though the one before it had more and the
-# alarm is still set for that one. Who reads too late is refused, and asks again.
+# The exposure timeout is the one that is set when the Reply is sent, even if an earlier Reply had a
+# longer one and the timer is still set for it. A late RDMA Read is refused, and the client
+# retransmits the Call.
 exposure_timeout_shortened() {
 	need_local_bed
 	local each reader
 
-	bed_has_link || skip "the link cannot be slow"
-	pulling 2 1
+	bed_has_link || skip "needs a link to delay"
+	set_pulling 2 1
 	echo 600 >"$SERVER/exposed_seconds"
 	nfs_mount 4.2 rdma
 	work_dir less-time
 	attributes set "$WORK" 60000
 	nfs_remount 4.2 rdma
-	remember
+	save_counters
 	attributes check "$WORK" 60000
-	all_were_pulled 1
+	check_all_pulled 1
 	echo 1 >"$SERVER/exposed_seconds"
 	drop_caches
 	link_set_delay "$BED_CLIENT_PORT" 2200
 	attributes check "$WORK" 60000 &
 	reader=$!
-	# On such a link rxe may lose the connection first, which is made again.
+	# On such a slow link rxe may disconnect first; the client then reconnects.
 	for each in $(seq $((400 * PACE))); do
 		[ "$(svc_stat expired)" -eq "$before_expired" ] || break
 		sleep 0.1
@@ -514,11 +454,11 @@ exposure_timeout_shortened() {
 	link_clear_delay "$BED_CLIENT_PORT"
 	echo 30 >"$SERVER/exposed_seconds"
 	echo "expired after $each tenths of a second: $(($(svc_stat expired) - before_expired))"
-	[ "$(svc_stat expired)" -gt "$before_expired" ] || fail "its time was not over"
+	[ "$(svc_stat expired)" -gt "$before_expired" ] || fail "the Reply did not expire"
 	wait "$reader" || fail "the value was not read"
 }
 
-# Whichever way a test ended, the next one finds the wire and the devices as usual.
+# Restores the sysctls, the link and the device, however the test ended.
 test_cleanup() {
 	cd /
 	echo 1 >"$CLIENT/rdma_remote_invalidation"
@@ -530,24 +470,24 @@ test_cleanup() {
 	[ -e "/sys/class/infiniband/$BED_SERVER_DEV" ] || device_add "$BED_SERVER_DEV"
 } 2>/dev/null
 
-# Whatever a test leaves behind.
+# Restores everything else when the program exits.
 cleanup() {
 	unload_fault_modules
 	if [ -d "$TRACING/events/pulled" ]; then
 		trace_off
 		echo '-:pulled/transfer' >>"$TRACING/kprobe_events"
 	fi
-	pulling "$client_default" "$server_default"
+	set_pulling "$client_default" "$server_default"
 	bed_down
 }
 
 bed_up
-[ -e "$CLIENT/rdma_pulled_replies" ] || ktap_skip_all "this module pulls no Replies"
+[ -e "$CLIENT/rdma_pulled_replies" ] || ktap_skip_all "this module does not support pulled Replies"
 client_default=$(cat "$CLIENT/rdma_pulled_replies")
 server_default=$(cat "$SERVER/pulled_replies")
 trap cleanup EXIT
 if [ $# -eq 0 ] && bed_is_local && ! bed_has_link; then
-	echo "# over iWARP the client pulls no Replies, whatever is set: only that is tried"
+	echo "# the client pulls no Replies over iWARP: only that is tested"
 	set -- "one_end_disabled 2 1"
 fi
 [ $# -gt 0 ] || set -- "long_readdir_replies 4.2" "long_readdir_replies 3" \
