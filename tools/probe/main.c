@@ -51,6 +51,7 @@ static const struct group *const groups[] = {
 	&group_bad_read_lists,
 	&group_chunks,
 	&group_lists,
+	&group_many_segments,
 	&group_split_items,
 	&group_no_receives,
 	&group_no_read_response,
