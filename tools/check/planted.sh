@@ -141,7 +141,7 @@ rule_tables_are_read() {
 		3 functions and structures of the C module
 		bug-classes/a.toml: A1: no code is named
 		bug-classes/a.toml: A1: there is no A2
-		bug-classes/a.toml: A: no test at all
+		bug-classes/a.toml: A: no entry has a test
 		conformance/r1.toml: R1-1-2: there is no item absent in rust/wire/a.rs
 		conformance/r1.toml: R1-1-3: there is no rust/wire/b.rs
 		conformance/r1.toml: R1-1-3: there is no test absent
@@ -159,7 +159,8 @@ rule_tables_are_read() {
 		from-xprtrdma.csv: rpc_rdma.c, nothing: not in rpc_rdma.c
 		from-xprtrdma.csv: rpc_rdma.c, rpcrdma_marshal_req: there is no item absent in rust/wire/a.rs
 		from-xprtrdma.csv: rpc_rdma.c, rpcrdma_reply_handler: neither a file nor a reason
-		rust/wire/a.rs: "C: rpc_rdma.c" is not like "C: frwr_ops.c, frwr_map(), struct rpcrdma_mr"
+		rust/wire/a.rs: C: rpc_rdma.c: from-xprtrdma.csv has no row for here with this file
+		rust/wire/a.rs: C: rpc_rdma.c: not like "C: frwr_ops.c, frwr_map(), struct rpcrdma_mr"
 		tools/probe/p.c: R1-9-9: there is no such requirement
 	END
 	rm -r "$tree"

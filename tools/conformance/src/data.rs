@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The tables under `Documentation/`, as they are written.
+//! The tables under `Documentation/`, as types.
 
 use std::{
     fmt, fs,
@@ -20,11 +20,14 @@ pub(crate) struct Tables {
     pub(crate) ports: Vec<Port>,
 }
 
-/// Where the third table is, below the root.
+/// The third table, relative to the root.
 pub(crate) const PORTS: &str = "Documentation/from-xprtrdma.csv";
 
-/// Where the C module is, below the root of a kernel's source.
+/// The C module, relative to the root of a kernel's source.
 pub(crate) const C_MODULE: &str = "net/sunrpc/xprtrdma";
+
+/// Headers of the C module that other modules include.
+pub(crate) const C_HEADERS: &str = "include/linux/sunrpc";
 
 /// One section of a protocol document.
 #[derive(Debug, Deserialize)]
@@ -46,13 +49,13 @@ pub(crate) struct Requirements {
 pub(crate) struct Requirement {
     /// Document, section, and number in that section: `R8166-3.3.1-4`.
     pub(crate) id: String,
-    /// Keyword of the document.
+    /// The keyword of the document.
     pub(crate) force: Force,
-    /// Who has to meet it.
+    /// The end that has to meet it.
     pub(crate) end: End,
     /// The requirement in short.
     pub(crate) asks: String,
-    /// Whether it is met.
+    /// Whether this module meets it.
     pub(crate) state: Compliance,
     /// Code that meets it.
     #[serde(default, rename = "where")]
@@ -84,7 +87,7 @@ pub(crate) struct Bug {
     pub(crate) id: String,
     /// What goes wrong.
     pub(crate) failure: String,
-    /// What would notice it here.
+    /// What would detect it here.
     pub(crate) state: Guard,
     /// Code that prevents it.
     #[serde(default, rename = "where")]
@@ -106,13 +109,13 @@ pub(crate) struct Port {
     pub(crate) c_name: String,
     /// The file here. Empty: this module has no counterpart.
     pub(crate) file: String,
-    /// What is defined in that file: `name`, or `Type::name`. Empty: the whole file.
+    /// An item that the file defines: `name`, or `Type::name`. Empty: the whole file.
     pub(crate) item: String,
-    /// What differs, or why there is no counterpart.
+    /// The difference, or the reason why there is no counterpart.
     pub(crate) note: String,
 }
 
-/// A vocabulary of which tables use one word each.
+/// Defines an enum of the words that a field may have.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$each:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$doc])*
@@ -122,8 +125,8 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All words, in the order in which summaries have them.
-            #[allow(dead_code)]
+            /// All words, in the order of summaries.
+            #[allow(dead_code, reason = "not every field has a summary")]
             pub(crate) const ALL: &'static [Self] = &[$(Self::$variant),+];
         }
 
@@ -136,7 +139,7 @@ macro_rules! words {
 }
 
 words! {
-    /// The keyword of a requirement.
+    /// The force of a requirement.
     Force {
         /// RFC 2119.
         Must = "MUST",
@@ -158,7 +161,7 @@ words! {
 words! {
     /// The end that a requirement binds.
     End {
-        /// Both.
+        /// Both ends.
         Both = "both",
         /// The requester.
         Requester = "req",
@@ -178,23 +181,23 @@ words! {
 words! {
     /// Whether a requirement is met.
     Compliance {
-        /// A test would fail if not.
+        /// A test would fail if it were not.
         Met = "met",
-        /// No test shows it.
+        /// The code meets it, but no test shows that.
         Reading = "reading",
-        /// It is not.
+        /// The code does not meet it.
         NotMet = "not met",
-        /// It asks nothing of this module.
+        /// It requires nothing of this module.
         NotApplicable = "n/a",
     }
 }
 
 words! {
-    /// What would notice a bug.
+    /// What detects or prevents a bug.
     Guard {
         /// A test.
         Test = "test",
-        /// Nothing needs to: a type rules it out.
+        /// A type, or one place that all paths pass.
         Type = "type",
         /// Nothing.
         None = "none",
@@ -211,7 +214,7 @@ pub(crate) enum Reference {
     HostTest(String),
     /// A file below the root.
     File(String),
-    /// What a file defines, or a case of a program.
+    /// An item that a file defines, or a case of a test program.
     Item(String, String),
 }
 
@@ -226,7 +229,7 @@ impl From<String> for Reference {
 }
 
 impl Reference {
-    /// The file that is named.
+    /// The file, if the reference names one.
     pub(crate) fn file(&self) -> Option<&str> {
         match self {
             Self::HostTest(_) => None,
@@ -240,7 +243,7 @@ impl Tables {
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with the first table that cannot be read.
+    /// A message about the first table that cannot be read.
     pub(crate) fn read(root: &Path) -> Result<Self, String> {
         Ok(Self {
             requirements: read_all(root, "Documentation/conformance")?,
@@ -251,16 +254,19 @@ impl Tables {
 
     /// All requirements, each with its file.
     pub(crate) fn each_requirement(&self) -> impl Iterator<Item = (&Path, &Requirement)> {
-        self.requirements
-            .iter()
-            .flat_map(|(path, table)| table.requirement.iter().map(|each| (path.as_path(), each)))
+        self.requirements.iter().flat_map(|(path, table)| {
+            table
+                .requirement
+                .iter()
+                .map(|record| (path.as_path(), record))
+        })
     }
 
     /// All bugs, each with its file.
     pub(crate) fn each_bug(&self) -> impl Iterator<Item = (&Path, &Bug)> {
         self.bugs
             .iter()
-            .flat_map(|(path, table)| table.entry.iter().map(|each| (path.as_path(), each)))
+            .flat_map(|(path, table)| table.entry.iter().map(|record| (path.as_path(), record)))
     }
 }
 
@@ -278,9 +284,9 @@ fn read_all<T: DeserializeOwned>(root: &Path, dir: &str) -> Result<Vec<(PathBuf,
     names
         .into_iter()
         .map(|path| {
-            let wrong = |why: &dyn fmt::Display| format!("{}: {why}", path.display());
-            let text = fs::read_to_string(root.join(&path)).map_err(|err| wrong(&err))?;
-            let table = toml::from_str(&text).map_err(|err| wrong(&err))?;
+            let message = |err: &dyn fmt::Display| format!("{}: {err}", path.display());
+            let text = fs::read_to_string(root.join(&path)).map_err(|err| message(&err))?;
+            let table = toml::from_str(&text).map_err(|err| message(&err))?;
             Ok((path, table))
         })
         .collect()

@@ -42,7 +42,7 @@ fn requirements<P: AsRef<Path>>(files: &[(P, Requirements)], pages: &mut Vec<Pag
             tables
                 .iter()
                 .flat_map(|table| &table.requirement)
-                .map(|it| it.state)
+                .map(|record| record.state)
         };
         let mut row = vec![
             format!(":doc:`conformance/{name}`"),
@@ -81,15 +81,15 @@ fn section(table: &Requirements) -> String {
         &[],
         &[11, 7, 7, 27, 8, 20, 20],
     );
-    for it in &table.requirement {
+    for req in &table.requirement {
         rows.row(&[
-            format!("_`{}`", it.id),
-            it.force.to_string(),
-            it.end.to_string(),
-            it.asks.clone(),
-            it.state.to_string(),
-            references(&it.code),
-            shown(&it.shown, it.note.as_deref()),
+            format!("_`{}`", req.id),
+            req.force.to_string(),
+            req.end.to_string(),
+            req.asks.clone(),
+            req.state.to_string(),
+            references(&req.code),
+            shown(&req.shown, req.note.as_deref()),
         ]);
     }
     text + &rows.text
@@ -104,7 +104,7 @@ fn bugs<P: AsRef<Path>>(files: &[(P, BugClass)], pages: &mut Vec<Page>) {
             .file_stem()
             .unwrap_or_default()
             .to_string_lossy();
-        let states = || table.entry.iter().map(|it| it.state);
+        let states = || table.entry.iter().map(|record| record.state);
         let mut row = vec![
             format!(":doc:`bug-classes/{name}`"),
             states().count().to_string(),
@@ -123,13 +123,13 @@ fn bugs<P: AsRef<Path>>(files: &[(P, BugClass)], pages: &mut Vec<Page>) {
             &[],
             &[6, 36, 6, 22, 30],
         );
-        for it in &table.entry {
+        for bug in &table.entry {
             rows.row(&[
-                format!("_`{}`", it.id),
-                it.failure.clone(),
-                it.state.to_string(),
-                references(&it.code),
-                shown(&it.shown, it.note.as_deref()),
+                format!("_`{}`", bug.id),
+                bug.failure.clone(),
+                bug.state.to_string(),
+                references(&bug.code),
+                shown(&bug.shown, bug.note.as_deref()),
             ]);
         }
         let page = heading(&format!("{}: {}", table.class, table.title), '=') + &rows.text;
@@ -144,22 +144,22 @@ fn ports(ports: &[Port], pages: &mut Vec<Page>) {
         return;
     }
     let mut files: Vec<&str> = Vec::new();
-    for it in ports {
-        if !files.contains(&&*it.c_file) {
-            files.push(&it.c_file);
+    for row in ports {
+        if !files.contains(&&*row.c_file) {
+            files.push(&row.c_file);
         }
     }
 
     let mut here = String::new();
     for c_file in files {
         let mut rows: Vec<(&str, Vec<&Port>)> = Vec::new();
-        for it in ports
+        for row in ports
             .iter()
-            .filter(|it| it.c_file == c_file && !it.file.is_empty())
+            .filter(|row| row.c_file == c_file && !row.file.is_empty())
         {
-            match rows.iter_mut().find(|(name, _)| *name == it.c_name) {
-                Some((_, same)) => same.push(it),
-                None => rows.push((&it.c_name, vec![it])),
+            match rows.iter_mut().find(|(name, _)| *name == row.c_name) {
+                Some((_, same)) => same.push(row),
+                None => rows.push((&row.c_name, vec![row])),
             }
         }
         if rows.is_empty() {
@@ -169,9 +169,9 @@ fn ports(ports: &[Port], pages: &mut Vec<Page>) {
         for (name, same) in rows {
             let all: Vec<_> = same
                 .iter()
-                .map(|it| reference(&it.file, &it.item))
+                .map(|row| reference(&row.file, &row.item))
                 .collect();
-            let notes: Vec<_> = same.iter().map(|it| &*it.note).collect();
+            let notes: Vec<_> = same.iter().map(|row| &*row.note).collect();
             table.row(&[
                 format!("``{name}``"),
                 all.join(", "),
@@ -187,11 +187,11 @@ fn ports(ports: &[Port], pages: &mut Vec<Page>) {
         &[],
         &[20, 30, 50],
     );
-    for it in ports.iter().filter(|it| it.file.is_empty()) {
+    for row in ports.iter().filter(|row| row.file.is_empty()) {
         table.row(&[
-            it.c_file.clone(),
-            format!("``{}``", it.c_name),
-            it.note.clone(),
+            row.c_file.clone(),
+            format!("``{}``", row.c_name),
+            row.note.clone(),
         ]);
     }
     pages.push(("from-xprtrdma/not-here.inc".into(), table.text));
@@ -242,7 +242,7 @@ fn heading(title: &str, line: char) -> String {
 }
 
 fn count<T: PartialEq>(states: impl Iterator<Item = T>, one: T) -> String {
-    states.filter(|it| *it == one).count().to_string()
+    states.filter(|state| *state == one).count().to_string()
 }
 
 fn reference(file: &str, item: &str) -> String {
