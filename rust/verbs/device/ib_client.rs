@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! RDMA devices come and go; whoever uses one holds a [`DeviceRef`].
+//! Registration with the RDMA core, and references to its devices.
 //!
-//! The module registers with the RDMA core as a client ([`IbClient`]). When a device is removed,
-//! every [`RemovalNotifier`] for it is told, and the removal then waits until the last lease is
-//! returned: no queue pair, memory region or mapping outlives its device.
+//! C: ib_client.c, rpcrdma_add_one(), rpcrdma_remove_one(), rpcrdma_rn_register()
 //!
-//! Lock order: `DEVICES`, then a device's `state`. Both are mutexes; neither is taken on a data
-//! path. But a transport that connects again waits for both, so nothing that is allocated with one
-//! of them held may wait for I/O: it might be that transport's.
+//! When a device is removed, the module calls every [`RemovalNotifier`] of the device and then
+//! waits for the last [`DeviceRef`]: no QP, MR or DMA mapping outlives its device.
+//!
+//! Lock order: `DEVICES`, then `Device::state`. Both are mutexes, and no data path takes them. A
+//! transport that reconnects takes both. Allocations under either lock therefore must not start
+//! I/O, which could depend on that transport.
 
 use core::{
     ffi::c_void,
@@ -33,45 +34,44 @@ use kernel::{
 use crate::{
     bindings,
     lib::memalloc::NoIo,
-    trace::trace,
-    verbs::rw::rw_ctxt, //
+    trace::trace, //
 };
-
-use super::attrs::DeviceAttrs;
 
 kernel::sync::global_lock! {
     // SAFETY: `IbClient::register` initialises it before the first device can be announced.
     unsafe(uninit) static DEVICES: Mutex<KVec<Arc<Device>>> = KVec::new();
 }
 
-/// A device that the RDMA core has announced and not yet taken back.
+/// A device between its `add` and the end of its `remove`.
 ///
 /// # Invariants
 ///
-/// `raw` is valid while the device is in `DEVICES` or has a lease: its removal waits for both.
+/// - I1: `raw` is valid while the device is in `DEVICES` or has a [`DeviceRef`]: [`remove_one`]
+///   takes it out of the list and waits for the references.
 #[pin_data]
 struct Device {
     raw: NonNull<bindings::ib_device>,
     #[pin]
     state: Mutex<State>,
     #[pin]
-    returned: CondVar,
+    refs_gone: CondVar,
 }
 
-// SAFETY: `raw` is only handed to functions of the RDMA core, which may be called from any thread.
+// SAFETY: `raw` is passed to functions of the RDMA core only, which may be called from any thread,
+// and I1 does not depend on the thread.
 unsafe impl Send for Device {}
-// SAFETY: As above; everything else is locked.
+// SAFETY: As above; all other fields are behind locks.
 unsafe impl Sync for Device {}
 
 impl Device {
-    /// For traces.
+    /// The device's name, for trace events. Called with the device in `DEVICES` or referenced.
     fn name(&self) -> DeviceName {
-        // SAFETY: The device is valid, by the type's invariants.
+        // SAFETY: By I1.
         unsafe { DeviceName::of(self.raw) }
     }
 }
 
-/// A copy of a device's name: an administrator can give it another at any time.
+/// A copy of a device's name. `rdma dev set NAME name ...` may change the original at any time.
 pub(crate) struct DeviceName([u8; bindings::IB_DEVICE_NAME_MAX as usize]);
 
 impl DeviceName {
@@ -82,9 +82,9 @@ impl DeviceName {
         let mut bytes = [0; bindings::IB_DEVICE_NAME_MAX as usize];
         // SAFETY: By this function's contract.
         let name = unsafe { &raw const (*device.as_ptr()).name };
-        // Whatever is written meanwhile, the last byte of the copy ends it.
+        // The last byte stays zero, so a concurrent rename cannot leave the copy unterminated.
         for (at, byte) in bytes.iter_mut().enumerate().rev().skip(1) {
-            // SAFETY: Within the name. One that is just given is read in part, byte by byte.
+            // SAFETY: `at` is within the array. A volatile read of a byte tolerates the rename.
             *byte = unsafe { name.cast::<u8>().add(at).read_volatile() };
         }
         Self(bytes)
@@ -101,33 +101,33 @@ impl Deref for DeviceName {
 
 struct State {
     removing: bool,
-    leases: u32,
-    /// One for each connection, of which there may be many.
-    notices: KVVec<Watcher>,
+    refs: u32,
+    /// One for each connection; a server may have thousands.
+    watchers: KVVec<Watcher>,
 }
 
-/// Whom to tell of the removal, and how.
+/// A callback for the device's removal.
 #[derive(Clone, Copy)]
 struct Watcher {
-    who: *const c_void,
-    tell: unsafe fn(*const c_void),
+    arg: *const c_void,
+    removing: unsafe fn(*const c_void),
 }
 
-// SAFETY: A `RemovalNotifier` is only made for something that may be called from any thread.
+// SAFETY: `DeviceRef::notify` demands a callback that may be called on any thread.
 unsafe impl Send for Watcher {}
-// SAFETY: `who` is called under the device's lock. A shared notice is good for `end` alone, which
-// only compares it, under the same lock.
+// SAFETY: A shared reference allows two uses: `remove_one` calls the callback, which may be called
+// on any thread, and `RemovalNotifier::end` compares `arg`. Both hold the device's lock.
 unsafe impl Sync for Watcher {}
 
-/// The right to use a device: it is not removed before the last lease is returned.
+/// A counted reference to a device. Its removal waits for the last one.
 pub(in crate::verbs) struct DeviceRef(Arc<Device>);
 
 impl DeviceRef {
-    /// Takes a lease on a device.
+    /// Takes a reference.
     ///
     /// # Errors
     ///
-    /// `ENODEV` if the device is not known or is about to be removed.
+    /// `ENODEV` if the device is unknown or its removal has begun.
     pub(in crate::verbs) fn take(raw: *mut bindings::ib_device) -> Result<Self> {
         let devices = DEVICES.lock();
         let device = devices
@@ -138,12 +138,12 @@ impl DeviceRef {
         if state.removing {
             return Err(ENODEV);
         }
-        state.leases = state.leases.checked_add(1).ok_or(EOVERFLOW)?;
-        trace!(rpcrdma_client_register(&device.name(), state.leases));
+        state.refs = state.refs.checked_add(1).ok_or(EOVERFLOW)?;
+        trace!(rpcrdma_client_register(&device.name(), state.refs));
         Ok(Self(device.clone()))
     }
 
-    /// The device; valid while the lease is held.
+    /// The device, valid for the lifetime of this reference.
     pub(in crate::verbs) fn device(&self) -> *mut bindings::ib_device {
         self.0.raw.as_ptr()
     }
@@ -153,7 +153,8 @@ impl DeviceRef {
         self.0.name()
     }
 
-    /// Has `tell(who)` called when the device is to be removed, until the notice is dropped.
+    /// Registers `removing(arg)` to be called when the device's removal begins, until the returned
+    /// notifier is dropped.
     ///
     /// # Errors
     ///
@@ -161,20 +162,20 @@ impl DeviceRef {
     ///
     /// # Safety
     ///
-    /// `tell(who)` must be sound from any thread until the notice is dropped. It is called with the
-    /// device's state locked: it must neither return a lease nor drop a notice.
+    /// `removing(arg)` is sound on any thread until the notifier is dropped. The caller holds the
+    /// device's lock, so the callback drops neither a [`DeviceRef`] nor a [`RemovalNotifier`].
     pub(in crate::verbs) unsafe fn notify(
         &self,
-        who: *const c_void,
-        tell: unsafe fn(*const c_void),
+        arg: *const c_void,
+        removing: unsafe fn(*const c_void),
     ) -> Result<RemovalNotifier> {
-        let watcher = Watcher { who, tell };
+        let watcher = Watcher { arg, removing };
         let mut state = self.0.state.lock();
         if state.removing {
             return Err(ENODEV);
         }
         let _noio = NoIo::begin();
-        state.notices.push(watcher, GFP_KERNEL)?;
+        state.watchers.push(watcher, GFP_KERNEL)?;
         Ok(RemovalNotifier {
             device: self.0.clone(),
             watcher,
@@ -185,18 +186,18 @@ impl DeviceRef {
 impl Drop for DeviceRef {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
-        trace!(rpcrdma_client_unregister(&self.0.name(), state.leases));
-        state.leases -= 1;
-        if state.leases == 0 {
+        trace!(rpcrdma_client_unregister(&self.0.name(), state.refs));
+        state.refs -= 1;
+        if state.refs == 0 {
             if state.removing {
                 trace!(rpcrdma_client_completion(&self.0.name()));
             }
-            self.0.returned.notify_all();
+            self.0.refs_gone.notify_all();
         }
     }
 }
 
-/// A registered wish to be told of a device's removal.
+/// A registered callback for the removal of a device.
 #[must_use]
 pub(in crate::verbs) struct RemovalNotifier {
     device: Arc<Device>,
@@ -204,13 +205,13 @@ pub(in crate::verbs) struct RemovalNotifier {
 }
 
 impl RemovalNotifier {
-    /// Ends the notice; when this returns, nobody is being told and nobody will be.
+    /// Unregisters the callback. When this returns, the callback is not running and will not run.
     pub(in crate::verbs) fn end(&self) {
         self.device
             .state
             .lock()
-            .notices
-            .retain(|w| w.who != self.watcher.who);
+            .watchers
+            .retain(|w| w.arg != self.watcher.arg);
     }
 }
 
@@ -222,34 +223,34 @@ impl Drop for RemovalNotifier {
 
 /// The registration of this module as a client of the RDMA core.
 ///
-/// Dropping it takes every device back, so every transport must be gone by then or be told to go.
+/// Dropping it calls [`remove_one`] for every device, which waits for the connections on it.
 #[pin_data(PinnedDrop)]
 pub(crate) struct IbClient {
     #[pin]
     client: Opaque<bindings::ib_client>,
 }
 
-// SAFETY: Registration and its end may happen on different threads.
+// SAFETY: The RDMA core lets any thread unregister.
 unsafe impl Send for IbClient {}
-// SAFETY: A shared reference offers nothing.
+// SAFETY: A shared reference has no methods.
 unsafe impl Sync for IbClient {}
 
 impl IbClient {
-    /// Registers; known devices are announced before this returns.
+    /// Registers with the core, which calls [`add_one`] for each device before this returns.
     pub(crate) fn register() -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             client <- Opaque::try_ffi_init(|slot: *mut bindings::ib_client| {
-                // SAFETY: There is one `IbClient`, made once, by the module's init; nothing uses
+                // SAFETY: Called once: the module's init makes the only `IbClient`. Nothing takes
                 // the lock before the registration below.
                 unsafe { DEVICES.init() };
-                // SAFETY: All zeroes is valid for `ib_client`, and `slot` is writable.
+                // SAFETY: `slot` is valid for writes, and all zeroes is a valid `ib_client`.
                 unsafe {
                     slot.write_bytes(0, 1);
                     (*slot).name = c"rpcrdma".as_char_ptr();
                     (*slot).add = Some(add_one);
                     (*slot).remove = Some(remove_one);
                 }
-                // SAFETY: `slot` is initialised and pinned until the unregistration in drop.
+                // SAFETY: `slot` is initialised, and pinned until `drop` unregisters it.
                 to_result(unsafe { bindings::ib_register_client(slot) })
             }),
         })
@@ -259,16 +260,18 @@ impl IbClient {
 #[pinned_drop]
 impl PinnedDrop for IbClient {
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: Registered by `register`; the core calls `remove_one` for each device.
+        // SAFETY: `register` has registered it.
         unsafe { bindings::ib_unregister_client(self.client.get()) };
-        // A static is never dropped; the list is empty, but still has its memory.
+        // A static is never dropped: free the memory of the list, which is empty.
         *DEVICES.lock() = KVec::new();
     }
 }
 
+/// Adds a device.
+///
 /// # Safety
 ///
-/// Called by the RDMA core with a live device.
+/// Only the RDMA core calls this, with a device that stays valid until [`remove_one`] returns.
 unsafe extern "C" fn add_one(raw: *mut bindings::ib_device) -> c_int {
     let Some(raw) = NonNull::new(raw) else {
         return EINVAL.to_errno();
@@ -277,15 +280,14 @@ unsafe extern "C" fn add_one(raw: *mut bindings::ib_device) -> c_int {
         pin_init!(Device {
             raw,
             state <- new_mutex!(
-                State { removing: false, leases: 0, notices: KVVec::new() },
+                State { removing: false, refs: 0, watchers: KVVec::new() },
                 "Device::state"
             ),
-            returned <- new_condvar!("Device::returned"),
+            refs_gone <- new_condvar!("Device::refs_gone"),
         }),
         GFP_KERNEL,
     );
-    // INVARIANT: The core keeps the device until `remove_one` has returned, which takes it off the
-    // list and waits for the leases.
+    // INVARIANT: I1: by this function's contract, until `remove_one` returns, which keeps I1.
     let added = device.and_then(|d| {
         trace!(rpcrdma_client_add_one(&d.name()));
         let _noio = NoIo::begin();
@@ -295,9 +297,11 @@ unsafe extern "C" fn add_one(raw: *mut bindings::ib_device) -> c_int {
     added.map_or_else(|e| e.to_errno(), |()| 0)
 }
 
+/// Tells the users of a device of its removal, and waits for them.
+///
 /// # Safety
 ///
-/// Called by the RDMA core for a device that was announced with [`add_one`].
+/// Only the RDMA core calls this, for a device that it has passed to [`add_one`].
 unsafe extern "C" fn remove_one(raw: *mut bindings::ib_device, _data: *mut c_void) {
     let found = {
         let mut devices = DEVICES.lock();
@@ -311,50 +315,15 @@ unsafe extern "C" fn remove_one(raw: *mut bindings::ib_device, _data: *mut c_voi
     trace!(rpcrdma_client_remove_one(&device.name()));
     let mut state = device.state.lock();
     state.removing = true;
-    for watcher in state.notices.iter() {
-        // SAFETY: The notice still stands, since dropping it takes the lock that we hold.
-        unsafe { (watcher.tell)(watcher.who) };
+    for watcher in state.watchers.iter() {
+        // SAFETY: The notifier has not been dropped: `end` takes the lock, and removes the entry.
+        unsafe { (watcher.removing)(watcher.arg) };
     }
-    if state.leases > 0 {
+    if state.refs > 0 {
         trace!(rpcrdma_client_wait_on(&device.name()));
     }
-    while state.leases > 0 {
-        device.returned.wait(&mut state);
+    while state.refs > 0 {
+        device.refs_gone.wait(&mut state);
     }
     trace!(rpcrdma_client_remove_one_done(&device.name()));
-}
-
-impl DeviceAttrs {
-    /// # Safety
-    ///
-    /// `device` must be valid for the call.
-    pub(in crate::verbs) unsafe fn query(device: *mut bindings::ib_device, port: u32) -> Self {
-        // SAFETY: By this function's contract; attributes do not change while a device is
-        // registered.
-        let a = unsafe { &(*device).attrs };
-        // SAFETY: As above.
-        let iwarp = unsafe { bindings::rpcrdma_protocol_iwarp(device, port) };
-        // SAFETY: As above.
-        let ib_or_roce = unsafe { bindings::rpcrdma_ib_or_roce(device, port) };
-        // A count that is negative here was larger than the field can hold.
-        let count = |v: c_int| u32::try_from(v).unwrap_or(i32::MAX.unsigned_abs());
-        let has = |cap: u64| a.device_cap_flags & cap != 0;
-        Self {
-            max_qp_wr: count(a.max_qp_wr),
-            max_cqe: count(a.max_cqe),
-            max_send_sge: count(a.max_send_sge),
-            max_sge_rd: count(a.max_sge_rd),
-            max_fast_reg_pages: a.max_fast_reg_page_list_len,
-            max_qp_rd_atom: count(a.max_qp_rd_atom),
-            max_qp_init_rd_atom: count(a.max_qp_init_rd_atom),
-            mem_mgt_extensions: has(
-                bindings::ib_device_cap_flags_IB_DEVICE_MEM_MGT_EXTENSIONS as u64
-            ),
-            sg_gaps: a.kernel_cap_flags & u64::from(bindings::ib_kernel_cap_flags_IBK_SG_GAPS_REG)
-                != 0,
-            registers_to_read: iwarp,
-            registers_all: rw_ctxt::core_registers_all(),
-            supported: iwarp || ib_or_roce,
-        }
-    }
 }

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A connection's protection domain: what one peer may reach, no other can (RFC 8166 section
-//! 8.1.1).
+//! Protection domains.
+//!
+//! Each connection has a domain of its own: memory exposed to one peer is out of reach for all
+//! others (RFC 8166 Section 8.1.1).
 
-use core::ptr::NonNull;
+use core::ptr::{
+    self,
+    NonNull, //
+};
 
 use kernel::{
     error::from_err_ptr,
@@ -18,101 +23,108 @@ use crate::{
 
 use super::{
     ib_client::DeviceRef,
-    recv_buf::{
-        self,
-        Mappings, //
-    }, //
+    mappings::Mappings, //
 };
 
-/// A protection domain and the lease on its device.
+/// A protection domain, and a reference to its device.
 ///
-/// Every object that the device can reach holds one, so that the domain ends after the last of them
-/// and the device's removal waits for it. Receive buffers do not: what is posted the endpoint
-/// keeps, and who reads a message may take longer.
+/// Every object that the device can access holds a reference to its domain, so the domain is freed
+/// after the last of them. Receive buffers hold none: the endpoint keeps the posted ones, and the
+/// reader of a message may keep its buffer for longer (see [`Mappings`]).
 ///
 /// # Invariants
 ///
-/// `pd` is a protection domain on the leased device.
+/// - I1: `pd` is a protection domain of `device_ref`'s device.
 pub(crate) struct Pd {
     pd: NonNull<bindings::ib_pd>,
-    /// Bytes of the buffers that are mapped for this domain and its like.
+    /// Bytes of the buffers that are mapped for domains of this end.
     buffers: &'static Gauge,
-    receives: Arc<Mappings>,
+    recv_mappings: Arc<Mappings>,
     device_ref: DeviceRef,
 }
 
-// SAFETY: Protection domains may be used and freed from any thread.
+// SAFETY: The RDMA core lets any thread use and free a domain, and I1 does not depend on the
+// thread. All other fields are `Send`.
 unsafe impl Send for Pd {}
-// SAFETY: As above.
+// SAFETY: As above; a shared reference reads constants.
 unsafe impl Sync for Pd {}
 
 impl Pd {
+    /// Allocates a protection domain.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, or the device's error.
     pub(in crate::verbs) fn new(
         device_ref: DeviceRef,
         buffers: &'static Gauge,
     ) -> Result<Arc<Self>> {
         let device = NonNull::new(device_ref.device()).ok_or(ENODEV)?;
-        // SAFETY: `Self` keeps the lease, and ends what is mapped when it is dropped. Nothing is
-        // mapped without one.
-        let receives = unsafe { Mappings::new(device, buffers)? };
-        // SAFETY: The lease keeps the device.
+        // SAFETY: `Self` keeps the device, and calls `end` when dropped. If there is no `Self`,
+        // nothing gets mapped.
+        let recv_mappings = unsafe { Mappings::new(device, buffers)? };
+        // SAFETY: `device_ref` keeps the device.
         let pd = from_err_ptr(unsafe {
             bindings::__ib_alloc_pd(device_ref.device(), 0, c"rpcrdma".as_char_ptr())
         })?;
         let pd = NonNull::new(pd).ok_or(ENOMEM)?;
-        // INVARIANT: Just made on the leased device. On failure, `Self` is dropped and frees it.
+        // INVARIANT: I1: just allocated. If the `Arc` cannot be, `Self` is dropped and frees it.
         Ok(Arc::new(
             Self {
                 pd,
                 buffers,
-                receives,
+                recv_mappings,
                 device_ref,
             },
             GFP_KERNEL,
         )?)
     }
 
+    /// The domain, valid while `self` is.
     pub(in crate::verbs) fn as_ptr(&self) -> *mut bindings::ib_pd {
         self.pd.as_ptr()
     }
 
+    /// The reference to the device.
     pub(in crate::verbs) fn device_ref(&self) -> &DeviceRef {
         &self.device_ref
     }
 
+    /// Counts the bytes of mapped buffers.
     pub(in crate::verbs) fn buffers(&self) -> &'static Gauge {
         self.buffers
     }
 
+    /// The device, valid while `self` is.
     pub(in crate::verbs) fn device(&self) -> *mut bindings::ib_device {
         self.device_ref.device()
     }
 
-    /// What is mapped for Receives.
+    /// The mappings of Receive buffers.
     #[inline]
-    pub(in crate::verbs) fn receives(&self) -> &Arc<Mappings> {
-        &self.receives
+    pub(super) fn recv_mappings(&self) -> &Arc<Mappings> {
+        &self.recv_mappings
     }
 
-    /// A number that no other domain has while this one, or a Receive buffer of it, is there. Never
-    /// zero.
+    /// A number that identifies the domain while the domain, or a Receive buffer of it, exists.
+    /// Never zero.
     #[inline]
     pub(crate) fn id(&self) -> usize {
-        recv_buf::id(&self.receives)
+        self.recv_mappings.id()
     }
 
     /// The local key for memory that is mapped for this domain.
     #[inline]
     pub(in crate::verbs) fn lkey(&self) -> u32 {
-        // SAFETY: Valid by the type's invariants; the key is constant.
+        // SAFETY: Valid by I1. The key is constant.
         unsafe { (*self.pd.as_ptr()).local_dma_lkey }
     }
 }
 
 impl Drop for Pd {
     fn drop(&mut self) {
-        self.receives.end();
-        // SAFETY: Nothing that uses the domain is left, for it would hold a reference.
-        unsafe { bindings::ib_dealloc_pd_user(self.pd.as_ptr(), core::ptr::null_mut()) };
+        self.recv_mappings.end();
+        // SAFETY: Valid by I1. No object of the domain is left: each holds a reference to `self`.
+        unsafe { bindings::ib_dealloc_pd_user(self.pd.as_ptr(), ptr::null_mut()) };
     }
 }

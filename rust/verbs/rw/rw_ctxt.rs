@@ -17,10 +17,6 @@ use core::{
 use kernel::{
     alloc::Flags,
     prelude::*,
-    sync::atomic::{
-        ordering::Relaxed,
-        Atomic, //
-    },
     time::{
         Instant,
         Monotonic, //
@@ -38,7 +34,10 @@ use crate::{
         llist_box::LlistBox, //
     },
     verbs::{
-        device::dma_buf::Direction,
+        device::{
+            dma_buf::Direction,
+            query::note_core_registers_all, //
+        },
         endpoint::{
             completion::Done,
             ep::Endpoint,
@@ -65,22 +64,13 @@ const MAX_RUN: u32 = if PAGE > 64 << 10 { PAGE } else { 64 << 10 };
 /// runs.
 const RUN_IN_MR: u32 = PAGE;
 
-/// The core registers the memory of all transfers, as its `force_mr` demands. It does not say so,
-/// but has no region for the first transfer on a queue pair that was made without.
-static REGISTERS_ALL: Atomic<bool> = Atomic::new(false);
-
-/// Whether connections need regions of the core's for transfers of all kinds, as far as is known.
-pub(in crate::verbs) fn core_registers_all() -> bool {
-    REGISTERS_ALL.load(Relaxed)
-}
-
 /// Why the core did not prepare a transfer. If regions are what it misses, the next connections
 /// have some.
 #[cold]
 fn refused<C: EndpointOps>(ep: &Endpoint<C>, ret: c_int) -> Error {
     let error = Error::from_errno(ret);
     if error == EAGAIN && !ep.has_rw_mrs() {
-        REGISTERS_ALL.store(true, Relaxed);
+        note_core_registers_all();
     }
     error
 }

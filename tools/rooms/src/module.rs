@@ -146,7 +146,10 @@ impl Reader {
             }
             syn::UseTree::Name(n) => {
                 let name = n.ident.to_string();
-                found.push(([prefix.as_slice(), std::slice::from_ref(&name)].concat(), name));
+                found.push((
+                    [prefix.as_slice(), std::slice::from_ref(&name)].concat(),
+                    name,
+                ));
             }
             syn::UseTree::Rename(r) => {
                 let path = [prefix.as_slice(), &[r.ident.to_string()]].concat();

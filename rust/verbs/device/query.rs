@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Reads the limits of a device.
+//!
+//! C: frwr_ops.c, frwr_query_device(); svc_rdma_transport.c, svc_rdma_accept()
+
+use kernel::{
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
+};
+
+use crate::bindings;
+
+use super::attrs::DeviceAttrs;
+
+/// Set once the core has been seen to register the memory of every `rdma_rw` context, which its
+/// module parameter `force_mr` demands. The core does not export the parameter. It shows when the
+/// core has no MR for the first context on a QP without any.
+static CORE_REGISTERS_ALL: Atomic<bool> = Atomic::new(false);
+
+/// Returns whether QPs need MRs for every `rdma_rw` context, as far as is known.
+fn core_registers_all() -> bool {
+    CORE_REGISTERS_ALL.load(Relaxed)
+}
+
+/// Notes that the core registers the memory of every `rdma_rw` context. Connections made from now
+/// on have MRs for that.
+pub(in crate::verbs) fn note_core_registers_all() {
+    CORE_REGISTERS_ALL.store(true, Relaxed);
+}
+
+impl DeviceAttrs {
+    /// Reads the attributes of `device`, of which a connection uses `port`.
+    ///
+    /// # Safety
+    ///
+    /// `device` is valid for the duration of the call.
+    pub(in crate::verbs) unsafe fn query(device: *mut bindings::ib_device, port: u32) -> Self {
+        // SAFETY: By this function's contract. The attributes of a registered device are constant.
+        let a = unsafe { &(*device).attrs };
+        // SAFETY: As above.
+        let iwarp = unsafe { bindings::rpcrdma_protocol_iwarp(device, port) };
+        // SAFETY: As above.
+        let ib_or_roce = unsafe { bindings::rpcrdma_ib_or_roce(device, port) };
+        // A negative count has overflowed the field.
+        let count = |v: c_int| u32::try_from(v).unwrap_or(i32::MAX.unsigned_abs());
+        let has = |cap: u64| a.device_cap_flags & cap != 0;
+        Self {
+            max_qp_wr: count(a.max_qp_wr),
+            max_cqe: count(a.max_cqe),
+            max_send_sge: count(a.max_send_sge),
+            max_sge_rd: count(a.max_sge_rd),
+            max_fast_reg_pages: a.max_fast_reg_page_list_len,
+            max_qp_rd_atom: count(a.max_qp_rd_atom),
+            max_qp_init_rd_atom: count(a.max_qp_init_rd_atom),
+            mem_mgt_extensions: has(
+                bindings::ib_device_cap_flags_IB_DEVICE_MEM_MGT_EXTENSIONS as u64
+            ),
+            sg_gaps: a.kernel_cap_flags & u64::from(bindings::ib_kernel_cap_flags_IBK_SG_GAPS_REG)
+                != 0,
+            registers_to_read: iwarp,
+            registers_all: core_registers_all(),
+            supported: iwarp || ib_or_roce,
+        }
+    }
+}
