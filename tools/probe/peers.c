@@ -1,75 +1,89 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Peers that are small, greedy, gone or shy.
+ * Clients with small Receives, many Calls, invalid handles, or early disconnects.
  */
 
-#include "compat.h"
+#include <unistd.h>
+#include "counters.h"
+#include "delay.h"
+#include "expect.h"
+#include "file_io.h"
+#include "group.h"
+#include "nfs4.h"
+#include "peers.h"
+#include "probe.h"
 
-static bool t_bad_handle(struct conn *c)
+#define INVALID_HANDLE	0x5a00	/* flips bits of a handle, which does not exist then */
+
+/* Sends a Call with an invalid handle, and checks that the server disconnects without a Reply. */
+static bool server_disconnects(struct conn *c, const struct enc *e)
 {
-	struct enc e = { .len = 0 };
 	struct reply r;
 
-	old_enc_write_call(&e, new_xid(), c->area_mr->rkey ^ 0x5a00, area_addr(c, 0), 4096);
-	if (!send_msg(c, &e))
+	if (!send_msg(c, e))
 		return false;
-	/* This end's device does not tell of it: the server has to notice. */
+	/* This end's device does not report the invalid access. */
 	if (!event(c, RDMA_CM_EVENT_DISCONNECTED, 5000))
 		return false;
-	return get_reply(c, &r, 200) && r.any ? fail("answered") : true;
+	return get_reply(c, &r, 200) && r.any ? fail("the server replied") : true;
+}
+
+static bool t_bad_source(struct conn *c)
+{
+	struct segment data = area_segment(c, 0, 4096);
+	struct enc e = { .len = 0 };
+
+	data.handle ^= INVALID_HANDLE;
+	enc_write_call(&e, new_xid(), &data);
+	return server_disconnects(c, &e);
 }
 
 static bool t_bad_sink(struct conn *c)
 {
+	struct segment data = area_segment(c, 0, 4096);
 	struct enc e = { .len = 0 };
-	struct reply r;
 
-	if (!old_write_item(c, 0, 4096, 1, false, false, false))
+	if (!write_item(c, 0, 4096))
 		return false;
-	old_enc_read_call(&e, new_xid(), c->area_mr->rkey ^ 0x5a00, 4096, area_addr(c, 0), 4096);
-	if (!send_msg(c, &e))
-		return false;
-	if (!event(c, RDMA_CM_EVENT_DISCONNECTED, 5000))
-		return false;
-	return get_reply(c, &r, 200) && r.any ? fail("answered") : true;
+	data.handle ^= INVALID_HANDLE;
+	enc_read_call(&e, new_xid(), &data, 4096);
+	return server_disconnects(c, &e);
 }
 
+/* This end's Receive Size is 1024. The Reply does not fit in a Send, but in the Reply chunk. */
 static bool t_threshold(struct conn *c)
 {
+	const struct segment room = area_segment(c, 0, 4096);
+	const unsigned int count = 1500;
 	struct enc e = { .len = 0 };
 	struct reply r;
 	uint32_t xid = new_xid();
-	unsigned int at, w = 6;
+	unsigned int at, w = HDR_REPLY_CHUNK;
 
-	/* This connection told a Receive size of 1024. */
-	enc_call_hdr(&e, xid, RDMA_MSG);
-	enc_no_chunks(&e);
-	enc_compound(&e, xid, 2);
-	enc_lookup(&e, "probe");
-	enc_read(&e, 0, 1500);
+	enc_inline_read_call(&e, xid, count);
 	if (!refused(c, &e, xid, ERR_CHUNK))
 		return false;
 	xid = new_xid();
 	e.len = 0;
-	old_enc_reply_chunk_hdr(&e, xid, c->area_mr->rkey, 4096, area_addr(c, 0));
+	enc_reply_chunk_hdr(&e, xid, &room);
 	enc_compound(&e, xid, 2);
 	enc_lookup(&e, "probe");
-	enc_read(&e, 0, 1500);
+	enc_read(&e, 0, count);
 	if (!exchange(c, &e, &r) || !reply_body(&r, xid, &at))
 		return false;
 	if (at)
-		return fail("sent inline: %u octets", r.len);
-	return chunk_returned(&r, &w, e.buf + 4 * w, READ_REPLY_LEN + 1500) && compound_ok_xid(c->area, xid, 2);
+		return fail("the Reply is inline: %u bytes", r.len);
+	return same_chunk_returned(&r, &w, &e, READ_REPLY_LEN + count) &&
+	       compound_ok_xid(c->area, xid, 2);
 }
 
-/* So many Calls at a time. */
-static bool flood(struct conn *c, unsigned int n)
+/* Sends @n NULL Calls at once. */
+static bool send_many(struct conn *c, unsigned int n)
 {
 	const uint32_t first = probe.next_xid;
 	bool seen[RECVS] = { false };
-	struct enc e = { .len = 0 };
+	struct enc e;
 	struct reply r;
-	struct ibv_wc wc;
 	unsigned int i, at;
 
 	for (i = 0; i < n; i++) {
@@ -81,75 +95,79 @@ static bool flood(struct conn *c, unsigned int n)
 		if (!get_reply(c, &r, 5000))
 			return false;
 		if (!r.any)
-			return fail("%u of %u answered", i, n);
-		if (!answers_one(&r, first, n, seen, &at))
+			return fail("%u Replies to %u Calls", i, n);
+		if (!answers_one(&r, first, n, seen, &at) || !wait_sent(c))
 			return false;
-		if (!wait_cq(c->scq, &wc, 1000) || wc.status)
-			return fail("a Send failed");
 	}
 	return true;
 }
 
-/* As many as are granted: there is a Receive for each, so that none is sent twice. */
-static bool t_flood(struct conn *c)
+/* As many Calls as were granted. The server has a Receive for each of them. */
+static bool t_many_calls(struct conn *c)
 {
 	const unsigned long before = rnr_count(c);
-	struct enc e = { .len = 0 };
 	unsigned int n, round;
 	struct reply r;
+	struct enc e;
 
 	enc_null_call(&e, new_xid());
 	if (!exchange(c, &e, &r))
 		return false;
 	n = get_word(r.p, HDR_CREDITS);
 	if (n < 2)
-		return n ? skip("it takes one Call at a time, as it may") : fail("no credits");
+		return n ? skip("the server grants one credit") : fail("no credits granted");
 	for (round = 0; round < 20; round++)
-		if (!flood(c, n < RECVS ? n : RECVS) || !no_rnr_since(c, before))
+		if (!send_many(c, n < RECVS ? n : RECVS) || !no_rnr_since(c, before))
 			return false;
 	return true;
 }
 
 /*
- * A connection that answers no RDMA Read is not taken, or taken for what can be done without:
- * how to come to terms is left to the ends (RFC 8166 Section 3.3.1).
+ * A client with RDMA Read depth zero. The server rejects the connection, or accepts it and refuses
+ * Calls with Read chunks: RFC 8166 Section 3.3.1 leaves it to the implementations how they agree.
  */
-static bool t_no_reads(struct conn *plain)
+static bool t_no_reads(struct conn *other)
 {
 	struct conn *c = conn_start(&params_no_reads);
 	const uint32_t xid = new_xid();
 	struct enc e = { .len = 0 };
-	bool taken, ok;
+	bool accepted, ok;
 
-	ok = c && conn_settled(c, &taken);
-	if (ok && taken) {
-		old_enc_write_call(&e, xid, c->area_mr->rkey, area_addr(c, 0), 4096);
+	ok = c && conn_settled(c, &accepted);
+	if (ok && accepted) {
+		const struct segment data = area_segment(c, 0, 4096);
+
+		enc_write_call(&e, xid, &data);
 		ok = refused(c, &e, xid, ERR_CHUNK);
 	}
 	conn_close(c);
-	return ok && alive(plain);
+	return ok && alive(other);
 }
 
-/* Leaves while the server reads from here, writes to here and sends to here. */
-static bool t_leave(struct conn *unused)
+#define ROUNDS		30
+#define TRANSFERS	24
+#define TRANSFER_LEN	262144
+
+/* Disconnects while the server uses RDMA Read, RDMA Write and Send on the connection. */
+static bool t_disconnect_busy(struct conn *unused)
 {
 	unsigned int round, i;
 
 	(void)unused;
-	for (round = 0; round < 30; round++) {
+	for (round = 0; round < ROUNDS; round++) {
 		struct conn *c = conn_open(&params_default);
+		struct segment data;
 
 		if (!c)
 			return false;
-		for (i = 0; i < 24; i++) {
+		data = area_segment(c, 0, TRANSFER_LEN);
+		for (i = 0; i < TRANSFERS; i++) {
 			struct enc e = { .len = 0 };
 
 			if (i & 1)
-				old_enc_read_call(&e, new_xid(), c->area_mr->rkey, 262144,
-					      area_addr(c, 0), 262144);
+				enc_read_call(&e, new_xid(), &data, TRANSFER_LEN);
 			else
-				old_enc_write_call(&e, new_xid(), c->area_mr->rkey, area_addr(c, 0),
-					       262144);
+				enc_write_call(&e, new_xid(), &data);
 			if (!post_msg(c, &e))
 				return false;
 		}
@@ -159,61 +177,58 @@ static bool t_leave(struct conn *unused)
 	return true;
 }
 
-#define AGAIN	30
-#define DROPPED	300	/* more than a connection has Receive buffers */
-#define SLOWLY	"insmod /probe/delay_fn.ko function=nfsd4_proc_compound entry=1 delay_ms=100"
+#define REPEATS	30
+#define DROPPED	300	/* more than a connection has Receives */
 
-/* The same WRITE so many times; returns how often it is answered, or -1. */
-static int write_again(struct conn *c)
+/* Sends the same WRITE many times at once. Returns how many Replies arrive, or -1. */
+static int repeat_write(struct conn *c)
 {
-	const uint32_t xid = new_xid();
-	struct enc e = { .len = 0 };
 	struct reply r;
+	struct enc e;
 	int i;
 
-	enc_call_hdr(&e, xid, RDMA_MSG);
-	enc_no_chunks(&e);
-	enc_compound(&e, xid, 2);
+	enc_compound_call(&e, new_xid(), 2);
 	enc_lookup(&e, "probe");
 	enc_write(&e, 0, 4);
 	enc_bytes(&e, "once", 4);
-	for (i = 0; i < AGAIN; i++)
+	for (i = 0; i < REPEATS; i++)
 		if (!post_msg(c, &e))
 			return -1;
-	for (i = 0; i < AGAIN; i++)
+	for (i = 0; i < REPEATS; i++)
 		if (!wait_sent(c))
 			return -1;
-	for (i = 0; i <= AGAIN; i++) {
+	for (i = 0; i <= REPEATS; i++) {
 		if (!get_reply(c, &r, i ? 300 : 5000))
 			return -1;
 		if (!r.any)
 			return i;
 	}
-	return fail("more answers than Calls") - 1;
+	fail("more Replies than Calls");
+	return -1;
 }
 
-/* What comes again while it is being done is not answered by NFSD, only let go of. */
+/* nfsd drops a repeated Call while the first one is in progress. */
 static bool t_dropped(struct conn *c)
 {
 	int answers = 0, dropped = 0, round;
 
-	if (system(SLOWLY))
-		return skip("NFSD cannot be held up");
+	if (!delay_start("function=nfsd4_proc_compound entry=1 delay_ms=100"))
+		return skip("nfsd cannot be delayed");
 	for (round = 0; round < 40 && dropped < DROPPED && answers >= 0; round++) {
-		answers = write_again(c);
+		answers = repeat_write(c);
 		if (answers > 0)
-			dropped += AGAIN - answers;
+			dropped += REPEATS - answers;
 	}
-	if (system("rmmod delay_fn"))
-		return fail("NFSD is held up for ever");
+	if (!delay_end())
+		return fail("delay_fn cannot be unloaded");
 	if (answers < 0)
-		return fail("after %d Calls that were dropped: %s", dropped, probe.reason);
+		return fail("after %d dropped Calls: %s", dropped, probe.reason);
 	if (dropped < DROPPED)
-		return fail("no more than %d Calls were dropped", dropped);
+		return fail("only %d Calls were dropped", dropped);
 	return alive(c);
 }
 
-/* Asks for connections and is gone before they are accepted. */
+/* Requests connections, and closes them before they are accepted. */
 bool connect_and_leave(void)
 {
 	unsigned int i;
@@ -229,25 +244,26 @@ bool connect_and_leave(void)
 	return true;
 }
 
-static bool t_shy(struct conn *unused)
+static bool t_disconnect_early(struct conn *unused)
 {
 	(void)unused;
 	return connect_and_leave();
 }
 
 static const struct test tests[] = {
-	{ "R8166-4.5.3-2 R8797-4.2-2 CM0-2.1-2", "a peer with small Receives", t_threshold,
+	{ "R8166-4.5.3-2 R8797-4.2-2 CM0-2.1-2", "a client with small Receives", t_threshold,
 	  .params = &params_1k },
-	{ "R8166-3.3.1-8 R8166-3.3.3-2 R8167-4.3.2-1", "many Calls at a time", t_flood },
-	{ "R8166-3.3.1-11", "a peer that answers no RDMA Read", t_no_reads },
-	{ "R8166-4.5.3-1", "a handle that is not one, to read from", t_bad_handle },
-	{ "R8166-4.5.3-1", "a handle that is not one, to write to", t_bad_sink },
-	{ "-", "Calls that are not answered", t_dropped },
-	{ "-", "peers that leave in the middle", t_leave },
-	{ "-", "peers that leave too early", t_shy },
+	{ "R8166-3.3.1-8 R8166-3.3.3-2 R8167-4.3.2-1", "as many Calls as were granted",
+	  t_many_calls },
+	{ "R8166-3.3.1-11", "a client that answers no RDMA Reads", t_no_reads },
+	{ "R8166-4.5.3-1", "an invalid handle to read from", t_bad_source },
+	{ "R8166-4.5.3-1", "an invalid handle to write to", t_bad_sink },
+	{ "-", "Calls that nfsd drops", t_dropped },
+	{ "-", "disconnects during transfers", t_disconnect_busy },
+	{ "-", "disconnects before the connection is accepted", t_disconnect_early },
 };
 
 const struct group group_peers = {
-	.name = "peers", .about = "clients that are small, greedy, gone or shy",
+	.name = "peers", .about = "clients that are small, busy, wrong, or disconnect early",
 	.tests = tests, .n = COUNT(tests), .open = conn_open,
 };

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Clients that disconnect early.
+ */
+
 #ifndef PEERS_H
 #define PEERS_H
 
