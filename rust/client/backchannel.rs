@@ -18,21 +18,19 @@ use crate::{
         RecvWorker,
         RequestSender, //
     },
-    wire::{
-        ErrorReply,
-        HeaderWriter, //
-    }, //
+    wire::HeaderWriter, //
 };
 
 use super::{
-    complete::FenceWaiter,
+    answer::FenceWaiter,
     compose,
     connection::Connection,
     ep::ClientEp,
     send,
-    shared::XprtShared,
-    traces,
-    transport::RdmaXprt, //
+    shared::{
+        RdmaXprt,
+        XprtShared, //
+    }, //
 };
 
 /// The server calls.
@@ -57,25 +55,6 @@ pub(super) fn call(
     match taken {
         Ok(()) => shared.stats.backchannel_calls.add(1),
         Err(recv) => shared.recv_pool.put(recv),
-    }
-}
-
-/// Tells the server that its Call cannot be taken the way that it came.
-///
-/// There are as many messages for this as Calls may be outstanding, twice: one comes back a little
-/// after it was sent. Without one the Call is dropped; only a server that ignores its credits sees
-/// that.
-#[cold]
-pub(super) fn refuse(worker: &RecvWorker<'_, ClientEp>, message: &[u8], error: &ErrorReply) {
-    let this = worker.context();
-    traces::not_understood(worker, message);
-    let Some(ctrl_sends) = this.ctrl_sends.as_ref() else {
-        return;
-    };
-    let credits = this.limits().backchannel;
-    let sent = ctrl_sends.send(worker, None, |bytes| error.encode(credits, bytes).ok());
-    if sent.is_err() {
-        this.force_disconnect();
     }
 }
 

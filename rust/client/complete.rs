@@ -9,8 +9,6 @@ use crate::{
     engine::requester::placement::Placement,
     sunrpc::xprt::{
         Claimed,
-        Fencing,
-        Refusal,
         Scatter, //
     },
     trace::{
@@ -27,46 +25,16 @@ use crate::{
 };
 
 use super::{
+    answer::{
+        Answer,
+        Completion,
+        FenceWaiter, //
+    },
     ep::ClientEp,
     inflight::lens,
-    traces,
-    transport::RdmaXprt, //
+    shared::RdmaXprt,
+    traces, //
 };
-
-/// What waits for memory to be fenced.
-pub(super) enum FenceWaiter {
-    /// A Reply.
-    Reply(Answer),
-    /// The task that gives up an RPC.
-    GivenUp,
-}
-
-/// An RPC and the message that answers it.
-pub(super) struct Answer {
-    rpc: Fencing<RdmaXprt>,
-    recv: RecvBuf<()>,
-    how: Completion,
-}
-
-/// How an RPC ends.
-#[derive(Clone, Copy)]
-pub(super) enum Completion {
-    /// The Reply, or all but one item of it, came inline.
-    Inline {
-        /// Where in the message the payload starts.
-        start: usize,
-        /// Its bytes.
-        bytes: usize,
-        /// Bytes that came by RDMA Write.
-        by_write: u32,
-    },
-    /// The Reply came by RDMA Write.
-    InReplyChunk(u32),
-    /// The Reply was pulled.
-    Pulled(u32),
-    /// The peer could not do it.
-    Refused(Refusal),
-}
 
 /// Completes the RPC once nothing of it is exposed any more.
 #[inline]
@@ -74,11 +42,15 @@ pub(super) fn fence(
     worker: &Endpoint<ClientEp>,
     rpc: Claimed<RdmaXprt>,
     recv: RecvBuf<()>,
-    how: Completion,
+    completion: Completion,
 ) {
     let this = worker.context();
     let (rpc, inflight) = rpc.withdraw();
-    let answer = Answer { rpc, recv, how };
+    let answer = Answer {
+        rpc,
+        recv,
+        completion,
+    };
     let mrs = match inflight.mrs.try_fence() {
         Ok(fence) => return complete(worker, answer, fence),
         Err(mrs) => mrs,
@@ -96,13 +68,13 @@ pub(super) fn fence(
 }
 
 /// What a Call exposed has been invalidated, or the queue pair has ended.
-pub(super) fn fenced(
+pub(super) fn invalidated(
     worker: &SendWorker<'_, ClientEp>,
     waiter: FenceWaiter,
     fence: Result<Fenced, QpEnded>,
 ) {
     let this = worker.context();
-    this.mrs_are_back();
+    this.wake_mr_waiters();
     if fence.is_err() {
         this.force_disconnect();
     }
@@ -122,18 +94,22 @@ pub(super) fn fenced(
 #[inline]
 fn complete(ep: &Endpoint<ClientEp>, answer: Answer, fence: Fenced) {
     let shared = &ep.context().shared;
-    let Answer { rpc, recv, how } = answer;
-    match how {
+    let Answer {
+        rpc,
+        recv,
+        completion,
+    } = answer;
+    match completion {
         Completion::Inline {
             start,
-            bytes,
+            len,
             by_write,
         } => {
             let buf = rpc.room();
             let room = lens(buf);
             let placement = match by_write {
-                0 => Placement::inline(bytes, &room),
-                _ => Placement::beside_write_chunk(bytes, by_write, &room),
+                0 => Placement::inline(len, &room),
+                _ => Placement::beside_write_chunk(len, by_write, &room),
             };
             let scatter = Scatter {
                 payload: start,
@@ -163,7 +139,7 @@ fn complete(ep: &Endpoint<ClientEp>, answer: Answer, fence: Fenced) {
             shared.recv_pool.put(recv);
             shared.stats.written.add(u64::from(length));
         }
-        Completion::Pulled(length) => {
+        Completion::Read(length) => {
             rpc.complete_in_place(fence, length);
             shared.recv_pool.put(recv);
         }

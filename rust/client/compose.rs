@@ -34,12 +34,14 @@ use crate::{
 };
 
 use super::{
-    complete::FenceWaiter,
+    answer::FenceWaiter,
     connection::Connection,
     inflight::segment,
-    shared::XprtShared,
-    traces,
-    transport::RdmaXprt, //
+    shared::{
+        RdmaXprt,
+        XprtShared, //
+    },
+    traces, //
 };
 
 /// A Call whose header is written and whose chunks are mapped.

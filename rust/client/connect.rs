@@ -25,7 +25,7 @@ use crate::{
 };
 
 use super::{
-    complete::FenceWaiter,
+    answer::FenceWaiter,
     connect_wait::ConnectProgress,
     connection::Connection,
     ep::ClientEp,
@@ -89,10 +89,10 @@ pub(super) fn connect(
     shared.xprt.set_window(1);
     if limits.read_depth > 0 {
         this.reply_reads.open(limits.reply_read_entries);
-        this.dones.open(&ep, DONES, limits.requests)?;
+        this.open_dones(&ep, DONES, limits.requests)?;
     }
     let first = limits.first_receives();
-    if this.receives.refill(&ep, first) < first {
+    if this.post_receives(&ep, first) < first {
         return Err(ConnectError::NoMemory);
     }
 
@@ -170,7 +170,7 @@ fn make_sender(
     shared.stats.mrs_made.add(u64::from(made));
     trace!(xprtrdma_createmrs(ep.peer_addr(), made));
     let refill = MrRefresh::new(pool.clone(), limits.mrs_per_call, MrWaiters(shared.clone()))?;
-    ep.context().refill.populate(refill);
+    ep.context().mr_refresh.populate(refill);
     let ctrl_sends = CtrlSendPool::new(ep, limits.ctrl_sends(), MIN_LEN)?;
     ep.context().ctrl_sends.populate(ctrl_sends);
     Ok(sender)
@@ -185,5 +185,5 @@ fn try_make_sender(
     shared
         .recv_pool
         .stock(ep, count, limits.own.receive_size as usize)?;
-    RequestSender::new(ep, &limits.sender()).inspect_err(|_| shared.recv_pool.empty())
+    RequestSender::new(ep, &limits.sender()).inspect_err(|_| shared.recv_pool.clear())
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a connection knows of itself, and how it meets the events of its identifier and queues.
+//! State of one connection: the context of a client's endpoint.
+//!
+//! C: xprt_rdma.h, struct rpcrdma_ep
 
 use kernel::{
     new_condvar,
@@ -22,98 +24,74 @@ use crate::{
     engine::{
         agreement::{
             Agreement,
-            Extensions,
-            ReadDepths, //
+            Extensions, //
         },
         credit::Window, //
     },
-    lib::counter::Gauge,
     sunrpc::xprt::ConnectError,
-    trace::trace,
     verbs::{
-        CmEvent,
         CtrlSendPool,
-        Drained,
         Endpoint,
-        EndpointOps,
-        Exposes,
         Fenced,
         MrRefresh,
-        QpEnded,
-        RecvBuf,
-        RecvStatus,
         RecvWorker,
-        ReplyReader,
-        ReplyReads,
-        Requester,
-        SendWorker, //
-        WcStatus,
-    },
-    wire::{
-        extensions::Offer,
-        private_data::PrivateData, //
+        ReplyReads, //
     }, //
 };
 
 use super::{
-    complete::{
-        self,
-        FenceWaiter, //
-    },
+    answer::FenceWaiter,
     connect_wait::{
-        ConnectProgress, //
-        ConnectWait,
+        ConnectProgress,
+        ConnectWait, //
     },
-    limits::Limits,
-    recv_queue::Receives,
-    reply,
-    reply_read::{
-        self,
+    dones::{
+        Done,
         Dones,
         ReplyRead, //
     },
+    limits::Limits,
+    recv_queue::RecvQueue,
     shared::{
         MrWaiters,
         XprtShared, //
-    },
-    tunables, //
+    }, //
 };
 
-/// A connection's own state.
+/// The context of a connection's endpoint.
 #[pin_data]
 pub(super) struct ClientEp {
-    /// What outlives the connection.
+    /// State that outlives the connection.
     pub(super) shared: Arc<XprtShared>,
-    /// Known once the device is.
+    /// Set once the device is known.
     limits: SetOnce<Limits>,
-    /// The Receive Queue.
-    pub(super) receives: Receives,
-    /// Calls that may be outstanding: a [`Window`]. Written by the receive worker.
+    pub(super) recv_queue: RecvQueue,
+    /// Calls that may be outstanding: a [`Window`]. Written by the receive worker only.
     window: Atomic<u64>,
-    /// What SUNRPC was told of it: as many as there are Receives for. Written by the receive
-    /// worker.
+    /// The window that SUNRPC was given: no larger than the number of posted Receives allows.
+    /// Written by the receive worker only.
     told_window: Atomic<u32>,
-    /// Messages of the receive worker's own.
+    /// Preallocated Sends of the receive worker, for RDMA_ERROR.
     pub(super) ctrl_sends: SetOnce<CtrlSendPool>,
-    /// Replies may be pulled. Known once the peer has accepted.
+    /// Both ends support pulled Replies. Set when the peer accepts.
     pulled_replies: Atomic<bool>,
-    /// Both ends allow Remote Invalidation.
-    invalidates: Atomic<bool>,
-    /// Replies that are being pulled.
+    /// Both ends support Remote Invalidation. Set when the peer accepts.
+    remote_invalidation: Atomic<bool>,
+    /// Replies that are being fetched by RDMA Read.
     #[pin]
     pub(super) reply_reads: ReplyReads<ReplyRead>,
-    /// What the peer is told afterwards.
+    /// RDMA_DONEs that acknowledge these.
     #[pin]
-    pub(super) dones: Dones,
-    /// Makes more memory regions.
-    pub(super) refill: SetOnce<Arc<MrRefresh<FenceWaiter, MrWaiters>>>,
-    /// SUNRPC knows that there is no connection: it has been told that this one is lost, or has
-    /// ended it, or there has been none yet. To tell it again would have it close the next one.
+    dones: Dones,
+    /// Allocates more MRs.
+    pub(super) mr_refresh: SetOnce<Arc<MrRefresh<FenceWaiter, MrWaiters>>>,
+    /// Set while SUNRPC already considers the transport disconnected. Calling
+    /// `xprt_force_disconnect()` again would close the *next* connection.
     disconnect_reported: Atomic<bool>,
-    /// How it was made.
+    /// Progress of the connection attempt.
     #[pin]
     pub(super) connect_wait: ConnectWait,
-    /// The fence of an RPC that is given up: one at a time.
+    /// The fence of an RPC that its task abandons. The send lock allows one such task at a time.
     #[pin]
     pub(super) fenced: Mutex<Option<Fenced>>,
     #[pin]
@@ -125,34 +103,34 @@ impl ClientEp {
         try_pin_init!(Self {
             shared,
             limits: SetOnce::new(),
-            receives: Receives::new(),
+            recv_queue: RecvQueue::new(),
             window: Atomic::new(Window::FRESH.to_bits()),
+            told_window: Atomic::new(Window::FRESH.granted()),
             ctrl_sends: SetOnce::new(),
             pulled_replies: Atomic::new(false),
-            invalidates: Atomic::new(false),
+            remote_invalidation: Atomic::new(false),
             reply_reads <- ReplyReads::new(),
             dones <- Dones::new(),
-            told_window: Atomic::new(Window::FRESH.granted()),
-            refill: SetOnce::new(),
+            mr_refresh: SetOnce::new(),
             disconnect_reported: Atomic::new(true),
             connect_wait <- ConnectWait::new(),
-            fenced <- new_mutex!(None, "Channel::fenced"),
-            fence_done <- new_condvar!("Channel::fence_done"),
+            fenced <- new_mutex!(None, "ClientEp::fenced"),
+            fence_done <- new_condvar!("ClientEp::fence_done"),
         }? Error)
     }
 
-    /// Sets the sizes, before the first Receive is posted.
+    /// Sets the limits, before the first Receive is posted.
     pub(super) fn set_limits(&self, limits: Limits) {
         self.limits.populate(limits);
     }
 
-    /// The sizes. Before the device is known, they are those of nothing.
+    /// The limits; [`Limits::NONE`] until the device is known.
     #[inline]
     pub(super) fn limits(&self) -> &Limits {
         self.limits.as_ref().unwrap_or(&Limits::NONE)
     }
 
-    /// What was agreed on beyond RFC 8166.
+    /// The extensions beyond RFC 8166 that both ends support.
     #[inline]
     pub(super) fn extensions(&self) -> Extensions {
         Extensions {
@@ -160,12 +138,23 @@ impl ClientEp {
         }
     }
 
-    /// Whether handles of the peer may be invalidated.
-    pub(super) fn invalidates(&self) -> bool {
-        self.invalidates.load(Relaxed)
+    /// Makes room for RDMA_DONEs.
+    pub(super) fn open_dones(&self, ep: &Endpoint<Self>, sends: u32, calls: u32) -> Result {
+        self.dones.open(ep, sends, calls)
     }
 
-    /// A Reply has granted credits: there are Receives for all Replies before more Calls go out.
+    /// The peer has accepted, on these terms.
+    pub(super) fn established(&self, agreement: Agreement, extensions: Extensions) {
+        self.pulled_replies
+            .store(extensions.pulled_replies, Relaxed);
+        self.remote_invalidation
+            .store(agreement.remote_invalidation, Relaxed);
+        self.disconnect_reported.store(false, Relaxed);
+        self.connect_wait
+            .answer(ConnectProgress::Established(agreement, extensions));
+    }
+
+    /// A Reply has granted `credits`. Posts Receives for all Replies before more Calls go out.
     #[inline]
     pub(super) fn grant(&self, worker: &RecvWorker<'_, Self>, credits: u32) {
         let mut window = self.window();
@@ -175,17 +164,34 @@ impl ClientEp {
         }
     }
 
-    /// Posts Receives for all messages that may come, and lets out as many Calls as have one.
+    /// Posts Receives for all messages that may arrive, and lets SUNRPC send as many Calls as have
+    /// a Receive for their Reply.
     #[inline]
     pub(super) fn refill(&self, worker: &RecvWorker<'_, Self>) {
         let backchannel = self.limits().backchannel;
         let window = self.window();
-        let standing = self.receives.refill(worker, window.receives(backchannel));
-        let open = window.covered(standing, backchannel);
+        let posted = self.post_receives(worker, window.receives(backchannel));
+        let open = window.covered(posted, backchannel);
         if open != self.told_window.load(Relaxed) {
             self.told_window.store(open, Relaxed);
             self.shared.xprt.set_window(open);
         }
+    }
+
+    /// Posts Receives if there are fewer than `needed`; returns how many are posted. Fewer than
+    /// `needed` means that memory was short or the Receive Queue has failed.
+    #[inline]
+    pub(super) fn post_receives(&self, ep: &Endpoint<Self>, needed: u32) -> u32 {
+        let limits = self.limits();
+        let pool = &self.shared.recv_pool;
+        let size = limits.own.receive_size as usize;
+        let refilled = self
+            .recv_queue
+            .refill(ep, pool, needed, limits.receive_batch(), size);
+        if refilled.is_err() {
+            self.recv_failed();
+        }
+        self.recv_queue.posted()
     }
 
     #[inline]
@@ -193,179 +199,71 @@ impl ClientEp {
         Window::from_bits(self.window.load(Relaxed))
     }
 
-    /// Regions may have been put back: who waits for some is told.
+    /// Sends `done`, or queues it until a control Send is idle.
+    pub(super) fn send_done(&self, ep: &Endpoint<Self>, done: Done) {
+        let (credits, invalidate) = self.done_terms();
+        if self.dones.send(ep, done, credits, invalidate).is_err() {
+            self.force_disconnect();
+        }
+    }
+
+    /// A control Send is idle again: sends the RDMA_DONEs that are queued.
+    pub(super) fn send_next_dones(&self, ep: &Endpoint<Self>) {
+        let (credits, invalidate) = self.done_terms();
+        if self.dones.send_next(ep, credits, invalidate).is_err() {
+            self.force_disconnect();
+        }
+    }
+
+    /// The credits in an RDMA_DONE, and whether it may invalidate the peer's handle.
+    fn done_terms(&self) -> (u32, bool) {
+        (
+            self.limits().requests,
+            self.remote_invalidation.load(Relaxed),
+        )
+    }
+
+    /// MRs may have returned to the pool: wakes the Calls that wait for some.
     #[inline]
-    pub(super) fn mrs_are_back(&self) {
-        let refill = self.refill.as_ref();
-        if refill.is_some_and(|refill| refill.pool().was_wanted()) {
+    pub(super) fn wake_mr_waiters(&self) {
+        let refresh = self.mr_refresh.as_ref();
+        if refresh.is_some_and(|refresh| refresh.pool().was_wanted()) {
             self.shared.xprt.write_space();
         }
     }
 
-    /// Whether a region had this handle for that Call, which may have been given up since.
+    /// Whether an MR had `handle` for the Call `xid`, which may have been abandoned since.
     #[cold]
     pub(super) fn gave_out(&self, xid: u32, handle: u32) -> bool {
-        let refill = self.refill.as_ref();
-        refill.is_some_and(|refill| refill.pool().gave_out(xid, handle))
+        let refresh = self.mr_refresh.as_ref();
+        refresh.is_some_and(|refresh| refresh.pool().gave_out(xid, handle))
     }
 
-    /// The attempt has failed, or the connection is lost.
-    fn over(&self, error: ConnectError) {
+    /// The connection attempt has failed, or the connection is lost. May sleep.
+    pub(super) fn connect_failed(&self, error: ConnectError) {
         if self.connect_wait.fail(error) {
             self.force_disconnect();
         }
     }
 
-    /// A Receive has failed. Not for interrupts.
-    pub(super) fn receive_failed(&self) {
+    /// A Receive has failed. May sleep.
+    pub(super) fn recv_failed(&self) {
         if self.connect_wait.recv_failed() {
             self.force_disconnect();
         }
     }
 
-    /// Has SUNRPC close the connection, once. Good in any context.
+    /// Has SUNRPC close the connection, once. Safe in any context.
+    ///
+    /// C: verbs.c, rpcrdma_force_disconnect()
     pub(super) fn force_disconnect(&self) {
         if !self.disconnect_reported.xchg(true, Relaxed) {
             self.shared.xprt.force_disconnect();
         }
     }
 
-    /// From now on nobody needs to be told that the connection is lost: it is this end's doing.
+    /// This end closes the connection: SUNRPC is not told again that it is lost.
     pub(super) fn suppress_disconnect(&self) {
         self.disconnect_reported.store(true, Relaxed);
-    }
-}
-
-impl EndpointOps for ClientEp {
-    type RecvData = ();
-
-    const BUFFERS: &'static Gauge = &tunables::MESSAGE_BYTES;
-
-    fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
-        let this = ep.context();
-        match event {
-            CmEvent::AddrResolved | CmEvent::RouteResolved => {
-                this.connect_wait.answer(ConnectProgress::Answered)
-            }
-            CmEvent::Established {
-                private_data,
-                reads,
-            } => {
-                let limits = this.limits();
-                let peer = PrivateData::of_peer(private_data);
-                let agreement = Agreement::between(&limits.own, &peer);
-                let depths = ReadDepths {
-                    initiator_depth: u32::from(limits.read_depth),
-                    responder_resources: u32::from(reads),
-                };
-                let theirs = Offer::of_peer(private_data);
-                let extensions = Extensions::between(&limits.offer(), &theirs, &depths);
-                this.pulled_replies
-                    .store(extensions.pulled_replies, Relaxed);
-                this.invalidates
-                    .store(agreement.remote_invalidation, Relaxed);
-                this.disconnect_reported.store(false, Relaxed);
-                this.connect_wait
-                    .answer(ConnectProgress::Established(agreement, extensions));
-            }
-            CmEvent::AddrError { unanswered: false } => this.over(ConnectError::Protocol),
-            CmEvent::RouteError => this.over(ConnectError::Unreachable),
-            // It does not answer. As a timeout `mount`, and others that might look elsewhere, would
-            // ask again for minutes; as an unreachable network it would end what a container waits
-            // for (fatal_neterrors), each time its server is slow to start.
-            CmEvent::AddrError { unanswered: true } | CmEvent::Unreachable => {
-                this.over(ConnectError::HostUnreachable);
-            }
-            // The peer still has an old connection, and will have noticed by the next attempt.
-            CmEvent::Rejected { stale: true } => this.over(ConnectError::NotConnected),
-            CmEvent::Rejected { .. } => this.over(ConnectError::Refused),
-            CmEvent::ConnectError | CmEvent::Disconnected => {
-                this.over(ConnectError::NotConnected);
-            }
-            CmEvent::AddrChange | CmEvent::DeviceRemoval => this.over(ConnectError::NoDevice),
-            CmEvent::Other => {}
-        }
-    }
-
-    // `qp_fatal` may be an interrupt, where SUNRPC's lock cannot be taken. What is posted is
-    // flushed after such an event, and that ends the connection.
-
-    fn device_removed(ep: &Endpoint<Self>) {
-        if let Some(device) = ep.device_name() {
-            trace!(xprtrdma_device_removal(&device, ep.peer_addr()));
-        }
-        ep.context().over(ConnectError::NoDevice);
-    }
-
-    #[inline]
-    fn trace_received(ep: &Endpoint<Self>, serial: i32, status: &RecvStatus, vendor_err: u32) {
-        let bytes = match *status {
-            RecvStatus::Received { bytes, .. } => bytes as u32,
-            _ => 0,
-        };
-        trace!(xprtrdma_wc_receive(
-            ep.recv_cid(serial),
-            status.code(),
-            vendor_err,
-            bytes
-        ));
-    }
-
-    fn received(worker: &RecvWorker<'_, Self>, recv: RecvBuf<()>, status: RecvStatus) {
-        reply::received(worker, recv, status);
-    }
-
-    fn drained(ep: &Drained<'_, Self>) {
-        ep.context().reply_reads.drained(ep);
-        // No other connection can use those that are idle.
-        ep.context().shared.recv_pool.close();
-    }
-}
-
-impl Requester for ClientEp {
-    fn sent(worker: &SendWorker<'_, Self>, status: WcStatus) {
-        let this = worker.context();
-        this.shared.xprt.write_space();
-        if status != WcStatus::Success {
-            this.force_disconnect();
-        }
-    }
-
-    fn ctrl_sent(worker: &SendWorker<'_, Self>, status: WcStatus) {
-        let this = worker.context();
-        match status {
-            WcStatus::Success => this.dones.next(worker),
-            _ => this.force_disconnect(),
-        }
-    }
-}
-
-impl Exposes for ClientEp {
-    type Token = FenceWaiter;
-
-    fn invalidated(
-        worker: &SendWorker<'_, Self>,
-        waiter: FenceWaiter,
-        fence: Result<Fenced, QpEnded>,
-    ) {
-        complete::fenced(worker, waiter, fence);
-    }
-
-    fn not_registered(worker: &SendWorker<'_, Self>, status: WcStatus) {
-        if status != WcStatus::Success {
-            worker.context().force_disconnect();
-        }
-    }
-}
-
-impl ReplyReader for ClientEp {
-    type ReplyRead = ReplyRead;
-
-    fn reply_reads(&self) -> &ReplyReads<ReplyRead> {
-        &self.reply_reads
-    }
-
-    fn pulled(worker: &SendWorker<'_, Self>, pulling: ReplyRead, status: WcStatus) {
-        reply_read::pulled(worker, pulling, status);
     }
 }

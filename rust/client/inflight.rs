@@ -27,7 +27,7 @@ use crate::{
     wire::Segment, //
 };
 
-use super::complete::FenceWaiter;
+use super::answer::FenceWaiter;
 
 /// What a Call exposes.
 pub(super) struct Inflight {

@@ -1,49 +1,60 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The connecting end: connect, send, reply, registration.
+//! The connecting end: connect, send, reply, memory registration.
 //!
-//! | file         | what                                                     | runs in                  |
-//! |--------------|----------------------------------------------------------|--------------------------|
-//! | `transport`  | what SUNRPC calls                                        | see `sunrpc::xprt::ops`   |
-//! | `connect`    | making a connection                                      | the connect worker       |
-//! | `connect_wait`    | what is asked to make one, and what is answered          | connect worker, events   |
-//! | `connection` | a connection as SUNRPC sees it                           | with the send lock       |
-//! | `ep`    | what the device reports: the handlers, and their state   | their workers            |
-//! | `send`       | choosing how a Call travels, and posting it              | an RPC's task            |
-//! | `compose`    | exposing memory, and writing a message                   | an RPC's task            |
-//! | `reply`      | what a message is, and which RPC it answers              | the receive worker       |
-//! | `complete`   | fencing what an RPC exposed, and waking its task         | the queues' workers      |
-//! | `pull`       | pulling a Reply that the server exposes                  | the queues' workers      |
-//! | `backchannel`    | Calls of the server, and their Replies                   | receive worker, a task   |
-//! | `receives`   | Receive buffers and their round                          | the receive worker       |
-//! | `inflight`   | what a Call exposes, and whether a Reply speaks of that  |                          |
-//! | `reply_histories`     | what Replies to a procedure have been like               |                          |
-//! | `limits`      | what a device is good for                                |                          |
-//! | `shared`     | what outlives a connection                               |                          |
-//! | `stats`      | counters                                                 |                          |
-//! | `traces`     | what a trace tells of Calls and Replies                  |                          |
-//! | `tunables`   | files under `/proc/sys/sunrpc`                           |                          |
+//! A file uses only files above its own in this table.
 //!
-//! Whoever connects, sends or ends a connection has the send lock (`XPRT_LOCKED`). Beside that run
-//! one worker for Receives and one for Sends, and the events of the connection manager. Where a
-//! lock is taken while another is held, it is in this order:
+//! | file            | what                                                | runs in                  |
+//! |-----------------|-----------------------------------------------------|--------------------------|
+//! | `tunables`      | sysctl files under `/proc/sys/sunrpc`               | any task                 |
+//! | `limits`        | queue depths and message sizes that a device allows | connect worker           |
+//! | `stats`         | counters of a transport for `mountstats`            | any                      |
+//! | `reply_history` | prediction, per procedure, of long Replies          | RPC task, receive worker |
+//! | `recv_queue`    | Receive Queue and its buffers                       | receive worker           |
+//! | `shared`        | state of a transport that outlives its connections  | any                      |
+//! | `answer`        | answered RPCs whose memory is not fenced yet        | receive and send worker  |
+//! | `inflight`      | memory that an outstanding Call exposes             | RPC task, receive worker |
+//! | `dones`         | RDMA_DONEs, sent or queued                          | receive and send worker  |
+//! | `connect_wait`  | wait of the connect worker for CM events            | connect worker, CM       |
+//! | `ep`            | state of one connection                             | any                      |
+//! | `connection`    | a connection as SUNRPC sees it                      | holder of the send lock  |
+//! | `traces`        | trace events with more than one argument to compute | any                      |
+//! | `connect`       | connection setup                                    | connect worker           |
+//! | `compose`       | chunks, header and payload of a Call                | RPC task                 |
+//! | `send`          | choosing how a Call travels, and posting it         | RPC task                 |
+//! | `complete`      | fencing of an answered RPC's memory, and wakeup     | receive and send worker  |
+//! | `reply_read`    | fetching of a Reply by RDMA Read                    | receive and send worker  |
+//! | `error`         | RDMA_ERROR to the server                            | receive worker           |
+//! | `backchannel`   | Calls of the server, and their Replies              | receive worker, RPC task |
+//! | `reply`         | received messages, and the RPCs that they answer    | receive worker           |
+//! | `handlers`      | callbacks of the endpoint                           | receive, send, CM worker |
+//! | `transport`     | calls from SUNRPC                                   | see `sunrpc::xprt::ops`  |
 //!
-//! * `Live::link`, then what the end of a connection takes, or `Endpoint::exposing` and after that
-//!   `ClientEp::fenced`: a task gives up an RPC, and waits for its fence;
-//! * `Dones::waiting`, then `Pool::taken`: an RDMA_DONE that waits is put into an idle message;
-//! * `ReplyReads::line`, then `SendQueue::line`: a reservation that fails has others look again.
+//! Connecting, sending and disconnecting require the send lock (`XPRT_LOCKED`). Concurrently with
+//! its holder run one worker for Receives, one for Sends, and the CM's events. Locks nest in this
+//! order:
 //!
-//! Nothing is taken inside of `ConnectWait::state`, `ClientEp::fenced` and `Endpoint::exposing`.
+//! * `XprtState::link`, then either the locks that the end of a connection takes, or
+//!   `Endpoint::exposing` and after it `ClientEp::fenced`: a task abandons an RPC and waits for its
+//!   fence;
+//! * `Dones::waiting`, then `Pool::taken`: an RDMA_DONE that is queued takes an idle control Send;
+//! * `ReplyReads::line`, then `SendQueue::line`: a failed reservation wakes the other waiters.
+//!
+//! No lock is taken inside `ConnectWait::state`, `ClientEp::fenced` or `Endpoint::exposing`.
 
 #![forbid(unsafe_code)]
 
+mod answer;
 mod backchannel;
 mod complete;
 mod compose;
 mod connect;
 mod connect_wait;
 mod connection;
+mod dones;
 mod ep;
+mod error;
+mod handlers;
 mod inflight;
 mod limits;
 mod recv_queue;
@@ -64,15 +75,19 @@ use crate::{
     sysctl::Registration, //
 };
 
-/// The client's presence in the kernel.
+/// The registrations of the client.
 pub(crate) struct Client {
-    // Goes first: transports that are made look at the tunables, which stay.
-    _class: ClassRegistration<transport::RdmaXprt>,
+    // Dropped first: new transports read the tunables.
+    _class: ClassRegistration<shared::RdmaXprt>,
     _tunables: Registration,
 }
 
 impl Client {
-    /// Offers the transport to SUNRPC.
+    /// Registers the transport class and the tunables.
+    ///
+    /// # Errors
+    ///
+    /// Those of the registrations.
     pub(crate) fn register() -> Result<Self> {
         let tunables = tunables::register()?;
         Ok(Self {

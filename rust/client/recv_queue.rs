@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Receive buffers: as many posted as Replies may come, and some more.
+//! The Receive Queue, and its buffers.
 //!
-//! A buffer goes round: posted, received into, read in place by the RPC's task, idle. It belongs to
-//! one connection. The last stage but one may outlive that, so a buffer that comes home to another
-//! connection, or to none, is dropped.
+//! A buffer is posted, received into, read in place by the RPC's task, and idle. A buffer belongs
+//! to one connection, but a task may read it after this connection has ended. A buffer that returns
+//! to the pool of another connection, or of none, is freed.
+//!
+//! C: verbs.c, rpcrdma_post_recvs(), rpcrdma_rep_get_locked(), rpcrdma_rep_put()
 
 use kernel::{
     alloc::Flags,
@@ -24,26 +26,24 @@ use crate::{
     trace::trace,
     verbs::{
         Endpoint,
-        RecvBatch, //
-        RecvBuf,
+        EndpointOps,
+        RecvBatch,
+        RecvBuf, //
     }, //
 };
 
-use super::ep::ClientEp;
-
-/// Later buffers are made in completion handlers; if there is no memory now, the next one tries
-/// again.
+/// Completion handlers allocate further buffers. Without memory, the next completion tries again.
 const FLAGS: Flags = GFP_NOWAIT;
 
 /// No connection.
 const NONE: usize = 0;
 
-/// Buffers that are not posted, all of one connection.
+/// Idle buffers, all of one connection.
 #[pin_data]
 pub(super) struct RecvPool {
     #[pin]
     idle: Pool<RecvBuf<()>>,
-    /// The domain of the connection whose buffers are kept.
+    /// Identifies the protection domain of this connection.
     pd: Atomic<usize>,
 }
 
@@ -55,42 +55,47 @@ impl RecvPool {
         })
     }
 
-    /// Keeps the buffers of a new connection.
-    pub(super) fn open(&self, ep: &Endpoint<ClientEp>) {
+    /// Admits the buffers of a new connection.
+    pub(super) fn open<C: EndpointOps>(&self, ep: &Endpoint<C>) {
         let pd = ep.pd().map_or(NONE, |pd| pd.id());
         self.pd.store(pd, Relaxed);
     }
 
-    /// Gives up the buffers that are idle, and those to come.
+    /// Frees the idle buffers, and those that return later.
     pub(super) fn close(&self) {
         self.pd.store(NONE, Relaxed);
-        // Pairs with the full barrier of putting a buffer down: whoever has not seen that this is
-        // closed has put the buffer where it is found here.
+        // Pairs with the full barrier in `Pool::put()`: a `put` that misses the store above has
+        // already added its buffer, which `clear` finds.
         smp_mb();
         self.idle.clear();
     }
 
-    /// Makes buffers for the first Receives. Sleeps.
+    /// Allocates `count` buffers of `size` bytes for the first Receives. Sleeps.
     ///
     /// # Errors
     ///
     /// `ENOMEM`, `EIO`, `EINVAL` if the endpoint is not open. The pool is empty then.
-    pub(super) fn stock(&self, ep: &Endpoint<ClientEp>, count: u32, size: usize) -> Result {
+    pub(super) fn stock<C: EndpointOps>(
+        &self,
+        ep: &Endpoint<C>,
+        count: u32,
+        size: usize,
+    ) -> Result {
         let pd = ep.pd().ok_or(EINVAL)?;
         (0..count)
             .try_for_each(|_| {
                 self.idle.put(RecvBuf::new(pd, size, (), GFP_KERNEL)?);
                 Ok(())
             })
-            .inspect_err(|_| self.empty())
+            .inspect_err(|_| self.clear())
     }
 
-    /// Gives up the buffers that are idle.
-    pub(super) fn empty(&self) {
+    /// Frees the idle buffers.
+    pub(super) fn clear(&self) {
         self.idle.clear();
     }
 
-    /// Takes back a buffer whose message nobody needs any more.
+    /// Takes back a buffer whose message is not needed any more.
     #[inline]
     pub(super) fn put(&self, recv: RecvBuf<()>) {
         let pd = recv.pd_id();
@@ -105,47 +110,67 @@ impl RecvPool {
 }
 
 /// The Receive Queue of a connection.
-pub(super) struct Receives {
-    /// How many are posted. Written by the connection's maker, and then by the receive worker.
+pub(super) struct RecvQueue {
+    /// Receives that are posted. Written by the connect worker, and then by the receive worker.
     posted: Atomic<u32>,
 }
 
-impl Receives {
+impl RecvQueue {
     pub(super) fn new() -> Self {
         Self {
             posted: Atomic::new(0),
         }
     }
 
-    /// A Receive has ended.
+    /// Receives that are posted.
     #[inline]
-    pub(super) fn ended(&self) {
+    pub(super) fn posted(&self) -> u32 {
+        self.posted.load(Relaxed)
+    }
+
+    /// A Receive has completed.
+    #[inline]
+    pub(super) fn completed(&self) {
         let posted = self.posted.load(Relaxed);
         self.posted.store(posted.saturating_sub(1), Relaxed);
     }
 
-    /// Posts Receives if there are not enough for `needed` messages; returns how many stand. If
-    /// those are fewer, there was no memory.
+    /// Posts Receives of `size` bytes if fewer than `needed` are posted: the missing ones and
+    /// `batch` more, as far as there is memory.
+    ///
+    /// # Errors
+    ///
+    /// That of `ib_post_recv()`: the Receive Queue has failed.
     #[inline]
-    pub(super) fn refill(&self, ep: &Endpoint<ClientEp>, needed: u32) -> u32 {
-        let posted = self.posted.load(Relaxed);
-        let limits = ep.context().limits();
-        let count = credit::receives_to_post(posted, needed, limits.receive_batch());
-        if count != 0 {
-            self.post(ep, count as usize, limits.own.receive_size as usize);
+    pub(super) fn refill<C: EndpointOps<RecvData = ()>>(
+        &self,
+        ep: &Endpoint<C>,
+        pool: &RecvPool,
+        needed: u32,
+        batch: u32,
+        size: usize,
+    ) -> Result {
+        let count = credit::receives_to_post(self.posted(), needed, batch);
+        if count == 0 {
+            return Ok(());
         }
-        self.posted.load(Relaxed)
+        self.post(ep, pool, count as usize, size)
     }
 
-    fn post(&self, ep: &Endpoint<ClientEp>, count: usize, size: usize) {
+    fn post<C: EndpointOps<RecvData = ()>>(
+        &self,
+        ep: &Endpoint<C>,
+        pool: &RecvPool,
+        count: usize,
+        size: usize,
+    ) -> Result {
         let Some(pd) = ep.pd() else {
-            return;
+            return Ok(());
         };
-        let recv_pool = &ep.context().shared.recv_pool;
         let mut batch = RecvBatch::new();
-        let mut idle = recv_pool.idle.get_many(count);
+        let mut idle = pool.idle.get_many(count);
         while let Some(recv) = idle.pop() {
-            // Those of another connection are dropped.
+            // Buffers of another connection are freed.
             if recv.pd_id() == pd.id() {
                 batch.push(recv);
             }
@@ -157,6 +182,7 @@ impl Receives {
             }
         }
         let mut posted = batch.len();
+        let mut result = Ok(());
         if let Err((error, mut rest)) = ep.post_recv(batch) {
             trace!(xprtrdma_post_recvs_err(
                 ep.peer_addr(),
@@ -165,12 +191,12 @@ impl Receives {
             ));
             posted -= rest.len();
             while let Some(recv) = rest.pop() {
-                recv_pool.put(recv);
+                pool.put(recv);
             }
-            ep.context().receive_failed();
+            result = Err(error);
         }
-        // CAST: No more than `count`.
-        let now = self.posted.load(Relaxed).saturating_add(posted as u32);
+        // CAST: At most `count`.
+        let now = self.posted().saturating_add(posted as u32);
         self.posted.store(now, Relaxed);
         trace!(xprtrdma_post_recvs(
             ep.peer_addr(),
@@ -178,5 +204,6 @@ impl Receives {
             posted as u32,
             now.cast_signed()
         ));
+        result
     }
 }

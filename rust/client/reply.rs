@@ -29,18 +29,15 @@ use crate::{
 };
 
 use super::{
+    answer::Completion,
     backchannel,
-    complete::{
-        self,
-        Completion, //
-    },
+    complete,
+    dones::Done,
     ep::ClientEp,
-    reply_read::{
-        self,
-        Done, //
-    },
-    traces,
-    transport::RdmaXprt, //
+    error,
+    reply_read,
+    shared::RdmaXprt,
+    traces, //
 };
 
 /// What a message means for the RPC that it answers.
@@ -58,10 +55,10 @@ enum Outcome {
 /// A Receive has ended.
 pub(super) fn received(worker: &RecvWorker<'_, ClientEp>, recv: RecvBuf<()>, status: RecvStatus) {
     let this = worker.context();
-    this.receives.ended();
+    this.recv_queue.completed();
     let RecvStatus::Received { bytes, invalidated } = status else {
         // The buffer is dropped: a queue that has failed posts no more.
-        this.receive_failed();
+        this.recv_failed();
         return;
     };
     this.shared.xprt.reset_backoff();
@@ -114,7 +111,7 @@ fn classify(
             }
         }
         Err(inbound::Response::Answer(error)) => {
-            backchannel::refuse(worker, message, &error);
+            error::send_error(worker, message, &error);
             answers_nothing();
             Outcome::Nothing
         }
@@ -143,14 +140,14 @@ fn find(
     let Some(mut rpc) = found else {
         // Whoever wanted it: the server is told that nobody will pull it.
         if let Some(done) = Done::for_reply(reply.xid, &reply.chunks.reads) {
-            this.dones.send(worker, done);
+            this.send_done(worker, done);
         }
         return Outcome::Nothing;
     };
     let arrived = match rpc.inflight().arrived(reply) {
         Ok(Arrived::Inline { payload, by_write }) => Ok(Completion::Inline {
             start,
-            bytes: payload.len(),
+            len: payload.len(),
             by_write,
         }),
         Ok(Arrived::InReplyChunk {
@@ -259,7 +256,7 @@ fn take_back(
     traces::invalidated_there(|| rpc.task(), &rpc.inflight().mrs, handle);
     let mrs = &mut rpc.inflight_mut().mrs;
     let own = mrs.take_invalidated(worker, handle);
-    worker.context().mrs_are_back();
+    worker.context().wake_mr_waiters();
     if !own {
         worker.context().force_disconnect();
     }
@@ -274,13 +271,5 @@ fn too_late(worker: &RecvWorker<'_, ClientEp>, bytes: &[u8], xid: u32, credits: 
     if this.shared.credits.answered(xid) {
         this.grant(worker, credits);
         this.shared.credits.give_back(xid);
-    }
-}
-
-/// The Reply in a message that was looked at before.
-pub(super) fn parse<'a>(this: &ClientEp, message: &'a [u8]) -> Option<RpcMsg<'a>> {
-    match inbound::from_server(message, this.extensions()) {
-        Ok(FromServer::Reply(reply)) => Some(reply),
-        _ => None,
     }
 }

@@ -18,16 +18,18 @@ use crate::{
 };
 
 use super::{
-    complete::FenceWaiter,
+    answer::FenceWaiter,
     compose::compose,
     connection::Connection,
     inflight::{
         lens,
         Inflight, //
     },
-    shared::XprtShared,
-    traces,
-    transport::RdmaXprt, //
+    shared::{
+        RdmaXprt,
+        XprtShared, //
+    },
+    traces, //
 };
 
 /// Sends a Call.
@@ -144,7 +146,7 @@ fn failed(
         if pool.has_idle() {
             shared.xprt.write_space();
         }
-        if let Some(refill) = to.ep.context().refill.as_ref() {
+        if let Some(refill) = to.ep.context().mr_refresh.as_ref() {
             refill.start();
         }
     }

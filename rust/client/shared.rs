@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a transport has from beginning to end, whether connected or not.
+//! State of a transport that outlives its connections.
+//!
+//! C: xprt_rdma.h, struct rpcrdma_xprt
 
 use kernel::{
     prelude::*,
@@ -28,29 +30,32 @@ use super::{
     recv_queue::RecvPool,
     reply_history::ReplyHistories,
     stats::Stats,
-    transport::RdmaXprt,
     tunables, //
 };
 
-/// The transport's own, shared with its connections.
+/// The client's transport: RPC-over-RDMA, the connecting end.
+pub(super) struct RdmaXprt {
+    pub(super) shared: Arc<XprtShared>,
+}
+
+/// The state that a transport shares with its connections.
 #[pin_data]
 pub(super) struct XprtShared {
-    /// SUNRPC's side of it.
+    /// SUNRPC's part of the transport.
     pub(super) xprt: XprtHandle<RdmaXprt>,
-    /// Credits of Calls that were given up.
+    /// Credits of abandoned Calls.
     pub(super) credits: Arc<Credits<XprtHandle<RdmaXprt>>>,
-    /// Reverse Calls that this end lets be outstanding.
+    /// Backchannel Calls that may be outstanding.
     pub(super) backchannel_calls: u32,
-    /// Places for reverse Calls.
+    /// Preallocated requests for these.
     pub(super) backchannel: Arc<BackchannelPool<RdmaXprt>>,
-    /// What Replies are like.
+    /// Predicts which Replies will be long.
     pub(super) reply_histories: ReplyHistories,
-    /// Counters.
     pub(super) stats: Stats,
-    /// Receive buffers.
+    /// Idle Receive buffers.
     #[pin]
     pub(super) recv_pool: RecvPool,
-    /// Bytes that a reverse Call or its Reply may have; SUNRPC asks whenever it likes.
+    /// Length limit of a backchannel Call and of its Reply. SUNRPC may ask for it at any time.
     pub(super) backchannel_payload: Atomic<u32>,
 }
 
@@ -75,13 +80,13 @@ impl XprtShared {
         )
     }
 
-    /// Notes the agreement on a connection.
+    /// Notes what a new connection allows.
     pub(super) fn agreed(&self, backchannel_payload: u32) {
         self.backchannel_payload.store(backchannel_payload, Relaxed);
     }
 }
 
-/// Calls that wait for memory regions.
+/// Wakes the Calls that wait for MRs.
 pub(super) struct MrWaiters(pub(super) Arc<XprtShared>);
 
 impl MrWaiter for MrWaiters {

@@ -36,8 +36,8 @@ use crate::{
 };
 
 use super::{
-    complete::FenceWaiter, //
-    ep::ClientEp,
+    answer::FenceWaiter,
+    ep::ClientEp, //
 };
 
 /// How a Call travels, in a trace's words.

@@ -33,21 +33,19 @@ use crate::{
 };
 
 use super::{
+    answer::FenceWaiter,
     backchannel,
-    complete::FenceWaiter,
     connect,
     connection::Connection,
     inflight::Inflight,
     limits::MAX_PAGES,
     send,
-    shared::XprtShared,
+    shared::{
+        RdmaXprt,
+        XprtShared, //
+    },
     tunables, //
 };
-
-/// RPC-over-RDMA, the connecting end.
-pub(super) struct RdmaXprt {
-    shared: Arc<XprtShared>,
-}
 
 impl Types for RdmaXprt {
     type Connection = Connection;

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! RDMA_DONEs, which acknowledge pulled Replies: sent, or queued for a control Send.
+
+use kernel::{
+    new_spinlock,
+    prelude::*,
+    sync::{
+        SetOnce,
+        SpinLock, //
+    }, //
+};
+
+use crate::{
+    sunrpc::xprt::Claimed,
+    verbs::{
+        CtrlSendPool,
+        Endpoint,
+        RecvBuf,
+        Requester, //
+    },
+    wire::{
+        HeaderWriter,
+        ReadList,
+        FIXED_LEN, //
+    }, //
+};
+
+use super::{
+    shared::RdmaXprt,
+    tunables, //
+};
+
+/// An RPC whose Reply is being fetched by RDMA Read. Owns the memory that the Reads write to.
+pub(super) struct ReplyRead {
+    pub(super) rpc: Claimed<RdmaXprt>,
+    pub(super) recv: RecvBuf<()>,
+    pub(super) length: u32,
+    pub(super) done: Done,
+}
+
+/// An RDMA_DONE to be sent.
+#[derive(Clone, Copy)]
+pub(super) struct Done {
+    xid: u32,
+    /// The peer's handle that the Send may invalidate.
+    handle: u32,
+}
+
+impl Done {
+    /// Acknowledges the Reply that has this Read list; `None` if the Reply exposes nothing.
+    pub(super) fn for_reply(xid: u32, reads: &ReadList<'_>) -> Option<Self> {
+        let first = reads.segments().next()?;
+        Some(Self {
+            xid,
+            handle: first.segment.handle,
+        })
+    }
+}
+
+/// No RDMA_DONE can be sent: the connection has to be closed.
+pub(super) struct Lost;
+
+/// A ring of RDMA_DONEs. The order matters for fairness only: the server keeps the pages of each
+/// Reply until the RDMA_DONE for this Reply arrives.
+struct DoneRing {
+    ring: KVVec<Done>,
+    first: usize,
+    count: usize,
+}
+
+impl DoneRing {
+    /// An empty ring with as many entries as `ring`.
+    const fn new(ring: KVVec<Done>) -> Self {
+        Self {
+            ring,
+            first: 0,
+            count: 0,
+        }
+    }
+
+    /// Appends `done`; `false` if the ring is full.
+    fn push(&mut self, done: Done) -> bool {
+        let end = self.index(self.count);
+        let full = self.count == self.ring.len();
+        match self.ring.get_mut(end) {
+            Some(entry) if !full => {
+                *entry = done;
+                self.count += 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The oldest entry.
+    fn first(&self) -> Option<Done> {
+        let first = self.ring.get(self.first).copied();
+        first.filter(|_| self.count > 0)
+    }
+
+    /// Removes the oldest entry, if any.
+    fn pop(&mut self) {
+        if self.count > 0 {
+            self.first = self.index(1);
+            self.count -= 1;
+        }
+    }
+
+    /// The index of the entry `distance` behind the oldest one.
+    fn index(&self, distance: usize) -> usize {
+        let index = self.first + distance;
+        index.checked_sub(self.ring.len()).unwrap_or(index)
+    }
+}
+
+/// The RDMA_DONEs of one connection.
+#[pin_data]
+pub(super) struct Dones {
+    sends: SetOnce<CtrlSendPool>,
+    #[pin]
+    waiting: SpinLock<DoneRing>,
+}
+
+impl Dones {
+    pub(super) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            sends: SetOnce::new(),
+            waiting <- new_spinlock!(DoneRing::new(KVVec::new()), "Dones::waiting"),
+        })
+    }
+
+    /// Allocates `sends` control Sends, and a ring for `calls` outstanding Calls.
+    pub(super) fn open<C: Requester>(&self, ep: &Endpoint<C>, sends: u32, calls: u32) -> Result {
+        let none = Done { xid: 0, handle: 0 };
+        let ring = KVVec::from_elem(none, calls as usize, GFP_KERNEL)?;
+        *self.waiting.lock() = DoneRing::new(ring);
+        self.sends
+            .populate(CtrlSendPool::new(ep, sends, FIXED_LEN)?);
+        Ok(())
+    }
+
+    /// Sends `done` with these `credits`, or queues it until a control Send is idle.
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`], also if the server wants more RDMA_DONEs than there can be Calls: it cannot be
+    /// trusted.
+    pub(super) fn send<C: Requester>(
+        &self,
+        ep: &Endpoint<C>,
+        done: Done,
+        credits: u32,
+        invalidate: bool,
+    ) -> Result<(), Lost> {
+        let queued = self.waiting.lock().push(done);
+        if !queued {
+            return Err(Lost);
+        }
+        self.send_next(ep, credits, invalidate)
+    }
+
+    /// Sends queued RDMA_DONEs while control Sends are idle.
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`]. The queue is empty then.
+    pub(super) fn send_next<C: Requester>(
+        &self,
+        ep: &Endpoint<C>,
+        credits: u32,
+        invalidate: bool,
+    ) -> Result<(), Lost> {
+        let Some(sends) = self.sends.as_ref() else {
+            return Ok(());
+        };
+        // The lock is held across the Sends. An RDMA_DONE that stays queued because no control Send
+        // was idle is therefore seen by the completion that makes one idle.
+        let mut waiting = self.waiting.lock();
+        while let Some(done) = waiting.first() {
+            let handle = invalidate.then_some(done.handle);
+            let sent = sends.send(ep, handle, |buf| {
+                HeaderWriter::done(buf, done.xid, credits).ok()
+            });
+            match sent {
+                Ok(Some(())) => {
+                    waiting.pop();
+                    tunables::DONES.inc();
+                }
+                Ok(None) => return Ok(()),
+                Err(_) => {
+                    waiting.count = 0;
+                    return Err(Lost);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Callbacks of a client's endpoint: CM events, completions, device removal.
+//!
+//! C: verbs.c, rpcrdma_cm_event_handler(), rpcrdma_wc_send()
+
+use crate::{
+    engine::agreement::{
+        Agreement,
+        Extensions,
+        ReadDepths, //
+    },
+    lib::counter::Gauge,
+    sunrpc::xprt::ConnectError,
+    trace::trace,
+    verbs::{
+        CmEvent,
+        Drained,
+        Endpoint,
+        EndpointOps,
+        Exposes,
+        Fenced,
+        QpEnded,
+        RecvBuf,
+        RecvStatus,
+        RecvWorker,
+        ReplyReader,
+        ReplyReads,
+        Requester,
+        SendWorker,
+        WcStatus, //
+    },
+    wire::{
+        extensions::Offer,
+        private_data::PrivateData, //
+    }, //
+};
+
+use super::{
+    answer::FenceWaiter,
+    complete,
+    connect_wait::ConnectProgress,
+    dones::ReplyRead,
+    ep::ClientEp,
+    reply,
+    reply_read,
+    tunables, //
+};
+
+impl EndpointOps for ClientEp {
+    type RecvData = ();
+
+    const BUFFERS: &'static Gauge = &tunables::MESSAGE_BYTES;
+
+    fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
+        let ctx = ep.context();
+        let error = match event {
+            CmEvent::AddrResolved | CmEvent::RouteResolved => {
+                return ctx.connect_wait.answer(ConnectProgress::Answered);
+            }
+            CmEvent::Established {
+                private_data,
+                reads,
+            } => {
+                let limits = ctx.limits();
+                let peer = PrivateData::of_peer(private_data);
+                let agreement = Agreement::between(&limits.own, &peer);
+                let depths = ReadDepths {
+                    initiator_depth: u32::from(limits.read_depth),
+                    responder_resources: u32::from(reads),
+                };
+                let theirs = Offer::of_peer(private_data);
+                let extensions = Extensions::between(&limits.offer(), &theirs, &depths);
+                return ctx.established(agreement, extensions);
+            }
+            CmEvent::Other => return,
+            CmEvent::AddrError { unanswered: false } => ConnectError::Protocol,
+            CmEvent::RouteError => ConnectError::Unreachable,
+            // The server does not answer. After ETIMEDOUT, mount(8), which might try another
+            // address, would retry for minutes. ENETUNREACH would fail the tasks of a container
+            // (fatal_neterrors) each time its server is slow to start.
+            CmEvent::AddrError { unanswered: true } | CmEvent::Unreachable => {
+                ConnectError::HostUnreachable
+            }
+            // The peer still has an old connection. By the next attempt it will have noticed.
+            CmEvent::Rejected { stale: true } => ConnectError::NotConnected,
+            CmEvent::Rejected { .. } => ConnectError::Refused,
+            CmEvent::ConnectError | CmEvent::Disconnected => ConnectError::NotConnected,
+            CmEvent::AddrChange | CmEvent::DeviceRemoval => ConnectError::NoDevice,
+        };
+        ctx.connect_failed(error);
+    }
+
+    // `qp_fatal` is not implemented: it may run in hard IRQ context, where SUNRPC's lock cannot be
+    // taken. Posted WRs are flushed after such an event, and the first flushed one closes the
+    // connection.
+
+    fn device_removed(ep: &Endpoint<Self>) {
+        if let Some(device) = ep.device_name() {
+            trace!(xprtrdma_device_removal(&device, ep.peer_addr()));
+        }
+        ep.context().connect_failed(ConnectError::NoDevice);
+    }
+
+    #[inline]
+    fn trace_received(ep: &Endpoint<Self>, serial: i32, status: &RecvStatus, vendor_err: u32) {
+        let len = match *status {
+            RecvStatus::Received { bytes, .. } => bytes as u32,
+            _ => 0,
+        };
+        trace!(xprtrdma_wc_receive(
+            ep.recv_cid(serial),
+            status.code(),
+            vendor_err,
+            len
+        ));
+    }
+
+    fn received(worker: &RecvWorker<'_, Self>, recv: RecvBuf<()>, status: RecvStatus) {
+        reply::received(worker, recv, status);
+    }
+
+    fn drained(ep: &Drained<'_, Self>) {
+        ep.context().reply_reads.drained(ep);
+        // The idle buffers are mapped for this connection's device.
+        ep.context().shared.recv_pool.close();
+    }
+}
+
+impl Requester for ClientEp {
+    fn sent(worker: &SendWorker<'_, Self>, status: WcStatus) {
+        let ctx = worker.context();
+        ctx.shared.xprt.write_space();
+        if status != WcStatus::Success {
+            ctx.force_disconnect();
+        }
+    }
+
+    fn ctrl_sent(worker: &SendWorker<'_, Self>, status: WcStatus) {
+        let ctx = worker.context();
+        match status {
+            WcStatus::Success => ctx.send_next_dones(worker),
+            _ => ctx.force_disconnect(),
+        }
+    }
+}
+
+impl Exposes for ClientEp {
+    type Token = FenceWaiter;
+
+    fn invalidated(
+        worker: &SendWorker<'_, Self>,
+        waiter: FenceWaiter,
+        fence: Result<Fenced, QpEnded>,
+    ) {
+        complete::invalidated(worker, waiter, fence);
+    }
+
+    fn not_registered(worker: &SendWorker<'_, Self>, status: WcStatus) {
+        if status != WcStatus::Success {
+            worker.context().force_disconnect();
+        }
+    }
+}
+
+impl ReplyReader for ClientEp {
+    type ReplyRead = ReplyRead;
+
+    fn reply_reads(&self) -> &ReplyReads<ReplyRead> {
+        &self.reply_reads
+    }
+
+    fn pulled(worker: &SendWorker<'_, Self>, read: ReplyRead, status: WcStatus) {
+        reply_read::done(worker, read, status);
+    }
+}
