@@ -6,19 +6,19 @@
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
-# rxe tells of each connection that ran out of retries (12), SUNRPC of servers that do
-# not answer.
+# rxe reports connections that exceeded their retries (12), SUNRPC reports servers that do not
+# respond.
 LOG_EXPECTED='rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
 (rpc_check_timeout|call_decode): [0-9]+ callbacks suppressed
 '
 
-# A device may go while it carries no more than an attempt to connect: that ends then, and
-# another is made when the device is back.
+# Removing a device ends an attempt to connect over it. The client makes another attempt when the
+# device is back.
 device_removed_while_connecting() {
 	local _ before mounting
 
 	need_link
-	# Nobody asks again soon where the server is.
+	# The neighbour entry must stay valid while the link is down.
 	modprobe nfsv4
 	server_resolve
 	trace_on
@@ -30,28 +30,28 @@ device_removed_while_connecting() {
 		[ "$(traced cm_qp_create)" -eq 0 ] || break
 		sleep 0.1
 	done
-	[ "$(traced cm_qp_create)" -gt 0 ] || fail "nobody connects"
+	[ "$(traced cm_qp_create)" -gt 0 ] || fail "the client does not connect"
 	trace_off
 	sleep 1
 	before=$SECONDS
 	device_delete "$BED_CLIENT_DEV"
-	echo "the device has gone after $((SECONDS - before)) s"
-	# The attempt itself is given up after a minute.
-	[ $((SECONDS - before)) -lt 45 ] || fail "it waited for the attempt"
+	echo "the device was removed after $((SECONDS - before)) s"
+	# The attempt itself times out after a minute.
+	[ $((SECONDS - before)) -lt 45 ] || fail "the removal waited for the attempt"
 	device_add "$BED_CLIENT_DEV"
 	link_up
-	# Where all takes many times as long, the next attempt may come before the device is back,
-	# and who mounts is told that there is none.
+	# On a slow kernel the next attempt may be made before the device is back, and mount fails.
 	wait "$mounting" || { [ "$PACE" -gt 1 ] && nfs_mount 4.2 rdma; } || fail "not mounted"
-	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "connected before"
+	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "more than one connect"
 	ls "$MNT" >/dev/null
 }
 
-# The client's route to the server. Only with that do messages of the connection manager
-# find a way out (link_down).
+# route add|del|replace: changes the client's route to the server. rxe needs it for messages of the
+# connection manager (see link_down).
 route() { on_client ip route "$1" 192.0.2.0/24 dev "$BED_CLIENT_IF" src 192.0.2.2; }
 
-# Who mounts without a route is told at once, and so is a container that has lost its own.
+# A mount without a route fails at once. So does a system call in a network namespace that has lost
+# its route, with fatal_neterrors.
 no_route() {
 	local status=0
 
@@ -63,8 +63,8 @@ no_route() {
 	sleep 2
 	route del
 	timeout 100 stat "$WORK/file" 2>&1 || status=$?
-	# 124 is that of timeout.
-	[ "$status" -eq 1 ] || fail "who waits was not told: $status"
+	# timeout exits with 124.
+	[ "$status" -eq 1 ] || fail "stat exited with $status, not with an error"
 	umount -f -l "$MNT"
 	server_start
 	status=0
@@ -72,65 +72,64 @@ no_route() {
 	route add
 	cat "$ktap_dir/mount"
 	[ "$status" -ne 0 ] || fail "mounted without a route"
-	grep -q 'Network is unreachable' "$ktap_dir/mount" || fail "that is not why"
+	grep -q 'Network is unreachable' "$ktap_dir/mount" || fail "mount failed with another error"
 	nfs_mount 4.2 rdma
 	rm -r "$MNT/no-route"
 }
 
-# pauses ATTEMPTS: waits until the client, whose server is away, has tried to connect that
-# often and pauses. After the third attempt that is for 20 seconds, 3 of which may have passed.
-pauses() {
+# wait_backoff ATTEMPTS: waits until the client has made that many attempts to connect and then
+# backs off. The backoff after the third attempt is 20 seconds, of which 3 may have passed.
+wait_backoff() {
 	local _
 
 	for _ in $(seq $((600 * PACE))); do
 		! awk -v enough="$1" '
-			/ xprtrdma_connect: / { attempts++; pause = 0 }
-			/ xprtrdma_op_connect: / { pause = !/ delay=0$/ }
-			END { exit attempts >= enough && pause ? 0 : 1 }' "$TRACING/trace" || return 0
+			/ xprtrdma_connect: / { attempts++; backoff = 0 }
+			/ xprtrdma_op_connect: / { backoff = !/ delay=0$/ }
+			END { exit attempts >= enough && backoff ? 0 : 1 }' "$TRACING/trace" || return 0
 		sleep 0.1
 	done
-	xfail_on_c "there is no pause"
+	xfail_on_c "the client does not back off"
 }
 
-# A server that has moved while the client pauses is asked at once when an administrator
-# says where it is now.
+# Writing a new server address to sysfs ends the backoff: the client connects to it at once.
 new_address_ends_backoff() {
 	local address=192.0.2.3 file began
 
 	need_local_bed
 	ip address add "$address/24" dev "$BED_SERVER_IF"
 	nfs_mount 3 rdma
-	work_dir another-address
+	work_dir new-address
 	load_start 1
 	trace_on xprtrdma_op_connect xprtrdma_connect
 	server_stop
-	pauses 3
+	wait_backoff 3
 	server_start
 	began=$SECONDS
 	file=$(with_client_sysfs sh -c \
 		'echo /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma/dstaddr')
 	with_client_sysfs timeout --foreground -s KILL $((10 * PACE)) \
-		sh -c "echo $address >$file" || fail "it is not taken in the pause"
+		sh -c "echo $address >$file" || fail "the address cannot be set during backoff"
 	load_wait_progress
 	trace_off
-	echo "I/O goes on after $((SECONDS - began)) s"
+	echo "I/O continues after $((SECONDS - began)) s"
 	grep -q " xprtrdma_op_connect: peer=\[$address\]:[0-9]* delay=0$" "$TRACING/trace" ||
-		fail "the new address is not tried at once"
+		fail "the client does not connect to the new address at once"
 	load_stop
 	rm -r "$WORK"
 }
 
-# destroyed COUNT ADDRESS SECONDS: waits until so many transports to there are destroyed.
-destroyed() {
+# wait_destroyed COUNT ADDRESS SECONDS: waits until COUNT transports to ADDRESS are destroyed.
+wait_destroyed() {
 	local deadline=$((SECONDS + $3))
 
 	while [ "$(grep -c " xprt_destroy: peer=\[$2\]" "$TRACING/trace")" -lt "$1" ]; do
-		[ "$SECONDS" -lt "$deadline" ] || fail "a transport is left after $3 s"
+		[ "$SECONDS" -lt "$deadline" ] || fail "a transport still exists after $3 s"
 		sleep 0.1
 	done
 }
 
-# Who unmounts does not wait for the pause between attempts to connect.
+# An unmount does not wait for the end of the backoff.
 unmount_during_backoff() {
 	local each asking=() connects began
 
@@ -145,23 +144,24 @@ unmount_during_backoff() {
 		stat "$WORK/$each" >/dev/null 2>&1 &
 		asking+=($!)
 	done
-	# Three for each of the connections.
-	pauses 6
+	# Three for each of the two connections.
+	wait_backoff 6
 	kill -KILL "${asking[@]}"
 	wait "${asking[@]}" 2>/dev/null || :
 	connects=$(traced xprtrdma_connect)
 	began=$SECONDS
 	umount -f "$MNT"
-	destroyed 2 "$SERVER4" 10
+	wait_destroyed 2 "$SERVER4" 10
 	echo "unmounted after $((SECONDS - began)) s"
 	trace_off
-	[ $((SECONDS - began)) -lt 10 ] || fail "it waited for the pause"
-	[ "$(traced xprtrdma_connect)" -eq "$connects" ] || fail "somebody still connects"
+	[ $((SECONDS - began)) -lt 10 ] || fail "the unmount waited for the backoff"
+	[ "$(traced xprtrdma_connect)" -eq "$connects" ] || fail "the client still connects"
 	server_start
 	rm -r "$EXPORT/unmounts"
 }
 
-# Who mounts from a server that is switched off is told what TCP would say, and may try again.
+# While the server's hardware address cannot be resolved, mount fails as with TCP: EHOSTUNREACH. A
+# later mount works.
 unresolved_neighbour() {
 	local status=0
 
@@ -171,12 +171,12 @@ unresolved_neighbour() {
 	nfs_mount 4.2 rdma clientaddr=192.0.2.2,retry=0 2>"$ktap_dir/mount" || status=$?
 	cat "$ktap_dir/mount"
 	link_up
-	[ "$status" -ne 0 ] || fail "mounted from nobody"
-	grep -q 'No route to host' "$ktap_dir/mount" || xfail_on_c "that is not why"
+	[ "$status" -ne 0 ] || fail "mounted without a server"
+	grep -q 'No route to host' "$ktap_dir/mount" || xfail_on_c "mount failed with another error"
 	nfs_mount 4.2 rdma
 }
 
-# An address on the link that is nobody's. Messages to it find their way out, and are lost.
+# An unused address on the link, with a neighbour entry: messages to it are sent and lost.
 SILENT=192.0.2.9
 
 silent_peer() {
@@ -189,28 +189,27 @@ mount_silent_peer() {
 	SERVER4=$SILENT nfs_mount 4.2 rdma "clientaddr=192.0.2.2,retry=0,$1" 2>"$ktap_dir/mount"
 }
 
-# Who mounts from a peer that is silent is told when the connection manager has given up,
-# after 74 seconds (16 messages, 4.6 seconds each), and does not try again.
+# A mount from a silent peer fails when the CM times out, after 74 seconds (16 messages, 4.6 seconds
+# each), and is not retried.
 silent_peer_times_out() {
 	local began=$SECONDS status=0
 
 	need_link
 	silent_peer replace
 	mount_silent_peer timeo=1200 || status=$?
-	echo "told after $((SECONDS - began)) s"
+	echo "mount failed after $((SECONDS - began)) s"
 	cat "$ktap_dir/mount"
-	[ "$status" -ne 0 ] || fail "mounted from nobody"
-	[ $((SECONDS - began)) -lt 110 ] || fail "it was tried again"
-	grep -q 'No route to host' "$ktap_dir/mount" || xfail_on_c "that is not why"
+	[ "$status" -ne 0 ] || fail "mounted from a silent peer"
+	[ $((SECONDS - began)) -lt 110 ] || fail "the client tried again"
+	grep -q 'No route to host' "$ktap_dir/mount" || xfail_on_c "mount failed with another error"
 }
 
-# Who mounts from a silent peer may be killed, and the attempt to connect ends then, not when the
-# connection manager has given up.
+# Killing a mount from a silent peer ends the attempt to connect, before the CM times out.
 killed_mount_ends_connect() {
 	local _ mounting began
 
 	need_link
-	# Nobody waits for what the connection manager has not been asked.
+	# Loading nfsv4 first lets the mount reach the connection manager at once.
 	modprobe nfsv4
 	silent_peer replace
 	trace_on
@@ -222,12 +221,12 @@ killed_mount_ends_connect() {
 		[ "$(traced cm_send_req)" -eq 0 ] || break
 		sleep 0.1
 	done
-	[ "$(traced cm_send_req)" -gt 0 ] || fail "nobody connects"
+	[ "$(traced cm_send_req)" -gt 0 ] || fail "the client does not connect"
 	began=$SECONDS
 	pkill -KILL -x mount.nfs
 	wait "$mounting" 2>/dev/null || :
 	until grep -q " cm_id_destroy: .* dst=$SILENT:" "$TRACING/trace"; do
-		[ $((SECONDS - began)) -lt 30 ] || xfail_on_c "the attempt goes on"
+		[ $((SECONDS - began)) -lt 30 ] || xfail_on_c "the attempt continues"
 		sleep 0.1
 	done
 	echo "ended after $((SECONDS - began)) s"

@@ -1,23 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# In the middle of I/O the server restarts, a device is taken away and given
-# back, the link goes down: I/O waits, goes on, and its data is whole. Who waits
-# for what is not there is told so, or may leave.
+# During I/O the server restarts, a device is removed and added again, or the link goes down. I/O
+# waits and continues, and the data is right. Errors concern the right RPCs only.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
-# rxe tells of each connection that ran out of retries (12), SUNRPC of servers that do
-# not answer.
+# rxe reports connections that exceeded their retries (12), SUNRPC reports servers that do not
+# respond.
 LOG_EXPECTED='rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
 (rpc_check_timeout|call_decode): [0-9]+ callbacks suppressed
 '
 
-# How often over NFSv4.2; over NFSv3 once, if not LONG.
+# Rounds per case; with NFSv3 only one, unless LONG=1.
 ROUNDS=${LONG:+100}
 ROUNDS=${ROUNDS:-2}
 
-# Whoever asks whether these succeed switches "set -e" off in them.
+# The callers test the status of these functions, which disables "set -e" in them.
 server_restart() { server_stop && sleep 2 && server_start; }
 
 server_device_removal() {
@@ -30,14 +29,14 @@ client_device_removal() {
 
 link_outage() { link_down && sleep 10 && link_up; }
 
-# io_survives VERSION PROTO DISTURBANCE
+# io_survives VERSION PROTO DISRUPTION
 io_survives() {
 	local version=$1 proto=$2 rounds=$ROUNDS round before connects
 
 	need_local_bed
 	[ "$3" != link_outage ] || need_link
 	nfs_mount "$version" "$proto"
-	work_dir "disturbed-$version-$3"
+	work_dir "survives-$version-$3"
 	load_start
 	[ "$version" != 3 ] || [ -n "$LONG" ] || rounds=1
 	for round in $(seq "$rounds"); do
@@ -46,54 +45,55 @@ io_survives() {
 		load_wait_progress
 		connects=$(($(xprt_stat connect_count) - before))
 		echo "round $round: connected $connects times"
-		[ "$connects" -gt 0 ] || fail "nothing was disturbed"
+		[ "$connects" -gt 0 ] || fail "the connection was not lost"
 		ktap_progress "$round" "$rounds"
 	done
 	load_stop
 	rm -r "$WORK"
 }
 
-# How often it takes to connect until all goes on, and how often SUNRPC is told meanwhile to
-# give a connection up.
-connects_for_one() {
-	local before told_before
+# Disconnects once. Sets connects and disconnects: how often the client connected until I/O
+# continues, and how often the module called xprt_force_disconnect() meanwhile.
+disconnect_once() {
+	local connects_before disconnects_before
 
-	before=$(xprt_stat connect_count)
-	told_before=$(traced xprt_disconnect_force)
+	connects_before=$(xprt_stat connect_count)
+	disconnects_before=$(traced xprt_disconnect_force)
 	reconnect
 	load_wait_progress
 	sleep 0.5
 	load_wait_progress
-	connects=$(($(xprt_stat connect_count) - before))
-	told=$(($(traced xprt_disconnect_force) - told_before))
-	echo "connected $connects times, told $told times"
+	connects=$(($(xprt_stat connect_count) - connects_before))
+	disconnects=$(($(traced xprt_disconnect_force) - disconnects_before))
+	echo "$connects connects, $disconnects calls of xprt_force_disconnect()"
 }
 
-# Each connection that is lost is followed by one, and not by one that is lost again: but
-# for rxe, which loses one of its own when an acknowledgement comes half a second late and
-# a registration waited behind that. That does not happen twice. Who tells of an end once more
-# may hit the next connection; most often it is not there yet.
+# A lost connection is replaced by exactly one, which is not lost in turn. The exception: rxe loses
+# a connection when an ACK is half a second late while a registration is queued, so one more attempt
+# is allowed. The module reports a disconnect to SUNRPC exactly once: a second report could close
+# the next connection, although in most cases that does not exist yet.
 one_reconnect_per_disconnect() {
-	local round connects told
+	local round connects disconnects
 
 	nfs_mount "$1" rdma
-	work_dir "one-for-each-$1"
+	work_dir "one-reconnect-$1"
 	trace_on
 	echo 1 >"$TRACING/events/sunrpc/xprt_disconnect_force/enable"
 	load_start
 	for round in $(seq $((ROUNDS + 1))); do
-		connects_for_one
-		[ "$connects" -eq 1 ] || connects_for_one
+		disconnect_once
+		[ "$connects" -eq 1 ] || disconnect_once
 		[ "$connects" -eq 1 ] || fail "round $round: connected $connects times"
-		[ "$told" -eq 1 ] || xfail_on_c "round $round: told $told times of one end"
+		[ "$disconnects" -eq 1 ] ||
+			xfail_on_c "round $round: one disconnect reported $disconnects times"
 	done
 	trace_off
 	load_stop
 	rm -r "$WORK"
 }
 
-# Nor does whoever sends on the new connection at once, and waits for a Reply, take the
-# word that there is one for its end.
+# A task that sends on a new connection and waits for the Reply, before the connect worker has woken
+# the tasks that wait for the connection, does not take that wakeup for a disconnect.
 send_before_connect_report() {
 	delay_fn return '^xprt_unlock_connect$' 100
 	one_reconnect_per_disconnect "$1"
@@ -102,30 +102,31 @@ send_before_connect_report() {
 	unload_fault_modules
 }
 
-# Messages for which the client's device had no Receive.
-unexpected() { cat "/sys/class/infiniband/$BED_CLIENT_DEV/ports/1/hw_counters/send_rnr_err"; }
+# Prints how many messages found no Receive posted at the client's device.
+rnr_errors() { cat "/sys/class/infiniband/$BED_CLIENT_DEV/ports/1/hw_counters/send_rnr_err"; }
 
-# slots CALLS REVERSE_CALLS: as many as a connection has from now on, and Receives on top.
-slots() {
+# set_slots CALLS [BACKCHANNEL_CALLS]: sets the number of slots of new connections. They determine
+# the number of Receives.
+set_slots() {
 	echo "$1" >/proc/sys/sunrpc/rdma_slot_table_entries
 	[ ! -e /proc/sys/sunrpc/rdma_max_bc_requests ] ||
 		echo "$2" >/proc/sys/sunrpc/rdma_max_bc_requests
 }
 
-# With the first Reply of a connection the server lets out many Calls. Each has its Receive
-# before it is sent, even if that takes two seconds and nobody else waits. Those that are
-# posted at first are fewer than the readers.
+# The first Reply on a connection grants credits for many Calls. The client posts a Receive for each
+# before it sends the Call, even if posting takes two seconds. The Receives posted at connect are
+# fewer than the readers.
 calls_have_receives() {
 	local before connects round each readers
 
 	need_link
-	slots 32 1
+	set_slots 32 1
 	nfs_mount "$1" rdma
 	work_dir "receives-$1"
 	for each in {1..25}; do
 		head -c 4096 /dev/zero >"$WORK/$each"
 	done
-	before=$(unexpected)
+	before=$(rnr_errors)
 	insmod "$HELPERS/delay_post_recv.ko" device="$BED_CLIENT_DEV"
 	for round in 1 2 3; do
 		delay_post_recv $((2000 * PACE))
@@ -143,10 +144,10 @@ calls_have_receives() {
 		delay_post_recv 0
 		wait "${readers[@]}" || fail "round $round: a READ has failed"
 	done
-	echo "late $(cat "$DELAY_POST_RECV/hits") times"
-	[ "$(unexpected)" -eq "$before" ] ||
-		fail "$(($(unexpected) - before)) times there was no Receive"
-	[ "$(cat "$DELAY_POST_RECV/hits")" -ge 6 ] || fail "only $(cat "$DELAY_POST_RECV/hits") were late"
+	echo "$(cat "$DELAY_POST_RECV/hits") posts of Receives were delayed"
+	[ "$(rnr_errors)" -eq "$before" ] ||
+		fail "$(($(rnr_errors) - before)) messages found no Receive"
+	[ "$(cat "$DELAY_POST_RECV/hits")" -ge 6 ] || fail "too few posts were delayed"
 	unload_fault_modules
 	rm -r "$WORK"
 }
@@ -159,8 +160,8 @@ read_past_cache() { dd if="$WORK/$1" of=/dev/null bs=4096 iflag=direct status=no
 
 FREEZER=$BED_DIR/freezer
 
-# freeze PID, thaw: as a container is frozen, or everybody before a suspend. A group of the
-# second version does not freeze who waits for a Reply.
+# freeze PID, thaw: freeze a process as for a container or a suspend. Uses cgroup v1: cgroup v2 does
+# not freeze a task that waits for a Reply.
 freeze() {
 	local _
 
@@ -173,7 +174,7 @@ freeze() {
 		[ "$(cat "$FREEZER/frozen/freezer.state")" != FROZEN ] || return 0
 		sleep 0.1
 	done
-	fail "who waits for a Reply cannot be frozen"
+	fail "cannot freeze a task that waits for a Reply"
 }
 
 thaw() {
@@ -186,12 +187,12 @@ thaw() {
 	umount "$FREEZER"
 }
 
-# The Reply has come, and its task is to run when it can.
-has_its_reply() {
+# Succeeds if the Reply of a task has arrived and the task has not run since.
+reply_is_pending() {
 	grep -q ' a:call_status .* q:none' /sys/kernel/debug/sunrpc/rpc_clnt/*/tasks
 }
 
-# A Reply that nobody has looked at yet, because who asked is frozen, does not hold the device.
+# A Reply whose task is frozen does not delay the removal of the device.
 device_removed_with_frozen_task() {
 	local asking deleting late=no _
 
@@ -206,10 +207,10 @@ device_removed_with_frozen_task() {
 	freeze "$asking"
 	pkill -CONT -x rpc.mountd
 	for _ in $(seq $((200 * PACE))); do
-		! has_its_reply || break
+		! reply_is_pending || break
 		sleep 0.1
 	done
-	has_its_reply || fail "there was no Reply"
+	reply_is_pending || fail "no Reply arrived"
 	device_delete "$BED_CLIENT_DEV" &
 	deleting=$!
 	for _ in $(seq $((100 * PACE))); do
@@ -220,25 +221,25 @@ device_removed_with_frozen_task() {
 	thaw
 	wait "$deleting" || fail "the device cannot be deleted"
 	device_add "$BED_CLIENT_DEV"
-	! wait "$asking" || fail "a file that is not there"
+	! wait "$asking" || fail "stat found a file that does not exist"
 	grep -q 'No such file' "$ktap_dir/asked" || fail "$(cat "$ktap_dir/asked")"
 	echo "as before" >"$WORK/file"
 	[ "$(cat "$WORK_ON_SERVER/file")" = "as before" ] || fail "wrong data"
-	[ "$late" = no ] || xfail_on_c "the device waited for who was frozen"
+	[ "$late" = no ] || xfail_on_c "the removal of the device waited for the frozen task"
 }
 
-# rewrite NAME OCTETS COUNT: so many Calls with as many octets each.
+# rewrite NAME SIZE COUNT: writes COUNT times SIZE bytes, each in one Call.
 rewrite() {
 	dd if=/dev/zero of="$WORK/$1" bs="$2" count="$3" oflag=direct conv=notrunc status=none
 }
 
-# A Call whose memory cannot be mapped ends its own RPC, and not that of the task which has
-# the send lock and sends what all have queued.
+# A mapping error fails the RPC whose memory could not be mapped, not the RPC of the task that holds
+# the transport lock and transmits the Calls of all tasks.
 map_error_fails_one_rpc() {
 	local each other others=() count status
 
 	nfs_mount 3 rdma
-	work_dir each-its-own
+	work_dir map-error
 	insmod "$HELPERS/fail_dma_map.ko" size=53248
 	for each in {1..6}; do
 		rewrite "other.$each" 65536 400 &
@@ -248,53 +249,53 @@ map_error_fails_one_rpc() {
 		status=0
 		timeout $((60 * PACE)) dd if=/dev/zero of="$WORK/one" bs=53248 count=1 oflag=direct \
 			conv=notrunc status=none 2>"$ktap_dir/error" || status=$?
-		# 124 is that of timeout.
-		[ "$status" -eq 1 ] || fail "sent nevertheless, or not told: $status"
+		# timeout exits with 124.
+		[ "$status" -eq 1 ] || fail "dd exited with $status, not with an error"
 		grep -q 'Input/output error' "$ktap_dir/error" || fail "$(cat "$ktap_dir/error")"
 	done
 	for other in "${others[@]}"; do
-		wait "$other" || xfail_on_c "another RPC ended with the error"
+		wait "$other" || xfail_on_c "another RPC failed with the error"
 	done
 	count=$(cat /sys/module/fail_dma_map/parameters/injected)
-	echo "$count could not be mapped"
-	[ "$count" -eq 10 ] || fail "they were tried again"
+	echo "$count mappings failed"
+	[ "$count" -eq 10 ] || fail "failed Calls were retried"
 	unload_fault_modules
-	stat "$WORK"/* >/dev/null || fail "nobody is served any more"
+	stat "$WORK"/* >/dev/null || fail "the mount does not work any more"
 	rm -r "$WORK"
 }
 
-# Who mounted softly is told when the server is gone, and served when it is back.
+# With a soft mount, system calls fail while the server is gone, and work once it is back.
 soft_mount_times_out() {
 	local each asking=()
 
 	need_local_bed
 	nfs_mount 3 rdma soft,timeo=20,retrans=1,actimeo=0
-	# What is done over this mount may fail on a machine that stands still for a moment.
-	mkdir "$EXPORT/softly"
-	touch "$EXPORT/softly"/{1..8}
+	# Made on the server: a system call on this mount may fail when the machine stalls.
+	mkdir "$EXPORT/soft"
+	touch "$EXPORT/soft"/{1..8}
 	server_stop
 	for each in {1..8}; do
-		timeout 120 stat "$MNT/softly/$each" >/dev/null 2>&1 &
+		timeout 120 stat "$MNT/soft/$each" >/dev/null 2>&1 &
 		asking+=($!)
 	done
 	for each in "${asking[@]}"; do
-		wait "$each" && fail "it was served by nobody"
-		# 124 is that of timeout.
-		[ $? -eq 1 ] || fail "it was not told"
+		wait "$each" && fail "stat succeeded without a server"
+		# timeout exits with 124.
+		[ $? -eq 1 ] || fail "stat did not fail"
 	done
 	server_start
 	for each in {1..60}; do
-		! stat "$MNT/softly"/{1..8} >/dev/null 2>&1 || break
+		! stat "$MNT/soft"/{1..8} >/dev/null 2>&1 || break
 		sleep 1
 	done
-	[ "$each" -lt 60 ] || fail "nobody is served any more"
-	rm -r "$EXPORT/softly"
+	[ "$each" -lt 60 ] || fail "the mount does not work any more"
+	rm -r "$EXPORT/soft"
 }
 
 test_cleanup() {
 	cd /
 	unload_fault_modules
-	slots $SLOTS_BEFORE
+	set_slots $SLOTS_BEFORE
 	thaw
 	! bed_is_local || pkill -CONT -x rpc.mountd || :
 	trace_off
@@ -304,7 +305,7 @@ test_cleanup() {
 } 2>/dev/null
 
 bed_up
-# What cleanup sets again.
+# test_cleanup restores these.
 SLOTS_BEFORE="$(cat /proc/sys/sunrpc/rdma_slot_table_entries)"
 if [ -e /proc/sys/sunrpc/rdma_max_bc_requests ]; then
 	SLOTS_BEFORE+=" $(cat /proc/sys/sunrpc/rdma_max_bc_requests)"

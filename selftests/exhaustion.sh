@@ -8,21 +8,20 @@ cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
 CLIENT=/proc/sys/sunrpc
 
-# How often a task went to sleep on this queue.
+# sleeps QUEUE: prints how often a task went to sleep on that queue.
 sleeps() { grep -c "rpc_task_sleep: .*queue=$1" "$TRACING/trace" || true; }
 
 mount_with_four_slots() {
 	local before
 
-	[ -e "$CLIENT/rdma_slot_table_entries" ] || skip "no such file here"
+	[ -e "$CLIENT/rdma_slot_table_entries" ] || skip "this kernel's C module has no such file"
 	before=$(cat "$CLIENT/rdma_slot_table_entries")
 	echo 4 >"$CLIENT/rdma_slot_table_entries"
-	nfs_mount "$1" rdma actimeo=0 || fail "does not mount"
+	nfs_mount "$1" rdma actimeo=0 || fail "cannot mount"
 	echo "$before" >"$CLIENT/rdma_slot_table_entries"
 }
 
-# A client that may have few Calls outstanding still does all of its work: a task waits
-# for a slot, and goes on as soon as it has got one.
+# With four slots for sixteen writers, a task waits for a slot and continues as soon as it gets one.
 tasks_wait_for_slots() {
 	local each round writers
 
@@ -30,7 +29,7 @@ tasks_wait_for_slots() {
 	work_dir few-slots
 	trace_on
 	echo 1 >"$TRACING/events/sunrpc/rpc_task_sleep/enable"
-	# Five of the sixteen have to ask at a time, which they do sooner or later.
+	# At least five tasks have to need a slot at the same time: repeat until they do.
 	for round in {1..10}; do
 		writers=()
 		for each in $(seq 16); do
@@ -44,17 +43,17 @@ tasks_wait_for_slots() {
 		[ "$(sleeps xprt_backlog)" -eq 0 ] || break
 	done
 	trace_off
-	echo "$(sleeps xprt_backlog) waits for a slot, $(sleeps delayq) for time to pass," \
+	echo "$(sleeps xprt_backlog) waits for a slot, $(sleeps delayq) sleeps on a timer," \
 		"in $round rounds"
 	[ "$(events_lost)" -eq 0 ] || fail "events were lost"
-	[ "$(sleeps xprt_backlog)" -gt 0 ] || fail "nobody waited for a slot"
-	[ "$(sleeps delayq)" -eq 0 ] || fail "who is given a slot sleeps first"
-	[ "$(cat "$WORK"/* | wc -c)" = $((16 * 307200)) ] || fail "octets are missing"
+	[ "$(sleeps xprt_backlog)" -gt 0 ] || fail "no task waited for a slot"
+	[ "$(sleeps delayq)" -eq 0 ] || fail "a task that got a slot slept on a timer first"
+	[ "$(cat "$WORK"/* | wc -c)" = $((16 * 307200)) ] || fail "data is missing"
 	rm -r "$WORK"
 }
 
-# all_are_served ROUNDS TASKS: as many tasks ask at a time, and nobody else.
-all_are_served() {
+# stat_together ROUNDS TASKS: TASKS processes stat a file at the same time, without any other load.
+stat_together() {
 	local each asking round
 
 	for round in $(seq "$1"); do
@@ -64,40 +63,40 @@ all_are_served() {
 			asking+=($!)
 		done
 		for each in "${asking[@]}"; do
-			wait "$each" || fail "a task waits for ever, in round $round"
+			wait "$each" || fail "a task hangs in round $round"
 		done
 	done
 }
 
-# Who finds no slot looks again when it waits for one. Here all of them are free by then,
-# and nobody else comes who could wake it.
+# A task that finds no slot checks again after it has joined the backlog. Here all slots are freed
+# in between, and no other task would wake it.
 slots_freed_before_wait() {
 	need_link
 	mount_with_four_slots 3
-	work_dir slots-free-again
+	work_dir slots-freed
 	touch "$WORK"/{1..5}
 	link_set_delay "$BED_CLIENT_PORT" 200
 	delay_fn entry '^xprt_add_backlog_noncongested$' 2500
 	for _ in {1..10}; do
-		all_are_served 4 5
+		stat_together 4 5
 		[ "$(delay_hits)" -eq 0 ] || break
 	done
-	echo "$(delay_hits) found no slot"
-	[ "$(delay_hits)" -gt 0 ] || fail "nobody waited for a slot"
+	echo "$(delay_hits) tasks found no slot"
+	[ "$(delay_hits)" -gt 0 ] || fail "no task waited for a slot"
 	unload_fault_modules
 	rm -r "$WORK"
 }
 
-# one_asks_meanwhile: a task frees its slot, and has found nobody who waits for one when another
-# task comes to ask. Each makes a single Call. How long the other one took.
-one_asks_meanwhile() {
-	local first times began=$SECONDS
+# stat_during_free: while a task frees its slot and has found the backlog empty, another task needs
+# a slot. Each makes a single Call. Sets took to the seconds that the second one takes.
+stat_during_free() {
+	local first hits began=$SECONDS
 
-	times=$(delay_hits)
+	hits=$(delay_hits)
 	stat - <&"$file" >/dev/null &
 	first=$!
-	while [ "$(delay_hits)" -eq "$times" ]; do
-		[ $((SECONDS - began)) -lt $((10 * PACE)) ] || fail "no slot is freed"
+	while [ "$(delay_hits)" -eq "$hits" ]; do
+		[ $((SECONDS - began)) -lt $((10 * PACE)) ] || fail "no slot was freed"
 	done
 	began=$SECONDS
 	stat - <&"$file" >/dev/null
@@ -105,14 +104,14 @@ one_asks_meanwhile() {
 	wait "$first"
 }
 
-# Who puts a slot back looks for others who have begun to wait for one since. Three of the four
-# slots are those of tasks that sleep.
+# A task that frees a slot wakes a task that has joined the backlog in the meantime. Three of the
+# four slots belong to sleeping tasks.
 freed_slot_wakes_new_waiter() {
 	local each file took writers=() _
 
-	[ "$(module_kind)" = rust ] || skip "in the C module the end of a Send may free the slot"
+	[ "$(module_kind)" = rust ] || skip "in the C module a Send completion may free the slot"
 	mount_with_four_slots 3
-	work_dir asked-meanwhile
+	work_dir freed-slot
 	touch "$WORK"/{1..4}
 	exec {file}<"$WORK/4"
 	insmod "$HELPERS/fail_dma_map.ko" size=53248 delay_ms=$((40000 * PACE)) fail=0
@@ -127,16 +126,16 @@ freed_slot_wakes_new_waiter() {
 		[ "$(sleeps delayq)" -lt 3 ] || break
 		sleep 0.1
 	done
-	[ "$(sleeps delayq)" -eq 3 ] || fail "$(sleeps delayq) tasks sleep"
+	[ "$(sleeps delayq)" -eq 3 ] || fail "$(sleeps delayq) tasks sleep, not three"
 	delay_fn return '^xprt_wake_up_backlog$' $((1500 * PACE))
 	for _ in {1..5}; do
-		one_asks_meanwhile
+		stat_during_free
 		[ "$(sleeps xprt_backlog)" -eq 0 ] || break
 	done
 	trace_off
-	echo "$(sleeps xprt_backlog) waits for a slot, $took s"
-	[ "$(sleeps xprt_backlog)" -gt 0 ] || fail "nobody waited for a slot"
-	[ "$took" -lt $((20 * PACE)) ] || xfail_on_c "nobody is given the slot that was put back"
+	echo "$(sleeps xprt_backlog) waits for a slot, the last took $took s"
+	[ "$(sleeps xprt_backlog)" -gt 0 ] || fail "no task waited for a slot"
+	[ "$took" -lt $((20 * PACE)) ] || xfail_on_c "the waiting task did not get the freed slot"
 	unload_fault_modules
 	exec {file}<&-
 	for each in "${writers[@]}"; do
@@ -145,29 +144,29 @@ freed_slot_wakes_new_waiter() {
 	rm -r "$WORK"
 }
 
-# A task finds the ring of messages full, and before it waits for room they have all been
-# sent: nobody is left to wake it.
+# A task finds the ring of send contexts full, but all Sends complete before the task starts to
+# wait: no completion is left to wake it.
 send_ring_drained_before_wait() {
-	local reverse
+	local backchannel
 
 	[ "$(module_kind)" = rust ] || skip "delays a function of this module"
-	reverse=$(cat "$CLIENT/rdma_max_bc_requests")
+	backchannel=$(cat "$CLIENT/rdma_max_bc_requests")
 	echo 1 >"$CLIENT/rdma_max_bc_requests"
 	mount_with_four_slots 3
-	echo "$reverse" >"$CLIENT/rdma_max_bc_requests"
-	work_dir room-again
+	echo "$backchannel" >"$CLIENT/rdma_max_bc_requests"
+	work_dir ring-full
 	touch "$WORK"/{1..4}
 	delay_fn entry "$RUST_SEND_DONE" $((50 * PACE)) \
 		entry '^xprt_wait_for_buffer_space$' $((400 * PACE))
-	all_are_served 8 4
-	echo "$(delay_hits 2) found the ring full, $(delay_hits) reports of messages sent"
+	stat_together 8 4
+	echo "$(delay_hits 2) tasks found the ring full, $(delay_hits) Send completions"
 	[ "$(delay_hits 2)" -gt 0 ] || fail "the ring was never full"
 	unload_fault_modules
 	rm -r "$WORK"
 }
 
-# Calls that were sent after there was no region left, and before others had been made.
-sent_meanwhile() {
+# Prints how many Calls were sent between MR exhaustion and the end of the next allocation.
+sent_without_mrs() {
 	[ "$(events_lost)" -eq 0 ] || fail "$(events_lost) events were lost"
 	awk '
 		/ xprtrdma_nomrs_err: / { short = 1 }
@@ -176,16 +175,16 @@ sent_meanwhile() {
 		END { print sent + 0 }' "$TRACING/trace"
 }
 
-# All memory regions are in use, and to make others takes long. What was sent is answered
-# meanwhile, and with the regions that this frees Calls go on.
+# All MRs are in use, and allocating others is slow. Meanwhile Replies arrive, and Calls are sent
+# with the MRs that they free.
 mrs_reused_during_allocation() {
 	local each writers=()
 
-	[ "$(module_kind)" = rust ] || skip "the C module waits until others are made"
+	[ "$(module_kind)" = rust ] || skip "the C module waits for the allocation of MRs"
 	set_pulled_replies 0 0
 	nfs_mount 4.2 rdma
 	set_pulled_replies
-	work_dir regions-come-back
+	work_dir mrs-reused
 	touch "$WORK"/{1..6}
 	delay_fn entry '^ib_alloc_mr$' 500
 	trace_on xprtrdma_nomrs_err xprtrdma_createmrs xprtrdma_post_send
@@ -199,22 +198,22 @@ mrs_reused_during_allocation() {
 	done
 	trace_off
 	unload_fault_modules
-	echo "$(traced xprtrdma_nomrs_err) found no region," \
-		"$(sent_meanwhile) Calls were sent while others were made"
-	[ "$(traced xprtrdma_nomrs_err)" -gt 0 ] || fail "there were regions for all"
-	[ "$(sent_meanwhile)" -ge 6 ] || fail "nothing was sent while regions were made"
+	echo "$(traced xprtrdma_nomrs_err) tasks found no MR," \
+		"$(sent_without_mrs) Calls were sent during allocation"
+	[ "$(traced xprtrdma_nomrs_err)" -gt 0 ] || fail "no task ran out of MRs"
+	[ "$(sent_without_mrs)" -ge 6 ] || fail "too few Calls were sent during allocation"
 	rm -r "$WORK"
 }
 
-# The connection is lost while regions are made, which takes long: the next one does not wait
-# for that, with the Calls that may free the memory.
+# The connection is lost while MRs are allocated slowly. The client reconnects without waiting for
+# the allocation: it may need the Calls of the next connection to free memory.
 disconnect_during_mr_allocation() {
 	local each writers=() _
 
 	set_pulled_replies 0 0
 	nfs_mount 4.2 rdma
 	set_pulled_replies
-	work_dir lost-meanwhile
+	work_dir disconnect
 	touch "$WORK"/{1..6}
 	delay_fn entry '^ib_alloc_mr$' $((1500 * PACE))
 	trace_on xprtrdma_createmrs
@@ -224,17 +223,17 @@ disconnect_during_mr_allocation() {
 			conv=notrunc status=none &
 		writers+=($!)
 	done
-	wait_delay_hits || fail "there were regions for all"
+	wait_delay_hits || fail "no MRs were allocated"
 	reconnect
 	for _ in $(seq $((600 * PACE))); do
 		[ "$(traced cm_qp_create)" -eq 0 ] || break
 		sleep 0.1
 	done
 	trace_off
-	grep -E ' (cm_qp_create|xprtrdma_createmrs): ' "$TRACING/trace" || fail "nobody connects"
+	grep -E ' (cm_qp_create|xprtrdma_createmrs): ' "$TRACING/trace" || fail "the client does not connect"
 	unload_fault_modules
 	grep -E -m 1 ' (cm_qp_create|xprtrdma_createmrs): ' "$TRACING/trace" |
-		grep -q ' cm_qp_create: ' || xfail_on_c "the end of the connection waited"
+		grep -q ' cm_qp_create: ' || xfail_on_c "the disconnect waited for the allocation"
 	for each in "${writers[@]}"; do
 		wait "$each" || fail "a writer failed"
 	done

@@ -1,39 +1,39 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The files under /proc/sys/sunrpc, by the C module's names: there, readable,
-# writable within their range and not beyond, and counting.
+# The files under /proc/sys/sunrpc have the C module's names, accept values within their range only,
+# and count what they should.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
 CLIENT=/proc/sys/sunrpc
 SERVER=/proc/sys/sunrpc/svc_rdma
 
-takes() {
-	echo "$2" >"$1" || fail "$1 refuses $2"
-	[ "$(cat "$1")" = "$2" ] || fail "$1 says $(cat "$1") after $2"
+accepts() {
+	echo "$2" >"$1" || fail "$1 rejects $2"
+	[ "$(cat "$1")" = "$2" ] || fail "$1 is $(cat "$1") after writing $2"
 }
 
-refuses() {
+rejects() {
 	local before
 	before=$(cat "$1")
-	! echo "$2" >"$1" 2>/dev/null || fail "$1 takes $2"
-	[ "$(cat "$1")" = "$before" ] || fail "$1 says $(cat "$1") after refusing $2"
+	! echo "$2" >"$1" 2>/dev/null || fail "$1 accepts $2"
+	[ "$(cat "$1")" = "$before" ] || fail "$1 is $(cat "$1") after rejecting $2"
 }
 
-# Tries both ends of the range and what is just outside, and puts the value
-# that was there back.
+# tunable FILE MIN MAX DEFAULT: checks the default and both ends of the range, and restores the
+# value.
 tunable() {
-	local file=$1 least=$2 most=$3 default=$4 before
+	local file=$1 min=$2 max=$3 default=$4 before
 
-	[ -e "$file" ] || fail "there is no $file"
+	[ -e "$file" ] || fail "no $file"
 	before=$(cat "$file")
-	[ "$before" = "$default" ] || fail "$file starts with $before, not $default"
-	takes "$file" "$least"
-	takes "$file" "$most"
-	refuses "$file" $((least - 1))
-	refuses "$file" $((most + 1))
-	takes "$file" "$before"
+	[ "$before" = "$default" ] || fail "the default of $file is $before, not $default"
+	accepts "$file" "$min"
+	accepts "$file" "$max"
+	rejects "$file" $((min - 1))
+	rejects "$file" $((max + 1))
+	accepts "$file" "$before"
 }
 
 # The C module has the client's files only in kernels with SUNRPC_DEBUG.
@@ -43,7 +43,7 @@ client_tunable() {
 	tunable "$CLIENT/$1" "${@:2}"
 }
 
-# One that the C module does not have.
+# For files that the C module does not have.
 rust_only_tunable() {
 	[ "$(module_kind)" != c ] || skip "the C module has no such file"
 	tunable "$@"
@@ -55,14 +55,14 @@ server_tunable() {
 	tunable "$SERVER/$1" "${@:2}"
 }
 
-# The octets of messages rise with a connection, and are all given back.
+# The memory of messages that a connection allocates is counted, and is zero again after unmount.
 message_memory_accounting() {
 	local client server each
 
-	[ "$(module_kind)" != c ] || skip "the C module does not count them"
+	[ "$(module_kind)" != c ] || skip "the C module has no such counter"
 	need_local_bed
 	each=$(cat "$CLIENT/rdma_slot_table_entries")
-	# An earlier mount's may go only now.
+	# The connections of an earlier mount are destroyed asynchronously.
 	for _ in $(seq 30); do
 		client=$(cat "$CLIENT/rdma_message_octets")
 		server=$(cat "$SERVER/message_octets")
@@ -75,7 +75,7 @@ message_memory_accounting() {
 		fail "client: $(cat "$CLIENT/rdma_message_octets")"
 	[ "$(cat "$SERVER/message_octets")" -gt $((server + each * 4096)) ] ||
 		fail "server: $(cat "$SERVER/message_octets")"
-	! echo 0 >"$CLIENT/rdma_message_octets" 2>/dev/null || fail "it can be set"
+	! echo 0 >"$CLIENT/rdma_message_octets" 2>/dev/null || fail "the counter is writable"
 	nfs_umount
 	for _ in $(seq 30); do
 		sleep 1
@@ -83,16 +83,16 @@ message_memory_accounting() {
 			[ "$(cat "$SERVER/message_octets")" -ne "$server" ] || return 0
 	done
 	fail "$(cat "$CLIENT/rdma_message_octets") and" \
-		"$(cat "$SERVER/message_octets") are left of a mount that is gone"
+		"$(cat "$SERVER/message_octets") bytes are left after the unmount"
 }
 
-# Moves what the server counts of its usual work.
-some_work() {
+# Performs READs and WRITEs with chunks.
+some_io() {
 	local each
 
 	need_local_bed
 	nfs_mount 4.2 rdma
-	work_dir some-work
+	work_dir some-io
 	for each in 1 2 3; do
 		head -c 200000 /dev/urandom >"$WORK/$each"
 	done
@@ -102,14 +102,14 @@ some_work() {
 	nfs_umount
 }
 
-# can_be_reset FILE: as is, and its number is there to be read afterwards.
-can_be_reset() {
+# check_reset FILE: writing 0 resets the counter, which can be read in small parts afterwards.
+check_reset() {
 	local file=$1
 
 	echo 0 >"$file"
-	[ "$(cat "$file")" -le 1 ] || fail "$file says $(cat "$file") after a reset"
-	# Read in small pieces, as some programs do.
-	[ "$(dd if="$file" bs=1 status=none)" -ge 0 ] || fail "$file octet by octet"
+	[ "$(cat "$file")" -le 1 ] || fail "$file is $(cat "$file") after a reset"
+	# Some programs read byte by byte.
+	[ "$(dd if="$file" bs=1 status=none)" -ge 0 ] || fail "$file cannot be read byte by byte"
 }
 
 counter() {
@@ -119,19 +119,19 @@ counter() {
 	[ "$(cat "$file")" -ge 0 ] || fail "$file is not a number"
 	case $1 in
 	read | recv | write)
-		some_work
-		[ "$(cat "$file")" -gt 1 ] || fail "$file says $(cat "$file") after some work" ;;
+		some_io
+		[ "$(cat "$file")" -gt 1 ] || fail "$file is $(cat "$file") after some I/O" ;;
 	esac
-	can_be_reset "$file"
+	check_reset "$file"
 }
 
-# Those of Replies that the client pulls; what moves the last of them is in pulled.sh.
+# The counters of pulled Replies. pulled.sh tests what advances rdma_stat_expired.
 pulled_reply_counters() {
 	local each
 
 	[ "$(module_kind)" != c ] || skip "the C module has no such files"
 	need_local_bed
-	bed_has_link || skip "over iWARP the client pulls no Replies"
+	bed_has_link || skip "the client pulls no Replies over iWARP"
 	nfs_mount 4.2 rdma
 	work_dir pulled
 	setfattr -n user.long -v "$(head -c 60000 /dev/zero | tr '\0' v)" "$WORK"
@@ -141,11 +141,11 @@ pulled_reply_counters() {
 	done
 	rm -r "$WORK"
 	for each in "$CLIENT"/rdma_stat_{pulled,done} "$SERVER/rdma_stat_exposed"; do
-		[ "$(cat "$each")" -gt 1 ] || fail "$each says $(cat "$each") after some work"
+		[ "$(cat "$each")" -gt 1 ] || fail "$each is $(cat "$each") after three long Replies"
 	done
 	nfs_umount
 	for each in "$CLIENT"/rdma_stat_{pulled,done} "$SERVER"/rdma_stat_{exposed,expired}; do
-		can_be_reset "$each"
+		check_reset "$each"
 	done
 }
 
@@ -165,7 +165,7 @@ server_counters_advance() {
 	rm -r "$WORK"
 }
 
-# eight_writers: of the same octets, in Calls that are pulled.
+# Writes the same data to eight files at a time, in Calls with Read chunks.
 eight_writers() {
 	local each writers=()
 
@@ -178,14 +178,15 @@ eight_writers() {
 	done
 }
 
-# Beyond the total a connection pulls one Call at a time, and all that was to be written is.
+# When max_pulled_pages is exhausted, a connection reads the chunks of one Call at a time. All data
+# is written.
 pulled_page_limit() {
 	local each held
 
 	[ "$(module_kind)" != c ] || skip "the C module has no such limit"
 	need_local_bed
 	nfs_mount 4.2 rdma
-	work_dir held-back
+	work_dir page-limit
 	head -c 3M /dev/urandom >"$ktap_dir/data"
 	echo 0 >"$SERVER/rdma_stat_held_back"
 	echo 1 >"$SERVER/max_pulled_pages"
@@ -197,17 +198,18 @@ pulled_page_limit() {
 		cmp "$ktap_dir/data" "$WORK/$each" || fail "file $each is different"
 	done
 	echo "$held Calls were held back"
-	[ "$held" -gt 0 ] || fail "more than one was pulled at a time"
+	[ "$held" -gt 0 ] || fail "no Call was held back"
 	eight_writers
-	[ "$(svc_stat held_back)" -eq "$held" ] || fail "Calls are held back within the total"
+	[ "$(svc_stat held_back)" -eq "$held" ] || fail "Calls were held back below the limit"
 	nfs_umount
 	for each in "$SERVER"/pulled_pages{,_strangers}; do
-		[ "$(cat "$each")" -eq 0 ] || fail "$each says $(cat "$each") with nothing pulled"
+		[ "$(cat "$each")" -eq 0 ] || fail "$each is $(cat "$each") on an idle server"
 	done
 }
 
-# RDMA Writes of the server, while directories with one file are listed 30 times.
-listing_writes() {
+# count_listing_writes SHORT_REPLIES: sets writes to the number of RDMA Writes for 30 listings of a
+# directory with one file.
+count_listing_writes() {
 	local before each
 
 	echo "$1" >"$SERVER/short_replies"
@@ -216,30 +218,30 @@ listing_writes() {
 	before=$(svc_stat write)
 	for each in {1..30}; do
 		touch "$WORK_ON_SERVER/$each"
-		[ "$(ls "$WORK")" = "$each" ] || fail "not $each alone"
+		[ "$(ls "$WORK")" = "$each" ] || fail "the directory does not list $each alone"
 		rm "$WORK_ON_SERVER/$each"
 	done
 	writes=$(($(svc_stat write) - before))
 	nfs_umount
 }
 
-# A short Reply leaves the Reply chunk as it was.
+# A short Reply is sent inline and leaves the Reply chunk unused.
 short_replies_skip_reply_chunk() {
 	local long writes
 
-	[ "$(module_kind)" != c ] || skip "the C module always writes to the Reply chunk"
+	[ "$(module_kind)" != c ] || skip "the C module always uses the Reply chunk"
 	need_local_bed
 	set_pulled_replies 0 0
 	nfs_mount 4.2 rdma
 	work_dir short-replies
 	nfs_umount
-	listing_writes 0
+	count_listing_writes 0
 	long=$writes
-	listing_writes 1
+	count_listing_writes 1
 	set_pulled_replies
-	echo "$long RDMA Writes, and $writes with short Replies"
-	[ "$long" -ge 30 ] || fail "the Reply chunk was not used"
-	[ "$writes" -le $((long - 30)) ] || fail "short Replies were not short"
+	echo "$long RDMA Writes, $writes with short_replies set"
+	[ "$long" -ge 30 ] || fail "without short_replies, the Reply chunk was not used"
+	[ "$writes" -le $((long - 30)) ] || fail "with short_replies, the Reply chunk was used"
 }
 
 test_cleanup() {
@@ -249,13 +251,13 @@ test_cleanup() {
 } 2>/dev/null
 
 bed_up
-# What RFC 8797 can tell the peer; the C module stops at 64 KiB.
-MOST_INLINE=262144 LEAST_REQ=1024
-[ "$(module_kind)" != c ] || MOST_INLINE=65536 LEAST_REQ=4096
+# The largest threshold that RFC 8797 can encode; the C module's limit is 64 KiB.
+MAX_INLINE=262144 MIN_REQ=1024
+[ "$(module_kind)" != c ] || MAX_INLINE=65536 MIN_REQ=4096
 [ $# -gt 0 ] || set -- \
 	"client_tunable rdma_slot_table_entries 4 16384 128" \
-	"client_tunable rdma_max_inline_read 1024 $MOST_INLINE 4096" \
-	"client_tunable rdma_max_inline_write 1024 $MOST_INLINE 4096" \
+	"client_tunable rdma_max_inline_read 1024 $MAX_INLINE 4096" \
+	"client_tunable rdma_max_inline_write 1024 $MAX_INLINE 4096" \
 	"client_tunable rdma_max_bc_requests 1 64 16" \
 	"client_tunable rdma_inline_write_padding 0 4096 0" \
 	"client_tunable rdma_memreg_strategy 0 6 5" \
@@ -269,7 +271,7 @@ MOST_INLINE=262144 LEAST_REQ=1024
 	"rust_only_tunable $SERVER/stall_seconds 3 3600 90" \
 	"server_tunable max_requests 4 16384 128" \
 	"server_tunable max_bc_requests 1 64 16" \
-	"server_tunable max_req_size $LEAST_REQ $MOST_INLINE 4096" \
+	"server_tunable max_req_size $MIN_REQ $MAX_INLINE 4096" \
 	"rust_only_tunable $SERVER/max_reply_size 0 262144 0" \
 	"rust_only_tunable $SERVER/remote_invalidation 0 1 1" \
 	"rust_only_tunable $SERVER/short_replies 0 1 1" short_replies_skip_reply_chunk \
