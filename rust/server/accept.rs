@@ -18,10 +18,7 @@ use super::{
         Limits,
         EXPOSED_SEGMENTS, //
     },
-    listener::{
-        ConnectRequest,
-        Listener, //
-    },
+    listener::ConnectRequest,
     read_mrs::ReadMrBudget,
     tunables, //
 };
@@ -173,7 +170,7 @@ impl Connection {
     /// end, and others from the connection manager.
     pub(super) fn accept(
         request: ConnectRequest,
-        accepting: &Accepting<'_, Listener>,
+        accepting: &Accepting<'_, Connection>,
         spare: Spare,
     ) -> Result<SvcXprt<Self>> {
         let ep = &request.endpoint;
@@ -198,7 +195,7 @@ impl Connection {
 fn make(
     ep: &Endpoint<ServerEp>,
     device: &DeviceAttrs,
-    accepting: &Accepting<'_, Listener>,
+    accepting: &Accepting<'_, Connection>,
     peer: &PrivateData,
     terms: &mut Terms,
 ) -> Result<Made> {

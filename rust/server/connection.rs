@@ -98,9 +98,11 @@ impl Spare {
     }
 }
 
-impl svc::Connection for Connection {
+impl svc::Types for Connection {
     type Call = Buffer;
+}
 
+impl svc::Connection for Connection {
     fn receive(&self, rqst: Arriving<'_, Self>) -> Received {
         self.receive_call(rqst)
     }

@@ -167,7 +167,7 @@ impl svc::Listener for Listener {
         }))
     }
 
-    fn accept(&self, accepting: Accepting<'_, Self>) -> Option<SvcXprt<Connection>> {
+    fn accept(&self, accepting: Accepting<'_, Connection>) -> Option<SvcXprt<Connection>> {
         let request = self.queue.next()?;
         let from = request.endpoint.peer_addr();
         match Connection::accept(request, &accepting, self.spare.clone()) {

@@ -9,7 +9,7 @@
 {
 	RUST_SEND_REQUEST='11request_ops12send_request'
 	RUST_SEND_DONE='9requester(6sender)?4sent'
-	RUST_ACCEPT='3svc(5class|9accepting)6accept'
+	RUST_ACCEPT='3svc3ops6accept'
 }
 
 # function_matching PATTERN: prints the only kernel function whose name matches the pattern.

@@ -40,16 +40,15 @@ use crate::{
 
 use super::{
     backchannel::{
-        destroy,
         forward,
         Backchannel,
-        BackchannelOps,
         BackchannelXprt, //
     },
-    class::{
-        self,
-        Registration, //
+    backchannel_ops::{
+        destroy,
+        BackchannelOps, //
     },
+    class::Registration,
     handle::SvcHandle,
     svc_xprt,
     transport::{
@@ -125,7 +124,7 @@ unsafe fn create<L: Listener>(args: *mut bindings::xprt_create) -> Result<*mut b
     // SAFETY: By this function's contract. The caller holds the `svc_xprt`, or another reverse
     // transport of it, and with that its memory.
     let (net, forward, addr) = unsafe {
-        if !class::is_connection((*args).bc_xprt) {
+        if !svc_xprt::is_connection((*args).bc_xprt) {
             return Err(EINVAL);
         }
         let addr = SockAddr::from_raw((*args).dstaddr, (*args).addrlen);

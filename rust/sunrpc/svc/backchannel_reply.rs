@@ -23,7 +23,7 @@ use crate::{
 use super::{
     backchannel::credits,
     rqst::Receiving,
-    transport::Connection, //
+    types::Types, //
 };
 
 /// What a client says to a reverse Call.
@@ -35,7 +35,7 @@ pub(crate) enum Answer<'a> {
     Refused,
 }
 
-impl<C: Connection> Receiving<'_, C> {
+impl<C: Types> Receiving<'_, C> {
     /// Takes the `answer` to the reverse Call `xid`, with which so many of them may be outstanding;
     /// `false` if there is no such Call. One that was given up is still there until now.
     pub(crate) fn answer_backchannel(&self, xid: u32, window: u32, answer: Answer<'_>) -> bool {

@@ -5,19 +5,24 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `transport` | what listeners and connections are to do |
+//! | `types` | the types that a connection brings along |
+//! | `accepting` | making the transport of a connection that comes in |
 //! | `class` | the class that SUNRPC makes them with |
 //! | `ops` | the tables of operations, and where they run |
-//! | `xprt` | `svc_xprt` with what belongs to it |
+//! | `svc_xprt` | `svc_xprt` with what belongs to it |
 //! | `handle` | counted references to it, for what outlives SUNRPC's calls |
 //! | `rqst` | requests that are received |
 //! | `reply` | requests whose Reply is sent |
 //! | `spare_pages` | pages that requests lack, and others had too many of |
 //! | `timer` | has a thread look at a transport after a while |
-//! | `backchannel`, `backchannel_class` | the transports of reverse Calls, and their class |
-//! | `answer` | what clients say to reverse Calls |
+//! | `backchannel` | the transport of a connection's reverse Calls |
+//! | `backchannel_class`, `backchannel_ops` | its class, and its operations |
+//! | `backchannel_reply` | what clients say to reverse Calls |
 
+mod accepting;
 mod backchannel;
 mod backchannel_class;
+mod backchannel_ops;
 mod backchannel_reply;
 mod class;
 mod handle;
@@ -28,15 +33,14 @@ mod spare_pages;
 mod svc_xprt;
 mod timer;
 mod transport;
+mod types;
 
 pub(crate) use super::error::SendError;
+pub(crate) use accepting::Accepting;
 pub(crate) use backchannel::BackchannelLimits;
 pub(crate) use backchannel_class::BackchannelRegistration;
 pub(crate) use backchannel_reply::Answer;
-pub(crate) use class::{
-    Accepting,
-    Registration, //
-};
+pub(crate) use class::Registration;
 pub(crate) use handle::SvcHandle;
 pub(crate) use reply::{
     Body,
@@ -58,3 +62,4 @@ pub(crate) use transport::{
     Connection,
     Listener, //
 };
+pub(crate) use types::Types;

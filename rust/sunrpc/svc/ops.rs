@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The operations that SUNRPC calls on a server's transports, made from safe traits. Those that
-//! make a transport are in [`class`](super::class).
+//! The operations that SUNRPC calls on a server's transports, made from safe traits.
 //!
 //! SUNRPC has one table per class. Here there are two, because what listens and what carries
 //! messages have little in common: a listener has the class's table, and gives its connections
@@ -27,14 +26,20 @@ use kernel::prelude::*;
 
 use crate::{
     bindings,
-    lib::foreign_buf::ForeignBuf, //
+    lib::{
+        foreign_buf::ForeignBuf,
+        sockaddr::SockAddr, //
+    }, //
 };
 
 use super::{
-    class,
+    accepting::Accepting,
     reply::Reply,
     rqst::Arriving,
-    svc_xprt,
+    svc_xprt::{
+        self,
+        NewXprt, //
+    },
     transport::{
         Connection,
         Listener, //
@@ -46,8 +51,8 @@ pub(super) struct Ops<L: Listener>(PhantomData<L>);
 
 impl<L: Listener> Ops<L> {
     pub(super) const LISTENER: &'static bindings::svc_xprt_ops = &bindings::svc_xprt_ops {
-        xpo_create: Some(class::create::<L>),
-        xpo_accept: Some(class::accept::<L>),
+        xpo_create: Some(create::<L>),
+        xpo_accept: Some(accept::<L>),
         xpo_has_wspace: Some(always),
         xpo_release_ctxt: Some(nothing_to_release),
         xpo_detach: Some(stop_listening::<L>),
@@ -67,6 +72,48 @@ impl<L: Listener> Ops<L> {
         xpo_kill_temp_xprt: Some(kill_temp),
         ..pin_init::zeroed()
     };
+}
+
+/// # Safety
+///
+/// Called by SUNRPC with a live service and namespace, and an address of `len` bytes.
+unsafe extern "C" fn create<L: Listener>(
+    serv: *mut bindings::svc_serv,
+    net: *mut bindings::net,
+    addr: *mut bindings::sockaddr,
+    len: c_int,
+    _flags: c_int,
+) -> *mut bindings::svc_xprt {
+    // SAFETY: By this function's contract.
+    let addr = unsafe { SockAddr::from_raw(addr, usize::try_from(len).unwrap_or(0)) };
+    let Some(addr) = addr else {
+        return Error::from_errno(-(bindings::EAFNOSUPPORT as c_int)).to_ptr();
+    };
+    // SAFETY: The class is registered, since this is an operation of it. SUNRPC keeps the service
+    // as long as its transports, and a transport its namespace.
+    let xprt = unsafe { NewXprt::<L>::new(Ops::<L>::LISTENER, serv, net) };
+    let made = xprt.and_then(|mut xprt| {
+        xprt.set_listener();
+        L::create(xprt, &addr)
+    });
+    match made {
+        Ok(xprt) => xprt.into_raw(),
+        Err(e) => e.to_ptr(),
+    }
+}
+
+/// # Safety
+///
+/// Called by SUNRPC with a busy listener.
+unsafe extern "C" fn accept<L: Listener>(xprt: *mut bindings::svc_xprt) -> *mut bindings::svc_xprt {
+    // SAFETY: By this function's contract; the caller has a reference.
+    let listener = unsafe { svc_xprt::data::<L>(xprt) };
+    // SAFETY: By this function's contract; the table is that of the listener's connections.
+    let accepting = unsafe { Accepting::new(xprt, Ops::<L>::CONNECTION) };
+    match listener.accept(accepting) {
+        Some(connection) => connection.into_raw(),
+        None => ptr::null_mut(),
+    }
 }
 
 /// # Safety

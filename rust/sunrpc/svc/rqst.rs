@@ -32,15 +32,15 @@ use crate::{
 
 use super::{
     spare_pages::SparePages,
-    transport::Connection, //
+    types::Types, //
 };
 
 /// A request about to be filled, by the only thread that receives on its transport.
 ///
 /// # Invariants
 ///
-/// The request is this thread's, its transport is busy on its behalf, and a [`Connection`] `C`.
-pub(crate) struct Arriving<'a, C: Connection> {
+/// The request is this thread's, its transport is busy on its behalf, and a connection `C`.
+pub(crate) struct Arriving<'a, C: Types> {
     rqst: *mut bindings::svc_rqst,
     _rqst: PhantomData<(&'a mut bindings::svc_rqst, C)>,
 }
@@ -49,8 +49,8 @@ pub(crate) struct Arriving<'a, C: Connection> {
 ///
 /// # Invariants
 ///
-/// The request is this thread's, and its transport a [`Connection`] `C`.
-pub(crate) struct Receiving<'a, C: Connection> {
+/// The request is this thread's, and its transport a connection `C`.
+pub(crate) struct Receiving<'a, C: Types> {
     rqst: *mut bindings::svc_rqst,
     _rqst: PhantomData<(&'a mut bindings::svc_rqst, C)>,
 }
@@ -70,7 +70,7 @@ impl Received {
     }
 }
 
-impl<'a, C: Connection> Arriving<'a, C> {
+impl<'a, C: Types> Arriving<'a, C> {
     /// # Safety
     ///
     /// The type's invariants hold for `'a`.
@@ -116,7 +116,7 @@ impl<'a, C: Connection> Arriving<'a, C> {
     }
 }
 
-impl<C: Connection> Receiving<'_, C> {
+impl<C: Types> Receiving<'_, C> {
     /// The C structure.
     #[inline]
     pub(super) fn as_ptr(&self) -> *mut bindings::svc_rqst {

@@ -32,7 +32,8 @@ use crate::{
     lib::sockaddr::{
         Net,
         SockAddr, //
-    }, //
+    },
+    sunrpc::class::StaticClass, //
 };
 
 use super::handle::{
@@ -40,6 +41,25 @@ use super::handle::{
     Header,
     SvcHandle, //
 };
+
+/// The class; its transports refer to it, and keep the module.
+pub(super) static CLASS: StaticClass<bindings::svc_xprt_class> = StaticClass::new();
+
+/// Whether `xprt` is a connection of the class, and so one of the registered listener's type.
+///
+/// # Safety
+///
+/// `xprt` is null, or valid.
+pub(super) unsafe fn is_connection(xprt: *mut bindings::svc_xprt) -> bool {
+    // SAFETY: By this function's contract. The class of a transport is constant, and so is this
+    // flag.
+    !xprt.is_null()
+        && unsafe {
+            ptr::eq((*xprt).xpt_class, CLASS.get())
+                && (&raw const (*xprt).xpt_flags).read_volatile() & (1 << bindings::XPT_LISTENER)
+                    == 0
+        }
+}
 
 /// A whole transport.
 ///
@@ -71,10 +91,9 @@ unsafe impl<T: Send> Send for NewXprt<T> {}
 impl<T: Send + Sync + 'static> NewXprt<T> {
     /// # Safety
     ///
-    /// `class`, `serv` and `net` are valid and outlive the transport, or are kept by it; `ops`
-    /// expects a transport of this type.
+    /// The class is registered, `serv` and `net` are valid and outlive the transport, or are kept by
+    /// it; `ops` expects a transport of this type.
     pub(super) unsafe fn new(
-        class: *mut bindings::svc_xprt_class,
         ops: &'static bindings::svc_xprt_ops,
         serv: *mut bindings::svc_serv,
         net: *mut bindings::net,
@@ -91,7 +110,7 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
         // SAFETY: The structure is ours; the rest by this function's contract.
         unsafe {
             let xprt = (*whole.as_ptr()).header.raw();
-            bindings::svc_xprt_init(net, class, xprt, serv);
+            bindings::svc_xprt_init(net, CLASS.get(), xprt, serv);
             (*xprt).xpt_ops = ops;
             // RFC 7530 Section 3.1: the transport controls congestion.
             bindings::set_bit(bindings::XPT_CONG_CTRL as usize, &raw mut (*xprt).xpt_flags);

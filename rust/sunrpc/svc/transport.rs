@@ -6,10 +6,7 @@
 use kernel::prelude::*;
 
 use crate::{
-    lib::{
-        foreign_buf::ForeignBuf,
-        sockaddr::SockAddr, //
-    },
+    lib::sockaddr::SockAddr,
     sunrpc::{
         error::SendError,
         xdr::XdrBuf, //
@@ -17,8 +14,8 @@ use crate::{
 };
 
 use super::{
+    accepting::Accepting,
     backchannel::BackchannelLimits,
-    class::Accepting,
     reply::Reply,
     rqst::{
         Arriving,
@@ -27,7 +24,8 @@ use super::{
     svc_xprt::{
         NewXprt,
         SvcXprt, //
-    }, //
+    },
+    types::Types, //
 };
 
 /// What listens for connections.
@@ -40,17 +38,17 @@ pub(crate) trait Listener: Send + Sync + Sized + 'static {
 
     /// Accepts one connection, after
     /// [`SvcHandle::set_connection`](super::SvcHandle::set_connection); one call at a time.
-    fn accept(&self, accepting: Accepting<'_, Self>) -> Option<SvcXprt<Self::Connection>>;
+    fn accept(
+        &self,
+        accepting: Accepting<'_, Self::Connection>,
+    ) -> Option<SvcXprt<Self::Connection>>;
 
     /// Stops listening: SUNRPC is about to drop the transport.
     fn detach(&self);
 }
 
 /// What carries Calls and Replies.
-pub(crate) trait Connection: Send + Sync + Sized + 'static {
-    /// What a Call is kept in, from its receipt until it is released.
-    type Call: ForeignBuf;
-
+pub(crate) trait Connection: Types {
     /// Receives one Call, after [`SvcHandle::set_data`](super::SvcHandle::set_data). One call at a
     /// time, until [`Arriving::let_others_in`].
     fn receive(&self, rqst: Arriving<'_, Self>) -> Received;
