@@ -1,168 +1,201 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A client that has agreed on pulled Replies (Documentation/pulled-replies.rst) and
- * keeps to that agreement or not: what it does is its own loss and nobody else's.
+ * A client that has agreed on pulled Replies (Documentation/pulled-replies.rst), and follows that
+ * protocol or violates it. A violation may cost the client its connection, but must not affect
+ * other clients.
  *
- * The server exposes PLACES Replies at a time, each for SECONDS, and RELEASE more if need be. Its
- * stall_seconds are many more; see guest.sh.
+ * guest.sh sets the server's limits: MAX_EXPOSED Replies at a time, each for EXPOSED_SECONDS. The
+ * server allows RELEASE_SECONDS more for the invalidation to complete. stall_seconds is longer
+ * than all of that.
  */
 
-#include "compat.h"
+#include <string.h>
+#include <unistd.h>
+#include "expect.h"
+#include "exposed_reply.h"
+#include "group.h"
+#include "nfs4.h"
+#include "pattern.h"
+#include "probe.h"
+#include "stall.h"
 
-#define PLACES	4
-#define SECONDS	(2 * probe.time_factor)
-#define RELEASE	30
+#define MAX_EXPOSED	4
+#define EXPOSED_SECONDS	(2 * probe.time_factor)
+#define RELEASE_SECONDS	30
+#define HELD		4		/* Replies that find no Receive */
+#define UNUSED_XID	0xdead0000	/* of no Call */
+#define FILE_LEN	16384
 
-/* What it says of itself: RFC 8797, with these flags, and that it pulls Replies. */
-#define SAYS(flags)	{ 0xf6, 0xab, 0x0e, 0x18, 1, flags, 3, 3, \
-			  0xd3, 0x97, 0x1e, 0xa4, 1, 1, 0, 0 }
-
-/* And the server is to wait for Receives as long as it takes. */
-static const struct params params_held = {
-	.private_data = SAYS(0), .private_len = 16, .responder = 16, .initiator = 16, .recv_size = 4096,
-	.rnr_forever = true,
+/* The server retries Sends without a Receive for ever. */
+static const struct params params_pulled_rnr = {
+	.private_data = { PRIVATE_MSG(0, 3, 3), PULLED_MSG },
+	.private_len = PRIVATE_MSG_LEN + PULLED_MSG_LEN,
+	.responder = 16, .initiator = 16, .recv_size = 4096, .rnr_forever = true,
 };
 
-/* Or both ends agree on Remote Invalidation. */
-static const struct params params_invalidating = {
-	.private_data = SAYS(1), .private_len = 16, .responder = 16, .initiator = 16, .recv_size = 4096,
+/* Both ends may invalidate handles of the other. */
+static const struct params params_pulled_inv = {
+	.private_data = { PRIVATE_MSG(REMOTE_INVALIDATE, 3, 3), PULLED_MSG },
+	.private_len = PRIVATE_MSG_LEN + PULLED_MSG_LEN,
+	.responder = 16, .initiator = 16, .recv_size = 4096,
 };
 
-static bool is_refused(struct conn *c)
+/* Checks that the server does not expose a Reply. */
+static bool long_reply_refused(struct conn *c)
 {
-	uint32_t xid = new_xid();
+	const uint32_t xid = new_xid();
 	struct reply r;
 
 	if (!request_long_reply(c, xid) || !get_reply(c, &r, 5000))
 		return false;
-	return r.any ? is_error(&r, xid, ERR_CHUNK) : fail("no answer");
+	return r.any ? is_error(&r, xid, ERR_CHUNK) : fail("no Reply");
 }
 
-static bool is_kept_off(struct conn *c, const struct exposed *x, enum ibv_wr_opcode what)
+static bool first_segment_denied(struct conn *c, const struct exposed *x,
+				 enum ibv_wr_opcode opcode)
 {
-	return access_denied(c, what, x->seg, 0, x->seg[0].length);
+	return access_denied(c, opcode, x->seg, 0, x->seg[0].length);
 }
 
-/* Has the file to read from. */
+/* Pulls the Reply, and sends RDMA_DONE. */
+static bool pull_and_done(struct conn *c, const struct exposed *x)
+{
+	return pull_exposed(c, x) && send_done(c, x->xid);
+}
+
+static bool get_pull_and_done(struct conn *c)
+{
+	struct exposed x;
+
+	return get_exposed(c, &x) && pull_and_done(c, &x);
+}
+
+/* Checks that the server serves another client. */
+static bool alive_elsewhere(void)
+{
+	struct conn *c = conn_open(&params_pulled);
+	const bool ok = c && get_pull_and_done(c) && alive(c);
+
+	conn_close(c);
+	return ok;
+}
+
+/* Writes the file that the other cases read. */
 static bool t_prepare(struct conn *c)
 {
-	struct enc e = { .len = 0 }, m = { .len = 0 };
-	uint32_t xid = new_xid();
-	struct reply r;
-	unsigned int at, pos;
+	const struct segment data = area_segment(c, 0, FILE_LEN);
+	struct enc e = { .len = 0 };
 
-	fill_pattern(c->area, 0, 16384);
-	enc_compound(&m, xid, 2);
-	enc_lookup(&m, "probe");
-	pos = enc_write(&m, 0, 16384);
-	enc_call_hdr(&e, xid, RDMA_MSG);
-	enc_rseg(&e, pos, c->area_mr->rkey, 16384, area_addr(c, 0));
-	enc_no_chunks(&e);
-	enc_bytes(&e, m.buf, m.len);
-	return exchange(c, &e, &r) && reply_body(&r, xid, &at) && compound_ok(r.p + at, 2);
+	fill_pattern(c->area, 0, FILE_LEN);
+	enc_write_call(&e, new_xid(), &data);
+	return compound_succeeds(c, &e, 2);
 }
 
 static bool t_agreed(struct conn *c)
 {
+	static const uint8_t block[] = { PULLED_MSG };
 	int i;
 
-	for (i = 0; i + 8 <= c->peer_private_len; i++)
-		if (!memcmp(c->peer_private + i, params_pulled.private_data + 8, 8))
+	for (i = 0; i + PULLED_MSG_LEN <= c->peer_private_len; i++)
+		if (!memcmp(c->peer_private + i, block, PULLED_MSG_LEN))
 			return true;
-	return fail("no second block from the server");
+	return fail("the server's private data offers no pulled Replies");
 }
 
 static bool t_not_agreed(struct conn *c)
 {
-	struct conn plain = *c;
-
-	return !t_agreed(&plain) && is_refused(c) && alive(c);
+	return !t_agreed(c) && long_reply_refused(c) && alive(c);
 }
 
 static bool t_pull(struct conn *c)
 {
-	struct exposed x;
 	int i;
 
-	for (i = 0; i < 3 * PLACES; i++)
-		if (!get_exposed(c, &x) || !pull_exposed(c, &x) || !send_done(c, x.xid))
+	for (i = 0; i < 3 * MAX_EXPOSED; i++)
+		if (!get_pull_and_done(c))
 			return false;
 	return alive(c);
 }
 
+enum reply_chunk { NO_REPLY_CHUNK, SHORT_REPLY_CHUNK };
+
 /*
- * Two READs, and a Write chunk for the first: the data of that goes there, all else is exposed. A
- * Reply chunk that is too small for it comes back unused.
+ * Two READs, with a Write chunk for the first one's data. The server exposes the rest. A Reply
+ * chunk that is too short for it is returned unused.
  */
-static bool pull_beside_chunks(struct conn *c, bool reply_chunk)
+static bool pull_beside_chunks(struct conn *c, enum reply_chunk reply_chunk)
 {
-	const unsigned int first = 4096, rest = READ_REPLY_LEN + READ_RESULT_LEN + LONG_READ + 3;
+	const unsigned int first = 4096;
+	const unsigned int rest = READ_REPLY_LEN + READ_RESULT_LEN + xdr_align(LONG_READ);
 	const uint32_t xid = new_xid(), handle = c->area_mr->rkey;
 	struct enc e = { .len = 0 };
+	unsigned int w, write_list, reply;
 	struct exposed x;
 	struct reply r;
-	unsigned int w, reply;
 
 	memset(c->area + AREA / 2, 0xee, first);
 	enc_call_hdr(&e, xid, RDMA_MSG);
-	enc_u32(&e, 0);
-	enc_u32(&e, 1);
-	enc_u32(&e, 1);
-	enc_seg(&e, handle, first, area_addr(c, AREA / 2));
-	enc_u32(&e, 0);
+	enc_list_end(&e);
+	write_list = e.len;
+	enc_wchunk(&e, handle, first, area_addr(c, AREA / 2));
+	enc_list_end(&e);
 	reply = e.len;
-	enc_u32(&e, reply_chunk);
-	if (reply_chunk) {
-		enc_u32(&e, 1);
-		enc_seg(&e, handle, 512, area_addr(c, AREA / 2 + first));
-	}
+	if (reply_chunk == SHORT_REPLY_CHUNK)
+		enc_wchunk(&e, handle, 512, area_addr(c, AREA / 2 + first));
+	else
+		enc_no_reply_chunk(&e);
 	enc_compound(&e, xid, 3);
 	enc_lookup(&e, "probe");
 	enc_read(&e, 0, first);
 	enc_read(&e, first, LONG_READ);
 	if (!exchange(c, &e, &r) || !parse_exposed(&r, xid, &x, &w) ||
-	    !chunk_returned(&r, &w, e.buf + 20, first))
+	    !chunk_returned(&r, &w, e.buf + write_list, first))
 		return false;
-	if (!reply_chunk && !no_more_chunks(&r, w))
+	if (reply_chunk == NO_REPLY_CHUNK && !no_more_chunks(&r, w))
 		return false;
-	w++;
-	if (reply_chunk && !chunk_returned(&r, &w, e.buf + reply, 0))
+	w++;		/* the end of the Write list */
+	if (reply_chunk == SHORT_REPLY_CHUNK && !chunk_returned(&r, &w, e.buf + reply, 0))
 		return false;
 	if (x.length != rest || read_exposed(c, &x))
-		return fail("%u octets exposed in %u segments, not %u", x.length, x.n, rest);
-	return get_word(c->area, RPC_XID) == xid && compound_ok(c->area, 3) &&
-	       check_pattern("what was written", c->area + AREA / 2, 0, first) &&
-	       check_pattern("what was pulled", c->area + rest - LONG_READ - 3, first, LONG_READ) &&
+		return fail("%u bytes are exposed in %u segments, expected %u", x.length, x.n, rest);
+	return compound_ok_xid(c->area, xid, 3) &&
+	       check_pattern("data in the Write chunk", c->area + AREA / 2, 0, first) &&
+	       check_pattern("data in the exposed Reply", c->area + rest - xdr_align(LONG_READ),
+			     first, LONG_READ) &&
 	       send_done(c, xid) && alive(c);
 }
 
 static bool t_beside_chunks(struct conn *c)
 {
-	return pull_beside_chunks(c, false) && pull_beside_chunks(c, true);
+	return pull_beside_chunks(c, NO_REPLY_CHUNK) && pull_beside_chunks(c, SHORT_REPLY_CHUNK);
 }
 
-/* Who keeps RDMA_DONE back has no more places, and no more memory after a while. */
-static bool t_never(struct conn *c)
+/*
+ * Without RDMA_DONE the client uses up its exposed Replies. The server ends their exposure after a
+ * while, but exposes no others until the RDMA_DONEs arrive.
+ */
+static bool t_no_done(struct conn *c)
 {
-	struct exposed x[PLACES], again;
+	struct exposed x[MAX_EXPOSED];
 	int i;
 
-	for (i = 0; i < PLACES; i++)
+	for (i = 0; i < MAX_EXPOSED; i++)
 		if (!get_exposed(c, &x[i]))
 			return false;
-	if (!is_refused(c))
+	if (!long_reply_refused(c))
 		return false;
-	sleep(SECONDS + 2);
-	if (!is_refused(c) || !alive(c))
+	sleep(EXPOSED_SECONDS + 2);
+	if (!long_reply_refused(c) || !alive(c))
 		return false;
-	for (i = 0; i < PLACES; i++)
+	for (i = 0; i < MAX_EXPOSED; i++)
 		if (!send_done(c, x[i].xid))
 			return false;
 	usleep(300000);
-	return get_exposed(c, &again) && pull_exposed(c, &again) && send_done(c, again.xid) && alive(c);
+	return get_pull_and_done(c) && alive(c);
 }
 
-static bool t_stray(struct conn *c)
+/* RDMA_DONEs twice, with an XID that is not exposed, too long, and too short. */
+static bool t_stray_done(struct conn *c)
 {
 	struct enc e = { .len = 0 };
 	struct exposed x, y;
@@ -171,74 +204,62 @@ static bool t_stray(struct conn *c)
 	if (!get_exposed(c, &x) || !get_exposed(c, &y) || !pull_exposed(c, &x))
 		return false;
 	for (i = 0; i < 20; i++)
-		if (!send_done(c, x.xid) || !send_done(c, 0xdead0000 + i))
+		if (!send_done(c, x.xid) || !send_done(c, UNUSED_XID + i))
 			return false;
-	/* With garbage behind it, and too short. */
-	enc_hdr(&e, 0xdead1000, 1, 0xffffffff, RDMA_DONE);
+	enc_hdr(&e, UNUSED_XID + 0x1000, RPCRDMA_VERSION, 0xffffffff, RDMA_DONE);
 	for (i = 0; i < 40; i++)
 		enc_u32(&e, 0xffffffff);
 	if (!ignored(c, &e))
 		return false;
-	e.len = 12;
+	e.len = HDR_FIXED_LEN - 4;
 	if (!ignored(c, &e))
 		return false;
-	/* The other one is still there. */
-	return pull_exposed(c, &y) && send_done(c, y.xid) && alive(c);
+	/* The other Reply is still exposed. */
+	return pull_and_done(c, &y) && alive(c);
 }
 
-/* RDMA_DONE for a Reply that cannot have been seen. */
-static bool t_early(struct conn *c)
+/* An RDMA_DONE right behind the Call: it arrives before or after the Reply is exposed. */
+static bool t_early_done(struct conn *c)
 {
-	struct exposed x;
 	struct reply r;
 	uint32_t xid;
 	int i;
 
-	for (i = 0; i < 5 * PLACES; i++) {
+	for (i = 0; i < 5 * MAX_EXPOSED; i++) {
 		xid = new_xid();
 		if (!request_long_reply(c, xid) || !send_done(c, xid) || !get_reply(c, &r, 5000))
 			return false;
 		if (!r.any)
-			return fail("no answer");
-		/* It came too early, or just in time. */
+			return fail("no Reply");
 		send_done(c, xid);
 	}
 	usleep(300000);
-	return get_exposed(c, &x) && pull_exposed(c, &x) && send_done(c, x.xid) && alive(c);
-}
-
-/* What ends a connection ends no other. */
-static bool alive_elsewhere(void)
-{
-	struct conn *c = conn_open(&params_pulled);
-	struct exposed x;
-	bool ok = c && get_exposed(c, &x) && pull_exposed(c, &x) && send_done(c, x.xid) && alive(c);
-
-	conn_close(c);
-	return ok;
+	return get_pull_and_done(c) && alive(c);
 }
 
 static bool t_write(struct conn *c)
 {
 	struct exposed x;
 
-	return get_exposed(c, &x) && is_kept_off(c, &x, IBV_WR_RDMA_WRITE) && alive_elsewhere();
+	return get_exposed(c, &x) && first_segment_denied(c, &x, IBV_WR_RDMA_WRITE) &&
+	       alive_elsewhere();
 }
 
-/* One octet before what is exposed, and one behind it, are nobody's. */
+/* One byte before, or behind, the exposed Reply. */
 static bool t_beyond(struct conn *unused)
 {
-	unsigned int i;
+	unsigned int before;
 
 	(void)unused;
-	for (i = 0; i < 2; i++) {
+	for (before = 0; before < 2; before++) {
 		struct conn *c = conn_open(&params_pulled);
 		const struct segment *s;
 		struct exposed x;
 		bool ok = c && get_exposed(c, &x);
 
-		s = i ? &x.seg[0] : &x.seg[x.n - 1];
-		ok = ok && access_denied(c, IBV_WR_RDMA_READ, s, i ? -1 : (int64_t)s->length, 1);
+		s = before ? &x.seg[0] : &x.seg[x.n - 1];
+		ok = ok && access_denied(c, IBV_WR_RDMA_READ, s,
+					 before ? -1 : (int64_t)s->length, 1);
 		conn_close(c);
 		if (!ok)
 			return false;
@@ -246,21 +267,25 @@ static bool t_beyond(struct conn *unused)
 	return alive_elsewhere();
 }
 
+/* A Reply that is exposed to another client, which can still pull it. */
 static bool t_foreign(struct conn *c)
 {
-	struct exposed x, y;
 	struct conn *other = conn_open(&params_pulled);
+	struct exposed x;
 	int64_t begin;
 	bool ok;
 
 	if (!other || !get_exposed(other, &x))
 		return false;
 	begin = now_ms();
-	ok = is_kept_off(c, &x, IBV_WR_RDMA_READ);
-	/* If the word of that is lost, it may take longer than a Reply is exposed. */
-	if (ok && now_ms() - begin < SECONDS * 900)
-		ok = pull_exposed(other, &x) && send_done(other, x.xid) && get_exposed(other, &y) &&
-			pull_exposed(other, &y) && alive(other);
+	ok = first_segment_denied(c, &x, IBV_WR_RDMA_READ);
+	/* If the NAK is lost, the denial may take longer than the Reply is exposed. */
+	if (ok && now_ms() - begin < EXPOSED_SECONDS * 900) {
+		struct exposed y;
+
+		ok = pull_and_done(other, &x) && get_exposed(other, &y) &&
+		     pull_exposed(other, &y) && alive(other);
+	}
 	conn_close(other);
 	return ok && alive_elsewhere();
 }
@@ -271,12 +296,15 @@ static bool t_late(struct conn *c)
 
 	if (!get_exposed(c, &x))
 		return false;
-	sleep(SECONDS + 2);
-	return is_kept_off(c, &x, IBV_WR_RDMA_READ) && alive_elsewhere();
+	sleep(EXPOSED_SECONDS + 2);
+	return first_segment_denied(c, &x, IBV_WR_RDMA_READ) && alive_elsewhere();
 }
 
-/* What is to end the exposure waits behind a Send, as long as the client likes: no longer. */
-static bool t_held(struct conn *c)
+/*
+ * The server's LOCAL_INV waits behind Sends that find no Receive. The server has to close the
+ * connection after RELEASE_SECONDS.
+ */
+static bool t_held_release(struct conn *c)
 {
 	struct exposed x;
 	int64_t begin;
@@ -287,51 +315,53 @@ static bool t_held(struct conn *c)
 	if (!get_exposed(c, &x))
 		return false;
 	begin = now_ms();
-	if (!withhold_receives(c, 4))
+	if (!withhold_receives(c, HELD))
 		return false;
-	for (i = 0; i < SECONDS + 60 * probe.time_factor && !disconnected(c); i++)
+	for (i = 0; i < EXPOSED_SECONDS + 60 * probe.time_factor && !disconnected(c); i++)
 		sleep(1);
 	if (!c->disconnected)
-		return fail("its pages are held for ever");
-	if (now_ms() - begin < RELEASE * 1000)
-		return fail("the connection ended after %d s, for another reason", i);
+		return fail("the server keeps the Reply's pages for ever");
+	if (now_ms() - begin < RELEASE_SECONDS * 1000)
+		return fail("disconnected after %d s, before the limit of %d s", i,
+			    RELEASE_SECONDS);
 	return alive_elsewhere();
 }
 
-/* Any handle of the Reply that it is about. */
+/* RDMA_DONE invalidates the first or the last handle of its Reply. */
 static bool t_invalidate(struct conn *c)
 {
 	struct exposed x;
 	int i;
 
-	for (i = 0; i < 3 * PLACES; i++)
+	for (i = 0; i < 3 * MAX_EXPOSED; i++)
 		if (!get_exposed(c, &x) || !pull_exposed(c, &x) ||
-		    !post_done_invalidating(c, x.xid, x.seg[i & 1 ? 0 : x.n - 1].handle) || !wait_sent(c))
+		    !post_done_invalidating(c, x.xid, x.seg[i & 1 ? 0 : x.n - 1].handle) ||
+		    !wait_sent(c))
 			return false;
 	return alive(c);
 }
 
 /*
- * What invalidates the handle of a Reply that it is not about. The server may be gone before
- * it has acknowledged that.
+ * Messages that invalidate a handle of Reply @y, which they are not about. The server may
+ * disconnect before it acknowledges them, so they are only posted.
  */
 static bool done_with_another(struct conn *c, const struct exposed *x, const struct exposed *y)
 {
 	return post_done_invalidating(c, x->xid, y->seg[0].handle);
 }
 
-static bool done_with_nothing(struct conn *c, const struct exposed *x, const struct exposed *y)
+static bool unknown_done(struct conn *c, const struct exposed *x, const struct exposed *y)
 {
 	(void)x;
-	return post_done_invalidating(c, 0xdead0000, y->seg[0].handle);
+	return post_done_invalidating(c, UNUSED_XID, y->seg[0].handle);
 }
 
-static bool done_twice(struct conn *c, const struct exposed *x, const struct exposed *y)
+static bool second_done(struct conn *c, const struct exposed *x, const struct exposed *y)
 {
 	return send_done(c, x->xid) && post_done_invalidating(c, x->xid, y->seg[0].handle);
 }
 
-static bool call_with(struct conn *c, const struct exposed *x, const struct exposed *y)
+static bool call_invalidating(struct conn *c, const struct exposed *x, const struct exposed *y)
 {
 	struct enc e;
 
@@ -340,26 +370,24 @@ static bool call_with(struct conn *c, const struct exposed *x, const struct expo
 	return post_invalidating(c, &e, y->seg[0].handle);
 }
 
-/* What was about that handle cannot be told any more: the connection ends, and no other one. */
+/* The server cannot tell which Reply lost its handle. It has to close this connection only. */
 static bool t_foreign_handle(struct conn *unused)
 {
 	static bool (*const ways[])(struct conn *, const struct exposed *, const struct exposed *) = {
-		done_with_another, done_with_nothing, done_twice, call_with,
+		done_with_another, unknown_done, second_done, call_invalidating,
 	};
 	unsigned int i;
 
 	(void)unused;
 	for (i = 0; i < COUNT(ways); i++) {
-		struct conn *c = conn_open(&params_invalidating);
+		struct conn *c = conn_open(&params_pulled_inv);
 		struct exposed x, y;
 		bool ok;
-		int ms;
 
-		ok = c && get_exposed(c, &x) && get_exposed(c, &y) && pull_exposed(c, &x) && ways[i](c, &x, &y);
-		for (ms = 0; ok && ms < 5000 * probe.time_factor && !disconnected(c); ms += 10)
-			usleep(10000);
-		if (ok && !c->disconnected)
-			ok = fail("way %u: the connection was kept", i);
+		ok = c && get_exposed(c, &x) && get_exposed(c, &y) && pull_exposed(c, &x) &&
+		     ways[i](c, &x, &y);
+		if (ok && !wait_disconnected(c, 5000))
+			ok = fail("way %u: still connected", i);
 		conn_close(c);
 		if (!ok)
 			return false;
@@ -367,7 +395,7 @@ static bool t_foreign_handle(struct conn *unused)
 	return alive_elsewhere();
 }
 
-static bool t_gone(struct conn *c)
+static bool t_disconnect(struct conn *c)
 {
 	struct exposed x;
 	int i, n;
@@ -375,7 +403,7 @@ static bool t_gone(struct conn *c)
 	for (n = 0; n < 10; n++) {
 		struct conn *other = conn_open(&params_pulled);
 
-		for (i = 0; other && i < PLACES; i++)
+		for (i = 0; other && i < MAX_EXPOSED; i++)
 			if (!get_exposed(other, &x))
 				return false;
 		conn_close(other);
@@ -384,23 +412,26 @@ static bool t_gone(struct conn *c)
 }
 
 static const struct test tests[] = {
-	{ "RR4-4.1-1", "the file to read from", t_prepare, .params = &params_default },
-	{ "R8797-6-1", "both ends say so", t_agreed },
-	{ "RR4-4.1.1-2", "not agreed on", t_not_agreed, .params = &params_default },
-	{ "RR4-4.1-1 RR4-4.1-2 RR4-4.1.1-3", "pull, and say so", t_pull },
-	{ "RR4-4.1-3 RR4-4.1.1-1", "pull what the chunks do not hold", t_beside_chunks },
-	{ "RR4-4.1.3-6", "never say so", t_never },
-	{ "RR4-4.1.3-4", "say so twice, and about what is not there", t_stray },
-	{ "RR4-4.1.3-4", "say so too early", t_early },
-	{ "RR4-7-1", "write to what is exposed", t_write },
-	{ "R8166-8.1-1 RR4-7-2", "read beside what is exposed", t_beyond },
-	{ "R8166-8.1.1-1", "read what is exposed to another", t_foreign },
-	{ "RR4-4.1.3-6", "read too late", t_late },
-	{ "-", "hold up the end of an exposure", t_held, .params = &params_held },
-	{ "-", "say so, and invalidate a handle", t_invalidate, .params = &params_invalidating },
-	{ "-", "invalidate the handle of another Reply", t_foreign_handle },
-	{ "RR4-4.1.3-6", "leave with Replies exposed", t_gone },
-	{ "RR4-4.1-1", "and all is well", t_pull },
+	{ "RR4-4.1-1", "WRITE of the test file", t_prepare, .params = &params_default },
+	{ "R8797-6-1", "the server offers pulled Replies", t_agreed },
+	{ "RR4-4.1.1-2", "no exposed Replies if not agreed", t_not_agreed,
+	  .params = &params_default },
+	{ "RR4-4.1-1 RR4-4.1-2 RR4-4.1.1-3", "pull, and RDMA_DONE", t_pull },
+	{ "RR4-4.1-3 RR4-4.1.1-1", "pull what does not fit in the chunks", t_beside_chunks },
+	{ "RR4-4.1.3-6", "no RDMA_DONE", t_no_done },
+	{ "RR4-4.1.3-4", "RDMA_DONE twice, and for unknown XIDs", t_stray_done },
+	{ "RR4-4.1.3-4", "RDMA_DONE too early", t_early_done },
+	{ "RR4-7-1", "an exposed Reply cannot be written", t_write },
+	{ "R8166-8.1-1 RR4-7-2", "nothing beside an exposed Reply can be read", t_beyond },
+	{ "R8166-8.1.1-1", "another client's exposed Reply cannot be read", t_foreign },
+	{ "RR4-4.1.3-6", "an exposed Reply cannot be read too late", t_late },
+	{ "-", "the end of an exposure is held up", t_held_release,
+	  .params = &params_pulled_rnr },
+	{ "-", "RDMA_DONE invalidates a handle of its Reply", t_invalidate,
+	  .params = &params_pulled_inv },
+	{ "-", "a message invalidates a handle of another Reply", t_foreign_handle },
+	{ "RR4-4.1.3-6", "disconnect with Replies exposed", t_disconnect },
+	{ "RR4-4.1-1", "the server still exposes Replies", t_pull },
 };
 
 const struct group group_pulled = {

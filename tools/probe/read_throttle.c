@@ -1,22 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls that wait for their turn to be pulled. guest.sh sets the server's total, of which
- * strangers have half, and over iWARP has it make 72 regions for a connection.
+ * Calls whose Read chunks wait, because the server limits the pages that it reads at a time.
+ *
+ * guest.sh sets that limit to LIMIT pages. Clients that no export has accepted yet share half of
+ * it. Over iWARP the server has 72 MRs for a connection.
  */
 
-#include "compat.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "expect.h"
+#include "group.h"
+#include "nfs4.h"
+#include "probe.h"
+#include "stall.h"
 
-#define TOTAL		528	/* pages */
+#define SYSCTL_DIR	"/proc/sys/sunrpc/svc_rdma/"
+#define LIMIT		528	/* pages */
 #define CALLS		24	/* at a time, of which some wait */
-#define WRITES		8	/* that need not wait: together they are 512 pages */
-#define PIECES		60	/* of a Call: each takes a region */
-#define PIECE		4096
+#define FITTING_WRITES	8	/* 512 pages: none of them waits */
+#define SEGS		60	/* of a Call: each takes an MR */
+#define SEG_LEN		4096
 #define ROUNDS		6
 
-/* Calls that have waited for others to be pulled; negative if the server does not say. */
+static const char no_limit[] = "the server has no limit for what it reads";
+
+/* The server's count of Calls that had to wait, or -1 if it does not count. */
 static long held_back(void)
 {
-	FILE *f = fopen("/proc/sys/sunrpc/svc_rdma/rdma_stat_held_back", "r");
+	FILE *f = fopen(SYSCTL_DIR "rdma_stat_held_back", "r");
 	long calls;
 
 	if (!f)
@@ -27,97 +39,105 @@ static long held_back(void)
 	return calls;
 }
 
-/* Has so much written at a time; how many Calls were held back meanwhile. */
-static bool write_at_once(struct conn *c, unsigned int n, long *held)
+/* Waits for Reply @i to one of @n compounds of two operations, whose XIDs start at @first. */
+static bool take_reply(struct conn *c, uint32_t first, unsigned int n, unsigned int i, bool *seen)
+{
+	unsigned int at;
+	struct reply r;
+
+	if (!wait_sent(c) || !get_reply(c, &r, 5000))
+		return false;
+	if (!r.any)
+		return fail("%u Replies to %u Calls", i, n);
+	return answers_one(&r, first, n, seen, &at) && compound_ok(r.p + at, 2);
+}
+
+/* Concurrent WRITEs. @held is the number of Calls that had to wait meanwhile. */
+static bool write_concurrently(struct conn *c, unsigned int n, long *held)
 {
 	const uint32_t first = probe.next_xid;
 	const long before = held_back();
 	bool seen[CALLS] = { 0 };
-	unsigned int i, at;
-	struct reply r;
+	unsigned int i;
 
 	if (!post_writes(c, n))
 		return false;
-	for (i = 0; i < n; i++) {
-		if (!wait_sent(c) || !get_reply(c, &r, 5000))
+	for (i = 0; i < n; i++)
+		if (!take_reply(c, first, n, i, seen))
 			return false;
-		if (!r.any)
-			return fail("%u of %u WRITEs were answered", i, n);
-		if (!answers_one(&r, first, n, seen, &at) || !compound_ok(r.p + at, 2))
-			return false;
-	}
 	*held = held_back() - before;
 	return true;
 }
 
 /*
- * Beside @c, and another one that no export has admitted yet, a stranger has all that the
- * server pulls for strangers, and keeps it for as long as the server bears.
+ * @unaccepted, which no export has accepted, uses up the pages of such clients, and keeps them by
+ * not answering RDMA Reads. A second client that is not accepted has to wait. @accepted does not.
  */
-static bool beside_stranger(struct conn *c, struct conn *stranger)
+static bool write_beside(struct conn *accepted, struct conn *unaccepted)
 {
 	struct conn *other;
 	const long before = held_back();
 	long held;
 	bool ok;
 
-	if (!stop_read_responses(stranger))
+	if (!stop_read_responses(unaccepted))
 		return false;
-	usleep(200000 * probe.time_factor);
+	sleep_ms(200);
 	if (held_back() == before)
-		return fail("the server pulls all of a stranger's Calls at a time");
+		return fail("the server reads all Calls of a client that is not accepted");
 	other = conn_open(&params_default);
-	ok = other && write_at_once(other, WRITES, &held);
+	ok = other && write_concurrently(other, FITTING_WRITES, &held);
 	conn_close(other);
 	if (!ok)
 		return false;
 	if (!held)
-		return fail("the stranger had not all that strangers may have");
-	if (!write_at_once(c, WRITES - 2, &held))
+		return fail("pages are left for clients that are not accepted");
+	if (!write_concurrently(accepted, FITTING_WRITES - 2, &held))
 		return false;
 	if (held)
-		return fail("%ld Calls waited for what a stranger keeps", held);
-	return disconnected(stranger) ? fail("the stranger was ended before") : true;
+		return fail("%ld Calls of an accepted client waited", held);
+	return disconnected(unaccepted) ? fail("the client with the pages was disconnected") : true;
 }
 
-/* What strangers take is nothing to those that an export has admitted. */
-static bool t_strangers(struct conn *c)
+static bool t_unaccepted(struct conn *c)
 {
-	struct conn *stranger;
+	struct conn *unaccepted;
 	long held;
 	bool ok;
 
 	if (is_iwarp(c))
-		return skip("over iWARP Reads that are not answered end the connection at once");
+		return skip("over iWARP unanswered RDMA Reads end the connection at once");
 	if (held_back() < 0)
-		return skip("the server has no total for what it pulls");
-	if (!write_at_once(c, 1, &held))
+		return skip(no_limit);
+	/* The export accepts this client. */
+	if (!write_concurrently(c, 1, &held))
 		return false;
-	stranger = conn_open(&params_long_timeout);
-	ok = stranger && beside_stranger(c, stranger);
-	conn_close(stranger);
+	unaccepted = conn_open(&params_long_timeout);
+	ok = unaccepted && write_beside(c, unaccepted);
+	conn_close(unaccepted);
 	return ok;
 }
 
-static void write_in_pieces(struct conn *c, struct enc *e, uint32_t xid)
+/* A WRITE whose Read chunk has SEGS segments. */
+static void enc_write_segments(struct conn *c, struct enc *e, uint32_t xid)
 {
-	struct enc m = { .len = 0 };
+	struct enc rpc = { .len = 0 };
 	unsigned int i, position;
 
-	enc_compound(&m, xid, 2);
-	enc_lookup(&m, "probe");
-	position = enc_write(&m, 0, PIECES * PIECE);
+	enc_compound(&rpc, xid, 2);
+	enc_lookup(&rpc, "probe");
+	position = enc_write(&rpc, 0, SEGS * SEG_LEN);
 	e->len = 0;
 	enc_call_hdr(e, xid, RDMA_MSG);
-	for (i = 0; i < PIECES; i++)
-		enc_rseg(e, position, c->area_mr->rkey, PIECE, area_addr(c, i * PIECE));
+	for (i = 0; i < SEGS; i++)
+		enc_rseg(e, position, c->area_mr->rkey, SEG_LEN, area_addr(c, i * SEG_LEN));
 	enc_no_chunks(e);
-	enc_bytes(e, m.buf, m.len);
+	enc_bytes(e, rpc.buf, rpc.len);
 }
 
-static bool set_total(unsigned int pages)
+static bool set_limit(unsigned int pages)
 {
-	FILE *f = fopen("/proc/sys/sunrpc/svc_rdma/max_pulled_pages", "w");
+	FILE *f = fopen(SYSCTL_DIR "max_pulled_pages", "w");
 	bool ok;
 
 	if (!f)
@@ -127,51 +147,45 @@ static bool set_total(unsigned int pages)
 }
 
 /*
- * While Calls wait for each other's regions, or because there is a total, that total falls to
- * nothing and rises again. Whoever waits is told.
+ * The limit drops to one page and rises again while Calls wait, for pages or for MRs. No wakeup
+ * may be lost.
  */
-static bool total_changes(struct conn *c)
+static bool change_limit(struct conn *c)
 {
 	const uint32_t first = probe.next_xid;
 	bool seen[CALLS] = { 0 };
-	unsigned int i, at;
-	struct reply r;
+	unsigned int i;
 	struct enc e;
 
 	for (i = 0; i < CALLS; i++) {
-		write_in_pieces(c, &e, new_xid());
+		enc_write_segments(c, &e, new_xid());
 		if (!post_msg(c, &e))
 			return false;
 	}
-	for (i = 0; i < CALLS; i++) {
-		if (!set_total(i & 1 ? TOTAL : 1) || !wait_sent(c) || !get_reply(c, &r, 5000))
+	for (i = 0; i < CALLS; i++)
+		if (!set_limit(i & 1 ? LIMIT : 1) || !take_reply(c, first, CALLS, i, seen))
 			return false;
-		if (!r.any)
-			return fail("%u of %u Calls were answered", i, CALLS);
-		if (!answers_one(&r, first, CALLS, seen, &at) || !compound_ok(r.p + at, 2))
-			return false;
-	}
 	return true;
 }
 
-static bool t_total_changes(struct conn *c)
+static bool t_limit_changes(struct conn *c)
 {
 	unsigned int i;
 	bool ok = true;
 
 	if (held_back() < 0)
-		return skip("the server has no total for what it pulls");
+		return skip(no_limit);
 	for (i = 0; ok && i < ROUNDS; i++)
-		ok = total_changes(c);
-	return set_total(TOTAL) && ok && alive(c);
+		ok = change_limit(c);
+	return set_limit(LIMIT) && ok && alive(c);
 }
 
 static const struct test tests[] = {
-	{ "-", "a stranger who has all that strangers may have", t_strangers },
-	{ "-", "a total that changes", t_total_changes },
+	{ "-", "an unaccepted client uses up the pages of such clients", t_unaccepted },
+	{ "-", "the limit changes while Calls wait", t_limit_changes },
 };
 
 const struct group group_read_throttle = {
-	.name = "read_throttle", .about = "Calls that wait for their turn to be pulled",
+	.name = "read_throttle", .about = "a client whose Read chunks exceed the server's limit",
 	.tests = tests, .n = COUNT(tests), .open = conn_open,
 };

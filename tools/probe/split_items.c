@@ -1,193 +1,203 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A client that tears apart what belongs together: some of it is inline, some in a Read chunk.
+ * A client that splits data items: one part is inline, the other in a Read chunk.
  */
 
-#include "compat.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "answers.h"
+#include "expect.h"
+#include "file_io.h"
+#include "group.h"
+#include "nfs4.h"
+#include "probe.h"
 
-enum { SYMLINK3 = 10 };
+#define FILE_HANDLE_MAX	64
+#define SATTR3_WORDS	6	/* of a sattr3 without attributes */
 
-/* Begins a compound of so many operations in the directory, without chunks. */
-static void begin(struct enc *e, unsigned int ops)
+/* Sends a compound, and moves @at to the arguments of its last result, which is number @last. */
+static bool get_result(struct conn *c, const struct enc *e, unsigned int ops, unsigned int last,
+		       struct reply *r, unsigned int *at)
 {
-	const uint32_t xid = new_xid();
-
-	e->len = 0;
-	enc_call_hdr(e, xid, RDMA_MSG);
-	enc_no_chunks(e);
-	enc_compound(e, xid, ops);
+	if (!exchange(c, e, r) || !reply_body(r, get_word(e->buf, HDR_XID), at) ||
+	    !compound_ok(r->p + *at, ops))
+		return false;
+	*at += COMPOUND_RESULTS_AT + last * OP_RESULT_LEN;
+	return true;
 }
 
-static bool done(struct conn *c, const struct enc *e, unsigned int ops, struct reply *r,
-		 unsigned int *at)
-{
-	return exchange(c, e, r) && reply_body(r, get_word(e->buf, HDR_XID), at) && compound_ok(r->p + *at, ops);
-}
-
-/* The handle of the directory, which is the same for each version. */
-static unsigned int directory(struct conn *c, uint8_t handle[64])
+/* Gets the file handle of the directory, which is the same in NFSv3. Returns its length, or 0. */
+static unsigned int get_directory(struct conn *c, uint8_t handle[FILE_HANDLE_MAX])
 {
 	unsigned int at, len;
 	struct reply r;
 	struct enc e;
 
-	begin(&e, 1);
+	enc_compound_call(&e, new_xid(), 1);
 	enc_u32(&e, GETFH);
-	if (!done(c, &e, 1, &r, &at))
+	if (!get_result(c, &e, 1, COMPOUND_PREFIX_OPS + 1, &r, &at))
 		return 0;
-	/* Behind the results of PUTROOTFH and LOOKUP. */
-	at += 36 + 8 + 8 + 8;
-	len = get_word(r.p + at, RPC_XID);
-	if (!len || len > 64) {
-		fail("a handle of %u octets", len);
+	len = get_word(r.p + at, 0);
+	if (!len || len > FILE_HANDLE_MAX) {
+		fail("a file handle of %u bytes", len);
 		return 0;
 	}
 	memcpy(handle, r.p + at + 4, len);
 	return len;
 }
 
-static bool removed(struct conn *c, const char *name)
+static bool remove_file(struct conn *c, const char *name)
 {
-	unsigned int at;
-	struct reply r;
 	struct enc e;
 
-	begin(&e, 1);
+	enc_compound_call(&e, new_xid(), 1);
 	enc_u32(&e, REMOVE);
 	enc_string(&e, name);
-	return done(c, &e, 1, &r, &at);
+	return compound_succeeds(c, &e, 1);
 }
 
-/* The link says what it was made with, and nothing that was in the server's memory before. */
-static bool leads_to(struct conn *c, const char *name, const char *text)
+/* Checks that the link has this text, and no other contents of the server's memory. */
+static bool link_text_is(struct conn *c, const char *name, const char *text)
 {
 	const unsigned int len = strlen(text);
+	const char *got;
 	unsigned int at;
 	struct reply r;
 	struct enc e;
 
-	begin(&e, 2);
+	enc_compound_call(&e, new_xid(), 2);
 	enc_lookup(&e, name);
 	enc_u32(&e, READLINK);
-	if (!done(c, &e, 2, &r, &at))
+	if (!get_result(c, &e, 2, COMPOUND_PREFIX_OPS + 2, &r, &at))
 		return false;
-	at += 36 + 8 + 8 + 8 + 8;
-	if (get_word(r.p + at, RPC_XID) != len)
-		return fail("%u octets, not %u", get_word(r.p + at, RPC_XID), len);
-	if (memcmp(r.p + at + 4, text, len))
-		return fail("\"%.16s...%.16s\"", r.p + at + 4, r.p + at + 4 + len - 16);
+	got = (const char *)r.p + at + 4;
+	if (get_word(r.p + at, 0) != len)
+		return fail("a link of %u bytes, expected %u", get_word(r.p + at, 0), len);
+	if (memcmp(got, text, len))
+		return fail("the link is \"%.16s...%.16s\"", got, got + len - 16);
 	return true;
 }
 
-/* A SYMLINK of which so many octets are in a chunk, and all others inline behind them. */
-static bool symlink_torn(struct conn *c, unsigned int in_chunk, unsigned int size)
+/*
+ * A SYMLINK whose text is split: its first @in_chunk bytes are in a Read chunk, the others inline
+ * behind it. The server may refuse it.
+ */
+static bool make_split_link(struct conn *c, unsigned int in_chunk, unsigned int size)
 {
 	static unsigned int links;
 	const uint32_t xid = new_xid();
-	struct enc e = { .len = 0 }, m = { .len = 0 };
-	char name[FILE_NAME_LEN], text[4096];
-	unsigned int i, len, pos, at;
-	uint8_t handle[64];
+	struct enc e = { .len = 0 }, rpc = { .len = 0 };
+	char name[64], text[4096];
+	unsigned int i, len, position, at;
+	uint8_t handle[FILE_HANDLE_MAX];
 	struct reply r;
 
-	len = directory(c, handle);
+	len = get_directory(c, handle);
 	if (!len)
 		return false;
-	snprintf(name, sizeof(name), "torn-%d-%u", getpid(), links++);
+	snprintf(name, sizeof(name), "split-%d-%u", getpid(), links++);
 	for (i = 0; i < size; i++)
 		text[i] = 'a' + i % 26;
 	text[size] = 0;
 	memcpy(c->area, text, in_chunk);
 
-	enc_rpc_call(&m, xid, 3, SYMLINK3);
-	enc_opaque(&m, handle, len);
-	enc_string(&m, name);
-	/* No attributes in particular. */
-	for (i = 0; i < 6; i++)
-		enc_u32(&m, 0);
-	enc_u32(&m, size);
-	pos = m.len;
-	enc_bytes(&m, text + in_chunk, size - in_chunk);
+	enc_rpc_call(&rpc, xid, 3, NFS3_SYMLINK);
+	enc_opaque(&rpc, handle, len);
+	enc_string(&rpc, name);
+	for (i = 0; i < SATTR3_WORDS; i++)
+		enc_u32(&rpc, 0);
+	enc_u32(&rpc, size);
+	position = rpc.len;
+	enc_bytes(&rpc, text + in_chunk, size - in_chunk);
 	enc_call_hdr(&e, xid, RDMA_MSG);
-	enc_rseg(&e, pos, c->area_mr->rkey, in_chunk, area_addr(c, 0));
+	enc_rseg(&e, position, c->area_mr->rkey, in_chunk, area_addr(c, 0));
 	enc_no_chunks(&e);
-	enc_bytes(&e, m.buf, m.len);
+	enc_bytes(&e, rpc.buf, rpc.len);
 	if (!exchange(c, &e, &r))
 		return false;
-	/* A server that sees that such an item is not to be torn says so. */
 	if (get_word(r.p, HDR_PROC) == RDMA_ERROR)
 		return is_error(&r, xid, ERR_CHUNK) && alive(c);
 	if (!reply_body(&r, xid, &at))
 		return false;
 	if (get_word(r.p + at, RPC_ACCEPT_STAT) || get_word(r.p + at, NFS_STATUS))
-		return fail("accept_stat %u, status %u", get_word(r.p + at, RPC_ACCEPT_STAT), get_word(r.p + at, NFS_STATUS));
-	return leads_to(c, name, text) && removed(c, name);
+		return fail("accept_stat %u, status %u", get_word(r.p + at, RPC_ACCEPT_STAT),
+			    get_word(r.p + at, NFS_STATUS));
+	return link_text_is(c, name, text) && remove_file(c, name);
 }
 
 static bool t_symlink(struct conn *c)
 {
-	unsigned int turn;
+	unsigned int round;
 
-	for (turn = 0; turn < 8; turn++) {
-		/* What was in those pages before. */
-		if (!old_write_item(c, 0, 16384, 1, false, false, false))
+	for (round = 0; round < 8; round++) {
+		/* These pages of the server then have contents that may leak. */
+		if (!write_item(c, 0, 16384))
 			return false;
-		if (!symlink_torn(c, 4, 1000) || !symlink_torn(c, 996, 1000))
+		if (!make_split_link(c, 4, 1000) || !make_split_link(c, 996, 1000))
 			return false;
 	}
 	return true;
 }
 
-/* Its credential is in a chunk, or some of what is before or behind that. */
-static bool credential_torn(struct conn *c, bool pulled)
+enum rest { INLINE, IN_POSITION_ZERO_CHUNK };
+
+/*
+ * A Call with some words of its header in a Read chunk: message type, procedure, flavor, length
+ * or contents of the credential, and the verifier. None of them may be reduced.
+ */
+static bool split_header_refused(struct conn *c, enum rest where)
 {
-	static const unsigned int chunk[][2] = {
-		{ 4, 4 }, { 20, 4 }, { 24, 4 }, { 28, 4 }, { 32, 24 }, { 32, 4 }, { 52, 4 }, { 56, 4 },
-		{ 60, 4 },
+	static const struct {
+		unsigned int from, len;
+	} parts[] = {
+		{ 4, 4 }, { 20, 4 }, { 24, 4 }, { 28, 4 }, { 32, 24 }, { 32, 4 }, { 52, 4 },
+		{ 56, 4 }, { 60, 4 },
 	};
 	unsigned int i;
 
-	for (i = 0; i < COUNT(chunk); i++) {
-		const unsigned int from = chunk[i][0], len = chunk[i][1];
-		struct enc e = { .len = 0 }, m = { .len = 0 }, rest = { .len = 0 };
+	for (i = 0; i < COUNT(parts); i++) {
+		const unsigned int from = parts[i].from, len = parts[i].len;
+		struct enc e = { .len = 0 }, rpc = { .len = 0 }, rest = { .len = 0 };
 		const uint32_t xid = new_xid();
 
-		enc_nfs4_call(&m, xid, 0);
-		memcpy(c->area, m.buf + from, len);
-		enc_bytes(&rest, m.buf, from);
-		enc_bytes(&rest, m.buf + from + len, m.len - from - len);
-		enc_call_hdr(&e, xid, pulled ? RDMA_NOMSG : RDMA_MSG);
-		if (pulled) {
+		enc_nfs4_call(&rpc, xid, NFSPROC4_NULL);
+		memcpy(c->area, rpc.buf + from, len);
+		enc_bytes(&rest, rpc.buf, from);
+		enc_bytes(&rest, rpc.buf + from + len, rpc.len - from - len);
+		enc_call_hdr(&e, xid, where == INLINE ? RDMA_MSG : RDMA_NOMSG);
+		if (where == IN_POSITION_ZERO_CHUNK) {
 			memcpy(c->area + AREA / 2, rest.buf, rest.len);
 			enc_rseg(&e, 0, c->area_mr->rkey, rest.len, area_addr(c, AREA / 2));
 		}
 		enc_rseg(&e, from, c->area_mr->rkey, len, area_addr(c, 0));
 		enc_no_chunks(&e);
-		if (!pulled)
+		if (where == INLINE)
 			enc_bytes(&e, rest.buf, rest.len);
 		if (!refused(c, &e, xid, ERR_CHUNK))
-			return fail("octets %u to %u: %s", from, from + len - 1, probe.reason);
+			return fail("bytes %u to %u: %s", from, from + len - 1, probe.reason);
 	}
 	return true;
 }
 
 static bool t_credential(struct conn *c)
 {
-	return credential_torn(c, false);
+	return split_header_refused(c, INLINE);
 }
 
-static bool t_credential_pulled(struct conn *c)
+static bool t_credential_long_call(struct conn *c)
 {
-	return credential_torn(c, true);
+	return split_header_refused(c, IN_POSITION_ZERO_CHUNK);
 }
 
 static const struct test tests[] = {
-	{ "R8166-8.1-1", "a link's text, torn", t_symlink },
+	{ "R8166-8.1-1", "the text of a link is split", t_symlink },
 	{ "R8166-8.2.2-1", "a credential in a Read chunk", t_credential },
-	{ "R8166-8.2.2-1", "a credential beside its Long Call", t_credential_pulled },
+	{ "R8166-8.2.2-1", "a credential in a Read chunk of a Long Call",
+	  t_credential_long_call },
 };
 
 const struct group group_split_items = {
-	.name = "split_items", .about = "a client that tears items apart",
+	.name = "split_items", .about = "a client that splits data items",
 	.tests = tests, .n = COUNT(tests), .open = conn_open,
 };
