@@ -149,9 +149,10 @@ impl Mappings {
     ///
     /// # Safety
     ///
-    /// The domain is alive. `addr` maps `size` bytes of a [`RecvBuffer`](super::recv_buf::RecvBuffer)
-    /// for the domain's device, the buffer calls [`Self::unmap`] before it frees its memory, and
-    /// `entry` comes from [`Self::reserve`].
+    /// - The domain is alive.
+    /// - `addr` maps `size` bytes of a [`RecvBuffer`](super::recv_buf::RecvBuffer) for the domain's
+    ///   device, and the buffer calls [`Self::unmap`] before it frees its memory.
+    /// - `entry` comes from [`Self::reserve`].
     pub(super) unsafe fn set(&self, entry: usize, addr: u64, size: usize) {
         // INVARIANT: I2: the domain is alive. I3: by this function's contract.
         if let Some(slot) = self.table.lock().entries.get_mut(entry) {

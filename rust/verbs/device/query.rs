@@ -2,7 +2,7 @@
 
 //! Reads the limits of a device.
 //!
-//! C: frwr_ops.c, frwr_query_device(); svc_rdma_transport.c, svc_rdma_accept()
+//! C: frwr_ops.c, frwr_query_device()
 
 use kernel::{
     prelude::*,

@@ -2,7 +2,7 @@
 
 //! The memory of Receive buffers, which may outlive its mapping.
 //!
-//! C: verbs.c, rpcrdma_regbuf_alloc(), rpcrdma_regbuf_dma_map()
+//! C: verbs.c, rpcrdma_regbuf_alloc_node(), __rpcrdma_regbuf_dma_map()
 
 use kernel::{
     alloc::{
