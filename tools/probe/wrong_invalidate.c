@@ -1,29 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A server that lies about invalidation. Lies are told in every twentieth Reply to a
- * Call with a Read list; the others invalidate a handle of their Call. Connections may
- * end; data stays right, and memory comes back.
+ * A server that invalidates the right or a wrong handle of the kernel's client, or sends odd
+ * private data. Every twentieth Reply to a Call with a Read list invalidates a wrong handle; the
+ * others invalidate a handle of their Call. Connections may end. The data has to be right, and all
+ * memory has to be freed.
  */
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
-#include "compat.h"
+#include <unistd.h>
+#include "answers.h"
+#include "group.h"
+#include "probe.h"
+#include "serve.h"
+#include "transfer.h"
+#include "work.h"
 
-#define LIE_EVERY	20
-#define CALLS_EACH	10
-#define LONGEST_PRIVATE	196
-#define ID		0xf6, 0xab, 0x0e, 0x18
+#define WRONG_EVERY		20
+#define CALLS_PER_CONNECTION	10
+#define MAX_PRIVATE_LEN		196	/* that a server can send over RoCE */
 
-enum { CONNECT_COUNT = 3, READ_CHUNKS = 11, LOCAL_INV = 25 };
+/* Columns of xprt_stat(). */
+enum { READ_CHUNKS = 11, LOCAL_INV = 25 };
 
-/* Replies are invalidating ones unless this end is unwilling. */
-static const struct params willing = {
-	.private_data = { ID, 1, 1, 63, 3 }, .private_len = 8, .responder = 4, .initiator = 4, .recv_size = 4096,
+/* Whether this end announces Remote Invalidation. */
+static const struct params params_announced = {
+	.private_data = { PRIVATE_MSG(REMOTE_INVALIDATE, 63, 3) }, .private_len = PRIVATE_MSG_LEN,
+	.responder = 4, .initiator = 4, .recv_size = 4096,
 };
 
-static const struct params unwilling = {
-	.private_data = { ID, 1, 0, 63, 3 }, .private_len = 8, .responder = 4, .initiator = 4, .recv_size = 4096,
+static const struct params params_unannounced = {
+	.private_data = { PRIVATE_MSG(0, 63, 3) }, .private_len = PRIVATE_MSG_LEN,
+	.responder = 4, .initiator = 4, .recv_size = 4096,
 };
 
+/* Sends the right Reply, and invalidates this handle if it is not NULL. */
 static bool send_reply(struct conn *c, struct call *call, const uint32_t *handle)
 {
 	struct enc e;
@@ -34,11 +47,11 @@ static bool send_reply(struct conn *c, struct call *call, const uint32_t *handle
 	return handle ? send_invalidating(c, &e, *handle) : send_msg(c, &e);
 }
 
-static bool now(void)
+static bool wrong_one_due(void)
 {
-	static unsigned long turn;
+	static unsigned long n;
 
-	return ++turn % LIE_EVERY == 0;
+	return ++n % WRONG_EVERY == 0;
 }
 
 static bool first_handle(struct conn *c, struct call *call)
@@ -48,31 +61,31 @@ static bool first_handle(struct conn *c, struct call *call)
 	return send_reply(c, call, chunk->n ? &chunk->seg[0].handle : NULL);
 }
 
+/* On siw one MR holds all of a WRITE, so the first handle is the last. */
 static bool last_handle(struct conn *c, struct call *call)
 {
 	const unsigned int n = call->reads.n;
-	/* On siw one region holds a WRITE, and its handle is the first as well. */
-	const bool chosen = n > (probe.settle_ms ? 0 : 1);
+	const bool has_last = n > (is_iwarp(c) ? 0 : 1);
 
-	return send_reply(c, call, chosen ? &call->reads.seg[n - 1].handle : NULL);
+	return send_reply(c, call, has_last ? &call->reads.seg[n - 1].handle : NULL);
 }
 
-/* A handle that was never given out. */
-static bool never_given(struct conn *c, struct call *call)
+static bool unknown_handle(struct conn *c, struct call *call)
 {
 	const uint32_t handle = call->reads.seg[0].handle ^ 0x5a5a00;
 
-	return call->reads.n && now() ? send_reply(c, call, &handle) : first_handle(c, call);
+	return call->reads.n && wrong_one_due() ? send_reply(c, call, &handle) :
+		first_handle(c, call);
 }
 
-/* That of another Call that still waits. */
-static bool of_another(struct conn *c, struct call *call)
+/* The handle of another Call that is outstanding. */
+static bool other_call(struct conn *c, struct call *call)
 {
 	static bool due;
 	struct call *other;
 	unsigned int i;
 
-	due |= call->reads.n && now();
+	due |= call->reads.n && wrong_one_due();
 	for (i = 0; due && (other = queued_call(c, i)); i++)
 		if (other->reads.n) {
 			due = false;
@@ -81,67 +94,68 @@ static bool of_another(struct conn *c, struct call *call)
 	return first_handle(c, call);
 }
 
-/* That of a Call that was answered before. */
-static bool stale(struct conn *c, struct call *call)
+/* The handle of a Call that was answered before. */
+static bool stale_handle(struct conn *c, struct call *call)
 {
 	static uint32_t before[2];
 	uint32_t handle;
 
 	if (!call->reads.n)
 		return answer_correctly(c, call);
-	handle = before[1] && now() ? before[1] : call->reads.seg[0].handle;
+	handle = before[1] && wrong_one_due() ? before[1] : call->reads.seg[0].handle;
 	before[1] = before[0];
 	before[0] = call->reads.seg[0].handle;
 	return send_reply(c, call, &handle);
 }
 
-/* Each connection ends after some Calls. */
-static bool and_leave(struct conn *c, struct call *call)
+static bool answer_and_disconnect(struct conn *c, struct call *call)
 {
 	static int served;
 
 	serving.call_seen = true;
 	if (!answer_correctly(c, call))
 		return false;
-	if (++served % CALLS_EACH == 0)
+	if (++served % CALLS_PER_CONNECTION == 0)
 		close_peer();
 	return true;
 }
 
 /*
- * Private data that is no message, or a broken one, of each length in turn. One that can be
- * read tells of 4096 octets; who is told nothing sends no more than 1024. While the params of the
- * next connection are made, those of this one still count.
+ * Private data of every length, which holds at its end a valid message, one of another version,
+ * or none. With a valid message the client may send 4096 bytes, otherwise 1024. The caller still
+ * uses the previous connection's parameters, so there are two of these.
  */
-static const struct params *odd_terms(unsigned int number)
+static const struct params *odd_params(unsigned int number)
 {
-	static const uint8_t id[8] = { ID, 1, 1, 63, 3 };
+	enum { NO_MSG, VALID_MSG, OTHER_VERSION, KINDS };
+	static const uint8_t msg[PRIVATE_MSG_LEN] = { PRIVATE_MSG(REMOTE_INVALIDATE, 63, 3) };
 	static struct params both[2];
 	struct params *params = &both[number % 2];
-	const unsigned int len = number % (LONGEST_PRIVATE + 1);
+	const unsigned int len = number % (MAX_PRIVATE_LEN + 1), kind = number % KINDS;
 	unsigned int i;
 
-	*params = willing;
+	*params = params_announced;
 	params->private_len = len;
-	params->recv_size = number % 3 == 1 && len >= 8 ? 4096 : 1024;
-	/* What the client may take from it, if anything, is what the others say. */
+	params->recv_size = kind == VALID_MSG && len >= PRIVATE_MSG_LEN ? 4096 : 1024;
 	for (i = 0; i < len; i++)
-		params->private_data[i] = number % 2 ? 0xf6 : random();
-	/* The message ends where the data does: all of it is there, or only its start. */
-	for (i = 0; i < 8 && number % 3; i++)
-		if (len >= 8)
-			params->private_data[len - 8 + i] = id[i];
+		params->private_data[i] = number % 2 ? msg[0] : random();
+	if (kind == NO_MSG)
+		return params;
+	for (i = 0; i < PRIVATE_MSG_LEN; i++)
+		if (len >= PRIVATE_MSG_LEN)
+			params->private_data[len - PRIVATE_MSG_LEN + i] = msg[i];
 		else if (i < len)
-			params->private_data[i] = id[i];
-	if (number % 3 == 2 && len >= 8)
-		params->private_data[len - 4] = 2;	/* another version */
+			params->private_data[i] = msg[i];	/* truncated */
+	if (kind == OTHER_VERSION && len >= PRIVATE_MSG_LEN)
+		params->private_data[len - PRIVATE_MSG_LEN + 4] = 2;
 	return params;
 }
 
-/* Writers at a time, each to a file of its own. */
-#define WRITERS	4
+#define WRITERS		4	/* at a time, each to its own file */
+#define SHORT_ROUNDS	40
+#define LONG_ROUNDS	30
 
-static int writers(unsigned int turns, unsigned int most)
+static int run_writers(unsigned int rounds, unsigned int most)
 {
 	int status, result = 0;
 	char path[64];
@@ -149,40 +163,40 @@ static int writers(unsigned int turns, unsigned int most)
 
 	for (i = 0; i < WRITERS; i++)
 		if (!fork()) {
-			snprintf(path, sizeof(path), MOUNTPOINT "/lies-%d", i);
-			_exit(write_and_read(path, turns, most / 2 + 4096, most));
+			snprintf(path, sizeof(path), MOUNTPOINT "/invalidate-%d", i);
+			_exit(write_and_read(path, rounds, most / 2 + 4096, most));
 		}
 	while (wait(&status) > 0)
 		result = WIFEXITED(status) && !WEXITSTATUS(status) ? result : EIO;
 	return result;
 }
 
-#define SHORT_TURNS	40
-
 static int write_short(void)
 {
-	return writers(SHORT_TURNS, 32768);
+	return run_writers(SHORT_ROUNDS, 32768);
 }
 
 static int write_long(void)
 {
-	return writers(30, 262144);
+	return run_writers(LONG_ROUNDS, 262144);
 }
 
-/* Each WRITE has a Read chunk, and the statistics of the mount know of them. */
+/* The client's statistics count a Read chunk for each WRITE. */
 static int write_counted(void)
 {
 	const int status = write_short();
 
-	return status || xprt_stat(READ_CHUNKS) >= WRITERS * SHORT_TURNS ? status : ENODATA;
+	return status || xprt_stat(READ_CHUNKS) >= WRITERS * SHORT_ROUNDS ? status : ENODATA;
 }
 
-/* Was the client's word taken that its handles are invalid? */
+/*
+ * The client posts almost no LOCAL_INVs, because the server invalidates its handles. Over iWARP,
+ * where SETTLING is set, it does not rely on that.
+ */
 static int write_invalidated(void)
 {
 	const int status = write_counted();
 
-	/* On iWARP it proves nothing: settling is for siw. */
 	return status || probe.settle_ms ? status : xprt_stat(LOCAL_INV) <= 10 ? 0 : ENOTUNIQ;
 }
 
@@ -193,45 +207,47 @@ static int write_uninvalidated(void)
 	return status ? status : xprt_stat(LOCAL_INV) >= xprt_stat(READ_CHUNKS) ? 0 : ENOTUNIQ;
 }
 
-/* Every other WRITE is one that fits in 4096 octets, and not in 1024. */
+/* Every other WRITE fits in 4096 bytes, and not in 1024. */
 static int write_often(void)
 {
 	int i, status = 0;
 
 	for (i = 0; i < 40 && !status; i++)
-		status = write_and_read(MOUNTPOINT "/lies-0", 40, 3000, 8192);
+		status = write_and_read(MOUNTPOINT "/invalidate-0", 40, 3000, 8192);
 	return status;
 }
 
-#define SHORT	"wsize=32768,rsize=32768"
+#define SHORT_IO	"wsize=32768,rsize=32768"
 
 static const struct test tests[] = {
-	{ "RI3-1-2 RI3-3-1 R8797-3.2-2", "a handle of each Call",
-	  .answer = first_handle, .work = write_invalidated, .params = &willing, .mount_options = SHORT },
-	{ "RI3-3-2", "nothing is invalidated, although both ends are willing",
-	  .work = write_uninvalidated, .params = &willing, .mount_options = SHORT },
-	/* Nothing says whether a client is to stand it. */
-	{ "R8797-4.1-1", "handles are invalidated although this end has not offered it",
-	  .answer = first_handle, .work = write_counted, .params = &unwilling, .mount_options = SHORT,
-	  .min_connections = 1 },
-	{ "RI3-2.3-1 RI3-3.2-2 R8797-3.2-2", "the last handle of the Call",
-	  .answer = last_handle, .work = write_long, .params = &willing,
+	{ "RI3-1-2 RI3-3-1 R8797-3.2-2", "the first handle of each Call",
+	  .answer = first_handle, .work = write_invalidated, .params = &params_announced,
+	  .mount_options = SHORT_IO },
+	{ "RI3-3-2", "no handle, although both ends have announced Remote Invalidation",
+	  .work = write_uninvalidated, .params = &params_announced, .mount_options = SHORT_IO },
+	/* The client may close the connection: no requirement says what it has to do. */
+	{ "R8797-4.1-1", "handles, although this end has not announced Remote Invalidation",
+	  .answer = first_handle, .work = write_counted, .params = &params_unannounced,
+	  .mount_options = SHORT_IO, .min_connections = 1 },
+	{ "RI3-2.3-1 RI3-3.2-2 R8797-3.2-2", "the last handle of each Call",
+	  .answer = last_handle, .work = write_long, .params = &params_announced,
 	  .mount_options = "wsize=262144,rsize=32768" },
-	{ "RI3-3.2-3", "a handle that was never given out",
-	  .answer = never_given, .work = write_short, .params = &willing, .mount_options = SHORT,
-	  .min_connections = 2 },
-	{ "RI3-3.2-3", "a handle of another Call that waits",
-	  .answer = of_another, .work = write_short, .params = &willing, .mount_options = SHORT,
-	  .min_connections = 2 },
-	{ "RI3-3.2-3", "a handle of a Call that was answered",
-	  .answer = stale, .work = write_short, .params = &willing, .mount_options = SHORT,
-	  .min_connections = 2 },
+	{ "RI3-3.2-3", "an unknown handle",
+	  .answer = unknown_handle, .work = write_short, .params = &params_announced,
+	  .mount_options = SHORT_IO, .min_connections = 2 },
+	{ "RI3-3.2-3", "a handle of another outstanding Call",
+	  .answer = other_call, .work = write_short, .params = &params_announced,
+	  .mount_options = SHORT_IO, .min_connections = 2 },
+	{ "RI3-3.2-3", "a handle of an earlier Call",
+	  .answer = stale_handle, .work = write_short, .params = &params_announced,
+	  .mount_options = SHORT_IO, .min_connections = 2 },
 	{ "R8797-5.2-1 R8797-5.2-2 R8797-5.2-3 CM0-4-1", "private data of every length",
-	  .answer = and_leave, .work = write_often, .params_of = odd_terms,
-	  .mount_options = "wsize=32768,rsize=32768", .min_connections = 200 },
+	  .answer = answer_and_disconnect, .work = write_often, .params_of = odd_params,
+	  .mount_options = SHORT_IO, .min_connections = 200 },
 };
 
 const struct group group_wrong_invalidate = {
-	.name = "wrong_invalidate", .about = "a server that lies about invalidation and in its private data",
+	.name = "wrong_invalidate",
+	.about = "a server that invalidates wrong handles, and sends odd private data",
 	.tests = tests, .n = COUNT(tests),
 };
