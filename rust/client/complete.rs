@@ -109,7 +109,7 @@ fn complete(ep: &Endpoint<ClientEp>, answer: Answer, fence: Fenced) {
             let room = lens(buf);
             let placement = match by_write {
                 0 => Placement::inline(len, &room),
-                _ => Placement::beside_write_chunk(len, by_write, &room),
+                _ => Placement::with_write_chunk(len, by_write, &room),
             };
             let scatter = Scatter {
                 payload: start,

@@ -23,7 +23,7 @@ use crate::{
     wire::{
         extensions::Offer,
         private_data::{
-            whole,
+            round_down,
             PrivateData,
             MIN_SIZE, //
         },
@@ -275,7 +275,7 @@ impl Limits {
         if largest <= SMALL {
             return false;
         }
-        let most = whole((largest / 2).max(SMALL));
+        let most = round_down((largest / 2).max(SMALL));
         self.own.send_size = self.own.send_size.min(most);
         self.own.receive_size = self.own.receive_size.min(most);
         true
@@ -327,7 +327,7 @@ impl Limits {
             send: agreement.send,
             receive: agreement.receive,
             pull_up: self.pull_up(agreement.send),
-            composed: self.composed(),
+            buf_len: self.composed(),
             sges: self.sges,
             segments: self.segments,
             segment_pages: self.mr_pages,

@@ -19,7 +19,7 @@ use crate::{
         Tunable, //
     },
     wire::private_data::{
-        whole,
+        round_down,
         MAX_SIZE,
         MIN_SIZE, //
     }, //
@@ -90,12 +90,12 @@ pub(super) fn all_pulled() -> bool {
 
 /// Bytes that this end can receive in one message, in whole units.
 pub(super) fn receive_size() -> u32 {
-    whole(INLINE_READ.get())
+    round_down(INLINE_READ.get())
 }
 
 /// Bytes that this end may send in one message, in whole units.
 pub(super) fn send_size() -> u32 {
-    whole(INLINE_WRITE.get())
+    round_down(INLINE_WRITE.get())
 }
 
 /// Whether the peer may invalidate what is exposed to it.

@@ -269,7 +269,7 @@ fn bounds(pages: usize, entries: u32) -> Bounds {
     Bounds {
         // CAST: A service's messages are shorter than 2 GiB.
         message: message as u32,
-        in_place: PAGE_SIZE as u32,
+        max_inline: PAGE_SIZE as u32,
         chunks: MAX_READ_CHUNKS,
         segments: entries.min((message / SEGMENT) as u32),
     }

@@ -191,7 +191,7 @@ impl ExposedReplies {
         if let Some(held) = state.held.get_mut(place) {
             held.mrs = Some(mrs);
         }
-        state.places.arm(place, deadline)
+        state.places.set_deadline(place, deadline)
     }
 
     /// Keeps a Reply that could not be posted until the connection has ended.
@@ -251,7 +251,7 @@ impl ExposedReplies {
         loop {
             let mut state = self.state.lock();
             let Some(place) = state.places.expired(now) else {
-                return state.places.next_look(grace);
+                return state.places.next_check(grace);
             };
             let mrs = state.held.get_mut(place).and_then(|held| held.mrs.take());
             drop(state);

@@ -15,7 +15,7 @@ use crate::{
         DeviceAttrs,
         QueueDepths, //
     },
-    wire::private_data::whole, //
+    wire::private_data::round_down, //
 };
 
 /// Reverse Calls that may be outstanding if the device has no room for many Receives.
@@ -74,10 +74,10 @@ impl Limits {
     ///
     /// `EINVAL` if the device cannot serve a single Call.
     pub(super) fn new(device: &DeviceAttrs, places: u32) -> Result<Self> {
-        let receive = whole(tunables::MAX_REQ_SIZE.get());
+        let receive = round_down(tunables::MAX_REQ_SIZE.get());
         let send = match tunables::MAX_REPLY_SIZE.get() {
             0 => receive,
-            size => whole(size),
+            size => round_down(size),
         };
         let wanted = tunables::MAX_REQUESTS.get();
         let backchannel = tunables::MAX_BC_REQUESTS.get();
@@ -124,7 +124,7 @@ impl Limits {
         if largest <= SMALL {
             return false;
         }
-        let most = whole((largest / 2).max(SMALL));
+        let most = round_down((largest / 2).max(SMALL));
         self.receive = self.receive.min(most);
         self.send = self.send.min(most);
         true

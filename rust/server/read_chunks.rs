@@ -132,7 +132,7 @@ impl Connection {
         let payload = bytes.get(call.payload..).unwrap_or(&[]);
         let inline = (!long).then_some(payload.len());
         let list = call.chunks(bytes).reads;
-        if !long && !call_header::may_lack(payload, list) {
+        if !long && !call_header::allows_reads(payload, list) {
             return Err(NotServed::Refused);
         }
         let assembly = Assembly::plan(inline, list, &self.bounds)
@@ -184,14 +184,14 @@ impl Connection {
         assembly: &Assembly<'_>,
         data: u32,
     ) -> Result<(), NotServed> {
-        let lengths = assembly.pulls().map(|segment| segment.length);
+        let lengths = assembly.reads().map(|segment| segment.length);
         let bytes = lengths.fold(0, u32::saturating_add);
         // Pages that are mapped are the device's, down to the last cache line: so this is first.
         if bytes < data {
             clear(reads, bytes, data - bytes)?;
         }
         let mut at = 0;
-        for segment in assembly.pulls() {
+        for segment in assembly.reads() {
             self.add_read(reads, &mut at, segment)?;
         }
         Ok(())
@@ -208,7 +208,7 @@ impl Connection {
         let mut at = 0;
         for part in assembly.parts() {
             match part {
-                Part::Pull(segment) => at += segment.length,
+                Part::Read(segment) => at += segment.length,
                 Part::Inline { offset, length } => {
                     let range = offset as usize..offset.saturating_add(length) as usize;
                     let source = payload.get(range).ok_or(NotServed::Lost)?;
@@ -226,7 +226,7 @@ impl Connection {
         let mut at = 0;
         for part in assembly.parts() {
             match part {
-                Part::Pull(segment) => self.add_read(reads, &mut at, segment)?,
+                Part::Read(segment) => self.add_read(reads, &mut at, segment)?,
                 Part::Inline { length, .. } | Part::Pad { length } => at += length,
             }
         }
@@ -297,13 +297,13 @@ impl Connection {
 /// If not, header and payload speak of different RPCs, or of none (RFC 8166 Section 4.5.2), or a
 /// Long Call had something taken out that has to stay (Section 8.2.2).
 fn is_call(pages: &PageArray, length: u32, xid: u32, reads: ReadList<'_>) -> bool {
-    let mut start = [0; call_header::MAX_LENGTH];
+    let mut start = [0; call_header::MAX_LEN];
     let call = (u64::from(xid) << 32 | u64::from(inbound::CALL)).to_be_bytes();
     let len = length.min(start.len() as u32);
     start.get_mut(..len as usize).is_some_and(|start| {
         pages.read(Span { start: 0, len }, start)
             && start.starts_with(&call)
-            && call_header::may_lack(start, reads)
+            && call_header::allows_reads(start, reads)
     })
 }
 

@@ -68,7 +68,7 @@ impl StallDetector {
             let mut progress = self.progress.lock();
             *progress = StallState::new(queue.completed(), XprtTimer::now(), timeout());
             self.on.store(true, Relaxed);
-            progress.next()
+            progress.next_poll()
         };
         timer.set(next);
     }

@@ -94,7 +94,7 @@ impl PrivateData {
 
 /// `size` rounded down to what can be told.
 #[inline]
-pub const fn whole(size: u32) -> u32 {
+pub const fn round_down(size: u32) -> u32 {
     decode_size(encode_size(size))
 }
 

@@ -54,7 +54,7 @@ pub struct CallLimits {
     pub pull_up: u32,
     /// Bytes that a message is composed in: header, head and tail, and what is copied. A longer
     /// message has more that is gathered.
-    pub composed: u32,
+    pub buf_len: u32,
     /// Scatter/gather elements of one Send: header, head, pages, tail.
     pub sges: u32,
     /// Segments in one chunk.
@@ -217,12 +217,12 @@ pub fn plan(shape: &CallShape, limits: &CallLimits) -> Result<Plan, TooBig> {
     let (reply, offered) = plan_reply(shape, limits).ok_or(TooBig)?;
     let header = MIN_LEN.saturating_add(offered);
     let call = plan_call(shape, limits, limits.send, header).ok_or(TooBig)?;
-    // Head and tail are copied into `composed` bytes, behind the header. Where they fill over half
+    // Head and tail are copied into `buf_len` bytes, behind the header. Where they fill over half
     // of that, a header might not fit as well: plan again with that as the limit.
     let copied = shape.call.head.saturating_add(shape.call.tail);
-    let tight = limits.composed < limits.send && copied > limits.composed / 2;
+    let tight = limits.buf_len < limits.send && copied > limits.buf_len / 2;
     if tight && call != CallPlan::PositionZero {
-        let call = plan_call(shape, limits, limits.composed, header).ok_or(TooBig)?;
+        let call = plan_call(shape, limits, limits.buf_len, header).ok_or(TooBig)?;
         return Ok(Plan { call, reply });
     }
     Ok(Plan { call, reply })

@@ -71,7 +71,7 @@ impl Placement {
     /// follows is the tail. As the item's roundup does not travel (RFC 8166 Section 3.4.6.2), what
     /// is copied to the tail starts that many bytes earlier: nobody looks at their content.
     #[inline]
-    pub fn beside_write_chunk(payload: usize, by_write: u32, room: &XdrLens) -> Self {
+    pub fn with_write_chunk(payload: usize, by_write: u32, room: &XdrLens) -> Self {
         if by_write == 0 {
             return Self::inline(payload, room);
         }

@@ -13,7 +13,7 @@ use crate::wire::{
 /// XID, message type, RPC version, program, version, procedure (RFC 5531 Section 9).
 const FIXED: usize = 24;
 /// The longest header: flavor, length and at most 400 bytes, twice (RFC 5531 Section 8.2).
-pub const MAX_LENGTH: usize = FIXED + 2 * (8 + 400);
+pub const MAX_LEN: usize = FIXED + 2 * (8 + 400);
 
 /// The flavor of a credential that GSS knows (RFC 2203 Section 1).
 const RPCSEC_GSS: u32 = 6;
@@ -55,7 +55,7 @@ fn is_unprotected(message: &[u8]) -> bool {
 ///
 /// A chunk at Position zero holds the Call itself, and so does not count.
 #[inline]
-pub fn may_lack(message: &[u8], reads: ReadList<'_>) -> bool {
+pub fn allows_reads(message: &[u8], reads: ReadList<'_>) -> bool {
     let items = reads.segments().filter(|read| !read.segment.is_empty());
     let lowest = items.map(|read| read.position).filter(|&at| at != 0).min();
     lowest.is_none_or(|lowest| {

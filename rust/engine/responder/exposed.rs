@@ -90,7 +90,7 @@ impl<S: DerefMut<Target = [ExposedSlot]>> ExposedSlots<S> {
         Self(places)
     }
 
-    /// Gives a Reply a place; the caller exposes it and calls [`Self::arm`], or else
+    /// Gives a Reply a place; the caller exposes it and calls [`Self::set_deadline`], or else
     /// [`Self::withdraw`], unless the connection ends first.
     pub fn expose(&mut self, xid: u32) -> Result<usize, NotExposed> {
         let mut free = None;
@@ -109,7 +109,7 @@ impl<S: DerefMut<Target = [ExposedSlot]>> ExposedSlots<S> {
     }
 
     /// Sets the deadline of a Reply that is posted; `false` if it is not exposed any more.
-    pub fn arm(&mut self, index: usize, deadline: u64) -> bool {
+    pub fn set_deadline(&mut self, index: usize, deadline: u64) -> bool {
         match self.0.get(index) {
             Some(&ExposedSlot::Exposed { xid, .. }) => {
                 let deadline = Some(deadline);
@@ -180,7 +180,7 @@ impl<S: DerefMut<Target = [ExposedSlot]>> ExposedSlots<S> {
 
     /// When to look next: for a Reply whose time is over, or whose release is overdue `grace`
     /// after that.
-    pub fn next_look(&self, grace: u64) -> Option<u64> {
+    pub fn next_check(&self, grace: u64) -> Option<u64> {
         let looks = self.0.iter().filter_map(|place| match *place {
             ExposedSlot::Exposed { deadline, .. } => deadline,
             _ => due(place, grace),

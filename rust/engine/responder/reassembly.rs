@@ -34,7 +34,7 @@ pub struct Bounds {
     /// Bytes of the whole Call, once assembled.
     pub message: u32,
     /// Inline bytes that may stay where they are.
-    pub in_place: u32,
+    pub max_inline: u32,
     /// Read chunks, the Position-zero chunk included. Bounds the work of scanning the list.
     pub chunks: u32,
     /// Segments that are not empty, of all chunks together: one RDMA Read at least for each.
@@ -104,7 +104,7 @@ pub enum Part {
         length: u32,
     },
     /// Pull from the requester's memory.
-    Pull(Segment),
+    Read(Segment),
     /// Roundup that did not travel: skip these bytes, or clear them.
     Pad {
         /// How many: 1 to 3.
@@ -143,7 +143,7 @@ impl<'a> Assembly<'a> {
         } else {
             check(length, Chunks::new(list), bounds.chunks, bounds)?
         };
-        let layout = if all.only_one && length <= bounds.in_place {
+        let layout = if all.only_one && length <= bounds.max_inline {
             Layout::DataItem {
                 head: first.position,
                 // NO-OVERFLOW: checked: the item is within the stream, and adds to its length.
@@ -192,7 +192,7 @@ impl<'a> Assembly<'a> {
     /// The pieces in the order of the assembled Call. They tile it exactly.
     ///
     /// For [`Layout::DataItem`] only the pulls matter, all else stays where it is: see
-    /// [`Self::pulls`].
+    /// [`Self::reads`].
     #[inline]
     pub fn parts(&self) -> Parts<'a> {
         let mut chunks = Chunks::new(self.list);
@@ -218,7 +218,7 @@ impl<'a> Assembly<'a> {
     /// The segments to pull that are not empty, in the order of the list: for
     /// [`Layout::DataItem`] the order in which they go to the pages.
     #[inline]
-    pub fn pulls(&self) -> impl Iterator<Item = Segment> + Clone + 'a {
+    pub fn reads(&self) -> impl Iterator<Item = Segment> + Clone + 'a {
         let segments = self.list.segments().map(|read| read.segment);
         segments.filter(|segment| !segment.is_empty())
     }
@@ -280,7 +280,7 @@ impl Stream<'_> {
             }
             Self::PositionZero(sequence) => {
                 let part = sequence.next_part(most)?;
-                Some((Part::Pull(part), part.length))
+                Some((Part::Read(part), part.length))
             }
         }
     }
@@ -316,7 +316,7 @@ impl Iterator for Parts<'_> {
                 return Some(part);
             }
             if let Some(part) = self.pulling.as_mut().and_then(|s| s.next_part(u32::MAX)) {
-                return Some(Part::Pull(part));
+                return Some(Part::Read(part));
             }
             self.pulling = None;
             if self.pad > 0 {

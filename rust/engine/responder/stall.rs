@@ -35,7 +35,7 @@ pub enum Found {
 
 impl StallState {
     /// What is seen where something was just posted, and so many have `completed`, ever. Another
-    /// look follows at [`Self::next`].
+    /// look follows at [`Self::next_poll`].
     pub fn new(completed: u32, now: u64, timeout: u64) -> Self {
         Self {
             completed,
@@ -45,7 +45,7 @@ impl StallState {
     }
 
     /// When to look next.
-    pub fn next(&self) -> u64 {
+    pub fn next_poll(&self) -> u64 {
         self.next
     }
 

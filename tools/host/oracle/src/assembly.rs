@@ -23,7 +23,7 @@ enum Byte {
 /// Small, so that the model can put every byte in place.
 const BOUNDS: Bounds = Bounds {
     message: 4096,
-    in_place: 128,
+    max_inline: 128,
     chunks: 6,
     segments: 24,
 };
@@ -50,7 +50,7 @@ pub fn assembly(bytes: &[u8]) {
 fn check(assembly: &Assembly<'_>, inline: Option<usize>, model: &[Byte]) {
     let parts: Vec<Byte> = assembly.parts().flat_map(expand).collect();
     assert_eq!(parts, model);
-    let pulls: Vec<_> = assembly.pulls().collect();
+    let pulls: Vec<_> = assembly.reads().collect();
     assert!(pulls.iter().all(|segment| segment.length > 0));
     match assembly.layout() {
         Layout::Whole { length } => assert_eq!(length as usize, model.len()),
@@ -65,7 +65,7 @@ fn check(assembly: &Assembly<'_>, inline: Option<usize>, model: &[Byte]) {
                 .chain(tail)
                 .all(|o| matches!(o, Byte::Inline(_))));
             assert!(!data.iter().any(|o| matches!(o, Byte::Inline(_))));
-            let pulled: Vec<Byte> = pulls.into_iter().map(Part::Pull).flat_map(expand).collect();
+            let pulled: Vec<Byte> = pulls.into_iter().map(Part::Read).flat_map(expand).collect();
             assert_eq!(pulled, data[..pulled.len()]);
             assert!(data[pulled.len()..].iter().all(|o| *o == Byte::Pad));
             assert!(data.len() - pulled.len() < 4);
@@ -76,7 +76,7 @@ fn check(assembly: &Assembly<'_>, inline: Option<usize>, model: &[Byte]) {
 fn expand(part: Part) -> Vec<Byte> {
     match part {
         Part::Inline { offset, length } => (offset..offset + length).map(Byte::Inline).collect(),
-        Part::Pull(segment) => (0..u64::from(segment.length))
+        Part::Read(segment) => (0..u64::from(segment.length))
             .map(|n| Byte::Remote(segment.handle, segment.offset.wrapping_add(n)))
             .collect(),
         Part::Pad { length } => (0..length).map(|_| Byte::Pad).collect(),
@@ -104,7 +104,7 @@ fn model(inline: Option<usize>, list: ReadList<'_>) -> Result<Vec<Byte>, BadRead
     let chunk = |position| {
         let segments = reads.iter().filter(move |read| read.position == position);
         segments
-            .flat_map(|read| expand(Part::Pull(read.segment)))
+            .flat_map(|read| expand(Part::Read(read.segment)))
             .collect::<Vec<_>>()
     };
     let mut stream: Vec<Byte> = match inline {

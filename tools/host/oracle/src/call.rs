@@ -86,9 +86,9 @@ pub fn call(shape: &CallShape, limits: &CallLimits) {
     assert!(header + inline <= send);
     // What is copied has room where it is copied to.
     let copied = u64::from(shape.call.head) + u64::from(shape.call.tail);
-    let composed = u64::from(limits.composed);
-    if !long && composed < send && header <= composed / 2 {
-        assert!(header + copied.min(inline) <= composed);
+    let buf_len = u64::from(limits.buf_len);
+    if !long && buf_len < send && header <= buf_len / 2 {
+        assert!(header + copied.min(inline) <= buf_len);
     }
 }
 

@@ -76,7 +76,7 @@ pub fn exposed(count: usize, events: &[Event]) {
             Event::Arm { which, time } => {
                 if let Some(mine) = known.iter_mut().filter(|k| k.exposed).nth(which) {
                     mine.until = Some(now + time);
-                    assert!(places.arm(mine.place, now + time));
+                    assert!(places.set_deadline(mine.place, now + time));
                 }
             }
             Event::Done(xid) => {
@@ -127,7 +127,7 @@ pub fn exposed(count: usize, events: &[Event]) {
         assert_eq!(places.is_overdue(now, GRACE), known.iter().any(overdue));
         let look = |k: &Known| Some(k.until? + if k.releasing { GRACE } else { 0 });
         let looks = known.iter().filter(|k| k.exposed || k.releasing);
-        assert_eq!(places.next_look(GRACE), looks.filter_map(look).min());
+        assert_eq!(places.next_check(GRACE), looks.filter_map(look).min());
     }
 }
 

@@ -18,7 +18,7 @@ enum Byte {
 /// Places a Reply of `payload` inline bytes and `by_write` written ones.
 pub fn placement(payload: u16, by_write: u16, room: &XdrLens) {
     let by_write = u32::from(by_write).min(room.data);
-    let placement = Placement::beside_write_chunk(usize::from(payload), by_write, room);
+    let placement = Placement::with_write_chunk(usize::from(payload), by_write, room);
     let payload = u32::from(payload);
     let capacity = u64::from(room.head) + u64::from(room.data) + u64::from(room.tail);
     assert!(u64::from(placement.length) <= capacity.max(u64::from(by_write)) + 3);

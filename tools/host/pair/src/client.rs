@@ -180,7 +180,7 @@ impl Client {
             send: self.agreement.send,
             receive: self.agreement.receive,
             pull_up: 0,
-            composed: self.agreement.send,
+            buf_len: self.agreement.send,
             sges: 6,
             segments: self.segments,
             segment_pages: self.segment_pages,

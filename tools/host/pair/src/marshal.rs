@@ -209,7 +209,7 @@ pub(crate) fn consume(pending: &Pending, arrived: &Arrived<'_>) -> Vec<u8> {
         }
         Arrived::Inline { payload, by_write } => (payload, by_write),
     };
-    let placement = Placement::beside_write_chunk(payload.len(), by_write, room);
+    let placement = Placement::with_write_chunk(payload.len(), by_write, room);
     let run = |offset: u32, length: u32| &payload[offset as usize..(offset + length) as usize];
     let mut stream = run(0, placement.head).to_vec();
     match placement.pages {

@@ -38,7 +38,7 @@ use std::collections::BTreeMap;
 /// What the server pulls for one Call.
 const BOUNDS: Bounds = Bounds {
     message: 1 << 14,
-    in_place: 4096,
+    max_inline: 4096,
     chunks: 4,
     segments: 64,
 };
@@ -270,7 +270,7 @@ impl Server {
                             job.call.extend(&inline[run]);
                         }
                         Part::Pad { length } => job.call.resize(sink + length as usize, 0),
-                        Part::Pull(from) => {
+                        Part::Read(from) => {
                             job.call.resize(sink + from.length as usize, 0);
                             job.reads += 1;
                             self.reads.push(Read {
@@ -417,7 +417,7 @@ impl Server {
         }
         self.exposed += 1;
         self.places
-            .arm(place, self.now.saturating_add(self.patience));
+            .set_deadline(place, self.now.saturating_add(self.patience));
         self.held[place] = Held {
             bytes,
             handles: segments.iter().map(|segment| segment.handle).collect(),

@@ -33,7 +33,7 @@ fn reads(bytes: &[u8]) -> ReadList<'_> {
 fn bounds(message: u32, chunks: u32, segments: u32) -> Bounds {
     Bounds {
         message,
-        in_place: 4096,
+        max_inline: 4096,
         chunks,
         segments,
     }
@@ -66,9 +66,9 @@ fn assembly_is_bounded_exactly() {
 #[test]
 fn an_item_beside_a_long_rest_is_put_together_with_it() {
     let call = msg_with_reads(&[(8, segment(1, 10, 0))], CALL, 8);
-    let plan = |inline, in_place| {
+    let plan = |inline, max_inline| {
         let bounds = Bounds {
-            in_place,
+            max_inline,
             ..bounds(1 << 16, 8, 8)
         };
         Assembly::plan(Some(inline), reads(&call), &bounds).map(|plan| plan.unwrap().layout())
@@ -190,7 +190,7 @@ fn plan_has_room_for_what_is_copied() {
     // A message may be longer than what its header, head and tail are copied to.
     let limits = CallLimits {
         send: 65_536,
-        composed: 4096,
+        buf_len: 4096,
         ..limits()
     };
     let call = |head, data| {

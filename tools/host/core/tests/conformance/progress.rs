@@ -10,7 +10,7 @@ const TIMEOUT: u64 = 90;
 /// Looks at the times that it is told to, at a queue that does not move; returns those times.
 fn looks(progress: &mut StallState, completed: u32) -> Vec<u64> {
     let mut times = Vec::new();
-    let mut now = progress.next();
+    let mut now = progress.next_poll();
     for _ in 0..10 {
         times.push(now);
         match progress.poll(completed, true, now, TIMEOUT) {

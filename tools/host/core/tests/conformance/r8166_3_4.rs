@@ -25,7 +25,7 @@ use rpcrdma_core::wire::ErrorReply;
 
 const BOUNDS: Bounds = Bounds {
     message: 1 << 20,
-    in_place: 4096,
+    max_inline: 4096,
     chunks: 16,
     segments: 256,
 };
@@ -64,12 +64,12 @@ fn r8166_3_4_1_1_reduced_items_come_back_in_place() {
         assembly.parts().collect::<Vec<_>>(),
         [
             inline(0, 16),
-            Part::Pull(item),
+            Part::Read(item),
             Part::Pad { length: 2 },
             inline(16, 8)
         ]
     );
-    assert_eq!(assembly.pulls().collect::<Vec<_>>(), [item]);
+    assert_eq!(assembly.reads().collect::<Vec<_>>(), [item]);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn r8166_3_4_3_1_empty_segments_are_legal_everywhere() {
     let call = msg_with_reads(&[(16, none), (16, some), (16, none), (20, none)], CALL, 6);
     assert_eq!(
         parts(&call),
-        [inline(0, 16), Part::Pull(some), inline(16, 8)]
+        [inline(0, 16), Part::Read(some), inline(16, 8)]
     );
     // Nothing but empty segments: nothing to pull.
     let call = msg_with_reads(&[(16, none), (20, none)], CALL, 6);
@@ -113,7 +113,7 @@ fn r8166_3_4_4_1_chunks_may_be_cut_anywhere() {
         .collect();
     let call = msg_with_reads(&cut, CALL, 4);
     let assembly = assemble(&call).unwrap().unwrap();
-    assert_eq!(assembly.pulls().count(), 7);
+    assert_eq!(assembly.reads().count(), 7);
     assert_eq!(
         assembly.layout(),
         Layout::DataItem {
@@ -123,7 +123,7 @@ fn r8166_3_4_4_1_chunks_may_be_cut_anywhere() {
         }
     );
     let expected: Vec<_> = cut.iter().map(|(_, segment)| *segment).collect();
-    assert_eq!(assembly.pulls().collect::<Vec<_>>(), expected);
+    assert_eq!(assembly.reads().collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn r8166_3_4_4_2_1_present_word_stays_inline() {
     let call = msg_with_reads(&[(12, segment(1, 4, 0))], CALL, 4);
     assert_eq!(
         parts(&call),
-        [inline(0, 12), Part::Pull(segment(1, 4, 0)), inline(12, 4)]
+        [inline(0, 12), Part::Read(segment(1, 4, 0)), inline(12, 4)]
     );
 }
 
@@ -218,10 +218,10 @@ fn r8166_3_4_5_1_position_counts_the_unreduced_stream() {
         parts(&call),
         [
             inline(0, 16),
-            Part::Pull(first),
+            Part::Read(first),
             Part::Pad { length: 2 },
             inline(16, 8),
-            Part::Pull(second),
+            Part::Read(second),
             Part::Pad { length: 3 },
             inline(24, 4),
         ]
@@ -249,15 +249,15 @@ fn r8166_3_4_5_1_position_counts_the_unreduced_stream_of_a_long_call() {
     assert_eq!(
         parts(&call),
         [
-            Part::Pull(segment(8, 10, 100)),
-            Part::Pull(segment(9, 6, 200)),
-            Part::Pull(first),
+            Part::Read(segment(8, 10, 100)),
+            Part::Read(segment(9, 6, 200)),
+            Part::Read(first),
             Part::Pad { length: 2 },
-            Part::Pull(segment(9, 8, 206)),
-            Part::Pull(second),
+            Part::Read(segment(9, 8, 206)),
+            Part::Read(second),
             Part::Pad { length: 3 },
-            Part::Pull(segment(9, 3, 214)),
-            Part::Pull(segment(9, 1, 300)),
+            Part::Read(segment(9, 3, 214)),
+            Part::Read(segment(9, 1, 300)),
         ]
     );
 }

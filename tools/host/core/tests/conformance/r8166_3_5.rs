@@ -125,7 +125,7 @@ fn r8166_3_5_3_5_any_call_may_be_long() {
     let message = call_at_server(&call);
     let bounds = Bounds {
         message: 4096,
-        in_place: 4096,
+        max_inline: 4096,
         chunks: 4,
         segments: 16,
     };
@@ -135,7 +135,7 @@ fn r8166_3_5_3_5_any_call_may_be_long() {
     assert_eq!(assembly.layout(), Layout::Whole { length: 40 });
     assert_eq!(
         assembly.parts().collect::<Vec<_>>(),
-        [Part::Pull(segment(1, 40, 0x4000))]
+        [Part::Read(segment(1, 40, 0x4000))]
     );
 }
 

@@ -23,7 +23,7 @@ fn accepted(credential: &[u32], verifier: &[u32], inline: usize, position: u32) 
     let mut call = message(0, &[&[1, position], &a, &[0, 0, 0], &rpc]);
     call.truncate(call.len() - 4 * rpc.len() + inline);
     let call = call_at_server(&call);
-    call_header::may_lack(call.payload.unwrap(), call.chunks.reads)
+    call_header::allows_reads(call.payload.unwrap(), call.chunks.reads)
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn long_call_may_lack(rpc: &[u8], positions: &[u32]) -> bool {
     let mut reads = vec![(0, segment(1, 4096, 0x1000))];
     reads.extend(positions.iter().map(|&at| (at, segment(2, 64, 0x2000))));
     let call = nomsg_with_reads(&reads);
-    call_header::may_lack(rpc, call_at_server(&call).chunks.reads)
+    call_header::allows_reads(rpc, call_at_server(&call).chunks.reads)
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn act_on(bytes: &[u8]) -> u32 {
                 page_offset: 0,
                 tail: 8,
             };
-            let placement = Placement::beside_write_chunk(payload.len(), by_write, &room);
+            let placement = Placement::with_write_chunk(payload.len(), by_write, &room);
             assert!(placement.length <= 16 + 64 + 8);
         }
     }
@@ -214,7 +214,7 @@ fn act_on(bytes: &[u8]) -> u32 {
         Ok(FromClient::Call(call)) => {
             let bounds = Bounds {
                 message: 1 << 20,
-                in_place: 4096,
+                max_inline: 4096,
                 chunks: 16,
                 segments: 256,
             };

@@ -249,15 +249,15 @@ fn rr4_4_1_3_6_released_after_a_while_without_notification() {
     for (xid, deadline) in [(1, 10), (2, 20)] {
         let place = places.expose(xid).unwrap();
         // Its time does not run before it is posted.
-        assert!(places.next_look(9).is_none_or(|next| next < deadline));
-        assert!(places.arm(place, deadline));
+        assert!(places.next_check(9).is_none_or(|next| next < deadline));
+        assert!(places.set_deadline(place, deadline));
     }
-    assert_eq!(places.next_look(9), Some(10));
+    assert_eq!(places.next_check(9), Some(10));
     assert_eq!(places.expired(9), None);
     assert_eq!(places.expired(10), Some(0));
     assert_eq!(places.expired(10), None);
-    assert_eq!(places.next_look(9), Some(19));
-    assert_eq!(places.next_look(11), Some(20));
+    assert_eq!(places.next_check(9), Some(19));
+    assert_eq!(places.next_check(11), Some(20));
     // The notification may come before the memory is released, or after, or never.
     places.released(0);
     assert_eq!(places.as_slice()[0], ExposedSlot::Owed { xid: 1 });
@@ -267,7 +267,7 @@ fn rr4_4_1_3_6_released_after_a_while_without_notification() {
     assert_eq!(places.done(2), None);
     places.released(1);
     assert_eq!(places.as_slice()[1], ExposedSlot::Free);
-    assert_eq!(places.next_look(9), None);
+    assert_eq!(places.next_check(9), None);
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn rr4_4_1_3_6_a_release_that_does_not_end_is_noticed() {
             if early {
                 assert_eq!(places.done(1), Some(0));
             }
-            assert_eq!(places.arm(0, 10), !early);
+            assert_eq!(places.set_deadline(0, 10), !early);
             assert!(!places.is_overdue(10, 30));
             assert_eq!(places.expired(12), (!early).then_some(0));
             if let Some(now) = late {
@@ -288,12 +288,12 @@ fn rr4_4_1_3_6_a_release_that_does_not_end_is_noticed() {
                 assert_eq!(places.is_overdue(now, 30), early && now >= 40);
             }
             let due = if early { 40 } else { 42 };
-            assert_eq!(places.next_look(30), Some(due));
+            assert_eq!(places.next_check(30), Some(due));
             assert!(!places.is_overdue(due - 1, 30));
             assert!(places.is_overdue(due, 30));
             places.released(0);
             assert!(!places.is_overdue(u64::MAX, 30));
-            assert_eq!(places.next_look(30), None);
+            assert_eq!(places.next_check(30), None);
         }
     }
 }
@@ -306,7 +306,7 @@ fn rr4_5_2_3_1_as_many_notifications_as_places() {
     assert_eq!(places.expose(2), Ok(1));
     assert_eq!(places.expose(3), Err(NotExposed::Full));
     for place in [0, 1] {
-        places.arm(place, 10);
+        places.set_deadline(place, 10);
     }
     // Who keeps notifications back gets no more memory, but no more Replies to pull, either.
     while let Some(place) = places.expired(10) {

@@ -101,7 +101,7 @@ pub(crate) fn limits() -> CallLimits {
         send: 4096,
         receive: 4096,
         pull_up: 0,
-        composed: 4096,
+        buf_len: 4096,
         sges: 19,
         segments: 16,
         segment_pages: 32,

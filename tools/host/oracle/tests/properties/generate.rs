@@ -185,7 +185,7 @@ impl ReducedCall {
     pub(crate) fn assembles(&self) -> bool {
         let bounds = Bounds {
             message: 4096,
-            in_place: 128,
+            max_inline: 128,
             chunks: 6,
             segments: 24,
         };
@@ -451,7 +451,7 @@ pub(crate) fn limits() -> impl Strategy<Value = CallLimits> {
                 send,
                 receive,
                 pull_up,
-                composed,
+                buf_len,
                 sges,
                 segments,
                 segment_pages,
@@ -461,7 +461,7 @@ pub(crate) fn limits() -> impl Strategy<Value = CallLimits> {
                 send,
                 receive,
                 pull_up,
-                composed,
+                buf_len,
                 sges,
                 segments,
                 segment_pages,
@@ -475,13 +475,13 @@ pub(crate) fn limits() -> impl Strategy<Value = CallLimits> {
 pub(crate) fn wild_limits() -> impl Strategy<Value = CallLimits> {
     (any::<[u32; 8]>(), any::<bool>()).prop_map(
         |(
-            [send, receive, pull_up, composed, sges, segments, segment_pages, page_shift],
+            [send, receive, pull_up, buf_len, sges, segments, segment_pages, page_shift],
             pulled_replies,
         )| CallLimits {
             send,
             receive,
             pull_up,
-            composed,
+            buf_len,
             sges,
             segments,
             segment_pages,
