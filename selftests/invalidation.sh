@@ -1,40 +1,41 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Who invalidates the memory that Calls expose: the Reply, if both ends are
-# willing, and then one tag of each Call; the client in all other cases. The
-# client's count and the trace events must agree.
+# Invalidation of the memory that Calls expose. If both ends support Remote Invalidation, the Reply
+# invalidates one rkey of each Call; the client invalidates all others. The client's counters and
+# the trace events must agree.
 #
-#   invalidation.sh [CASE...]    these cases only, each with its arguments
+#   invalidation.sh [CASE...]    runs these cases only, each with its arguments
 #
 # vm: --memory 6G
-# With a server elsewhere (RPCRDMA_SERVER) its side is as it was set there.
+# With an external server (RPCRDMA_SERVER), its setting is not changed.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
-# The client's device tells of an invalidation that failed (2), as some cases want it to.
+# rxe reports failed invalidations (2), which some cases provoke.
 LOG_EXPECTED='rxe_c: qp#[0-9]+ make_send_cqe: non-flush error status = 2
 '
 
 CLIENT_SWITCH=/proc/sys/sunrpc/rdma_remote_invalidation
 SERVER_SWITCH=/proc/sys/sunrpc/svc_rdma/remote_invalidation
 
-# How often something small is transferred, and something large.
+# Number of small and of large transfers.
 MANY=${LONG:+5000}
 MANY=$((${MANY:-1000} / PACE_CUBED))
 TIMES=${LONG:+100}
 TIMES=$((${TIMES:-50} / PACE_CUBED + 1))
 
-# set_switch FILE 0|1: an end that is always willing has no such file.
+# set_switch FILE 0|1: an end that always supports Remote Invalidation has no such file.
 set_switch() {
 	if [ -e "$1" ]; then
 		echo "$2" >"$1"
 	else
-		[ "$2" = 1 ] || skip "this end is always willing"
+		[ "$2" = 1 ] || skip "this end cannot disable Remote Invalidation"
 	fi
 }
 
-# mount_with CLIENT SERVER: a mount whose ends are willing (1) or not (0).
+# mount_with CLIENT SERVER: mounts with Remote Invalidation enabled (1) or disabled (0) at either
+# end.
 mount_with() {
 	set_switch "$CLIENT_SWITCH" "$1"
 	! bed_is_local || set_switch "$SERVER_SWITCH" "$2"
@@ -44,56 +45,57 @@ mount_with() {
 	work_dir invalidation
 }
 
-# transfer_size r|w: the octets of the largest READ or WRITE.
+# transfer_size r|w: prints rsize or wsize of the mount.
 transfer_size() {
 	awk -v at="$MNT" '$2 == at { print $4 }' /proc/self/mounts |
 		sed "s/.*\\b$1size=\\([0-9]*\\).*/\\1/"
 }
 
-# Tags of data, READ or written.
-data_tags() { echo $(($(xprt_stat read_chunks) + $(xprt_stat write_chunks))); }
+# Prints the number of chunks for READ and WRITE data.
+data_chunks() { echo $(($(xprt_stat read_chunks) + $(xprt_stat write_chunks))); }
 
-# measure COUNT LEAST MOST STEP: direct I/O, and what became of its tags. An OPEN
-# may have a tag, too: there may be much to say about a file, and most at first.
+# measure COUNT MIN MAX STEP: performs direct I/O and counts the rkeys and their invalidations: sets
+# rkeys (of data), others (of other Calls), here (invalidated by the client) and there (by the
+# server). An OPEN may have an rkey, too: its Reply may be long, most of all the first one.
 measure() {
 	"$HELPERS/direct_helper" "$WORK/file" 2 4096 4096 0 || fail "wrong data"
-	tags=$(data_tags)
+	rkeys=$(data_chunks)
 	others=$(xprt_stat reply_chunks)
 	here=$(xprt_stat local_inv)
 	trace_on xprtrdma_mr_reminv xprtrdma_mr_localinv
 	"$HELPERS/direct_helper" "$WORK/file" "$@" || fail "wrong data"
 	trace_off
-	tags=$(($(data_tags) - tags))
+	rkeys=$(($(data_chunks) - rkeys))
 	others=$(($(xprt_stat reply_chunks) - others))
 	here=$(($(xprt_stat local_inv) - here))
 	there=$(traced xprtrdma_mr_reminv)
-	echo "$1 transfers of $2 to $3 octets: $tags tags, and $others of other Calls;" \
+	echo "$1 transfers of $2 to $3 bytes: $rkeys rkeys, $others of other Calls;" \
 		"$there invalidated by the server, $here by the client"
-	[ "$tags" -ge "$1" ] || fail "not every transfer had a tag"
-	[ "$others" -le 2 ] || fail "what Calls were those?"
+	[ "$rkeys" -ge "$1" ] || fail "some transfers had no rkey"
+	[ "$others" -le 2 ] || fail "too many other Calls"
 	[ "$(traced xprtrdma_mr_localinv)" -eq "$here" ] ||
-		fail "$(traced xprtrdma_mr_localinv) events, but a count of $here"
-	# The C module also counts those of Calls that it composes in vain.
-	[ $((here + there)) -eq $((tags + others)) ] ||
-		{ [ "$(module_kind)" = c ] && [ $((here + there)) -lt $((tags + others)) ]; } ||
-		fail "some tags are unaccounted for"
+		fail "$(traced xprtrdma_mr_localinv) events, but the counter rose by $here"
+	# The C module also counts rkeys of Calls that it marshals but does not send.
+	[ $((here + there)) -eq $((rkeys + others)) ] ||
+		{ [ "$(module_kind)" = c ] && [ $((here + there)) -lt $((rkeys + others)) ]; } ||
+		fail "some rkeys were not invalidated"
 }
 
-# single_mr_invalidation CLIENT SERVER COUNT: a tag each.
+# single_mr_invalidation CLIENT SERVER COUNT: transfers of one rkey each.
 single_mr_invalidation() {
 	[ "$1$2" != 11 ] || need_remote_invalidation
 	mount_with "$1" "$2"
 	measure "$3" 4096 131072 4096
-	[ "$tags" -eq "$3" ] || fail "not a tag each"
+	[ "$rkeys" -eq "$3" ] || fail "some transfers had several rkeys"
 	if [ "$1$2" = 11 ]; then
-		[ "$here" -eq 0 ] || fail "the client had to"
+		[ "$here" -eq 0 ] || fail "the client invalidated rkeys"
 	else
-		[ "$there" -eq 0 ] || fail "the server did, unasked"
+		[ "$there" -eq 0 ] || fail "the server invalidated rkeys without agreement"
 	fi
 }
 
-# multi_mr_invalidation CLIENT SERVER [SPARED]: several tags each, of which so many are spared.
-# A server with little memory takes less than 1 MiB at a time.
+# multi_mr_invalidation CLIENT SERVER [REMOTE]: transfers of several rkeys each, REMOTE of which the
+# server invalidates. A server with little memory supports less than 1 MiB per transfer.
 multi_mr_invalidation() {
 	local calls
 
@@ -101,25 +103,24 @@ multi_mr_invalidation() {
 	mount_with "$1" "$2"
 	calls=$((TIMES * (1048576 / $(transfer_size r) + 1048576 / $(transfer_size w))))
 	measure $((2 * TIMES)) 1048576 1048576 0
-	[ "$tags" -gt "$calls" ] || skip "this device has one tag for a transfer"
+	[ "$rkeys" -gt "$calls" ] || skip "this device needs one rkey per transfer"
 	echo "$calls Calls"
 	if [ "$1$2" = 11 ]; then
-		[ "$there" -eq $((calls * $3 + others)) ] || fail "not $3 each"
+		[ "$there" -eq $((calls * $3 + others)) ] || fail "the server did not invalidate $3 each"
 	else
-		[ "$there" -eq 0 ] || fail "the server did, unasked"
+		[ "$there" -eq 0 ] || fail "the server invalidated rkeys without agreement"
 	fi
 }
 
-# A Reply that invalidates a tag of an RPC that was given up in the meantime. The
-# RPC is one that its task waits for itself: an attribute is read. The value is
-# short, so that the Reply does not write to the memory that it was offered: that
-# is gone. Who is killed may not have asked yet, and then another asks for another value.
+# A Reply invalidates the rkey of an RPC that was aborted in the meantime. The RPC reads an
+# attribute, synchronously in the task that is killed. The value is short, so that the Reply does
+# not write to the Reply chunk, which is invalid by then. A task may be killed before it has sent
+# the Call; then another one reads another attribute.
 #
-# nfsd holds the Reply back, while mountd does not say who the client is. On a slow link
-# rxe would send again, and then it also registers again what waits behind: it cannot,
-# and gives the connection up.
+# nfsd delays the Reply because mountd is stopped. A slow link would not do: rxe would retransmit,
+# repeat the registrations queued behind, fail, and disconnect.
 late_reply_invalidates_aborted_rpc() {
-	local each asking connects given_up late
+	local each asking connects aborted late
 
 	need_local_bed
 	set_pulled_replies 0 0
@@ -141,49 +142,49 @@ late_reply_invalidates_aborted_rpc() {
 		asking=$!
 		sleep "0.$((RANDOM % 10))5"
 		kill -KILL "$asking" || :
-		! wait "$asking" || fail "the Reply was not late"
+		! wait "$asking" || fail "the Reply arrived before the kill"
 		pkill -CONT -x rpc.mountd
-		# It has answered all that nfsd asked when it answers this: to empty nfsd's cache
-		# under such a question costs the connection.
+		# When this returns, mountd has answered all of nfsd's earlier upcalls. Flushing
+		# nfsd's cache during such an upcall would end the connection.
 		stat -f "$MNT" >/dev/null
-		given_up=$(traced xprtrdma_mrs_zap)
+		aborted=$(traced xprtrdma_mrs_zap)
 		for _ in {1..20}; do
 			late=$(traced xprtrdma_reply_rqst_err)
-			[ "$late" -lt "$given_up" ] || break
+			[ "$late" -lt "$aborted" ] || break
 			sleep 0.5
 		done
-		[ "$given_up" -lt 3 ] || break
+		[ "$aborted" -lt 3 ] || break
 	done
 	trace_off
-	echo "$each asked, $given_up RPCs given up, $late late Replies"
-	[ "$given_up" -ge 3 ] || fail "not three RPCs were given up"
-	[ "$late" -ge "$given_up" ] || fail "not each of their Replies was late"
-	[ "$(xprt_stat connect_count)" -eq "$connects" ] ||
-		fail "that cost the connection"
-	getfattr -n user.1 "$WORK/file" >/dev/null || fail "and more"
+	echo "$each tasks, $aborted RPCs aborted, $late late Replies"
+	[ "$aborted" -ge 3 ] || fail "fewer than three RPCs were aborted"
+	[ "$late" -ge "$aborted" ] || fail "some of their Replies did not arrive"
+	[ "$(xprt_stat connect_count)" -eq "$connects" ] || fail "the connection was lost"
+	getfattr -n user.1 "$WORK/file" >/dev/null || fail "the mount does not work any more"
 }
 
-# What a peer can invalidate is what its own connection exposes: no two have a domain in common.
+# A peer can only invalidate rkeys of its own connection: each connection has its own protection
+# domain.
 RI3_7_2_one_pd_per_connection() {
-	local device connections domains each
+	local device connections pds each
 
 	nfs_mount 4.2 rdma nconnect=4
-	work_dir domains
+	work_dir pds
 	for each in {1..16}; do
 		echo "over one of the connections" >"$WORK/$each"
 	done
 	for device in "$BED_CLIENT_DEV" "$BED_SERVER_DEV"; do
 		connections=$(rdma resource show qp link "$device/1" | grep -c 'type RC ' || true)
-		domains=$(rdma resource show pd dev "$device" |
+		pds=$(rdma resource show pd dev "$device" |
 			grep 'comm \[rpcrdma\]' | grep -vc 'users 0 ' || true)
-		echo "$device: $connections connections, $domains domains"
+		echo "$device: $connections connections, $pds PDs"
 		[ "$connections" -ge 4 ] || fail "too few connections"
-		[ "$domains" -eq "$connections" ] || fail "not a domain for each"
+		[ "$pds" -eq "$connections" ] || fail "not one PD per connection"
 	done
 }
 
-# resent PROCEDURE: whether a Call of that was sent again after the connection had been
-# given up, and did not end before.
+# resent PROCEDURE: succeeds if a Call of that procedure was retransmitted after a disconnect and
+# its task did not end before.
 resent() {
 	awk -v call=" nfsv[34] $1 " '
 		!match($0, /task:[0-9a-f]+@[0-9a-f]+/) {
@@ -198,8 +199,8 @@ resent() {
 		END { exit !good }' "$TRACING/trace"
 }
 
-# What the client has to invalidate itself it cannot: the device fails, or does not even try.
-# Until the connection has gone the server might still write to that memory.
+# R8166_4_5_4_2_failed_invalidation FAIL_POST: a LOCAL_INV of the client fails, or posting it does.
+# The RPC must not end before the connection has, since the server could still write to the memory.
 R8166_4_5_4_2_failed_invalidation() {
 	local connects each
 
@@ -218,14 +219,14 @@ R8166_4_5_4_2_failed_invalidation() {
 	trace_off
 	exec 7<&-
 	[ "$(cat /sys/module/fail_local_inv/parameters/injected)" -eq 1 ] ||
-		fail "nothing was to be invalidated"
+		fail "the client posted no LOCAL_INV"
 	unload_fault_modules
-	resent READ || fail "the READ ended before the connection did"
+	resent READ || fail "the READ ended before the connection"
 	[ "$(xprt_stat connect_count)" -eq $((connects + 1)) ] ||
-		fail "connected $(xprt_stat connect_count) times, $connects before"
+		fail "connected $(xprt_stat connect_count) times, not $((connects + 1))"
 }
 
-# Whichever way a test ended, the next one finds mountd as usual.
+# mountd may still be stopped.
 test_cleanup() {
 	cd /
 	unload_fault_modules

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The server hears of new clients, alone on its port. On one address of its own it does
-# so also when that address has moved to another device underneath, or its device was
-# away: the connection manager says that the listening identifier is of no use any more,
-# and another one takes its place.
+# The server's listener. It accepts new clients and is alone on its port. A listener on a single
+# address still works after that address has moved to another device or its device was removed for a
+# while: the connection manager reports that its cm_id is unusable, and the module creates another
+# one.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
-# Of a device that is away for long, and of a connection over it that ran out of retries (12).
+# The module reports a missing device, rxe a connection over it that exceeded its retries (12).
 LOG_EXPECTED='no device to listen on .*; still trying
 rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
 '
@@ -17,8 +17,8 @@ BOND=rpcb0
 BOND_DEV=rxe_b
 BOND_ADDRESS=198.51.100.1
 
-# Two links, of which one carries the address: the bond has the hardware address of that
-# one, which is how the connection manager notices.
+# A bond of two links in active-backup mode. A failover changes the bond's hardware address, which
+# the connection manager reports.
 bond_up() {
 	modprobe bonding max_bonds=0 || skip "this kernel has no bonding"
 	ip link add "$BOND" type bond mode active-backup fail_over_mac active miimon 100
@@ -42,21 +42,23 @@ bond_down() {
 	ip link delete rpcb2
 }
 
-# A namespace, with one end of a link, so that the other one tells when it has gone.
-ELSEWHERE=rpcrdma-elsewhere
-ELSEWHERE_IF=rpce0
+# A second network namespace. It contains one end of a link, whose other end disappears when the
+# namespace is freed.
+NETNS=rpcrdma-listen
+NETNS_IF=rpce0
 
-elsewhere_up() {
-	ip netns add "$ELSEWHERE"
-	ip link add "$ELSEWHERE_IF" type veth peer name rpce1 netns "$ELSEWHERE"
+netns_add() {
+	ip netns add "$NETNS"
+	ip link add "$NETNS_IF" type veth peer name rpce1 netns "$NETNS"
 }
 
-elsewhere_down() {
-	! ip netns list | grep -q "^$ELSEWHERE" || ip netns delete "$ELSEWHERE"
+netns_delete() {
+	! ip netns list | grep -q "^$NETNS" || ip netns delete "$NETNS"
 }
 
 hardware_address() { cat "/sys/class/net/$BOND/address"; }
 
+# listen_on ADDRESS: restarts nfsd, listening on this address only.
 listen_on() {
 	server_stop
 	"$HELPERS/listener_helper" "$1" "$BED_PORT"
@@ -64,9 +66,9 @@ listen_on() {
 	grep "^rdma" /proc/fs/nfsd/portlist
 }
 
-# mount_there VERSION WHERE: by the machine that serves. Each version has a connection of
-# its own. For a moment nobody may be listening: it tries for a minute.
-mount_there() {
+# mount_bond VERSION DIR: mounts over the bond, in the initial namespace. Each NFS version has its
+# own connection. Retries for a minute, since the server may not listen for a moment.
+mount_bond() {
 	mkdir -p "$2"
 	mount -t nfs -o "vers=$1,proto=rdma,port=$BED_PORT,retry=1" \
 		"$BOND_ADDRESS:$EXPORT" "$2"
@@ -79,46 +81,46 @@ test_cleanup() {
 	umount_all
 	server_stop
 	bond_down
-	elsewhere_down
+	netns_delete
 	[ -e "/sys/class/infiniband/$BED_SERVER_DEV" ] || device_add "$BED_SERVER_DEV"
 	server_start
 } 2>/dev/null
 
-# Who is connected goes on, and who comes is heard.
+# Existing connections survive when the address moves, and new ones are accepted.
 listener_follows_address() {
 	need_local_bed
 	local slave before
 
-	[ "$BED_RDMA" = rxe ] || skip "$BED_RDMA knows of no bond"
-	# It cannot be listened on again, it says, and who is connected waits for ever.
-	[ "$(module_kind)" != c ] || skip "the C module listens no more when its address moves"
+	[ "$BED_RDMA" = rxe ] || skip "$BED_RDMA does not support bonds"
+	# The C module fails to listen again, and existing clients hang.
+	[ "$(module_kind)" != c ] || skip "the C module stops listening when its address moves"
 	bond_up
 	listen_on "$BOND_ADDRESS"
-	mount_there 4.2 "$MNT"
+	mount_bond 4.2 "$MNT"
 	work_dir listening
 	for slave in rpcb2 rpcb1 rpcb2; do
 		before=$(hardware_address)
 		ip link set "$BOND" type bond active_slave "$slave"
-		[ "$(hardware_address)" != "$before" ] || fail "the address has not moved"
-		mount_there 4.1 "$MNT-new"
+		[ "$(hardware_address)" != "$before" ] || fail "the hardware address did not change"
+		mount_bond 4.1 "$MNT-new"
 		echo "moved to $slave" >"$WORK/file"
 		grep -q "moved to $slave" "$WORK_ON_SERVER/file"
 		umount "$MNT-new"
 	done
-	# Who listens, and either end of the connection that stays, each time.
+	# Three reports per move: for the listener and for both ends of the existing connection.
 	[ "$(log_since_mark | grep -c "RDMA CM addr change for ndev $BOND")" -ge 9 ] ||
-		fail "the connection manager has not noticed"
+		fail "the connection manager did not report each move"
 	rm -r "$WORK"
 }
 
-# Who was connected goes on, and who comes is heard, once there is a device again. Without
-# one the server goes on trying, says so if that takes long, and can still be stopped.
+# Once the device is back, existing clients reconnect and new ones are accepted. Without a device
+# the server retries, logs so if that takes long, and can be stopped.
 listener_survives_device_removal() {
 	need_local_bed
-	local away told
+	local away reports
 
-	# Taking the device away waits for the listening identifier, which nobody gives up.
-	[ "$(module_kind)" != c ] || skip "the C module keeps the device from going"
+	# The C module does not destroy the listener's cm_id, for which the removal waits.
+	[ "$(module_kind)" != c ] || skip "with the C module the device cannot be removed"
 	listen_on "$SERVER4"
 	nfs_mount 4.2 rdma
 	work_dir device-goes
@@ -129,12 +131,12 @@ listener_survives_device_removal() {
 		echo "away for $away s" >"$WORK/file"
 		grep -q "away for $away s" "$WORK_ON_SERVER/file"
 	done
-	# The first one may be long as well, on a slow machine.
-	told=$(log_since_mark | grep -c "still trying") || :
-	[ "$told" -gt 0 ] || fail "it is not told that nobody can connect"
-	[ "$told" -le 2 ] || fail "that is told $told times"
+	# On a slow kernel the first removal may take long as well.
+	reports=$(log_since_mark | grep -c "still trying") || :
+	[ "$reports" -gt 0 ] || fail "the log does not say that the server cannot listen"
+	[ "$reports" -le 2 ] || fail "the log says so $reports times"
 	log_since_mark | grep -q "listening on $SERVER4:$BED_PORT again" ||
-		fail "it is not told that the server can be reached again"
+		fail "the log does not say that the server listens again"
 	rm -r "$WORK"
 	umount_all
 	device_delete "$BED_SERVER_DEV"
@@ -144,80 +146,81 @@ listener_survives_device_removal() {
 	server_start
 }
 
-# Who mounts from where nobody listens is told so by the first answer. The queues of the attempt
-# fail at the same moment, which is not to be taken for a loss: SUNRPC would try again.
+# If the server does not listen, mount fails with the first rejection. The QP of the attempt goes to
+# the error state at the same time; the client must not report that as a lost connection, since
+# SUNRPC would retry.
 connection_refused() {
 	need_local_bed
-	local said refused _
+	local message refused _
 
 	server_stop
 	trace_on xprtrdma_connect
 	for _ in {1..8}; do
-		! said=$(nfs_mount "$1" rdma retry=0 2>&1) || fail "mounted from nobody"
-		grep -qi "connection refused" <<<"$said" || fail "it is not told why: $said"
+		! message=$(nfs_mount "$1" rdma retry=0 2>&1) || fail "mounted without a listener"
+		grep -qi "connection refused" <<<"$message" || fail "wrong error: $message"
 	done
 	trace_off
 	refused=$(grep -c "xprtrdma_connect: .* rc=-111 " "$TRACING/trace" || true)
 	echo "$refused of $(traced xprtrdma_connect) attempts refused"
-	[ "$refused" -ge 8 ] || fail "not even one for each mount"
-	[ "$refused" -eq "$(traced xprtrdma_connect)" ] || fail "others end for another reason"
+	[ "$refused" -ge 8 ] || fail "fewer rejections than mounts"
+	[ "$refused" -eq "$(traced xprtrdma_connect)" ] || fail "some attempts failed with another error"
 	server_start
 	nfs_mount "$1" rdma
 	ls "$MNT" >/dev/null
 }
 
-# A port is listened on once; who did before still does.
+# A second listener on the port is rejected, and the first one still works.
 second_listener_refused() {
 	need_local_bed
-	local before said
+	local before message
 
 	nfs_mount 4.2 rdma
 	work_dir second-listener
 	before=$(cat /proc/fs/nfsd/portlist)
-	! said=$({ echo "rdma $BED_PORT" >/proc/fs/nfsd/portlist; } 2>&1) ||
-		fail "it listens twice"
-	echo "$said"
-	# The connection manager says the one of any address, and the other of a single one.
-	grep -qE "Cannot assign requested address|Address already in use" <<<"$said" ||
-		fail "it is not told why"
-	[ "$(cat /proc/fs/nfsd/portlist)" = "$before" ] || fail "others listen now"
+	! message=$({ echo "rdma $BED_PORT" >/proc/fs/nfsd/portlist; } 2>&1) ||
+		fail "the second listener was accepted"
+	echo "$message"
+	# The connection manager's error is the former for the wildcard address, else the latter.
+	grep -qE "Cannot assign requested address|Address already in use" <<<"$message" ||
+		fail "wrong error"
+	[ "$(cat /proc/fs/nfsd/portlist)" = "$before" ] || fail "the list of listeners changed"
 	echo "still here" >"$WORK/file"
 	grep -q "still here" "$WORK_ON_SERVER/file"
-	# Each version has a connection of its own.
+	# Each NFS version has its own connection.
 	nfs_mount_at "$MNT-new" 4.1 rdma
 	ls "$MNT-new" >/dev/null
 	umount "$MNT-new"
 	rm -r "$WORK"
 }
 
-# A listener that could not be made does not keep its namespace. nfsd of the first one goes
-# with what its files are mounted on.
+# A listener that could not be created holds no reference to its network namespace. nfsd in that
+# namespace ends with the mount namespace.
 refused_listener_releases_netns() {
 	need_local_bed
 	local _
 
 	server_stop
-	elsewhere_up
+	netns_add
 	# shellcheck disable=SC2016 # expanded there
-	ip netns exec "$ELSEWHERE" sh -ec '
+	ip netns exec "$NETNS" sh -ec '
 		mount -t nfsd nfsd /proc/fs/nfsd
 		cd /proc/fs/nfsd
 		echo "rdma $1" >portlist
 		if sh -c "echo rdma $1 >portlist" 2>/dev/null; then exit 1; fi
-		grep "^rdma" portlist' sh "$BED_PORT" || fail "it does not listen, or twice"
-	elsewhere_down
+		grep "^rdma" portlist' sh "$BED_PORT" || fail "the second listener was accepted"
+	netns_delete
 	for _ in $(seq $((60 * PACE))); do
-		[ -e "/sys/class/net/$ELSEWHERE_IF" ] || break
+		[ -e "/sys/class/net/$NETNS_IF" ] || break
 		sleep 0.5
 	done
-	[ ! -e "/sys/class/net/$ELSEWHERE_IF" ] || fail "the namespace is kept"
+	[ ! -e "/sys/class/net/$NETNS_IF" ] || fail "the network namespace was not freed"
 	server_start
 }
 
-# made_queues dead|any: for how many peers the server made queues; only for those of whom it
-# knew for half a second that they had gone. A delayed thread has a processor to itself, and
-# what would tell the server may have to wait for that.
-made_queues() {
+# qps_created dead|any: prints for how many peers the server created a QP; with "dead", only for
+# peers that the CM had reported as gone for more than half a second. A delayed thread occupies its
+# CPU, on which the report may have to wait.
+qps_created() {
 	[ "$(events_lost)" -eq 0 ] || fail "$(events_lost) events were lost"
 	awk -v which="$1" -v here=" src=$SERVER4:$BED_PORT " '
 		!index($0, here) || !match($0, /dst=[^ ]+/) { next }
@@ -228,8 +231,8 @@ made_queues() {
 		END { print n + 0 }' "$TRACING/trace"
 }
 
-# Peers that gave up while they waited to be accepted cost no queues. The server is slow
-# to accept, and who mounts is killed meanwhile.
+# The server creates no QP for a peer that left while it waited to be accepted. Accepting is
+# delayed, and the mounts are killed meanwhile.
 abandoned_connects_get_no_qp() {
 	need_link
 	local function=$RUST_ACCEPT each mounting
@@ -244,19 +247,19 @@ abandoned_connects_get_no_qp() {
 	for each in 1 2 3; do
 		nfs_mount 4.2 rdma retry=0 2>/dev/null &
 		mounting=$!
-		wait_delay_hits "$each" || fail "only $(delay_hits) peers were about to be accepted"
+		wait_delay_hits "$each" || fail "only $(delay_hits) peers reached accept"
 		pkill -KILL -x mount.nfs
 		wait "$mounting" 2>/dev/null || :
 		sleep $((7 * PACE))
 	done
 	[ "$(grep -c ' cm_event_handler: .* REJECTED ' "$TRACING/trace")" -gt 0 ] ||
-		xfail_on_c "nobody has left"
-	[ "$(made_queues dead)" -eq 0 ] || xfail_on_c "queues were made for the dead"
+		xfail_on_c "no peer left"
+	[ "$(qps_created dead)" -eq 0 ] || xfail_on_c "the server created a QP for a peer that had left"
 	unload_fault_modules
 	nfs_mount 4.2 rdma
 	ls "$MNT" >/dev/null
 	trace_off
-	[ "$(made_queues any)" -gt 0 ] || fail "the trace does not tell"
+	[ "$(qps_created any)" -gt 0 ] || fail "the trace shows no QP at all"
 }
 
 bed_up

@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What client and server agree on, for each pair of settings, and how long the
-# messages are that they then send: captured on the link, or as they arrive where
-# there is none, and compared with the agreement. No Send is longer; in either
-# direction one is as long. Each pair carries a mixed workload as well, whose data is
-# compared. Lines that begin with "table:" end with the octets of memory that the
-# messages of the connection take, of the client and of the server. However long a
-# message is, what SUNRPC is given of it as its first part is within a page: it copies
-# from there to a page. Where there is no memory for long messages, shorter ones are
-# agreed on; where there is none any more, the connection ends, and the next one has those.
+# Negotiated inline thresholds. For each pair of settings, the messages are captured on the link, or
+# measured on arrival if the bed has no link: no Send exceeds the threshold, and in either direction
+# one reaches it. A mixed workload is verified for each pair. The head of a Call that SUNRPC gets
+# fits in a page, however long the message. If there is no memory for long messages, lower
+# thresholds are negotiated; if memory runs out later, the connection is closed, and the next one
+# has lower thresholds.
 #
-# SIZES (KiB) are the settings to try at either end.
+# Lines that begin with "table:" give the settings, the negotiated thresholds, the longest Call and
+# Reply, and the memory for messages at the client and at the server, all in bytes.
+#
+# SIZES are the settings to test at either end, in KiB.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
@@ -27,10 +27,9 @@ set_thresholds() {
 	echo "$4" >$SERVER/max_reply_size
 }
 
-smaller() { echo $(($1 < $2 ? $1 : $2)); }
+min() { echo $(($1 < $2 ? $1 : $2)); }
 
-# The capture sees each packet once: on the switch, as it arrives from the client
-# or is passed on to it.
+# Captures on the bridge's port to the client, which sees each packet once.
 capture_start() {
 	rm -f "$ktap_dir/tcpdump" "$ktap_dir/packets"
 	mkfifo "$ktap_dir/packets"
@@ -48,10 +47,10 @@ capture_stop() {
 	wait
 	cat "$ktap_dir/tcpdump" "$ktap_dir/sends"
 	! grep -q '^[1-9][0-9]* packets dropped' "$ktap_dir/tcpdump" ||
-		fail "packets are missing"
+		fail "tcpdump dropped packets"
 }
 
-# Where nothing travels that could be captured, what arrives is looked at.
+# Trace events of arriving messages, used if there is no link to capture on.
 ARRIVALS="svcrdma_wc_recv xprtrdma_wc_receive"
 
 watch_start() {
@@ -62,7 +61,7 @@ watch_start() {
 	trace_on xprtrdma_inline_thresh $arrivals
 }
 
-# watch_stop: sets calls and replies, the octets of the longest ones.
+# watch_stop: sets calls and replies to the sizes of the longest Call and Reply.
 watch_stop() {
 	trace_off
 	if bed_has_link; then
@@ -78,30 +77,31 @@ watch_stop() {
 # longest_arrival EVENT
 longest_arrival() {
 	[ "$(events_lost)" -eq 0 ] || fail "$(events_lost) events were lost"
-	awk -F= -v event=" $1: " 'index($0, event) && $NF > most { most = $NF + 0 }
-		END { print most + 0 }' "$TRACING/trace"
+	awk -F= -v event=" $1: " 'index($0, event) && $NF > max { max = $NF + 0 }
+		END { print max + 0 }' "$TRACING/trace"
 }
 
 # longest_from ADDRESS
 longest_from() { awk -v a="$1" '$1 == a { print $2 }' "$ktap_dir/sends"; }
 
-# READs and WRITEs of every size around the threshold, so that some message is
-# exactly as long: only those that fit travel without a chunk.
-around() {
+# io_around SIZE: READs and WRITEs of every size around the threshold, so that one message has
+# exactly that size: data that fits is sent inline.
+io_around() {
 	local first=$(($1 > 1200 ? $1 - 1024 : 4))
 
 	"$HELPERS/direct_helper" "$WORK/file" $((($1 - first) / 4 * 2)) "$first" "$1" 4 ||
-		fail "wrong data around $1 octets"
+		fail "wrong data around $1 bytes"
 }
 
-# A value of an attribute travels inline if it fits, whatever chunk is offered for
-# it, so that Replies of every length come, too. There are none beyond 64 KiB.
-values() {
+# values_around SIZE: reads attributes of every size below the threshold. A value that fits is sent
+# inline, although the client provides a chunk, so that there are Replies of every size. Attributes
+# have at most 64 KiB.
+values_around() {
 	"$HELPERS/values_helper" "$WORK_ON_SERVER/file" "$WORK/file" $(($1 - 512)) "$1" ||
-		fail "wrong values around $1 octets"
+		fail "wrong values around $1 bytes"
 }
 
-# A bit of everything.
+# A mixed workload.
 mixed() {
 	local from=/etc/security target
 
@@ -118,70 +118,71 @@ mixed() {
 	[ "$(readlink "$WORK/link")" = "$target" ] || fail "wrong link read"
 }
 
-# agreed: what the connection made last says.
-agreed() {
+# Prints the thresholds of the last connection.
+negotiated() {
 	sed -n 's/.*neg send\/recv=\([0-9]*\)\/\([0-9]*\),.*/\1 \2/p' "$TRACING/trace" |
 		tail -n 1
 }
 
-# negotiated_thresholds CLIENT-SENDS CLIENT-RECEIVES SERVER-RECEIVES SERVER-SENDS, in octets.
+# negotiated_thresholds CLIENT-SENDS CLIENT-RECEIVES SERVER-RECEIVES SERVER-SENDS,
+# in bytes.
 negotiated_thresholds() {
 	local there back calls replies memory capture longest
 
-	there=$(smaller "$1" "$3") back=$(smaller "$2" "$4")
+	there=$(min "$1" "$3") back=$(min "$2" "$4")
 	set_thresholds "$@"
 	insmod "$HELPERS/check_rq_head.ko"
 	watch_start
 	nfs_mount 4.2 rdma
 	set_thresholds 4096 4096 4096 0
 	work_dir thresholds
-	around "$there"
-	[ "$back" -eq "$there" ] || around "$back"
-	[ "$back" -gt 65536 ] || values "$back"
+	io_around "$there"
+	[ "$back" -eq "$there" ] || io_around "$back"
+	[ "$back" -gt 65536 ] || values_around "$back"
 	mixed
 	memory="$(cat $CLIENT/rdma_message_octets) $(cat $SERVER/message_octets)"
 	longest=$(cat /sys/module/check_rq_head/parameters/max_len)
 	nfs_umount
 	watch_stop
-	echo "table: $* $(agreed) $calls $replies $memory"
-	[ "$(agreed)" = "$there $back" ] || fail "agreed on $(agreed)"
-	[ "$longest" -gt 0 ] || fail "no Call was looked at"
-	[ "$longest" -le 4096 ] || fail "the head of a Call had $longest octets"
-	[ "$calls" -le "$there" ] || fail "a Call of $calls octets"
-	[ "$replies" -le "$back" ] || fail "a Reply of $replies octets"
-	[ "$calls" -eq "$there" ] || fail "no Call was longer than $calls octets"
-	# The client wants a chunk if the longest Reply would not fit, and few are that long.
+	echo "table: $* $(negotiated) $calls $replies $memory"
+	[ "$(negotiated)" = "$there $back" ] || fail "negotiated $(negotiated)"
+	[ "$longest" -gt 0 ] || fail "no Call was measured"
+	[ "$longest" -le 4096 ] || fail "the head of a Call had $longest bytes"
+	[ "$calls" -le "$there" ] || fail "a Call had $calls bytes"
+	[ "$replies" -le "$back" ] || fail "a Reply had $replies bytes"
+	[ "$calls" -eq "$there" ] || fail "the longest Call had only $calls bytes"
+	# The client provides a chunk if the longest possible Reply does not fit; few Replies are
+	# that long.
 	[ "$replies" -eq "$back" ] || [ "$back" -gt 65536 ] ||
-		fail "no Reply was longer than $replies octets"
-	[ "$replies" -gt $((back - 512)) ] || fail "no Reply was longer than $replies octets"
+		fail "the longest Reply had only $replies bytes"
+	[ "$replies" -gt $((back - 512)) ] || fail "the longest Reply had only $replies bytes"
 }
 
-# How many allocations have failed.
+# Prints how many allocations fail_highorder.ko has failed.
 failures() { cat /sys/module/fail_highorder/parameters/injected; }
 
-# no_highorder_memory TASKS CLIENT-SENDS CLIENT-RECEIVES SERVER-RECEIVES SERVER-SENDS, in octets:
-# tasks of this name find no memory in pieces of 32 KiB or more, and that end makes do with
-# shorter messages.
+# no_highorder_memory COMM CLIENT-SENDS CLIENT-RECEIVES SERVER-RECEIVES SERVER-SENDS, in bytes:
+# allocations of 32 KiB or more by tasks named COMM fail, and that end negotiates lower thresholds.
 no_highorder_memory() {
 	local there back
 
-	there=$(smaller 16384 "$2") back=$(smaller 16384 "$3")
+	there=$(min 16384 "$2") back=$(min 16384 "$3")
 	set_thresholds "${@:2}"
 	insmod "$HELPERS/fail_highorder.ko" comm="$1" min_size=32768
 	trace_on xprtrdma_inline_thresh
 	nfs_mount 4.2 rdma
 	trace_off
 	set_thresholds 4096 4096 4096 0
-	[ "$(agreed)" = "$there $back" ] || fail "agreed on $(agreed)"
+	[ "$(negotiated)" = "$there $back" ] || fail "negotiated $(negotiated)"
 	work_dir no-highorder
 	mixed
 	nfs_umount
-	[ "$(failures)" -gt 0 ] || fail "no allocation has failed"
+	[ "$(failures)" -gt 0 ] || fail "no allocation failed"
 }
 
-# A connection of long messages begins with one of them for the server's Replies. When it wants
-# another, and there is no memory for that, the client is not left to wait for a Reply, which it
-# would do for five minutes: it has to connect again, and the messages are shorter then.
+# A connection with high thresholds starts with one buffer for the server's Replies. If the server
+# cannot allocate another one, it closes the connection, and the client reconnects with lower
+# thresholds. Otherwise the client would wait five minutes for the Reply.
 R8166_4_5_4_3_no_memory_for_reply() {
 	local _ began took
 
@@ -197,15 +198,15 @@ R8166_4_5_4_3_no_memory_for_reply() {
 		sleep 0.1
 	done
 	took=$((SECONDS - began))
-	echo "$(failures) allocations failed, connected again after $took s"
-	[ "$(failures)" -gt 0 ] || fail "no allocation has failed"
+	echo "$(failures) allocations failed, reconnected after $took s"
+	[ "$(failures)" -gt 0 ] || fail "no allocation failed"
 	[ "$(xprt_stat connect_count)" -gt 1 ] && [ "$took" -lt $((60 * PACE)) ] ||
 		fail "the client waited for a Reply"
 	load_wait_progress
 	load_stop
 	trace_off
 	set_thresholds 4096 4096 4096 0
-	[ "$(agreed)" = "4096 16384" ] || fail "agreed on $(agreed)"
+	[ "$(negotiated)" = "4096 16384" ] || fail "negotiated $(negotiated)"
 	rm -r "$WORK"
 }
 
@@ -216,12 +217,12 @@ test_cleanup() {
 	umount_all
 }
 
-need_ours() {
-	[ -e "$SERVER/max_reply_size" ] || ktap_skip_all "only for this module's tunables"
+need_max_reply_size() {
+	[ -e "$SERVER/max_reply_size" ] || ktap_skip_all "the C module has no max_reply_size"
 }
 
 bed_up
-need_ours
+need_max_reply_size
 cases=()
 for client in $SIZES; do
 	for server in $SIZES; do
@@ -229,10 +230,10 @@ for client in $SIZES; do
 		cases+=("negotiated_thresholds $c $c $s $s")
 	done
 done
-# Four different ones.
+# Four different values each.
 cases+=("negotiated_thresholds 8192 2048 16384 1024"
 	"negotiated_thresholds 1024 65536 4096 12288")
-# What the server sends, or receives, and what the client receives.
+# For the server's Sends, the server's Receives, and the client's Receives.
 cases+=("no_highorder_memory nfsd 4096 65536 4096 65536"
 	"no_highorder_memory nfsd 65536 4096 65536 4096"
 	"no_highorder_memory kworker 4096 65536 4096 65536"
