@@ -5,7 +5,7 @@
 
 # A trap where there is no breakpoint is the emulator's, and what it broke off is counted
 # from its new beginning. A trap where there is one is the kernel's.
-rule_emulator_fails() {
+rule_test_stale_code() {
 	local dir before='Oops: int3: 0000 [#1] SMP NOPTI' code='[    1.0] Code: 41 89 ca'
 
 	dir=$(mktemp -d)
@@ -62,7 +62,7 @@ ends() {
 
 # Nothing of the guest's goes by the name of the emulator, and nothing of the emulator's by
 # the name of the guest, whenever it comes.
-rule_guests_end() {
+rule_test_vm_status() {
 	local dir base
 
 	dir=$(mktemp -d)
@@ -105,7 +105,7 @@ broken_off() {
 	return 7
 }
 
-rule_emulator_again() {
+rule_test_emulator_retry() {
 	local dir runs times
 
 	dir=$(mktemp -d)

@@ -16,11 +16,11 @@ planted() {
 	[ "$found" -eq "${FINDS:-1}" ] || echo "rule_$rule finds $found places in: $*"
 }
 
-rule_rooms_notice() {
+rule_test_room_rules() {
 	local PLANTED
 
 	PLANTED=unsafe
-	planted no_unsafe_above rust/engine/a.rs 'fn a() { unsafe { b() } }'
+	planted forbid_unsafe rust/engine/a.rs 'fn a() { unsafe { b() } }'
 	planted safety_comments rust/verbs/a.rs 'fn a() {' '    unsafe { b() }' '}'
 	PLANTED=kernel
 	planted core_only rust/wire/a.rs 'use kernel::prelude::*;'
@@ -28,7 +28,7 @@ rule_rooms_notice() {
 
 # Imports that no room may have, and circles: by paths, through re-exports, and by methods that a
 # file adds to another file's type. tools/rooms/run reports each of them, and nothing else.
-rule_imports_are_read() {
+rule_test_imports() {
 	local tree
 	mkdir -p out
 	tree=$(mktemp -d out/planted.XXXXXX)
@@ -84,7 +84,7 @@ rule_imports_are_read() {
 }
 
 # Each record here has one fault, and tools/conformance/run reports each of them.
-rule_tables_are_read() {
+rule_test_conformance() {
 	local tree
 	mkdir -p out
 	tree=$(mktemp -d out/planted.XXXXXX)
@@ -185,7 +185,7 @@ verdicts() {
 }
 
 # A test has failed however it ends, unless it says otherwise.
-rule_tests_fail() {
+rule_test_ktap() {
 	diff - <(verdicts passes "command_ends_with 1" "command_ends_with 2" \
 		"command_ends_with 4" cannot_do fails of_the_c_module) <<-'END'
 		ok 1 - passes
@@ -199,7 +199,7 @@ rule_tests_fail() {
 }
 
 # What is called by a name that is not there does not run something else, and says so at once.
-rule_names_are_known() {
+rule_test_unknown_names() {
 	local command said
 
 	while read -r command; do

@@ -23,7 +23,7 @@ output() {
 }
 
 # tools/results/record reads each kind of output, and counts as tools/test/count does.
-rule_results_recorded() {
+rule_test_record() {
 	local dir
 
 	dir=$(mktemp -d)

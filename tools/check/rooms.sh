@@ -4,7 +4,7 @@
 # The rules of the rooms under rust/: what each may use, and where `unsafe` is.
 
 # The attribute that forbids it is the only place with the word.
-rule_no_unsafe_above() {
+rule_forbid_unsafe() {
 	local room
 	for room in wire engine client server; do
 		[ -d "rust/$room" ] || continue

@@ -41,7 +41,7 @@ rule_documents() {
 }
 
 # Work left for later is named in the documentation, not in the code.
-rule_no_leftovers() {
+rule_no_todo() {
 	listed | grep -E '\.(rs|c|h|sh)$' | grep -v '^tools/check/' |
 		xargs grep -nE '\b(TODO|FIXME|XXX|HACK)\b|\btodo!|\bunimplemented!|\bdbg!'
 }
