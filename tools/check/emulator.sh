@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Who judges how a guest ended: ends planted for them, with no guest and no emulator.
+# Tests of the programs that judge how a guest ended. They need neither QEMU nor a guest.
 
-# A trap where there is no breakpoint is the emulator's, and what it broke off is counted
-# from its new beginning. A trap where there is one is the kernel's.
+# tools/vm/stale-code recognises an int3 Oops at an address whose breakpoint the kernel has removed:
+# an emulator bug. An int3 Oops at a breakpoint and all other Oopses are the kernel's.
 rule_test_stale_code() {
 	local dir before='Oops: int3: 0000 [#1] SMP NOPTI' code='[    1.0] Code: 41 89 ca'
 
@@ -12,23 +12,32 @@ rule_test_stale_code() {
 	printf '%s\n' "$before" "$code 0f <1f> 44 00 00" 'Code: 18 c3 cc <48>' >"$dir/stale"
 	printf '%s\n' "$before" "$code cc <1f> 44 00 00" >"$dir/trap"
 	printf '%s\n' 'Oops: 0002 [#1] SMP NOPTI' "$code 0f <1f> 44 00 00" >"$dir/oops"
-	tools/vm/stale-code "$dir/stale" || echo "tools/vm/stale-code sees no stale code"
-	! tools/vm/stale-code "$dir/trap" || echo "tools/vm/stale-code takes a real trap for stale"
-	! tools/vm/stale-code "$dir/oops" || echo "tools/vm/stale-code takes an Oops for stale"
+	tools/vm/stale-code "$dir/stale" || echo "tools/vm/stale-code misses stale code"
+	! tools/vm/stale-code "$dir/trap" || echo "tools/vm/stale-code reports a breakpoint as stale code"
+	! tools/vm/stale-code "$dir/oops" || echo "tools/vm/stale-code reports an Oops without int3"
+	rm -r "$dir"
+}
 
+# After a failure of the emulator a suite starts again: tools/test/count counts the results of the
+# last run, and the failures of all runs.
+rule_test_count() {
+	local dir
+
+	dir=$(mktemp -d)
 	printf '%s\n' 1..3 'ok 1 - a' 'not ok 2 - b' 'once more: so' 1..3 'ok 1 - a' \
 		'ok 2 - b' 'ok 3 - c' >"$dir/suite"
 	tools/test/count "$dir" suite | tail -n 1 | diff - <(echo '3 passed, 1 failed')
+	# The second run has no plan.
 	printf '%s\n' 1..3 'ok 1 - a' 'once more: so' 'ok 1 - a' >"$dir/suite"
 	tools/test/count "$dir" suite | tail -n 1 | diff - <(echo '1 passed, 1 failed')
-	# A group of the probe is planned once, however many guests it takes.
+	# A group of the probe prints the same plan in each guest. A suite without output has failed.
 	printf '%s\n' '# group a, x' 1..2 'ok 1 - a' '# group a, x' 1..2 'ok 2 - b' >"$dir/suite"
 	tools/test/count "$dir" suite gone | tail -n 1 | diff - <(echo '2 passed, 1 failed')
 	rm -r "$dir"
 }
 
-# What has QEMU's name here: does what PLAY says, and lives long enough to be seen.
-play_qemu() {
+# A script in place of QEMU. It runs the commands in $PLAY, some of which write the kernel log.
+fake_qemu() {
 	cat <<-'END'
 	#!/bin/bash
 	log() { printf '%s\n' "$@" >>"$log"; }
@@ -37,9 +46,9 @@ play_qemu() {
 	complain() { log 'BUG: sleeping function called from invalid context'; }
 	int3() { log 'Oops: int3: 0000 [#1] SMP NOPTI' "[ 1.0] Code: 41 89 ca $1 <1f> 44 00 00"; }
 	hang() { exec sleep 20; }
-	for it; do
-		case $it in
-		file,id=klog,path=*) log=${it##*path=} ;;
+	for argument; do
+		case $argument in
+		file,id=klog,path=*) log=${argument##*path=} ;;
 		esac
 	done
 	: >"$log"
@@ -47,8 +56,8 @@ play_qemu() {
 	END
 }
 
-# ends STATUS PLAY: so tools/vm/run takes what a machine does.
-ends() {
+# expect_status STATUS PLAY: runs tools/vm/run with the script above in place of QEMU.
+expect_status() {
 	local status=0 limit=60
 
 	case $2 in
@@ -57,11 +66,11 @@ ends() {
 	XDG_CACHE_HOME=$dir KERNEL=stock PATH=$dir:$PATH PLAY=$2 \
 		tools/vm/run --module none --accel tcg --time $limit tools/vm/guest/true.sh \
 		>/dev/null 2>&1 || status=$?
-	[ "$status" = "$1" ] || echo "tools/vm/run: status $status, not $1, for: $2"
+	[ "$status" = "$1" ] || echo "tools/vm/run: exit status $status, expected $1, for: $2"
 }
 
-# Nothing of the guest's goes by the name of the emulator, and nothing of the emulator's by
-# the name of the guest, whenever it comes.
+# tools/vm/run exits with 123 for failures of the emulator, and only for those: a kernel that
+# complained before the emulator failed is reported as such.
 rule_test_vm_status() {
 	local dir base
 
@@ -70,48 +79,49 @@ rule_test_vm_status() {
 	mkdir -p "$base/modules/usr/lib/modules/7.2.0"
 	touch "$base/early.cpio"
 	echo 7.2.0 >"$base/release"
-	play_qemu >"$dir/qemu-system-x86_64"
+	fake_qemu >"$dir/qemu-system-x86_64"
 	chmod +x "$dir/qemu-system-x86_64"
 
-	ends 0 'up; ended 0'
-	ends 7 'up; ended 7'
-	ends 124 'up; hang'
-	ends 125 'up'
-	ends 125 'exit 1'
-	ends 126 'up; complain; ended 0'
-	# Stale code, and a real trap.
-	ends 123 'up; int3 0f'
-	ends 123 'up; int3 0f; hang'
-	ends 123 'up; ended 0; int3 0f'
-	ends 125 'up; complain; int3 0f'
-	ends 124 'up; complain; int3 0f; hang'
-	ends 126 'up; complain; ended 0; int3 0f'
-	ends 125 'up; int3 cc'
-	ends 124 'up; int3 cc; hang'
-	ends 126 'up; ended 0; int3 cc'
-	# The end of QEMU.
-	ends 123 'up; exit 1'
-	ends 123 'up; kill -KILL $$'
-	ends 125 'up; complain; exit 1'
-	ends 125 'up; int3 cc; exit 1'
-	ends 7 'up; ended 7; exit 1'
+	expect_status 0 'up; ended 0'
+	expect_status 7 'up; ended 7'
+	expect_status 124 'up; hang'
+	expect_status 125 'up'
+	expect_status 125 'exit 1'
+	expect_status 126 'up; complain; ended 0'
+	# Stale code (the byte before the trap is not 0xcc), then an int3 at a breakpoint.
+	expect_status 123 'up; int3 0f'
+	expect_status 123 'up; int3 0f; hang'
+	expect_status 123 'up; ended 0; int3 0f'
+	expect_status 125 'up; complain; int3 0f'
+	expect_status 124 'up; complain; int3 0f; hang'
+	expect_status 126 'up; complain; ended 0; int3 0f'
+	expect_status 125 'up; int3 cc'
+	expect_status 124 'up; int3 cc; hang'
+	expect_status 126 'up; ended 0; int3 cc'
+	# QEMU fails.
+	expect_status 123 'up; exit 1'
+	expect_status 123 'up; kill -KILL $$'
+	expect_status 125 'up; complain; exit 1'
+	expect_status 125 'up; int3 cc; exit 1'
+	expect_status 7 'up; ended 7; exit 1'
 	rm -r "$dir"
 }
 
-# broken_off TIMES: the emulator fails so often, and then it does not.
-broken_off() {
+# fail_first TIMES: returns 123, the status of an emulator failure, in the first TIMES calls, then 7.
+fail_first() {
 	echo "$((runs += 1))" >"$dir/log"
 	[ "$runs" -gt "$1" ] || return 123
 	return 7
 }
 
+# despite_emulator repeats a command at most three times, and keeps the log of each failed run.
 rule_test_emulator_retry() {
 	local dir runs times
 
 	dir=$(mktemp -d)
 	for times in 0 1 3 4; do
 		runs=0
-		despite_emulator "$dir/log" broken_off $times >"$dir/said"
+		despite_emulator "$dir/log" fail_first $times >"$dir/said"
 		echo "$times: $?, $runs runs, $(grep -c '^once more: ' "$dir/said") said," \
 			"$(grep -c '^error: ' "$dir/said") failed, $(cat "$dir"/log* | paste -sd' ')"
 	done | diff - <(cat <<-'END'

@@ -1,33 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Who checks the checkers: faults planted for them, which each has to find.
+# Tests of the rules and of the test harness: each must report the faults planted here.
 
-# planted RULE FILE LINE...: a tree with nothing but this file. One place is found, or $FINDS.
-planted() {
-	local rule=$1 file=$2 tree found
-	shift 2
+# expect_report RULE TEXT FILE LINE...: runs the rule on a tree that contains only FILE. The rule must
+# report FILE once, with TEXT in the message.
+expect_report() {
+	local rule=$1 text=$2 file=$3 tree found
+	shift 3
 
 	tree=$(mktemp -d)
 	mkdir -p "$tree/$(dirname "$file")"
 	printf '%s\n' "$@" >"$tree/$file"
-	found=$(cd "$tree" && "rule_$rule" 2>&1 | grep -c "$(basename "$file"):.*$PLANTED")
+	found=$(cd "$tree" && "rule_$rule" 2>&1 | grep -c "$(basename "$file"):.*$text")
 	rm -r "$tree"
-	[ "$found" -eq "${FINDS:-1}" ] || echo "rule_$rule finds $found places in: $*"
+	[ "$found" -eq 1 ] || echo "rule $rule reports $found faults, expected 1, in: $*"
 }
 
 rule_test_room_rules() {
-	local PLANTED
-
-	PLANTED=unsafe
-	planted forbid_unsafe rust/engine/a.rs 'fn a() { unsafe { b() } }'
-	planted safety_comments rust/verbs/a.rs 'fn a() {' '    unsafe { b() }' '}'
-	PLANTED=kernel
-	planted core_only rust/wire/a.rs 'use kernel::prelude::*;'
+	expect_report forbid_unsafe unsafe rust/engine/a.rs 'fn a() { unsafe { b() } }'
+	expect_report safety_comments unsafe rust/verbs/a.rs 'fn a() {' '    unsafe { b() }' '}'
+	expect_report core_only kernel rust/wire/a.rs 'use kernel::prelude::*;'
 }
 
-# Imports that no room may have, and circles: by paths, through re-exports, and by methods that a
-# file adds to another file's type. tools/rooms/run reports each of them, and nothing else.
+# Forbidden imports and circles: by path, through a re-export, and by a method that one file adds to
+# a type of another. tools/rooms/run must report all of them and nothing else.
 rule_test_imports() {
 	local tree
 	mkdir -p out
@@ -83,7 +80,7 @@ rule_test_imports() {
 	rm -r "$tree"
 }
 
-# Each record here has one fault, and tools/conformance/run reports each of them.
+# Each record has one fault. tools/conformance/run must report all of them and nothing else.
 rule_test_conformance() {
 	local tree
 	mkdir -p out
@@ -166,9 +163,10 @@ rule_test_conformance() {
 	rm -r "$tree"
 }
 
-# A program of tests, with these for its own, as it would run in a guest.
+# verdicts TEST...: prints the result lines of a selftest program that runs these tests, without a
+# guest and without a test bed.
 verdicts() {
-	# shellcheck disable=SC2016 # that shell expands them
+	# shellcheck disable=SC2016 # expanded by the inner shell
 	bash -c '
 		. selftests/lib/ktap.sh
 		log_mark() { :; }
@@ -184,7 +182,7 @@ verdicts() {
 		ktap_run "$@"' verdicts "$@" 2>&1 | grep -E '^(not )?ok'
 }
 
-# A test has failed however it ends, unless it says otherwise.
+# A test that returns any status but 0 has failed, unless it called skip or xfail_on_c.
 rule_test_ktap() {
 	diff - <(verdicts passes "command_ends_with 1" "command_ends_with 2" \
 		"command_ends_with 4" cannot_do fails of_the_c_module) <<-'END'
@@ -198,19 +196,21 @@ rule_test_ktap() {
 	END
 }
 
-# What is called by a name that is not there does not run something else, and says so at once.
+# Harnesses reject unknown names of cases and groups at once.
 rule_test_unknown_names() {
 	local command said
 
 	while read -r command; do
-		# shellcheck disable=SC2086 # a command and its words
+		# shellcheck disable=SC2086 # a command and its arguments
 		said=$(timeout 60 $command 2>&1)
 		[ $? = 1 ] && [[ $said == 'error: there is no "'* ]] || echo "$command: $said"
 	done <<-'END'
-		tools/probe/run nobody
-		tools/probe/run headers nobody
+		tools/check/run unknown
+		tools/check/run spdx unknown
+		tools/probe/run unknown
+		tools/probe/run headers unknown
 		tools/probe/run --fuzz 1 fuzz_server
-		tools/test/hundred nobody
-		tools/test/hundred --rdma siw loads nobody
+		tools/test/hundred unknown
+		tools/test/hundred --rdma siw loads unknown
 	END
 }

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Results of runs: the files, the pages generated from them, and the programs in tools/results.
+# Rules for recorded results, and a test of the program that records them.
 
-# The files under Documentation/results are well-formed, and README.md and the chart show their
-# contents. The documents contain no results, and therefore no date of a run.
+# The files under Documentation/results are well-formed, and README.md and the chart match them.
+# Results appear in documents only by way of these files, so that no document has a date of a run.
 rule_results() {
 	tools/results/render --check
 	grep -nE '\b20[0-9]{2}-[0-9]{2}-[0-9]{2}\b' Documentation/*.rst
 }
 
-# recorded KIND OUTPUT...: prints the rows that tools/results/record makes of these outputs.
+# recorded KIND OUTPUT...: prints the rows that tools/results/record writes for these outputs.
 recorded() {
 	tools/results/record "$1" planted --commit 0123456789ab --to "$dir" "${@:2}" 2>/dev/null >&2
 	sed '/^#/d' "$dir/planted.tsv" | tr '\t' '|'
 	rm -f "$dir/planted.tsv"
 }
 
-# output NAME LINE...: an output of commit 0123456789ab.
+# output NAME LINE...: writes an output of commit 0123456789ab.
 output() {
 	printf '%s\n' '# commit 0123456789ab on 2026-01-02' "${@:2}" >"$dir/$1"
 }
@@ -29,10 +29,10 @@ rule_test_record() {
 	dir=$(mktemp -d)
 	output whole '# rpcrdma: rust, /x, Linux 7.2.0' 1..3 'ok 1 - a' 'ok 2 - b # SKIP for c' 'not ok 3 - d'
 	output none '1..0 # SKIP no device'
-	# After a failure of the emulator a suite starts again. Earlier failures count.
+	# The emulator failed and the suite started again: earlier failures count.
 	output again 1..3 'ok 1 - a' 'not ok 2 - b' 'once more: so' 1..3 'ok 1 - a' 'ok 2 - b' \
 		'ok 3 - c' 'kernel log not clean:'
-	# A group of the probe repeats its plan in each guest that it takes.
+	# A group of the probe prints the same plan in each guest.
 	output group.ktap '# group group, kernel 7.2.0, x' 1..2 '# case 1 - a (R1-1 R2-2)' \
 		'ok 1 - a (R1-1 R2-2)' '# group group, kernel 7.2.0, x' 1..2 '# case 2 - b (-)' \
 		'# for a reason' 'not ok 2 - b (-)'

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The rules of the rooms under rust/: what each may use, and where `unsafe` is.
+# Rules for the rooms under rust/: what each may import, and which may contain `unsafe`.
 
-# The attribute that forbids it is the only place with the word.
+# Each of these rooms has the attribute #![forbid(unsafe_code)], and no other mention of `unsafe`.
 rule_forbid_unsafe() {
 	local room
 	for room in wire engine client server; do
@@ -14,7 +14,7 @@ rule_forbid_unsafe() {
 	done
 }
 
-# Every unsafe block or impl has its SAFETY comment right above it.
+# Each unsafe block and unsafe impl has a SAFETY comment at most 12 lines above it.
 rule_safety_comments() {
 	local file
 	find rust -name '*.rs' -not -name generated.rs | sort | while read -r file; do
@@ -22,24 +22,24 @@ rule_safety_comments() {
 			/\/\/ SAFETY:/ { near = 12 }
 			/^[[:space:]]*\/\// { if (/SAFETY/) near = 12; next }
 			/unsafe (\{|impl)/ && !/unsafe_op/ {
-				if (near <= 0) print file ":" NR ": unsafe without SAFETY"
+				if (near <= 0) print file ":" NR ": unsafe without a SAFETY comment"
 			}
 			{ near-- }' "$file"
 	done
 }
 
-# What each room may import, and that no files import each other: tools/rooms/rooms.toml.
+# Rooms import only what tools/rooms/rooms.toml allows, and files import each other only there.
 rule_imports() {
 	local said
 	said=$(tools/rooms/run 2>&1) || echo "${said:-tools/rooms/run failed}"
 }
 
-# wire and engine compile without a kernel.
+# wire and engine use the core crate alone, so that tools/host can compile them.
 rule_core_only() {
 	code rust/wire rust/engine | grep -E '\b(kernel|pin_init|macros|std|alloc)::'
 }
 
-# Lines of code with their place, comments left out.
+# code DIR...: prints FILE:LINE:TEXT for each line of Rust, without comments.
 code() {
 	grep -rn --include='*.rs' '' "$@" | grep -vE '^[^:]+:[0-9]+:[[:space:]]*//' | sed 's|[[:space:]]// .*||'
 }

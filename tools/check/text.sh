@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Rules that hold for every file.
+# Rules for all files of the tree.
 
-# The licence stands in the first line, or the second of what starts with #!.
+# The first line has the licence, or the second if the first is #!.
 rule_spdx() {
 	local file
 	listed | while read -r file; do
@@ -14,7 +14,7 @@ rule_spdx() {
 	done
 }
 
-# Headers of trace events are one table for each end, as in the kernel.
+# At most 600 lines, except headers of trace events: one per end, as in the kernel.
 rule_file_length() {
 	local file lines
 	listed | grep -E '\.(rs|c|h|sh)$' | grep -v '^include/trace/events/' | while read -r file; do
@@ -23,31 +23,31 @@ rule_file_length() {
 	done
 }
 
-# rustfmt leaves comments, and what is in a macro, as they are. Tables cannot be wrapped.
+# rustfmt does not wrap comments or macro arguments. Tables in comments cannot be wrapped.
 rule_line_length() {
 	listed | grep '\.rs$' | xargs awk 'length > 100 && !/^ *\/\/[\/!] *\|/ {
 		printf "%s:%d: %d columns, 100 allowed\n", FILENAME, FNR, length }'
 }
 
-# The files, functions and tests that the tables under Documentation/ name exist.
+# The files, functions and tests exist that the records under Documentation/ name.
 rule_conformance() {
 	local said
 	said=$(tools/conformance/run 2>&1) || echo "tools/conformance/run failed: $said"
 }
 
-# Titles, tables, and the names of other documents.
+# Sphinx reports no warning: titles, tables, references between documents.
 rule_documents() {
 	tools/docs --check
 }
 
-# Work left for later is named in the documentation, not in the code.
+# Code has no markers of unfinished work. Known gaps are in the documents.
 rule_no_todo() {
 	listed | grep -E '\.(rs|c|h|sh)$' | grep -v '^tools/check/' |
 		xargs grep -nE '\b(TODO|FIXME|XXX|HACK)\b|\btodo!|\bunimplemented!|\bdbg!'
 }
 
-# What is in the repository, or would be added to it. The tree may be somebody else's,
-# and it may be no repository; then what the build makes is left out by name.
+# Prints the files that are tracked by git, or would be if added. The tree may belong to another
+# user. If it is no repository, build products are excluded by name.
 listed() {
 	local file ours=(git -c "safe.directory=$(pwd -P)")
 	if "${ours[@]}" rev-parse --git-dir >/dev/null 2>&1; then

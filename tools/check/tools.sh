@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What other people's tools say. Everything runs in the toolchain tree, so that
-# all see the same versions.
+# Rules that run compilers and linters. Except for shellcheck and cargo, these are the versions of
+# the toolchain tree.
 
 in_tree() {
 	"$env_dir/enter" --src . "$@"
 }
 
-# Files that are the project's, not generated ones: sources EXTENSION... Where cargo and the
-# tests come and go, nobody looks.
+# sources EXTENSION...: prints the files with these extensions, except generated ones. Directories
+# in which cargo and the tests create and delete files are not searched.
 sources() {
 	local ext
 	for ext; do
@@ -18,12 +18,12 @@ sources() {
 	done | sort
 }
 
-# Scripts that are run; those that they source are checked with them.
+# Prints the scripts that start with #!. shellcheck follows these to the files that they source.
 scripts() {
 	grep -rlE --exclude-dir=target '^#!/bin/(ba)?sh' tools selftests .ci 2>/dev/null | sort
 }
 
-# It tells of each place; what it says else is of interest where it tells of none.
+# Prints the places that rustfmt would change, or all of its output if it names none.
 rule_rustfmt() {
 	local said places
 	said=$(sources rs | xargs "$env_dir/enter" --src . rustfmt --check --edition 2021 \
@@ -32,31 +32,31 @@ rule_rustfmt() {
 	echo "${places:-rustfmt failed: $said}"
 }
 
-# What make says of a machine's clock that was set back.
+# Warnings of make that are due to the clock of the machine having been set back.
 SKEW='^make.*: [Ww]arning: .*(Clock skew detected|modification time .* in the future)'
 
-# The module is built with clippy in a copy: the checkout's own objects stay.
+# Builds a copy of the module with clippy, so that the objects of the checkout remain valid.
 rule_clippy() {
 	local copy said
 	copy=$(mktemp -d)
 	cp -r Kbuild include rust "$copy/"
 	find "$copy" '(' -name '*.o' -o -name '.*.cmd' ')' -delete
 	said=$("$env_dir/enter" --src "$copy" make -s -C /obj M=/src CLIPPY=1 -j"$(nproc)" modules 2>&1) ||
-		echo "clippy did not come to its end"
+		echo "the build with clippy failed"
 	grep -vE -e '^Skipping BTF generation' -e "$SKEW" <<<"$said"
 	rm -r "$copy"
 }
 
-# Fuzz targets stand on wire and engine as the module does, and are built nowhere else but
-# for the host tests. Without what the fuzzer looks for in them that takes a moment.
+# The fuzz targets use wire and engine, but only the host tests build them. A check without the
+# fuzzer's instrumentation is quick.
 rule_fuzz_compiles() {
 	local said
 	said=$({ fetch_crates tools/fuzz; with_cargo tools/fuzz cargo check --quiet --locked; } 2>&1) ||
 		echo "cargo check failed: $said"
 }
 
-# The C programs: the probe, which "make test" does not run, and those of the tests. All of
-# it anew: a compiler warns once.
+# The C programs of the probe and of the selftests compile without warnings. They are built from
+# scratch, because a compiler does not repeat the warnings of an up-to-date object.
 rule_programs_compile() {
 	local dir out said
 	mkdir -p out
@@ -69,14 +69,13 @@ rule_programs_compile() {
 	rm -r "$out"
 }
 
-# What a file that is sourced sets, and nobody here uses, somebody else does. The recipes are
-# sourced in a string.
+# Variables that a file in a lib directory sets may be used only by files that source it (SC2034).
+# tools/env/recipes.sh has no #! and is sourced by a command in a string.
 rule_shellcheck() {
 	{ scripts; echo ./tools/env/recipes.sh; } | xargs shellcheck -x -a -S warning -f gcc | grep -v '/lib/.*SC2034' | sort -u
 }
 
-# The module's own C. Trace events are macros by their nature; checkpatch has no
-# good word for them.
+# The C of the module, except headers of trace events, whose macros checkpatch rejects.
 rule_checkpatch() {
 	sources c h | grep -E '^./(rust|include)/' | grep -v '^./include/trace' | xargs "$env_dir/enter" --src . \
 		perl "/usr/src/linux-source-$KERNEL_SERIES/scripts/checkpatch.pl" \
