@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Usage, in the guest: guest.sh GROUP[:FROM]...
-# Runs each group, from case FROM on. Environment: RDMA is the device, PATIENCE multiplies time
+# Runs each group, from case FROM on. Environment: RDMA is the device, TIME_FACTOR multiplies time
 # limits; for fuzz_server and fuzz_client, FUZZ_SEED is the seed, FUZZ_BATCHES the number of
 # batches.
 set -eu
@@ -14,7 +14,7 @@ set -eu
 rdma_up "$RDMA"
 # siw processes data that arrives while a connection is being accepted only when more data
 # arrives (siw_cm_llp_data_ready, in SIW_EPSTATE_RDMA_MODE).
-[ "$RDMA" != siw ] || export SETTLING=500
+[ "$RDMA" != siw ] || export SETTLE_MS=500
 mkdir -p /export
 mount -t tmpfs -o size=256m,mode=1777 tmpfs /export
 mkdir /export/empty
@@ -31,7 +31,7 @@ modprobe lockd
 echo 3 >/proc/sys/fs/nfs/nlm_timeout
 echo 3 >/proc/sys/fs/nfs/nlm_grace_period
 # nfsd gives up a callback after a tenth of the lease time.
-NFS_LEASE=$((90 * PATIENCE))
+NFS_LEASE=$((90 * TIME_FACTOR))
 # The default is smaller in a guest with little memory: one MR could hold it.
 export NFS_BLOCK=1048576
 nfs_server_up /export
@@ -66,10 +66,10 @@ prepare() {
 	pulled)
 		set_server stall_seconds 3600
 		set_server max_exposed_replies 4
-		set_server exposed_seconds $((2 * PATIENCE)) ;;
+		set_server exposed_seconds $((2 * TIME_FACTOR)) ;;
 	# Few requests make a small Send Queue, which is soon full.
 	no_receives) set_server max_requests 8 ;;
-	no_read_response) set_server stall_seconds $((3 * PATIENCE)) ;;
+	no_read_response) set_server stall_seconds $((3 * TIME_FACTOR)) ;;
 	read_throttle)
 		set_server max_requests 24
 		set_server max_pulled_pages 528 ;;
@@ -124,7 +124,7 @@ in_time() {
 
 	"$@" &
 	command=$!
-	for _ in $(seq $((60 * PATIENCE))); do
+	for _ in $(seq $((60 * TIME_FACTOR))); do
 		kill -0 $command 2>/dev/null || break
 		sleep 1
 	done

@@ -43,8 +43,8 @@ static const char usage[] =
 	"  -h, --help         print this text\n"
 	"\n"
 	"Environment:\n"
-	"  PATIENCE=N   multiply all time limits by N\n"
-	"  SETTLING=MS  wait MS milliseconds before the first message of each connection\n";
+	"  TIME_FACTOR=N  multiply all time limits by N\n"
+	"  SETTLE_MS=N    wait N milliseconds before the first message of each connection\n";
 
 static const struct group *const groups[] = {
 	&group_headers,
@@ -127,7 +127,7 @@ static int usage_error(void)
 
 int main(int argc, char **argv)
 {
-	const char *factor = getenv("PATIENCE"), *ms = getenv("SETTLING");
+	const char *factor = getenv("TIME_FACTOR"), *ms = getenv("SETTLE_MS");
 	unsigned int from = 1, batches = 0;
 	const struct group *g;
 	uint64_t seed = 0;

@@ -40,7 +40,7 @@ int64_t now_ms(void)
 	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 
-/* Sleeps so many milliseconds times PATIENCE. */
+/* Sleeps so many milliseconds times TIME_FACTOR. */
 void sleep_ms(unsigned int ms)
 {
 	usleep(1000 * ms * probe.time_factor);

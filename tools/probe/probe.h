@@ -15,8 +15,8 @@ struct probe {
 	const char *address;	/* of the server to test, or to listen at */
 	const char *port;
 	const char *dir;	/* below the server's NFSv4 root */
-	int time_factor;	/* PATIENCE: all time limits are multiplied by this */
-	int settle_ms;		/* SETTLING: pause before the first message of a connection */
+	int time_factor;	/* TIME_FACTOR: all time limits are multiplied by this */
+	int settle_ms;		/* SETTLE_MS: pause before the first message of a connection */
 	uint32_t next_xid;
 	char reason[512];	/* of the last failure */
 	const char *skip_reason;

@@ -191,7 +191,7 @@ static int write_counted(void)
 
 /*
  * The client posts almost no LOCAL_INVs, because the server invalidates its handles. Over iWARP,
- * where SETTLING is set, it does not rely on that.
+ * where SETTLE_MS is set, it does not rely on that.
  */
 static int write_invalidated(void)
 {
