@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Extended attributes and ACLs: of every size up to 60 KiB, set and read back,
-# and asked for with buffers that are too small for the answer.
+# Extended attributes and ACLs of many sizes up to 60 KiB are set and read back, and read with
+# buffers that are too small.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
@@ -17,11 +17,11 @@ attribute_sizes() {
 	printf '%s\n' 8192 16384 32768 60000 61440
 }
 
-# An export that keeps no user attributes is not what is tested here.
+# Skips the test if an external server's file system does not support user attributes.
 need_attributes() {
 	setfattr -n user.probe -v 1 "$WORK" && return
 	! bed_is_local || fail "cannot set an attribute"
-	skip "the export keeps no user attributes"
+	skip "the export does not support user attributes"
 }
 
 attribute_values() {
@@ -39,12 +39,12 @@ attribute_values() {
 	attributes check "$WORK" $(attribute_sizes)
 }
 
-# set_names FILE FROM TO: attributes with numbers of 200 digits for names.
+# set_names FILE FIRST LAST: sets attributes whose names are numbers of 200 digits.
 set_names() {
 	{
 		echo "# file: $1"
 		seq -f 'user.%0200.0f=""' "$2" "$3"
-	} | (cd "$WORK" && setfattr -P -h --restore=-) || fail "setting the names up to $3"
+	} | (cd "$WORK" && setfattr -P -h --restore=-) || fail "cannot set the names up to $3"
 }
 
 # Lists of 1 to 200 names; the last is some 40 KiB long.
@@ -60,7 +60,7 @@ attribute_lists() {
 		so_far=$each
 		drop_caches
 		getfattr --absolute-names "$WORK/file" | grep '^user' | sort |
-			cmp - <(seq -f 'user.%0200.0f' 1 "$each") || fail "not the $each names"
+			cmp - <(seq -f 'user.%0200.0f' 1 "$each") || fail "wrong list of $each names"
 	done
 }
 
@@ -83,7 +83,7 @@ too_small_buffers() {
 	done
 }
 
-# An ACL with this many named users.
+# acl_of COUNT: prints an ACL with COUNT named users.
 acl_of() {
 	awk -v n="$1" 'BEGIN {
 		print "user::rw-\ngroup::r--\nmask::rwx\nother::---"
@@ -97,19 +97,19 @@ posix_acls() {
 
 	nfs_mount 3 rdma
 	work_dir posix-acls
-	# More than 320 or so do not fit what the kernel's NFSACL client sends.
+	# The kernel's NFSACL client does not support many more than 320 entries.
 	for count in 1 10 30 60 100 200 300 320; do
 		touch "$WORK/$count"
 		acl_of "$count" | setfacl --set-file=- "$WORK/$count" ||
-			fail "setting $count entries"
+			fail "cannot set $count entries"
 		drop_caches
 		named_users "$WORK/$count" |
 			cmp - <(seq -f 'user:%.0f:r-x' 100001 $((100000 + count))) ||
-			fail "getting $count entries"
+			fail "wrong ACL of $count entries"
 	done
 }
 
-# The NFSv4 form of the same: 24 octets to a user, which makes 60 KiB.
+# The same as NFSv4 ACLs, with 24 bytes per user, up to 60 KiB.
 nfs4_acls() {
 	local count length get=get
 
@@ -127,11 +127,11 @@ nfs4_acls() {
 		length=$(getfattr --absolute-names --only-values \
 			-n system.nfs4_acl "$WORK/$count" | wc -c)
 		[ "$length" -ge $((count * 24)) ] ||
-			fail "$length octets for $count users"
+			fail "$length bytes for $count users"
 		getfattr --absolute-names --only-values -n system.nfs4_acl "$WORK/$count" |
-			users_by_number "$count" || fail "other users than those $count"
+			users_by_number "$count" || fail "wrong ACL of $count users"
 	done
-	echo "the longest has $length octets"
+	echo "the longest ACL has $length bytes"
 }
 
 nfs4_acl_set() {
@@ -147,10 +147,10 @@ nfs4_acl_set() {
 			echo "A:g:GROUP@:rx"
 			echo "A::EVERYONE@:r"
 		} | nfs4_setfacl -S - "$WORK/$count" ||
-			fail "setting the ACL of $count users"
+			fail "cannot set the ACL of $count users"
 		drop_caches
 		nfs4_getfacl "$WORK/$count" | grep '^A' | users_by_number "$count" ||
-			fail "getting the ACL of $count users"
+			fail "wrong ACL of $count users"
 	done
 }
 

@@ -230,7 +230,8 @@ disconnect_during_mr_allocation() {
 		sleep 0.1
 	done
 	trace_off
-	grep -E ' (cm_qp_create|xprtrdma_createmrs): ' "$TRACING/trace" || fail "the client does not connect"
+	grep -E ' (cm_qp_create|xprtrdma_createmrs): ' "$TRACING/trace" ||
+		fail "the client does not connect"
 	unload_fault_modules
 	grep -E -m 1 ' (cm_qp_create|xprtrdma_createmrs): ' "$TRACING/trace" |
 		grep -q ' cm_qp_create: ' || xfail_on_c "the disconnect waited for the allocation"

@@ -1,24 +1,23 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Memory that fails and connections that are cut, under a load that verifies
-# itself: each error has its answer, I/O goes on, its data is whole. Needs a
-# kernel with fault injection (KERNEL=debug).
+# Failing allocations and injected disconnects under a verified load: errors are handled, I/O
+# continues, and the data is right. Needs a kernel with fault injection (KERNEL=debug).
+#
 # vm: --memory 4G
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
-# The provider and the RDMA core tell of what they could not allocate either, the provider also
-# of connections that end while work is queued; kmemleak, that it scans more than it would have
-# to.
+# The RDMA driver and the RDMA core report their own failed allocations, the driver also reports
+# connections that end while work is queued, and kmemleak reports a failed allocation of its own.
 LOG_EXPECTED='(rxe|siw)_[cs]: .*
 rdma_rw_init_mrs: failed to allocated [0-9]+ MRs
 kmemleak: Cannot allocate a scan area
 '
 
 FAULTS=/sys/kernel/debug
-# Far more than any test sees: what is left of them tells how many there were.
-MANY=1000000
+# Upper bound for the number of faults. The kernel counts down from it.
+MAX_FAULTS=1000000
 
 ROUNDS=${LONG:+100}
 ROUNDS=${ROUNDS:-10}
@@ -28,12 +27,12 @@ need_faults() {
 	[ -d "$FAULTS/$1" ] || skip "needs a kernel with $1"
 }
 
-# fault_set KIND NAME VALUE: a setting that not every kind has.
+# fault_set KIND NAME VALUE: sets a parameter, if that kind of fault injection has it.
 fault_set() {
 	[ ! -e "$FAULTS/$1/$2" ] || echo "$3" >"$FAULTS/$1/$2"
 }
 
-# The first and the last address of a kernel function, or of the module.
+# addresses NAME: prints the first and the last address of a kernel function, or of module rpcrdma.
 addresses() {
 	awk -v what="$1" '
 		what == "rpcrdma" ? $4 == "[rpcrdma]" && tolower($2) == "t" : seen == 1 || $3 == what {
@@ -41,29 +40,29 @@ addresses() {
 		}' /proc/kallsyms | sort | sed -n '1p;$p'
 }
 
-# arm KIND: allocations that have the module on their stack are to fail.
+# arm KIND: selects allocations with the module on their call stack.
 arm() {
 	local range
 
 	mapfile -t range < <(addresses rpcrdma)
-	[ ${#range[@]} -eq 2 ] || fail "no addresses of the module"
+	[ ${#range[@]} -eq 2 ] || fail "no addresses of the module in /proc/kallsyms"
 	fault_set "$1" verbose 0
 	fault_set "$1" ignore-gfp-wait N
 	fault_set "$1" min-order 0
 	fault_set "$1" stacktrace-depth 32
 	fault_set "$1" require-start "0x${range[0]}"
 	fault_set "$1" require-end "0x${range[1]}"
-	# A failing vmalloc, always the provider's, fills the log with its complaint.
+	# vmalloc is called by the RDMA driver only, and floods the log when it fails.
 	mapfile -t range < <(addresses __vmalloc_node_range_noprof)
 	fault_set "$1" reject-start "0x${range[0]}"
 	fault_set "$1" reject-end "0x${range[1]}"
-	fault_set "$1" times "$MANY"
+	fault_set "$1" times "$MAX_FAULTS"
 }
 
-# memory_fails KIND PERCENT [OF-EACH]: of every so many allocations (1); with 0
-# it serves again. Both ends of a new connection make more than a thousand of them:
-# if one in a hundred failed there would never be a connection.
-memory_fails() {
+# set_fault_rate KIND PERCENT [INTERVAL]: of one in INTERVAL (1) allocations, PERCENT fail; 0 stops
+# the injection. Both ends of a new connection make more than a thousand allocations: with one
+# failure in a hundred, no connection would ever be established.
+set_fault_rate() {
 	fault_set "$1" interval "${3:-1}"
 	fault_set "$1" probability "$2"
 }
@@ -72,13 +71,13 @@ test_cleanup() {
 	local kind
 
 	for kind in failslab fail_page_alloc fail_sunrpc; do
-		memory_fails $kind 0
+		set_fault_rate $kind 0
 	done
 	cd /
 	umount_all
 }
 
-faults_so_far() { echo $((MANY - $(cat "$FAULTS/$1/times"))); }
+faults_injected() { echo $((MAX_FAULTS - $(cat "$FAULTS/$1/times"))); }
 
 # io_under_allocation_failures KIND VERSION
 io_under_allocation_failures() {
@@ -91,15 +90,15 @@ io_under_allocation_failures() {
 	arm "$1"
 	for round in $(seq "$ROUNDS"); do
 		connects=$(xprt_stat connect_count)
-		memory_fails "$1" 5 100
+		set_fault_rate "$1" 5 100
 		reconnect
 		wait_connect "$connects"
 		load_wait_progress
-		echo "round $round: $(faults_so_far "$1") allocations failed"
+		echo "round $round: $(faults_injected "$1") allocations failed"
 		ktap_progress "$round" "$ROUNDS"
 	done
-	memory_fails "$1" 0
-	[ "$(faults_so_far "$1")" -gt 0 ] || fail "no allocation was made to fail"
+	set_fault_rate "$1" 0
+	[ "$(faults_injected "$1")" -gt 0 ] || fail "no allocation failed"
 	load_wait_progress
 	load_stop
 	rm -r "$WORK"
@@ -111,8 +110,8 @@ mount_under_allocation_failures() {
 	need_faults "$1"
 	arm "$1"
 	for turn in $(seq "$ROUNDS"); do
-		memory_fails "$1" 5 100
-		# One attempt: the usual two minutes of them would hide the error.
+		set_fault_rate "$1" 5 100
+		# One attempt: retrying for two minutes, the default, would hide the error.
 		if nfs_mount 4.2 rdma retry=0; then
 			mounted=$((mounted + 1))
 			ls "$MNT" >/dev/null || :
@@ -120,9 +119,9 @@ mount_under_allocation_failures() {
 		umount_all
 		ktap_progress "$turn" "$ROUNDS"
 	done
-	memory_fails "$1" 0
-	echo "$mounted of $turn mounts in spite of $(faults_so_far "$1") failed allocations"
-	[ "$(faults_so_far "$1")" -gt 0 ] || fail "no allocation was made to fail"
+	set_fault_rate "$1" 0
+	echo "$mounted of $turn mounts succeeded, $(faults_injected "$1") allocations failed"
+	[ "$(faults_injected "$1")" -gt 0 ] || fail "no allocation failed"
 	nfs_mount 4.2 rdma
 	work_dir "mounting-$1"
 	head -c 1000000 /dev/urandom >"$WORK/file"
@@ -130,13 +129,13 @@ mount_under_allocation_failures() {
 	rm -r "$WORK"
 }
 
-# injected_disconnects VERSION WHO: cut by the "client", or by "either" end.
+# injected_disconnects VERSION END: END is "client" or "either".
 injected_disconnects() {
 	local before left deadline=$((SECONDS + TEST_TIMEOUT / 2)) client_only=N
 
 	need_faults fail_sunrpc
 	nfs_mount "$1" rdma
-	work_dir "cut-$1"
+	work_dir "disconnects-$1"
 	load_start
 	before=$(xprt_stat connect_count)
 	fault_set fail_sunrpc verbose 0
@@ -147,7 +146,7 @@ injected_disconnects() {
 	fault_set fail_sunrpc times "$ROUNDS"
 	fault_set fail_sunrpc probability 100
 	while left=$(cat "$FAULTS/fail_sunrpc/times") && [ "$left" -gt 0 ]; do
-		[ "$SECONDS" -lt "$deadline" ] || fail "$left disconnects of $ROUNDS are left"
+		[ "$SECONDS" -lt "$deadline" ] || fail "$left of $ROUNDS disconnects have not happened"
 		sleep 1
 	done
 	fault_set fail_sunrpc probability 0

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Many writers and readers at once, every block verified: over one connection
-# and over four, through the page cache and past it.
+# Many concurrent writers and readers, with buffered, direct and mmap I/O, over one connection and
+# over four; fio verifies every block.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
 SIZE_MIB=${LONG:+32}
 SIZE_MIB=${SIZE_MIB:-2}
-# Writers, or WRITEs of each. More, and in a kernel that watches the server takes minutes to
-# answer; SUNRPC says so, and how often it did not.
+# Number of writers, or of WRITEs in flight per writer. With more, the server takes minutes to
+# answer in a debug kernel, and SUNRPC logs that.
 WRITERS=$((16 / PACE))
 [ "$PACE" -eq 1 ] || LOG_EXPECTED='(rpc_check_timeout|call_decode): [0-9]+ callbacks suppressed
 '
@@ -28,17 +28,16 @@ writers() {
 	mmap)		fio_verified 4 --ioengine=mmap --bs_unaligned=0 \
 				--bsrange=4k-64k ;;
 	esac
-	# While it verifies, fio has its pages mapped, and would find them in the cache.
+	# fio verifies mapped pages in the page cache, so compare with the server as well.
 	if [ "$path" = mmap ] && bed_is_local; then
 		drop_caches
 		[ "$(cd "$WORK" && md5sum -- *)" = "$(cd "$WORK_ON_SERVER" && md5sum -- *)" ] ||
-			fail "the server has other data"
+			fail "client and server have different data"
 	fi
 	rm -r "$WORK"
 }
 
-# The connections of the mount that have carried something. One that connects late carries
-# less than the others.
+# Prints how many connections of the mount have carried I/O. One that connects late carries less.
 connections_used() {
 	xprt_lines | awk -v sends="$STAT_sends" '$sends > 20' | wc -l
 }

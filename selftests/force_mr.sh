@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The RDMA core is told to register the memory of every transfer, whatever the device
-# (ib_core.force_mr). It does not say so: a connection that has no regions for that is lost
-# once, and the next ones have some. How often a connection is lost is not counted: rxe may lose
-# one whenever something is registered (Documentation/contributing.rst).
+# ib_core.force_mr=1: the RDMA core uses MRs for every RDMA Read and Write, with any device. The
+# core does not tell its users, so the first connection, which has no MRs for that, is lost; later
+# ones have them. Lost connections are not counted, since rxe may lose a connection whenever memory
+# is registered (Documentation/contributing.rst).
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
@@ -18,21 +18,21 @@ test_cleanup() {
 	umount_all
 }
 
-loaded() {
+verified_load() {
 	load_start 2
 	load_wait_progress
 	load_stop
 }
 
-# All that is copied is as it was, both ways.
+# Data is right in both directions.
 transfers_with_force_mr() {
 	nfs_mount "$1" rdma
 	work_dir "force-mr-$1"
-	loaded
+	verified_load
 	nfs_remount "$1" rdma
-	loaded
+	verified_load
 	[ "$(rdma resource show mr dev "$BED_SERVER_DEV" | wc -l)" -gt 100 ] ||
-		fail "the server has no regions, so that nothing was to be registered"
+		fail "the server has no MRs: force_mr has no effect"
 	rm -r "$WORK"
 }
 

@@ -1,11 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Transfers of every size at which something changes - nothing, XDR padding,
-# the end of a page, of an rsize, and the last octet that still goes inline -
-# at aligned and unaligned offsets, written and read back through the page cache
-# and past it, and looked at on the server too. With LONG=1 through every pair of
-# paths: to the transport, pages that are mapped are like others of the cache.
+# Transfers around every size at which the encoding changes: empty, XDR padding, end of a page, end
+# of rsize, and the inline threshold. At aligned and unaligned offsets, with buffered, direct and
+# mmap I/O; the server's file is checked as well. LONG=1 tests every pair of I/O kinds; to the
+# transport, mapped pages are like other pages of the page cache.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
@@ -23,6 +22,7 @@ transfer() {
 	"$HELPERS/io_sizes_helper" "$WORK" "$(server_view)" "$@" || fail "$*"
 }
 
+# io_path VERSION WRITER READER
 io_path() {
 	local version=$1 writer=$2 reader=$3 layout offset
 	local -A offsets=([over]="0 4093" [fresh]="5")
@@ -52,8 +52,8 @@ direct_read() {
 	dd if="$WORK/edge" of=/dev/null bs="$1" count=1 iflag=direct status=none
 }
 
-# first_with_chunk COUNTER COMMAND: the smallest size for which "COMMAND size"
-# moves the counter, by bisection.
+# first_with_chunk COUNTER COMMAND: prints the smallest size for which "COMMAND size" increases the
+# counter, by bisection.
 first_with_chunk() {
 	local counter=$1 command=$2 low=0 high=131072 middle moved
 
@@ -72,7 +72,7 @@ first_with_chunk() {
 is_between() { [ "$1" -lt "$2" ] && [ "$2" -lt "$3" ]; }
 around() { seq -s ' ' $(($1 - 4)) $(($1 + 4)); }
 
-# The two ends agree on the smaller inline threshold; either is set here.
+# Sets the inline threshold at both ends, which use the smaller one.
 set_inline() {
 	local base=/proc/sys/sunrpc server=$1
 
@@ -84,6 +84,7 @@ set_inline() {
 	fi
 }
 
+# inline_threshold VERSION SIZE: finds the size at which chunks are used, and tests around it.
 inline_threshold() {
 	local version=$1 inline=$2 writes reads layout
 
@@ -93,12 +94,10 @@ inline_threshold() {
 	truncate -s 131072 "$WORK/edge"
 	writes=$(first_with_chunk read_chunks direct_write)
 	reads=$(first_with_chunk write_chunks direct_read)
-	echo "the first WRITE with a Read chunk carries $writes octets"
-	echo "the first READ with a Write chunk asks for $reads octets"
-	is_between $((inline / 4)) "$writes" "$inline" ||
-		fail "that is not where WRITE should change"
-	is_between $((inline / 4)) "$reads" "$inline" ||
-		fail "that is not where READ should change"
+	echo "the smallest WRITE with a Read chunk has $writes bytes"
+	echo "the smallest READ with a Write chunk has $reads bytes"
+	is_between $((inline / 4)) "$writes" "$inline" || fail "unexpected size of that WRITE"
+	is_between $((inline / 4)) "$reads" "$inline" || fail "unexpected size of that READ"
 	for layout in over fresh; do
 		# shellcheck disable=SC2046 # several sizes
 		transfer direct direct "$layout" 0 $(around "$writes") \

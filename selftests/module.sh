@@ -1,12 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The module under the names that the kernel asks for it by, and when it may
-# leave.
+# Module loading by alias and on demand, and unloading.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
-# How often it is loaded and unloaded, and how often that follows on I/O.
+# Number of loads and unloads, and number of unloads after I/O.
 LOADS=${LONG:+100}
 LOADS=${LOADS:-20}
 USES=${LONG:+100}
@@ -15,24 +14,24 @@ USES=${USES:-2}
 unload() {
 	local tries
 
-	# Connections that have just ended let go of the module a moment later.
+	# Connections release the module asynchronously.
 	for tries in $(seq $((80 * PACE))); do
 		modprobe -r rpcrdma 2>/dev/null && return
 		sleep 0.25
 	done
-	fail "still in use by $(module_users), after $tries attempts"
+	fail "$(module_users) references are left after $tries attempts to unload"
 }
 
-# Nobody on the bed listens or is mounted during such a test.
-alone() {
+# Stops the server and unloads the module.
+unload_alone() {
 	need_local_bed
 	server_stop
 	unload
-	! module_loaded || fail "rpcrdma is loaded although it was removed"
+	! module_loaded || fail "rpcrdma is loaded again"
 }
 
 alias_loads_module() {
-	alone
+	unload_alone
 	modprobe "$1"
 	module_loaded || fail "modprobe $1 did not load rpcrdma"
 	unload
@@ -41,42 +40,42 @@ alias_loads_module() {
 repeated_load_and_unload() {
 	local before after turn try
 
-	alone
+	unload_alone
 	modprobe rpcrdma
 	unload
-	before=$(slab_octets)
+	before=$(slab_bytes)
 	for turn in $(seq "$LOADS"); do
-		modprobe rpcrdma || fail "did not load in turn $turn"
+		modprobe rpcrdma || fail "load $turn failed"
 		unload
 		ktap_progress "$turn" "$LOADS"
 	done
-	# KASAN keeps what was freed for a while; kmemleak looks for the rest in the end.
+	# KASAN quarantines freed memory; with kmemleak, the guest checks for leaks at the end.
 	[ ! -e /sys/kernel/debug/kmemleak ] || return 0
-	# The slab allocator keeps some pages of its own, and others use it now and then; a
-	# leak per load shows, and stays.
+	# The slab allocator keeps some pages, and others use it occasionally. A leak per load adds
+	# up and stays.
 	for try in {1..10}; do
-		after=$(slab_octets)
+		after=$(slab_bytes)
 		[ $((after - before)) -ge $((1024 * 1024)) ] || return 0
 		sleep 2
 	done
-	fail "slab grew by $((after - before)) octets over $LOADS loads, $try times looked"
+	fail "slab memory grew by $((after - before)) bytes over $LOADS loads ($try checks)"
 }
 
-slab_octets() {
+slab_bytes() {
 	drop_caches
 	echo $(($(awk '/^SUnreclaim:/ { print $2 }' /proc/meminfo) * 1024))
 }
 
 autoloaded_by_listener_and_mount() {
-	alone
+	unload_alone
 	server_start
 	module_loaded || fail "listening for RDMA did not load rpcrdma"
 	nfs_mount 4.2 rdma
 	nfs_umount
 }
 
-# Connections that end let go of the module one after the other.
-users_stay_the_same() {
+# Waits until the module's reference count is stable: connections release it one by one.
+wait_users_stable() {
 	local before="" same=0
 
 	while [ "$same" -lt 6 ]; do
@@ -86,16 +85,16 @@ users_stay_the_same() {
 	done
 }
 
-# A server here would keep the module by itself.
+# The server is stopped, since its listener holds a reference of its own.
 unload_refused_while_mounted() {
 	need_local_bed
 	server_up || server_start
 	nfs_mount 4.2 rdma
 	work_dir unload-refused
 	server_stop
-	users_stay_the_same
-	[ "$(module_users)" -gt 0 ] || fail "the mount does not keep it"
-	! modprobe -r rpcrdma 2>/dev/null || fail "left while mounted"
+	wait_users_stable
+	[ "$(module_users)" -gt 0 ] || fail "the mount holds no reference"
+	! modprobe -r rpcrdma 2>/dev/null || fail "unloaded while mounted"
 	server_start
 	echo "still here" >"$WORK/file"
 	[ "$(cat "$WORK/file")" = "still here" ] || fail "the mount does not work any more"
@@ -105,12 +104,12 @@ unload_refused_while_mounted() {
 unload_refused_while_listening() {
 	need_local_bed
 	server_up || server_start
-	! modprobe -r rpcrdma 2>/dev/null || fail "left while the server listens"
+	! modprobe -r rpcrdma 2>/dev/null || fail "unloaded while the server listens"
 	nfs_mount 4.1 rdma
 }
 
-# As soon as nobody uses it any more: connections and memory of many are on their way
-# out then.
+# Unloads as soon as the reference count allows it, while connections and their memory are being
+# freed.
 unload_after_use() {
 	local turn
 
@@ -123,31 +122,31 @@ unload_after_use() {
 		load_stop
 		rm -r "$WORK"
 		nfs_umount
-		alone
+		unload_alone
 		ktap_progress "$turn" "$USES"
 	done
 	server_start
 }
 
-# What the last transport was made of is freed by the module, which stays until then.
+# The module frees the memory of the last transport itself, and cannot be unloaded before.
 unload_waits_for_last_xprt() {
 	local users
 
 	need_local_bed
 	server_up || server_start
-	# No server is asked when this is unmounted.
+	# With NFSv3, unmounting sends no Call.
 	nfs_mount 3 rdma
 	server_stop
-	users_stay_the_same
+	wait_users_stable
 	delay_fn return '^xprt_free$' $((4000 * PACE))
 	umount "$MNT" &
 	wait_delay_hits || fail "no transport was freed"
 	users=$(module_users)
 	[ "$(delay_hits)" -eq 1 ] || fail "$(delay_hits) transports were freed"
-	[ "$users" -gt 0 ] || fail "nobody keeps it"
+	[ "$users" -gt 0 ] || fail "the transport holds no reference"
 	wait
 	unload_fault_modules
-	alone
+	unload_alone
 	server_start
 }
 

@@ -1,24 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Mounts and unmounts keep nothing: no object of any slab cache, no page, no
-# RDMA resource, no reference to the module.
+# Mounts and unmounts leak nothing: no slab object, no page, no RDMA resource, no module reference.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
-# In each round, for each of two versions.
+# Mounts per round.
 CYCLES=${LONG:+130}
 CYCLES=$((${CYCLES:-13} / PACE))
 
-# A leak comes again in every round; what other parts of the system keep does
-# not. There are two rounds, and more as long as something has grown in each.
-MOST_ROUNDS=6
+# A leak recurs in every round; growth in other parts of the system does not. There are two rounds,
+# and more while something has grown in every round so far.
+MAX_ROUNDS=6
 
-# By how many pages the count of free ones differs from one time to another; a
-# connection has more than that.
+# Normal variation of the number of free pages; a connection has more pages.
 PAGES_OF_NOISE=64
 
-# A mount that moves data both ways, inline and in chunks.
+# cycle VERSION PROTO: mounts, moves data in both directions, inline and in chunks, and unmounts.
 cycle() {
 	local version=$1 proto=$2
 
@@ -29,6 +27,7 @@ cycle() {
 	nfs_umount
 }
 
+# cycles COUNT VERSION PROTO
 cycles() {
 	local count=$1 each
 
@@ -37,10 +36,9 @@ cycles() {
 	done
 }
 
-# Objects in use, cache by cache, with what is only kept for reuse given back.
-# A vmap_area, and a note of kmemleak about it (kmemleak_scan_area), stay in use long after
-# its mapping ended: mappings are counted. The pool of a kernel that watches objects
-# (debug_objects_cache) grows by itself.
+# Prints the objects in use of each slab cache, after shrinking the caches. A vmap_area, and
+# kmemleak's record of it (kmemleak_scan_area), stay allocated long after the unmap, so mappings are
+# counted instead. debug_objects_cache grows on its own.
 slab_objects() {
 	local cache
 
@@ -53,7 +51,7 @@ slab_objects() {
 	} | sort
 }
 
-# Those that a processor keeps at hand are free, too.
+# Prints the number of free pages, including those in per-CPU lists.
 free_pages() {
 	awk '$1 == "nr_free_pages" || $1 == "count:" { free += $2 }
 		END { print free }' /proc/zoneinfo
@@ -61,26 +59,25 @@ free_pages() {
 
 rdma_resources() { rdma resource show | sed 's/^[0-9]*: //'; }
 
-# All that is looked at until it is as it was.
-held() {
+# Prints the RDMA resources and the module's reference count.
+resources() {
 	rdma_resources
 	echo "module users $(module_users)"
 }
 
-# settle ROUND: the last connections of a server go away in the background. Before the
-# first round nobody knows what is left in the end, and it has to stay for a while; after
-# that it has to be the same again.
+# settle ROUND: waits for the asynchronous end of the server's last connections. Round 0 waits until
+# the resources are stable, later rounds until they are those of round 0.
 settle() {
 	local same=0 before now="" _
 
 	for _ in $(seq 60); do
 		before=$now
-		now=$(held)
+		now=$(resources)
 		[ "$before" = "$now" ] && same=$((same + 1)) || same=1
 		if [ "$1" -eq 0 ]; then
 			[ "$same" -lt 10 ] || break
 		else
-			[ "$now" != "$(cat "$ktap_dir/held.0")" ] || break
+			[ "$now" != "$(cat "$ktap_dir/resources.0")" ] || break
 		fi
 		sleep 1
 	done
@@ -88,26 +85,26 @@ settle() {
 	sleep 1
 }
 
-# TCP keeps its connections to mountd for a minute after their end, on either
-# side, if it may.
-forget_tcp() {
+# Disables TIME-WAIT, in which TCP keeps connections to mountd for a minute.
+disable_time_wait() {
 	bed_is_local || return 0
 	sysctl -q net.ipv4.tcp_max_tw_buckets=0
 	on_client sysctl -q net.ipv4.tcp_max_tw_buckets=0
 }
 
-# A server that runs keeps its replies to NFSv3; one that stops forgets them.
+# take_stock ROUND: records what is in use. Stops the server first, which empties its duplicate
+# reply cache.
 take_stock() {
 	! bed_is_local || server_stop
 	settle "$1"
 	slab_objects >"$ktap_dir/slab.$1"
 	free_pages >"$ktap_dir/pages.$1"
-	held >"$ktap_dir/held.$1"
+	resources >"$ktap_dir/resources.$1"
 	! bed_is_local || server_start
 }
 
-# Takes another of the lists of what grew in one round, and leaves in the list
-# of all rounds what is in both, with its growth in each.
+# grown_again FILE: FILE lists what grew in this round. Keeps only entries that grew in every round
+# so far, with their growth in each.
 grown_again() {
 	local list="$ktap_dir/grown"
 
@@ -120,8 +117,8 @@ grown_again() {
 	fi
 }
 
-# What round $1 has left more of: caches that grew by an object a cycle or
-# more, and pages.
+# grown_in_round ROUND: prints the slab caches that grew by one object per cycle or more, and the
+# pages that were lost.
 grown_in_round() {
 	local before=$(($1 - 1)) pages
 
@@ -135,23 +132,23 @@ mount_cycles_leak_nothing() {
 	local version=$1 proto=$2 round
 
 	[ "$proto" = rdma ] || [ -n "$SERVER6" ] || skip "no IPv6 server named"
-	forget_tcp
+	disable_time_wait
 	nfs_mount "$version" "$proto"
 	work_dir cycles
 	nfs_umount
 	cycles 5 "$version" "$proto"
 	rm -f "$ktap_dir/grown"
-	# The lists are files themselves, three in each round.
-	for round in $(seq 0 "$MOST_ROUNDS"); do
-		touch "$ktap_dir"/{slab,pages,held}."$round"
+	# Create all list files first: they use memory themselves.
+	for round in $(seq 0 "$MAX_ROUNDS"); do
+		touch "$ktap_dir"/{slab,pages,resources}."$round"
 	done
 	take_stock 0
-	grep -q ' qp ' "$ktap_dir/held.0" || fail "no RDMA resources are to be seen"
-	for round in $(seq "$MOST_ROUNDS"); do
+	grep -q ' qp ' "$ktap_dir/resources.0" || fail "rdma shows no resources"
+	for round in $(seq "$MAX_ROUNDS"); do
 		cycles "$CYCLES" "$version" "$proto"
 		take_stock "$round"
-		diff "$ktap_dir/held.0" "$ktap_dir/held.$round" ||
-			fail "RDMA resources, or references to the module, were kept"
+		diff "$ktap_dir/resources.0" "$ktap_dir/resources.$round" ||
+			fail "RDMA resources or module references leaked"
 		grown_in_round "$round" >"$ktap_dir/grown.round"
 		grown_again "$ktap_dir/grown.round"
 		[ "$round" -lt 2 ] || [ -s "$ktap_dir/grown" ] || break
@@ -159,8 +156,8 @@ mount_cycles_leak_nothing() {
 	echo "rounds of $CYCLES cycles: $round"
 	if [ -s "$ktap_dir/grown" ]; then
 		sed 's/^/grew in every round: /' "$ktap_dir/grown"
-		# The rpc_xprt of each NFSv4.1 backchannel, on the server.
-		xfail_on_c "objects or pages were kept"
+		# The C server leaks the rpc_xprt of each NFSv4.1 backchannel.
+		xfail_on_c "objects or pages leaked"
 	fi
 }
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Every NFS version over either address family: mounts, moves data that has to
-# go inline and data that has to go in chunks, and says so in its counters.
+# Mounts with every NFS version over IPv4 and IPv6, and copies data inline and in chunks, as the
+# counters must show.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
@@ -12,7 +12,7 @@ mount_and_copy() {
 	[ "$proto" = rdma ] || [ -n "$SERVER6" ] || skip "no IPv6 server named"
 	nfs_mount "$version" "$proto"
 	grep -q " $MNT nfs.*proto=${proto}[, ]" /proc/self/mounts ||
-		fail "mounted with another transport"
+		fail "mounted with the wrong transport"
 	work_dir "matrix-$version-$proto"
 
 	head -c 300000 /dev/urandom >"$WORK/large"
@@ -20,13 +20,13 @@ mount_and_copy() {
 	sum=$(cd "$WORK" && sha256sum large small)
 	nfs_remount "$version" "$proto"
 	[ "$(cd "$WORK" && sha256sum large small)" = "$sum" ] ||
-		fail "data read back differs"
+		fail "the client reads wrong data"
 	if bed_is_local; then
 		[ "$(cd "$WORK_ON_SERVER" && sha256sum large small)" = "$sum" ] ||
-			fail "data on the server differs"
+			fail "the server has wrong data"
 	fi
 	[ "$(xprt_stat write_chunks)" -gt 0 ] ||
-		fail "300,000 octets were read without a Write chunk"
+		fail "300,000 bytes were read without a Write chunk"
 	rm -r "$WORK"
 }
 

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The transport's line in /proc/self/mountstats: 27 numbers. Those that usual work
-# moves do so when what they count happens, and some others stay then. What counts
-# failures and full queues is not made to move here.
+# The transport's line in /proc/self/mountstats: 27 counters. Each counter of normal operation
+# advances with what it counts, and not otherwise. Counters of failures and of full queues are not
+# tested here.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
@@ -27,27 +27,28 @@ read_direct() {
 		status=none
 }
 
-# moves NAME LEAST MOST COMMAND...
+# moves NAME MIN MAX COMMAND...: fails unless COMMAND increases the counter by MIN to MAX.
 moves() {
-	local name=$1 least=$2 most=$3 delta
+	local name=$1 min=$2 max=$3 delta
 	shift 3
 
 	delta=$(stat_delta "$name" "$@")
-	echo "$name moves by $delta on $*"
-	if [ "$delta" -lt "$least" ] || [ "$delta" -gt "$most" ]; then
-		fail "expected $least to $most"
+	echo "$name increases by $delta on $*"
+	if [ "$delta" -lt "$min" ] || [ "$delta" -gt "$max" ]; then
+		fail "expected $min to $max"
 	fi
 }
 
+# stays NAME COMMAND...: fails if COMMAND changes the counter.
 stays() { moves "$1" 0 0 "${@:2}"; }
 
 line_format() {
 	mounted_with_file
 	[ "$(xprt_lines | wc -l)" -eq 1 ] || fail "$(xprt_lines | wc -l) lines"
 	xprt_lines | grep -Eqx "([0-9]+ ){$((FIELDS - 1))}[0-9]+" ||
-		fail "not $FIELDS numbers: $(xprt_lines)"
+		fail "not $FIELDS counters: $(xprt_lines)"
 	grep -q $'^\txprt:\trdma [0-9]' /proc/self/mountstats ||
-		fail "the line begins in another way"
+		fail "the line does not start with xprt: rdma"
 }
 
 line_per_connection() {
@@ -57,14 +58,14 @@ line_per_connection() {
 
 always_zero() {
 	mounted_with_file
-	[ "$(xprt_stat port)" -eq 0 ] || fail "port"
-	[ "$(xprt_stat reply_waits)" -eq 0 ] || fail "last column"
-	[ "$(xprt_stat bad_xids)" -eq 0 ] || fail "bad XIDs"
-	[ "$(xprt_stat bad_reply)" -eq 0 ] || fail "bad replies"
-	[ "$(xprt_stat failed_marshal)" -eq 0 ] || fail "Calls that could not be built"
+	[ "$(xprt_stat port)" -eq 0 ] || fail "port is not zero"
+	[ "$(xprt_stat reply_waits)" -eq 0 ] || fail "reply_waits is not zero"
+	[ "$(xprt_stat bad_xids)" -eq 0 ] || fail "bad_xids is not zero"
+	[ "$(xprt_stat bad_reply)" -eq 0 ] || fail "bad_reply is not zero"
+	[ "$(xprt_stat failed_marshal)" -eq 0 ] || fail "failed_marshal is not zero"
 }
 
-# siw may leave the first Call where it is until the client gives the connection up.
+# siw may not deliver the first Call until the client disconnects: mount again in that case.
 connect_count() {
 	local _
 
@@ -82,18 +83,18 @@ calls_and_replies() {
 	mounted_with_file
 	moves sends 10 30 read_direct 4096 10
 	moves recvs 10 30 read_direct 4096 10
-	# SUNRPC adds Calls less Replies after each Send; some Replies are quicker.
+	# After each Send, SUNRPC adds the number of Calls without a Reply; some Replies are faster.
 	moves req_u 1 1000 read_direct 4096 10
 }
 
-# A client that does nothing still renews its lease now and then. Between what it does
-# and the look at it may be more than a second, but not each time.
+# Idle time rises without I/O, although the client renews its lease, and drops with a READ. More
+# than a second may pass between the READ and the check, but not every time.
 idle_time() {
 	local deadline=$((SECONDS + 30)) try idle
 
 	mounted_with_file
 	until [ "$(xprt_stat idle_time)" -ge 2 ]; do
-		[ "$SECONDS" -lt "$deadline" ] || fail "never idle"
+		[ "$SECONDS" -lt "$deadline" ] || fail "idle_time does not rise"
 		sleep 0.5
 	done
 	for try in {1..10}; do
@@ -101,7 +102,7 @@ idle_time() {
 		idle=$(xprt_stat idle_time)
 		[ "$idle" -gt 1 ] || return 0
 	done
-	fail "idle for $idle s after a READ, $try times"
+	fail "idle_time is $idle after a READ, in $try attempts"
 }
 
 inline_transfers() {
@@ -123,7 +124,7 @@ read_chunks() {
 write_chunks() {
 	mounted_with_file
 	moves write_chunks 10 110 read_direct 65536 10
-	# What was offered, and what came.
+	# The size of the Write chunks, and the data in them.
 	moves rdma_request 655360 655360 read_direct 65536 10
 	moves rdma_reply 655360 655360 read_direct 65536 10
 	stays read_chunks read_direct 65536 10
@@ -138,7 +139,7 @@ reply_chunks() {
 	moves reply_chunks 1 100 ls -l "$WORK/directory"
 }
 
-# The value of an attribute is no data that could travel beside the Call.
+# An attribute's value is not DDP-eligible, so the Call is a long Call.
 long_call() { setfattr -n user.long -v "$(printf '%020000d' 1)" "$WORK/file"; }
 
 nomsg_calls() {
@@ -148,25 +149,24 @@ nomsg_calls() {
 
 pullup_and_fixup() {
 	mounted_with_file
-	# A WRITE of a few octets is copied beside its header.
+	# The data of a short WRITE is copied behind the Call's header.
 	moves pullup 1 100000 write_direct 8 10
-	# A READ of a few octets arrives inline and is copied into place.
+	# The data of a short READ arrives inline and is copied to its pages.
 	moves fixup 1 1000000 read_direct 8 10
 }
 
-# Memory is registered for every READ with a Write chunk, in regions that are used
-# again, and invalidated here if the server has not done so.
+# MRs are allocated once and reused for every READ with a Write chunk.
 mr_counters() {
 	mounted_with_file
-	[ "$(xprt_stat mrs_allocated)" -gt 0 ] || fail "no MR"
-	[ "$(xprt_stat mrs_recycled)" -eq 0 ] || fail "recycled"
+	[ "$(xprt_stat mrs_allocated)" -gt 0 ] || fail "no MR was allocated"
+	[ "$(xprt_stat mrs_recycled)" -eq 0 ] || fail "MRs were recycled"
 	moves mrs_allocated 0 64 read_direct 65536 10
-	[ "$(xprt_stat mrs_orphaned)" -eq 0 ] || fail "orphaned"
+	[ "$(xprt_stat mrs_orphaned)" -eq 0 ] || fail "MRs were orphaned"
 }
 
-# Each READ has one region or more.
+# Each READ has one MR or more.
 local_invalidation() {
-	[ -e "$SWITCH" ] || skip "this end is always willing to have the server do it"
+	[ -e "$SWITCH" ] || skip "this end cannot disable Remote Invalidation"
 	echo 0 >"$SWITCH"
 	mounted_with_file
 	moves local_inv 10 200 read_direct 65536 10

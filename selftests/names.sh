@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Calls and replies that are long without being data: symbolic links as long
-# as they get, directories of 5,000 entries, names of 255 octets.
+# Long Calls and long Replies without DDP-eligible data: symbolic links of up to 4095 bytes, and
+# directories with thousands of entries.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
@@ -11,7 +11,7 @@ ENTRIES=${ENTRIES:-2500}
 
 names() { "$HELPERS/names_helper" "$@" || fail "$*"; }
 
-# long_symlinks VERSION FIRST LAST: links of each length, one octet at a time.
+# long_symlinks VERSION FIRST LAST: symbolic links of each length from FIRST to LAST bytes.
 long_symlinks() {
 	nfs_mount "$1" rdma
 	work_dir "links-$1-$2"
@@ -24,7 +24,7 @@ long_symlinks() {
 	names remove links "$WORK" "$2" "$3"
 }
 
-# Files are cheap to make where they are kept, and only READDIR matters here.
+# Only READDIR is tested, so the files are created on the server, which is faster.
 large_directory() {
 	local where
 
@@ -35,11 +35,11 @@ large_directory() {
 		where=$WORK_ON_SERVER
 	fi
 	names make files "$where" 1 "$ENTRIES"
-	# With attributes and without: ls -l asks for all of them.
+	# First without the files' attributes, then with them, which find -size reads.
 	names check files "$WORK" 1 "$ENTRIES"
 	nfs_remount "$1" rdma
 	[ "$(find "$WORK" -type f -size 0 | wc -l)" -eq "$ENTRIES" ] ||
-		fail "not all have attributes"
+		fail "wrong number of files with attributes"
 	names remove files "$where" 1 "$ENTRIES"
 	rmdir "$WORK" || fail "the directory is not empty"
 }

@@ -1,15 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What nfsd does with its files and its Calls that it seldom does: it reads and writes
-# past its page cache, where data begins anywhere in a page, it puts Calls off, and it
-# recognises one that comes again.
+# Rare behaviour of nfsd: direct I/O on its files, with data at any offset in a page; deferred
+# Calls; and retransmitted Calls, which its duplicate reply cache answers.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
-# A file system on a disk, instead of tmpfs, which is always in memory.
+# Mounts a file system on a RAM disk over the export: tmpfs does not support direct I/O.
 disk_up() {
-	modprobe brd rd_nr=1 rd_size=131072 || skip "there is no disk in memory"
+	modprobe brd rd_nr=1 rd_size=131072 || skip "needs the brd module"
 	mkfs.ext4 -q /dev/ram0
 	mount /dev/ram0 "$BED_EXPORT"
 	chmod 1777 "$BED_EXPORT"
@@ -19,17 +18,17 @@ disk_up() {
 disk_down() {
 	[ "$(stat -f -c %T "$BED_EXPORT")" != tmpfs ] || return 0
 	exportfs -f
-	# nfsd keeps files open for a while.
+	# nfsd's file cache may keep files open for a while.
 	umount "$BED_EXPORT" || { server_stop && umount "$BED_EXPORT" && server_start; }
 }
 
-# nfsd_caching READ WRITE: 0 through the page cache, 2 past it.
+# nfsd_caching READ WRITE: 0 for buffered I/O, 2 for direct I/O.
 nfsd_caching() {
 	echo "$1" >/sys/kernel/debug/nfsd/io_cache_read
 	echo "$2" >/sys/kernel/debug/nfsd/io_cache_write
 }
 
-# Whichever way a test ended, the next one finds nfsd, mountd and the wire as usual.
+# Restores nfsd, mountd and the link, however the test ended.
 test_cleanup() {
 	cd /
 	umount_all
@@ -40,44 +39,44 @@ test_cleanup() {
 	disk_down
 } 2>/dev/null
 
-# on_disk VERSION NAME [OPTION...]: a mount of a file system on a disk, which nfsd can be
-# told to read and to write past its cache.
-on_disk() {
+# mount_disk VERSION NAME [OPTION...]: mounts the RAM disk, on which nfsd can use direct I/O.
+mount_disk() {
 	local version=$1 name=$2
 	shift 2
 
 	need_local_bed
-	[ -e /sys/kernel/debug/nfsd/io_cache_read ] || skip "nfsd has no such switch"
+	[ -e /sys/kernel/debug/nfsd/io_cache_read ] || skip "this kernel's nfsd has no direct I/O"
 	disk_up
 	nfs_mount "$version" rdma "$@"
 	work_dir "$name"
 }
 
+# Direct READs and WRITEs of nfsd, at several offsets and sizes.
 nfsd_direct_io() {
-	local at
+	local offset
 
-	on_disk "$1" past-the-cache
+	mount_disk "$1" direct-io
 	nfsd_caching 2 2
 	trace_on
 	echo 1 >"$TRACING/events/nfsd/nfsd_read_direct/enable"
-	for at in 0 1 511 777 4095 4097; do
+	for offset in 0 1 511 777 4095 4097; do
 		"$HELPERS/io_sizes_helper" "$WORK" "$WORK_ON_SERVER" direct direct over \
-			"$at" 1 100 3000 4096 5000 65536 300001 || fail "at $at"
+			"$offset" 1 100 3000 4096 5000 65536 300001 || fail "at offset $offset"
 	done
 	"$HELPERS/io_sizes_helper" "$WORK" "$WORK_ON_SERVER" buffered buffered fresh \
-		777 5000 300001 || fail "through the client's cache"
+		777 5000 300001 || fail "with buffered I/O on the client"
 	trace_off
-	echo "$(traced nfsd_read_direct) READs past nfsd's cache"
-	[ "$(traced nfsd_read_direct)" -ge 42 ] || fail "most went through it"
+	echo "$(traced nfsd_read_direct) direct READs of nfsd"
+	[ "$(traced nfsd_read_direct)" -ge 42 ] || fail "too few direct READs of nfsd"
 }
 
-# Many at a time: what nfsd reads into are the pages of a Reply then, and nobody else has
-# them before the device has let go. Through the cache it is the file's, and those of the
-# Reply are left over; now and then one follows on the other.
+# Many readers at a time. With direct I/O, nfsd reads into the pages of the Reply, which must not be
+# reused before the RDMA Writes have completed. With buffered I/O, the Reply refers to page cache
+# pages, and its own pages stay unused. The test alternates between both.
 nfsd_direct_readers() {
 	local each writers=$((PACE > 1 ? 3 : 8))
 
-	on_disk "$1" readers-past-the-cache
+	mount_disk "$1" direct-readers
 	for each in 0 2 0 2; do
 		nfsd_caching "$each" 0
 		SIZE_MIB=2 fio_verified "$writers" --direct=1 --bsrange=4k-256k --bs_unaligned=0 \
@@ -85,14 +84,14 @@ nfsd_direct_readers() {
 	done
 }
 
-# A READ that was put off is answered by another thread, or in another turn. What was noted
-# of the pages of its Reply does not hold any more.
+# A deferred READ is answered by another thread, or later by the same one, with other pages for its
+# Reply. Nothing that was recorded about the earlier pages may be used.
 deferred_reads() {
 	local each asking=()
 
-	on_disk 3 put-off-and-read actimeo=600,nocto
+	mount_disk 3 deferred-reads actimeo=600,nocto
 	head -c 1M /dev/urandom >"$WORK_ON_SERVER/file"
-	# From here on the Replies have pages of the file.
+	# From here on, Replies refer to page cache pages.
 	for each in 1 2 3; do
 		cmp <(dd if="$WORK/file" bs=64k iflag=direct status=none) "$WORK_ON_SERVER/file"
 	done
@@ -100,7 +99,7 @@ deferred_reads() {
 	echo 1 >"$TRACING/events/sunrpc/svc_defer_recv/enable"
 	pkill -STOP -x rpc.mountd
 	exportfs -f
-	# Each asks for other data, again and again.
+	# Each reader reads another part of the file, four times.
 	for each in {0..7}; do
 		for _ in {1..4}; do
 			cmp <(dd if="$WORK/file" bs=128k skip="$each" count=1 iflag=direct status=none) \
@@ -113,23 +112,24 @@ deferred_reads() {
 	nfsd_caching 2 0
 	pkill -CONT -x rpc.mountd
 	for each in "${asking[@]}"; do
-		wait "$each" || fail "other data"
+		wait "$each" || fail "a reader found wrong data"
 	done
 	trace_off
-	echo "$(traced svc_defer_recv) Calls were put off"
-	[ "$(traced svc_defer_recv)" -ge 4 ] || fail "too few were put off"
+	echo "$(traced svc_defer_recv) Calls were deferred"
+	[ "$(traced svc_defer_recv)" -ge 4 ] || fail "too few Calls were deferred"
 }
 
+# has_files DIR COUNT
 has_files() { [ "$(find "$1" -type f | wc -l)" -eq "$2" ]; }
 
-# mountd takes its time to say who the client is: Calls are put off meanwhile.
+# While mountd does not answer nfsd's upcall, nfsd defers Calls.
 deferred_calls() {
 	need_local_bed
 	local each asking=() connects
 
 	nfs_mount 3 rdma actimeo=0
-	work_dir put-off
-	# siw may lose the first one with the first message.
+	work_dir deferred-calls
+	# siw may have lost a connection with its first message.
 	connects=$(xprt_stat connect_count)
 	mkdir "$WORK_ON_SERVER/many"
 	seq -f "$WORK_ON_SERVER/many/a-name-that-takes-some-room-%04.0f" 1 300 | xargs touch
@@ -146,25 +146,25 @@ deferred_calls() {
 		stat "$WORK/many/a-name-that-takes-some-room-000$each" >/dev/null &
 		asking+=($!)
 	done
-	# A thread of nfsd waits for five seconds itself.
+	# An nfsd thread waits five seconds before it defers a Call.
 	sleep 8
 	pkill -CONT -x rpc.mountd
 	for each in "${asking[@]}"; do
-		wait "$each" || fail "something went wrong after it"
+		wait "$each" || fail "a deferred Call failed"
 	done
 	trace_off
-	echo "$(traced svc_defer_recv) Calls were put off"
-	[ "$(traced svc_defer_recv)" -gt 0 ] || fail "none was put off"
+	echo "$(traced svc_defer_recv) Calls were deferred"
+	[ "$(traced svc_defer_recv)" -gt 0 ] || fail "no Call was deferred"
 	[ "$(xprt_stat connect_count)" -eq "$connects" ] || fail "the connection was lost"
 	rm -r "$WORK"
 }
 
-# How often nfsd has answered a Call from what it remembers.
-recognised() { awk '$1 == "rc" { print $2 }' /proc/net/rpc/nfsd; }
+# Prints the number of hits of nfsd's duplicate reply cache.
+drc_hits() { awk '$1 == "rc" { print $2 }' /proc/net/rpc/nfsd; }
 
-# cut_when_made DIRECTORY READY: the client's connections are lost as soon as the server
-# has the directory, with no process started in between. READY exists when it is watched.
-cut_when_made() {
+# disconnect_when_made DIR READY: disconnects the client as soon as the server has created DIR,
+# without starting a process in between. Creates the file READY when it watches for DIR.
+disconnect_when_made() {
 	# shellcheck disable=SC2016 # expanded there
 	with_client_sysfs timeout --foreground -s KILL 20 sh -c '
 		directory=$1 ready=$2 address=$3
@@ -174,41 +174,42 @@ cut_when_made() {
 		for each; do echo "$address" >"$each"; done' sh "$1" "$2" "$SERVER4"
 }
 
-# A directory is made, and the Reply is lost with the connection, unless it came before
-# that. Who asks again, over another, is told what came of it the first time.
+# The Reply to a MKDIR is lost with the connection. The client retransmits the Call over the next
+# connection, and nfsd answers it from the duplicate reply cache. Sometimes the Reply arrives before
+# the disconnect.
 retransmitted_mkdir() {
 	need_link
-	local each maker cutter before late
+	local each maker watcher before late
 
 	nfs_mount 3 rdma
-	work_dir asked-again
-	before=$(recognised)
-	# More than two seconds, and the device gives the connection up.
+	work_dir retransmitted
+	before=$(drc_hits)
+	# With more than two seconds, rxe would disconnect.
 	late=$((PACE > 1 ? 2000 : 1000))
 	for each in {1..40}; do
 		link_set_delay "$BED_CLIENT_PORT" "$late"
-		cut_when_made "$WORK_ON_SERVER/$each" "$ktap_dir/ready-$each" &
-		cutter=$!
+		disconnect_when_made "$WORK_ON_SERVER/$each" "$ktap_dir/ready-$each" &
+		watcher=$!
 		for _ in {1..500}; do
 			[ ! -e "$ktap_dir/ready-$each" ] || break
 			sleep 0.02
 		done
 		mkdir "$WORK/$each" &
 		maker=$!
-		# Killed while it waited for the lock of the transport: see there.
-		wait "$cutter" || reconnect
+		# A write to dstaddr may hang and is killed, as in reconnect().
+		wait "$watcher" || reconnect
 		link_clear_delay "$BED_CLIENT_PORT"
-		wait "$maker" || fail "directory $each was to be made twice"
-		[ $(($(recognised) - before)) -lt 3 ] || break
+		wait "$maker" || fail "mkdir of directory $each failed"
+		[ $(($(drc_hits) - before)) -lt 3 ] || break
 	done
-	echo "$(($(recognised) - before)) of $each asked again"
-	[ $(($(recognised) - before)) -gt 0 ] || fail "no Reply was lost"
+	echo "$(($(drc_hits) - before)) of $each Calls were answered from the duplicate reply cache"
+	[ $(($(drc_hits) - before)) -gt 0 ] || fail "no Reply was lost"
 	[ "$(find "$WORK" -mindepth 1 -type d | wc -l)" -eq "$each" ] ||
 		fail "not $each directories"
 	rm -r "$WORK"
 }
 
-# rxe tells of each connection that ran out of retries (12).
+# rxe reports connections that exceeded their retries (12).
 LOG_EXPECTED='rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
 '
 bed_up

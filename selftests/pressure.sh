@@ -1,20 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# With hardly any memory left, and what there is full of this mount's own dirty
-# pages: I/O goes on, connections are made anew, and the data is whole.
+# Memory pressure: with little memory left, most of it dirty pages of this mount, I/O continues, the
+# client reconnects, and the data is right.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
-# Of the provider: it says which allocation of its own failed, and that a connection
-# ended while work was queued.
+# rxe reports its own failed allocations and connections that end while work is queued.
 LOG_EXPECTED='rxe_[cs]: .*
 '
 
-# What is left to everybody at first, and at last, beside the reserves of the kernel. One that
-# watches its memory needs more for the same, and kills somebody if it has less.
+# Memory to leave available, at first and at least. A debug kernel needs more for the same work, and
+# its OOM killer starts earlier.
 LEFT_MIB=$((8 * PACE))
-LEAST_MIB=$((2 * PACE))
+MIN_LEFT_MIB=$((2 * PACE))
 BALLAST=/run/rpcrdma-ballast
 
 ROUNDS=${LONG:+100}
@@ -22,12 +21,12 @@ ROUNDS=${ROUNDS:-4}
 
 available_mib() { awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo; }
 
-# The pages that the kernel had to look at for memory to become free.
+# Prints the number of pages that reclaim has scanned.
 scanned() { awk '/^pgscan_(kswapd|direct) / { n += $2 } END { print n }' /proc/vmstat; }
 
-# Without swap the pages of a tmpfs cannot be given back. The last of them are taken
-# bit by bit: memory becomes available on the way, and later on.
-memory_taken() {
+# Allocates memory until LEFT_MIB is available, in a tmpfs, which is not reclaimable without swap.
+# Takes half of the rest each time, since reclaim frees memory meanwhile.
+take_memory() {
 	local _ surplus
 
 	mkdir -p "$BALLAST"
@@ -39,19 +38,19 @@ memory_taken() {
 	done
 }
 
-memory_given_back() {
+release_memory() {
 	! mountpoint -q "$BALLAST" || umount "$BALLAST"
 }
 
 test_cleanup() {
-	memory_given_back
+	release_memory
 	cd /
 	umount_all
 	disconnect_trace_off
 }
 
-# Writers with more data than there is memory left, half of them in the page cache.
-# What the server keeps of it has its memory before. Begins when pages are looked for.
+# Writers with more data than memory is available, half of them buffered. The server's files are
+# allocated before. The rounds begin when reclaim scans pages.
 io_under_memory_pressure() {
 	local round each before start first connects
 
@@ -63,19 +62,19 @@ io_under_memory_pressure() {
 	done
 	load_start 4 256
 	disconnect_trace_on
-	memory_taken
-	echo "$(available_mib) MiB are left"
+	take_memory
+	echo "$(available_mib) MiB are available"
 	first=$(scanned)
 	until [ "$(scanned)" -gt $((first + 500)) ]; do
-		[ "$LEFT_MIB" -eq "$LEAST_MIB" ] || LEFT_MIB=$((LEFT_MIB - 1))
-		memory_taken
+		[ "$LEFT_MIB" -eq "$MIN_LEFT_MIB" ] || LEFT_MIB=$((LEFT_MIB - 1))
+		take_memory
 		load_wait_progress
 	done
-	echo "$(available_mib) MiB are left, and $(($(scanned) - first)) pages were scanned"
+	echo "$(available_mib) MiB are available, $(($(scanned) - first)) pages were scanned"
 	start=$(scanned)
 	for round in $(seq "$ROUNDS"); do
 		before=$(scanned)
-		memory_taken
+		take_memory
 		connects=$(xprt_stat connect_count)
 		reconnect
 		wait_connect "$connects"
@@ -83,9 +82,9 @@ io_under_memory_pressure() {
 		echo "round $round: $(($(scanned) - before)) pages scanned"
 		ktap_progress "$round" "$ROUNDS"
 	done
-	[ "$(scanned)" -gt "$start" ] || fail "there was memory enough in all rounds"
+	[ "$(scanned)" -gt "$start" ] || fail "no page was scanned in any round"
 	load_stop
-	memory_given_back
+	release_memory
 	disconnect_trace_off
 	rm -r "$WORK"
 }

@@ -167,7 +167,7 @@ short_replies_register_nothing() {
 	touch "$WORK/file"
 	setfattr -n user.short -v 1 "$WORK/file" || {
 		! bed_is_local || fail "cannot set an attribute"
-		skip "the export keeps no user attributes"
+		skip "the export does not support user attributes"
 	}
 	nfs_remount 4.2 rdma
 	save_counters

@@ -1,29 +1,30 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The events that one debugs with, by the C module's names: all of them on
-# while work is done, and each of the main ones seen.
+# Trace events with the C module's names: I/O works with all of them enabled, and each of the main
+# events is recorded.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
 trace_all() {
 	trace_on
-	[ -d "$TRACING/events/rpcrdma" ] || fail "there are no events of rpcrdma"
+	[ -d "$TRACING/events/rpcrdma" ] || fail "the module has no trace events"
 	echo 1 >"$TRACING/events/rpcrdma/enable"
 }
 
-# What is said of the trace below is said of all of it.
+# Stops tracing. Fails if the trace is incomplete.
 trace_end() {
 	trace_off
 	[ "$(events_lost)" -eq 0 ] || fail "$(events_lost) events were lost"
 }
 
+# seen EVENT...
 seen() {
 	local each missing=""
 	for each; do
 		grep -q " $each:" "$TRACING/trace" || missing+=" $each"
 	done
-	[ -z "$missing" ] || fail "not seen:$missing"
+	[ -z "$missing" ] || fail "events not recorded:$missing"
 }
 
 main_events_exist() {
@@ -42,7 +43,7 @@ main_events_exist() {
 		svcrdma_send_err svcrdma_sq_full; do
 		[ -d "$TRACING/events/rpcrdma/$each" ] || missing+=" $each"
 	done
-	[ -z "$missing" ] || fail "not there:$missing"
+	[ -z "$missing" ] || fail "missing events:$missing"
 }
 
 io_is_traced() {
@@ -67,7 +68,7 @@ io_is_traced() {
 		svcrdma_wc_send svcrdma_wc_read
 }
 
-# An event that names an RPC names the one that the layers above know.
+# The XID in events of this module is the one in SUNRPC's events.
 xids_match_sunrpc() {
 	local xid
 
@@ -79,12 +80,12 @@ xids_match_sunrpc() {
 	trace_end
 	xid=$(grep -o 'xprt_transmit:.*xid=0x[0-9a-f]*' "$TRACING/trace" |
 		grep -o '0x[0-9a-f]*$' | tail -n 1)
-	[ -n "$xid" ] || fail "sunrpc did not trace a transmission"
+	[ -n "$xid" ] || fail "no xprt_transmit event"
 	grep -q "xprtrdma_marshal:.*xid=$xid" "$TRACING/trace" ||
-		fail "$xid was transmitted, but not marshalled"
+		fail "no xprtrdma_marshal event for XID $xid"
 }
 
-# Where the kernel keeps things is nobody's business: no event shows an address.
+# No event reveals a kernel address.
 no_kernel_addresses() {
 	local connects
 
@@ -101,7 +102,7 @@ no_kernel_addresses() {
 	nfs_umount
 	trace_end
 	! grep -m 5 -iE '[^0-9a-f](0x)?ffff[0-9a-f]{12}([^0-9a-f]|$)' "$TRACING/trace" ||
-		fail "these have addresses"
+		fail "events contain kernel addresses"
 }
 
 bed_up

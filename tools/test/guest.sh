@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Run one program of selftests/ in the guest, with its arguments.
+# Runs one program of selftests/ in the guest, with its arguments.
 program=$1
 shift
 cd /selftests || exit
