@@ -24,11 +24,11 @@ rule_test_count() {
 	local dir
 
 	dir=$(mktemp -d)
-	printf '%s\n' 1..3 'ok 1 - a' 'not ok 2 - b' 'once more: so' 1..3 'ok 1 - a' \
+	printf '%s\n' 1..3 'ok 1 - a' 'not ok 2 - b' 'retry: so' 1..3 'ok 1 - a' \
 		'ok 2 - b' 'ok 3 - c' >"$dir/suite"
 	tools/test/count "$dir" suite | tail -n 1 | diff - <(echo '3 passed, 1 failed')
 	# The second run has no plan.
-	printf '%s\n' 1..3 'ok 1 - a' 'once more: so' 'ok 1 - a' >"$dir/suite"
+	printf '%s\n' 1..3 'ok 1 - a' 'retry: so' 'ok 1 - a' >"$dir/suite"
 	tools/test/count "$dir" suite | tail -n 1 | diff - <(echo '1 passed, 1 failed')
 	# A group of the probe prints the same plan in each guest. A suite without output has failed.
 	printf '%s\n' '# group a, x' 1..2 'ok 1 - a' '# group a, x' 1..2 'ok 2 - b' >"$dir/suite"
@@ -122,7 +122,7 @@ rule_test_emulator_retry() {
 	for times in 0 1 3 4; do
 		runs=0
 		despite_emulator "$dir/log" fail_first $times >"$dir/said"
-		echo "$times: $?, $runs runs, $(grep -c '^once more: ' "$dir/said") said," \
+		echo "$times: $?, $runs runs, $(grep -c '^retry: ' "$dir/said") said," \
 			"$(grep -c '^error: ' "$dir/said") failed, $(cat "$dir"/log* | paste -sd' ')"
 	done | diff - <(cat <<-'END'
 		0: 7, 1 runs, 0 said, 0 failed, 1

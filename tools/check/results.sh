@@ -30,7 +30,7 @@ rule_test_record() {
 	output whole '# rpcrdma: rust, /x, Linux 7.2.0' 1..3 'ok 1 - a' 'ok 2 - b # SKIP for c' 'not ok 3 - d'
 	output none '1..0 # SKIP no device'
 	# The emulator failed and the suite started again: earlier failures count.
-	output again 1..3 'ok 1 - a' 'not ok 2 - b' 'once more: so' 1..3 'ok 1 - a' 'ok 2 - b' \
+	output again 1..3 'ok 1 - a' 'not ok 2 - b' 'retry: so' 1..3 'ok 1 - a' 'ok 2 - b' \
 		'ok 3 - c' 'kernel log not clean:'
 	# A group of the probe prints the same plan in each guest.
 	output group.ktap '# group group, kernel 7.2.0, x' 1..2 '# case 1 - a (R1-1 R2-2)' \

@@ -6,7 +6,7 @@
 # despite_emulator LOG COMMAND...: runs COMMAND, and runs it again up to three times while
 # it ends with 123, which is tools/vm/run's status for a failure of the emulator. LOG is
 # the file or directory of the guests' kernel logs, or ''; the log of failed run N is kept
-# as LOG.emulator.N. tools/test/count looks for "once more:".
+# as LOG.emulator.N. tools/test/count looks for "retry:".
 despite_emulator() {
 	local log=$1 again status=0
 	shift
@@ -15,7 +15,7 @@ despite_emulator() {
 	for again in 1 2 3; do
 		[ "$status" = 123 ] || break
 		[ -z "$log" ] || mv "$log" "$log.emulator.$again"
-		echo "once more: the emulator failed"
+		echo "retry: the emulator failed"
 		status=0
 		"$@" || status=$?
 	done

@@ -63,8 +63,8 @@ def read(path):
                 output.about = match[1]
             elif match := re.match(r"# group (\w+), kernel ([^,]*)", line):
                 group, output.kernel = match[1], match[2]
-            elif line.startswith("once more: "):
-                # The emulator died and the program starts again. Earlier failures count.
+            elif line.startswith("retry: "):
+                # The emulator failed and the program starts again. Earlier failures count.
                 output.cases = [case for case in output.cases if case.verdict == "failed"]
                 plans, said = {}, []
             elif match := re.match(r"1\.\.(\d+)", line):
