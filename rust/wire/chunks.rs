@@ -2,8 +2,12 @@
 
 //! Chunk lists as borrowed views: parsed once, iterated any number of times.
 //!
-//! The views keep the encoded bytes; the iterators decode on the fly. As every length was checked
-//! when the view was made, iteration neither fails nor needs memory.
+//! C: rpc_rdma.c, decode_read_list(), decode_write_list(), decode_reply_chunk()
+//! C: svc_rdma_recvfrom.c, xdr_check_read_list(), xdr_check_write_list(), xdr_check_write_chunk()
+//! C: svc_rdma_pcl.h, struct svc_rdma_pcl, struct svc_rdma_chunk
+//!
+//! A view borrows the encoded bytes, and its iterators decode them. The parser has checked every
+//! length, so iterators cannot fail. They allocate no memory.
 
 use core::slice::ChunksExact;
 
@@ -17,9 +21,11 @@ use super::{
     WORD, //
 };
 
-/// Reads the word that says whether a list entry or a Reply chunk follows.
+/// Reads a discriminator: whether a list entry or a Reply chunk follows.
 ///
-/// XDR knows only 0 and 1 there; anything else is malformed.
+/// # Errors
+///
+/// [`BadList`] if the word is neither 0 nor 1, or is missing.
 #[inline]
 fn present(reader: &mut Reader<'_>) -> Result<bool, BadList> {
     match reader.word()? {
@@ -32,16 +38,20 @@ fn present(reader: &mut Reader<'_>) -> Result<bool, BadList> {
 /// The three lists of an RDMA_MSG or RDMA_NOMSG header.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ChunkLists<'a> {
-    /// Memory the responder may read.
+    /// Read list: memory that the peer of the sender may read.
     pub reads: ReadList<'a>,
-    /// Memory the responder may write single result items to.
+    /// Write list: one chunk for each data item of the Reply.
     pub writes: WriteList<'a>,
-    /// Memory the responder may write a whole Reply to.
+    /// Reply chunk: memory for a Reply that is too long for a Send.
     pub reply: Option<WriteChunk<'a>>,
 }
 
 impl<'a> ChunkLists<'a> {
     /// Parses and validates the lists at the front of `reader`.
+    ///
+    /// # Errors
+    ///
+    /// [`BadList`] if the lists break the grammar of RFC 8166 Section 4.1.2.
     #[inline]
     pub(super) fn decode(reader: &mut Reader<'a>) -> Result<Self, BadList> {
         Ok(Self {
@@ -55,13 +65,13 @@ impl<'a> ChunkLists<'a> {
         })
     }
 
-    /// Whether there is no chunk of any kind.
+    /// Whether all three lists are empty.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.reads.is_empty() && self.writes.is_empty() && self.reply.is_none()
     }
 
-    /// Notes where the lists are in the message, for a later [`Outline::lists`].
+    /// The positions of the lists in the message, for [`Outline::lists`].
     #[inline]
     pub const fn outline(&self) -> Outline {
         Outline {
@@ -75,10 +85,10 @@ impl<'a> ChunkLists<'a> {
     }
 }
 
-/// Where the chunk lists of a message are, without borrowing it.
+/// Positions of the chunk lists in a message, without a borrow of the message.
 ///
-/// For a caller that keeps a received message and looks at its lists again later: cheaper than to
-/// parse again, and without a reference into the buffer.
+/// A caller that keeps a received message stores its outline, to get the lists again later without
+/// parsing them again. Members are lengths in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outline {
     reads: usize,
@@ -87,9 +97,9 @@ pub struct Outline {
 }
 
 impl Outline {
-    /// The lists of `message`, which is the message that the outline was taken from.
+    /// The lists of `message`, which must be the message of [`ChunkLists::outline`].
     ///
-    /// With any other message the result is meaningless, or `None`; it is still safe to use.
+    /// For any other message the result is `None`, or lists of arbitrary content.
     #[inline]
     pub fn lists<'a>(&self, message: &'a [u8]) -> Option<ChunkLists<'a>> {
         let mut reader = Reader::new(message.get(FIXED_LEN..)?);
@@ -102,10 +112,10 @@ impl Outline {
         };
         reader.word().ok()?;
         let reply = match self.reply {
-            Some(length) => {
+            Some(len) => {
                 reader.array::<{ 2 * WORD }>().ok()?;
                 Some(WriteChunk {
-                    bytes: reader.take(length).ok()?,
+                    bytes: reader.take(len).ok()?,
                 })
             }
             None => None,
@@ -118,10 +128,10 @@ impl Outline {
     }
 }
 
-/// A Read list: segments in the order of the message.
+/// A Read list.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReadList<'a> {
-    /// Whole entries, without the closing discriminator.
+    /// Whole entries, without the final discriminator.
     bytes: &'a [u8],
 }
 
@@ -131,30 +141,30 @@ impl<'a> ReadList<'a> {
         let start = reader.rest();
         while present(reader)? {
             let position = reader.word()?;
-            // RFC 8166 Section 3.4.5: chunks start where XDR items start.
+            // RFC 8166 Section 3.4.5: a chunk begins where an XDR item begins.
             if position % 4 != 0 {
                 return Err(BadList);
             }
             reader.array::<{ Segment::LEN }>()?;
         }
-        let length = start.len() - reader.remaining() - WORD;
-        let bytes = start.get(..length).ok_or(BadList)?;
+        let len = start.len() - reader.remaining() - WORD;
+        let bytes = start.get(..len).ok_or(BadList)?;
         Ok(Self { bytes })
     }
 
-    /// How many segments there are, empty ones included.
+    /// Number of segments, including empty segments.
     #[inline]
     pub const fn len(&self) -> usize {
         self.bytes.len() / READ_SEGMENT
     }
 
-    /// Whether the list is absent.
+    /// Whether the list has no entries.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// The segments in the order of the message.
+    /// The segments in list order.
     #[inline]
     pub fn segments(&self) -> ReadSegments<'a> {
         ReadSegments(self.bytes.chunks_exact(READ_SEGMENT))
@@ -185,10 +195,10 @@ impl Iterator for ReadSegments<'_> {
 
 impl ExactSizeIterator for ReadSegments<'_> {}
 
-/// A Write list: chunks in the order of the message.
+/// A Write list.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriteList<'a> {
-    /// Whole entries, without the closing discriminator.
+    /// Whole entries, without the final discriminator.
     bytes: &'a [u8],
 }
 
@@ -199,24 +209,24 @@ impl<'a> WriteList<'a> {
         while present(reader)? {
             WriteChunk::decode(reader)?;
         }
-        let length = start.len() - reader.remaining() - WORD;
-        let bytes = start.get(..length).ok_or(BadList)?;
+        let len = start.len() - reader.remaining() - WORD;
+        let bytes = start.get(..len).ok_or(BadList)?;
         Ok(Self { bytes })
     }
 
-    /// Whether the list is absent.
+    /// Whether the list has no entries.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Encoded length of the list, its closing discriminator included.
+    /// Bytes in the encoded list, including the final discriminator.
     #[inline]
     pub const fn encoded_len(&self) -> usize {
         self.bytes.len() + WORD
     }
 
-    /// The chunks in the order of the message.
+    /// The chunks in list order.
     #[inline]
     pub const fn chunks(&self) -> WriteChunks<'a> {
         WriteChunks(Reader::new(self.bytes))
@@ -248,26 +258,27 @@ impl<'a> WriteChunk<'a> {
     #[inline]
     fn decode(reader: &mut Reader<'a>) -> Result<Self, BadList> {
         let count = usize::try_from(reader.word()?).map_err(|_| BadList)?;
-        let length = count.checked_mul(Segment::LEN).ok_or(BadList)?;
-        let bytes = reader.take(length)?;
+        let len = count.checked_mul(Segment::LEN).ok_or(BadList)?;
+        let bytes = reader.take(len)?;
         Ok(Self { bytes })
     }
 
-    /// How many segments there are; with 0 the chunk is *empty* (RFC 8166 Section 3.4.6).
+    /// Number of segments. A chunk with none is *empty* (RFC 8166 Section 3.4.6).
     #[inline]
     pub const fn len(&self) -> usize {
         self.bytes.len() / Segment::LEN
     }
 
-    /// Whether the chunk is *empty*: it has no segments.
+    /// Whether the chunk has no segments.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Bytes in all segments together: what the chunk can take, or what was written to it.
+    /// Sum of the segments' lengths: the capacity of the chunk in a Call, or the number of bytes
+    /// written in a Reply.
     ///
-    /// Fewer than 2^28 segments fit a message, so that the sum of their lengths fits 64 bits.
+    /// A message has fewer than 2^28 segments, so the sum fits 64 bits.
     #[inline]
     pub fn total(&self) -> u64 {
         self.segments().fold(0, |sum, segment| {
@@ -275,7 +286,7 @@ impl<'a> WriteChunk<'a> {
         })
     }
 
-    /// Encoded length of the chunk, its count included.
+    /// Bytes in the encoded chunk, including the count.
     #[inline]
     pub const fn encoded_len(&self) -> usize {
         self.bytes.len() + WORD

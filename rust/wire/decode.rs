@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The parser of received headers: one pass, no state, no memory.
+//! The parser of received headers. It is stateless and takes one pass.
+//!
+//! C: rpc_rdma.c, rpcrdma_decode_error()
+//! C: svc_rdma_recvfrom.c, svc_rdma_xdr_decode_req()
 
 use super::{
     chunks::ChunkLists,
@@ -26,50 +29,51 @@ use super::{
 /// A received transport header.
 #[derive(Clone, Copy, Debug)]
 pub struct Header<'a> {
-    /// `rdma_xid`: the XID of the RPC, in the direction of the Call.
+    /// `rdma_xid`: the XID of the RPC.
     pub xid: u32,
-    /// `rdma_vers`: 1, or anything at all in an RDMA_ERROR with ERR_VERS.
-    #[allow(
-        dead_code,
-        reason = "nothing depends on it; a test encodes the header again"
-    )]
+    /// `rdma_vers`: 1, or any version in an RDMA_ERROR with ERR_VERS.
+    #[allow(dead_code, reason = "host tests encode the header again")]
     pub vers: u32,
-    /// `rdma_credit`: a request in a Call, a grant in a Reply.
+    /// `rdma_credit`: credits requested by a Call, or granted by a Reply.
     pub credits: u32,
-    /// What `rdma_proc` says the message is.
+    /// The content, by `rdma_proc`.
     pub body: Body<'a>,
 }
 
-/// The body of a message, by procedure.
+/// The content of a message, by procedure.
 #[derive(Clone, Copy, Debug)]
 pub enum Body<'a> {
     /// RDMA_MSG: chunk lists, then the Payload stream.
     Msg {
         /// The chunk lists.
         chunks: ChunkLists<'a>,
-        /// The Payload stream, as far as it is inline.
+        /// The inline part of the Payload stream.
         payload: &'a [u8],
     },
-    /// RDMA_NOMSG: chunk lists only; one of them holds the Payload stream.
+    /// RDMA_NOMSG: chunk lists only. A Read chunk or the Reply chunk holds the Payload stream.
     NoMsg {
         /// The chunk lists.
         chunks: ChunkLists<'a>,
     },
-    /// RDMA_DONE: a Read chunk of a Reply has been pulled.
+    /// RDMA_DONE: the requester has pulled a Reply.
     Done,
-    /// RDMA_ERROR: the Call of this XID was refused by the transport.
+    /// RDMA_ERROR: the peer's transport refuses the Call with this XID.
     Error(RdmaError),
 }
 
 impl<'a> Header<'a> {
     /// Parses a received message.
     ///
-    /// What is shorter than 28 bytes is not parsed (RFC 8166 Section 4.5), except that RDMA_ERROR
-    /// and RDMA_DONE are by their definition shorter. Bytes after the lists of RDMA_NOMSG, or
-    /// after RDMA_ERROR and RDMA_DONE, carry no meaning and are not looked at.
+    /// Messages of less than 28 bytes are not parsed (RFC 8166 Section 4.5), except RDMA_ERROR and
+    /// RDMA_DONE, which are shorter by definition. Bytes after the lists of RDMA_NOMSG, after
+    /// RDMA_ERROR and after RDMA_DONE are ignored.
+    ///
+    /// # Errors
+    ///
+    /// See [`Malformed`].
     #[inline]
     pub fn decode(message: &'a [u8]) -> Result<Self, Malformed> {
-        // Whatever has chunk lists has at least their three discriminators.
+        // A message with chunk lists has at least their three discriminators.
         let Some((start, rest)) = message.split_first_chunk::<MIN_LEN>() else {
             return Self::decode_short(message);
         };
@@ -78,7 +82,7 @@ impl<'a> Header<'a> {
             return Self::decode_rare(message);
         }
         let (chunks, payload) = match lists {
-            // Messages without chunks are the common ones.
+            // Fast path: most messages have no chunks.
             [0, 0, 0] => (ChunkLists::default(), rest),
             _ => {
                 let mut reader = Reader::new(message.get(FIXED_LEN..).unwrap_or_default());
@@ -99,7 +103,7 @@ impl<'a> Header<'a> {
         })
     }
 
-    /// Only RDMA_ERROR and RDMA_DONE are shorter than a header with chunk lists.
+    /// Parses a message that is shorter than a header with chunk lists: RDMA_ERROR or RDMA_DONE.
     #[cold]
     fn decode_short(message: &'a [u8]) -> Result<Self, Malformed> {
         match Self::decode_rare(message) {
@@ -109,15 +113,15 @@ impl<'a> Header<'a> {
         }
     }
 
-    /// Parses all that is neither RDMA_MSG nor RDMA_NOMSG, or of another version.
+    /// Parses a message that is neither RDMA_MSG nor RDMA_NOMSG, or not of version 1.
     #[cold]
     fn decode_rare(message: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(message);
         let mut word = || reader.word().map_err(|Truncated| Malformed::Short);
         let (xid, vers, credits, procedure) = (word()?, word()?, word()?, word()?);
         let body = match (vers, procedure) {
-            // ERR_VERS has the same layout in every version (RFC 8166 Section 7); of what else
-            // another version may have to say nothing is known.
+            // ERR_VERS has the same layout in every version (RFC 8166 Section 7). The layout of
+            // other messages is known for version 1 only.
             (_, RDMA_ERROR) => match decode_error(reader) {
                 Some(error @ RdmaError::Vers { .. }) => Body::Error(error),
                 Some(error) if vers == VERSION => Body::Error(error),
@@ -136,7 +140,7 @@ impl<'a> Header<'a> {
     }
 }
 
-/// The words at the front of a message.
+/// The words of a minimal header.
 #[inline]
 fn words(bytes: &[u8; MIN_LEN]) -> [u32; MIN_LEN / WORD] {
     let mut words = [0; MIN_LEN / WORD];
@@ -148,7 +152,8 @@ fn words(bytes: &[u8; MIN_LEN]) -> [u32; MIN_LEN / WORD] {
     words
 }
 
-/// Decodes what follows the fixed fields of an RDMA_ERROR.
+/// Decodes the words after the fixed fields of an RDMA_ERROR. `None` if the code is unknown, or if
+/// the message is truncated.
 fn decode_error(mut reader: Reader<'_>) -> Option<RdmaError> {
     match reader.word().ok()? {
         ERR_VERS => Some(RdmaError::Vers {

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The builder of headers to be sent.
+//! The encoder of headers.
 //!
-//! The three lists come in a fixed order, so the builder has one type per place: a Read list can
-//! be written only where a Read list belongs, and a header cannot be finished half-way.
+//! C: rpc_rdma.c, encode_read_segment()
+//! C: svc_rdma_sendto.c, svc_rdma_encode_write_chunk(), svc_rdma_encode_write_segment()
+//!
+//! The encoder has one type for each of the three lists, which a header has in this order. Only
+//! the type for the last list returns the length of the header, so a caller cannot swap lists or
+//! leave one out:
 //!
 //! ```text
-//! HeaderWriter --no_more_reads--> WriteListPlace --no_more_writes--> ReplyChunkPlace --> length
+//! HeaderWriter --no_more_reads--> WriteListWriter --no_more_writes--> ReplyChunkWriter --> length
 //! ```
 //!
-//! Everything here fails with [`Overflow`] alone: the header does not fit the buffer, whose content
-//! is then unspecified.
+//! # Errors
 //!
-//! There is no form for RDMA_MSGP (RFC 8166 Section 4.6.1); RDMA_ERROR is written by
+//! All functions fail with [`Overflow`] if the header does not fit the buffer. The content of the
+//! buffer is then unspecified.
+//!
+//! RDMA_MSGP has no encoder: it is never sent (RFC 8166 Section 4.6.1). RDMA_ERROR is encoded by
 //! [`ErrorReply::encode`](super::ErrorReply::encode).
 
 use super::{
@@ -27,7 +33,7 @@ use super::{
     VERSION, //
 };
 
-/// A header whose fixed fields are written; the Read list is next.
+/// Encodes the Read list. The fixed fields have been written.
 #[derive(Debug)]
 pub struct HeaderWriter<'b> {
     out: Writer<'b>,
@@ -36,41 +42,43 @@ pub struct HeaderWriter<'b> {
 impl<'b> HeaderWriter<'b> {
     #[inline]
     fn start(
-        bytes: &'b mut [u8],
+        buf: &'b mut [u8],
         xid: u32,
         credits: u32,
         procedure: u32,
     ) -> Result<Writer<'b>, Overflow> {
-        let mut out = Writer::new(bytes);
+        let mut out = Writer::new(buf);
         out.words([xid, VERSION, credits, procedure])?;
         Ok(out)
     }
 
     /// Starts an RDMA_MSG: the Payload stream follows the header.
     #[inline]
-    pub fn msg(bytes: &'b mut [u8], xid: u32, credits: u32) -> Result<Self, Overflow> {
-        let out = Self::start(bytes, xid, credits, RDMA_MSG)?;
+    pub fn msg(buf: &'b mut [u8], xid: u32, credits: u32) -> Result<Self, Overflow> {
+        let out = Self::start(buf, xid, credits, RDMA_MSG)?;
         Ok(Self { out })
     }
 
     /// Starts an RDMA_NOMSG: the Payload stream is in a chunk.
     #[inline]
-    pub fn nomsg(bytes: &'b mut [u8], xid: u32, credits: u32) -> Result<Self, Overflow> {
-        let out = Self::start(bytes, xid, credits, RDMA_NOMSG)?;
+    pub fn nomsg(buf: &'b mut [u8], xid: u32, credits: u32) -> Result<Self, Overflow> {
+        let out = Self::start(buf, xid, credits, RDMA_NOMSG)?;
         Ok(Self { out })
     }
 
-    /// Writes a whole RDMA_MSG header without chunks; returns its length.
+    /// Writes an RDMA_MSG header without chunks; returns its length in bytes.
     #[inline]
-    pub fn plain(bytes: &'b mut [u8], xid: u32, credits: u32) -> Result<usize, Overflow> {
-        let mut out = Writer::new(bytes);
+    pub fn plain(buf: &'b mut [u8], xid: u32, credits: u32) -> Result<usize, Overflow> {
+        let mut out = Writer::new(buf);
         out.words([xid, VERSION, credits, RDMA_MSG, 0, 0, 0])?;
         Ok(out.len())
     }
 
-    /// Writes a whole RDMA_DONE; returns its length. Only for connections that have negotiated it.
-    pub fn done(bytes: &'b mut [u8], xid: u32, credits: u32) -> Result<usize, Overflow> {
-        let out = Self::start(bytes, xid, credits, RDMA_DONE)?;
+    /// Writes an RDMA_DONE; returns its length in bytes.
+    ///
+    /// Legal only on a connection that has negotiated pulled Replies.
+    pub fn done(buf: &'b mut [u8], xid: u32, credits: u32) -> Result<usize, Overflow> {
+        let out = Self::start(buf, xid, credits, RDMA_DONE)?;
         Ok(out.len())
     }
 
@@ -82,21 +90,21 @@ impl<'b> HeaderWriter<'b> {
         self.out.array(read.segment.to_bytes())
     }
 
-    /// Closes the Read list.
+    /// Ends the Read list.
     #[inline]
-    pub fn no_more_reads(mut self) -> Result<WriteListPlace<'b>, Overflow> {
+    pub fn no_more_reads(mut self) -> Result<WriteListWriter<'b>, Overflow> {
         self.out.word(0)?;
-        Ok(WriteListPlace { out: self.out })
+        Ok(WriteListWriter { out: self.out })
     }
 }
 
-/// A header whose Read list is closed; the Write list is next.
+/// Encodes the Write list. The Read list has been written.
 #[derive(Debug)]
-pub struct WriteListPlace<'b> {
+pub struct WriteListWriter<'b> {
     out: Writer<'b>,
 }
 
-impl<'b> WriteListPlace<'b> {
+impl<'b> WriteListWriter<'b> {
     /// Appends a Write chunk of `segments`.
     #[inline]
     pub fn write_chunk<I>(&mut self, segments: I) -> Result<(), Overflow>
@@ -107,36 +115,36 @@ impl<'b> WriteListPlace<'b> {
         put_chunk(&mut self.out, segments)
     }
 
-    /// Appends a Write chunk as returned in a Reply: the segments of the Call, with lengths that
-    /// add up to the `written` bytes that fill them in array order.
+    /// Appends a Write chunk to a Reply: the segments of `chunk`, a chunk of the Call, with the
+    /// lengths that `written` bytes fill in array order.
     #[inline]
     pub fn return_chunk(&mut self, chunk: &WriteChunk<'_>, written: u32) -> Result<(), Overflow> {
         self.write_chunk(filled(chunk, written))
     }
 
-    /// Closes the Write list.
+    /// Ends the Write list.
     #[inline]
-    pub fn no_more_writes(mut self) -> Result<ReplyChunkPlace<'b>, Overflow> {
+    pub fn no_more_writes(mut self) -> Result<ReplyChunkWriter<'b>, Overflow> {
         self.out.word(0)?;
-        Ok(ReplyChunkPlace { out: self.out })
+        Ok(ReplyChunkWriter { out: self.out })
     }
 }
 
-/// A header whose Write list is closed; the Reply chunk is next and last.
+/// Encodes the Reply chunk, which is last. The Read list and the Write list have been written.
 #[derive(Debug)]
-pub struct ReplyChunkPlace<'b> {
+pub struct ReplyChunkWriter<'b> {
     out: Writer<'b>,
 }
 
-impl<'b> ReplyChunkPlace<'b> {
-    /// Ends the header without a Reply chunk; returns the header's length.
+impl<'b> ReplyChunkWriter<'b> {
+    /// Ends the header without a Reply chunk; returns the length of the header in bytes.
     #[inline]
     pub fn no_reply_chunk(mut self) -> Result<usize, Overflow> {
         self.out.word(0)?;
         Ok(self.out.len())
     }
 
-    /// Ends the header with a Reply chunk of `segments`; returns the header's length.
+    /// Ends the header with a Reply chunk of `segments`; returns the length of the header in bytes.
     #[inline]
     pub fn reply_chunk<I>(mut self, segments: I) -> Result<usize, Overflow>
     where
@@ -147,15 +155,17 @@ impl<'b> ReplyChunkPlace<'b> {
         Ok(self.out.len())
     }
 
-    /// Ends the header with the Reply chunk of the Call, of which `written` bytes were used;
-    /// returns the header's length.
+    /// Ends the header of a Reply with the segments of `chunk`, the Reply chunk of the Call, with
+    /// the lengths that `written` bytes fill in array order; returns the length of the header in
+    /// bytes.
     #[inline]
     pub fn return_chunk(self, chunk: &WriteChunk<'_>, written: u32) -> Result<usize, Overflow> {
         self.reply_chunk(filled(chunk, written))
     }
 }
 
-/// Writes a counted array of segments. How many there are may be known only afterwards.
+/// Writes a counted array of segments. The count is written last, since an iterator need not know
+/// its length.
 #[inline]
 fn put_chunk<I>(out: &mut Writer<'_>, segments: I) -> Result<(), Overflow>
 where
@@ -176,7 +186,7 @@ where
 fn filled<'a>(chunk: &WriteChunk<'a>, written: u32) -> impl Iterator<Item = Segment> + 'a {
     chunk.segments().scan(written, |left, segment| {
         let length = segment.length.min(*left);
-        // NO-OVERFLOW: not more than is left.
+        // NO-OVERFLOW: `length` is at most `left`.
         *left -= length;
         Some(segment.with_length(length))
     })

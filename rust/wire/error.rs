@@ -1,45 +1,59 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What can be wrong with a received header, and what RFC 8166 Section 4.5 has a responder answer.
+//! Malformed headers, and the RDMA_ERROR messages that answer them (RFC 8166 Section 4.5).
+//!
+//! C: svc_rdma_sendto.c, svc_rdma_send_error_msg()
 
 use super::{
-    size,
     Overflow,
     Truncated,
     Writer,
     ERR_CHUNK,
     ERR_VERS,
+    FIXED_LEN,
     RDMA_ERROR,
-    VERSION, //
+    VERSION,
+    WORD, //
 };
 
 /// The content of an RDMA_ERROR message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RdmaError {
-    /// ERR_VERS: the responder speaks the versions `low` to `high`, inclusive.
+    /// ERR_VERS: the responder supports the versions `low` to `high`, inclusive.
     Vers {
-        /// Lowest version spoken.
+        /// Lowest supported version.
         low: u32,
-        /// Highest version spoken.
+        /// Highest supported version.
         high: u32,
     },
-    /// ERR_CHUNK: the header could not be parsed or its chunks not used.
+    /// ERR_CHUNK: the responder cannot parse the header or use its chunks.
     Chunk,
+}
+
+impl RdmaError {
+    /// Bytes in an RDMA_ERROR message with this content.
+    #[inline]
+    pub const fn message_len(&self) -> usize {
+        match self {
+            Self::Vers { .. } => FIXED_LEN + 3 * WORD,
+            Self::Chunk => FIXED_LEN + WORD,
+        }
+    }
 }
 
 /// An RDMA_ERROR message that answers a Call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorReply {
-    /// The XID of the failing Call.
+    /// XID of the Call.
     pub xid: u32,
-    /// The version of the failing Call, copied even if it is not supported.
+    /// Version of the Call, copied even if it is not supported.
     pub vers: u32,
     /// The reason.
     pub error: RdmaError,
 }
 
 impl ErrorReply {
-    /// ERR_CHUNK for a Call of a known version.
+    /// ERR_CHUNK for a Call of version 1.
     #[inline]
     pub const fn chunk(xid: u32) -> Self {
         Self {
@@ -49,9 +63,13 @@ impl ErrorReply {
         }
     }
 
-    /// Encodes the message; returns its length.
-    pub fn encode(&self, credits: u32, bytes: &mut [u8]) -> Result<usize, Overflow> {
-        let mut out = Writer::new(bytes);
+    /// Encodes the message; returns its length in bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Overflow`] if `buf` is shorter than [`RdmaError::message_len`].
+    pub fn encode(&self, credits: u32, buf: &mut [u8]) -> Result<usize, Overflow> {
+        let mut out = Writer::new(buf);
         out.word(self.xid)?;
         out.word(self.vers)?;
         out.word(credits)?;
@@ -64,15 +82,15 @@ impl ErrorReply {
             }
             RdmaError::Chunk => out.word(ERR_CHUNK)?,
         }
-        debug_assert!(out.len() == size::error(&self.error));
+        debug_assert!(out.len() == self.error.message_len());
         Ok(out.len())
     }
 }
 
-/// Why a received message is not a well-formed version 1 message.
+/// Why a received message is not a well-formed message of version 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// Too short to be parsed; nothing in it can be trusted.
+    /// Too short to be parsed. No field of the message is meaningful.
     Short,
     /// A version other than 1.
     Version {
@@ -88,12 +106,12 @@ pub enum Malformed {
         /// `rdma_proc` of the message.
         procedure: u32,
     },
-    /// Chunk lists that are not what Section 4.1.2 describes.
+    /// Chunk lists that break the grammar of RFC 8166 Section 4.1.2.
     Lists {
         /// `rdma_xid` of the message.
         xid: u32,
     },
-    /// An RDMA_ERROR that cannot be understood.
+    /// An RDMA_ERROR with an unknown code, or truncated.
     Error {
         /// `rdma_xid` of the message.
         xid: u32,
@@ -101,9 +119,10 @@ pub enum Malformed {
 }
 
 impl Malformed {
-    /// What a responder sends back for a Call like this; `None` if it drops the message in silence.
+    /// The RDMA_ERROR with which a responder answers the message, or `None` if it drops the
+    /// message silently.
     ///
-    /// RFC 8166 Sections 4.5, 4.5.1 and 4.5.2. An error is never answered with an error.
+    /// RFC 8166 Sections 4.5, 4.5.1 and 4.5.2. A responder never answers an RDMA_ERROR.
     #[inline]
     pub const fn answer(&self) -> Option<ErrorReply> {
         match *self {
@@ -121,7 +140,7 @@ impl Malformed {
     }
 }
 
-/// Inside the lists, running out of bytes is one of the ways not to follow the grammar.
+/// The chunk lists break the grammar, or the message ends within them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BadList;
 

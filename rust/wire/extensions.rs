@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A second block of RDMA-CM private data: what an end can do beyond RFC 8166.
+//! A second block of RDMA-CM private data, which offers extensions of RFC 8166.
 //!
-//! It follows the eight bytes of RFC 8797, behind an identifier of its own. A peer that knows only
-//! those eight bytes does not see it. Like them, it is looked for at any offset, and what is
-//! around it has no meaning. `Documentation/pulled-replies.rst` describes it byte by byte.
+//! The block has its own identifier and follows the eight bytes of RFC 8797. A peer that supports
+//! RFC 8797 only ignores it. A receiver searches for the identifier at any offset and ignores the
+//! bytes around the block. `Documentation/pulled-replies.rst` specifies the block.
 
 use super::private_data::{
     self,
     PrivateData, //
 };
 
-/// The identifier: four bytes that are neither text nor the beginning of a known message.
+/// The identifier of the block: four bytes that begin neither text nor a known message.
 pub const IDENTIFIER: [u8; 4] = [0xd3, 0x97, 0x1e, 0xa4];
 
-/// Bytes in the block, its identifier included.
+/// Bytes in the block, including the identifier.
 pub const LEN: usize = 8;
 
-/// The version of the block described here.
+/// The only version of the block.
 const VERSION: u8 = 1;
 
-/// Replies may be pulled. The other flags are reserved: sent as zero, ignored on receipt.
+/// Flag: pulled Replies are supported. The other bits are reserved: sent as zero, ignored on
+/// receipt.
 const PULLED_REPLIES: u8 = 0x01;
 
-/// What one end offers.
+/// The extensions that one end offers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offer {
-    /// Replies may be exposed as Read chunks: the connecting end can pull them, the
-    /// listening end exposes them.
+    /// The client can pull Replies by RDMA Read; the server can expose them as Read chunks.
     pub pulled_replies: bool,
 }
 
 impl Offer {
-    /// Finds the block in received private data. Without one, nothing is offered.
+    /// The offer in received private data. A peer that sends no block offers no extensions.
     pub fn of_peer(received: &[u8]) -> Self {
         received
             .windows(LEN)
@@ -61,25 +61,26 @@ impl Offer {
     }
 }
 
-/// All private data of one end, ready to be sent.
+/// The encoded private data of one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announcement {
-    bytes: [u8; private_data::LEN + LEN],
-    length: usize,
+    buf: [u8; private_data::LEN + LEN],
+    /// Bytes in use.
+    len: usize,
 }
 
 impl Announcement {
-    /// RFC 8797's message, and behind it what is offered. An end that offers nothing sends the
-    /// eight bytes alone.
+    /// Encodes the message of RFC 8797 and the offer. An end that offers no extensions sends the
+    /// eight bytes of RFC 8797 only.
     pub fn new(own: &PrivateData, offer: &Offer) -> Self {
-        let mut bytes = [0; private_data::LEN + LEN];
+        let mut buf = [0; private_data::LEN + LEN];
         let all = own.encode().into_iter().chain(offer.encode());
-        for (byte, value) in bytes.iter_mut().zip(all) {
+        for (byte, value) in buf.iter_mut().zip(all) {
             *byte = value;
         }
         Self {
-            bytes,
-            length: if *offer == Offer::default() {
+            buf,
+            len: if *offer == Offer::default() {
                 private_data::LEN
             } else {
                 private_data::LEN + LEN
@@ -87,8 +88,8 @@ impl Announcement {
         }
     }
 
-    /// The bytes.
+    /// The bytes to send.
     pub fn as_bytes(&self) -> &[u8] {
-        self.bytes.get(..self.length).unwrap_or(&self.bytes)
+        self.buf.get(..self.len).unwrap_or(&self.buf)
     }
 }

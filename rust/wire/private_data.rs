@@ -1,47 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! RDMA-CM private data (RFC 8797): what the ends tell each other when they connect.
+//! RDMA-CM private data (RFC 8797): inline thresholds and Remote Invalidation.
 //!
-//! The message is eight bytes, of which the first four are a Format Identifier. A receiver looks
-//! for the identifier at any offset, because some connection managers put bytes of their own in
-//! front, and ignores what follows, because others pad. That leaves room for further messages, each
-//! with an identifier of its own: they follow the eight bytes and are invisible to a peer that
-//! does not know them.
+//! C: verbs.c, rpcrdma_update_cm_private()
+//! C: svc_rdma_transport.c, svc_rdma_parse_connect_private()
+//!
+//! The message has eight bytes, of which the first four are the Format Identifier. Some connection
+//! managers put bytes of their own in front of it, so a receiver searches for the identifier at any
+//! offset. Others append padding, so a receiver ignores the bytes after the message.
 
 /// The Format Identifier of RFC 8797 Section 4.
 pub const IDENTIFIER: [u8; 4] = [0xf6, 0xab, 0x0e, 0x18];
 
-/// Bytes in the message, its identifier included.
+/// Bytes in the message, including the identifier.
 pub const LEN: usize = 8;
 
-/// The version of the message described here.
+/// The only version of the message.
 const VERSION: u8 = 1;
 
-/// Flag bit 15: Remote Invalidation is supported. Bits 8 to 14 are reserved: sent as zero,
-/// ignored on receipt.
+/// Flag, bit 15 of RFC 8797: Remote Invalidation is supported. Bits 8 to 14 are reserved: sent as
+/// zero, ignored on receipt.
 const REMOTE_INVALIDATION: u8 = 0x01;
 
-/// Sizes travel in units of 1024 bytes, less one.
+/// Sizes are encoded in units of 1024 bytes, minus one.
 const UNIT: u32 = 1024;
 
-/// The smallest size that can be told, and what holds if nothing is told.
+/// The smallest size that can be encoded, in bytes. Also the default (RFC 8797 Section 5.1).
 pub const MIN_SIZE: u32 = UNIT;
 
-/// The largest size that can be told.
+/// The largest size that can be encoded, in bytes.
 pub const MAX_SIZE: u32 = 256 * UNIT;
 
-/// What one end tells about itself.
+/// The properties that one end announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrivateData {
-    /// Any handle this end exposes on the connection may be invalidated remotely.
+    /// The peer may invalidate any rkey that this end exposes on the connection.
     pub remote_invalidation: bool,
-    /// Bytes this end may send in one message.
+    /// Most bytes that this end sends in one message.
     pub send_size: u32,
-    /// Bytes this end can receive in one message.
+    /// Most bytes that this end can receive in one message.
     pub receive_size: u32,
 }
 
-/// What holds for a peer that says nothing (RFC 8797 Section 5.1).
+/// The properties of a peer that sends no message (RFC 8797 Section 5.1).
 impl Default for PrivateData {
     #[inline]
     fn default() -> Self {
@@ -54,14 +55,14 @@ impl Default for PrivateData {
 }
 
 impl PrivateData {
-    /// Finds the message in received private data; `None` if there is none that conforms.
+    /// Finds the message in received private data. `None` if there is no valid message.
     pub fn find(received: &[u8]) -> Option<Self> {
         received
             .windows(LEN)
             .find_map(|window| Self::decode(window.first_chunk()?))
     }
 
-    /// What `received` says about the peer, or the default if it says nothing.
+    /// The properties of the peer that sent `received`. Without a valid message, the default.
     pub fn of_peer(received: &[u8]) -> Self {
         Self::find(received).unwrap_or_default()
     }
@@ -78,7 +79,7 @@ impl PrivateData {
         })
     }
 
-    /// Encodes the message. Sizes are rounded down to what can be told.
+    /// Encodes the message. Sizes are rounded as by [`round_down`].
     pub fn encode(&self) -> [u8; LEN] {
         let [i0, i1, i2, i3] = IDENTIFIER;
         let flags = if self.remote_invalidation {
@@ -92,15 +93,15 @@ impl PrivateData {
     }
 }
 
-/// `size` rounded down to what can be told.
+/// Rounds `size` down to a size that can be encoded, or up to [`MIN_SIZE`].
 #[inline]
 pub const fn round_down(size: u32) -> u32 {
     decode_size(encode_size(size))
 }
 
-/// The size code of the largest multiple of 1024 that is not over `size`.
+/// The code of the largest multiple of 1024 that is at most `size`.
 ///
-/// Sizes under 1024 bytes do not exist: every end must be able to take that much.
+/// A size below 1024 has the code of 1024, which every end must be able to receive.
 const fn encode_size(size: u32) -> u8 {
     let code = (size / UNIT).saturating_sub(1);
     if code > 0xff {
@@ -110,8 +111,8 @@ const fn encode_size(size: u32) -> u8 {
     code as u8
 }
 
-/// The inverse of [`encode_size`] for multiples of 1024.
+/// The size in bytes of a code.
 const fn decode_size(code: u8) -> u32 {
-    // CAST: u8 to u32 is lossless; NO-OVERFLOW: at most 256 * 1024.
+    // CAST: u8 to u32 is lossless. NO-OVERFLOW: at most 256 * 1024.
     (code as u32 + 1) * UNIT
 }

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! RDMA segments: one contiguous piece of a peer's exposed memory (RFC 8166 Section 3.4.3).
+//! RDMA segments: contiguous ranges of the peer's registered memory (RFC 8166 Section 3.4.3).
+//!
+//! C: rpc_rdma.c, encode_rdma_segment(), decode_rdma_segment()
+//! C: svc_rdma_pcl.h, struct svc_rdma_segment
 
-/// A plain segment.
+/// An RDMA segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// The R_key (Steering Tag) the memory is registered under.
+    /// The rkey (steering tag) under which the memory is registered.
     pub handle: u32,
-    /// Bytes in the segment. Zero is legal: an empty segment.
+    /// Length in bytes. Zero is legal: an empty segment.
     pub length: u32,
-    /// The address of the first byte, in the terms of the registration.
+    /// Address of the first byte, as registered: a virtual address or an offset.
     pub offset: u64,
 }
 
 impl Segment {
-    /// Encoded length in bytes.
+    /// Bytes in an encoded segment.
     pub const LEN: usize = 16;
 
-    /// Decodes a segment. Every bit pattern is one.
+    /// Decodes a segment. Every bit pattern is valid.
     #[inline]
     pub const fn from_bytes(bytes: &[u8; Self::LEN]) -> Self {
         let [h0, h1, h2, h3, l0, l1, l2, l3, offset @ ..] = *bytes;
@@ -37,35 +40,35 @@ impl Segment {
         [h0, h1, h2, h3, l0, l1, l2, l3, a, b, c, d, e, f, g, h]
     }
 
-    /// Whether there is no memory behind the segment.
+    /// Whether the segment has no bytes.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// The same memory with another length, as returned in a Reply.
+    /// The segment with another length, as a Reply returns it.
     #[inline]
     pub const fn with_length(self, length: u32) -> Self {
         Self { length, ..self }
     }
 
-    /// Takes at most `most` bytes off the front.
+    /// Splits off and returns a segment of at most `max_len` bytes at the front.
     #[inline]
-    pub const fn take(&mut self, most: u32) -> Self {
-        let part = self.part(0, most);
+    pub const fn take(&mut self, max_len: u32) -> Self {
+        let part = self.part(0, max_len);
         *self = self.part(part.length, u32::MAX);
         part
     }
 
-    /// The part of at most `length` bytes that starts `skip` bytes into the segment.
+    /// The part of at most `max_len` bytes that starts `skip` bytes into the segment.
     ///
-    /// Addresses wrap: a peer may name any 64-bit offset, and its device is the judge of it.
+    /// The address may wrap: a peer may send any 64-bit offset, and its device checks the access.
     #[inline]
-    pub const fn part(self, skip: u32, length: u32) -> Self {
+    pub const fn part(self, skip: u32, max_len: u32) -> Self {
         let rest = self.length.saturating_sub(skip);
         Self {
             handle: self.handle,
-            length: if length < rest { length } else { rest },
+            length: if max_len < rest { max_len } else { rest },
             // CAST: u32 to u64 is lossless.
             offset: self.offset.wrapping_add(skip as u64),
         }
@@ -75,8 +78,8 @@ impl Segment {
 /// A segment of a Read chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadSegment {
-    /// Where the chunk belongs in the unreduced Payload stream (RFC 8166 Section 3.4.5). Segments
-    /// of equal Position form one chunk.
+    /// Offset of the chunk in the unreduced Payload stream, in bytes (RFC 8166 Section 3.4.5).
+    /// Segments of equal Position form one chunk.
     pub position: u32,
     /// The memory to read.
     pub segment: Segment,

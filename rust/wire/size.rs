@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Encoded sizes of headers, for choosing a form before writing it.
+//! Encoded lengths of headers, in bytes.
 //!
-//! The builder in `encode` and these functions are tested against each other: what a function here
-//! says is what the builder writes.
+//! C: rpc_rdma.c, rpcrdma_set_max_header_sizes(), rpcrdma_max_call_header_size()
+//!
+//! The engine chooses the form of a message before it writes the header, so it needs the length of
+//! the header first. The host tests check these functions against the encoder.
 
 use super::{
-    RdmaError,
     Segment,
-    FIXED_LEN,
     MIN_LEN,
     WORD, //
 };
@@ -19,8 +19,8 @@ pub(super) const READ_SEGMENT: usize = 2 * WORD + Segment::LEN;
 /// Bytes that a Write chunk adds to a header before its segments: discriminator, count.
 const WRITE_CHUNK: usize = 2 * WORD;
 
-/// Bytes that a Reply chunk adds to a header before its segments. Its discriminator is in every
-/// header.
+/// Bytes that a Reply chunk adds to a header before its segments: the count. Every header has the
+/// discriminator.
 const REPLY_CHUNK: usize = WORD;
 
 /// Bytes that one segment adds to a Write or Reply chunk.
@@ -44,22 +44,13 @@ pub const fn reply_chunk(segments: usize) -> usize {
     segments.saturating_mul(SEGMENT).saturating_add(REPLY_CHUNK)
 }
 
-/// Bytes in the largest header a Call can have if each of its chunks has at most `segments`
-/// segments: one Read chunk, and one Write chunk or Reply chunk.
+/// Bytes in the longest header of a Call whose chunks have at most `segments` segments each.
 ///
-/// A fixed bound ends the recursion between the size of a message and that of its header.
+/// A Call has at most one Read chunk, and at most one Write chunk or Reply chunk. A Write chunk
+/// takes more bytes than a Reply chunk.
 #[inline]
 pub const fn max_call(segments: usize) -> usize {
     MIN_LEN
         .saturating_add(reads(segments))
         .saturating_add(write_chunk(segments))
-}
-
-/// Bytes in an RDMA_ERROR message.
-#[inline]
-pub const fn error(error: &RdmaError) -> usize {
-    match error {
-        RdmaError::Vers { .. } => FIXED_LEN + 3 * WORD,
-        RdmaError::Chunk => FIXED_LEN + WORD,
-    }
 }

@@ -211,8 +211,8 @@ fn r8166_4_1_2_5_error_codes() {
     golden(&[XID, 7, 32, 4, 1, 1, 1], |bytes| {
         vers.encode(32, bytes).unwrap()
     });
-    assert_eq!(size::error(&vers.error), 28);
-    assert_eq!(size::error(&RdmaError::Chunk), 20);
+    assert_eq!(vers.error.message_len(), 28);
+    assert_eq!(RdmaError::Chunk.message_len(), 20);
     // Any other code is not understood.
     for code in [0, 3, 9, u32::MAX] {
         let bytes = words(&[XID, 1, 32, 4, code, 1, 1]);

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Cursors that read and write XDR words (RFC 4506).
+//!
+//! [`Reader`] takes words from the front of a received message; its methods fail only with
+//! [`Truncated`], and then consume nothing. [`Writer`] appends words to a buffer; its methods fail
+//! only with [`Overflow`], and then write nothing.
+
+use super::WORD;
+
+/// The message ends before the item that was to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Truncated;
+
+/// The buffer ends before the item that was to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overflow;
+
+/// Reads big-endian words from the front of a slice.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// Starts at the front of `bytes`.
+    #[inline]
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    /// Number of bytes that have not been read.
+    #[inline]
+    pub const fn remaining(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// The bytes that have not been read.
+    #[inline]
+    pub const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// Reads the next `N` bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Truncated`] if fewer than `N` bytes remain.
+    #[inline]
+    pub fn array<const N: usize>(&mut self) -> Result<&'a [u8; N], Truncated> {
+        let (array, rest) = self.rest.split_first_chunk::<N>().ok_or(Truncated)?;
+        self.rest = rest;
+        Ok(array)
+    }
+
+    /// Reads the next word.
+    ///
+    /// # Errors
+    ///
+    /// [`Truncated`] if less than a word remains.
+    #[inline]
+    pub fn word(&mut self) -> Result<u32, Truncated> {
+        self.array().map(|bytes| u32::from_be_bytes(*bytes))
+    }
+
+    /// Reads the next `len` bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Truncated`] if fewer than `len` bytes remain.
+    #[inline]
+    pub fn take(&mut self, len: usize) -> Result<&'a [u8], Truncated> {
+        let (taken, rest) = self.rest.split_at_checked(len).ok_or(Truncated)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+}
+
+/// Appends big-endian words to a buffer.
+///
+/// # Invariants
+///
+/// `len` is at most `buf.len()`.
+#[derive(Debug)]
+pub struct Writer<'b> {
+    buf: &'b mut [u8],
+    /// Number of bytes written.
+    len: usize,
+}
+
+impl<'b> Writer<'b> {
+    /// Starts at the front of `buf`.
+    #[inline]
+    pub fn new(buf: &'b mut [u8]) -> Self {
+        // INVARIANT: nothing has been written.
+        Self { buf, len: 0 }
+    }
+
+    /// Number of bytes written.
+    #[inline]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Appends `N` bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Overflow`] if fewer than `N` bytes are free.
+    #[inline]
+    pub fn array<const N: usize>(&mut self, value: [u8; N]) -> Result<(), Overflow> {
+        let free = self.buf.get_mut(self.len..).ok_or(Overflow)?;
+        *free.first_chunk_mut::<N>().ok_or(Overflow)? = value;
+        // INVARIANT: `free` had at least `N` bytes.
+        self.len += N;
+        Ok(())
+    }
+
+    /// Appends a word.
+    ///
+    /// # Errors
+    ///
+    /// [`Overflow`] if less than a word is free.
+    #[inline]
+    pub fn word(&mut self, value: u32) -> Result<(), Overflow> {
+        self.array(value.to_be_bytes())
+    }
+
+    /// Appends `N` words.
+    ///
+    /// # Errors
+    ///
+    /// [`Overflow`] if fewer than `N` words are free.
+    #[inline]
+    pub fn words<const N: usize>(&mut self, values: [u32; N]) -> Result<(), Overflow> {
+        let free = self.buf.get_mut(self.len..).ok_or(Overflow)?;
+        let dest = free.get_mut(..N * WORD).ok_or(Overflow)?;
+        for (dest, value) in dest.chunks_exact_mut(WORD).zip(values) {
+            dest.copy_from_slice(&value.to_be_bytes());
+        }
+        // INVARIANT: `free` had at least `N` words.
+        self.len += N * WORD;
+        Ok(())
+    }
+
+    /// Replaces the word at byte `offset`, which has been written before.
+    ///
+    /// # Errors
+    ///
+    /// [`Overflow`] if that word has not been written.
+    #[inline]
+    pub fn replace_word(&mut self, offset: usize, value: u32) -> Result<(), Overflow> {
+        let written = self.buf.get_mut(..self.len).ok_or(Overflow)?;
+        let dest = written.get_mut(offset..).ok_or(Overflow)?;
+        *dest.first_chunk_mut().ok_or(Overflow)? = value.to_be_bytes();
+        Ok(())
+    }
+}
