@@ -79,20 +79,21 @@ pub(crate) use endpoint::send_queue::{
     ReserveError,
     SendQueue, //
 };
-pub(crate) use mr::fence::{
-    Fenced,
-    QpEnded, //
-};
+pub(crate) use mr::exposes::Exposes;
 pub(crate) use mr::frwr::{
     Access,
-    Exposed,
     MapError, //
 };
 pub(crate) use mr::mapper::MrMapper;
+pub(crate) use mr::mr_alloc::Exposed;
 pub(crate) use mr::mr_list::{
     Mapped,
     MrList,
     Registered, //
+};
+pub(crate) use mr::proof::{
+    Fenced,
+    QpEnded, //
 };
 pub(crate) use mr::refresh::{
     MrRefresh,
@@ -117,7 +118,6 @@ pub(crate) use responder::call_read::{
     Reads, //
     RecvCtxt,
 };
-pub(crate) use responder::expose::Exposes;
 pub(crate) use responder::send_ctxt::{
     SendCtxt,
     Sent, //

@@ -13,6 +13,7 @@
 //! | `completion` | contexts of completion handlers, and completion status      |
 //! | `recv_ctxt`  | Receive buffers, posted and completed                       |
 //! | `send_queue` | reservation of Send Queue entries                           |
+//! | `send_wr`    | the work request of a Send                                  |
 //! | `bad_wr`     | the part of a WR chain that a failed post left unposted     |
 
 pub(super) mod bad_wr;
@@ -25,3 +26,4 @@ pub(super) mod listener;
 pub(super) mod ops;
 pub(super) mod recv_ctxt;
 pub(super) mod send_queue;
+pub(super) mod send_wr;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Mapping memory: idle regions become [`Mapped`] ones, as many as it takes.
+//! Mapping memory with as many idle MRs as that takes.
+//!
+//! C: verbs.c, rpcrdma_mr_get()
 
 use kernel::{
     prelude::*,
@@ -15,9 +17,9 @@ use crate::lib::{
 use super::{
     frwr::{
         Access,
-        Idle,
         MapError, //
     },
+    mr_alloc::MrRef,
     mr_list::{
         Mapped,
         MrList, //
@@ -25,19 +27,19 @@ use super::{
     mr_pool::MrPool, //
 };
 
-/// Maps memory. There is one for each connection, with whoever sends.
+/// Maps memory on one connection.
 ///
 /// # Invariants
 ///
-/// What is at hand is of `pool`.
-pub(crate) struct MrMapper<U> {
-    /// At hand, so that taking one needs no lock. Goes before the pool, which keeps the regions.
-    at_hand: Chain<Idle<U>>,
-    pool: Arc<MrPool<U>>,
+/// * I1: The MRs at hand are idle ones of `pool`.
+pub(crate) struct MrMapper<W> {
+    /// Taken out of the pool, so that mapping takes no lock. Dropped before the pool.
+    at_hand: Chain<MrRef<W>>,
+    pool: Arc<MrPool<W>>,
 }
 
-impl<U> MrMapper<U> {
-    pub(in crate::verbs) fn new(pool: Arc<MrPool<U>>) -> Self {
+impl<W> MrMapper<W> {
+    pub(super) fn new(pool: Arc<MrPool<W>>) -> Self {
         // INVARIANT: Nothing is at hand.
         Self {
             pool,
@@ -45,35 +47,34 @@ impl<U> MrMapper<U> {
         }
     }
 
-    /// The regions' pool.
+    /// The pool of MRs.
     #[inline]
-    pub(crate) fn pool(&self) -> &Arc<MrPool<U>> {
+    pub(crate) fn pool(&self) -> &Arc<MrPool<W>> {
         &self.pool
     }
 
     #[inline]
-    fn take(&mut self) -> Option<Idle<U>> {
+    fn take(&mut self) -> Option<MrRef<W>> {
         if self.at_hand.is_empty() {
-            // INVARIANT: What is idle in the pool is the pool's.
+            // INVARIANT: Idle MRs of the pool.
             self.at_hand = self.pool.idle.take_all();
         }
         self.at_hand.pop()
     }
 
-    /// Maps `bvecs`, with as many regions as that takes, at the end of `mrs`. Returns how many
-    /// it took.
+    /// Maps `bvecs` and adds the MRs to `mrs`; returns how many MRs that takes.
     ///
     /// # Errors
     ///
-    /// See [`MapError`]; `Failed` if there are regions of another pool, which stay. On any other
-    /// error `mrs` is left empty. What was in it is kept at hand, so that
-    /// [`MrPool::has_idle`] tells only of regions put back since.
+    /// See [`MapError`]; `Failed` if `mrs` has MRs of another pool, which stay. After any other
+    /// error `mrs` is empty. Its MRs are kept at hand, so that [`MrPool::has_idle`] is true only
+    /// if some were put back since.
     #[inline]
     pub(crate) fn map<'p>(
         &mut self,
         bvecs: impl IntoIterator<Item = BVec<'p>>,
         access: Access,
-        mrs: &mut MrList<Mapped, U>,
+        mrs: &mut MrList<Mapped, W>,
     ) -> Result<u32, MapError> {
         let mut bvecs = bvecs.into_iter();
         let Some(first) = bvecs.next() else {
@@ -93,25 +94,27 @@ impl<U> MrMapper<U> {
         first: BVec<'p>,
         mut bvecs: impl Iterator<Item = BVec<'p>>,
         access: Access,
-        mrs: &mut MrList<Mapped, U>,
+        mrs: &mut MrList<Mapped, W>,
     ) -> Result<u32, MapError> {
         let before = mrs.len();
         let mut next = Some(first);
         while let Some(first) = next {
-            let idle = self.take().ok_or(MapError::Exhausted)?;
-            // SAFETY: Of this pool, which `map` had `mrs` keep.
-            let mr = unsafe { mrs.push(idle) };
-            next = mr.map(first, &mut bvecs, self.pool.gaps, access)?;
+            let mut mr = self.take().ok_or(MapError::Exhausted)?;
+            // SAFETY: Idle (I1). By promise P1 the memory stays until the MR is unmapped.
+            let mapped = unsafe { mr.map(first, &mut bvecs, self.pool.spec.gaps, access) };
+            // SAFETY: Of this pool, which `map` had `mrs` keep, and not registered.
+            unsafe { mrs.push(mr) };
+            next = mapped?;
         }
         Ok(mrs.len() - before)
     }
 
-    /// Takes back what was mapped, all of this pool, to have it at hand.
+    /// Unmaps `mrs`, all of this pool, and takes them to hand.
     #[cold]
-    fn take_back(&mut self, mrs: &mut MrList<Mapped, U>) {
-        for idle in mrs.take_all() {
+    fn take_back(&mut self, mrs: &mut MrList<Mapped, W>) {
+        while let Some(mr) = mrs.pop_unmapped() {
             // INVARIANT: Of the pool that `mrs` keep, which is this one.
-            self.at_hand.push(idle);
+            self.at_hand.push(mr);
         }
     }
 }

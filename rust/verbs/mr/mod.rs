@@ -4,22 +4,28 @@
 //!
 //! | file         | what                                                        |
 //! |--------------|-------------------------------------------------------------|
-//! | `frwr`       | one MR                                                      |
+//! | `mr_alloc`   | one MR: its parts, allocation and end                       |
+//! | `frwr`       | operations on one MR                                        |
 //! | `mr_list`    | the MRs of one message, by state                            |
-//! | `mr_pool`    | idle MRs of a connection                                    |
+//! | `mr_pool`    | all MRs of a connection                                     |
 //! | `mapper`     | mapping memory with idle MRs                                |
 //! | `refresh`    | allocation of more MRs                                      |
 //! | `sg`         | the scatterlist of an MR                                    |
-//! | `rkey`       | the sequence of key bytes of an rkey                       |
+//! | `rkey`       | the sequence of key bytes of an rkey                        |
 //! | `rkey_owner` | which Call an rkey was given out for                        |
-//! | `fence`      | invalidation, and the proof that it has completed           |
+//! | `proof`      | proofs that the peer cannot reach memory any more           |
+//! | `exposes`    | a context that exposes memory                               |
+//! | `fence`      | invalidation                                                |
 
+pub(super) mod exposes;
 pub(super) mod fence;
 pub(super) mod frwr;
 pub(super) mod mapper;
+pub(super) mod mr_alloc;
 pub(super) mod mr_list;
 pub(super) mod mr_pool;
+pub(super) mod proof;
 pub(super) mod refresh;
-pub(super) mod rkey;
-pub(super) mod rkey_owner;
-pub(super) mod sg;
+mod rkey;
+mod rkey_owner;
+mod sg;

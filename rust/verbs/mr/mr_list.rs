@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Memory regions by which either end exposes memory to its peer, one life after another:
+//! The MRs of one message, by state:
 //!
 //! ```text
 //! idle --map--> Mapped --post, with the Send--> Registered --invalidated by either end--> idle
 //! ```
 //!
-//! The peer can use the handle of a registered region only; only an invalid one is unmapped. A
-//! registered region that is dropped instead, because the connection is lost, is never used again:
-//! it is unmapped when the queue pair has ended, before its memory is used for anything else.
+//! The peer can use the rkey of a registered MR only. An MR is unmapped only once it is invalid. A
+//! list of registered MRs that is dropped, because the connection is lost, leaves them registered;
+//! [`MrPool::queues_ended`] unmaps them when the QP is gone, and they are not used again.
 //!
-//! Handles and offsets are random (RFC 8166 Section 8.1.2): a region is no more open to those who
-//! have seen its predecessors.
+//! Handles and offsets are random (RFC 8166 Section 8.1.2): an earlier rkey of an MR does not tell
+//! the next.
+//!
+//! C: frwr_ops.c, frwr_send(), frwr_reminv(), frwr_reset()
 
 use core::{
     marker::PhantomData,
     mem,
-    ptr::{
-        self,
-        NonNull, //
-    }, //
+    ptr::NonNull, //
 };
 
 use kernel::{
@@ -33,6 +32,7 @@ use crate::{
     verbs::{
         device::pd::Pd,
         endpoint::{
+            completion::Done,
             ep::Endpoint,
             ops::EndpointOps, //
         }, //
@@ -40,27 +40,138 @@ use crate::{
 };
 
 use super::{
-    fence::Fenced,
-    frwr::{
+    mr_alloc::{
         Exposed,
-        Idle,
-        Mr, //
+        Mr,
+        MrRef, //
     },
-    mr_pool::{
-        reclaim,
-        MrPool, //
-    }, //
+    mr_pool::MrPool,
+    proof::Fenced, //
 };
 
-/// State of regions that are mapped for the device. Their handles are chosen, but the device does
-/// not know them yet.
+/// MRs that are linked through `Own::next`, each owned by the one before it.
+///
+/// # Invariants
+///
+/// * I1: From `head` through `next` there are `len` MRs.
+/// * I2: `tail` names the last of them, and is `None` if there is none.
+struct MrChain<W> {
+    head: Option<MrRef<W>>,
+    tail: Option<NonNull<Mr<W>>>,
+    len: u32,
+}
+
+// SAFETY: `tail` is used only with the chain's right to all of its MRs, which are `Send`.
+unsafe impl<W: Send> Send for MrChain<W> {}
+
+impl<W> MrChain<W> {
+    const fn new() -> Self {
+        // INVARIANT: No MRs.
+        Self {
+            head: None,
+            tail: None,
+            len: 0,
+        }
+    }
+
+    /// Adds an MR at the end.
+    #[inline]
+    fn push(&mut self, mut mr: MrRef<W>) {
+        mr.own_mut().next = None;
+        let last = mr.as_ptr();
+        match self.tail {
+            None => self.head = Some(mr),
+            Some(tail) => {
+                // SAFETY: The last MR of the chain (I2), whose right is borrowed exclusively with
+                // the chain; it is gone when the block ends.
+                let mut tail = unsafe { MrRef::from_ptr(tail) };
+                tail.own_mut().next = Some(mr);
+            }
+        }
+        // INVARIANT: One more, at the end.
+        self.tail = Some(last);
+        self.len += 1;
+    }
+
+    /// Takes the first MR out.
+    #[inline]
+    fn pop(&mut self) -> Option<MrRef<W>> {
+        let mut mr = self.head.take()?;
+        // INVARIANT: The rest of the chain; without a head there is no tail.
+        self.head = mr.own_mut().next.take();
+        self.len -= 1;
+        if self.head.is_none() {
+            self.tail = None;
+        }
+        Some(mr)
+    }
+
+    /// Takes the MR with this rkey out.
+    fn remove(&mut self, handle: u32) -> Option<MrRef<W>> {
+        let mut before = None;
+        let mut at = &mut self.head;
+        while at.as_ref()?.own().exposed.handle != handle {
+            let mr = at.as_mut()?;
+            before = Some(mr.as_ptr());
+            at = &mut mr.own_mut().next;
+        }
+        let mut mr = at.take()?;
+        *at = mr.own_mut().next.take();
+        // INVARIANT: One less; if it was the last one, the MR before it is the last now.
+        if at.is_none() {
+            self.tail = before;
+        }
+        self.len -= 1;
+        Some(mr)
+    }
+
+    /// The MRs in order.
+    #[inline]
+    fn iter(&self) -> MrCursor<'_, W> {
+        MrCursor(self.head.as_ref())
+    }
+
+    /// Walks along the MRs, to change each.
+    #[inline]
+    fn for_each(&mut self, mut f: impl FnMut(&mut MrRef<W>)) {
+        let mut at = self.head.as_mut();
+        while let Some(mr) = at {
+            f(mr);
+            at = mr.own_mut().next.as_mut();
+        }
+    }
+}
+
+/// Walks along the MRs of a chain that is borrowed.
+struct MrCursor<'a, W>(Option<&'a MrRef<W>>);
+
+impl<'a, W> Iterator for MrCursor<'a, W> {
+    type Item = &'a MrRef<W>;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a MrRef<W>> {
+        let mr = self.0?;
+        self.0 = mr.own().next.as_ref();
+        Some(mr)
+    }
+}
+
+impl<W> Clone for MrCursor<'_, W> {
+    fn clone(&self) -> Self {
+        Self(self.0)
+    }
+}
+
+/// State of MRs that are mapped for the device. Their rkeys are chosen, but the device does not
+/// know the rkeys yet.
 pub(crate) struct Mapped;
-/// State of regions that the peer may be able to reach.
+
+/// State of MRs that the peer may be able to reach.
 pub(crate) struct Registered;
 
-/// A state of regions.
+/// A state of MRs.
 pub(crate) trait State {
-    /// Whether a region in this state is good for another use as soon as it is unmapped.
+    /// Whether an MR in this state can be used again as soon as it is unmapped.
     const REUSABLE: bool;
 }
 
@@ -72,79 +183,78 @@ impl State for Registered {
     const REUSABLE: bool = false;
 }
 
-/// Regions in order, all in the state `S`.
+/// MRs in order, all in the state `S`.
 ///
 /// # Invariants
 ///
-/// From `head` through `next` to `tail` there are `len` regions of `pool`, which nobody else uses.
-/// There is a pool if there are regions.
-pub(crate) struct MrList<S: State, U> {
-    pool: Option<Arc<MrPool<U>>>,
-    pub(in crate::verbs) head: Option<NonNull<Mr<U>>>,
-    tail: Option<NonNull<Mr<U>>>,
-    len: u32,
+/// * I1: All MRs are of `pool`, which is set if there are any.
+/// * I2: The device does not know MRs in the state [`Mapped`] as valid.
+pub(crate) struct MrList<S: State, W> {
+    pool: Option<Arc<MrPool<W>>>,
+    chain: MrChain<W>,
     _state: PhantomData<S>,
 }
 
-// SAFETY: Regions are not bound to a thread.
-unsafe impl<S: State, U: Send> Send for MrList<S, U> {}
-// SAFETY: A shared reference only reads.
-unsafe impl<S: State, U: Send> Sync for MrList<S, U> {}
+// SAFETY: A shared reference only reads what describes the MRs, which does not change meanwhile:
+// that takes an exclusive one.
+unsafe impl<S: State, W: Send> Sync for MrList<S, W> {}
 
-impl<S: State, U> MrList<S, U> {
+impl<S: State, W> MrList<S, W> {
     /// Whether there is none.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.head.is_none()
+        self.chain.head.is_none()
     }
 
     /// How many there are.
     #[inline]
     pub(crate) fn len(&self) -> u32 {
-        self.len
+        self.chain.len
     }
 
-    /// The regions as the peer is told of them, in order.
+    /// The MRs as the peer is told of them, in order.
     #[inline]
-    pub(crate) fn exposed(&self) -> ExposedMrs<'_, U> {
-        ExposedMrs {
-            next: self.head,
-            _mrs: PhantomData,
-        }
+    pub(crate) fn exposed(&self) -> impl Iterator<Item = Exposed> + Clone + '_ {
+        self.chain.iter().map(|mr| mr.own().exposed)
     }
 
-    /// The regions as traces tell of them, in order.
+    /// The MRs as traces show them, in order.
     pub(crate) fn traced(&self) -> impl Iterator<Item = trace::Mr> + '_ {
-        // SAFETY: In the list, which is borrowed.
-        let mrs = unsafe { Mr::chain_from(self.head) };
-        // SAFETY: As above.
-        mrs.map(|mr| unsafe { mr.as_ref() }.traced())
+        self.chain.iter().map(MrRef::traced)
     }
 
-    /// The protection domain that the regions belong to, if there are any.
+    /// The protection domain of the MRs, if there are any.
     #[inline]
     pub(in crate::verbs) fn pd(&self) -> Option<&Arc<Pd>> {
         self.pool.as_ref().map(|pool| &pool.pd)
     }
+
+    /// Takes the MRs out of `self`, which is not dropped.
+    #[inline]
+    fn into_parts(mut self) -> (Option<Arc<MrPool<W>>>, MrChain<W>) {
+        // INVARIANT: What is left and dropped here has no MRs.
+        (
+            self.pool.take(),
+            mem::replace(&mut self.chain, MrChain::new()),
+        )
+    }
 }
 
-impl<U> MrList<Mapped, U> {
-    /// No regions, to map some into.
+impl<W> MrList<Mapped, W> {
+    /// No MRs, to map some into.
     #[inline]
     pub(crate) const fn none() -> Self {
-        // INVARIANT: An empty list.
+        // INVARIANT: No MRs.
         Self {
             pool: None,
-            head: None,
-            tail: None,
-            len: 0,
+            chain: MrChain::new(),
             _state: PhantomData,
         }
     }
 
-    /// Keeps `pool`, for regions of it that are added; `false` if there is another already.
+    /// Keeps `pool`, so that MRs of it can be added; `false` if there is another one already.
     #[inline]
-    pub(in crate::verbs) fn keep(&mut self, pool: &Arc<MrPool<U>>) -> bool {
+    pub(super) fn keep(&mut self, pool: &Arc<MrPool<W>>) -> bool {
         match &self.pool {
             None => {
                 self.pool = Some(pool.clone());
@@ -154,191 +264,136 @@ impl<U> MrList<Mapped, U> {
         }
     }
 
-    /// Adds a region at the end, to be mapped there.
+    /// Adds an MR at the end.
     ///
     /// # Safety
     ///
-    /// The region is of the pool that is [kept](Self::keep).
+    /// It is of the pool that is [kept](Self::keep), and the device does not know it as valid.
     #[inline]
-    pub(in crate::verbs) unsafe fn push(&mut self, idle: Idle<U>) -> &mut Mr<U> {
-        let mr = idle.0;
-        // SAFETY: It is idle, and given to us.
-        unsafe { (*mr.as_ptr()).next = None };
-        match self.tail {
-            // SAFETY: In the list.
-            Some(tail) => unsafe { (*tail.as_ptr()).next = Some(mr) },
-            None => self.head = Some(mr),
-        }
-        // INVARIANT: One more of the pool, at the end.
-        self.tail = Some(mr);
-        self.len += 1;
-        // SAFETY: In the list, which is ours, and borrowed.
-        unsafe { &mut *mr.as_ptr() }
+    pub(super) unsafe fn push(&mut self, mr: MrRef<W>) {
+        // INVARIANT: By this function's contract.
+        self.chain.push(mr);
     }
 
-    /// Takes all regions out, unmapped.
-    pub(in crate::verbs) fn take_all(&mut self) -> impl Iterator<Item = Idle<U>> {
-        let head = self.head.take();
-        // INVARIANT: None is left.
-        self.tail = None;
-        self.len = 0;
-        // SAFETY: Taken out of the list, hence the iterator's.
-        unsafe { Mr::chain_from(head) }.map(|mr| {
-            // SAFETY: As above.
-            unsafe { (*mr.as_ptr()).unmap() };
-            // INVARIANT: The iterator's, which gives it up here.
-            Idle(mr)
-        })
+    /// Takes the first MR out and unmaps it.
+    #[cold]
+    pub(super) fn pop_unmapped(&mut self) -> Option<MrRef<W>> {
+        let mut mr = self.chain.pop()?;
+        // SAFETY: The device does not know it as valid (I2).
+        unsafe { mr.unmap() };
+        Some(mr)
     }
 
-    /// Keeps the pages until the regions are unmapped, for memory that its owner may free while the
-    /// peer can reach it.
+    /// Holds a reference to each page until the MRs are unmapped: for memory that its owner may
+    /// free while the peer can reach it.
     #[cold]
     pub(crate) fn hold(&mut self) {
-        // SAFETY: In the list.
-        for mr in unsafe { Mr::chain_from(self.head) } {
-            // SAFETY: In the list, which is ours.
-            unsafe { (*mr.as_ptr()).hold() };
-        }
+        self.chain.for_each(MrRef::hold);
     }
 
-    /// Puts the registrations in front of `send`, and counts them as done. If the chain is refused
-    /// the connection has to be ended: some of it may have been posted.
+    /// Puts the registrations in front of `send`; returns the first of the chain. From here on the
+    /// MRs count as registered, even if the chain cannot be posted.
     ///
     /// # Safety
     ///
-    /// `send` stays in place as long as the chain, whose first work request is returned, is used;
-    /// the regions do so while the pool does.
+    /// The chain is posted, if at all, on the QP of the endpoint that keeps the pool.
     #[inline]
     pub(in crate::verbs) unsafe fn register(
         self,
         send: *mut bindings::ib_send_wr,
-    ) -> (*mut bindings::ib_send_wr, MrList<Registered, U>) {
-        let this = mem::ManuallyDrop::new(self);
+    ) -> (*mut bindings::ib_send_wr, MrList<Registered, W>) {
+        let (pool, chain) = self.into_parts();
+        let first = chain.iter().fold(send, |next, mr| mr.register_before(next));
         let registered = MrList {
-            // SAFETY: Not dropped, so that the reference is moved, not copied.
-            pool: unsafe { ptr::read(&this.pool) },
-            head: this.head,
-            tail: this.tail,
-            len: this.len,
+            pool,
+            chain,
             _state: PhantomData,
         };
-        let mut first = send;
-        // SAFETY: In the list.
-        for mr in unsafe { Mr::chain_from(this.head) } {
-            let p = mr.as_ptr();
-            // SAFETY: In the list.
-            unsafe {
-                (*p).reg.wr.next = first;
-                first = &raw mut (*p).reg.wr;
-            }
-        }
         (first, registered)
     }
 }
 
-impl<U> MrList<Registered, U> {
+impl<W> MrList<Registered, W> {
     /// Proof that nothing is exposed, if there is nothing that could be.
     ///
     /// # Errors
     ///
-    /// The regions, if there are any.
+    /// The MRs, if there are any.
     #[inline]
     pub(crate) fn try_fence(self) -> Result<Fenced, Self> {
         if self.is_empty() {
-            Ok(Fenced::nothing_exposed())
+            Ok(Fenced::new())
         } else {
             Err(self)
         }
     }
 
-    /// Takes out the region that the peer says it has invalidated; `false` if it is not one of
-    /// these. On iWARP it stays, to be invalidated here.
+    /// Takes out the MR that the peer says it has invalidated; `false` if it is not one of these.
+    ///
+    /// On iWARP the MR stays, to be invalidated here: a peer may invalidate an MR before it is
+    /// valid, and its registration follows.
     pub(crate) fn take_invalidated<C: EndpointOps>(
         &mut self,
         ep: &Endpoint<C>,
         handle: u32,
     ) -> bool {
-        if !ep.invalidates_in_order() {
+        if ep.registers_to_read() {
             return self.exposed().any(|exposed| exposed.handle == handle);
         }
-        let mut before: Option<NonNull<Mr<U>>> = None;
-        let mut next = self.head;
-        while let Some(mr) = next {
-            // SAFETY: In the list.
-            let p = unsafe { &mut *mr.as_ptr() };
-            next = p.next;
-            if p.exposed.handle == handle {
-                match before {
-                    // SAFETY: In the list.
-                    Some(before) => unsafe { (*before.as_ptr()).next = next },
-                    None => self.head = next,
-                }
-                if next.is_none() {
-                    self.tail = before;
-                }
-                // INVARIANT: One less.
-                self.len -= 1;
-                // SAFETY: Out of the list, and invalid; the pool is there.
-                unsafe { p.pool.as_ref().put_back(mr) };
-                return true;
+        match self.chain.remove(handle) {
+            Some(mr) => {
+                // SAFETY: Invalid: the peer has invalidated the rkey.
+                unsafe { mr.put_back() };
+                true
             }
-            before = Some(mr);
+            None => false,
         }
-        false
     }
 
-    /// Gives up the regions, to be invalidated: the chain's first and last. `None` if there is
-    /// none.
-    ///
-    /// Nothing keeps their pool for the caller.
+    /// Notes that the MRs are exposed for the Call `xid`.
     #[inline]
-    pub(in crate::verbs) fn into_chain(self) -> Option<Ends<U>> {
-        // Dropping registered regions only drops the reference to their pool.
-        Some((self.head?, self.tail?))
+    pub(in crate::verbs) fn given_out_for(&self, xid: u32) {
+        for mr in self.chain.iter() {
+            mr.rkey_owner.note(xid, mr.own().exposed.handle);
+        }
+    }
+
+    /// Links the LOCAL_INVs of all MRs, to be completed by `passed`, and that of the last one by
+    /// `last`. Returns the first LOCAL_INV, and the chain that it is the start of; `None` if there
+    /// are no MRs.
+    #[inline]
+    pub(super) fn prepare_inv(self, passed: Done, last: Done) -> Option<ToInvalidate<W>> {
+        let mut chain = self.into_parts().1;
+        let mut inv = None;
+        chain.for_each(|mr| {
+            let this = mr.prepare_inv(passed, last);
+            inv.get_or_insert(this);
+        });
+        Some(ToInvalidate {
+            inv: inv?,
+            first: chain.head?,
+            last: chain.tail?,
+        })
     }
 }
 
-/// The first and the last region of a chain.
-pub(in crate::verbs) type Ends<U> = (NonNull<Mr<U>>, NonNull<Mr<U>>);
+/// A chain of LOCAL_INVs that is about to be posted.
+pub(super) struct ToInvalidate<W> {
+    /// The first work request.
+    pub(super) inv: *mut bindings::ib_send_wr,
+    /// The first MR.
+    pub(super) first: MrRef<W>,
+    /// The last MR.
+    pub(super) last: NonNull<Mr<W>>,
+}
 
-impl<S: State, U> Drop for MrList<S, U> {
+impl<S: State, W> Drop for MrList<S, W> {
     fn drop(&mut self) {
-        if !S::REUSABLE {
-            // The peer may still reach them. The pool keeps them, and unmaps them after the queue
-            // pair.
-            return;
+        if S::REUSABLE {
+            while let Some(mr) = self.chain.pop() {
+                // SAFETY: The device does not know it as valid (I2).
+                unsafe { mr.put_back() };
+            }
         }
-        if let Some(first) = self.head {
-            // SAFETY: In the list, and not registered; the pool is there.
-            unsafe { reclaim(first) };
-        }
-    }
-}
-
-/// Iterator over regions as the peer is told of them.
-pub(crate) struct ExposedMrs<'a, U> {
-    next: Option<NonNull<Mr<U>>>,
-    _mrs: PhantomData<&'a Mr<U>>,
-}
-
-impl<U> Clone for ExposedMrs<'_, U> {
-    fn clone(&self) -> Self {
-        Self {
-            next: self.next,
-            _mrs: PhantomData,
-        }
-    }
-}
-
-impl<U> Iterator for ExposedMrs<'_, U> {
-    type Item = Exposed;
-
-    #[inline]
-    fn next(&mut self) -> Option<Exposed> {
-        // SAFETY: In the list, which is borrowed.
-        let mr = unsafe { self.next?.as_ref() };
-        self.next = mr.next;
-        Some(mr.exposed)
     }
 }

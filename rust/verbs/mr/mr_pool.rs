@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The regions of one connection: made, idle, taken back.
-
-use core::ptr::NonNull;
+//! All MRs of one connection.
+//!
+//! C: verbs.c, rpcrdma_mrs_create(), rpcrdma_mrs_destroy()
+//! C: xprt_rdma.h, struct rpcrdma_buffer
 
 use kernel::{
     prelude::*,
@@ -21,65 +22,57 @@ use crate::{
     trace::trace,
     verbs::{
         device::pd::Pd,
-        endpoint::{
-            completion::Done,
-            ep::HeldUntilDrained, //
-        }, //
+        endpoint::ep::HeldUntilDrained, //
     }, //
 };
 
-use super::frwr::{
-    Idle,
-    Mr, //
-    Owned,
+use super::mr_alloc::{
+    Mr,
+    MrRef,
+    MrSpec,
+    OwnedMr, //
 };
 
-/// The regions of one connection. It keeps them until the last of what they are used by is gone.
-pub(crate) struct MrPool<U> {
-    /// Put here by whoever is done with one. Goes before `all`, to which they belong.
-    pub(in crate::verbs) idle: Stack<Idle<U>>,
-    pub(in crate::verbs) all: Stack<Owned<U>>,
-    /// Whoever maps memory waits for idle ones.
+/// All MRs of one connection. Lists of MRs keep the pool, and so does the endpoint, until its
+/// queues are drained.
+///
+/// # Invariants
+///
+/// * I1: MRs are added to `all`, and taken out only when the pool is dropped.
+/// * I2: Every MR in `idle` is in `all`, and the device does not know it as valid.
+pub(crate) struct MrPool<W> {
+    /// Pushed to by anyone who has finished with an MR. Dropped before `all`.
+    pub(super) idle: Stack<MrRef<W>>,
+    all: Stack<OwnedMr<W>>,
+    /// A sender waits for idle MRs.
     wanted: Atomic<bool>,
-    pub(in crate::verbs) depth: u32,
-    pub(in crate::verbs) gaps: bool,
-    pub(in crate::verbs) reg_done: Done,
-    /// Last: `all` unmaps and deregisters by it.
-    pub(in crate::verbs) pd: Arc<Pd>,
+    pub(super) spec: MrSpec,
+    /// Dropped last: the MRs in `all` are of this domain.
+    pub(super) pd: Arc<Pd>,
 }
 
-impl<U: Send + 'static> MrPool<U> {
-    /// A pool without regions; each will cover `depth` pages, with gaps between them if the device
-    /// can do that. `reg_done` handles registrations that did not succeed.
-    pub(in crate::verbs) fn new(
-        pd: &Arc<Pd>,
-        depth: u32,
-        gaps: bool,
-        reg_done: Done,
-    ) -> Result<Arc<Self>> {
+impl<W: Send + 'static> MrPool<W> {
+    /// A pool without MRs.
+    pub(super) fn new(pd: &Arc<Pd>, spec: MrSpec) -> Result<Arc<Self>> {
+        // INVARIANT: There are no MRs.
         Ok(Arc::new(
             Self {
                 idle: Stack::new(),
                 all: Stack::new(),
                 wanted: Atomic::new(false),
-                depth,
-                gaps,
-                reg_done,
+                spec,
                 pd: pd.clone(),
             },
             GFP_KERNEL,
         )?)
     }
 
-    /// Makes up to `count` more regions; returns how many. Sleeps, and asks for memory like
-    /// anybody: not for those who must not wait for another RPC.
+    /// Allocates up to `count` more MRs; returns how many. Sleeps, and may enter direct reclaim:
+    /// not for a task that must not wait for another RPC.
     pub(crate) fn grow(&self, count: u32) -> u32 {
         (0..count)
-            .take_while(|_| match self.make() {
-                Ok(mr) => {
-                    self.idle.push(mr);
-                    true
-                }
+            .take_while(|_| match self.alloc() {
+                Ok(()) => true,
                 Err(error) => {
                     trace!(xprtrdma_frwr_alloc(0, error.to_errno()));
                     false
@@ -88,38 +81,38 @@ impl<U: Send + 'static> MrPool<U> {
             .fold(0, |made, _| made + 1)
     }
 
-    fn make(&self) -> Result<Idle<U>> {
-        // SAFETY: A pool is in an `Arc`, and kept by whoever uses its regions.
-        let owned = unsafe { Mr::make(self)? };
-        let mr = owned.0;
+    fn alloc(&self) -> Result {
+        // SAFETY: A pool is in an `Arc`, and kept by all that use its MRs.
+        let (owned, mr) = unsafe { Mr::alloc(&self.pd, &self.spec, &self.idle)? };
+        // INVARIANT: In `all` first.
         self.all.push(owned);
-        // INVARIANT: Just made, and kept.
-        Ok(Idle(mr))
+        mr.into_idle();
+        Ok(())
     }
 }
 
-impl<U> MrPool<U> {
-    /// Says that the caller waits for regions. Call after the task is queued for write space and a
-    /// full barrier, then check [`Self::has_idle`]. Set any earlier, [`Self::was_wanted`] could
-    /// clear the flag before anybody waits: a lost wake-up.
+impl<W> MrPool<W> {
+    /// Notes that the caller waits for MRs. To be called after the task is queued for write space
+    /// and a full barrier; the caller checks [`Self::has_idle`] next. If the flag were set any
+    /// earlier, [`Self::was_wanted`] could clear it before there is a waiter: a lost wakeup.
     #[cold]
     pub(crate) fn want(&self) {
         self.wanted.store(true, Relaxed);
-        // Pairs with the barrier of putting one back.
+        // Pairs with the full barrier of `MrRef::into_idle`.
         smp_mb();
     }
 
-    /// Whether there are regions that whoever maps memory has not seen yet.
+    /// Whether there are idle MRs that the mapper has not taken yet.
     pub(crate) fn has_idle(&self) -> bool {
         !self.idle.is_empty()
     }
 
-    /// Whether somebody has begun to wait for regions, and is to be told that there are some: for
-    /// those who have put some back, or made some.
+    /// Whether a sender waits for MRs, and the caller, who has put some back or allocated some, has
+    /// to wake it.
     #[inline]
     pub(crate) fn was_wanted(&self) -> bool {
-        // Putting one back is a full barrier: whoever wants some, and is not seen here, sees the
-        // region.
+        // `MrRef::into_idle` is a full barrier: a sender whose flag is not seen here sees the idle
+        // MR.
         if !self.wanted.load(Relaxed) {
             return false;
         }
@@ -127,64 +120,34 @@ impl<U> MrPool<U> {
         true
     }
 
-    /// Takes back a region that the peer cannot reach.
-    ///
-    /// # Safety
-    ///
-    /// `mr` is the caller's, of this pool, and it is not registered.
-    #[inline]
-    pub(in crate::verbs) unsafe fn put_back(&self, mr: NonNull<Mr<U>>) {
-        // SAFETY: By this function's contract.
-        unsafe { (*mr.as_ptr()).unmap() };
-        // INVARIANT: The caller gives it up.
-        self.idle.push(Idle(mr));
+    /// Whether `handle` was given out for the Call `xid`, and for no other since.
+    #[cold]
+    pub(crate) fn gave_out(&self, xid: u32, handle: u32) -> bool {
+        self.all().any(|mr| mr.rkey_owner.is(xid, handle))
+    }
+
+    /// All MRs.
+    fn all(&self) -> impl Iterator<Item = &Mr<W>> {
+        // SAFETY: Nothing is taken out while the pool is borrowed (I1).
+        let links = unsafe { self.all.links() };
+        // SAFETY: Each link is the `all` of an MR that stays while the pool is borrowed (I1), and
+        // whose parts that change are in cells and atomics.
+        links.map(|link| unsafe { Mr::of_all(link).as_ref() })
     }
 }
 
-impl<U: Send + 'static> HeldUntilDrained for Arc<MrPool<U>> {
-    /// Unmaps what is still mapped: its memory belongs to RPCs that are about to be sent again, or
-    /// that were given up.
+impl<W: Send + 'static> HeldUntilDrained for Arc<MrPool<W>> {
+    /// Unmaps the MRs that are still registered. Their memory belongs to RPCs that will be sent
+    /// again or were abandoned. What waits for LOCAL_INVs that never completed is dropped after
+    /// that.
     fn queues_ended(&self) {
-        // SAFETY: Nothing is taken out of the list of all before the pool ends.
-        for link in unsafe { self.all.links() } {
-            // SAFETY: The link is the `all` of a region, which stays as long as the pool. Nobody
-            // else uses those that are mapped: no handler runs any more, and nobody sends.
-            unsafe {
-                let mr = kernel::container_of!(link.as_ptr(), Mr<U>, all);
-                (*mr).unmap();
-            }
+        for mr in self.all() {
+            // SAFETY: The endpoint is being dropped, and no handler runs any more.
+            unsafe { mr.unmap_registered() };
         }
-    }
-}
-
-/// Takes back regions that the peer cannot reach, from `first` through `next` to the last.
-///
-/// # Safety
-///
-/// The regions are the caller's, not registered, and their pool is there.
-#[inline]
-pub(in crate::verbs) unsafe fn reclaim<U>(first: NonNull<Mr<U>>) {
-    // SAFETY: By this function's contract.
-    for mr in unsafe { Mr::chain_from(Some(first)) } {
-        // SAFETY: As above.
-        unsafe {
-            let pool = mr.as_ref().pool;
-            pool.as_ref().put_back(mr);
+        for mr in self.all() {
+            // SAFETY: As above.
+            drop(unsafe { mr.take_unfinished() });
         }
-    }
-}
-
-/// Gives up regions of a queue pair that has ended: unmaps them, and leaves it at that. From
-/// `first` through `next` to the last.
-///
-/// # Safety
-///
-/// The regions are the caller's, their pool is there, and their queue pair answers nobody any more.
-#[cold]
-pub(in crate::verbs) unsafe fn retire<U>(first: NonNull<Mr<U>>) {
-    // SAFETY: By this function's contract.
-    for mr in unsafe { Mr::chain_from(Some(first)) } {
-        // SAFETY: As above.
-        unsafe { (*mr.as_ptr()).unmap() };
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! More memory regions, made where there is time to wait for memory.
+//! Allocation of more MRs, by a worker that may wait for memory.
+//!
+//! C: verbs.c, rpcrdma_mrs_refresh(), rpcrdma_mr_refresh_worker()
 
 use kernel::{
     impl_has_work,
@@ -16,83 +18,82 @@ use kernel::{
 
 use super::mr_pool::MrPool;
 
-/// Who waits for regions.
+/// The senders that wait for MRs.
 pub(crate) trait MrWaiter: Send + Sync + 'static {
-    /// How the worker asks for memory, as long as it has this.
+    /// The allocation scope of the worker, until this is dropped.
     type Scope;
 
-    /// The worker begins. Whoever frees memory may need the very regions that are made here.
+    /// Called when the worker begins. Direct reclaim may depend on the MRs that it allocates.
     fn scope(&self) -> Self::Scope;
 
-    /// There is one more, and somebody has begun to wait for it.
+    /// There is one more MR, and a sender waits for it.
     fn one_more(&self);
 
-    /// An attempt to make more has ended, with so many more.
+    /// The worker has finished, and has allocated `made` MRs.
     fn refilled(&self, made: u32);
 }
 
-/// Makes regions for a pool when asked to.
+/// Allocates MRs for a pool on request.
 ///
-/// The work that is under way holds on to all that it needs, so nobody has to wait for it: not the
-/// end of a connection, which may be what frees the memory that it waits for.
+/// Queued work keeps everything that it needs, so that the end of a connection does not wait for
+/// it: the worker may be waiting for memory that this end frees.
 #[pin_data]
-pub(crate) struct MrRefresh<U: Send + 'static, N: MrWaiter> {
-    pool: Arc<MrPool<U>>,
+pub(crate) struct MrRefresh<W: Send + 'static, N: MrWaiter> {
+    pool: Arc<MrPool<W>>,
     count: u32,
-    waiting: N,
+    waiter: N,
     #[pin]
     work: Work<Self>,
 }
 
 impl_has_work! {
-    impl{U: Send + 'static, N: MrWaiter} HasWork<MrRefresh<U, N>> for MrRefresh<U, N> { self.work }
+    impl{W: Send + 'static, N: MrWaiter} HasWork<MrRefresh<W, N>> for MrRefresh<W, N> { self.work }
 }
 
-impl<U: Send + 'static, N: MrWaiter> MrRefresh<U, N> {
-    /// Will make `count` regions at a time for `pool`.
+impl<W: Send + 'static, N: MrWaiter> MrRefresh<W, N> {
+    /// Will allocate `count` MRs at a time for `pool`.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub(crate) fn new(pool: Arc<MrPool<U>>, count: u32, waiting: N) -> Result<Arc<Self>> {
+    pub(crate) fn new(pool: Arc<MrPool<W>>, count: u32, waiter: N) -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
                 pool,
                 count,
-                waiting,
-                work <- new_work!("Refill::work"),
+                waiter,
+                work <- new_work!("MrRefresh::work"),
             }),
             GFP_KERNEL,
         )
     }
 
     /// The pool.
-    pub(crate) fn pool(&self) -> &MrPool<U> {
+    pub(crate) fn pool(&self) -> &MrPool<W> {
         &self.pool
     }
 
-    /// Starts making some, if that is not under way; [`MrWaiter::refilled`] is called in any
-    /// case.
+    /// Starts the worker, unless it is queued; [`MrWaiter::refilled`] follows in either case.
     pub(crate) fn start(self: &Arc<Self>) {
-        // If it is queued already, it has not begun to look.
+        // Work that is queued already has not begun.
         let _ = workqueue::system_highpri().enqueue(self.clone());
     }
 }
 
-impl<U: Send + 'static, N: MrWaiter> WorkItem for MrRefresh<U, N> {
+impl<W: Send + 'static, N: MrWaiter> WorkItem for MrRefresh<W, N> {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
-        let scope = this.waiting.scope();
+        let scope = this.waiter.scope();
         let mut made = 0;
-        // The next one may take long.
+        // Each is announced at once: the next one may take long.
         while made < this.count && this.pool.grow(1) == 1 {
             made += 1;
             if this.pool.was_wanted() {
-                this.waiting.one_more();
+                this.waiter.one_more();
             }
         }
         drop(scope);
-        this.waiting.refilled(made);
+        this.waiter.refilled(made);
     }
 }

@@ -3,51 +3,51 @@
 //! The low 8 bits of an rkey (`ib_update_fast_reg_key()`): a key is not reused for at least 96
 //! registrations.
 //!
-//! A handle names one life of a region. That a peer has invalidated one is learnt after it
-//! happened: by then the region may live again, and again after that, and its handle must not have
-//! come back. So a byte that was in use is not drawn for a long time; which one is, of those that
-//! are left, the peer cannot foresee.
+//! An rkey names one registration of an MR. This end learns that the peer has invalidated an rkey
+//! only after the fact. The MR may have been registered again by then, more than once, and must not
+//! have the same rkey again. Therefore a key byte that was in use is not drawn for a long time. The
+//! peer cannot predict which of the others is drawn.
 
-/// For how many draws, at least, a byte does not come back. To have a stale invalidation name a
-/// live handle, a peer would need that many uses of the region between the arrival of a message and
-/// our looking at it.
-const LIVES: u8 = 96;
+/// Draws, at least, before a key byte is drawn again. For a stale invalidation to name a valid
+/// rkey, the peer would need that many registrations of the MR between the arrival of a message and
+/// its handling.
+const GENERATIONS: u8 = 96;
 
-/// The bytes that are not to be drawn.
+/// The key bytes that must not be drawn.
 #[derive(Clone)]
-pub(in crate::verbs) struct RkeySequence {
-    /// Those of the last draws, `count` of them.
-    young: Set,
-    /// Those of `LIVES` draws before these.
-    old: Set,
+pub(super) struct RkeySequence {
+    /// The bytes of the last `count` draws.
+    recent: ByteSet,
+    /// The bytes of the `GENERATIONS` draws before those.
+    older: ByteSet,
     count: u8,
 }
 
 impl RkeySequence {
-    /// For a region that has this `key`.
-    pub(in crate::verbs) fn having(key: u8) -> Self {
-        let mut young = Set::EMPTY;
-        young.insert(key);
+    /// For an MR whose rkey has the low byte `key`.
+    pub(super) fn having(key: u8) -> Self {
+        let mut recent = ByteSet::EMPTY;
+        recent.insert(key);
         Self {
-            young,
-            old: Set::EMPTY,
+            recent,
+            older: ByteSet::EMPTY,
             count: 1,
         }
     }
 
-    /// Draws a byte: the next behind one that was thrown which may be drawn. Of 256 at most
-    /// `2 * LIVES` may not.
+    /// Draws a key byte: the first one from `random` on that may be drawn. At most
+    /// `2 * GENERATIONS` of the 256 may not.
     #[inline]
-    pub(in crate::verbs) fn draw(&mut self, thrown: u8) -> u8 {
-        let mut key = thrown;
-        while self.young.has(key) || self.old.has(key) {
+    pub(super) fn draw(&mut self, random: u8) -> u8 {
+        let mut key = random;
+        while self.recent.has(key) || self.older.has(key) {
             key = key.wrapping_add(1);
         }
-        if self.count == LIVES {
-            self.old = core::mem::replace(&mut self.young, Set::EMPTY);
+        if self.count == GENERATIONS {
+            self.older = core::mem::replace(&mut self.recent, ByteSet::EMPTY);
             self.count = 0;
         }
-        self.young.insert(key);
+        self.recent.insert(key);
         self.count += 1;
         key
     }
@@ -55,9 +55,9 @@ impl RkeySequence {
 
 /// A set of bytes.
 #[derive(Clone)]
-struct Set([u64; 4]);
+struct ByteSet([u64; 4]);
 
-impl Set {
+impl ByteSet {
     const EMPTY: Self = Self([0; 4]);
 
     #[inline]

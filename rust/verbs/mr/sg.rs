@@ -1,26 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The memory that a region covers: described, mapped for the device, kept if need be, unmapped.
+//! The memory that an MR covers, as a scatterlist.
+//!
+//! `kernel::scatterlist` does not fit: it maps by `dma_map_sgtable()`, and RDMA devices map by
+//! `ib_dma_map_sg()`, which rxe and siw implement without the DMA layer.
 
 use core::ptr;
 
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 use crate::{
     bindings,
     lib::bvec::BVec,
-    verbs::device::dma_buf::Direction, //
+    verbs::device::{
+        dma_buf::Direction,
+        pd::Pd, //
+    }, //
 };
 
-/// Pieces of memory in the terms of the DMA layer. Whoever has them unmaps them before they are
-/// dropped.
+/// A scatterlist that describes memory and maps it for a device. It has no destructor: what is
+/// still mapped when it is dropped stays mapped.
 ///
 /// # Invariants
 ///
-/// The first `mapped` of `entries` are mapped for a device, in `direction`, and stay as they are
-/// until they are unmapped. If `held`, there is a reference to each of their pages that is
-/// reference-counted.
-pub(in crate::verbs) struct ScatterList {
+/// * I1: `device` stays while the list exists.
+/// * I2: The first `mapped` of `entries` are mapped for `device`, in `direction`, and do not change
+///   before they are unmapped.
+/// * I3: If `held` is set, the list holds a reference to each mapped page that has a reference
+///   count.
+pub(super) struct ScatterList {
+    device: *mut bindings::ib_device,
     entries: KVec<bindings::scatterlist>,
     /// 0 if nothing is mapped.
     mapped: c_int,
@@ -29,18 +41,23 @@ pub(in crate::verbs) struct ScatterList {
 }
 
 impl ScatterList {
-    /// With room for `depth` pieces.
+    /// A list with room for `depth` entries, for the device of `pd`.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub(in crate::verbs) fn new(depth: u32) -> Result<Self> {
+    ///
+    /// # Safety
+    ///
+    /// The PD stays while the result is used.
+    pub(super) unsafe fn new(pd: &Arc<Pd>, depth: u32) -> Result<Self> {
         let entry = bindings::scatterlist::default();
         let mut entries = KVec::from_elem(entry, depth as usize, GFP_KERNEL)?;
         // SAFETY: An array of that many entries.
         unsafe { bindings::sg_init_table(entries.as_mut_ptr(), depth) };
-        // INVARIANT: Nothing is mapped.
+        // INVARIANT: The PD keeps its device (I1). Nothing is mapped.
         Ok(Self {
+            device: pd.device(),
             entries,
             mapped: 0,
             held: false,
@@ -48,29 +65,23 @@ impl ScatterList {
         })
     }
 
-    /// How many pieces are mapped.
+    /// How many entries are mapped.
     #[inline]
-    pub(in crate::verbs) fn mapped(&self) -> u32 {
+    pub(super) fn mapped(&self) -> u32 {
         self.mapped.cast_unsigned()
     }
 
-    /// Which way the device moves the data that was mapped last.
+    /// The entries, for `ib_map_mr_sg()`.
     #[inline]
-    pub(in crate::verbs) fn direction(&self) -> Direction {
-        self.direction
-    }
-
-    /// The entries, for whoever builds upon the runs that they were mapped to.
-    #[inline]
-    pub(in crate::verbs) fn as_mut_ptr(&mut self) -> *mut bindings::scatterlist {
+    pub(super) fn as_mut_ptr(&mut self) -> *mut bindings::scatterlist {
         self.entries.as_mut_ptr()
     }
 
-    /// Describes the pieces from the front of `bvecs`, starting with `first`, as many as there is
-    /// room for, without `gaps` between them if there may be none. Returns how many, and the one
-    /// after them. Nothing is mapped at the time.
+    /// Describes as many pages from the front of `bvecs`, starting with `first`, as there is room
+    /// for; without `gaps`, up to the first gap. Returns how many entries that takes, and the first
+    /// page that is left. Nothing is mapped at the time.
     #[inline]
-    pub(in crate::verbs) fn fill<'p>(
+    pub(super) fn fill<'p>(
         &mut self,
         first: BVec<'p>,
         bvecs: &mut impl Iterator<Item = BVec<'p>>,
@@ -93,26 +104,21 @@ impl ScatterList {
         (count, Some(bvec))
     }
 
-    /// Maps the first `count` pieces; returns how many runs they are to the device, or `None` if
-    /// they cannot be mapped.
+    /// Maps the first `count` entries; returns to how many runs of bus addresses, or `None` if they
+    /// cannot be mapped.
     ///
     /// # Safety
     ///
-    /// So many pieces are described, and none is mapped. `device` is there, and their memory stays,
-    /// until they are unmapped.
+    /// [`Self::fill`] has described `count` entries, and nothing is mapped. Their memory stays
+    /// until it is unmapped.
     #[inline]
-    pub(in crate::verbs) unsafe fn map(
-        &mut self,
-        device: *mut bindings::ib_device,
-        count: usize,
-        direction: Direction,
-    ) -> Option<c_int> {
-        // CAST: No more than there is room for, which is counted in 32 bits.
+    pub(super) unsafe fn map(&mut self, count: usize, direction: Direction) -> Option<c_int> {
+        // CAST: At most the depth, which is 32 bits.
         let entries = count as c_int;
-        // SAFETY: By this function's contract.
+        // SAFETY: The device stays (I1); the rest by this function's contract.
         let runs = unsafe {
             bindings::rpcrdma_dma_map_sg(
-                device,
+                self.device,
                 self.entries.as_mut_ptr(),
                 entries,
                 direction.as_raw(),
@@ -121,67 +127,65 @@ impl ScatterList {
         if runs <= 0 {
             return None;
         }
-        // INVARIANT: Mapped just now.
+        // INVARIANT: Just mapped.
         self.mapped = entries;
         self.direction = direction;
         Some(runs)
     }
 
-    /// Unmaps what is mapped, and lets go of it.
-    ///
-    /// # Safety
-    ///
-    /// It is mapped for `device`.
+    /// Unmaps what is mapped, and drops the references to its pages.
     #[inline]
-    pub(in crate::verbs) unsafe fn unmap(&mut self, device: *mut bindings::ib_device) {
-        // SAFETY: Mapped with these arguments; the number is that of entries, not of runs.
+    pub(super) fn unmap(&mut self) {
+        // SAFETY: Mapped with these arguments (I2). The count is that of entries, not of runs.
         unsafe {
             bindings::rpcrdma_dma_unmap_sg(
-                device,
+                self.device,
                 self.entries.as_mut_ptr(),
                 self.mapped,
                 self.direction.as_raw(),
             )
         };
-        self.let_go();
+        self.release();
         // INVARIANT: Nothing is mapped, nor held.
         self.mapped = 0;
     }
 
-    /// Keeps the pages until they are unmapped, even if their owner frees them earlier.
-    pub(in crate::verbs) fn hold(&mut self) {
+    /// Holds a reference to each mapped page until it is unmapped.
+    pub(super) fn hold(&mut self) {
         if !self.held {
-            // INVARIANT: They are referred to below.
+            // INVARIANT: The references are taken here.
             self.held = true;
             for page in self.counted_pages() {
-                // SAFETY: Mapped, so that the page is there, by promise P1.
+                // SAFETY: A page that is mapped stays, by the contract of `map`.
                 unsafe { bindings::rpcrdma_get_page(page) };
             }
         }
     }
 
-    fn let_go(&mut self) {
+    /// Drops the references that `hold` took.
+    #[inline]
+    fn release(&mut self) {
         if self.held {
             self.held = false;
             for page in self.counted_pages() {
-                // SAFETY: The reference is from `hold`.
+                // SAFETY: The reference is from `hold` (I3).
                 unsafe { bindings::rpcrdma_put_page(page) };
             }
         }
     }
 
-    /// The pages that are mapped; not those that `kmalloc` takes memory from, which have no count.
-    /// What a page is does not change while it is mapped: buffers from `kmalloc` outlive that.
+    /// The mapped pages that have a reference count: slab pages have none. Which of the two a page
+    /// is does not change while it is mapped, since buffers from `kmalloc` outlive their mapping.
     fn counted_pages(&self) -> impl Iterator<Item = *mut bindings::page> + '_ {
         let mapped = self.entries.iter().take(self.mapped as usize);
         mapped.map(page_of).filter(|&page| {
-            // SAFETY: The page is there, by promise P1, or since it is held.
+            // SAFETY: The page stays, by the contract of `map`, or because it is held.
             unsafe { bindings::rpcrdma_page_is_counted(page) }
         })
     }
 }
 
-/// The low bits of the word say whether the entry is the last of a list.
+/// The low bits of `page_link`, which tell the last entry of a list.
 const MARKS: usize = 0x3;
 
 #[inline]

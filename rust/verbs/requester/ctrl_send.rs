@@ -36,9 +36,9 @@ use crate::{
             ep::{
                 Endpoint,
                 HeldUntilDrained, //
-            }, //
-        },
-        responder::post::set_send, //
+            },
+            send_wr::set_send, //
+        }, //
     }, //
 };
 

@@ -24,6 +24,7 @@ use crate::{
             ep::Endpoint, //
         },
         mr::{
+            exposes::Exposes,
             mapper::MrMapper,
             mr_list::{
                 Mapped,
@@ -31,8 +32,7 @@ use crate::{
                 Registered, //
             },
             mr_pool::MrPool, //
-        },
-        responder::expose::Exposes, //
+        }, //
     }, //
 };
 

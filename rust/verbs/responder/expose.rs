@@ -1,44 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What either end that exposes memory has in common, and exposing the pages of a Reply: regions
-//! that are registered in front of the message that names them.
-
-use kernel::prelude::*;
+//! Posting a message that exposes its pages: MRs that are registered in front of the Send that
+//! names them.
 
 use crate::{
-    bindings,
     lib::pages::Span,
-    trace::trace,
     verbs::{
         endpoint::{
-            completion::{
-                SendWorker, //
-                WcStatus,
-            },
             ep::Endpoint,
-            ops::EndpointOps,
             send_queue::{
                 NotPosted,
                 Permit, //
             }, //
         },
         mr::{
-            fence::{
-                Fenced,
-                QpEnded, //
-            },
+            exposes::Exposes,
             frwr::{
                 Access,
-                MapError,
-                Mr, //
+                MapError, //
             },
             mapper::MrMapper,
             mr_list::{
                 Mapped,
                 MrList,
                 Registered, //
-            },
-            mr_pool::MrPool, //
+            }, //
         }, //
     }, //
 };
@@ -47,38 +33,6 @@ use super::{
     send_ctxt::SendCtxt,
     sender::Responder, //
 };
-
-/// A context that exposes memory to its peer.
-pub(crate) trait Exposes: EndpointOps {
-    /// What waits for an invalidation.
-    type Token: Send + 'static;
-
-    /// Regions have been invalidated, or the queue pair has ended. The send queue's worker.
-    fn invalidated(worker: &SendWorker<'_, Self>, token: Self::Token, how: Result<Fenced, QpEnded>);
-
-    /// A registration has failed; those that succeed do not report. The send queue's worker.
-    fn not_registered(worker: &SendWorker<'_, Self>, how: WcStatus);
-}
-
-impl<U: Send + 'static> MrMapper<U> {
-    /// What maps memory on an open endpoint, each region as many as `pages` pages; once for each
-    /// endpoint. There are no regions yet.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`, `EINVAL` if the endpoint is not open.
-    pub(crate) fn for_endpoint<C: Exposes<Token = U>>(
-        ep: &Endpoint<C>,
-        pages: u32,
-        gaps: bool,
-    ) -> Result<Self> {
-        let pd = ep.pd().ok_or(EINVAL)?;
-        let pool = MrPool::new(pd, pages, gaps, not_registered::<C>)?;
-        // What is posted refers to it.
-        ep.keep(pool.clone())?;
-        Ok(Self::new(pool))
-    }
-}
 
 impl SendCtxt {
     /// Maps the bytes of `spans` for the peer to read; the pages stay in the message.
@@ -121,8 +75,10 @@ impl SendCtxt {
         // Send does so until it has completed.
         let posted = unsafe {
             self.post_behind(ep, permit, bytes, invalidate, |send| {
-                let (first, registered) = mrs.register(send);
+                // First of all: the thread that last posted one of these MRs may still be in
+                // `ib_post_send()`, and follow the link that this changes.
                 exposing = Some(ep.exposing());
+                let (first, registered) = mrs.register(send);
                 keep(registered);
                 first
             })
@@ -130,25 +86,4 @@ impl SendCtxt {
         drop(exposing);
         posted
     }
-}
-
-/// A registration that failed.
-///
-/// # Safety
-///
-/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a region of its pool.
-unsafe extern "C" fn not_registered<C: Exposes>(
-    cq: *mut bindings::ib_cq,
-    wc: *mut bindings::ib_wc,
-) {
-    // SAFETY: By this function's contract.
-    let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
-    // SAFETY: The `cqe` is in a region, which the endpoint keeps.
-    let id = unsafe { (*kernel::container_of!(cqe, Mr<C::Token>, reg_cqe)).id() };
-    trace!(xprtrdma_wc_fastreg(
-        worker.send_cid(id.cast_signed()),
-        wc.status,
-        wc.vendor_err
-    ));
-    C::not_registered(&worker, WcStatus::of(wc.status));
 }

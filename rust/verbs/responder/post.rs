@@ -20,7 +20,8 @@ use crate::{
         send_queue::{
             NotPosted,
             Permit, //
-        }, //
+        },
+        send_wr::set_send, //
     }, //
 };
 
@@ -129,19 +130,6 @@ impl SendCtxt {
             }
         }
     }
-}
-
-/// Makes `wr` a Send, which invalidates the peer's handle `invalidate`.
-#[inline]
-pub(in crate::verbs) fn set_send(wr: &mut bindings::ib_send_wr, invalidate: Option<u32>) {
-    wr.opcode = match invalidate {
-        None => bindings::ib_wr_opcode_IB_WR_SEND,
-        Some(handle) => {
-            // SAFETY: The member that goes with this code; every bit pattern is a handle.
-            *unsafe { wr.ex.invalidate_rkey.as_mut() } = handle;
-            bindings::ib_wr_opcode_IB_WR_SEND_WITH_INV
-        }
-    };
 }
 
 /// The end of a Send, in the send completion queue's worker.

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A context that exposes memory: what the completions of registrations and invalidations call.
+//!
+//! C: frwr_ops.c, frwr_wc_fastreg()
+
+use kernel::prelude::*;
+
+use crate::{
+    bindings,
+    trace::trace,
+    verbs::endpoint::{
+        completion::{
+            SendWorker,
+            WcStatus, //
+        },
+        ep::Endpoint,
+        ops::EndpointOps, //
+    }, //
+};
+
+use super::{
+    mapper::MrMapper,
+    mr_alloc::{
+        Mr,
+        MrSpec, //
+    },
+    mr_pool::MrPool,
+    proof::{
+        Fenced,
+        QpEnded, //
+    }, //
+};
+
+/// A context that exposes memory to its peer.
+pub(crate) trait Exposes: EndpointOps {
+    /// What waits for an invalidation.
+    type Token: Send + 'static;
+
+    /// MRs have been invalidated, or the QP is in the error state. The send queue's worker.
+    fn invalidated(worker: &SendWorker<'_, Self>, token: Self::Token, how: Result<Fenced, QpEnded>);
+
+    /// A registration has failed; those that succeed do not report. The send queue's worker.
+    fn not_registered(worker: &SendWorker<'_, Self>, status: WcStatus);
+}
+
+impl<W: Send + 'static> MrMapper<W> {
+    /// Maps memory on an open endpoint, up to `pages` pages with each MR. There are no MRs yet.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, `EINVAL` if the endpoint is not open.
+    pub(crate) fn for_endpoint<C: Exposes<Token = W>>(
+        ep: &Endpoint<C>,
+        pages: u32,
+        gaps: bool,
+    ) -> Result<Self> {
+        let pd = ep.pd().ok_or(EINVAL)?;
+        let spec = MrSpec {
+            depth: pages,
+            gaps,
+            reg_done: not_registered::<C>,
+        };
+        let pool = MrPool::new(pd, spec)?;
+        // Posted work requests refer to the pool.
+        ep.keep(pool.clone())?;
+        Ok(Self::new(pool))
+    }
+}
+
+/// Completion of a registration that failed.
+///
+/// # Safety
+///
+/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for an MR of a pool that
+/// [`MrMapper::for_endpoint`] made for that endpoint.
+unsafe extern "C" fn not_registered<C: Exposes>(
+    cq: *mut bindings::ib_cq,
+    wc: *mut bindings::ib_wc,
+) {
+    // SAFETY: By this function's contract.
+    let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
+    // SAFETY: The CQE is that of a registration, whose MR stays until the queues are drained.
+    let id = unsafe { Mr::<C::Token>::of_reg_cqe(cqe).as_ref() }.id();
+    trace!(xprtrdma_wc_fastreg(
+        worker.send_cid(id.cast_signed()),
+        wc.status,
+        wc.vendor_err
+    ));
+    C::not_registered(&worker, WcStatus::of(wc.status));
+}
