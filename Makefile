@@ -67,7 +67,7 @@ shell: ## open a shell in a virtual machine with the module
 
 clean: ## remove build products, and all results in out/
 	@if [ -n "$(KDIR)" ] || { tools/env/make found && [ -d .$(apart) ]; }; then $(kbuild) clean; fi
-	rm -rf tools/host/target tools/fuzz/target tools/conformance/target out
+	rm -rf tools/host/target tools/fuzz/target tools/conformance/target tools/rooms/target out
 
 # The kernel's own messages for these two mistakes do not name the cause.
 kernel-tree:
