@@ -38,7 +38,7 @@ pub(super) struct Inflight {
     /// What the other regions are.
     pub(super) offer: ReplyPlan,
     /// What kind of Call it is, if its Reply may be long: see
-    /// [`ReplyHistories`](super::habits::Habits).
+    /// [`ReplyHistories`](super::reply_history::ReplyHistories).
     pub(super) procedure: u32,
 }
 

@@ -153,7 +153,7 @@ impl Limits {
     ///
     /// # Errors
     ///
-    /// What the device [lacks](Lack).
+    /// What the device [does not support](Unsupported).
     pub(super) fn for_device(
         device: &DeviceAttrs,
         slots: u32,

@@ -55,9 +55,9 @@ impl SingleWriter {
 ///
 /// # Invariants
 ///
-/// They are added to by nobody but the holder of the send lock (`XPRT_LOCKED`), which is who has
-/// the [`RequestSender`](crate::verbs::Sender). The lock also makes what one holder has stored
-/// visible to the next.
+/// Only the holder of the send lock (`XPRT_LOCKED`), which also has the
+/// [`RequestSender`](crate::verbs::RequestSender), writes to them. The lock makes the stores of one
+/// holder visible to the next.
 #[repr(align(64))]
 pub(super) struct SendStats {
     /// Segments of Read chunks.

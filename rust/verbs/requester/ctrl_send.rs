@@ -2,7 +2,7 @@
 
 //! Short messages that do not wait for the right to send.
 //!
-//! Whoever has the [`RequestSender`](super::Sender) may sleep, so that a completion handler cannot
+//! Whoever has the [`RequestSender`](super::sender::RequestSender) may sleep, so that a completion handler cannot
 //! wait for it. What a handler has to say goes by messages that were made for that when the
 //! connection was, and that have entries of the Send Queue to themselves. Each reports its end, and
 //! is idle again.

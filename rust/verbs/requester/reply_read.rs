@@ -129,7 +129,7 @@ impl<P: Send + 'static> ReplyReads<P> {
         pin_init!(Self {
             send_queue <- SendQueue::new(),
             idle <- Pool::new(),
-            line <- new_spinlock!(Line { first: None, rest: Queue::new() }, "ReplyPulls::line"),
+            line <- new_spinlock!(Line { first: None, rest: Queue::new() }, "ReplyReads::line"),
             stranded: Stack::new(),
         })
     }

@@ -140,7 +140,7 @@ impl RwChain {
     /// Prepares the transfer of `bvecs`, about `count` of them, to or from `remote`; returns how
     /// many bytes they are. If there is no piece, nothing is added.
     ///
-    /// Each piece [adjoins](Piece::adjoins) the one before it: the core may map them to a single
+    /// Each piece [adjoins](BVec::adjoins) the one before it: the core may map them to a single
     /// run of addresses of an IOMMU, and takes it for an error if that cannot be.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 //! RDMA Read and Write: work requests that the RDMA core prepares for whatever the device demands.
 //!
 //! A [`RwCtxt`] moves bytes between one segment of a peer's memory and a run of pieces of this
-//! end's, which it does not own: see [`RwChain`](super::transfers::Transfers), in which transfers
+//! end's, which it does not own: see [`RwChain`](super::rw_chain::RwChain), in which transfers
 //! are collected.
 
 use core::{
