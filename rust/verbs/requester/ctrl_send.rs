@@ -2,10 +2,10 @@
 
 //! Short messages that do not wait for the right to send.
 //!
-//! Whoever has the [`RequestSender`](super::sender::RequestSender) may sleep, so that a completion handler cannot
-//! wait for it. What a handler has to say goes by messages that were made for that when the
-//! connection was, and that have entries of the Send Queue to themselves. Each reports its end, and
-//! is idle again.
+//! The holder of the [`RequestSender`](super::sender::RequestSender) may sleep, so a completion
+//! handler cannot wait for it. Handlers send messages from a pool that is allocated with the
+//! connection and has reserved entries of the Send Queue. Each message is signaled, and is idle
+//! again when it completes.
 
 use kernel::{
     prelude::*,

@@ -47,8 +47,8 @@ pub(crate) trait Requester: Exposes {
     /// closed. The send queue's worker.
     fn sent(worker: &SendWorker<'_, Self>, how: WcStatus);
 
-    /// A message of [`CtrlSendPool`](super::ctrl_send::CtrlSendPool) was sent, or failed, and is idle
-    /// again. Runs in the worker of the send queue.
+    /// A message of [`CtrlSendPool`](super::ctrl_send::CtrlSendPool) was sent, or failed, and is
+    /// idle again. Runs in the worker of the send queue.
     fn ctrl_sent(worker: &SendWorker<'_, Self>, how: WcStatus);
 }
 
