@@ -91,8 +91,8 @@ unsafe impl<T: Send> Send for NewXprt<T> {}
 impl<T: Send + Sync + 'static> NewXprt<T> {
     /// # Safety
     ///
-    /// The class is registered, `serv` and `net` are valid and outlive the transport, or are kept by
-    /// it; `ops` expects a transport of this type.
+    /// The class is registered. `serv` and `net` are valid, and outlive the transport or are kept
+    /// by it. `ops` expects a transport of this type.
     pub(super) unsafe fn new(
         ops: &'static bindings::svc_xprt_ops,
         serv: *mut bindings::svc_serv,
