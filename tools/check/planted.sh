@@ -155,9 +155,9 @@ rule_test_conformance() {
 		conformance/r1.toml: R1-1-9: no reason is given
 		from-xprtrdma.csv: rpc_rdma.c, nothing: not in rpc_rdma.c
 		from-xprtrdma.csv: rpc_rdma.c, rpcrdma_marshal_req: there is no item absent in rust/wire/a.rs
-		from-xprtrdma.csv: rpc_rdma.c, rpcrdma_reply_handler: neither a file nor a reason
+		from-xprtrdma.csv: rpc_rdma.c, rpcrdma_reply_handler: has neither a file nor a reason
 		rust/wire/a.rs: C: rpc_rdma.c: from-xprtrdma.csv has no row for here with this file
-		rust/wire/a.rs: C: rpc_rdma.c: not like "C: frwr_ops.c, frwr_map(), struct rpcrdma_mr"
+		rust/wire/a.rs: C: rpc_rdma.c: expected the form "C: frwr_ops.c, frwr_map(), struct rpcrdma_mr"
 		tools/probe/p.c: R1-9-9: there is no such requirement
 	END
 	rm -r "$tree"

@@ -37,13 +37,13 @@ pub(super) fn rows(tables: &Tables, tree: &Tree, kernel: Option<&Path>, findings
             }
         }
         if !seen.insert((c_file, c_name, file, item)) {
-            errors.push("twice".into());
+            errors.push("has two rows".into());
         }
         if !file.is_empty() {
             let item = Some(item.as_str()).filter(|item| !item.is_empty());
             errors.extend(tree.find(file, item).err());
         } else if !item.is_empty() || note.is_empty() {
-            errors.push("neither a file nor a reason".into());
+            errors.push("has neither a file nor a reason".into());
         }
         for error in errors {
             findings.add(PORTS, &format!("{c_file}, {c_name}"), error);
@@ -64,7 +64,7 @@ pub(super) fn headers(tables: &Tables, tree: &Tree, findings: &mut Findings) {
                 findings.add(
                     path,
                     &format!("C: {line}"),
-                    format_args!("not like \"{example}\""),
+                    format_args!("expected the form \"{example}\""),
                 );
                 continue;
             };
