@@ -6,18 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::module::{CratePath, Module};
 
-/// That one file uses another.
+/// A use of one file by another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Import {
     /// The module that imports.
     pub(crate) from: CratePath,
     /// The module that it imports from.
     pub(crate) to: CratePath,
-    /// The file and line that show it.
+    /// The file and line of the use.
     pub(crate) place: String,
     /// The item, as the code names it.
     pub(crate) item: String,
-    /// A call of a method that another file adds to a type, for which no import is needed.
+    /// A call of a method that `to` adds to a type of another file. It needs no import.
     pub(crate) hidden: bool,
 }
 
@@ -63,8 +63,8 @@ fn defining(modules: &BTreeMap<CratePath, Module>, path: &[String]) -> Option<Cr
     None
 }
 
-/// Calls of methods that a file adds to a type of another file. Only names that a single file
-/// defines as a method count: of others nothing can be said without types.
+/// Finds calls of methods that a file adds to a type of another file. A call does not show the type,
+/// so only methods whose name is unique are considered.
 fn hidden(modules: &BTreeMap<CratePath, Module>) -> Vec<Import> {
     let mut by_name: BTreeMap<&str, Vec<(&CratePath, &str)>> = BTreeMap::new();
     for (at, module) in modules {
@@ -81,7 +81,7 @@ fn hidden(modules: &BTreeMap<CratePath, Module>) -> Vec<Import> {
             continue;
         }
         for (from, module) in modules {
-            // Only files of the same room can be part of the same circle unseen.
+            // Between rooms such a call needs an import of the type, which the rules check.
             if from == *to || from.first() != to.first() {
                 continue;
             }

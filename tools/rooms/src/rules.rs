@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The rules of `rooms.toml`, and what breaks them.
+//! The rules of `rooms.toml`, and the checks for violations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::graph::Import;
 use crate::module::{CratePath, Module};
 
-/// The most files that may be part of any circle.
+/// The number of files that may be in circles, in all cores together.
 const MOST_IN_CIRCLES: usize = 12;
 
 #[derive(Deserialize)]
@@ -29,7 +29,7 @@ struct Core {
     reason: String,
 }
 
-/// The rules as they are written.
+/// The contents of `rooms.toml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rules {
@@ -58,7 +58,7 @@ impl Rules {
         Ok(rules)
     }
 
-    /// The room of a module: that with the longest name.
+    /// The room of a module. If several match, the one with the longest name.
     fn room_of(&self, module: &[String]) -> Option<&Room> {
         self.room
             .iter()
@@ -69,9 +69,9 @@ impl Rules {
             .max_by_key(|room| room.name.len())
     }
 
-    /// Imports from rooms that the importing room may not use. A room that is no room here but has
-    /// wings (`verbs`) stands for its re-exports, and for all its wings.
-    pub(crate) fn arrows(&self, imports: &BTreeSet<Import>) -> Vec<String> {
+    /// Reports imports that the rules do not allow. In `imports`, a name that has only wings
+    /// (`verbs`) allows its re-exports and all its wings.
+    pub(crate) fn forbidden(&self, imports: &BTreeSet<Import>) -> Vec<String> {
         let mut found = Vec::new();
         for import in imports.iter().filter(|import| !import.hidden) {
             let Some(from) = self.room_of(&import.from) else {
@@ -79,7 +79,7 @@ impl Rules {
             };
             let to = self.room_of(&import.to);
             let to = to.map_or_else(|| import.to.join("/"), |room| room.name.clone());
-            // The root of a wing's own room holds declarations alone.
+            // An empty path is the crate root, for `THIS_MODULE`.
             let allowed = to == from.name
                 || to.is_empty()
                 || from.imports.iter().any(|on| {
@@ -99,7 +99,8 @@ impl Rules {
         self.room.iter().any(|room| room.name == name)
     }
 
-    /// Circles of files that no core allows, cores that are none, and too many files in circles.
+    /// Reports circles of files that no core allows, files of cores that are in no circle, cores
+    /// without a reason, and more than [`MOST_IN_CIRCLES`] files in circles.
     pub(crate) fn circles(
         &self,
         imports: &BTreeSet<Import>,
@@ -140,11 +141,11 @@ impl Rules {
         }
         for (i, core) in self.core.iter().enumerate() {
             if core.reason.trim().is_empty() {
-                found.push(format!("a core without a reason: {:?}", core.files));
+                found.push(format!("a [[core]] has no reason: {:?}", core.files));
             }
             for file in &core.files {
                 if !met.contains(&(i, file.clone())) {
-                    found.push(format!("{file}: named as part of a core, and in no circle"));
+                    found.push(format!("{file}: is in a [[core]], but in no circle"));
                 }
             }
         }
