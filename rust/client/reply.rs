@@ -56,13 +56,13 @@ enum Outcome {
 pub(super) fn received(worker: &RecvWorker<'_, ClientEp>, recv: RecvBuf<()>, status: RecvStatus) {
     let this = worker.context();
     this.recv_queue.completed();
-    let RecvStatus::Received { bytes, invalidated } = status else {
+    let RecvStatus::Received { len, invalidated } = status else {
         // The buffer is dropped: a queue that has failed posts no more.
         this.recv_failed();
         return;
     };
     this.shared.xprt.reset_backoff();
-    match classify(worker, recv.bytes(bytes), invalidated) {
+    match classify(worker, recv.bytes(len), invalidated) {
         Outcome::Nothing => {
             this.shared.recv_pool.put(recv);
             this.refill(worker);
@@ -74,10 +74,10 @@ pub(super) fn received(worker: &RecvWorker<'_, ClientEp>, recv: RecvBuf<()>, sta
         }
         Outcome::Pull(rpc, done) => {
             this.refill(worker);
-            reply_read::start(worker, rpc, done, recv, bytes);
+            reply_read::start(worker, rpc, done, recv, len);
         }
         Outcome::BackchannelCall { xid, start } => {
-            backchannel::call(worker, recv, xid, start, bytes - start);
+            backchannel::call(worker, recv, xid, start, len - start);
             this.refill(worker);
         }
     }

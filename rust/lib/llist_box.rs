@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A box with a [`Link`] in front of what is in it, so that it can be in a list.
+//! A box with a [`Link`] beside its content, to be kept in a list of [`llist`](super::llist).
+//!
+//! A [`KBox`] of a type that has a link can be in such a list too. This box adds the link to any
+//! type, and lets work requests refer to the content by a raw pointer.
 
 use core::{
     mem::{
@@ -26,7 +29,7 @@ use super::llist::{
 
 #[repr(C)]
 struct Node<T> {
-    /// First, so that a pointer to it is a pointer to the whole.
+    /// The first member: a pointer to it is a pointer to the node.
     link: Link,
     content: T,
 }
@@ -35,13 +38,15 @@ struct Node<T> {
 ///
 /// # Invariants
 ///
-/// Points to a `Node` from `KBox` that nobody else can reach.
+/// - I1: The pointer is to a `Node` that was allocated by `KBox`.
+/// - I2: The box owns the node: no other pointer to it is used while the box exists.
 pub(crate) struct LlistBox<T>(NonNull<Node<T>>);
 
-// SAFETY: Owns what it points to, like a box.
+// SAFETY: The box owns its content, and `KBox` may be freed on any thread.
 unsafe impl<T: Send> Send for LlistBox<T> {}
 
-// SAFETY: `link` is the first member of the object, which only its owner reaches.
+// SAFETY: `link` is part of the node, which `into_link` does not free or move, and which the box
+// owns (I2).
 unsafe impl<T> Linked for LlistBox<T> {
     #[inline]
     fn into_link(self) -> NonNull<Link> {
@@ -50,79 +55,91 @@ unsafe impl<T> Linked for LlistBox<T> {
 
     #[inline]
     unsafe fn from_link(link: NonNull<Link>) -> Self {
-        // INVARIANT: By the contract of this function.
+        // INVARIANT: I1, I2: by this function's contract.
         Self(link.cast())
     }
 }
 
-/// Memory for an object that is still to come.
+/// The memory for a [`LlistBox`].
 pub(crate) struct UninitBox<T>(KBox<MaybeUninit<Node<T>>>);
 
 impl<T> UninitBox<T> {
-    /// Puts the object in.
+    /// Writes `content` to the memory.
     #[inline]
-    pub(crate) fn fill(self, content: T) -> LlistBox<T> {
+    pub(crate) fn write(self, content: T) -> LlistBox<T> {
         let link = Link::new();
         let node = KBox::write(self.0, Node { link, content });
-        // INVARIANT: Nobody else has a pointer to it.
+        // INVARIANT: I1, I2: the node comes from a `KBox`, which gives it up.
         LlistBox(NonNull::from(KBox::leak(node)))
     }
 }
 
 impl<T> LlistBox<T> {
-    /// Allocates memory for an object.
+    /// Allocates the memory for an object.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
     #[inline]
-    pub(crate) fn uninit(flags: Flags) -> Result<UninitBox<T>> {
+    pub(crate) fn new_uninit(flags: Flags) -> Result<UninitBox<T>> {
         Ok(UninitBox(KBox::new_uninit(flags)?))
     }
 
-    /// The object whose link this is.
+    /// The content of the box that `link` is part of, like `llist_entry()`.
     ///
     /// # Safety
     ///
-    /// `link` comes from [`Linked::into_link`] of this type, and has not been taken back.
+    /// `link` comes from [`Linked::into_link`] of this type and was not converted back since.
     #[inline]
-    pub(crate) unsafe fn at(link: NonNull<Link>) -> NonNull<T> {
+    pub(crate) unsafe fn entry(link: NonNull<Link>) -> NonNull<T> {
         let node = link.cast::<Node<T>>().as_ptr();
-        // SAFETY: By this function's contract; a member of a valid object is not at null.
+        // SAFETY: The node is valid by this function's contract, so its member is not at null.
         unsafe { NonNull::new_unchecked(&raw mut (*node).content) }
     }
 
-    /// The object, for work requests that refer to it.
+    /// A pointer to the content, for work requests that refer to it.
+    #[inline]
+    pub(crate) fn as_non_null(&self) -> NonNull<T> {
+        // SAFETY: The node is valid (I1).
+        unsafe { Self::entry(self.0.cast()) }
+    }
+
+    /// A pointer to the content, for work requests that refer to it.
     #[inline]
     pub(crate) fn as_ptr(&self) -> *mut T {
-        // SAFETY: Owned, by the type's invariants.
-        unsafe { &raw mut (*self.0.as_ptr()).content }
+        self.as_non_null().as_ptr()
     }
 
-    /// Gives the object up.
+    /// Converts the box to a pointer to its content. [`Self::from_raw`] reverts this.
+    #[inline]
+    pub(crate) fn into_non_null(self) -> NonNull<T> {
+        mem::ManuallyDrop::new(self).as_non_null()
+    }
+
+    /// Converts the box to a pointer to its content. [`Self::from_raw`] reverts this.
     #[inline]
     pub(crate) fn into_raw(self) -> *mut T {
-        mem::ManuallyDrop::new(self).as_ptr()
+        self.into_non_null().as_ptr()
     }
 
-    /// Takes the object back.
+    /// Converts a pointer to the content back to the box.
     ///
     /// # Safety
     ///
-    /// `content` comes from [`Self::into_raw`], and this is its only way back.
+    /// `content` comes from [`Self::into_raw`] or [`Self::into_non_null`], and each pointer is
+    /// converted back at most once.
     #[inline]
     pub(crate) unsafe fn from_raw(content: *mut T) -> Self {
-        // SAFETY: By this function's contract it is the content of a `Node`.
-        // INVARIANT: Nobody else has a pointer to that, by the same.
+        // SAFETY: `content` is the member of a node by this function's contract.
+        // INVARIANT: I1, I2: by the same.
         Self(unsafe { NonNull::new_unchecked(kernel::container_of!(content, Node<T>, content)) })
     }
 
-    /// Moves the object out.
+    /// Moves the content out of the box.
     #[inline]
     pub(crate) fn into_inner(self) -> T {
         let node = mem::ManuallyDrop::new(self).0.as_ptr();
-        // SAFETY: From `KBox`, and unreachable otherwise, by the type's invariants; not dropped
-        // again.
+        // SAFETY: The node comes from a `KBox` (I1), and its owner is not dropped.
         KBox::into_inner(unsafe { KBox::from_raw(node) }).content
     }
 }
@@ -132,22 +149,22 @@ impl<T> Deref for LlistBox<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: Owned, by the type's invariants.
-        &unsafe { self.0.as_ref() }.content
+        // SAFETY: The box owns the node (I1, I2).
+        unsafe { self.as_non_null().as_ref() }
     }
 }
 
 impl<T> DerefMut for LlistBox<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: Owned, by the type's invariants; the link is not touched.
-        unsafe { &mut (*self.0.as_ptr()).content }
+        // SAFETY: The box owns the node (I1, I2). The reference does not cover the link.
+        unsafe { self.as_non_null().as_mut() }
     }
 }
 
 impl<T> Drop for LlistBox<T> {
     fn drop(&mut self) {
-        // SAFETY: From `KBox`, and unreachable otherwise, by the type's invariants.
+        // SAFETY: The node comes from a `KBox` (I1), and its owner is dropped.
         drop(unsafe { KBox::from_raw(self.0.as_ptr()) });
     }
 }

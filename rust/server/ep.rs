@@ -309,8 +309,8 @@ impl EndpointOps for ServerEp {
     #[inline]
     fn trace_received(ep: &Endpoint<Self>, serial: i32, status: &RecvStatus, vendor_err: u32) {
         match *status {
-            RecvStatus::Received { bytes, .. } => {
-                trace!(svcrdma_wc_recv(ep.recv_cid(serial), bytes as u32));
+            RecvStatus::Received { len, .. } => {
+                trace!(svcrdma_wc_recv(ep.recv_cid(serial), len as u32));
             }
             RecvStatus::Flushed => trace!(svcrdma_wc_recv_flush(
                 ep.recv_cid(serial),
@@ -326,7 +326,7 @@ impl EndpointOps for ServerEp {
     fn received(worker: &RecvWorker<'_, Self>, mut buffer: Buffer, status: RecvStatus) {
         let this = worker.context();
         let standing = this.receives.ended();
-        let RecvStatus::Received { bytes, invalidated } = status else {
+        let RecvStatus::Received { len, invalidated } = status else {
             this.receives.recycle(buffer);
             this.close();
             return;
@@ -339,7 +339,7 @@ impl EndpointOps for ServerEp {
             return;
         }
         let call = &mut buffer.user_mut().call;
-        call.bytes = bytes;
+        call.bytes = len;
         call.invalidated = invalidated;
         let mut incoming = this.incoming.lock();
         incoming.fresh.push(buffer);

@@ -66,7 +66,7 @@ rule_test_imports() {
 		impl Ep { fn receives(&self) {} }
 	END
 	echo 'pub(crate) fn pad() {}' >"$tree/rust/wire.rs"
-	diff - <(tools/rooms/run --root "$tree" 2>&1) <<-'END'
+	diff - <(tools/rooms/run --root "$tree" 2>&1 | grep -v "named as part of a core") <<-'END'
 		rust/client/a.rs:1: client may not import server (server::ServerEp)
 		rust/verbs/device/pd.rs:1: verbs/device may not import verbs/mr (verbs::Mr)
 		rust/verbs/mr/frwr.rs:2: verbs/mr may not import wire (wire::pad)

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The connection manager's vocabulary: what it reports and what it is told.
+//! Events of the connection manager, and the parameters of a connection.
+//!
+//! C header: [`include/rdma/rdma_cm.h`](srctree/include/rdma/rdma_cm.h)
 
 use core::{
     cell::Cell,
+    ptr::NonNull,
     slice, //
 };
 
@@ -11,58 +14,53 @@ use kernel::prelude::*;
 
 use crate::bindings;
 
-use super::{
-    ep::{
-        Endpoint,
-        EndpointBox, //
-    },
-    ops::EndpointOps, //
-};
-
-/// What the connection manager reports about an identifier.
+/// An event of a cm_id.
 #[derive(Clone, Copy)]
 pub(crate) enum CmEvent<'a> {
-    /// The address leads to a device; the endpoint can be opened.
+    /// A device reaches the address: the endpoint can be opened.
     AddrResolved,
-    /// No device leads to the address, or nobody there says where it is.
+    /// The address cannot be resolved: no device reaches it, or the neighbour does not answer.
     AddrError {
-        /// There is a device, and nobody answers.
+        /// A device reaches the address, and the neighbour does not answer.
         unanswered: bool,
     },
-    /// The route is known; the endpoint can be connected.
+    /// The route is known: the endpoint can be connected.
     RouteResolved,
-    /// There is no route.
+    /// There is no route to the address.
     RouteError,
-    /// The peer answered.
+    /// The connection is established.
     Established {
-        /// The peer's private data, as long as the fabric says; possibly with padding behind it.
+        /// The peer's private data. Its length is that of the fabric's message, so padding may
+        /// follow the data.
         private_data: &'a [u8],
-        /// RDMA Reads that the peer answers at a time, as seen from here: how many may be started.
+        /// The number of RDMA Reads that the peer answers at a time, hence that this end may
+        /// have outstanding.
         reads: u8,
     },
-    /// The connection could not be made.
+    /// The connection could not be established.
     ConnectError,
     /// The peer does not answer.
     Unreachable,
-    /// The peer refused; `stale` if only because it still holds an old connection.
+    /// The peer rejected the connection.
     Rejected {
-        /// Whether another attempt is likely to be taken.
+        /// The peer still has an older connection with the same QP. Another attempt is likely to
+        /// succeed.
         stale: bool,
     },
-    /// The connection ended.
+    /// The connection has ended.
     Disconnected,
-    /// The address moved to another device.
+    /// The address has moved to another device.
     AddrChange,
-    /// The device is about to go.
+    /// The device is about to be removed.
     DeviceRemoval,
-    /// Anything else.
+    /// Any other event.
     Other,
 }
 
 impl CmEvent<'_> {
     /// # Safety
     ///
-    /// `event` is what the connection manager passed to a handler that is still running.
+    /// `event` is the argument of a CM event handler that has not returned.
     pub(in crate::verbs) unsafe fn from_raw(event: &bindings::rdma_cm_event) -> CmEvent<'_> {
         let status = event.status;
         match event.event {
@@ -73,10 +71,10 @@ impl CmEvent<'_> {
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_ROUTE_RESOLVED => CmEvent::RouteResolved,
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_ROUTE_ERROR => CmEvent::RouteError,
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_ESTABLISHED => {
-                // SAFETY: By this function's contract; this event carries connection parameters.
+                // SAFETY: `param.conn` is the union member of this event.
                 let conn = unsafe { event.param.conn.as_ref() };
                 CmEvent::Established {
-                    // SAFETY: As above.
+                    // SAFETY: `conn` is part of an event whose handler has not returned.
                     private_data: unsafe { private_data(conn) },
                     reads: conn.initiator_depth,
                 }
@@ -97,27 +95,28 @@ impl CmEvent<'_> {
 
 /// # Safety
 ///
-/// `conn` comes with an event whose handler is still running.
+/// `conn` is part of an event whose handler has not returned.
 unsafe fn private_data(conn: &bindings::rdma_conn_param) -> &[u8] {
     if conn.private_data.is_null() {
         return &[];
     }
-    // SAFETY: The connection manager vouches for pointer and length until the handler returns.
+    // SAFETY: The CM keeps `private_data_len` bytes at this address until the handler returns.
     unsafe { slice::from_raw_parts(conn.private_data.cast(), conn.private_data_len.into()) }
 }
 
-/// What one end proposes, or accepts, for a connection.
+/// The parameters that one end proposes, or accepts, for a connection.
 #[derive(Clone, Copy)]
 pub(crate) struct ConnParam<'a> {
-    /// RDMA Reads that this end answers at a time.
+    /// The number of RDMA Reads that this end answers at a time.
     pub(crate) responder_resources: u8,
-    /// RDMA Reads that this end starts at a time.
+    /// The number of RDMA Reads that this end may have outstanding.
     pub(crate) initiator_depth: u8,
     /// Transport retries, 0 to 7.
     pub(crate) retry_count: u8,
-    /// Retries when the peer has no Receive posted, 0 to 7.
+    /// Retries after an RNR NAK (the peer has no Receive posted), 0 to 7.
     pub(crate) rnr_retry_count: u8,
-    /// RFC 8797's message; at most 56 bytes fit when connecting, 196 when accepting.
+    /// The private message of RFC 8797. At most 56 bytes fit into a connection request, 196 into
+    /// its acceptance.
     pub(crate) private_data: &'a [u8],
 }
 
@@ -134,17 +133,17 @@ impl ConnParam<'_> {
     }
 }
 
-/// A peer that wants to connect to a listening endpoint.
+/// A connection request to a listening endpoint.
 ///
-/// Its request is dropped unless [`IncomingConnection::into_endpoint`] takes it: it gets no answer,
-/// and asks again, or is refused over iWARP.
+/// A request that is dropped is not answered by the CM of InfiniBand and RoCE, so the peer repeats
+/// it. The CM of iWARP rejects it. `IncomingConnection::into_endpoint` takes the request.
 ///
 /// # Invariants
 ///
-/// `id` and `conn` are those of a connection request whose handler is still running. The handler
-/// gives `id` up to the endpoint if `taken` is set when it returns.
+/// - I1: `id` and `conn` are those of a connection request whose handler has not returned.
+/// - I2: If `taken` is set when the handler returns, the cm_id belongs to the endpoint.
 pub(crate) struct IncomingConnection<'a> {
-    id: *mut bindings::rdma_cm_id,
+    id: NonNull<bindings::rdma_cm_id>,
     conn: &'a bindings::rdma_conn_param,
     taken: &'a Cell<bool>,
 }
@@ -152,49 +151,38 @@ pub(crate) struct IncomingConnection<'a> {
 impl<'a> IncomingConnection<'a> {
     /// # Safety
     ///
-    /// `id` and `conn` are those of a connection request whose handler is still running, and that
-    /// handler gives `id` up to the endpoint if `taken` is set when it returns.
-    pub(in crate::verbs) unsafe fn new(
-        id: *mut bindings::rdma_cm_id,
+    /// `id` and `conn` are those of a connection request whose handler has not returned. If `taken`
+    /// is set when that handler returns, it leaves `id` to the endpoint.
+    pub(super) unsafe fn new(
+        id: NonNull<bindings::rdma_cm_id>,
         conn: &'a bindings::rdma_conn_param,
         taken: &'a Cell<bool>,
     ) -> Self {
-        // INVARIANT: By this function's contract.
+        // INVARIANT: I1, I2: by this function's contract.
         Self { id, conn, taken }
     }
 
-    /// The peer's private data, possibly with padding behind it.
+    /// Takes the cm_id of the request. The handler does not destroy it.
+    pub(super) fn into_id(self) -> NonNull<bindings::rdma_cm_id> {
+        self.taken.set(true);
+        self.id
+    }
+
+    /// The peer's private data. Padding may follow the data.
     pub(crate) fn private_data(&self) -> &[u8] {
-        // SAFETY: By the type's invariants.
+        // SAFETY: By I1.
         unsafe { private_data(self.conn) }
     }
 
-    /// RDMA Reads that the peer answers at a time, as seen from here: how many may be started.
+    /// The number of RDMA Reads that the peer answers at a time, hence that this end may have
+    /// outstanding.
     pub(crate) fn initiator_depth(&self) -> u8 {
         self.conn.initiator_depth
     }
 
-    /// RDMA Reads that the peer starts at a time, as seen from here: how many should be answered.
+    /// The number of RDMA Reads that the peer may have outstanding, hence that this end should
+    /// answer at a time.
     pub(crate) fn responder_resources(&self) -> u8 {
         self.conn.responder_resources
-    }
-
-    /// Takes the connection, to be opened and accepted later.
-    ///
-    /// The result must outlive the request's handler: store it, do not drop it there.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`, or what `context` reports; the request is then dropped.
-    pub(crate) fn into_endpoint<C: EndpointOps>(
-        self,
-        context: impl PinInit<C, Error>,
-    ) -> Result<EndpointBox<C>> {
-        let endpoint = Endpoint::allocate(context)?;
-        // SAFETY: The identifier is ours from here on, by the type's invariants, and the handler's
-        // mutex is held, so that no event can be delivered while its context changes.
-        let endpoint = unsafe { endpoint.adopt(self.id) };
-        self.taken.set(true);
-        Ok(endpoint)
     }
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! An endpoint's identifier: what the connection manager is asked for, and what it knows of device
-//! and addresses. It answers by events.
+//! Requests of an endpoint to the connection manager, which answers by events.
+//!
+//! C: verbs.c, rpcrdma_create_id()
+//!
+//! C header: [`include/rdma/rdma_cm.h`](srctree/include/rdma/rdma_cm.h)
 
 use core::ptr;
 
@@ -23,20 +26,43 @@ use crate::{
 };
 
 use super::{
-    cm_event::ConnParam,
+    cm_event::{
+        ConnParam,
+        IncomingConnection, //
+    },
     ep::{
+        CmId,
         Endpoint,
         EndpointBox, //
     },
     ops::EndpointOps, //
 };
 
-impl<C: EndpointOps> Endpoint<C> {
-    /// An endpoint that listens on `addr`, for that address family only.
+impl IncomingConnection<'_> {
+    /// Takes the request. The new endpoint can be opened and accepted later.
+    ///
+    /// The caller must not drop the endpoint in the handler of the request: the drop waits for that
+    /// handler.
     ///
     /// # Errors
     ///
-    /// `EADDRINUSE` and others from the connection manager, `ENOMEM`.
+    /// `ENOMEM`, or the error of `context`. The request is then dropped.
+    pub(crate) fn into_endpoint<C: EndpointOps>(
+        self,
+        context: impl PinInit<C, Error>,
+    ) -> Result<EndpointBox<C>> {
+        // SAFETY: The handler leaves the cm_id to the endpoint. It delivers no event before the
+        // handler returns, which holds its handler lock.
+        Endpoint::with_id(context, || Ok(unsafe { CmId::from_raw(self.into_id()) }))
+    }
+}
+
+impl<C: EndpointOps> Endpoint<C> {
+    /// Creates an endpoint that listens on `addr`, for the family of that address only.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, or the CM's error, among them `EADDRINUSE`.
     pub(crate) fn listen(
         net: Net,
         addr: &SockAddr,
@@ -45,7 +71,8 @@ impl<C: EndpointOps> Endpoint<C> {
     ) -> Result<EndpointBox<C>> {
         let endpoint = Self::create(net, context)?;
         let id = endpoint.id();
-        // SAFETY: The identifier is valid; the address is copied. C's prototype lacks a `const`.
+        // SAFETY: The cm_id is valid. `rdma_bind_addr` copies the address, although its prototype
+        // lacks a `const`.
         unsafe {
             to_result(bindings::rdma_set_afonly(id, 1))?;
             to_result(bindings::rdma_bind_addr(id, addr.as_ptr().cast_mut()))?;
@@ -54,47 +81,48 @@ impl<C: EndpointOps> Endpoint<C> {
         Ok(endpoint)
     }
 
-    /// Looks for the device that reaches `to`; answered by an event.
+    /// Resolves the address `to` to a device. The result comes by an event.
     ///
     /// # Errors
     ///
-    /// What the connection manager reports.
+    /// The CM's error.
     pub(crate) fn resolve_addr(&self, to: &SockAddr, timeout_ms: usize) -> Result {
-        // SAFETY: The identifier is valid; the address is copied.
+        // SAFETY: The cm_id is valid, and the CM copies the address.
         to_result(unsafe {
             bindings::rdma_resolve_addr(self.id(), ptr::null_mut(), to.as_ptr(), timeout_ms)
         })
     }
 
-    /// Looks for the route to the peer; answered by an event.
+    /// Resolves the route to the peer. The result comes by an event.
     ///
     /// # Errors
     ///
-    /// What the connection manager reports.
+    /// The CM's error.
     pub(crate) fn resolve_route(&self, timeout_ms: usize) -> Result {
-        // SAFETY: The identifier is valid.
+        // SAFETY: The cm_id is valid.
         to_result(unsafe { bindings::rdma_resolve_route(self.id(), timeout_ms) })
     }
 
-    /// Asks the peer for a connection; answered by an event.
+    /// Sends the peer a connection request. The result comes by an event.
     ///
     /// # Errors
     ///
-    /// What the connection manager reports.
+    /// The CM's error.
     pub(crate) fn connect(&self, param: &ConnParam<'_>) -> Result {
         let mut raw = param.to_raw()?;
-        // SAFETY: The identifier is valid; the parameters are copied.
+        // SAFETY: The cm_id is valid, and the CM copies the parameters.
         to_result(unsafe { bindings::rdma_connect(self.id(), &mut raw) })
     }
 
-    /// Accepts the peer's request; followed by an event.
+    /// Accepts the peer's connection request. An event tells when the connection is established.
     ///
     /// # Errors
     ///
-    /// What the connection manager reports.
+    /// The CM's error.
     pub(crate) fn accept(&self, param: &ConnParam<'_>) -> Result {
         let mut raw = param.to_raw()?;
-        // SAFETY: The identifier is valid; accepting wants the handler's mutex.
+        // SAFETY: The cm_id is valid, and the CM copies the parameters. `rdma_accept` requires the
+        // handler lock.
         to_result(unsafe {
             bindings::rdma_lock_handler(self.id());
             let ret = bindings::rdma_accept(self.id(), &mut raw);
@@ -103,76 +131,85 @@ impl<C: EndpointOps> Endpoint<C> {
         })
     }
 
-    /// Ends the connection, if there is one. What is posted is flushed.
+    /// Disconnects. Posted work requests are flushed.
     pub(crate) fn disconnect(&self) {
-        // SAFETY: The identifier is valid. Failure means that there is no connection to end.
+        // SAFETY: The cm_id is valid. An error means that there is no connection.
         unsafe { bindings::rdma_disconnect(self.id()) };
     }
 
-    /// Ends the connection, at once: when this returns, the queue pair answers nobody any more. The
-    /// connection manager alone would let an iWARP connection come to its end in its own time, and
-    /// that of the peer. May sleep.
+    /// Moves the QP to the error state and disconnects. May sleep.
+    ///
+    /// When this returns, the QP does not answer the peer any more. A disconnect alone does not
+    /// ensure that: on iWARP the CM closes the connection in the background, after the peer has.
     pub(crate) fn set_qp_error(&self) {
         if let Some(qp) = self.qp() {
             let mut attr = bindings::ib_qp_attr {
                 qp_state: bindings::ib_qp_state_IB_QPS_ERR,
                 ..Default::default()
             };
-            let what = bindings::ib_qp_attr_mask_IB_QP_STATE.cast_signed();
-            // Possible from every state. That a device does it is one of the things that it is
-            // trusted with (Documentation/architecture.rst): to drain its queues is no more.
-            // SAFETY: The queue pair is there as long as the endpoint.
-            unsafe { bindings::ib_modify_qp(qp.as_ptr(), &mut attr, what) };
+            let mask = bindings::ib_qp_attr_mask_IB_QP_STATE.cast_signed();
+            // A device may fail this transition. The error is ignored: the module trusts devices to
+            // perform it (Documentation/architecture.rst), and draining the QP relies on the same.
+            // SAFETY: The endpoint keeps its QP.
+            unsafe { bindings::ib_modify_qp(qp.as_ptr(), &mut attr, mask) };
         }
         self.disconnect();
     }
 
-    /// Takes a lease on the identifier's device and describes it.
+    /// Reads the attributes of the endpoint's device.
     ///
-    /// The address must be resolved, or the connection come from a peer.
+    /// The address must be resolved, or the endpoint come from a connection request.
     ///
     /// # Errors
     ///
     /// `ENODEV` if there is no device, or if it is being removed.
     pub(crate) fn device(&self) -> Result<DeviceAttrs> {
-        // SAFETY: The device stays for the call.
+        // SAFETY: `with_device` keeps the device for the duration of the call.
         self.with_device(|device, port| unsafe { DeviceAttrs::query(device, port) })
     }
 
-    /// Tells the name of the identifier's device, which need not be open.
+    /// Calls `f` with the name of the endpoint's device. The endpoint need not be open.
     ///
     /// # Errors
     ///
     /// As for [`Endpoint::device`].
-    pub(crate) fn with_device_name<R>(&self, tell: impl FnOnce(&CStr) -> R) -> Result<R> {
-        Ok(tell(&self.device_ref()?.device_name()))
+    pub(crate) fn with_device_name<R>(&self, f: impl FnOnce(&CStr) -> R) -> Result<R> {
+        Ok(f(&self.device_ref()?.device_name()))
     }
 
-    /// Asks the identifier's device, which is kept meanwhile.
+    /// Calls `f` with the endpoint's device, which stays valid during the call, and the port.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Endpoint::device`].
     pub(in crate::verbs) fn with_device<R>(
         &self,
-        ask: impl FnOnce(*mut bindings::ib_device, u32) -> R,
+        f: impl FnOnce(*mut bindings::ib_device, u32) -> R,
     ) -> Result<R> {
         let device_ref = self.device_ref()?;
-        Ok(ask(device_ref.device(), self.port()))
+        Ok(f(device_ref.device(), self.port()))
     }
 
-    /// Keeps the identifier's device.
-    pub(in crate::verbs) fn device_ref(&self) -> Result<DeviceRef> {
-        // SAFETY: The identifier is valid.
+    /// Takes a reference to the endpoint's device.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Endpoint::device`].
+    pub(super) fn device_ref(&self) -> Result<DeviceRef> {
+        // SAFETY: The cm_id is valid.
         DeviceRef::take(unsafe { (*self.id()).device })
     }
 
-    /// The port of the device, 1-based; 0 while there is none.
+    /// The port of the device, 1-based; 0 if the endpoint has no device.
     #[inline]
     pub(crate) fn port(&self) -> u32 {
-        // SAFETY: The identifier is valid.
+        // SAFETY: The cm_id is valid.
         unsafe { (*self.id()).port_num }
     }
 
     /// The address of this end.
     pub(crate) fn local_addr(&self) -> Option<SockAddr> {
-        // SAFETY: The identifier is valid; the address is a whole `sockaddr_storage`.
+        // SAFETY: The cm_id is valid. The field is a `sockaddr_storage`.
         unsafe {
             let addr = &raw const (*self.id()).route.addr.src_addr;
             SockAddr::from_raw(addr.cast(), size_of::<SockAddr>())
@@ -181,7 +218,7 @@ impl<C: EndpointOps> Endpoint<C> {
 
     /// The address of the peer.
     pub(crate) fn peer_addr(&self) -> Option<SockAddr> {
-        // SAFETY: The identifier is valid; the address is a whole `sockaddr_storage`.
+        // SAFETY: The cm_id is valid. The field is a `sockaddr_storage`.
         unsafe {
             let addr = &raw const (*self.id()).route.addr.dst_addr;
             SockAddr::from_raw(addr.cast(), size_of::<SockAddr>())

@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One end of a connection: identifier, queues, and the context that handles what they report.
+//! One end of a connection: the cm_id, the queues, and the state of the client or server.
 //!
-//! An [`EndpointBox`] owns its endpoint alone. Dropping it silences the identifier, disconnects and
-//! drains the queues while everything is still in place, then destroys queue pair and identifier,
-//! and drops the context last: a handler can rely on all of it as long as it runs.
+//! C: verbs.c, rpcrdma_ep_create(), rpcrdma_ep_destroy()
+//! C: xprt_rdma.h, struct rpcrdma_ep
+//! C: svc_rdma_transport.c, svc_rdma_free()
+//!
+//! C header: [`include/rdma/rdma_cm.h`](srctree/include/rdma/rdma_cm.h)
+//!
+//! An [`EndpointBox`] is the only owner of its endpoint, which is not counted. Dropping the box
+//!
+//! 1. stops the events of the cm_id,
+//! 2. disconnects and drains the QP, with everything still in place for the handlers,
+//! 3. destroys the QP and the cm_id, and
+//! 4. drops the context.
+//!
+//! A handler may therefore use the whole endpoint while it runs.
 
 use core::{
-    cell::Cell,
     ffi::c_void,
     ops::Deref,
     ptr::{
@@ -65,141 +75,144 @@ use super::{
     recv_ctxt::RecvBatch, //
 };
 
-/// What work requests may refer to.
+/// An object that posted work requests may refer to, see [`Endpoint::hold_until_drained`].
 pub(in crate::verbs) trait HeldUntilDrained: Send + Sync + 'static {
-    /// The queue pair is gone, and no handler runs any more.
+    /// Called when the QP has been destroyed and no completion handler runs any more.
     fn queues_ended(&self) {}
 }
 
-/// See the [module's](self) description.
+/// One end of a connection, or a listener. See the [module documentation](self).
 ///
 /// # Invariants
 ///
-/// `id` is valid from before the first event until [`EndpointBox`] is dropped, and its context is
-/// this endpoint; likewise the queues, once opened.
+/// - I1: `id` is valid, and its context is this endpoint, until [`EndpointBox`] is dropped.
+/// - I2: Once set, `open` has the QP of `id`, and the contexts of the QP and its CQs are this
+///   endpoint.
+/// - I3: After `closing` was set under the handler lock of `id`, no CM event reaches the context.
 #[pin_data]
 pub(crate) struct Endpoint<C: EndpointOps> {
-    id: Id,
     opening: Atomic<bool>,
     open: SetOnce<Open>,
     closing: Atomic<bool>,
-    /// Held from when regions are given out until their registrations are posted.
+    /// Held while registrations of exposed MRs are posted. An invalidation of one of them takes the
+    /// lock before it reuses the MR, and so waits until that thread has left `ib_post_send()`.
     #[pin]
     pub(in crate::verbs) exposing: SpinLock<()>,
-    /// What the queues' work requests refer to. Goes after them.
+    /// Objects that posted work requests refer to. Dropped after the queues.
     #[pin]
-    kept: Mutex<KVec<KBox<dyn HeldUntilDrained>>>,
+    held: Mutex<KVec<KBox<dyn HeldUntilDrained>>>,
     #[pin]
     context: C,
+    id: CmId,
 }
 
-/// What `open` adds.
+/// The part of an endpoint that [`Endpoint::open`] adds.
 struct Open {
     notifier: RemovalNotifier,
     queues: Queues,
-    /// See [`DeviceAttrs`].
+    /// See [`DeviceAttrs::registers_to_read`].
     registers_to_read: bool,
 }
 
-struct Id(Cell<*mut bindings::rdma_cm_id>);
+/// A cm_id that has no other owner, and delivers no event before an endpoint owns it.
+pub(super) struct CmId(NonNull<bindings::rdma_cm_id>);
 
-// SAFETY: It is set once, before the endpoint is shared; the connection manager may be called from
-// any thread.
-unsafe impl Sync for Id {}
-
-/// The one owner of an endpoint. Dropping it sleeps.
-///
-/// # Invariants
-///
-/// Points to an endpoint from `KBox`, pinned, that has an identifier.
-pub(crate) struct EndpointBox<C: EndpointOps>(NonNull<Endpoint<C>>);
-
-// SAFETY: Like a box of a type that is `Sync` and whose context is `Send`; identifiers and queues
-// are not bound to a thread.
-unsafe impl<C: EndpointOps> Send for EndpointBox<C> where Endpoint<C>: Sync {}
-// SAFETY: Only gives shared references.
-unsafe impl<C: EndpointOps> Sync for EndpointBox<C> where Endpoint<C>: Sync {}
-
-/// An endpoint that does not have its identifier yet.
-pub(in crate::verbs) struct Unbound<C: EndpointOps>(Pin<KBox<Endpoint<C>>>);
-
-impl<C: EndpointOps> Unbound<C> {
+impl CmId {
     /// # Safety
     ///
-    /// `id` is owned by the caller, who gives it up, and cannot deliver an event during the call.
-    pub(in crate::verbs) unsafe fn adopt(self, id: *mut bindings::rdma_cm_id) -> EndpointBox<C> {
-        self.0.id.0.set(id);
-        // SAFETY: Nothing is moved out of the pinned box until `EndpointBox` frees it in place.
-        let endpoint = NonNull::from(KBox::leak(unsafe { Pin::into_inner_unchecked(self.0) }));
-        // SAFETY: By this function's contract.
-        unsafe {
-            (*id).context = endpoint.as_ptr().cast();
-            (*id).event_handler = Some(events::cm_handler::<C>);
-        }
-        // INVARIANT: From a pinned box, with its identifier.
-        EndpointBox(endpoint)
+    /// `id` is valid and the caller owns it. It delivers no event before an endpoint owns it.
+    pub(super) unsafe fn from_raw(id: NonNull<bindings::rdma_cm_id>) -> Self {
+        Self(id)
     }
 }
 
+// SAFETY: The functions of the CM may be called from any thread, and the cm_id stays valid until
+// its owner destroys it.
+unsafe impl Send for CmId {}
+// SAFETY: As above.
+unsafe impl Sync for CmId {}
+
+/// The owner of an endpoint. Dropping it sleeps.
+pub(crate) struct EndpointBox<C: EndpointOps>(Pin<KBox<Endpoint<C>>>);
+
 impl<C: EndpointOps> Endpoint<C> {
-    pub(in crate::verbs) fn allocate(context: impl PinInit<C, Error>) -> Result<Unbound<C>> {
-        let endpoint = KBox::try_pin_init(
+    /// Creates an endpoint that can connect.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, or the error of `context` or of the CM.
+    pub(crate) fn create(net: Net, context: impl PinInit<C, Error>) -> Result<EndpointBox<C>> {
+        Self::with_id(context, || {
+            // SAFETY: `net` is a reference to a namespace.
+            let id = from_err_ptr(unsafe {
+                bindings::__rdma_create_kernel_id(
+                    net.as_ptr(),
+                    Some(events::cm_handler::<C>),
+                    ptr::null_mut(),
+                    bindings::rdma_ucm_port_space_RDMA_PS_TCP,
+                    bindings::ib_qp_type_IB_QPT_RC,
+                    c"rpcrdma".as_char_ptr(),
+                )
+            })?;
+            // SAFETY: Just created. The CM delivers no event before the first request.
+            Ok(unsafe { CmId::from_raw(NonNull::new(id).ok_or(ENOMEM)?) })
+        })
+    }
+
+    /// Creates an endpoint for the cm_id that `id` returns.
+    ///
+    /// `id` is called last: if it succeeds, so does this function.
+    pub(super) fn with_id(
+        context: impl PinInit<C, Error>,
+        id: impl FnOnce() -> Result<CmId>,
+    ) -> Result<EndpointBox<C>> {
+        let ep = KBox::try_pin_init(
             try_pin_init!(Self {
-                id: Id(Cell::new(ptr::null_mut())),
                 opening: Atomic::new(false),
                 open: SetOnce::new(),
                 closing: Atomic::new(false),
                 exposing <- new_spinlock!((), "Endpoint::exposing"),
-                kept <- new_mutex!(KVec::new(), "Endpoint::kept"),
+                held <- new_mutex!(KVec::new(), "Endpoint::held"),
                 context <- context,
+                id: id()?,
             }),
             GFP_KERNEL,
         )?;
-        Ok(Unbound(endpoint))
+        // SAFETY: The cm_id is valid and delivers no event yet, by the contract of `CmId`.
+        // INVARIANT: I1: the endpoint is pinned, and dropping its box destroys the cm_id.
+        unsafe {
+            (*ep.id()).context = ep.as_context();
+            (*ep.id()).event_handler = Some(events::cm_handler::<C>);
+        }
+        Ok(EndpointBox(ep))
     }
 
-    /// An endpoint that will connect.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`, or what `context` or the connection manager report.
-    pub(crate) fn create(net: Net, context: impl PinInit<C, Error>) -> Result<EndpointBox<C>> {
-        let endpoint = Self::allocate(context)?;
-        // SAFETY: `net` is valid by its own invariants. The context is set below, before the first
-        // call that leads to an event.
-        let id = from_err_ptr(unsafe {
-            bindings::__rdma_create_kernel_id(
-                net.as_ptr(),
-                Some(events::cm_handler::<C>),
-                ptr::null_mut(),
-                bindings::rdma_ucm_port_space_RDMA_PS_TCP,
-                bindings::ib_qp_type_IB_QPT_RC,
-                c"rpcrdma".as_char_ptr(),
-            )
-        })?;
-        // SAFETY: Just made, and silent until asked for something.
-        Ok(unsafe { endpoint.adopt(id) })
-    }
-
-    /// The identifier; valid, since nobody borrows an endpoint that has none.
+    /// The cm_id, valid until the endpoint is dropped (I1).
     #[inline]
     pub(in crate::verbs) fn id(&self) -> *mut bindings::rdma_cm_id {
-        self.id.0.get()
+        self.id.0.as_ptr()
     }
 
-    /// What handles this endpoint's events.
+    /// The context pointer of this endpoint's cm_id, QP and CQs.
+    fn as_context(&self) -> *mut c_void {
+        ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// The state of the client or server.
     #[inline]
     pub(crate) fn context(&self) -> &C {
         &self.context
     }
 
-    /// Makes the protection domain and the queues. If that fails, it may be tried with others.
+    /// Creates the protection domain and the queues.
+    ///
+    /// If this fails, the caller may try again with other depths.
     ///
     /// # Errors
     ///
-    /// `ENODEV` if there is no device, `EBUSY` if it is open, `ENOMEM`, or what the device reports.
-    /// That the queues take too much of its memory is `ENOMEM` or `EINVAL`, although each number is
-    /// within its limits.
+    /// `ENODEV` if there is no device, `EBUSY` if the endpoint is open or being opened, `ENOMEM`,
+    /// or the device's error. Devices return `ENOMEM` or `EINVAL` for queues that take too much of
+    /// their memory, although each depth is within its limit.
     pub(crate) fn open(&self, want: &QueueDepths) -> Result<QueueDepths> {
         if self.opening.xchg(true, Acquire) {
             return Err(EBUSY);
@@ -208,22 +221,21 @@ impl<C: EndpointOps> Endpoint<C> {
             .inspect_err(|_| self.opening.store(false, Release))
     }
 
-    /// For the one caller that has set `opening`.
+    /// Opens the endpoint. Called by the thread that has set `opening`.
     fn try_open(&self, want: &QueueDepths) -> Result<QueueDepths> {
         let pd = Pd::new(self.device_ref()?, C::BUFFERS)?;
         let port = self.port();
         // SAFETY: The domain keeps the device.
         let device = unsafe { DeviceAttrs::query(pd.device(), port) };
-        let owner = ptr::from_ref(self).cast_mut().cast::<c_void>();
-        // SAFETY: The endpoint is pinned, and the notice is dropped before it ends.
-        let notifier = unsafe { pd.device_ref().notify(owner, events::device_removed::<C>)? };
-        // SAFETY: The identifier is bound to the domain's device. Completion handlers of what this
-        // module posts expect the endpoint, as does `qp_event`; it drains the queues before it
-        // ends.
-        let queues =
-            unsafe { Queues::new(self.id(), pd, want, owner, events::qp_event::<C>, port)? };
+        let arg = self.as_context();
+        // SAFETY: The endpoint is pinned, and ends the notifier before it is freed.
+        let notifier = unsafe { pd.device_ref().notify(arg, events::device_removed::<C>)? };
+        // SAFETY: The cm_id is bound to the domain's device. `qp_event` and the completion handlers
+        // of all that this module posts expect the endpoint, which destroys the QP and frees the
+        // CQs before it is freed.
+        let queues = unsafe { Queues::new(self.id(), pd, want, arg, events::qp_event::<C>, port)? };
         let depths = *queues.depths();
-        // The place is free: `opening` stays set from here on.
+        // INVARIANT: I2: as just created. `open` is not set: `opening` stays set from here on.
         self.open.populate(Open {
             notifier,
             queues,
@@ -238,57 +250,65 @@ impl<C: EndpointOps> Endpoint<C> {
         self.open.as_ref().map(|o| o.queues.pd())
     }
 
-    /// Whether `pd` is this endpoint's own. Memory that is mapped for another may be another
-    /// device's.
+    /// Returns whether `pd` is this endpoint's domain. Memory that is mapped for another domain may
+    /// be mapped for another device.
     #[inline]
     pub(in crate::verbs) fn owns(&self, pd: &Arc<Pd>) -> bool {
         self.pd().is_some_and(|own| Arc::ptr_eq(own, pd))
     }
 
-    /// Keeps `what` until the queues are drained and gone: work requests may refer to it.
-    pub(in crate::verbs) fn keep(&self, what: impl HeldUntilDrained) -> Result {
-        // The list may be waited for by whoever frees memory.
-        let _noio = NoIo::begin();
-        let what: KBox<dyn HeldUntilDrained> = KBox::new(what, GFP_KERNEL)?;
-        Ok(self.kept.lock().push(what, GFP_KERNEL)?)
-    }
-
-    /// Posts Receives; buffers that were not accepted come back with the error.
+    /// Holds `object`, which work requests may refer to, until the QP is drained and destroyed.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if not open or about to end, or if a buffer is for another endpoint; or what the
-    /// device reports.
+    /// `ENOMEM`.
+    pub(in crate::verbs) fn hold_until_drained(&self, object: impl HeldUntilDrained) -> Result {
+        // Memory reclaim may wait for this connection.
+        let _noio = NoIo::begin();
+        let object: KBox<dyn HeldUntilDrained> = KBox::new(object, GFP_KERNEL)?;
+        Ok(self.held.lock().push(object, GFP_KERNEL)?)
+    }
+
+    /// Posts Receives.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the endpoint is not open or is closing, or if a buffer is mapped for another
+    /// endpoint; or the device's error. The buffers that were not posted come with it.
     #[inline]
     pub(crate) fn post_recv(
         &self,
         batch: RecvBatch<C::RecvData>,
     ) -> Result<(), (Error, RecvBatch<C::RecvData>)> {
-        match self.posting() {
-            // SAFETY: The queue pair is this endpoint's, which drains it before it ends.
-            Some(open) => unsafe { batch.post::<C>(open.queues.qp(), open.queues.pd()) },
+        match self.postable() {
+            // SAFETY: The endpoint drains its QP before its domain ends. `recv_done` passes
+            // completions to `RecvBuf::<C::RecvData>::complete`, and finds this endpoint (I2).
+            Some(open) => unsafe {
+                batch.post(open.queues.qp(), open.queues.pd(), events::recv_done::<C>)
+            },
             None => Err((EINVAL, batch)),
         }
     }
 
-    /// Whether the end has begun: nothing is reported to the context any more.
-    pub(in crate::verbs) fn is_closing(&self) -> bool {
+    /// Returns whether the endpoint is being dropped.
+    pub(super) fn is_closing(&self) -> bool {
         self.closing.load(Relaxed)
     }
 
-    /// What is open, unless it is being drained: then nothing new may follow the drain's markers.
+    /// Returns the queues if work may be posted: they are open and not being drained. Nothing may
+    /// be posted behind the markers of the drain.
     #[inline]
-    fn posting(&self) -> Option<&Open> {
+    fn postable(&self) -> Option<&Open> {
         self.open.as_ref().filter(|_| !self.closing.load(Relaxed))
     }
 
-    /// The queue pair, once open, for the parts of this room that post to it.
+    /// The QP, once open.
     #[inline]
     pub(in crate::verbs) fn qp(&self) -> Option<NonNull<bindings::ib_qp>> {
         self.open.as_ref().and_then(|o| NonNull::new(o.queues.qp()))
     }
 
-    /// Whether memory that an RDMA Read goes to has to be registered.
+    /// Returns whether memory must be registered to be the target of an RDMA Read.
     #[inline]
     pub(in crate::verbs) fn registers_to_read(&self) -> bool {
         self.open
@@ -296,7 +316,7 @@ impl<C: EndpointOps> Endpoint<C> {
             .is_some_and(|open| open.registers_to_read)
     }
 
-    /// Whether the core has made regions for transfers on this queue pair.
+    /// Returns whether the core has allocated MRs for `rdma_rw` contexts on this QP.
     pub(in crate::verbs) fn has_rw_mrs(&self) -> bool {
         self.open
             .as_ref()
@@ -307,18 +327,20 @@ impl<C: EndpointOps> Endpoint<C> {
     ///
     /// # Errors
     ///
-    /// The device's, and what it has not taken.
+    /// `EINVAL` if the endpoint is not open or is closing, or the device's error, with the part of
+    /// the chain that was not posted.
     ///
     /// # Safety
     ///
-    /// The chain is well formed and stays in place until it has completed, as does all that it
-    /// refers to; each `wr_cqe` is null or has a `done` that expects this endpoint in `cq_context`.
+    /// The chain is well formed. It stays in place until it has completed, and so does all that it
+    /// refers to. Each `wr_cqe` is null, or has a `done` that expects an `Endpoint<C>` in
+    /// `cq_context`.
     #[inline]
     pub(in crate::verbs) unsafe fn post_send_raw(
         &self,
         first: *const bindings::ib_send_wr,
     ) -> Result<(), (Error, BadWr)> {
-        let Some(open) = self.posting() else {
+        let Some(open) = self.postable() else {
             return Err((EINVAL, BadWr::First));
         };
         let mut bad = ptr::null();
@@ -334,24 +356,24 @@ impl<C: EndpointOps> Endpoint<C> {
         self.pd().map(|pd| pd.device_ref().device_name())
     }
 
-    /// What names a Receive in traces, by its own number.
+    /// The completion id of Receive `id`, for trace events.
     pub(crate) fn recv_cid(&self, id: i32) -> Cid {
         let queue = self.recv_cq_id();
         Cid { queue, id }
     }
 
-    /// What names other work in traces, by its own number.
+    /// The completion id of work request `id` on the Send Queue, for trace events.
     pub(crate) fn send_cid(&self, id: i32) -> Cid {
         let queue = self.send_cq_id();
         Cid { queue, id }
     }
 
-    /// What names the receive completion queue in traces; 0 before `open`.
+    /// Identifies the receive CQ in trace events; 0 before the endpoint is open.
     pub(crate) fn recv_cq_id(&self) -> u32 {
         self.open.as_ref().map_or(0, |o| o.queues.recv_cq_id())
     }
 
-    /// What names the send completion queue in traces; 0 before `open`.
+    /// Identifies the send CQ in trace events; 0 before the endpoint is open.
     pub(crate) fn send_cq_id(&self) -> u32 {
         self.open.as_ref().map_or(0, |o| o.queues.send_cq_id())
     }
@@ -362,18 +384,21 @@ impl<C: EndpointOps> Deref for EndpointBox<C> {
 
     #[inline]
     fn deref(&self) -> &Endpoint<C> {
-        // SAFETY: Valid, by the type's invariants.
-        unsafe { self.0.as_ref() }
+        &self.0
     }
 }
 
 impl<C: EndpointOps> Drop for EndpointBox<C> {
     fn drop(&mut self) {
-        // Handlers hold shared references until the last step; so does this.
+        // Handlers have shared references until `rdma_destroy_id` returns, so this has no other.
         let this: &Endpoint<C> = self;
         let id = this.id();
-        // SAFETY: The identifier is valid. Not called from a handler of it, by the contract of
-        // `EndpointOps`, so the mutex is free or will be; `cm_handler` looks at `closing` under it.
+        // `cm_handler` reads `closing` under this lock, so it reports nothing from here on. The
+        // request handlers of a listener on a wildcard address hold the lock of another cm_id:
+        // `rdma_destroy_id` below waits for these.
+        // SAFETY: The cm_id is valid (I1). `EndpointOps` forbids its handlers to drop the endpoint,
+        // so this thread does not hold the lock.
+        // INVARIANT: I3: under the lock.
         unsafe {
             bindings::rdma_lock_handler(id);
             this.closing.store(true, Relaxed);
@@ -382,24 +407,22 @@ impl<C: EndpointOps> Drop for EndpointBox<C> {
         this.disconnect();
         if let Some(open) = this.open.as_ref() {
             open.notifier.end();
-            // SAFETY: The owner is here, the identifier and the notice are silent; only handlers of
-            // completions could post, and `closing` ends that.
+            // SAFETY: The owner of the endpoint is here, and the cm_id and the notifier are silent,
+            // so only completion handlers can post. `postable` stops these.
             unsafe { open.queues.drain() };
             C::drained(&Drained(this));
-            // SAFETY: Drained, and bound to this identifier, which is valid.
+            // SAFETY: The QP is that of the cm_id (I2), and is drained.
             unsafe { bindings::rdma_destroy_qp(id) };
-            for what in this.kept.lock().iter() {
-                what.queues_ended();
+            for object in this.held.lock().iter() {
+                object.queues_ended();
             }
         }
-        // SAFETY: Valid until now; its queue pair is gone.
+        // SAFETY: The cm_id is valid (I1), has no QP any more, and is not used after this.
         unsafe { bindings::rdma_destroy_id(id) };
-        // SAFETY: From `KBox`; nobody else refers to the endpoint any more.
-        drop(unsafe { KBox::from_raw(self.0.as_ptr()) });
     }
 }
 
-/// Proof that nothing is posted on an endpoint any more, and nothing will be.
+/// Proof that the QP of an endpoint is drained: nothing is posted, and nothing will be.
 pub(crate) struct Drained<'a, C: EndpointOps>(&'a Endpoint<C>);
 
 impl<C: EndpointOps> Deref for Drained<'_, C> {

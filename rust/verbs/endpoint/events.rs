@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the connection manager, a queue pair and a device report, on its way to an endpoint's
-//! context.
+//! The handlers of an endpoint's events, which call its [`EndpointOps`].
+//!
+//! C: verbs.c, rpcrdma_cm_event_handler(), rpcrdma_ep_removal_done(), rpcrdma_wc_receive()
+//! C: svc_rdma_transport.c, qp_event_handler()
+//! C: svc_rdma_recvfrom.c, svc_rdma_wc_receive()
 
 use core::{
     cell::Cell,
-    ffi::c_void, //
+    ffi::c_void,
+    ptr::NonNull, //
 };
 
 use kernel::prelude::*;
@@ -17,52 +21,62 @@ use super::{
         CmEvent,
         IncomingConnection, //
     },
+    completion::RecvWorker,
     ep::Endpoint,
-    ops::EndpointOps, //
+    ops::EndpointOps,
+    recv_ctxt::RecvBuf, //
 };
 
+/// Handles an event of a cm_id. Runs in the CM's workqueue, with the handler lock of the cm_id.
+///
 /// # Safety
 ///
-/// Called by the connection manager for an identifier of an `Endpoint<C>`, or, for a connection
-/// request, for a new identifier that has taken over a listening one's context.
-pub(in crate::verbs) unsafe extern "C" fn cm_handler<C: EndpointOps>(
+/// Only the CM calls this, with a cm_id whose context is an `Endpoint<C>`: its own one, or for a
+/// connection request a new cm_id, which inherits the context of the listener's.
+pub(super) unsafe extern "C" fn cm_handler<C: EndpointOps>(
     id: *mut bindings::rdma_cm_id,
     event: *mut bindings::rdma_cm_event,
 ) -> c_int {
-    // SAFETY: The context is an endpoint, which destroys its identifier, and so waits for this
-    // handler, before it ends. A new identifier's request holds off the listening one's end.
+    // SAFETY: The context is an endpoint, by this function's contract. Dropping it waits in
+    // `rdma_destroy_id` for the handlers of its cm_id. Handlers of connection requests hold the
+    // handler lock of the listening cm_id, or of the internal cm_id of a listener on a wildcard
+    // address; `rdma_destroy_id` waits for the former, and for the latter in `cma_cancel_listens`.
     let ep = unsafe { &*(*id).context.cast::<Endpoint<C>>() };
-    // SAFETY: Valid until this handler returns.
+    // SAFETY: The event is valid until this function returns.
     let event = unsafe { &*event };
-    let silent = ep.is_closing();
+    let closing = ep.is_closing();
     if event.event == bindings::rdma_cm_event_type_RDMA_CM_EVENT_CONNECT_REQUEST {
         let taken = Cell::new(false);
-        // SAFETY: A request carries connection parameters; `id` is kept below if it was taken.
-        let request = unsafe { IncomingConnection::new(id, event.param.conn.as_ref(), &taken) };
-        if !silent {
+        if let Some(id) = NonNull::new(id).filter(|_| !closing) {
+            // SAFETY: `param.conn` is the union member of a connection request. Below, zero is
+            // returned if `taken` is set, and then the CM leaves `id` to the endpoint.
+            let request = unsafe { IncomingConnection::new(id, event.param.conn.as_ref(), &taken) };
             C::connect_request(ep, request);
         }
-        // Anything but zero has the connection manager destroy `id`. With `ENOMEM` that of
-        // InfiniBand and RoCE says nothing to the peer, which asks again; that of iWARP refuses.
+        // On any error the CM destroys `id`. For `ENOMEM` the CM of InfiniBand and RoCE sends no
+        // answer, so the peer repeats its request. The CM of iWARP rejects the connection.
         return if taken.get() { 0 } else { ENOMEM.to_errno() };
     }
-    if !silent {
-        // SAFETY: As above.
+    if !closing {
+        // SAFETY: The event is valid until this function returns.
         C::cm_event(ep, unsafe { CmEvent::from_raw(event) });
     }
     0
 }
 
+/// Handles an asynchronous event of a QP. May run in hard IRQ context.
+///
 /// # Safety
 ///
-/// Called by the RDMA core with the endpoint that [`Endpoint::open`] passed as `qp_context`.
-pub(in crate::verbs) unsafe extern "C" fn qp_event<C: EndpointOps>(
+/// Only the RDMA core calls this, with the `qp_context` of a QP of an `Endpoint<C>`.
+pub(super) unsafe extern "C" fn qp_event<C: EndpointOps>(
     event: *mut bindings::ib_event,
-    owner: *mut c_void,
+    arg: *mut c_void,
 ) {
-    // SAFETY: The endpoint outlives its queue pair.
-    let ep = unsafe { &*owner.cast::<Endpoint<C>>() };
-    // SAFETY: Valid for the call.
+    // SAFETY: `arg` is an endpoint, which destroys its QP before it is freed. The device reports no
+    // event of a destroyed QP.
+    let ep = unsafe { &*arg.cast::<Endpoint<C>>() };
+    // SAFETY: The event is valid until this function returns.
     let code = unsafe { (*event).event };
     if matches!(
         code,
@@ -76,10 +90,31 @@ pub(in crate::verbs) unsafe extern "C" fn qp_event<C: EndpointOps>(
     }
 }
 
+/// Handles the removal of an endpoint's device.
+///
 /// # Safety
 ///
-/// `who` is an endpoint whose notice stands.
-pub(in crate::verbs) unsafe fn device_removed<C: EndpointOps>(who: *const c_void) {
+/// `arg` is an `Endpoint<C>` that has not ended its removal notifier.
+pub(super) unsafe fn device_removed<C: EndpointOps>(arg: *const c_void) {
+    // SAFETY: By this function's contract. An endpoint ends its notifier before it is freed.
+    C::device_removed(unsafe { &*arg.cast::<Endpoint<C>>() });
+}
+
+/// Handles the completion of a Receive. Runs in the worker of the receive CQ.
+///
+/// # Safety
+///
+/// Only the RDMA core calls this, on the receive CQ of an `Endpoint<C>`, for a buffer that
+/// [`Endpoint::post_recv`] posted.
+pub(super) unsafe extern "C" fn recv_done<C: EndpointOps>(
+    cq: *mut bindings::ib_cq,
+    wc: *mut bindings::ib_wc,
+) {
     // SAFETY: By this function's contract.
-    C::device_removed(unsafe { &*who.cast::<Endpoint<C>>() });
+    let (worker, wc, cqe) = unsafe { RecvWorker::<C>::enter(cq, wc) };
+    // SAFETY: By this function's contract; each Receive completes once. The endpoint's domain ends
+    // after its CQs.
+    let (recv, status) = unsafe { RecvBuf::<C::RecvData>::complete(cqe, wc) };
+    C::trace_received(&worker, recv.serial(), &status, wc.vendor_err);
+    C::received(&worker, recv, status);
 }

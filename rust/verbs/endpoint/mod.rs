@@ -10,7 +10,8 @@
 //! | `cm_id`      | requests to the connection manager                          |
 //! | `cm_event`   | its events, and the parameters of a connection              |
 //! | `listener`   | listening, also when an address moves                       |
-//! | `completion` | contexts of completion handlers, and completion status      |
+//! | `completion` | contexts of completion handlers                             |
+//! | `wc`         | completion status                                           |
 //! | `recv_ctxt`  | Receive buffers, posted and completed                       |
 //! | `send_queue` | reservation of Send Queue entries                           |
 //! | `send_wr`    | the work request of a Send                                  |
@@ -27,3 +28,4 @@ pub(super) mod ops;
 pub(super) mod recv_ctxt;
 pub(super) mod send_queue;
 pub(super) mod send_wr;
+mod wc;

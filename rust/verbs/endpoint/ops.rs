@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What handles an endpoint's reports.
+//! The callbacks of an endpoint.
 
 use crate::lib::counter::Gauge;
 
@@ -20,39 +20,41 @@ use super::{
     }, //
 };
 
-/// Handles what an endpoint's identifier and queues report.
+/// The state of the client or server in an [`Endpoint`], and the handlers of its events.
 ///
-/// No method may drop the endpoint that it is called with.
+/// No method may drop the endpoint that it is called with: the drop waits for the handlers.
 pub(crate) trait EndpointOps: Send + Sync + Sized + 'static {
-    /// What travels with each Receive buffer.
+    /// The data that stays with each Receive buffer.
     type RecvData: Send + 'static;
 
-    /// Bytes of the buffers of all such endpoints.
+    /// Counts the bytes of the buffers of all such endpoints.
     const BUFFERS: &'static Gauge;
 
-    /// The identifier reports. The connection manager's worker; may sleep.
+    /// Handles a CM event. Called in the CM's workqueue; may sleep.
     fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>);
 
-    /// A peer wants to connect to this listening endpoint. The connection manager's worker; may
+    /// Handles a connection request to this listening endpoint. Called in the CM's workqueue; may
     /// sleep.
     fn connect_request(_ep: &Endpoint<Self>, _request: IncomingConnection<'_>) {}
 
-    /// The queue pair reports, outside of its work requests, that the connection cannot go on; the
-    /// `code` is the `ib_event_type`. May be an interrupt; must not sleep.
+    /// Handles an asynchronous event of the QP or its device that ends the connection. `code` is
+    /// the `ib_event_type`. May be called in hard IRQ context; must not sleep.
     fn qp_fatal(_ep: &Endpoint<Self>, _code: u32) {}
 
-    /// The device is to be removed: start closing. The removal waits for the endpoint's end, but
-    /// this must not: it is called with the device's list locked. May sleep.
+    /// Starts to close the endpoint because its device is to be removed. The removal waits until
+    /// the endpoint is dropped. This function must not wait for that, since it is called with the
+    /// lock of the device's list of notifiers. May sleep.
     fn device_removed(ep: &Endpoint<Self>);
 
-    /// Traces the end of a Receive, before [`Self::received`].
+    /// Traces the completion of a Receive, before [`Self::received`].
     #[inline]
     fn trace_received(_ep: &Endpoint<Self>, _serial: i32, _status: &RecvStatus, _vendor_err: u32) {}
 
-    /// A Receive ended, and its buffer is owned again. The receive queue's worker.
+    /// Handles a completed Receive, whose buffer belongs to the host again. Called in the worker of
+    /// the receive CQ.
     fn received(worker: &RecvWorker<'_, Self>, recv: RecvBuf<Self::RecvData>, status: RecvStatus);
 
-    /// The endpoint is about to end: no handler is running and none will. Whatever is still mapped
-    /// for its queue pair has to be released now. May sleep.
+    /// Releases everything that is mapped for the QP. Called while the endpoint is dropped, when no
+    /// completion handler runs any more. May sleep.
     fn drained(_ep: &Drained<'_, Self>) {}
 }

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Receive buffers: owned by whoever holds the [`Recv`], or by the device while posted.
+//! Receive buffers. The device owns a posted buffer, and the holder of a [`RecvBuf`] any other.
+//!
+//! C: verbs.c, rpcrdma_rep_create(), rpcrdma_rep_free(), rpcrdma_post_recvs()
+//! C: xprt_rdma.h, struct rpcrdma_rep
+//! C: svc_rdma.h, struct svc_rdma_recv_ctxt
+//! C: svc_rdma_recvfrom.c, svc_rdma_recv_ctxt_alloc(), svc_rdma_recv_ctxt_destroy()
+//!
+//! C header: [`include/rdma/ib_verbs.h`](srctree/include/rdma/ib_verbs.h)
 
 use core::{
     ffi::c_void,
@@ -35,24 +42,21 @@ use crate::{
     }, //
 };
 
-use super::{
-    completion::RecvWorker,
-    ops::EndpointOps, //
-};
+use super::wc::Done;
 
-/// How a Receive ended.
+/// The status of a completed Receive.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecvStatus {
     /// A message arrived.
     Received {
-        /// Its length, never more than the buffer's.
-        bytes: usize,
-        /// The handle that the peer's Send With Invalidate made invalid.
+        /// The length of the message in bytes, at most the size of the buffer.
+        len: usize,
+        /// The rkey that the peer's Send With Invalidate has invalidated.
         invalidated: Option<u32>,
     },
     /// The connection ended before a message arrived.
     Flushed,
-    /// The connection failed; the value is the `ib_wc_status`.
+    /// The Receive failed, and with it the connection. The value is the `ib_wc_status`.
     Failed(u32),
 }
 
@@ -71,27 +75,32 @@ struct Inner<U> {
     cqe: bindings::ib_cqe,
     wr: bindings::ib_recv_wr,
     sge: bindings::ib_sge,
-    /// For traces.
+    /// Identifies the buffer in trace events.
     serial: i32,
     buffer: RecvBuffer,
     user: U,
 }
 
-// SAFETY: It owns all that it points to.
+// SAFETY: The pointers in `wr` refer to `cqe` and `sge` of the same allocation, so they stay valid
+// on any thread for as long as the object exists. All else is `Send`.
 unsafe impl<U: Send> Send for Inner<U> {}
 
-/// A Receive buffer that is not posted, with `U` travelling beside it.
+/// A Receive buffer that is not posted.
+///
+/// Posting a buffer consumes it, and the completion handler gets it back, so the owner of a
+/// `RecvBuf` may access its memory. `U` is data of the client or the server that stays with the
+/// buffer while it is posted.
 pub(crate) struct RecvBuf<U>(LlistBox<Inner<U>>);
 
 impl<U> RecvBuf<U> {
-    /// Allocates a buffer of `size` bytes.
+    /// Allocates a buffer of `size` bytes and maps it for the device of `pd`.
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, `EIO` if the device cannot map it.
+    /// `ENOMEM`, or `EIO` if the memory cannot be mapped.
     pub(crate) fn new(pd: &Arc<Pd>, size: usize, user: U, flags: Flags) -> Result<Self> {
         let buffer = RecvBuffer::new(pd, size, flags)?;
-        let this = LlistBox::uninit(flags)?.fill(Inner {
+        let this = LlistBox::new_uninit(flags)?.write(Inner {
             cqe: bindings::ib_cqe { done: None },
             wr: pin_init::zeroed(),
             sge: buffer.sge(),
@@ -100,8 +109,8 @@ impl<U> RecvBuf<U> {
             user,
         });
         let inner = this.as_ptr();
-        // What never changes in its work request. The buffer does not move any more.
-        // SAFETY: Owned; `wr_cqe` is the member that the RDMA core looks at.
+        // SAFETY: `this` owns the object, which has its final address. `wr_cqe` is the union member
+        // that the RDMA core reads.
         unsafe {
             (*inner).wr.sg_list = &raw mut (*inner).sge;
             (*inner).wr.num_sge = 1;
@@ -110,81 +119,114 @@ impl<U> RecvBuf<U> {
         Ok(Self(this))
     }
 
-    /// What [`Self::into_raw`] will return.
+    /// The pointer that [`Self::into_raw`] will return.
     #[inline]
     pub(in crate::verbs) fn as_raw(&self) -> NonNull<c_void> {
-        // SAFETY: A valid object is not at null.
-        unsafe { NonNull::new_unchecked(self.0.as_ptr().cast()) }
+        self.0.as_non_null().cast()
     }
 
-    /// Gives the buffer up, to be kept as a plain pointer.
+    /// Converts the buffer to a pointer. [`Self::from_raw`] reverts this.
     #[inline]
     pub(crate) fn into_raw(self) -> NonNull<c_void> {
-        // SAFETY: A valid object is not at null.
-        unsafe { NonNull::new_unchecked(self.0.into_raw().cast()) }
+        self.0.into_non_null().cast()
     }
 
-    /// Takes back a buffer that was given up.
+    /// Converts a pointer back to the buffer.
     ///
     /// # Safety
     ///
-    /// `raw` comes from [`Self::into_raw`], and this is its only way back.
+    /// `raw` comes from [`Self::into_raw`], and each pointer is converted back at most once.
     #[inline]
     pub(crate) unsafe fn from_raw(raw: NonNull<c_void>) -> Self {
         // SAFETY: By this function's contract.
         Self(unsafe { LlistBox::from_raw(raw.as_ptr().cast()) })
     }
 
-    /// The first `bytes` of the buffer, at most the whole.
+    /// Takes the buffer of a completed Receive back from the device.
+    ///
+    /// # Safety
+    ///
+    /// `cqe` and `wc` are those of the completion of a Receive that [`RecvBatch::post`] posted, the
+    /// completion handler calls this once, and the domain that the buffer is mapped for is alive.
     #[inline]
-    pub(crate) fn bytes(&self, bytes: usize) -> &[u8] {
-        let whole = self.0.buffer.as_slice();
-        whole.get(..bytes).unwrap_or(whole)
+    pub(super) unsafe fn complete(
+        cqe: *mut bindings::ib_cqe,
+        wc: &bindings::ib_wc,
+    ) -> (Self, RecvStatus) {
+        // SAFETY: By this function's contract, `cqe` is that of a buffer that `post` gave to the
+        // device, and the device has given it back with this completion.
+        let this = Self(unsafe { LlistBox::from_raw(kernel::container_of!(cqe, Inner<U>, cqe)) });
+        let status = match wc.status {
+            bindings::ib_wc_status_IB_WC_SUCCESS => {
+                let len = (wc.byte_len as usize).min(this.capacity());
+                // SAFETY: The domain is alive by this function's contract.
+                unsafe { this.0.buffer.sync_for_cpu(len) };
+                let with_invalidate =
+                    wc.wc_flags & bindings::ib_wc_flags_IB_WC_WITH_INVALIDATE as c_int != 0;
+                let invalidated = with_invalidate.then(|| {
+                    // SAFETY: The flag says that this member of the union is in use.
+                    unsafe { *wc.ex.invalidate_rkey.as_ref() }
+                });
+                RecvStatus::Received { len, invalidated }
+            }
+            bindings::ib_wc_status_IB_WC_WR_FLUSH_ERR => RecvStatus::Flushed,
+            other => RecvStatus::Failed(other),
+        };
+        (this, status)
     }
 
-    /// The size of the buffer, in bytes.
+    /// The first `len` bytes of the buffer, or all if `len` exceeds its size.
+    #[inline]
+    pub(crate) fn bytes(&self, len: usize) -> &[u8] {
+        let whole = self.0.buffer.as_slice();
+        whole.get(..len).unwrap_or(whole)
+    }
+
+    /// The size of the buffer in bytes.
     #[inline]
     pub(crate) fn capacity(&self) -> usize {
         self.0.buffer.len()
     }
 
-    /// What travels with the buffer.
+    /// The data that stays with the buffer.
     #[inline]
     pub(crate) fn user(&self) -> &U {
         &self.0.user
     }
 
-    /// What travels with the buffer.
+    /// The data that stays with the buffer.
     #[inline]
     pub(crate) fn user_mut(&mut self) -> &mut U {
-        // SAFETY: Owned. The rest, which the work request points to, is not borrowed.
+        // SAFETY: `self` owns the object. The reference covers `user` alone, so the pointers in
+        // `wr` to `sge` and `cqe` stay valid.
         unsafe { &mut (*self.0.as_ptr()).user }
     }
 
-    /// The buffer beside what travels with it, for a parser that keeps its result there.
+    /// The first `len` bytes of the buffer together with its data, for a parser that stores its
+    /// result there.
     #[inline]
-    pub(crate) fn split(&mut self, bytes: usize) -> (&[u8], &mut U) {
+    pub(crate) fn split(&mut self, len: usize) -> (&[u8], &mut U) {
         let inner = self.0.as_ptr();
-        // SAFETY: Owned, and two members apart. The rest, which the work request points to, is not
-        // borrowed.
+        // SAFETY: `self` owns the object. The references cover two distinct fields, so the pointers
+        // in `wr` to `sge` and `cqe` stay valid.
         let (whole, user) = unsafe { ((*inner).buffer.as_slice(), &mut (*inner).user) };
-        (whole.get(..bytes).unwrap_or(whole), user)
+        (whole.get(..len).unwrap_or(whole), user)
     }
 
-    /// The protection domain that the buffer is for, by its number. It may have ended.
+    /// The [`Pd::id`] of the domain that the buffer was mapped for. The domain may have ended.
     #[inline]
     pub(crate) fn pd_id(&self) -> usize {
         self.0.buffer.pd_id()
     }
 
-    /// A number that names the buffer in a trace.
+    /// Identifies the buffer in trace events.
     #[inline]
     pub(crate) fn serial(&self) -> i32 {
         self.0.serial
     }
 }
 
-// SAFETY: As for the box inside.
+// SAFETY: The functions are those of the box inside, which fulfils the requirements.
 unsafe impl<U> Linked for RecvBuf<U> {
     #[inline]
     fn into_link(self) -> NonNull<Link> {
@@ -223,14 +265,14 @@ unsafe impl<U: Send + 'static> ForeignBuf for RecvBuf<U> {
     }
 }
 
-/// Receive buffers on their way to the device, posted with one call.
+/// Receive buffers to be posted with one call.
 pub(crate) struct RecvBatch<U> {
     buffers: Queue<RecvBuf<U>>,
     len: usize,
 }
 
 impl<U> RecvBatch<U> {
-    /// An empty batch.
+    /// Creates an empty batch.
     #[inline]
     pub(crate) const fn new() -> Self {
         Self {
@@ -239,7 +281,7 @@ impl<U> RecvBatch<U> {
         }
     }
 
-    /// How many buffers are in it.
+    /// The number of buffers.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
@@ -252,64 +294,71 @@ impl<U> RecvBatch<U> {
         self.len += 1;
     }
 
-    /// Takes the first buffer out.
+    /// Removes the first buffer.
     pub(crate) fn pop(&mut self) -> Option<RecvBuf<U>> {
         let recv = self.buffers.pop()?;
         self.len -= 1;
         Some(recv)
     }
 
-    /// Posts the whole batch on `qp`; buffers that the device refused come back, and all of them if
-    /// one is mapped for another domain than `pd`.
+    /// Posts the batch on `qp`.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if a buffer is mapped for another domain than `pd`, or the device's error. The
+    /// buffers that were not posted come with it.
     ///
     /// # Safety
     ///
-    /// `qp` must be a queue pair in `pd` whose receive completion queue belongs to an
-    /// `Endpoint<C>`, and must be drained before that endpoint's context goes.
+    /// `qp` is a QP in `pd`, and is drained before `pd` ends. `done` passes each completion to
+    /// [`RecvBuf::complete`] of this type.
     #[inline]
-    pub(in crate::verbs) unsafe fn post<C: EndpointOps<RecvData = U>>(
+    pub(super) unsafe fn post(
         self,
         qp: *mut bindings::ib_qp,
         pd: &Arc<Pd>,
+        done: Done,
     ) -> Result<(), (Error, Self)> {
         let mut first: *mut bindings::ib_recv_wr = ptr::null_mut();
         let mut end = &raw mut first;
         for link in self.buffers.links() {
-            // SAFETY: The link is of a buffer in the queue, hence owned by it.
-            let inner = unsafe { LlistBox::<Inner<U>>::at(link).as_ptr() };
+            // SAFETY: The link is that of a buffer in the batch, which `self` owns.
+            let inner = unsafe { LlistBox::<Inner<U>>::entry(link).as_ptr() };
             // SAFETY: As above.
             if !unsafe { (*inner).buffer.is_for(pd) } {
                 return Err((EINVAL, self));
             }
-            // SAFETY: As above, and `pd` is there; `end` is `first`, or in the buffer before
-            // this.
+            // The reader of the last message may have written to it: SUNRPC decrypts in place.
+            // SAFETY: `self` owns the buffer. It is mapped for `pd`, which is borrowed.
+            unsafe { (*inner).buffer.sync_for_device() };
+            // SAFETY: `self` owns the buffer. `end` points to `first`, or to the `next` of the
+            // buffer before.
             unsafe {
-                // Whoever read the last message may have written to it: SUNRPC decrypts in place.
-                (*inner).buffer.sync_for_device();
-                (*inner).cqe.done = Some(done::<C>);
+                (*inner).cqe.done = Some(done);
                 *end = &raw mut (*inner).wr;
                 end = &raw mut (*inner).wr.next;
             }
         }
-        // SAFETY: As above.
+        // SAFETY: As in the loop.
         unsafe { *end = ptr::null_mut() };
         if first.is_null() {
             return Ok(());
         }
         mem::forget(self);
         let mut bad = ptr::null();
-        // SAFETY: The chain is well formed and owned; what is accepted belongs to the device until
-        // `done` takes it back.
+        // SAFETY: The chain is well formed. Its buffers were owned, and belong to the device until
+        // `done` takes them back. `qp` and `pd` are alive until then by this function's contract.
         let ret = unsafe { bindings::rpcrdma_post_recv(qp, first, &mut bad) };
         if ret == 0 {
             return Ok(());
         }
-        // Everything before `bad` is posted, and may be gone by now; start from `bad`. Of what a
-        // provider does not name nothing is known (`BadWr`): it stays in place.
+        // Buffers before `bad` are posted, and may have completed already. If the driver left `bad`
+        // null, it is unknown which were posted (see `BadWr`), and none is taken back.
         let mut next = bad.cast_mut();
         let mut rest = Self::new();
         while !next.is_null() {
-            // SAFETY: From `bad` on, nothing is posted, so all of it is ours, and taken back once.
+            // SAFETY: Buffers from `bad` on were not posted. Each is taken back once, after its
+            // `next` has been read.
             unsafe {
                 let inner = kernel::container_of!(next, Inner<U>, wr);
                 next = (*next).next;
@@ -318,37 +367,4 @@ impl<U> RecvBatch<U> {
         }
         Err((Error::from_errno(ret), rest))
     }
-}
-
-/// The end of a Receive, in the receive completion queue's worker.
-///
-/// # Safety
-///
-/// Called by the RDMA core, on the receive queue of an `Endpoint<C>`, for a buffer that
-/// [`RecvBatch::post`] posted there.
-unsafe extern "C" fn done<C: EndpointOps>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
-    // SAFETY: By this function's contract.
-    let (worker, wc, cqe) = unsafe { RecvWorker::<C>::enter(cq, wc) };
-    // SAFETY: Every Receive is posted with the `cqe` of its buffer; its completion comes once.
-    let recv =
-        RecvBuf(unsafe { LlistBox::from_raw(kernel::container_of!(cqe, Inner<C::RecvData>, cqe)) });
-    let status = match wc.status {
-        bindings::ib_wc_status_IB_WC_SUCCESS => {
-            let bytes = (wc.byte_len as usize).min(recv.capacity());
-            // SAFETY: The queue's worker is called before the endpoint lets go of its domain.
-            unsafe { recv.0.buffer.sync_for_cpu(bytes) };
-            let invalidated =
-                if wc.wc_flags & bindings::ib_wc_flags_IB_WC_WITH_INVALIDATE as c_int != 0 {
-                    // SAFETY: The flag says that this is the member in use.
-                    Some(unsafe { *wc.ex.invalidate_rkey.as_ref() })
-                } else {
-                    None
-                };
-            RecvStatus::Received { bytes, invalidated }
-        }
-        bindings::ib_wc_status_IB_WC_WR_FLUSH_ERR => RecvStatus::Flushed,
-        other => RecvStatus::Failed(other),
-    };
-    C::trace_received(&worker, recv.serial(), &status, wc.vendor_err);
-    C::received(&worker, recv, status);
 }

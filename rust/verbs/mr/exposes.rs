@@ -63,7 +63,7 @@ impl<W: Send + 'static> MrMapper<W> {
         };
         let pool = MrPool::new(pd, spec)?;
         // Posted work requests refer to the pool.
-        ep.keep(pool.clone())?;
+        ep.hold_until_drained(pool.clone())?;
         Ok(Self::new(pool))
     }
 }

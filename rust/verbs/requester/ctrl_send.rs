@@ -86,19 +86,20 @@ impl CtrlSendPool {
         let home = Arc::pin_init(pin_init!(Home { idle <- Pool::new() }), GFP_KERNEL)?;
         for _ in 0..count {
             // INVARIANT: Kept below, before anything is sent.
-            home.idle.put(LlistBox::uninit(GFP_KERNEL)?.fill(CtrlSend {
-                cqe: bindings::ib_cqe {
-                    done: Some(sent::<C>),
-                },
-                wr: pin_init::zeroed(),
-                sge: pin_init::zeroed(),
-                buffer: DmaBuffer::new(pd, bytes, Direction::ToDevice, GFP_KERNEL)?,
-                serial: Cid::serial(),
-                home: &raw const *home,
-            }));
+            home.idle
+                .put(LlistBox::new_uninit(GFP_KERNEL)?.write(CtrlSend {
+                    cqe: bindings::ib_cqe {
+                        done: Some(sent::<C>),
+                    },
+                    wr: pin_init::zeroed(),
+                    sge: pin_init::zeroed(),
+                    buffer: DmaBuffer::new(pd, bytes, Direction::ToDevice, GFP_KERNEL)?,
+                    serial: Cid::serial(),
+                    home: &raw const *home,
+                }));
         }
         // What is posted refers to it.
-        ep.keep(home.clone())?;
+        ep.hold_until_drained(home.clone())?;
         Ok(Self(home))
     }
 

@@ -156,7 +156,7 @@ impl<P: Send + 'static> ReplyReads<P> {
     ) -> Result<PreparedReads<P>, ReadNotPosted> {
         // First, with plain flags: if this fails, the reserves are left alone (see
         // [`Gfp::scope`]).
-        let reading = LlistBox::uninit(GFP.flags()).map_err(|_| ReadNotPosted::Failed)?;
+        let reading = LlistBox::new_uninit(GFP.flags()).map_err(|_| ReadNotPosted::Failed)?;
         let mut cutter = Cutter { bvecs, rest: None };
         let mut rw_chain = RwChain::new(Direction::FromDevice);
         for (mut remote, mut left) in sources {
@@ -198,7 +198,7 @@ impl<P: Send + 'static> ReplyReads<P> {
         what: P,
     ) -> Result<(), ReadNotPosted> {
         let PreparedReads { rw_chain, reading } = prepared;
-        let reading = reading.fill(Reading { rw_chain, what });
+        let reading = reading.write(Reading { rw_chain, what });
         let mut line = self.line.lock();
         let permit = match line.first {
             Some(_) => None,

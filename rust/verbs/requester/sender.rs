@@ -76,7 +76,7 @@ impl<U: Send + 'static> RequestSender<U> {
         let pd = ep.pd().ok_or(EINVAL)?;
         let ring = SendCtxRing::new(pd, sizes, sent::<C>)?;
         // What is posted refers to it.
-        ep.keep(ring.clone())?;
+        ep.hold_until_drained(ring.clone())?;
         Ok(Self {
             ring,
             head: 0,

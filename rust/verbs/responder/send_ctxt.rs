@@ -124,7 +124,7 @@ impl SendCtxt {
         let mut sges = KVec::with_capacity(sizes.sges.max(1) as usize, GFP_KERNEL)?;
         sges.push_within_capacity(buffer.sge(0))
             .map_err(|_| ENOMEM)?;
-        Ok(Self(LlistBox::uninit(GFP_KERNEL)?.fill(Inner {
+        Ok(Self(LlistBox::new_uninit(GFP_KERNEL)?.write(Inner {
             cqe: bindings::ib_cqe { done: None },
             wr: pin_init::zeroed(),
             entries: 0,

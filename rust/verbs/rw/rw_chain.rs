@@ -223,7 +223,7 @@ impl RwChain {
         for link in self.chain.links() {
             // SAFETY: The link is of a transfer in the chain, which is prepared for `qp`, that of
             // the endpoint. `then` stays, by this function's contract.
-            first = unsafe { RwCtxt::link(LlistBox::at(link), self.qp, port, first) };
+            first = unsafe { RwCtxt::link(LlistBox::entry(link), self.qp, port, first) };
         }
         Some(first)
     }
@@ -234,7 +234,7 @@ impl RwChain {
     pub(in crate::verbs) fn arm(&mut self, done: Done, armed: Armed) {
         if let Some(link) = self.chain.links().next() {
             // SAFETY: The link is of the transfer that runs last. It is in the chain, hence ours.
-            let last = unsafe { LlistBox::<RwCtxt>::at(link).as_mut() };
+            let last = unsafe { LlistBox::<RwCtxt>::entry(link).as_mut() };
             last.arm(done, armed);
         }
     }
@@ -254,7 +254,7 @@ impl RwChain {
         for link in self.chain.links() {
             // SAFETY: The link is of a transfer in the chain, which is prepared for `qp`; that is
             // alive, since the endpoint is. What is posted is in nobody's hands.
-            unsafe { RwCtxt::unmap(LlistBox::at(link), self.qp, ep.port(), self.direction) };
+            unsafe { RwCtxt::unmap(LlistBox::entry(link), self.qp, ep.port(), self.direction) };
         }
         // INVARIANT: What is put back is prepared no longer; nothing is left.
         pool.put_all(mem::replace(&mut self.chain, Chain::new()));

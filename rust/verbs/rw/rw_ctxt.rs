@@ -116,7 +116,7 @@ pub(in crate::verbs) struct RwCost {
 impl RwCtxt {
     pub(in crate::verbs) fn new(flags: Flags) -> Result<LlistBox<Self>> {
         // INVARIANT: Not prepared.
-        Ok(LlistBox::uninit(flags)?.fill(Self {
+        Ok(LlistBox::new_uninit(flags)?.write(Self {
             cqe: bindings::ib_cqe { done: None },
             armed: Armed {
                 companion: ptr::null_mut(),
