@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What may be sent on a connection, as settled when it is made.
+//! Properties that the two ends negotiate when they connect.
 //!
-//! All of it holds for one connection and has to be settled anew for the next (RFC 8797 Section 4).
+//! C: verbs.c, rpcrdma_update_cm_private()
+//!
+//! They are valid for one connection. The ends negotiate them again for the next one (RFC 8797
+//! Section 4).
 
 use crate::wire::{
     extensions::Offer,
@@ -13,22 +16,22 @@ use crate::wire::{
     MIN_LEN, //
 };
 
-/// The inline thresholds and the use of Remote Invalidation on one connection.
+/// The inline thresholds of one connection, and whether it uses Remote Invalidation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agreement {
-    /// Bytes that this end may send in one message, transport header included.
+    /// Most bytes that this end may send in one message, including the transport header.
     pub send: u32,
-    /// Bytes that the peer may send in one message.
+    /// Most bytes that the peer may send in one message.
     pub receive: u32,
-    /// Both ends allow that a Reply invalidates a handle of its Call.
+    /// Both ends support Remote Invalidation: a Reply may invalidate an rkey of its Call.
     pub remote_invalidation: bool,
 }
 
 impl Agreement {
-    /// What follows from what the two ends said (RFC 8797 Section 4.2; RFC 8166 Section 3.3.2).
+    /// The result of the two ends' private data (RFC 8797 Section 4.2; RFC 8166 Section 3.3.2).
     ///
-    /// For each direction the smaller of the sender's and the receiver's size counts. Nothing under
-    /// 1024 bytes can be agreed, because every end has to take that much.
+    /// The threshold of a direction is the smaller of the sender's and the receiver's size, and at
+    /// least 1024 bytes, which every end must be able to receive.
     #[inline]
     pub fn between(own: &PrivateData, peer: &PrivateData) -> Self {
         Self {
@@ -38,8 +41,8 @@ impl Agreement {
         }
     }
 
-    /// Bytes of an RPC message that fit a message without chunks, in either direction: what
-    /// reverse Calls and Replies are limited to (RFC 8167 Section 5.3).
+    /// Most bytes in an RPC message of the backchannel, Call or Reply: it must fit a message
+    /// without chunks in both directions (RFC 8167 Section 5.3).
     #[inline]
     pub fn backchannel_payload(&self) -> u32 {
         let header = u32::try_from(MIN_LEN).unwrap_or(u32::MAX);
@@ -47,30 +50,27 @@ impl Agreement {
     }
 }
 
-/// What a connection has agreed on beyond RFC 8166.
-///
-/// The default is plain version 1: as RFC 8166 says, to the letter.
+/// The extensions of RFC 8166 that a connection uses. The default is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extensions {
-    /// Replies may be offered as Read chunks, and RDMA_DONE acknowledges them.
+    /// The server may expose a long Reply as a Read chunk. The client acknowledges it by RDMA_DONE.
     pub pulled_replies: bool,
 }
 
-/// RDMA Reads that each end of a connection can have under way, as the connection manager settled
-/// it.
+/// Limits on concurrent RDMA Reads, as the connection manager has negotiated them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadDepths {
-    /// Reads that the requester starts at a time.
+    /// Most RDMA Reads that the requester issues at a time.
     pub initiator_depth: u32,
-    /// Reads of the requester that the responder answers at a time.
+    /// Most RDMA Reads of the requester that the responder executes at a time.
     pub responder_resources: u32,
 }
 
 impl Extensions {
-    /// What follows from what the two ends offered.
+    /// The result of the two ends' offers.
     ///
-    /// A Reply can be pulled only if both ends said that they know how, and if their queue pairs
-    /// let the requester read from the responder.
+    /// Replies can be pulled only if both ends support that, and if the QPs allow the requester to
+    /// read from the responder.
     #[inline]
     pub const fn between(own: &Offer, peer: &Offer, depths: &ReadDepths) -> Self {
         Self {

@@ -1,99 +1,102 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Credits: how many Calls may be outstanding in one direction (RFC 8166 Section 3.3.1), and the
-//! Receives that this takes.
+//! Credits, which limit outstanding Calls (RFC 8166 Section 3.3.1), and the Receives they require.
+//!
+//! C: rpc_rdma.c, rpcrdma_update_cwnd()
 
-/// A requester's view of the credits of one direction on one connection.
+/// The credits of a requester, for one direction of one connection.
 ///
-/// Small enough for an atomic word: [`Self::to_bits`].
+/// [`Self::to_bits`] makes it a number, for an atomic.
 ///
 /// # Invariants
 ///
-/// `1 <= granted <= most`.
+/// `1 <= granted <= max_granted`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
+    /// The latest grant.
     granted: u32,
-    /// The largest grant on this connection: as many Calls may be outstanding, even if the latest
+    /// The largest grant on this connection. As many Calls may still be outstanding if the latest
     /// grant is smaller.
-    most: u32,
+    max_granted: u32,
 }
 
 impl Window {
-    /// A window on a fresh connection: one Call, until its Reply says more (Section 3.3.3).
+    /// The window of a new connection: one Call, until its Reply grants more (RFC 8166 Section
+    /// 3.3.3).
     pub const FRESH: Self = Self {
         granted: 1,
-        most: 1,
+        max_granted: 1,
     };
 
-    /// How many Calls may be outstanding now.
+    /// Number of Calls that may be outstanding.
     #[inline]
     pub const fn granted(&self) -> u32 {
         self.granted
     }
 
-    /// Takes the grant of a Reply to a Call that asked for `wanted`; returns whether the window has
-    /// changed.
+    /// Applies the grant in a Reply to a Call that requested `wanted` credits; returns whether the
+    /// number of credits has changed.
     ///
-    /// A grant of zero would stop the connection for good and counts as 1. More than was asked for
-    /// is more than there are Receives for, and counts as what was asked for. The caller posts the
-    /// Receives for the new window *before* it lets more Calls out.
+    /// A grant of zero counts as 1: otherwise no Call could be sent again. A grant of more than
+    /// `wanted` counts as `wanted`: there are no Receives for more. The caller posts the Receives
+    /// for the new window *before* it sends more Calls.
     #[inline]
     pub const fn grant(&mut self, credits: u32, wanted: u32) -> bool {
         let granted = clamp(credits, wanted);
         let changed = granted != self.granted;
         // INVARIANT: `clamp` returns at least 1.
         self.granted = granted;
-        if granted > self.most {
-            self.most = granted;
+        if granted > self.max_granted {
+            self.max_granted = granted;
         }
         changed
     }
 
-    /// How many Receives this end must keep posted: one for each Reply that may come, and
-    /// `backchannel` for the Calls that it allows its peer (RFC 8167 Section 4.3.1).
+    /// Number of Receives that this end must keep posted: one for each outstanding Call, and
+    /// `backchannel` for the Calls that it grants to its peer (RFC 8167 Section 4.3.1).
     ///
-    /// A grant that shrinks does not call back the Calls sent under a larger one, so this number
-    /// never shrinks on a connection.
+    /// The number never shrinks on a connection: Calls that were sent before a smaller grant are
+    /// still outstanding.
     #[inline]
     pub const fn receives(&self, backchannel: u32) -> u32 {
-        self.most.saturating_add(backchannel)
+        self.max_granted.saturating_add(backchannel)
     }
 
-    /// How many Calls may be outstanding while no more than `standing` Receives are posted,
-    /// `backchannel` of which are for the Calls of the peer.
+    /// Number of Calls that may be outstanding while `posted` Receives are posted, `backchannel` of
+    /// them for the Calls of the peer.
     ///
-    /// Fewer than [`Self::receives`] asks for stand only if there is no memory for them. One Call
-    /// may be sent in any case: its Reply is what the next attempt to post more comes with.
+    /// Fewer Receives than [`Self::receives`] are posted only after a memory allocation has failed.
+    /// One Call may be sent even then: the handler of its Reply tries again to post Receives.
     #[inline]
-    pub const fn covered(&self, standing: u32, backchannel: u32) -> u32 {
-        clamp(standing.saturating_sub(backchannel), self.granted)
+    pub const fn covered(&self, posted: u32, backchannel: u32) -> u32 {
+        clamp(posted.saturating_sub(backchannel), self.granted)
     }
 
     /// The window as a number, for an atomic.
     #[inline]
     pub const fn to_bits(self) -> u64 {
         // CAST: u32 to u64 is lossless.
-        (self.granted as u64) << 32 | self.most as u64
+        (self.granted as u64) << 32 | self.max_granted as u64
     }
 
-    /// The window that [`Self::to_bits`] made the number from.
+    /// The inverse of [`Self::to_bits`].
     #[inline]
     pub const fn from_bits(bits: u64) -> Self {
-        // CAST: the halves of the number.
+        // CAST: the upper and the lower half of `bits`.
         let granted = clamp((bits >> 32) as u32, u32::MAX);
-        let most = bits as u32;
-        // INVARIANT: of any other number, too.
+        let max = bits as u32;
+        // INVARIANT: holds for any `bits`: `granted` is clamped, and `max_granted` is no less.
         Self {
             granted,
-            most: if most < granted { granted } else { most },
+            max_granted: if max < granted { granted } else { max },
         }
     }
 }
 
-/// How many Receives to post now, so that doorbells are rung in batches.
+/// Number of Receives to post while `posted` are posted and `needed` are required.
 ///
-/// `posted` stand, `needed` must stand, and up to `batch` more are posted each time that the number
-/// falls below. The Receive Queue therefore needs `needed + batch` entries.
+/// Once fewer than `needed` are posted, the result fills them up to `needed + batch`, so that one
+/// doorbell serves several Receives. The Receive Queue must have `needed + batch` entries.
 #[inline]
 pub const fn receives_to_post(posted: u32, needed: u32, batch: u32) -> u32 {
     match needed.checked_sub(posted) {
@@ -102,7 +105,7 @@ pub const fn receives_to_post(posted: u32, needed: u32, batch: u32) -> u32 {
     }
 }
 
-/// `credits`, but at most `limit`, and at least 1.
+/// `credits`, at most `limit` and at least 1.
 #[inline]
 const fn clamp(credits: u32, limit: u32) -> u32 {
     let credits = if credits > limit { limit } else { credits };

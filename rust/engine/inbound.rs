@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a received message is: a Call or a Reply, in which direction, or nothing to act on.
+//! Classifies received messages: Call, Reply or error, forward or backchannel.
 //!
-//! Direction is a property of the message alone: of its `msg_type` word if the payload is inline,
-//! else of the chunk that holds the payload. XIDs play no part, because the same XID may be live in
-//! both directions at once (RFC 8167 Section 2.4.1). The caller looks the XID up afterwards, among
-//! the Calls of that direction only.
+//! C: rpc_rdma.c, rpcrdma_is_bcall()
+//! C: svc_rdma_recvfrom.c, svc_rdma_xdr_decode_req(), svc_rdma_is_reverse_direction_reply()
 //!
-//! There are two entry points, one for each end of a connection: the roles differ in what they
-//! refuse, and in whether they may say so (RFC 8166 Section 4.5: a responder answers, a requester
-//! is silent).
+//! The message alone determines its direction: by `msg_type` if the payload is inline, otherwise by
+//! the chunk that holds the payload. The XID does not, because the same XID may be in use in both
+//! directions at once (RFC 8167 Section 2.4.1). The caller then looks up the XID among the Calls of
+//! that direction only.
+//!
+//! Each end of a connection has its own entry point, [`from_client`] or [`from_server`]. They
+//! refuse different messages. A responder answers a malformed message with an error; a requester
+//! drops it silently (RFC 8166 Section 4.5).
 
 use crate::wire::{
     Body,
@@ -29,70 +32,70 @@ pub const CALL: u32 = 0;
 /// `msg_type` of an RPC Reply.
 const REPLY: u32 = 1;
 
-/// A Call or a Reply that may be acted on.
+/// A Call or a Reply whose header is valid.
 #[derive(Clone, Copy, Debug)]
 pub struct RpcMsg<'a> {
-    /// The XID of the RPC, in the direction of its Call.
+    /// The XID of the RPC.
     pub xid: u32,
-    /// In a Call the credits requested, in a Reply those granted; of that direction.
+    /// Credits requested by a Call, or granted by a Reply. Each direction has its own credits.
     pub credits: u32,
     /// The chunk lists.
     pub chunks: ChunkLists<'a>,
-    /// The Payload stream, if it is inline: then this is RDMA_MSG, else RDMA_NOMSG.
+    /// The inline part of the Payload stream in an RDMA_MSG; `None` in an RDMA_NOMSG.
     pub payload: Option<&'a [u8]>,
 }
 
-/// What the listening end received.
+/// A message that the server has received.
 #[derive(Clone, Copy, Debug)]
 pub enum FromClient<'a> {
-    /// A forward Call. If it is a Long Call, its lists have a Position-zero Read chunk.
+    /// A Call. If it is a Long Call, its lists have a Position-zero Read chunk.
     Call(RpcMsg<'a>),
-    /// A Reply to a reverse Call: inline, without chunks. To be matched among reverse Calls only.
+    /// A Reply to a backchannel Call: inline, without chunks.
     BackchannelReply(RpcMsg<'a>),
-    /// The client refused a reverse Call. To be matched among reverse Calls; if there is none, the
-    /// message is dropped and its credits are not looked at.
+    /// The client refuses a backchannel Call. If no backchannel Call has this XID, the caller drops
+    /// the message and ignores its credits.
     BackchannelError(Refused),
-    /// The client has pulled the Reply of this XID. Only if that was negotiated.
+    /// The client has pulled the Reply with this XID. Only if pulled Replies were negotiated.
     Done {
         /// The XID of the Reply.
         xid: u32,
     },
 }
 
-/// What the connecting end received.
+/// A message that the client has received.
 #[derive(Clone, Copy, Debug)]
 pub enum FromServer<'a> {
-    /// A Reply to a forward Call. If it is a Long Reply, its lists have a Reply chunk (or, if that
-    /// was negotiated, a Read list, which should be a Position-zero Read chunk).
+    /// A Reply. If it is a Long Reply, its lists have a Reply chunk, or, if pulled Replies were
+    /// negotiated, a Read list. `match_reply` checks the Positions in the Read list.
     Reply(RpcMsg<'a>),
-    /// The server refused a forward Call. If its XID is unknown, the message is dropped and its
-    /// credits are not looked at.
+    /// The server refuses a Call. If no Call has this XID, the caller drops the message and ignores
+    /// its credits.
     Error(Refused),
-    /// A reverse Call: inline, without chunks.
+    /// A backchannel Call: inline, without chunks.
     BackchannelCall(RpcMsg<'a>),
 }
 
 /// A received RDMA_ERROR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// The XID of the Call that was refused.
+    /// The XID of the refused Call.
     pub xid: u32,
-    /// Credits granted; meaningful only if the XID is known.
+    /// Credits granted. Meaningful only if the XID is known.
     pub credits: u32,
     /// The reason.
     pub error: RdmaError,
 }
 
-/// What is done about a message that is not acted on.
+/// The response to a message that cannot be processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Response {
-    /// Drop it in silence. The Receive has to be posted again all the same.
+    /// Drop the message. The caller still posts a Receive in place of the one consumed.
     Drop,
-    /// Send this back.
+    /// Send this RDMA_ERROR.
     Answer(ErrorReply),
 }
 
-/// What a responder makes of it (RFC 8166 Section 4.5).
+/// The response of a responder (RFC 8166 Section 4.5).
 impl From<Malformed> for Response {
     #[inline]
     fn from(malformed: Malformed) -> Self {
@@ -100,10 +103,14 @@ impl From<Malformed> for Response {
     }
 }
 
-/// What the listening end makes of a message.
+/// Classifies a message that the server has received.
+///
+/// # Errors
+///
+/// The [`Response`] to a message that cannot be processed.
 #[inline]
 pub fn from_client(message: &[u8], ext: Extensions) -> Result<FromClient<'_>, Response> {
-    // A malformed message is taken for a Call: those are what a server is sent.
+    // A malformed message counts as a Call, which is what a client normally sends.
     let header = Header::decode(message)?;
     let xid = header.xid;
     let refuse = Response::Answer(ErrorReply::chunk(xid));
@@ -111,10 +118,10 @@ pub fn from_client(message: &[u8], ext: Extensions) -> Result<FromClient<'_>, Re
         Body::Msg { chunks, payload } => {
             let message = RpcMsg::inline(&header, chunks, payload);
             match msg_type(payload, xid) {
-                // The payload of RDMA_MSG is inline; a chunk that says it were elsewhere lies.
+                // The payload of RDMA_MSG is inline, so a Position-zero chunk is an error.
                 Some(CALL) if !has_position_zero(&chunks) => Ok(FromClient::Call(message)),
                 Some(REPLY) if chunks.is_empty() => Ok(FromClient::BackchannelReply(message)),
-                // Reverse Calls offer no chunks, hence a Reply cannot return any.
+                // Backchannel Calls offer no chunks, so their Replies cannot return any.
                 Some(REPLY) => Err(Response::Drop),
                 _ => Err(refuse),
             }
@@ -122,7 +129,7 @@ pub fn from_client(message: &[u8], ext: Extensions) -> Result<FromClient<'_>, Re
         Body::NoMsg { chunks } if has_position_zero(&chunks) => {
             Ok(FromClient::Call(RpcMsg::long(&header, chunks)))
         }
-        // RFC 8166 Section 4.2.4: some chunk must hold the payload of RDMA_NOMSG.
+        // RFC 8166 Section 4.2.4: a chunk must hold the payload of RDMA_NOMSG.
         Body::NoMsg { .. } => Err(refuse),
         Body::Done if ext.pulled_replies => Ok(FromClient::Done { xid }),
         Body::Done => Err(Response::Drop),
@@ -130,16 +137,21 @@ pub fn from_client(message: &[u8], ext: Extensions) -> Result<FromClient<'_>, Re
     }
 }
 
-/// What the connecting end makes of a message.
+/// Classifies a message that the client has received.
+///
+/// # Errors
+///
+/// The [`Response`] to a message that cannot be processed.
 #[inline]
 pub fn from_server(message: &[u8], ext: Extensions) -> Result<FromServer<'_>, Response> {
     let header = match Header::decode(message) {
         Ok(header) => header,
-        // Of another version nothing is known; but if this would be a Call in ours, it is one.
+        // A message of another version cannot be parsed. It counts as a Call, which is answered, if
+        // it would be a Call without chunks in version 1.
         Err(version @ Malformed::Version { xid, .. }) if is_call(message, xid) => {
             return Err(version.into());
         }
-        // A malformed message is taken for a Reply: a requester is silent about those.
+        // Any other malformed message counts as a Reply, which a requester drops.
         Err(_) => return Err(Response::Drop),
     };
     let xid = header.xid;
@@ -148,10 +160,10 @@ pub fn from_server(message: &[u8], ext: Extensions) -> Result<FromServer<'_>, Re
         Body::Msg { chunks, payload } => {
             let message = RpcMsg::inline(&header, chunks, payload);
             match msg_type(payload, xid) {
-                // RFC 8166 Section 4.3.1: Replies have no Read list.
+                // RFC 8166 Section 4.3.1: a Reply has no Read list.
                 Some(REPLY) if chunks.reads.is_empty() => Ok(FromServer::Reply(message)),
                 Some(CALL) if chunks.is_empty() => Ok(FromServer::BackchannelCall(message)),
-                // RFC 8167 Section 5.3: chunks are not supported in this direction.
+                // RFC 8167 Section 5.3: backchannel Calls have no chunks.
                 Some(CALL) => Err(refuse),
                 _ => Err(Response::Drop),
             }
@@ -160,13 +172,13 @@ pub fn from_server(message: &[u8], ext: Extensions) -> Result<FromServer<'_>, Re
             Some(_) => Ok(FromServer::Reply(RpcMsg::long(&header, chunks))),
             None => Err(Response::Drop),
         },
-        // Whatever the Positions: no Call of the reverse direction may look like this.
+        // A pulled Reply, whatever its Positions: a backchannel Call cannot be an RDMA_NOMSG.
         Body::NoMsg { chunks } if ext.pulled_replies => {
             Ok(FromServer::Reply(RpcMsg::long(&header, chunks)))
         }
-        // Only a Call has a Read list, so this is a Long Call of the reverse direction.
+        // Without pulled Replies, only a Call has a Read list: this is a Long backchannel Call.
         Body::NoMsg { .. } => Err(refuse),
-        // Only a server exposes Replies, so only a server is told that one has been pulled.
+        // Only a server exposes Replies, so only a client sends RDMA_DONE.
         Body::Done => Err(Response::Drop),
         Body::Error(error) => Ok(FromServer::Error(Refused::new(&header, error))),
     }
@@ -205,7 +217,8 @@ impl Refused {
     }
 }
 
-/// The `msg_type` of an RPC message, if it is one and has the XID of its transport header.
+/// The `msg_type` of an RPC message. `None` if `payload` is too short, or if its XID is not that of
+/// the transport header.
 #[inline]
 fn msg_type(payload: &[u8], xid: u32) -> Option<u32> {
     let mut reader = Reader::new(payload);
@@ -216,13 +229,14 @@ fn msg_type(payload: &[u8], xid: u32) -> Option<u32> {
     }
 }
 
-/// Whether an RPC Call stands where it would if there were no chunks.
+/// Whether an RPC Call follows a header of minimal length.
 #[cold]
 fn is_call(message: &[u8], xid: u32) -> bool {
     let payload = message.get(MIN_LEN..).unwrap_or_default();
     msg_type(payload, xid) == Some(CALL)
 }
 
+/// Whether the Read list has a Position-zero chunk with bytes.
 #[inline]
 fn has_position_zero(chunks: &ChunkLists<'_>) -> bool {
     let mut reads = chunks.reads.segments();

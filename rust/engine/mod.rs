@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The decisions of both ends, without I/O.
+//! The protocol decisions of both ends, without I/O.
 //!
-//! Pure functions and small values: no clocks, no locks, no memory of their own, no kernel. What
-//! they need is passed in, what they decide is a value that the caller executes, prints in a trace
-//! or checks in a test. The kernel-facing rooms do what is said here and nothing else.
+//! All functions are pure: they use no clock, lock, allocation or other part of the kernel. A
+//! caller passes in the facts, and executes the result. The host tests compile the same files.
 //!
-//! | folder or file | question                                                              |
-//! |----------------|-----------------------------------------------------------------------|
-//! | `agreement`    | what may be sent on this connection, and how                          |
-//! | `inbound`      | is this message a Call or a Reply, which way, and must it be refused  |
-//! | `credit`       | how many Calls may be outstanding, how many Receives are to be posted |
-//! | `requester`    | the decisions of the end that sends Calls                             |
-//! | `responder`    | the decisions of the end that answers them                            |
+//! | file or folder | decides                                                          |
+//! |----------------|------------------------------------------------------------------|
+//! | `agreement`    | inline thresholds and extensions of a connection                 |
+//! | `inbound`      | whether a message is a Call or a Reply, and in which direction   |
+//! | `credit`       | how many Calls may be outstanding, and how many Receives to post |
+//! | `requester`    | form of a Call, placement of a Reply                             |
+//! | `responder`    | reassembly of a Call, form of a Reply                            |
 
 #![forbid(unsafe_code)]
 

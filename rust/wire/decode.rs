@@ -164,3 +164,9 @@ fn decode_error(mut reader: Reader<'_>) -> Option<RdmaError> {
         _ => None,
     }
 }
+
+/// The words of the fixed fields, for trace events. Words past the end of `bytes` are zero.
+pub fn fixed_words(bytes: &[u8]) -> [u32; 4] {
+    let mut reader = Reader::new(bytes);
+    [(); 4].map(|()| reader.word().unwrap_or(0))
+}

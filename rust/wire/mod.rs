@@ -50,6 +50,7 @@ pub use cursor::{
     Writer, //
 };
 pub use decode::{
+    fixed_words,
     Body,
     Header, //
 };
@@ -90,12 +91,6 @@ pub const RDMA_ERROR: u32 = 4;
 pub const ERR_VERS: u32 = 1;
 /// `rdma_err`: the header or its chunks cannot be processed.
 pub const ERR_CHUNK: u32 = 2;
-
-/// The words of the fixed fields, for trace events. Words past the end of `bytes` are zero.
-pub fn fixed_words(bytes: &[u8]) -> [u32; 4] {
-    let mut reader = Reader::new(bytes);
-    [(); 4].map(|()| reader.word().unwrap_or(0))
-}
 
 /// Bytes of XDR roundup after an item of `len` bytes.
 #[inline]

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The requester's choice: how a Call travels, and what it offers for its Reply.
+//! Chooses the form of a Call, and the chunks that the Call offers for its Reply.
 //!
-//! The order of preference is that of RFC 8166 Section 3.5: inline if it fits, else without its
-//! data item if that may be reduced, else wholly in a chunk. The choice counts the transport header
-//! that results from it: every chunk makes the header grow, and a fixed bound on the segments of a
-//! chunk, known before any memory is registered, keeps that from going round in circles.
+//! C: rpc_rdma.c, rpcrdma_args_inline(), rpcrdma_results_inline(), rpcrdma_nonpayload_inline()
+//!
+//! The order of preference is that of RFC 8166 Section 3.5: inline if the Call fits; otherwise with
+//! the data item in a Read chunk, if the item is DDP-eligible; otherwise the whole Call in a
+//! Position-zero Read chunk. The threshold includes the transport header, whose length depends on
+//! the chunks. The number of segments in a chunk is bounded before memory is registered, so the
+//! length of the header can be computed first.
 
 use crate::wire::{
     pad,
@@ -13,114 +16,114 @@ use crate::wire::{
     MIN_LEN, //
 };
 
-/// Bytes in three places: what an `xdr_buf` holds, or has room for.
+/// Lengths of the parts of an `xdr_buf`: of its content, or of its room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct XdrLens {
-    /// Bytes before the data item.
+    /// Bytes in the head, which precedes the data item.
     pub head: u32,
-    /// Bytes of the data item, in pages.
+    /// Bytes in the pages: the data item.
     pub data: u32,
-    /// Where in its first page the data item begins.
+    /// Offset of the data item in its first page, in bytes.
     pub page_offset: u32,
-    /// Bytes after the data item, the item's roundup included.
+    /// Bytes in the tail, including the roundup of the data item.
     pub tail: u32,
 }
 
-/// What there is to send, and the most that may come back.
+/// A Call and the room for its Reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallShape {
     /// The Call.
     pub call: XdrLens,
-    /// The data item of the Call may be reduced (`XDRBUF_WRITE`).
+    /// The data item of the Call is DDP-eligible (`XDRBUF_WRITE`).
     pub call_eligible: bool,
     /// Room for the largest possible Reply.
     pub reply: XdrLens,
-    /// The data item of the Reply may be reduced (`XDRBUF_READ`).
+    /// The data item of the Reply is DDP-eligible (`XDRBUF_READ`).
     pub reply_eligible: bool,
-    /// GSS integrity or privacy is in use: nothing may be reduced (RFC 8166 Section 8.2.2.3).
+    /// GSS integrity or privacy is in use, so no item may be reduced (RFC 8166 Section 8.2.2.3).
     pub protected: bool,
-    /// A Reply that is too long for a message is to be expected, rather than only possible.
+    /// The Reply is likely to be too long for a Send, not only possibly.
     pub long_reply: bool,
 }
 
-/// What connection and device allow.
+/// Limits of the connection and the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallLimits {
-    /// Bytes in a message to the responder.
+    /// Inline threshold to the responder, in bytes.
     pub send: u32,
-    /// Bytes in a message from the responder.
+    /// Inline threshold from the responder, in bytes.
     pub receive: u32,
-    /// Bytes of a Call that are rather copied than gathered, to be sent in one piece.
+    /// An inline Call of at most this many bytes is copied into the send buffer, with its pages.
+    /// The pages of a longer Call are gathered.
     pub pull_up: u32,
-    /// Bytes that a message is composed in: header, head and tail, and what is copied. A longer
-    /// message has more that is gathered.
+    /// Length of the send buffer in bytes. The header, the head and the tail are copied into it.
     pub buf_len: u32,
-    /// Scatter/gather elements of one Send: header, head, pages, tail.
+    /// Most SGEs in one Send: header, head, pages, tail.
     pub sges: u32,
-    /// Segments in one chunk.
+    /// Most segments in one chunk.
     pub segments: u32,
-    /// Pages that one segment can cover.
+    /// Most pages in one segment.
     pub segment_pages: u32,
-    /// The number of bits in an offset within a page.
+    /// The kernel's `PAGE_SHIFT`.
     pub page_shift: u32,
-    /// The responder exposes what does not fit a message, to be pulled.
+    /// The responder exposes a Reply that does not fit a Send, for the requester to pull.
     pub pulled_replies: bool,
 }
 
-/// How a Call travels.
+/// The form of a Call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallPlan {
-    /// RDMA_MSG, all of it inline.
+    /// RDMA_MSG with the whole Call inline.
     Inline {
-        /// Copy pages and tail behind the head first; otherwise gather them.
+        /// Copy pages and tail behind the head. Otherwise gather them.
         pull_up: bool,
     },
-    /// RDMA_MSG with the data item in a Read chunk. Head and tail are inline, without the roundup
-    /// of the data item, which the first bytes of the tail are ([`CallShape::roundup`]).
+    /// RDMA_MSG with the data item in a Read chunk. Head and tail are inline. The tail is sent
+    /// without its first [`CallShape::roundup`] bytes.
     ReadChunk {
         /// Position of the chunk.
         position: u32,
     },
-    /// RDMA_NOMSG with all of it in a Position-zero Read chunk: head, data, tail.
+    /// RDMA_NOMSG with the whole Call in a Position-zero Read chunk: head, data, tail.
     PositionZero,
 }
 
-/// What a Call offers for its Reply.
+/// The chunk that a Call offers for its Reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyPlan {
     /// No chunk: the largest possible Reply fits inline.
     Inline,
-    /// A Write chunk, of the room for the data item and nothing else.
+    /// A Write chunk of the room for the data item.
     WriteChunk,
-    /// A Reply chunk, of all the room: head, data, tail.
+    /// A Reply chunk of the whole room: head, data, tail.
     ReplyChunk,
-    /// No chunk: should the Reply not fit inline, it is pulled.
+    /// No chunk: if the Reply does not fit inline, the requester pulls it.
     Pull,
 }
 
 impl ReplyPlan {
-    /// Whether it is settled only by the Reply if it is long: worth remembering for the next one.
+    /// Whether the Reply may or may not be long. The history of such Replies predicts the next.
     #[inline]
     pub const fn may_be_long(&self) -> bool {
         matches!(self, Self::ReplyChunk | Self::Pull)
     }
 }
 
-/// How an RPC travels, there and back.
+/// The form of a Call, and the chunk for its Reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// How the Call travels.
+    /// The form of the Call.
     pub call: CallPlan,
-    /// What it offers for its Reply.
+    /// The chunk that the Call offers for its Reply.
     pub reply: ReplyPlan,
 }
 
-/// There is no way to convey this Call, or any Reply to it, over this connection.
+/// The Call, or a chunk for its Reply, exceeds the limits of the connection in every form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooBig;
 
 impl XdrLens {
-    /// Bytes in all.
+    /// Bytes in head, data and tail. `None` if the sum overflows.
     #[inline]
     pub const fn total(&self) -> Option<u32> {
         match self.head.checked_add(self.data) {
@@ -131,15 +134,15 @@ impl XdrLens {
 }
 
 impl CallShape {
-    /// Bytes at the front of the tail that are the data item's roundup: left out of the message
-    /// if the item is in a Read chunk (RFC 8166 Section 3.4.4.4).
+    /// Bytes of roundup of the data item, which are at the front of the tail. They are not sent if
+    /// the item is in a Read chunk (RFC 8166 Section 3.4.4.4).
     #[inline]
     pub const fn roundup(&self) -> u32 {
         pad(self.call.data)
     }
 
-    /// Whether the data item can be taken out such that what remains is an XDR stream: it begins at
-    /// a multiple of four, and the tail begins with its roundup and nothing else unaligned.
+    /// Whether the rest of the Call is an XDR stream without the data item and its roundup: whole
+    /// words before and after the item.
     #[inline]
     const fn separable(&self) -> bool {
         self.call.data != 0 && self.call.head % 4 == 0 && self.call.tail % 4 == self.roundup()
@@ -150,44 +153,44 @@ impl CallLimits {
     /// Bytes in a page.
     #[inline]
     const fn page_size(&self) -> u32 {
-        // Pages of 2 GiB and more do not exist.
+        // The mask has no effect: pages are smaller than 2 GiB.
         1 << (self.page_shift & 31)
     }
 
-    /// Pages touched by `bytes` that begin `offset` bytes into one.
+    /// Number of pages with bytes of a range of `len` bytes that begins `offset` bytes into a page.
     #[inline]
-    const fn pages(&self, offset: u32, bytes: u32) -> u32 {
-        if bytes == 0 {
+    const fn pages(&self, offset: u32, len: u32) -> u32 {
+        if len == 0 {
             return 0;
         }
         let in_page = self.page_size() - 1;
-        // NO-OVERFLOW: the last byte of at most 2^32 is at most that far.
-        match (offset & in_page).checked_add(bytes - 1) {
+        // NO-OVERFLOW: `len` is not 0.
+        match (offset & in_page).checked_add(len - 1) {
             Some(last) => (last >> (self.page_shift & 31)).saturating_add(1),
             None => u32::MAX,
         }
     }
 
-    /// Most segments needed for `bytes` that begin `offset` bytes into a page.
+    /// Most segments for a range of `len` bytes that begins `offset` bytes into a page.
     #[inline]
-    pub const fn segments_for(&self, offset: u32, bytes: u32) -> u32 {
-        match self.pages(offset, bytes) {
+    pub const fn segments_for(&self, offset: u32, len: u32) -> u32 {
+        match self.pages(offset, len) {
             pages if self.segment_pages > 1 => pages.div_ceil(self.segment_pages),
             pages => pages,
         }
     }
 
-    /// Most segments needed for head, data and tail, if neither shares a segment with another.
+    /// Most segments for head, data and tail, if each has its own segments.
     #[inline]
     pub const fn segments_for_all(&self, lens: &XdrLens) -> u32 {
-        // Head and tail are anywhere in their pages.
-        let late = self.page_size() - 1;
-        self.segments_for(late, lens.head)
+        // Head and tail begin anywhere in a page. At the last byte, they take most pages.
+        let last_byte = self.page_size() - 1;
+        self.segments_for(last_byte, lens.head)
             .saturating_add(self.segments_for(lens.page_offset, lens.data))
-            .saturating_add(self.segments_for(late, lens.tail))
+            .saturating_add(self.segments_for(last_byte, lens.tail))
     }
 
-    /// `Some(segments)` if a chunk may have that many.
+    /// `Some(segments)` if a chunk may have `segments` segments.
     #[inline]
     fn chunk(&self, segments: u32) -> Option<usize> {
         if segments <= self.segments {
@@ -197,7 +200,7 @@ impl CallLimits {
         }
     }
 
-    /// Scatter/gather elements of a Call that is sent from where it lies.
+    /// SGEs of the Send of a Call whose pages are gathered.
     #[inline]
     const fn sges_for(&self, call: &XdrLens) -> u32 {
         let head_and_header = 2;
@@ -207,18 +210,18 @@ impl CallLimits {
     }
 }
 
-/// Chooses how a Call travels and what it offers for its Reply.
+/// Chooses the form of a Call and the chunk for its Reply.
 ///
 /// # Errors
 ///
-/// [`TooBig`]: the Call, or what has to be offered for its Reply, cannot be kept within the limits.
+/// [`TooBig`] if the Call or the chunk for its Reply exceeds the limits in every form.
 #[inline]
 pub fn plan(shape: &CallShape, limits: &CallLimits) -> Result<Plan, TooBig> {
     let (reply, offered) = plan_reply(shape, limits).ok_or(TooBig)?;
     let header = MIN_LEN.saturating_add(offered);
     let call = plan_call(shape, limits, limits.send, header).ok_or(TooBig)?;
-    // Head and tail are copied into `buf_len` bytes, behind the header. Where they fill over half
-    // of that, a header might not fit as well: plan again with that as the limit.
+    // Header, head and tail are copied into the send buffer. If head and tail take more than half
+    // of it, the header may not fit, so plan again with the buffer's length as the threshold.
     let copied = shape.call.head.saturating_add(shape.call.tail);
     let tight = limits.buf_len < limits.send && copied > limits.buf_len / 2;
     if tight && call != CallPlan::PositionZero {
@@ -228,7 +231,7 @@ pub fn plan(shape: &CallShape, limits: &CallLimits) -> Result<Plan, TooBig> {
     Ok(Plan { call, reply })
 }
 
-/// What to offer for the Reply, and how many bytes that adds to the header of the Call.
+/// Chooses the chunk for the Reply. Also returns the bytes that the chunk adds to the header.
 #[inline]
 fn plan_reply(shape: &CallShape, limits: &CallLimits) -> Option<(ReplyPlan, usize)> {
     let room = &shape.reply;
@@ -239,7 +242,7 @@ fn plan_reply(shape: &CallShape, limits: &CallLimits) -> Option<(ReplyPlan, usiz
         let segments = limits.segments_for(room.page_offset, room.data);
         let rest = room.head.checked_add(room.tail)?;
         if let Some(growth) = limits.chunk(segments).map(size::write_chunk) {
-            // The Reply returns the chunk, so its header grows as that of the Call does.
+            // The Reply returns the chunk, so its header has as many bytes more as the Call's.
             if fits(limits.receive, MIN_LEN.saturating_add(growth), rest) {
                 return Some((ReplyPlan::WriteChunk, growth));
             }
@@ -253,8 +256,8 @@ fn plan_reply(shape: &CallShape, limits: &CallLimits) -> Option<(ReplyPlan, usiz
         .then_some((ReplyPlan::ReplyChunk, growth))
 }
 
-/// How the Call travels in a message of up to `send` bytes, if its header has `header` bytes
-/// before any Read segment.
+/// Chooses the form of a Call for a threshold of `send` bytes. The header has `header` bytes
+/// without Read segments.
 #[inline]
 fn plan_call(shape: &CallShape, limits: &CallLimits, send: u32, header: usize) -> Option<CallPlan> {
     let call = &shape.call;
@@ -285,11 +288,11 @@ fn plan_call(shape: &CallShape, limits: &CallLimits, send: u32, header: usize) -
     fits(send, header.saturating_add(growth), 0).then_some(CallPlan::PositionZero)
 }
 
-/// Whether a message of `header` and `payload` bytes is within an inline threshold.
+/// Whether a message with `header` bytes of header and `payload` bytes of payload fits a threshold.
 #[inline]
 fn fits(threshold: u32, header: usize, payload: u32) -> bool {
     u32::try_from(header)
         .ok()
         .and_then(|header| header.checked_add(payload))
-        .is_some_and(|length| length <= threshold)
+        .is_some_and(|len| len <= threshold)
 }

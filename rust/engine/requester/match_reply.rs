@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whether the chunks of a Reply are those that were offered, and how much they received.
+//! Compares the chunks of a Reply with the chunks that its Call offered.
 //!
-//! A responder returns each chunk as it got it, with lengths set to what it wrote (RFC 8166
-//! Sections 3.4.6 and 4.3.3). Believing more than that would pass memory that nobody wrote as
-//! data; so what is returned must name the same memory, no more of it, and without holes. Some
+//! C: rpc_rdma.c, rpcrdma_decode_msg(), rpcrdma_decode_nomsg()
+//!
+//! A responder returns each chunk of the Call, with each length set to the number of bytes written
+//! (RFC 8166 Sections 3.4.6 and 4.3.3). The requester must not pass unwritten memory to the
+//! consumer as data. Therefore a returned chunk must have the offered handles and offsets, no
+//! length may exceed the offered one, and only the last used segment may be partly filled. Some
 //! responders (Linux before 4.12, illumos) return only the segments that they have used.
 
 use crate::{
@@ -17,8 +20,8 @@ use crate::{
     }, //
 };
 
-/// What the Call offered: the segments of its Write chunk and of its Reply chunk, in the order of
-/// the header. No segments stand for no chunk.
+/// The chunks that a Call offered: their segments, in the order of the header. A chunk that was not
+/// offered has no segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Offered<W, R> {
     /// Segments of the Write chunk.
@@ -27,40 +30,45 @@ pub struct Offered<W, R> {
     pub reply: R,
 }
 
-/// Where the bytes of a Reply have arrived.
+/// Location of the bytes of a Reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrived<'a> {
-    /// Inline, except for the data item if that came by RDMA Write.
+    /// Inline, except the data item if it is in the Write chunk.
     Inline {
         /// The reduced Payload stream, in the Receive buffer.
         payload: &'a [u8],
-        /// Bytes in the Write chunk.
+        /// Bytes written to the Write chunk.
         by_write: u32,
     },
-    /// In the Reply chunk, except for the data item if that came by the Write chunk.
+    /// In the Reply chunk, except the data item if it is in the Write chunk.
     InReplyChunk {
-        /// Bytes in the Reply chunk.
+        /// Bytes written to the Reply chunk.
         length: u32,
-        /// Bytes in the Write chunk.
+        /// Bytes written to the Write chunk.
         by_write: u32,
     },
-    /// Nowhere yet: the responder exposes it, to be pulled.
+    /// In memory that the responder exposes, for the requester to pull.
     Exposed {
         /// Bytes to pull: at least a word.
         length: u32,
-        /// Bytes in the Write chunk.
+        /// Bytes written to the Write chunk.
         by_write: u32,
     },
 }
 
-/// The Reply is not one to the Call it claims to answer; it is dropped.
+/// The Reply does not match the Call with its XID. The caller drops it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch;
 
-/// Compares a Reply's chunks with what its Call offered.
+/// Locates the bytes of a Reply to a Call that offered `offered`.
 ///
-/// A responder that returns no Write list, an empty chunk or no Reply chunk claims to have written
-/// nothing, and is believed.
+/// If the Reply returns no Write list, an empty chunk, or no Reply chunk, no bytes were written to
+/// that chunk.
+///
+/// # Errors
+///
+/// [`Mismatch`] if a returned chunk is not the one offered, or if the form of the Reply contradicts
+/// its chunks.
 #[inline]
 pub fn arrived<'a, W, R>(
     message: &RpcMsg<'a>,
@@ -98,9 +106,11 @@ where
     }
 }
 
-/// How many bytes a returned chunk holds, if it is the one offered.
+/// Number of bytes in a returned chunk.
 ///
-/// Segments are filled in array order: after one that is not full, all others are unused.
+/// # Errors
+///
+/// [`Mismatch`] if `returned` is not the chunk `offered`, filled in array order.
 #[inline]
 fn bytes_written<I>(returned: &WriteChunk<'_>, offered: I) -> Result<u32, Mismatch>
 where
@@ -119,14 +129,18 @@ where
         full &= segment.length == own.length;
         sum = sum.checked_add(segment.length).ok_or(Mismatch)?;
     }
-    // Those at the end that are not returned were not used: old responders leave them out.
+    // Old responders do not return unused segments at the end.
     Ok(sum)
 }
 
-/// How many bytes a Read list of a Reply exposes.
+/// Number of bytes that the Read list of a Reply exposes.
 ///
-/// All of it is one chunk, at Position zero: a Reply's data items go to Write chunks, if anywhere.
-/// Less than a word is no RPC message.
+/// The list must be one Position-zero chunk: reduced data items of a Reply are in Write chunks. An
+/// RPC message has at least one word.
+///
+/// # Errors
+///
+/// [`Mismatch`] if it is not.
 fn exposed(reads: &ReadList<'_>) -> Result<u32, Mismatch> {
     let mut sum: u32 = 0;
     for read in reads.segments() {
@@ -136,7 +150,7 @@ fn exposed(reads: &ReadList<'_>) -> Result<u32, Mismatch> {
         sum = sum.checked_add(read.segment.length).ok_or(Mismatch)?;
     }
     match usize::try_from(sum) {
-        Ok(bytes) if bytes >= WORD => Ok(sum),
+        Ok(len) if len >= WORD => Ok(sum),
         _ => Err(Mismatch),
     }
 }

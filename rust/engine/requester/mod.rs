@@ -2,12 +2,12 @@
 
 //! The decisions of the requester.
 //!
-//! | file            | question                                                  |
-//! |-----------------|-----------------------------------------------------------|
-//! | `call`          | how does a Call travel, and how may its Reply             |
-//! | `match_reply`   | are the chunks of a Reply those that the Call offered     |
-//! | `placement`     | where do the bytes of a Reply belong                      |
-//! | `reply_history` | are Replies to this procedure usually long                |
+//! | file            | decides                                                         |
+//! |-----------------|-----------------------------------------------------------------|
+//! | `call`          | form of a Call, and the chunks it offers for its Reply          |
+//! | `match_reply`   | whether a Reply returns the chunks that its Call offered        |
+//! | `placement`     | which bytes of a Reply go to the head, the pages and the tail   |
+//! | `reply_history` | whether to offer a Reply chunk, by earlier Replies              |
 
 pub mod call;
 pub mod match_reply;

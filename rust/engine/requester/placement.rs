@@ -1,46 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where the bytes of a Reply belong in the buffer the consumer has prepared.
+//! Distributes the bytes of an inline Reply over the head, the pages and the tail of an `xdr_buf`.
 //!
-//! The consumer estimated how many bytes come before the data item, and laid out head, pages and
-//! tail accordingly. What arrived inline is in the Receive buffer: the head is left there and
-//! pointed to, what belongs in pages and tail is copied. This file says which bytes those are; the
-//! caller executes it. The tail keeps its length, for the consumer may find that there are more
-//! bytes in front of it than it thought. What arrived in a Reply chunk needs none of this: a Reply
-//! chunk is head, pages and tail.
+//! C: rpc_rdma.c, rpcrdma_inline_fixup()
+//!
+//! The consumer estimates the bytes before the data item, and lays out head, pages and tail by
+//! that. The inline bytes are in the Receive buffer. The head stays there, and the caller points
+//! the `xdr_buf` to it. The caller copies the bytes of pages and tail. The length of the tail does
+//! not change, because the XDR decoder may shift bytes of head or pages into it. A Reply in a Reply
+//! chunk needs no placement: the chunk is head, pages and tail.
 
 use crate::wire::pad;
 
 use super::call::XdrLens;
 
-/// A run of bytes of the inline payload.
+/// A range of the inline payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Run {
-    /// Where it starts.
+    /// Offset of the first byte.
     pub offset: u32,
-    /// Its bytes.
+    /// Length in bytes.
     pub length: u32,
 }
 
-/// Where the bytes of a Reply belong.
+/// The distribution of the bytes of a Reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
-    /// The new head: the first bytes of the inline payload, in place.
+    /// New length of the head, which is the front of the inline payload.
     pub head: u32,
-    /// The run of the inline payload to copy to the front of the pages.
+    /// The range of the inline payload to copy to the front of the pages.
     pub copy: Run,
-    /// The new length of the pages: `None` leaves it.
+    /// New length of the pages. `None` if it does not change.
     pub pages: Option<u32>,
-    /// The run of the inline payload to copy to the front of the tail.
+    /// The range of the inline payload to copy to the front of the tail.
     pub tail: Run,
-    /// Bytes of the Reply in all: what is told to the consumer.
+    /// Length of the whole Reply, for the consumer.
     pub length: u32,
 }
 
 impl Placement {
-    /// Everything came inline: the stream fills head, pages and tail in turn.
+    /// The placement of a Reply that is inline as a whole: it fills head, pages and tail in turn.
     ///
-    /// What is more than `room`, which the consumer has prepared, is cut off.
+    /// Bytes that exceed `room` are cut off.
     #[inline]
     pub fn inline(payload: usize, room: &XdrLens) -> Self {
         let payload = u32::try_from(payload).unwrap_or(u32::MAX);
@@ -56,7 +57,7 @@ impl Placement {
             },
             pages: None,
             tail: Run {
-                // NO-OVERFLOW: these sums are at most `payload`.
+                // NO-OVERFLOW: the three parts are at most `payload` together.
                 offset: head + pages,
                 length: tail,
             },
@@ -64,12 +65,14 @@ impl Placement {
         }
     }
 
-    /// The data item came by RDMA Write and is in the pages already; the rest came inline.
+    /// The placement of a Reply whose data item is in the Write chunk, that is, in the pages. The
+    /// rest of the Reply is inline.
     ///
-    /// The head ends where the inline bytes end, if the consumer's estimate was longer: what
-    /// follows in the stream is the data item. The pages end where the data ends, so that what
-    /// follows is the tail. As the item's roundup does not travel (RFC 8166 Section 3.4.6.2), what
-    /// is copied to the tail starts that many bytes earlier: nobody looks at their content.
+    /// If the consumer's estimate of the head was too long, the head ends with the inline bytes,
+    /// because the data item follows in the stream. The pages end with the data item, because the
+    /// tail follows. The roundup of the item is not sent (RFC 8166 Section 3.4.6.2). To make room
+    /// for it in the tail, the copied range begins as many bytes earlier. The XDR decoder ignores
+    /// the content of the roundup.
     #[inline]
     pub fn with_write_chunk(payload: usize, by_write: u32, room: &XdrLens) -> Self {
         if by_write == 0 {
@@ -82,7 +85,7 @@ impl Placement {
         let rest = (payload - head).min(room.tail - roundup);
         let tail = Run {
             offset: head - roundup,
-            // NO-OVERFLOW: at most `payload`, as `roundup` is at most `head`.
+            // NO-OVERFLOW: at most `payload`, because `roundup` is at most `head`.
             length: roundup + rest,
         };
         Self {

@@ -1,82 +1,86 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What Replies to a procedure have been like: whether to offer a Reply chunk for the next.
+//! Predicts by earlier Replies to a procedure whether to offer a Reply chunk for the next one.
 //!
-//! A Reply that may be longer than a message, and mostly is not, is cheapest without a Reply chunk:
-//! nothing is registered and nothing invalidated, and the rare long one costs a round trip more, to
-//! be pulled. A Reply that is mostly long is cheapest with one. Which is which depends on the
-//! procedure, on what is stored and on how it is used; so it is learnt.
+//! If the connection supports pulled Replies, a Reply that may be too long for a Send needs no
+//! Reply chunk. A short Reply is cheapest without one: no memory is registered and none
+//! invalidated. A long Reply is cheapest with one: it need not be pulled, which takes another round
+//! trip. How long Replies are depends on the procedure, on the data stored and on the workload, so
+//! each procedure has a history.
 //!
-//! The record of a procedure is a score. A long Reply raises it by [`UP`], a short one lowers it by
-//! one, within 0 and [`MOST`]; from [`ENOUGH`] on a Reply chunk is offered. So two long Replies in
-//! a row are enough to begin, [`MOST`]` - `[`ENOUGH`]` + 1` short ones to end, and in the long run
-//! a chunk is offered if more than one Reply in `1 + `[`UP`] is long. That is about where the
-//! prices are even: a chunk that is not used costs a registration and an invalidation, which is
-//! waited for; one that is missing costs the same at the responder, one message, and the time of a
-//! Read. A Reply that was refused for want of a chunk has it offered next time, whatever the score
-//! was.
+//! The history is a score from 0 to [`MAX`]. A long Reply adds [`LONG`], a short Reply subtracts
+//! one. A Reply chunk is offered from a score of [`OFFER`] on. Thus two long Replies in a row start
+//! the offers, [`MAX`]` - `[`OFFER`]` + 1` short ones end them, and in the long run a chunk is
+//! offered if more than one Reply in `1 + `[`LONG`] is long. That is near the break-even point. An
+//! unused chunk costs the requester a registration, and an invalidation for which the RPC waits. A
+//! missing chunk costs the responder the same, and also an RDMA_DONE and the time of an RDMA Read.
 //!
-//! A score at either end does not change by more of the same, so that a steady habit writes
-//! nothing.
+//! If the responder refuses a Call because it cannot convey the Reply without a chunk, the next
+//! Call offers one, whatever the score was.
+//!
+//! At either end of its range the score does not change while Replies stay long or stay short. The
+//! caller then need not write to memory that other CPUs read.
 
-/// What a long Reply adds.
-const UP: u32 = 2;
+/// Added to the score by a long Reply.
+const LONG: u32 = 2;
 
 /// The highest score.
-const MOST: u32 = 7;
+const MAX: u32 = 7;
 
 /// The lowest score at which a Reply chunk is offered.
-const ENOUGH: u32 = 4;
+const OFFER: u32 = 4;
 
-/// The record of one procedure.
+/// The history of one procedure.
 ///
 /// # Invariants
 ///
-/// At most [`MOST`].
+/// The score is at most [`MAX`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplyHistory(u32);
 
 impl ReplyHistory {
-    /// Whether the next Reply is to be expected to be long.
+    /// Whether the next Reply is likely to be long.
     #[inline]
     pub const fn is_long(self) -> bool {
-        self.0 >= ENOUGH
+        self.0 >= OFFER
     }
 
-    /// The record after one more Reply.
+    /// The history after another Reply.
     #[inline]
     pub const fn after(self, long: bool) -> Self {
-        // INVARIANT: Within the bounds.
+        // INVARIANT: no arm is above `MAX`.
         Self(match (long, self.0) {
-            (true, score) if score > MOST - UP => MOST,
-            (true, score) => score + UP,
+            (true, score) if score > MAX - LONG => MAX,
+            (true, score) => score + LONG,
             (false, score) => score.saturating_sub(1),
         })
     }
 
-    /// The record after a Call whose Reply was too long, and could not be exposed: it is made once
-    /// more, and then with a Reply chunk. A session may answer that with the short Reply that it
-    /// has to be another RPC; so one short Reply does not undo this.
+    /// The history after a Call was refused because its Reply was too long and could not be
+    /// exposed. The client sends the Call again, with a Reply chunk.
+    ///
+    /// An NFSv4.1 session may first answer that Call with a short error, so that the client sends
+    /// it as another RPC. The score is high enough that one short Reply does not end the offers.
     #[inline]
     pub const fn after_refusal(self) -> Self {
-        // INVARIANT: Within the bounds.
-        if self.0 > ENOUGH {
+        // INVARIANT: `OFFER + 1` is at most `MAX`.
+        if self.0 > OFFER {
             self
         } else {
-            Self(ENOUGH + 1)
+            Self(OFFER + 1)
         }
     }
 
-    /// The record as a number, for an atomic.
+    /// The history as a number, for an atomic.
     #[inline]
     pub const fn to_bits(self) -> u32 {
         self.0
     }
 
-    /// The record that [`Self::to_bits`] made the number from.
+    /// The inverse of [`Self::to_bits`].
     #[inline]
     pub const fn from_bits(bits: u32) -> Self {
-        // INVARIANT: Of any other number, too.
-        Self(if bits > MOST { MOST } else { bits })
+        // INVARIANT: holds for any `bits`.
+        Self(if bits > MAX { MAX } else { bits })
     }
 }

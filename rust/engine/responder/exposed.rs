@@ -1,65 +1,66 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which Replies a responder exposes, and until when.
+//! The state of exposed Replies, which the client pulls.
 //!
 //! ```text
 //!           expose            done                    released
-//!     free --------> Exposed ------> Ending ---------------------> free
+//!     Free --------> Exposed ------> Ending ---------------------> Free
 //!                       |              ^                             ^
 //!                       |              | done                        |
 //!                       | expired      |     released                | done
 //!                       +--------> Expiring --------> Owed ----------+
 //! ```
 //!
-//! One that was not sent after all is withdrawn: it is free again.
+//! If a Reply is not sent after all, its slot is withdrawn and is free again.
 //!
-//! A Reply takes a place from the moment it is exposed until its memory is out of the requester's
-//! reach again *and* its RDMA_DONE has come: for each place there is a Receive, on top of those for
-//! the credits. That is the whole of credit accounting for RDMA_DONE. It takes no credit, there is
-//! one for each Reply that was exposed, and where it arrives a Receive stands for it, however late
-//! it comes. A requester that keeps its RDMA_DONEs back runs out of places, and gets ERR_CHUNK
-//! where it would have got a Reply to pull; it does not run anybody out of memory, which is
-//! released when the time is over. A release that takes too long is [overdue](Places::is_overdue):
-//! what it waits for is in the requester's hands, too.
+//! A Reply has a slot until its memory has been invalidated *and* its RDMA_DONE has arrived. An
+//! RDMA_DONE takes no credit. Instead, the server posts one Receive per slot in addition to those
+//! for credits, so that a Receive is available for every RDMA_DONE, however late it arrives.
 //!
-//! Time is a number that only grows; what it counts is the caller's business.
+//! A client that sends no RDMA_DONE runs out of slots, and then gets ERR_CHUNK in place of a Reply
+//! to pull. It cannot exhaust the server's memory, which is released when the deadline of the Reply
+//! expires. The release waits for an invalidation, which may wait for the client. A release that
+//! takes too long is [overdue](ExposedSlots::is_overdue), and the caller closes the connection.
+//!
+//! Time is a monotonic number in the unit of the caller.
 
 use core::ops::DerefMut;
 
-/// One place.
+/// One slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExposedSlot {
-    /// Nothing is exposed.
+    /// No Reply has the slot.
     #[default]
     Free,
     /// A Reply is exposed.
     Exposed {
-        /// Its XID.
+        /// XID of the Reply.
         xid: u32,
-        /// When it is to be released at the latest: its time starts when it is posted.
+        /// Time at which the Reply expires. `None` until its Send is posted.
         deadline: Option<u64>,
     },
-    /// Its RDMA_DONE has come; its memory is being released.
+    /// The RDMA_DONE has arrived. The memory is being released.
     Ending {
-        /// When its time is over, or was, if it had started.
+        /// Time from which the release may become overdue: the deadline, or when the Reply expired.
+        /// `None` until the Send is posted.
         since: Option<u64>,
     },
-    /// Its time is over; its memory is being released, and its RDMA_DONE has not come.
+    /// The deadline has passed and no RDMA_DONE has arrived. The memory is being released.
     Expiring {
-        /// Its XID.
+        /// XID of the Reply.
         xid: u32,
-        /// When that was found.
+        /// Time at which the caller found the Reply expired.
         since: u64,
     },
-    /// Its memory is released, and its RDMA_DONE has not come.
+    /// The memory has been released and no RDMA_DONE has arrived.
     Owed {
-        /// Its XID.
+        /// XID of the Reply.
         xid: u32,
     },
 }
 
 impl ExposedSlot {
-    /// The XID of the Reply that an RDMA_DONE may still come for.
+    /// The XID of the Reply whose RDMA_DONE has not arrived.
     fn xid(&self) -> Option<u32> {
         match *self {
             Self::Exposed { xid, .. } | Self::Expiring { xid, .. } | Self::Owed { xid } => {
@@ -70,35 +71,41 @@ impl ExposedSlot {
     }
 }
 
-/// A Reply cannot be exposed: ERR_CHUNK.
+/// Why a Reply cannot be exposed. The Call is answered with ERR_CHUNK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotExposed {
-    /// All places are taken.
+    /// No slot is free.
     Full,
-    /// A Reply with this XID has a place already: nobody could tell whose RDMA_DONE comes.
+    /// A Reply with the same XID has a slot, so an RDMA_DONE would be ambiguous.
     SameXid,
 }
 
-/// The places of one connection, in memory of the caller's.
+/// The slots of one connection, in memory of the caller.
 #[derive(Debug)]
 pub struct ExposedSlots<S>(S);
 
 impl<S: DerefMut<Target = [ExposedSlot]>> ExposedSlots<S> {
-    /// Takes over `places`, all of them free.
-    pub fn new(mut places: S) -> Self {
-        places.fill(ExposedSlot::Free);
-        Self(places)
+    /// Makes all of `slots` free.
+    pub fn new(mut slots: S) -> Self {
+        slots.fill(ExposedSlot::Free);
+        Self(slots)
     }
 
-    /// Gives a Reply a place; the caller exposes it and calls [`Self::set_deadline`], or else
-    /// [`Self::withdraw`], unless the connection ends first.
+    /// Takes a slot for a Reply; returns its index.
+    ///
+    /// Unless the connection ends first, the caller then either exposes the Reply and calls
+    /// [`Self::set_deadline`], or calls [`Self::withdraw`].
+    ///
+    /// # Errors
+    ///
+    /// See [`NotExposed`].
     pub fn expose(&mut self, xid: u32) -> Result<usize, NotExposed> {
         let mut free = None;
-        for (index, place) in self.0.iter().enumerate() {
-            if place.xid() == Some(xid) {
+        for (index, slot) in self.0.iter().enumerate() {
+            if slot.xid() == Some(xid) {
                 return Err(NotExposed::SameXid);
             }
-            if *place == ExposedSlot::Free {
+            if *slot == ExposedSlot::Free {
                 free = free.or(Some(index));
             }
         }
@@ -108,7 +115,8 @@ impl<S: DerefMut<Target = [ExposedSlot]>> ExposedSlots<S> {
         Ok(index)
     }
 
-    /// Sets the deadline of a Reply that is posted; `false` if it is not exposed any more.
+    /// Sets the deadline of a Reply whose Send has been posted. Returns `false` if the Reply is no
+    /// longer exposed.
     pub fn set_deadline(&mut self, index: usize, deadline: u64) -> bool {
         match self.0.get(index) {
             Some(&ExposedSlot::Exposed { xid, .. }) => {
@@ -125,16 +133,16 @@ impl<S: DerefMut<Target = [ExposedSlot]>> ExposedSlots<S> {
         }
     }
 
-    /// Gives the place of a Reply back that was not sent after all.
+    /// Frees the slot of a Reply that has not been sent.
     pub fn withdraw(&mut self, index: usize) {
         self.set(index, ExposedSlot::Free);
     }
 
-    /// An RDMA_DONE has come. Returns the place that is to be released now, if there is one; else
-    /// it was late, or stray, and there is nothing to be done about it.
+    /// Handles an RDMA_DONE. Returns the index of the slot whose memory the caller must release.
+    /// `None` if the release has begun, or if no slot has this XID.
     pub fn done(&mut self, xid: u32) -> Option<usize> {
-        let (index, place) = self.find(xid)?;
-        let (next, release) = match place {
+        let (index, slot) = self.find(xid)?;
+        let (next, release) = match slot {
             ExposedSlot::Exposed { deadline, .. } => {
                 (ExposedSlot::Ending { since: deadline }, Some(index))
             }
@@ -147,29 +155,30 @@ impl<S: DerefMut<Target = [ExposedSlot]>> ExposedSlots<S> {
         release
     }
 
-    /// A place that is to be released because its time is over; to be asked until there is none.
+    /// Expires a Reply whose deadline has passed. Returns the index of its slot, whose memory the
+    /// caller must release. The caller repeats this until the result is `None`.
     pub fn expired(&mut self, now: u64) -> Option<usize> {
-        let over = |place: &ExposedSlot| match *place {
+        let expired = |slot: &ExposedSlot| match *slot {
             ExposedSlot::Exposed {
                 xid,
                 deadline: Some(deadline),
             } => (deadline <= now).then_some(xid),
             _ => None,
         };
-        let mut places = self.0.iter().enumerate();
-        let (index, xid) = places.find_map(|(index, place)| Some((index, over(place)?)))?;
+        let mut slots = self.0.iter().enumerate();
+        let (index, xid) = slots.find_map(|(index, slot)| Some((index, expired(slot)?)))?;
         self.set(index, ExposedSlot::Expiring { xid, since: now });
         Some(index)
     }
 
-    /// Whether the memory of a Reply is still being released `grace` after its time was over:
-    /// then only the end of the connection releases it.
+    /// Whether the memory of a Reply is still being released `grace` after its deadline. Only the
+    /// end of the connection then releases it.
     pub fn is_overdue(&self, now: u64, grace: u64) -> bool {
-        let mut places = self.0.iter();
-        places.any(|place| due(place, grace).is_some_and(|due| due <= now))
+        let mut slots = self.0.iter();
+        slots.any(|slot| overdue_at(slot, grace).is_some_and(|at| at <= now))
     }
 
-    /// The memory that was exposed from this place is out of the requester's reach.
+    /// Handles the end of a release: the client can no longer access the memory of the Reply.
     pub fn released(&mut self, index: usize) {
         let next = match self.0.get(index) {
             Some(&ExposedSlot::Expiring { xid, .. }) => ExposedSlot::Owed { xid },
@@ -178,43 +187,43 @@ impl<S: DerefMut<Target = [ExposedSlot]>> ExposedSlots<S> {
         self.set(index, next);
     }
 
-    /// When to look next: for a Reply whose time is over, or whose release is overdue `grace`
-    /// after that.
+    /// Time at which the next Reply expires or the next release becomes overdue. `None` if neither
+    /// is pending.
     pub fn next_check(&self, grace: u64) -> Option<u64> {
-        let looks = self.0.iter().filter_map(|place| match *place {
+        let times = self.0.iter().filter_map(|slot| match *slot {
             ExposedSlot::Exposed { deadline, .. } => deadline,
-            _ => due(place, grace),
+            _ => overdue_at(slot, grace),
         });
-        looks.min()
+        times.min()
     }
 
-    /// How many RDMA_DONEs may still come, at most: as many Receives must stand for them.
-    #[allow(dead_code, reason = "what a model of this is compared with")]
+    /// Number of RDMA_DONEs that may still arrive.
+    #[allow(dead_code, reason = "host tests compare a model with it")]
     pub fn owed(&self) -> usize {
         self.0.iter().filter_map(ExposedSlot::xid).count()
     }
 
-    /// The places as they are.
-    #[allow(dead_code, reason = "what a model of this is compared with")]
+    /// The slots.
+    #[allow(dead_code, reason = "host tests compare a model with it")]
     pub fn as_slice(&self) -> &[ExposedSlot] {
         &self.0
     }
 
     fn find(&self, xid: u32) -> Option<(usize, ExposedSlot)> {
-        let mut places = self.0.iter().copied().enumerate();
-        places.find(|(_, place)| place.xid() == Some(xid))
+        let mut slots = self.0.iter().copied().enumerate();
+        slots.find(|(_, slot)| slot.xid() == Some(xid))
     }
 
     fn set(&mut self, index: usize, to: ExposedSlot) {
-        if let Some(place) = self.0.get_mut(index) {
-            *place = to;
+        if let Some(slot) = self.0.get_mut(index) {
+            *slot = to;
         }
     }
 }
 
-/// When a release is overdue that is under way.
-fn due(place: &ExposedSlot, grace: u64) -> Option<u64> {
-    match *place {
+/// Time at which the release of a slot's memory becomes overdue. `None` if there is no release.
+fn overdue_at(slot: &ExposedSlot, grace: u64) -> Option<u64> {
+    match *slot {
         ExposedSlot::Ending { since } => since.map(|since| since.saturating_add(grace)),
         ExposedSlot::Expiring { since, .. } => Some(since.saturating_add(grace)),
         _ => None,

@@ -2,15 +2,15 @@
 
 //! The decisions of the responder.
 //!
-//! | file          | question                                                    |
-//! |---------------|-------------------------------------------------------------|
-//! | `read_chunks` | which chunks does a Read list describe                      |
-//! | `reassembly`  | how does a Call with Read chunks become whole               |
-//! | `call_header` | where do the arguments of a Call begin                      |
-//! | `reply`       | how does a Reply travel                                     |
-//! | `remote_inv`  | which handle may the Send of a Reply invalidate             |
-//! | `exposed`     | which Replies are exposed, until when, and how many may be  |
-//! | `stall`       | has a Send Queue stalled                                    |
+//! | file          | decides                                                           |
+//! |---------------|-------------------------------------------------------------------|
+//! | `read_chunks` | which chunks a Read list consists of                              |
+//! | `reassembly`  | order of inline bytes and Read chunks in a Call                   |
+//! | `call_header` | whether Read chunks begin behind the header of the RPC Call       |
+//! | `reply`       | form of a Reply, and the results that go to Write chunks          |
+//! | `remote_inv`  | which rkey the Send of a Reply invalidates                        |
+//! | `exposed`     | which Replies are exposed for the client to pull, and until when  |
+//! | `stall`       | whether a Send Queue has stalled                                  |
 
 pub mod call_header;
 pub mod exposed;

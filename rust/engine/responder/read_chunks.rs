@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The Read list seen as chunks: segments of equal Position, wherever they are in the list.
+//! The chunks of a Read list. A chunk is all segments of equal Position, in any part of the list.
 //!
-//! No memory is needed for that. Chunks are few, and the list is short enough to be looked through
-//! once for each; the caller bounds both.
+//! C: svc_rdma_pcl.c, pcl_alloc_read(), pcl_insert_position(), pcl_lookup_position()
+//! C: svc_rdma_pcl.h, struct svc_rdma_chunk
+//!
+//! The iterators allocate no memory. They scan the list once for each chunk; the caller bounds the
+//! number of chunks and of segments.
 
 use crate::wire::{
     ReadList,
@@ -11,20 +14,20 @@ use crate::wire::{
     Segment, //
 };
 
-/// A Read chunk: all segments of one Position.
+/// A Read chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
-    /// Where it belongs.
+    /// Position of its segments.
     pub(super) position: u32,
-    /// Bytes of its segments together.
-    pub(super) bytes: u64,
+    /// Sum of the lengths of its segments, in bytes.
+    pub(super) len: u64,
 }
 
-/// The Read chunks by rising Position. Chunks without bytes are passed over.
+/// Iterator over the Read chunks that have bytes, by ascending Position.
 #[derive(Clone, Debug)]
 pub(super) struct Chunks<'a> {
     list: ReadList<'a>,
-    /// The lowest Position that has not been visited; `None` when there can be no more.
+    /// The lowest Position that has not been visited. `None` after the last chunk.
     from: Option<u32>,
 }
 
@@ -47,20 +50,20 @@ impl Iterator for Chunks<'_> {
         let mut chunk: Option<Chunk> = None;
         let mut more = false;
         for read in self.list.segments() {
-            let bytes = u64::from(read.segment.length);
-            if bytes == 0 || read.position < from {
+            let len = u64::from(read.segment.length);
+            if len == 0 || read.position < from {
                 continue;
             }
             match &mut chunk {
                 Some(chunk) if chunk.position == read.position => {
-                    chunk.bytes = chunk.bytes.saturating_add(bytes);
+                    chunk.len = chunk.len.saturating_add(len);
                 }
                 Some(chunk) if chunk.position < read.position => more = true,
                 other => {
                     more |= other.is_some();
                     *other = Some(Chunk {
                         position: read.position,
-                        bytes,
+                        len,
                     });
                 }
             }
@@ -73,16 +76,16 @@ impl Iterator for Chunks<'_> {
     }
 }
 
-/// The segments of one Position that are not empty, in the order of the list.
+/// The segments of one chunk that are not empty, in list order.
 #[derive(Clone, Debug)]
-pub(super) struct Sequence<'a> {
+pub(super) struct ChunkSegments<'a> {
     segments: ReadSegments<'a>,
     position: u32,
-    /// What has not been handed out of the segment at hand.
+    /// The rest of the current segment.
     current: Segment,
 }
 
-impl<'a> Sequence<'a> {
+impl<'a> ChunkSegments<'a> {
     #[inline]
     pub(super) fn new(list: ReadList<'a>, position: u32) -> Self {
         Self {
@@ -92,53 +95,54 @@ impl<'a> Sequence<'a> {
         }
     }
 
-    /// The next part, of at most `most` bytes.
+    /// Takes the next contiguous part, of at most `max_len` bytes.
     #[inline]
-    pub(super) fn next_part(&mut self, most: u32) -> Option<Segment> {
+    pub(super) fn next_part(&mut self, max_len: u32) -> Option<Segment> {
         while self.current.is_empty() {
             let read = self.segments.next()?;
             if read.position == self.position {
                 self.current = read.segment;
             }
         }
-        Some(self.current.take(most))
+        Some(self.current.take(max_len))
     }
 }
 
-/// What a Read list is like, in one look at it.
-pub(super) struct Survey {
-    /// Segments that are not empty.
+/// A summary of a Read list. Empty segments do not count.
+pub(super) struct Summary {
+    /// Number of segments.
     pub(super) segments: u32,
-    /// The first chunk that has one; all of it, if it is the only one.
+    /// The chunk of the first segment. Its length is complete only if `only_one` is set.
     pub(super) first: Option<Chunk>,
-    /// Whether there are no segments of another chunk.
+    /// Whether all segments belong to the same chunk.
     pub(super) only_one: bool,
 }
 
-impl Survey {
+impl Summary {
+    /// Summarizes `list` in one pass.
     #[inline]
     pub(super) fn of(list: ReadList<'_>) -> Self {
-        let mut survey = Self {
+        let mut summary = Self {
             segments: 0,
             first: None,
             only_one: true,
         };
         for read in list.segments().filter(|read| !read.segment.is_empty()) {
-            survey.segments = survey.segments.saturating_add(1);
-            let bytes = u64::from(read.segment.length);
-            match &mut survey.first {
+            summary.segments = summary.segments.saturating_add(1);
+            let len = u64::from(read.segment.length);
+            match &mut summary.first {
                 Some(first) if first.position == read.position => {
-                    first.bytes = first.bytes.saturating_add(bytes);
+                    first.len = first.len.saturating_add(len);
                 }
-                Some(_) => survey.only_one = false,
+                Some(_) => summary.only_one = false,
                 first => {
                     *first = Some(Chunk {
                         position: read.position,
-                        bytes,
+                        len,
                     });
                 }
             }
         }
-        survey
+        summary
     }
 }

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How a Call with Read chunks becomes whole again.
+//! Reassembles a Call from its inline bytes and its Read chunks.
 //!
-//! Each Read chunk was taken out of the Payload stream at its Position, which counts bytes of the
-//! stream as it was before (RFC 8166 Section 3.4.5). What is left of the stream is inline, or, for
-//! a Long Call, in the Position-zero chunk. Putting it together again is one rule for all forms:
+//! C: svc_rdma_rw.c, svc_rdma_read_multiple_chunks(), svc_rdma_read_chunk_range()
+//! C: svc_rdma_pcl.c, pcl_alloc_call()
 //!
-//! * chunks go in by rising Position; segments of equal Position, wherever they are in the list,
-//!   make one chunk, in the order of the list;
-//! * a chunk stands for its bytes and their roundup, whether or not the roundup travels;
-//! * so the chunk at Position `p` goes in after `p - r` bytes of what is left of the stream, where
-//!   `r` is what the chunks before it stand for. That place must exist and must not be before that
-//!   of the chunk before it: otherwise chunks overlap or leave gaps, and the Call is refused.
+//! The requester has removed each Read chunk from the Payload stream at the Position of the chunk,
+//! which is an offset in the unreduced stream (RFC 8166 Section 3.4.5). The rest, the reduced
+//! stream, is inline, or in the Position-zero chunk of a Long Call. The rules of reassembly are the
+//! same for all forms:
 //!
-//! All of this is checked once, in [`Assembly::plan`], before anything is pulled.
+//! * Chunks are inserted by ascending Position. Segments of equal Position, in any part of the
+//!   list, are one chunk, in list order.
+//! * A chunk takes the place of its bytes and their roundup, whether or not the roundup is sent.
+//! * The chunk at Position `p` is inserted after `p - r` bytes of the reduced stream, where `r` is
+//!   the total of the chunks before it, with roundup. The reduced stream must have that many bytes,
+//!   and the offset must be at least that of the chunk before. Otherwise chunks overlap or leave
+//!   gaps, and the Call is refused.
+//!
+//! [`Assembly::plan`] checks all of this before the first RDMA Read.
 
 use crate::wire::{
     pad,
@@ -23,99 +28,99 @@ use crate::wire::{
 
 use super::read_chunks::{
     Chunk,
+    ChunkSegments,
     Chunks,
-    Sequence,
-    Survey, //
+    Summary, //
 };
 
-/// What a responder is prepared to pull for one Call.
+/// Limits of a responder on the Read chunks of one Call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Bytes of the whole Call, once assembled.
+    /// Most bytes in the reassembled Call.
     pub message: u32,
-    /// Inline bytes that may stay where they are.
+    /// Most inline bytes in a Call whose head and tail stay in the Receive buffer.
     pub max_inline: u32,
-    /// Read chunks, the Position-zero chunk included. Bounds the work of scanning the list.
+    /// Most Read chunks, including the Position-zero chunk. Limits the scans of the list.
     pub chunks: u32,
-    /// Segments that are not empty, of all chunks together: one RDMA Read at least for each.
+    /// Most segments, without empty ones. Each takes at least one RDMA Read.
     pub segments: u32,
 }
 
-/// Why a Read list cannot be used. The Call is answered with ERR_CHUNK.
+/// Why a Read list is refused. The Call is answered with ERR_CHUNK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadReads {
-    /// More bytes, chunks or segments than the responder is prepared to pull.
+    /// The bytes, chunks or segments exceed the [`Bounds`].
     TooComplex,
-    /// A Position that is not in the stream, or chunks that overlap.
+    /// A Position is outside the stream, or chunks overlap.
     Position,
-    /// A Long Call without bytes in its Position-zero chunk, or any other Call with such a chunk.
+    /// A Long Call has no bytes in a Position-zero chunk, or another Call has.
     PositionZero,
 }
 
-/// A Call to be assembled.
+/// A Call to be reassembled.
 ///
 /// # Invariants
 ///
-/// The list satisfies what [`Assembly::plan`] checks.
+/// [`Assembly::plan`] has accepted the list.
 #[derive(Clone, Copy, Debug)]
 pub struct Assembly<'a> {
     list: ReadList<'a>,
     stream: Reduced,
-    /// Bytes of the reduced stream.
-    length: u32,
+    /// Bytes in the reduced stream.
+    len: u32,
     layout: Layout,
 }
 
-/// What the Call looks like when it is whole.
+/// The layout of a reassembled Call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// One data item, not in a Long Call, nor beside more than may stay in place: head and tail
-    /// stay in the Receive buffer, the data item goes to the front of a page.
+    /// One data item beside at most [`Bounds::max_inline`] inline bytes. Head and tail stay in the
+    /// Receive buffer, and the data item begins at the front of a page.
     DataItem {
         /// Inline bytes before the data item.
         head: u32,
-        /// Bytes pulled, and their roundup if that did not travel.
+        /// Bytes in the Read chunk, including roundup.
         data: u32,
         /// Inline bytes after the data item.
         tail: u32,
     },
-    /// Everything is put together in one run of bytes, as [`Assembly::parts`] says.
+    /// The Call is copied and read into one range of bytes, part by part: see [`Assembly::parts`].
     Whole {
-        /// Bytes in all.
+        /// Bytes in the Call.
         length: u32,
     },
 }
 
-/// Where the reduced stream is.
+/// Location of the reduced stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reduced {
     Inline,
     PositionZero,
 }
 
-/// The next bytes of the assembled Call.
+/// The next bytes of the reassembled Call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Copy from the inline payload.
+    /// Bytes to copy from the inline payload.
     Inline {
-        /// Where the bytes start in the inline payload.
+        /// Offset in the inline payload.
         offset: u32,
-        /// How many.
+        /// Length in bytes.
         length: u32,
     },
-    /// Pull from the requester's memory.
+    /// Bytes to read from the requester's memory.
     Read(Segment),
-    /// Roundup that did not travel: skip these bytes, or clear them.
+    /// Roundup that was not sent. The content does not matter.
     Pad {
-        /// How many: 1 to 3.
+        /// Length in bytes: 1 to 3.
         length: u32,
     },
 }
 
 impl<'a> Assembly<'a> {
-    /// Checks a Read list and decides on the layout; `Ok(None)` if there is nothing to pull.
+    /// Checks a Read list and chooses the layout. `Ok(None)` if the list has no bytes to read.
     ///
-    /// `inline` is the length of the inline payload of RDMA_MSG, or `None` for RDMA_NOMSG.
+    /// `inline` is the length of the inline payload of an RDMA_MSG, or `None` for an RDMA_NOMSG.
     ///
     /// # Errors
     ///
@@ -129,26 +134,26 @@ impl<'a> Assembly<'a> {
         let Some(inline) = inline else {
             return Self::plan_long(list, bounds).map(Some);
         };
-        let length = u32::try_from(inline).map_err(|_| BadReads::TooComplex)?;
-        let all = Survey::of(list);
+        let len = u32::try_from(inline).map_err(|_| BadReads::TooComplex)?;
+        let all = Summary::of(list);
         let Some(first) = all.first else {
             return Ok(None);
         };
         if all.segments > bounds.segments {
             return Err(BadReads::TooComplex);
         }
-        // One chunk is what most Calls with chunks have.
+        // Most Calls with Read chunks have one.
         let total = if all.only_one {
-            check(length, core::iter::once(first), bounds.chunks, bounds)?
+            check(len, core::iter::once(first), bounds.chunks, bounds)?
         } else {
-            check(length, Chunks::new(list), bounds.chunks, bounds)?
+            check(len, Chunks::new(list), bounds.chunks, bounds)?
         };
-        let layout = if all.only_one && length <= bounds.max_inline {
+        let layout = if all.only_one && len <= bounds.max_inline {
             Layout::DataItem {
                 head: first.position,
-                // NO-OVERFLOW: checked: the item is within the stream, and adds to its length.
-                data: total - length,
-                tail: length - first.position,
+                // NO-OVERFLOW: `check` ensures `total >= len` and `position <= len`.
+                data: total - len,
+                tail: len - first.position,
             }
         } else {
             Layout::Whole { length: total }
@@ -156,43 +161,43 @@ impl<'a> Assembly<'a> {
         Ok(Some(Self {
             list,
             stream: Reduced::Inline,
-            length,
+            len,
             layout,
         }))
     }
 
-    /// As [`Self::plan`], for RDMA_NOMSG.
+    /// [`Self::plan`] for an RDMA_NOMSG.
     fn plan_long(list: ReadList<'a>, bounds: &Bounds) -> Result<Self, BadReads> {
-        let segments = Survey::of(list).segments;
+        let segments = Summary::of(list).segments;
         let mut chunks = Chunks::new(list);
-        let length = match chunks.next() {
-            Some(chunk) if chunk.position == 0 => chunk.bytes,
+        let len = match chunks.next() {
+            Some(chunk) if chunk.position == 0 => chunk.len,
             _ => return Err(BadReads::PositionZero),
         };
-        let length = u32::try_from(length).map_err(|_| BadReads::TooComplex)?;
+        let len = u32::try_from(len).map_err(|_| BadReads::TooComplex)?;
         let others = bounds.chunks.checked_sub(1).ok_or(BadReads::TooComplex)?;
         if segments > bounds.segments {
             return Err(BadReads::TooComplex);
         }
-        let total = check(length, chunks, others, bounds)?;
+        let total = check(len, chunks, others, bounds)?;
         Ok(Self {
             list,
             stream: Reduced::PositionZero,
-            length,
+            len,
             layout: Layout::Whole { length: total },
         })
     }
 
-    /// What the Call looks like when it is whole.
+    /// The layout of the reassembled Call.
     #[inline]
     pub const fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// The pieces in the order of the assembled Call. They tile it exactly.
+    /// The parts of the reassembled Call, in order and without gaps.
     ///
-    /// For [`Layout::DataItem`] only the pulls matter, all else stays where it is: see
-    /// [`Self::reads`].
+    /// For [`Layout::DataItem`] the caller needs only [`Self::reads`]: the inline parts stay in the
+    /// Receive buffer.
     #[inline]
     pub fn parts(&self) -> Parts<'a> {
         let mut chunks = Chunks::new(self.list);
@@ -200,23 +205,23 @@ impl<'a> Assembly<'a> {
             Reduced::Inline => Stream::Inline { offset: 0 },
             Reduced::PositionZero => {
                 chunks.next();
-                Stream::PositionZero(Sequence::new(self.list, 0))
+                Stream::PositionZero(ChunkSegments::new(self.list, 0))
             }
         };
         Parts {
             list: self.list,
             stream,
-            left: self.length,
+            left: self.len,
             before: 0,
-            at: 0,
+            end: 0,
             chunks,
-            pulling: None,
+            chunk: None,
             pad: 0,
         }
     }
 
-    /// The segments to pull that are not empty, in the order of the list: for
-    /// [`Layout::DataItem`] the order in which they go to the pages.
+    /// The segments to read, without empty ones, in list order. For [`Layout::DataItem`] they fill
+    /// the pages in this order.
     #[inline]
     pub fn reads(&self) -> impl Iterator<Item = Segment> + Clone + 'a {
         let segments = self.list.segments().map(|read| read.segment);
@@ -224,82 +229,90 @@ impl<'a> Assembly<'a> {
     }
 }
 
-/// Checks that the chunks tile a stream of which `length` bytes are left; returns the length of
-/// the assembled Call.
+/// Checks the Positions of `chunks`, of which there may be `max_chunks`, for a reduced stream of
+/// `len` bytes. Returns the length of the reassembled Call.
+///
+/// # Errors
+///
+/// See [`BadReads`].
 #[inline]
-fn check<I>(length: u32, chunks: I, most: u32, bounds: &Bounds) -> Result<u32, BadReads>
+fn check<I>(len: u32, chunks: I, max_chunks: u32, bounds: &Bounds) -> Result<u32, BadReads>
 where
     I: Iterator<Item = Chunk>,
 {
-    // Bytes that the chunks so far stand for, and where in the reduced stream the last went.
+    // Bytes in the chunks so far, with roundup, and the offset of the last one in the reduced
+    // stream.
     let mut removed: u64 = 0;
-    let mut place: u64 = 0;
-    let mut left = most;
+    let mut offset: u64 = 0;
+    let mut left = max_chunks;
     for chunk in chunks {
         left = left.checked_sub(1).ok_or(BadReads::TooComplex)?;
         if chunk.position == 0 {
             return Err(BadReads::PositionZero);
         }
-        place = u64::from(chunk.position)
+        offset = u64::from(chunk.position)
             .checked_sub(removed)
-            .filter(|next| (place..=u64::from(length)).contains(next))
+            .filter(|next| (offset..=u64::from(len)).contains(next))
             .ok_or(BadReads::Position)?;
-        // Fewer than 2^28 segments of fewer than 2^32 bytes are in a message.
-        removed = removed.saturating_add(aligned(chunk.bytes));
+        // The sum does not saturate: a message has fewer than 2^28 segments, of less than 2^32
+        // bytes.
+        removed = removed.saturating_add(aligned(chunk.len));
     }
-    u32::try_from(removed.saturating_add(u64::from(length)))
+    u32::try_from(removed.saturating_add(u64::from(len)))
         .ok()
         .filter(|total| *total <= bounds.message)
         .ok_or(BadReads::TooComplex)
 }
 
-/// `bytes` and their roundup.
+/// Bytes in an item of `len` bytes with its roundup.
 #[inline]
-const fn aligned(bytes: u64) -> u64 {
-    bytes.saturating_add(3) & !3
+const fn aligned(len: u64) -> u64 {
+    len.saturating_add(3) & !3
 }
 
-/// What is left of the reduced stream.
+/// The rest of the reduced stream.
 #[derive(Clone, Debug)]
 enum Stream<'a> {
     Inline { offset: u32 },
-    PositionZero(Sequence<'a>),
+    PositionZero(ChunkSegments<'a>),
 }
 
 impl Stream<'_> {
+    /// Takes the next part, of at most `max_len` bytes; also returns its length.
     #[inline]
-    fn next_part(&mut self, most: u32) -> Option<(Part, u32)> {
+    fn next_part(&mut self, max_len: u32) -> Option<(Part, u32)> {
         match self {
             Self::Inline { offset } => {
                 let part = Part::Inline {
                     offset: *offset,
-                    length: most,
+                    length: max_len,
                 };
-                *offset = offset.saturating_add(most);
-                Some((part, most))
+                *offset = offset.saturating_add(max_len);
+                Some((part, max_len))
             }
-            Self::PositionZero(sequence) => {
-                let part = sequence.next_part(most)?;
+            Self::PositionZero(segments) => {
+                let part = segments.next_part(max_len)?;
                 Some((Part::Read(part), part.length))
             }
         }
     }
 }
 
-/// Iterator over the pieces of an assembled Call.
+/// Iterator over the parts of a reassembled Call.
 #[derive(Clone, Debug)]
 pub struct Parts<'a> {
     list: ReadList<'a>,
     stream: Stream<'a>,
-    /// Bytes of the reduced stream that have not been handed out.
+    /// Bytes left of the reduced stream.
     left: u32,
-    /// How many of them go before the chunk at hand.
+    /// Bytes of the reduced stream before the current chunk.
     before: u32,
-    /// Where in the assembled Call the chunk at hand ends.
-    at: u32,
+    /// Offset of the end of the current chunk in the reassembled Call.
+    end: u32,
     chunks: Chunks<'a>,
-    pulling: Option<Sequence<'a>>,
-    /// Roundup to follow the chunk at hand.
+    /// The rest of the current chunk.
+    chunk: Option<ChunkSegments<'a>>,
+    /// Bytes of roundup after the current chunk.
     pad: u32,
 }
 
@@ -310,30 +323,27 @@ impl Iterator for Parts<'_> {
     fn next(&mut self) -> Option<Part> {
         loop {
             if self.before > 0 {
-                let (part, length) = self.stream.next_part(self.before)?;
-                self.before = self.before.saturating_sub(length);
-                self.left = self.left.saturating_sub(length);
+                let (part, len) = self.stream.next_part(self.before)?;
+                self.before = self.before.saturating_sub(len);
+                self.left = self.left.saturating_sub(len);
                 return Some(part);
             }
-            if let Some(part) = self.pulling.as_mut().and_then(|s| s.next_part(u32::MAX)) {
+            if let Some(part) = self.chunk.as_mut().and_then(|c| c.next_part(u32::MAX)) {
                 return Some(Part::Read(part));
             }
-            self.pulling = None;
+            self.chunk = None;
             if self.pad > 0 {
                 let length = core::mem::take(&mut self.pad);
                 return Some(Part::Pad { length });
             }
             match self.chunks.next() {
-                // The place of the chunk in the reduced stream was checked when this was planned.
+                // `check` has verified the Position, so no operation saturates.
                 Some(chunk) => {
-                    let bytes = u32::try_from(chunk.bytes).unwrap_or(u32::MAX);
-                    self.before = chunk.position.saturating_sub(self.at).min(self.left);
-                    self.pad = pad(bytes);
-                    self.at = chunk
-                        .position
-                        .saturating_add(bytes)
-                        .saturating_add(self.pad);
-                    self.pulling = Some(Sequence::new(self.list, chunk.position));
+                    let len = u32::try_from(chunk.len).unwrap_or(u32::MAX);
+                    self.before = chunk.position.saturating_sub(self.end).min(self.left);
+                    self.pad = pad(len);
+                    self.end = chunk.position.saturating_add(len).saturating_add(self.pad);
+                    self.chunk = Some(ChunkSegments::new(self.list, chunk.position));
                 }
                 None if self.left > 0 => self.before = self.left,
                 None => return None,

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The responder's choice: how a Reply travels, given what its Call offered.
+//! Chooses the form of a Reply by the chunks that its Call offered.
 //!
-//! RFC 8166 Section 3.5.3: first the results that may be reduced go to the Write chunks, then what
-//! is left goes inline if it fits the requester's inline threshold, else to the Reply chunk if it
-//! fits that, else it is exposed for the requester to pull if both ends know how, else the
-//! requester is told by ERR_CHUNK. All of it is checked before the first byte is written (RFC 8267
-//! Section 3.1).
+//! C: svc_rdma_sendto.c, svc_rdma_encode_write_list(), svc_rdma_encode_reply_chunk()
+//! C: svc_rdma_rw.c, svc_rdma_prepare_write_list(), svc_rdma_prepare_reply_chunk()
+//! C: svc_rdma_pcl.c, pcl_process_region(), pcl_process_nonpayloads()
+//!
+//! RFC 8166 Section 3.5.3: DDP-eligible results go to the Write chunks. The rest of the Reply is
+//! inline if it fits the threshold; otherwise in the Reply chunk, if it fits that; otherwise
+//! exposed for the requester to pull, if the connection supports that. Otherwise the responder
+//! answers with ERR_CHUNK. The choice precedes the first RDMA Write (RFC 8267 Section 3.1).
 
 use crate::wire::{
     pad,
@@ -23,90 +26,94 @@ use crate::wire::{
     WORD, //
 };
 
-/// A result item that may be reduced: where it is in the Reply.
+/// Location of a DDP-eligible result in the Reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Payload {
-    /// Where its first byte is in the unreduced Reply.
+    /// Offset of the first byte in the unreduced Reply.
     pub offset: u32,
-    /// Its bytes, without roundup.
+    /// Length in bytes, without roundup.
     pub length: u32,
 }
 
-/// A Reply to be conveyed.
+/// A Reply to be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplyShape {
-    /// Bytes of the unreduced Reply.
+    /// Bytes in the unreduced Reply.
     pub length: u32,
-    /// GSS integrity or privacy is in use: nothing may be reduced (RFC 8166 Section 8.2.2.3).
+    /// GSS integrity or privacy is in use, so no result may be reduced (RFC 8166 Section 8.2.2.3).
     pub protected: bool,
 }
 
-/// What the connection and its requester allow.
+/// Limits of the connection and the requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyLimits {
-    /// Bytes in a message to the requester, transport header included.
+    /// Inline threshold to the requester, in bytes, including the transport header.
     pub threshold: u32,
-    /// The requester may refuse a Reply chunk that it gets back unused: old ones do.
+    /// The requester may refuse a Reply that returns its Reply chunk unused, as old ones do.
     pub refuses_unused: bool,
-    /// Most segments in which what is left could be exposed; 0 if it cannot be, or was not agreed
-    /// on.
+    /// Most segments of an exposed Reply. 0 if the connection does not support pulled Replies.
     pub exposed_segments: u32,
 }
 
-/// Which message conveys the Reply.
+/// The form of a Reply. The rest of a Reply is all bytes that are not in Write chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// RDMA_MSG: what is left of the Reply follows the header.
+    /// RDMA_MSG: the rest of the Reply follows the header.
     Inline,
-    /// RDMA_NOMSG: what is left of the Reply goes to the Reply chunk.
+    /// RDMA_NOMSG: the rest of the Reply is in the Reply chunk.
     ReplyChunk,
-    /// RDMA_NOMSG: what is left of the Reply is exposed as a Position-zero Read chunk.
+    /// RDMA_NOMSG: the rest of the Reply is exposed as a Position-zero Read chunk.
     Exposed,
 }
 
-/// Why a Reply cannot be conveyed.
+/// Why a Reply cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CannotReply {
-    /// A Write chunk is too small for its result: ERR_CHUNK.
+    /// A Write chunk is too small for its result. The Call is answered with ERR_CHUNK.
     WriteChunk {
-        /// The chunk's segments.
+        /// Number of segments in the chunk.
         segments: u32,
-        /// Bytes of the result that have no room there.
+        /// Bytes of the result that do not fit the chunk.
         excess: u32,
     },
-    /// What is left is too long for a Send and for the Reply chunk, if any: ERR_CHUNK.
+    /// The rest of the Reply fits no form. The Call is answered with ERR_CHUNK.
     NoRoom,
-    /// The results are not in the Reply, or not in order: a defect on this side.
+    /// The results are outside the Reply or not in order: a bug of the RPC service.
     Results,
 }
 
-/// The `results` that are still in a Reply of `length` bytes: what the service has taken back is
-/// behind its end.
+/// The front part of `results`: those within a Reply of `length` bytes.
+///
+/// The service may truncate a Reply after it has recorded results. Later results are then beyond
+/// the end of the Reply.
 #[inline]
 pub fn remaining(results: &[Payload], length: u32) -> &[Payload] {
-    let there = results.iter().take_while(|item| item.end(length).is_some());
-    results.get(..there.count()).unwrap_or(&[])
+    let within = results.iter().take_while(|item| item.end(length).is_some());
+    results.get(..within.count()).unwrap_or(&[])
 }
 
-/// How a Reply travels.
+/// The form of a Reply, and the distribution of its bytes.
 ///
 /// # Invariants
 ///
-/// What [`plan`] checks: results are within the Reply, in order and apart; each fits its
-/// chunk; header and inline bytes fit the threshold.
+/// [`plan`] has checked that results are within the Reply, in order, and do not overlap; that each
+/// fits its chunk; and that header and inline bytes fit the threshold.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
     chunks: ChunkLists<'a>,
     results: &'a [Payload],
-    length: u32,
+    /// Bytes in the unreduced Reply.
+    len: u32,
     form: Form,
+    /// Bytes in the transport header, without Read segments.
     header: u32,
+    /// Bytes in the rest of the Reply.
     left: u32,
 }
 
-/// Chooses how a Reply travels.
+/// Chooses the form of a Reply.
 ///
-/// `chunks` are those of the Call, `results` the items that may be reduced, in the order of the
+/// `chunks` are the chunks of the Call, `results` the DDP-eligible results in the order of the
 /// Reply.
 ///
 /// # Errors
@@ -126,32 +133,32 @@ pub fn plan<'a>(
         let Some(payload) = returned.payload else {
             continue;
         };
-        let total = returned.chunk.total();
-        if u64::from(payload.length) > total {
-            // CAST: A message has fewer segments, and `total` is less than the length.
+        let capacity = returned.chunk.total();
+        if u64::from(payload.length) > capacity {
+            // CAST: a message has fewer than 2^32 segments, and `capacity` is less than `length`.
             return Err(CannotReply::WriteChunk {
                 segments: returned.chunk.len() as u32,
-                excess: payload.length - total as u32,
+                excess: payload.length - capacity as u32,
             });
         }
         let next = payload
             .end(shape.length)
             .filter(|_| payload.offset >= end)
             .ok_or(CannotReply::Results)?;
-        // NO-OVERFLOW: the items are apart, so that they sum up to at most the Reply.
+        // NO-OVERFLOW: the results are within the Reply and do not overlap.
         left -= next - payload.offset;
         end = next;
     }
     let header = header_len(&chunks).ok_or(CannotReply::NoRoom)?;
     let room = limits.threshold.checked_sub(header);
     let inline = room.ok_or(CannotReply::NoRoom)? >= left;
-    // They refuse a Write list beside a used one, too.
-    let takes_chunk = || {
+    // Such requesters also refuse a used Reply chunk beside a Write list.
+    let must_use_chunk = || {
         let chunk = chunks.reply.filter(|_| limits.refuses_unused && left > 0);
         chunk.is_some_and(|chunk| chunk.total() >= u64::from(left) && chunks.writes.is_empty())
     };
     let form = match chunks.reply {
-        _ if inline && !takes_chunk() => Form::Inline,
+        _ if inline && !must_use_chunk() => Form::Inline,
         Some(chunk) if chunk.total() >= u64::from(left) => Form::ReplyChunk,
         _ if fits_exposed(limits, header) => Form::Exposed,
         _ => return Err(CannotReply::NoRoom),
@@ -160,7 +167,7 @@ pub fn plan<'a>(
     Ok(Plan {
         chunks,
         results,
-        length: shape.length,
+        len: shape.length,
         form,
         header,
         left,
@@ -168,25 +175,25 @@ pub fn plan<'a>(
 }
 
 impl<'a> Plan<'a> {
-    /// Which message conveys the Reply.
+    /// The form of the Reply.
     #[inline]
     pub const fn form(&self) -> Form {
         self.form
     }
 
-    /// Bytes of the transport header, without the segments of what is exposed.
+    /// Bytes in the transport header, without the Read segments of an exposed Reply.
     #[inline]
     pub const fn header(&self) -> u32 {
         self.header
     }
 
-    /// Bytes that are left, to go inline or to the Reply chunk, or to be exposed.
+    /// Bytes in the rest of the Reply, which are inline, in the Reply chunk, or exposed.
     #[inline]
     pub const fn left(&self) -> u32 {
         self.left
     }
 
-    /// The results that go to Write chunks, each with its chunk.
+    /// The results that go to Write chunks, each with its chunk. Empty results are skipped.
     #[inline]
     pub fn writes(&self) -> impl Iterator<Item = (WriteChunk<'a>, Payload)> + Clone + 'a {
         pair(self.chunks, self.results)
@@ -194,17 +201,17 @@ impl<'a> Plan<'a> {
             .filter(|(_, payload)| payload.length > 0)
     }
 
-    /// The runs of the unreduced Reply that are left, in order.
+    /// The ranges of the unreduced Reply that are not in Write chunks, in order.
     #[inline]
     pub fn runs(&self) -> Runs<'a> {
         Runs {
             returned: pair(self.chunks, self.results),
             at: 0,
-            length: self.length,
+            len: self.len,
         }
     }
 
-    /// The Reply chunk as a place to write [`Self::left`] bytes to, if that is where they go.
+    /// The Reply chunk, to be filled with [`Self::left`] bytes, if the Reply has that form.
     #[inline]
     pub fn reply_chunk(&self) -> Option<Sink<'a>> {
         match self.form {
@@ -213,26 +220,31 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Writes the transport header, with every chunk returned as the Call offered it and the
-    /// lengths that were written; returns its length. `exposed` are the segments of what is
-    /// exposed, if that is how the Reply travels.
+    /// Writes the transport header; returns its length in bytes.
+    ///
+    /// The header returns every chunk of the Call, with the lengths that were written. `exposed`
+    /// are the segments of an exposed Reply.
+    ///
+    /// # Errors
+    ///
+    /// [`Overflow`] if the header does not fit `buf`.
     #[inline]
     pub fn encode<I>(
         &self,
         xid: u32,
         credits: u32,
         exposed: I,
-        bytes: &mut [u8],
+        buf: &mut [u8],
     ) -> Result<usize, Overflow>
     where
         I: IntoIterator<Item = Segment>,
     {
         let (mut header, written) = match self.form {
-            Form::Inline => (HeaderWriter::msg(bytes, xid, credits)?, 0),
-            Form::ReplyChunk => (HeaderWriter::nomsg(bytes, xid, credits)?, self.left),
-            Form::Exposed => (HeaderWriter::nomsg(bytes, xid, credits)?, 0),
+            Form::Inline => (HeaderWriter::msg(buf, xid, credits)?, 0),
+            Form::ReplyChunk => (HeaderWriter::nomsg(buf, xid, credits)?, self.left),
+            Form::Exposed => (HeaderWriter::nomsg(buf, xid, credits)?, 0),
         };
-        // RFC 8166 Section 4.3.1: no Read list in a Reply, but for the one that was agreed on.
+        // RFC 8166 Section 4.3.1: a Reply has no Read list, except by the extension.
         if self.form == Form::Exposed {
             for segment in exposed {
                 let position = 0;
@@ -241,8 +253,8 @@ impl<'a> Plan<'a> {
         }
         let mut writes = header.no_more_reads()?;
         for returned in pair(self.chunks, self.results) {
-            let length = returned.payload.map_or(0, |payload| payload.length);
-            writes.return_chunk(&returned.chunk, length)?;
+            let written = returned.payload.map_or(0, |payload| payload.length);
+            writes.return_chunk(&returned.chunk, written)?;
         }
         let end = writes.no_more_writes()?;
         match &self.chunks.reply {
@@ -253,7 +265,8 @@ impl<'a> Plan<'a> {
 }
 
 impl Payload {
-    /// Where the item and its roundup end in a Reply of `length` bytes.
+    /// Offset of the end of the result and its roundup in a Reply of `length` bytes. `None` if the
+    /// result is not within the Reply.
     #[inline]
     fn end(&self, length: u32) -> Option<u32> {
         let end = self.offset.checked_add(self.length)?;
@@ -264,7 +277,7 @@ impl Payload {
     }
 }
 
-/// Bytes in the header of a Reply that returns `chunks`.
+/// Bytes in the header of a Reply that returns `chunks`, without Read segments.
 #[inline]
 fn header_len(chunks: &ChunkLists<'_>) -> Option<u32> {
     let reply = match &chunks.reply {
@@ -275,19 +288,19 @@ fn header_len(chunks: &ChunkLists<'_>) -> Option<u32> {
     u32::try_from(lists.checked_add(FIXED_LEN + 2 * WORD)?).ok()
 }
 
-/// Whether a header of `header` bytes, and the segments of what is exposed, fit a message.
+/// Whether a header of `header` bytes and the Read segments of an exposed Reply fit the threshold.
 ///
-/// A fixed bound on the segments, known before any memory is registered, ends the recursion between
-/// what is exposed and the header that says so.
+/// The number of segments is bounded before memory is registered, so the length of the header can
+/// be computed first.
 #[cold]
 fn fits_exposed(limits: &ReplyLimits, header: u32) -> bool {
     let reads = usize::try_from(limits.exposed_segments).map(size::reads);
-    let reads = reads.ok().and_then(|bytes| u32::try_from(bytes).ok());
-    let length = reads.and_then(|bytes| bytes.checked_add(header));
-    limits.exposed_segments > 0 && length.is_some_and(|length| length <= limits.threshold)
+    let reads = reads.ok().and_then(|len| u32::try_from(len).ok());
+    let total = reads.and_then(|len| len.checked_add(header));
+    limits.exposed_segments > 0 && total.is_some_and(|total| total <= limits.threshold)
 }
 
-/// A Write chunk of the Call, and the result that goes there.
+/// A Write chunk of the Call, and the result that goes to it.
 #[derive(Clone, Copy, Debug)]
 struct Returned<'a> {
     chunk: WriteChunk<'a>,
@@ -305,9 +318,9 @@ fn pair<'a>(chunks: ChunkLists<'a>, results: &'a [Payload]) -> Pairs<'a> {
 
 /// Iterator over all Write chunks of the Call.
 ///
-/// The n-th result goes with the n-th chunk (RFC 8166 Section 4.3.2). An empty chunk takes its
-/// result out of turn: it stays inline, and the chunk is returned empty (Section 4.3.2.3). Chunks
-/// beyond the last result are returned unused. Results beyond the last chunk stay inline.
+/// The n-th result goes to the n-th chunk (RFC 8166 Section 4.3.2). The result of an empty chunk is
+/// not reduced, and the chunk is returned empty (Section 4.3.2.3). Chunks after the last result are
+/// returned unused. Results after the last chunk are not reduced.
 #[derive(Clone, Debug)]
 struct Pairs<'a> {
     chunks: WriteChunks<'a>,
@@ -328,46 +341,49 @@ impl<'a> Iterator for Pairs<'a> {
     }
 }
 
-/// Iterator over the runs of a Reply that do not go to Write chunks.
+/// Iterator over the ranges of a Reply that are not in Write chunks.
 #[derive(Clone, Debug)]
 pub struct Runs<'a> {
     returned: Pairs<'a>,
+    /// Offset of the next byte.
     at: u32,
-    length: u32,
+    /// Bytes in the unreduced Reply.
+    len: u32,
 }
 
 impl Iterator for Runs<'_> {
-    /// Offset and length in the unreduced Reply; the length is not zero.
+    /// Offset and length in the unreduced Reply. The length is not zero.
     type Item = (u32, u32);
 
     #[inline]
     fn next(&mut self) -> Option<(u32, u32)> {
-        while self.at < self.length {
+        while self.at < self.len {
             let start = self.at;
             let next = self.returned.find_map(|returned| returned.payload);
             let stop = match next {
                 Some(payload) => {
-                    self.at = payload.end(self.length).unwrap_or(self.length);
+                    self.at = payload.end(self.len).unwrap_or(self.len);
                     payload.offset
                 }
                 None => {
-                    self.at = self.length;
-                    self.length
+                    self.at = self.len;
+                    self.len
                 }
             };
             match stop.saturating_sub(start) {
                 0 => {}
-                length => return Some((start, length)),
+                len => return Some((start, len)),
             }
         }
         None
     }
 }
 
-/// A Write or Reply chunk being filled, segment after segment in array order.
+/// A Write or Reply chunk that is filled segment by segment, in array order.
 #[derive(Clone, Debug)]
 pub struct Sink<'a> {
     segments: Segments<'a>,
+    /// The rest of the current segment.
     current: Segment,
 }
 
@@ -381,13 +397,13 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// The next place to write to, of at most `most` bytes and at least one; `None` when the chunk
-    /// is full. Empty segments are passed over.
+    /// Takes the next contiguous part, of at most `max_len` bytes and at least one. `None` if the
+    /// chunk is full. Empty segments are skipped.
     #[inline]
-    pub fn next_part(&mut self, most: u32) -> Option<Segment> {
+    pub fn next_part(&mut self, max_len: u32) -> Option<Segment> {
         while self.current.is_empty() {
             self.current = self.segments.next()?;
         }
-        Some(self.current.take(most))
+        Some(self.current.take(max_len))
     }
 }

@@ -1,74 +1,75 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whether a queue has come to a halt, as one sees who looks at it now and then.
+//! Detects a stalled Send Queue by polling its completion count.
 //!
-//! What is posted on a queue pair completes in order. As long as anything completes, the oldest
-//! does; if nothing has from one look to the next, and something was under way each time, then it
-//! is the same that still is.
+//! WRs of a QP complete in order. If the count does not change between two polls, and WRs are
+//! outstanding at both, then the oldest WR has not completed in between.
 //!
-//! It takes several such looks, not time alone. The clock of a machine that was asleep jumps, and
-//! what has completed is noted after that.
+//! A queue counts as stalled only after several such polls, not by elapsed time alone: after
+//! a suspend the clock jumps, while completions from before the suspend are still to be handled.
 
-/// Looks at which nothing has changed, after which a queue has come to a halt.
-const LOOKS: u32 = 3;
+/// Polls with an unchanged count after which a queue is stalled.
+const POLLS: u32 = 3;
 
-/// What was seen of a queue.
+/// The state of a detector.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StallState {
+    /// The completion count at the last poll.
     completed: u32,
-    /// At how many looks that was so.
+    /// Number of polls at which the count had not changed.
     unchanged: u32,
-    /// When to look next.
+    /// Time of the next poll.
     next: u64,
 }
 
-/// What a look at a queue finds.
+/// The result of a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Nothing is under way.
+    /// No WR is outstanding.
     Idle,
-    /// Look again at that time.
+    /// WRs are outstanding. Poll again at this time.
     Busy(u64),
-    /// Something is under way, and has been for as many looks as it takes.
+    /// The oldest WR has not completed for the timeout.
     Stalled,
 }
 
 impl StallState {
-    /// What is seen where something was just posted, and so many have `completed`, ever. Another
-    /// look follows at [`Self::next_poll`].
+    /// Starts when a WR has been posted to an idle queue with the count `completed`. The caller
+    /// polls at [`Self::next_poll`].
     pub fn new(completed: u32, now: u64, timeout: u64) -> Self {
         Self {
             completed,
             unchanged: 0,
-            next: after(now, timeout),
+            next: poll_after(now, timeout),
         }
     }
 
-    /// When to look next.
+    /// Time of the next poll.
     pub fn next_poll(&self) -> u64 {
         self.next
     }
 
-    /// Looks at a queue where `completed` have completed and something is `under_way`, or not. Who
-    /// looks too early learns when to.
-    pub fn poll(&mut self, completed: u32, under_way: bool, now: u64, timeout: u64) -> Found {
-        if !under_way {
+    /// Polls a queue with the count `completed`. `outstanding`: whether WRs are outstanding.
+    ///
+    /// An early poll does not count towards a stall.
+    pub fn poll(&mut self, completed: u32, outstanding: bool, now: u64, timeout: u64) -> Found {
+        if !outstanding {
             return Found::Idle;
         }
         if completed != self.completed {
             *self = Self::new(completed, now, timeout);
         } else if now >= self.next {
             self.unchanged += 1;
-            if self.unchanged >= LOOKS {
+            if self.unchanged >= POLLS {
                 return Found::Stalled;
             }
-            self.next = after(now, timeout);
+            self.next = poll_after(now, timeout);
         }
         Found::Busy(self.next)
     }
 }
 
-/// When to look next, where a queue may be at a halt for as long as `timeout`.
-fn after(now: u64, timeout: u64) -> u64 {
-    now.saturating_add((timeout / u64::from(LOOKS)).max(1))
+/// Time of the next poll, for detection of a stall within `timeout`.
+fn poll_after(now: u64, timeout: u64) -> u64 {
+    now.saturating_add((timeout / u64::from(POLLS)).max(1))
 }
