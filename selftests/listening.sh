@@ -9,7 +9,7 @@
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
 # The module reports a missing device, rxe a connection over it that exceeded its retries (12).
-LOG_EXPECTED='no device to listen on .*; still trying
+LOG_EXPECTED='cannot listen on .*: no RDMA device .*; retrying
 rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
 '
 

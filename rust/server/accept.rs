@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Making a connection: what it is to be like, its queues and buffers, the answer to the peer.
+//! Connection setup: terms, queues and buffers, and the answer to the peer.
+//!
+//! C: svc_rdma_transport.c, svc_rdma_parse_connect_private(), svc_rdma_accept()
 
 use kernel::{
     page::PAGE_SIZE,
@@ -18,7 +20,6 @@ use super::{
         Limits,
         EXPOSED_SEGMENTS, //
     },
-    listener::ConnectRequest,
     read_mrs::ReadMrBudget,
     tunables, //
 };
@@ -44,9 +45,9 @@ use crate::{
         ConnParam,
         DeviceAttrs,
         Endpoint,
+        EndpointBox,
         MessageSizes,
-        QueueDepths,
-        Responder, //
+        QueueDepths, //
     },
     wire::{
         extensions::{
@@ -57,31 +58,43 @@ use crate::{
     }, //
 };
 
-/// Read chunks of one Call, a Position-zero chunk included. Each costs a walk through the list.
+/// Read chunks of one Call, a Position Zero chunk included. Each costs a walk through the list.
 const MAX_READ_CHUNKS: u32 = 32;
 
-/// Bytes of a segment at least, on the whole: a page of a client whose pages are small.
-const SEGMENT: usize = 4096;
+/// Average length of a Read segment that is supported: a page of a client with 4 KiB pages.
+const MIN_SEGMENT: usize = 4096;
 
-/// Times that the client tries again when it finds no Receive.
+/// How often the client retransmits when it finds no Receive.
 const RNR_RETRIES: u8 = 6;
 
-/// What a connection is to be like, before the peer is told.
+/// A peer that asks for a connection.
+pub(super) struct ConnectRequest {
+    pub(super) endpoint: EndpointBox<ServerEp>,
+    /// The peer's CM private data, if it is that of RFC 8797.
+    pub(super) peer: Option<PrivateData>,
+    /// The extensions beyond RFC 8166 that the peer supports.
+    pub(super) offer: Offer,
+    /// RDMA Reads that the peer can have outstanding.
+    pub(super) peer_initiator_depth: u8,
+    /// RDMA Reads that the peer can answer concurrently.
+    pub(super) peer_responder_resources: u8,
+}
+
+/// The terms of a connection, before the peer is told.
 struct Terms {
     limits: Limits,
-    /// What this end offers beyond RFC 8166: only what the peer has asked for and there is room
-    /// for.
+    /// The extensions that this end offers: those that the peer supports and the device has
+    /// resources for.
     offer: Offer,
-    /// What follows from that.
     extensions: Extensions,
-    /// RDMA Reads that this end starts at a time.
+    /// RDMA Reads that this end can have outstanding.
     own_initiator_depth: u32,
-    /// RDMA Reads of the peer that this end answers at a time.
+    /// RDMA Reads that this end can answer concurrently.
     own_responder_resources: u32,
 }
 
 impl Terms {
-    /// What `device` can do for a peer that asks for this.
+    /// The terms that `device` allows for `request`.
     fn propose(device: &DeviceAttrs, request: &ConnectRequest) -> Result<Self> {
         let peer_initiator_depth = u32::from(request.peer_initiator_depth);
         let peer_responder_resources = u32::from(request.peer_responder_resources);
@@ -95,14 +108,14 @@ impl Terms {
                 && device.mem_mgt_extensions
                 && device.max_fast_reg_pages > 0,
         };
-        let places = if Extensions::between(&able, &request.offer, &depths).pulled_replies {
+        let slots = if Extensions::between(&able, &request.offer, &depths).pulled_replies {
             tunables::MAX_EXPOSED_REPLIES.get()
         } else {
             0
         };
-        let limits = Limits::new(device, places)?;
+        let limits = Limits::for_device(device, slots)?;
         let offer = Offer {
-            pulled_replies: limits.places > 0,
+            pulled_replies: limits.exposed_slots > 0,
         };
         let extensions = Extensions::between(&offer, &request.offer, &depths);
         Ok(Self {
@@ -118,7 +131,7 @@ impl Terms {
         })
     }
 
-    /// Exposes no Replies after all.
+    /// Withdraws the offer to expose Replies.
     fn expose_none(&mut self) {
         self.limits.expose_none();
         self.offer = Offer::default();
@@ -126,19 +139,19 @@ impl Terms {
         self.own_responder_resources = 0;
     }
 
-    /// What this end says about itself. To be asked when the Receive buffers are made, since that
-    /// may make messages smaller.
+    /// This end's CM private data. Call it after allocating the Receive buffers, which may make
+    /// messages smaller.
     fn own(&self, device: &DeviceAttrs) -> PrivateData {
         PrivateData {
             remote_invalidation: device.mem_mgt_extensions
                 && self.limits.invalidate
                 && !device.registers_to_read,
-            send_size: self.limits.send,
-            receive_size: self.limits.receive,
+            send_size: self.limits.send_size,
+            receive_size: self.limits.receive_size,
         }
     }
 
-    /// What the connection manager is told.
+    /// The CM's parameters.
     fn conn_param<'a>(&self, announcement: &'a Announcement) -> ConnParam<'a> {
         ConnParam {
             responder_resources: u8::try_from(self.own_responder_resources).unwrap_or(u8::MAX),
@@ -150,48 +163,46 @@ impl Terms {
     }
 }
 
-/// What a connection has before there is one.
+/// The parts of a connection that is not installed yet.
 struct Made {
     xprt: NewXprt<Connection>,
     /// Entries of the Send Queue that may be reserved.
     entries: u32,
-    /// What this end says about itself.
+    /// This end's CM private data.
     own: PrivateData,
     agreement: Agreement,
     read_mr_budget: ReadMrBudget,
 }
 
-impl Connection {
-    /// Accepts a peer. What was made is dropped again if anything fails, and the peer refused.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`, `EINVAL` if the device is not good enough, `ENODEV` if the connection is at its
-    /// end, and others from the connection manager.
-    pub(super) fn accept(
-        request: ConnectRequest,
-        accepting: &Accepting<'_, Connection>,
-        spare: Spare,
-    ) -> Result<SvcXprt<Self>> {
-        let ep = &request.endpoint;
-        // A peer that has waited too long is not worth the queues.
-        if ep.context().is_gone() {
-            return Err(ENODEV);
-        }
-        let device = serviceable(ep)?;
-        let mut terms = Terms::propose(&device, &request)?;
-        let peer = request.peer.unwrap_or_default();
-        let made = make(ep, &device, accepting, &peer, &mut terms)?;
-        let announcement = Announcement::new(&made.own, &terms.offer);
-        let connection = install(request, made, &terms, spare);
-        // From here on the peer may send.
-        connection.ep.accept(&terms.conn_param(&announcement))?;
-        Ok(connection)
+/// Accepts a peer. On error everything is dropped again, and the peer rejected.
+///
+/// # Errors
+///
+/// `ENOMEM`, `EINVAL` if the device is not suitable, `ENODEV` if the connection has ended, and
+/// those of the connection manager.
+pub(super) fn accept(
+    request: ConnectRequest,
+    accepting: &Accepting<'_, Connection>,
+    spare: Spare,
+) -> Result<SvcXprt<Connection>> {
+    let ep = &request.endpoint;
+    // The peer has timed out: save the queues.
+    if ep.context().is_gone() {
+        return Err(ENODEV);
     }
+    let device = supported_device(ep)?;
+    let mut terms = Terms::propose(&device, &request)?;
+    let peer = request.peer.unwrap_or_default();
+    let made = make(ep, &device, accepting, &peer, &mut terms)?;
+    let announcement = Announcement::new(&made.own, &terms.offer);
+    let connection = install(request, made, &terms, spare);
+    // From here on the peer may send.
+    connection.ep.accept(&terms.conn_param(&announcement))?;
+    Ok(connection)
 }
 
-/// Makes transport, queues and buffers, and posts Receives. Where memory is short, `terms` become
-/// less.
+/// Creates transport, queues and buffers, and posts Receives. Where memory is short, `terms`
+/// shrink.
 fn make(
     ep: &Endpoint<ServerEp>,
     device: &DeviceAttrs,
@@ -206,17 +217,17 @@ fn make(
 
     let pages = xprt.max_pages();
     let ctx = ep.context();
-    let receives = ctx.receives();
-    receives.stock(ep, &mut terms.limits, pages, |limits| {
-        let send = limits.send.min(peer.receive_size);
+    let recv_queue = &ctx.recv_queue;
+    recv_queue.stock(ep, &mut terms.limits, pages, |limits| {
+        let send = limits.send_size.min(peer.receive_size);
         let sizes = message_sizes(send, limits, &opened, pages);
-        ctx.sending().stock(ep, &sizes)
+        ctx.sending.stock(ep, &sizes)
     })?;
-    receives.set_limits(&terms.limits);
+    recv_queue.set_limits(&terms.limits);
     let own = terms.own(device);
     let agreement = Agreement::between(&own, peer);
-    let read_mr_budget = open_channel(ep, &xprt, terms, &agreement, &opened, device)?;
-    if !receives.refill(ep, 0) || !ctx.attach(xprt.handle()) {
+    let read_mr_budget = open_ep(ep, &xprt, terms, &agreement, &opened, device)?;
+    if recv_queue.refill(ep, 0).is_err() || !ctx.attach(xprt.handle()) {
         return Err(ENODEV);
     }
     Ok(Made {
@@ -228,7 +239,7 @@ fn make(
     })
 }
 
-/// Gives SUNRPC the connection.
+/// Hands the connection to SUNRPC.
 fn install(
     request: ConnectRequest,
     made: Made,
@@ -242,8 +253,8 @@ fn install(
         extensions: terms.extensions,
         reply_limits: ReplyLimits {
             threshold: made.agreement.send,
-            // Linux did so before 4.14. Before 4.9 it said nothing about itself; of the others only
-            // the administrator knows.
+            // Linux clients before 4.14 did. Those before 4.9 sent no private data; for the others
+            // the administrator has a tunable.
             refuses_unused: request.peer.is_none() || tunables::SHORT_REPLIES.get() == 0,
             exposed_segments: if terms.extensions.pulled_replies {
                 EXPOSED_SEGMENTS
@@ -253,7 +264,7 @@ fn install(
         },
         credits: terms.limits.credits,
         backchannel: terms.limits.backchannel,
-        share: terms.limits.share(made.entries),
+        min_sq_entries: terms.limits.min_sq_entries(made.entries),
         bounds: bounds(pages, made.entries),
         read_mr_budget: made.read_mr_budget,
         may_read: terms.own_initiator_depth > 0,
@@ -262,8 +273,8 @@ fn install(
     })
 }
 
-/// What a Call with Read chunks is limited to, by the `pages` of a request and the `entries` of the
-/// Send Queue.
+/// Limits on a Call with Read chunks, from the `pages` of a request and the `entries` of the Send
+/// Queue.
 fn bounds(pages: usize, entries: u32) -> Bounds {
     let message = pages * PAGE_SIZE;
     Bounds {
@@ -271,12 +282,12 @@ fn bounds(pages: usize, entries: u32) -> Bounds {
         message: message as u32,
         max_inline: PAGE_SIZE as u32,
         chunks: MAX_READ_CHUNKS,
-        segments: entries.min((message / SEGMENT) as u32),
+        segments: entries.min((message / MIN_SEGMENT) as u32),
     }
 }
 
-/// The connection's device, if the kernel can use it.
-fn serviceable(ep: &Endpoint<ServerEp>) -> Result<DeviceAttrs> {
+/// The connection's device, if it supports kernel verbs.
+fn supported_device(ep: &Endpoint<ServerEp>) -> Result<DeviceAttrs> {
     let device = ep.device()?;
     if !device.supported {
         trace!(svcrdma_fabric_err(
@@ -288,8 +299,8 @@ fn serviceable(ep: &Endpoint<ServerEp>) -> Result<DeviceAttrs> {
     Ok(device)
 }
 
-/// Makes the queues, for READs and WRITEs of up to `payload` bytes; returns how deep they are.
-/// Those of a device that has no room to expose Replies beside a Call expose none.
+/// Creates the queues, for READs and WRITEs of up to `payload` bytes; returns their depths. If the
+/// device has no room to expose Replies in addition to one Call, none are exposed.
 fn open_queues(
     ep: &Endpoint<ServerEp>,
     terms: &mut Terms,
@@ -297,18 +308,18 @@ fn open_queues(
     payload: u32,
 ) -> Result<QueueDepths> {
     let payload_pages = payload.div_ceil(PAGE_SIZE as u32);
-    let each = ep.rw_ctxts_for(payload_pages)?;
-    let transfers = terms.limits.transfers(each);
-    let entries = ep.entries_for(transfers)?;
-    let mut depths = terms.limits.depths(transfers, entries, device);
+    let rw_per_chunk = ep.rw_ctxts_for(payload_pages)?;
+    let rw_ctxts = terms.limits.rw_ctxts(rw_per_chunk);
+    let entries = ep.entries_for(rw_ctxts)?;
+    let mut depths = terms.limits.queue_depths(rw_ctxts, entries, device);
     loop {
         match ep.open(&depths) {
-            // How deep a queue can be depends on how large its entries are, too, and how that is,
-            // only the device knows.
-            Err(ENOMEM | EINVAL) if terms.limits.halve(&mut depths, each) => {}
-            Err(ENOMEM | EINVAL) if terms.limits.places > 0 => {
+            // The maximum depth of a queue depends on the size of its entries, which only the
+            // driver knows.
+            Err(ENOMEM | EINVAL) if terms.limits.halve(&mut depths, rw_per_chunk) => {}
+            Err(ENOMEM | EINVAL) if terms.limits.exposed_slots > 0 => {
                 terms.expose_none();
-                depths = terms.limits.depths(transfers, entries, device);
+                depths = terms.limits.queue_depths(rw_ctxts, entries, device);
             }
             Err(error) => {
                 trace!(svcrdma_qp_err(ep.peer_addr(), error.to_errno() as isize));
@@ -319,18 +330,18 @@ fn open_queues(
     }
 }
 
-/// Sizes of a message of up to `send` bytes, or of so many pages.
+/// Sizes of a Send of up to `send` bytes, or of `pages` pages.
 fn message_sizes(send: u32, limits: &Limits, opened: &QueueDepths, pages: usize) -> MessageSizes {
     MessageSizes {
         buffer: send as usize,
         pages,
-        sges: opened.send_sge.min(limits.elements),
+        sges: opened.send_sge.min(limits.sges),
     }
 }
 
-/// Makes the channel ready for what was agreed on, before the first Receive is posted; returns how
-/// Reads use regions.
-fn open_channel(
+/// Prepares the endpoint's state for what was agreed on, before the first Receive is posted;
+/// returns the MRs for RDMA Reads.
+fn open_ep(
     ep: &Endpoint<ServerEp>,
     xprt: &NewXprt<Connection>,
     terms: &Terms,
@@ -341,7 +352,7 @@ fn open_channel(
     let ctx = ep.context();
     let limits = &terms.limits;
     let pages = xprt.max_pages();
-    ctx.sending().open(
+    ctx.sending.open(
         message_sizes(agreement.send, limits, opened, pages),
         limits.send_entries(opened),
     );
@@ -351,14 +362,14 @@ fn open_channel(
         0
     };
     let read_mr_budget = ReadMrBudget::new(mrs, device.max_fast_reg_pages);
-    ctx.incoming()
+    ctx.incoming
         .lock()
         .read_backlog
         .open(read_mr_budget.total());
     if terms.extensions.pulled_replies {
-        let most = u32::try_from(pages)?.min(device.max_fast_reg_pages);
-        ctx.exposed()
-            .open(ep, limits.places, most, device.sg_gaps)?;
+        let mr_pages = u32::try_from(pages)?.min(device.max_fast_reg_pages);
+        ctx.exposed
+            .open(ep, limits.exposed_slots, mr_pages, device.sg_gaps)?;
     }
     Ok(read_mr_budget)
 }

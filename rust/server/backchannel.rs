@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Calls that the service makes of its client, over the client's connection (RFC 8167).
+//! The reverse direction (RFC 8167): Calls to the client, and their Replies.
 //!
-//! They are short: each travels in one message without chunks, and so does its Reply. Their credits
-//! are those of the reverse direction alone.
+//! A Call travels in one message without chunks, and so does its Reply. The credits are those of
+//! the reverse direction alone.
+//!
+//! C: svc_rdma_backchannel.c, svc_rdma_bc_sendto(), svc_rdma_handle_bc_reply()
 
 use kernel::prelude::*;
 
@@ -17,60 +19,57 @@ use crate::{
         },
         xdr::XdrBuf, //
     },
-    verbs::{
-        Responder, //
-        SendCtxt,
-    },
+    verbs::SendCtxt,
     wire::HeaderWriter, //
 };
 
-use super::connection::Connection;
+use super::{
+    connection::Connection,
+    post, //
+};
 
-impl Connection {
-    /// Sends a reverse Call.
-    pub(super) fn send_reverse_call(&self, xid: u32, call: &XdrBuf) -> Result<(), SendError> {
-        let ctx = self.ep.context();
-        let sending = ctx.sending();
-        let mut message = match sending.message(&self.ep) {
-            Ok(message) => message,
-            Err(ENOMEM) => return Err(SendError::NoBuffers),
-            Err(_) => return Err(SendError::NotConnected),
-        };
-        let Some(bytes) = self.write_backchannel(&mut message, xid, call) else {
-            sending.put(&self.ep, message);
-            return Err(SendError::TooBig);
-        };
-        self.post(message, bytes, None).map_err(|(message, _)| {
-            if let Some(message) = message {
-                sending.put(&self.ep, message);
-            }
-            ctx.close();
-            SendError::NotConnected
-        })
-    }
+/// Sends a Call to the client.
+pub(super) fn send_call(conn: &Connection, xid: u32, call: &XdrBuf) -> Result<(), SendError> {
+    let ctx = conn.ep.context();
+    let mut ctxt = match ctx.sending.message(&conn.ep) {
+        Ok(ctxt) => ctxt,
+        Err(ENOMEM) => return Err(SendError::NoBuffers),
+        Err(_) => return Err(SendError::NotConnected),
+    };
+    let Some(len) = write_call(&mut ctxt, xid, conn.backchannel, call) else {
+        ctx.sending.put(&conn.ep, ctxt);
+        return Err(SendError::TooBig);
+    };
+    post::post(conn, ctxt, len, None).map_err(|(unposted, _)| {
+        if let Some(ctxt) = unposted {
+            ctx.sending.put(&conn.ep, ctxt);
+        }
+        ctx.close();
+        SendError::NotConnected
+    })
+}
 
-    /// Writes header and Call; returns their length, or `None` if they do not fit. The buffer is as
-    /// long as the longest message that may be sent.
-    fn write_backchannel(&self, message: &mut SendCtxt, xid: u32, call: &XdrBuf) -> Option<usize> {
-        let buffer = message.buffer_mut();
-        let mut end = HeaderWriter::plain(buffer, xid, self.backchannel).ok()?;
-        end += call.copy_head(buffer.get_mut(end..)?)?;
-        end += call.copy_pages(buffer.get_mut(end..)?)?;
-        end += call.copy_tail(0, buffer.get_mut(end..)?)?;
-        Some(end)
-    }
+/// Writes header and Call to `ctxt`; returns their length, or `None` if they do not fit. The buffer
+/// is as long as the longest message that may be sent.
+fn write_call(ctxt: &mut SendCtxt, xid: u32, credits: u32, call: &XdrBuf) -> Option<usize> {
+    let buf = ctxt.buffer_mut();
+    let mut end = HeaderWriter::plain(buf, xid, credits).ok()?;
+    end += call.copy_head(buf.get_mut(end..)?)?;
+    end += call.copy_pages(buf.get_mut(end..)?)?;
+    end += call.copy_tail(0, buf.get_mut(end..)?)?;
+    Some(end)
+}
 
-    /// Takes the answer to a reverse Call, and the credits that came with it; `false` if there is
-    /// no such Call, and thus nothing to say what these credits are for.
-    pub(super) fn backchannel_answer(
-        &self,
-        rqst: &Receiving<'_, Self>,
-        xid: u32,
-        credits: u32,
-        answer: Answer<'_>,
-    ) -> bool {
-        let mut window = Window::FRESH;
-        window.grant(credits, self.backchannel);
-        rqst.answer_backchannel(xid, window.granted(), answer)
-    }
+/// Hands the answer to a Call, and its credits, to SUNRPC. `false` if no Call `xid` is outstanding:
+/// then the credits are ignored as well, because nothing tells what they are for.
+pub(super) fn receive_reply(
+    conn: &Connection,
+    rqst: &Receiving<'_, Connection>,
+    xid: u32,
+    credits: u32,
+    answer: Answer<'_>,
+) -> bool {
+    let mut window = Window::FRESH;
+    window.grant(credits, conn.backchannel);
+    rqst.answer_backchannel(xid, window.granted(), answer)
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is remembered of a Call, beside its Receive buffer, until its Reply has been sent.
+//! State of a Call, kept with its Receive buffer until the Reply is sent.
+//!
+//! C: svc_rdma.h, struct svc_rdma_recv_ctxt
 
 use crate::{
     engine::responder::{
@@ -8,8 +10,8 @@ use crate::{
         reply::Payload, //
     },
     verbs::{
-        RecvBuf, //
-        RecvCtxt,
+        RecvBuf,
+        RecvCtxt, //
     },
     wire::{
         ChunkLists,
@@ -19,41 +21,41 @@ use crate::{
 
 use super::page_charge::PageCharge;
 
-/// A Receive buffer with a Call's state beside it.
+/// A Receive buffer and the state of the Call in it.
 pub(super) type Buffer = RecvBuf<RecvCtxt<Call>>;
 
 /// Results of one Reply that can be placed directly, and so the Write chunks that a Call may have.
 pub(super) const MAX_RESULTS: usize = 16;
 
-/// A Call. All of it is set anew for each.
+/// A Call. Every field is set again for each Call in the buffer.
 #[derive(Default)]
 pub(super) struct Call {
-    /// Bytes received.
-    pub(super) bytes: usize,
+    /// Length of the received message.
+    pub(super) len: usize,
     /// The handle that the message has invalidated.
     pub(super) invalidated: Option<u32>,
-    /// The XID in the transport header, which goes into the Reply's.
+    /// The XID in the transport header; the Reply returns it.
     pub(super) xid: u32,
-    /// Where the inline payload starts in the buffer.
+    /// Offset of the inline payload in the buffer.
     pub(super) payload: usize,
-    /// Where the chunk lists are in the buffer.
+    /// Offsets of the chunk lists in the buffer.
     pub(super) outline: Outline,
-    /// Whether there is no inline payload, not even an empty one.
+    /// There is no inline payload, not even an empty one (RDMA_NOMSG).
     pub(super) long: bool,
-    /// Bytes of all that it may be put together from.
+    /// Total length of the inline payload and the Read segments.
     pub(super) parts: u32,
-    /// The pages that it is pulled to, as long as that goes on.
-    pub(super) share: Option<PageCharge>,
-    /// Regions that its Reads have.
+    /// The pages that RDMA Reads write to, until these Reads complete.
+    pub(super) charge: Option<PageCharge>,
+    /// MRs that these Reads use.
     pub(super) mrs: u32,
-    /// How the Call is put together, if it has to be.
+    /// How the Call is reassembled, if it has Read chunks.
     pub(super) layout: Option<Layout>,
     results: [Payload; MAX_RESULTS],
     result_count: usize,
 }
 
 impl Call {
-    /// Starts a Call that was received just now.
+    /// Starts a Call that was just received.
     #[inline]
     pub(super) fn begin(
         &mut self,
@@ -72,15 +74,17 @@ impl Call {
         self.result_count = 0;
     }
 
-    /// The chunk lists, in the buffer that they came in.
+    /// The chunk lists in `bytes`, the content of the Call's own buffer.
     #[inline]
     pub(super) fn chunks<'a>(&self, bytes: &'a [u8]) -> ChunkLists<'a> {
-        // It is the same buffer, so that there is nothing to miss.
+        // The outline was made from the same bytes, so that it always fits.
         self.outline.lists(bytes).unwrap_or_default()
     }
 
-    /// Notes a result that may be placed directly. One without bytes is one, too: it takes its
-    /// chunk, which receives nothing. What is beyond [`MAX_RESULTS`] has no chunk.
+    /// Adds a result that may be placed directly. An empty result counts: it consumes its Write
+    /// chunk, which receives nothing. There are no chunks for results beyond [`MAX_RESULTS`].
+    ///
+    /// C: svc_rdma_sendto.c, svc_rdma_result_payload()
     #[inline]
     pub(super) fn add_result(&mut self, offset: u32, length: u32) {
         if let Some(next) = self.results.get_mut(self.result_count) {

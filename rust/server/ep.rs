@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the device reports about a connection: the handlers, and what they share with the threads.
+//! State of one connection: the context of a server's endpoint.
+//!
+//! C: svc_rdma.h, struct svcxprt_rdma
 
 use kernel::{
     new_spinlock,
@@ -24,98 +26,71 @@ use super::{
         Buffer,
         Call, //
     },
-    exposed::{
-        ExposedReplies,
-        Token, //
-    },
+    exposed::ExposedReplies,
     read_throttle::{
-        ReadBacklog, //
-        ReadThrottle,
+        ReadBacklog,
+        ReadThrottle, //
     },
     recv_queue::RecvQueue,
-    stall::{
-        StallDetector, //
-        Stalled,
-    },
-    tunables, //
+    stall::StallDetector, //
 };
 use crate::{
-    lib::{
-        counter::Gauge,
-        llist::{
-            Queue,
-            Stack, //
-        }, //
+    lib::llist::{
+        Queue,
+        Stack, //
     },
     sunrpc::svc::{
-        SvcHandle, //
-        XprtTimer,
+        SvcHandle,
+        XprtTimer, //
     },
-    trace::trace,
     verbs::{
         CallReadDone,
-        CmEvent,
-        Drained,
         Endpoint,
-        EndpointOps,
-        Exposes,
-        Fenced,
-        QpEnded,
-        RecvCtxt,
-        RecvStatus,
-        RecvWorker,
         ReplySender,
-        Responder,
-        SendWorker,
         Sent, //
-        WcStatus,
     }, //
 };
-
-/// A message that kept at most this many pages is cleared away by its completion's handler. More
-/// would hold up the completions behind it, and are left to a service thread.
-const FEW_PAGES: usize = 4;
 
 /// The context of a connection's endpoint.
 #[pin_data]
 pub(super) struct ServerEp {
-    /// The transport; there is none before the connection is accepted.
+    /// The transport; set when the connection is accepted.
     xprt: SetOnce<SvcHandle>,
-    /// The connection has ended; [`Self::attach`] asks, and takes it back.
+    /// The connection has ended. [`Self::attach`] reads and clears this.
     gone: Atomic<bool>,
-    /// The peer knows that it is accepted. What it sends before waits for that, so that nothing is
-    /// on the Send Queue until then.
+    /// The peer has been told that it is accepted. Calls that arrive earlier wait for this, so that
+    /// the Send Queue stays empty until then.
     established: Atomic<bool>,
     #[pin]
-    receives: RecvQueue,
+    pub(super) recv_queue: RecvQueue,
     #[pin]
-    incoming: SpinLock<Incoming>,
+    pub(super) incoming: SpinLock<Incoming>,
     pub(super) read_throttle: ReadThrottle,
     #[pin]
-    sending: ReplySender<Call>,
-    /// Messages that were sent and have pages to let go.
-    finished: Stack<Sent>,
+    pub(super) sending: ReplySender<Call>,
+    /// Completed Sends whose pages a thread has to release.
+    pub(super) finished: Stack<Sent>,
     #[pin]
-    exposed: ExposedReplies,
+    pub(super) exposed: ExposedReplies,
     #[pin]
-    stall_detector: StallDetector,
-    /// When a thread is to [look](Self::look) at what is exposed, and at the Send Queue.
+    pub(super) stall_detector: StallDetector,
+    /// Wakes a thread to check exposed Replies and the Send Queue.
     #[pin]
-    timer: XprtTimer,
+    pub(super) timer: XprtTimer,
 }
 
-/// What waits for a service thread. As far as it speaks of what is here, `XPT_DATA` is changed only
-/// under this lock: the thread that finds nothing clears it.
+/// Work for an nfsd thread. Where `XPT_DATA` speaks of this work, it changes only under this lock:
+/// the thread that finds nothing clears it.
 ///
-/// An [`XprtTimer`] sets the flag without the lock. A thread that clears it
-/// again does see the alarm: that it is due is noted with full ordering before the flag is set, and
-/// `svc_xprt_received` has a full barrier between the thread's clearing the flag and its asking.
+/// An [`XprtTimer`] sets the flag without the lock. A thread that clears the flag afterwards still
+/// sees that the timer has expired: this is recorded with full ordering before the flag is set, and
+/// `svc_xprt_received()` has a full barrier between clearing the flag and the thread's check.
 pub(super) struct Incoming {
-    /// Calls as they were received.
+    /// Received messages.
     pub(super) fresh: Queue<Buffer>,
-    /// Calls whose chunks were pulled.
-    pub(super) pulled: Queue<CallReadDone<Call>>,
-    /// Calls that wait to be pulled.
+    /// Calls whose RDMA Reads have completed.
+    pub(super) read_done: Queue<CallReadDone<Call>>,
+    /// Calls that wait to be read.
     pub(super) read_backlog: ReadBacklog,
 }
 
@@ -125,14 +100,14 @@ impl ServerEp {
             xprt: SetOnce::new(),
             gone: Atomic::new(false),
             established: Atomic::new(false),
-            receives <- RecvQueue::new(),
+            recv_queue <- RecvQueue::new(),
             incoming <- new_spinlock!(
                 Incoming {
                     fresh: Queue::new(),
-                    pulled: Queue::new(),
-                    read_backlog: ReadBacklog::none(),
+                    read_done: Queue::new(),
+                    read_backlog: ReadBacklog::new(),
                 },
-                "Channel::incoming"
+                "ServerEp::incoming"
             ),
             read_throttle: ReadThrottle::new(),
             sending <- ReplySender::new(),
@@ -143,11 +118,11 @@ impl ServerEp {
         })
     }
 
-    /// Names the transport; `false` if the connection has ended already.
+    /// Sets the transport; `false` if the connection has ended already.
     pub(super) fn attach(&self, xprt: SvcHandle) -> bool {
         self.timer.attach(xprt.clone());
         self.xprt.populate(xprt);
-        // Pairs with `close`: either it sees the transport, or we see that it ran.
+        // Pairs with `close`: either `close` sees the transport, or this sees that `close` ran.
         !self.gone.xchg(false, Full)
     }
 
@@ -161,7 +136,8 @@ impl ServerEp {
         self.xprt.as_ref()
     }
 
-    /// Has the transport closed, and ends all waits for the Send Queue. Not for interrupts.
+    /// Has SUNRPC close the transport, and ends all waits for the Send Queue. Not in hard IRQ
+    /// context.
     pub(super) fn close(&self) {
         self.gone.xchg(true, Full);
         if let Some(xprt) = self.xprt() {
@@ -176,51 +152,27 @@ impl ServerEp {
         self.xprt().is_none_or(SvcHandle::is_closing)
     }
 
-    #[inline]
-    pub(super) fn receives(&self) -> &RecvQueue {
-        &self.receives
+    /// The peer has been told that it is accepted.
+    pub(super) fn set_established(&self) {
+        self.established.store(true, Relaxed);
+        // Calls may have arrived already.
+        self.wake_for(self.incoming.lock());
     }
 
+    /// Whether the peer has been told that it is accepted.
     #[inline]
-    pub(super) fn incoming(&self) -> &SpinLock<Incoming> {
-        &self.incoming
+    pub(super) fn is_established(&self) -> bool {
+        self.established.load(Relaxed)
     }
 
+    /// Schedules stall detection. Call it after reserving entries of the Send Queue.
     #[inline]
-    pub(super) fn exposed(&self) -> &ExposedReplies {
-        &self.exposed
-    }
-
-    /// What has a thread call [`Self::look`].
-    #[inline]
-    pub(super) fn timer(&self) -> &XprtTimer {
-        &self.timer
-    }
-
-    /// To be called when entries of the Send Queue were reserved.
-    #[inline]
-    pub(super) fn stall_detector(&self) {
+    pub(super) fn entries_reserved(&self) {
         self.stall_detector
-            .stall_detector(self.sending.queue(), &self.timer);
+            .entries_reserved(self.sending.queue(), &self.timer);
     }
 
-    /// Looks at what the client was given time for.
-    #[cold]
-    pub(super) fn poll(&self, ep: &Endpoint<Self>) {
-        match self.stall_detector.poll(self.sending.queue()) {
-            Ok(next) => {
-                for when in [next, self.exposed.expire(ep)].into_iter().flatten() {
-                    self.timer.set(when);
-                }
-            }
-            Err(Stalled) => {
-                tunables::STALLED.inc();
-                self.close();
-            }
-        }
-    }
-
-    /// Clears away messages that were sent.
+    /// Releases the pages of completed Sends.
     #[inline]
     pub(super) fn clear_finished(&self, ep: &Endpoint<Self>) {
         let mut finished = self.finished.take_all();
@@ -229,21 +181,15 @@ impl ServerEp {
         }
     }
 
-    /// Whether the peer knows that it is accepted.
-    #[inline]
-    pub(super) fn is_established(&self) -> bool {
-        self.established.load(Relaxed)
-    }
-
-    /// To be called by a thread that has waited for the Send Queue and found room. While threads
-    /// wait, SUNRPC gives the transport none, neither to clear up nor to receive.
+    /// A thread has waited for the Send Queue and got entries. While threads wait, `has_wspace` is
+    /// false, and SUNRPC gives the transport no thread to receive or to release pages.
     #[cold]
-    pub(super) fn waited(&self, ep: &Endpoint<Self>) {
+    pub(super) fn send_queue_waited(&self, ep: &Endpoint<Self>) {
         self.clear_finished(ep);
         self.wake();
     }
 
-    /// Tells SUNRPC that there is something for a service thread to do.
+    /// Has SUNRPC wake an nfsd thread.
     #[inline]
     fn wake(&self) {
         if let Some(xprt) = self.xprt() {
@@ -251,11 +197,11 @@ impl ServerEp {
         }
     }
 
-    /// [`Self::wake`], after what is to do was put into `incoming`. Before the peer knows that it
-    /// is accepted, nothing is said: SUNRPC looks at the flag of a new transport by itself.
+    /// Wakes an nfsd thread for work that was added to `incoming`. Does nothing until the peer has
+    /// been told that it is accepted: [`Self::set_established`] wakes a thread then.
     #[inline]
     pub(super) fn wake_for(&self, incoming: SpinLockGuard<'_, Incoming>) {
-        // Under the lock, which the event takes when this is so: it finds what is there by then.
+        // Under the lock, which `set_established` takes afterwards: it finds this work.
         if !self.is_established() {
             return;
         }
@@ -264,156 +210,5 @@ impl ServerEp {
         }
         drop(incoming);
         self.wake();
-    }
-}
-
-impl EndpointOps for ServerEp {
-    type RecvData = RecvCtxt<Call>;
-
-    const BUFFERS: &'static Gauge = &tunables::MESSAGE_BYTES;
-
-    fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
-        let this = ep.context();
-        match event {
-            CmEvent::Established { .. } => {
-                this.established.store(true, Relaxed);
-                // Calls may have come already.
-                this.wake_for(this.incoming.lock());
-            }
-            CmEvent::Disconnected
-            | CmEvent::ConnectError
-            | CmEvent::Unreachable
-            | CmEvent::Rejected { .. }
-            | CmEvent::DeviceRemoval => this.close(),
-            _ => {}
-        }
-    }
-
-    fn qp_fatal(ep: &Endpoint<Self>, code: u32) {
-        if let Some(device) = ep.device_name() {
-            trace!(svcrdma_qp_error(code, &device, ep.peer_addr()));
-        }
-        // Perhaps an interrupt, so that waits go on until the first work request is flushed.
-        if let Some(xprt) = ep.context().xprt() {
-            xprt.deferred_close();
-        }
-    }
-
-    fn device_removed(ep: &Endpoint<Self>) {
-        if let Some(device) = ep.device_name() {
-            trace!(svcrdma_device_removal(&device, ep.peer_addr()));
-        }
-        ep.context().close();
-    }
-
-    #[inline]
-    fn trace_received(ep: &Endpoint<Self>, serial: i32, status: &RecvStatus, vendor_err: u32) {
-        match *status {
-            RecvStatus::Received { len, .. } => {
-                trace!(svcrdma_wc_recv(ep.recv_cid(serial), len as u32));
-            }
-            RecvStatus::Flushed => trace!(svcrdma_wc_recv_flush(
-                ep.recv_cid(serial),
-                status.code(),
-                vendor_err
-            )),
-            RecvStatus::Failed(code) => {
-                trace!(svcrdma_wc_recv_err(ep.recv_cid(serial), code, vendor_err));
-            }
-        }
-    }
-
-    fn received(worker: &RecvWorker<'_, Self>, mut buffer: Buffer, status: RecvStatus) {
-        let this = worker.context();
-        let standing = this.receives.ended();
-        let RecvStatus::Received { len, invalidated } = status else {
-            this.receives.recycle(buffer);
-            this.close();
-            return;
-        };
-        // If Receives cannot be posted, the connection is lost, and the client will send its Calls
-        // again on another. Acting on this one would do it twice.
-        if this.is_closing() || !this.receives.refill(worker, standing) {
-            this.receives.recycle(buffer);
-            this.close();
-            return;
-        }
-        let call = &mut buffer.user_mut().call;
-        call.bytes = len;
-        call.invalidated = invalidated;
-        let mut incoming = this.incoming.lock();
-        incoming.fresh.push(buffer);
-        this.wake_for(incoming);
-    }
-
-    fn drained(ep: &Drained<'_, Self>) {
-        let this = ep.context();
-        this.timer.cancel();
-        this.clear_finished(ep);
-        loop {
-            let pulled = this.incoming.lock().pulled.pop();
-            match pulled {
-                Some(pulled) => drop(pulled.finish(ep)),
-                None => break,
-            }
-        }
-        this.exposed.drained(ep);
-        this.sending.drained(ep);
-    }
-}
-
-impl Responder for ServerEp {
-    type Call = Call;
-
-    #[inline]
-    fn sending(&self) -> &ReplySender<Call> {
-        &self.sending
-    }
-
-    fn sent(worker: &SendWorker<'_, Self>, sent: Sent, status: WcStatus) {
-        let this = worker.context();
-        if let Some(place) = sent.place() {
-            this.exposed.sent(worker, place, sent);
-        } else if sent.pages() <= FEW_PAGES {
-            this.sending.put(worker, sent.into_message());
-        } else if this.finished.push(sent) {
-            // Nobody may come by for long; what waits here keeps pages.
-            this.wake_for(this.incoming.lock());
-        }
-        if status != WcStatus::Success {
-            this.close();
-        }
-    }
-
-    fn pulled(worker: &SendWorker<'_, Self>, pulled: CallReadDone<Call>, status: WcStatus) {
-        let this = worker.context();
-        if status != WcStatus::Success {
-            // The Call cannot be put together; the client has to send it again.
-            this.close();
-            let mut buffer = pulled.finish(worker);
-            this.end_read(&mut buffer.user_mut().call);
-            this.receives.recycle(buffer);
-            return;
-        }
-        let mut incoming = this.incoming.lock();
-        incoming.pulled.push(pulled);
-        this.wake_for(incoming);
-    }
-}
-
-impl Exposes for ServerEp {
-    type Token = Token;
-
-    fn invalidated(worker: &SendWorker<'_, Self>, place: Token, fence: Result<Fenced, QpEnded>) {
-        let this = worker.context();
-        match fence {
-            Ok(_) => this.exposed.released(worker, place),
-            // What is exposed goes when the queue pair is gone.
-            Err(_) => this.close(),
-        }
-    }
-
-    fn not_registered(worker: &SendWorker<'_, Self>, _status: WcStatus) {
-        worker.context().close();
     }
 }

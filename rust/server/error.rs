@@ -1,61 +1,86 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a client is told whose Call cannot be served.
+//! RDMA_ERROR: the answer to a Call that cannot be served.
+//!
+//! C: svc_rdma_recvfrom.c, svc_rdma_send_error()
+//! C: svc_rdma_sendto.c, svc_rdma_send_error_msg()
 
 use kernel::prelude::*;
 
 use crate::{
-    verbs::{
-        Responder, //
-        SendCtxt,
+    sunrpc::svc::{
+        Received,
+        Receiving, //
     },
+    verbs::SendCtxt,
     wire::ErrorReply, //
 };
 
 use super::{
+    call::Buffer,
     connection::Connection,
+    post,
     traces, //
 };
 
-impl Connection {
-    /// Tells the client that the chunks of a Call cannot be used.
-    #[cold]
-    pub(super) fn refuse(&self, xid: u32) {
-        self.send_error(&ErrorReply::chunk(xid));
-    }
+/// Sends ERR_CHUNK for the Call `xid`: its chunks cannot be used.
+#[cold]
+pub(super) fn refuse(conn: &Connection, xid: u32) {
+    send_error(conn, &ErrorReply::chunk(xid));
+}
 
-    /// Tells the client that its Call cannot be served, or else closes the connection.
-    #[cold]
-    pub(super) fn send_error(&self, error: &ErrorReply) {
-        let ctx = self.ep.context();
-        let sent = ctx
-            .sending()
-            .message(&self.ep)
-            .and_then(|message| self.post_error(message, error));
-        if sent.is_err() {
-            ctx.close();
-        }
+/// Sends `error`, or else closes the connection.
+#[cold]
+pub(super) fn send_error(conn: &Connection, error: &ErrorReply) {
+    let ctx = conn.ep.context();
+    let sent = ctx
+        .sending
+        .message(&conn.ep)
+        .and_then(|ctxt| post_error(conn, ctxt, error));
+    if sent.is_err() {
+        ctx.close();
     }
+}
 
-    /// The same, by a message that is at hand.
-    ///
-    /// # Errors
-    ///
-    /// `EIO`: the connection is at its end.
-    #[cold]
-    pub(super) fn post_error(&self, mut message: SendCtxt, error: &ErrorReply) -> Result {
-        let sending = self.ep.context().sending();
-        traces::error(error);
-        let back = match error.encode(self.credits, message.buffer_mut()) {
-            Ok(bytes) => match self.post(message, bytes, None) {
-                Ok(()) => return Ok(()),
-                Err((back, _)) => back,
-            },
-            Err(_) => Some(message),
-        };
-        if let Some(message) = back {
-            sending.put(&self.ep, message);
-        }
-        Err(EIO)
+/// Sends `error` in `ctxt`.
+///
+/// # Errors
+///
+/// `EIO`: the connection has ended.
+#[cold]
+pub(super) fn post_error(conn: &Connection, mut ctxt: SendCtxt, error: &ErrorReply) -> Result {
+    traces::error(error);
+    let unposted = match error.encode(conn.credits, ctxt.buffer_mut()) {
+        Ok(len) => match post::post(conn, ctxt, len, None) {
+            Ok(()) => return Ok(()),
+            Err((unposted, _)) => unposted,
+        },
+        Err(_) => Some(ctxt),
+    };
+    if let Some(ctxt) = unposted {
+        conn.ep.context().sending.put(&conn.ep, ctxt);
     }
+    Err(EIO)
+}
+
+/// Reuses the buffer of a message that is not delivered.
+pub(super) fn drop_call(
+    conn: &Connection,
+    rqst: Receiving<'_, Connection>,
+    buffer: Buffer,
+) -> Received {
+    conn.ep.context().recv_queue.put(buffer);
+    rqst.nothing()
+}
+
+/// Sends ERR_CHUNK for the Call `xid` in `buffer`, and drops the Call.
+#[cold]
+pub(super) fn refuse_call(
+    conn: &Connection,
+    rqst: Receiving<'_, Connection>,
+    buffer: Buffer,
+    xid: u32,
+) -> Received {
+    refuse(conn, xid);
+    drop_call(conn, rqst, buffer)
 }

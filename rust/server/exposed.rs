@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Replies that are exposed, until the client has pulled them.
+//! Table of exposed Replies: Replies that stay registered until the client has read them.
 //!
-//! What the engine's [`ExposedSlots`] say is done here to memory: a Reply's pages and their regions
-//! are kept in the place that it was given. Three things end that, in any order: the message that
-//! announces it has been sent; the client has said RDMA_DONE, or its time is over; and the regions
-//! are invalid. Then the pages are let go.
+//! The engine's [`ExposedSlots`] decides; this table keeps the pages and MRs of the Reply in each
+//! slot. Three events release a Reply, in any order: its Send has completed; the client has sent
+//! RDMA_DONE, or its time is over; and the MRs are invalid.
+//!
+//! Not in the C module: this is the extension "pulled Replies".
+
+use core::mem;
 
 use kernel::{
     new_mutex,
@@ -18,9 +21,11 @@ use kernel::{
 };
 
 use super::{
-    ep::ServerEp,
     limits::EXPOSED_SEGMENTS,
-    page_charge::PageCharge,
+    page_charge::{
+        Charged,
+        PageCharge, //
+    },
     tunables, //
 };
 use crate::{
@@ -29,9 +34,9 @@ use crate::{
         ExposedSlots, //
     },
     lib::pages::Span,
-    sunrpc::svc::XprtTimer,
     verbs::{
         Endpoint,
+        Exposes,
         MapError,
         Mapped,
         MrList,
@@ -43,43 +48,45 @@ use crate::{
     }, //
 };
 
-/// How long the release of a Reply may take. It waits for what was posted before it, and a client
-/// that posts no Receives holds that up for as long as it likes: the connection is ended then.
-const RELEASE_SECONDS: u32 = 30;
-
-/// What waits for an invalidation: the place of the Reply.
+/// The owner of MRs that are being invalidated: the slot of their Reply.
 pub(super) type Token = usize;
 
-/// What is kept in a place.
+/// The resources of the Reply in one slot.
 #[derive(Default)]
-struct Held {
-    _share: Option<PageCharge>,
-    /// Until the client has pulled the Reply, or its time is over.
+pub(super) struct Held {
+    _charge: Option<PageCharge>,
+    /// Set until the client has sent RDMA_DONE, or its time is over.
     mrs: Option<MrList<Registered, Token>>,
-    /// Once it was sent.
-    sent: Option<Sent>,
-    /// If it could not be.
+    /// Set when the Send has completed.
+    pub(super) sent: Option<Sent>,
+    /// Set if the Send could not be posted.
     unsent: Option<SendCtxt>,
-    /// The regions are invalid.
+    /// The MRs are invalid.
     invalid: bool,
 }
 
 struct State {
-    places: ExposedSlots<KVec<ExposedSlot>>,
+    slots: ExposedSlots<KVec<ExposedSlot>>,
     held: KVec<Held>,
 }
 
-/// Maps what is to be exposed.
+/// Maps the memory that is exposed.
 struct Mapper {
     mr_mapper: MrMapper<Token>,
-    /// Regions that may still be made: all places can have [`EXPOSED_SEGMENTS`].
-    unmade: u32,
+    /// MRs that may still be allocated; in all, each slot may have [`EXPOSED_SEGMENTS`].
+    unallocated: u32,
 }
 
 /// A Reply that is about to be exposed.
 pub(super) struct Exposing {
-    pub(super) place: usize,
+    pub(super) slot: usize,
     pub(super) mrs: MrList<Mapped, Token>,
+}
+
+/// A slot to be released because its time is over, or the time of the next check.
+pub(super) enum Expired {
+    Slot(usize, Option<MrList<Registered, Token>>),
+    Next(Option<u64>),
 }
 
 /// The exposed Replies of one connection.
@@ -92,65 +99,68 @@ pub(super) struct ExposedReplies {
 }
 
 impl ExposedReplies {
-    /// Without places.
+    /// A table without slots.
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             state <- new_spinlock!(
-                State { places: ExposedSlots::new(KVec::new()), held: KVec::new() },
+                State { slots: ExposedSlots::new(KVec::new()), held: KVec::new() },
                 "ExposedReplies::state"
             ),
             mapper <- new_mutex!(None, "ExposedReplies::mapper"),
         })
     }
 
-    /// Makes `places` places, before there is a Reply; regions cover `pages` pages.
-    pub(super) fn open(
+    /// Allocates `slots` slots, before the first Reply; MRs cover `pages` pages, with `gaps` or
+    /// not.
+    pub(super) fn open<C: Exposes<Token = Token>>(
         &self,
-        ep: &Endpoint<ServerEp>,
-        places: u32,
+        ep: &Endpoint<C>,
+        slots: u32,
         pages: u32,
         gaps: bool,
     ) -> Result {
-        let mut held = KVec::with_capacity(places as usize, GFP_KERNEL)?;
-        for _ in 0..places {
+        let mut held = KVec::with_capacity(slots as usize, GFP_KERNEL)?;
+        for _ in 0..slots {
             held.push(Held::default(), GFP_KERNEL)?;
         }
-        let free = KVec::from_elem(ExposedSlot::Free, places as usize, GFP_KERNEL)?;
+        let free = KVec::from_elem(ExposedSlot::Free, slots as usize, GFP_KERNEL)?;
         *self.state.lock() = State {
-            places: ExposedSlots::new(free),
+            slots: ExposedSlots::new(free),
             held,
         };
         *self.mapper.lock() = Some(Mapper {
             mr_mapper: MrMapper::for_endpoint(ep, pages, gaps)?,
-            unmade: places.saturating_mul(EXPOSED_SEGMENTS),
+            unallocated: slots.saturating_mul(EXPOSED_SEGMENTS),
         });
         Ok(())
     }
 
-    /// Gives a Reply a place and maps the `spans` of `message` that are to be exposed; `None` if
-    /// there is no place for it, or too much is exposed already.
+    /// Takes a slot for the Reply `xid`, and maps the `spans` of `ctxt` that are to be exposed.
+    /// `None` if no slot is free, or the page limit is reached.
     pub(super) fn expose<I: Iterator<Item = Span>>(
         &self,
         xid: u32,
-        message: &SendCtxt,
+        ctxt: &SendCtxt,
         spans: impl Fn() -> I,
     ) -> Option<Exposing> {
-        let taken = &tunables::EXPOSED_PAGES;
-        let most = tunables::MAX_EXPOSED_PAGES.get() as usize;
-        let share = PageCharge::take(taken, message.pages(), most).ok()?;
-        let place = {
+        let limit = tunables::MAX_EXPOSED_PAGES.get() as usize;
+        let charge = match PageCharge::take(&tunables::EXPOSED_PAGES, ctxt.pages(), limit) {
+            Charged::Within(charge) => charge,
+            Charged::OverLimit(_) => return None,
+        };
+        let slot = {
             let mut state = self.state.lock();
-            let place = state.places.expose(xid).ok()?;
-            *state.held.get_mut(place)? = Held {
-                _share: Some(share),
+            let slot = state.slots.expose(xid).ok()?;
+            *state.held.get_mut(slot)? = Held {
+                _charge: Some(charge),
                 ..Held::default()
             };
-            place
+            slot
         };
-        match self.map(message, spans) {
-            Some(mrs) if mrs.len() <= EXPOSED_SEGMENTS => Some(Exposing { place, mrs }),
+        match self.map(ctxt, spans) {
+            Some(mrs) if mrs.len() <= EXPOSED_SEGMENTS => Some(Exposing { slot, mrs }),
             _ => {
-                self.withdraw(place);
+                self.withdraw(slot);
                 None
             }
         }
@@ -158,160 +168,114 @@ impl ExposedReplies {
 
     fn map<I: Iterator<Item = Span>>(
         &self,
-        message: &SendCtxt,
+        ctxt: &SendCtxt,
         spans: impl Fn() -> I,
     ) -> Option<MrList<Mapped, Token>> {
         let mut mapper = self.mapper.lock();
-        let Mapper { mr_mapper, unmade } = Option::as_mut(&mut *mapper)?;
-        match message.map(mr_mapper, spans()) {
+        let Mapper {
+            mr_mapper,
+            unallocated,
+        } = Option::as_mut(&mut *mapper)?;
+        match ctxt.map(mr_mapper, spans()) {
             Ok(mrs) => Some(mrs),
             Err(MapError::Failed) => None,
             Err(MapError::Exhausted) => {
-                *unmade -= mr_mapper.pool().grow(EXPOSED_SEGMENTS.min(*unmade));
-                message.map(mr_mapper, spans()).ok()
+                *unallocated -= mr_mapper.pool().grow(EXPOSED_SEGMENTS.min(*unallocated));
+                ctxt.map(mr_mapper, spans()).ok()
             }
         }
     }
 
-    /// A Reply is not exposed after all.
-    pub(super) fn withdraw(&self, place: usize) {
+    /// Frees the slot of a Reply that is not exposed after all.
+    pub(super) fn withdraw(&self, slot: usize) {
         let held = {
             let mut state = self.state.lock();
-            state.places.withdraw(place);
-            state.held.get_mut(place).map(core::mem::take)
+            state.slots.withdraw(slot);
+            state.held.get_mut(slot).map(mem::take)
         };
         drop(held);
     }
 
-    /// Keeps the regions of a Reply that is being posted, and its time starts. `false` if the
-    /// client has said RDMA_DONE before it could know of it: [`Self::release_early`] follows when
-    /// it is posted, and nobody else releases it.
-    pub(super) fn keep(&self, place: usize, mrs: MrList<Registered, Token>, deadline: u64) -> bool {
+    /// Keeps the MRs of a Reply that is being posted, and starts its time. `false` if the client
+    /// has sent RDMA_DONE before the Send: then the caller releases the Reply as soon as it is
+    /// posted, and nothing else does.
+    pub(super) fn hold(&self, slot: usize, mrs: MrList<Registered, Token>, deadline: u64) -> bool {
         let mut state = self.state.lock();
-        if let Some(held) = state.held.get_mut(place) {
+        if let Some(held) = state.held.get_mut(slot) {
             held.mrs = Some(mrs);
         }
-        state.places.set_deadline(place, deadline)
+        state.slots.set_deadline(slot, deadline)
     }
 
     /// Keeps a Reply that could not be posted until the connection has ended.
     #[cold]
-    pub(super) fn strand(&self, place: usize, message: SendCtxt) {
-        if let Some(held) = self.state.lock().held.get_mut(place) {
-            held.unsent = Some(message);
+    pub(super) fn hold_unsent(&self, slot: usize, ctxt: SendCtxt) {
+        if let Some(held) = self.state.lock().held.get_mut(slot) {
+            held.unsent = Some(ctxt);
         }
     }
 
-    /// The client gets what it asked for.
-    #[cold]
-    pub(super) fn release_early(&self, ep: &Endpoint<ServerEp>, place: usize) {
-        let mrs = {
-            let mut state = self.state.lock();
-            let held = state.held.get_mut(place);
-            held.and_then(|held| held.mrs.take())
-        };
-        if let Some(mrs) = mrs {
-            self.release(ep, place, mrs);
-        }
+    /// Removes the MRs of a Reply.
+    pub(super) fn take_mrs(&self, slot: usize) -> Option<MrList<Registered, Token>> {
+        let mut state = self.state.lock();
+        let held = state.held.get_mut(slot);
+        held.and_then(|held| held.mrs.take())
     }
 
-    /// The client says that it has pulled a Reply, and has invalidated that handle.
-    pub(super) fn done(&self, ep: &Endpoint<ServerEp>, xid: u32, invalidated: Option<u32>) {
-        let found = {
-            let mut state = self.state.lock();
-            let place = state.places.done(xid);
-            place.and_then(|place| {
-                let held = state.held.get_mut(place)?;
-                Some((place, held.mrs.take()?))
-            })
-        };
-        let own = match found {
-            Some((place, mut mrs)) => {
-                let own = invalidated.is_none_or(|handle| mrs.take_invalidated(ep, handle));
-                self.release(ep, place, mrs);
-                own
+    /// RDMA_DONE has arrived; returns the slot and the MRs to release, unless it was unexpected.
+    pub(super) fn done(&self, xid: u32) -> Option<(usize, MrList<Registered, Token>)> {
+        let mut state = self.state.lock();
+        let slot = state.slots.done(xid)?;
+        let held = state.held.get_mut(slot)?;
+        Some((slot, held.mrs.take()?))
+    }
+
+    /// Whether a release takes longer than `grace`.
+    pub(super) fn is_overdue(&self, now: u64, grace: u64) -> bool {
+        self.state.lock().slots.is_overdue(now, grace)
+    }
+
+    /// Finds a Reply whose time is over.
+    pub(super) fn expired(&self, now: u64, grace: u64) -> Expired {
+        let mut state = self.state.lock();
+        match state.slots.expired(now) {
+            Some(slot) => {
+                let held = state.held.get_mut(slot);
+                Expired::Slot(slot, held.and_then(|held| held.mrs.take()))
             }
-            None => invalidated.is_none(),
-        };
-        if !own {
-            // Another Reply may have lost its region.
-            ep.context().close();
+            None => Expired::Next(state.slots.next_check(grace)),
         }
     }
 
-    /// Takes back what the client did not pull in time, and ends the connection if that takes too
-    /// long; returns when to do so again.
-    pub(super) fn expire(&self, ep: &Endpoint<ServerEp>) -> Option<u64> {
-        let now = XprtTimer::now();
-        let grace = XprtTimer::ticks(RELEASE_SECONDS);
-        if self.state.lock().places.is_overdue(now, grace) {
-            ep.context().close();
+    /// The MRs of a Reply are invalid. Returns its resources if its Send has completed.
+    pub(super) fn invalidated(&self, slot: usize) -> Option<Held> {
+        self.settle(slot, |held| held.invalid = true)
+    }
+
+    /// The Send of a Reply has completed. Returns its resources if its MRs are invalid.
+    pub(super) fn sent(&self, slot: usize, sent: Sent) -> Option<Held> {
+        self.settle(slot, |held| held.sent = Some(sent))
+    }
+
+    fn settle(&self, slot: usize, note: impl FnOnce(&mut Held)) -> Option<Held> {
+        let mut state = self.state.lock();
+        let held = state.held.get_mut(slot)?;
+        note(held);
+        if !held.invalid || held.sent.is_none() {
             return None;
         }
-        loop {
-            let mut state = self.state.lock();
-            let Some(place) = state.places.expired(now) else {
-                return state.places.next_check(grace);
-            };
-            let mrs = state.held.get_mut(place).and_then(|held| held.mrs.take());
-            drop(state);
-            tunables::EXPIRED.inc();
-            if let Some(mrs) = mrs {
-                self.release(ep, place, mrs);
-            }
-        }
+        let released = mem::take(held);
+        state.slots.released(slot);
+        Some(released)
     }
 
-    /// Invalidates what is still valid of a Reply.
-    fn release(&self, ep: &Endpoint<ServerEp>, place: usize, mrs: MrList<Registered, Token>) {
-        match mrs.try_fence() {
-            Ok(_) => self.released(ep, place),
-            Err(mrs) => {
-                if mrs.invalidate(ep, place).is_err() {
-                    ep.context().close();
-                }
-            }
-        }
-    }
-
-    /// A Reply's regions are invalid.
-    pub(super) fn released(&self, ep: &Endpoint<ServerEp>, place: usize) {
-        self.settle(ep, place, |held| held.invalid = true);
-    }
-
-    /// The message that announces a Reply has been sent.
-    pub(super) fn sent(&self, ep: &Endpoint<ServerEp>, place: usize, mut sent: Sent) {
-        sent.unmap(ep);
-        self.settle(ep, place, |held| held.sent = Some(sent));
-    }
-
-    /// Notes what has happened to a Reply, and lets its pages go if that was the last of it.
-    fn settle(&self, ep: &Endpoint<ServerEp>, place: usize, note: impl FnOnce(&mut Held)) {
-        let over = {
-            let mut state = self.state.lock();
-            let Some(held) = state.held.get_mut(place) else {
-                return;
-            };
-            note(held);
-            if !held.invalid || held.sent.is_none() {
-                return;
-            }
-            let over = core::mem::take(held);
-            state.places.released(place);
-            over
-        };
-        if let Some(sent) = over.sent {
-            ep.context().sending().put(ep, sent.into_message());
-        }
-    }
-
-    /// The connection is over. What is exposed stays until the queue pair is gone, and goes with
-    /// this.
-    pub(super) fn drained(&self, ep: &Endpoint<ServerEp>) {
-        let mut held = core::mem::replace(&mut self.state.lock().held, KVec::new());
+    /// Unmaps the Replies that could not be posted. Everything else stays until the queue pair is
+    /// destroyed, and is freed with the table.
+    pub(super) fn drained<C: Responder>(&self, ep: &Endpoint<C>) {
+        let mut held = mem::replace(&mut self.state.lock().held, KVec::new());
         for held in held.iter_mut() {
-            if let Some(message) = held.unsent.as_mut() {
-                message.unmap(ep);
+            if let Some(ctxt) = held.unsent.as_mut() {
+                ctxt.unmap(ep);
             }
         }
         self.state.lock().held = held;

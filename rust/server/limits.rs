@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a connection may use: tunables, cut down to what its device can do.
+//! Queue depths and message sizes of a connection: the tunables, within what its device supports.
+//!
+//! C: svc_rdma.h, struct svcxprt_rdma
 
 use core::mem;
 
@@ -15,68 +17,72 @@ use crate::{
         DeviceAttrs,
         QueueDepths, //
     },
-    wire::private_data::round_down, //
+    wire::private_data::{
+        self,
+        round_down, //
+    }, //
 };
 
-/// Reverse Calls that may be outstanding if the device has no room for many Receives.
+/// Backchannel Calls that may be outstanding if the device has no room for many Receives.
 const FEW_BACKCHANNEL: u32 = 2;
 
-/// Receives that are posted at a time, to ring fewer doorbells.
+/// Receives that are posted together, to ring fewer doorbells.
 const BATCH: u32 = 7;
 
-/// Entries that draining a queue takes.
+/// Entries that `ib_drain_qp()` needs on a queue.
 const DRAIN: u32 = 1;
 
-/// Each Call may have one Read chunk, one Write chunk and one Reply chunk.
+/// A Call may have one Read chunk, one Write chunk and one Reply chunk.
 const CHUNKS_PER_CALL: u32 = 3;
 
-/// Regions in which one Reply may be exposed: its head, pages and tail, and one for a seam.
+/// MRs that one exposed Reply may need: for its head, pages and tail, and one more where two of
+/// these meet in a page.
 pub(super) const EXPOSED_SEGMENTS: u32 = 4;
 
-/// Each is registered and invalidated.
-const ENTRIES_PER_PLACE: u32 = 2 * EXPOSED_SEGMENTS;
+/// Each MR is registered and invalidated.
+const ENTRIES_PER_SLOT: u32 = 2 * EXPOSED_SEGMENTS;
 
-/// Entries with which 1 MiB can be read or written, by five elements at a time.
+/// Entries that RDMA Reads or Writes of 1 MiB need, with five SGEs each.
 const ENTRIES_PER_CALL: u32 = 64;
 
-/// Bytes of a message for which there is always memory.
+/// Length of a buffer whose allocation does not fail.
 const SMALL: u32 = PAGE_SIZE as u32;
 
-/// Numbers of one connection.
+/// The limits of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Calls that the client may have outstanding.
+    /// Calls that the client may have outstanding: the credits to grant.
     pub(super) credits: u32,
-    /// Reverse Calls that may be outstanding.
+    /// Backchannel Calls that may be outstanding: the credits to ask for.
     pub(super) backchannel: u32,
-    /// Receives that must stand: for Calls, and for the Replies to reverse Calls on top of those
-    /// (RFC 8167 Section 4.3.2).
+    /// Receives that must be posted: for Calls, and in addition for the Replies to backchannel
+    /// Calls (RFC 8167 Section 4.3.2) and the RDMA_DONEs of exposed Replies.
     pub(super) receives: u32,
-    /// Replies that may be exposed. There is a Receive for the RDMA_DONE of each.
-    pub(super) places: u32,
-    /// Receives that are posted beyond that, each time it falls short.
+    /// Replies that may be exposed.
+    pub(super) exposed_slots: u32,
+    /// Receives that are posted beyond `receives`, each time fewer are posted.
     pub(super) batch: u32,
-    /// Bytes of the longest message that is received, and so of a Receive.
-    pub(super) receive: u32,
-    /// Bytes of the longest message that is sent.
-    pub(super) send: u32,
-    /// Whether Replies may invalidate what their Calls expose.
+    /// Length of the longest message that can be received, and so of a Receive buffer.
+    pub(super) receive_size: u32,
+    /// Length of the longest message that can be sent.
+    pub(super) send_size: u32,
+    /// Whether Replies may invalidate handles of their Calls.
     pub(super) invalidate: bool,
-    /// Scatter/gather elements of a Send.
-    pub(super) elements: u32,
+    /// SGEs of a Send.
+    pub(super) sges: u32,
 }
 
 impl Limits {
-    /// What the device allows of what the administrator wants. The credits come last, from what
-    /// there are Receives for. `places` is how many Replies are to be exposed.
+    /// The limits that `device` allows. `exposed_slots` is the number of Replies that are to be
+    /// exposed; it becomes 0 if that many would reduce the credits.
     ///
     /// # Errors
     ///
     /// `EINVAL` if the device cannot serve a single Call.
-    pub(super) fn new(device: &DeviceAttrs, places: u32) -> Result<Self> {
-        let receive = round_down(tunables::MAX_REQ_SIZE.get());
-        let send = match tunables::MAX_REPLY_SIZE.get() {
-            0 => receive,
+    pub(super) fn for_device(device: &DeviceAttrs, exposed_slots: u32) -> Result<Self> {
+        let receive_size = round_down(tunables::MAX_REQ_SIZE.get());
+        let send_size = match tunables::MAX_REPLY_SIZE.get() {
+            0 => receive_size,
             size => round_down(size),
         };
         let wanted = tunables::MAX_REQUESTS.get();
@@ -87,70 +93,65 @@ impl Limits {
         } else {
             (backchannel.min(FEW_BACKCHANNEL), 1)
         };
-        // Only if it does not cost credits.
-        let taken = wanted.saturating_add(backchannel + DRAIN + batch);
-        let places = if places
-            .saturating_mul(1 + ENTRIES_PER_PLACE)
-            .saturating_add(taken)
-            <= room
-        {
-            places
+        let used = wanted.saturating_add(backchannel + DRAIN + batch);
+        let exposed_entries = exposed_slots.saturating_mul(1 + ENTRIES_PER_SLOT);
+        let exposed_slots = if exposed_entries.saturating_add(used) <= room {
+            exposed_slots
         } else {
             0
         };
+        // Everything else has its Receives before the credits do.
         let credits = wanted.min(room.saturating_sub(backchannel + DRAIN + batch));
         if credits == 0 {
             return Err(EINVAL);
         }
-        // Transport header, head and tail, and the pages of the longest message that has no chunk.
-        let elements = 4 + send / PAGE_SIZE as u32;
+        // Transport header, head and tail, and the pages of the longest message without chunks.
+        let sges = 4 + send_size / PAGE_SIZE as u32;
         Ok(Self {
             credits,
             backchannel,
-            receives: credits + backchannel + places,
-            places,
+            receives: credits + backchannel + exposed_slots,
+            exposed_slots,
             batch,
-            receive,
-            send,
+            receive_size,
+            send_size,
             invalidate: tunables::REMOTE_INVALIDATION.get() != 0,
-            elements: elements.min(device.max_send_sge),
+            sges: sges.min(device.max_send_sge),
         })
     }
 
-    /// Makes messages smaller, since there is no memory in pieces that large; `false` if they are
-    /// small.
+    /// Makes messages smaller after an allocation failure; `false` if they are small.
     pub(super) fn shrink(&mut self) -> bool {
-        let largest = self.receive.max(self.send);
-        if largest <= SMALL {
-            return false;
-        }
-        let most = round_down((largest / 2).max(SMALL));
-        self.receive = self.receive.min(most);
-        self.send = self.send.min(most);
-        true
+        private_data::shrink(&mut self.send_size, &mut self.receive_size, SMALL)
     }
 
-    /// Transfers that may be under way, if the longest payload takes `each`.
-    pub(super) fn transfers(&self, each: u32) -> u32 {
+    /// R/W contexts of the RDMA core that may be in use, if the largest chunk takes `per_chunk`.
+    pub(super) fn rw_ctxts(&self, per_chunk: u32) -> u32 {
         self.credits
             .saturating_mul(CHUNKS_PER_CALL)
-            .saturating_mul(each)
+            .saturating_mul(per_chunk)
     }
 
-    /// The queues, if the transfers take `entries` of the Send Queue.
+    /// The queues to create, if `rw_ctxts` R/W contexts take `entries` of the Send Queue.
     ///
-    /// The core makes a region for each transfer that it is told of, if it holds that the device
-    /// would be quicker with them. It uses none of them for what this module has it transfer,
-    /// unless it must, so it is told of transfers only then: a region costs the device memory, and
-    /// takes time to make.
-    pub(super) fn depths(&self, transfers: u32, entries: u32, device: &DeviceAttrs) -> QueueDepths {
+    /// The RDMA core allocates an MR for each R/W context that it is told of, if it considers MRs
+    /// faster on the device. This module does not use these MRs for its Reads and Writes, unless
+    /// the device requires them. The core is therefore told of R/W contexts only then: an MR costs
+    /// device memory and time.
+    pub(super) fn queue_depths(
+        &self,
+        rw_ctxts: u32,
+        entries: u32,
+        device: &DeviceAttrs,
+    ) -> QueueDepths {
+        // The core itself adds entries for the contexts that it is told of.
         let (rdma_ctxs, added) = if device.rw_needs_mrs() {
-            (transfers, entries)
+            (rw_ctxts, entries)
         } else {
             (0, 0)
         };
         let recv = self.receives + self.batch + DRAIN;
-        let exposing = self.places * ENTRIES_PER_PLACE;
+        let exposing = self.exposed_slots * ENTRIES_PER_SLOT;
         let send = recv
             .saturating_add(entries)
             .saturating_add(exposing)
@@ -158,7 +159,7 @@ impl Limits {
         QueueDepths {
             send_wr: send.saturating_sub(added).max(recv.min(send)),
             recv_wr: recv,
-            send_sge: self.elements,
+            send_sge: self.sges,
             rdma_ctxs,
             send_cqe: send.min(device.max_cqe),
             recv_cqe: recv,
@@ -167,46 +168,46 @@ impl Limits {
 
     /// Exposes no Replies.
     pub(super) fn expose_none(&mut self) {
-        self.receives -= self.places;
-        self.places = 0;
+        self.receives -= self.exposed_slots;
+        self.exposed_slots = 0;
     }
 
-    /// Halves the Send Queue of `depths`, as far as there is an entry for each Receive, room for
-    /// one Call beside all that exposes Replies, and the contexts of one Call, each chunk of which
-    /// takes `each`; `false` if that changes nothing.
-    pub(super) fn halve(&self, depths: &mut QueueDepths, each: u32) -> bool {
+    /// Halves the Send Queue of `depths`, but leaves an entry for each Receive, entries for one
+    /// Call in addition to all exposed Replies, and the R/W contexts of one Call, each chunk of
+    /// which takes `per_chunk`. `false` if that changes nothing.
+    pub(super) fn halve(&self, depths: &mut QueueDepths, per_chunk: u32) -> bool {
         let half = |number: u32, least: u32| (number / 2).max(least.min(number));
-        let least = match self.places {
+        let least = match self.exposed_slots {
             0 => 0,
-            places => DRAIN + places * ENTRIES_PER_PLACE + ENTRIES_PER_CALL,
+            slots => DRAIN + slots * ENTRIES_PER_SLOT + ENTRIES_PER_CALL,
         };
         let halved = QueueDepths {
             send_wr: half(depths.send_wr, depths.recv_wr.max(least)),
-            rdma_ctxs: half(depths.rdma_ctxs, each.saturating_mul(CHUNKS_PER_CALL)),
+            rdma_ctxs: half(depths.rdma_ctxs, per_chunk.saturating_mul(CHUNKS_PER_CALL)),
             ..*depths
         };
         mem::replace(depths, halved) != halved
     }
 
-    /// Entries of the Send Queue that may be reserved, of queues that were opened.
+    /// Entries of the Send Queue that may be reserved, once the queues exist.
     pub(super) fn send_entries(&self, opened: &QueueDepths) -> u32 {
         opened
             .send_wr
             .min(opened.send_cqe)
-            .saturating_sub(DRAIN + self.places * ENTRIES_PER_PLACE)
+            .saturating_sub(DRAIN + self.exposed_slots * ENTRIES_PER_SLOT)
             .max(1)
     }
 
-    /// Entries of the Send Queue that a message reserves at least, of `entries` in all. So fewer
-    /// than twice as many messages are under way as a client may wait for, `receives + credits`, if
-    /// there are that many entries. Without this, a client that lets none complete could have one
-    /// in every entry.
-    pub(super) fn share(&self, entries: u32) -> u32 {
+    /// Entries that each Send reserves at least, of the `entries` of the Send Queue. This limits
+    /// outstanding Sends to less than twice the number of messages that a client may wait for,
+    /// `receives + credits`, if there are that many entries. Without this minimum, a client that
+    /// lets no Send complete could have one in every entry.
+    pub(super) fn min_sq_entries(&self, entries: u32) -> u32 {
         let messages = self.receives.saturating_add(self.credits);
         entries.checked_div(messages).unwrap_or(0).max(1)
     }
 
-    /// Receive buffers: as many as can be posted, and one for each Call that is being answered.
+    /// Receive buffers: as many as can be posted, and one for each Call in progress.
     pub(super) fn buffers(&self) -> u32 {
         self.receives + self.batch + self.credits
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Peers that want to connect, from their request until a service thread accepts them.
+//! Connection requests, from their arrival until an nfsd thread accepts them.
+//!
+//! C: svc_rdma_transport.c, svc_rdma_create(), handle_connect_req(), svc_rdma_accept()
 
 use core::mem;
 
@@ -25,7 +27,6 @@ use crate::{
     trace::trace,
     verbs::{
         Accepts,
-        EndpointBox,
         IncomingConnection,
         Listening, //
     },
@@ -36,47 +37,37 @@ use crate::{
 };
 
 use super::{
+    accept::{
+        self,
+        ConnectRequest, //
+    },
     connection::{
         Connection,
         Spare, //
-    }, //
-    ep::ServerEp,
+    },
+    ep::ServerEp, //
 };
 
-/// Requests that the fabric may hold back, where it does.
+/// Requests that the fabric may queue, where it does.
 const BACKLOG: i32 = 10;
 
-/// Peers that may wait for a thread. Others get no answer, or are refused over iWARP; they try
-/// again.
+/// Requests that may wait for a thread. Further ones get no answer, or a rejection over iWARP, and
+/// the client tries again.
 const MAX_PENDING: usize = 256;
-
-/// A peer that waits to be accepted.
-pub(super) struct ConnectRequest {
-    /// Its connection.
-    pub(super) endpoint: EndpointBox<ServerEp>,
-    /// What it said about itself, if anything.
-    pub(super) peer: Option<PrivateData>,
-    /// What it can do beyond RFC 8166.
-    pub(super) offer: Offer,
-    /// RDMA Reads that it starts at a time.
-    pub(super) peer_initiator_depth: u8,
-    /// RDMA Reads that it answers at a time.
-    pub(super) peer_responder_resources: u8,
-}
 
 /// A listening transport.
 pub(super) struct Listener {
     listening: Listening<Arc<AcceptQueue>>,
     queue: Arc<AcceptQueue>,
-    /// For its connections.
+    /// Shared by its connections.
     spare: Spare,
 }
 
-/// Where peers wait.
+/// The requests that wait for a thread.
 #[pin_data]
 pub(super) struct AcceptQueue {
     xprt: SvcHandle,
-    /// In the order of their requests.
+    /// The oldest request first.
     #[pin]
     pending: Mutex<KVec<ConnectRequest>>,
 }
@@ -85,11 +76,12 @@ impl Accepts for Arc<AcceptQueue> {
     fn connect_request(&self, request: IncomingConnection<'_>) {
         let peer = PrivateData::find(request.private_data());
         let offer = Offer::of_peer(request.private_data());
-        // The connection manager speaks of this end: what the peer answers is what we may start.
+        // The CM reports both values from this end's view: this end's responder resources are the
+        // peer's initiator depth.
         let peer_initiator_depth = request.responder_resources();
         let peer_responder_resources = request.initiator_depth();
         let mut pending = self.pending.lock();
-        // Room first: an endpoint must not be dropped in the handler of its own request.
+        // Reserve first: an endpoint must not be dropped in the handler of its own request.
         if pending.len() >= MAX_PENDING || pending.reserve(1, GFP_KERNEL).is_err() {
             return;
         }
@@ -104,7 +96,7 @@ impl Accepts for Arc<AcceptQueue> {
             peer_responder_resources,
         };
         if let Err(full) = pending.push_within_capacity(new) {
-            // There is room, so this does not happen; if it did, leaking is the lesser evil.
+            // Cannot happen after `reserve`. If it did, a leak would be the lesser evil.
             mem::forget(full);
             return;
         }
@@ -114,7 +106,7 @@ impl Accepts for Arc<AcceptQueue> {
     }
 
     fn lost(&self, addr: &SockAddr, error: Error) {
-        pr_err!("no device to listen on {addr} with ({error:?}); still trying\n");
+        pr_err!("cannot listen on {addr}: no RDMA device ({error:?}); retrying\n");
     }
 
     fn restored(&self, addr: &SockAddr) {
@@ -123,23 +115,23 @@ impl Accepts for Arc<AcceptQueue> {
 }
 
 impl AcceptQueue {
-    /// Takes the peer that has waited longest.
+    /// Removes the oldest request.
     fn next(&self) -> Option<ConnectRequest> {
         let mut pending = self.pending.lock();
         self.xprt.clear_connection();
         let next = pending.remove(0).ok();
         if !pending.is_empty() {
-            // SUNRPC looks at it again when this thread is done.
+            // SUNRPC enqueues the transport again when this thread is done with it.
             self.xprt.set_connection();
         }
         next
     }
 
-    /// Sends all that wait away.
+    /// Rejects all waiting requests.
     fn close(&self) {
-        let waiting = mem::take(&mut *self.pending.lock());
-        // This sleeps, but not with the lock held.
-        drop(waiting);
+        let pending = mem::take(&mut *self.pending.lock());
+        // This sleeps, so drop them without the lock.
+        drop(pending);
     }
 }
 
@@ -158,7 +150,7 @@ impl svc::Listener for Listener {
         )?;
         let spare = Spare::new()?;
         let listening = Listening::new(net, addr, BACKLOG, queue.clone())?;
-        // The port may have been left to be chosen.
+        // For port 0 the CM has chosen a port.
         xprt.set_local(&listening.local_addr().unwrap_or(*addr));
         Ok(xprt.install(Self {
             listening,
@@ -170,7 +162,7 @@ impl svc::Listener for Listener {
     fn accept(&self, accepting: Accepting<'_, Connection>) -> Option<SvcXprt<Connection>> {
         let request = self.queue.next()?;
         let from = request.endpoint.peer_addr();
-        match Connection::accept(request, &accepting, self.spare.clone()) {
+        match accept::accept(request, &accepting, self.spare.clone()) {
             Ok(connection) => Some(connection),
             Err(e) => {
                 trace!(svcrdma_accept_err(from, e.to_errno() as isize));
@@ -180,7 +172,7 @@ impl svc::Listener for Listener {
     }
 
     fn detach(&self) {
-        // No request comes after this, so that nobody is added once the queue is closed.
+        // No request arrives after `stop`, so that the queue stays empty after `close`.
         self.listening.stop();
         self.queue.close();
     }

@@ -1,38 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The listening end: accept, receive, pull, reply.
+//! The listening end: accept, receive, read chunks, reply.
 //!
-//! | file | what |
-//! | --- | --- |
-//! | `listener` | peers that want to connect, until a service thread accepts them |
-//! | `limits` | what a connection may use, from tunables and device |
-//! | `accept` | making a connection: its terms, its queues, the answer to the peer |
-//! | `connection` | a connection as SUNRPC sees it: used by many threads, closed |
-//! | `ep` | what the device reports: the handlers, and what they share with the threads |
-//! | `recv_queue` | Receive buffers, and when they are posted |
-//! | `call` | what is remembered of a Call until its Reply |
-//! | `receive` | what a thread finds to do |
-//! | `pull` | Calls with Read chunks: pulled, put together, delivered |
-//! | `read_throttle` | how much is pulled at a time, and the Calls that wait for their turn |
-//! | `mrs` | how many regions iWARP takes for that |
-//! | `reply` | from an encoded Reply to a message that can be posted |
-//! | `exposed` | Replies that stay exposed until the client has pulled them |
-//! | `share` | shares in what all connections together may have |
-//! | `error` | what a client is told whose Call cannot be served |
-//! | `post` | from a message to the Send Queue |
-//! | `stall_detector` | that the Send Queue does not come to a halt |
-//! | `backchannel` | Calls that the service makes of its client |
-//! | `traces` | what a trace tells of all this |
+//! A file uses only files above its own in this table.
 //!
-//! Contexts: completion handlers run in one worker for Receives and one for Sends, side by side;
-//! they take no lock that is held over a sleep. All else is a service thread's. There may be many
-//! of those at a time on one connection, except in `receive` up to where it lets others in.
+//! | file             | what                                                | runs in               |
+//! |------------------|-----------------------------------------------------|-----------------------|
+//! | `tunables`       | sysctl files under `/proc/sys/sunrpc/svc_rdma`      | any task              |
+//! | `limits`         | queue depths and message sizes that a device allows | nfsd thread           |
+//! | `page_charge`    | charges against global page limits                  | any                   |
+//! | `stall`          | detection of a stalled Send Queue                   | nfsd thread           |
+//! | `read_mrs`       | MRs that a Call's RDMA Reads need on iWARP          | nfsd thread           |
+//! | `call`           | state of a Call, kept with its Receive buffer       | nfsd thread           |
+//! | `recv_queue`     | Receive Queue and its buffers                       | receive worker        |
+//! | `read_throttle`  | page limits for RDMA Reads, and Calls that wait     | nfsd thread, workers  |
+//! | `exposed`        | table of Replies that the client may read           | nfsd thread, workers  |
+//! | `ep`             | state of one connection                             | any                   |
+//! | `connection`     | a connection as SUNRPC sees it                      | nfsd thread           |
+//! | `traces`         | trace events with more than one argument to compute | any                   |
+//! | `accept`         | connection setup                                    | nfsd thread           |
+//! | `listener`       | connection requests, until a thread accepts them    | CM, nfsd thread       |
+//! | `release`        | release of exposed Replies                          | nfsd thread, workers  |
+//! | `post`           | Send Queue reservation, and posting of a Send       | nfsd thread, rpciod   |
+//! | `error`          | RDMA_ERROR to the client                            | nfsd thread           |
+//! | `reply`          | Writes, header and payload of a Reply               | nfsd thread           |
+//! | `backchannel`    | Calls to the client, and their Replies              | rpciod, nfsd thread   |
+//! | `read_admission` | start, deferral and end of a Call's RDMA Reads      | nfsd thread, workers  |
+//! | `read_chunks`    | fetching of a Call's Read chunks, and reassembly    | nfsd thread           |
+//! | `receive`        | received messages, and Calls whose Reads completed  | nfsd thread           |
+//! | `handlers`       | callbacks of the endpoint                           | receive, send, CM     |
+//! | `transport`      | calls from SUNRPC                                   | see `sunrpc::svc`     |
 //!
-//! No lock is taken while another is held, but for `ExposedReplies::state`, inside of
-//! `Endpoint::exposing`. The locks are: `AcceptQueue::pending`; `ServerEp::incoming`;
-//! `ExposedReplies::mr_mapper`; `ExposedReplies::state`; `StallDetector::progress`;
-//! `XprtTimer::at`; `Endpoint::kept`; those in `Pool` and `SendQueue`; and that in `SparePages`,
-//! for which nobody waits but who releases them.
+//! Completion handlers run in one worker for Receives and one for Sends, concurrently; these take
+//! no lock that is held across a sleep. Everything else runs in nfsd threads. Many threads may work
+//! on one connection at a time, except in `receive` up to [`Arriving::let_others_in`].
+//!
+//! No lock is taken while another is held, except `ExposedReplies::state` inside
+//! `Endpoint::exposing`. The locks are: `AcceptQueue::pending`, `ServerEp::incoming`,
+//! `ExposedReplies::mapper`, `ExposedReplies::state`, `StallDetector::state`, `XprtTimer::at`,
+//! `Endpoint::kept`, those in `Pool` and `SendQueue`, and the lock in `SparePages`, which only the
+//! release of these pages waits for.
+//!
+//! [`Arriving::let_others_in`]: crate::sunrpc::svc::Arriving::let_others_in
 
 #![forbid(unsafe_code)]
 
@@ -43,19 +52,23 @@ mod connection;
 mod ep;
 mod error;
 mod exposed;
+mod handlers;
 mod limits;
 mod listener;
 mod page_charge;
 mod post;
+mod read_admission;
 mod read_chunks;
 mod read_mrs;
 mod read_throttle;
 mod receive;
 mod recv_queue;
+mod release;
 mod reply;
 mod stall;
 mod traces;
-pub(crate) mod tunables;
+mod transport;
+mod tunables;
 
 use kernel::prelude::*;
 
@@ -65,9 +78,11 @@ use crate::{
 };
 use listener::Listener;
 
-/// The server, as long as it exists.
+/// The registrations of the server.
+///
+/// C: svc_rdma.c, svc_rdma_init(), svc_rdma_cleanup()
 pub(crate) struct Server {
-    // Fields go in this order: the class first, so that nobody is left to use the tunables.
+    // Dropped in this order: the classes first, because transports read the tunables.
     _backchannel: svc::BackchannelRegistration<Listener>,
     _class: svc::Registration<Listener>,
     _tunables: sysctl::Registration,
@@ -75,6 +90,10 @@ pub(crate) struct Server {
 
 impl Server {
     /// Registers the transport classes and the tunables.
+    ///
+    /// # Errors
+    ///
+    /// Those of the registrations.
     pub(crate) fn register(module: &'static ThisModule) -> Result<Self> {
         let tunables = tunables::register()?;
         let class = svc::Registration::new(c"rdma", module)?;

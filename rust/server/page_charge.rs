@@ -1,35 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Shares in the pages that all connections together may have for something.
+//! Charges against limits on the pages that all connections together may use for one purpose.
 
 use crate::lib::counter::Gauge;
 
-/// So many pages, until it is dropped.
+/// A number of charged pages; dropping it uncharges them.
 pub(super) struct PageCharge {
-    taken: &'static Gauge,
+    used: &'static Gauge,
     pages: usize,
 }
 
+/// The outcome of [`PageCharge::take`]. The pages are charged in either case.
+pub(super) enum Charged {
+    Within(PageCharge),
+    OverLimit(PageCharge),
+}
+
 impl PageCharge {
-    /// Takes `pages` more of what is `taken`.
-    ///
-    /// # Errors
-    ///
-    /// If these are more than `most` then, the share comes as an error. It counts all the same.
+    /// Charges `pages` to `used`, which may be `limit`.
     #[inline]
-    pub(super) fn take(taken: &'static Gauge, pages: usize, most: usize) -> Result<Self, Self> {
-        let before = taken.add(pages);
-        let share = Self { taken, pages };
-        if before.saturating_add(pages) > most {
-            return Err(share);
+    pub(super) fn take(used: &'static Gauge, pages: usize, limit: usize) -> Charged {
+        let before = used.add(pages);
+        let charge = Self { used, pages };
+        if before.saturating_add(pages) > limit {
+            Charged::OverLimit(charge)
+        } else {
+            Charged::Within(charge)
         }
-        Ok(share)
     }
 }
 
 impl Drop for PageCharge {
     #[inline]
     fn drop(&mut self) {
-        self.taken.sub(self.pages);
+        self.used.sub(self.pages);
     }
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! From a message to the Send Queue, as soon as there is room for it.
+//! Send Queue reservation, and posting of a Send.
+//!
+//! C: svc_rdma_sendto.c, svc_rdma_post_send(), svc_rdma_post_send_err(), svc_rdma_sq_wait()
 
 use kernel::prelude::*;
 
 use super::{
     connection::Connection,
     exposed::Exposing,
+    release,
     traces,
     tunables, //
 };
@@ -16,16 +19,15 @@ use crate::{
         NotPosted,
         Permit,
         ReserveError,
-        Responder, //
-        SendCtxt,
+        SendCtxt, //
     }, //
 };
 
 /// Why a Call is not served.
 pub(super) enum NotServed {
-    /// The client is told, and may go on.
+    /// The client gets an error, and may go on.
     Refused,
-    /// The connection is at its end, and whoever learns of it closes it.
+    /// The connection is lost, and the caller closes it.
     Lost,
 }
 
@@ -35,105 +37,114 @@ impl From<Error> for NotServed {
     }
 }
 
-/// What was to be posted comes back if nothing of it was.
-pub(super) type Posted<T = SendCtxt> = Result<(), (Option<T>, NotServed)>;
+/// The result of posting `T`, which the error returns if none of its WRs was posted.
+pub(super) type PostResult<T = SendCtxt> = Result<(), (Option<T>, NotServed)>;
 
-/// How a failed post ends: its connection is lost.
+/// A failed post: the connection is lost.
 #[inline]
 pub(super) fn lost<T>(not_posted: NotPosted<T>) -> (Option<T>, NotServed) {
     match not_posted {
-        NotPosted::Refused(back) => (Some(back), NotServed::Lost),
+        NotPosted::Refused(unposted) => (Some(unposted), NotServed::Lost),
         NotPosted::Stranded => (None, NotServed::Lost),
     }
 }
 
-impl Connection {
-    /// Posts a message.
-    #[inline]
-    pub(super) fn post(&self, message: SendCtxt, bytes: usize, invalidate: Option<u32>) -> Posted {
-        let permit = match self.reserve_for(&message) {
-            Ok(permit) => permit,
-            Err(why) => return Err((Some(message), why)),
-        };
-        message
-            .post(&self.ep, permit, bytes, invalidate)
-            .map_err(lost)
-    }
+/// Posts the first `len` bytes of `ctxt`. The Send invalidates the client's handle `invalidate`.
+#[inline]
+pub(super) fn post(
+    conn: &Connection,
+    ctxt: SendCtxt,
+    len: usize,
+    invalidate: Option<u32>,
+) -> PostResult {
+    let permit = match reserve_for(conn, &ctxt) {
+        Ok(permit) => permit,
+        Err(why) => return Err((Some(ctxt), why)),
+    };
+    ctxt.post(&conn.ep, permit, len, invalidate).map_err(lost)
+}
 
-    /// Posts a message that exposes what is left of its Reply.
-    #[cold]
-    pub(super) fn post_exposing(
-        &self,
-        mut message: SendCtxt,
-        bytes: usize,
-        invalidate: Option<u32>,
-        exposing: Exposing,
-    ) -> Posted {
-        let exposed = self.ep.context().exposed();
-        let Exposing { place, mrs } = exposing;
-        let permit = match self.reserve_for(&message) {
-            Ok(permit) => permit,
-            Err(why) => {
-                drop(mrs);
-                exposed.withdraw(place);
-                return Err((Some(message), why));
-            }
-        };
-        message.set_place(place);
-        let deadline = XprtTimer::in_seconds(tunables::EXPOSED_SECONDS.get());
-        let mut wanted = true;
-        let keep = |mrs| wanted = exposed.keep(place, mrs, deadline);
-        match message.post_exposing(&self.ep, permit, bytes, invalidate, mrs, keep) {
-            Ok(()) => {
-                tunables::EXPOSED.inc();
-                self.ep.context().timer().set(deadline);
-                if !wanted {
-                    exposed.release_early(&self.ep, place)
-                }
-                Ok(())
-            }
-            Err(NotPosted::Refused(message)) => {
-                exposed.strand(place, message);
-                Err((None, NotServed::Lost))
-            }
-            Err(NotPosted::Stranded) => Err((None, NotServed::Lost)),
+/// The same for a Send whose Reply the client is to read.
+#[cold]
+pub(super) fn post_exposing(
+    conn: &Connection,
+    mut ctxt: SendCtxt,
+    len: usize,
+    invalidate: Option<u32>,
+    exposing: Exposing,
+) -> PostResult {
+    let ctx = conn.ep.context();
+    let exposed = &ctx.exposed;
+    let Exposing { slot, mrs } = exposing;
+    let permit = match reserve_for(conn, &ctxt) {
+        Ok(permit) => permit,
+        Err(why) => {
+            drop(mrs);
+            exposed.withdraw(slot);
+            return Err((Some(ctxt), why));
         }
-    }
-
-    /// Reserves what a message takes: its share of the queue, if it needs less.
-    #[inline]
-    fn reserve_for(&self, message: &SendCtxt) -> Result<Permit<'_>, NotServed> {
-        self.reserve(message.entries().max(self.share), message.serial())
-    }
-
-    /// Reserves so many entries of the Send Queue, or has the thread wait for them, for what has
-    /// this number in traces.
-    ///
-    /// # Errors
-    ///
-    /// `Refused` if the queue could never hold as many, `Lost` if the connection has ended, or is
-    /// to be ended.
-    #[inline]
-    pub(super) fn reserve(&self, entries: u32, serial: i32) -> Result<Permit<'_>, NotServed> {
-        let ctx = self.ep.context();
-        let queue = ctx.sending().queue();
-        let permit = match queue.reserve(entries, || self.starved(serial)) {
-            Ok(permit) => permit,
-            Err(ReserveError::TooLong) => return Err(NotServed::Refused),
-            Err(ReserveError::Closed | ReserveError::Stalled) => return Err(NotServed::Lost),
-        };
-        ctx.stall_detector();
-        if permit.waited() {
-            traces::queue_has_room(&self.ep, serial);
-            ctx.waited(&self.ep);
+    };
+    ctxt.set_place(slot);
+    let deadline = XprtTimer::in_seconds(tunables::EXPOSED_SECONDS.get());
+    let mut wanted = true;
+    let hold = |mrs| wanted = exposed.hold(slot, mrs, deadline);
+    match ctxt.post_exposing(&conn.ep, permit, len, invalidate, mrs, hold) {
+        Ok(()) => {
+            tunables::EXPOSED.inc();
+            ctx.timer.set(deadline);
+            if !wanted {
+                release::release_early(&conn.ep, slot);
+            }
+            Ok(())
         }
-        Ok(permit)
+        Err(NotPosted::Refused(ctxt)) => {
+            exposed.hold_unsent(slot, ctxt);
+            Err((None, NotServed::Lost))
+        }
+        Err(NotPosted::Stranded) => Err((None, NotServed::Lost)),
     }
+}
 
-    /// Notes that a thread finds no room on the Send Queue.
-    #[cold]
-    fn starved(&self, serial: i32) {
-        tunables::SQ_STARVED.inc();
-        traces::queue_full(&self.ep, serial);
+/// Reserves the entries that `ctxt` needs, but no fewer than the minimum of the connection.
+#[inline]
+fn reserve_for<'a>(conn: &'a Connection, ctxt: &SendCtxt) -> Result<Permit<'a>, NotServed> {
+    let entries = ctxt.entries().max(conn.min_sq_entries);
+    reserve(conn, entries, ctxt.serial())
+}
+
+/// Reserves `entries` of the Send Queue, and waits if fewer are free. Traces show `serial`.
+///
+/// # Errors
+///
+/// `Refused` if the queue is not as long, `Lost` if the connection has ended, or the caller has to
+/// close it.
+#[inline]
+pub(super) fn reserve(
+    conn: &Connection,
+    entries: u32,
+    serial: i32,
+) -> Result<Permit<'_>, NotServed> {
+    let ctx = conn.ep.context();
+    let permit = match ctx
+        .sending
+        .queue()
+        .reserve(entries, || starved(conn, serial))
+    {
+        Ok(permit) => permit,
+        Err(ReserveError::TooLong) => return Err(NotServed::Refused),
+        Err(ReserveError::Closed | ReserveError::Stalled) => return Err(NotServed::Lost),
+    };
+    ctx.entries_reserved();
+    if permit.waited() {
+        traces::queue_has_room(&conn.ep, serial);
+        ctx.send_queue_waited(&conn.ep);
     }
+    Ok(permit)
+}
+
+/// Counts a thread that has to wait for the Send Queue.
+#[cold]
+fn starved(conn: &Connection, serial: i32) {
+    tunables::SQ_STARVED.inc();
+    traces::queue_full(&conn.ep, serial);
 }

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Calls with Read chunks: pulled, put together, and delivered.
+//! Calls with Read chunks: fetched by RDMA Read, reassembled, and delivered.
 //!
-//! A first thread posts the RDMA Reads, into pages of its request, and goes; when they have
-//! completed, another one puts those pages into its own request and delivers.
+//! One thread posts RDMA Reads into pages of its request, and is free again. When the Reads have
+//! completed, another thread puts these pages into its own request and delivers the Call.
+//!
+//! C: svc_rdma_recvfrom.c, svc_rdma_read_complete()
+//! C: svc_rdma_rw.c, svc_rdma_process_read_list(), svc_rdma_read_data_item()
+//! C: svc_rdma_rw.c, svc_rdma_read_multiple_chunks(), svc_rdma_read_call_chunk()
 
 use kernel::page::PAGE_SIZE;
 
@@ -14,11 +18,13 @@ use super::{
     },
     connection::Connection,
     ep::ServerEp,
+    error,
     post::{
-        lost,
+        self,
         NotServed,
-        Posted, //
+        PostResult, //
     },
+    read_admission,
     tunables, //
 };
 use crate::{
@@ -53,249 +59,261 @@ use crate::{
     }, //
 };
 
-impl Connection {
-    /// Pulls the Read chunks of a Call, if there is room for that.
-    #[inline]
-    pub(super) fn pull(&self, rqst: Receiving<'_, Self>, mut buffer: Buffer) -> Received {
-        let ctx = self.ep.context();
-        let call = &mut buffer.user_mut().call;
-        // More than that is refused.
-        let bytes = call.parts.min(self.bounds.message);
-        let pages = bytes.div_ceil(PAGE_SIZE as u32) as usize;
-        if !ctx.begin_read(call, pages) {
-            ctx.hold_back(buffer);
-            return rqst.nothing();
-        }
-        if self.read_mr_budget.total() == 0 {
-            return self.start_read(rqst, buffer);
-        }
-        self.read_into_mrs(rqst, buffer)
+/// Fetches the Read chunks of a Call, now or when other Calls have completed theirs.
+#[inline]
+pub(super) fn read(
+    conn: &Connection,
+    rqst: Receiving<'_, Connection>,
+    mut buffer: Buffer,
+) -> Received {
+    let ctx = conn.ep.context();
+    let call = &mut buffer.user_mut().call;
+    // `prepare` refuses a longer Call.
+    let len = call.parts.min(conn.bounds.message);
+    let pages = len.div_ceil(PAGE_SIZE as u32) as usize;
+    if !read_admission::begin(ctx, call, pages) {
+        read_admission::defer(ctx, buffer);
+        return rqst.nothing();
     }
-
-    #[cold]
-    fn read_into_mrs(&self, rqst: Receiving<'_, Self>, mut buffer: Buffer) -> Received {
-        let received = buffer.user().call.bytes;
-        let (bytes, ctxt) = buffer.split(received);
-        let call = &ctxt.call;
-        let (xid, reads) = (call.xid, call.chunks(bytes).reads);
-        let wanted = self.read_mr_budget.of(reads, call.long);
-        if wanted > self.read_mr_budget.total() {
-            self.end_read(&mut buffer);
-            return self.refuse_call(rqst, buffer, xid);
-        }
-        match self.ep.context().take_mrs(buffer, wanted) {
-            Some(buffer) => self.start_read(rqst, buffer),
-            None => rqst.nothing(),
-        }
+    if conn.read_mr_budget.total() == 0 {
+        return start_read(conn, rqst, buffer);
     }
+    read_into_mrs(conn, rqst, buffer)
+}
 
-    /// Gives back what it took to pull a Call.
-    #[inline]
-    fn end_read(&self, buffer: &mut Buffer) {
-        self.ep.context().end_read(&mut buffer.user_mut().call);
+/// The same on iWARP.
+#[cold]
+fn read_into_mrs(
+    conn: &Connection,
+    rqst: Receiving<'_, Connection>,
+    mut buffer: Buffer,
+) -> Received {
+    let len = buffer.user().call.len;
+    let (bytes, ctxt) = buffer.split(len);
+    let call = &ctxt.call;
+    let (xid, reads) = (call.xid, call.chunks(bytes).reads);
+    let needed = conn.read_mr_budget.needed(reads, call.long);
+    if needed > conn.read_mr_budget.total() {
+        end_read(conn, &mut buffer);
+        return error::refuse_call(conn, rqst, buffer, xid);
     }
-
-    /// Starts to pull the Read chunks of a Call.
-    fn start_read(&self, mut rqst: Receiving<'_, Self>, buffer: Buffer) -> Received {
-        let call = &buffer.user().call;
-        let (xid, received, long) = (call.xid, call.bytes, call.long);
-        let mut pull = CallRead::new(buffer);
-        let pulling = match self.prepare(&mut rqst, &mut pull, received, long) {
-            Ok(()) => self.post_read(pull),
-            Err(why) => Err((Some(pull), why)),
-        };
-        let Err((pull, why)) = pulling else {
-            return rqst.nothing();
-        };
-        let buffer = pull.map(|pull| pull.abandon(&self.ep));
-        match why {
-            NotServed::Refused => self.refuse(xid),
-            NotServed::Lost => self.ep.context().close(),
-        }
-        if let Some(mut buffer) = buffer {
-            self.end_read(&mut buffer);
-            self.ep.context().receives().recycle(buffer);
-        }
-        rqst.nothing()
+    match read_admission::take_mrs(conn.ep.context(), buffer, needed) {
+        Some(buffer) => start_read(conn, rqst, buffer),
+        None => rqst.nothing(),
     }
+}
 
-    /// Adds the RDMA Reads that a Call needs, and what of it is inline.
-    fn prepare(
-        &self,
-        rqst: &mut Receiving<'_, Self>,
-        pull: &mut CallRead<Call>,
-        received: usize,
-        long: bool,
-    ) -> Result<(), NotServed> {
-        let serial = pull.serial();
-        let (bytes, call, mut reads) = pull.parts(received);
-        let payload = bytes.get(call.payload..).unwrap_or(&[]);
-        let inline = (!long).then_some(payload.len());
-        let list = call.chunks(bytes).reads;
-        if !long && !call_header::allows_reads(payload, list) {
-            return Err(NotServed::Refused);
-        }
-        let assembly = Assembly::plan(inline, list, &self.bounds)
-            .map_err(|_| NotServed::Refused)?
-            .ok_or(NotServed::Refused)?;
-        if !self.may_read {
-            return Err(NotServed::Refused);
-        }
-        let layout = assembly.layout();
-        call.layout = Some(layout);
-        match layout {
-            Layout::DataItem { data, .. } => {
-                self.take_pages(rqst, &mut reads, serial, data)?;
-                self.add_item(&mut reads, &assembly, data)
-            }
-            Layout::Whole { length } => {
-                self.take_pages(rqst, &mut reads, serial, length)?;
-                self.add_whole(&mut reads, &assembly, payload)
-            }
-        }
+/// Returns the charge and the MRs of a Call.
+#[inline]
+fn end_read(conn: &Connection, buffer: &mut Buffer) {
+    read_admission::end(conn.ep.context(), &mut buffer.user_mut().call);
+}
+
+/// Posts the RDMA Reads of a Call.
+fn start_read(conn: &Connection, mut rqst: Receiving<'_, Connection>, buffer: Buffer) -> Received {
+    let call = &buffer.user().call;
+    let (xid, len, long) = (call.xid, call.len, call.long);
+    let mut read = CallRead::new(buffer);
+    let posted = match prepare(conn, &mut rqst, &mut read, len, long) {
+        Ok(()) => post_read(conn, read),
+        Err(why) => Err((Some(read), why)),
+    };
+    let Err((unposted, why)) = posted else {
+        return rqst.nothing();
+    };
+    let buffer = unposted.map(|read| read.abandon(&conn.ep));
+    match why {
+        NotServed::Refused => error::refuse(conn, xid),
+        NotServed::Lost => conn.ep.context().close(),
     }
-
-    /// Takes the pages of the request that `length` bytes are pulled to.
-    #[inline]
-    fn take_pages(
-        &self,
-        rqst: &mut Receiving<'_, Self>,
-        reads: &mut Reads<'_>,
-        serial: i32,
-        length: u32,
-    ) -> Result<(), NotServed> {
-        let pages = length.div_ceil(PAGE_SIZE as u32) as usize;
-        let taken = rqst.take_pages(pages, reads.page_sink(), &self.spare.calls);
-        if taken < pages {
-            trace!(svcrdma_page_overrun_err(
-                self.ep.recv_cid(serial),
-                taken as u32
-            ));
-            return Err(NotServed::Refused);
-        }
-        Ok(())
+    if let Some(mut buffer) = buffer {
+        end_read(conn, &mut buffer);
+        conn.ep.context().recv_queue.put(buffer);
     }
+    rqst.nothing()
+}
 
-    /// Adds the Reads of the one data item, and clears its roundup if that does not travel.
-    #[inline]
-    fn add_item(
-        &self,
-        reads: &mut Reads<'_>,
-        assembly: &Assembly<'_>,
-        data: u32,
-    ) -> Result<(), NotServed> {
-        let lengths = assembly.reads().map(|segment| segment.length);
-        let bytes = lengths.fold(0, u32::saturating_add);
-        // Pages that are mapped are the device's, down to the last cache line: so this is first.
-        if bytes < data {
-            clear(reads, bytes, data - bytes)?;
-        }
-        let mut at = 0;
-        for segment in assembly.reads() {
-            self.add_read(reads, &mut at, segment)?;
-        }
-        Ok(())
+/// Adds the RDMA Reads that a Call of `len` bytes needs, and copies its inline part if that has to
+/// be in pages too.
+fn prepare(
+    conn: &Connection,
+    rqst: &mut Receiving<'_, Connection>,
+    read: &mut CallRead<Call>,
+    len: usize,
+    long: bool,
+) -> Result<(), NotServed> {
+    let serial = read.serial();
+    let (bytes, call, mut reads) = read.parts(len);
+    let payload = bytes.get(call.payload..).unwrap_or(&[]);
+    let inline = (!long).then_some(payload.len());
+    let list = call.chunks(bytes).reads;
+    if !long && !call_header::allows_reads(payload, list) {
+        return Err(NotServed::Refused);
     }
-
-    /// Adds all that a Call is put together from.
-    fn add_whole(
-        &self,
-        reads: &mut Reads<'_>,
-        assembly: &Assembly<'_>,
-        payload: &[u8],
-    ) -> Result<(), NotServed> {
-        // As in `add_item`, Reads go to pages that nothing is copied to any more.
-        let mut at = 0;
-        for part in assembly.parts() {
-            match part {
-                Part::Read(segment) => at += segment.length,
-                Part::Inline { offset, length } => {
-                    let range = offset as usize..offset.saturating_add(length) as usize;
-                    let source = payload.get(range).ok_or(NotServed::Lost)?;
-                    if !reads.write(at, source) {
-                        return Err(NotServed::Lost);
-                    }
-                    at += length;
-                }
-                Part::Pad { length } => {
-                    clear(reads, at, length)?;
-                    at += length;
-                }
-            }
-        }
-        let mut at = 0;
-        for part in assembly.parts() {
-            match part {
-                Part::Read(segment) => self.add_read(reads, &mut at, segment)?,
-                Part::Inline { length, .. } | Part::Pad { length } => at += length,
-            }
-        }
-        Ok(())
+    let assembly = Assembly::plan(inline, list, &conn.bounds)
+        .map_err(|_| NotServed::Refused)?
+        .ok_or(NotServed::Refused)?;
+    if !conn.may_read {
+        return Err(NotServed::Refused);
     }
-
-    /// Adds a Read of a whole segment to where `at` is in the pages.
-    #[inline]
-    fn add_read(
-        &self,
-        reads: &mut Reads<'_>,
-        at: &mut u32,
-        segment: Segment,
-    ) -> Result<(), NotServed> {
-        let sink = Span {
-            start: *at,
-            len: segment.length,
-        };
-        let from = Remote {
-            handle: segment.handle,
-            offset: segment.offset,
-        };
-        reads.add::<ServerEp>(&self.ep, sink, from)?;
-        tunables::READS.inc();
-        *at = at.saturating_add(segment.length);
-        Ok(())
-    }
-
-    /// Posts the Reads. The completion hands the Call to a thread again.
-    fn post_read(&self, pull: CallRead<Call>) -> Posted<CallRead<Call>> {
-        let permit = match self.reserve(pull.entries(), pull.serial()) {
-            Ok(permit) => permit,
-            Err(why) => return Err((Some(pull), why)),
-        };
-        pull.post(&self.ep, permit).map_err(lost)
-    }
-
-    /// Delivers a Call whose chunks have been pulled.
-    pub(super) fn finish(&self, mut rqst: Receiving<'_, Self>, mut buffer: Buffer) -> Received {
-        trace!(svcrdma_read_finished(self.ep.recv_cid(buffer.serial())));
-        self.end_read(&mut buffer);
-        let end = buffer.user().call.bytes;
-        let (bytes, ctxt) = buffer.split(end);
-        let call = &ctxt.call;
-        let (xid, start, layout) = (call.xid, call.payload, call.layout);
-        let reads = call.chunks(bytes).reads;
-        let pages = ctxt.pages_mut().own();
-        if matches!(layout, Some(Layout::Whole { length }) if !is_call(pages, length, xid, reads)) {
-            return self.refuse_call(rqst, buffer, xid);
+    let layout = assembly.layout();
+    call.layout = Some(layout);
+    match layout {
+        Layout::DataItem { data, .. } => {
+            take_pages(conn, rqst, &mut reads, serial, data)?;
+            add_item(conn, &mut reads, &assembly, data)
         }
-        if !rqst.put_pages(pages, &self.spare.calls) {
-            return self.drop_call(rqst, buffer);
-        }
-        match layout {
-            Some(Layout::DataItem { head, data, .. }) => {
-                let split = start + head as usize;
-                rqst.deliver_with_item(buffer, start..split, data, split..end)
-            }
-            Some(Layout::Whole { length }) => rqst.deliver_pages(buffer, length),
-            None => self.drop_call(rqst, buffer),
+        Layout::Whole { length } => {
+            take_pages(conn, rqst, &mut reads, serial, length)?;
+            add_whole(conn, &mut reads, &assembly, payload)
         }
     }
 }
 
-/// Whether `length` bytes of `pages` are the Call of that number, put together from what it may
-/// lack.
+/// Takes the pages of the request that `len` bytes are read into.
+#[inline]
+fn take_pages(
+    conn: &Connection,
+    rqst: &mut Receiving<'_, Connection>,
+    reads: &mut Reads<'_>,
+    serial: i32,
+    len: u32,
+) -> Result<(), NotServed> {
+    let pages = len.div_ceil(PAGE_SIZE as u32) as usize;
+    let taken = rqst.take_pages(pages, reads.page_sink(), &conn.spare.calls);
+    if taken < pages {
+        trace!(svcrdma_page_overrun_err(
+            conn.ep.recv_cid(serial),
+            taken as u32
+        ));
+        return Err(NotServed::Refused);
+    }
+    Ok(())
+}
+
+/// Adds the Reads of the one data item, and clears its roundup if the client does not send it.
+#[inline]
+fn add_item(
+    conn: &Connection,
+    reads: &mut Reads<'_>,
+    assembly: &Assembly<'_>,
+    data: u32,
+) -> Result<(), NotServed> {
+    let lengths = assembly.reads().map(|segment| segment.length);
+    let len = lengths.fold(0, u32::saturating_add);
+    // A mapped page belongs to the device, down to the last cache line. So clear before mapping.
+    if len < data {
+        clear(reads, len, data - len)?;
+    }
+    let mut offset = 0;
+    for segment in assembly.reads() {
+        add_read(conn, reads, &mut offset, segment)?;
+    }
+    Ok(())
+}
+
+/// Adds the Reads of all parts of a Call, and copies its inline parts.
+fn add_whole(
+    conn: &Connection,
+    reads: &mut Reads<'_>,
+    assembly: &Assembly<'_>,
+    payload: &[u8],
+) -> Result<(), NotServed> {
+    // As in `add_item`, nothing is copied to a page after it is mapped.
+    let mut end = 0;
+    for part in assembly.parts() {
+        match part {
+            Part::Read(segment) => end += segment.length,
+            Part::Inline { offset, length } => {
+                let range = offset as usize..offset.saturating_add(length) as usize;
+                let source = payload.get(range).ok_or(NotServed::Lost)?;
+                if !reads.write(end, source) {
+                    return Err(NotServed::Lost);
+                }
+                end += length;
+            }
+            Part::Pad { length } => {
+                clear(reads, end, length)?;
+                end += length;
+            }
+        }
+    }
+    let mut offset = 0;
+    for part in assembly.parts() {
+        match part {
+            Part::Read(segment) => add_read(conn, reads, &mut offset, segment)?,
+            Part::Inline { length, .. } | Part::Pad { length } => offset += length,
+        }
+    }
+    Ok(())
+}
+
+/// Adds a Read of `segment` to `offset` in the pages, and advances `offset`.
+#[inline]
+fn add_read(
+    conn: &Connection,
+    reads: &mut Reads<'_>,
+    offset: &mut u32,
+    segment: Segment,
+) -> Result<(), NotServed> {
+    let sink = Span {
+        start: *offset,
+        len: segment.length,
+    };
+    let source = Remote {
+        handle: segment.handle,
+        offset: segment.offset,
+    };
+    reads.add::<ServerEp>(&conn.ep, sink, source)?;
+    tunables::READS.inc();
+    *offset = offset.saturating_add(segment.length);
+    Ok(())
+}
+
+/// Posts the Reads. Their completion wakes a thread for [`finish`].
+fn post_read(conn: &Connection, read: CallRead<Call>) -> PostResult<CallRead<Call>> {
+    let permit = match post::reserve(conn, read.entries(), read.serial()) {
+        Ok(permit) => permit,
+        Err(why) => return Err((Some(read), why)),
+    };
+    read.post(&conn.ep, permit).map_err(post::lost)
+}
+
+/// Delivers a Call whose Reads have completed.
+pub(super) fn finish(
+    conn: &Connection,
+    mut rqst: Receiving<'_, Connection>,
+    mut buffer: Buffer,
+) -> Received {
+    trace!(svcrdma_read_finished(conn.ep.recv_cid(buffer.serial())));
+    end_read(conn, &mut buffer);
+    let end = buffer.user().call.len;
+    let (bytes, ctxt) = buffer.split(end);
+    let call = &ctxt.call;
+    let (xid, start, layout) = (call.xid, call.payload, call.layout);
+    let reads = call.chunks(bytes).reads;
+    let pages = ctxt.pages_mut().own();
+    if matches!(layout, Some(Layout::Whole { length }) if !is_call(pages, length, xid, reads)) {
+        return error::refuse_call(conn, rqst, buffer, xid);
+    }
+    if !rqst.put_pages(pages, &conn.spare.calls) {
+        return error::drop_call(conn, rqst, buffer);
+    }
+    match layout {
+        Some(Layout::DataItem { head, data, .. }) => {
+            let split = start + head as usize;
+            rqst.deliver_with_item(buffer, start..split, data, split..end)
+        }
+        Some(Layout::Whole { length }) => rqst.deliver_pages(buffer, length),
+        None => error::drop_call(conn, rqst, buffer),
+    }
+}
+
+/// Whether the first `length` bytes of `pages` are a Call with this XID, from which nothing was
+/// reduced but what may be.
 ///
-/// If not, header and payload speak of different RPCs, or of none (RFC 8166 Section 4.5.2), or a
-/// Long Call had something taken out that has to stay (Section 8.2.2).
+/// If not, transport header and payload belong to different RPCs, or the payload is no Call (RFC
+/// 8166 Section 4.5.2), or a Long Call was reduced by an item that is not eligible (Section 8.2.2).
 fn is_call(pages: &PageArray, length: u32, xid: u32, reads: ReadList<'_>) -> bool {
     let mut start = [0; call_header::MAX_LEN];
     let call = (u64::from(xid) << 32 | u64::from(inbound::CALL)).to_be_bytes();
@@ -307,11 +325,11 @@ fn is_call(pages: &PageArray, length: u32, xid: u32, reads: ReadList<'_>) -> boo
     })
 }
 
-/// Clears up to 3 bytes of roundup, so that nothing of the page's past is in the Call.
+/// Clears up to 3 bytes of roundup, so that the Call has no stale content of the page.
 #[inline]
-fn clear(reads: &mut Reads<'_>, at: u32, len: u32) -> Result<(), NotServed> {
+fn clear(reads: &mut Reads<'_>, offset: u32, len: u32) -> Result<(), NotServed> {
     match [0; 3].get(..len as usize) {
-        Some(zeroes) if reads.write(at, zeroes) => Ok(()),
+        Some(zeroes) if reads.write(offset, zeroes) => Ok(()),
         _ => Err(NotServed::Lost),
     }
 }

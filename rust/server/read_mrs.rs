@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How many regions the Reads of a Call take.
+//! Number of MRs that a Call's RDMA Reads need.
 //!
-//! Some devices (iWARP) read into registered regions only. A connection has a fixed number of
-//! those, and each segment of a Read chunk takes one, however short it is.
+//! On iWARP the sink of an RDMA Read must be registered. A connection has a fixed number of MRs for
+//! this. Each segment of a Read chunk needs at least one, no matter how short it is.
 
 use core::num::NonZeroU32;
 
@@ -11,21 +11,22 @@ use kernel::page::PAGE_SIZE;
 
 use crate::wire::ReadList;
 
-/// Pages that the RDMA core makes such a region for, if the device can.
+/// Pages in such an MR of the RDMA core, if the device supports as many.
 const MAX_PAGES: u32 = 256;
 
 const PAGE: u32 = PAGE_SIZE as u32;
 
-/// How Reads use regions, on one connection.
+/// The MRs for RDMA Reads of one connection.
 #[derive(Clone, Copy)]
 pub(super) struct ReadMrBudget {
-    /// Regions that there are; 0 if Reads do without.
+    /// Number of MRs; 0 if the device reads into unregistered memory.
     total: u32,
+    /// Pages in each.
     pages: NonZeroU32,
 }
 
 impl ReadMrBudget {
-    /// For a device that has `total` regions of up to `pages` pages.
+    /// `total` MRs on a device that supports MRs of `pages` pages.
     pub(super) fn new(total: u32, pages: u32) -> Self {
         Self {
             total,
@@ -33,18 +34,18 @@ impl ReadMrBudget {
         }
     }
 
-    /// Regions that there are; 0 if Reads do without.
+    /// Number of MRs; 0 if the device reads into unregistered memory.
     #[inline]
     pub(super) fn total(&self) -> u32 {
         self.total
     }
 
-    /// Regions that it takes to pull all of `reads`, of a Long Call or not: there a chunk splits
-    /// the segment that it goes into.
-    pub(super) fn of(&self, reads: ReadList<'_>, long: bool) -> u32 {
+    /// MRs needed to read all of `reads`. In a `long` Call, each chunk at a position other than
+    /// zero splits the segment of the Position Zero chunk into which it is inserted.
+    pub(super) fn needed(&self, reads: ReadList<'_>, long: bool) -> u32 {
         let each = reads.segments().map(|read| match read.segment.length {
             0 => 0,
-            // Wherever in a page it starts. Fewer than 2^21 pages.
+            // The sink may start anywhere in a page. `div_ceil` is below 2^21.
             length => {
                 let splits = u32::from(long && read.position != 0);
                 (length.div_ceil(PAGE) + self.pages.get()) / self.pages + splits

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The Receive Queue: as many Receives as messages may come, and some more.
+//! The Receive Queue, and its buffers.
+//!
+//! C: svc_rdma_recvfrom.c, svc_rdma_post_recvs(), svc_rdma_refresh_recvs()
+//! C: svc_rdma_recvfrom.c, svc_rdma_recv_ctxt_get(), svc_rdma_recv_ctxt_put()
 
 use kernel::{
     prelude::*,
@@ -16,9 +19,10 @@ use crate::{
     trace::trace,
     verbs::{
         Endpoint,
-        RecvBatch, //
+        EndpointOps,
+        RecvBatch,
         RecvBuf,
-        RecvCtxt,
+        RecvCtxt, //
     }, //
 };
 
@@ -27,20 +31,18 @@ use super::{
         Buffer,
         Call, //
     },
-    ep::ServerEp,
     limits::Limits, //
 };
 
-/// A connection's Receive Queue, and the buffers that go round through it.
+/// The Receive Queue of a connection, and its idle buffers.
 #[pin_data]
 pub(super) struct RecvQueue {
-    /// Receives that must stand.
+    /// Receives that must be posted.
     needed: Atomic<u32>,
-    /// How many are posted beyond that, each time fewer stand.
+    /// Receives that are posted beyond `needed`, each time fewer than `needed` are posted.
     batch: Atomic<u32>,
-    /// Receives that stand. Changed by the receive queue's worker, and before there is one.
+    /// Receives that are posted. Written by the accepting thread, and then by the receive worker.
     posted: Atomic<u32>,
-    /// Buffers that nobody uses.
     #[pin]
     idle: Pool<Buffer>,
 }
@@ -55,91 +57,93 @@ impl RecvQueue {
         })
     }
 
-    /// Sets the numbers, before the first Receive is posted.
+    /// Sets the number of Receives, before the first one is posted.
     pub(super) fn set_limits(&self, limits: &Limits) {
         self.needed.store(limits.receives, Relaxed);
         self.batch.store(limits.batch, Relaxed);
     }
 
-    /// Makes the buffers, for messages as long as `limits` say and Calls of so many pages, and has
-    /// `make_message` make what the first Reply is sent in. Long messages take memory in large
-    /// pieces: if there is none, the limits become smaller.
+    /// Allocates the buffers, for messages of the size in `limits` and Calls of `pages` pages.
+    /// `make_ctxt` allocates the first Send context. Long messages need high-order allocations: if
+    /// these fail, `limits` shrink.
     ///
     /// # Errors
     ///
     /// `ENOMEM`, `EIO` if the device cannot map the buffers, `EINVAL` if the endpoint is not open.
-    pub(super) fn stock(
+    pub(super) fn stock<C: EndpointOps>(
         &self,
-        ep: &Endpoint<ServerEp>,
+        ep: &Endpoint<C>,
         limits: &mut Limits,
         pages: usize,
-        make_message: impl Fn(&Limits) -> Result,
+        make_ctxt: impl Fn(&Limits) -> Result,
     ) -> Result {
         let pd = ep.pd().ok_or(EINVAL)?;
         loop {
             let made = (0..limits.buffers()).try_for_each(|_| {
                 let ctxt = RecvCtxt::new(pages, Call::default())?;
-                let size = limits.receive as usize;
+                let size = limits.receive_size as usize;
                 self.idle.put(RecvBuf::new(pd, size, ctxt, GFP_KERNEL)?);
                 Ok(())
             });
-            match made.and_then(|()| make_message(limits)) {
+            match made.and_then(|()| make_ctxt(limits)) {
                 Err(ENOMEM) if limits.shrink() => self.idle.clear(),
                 made => return made,
             }
         }
     }
 
-    /// Keeps a buffer for another Receive; what it pulled is let go.
+    /// Takes back a buffer, and releases the pages that its Call was read into.
     #[inline]
-    pub(super) fn recycle(&self, mut buffer: Buffer) {
+    pub(super) fn put(&self, mut buffer: Buffer) {
         buffer.user_mut().pages_mut().release();
         self.idle.put(buffer);
     }
 
-    /// A Receive has ended. Returns how many stand. For the receive queue's worker.
+    /// A Receive has completed. Returns how many are still posted. Receive worker only.
     #[inline]
-    pub(super) fn ended(&self) -> u32 {
-        let standing = self.posted.load(Relaxed).saturating_sub(1);
-        self.posted.store(standing, Relaxed);
-        standing
+    pub(super) fn completed(&self) -> u32 {
+        let posted = self.posted.load(Relaxed).saturating_sub(1);
+        self.posted.store(posted, Relaxed);
+        posted
     }
 
-    /// Posts Receives if too few stand; `false` if that failed.
+    /// Posts Receives if too few are `posted`.
     ///
-    /// Called by the receive queue's worker, with what [`Self::ended`] has returned, or before
-    /// there is one.
+    /// Called by the receive worker with the result of [`Self::completed`], or before this worker
+    /// runs.
+    ///
+    /// # Errors
+    ///
+    /// That of `ib_post_recv()`: the Receive Queue has failed.
     #[inline]
-    pub(super) fn refill(&self, ep: &Endpoint<ServerEp>, standing: u32) -> bool {
-        let missing = credit::receives_to_post(
-            standing,
-            self.needed.load(Relaxed),
-            self.batch.load(Relaxed),
-        );
-        if missing == 0 {
-            return true;
+    pub(super) fn refill<C: EndpointOps<RecvData = RecvCtxt<Call>>>(
+        &self,
+        ep: &Endpoint<C>,
+        posted: u32,
+    ) -> Result {
+        let (needed, batch) = (self.needed.load(Relaxed), self.batch.load(Relaxed));
+        let count = credit::receives_to_post(posted, needed, batch);
+        if count == 0 {
+            return Ok(());
         }
         let mut batch = RecvBatch::new();
-        let mut idle = self.idle.get_many(missing as usize);
+        let mut idle = self.idle.get_many(count as usize);
         while let Some(buffer) = idle.pop() {
             trace!(svcrdma_post_recv(ep.recv_cid(buffer.serial())));
             batch.push(buffer);
         }
-        // CAST: At most `missing`.
-        let more = batch.len() as u32;
-        match ep.post_recv(batch) {
-            Ok(()) => {
-                self.posted.store(standing + more, Relaxed);
-                true
+        // CAST: At most `count`.
+        let added = batch.len() as u32;
+        let result = ep.post_recv(batch);
+        if let Err((error, mut rest)) = result {
+            trace!(svcrdma_rq_post_err(ep.peer_addr(), error.to_errno()));
+            // The connection ends: `posted` is not read again.
+            while let Some(buffer) = rest.pop() {
+                self.idle.put(buffer);
             }
-            Err((error, mut refused)) => {
-                trace!(svcrdma_rq_post_err(ep.peer_addr(), error.to_errno()));
-                // The connection is at its end; the count does not matter any more.
-                while let Some(buffer) = refused.pop() {
-                    self.idle.put(buffer);
-                }
-                false
-            }
+            return Err(error);
         }
+        self.posted.store(posted + added, Relaxed);
+        Ok(())
     }
 }

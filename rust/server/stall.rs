@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Watches that a Send Queue does not come to a halt.
+//! Detects a stalled Send Queue by polling its completion count.
 //!
-//! How long the device waits for the answer to an RDMA Read, and how often it sends again for want
-//! of a Receive, is what the client has asked for: hours, or for ever. Until then it has the pages
-//! that the Call is pulled to, or those of the Reply. A client that keeps nothing moving for
-//! [`STALL_SECONDS`](tunables::STALL_SECONDS) loses its connection instead.
+//! The client chooses how long the device waits for the response to an RDMA Read, and how often it
+//! retransmits when it finds no Receive: for hours, or forever. Until then the client pins the
+//! pages that a Call is read into, or those of a Reply. A connection on which nothing completes for
+//! [`STALL_SECONDS`](tunables::STALL_SECONDS) is therefore closed.
 //!
-//! Nothing is looked at while nothing is under way, so that a connection without traffic costs
-//! nothing.
+//! The timer runs only while WRs are outstanding. An idle connection costs nothing.
 
 use kernel::{
     new_spinlock,
@@ -33,64 +32,66 @@ use crate::{
     verbs::SendQueue, //
 };
 
-/// What is seen of the Send Queue.
+/// Polls the Send Queue of one connection.
 #[pin_data]
 pub(super) struct StallDetector {
-    /// There will be another look.
-    on: Atomic<bool>,
+    /// Another poll is scheduled.
+    polling: Atomic<bool>,
     #[pin]
-    progress: SpinLock<StallState>,
+    state: SpinLock<StallState>,
 }
 
-/// The Send Queue has come to a halt: only the end of the connection gives back what is on it.
+/// The Send Queue has stalled: only the end of the connection completes its WRs.
 pub(super) struct Stalled;
 
 impl StallDetector {
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            on: Atomic::new(false),
-            progress <- new_spinlock!(StallState::default(), "Watch::progress"),
+            polling: Atomic::new(false),
+            state <- new_spinlock!(StallState::default(), "StallDetector::state"),
         })
     }
 
-    /// To be called when entries of `queue` were reserved: has `timer` go off if nobody looks yet.
+    /// Schedules a poll of `queue` by `timer`, unless one is scheduled. Call it after reserving
+    /// entries of `queue`.
     #[inline]
-    pub(super) fn stall_detector(&self, queue: &SendQueue, timer: &XprtTimer) {
-        // Follows the reservation, which is fully ordered. Pairs with `poll`.
-        if !self.on.load(Relaxed) {
-            self.begin(queue, timer);
+    pub(super) fn entries_reserved(&self, queue: &SendQueue, timer: &XprtTimer) {
+        // The reservation before this is a full barrier, which pairs with the one in `poll`.
+        if !self.polling.load(Relaxed) {
+            self.start(queue, timer);
         }
     }
 
     #[cold]
-    fn begin(&self, queue: &SendQueue, timer: &XprtTimer) {
+    fn start(&self, queue: &SendQueue, timer: &XprtTimer) {
         let next = {
-            let mut progress = self.progress.lock();
-            *progress = StallState::new(queue.completed(), XprtTimer::now(), timeout());
-            self.on.store(true, Relaxed);
-            progress.next_poll()
+            let mut state = self.state.lock();
+            *state = StallState::new(queue.completed(), XprtTimer::now(), timeout());
+            self.polling.store(true, Relaxed);
+            state.next_poll()
         };
         timer.set(next);
     }
 
-    /// Looks at `queue`; returns when to look again, if anything is under way.
+    /// Polls `queue`; returns the time of the next poll, if WRs are outstanding.
     ///
     /// # Errors
     ///
     /// [`Stalled`].
     pub(super) fn poll(&self, queue: &SendQueue) -> Result<Option<u64>, Stalled> {
-        let mut progress = self.progress.lock();
-        if !self.on.load(Relaxed) {
+        let mut state = self.state.lock();
+        if !self.polling.load(Relaxed) {
             return Ok(None);
         }
-        self.on.store(false, Relaxed);
-        // Either who reserves from now on sees this, or it is seen here that entries are taken.
+        self.polling.store(false, Relaxed);
+        // Either a later reservation sees that `polling` is false, or `is_used` below sees the
+        // entries that it has reserved.
         smp_mb();
-        let (completed, under_way) = (queue.completed(), queue.is_used());
-        match progress.poll(completed, under_way, XprtTimer::now(), timeout()) {
+        let (completed, outstanding) = (queue.completed(), queue.is_used());
+        match state.poll(completed, outstanding, XprtTimer::now(), timeout()) {
             Found::Idle => Ok(None),
             Found::Busy(next) => {
-                self.on.store(true, Relaxed);
+                self.polling.store(true, Relaxed);
                 Ok(Some(next))
             }
             Found::Stalled => Err(Stalled),
@@ -98,7 +99,7 @@ impl StallDetector {
     }
 }
 
-/// How long a queue may be at a halt, as the alarm counts it.
+/// How long a queue may stall, in the timer's unit.
 fn timeout() -> u64 {
     XprtTimer::ticks(tunables::STALL_SECONDS.get())
 }

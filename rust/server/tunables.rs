@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The server's files under `/proc/sys/sunrpc/svc_rdma`.
+//! Sysctl files under `/proc/sys/sunrpc/svc_rdma`.
 //!
-//! Names and ranges are those that administrators know; what nobody has counted or obeyed for years
-//! is still there to be read.
+//! Names and ranges are those of the C module. Files without effect, and counters that are always
+//! 0, exist for scripts that read or write them.
+//!
+//! C: svc_rdma.c, svc_rdma_proc_init()
 
 use kernel::prelude::*;
 
@@ -20,84 +22,84 @@ use crate::{
 };
 
 /// Calls that a client may have outstanding on a connection.
-pub(crate) static MAX_REQUESTS: Tunable = Tunable::new(128, 4, 16384);
+pub(super) static MAX_REQUESTS: Tunable = Tunable::new(128, 4, 16384);
 
-/// Reverse Calls that may be outstanding on a connection, if the client grants as much: as many as
-/// the slots that NFS clients offer for callbacks.
-pub(crate) static MAX_BC_REQUESTS: Tunable = Tunable::new(16, 1, 64);
+/// Backchannel Calls that may be outstanding on a connection, if the client grants as many credits.
+/// The default is the number of slots that NFS clients offer for callbacks.
+pub(super) static MAX_BC_REQUESTS: Tunable = Tunable::new(16, 1, 64);
 
-/// Bytes of the longest message that is received, and also sent unless [`MAX_REPLY_SIZE`] says
-/// otherwise.
-pub(crate) static MAX_REQ_SIZE: Tunable = Tunable::new(4096, 1024, 262_144);
+/// Length of the longest message that can be received, and sent unless [`MAX_REPLY_SIZE`] is set.
+pub(super) static MAX_REQ_SIZE: Tunable = Tunable::new(4096, 1024, 262_144);
 
-/// Bytes of the longest message that is sent; 0 is for as many as are received.
-pub(crate) static MAX_REPLY_SIZE: Tunable = Tunable::new(0, 0, 262_144);
+/// Length of the longest message that can be sent; 0 means [`MAX_REQ_SIZE`].
+pub(super) static MAX_REPLY_SIZE: Tunable = Tunable::new(0, 0, 262_144);
 
-/// Whether Replies may invalidate what their Calls expose.
-pub(crate) static REMOTE_INVALIDATION: Tunable = Tunable::new(1, 0, 1);
+/// Whether Replies may invalidate handles of their Calls.
+pub(super) static REMOTE_INVALIDATION: Tunable = Tunable::new(1, 0, 1);
 
-/// Whether a Reply that fits a message is sent in it though the client offers a Reply chunk.
-pub(crate) static SHORT_REPLIES: Tunable = Tunable::new(1, 0, 1);
+/// Whether a Reply that fits inline is sent inline although the client offers a Reply chunk.
+pub(super) static SHORT_REPLIES: Tunable = Tunable::new(1, 0, 1);
 
-/// Bytes of the messages that the server's connections can send and receive.
-pub(crate) static MESSAGE_BYTES: Gauge = Gauge::new();
+/// Total size of the Send and Receive buffers of all connections.
+pub(super) static MESSAGE_BYTES: Gauge = Gauge::new();
 
-/// Whether to expose Replies to clients that can pull them.
-pub(crate) static PULLED_REPLIES: Tunable = Tunable::new(1, 0, 1);
+/// Whether to expose Replies to clients that support pulled Replies.
+pub(super) static PULLED_REPLIES: Tunable = Tunable::new(1, 0, 1);
 
 /// Replies that may be exposed on a connection.
-pub(crate) static MAX_EXPOSED_REPLIES: Tunable = Tunable::new(16, 1, 256);
+pub(super) static MAX_EXPOSED_REPLIES: Tunable = Tunable::new(16, 1, 256);
 
 /// Pages that may be exposed on all connections together.
-pub(crate) static MAX_EXPOSED_PAGES: Tunable = Tunable::new(16384, 1, i32::MAX as u32);
+pub(super) static MAX_EXPOSED_PAGES: Tunable = Tunable::new(16384, 1, i32::MAX as u32);
 
 /// Pages that are exposed.
-pub(crate) static EXPOSED_PAGES: Gauge = Gauge::new();
+pub(super) static EXPOSED_PAGES: Gauge = Gauge::new();
 
-/// Seconds that a client has to pull a Reply.
-pub(crate) static EXPOSED_SECONDS: Tunable = Tunable::new(30, 1, 600);
+/// Seconds that a client has to read an exposed Reply.
+pub(super) static EXPOSED_SECONDS: Tunable = Tunable::new(30, 1, 600);
 
-/// Pages that Calls may be pulled to on all connections of clients that an export has admitted. All
-/// others together have half as many more. Beyond that each connection pulls one Call at a time.
-pub(crate) static MAX_PULLED_PAGES: Tunable = Tunable::new(65536, 1, i32::MAX as u32);
+/// Pages that the Read chunks of admitted clients may occupy, on all connections together. All
+/// other clients share half as many more. Beyond its limit each connection reads one Call at a
+/// time.
+pub(super) static MAX_READ_PAGES: Tunable = Tunable::new(65536, 1, i32::MAX as u32);
 
-/// Pages that Calls of admitted clients are pulled to.
-pub(crate) static PULLED_PAGES: Gauge = Gauge::new();
+/// Pages that the Read chunks of admitted clients occupy.
+pub(super) static READ_PAGES: Gauge = Gauge::new();
 
-/// Pages that Calls of other clients are pulled to.
-pub(crate) static STRANGERS_PAGES: Gauge = Gauge::new();
+/// Pages that the Read chunks of other clients occupy.
+pub(super) static UNADMITTED_READ_PAGES: Gauge = Gauge::new();
 
-/// Times that a Call was not pulled at once because of that.
-pub(crate) static HELD_BACK: Counter = Counter::new();
+/// Calls that had to wait because of [`MAX_READ_PAGES`].
+pub(super) static DEFERRED_READS: Counter = Counter::new();
 
-/// Seconds that nothing of what a connection has under way may end.
-pub(crate) static STALL_SECONDS: Tunable = Tunable::new(90, 3, 3600);
+/// Seconds after which a connection with outstanding WRs, none of which completes, is closed.
+pub(super) static STALL_SECONDS: Tunable = Tunable::new(90, 3, 3600);
 
-/// Connections that were ended because of that.
-pub(crate) static STALLED: Counter = Counter::new();
+/// Connections that were closed because of [`STALL_SECONDS`].
+pub(super) static STALLED: Counter = Counter::new();
 
 /// Replies that were exposed.
-pub(crate) static EXPOSED: Counter = Counter::new();
+pub(super) static EXPOSED: Counter = Counter::new();
 
-/// Replies that were not pulled in time.
-pub(crate) static EXPIRED: Counter = Counter::new();
+/// Exposed Replies that the client did not read in time.
+pub(super) static EXPIRED: Counter = Counter::new();
 
-/// Without effect: devices say how many Reads they can have outstanding.
+/// Without effect: the device limits the number of outstanding Reads.
 static MAX_OUTBOUND_READ_REQUESTS: Tunable = Tunable::new(16, 1, 255);
 
-/// RDMA Reads that were prepared, one for each segment.
-pub(crate) static READS: Counter = Counter::new();
+/// Segments for which RDMA Reads were prepared.
+pub(super) static READS: Counter = Counter::new();
 
 /// Messages received.
-pub(crate) static RECEIVES: Counter = Counter::new();
+pub(super) static RECEIVES: Counter = Counter::new();
 
-/// RDMA Writes that were prepared, one for each segment and part of a Reply.
-pub(crate) static WRITES: Counter = Counter::new();
+/// RDMA Writes that were prepared: one for each part of a Reply in each segment.
+pub(super) static WRITES: Counter = Counter::new();
 
-/// Times that a thread found no room on a Send Queue.
-pub(crate) static SQ_STARVED: Counter = Counter::new();
+/// Times that a thread had to wait for a Send Queue.
+pub(super) static SQ_STARVED: Counter = Counter::new();
 
-/// What has not been counted since before this module.
+/// A counter that is always 0, as in the C module.
 static UNUSED: Tunable = Tunable::constant(0);
 
 static TABLE: [Entry; 30] = [
@@ -116,10 +118,10 @@ static TABLE: [Entry; 30] = [
     Entry::tunable(c"exposed_seconds", &EXPOSED_SECONDS),
     Entry::counter(c"rdma_stat_exposed", &EXPOSED),
     Entry::counter(c"rdma_stat_expired", &EXPIRED),
-    Entry::tunable(c"max_pulled_pages", &MAX_PULLED_PAGES),
-    Entry::gauge(c"pulled_pages", &PULLED_PAGES),
-    Entry::gauge(c"pulled_pages_strangers", &STRANGERS_PAGES),
-    Entry::counter(c"rdma_stat_held_back", &HELD_BACK),
+    Entry::tunable(c"max_pulled_pages", &MAX_READ_PAGES),
+    Entry::gauge(c"pulled_pages", &READ_PAGES),
+    Entry::gauge(c"pulled_pages_strangers", &UNADMITTED_READ_PAGES),
+    Entry::counter(c"rdma_stat_held_back", &DEFERRED_READS),
     Entry::tunable(c"stall_seconds", &STALL_SECONDS),
     Entry::counter(c"rdma_stat_stalled", &STALLED),
     Entry::counter(c"rdma_stat_read", &READS),
@@ -133,11 +135,11 @@ static TABLE: [Entry; 30] = [
     Entry::tunable(c"rdma_stat_sq_prod", &UNUSED),
 ];
 
-/// Makes the files.
+/// Creates the files.
 ///
 /// # Errors
 ///
 /// As for [`Registration::new`].
-pub(crate) fn register() -> Result<Registration> {
+pub(super) fn register() -> Result<Registration> {
     Registration::new(c"sunrpc/svc_rdma", &TABLE)
 }

@@ -99,6 +99,19 @@ pub const fn round_down(size: u32) -> u32 {
     decode_size(encode_size(size))
 }
 
+/// Halves the larger one of two message sizes, but not below `smallest`; `false` if neither is
+/// larger than that.
+pub fn shrink(send: &mut u32, receive: &mut u32, smallest: u32) -> bool {
+    let largest = (*send).max(*receive);
+    if largest <= smallest {
+        return false;
+    }
+    let limit = round_down((largest / 2).max(smallest));
+    *send = (*send).min(limit);
+    *receive = (*receive).min(limit);
+    true
+}
+
 /// The code of the largest multiple of 1024 that is at most `size`.
 ///
 /// A size below 1024 has the code of 1024, which every end must be able to receive.

@@ -20,6 +20,16 @@ impl Segment {
     /// Bytes in an encoded segment.
     pub const LEN: usize = 16;
 
+    /// A segment of `length` bytes at `offset` in the registration `handle`.
+    #[inline]
+    pub const fn new(handle: u32, length: u32, offset: u64) -> Self {
+        Self {
+            handle,
+            length,
+            offset,
+        }
+    }
+
     /// Decodes a segment. Every bit pattern is valid.
     #[inline]
     pub const fn from_bytes(bytes: &[u8; Self::LEN]) -> Self {

@@ -38,8 +38,8 @@ mod tests {
                 MAX_REQUESTS.set(wanted);
                 MAX_BC_REQUESTS.set(backchannel);
                 for device in crate::devices() {
-                    for places in [0, 16, 256] {
-                        if let Ok(limits) = Limits::new(&device, places) {
+                    for slots in [0, 16, 256] {
+                        if let Ok(limits) = Limits::for_device(&device, slots) {
                             checked += 1;
                             check(&device, wanted, &limits);
                         }
@@ -55,9 +55,9 @@ mod tests {
         each(|device, wanted, limits| {
             assert!((1..=wanted).contains(&limits.credits));
             assert!(limits.backchannel >= 1);
-            let depths = limits.depths(0, 0, device);
+            let depths = limits.queue_depths(0, 0, device);
             // Calls, Replies to reverse Calls and RDMA_DONEs may come at the same time.
-            let needed = limits.credits + limits.backchannel + limits.places;
+            let needed = limits.credits + limits.backchannel + limits.exposed_slots;
             assert!(limits.receives >= needed, "{device:?} {limits:?}");
             // The most that are posted, and the mark that ends the queue.
             let most = (0..limits.receives)
@@ -71,13 +71,13 @@ mod tests {
     #[test]
     fn messages_are_as_many_as_a_client_may_wait_for() {
         each(|_, _, limits| {
-            let most = limits.credits + limits.backchannel + limits.places;
+            let most = limits.credits + limits.backchannel + limits.exposed_slots;
             for entries in [1, most, 2 * most, 12_345, 1 << 20] {
                 // Who waits for all that was granted waits for no entry.
-                let share = limits.share(entries);
-                assert!((1..=entries).contains(&share), "{entries} {limits:?}");
-                assert!(most.min(entries) * share <= entries, "{entries} {limits:?}");
-                assert!(entries / share <= 4 * most, "{entries} {limits:?}");
+                let each = limits.min_sq_entries(entries);
+                assert!((1..=entries).contains(&each), "{entries} {limits:?}");
+                assert!(most.min(entries) * each <= entries, "{entries} {limits:?}");
+                assert!(entries / each <= 4 * most, "{entries} {limits:?}");
             }
         });
     }
@@ -90,16 +90,16 @@ mod tests {
         for (receive, send) in SIZES.into_iter().flat_map(|r| SIZES.map(|s| (r, s))) {
             MAX_REQ_SIZE.set(receive);
             MAX_REPLY_SIZE.set(send);
-            let mut limits = Limits::new(&device, 0).unwrap();
-            assert_eq!((limits.receive, limits.send), (receive, send));
+            let mut limits = Limits::for_device(&device, 0).unwrap();
+            assert_eq!((limits.receive_size, limits.send_size), (receive, send));
             let mut rounds = 0;
             let mut largest = receive.max(send);
             while limits.shrink() {
                 rounds += 1;
                 largest = (largest / 2).max(PAGE_SIZE as u32) & !1023;
-                assert_eq!(limits.receive.max(limits.send), largest);
-                assert_eq!(limits.receive, receive.min(largest));
-                assert_eq!(limits.send, send.min(largest));
+                assert_eq!(limits.receive_size.max(limits.send_size), largest);
+                assert_eq!(limits.receive_size, receive.min(largest));
+                assert_eq!(limits.send_size, send.min(largest));
             }
             assert!(largest <= PAGE_SIZE as u32 && rounds <= 6);
         }
@@ -114,7 +114,7 @@ mod tests {
                         registers_to_read,
                         ..*device
                     };
-                    let depths = limits.depths(transfers, entries, &device);
+                    let depths = limits.queue_depths(transfers, entries, &device);
                     assert!(depths.recv_wr <= device.max_qp_wr, "{device:?} {limits:?}");
                     assert!(depths.recv_cqe <= device.max_cqe, "{device:?} {limits:?}");
                     assert!(depths.send_wr <= device.max_qp_wr, "{device:?} {limits:?}");
@@ -125,7 +125,7 @@ mod tests {
                     let free = limits.send_entries(&opened);
                     let all = opened.send_wr.min(opened.send_cqe);
                     assert!(
-                        free >= 1 && free + 1 + limits.places * 8 <= all,
+                        free >= 1 && free + 1 + limits.exposed_slots * 8 <= all,
                         "{device:?} {limits:?}"
                     );
                 }
@@ -151,7 +151,7 @@ mod tests {
                     registers_to_read,
                     ..*device
                 };
-                opened(&limits.depths(1_000, 3_000, &device), &device).send_wr
+                opened(&limits.queue_depths(1_000, 3_000, &device), &device).send_wr
             };
             if device.max_qp_wr >= 32_768 && limits.credits <= 128 {
                 assert_eq!(depths(false), depths(true), "{device:?} {limits:?}");
@@ -161,16 +161,16 @@ mod tests {
 
     /// The mark, what exposes Replies, and a Call beside that; any queue will do for Calls alone.
     fn least(limits: &Limits) -> u32 {
-        match limits.places {
+        match limits.exposed_slots {
             0 => 0,
-            places => 1 + places * 8 + 64,
+            slots => 1 + slots * 8 + 64,
         }
     }
 
     #[test]
     fn halved_queues_serve_a_call() {
         each(|device, _, limits| {
-            let mut depths = limits.depths(1_000, 3_000, device);
+            let mut depths = limits.queue_depths(1_000, 3_000, device);
             let mut times = 0;
             let mut last = depths;
             while limits.halve(&mut depths, 4) {
@@ -184,10 +184,10 @@ mod tests {
             assert!(depths.send_wr <= depths.recv_wr.max(least(limits)));
             let free = limits.send_entries(&depths);
             let all = depths.send_wr.min(depths.send_cqe);
-            assert!(free >= 1 && free + 1 + limits.places * 8 <= all);
+            assert!(free >= 1 && free + 1 + limits.exposed_slots * 8 <= all);
         });
         let device = crate::devices().last().unwrap();
-        let mut limits = Limits::new(&device, 16).unwrap();
+        let mut limits = Limits::for_device(&device, 16).unwrap();
         limits.expose_none();
         assert_eq!(limits.receives, limits.credits + limits.backchannel);
         let regions = QueueDepths {

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Callbacks of a server's endpoint: CM events, completions, device removal.
+//!
+//! C: svc_rdma_transport.c, svc_rdma_cma_handler(), qp_event_handler()
+//! C: svc_rdma_recvfrom.c, svc_rdma_wc_receive()
+//! C: svc_rdma_rw.c, svc_rdma_wc_read_done()
+//! C: svc_rdma_sendto.c, svc_rdma_wc_send()
+
+use kernel::prelude::*;
+
+use super::{
+    call::{
+        Buffer,
+        Call, //
+    },
+    ep::ServerEp,
+    exposed::Token,
+    read_admission,
+    release,
+    tunables, //
+};
+use crate::{
+    lib::counter::Gauge,
+    trace::trace,
+    verbs::{
+        CallReadDone,
+        CmEvent,
+        Drained,
+        Endpoint,
+        EndpointOps,
+        Exposes,
+        Fenced,
+        QpEnded,
+        RecvCtxt,
+        RecvStatus,
+        RecvWorker,
+        ReplySender,
+        Responder,
+        SendWorker,
+        Sent,
+        WcStatus, //
+    }, //
+};
+
+/// The completion handler itself releases the pages of a Send that has at most this many. More
+/// would delay the completions behind it, and are left to an nfsd thread.
+const FEW_PAGES: usize = 4;
+
+impl EndpointOps for ServerEp {
+    type RecvData = RecvCtxt<Call>;
+
+    const BUFFERS: &'static Gauge = &tunables::MESSAGE_BYTES;
+
+    fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
+        let ctx = ep.context();
+        match event {
+            CmEvent::Established { .. } => ctx.set_established(),
+            CmEvent::Disconnected
+            | CmEvent::ConnectError
+            | CmEvent::Unreachable
+            | CmEvent::Rejected { .. }
+            | CmEvent::DeviceRemoval => ctx.close(),
+            _ => {}
+        }
+    }
+
+    fn qp_fatal(ep: &Endpoint<Self>, code: u32) {
+        if let Some(device) = ep.device_name() {
+            trace!(svcrdma_qp_error(code, &device, ep.peer_addr()));
+        }
+        // This may be hard IRQ context. Waits for the Send Queue end when the first WR is flushed.
+        if let Some(xprt) = ep.context().xprt() {
+            xprt.deferred_close();
+        }
+    }
+
+    fn device_removed(ep: &Endpoint<Self>) {
+        if let Some(device) = ep.device_name() {
+            trace!(svcrdma_device_removal(&device, ep.peer_addr()));
+        }
+        ep.context().close();
+    }
+
+    #[inline]
+    fn trace_received(ep: &Endpoint<Self>, serial: i32, status: &RecvStatus, vendor_err: u32) {
+        match *status {
+            RecvStatus::Received { len, .. } => {
+                trace!(svcrdma_wc_recv(ep.recv_cid(serial), len as u32));
+            }
+            RecvStatus::Flushed => trace!(svcrdma_wc_recv_flush(
+                ep.recv_cid(serial),
+                status.code(),
+                vendor_err
+            )),
+            RecvStatus::Failed(code) => {
+                trace!(svcrdma_wc_recv_err(ep.recv_cid(serial), code, vendor_err));
+            }
+        }
+    }
+
+    fn received(worker: &RecvWorker<'_, Self>, mut buffer: Buffer, status: RecvStatus) {
+        let ctx = worker.context();
+        let posted = ctx.recv_queue.completed();
+        let RecvStatus::Received { len, invalidated } = status else {
+            ctx.recv_queue.put(buffer);
+            ctx.close();
+            return;
+        };
+        // Without Receives the connection is lost, and the client sends its Calls again on another
+        // one. This Call must then not be executed here as well.
+        if ctx.is_closing() || ctx.recv_queue.refill(worker, posted).is_err() {
+            ctx.recv_queue.put(buffer);
+            ctx.close();
+            return;
+        }
+        let call = &mut buffer.user_mut().call;
+        call.len = len;
+        call.invalidated = invalidated;
+        let mut incoming = ctx.incoming.lock();
+        incoming.fresh.push(buffer);
+        ctx.wake_for(incoming);
+    }
+
+    fn drained(ep: &Drained<'_, Self>) {
+        let ctx = ep.context();
+        ctx.timer.cancel();
+        ctx.clear_finished(ep);
+        loop {
+            let next = ctx.incoming.lock().read_done.pop();
+            match next {
+                Some(read) => drop(read.finish(ep)),
+                None => break,
+            }
+        }
+        ctx.exposed.drained(ep);
+        ctx.sending.drained(ep);
+    }
+}
+
+impl Responder for ServerEp {
+    type Call = Call;
+
+    #[inline]
+    fn sending(&self) -> &ReplySender<Call> {
+        &self.sending
+    }
+
+    fn sent(worker: &SendWorker<'_, Self>, sent: Sent, status: WcStatus) {
+        let ctx = worker.context();
+        if let Some(slot) = sent.place() {
+            release::sent(worker, slot, sent);
+        } else if sent.pages() <= FEW_PAGES {
+            ctx.sending.put(worker, sent.into_message());
+        } else if ctx.finished.push(sent) {
+            // The list was empty. Without this wakeup its pages might wait for long.
+            ctx.wake_for(ctx.incoming.lock());
+        }
+        if status != WcStatus::Success {
+            ctx.close();
+        }
+    }
+
+    fn pulled(worker: &SendWorker<'_, Self>, read: CallReadDone<Call>, status: WcStatus) {
+        let ctx = worker.context();
+        if status != WcStatus::Success {
+            // The Call is incomplete; the client has to send it again.
+            ctx.close();
+            let mut buffer = read.finish(worker);
+            read_admission::end(ctx, &mut buffer.user_mut().call);
+            ctx.recv_queue.put(buffer);
+            return;
+        }
+        let mut incoming = ctx.incoming.lock();
+        incoming.read_done.push(read);
+        ctx.wake_for(incoming);
+    }
+}
+
+impl Exposes for ServerEp {
+    type Token = Token;
+
+    fn invalidated(worker: &SendWorker<'_, Self>, slot: Token, fence: Result<Fenced, QpEnded>) {
+        match fence {
+            Ok(_) => release::invalidated(worker, slot),
+            // The table frees the Reply when the queue pair is destroyed.
+            Err(_) => worker.context().close(),
+        }
+    }
+
+    fn not_registered(worker: &SendWorker<'_, Self>, _status: WcStatus) {
+        worker.context().close();
+    }
+}

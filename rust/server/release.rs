@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Release of exposed Replies: after RDMA_DONE, or when the client's time is over.
+//!
+//! Not in the C module: this is the extension "pulled Replies".
+
+use super::{
+    ep::ServerEp,
+    exposed::{
+        Expired,
+        Held,
+        Token, //
+    },
+    tunables, //
+};
+use crate::{
+    sunrpc::svc::XprtTimer,
+    verbs::{
+        Endpoint,
+        MrList,
+        Registered,
+        Sent, //
+    }, //
+};
+
+/// Time limit of a release. LOCAL_INV completes after the WRs posted before it, and a client that
+/// posts no Receives delays those for as long as it likes. Beyond this limit the connection is
+/// closed.
+const RELEASE_SECONDS: u32 = 30;
+
+/// Releases a Reply whose RDMA_DONE has arrived before its Send was posted.
+#[cold]
+pub(super) fn release_early(ep: &Endpoint<ServerEp>, slot: usize) {
+    if let Some(mrs) = ep.context().exposed.take_mrs(slot) {
+        release(ep, slot, mrs);
+    }
+}
+
+/// RDMA_DONE has arrived, and has invalidated the handle `invalidated`, if any.
+pub(super) fn done(ep: &Endpoint<ServerEp>, xid: u32, invalidated: Option<u32>) {
+    let own = match ep.context().exposed.done(xid) {
+        Some((slot, mut mrs)) => {
+            let own = invalidated.is_none_or(|handle| mrs.take_invalidated(ep, handle));
+            release(ep, slot, mrs);
+            own
+        }
+        None => invalidated.is_none(),
+    };
+    if !own {
+        // The handle may be that of another Reply, whose memory is then unprotected.
+        ep.context().close();
+    }
+}
+
+/// Releases the Replies that the client has not read in time, and closes the connection if that
+/// takes too long; returns the time of the next check.
+pub(super) fn expire(ep: &Endpoint<ServerEp>) -> Option<u64> {
+    let exposed = &ep.context().exposed;
+    let now = XprtTimer::now();
+    let grace = XprtTimer::ticks(RELEASE_SECONDS);
+    if exposed.is_overdue(now, grace) {
+        ep.context().close();
+        return None;
+    }
+    loop {
+        match exposed.expired(now, grace) {
+            Expired::Next(next) => return next,
+            Expired::Slot(slot, mrs) => {
+                tunables::EXPIRED.inc();
+                if let Some(mrs) = mrs {
+                    release(ep, slot, mrs);
+                }
+            }
+        }
+    }
+}
+
+/// Invalidates the MRs of a Reply that are still valid.
+fn release(ep: &Endpoint<ServerEp>, slot: usize, mrs: MrList<Registered, Token>) {
+    match mrs.try_fence() {
+        Ok(_) => invalidated(ep, slot),
+        Err(mrs) => {
+            if mrs.invalidate(ep, slot).is_err() {
+                ep.context().close();
+            }
+        }
+    }
+}
+
+/// The MRs of a Reply are invalid.
+pub(super) fn invalidated(ep: &Endpoint<ServerEp>, slot: usize) {
+    put(ep, ep.context().exposed.invalidated(slot));
+}
+
+/// The Send of a Reply has completed.
+pub(super) fn sent(ep: &Endpoint<ServerEp>, slot: usize, mut sent: Sent) {
+    sent.unmap(ep);
+    put(ep, ep.context().exposed.sent(slot, sent));
+}
+
+/// Releases the pages of a Reply, if its Send has completed and its MRs are invalid.
+fn put(ep: &Endpoint<ServerEp>, held: Option<Held>) {
+    if let Some(mut held) = held {
+        if let Some(sent) = held.sent.take() {
+            ep.context().sending.put(ep, sent.into_message());
+        }
+    }
+}

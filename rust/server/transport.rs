@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Calls from SUNRPC to a connection.
+//!
+//! C: svc_rdma_transport.c, svc_rdma_detach(), svc_rdma_has_wspace()
+//! C: svc_rdma_recvfrom.c, svc_rdma_release_ctxt()
+
+use kernel::prelude::*;
+
+use crate::sunrpc::{
+    svc::{
+        self,
+        Arriving,
+        BackchannelLimits,
+        Received,
+        Reply,
+        SendError, //
+    },
+    xdr::XdrBuf, //
+};
+
+use super::{
+    backchannel,
+    call::Buffer,
+    connection::Connection,
+    receive,
+    reply, //
+};
+
+impl svc::Types for Connection {
+    type Call = Buffer;
+}
+
+impl svc::Connection for Connection {
+    fn receive(&self, rqst: Arriving<'_, Self>) -> Received {
+        receive::receive_call(self, rqst)
+    }
+
+    fn result_payload(&self, buffer: &mut Buffer, offset: u32, length: u32) {
+        buffer.user_mut().call.add_result(offset, length);
+    }
+
+    fn send(&self, buffer: &mut Buffer, reply: Reply<'_>) -> Result {
+        reply::send_reply(self, buffer, reply)
+    }
+
+    fn release(&self, buffer: Option<Buffer>) {
+        let ctx = self.ep.context();
+        if let Some(buffer) = buffer {
+            ctx.recv_queue.put(buffer);
+        }
+        ctx.clear_finished(&self.ep);
+    }
+
+    fn backchannel_limits(&self) -> BackchannelLimits {
+        BackchannelLimits {
+            calls: self.backchannel,
+            bytes: self.agreement.backchannel_payload(),
+        }
+    }
+
+    fn call_back(&self, xid: u32, message: &XdrBuf) -> Result<(), SendError> {
+        backchannel::send_call(self, xid, message)
+    }
+
+    fn has_room(&self) -> bool {
+        !self.ep.context().sending.queue().has_waiters()
+    }
+
+    fn detach(&self) {
+        let ctx = self.ep.context();
+        if ctx.is_established() {
+            // An iWARP device that is asked for a graceful disconnect may lose posted WRs, which
+            // then never complete.
+            self.ep.set_qp_error();
+        } else {
+            // The Send Queue is empty. The iWARP CM must not see the queue pair of a connection in
+            // error that it has not seen established.
+            self.ep.disconnect();
+        }
+        // SUNRPC does not always close a transport through `ServerEp::close`.
+        ctx.sending.queue().close();
+    }
+}
