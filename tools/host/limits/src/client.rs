@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn client_queues_hold_what_may_be_posted() {
+    fn client_queues_have_room_for_all_wrs() {
         each(|device, limits| {
             let queues = limits.queues();
             let most = device.max_qp_wr.min(device.max_cqe);
@@ -131,7 +131,7 @@ mod tests {
 
     /// A device with short queues carries NFS all the same, and half as many Calls at the least.
     #[test]
-    fn pulled_replies_keep_no_device_from_use() {
+    fn pulled_replies_reduce_requests_by_half_at_most() {
         let mut given_up = 0;
         for device in crate::devices() {
             PULLED_REPLIES.set(false);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn regions_are_what_the_device_can_register() {
+    fn mr_size_is_within_the_device_limit() {
         each(|device, limits| {
             let pages = limits.sender().mr_pages;
             assert!(
@@ -200,7 +200,7 @@ mod tests {
 
     /// A Reply of the callback service is copied together behind its header.
     #[test]
-    fn a_backchannel_reply_fits_what_it_is_composed_in() {
+    fn backchannel_reply_fits_the_send_buffer() {
         let peer = PrivateData {
             remote_invalidation: false,
             send_size: MAX_SIZE,

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_as_many_as_a_client_may_wait_for() {
+    fn sq_share_serves_all_credits() {
         each(|_, _, limits| {
             let most = limits.credits + limits.backchannel + limits.exposed_slots;
             for entries in [1, most, 2 * most, 12_345, 1 << 20] {
@@ -84,7 +84,7 @@ mod tests {
 
     /// What is larger shrinks first, be it received or sent, down to a page.
     #[test]
-    fn messages_shrink_as_long_as_one_is_large() {
+    fn larger_messages_shrink_first() {
         const SIZES: [u32; 4] = [1 << 10, 4 << 10, 100 << 10, 256 << 10];
         let device = crate::devices().last().unwrap();
         for (receive, send) in SIZES.into_iter().flat_map(|r| SIZES.map(|s| (r, s))) {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_are_what_the_device_has() {
+    fn queues_are_within_device_limits() {
         each(|device, _, limits| {
             for (transfers, entries) in [(0, 0), (1, 3), (1_000, 3_000), (u32::MAX, u32::MAX)] {
                 for registers_to_read in [false, true] {
@@ -144,7 +144,7 @@ mod tests {
 
     /// A device with enough entries gets as many as are wanted, whoever adds some of them.
     #[test]
-    fn the_core_does_not_make_the_queue_deeper() {
+    fn rdma_core_does_not_deepen_the_queue() {
         each(|device, _, limits| {
             let depths = |registers_to_read| {
                 let device = DeviceAttrs {

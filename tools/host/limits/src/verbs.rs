@@ -17,7 +17,7 @@ mod tests {
 
     /// Whatever is thrown, a byte stays away for long, and others do not depend on the last.
     #[test]
-    fn a_key_does_not_come_back_soon() {
+    fn rkey_is_not_reused_soon() {
         for thrown in [|_| 0, |n: u32| n as u8, |n| (n * n * 7 + n / 3) as u8] {
             let mut rkeys = RkeySequence::having(77);
             let mut last = [None; 256];
@@ -31,7 +31,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_cannot_be_foreseen() {
+    fn rkey_is_not_predictable() {
         let mut rkeys = RkeySequence::having(0);
         for n in 0..10_000_u32 {
             rkeys.draw((n * 13) as u8);

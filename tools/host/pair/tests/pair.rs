@@ -52,7 +52,7 @@ const FAIR: Weather = Weather {
 };
 
 #[test]
-fn fair_weather() {
+fn no_faults() {
     let history = many(FAIR);
     assert_eq!(history.losses, 0);
     assert_eq!(history.refused, 0);
@@ -68,7 +68,7 @@ fn connections_are_lost() {
 }
 
 #[test]
-fn consumers_give_up() {
+fn rpcs_are_cancelled() {
     let history = many(Weather {
         cancel: 100,
         ..FAIR
@@ -77,7 +77,7 @@ fn consumers_give_up() {
 }
 
 #[test]
-fn server_is_impatient() {
+fn exposed_replies_expire() {
     let history = many(Weather {
         patience: 60,
         ..FAIR
@@ -86,7 +86,7 @@ fn server_is_impatient() {
 }
 
 #[test]
-fn foul_weather() {
+fn losses_cancellations_and_expiry() {
     many(Weather {
         loss: 500,
         cancel: 200,
@@ -97,7 +97,7 @@ fn foul_weather() {
 
 /// RFC 8167 Sections 2.3 and 4.3.1: Receives suffice without any traffic forward.
 #[test]
-fn r8167_2_3_1_reverse_only() {
+fn r8167_2_3_1_backchannel_only() {
     let history = many(Weather {
         rpcs: 0,
         calls: 400,
@@ -116,7 +116,7 @@ fn r8167_4_1_1_one_credit_each_way() {
 /// RFC 8167 Section 5.3: what cannot be taken is refused, the caller is told at once, and the
 /// connection is kept.
 #[test]
-fn r8167_5_3_3_odd_reverse_calls_are_refused() {
+fn r8167_5_3_3_illegal_backchannel_calls_are_refused() {
     let history = many(Weather { odd: 2, ..FAIR });
     assert!(history.backchannel > 0 && history.backchannel_refused > 0);
     assert_eq!(history.losses, 0);
@@ -124,7 +124,7 @@ fn r8167_5_3_3_odd_reverse_calls_are_refused() {
 
 /// RFC 8167 Section 5.4: what was not answered is sent again on the next connection.
 #[test]
-fn r8167_5_4_1_reverse_calls_outlive_connections() {
+fn r8167_5_4_1_backchannel_calls_outlive_connections() {
     let history = many(Weather {
         loss: 200,
         odd: 4,
@@ -165,7 +165,7 @@ fn hostile_client() {
 }
 
 #[test]
-fn everything_at_once() {
+fn all_faults() {
     many(Weather {
         loss: 700,
         cancel: 300,
@@ -178,7 +178,7 @@ fn everything_at_once() {
 }
 
 #[test]
-fn seeds_repeat() {
+fn same_seed_same_run() {
     let weather = Weather {
         loss: 500,
         cancel: 200,

@@ -40,7 +40,7 @@ fn bounds(message: u32, chunks: u32, segments: u32) -> Bounds {
 }
 
 #[test]
-fn assembly_is_bounded_exactly() {
+fn reassembly_limits_are_exact() {
     let item = |position, length| (position, segment(1, length, 0));
     let call = msg_with_reads(&[item(8, 10), item(8, 10), item(40, 5)], CALL, 8);
     let list = reads(&call);
@@ -64,7 +64,7 @@ fn assembly_is_bounded_exactly() {
 }
 
 #[test]
-fn an_item_beside_a_long_rest_is_put_together_with_it() {
+fn long_inline_part_makes_the_layout_whole() {
     let call = msg_with_reads(&[(8, segment(1, 10, 0))], CALL, 8);
     let plan = |inline, max_inline| {
         let bounds = Bounds {
@@ -83,7 +83,7 @@ fn an_item_beside_a_long_rest_is_put_together_with_it() {
 }
 
 #[test]
-fn assembly_wants_a_position_zero_chunk_of_a_long_call_only() {
+fn position_zero_chunk_in_long_calls_only() {
     let all = bounds(4096, 8, 8);
     let zero = msg_with_reads(&[(0, segment(1, 64, 0))], CALL, 8);
     assert_eq!(
@@ -105,7 +105,7 @@ fn assembly_wants_a_position_zero_chunk_of_a_long_call_only() {
 }
 
 #[test]
-fn assembly_by_position_up_to_the_last() {
+fn highest_position_is_refused() {
     // Nothing is at or after the highest Position there is, and looking for it ends.
     let call = msg_with_reads(&[(0xffff_fffc, segment(1, 4, 0))], CALL, 8);
     assert_eq!(
@@ -115,7 +115,7 @@ fn assembly_by_position_up_to_the_last() {
 }
 
 #[test]
-fn pages_and_segments_are_counted_exactly() {
+fn segment_counts_are_exact() {
     let limits = CallLimits {
         segment_pages: 2,
         ..limits()
@@ -145,7 +145,7 @@ fn pages_and_segments_are_counted_exactly() {
 }
 
 #[test]
-fn plan_uses_all_segments_and_elements_there_are() {
+fn plan_uses_all_segments_and_sges() {
     let pages = |data, segments, sges| {
         let limits = CallLimits {
             segments,
@@ -186,7 +186,7 @@ fn plan_uses_all_segments_and_elements_there_are() {
 }
 
 #[test]
-fn plan_has_room_for_what_is_copied() {
+fn copied_bytes_fit_the_send_buffer() {
     // A message may be longer than what its header, head and tail are copied to.
     let limits = CallLimits {
         send: 65_536,
@@ -208,7 +208,7 @@ fn plan_has_room_for_what_is_copied() {
 }
 
 #[test]
-fn plan_counts_the_header_of_a_long_call() {
+fn long_call_header_counts() {
     // 41 Read segments are 984 bytes: with 28 more they are just within 1024, with another chunk
     // they are not.
     let limits = CallLimits {
@@ -238,7 +238,7 @@ fn plan_counts_the_header_of_a_long_call() {
 }
 
 #[test]
-fn plan_of_the_impossible_is_too_big() {
+fn overflowing_lengths_are_too_big() {
     let mut shape = write_call(0);
     shape.call.head = u32::MAX;
     shape.call.data = u32::MAX;
@@ -251,7 +251,7 @@ fn plan_of_the_impossible_is_too_big() {
 }
 
 #[test]
-fn returned_holes_are_found_behind_empty_segments() {
+fn hole_behind_an_empty_segment_is_a_mismatch() {
     let own = [(1, 100), (2, 0), (3, 300)].map(|(n, length)| segment(n, length, 0));
     let offered = Offered {
         write: own,

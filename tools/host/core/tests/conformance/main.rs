@@ -9,7 +9,6 @@
 //! `edges`.
 
 mod edges;
-mod progress;
 mod r8166_2;
 mod r8166_3_2;
 mod r8166_3_4;
@@ -24,4 +23,5 @@ mod r8167;
 mod r8797;
 mod rr4;
 mod rulings;
+mod stall;
 mod support;

@@ -16,7 +16,7 @@ use rpcrdma_core::wire::RdmaError;
 use rpcrdma_core::wire::Segment;
 
 #[test]
-fn r8166_2_2_2_1_direction_is_msg_type() {
+fn r8166_2_2_2_1_msg_type_determines_direction() {
     let call = message(0, &[&[0, 0, 0], &rpc(CALL)]);
     let reply = message(0, &[&[0, 0, 0], &rpc(REPLY)]);
     assert!(matches!(from_client(&call, PLAIN), Ok(FromClient::Call(_))));
@@ -46,7 +46,7 @@ fn r8166_2_2_2_1_direction_is_msg_type() {
 }
 
 #[test]
-fn r8166_2_2_2_1_neither_call_nor_reply() {
+fn r8166_2_2_2_1_unknown_msg_type_is_refused() {
     for msg_type in [2, 3, 0x0100_0000, u32::MAX] {
         let bytes = message(0, &[&[0, 0, 0], &rpc(msg_type)]);
         assert_eq!(
@@ -67,7 +67,7 @@ fn r8166_2_2_2_1_neither_call_nor_reply() {
 }
 
 #[test]
-fn r8166_2_2_4_1_everything_is_big_endian_words() {
+fn r8166_2_2_4_1_headers_are_big_endian_words() {
     let bytes = [
         0x01, 0x02, 0x03, 0x04, 0, 0, 0, 1, 0x0a, 0x0b, 0x0c, 0x0d, 0, 0, 0, 0, // fixed
         0, 0, 0, 1, 0, 0, 0x01, 0x00, // a Read segment at Position 256
@@ -91,7 +91,7 @@ fn r8166_2_2_4_1_everything_is_big_endian_words() {
 }
 
 #[test]
-fn r8166_2_2_4_1_errors_and_done_are_words_too() {
+fn r8166_2_2_4_1_errors_and_done_are_big_endian_words() {
     let vers = words(&[7, 9, 1, 4, 1, 1, 2]);
     assert!(matches!(
         Header::decode(&vers).unwrap().body,
@@ -117,7 +117,7 @@ fn r8166_2_2_4_2_1_roundup() {
 }
 
 #[test]
-fn r8166_2_3_2_1_segments_carry_32_and_64_bits_unchanged() {
+fn r8166_2_3_2_1_segment_fields_are_unchanged() {
     for handle in [0, 1, 0x8000_0000, u32::MAX] {
         for length in [0, 1, 0x8000_0000, u32::MAX] {
             for offset in [0, 1, 1 << 32, u64::from(u32::MAX), u64::MAX] {

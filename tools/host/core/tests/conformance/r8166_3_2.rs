@@ -67,7 +67,7 @@ fn r8166_3_3_1_6_grant_is_bounded_by_request() {
 }
 
 #[test]
-fn r8166_3_3_1_6_window_survives_an_atomic() {
+fn r8166_3_3_1_6_window_is_restored_from_bits() {
     let mut window = Window::FRESH;
     for credits in [1, 7, 3, 32, 0, u32::MAX] {
         window.grant(credits, u32::MAX);
@@ -81,7 +81,7 @@ fn r8166_3_3_1_6_window_survives_an_atomic() {
 }
 
 #[test]
-fn r8166_3_3_1_7_grant_may_shrink_below_what_is_outstanding() {
+fn r8166_3_3_1_7_grant_may_shrink_below_outstanding_calls() {
     let mut window = Window::FRESH;
     window.grant(32, 32);
     assert!(window.grant(2, 32));
@@ -116,7 +116,7 @@ fn r8166_3_3_1_9_receives_for_every_reply() {
 }
 
 #[test]
-fn r8166_3_3_1_9_no_more_calls_than_receives_stand() {
+fn r8166_3_3_1_9_no_more_calls_than_posted_receives() {
     let mut window = Window::FRESH;
     window.grant(32, 32);
     // All that were asked for stand, or more.
@@ -158,7 +158,7 @@ fn r8166_3_3_2_1_thresholds_are_minima() {
 }
 
 #[test]
-fn r8166_3_3_2_1_threshold_includes_header_and_is_reached() {
+fn r8166_3_3_2_1_threshold_is_exact_and_includes_the_header() {
     let limits = limits();
     let call = plan(&small_call(4096 - 28, 100), &limits).unwrap().call;
     assert_eq!(call, CallPlan::Inline { pull_up: false });
@@ -177,7 +177,7 @@ fn r8166_3_3_3_3_one_call_before_the_first_reply() {
 }
 
 #[test]
-fn r8166_3_3_3_5_1024_unless_told_otherwise() {
+fn r8166_3_3_3_5_default_threshold_is_1024() {
     let own = PrivateData {
         remote_invalidation: true,
         send_size: 4096,
@@ -197,7 +197,7 @@ fn r8166_3_3_3_5_1024_unless_told_otherwise() {
 }
 
 #[test]
-fn r8166_3_3_2_1_plan_follows_each_direction() {
+fn r8166_3_3_2_1_each_direction_has_its_threshold() {
     let narrow = CallLimits {
         send: 1024,
         ..limits()

@@ -47,7 +47,7 @@ fn inline(offset: u32, length: u32) -> Part {
 }
 
 #[test]
-fn r8166_3_4_1_1_reduced_items_come_back_in_place() {
+fn r8166_3_4_1_1_reduced_item_is_reinserted() {
     // An item of 10 bytes was taken out after 16 of what is now 24 inline bytes.
     let item = segment(7, 10, 0x1000);
     let call = msg_with_reads(&[(16, item)], CALL, 6);
@@ -107,7 +107,7 @@ fn r8166_3_4_3_1_empty_segments_are_legal_everywhere() {
 }
 
 #[test]
-fn r8166_3_4_4_1_chunks_may_be_cut_anywhere() {
+fn r8166_3_4_4_1_segments_may_have_any_length() {
     let cut: Vec<_> = (1..=7)
         .map(|length| (8, segment(length, length, u64::from(length) * 3)))
         .collect();
@@ -127,7 +127,7 @@ fn r8166_3_4_4_1_chunks_may_be_cut_anywhere() {
 }
 
 #[test]
-fn r8166_3_4_4_2_unreasonable_chunks_are_refused_before_reading() {
+fn r8166_3_4_4_2_oversized_chunks_are_refused_before_reading() {
     for lengths in [
         &[1 << 20][..],
         &[u32::MAX],
@@ -161,7 +161,7 @@ fn r8166_3_4_4_2_unreasonable_chunks_are_refused_before_reading() {
 }
 
 #[test]
-fn r8166_3_4_4_1_1_count_stays_inline() {
+fn r8166_3_4_4_1_1_length_word_stays_inline() {
     // The head of a WRITE ends with the count of its opaque<>: Position is behind it, and all of
     // the head is inline.
     let shape = write_call(10_000);
@@ -181,7 +181,7 @@ fn r8166_3_4_4_1_1_count_stays_inline() {
 }
 
 #[test]
-fn r8166_3_4_4_2_1_present_word_stays_inline() {
+fn r8166_3_4_4_2_1_discriminator_stays_inline() {
     // No item of NFS is like this, but the rule is the same: what precedes Position is inline.
     let call = msg_with_reads(&[(12, segment(1, 4, 0))], CALL, 4);
     assert_eq!(
@@ -191,7 +191,7 @@ fn r8166_3_4_4_2_1_present_word_stays_inline() {
 }
 
 #[test]
-fn r8166_3_4_4_4_2_roundup_leaves_the_stream() {
+fn r8166_3_4_4_4_2_roundup_is_not_inline() {
     for data in 10_000..10_008 {
         let shape = write_call(data);
         let call = plan(&shape, &limits()).unwrap().call;
@@ -297,7 +297,7 @@ fn r8166_3_4_5_4_segments_of_a_chunk_in_list_order() {
 }
 
 #[test]
-fn r8166_3_4_5_4_chunks_that_overlap_or_leave_the_stream_are_refused() {
+fn r8166_3_4_5_4_overlapping_or_outside_chunks_are_refused() {
     for reads in [
         // Beyond the inline bytes, by a word, by much, by all there is.
         &[(28, segment(1, 4, 0))][..],
@@ -339,7 +339,7 @@ fn r8166_3_4_5_4_chunks_that_overlap_or_leave_the_stream_are_refused() {
 }
 
 #[test]
-fn r8166_3_4_5_2_2_roundup_may_travel() {
+fn r8166_3_4_5_2_2_roundup_may_be_sent() {
     // In a segment of its own, in an extended last one, or not at all: the Call is the same.
     for data in 1..=8 {
         let aligned = (data + 3) & !3;
@@ -489,7 +489,7 @@ fn r8166_3_4_6_2_3_returned_length_is_item_length() {
 }
 
 #[test]
-fn r8166_3_4_6_1_write_chunk_takes_the_largest_item() {
+fn r8166_3_4_6_1_write_chunk_has_room_for_the_largest_item() {
     let shape = CallShape {
         reply: XdrLens {
             head: 128,

@@ -49,7 +49,7 @@ fn r8166_3_5_2_1_small_items_stay_inline() {
 }
 
 #[test]
-fn r8166_3_5_2_1_too_few_elements_to_gather() {
+fn r8166_3_5_2_1_too_few_sges_to_gather() {
     // Fits the threshold, but not the scatter/gather elements of a Send, nor the buffer to copy to.
     let mut few = CallLimits {
         sges: 3,
@@ -93,7 +93,7 @@ fn r8166_3_5_3_1_long_if_reduction_does_not_suffice() {
 }
 
 #[test]
-fn r8166_3_5_3_2_long_message_is_a_header_alone() {
+fn r8166_3_5_3_2_long_message_is_a_header_only() {
     let reads = [(0, segment(1, 100, 0))];
     let bytes = nomsg_with_reads(&reads);
     assert!(call_at_server(&bytes).payload.is_none());
@@ -160,7 +160,7 @@ fn shape(length: u32) -> ReplyShape {
 }
 
 #[test]
-fn r8166_3_5_3_6_reduce_first_then_decide() {
+fn r8166_3_5_3_6_reduction_precedes_the_choice_of_form() {
     let call = call_with_both(8192, 8192);
     let chunks = call_at_server(&call).chunks;
     let results = [Payload {
@@ -264,7 +264,7 @@ fn planned(shape: &CallShape, segments: u32) -> Plan {
 }
 
 #[test]
-fn rr4_3_5_1_header_growth_is_that_of_what_is_written() {
+fn rr4_3_5_1_planned_header_growth_matches_the_encoder() {
     const INLINE: CallPlan = CallPlan::Inline { pull_up: false };
     for segments in 1..=32 {
         // As many segments of 32 pages.
@@ -304,7 +304,7 @@ fn rr4_3_5_1_header_growth_is_that_of_what_is_written() {
 }
 
 #[test]
-fn rr4_3_5_1_header_of_a_long_call_fits_or_it_is_too_big() {
+fn rr4_3_5_1_long_call_header_over_the_threshold_is_too_big() {
     for segments in 1..=32 {
         let mut shape = small_call((segments << 17) - 4095, 200);
         let most = header(segments, None, None);

@@ -180,7 +180,7 @@ fn r8166_4_1_2_4_lists_in_order() {
 }
 
 #[test]
-fn r8166_4_1_2_4_outline_finds_the_lists_again() {
+fn r8166_4_1_2_4_outline_restores_the_lists() {
     let body = [
         1, 0, 1, 2, 3, 4, 0, 1, 0, 1, 1, 5, 6, 7, 8, 0, 1, 1, 9, 10, 11, 12,
     ];
@@ -278,7 +278,7 @@ fn r8166_4_1_2_6_discriminators_are_zero_or_one() {
 }
 
 #[test]
-fn r8166_4_1_2_sizes_are_those_of_the_encoder() {
+fn r8166_4_1_2_sizes_match_the_encoder() {
     for reads in 0..5 {
         for writes in 0..4 {
             for per_chunk in 0..4 {

@@ -15,7 +15,7 @@ use rpcrdma_core::wire::RdmaError;
 use rpcrdma_core::wire::VERSION;
 
 #[test]
-fn r8166_4_1_all_headers_begin_alike() {
+fn r8166_4_1_all_headers_have_the_fixed_fields() {
     let mut bytes = [0; 64];
     HeaderWriter::plain(&mut bytes, XID, 9).unwrap();
     assert_eq!(bytes[..16], words(&[XID, 1, 9, 0]));
@@ -30,7 +30,7 @@ fn r8166_4_1_all_headers_begin_alike() {
 }
 
 #[test]
-fn r8166_4_2_1_four_words_in_their_places() {
+fn r8166_4_2_1_fixed_fields_are_decoded() {
     let bytes = words(&[7, 1, 9, 3]);
     let header = Header::decode(&bytes).unwrap();
     assert_eq!((header.xid, header.vers, header.credits), (7, 1, 9));

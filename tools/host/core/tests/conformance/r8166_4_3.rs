@@ -113,7 +113,7 @@ fn r8166_4_3_2_1_2_results_to_chunks_in_order_until_either_runs_out() {
 }
 
 #[test]
-fn r8166_4_3_2_2_1_chunk_without_a_result_goes_to_the_next() {
+fn r8166_4_3_2_2_1_next_result_takes_the_chunk_of_a_failed_one() {
     // A READ that failed has no result item: the good one after it takes the only chunk.
     let call = call(&[Some(8192)], None);
     assert_eq!(convey(&call, &[item(300, 4096)], 4396).1, [4096]);
@@ -140,7 +140,7 @@ fn r8166_4_3_2_3_3_result_of_an_empty_chunk_is_inline() {
 }
 
 #[test]
-fn r8166_4_3_2_3_4_forced_inline_may_make_the_reply_long() {
+fn r8166_4_3_2_3_4_unreduced_result_may_make_the_reply_long() {
     let call = call(&[None], Some(65_536));
     let (form, writes, reply) = convey(&call, &[item(100, 60_000)], 60_100);
     assert_eq!(form, Form::ReplyChunk);
@@ -193,7 +193,7 @@ fn r8166_4_3_3_1_header_growth_counts() {
 }
 
 #[test]
-fn r8166_4_3_3_2_small_reply_is_short_though_a_reply_chunk_was_offered() {
+fn r8166_4_3_3_2_small_reply_is_inline_despite_a_reply_chunk() {
     let call = call(&[], Some(65_536));
     assert_eq!(convey(&call, &[], 2000), (Form::Inline, vec![], Some(0)));
 }
@@ -263,7 +263,7 @@ fn r8166_4_3_3_4_short_reply_with_unused_reply_chunk() {
 }
 
 #[test]
-fn r8166_4_3_3_2_old_requesters_get_the_reply_chunk_used() {
+fn r8166_4_3_3_2_reply_chunk_is_used_for_old_requesters() {
     let form = |lists: &[u32], length| {
         let bytes = message(0, &[lists, &rpc(CALL)]);
         let shape = ReplyShape {
@@ -289,7 +289,7 @@ fn r8166_4_3_3_2_old_requesters_get_the_reply_chunk_used() {
 }
 
 #[test]
-fn r8166_4_3_2_2_what_the_service_took_back_is_no_result() {
+fn r8166_4_3_2_2_truncated_results_are_ignored() {
     let item = |offset, length| Payload { offset, length };
     let results = [item(100, 4096), item(4210, 4096), item(8400, 0)];
     for (length, count) in [(4196, 1), (4208, 1), (8306, 2), (8400, 3), (99, 0)] {
@@ -403,7 +403,7 @@ fn r8166_4_3_3_long_reply_needs_bytes_in_the_reply_chunk() {
 }
 
 #[test]
-fn r8166_4_5_3_2_too_small_chunks_are_found_before_writing() {
+fn r8166_4_5_3_2_too_small_chunks_are_refused_before_writing() {
     let bytes = call(&[], Some(512));
     let chunks = call_at_server(&bytes).chunks;
     assert_eq!(
@@ -430,7 +430,7 @@ fn r8166_4_5_3_2_too_small_chunks_are_found_before_writing() {
 }
 
 #[test]
-fn r8166_4_5_3_2_results_outside_the_reply_are_a_defect() {
+fn r8166_4_5_3_2_results_outside_the_reply_are_refused() {
     let bytes = call(&[Some(8192), Some(8192)], None);
     let chunks = call_at_server(&bytes).chunks;
     for results in [

@@ -27,7 +27,7 @@ fn accepted(credential: &[u32], verifier: &[u32], inline: usize, position: u32) 
 }
 
 #[test]
-fn r8166_8_2_2_1_no_chunk_is_taken_in_the_header_of_a_call() {
+fn r8166_8_2_2_1_no_chunk_in_the_header_of_a_call() {
     let (none, five) = ([0, 0], [1, 5, 1, 0x0200_0000]);
     for (credential, end) in [(&none[..], 40), (&five[..], 48)] {
         for position in (4..end + 12).step_by(4) {
@@ -103,7 +103,7 @@ fn long_call_may_lack(rpc: &[u8], positions: &[u32]) -> bool {
 }
 
 #[test]
-fn r8166_8_2_2_1_nothing_is_taken_out_of_the_header_of_a_long_call() {
+fn r8166_8_2_2_1_no_chunk_in_the_header_of_a_long_call() {
     let rpc = words(&[&[XID, CALL, 2, 100_003, 4, 1][..], &[0; 4], &[7; 9]].concat());
     assert!(long_call_may_lack(&rpc, &[]));
     assert!(long_call_may_lack(&rpc, &[40]));
@@ -118,7 +118,7 @@ fn r8166_8_2_2_1_nothing_is_taken_out_of_the_header_of_a_long_call() {
 }
 
 #[test]
-fn r8166_8_2_2_3_1_nothing_is_taken_out_of_what_is_protected() {
+fn r8166_8_2_2_3_1_responder_accepts_no_chunk_under_integrity() {
     let rpc = |credential: &[u32]| {
         words(&[&[XID, CALL, 2, 100_003, 4, 1], credential, &[0; 12]].concat())
     };

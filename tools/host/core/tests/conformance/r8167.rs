@@ -40,7 +40,7 @@ fn r8167_2_4_1_same_xid_in_both_directions() {
 }
 
 #[test]
-fn r8167_4_1_4_credits_belong_to_a_direction() {
+fn r8167_4_1_4_each_direction_has_its_credits() {
     let mut forward = Window::FRESH;
     let mut backchannel = Window::FRESH;
     forward.grant(128, 128);
@@ -70,7 +70,7 @@ fn r8167_4_3_1_1_receives_for_both_directions() {
 }
 
 #[test]
-fn r8167_5_3_2_reverse_messages_are_short() {
+fn r8167_5_3_2_backchannel_messages_are_inline() {
     let agreement = Agreement {
         send: 4096,
         receive: 1024,
@@ -80,7 +80,7 @@ fn r8167_5_3_2_reverse_messages_are_short() {
 }
 
 #[test]
-fn r8167_5_3_3_reverse_calls_with_chunks_are_refused() {
+fn r8167_5_3_3_backchannel_calls_with_chunks_are_refused() {
     let refused = Response::Answer(ErrorReply::chunk(XID));
     let a = [1, 64, 0, 0];
     for bytes in [
@@ -96,7 +96,7 @@ fn r8167_5_3_3_reverse_calls_with_chunks_are_refused() {
 }
 
 #[test]
-fn r8167_5_3_4_reverse_error_is_told_apart() {
+fn r8167_5_3_4_backchannel_error_is_classified() {
     let bytes = message(4, &[&[2]]);
     let Ok(FromClient::BackchannelError(refused)) = from_client(&bytes, PLAIN) else {
         panic!();
@@ -105,7 +105,7 @@ fn r8167_5_3_4_reverse_error_is_told_apart() {
 }
 
 #[test]
-fn r8167_5_3_reverse_replies_with_chunks_are_dropped() {
+fn r8167_5_3_backchannel_replies_with_chunks_are_dropped() {
     let a = [1, 64, 0, 0];
     for bytes in [
         message(0, &[&[0, 1, 1], &a, &[0, 0], &rpc(REPLY)]),

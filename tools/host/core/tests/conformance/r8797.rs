@@ -29,7 +29,7 @@ fn cm0_2_1_1_threshold_is_the_minimum() {
 }
 
 #[test]
-fn cm0_2_2_2_invalidation_needs_both() {
+fn cm0_2_2_2_invalidation_needs_both_ends() {
     for own in [false, true] {
         for peer in [false, true] {
             let agreement = Agreement::between(&data(own, 4096, 4096), &data(peer, 4096, 4096));
@@ -56,7 +56,7 @@ fn cm0_3_1_2_magic_is_big_endian() {
 }
 
 #[test]
-fn cm0_3_1_3_only_eight_bytes_have_meaning() {
+fn cm0_3_1_3_bytes_after_the_first_eight_are_ignored() {
     let mut longer = GOLDEN.to_vec();
     longer.extend([0xff; 100]);
     assert_eq!(PrivateData::find(&longer), Some(data(true, 4096, 4096)));
@@ -107,7 +107,7 @@ fn cm0_3_1_2_1_size_codes() {
 }
 
 #[test]
-fn cm0_3_2_1_other_versions_are_as_if_absent() {
+fn cm0_3_2_1_other_versions_are_ignored() {
     for version in [0, 2, 3, 255] {
         let mut bytes = GOLDEN;
         bytes[4] = version;
@@ -125,7 +125,7 @@ fn cm0_4_1_defaults_if_missing_or_malformed() {
 }
 
 #[test]
-fn r8797_4_2_area_too_small() {
+fn r8797_4_2_short_private_data_has_no_message() {
     for length in 0..8 {
         assert_eq!(PrivateData::find(&GOLDEN[..length]), None);
     }
@@ -143,7 +143,7 @@ fn r8797_4_4_version_one_is_eight_bytes() {
 }
 
 #[test]
-fn r8797_4_2_1_told_sizes_are_never_more_than_own() {
+fn r8797_4_2_1_sizes_are_rounded_down() {
     for size in (1024..300_000).step_by(37) {
         let told = PrivateData::find(&data(false, size, size).encode()).unwrap();
         assert!(told.send_size <= size);
@@ -185,7 +185,7 @@ fn r8797_5_2_2_no_identifier_no_message() {
 }
 
 #[test]
-fn r8797_5_2_3_identifier_too_near_the_end() {
+fn r8797_5_2_3_truncated_message_is_ignored() {
     for missing in 1..=4 {
         let mut bytes = vec![0; 20];
         bytes.extend(&GOLDEN[..8 - missing]);
@@ -194,7 +194,7 @@ fn r8797_5_2_3_identifier_too_near_the_end() {
 }
 
 #[test]
-fn r8797_6_1_another_block_after_the_first_is_invisible() {
+fn r8797_6_1_another_block_is_ignored() {
     let mut bytes = GOLDEN.to_vec();
     bytes.extend([0x12, 0x34, 0x56, 0x78, 1, 0, 0, 0]);
     assert_eq!(PrivateData::find(&bytes), Some(data(true, 4096, 4096)));
@@ -255,7 +255,7 @@ fn r8797_4_1_2_empty_chunks_have_no_handle() {
 }
 
 #[test]
-fn ri3_4_3_1_policy_is_the_largest_written_region() {
+fn ri3_4_3_1_largest_written_segment_is_chosen() {
     // What the requester is about to touch goes first.
     assert_eq!(choose(&[(1, 9000)], &[(2, 100)], &[]), Some(2));
     assert_eq!(choose(&[], &[(2, 100), (3, 200)], &[]), Some(3));
@@ -265,7 +265,7 @@ fn ri3_4_3_1_policy_is_the_largest_written_region() {
 }
 
 #[test]
-fn ri3_4_3_1_standing_pad_regions_are_spared() {
+fn ri3_4_3_1_pad_segments_are_not_chosen() {
     // Some requesters end each Write chunk with a segment of four bytes or less that belongs to a
     // standing registration.
     assert_eq!(choose(&[], &[(2, 4093), (9, 4)], &[]), Some(2));

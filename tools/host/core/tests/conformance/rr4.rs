@@ -126,7 +126,7 @@ fn rr4_4_1_1_reply_as_a_read_chunk_of_several_segments() {
 }
 
 #[test]
-fn rr4_4_1_2_what_is_exposed_is_announced_by_nomsg() {
+fn rr4_4_1_2_exposed_reply_is_rdma_nomsg() {
     // In RDMA_MSG a Read list makes no sense, whatever was agreed on.
     let mut lists = vec![1, 0];
     lists.extend(hloo(9, 64, 0));
@@ -163,7 +163,7 @@ fn rr4_4_1_3_results_still_go_to_write_chunks() {
 }
 
 #[test]
-fn rr4_4_1_1_1_exposed_if_it_exceeds_what_was_provided() {
+fn rr4_4_1_1_1_exposed_if_it_fits_no_other_form() {
     let nothing = call(&[&[0, 0, 0]]);
     let form =
         |bytes: &[u8], length| with_plan(bytes, &[], length, 4, |reply| reply.unwrap().form());
@@ -189,7 +189,7 @@ fn rr4_4_1_1_1_exposed_if_it_exceeds_what_was_provided() {
 }
 
 #[test]
-fn rr4_4_1_1_2_without_support_a_transport_error() {
+fn rr4_4_1_1_2_err_chunk_without_support() {
     let bytes = call(&[&[0, 0, 0]]);
     with_plan(&bytes, &[], 65_536, 0, |reply| {
         assert_eq!(reply.unwrap_err(), CannotReply::NoRoom);
@@ -197,7 +197,7 @@ fn rr4_4_1_1_2_without_support_a_transport_error() {
 }
 
 #[test]
-fn rr4_4_1_2_1_requester_recognises_what_is_exposed() {
+fn rr4_4_1_2_1_requester_accepts_position_zero_only() {
     let bytes = exposing(&[(0, 60_000), (0, 0), (0, 5_536)]);
     assert_eq!(
         taken(&bytes),
@@ -244,7 +244,7 @@ fn rr4_4_1_3_4_stray_notifications_are_dropped() {
 }
 
 #[test]
-fn rr4_4_1_3_6_released_after_a_while_without_notification() {
+fn rr4_4_1_3_6_released_at_the_deadline_without_notification() {
     let mut places = ExposedSlots::new(vec![ExposedSlot::Free; 2]);
     for (xid, deadline) in [(1, 10), (2, 20)] {
         let place = places.expose(xid).unwrap();
@@ -271,7 +271,7 @@ fn rr4_4_1_3_6_released_after_a_while_without_notification() {
 }
 
 #[test]
-fn rr4_4_1_3_6_a_release_that_does_not_end_is_noticed() {
+fn rr4_4_1_3_6_overdue_release_is_detected() {
     for late in [None, Some(13), Some(40)] {
         for early in [false, true] {
             let mut places = ExposedSlots::new(vec![ExposedSlot::Free; 2]);
@@ -299,7 +299,7 @@ fn rr4_4_1_3_6_a_release_that_does_not_end_is_noticed() {
 }
 
 #[test]
-fn rr4_5_2_3_1_as_many_notifications_as_places() {
+fn rr4_5_2_3_1_one_notification_per_slot() {
     let mut places = ExposedSlots::new(vec![ExposedSlot::Free; 2]);
     assert_eq!(places.expose(1), Ok(0));
     assert_eq!(places.expose(1), Err(NotExposed::SameXid));
@@ -322,7 +322,7 @@ fn rr4_5_2_3_1_as_many_notifications_as_places() {
 }
 
 #[test]
-fn rr4_5_3_1_1_reply_chunks_only_for_what_is_usually_long() {
+fn rr4_5_3_1_1_reply_chunk_only_if_replies_are_usually_long() {
     let narrow = limits();
     let pulled = CallLimits {
         pulled_replies: true,
@@ -346,7 +346,7 @@ fn rr4_5_3_1_1_reply_chunks_only_for_what_is_usually_long() {
 }
 
 #[test]
-fn rr4_5_2_2_1_what_was_refused_gets_a_chunk() {
+fn rr4_5_2_2_1_reply_chunk_after_a_refusal() {
     let mut history = ReplyHistory::default();
     for long in [false, true, true, true, false] {
         let refused = history.after_refusal();
@@ -360,7 +360,7 @@ fn rr4_5_2_2_1_what_was_refused_gets_a_chunk() {
 }
 
 #[test]
-fn rr4_5_2_2_1_long_replies_become_a_habit() {
+fn rr4_5_2_2_1_history_predicts_long_replies() {
     let after = |replies: &[bool]| {
         let history = ReplyHistory::default();
         replies
@@ -405,7 +405,7 @@ fn rr4_x_1_both_read_depths_are_needed() {
 }
 
 #[test]
-fn rr4_6_1_the_offer_is_invisible_to_others() {
+fn rr4_6_1_offer_is_ignored_by_other_implementations() {
     let own = PrivateData {
         remote_invalidation: true,
         send_size: 4096,
@@ -422,7 +422,7 @@ fn rr4_6_1_the_offer_is_invisible_to_others() {
 }
 
 #[test]
-fn rr4_6_2_an_offer_is_found_anywhere_and_nothing_else_is_one() {
+fn rr4_6_2_offer_is_found_at_any_offset() {
     let block = [0xd3, 0x97, 0x1e, 0xa4, 1, 1, 0, 0];
     for before in 0..9 {
         let mut bytes = vec![0xd3; before];

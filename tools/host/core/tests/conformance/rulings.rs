@@ -42,7 +42,7 @@ fn x1_pulled_replies_only_if_negotiated() {
 }
 
 #[test]
-fn x2_floor_is_for_calls_and_replies() {
+fn x2_minimum_length_is_for_calls_and_replies() {
     // RDMA_ERROR and RDMA_DONE are shorter than 28 bytes by their definition.
     for length in 16..28 {
         let error = &message(4, &[&[2, 0, 0]])[..length];
@@ -60,7 +60,7 @@ fn x2_floor_is_for_calls_and_replies() {
 }
 
 #[test]
-fn x3_xids_must_agree_if_both_are_at_hand() {
+fn x3_header_and_rpc_xids_must_agree() {
     let call = message(0, &[&[0, 0, 0], &[XID ^ 1, CALL, 2]]);
     assert_eq!(
         from_client(&call, PLAIN).unwrap_err(),
@@ -71,7 +71,7 @@ fn x3_xids_must_agree_if_both_are_at_hand() {
 }
 
 #[test]
-fn x4_error_at_the_server_is_for_reverse_calls() {
+fn x4_error_at_the_server_is_for_backchannel_calls() {
     assert!(matches!(
         from_client(&message(4, &[&[2]]), PLAIN),
         Ok(FromClient::BackchannelError(refused)) if refused.xid == XID

@@ -67,12 +67,12 @@ proptest! {
     }
 
     #[test]
-    fn assembled_pieces_tile_exactly(call in call_with_reads()) {
+    fn parts_tile_the_call(call in call_with_reads()) {
         oracle::assembly(&call.bytes());
     }
 
     #[test]
-    fn reduced_calls_come_back_whole(call in reduced_call()) {
+    fn reduced_calls_are_reassembled(call in reduced_call()) {
         prop_assert!(call.assembles(), "a legal Call was refused");
         oracle::assembly(&call.message.bytes());
     }
@@ -124,7 +124,7 @@ proptest! {
     }
 
     #[test]
-    fn no_more_is_believed_than_was_offered(
+    fn replies_cannot_return_more_than_offered(
         reply in returned_reply(),
         write in offered_lengths(),
         chunk in offered_lengths(),
@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn habits_follow_what_comes(long in proptest::collection::vec(any::<bool>(), 0..60)) {
+    fn history_follows_recent_replies(long in proptest::collection::vec(any::<bool>(), 0..60)) {
         oracle::history(&long);
     }
 
@@ -148,13 +148,13 @@ proptest! {
     }
 
     #[test]
-    fn unlikely_plans_never_panic(shape in wild_call_shape(), limits in wild_limits()) {
+    fn arbitrary_plans_never_panic(shape in wild_call_shape(), limits in wild_limits()) {
         let shape: CallShape = shape;
         let _ = rpcrdma_core::engine::requester::call::plan(&shape, &limits);
     }
 
     #[test]
-    fn replies_are_placed_where_the_consumer_looks(
+    fn placed_replies_are_the_sent_stream(
         payload in 0u16..600,
         by_write in 0u16..600,
         head in 0u32..300,
@@ -166,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn private_data_survives_company(
+    fn private_data_is_found_among_other_bytes(
         before in proptest::collection::vec(any::<u8>(), 0..20),
         data in private_data(),
         after in proptest::collection::vec(any::<u8>(), 0..20),

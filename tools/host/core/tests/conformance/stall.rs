@@ -23,13 +23,13 @@ fn looks(progress: &mut StallState, completed: u32) -> Vec<u64> {
 }
 
 #[test]
-fn halts_after_as_long_as_was_said() {
+fn stalled_after_the_timeout() {
     let mut progress = StallState::new(7, 1000, TIMEOUT);
     assert_eq!(looks(&mut progress, 7), [1030, 1060, 1090]);
 }
 
 #[test]
-fn anything_that_completes_starts_the_time_again() {
+fn completion_restarts_the_timeout() {
     let mut progress = StallState::new(7, 1000, TIMEOUT);
     assert_eq!(progress.poll(7, true, 1030, TIMEOUT), Found::Busy(1060));
     assert_eq!(progress.poll(7, true, 1060, TIMEOUT), Found::Busy(1090));
@@ -38,19 +38,19 @@ fn anything_that_completes_starts_the_time_again() {
 }
 
 #[test]
-fn the_count_may_wrap_around() {
+fn completion_count_may_wrap() {
     let mut progress = StallState::new(u32::MAX, 1000, TIMEOUT);
     assert_eq!(progress.poll(0, true, 1030, TIMEOUT), Found::Busy(1060));
 }
 
 #[test]
-fn nothing_under_way_is_no_halt() {
+fn idle_queue_is_not_stalled() {
     let mut progress = StallState::new(7, 1000, TIMEOUT);
     assert_eq!(progress.poll(7, false, 5000, TIMEOUT), Found::Idle);
 }
 
 #[test]
-fn looks_that_come_early_do_not_count() {
+fn early_polls_do_not_count() {
     let mut progress = StallState::new(7, 1000, TIMEOUT);
     for now in 1000..1030 {
         assert_eq!(progress.poll(7, true, now, TIMEOUT), Found::Busy(1030));
@@ -59,14 +59,14 @@ fn looks_that_come_early_do_not_count() {
 }
 
 #[test]
-fn a_clock_that_jumps_is_no_halt() {
+fn clock_jump_is_not_a_stall() {
     let mut progress = StallState::new(7, 1000, TIMEOUT);
     assert_eq!(progress.poll(7, true, 90_000, TIMEOUT), Found::Busy(90_030));
     assert_eq!(progress.poll(8, true, 90_030, TIMEOUT), Found::Busy(90_060));
 }
 
 #[test]
-fn the_shortest_patience_still_takes_several_looks() {
+fn zero_timeout_takes_three_polls() {
     let mut progress = StallState::new(7, 1000, 0);
     assert_eq!(progress.poll(7, true, 1001, 0), Found::Busy(1002));
     assert_eq!(progress.poll(7, true, 1002, 0), Found::Busy(1003));
