@@ -63,8 +63,8 @@ fn defining(modules: &BTreeMap<CratePath, Module>, path: &[String]) -> Option<Cr
     None
 }
 
-/// Finds calls of methods that a file adds to a type of another file. A call does not show the type,
-/// so only methods whose name is unique are considered.
+/// Finds calls of methods that a file adds to a type of another file. A call does not show the
+/// type, so only methods whose name is unique are considered.
 fn hidden(modules: &BTreeMap<CratePath, Module>) -> Vec<Import> {
     let mut by_name: BTreeMap<&str, Vec<(&CratePath, &str)>> = BTreeMap::new();
     for (at, module) in modules {
