@@ -16,8 +16,8 @@ use super::{
 use crate::{
     sunrpc::svc::XprtTimer,
     verbs::{
-        NotPosted,
         Permit,
+        PostError,
         ReserveError,
         SendCtxt, //
     }, //
@@ -42,10 +42,10 @@ pub(super) type PostResult<T = SendCtxt> = Result<(), (Option<T>, NotServed)>;
 
 /// A failed post: the connection is lost.
 #[inline]
-pub(super) fn lost<T>(not_posted: NotPosted<T>) -> (Option<T>, NotServed) {
+pub(super) fn lost<T>(not_posted: PostError<T>) -> (Option<T>, NotServed) {
     match not_posted {
-        NotPosted::Refused(unposted) => (Some(unposted), NotServed::Lost),
-        NotPosted::Stranded => (None, NotServed::Lost),
+        PostError::NotPosted(unposted) => (Some(unposted), NotServed::Lost),
+        PostError::PartlyPosted => (None, NotServed::Lost),
     }
 }
 
@@ -97,11 +97,11 @@ pub(super) fn post_exposing(
             }
             Ok(())
         }
-        Err(NotPosted::Refused(ctxt)) => {
+        Err(PostError::NotPosted(ctxt)) => {
             exposed.hold_unsent(slot, ctxt);
             Err((None, NotServed::Lost))
         }
-        Err(NotPosted::Stranded) => Err((None, NotServed::Lost)),
+        Err(PostError::PartlyPosted) => Err((None, NotServed::Lost)),
     }
 }
 

@@ -74,8 +74,8 @@ pub(crate) use endpoint::recv_ctxt::{
     RecvStatus, //
 };
 pub(crate) use endpoint::send_queue::{
-    NotPosted,
     Permit,
+    PostError,
     ReserveError,
     SendQueue, //
 };

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a device leaves of a chain of work requests that it refuses.
+//! The part of a chain of work requests that a failed post left unposted.
 //!
-//! A chain is in one of three hands afterwards. What the device has taken comes back by its
-//! completions. What it has not taken is at once that of whoever posted it. Of a chain of which it
-//! names no part nothing is known: siw has taken all of one, if it then finds no processor to send
-//! it with.
+//! C: svc_rdma_sendto.c, svc_rdma_post_send_err()
+//!
+//! If `ib_post_send()` fails, the work requests before `bad_wr` were posted and will complete;
+//! `bad_wr` and those behind it were not posted. If the driver leaves `bad_wr` null, the caller
+//! cannot tell: siw leaves it null after it has posted the whole chain and found no CPU to send it.
 
 use core::ptr;
 
-/// What of a refused chain is still that of whoever posted it.
+/// The part of a chain of work requests that a failed post left unposted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::verbs) enum BadWr {
-    /// All of it.
+    /// The whole chain.
     First,
-    /// The last work request, but not the first.
+    /// The last work request at least, but not the first.
     Last,
-    /// Perhaps none. It stays in place, until it completes or for good: its connection has to be
-    /// ended.
+    /// Unknown. The chain must stay in place until it completes, which may never happen, and the
+    /// caller must end the connection.
     Unknown,
 }
 
 impl BadWr {
-    /// Of the chain that starts with `first`, if the device says that `bad` is the first that it
-    /// has not taken.
+    /// For the chain that starts with `first`, of which the device reports `bad` as the first work
+    /// request that was not posted.
     pub(in crate::verbs) fn of<T>(first: *const T, bad: *const T) -> Self {
         if bad.is_null() {
             Self::Unknown

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A responder's Send Queue as a ledger: entries are reserved before a post and return with the
-//! completion that frees them.
+//! Accounting of a Send Queue's entries: reserved before a post, released by the completion.
 //!
-//! Many threads post on one queue. Whoever finds it full takes a ticket and waits in line, so that
-//! a chain that needs many entries is not starved by those that need few. A [`Permit`] is the only
-//! way to post, and it cannot be lost: dropped, it returns its entries; posted, the completion
-//! does. When the connection ends, so does every wait. No wait is for ever: how often a Send is
-//! tried again for want of a Receive is the peer's choice, and as long as it posts none nothing
-//! completes.
+//! C: svc_rdma_sendto.c, svc_rdma_sq_wait(), svc_rdma_wake_send_waiters()
+//!
+//! Many threads of a server post on one queue. A thread that finds too few free entries takes a
+//! ticket and waits until its ticket is served, so that short chains do not starve a long one. The
+//! only way to post is a [`Permit`]: a permit that is dropped releases its entries, and the entries
+//! of one that was posted are released by the completion. The end of the connection ends all waits.
+//! Each wait has a timeout, because the peer decides how often a Send is repeated after an RNR NAK:
+//! a peer that posts no Receives could stop all completions.
 
 use core::mem;
 
@@ -39,55 +40,56 @@ use super::{
     ops::EndpointOps, //
 };
 
-/// Why entries cannot be had.
+/// The reason why entries were not reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReserveError {
-    /// The queue could not hold the chain even if it were empty.
+    /// The chain needs more entries than the queue has.
     TooLong,
     /// The connection has ended.
     Closed,
-    /// There was none for as long as anybody waits: the connection has to be ended.
+    /// The wait timed out. The caller must end the connection.
     Stalled,
 }
 
-/// Milliseconds that a service thread waits. Other connections need the thread, too.
+/// The timeout of a wait. An nfsd thread that waits here serves no other connection.
 const WAIT_TIMEOUT_MS: u32 = 30_000;
 
-/// The free entries of a Send Queue, and who waits for them.
+/// The free entries of a Send Queue, and the threads that wait for some.
 #[pin_data]
 pub(crate) struct SendQueue {
     depth: Atomic<u32>,
-    /// Free entries; for an instant too few, while a failed reservation is taken back.
+    /// The number of free entries. Temporarily too low while [`SendQueue::take`] reverts a failed
+    /// reservation.
     free: Atomic<i32>,
-    /// Chains that have completed, ever. Changed by the send queue's worker.
+    /// The number of completed chains, which wraps. Written by the worker of the send CQ.
     completed: Atomic<u32>,
     closed: Atomic<bool>,
-    /// How many stand in line.
-    waiting: Atomic<u32>,
+    /// The number of threads that have a ticket.
+    waiters: Atomic<u32>,
     #[pin]
-    line: SpinLock<Line>,
-    /// Somebody else's turn has come.
+    tickets: SpinLock<Tickets>,
+    /// Signalled when another ticket is served.
     #[pin]
-    turn: CondVar,
-    /// Entries have become free, for whose turn it is.
+    ticket_served: CondVar,
+    /// Signalled when entries are released, for the thread whose ticket is served.
     #[pin]
     entries_freed: CondVar,
 }
 
-struct Line {
-    next_ticket: u32,
-    serving: u32,
+struct Tickets {
+    next: u32,
+    served: u32,
 }
 
-/// Why a message or a pull is not under way.
-pub(crate) enum NotPosted<T> {
+/// The outcome of a failed post of a chain that belongs to a `T`.
+pub(crate) enum PostError<T> {
     /// Nothing was posted.
-    Refused(T),
-    /// A part was posted: it comes back when the connection has been drained, or by its completion.
-    Stranded,
+    NotPosted(T),
+    /// A part was posted. The `T` comes back with its completion, or after the drain.
+    PartlyPosted,
 }
 
-/// The right to post a chain of that many work requests.
+/// A reservation of Send Queue entries: the right to post a chain of so many work requests.
 #[must_use]
 pub(crate) struct Permit<'a> {
     queue: &'a SendQueue,
@@ -96,24 +98,25 @@ pub(crate) struct Permit<'a> {
 }
 
 impl Permit<'_> {
-    /// Whether the reservation had to wait for others to complete.
+    /// Returns whether the reservation had to wait.
     #[inline]
     pub(crate) fn waited(&self) -> bool {
         self.waited
     }
 
-    /// How many entries it is for.
+    /// The number of entries.
     #[inline]
     pub(in crate::verbs) fn entries(&self) -> u32 {
         self.entries
     }
 
-    /// Posts a chain of as many work requests at most. Its completion returns the entries.
+    /// Posts a chain of at most that many work requests. The handler of its completion calls
+    /// [`SendQueue::complete`].
     ///
     /// # Errors
     ///
-    /// The device's, and what it has not taken. If a part was posted, nobody knows which part is
-    /// still under way before the queues are drained, and the entries are spent.
+    /// The device's error, with the part of the chain that was not posted. Unless that is the whole
+    /// chain, the entries stay reserved: some work requests complete only when the QP is drained.
     ///
     /// # Safety
     ///
@@ -140,31 +143,30 @@ impl Drop for Permit<'_> {
 }
 
 impl SendQueue {
-    /// A queue without entries: nobody can post before [`Self::open`].
+    /// Creates a queue without entries, for which nothing can be reserved before [`Self::open`].
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             depth: Atomic::new(0),
             free: Atomic::new(0),
             completed: Atomic::new(0),
             closed: Atomic::new(false),
-            waiting: Atomic::new(0),
-            line <- new_spinlock!(Line { next_ticket: 0, serving: 0 }, "SendQueue::line"),
-            turn <- new_condvar!("SendQueue::turn"),
+            waiters: Atomic::new(0),
+            tickets <- new_spinlock!(Tickets { next: 0, served: 0 }, "SendQueue::tickets"),
+            ticket_served <- new_condvar!("SendQueue::ticket_served"),
             entries_freed <- new_condvar!("SendQueue::entries_freed"),
         })
     }
 
-    /// Sets the number of entries, once, before the first reservation.
+    /// Sets the number of entries. Called once, before the first reservation.
     pub(crate) fn open(&self, depth: u32) {
-        // Devices have fewer than 2^31 entries; should one say otherwise, this many will do.
         let entries = i32::try_from(depth).unwrap_or(i32::MAX);
         self.free.store(entries, Relaxed);
         self.depth.store(entries.unsigned_abs(), Relaxed);
     }
 
-    /// Reserves `entries`; waits for them if need be, and calls `full` before it does.
+    /// Reserves `entries`. If they are not free, calls `on_full` and waits for them.
     ///
-    /// Sleeps: not for completion handlers.
+    /// May sleep, so completion handlers must not call this.
     ///
     /// # Errors
     ///
@@ -173,25 +175,25 @@ impl SendQueue {
     pub(crate) fn reserve(
         &self,
         entries: u32,
-        full: impl FnOnce(),
+        on_full: impl FnOnce(),
     ) -> Result<Permit<'_>, ReserveError> {
         if entries > self.depth.load(Relaxed) {
             return Err(ReserveError::TooLong);
         }
-        // Whoever stands in line goes first.
-        if self.waiting.load(Relaxed) == 0 && self.take(entries) {
+        // Threads that wait already go first.
+        if self.waiters.load(Relaxed) == 0 && self.take(entries) {
             return Ok(Permit {
                 queue: self,
                 entries,
                 waited: false,
             });
         }
-        full();
+        on_full();
         self.wait(entries)
     }
 
-    /// Reserves `entries` if they are free now. Does not stand in line: not for a queue where
-    /// others do.
+    /// Reserves `entries` if they are free. Overtakes threads that wait, so it is for queues
+    /// without waiters.
     #[inline]
     pub(in crate::verbs) fn try_reserve(&self, entries: u32) -> Option<Permit<'_>> {
         self.take(entries).then_some(Permit {
@@ -201,13 +203,13 @@ impl SendQueue {
         })
     }
 
-    /// How many entries there are in all.
+    /// The number of entries, free or not.
     #[inline]
     pub(crate) fn depth(&self) -> u32 {
         self.depth.load(Relaxed)
     }
 
-    /// Takes `entries` if they are there.
+    /// Takes `entries` if they are free.
     #[inline]
     fn take(&self, entries: u32) -> bool {
         let Ok(entries) = i32::try_from(entries) else {
@@ -220,14 +222,15 @@ impl SendQueue {
         false
     }
 
-    /// Undoes a failed reservation. Somebody in line may have seen too few in the meantime.
+    /// Reverts a failed reservation, and wakes a waiter that may have seen too few entries because
+    /// of it.
     #[cold]
     fn undo_take(&self, entries: i32) {
         self.free.fetch_add(entries, Full);
         self.wake();
     }
 
-    /// Returns the entries of a chain that has completed. For the send queue's worker.
+    /// Releases the entries of a completed chain. Called in the worker of the send CQ.
     #[inline]
     pub(in crate::verbs) fn complete(&self, entries: u32) {
         let completed = self.completed.load(Relaxed).wrapping_add(1);
@@ -235,38 +238,39 @@ impl SendQueue {
         self.release(entries);
     }
 
-    /// Returns the entries of a chain that has completed, or was not posted.
+    /// Releases entries.
     #[inline]
     fn release(&self, entries: u32) {
-        // NO-OVERFLOW: What was taken is at most `i32::MAX`.
+        // NO-OVERFLOW: At most `i32::MAX` entries were taken.
         self.free.fetch_add(entries as i32, Full);
-        // Pairs with the increment in `wait`: either that thread sees the entries, or we see it.
-        if self.waiting.load(Relaxed) != 0 {
+        // Full barriers here and at the increment in `wait`: either that thread sees the entries,
+        // or this one sees the waiter.
+        if self.waiters.load(Relaxed) != 0 {
             self.wake();
         }
     }
 
     #[cold]
     fn wake(&self) {
-        // Under the lock, so that no thread is between looking and sleeping.
-        let _line = self.line.lock();
+        // A waiter holds the lock from its check to its sleep, so it does not miss the signal.
+        let _tickets = self.tickets.lock();
         self.entries_freed.notify_all();
     }
 
     #[cold]
     fn wait(&self, entries: u32) -> Result<Permit<'_>, ReserveError> {
-        let mut line = self.line.lock();
-        let ticket = line.next_ticket;
-        line.next_ticket = ticket.wrapping_add(1);
-        self.waiting.fetch_add(1, Full);
-        let mut left = msecs_to_jiffies(WAIT_TIMEOUT_MS);
+        let mut tickets = self.tickets.lock();
+        let ticket = tickets.next;
+        tickets.next = ticket.wrapping_add(1);
+        self.waiters.fetch_add(1, Full);
+        let mut timeout = msecs_to_jiffies(WAIT_TIMEOUT_MS);
         let outcome = loop {
             if self.closed.load(Relaxed) {
                 break Err(ReserveError::Closed);
             }
-            let event = if line.serving != ticket {
-                &self.turn
-            } else if self.take_in_line(entries) {
+            let event = if tickets.served != ticket {
+                &self.ticket_served
+            } else if self.take_locked(entries) {
                 break Ok(Permit {
                     queue: self,
                     entries,
@@ -275,28 +279,28 @@ impl SendQueue {
             } else {
                 &self.entries_freed
             };
-            if left == 0 {
+            if timeout == 0 {
                 self.closed.store(true, Relaxed);
                 self.entries_freed.notify_all();
                 break Err(ReserveError::Stalled);
             }
-            left = match event.wait_interruptible_timeout(&mut line, left) {
+            timeout = match event.wait_interruptible_timeout(&mut tickets, timeout) {
                 CondVarTimeoutResult::Woken { jiffies } => jiffies,
-                // Service threads are not sent signals.
+                // nfsd threads get no signals while they serve a request.
                 CondVarTimeoutResult::Timeout | CondVarTimeoutResult::Signal { .. } => 0,
             };
         };
-        self.waiting.fetch_sub(1, Full);
-        // When it is closed everybody leaves, in any order, and nobody looks at tickets any more.
-        line.serving = ticket.wrapping_add(1);
-        self.turn.notify_all();
+        self.waiters.fetch_sub(1, Full);
+        // After the queue was closed the waiters leave in any order, and tickets do not matter.
+        tickets.served = ticket.wrapping_add(1);
+        self.ticket_served.notify_all();
         outcome
     }
 
-    /// [`Self::take`] for whose turn it is, with the line locked.
+    /// [`Self::take`] for the thread whose ticket is served, which holds the lock of the tickets.
     ///
-    /// Entries that return from now on are announced only after that lock is let go.
-    fn take_in_line(&self, entries: u32) -> bool {
+    /// A release after this check is not missed: [`Self::wake`] waits for the same lock.
+    fn take_locked(&self, entries: u32) -> bool {
         let Ok(entries) = i32::try_from(entries) else {
             return false;
         };
@@ -310,34 +314,34 @@ impl SendQueue {
         false
     }
 
-    /// Ends all waits, now and in future. Not for interrupts.
+    /// Ends all waits, and makes later ones fail. Must not be called in interrupt context.
     pub(crate) fn close(&self) {
         self.closed.store(true, Relaxed);
-        let _line = self.line.lock();
-        self.turn.notify_all();
+        let _tickets = self.tickets.lock();
+        self.ticket_served.notify_all();
         self.entries_freed.notify_all();
     }
 
-    /// How many chains have completed, ever; it wraps around.
+    /// The number of completed chains, which wraps.
     pub(crate) fn completed(&self) -> u32 {
         self.completed.load(Relaxed)
     }
 
-    /// Whether any entries are reserved.
+    /// Returns whether any entries are reserved.
     pub(crate) fn is_used(&self) -> bool {
         let (free, depth) = self.state();
         free < depth
     }
 
-    /// Free entries and all entries, for traces.
+    /// The number of free entries and of all entries, for trace events.
     pub(crate) fn state(&self) -> (i32, i32) {
-        // CAST: At most `i32::MAX`, as `open` sees to.
+        // CAST: `open` limits the depth to `i32::MAX`.
         (self.free.load(Relaxed), self.depth.load(Relaxed) as i32)
     }
 
-    /// Whether somebody waits: then no more work should be taken on.
+    /// Returns whether a thread waits for entries. The server then accepts no more Calls.
     #[inline]
     pub(crate) fn has_waiters(&self) -> bool {
-        self.waiting.load(Relaxed) != 0
+        self.waiters.load(Relaxed) != 0
     }
 }

@@ -53,7 +53,7 @@ use crate::{
         rw::{
             rw_chain::RwChain,
             rw_ctxt::{
-                Armed,
+                DoneArg,
                 Remote,
                 RwCtxt, //
             }, //
@@ -242,13 +242,13 @@ impl<P: Send + 'static> ReplyReads<P> {
         mut reading: LlistBox<Reading<P>>,
         permit: Permit<'_>,
     ) -> Result<(), ReadNotPosted> {
-        let armed = Armed {
-            companion: reading.as_ptr().cast(),
+        let arg = DoneArg {
+            context: reading.as_non_null().cast(),
             entries: permit.entries(),
             posted: None,
         };
         let rw_chain = &mut reading.rw_chain;
-        rw_chain.arm(done::<C>, armed);
+        rw_chain.set_done(done::<C>, arg);
         // SAFETY: Nothing follows the chain.
         let first = unsafe { rw_chain.link(ep, ptr::null_mut()) };
         let Some(first) = first.filter(|first| !first.is_null()) else {
@@ -347,13 +347,14 @@ impl<'p, I: Iterator<Item = BVec<'p>>> Cutter<'p, I> {
 unsafe extern "C" fn done<C: ReplyReader>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: By this function's contract.
     let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
-    // SAFETY: `post` signals its last Read, which is armed until it is released.
-    let armed = unsafe { RwCtxt::completed(cqe) };
+    // SAFETY: `post` has called `set_done` for the last Read, which is the one that is signalled.
+    let arg = unsafe { RwCtxt::done_arg(cqe) };
     let reply_reads = worker.context().reply_reads();
     // SAFETY: Left there by `post`, for this.
-    let reading = unsafe { LlistBox::<Reading<C::ReplyRead>>::from_raw(armed.companion.cast()) };
+    let reading =
+        unsafe { LlistBox::<Reading<C::ReplyRead>>::from_raw(arg.context.cast().as_ptr()) };
     let what = reading.into_inner().finish(&*worker, &reply_reads.idle);
-    reply_reads.send_queue.complete(armed.entries);
+    reply_reads.send_queue.complete(arg.entries);
     let mut how = WcStatus::of(wc.status);
     if how == WcStatus::Success && reply_reads.next(&*worker).is_err() {
         how = WcStatus::Flushed;

@@ -49,14 +49,14 @@ use crate::{
             ops::EndpointOps,
             recv_ctxt::RecvBuf,
             send_queue::{
-                NotPosted,
                 Permit, //
+                PostError,
             }, //
         },
         rw::{
             rw_chain::RwChain,
             rw_ctxt::{
-                Armed,
+                DoneArg,
                 Remote,
                 RwCtxt, //
             }, //
@@ -147,33 +147,33 @@ impl<S: Send + 'static> CallRead<S> {
     ///
     /// # Errors
     ///
-    /// [`NotPosted`]; either way the connection is at its end.
+    /// [`PostError`]; either way the connection is at its end.
     #[inline]
     pub(crate) fn post<C: Responder<Call = S>>(
         mut self,
         ep: &Endpoint<C>,
         permit: Permit<'_>,
-    ) -> Result<(), NotPosted<Self>> {
-        let (serial, companion) = (self.0.serial(), self.0.as_raw());
+    ) -> Result<(), PostError<Self>> {
+        let (serial, context) = (self.0.serial(), self.0.as_raw());
         let entries = permit.entries();
-        let armed = Armed {
-            companion: companion.as_ptr(),
+        let arg = DoneArg {
+            context,
             entries,
             posted: svcrdma_wc_read::enabled().then(Instant::now),
         };
         let rw_chain = &mut self.0.user_mut().rw_chain;
-        rw_chain.arm(done::<C>, armed);
+        rw_chain.set_done(done::<C>, arg);
         let enough = rw_chain.entries() <= entries;
         // SAFETY: Nothing follows the chain.
         let first = unsafe { rw_chain.link(ep, ptr::null_mut()) };
         let Some(first) = first.filter(|first| !first.is_null() && enough) else {
-            return Err(NotPosted::Refused(self));
+            return Err(PostError::NotPosted(self));
         };
         trace!(svcrdma_post_read_chunk(
             ep.send_cid(serial),
             entries.cast_signed()
         ));
-        let companion = self.0.into_raw();
+        let context = self.0.into_raw();
         // SAFETY: The work requests and the pages belong to the Receive buffer, which nobody can
         // reach until `done` takes it back, or the code below.
         match unsafe { permit.post(ep, first) } {
@@ -182,15 +182,15 @@ impl<S: Send + 'static> CallRead<S> {
                 let sending = ep.context().sending();
                 sending.trace_refused(ep, serial, error);
                 if left == BadWr::Unknown {
-                    return Err(NotPosted::Stranded);
+                    return Err(PostError::PartlyPosted);
                 }
                 // SAFETY: The last one is not posted, so that `done` does not come.
-                let pull = Self(unsafe { RecvBuf::from_raw(companion) });
+                let pull = Self(unsafe { RecvBuf::from_raw(context) });
                 if left == BadWr::First {
-                    return Err(NotPosted::Refused(pull));
+                    return Err(PostError::NotPosted(pull));
                 }
                 sending.strand_read(CallReadDone(pull.0));
-                Err(NotPosted::Stranded)
+                Err(PostError::PartlyPosted)
             }
         }
     }
@@ -284,20 +284,18 @@ unsafe impl<S: Send + 'static> Linked for CallReadDone<S> {
 unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: By this function's contract.
     let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
-    // SAFETY: `post` signals its last transfer, which is armed until it is released.
-    let armed = unsafe { RwCtxt::completed(cqe) };
+    // SAFETY: `post` has called `set_done` for the last Read, which is the one that is signalled.
+    let arg = unsafe { RwCtxt::done_arg(cqe) };
     // SAFETY: Left there by `post`, for this.
-    let recv: RecvBuf<RecvCtxt<C::Call>> =
-        unsafe { RecvBuf::from_raw(NonNull::new_unchecked(armed.companion)) };
+    let recv: RecvBuf<RecvCtxt<C::Call>> = unsafe { RecvBuf::from_raw(arg.context) };
     let sending: &ReplySender<C::Call> = worker.context().sending();
-    sending.queue().complete(armed.entries);
+    sending.queue().complete(arg.entries);
     let how = WcStatus::of(wc.status);
     match how {
         WcStatus::Success => trace!(svcrdma_wc_read(
             worker.send_cid(recv.serial()),
             recv.user().rw_chain.bytes(),
-            armed
-                .posted
+            arg.posted
                 .map_or(Delta::ZERO, |at| at.elapsed())
                 .as_micros_ceil()
         )),

@@ -9,8 +9,8 @@ use crate::{
         endpoint::{
             ep::Endpoint,
             send_queue::{
-                NotPosted,
                 Permit, //
+                PostError,
             }, //
         },
         mr::{
@@ -66,9 +66,9 @@ impl SendCtxt {
         invalidate: Option<u32>,
         mrs: MrList<Mapped, C::Token>,
         keep: impl FnOnce(MrList<Registered, C::Token>),
-    ) -> Result<(), NotPosted<Self>> {
+    ) -> Result<(), PostError<Self>> {
         if !mrs.pd().is_some_and(|pd| ep.owns(pd)) {
-            return Err(NotPosted::Refused(self));
+            return Err(PostError::NotPosted(self));
         }
         let mut exposing = None;
         // SAFETY: The regions stay in place while their pool does, which the endpoint keeps; the

@@ -18,8 +18,8 @@ use crate::{
         },
         ep::Endpoint,
         send_queue::{
-            NotPosted,
             Permit, //
+            PostError,
         },
         send_wr::set_send, //
     }, //
@@ -40,7 +40,7 @@ impl SendCtxt {
     ///
     /// # Errors
     ///
-    /// [`NotPosted`]; either way the connection is at its end.
+    /// [`PostError`]; either way the connection is at its end.
     #[inline]
     pub(crate) fn post<C: Responder>(
         self,
@@ -48,7 +48,7 @@ impl SendCtxt {
         permit: Permit<'_>,
         bytes: usize,
         invalidate: Option<u32>,
-    ) -> Result<(), NotPosted<Self>> {
+    ) -> Result<(), PostError<Self>> {
         // SAFETY: Nothing is put in front.
         unsafe { self.post_behind(ep, permit, bytes, invalidate, |first| first) }
     }
@@ -72,9 +72,9 @@ impl SendCtxt {
         bytes: usize,
         invalidate: Option<u32>,
         before: impl FnOnce(*mut bindings::ib_send_wr) -> *mut bindings::ib_send_wr,
-    ) -> Result<(), NotPosted<Self>> {
+    ) -> Result<(), PostError<Self>> {
         if !ep.owns(self.0.buffer.pd()) {
-            return Err(NotPosted::Refused(self));
+            return Err(PostError::NotPosted(self));
         }
         let raw = self.0.as_ptr();
         let inner = &mut *self.0;
@@ -97,7 +97,7 @@ impl SendCtxt {
         // SAFETY: The Send is part of the message, and stays as long as its transfers.
         let first = unsafe { inner.rw_chain.link(ep, &raw mut (*raw).wr) };
         let Some(first) = first.filter(|_| permit.entries() > inner.rw_chain.entries()) else {
-            return Err(NotPosted::Refused(self));
+            return Err(PostError::NotPosted(self));
         };
         inner.entries = permit.entries();
         // Afterwards the message may be somebody else's.
@@ -117,16 +117,16 @@ impl SendCtxt {
                 let sending = ep.context().sending();
                 sending.trace_refused(ep, serial, error);
                 if left == BadWr::Unknown {
-                    return Err(NotPosted::Stranded);
+                    return Err(PostError::PartlyPosted);
                 }
                 // SAFETY: The Send is the last of the chain, so it is not posted, and `done` does
                 // not come.
                 let message = Self(unsafe { LlistBox::from_raw(raw) });
                 if left == BadWr::First {
-                    return Err(NotPosted::Refused(message));
+                    return Err(PostError::NotPosted(message));
                 }
                 sending.strand_message(Sent(message));
-                Err(NotPosted::Stranded)
+                Err(PostError::PartlyPosted)
             }
         }
     }

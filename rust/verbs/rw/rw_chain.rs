@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! RDMA Reads or Writes for one queue pair, which become the front of a chain of work requests.
+//! The RDMA Reads or Writes of one message, as the front of a chain of work requests.
 //!
-//! Nothing here is posted by itself, and nothing here owns the memory: `call_pull` and `message`
-//! own pages, and what waits for a `reply_pull` keeps its own.
+//! C: svc_rdma_rw.c, svc_rdma_cc_init(), svc_rdma_cc_link_wrs(), svc_rdma_cc_release()
+//! C: svc_rdma_rw.c, svc_rdma_next_ctxt(), svc_rdma_put_rw_ctxt()
+//! C: svc_rdma.h, struct svc_rdma_chunk_ctxt
+//!
+//! This file posts nothing, and owns none of the memory that the transfers move: a
+//! [`CallRead`](crate::verbs::CallRead) and a [`SendCtxt`](crate::verbs::SendCtxt) own their pages,
+//! and the memory of a [`ReplyReads`](crate::verbs::ReplyReads) belongs to the RPC.
 
 use core::{
     mem,
@@ -40,19 +45,20 @@ use crate::{
 };
 
 use super::rw_ctxt::{
-    Armed,
+    DoneArg,
     Remote,
     RwCost, //
     RwCtxt,
 };
 
-/// Transfers that are prepared for one queue pair, in the order that they will run.
+/// Transfers that are prepared for one QP, in the order of their execution.
 ///
 /// # Invariants
 ///
-/// Every transfer in `chain`, the last one first, is prepared for `qp` and `direction`; `qp` is
-/// null if there is none. `entries` is how many entries of the Send Queue they take, and `bytes`
-/// how many bytes they move.
+/// - I1: Each transfer in `chain`, the last one first, is prepared for `qp` and `direction`. `qp`
+///   is null if there is none.
+/// - I2: `entries` is the number of Send Queue entries of the transfers, and `bytes` the number of
+///   bytes that they move.
 pub(in crate::verbs) struct RwChain {
     chain: Chain<LlistBox<RwCtxt>>,
     qp: *mut bindings::ib_qp,
@@ -61,10 +67,11 @@ pub(in crate::verbs) struct RwChain {
     direction: Direction,
 }
 
-// SAFETY: Queue pairs may be used from any thread, and transfers are `Send`.
+// SAFETY: `qp` is only compared, or used while its endpoint is borrowed. All else is `Send`.
 unsafe impl Send for RwChain {}
 
 impl RwChain {
+    /// Creates an empty chain.
     #[inline]
     pub(in crate::verbs) const fn new(direction: Direction) -> Self {
         Self {
@@ -76,30 +83,31 @@ impl RwChain {
         }
     }
 
+    /// Returns whether there are no transfers.
     #[inline]
     pub(in crate::verbs) fn is_empty(&self) -> bool {
         self.chain.is_empty()
     }
 
-    /// Entries of the Send Queue that the transfers take.
+    /// The number of Send Queue entries of the transfers.
     #[inline]
     pub(in crate::verbs) fn entries(&self) -> u32 {
         self.entries
     }
 
-    /// Bytes that the transfers move.
+    /// The number of bytes that the transfers move.
     #[inline]
     pub(in crate::verbs) fn bytes(&self) -> u32 {
         self.bytes
     }
 
-    /// Whether there is nothing in the way of using the transfers on `qp`.
+    /// Returns whether transfers for `qp` may be added.
     #[inline]
     fn is_for(&self, qp: *mut bindings::ib_qp) -> bool {
         self.qp.is_null() || self.qp == qp
     }
 
-    /// Whether the transfers, if there are any, were prepared for this endpoint.
+    /// Returns whether the chain is empty or prepared for this endpoint.
     #[inline]
     pub(in crate::verbs) fn are_of<C: EndpointOps>(&self, ep: &Endpoint<C>) -> bool {
         self.chain.is_empty() || ep.qp().map(NonNull::as_ptr) == Some(self.qp)
@@ -109,12 +117,12 @@ impl RwChain {
     ///
     /// # Errors
     ///
-    /// `EINVAL` if the span is empty or not within the pages, or for another endpoint than before;
-    /// `ENOMEM`, `EIO` if the device cannot map the pages.
+    /// `EINVAL` if the span is empty or not within the pages, or if the chain is prepared for
+    /// another endpoint; `ENOMEM` or `EIO` if the pages cannot be mapped.
     ///
     /// # Safety
     ///
-    /// The pages must stay in the array until the transfers are released.
+    /// The pages stay in the array until the transfers are released.
     #[inline]
     pub(in crate::verbs) unsafe fn add<C: EndpointOps>(
         &mut self,
@@ -125,7 +133,8 @@ impl RwChain {
         remote: Remote,
     ) -> Result {
         let bvecs = pages.bvecs(span).ok_or(EINVAL)?;
-        // SAFETY: By this function's contract.
+        // SAFETY: The array has a reference to the pages, which stay in it by this function's
+        // contract.
         let bytes = unsafe {
             let count = span.pages() as usize;
             self.add_bvecs(ep, pool, count, bvecs, remote, Gfp::Sleep)?
@@ -137,20 +146,20 @@ impl RwChain {
         }
     }
 
-    /// Prepares the transfer of `bvecs`, about `count` of them, to or from `remote`; returns how
-    /// many bytes they are. If there is no piece, nothing is added.
+    /// Prepares the transfer of `bvecs` to or from `remote`. `count` is an estimate of their
+    /// number. Returns the number of bytes. If there are none, nothing is added.
     ///
-    /// Each piece [adjoins](BVec::adjoins) the one before it: the core may map them to a single
-    /// run of addresses of an IOMMU, and takes it for an error if that cannot be.
+    /// Each of the `bvecs` must [adjoin](BVec::adjoins) the one before: the core may map them to
+    /// one range of an IOMMU, and fails if that is impossible.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if for another endpoint than before; `ENOMEM`, or what the core reports, if the
-    /// device cannot map the memory.
+    /// `EINVAL` if the chain is prepared for another endpoint; `ENOMEM`, or the error of the core,
+    /// if the memory cannot be mapped.
     ///
     /// # Safety
     ///
-    /// The memory must stay until the transfers are released.
+    /// The memory stays until the transfers are released.
     #[inline]
     pub(in crate::verbs) unsafe fn add_bvecs<'p, C: EndpointOps>(
         &mut self,
@@ -169,7 +178,8 @@ impl RwChain {
             Some(rw_ctxt) => rw_ctxt,
             None => RwCtxt::new(gfp.flags())?,
         };
-        // SAFETY: It is new, or was idle. The memory stays, by this function's contract.
+        // SAFETY: The context is new, or comes from the pool, which has none that is prepared. The
+        // memory stays by this function's contract.
         let prepared = unsafe { rw_ctxt.prepare(ep, self.direction, count, bvecs, remote, gfp) };
         match prepared {
             Ok(RwCost { bytes: 0, .. }) => {
@@ -177,7 +187,7 @@ impl RwChain {
                 Ok(0)
             }
             Ok(RwCost { bytes, entries }) => {
-                // INVARIANT: Prepared just now, for this queue pair.
+                // INVARIANT: I1, I2: just prepared for `qp`.
                 self.qp = qp;
                 self.entries += entries;
                 self.bytes = self.bytes.saturating_add(bytes);
@@ -198,14 +208,15 @@ impl RwChain {
         }
     }
 
-    /// Links all work requests in front of `then`, which may be null; returns the first.
+    /// Links the work requests of all transfers in front of `then`. Returns the first one, or
+    /// `then` if there are no transfers.
     ///
-    /// If `then` is null, the last transfer is signalled, by its own `cqe`. Returns `then` if there
-    /// are no transfers, and `None` if they were prepared for another endpoint.
+    /// If `then` is null, the last transfer is signalled, with its own `cqe`. Returns `None` if the
+    /// chain is prepared for another endpoint.
     ///
     /// # Safety
     ///
-    /// `then` stays until the chain has completed.
+    /// `then` stays in place until the chain has completed.
     #[inline]
     pub(in crate::verbs) unsafe fn link<C: EndpointOps>(
         &self,
@@ -221,27 +232,28 @@ impl RwChain {
         let port = ep.port();
         let mut first = then;
         for link in self.chain.links() {
-            // SAFETY: The link is of a transfer in the chain, which is prepared for `qp`, that of
-            // the endpoint. `then` stays, by this function's contract.
+            // SAFETY: The link is that of a transfer in the chain, which `self` owns and which is
+            // prepared for `qp` (I1). `then` stays in place by this function's contract, and the
+            // other transfers do because they are in the chain.
             first = unsafe { RwCtxt::link(LlistBox::entry(link), self.qp, port, first) };
         }
         Some(first)
     }
 
-    /// Has the end of the transfers, which are posted with nothing behind them, reported to `done`,
-    /// for which `armed` is left there: see [`RwCtxt::completed`].
+    /// Sets the handler of the completion of the last transfer, which gets `arg` by
+    /// [`RwCtxt::done_arg`]. For a chain with no work request behind the transfers.
     #[inline]
-    pub(in crate::verbs) fn arm(&mut self, done: Done, armed: Armed) {
+    pub(in crate::verbs) fn set_done(&mut self, done: Done, arg: DoneArg) {
         if let Some(link) = self.chain.links().next() {
-            // SAFETY: The link is of the transfer that runs last. It is in the chain, hence ours.
+            // SAFETY: The link is that of a transfer in the chain, which `self` owns.
             let last = unsafe { LlistBox::<RwCtxt>::entry(link).as_mut() };
-            last.arm(done, armed);
+            last.set_done(done, arg);
         }
     }
 
-    /// Unmaps all pages and puts the transfers back.
+    /// Unmaps the memory and returns the contexts to the pool.
     ///
-    /// Does nothing if the endpoint is not the one that they were prepared for.
+    /// Does nothing if the chain is prepared for another endpoint.
     #[inline]
     pub(in crate::verbs) fn release<C: EndpointOps>(
         &mut self,
@@ -252,11 +264,12 @@ impl RwChain {
             return;
         }
         for link in self.chain.links() {
-            // SAFETY: The link is of a transfer in the chain, which is prepared for `qp`; that is
-            // alive, since the endpoint is. What is posted is in nobody's hands.
+            // SAFETY: The link is that of a transfer in the chain, which `self` owns and which is
+            // prepared for `qp` (I1), the QP of the borrowed endpoint. It is not posted: a chain
+            // that is posted belongs to the device.
             unsafe { RwCtxt::unmap(LlistBox::entry(link), self.qp, ep.port(), self.direction) };
         }
-        // INVARIANT: What is put back is prepared no longer; nothing is left.
+        // INVARIANT: I1, I2: the chain is empty. The contexts in the pool are not prepared.
         pool.put_all(mem::replace(&mut self.chain, Chain::new()));
         self.qp = ptr::null_mut();
         self.entries = 0;
@@ -265,10 +278,11 @@ impl RwChain {
 }
 
 impl Drop for RwChain {
-    /// Transfers must be released while their queue pair is alive, which is not known here.
+    /// Reports transfers that were not released. Their mappings cannot be undone here: the QP may
+    /// not exist any more.
     fn drop(&mut self) {
         if !self.chain.is_empty() {
-            pr_err!("transfers were not released: their mappings are lost\n");
+            pr_err!("RDMA transfers were not released, leaking their DMA mappings\n");
             mem::forget(mem::replace(&mut self.chain, Chain::new()));
         }
     }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! RDMA Read and Write: work requests that the RDMA core prepares for whatever the device demands.
+//! RDMA Read and RDMA Write of one segment of the peer's memory.
 //!
-//! A [`RwCtxt`] moves bytes between one segment of a peer's memory and a run of pieces of this
-//! end's, which it does not own: see [`RwChain`](super::rw_chain::RwChain), in which transfers
-//! are collected.
+//! C: svc_rdma_rw.c, struct svc_rdma_rw_ctxt, svc_rdma_get_rw_ctxt(), svc_rdma_rw_ctx_init()
+//! C: svc_rdma_rw.c, svc_rdma_vec_to_bvec(), svc_rdma_pagelist_to_bvec()
+//!
+//! C header: [`include/rdma/rw.h`](srctree/include/rdma/rw.h)
+//!
+//! The RDMA core turns a transfer into the work requests that the device needs: it may register the
+//! local memory first. A context does not own that memory.
 
 use core::{
     ffi::c_void,
-    ptr::{
-        self,
-        NonNull, //
-    }, //
+    ptr::NonNull, //
 };
 
 use kernel::{
@@ -46,26 +47,24 @@ use crate::{
     }, //
 };
 
-/// A place in a peer's memory.
+/// An address in the peer's memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Remote {
-    /// The handle that the peer exposed it under.
+    /// The rkey.
     pub(crate) handle: u32,
-    /// The address, in the terms of the handle.
+    /// The address that goes with the rkey.
     pub(crate) offset: u64,
 }
 
-/// Neighbouring pages are handed to the device as one run up to this length: a good deal more would
-/// not fit the bounce buffers that some machines put between memory and device. Those have 256 KiB,
-/// however large a page is.
+/// The largest run of contiguous pages that is mapped as one. The bounce buffers (swiotlb) of some
+/// machines have 256 KiB for a mapping, whatever the page size, and may be fragmented.
 const MAX_RUN: u32 = if PAGE > 64 << 10 { PAGE } else { 64 << 10 };
 
-/// Where the device reads into regions, the core has room in them for as many pages as there are
-/// runs.
-const RUN_IN_MR: u32 = PAGE;
+/// The same where the core registers the memory of Reads: its MRs have room for as many pages as
+/// there are runs.
+const MAX_RUN_IN_MR: u32 = PAGE;
 
-/// Why the core did not prepare a transfer. If regions are what it misses, the next connections
-/// have some.
+/// Converts an error of the core. If the core lacks MRs on this QP, later connections have some.
 #[cold]
 fn refused<C: EndpointOps>(ep: &Endpoint<C>, ret: c_int) -> Error {
     let error = Error::from_errno(ret);
@@ -75,70 +74,75 @@ fn refused<C: EndpointOps>(ep: &Endpoint<C>, ret: c_int) -> Error {
     error
 }
 
-/// What is left with the last transfer of a chain that is posted by itself, for the handler of its
-/// end.
+/// The argument of the completion handler of a chain that [`RwCtxt::set_done`] was called for.
 #[derive(Clone, Copy)]
-pub(in crate::verbs) struct Armed {
-    /// What travels with the chain.
-    pub(in crate::verbs) companion: *mut c_void,
-    /// Entries of the Send Queue that it took.
+pub(in crate::verbs) struct DoneArg {
+    /// A pointer for the handler.
+    pub(in crate::verbs) context: NonNull<c_void>,
+    /// The number of Send Queue entries of the chain.
     pub(in crate::verbs) entries: u32,
-    /// When it was posted, if somebody wants to know.
+    /// The time of the post, if a trace event reports it.
     pub(in crate::verbs) posted: Option<Instant<Monotonic>>,
 }
 
-/// Memory to prepare a transfer in.
+/// The context of a transfer. It can be used again after [`Self::unmap`].
 ///
 /// # Invariants
 ///
-/// From [`Self::prepare`] to [`Self::unmap`], `context` is initialised with `vecs`, which stay as
-/// they are.
+/// - I1: From [`Self::prepare`] to [`Self::unmap`], `ctx` is initialised with `vecs`, which do not
+///   change.
 pub(in crate::verbs) struct RwCtxt {
-    /// For the last transfer of a chain that is posted by itself.
+    /// The completion, if this transfer is the last one of its chain and nothing follows.
     cqe: bindings::ib_cqe,
-    armed: Armed,
-    context: bindings::rdma_rw_ctx,
+    arg: DoneArg,
+    ctx: bindings::rdma_rw_ctx,
     vecs: KVec<bindings::bio_vec>,
 }
 
-// SAFETY: A transfer owns all that it points to, but for its companion, which is left there for a
-// completion handler, on whatever processor that runs.
+// SAFETY: `ctx` points to memory of the core that belongs to it, and `vecs` to pages that stay for
+// as long as the transfer is prepared. Neither depends on the thread. `arg.context` is only passed
+// on to the completion handler.
 unsafe impl Send for RwCtxt {}
 
-/// What a transfer comes to.
+/// The size of a prepared transfer.
 pub(in crate::verbs) struct RwCost {
-    /// Bytes that it moves; if there are none, it is not prepared.
+    /// The number of bytes. A transfer of zero bytes is not prepared.
     pub(in crate::verbs) bytes: u32,
-    /// Entries of the Send Queue that it takes.
+    /// The number of Send Queue entries.
     pub(in crate::verbs) entries: u32,
 }
 
 impl RwCtxt {
+    /// Allocates a context.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
     pub(in crate::verbs) fn new(flags: Flags) -> Result<LlistBox<Self>> {
-        // INVARIANT: Not prepared.
+        // INVARIANT: I1: not prepared.
         Ok(LlistBox::new_uninit(flags)?.write(Self {
             cqe: bindings::ib_cqe { done: None },
-            armed: Armed {
-                companion: ptr::null_mut(),
+            arg: DoneArg {
+                context: NonNull::dangling(),
                 entries: 0,
                 posted: None,
             },
-            context: pin_init::zeroed(),
+            ctx: pin_init::zeroed(),
             vecs: KVec::new(),
         }))
     }
 
-    /// Prepares the transfer of `bvecs`, about `count` of them, to or from `remote`. Without
-    /// pieces it comes to nothing.
+    /// Prepares the transfer of `bvecs` to or from `remote`. `count` is an estimate of their
+    /// number. If there are none, nothing is prepared.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if the bytes cannot be counted, or the endpoint is not open; `ENOMEM`, or what the
-    /// core reports, if the device cannot map the memory. Then it is not prepared.
+    /// `EINVAL` if the bytes overflow a `u32` or the endpoint is not open; `ENOMEM`, or the error
+    /// of the core, if the memory cannot be mapped. The transfer is then not prepared.
     ///
     /// # Safety
     ///
-    /// The transfer is not prepared already. Until it is unmapped, the memory stays.
+    /// The context is not prepared. The memory stays until [`Self::unmap`].
     #[inline]
     pub(in crate::verbs) unsafe fn prepare<'p, C: EndpointOps>(
         &mut self,
@@ -150,11 +154,11 @@ impl RwCtxt {
         gfp: Gfp,
     ) -> Result<RwCost> {
         let qp = ep.qp().ok_or(EINVAL)?;
-        let most = match direction {
-            Direction::FromDevice if ep.registers_to_read() => RUN_IN_MR,
+        let max_run = match direction {
+            Direction::FromDevice if ep.registers_to_read() => MAX_RUN_IN_MR,
             _ => MAX_RUN,
         };
-        let bytes = self.fill(count, bvecs, most, gfp.flags())?;
+        let bytes = self.fill(count, bvecs, max_run, gfp.flags())?;
         if bytes == 0 {
             return Ok(RwCost { bytes, entries: 0 });
         }
@@ -162,15 +166,15 @@ impl RwCtxt {
             bi_size: bytes,
             ..Default::default()
         };
-        // SAFETY: The vectors name as many bytes of memory that stays, by this function's
-        // contract. The queue pair is on the endpoint's port, and alive, since the endpoint is.
+        // SAFETY: `vecs` describe `bytes` bytes of memory, which stays by this function's contract.
+        // The endpoint is borrowed, so its QP is valid, and `port` is that of the QP.
         let ret = gfp.scope(|| unsafe {
             bindings::rdma_rw_ctx_init_bvec(
-                &mut self.context,
+                &mut self.ctx,
                 qp.as_ptr(),
                 ep.port(),
                 self.vecs.as_ptr(),
-                // CAST: Fewer than the pages of a message.
+                // CAST: At most the number of pages of a message.
                 self.vecs.len() as u32,
                 iter,
                 remote.offset,
@@ -179,18 +183,22 @@ impl RwCtxt {
             )
         });
         let entries = u32::try_from(ret).map_err(|_| refused(ep, ret))?;
-        // INVARIANT: It did not fail: initialised with the vectors.
+        // INVARIANT: I1: the core has initialised `ctx` with `vecs`.
         Ok(RwCost { bytes, entries })
     }
 
-    /// Names the memory of `bvecs`, about `count` of them, neighbours together in runs of up to
-    /// `most` bytes; returns how many bytes that is, or `EINVAL` if they cannot be counted.
+    /// Fills `vecs` with the memory of `bvecs`, and merges contiguous pages into runs of up to
+    /// `max_run` bytes. Returns the number of bytes.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the bytes overflow a `u32`, or `ENOMEM`.
     #[inline]
     fn fill<'p>(
         &mut self,
         count: usize,
         bvecs: impl Iterator<Item = BVec<'p>>,
-        most: u32,
+        max_run: u32,
         flags: Flags,
     ) -> Result<u32> {
         self.vecs.clear();
@@ -199,7 +207,7 @@ impl RwCtxt {
         for bvec in bvecs {
             bytes = bytes.checked_add(bvec.len()).ok_or(EINVAL)?;
             match self.vecs.last_mut() {
-                Some(last) if last.bv_len + bvec.len() <= most && follows(last, &bvec) => {
+                Some(last) if last.bv_len + bvec.len() <= max_run && follows(last, &bvec) => {
                     last.bv_len += bvec.len();
                 }
                 _ => {
@@ -208,7 +216,7 @@ impl RwCtxt {
                         bv_len: bvec.len(),
                         bv_offset: bvec.offset(),
                     };
-                    // There is room for about as many. Unlike `push`, this becomes inline code.
+                    // The usual case, which is inlined; `push` is not.
                     if self.vecs.push_within_capacity(vec).is_err() {
                         self.vecs.push(vec, flags)?;
                     }
@@ -218,13 +226,14 @@ impl RwCtxt {
         Ok(bytes)
     }
 
-    /// Links the work requests in front of `then`, which may be null; returns the first. If `then`
-    /// is null, the last one is signalled, by the transfer's own `cqe`.
+    /// Links the work requests of the transfer in front of `then`. Returns the first.
+    ///
+    /// If `then` is null, the last work request is signalled, with the `cqe` of this transfer.
     ///
     /// # Safety
     ///
-    /// `this` is prepared for `qp` on `port`, and nobody else uses it. `then` stays until the chain
-    /// has completed.
+    /// `this` is prepared for `qp` on `port` and not used by any other thread. `then` stays in
+    /// place until the chain has completed.
     #[inline]
     pub(in crate::verbs) unsafe fn link(
         this: NonNull<Self>,
@@ -233,42 +242,37 @@ impl RwCtxt {
         then: *mut bindings::ib_send_wr,
     ) -> *mut bindings::ib_send_wr {
         let this = this.as_ptr();
-        // SAFETY: By this function's contract and the type's invariants.
+        // SAFETY: `ctx` is initialised for `qp` (I1), and all else by this function's contract.
         unsafe {
-            bindings::rdma_rw_ctx_wrs(
-                &raw mut (*this).context,
-                qp,
-                port,
-                &raw mut (*this).cqe,
-                then,
-            )
+            bindings::rdma_rw_ctx_wrs(&raw mut (*this).ctx, qp, port, &raw mut (*this).cqe, then)
         }
     }
 
-    /// Has its end reported to `done`, which finds `armed`: see [`Self::completed`].
+    /// Sets the handler of this transfer's completion, which gets `arg` by [`Self::done_arg`].
     #[inline]
-    pub(in crate::verbs) fn arm(&mut self, done: Done, armed: Armed) {
+    pub(in crate::verbs) fn set_done(&mut self, done: Done, arg: DoneArg) {
         self.cqe.done = Some(done);
-        self.armed = armed;
+        self.arg = arg;
     }
 
-    /// For a completion handler: what was left for it.
+    /// Returns the argument of a completion handler.
     ///
     /// # Safety
     ///
-    /// `cqe` is that of a transfer that was [armed](Self::arm), and not released since.
+    /// `cqe` is that of a transfer for which [`Self::set_done`] was called, and which has not been
+    /// unmapped.
     #[inline]
-    pub(in crate::verbs) unsafe fn completed(cqe: *mut bindings::ib_cqe) -> Armed {
+    pub(in crate::verbs) unsafe fn done_arg(cqe: *mut bindings::ib_cqe) -> DoneArg {
         // SAFETY: By this function's contract.
-        unsafe { (*kernel::container_of!(cqe, Self, cqe)).armed }
+        unsafe { (*kernel::container_of!(cqe, Self, cqe)).arg }
     }
 
     /// Unmaps the memory.
     ///
     /// # Safety
     ///
-    /// `this` is prepared for `qp`, which is alive, on `port` and in `direction`. Nobody else uses
-    /// it: it is not posted.
+    /// `this` is prepared for `qp` on `port` and in `direction`. `qp` is valid. The transfer is not
+    /// posted and not used by any other thread.
     #[inline]
     pub(in crate::verbs) unsafe fn unmap(
         this: NonNull<Self>,
@@ -277,10 +281,10 @@ impl RwCtxt {
         direction: Direction,
     ) {
         let this = this.as_ptr();
-        // SAFETY: By this function's contract and the type's invariants.
+        // SAFETY: `ctx` is initialised with `vecs` (I1), and all else by this function's contract.
         unsafe {
             bindings::rdma_rw_ctx_destroy_bvec(
-                &raw mut (*this).context,
+                &raw mut (*this).ctx,
                 qp,
                 port,
                 (*this).vecs.as_ptr(),
@@ -291,11 +295,11 @@ impl RwCtxt {
     }
 }
 
-/// Whether `bvec` is the memory right behind `run`.
+/// Returns whether `bvec` is the memory right behind `run`.
 #[inline]
 fn follows(run: &bindings::bio_vec, bvec: &BVec<'_>) -> bool {
     let end = run.bv_offset + run.bv_len;
-    // With a virtual memory map, the descriptors of neighbouring pages are neighbours.
+    // With a virtual memory map, neighbouring pages have neighbouring `struct page`s.
     cfg!(CONFIG_SPARSEMEM_VMEMMAP)
         && bvec.offset() == 0
         && end % PAGE == 0
