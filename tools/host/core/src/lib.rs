@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The parts of the module that know nothing of the kernel, compiled on the build host.
+//! `rust/engine` and `rust/wire` of the module, compiled on the build host.
 
 #![no_std]
 

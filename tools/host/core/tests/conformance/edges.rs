@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Limits hold exactly: what is at the limit passes, what is one beyond does not.
+//! Limits are exact: the code accepts a value at the limit, and refuses the next one.
 
 use crate::support::*;
 use rpcrdma_core::engine::requester::call::plan;
@@ -22,7 +22,7 @@ use rpcrdma_core::wire::ReadList;
 use rpcrdma_core::wire::Segment;
 use rpcrdma_core::wire::MIN_LEN;
 
-/// The Read list of a message, whatever its direction.
+/// The Read list of a message of either direction.
 fn reads(bytes: &[u8]) -> ReadList<'_> {
     match Header::decode(bytes).unwrap().body {
         Body::Msg { chunks, .. } | Body::NoMsg { chunks } => chunks.reads,
@@ -44,7 +44,7 @@ fn reassembly_limits_are_exact() {
     let item = |position, length| (position, segment(1, length, 0));
     let call = msg_with_reads(&[item(8, 10), item(8, 10), item(40, 5)], CALL, 8);
     let list = reads(&call);
-    // 32 bytes inline, 20 and 8 from the chunks.
+    // 32 bytes inline, 20 and 8 in the chunks with roundup.
     let plan = |bounds| Assembly::plan(Some(32), list, &bounds).map(|plan| plan.unwrap().layout());
     assert_eq!(plan(bounds(60, 2, 3)), Ok(Layout::Whole { length: 60 }));
     for bounds in [bounds(59, 2, 3), bounds(60, 1, 3), bounds(60, 2, 2)] {
@@ -56,7 +56,7 @@ fn reassembly_limits_are_exact() {
     assert_eq!(plan(bounds(39, 1, 1)), Err(BadReads::TooComplex));
     assert_eq!(plan(bounds(40, 0, 1)), Err(BadReads::TooComplex));
     assert_eq!(plan(bounds(40, 1, 0)), Err(BadReads::TooComplex));
-    // The Position-zero chunk is one of those that are counted.
+    // The Position-zero chunk counts as a chunk.
     let long = nomsg_with_reads(&[item(0, 40), item(8, 4)]);
     let plan = |bounds| Assembly::plan(None, reads(&long), &bounds).map(|plan| plan.is_some());
     assert_eq!(plan(bounds(44, 2, 2)), Ok(true));
@@ -73,12 +73,12 @@ fn long_inline_part_makes_the_layout_whole() {
         };
         Assembly::plan(Some(inline), reads(&call), &bounds).map(|plan| plan.unwrap().layout())
     };
-    let apart = Layout::DataItem {
+    let in_recv_buf = Layout::DataItem {
         head: 8,
         data: 12,
         tail: 4088,
     };
-    assert_eq!(plan(4096, 4096), Ok(apart));
+    assert_eq!(plan(4096, 4096), Ok(in_recv_buf));
     assert_eq!(plan(4100, 4096), Ok(Layout::Whole { length: 4112 }));
 }
 
@@ -106,7 +106,7 @@ fn position_zero_chunk_in_long_calls_only() {
 
 #[test]
 fn highest_position_is_refused() {
-    // Nothing is at or after the highest Position there is, and looking for it ends.
+    // The search for the next chunk ends after the highest possible Position.
     let call = msg_with_reads(&[(0xffff_fffc, segment(1, 4, 0))], CALL, 8);
     assert_eq!(
         Assembly::plan(Some(32), reads(&call), &bounds(u32::MAX, 8, 8)).unwrap_err(),
@@ -120,7 +120,7 @@ fn segment_counts_are_exact() {
         segment_pages: 2,
         ..limits()
     };
-    for (offset, bytes, segments) in [
+    for (offset, len, segments) in [
         (0, 0, 0),
         (0, 1, 1),
         (0, 4096, 1),
@@ -131,15 +131,11 @@ fn segment_counts_are_exact() {
         (4095, 1, 1),
         (4095, 4097, 1),
         (4095, 4098, 2),
-        // The offset is one within a page.
+        // The offset counts modulo the page size.
         (4096, 8192, 1),
         (u32::MAX, 1, 1),
     ] {
-        assert_eq!(
-            limits.segments_for(offset, bytes),
-            segments,
-            "{offset} {bytes}"
-        );
+        assert_eq!(limits.segments_for(offset, len), segments, "{offset} {len}");
     }
     assert!(limits.segments_for(4095, u32::MAX) > 1 << 18);
 }
@@ -160,19 +156,19 @@ fn plan_uses_all_segments_and_sges() {
         Ok(CallPlan::ReadChunk { position: 160 })
     );
     assert_eq!(pages(16_384, 3, 19), Err(TooBig));
-    // Header, head, one page.
+    // SGEs: header, head, one page.
     assert_eq!(pages(2_000, 4, 3), Ok(CallPlan::Inline { pull_up: false }));
     assert_eq!(
         pages(2_000, 4, 2),
         Ok(CallPlan::ReadChunk { position: 160 })
     );
-    // And a tail.
+    // SGEs: header, head, one page, tail.
     assert_eq!(pages(2_001, 4, 4), Ok(CallPlan::Inline { pull_up: false }));
     assert_eq!(
         pages(2_001, 4, 3),
         Ok(CallPlan::ReadChunk { position: 160 })
     );
-    // A copy needs none of this, if there is room for it.
+    // A copied Call needs no SGEs for pages.
     let copied = |pull_up| {
         let limits = CallLimits {
             pull_up,
@@ -187,7 +183,7 @@ fn plan_uses_all_segments_and_sges() {
 
 #[test]
 fn copied_bytes_fit_the_send_buffer() {
-    // A message may be longer than what its header, head and tail are copied to.
+    // The threshold is larger than the send buffer, which receives header, head and tail.
     let limits = CallLimits {
         send: 65_536,
         buf_len: 4096,
@@ -201,7 +197,7 @@ fn copied_bytes_fit_the_send_buffer() {
     let header = MIN_LEN as u32;
     assert_eq!(call(4096 - header, 0), CallPlan::Inline { pull_up: false });
     assert_eq!(call(4096 - header + 4, 0), CallPlan::PositionZero);
-    // The data item is not copied; with a long head it goes where the message stays short.
+    // The data item is gathered, unless head and header would not fit the send buffer.
     assert_eq!(call(160, 20_000), CallPlan::Inline { pull_up: false });
     assert_eq!(call(3_000, 20_000), CallPlan::ReadChunk { position: 3_000 });
     assert_eq!(call(4_060, 20_000), CallPlan::PositionZero);
@@ -209,8 +205,7 @@ fn copied_bytes_fit_the_send_buffer() {
 
 #[test]
 fn long_call_header_counts() {
-    // 41 Read segments are 984 bytes: with 28 more they are just within 1024, with another chunk
-    // they are not.
+    // A header with 41 Read segments has 28 + 984 bytes. 1024 bytes have no room for another chunk.
     let limits = CallLimits {
         send: 1024,
         receive: 4096,

@@ -33,7 +33,7 @@ fn r8166_2_2_2_1_msg_type_determines_direction() {
         Ok(FromServer::Reply(_))
     ));
 
-    // Nothing else decides: not the credits, not the XID, not what follows.
+    // Neither credits nor XID nor the rest of the payload has an influence.
     for credits in [0, 1, u32::MAX] {
         for xid in [0, 1, u32::MAX] {
             let bytes = words(&[xid, 1, credits, 0, 0, 0, 0, xid, CALL, 9, 9, 9]);
@@ -55,7 +55,7 @@ fn r8166_2_2_2_1_unknown_msg_type_is_refused() {
         );
         assert_eq!(from_server(&bytes, PLAIN).unwrap_err(), Response::Drop);
     }
-    // Nor is a payload that ends before its msg_type.
+    // A payload that ends before its msg_type is refused as well.
     for bytes in [
         message(0, &[&[0, 0, 0]]),
         message(0, &[&[0, 0, 0], &[XID]]),

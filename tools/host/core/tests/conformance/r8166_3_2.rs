@@ -17,22 +17,22 @@ use rpcrdma_core::wire::MIN_LEN;
 
 #[test]
 fn r8166_3_2_1_header_then_payload() {
-    let mut bytes = [0xee; 64];
-    let header = HeaderWriter::plain(&mut bytes, XID, 32).unwrap();
+    let mut buf = [0xee; 64];
+    let header = HeaderWriter::plain(&mut buf, XID, 32).unwrap();
     assert_eq!(header, MIN_LEN);
     let payload = words(&rpc(CALL));
-    let mut sent = bytes[..header].to_vec();
+    let mut sent = buf[..header].to_vec();
     sent.extend(&payload);
     assert_eq!(call_at_server(&sent).payload, Some(&payload[..]));
 }
 
 #[test]
 fn r8166_3_3_1_1_credits_are_the_third_word() {
-    let mut bytes = [0; 64];
-    let header = HeaderWriter::plain(&mut bytes, XID, 128).unwrap();
-    assert_eq!(bytes[8..12], 128_u32.to_be_bytes());
-    bytes[header..header + 8].copy_from_slice(&words(&[XID, CALL]));
-    assert_eq!(call_at_server(&bytes).credits, 128);
+    let mut buf = [0; 64];
+    let header = HeaderWriter::plain(&mut buf, XID, 128).unwrap();
+    assert_eq!(buf[8..12], 128_u32.to_be_bytes());
+    buf[header..header + 8].copy_from_slice(&words(&[XID, CALL]));
+    assert_eq!(call_at_server(&buf).credits, 128);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn r8166_3_3_1_6_grant_is_bounded_by_request() {
     window.grant(u32::MAX, 32);
     assert_eq!(window.granted(), 32);
     assert_eq!(available(&window, 30), 2);
-    // The one most recently received counts, whatever came before.
+    // The latest grant counts.
     window.grant(8, 32);
     assert_eq!(available(&window, 30), 0);
     assert_eq!(available(&window, 7), 1);
@@ -73,7 +73,7 @@ fn r8166_3_3_1_6_window_is_restored_from_bits() {
         window.grant(credits, u32::MAX);
         assert_eq!(Window::from_bits(window.to_bits()), window);
     }
-    // Any number is a window.
+    // The invariants hold for any number.
     for bits in [0, 1, u64::MAX, 5 << 32, 5 << 32 | 3] {
         let window = Window::from_bits(bits);
         assert!(window.granted() >= 1 && window.receives(0) >= window.granted());
@@ -101,10 +101,10 @@ fn r8166_3_3_1_9_receives_for_every_reply() {
     window.grant(32, 32);
     assert_eq!(window.receives(0), 32);
     assert_eq!(window.receives(16), 48);
-    // 32 Calls may be outstanding when the grant shrinks, and all their Replies still come.
+    // 32 Calls may be outstanding when the grant shrinks. Their Replies need Receives.
     window.grant(1, 32);
     assert_eq!(window.receives(16), 48);
-    // Batches never leave fewer than needed, nor more than one batch above.
+    // After a batch, at least `needed` and at most `needed + batch` Receives are posted.
     for posted in 0..100 {
         let after = posted + receives_to_post(posted, 48, 8);
         assert!(after >= 48);
@@ -119,13 +119,13 @@ fn r8166_3_3_1_9_receives_for_every_reply() {
 fn r8166_3_3_1_9_no_more_calls_than_posted_receives() {
     let mut window = Window::FRESH;
     window.grant(32, 32);
-    // All that were asked for stand, or more.
+    // All required Receives are posted, or more.
     assert_eq!(window.covered(48, 16), 32);
     assert_eq!(window.covered(56, 16), 32);
-    // There was no memory for the others.
+    // Allocation has failed for some Receives.
     assert_eq!(window.covered(47, 16), 31);
     assert_eq!(window.covered(20, 16), 4);
-    // One Call, whose Reply is the occasion to try again.
+    // One Call may be sent, so that its Reply triggers another attempt.
     assert_eq!(window.covered(16, 16), 1);
     assert_eq!(window.covered(0, 16), 1);
 }
@@ -147,7 +147,7 @@ fn r8166_3_3_2_1_thresholds_are_minima() {
                     let agreement = Agreement::between(&own, &peer);
                     assert_eq!(agreement.send, own_send.min(peer_receive));
                     assert_eq!(agreement.receive, own_receive.min(peer_send));
-                    // Both ends come to the same numbers.
+                    // Both ends compute the same thresholds.
                     let other = Agreement::between(&peer, &own);
                     assert_eq!(agreement.send, other.receive);
                     assert_eq!(agreement.receive, other.send);
@@ -187,7 +187,7 @@ fn r8166_3_3_3_5_default_threshold_is_1024() {
     assert_eq!(agreement.send, 1024);
     assert_eq!(agreement.receive, 1024);
     assert!(!agreement.remote_invalidation);
-    // And never less: every end has to take that much.
+    // The minimum is 1024, which every end must be able to receive.
     let tiny = PrivateData {
         remote_invalidation: false,
         send_size: 0,

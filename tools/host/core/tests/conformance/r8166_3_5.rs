@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! RFC 8166 Section 3.5: short, chunked and long messages.
+//! RFC 8166 Section 3.5: short messages, messages with chunks, and long messages.
 
 use crate::support::*;
 use rpcrdma_core::engine::requester::call::plan;
@@ -19,7 +19,6 @@ use rpcrdma_core::engine::responder::reply::CannotReply;
 use rpcrdma_core::engine::responder::reply::Form;
 use rpcrdma_core::engine::responder::reply::Payload;
 use rpcrdma_core::engine::responder::reply::ReplyLimits;
-use rpcrdma_core::engine::responder::reply::ReplyShape;
 use rpcrdma_core::wire::HeaderWriter;
 use rpcrdma_core::wire::ReadSegment;
 
@@ -50,7 +49,7 @@ fn r8166_3_5_2_1_small_items_stay_inline() {
 
 #[test]
 fn r8166_3_5_2_1_too_few_sges_to_gather() {
-    // Fits the threshold, but not the scatter/gather elements of a Send, nor the buffer to copy to.
+    // The Call fits the threshold. It takes too many SGEs, and is too long to be copied.
     let mut few = CallLimits {
         sges: 3,
         ..limits()
@@ -77,7 +76,7 @@ fn r8166_3_5_3_1_long_if_reduction_does_not_suffice() {
         plan(&shape, &limits()).unwrap().call,
         CallPlan::PositionZero
     );
-    // Eligible, but what is left is too long.
+    // Eligible, but the rest is too long.
     let mut shape = write_call(20_000);
     shape.call.head = 4_100;
     assert_eq!(
@@ -97,7 +96,7 @@ fn r8166_3_5_3_2_long_message_is_a_header_only() {
     let reads = [(0, segment(1, 100, 0))];
     let bytes = nomsg_with_reads(&reads);
     assert!(call_at_server(&bytes).payload.is_none());
-    // Bytes that follow all the same are not part of the message.
+    // Bytes after the header are ignored.
     let mut more = bytes.clone();
     more.extend(words(&rpc(CALL)));
     let call = call_at_server(&more);
@@ -110,7 +109,7 @@ fn r8166_3_5_3_4_reply_chunk_holds_the_largest_reply() {
     let shape = small_call(100, 10_000);
     let reply = plan(&shape, &limits()).unwrap().reply;
     assert_eq!(reply, ReplyPlan::ReplyChunk);
-    // Head and tail may be anywhere in their pages.
+    // The head may begin at the last byte of a page.
     assert_eq!(limits().segments_for_all(&shape.reply), 1);
     let fine = CallLimits {
         segment_pages: 1,
@@ -139,7 +138,7 @@ fn r8166_3_5_3_5_any_call_may_be_long() {
     );
 }
 
-/// A Call with a Write chunk and a Reply chunk, of the lengths given.
+/// A Call with a Write chunk of `write` bytes and a Reply chunk of `reply` bytes.
 fn call_with_both(write: u32, reply: u32) -> Vec<u8> {
     let write = hloo(1, write, 0x1000);
     let reply = hloo(2, reply, 0x2000);
@@ -152,13 +151,6 @@ const REPLY_LIMITS: ReplyLimits = ReplyLimits {
     exposed_segments: 0,
 };
 
-fn shape(length: u32) -> ReplyShape {
-    ReplyShape {
-        length,
-        protected: false,
-    }
-}
-
 #[test]
 fn r8166_3_5_3_6_reduction_precedes_the_choice_of_form() {
     let call = call_with_both(8192, 8192);
@@ -167,14 +159,14 @@ fn r8166_3_5_3_6_reduction_precedes_the_choice_of_form() {
         offset: 200,
         length: 5_000,
     }];
-    // With the item gone, what is left fits inline.
-    let reply = reply::plan(chunks, &results, &shape(5_300), &REPLY_LIMITS).unwrap();
+    // The rest without the item fits inline.
+    let reply = reply::plan(chunks, &results, &reply_shape(5_300), &REPLY_LIMITS).unwrap();
     assert_eq!(reply.form(), Form::Inline);
     assert_eq!((by_write(&reply), reply.left()), (5_000, 300));
     assert_eq!(reply.runs().collect::<Vec<_>>(), [(0, 200), (5_200, 100)]);
     assert!(reply.reply_chunk().is_none());
-    // Or it does not.
-    let reply = reply::plan(chunks, &results, &shape(7_200), &REPLY_LIMITS).unwrap();
+    // The rest does not fit inline.
+    let reply = reply::plan(chunks, &results, &reply_shape(7_200), &REPLY_LIMITS).unwrap();
     assert_eq!(reply.form(), Form::ReplyChunk);
     assert_eq!((by_write(&reply), reply.left()), (5_000, 2_200));
     let part = reply.reply_chunk().unwrap().next_part(u32::MAX).unwrap();
@@ -185,7 +177,7 @@ fn r8166_3_5_3_6_reduction_precedes_the_choice_of_form() {
 fn r8166_3_5_3_7_reply_chunk_is_used_when_the_threshold_is_exceeded() {
     let call = call_with_both(8192, 8192);
     let chunks = call_at_server(&call).chunks;
-    let header = reply::plan(chunks, &[], &shape(8), &REPLY_LIMITS)
+    let header = reply::plan(chunks, &[], &reply_shape(8), &REPLY_LIMITS)
         .unwrap()
         .header();
     for (length, form) in [
@@ -193,19 +185,18 @@ fn r8166_3_5_3_7_reply_chunk_is_used_when_the_threshold_is_exceeded() {
         (1024 - header + 1, Form::ReplyChunk),
         (8192, Form::ReplyChunk),
     ] {
-        let reply = reply::plan(chunks, &[], &shape(length), &REPLY_LIMITS).unwrap();
+        let reply = reply::plan(chunks, &[], &reply_shape(length), &REPLY_LIMITS).unwrap();
         assert_eq!(reply.form(), form, "{length}");
     }
     assert_eq!(
-        reply::plan(chunks, &[], &shape(8193), &REPLY_LIMITS).unwrap_err(),
+        reply::plan(chunks, &[], &reply_shape(8193), &REPLY_LIMITS).unwrap_err(),
         CannotReply::NoRoom
     );
 }
 
 #[test]
 fn r8166_3_5_3_8_roundup_is_inside_long_messages() {
-    // Requester: a Call that is not reduced is head, data and tail, and the tail begins with the
-    // roundup; all of it counts.
+    // Requester: an unreduced Call is head, data and tail. The tail begins with the roundup.
     let mut shape = write_call(20_001);
     shape.call_eligible = false;
     assert_eq!(
@@ -213,7 +204,7 @@ fn r8166_3_5_3_8_roundup_is_inside_long_messages() {
         CallPlan::PositionZero
     );
     assert_eq!(shape.call.total(), Some(160 + 20_004));
-    // Responder: an odd result that goes to the Reply chunk takes its roundup along.
+    // Responder: the roundup of a result in the Reply chunk is written, too.
     let body = [&[0, 0, 1, 1][..], &hloo(2, 8192, 0)];
     let call = message(0, &[body[0], body[1], &rpc(CALL)]);
     let chunks = call_at_server(&call).chunks;
@@ -221,7 +212,7 @@ fn r8166_3_5_3_8_roundup_is_inside_long_messages() {
         offset: 200,
         length: 5_001,
     }];
-    let reply = reply::plan(chunks, &results, &self::shape(5_204), &REPLY_LIMITS).unwrap();
+    let reply = reply::plan(chunks, &results, &reply_shape(5_204), &REPLY_LIMITS).unwrap();
     assert_eq!(reply.form(), Form::ReplyChunk);
     assert_eq!((by_write(&reply), reply.left()), (0, 5_204));
     assert_eq!(reply.runs().collect::<Vec<_>>(), [(0, 5_204)]);
@@ -229,11 +220,11 @@ fn r8166_3_5_3_8_roundup_is_inside_long_messages() {
     assert_eq!(sink.next_part(5_204).unwrap().length, 5_204);
 }
 
-/// Bytes of a header with so many segments in each chunk, as it is written.
+/// Bytes in an encoded header with this many segments in each chunk.
 fn header(reads: u32, write: Option<u32>, reply: Option<u32>) -> u32 {
     let chunk = |segments| (0..segments).map(|n| segment(n, 4096, 0));
-    let mut bytes = [0; 4096];
-    let mut header = HeaderWriter::msg(&mut bytes, XID, 32).unwrap();
+    let mut buf = [0; 4096];
+    let mut header = HeaderWriter::msg(&mut buf, XID, 32).unwrap();
     for segment in chunk(reads) {
         let position = 160;
         header
@@ -252,8 +243,7 @@ fn header(reads: u32, write: Option<u32>, reply: Option<u32>) -> u32 {
     u32::try_from(end.unwrap()).unwrap()
 }
 
-/// How the Call travels, and its Reply, if one chunk may have `segments` segments, or a few more
-/// where head and tail have their own.
+/// The plan for a limit of `segments` segments, and four more for head and tail.
 fn planned(shape: &CallShape, segments: u32) -> Plan {
     let segments = segments + 4;
     let limits = CallLimits {
@@ -267,17 +257,17 @@ fn planned(shape: &CallShape, segments: u32) -> Plan {
 fn rr4_3_5_1_planned_header_growth_matches_the_encoder() {
     const INLINE: CallPlan = CallPlan::Inline { pull_up: false };
     for segments in 1..=32 {
-        // As many segments of 32 pages.
+        // Each segment has 32 pages.
         let data = segments << 17;
         for (more, fits) in [(0, true), (4, false)] {
-            // A Read chunk, and what is left of its Call.
+            // A Read chunk, and the rest of its Call.
             let mut shape = write_call(data);
             shape.call.head = 4096 - header(segments, None, None) + more;
             let call = planned(&shape, segments).call;
             let position = shape.call.head;
             assert_eq!(call == CallPlan::ReadChunk { position }, fits, "{segments}");
 
-            // A Write chunk, in the Call that offers it,
+            // A Write chunk in the Call that offers it.
             let write = header(0, Some(segments), None);
             let mut shape = read_call(data);
             shape.call.head = 4096 - write + more;
@@ -285,13 +275,13 @@ fn rr4_3_5_1_planned_header_growth_matches_the_encoder() {
             assert_eq!(reply, ReplyPlan::WriteChunk);
             assert_eq!(call == INLINE, fits, "{segments}");
 
-            // and in the Reply that returns it.
+            // A Write chunk in the Reply that returns it.
             let mut shape = read_call(data);
             shape.reply.head = 4096 - write + more - shape.reply.tail;
             let reply = planned(&shape, segments).reply;
             assert_eq!(reply == ReplyPlan::WriteChunk, fits, "{segments}");
 
-            // A Reply chunk, whose first segment need not be full.
+            // A Reply chunk, whose first segment may begin at the last byte of a page.
             let room = data - 4095;
             let mut shape = small_call(0, room);
             assert_eq!(limits().segments_for_all(&shape.reply), segments);
@@ -317,7 +307,7 @@ fn rr4_3_5_1_long_call_header_over_the_threshold_is_too_big() {
             let call = plan(&shape, &limits).map(|plan| plan.call);
             assert_eq!(call, expected, "{segments}");
         }
-        // One segment more than a chunk may have.
+        // One segment more than the limit.
         shape.call.head += 1;
         let limits = CallLimits {
             segments,

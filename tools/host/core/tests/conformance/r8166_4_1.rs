@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! RFC 8166 Section 4.1: the XDR definition, as golden vectors in both directions.
+//! RFC 8166 Section 4.1: the XDR definition. Golden vectors for encoder and decoder.
 
 use crate::support::*;
 use rpcrdma_core::wire::size;
@@ -13,13 +13,13 @@ use rpcrdma_core::wire::RdmaError;
 use rpcrdma_core::wire::ReadSegment;
 use rpcrdma_core::wire::Segment;
 
-/// Encodes and compares with the golden words.
+/// Checks that `encode` writes the golden words, and nothing after them.
 #[track_caller]
-fn golden(words_expected: &[u32], encode: impl FnOnce(&mut [u8]) -> usize) {
-    let mut bytes = [0xee; 512];
-    let length = encode(&mut bytes);
-    assert_eq!(bytes[..length], words(words_expected));
-    assert!(bytes[length..].iter().all(|byte| *byte == 0xee));
+fn golden(expected: &[u32], encode: impl FnOnce(&mut [u8]) -> usize) {
+    let mut buf = [0xee; 512];
+    let len = encode(&mut buf);
+    assert_eq!(buf[..len], words(expected));
+    assert!(buf[len..].iter().all(|byte| *byte == 0xee));
 }
 
 const A: Segment = Segment {
@@ -40,14 +40,14 @@ const C: Segment = Segment {
 
 #[test]
 fn r8166_4_1_no_chunks() {
-    golden(&[XID, 1, 32, 0, 0, 0, 0], |bytes| {
-        HeaderWriter::plain(bytes, XID, 32).unwrap()
+    golden(&[XID, 1, 32, 0, 0, 0, 0], |buf| {
+        HeaderWriter::plain(buf, XID, 32).unwrap()
     });
 }
 
 #[test]
 fn r8166_4_2_rpc_message_is_unchanged() {
-    // What follows a header without chunks is, byte for byte, what follows a record mark on TCP.
+    // The bytes after a header without chunks are those after a record mark on TCP.
     let rpc: Vec<u8> = words(&[XID, 0, 2, 100_003, 3, 1, 0, 0, 0, 0]);
     for odd in 0..4 {
         let mut rpc = rpc.clone();
@@ -70,8 +70,8 @@ fn r8166_4_1_2_1_read_list_layout() {
         0,
         0,
     ];
-    golden(&expected, |bytes| {
-        let mut header = HeaderWriter::msg(bytes, XID, 32).unwrap();
+    golden(&expected, |buf| {
+        let mut header = HeaderWriter::msg(buf, XID, 32).unwrap();
         for segment in [A, B] {
             let position = 160;
             header
@@ -102,8 +102,8 @@ fn r8166_4_1_2_2_write_list_layout() {
         0,
         0,
     ];
-    golden(&expected, |bytes| {
-        let header = HeaderWriter::msg(bytes, XID, 32).unwrap();
+    golden(&expected, |buf| {
+        let header = HeaderWriter::msg(buf, XID, 32).unwrap();
         let mut writes = header.no_more_reads().unwrap();
         writes.write_chunk([A, B, C]).unwrap();
         writes.write_chunk([A, B]).unwrap();
@@ -130,8 +130,8 @@ fn r8166_4_1_2_3_reply_chunk_layout() {
         0,
         1, 2, 0xa1, 0xa2, 0xa3, 0xa4, 0xb1, 0xb2, 0xb3, 0xb4,
     ];
-    golden(&expected, |bytes| {
-        let header = HeaderWriter::nomsg(bytes, XID, 32).unwrap();
+    golden(&expected, |buf| {
+        let header = HeaderWriter::nomsg(buf, XID, 32).unwrap();
         let writes = header.no_more_reads().unwrap();
         writes
             .no_more_writes()
@@ -158,8 +158,8 @@ fn r8166_4_1_2_4_lists_in_order() {
         0,
         1, 1, 0xc1, 0xc2, 0xc3, 0xc4,
     ];
-    golden(&expected, |bytes| {
-        let mut header = HeaderWriter::nomsg(bytes, XID, 32).unwrap();
+    golden(&expected, |buf| {
+        let mut header = HeaderWriter::nomsg(buf, XID, 32).unwrap();
         let read = ReadSegment {
             position: 0,
             segment: A,
@@ -190,9 +190,9 @@ fn r8166_4_1_2_4_outline_restores_the_lists() {
     };
     let again = chunks.outline().lists(&bytes).unwrap();
     assert_eq!(format!("{again:?}"), format!("{chunks:?}"));
-    // In another message it finds something else or nothing, and comes to no harm.
-    for length in 0..bytes.len() {
-        if let Some(lists) = chunks.outline().lists(&bytes[..length]) {
+    // Use with another message causes no panic.
+    for len in 0..bytes.len() {
+        if let Some(lists) = chunks.outline().lists(&bytes[..len]) {
             assert!(lists.reads.segments().count() <= 1);
         }
     }
@@ -200,20 +200,20 @@ fn r8166_4_1_2_4_outline_restores_the_lists() {
 
 #[test]
 fn r8166_4_1_2_5_error_codes() {
-    golden(&[XID, 1, 32, 4, 2], |bytes| {
-        ErrorReply::chunk(XID).encode(32, bytes).unwrap()
+    golden(&[XID, 1, 32, 4, 2], |buf| {
+        ErrorReply::chunk(XID).encode(32, buf).unwrap()
     });
     let vers = ErrorReply {
         xid: XID,
         vers: 7,
         error: RdmaError::Vers { low: 1, high: 1 },
     };
-    golden(&[XID, 7, 32, 4, 1, 1, 1], |bytes| {
-        vers.encode(32, bytes).unwrap()
+    golden(&[XID, 7, 32, 4, 1, 1, 1], |buf| {
+        vers.encode(32, buf).unwrap()
     });
     assert_eq!(vers.error.message_len(), 28);
     assert_eq!(RdmaError::Chunk.message_len(), 20);
-    // Any other code is not understood.
+    // Unknown codes.
     for code in [0, 3, 9, u32::MAX] {
         let bytes = words(&[XID, 1, 32, 4, code, 1, 1]);
         assert_eq!(
@@ -251,8 +251,8 @@ fn r8166_4_1_2_5_procedures() {
             }
         );
     }
-    golden(&[XID, 1, 32, 3], |bytes| {
-        HeaderWriter::done(bytes, XID, 32).unwrap()
+    golden(&[XID, 1, 32, 3], |buf| {
+        HeaderWriter::done(buf, XID, 32).unwrap()
     });
 }
 
@@ -283,8 +283,8 @@ fn r8166_4_1_2_sizes_match_the_encoder() {
         for writes in 0..4 {
             for per_chunk in 0..4 {
                 for reply in [None, Some(0), Some(1), Some(3)] {
-                    let mut bytes = [0; 1024];
-                    let mut header = HeaderWriter::msg(&mut bytes, XID, 32).unwrap();
+                    let mut buf = [0; 1024];
+                    let mut header = HeaderWriter::msg(&mut buf, XID, 32).unwrap();
                     for _ in 0..reads {
                         let read = ReadSegment {
                             position: 4,
@@ -297,7 +297,7 @@ fn r8166_4_1_2_sizes_match_the_encoder() {
                         list.write_chunk(vec![B; per_chunk]).unwrap();
                     }
                     let end = list.no_more_writes().unwrap();
-                    let length = match reply {
+                    let len = match reply {
                         None => end.no_reply_chunk().unwrap(),
                         Some(segments) => end.reply_chunk(vec![C; segments]).unwrap(),
                     };
@@ -305,20 +305,20 @@ fn r8166_4_1_2_sizes_match_the_encoder() {
                         + size::reads(reads)
                         + writes * size::write_chunk(per_chunk)
                         + reply.map_or(0, size::reply_chunk);
-                    assert_eq!(length, expected);
+                    assert_eq!(len, expected);
                 }
             }
         }
     }
-    // The bound for a buffer is that of the largest header with one chunk of a kind.
+    // The longest header has one Read chunk and one Write chunk.
     assert_eq!(size::max_call(16), 28 + 16 * 24 + 8 + 16 * 16);
     assert_eq!(size::max_call(usize::MAX), usize::MAX);
 }
 
 #[test]
 fn r8166_4_1_2_encoder_never_writes_past_its_buffer() {
-    let whole = |bytes: &mut [u8]| -> Result<usize, rpcrdma_core::wire::Overflow> {
-        let mut header = HeaderWriter::nomsg(bytes, XID, 32)?;
+    let encode = |buf: &mut [u8]| -> Result<usize, rpcrdma_core::wire::Overflow> {
+        let mut header = HeaderWriter::nomsg(buf, XID, 32)?;
         header.read_segment(ReadSegment {
             position: 0,
             segment: A,
@@ -327,16 +327,14 @@ fn r8166_4_1_2_encoder_never_writes_past_its_buffer() {
         writes.write_chunk([B])?;
         writes.no_more_writes()?.reply_chunk([C])
     };
-    let needed = whole(&mut [0; 512]).unwrap();
-    for length in 0..needed {
-        let mut bytes = [0xee; 512];
-        assert!(whole(&mut bytes[..length]).is_err());
-        assert!(bytes[length..].iter().all(|byte| *byte == 0xee));
+    let needed = encode(&mut [0; 512]).unwrap();
+    for len in 0..needed {
+        let mut buf = [0xee; 512];
+        assert!(encode(&mut buf[..len]).is_err());
+        assert!(buf[len..].iter().all(|byte| *byte == 0xee));
     }
-    assert_eq!(whole(&mut vec![0; needed]), Ok(needed));
-    for length in 0..20 {
-        assert!(ErrorReply::chunk(XID)
-            .encode(1, &mut vec![0; length])
-            .is_err());
+    assert_eq!(encode(&mut vec![0; needed]), Ok(needed));
+    for len in 0..20 {
+        assert!(ErrorReply::chunk(XID).encode(1, &mut vec![0; len]).is_err());
     }
 }

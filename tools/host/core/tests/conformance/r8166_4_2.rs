@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! RFC 8166 Section 4.2: the fixed fields, and what each procedure needs.
+//! RFC 8166 Section 4.2: the fixed fields, and the procedures.
 
 use crate::support::*;
 use rpcrdma_core::engine::inbound::from_client;
@@ -16,17 +16,17 @@ use rpcrdma_core::wire::VERSION;
 
 #[test]
 fn r8166_4_1_all_headers_have_the_fixed_fields() {
-    let mut bytes = [0; 64];
-    HeaderWriter::plain(&mut bytes, XID, 9).unwrap();
-    assert_eq!(bytes[..16], words(&[XID, 1, 9, 0]));
-    HeaderWriter::msg(&mut bytes, XID, 9).unwrap();
-    assert_eq!(bytes[..16], words(&[XID, 1, 9, 0]));
-    HeaderWriter::nomsg(&mut bytes, XID, 9).unwrap();
-    assert_eq!(bytes[..16], words(&[XID, 1, 9, 1]));
-    HeaderWriter::done(&mut bytes, XID, 9).unwrap();
-    assert_eq!(bytes[..16], words(&[XID, 1, 9, 3]));
-    ErrorReply::chunk(XID).encode(9, &mut bytes).unwrap();
-    assert_eq!(bytes[..16], words(&[XID, 1, 9, 4]));
+    let mut buf = [0; 64];
+    HeaderWriter::plain(&mut buf, XID, 9).unwrap();
+    assert_eq!(buf[..16], words(&[XID, 1, 9, 0]));
+    HeaderWriter::msg(&mut buf, XID, 9).unwrap();
+    assert_eq!(buf[..16], words(&[XID, 1, 9, 0]));
+    HeaderWriter::nomsg(&mut buf, XID, 9).unwrap();
+    assert_eq!(buf[..16], words(&[XID, 1, 9, 1]));
+    HeaderWriter::done(&mut buf, XID, 9).unwrap();
+    assert_eq!(buf[..16], words(&[XID, 1, 9, 3]));
+    ErrorReply::chunk(XID).encode(9, &mut buf).unwrap();
+    assert_eq!(buf[..16], words(&[XID, 1, 9, 4]));
 }
 
 #[test]
@@ -39,20 +39,20 @@ fn r8166_4_2_1_fixed_fields_are_decoded() {
 
 #[test]
 fn r8166_4_2_1_1_xid_is_that_of_the_rpc() {
-    let mut bytes = [0; 64];
+    let mut buf = [0; 64];
     for xid in [0, 1, 0x8000_0000, u32::MAX] {
-        HeaderWriter::plain(&mut bytes, xid, 1).unwrap();
-        assert_eq!(Header::decode(&bytes).unwrap().xid, xid);
-        assert_eq!(bytes[..4], xid.to_be_bytes());
+        HeaderWriter::plain(&mut buf, xid, 1).unwrap();
+        assert_eq!(Header::decode(&buf).unwrap().xid, xid);
+        assert_eq!(buf[..4], xid.to_be_bytes());
     }
 }
 
 #[test]
 fn r8166_4_2_2_1_version_is_one() {
     assert_eq!(VERSION, 1);
-    let mut bytes = [0; 64];
-    HeaderWriter::plain(&mut bytes, XID, 1).unwrap();
-    assert_eq!(bytes[4..8], 1_u32.to_be_bytes());
+    let mut buf = [0; 64];
+    HeaderWriter::plain(&mut buf, XID, 1).unwrap();
+    assert_eq!(buf[4..8], 1_u32.to_be_bytes());
 }
 
 #[test]
@@ -67,10 +67,10 @@ fn r8166_4_2_3_1_credits_pass_unchanged() {
 
 #[test]
 fn r8166_4_2_4_1_payload_follows_the_lists() {
-    for (length, lists) in [(7, &[0, 0, 0][..]), (11 + 2, &[0, 1, 1, 1, 2, 3, 4, 0, 0])] {
+    for (words, lists) in [(7, &[0, 0, 0][..]), (11 + 2, &[0, 1, 1, 1, 2, 3, 4, 0, 0])] {
         let bytes = message(0, &[lists, &rpc(CALL)]);
         let call = call_at_server(&bytes);
-        assert_eq!(call.payload, Some(&bytes[length * 4..]));
+        assert_eq!(call.payload, Some(&bytes[words * 4..]));
         assert_eq!(call.payload.unwrap()[..4], XID.to_be_bytes());
     }
 }
@@ -86,7 +86,7 @@ fn r8166_4_2_4_2_nomsg_needs_a_list_that_holds_the_payload() {
     for call in [&none, &only_writes, &only_reply, &only_item] {
         assert_eq!(from_client(call, PLAIN).unwrap_err(), refused);
     }
-    // A Reply like that is dropped in silence.
+    // A Reply without a Reply chunk is dropped.
     for reply in [&none, &only_writes] {
         assert_eq!(from_server(reply, PLAIN).unwrap_err(), Response::Drop);
     }
@@ -104,19 +104,19 @@ fn r8166_4_2_4_2_msg_with_a_position_zero_chunk_is_refused() {
 
 #[test]
 fn r8166_4_2_4_3_errors_have_no_payload() {
-    let mut bytes = [0; 64];
+    let mut buf = [0; 64];
     let chunk = ErrorReply::chunk(XID);
-    assert_eq!(chunk.encode(1, &mut bytes), Ok(20));
+    assert_eq!(chunk.encode(1, &mut buf), Ok(20));
     let vers = ErrorReply {
         error: RdmaError::Vers { low: 1, high: 1 },
         ..chunk
     };
-    assert_eq!(vers.encode(1, &mut bytes), Ok(28));
+    assert_eq!(vers.encode(1, &mut buf), Ok(28));
 }
 
 #[test]
 fn r8166_4_2_4_4_requester_never_sends_an_error() {
-    // Garbage that looks like a Reply in any way is dropped.
+    // Malformed Replies are dropped.
     for bytes in [
         message(0, &[&[0, 0, 0], &rpc(2)]),
         message(0, &[&[2, 0, 0], &rpc(REPLY)]),
@@ -130,7 +130,7 @@ fn r8166_4_2_4_4_requester_never_sends_an_error() {
 
 #[test]
 fn r8166_4_2_4_5_responder_drops_errors() {
-    // What cannot be a Call is left to whoever has reverse Calls outstanding; it is never answered.
+    // An RDMA_ERROR is for a backchannel Call. It is never answered.
     let bytes = message(4, &[&[2]]);
     assert!(matches!(
         from_client(&bytes, PLAIN),

@@ -4,26 +4,19 @@
 
 use crate::support::*;
 use rpcrdma_core::engine::inbound::from_server;
-use rpcrdma_core::engine::inbound::FromServer;
 use rpcrdma_core::engine::inbound::Response;
 use rpcrdma_core::engine::requester::call::plan;
 use rpcrdma_core::engine::requester::call::CallLimits;
 use rpcrdma_core::engine::requester::call::CallPlan;
 use rpcrdma_core::engine::requester::call::ReplyPlan;
-use rpcrdma_core::engine::requester::match_reply::arrived;
-use rpcrdma_core::engine::requester::match_reply::Arrived;
-use rpcrdma_core::engine::requester::match_reply::Mismatch;
-use rpcrdma_core::engine::requester::match_reply::Offered;
 use rpcrdma_core::engine::responder::reply;
 use rpcrdma_core::engine::responder::reply::remaining;
 use rpcrdma_core::engine::responder::reply::CannotReply;
 use rpcrdma_core::engine::responder::reply::Form;
 use rpcrdma_core::engine::responder::reply::Payload;
 use rpcrdma_core::engine::responder::reply::ReplyLimits;
-use rpcrdma_core::engine::responder::reply::ReplyShape;
-use rpcrdma_core::wire::Segment;
 
-/// A Call with Write chunks of one segment each (`None`: an empty chunk) and maybe a Reply chunk.
+/// A Call with Write chunks of one segment each, or empty (`None`), and perhaps a Reply chunk.
 fn call(writes: &[Option<u32>], reply: Option<u32>) -> Vec<u8> {
     let mut body = vec![0];
     for (n, length) in (1..).zip(writes) {
@@ -46,33 +39,22 @@ fn call(writes: &[Option<u32>], reply: Option<u32>) -> Vec<u8> {
     message(0, &[&body, &rpc(CALL)])
 }
 
-fn item(offset: u32, length: u32) -> Payload {
-    Payload { offset, length }
-}
-
 const REPLY_LIMITS: ReplyLimits = ReplyLimits {
     threshold: 4096,
     refuses_unused: false,
     exposed_segments: 0,
 };
 
-fn shape(length: u32) -> ReplyShape {
-    ReplyShape {
-        length,
-        protected: false,
-    }
-}
-
-/// Plans a Reply, encodes its header and reads the result at the requester: the bytes returned in
-/// each Write chunk, and in the Reply chunk.
+/// Plans a Reply and encodes its header. Returns its form, the bytes in each returned Write chunk,
+/// and the bytes in the returned Reply chunk.
 fn convey(call: &[u8], results: &[Payload], length: u32) -> (Form, Vec<u64>, Option<u64>) {
     let chunks = call_at_server(call).chunks;
-    let reply = reply::plan(chunks, results, &shape(length), &REPLY_LIMITS).unwrap();
-    let mut bytes = [0; 1024];
-    let end = reply.encode(XID, 32, [], &mut bytes).unwrap();
+    let reply = reply::plan(chunks, results, &reply_shape(length), &REPLY_LIMITS).unwrap();
+    let mut buf = [0; 1024];
+    let end = reply.encode(XID, 32, [], &mut buf).unwrap();
     assert_eq!(end, reply.header() as usize);
-    bytes[end..end + 8].copy_from_slice(&words(&[XID, REPLY]));
-    let lists = reply_at_client(&bytes[..end + 8]).chunks;
+    buf[end..end + 8].copy_from_slice(&words(&[XID, REPLY]));
+    let lists = reply_at_client(&buf[..end + 8]).chunks;
     assert!(lists.reads.is_empty());
     (
         reply.form(),
@@ -104,7 +86,7 @@ fn r8166_4_3_2_1_2_results_to_chunks_in_order_until_either_runs_out() {
     let (form, writes, _) = convey(&call, &results, 3400);
     assert_eq!((form, writes), (Form::Inline, vec![1000, 2000]));
     let chunks = call_at_server(&call).chunks;
-    let reply = reply::plan(chunks, &results, &shape(3400), &REPLY_LIMITS).unwrap();
+    let reply = reply::plan(chunks, &results, &reply_shape(3400), &REPLY_LIMITS).unwrap();
     assert_eq!(
         reply.runs().collect::<Vec<_>>(),
         [(0, 100), (1100, 100), (3200, 200)]
@@ -114,7 +96,7 @@ fn r8166_4_3_2_1_2_results_to_chunks_in_order_until_either_runs_out() {
 
 #[test]
 fn r8166_4_3_2_2_1_next_result_takes_the_chunk_of_a_failed_one() {
-    // A READ that failed has no result item: the good one after it takes the only chunk.
+    // A failed READ has no result. The result of the next READ takes the only chunk.
     let call = call(&[Some(8192)], None);
     assert_eq!(convey(&call, &[item(300, 4096)], 4396).1, [4096]);
 }
@@ -130,13 +112,13 @@ fn r8166_4_3_2_3_3_result_of_an_empty_chunk_is_inline() {
     let call = call(&[None, Some(8192)], None);
     let results = [item(100, 1000), item(1200, 2000)];
     let chunks = call_at_server(&call).chunks;
-    let reply = reply::plan(chunks, &results, &shape(3200), &REPLY_LIMITS).unwrap();
+    let reply = reply::plan(chunks, &results, &reply_shape(3200), &REPLY_LIMITS).unwrap();
     assert_eq!(reply.runs().collect::<Vec<_>>(), [(0, 1200)]);
     assert_eq!(reply.writes().count(), 1);
     assert_eq!(convey(&call, &results, 3200).1, [0, 2000]);
-    let mut bytes = [0; 256];
-    reply.encode(XID, 32, [], &mut bytes).unwrap();
-    assert_eq!(bytes[16..32], words(&[0, 1, 0, 1]), "returned empty");
+    let mut buf = [0; 256];
+    reply.encode(XID, 32, [], &mut buf).unwrap();
+    assert_eq!(buf[16..32], words(&[0, 1, 0, 1]), "returned empty");
 }
 
 #[test]
@@ -167,7 +149,7 @@ fn r8166_4_3_3_1_reply_chunk_if_the_largest_reply_does_not_fit() {
 
 #[test]
 fn r8166_4_3_3_1_header_growth_counts() {
-    // A Reply that returns a Write chunk of one segment has 24 bytes more of header.
+    // A Write chunk of one segment adds 24 bytes to the header of the Reply that returns it.
     for head in 0..4096 {
         let mut shape = read_call(20_000);
         shape.reply.head = head;
@@ -179,7 +161,7 @@ fn r8166_4_3_3_1_header_growth_counts() {
         };
         assert_eq!(plan(&shape, &limits()).unwrap().reply, expected, "{head}");
     }
-    // A Call that offers a Write chunk of one segment, too.
+    // It adds as many to the header of the Call that offers it.
     for head in 4000..4096 {
         let mut shape = read_call(20_000);
         shape.call.head = head;
@@ -207,69 +189,11 @@ fn r8166_4_3_3_3_reply_chunk_is_returned_with_lengths_written() {
     );
 }
 
-/// A Reply with Write and Reply chunks of one segment each.
-fn reply(procedure: u32, write: Option<Segment>, chunk: Option<Segment>) -> Vec<u8> {
-    let mut body = vec![0];
-    if let Some(Segment {
-        handle,
-        length,
-        offset,
-    }) = write
-    {
-        body.extend([1, 1]);
-        body.extend(hloo(handle, length, offset));
-    }
-    body.push(0);
-    match chunk {
-        Some(Segment {
-            handle,
-            length,
-            offset,
-        }) => {
-            body.extend([1, 1]);
-            body.extend(hloo(handle, length, offset));
-        }
-        None => body.push(0),
-    }
-    match procedure {
-        0 => message(0, &[&body, &rpc(REPLY)]),
-        _ => message(1, &[&body]),
-    }
-}
-
-const OWN: Segment = Segment {
-    handle: 7,
-    length: 4096,
-    offset: 0x7000,
-};
-
-#[test]
-fn r8166_4_3_3_4_short_reply_with_unused_reply_chunk() {
-    let bytes = reply(0, None, Some(OWN.with_length(0)));
-    let offered = Offered {
-        write: NO_CHUNK,
-        reply: [OWN],
-    };
-    assert_eq!(
-        arrived(&reply_at_client(&bytes), offered),
-        Ok(Arrived::Inline {
-            payload: &words(&rpc(REPLY)),
-            by_write: 0
-        })
-    );
-    // But not if it claims to have been used.
-    let bytes = reply(0, None, Some(OWN.with_length(1)));
-    assert_eq!(arrived(&reply_at_client(&bytes), offered), Err(Mismatch));
-}
-
 #[test]
 fn r8166_4_3_3_2_reply_chunk_is_used_for_old_requesters() {
     let form = |lists: &[u32], length| {
         let bytes = message(0, &[lists, &rpc(CALL)]);
-        let shape = ReplyShape {
-            length,
-            protected: false,
-        };
+        let shape = reply_shape(length);
         let limits = ReplyLimits {
             threshold: 1024,
             refuses_unused: true,
@@ -282,7 +206,7 @@ fn r8166_4_3_3_2_reply_chunk_is_used_for_old_requesters() {
     let alone = [&[0, 0, 1, 1], &chunk[..]].concat();
     let beside_write = [&[0, 1, 1], &hloo(1, 8, 0x1000)[..], &[0, 1, 1], &chunk].concat();
     assert_eq!(form(&alone, 400), Form::ReplyChunk);
-    // Where it cannot be used, what fits a message goes there.
+    // A Reply that cannot use the Reply chunk is inline if it fits.
     assert_eq!(form(&alone, 404), Form::Inline);
     assert_eq!(form(&beside_write, 400), Form::Inline);
     assert_eq!(form(&[0, 0, 0], 400), Form::Inline);
@@ -290,7 +214,6 @@ fn r8166_4_3_3_2_reply_chunk_is_used_for_old_requesters() {
 
 #[test]
 fn r8166_4_3_2_2_truncated_results_are_ignored() {
-    let item = |offset, length| Payload { offset, length };
     let results = [item(100, 4096), item(4210, 4096), item(8400, 0)];
     for (length, count) in [(4196, 1), (4208, 1), (8306, 2), (8400, 3), (99, 0)] {
         assert_eq!(remaining(&results, length), &results[..count], "{length}");
@@ -299,132 +222,34 @@ fn r8166_4_3_2_2_truncated_results_are_ignored() {
 }
 
 #[test]
-fn r8166_3_4_6_requester_checks_what_is_returned() {
-    let offered = Offered {
-        write: [OWN],
-        reply: NO_CHUNK,
-    };
-    let written = |segment| {
-        let bytes = reply(0, Some(segment), None);
-        match arrived(&reply_at_client(&bytes), offered) {
-            Ok(Arrived::Inline { by_write, .. }) => Some(by_write),
-            Ok(other) => panic!("{other:?}"),
-            Err(Mismatch) => None,
-        }
-    };
-    assert_eq!(written(OWN), Some(4096));
-    assert_eq!(written(OWN.with_length(0)), Some(0));
-    assert_eq!(written(OWN.with_length(5)), Some(5));
-    for lie in [
-        OWN.with_length(4097),
-        OWN.with_length(u32::MAX),
-        Segment { handle: 8, ..OWN },
-        Segment { offset: 0, ..OWN },
-    ] {
-        assert_eq!(written(lie), None, "{lie:?}");
-    }
-}
-
-#[test]
-fn r8166_3_4_6_requester_checks_count_and_order() {
-    let own = [(1, 100), (2, 200), (3, 300)].map(|(n, length)| segment(n, length, 0));
-    let written = |lengths: &[u32]| {
-        let mut body = vec![0, 1, lengths.len() as u32];
-        for (n, length) in (1..).zip(lengths) {
-            body.extend(hloo(n, *length, 0));
-        }
-        body.extend([0, 0]);
-        let bytes = message(0, &[&body, &rpc(REPLY)]);
-        let offered = Offered {
-            write: own,
-            reply: NO_CHUNK,
-        };
-        match arrived(&reply_at_client(&bytes), offered) {
-            Ok(Arrived::Inline { by_write, .. }) => Some(by_write),
-            _ => None,
-        }
-    };
-    assert_eq!(written(&[100, 200, 300]), Some(600));
-    assert_eq!(written(&[100, 1, 0]), Some(101));
-    assert_eq!(written(&[0, 0, 0]), Some(0));
-    // Returned empty: nothing was written.
-    assert_eq!(written(&[]), Some(0));
-    // Those that were used alone, as old responders return them; but no others.
-    assert_eq!(written(&[100, 200]), Some(300));
-    assert_eq!(written(&[99]), Some(99));
-    assert_eq!(written(&[99, 1]), None);
-    assert_eq!(written(&[100, 200, 300, 0]), None);
-    // Holes: what is behind them cannot be told from what was never written.
-    assert_eq!(written(&[99, 200, 300]), None);
-    assert_eq!(written(&[0, 0, 1]), None);
-    assert_eq!(written(&[100, 0, 1]), None);
-}
-
-#[test]
-fn r8166_3_4_6_requester_refuses_chunks_it_did_not_offer() {
-    let nothing = Offered {
-        write: NO_CHUNK,
-        reply: NO_CHUNK,
-    };
-    for bytes in [
-        reply(0, Some(OWN), None),
-        reply(0, Some(OWN.with_length(0)), None),
-        reply(0, None, Some(OWN.with_length(0))),
-        reply(1, None, Some(OWN)),
-    ] {
-        assert_eq!(arrived(&reply_at_client(&bytes), nothing), Err(Mismatch));
-    }
-    // Nor a second Write chunk.
-    let both = [&hloo(7, 4096, 0x7000)[..], &[1, 1], &hloo(7, 0, 0x7000)].concat();
-    let bytes = message(0, &[&[0, 1, 1], &both, &[0, 0], &rpc(REPLY)]);
-    let offered = Offered {
-        write: [OWN],
-        reply: NO_CHUNK,
-    };
-    assert_eq!(arrived(&reply_at_client(&bytes), offered), Err(Mismatch));
-}
-
-#[test]
-fn r8166_4_3_3_long_reply_needs_bytes_in_the_reply_chunk() {
-    let offered = Offered {
-        write: NO_CHUNK,
-        reply: [OWN],
-    };
-    let bytes = reply(1, None, Some(OWN.with_length(120)));
-    assert_eq!(
-        arrived(&reply_at_client(&bytes), offered),
-        Ok(Arrived::InReplyChunk {
-            length: 120,
-            by_write: 0
-        })
-    );
-    let bytes = reply(1, None, Some(OWN.with_length(0)));
-    assert_eq!(arrived(&reply_at_client(&bytes), offered), Err(Mismatch));
-}
-
-#[test]
 fn r8166_4_5_3_2_too_small_chunks_are_refused_before_writing() {
     let bytes = call(&[], Some(512));
     let chunks = call_at_server(&bytes).chunks;
     assert_eq!(
-        reply::plan(chunks, &[], &shape(8192), &REPLY_LIMITS).unwrap_err(),
+        reply::plan(chunks, &[], &reply_shape(8192), &REPLY_LIMITS).unwrap_err(),
         CannotReply::NoRoom
     );
     let bytes = call(&[Some(2048)], Some(65_536));
     let chunks = call_at_server(&bytes).chunks;
     assert_eq!(
-        reply::plan(chunks, &[item(100, 2049)], &shape(2152), &REPLY_LIMITS).unwrap_err(),
+        reply::plan(
+            chunks,
+            &[item(100, 2049)],
+            &reply_shape(2152),
+            &REPLY_LIMITS
+        )
+        .unwrap_err(),
         CannotReply::WriteChunk {
             segments: 1,
             excess: 1
         }
     );
-    // No chunk at all, and over the requester's threshold.
+    // No Reply chunk, and over the threshold.
     let bytes = call(&[], None);
     let chunks = call_at_server(&bytes).chunks;
-    assert!(reply::plan(chunks, &[], &shape(4096 - 28), &REPLY_LIMITS).is_ok());
+    assert!(reply::plan(chunks, &[], &reply_shape(4096 - 28), &REPLY_LIMITS).is_ok());
     assert_eq!(
-        reply::plan(chunks, &[], &shape(4096 - 27), &REPLY_LIMITS).unwrap_err(),
+        reply::plan(chunks, &[], &reply_shape(4096 - 27), &REPLY_LIMITS).unwrap_err(),
         CannotReply::NoRoom
     );
 }
@@ -440,17 +265,8 @@ fn r8166_4_5_3_2_results_outside_the_reply_are_refused() {
         [item(1200, 4), item(100, 4)],
     ] {
         assert_eq!(
-            reply::plan(chunks, &results, &shape(1204), &REPLY_LIMITS).unwrap_err(),
+            reply::plan(chunks, &results, &reply_shape(1204), &REPLY_LIMITS).unwrap_err(),
             CannotReply::Results
         );
     }
-}
-
-#[test]
-fn r8166_4_3_3_long_reply_is_recognised() {
-    let bytes = reply(1, None, Some(OWN.with_length(120)));
-    assert!(matches!(
-        from_server(&bytes, PLAIN),
-        Ok(FromServer::Reply(message)) if message.payload.is_none()
-    ));
 }

@@ -16,7 +16,7 @@ const CHUNK: Response = Response::Answer(ErrorReply {
     error: RdmaError::Chunk,
 });
 
-/// Calls whose header does not parse.
+/// Calls with a malformed header.
 fn malformed() -> Vec<Vec<u8>> {
     let a = [7, 64, 0, 0x1000];
     vec![
@@ -30,27 +30,27 @@ fn malformed() -> Vec<Vec<u8>> {
         message(0, &[&[0, 1, 2], &a, &[0]]),
         message(0, &[&[0, 0, 1, 3], &a, &a]),
         message(0, &[&[0, 0, 1]]),
-        // Counts that cannot be.
+        // Counts that exceed the message.
         message(0, &[&[0, 1, 1 << 31], &a, &[0, 0]]),
         message(0, &[&[0, 1, 1 << 28], &a, &[0, 0]]),
         message(0, &[&[0, 1, u32::MAX], &a, &[0, 0]]),
         message(0, &[&[0, 0, 1, u32::MAX], &a]),
         message(1, &[&[0, 0, 1, 0x1000_0001], &a]),
-        // RDMA_NOMSG without any list.
+        // RDMA_NOMSG without a chunk.
         message(1, &[&[0, 0, 0]]),
     ]
 }
 
 #[test]
 fn r8166_4_5_1_short_messages_are_dropped_unparsed() {
-    for length in 0..28 {
+    for len in 0..28 {
         for fill in [0, 1, 0xff] {
-            let bytes = vec![fill; length];
+            let bytes = vec![fill; len];
             assert_eq!(from_client(&bytes, PLAIN).unwrap_err(), Response::Drop);
             assert_eq!(from_server(&bytes, PLAIN).unwrap_err(), Response::Drop);
         }
         for procedure in [0, 1, 2, 5] {
-            let bytes = &message(procedure, &[&[0, 0, 0]])[..length];
+            let bytes = &message(procedure, &[&[0, 0, 0]])[..len];
             assert_eq!(from_client(bytes, PLAIN).unwrap_err(), Response::Drop);
         }
     }
@@ -168,7 +168,7 @@ fn r8166_7_1_err_vers_is_readable_in_any_version() {
             panic!();
         };
         assert_eq!(refused.error, RdmaError::Vers { low: 1, high: 2 });
-        // ERR_CHUNK is not: another version may have given 2 another meaning.
+        // In another version, code 2 need not be ERR_CHUNK.
         let bytes = words(&[XID, vers, 32, 4, 2, 0, 0]);
         assert_eq!(from_server(&bytes, PLAIN).is_ok(), vers == 1);
     }
@@ -183,11 +183,11 @@ fn r8166_4_5_every_truncation_of_a_good_call_is_refused() {
     );
     let header = whole.len() - 40;
     assert!(from_client(&whole, PLAIN).is_ok());
-    for length in 0..header + 8 {
-        assert!(from_client(&whole[..length], PLAIN).is_err(), "{length}");
+    for len in 0..header + 8 {
+        assert!(from_client(&whole[..len], PLAIN).is_err(), "{len}");
     }
-    for length in header + 8..whole.len() {
-        assert!(from_client(&whole[..length], PLAIN).is_ok(), "{length}");
+    for len in header + 8..whole.len() {
+        assert!(from_client(&whole[..len], PLAIN).is_ok(), "{len}");
     }
 }
 
@@ -197,15 +197,15 @@ fn r8166_4_5_3_every_truncation_of_a_good_reply_is_dropped() {
     let whole = message(0, &[&[0, 1, 2], &a, &a, &[0, 1, 1], &a, &rpc(REPLY)]);
     let header = whole.len() - words(&rpc(REPLY)).len();
     assert!(from_server(&whole, PLAIN).is_ok());
-    for length in 0..header + 8 {
+    for len in 0..header + 8 {
         assert_eq!(
-            from_server(&whole[..length], PLAIN).unwrap_err(),
+            from_server(&whole[..len], PLAIN).unwrap_err(),
             Response::Drop,
-            "{length}"
+            "{len}"
         );
     }
-    // What is missing of the payload is for the RPC layer to find.
-    for length in header + 8..whole.len() {
-        assert!(from_server(&whole[..length], PLAIN).is_ok(), "{length}");
+    // The RPC layer detects a truncated payload.
+    for len in header + 8..whole.len() {
+        assert!(from_server(&whole[..len], PLAIN).is_ok(), "{len}");
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! RFC 8166 Section 4.6: what is no longer supported.
+//! RFC 8166 Section 4.6: obsolete procedures.
 
 use crate::support::*;
 use rpcrdma_core::engine::inbound::from_client;
@@ -17,16 +17,16 @@ fn msgp(msg_type: u32) -> Vec<u8> {
 
 #[test]
 fn r8166_4_6_1_1_no_encoder_for_msgp() {
-    // Each way to begin a header, and the procedure it writes.
-    let mut bytes = [0; 64];
-    HeaderWriter::msg(&mut bytes, XID, 1).unwrap();
-    assert_eq!(bytes[15], 0);
-    HeaderWriter::nomsg(&mut bytes, XID, 1).unwrap();
-    assert_eq!(bytes[15], 1);
-    HeaderWriter::plain(&mut bytes, XID, 1).unwrap();
-    assert_eq!(bytes[15], 0);
-    HeaderWriter::done(&mut bytes, XID, 1).unwrap();
-    assert_eq!(bytes[15], 3);
+    // Every constructor of a header, and the procedure it writes.
+    let mut buf = [0; 64];
+    HeaderWriter::msg(&mut buf, XID, 1).unwrap();
+    assert_eq!(buf[15], 0);
+    HeaderWriter::nomsg(&mut buf, XID, 1).unwrap();
+    assert_eq!(buf[15], 1);
+    HeaderWriter::plain(&mut buf, XID, 1).unwrap();
+    assert_eq!(buf[15], 0);
+    HeaderWriter::done(&mut buf, XID, 1).unwrap();
+    assert_eq!(buf[15], 3);
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn r8166_4_6_2_2_done_is_dropped_unless_negotiated() {
             from_client(&bytes, PULLED),
             Ok(FromClient::Done { xid: XID })
         ));
-        // Servers expose Replies, clients do not.
+        // Only servers expose Replies.
         assert_eq!(from_server(&bytes, PULLED).unwrap_err(), Response::Drop);
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! RFC 8166 Section 8: security; and what follows from it for handles.
+//! RFC 8166 Section 8: security.
 
 use crate::support::*;
 use rpcrdma_core::engine::requester::call::plan;
@@ -13,8 +13,8 @@ use rpcrdma_core::engine::responder::reply::Payload;
 use rpcrdma_core::engine::responder::reply::ReplyLimits;
 use rpcrdma_core::engine::responder::reply::ReplyShape;
 
-/// Whether a Call with this credential and verifier, cut to `inline` bytes, is accepted with a
-/// Read chunk at `position`.
+/// Whether a Call with this credential and verifier, truncated to `inline` bytes, may have a Read
+/// chunk at `position`.
 fn accepted(credential: &[u32], verifier: &[u32], inline: usize, position: u32) -> bool {
     let mut rpc = vec![XID, CALL, 2, 100_003, 4, 1];
     rpc.extend([credential, verifier].concat());
@@ -38,7 +38,7 @@ fn r8166_8_2_2_1_no_chunk_in_the_header_of_a_call() {
                 "{position}"
             );
         }
-        // What is not there may be anything.
+        // The header is truncated, so its end is unknown.
         for inline in (24..end as usize).step_by(4) {
             assert!(!accepted(credential, &none, inline, end));
         }
@@ -94,8 +94,8 @@ fn r8166_8_2_2_3_1_responder_reduces_nothing_under_integrity() {
     }
 }
 
-/// Whether a Long Call that starts with `rpc` may have lost an item at each of `positions`.
-fn long_call_may_lack(rpc: &[u8], positions: &[u32]) -> bool {
+/// Whether a Long Call that begins with `rpc` may have a Read chunk at each of `positions`.
+fn long_call_allows(rpc: &[u8], positions: &[u32]) -> bool {
     let mut reads = vec![(0, segment(1, 4096, 0x1000))];
     reads.extend(positions.iter().map(|&at| (at, segment(2, 64, 0x2000))));
     let call = nomsg_with_reads(&reads);
@@ -105,16 +105,16 @@ fn long_call_may_lack(rpc: &[u8], positions: &[u32]) -> bool {
 #[test]
 fn r8166_8_2_2_1_no_chunk_in_the_header_of_a_long_call() {
     let rpc = words(&[&[XID, CALL, 2, 100_003, 4, 1][..], &[0; 4], &[7; 9]].concat());
-    assert!(long_call_may_lack(&rpc, &[]));
-    assert!(long_call_may_lack(&rpc, &[40]));
-    assert!(long_call_may_lack(&rpc, &[4096, 40]));
+    assert!(long_call_allows(&rpc, &[]));
+    assert!(long_call_allows(&rpc, &[40]));
+    assert!(long_call_allows(&rpc, &[4096, 40]));
     for position in (4..40).step_by(4) {
-        assert!(!long_call_may_lack(&rpc, &[position]), "{position}");
-        assert!(!long_call_may_lack(&rpc, &[4096, position]), "{position}");
+        assert!(!long_call_allows(&rpc, &[position]), "{position}");
+        assert!(!long_call_allows(&rpc, &[4096, position]), "{position}");
     }
-    // A Call that nothing is taken out of is nobody's business here.
-    assert!(long_call_may_lack(&rpc[..8], &[]));
-    assert!(!long_call_may_lack(&rpc[..36], &[4096]));
+    // A truncated header matters only if there are Read chunks.
+    assert!(long_call_allows(&rpc[..8], &[]));
+    assert!(!long_call_allows(&rpc[..36], &[4096]));
 }
 
 #[test]
@@ -125,13 +125,13 @@ fn r8166_8_2_2_3_1_responder_accepts_no_chunk_under_integrity() {
     // Version, procedure, sequence number, service, handle.
     for (service, unprotected) in [(1, true), (2, false), (3, false), (0, false), (4, false)] {
         let rpc = rpc(&[6, 20, 1, 0, 77, service, 0]);
-        assert_eq!(long_call_may_lack(&rpc, &[4096]), unprotected);
-        assert!(long_call_may_lack(&rpc, &[]));
+        assert_eq!(long_call_allows(&rpc, &[4096]), unprotected);
+        assert!(long_call_allows(&rpc, &[]));
     }
-    assert!(long_call_may_lack(&rpc(&[0, 0]), &[4096]));
-    assert!(long_call_may_lack(&rpc(&[1, 20, 1, 0, 77, 3, 0]), &[4096]));
-    // The service is beyond the credential's end.
-    assert!(!long_call_may_lack(&rpc(&[6, 4, 1, 0]), &[4096]));
+    assert!(long_call_allows(&rpc(&[0, 0]), &[4096]));
+    assert!(long_call_allows(&rpc(&[1, 20, 1, 0, 77, 3, 0]), &[4096]));
+    // The service is beyond the end of the credential.
+    assert!(!long_call_allows(&rpc(&[6, 4, 1, 0]), &[4096]));
 }
 
 #[test]
@@ -166,8 +166,8 @@ fn r8166_8_2_2_4_1_every_field_may_be_hostile() {
             for (at, value) in (0..good.len() / 4).flat_map(|at| hostile.map(|v| (at, v))) {
                 let mut bad = good.clone();
                 bad[at * 4..at * 4 + 4].copy_from_slice(&value.to_be_bytes());
-                for length in [bad.len(), bad.len() / 2, 28, 27] {
-                    answered += act_on(&bad[..length]);
+                for len in [bad.len(), bad.len() / 2, 28, 27] {
+                    answered += process(&bad[..len]);
                 }
             }
         }
@@ -175,9 +175,9 @@ fn r8166_8_2_2_4_1_every_field_may_be_hostile() {
     assert!(answered > 0);
 }
 
-/// Does all that either end does with a message, as far as its bytes decide; returns whether a
-/// responder answered it with an error.
-fn act_on(bytes: &[u8]) -> u32 {
+/// Runs all decisions of both ends for a message. Returns 1 if the responder answers it with an
+/// error.
+fn process(bytes: &[u8]) -> u32 {
     use rpcrdma_core::engine::inbound::from_client;
     use rpcrdma_core::engine::inbound::from_server;
     use rpcrdma_core::engine::inbound::FromClient;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! RFC 8167: both directions on one connection.
+//! RFC 8167: forward channel and backchannel on one connection.
 
 use crate::support::*;
 use rpcrdma_core::engine::agreement::Agreement;
@@ -16,17 +16,17 @@ use rpcrdma_core::wire::RdmaError;
 
 #[test]
 fn r8167_1_1_one_codec_for_both_directions() {
-    let mut bytes = [0; 64];
-    let end = HeaderWriter::plain(&mut bytes, XID, 16).unwrap();
-    bytes[end..end + 8].copy_from_slice(&words(&[XID, CALL]));
-    assert!(from_client(&bytes, PLAIN).is_ok());
-    assert!(from_server(&bytes, PLAIN).is_ok());
+    let mut buf = [0; 64];
+    let end = HeaderWriter::plain(&mut buf, XID, 16).unwrap();
+    buf[end..end + 8].copy_from_slice(&words(&[XID, CALL]));
+    assert!(from_client(&buf, PLAIN).is_ok());
+    assert!(from_server(&buf, PLAIN).is_ok());
 }
 
 #[test]
 fn r8167_2_4_1_same_xid_in_both_directions() {
-    // The client has a forward Call of this XID outstanding. What it makes of a reverse Call with
-    // the same XID does not depend on that: nothing here knows what is outstanding.
+    // A forward Call with this XID may be outstanding at the client. The classification of
+    // a backchannel Call does not depend on outstanding Calls.
     let call = message(0, &[&[0, 0, 0], &rpc(CALL)]);
     let reply = message(0, &[&[0, 0, 0], &rpc(REPLY)]);
     assert!(matches!(
@@ -44,7 +44,7 @@ fn r8167_4_1_4_each_direction_has_its_credits() {
     let mut forward = Window::FRESH;
     let mut backchannel = Window::FRESH;
     forward.grant(128, 128);
-    // The client gets a reverse Call with a request of 2: it changes neither window.
+    // A backchannel Call requests 2 credits of the client. Neither window changes.
     let bytes = words(&[XID, 1, 2, 0, 0, 0, 0, XID, CALL]);
     match from_server(&bytes, PLAIN).unwrap() {
         FromServer::Reply(message) => assert!(forward.grant(message.credits, 128)),
@@ -52,7 +52,7 @@ fn r8167_4_1_4_each_direction_has_its_credits() {
         other => panic!("{other:?}"),
     }
     assert_eq!(forward.granted(), 128);
-    // The server gets a reverse Reply with a grant of 2: it changes the reverse window.
+    // A backchannel Reply grants 2 credits to the server. The backchannel window changes.
     let bytes = words(&[XID, 1, 2, 0, 0, 0, 0, XID, REPLY]);
     match from_client(&bytes, PLAIN).unwrap() {
         FromClient::BackchannelReply(message) => assert!(backchannel.grant(message.credits, 16)),
@@ -125,7 +125,7 @@ fn r8167_5_1_2_calls_of_another_version_get_a_range() {
         };
         assert_eq!((error.xid, error.vers), (XID, vers));
         assert_eq!(error.error, RdmaError::Vers { low: 1, high: 1 });
-        // What is no Call is not answered: a Reply, something unknown, an error.
+        // Only Calls are answered: not a Reply, an unknown message, or an error.
         for bytes in [
             words(&[XID, vers, 1, 0, 0, 0, 0, XID, REPLY]),
             words(&[XID, vers, 1, 0, 0, 0, 0, XID + 1, CALL]),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! RFC 8797 and the draft it came from: RDMA-CM private data. And which handle to invalidate.
+//! RFC 8797 and its draft: RDMA-CM private data, and Remote Invalidation.
 
 use crate::support::*;
 use rpcrdma_core::engine::agreement::Agreement;
@@ -87,14 +87,14 @@ fn r8797_4_3_reserved_bits_are_ignored_on_receipt() {
 
 #[test]
 fn cm0_3_1_2_1_size_codes() {
-    for (size, code, told) in [
+    for (size, code, rounded) in [
         (1024, 0, 1024),
         (4096, 3, 4096),
         (65_536, 63, 65_536),
         (262_144, 255, 262_144),
         (5000, 3, 4096),
         (2047, 0, 1024),
-        // What cannot be told is told as the nearest that can.
+        // Sizes outside the range are clamped.
         (1, 0, 1024),
         (0, 0, 1024),
         (1 << 20, 255, 262_144),
@@ -102,7 +102,10 @@ fn cm0_3_1_2_1_size_codes() {
     ] {
         let bytes = data(false, size, size).encode();
         assert_eq!(bytes[6..], [code, code], "{size}");
-        assert_eq!(PrivateData::find(&bytes), Some(data(false, told, told)));
+        assert_eq!(
+            PrivateData::find(&bytes),
+            Some(data(false, rounded, rounded))
+        );
     }
 }
 
@@ -134,7 +137,7 @@ fn r8797_4_2_short_private_data_has_no_message() {
 #[test]
 fn r8797_4_4_version_one_is_eight_bytes() {
     assert_eq!(data(true, 4096, 4096).encode().len(), 8);
-    // Nothing has to follow, anything may.
+    // Any bytes may follow, or none.
     for length in 8..64 {
         let mut bytes = vec![0; length];
         bytes[..8].copy_from_slice(&GOLDEN);
@@ -145,11 +148,11 @@ fn r8797_4_4_version_one_is_eight_bytes() {
 #[test]
 fn r8797_4_2_1_sizes_are_rounded_down() {
     for size in (1024..300_000).step_by(37) {
-        let told = PrivateData::find(&data(false, size, size).encode()).unwrap();
-        assert!(told.send_size <= size);
-        assert!(told.receive_size <= size);
-        assert!(told.receive_size % 1024 == 0);
-        assert!(size - told.receive_size < 1024 || told.receive_size == 262_144);
+        let decoded = PrivateData::find(&data(false, size, size).encode()).unwrap();
+        assert!(decoded.send_size <= size);
+        assert!(decoded.receive_size <= size);
+        assert!(decoded.receive_size % 1024 == 0);
+        assert!(size - decoded.receive_size < 1024 || decoded.receive_size == 262_144);
     }
 }
 
@@ -168,7 +171,7 @@ fn r8797_5_2_1_identifier_at_any_offset() {
         bytes.extend([0; 13]);
         assert!(PrivateData::find(&bytes).is_some(), "{offset}");
     }
-    // A false start does not hide the message.
+    // An identifier that is not followed by a message does not hide the next one.
     let mut bytes = vec![0xf6, 0xab, 0x0e, 0x18, 0xf6, 0xab];
     bytes.extend(GOLDEN);
     assert_eq!(PrivateData::find(&bytes), Some(data(true, 4096, 4096)));
@@ -200,7 +203,7 @@ fn r8797_6_1_another_block_is_ignored() {
     assert_eq!(PrivateData::find(&bytes), Some(data(true, 4096, 4096)));
 }
 
-/// The lists of a Call, with segments of these handles and lengths.
+/// The handle chosen for a Call whose lists have segments of these handles and lengths.
 fn choose(reads: &[(u32, u32)], writes: &[(u32, u32)], reply: &[(u32, u32)]) -> Option<u32> {
     let mut body = Vec::new();
     for (handle, length) in reads {
@@ -245,7 +248,7 @@ fn r8797_4_1_2_empty_chunks_have_no_handle() {
     ] {
         let bytes = message(0, &[lists, &rpc(CALL)]);
         assert_eq!(handle_to_invalidate(&call_at_server(&bytes).chunks), None);
-        // The handle is that of another chunk.
+        // The handle of another chunk is chosen.
         let bytes = message(0, &[&[1, 8], &read, lists, &rpc(CALL)]);
         assert_eq!(
             handle_to_invalidate(&call_at_server(&bytes).chunks),
@@ -256,7 +259,7 @@ fn r8797_4_1_2_empty_chunks_have_no_handle() {
 
 #[test]
 fn ri3_4_3_1_largest_written_segment_is_chosen() {
-    // What the requester is about to touch goes first.
+    // Chunks to which the responder writes take precedence over Read chunks.
     assert_eq!(choose(&[(1, 9000)], &[(2, 100)], &[]), Some(2));
     assert_eq!(choose(&[], &[(2, 100), (3, 200)], &[]), Some(3));
     assert_eq!(choose(&[], &[(2, 100), (3, 100)], &[]), Some(2));
@@ -266,12 +269,12 @@ fn ri3_4_3_1_largest_written_segment_is_chosen() {
 
 #[test]
 fn ri3_4_3_1_pad_segments_are_not_chosen() {
-    // Some requesters end each Write chunk with a segment of four bytes or less that belongs to a
-    // standing registration.
+    // Some requesters add a segment of at most four bytes to each Write chunk. Its registration is
+    // permanent.
     assert_eq!(choose(&[], &[(2, 4093), (9, 4)], &[]), Some(2));
     assert_eq!(choose(&[], &[(9, 4)], &[]), None);
     assert_eq!(choose(&[], &[(2, 3), (9, 4)], &[]), None);
     assert_eq!(choose(&[(1, 4)], &[(9, 4)], &[]), Some(1));
-    // Empty segments name no memory.
+    // Empty segments are not chosen.
     assert_eq!(choose(&[(1, 0)], &[(2, 0)], &[(3, 0)]), None);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The draft on reliable replies: Replies that the requester pulls.
+//! The draft on reliable replies: pulled Replies.
 
 use crate::support::*;
 use rpcrdma_core::engine::agreement::Extensions;
@@ -19,16 +19,12 @@ use rpcrdma_core::engine::requester::match_reply::Arrived;
 use rpcrdma_core::engine::requester::match_reply::Mismatch;
 use rpcrdma_core::engine::requester::match_reply::Offered;
 use rpcrdma_core::engine::requester::reply_history::ReplyHistory;
-use rpcrdma_core::engine::responder::exposed::ExposedSlot;
-use rpcrdma_core::engine::responder::exposed::ExposedSlots;
-use rpcrdma_core::engine::responder::exposed::NotExposed;
 use rpcrdma_core::engine::responder::reply;
 use rpcrdma_core::engine::responder::reply::CannotReply;
 use rpcrdma_core::engine::responder::reply::Form;
 use rpcrdma_core::engine::responder::reply::Payload;
 use rpcrdma_core::engine::responder::reply::Plan;
 use rpcrdma_core::engine::responder::reply::ReplyLimits;
-use rpcrdma_core::engine::responder::reply::ReplyShape;
 use rpcrdma_core::wire::extensions::Announcement;
 use rpcrdma_core::wire::extensions::Offer;
 use rpcrdma_core::wire::private_data::PrivateData;
@@ -46,7 +42,7 @@ const DEPTHS: ReadDepths = ReadDepths {
     responder_resources: 1,
 };
 
-/// A Reply of that many bytes on a connection where Replies may be exposed, or not.
+/// Limits of a connection on which a Reply may be exposed in `exposed_segments` segments.
 fn reply_limits(exposed_segments: u32) -> ReplyLimits {
     ReplyLimits {
         threshold: 4096,
@@ -55,7 +51,7 @@ fn reply_limits(exposed_segments: u32) -> ReplyLimits {
     }
 }
 
-/// The Call with these lists, as words.
+/// A Call with these words as chunk lists.
 fn call(lists: &[&[u32]]) -> Vec<u8> {
     let mut all: Vec<&[u32]> = lists.to_vec();
     let payload = rpc(CALL);
@@ -63,6 +59,7 @@ fn call(lists: &[&[u32]]) -> Vec<u8> {
     message(0, &all)
 }
 
+/// Plans a Reply of `length` bytes to the Call in `bytes`, and calls `then` with the plan.
 fn with_plan<R>(
     bytes: &[u8],
     results: &[Payload],
@@ -70,10 +67,7 @@ fn with_plan<R>(
     exposed_segments: u32,
     then: impl FnOnce(Result<Plan<'_>, CannotReply>) -> R,
 ) -> R {
-    let shape = ReplyShape {
-        length,
-        protected: false,
-    };
+    let shape = reply_shape(length);
     let limits = reply_limits(exposed_segments);
     match from_client(bytes, PULLED) {
         Ok(FromClient::Call(call)) => then(reply::plan(call.chunks, results, &shape, &limits)),
@@ -81,8 +75,8 @@ fn with_plan<R>(
     }
 }
 
-/// A Reply without chunks but a Read list of these segments.
-fn exposing(segments: &[(u32, u32)]) -> Vec<u8> {
+/// A Reply with a Read list of these Positions and lengths.
+fn exposed_reply(segments: &[(u32, u32)]) -> Vec<u8> {
     let mut lists = Vec::new();
     for (position, length) in segments {
         lists.extend([1, *position]);
@@ -92,7 +86,8 @@ fn exposing(segments: &[(u32, u32)]) -> Vec<u8> {
     message(1, &[&lists])
 }
 
-fn taken(bytes: &[u8]) -> Result<Arrived<'_>, Mismatch> {
+/// The location of a Reply to a Call that offered no chunks.
+fn reply_arrived(bytes: &[u8]) -> Result<Arrived<'_>, Mismatch> {
     match from_server(bytes, PULLED) {
         Ok(FromServer::Reply(reply)) => arrived(
             &reply,
@@ -127,15 +122,15 @@ fn rr4_4_1_1_reply_as_a_read_chunk_of_several_segments() {
 
 #[test]
 fn rr4_4_1_2_exposed_reply_is_rdma_nomsg() {
-    // In RDMA_MSG a Read list makes no sense, whatever was agreed on.
+    // A Reply in an RDMA_MSG has no Read list, even with the extension.
     let mut lists = vec![1, 0];
     lists.extend(hloo(9, 64, 0));
     lists.extend([0, 0, 0]);
     let msg = message(0, &[&lists, &rpc(REPLY)]);
     assert!(from_server(&msg, PULLED).is_err());
-    let nomsg = exposing(&[(0, 64)]);
+    let nomsg = exposed_reply(&[(0, 64)]);
     assert!(matches!(
-        taken(&nomsg),
+        reply_arrived(&nomsg),
         Ok(Arrived::Exposed {
             length: 64,
             by_write: 0
@@ -169,7 +164,7 @@ fn rr4_4_1_1_1_exposed_if_it_fits_no_other_form() {
         |bytes: &[u8], length| with_plan(bytes, &[], length, 4, |reply| reply.unwrap().form());
     assert_eq!(form(&nothing, 4096 - 28), Form::Inline);
     assert_eq!(form(&nothing, 4096 - 27), Form::Exposed);
-    // The Reply chunk is used if it is large enough, and returned unused if not.
+    // The Reply chunk is used if it is large enough. Otherwise it is returned unused.
     let mut lists = vec![0, 0, 1, 1];
     lists.extend(hloo(5, 8192, 0));
     let chunk = call(&[&lists]);
@@ -198,15 +193,15 @@ fn rr4_4_1_1_2_err_chunk_without_support() {
 
 #[test]
 fn rr4_4_1_2_1_requester_accepts_position_zero_only() {
-    let bytes = exposing(&[(0, 60_000), (0, 0), (0, 5_536)]);
+    let bytes = exposed_reply(&[(0, 60_000), (0, 0), (0, 5_536)]);
     assert_eq!(
-        taken(&bytes),
+        reply_arrived(&bytes),
         Ok(Arrived::Exposed {
             length: 65_536,
             by_write: 0
         })
     );
-    // Another Position, nothing, less than a word, more than 32 bits: not to be taken.
+    // Mismatches: another Position, no bytes, less than a word, a sum of more than 32 bits.
     for bad in [
         &[(0, 64), (4, 64)][..],
         &[(4, 64)],
@@ -214,7 +209,7 @@ fn rr4_4_1_2_1_requester_accepts_position_zero_only() {
         &[(0, 3)],
         &[(0, u32::MAX), (0, 1)],
     ] {
-        assert_eq!(taken(&exposing(bad)), Err(Mismatch), "{bad:?}");
+        assert_eq!(reply_arrived(&exposed_reply(bad)), Err(Mismatch), "{bad:?}");
     }
 }
 
@@ -227,98 +222,6 @@ fn rr4_4_1_3_1_done_has_the_xid_of_the_reply() {
         from_client(&bytes, PULLED),
         Ok(FromClient::Done { xid: XID })
     ));
-}
-
-#[test]
-fn rr4_4_1_3_4_stray_notifications_are_dropped() {
-    let mut places = ExposedSlots::new(vec![ExposedSlot::Free; 2]);
-    assert_eq!(places.done(1), None);
-    assert_eq!(places.expose(1), Ok(0));
-    assert_eq!(places.done(2), None);
-    assert_eq!(places.done(1), Some(0));
-    // Repeated, before and after its memory is released.
-    assert_eq!(places.done(1), None);
-    places.released(0);
-    assert_eq!(places.done(1), None);
-    assert_eq!(places.as_slice(), [ExposedSlot::Free; 2]);
-}
-
-#[test]
-fn rr4_4_1_3_6_released_at_the_deadline_without_notification() {
-    let mut places = ExposedSlots::new(vec![ExposedSlot::Free; 2]);
-    for (xid, deadline) in [(1, 10), (2, 20)] {
-        let place = places.expose(xid).unwrap();
-        // Its time does not run before it is posted.
-        assert!(places.next_check(9).is_none_or(|next| next < deadline));
-        assert!(places.set_deadline(place, deadline));
-    }
-    assert_eq!(places.next_check(9), Some(10));
-    assert_eq!(places.expired(9), None);
-    assert_eq!(places.expired(10), Some(0));
-    assert_eq!(places.expired(10), None);
-    assert_eq!(places.next_check(9), Some(19));
-    assert_eq!(places.next_check(11), Some(20));
-    // The notification may come before the memory is released, or after, or never.
-    places.released(0);
-    assert_eq!(places.as_slice()[0], ExposedSlot::Owed { xid: 1 });
-    assert_eq!(places.done(1), None);
-    assert_eq!(places.as_slice()[0], ExposedSlot::Free);
-    assert_eq!(places.expired(20), Some(1));
-    assert_eq!(places.done(2), None);
-    places.released(1);
-    assert_eq!(places.as_slice()[1], ExposedSlot::Free);
-    assert_eq!(places.next_check(9), None);
-}
-
-#[test]
-fn rr4_4_1_3_6_overdue_release_is_detected() {
-    for late in [None, Some(13), Some(40)] {
-        for early in [false, true] {
-            let mut places = ExposedSlots::new(vec![ExposedSlot::Free; 2]);
-            assert_eq!(places.expose(1), Ok(0));
-            // The notification may come before the Reply is known to be posted, too.
-            if early {
-                assert_eq!(places.done(1), Some(0));
-            }
-            assert_eq!(places.set_deadline(0, 10), !early);
-            assert!(!places.is_overdue(10, 30));
-            assert_eq!(places.expired(12), (!early).then_some(0));
-            if let Some(now) = late {
-                assert_eq!(places.done(1), None);
-                assert_eq!(places.is_overdue(now, 30), early && now >= 40);
-            }
-            let due = if early { 40 } else { 42 };
-            assert_eq!(places.next_check(30), Some(due));
-            assert!(!places.is_overdue(due - 1, 30));
-            assert!(places.is_overdue(due, 30));
-            places.released(0);
-            assert!(!places.is_overdue(u64::MAX, 30));
-            assert_eq!(places.next_check(30), None);
-        }
-    }
-}
-
-#[test]
-fn rr4_5_2_3_1_one_notification_per_slot() {
-    let mut places = ExposedSlots::new(vec![ExposedSlot::Free; 2]);
-    assert_eq!(places.expose(1), Ok(0));
-    assert_eq!(places.expose(1), Err(NotExposed::SameXid));
-    assert_eq!(places.expose(2), Ok(1));
-    assert_eq!(places.expose(3), Err(NotExposed::Full));
-    for place in [0, 1] {
-        places.set_deadline(place, 10);
-    }
-    // Who keeps notifications back gets no more memory, but no more Replies to pull, either.
-    while let Some(place) = places.expired(10) {
-        places.released(place);
-    }
-    assert_eq!(places.owed(), 2);
-    assert_eq!(places.expose(3), Err(NotExposed::Full));
-    places.done(2);
-    assert_eq!(places.owed(), 1);
-    assert_eq!(places.expose(3), Ok(1));
-    places.withdraw(1);
-    assert_eq!(places.as_slice()[1], ExposedSlot::Free);
 }
 
 #[test]
@@ -338,7 +241,7 @@ fn rr4_5_3_1_1_reply_chunk_only_if_replies_are_usually_long() {
     assert_eq!(offer(false, &narrow), ReplyPlan::ReplyChunk);
     assert_eq!(offer(false, &pulled), ReplyPlan::Pull);
     assert_eq!(offer(true, &pulled), ReplyPlan::ReplyChunk);
-    // What always fits needs nothing, and data has its own chunk.
+    // A Reply that always fits needs no chunk. A data item goes to a Write chunk.
     let fits = plan_call(&small_call(100, 200), &pulled).unwrap().reply;
     assert_eq!(fits, ReplyPlan::Inline);
     let read = plan_call(&read_call(60_000), &pulled).unwrap().reply;
@@ -353,7 +256,7 @@ fn rr4_5_2_2_1_reply_chunk_after_a_refusal() {
         assert!(refused.is_long());
         assert_eq!(refused.after_refusal(), refused);
         assert!(refused.to_bits() >= history.to_bits());
-        // A session may first say, in short, that it has to be another RPC.
+        // An NFSv4.1 session may first answer with a short error.
         assert!(refused.after(false).is_long());
         history = history.after(long);
     }
@@ -371,7 +274,7 @@ fn rr4_5_2_2_1_history_predicts_long_replies() {
     assert!(!after(&[true]).is_long());
     assert!(after(&[true, true]).is_long());
     assert!(!after(&[true, true, false, false]).is_long());
-    // One in two is often enough, one in four is not.
+    // One long Reply in two starts the offers. One in four does not.
     assert!(after(&[true, false, true, false, true, false, true, false, true, false]).is_long());
     assert!(!after(&[true, false, false, false, true, false, false, false]).is_long());
     let steady = after(&[true; 9]);
@@ -386,8 +289,8 @@ fn rr4_6_3_only_if_both_ends_support_it() {
     for (own, peer) in [(&YES, &NO), (&NO, &YES), (&NO, &NO)] {
         assert_eq!(agreed(own, peer, &DEPTHS), PLAIN);
     }
-    // Without it there is neither a Read list in a Reply nor an RDMA_DONE.
-    let bytes = exposing(&[(0, 64)]);
+    // Without the extension, a Read list in a Reply is refused, and RDMA_DONE is dropped.
+    let bytes = exposed_reply(&[(0, 64)]);
     assert!(from_server(&bytes, PLAIN).is_err());
     let done = words(&[XID, 1, 32, 3]);
     assert_eq!(from_client(&done, PLAIN).unwrap_err(), Response::Drop);
@@ -411,7 +314,7 @@ fn rr4_6_1_offer_is_ignored_by_other_implementations() {
         send_size: 4096,
         receive_size: 8192,
     };
-    // Nothing to offer: the eight bytes of RFC 8797 and no more.
+    // Without an offer, only the eight bytes of RFC 8797 are sent.
     assert_eq!(Announcement::new(&own, &NO).as_bytes(), own.encode());
     let bytes = Announcement::new(&own, &YES);
     let bytes = bytes.as_bytes();
@@ -430,8 +333,8 @@ fn rr4_6_2_offer_is_found_at_any_offset() {
         bytes.extend([0; 40]);
         assert_eq!(Offer::of_peer(&bytes), YES);
     }
-    // Reserved flags and bytes are ignored; another version, another identifier, a part are
-    // nothing.
+    // Reserved flags and bytes are ignored. A block with another version or identifier, or
+    // a truncated one, is ignored as a whole.
     assert_eq!(
         Offer::of_peer(&[0xd3, 0x97, 0x1e, 0xa4, 1, 0xff, 9, 9]),
         YES

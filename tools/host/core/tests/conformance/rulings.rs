@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The rulings of `Documentation/rulings.rst`, as far as they are decided here.
+//! The rulings of `Documentation/rulings.rst` that pure functions implement.
 
 use crate::support::*;
 use rpcrdma_core::engine::inbound::from_client;
@@ -11,14 +11,15 @@ use rpcrdma_core::engine::inbound::Response;
 use rpcrdma_core::engine::responder::reply;
 use rpcrdma_core::engine::responder::reply::Payload;
 use rpcrdma_core::engine::responder::reply::ReplyLimits;
-use rpcrdma_core::engine::responder::reply::ReplyShape;
+
 use rpcrdma_core::wire::private_data::PrivateData;
 use rpcrdma_core::wire::ErrorReply;
 
 #[test]
 fn x1_pulled_replies_only_if_negotiated() {
     let bytes = nomsg_with_reads(&[(0, segment(1, 9000, 0))]);
-    // Plain version 1: only a Call has a Read list, so this is a reverse Call that is refused.
+    // Without extensions, only a Call has a Read list, so this is a backchannel Call. It is
+    // refused.
     assert_eq!(
         from_server(&bytes, PLAIN).unwrap_err(),
         Response::Answer(ErrorReply::chunk(XID))
@@ -28,8 +29,8 @@ fn x1_pulled_replies_only_if_negotiated() {
     };
     assert!(reply.payload.is_none());
     assert_eq!(reply.chunks.reads.len(), 1);
-    // At another Position it is a Reply all the same, which is not taken: see `returned`. No Call
-    // of the reverse direction may look like that.
+    // With another Position it is a Reply as well, which `match_reply` refuses. A backchannel Call
+    // cannot be an RDMA_NOMSG.
     let bytes = nomsg_with_reads(&[(8, segment(1, 9000, 0))]);
     assert!(matches!(
         from_server(&bytes, PULLED),
@@ -43,18 +44,18 @@ fn x1_pulled_replies_only_if_negotiated() {
 
 #[test]
 fn x2_minimum_length_is_for_calls_and_replies() {
-    // RDMA_ERROR and RDMA_DONE are shorter than 28 bytes by their definition.
-    for length in 16..28 {
-        let error = &message(4, &[&[2, 0, 0]])[..length];
-        assert_eq!(from_server(error, PLAIN).is_ok(), length >= 20);
-        let done = &message(3, &[&[0, 0, 0]])[..length];
+    // RDMA_ERROR and RDMA_DONE are shorter than 28 bytes by definition.
+    for len in 16..28 {
+        let error = &message(4, &[&[2, 0, 0]])[..len];
+        assert_eq!(from_server(error, PLAIN).is_ok(), len >= 20);
+        let done = &message(3, &[&[0, 0, 0]])[..len];
         assert!(from_client(done, PULLED).is_ok());
         for procedure in [0, 1, 2, 5, u32::MAX] {
-            let bytes = &message(procedure, &[&[0, 0, 0]])[..length];
+            let bytes = &message(procedure, &[&[0, 0, 0]])[..len];
             assert_eq!(from_client(bytes, PLAIN).unwrap_err(), Response::Drop);
         }
-        // Another version makes no difference.
-        let bytes = &words(&[XID, 2, 1, 3, 0, 0, 0])[..length];
+        // The minimum holds for other versions, too.
+        let bytes = &words(&[XID, 2, 1, 3, 0, 0, 0])[..len];
         assert_eq!(from_client(bytes, PLAIN).unwrap_err(), Response::Drop);
     }
 }
@@ -78,7 +79,7 @@ fn x4_error_at_the_server_is_for_backchannel_calls() {
     ));
 }
 
-/// A Call with Write chunks of these capacities.
+/// A Call with a Write chunk of each capacity in `writes`.
 fn call(writes: &[u32]) -> Vec<u8> {
     let mut body = vec![0];
     for length in writes {
@@ -89,19 +90,16 @@ fn call(writes: &[u32]) -> Vec<u8> {
     message(0, &[&body, &rpc(CALL)])
 }
 
-/// How much each Write chunk receives.
-fn lengths(call: &[u8], results: &[Payload]) -> Vec<(u32, u32)> {
+const REPLY_LIMITS: ReplyLimits = ReplyLimits {
+    threshold: 4096,
+    refuses_unused: false,
+    exposed_segments: 0,
+};
+
+/// Offset and length of each result in a Write chunk.
+fn written(call: &[u8], results: &[Payload]) -> Vec<(u32, u32)> {
     let chunks = call_at_server(call).chunks;
-    let shape = ReplyShape {
-        length: 1000,
-        protected: false,
-    };
-    let limits = ReplyLimits {
-        threshold: 4096,
-        refuses_unused: false,
-        exposed_segments: 0,
-    };
-    let reply = reply::plan(chunks, results, &shape, &limits).unwrap();
+    let reply = reply::plan(chunks, results, &reply_shape(1000), &REPLY_LIMITS).unwrap();
     reply.writes().map(|(_, p)| (p.offset, p.length)).collect()
 }
 
@@ -109,33 +107,23 @@ fn lengths(call: &[u8], results: &[Payload]) -> Vec<(u32, u32)> {
 fn x5_no_result_returns_an_unused_chunk() {
     let call = call(&[100]);
     let chunks = call_at_server(&call).chunks;
-    let shape = ReplyShape {
-        length: 100,
-        protected: false,
-    };
-    let limits = ReplyLimits {
-        threshold: 4096,
-        refuses_unused: false,
-        exposed_segments: 0,
-    };
-    let reply = reply::plan(chunks, &[], &shape, &limits).unwrap();
-    let mut bytes = [0; 128];
-    reply.encode(XID, 1, [], &mut bytes).unwrap();
-    // One segment, of no bytes; not: no segment.
-    assert_eq!(bytes[16..32], words(&[0, 1, 1, 1]));
-    assert_eq!(bytes[32..36], [0; 4]);
+    let reply = reply::plan(chunks, &[], &reply_shape(100), &REPLY_LIMITS).unwrap();
+    let mut buf = [0; 128];
+    reply.encode(XID, 1, [], &mut buf).unwrap();
+    // The chunk is unused: it has one segment, of length 0. It is not empty.
+    assert_eq!(buf[16..32], words(&[0, 1, 1, 1]));
+    assert_eq!(buf[32..36], [0; 4]);
 }
 
 #[test]
 fn x6_results_and_chunks_pair_one_to_one() {
     let two = call(&[100, 100]);
-    let item = |offset, length| Payload { offset, length };
-    // A READ that failed is no result: the next takes the first chunk.
-    assert_eq!(lengths(&two, &[item(200, 50)]), [(200, 50)]);
-    // A READ of no bytes is a result of length 0: it takes a chunk, which receives nothing.
-    assert_eq!(lengths(&two, &[item(200, 0), item(300, 50)]), [(300, 50)]);
+    // A failed READ has no result. The next result takes the first chunk.
+    assert_eq!(written(&two, &[item(200, 50)]), [(200, 50)]);
+    // A READ of no bytes has a result of length 0, which takes a chunk.
+    assert_eq!(written(&two, &[item(200, 0), item(300, 50)]), [(300, 50)]);
     let results = [item(200, 0), item(300, 50), item(400, 8)];
-    assert_eq!(lengths(&two, &results), [(300, 50)]);
+    assert_eq!(written(&two, &results), [(300, 50)]);
 }
 
 #[test]

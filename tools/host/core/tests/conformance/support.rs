@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the tests say things with.
+//! Messages, shapes and limits for the tests.
 
 use rpcrdma_core::engine::agreement::Extensions;
 use rpcrdma_core::engine::credit::Window;
@@ -8,41 +8,43 @@ use rpcrdma_core::engine::inbound::RpcMsg;
 use rpcrdma_core::engine::requester::call::CallLimits;
 use rpcrdma_core::engine::requester::call::CallShape;
 use rpcrdma_core::engine::requester::call::XdrLens;
+use rpcrdma_core::engine::responder::reply::Payload;
 use rpcrdma_core::engine::responder::reply::Plan;
+use rpcrdma_core::engine::responder::reply::ReplyShape;
 use rpcrdma_core::wire::Segment;
 
-/// The XID of most messages here.
+/// XID of most messages.
 pub(crate) const XID: u32 = 0x5a5a_0001;
 
-/// An RPC message type.
+/// `msg_type` of an RPC Call.
 pub(crate) const CALL: u32 = 0;
-/// An RPC message type.
+/// `msg_type` of an RPC Reply.
 pub(crate) const REPLY: u32 = 1;
 
-/// RFC 8166, to the letter.
+/// No extensions of RFC 8166.
 pub(crate) const PLAIN: Extensions = Extensions {
     pulled_replies: false,
 };
 
-/// With responder-provided Read chunks.
+/// Pulled Replies are negotiated.
 pub(crate) const PULLED: Extensions = Extensions {
     pulled_replies: true,
 };
 
-/// No segments: no chunk was offered.
+/// The segments of a chunk that was not offered.
 pub(crate) const NO_CHUNK: [Segment; 0] = [];
 
-/// How many more Calls may be sent while `outstanding` are not answered.
+/// Number of Calls that may be sent while `outstanding` Calls are unanswered.
 pub(crate) fn available(window: &Window, outstanding: u32) -> u32 {
     window.granted().saturating_sub(outstanding)
 }
 
-/// Bytes of a Reply that go to Write chunks.
+/// Bytes of a Reply in Write chunks.
 pub(crate) fn by_write(reply: &Plan<'_>) -> u32 {
     reply.writes().map(|(_, payload)| payload.length).sum()
 }
 
-/// The bytes of big-endian words.
+/// Words in big-endian order.
 pub(crate) fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
@@ -61,19 +63,19 @@ pub(crate) fn segment(handle: u32, length: u32, offset: u64) -> Segment {
     }
 }
 
-/// A message made of words: fixed fields of version 1, then `body`.
+/// A message of words: the fixed fields of version 1, then `body`.
 pub(crate) fn message(procedure: u32, body: &[&[u32]]) -> Vec<u8> {
     let mut all = vec![XID, 1, 32, procedure];
     all.extend(body.iter().copied().flatten());
     words(&all)
 }
 
-/// A payload: the first words of an RPC message, and some more.
+/// The payload of an RPC message.
 pub(crate) fn rpc(msg_type: u32) -> [u32; 10] {
     [XID, msg_type, 2, 100_003, 3, 0, 0, 0, 0, 0]
 }
 
-/// A received Read list, as a message of its own.
+/// An RDMA_NOMSG with a Read list only.
 pub(crate) fn nomsg_with_reads(reads: &[(u32, Segment)]) -> Vec<u8> {
     let mut body = Vec::new();
     for (position, segment) in reads {
@@ -84,7 +86,7 @@ pub(crate) fn nomsg_with_reads(reads: &[(u32, Segment)]) -> Vec<u8> {
     message(1, &[&body])
 }
 
-/// RDMA_MSG with a Read list and an inline payload of `inline` words.
+/// An RDMA_MSG with a Read list and an inline payload of `inline` words.
 pub(crate) fn msg_with_reads(reads: &[(u32, Segment)], msg_type: u32, inline: usize) -> Vec<u8> {
     let mut bytes = nomsg_with_reads(reads);
     bytes[15] = 0;
@@ -95,7 +97,7 @@ pub(crate) fn msg_with_reads(reads: &[(u32, Segment)], msg_type: u32, inline: us
     bytes
 }
 
-/// Limits of a connection as most are: 4096 bytes each way, 4 KiB pages.
+/// Common limits: thresholds of 4096 bytes, pages of 4 KiB.
 pub(crate) fn limits() -> CallLimits {
     CallLimits {
         send: 4096,
@@ -110,7 +112,7 @@ pub(crate) fn limits() -> CallLimits {
     }
 }
 
-/// A Call of `head` bytes with room for a Reply of `reply` bytes in its head.
+/// A Call of `head` bytes without data item, with room for a Reply of `reply` bytes.
 pub(crate) fn small_call(head: u32, reply: u32) -> CallShape {
     CallShape {
         call: XdrLens {
@@ -153,7 +155,20 @@ pub(crate) fn read_call(data: u32) -> CallShape {
     }
 }
 
-/// The Call or Reply in `received`, however it was classified.
+/// A DDP-eligible result of a Reply.
+pub(crate) fn item(offset: u32, length: u32) -> Payload {
+    Payload { offset, length }
+}
+
+/// A Reply of `length` bytes that GSS does not protect.
+pub(crate) fn reply_shape(length: u32) -> ReplyShape {
+    ReplyShape {
+        length,
+        protected: false,
+    }
+}
+
+/// The Call in `received`, which must be one.
 #[track_caller]
 pub(crate) fn call_at_server(received: &[u8]) -> RpcMsg<'_> {
     use rpcrdma_core::engine::inbound::from_client;
@@ -164,7 +179,7 @@ pub(crate) fn call_at_server(received: &[u8]) -> RpcMsg<'_> {
     }
 }
 
-/// The forward Reply in `received`.
+/// The Reply in `received`, which must be one.
 #[track_caller]
 pub(crate) fn reply_at_client(received: &[u8]) -> RpcMsg<'_> {
     use rpcrdma_core::engine::inbound::from_server;
