@@ -7,22 +7,28 @@ use crate::{
         Fencing,
         Refusal, //
     },
-    verbs::RecvBuf, //
+    verbs::{
+        Mapped,
+        MrList,
+        RecvBuf,
+        Registered,
+        Waiting, //
+    }, //
 };
 
 use super::shared::RdmaXprt;
 
-/// The owner of MRs that are being invalidated; receives the fence.
-pub(super) enum FenceWaiter {
-    /// An RPC that is answered.
-    Reply(Answer),
-    /// The task that abandons an RPC.
-    GivenUp,
-}
+/// An RPC whose MRs are being invalidated, and the message that answers it.
+pub(super) type FenceWaiter = Waiting<Fencing<RdmaXprt>, Answer>;
 
-/// An RPC and the message that answers it.
+/// MRs of a Call that is being composed.
+pub(super) type MappedMrs<'m> = MrList<Mapped<'m>, FenceWaiter>;
+
+/// MRs of a Call that was posted.
+pub(super) type RegisteredMrs = MrList<Registered, FenceWaiter>;
+
+/// The message that answers an RPC.
 pub(super) struct Answer {
-    pub(super) rpc: Fencing<RdmaXprt>,
     pub(super) recv: RecvBuf<()>,
     pub(super) completion: Completion,
 }

@@ -90,8 +90,8 @@ pub(super) fn reply(
         CallPlan::Inline { pull_up: true },
         header,
     )?;
-    let (posting, _) = builder.finish(reply.xid(), MrList::none());
-    posting
-        .post(&to.ep, || ())
+    let ready = builder.finish(reply.xid(), MrList::none());
+    ready
+        .post_plain(&to.ep)
         .map_err(|_| SendError::NotConnected)
 }

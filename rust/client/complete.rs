@@ -7,8 +7,14 @@
 
 use crate::{
     engine::requester::placement::Placement,
+    lib::fence::{
+        Fenced,
+        Reachable,
+        Unreachable, //
+    },
     sunrpc::xprt::{
         Claimed,
+        Fencing,
         Scatter, //
     },
     trace::{
@@ -17,8 +23,6 @@ use crate::{
     },
     verbs::{
         Endpoint,
-        Fenced,
-        QpEnded,
         RecvBuf,
         SendWorker, //
     }, //
@@ -28,7 +32,7 @@ use super::{
     answer::{
         Answer,
         Completion,
-        FenceWaiter, //
+        RegisteredMrs, //
     },
     ep::ClientEp,
     inflight::lens,
@@ -36,69 +40,64 @@ use super::{
     traces, //
 };
 
-/// Completes the RPC once nothing of it is exposed any more.
+/// Completes the RPC once its memory is fenced.
 #[inline]
 pub(super) fn fence(
-    worker: &Endpoint<ClientEp>,
+    ep: &Endpoint<ClientEp>,
     rpc: Claimed<RdmaXprt>,
     recv: RecvBuf<()>,
     completion: Completion,
 ) {
-    let this = worker.context();
-    let (rpc, inflight) = rpc.withdraw();
-    let answer = Answer {
-        rpc,
-        recv,
-        completion,
-    };
-    let mrs = match inflight.mrs.try_fence() {
-        Ok(fence) => return complete(worker, answer, fence),
-        Err(mrs) => mrs,
-    };
+    let answer = Answer { recv, completion };
+    match rpc.withdraw().try_fence() {
+        Ok(rpc) => complete(ep, rpc, answer),
+        Err(rpc) => invalidate(ep, rpc, answer),
+    }
+}
+
+#[inline]
+fn invalidate(
+    ep: &Endpoint<ClientEp>,
+    rpc: Reachable<Fencing<RdmaXprt>, RegisteredMrs>,
+    answer: Answer,
+) {
+    let this = ep.context();
+    let mrs = rpc.exposed();
     let count = u64::from(mrs.len());
     this.shared.stats.local_invalidations.add(count);
-    traces::invalidated_here(|| answer.rpc.task(), &mrs);
-    if let Err((error, waiter, _)) = mrs.invalidate(worker, FenceWaiter::Reply(answer)) {
-        if let FenceWaiter::Reply(answer) = &waiter {
-            trace!(xprtrdma_post_linv_err(answer.rpc.task(), error.to_errno()));
+    traces::invalidated_here(|| rpc.task(), mrs);
+    if let Err(failed) = rpc.invalidate(ep, answer) {
+        if let Some(rpc) = &failed.owner {
+            trace!(xprtrdma_post_linv_err(rpc.task(), failed.error.to_errno()));
         }
         // Not completed; SUNRPC sends it again on the next connection.
         this.force_disconnect();
     }
 }
 
-/// What a Call exposed has been invalidated, or the queue pair has ended.
+/// The MRs of an RPC have been invalidated, or the QP is in the error state.
 pub(super) fn invalidated(
     worker: &SendWorker<'_, ClientEp>,
-    waiter: FenceWaiter,
-    fence: Result<Fenced, QpEnded>,
+    rpc: Result<Fenced<Fencing<RdmaXprt>>, Unreachable<Fencing<RdmaXprt>>>,
+    answer: Answer,
 ) {
     let this = worker.context();
     this.wake_mr_waiters();
-    if fence.is_err() {
-        this.force_disconnect();
-    }
-    match (waiter, fence) {
-        (FenceWaiter::Reply(answer), Ok(fence)) => complete(worker, answer, fence),
-        // What was written last cannot be trusted: the RPC is sent again.
-        (FenceWaiter::Reply(answer), Err(_)) => drop(answer),
-        (FenceWaiter::GivenUp, fence) => {
-            let fence = fence.unwrap_or_else(QpEnded::fence);
-            *this.fenced.lock() = Some(fence);
-            this.fence_done.notify_all();
+    match rpc {
+        Ok(rpc) => complete(worker, rpc, answer),
+        // What arrived last cannot be trusted: SUNRPC sends the RPC again on the next connection.
+        Err(rpc) => {
+            this.force_disconnect();
+            drop(rpc);
         }
     }
 }
 
 /// Wakes the task that waits.
 #[inline]
-fn complete(ep: &Endpoint<ClientEp>, answer: Answer, fence: Fenced) {
+fn complete(ep: &Endpoint<ClientEp>, rpc: Fenced<Fencing<RdmaXprt>>, answer: Answer) {
     let shared = &ep.context().shared;
-    let Answer {
-        rpc,
-        recv,
-        completion,
-    } = answer;
+    let Answer { recv, completion } = answer;
     match completion {
         Completion::Inline {
             start,
@@ -120,7 +119,7 @@ fn complete(ep: &Endpoint<ClientEp>, answer: Answer, fence: Fenced) {
                 length: placement.length,
             };
             let traced = xprtrdma_fixup::enabled().then(|| (rpc.task(), traces::lens(buf)));
-            let (old, copied) = rpc.complete(fence, recv, &scatter);
+            let (old, copied) = rpc.complete(recv, &scatter);
             if let Some((task, parts)) = traced.filter(|_| copied != 0) {
                 trace!(xprtrdma_fixup(task, copied as u32, parts));
             }
@@ -135,17 +134,17 @@ fn complete(ep: &Endpoint<ClientEp>, answer: Answer, fence: Fenced) {
             }
         }
         Completion::InReplyChunk(length) => {
-            rpc.complete_in_place(fence, length);
+            rpc.complete_in_place(length);
             shared.recv_pool.put(recv);
             shared.stats.written.add(u64::from(length));
         }
         Completion::Read(length) => {
-            rpc.complete_in_place(fence, length);
+            rpc.complete_in_place(length);
             shared.recv_pool.put(recv);
         }
         Completion::Refused(refusal) => {
             shared.stats.bad_replies.add(1);
-            rpc.refuse(fence, refusal);
+            rpc.refuse(refusal);
             shared.recv_pool.put(recv);
         }
     }

@@ -20,7 +20,6 @@ use crate::{
     verbs::{
         Access,
         MapError,
-        Mapped,
         MrList,
         MrMapper, //
         SendBuilder,
@@ -34,7 +33,10 @@ use crate::{
 };
 
 use super::{
-    answer::FenceWaiter,
+    answer::{
+        FenceWaiter,
+        MappedMrs, //
+    },
     connection::Connection,
     inflight::segment,
     shared::{
@@ -45,8 +47,8 @@ use super::{
 };
 
 /// A Call whose header is written and whose chunks are mapped.
-pub(super) struct Composed {
-    pub(super) mrs: MrList<Mapped, FenceWaiter>,
+pub(super) struct Composed<'m> {
+    pub(super) mrs: MappedMrs<'m>,
     pub(super) reads: u32,
 }
 
@@ -73,23 +75,18 @@ impl From<SendFull> for SendError {
 
 /// Maps the chunks and writes the message.
 #[inline]
-pub(super) fn compose(
+pub(super) fn compose<'m>(
     to: &Connection,
     shared: &XprtShared,
     builder: &mut SendBuilder<'_, FenceWaiter>,
-    call: &Call<'_, RdmaXprt>,
+    call: &Call<'m, RdmaXprt>,
     plan: &Plan,
-) -> Result<Composed, SendError> {
+) -> Result<Composed<'m>, SendError> {
     let message = call.message();
     let (memory, mr_mapper) = builder.parts();
     let mut mrs = MrList::none();
-    let reads = expose_call(mr_mapper, &mut mrs, message, plan.call)?;
-    if reads != 0 && call.is_protected() {
-        // Privacy: to send the Call once more, SUNRPC encrypts it into other pages, and frees these
-        // without asking.
-        mrs.hold();
-    }
-    let writes = expose_room(mr_mapper, &mut mrs, call.room(), plan.reply)?;
+    let reads = expose_call(mr_mapper, &mut mrs, call, plan.call)?;
+    let writes = expose_room(mr_mapper, &mut mrs, call, plan.reply)?;
     let limits = to.ep.context().limits();
     if reads + writes > limits.mrs_per_call {
         return Err(SendError::Io);
@@ -115,40 +112,34 @@ pub(super) fn compose(
     Ok(Composed { mrs, reads })
 }
 
-/// Maps what the peer is to read; returns how many regions that takes.
+/// Maps the memory that the peer is to read; returns how many MRs that takes.
 #[inline]
-fn expose_call(
+fn expose_call<'m>(
     mr_mapper: &mut MrMapper<FenceWaiter>,
-    mrs: &mut MrList<Mapped, FenceWaiter>,
-    message: &XdrBuf,
+    mrs: &mut MappedMrs<'m>,
+    call: &Call<'m, RdmaXprt>,
     plan: CallPlan,
 ) -> Result<u32, MapError> {
     match plan {
         CallPlan::Inline { .. } => Ok(0),
-        CallPlan::ReadChunk { .. } => mr_mapper.map(message.pages(), Access::Read, mrs),
-        CallPlan::PositionZero => {
-            let all = Iterator::chain(message.head(), message.pages());
-            mr_mapper.map(Iterator::chain(all, message.tail()), Access::Read, mrs)
-        }
+        CallPlan::ReadChunk { .. } => mr_mapper.map(call.message_pages(), Access::Read, mrs),
+        CallPlan::PositionZero => mr_mapper.map(call.whole_message(), Access::Read, mrs),
     }
 }
 
-/// Maps what the peer is to write; returns how many regions that takes.
+/// Maps the memory that the peer is to write; returns how many MRs that takes.
 #[inline]
-fn expose_room(
+fn expose_room<'m>(
     mr_mapper: &mut MrMapper<FenceWaiter>,
-    mrs: &mut MrList<Mapped, FenceWaiter>,
-    room: &XdrBuf,
+    mrs: &mut MappedMrs<'m>,
+    call: &Call<'m, RdmaXprt>,
     plan: ReplyPlan,
 ) -> Result<u32, MapError> {
     match plan {
         ReplyPlan::Inline | ReplyPlan::Pull => Ok(0),
         // No room for the roundup: it does not travel (RFC 8166 Section 3.4.6.2).
-        ReplyPlan::WriteChunk => mr_mapper.map(room.pages(), Access::Write, mrs),
-        ReplyPlan::ReplyChunk => {
-            let all = Iterator::chain(room.head(), room.pages());
-            mr_mapper.map(Iterator::chain(all, room.tail()), Access::Write, mrs)
-        }
+        ReplyPlan::WriteChunk => mr_mapper.map(call.room_pages(), Access::Write, mrs),
+        ReplyPlan::ReplyChunk => mr_mapper.map(call.whole_room(), Access::Write, mrs),
     }
 }
 
@@ -159,7 +150,7 @@ fn write_header(
     credits: u32,
     xid: u32,
     plan: &Plan,
-    mrs: &MrList<Mapped, FenceWaiter>,
+    mrs: &MappedMrs<'_>,
     reads: u32,
 ) -> Result<usize, Overflow> {
     if mrs.is_empty() {
@@ -205,7 +196,10 @@ pub(super) fn append_body(
             let roundup = crate::wire::pad(message.page_len());
             out.copy(|to| message.copy_tail(roundup, to))?;
         }
-        CallPlan::Inline { pull_up: false } if message.page_len() != 0 => {
+        // Slab pages cannot be held until the Send has completed.
+        CallPlan::Inline { pull_up: false }
+            if message.page_len() != 0 && message.pages().all(|bvec| bvec.is_counted()) =>
+        {
             let head = out.copy(|to| message.copy_head(to))?;
             let tail = out.copy(|to| message.copy_tail(0, to))?;
             builder.append(header + head)?;
@@ -245,13 +239,7 @@ impl Copier<'_> {
 }
 
 #[inline]
-fn count(
-    shared: &XprtShared,
-    plan: &Plan,
-    mrs: &MrList<Mapped, FenceWaiter>,
-    reads: u32,
-    writes: u32,
-) {
+fn count(shared: &XprtShared, plan: &Plan, mrs: &MappedMrs<'_>, reads: u32, writes: u32) {
     if mrs.is_empty() {
         return;
     }

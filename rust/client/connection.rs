@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A connection as SUNRPC sees it: made, used by whoever has the send lock, closed.
+//! A connection as SUNRPC sees it: created, used by the holder of the send lock, closed.
 
-use crate::{
-    engine::requester::call::CallLimits,
-    verbs::EndpointBox, //
-};
+use crate::sunrpc::xprt;
 
-use super::ep::ClientEp;
+use super::shared::RdmaXprt;
 
 /// A connection that is good for sending.
-pub(super) struct Connection {
-    pub(super) ep: EndpointBox<ClientEp>,
-    pub(super) limits: CallLimits,
-}
+pub(super) type Connection = xprt::Connection<RdmaXprt>;

@@ -5,8 +5,6 @@
 //! C: xprt_rdma.h, struct rpcrdma_ep
 
 use kernel::{
-    new_condvar,
-    new_mutex,
     prelude::*,
     sync::{
         atomic::{
@@ -14,8 +12,6 @@ use kernel::{
             Atomic, //
         },
         Arc,
-        CondVar,
-        Mutex,
         SetOnce, //
     }, //
 };
@@ -32,7 +28,6 @@ use crate::{
     verbs::{
         CtrlSendPool,
         Endpoint,
-        Fenced,
         MrRefresh,
         RecvWorker,
         ReplyReads, //
@@ -91,11 +86,6 @@ pub(super) struct ClientEp {
     /// Progress of the connection attempt.
     #[pin]
     pub(super) connect_wait: ConnectWait,
-    /// The fence of an RPC that its task abandons. The send lock allows one such task at a time.
-    #[pin]
-    pub(super) fenced: Mutex<Option<Fenced>>,
-    #[pin]
-    pub(super) fence_done: CondVar,
 }
 
 impl ClientEp {
@@ -114,8 +104,6 @@ impl ClientEp {
             mr_refresh: SetOnce::new(),
             disconnect_reported: Atomic::new(true),
             connect_wait <- ConnectWait::new(),
-            fenced <- new_mutex!(None, "ClientEp::fenced"),
-            fence_done <- new_condvar!("ClientEp::fence_done"),
         }? Error)
     }
 

@@ -10,8 +10,17 @@ use crate::{
         Extensions,
         ReadDepths, //
     },
-    lib::counter::Gauge,
-    sunrpc::xprt::ConnectError,
+    lib::{
+        counter::Gauge,
+        fence::{
+            Fenced,
+            Unreachable, //
+        }, //
+    },
+    sunrpc::xprt::{
+        ConnectError,
+        Fencing, //
+    },
     trace::trace,
     verbs::{
         CmEvent,
@@ -19,8 +28,6 @@ use crate::{
         Endpoint,
         EndpointOps,
         Exposes,
-        Fenced,
-        QpEnded,
         RecvBuf,
         RecvStatus,
         RecvWorker,
@@ -37,13 +44,14 @@ use crate::{
 };
 
 use super::{
-    answer::FenceWaiter,
+    answer::Answer,
     complete,
     connect_wait::ConnectProgress,
     dones::ReplyRead,
     ep::ClientEp,
     reply,
     reply_read,
+    shared::RdmaXprt,
     tunables, //
 };
 
@@ -146,14 +154,15 @@ impl Requester for ClientEp {
 }
 
 impl Exposes for ClientEp {
-    type Token = FenceWaiter;
+    type Owner = Fencing<RdmaXprt>;
+    type Token = Answer;
 
     fn invalidated(
         worker: &SendWorker<'_, Self>,
-        waiter: FenceWaiter,
-        fence: Result<Fenced, QpEnded>,
+        rpc: Result<Fenced<Fencing<RdmaXprt>>, Unreachable<Fencing<RdmaXprt>>>,
+        answer: Answer,
     ) {
-        complete::invalidated(worker, waiter, fence);
+        complete::invalidated(worker, rpc, answer);
     }
 
     fn not_registered(worker: &SendWorker<'_, Self>, status: WcStatus) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a Call exposes until its Reply has come.
+//! What is noted of a Call until its Reply has arrived.
 
 use crate::{
     engine::{
@@ -19,25 +19,20 @@ use crate::{
         }, //
     },
     sunrpc::xdr::XdrBuf,
-    verbs::{
-        Exposed,
-        MrList,
-        Registered, //
-    },
+    verbs::Exposed,
     wire::Segment, //
 };
 
-use super::answer::FenceWaiter;
+use super::answer::RegisteredMrs;
 
-/// What a Call exposes.
+/// What is noted of a Call that was posted.
+#[derive(Clone, Copy)]
 pub(super) struct Inflight {
-    /// The regions: those of Read chunks first.
-    pub(super) mrs: MrList<Registered, FenceWaiter>,
-    /// How many regions are those of Read chunks.
+    /// The number of MRs of Read chunks. They come first.
     pub(super) reads: u32,
-    /// What the other regions are.
+    /// The use of the other MRs.
     pub(super) offer: ReplyPlan,
-    /// What kind of Call it is, if its Reply may be long: see
+    /// The procedure, if the Reply may be long: see
     /// [`ReplyHistories`](super::reply_history::ReplyHistories).
     pub(super) procedure: u32,
 }
@@ -64,10 +59,14 @@ pub(super) fn lens(buf: &XdrBuf) -> XdrLens {
 }
 
 impl Inflight {
-    /// Compares a Reply with what was offered for it.
+    /// Compares a Reply with the MRs of the Call.
     #[inline]
-    pub(super) fn arrived<'a>(&self, message: &RpcMsg<'a>) -> Result<Arrived<'a>, Mismatch> {
-        let offered = || self.mrs.exposed().skip(self.reads as usize).map(segment);
+    pub(super) fn arrived<'a>(
+        &self,
+        mrs: &RegisteredMrs,
+        message: &RpcMsg<'a>,
+    ) -> Result<Arrived<'a>, Mismatch> {
+        let offered = || mrs.exposed().skip(self.reads as usize).map(segment);
         let of = |plan| offered().take(if self.offer == plan { usize::MAX } else { 0 });
         match_reply::arrived(
             message,

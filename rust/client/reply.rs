@@ -144,7 +144,7 @@ fn find(
         }
         return Outcome::Nothing;
     };
-    let arrived = match rpc.inflight().arrived(reply) {
+    let arrived = match rpc.inflight().arrived(rpc.exposed(), reply) {
         Ok(Arrived::Inline { payload, by_write }) => Ok(Completion::Inline {
             start,
             len: payload.len(),
@@ -253,9 +253,8 @@ fn take_back(
     let Some(handle) = invalidated else {
         return true;
     };
-    traces::invalidated_there(|| rpc.task(), &rpc.inflight().mrs, handle);
-    let mrs = &mut rpc.inflight_mut().mrs;
-    let own = mrs.take_invalidated(worker, handle);
+    traces::invalidated_there(|| rpc.task(), rpc.exposed(), handle);
+    let own = rpc.exposed_mut().take_invalidated(worker, handle);
     worker.context().wake_mr_waiters();
     if !own {
         worker.context().force_disconnect();

@@ -100,7 +100,7 @@ fn prepare(
         inflight.offer,
         ReplyPlan::WriteChunk | ReplyPlan::ReplyChunk
     );
-    let length = match inflight.arrived(reply) {
+    let length = match inflight.arrived(rpc.exposed(), reply) {
         Ok(Arrived::Exposed {
             length,
             by_write: 0,

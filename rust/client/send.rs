@@ -51,16 +51,15 @@ pub(super) fn call<'a>(
         Ok(composed) => composed,
         Err(error) => return Err(failed(to, shared, sender, &call, error)),
     };
-    let (posting, mrs) = builder.finish(call.xid(), composed.mrs);
-    traces::registered(|| call.task(), &mrs);
+    let ready = builder.finish(call.xid(), composed.mrs);
+    traces::registered(|| call.task(), ready.mrs());
     trace!(xprtrdma_post_send(
         call.task(),
-        to.ep.send_cid(posting.serial()),
-        posting.elements(),
-        posting.is_signaled()
+        to.ep.send_cid(ready.serial()),
+        ready.elements(),
+        ready.is_signaled()
     ));
     let inflight = Inflight {
-        mrs,
         reads: composed.reads,
         offer: plan.reply,
         // A chain of loads, of which a short Reply makes no use.
@@ -70,23 +69,18 @@ pub(super) fn call<'a>(
             0
         },
     };
-    let mut sent = None;
-    let posted = posting.post(&to.ep, || sent = Some(call.commit(inflight)));
-    let Some(sent) = sent else {
-        // Ring or regions are another connection's.
-        return Err(SendError::NotConnected);
-    };
-    if let Err(error) = posted {
-        trace!(xprtrdma_post_send_err(
-            sent.task(),
-            to.ep.send_cq_id(),
-            error.to_errno()
-        ));
-        // What may have been posted ends with the connection, and what it exposed with it.
-        drop(sent.revoke());
-        return Err(SendError::NotConnected);
-    }
-    Ok(sent)
+    ready.post(call.commit(inflight)).map_err(|failed| {
+        if let Some(sent) = failed.kept {
+            trace!(xprtrdma_post_send_err(
+                sent.task(),
+                to.ep.send_cq_id(),
+                failed.error.to_errno()
+            ));
+        }
+        // Part of the chain may have been posted. The Call stays committed until the connection is
+        // closed.
+        SendError::NotConnected
+    })
 }
 
 /// How the Call travels, and its Reply.

@@ -21,12 +21,7 @@ use crate::{
         Conveyance,
         Task, //
     },
-    verbs::{
-        Endpoint,
-        Mapped,
-        MrList,
-        Registered, //
-    },
+    verbs::Endpoint,
     wire::{
         fixed_words,
         Header,
@@ -36,7 +31,10 @@ use crate::{
 };
 
 use super::{
-    answer::FenceWaiter,
+    answer::{
+        MappedMrs,
+        RegisteredMrs, //
+    },
     ep::ClientEp, //
 };
 
@@ -67,12 +65,7 @@ pub(super) fn lens(buf: &XdrBuf) -> [u32; 3] {
 
 /// The regions of a Call, of which the first `reads` are those of Read chunks.
 #[inline]
-pub(super) fn exposed(
-    task: impl FnOnce() -> Task,
-    mrs: &MrList<Mapped, FenceWaiter>,
-    reads: u32,
-    plan: &Plan,
-) {
+pub(super) fn exposed(task: impl FnOnce() -> Task, mrs: &MappedMrs<'_>, reads: u32, plan: &Plan) {
     if xprtrdma_mr_map::enabled()
         || xprtrdma_chunk_read::enabled()
         || xprtrdma_chunk_write::enabled()
@@ -83,7 +76,7 @@ pub(super) fn exposed(
 }
 
 #[cold]
-fn chunks(task: Task, mrs: &MrList<Mapped, FenceWaiter>, reads: u32, plan: &Plan) {
+fn chunks(task: Task, mrs: &MappedMrs<'_>, reads: u32, plan: &Plan) {
     let position = match plan.call {
         CallPlan::ReadChunk { position } => position,
         _ => 0,
@@ -103,7 +96,7 @@ fn chunks(task: Task, mrs: &MrList<Mapped, FenceWaiter>, reads: u32, plan: &Plan
 
 /// Regions that are about to be registered.
 #[inline]
-pub(super) fn registered(task: impl FnOnce() -> Task, mrs: &MrList<Registered, FenceWaiter>) {
+pub(super) fn registered(task: impl FnOnce() -> Task, mrs: &MappedMrs<'_>) {
     if xprtrdma_mr_fastreg::enabled() {
         let task = task();
         for mr in mrs.traced() {
@@ -114,7 +107,7 @@ pub(super) fn registered(task: impl FnOnce() -> Task, mrs: &MrList<Registered, F
 
 /// Regions that are about to be invalidated by this end.
 #[inline]
-pub(super) fn invalidated_here(task: impl FnOnce() -> Task, mrs: &MrList<Registered, FenceWaiter>) {
+pub(super) fn invalidated_here(task: impl FnOnce() -> Task, mrs: &RegisteredMrs) {
     if xprtrdma_mr_localinv::enabled() {
         let task = task();
         for mr in mrs.traced() {
@@ -125,11 +118,7 @@ pub(super) fn invalidated_here(task: impl FnOnce() -> Task, mrs: &MrList<Registe
 
 /// A region that the peer says it has invalidated.
 #[inline]
-pub(super) fn invalidated_there(
-    task: impl FnOnce() -> Task,
-    mrs: &MrList<Registered, FenceWaiter>,
-    handle: u32,
-) {
+pub(super) fn invalidated_there(task: impl FnOnce() -> Task, mrs: &RegisteredMrs, handle: u32) {
     if xprtrdma_mr_reminv::enabled() {
         if let Some(mr) = mrs.traced().find(|mr| mr.handle == handle) {
             trace!(xprtrdma_mr_reminv(task(), &mr));

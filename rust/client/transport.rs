@@ -13,7 +13,13 @@ use kernel::{
 };
 
 use crate::{
+    engine::requester::call::CallLimits,
+    lib::fence::{
+        Reachable,
+        Unreachable, //
+    },
     sunrpc::xprt::{
+        Abandoned,
         BackchannelPool,
         BackchannelReply,
         Call,
@@ -26,17 +32,21 @@ use crate::{
         XprtHandle, //
     },
     verbs::{
-        Fenced,
+        EndpointBox,
         RecvBuf,
         RequestSender, //
     }, //
 };
 
 use super::{
-    answer::FenceWaiter,
+    answer::{
+        FenceWaiter,
+        RegisteredMrs, //
+    },
     backchannel,
     connect,
     connection::Connection,
+    ep::ClientEp,
     inflight::Inflight,
     limits::MAX_PAGES,
     send,
@@ -48,11 +58,12 @@ use super::{
 };
 
 impl Types for RdmaXprt {
-    type Connection = Connection;
+    type Endpoint = EndpointBox<ClientEp>;
+    type Limits = CallLimits;
     type Sender = RequestSender<FenceWaiter>;
+    type Exposed = RegisteredMrs;
     type Inflight = Inflight;
     type Reply = RecvBuf<()>;
-    type Fence = Fenced;
 }
 
 impl Transport for RdmaXprt {
@@ -109,25 +120,27 @@ impl Transport for RdmaXprt {
         backchannel::reply(connection, &self.shared, sender, reply)
     }
 
-    fn fence(&self, connection: &Connection, inflight: Inflight) -> Fenced {
-        let this = connection.ep.context();
-        let mrs = match inflight.mrs.try_fence() {
-            Ok(fence) => return fence,
-            Err(mrs) => mrs,
+    fn fence<'a>(
+        &self,
+        connection: &Connection,
+        rpc: Reachable<Abandoned<'a, Self>, RegisteredMrs>,
+    ) -> Unreachable<Abandoned<'a, Self>> {
+        let rpc = match rpc.try_fence() {
+            Ok(fenced) => return fenced.into(),
+            Err(rpc) => rpc,
         };
-        let count = u64::from(mrs.len());
+        let count = u64::from(rpc.exposed().len());
         self.shared.stats.local_invalidations.add(count);
-        if let Err((_, _, ended)) = mrs.invalidate(&connection.ep, FenceWaiter::GivenUp) {
-            this.force_disconnect();
-            return ended.fence();
-        }
-        let mut fenced = this.fenced.lock();
-        loop {
-            match fenced.take() {
-                Some(fence) => return fence,
-                None => this.fence_done.wait(&mut fenced),
-            }
-        }
+        let this = connection.ep.context();
+        let fenced = rpc.invalidate_and_wait();
+        this.wake_mr_waiters();
+        fenced.map_or_else(
+            |unreachable| {
+                this.force_disconnect();
+                unreachable
+            },
+            Unreachable::from,
+        )
     }
 
     fn recycle(&self, reply: RecvBuf<()>) {

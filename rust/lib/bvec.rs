@@ -9,7 +9,10 @@ use core::{
 
 use kernel::page::PAGE_SIZE;
 
-use crate::bindings::page;
+use crate::bindings::{
+    self,
+    page, //
+};
 
 /// Bytes of a page, as messages count them.
 pub(crate) const PAGE: u32 = PAGE_SIZE as u32;
@@ -55,10 +58,32 @@ impl<'a> BVec<'a> {
         })
     }
 
+    /// The same run, with another lifetime.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::new`], for `'b`.
+    #[inline]
+    pub(crate) unsafe fn kept<'b>(self) -> BVec<'b> {
+        BVec {
+            page: self.page,
+            offset: self.offset,
+            len: self.len,
+            _description: PhantomData,
+        }
+    }
+
     /// The page.
     #[inline]
     pub(crate) fn page(&self) -> *mut page {
         self.page.as_ptr()
+    }
+
+    /// Whether the page has a reference count, by which it can be held. Slab pages have none.
+    #[inline]
+    pub(crate) fn is_counted(&self) -> bool {
+        // SAFETY: The page is allocated, by the type's invariants.
+        unsafe { bindings::rpcrdma_page_is_counted(self.page()) }
     }
 
     /// Where in the page the run starts.

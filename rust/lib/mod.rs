@@ -12,6 +12,7 @@
 //! | `pages`           | whole pages that the holder owns                           |
 //! | `displaced_pages` | pages noted in a request, and owned once displaced from it |
 //! | `bvec`            | a run of bytes within a page                               |
+//! | `fence`           | memory that a peer can reach, and the proofs that it cannot |
 //! | `foreign_buf`     | owned buffers that C keeps for a while                     |
 //! | `delayed_work`    | delayed work                                               |
 //! | `memalloc`        | allocation scopes (`memalloc_*_save`)                      |
@@ -23,6 +24,7 @@ pub(crate) mod bvec;
 pub(crate) mod counter;
 pub(crate) mod delayed_work;
 pub(crate) mod displaced_pages;
+pub(crate) mod fence;
 pub(crate) mod foreign_buf;
 pub(crate) mod gfp;
 pub(crate) mod llist;

@@ -36,12 +36,14 @@ use crate::{
     lib::pages::Span,
     verbs::{
         Endpoint,
+        ExposedPages,
         Exposes,
+        Exposure,
+        ExposureWaiter,
         MapError,
         Mapped,
         MrList,
         MrMapper,
-        Registered,
         Responder,
         SendCtxt,
         Sent, //
@@ -56,7 +58,7 @@ pub(super) type Token = usize;
 pub(super) struct Held {
     _charge: Option<PageCharge>,
     /// Set until the client has sent RDMA_DONE, or its time is over.
-    mrs: Option<MrList<Registered, Token>>,
+    mrs: Option<ExposedPages<Token>>,
     /// Set when the Send has completed.
     pub(super) sent: Option<Sent>,
     /// Set if the Send could not be posted.
@@ -72,7 +74,7 @@ struct State {
 
 /// Maps the memory that is exposed.
 struct Mapper {
-    mr_mapper: MrMapper<Token>,
+    mr_mapper: MrMapper<ExposureWaiter<Token>>,
     /// MRs that may still be allocated; in all, each slot may have [`EXPOSED_SEGMENTS`].
     unallocated: u32,
 }
@@ -80,12 +82,12 @@ struct Mapper {
 /// A Reply that is about to be exposed.
 pub(super) struct Exposing {
     pub(super) slot: usize,
-    pub(super) mrs: MrList<Mapped, Token>,
+    pub(super) mrs: MrList<Mapped<'static>, ExposureWaiter<Token>>,
 }
 
 /// A slot to be released because its time is over, or the time of the next check.
 pub(super) enum Expired {
-    Slot(usize, Option<MrList<Registered, Token>>),
+    Slot(usize, Option<ExposedPages<Token>>),
     Next(Option<u64>),
 }
 
@@ -112,7 +114,7 @@ impl ExposedReplies {
 
     /// Allocates `slots` slots, before the first Reply; MRs cover `pages` pages, with `gaps` or
     /// not.
-    pub(super) fn open<C: Exposes<Token = Token>>(
+    pub(super) fn open<C: Exposes<Owner = Exposure, Token = Token>>(
         &self,
         ep: &Endpoint<C>,
         slots: u32,
@@ -170,7 +172,7 @@ impl ExposedReplies {
         &self,
         ctxt: &SendCtxt,
         spans: impl Fn() -> I,
-    ) -> Option<MrList<Mapped, Token>> {
+    ) -> Option<MrList<Mapped<'static>, ExposureWaiter<Token>>> {
         let mut mapper = self.mapper.lock();
         let Mapper {
             mr_mapper,
@@ -199,7 +201,7 @@ impl ExposedReplies {
     /// Keeps the MRs of a Reply that is being posted, and starts its time. `false` if the client
     /// has sent RDMA_DONE before the Send: then the caller releases the Reply as soon as it is
     /// posted, and nothing else does.
-    pub(super) fn hold(&self, slot: usize, mrs: MrList<Registered, Token>, deadline: u64) -> bool {
+    pub(super) fn hold(&self, slot: usize, mrs: ExposedPages<Token>, deadline: u64) -> bool {
         let mut state = self.state.lock();
         if let Some(held) = state.held.get_mut(slot) {
             held.mrs = Some(mrs);
@@ -216,14 +218,14 @@ impl ExposedReplies {
     }
 
     /// Removes the MRs of a Reply.
-    pub(super) fn take_mrs(&self, slot: usize) -> Option<MrList<Registered, Token>> {
+    pub(super) fn take_mrs(&self, slot: usize) -> Option<ExposedPages<Token>> {
         let mut state = self.state.lock();
         let held = state.held.get_mut(slot);
         held.and_then(|held| held.mrs.take())
     }
 
     /// RDMA_DONE has arrived; returns the slot and the MRs to release, unless it was unexpected.
-    pub(super) fn done(&self, xid: u32) -> Option<(usize, MrList<Registered, Token>)> {
+    pub(super) fn done(&self, xid: u32) -> Option<(usize, ExposedPages<Token>)> {
         let mut state = self.state.lock();
         let slot = state.slots.done(xid)?;
         let held = state.held.get_mut(slot)?;

@@ -21,7 +21,13 @@ use super::{
     tunables, //
 };
 use crate::{
-    lib::counter::Gauge,
+    lib::{
+        counter::Gauge,
+        fence::{
+            Fenced,
+            Unreachable, //
+        }, //
+    },
     trace::trace,
     verbs::{
         CallReadDone,
@@ -30,8 +36,7 @@ use crate::{
         Endpoint,
         EndpointOps,
         Exposes,
-        Fenced,
-        QpEnded,
+        Exposure,
         RecvCtxt,
         RecvStatus,
         RecvWorker,
@@ -178,10 +183,15 @@ impl Responder for ServerEp {
 }
 
 impl Exposes for ServerEp {
+    type Owner = Exposure;
     type Token = Token;
 
-    fn invalidated(worker: &SendWorker<'_, Self>, slot: Token, fence: Result<Fenced, QpEnded>) {
-        match fence {
+    fn invalidated(
+        worker: &SendWorker<'_, Self>,
+        pages: Result<Fenced<Exposure>, Unreachable<Exposure>>,
+        slot: Token,
+    ) {
+        match pages {
             Ok(_) => release::invalidated(worker, slot),
             // The table frees the Reply when the queue pair is destroyed.
             Err(_) => worker.context().close(),

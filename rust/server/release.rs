@@ -17,8 +17,7 @@ use crate::{
     sunrpc::svc::XprtTimer,
     verbs::{
         Endpoint,
-        MrList,
-        Registered,
+        ExposedPages,
         Sent, //
     }, //
 };
@@ -40,7 +39,8 @@ pub(super) fn release_early(ep: &Endpoint<ServerEp>, slot: usize) {
 pub(super) fn done(ep: &Endpoint<ServerEp>, xid: u32, invalidated: Option<u32>) {
     let own = match ep.context().exposed.done(xid) {
         Some((slot, mut mrs)) => {
-            let own = invalidated.is_none_or(|handle| mrs.take_invalidated(ep, handle));
+            let own =
+                invalidated.is_none_or(|handle| mrs.exposed_mut().take_invalidated(ep, handle));
             release(ep, slot, mrs);
             own
         }
@@ -76,7 +76,7 @@ pub(super) fn expire(ep: &Endpoint<ServerEp>) -> Option<u64> {
 }
 
 /// Invalidates the MRs of a Reply that are still valid.
-fn release(ep: &Endpoint<ServerEp>, slot: usize, mrs: MrList<Registered, Token>) {
+fn release(ep: &Endpoint<ServerEp>, slot: usize, mrs: ExposedPages<Token>) {
     match mrs.try_fence() {
         Ok(_) => invalidated(ep, slot),
         Err(mrs) => {

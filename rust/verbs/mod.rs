@@ -79,7 +79,10 @@ pub(crate) use endpoint::send_queue::{
     ReserveError,
     SendQueue, //
 };
-pub(crate) use mr::exposes::Exposes;
+pub(crate) use mr::exposes::{
+    Exposes,
+    Waiting, //
+};
 pub(crate) use mr::frwr::{
     Access,
     MapError, //
@@ -90,10 +93,6 @@ pub(crate) use mr::mr_list::{
     Mapped,
     MrList,
     Registered, //
-};
-pub(crate) use mr::proof::{
-    Fenced,
-    QpEnded, //
 };
 pub(crate) use mr::refresh::{
     MrRefresh,
@@ -106,17 +105,22 @@ pub(crate) use requester::reply_read::{
     ReplyReader,
     ReplyReads, //
 };
+pub(crate) use requester::sendctx_ring::SendFull;
 pub(crate) use requester::sender::{
-    RequestSender, //
+    RequestSender,
     Requester,
-    SendBuilder,
-    SendFull,
+    SendBuilder, //
 };
 pub(crate) use responder::call_read::{
     CallRead,
     CallReadDone,
     Reads, //
     RecvCtxt,
+};
+pub(crate) use responder::expose::{
+    ExposedPages,
+    Exposure,
+    ExposureWaiter, //
 };
 pub(crate) use responder::send_ctxt::{
     SendCtxt,

@@ -3,6 +3,7 @@
 //! A Reply on its way to the task that waits for it.
 
 use core::{
+    marker::PhantomData,
     mem::ManuallyDrop,
     ops::Deref,
     ptr::NonNull, //
@@ -10,7 +11,16 @@ use core::{
 
 use crate::{
     bindings,
-    lib::foreign_buf::ForeignBuf,
+    lib::{
+        fence::{
+            ExposedOn,
+            Fenced,
+            Locked,
+            Owner,
+            Reachable, //
+        },
+        foreign_buf::ForeignBuf, //
+    },
     sunrpc::{
         locks,
         xdr::ReplyRoom, //
@@ -25,7 +35,11 @@ use super::{
         ClaimedEmpty,
         InflightClaim, //
     },
-    types::Types, //
+    types::{
+        Connection,
+        Outstanding,
+        Types, //
+    }, //
 };
 
 /// Which bytes of an inline payload go where.
@@ -122,7 +136,7 @@ impl<T: Types> Drop for Pinned<T> {
 pub(crate) struct Claimed<T: Types> {
     // Dropped in this order: whoever waits for the request to be unpinned finds that there is
     // something to fence, and the claim does not outlive the slot.
-    claim: InflightClaim<'static, T::Inflight>,
+    claim: InflightClaim<'static, Outstanding<T>>,
     pinned: Pinned<T>,
 }
 
@@ -135,16 +149,17 @@ impl<T: Types> Deref for Claimed<T> {
     }
 }
 
-/// An RPC whose Exchange is being fenced. It can only be completed with a proof of that; dropping
-/// it leaves it without an answer, to be sent again on the next connection, and is for those who
-/// have seen the end of the queue pair.
+/// An answered RPC whose memory is being fenced. Only a [`Fenced`] one can be completed. Dropping
+/// one that the peer cannot reach leaves it without an answer, to be sent again on the next
+/// connection.
 ///
 /// # Invariants
 ///
 /// As for [`Claimed`].
 pub(crate) struct Fencing<T: Types> {
     // Dropped in this order.
-    claimed_empty: ClaimedEmpty<'static, T::Inflight>,
+    claimed_empty: ClaimedEmpty<'static, Outstanding<T>>,
+    inflight: T::Inflight,
     pinned: Pinned<T>,
 }
 
@@ -181,44 +196,108 @@ impl<T: Types> XprtHandle<T> {
 }
 
 impl<T: Types> Claimed<T> {
-    /// What the RPC exposes.
+    /// What the transport has noted of the Call.
     #[inline]
-    pub(crate) fn inflight(&self) -> &T::Inflight {
-        self.claim.inflight()
+    pub(crate) fn inflight(&self) -> T::Inflight {
+        self.claim.inflight().inflight
     }
 
-    /// What the RPC exposes.
+    /// What exposes memory of the RPC.
     #[inline]
-    pub(crate) fn inflight_mut(&mut self) -> &mut T::Inflight {
-        self.claim.inflight_mut()
+    pub(crate) fn exposed(&self) -> &T::Exposed {
+        &self.claim.inflight().exposed
     }
 
-    /// Takes out what the RPC exposes, for it to be fenced.
+    /// What exposes memory of the RPC, for the room that has made it.
     #[inline]
-    pub(crate) fn withdraw(self) -> (Fencing<T>, T::Inflight) {
+    pub(crate) fn exposed_mut(&mut self) -> Locked<'_, T::Exposed> {
+        Locked::new(&mut self.claim.inflight_mut().exposed)
+    }
+
+    /// Takes the RPC out, for its memory to be fenced.
+    #[inline]
+    pub(crate) fn withdraw(self) -> Reachable<Fencing<T>, T::Exposed> {
         let Self { claim, pinned } = self;
-        let (claimed_empty, inflight) = claim.take();
+        let (claimed_empty, outstanding) = claim.take();
         // INVARIANT: Claim and pin are those of `self`.
-        (
-            Fencing {
-                claimed_empty,
-                pinned,
-            },
-            inflight,
-        )
+        let rpc = Fencing {
+            claimed_empty,
+            inflight: outstanding.inflight,
+            pinned,
+        };
+        // SAFETY: What exposed memory of the RPC was put into its slot.
+        unsafe { Reachable::new(rpc, outstanding.exposed) }
     }
 }
 
-impl<T: Types> Fencing<T> {
+impl<T: Types> Owner<T::Exposed> for Fencing<T> {
+    fn keep_exposed(self, exposed: T::Exposed) {
+        let inflight = self.inflight;
+        // Before the request is unpinned.
+        self.claimed_empty
+            .put_back(Outstanding { exposed, inflight });
+    }
+}
+
+/// An RPC whose task has given it up.
+///
+/// # Invariants
+///
+/// * I1: The task waits, throughout `'a`, until the peer can no longer reach the memory.
+/// * I2: `'a` is that of this RPC alone.
+pub(crate) struct Abandoned<'a, T: Types> {
+    claimed_empty: ClaimedEmpty<'a, Outstanding<T>>,
+    inflight: T::Inflight,
+    connection: &'a Connection<T>,
+    _own: PhantomData<fn(&'a ()) -> &'a ()>,
+}
+
+impl<'a, T: Types> Abandoned<'a, T> {
+    /// # Safety
+    ///
+    /// The type's invariants hold. `connection` is that of the transport.
+    pub(super) unsafe fn withdraw(
+        claim: InflightClaim<'a, Outstanding<T>>,
+        connection: &'a Connection<T>,
+    ) -> Reachable<Self, T::Exposed> {
+        let (claimed_empty, outstanding) = claim.take();
+        // INVARIANT: By this function's contract.
+        let rpc = Self {
+            claimed_empty,
+            inflight: outstanding.inflight,
+            connection,
+            _own: PhantomData,
+        };
+        // SAFETY: What exposed memory of the RPC was put into its slot.
+        unsafe { Reachable::new(rpc, outstanding.exposed) }
+    }
+}
+
+impl<T: Types> Owner<T::Exposed> for Abandoned<'_, T> {
+    fn keep_exposed(self, exposed: T::Exposed) {
+        let inflight = self.inflight;
+        self.claimed_empty
+            .put_back(Outstanding { exposed, inflight });
+    }
+}
+
+// SAFETY: A Call is posted on the endpoint of its transport's connection ([`Keep`]). There is one
+// at a time, and the transport drops the last one before it has another.
+//
+// [`Keep`]: crate::lib::fence::Keep
+unsafe impl<T: Types> ExposedOn for Abandoned<'_, T> {
+    type Endpoint = T::Endpoint;
+
+    fn endpoint(&self) -> &T::Endpoint {
+        &self.connection.ep
+    }
+}
+
+impl<T: Types> Fenced<Fencing<T>> {
     /// Completes the RPC with a Reply of which at least a part is in `reply`. Gives back an older
     /// message that the request held, and how many bytes were copied.
     #[inline]
-    pub(crate) fn complete(
-        self,
-        _fence: T::Fence,
-        reply: T::Reply,
-        scatter: &Scatter,
-    ) -> (Option<T::Reply>, usize) {
+    pub(crate) fn complete(self, reply: T::Reply, scatter: &Scatter) -> (Option<T::Reply>, usize) {
         let bytes = reply.bytes();
         let payload = bytes.get(scatter.payload..).unwrap_or(&[]);
         let run = |(offset, len): (u32, u32)| {
@@ -252,20 +331,23 @@ impl<T: Types> Fencing<T> {
         }
         // SAFETY: Claimed by us.
         let old = unsafe { self.slot().put_reply(reply) };
-        self.wake(scatter.length);
+        self.into_inner().wake(scatter.length);
         (old, copied)
     }
 
     /// Completes the RPC with a Reply of `length` bytes that is where the consumer expects it.
-    pub(crate) fn complete_in_place(self, _fence: T::Fence, length: u32) {
-        self.wake(length);
+    pub(crate) fn complete_in_place(self, length: u32) {
+        self.into_inner().wake(length);
     }
+}
 
+impl<T: Types> Fencing<T> {
     #[inline]
     fn wake(self, length: u32) {
         let Self {
             claimed_empty,
             pinned,
+            ..
         } = self;
         claimed_empty.answered();
         pinned.unpin(|slot| {
@@ -284,11 +366,12 @@ impl<T: Types> Fencing<T> {
     #[inline]
     pub(super) fn last_with_queue_lock(
         self,
-        last: impl FnOnce(&Slot<T>, ClaimedEmpty<'_, T::Inflight>),
+        last: impl FnOnce(&Slot<T>, ClaimedEmpty<'_, Outstanding<T>>),
     ) {
         let Self {
             claimed_empty,
             pinned,
+            ..
         } = self;
         pinned.unpin(|slot| last(slot, claimed_empty));
     }

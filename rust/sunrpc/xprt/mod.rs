@@ -55,6 +55,7 @@ pub(crate) use call::{
     Committed, //
 };
 pub(crate) use claim::{
+    Abandoned,
     Claimed,
     Fencing,
     Scatter, //
@@ -65,4 +66,7 @@ pub(crate) use handle::XprtHandle;
 pub(crate) use reclaim::Scope as ReclaimScope;
 pub(crate) use slot_state::Refusal;
 pub(crate) use transport::Transport;
-pub(crate) use types::Types;
+pub(crate) use types::{
+    Connection,
+    Types, //
+};

@@ -15,7 +15,10 @@
 
 use kernel::sync::barrier::smp_rmb;
 
-use crate::bindings;
+use crate::{
+    bindings,
+    lib::fence::Fenced, //
+};
 
 use super::{
     claim::Fencing,
@@ -24,20 +27,21 @@ use super::{
     types::Types, //
 };
 
-impl<T: Types> Fencing<T> {
+impl<T: Types> Fenced<Fencing<T>> {
     /// Ends the RPC without a Reply.
     #[cold]
-    pub(crate) fn refuse(self, _fence: T::Fence, refusal: Refusal) {
-        self.last_with_queue_lock(|slot, claimed_empty| {
-            // SAFETY: The request is pinned, and `queue_lock` is held.
-            if unsafe { waits(slot.rqst()) } {
-                claimed_empty.answered();
-                // SAFETY: As above, and the task waits.
-                unsafe { end(slot.rqst(), refusal) };
-            } else {
-                claimed_empty.refused(refusal);
-            }
-        });
+    pub(crate) fn refuse(self, refusal: Refusal) {
+        self.into_inner()
+            .last_with_queue_lock(|slot, claimed_empty| {
+                // SAFETY: The request is pinned, and `queue_lock` is held.
+                if unsafe { waits(slot.rqst()) } {
+                    claimed_empty.answered();
+                    // SAFETY: As above, and the task waits.
+                    unsafe { end(slot.rqst(), refusal) };
+                } else {
+                    claimed_empty.refused(refusal);
+                }
+            });
     }
 }
 

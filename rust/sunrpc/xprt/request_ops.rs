@@ -18,6 +18,7 @@ use crate::{
 use super::{
     backchannel::BackchannelReply,
     call::Call,
+    claim::Abandoned,
     connection_ops::close,
     rpc_xprt::{
         Xprt, //
@@ -224,15 +225,22 @@ fn abandon<T: Transport>(live: &XprtState<T>, slot: &Slot<T>) {
         let Some(claim) = slot.slot_state.claim() else {
             return;
         };
-        let (claimed_empty, inflight) = claim.take();
         // SAFETY: The task gives up its own request.
         trace!(xprtrdma_mrs_zap(unsafe { slot.task() }));
         match connection {
-            Some(connection) => drop(live.transport.fence(connection, inflight)),
-            // Nothing is exposed on a connection that is gone.
-            None => drop(inflight),
+            Some(connection) => {
+                // SAFETY: The task waits here, and `fence` cannot choose the lifetime. The
+                // connection stays for this function.
+                let rpc = unsafe { Abandoned::withdraw(claim, connection) };
+                drop(live.transport.fence(connection, rpc));
+            }
+            None => {
+                // Nothing is exposed on a connection that is gone.
+                let (claimed_empty, outstanding) = claim.take();
+                drop(outstanding);
+                claimed_empty.settle();
+            }
         }
-        claimed_empty.settle();
     });
 }
 
@@ -301,7 +309,7 @@ unsafe fn transmit<T: Transport>(
         (*rqst).rq_xtime = bindings::ktime_get();
     }
     // SAFETY: Made in `send_request`.
-    let call = unsafe { Call::new(slot) };
+    let call = unsafe { Call::new(slot, &connection.ep) };
     if let Err(error) = live.transport.send(connection, sender, call) {
         // SAFETY: By this function's contract.
         return unsafe { not_sent(slot, error) };

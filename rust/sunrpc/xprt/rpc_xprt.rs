@@ -6,7 +6,7 @@
 //! marshalling, posting, connecting and closing. It is held where C calls `send_request`, `close`,
 //! the connect worker and `destroy`, and it is the right to the [`Transport::Sender`].
 //!
-//! The [`Transport::Connection`] may be looked at with the send lock or with `link`'s mutex, and
+//! The [`Connection`] may be looked at with the send lock or with `link`'s mutex, and
 //! changed only with both: whoever must fence memory outside of the send lock (an RPC that is given
 //! up) finds the connection in place, or gone for good.
 //!
@@ -55,7 +55,8 @@ use super::{
         FreeSlot,
         Slot, //
     },
-    transport::Transport, //
+    transport::Transport,
+    types::Connection, //
 };
 
 /// `struct rpc_xprt` with what belongs to it; C allocates it and counts references to it.
@@ -81,7 +82,7 @@ pub(super) struct Xprt<T: Transport> {
 pub(super) struct XprtState<T: Transport> {
     #[pin]
     link: Mutex<()>,
-    connection: UnsafeCell<Option<T::Connection>>,
+    connection: UnsafeCell<Option<Connection<T>>>,
     sender: UnsafeCell<Option<T::Sender>>,
     #[pin]
     pub(super) connect_worker: RawDelayedWork,
@@ -134,7 +135,7 @@ impl<T: Transport> XprtState<T> {
     }
 
     /// Looks at the connection outside of the send lock; it stays during `f`.
-    pub(super) fn with_link<R>(&self, f: impl FnOnce(Option<&T::Connection>) -> R) -> R {
+    pub(super) fn with_link<R>(&self, f: impl FnOnce(Option<&Connection<T>>) -> R) -> R {
         let _link = self.link.lock();
         // SAFETY: By the type's invariants, with the mutex held.
         f(unsafe { (*self.connection.get()).as_ref() })
@@ -147,7 +148,7 @@ impl<T: Transport> XprtState<T> {
     /// The caller holds the send lock for as long as it uses the result, of which there is one.
     #[inline]
     #[expect(clippy::mut_from_ref, reason = "the send lock has one holder")]
-    pub(super) unsafe fn sending(&self) -> Option<(&T::Connection, &mut T::Sender)> {
+    pub(super) unsafe fn sending(&self) -> Option<(&Connection<T>, &mut T::Sender)> {
         // SAFETY: By this function's contract.
         unsafe {
             (*self.connection.get())
@@ -161,7 +162,7 @@ impl<T: Transport> XprtState<T> {
     /// # Safety
     ///
     /// The caller holds the send lock, and there is no connection.
-    pub(super) unsafe fn connected(&self, (connection, sender): (T::Connection, T::Sender)) {
+    pub(super) unsafe fn connected(&self, (connection, sender): (Connection<T>, T::Sender)) {
         let _link = self.link.lock();
         // INVARIANT: There is both now.
         // SAFETY: By this function's contract; the mutex excludes those who only look.

@@ -27,7 +27,10 @@ use crate::{
 use super::{
     buffer::Buffer,
     slot_state::SlotState,
-    types::Types, //
+    types::{
+        Outstanding,
+        Types, //
+    }, //
 };
 
 /// Bytes for Calls and for Replies that a slot has from the start; most need no more.
@@ -44,7 +47,7 @@ pub(crate) struct Slot<T: Types> {
     rqst: Opaque<bindings::rpc_rqst>,
     /// Links the free slots.
     free: Link,
-    pub(super) slot_state: SlotState<T::Inflight>,
+    pub(super) slot_state: SlotState<Outstanding<T>>,
     reply: UnsafeCell<Option<T::Reply>>,
     call_buffer: UnsafeCell<Buffer>,
     reply_buffer: UnsafeCell<Buffer>,

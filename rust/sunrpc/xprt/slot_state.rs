@@ -245,6 +245,15 @@ impl<E> ClaimedEmpty<'_, E> {
     #[inline]
     pub(super) fn settle(self) {}
 
+    /// Puts the Exchange back: the Call waits for its Reply as before.
+    #[cold]
+    pub(super) fn put_back(self, inflight: E) {
+        let slot_state = ManuallyDrop::new(self).0;
+        // SAFETY: Claimed by us, by the type's invariants.
+        unsafe { *slot_state.inflight.get() = Some(inflight) };
+        slot_state.slot_state.store(SENT, Release);
+    }
+
     /// The Call has an answer, which SUNRPC is told of next. Until it knows, it may want to send
     /// the Call once more.
     #[inline]

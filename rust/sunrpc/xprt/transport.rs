@@ -8,9 +8,15 @@ use kernel::{
     sync::Arc, //
 };
 
-use crate::sunrpc::{
-    credits::Credits,
-    error::SendError, //
+use crate::{
+    lib::fence::{
+        Reachable,
+        Unreachable, //
+    },
+    sunrpc::{
+        credits::Credits,
+        error::SendError, //
+    }, //
 };
 
 use super::{
@@ -22,9 +28,13 @@ use super::{
         Call,
         Committed, //
     },
+    claim::Abandoned,
     connect_error::ConnectError,
     handle::XprtHandle,
-    types::Types, //
+    types::{
+        Connection,
+        Types, //
+    }, //
 };
 
 /// What a connecting transport does; SUNRPC's side of it is in this room.
@@ -56,14 +66,14 @@ pub(crate) trait Transport: Types {
     /// # Errors
     ///
     /// See [`ConnectError`].
-    fn connect(&self) -> Result<(Self::Connection, Self::Sender), ConnectError>;
+    fn connect(&self) -> Result<(Connection<Self>, Self::Sender), ConnectError>;
 
     /// Begins to end a connection: what waits for it, in [`Transport::fence`] say, must not wait
     /// long after this.
-    fn disconnect(connection: &Self::Connection);
+    fn disconnect(connection: &Connection<Self>);
 
     /// Ends the connection as if the network had.
-    fn inject_disconnect(connection: &Self::Connection);
+    fn inject_disconnect(connection: &Connection<Self>);
 
     /// Sends a Call.
     ///
@@ -72,7 +82,7 @@ pub(crate) trait Transport: Types {
     /// See [`SendError`]. The Call has not been sent, except for [`SendError::NotConnected`].
     fn send<'a>(
         &self,
-        connection: &Self::Connection,
+        connection: &Connection<Self>,
         sender: &mut Self::Sender,
         call: Call<'a, Self>,
     ) -> Result<Committed<'a, Self>, SendError>;
@@ -84,14 +94,18 @@ pub(crate) trait Transport: Types {
     /// See [`SendError`].
     fn send_backchannel(
         &self,
-        connection: &Self::Connection,
+        connection: &Connection<Self>,
         sender: &mut Self::Sender,
         reply: &BackchannelReply<'_, Self>,
     ) -> Result<(), SendError>;
 
-    /// Takes back what an RPC exposed that SUNRPC has given up. Returns when the peer can no longer
-    /// reach it. May sleep, not for long.
-    fn fence(&self, connection: &Self::Connection, inflight: Self::Inflight) -> Self::Fence;
+    /// Fences the memory of an RPC that its task abandons. Returns when the peer can no longer
+    /// reach the memory. May sleep, not for long.
+    fn fence<'a>(
+        &self,
+        connection: &Connection<Self>,
+        rpc: Reachable<Abandoned<'a, Self>, Self::Exposed>,
+    ) -> Unreachable<Abandoned<'a, Self>>;
 
     /// Takes back a buffer whose message has been read.
     fn recycle(&self, reply: Self::Reply);

@@ -2,20 +2,39 @@
 
 //! The types that a client's transport brings along.
 
-use crate::lib::foreign_buf::ForeignBuf;
+use crate::lib::{
+    fence::FencesOnDrop,
+    foreign_buf::ForeignBuf, //
+};
 
 /// What the files of this wing store for a transport, without knowing what the transport does
 /// ([`Transport`](super::Transport)).
 pub(crate) trait Types: Sized + Send + Sync + 'static {
-    /// A connection, complete with all memory that the device can reach. Dropping it returns when
-    /// the device can reach none of it any more.
-    type Connection: Send + Sync;
+    /// The local end of a connection. Its drop returns when the device can reach no memory of it
+    /// any more.
+    type Endpoint: FencesOnDrop + Send + Sync;
+    /// What both ends have agreed on for a connection.
+    type Limits: Send + Sync;
     /// What only the holder of the send lock uses.
     type Sender: Send;
-    /// What a Call exposes until it is answered or given up.
-    type Inflight: Send;
+    /// What exposes memory of a Call to the peer.
+    type Exposed: Send;
+    /// What the transport notes of a Call until it is answered or abandoned.
+    type Inflight: Copy + Send;
     /// A received message, kept in place while the consumer reads it.
     type Reply: ForeignBuf;
-    /// Proof that the peer can reach nothing of a Call any more.
-    type Fence;
+}
+
+/// A connection.
+pub(crate) struct Connection<T: Types> {
+    /// The local end.
+    pub(crate) ep: T::Endpoint,
+    /// What both ends have agreed on.
+    pub(crate) limits: T::Limits,
+}
+
+/// A Call that the peer may answer.
+pub(super) struct Outstanding<T: Types> {
+    pub(super) exposed: T::Exposed,
+    pub(super) inflight: T::Inflight,
 }

@@ -50,6 +50,7 @@ use kernel::{
 use crate::{
     bindings,
     lib::{
+        fence::FencesOnDrop,
         memalloc::NoIo,
         sockaddr::Net, //
     },
@@ -387,6 +388,9 @@ impl<C: EndpointOps> Deref for EndpointBox<C> {
         &self.0
     }
 }
+
+// SAFETY: The drop destroys the QP, and then unmaps the MRs that are still registered.
+unsafe impl<C: EndpointOps> FencesOnDrop for EndpointBox<C> {}
 
 impl<C: EndpointOps> Drop for EndpointBox<C> {
     fn drop(&mut self) {

@@ -8,6 +8,10 @@ use kernel::prelude::*;
 
 use crate::{
     bindings,
+    lib::fence::{
+        Fenced,
+        Unreachable, //
+    },
     trace::trace,
     verbs::endpoint::{
         completion::{
@@ -25,32 +29,43 @@ use super::{
         Mr,
         MrSpec, //
     },
-    mr_pool::MrPool,
-    proof::{
-        Fenced,
-        QpEnded, //
-    }, //
+    mr_pool::MrPool, //
 };
 
 /// A context that exposes memory to its peer.
 pub(crate) trait Exposes: EndpointOps {
-    /// What waits for an invalidation.
+    /// The owner of memory that is being fenced.
+    type Owner: Send + 'static;
+    /// What travels along with it.
     type Token: Send + 'static;
 
     /// MRs have been invalidated, or the QP is in the error state. The send queue's worker.
-    fn invalidated(worker: &SendWorker<'_, Self>, token: Self::Token, how: Result<Fenced, QpEnded>);
+    fn invalidated(
+        worker: &SendWorker<'_, Self>,
+        owner: Result<Fenced<Self::Owner>, Unreachable<Self::Owner>>,
+        token: Self::Token,
+    );
 
     /// A registration has failed; those that succeed do not report. The send queue's worker.
     fn not_registered(worker: &SendWorker<'_, Self>, status: WcStatus);
 }
 
-impl<W: Send + 'static> MrMapper<W> {
+/// An owner of memory that waits for LOCAL_INVs, and what travels along with it.
+pub(crate) struct Waiting<O, U> {
+    pub(super) owner: O,
+    pub(super) token: U,
+}
+
+/// What the LOCAL_INVs of a context carry.
+pub(in crate::verbs) type WaitingFor<C> = Waiting<<C as Exposes>::Owner, <C as Exposes>::Token>;
+
+impl<O: Send + 'static, U: Send + 'static> MrMapper<Waiting<O, U>> {
     /// Maps memory on an open endpoint, up to `pages` pages with each MR. There are no MRs yet.
     ///
     /// # Errors
     ///
     /// `ENOMEM`, `EINVAL` if the endpoint is not open.
-    pub(crate) fn for_endpoint<C: Exposes<Token = W>>(
+    pub(crate) fn for_endpoint<C: Exposes<Owner = O, Token = U>>(
         ep: &Endpoint<C>,
         pages: u32,
         gaps: bool,
@@ -81,7 +96,7 @@ unsafe extern "C" fn not_registered<C: Exposes>(
     // SAFETY: By this function's contract.
     let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
     // SAFETY: The CQE is that of a registration, whose MR stays until the queues are drained.
-    let id = unsafe { Mr::<C::Token>::of_reg_cqe(cqe).as_ref() }.id();
+    let id = unsafe { Mr::<WaitingFor<C>>::of_reg_cqe(cqe).as_ref() }.id();
     trace!(xprtrdma_wc_fastreg(
         worker.send_cid(id.cast_signed()),
         wc.status,

@@ -2,6 +2,9 @@
 
 //! Fencing: memory is neither read nor freed while the peer can reach it (RFC 8166 Section 4.4.1).
 //!
+//! The owner of the memory travels along: [`Reachable`] -> the device, with the LOCAL_INVs ->
+//! [`Fenced`], or [`Unreachable`] if the QP has entered the error state first.
+//!
 //! C: frwr_ops.c, frwr_unmap_async(), frwr_unmap_sync(), frwr_wc_localinv_done()
 
 use kernel::{
@@ -11,6 +14,14 @@ use kernel::{
 
 use crate::{
     bindings,
+    lib::fence::{
+        ExposedOn,
+        Fenced,
+        Locked,
+        Owner,
+        Reachable,
+        Unreachable, //
+    },
     trace::trace,
     verbs::endpoint::{
         bad_wr::BadWr,
@@ -18,24 +29,29 @@ use crate::{
             SendWorker,
             WcStatus, //
         },
-        ep::Endpoint,
+        ep::{
+            Endpoint,
+            EndpointBox, //
+        },
         ops::EndpointOps, //
     }, //
 };
 
 use super::{
-    exposes::Exposes,
+    exposes::{
+        Exposes,
+        Waiting,
+        WaitingFor, //
+    },
     mr_alloc::{
+        Invalidation,
         Mr,
-        Posted, //
+        Posted,
+        Waiter, //
     },
     mr_list::{
         MrList,
         Registered, //
-    },
-    proof::{
-        Fenced,
-        QpEnded, //
     }, //
 };
 
@@ -51,58 +67,152 @@ impl<C: EndpointOps> Endpoint<C> {
     }
 }
 
-impl<W: Send + 'static> MrList<Registered, W> {
-    /// Invalidates the MRs. `token` comes back by [`Exposes::invalidated`] when they are invalid or
-    /// the QP is in the error state.
-    ///
-    /// Posts one chain, of which only the last LOCAL_INV is signalled: the work requests of one
-    /// Send Queue complete in order. Needs no lock.
+impl<W> Locked<'_, MrList<Registered, W>> {
+    /// [`MrList::take_invalidated`].
+    pub(crate) fn take_invalidated<C: EndpointOps>(self, ep: &Endpoint<C>, handle: u32) -> bool {
+        // SAFETY: Takes out only an MR that is invalid.
+        unsafe { self.into_mut() }.take_invalidated(ep, handle)
+    }
+}
+
+impl<O: Owner<MrList<Registered, W>>, W> Reachable<O, MrList<Registered, W>> {
+    /// The owner, if nothing exposes its memory.
     ///
     /// # Errors
     ///
-    /// The token comes back if the chain could not be posted. The QP is in the error state then, to
-    /// bring it there this may sleep.
+    /// `self`, if there are MRs.
     #[inline]
-    pub(crate) fn invalidate<C: Exposes<Token = W>>(
+    pub(crate) fn try_fence(self) -> Result<Fenced<O>, Self> {
+        if !self.exposed().is_empty() {
+            return Err(self);
+        }
+        // SAFETY: The peer can reach the owner's memory by these MRs only, and there are none.
+        Ok(unsafe { Fenced::new(self.into_parts().0) })
+    }
+}
+
+/// LOCAL_INVs could not be posted.
+pub(crate) struct NotInvalidated<O> {
+    pub(crate) error: Error,
+    /// The owner; `None` if the MRs are another endpoint's: it has them back.
+    pub(crate) owner: Option<Unreachable<O>>,
+}
+
+impl<O, U> Reachable<O, MrList<Registered, Waiting<O, U>>>
+where
+    O: Owner<MrList<Registered, Waiting<O, U>>> + Send + 'static,
+    U: Send + 'static,
+{
+    /// Invalidates the MRs. The owner comes back by [`Exposes::invalidated`] when they are invalid
+    /// or the QP is in the error state, and `token` with it.
+    ///
+    /// # Errors
+    ///
+    /// [`NotInvalidated`]; `token` is dropped. The QP is in the error state then, to bring it there
+    /// this may sleep.
+    #[inline]
+    pub(crate) fn invalidate<C: Exposes<Owner = O, Token = U>>(
         self,
         ep: &Endpoint<C>,
-        token: W,
-    ) -> Result<(), (Error, W, QpEnded)> {
-        if !self.pd().is_some_and(|pd| ep.owns(pd)) {
+        token: U,
+    ) -> Result<(), NotInvalidated<O>> {
+        if !self.exposed().pd().is_some_and(|pd| ep.owns(pd)) {
             ep.set_qp_error();
-            return Err((EINVAL, token, QpEnded::new()));
+            return Err(NotInvalidated {
+                error: EINVAL,
+                owner: None,
+            });
         }
-        // The endpoint, which is borrowed, keeps the pool until its queues are drained.
-        let Some(chain) = self.prepare_inv(passed::<C>, invalidated::<C>) else {
-            ep.set_qp_error();
-            return Err((EINVAL, token, QpEnded::new()));
+        // SAFETY: The owner is not used before it comes back.
+        let (owner, mrs) = unsafe { self.into_parts() };
+        let waiter = Waiter::Token(Waiting { owner, token });
+        match post_inv(ep, mrs, waiter) {
+            Ok(()) | Err((_, Waiter::Task(_))) => Ok(()),
+            Err((error, Waiter::Token(Waiting { owner, .. }))) => Err(NotInvalidated {
+                error,
+                // SAFETY: `post_inv` has unmapped the MRs, and the QP is in the error state.
+                owner: Some(unsafe { Unreachable::new(owner) }),
+            }),
+        }
+    }
+}
+
+impl<O, C> Reachable<O, MrList<Registered, WaitingFor<C>>>
+where
+    O: Owner<MrList<Registered, WaitingFor<C>>> + ExposedOn<Endpoint = EndpointBox<C>>,
+    C: Exposes,
+{
+    /// Invalidates the MRs, and waits until they are invalid or the QP is in the error state.
+    ///
+    /// # Errors
+    ///
+    /// The owner, if the QP is in the error state.
+    pub(crate) fn invalidate_and_wait(self) -> Result<Fenced<O>, Unreachable<O>> {
+        // SAFETY: The owner's memory is not used before the MRs are unmapped.
+        let (owner, mrs) = unsafe { self.into_parts() };
+        let ep = owner.endpoint();
+        let invalid = if mrs.pd().is_some_and(|pd| ep.owns(pd)) {
+            pin_init::stack_pin_init!(let invalidation = Invalidation::new());
+            // SAFETY: This waits below, unless the result comes back.
+            let task = unsafe { invalidation.waiter() };
+            post_inv(ep, mrs, Waiter::Task(task)).is_ok() && invalidation.wait()
+        } else {
+            // The endpoint that the MRs were registered on has been dropped.
+            false
         };
-        // SAFETY: The pool stays, as above.
-        let last = unsafe { chain.last.as_ref() };
-        let first = chain.first;
-        // SAFETY: The right to the last MR is part of the chain.
-        unsafe { last.put_posted(Posted { first, token }) };
-        // The thread that posted the registrations has left `ib_post_send()` after this.
-        drop(ep.exposing());
-        // SAFETY: The chain is well formed. It is part of MRs, which the pool keeps until the
-        // queues are drained, and its CQEs expect this endpoint's kind of context.
-        let Err((error, left)) = (unsafe { ep.post_send_raw(chain.inv) }) else {
-            return Ok(());
-        };
+        if invalid {
+            // SAFETY: All MRs have been invalidated.
+            Ok(unsafe { Fenced::new(owner) })
+        } else {
+            // SAFETY: The MRs are unmapped, and their QP is gone or in the error state.
+            Err(unsafe { Unreachable::new(owner) })
+        }
+    }
+}
+
+/// Posts LOCAL_INVs of `mrs`, which are of this endpoint, in one chain. Only the last one is
+/// signalled: the work requests of one Send Queue complete in order. Needs no lock.
+///
+/// # Errors
+///
+/// The waiter comes back if the chain could not be posted. The QP is in the error state then, and
+/// the MRs are unmapped.
+#[inline]
+fn post_inv<C: Exposes>(
+    ep: &Endpoint<C>,
+    mrs: MrList<Registered, WaitingFor<C>>,
+    waiter: Waiter<WaitingFor<C>>,
+) -> Result<(), (Error, Waiter<WaitingFor<C>>)> {
+    // The endpoint, which is borrowed, keeps the pool until its queues are drained.
+    let Some(chain) = mrs.prepare_inv(passed::<C>, invalidated::<C>) else {
         ep.set_qp_error();
-        if left == BadWr::Unknown {
-            // If the chain was posted, the token comes back with its completion; if it was not, the
-            // token stays in the last MR until the pool is told of the end of the queues.
-            return Ok(());
-        }
-        // The last LOCAL_INV was not posted. Those before it may have been: these work requests
-        // stay in place, and only the memory is unmapped.
-        // SAFETY: The completion that would take the token does not come.
-        match unsafe { last.take_posted() } {
-            // SAFETY: The QP is in the error state.
-            Some(posted) => Err((error, unsafe { posted.retire() }, QpEnded::new())),
-            None => Ok(()),
-        }
+        return Err((EINVAL, waiter));
+    };
+    // SAFETY: The pool stays, as above.
+    let last = unsafe { chain.last.as_ref() };
+    let first = chain.first;
+    // SAFETY: The right to the last MR is part of the chain.
+    unsafe { last.put_posted(Posted { first, waiter }) };
+    // The thread that posted the registrations has left `ib_post_send()` after this.
+    drop(ep.exposing());
+    // SAFETY: The chain is well formed. It is part of MRs, which the pool keeps until the queues
+    // are drained, and its CQEs expect this endpoint's kind of context.
+    let Err((error, left)) = (unsafe { ep.post_send_raw(chain.inv) }) else {
+        return Ok(());
+    };
+    ep.set_qp_error();
+    if left == BadWr::Unknown {
+        // If the chain was posted, the waiter comes back with its completion; if it was not, the
+        // waiter stays in the last MR until the pool is told of the end of the queues.
+        return Ok(());
+    }
+    // The last LOCAL_INV was not posted. Those before it may have been: these work requests stay in
+    // place, and only the memory is unmapped.
+    // SAFETY: The completion that would take the waiter does not come.
+    match unsafe { last.take_posted() } {
+        // SAFETY: The QP is in the error state.
+        Some(posted) => Err((error, unsafe { posted.retire() })),
+        None => Ok(()),
     }
 }
 
@@ -113,14 +223,14 @@ impl<W> Posted<W> {
     ///
     /// All of them are invalid, and a reference to their endpoint is in use.
     #[inline]
-    unsafe fn reclaim(self) -> W {
+    unsafe fn reclaim(self) -> Waiter<W> {
         let mut next = Some(self.first);
         while let Some(mut mr) = next {
             next = mr.own_mut().next.take();
             // SAFETY: By this function's contract.
             unsafe { mr.put_back() };
         }
-        self.token
+        self.waiter
     }
 
     /// Unmaps the MRs, which are not used again; returns what has waited for that.
@@ -129,14 +239,14 @@ impl<W> Posted<W> {
     ///
     /// Their QP is in the error state, and a reference to their endpoint is in use.
     #[cold]
-    unsafe fn retire(self) -> W {
+    unsafe fn retire(self) -> Waiter<W> {
         let mut next = Some(self.first);
         while let Some(mut mr) = next {
             next = mr.own_mut().next.take();
             // SAFETY: By this function's contract.
             unsafe { mr.unmap() };
         }
-        self.token
+        self.waiter
     }
 }
 
@@ -146,12 +256,12 @@ impl<W> Posted<W> {
 /// # Safety
 ///
 /// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a LOCAL_INV that
-/// [`MrList::invalidate`] posted there.
+/// [`post_inv`] posted there.
 unsafe extern "C" fn passed<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: By this function's contract.
     let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
     // SAFETY: The CQE is that of a LOCAL_INV, whose MR stays until the queues are drained.
-    let id = unsafe { Mr::<C::Token>::of_inv_cqe(cqe).as_ref() }.id();
+    let id = unsafe { Mr::<WaitingFor<C>>::of_inv_cqe(cqe).as_ref() }.id();
     trace!(xprtrdma_wc_li(
         worker.send_cid(id.cast_signed()),
         wc.status,
@@ -164,12 +274,12 @@ unsafe extern "C" fn passed<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut bindi
 /// # Safety
 ///
 /// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a LOCAL_INV that
-/// [`MrList::invalidate`] posted there.
+/// [`post_inv`] posted there.
 unsafe extern "C" fn invalidated<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: By this function's contract.
     let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
     // SAFETY: The CQE is that of a LOCAL_INV, whose MR stays until the queues are drained.
-    let last = unsafe { Mr::<C::Token>::of_inv_cqe(cqe).as_ref() };
+    let last = unsafe { Mr::<WaitingFor<C>>::of_inv_cqe(cqe).as_ref() };
     trace!(xprtrdma_wc_li_done(
         worker.send_cid(last.id().cast_signed()),
         wc.status,
@@ -179,17 +289,30 @@ unsafe extern "C" fn invalidated<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut 
     let Some(posted) = (unsafe { last.take_posted() }) else {
         return;
     };
-    let (token, how) = match WcStatus::of(wc.status) {
+    let status = WcStatus::of(wc.status);
+    if let WcStatus::Error(_) = status {
+        // The completion may come before the QP has entered the error state.
+        worker.set_qp_error();
+    }
+    let succeeded = status == WcStatus::Success;
+    let waiter = if succeeded {
         // SAFETY: The last LOCAL_INV succeeded, and so have those before it.
-        WcStatus::Success => (unsafe { posted.reclaim() }, Ok(Fenced::new())),
-        // SAFETY: Only a QP in the error state flushes.
-        WcStatus::Flushed => (unsafe { posted.retire() }, Err(QpEnded::new())),
-        WcStatus::Error(_) => {
-            // The completion may come before the QP has entered the error state.
-            worker.set_qp_error();
-            // SAFETY: In the error state now.
-            (unsafe { posted.retire() }, Err(QpEnded::new()))
-        }
+        unsafe { posted.reclaim() }
+    } else {
+        // SAFETY: The QP is in the error state: only then does it flush.
+        unsafe { posted.retire() }
     };
-    C::invalidated(&worker, token, how);
+    match waiter {
+        Waiter::Task(task) => task.wake(succeeded),
+        Waiter::Token(Waiting { owner, token }) => {
+            let owner = if succeeded {
+                // SAFETY: All MRs of the owner have been invalidated and unmapped.
+                Ok(unsafe { Fenced::new(owner) })
+            } else {
+                // SAFETY: All MRs are unmapped, and the QP is in the error state.
+                Err(unsafe { Unreachable::new(owner) })
+            };
+            C::invalidated(&worker, owner, token);
+        }
+    }
 }

@@ -70,11 +70,11 @@ impl<W> MrMapper<W> {
     /// error `mrs` is empty. Its MRs are kept at hand, so that [`MrPool::has_idle`] is true only
     /// if some were put back since.
     #[inline]
-    pub(crate) fn map<'p>(
+    pub(crate) fn map<'m>(
         &mut self,
-        bvecs: impl IntoIterator<Item = BVec<'p>>,
+        bvecs: impl IntoIterator<Item = BVec<'m>>,
         access: Access,
-        mrs: &mut MrList<Mapped, W>,
+        mrs: &mut MrList<Mapped<'m>, W>,
     ) -> Result<u32, MapError> {
         let mut bvecs = bvecs.into_iter();
         let Some(first) = bvecs.next() else {
@@ -89,18 +89,19 @@ impl<W> MrMapper<W> {
 
     /// [`Self::map`], from `first` on, into `mrs`, which keep this pool.
     #[inline]
-    fn map_more<'p>(
+    fn map_more<'m>(
         &mut self,
-        first: BVec<'p>,
-        mut bvecs: impl Iterator<Item = BVec<'p>>,
+        first: BVec<'m>,
+        mut bvecs: impl Iterator<Item = BVec<'m>>,
         access: Access,
-        mrs: &mut MrList<Mapped, W>,
+        mrs: &mut MrList<Mapped<'m>, W>,
     ) -> Result<u32, MapError> {
         let before = mrs.len();
         let mut next = Some(first);
         while let Some(first) = next {
             let mut mr = self.take().ok_or(MapError::Exhausted)?;
-            // SAFETY: Idle (I1). By promise P1 the memory stays until the MR is unmapped.
+            // SAFETY: Idle (I1). The memory stays throughout the lifetime of `mrs`, which unmap it.
+            // If they are forgotten, the MR is never unmapped.
             let mapped = unsafe { mr.map(first, &mut bvecs, self.pool.spec.gaps, access) };
             // SAFETY: Of this pool, which `map` had `mrs` keep, and not registered.
             unsafe { mrs.push(mr) };
@@ -111,7 +112,7 @@ impl<W> MrMapper<W> {
 
     /// Unmaps `mrs`, all of this pool, and takes them to hand.
     #[cold]
-    fn take_back(&mut self, mrs: &mut MrList<Mapped, W>) {
+    fn take_back(&mut self, mrs: &mut MrList<Mapped<'_>, W>) {
         while let Some(mr) = mrs.pop_unmapped() {
             // INVARIANT: Of the pool that `mrs` keep, which is this one.
             self.at_hand.push(mr);

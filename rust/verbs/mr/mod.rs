@@ -13,7 +13,6 @@
 //! | `sg`         | the scatterlist of an MR                                    |
 //! | `rkey`       | the sequence of key bytes of an rkey                        |
 //! | `rkey_owner` | which Call an rkey was given out for                        |
-//! | `proof`      | proofs that the peer cannot reach memory any more           |
 //! | `exposes`    | a context that exposes memory                               |
 //! | `fence`      | invalidation                                                |
 
@@ -24,7 +23,6 @@ pub(super) mod mapper;
 pub(super) mod mr_alloc;
 pub(super) mod mr_list;
 pub(super) mod mr_pool;
-pub(super) mod proof;
 pub(super) mod refresh;
 mod rkey;
 mod rkey_owner;

@@ -23,7 +23,8 @@ use kernel::{
             ordering::Relaxed,
             Atomic, //
         },
-        Arc, //
+        Arc,
+        Completion, //
     }, //
 };
 
@@ -118,7 +119,68 @@ pub(super) struct Posted<W> {
     /// The first MR.
     pub(super) first: MrRef<W>,
     /// What waits for the completion.
-    pub(super) token: W,
+    pub(super) waiter: Waiter<W>,
+}
+
+/// What waits for the completion of LOCAL_INVs.
+pub(super) enum Waiter<W> {
+    /// Is passed to the context of the endpoint.
+    Token(W),
+    /// A task that sleeps.
+    Task(WaitingTask),
+}
+
+/// A task that sleeps until LOCAL_INVs have completed.
+///
+/// # Invariants
+///
+/// * I1: The task does not return before [`Self::wake`].
+pub(super) struct WaitingTask(NonNull<Invalidation>);
+
+// SAFETY: What it points to is `Sync`.
+unsafe impl Send for WaitingTask {}
+
+/// LOCAL_INVs that a task waits for.
+#[pin_data]
+pub(super) struct Invalidation {
+    #[pin]
+    completion: Completion,
+    succeeded: Atomic<bool>,
+}
+
+impl Invalidation {
+    pub(super) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            completion <- Completion::new(),
+            succeeded: Atomic::new(false),
+        })
+    }
+
+    /// What wakes the calling task.
+    ///
+    /// # Safety
+    ///
+    /// The task calls [`Self::wait`] if the result is not dropped, and does not return before.
+    pub(super) unsafe fn waiter(&self) -> WaitingTask {
+        // INVARIANT: By this function's contract.
+        WaitingTask(NonNull::from(self))
+    }
+
+    /// Sleeps until [`WaitingTask::wake`]; returns whether the MRs are invalid.
+    pub(super) fn wait(&self) -> bool {
+        self.completion.wait_for_completion();
+        self.succeeded.load(Relaxed)
+    }
+}
+
+impl WaitingTask {
+    /// Wakes the task.
+    pub(super) fn wake(self, succeeded: bool) {
+        // SAFETY: The task waits (I1). `complete_all()` is the last to touch it.
+        let invalidation = unsafe { self.0.as_ref() };
+        invalidation.succeeded.store(succeeded, Relaxed);
+        invalidation.completion.complete_all();
+    }
 }
 
 /// The right to use an MR. It has no destructor: an MR whose right is lost stays unused until its

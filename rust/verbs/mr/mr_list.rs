@@ -21,10 +21,7 @@ use core::{
     ptr::NonNull, //
 };
 
-use kernel::{
-    prelude::*,
-    sync::Arc, //
-};
+use kernel::sync::Arc;
 
 use crate::{
     bindings,
@@ -45,8 +42,7 @@ use super::{
         Mr,
         MrRef, //
     },
-    mr_pool::MrPool,
-    proof::Fenced, //
+    mr_pool::MrPool, //
 };
 
 /// MRs that are linked through `Own::next`, each owned by the one before it.
@@ -163,8 +159,8 @@ impl<W> Clone for MrCursor<'_, W> {
 }
 
 /// State of MRs that are mapped for the device. Their rkeys are chosen, but the device does not
-/// know the rkeys yet.
-pub(crate) struct Mapped;
+/// know the rkeys yet. The memory stays throughout `'m`.
+pub(crate) struct Mapped<'m>(PhantomData<&'m ()>);
 
 /// State of MRs that the peer may be able to reach.
 pub(crate) struct Registered;
@@ -175,7 +171,7 @@ pub(crate) trait State {
     const REUSABLE: bool;
 }
 
-impl State for Mapped {
+impl State for Mapped<'_> {
     const REUSABLE: bool = true;
 }
 
@@ -240,7 +236,7 @@ impl<S: State, W> MrList<S, W> {
     }
 }
 
-impl<W> MrList<Mapped, W> {
+impl<W> MrList<Mapped<'_>, W> {
     /// No MRs, to map some into.
     #[inline]
     pub(crate) const fn none() -> Self {
@@ -284,10 +280,25 @@ impl<W> MrList<Mapped, W> {
         Some(mr)
     }
 
+    /// The same MRs, with another lifetime.
+    ///
+    /// # Safety
+    ///
+    /// The memory stays throughout `'n`, and until the result is dropped.
+    #[inline]
+    pub(in crate::verbs) unsafe fn kept<'n>(self) -> MrList<Mapped<'n>, W> {
+        let (pool, chain) = self.into_parts();
+        MrList {
+            pool,
+            chain,
+            _state: PhantomData,
+        }
+    }
+
     /// Holds a reference to each page until the MRs are unmapped: for memory that its owner may
     /// free while the peer can reach it.
     #[cold]
-    pub(crate) fn hold(&mut self) {
+    pub(in crate::verbs) fn hold(&mut self) {
         self.chain.for_each(MrRef::hold);
     }
 
@@ -296,7 +307,8 @@ impl<W> MrList<Mapped, W> {
     ///
     /// # Safety
     ///
-    /// The chain is posted, if at all, on the QP of the endpoint that keeps the pool.
+    /// A reference to the endpoint that keeps the pool is in use, and the chain is posted there, if
+    /// at all. The memory stays until it is fenced, or the endpoint has been dropped.
     #[inline]
     pub(in crate::verbs) unsafe fn register(
         self,
@@ -314,20 +326,6 @@ impl<W> MrList<Mapped, W> {
 }
 
 impl<W> MrList<Registered, W> {
-    /// Proof that nothing is exposed, if there is nothing that could be.
-    ///
-    /// # Errors
-    ///
-    /// The MRs, if there are any.
-    #[inline]
-    pub(crate) fn try_fence(self) -> Result<Fenced, Self> {
-        if self.is_empty() {
-            Ok(Fenced::new())
-        } else {
-            Err(self)
-        }
-    }
-
     /// Takes out the MR that the peer says it has invalidated; `false` if it is not one of these.
     ///
     /// On iWARP the MR stays, to be invalidated here: a peer may invalidate an MR before it is

@@ -47,7 +47,9 @@ use crate::{
     }, //
 };
 
-use super::sender::SendFull;
+/// There is no room in the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SendFull;
 
 /// A page that a message is gathered from.
 struct Gathered {
@@ -148,7 +150,10 @@ impl SendCtx {
     }
 
     pub(in crate::verbs) fn gather(&mut self, bvec: &BVec<'_>) -> Result<(), SendFull> {
-        if self.sges.len() == self.sges.capacity() || self.pages.len() == self.pages.capacity() {
+        if self.sges.len() == self.sges.capacity()
+            || self.pages.len() == self.pages.capacity()
+            || !bvec.is_counted()
+        {
             return Err(SendFull);
         }
         let pd = self.buffer.pd();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The sending side of a connection that makes Calls.
+//! The sending side of a client: builds each Call, and posts it behind the registrations of the MRs
+//! that it names.
 //!
-//! One [`RequestSender`] belongs to whoever holds the right to send. It composes each message in a
-//! [`SendBuilder`] and posts it behind the registrations that it speaks of.
+//! C: frwr_ops.c, frwr_send()
 
 use kernel::{
     prelude::*,
@@ -12,19 +12,28 @@ use kernel::{
 
 use crate::{
     bindings,
-    lib::bvec::BVec,
+    lib::{
+        bvec::BVec,
+        fence::Keep, //
+    },
     trace::trace,
     verbs::{
         device::attrs::SenderSizes,
         endpoint::{
             completion::{
-                SendWorker, //
-                WcStatus,
+                SendWorker,
+                WcStatus, //
             },
-            ep::Endpoint, //
+            ep::{
+                Endpoint,
+                EndpointBox, //
+            }, //
         },
         mr::{
-            exposes::Exposes,
+            exposes::{
+                Exposes,
+                Waiting, //
+            },
             mapper::MrMapper,
             mr_list::{
                 Mapped,
@@ -38,75 +47,78 @@ use crate::{
 
 use super::sendctx_ring::{
     SendCtx,
-    SendCtxRing, //
+    SendCtxRing,
+    SendFull, //
 };
 
 /// A context that makes Calls.
 pub(crate) trait Requester: Exposes {
-    /// Sends have completed. If well, there is room in the ring; else the connection has to be
-    /// closed. The send queue's worker.
-    fn sent(worker: &SendWorker<'_, Self>, how: WcStatus);
+    /// Sends have completed. After a success there is room in the ring, after an error the
+    /// connection has to be closed. The send queue's worker.
+    fn sent(worker: &SendWorker<'_, Self>, status: WcStatus);
 
-    /// A message of [`CtrlSendPool`](super::ctrl_send::CtrlSendPool) was sent, or failed, and is
-    /// idle again. Runs in the worker of the send queue.
-    fn ctrl_sent(worker: &SendWorker<'_, Self>, how: WcStatus);
+    /// A control Send ([`CtrlSendPool`](super::ctrl_send::CtrlSendPool)) has completed, and is
+    /// idle. The send queue's worker.
+    fn ctrl_sent(worker: &SendWorker<'_, Self>, status: WcStatus);
 }
 
-/// The right to send, and what it takes.
-pub(crate) struct RequestSender<U> {
+/// The right to send, and what that takes.
+pub(crate) struct RequestSender<W> {
     ring: Arc<SendCtxRing>,
-    /// The entry used last.
+    /// The last entry that was used.
     head: u32,
-    /// Work requests since the last that reports its end.
+    /// Work requests since the last signalled one.
     unsignaled: u32,
     batch: u32,
-    mr_mapper: MrMapper<U>,
+    mr_mapper: MrMapper<W>,
 }
 
-impl<U: Send + 'static> RequestSender<U> {
+impl<O: Send + 'static, U: Send + 'static> RequestSender<Waiting<O, U>> {
     /// The sending side of an open endpoint; once for each.
     ///
     /// # Errors
     ///
     /// `ENOMEM`, `EINVAL` if the endpoint is not open.
-    pub(crate) fn new<C: Requester<Token = U>>(
+    pub(crate) fn new<C: Requester<Owner = O, Token = U>>(
         ep: &Endpoint<C>,
         sizes: &SenderSizes,
     ) -> Result<Self> {
         let pd = ep.pd().ok_or(EINVAL)?;
         let ring = SendCtxRing::new(pd, sizes, sent::<C>)?;
-        // What is posted refers to it.
+        // Posted work requests refer to the ring.
         ep.hold_until_drained(ring.clone())?;
         Ok(Self {
             ring,
             head: 0,
             unsignaled: 0,
-            // A full ring must have a message in it that reports.
+            // A full ring must contain a Send that is signalled.
             batch: sizes.batch.min(sizes.messages / 2),
             mr_mapper: MrMapper::for_endpoint(ep, sizes.mr_pages, sizes.gaps)?,
         })
     }
+}
 
-    /// The pool of regions.
-    pub(crate) fn pool(&self) -> &Arc<MrPool<U>> {
+impl<W> RequestSender<W> {
+    /// The pool of MRs.
+    pub(crate) fn pool(&self) -> &Arc<MrPool<W>> {
         self.mr_mapper.pool()
     }
 
-    /// Whether there is room for another message.
+    /// Whether there is room for another Send.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         self.ring.next(self.head) != self.ring.released()
     }
 
-    /// Starts a message; `None` if there is no room for one.
+    /// Starts a Send; `None` if there is no room for one.
     #[inline]
-    pub(crate) fn begin(&mut self) -> Option<SendBuilder<'_, U>> {
+    pub(crate) fn begin(&mut self) -> Option<SendBuilder<'_, W>> {
         let index = self.ring.next(self.head);
         if index == self.ring.released() {
             return None;
         }
-        // SAFETY: Between what was released and what was posted last there is nothing on its way,
-        // and `self` is the only one that composes.
+        // SAFETY: The entry is not posted: it is behind the one that was posted last, and before
+        // the one that was released last. Only `self`, which is borrowed, uses such entries.
         let entry = unsafe { self.ring.entry(index) };
         entry.clear();
         Some(SendBuilder {
@@ -121,159 +133,202 @@ impl<U: Send + 'static> RequestSender<U> {
     }
 }
 
-/// A message that is being composed. Dropping it sends nothing; what was gathered goes when the
-/// next message is begun.
+/// A Send that is being built. Dropping it sends nothing; what was gathered is released when the
+/// next Send is begun.
 #[must_use]
-pub(crate) struct SendBuilder<'a, U> {
+pub(crate) struct SendBuilder<'a, W> {
     entry: &'a mut SendCtx,
     index: u32,
     head: &'a mut u32,
     unsignaled: &'a mut u32,
     batch: u32,
-    mr_mapper: &'a mut MrMapper<U>,
+    mr_mapper: &'a mut MrMapper<W>,
     ring: &'a SendCtxRing,
 }
 
-impl<'a, U: Send + 'static> SendBuilder<'a, U> {
-    /// The memory to compose the message in, and what maps memory that it speaks of.
+impl<'a, W> SendBuilder<'a, W> {
+    /// The buffer for header and inline content, and the mapper for the MRs that the header names.
     #[inline]
-    pub(crate) fn parts(&mut self) -> (&mut [u8], &mut MrMapper<U>) {
+    pub(crate) fn parts(&mut self) -> (&mut [u8], &mut MrMapper<W>) {
         (self.entry.memory(), self.mr_mapper)
     }
 
-    /// Appends the next `bytes` of the memory to the message.
+    /// Appends the next `len` bytes of the buffer to the message.
     ///
     /// # Errors
     ///
-    /// [`SendFull`] in the memory, or for another element.
+    /// [`SendFull`]: the buffer is too short, or there is no SGE left.
     #[inline]
-    pub(crate) fn append(&mut self, bytes: usize) -> Result<(), SendFull> {
-        self.entry.append(bytes)
+    pub(crate) fn append(&mut self, len: usize) -> Result<(), SendFull> {
+        self.entry.append(len)
     }
 
-    /// Appends a piece of a page, from where it lies; the page is kept until the message has been
-    /// sent.
+    /// Appends bytes of a page, without copying them. The page is held until the Send has
+    /// completed.
     ///
     /// # Errors
     ///
-    /// [`SendFull`] for another element, or the device cannot map the page.
+    /// [`SendFull`]: there is no SGE left, or the page cannot be held or mapped.
     #[inline]
     pub(crate) fn gather(&mut self, bvec: &BVec<'_>) -> Result<(), SendFull> {
         self.entry.gather(bvec)
     }
 
-    /// Finishes the message of the RPC `xid`. The `mrs` are registered when it is posted, and
-    /// from then on the peer may reach them.
+    /// Finishes the message of the RPC `xid`, which names `mrs`.
     #[inline]
-    pub(crate) fn finish(
-        self,
-        xid: u32,
-        mrs: MrList<Mapped, U>,
-    ) -> (ReadySend<'a>, MrList<Registered, U>) {
-        let requests = mrs.len() + 1;
-        let own = mrs.pd().is_none_or(|pd| Arc::ptr_eq(pd, self.ring.pd()));
-        let pages = self.entry.has_pages();
-        // Pages are not kept for longer than need be; and the queue has room for one batch of work
-        // requests that have ended without anybody having been told.
-        let total = self.unsignaled.saturating_add(requests);
-        let signaled = pages || total >= self.batch;
-        let send = self.entry.request(signaled);
-        // SAFETY: The entry stays until the ring goes, and the ring is kept by the endpoint.
-        let (first, registered) = unsafe { mrs.register(send) };
-        registered.given_out_for(xid);
-        // INVARIANT: The registrations, of regions in the pool, and the Send, of an entry in the
-        // ring.
-        let posting = ReadySend {
-            first,
+    pub(crate) fn finish<'m>(self, xid: u32, mrs: MrList<Mapped<'m>, W>) -> ReadySend<'a, 'm, W> {
+        // The completion releases pages. And the Send Queue has room for one batch of work requests
+        // that have completed without a signal.
+        let total = self.unsignaled.saturating_add(mrs.len() + 1);
+        let signaled = self.entry.has_pages() || total >= self.batch;
+        // INVARIANT: Of an entry of the ring.
+        ReadySend {
+            send: self.entry.request(signaled),
+            xid,
+            mrs,
             index: self.index,
             elements: self.entry.elements(),
-            exposes: requests > 1,
-            own,
             head: self.head,
             unsignaled: self.unsignaled,
             now_unsignaled: if signaled { 0 } else { total },
             ring: self.ring,
-        };
-        (posting, registered)
+        }
     }
 }
 
-/// There is no room in the message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SendFull;
-
-/// A message that is ready.
+/// A Send that is ready to be posted, and the MRs that its message names.
 ///
 /// # Invariants
 ///
-/// `first` starts a well-formed chain whose work requests the ring and the pool of regions keep;
-/// both are the same endpoint's if `own`.
+/// * I1: `send` is the well-formed work request of an entry of `ring`.
 #[must_use]
-pub(crate) struct ReadySend<'a> {
-    first: *mut bindings::ib_send_wr,
+pub(crate) struct ReadySend<'a, 'm, W> {
+    send: *mut bindings::ib_send_wr,
+    xid: u32,
+    mrs: MrList<Mapped<'m>, W>,
     index: u32,
     elements: u32,
-    exposes: bool,
-    /// The regions are of the ring's domain.
-    own: bool,
     head: &'a mut u32,
     unsignaled: &'a mut u32,
     now_unsignaled: u32,
     ring: &'a SendCtxRing,
 }
 
-impl ReadySend<'_> {
-    /// What names the message in traces.
+/// Why a Send was not posted. The connection has to be closed.
+pub(crate) struct NotSent<K> {
+    /// The error of the device, or `EINVAL`.
+    pub(crate) error: Error,
+    /// What keeps the memory of MRs, some of which may have been registered.
+    pub(crate) kept: Option<K>,
+}
+
+impl<'m, W> ReadySend<'_, 'm, W> {
+    /// The number of the Send in traces.
     pub(crate) fn serial(&self) -> i32 {
         self.index.cast_signed()
     }
 
-    /// Its scatter/gather elements.
+    /// Its SGEs.
     pub(crate) fn elements(&self) -> u32 {
         self.elements
     }
 
-    /// Whether its end is reported.
+    /// Whether its completion is signalled.
     pub(crate) fn is_signaled(&self) -> bool {
         self.now_unsignaled == 0
     }
 
-    /// Posts the message, and the registrations before it. Right before that `commit` gives out the
-    /// regions; it must not sleep.
-    ///
-    /// # Errors
-    ///
-    /// The connection has to be ended: some of it may have been posted. `EINVAL` if ring or regions
-    /// are not the endpoint's.
-    #[inline]
-    pub(crate) fn post<C: Requester>(self, ep: &Endpoint<C>, commit: impl FnOnce()) -> Result {
-        if !self.own || !ep.owns(self.ring.pd()) {
-            return Err(EINVAL);
-        }
-        // From here on the entry may be released by its completion.
-        *self.head = self.index;
-        *self.unsignaled = self.now_unsignaled;
-        let _exposing = self.exposes.then(|| ep.exposing());
-        commit();
-        // SAFETY: By the type's invariants. The endpoint keeps ring and pool until its queues are
-        // drained.
-        unsafe { ep.post_send_raw(self.first) }.map_err(|(error, _)| error)
+    /// The MRs that the message names.
+    pub(crate) fn mrs(&self) -> &MrList<Mapped<'m>, W> {
+        &self.mrs
     }
 }
 
-/// The end of a message that was to report it; if it has been sent, so have all before it.
+impl<'m, O: Send + 'static, U: Send + 'static> ReadySend<'_, 'm, Waiting<O, U>> {
+    /// Posts the registrations and, behind them, the Send, on the endpoint of `keep`. Right before,
+    /// `keep` is given the MRs.
+    ///
+    /// # Errors
+    ///
+    /// [`NotSent`]: some of it may have been posted, if it was kept. `EINVAL` if ring or MRs are
+    /// not the endpoint's.
+    #[inline]
+    pub(crate) fn post<C, K>(mut self, keep: K) -> Result<K::Kept, NotSent<K::Kept>>
+    where
+        C: Requester<Owner = O, Token = U>,
+        K: Keep<'m, MrList<Registered, Waiting<O, U>>, Endpoint = EndpointBox<C>>,
+    {
+        let ep: &Endpoint<C> = keep.endpoint();
+        let own = self
+            .mrs
+            .pd()
+            .is_none_or(|pd| Arc::ptr_eq(pd, self.ring.pd()));
+        if !own || !ep.owns(self.ring.pd()) {
+            return Err(NotSent {
+                error: EINVAL,
+                kept: None,
+            });
+        }
+        let exposes = !self.mrs.is_empty();
+        if exposes && keep.frees_early() {
+            self.mrs.hold();
+        }
+        // From here on the completion may release the entry.
+        *self.head = self.index;
+        *self.unsignaled = self.now_unsignaled;
+        let _exposing = exposes.then(|| ep.exposing());
+        // SAFETY: The MRs are this endpoint's. Their memory stays by the contract of `Keep`: it was
+        // mapped for `'m`, and `keep` is given the MRs below.
+        let (first, registered) = unsafe { self.mrs.register(self.send) };
+        registered.given_out_for(self.xid);
+        let kept = keep.keep(registered);
+        // SAFETY: The chain is well formed (I1), and its CQEs expect this endpoint's context. It is
+        // part of MRs and of an entry, which pool and ring keep. The endpoint keeps these until its
+        // queues are drained.
+        match unsafe { ep.post_send_raw(first) } {
+            Ok(()) => Ok(kept),
+            Err((error, _)) => Err(NotSent {
+                error,
+                kept: Some(kept),
+            }),
+        }
+    }
+
+    /// Posts a Send whose message names no MRs.
+    ///
+    /// # Errors
+    ///
+    /// The device's error; `EINVAL` if the ring is not the endpoint's, or there are MRs. The
+    /// connection has to be closed.
+    #[inline]
+    pub(crate) fn post_plain<C>(self, ep: &Endpoint<C>) -> Result
+    where
+        C: Requester<Owner = O, Token = U>,
+    {
+        if !self.mrs.is_empty() || !ep.owns(self.ring.pd()) {
+            return Err(EINVAL);
+        }
+        *self.head = self.index;
+        *self.unsignaled = self.now_unsignaled;
+        // SAFETY: As in `post`; nothing is in front of the Send, whose `next` is null.
+        unsafe { ep.post_send_raw(self.send) }.map_err(|(error, _)| error)
+    }
+}
+
+/// Completion of a Send that was signalled: of all Sends before it, too, if it succeeded.
 ///
 /// # Safety
 ///
-/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for an entry of its ring.
+/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for an entry of a
+/// ring that [`RequestSender::new`] made for that endpoint.
 unsafe extern "C" fn sent<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: By this function's contract.
     let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
-    // SAFETY: The `cqe` is in an entry of a ring, which the endpoint keeps.
+    // SAFETY: The CQE is that of an entry, whose ring stays until the queues are drained.
     let index = unsafe { SendCtxRing::index(cqe) };
-    let how = WcStatus::of(wc.status);
-    if how == WcStatus::Success {
-        // SAFETY: As above, in the send queue's worker, and sent.
+    let status = WcStatus::of(wc.status);
+    if status == WcStatus::Success {
+        // SAFETY: As above; this is the send queue's worker, and the Send has succeeded.
         unsafe { SendCtxRing::release(cqe) };
     }
     trace!(xprtrdma_wc_send(
@@ -281,6 +336,6 @@ unsafe extern "C" fn sent<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindi
         wc.status,
         wc.vendor_err
     ));
-    // Whoever waits for room finds none if it was flushed, but the connection is closed then.
-    C::sent(&worker, how);
+    // After a flush there is no room for a sender that waits, but the connection is closed then.
+    C::sent(&worker, status);
 }

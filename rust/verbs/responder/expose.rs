@@ -4,7 +4,14 @@
 //! names them.
 
 use crate::{
-    lib::pages::Span,
+    lib::{
+        bvec::BVec,
+        fence::{
+            Owner,
+            Reachable, //
+        },
+        pages::Span, //
+    },
     verbs::{
         endpoint::{
             ep::Endpoint,
@@ -14,7 +21,10 @@ use crate::{
             }, //
         },
         mr::{
-            exposes::Exposes,
+            exposes::{
+                Exposes,
+                Waiting, //
+            },
             frwr::{
                 Access,
                 MapError, //
@@ -34,6 +44,20 @@ use super::{
     sender::Responder, //
 };
 
+/// The pages of a message, as the owner of memory that MRs expose.
+pub(crate) struct Exposure(());
+
+/// What waits for the LOCAL_INVs of an exposed message, with what the context adds.
+pub(crate) type ExposureWaiter<U> = Waiting<Exposure, U>;
+
+/// The registered MRs of an exposed message.
+pub(crate) type ExposedPages<U> = Reachable<Exposure, MrList<Registered, ExposureWaiter<U>>>;
+
+impl<W> Owner<MrList<Registered, W>> for Exposure {
+    /// The MRs stay registered until the endpoint is dropped.
+    fn keep_exposed(self, _: MrList<Registered, W>) {}
+}
+
 impl SendCtxt {
     /// Maps the bytes of `spans` for the peer to read; the pages stay in the message.
     ///
@@ -44,11 +68,19 @@ impl SendCtxt {
         &self,
         mr_mapper: &mut MrMapper<U>,
         spans: impl Iterator<Item = Span>,
-    ) -> Result<MrList<Mapped, U>, MapError> {
+    ) -> Result<MrList<Mapped<'static>, U>, MapError> {
         let mut mrs = MrList::none();
-        let bvecs = spans.flat_map(|span| self.bvecs(span));
-        mr_mapper.map(bvecs, Access::Read, &mut mrs)?;
-        Ok(mrs)
+        mr_mapper.map(self.all_bvecs(spans), Access::Read, &mut mrs)?;
+        // SAFETY: By promise P1 the message stays until the MRs are unmapped.
+        Ok(unsafe { mrs.kept() })
+    }
+
+    #[inline]
+    fn all_bvecs<'s>(
+        &'s self,
+        spans: impl Iterator<Item = Span> + 's,
+    ) -> impl Iterator<Item = BVec<'s>> {
+        spans.flat_map(|span| self.bvecs(span))
     }
 
     /// [`SendCtxt::post`], behind the registrations of `mrs`, for which there must be entries of
@@ -58,14 +90,14 @@ impl SendCtxt {
     /// # Errors
     ///
     /// As for [`SendCtxt::post`]; the regions stay with whoever keeps them.
-    pub(crate) fn post_exposing<C: Responder + Exposes>(
+    pub(crate) fn post_exposing<C: Responder + Exposes<Owner = Exposure>>(
         self,
         ep: &Endpoint<C>,
         permit: Permit<'_>,
         bytes: usize,
         invalidate: Option<u32>,
-        mrs: MrList<Mapped, C::Token>,
-        keep: impl FnOnce(MrList<Registered, C::Token>),
+        mrs: MrList<Mapped<'_>, ExposureWaiter<C::Token>>,
+        keep: impl FnOnce(ExposedPages<C::Token>),
     ) -> Result<(), PostError<Self>> {
         if !mrs.pd().is_some_and(|pd| ep.owns(pd)) {
             return Err(PostError::NotPosted(self));
@@ -79,7 +111,8 @@ impl SendCtxt {
                 // `ib_post_send()`, and follow the link that this changes.
                 exposing = Some(ep.exposing());
                 let (first, registered) = mrs.register(send);
-                keep(registered);
+                // The message keeps its pages.
+                keep(Reachable::new(Exposure(()), registered));
                 first
             })
         };
