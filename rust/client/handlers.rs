@@ -112,8 +112,8 @@ impl EndpointOps for ClientEp {
 
     #[inline]
     fn trace_received(ep: &Endpoint<Self>, serial: i32, status: &RecvStatus, vendor_err: u32) {
-        let len = match *status {
-            RecvStatus::Received { len, .. } => len as u32,
+        let len = match status {
+            RecvStatus::Received { len, .. } => *len as u32,
             _ => 0,
         };
         trace!(xprtrdma_wc_receive(

@@ -36,7 +36,7 @@ use crate::{
 const FLAGS: Flags = GFP_NOWAIT;
 
 /// No connection.
-const NONE: usize = 0;
+const NONE: u64 = 0;
 
 /// Idle buffers, all of one connection.
 #[pin_data]
@@ -44,7 +44,7 @@ pub(super) struct RecvPool {
     #[pin]
     idle: Pool<RecvBuf<()>>,
     /// Identifies the protection domain of this connection.
-    pd: Atomic<usize>,
+    pd: Atomic<u64>,
 }
 
 impl RecvPool {

@@ -21,6 +21,7 @@ use crate::{
     },
     trace::trace,
     verbs::{
+        Invalidated,
         RecvBuf,
         RecvStatus,
         RecvWorker, //
@@ -88,12 +89,13 @@ pub(super) fn received(worker: &RecvWorker<'_, ClientEp>, recv: RecvBuf<()>, sta
 fn classify(
     worker: &RecvWorker<'_, ClientEp>,
     message: &[u8],
-    invalidated: Option<u32>,
+    invalidated: Option<Invalidated>,
 ) -> Outcome {
     let this = worker.context();
     // Only what answers a Call may invalidate anything (RFC 8797 Section 4.1).
+    let invalidates = invalidated.is_some();
     let answers_nothing = || {
-        if invalidated.is_some() {
+        if invalidates {
             this.force_disconnect();
         }
     };
@@ -133,10 +135,16 @@ fn find(
     bytes: &[u8],
     reply: &RpcMsg<'_>,
     start: usize,
-    invalidated: Option<u32>,
+    invalidated: Option<Invalidated>,
 ) -> Outcome {
     let this = worker.context();
-    let found = claim(worker, bytes, reply.xid, reply.credits, invalidated);
+    let found = claim(
+        worker,
+        bytes,
+        reply.xid,
+        reply.credits,
+        invalidated.as_ref(),
+    );
     let Some(mut rpc) = found else {
         // Whoever wanted it: the server is told that nobody will pull it.
         if let Some(done) = Done::for_reply(reply.xid, &reply.chunks.reads) {
@@ -194,10 +202,16 @@ fn refused(
     worker: &RecvWorker<'_, ClientEp>,
     bytes: &[u8],
     error: &Refused,
-    invalidated: Option<u32>,
+    invalidated: Option<Invalidated>,
 ) -> Outcome {
     let this = worker.context();
-    let found = claim(worker, bytes, error.xid, error.credits, invalidated);
+    let found = claim(
+        worker,
+        bytes,
+        error.xid,
+        error.credits,
+        invalidated.as_ref(),
+    );
     let Some(mut rpc) = found else {
         return Outcome::Nothing;
     };
@@ -228,13 +242,14 @@ fn claim(
     bytes: &[u8],
     xid: u32,
     credits: u32,
-    invalidated: Option<u32>,
+    invalidated: Option<&Invalidated>,
 ) -> Option<Claimed<RdmaXprt>> {
     let this = worker.context();
     let found = this.shared.xprt.claim(xid);
     if found.is_none() {
         too_late(worker, bytes, xid, credits);
-        if invalidated.is_some_and(|handle| !this.gave_out(xid, handle)) {
+        let handle = invalidated.map(Invalidated::handle);
+        if handle.is_some_and(|handle| !this.gave_out(xid, handle)) {
             this.force_disconnect();
         }
     }
@@ -248,13 +263,13 @@ fn claim(
 fn take_back(
     worker: &RecvWorker<'_, ClientEp>,
     rpc: &mut Claimed<RdmaXprt>,
-    invalidated: Option<u32>,
+    invalidated: Option<Invalidated>,
 ) -> bool {
-    let Some(handle) = invalidated else {
+    let Some(invalidated) = invalidated else {
         return true;
     };
-    traces::invalidated_there(|| rpc.task(), rpc.exposed(), handle);
-    let own = rpc.exposed_mut().take_invalidated(worker, handle);
+    traces::invalidated_there(|| rpc.task(), rpc.exposed(), invalidated.handle());
+    let own = rpc.exposed_mut().take_invalidated(worker, invalidated);
     worker.context().wake_mr_waiters();
     if !own {
         worker.context().force_disconnect();

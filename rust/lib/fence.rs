@@ -30,7 +30,7 @@ pub(crate) trait Owner<E>: Sized {
 ///
 /// # Invariants
 ///
-/// * I1: The peer can reach no memory of the owner but by `exposed`.
+/// - I1: The peer can reach no memory of the owner but by `exposed`.
 #[must_use]
 pub(crate) struct Reachable<O: Owner<E>, E> {
     owner: ManuallyDrop<O>,

@@ -10,6 +10,7 @@ use crate::{
         reply::Payload, //
     },
     verbs::{
+        Invalidated,
         RecvBuf,
         RecvCtxt, //
     },
@@ -33,7 +34,7 @@ pub(super) struct Call {
     /// Length of the received message.
     pub(super) len: usize,
     /// The handle that the message has invalidated.
-    pub(super) invalidated: Option<u32>,
+    pub(super) invalidated: Option<Invalidated>,
     /// The XID in the transport header; the Reply returns it.
     pub(super) xid: u32,
     /// Offset of the inline payload in the buffer.

@@ -89,9 +89,9 @@ impl EndpointOps for ServerEp {
 
     #[inline]
     fn trace_received(ep: &Endpoint<Self>, serial: i32, status: &RecvStatus, vendor_err: u32) {
-        match *status {
+        match status {
             RecvStatus::Received { len, .. } => {
-                trace!(svcrdma_wc_recv(ep.recv_cid(serial), len as u32));
+                trace!(svcrdma_wc_recv(ep.recv_cid(serial), *len as u32));
             }
             RecvStatus::Flushed => trace!(svcrdma_wc_recv_flush(
                 ep.recv_cid(serial),
@@ -99,7 +99,7 @@ impl EndpointOps for ServerEp {
                 vendor_err
             )),
             RecvStatus::Failed(code) => {
-                trace!(svcrdma_wc_recv_err(ep.recv_cid(serial), code, vendor_err));
+                trace!(svcrdma_wc_recv_err(ep.recv_cid(serial), *code, vendor_err));
             }
         }
     }

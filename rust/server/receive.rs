@@ -141,7 +141,7 @@ fn parse(conn: &Connection, rqst: &Receiving<'_, Connection>, buffer: &mut Buffe
     let len = buffer.user().call.len;
     let serial = buffer.serial();
     let (bytes, ctxt) = buffer.split(len);
-    let invalidated = ctxt.call.invalidated;
+    let invalidated = ctxt.call.invalidated.take();
     match inbound::from_client(bytes, conn.extensions) {
         Ok(FromClient::Done { xid }) => release::done(&conn.ep, xid, invalidated),
         // Only RDMA_DONE may invalidate. Any other message may have invalidated the handle of any

@@ -18,6 +18,7 @@ use crate::{
     verbs::{
         Endpoint,
         ExposedPages,
+        Invalidated,
         Sent, //
     }, //
 };
@@ -36,11 +37,10 @@ pub(super) fn release_early(ep: &Endpoint<ServerEp>, slot: usize) {
 }
 
 /// RDMA_DONE has arrived, and has invalidated the handle `invalidated`, if any.
-pub(super) fn done(ep: &Endpoint<ServerEp>, xid: u32, invalidated: Option<u32>) {
+pub(super) fn done(ep: &Endpoint<ServerEp>, xid: u32, invalidated: Option<Invalidated>) {
     let own = match ep.context().exposed.done(xid) {
         Some((slot, mut mrs)) => {
-            let own =
-                invalidated.is_none_or(|handle| mrs.exposed_mut().take_invalidated(ep, handle));
+            let own = invalidated.is_none_or(|rkey| mrs.exposed_mut().take_invalidated(ep, rkey));
             release(ep, slot, mrs);
             own
         }

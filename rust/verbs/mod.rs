@@ -63,6 +63,7 @@ pub(crate) use endpoint::ep::{
     Endpoint,
     EndpointBox, //
 };
+pub(crate) use endpoint::invalidated::Invalidated;
 pub(crate) use endpoint::listener::{
     Accepts,
     Listening, //

@@ -29,9 +29,9 @@ use super::{
 ///
 /// # Invariants
 ///
-/// * I1: Only inside `send_request`, throughout `'a`: the send lock is held, SUNRPC keeps the
+/// - I1: Only inside `send_request`, throughout `'a`: the send lock is held, SUNRPC keeps the
 ///   request and its task in place, and the slot is idle.
-/// * I2: `'a` is that of this Call alone: it cannot be shortened, and no caller can choose it.
+/// - I2: `'a` is that of this Call alone: it cannot be shortened, and no caller can choose it.
 pub(crate) struct Call<'a, T: Types> {
     slot: &'a Slot<T>,
     /// The end of the connection that the Call is to be sent on.

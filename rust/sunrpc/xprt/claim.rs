@@ -243,8 +243,8 @@ impl<T: Types> Owner<T::Exposed> for Fencing<T> {
 ///
 /// # Invariants
 ///
-/// * I1: The task waits, throughout `'a`, until the peer can no longer reach the memory.
-/// * I2: `'a` is that of this RPC alone.
+/// - I1: The task waits, throughout `'a`, until the peer can no longer reach the memory.
+/// - I2: `'a` is that of this RPC alone.
 pub(crate) struct Abandoned<'a, T: Types> {
     claimed_empty: ClaimedEmpty<'a, Outstanding<T>>,
     inflight: T::Inflight,

@@ -8,10 +8,7 @@
 
 use core::{
     mem,
-    ptr::{
-        self,
-        NonNull, //
-    }, //
+    ptr::NonNull, //
 };
 
 use kernel::{
@@ -22,6 +19,10 @@ use kernel::{
     new_spinlock,
     prelude::*,
     sync::{
+        atomic::{
+            ordering::Relaxed,
+            Atomic, //
+        },
         Arc,
         SpinLock, //
     }, //
@@ -37,6 +38,9 @@ pub(super) const DIRECTION: bindings::dma_data_direction =
 
 /// Entries that the table has room for at first.
 const INITIAL_CAPACITY: usize = 64;
+
+/// The number of the next domain. 64 bits do not wrap around.
+static NEXT_ID: Atomic<u64> = Atomic::new(1);
 
 /// An entry of the table.
 enum MapEntry {
@@ -62,6 +66,7 @@ struct Table {
 ///   [`RecvBuffer`](super::recv_buf::RecvBuffer), and the only record of it.
 #[pin_data]
 pub(in crate::verbs) struct Mappings {
+    id: u64,
     device: NonNull<bindings::ib_device>,
     /// Bytes of the buffers.
     bytes: &'static Gauge,
@@ -93,6 +98,7 @@ impl Mappings {
         // INVARIANT: I1: by this function's contract. I2, I3: there is no entry.
         Arc::pin_init(
             pin_init!(Self {
+                id: NEXT_ID.fetch_add(1, Relaxed),
                 device,
                 bytes,
                 table <- new_spinlock!(
@@ -201,10 +207,10 @@ impl Mappings {
         }
     }
 
-    /// A number that identifies the domain while the domain, or a buffer of it, exists. Never zero.
+    /// The number of the domain. No other domain ever has it, and it is never zero.
     #[inline]
-    pub(super) fn id(&self) -> usize {
-        ptr::from_ref(self).addr()
+    pub(super) fn id(&self) -> u64 {
+        self.id
     }
 
     /// The device, valid until the domain has ended (I1).

@@ -106,10 +106,9 @@ impl Pd {
         &self.recv_mappings
     }
 
-    /// A number that identifies the domain while the domain, or a Receive buffer of it, exists.
-    /// Never zero.
+    /// The number of the domain. No other domain ever has it, and it is never zero.
     #[inline]
-    pub(crate) fn id(&self) -> usize {
+    pub(crate) fn id(&self) -> u64 {
         self.recv_mappings.id()
     }
 

@@ -105,7 +105,7 @@ impl RecvBuffer {
 
     /// The [`Pd::id`] of the domain that the buffer is, or was, mapped for.
     #[inline]
-    pub(in crate::verbs) fn pd_id(&self) -> usize {
+    pub(in crate::verbs) fn pd_id(&self) -> u64 {
         self.mappings.id()
     }
 

@@ -42,17 +42,19 @@ use crate::{
     }, //
 };
 
-use super::wc::Done;
+use super::{
+    invalidated::Invalidated,
+    wc::Done, //
+};
 
 /// The status of a completed Receive.
-#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecvStatus {
     /// A message arrived.
     Received {
         /// The length of the message in bytes, at most the size of the buffer.
         len: usize,
         /// The rkey that the peer's Send With Invalidate has invalidated.
-        invalidated: Option<u32>,
+        invalidated: Option<Invalidated>,
     },
     /// The connection ended before a message arrived.
     Flushed,
@@ -165,7 +167,9 @@ impl<U> RecvBuf<U> {
                     wc.wc_flags & bindings::ib_wc_flags_IB_WC_WITH_INVALIDATE as c_int != 0;
                 let invalidated = with_invalidate.then(|| {
                     // SAFETY: The flag says that this member of the union is in use.
-                    unsafe { *wc.ex.invalidate_rkey.as_ref() }
+                    let handle = unsafe { *wc.ex.invalidate_rkey.as_ref() };
+                    // SAFETY: By this completion. The buffer was posted on a QP of its domain.
+                    unsafe { Invalidated::new(handle, this.pd_id()) }
                 });
                 RecvStatus::Received { len, invalidated }
             }
@@ -215,7 +219,7 @@ impl<U> RecvBuf<U> {
 
     /// The [`Pd::id`] of the domain that the buffer was mapped for. The domain may have ended.
     #[inline]
-    pub(crate) fn pd_id(&self) -> usize {
+    pub(crate) fn pd_id(&self) -> u64 {
         self.0.buffer.pd_id()
     }
 

@@ -33,6 +33,7 @@ use crate::{
             Endpoint,
             EndpointBox, //
         },
+        invalidated::Invalidated,
         ops::EndpointOps, //
     }, //
 };
@@ -68,10 +69,14 @@ impl<C: EndpointOps> Endpoint<C> {
 }
 
 impl<W> Locked<'_, MrList<Registered, W>> {
-    /// [`MrList::take_invalidated`].
-    pub(crate) fn take_invalidated<C: EndpointOps>(self, ep: &Endpoint<C>, handle: u32) -> bool {
+    /// Takes out the MR that the peer has invalidated; `false` if it is not one of these.
+    pub(crate) fn take_invalidated<C: EndpointOps>(
+        self,
+        ep: &Endpoint<C>,
+        invalidated: Invalidated,
+    ) -> bool {
         // SAFETY: Takes out only an MR that is invalid.
-        unsafe { self.into_mut() }.take_invalidated(ep, handle)
+        unsafe { self.into_mut() }.take_invalidated(ep, &invalidated)
     }
 }
 

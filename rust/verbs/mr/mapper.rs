@@ -31,7 +31,7 @@ use super::{
 ///
 /// # Invariants
 ///
-/// * I1: The MRs at hand are idle ones of `pool`.
+/// - I1: The MRs at hand are idle ones of `pool`.
 pub(crate) struct MrMapper<W> {
     /// Taken out of the pool, so that mapping takes no lock. Dropped before the pool.
     at_hand: Chain<MrRef<W>>,

@@ -75,11 +75,11 @@ pub(super) struct MrSpec {
 ///
 /// # Invariants
 ///
-/// * I1: `ib_mr` belongs to the PD of the MR's pool, and `memory` maps for the device of that PD.
+/// - I1: `ib_mr` belongs to the PD of the MR's pool, and `memory` maps for the device of that PD.
 ///   The pool keeps both. `idle_mrs` is part of the pool.
-/// * I2: `own` and `memory` belong to the holder of the only [`MrRef`], with one exception: while
+/// - I2: `own` and `memory` belong to the holder of the only [`MrRef`], with one exception: while
 ///   `registered` is set, `MrPool::queues_ended` may access both.
-/// * I3: `registered` is set while the device may know the MR as valid and its memory is mapped. It
+/// - I3: `registered` is set while the device may know the MR as valid and its memory is mapped. It
 ///   changes only while an [`Endpoint`](crate::verbs::Endpoint) of the pool is borrowed.
 #[repr(C)]
 pub(in crate::verbs) struct Mr<W> {
@@ -134,7 +134,7 @@ pub(super) enum Waiter<W> {
 ///
 /// # Invariants
 ///
-/// * I1: The task does not return before [`Self::wake`].
+/// - I1: The task does not return before [`Self::wake`].
 pub(super) struct WaitingTask(NonNull<Invalidation>);
 
 // SAFETY: What it points to is `Sync`.
@@ -188,8 +188,8 @@ impl WaitingTask {
 ///
 /// # Invariants
 ///
-/// * I1: The MR's pool stays while this is used.
-/// * I2: There is no other `MrRef` of the MR.
+/// - I1: The MR's pool stays while this is used.
+/// - I2: There is no other `MrRef` of the MR.
 #[repr(transparent)]
 pub(in crate::verbs) struct MrRef<W>(NonNull<Mr<W>>);
 
@@ -278,7 +278,7 @@ impl<W> MrRef<W> {
 ///
 /// # Invariants
 ///
-/// * I1: Points to an MR from `KBox`, which no [`MrRef`] is used for once this is dropped.
+/// - I1: Points to an MR from `KBox`, which no [`MrRef`] is used for once this is dropped.
 pub(super) struct OwnedMr<W>(NonNull<Mr<W>>);
 
 // SAFETY: Nothing of an MR is bound to a thread, and a token that is still inside is `Send`.

@@ -31,6 +31,7 @@ use crate::{
         endpoint::{
             completion::Done,
             ep::Endpoint,
+            invalidated::Invalidated,
             ops::EndpointOps, //
         }, //
     }, //
@@ -49,8 +50,8 @@ use super::{
 ///
 /// # Invariants
 ///
-/// * I1: From `head` through `next` there are `len` MRs.
-/// * I2: `tail` names the last of them, and is `None` if there is none.
+/// - I1: From `head` through `next` there are `len` MRs.
+/// - I2: `tail` names the last of them, and is `None` if there is none.
 struct MrChain<W> {
     head: Option<MrRef<W>>,
     tail: Option<NonNull<Mr<W>>>,
@@ -183,8 +184,8 @@ impl State for Registered {
 ///
 /// # Invariants
 ///
-/// * I1: All MRs are of `pool`, which is set if there are any.
-/// * I2: The device does not know MRs in the state [`Mapped`] as valid.
+/// - I1: All MRs are of `pool`, which is set if there are any.
+/// - I2: The device does not know MRs in the state [`Mapped`] as valid.
 pub(crate) struct MrList<S: State, W> {
     pool: Option<Arc<MrPool<W>>>,
     chain: MrChain<W>,
@@ -326,21 +327,28 @@ impl<W> MrList<Mapped<'_>, W> {
 }
 
 impl<W> MrList<Registered, W> {
-    /// Takes out the MR that the peer says it has invalidated; `false` if it is not one of these.
+    /// Takes out the MR that the peer has invalidated; `false` if it is not one of these.
     ///
     /// On iWARP the MR stays, to be invalidated here: a peer may invalidate an MR before it is
     /// valid, and its registration follows.
-    pub(crate) fn take_invalidated<C: EndpointOps>(
+    pub(super) fn take_invalidated<C: EndpointOps>(
         &mut self,
         ep: &Endpoint<C>,
-        handle: u32,
+        invalidated: &Invalidated,
     ) -> bool {
+        let handle = invalidated.handle();
+        match self.pd() {
+            Some(pd) if ep.owns(pd) && invalidated.is_of(pd) => {}
+            _ => return false,
+        }
         if ep.registers_to_read() {
             return self.exposed().any(|exposed| exposed.handle == handle);
         }
         match self.chain.remove(handle) {
             Some(mr) => {
-                // SAFETY: Invalid: the peer has invalidated the rkey.
+                // SAFETY: The device has invalidated the MR of this domain with this rkey. It has
+                // not been registered with the same one since: an MR does not have the same rkey
+                // again before `rkey::GENERATIONS` registrations. The endpoint is borrowed.
                 unsafe { mr.put_back() };
                 true
             }

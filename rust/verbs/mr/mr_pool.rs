@@ -38,8 +38,8 @@ use super::mr_alloc::{
 ///
 /// # Invariants
 ///
-/// * I1: MRs are added to `all`, and taken out only when the pool is dropped.
-/// * I2: Every MR in `idle` is in `all`, and the device does not know it as valid.
+/// - I1: MRs are added to `all`, and taken out only when the pool is dropped.
+/// - I2: Every MR in `idle` is in `all`, and the device does not know it as valid.
 pub(crate) struct MrPool<W> {
     /// Pushed to by anyone who has finished with an MR. Dropped before `all`.
     pub(super) idle: Stack<MrRef<W>>,

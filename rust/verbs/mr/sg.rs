@@ -26,10 +26,10 @@ use crate::{
 ///
 /// # Invariants
 ///
-/// * I1: `device` stays while the list exists.
-/// * I2: The first `mapped` of `entries` are mapped for `device`, in `direction`, and do not change
+/// - I1: `device` stays while the list exists.
+/// - I2: The first `mapped` of `entries` are mapped for `device`, in `direction`, and do not change
 ///   before they are unmapped.
-/// * I3: If `held` is set, the list holds a reference to each mapped page that has a reference
+/// - I3: If `held` is set, the list holds a reference to each mapped page that has a reference
 ///   count.
 pub(super) struct ScatterList {
     device: *mut bindings::ib_device,

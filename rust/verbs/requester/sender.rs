@@ -200,7 +200,7 @@ impl<'a, W> SendBuilder<'a, W> {
 ///
 /// # Invariants
 ///
-/// * I1: `send` is the well-formed work request of an entry of `ring`.
+/// - I1: `send` is the well-formed work request of an entry of `ring`.
 #[must_use]
 pub(crate) struct ReadySend<'a, 'm, W> {
     send: *mut bindings::ib_send_wr,
