@@ -2,22 +2,36 @@
 
 //! RPC-over-RDMA transports for the kernel's NFS client and server.
 //!
-//! A map of the rooms, the modules directly under `rust/`, from the wire to the administrator:
+//! C: module.c, rpc_rdma_init(), rpc_rdma_cleanup()
 //!
-//! * `wire`: the bytes of RFC 8166 and RFC 8797, decoded and encoded;
-//! * `engine`: the decisions, without I/O;
-//! * `bindings`: the C side, as bindgen sees it, and where bytes lie in memory;
-//! * `verbs`: RDMA as types;
-//! * `sunrpc`: SUNRPC as safe types;
-//! * `client`: the connecting end;
-//! * `server`: the listening end;
-//! * `admin`: sysctl, statistics, tracepoints.
+//! The modules under `rust/` are called rooms:
 //!
-//! `client` and `server` stand on all of `wire`, `engine`, `verbs`, `sunrpc` and `admin`, and do
-//! not know each other. `engine` stands on `wire`; `verbs` and `sunrpc` stand on `admin`, and these
-//! three on `bindings`. All `unsafe` is in these four.
+//! | room       | what                                                   |
+//! |------------|--------------------------------------------------------|
+//! | `wire`     | messages of RFC 8166 and RFC 8797, decoded and encoded |
+//! | `engine`   | protocol decisions, without I/O                        |
+//! | `bindings` | the C interface                                        |
+//! | `lib`      | lists, pages and other small types                     |
+//! | `trace`    | trace events                                           |
+//! | `sysctl`   | tables of files under `/proc/sys`                      |
+//! | `verbs`    | RDMA verbs and the connection manager as safe types    |
+//! | `sunrpc`   | SUNRPC as safe types                                   |
+//! | `client`   | the transport of the NFS client                        |
+//! | `server`   | the transport of the NFS server                        |
 //!
-//! `Documentation/architecture.rst` walks through a READ and a WRITE.
+//! Imports (`tools/rooms/rooms.toml` has the rules):
+//!
+//! ```text
+//! client, server -> wire, engine, lib, trace, sysctl, verbs, sunrpc
+//! verbs, sunrpc  -> bindings, lib, trace
+//! trace, sysctl  -> bindings, lib
+//! lib            -> bindings
+//! engine         -> wire
+//! ```
+//!
+//! `wire`, `engine`, `client` and `server` forbid unsafe code.
+//!
+//! `Documentation/architecture.rst` follows a READ and a WRITE through the rooms.
 
 #![crate_name = "rpcrdma"]
 
@@ -27,7 +41,7 @@ mod bindings;
 mod client;
 #[allow(unreachable_pub, reason = "a crate of its own on the build host")]
 mod engine;
-#[path = "lib/mod.rs"] // rustc warns of a module `lib` otherwise
+#[path = "lib/mod.rs"] // rustc warns about a module `lib` otherwise
 mod lib;
 mod server;
 mod sunrpc;
@@ -39,7 +53,7 @@ mod wire;
 
 #[pin_data]
 struct RpcRdma {
-    // Dropped from top to bottom: what was registered last goes first.
+    // Dropped from top to bottom, in the reverse order of registration.
     _client: client::Client,
     _server: server::Server,
     #[pin]

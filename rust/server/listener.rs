@@ -26,8 +26,8 @@ use crate::{
     },
     trace::trace,
     verbs::{
-        Accepts,
         IncomingConnection,
+        ListenerOps,
         Listening, //
     },
     wire::{
@@ -72,7 +72,7 @@ pub(super) struct AcceptQueue {
     pending: Mutex<KVec<ConnectRequest>>,
 }
 
-impl Accepts for Arc<AcceptQueue> {
+impl ListenerOps for Arc<AcceptQueue> {
     fn connect_request(&self, request: IncomingConnection<'_>) {
         let peer = PrivateData::find(request.private_data());
         let offer = Offer::of_peer(request.private_data());

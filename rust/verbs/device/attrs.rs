@@ -1,85 +1,86 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a device can do, and what is asked of it: plain values.
+//! The limits of a device, and the sizes that a connection uses.
+//!
+//! Plain values: the host tests compile this file, too.
 
-/// What a device can do, as far as this module asks. Counts are the device's own, unsigned.
+/// The limits of a device, as far as this module uses them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DeviceAttrs {
-    /// Work requests per queue.
+    /// Work requests of a queue.
     pub(crate) max_qp_wr: u32,
-    /// Completions per completion queue.
+    /// Entries of a CQ.
     pub(crate) max_cqe: u32,
-    /// Scatter/gather elements per Send.
+    /// Scatter/gather elements of a Send.
     pub(crate) max_send_sge: u32,
-    /// Scatter/gather elements per RDMA Read.
+    /// Scatter/gather elements of an RDMA Read.
     pub(crate) max_sge_rd: u32,
-    /// Pages that one fast registration can cover.
+    /// Pages that one MR can cover.
     pub(crate) max_fast_reg_pages: u32,
-    /// RDMA Reads that it answers at a time, per queue pair.
+    /// RDMA Reads that a QP answers at a time.
     pub(crate) max_qp_rd_atom: u32,
-    /// RDMA Reads that it starts at a time, per queue pair.
+    /// RDMA Reads that a QP may have outstanding.
     pub(crate) max_qp_init_rd_atom: u32,
-    /// Fast registration, local and remote invalidation.
+    /// The device has fast registration, and local and remote invalidation.
     pub(crate) mem_mgt_extensions: bool,
-    /// Registrations may have gaps.
+    /// An MR may have gaps between its pages.
     pub(crate) sg_gaps: bool,
-    /// Memory that an RDMA Read goes to has to be registered: iWARP.
+    /// The target of an RDMA Read must be registered, as on iWARP.
     pub(crate) registers_to_read: bool,
-    /// So has the memory of all other transfers: the core was told so (`ib_core.force_mr`).
+    /// The memory of every transfer must be registered, by `ib_core.force_mr`.
     pub(crate) registers_all: bool,
-    /// A link that this module can serve: InfiniBand, RoCE or iWARP.
+    /// The port is InfiniBand, RoCE or iWARP.
     pub(crate) supported: bool,
 }
 
 impl DeviceAttrs {
-    /// Whether `rdma_rw` takes regions from the queue pair's pool: for Reads on iWARP, or for all
-    /// with `ib_core.force_mr`.
+    /// Returns whether `rdma_rw` takes MRs from the QP's pool.
     pub(crate) fn rw_needs_mrs(&self) -> bool {
         self.registers_to_read || self.registers_all
     }
 }
 
-/// How many work requests a connection's queues hold; what the device gave, after `open`.
+/// The depths of a connection's queues: requested from the device, or granted by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueueDepths {
-    /// Work requests on the Send Queue, without those for `rdma_ctxs`.
+    /// Work requests of the Send Queue, without those of `rdma_ctxs`.
     pub(crate) send_wr: u32,
-    /// Work requests on the Receive Queue.
+    /// Work requests of the Receive Queue.
     pub(crate) recv_wr: u32,
     /// Scatter/gather elements of a Send.
     pub(crate) send_sge: u32,
-    /// RDMA Read and Write contexts, for each of which the core makes room by itself, and a region
-    /// if the device is better with regions.
+    /// `rdma_rw` contexts. The core adds the work requests for these, and MRs if the device needs
+    /// them.
     pub(crate) rdma_ctxs: u32,
-    /// Entries of the send completion queue.
+    /// Entries of the send CQ.
     pub(crate) send_cqe: u32,
-    /// Entries of the receive completion queue.
+    /// Entries of the receive CQ.
     pub(crate) recv_cqe: u32,
 }
 
-/// Sizes of a connection's sending side.
+/// The sizes of a client's Sends and MRs.
 #[derive(Clone, Copy)]
 pub(crate) struct SenderSizes {
-    /// Messages that may be on their way.
+    /// Sends that may be outstanding.
     pub(crate) messages: u32,
-    /// Bytes that a message can be composed in.
+    /// Bytes of the buffer of a Send.
     pub(crate) buffer: usize,
-    /// Scatter/gather elements of a message.
+    /// Scatter/gather elements of a Send.
     pub(crate) sges: u32,
-    /// Work requests to post before one is to report its end.
+    /// Work requests to post before one is signalled.
     pub(crate) batch: u32,
-    /// Pages that a region covers.
+    /// Pages that an MR covers.
     pub(crate) mr_pages: u32,
-    /// Whether a region may have gaps.
+    /// An MR may have gaps between its pages.
     pub(crate) gaps: bool,
 }
 
-/// Sizes of the messages of a connection.
+/// The sizes of a server's messages.
 #[derive(Clone, Copy)]
 pub(crate) struct MessageSizes {
-    /// Bytes of header and inline content that a message can be copied to.
+    /// Bytes of the buffer, for the header and copied payload.
     pub(crate) buffer: usize,
-    /// Pages that a message can keep.
+    /// Pages that a message can own.
     pub(crate) pages: usize,
     /// Scatter/gather elements of a Send.
     pub(crate) sges: u32,

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Memory that stays mapped for the device as long as it lives.
+//! Contiguous buffers that stay mapped for DMA.
+//!
+//! C: verbs.c, rpcrdma_regbuf_alloc_node(), rpcrdma_regbuf_dma_unmap(), rpcrdma_regbuf_free()
+//! C: verbs.c, __rpcrdma_regbuf_dma_map()
+//!
+//! C header: [`include/rdma/ib_verbs.h`](srctree/include/rdma/ib_verbs.h)
+//!
+//! `kernel::dma` does not fit: it needs a device that is bound to a driver and has DMA operations.
+//! `ib_dma_*()` also serve the virtual devices (rxe, siw), which have none.
 
 use kernel::{
     alloc::{
@@ -15,7 +23,7 @@ use crate::bindings;
 
 use super::pd::Pd;
 
-/// Which way the device moves the data.
+/// The direction of a DMA mapping.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// The device reads the memory.
@@ -33,14 +41,14 @@ impl Direction {
     }
 }
 
-/// A contiguous buffer, mapped once and unmapped when dropped.
+/// A contiguous buffer, mapped when it is created and unmapped when it is dropped.
 ///
-/// Whoever posts it must hold on to it until the completion; the types built upon it see to that.
+/// Its owner keeps it until the work requests that refer to it have completed.
 ///
 /// # Invariants
 ///
-/// `addr` is the mapping of `memory`, in `direction`, on the domain's device. `lkey` is the
-/// domain's.
+/// - I1: `addr` is the mapping of `memory` for the device of `pd`, in `direction`.
+/// - I2: `lkey` is that of `pd`.
 pub(crate) struct DmaBuffer {
     memory: KVec<u8>,
     addr: u64,
@@ -50,12 +58,12 @@ pub(crate) struct DmaBuffer {
 }
 
 impl DmaBuffer {
-    /// Allocates and maps `size` bytes, all zero. Large sizes may fail; no warning is logged:
-    /// whoever makes a connection retries smaller.
+    /// Allocates and maps `size` bytes of zeroes. Logs no warning if that fails: a connection is
+    /// then tried with smaller buffers.
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, `EIO` if the device cannot map the memory.
+    /// `ENOMEM`, or `EIO` if the memory cannot be mapped.
     pub(crate) fn new(
         pd: &Arc<Pd>,
         size: usize,
@@ -63,7 +71,7 @@ impl DmaBuffer {
         flags: Flags,
     ) -> Result<Self> {
         let mut memory = KVec::from_elem(0u8, size, flags | __GFP_NOWARN)?;
-        // SAFETY: `KVec` is physically contiguous; the domain keeps the device.
+        // SAFETY: The memory of a `KVec` is physically contiguous, and `pd` keeps the device.
         let addr = unsafe {
             bindings::rpcrdma_dma_map_single(
                 pd.device(),
@@ -72,12 +80,12 @@ impl DmaBuffer {
                 direction.as_raw(),
             )
         };
-        // SAFETY: The domain keeps the device.
+        // SAFETY: `pd` keeps the device.
         if unsafe { bindings::rpcrdma_dma_mapping_error(pd.device(), addr) } != 0 {
             return Err(EIO);
         }
         pd.buffers().add(size);
-        // INVARIANT: Mapped above.
+        // INVARIANT: I1: just mapped. I2: the key is that of `pd`.
         Ok(Self {
             memory,
             addr,
@@ -87,13 +95,13 @@ impl DmaBuffer {
         })
     }
 
-    /// The size, in bytes.
+    /// The size in bytes.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.memory.len()
     }
 
-    /// What the processor may write; [`Self::sync_for_device`] before it is posted.
+    /// The memory, to be written by the CPU. Call [`Self::sync_for_device`] before it is posted.
     #[inline]
     pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
         &mut self.memory
@@ -105,7 +113,7 @@ impl DmaBuffer {
         &self.pd
     }
 
-    /// A scatter/gather element for the first `len` bytes, at most the whole.
+    /// A scatter/gather element for the first `len` bytes, or for all if `len` exceeds the size.
     #[inline]
     pub(in crate::verbs) fn sge(&self, len: usize) -> bindings::ib_sge {
         bindings::ib_sge {
@@ -115,7 +123,7 @@ impl DmaBuffer {
         }
     }
 
-    /// The length of such an element.
+    /// The length of that element.
     #[inline]
     pub(in crate::verbs) fn length(&self, len: usize) -> u32 {
         // CAST: No buffer of this module comes near 4 GiB.
@@ -125,7 +133,7 @@ impl DmaBuffer {
     /// Hands the first `len` bytes to the device.
     #[inline]
     pub(crate) fn sync_for_device(&self, len: usize) {
-        // SAFETY: Mapped, by the type's invariants; `len` is limited to the buffer.
+        // SAFETY: The buffer is mapped (I1), and the length is bounded by its size.
         unsafe {
             bindings::rpcrdma_dma_sync_for_device(
                 self.pd.device(),
@@ -140,7 +148,8 @@ impl DmaBuffer {
 impl Drop for DmaBuffer {
     fn drop(&mut self) {
         self.pd.buffers().sub(self.memory.len());
-        // SAFETY: Mapped, by the type's invariants; not posted, since whoever posts holds it.
+        // SAFETY: The buffer is mapped (I1). No work request refers to it: its owner has dropped
+        // it.
         unsafe {
             bindings::rpcrdma_dma_unmap_single(
                 self.pd.device(),

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Devices and what lives as long as a device allows: protection domains, buffers, queues.
+//! Devices, protection domains, DMA buffers and queues.
 //!
 //! | file        | what                                                        |
 //! |-------------|-------------------------------------------------------------|
-//! | `ib_client` | the RDMA core's reports of devices, and references to them  |
-//! | `attrs`     | device limits, and the queue and message sizes chosen       |
+//! | `ib_client` | registration with the RDMA core, and references to devices  |
+//! | `attrs`     | the limits of a device, and the sizes that a connection uses|
 //! | `query`     | reads the limits of a device                                |
 //! | `pd`        | protection domains                                          |
-//! | `dma_buf`   | buffers with a DMA mapping of their own lifetime            |
+//! | `dma_buf`   | buffers that stay mapped for as long as they exist          |
 //! | `recv_buf`  | the memory of Receive buffers                               |
 //! | `mappings`  | the DMA mappings of that memory                             |
-//! | `queues`    | a QP and its CQs                                            |
+//! | `queues`    | the QP of a connection and its two CQs                      |
 
 pub(super) mod attrs;
 pub(super) mod dma_buf;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A connection's queue pair and its two completion queues.
+//! The queue pair of a connection and its two completion queues.
+//!
+//! C: verbs.c, rpcrdma_xprt_drain()
+//!
+//! C header: [`include/rdma/ib_verbs.h`](srctree/include/rdma/ib_verbs.h)
 
 use core::{
     ffi::c_void,
@@ -23,11 +27,11 @@ use super::{
     pd::Pd, //
 };
 
-/// The queues of an open endpoint, whose drop destroys the queue pair before it drops these.
+/// The queues of an open endpoint. The endpoint destroys the QP before it drops them.
 ///
 /// # Invariants
 ///
-/// `qp` uses the two completion queues, all on the domain's device.
+/// - I1: `qp` is valid until the endpoint destroys it. It is in `pd` and uses the two CQs.
 pub(in crate::verbs) struct Queues {
     qp: NonNull<bindings::ib_qp>,
     send_cq: CompletionQueue,
@@ -36,66 +40,84 @@ pub(in crate::verbs) struct Queues {
     depths: QueueDepths,
 }
 
-// SAFETY: Verbs may be called from any thread.
+// SAFETY: Verbs may be called from any thread, and I1 does not depend on the thread.
 unsafe impl Send for Queues {}
-// SAFETY: As above.
+// SAFETY: As above. A shared reference posts, drains, or reads constants.
 unsafe impl Sync for Queues {}
 
+/// A completion queue, handled by a worker of its own.
+///
 /// # Invariants
 ///
-/// A completion queue without users when it is dropped.
+/// - I1: The CQ is valid, and no QP uses it when it is dropped.
 struct CompletionQueue(NonNull<bindings::ib_cq>);
 
 impl CompletionQueue {
+    /// Allocates a CQ with `context` as its `cq_context`.
+    ///
     /// # Safety
     ///
-    /// `owner` is what the completion handlers of all that is posted to this queue expect.
-    unsafe fn new(pd: &Pd, owner: *mut c_void, entries: u32) -> Result<Self> {
+    /// The completion handlers of all work requests that use this CQ expect `context`. No QP uses
+    /// the CQ when it is dropped.
+    unsafe fn new(pd: &Pd, context: *mut c_void, entries: u32) -> Result<Self> {
         let entries = c_int::try_from(entries)?;
         // SAFETY: The domain keeps the device.
         let cq = from_err_ptr(unsafe {
             bindings::__ib_alloc_cq_any(
                 pd.device(),
-                owner,
+                context,
                 entries,
                 bindings::ib_poll_context_IB_POLL_WORKQUEUE,
                 c"rpcrdma".as_char_ptr(),
             )
         })?;
+        // INVARIANT: I1: just allocated; the rest by this function's contract.
         Ok(Self(NonNull::new(cq).ok_or(ENOMEM)?))
+    }
+
+    /// Identifies the CQ in trace events.
+    fn id(&self) -> u32 {
+        // SAFETY: The CQ is valid (I1).
+        unsafe { (*self.0.as_ptr()).res.id }
     }
 }
 
 impl Drop for CompletionQueue {
     fn drop(&mut self) {
-        // SAFETY: No queue pair uses it any more; waits for the worker.
+        // This waits for the worker.
+        // SAFETY: The CQ is valid and no QP uses it (I1).
         unsafe { bindings::ib_free_cq(self.0.as_ptr()) };
     }
 }
 
 impl Queues {
-    /// Makes the completion queues and the queue pair and binds it to `id`.
+    /// Allocates the CQs and creates the QP of `id`.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL`, `ENOMEM`, or the device's error.
     ///
     /// # Safety
     ///
-    /// `id` is bound to the domain's device and has no queue pair. `owner` is what the completion
-    /// handlers expect in `cq_context`, and `event` in `qp_context`; it stays until the queues are
-    /// dropped. `port` is that of `id`, 1-based.
+    /// - `id` is valid, bound to the domain's device, and has no QP. `port` is that of `id`.
+    /// - `event` expects `context` as `qp_context`, and all completion handlers expect it as
+    ///   `cq_context`. What it points to stays valid until the queues are dropped.
+    /// - The caller destroys the QP, by `id`, before it drops the queues.
     pub(in crate::verbs) unsafe fn new(
         id: *mut bindings::rdma_cm_id,
         pd: Arc<Pd>,
         want: &QueueDepths,
-        owner: *mut c_void,
+        context: *mut c_void,
         event: unsafe extern "C" fn(*mut bindings::ib_event, *mut c_void),
         port: u32,
     ) -> Result<Self> {
-        // SAFETY: By this function's contract.
-        let send_cq = unsafe { CompletionQueue::new(&pd, owner, want.send_cqe)? };
-        // SAFETY: By this function's contract.
-        let recv_cq = unsafe { CompletionQueue::new(&pd, owner, want.recv_cqe)? };
+        // SAFETY: By this function's contract, which also covers the destruction of the QP.
+        let send_cq = unsafe { CompletionQueue::new(&pd, context, want.send_cqe)? };
+        // SAFETY: As above.
+        let recv_cq = unsafe { CompletionQueue::new(&pd, context, want.recv_cqe)? };
         let mut attr: bindings::ib_qp_init_attr = pin_init::zeroed();
         attr.event_handler = Some(event);
-        attr.qp_context = owner;
+        attr.qp_context = context;
         attr.send_cq = send_cq.0.as_ptr();
         attr.recv_cq = recv_cq.0.as_ptr();
         attr.cap.max_send_wr = want.send_wr;
@@ -106,11 +128,11 @@ impl Queues {
         attr.sq_sig_type = bindings::ib_sig_type_IB_SIGNAL_REQ_WR;
         attr.qp_type = bindings::ib_qp_type_IB_QPT_RC;
         attr.port_num = port;
-        // SAFETY: By this function's contract; `attr` is complete.
+        // SAFETY: `id` is valid and has no QP by this function's contract. `attr` is complete.
         to_result(unsafe { bindings::rdma_create_qp(id, pd.as_ptr(), &mut attr) })?;
-        // SAFETY: `rdma_create_qp` has set it.
+        // SAFETY: `id` is valid, and `rdma_create_qp` has set the field.
         let qp = NonNull::new(unsafe { (*id).qp }).ok_or(EINVAL)?;
-        // INVARIANT: Just made with these queues, and bound to `id`.
+        // INVARIANT: I1: just created, in `pd` and with these CQs.
         Ok(Self {
             qp,
             send_cq,
@@ -125,50 +147,56 @@ impl Queues {
         })
     }
 
+    /// The QP, valid until the endpoint destroys it (I1).
     #[inline]
     pub(in crate::verbs) fn qp(&self) -> *mut bindings::ib_qp {
         self.qp.as_ptr()
     }
 
+    /// The protection domain of the QP.
     pub(in crate::verbs) fn pd(&self) -> &Arc<Pd> {
         &self.pd
     }
 
+    /// The depths that the device has granted.
     pub(in crate::verbs) fn depths(&self) -> &QueueDepths {
         &self.depths
     }
 
+    /// Identifies the receive CQ in trace events.
     pub(in crate::verbs) fn recv_cq_id(&self) -> u32 {
-        // SAFETY: Valid while `self` is.
-        unsafe { (*self.recv_cq.0.as_ptr()).res.id }
+        self.recv_cq.id()
     }
 
+    /// Identifies the send CQ in trace events.
     pub(in crate::verbs) fn send_cq_id(&self) -> u32 {
-        // SAFETY: Valid while `self` is.
-        unsafe { (*self.send_cq.0.as_ptr()).res.id }
+        self.send_cq.id()
     }
 
-    /// Ends all that is posted and returns when the last completion has been handled.
+    /// Moves the QP to the error state, and returns when all completions have been handled.
     ///
-    /// The Receive Queue goes first: the handler of a Reply may still post to the Send Queue. Each
-    /// is drained twice, because a handler that was past the check for closing when the first
-    /// marker was posted may have posted behind it; it had returned when that marker completed, on
-    /// the same queue's worker, so the second marker is behind all.
+    /// The Receive Queue is drained first, because the handler of a Reply may still post to the
+    /// Send Queue. Each queue is drained twice, because a completion handler may have found the
+    /// endpoint open before the first marker was posted, and have posted behind that marker. This
+    /// handler had returned when the marker completed, since one worker handles all completions of
+    /// a CQ. The second marker is therefore behind all work requests. A handler on the send CQ may
+    /// have posted Receives in the same way, so the Receive Queue is drained once more.
     ///
     /// # Safety
     ///
-    /// Only completion handlers may post meanwhile, and each checks first that this has not begun.
+    /// The QP has not been destroyed. The endpoint was marked as closing, and only completion
+    /// handlers, which check that mark first, may post.
     pub(in crate::verbs) unsafe fn drain(&self) {
-        for _ in 0..2 {
-            // SAFETY: A valid queue pair.
-            unsafe { bindings::ib_drain_rq(self.qp.as_ptr()) };
+        let qp = self.qp.as_ptr();
+        // SAFETY: The QP is valid by this function's contract.
+        unsafe {
+            for _ in 0..2 {
+                bindings::ib_drain_rq(qp);
+            }
+            for _ in 0..2 {
+                bindings::ib_drain_sq(qp);
+            }
+            bindings::ib_drain_rq(qp);
         }
-        for _ in 0..2 {
-            // SAFETY: A valid queue pair.
-            unsafe { bindings::ib_drain_sq(self.qp.as_ptr()) };
-        }
-        // The handler of a Send may have been such a one, too.
-        // SAFETY: A valid queue pair.
-        unsafe { bindings::ib_drain_rq(self.qp.as_ptr()) };
     }
 }

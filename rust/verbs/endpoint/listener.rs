@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Listening for connections, also when the address moves to another device, or its device goes
-//! away.
+//! A listener that survives the loss of its device and a move of its address to another device.
 //!
-//! The identifier that listened is dead then, and a new one has to be made; not by the event's
-//! handler, which may not destroy its own identifier, but by a work item. The RDMA core may not
-//! have a device for the address yet: that is tried again until it has one. Until it is done, peers
-//! are refused and try again.
+//! C: svc_rdma_transport.c, svc_rdma_create_listen_id(), svc_rdma_listen_handler()
+//!
+//! After either event the cm_id is dead, and a new one has to be created. The event's handler
+//! cannot do that, because it must not destroy its own cm_id, so a work item does. If the RDMA core
+//! has no device for the address yet, the work item tries again until there is one. Peers that
+//! connect in the meantime are refused and try again.
 
 use core::mem;
 
@@ -60,87 +61,89 @@ use super::{
     }, //
 };
 
-/// How long to wait before it is tried again: the core learns from the same notification that an
-/// address has moved as we do, and is a little slower. From then on twice as long each time.
-const FIRST_WAIT: Msecs = 50;
+/// The first interval between attempts to listen again; each further one is twice as long. The core
+/// learns of a moved address from the same notification as this listener, and takes a little
+/// longer.
+const MIN_RETRY: Msecs = 50;
 
-/// A device may be away for long. That is told of, once.
-const LONGEST_WAIT: Msecs = 3200;
+/// The longest interval between attempts. When it is reached, the listener is reported as lost.
+const MAX_RETRY: Msecs = 3200;
 
-/// Nothing is sent or received where one listens.
+/// Counts nothing: a listener has no buffers.
 static NO_BUFFERS: Gauge = Gauge::new();
 
-/// Who is told of connections.
-pub(crate) trait Accepts: Send + Sync + 'static {
-    /// A peer wants to connect. The connection manager's worker; may sleep.
+/// The callbacks of a listener.
+pub(crate) trait ListenerOps: Send + Sync + 'static {
+    /// Handles a connection request. Called in the CM's workqueue; may sleep.
     fn connect_request(&self, request: IncomingConnection<'_>);
 
-    /// The address cannot be listened on any more, for more than a moment. It is still being tried.
+    /// Reports that attempts to listen on `addr` again have failed until their interval reached
+    /// [`MAX_RETRY`]. The listener goes on trying.
     fn lost(&self, addr: &SockAddr, error: Error);
 
-    /// It can, after [`Self::lost`].
+    /// Reports that it listens again, after [`Self::lost`].
     fn restored(&self, addr: &SockAddr);
 }
 
-/// Listens as long as it exists. Dropping it sleeps.
-pub(crate) struct Listening<A: Accepts>(Arc<Shared<A>>);
+/// A listener. Dropping it stops it, which sleeps.
+pub(crate) struct Listening<A: ListenerOps>(Arc<Shared<A>>);
 
 #[pin_data]
-struct Shared<A: Accepts> {
-    accepts: A,
+struct Shared<A: ListenerOps> {
+    ops: A,
     net: Net,
     backlog: c_int,
     #[pin]
     state: Mutex<State<A>>,
     #[pin]
-    again: DelayedWork<Shared<A>>,
+    retry: DelayedWork<Shared<A>>,
 }
 
-enum State<A: Accepts> {
+enum State<A: ListenerOps> {
     /// Listens on the address.
     Listening(EndpointBox<Listener<A>>, SockAddr),
-    /// Could not listen on it again, and has waited that long since.
+    /// Could not listen on the address, and tries again after this interval.
     Retrying(SockAddr, Msecs),
-    /// The owner does not want it yet, or any more.
+    /// Not listening yet, or stopped.
     Stopped,
 }
 
-/// The context of the endpoint.
+/// The state of the endpoint that listens.
 #[pin_data]
-struct Listener<A: Accepts> {
+struct Listener<A: ListenerOps> {
     shared: Arc<Shared<A>>,
 }
 
 impl_has_delayed_work! {
-    impl{A: Accepts} HasDelayedWork<Self> for Shared<A> { self.again }
+    impl{A: ListenerOps} HasDelayedWork<Self> for Shared<A> { self.retry }
 }
 
-impl<A: Accepts> Listening<A> {
-    /// Listens on `addr`, for that address family only.
+impl<A: ListenerOps> Listening<A> {
+    /// Listens on `addr`, for the family of that address only.
     ///
     /// # Errors
     ///
-    /// `EADDRINUSE` and others from the connection manager, `ENOMEM`.
-    pub(crate) fn new(net: Net, addr: &SockAddr, backlog: c_int, accepts: A) -> Result<Self> {
+    /// `ENOMEM`, or the CM's error, among them `EADDRINUSE`.
+    pub(crate) fn new(net: Net, addr: &SockAddr, backlog: c_int, ops: A) -> Result<Self> {
         let shared = Arc::pin_init(
             pin_init!(Shared {
-                accepts,
+                ops,
                 net,
                 backlog,
                 state <- new_mutex!(State::Stopped, "Listening::state"),
-                again <- new_delayed_work!("Listening::again"),
+                retry <- new_delayed_work!("Listening::retry"),
             }),
             GFP_KERNEL,
         )?;
         let this = Self(shared);
-        // An event that comes at once waits until there is something to replace.
+        // Under the lock, so that the work item of an early event finds the endpoint.
         let mut state = this.0.state.lock();
         *state = this.0.listen(addr)?;
         drop(state);
         Ok(this)
     }
 
-    /// The address; the port may have been chosen by the connection manager.
+    /// The address. The CM may have chosen the port.
     pub(crate) fn local_addr(&self) -> Option<SockAddr> {
         match &*self.0.state.lock() {
             State::Listening(_, addr) | State::Retrying(addr, _) => Some(*addr),
@@ -148,28 +151,29 @@ impl<A: Accepts> Listening<A> {
         }
     }
 
-    /// Stops listening, for good. No connection request is under way when this returns.
+    /// Stops listening. When this returns, no connection request is being handled.
     pub(crate) fn stop(&self) {
         let last = mem::replace(&mut *self.0.state.lock(), State::Stopped);
-        // A handler that runs is waited for here, without the lock. None is left to queue the work
-        // item, which has to end before the module may go.
+        // Without the lock: this waits for the endpoint's handlers. None of them is left to queue
+        // the work item, which has to return before the module is unloaded.
         drop(last);
-        // SAFETY: The work item was initialised together with what it is in, which is a
-        // `delayed_work`.
+        // SAFETY: `retry` is an initialised `delayed_work`: `new_delayed_work` has initialised it,
+        // and `raw_as_work` and `raw_get` return its `work` member.
         unsafe {
-            let work = Work::raw_get(DelayedWork::raw_as_work(&raw const self.0.again));
+            let work = Work::raw_get(DelayedWork::raw_as_work(&raw const self.0.retry));
             bindings::flush_delayed_work(container_of!(work, bindings::delayed_work, work));
         }
     }
 }
 
-impl<A: Accepts> Drop for Listening<A> {
+impl<A: ListenerOps> Drop for Listening<A> {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
-impl<A: Accepts> Shared<A> {
+impl<A: ListenerOps> Shared<A> {
+    /// Creates an endpoint that listens on `addr`.
     fn listen(self: &Arc<Self>, addr: &SockAddr) -> Result<State<A>> {
         let shared = self.clone();
         let context = try_pin_init!(Listener { shared }? Error);
@@ -178,67 +182,69 @@ impl<A: Accepts> Shared<A> {
         Ok(State::Listening(ep, addr))
     }
 
-    /// Listens again, after a failure that was followed by a wait of `waited`; 0 if there was none.
-    fn listen_again(self: &Arc<Self>, addr: &SockAddr, waited: Msecs) -> State<A> {
+    /// Tries to listen on `addr` again. `interval` is the time since the last attempt, 0 if this is
+    /// the first.
+    fn listen_again(self: &Arc<Self>, addr: &SockAddr, interval: Msecs) -> State<A> {
         match self.listen(addr) {
-            Ok(open) => {
-                if waited == LONGEST_WAIT {
-                    self.accepts.restored(addr);
+            Ok(listening) => {
+                if interval == MAX_RETRY {
+                    self.ops.restored(addr);
                 }
-                open
+                listening
             }
             Err(error) => {
-                let wait = (waited * 2).clamp(FIRST_WAIT, LONGEST_WAIT);
-                if wait == LONGEST_WAIT && waited < wait {
-                    self.accepts.lost(addr, error);
+                let next = (interval * 2).clamp(MIN_RETRY, MAX_RETRY);
+                if next == MAX_RETRY && interval < next {
+                    self.ops.lost(addr, error);
                 }
-                // This is the work item, so that it can be queued; an event may have been quicker.
+                // Fails only if the work item is queued. This runs in the work item, so only an
+                // event can have queued it.
                 let _ =
-                    workqueue::system_long().enqueue_delayed(self.clone(), msecs_to_jiffies(wait));
-                State::Retrying(*addr, wait)
+                    workqueue::system_long().enqueue_delayed(self.clone(), msecs_to_jiffies(next));
+                State::Retrying(*addr, next)
             }
         }
     }
 }
 
-impl<A: Accepts> WorkItem for Shared<A> {
+impl<A: ListenerOps> WorkItem for Shared<A> {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
-        // The lock keeps the owner from going, and its namespace with it.
+        // `stop` takes the lock before the owner, and the reference to the namespace, can go.
         let mut state = this.state.lock();
-        let (addr, waited) = match mem::replace(&mut *state, State::Stopped) {
-            // The address is taken as long as the old identifier has it. Its handlers do not want
-            // the lock.
+        let (addr, interval) = match mem::replace(&mut *state, State::Stopped) {
+            // The old cm_id occupies the address until it is dropped. Its handlers do not take this
+            // lock.
             State::Listening(old, addr) => {
                 drop(old);
                 (addr, 0)
             }
-            State::Retrying(addr, waited) => (addr, waited),
+            State::Retrying(addr, interval) => (addr, interval),
             State::Stopped => return,
         };
-        *state = this.listen_again(&addr, waited);
+        *state = this.listen_again(&addr, interval);
     }
 }
 
-impl<A: Accepts> EndpointOps for Listener<A> {
+impl<A: ListenerOps> EndpointOps for Listener<A> {
     type RecvData = ();
 
     const BUFFERS: &'static Gauge = &NO_BUFFERS;
 
     fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
         if matches!(event, CmEvent::AddrChange | CmEvent::DeviceRemoval) {
-            // It waits for the handlers of an identifier, which is long. Fails only if it is queued
-            // already.
+            // On the long workqueue, because the work item waits for handlers. Fails only if it is
+            // queued.
             let _ = workqueue::system_long().enqueue(ep.context().shared.clone());
         }
     }
 
     fn connect_request(ep: &Endpoint<Self>, request: IncomingConnection<'_>) {
-        ep.context().shared.accepts.connect_request(request);
+        ep.context().shared.ops.connect_request(request);
     }
 
-    // There are no queues.
+    // A listener has no queues, hence no reference to a device and no Receives.
     fn device_removed(_ep: &Endpoint<Self>) {}
     fn received(_worker: &RecvWorker<'_, Self>, _recv: RecvBuf<()>, _status: RecvStatus) {}
 }

@@ -1,33 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One end of a connection: CM identifier, queues, and the events of both.
+//! One end of a connection: cm_id, queues, and their events.
 //!
-//! | file          | what                                                      |
-//! |---------------|-----------------------------------------------------------|
-//! | `ep`          | the endpoint, its creation and teardown                   |
-//! | `ops`         | the callbacks that a client or server endpoint implements |
-//! | `events`      | dispatch of CM and QP events to these callbacks           |
-//! | `cm_id`       | requests to the connection manager                        |
-//! | `cm_event`    | its events, and the parameters of a connection            |
-//! | `listener`    | listening, also when an address moves                     |
-//! | `completion`  | contexts of completion handlers                           |
-//! | `wc`          | completion status                                         |
-//! | `recv_ctxt`   | Receive buffers, posted and completed                     |
-//! | `invalidated` | an rkey that the peer has invalidated                     |
-//! | `send_queue`  | reservation of Send Queue entries                         |
-//! | `send_wr`     | the work request of a Send                                |
-//! | `bad_wr`      | the part of a WR chain that a failed post left unposted   |
+//! | file          | what                                                         |
+//! |---------------|--------------------------------------------------------------|
+//! | `ep`          | the endpoint: creation, posting, teardown                    |
+//! | `ops`         | the callbacks that the client and the server implement       |
+//! | `events`      | the handlers of CM, QP and Receive events, which call these  |
+//! | `completion`  | proofs of running in a CQ's worker                           |
+//! | `cm_id`       | requests of an endpoint to the connection manager            |
+//! | `cm_event`    | events of the connection manager, parameters of a connection |
+//! | `listener`    | a listener that survives changes of its device               |
+//! | `recv_ctxt`   | Receive buffers                                              |
+//! | `invalidated` | an rkey that the peer has invalidated                        |
+//! | `send_queue`  | reservation of Send Queue entries                            |
+//! | `send_wr`     | the work request of a Send                                   |
+//! | `wc`          | the status of a completion                                   |
+//! | `bad_wr`      | the part of a chain that a failed post left unposted         |
+//!
+//! `ep`, `ops`, `events` and `completion` import each other; all others form a stack.
 
 pub(super) mod bad_wr;
 pub(super) mod cm_event;
 pub(super) mod cm_id;
 pub(super) mod completion;
 pub(super) mod ep;
-pub(super) mod events;
+mod events;
 pub(super) mod invalidated;
 pub(super) mod listener;
 pub(super) mod ops;
 pub(super) mod recv_ctxt;
 pub(super) mod send_queue;
 pub(super) mod send_wr;
-mod wc;
+pub(super) mod wc;

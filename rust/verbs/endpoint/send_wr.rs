@@ -10,7 +10,7 @@ pub(in crate::verbs) fn set_send(wr: &mut bindings::ib_send_wr, invalidate: Opti
     wr.opcode = match invalidate {
         None => bindings::ib_wr_opcode_IB_WR_SEND,
         Some(handle) => {
-            // SAFETY: The member that goes with the opcode; any value is valid.
+            // SAFETY: The union member of this opcode. All members are plain integers.
             *unsafe { wr.ex.invalidate_rkey.as_mut() } = handle;
             bindings::ib_wr_opcode_IB_WR_SEND_WITH_INV
         }
