@@ -1,57 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a transport counts for its line in `mountstats`.
+//! Counters of a transport, for its line in `mountstats`.
+//!
+//! C: xprt_rdma.h, struct rpcrdma_stats
+//! C: transport.c, xprt_rdma_print_stats()
 
 use kernel::{
     seq_file::SeqFile,
-    seq_print,
-    sync::atomic::{
-        ordering::Relaxed,
-        Atomic, //
-    }, //
+    seq_print, //
 };
 
-/// A number that grows. Readers need no order among several, here and below.
-pub(super) struct Count(Atomic<u64>);
+use crate::lib::counter::{
+    AtomicCounter,
+    SingleWriterCounter, //
+};
 
-impl Count {
-    const fn new() -> Self {
-        Self(Atomic::new(0))
-    }
-
-    /// Adds `n`.
-    #[inline]
-    pub(super) fn add(&self, n: u64) {
-        self.0.add(n, Relaxed);
-    }
-
-    fn get(&self) -> u64 {
-        self.0.load(Relaxed)
-    }
-}
-
-/// A number that grows, by one writer at a time: [`SendStats`] says who that is. So what it takes
-/// is a load and a store, and no atomic addition.
-pub(super) struct SingleWriter(Atomic<u64>);
-
-impl SingleWriter {
-    const fn new() -> Self {
-        Self(Atomic::new(0))
-    }
-
-    /// Adds `n`. If two do that at a time, one of them does not count.
-    #[inline]
-    pub(super) fn add(&self, n: u64) {
-        self.0.store(self.0.load(Relaxed).wrapping_add(n), Relaxed);
-    }
-
-    fn get(&self) -> u64 {
-        self.0.load(Relaxed)
-    }
-}
-
-/// The counters of what is sent, on a cache line of their own: completion handlers write to the
-/// others.
+/// Counters of the sending side, on a cache line of their own: completion handlers write to the
+/// other counters.
 ///
 /// # Invariants
 ///
@@ -60,75 +25,74 @@ impl SingleWriter {
 /// holder visible to the next.
 #[repr(align(64))]
 pub(super) struct SendStats {
-    /// Segments of Read chunks.
-    pub(super) read_segments: SingleWriter,
-    /// Segments of Write chunks.
-    pub(super) write_segments: SingleWriter,
-    /// Segments of Reply chunks.
-    pub(super) reply_segments: SingleWriter,
-    /// Bytes offered to be written.
-    pub(super) offered: SingleWriter,
-    /// Bytes of Calls that were copied from pages or a tail.
-    pub(super) pulled_up: SingleWriter,
-    /// Calls that could not be composed.
-    pub(super) failed_marshals: SingleWriter,
-    /// Calls that went wholly by a Read chunk.
-    pub(super) nomsg_calls: SingleWriter,
-    /// Calls that had to wait for room in the ring of messages.
-    pub(super) ring_full: SingleWriter,
+    /// Segments in Read chunks.
+    pub(super) read_segments: SingleWriterCounter,
+    /// Segments in Write chunks.
+    pub(super) write_segments: SingleWriterCounter,
+    /// Segments in Reply chunks.
+    pub(super) reply_segments: SingleWriterCounter,
+    /// Bytes offered in Write chunks and Reply chunks.
+    pub(super) offered: SingleWriterCounter,
+    /// Bytes of pages and tails that were copied into the send buffer.
+    pub(super) pulled_up: SingleWriterCounter,
+    /// Calls whose composition failed.
+    pub(super) failed_marshals: SingleWriterCounter,
+    /// RDMA_NOMSG Calls.
+    pub(super) nomsg_calls: SingleWriterCounter,
+    /// Calls that had to wait for a Send context.
+    pub(super) ring_full: SingleWriterCounter,
 }
 
 impl SendStats {
     const fn new() -> Self {
         Self {
-            read_segments: SingleWriter::new(),
-            write_segments: SingleWriter::new(),
-            reply_segments: SingleWriter::new(),
-            offered: SingleWriter::new(),
-            pulled_up: SingleWriter::new(),
-            failed_marshals: SingleWriter::new(),
-            nomsg_calls: SingleWriter::new(),
-            ring_full: SingleWriter::new(),
+            read_segments: SingleWriterCounter::new(),
+            write_segments: SingleWriterCounter::new(),
+            reply_segments: SingleWriterCounter::new(),
+            offered: SingleWriterCounter::new(),
+            pulled_up: SingleWriterCounter::new(),
+            failed_marshals: SingleWriterCounter::new(),
+            nomsg_calls: SingleWriterCounter::new(),
+            ring_full: SingleWriterCounter::new(),
         }
     }
 }
 
-/// The counters.
+/// The counters of one transport.
 pub(super) struct Stats {
-    /// Those of what is sent.
     pub(super) send: SendStats,
-    /// Bytes that were written.
-    pub(super) written: Count,
-    /// Bytes of Replies that were copied to pages.
-    pub(super) fixed_up: Count,
-    /// Bytes for which buffers had to grow.
-    pub(super) grown: Count,
-    /// Replies that could not be understood, or reported an error.
-    pub(super) bad_replies: Count,
-    /// Memory regions made.
-    pub(super) mrs_made: Count,
-    /// Memory regions that had to be invalidated by this end.
-    pub(super) local_invalidations: Count,
-    /// Reverse Calls; not in the line.
-    pub(super) backchannel_calls: Count,
+    /// Bytes that the server wrote to Write chunks and Reply chunks.
+    pub(super) written: AtomicCounter,
+    /// Bytes of inline Replies that were copied to pages and tails.
+    pub(super) fixed_up: AtomicCounter,
+    /// Bytes of buffers that were reallocated because they were too small.
+    pub(super) grown: AtomicCounter,
+    /// Replies that were malformed or reported an error.
+    pub(super) bad_replies: AtomicCounter,
+    /// MRs allocated.
+    pub(super) mrs_made: AtomicCounter,
+    /// MRs invalidated by LOCAL_INV.
+    pub(super) local_invalidations: AtomicCounter,
+    /// Backchannel Calls. `mountstats` does not show these.
+    pub(super) backchannel_calls: AtomicCounter,
 }
 
 impl Stats {
     pub(super) const fn new() -> Self {
         Self {
             send: SendStats::new(),
-            written: Count::new(),
-            fixed_up: Count::new(),
-            grown: Count::new(),
-            bad_replies: Count::new(),
-            mrs_made: Count::new(),
-            local_invalidations: Count::new(),
-            backchannel_calls: Count::new(),
+            written: AtomicCounter::new(),
+            fixed_up: AtomicCounter::new(),
+            grown: AtomicCounter::new(),
+            bad_replies: AtomicCounter::new(),
+            mrs_made: AtomicCounter::new(),
+            local_invalidations: AtomicCounter::new(),
+            backchannel_calls: AtomicCounter::new(),
         }
     }
 
-    /// Prints this transport's part of the line: 17 numbers. Tools know their places, so those of
-    /// what does not happen here (regions recycled or orphaned, Replies that wait for a Send) stay.
+    /// Prints this transport's part of the line: 17 numbers, whose positions tools know. The
+    /// numbers of MRs recycled or orphaned, and of Replies that wait for a Send, are always 0 here.
     pub(super) fn print(&self, seq: &SeqFile) {
         let send = &self.send;
         seq_print!(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Counters that many CPUs increment and hardly anybody reads, and gauges.
+//! Counters and gauges, for different numbers of writers. Readers need no order among several.
 
 use kernel::{
     cpu::CpuId,
@@ -10,17 +10,18 @@ use kernel::{
     }, //
 };
 
-/// Shards of a counter. Machines with more CPUs share some, which costs time but loses no count.
+/// Shards of a [`Counter`]. On machines with more CPUs, CPUs share shards: this costs time, but
+/// loses no count.
 const SHARDS: usize = 16;
 
-/// One shard on a cache line of its own.
+/// One shard, on a cache line of its own.
 #[repr(align(64))]
 struct Shard(Atomic<u64>);
 
-/// A counter for hot paths.
+/// A counter that many CPUs increment and few readers sum up.
 ///
-/// It exists from the start and needs no teardown, unlike a `percpu_counter`: one that a failed
-/// module load leaves on that list of the kernel is a fault later.
+/// Unlike a `percpu_counter` it is a constant and needs no teardown: a failed module load that left
+/// a `percpu_counter` on the kernel's list would crash the kernel later.
 pub(crate) struct Counter {
     shards: [Shard; SHARDS],
 }
@@ -33,13 +34,13 @@ impl Counter {
         }
     }
 
-    /// Counts one.
+    /// Adds 1.
     #[inline]
     pub(crate) fn inc(&self) {
         self.add(1);
     }
 
-    /// Counts `n`. It does not matter if the thread moves to another CPU meanwhile.
+    /// Adds `n`. The thread may migrate to another CPU meanwhile.
     #[inline]
     pub(crate) fn add(&self, n: u64) {
         let cpu = CpuId::current().as_u32() as usize;
@@ -47,18 +48,61 @@ impl Counter {
         self.shards[cpu % SHARDS].0.add(n, Relaxed);
     }
 
-    /// The sum; what is counted meanwhile may or may not be in it.
+    /// The sum, with or without concurrent additions.
     pub(crate) fn sum(&self) -> u64 {
         self.shards
             .iter()
             .fold(0, |sum, shard| sum.wrapping_add(shard.0.load(Relaxed)))
     }
 
-    /// Starts again from zero; what is counted meanwhile may or may not be lost.
+    /// Starts again from zero. Concurrent additions may be lost.
     pub(crate) fn reset(&self) {
         for shard in &self.shards {
             shard.0.store(0, Relaxed);
         }
+    }
+}
+
+/// A counter for few writers: one atomic variable.
+pub(crate) struct AtomicCounter(Atomic<u64>);
+
+impl AtomicCounter {
+    /// A counter at zero.
+    pub(crate) const fn new() -> Self {
+        Self(Atomic::new(0))
+    }
+
+    /// Adds `n`.
+    #[inline]
+    pub(crate) fn add(&self, n: u64) {
+        self.0.add(n, Relaxed);
+    }
+
+    /// The count.
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// A counter for one writer at a time, which the caller guarantees. An addition is a load and a
+/// store, not an atomic read-modify-write.
+pub(crate) struct SingleWriterCounter(Atomic<u64>);
+
+impl SingleWriterCounter {
+    /// A counter at zero.
+    pub(crate) const fn new() -> Self {
+        Self(Atomic::new(0))
+    }
+
+    /// Adds `n`. Of two concurrent additions one is lost.
+    #[inline]
+    pub(crate) fn add(&self, n: u64) {
+        self.0.store(self.0.load(Relaxed).wrapping_add(n), Relaxed);
+    }
+
+    /// The count.
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Relaxed)
     }
 }
 
@@ -71,19 +115,19 @@ impl Gauge {
         Self(Atomic::new(0))
     }
 
-    /// Raises it; returns where it stood.
+    /// Adds `n`; returns the value before that.
     #[inline]
     pub(crate) fn add(&self, n: usize) -> usize {
         self.0.fetch_add(n, Relaxed)
     }
 
-    /// Lowers it by what it was raised by.
+    /// Subtracts `n`, which was added before.
     #[inline]
     pub(crate) fn sub(&self, n: usize) {
         self.0.add(n.wrapping_neg(), Relaxed);
     }
 
-    /// Where it stands.
+    /// The value.
     pub(crate) fn get(&self) -> usize {
         self.0.load(Relaxed)
     }
