@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The reverse direction (RFC 8167): the server calls, and this end answers.
+//! The reverse direction (RFC 8167): Calls of the server, and their Replies.
 //!
-//! Calls come to the receive worker, Replies go out in SUNRPC's tasks, with the send lock. An
-//! answer that SUNRPC has no part in is an error, and goes beside.
+//! The receive worker receives Calls. SUNRPC's tasks send Replies, with the send lock. Transport
+//! errors (RDMA_ERROR) bypass SUNRPC: see [`super::error`].
+//!
+//! C: backchannel.c, rpcrdma_bc_receive_call(), xprt_rdma_bc_send_reply()
+//! C: backchannel.c, rpcrdma_bc_marshal_reply()
 
 use crate::{
     engine::requester::call::CallPlan,
@@ -24,51 +27,50 @@ use crate::{
 use super::{
     answer::FenceWaiter,
     compose,
-    connection::Connection,
     ep::ClientEp,
     send,
     shared::{
+        Connection,
         RdmaXprt,
         XprtShared, //
     }, //
 };
 
-/// The server calls.
+/// Hands a Call of the server to SUNRPC: `len` bytes of `recv` from `start` on.
 ///
-/// A Call that cannot be taken is dropped, and the server may send it again (RFC 8167 Section 5.4):
-/// there is no service, and nobody has promised that there would be one; or the server has more
-/// Calls outstanding than it was granted. Neither is worth the connection and what else is under
-/// way on it.
+/// A Call that cannot be accepted is dropped, and the server may send it again (RFC 8167 Section
+/// 5.4). Either no callback service runs, or the server exceeds the credits that it was granted.
+/// Neither is a reason to close the connection, with all its outstanding RPCs.
 #[cold]
-pub(super) fn call(
+pub(super) fn receive_call(
     worker: &RecvWorker<'_, ClientEp>,
     recv: RecvBuf<()>,
     xid: u32,
     start: usize,
-    bytes: usize,
+    len: usize,
 ) {
     let shared = &worker.context().shared;
     trace!(xprtrdma_cb_call(shared.xprt.peer(), xid));
-    let taken = shared
+    let accepted = shared
         .backchannel
-        .enqueue(&shared.xprt, xid, recv, start, bytes);
-    match taken {
+        .enqueue(&shared.xprt, xid, recv, start, len);
+    match accepted {
         Ok(()) => shared.stats.backchannel_calls.add(1),
         Err(recv) => shared.recv_pool.put(recv),
     }
 }
 
-/// Sends the Reply to a reverse Call: inline, in one piece (RFC 8167 Section 5.3).
+/// Sends the Reply to a backchannel Call: inline, in one piece (RFC 8167 Section 5.3).
 ///
-/// On the connection that the Call came by: on another, the server waits for no such Reply, and has
-/// no Receive for it. It may call again there.
-pub(super) fn reply(
-    to: &Connection,
+/// If the Call arrived on another connection, the Reply is dropped: on this one the server does not
+/// wait for it and has no Receive for it. The server may send the Call again here.
+pub(super) fn send_reply(
+    conn: &Connection,
     shared: &XprtShared,
     sender: &mut RequestSender<FenceWaiter>,
     reply: &BackchannelReply<'_, RdmaXprt>,
 ) -> Result<(), SendError> {
-    let own = to.ep.pd().map(|pd| pd.id());
+    let own = conn.ep.pd().map(|pd| pd.id());
     if reply.call().map(RecvBuf::pd_id) != own {
         return Ok(());
     }
@@ -77,10 +79,10 @@ pub(super) fn reply(
     let Some(mut builder) = sender.begin() else {
         return Err(send::ring_full(shared, sender));
     };
-    let (memory, _) = builder.parts();
-    let credits = to.ep.context().limits().backchannel;
-    let header = HeaderWriter::plain(memory, reply.xid(), credits)?;
-    if message.len() as usize + header > to.limits.send as usize {
+    let (buf, _) = builder.parts();
+    let credits = conn.ep.context().limits().backchannel;
+    let header = HeaderWriter::plain(buf, reply.xid(), credits)?;
+    if message.len() as usize + header > conn.limits.send as usize {
         return Err(SendError::TooBig);
     }
     compose::append_body(
@@ -92,6 +94,6 @@ pub(super) fn reply(
     )?;
     let ready = builder.finish(reply.xid(), MrList::none());
     ready
-        .post_plain(&to.ep)
+        .post_plain(&conn.ep)
         .map_err(|_| SendError::NotConnected)
 }

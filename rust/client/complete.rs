@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The end of an RPC: fence what it exposed, then wake the task that waits.
+//! Completion of an RPC: fences the memory that it exposes, then wakes its task.
 //!
-//! Runs in the worker that found the answer; the last step, if there was something to invalidate,
-//! in the send queue's.
+//! [`fence`] runs in the worker that found the answer. If MRs have to be invalidated first,
+//! [`invalidated`] continues in the send worker.
+//!
+//! C: frwr_ops.c, frwr_unmap_async(), frwr_wc_localinv_done(), frwr_wc_localinv_wake()
+//! C: rpc_rdma.c, rpcrdma_complete_rqst()
 
 use crate::{
     engine::requester::placement::Placement,
@@ -40,7 +43,7 @@ use super::{
     traces, //
 };
 
-/// Completes the RPC once its memory is fenced.
+/// Completes `rpc` once its memory is fenced.
 #[inline]
 pub(super) fn fence(
     ep: &Endpoint<ClientEp>,
@@ -55,23 +58,24 @@ pub(super) fn fence(
     }
 }
 
+/// Posts LOCAL_INV for the MRs that are still valid.
 #[inline]
 fn invalidate(
     ep: &Endpoint<ClientEp>,
     rpc: Reachable<Fencing<RdmaXprt>, RegisteredMrs>,
     answer: Answer,
 ) {
-    let this = ep.context();
+    let ctx = ep.context();
     let mrs = rpc.exposed();
     let count = u64::from(mrs.len());
-    this.shared.stats.local_invalidations.add(count);
-    traces::invalidated_here(|| rpc.task(), mrs);
+    ctx.shared.stats.local_invalidations.add(count);
+    traces::local_inv(|| rpc.task(), mrs);
     if let Err(failed) = rpc.invalidate(ep, answer) {
         if let Some(rpc) = &failed.owner {
             trace!(xprtrdma_post_linv_err(rpc.task(), failed.error.to_errno()));
         }
-        // Not completed; SUNRPC sends it again on the next connection.
-        this.force_disconnect();
+        // The RPC is not completed: SUNRPC sends it again on the next connection.
+        ctx.force_disconnect();
     }
 }
 
@@ -81,19 +85,20 @@ pub(super) fn invalidated(
     rpc: Result<Fenced<Fencing<RdmaXprt>>, Unreachable<Fencing<RdmaXprt>>>,
     answer: Answer,
 ) {
-    let this = worker.context();
-    this.wake_mr_waiters();
+    let ctx = worker.context();
+    ctx.wake_mr_waiters();
     match rpc {
         Ok(rpc) => complete(worker, rpc, answer),
-        // What arrived last cannot be trusted: SUNRPC sends the RPC again on the next connection.
+        // The server may still have written to the memory of the Reply. SUNRPC sends the RPC again
+        // on the next connection.
         Err(rpc) => {
-            this.force_disconnect();
+            ctx.force_disconnect();
             drop(rpc);
         }
     }
 }
 
-/// Wakes the task that waits.
+/// Hands the Reply to SUNRPC, and wakes the task.
 #[inline]
 fn complete(ep: &Endpoint<ClientEp>, rpc: Fenced<Fencing<RdmaXprt>>, answer: Answer) {
     let shared = &ep.context().shared;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Composing the message of a Call: expose memory, write the header, append the rest. Runs where it
-//! is sent.
+//! Composes a Call: maps its chunks, writes the header, appends the payload. Runs in the RPC's
+//! task, with the send lock.
+//!
+//! C: rpc_rdma.c, rpcrdma_marshal_req(), rpcrdma_prepare_send_sges()
+//! C: rpc_rdma.c, rpcrdma_encode_read_list(), rpcrdma_encode_write_list()
+//! C: rpc_rdma.c, rpcrdma_encode_reply_chunk()
 
 use crate::{
     engine::requester::call::{
@@ -37,9 +41,9 @@ use super::{
         FenceWaiter,
         MappedMrs, //
     },
-    connection::Connection,
     inflight::segment,
     shared::{
+        Connection,
         RdmaXprt,
         XprtShared, //
     },
@@ -48,7 +52,9 @@ use super::{
 
 /// A Call whose header is written and whose chunks are mapped.
 pub(super) struct Composed<'m> {
+    /// The MRs of the Read chunk, followed by the MRs of the Write chunk or Reply chunk.
     pub(super) mrs: MappedMrs<'m>,
+    /// Number of MRs of the Read chunk.
     pub(super) reads: u32,
 }
 
@@ -73,25 +79,25 @@ impl From<SendFull> for SendError {
     }
 }
 
-/// Maps the chunks and writes the message.
+/// Maps the chunks, and writes header and payload to `builder`.
 #[inline]
 pub(super) fn compose<'m>(
-    to: &Connection,
+    conn: &Connection,
     shared: &XprtShared,
     builder: &mut SendBuilder<'_, FenceWaiter>,
     call: &Call<'m, RdmaXprt>,
     plan: &Plan,
 ) -> Result<Composed<'m>, SendError> {
     let message = call.message();
-    let (memory, mr_mapper) = builder.parts();
+    let (buf, mr_mapper) = builder.parts();
     let mut mrs = MrList::none();
     let reads = expose_call(mr_mapper, &mut mrs, call, plan.call)?;
     let writes = expose_room(mr_mapper, &mut mrs, call, plan.reply)?;
-    let limits = to.ep.context().limits();
+    let limits = conn.ep.context().limits();
     if reads + writes > limits.mrs_per_call {
         return Err(SendError::Io);
     }
-    let header = write_header(memory, limits.requests, call.xid(), plan, &mrs, reads)?;
+    let header = write_header(buf, limits.credits, call.xid(), plan, &mrs, reads)?;
     count(shared, plan, &mrs, reads, writes);
     traces::exposed(|| call.task(), &mrs, reads, plan);
     trace!(xprtrdma_marshal(
@@ -112,7 +118,7 @@ pub(super) fn compose<'m>(
     Ok(Composed { mrs, reads })
 }
 
-/// Maps the memory that the peer is to read; returns how many MRs that takes.
+/// Maps the memory that the peer reads; returns the number of MRs.
 #[inline]
 fn expose_call<'m>(
     mr_mapper: &mut MrMapper<FenceWaiter>,
@@ -127,7 +133,7 @@ fn expose_call<'m>(
     }
 }
 
-/// Maps the memory that the peer is to write; returns how many MRs that takes.
+/// Maps the memory that the peer writes to; returns the number of MRs.
 #[inline]
 fn expose_room<'m>(
     mr_mapper: &mut MrMapper<FenceWaiter>,
@@ -137,7 +143,7 @@ fn expose_room<'m>(
 ) -> Result<u32, MapError> {
     match plan {
         ReplyPlan::Inline | ReplyPlan::Pull => Ok(0),
-        // No room for the roundup: it does not travel (RFC 8166 Section 3.4.6.2).
+        // Without the roundup, which the peer does not write (RFC 8166 Section 3.4.6.2).
         ReplyPlan::WriteChunk => mr_mapper.map(call.room_pages(), Access::Write, mrs),
         ReplyPlan::ReplyChunk => mr_mapper.map(call.whole_room(), Access::Write, mrs),
     }
@@ -146,7 +152,7 @@ fn expose_room<'m>(
 /// Writes the transport header; returns its length.
 #[inline]
 fn write_header(
-    memory: &mut [u8],
+    buf: &mut [u8],
     credits: u32,
     xid: u32,
     plan: &Plan,
@@ -154,13 +160,13 @@ fn write_header(
     reads: u32,
 ) -> Result<usize, Overflow> {
     if mrs.is_empty() {
-        return HeaderWriter::plain(memory, xid, credits);
+        return HeaderWriter::plain(buf, xid, credits);
     }
     let mut segments = mrs.exposed().map(segment);
     let (mut header, position) = match plan.call {
-        CallPlan::Inline { .. } => (HeaderWriter::msg(memory, xid, credits)?, 0),
-        CallPlan::ReadChunk { position } => (HeaderWriter::msg(memory, xid, credits)?, position),
-        CallPlan::PositionZero => (HeaderWriter::nomsg(memory, xid, credits)?, 0),
+        CallPlan::Inline { .. } => (HeaderWriter::msg(buf, xid, credits)?, 0),
+        CallPlan::ReadChunk { position } => (HeaderWriter::msg(buf, xid, credits)?, position),
+        CallPlan::PositionZero => (HeaderWriter::nomsg(buf, xid, credits)?, 0),
     };
     for segment in segments.by_ref().take(reads as usize) {
         header.read_segment(ReadSegment { position, segment })?;
@@ -176,7 +182,7 @@ fn write_header(
     }
 }
 
-/// Writes what of the Call is sent with the header, and puts the message together.
+/// Appends the inline part of `message` to the header, by copying or gathering.
 #[inline]
 pub(super) fn append_body(
     shared: &XprtShared,
@@ -185,14 +191,14 @@ pub(super) fn append_body(
     plan: CallPlan,
     header: usize,
 ) -> Result<(), SendError> {
-    let (memory, _) = builder.parts();
-    let body = memory.get_mut(header..).ok_or(SendError::TooBig)?;
+    let (buf, _) = builder.parts();
+    let body = buf.get_mut(header..).ok_or(SendError::TooBig)?;
     let mut out = Copier { body, copied: 0 };
     match plan {
         CallPlan::PositionZero => {}
         CallPlan::ReadChunk { .. } => {
             out.copy(|to| message.copy_head(to))?;
-            // The roundup of what the chunk holds does not travel, either.
+            // Without the roundup of the data item, which is not sent either.
             let roundup = crate::wire::pad(message.page_len());
             out.copy(|to| message.copy_tail(roundup, to))?;
         }
@@ -222,7 +228,7 @@ pub(super) fn append_body(
     Ok(builder.append(header + copied)?)
 }
 
-/// Appends to the part of a message that is copied.
+/// Appends to the copied part of a message.
 struct Copier<'a> {
     body: &'a mut [u8],
     copied: usize,
@@ -231,13 +237,14 @@ struct Copier<'a> {
 impl Copier<'_> {
     #[inline]
     fn copy(&mut self, from: impl FnOnce(&mut [u8]) -> Option<usize>) -> Result<usize, SendError> {
-        let to = self.body.get_mut(self.copied..).ok_or(SendError::TooBig)?;
-        let copied = from(to).ok_or(SendError::TooBig)?;
+        let rest = self.body.get_mut(self.copied..).ok_or(SendError::TooBig)?;
+        let copied = from(rest).ok_or(SendError::TooBig)?;
         self.copied += copied;
         Ok(copied)
     }
 }
 
+/// Counts the chunks of a Call.
 #[inline]
 fn count(shared: &XprtShared, plan: &Plan, mrs: &MappedMrs<'_>, reads: u32, writes: u32) {
     if mrs.is_empty() {

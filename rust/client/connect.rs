@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Making a connection, step by step. Runs in the connect worker, with the send lock.
+//! Connection setup. Runs in the connect worker, with the send lock.
+//!
+//! C: verbs.c, rpcrdma_xprt_connect(), rpcrdma_ep_create(), rpcrdma_create_id()
 
 use kernel::{
     prelude::*,
@@ -27,7 +29,6 @@ use crate::{
 use super::{
     answer::FenceWaiter,
     connect_wait::ConnectProgress,
-    connection::Connection,
     ep::ClientEp,
     limits::{
         Limits,
@@ -35,32 +36,33 @@ use super::{
         DONES, //
     },
     shared::{
+        Connection,
         MrWaiters,
         XprtShared, //
     }, //
 };
 
-/// How long to look for the device, and for the route.
+/// Timeout for address resolution, and for route resolution.
 const RESOLVE_MS: u32 = 5_000;
-/// How much longer to wait for the answer: it comes, in time or as an error.
+/// How much longer to wait for the CM's event: it arrives in any case.
 const SLACK_MS: u32 = 1_000;
-/// How long to wait for the peer. The connection manager gives up earlier, after 74 seconds on
-/// RoCE, unless the peer has asked for patience. A server that was restarted does so while it
-/// accepts thousands of clients, one after the other. Those that gave up would ask again, behind
-/// the others, while it still makes connections for the requests that are dead.
+/// Timeout for the peer's answer. On RoCE the CM times out after 74 s unless the peer extends the
+/// timeout (MRA), as a restarted server does while it accepts a backlog of clients. Clients that
+/// time out during this would send new requests, behind all others, while the server still accepts
+/// the dead ones.
 const CONNECT_MS: u32 = 180_000;
 
-/// How often the device tries to send a message that is not acknowledged. A lost path is noticed
-/// soon; SUNRPC sends again on the next connection.
+/// How often the device retransmits a packet that is not acknowledged. A low value detects a lost
+/// path soon; SUNRPC sends the RPCs again on the next connection.
 const RETRIES: u8 = 6;
-/// How often it tries if the peer has no Receive. Credits see to it that there is one.
-const RECEIVER_RETRIES: u8 = 0;
+/// How often the device retransmits if the peer has no Receive. Credits ensure that it has one.
+const RNR_RETRIES: u8 = 0;
 
 /// Connects to the transport's peer.
 ///
 /// # Errors
 ///
-/// See [`ConnectError`]; what was made is dropped again.
+/// See [`ConnectError`]. All resources are released then.
 pub(super) fn connect(
     shared: &Arc<XprtShared>,
 ) -> Result<(Connection, RequestSender<FenceWaiter>), ConnectError> {
@@ -68,13 +70,13 @@ pub(super) fn connect(
         return Err(ConnectError::Protocol);
     };
     let ep = Endpoint::create(net, ClientEp::new(shared.clone()))?;
-    let this = ep.context();
+    let ctx = ep.context();
     let timeout = RESOLVE_MS as usize;
     let most = RESOLVE_MS + SLACK_MS;
     let is_wanted = || shared.xprt.is_wanted();
-    this.connect_wait
+    ctx.connect_wait
         .ask(|| ep.resolve_addr(&peer, timeout), most, is_wanted)?;
-    this.connect_wait
+    ctx.connect_wait
         .ask(|| ep.resolve_route(timeout), most, is_wanted)?;
 
     let device = ep.device()?;
@@ -82,30 +84,30 @@ pub(super) fn connect(
         .map_err(|unsupported| unsuitable(&ep, unsupported))?;
     open_queues(&ep, &mut limits)?;
     let sender = make_sender(&ep, shared, &mut limits)?;
-    this.set_limits(limits);
+    ctx.set_limits(limits);
 
-    // One Call may be sent, until its Reply says more (RFC 8166 Section 3.3.3); and the peer may
-    // call.
+    // One Call may be outstanding until its Reply grants more credits (RFC 8166 Section 3.3.3).
+    // Backchannel Calls may arrive at once.
     shared.xprt.set_window(1);
     if limits.read_depth > 0 {
-        this.reply_reads.open(limits.reply_read_entries);
-        this.open_dones(&ep, DONES, limits.requests)?;
+        ctx.reply_reads.open(limits.reply_read_entries);
+        ctx.open_dones(&ep, DONES, limits.credits)?;
     }
     let first = limits.first_receives();
-    if this.post_receives(&ep, first) < first {
+    if ctx.post_receives(&ep, first) < first {
         return Err(ConnectError::NoMemory);
     }
 
     let announcement = Announcement::new(&limits.own, &limits.offer());
     let param = ConnParam {
         responder_resources: u8::try_from(device.max_qp_rd_atom).unwrap_or(u8::MAX),
-        // We read from the peer only to pull Replies.
+        // RDMA Reads are used for pulled Replies only.
         initiator_depth: limits.read_depth,
         retry_count: RETRIES,
-        rnr_retry_count: RECEIVER_RETRIES,
+        rnr_retry_count: RNR_RETRIES,
         private_data: announcement.as_bytes(),
     };
-    let answer = this
+    let answer = ctx
         .connect_wait
         .ask(|| ep.connect(&param), CONNECT_MS, is_wanted)?;
     match answer {
@@ -126,20 +128,20 @@ pub(super) fn connect(
     }
 }
 
-/// Makes the queues, for fewer Calls if it has to be: how deep a queue can be depends on how large
-/// its entries are, too, and how that is, only the device knows.
+/// Creates the queues, for fewer Calls if need be: the maximum depth of a queue depends on the size
+/// of its entries, which only the driver knows.
 fn open_queues(ep: &Endpoint<ClientEp>, limits: &mut Limits) -> Result {
     loop {
-        match ep.open(&limits.queues()) {
+        match ep.open(&limits.queue_depths()) {
             Err(ENOMEM | EINVAL) if limits.halve() => {}
             opened => return opened.map(drop),
         }
     }
 }
 
-/// Says which device will not do, and why: all that `mount` can say is that an argument is invalid.
+/// Logs why a device cannot be used: `mount` only reports an invalid argument.
 fn unsuitable(ep: &Endpoint<ClientEp>, unsupported: Unsupported) -> ConnectError {
-    // Gone by now, if there is no name.
+    // Without a name, the device has just been removed.
     let _ = ep.with_device_name(|name| {
         pr_err!(
             "{} cannot carry NFS: it lacks {}\n",
@@ -150,9 +152,9 @@ fn unsuitable(ep: &Endpoint<ClientEp>, unsupported: Unsupported) -> ConnectError
     ConnectError::Unsupported
 }
 
-/// Makes what sends, with regions for one large READ or WRITE, and the first Receive buffers; more
-/// of both are made when they are missed. Long messages take memory in large pieces: if there is
-/// none, `limits` become smaller, and the peer is told that.
+/// Allocates the sender, the MRs for one large READ or WRITE, and the first Receive buffers. More
+/// MRs and buffers are allocated on demand. Long messages need high-order allocations: if these
+/// fail, `limits` shrink, before they are sent to the peer.
 fn make_sender(
     ep: &Endpoint<ClientEp>,
     shared: &Arc<XprtShared>,
@@ -169,8 +171,8 @@ fn make_sender(
     let made = pool.grow(limits.mrs_per_call);
     shared.stats.mrs_made.add(u64::from(made));
     trace!(xprtrdma_createmrs(ep.peer_addr(), made));
-    let refill = MrRefresh::new(pool.clone(), limits.mrs_per_call, MrWaiters(shared.clone()))?;
-    ep.context().mr_refresh.populate(refill);
+    let refresh = MrRefresh::new(pool.clone(), limits.mrs_per_call, MrWaiters(shared.clone()))?;
+    ep.context().mr_refresh.populate(refresh);
     let ctrl_sends = CtrlSendPool::new(ep, limits.ctrl_sends(), MIN_LEN)?;
     ep.context().ctrl_sends.populate(ctrl_sends);
     Ok(sender)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! An attempt to connect: the connect worker asks, the connection manager's events answer.
+//! A connection attempt: the connect worker makes requests, the CM's events answer them.
+//!
+//! C: verbs.c, rpcrdma_create_id()
 
 use kernel::{
     new_condvar,
@@ -22,31 +24,30 @@ use crate::{
     sunrpc::xprt::ConnectError, //
 };
 
-/// How often an attempt looks whether anybody still wants it.
+/// How often the connect worker checks whether the transport is still in use.
 const WANTED_MS: u32 = 1_000;
 
-/// How far an attempt to connect has come.
+/// Progress of a connection attempt.
 #[derive(Clone, Copy)]
 pub(super) enum ConnectProgress {
-    /// Waiting for the answer to the last question.
+    /// A request waits for its answer.
     Asked,
-    /// The last question was answered.
+    /// The last request was answered.
     Answered,
     /// The peer has accepted.
     Established(Agreement, Extensions),
-    /// There will be no connection, or it is over.
-    Over(ConnectError),
+    /// The attempt has failed, or the connection is lost.
+    Ended(ConnectError),
 }
 
-/// What is known of an attempt.
 struct State {
     progress: ConnectProgress,
-    /// A Receive has failed. What the peer answers says why, if it refuses; if it accepts, it is in
-    /// vain.
+    /// A Receive has failed. If the peer rejects, its answer gives the reason; if the peer accepts,
+    /// the connection is lost at once.
     has_recv_failed: bool,
 }
 
-/// An attempt, from the first question to the end of the connection.
+/// A connection attempt, from the first request to the end of the connection.
 #[pin_data]
 pub(super) struct ConnectWait {
     #[pin]
@@ -60,33 +61,33 @@ impl ConnectWait {
         pin_init!(Self {
             state <- new_mutex!(
                 State { progress: ConnectProgress::Asked, has_recv_failed: false },
-                "Attempt::state"
+                "ConnectWait::state"
             ),
-            progressed <- new_condvar!("Attempt::progressed"),
+            progressed <- new_condvar!("ConnectWait::progressed"),
         })
     }
 
-    /// Asks something of the connection manager and waits for the answer.
+    /// Makes a `request` to the CM and waits for the answer.
     ///
     /// # Errors
     ///
-    /// What `question` fails with, `TimedOut`, or what has ended the attempt; `NotConnected` if
-    /// that is not wanted any more.
+    /// The error of `request`, `TimedOut`, or the error that has ended the attempt; `NotConnected`
+    /// if `is_wanted` returns `false` or the worker is interrupted.
     pub(super) fn ask(
         &self,
-        question: impl FnOnce() -> Result,
+        request: impl FnOnce() -> Result,
         timeout_ms: u32,
         is_wanted: impl Fn() -> bool,
     ) -> Result<ConnectProgress, ConnectError> {
         {
             let mut state = self.state.lock();
-            if let ConnectProgress::Over(error) = state.progress {
+            if let ConnectProgress::Ended(error) = state.progress {
                 return Err(error);
             }
             state.progress = ConnectProgress::Asked;
         }
-        // Not with the lock: the answer may come before this returns.
-        question()?;
+        // Without the lock: the event may arrive before `request` returns.
+        request()?;
         let mut left = msecs_to_jiffies(timeout_ms);
         let mut state = self.state.lock();
         loop {
@@ -94,7 +95,7 @@ impl ConnectWait {
                 ConnectProgress::Asked if left == 0 => return Err(ConnectError::TimedOut),
                 ConnectProgress::Asked if !is_wanted() => return Err(ConnectError::NotConnected),
                 ConnectProgress::Asked => {}
-                ConnectProgress::Over(error) => return Err(error),
+                ConnectProgress::Ended(error) => return Err(error),
                 answer => return Ok(answer),
             }
             let most = left.min(msecs_to_jiffies(WANTED_MS));
@@ -106,31 +107,34 @@ impl ConnectWait {
         }
     }
 
-    /// Notes an answer, unless it is all over.
+    /// Records an answer, unless the attempt is over.
     pub(super) fn answer(&self, answer: ConnectProgress) {
         let mut state = self.state.lock();
         state.progress = match (state.progress, answer) {
-            (over @ ConnectProgress::Over(_), _) => over,
+            (ended @ ConnectProgress::Ended(_), _) => ended,
             (_, ConnectProgress::Established(..)) if state.has_recv_failed => {
-                ConnectProgress::Over(ConnectError::NotConnected)
+                ConnectProgress::Ended(ConnectError::NotConnected)
             }
             _ => answer,
         };
         self.progressed.notify_all();
     }
 
-    /// The attempt has failed, or the connection that it has led to is lost; `true` if it is lost
-    /// only now.
+    /// The attempt has failed, or its connection is lost. Returns `true` if the connection was
+    /// established until now.
     pub(super) fn fail(&self, error: ConnectError) -> bool {
         let mut state = self.state.lock();
         let established = matches!(state.progress, ConnectProgress::Established(..));
-        state.progress = ConnectProgress::Over(error);
+        state.progress = ConnectProgress::Ended(error);
         self.progressed.notify_all();
         established
     }
 
-    /// A Receive has failed, and with it the queues; `true` if a connection is lost by that. The
-    /// queues of an attempt that is refused fail as well, sometimes before that is known.
+    /// A Receive has failed: the queue pair is in error. Returns `true` if the connection was
+    /// established until now.
+    ///
+    /// If the peer rejects the connection, the queue pair goes to error as well, sometimes before
+    /// the CM reports the rejection. So this does not end an attempt.
     pub(super) fn recv_failed(&self) -> bool {
         let mut state = self.state.lock();
         state.has_recv_failed = true;

@@ -146,7 +146,7 @@ impl ClientEp {
     #[inline]
     pub(super) fn grant(&self, worker: &RecvWorker<'_, Self>, credits: u32) {
         let mut window = self.window();
-        if window.grant(credits, self.limits().requests) {
+        if window.grant(credits, self.limits().credits) {
             self.window.store(window.to_bits(), Relaxed);
             self.refill(worker);
         }
@@ -206,7 +206,7 @@ impl ClientEp {
     /// The credits in an RDMA_DONE, and whether it may invalidate the peer's handle.
     fn done_terms(&self) -> (u32, bool) {
         (
-            self.limits().requests,
+            self.limits().credits,
             self.remote_invalidation.load(Relaxed),
         )
     }

@@ -21,7 +21,7 @@ use super::{
 #[cold]
 pub(super) fn send_error(worker: &RecvWorker<'_, ClientEp>, bytes: &[u8], error: &ErrorReply) {
     let ctx = worker.context();
-    traces::not_understood(worker, bytes);
+    traces::malformed(worker, bytes);
     let Some(ctrl_sends) = ctx.ctrl_sends.as_ref() else {
         return;
     };

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is noted of a Call until its Reply has arrived.
+//! The transport's state of an outstanding Call.
+//!
+//! C: xprt_rdma.h, struct rpcrdma_req
 
 use crate::{
     engine::{
         inbound::RpcMsg,
         requester::{
             call::{
-                ReplyPlan, //
-                XdrLens,
+                ReplyPlan,
+                XdrLens, //
             },
             match_reply::{
                 self,
@@ -25,29 +27,26 @@ use crate::{
 
 use super::answer::RegisteredMrs;
 
-/// What is noted of a Call that was posted.
+/// The transport's state of an outstanding Call. The slot has the Call's MRs: those of the Read
+/// chunk, followed by those of the Write chunk or Reply chunk.
 #[derive(Clone, Copy)]
 pub(super) struct Inflight {
-    /// The number of MRs of Read chunks. They come first.
+    /// Number of MRs of the Read chunk.
     pub(super) reads: u32,
-    /// The use of the other MRs.
+    /// The chunk of the other MRs.
     pub(super) offer: ReplyPlan,
-    /// The procedure, if the Reply may be long: see
-    /// [`ReplyHistories`](super::reply_history::ReplyHistories).
+    /// The procedure for [`ReplyHistories`](super::reply_history::ReplyHistories), if the Reply may
+    /// be long.
     pub(super) procedure: u32,
 }
 
-/// A region, as a header names it.
+/// The segment of an MR in a header.
 #[inline]
-pub(super) fn segment(exposed: Exposed) -> Segment {
-    Segment {
-        handle: exposed.handle,
-        length: exposed.length,
-        offset: exposed.offset,
-    }
+pub(super) fn segment(mr: Exposed) -> Segment {
+    Segment::new(mr.handle, mr.length, mr.offset)
 }
 
-/// What a message has, or has room for, in each part.
+/// The lengths of the content or the room of each part of `buf`.
 #[inline]
 pub(super) fn lens(buf: &XdrBuf) -> XdrLens {
     XdrLens {
@@ -59,17 +58,21 @@ pub(super) fn lens(buf: &XdrBuf) -> XdrLens {
 }
 
 impl Inflight {
-    /// Compares a Reply with the MRs of the Call.
+    /// Compares the chunks of a Reply with those that the Call has offered, which `mrs` are for.
+    ///
+    /// # Errors
+    ///
+    /// [`Mismatch`]: the message is not the Reply to this Call.
     #[inline]
     pub(super) fn arrived<'a>(
         &self,
         mrs: &RegisteredMrs,
-        message: &RpcMsg<'a>,
+        reply: &RpcMsg<'a>,
     ) -> Result<Arrived<'a>, Mismatch> {
         let offered = || mrs.exposed().skip(self.reads as usize).map(segment);
         let of = |plan| offered().take(if self.offer == plan { usize::MAX } else { 0 });
         match_reply::arrived(
-            message,
+            reply,
             Offered {
                 write: of(ReplyPlan::WriteChunk),
                 reply: of(ReplyPlan::ReplyChunk),

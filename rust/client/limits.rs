@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How large the parts of a connection are, from what its device can do.
+//! Queue depths and message sizes of a connection: the tunables, within what its device supports.
+//!
+//! C: xprt_rdma.h, struct rpcrdma_ep
+//! C: frwr_ops.c, frwr_query_device()
 
 use kernel::page::{
     PAGE_SHIFT,
@@ -23,6 +26,7 @@ use crate::{
     wire::{
         extensions::Offer,
         private_data::{
+            self,
             round_down,
             PrivateData,
             MIN_SIZE, //
@@ -34,49 +38,48 @@ use crate::{
 
 use super::tunables;
 
-/// Bytes of the largest READ or WRITE. Every device must be capable of it: NFS settles `rsize` and
+/// Bytes of the largest READ or WRITE. Every device must support it: NFS negotiates `rsize` and
 /// `wsize` at mount, and may reconnect through another device.
 const MAX_IO: u32 = 1 << 20;
-/// Pages that such an item touches, if it does not start with one.
+/// Pages of such a data item, if it does not start at a page boundary.
 pub(super) const MAX_PAGES: u32 = MAX_IO / PAGE_SIZE as u32 + 1;
-/// Head, tail, and the page in which the tail's roundup ends, as regions of their own.
+/// Head, tail, and the page in which the tail's roundup ends, as MRs of their own.
 const OTHER_PAGES: u32 = 3;
 
-/// Segments in one chunk: with more, even the largest header could fill a small message.
+/// Segments in one chunk. With more, the largest header could exceed a small message.
 pub(super) const MAX_SEGMENTS: u32 = 16;
 
-/// Bytes that a message is composed in, if what is larger can be gathered from pages.
-const COMPOSED: u32 = 4096;
-/// Bytes of a message for which there is always memory.
+/// Length of the send buffer, if the device can gather the rest of a longer message from pages.
+const SEND_BUF: u32 = 4096;
+/// Length of a buffer whose allocation does not fail.
 const SMALL: u32 = PAGE_SIZE as u32;
 
-/// Header, head and tail of a message are an element each; no device that can do less.
+/// Header, head and tail of a message need an SGE each. All devices support as many.
 const MIN_SGES: u32 = 3;
-/// As many more as pages may be gathered from.
+/// In addition, up to 16 pages are gathered.
 const MAX_SGES: u32 = MIN_SGES + 16;
-/// With fewer, an entry of the Send Queue is no smaller on common devices, and what is pulled
-/// takes more of them.
+/// With fewer SGEs, a Send Queue entry is no smaller on common devices, and RDMA Reads need more
+/// entries.
 const FEW_SGES: u32 = 7;
 
-/// One in so many entries of a queue is for reverse Calls, if the device has few.
+/// On a device with short queues, one in so many entries is for the backchannel.
 const BACKCHANNEL_SHARE: u32 = 8;
 
-/// RDMA_DONEs that may be on their way.
+/// RDMA_DONEs whose Sends may be outstanding.
 pub(super) const DONES: u32 = 16;
 
-/// RDMA Reads that are started at a time; more would only wait at the peer.
+/// RDMA Reads that may be outstanding. More would only queue at the server.
 const MAX_READ_DEPTH: u32 = 16;
 
-/// Replies of the largest size that may be pulled at a time, of which most are far smaller.
+/// Replies of the largest size that may be read concurrently. Most Replies are far smaller.
 const REPLY_READS: u32 = 2;
-/// Where head, pages and tail of a buffer meet, a Read ends and another begins.
+/// Where head, pages and tail of a buffer meet, one Read ends and another begins.
 const SEAMS: u32 = 2;
 
-/// Work requests that mark the end of a queue while it is drained: one at a time, with one to
-/// spare.
-const DRAIN_MARKS: u32 = 2;
+/// Entries for `ib_drain_qp()`: it posts one WR at a time, and one entry is spare.
+const DRAIN: u32 = 2;
 
-/// What a device would need.
+/// A capability that the device lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unsupported {
     KernelVerbs,
@@ -87,58 +90,59 @@ pub(super) enum Unsupported {
 }
 
 impl Unsupported {
-    /// For the administrator.
+    /// Its name in the kernel log.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::KernelVerbs => "queue pairs for the kernel",
             Self::Registration => "memory registration by work request (FRWR)",
             Self::SendElements => "Sends of three elements",
-            Self::MrPages => "regions that are large enough for 1 MiB",
+            Self::MrPages => "memory regions large enough for 1 MiB",
             Self::Queues => "room for a Call in its queues",
         }
     }
 }
 
-/// The sizes of one connection.
+/// The limits of one connection.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
-    /// Calls that may be outstanding, as far as this end is concerned: the credits to ask for.
-    pub(super) requests: u32,
-    /// Reverse Calls that may be outstanding: the credits to grant.
+    /// Calls that may be outstanding: the credits to ask for.
+    pub(super) credits: u32,
+    /// Backchannel Calls that may be outstanding: the credits to grant.
     pub(super) backchannel: u32,
     /// Segments in a chunk.
     pub(super) segments: u32,
-    /// Regions that one Call may use; room on the Send Queue is reckoned with them.
+    /// MRs that one Call may use. The depth of the Send Queue depends on it.
     pub(super) mrs_per_call: u32,
-    /// Pages in a region.
+    /// Pages in an MR.
     pub(super) mr_pages: u32,
-    /// Whether a region may have gaps.
+    /// Whether an MR may have gaps.
     pub(super) gaps: bool,
-    /// Elements of a message.
+    /// SGEs of a Send.
     sges: u32,
-    /// Entries of the Send Queue for all but Calls.
-    own_work: u32,
-    /// RDMA Reads that this end starts at a time; 0 if Replies are not to be pulled.
+    /// Entries of the Send Queue for everything but Calls.
+    other_entries: u32,
+    /// RDMA Reads that may be outstanding; 0 if no Replies are pulled.
     pub(super) read_depth: u8,
-    /// Replies are pulled even if they are usually long.
+    /// Whether to pull Replies even if they are usually long.
     pub(super) all_pulled: bool,
-    /// Entries of the Send Queue for them.
+    /// Entries of the Send Queue for these RDMA Reads.
     pub(super) reply_read_entries: u32,
-    /// What this end says about itself.
+    /// This end's CM private data.
     pub(super) own: PrivateData,
 }
 
 impl Limits {
-    /// Those of a connection whose device is not known yet: one Call, as on any fresh one.
+    /// The limits of a connection whose device is not known yet: one Call, as on any new
+    /// connection.
     pub(super) const NONE: Self = Self {
-        requests: 1,
+        credits: 1,
         backchannel: 0,
         segments: 0,
         mrs_per_call: 0,
         mr_pages: 0,
         gaps: false,
         sges: MIN_SGES,
-        own_work: 0,
+        other_entries: 0,
         read_depth: 0,
         all_pulled: false,
         reply_read_entries: 0,
@@ -149,11 +153,12 @@ impl Limits {
         },
     };
 
-    /// The sizes for a device, if it is good enough.
+    /// The limits that `device` allows, for up to `slots` Calls and `backchannel` backchannel
+    /// Calls.
     ///
     /// # Errors
     ///
-    /// What the device [does not support](Unsupported).
+    /// The capability that the device [lacks](Unsupported).
     pub(super) fn for_device(
         device: &DeviceAttrs,
         slots: u32,
@@ -168,53 +173,56 @@ impl Limits {
         if device.max_send_sge < MIN_SGES {
             return Err(Unsupported::SendElements);
         }
-        let send_size = tunables::send_size();
+        let send_size = round_down(tunables::INLINE_WRITE.get());
         let sges = device.max_send_sge.min(wanted_sges(send_size));
         let (segments, mr_pages) = mr_sizes(device)?;
-        // A Call may have a chunk of its own and one for its Reply, but not two large ones.
+        // A Call may have two chunks, its own and one for its Reply, but not two large ones.
         let mrs_per_call = segments + 2;
-        let per_call = work_per_call(mrs_per_call);
-        let queue = device.max_qp_wr.min(device.max_cqe);
-        let backchannel = backchannel.min(queue / BACKCHANNEL_SHARE);
-        let others = backchannel + ctrl_sends(backchannel) + DRAIN_MARKS;
-        let room = queue.saturating_sub(others);
-        // Calls come first: half of the room is theirs, and room for one.
-        let reply_reads = PullSizes::of(device, sges)
-            .filter(|p| room.saturating_sub(p.work()) >= per_call.max(room / 2))
+        let per_call = entries_per_call(mrs_per_call);
+        let depth = device.max_qp_wr.min(device.max_cqe);
+        let backchannel = backchannel.min(depth / BACKCHANNEL_SHARE);
+        let others = backchannel + ctrl_sends(backchannel) + DRAIN;
+        let room = depth.saturating_sub(others);
+        // Calls have priority: they get half of the entries, and at least those of one Call.
+        let reply_reads = ReplyReadSizes::for_device(device, sges)
+            .filter(|sizes| {
+                room.saturating_sub(sizes.entries_and_dones()) >= per_call.max(room / 2)
+            })
             .unwrap_or_default();
-        let own_work = others + reply_reads.work();
-        let room = queue.saturating_sub(own_work);
-        // The Receive Queue takes a batch on top.
-        let requests = slots.min(room / per_call).min(room / 5 * 4);
-        if requests == 0 || backchannel == 0 {
+        let other_entries = others + reply_reads.entries_and_dones();
+        let room = depth.saturating_sub(other_entries);
+        // The Receive Queue needs entries for a batch in addition.
+        let credits = slots.min(room / per_call).min(room / 5 * 4);
+        if credits == 0 || backchannel == 0 {
             return Err(Unsupported::Queues);
         }
+        let remote_invalidation = tunables::REMOTE_INVALIDATION.get() != 0;
         Ok(Self {
-            requests,
+            credits,
             backchannel,
             segments,
             mrs_per_call,
             mr_pages,
             gaps: device.sg_gaps,
             sges,
-            own_work,
+            other_entries,
             read_depth: reply_reads.depth,
-            all_pulled: tunables::all_pulled(),
+            all_pulled: tunables::PULLED_REPLIES.get() == 2,
             reply_read_entries: reply_reads.entries,
             own: PrivateData {
-                // Every handle is registered for one Call, which is what the flag promises. Not on
-                // iWARP: see `Endpoint::invalidates_in_order`.
-                remote_invalidation: tunables::remote_invalidation() && !device.registers_to_read,
+                // The flag promises that each handle is registered for one Call, which is always
+                // so. Not on iWARP: see `Endpoint::invalidates_in_order`.
+                remote_invalidation: remote_invalidation && !device.registers_to_read,
                 send_size,
-                receive_size: tunables::receive_size(),
+                receive_size: round_down(tunables::INLINE_READ.get()),
             },
         })
     }
 
-    /// The queues to ask for.
-    pub(super) fn queues(&self) -> QueueDepths {
-        let send = self.requests * work_per_call(self.mrs_per_call) + self.own_work;
-        let recv = self.requests + self.receive_batch() + self.backchannel + DRAIN_MARKS;
+    /// The queues to create.
+    pub(super) fn queue_depths(&self) -> QueueDepths {
+        let send = self.credits * entries_per_call(self.mrs_per_call) + self.other_entries;
+        let recv = self.credits + self.receive_batch() + self.backchannel + DRAIN;
         QueueDepths {
             send_wr: send,
             recv_wr: recv,
@@ -225,109 +233,103 @@ impl Limits {
         }
     }
 
-    /// Receives to post beyond those that are needed, so that not every Reply rings a doorbell.
+    /// Receives that are posted beyond the needed ones, so that not every Reply rings a doorbell.
     pub(super) fn receive_batch(&self) -> u32 {
-        self.requests / 4
+        self.credits / 4
     }
 
-    /// Asks for half as many Calls, since the device has no memory for queues that deep; `false` if
-    /// it is one already.
+    /// Halves the credits, because the driver cannot allocate queues as deep; `false` if there is
+    /// one credit left.
     pub(super) fn halve(&mut self) -> bool {
-        let fewer = self.requests > 1;
+        let fewer = self.credits > 1;
         if fewer {
-            self.requests /= 2;
+            self.credits /= 2;
         }
         fewer
     }
 
-    /// The sending side to make.
+    /// Sizes of the [`RequestSender`](crate::verbs::RequestSender).
     pub(super) fn sender(&self) -> SenderSizes {
         SenderSizes {
-            messages: self.requests + self.backchannel,
-            buffer: self.composed() as usize,
+            messages: self.credits + self.backchannel,
+            buffer: self.send_buf() as usize,
             sges: self.sges,
-            batch: self.requests / 8,
+            batch: self.credits / 8,
             mr_pages: self.mr_pages,
             gaps: self.gaps,
         }
     }
 
-    /// Messages that refuse reverse Calls.
+    /// Control Sends for RDMA_ERROR.
     pub(super) fn ctrl_sends(&self) -> u32 {
         ctrl_sends(self.backchannel)
     }
 
-    /// Bytes that a message is composed in. The longest one is gathered, if the device has
-    /// elements for that, and else copied together.
-    fn composed(&self) -> u32 {
+    /// Length of a send buffer. The longest message is gathered if the device supports enough SGEs,
+    /// and copied into the buffer otherwise.
+    fn send_buf(&self) -> u32 {
         let gathered = (self.sges - MIN_SGES) * PAGE_SIZE as u32;
         if self.own.send_size <= gathered {
-            self.own.send_size.min(COMPOSED)
+            self.own.send_size.min(SEND_BUF)
         } else {
             self.own.send_size
         }
     }
 
-    /// Makes messages smaller, since there is no memory in pieces that large; `false` if they are
-    /// small.
+    /// Makes messages smaller after an allocation failure; `false` if they are small.
     pub(super) fn shrink(&mut self) -> bool {
-        let largest = self.own.send_size.max(self.own.receive_size);
-        if largest <= SMALL {
-            return false;
-        }
-        let most = round_down((largest / 2).max(SMALL));
-        self.own.send_size = self.own.send_size.min(most);
-        self.own.receive_size = self.own.receive_size.min(most);
-        true
+        let own = &mut self.own;
+        private_data::shrink(&mut own.send_size, &mut own.receive_size, SMALL)
     }
 
-    /// Receives that stand when the peer is asked for a connection: for one Reply, and for its
+    /// Receives that are posted before the connection request: for one Reply, and for backchannel
     /// Calls.
     pub(super) fn first_receives(&self) -> u32 {
         1 + self.backchannel
     }
 
-    /// Bytes of a Call that are rather copied than gathered, if a message may have `send` bytes.
+    /// Length of a Call up to which it is copied rather than gathered, if a message may have `send`
+    /// bytes.
     ///
-    /// Header and Call share the memory that a message is composed in. If that is all that may be
-    /// sent, the header is counted there; else room is left for any header.
+    /// Header and Call share the send buffer. If a message cannot be longer than the buffer, `send`
+    /// already accounts for the header. Otherwise any header must fit in addition.
     fn pull_up(&self, send: u32) -> u32 {
-        let header = if send <= self.composed() {
+        let header = if send <= self.send_buf() {
             0
         } else {
             size::max_call(self.segments as usize)
         };
         // CAST: A few hundred bytes.
-        self.composed().saturating_sub(header as u32)
+        self.send_buf().saturating_sub(header as u32)
     }
 
-    /// Bytes that a reverse Call, and its Reply, may have on a connection with this agreement.
+    /// Length of a backchannel Call, and of its Reply, on a connection with this agreement.
     ///
-    /// The callback service keeps a message in a page; a Reply is composed in one piece, behind its
-    /// header.
+    /// The callback service keeps a message in one page. A Reply is copied into the send buffer,
+    /// behind its header.
     pub(super) fn backchannel_payload(&self, agreement: &Agreement) -> u32 {
-        // CAST: A few bytes.
-        let composed = self.composed().saturating_sub(MIN_LEN as u32);
+        // CAST: 28 bytes.
+        let buf = self.send_buf().saturating_sub(MIN_LEN as u32);
         agreement
             .backchannel_payload()
-            .min(composed)
+            .min(buf)
             .min(PAGE_SIZE as u32)
     }
 
-    /// What this end can do beyond RFC 8166.
+    /// The extensions beyond RFC 8166 that this end offers.
     pub(super) fn offer(&self) -> Offer {
         Offer {
             pulled_replies: self.read_depth > 0,
         }
     }
 
-    /// What `agreement`, `extensions` and these sizes allow a Call.
+    /// Limits on a Call on a connection with this agreement and these extensions.
     pub(super) fn call_limits(&self, agreement: &Agreement, extensions: &Extensions) -> CallLimits {
         CallLimits {
             send: agreement.send,
             receive: agreement.receive,
             pull_up: self.pull_up(agreement.send),
-            buf_len: self.composed(),
+            buf_len: self.send_buf(),
             sges: self.sges,
             segments: self.segments,
             segment_pages: self.mr_pages,
@@ -337,25 +339,26 @@ impl Limits {
     }
 }
 
-/// Elements of a message, if the longest one has `send_size` bytes: it need not begin with a page.
+/// SGEs of a Send, if the longest message has `send_size` bytes, not necessarily from a page
+/// boundary on.
 fn wanted_sges(send_size: u32) -> u32 {
     let pages = send_size.div_ceil(PAGE_SIZE as u32) + 1;
     (MIN_SGES + pages).clamp(FEW_SGES, MAX_SGES)
 }
 
-/// Entries of the Send Queue that a Call takes: each region is registered and invalidated.
-fn work_per_call(mrs: u32) -> u32 {
+/// Entries of the Send Queue for a Call: each MR is registered and invalidated.
+fn entries_per_call(mrs: u32) -> u32 {
     1 + 2 * mrs
 }
 
-/// Segments in a chunk, and pages in a region.
+/// Segments in a chunk, and pages in an MR.
 fn mr_sizes(device: &DeviceAttrs) -> Result<(u32, u32), Unsupported> {
-    // Some devices can register a lot but are quicker with no more than this.
-    let quick = match device.max_sge_rd {
-        quick if quick > MAX_SEGMENTS => quick,
+    // Some devices support larger MRs, but are faster with at most `max_sge_rd` pages.
+    let fast = match device.max_sge_rd {
+        fast if fast > MAX_SEGMENTS => fast,
         _ => MAX_PAGES,
     };
-    let pages = device.max_fast_reg_pages.min(quick).min(MAX_PAGES);
+    let pages = device.max_fast_reg_pages.min(fast).min(MAX_PAGES);
     let wanted = MAX_PAGES.div_ceil(pages) + 2;
     let segments = wanted.min(MAX_SEGMENTS);
     if segments * pages < MAX_PAGES + OTHER_PAGES {
@@ -365,33 +368,33 @@ fn mr_sizes(device: &DeviceAttrs) -> Result<(u32, u32), Unsupported> {
     }
 }
 
-/// What is set aside for Replies that are pulled; nothing, if none is to be.
+/// Resources for pulled Replies; none by default.
 #[derive(Clone, Copy, Default)]
-struct PullSizes {
-    /// RDMA Reads that are started at a time.
+struct ReplyReadSizes {
+    /// RDMA Reads that may be outstanding.
     depth: u8,
-    /// Entries of the Send Queue for them.
+    /// Entries of the Send Queue for RDMA Reads.
     entries: u32,
 }
 
-impl PullSizes {
-    /// For pulling into memory of `sges` elements for each Read, if the device is good for that.
-    fn of(device: &DeviceAttrs, sges: u32) -> Option<Self> {
-        // Each Read would want a registration.
-        if !tunables::pulled_replies() || device.rw_needs_mrs() {
+impl ReplyReadSizes {
+    /// For RDMA Reads into up to `sges` SGEs each, if the device is suitable.
+    fn for_device(device: &DeviceAttrs, sges: u32) -> Option<Self> {
+        // On iWARP each Read would need an MR.
+        if tunables::PULLED_REPLIES.get() == 0 || device.rw_needs_mrs() {
             return None;
         }
         let depth = device.max_qp_init_rd_atom.min(MAX_READ_DEPTH);
         let reads = (MAX_PAGES + OTHER_PAGES).div_ceil(sges.min(device.max_sge_rd).max(1));
         (depth > 0).then(|| Self {
-            // CAST: `MAX_READ_DEPTH` at most.
+            // CAST: At most `MAX_READ_DEPTH`.
             depth: depth as u8,
             entries: REPLY_READS * (reads + MAX_SEGMENTS + SEAMS),
         })
     }
 
-    /// Entries of the Send Queue for all that pulling takes.
-    fn work(&self) -> u32 {
+    /// Entries of the Send Queue for RDMA Reads and RDMA_DONEs.
+    fn entries_and_dones(&self) -> u32 {
         match self.depth {
             0 => 0,
             _ => self.entries + DONES,
@@ -399,8 +402,8 @@ impl PullSizes {
     }
 }
 
-/// One comes back a little after it was sent. By then the peer may have seen it, and have called
-/// again.
+/// Control Sends for RDMA_ERROR. The completion of a Send may arrive after the peer has received
+/// the error and has sent another Call.
 const fn ctrl_sends(backchannel: u32) -> u32 {
     2 * backchannel
 }

@@ -17,7 +17,6 @@
 //! | `dones`         | RDMA_DONEs, sent or queued                          | receive and send worker  |
 //! | `connect_wait`  | wait of the connect worker for CM events            | connect worker, CM       |
 //! | `ep`            | state of one connection                             | any                      |
-//! | `connection`    | a connection as SUNRPC sees it                      | holder of the send lock  |
 //! | `traces`        | trace events with more than one argument to compute | any                      |
 //! | `connect`       | connection setup                                    | connect worker           |
 //! | `compose`       | chunks, header and payload of a Call                | RPC task                 |
@@ -35,12 +34,11 @@
 //! order:
 //!
 //! * `XprtState::link`, then either the locks that the end of a connection takes, or
-//!   `Endpoint::exposing` and after it `ClientEp::fenced`: a task abandons an RPC and waits for its
-//!   fence;
+//!   `Endpoint::exposing`: a task abandons an RPC and waits for the LOCAL_INVs;
 //! * `Dones::waiting`, then `Pool::taken`: an RDMA_DONE that is queued takes an idle control Send;
 //! * `ReplyReads::line`, then `SendQueue::line`: a failed reservation wakes the other waiters.
 //!
-//! No lock is taken inside `ConnectWait::state`, `ClientEp::fenced` or `Endpoint::exposing`.
+//! No lock is taken inside `ConnectWait::state` or `Endpoint::exposing`.
 
 #![forbid(unsafe_code)]
 
@@ -50,7 +48,6 @@ mod complete;
 mod compose;
 mod connect;
 mod connect_wait;
-mod connection;
 mod dones;
 mod ep;
 mod error;

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Receiving: what a message is, and which RPC it answers. Runs in the receive queue's worker.
+//! Received messages, and the RPCs that they answer. Runs in the receive worker.
+//!
+//! C: verbs.c, rpcrdma_wc_receive()
+//! C: rpc_rdma.c, rpcrdma_reply_handler(), rpcrdma_decode_error()
+//! C: frwr_ops.c, frwr_reminv()
 
 use crate::{
     engine::{
         inbound::{
             self,
             FromServer,
-            Refused, //
-            RpcMsg,
+            Refused,
+            RpcMsg, //
         },
         requester::{
             call::ReplyPlan,
@@ -41,103 +45,103 @@ use super::{
     traces, //
 };
 
-/// What a message means for the RPC that it answers.
+/// How a received message is handled.
 enum Outcome {
-    /// The RPC ends like this, once nothing of it is exposed.
+    /// It answers this RPC, which completes once its memory is fenced.
     Complete(Claimed<RdmaXprt>, Completion),
-    /// Its Reply is still to be pulled, and then acknowledged like this.
-    Pull(Claimed<RdmaXprt>, Done),
-    /// It answers none: the server calls, and its Call starts there in the message.
+    /// It answers this RPC, but the Reply has yet to be fetched by RDMA Read, and acknowledged.
+    Read(Claimed<RdmaXprt>, Done),
+    /// It is a backchannel Call, whose payload starts at this offset.
     BackchannelCall { xid: u32, start: usize },
-    /// Nothing; or it answers none.
+    /// Nothing to do: the message matches no pending RPC.
     Nothing,
 }
 
-/// A Receive has ended.
+/// A Receive has completed.
 pub(super) fn received(worker: &RecvWorker<'_, ClientEp>, recv: RecvBuf<()>, status: RecvStatus) {
-    let this = worker.context();
-    this.recv_queue.completed();
+    let ctx = worker.context();
+    ctx.recv_queue.completed();
     let RecvStatus::Received { len, invalidated } = status else {
-        // The buffer is dropped: a queue that has failed posts no more.
-        this.recv_failed();
+        // Free the buffer: a queue in error needs no more Receives.
+        ctx.recv_failed();
         return;
     };
-    this.shared.xprt.reset_backoff();
+    ctx.shared.xprt.reset_backoff();
     match classify(worker, recv.bytes(len), invalidated) {
         Outcome::Nothing => {
-            this.shared.recv_pool.put(recv);
-            this.refill(worker);
+            ctx.shared.recv_pool.put(recv);
+            ctx.refill(worker);
         }
-        // The end of an RPC lets out the next Call: the Receive for its Reply comes first.
-        Outcome::Complete(rpc, how) => {
-            this.refill(worker);
-            complete::fence(worker, rpc, recv, how);
+        // A completed RPC lets SUNRPC send the next Call. Post the Receive for its Reply first.
+        Outcome::Complete(rpc, completion) => {
+            ctx.refill(worker);
+            complete::fence(worker, rpc, recv, completion);
         }
-        Outcome::Pull(rpc, done) => {
-            this.refill(worker);
+        Outcome::Read(rpc, done) => {
+            ctx.refill(worker);
             reply_read::start(worker, rpc, done, recv, len);
         }
         Outcome::BackchannelCall { xid, start } => {
-            backchannel::call(worker, recv, xid, start, len - start);
-            this.refill(worker);
+            backchannel::receive_call(worker, recv, xid, start, len - start);
+            ctx.refill(worker);
         }
     }
 }
 
-/// Says what a message is, and answers those that want no more than that.
+/// Decides how a message is handled, and answers messages that need no more than that.
 #[inline]
 fn classify(
     worker: &RecvWorker<'_, ClientEp>,
-    message: &[u8],
+    bytes: &[u8],
     invalidated: Option<Invalidated>,
 ) -> Outcome {
-    let this = worker.context();
-    // Only what answers a Call may invalidate anything (RFC 8797 Section 4.1).
+    let ctx = worker.context();
+    // Only the answer to a Call may invalidate a handle (RFC 8797 Section 4.1).
     let invalidates = invalidated.is_some();
-    let answers_nothing = || {
+    let check_invalidates_nothing = || {
         if invalidates {
-            this.force_disconnect();
+            ctx.force_disconnect();
         }
     };
-    match inbound::from_server(message, this.extensions()) {
+    match inbound::from_server(bytes, ctx.extensions()) {
         Ok(FromServer::Reply(reply)) => {
-            let start = message.len() - reply.payload.map_or(0, <[u8]>::len);
-            find(worker, message, &reply, start, invalidated)
+            let start = bytes.len() - reply.payload.map_or(0, <[u8]>::len);
+            match_reply(worker, bytes, &reply, start, invalidated)
         }
-        Ok(FromServer::Error(error)) => refused(worker, message, &error, invalidated),
+        Ok(FromServer::Error(error)) => rdma_error(worker, bytes, &error, invalidated),
         Ok(FromServer::BackchannelCall(call)) => {
-            answers_nothing();
+            check_invalidates_nothing();
             Outcome::BackchannelCall {
                 xid: call.xid,
-                start: message.len() - call.payload.map_or(0, <[u8]>::len),
+                start: bytes.len() - call.payload.map_or(0, <[u8]>::len),
             }
         }
         Err(inbound::Response::Answer(error)) => {
-            error::send_error(worker, message, &error);
-            answers_nothing();
+            error::send_error(worker, bytes, &error);
+            check_invalidates_nothing();
             Outcome::Nothing
         }
-        // Nobody waits for an answer to what is not understood (RFC 8166 Section 4.5).
+        // A malformed Reply is not answered (RFC 8166 Section 4.5).
         Err(inbound::Response::Drop) => {
-            this.shared.stats.bad_replies.add(1);
-            traces::not_understood(worker, message);
-            answers_nothing();
+            ctx.shared.stats.bad_replies.add(1);
+            traces::malformed(worker, bytes);
+            check_invalidates_nothing();
             Outcome::Nothing
         }
     }
 }
 
-/// Finds the RPC that `reply` answers, and how that ends it. One whose chunks are not those that
-/// were offered is no answer.
+/// Finds the RPC that `reply` answers, and how the RPC completes. A message whose chunks are not
+/// those that the Call has offered is not its Reply.
 #[inline]
-fn find(
+fn match_reply(
     worker: &RecvWorker<'_, ClientEp>,
     bytes: &[u8],
     reply: &RpcMsg<'_>,
     start: usize,
     invalidated: Option<Invalidated>,
 ) -> Outcome {
-    let this = worker.context();
+    let ctx = worker.context();
     let found = claim(
         worker,
         bytes,
@@ -146,9 +150,9 @@ fn find(
         invalidated.as_ref(),
     );
     let Some(mut rpc) = found else {
-        // Whoever wanted it: the server is told that nobody will pull it.
+        // No RPC waits. If the Reply is exposed, tell the server that it will not be read.
         if let Some(done) = Done::for_reply(reply.xid, &reply.chunks.reads) {
-            this.send_done(worker, done);
+            ctx.send_done(worker, done);
         }
         return Outcome::Nothing;
     };
@@ -162,49 +166,49 @@ fn find(
             length,
             by_write: 0,
         }) => Ok(Completion::InReplyChunk(length)),
-        // What is exposed is pulled or else acknowledged, whatever it is.
+        // An exposed Reply is read, or at least acknowledged, even if it does not match.
         _ => match Done::for_reply(reply.xid, &reply.chunks.reads) {
             Some(done) => Err(done),
             None => {
-                this.shared.stats.bad_replies.add(1);
-                traces::not_understood(worker, bytes);
-                // The RPC's Reply may still come; not if what it waits for is invalid.
+                ctx.shared.stats.bad_replies.add(1);
+                traces::malformed(worker, bytes);
+                // The Reply may still arrive, but not to memory whose handle is invalid.
                 if invalidated.is_some() {
-                    take_back(worker, &mut rpc, invalidated);
-                    this.force_disconnect();
+                    take_invalidated(worker, &mut rpc, invalidated);
+                    ctx.force_disconnect();
                 }
                 return Outcome::Nothing;
             }
         },
     };
-    if !take_back(worker, &mut rpc, invalidated) {
+    if !take_invalidated(worker, &mut rpc, invalidated) {
         return Outcome::Nothing;
     }
     let inflight = rpc.inflight();
     if inflight.offer.may_be_long() {
         let long = !matches!(arrived, Ok(Completion::Inline { .. }));
-        let learn = !this.limits().all_pulled;
-        this.shared
+        let learn = !ctx.limits().all_pulled;
+        ctx.shared
             .reply_histories
             .note(inflight.procedure, long && learn);
     }
     trace!(xprtrdma_reply(rpc.task(), reply.xid, reply.credits));
-    this.grant(worker, reply.credits);
+    ctx.grant(worker, reply.credits);
     match arrived {
-        Ok(how) => Outcome::Complete(rpc, how),
-        Err(done) => Outcome::Pull(rpc, done),
+        Ok(completion) => Outcome::Complete(rpc, completion),
+        Err(done) => Outcome::Read(rpc, done),
     }
 }
 
-/// The server could not serve the Call of `error`.
+/// RDMA_ERROR: the server could not serve a Call.
 #[cold]
-fn refused(
+fn rdma_error(
     worker: &RecvWorker<'_, ClientEp>,
     bytes: &[u8],
     error: &Refused,
     invalidated: Option<Invalidated>,
 ) -> Outcome {
-    let this = worker.context();
+    let ctx = worker.context();
     let found = claim(
         worker,
         bytes,
@@ -215,14 +219,14 @@ fn refused(
     let Some(mut rpc) = found else {
         return Outcome::Nothing;
     };
-    traces::refused(rpc.task(), error.xid, &error.error);
-    this.grant(worker, error.credits);
-    let own = take_back(worker, &mut rpc, invalidated);
+    traces::rdma_error(rpc.task(), error.xid, &error.error);
+    ctx.grant(worker, error.credits);
+    let own = take_invalidated(worker, &mut rpc, invalidated);
     let inflight = rpc.inflight();
     let refusal = match (inflight.offer, error.error) {
-        // It can do it with a Reply chunk.
+        // The server could not expose the Reply. With a Reply chunk it can send the Reply.
         (ReplyPlan::Pull, RdmaError::Chunk) => {
-            this.shared.reply_histories.note_refusal(inflight.procedure);
+            ctx.shared.reply_histories.note_refusal(inflight.procedure);
             Refusal::SendAgain
         }
         _ => Refusal::Fail,
@@ -234,8 +238,8 @@ fn refused(
     }
 }
 
-/// Finds the RPC that a message names. If nobody waits for it any more, its handles are gone, or
-/// about to be: the message may name one of those, and no other.
+/// Claims the RPC `xid`. If it was abandoned, its handles are invalid, or about to be: the message
+/// may have invalidated one of those, but no other handle.
 #[inline]
 fn claim(
     worker: &RecvWorker<'_, ClientEp>,
@@ -244,23 +248,23 @@ fn claim(
     credits: u32,
     invalidated: Option<&Invalidated>,
 ) -> Option<Claimed<RdmaXprt>> {
-    let this = worker.context();
-    let found = this.shared.xprt.claim(xid);
+    let ctx = worker.context();
+    let found = ctx.shared.xprt.claim(xid);
     if found.is_none() {
-        too_late(worker, bytes, xid, credits);
+        unmatched(worker, bytes, xid, credits);
         let handle = invalidated.map(Invalidated::handle);
-        if handle.is_some_and(|handle| !this.gave_out(xid, handle)) {
-            this.force_disconnect();
+        if handle.is_some_and(|handle| !ctx.gave_out(xid, handle)) {
+            ctx.force_disconnect();
         }
     }
     found
 }
 
-/// Takes back the region that the peer has invalidated. It must be one of this very RPC: if it is
-/// not, another RPC may have lost its memory, and this one is not completed on this connection.
-/// What it exposes is exposed until that is closed.
+/// Takes back the MR that the message has invalidated; `false` if it is not one of this RPC. Then
+/// another RPC may have lost its memory, and this one is not completed on this connection: its
+/// memory stays exposed until the connection is closed.
 #[inline]
-fn take_back(
+fn take_invalidated(
     worker: &RecvWorker<'_, ClientEp>,
     rpc: &mut Claimed<RdmaXprt>,
     invalidated: Option<Invalidated>,
@@ -268,7 +272,7 @@ fn take_back(
     let Some(invalidated) = invalidated else {
         return true;
     };
-    traces::invalidated_there(|| rpc.task(), rpc.exposed(), invalidated.handle());
+    traces::remote_inv(|| rpc.task(), rpc.exposed(), invalidated.handle());
     let own = rpc.exposed_mut().take_invalidated(worker, invalidated);
     worker.context().wake_mr_waiters();
     if !own {
@@ -277,13 +281,13 @@ fn take_back(
     own
 }
 
-/// Nobody waits for this answer. If somebody did when the Call was sent, it frees a credit.
+/// No task waits for this message. If it answers an abandoned Call, it returns the Call's credit.
 #[cold]
-fn too_late(worker: &RecvWorker<'_, ClientEp>, bytes: &[u8], xid: u32, credits: u32) {
-    let this = worker.context();
-    traces::not_asked_for(worker, bytes);
-    if this.shared.credits.answered(xid) {
-        this.grant(worker, credits);
-        this.shared.credits.give_back(xid);
+fn unmatched(worker: &RecvWorker<'_, ClientEp>, bytes: &[u8], xid: u32, credits: u32) {
+    let ctx = worker.context();
+    traces::unmatched(worker, bytes);
+    if ctx.shared.credits.answered(xid) {
+        ctx.grant(worker, credits);
+        ctx.shared.credits.give_back(xid);
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What Replies have been like, procedure by procedure.
+//! Predicts, per procedure, whether a Reply will be long.
+//!
+//! Not in the C module: this is part of the extension "pulled Replies".
 
 use kernel::sync::atomic::{
     ordering::Relaxed,
@@ -12,8 +14,8 @@ use crate::engine::requester::reply_history::ReplyHistory;
 /// More than any program has procedures.
 const PROCEDURES: usize = 128;
 
-/// The records of a transport's procedures. Two programs may share one: that costs a registration,
-/// or a round trip, now and then.
+/// The histories of a transport's procedures. Procedures of two programs may share one, which now
+/// and then costs a registration or a round trip.
 pub(super) struct ReplyHistories([Atomic<u32>; PROCEDURES]);
 
 impl ReplyHistories {
@@ -22,24 +24,22 @@ impl ReplyHistories {
     }
 
     #[inline]
-    fn record(&self, procedure: u32) -> Option<&Atomic<u32>> {
+    fn entry(&self, procedure: u32) -> Option<&Atomic<u32>> {
         self.0.get(procedure as usize % PROCEDURES)
     }
 
-    /// The record of a procedure.
+    /// The history of a procedure.
     pub(super) fn of(&self, procedure: u32) -> ReplyHistory {
-        let bits = self
-            .record(procedure)
-            .map_or(0, |record| record.load(Relaxed));
+        let bits = self.entry(procedure).map_or(0, |entry| entry.load(Relaxed));
         ReplyHistory::from_bits(bits)
     }
 
-    /// Notes another Reply. Two at the same time may count as one.
+    /// Adds a Reply. Of two concurrent ones, one may be lost.
     pub(super) fn note(&self, procedure: u32, long: bool) {
         self.change(procedure, |history| history.after(long));
     }
 
-    /// Notes that a Reply was refused for want of a Reply chunk.
+    /// Adds a Call that the server refused because it offered no Reply chunk.
     #[cold]
     pub(super) fn note_refusal(&self, procedure: u32) {
         self.change(procedure, ReplyHistory::after_refusal);
@@ -49,8 +49,8 @@ impl ReplyHistories {
     fn change(&self, procedure: u32, change: impl FnOnce(ReplyHistory) -> ReplyHistory) {
         let before = self.of(procedure);
         let after = change(before);
-        if let Some(record) = self.record(procedure).filter(|_| after != before) {
-            record.store(after.to_bits(), Relaxed);
+        if let Some(entry) = self.entry(procedure).filter(|_| after != before) {
+            entry.store(after.to_bits(), Relaxed);
         }
     }
 }

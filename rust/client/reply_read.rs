@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Pulling a Reply that the server exposes: RDMA Read to where the consumer wants it, then
+//! Fetches an exposed Reply by RDMA Read into the memory that its consumer provides, then sends
 //! RDMA_DONE.
 //!
-//! Nothing of this is on the way of a Reply that fits a message. It begins in the receive queue's
-//! worker and goes on in the send queue's.
+//! A Reply that fits inline never gets here. [`start`] runs in the receive worker, [`done`] in the
+//! send worker.
+//!
+//! Not in the C module: this is the extension "pulled Replies".
 
 use crate::{
     engine::{
@@ -46,43 +48,50 @@ use super::{
     tunables, //
 };
 
-/// Pulls what answers `rpc`, and completes it; or else says that it will not be pulled, and fails
-/// it. The server is told by `done`.
+/// Fetches the Reply in the `len` bytes of `recv`, and completes `rpc`. A Reply that cannot be
+/// fetched is acknowledged by `done` at once, and the RPC fails.
 pub(super) fn start(
     ep: &Endpoint<ClientEp>,
     rpc: Claimed<RdmaXprt>,
     done: Done,
     recv: RecvBuf<()>,
-    bytes: usize,
+    len: usize,
 ) {
-    let this = ep.context();
-    let Some(reply) = parse(this, recv.bytes(bytes)) else {
-        this.force_disconnect();
+    let ctx = ep.context();
+    let Some(reply) = parse(ctx, recv.bytes(len)) else {
+        ctx.force_disconnect();
         return;
     };
     match prepare(ep, &rpc, &reply) {
         Ok((prepared, length)) => {
-            let pulling = ReplyRead {
+            let read = ReplyRead {
                 rpc,
                 recv,
                 length,
                 done,
             };
-            if this.reply_reads.start(ep, prepared, pulling).is_err() {
-                // Not completed; SUNRPC sends it again on the next connection.
-                this.force_disconnect();
+            if ctx.reply_reads.start(ep, prepared, read).is_err() {
+                // The RPC is not completed: SUNRPC sends it again on the next connection.
+                ctx.force_disconnect();
             }
         }
-        Err(ReadNotPosted::Failed) => this.force_disconnect(),
+        Err(ReadNotPosted::Failed) => ctx.force_disconnect(),
         Err(ReadNotPosted::Unsuitable) => {
-            this.send_done(ep, done);
+            ctx.send_done(ep, done);
             complete::fence(ep, rpc, recv, Completion::Refused(Refusal::Fail));
         }
     }
 }
 
-/// Prepares the RDMA Reads of what `reply` exposes, to where the consumer wants it; returns its
-/// length, too.
+/// Parses a Reply again: the message was moved since [`super::reply`] parsed it.
+fn parse<'a>(ctx: &ClientEp, bytes: &'a [u8]) -> Option<RpcMsg<'a>> {
+    match inbound::from_server(bytes, ctx.extensions()) {
+        Ok(FromServer::Reply(reply)) => Some(reply),
+        _ => None,
+    }
+}
+
+/// Prepares the RDMA Reads of the exposed memory; returns them, and the length of the Reply.
 fn prepare(
     ep: &Endpoint<ClientEp>,
     rpc: &Claimed<RdmaXprt>,
@@ -95,7 +104,7 @@ fn prepare(
         .saturating_add(room.page_len())
         .saturating_add(room.tail_len());
     let inflight = rpc.inflight();
-    // The memory of an offered chunk is mapped for the device already.
+    // Then the memory is mapped already, for the Write chunk or Reply chunk.
     let offered = matches!(
         inflight.offer,
         ReplyPlan::WriteChunk | ReplyPlan::ReplyChunk
@@ -112,22 +121,22 @@ fn prepare(
     let segments = reads.segments().map(|read| read.segment);
     let segments = segments.filter(|segment| !segment.is_empty());
     let sources = segments.map(|segment| {
-        let from = Remote {
+        let source = Remote {
             handle: segment.handle,
             offset: segment.offset,
         };
-        (from, segment.length)
+        (source, segment.length)
     });
     let prepared = ep.context().reply_reads.prepare(ep, bvecs, sources)?;
     Ok((prepared, length))
 }
 
-/// A Reply has been pulled, or the connection ended first.
-pub(super) fn done(worker: &SendWorker<'_, ClientEp>, pulling: ReplyRead, status: WcStatus) {
-    let this = worker.context();
+/// The RDMA Reads of a Reply have completed, or the queue pair is in error.
+pub(super) fn done(worker: &SendWorker<'_, ClientEp>, read: ReplyRead, status: WcStatus) {
+    let ctx = worker.context();
     if status != WcStatus::Success {
-        // Sent again on the next connection, on which nothing is owed for this one.
-        this.force_disconnect();
+        // SUNRPC sends the RPC again on the next connection. RDMA_DONE is due on this one only.
+        ctx.force_disconnect();
         return;
     }
     tunables::PULLED.inc();
@@ -136,15 +145,7 @@ pub(super) fn done(worker: &SendWorker<'_, ClientEp>, pulling: ReplyRead, status
         recv,
         length,
         done,
-    } = pulling;
-    this.send_done(worker, done);
+    } = read;
+    ctx.send_done(worker, done);
     complete::fence(worker, rpc, recv, Completion::Read(length));
-}
-
-/// The Reply in a message that was looked at before.
-fn parse<'a>(this: &ClientEp, message: &'a [u8]) -> Option<RpcMsg<'a>> {
-    match inbound::from_server(message, this.extensions()) {
-        Ok(FromServer::Reply(reply)) => Some(reply),
-        _ => None,
-    }
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Sending a Call: choose, compose, post. Runs in an RPC's task, with the send lock.
+//! Sends a Call: choose its form, compose it, post it. Runs in the RPC's task, with the send lock.
+//!
+//! C: rpc_rdma.c, rpcrdma_marshal_req(), rpcrdma_mr_prepare()
+//! C: verbs.c, rpcrdma_sendctx_get_locked()
 
 use crate::{
     engine::requester::call::{
@@ -20,12 +23,12 @@ use crate::{
 use super::{
     answer::FenceWaiter,
     compose::compose,
-    connection::Connection,
     inflight::{
         lens,
         Inflight, //
     },
     shared::{
+        Connection,
         RdmaXprt,
         XprtShared, //
     },
@@ -33,36 +36,36 @@ use super::{
 };
 
 /// Sends a Call.
-pub(super) fn call<'a>(
-    to: &Connection,
+pub(super) fn send_call<'a>(
+    conn: &Connection,
     shared: &XprtShared,
     sender: &mut RequestSender<FenceWaiter>,
     call: Call<'a, RdmaXprt>,
 ) -> Result<Committed<'a, RdmaXprt>, SendError> {
-    // Memory that a peer is to write to must be there beforehand.
+    // The peer can only write to pages that exist.
     if call.room().is_sparse() && !call.room().fill_sparse_pages() {
         return Err(SendError::NoBuffers);
     }
-    let plan = choose(to, shared, &call)?;
+    let plan = choose(conn, shared, &call)?;
     let Some(mut builder) = sender.begin() else {
         return Err(ring_full(shared, sender));
     };
-    let composed = match compose(to, shared, &mut builder, &call, &plan) {
+    let composed = match compose(conn, shared, &mut builder, &call, &plan) {
         Ok(composed) => composed,
-        Err(error) => return Err(failed(to, shared, sender, &call, error)),
+        Err(error) => return Err(failed(conn, shared, sender, &call, error)),
     };
     let ready = builder.finish(call.xid(), composed.mrs);
     traces::registered(|| call.task(), ready.mrs());
     trace!(xprtrdma_post_send(
         call.task(),
-        to.ep.send_cid(ready.serial()),
+        conn.ep.send_cid(ready.serial()),
         ready.elements(),
         ready.is_signaled()
     ));
     let inflight = Inflight {
         reads: composed.reads,
         offer: plan.reply,
-        // A chain of loads, of which a short Reply makes no use.
+        // `procedure()` is a chain of loads: skip it where it is not needed.
         procedure: if plan.reply.may_be_long() {
             call.procedure()
         } else {
@@ -73,20 +76,20 @@ pub(super) fn call<'a>(
         if let Some(sent) = failed.kept {
             trace!(xprtrdma_post_send_err(
                 sent.task(),
-                to.ep.send_cq_id(),
+                conn.ep.send_cq_id(),
                 failed.error.to_errno()
             ));
         }
-        // Part of the chain may have been posted. The Call stays committed until the connection is
-        // closed.
+        // WRs may have been posted. The Call stays committed until the connection is closed, which
+        // fences its memory.
         SendError::NotConnected
     })
 }
 
-/// How the Call travels, and its Reply.
+/// Chooses the form of the Call, and of its Reply.
 #[inline]
 fn choose(
-    to: &Connection,
+    conn: &Connection,
     shared: &XprtShared,
     call: &Call<'_, RdmaXprt>,
 ) -> Result<Plan, SendError> {
@@ -97,14 +100,14 @@ fn choose(
         reply: lens(room),
         reply_eligible: room.is_read(),
         protected: call.is_protected(),
-        // One that is sent again may have been refused for want of a Reply chunk.
-        long_reply: to.limits.pulled_replies
+        // The server may have refused an earlier transmission because it offered no Reply chunk.
+        long_reply: conn.limits.pulled_replies
             && (shared.reply_histories.of(call.procedure()).is_long() || call.was_sent()),
     };
-    call::plan(&shape, &to.limits).map_err(|_| SendError::TooBig)
+    call::plan(&shape, &conn.limits).map_err(|_| SendError::TooBig)
 }
 
-/// There is no room in the ring: Sends have not ended.
+/// All Send contexts are in use.
 #[cold]
 pub(super) fn ring_full(shared: &XprtShared, sender: &RequestSender<FenceWaiter>) -> SendError {
     shared.stats.send.ring_full.add(1);
@@ -115,9 +118,10 @@ pub(super) fn ring_full(shared: &XprtShared, sender: &RequestSender<FenceWaiter>
     SendError::Again
 }
 
+/// A Call could not be composed.
 #[cold]
 fn failed(
-    to: &Connection,
+    conn: &Connection,
     shared: &XprtShared,
     sender: &RequestSender<FenceWaiter>,
     call: &Call<'_, RdmaXprt>,
@@ -130,18 +134,18 @@ fn failed(
         error.to_errno()
     ));
     if error == SendError::Again {
-        trace!(xprtrdma_nomrs_err(to.ep.peer_addr(), call.task()));
-        // All regions are in use. Returning one wakes us, and so does `MrRefresh`, even if it made
-        // none. Queue as a waiter first, then say that some are wanted: who clears that must find a
-        // waiter.
+        trace!(xprtrdma_nomrs_err(conn.ep.peer_addr(), call.task()));
+        // All MRs are in use. The return of one wakes this task, and so does `MrRefresh`, even if
+        // it allocated none. Become a waiter first, and then call `want`: what clears that flag
+        // must find a waiter.
         let pool = sender.pool();
         shared.xprt.wait_for_space();
         pool.want();
         if pool.has_idle() {
             shared.xprt.write_space();
         }
-        if let Some(refill) = to.ep.context().mr_refresh.as_ref() {
-            refill.start();
+        if let Some(refresh) = conn.ep.context().mr_refresh.as_ref() {
+            refresh.start();
         }
     }
     error

@@ -17,6 +17,7 @@ use kernel::{
 
 use crate::{
     sunrpc::xprt::{
+        self,
         BackchannelPool,
         Credits,
         ReclaimScope,
@@ -37,6 +38,9 @@ use super::{
 pub(super) struct RdmaXprt {
     pub(super) shared: Arc<XprtShared>,
 }
+
+/// An established connection. The holder of the send lock uses and closes it.
+pub(super) type Connection = xprt::Connection<RdmaXprt>;
 
 /// The state that a transport shares with its connections.
 #[pin_data]
@@ -69,7 +73,7 @@ impl XprtShared {
             pin_init!(Self {
                 xprt,
                 credits,
-                backchannel_calls: tunables::backchannel_calls(),
+                backchannel_calls: tunables::BACKCHANNEL_CALLS.get(),
                 backchannel,
                 reply_histories: ReplyHistories::new(),
                 stats: Stats::new(),

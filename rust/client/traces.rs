@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a trace tells of Calls and Replies. Nothing here runs unless somebody listens.
+//! Trace events of Calls and Replies. The arguments are computed only if an event is enabled.
 
 use crate::{
     engine::requester::call::{
@@ -38,7 +38,7 @@ use super::{
     ep::ClientEp, //
 };
 
-/// How a Call travels, in a trace's words.
+/// The form of a Call.
 pub(super) fn call(plan: CallPlan, message: &XdrBuf) -> Conveyance {
     match plan {
         CallPlan::Inline { .. } if message.page_len() == 0 => Conveyance::Inline,
@@ -49,7 +49,7 @@ pub(super) fn call(plan: CallPlan, message: &XdrBuf) -> Conveyance {
     }
 }
 
-/// What a Call offers for its Reply, in a trace's words.
+/// The chunk that a Call offers for its Reply.
 pub(super) fn reply(plan: ReplyPlan) -> Conveyance {
     match plan {
         ReplyPlan::Inline | ReplyPlan::Pull => Conveyance::Inline,
@@ -58,12 +58,12 @@ pub(super) fn reply(plan: ReplyPlan) -> Conveyance {
     }
 }
 
-/// The lengths of a message's parts.
+/// The lengths of head, pages and tail.
 pub(super) fn lens(buf: &XdrBuf) -> [u32; 3] {
     [buf.head_len(), buf.page_len(), buf.tail_len()]
 }
 
-/// The regions of a Call, of which the first `reads` are those of Read chunks.
+/// The MRs of a Call, of which the first `reads` are those of the Read chunk.
 #[inline]
 pub(super) fn exposed(task: impl FnOnce() -> Task, mrs: &MappedMrs<'_>, reads: u32, plan: &Plan) {
     if xprtrdma_mr_map::enabled()
@@ -94,7 +94,7 @@ fn chunks(task: Task, mrs: &MappedMrs<'_>, reads: u32, plan: &Plan) {
     }
 }
 
-/// Regions that are about to be registered.
+/// MRs that are about to be registered.
 #[inline]
 pub(super) fn registered(task: impl FnOnce() -> Task, mrs: &MappedMrs<'_>) {
     if xprtrdma_mr_fastreg::enabled() {
@@ -105,9 +105,9 @@ pub(super) fn registered(task: impl FnOnce() -> Task, mrs: &MappedMrs<'_>) {
     }
 }
 
-/// Regions that are about to be invalidated by this end.
+/// MRs that are about to be invalidated by LOCAL_INV.
 #[inline]
-pub(super) fn invalidated_here(task: impl FnOnce() -> Task, mrs: &RegisteredMrs) {
+pub(super) fn local_inv(task: impl FnOnce() -> Task, mrs: &RegisteredMrs) {
     if xprtrdma_mr_localinv::enabled() {
         let task = task();
         for mr in mrs.traced() {
@@ -116,9 +116,9 @@ pub(super) fn invalidated_here(task: impl FnOnce() -> Task, mrs: &RegisteredMrs)
     }
 }
 
-/// A region that the peer says it has invalidated.
+/// The MR that a message of the peer has invalidated.
 #[inline]
-pub(super) fn invalidated_there(task: impl FnOnce() -> Task, mrs: &RegisteredMrs, handle: u32) {
+pub(super) fn remote_inv(task: impl FnOnce() -> Task, mrs: &RegisteredMrs, handle: u32) {
     if xprtrdma_mr_reminv::enabled() {
         if let Some(mr) = mrs.traced().find(|mr| mr.handle == handle) {
             trace!(xprtrdma_mr_reminv(task(), &mr));
@@ -126,9 +126,9 @@ pub(super) fn invalidated_there(task: impl FnOnce() -> Task, mrs: &RegisteredMrs
     }
 }
 
-/// A message that is not understood.
+/// A malformed message.
 #[cold]
-pub(super) fn not_understood(ep: &Endpoint<ClientEp>, bytes: &[u8]) {
+pub(super) fn malformed(ep: &Endpoint<ClientEp>, bytes: &[u8]) {
     let [xid, version, _, procedure] = fixed_words(bytes);
     let peer = ep.peer_addr();
     match Header::decode(bytes) {
@@ -142,9 +142,9 @@ pub(super) fn not_understood(ep: &Endpoint<ClientEp>, bytes: &[u8]) {
     }
 }
 
-/// A message that answers no Call of ours.
+/// A message that answers no pending RPC.
 #[cold]
-pub(super) fn not_asked_for(ep: &Endpoint<ClientEp>, bytes: &[u8]) {
+pub(super) fn unmatched(ep: &Endpoint<ClientEp>, bytes: &[u8]) {
     let [xid, version, _, procedure] = fixed_words(bytes);
     trace!(xprtrdma_reply_rqst_err(
         ep.peer_addr(),
@@ -154,9 +154,9 @@ pub(super) fn not_asked_for(ep: &Endpoint<ClientEp>, bytes: &[u8]) {
     ));
 }
 
-/// The peer could not serve a Call.
+/// RDMA_ERROR: the server could not serve a Call.
 #[cold]
-pub(super) fn refused(task: Task, xid: u32, error: &RdmaError) {
+pub(super) fn rdma_error(task: Task, xid: u32, error: &RdmaError) {
     match *error {
         RdmaError::Vers { low, high } => trace!(xprtrdma_err_vers(task, xid, low, high)),
         RdmaError::Chunk => trace!(xprtrdma_err_chunk(task, xid)),

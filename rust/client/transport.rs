@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The transport that SUNRPC calls.
+//! Calls from SUNRPC to the transport.
+//!
+//! C: frwr_ops.c, frwr_unmap_sync()
 
 use kernel::{
     page::PAGE_SIZE,
@@ -45,12 +47,12 @@ use super::{
     },
     backchannel,
     connect,
-    connection::Connection,
     ep::ClientEp,
     inflight::Inflight,
     limits::MAX_PAGES,
     send,
     shared::{
+        Connection,
         RdmaXprt,
         XprtShared, //
     },
@@ -71,7 +73,7 @@ impl Transport for RdmaXprt {
     const MAX_PAYLOAD: usize = MAX_PAGES as usize * PAGE_SIZE;
 
     fn slots() -> u32 {
-        tunables::slots()
+        tunables::SLOTS.get()
     }
 
     fn backchannel_slots(&self) -> u32 {
@@ -94,7 +96,8 @@ impl Transport for RdmaXprt {
 
     fn disconnect(connection: &Connection) {
         connection.ep.context().suppress_disconnect();
-        // A task that fences with the link's mutex held must not have to wait for the peer.
+        // A task may fence MRs while it holds the mutex of the link. An error state of the queue
+        // pair flushes its WRs, so that the task need not wait for the peer.
         connection.ep.set_qp_error();
     }
 
@@ -108,7 +111,7 @@ impl Transport for RdmaXprt {
         sender: &mut RequestSender<FenceWaiter>,
         call: Call<'a, Self>,
     ) -> Result<Committed<'a, Self>, SendError> {
-        send::call(connection, &self.shared, sender, call)
+        send::send_call(connection, &self.shared, sender, call)
     }
 
     fn send_backchannel(
@@ -117,7 +120,7 @@ impl Transport for RdmaXprt {
         sender: &mut RequestSender<FenceWaiter>,
         reply: &BackchannelReply<'_, Self>,
     ) -> Result<(), SendError> {
-        backchannel::reply(connection, &self.shared, sender, reply)
+        backchannel::send_reply(connection, &self.shared, sender, reply)
     }
 
     fn fence<'a>(
@@ -131,12 +134,12 @@ impl Transport for RdmaXprt {
         };
         let count = u64::from(rpc.exposed().len());
         self.shared.stats.local_invalidations.add(count);
-        let this = connection.ep.context();
+        let ctx = connection.ep.context();
         let fenced = rpc.invalidate_and_wait();
-        this.wake_mr_waiters();
+        ctx.wake_mr_waiters();
         fenced.map_or_else(
             |unreachable| {
-                this.force_disconnect();
+                ctx.force_disconnect();
                 unreachable
             },
             Unreachable::from,

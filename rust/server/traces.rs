@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a trace tells of Calls and Replies. Nothing here runs unless somebody listens.
+//! Trace events of Calls and Replies. The arguments are computed only if an event is enabled.
 
 use crate::{
     engine::inbound::Response,
@@ -11,10 +11,7 @@ use crate::{
         trace,
         Cid, //
     },
-    verbs::{
-        Endpoint,
-        Responder, //
-    },
+    verbs::Endpoint,
     wire::{
         fixed_words,
         Body,
@@ -29,7 +26,7 @@ use crate::{
 
 use super::ep::ServerEp;
 
-/// A Call whose header was parsed; its payload is behind `header` bytes.
+/// A Call whose header was decoded, and is `header` bytes long.
 #[inline]
 pub(super) fn call(
     ep: &Endpoint<ServerEp>,
@@ -48,7 +45,7 @@ pub(super) fn call(
     }
 }
 
-/// What a Call offers.
+/// The segments that a Call offers.
 #[cold]
 fn offered(cid: Cid, chunks: &ChunkLists<'_>) {
     for (number, read) in (0..).zip(chunks.reads.segments()) {
@@ -78,7 +75,7 @@ fn offered(cid: Cid, chunks: &ChunkLists<'_>) {
     }
 }
 
-/// A message that is not acted on.
+/// A message that is answered with an error, or dropped.
 #[cold]
 pub(super) fn refused(ep: &Endpoint<ServerEp>, serial: i32, bytes: &[u8], response: &Response) {
     let cid = ep.recv_cid(serial);
@@ -99,7 +96,7 @@ pub(super) fn refused(ep: &Endpoint<ServerEp>, serial: i32, bytes: &[u8], respon
     }
 }
 
-/// A message that the protocol wants dropped.
+/// A message that is dropped.
 #[cold]
 pub(super) fn dropped(ep: &Endpoint<ServerEp>, serial: i32, bytes: &[u8]) {
     trace!(svcrdma_decode_drop_err(
@@ -108,7 +105,7 @@ pub(super) fn dropped(ep: &Endpoint<ServerEp>, serial: i32, bytes: &[u8]) {
     ));
 }
 
-/// The Call is answered with an error.
+/// The error that answers a Call.
 #[cold]
 pub(super) fn error(error: &ErrorReply) {
     match error.error {
@@ -117,7 +114,7 @@ pub(super) fn error(error: &ErrorReply) {
     }
 }
 
-/// A Reply whose `header` is encoded.
+/// A Reply whose `header` was encoded.
 #[inline]
 pub(super) fn reply(ep: &Endpoint<ServerEp>, serial: i32, header: &[u8]) {
     if svcrdma_encode_wseg::enabled() {
@@ -125,7 +122,7 @@ pub(super) fn reply(ep: &Endpoint<ServerEp>, serial: i32, header: &[u8]) {
     }
 }
 
-/// What a Reply returns.
+/// The segments that a Reply returns.
 #[cold]
 fn returned(cid: Cid, header: &[u8]) {
     let chunks = match Header::decode(header) {
@@ -147,8 +144,7 @@ fn returned(cid: Cid, header: &[u8]) {
     }
 }
 
-/// A result does not fit the chunk that the Call offered for it: so many bytes are left when all
-/// segments are full.
+/// A result does not fit its Write chunk of `segments` segments: `left` bytes are left.
 #[cold]
 pub(super) fn too_small(ep: &Endpoint<ServerEp>, serial: i32, segments: u32, left: u32) {
     trace!(svcrdma_small_wrch_err(
@@ -159,16 +155,16 @@ pub(super) fn too_small(ep: &Endpoint<ServerEp>, serial: i32, segments: u32, lef
     ));
 }
 
-/// A thread has to wait for room on the Send Queue.
+/// A thread has to wait for the Send Queue.
 #[cold]
 pub(super) fn queue_full(ep: &Endpoint<ServerEp>, serial: i32) {
-    let (free, depth) = ep.context().sending().queue().state();
+    let (free, depth) = ep.context().sending.queue().state();
     trace!(svcrdma_sq_full(ep.send_cid(serial), free, depth));
 }
 
-/// A thread has waited for room on the Send Queue, and found it.
+/// A thread has waited for the Send Queue, and has reserved its entries.
 #[cold]
 pub(super) fn queue_has_room(ep: &Endpoint<ServerEp>, serial: i32) {
-    let (free, depth) = ep.context().sending().queue().state();
+    let (free, depth) = ep.context().sending.queue().state();
     trace!(svcrdma_sq_retry(ep.send_cid(serial), free, depth));
 }

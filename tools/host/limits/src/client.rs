@@ -5,50 +5,15 @@
 #[path = "../../../../rust/client/limits.rs"]
 mod limits;
 
-/// Nothing is known of any procedure.
-mod shared {
-    use crate::engine::requester::reply_history::ReplyHistory;
-
-    pub(super) struct XprtShared {
-        pub(super) reply_histories: ReplyHistories,
-    }
-
-    pub(super) struct ReplyHistories;
-
-    impl ReplyHistories {
-        pub(super) fn of(&self, _procedure: u32) -> ReplyHistory {
-            ReplyHistory::from_bits(0)
-        }
-    }
-}
-
+/// The client's tunables: each test has its own.
 mod tunables {
     use std::cell::Cell;
 
     thread_local! {
-        pub(super) static PULLED_REPLIES: Cell<bool> = const { Cell::new(false) };
-        pub(super) static RECEIVE_SIZE: Cell<u32> = const { Cell::new(4096) };
-        pub(super) static SEND_SIZE: Cell<u32> = const { Cell::new(4096) };
-    }
-
-    pub(super) fn pulled_replies() -> bool {
-        PULLED_REPLIES.get()
-    }
-
-    pub(super) fn all_pulled() -> bool {
-        false
-    }
-
-    pub(super) fn receive_size() -> u32 {
-        RECEIVE_SIZE.get()
-    }
-
-    pub(super) fn send_size() -> u32 {
-        SEND_SIZE.get()
-    }
-
-    pub(super) fn remote_invalidation() -> bool {
-        true
+        pub(super) static PULLED_REPLIES: Cell<u32> = const { Cell::new(0) };
+        pub(super) static INLINE_READ: Cell<u32> = const { Cell::new(4096) };
+        pub(super) static INLINE_WRITE: Cell<u32> = const { Cell::new(4096) };
+        pub(super) static REMOTE_INVALIDATION: Cell<u32> = const { Cell::new(1) };
     }
 }
 
@@ -56,9 +21,9 @@ mod tunables {
 mod tests {
     use super::limits::Limits;
     use super::limits::DONES;
+    use super::tunables::INLINE_READ;
+    use super::tunables::INLINE_WRITE;
     use super::tunables::PULLED_REPLIES;
-    use super::tunables::RECEIVE_SIZE;
-    use super::tunables::SEND_SIZE;
     use crate::engine::agreement::Agreement;
     use crate::engine::agreement::Extensions;
     use crate::engine::credit::receives_to_post;
@@ -74,14 +39,14 @@ mod tests {
     /// What is made of every device that is good enough.
     fn each(mut check: impl FnMut(&DeviceAttrs, &Limits)) {
         let mut checked = 0;
-        for pulled in [false, true] {
+        for pulled in [0, 1] {
             PULLED_REPLIES.set(pulled);
             for slots in [4, 128, 16_384] {
                 for backchannel in [1, 16, 64] {
                     for device in crate::devices() {
                         if let Ok(limits) = Limits::for_device(&device, slots, backchannel) {
                             checked += 1;
-                            assert!((1..=slots).contains(&limits.requests));
+                            assert!((1..=slots).contains(&limits.credits));
                             assert!((1..=backchannel).contains(&limits.backchannel));
                             check(&device, &limits);
                         }
@@ -95,7 +60,7 @@ mod tests {
     #[test]
     fn client_queues_have_room_for_all_wrs() {
         each(|device, limits| {
-            let queues = limits.queues();
+            let queues = limits.queue_depths();
             let most = device.max_qp_wr.min(device.max_cqe);
             assert!(
                 queues.send_wr <= most && queues.recv_wr <= most,
@@ -106,7 +71,7 @@ mod tests {
                 "{device:?}"
             );
             // Of each Call: registrations, the Send, invalidations.
-            let calls = limits.requests * (limits.mrs_per_call + 1 + limits.mrs_per_call);
+            let calls = limits.credits * (limits.mrs_per_call + 1 + limits.mrs_per_call);
             let others = limits.backchannel + limits.ctrl_sends() + limits.reply_read_entries;
             let dones = if limits.read_depth > 0 { DONES } else { 0 };
             assert!(calls + others + dones < queues.send_wr, "{device:?}");
@@ -119,13 +84,13 @@ mod tests {
         each(|device, limits| {
             let mut halved = *limits;
             while halved.halve() {
-                assert!(halved.requests >= 1);
+                assert!(halved.credits >= 1);
                 assert!(
-                    halved.queues().send_wr < limits.queues().send_wr,
+                    halved.queue_depths().send_wr < limits.queue_depths().send_wr,
                     "{device:?}"
                 );
             }
-            assert_eq!(halved.requests, 1);
+            assert_eq!(halved.credits, 1);
         });
     }
 
@@ -134,13 +99,13 @@ mod tests {
     fn pulled_replies_reduce_requests_by_half_at_most() {
         let mut given_up = 0;
         for device in crate::devices() {
-            PULLED_REPLIES.set(false);
+            PULLED_REPLIES.set(0);
             let without = Limits::for_device(&device, 128, 16);
-            PULLED_REPLIES.set(true);
+            PULLED_REPLIES.set(1);
             let with = Limits::for_device(&device, 128, 16);
             match (without, with) {
                 (Ok(without), Ok(with)) => {
-                    assert!(with.requests >= without.requests / 2, "{device:?}");
+                    assert!(with.credits >= without.credits / 2, "{device:?}");
                     let able = device.max_qp_init_rd_atom > 0 && !device.registers_to_read;
                     given_up += usize::from(able && with.read_depth == 0);
                     assert_eq!(with.read_depth > 0, with.reply_read_entries > 0);
@@ -154,9 +119,12 @@ mod tests {
     #[test]
     fn receive_queues_have_room_for_a_batch() {
         each(|device, limits| {
-            let needed = limits.requests + limits.backchannel;
+            let needed = limits.credits + limits.backchannel;
             let most = (0..needed).map(|n| n + receives_to_post(n, needed, limits.receive_batch()));
-            assert!(most.max().unwrap() < limits.queues().recv_wr, "{device:?}");
+            assert!(
+                most.max().unwrap() < limits.queue_depths().recv_wr,
+                "{device:?}"
+            );
         });
     }
 
@@ -207,8 +175,8 @@ mod tests {
             receive_size: MAX_SIZE,
         };
         for send_size in [MIN_SIZE, 2048, 4096, 8192, 65_536, MAX_SIZE] {
-            SEND_SIZE.set(send_size);
-            RECEIVE_SIZE.set(MAX_SIZE);
+            INLINE_WRITE.set(send_size);
+            INLINE_READ.set(MAX_SIZE);
             each(|device, limits| {
                 let payload = limits.backchannel_payload(&Agreement::between(&limits.own, &peer));
                 let room = limits.sender().buffer - MIN_LEN;
