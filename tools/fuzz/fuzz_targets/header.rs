@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Any message: decoding it does no harm, and encoding what it says gives it back.
+//! Decodes any message, and encodes the result again.
 
 #![no_main]
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Any message at either end, with and without extensions.
+//! Classifies any message at both ends, with and without extensions.
 
 #![no_main]
 

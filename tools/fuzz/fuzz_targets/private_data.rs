@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Any private data.
+//! Decodes any private data.
 
 #![no_main]
 

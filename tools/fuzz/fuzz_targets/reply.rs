@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Any Call, and a Reply to it of any shape.
+//! Plans Replies of any shape to any Call.
 
 #![no_main]
 
@@ -9,7 +9,7 @@ use rpcrdma_core::engine::responder::reply::Payload;
 use rpcrdma_core::engine::responder::reply::ReplyLimits;
 use rpcrdma_core::engine::responder::reply::ReplyShape;
 
-/// Gaps before results, and their lengths.
+/// For each result: the gap before it and its length, in bytes.
 type Results = [(u8, u16); 3];
 
 fuzz_target!(|input: (Results, u8, u16, bool, u16, u8, &[u8])| {

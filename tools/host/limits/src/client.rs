@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The connecting end.
+//! The limits of the client.
 
 #[path = "../../../../rust/client/limits.rs"]
 mod limits;
 
-/// The client's tunables: each test has its own.
+/// The tunables. Each test thread has its own.
 mod tunables {
     use std::cell::Cell;
 
@@ -36,7 +36,7 @@ mod tests {
     use crate::wire::MIN_LEN;
     use kernel::page::PAGE_SIZE;
 
-    /// What is made of every device that is good enough.
+    /// Calls `check` with the limits for each supported device.
     fn each(mut check: impl FnMut(&DeviceAttrs, &Limits)) {
         let mut checked = 0;
         for pulled in [0, 1] {
@@ -70,7 +70,7 @@ mod tests {
                 queues.send_cqe <= most && queues.recv_cqe <= most,
                 "{device:?}"
             );
-            // Of each Call: registrations, the Send, invalidations.
+            // WRs of a Call: registrations, the Send, invalidations.
             let calls = limits.credits * (limits.mrs_per_call + 1 + limits.mrs_per_call);
             let others = limits.backchannel + limits.ctrl_sends() + limits.reply_read_entries;
             let dones = if limits.read_depth > 0 { DONES } else { 0 };
@@ -94,7 +94,8 @@ mod tests {
         });
     }
 
-    /// A device with short queues carries NFS all the same, and half as many Calls at the least.
+    /// A device with short queues supports NFS with pulled Replies, with at least half as many
+    /// Calls as without.
     #[test]
     fn pulled_replies_reduce_requests_by_half_at_most() {
         let mut given_up = 0;
@@ -152,7 +153,7 @@ mod tests {
             for page_offset in [0, 1, 4092, 4095] {
                 let data = call.segments_for(page_offset, 1 << 20);
                 assert!(data <= call.segments, "{device:?}");
-                // Under sec=krb5p all of it travels in one chunk.
+                // With sec=krb5p, one chunk has the whole message.
                 let all = call.segments_for_all(&XdrLens {
                     head: 200,
                     data: 1 << 20,
@@ -166,7 +167,7 @@ mod tests {
         });
     }
 
-    /// A Reply of the callback service is copied together behind its header.
+    /// A backchannel Reply is copied into the send buffer, behind its header.
     #[test]
     fn backchannel_reply_fits_the_send_buffer() {
         let peer = PrivateData {

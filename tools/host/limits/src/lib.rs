@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What either end makes of a device's limits, compiled on the build host: no real device has all
-//! the limits that are worth a try.
+//! Tests of how client and server derive their limits from those of a device.
+//!
+//! The files of the module are compiled on the build host, since the tests need devices with
+//! limits that no real device has.
 
-#![allow(dead_code, reason = "only what reckons is used, and that by tests")]
+#![allow(dead_code, reason = "the tests use a part of the files")]
 
 mod client;
 mod server;
@@ -12,7 +14,7 @@ mod verbs;
 use rpcrdma_core::engine;
 use rpcrdma_core::wire;
 
-/// Devices of every kind: each limit at its extremes, and where something changes.
+/// Devices with each limit at its extremes and at values where a result changes.
 #[cfg(test)]
 fn devices() -> impl Iterator<Item = verbs::DeviceAttrs> {
     const QUEUES: [u32; 12] = [
@@ -29,17 +31,16 @@ fn devices() -> impl Iterator<Item = verbs::DeviceAttrs> {
         32_768,
         i32::MAX as u32,
     ];
-    const ELEMENTS: [u32; 5] = [0, 2, 3, 19, i32::MAX as u32];
-    const REGIONS: [u32; 11] = [0, 1, 2, 16, 19, 30, 255, 256, 257, 512, u32::MAX];
+    const SGES: [u32; 5] = [0, 2, 3, 19, i32::MAX as u32];
+    const MR_PAGES: [u32; 11] = [0, 1, 2, 16, 19, 30, 255, 256, 257, 512, u32::MAX];
     const READS: [u32; 4] = [0, 1, 30, i32::MAX as u32];
     let queues = QUEUES
         .into_iter()
         .flat_map(|wr| QUEUES.map(|cqe| (wr, cqe)));
     let others = || {
-        ELEMENTS
-            .into_iter()
-            .flat_map(|elements| REGIONS.map(|pages| (elements, pages)))
-            .flat_map(|(elements, pages)| READS.map(|reads| (elements, pages, reads)))
+        SGES.into_iter()
+            .flat_map(|sges| MR_PAGES.map(|pages| (sges, pages)))
+            .flat_map(|(sges, pages)| READS.map(|reads| (sges, pages, reads)))
     };
     queues.flat_map(move |(max_qp_wr, max_cqe)| {
         others().map(

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The listening end.
+//! The limits of the server.
 
 #[path = "../../../../rust/server/limits.rs"]
 mod limits;
 
-/// What an administrator sets: each test has its own.
+/// The tunables. Each test thread has its own.
 mod tunables {
     use std::cell::Cell;
 
@@ -30,7 +30,7 @@ mod tests {
     use crate::verbs::QueueDepths;
     use kernel::page::PAGE_SIZE;
 
-    /// What is made of every device that can serve a Call.
+    /// Calls `check` with the limits for each supported device.
     fn each(mut check: impl FnMut(&DeviceAttrs, u32, &Limits)) {
         let mut checked = 0;
         for wanted in [4, 128, 16_384] {
@@ -56,10 +56,10 @@ mod tests {
             assert!((1..=wanted).contains(&limits.credits));
             assert!(limits.backchannel >= 1);
             let depths = limits.queue_depths(0, 0, device);
-            // Calls, Replies to reverse Calls and RDMA_DONEs may come at the same time.
+            // Calls, backchannel Replies and RDMA_DONEs may arrive at the same time.
             let needed = limits.credits + limits.backchannel + limits.exposed_slots;
             assert!(limits.receives >= needed, "{device:?} {limits:?}");
-            // The most that are posted, and the mark that ends the queue.
+            // The most Receives that are posted, and the WR that marks the end of the drain.
             let most = (0..limits.receives)
                 .map(|n| n + receives_to_post(n, limits.receives, limits.batch));
             let most = most.max().unwrap();
@@ -73,7 +73,7 @@ mod tests {
         each(|_, _, limits| {
             let most = limits.credits + limits.backchannel + limits.exposed_slots;
             for entries in [1, most, 2 * most, 12_345, 1 << 20] {
-                // Who waits for all that was granted waits for no entry.
+                // All messages for which the client has credits fit the queue at once.
                 let each = limits.min_sq_entries(entries);
                 assert!((1..=entries).contains(&each), "{entries} {limits:?}");
                 assert!(most.min(entries) * each <= entries, "{entries} {limits:?}");
@@ -82,7 +82,7 @@ mod tests {
         });
     }
 
-    /// What is larger shrinks first, be it received or sent, down to a page.
+    /// Messages of the larger direction shrink first, down to a page.
     #[test]
     fn larger_messages_shrink_first() {
         const SIZES: [u32; 4] = [1 << 10, 4 << 10, 100 << 10, 256 << 10];
@@ -121,7 +121,7 @@ mod tests {
                     assert!(depths.send_cqe <= device.max_cqe, "{device:?} {limits:?}");
                     assert!(depths.send_sge <= device.max_send_sge);
                     let opened = opened(&depths, &device);
-                    // Room for a message, the mark, and what exposes Replies.
+                    // Room for a message, the drain WR, and the WRs that expose Replies.
                     let free = limits.send_entries(&opened);
                     let all = opened.send_wr.min(opened.send_cqe);
                     assert!(
@@ -133,7 +133,7 @@ mod tests {
         });
     }
 
-    /// What the core makes of it: three entries more for each context.
+    /// The depths of the QP that the RDMA core creates: three more entries for each context.
     fn opened(depths: &QueueDepths, device: &DeviceAttrs) -> QueueDepths {
         let added = depths.rdma_ctxs.saturating_mul(3);
         QueueDepths {
@@ -142,7 +142,8 @@ mod tests {
         }
     }
 
-    /// A device with enough entries gets as many as are wanted, whoever adds some of them.
+    /// On a device with enough entries, the depth is the same whether the RDMA core adds entries
+    /// for registrations or not.
     #[test]
     fn rdma_core_does_not_deepen_the_queue() {
         each(|device, _, limits| {
@@ -159,7 +160,8 @@ mod tests {
         });
     }
 
-    /// The mark, what exposes Replies, and a Call beside that; any queue will do for Calls alone.
+    /// Minimum depth with pulled Replies: the drain WR, the WRs that expose Replies, and a Call.
+    /// Without pulled Replies there is no minimum.
     fn least(limits: &Limits) -> u32 {
         match limits.exposed_slots {
             0 => 0,
@@ -175,7 +177,7 @@ mod tests {
             let mut last = depths;
             while limits.halve(&mut depths, 4) {
                 assert!(depths.send_wr <= last.send_wr, "{device:?} {limits:?}");
-                // Room for a Call beside the mark and what exposes Replies.
+                // Room for a Call, the drain WR, and the WRs that expose Replies.
                 assert!(depths.send_wr >= least(limits) || depths.send_wr == last.send_wr);
                 last = depths;
                 times += 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A plan fits what it was made for.
+//! The plan for a Call is within the limits.
 
 use rpcrdma_core::engine::requester::call::plan;
 use rpcrdma_core::engine::requester::call::CallLimits;
@@ -14,13 +14,13 @@ use rpcrdma_core::wire::HeaderWriter;
 use rpcrdma_core::wire::ReadSegment;
 use rpcrdma_core::wire::Segment;
 
-/// Plans a Call and executes the plan with the most segments it can need.
+/// Plans a Call, and encodes headers with the most segments that the plan can need.
 pub fn call(shape: &CallShape, limits: &CallLimits) {
     let total = |lens: &XdrLens| u64::from(lens.head) + u64::from(lens.data) + u64::from(lens.tail);
     let Plan { call, reply } = match plan(shape, limits) {
         Ok(plan) => plan,
         Err(TooBig) => {
-            // Small Calls with small Replies can always be conveyed.
+            // A small Call with a small Reply always has a plan.
             let small = total(&shape.call) + 28 <= u64::from(limits.send)
                 && total(&shape.reply) + 28 <= u64::from(limits.receive)
                 && shape.call.data == 0
@@ -32,7 +32,7 @@ pub fn call(shape: &CallShape, limits: &CallLimits) {
     let send = u64::from(limits.send);
     let receive = u64::from(limits.receive);
 
-    // The largest Reply, with the header that returns the chunk.
+    // The largest Reply: its header returns the chunk.
     let reply_segments = match reply {
         ReplyPlan::Inline | ReplyPlan::Pull => 0,
         ReplyPlan::WriteChunk => {
@@ -45,12 +45,12 @@ pub fn call(shape: &CallShape, limits: &CallLimits) {
         }
     };
     assert!(reply_segments <= limits.segments);
-    let header = encoded(0, false, reply, reply_segments);
+    let header = encoded_len(0, false, reply, reply_segments);
     let inline = match reply {
         ReplyPlan::Inline => total(&shape.reply),
         ReplyPlan::WriteChunk => u64::from(shape.reply.head) + u64::from(shape.reply.tail),
         ReplyPlan::ReplyChunk => 0,
-        // Only what could be too long is left to be pulled.
+        // Only a Reply that may not fit inline is pulled.
         ReplyPlan::Pull => {
             assert!(limits.pulled_replies && !shape.long_reply);
             assert!(28 + total(&shape.reply) > receive);
@@ -59,7 +59,7 @@ pub fn call(shape: &CallShape, limits: &CallLimits) {
     };
     assert!(header + inline <= receive);
 
-    // The Call, with both its chunks.
+    // The Call: its header has both chunks.
     let (segments, inline) = match call {
         CallPlan::Inline { pull_up } => {
             assert!(!pull_up || total(&shape.call) <= u64::from(limits.pull_up));
@@ -71,7 +71,7 @@ pub fn call(shape: &CallShape, limits: &CallLimits) {
             assert_eq!(position % 4, 0);
             let data = &shape.call;
             let rest = data.head + data.tail - shape.roundup();
-            // What is left inline is an XDR stream: whole words.
+            // The inline rest is an XDR stream: whole words.
             assert_eq!(rest % 4, 0);
             (
                 limits.segments_for(data.page_offset, data.data),
@@ -82,9 +82,9 @@ pub fn call(shape: &CallShape, limits: &CallLimits) {
     };
     assert!(segments <= limits.segments);
     let long = call == CallPlan::PositionZero;
-    let header = encoded(segments, long, reply, reply_segments);
+    let header = encoded_len(segments, long, reply, reply_segments);
     assert!(header + inline <= send);
-    // What is copied has room where it is copied to.
+    // Header, head and tail fit the send buffer.
     let copied = u64::from(shape.call.head) + u64::from(shape.call.tail);
     let buf_len = u64::from(limits.buf_len);
     if !long && buf_len < send && header <= buf_len / 2 {
@@ -92,14 +92,14 @@ pub fn call(shape: &CallShape, limits: &CallLimits) {
     }
 }
 
-/// Bytes in a header with that many segments.
-fn encoded(reads: u32, long: bool, reply: ReplyPlan, reply_segments: u32) -> u64 {
+/// Bytes in an encoded header with this many segments.
+fn encoded_len(reads: u32, long: bool, reply: ReplyPlan, reply_segments: u32) -> u64 {
     let segment = Segment::default();
     let many = |n: u32| (0..n).map(move |_| segment);
-    let mut bytes = vec![0; 64 + 24 * reads as usize + 16 * reply_segments as usize];
+    let mut buf = vec![0; 64 + 24 * reads as usize + 16 * reply_segments as usize];
     let mut header = match long {
-        true => HeaderWriter::nomsg(&mut bytes, 0, 0).unwrap(),
-        false => HeaderWriter::msg(&mut bytes, 0, 0).unwrap(),
+        true => HeaderWriter::nomsg(&mut buf, 0, 0).unwrap(),
+        false => HeaderWriter::msg(&mut buf, 0, 0).unwrap(),
     };
     for segment in many(reads) {
         let position = 0;
@@ -112,9 +112,9 @@ fn encoded(reads: u32, long: bool, reply: ReplyPlan, reply_segments: u32) -> u64
         writes.write_chunk(many(reply_segments)).unwrap();
     }
     let end = writes.no_more_writes().unwrap();
-    let length = match reply {
+    let len = match reply {
         ReplyPlan::ReplyChunk => end.reply_chunk(many(reply_segments)),
         _ => end.no_reply_chunk(),
     };
-    length.unwrap() as u64
+    len.unwrap() as u64
 }

@@ -1,67 +1,66 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Places of exposed Replies: no more of anything than there are places, and nothing released
-//! twice.
+//! Slots of exposed Replies: each Reply has one, and its memory is released once.
 
 use rpcrdma_core::engine::requester::reply_history::ReplyHistory;
 use rpcrdma_core::engine::responder::exposed::ExposedSlot;
 use rpcrdma_core::engine::responder::exposed::ExposedSlots;
 use rpcrdma_core::engine::responder::exposed::NotExposed;
 
-/// What happens.
+/// An event at the responder.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
-    /// A Reply with this XID is to be exposed.
+    /// The Reply with this XID is exposed.
     Expose(u32),
-    /// One that was given a place is posted, and may be pulled for so long.
-    Arm {
-        /// Which one.
+    /// The Send of an exposed Reply is posted.
+    Post {
+        /// Index among the exposed Replies.
         which: usize,
-        /// For how long.
+        /// Time from now to the deadline.
         time: u64,
     },
-    /// An RDMA_DONE comes.
+    /// The RDMA_DONE with this XID arrives.
     Done(u32),
-    /// Time passes.
+    /// This much time passes.
     Passes(u64),
-    /// One of what is being released is released.
+    /// The memory of a Reply is released; its index among those that are being released.
     Released(usize),
-    /// One that was given a place last is not sent after all.
+    /// An exposed Reply is not sent after all; its index among the exposed Replies.
     Withdraw(usize),
 }
 
-/// What a slow and obvious responder knows of a Reply.
+/// The model of a Reply that has a slot.
 #[derive(Clone, Copy, Debug)]
-struct Known {
-    place: usize,
+struct Model {
+    slot: usize,
     xid: u32,
-    /// When its time is over, or since when it is.
+    /// The deadline, or the time at which the Reply expired.
     until: Option<u64>,
-    /// Its memory is exposed.
+    /// The memory is exposed.
     exposed: bool,
-    /// Its memory is being released.
+    /// The memory is being released.
     releasing: bool,
-    /// Its RDMA_DONE has not come.
+    /// The RDMA_DONE has not arrived.
     owed: bool,
 }
 
-/// How long a release may take.
+/// Time after which a release is overdue.
 const GRACE: u64 = 20;
 
-/// Lives through `events` with `count` places.
+/// Runs `events` on `count` slots.
 pub fn exposed(count: usize, events: &[Event]) {
-    let mut places = ExposedSlots::new(vec![ExposedSlot::Owed { xid: 0 }; count]);
-    let mut known: Vec<Known> = Vec::new();
+    let mut slots = ExposedSlots::new(vec![ExposedSlot::Owed { xid: 0 }; count]);
+    let mut replies: Vec<Model> = Vec::new();
     let mut now = 0;
     for event in events {
         match *event {
             Event::Expose(xid) => {
-                let same = known.iter().any(|k| k.owed && k.xid == xid);
-                match places.expose(xid) {
-                    Ok(place) => {
-                        assert!(!same && known.iter().all(|k| k.place != place));
-                        known.push(Known {
-                            place,
+                let same = replies.iter().any(|r| r.owed && r.xid == xid);
+                match slots.expose(xid) {
+                    Ok(slot) => {
+                        assert!(!same && replies.iter().all(|r| r.slot != slot));
+                        replies.push(Model {
+                            slot,
                             xid,
                             until: None,
                             exposed: true,
@@ -70,68 +69,65 @@ pub fn exposed(count: usize, events: &[Event]) {
                         });
                     }
                     Err(NotExposed::SameXid) => assert!(same),
-                    Err(NotExposed::Full) => assert!(!same && known.len() == count),
+                    Err(NotExposed::Full) => assert!(!same && replies.len() == count),
                 }
             }
-            Event::Arm { which, time } => {
-                if let Some(mine) = known.iter_mut().filter(|k| k.exposed).nth(which) {
-                    mine.until = Some(now + time);
-                    assert!(places.set_deadline(mine.place, now + time));
+            Event::Post { which, time } => {
+                if let Some(reply) = replies.iter_mut().filter(|r| r.exposed).nth(which) {
+                    reply.until = Some(now + time);
+                    assert!(slots.set_deadline(reply.slot, now + time));
                 }
             }
             Event::Done(xid) => {
-                let mine = known.iter_mut().find(|k| k.owed && k.xid == xid);
-                let expected = mine.and_then(|k| {
-                    k.owed = false;
-                    k.releasing |= k.exposed;
-                    core::mem::take(&mut k.exposed).then_some(k.place)
+                let reply = replies.iter_mut().find(|r| r.owed && r.xid == xid);
+                let expected = reply.and_then(|r| {
+                    r.owed = false;
+                    r.releasing |= r.exposed;
+                    core::mem::take(&mut r.exposed).then_some(r.slot)
                 });
-                assert_eq!(places.done(xid), expected);
+                assert_eq!(slots.done(xid), expected);
             }
             Event::Passes(time) => {
                 now += time;
-                while let Some(place) = places.expired(now) {
-                    let mine = known.iter_mut().find(|k| k.place == place && k.exposed);
-                    let mine = mine.expect("only what is exposed expires");
-                    assert!(mine.until.is_some_and(|until| until <= now));
-                    (mine.exposed, mine.releasing) = (false, true);
-                    mine.until = Some(now);
+                while let Some(slot) = slots.expired(now) {
+                    let reply = replies.iter_mut().find(|r| r.slot == slot && r.exposed);
+                    let reply = reply.expect("only an exposed Reply expires");
+                    assert!(reply.until.is_some_and(|until| until <= now));
+                    (reply.exposed, reply.releasing) = (false, true);
+                    reply.until = Some(now);
                 }
-                let over = |k: &Known| k.exposed && k.until.is_some_and(|until| until <= now);
-                assert!(!known.iter().any(over));
+                let expired = |r: &Model| r.exposed && r.until.is_some_and(|until| until <= now);
+                assert!(!replies.iter().any(expired));
             }
             Event::Released(which) => {
-                let mut releasing = known.iter_mut().filter(|k| k.releasing);
-                if let Some(mine) = releasing.nth(which) {
-                    mine.releasing = false;
-                    places.released(mine.place);
+                let mut releasing = replies.iter_mut().filter(|r| r.releasing);
+                if let Some(reply) = releasing.nth(which) {
+                    reply.releasing = false;
+                    slots.released(reply.slot);
                 }
             }
             Event::Withdraw(which) => {
-                let exposed = known.iter().filter(|k| k.exposed).nth(which).copied();
-                if let Some(mine) = exposed {
-                    known.retain(|k| k.place != mine.place);
-                    places.withdraw(mine.place);
+                let exposed = replies.iter().filter(|r| r.exposed).nth(which).copied();
+                if let Some(reply) = exposed {
+                    replies.retain(|r| r.slot != reply.slot);
+                    slots.withdraw(reply.slot);
                 }
             }
         }
-        known.retain(|k| k.exposed || k.releasing || k.owed);
-        assert_eq!(places.owed(), known.iter().filter(|k| k.owed).count());
-        assert!(places.owed() <= count);
-        let free = places
-            .as_slice()
-            .iter()
-            .filter(|p| **p == ExposedSlot::Free);
-        assert_eq!(free.count(), count - known.len());
-        let overdue = |k: &Known| k.releasing && k.until.is_some_and(|t| t + GRACE <= now);
-        assert_eq!(places.is_overdue(now, GRACE), known.iter().any(overdue));
-        let look = |k: &Known| Some(k.until? + if k.releasing { GRACE } else { 0 });
-        let looks = known.iter().filter(|k| k.exposed || k.releasing);
-        assert_eq!(places.next_check(GRACE), looks.filter_map(look).min());
+        replies.retain(|r| r.exposed || r.releasing || r.owed);
+        assert_eq!(slots.owed(), replies.iter().filter(|r| r.owed).count());
+        assert!(slots.owed() <= count);
+        let free = slots.as_slice().iter().filter(|p| **p == ExposedSlot::Free);
+        assert_eq!(free.count(), count - replies.len());
+        let overdue = |r: &Model| r.releasing && r.until.is_some_and(|t| t + GRACE <= now);
+        assert_eq!(slots.is_overdue(now, GRACE), replies.iter().any(overdue));
+        let check = |r: &Model| Some(r.until? + if r.releasing { GRACE } else { 0 });
+        let pending = replies.iter().filter(|r| r.exposed || r.releasing);
+        assert_eq!(slots.next_check(GRACE), pending.filter_map(check).min());
     }
 }
 
-/// A habit is what the last few Replies were like.
+/// The last few Replies determine the prediction of the history.
 pub fn history(long: &[bool]) {
     let mut history = ReplyHistory::default();
     assert!(!history.is_long());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Encoding is the inverse of decoding.
+//! Encoding a decoded header restores its bytes.
 
 use rpcrdma_core::wire::Body;
 use rpcrdma_core::wire::ChunkLists;
@@ -9,15 +9,15 @@ use rpcrdma_core::wire::Header;
 use rpcrdma_core::wire::HeaderWriter;
 use rpcrdma_core::wire::Overflow;
 
-/// Whatever decodes is, up to where its header ends, what the encoder would have written: XDR has
-/// one encoding for each value.
+/// Decodes `bytes` and encodes the result again. XDR has one encoding for each value, so the header
+/// must be the same.
 pub fn header(bytes: &[u8]) {
     let Ok(header) = Header::decode(bytes) else {
         return;
     };
     let mut again = vec![0xee; bytes.len()];
     let out = &mut again[..];
-    let length = match header.body {
+    let len = match header.body {
         Body::Msg { chunks, .. } => {
             lists(&chunks, bytes);
             encode(HeaderWriter::msg(out, header.xid, header.credits), &chunks)
@@ -37,13 +37,14 @@ pub fn header(bytes: &[u8]) {
         }
         .encode(header.credits, out),
     }
-    .expect("what was received has room for what it decodes to");
-    assert_eq!(again[..length], bytes[..length]);
+    .expect("the buffer is as long as the message");
+    assert_eq!(again[..len], bytes[..len]);
     if let Body::Msg { payload, .. } = header.body {
-        assert_eq!(payload, &bytes[length..]);
+        assert_eq!(payload, &bytes[len..]);
     }
 }
 
+/// Encodes chunk lists; returns the length of the header.
 fn encode(
     header: Result<HeaderWriter<'_>, Overflow>,
     chunks: &ChunkLists<'_>,
@@ -63,7 +64,7 @@ fn encode(
     }
 }
 
-/// The views agree with themselves.
+/// Checks that the methods of the views are consistent.
 fn lists(chunks: &ChunkLists<'_>, bytes: &[u8]) {
     assert_eq!(chunks.reads.segments().count(), chunks.reads.len());
     assert!(chunks.reads.segments().all(|read| read.position % 4 == 0));

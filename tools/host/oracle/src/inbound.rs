@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is acted on, what is refused, and to whom that is said.
+//! Classification of received messages, and responses to those that cannot be processed.
 
 use rpcrdma_core::engine::agreement::Extensions;
 use rpcrdma_core::engine::inbound::from_client;
@@ -13,7 +13,7 @@ use rpcrdma_core::engine::inbound::RpcMsg;
 const CALL: u32 = 0;
 const REPLY: u32 = 1;
 
-/// Both ends' view of a message.
+/// Classifies a message at both ends.
 pub fn inbound(bytes: &[u8], pulled_replies: bool) {
     let ext = Extensions { pulled_replies };
     match from_client(bytes, ext) {
@@ -55,7 +55,7 @@ pub fn inbound(bytes: &[u8], pulled_replies: bool) {
         }
         Err(refusal) => {
             refused(bytes, refusal);
-            // A client answers only what can be nothing but a reverse Call.
+            // A client answers only a backchannel Call.
             if let Response::Answer(_) = refusal {
                 match word(bytes, 1) {
                     Some(1) => assert!(matches!(word(bytes, 3), Some(0 | 1))),
@@ -69,6 +69,7 @@ pub fn inbound(bytes: &[u8], pulled_replies: bool) {
     }
 }
 
+/// Checks the fields of a classified Call or Reply.
 fn check(bytes: &[u8], message: &RpcMsg<'_>, msg_type: u32) {
     assert!(bytes.len() >= 28);
     assert_eq!(word(bytes, 0), Some(message.xid));
@@ -85,17 +86,19 @@ fn check(bytes: &[u8], message: &RpcMsg<'_>, msg_type: u32) {
     }
 }
 
+/// Checks the response to a message that cannot be processed.
 fn refused(bytes: &[u8], refusal: Response) {
     let Response::Answer(answer) = refusal else {
         return;
     };
-    assert!(bytes.len() >= 28, "too short to be answered");
-    assert_ne!(word(bytes, 3), Some(4), "an error is not answered");
+    assert!(bytes.len() >= 28, "a short message is answered");
+    assert_ne!(word(bytes, 3), Some(4), "an RDMA_ERROR is answered");
     assert_eq!(word(bytes, 0), Some(answer.xid));
     assert_eq!(word(bytes, 1), Some(answer.vers));
     assert!(answer.encode(1, &mut [0; 28]).is_ok());
 }
 
+/// The word at this index.
 fn word(bytes: &[u8], index: usize) -> Option<u32> {
     let bytes = bytes.get(index * 4..index * 4 + 4)?;
     Some(u32::from_be_bytes(bytes.try_into().ok()?))

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The consumer finds the stream that was sent, in head, pages and tail.
+//! Head, pages and tail of a placed Reply are the stream that was sent.
 
 use rpcrdma_core::engine::requester::call::XdrLens;
 use rpcrdma_core::engine::requester::placement::Placement;
 use rpcrdma_core::engine::requester::placement::Run;
 
-/// A byte as the consumer finds it.
+/// The source of a byte of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Byte {
+    /// The inline byte at this offset.
     Inline(u32),
+    /// The byte at this offset in the Write chunk.
     Written(u32),
-    /// Roundup: there, but of no meaning.
+    /// Roundup of the Write chunk, of any content.
     Roundup,
 }
 
-/// Places a Reply of `payload` inline bytes and `by_write` written ones.
+/// Places a Reply of `payload` inline bytes and `by_write` bytes in the Write chunk.
 pub fn placement(payload: u16, by_write: u16, room: &XdrLens) {
     let by_write = u32::from(by_write).min(room.data);
     let placement = Placement::with_write_chunk(usize::from(payload), by_write, room);
@@ -28,7 +30,7 @@ pub fn placement(payload: u16, by_write: u16, room: &XdrLens) {
     assert!(placement.head <= payload.min(room.head));
     assert!(placement.tail.length <= room.tail);
 
-    // What was sent: the inline bytes, with the data item and its roundup after the head.
+    // The stream: the inline bytes, with the data item and its roundup after the head.
     let inline = (0..payload).map(Byte::Inline);
     let mut sent: Vec<Byte> = inline.collect();
     if by_write > 0 {
@@ -39,7 +41,7 @@ pub fn placement(payload: u16, by_write: u16, room: &XdrLens) {
         sent.splice(at..at, item);
     }
 
-    // What the consumer finds.
+    // Head, pages and tail.
     let mut found: Vec<Byte> = (0..placement.head).map(Byte::Inline).collect();
     match placement.pages {
         Some(pages) => {
@@ -63,7 +65,7 @@ pub fn placement(payload: u16, by_write: u16, room: &XdrLens) {
         }
     }
     assert_eq!(found.len() as u32, placement.length);
-    // Nothing is out of place, and nothing is missing unless there was no room.
+    // The streams are equal up to the room that the consumer has provided.
     let cut = found.len().min(sent.len());
     let roundup_short = placement.head < 3;
     if !roundup_short {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A Reply arrives as it was sent, by whichever way it went, or the requester is told.
+//! A Reply arrives unchanged in every form. It is refused only if no form is possible.
 
 use rpcrdma_core::engine::agreement::Extensions;
 use rpcrdma_core::engine::inbound::from_client;
@@ -19,15 +19,15 @@ use rpcrdma_core::wire::ChunkLists;
 use rpcrdma_core::wire::Segment;
 use rpcrdma_core::wire::WriteChunk;
 
-/// A connection that has agreed on Replies that are pulled.
+/// Pulled Replies are negotiated.
 const PULLED: Extensions = Extensions {
     pulled_replies: true,
 };
 
-/// Longest Reply that is carried through byte by byte.
+/// Length of the longest Reply that the model stores byte by byte.
 const LONGEST: u32 = 8192;
 
-/// Conveys a Reply of `length` bytes with `results` to the Call in `bytes`, if it is one.
+/// Plans and encodes a Reply to the Call in `bytes`, if it is one.
 pub fn reply(bytes: &[u8], results: &[Payload], shape: &ReplyShape, limits: &ReplyLimits) {
     let Ok(FromClient::Call(call)) = from_client(bytes, Extensions::default()) else {
         return;
@@ -54,11 +54,11 @@ pub fn reply(bytes: &[u8], results: &[Payload], shape: &ReplyShape, limits: &Rep
         return;
     }
 
-    // Byte n of the Reply is a number that tells it from its neighbours.
+    // Byte n of the Reply has the value n + 1.
     let mut original: Vec<u32> = (0..shape.length).map(|n| n + 1).collect();
     let take = |at: u32, length: u32| original[at as usize..(at + length) as usize].to_vec();
 
-    // Results and chunks pair one to one; what is paired with an empty chunk stays inline.
+    // Results and chunks pair one to one. The result of an empty chunk is not reduced.
     let chunks: Vec<WriteChunk<'_>> = call.chunks.writes.chunks().collect();
     let mut written: Vec<Option<(Payload, Vec<u32>)>> = vec![None; chunks.len()];
     if !shape.protected {
@@ -86,7 +86,7 @@ pub fn reply(bytes: &[u8], results: &[Payload], shape: &ReplyShape, limits: &Rep
         .runs()
         .flat_map(|(at, length)| take(at, length))
         .collect();
-    // An old requester has its Reply chunk used whenever it can be, but not beside a Write list.
+    // The Reply chunk of an old requester is used whenever possible, but not beside a Write list.
     let room = call.chunks.reply.map_or(0, |chunk| chunk.total());
     let must_use = limits.refuses_unused
         && !left.is_empty()
@@ -95,7 +95,7 @@ pub fn reply(bytes: &[u8], results: &[Payload], shape: &ReplyShape, limits: &Rep
     match reply.form() {
         Form::Inline => {
             assert!(header + left.len() <= limits.threshold as usize);
-            assert!(!must_use, "the Reply chunk comes back unused");
+            assert!(!must_use, "the Reply chunk is returned unused");
         }
         Form::ReplyChunk => {
             assert!(
@@ -104,7 +104,7 @@ pub fn reply(bytes: &[u8], results: &[Payload], shape: &ReplyShape, limits: &Rep
             );
             fill(&mut reply.reply_chunk().unwrap(), left.len());
         }
-        // It is exposed only if there is no other way.
+        // A Reply is exposed only if no other form is possible.
         Form::Exposed => {
             assert!(header - reads + left.len() > limits.threshold as usize);
             let chunk = call.chunks.reply;
@@ -112,7 +112,7 @@ pub fn reply(bytes: &[u8], results: &[Payload], shape: &ReplyShape, limits: &Rep
         }
     }
 
-    // What its header says.
+    // Decode the header.
     message.truncate(header);
     if reply.form() == Form::Inline {
         message.extend(call.xid.to_be_bytes());
@@ -130,15 +130,15 @@ pub fn reply(bytes: &[u8], results: &[Payload], shape: &ReplyShape, limits: &Rep
     assert_eq!(lengths.len(), chunks.len());
     for ((lengths, chunk), written) in lengths.iter().zip(&chunks).zip(&written) {
         assert_eq!(lengths.len(), chunk.len());
-        let bytes = written.as_ref().map_or(0, |(_, data)| data.len());
-        assert_eq!(lengths.iter().sum::<u32>() as usize, bytes);
+        let len = written.as_ref().map_or(0, |(_, data)| data.len());
+        assert_eq!(lengths.iter().sum::<u32>() as usize, len);
     }
     assert_eq!(received.chunks.reply.is_some(), call.chunks.reply.is_some());
     let reads = received.chunks.reads.segments();
     assert!(reads.clone().all(|read| read.position == 0));
     assert!(reads.map(|read| read.segment).eq(exposed));
 
-    // Put the items back: each goes where it came from, and its roundup with it.
+    // Insert the results, with their roundup, into the rest of the Reply.
     let mut stream = left;
     for (payload, mut item) in written.into_iter().flatten() {
         let end = (payload.offset + payload.length.next_multiple_of(4)).min(shape.length);
@@ -152,7 +152,7 @@ pub fn reply(bytes: &[u8], results: &[Payload], shape: &ReplyShape, limits: &Rep
     assert_eq!(stream, original);
 }
 
-/// What a responder would expose: as many segments as it may have, of what is left.
+/// Segments of an exposed Reply, as many as the limits allow.
 fn exposed(reply: &Plan<'_>, limits: &ReplyLimits) -> Vec<Segment> {
     if reply.form() != Form::Exposed {
         return Vec::new();
@@ -175,19 +175,17 @@ fn exposed(reply: &Plan<'_>, limits: &ReplyLimits) -> Vec<Segment> {
         .collect()
 }
 
-/// Fills `sink` with `length` bytes; there must be room.
-fn fill(sink: &mut Sink<'_>, length: usize) {
-    let mut left = u32::try_from(length).unwrap();
+/// Fills `sink` with `len` bytes. It must have room for them.
+fn fill(sink: &mut Sink<'_>, len: usize) {
+    let mut left = u32::try_from(len).unwrap();
     while left > 0 {
-        let part = sink
-            .next_part(left)
-            .expect("the chunk was found big enough");
+        let part = sink.next_part(left).expect("the plan has checked the room");
         assert!(part.length > 0 && part.length <= left);
         left -= part.length;
     }
 }
 
-/// A Reply is refused only if there is indeed no way.
+/// Checks that no form is possible for a refused Reply.
 fn check_refusal(
     refused: CannotReply,
     chunks: ChunkLists<'_>,
@@ -217,15 +215,15 @@ fn check_refusal(
             };
             let least = u64::from(shape.length).saturating_sub(removed);
             let inline = header + least <= u64::from(limits.threshold);
-            assert!(!inline, "there was room inline");
+            assert!(!inline, "the Reply fits inline");
             let header_fits = header <= u64::from(limits.threshold);
             let long = chunks
                 .reply
                 .is_some_and(|chunk| chunk.total() >= u64::from(shape.length));
-            assert!(!(header_fits && long), "there was room in the Reply chunk");
+            assert!(!(header_fits && long), "the Reply fits the Reply chunk");
             let reads = 24 * u64::from(limits.exposed_segments);
             let exposable = reads > 0 && header + reads <= u64::from(limits.threshold);
-            assert!(!exposable, "it could have been exposed");
+            assert!(!exposable, "the Reply can be exposed");
         }
         CannotReply::Results => {
             let mut end = 0;

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! As much of the kernel's crate as reckoning with a device's limits takes.
+//! A stand-in for the kernel crate: the items that the `limits.rs` files of the module use.
 
 #![no_std]
 
-/// Pages: as most machines have them, or as `PAGE_SHIFT` said in the environment of the build.
+/// The page size: 4 KiB, or as `PAGE_SHIFT` in the environment of the build says.
 pub mod page {
-    /// As a power of two.
+    /// Binary logarithm of the page size.
     pub const PAGE_SHIFT: usize = match option_env!("PAGE_SHIFT") {
         None => 12,
         Some(shift) => match usize::from_str_radix(shift, 10) {
             Ok(shift) => shift,
-            Err(_) => panic!("PAGE_SHIFT is a number"),
+            Err(_) => panic!("PAGE_SHIFT must be a number"),
         },
     };
-    /// Bytes of a page.
+    /// Bytes in a page.
     pub const PAGE_SIZE: usize = 1 << PAGE_SHIFT;
 }
 
-/// What every file of the module may use.
+/// The prelude.
 pub mod prelude {
-    /// Why something failed.
+    /// Error codes.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Error {
-        /// It makes no sense.
+        /// `EINVAL`.
         Invalid,
     }
 
     pub use Error::Invalid as EINVAL;
 
-    /// What may fail.
+    /// A result with the kernel's error type.
     pub type Result<T = (), E = Error> = core::result::Result<T, E>;
 }

@@ -17,7 +17,7 @@ use rpcrdma_core::wire::ReadSegment;
 use rpcrdma_core::wire::Segment;
 use rpcrdma_oracle as oracle;
 
-/// A message, before it is bytes. The bytes are written here, without the encoder under test.
+/// The content of a message. [`RpcMsg::bytes`] encodes it without the encoder under test.
 #[derive(Clone, Debug)]
 pub(crate) struct RpcMsg {
     xid: u32,
@@ -30,6 +30,7 @@ pub(crate) struct RpcMsg {
 }
 
 impl RpcMsg {
+    /// The encoded message.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let procedure = u32::from(self.payload.is_none());
         let mut words = vec![self.xid, 1, self.credits, procedure];
@@ -58,7 +59,7 @@ impl RpcMsg {
         bytes
     }
 
-    /// Whether the decoder finds what the message is made of.
+    /// Whether the decoder restores the content.
     pub(crate) fn decodes(&self) -> bool {
         let bytes = self.bytes();
         let Ok(header) = Header::decode(&bytes) else {
@@ -86,7 +87,8 @@ impl RpcMsg {
     }
 }
 
-/// Numbers where mistakes live: small, near powers of two, or anything.
+/// Numbers that often reveal bugs: small ones, and neighbours of powers of two; also arbitrary
+/// ones.
 fn number() -> impl Strategy<Value = u32> {
     prop_oneof![
         4 => 0u32..20,
@@ -150,7 +152,7 @@ pub(crate) fn message() -> impl Strategy<Value = RpcMsg> {
     })
 }
 
-/// A Call with a Read list that may or may not make sense.
+/// A Call with a Read list that may be valid or invalid.
 pub(crate) fn call_with_reads() -> impl Strategy<Value = RpcMsg> {
     let read = (0u32..30, small_segment()).prop_map(|(word, segment)| ReadSegment {
         position: word * 4,
@@ -166,22 +168,23 @@ pub(crate) fn call_with_reads() -> impl Strategy<Value = RpcMsg> {
     })
 }
 
-/// The bytes of an RPC Call of `words` words after XID and msg_type.
+/// An RPC Call with `words` words after XID and `msg_type`.
 fn call_payload(words: usize) -> Vec<u8> {
     let mut bytes = vec![0; 8 + words * 4];
     bytes[3] = 7;
     bytes
 }
 
-/// A Call that a requester made by the rules from a whole one.
+/// A Call that a requester has reduced according to the rules.
 #[derive(Clone, Debug)]
 pub(crate) struct ReducedCall {
     pub(crate) message: RpcMsg,
-    length: u32,
+    /// Bytes in the unreduced Call.
+    len: u32,
 }
 
 impl ReducedCall {
-    /// Whether the responder finds the Call that it was made from: at least its length.
+    /// Whether the responder accepts the Call, with the length of the unreduced one.
     pub(crate) fn assembles(&self) -> bool {
         let bounds = Bounds {
             message: 4096,
@@ -199,12 +202,12 @@ impl ReducedCall {
             _ => return false,
         };
         match Assembly::plan(inline, chunks.reads, &bounds) {
-            Ok(None) => inline == Some(self.length as usize),
+            Ok(None) => inline == Some(self.len as usize),
             Ok(Some(assembly)) => {
                 use rpcrdma_core::engine::responder::reassembly::Layout;
                 match assembly.layout() {
-                    Layout::Whole { length } => length == self.length,
-                    Layout::DataItem { head, data, tail } => head + data + tail == self.length,
+                    Layout::Whole { length } => length == self.len,
+                    Layout::DataItem { head, data, tail } => head + data + tail == self.len,
                 }
             }
             Err(_) => false,
@@ -226,8 +229,9 @@ fn cut(handle: u32, length: u32, cuts: &[u32]) -> Vec<Segment> {
         .collect()
 }
 
-/// A Call, reduced as RFC 8166 Section 3.4 allows: up to three items, with or without roundup,
-/// inline or long, the list in any order that keeps segments of a chunk in theirs.
+/// A Call that is reduced as RFC 8166 Section 3.4 allows: up to three items, with or without
+/// roundup, the rest inline or in a Position-zero chunk, the chunks in ascending or descending
+/// order.
 pub(crate) fn reduced_call() -> impl Strategy<Value = ReducedCall> {
     let item = (0u32..10, 1u32..60, any::<bool>(), vec(any::<u32>(), 0..3));
     (
@@ -237,7 +241,7 @@ pub(crate) fn reduced_call() -> impl Strategy<Value = ReducedCall> {
         vec(any::<u32>(), 0..3),
         any::<bool>(),
     )
-        .prop_map(|(items, tail, long, cuts, backwards)| {
+        .prop_map(|(items, tail, long, cuts, reversed)| {
             // Lengths in the unreduced stream, which starts with XID and msg_type.
             let mut at = 8;
             let mut left = 8;
@@ -269,7 +273,7 @@ pub(crate) fn reduced_call() -> impl Strategy<Value = ReducedCall> {
                     .collect(),
                 );
             }
-            if backwards {
+            if reversed {
                 chunks.reverse();
             }
             let payload = (!long).then(|| call_payload(left as usize / 4 - 2));
@@ -282,12 +286,12 @@ pub(crate) fn reduced_call() -> impl Strategy<Value = ReducedCall> {
                     reply: None,
                     payload,
                 },
-                length: at,
+                len: at,
             }
         })
 }
 
-/// A Call that offers Write chunks and perhaps a Reply chunk, some of them too small.
+/// A Call that offers Write chunks and perhaps a Reply chunk, which may be too small.
 pub(crate) fn call_with_writes() -> impl Strategy<Value = RpcMsg> {
     let segment = || {
         (1u32..9, prop_oneof![0u32..200, 200u32..9000]).prop_map(|(handle, length)| Segment {
@@ -310,12 +314,12 @@ pub(crate) fn call_with_writes() -> impl Strategy<Value = RpcMsg> {
         })
 }
 
-/// Lengths of the segments that a Call offers; those before the first zero.
+/// Lengths of the segments that a Call offers. A zero ends the chunk.
 pub(crate) fn offered_lengths() -> impl Strategy<Value = [u16; 3]> {
     [0u16..3, 0u16..3, 0u16..3]
 }
 
-/// A Reply that returns chunks which may be the ones offered.
+/// A Reply that may return the chunks offered, or others.
 pub(crate) fn returned_reply() -> impl Strategy<Value = RpcMsg> {
     let chunk = |handle: u32| {
         let handle = prop_oneof![9 => Just(handle), 1 => 0u32..4];
@@ -355,7 +359,7 @@ pub(crate) fn returned_reply() -> impl Strategy<Value = RpcMsg> {
     })
 }
 
-/// Results in order and apart.
+/// Results in order that do not overlap.
 pub(crate) fn results() -> impl Strategy<Value = Vec<Payload>> {
     vec((0u32..50, 0u32..500), 0..5).prop_map(|items| {
         let mut at = 0;
@@ -370,7 +374,7 @@ pub(crate) fn results() -> impl Strategy<Value = Vec<Payload>> {
     })
 }
 
-/// Results that may be anywhere.
+/// Results with arbitrary offsets and lengths.
 pub(crate) fn wild_results() -> impl Strategy<Value = Vec<Payload>> {
     vec((number(), number()), 0..4).prop_map(|items| {
         items
@@ -410,12 +414,12 @@ fn shape(lens: impl Strategy<Value = XdrLens> + Clone) -> impl Strategy<Value = 
         )
 }
 
-/// A Call as NFS may make it.
+/// A Call with common lengths.
 pub(crate) fn call_shape() -> impl Strategy<Value = CallShape> {
     shape(prop_oneof![lens(100), lens(10_000), lens(2_000_000)].boxed())
 }
 
-/// A Call as nobody makes it.
+/// A Call with arbitrary lengths.
 pub(crate) fn wild_call_shape() -> impl Strategy<Value = CallShape> {
     let lens = any::<(u32, u32, u32, u32)>().prop_map(|(head, data, page_offset, tail)| XdrLens {
         head,
@@ -426,7 +430,7 @@ pub(crate) fn wild_call_shape() -> impl Strategy<Value = CallShape> {
     shape(lens.boxed())
 }
 
-/// Limits as devices and connections have them.
+/// Limits of common devices and connections.
 pub(crate) fn limits() -> impl Strategy<Value = CallLimits> {
     let threshold = || {
         prop_oneof![
@@ -471,7 +475,7 @@ pub(crate) fn limits() -> impl Strategy<Value = CallLimits> {
         )
 }
 
-/// Limits that nothing has.
+/// Arbitrary limits.
 pub(crate) fn wild_limits() -> impl Strategy<Value = CallLimits> {
     (any::<[u32; 8]>(), any::<bool>()).prop_map(
         |(
@@ -491,7 +495,7 @@ pub(crate) fn wild_limits() -> impl Strategy<Value = CallLimits> {
     )
 }
 
-/// Private data, good or nearly so.
+/// Private data that may be valid, or damaged.
 pub(crate) fn private_data() -> impl Strategy<Value = Vec<u8>> {
     (
         prop_oneof![3 => Just(0xf6u8), 1 => any::<u8>()],
@@ -506,11 +510,11 @@ pub(crate) fn private_data() -> impl Strategy<Value = Vec<u8>> {
         })
 }
 
-/// What happens to Replies that are exposed, few XIDs and few moments among it.
+/// Events at a responder that exposes Replies. XIDs and times are small, so that they collide.
 pub(crate) fn exposed_events() -> impl Strategy<Value = Vec<oracle::Event>> {
     let event = prop_oneof![
         3 => (0u32..8).prop_map(oracle::Event::Expose),
-        3 => (0usize..8, 0u64..40).prop_map(|(which, time)| oracle::Event::Arm { which, time }),
+        3 => (0usize..8, 0u64..40).prop_map(|(which, time)| oracle::Event::Post { which, time }),
         2 => (0u32..8).prop_map(oracle::Event::Done),
         1 => (0u64..30).prop_map(oracle::Event::Passes),
         3 => (0usize..8).prop_map(oracle::Event::Released),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The oracles, fed with generated inputs: well-formed ones, nearly well-formed ones, and noise.
+//! The oracles with generated inputs: well-formed, nearly well-formed, and random.
 //!
-//! `PROPTEST_CASES` sets how many; `PROPTEST_RNG_SEED` repeats a run.
+//! `PROPTEST_CASES` sets the number of inputs. `PROPTEST_RNG_SEED` repeats a run.
 
 mod generate;
 
@@ -24,7 +24,7 @@ proptest! {
     fn noise_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200), pulled: bool) {
         oracle::header(&bytes);
         oracle::inbound(&bytes, pulled);
-        oracle::assembly(&bytes);
+        oracle::reassembly(&bytes);
         oracle::private_data(&bytes);
         let shape = ReplyShape {
             length: 100,
@@ -63,18 +63,18 @@ proptest! {
         }
         oracle::header(&bytes);
         oracle::inbound(&bytes, pulled);
-        oracle::assembly(&bytes);
+        oracle::reassembly(&bytes);
     }
 
     #[test]
     fn parts_tile_the_call(call in call_with_reads()) {
-        oracle::assembly(&call.bytes());
+        oracle::reassembly(&call.bytes());
     }
 
     #[test]
     fn reduced_calls_are_reassembled(call in reduced_call()) {
         prop_assert!(call.assembles(), "a legal Call was refused");
-        oracle::assembly(&call.message.bytes());
+        oracle::reassembly(&call.message.bytes());
     }
 
     #[test]
@@ -129,7 +129,7 @@ proptest! {
         write in offered_lengths(),
         chunk in offered_lengths(),
     ) {
-        oracle::returned(&reply.bytes(), write, chunk);
+        oracle::match_reply(&reply.bytes(), write, chunk);
     }
 
     #[test]

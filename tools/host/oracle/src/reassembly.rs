@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Pieces tile the Call, and put every byte where the RFC says it belongs.
+//! The parts of a reassembled Call have every byte once, in the order that the RFC requires.
 
 use rpcrdma_core::engine::agreement::Extensions;
 use rpcrdma_core::engine::inbound::from_client;
@@ -12,15 +12,18 @@ use rpcrdma_core::engine::responder::reassembly::Layout;
 use rpcrdma_core::engine::responder::reassembly::Part;
 use rpcrdma_core::wire::ReadList;
 
-/// Where a byte of the assembled Call comes from.
+/// The source of a byte of the reassembled Call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Byte {
+    /// The inline byte at this offset.
     Inline(u32),
+    /// The byte with this handle and address.
     Remote(u32, u64),
+    /// Roundup that was not sent.
     Pad,
 }
 
-/// Small, so that the model can put every byte in place.
+/// Bounds small enough for a model that stores every byte.
 const BOUNDS: Bounds = Bounds {
     message: 4096,
     max_inline: 128,
@@ -28,8 +31,8 @@ const BOUNDS: Bounds = Bounds {
     segments: 24,
 };
 
-/// The assembly of the Call in `bytes`, if it is one.
-pub fn assembly(bytes: &[u8]) {
+/// Reassembles the Call in `bytes`, if it is one.
+pub fn reassembly(bytes: &[u8]) {
     let Ok(FromClient::Call(call)) = from_client(bytes, Extensions::default()) else {
         return;
     };
@@ -37,7 +40,7 @@ pub fn assembly(bytes: &[u8]) {
     let model = model(inline, call.chunks.reads);
     match (Assembly::plan(inline, call.chunks.reads, &BOUNDS), model) {
         (Ok(None), Ok(model)) => {
-            let inline = inline.expect("a Long Call has something to pull");
+            let inline = inline.expect("a Long Call has a Read chunk");
             let all: Vec<_> = (0..).take(inline).map(Byte::Inline).collect();
             assert_eq!(model, all);
         }
@@ -47,17 +50,18 @@ pub fn assembly(bytes: &[u8]) {
     }
 }
 
+/// Compares the parts and the layout of `assembly` with the bytes of the model.
 fn check(assembly: &Assembly<'_>, inline: Option<usize>, model: &[Byte]) {
     let parts: Vec<Byte> = assembly.parts().flat_map(expand).collect();
     assert_eq!(parts, model);
-    let pulls: Vec<_> = assembly.reads().collect();
-    assert!(pulls.iter().all(|segment| segment.length > 0));
+    let reads: Vec<_> = assembly.reads().collect();
+    assert!(reads.iter().all(|segment| segment.length > 0));
     match assembly.layout() {
         Layout::Whole { length } => assert_eq!(length as usize, model.len()),
         Layout::DataItem { head, data, tail } => {
             assert_eq!(Some((head + tail) as usize), inline);
             assert_eq!((head + data + tail) as usize, model.len());
-            // Head and tail are the inline bytes, and only they are.
+            // All inline bytes are in head and tail, and no others.
             let (head, rest) = model.split_at(head as usize);
             let (data, tail) = rest.split_at(data as usize);
             assert!(head
@@ -65,14 +69,15 @@ fn check(assembly: &Assembly<'_>, inline: Option<usize>, model: &[Byte]) {
                 .chain(tail)
                 .all(|o| matches!(o, Byte::Inline(_))));
             assert!(!data.iter().any(|o| matches!(o, Byte::Inline(_))));
-            let pulled: Vec<Byte> = pulls.into_iter().map(Part::Read).flat_map(expand).collect();
-            assert_eq!(pulled, data[..pulled.len()]);
-            assert!(data[pulled.len()..].iter().all(|o| *o == Byte::Pad));
-            assert!(data.len() - pulled.len() < 4);
+            let read: Vec<Byte> = reads.into_iter().map(Part::Read).flat_map(expand).collect();
+            assert_eq!(read, data[..read.len()]);
+            assert!(data[read.len()..].iter().all(|o| *o == Byte::Pad));
+            assert!(data.len() - read.len() < 4);
         }
     }
 }
 
+/// The bytes of a part.
 fn expand(part: Part) -> Vec<Byte> {
     match part {
         Part::Inline { offset, length } => (offset..offset + length).map(Byte::Inline).collect(),
@@ -83,9 +88,13 @@ fn expand(part: Part) -> Vec<Byte> {
     }
 }
 
-/// RFC 8166 Section 3.4.5, byte by byte: take what is left of the stream, and insert each chunk
-/// at its Position, lowest first. As Positions count bytes of the unreduced stream, the place to
-/// insert at is simply the Position.
+/// Reassembles a Call byte by byte, as in RFC 8166 Section 3.4.5: inserts each chunk into the
+/// reduced stream at its Position, lowest first. All chunks before it have been inserted, so the
+/// Position is the offset.
+///
+/// # Errors
+///
+/// An error if the Read list is invalid. Its value need not be that of the engine.
 fn model(inline: Option<usize>, list: ReadList<'_>) -> Result<Vec<Byte>, BadReads> {
     let reads: Vec<_> = list.segments().filter(|r| r.segment.length > 0).collect();
     let mut positions: Vec<u32> = reads.iter().map(|read| read.position).collect();
@@ -119,12 +128,12 @@ fn model(inline: Option<usize>, list: ReadList<'_>) -> Result<Vec<Byte>, BadRead
     for position in positions {
         let mut item = chunk(position);
         item.resize(item.len().next_multiple_of(4), Byte::Pad);
-        let place = position as usize;
-        if place < end || place > stream.len() || (place == 0 && inline.is_some()) {
+        let at = position as usize;
+        if at < end || at > stream.len() || (at == 0 && inline.is_some()) {
             return Err(BadReads::Position);
         }
-        end = place + item.len();
-        stream.splice(place..place, item);
+        end = at + item.len();
+        stream.splice(at..at, item);
     }
     match stream.len() <= BOUNDS.message as usize {
         true => Ok(stream),

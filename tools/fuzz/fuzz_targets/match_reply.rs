@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Any Reply to a Call that offered chunks: no more is believed than was offered.
+//! Matches any Reply with a Call that offered chunks.
 
 #![no_main]
 
@@ -8,5 +8,5 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: ([u16; 3], [u16; 3], &[u8])| {
     let (write, reply, bytes) = input;
-    rpcrdma_oracle::returned(bytes, write, reply);
+    rpcrdma_oracle::match_reply(bytes, write, reply);
 });

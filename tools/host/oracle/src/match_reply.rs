@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A requester believes no more than it offered.
+//! A requester accepts only chunks that its Call has offered.
 
 use rpcrdma_core::engine::agreement::Extensions;
 use rpcrdma_core::engine::inbound::from_server;
@@ -12,10 +12,10 @@ use rpcrdma_core::engine::requester::match_reply::Offered;
 use rpcrdma_core::wire::Segment;
 use rpcrdma_core::wire::WriteChunk;
 
-/// The Reply in `bytes`, if it is one, to a Call that offered segments of these lengths.
+/// Matches the Reply in `bytes`, if it is one, with a Call that offered segments of these lengths.
 ///
-/// Handles and offsets are small numbers, for chance to find them.
-pub fn returned(bytes: &[u8], write: [u16; 3], reply: [u16; 3]) {
+/// Handles and offsets are small numbers, so that generated Replies often have them.
+pub fn match_reply(bytes: &[u8], write: [u16; 3], reply: [u16; 3]) {
     let ext = Extensions {
         pulled_replies: true,
     };
@@ -33,11 +33,11 @@ pub fn returned(bytes: &[u8], write: [u16; 3], reply: [u16; 3]) {
     let written = match &first {
         None => Some(0),
         Some(chunk) if chunk.is_empty() => Some(0),
-        Some(chunk) => bytes_in(chunk, &write),
+        Some(chunk) => written_len(chunk, &write),
     };
     let in_reply = match &message.chunks.reply {
         None => Some(0),
-        Some(chunk) => bytes_in(chunk, &reply),
+        Some(chunk) => written_len(chunk, &reply),
     };
     let expected = match (written, in_reply, message.payload) {
         _ if chunks.next().is_some() => Err(Mismatch),
@@ -63,6 +63,7 @@ pub fn returned(bytes: &[u8], write: [u16; 3], reply: [u16; 3]) {
     assert_eq!(arrived(&message, offered), expected);
 }
 
+/// The segments of an offered chunk: one for each length before the first zero.
 fn segments(handle: u32, lengths: [u16; 3]) -> Vec<Segment> {
     let offered = lengths.into_iter().take_while(|length| *length != 0);
     offered
@@ -74,8 +75,9 @@ fn segments(handle: u32, lengths: [u16; 3]) -> Vec<Segment> {
         .collect()
 }
 
-/// Bytes in a chunk that is the one offered, filled from its front without holes.
-fn bytes_in(chunk: &WriteChunk<'_>, own: &[Segment]) -> Option<u32> {
+/// Number of bytes in a returned chunk. `None` if it is not the chunk `own`, filled from its front
+/// without holes.
+fn written_len(chunk: &WriteChunk<'_>, own: &[Segment]) -> Option<u32> {
     let theirs: Vec<Segment> = chunk.segments().collect();
     let total: u32 = theirs
         .iter()
@@ -89,7 +91,7 @@ fn bytes_in(chunk: &WriteChunk<'_>, own: &[Segment]) -> Option<u32> {
             segment.with_length(length)
         })
         .collect();
-    // What is not returned was not used.
+    // Segments that are not returned are unused.
     let returned = filled.get(..theirs.len())?;
     (theirs == returned && left == 0).then_some(total)
 }
