@@ -179,7 +179,7 @@ impl ReplyReader for ClientEp {
         &self.reply_reads
     }
 
-    fn pulled(worker: &SendWorker<'_, Self>, read: ReplyRead, status: WcStatus) {
+    fn read_done(worker: &SendWorker<'_, Self>, read: ReplyRead, status: WcStatus) {
         reply_read::done(worker, read, status);
     }
 }

@@ -31,7 +31,7 @@ use super::{
 /// Sends a Call to the client.
 pub(super) fn send_call(conn: &Connection, xid: u32, call: &XdrBuf) -> Result<(), SendError> {
     let ctx = conn.ep.context();
-    let mut ctxt = match ctx.sending.message(&conn.ep) {
+    let mut ctxt = match ctx.sending.get(&conn.ep) {
         Ok(ctxt) => ctxt,
         Err(ENOMEM) => return Err(SendError::NoBuffers),
         Err(_) => return Err(SendError::NotConnected),
@@ -40,8 +40,8 @@ pub(super) fn send_call(conn: &Connection, xid: u32, call: &XdrBuf) -> Result<()
         ctx.sending.put(&conn.ep, ctxt);
         return Err(SendError::TooBig);
     };
-    post::post(conn, ctxt, len, None).map_err(|(unposted, _)| {
-        if let Some(ctxt) = unposted {
+    post::post(conn, ctxt, len, None).map_err(|(returned, _)| {
+        if let Some(ctxt) = returned {
             ctx.sending.put(&conn.ep, ctxt);
         }
         ctx.close();

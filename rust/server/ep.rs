@@ -177,7 +177,7 @@ impl ServerEp {
     pub(super) fn clear_finished(&self, ep: &Endpoint<Self>) {
         let mut finished = self.finished.take_all();
         while let Some(sent) = finished.pop() {
-            self.sending.put(ep, sent.into_message());
+            self.sending.put(ep, sent.into_ctxt());
         }
     }
 

@@ -35,7 +35,7 @@ pub(super) fn send_error(conn: &Connection, error: &ErrorReply) {
     let ctx = conn.ep.context();
     let sent = ctx
         .sending
-        .message(&conn.ep)
+        .get(&conn.ep)
         .and_then(|ctxt| post_error(conn, ctxt, error));
     if sent.is_err() {
         ctx.close();
@@ -50,14 +50,14 @@ pub(super) fn send_error(conn: &Connection, error: &ErrorReply) {
 #[cold]
 pub(super) fn post_error(conn: &Connection, mut ctxt: SendCtxt, error: &ErrorReply) -> Result {
     traces::error(error);
-    let unposted = match error.encode(conn.credits, ctxt.buffer_mut()) {
+    let returned = match error.encode(conn.credits, ctxt.buffer_mut()) {
         Ok(len) => match post::post(conn, ctxt, len, None) {
             Ok(()) => return Ok(()),
-            Err((unposted, _)) => unposted,
+            Err((returned, _)) => returned,
         },
         Err(_) => Some(ctxt),
     };
-    if let Some(ctxt) = unposted {
+    if let Some(ctxt) = returned {
         conn.ep.context().sending.put(&conn.ep, ctxt);
     }
     Err(EIO)

@@ -153,10 +153,10 @@ impl Responder for ServerEp {
 
     fn sent(worker: &SendWorker<'_, Self>, sent: Sent, status: WcStatus) {
         let ctx = worker.context();
-        if let Some(slot) = sent.place() {
+        if let Some(slot) = sent.slot() {
             release::sent(worker, slot, sent);
         } else if sent.pages() <= FEW_PAGES {
-            ctx.sending.put(worker, sent.into_message());
+            ctx.sending.put(worker, sent.into_ctxt());
         } else if ctx.finished.push(sent) {
             // The list was empty. Without this wakeup its pages might wait for long.
             ctx.wake_for(ctx.incoming.lock());
@@ -166,7 +166,7 @@ impl Responder for ServerEp {
         }
     }
 
-    fn pulled(worker: &SendWorker<'_, Self>, read: CallReadDone<Call>, status: WcStatus) {
+    fn read_done(worker: &SendWorker<'_, Self>, read: CallReadDone<Call>, status: WcStatus) {
         let ctx = worker.context();
         if status != WcStatus::Success {
             // The Call is incomplete; the client has to send it again.

@@ -38,7 +38,7 @@
 //! No lock is taken while another is held, except `ExposedReplies::state` inside
 //! `Endpoint::exposing`. The locks are: `AcceptQueue::pending`, `ServerEp::incoming`,
 //! `ExposedReplies::mapper`, `ExposedReplies::state`, `StallDetector::state`, `XprtTimer::at`,
-//! `Endpoint::kept`, those in `Pool` and `SendQueue`, and the lock in `SparePages`, which only the
+//! `Endpoint::held`, those in `Pool` and `SendQueue`, and the lock in `SparePages`, which only the
 //! release of these pages waits for.
 //!
 //! [`Arriving::let_others_in`]: crate::sunrpc::svc::Arriving::let_others_in

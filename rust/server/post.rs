@@ -44,7 +44,7 @@ pub(super) type PostResult<T = SendCtxt> = Result<(), (Option<T>, NotServed)>;
 #[inline]
 pub(super) fn lost<T>(not_posted: PostError<T>) -> (Option<T>, NotServed) {
     match not_posted {
-        PostError::NotPosted(unposted) => (Some(unposted), NotServed::Lost),
+        PostError::NotPosted(returned) => (Some(returned), NotServed::Lost),
         PostError::PartlyPosted => (None, NotServed::Lost),
     }
 }
@@ -84,7 +84,7 @@ pub(super) fn post_exposing(
             return Err((Some(ctxt), why));
         }
     };
-    ctxt.set_place(slot);
+    ctxt.set_slot(slot);
     let deadline = XprtTimer::in_seconds(tunables::EXPOSED_SECONDS.get());
     let mut wanted = true;
     let hold = |mrs| wanted = exposed.hold(slot, mrs, deadline);

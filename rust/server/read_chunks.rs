@@ -118,10 +118,10 @@ fn start_read(conn: &Connection, mut rqst: Receiving<'_, Connection>, buffer: Bu
         Ok(()) => post_read(conn, read),
         Err(why) => Err((Some(read), why)),
     };
-    let Err((unposted, why)) = posted else {
+    let Err((returned, why)) = posted else {
         return rqst.nothing();
     };
-    let buffer = unposted.map(|read| read.abandon(&conn.ep));
+    let buffer = returned.map(|read| read.abandon(&conn.ep));
     match why {
         NotServed::Refused => error::refuse(conn, xid),
         NotServed::Lost => conn.ep.context().close(),

@@ -97,11 +97,11 @@ pub(super) fn send_reply(conn: &Connection, buffer: &mut Buffer, reply: Reply<'_
 
 fn try_send_reply(conn: &Connection, buffer: &mut Buffer, reply: Reply<'_>) -> Result {
     let sending = &conn.ep.context().sending;
-    let mut ctxt = sending.message(&conn.ep)?;
+    let mut ctxt = sending.get(&conn.ep)?;
     let outcome = match prepare_reply(conn, &mut ctxt, buffer, reply) {
         Ok(ready) => match post_reply(conn, ctxt, ready) {
             Ok(()) => return Ok(()),
-            Err((unposted, why)) => (unposted, why),
+            Err((returned, why)) => (returned, why),
         },
         Err(why) => (Some(ctxt), why),
     };
@@ -112,8 +112,8 @@ fn try_send_reply(conn: &Connection, buffer: &mut Buffer, reply: Reply<'_>) -> R
             let error = ErrorReply::chunk(buffer.user().call.xid);
             error::post_error(conn, ctxt, &error)
         }
-        (unposted, _) => {
-            if let Some(ctxt) = unposted {
+        (returned, _) => {
+            if let Some(ctxt) = returned {
                 sending.put(&conn.ep, ctxt);
             }
             Err(EIO)

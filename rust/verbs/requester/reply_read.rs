@@ -3,7 +3,7 @@
 //! Pulling a Reply: RDMA Reads into the memory that its consumer has prepared.
 //!
 //! What waits for the Reads owns that memory, and moves: the caller -> [`ReplyReads::start`] -> the
-//! device, or a line of those that wait for room on the Send Queue -> [`ReplyReader::pulled`], once
+//! device, or a line of those that wait for room on the Send Queue -> [`ReplyReader::read_done`], once
 //! the memory is unmapped. Nobody can look at it in between, nor give it away.
 
 use core::{
@@ -74,7 +74,7 @@ pub(crate) trait ReplyReader: EndpointOps {
     fn reply_reads(&self) -> &ReplyReads<Self::ReplyRead>;
 
     /// The Reads have ended, well or not. The send queue's worker.
-    fn pulled(worker: &SendWorker<'_, Self>, what: Self::ReplyRead, how: WcStatus);
+    fn read_done(worker: &SendWorker<'_, Self>, what: Self::ReplyRead, how: WcStatus);
 }
 
 /// Why nothing is pulled.
@@ -185,7 +185,7 @@ impl<P: Send + 'static> ReplyReads<P> {
         Ok(PreparedReads { rw_chain, reading })
     }
 
-    /// Reads what was prepared, at once or when there is room; [`ReplyReader::pulled`] follows, and
+    /// Reads what was prepared, at once or when there is room; [`ReplyReader::read_done`] follows, and
     /// until then `what` keeps the memory.
     ///
     /// # Errors
@@ -359,5 +359,5 @@ unsafe extern "C" fn done<C: ReplyReader>(cq: *mut bindings::ib_cq, wc: *mut bin
     if how == WcStatus::Success && reply_reads.next(&*worker).is_err() {
         how = WcStatus::Flushed;
     }
-    C::pulled(&worker, what, how);
+    C::read_done(&worker, what, how);
 }

@@ -143,7 +143,7 @@ impl<S: Send + 'static> CallRead<S> {
         self.0.user().rw_chain.entries()
     }
 
-    /// Posts the Reads; [`Responder::pulled`] follows.
+    /// Posts the Reads; [`Responder::read_done`] follows.
     ///
     /// # Errors
     ///
@@ -310,5 +310,5 @@ unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindi
             wc.vendor_err
         )),
     }
-    C::pulled(&worker, CallReadDone(recv), how);
+    C::read_done(&worker, CallReadDone(recv), how);
 }

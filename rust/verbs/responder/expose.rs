@@ -85,7 +85,7 @@ impl SendCtxt {
 
     /// [`SendCtxt::post`], behind the registrations of `mrs`, for which there must be entries of
     /// the Send Queue beside the permit's. `keep` is given the regions before the peer can know of
-    /// them; it must not sleep. The message has been told its place: [`SendCtxt::set_place`].
+    /// them; it must not sleep. The message has been told its slot: [`SendCtxt::set_slot`].
     ///
     /// # Errors
     ///

@@ -63,7 +63,7 @@ pub(in crate::verbs) struct Inner {
     /// For traces.
     pub(in crate::verbs) serial: i32,
     /// Where it goes once it was sent, if its pages are exposed.
-    place: Option<usize>,
+    slot: Option<usize>,
     pub(in crate::verbs) sges: KVec<bindings::ib_sge>,
     pub(in crate::verbs) buffer: DmaBuffer,
     pub(in crate::verbs) rw_chain: RwChain,
@@ -129,7 +129,7 @@ impl SendCtxt {
             wr: pin_init::zeroed(),
             entries: 0,
             serial: Cid::serial(),
-            place: None,
+            slot: None,
             sges,
             buffer,
             rw_chain: RwChain::new(Direction::ToDevice),
@@ -241,11 +241,11 @@ impl SendCtxt {
         self.0.pages.len()
     }
 
-    /// Marks the message as one whose pages are exposed from this place: [`Sent::place`] says so,
+    /// Marks the message as one whose pages are exposed from this slot: [`Sent::slot`] says so,
     /// too.
     #[inline]
-    pub(crate) fn set_place(&mut self, place: usize) {
-        self.0.place = Some(place);
+    pub(crate) fn set_slot(&mut self, slot: usize) {
+        self.0.slot = Some(slot);
     }
 
     /// Drops the Writes and what was gathered, but keeps the pages.
@@ -263,7 +263,7 @@ impl SendCtxt {
     pub(in crate::verbs) fn clear<C: Responder>(&mut self, ep: &Endpoint<C>) {
         self.unmap(ep);
         let inner = &mut *self.0;
-        inner.place = None;
+        inner.slot = None;
         if inner.rw_chain.is_empty() {
             inner.pages.release();
         }
@@ -282,8 +282,8 @@ impl Sent {
 
     /// Where it goes, if its pages are exposed.
     #[inline]
-    pub(crate) fn place(&self) -> Option<usize> {
-        self.0 .0.place
+    pub(crate) fn slot(&self) -> Option<usize> {
+        self.0 .0.slot
     }
 
     /// Unmaps what was written and gathered, but keeps the pages: they may still be exposed.
@@ -293,7 +293,7 @@ impl Sent {
 
     /// The message, for [`ReplySender::put`](super::Sending::put).
     #[inline]
-    pub(crate) fn into_message(self) -> SendCtxt {
+    pub(crate) fn into_ctxt(self) -> SendCtxt {
         self.0
     }
 

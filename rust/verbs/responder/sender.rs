@@ -64,7 +64,7 @@ pub(crate) trait Responder:
     fn sent(worker: &SendWorker<'_, Self>, sent: Sent, how: WcStatus);
 
     /// A Call's chunks were pulled, or not. The send queue's worker.
-    fn pulled(worker: &SendWorker<'_, Self>, pulled: CallReadDone<Self::Call>, how: WcStatus);
+    fn read_done(worker: &SendWorker<'_, Self>, pulled: CallReadDone<Self::Call>, how: WcStatus);
 }
 
 impl<C: EndpointOps> Endpoint<C> {
@@ -156,7 +156,7 @@ impl<S: Send + 'static> ReplySender<S> {
     ///
     /// `ENOMEM`, `EIO` if the device cannot map it, `EINVAL` if the endpoint is not open.
     #[inline]
-    pub(crate) fn message<C: EndpointOps>(&self, ep: &Endpoint<C>) -> Result<SendCtxt> {
+    pub(crate) fn get<C: EndpointOps>(&self, ep: &Endpoint<C>) -> Result<SendCtxt> {
         match self.messages.get() {
             Some(message) => Ok(message),
             None => new_message(ep, &self.sizes.copy().ok_or(EINVAL)?),
@@ -204,13 +204,13 @@ impl<S: Send + 'static> ReplySender<S> {
             if !sent.is_of(ep) {
                 // Perhaps still posted.
                 mem::forget(sent);
-            } else if sent.place().is_some() {
+            } else if sent.slot().is_some() {
                 // Its regions may be registered: the pages stay until the queue pair is gone, and
                 // go with this.
                 sent.unmap(ep);
                 self.stranded_messages.push(sent);
             } else {
-                sent.into_message().clear(ep);
+                sent.into_ctxt().clear(ep);
             }
         }
         let mut pulls = self.stranded_reads.take_all();
