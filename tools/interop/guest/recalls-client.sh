@@ -21,10 +21,10 @@ delegations_are_recalled() {
 	slowest=$(on_server change "$dir" $FILES)
 	trace_off
 	echo "$held delegations, slowest recall $slowest ms," \
-		"$(traced xprtrdma_cb_call) reverse Calls"
+		"$(traced xprtrdma_cb_call) backchannel Calls"
 	[ "$held" -ge $((FILES / 2)) ] || fail "too few delegations"
 	[ "$slowest" -lt $SOON ] || fail "a recall took $slowest ms"
-	[ "$(traced xprtrdma_cb_call)" -gt 0 ] || fail "no reverse Call was seen"
+	[ "$(traced xprtrdma_cb_call)" -gt 0 ] || fail "no backchannel Call"
 	for each in "$MNT/$dir"/*; do
 		grep -q "changed on the server" "$each" ||
 			fail "the client has not noticed the change of $each"
