@@ -221,7 +221,7 @@ fn make(
     recv_queue.stock(ep, &mut terms.limits, pages, |limits| {
         let send = limits.send_size.min(peer.receive_size);
         let sizes = message_sizes(send, limits, &opened, pages);
-        ctx.sending.stock(ep, &sizes)
+        ctx.sender.stock(ep, &sizes)
     })?;
     recv_queue.set_limits(&terms.limits);
     let own = terms.own(device);
@@ -352,7 +352,7 @@ fn open_ep(
     let ctx = ep.context();
     let limits = &terms.limits;
     let pages = xprt.max_pages();
-    ctx.sending.open(
+    ctx.sender.open(
         message_sizes(agreement.send, limits, opened, pages),
         limits.send_entries(opened),
     );

@@ -31,18 +31,18 @@ use super::{
 /// Sends a Call to the client.
 pub(super) fn send_call(conn: &Connection, xid: u32, call: &XdrBuf) -> Result<(), SendError> {
     let ctx = conn.ep.context();
-    let mut ctxt = match ctx.sending.get(&conn.ep) {
+    let mut ctxt = match ctx.sender.get(&conn.ep) {
         Ok(ctxt) => ctxt,
         Err(ENOMEM) => return Err(SendError::NoBuffers),
         Err(_) => return Err(SendError::NotConnected),
     };
     let Some(len) = write_call(&mut ctxt, xid, conn.backchannel, call) else {
-        ctx.sending.put(&conn.ep, ctxt);
+        ctx.sender.put(&conn.ep, ctxt);
         return Err(SendError::TooBig);
     };
     post::post(conn, ctxt, len, None).map_err(|(returned, _)| {
         if let Some(ctxt) = returned {
-            ctx.sending.put(&conn.ep, ctxt);
+            ctx.sender.put(&conn.ep, ctxt);
         }
         ctx.close();
         SendError::NotConnected

@@ -67,7 +67,7 @@ pub(super) struct ServerEp {
     pub(super) incoming: SpinLock<Incoming>,
     pub(super) read_throttle: ReadThrottle,
     #[pin]
-    pub(super) sending: ReplySender<Call>,
+    pub(super) sender: ReplySender<Call>,
     /// Completed Sends whose pages a thread has to release.
     pub(super) finished: Stack<Sent>,
     #[pin]
@@ -110,7 +110,7 @@ impl ServerEp {
                 "ServerEp::incoming"
             ),
             read_throttle: ReadThrottle::new(),
-            sending <- ReplySender::new(),
+            sender <- ReplySender::new(),
             finished: Stack::new(),
             exposed <- ExposedReplies::new(),
             stall_detector <- StallDetector::new(),
@@ -143,7 +143,7 @@ impl ServerEp {
         if let Some(xprt) = self.xprt() {
             xprt.deferred_close();
         }
-        self.sending.queue().close();
+        self.sender.queue().close();
     }
 
     /// Whether the transport is closing.
@@ -169,7 +169,7 @@ impl ServerEp {
     #[inline]
     pub(super) fn entries_reserved(&self) {
         self.stall_detector
-            .entries_reserved(self.sending.queue(), &self.timer);
+            .entries_reserved(self.sender.queue(), &self.timer);
     }
 
     /// Releases the pages of completed Sends.
@@ -177,7 +177,7 @@ impl ServerEp {
     pub(super) fn clear_finished(&self, ep: &Endpoint<Self>) {
         let mut finished = self.finished.take_all();
         while let Some(sent) = finished.pop() {
-            self.sending.put(ep, sent.into_ctxt());
+            self.sender.put(ep, sent.into_ctxt());
         }
     }
 

@@ -34,7 +34,7 @@ pub(super) fn refuse(conn: &Connection, xid: u32) {
 pub(super) fn send_error(conn: &Connection, error: &ErrorReply) {
     let ctx = conn.ep.context();
     let sent = ctx
-        .sending
+        .sender
         .get(&conn.ep)
         .and_then(|ctxt| post_error(conn, ctxt, error));
     if sent.is_err() {
@@ -58,7 +58,7 @@ pub(super) fn post_error(conn: &Connection, mut ctxt: SendCtxt, error: &ErrorRep
         Err(_) => Some(ctxt),
     };
     if let Some(ctxt) = returned {
-        conn.ep.context().sending.put(&conn.ep, ctxt);
+        conn.ep.context().sender.put(&conn.ep, ctxt);
     }
     Err(EIO)
 }

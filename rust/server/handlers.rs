@@ -139,7 +139,7 @@ impl EndpointOps for ServerEp {
             }
         }
         ctx.exposed.drained(ep);
-        ctx.sending.drained(ep);
+        ctx.sender.drained(ep);
     }
 }
 
@@ -147,8 +147,8 @@ impl Responder for ServerEp {
     type Call = Call;
 
     #[inline]
-    fn sending(&self) -> &ReplySender<Call> {
-        &self.sending
+    fn sender(&self) -> &ReplySender<Call> {
+        &self.sender
     }
 
     fn sent(worker: &SendWorker<'_, Self>, sent: Sent, status: WcStatus) {
@@ -156,7 +156,7 @@ impl Responder for ServerEp {
         if let Some(slot) = sent.slot() {
             release::sent(worker, slot, sent);
         } else if sent.pages() <= FEW_PAGES {
-            ctx.sending.put(worker, sent.into_ctxt());
+            ctx.sender.put(worker, sent.into_ctxt());
         } else if ctx.finished.push(sent) {
             // The list was empty. Without this wakeup its pages might wait for long.
             ctx.wake_for(ctx.incoming.lock());

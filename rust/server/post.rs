@@ -126,7 +126,7 @@ pub(super) fn reserve(
 ) -> Result<Permit<'_>, NotServed> {
     let ctx = conn.ep.context();
     let permit = match ctx
-        .sending
+        .sender
         .queue()
         .reserve(entries, || starved(conn, serial))
     {

@@ -110,7 +110,7 @@ pub(super) fn receive_call(conn: &Connection, mut rqst: Arriving<'_, Connection>
 #[cold]
 fn check_deadlines(ep: &Endpoint<ServerEp>) {
     let ctx = ep.context();
-    match ctx.stall_detector.poll(ctx.sending.queue()) {
+    match ctx.stall_detector.poll(ctx.sender.queue()) {
         Ok(next) => {
             for when in [next, release::expire(ep)].into_iter().flatten() {
                 ctx.timer.set(when);

@@ -102,7 +102,7 @@ pub(super) fn sent(ep: &Endpoint<ServerEp>, slot: usize, mut sent: Sent) {
 fn put(ep: &Endpoint<ServerEp>, held: Option<Held>) {
     if let Some(mut held) = held {
         if let Some(sent) = held.sent.take() {
-            ep.context().sending.put(ep, sent.into_ctxt());
+            ep.context().sender.put(ep, sent.into_ctxt());
         }
     }
 }

@@ -96,8 +96,8 @@ pub(super) fn send_reply(conn: &Connection, buffer: &mut Buffer, reply: Reply<'_
 }
 
 fn try_send_reply(conn: &Connection, buffer: &mut Buffer, reply: Reply<'_>) -> Result {
-    let sending = &conn.ep.context().sending;
-    let mut ctxt = sending.get(&conn.ep)?;
+    let sender = &conn.ep.context().sender;
+    let mut ctxt = sender.get(&conn.ep)?;
     let outcome = match prepare_reply(conn, &mut ctxt, buffer, reply) {
         Ok(ready) => match post_reply(conn, ctxt, ready) {
             Ok(()) => return Ok(()),
@@ -114,7 +114,7 @@ fn try_send_reply(conn: &Connection, buffer: &mut Buffer, reply: Reply<'_>) -> R
         }
         (returned, _) => {
             if let Some(ctxt) = returned {
-                sending.put(&conn.ep, ctxt);
+                sender.put(&conn.ep, ctxt);
             }
             Err(EIO)
         }
@@ -340,7 +340,7 @@ fn add_write(
     mut span: Span,
     sink: &mut Sink<'_>,
 ) -> Result<(), NotServed> {
-    let most = conn.ep.context().sending.queue().depth();
+    let most = conn.ep.context().sender.queue().depth();
     while span.len > 0 {
         // The plan has checked that the result fits.
         let segment = sink.next_part(span.len).ok_or(NotServed::Refused)?;

@@ -64,7 +64,7 @@ impl svc::Connection for Connection {
     }
 
     fn has_room(&self) -> bool {
-        !self.ep.context().sending.queue().has_waiters()
+        !self.ep.context().sender.queue().has_waiters()
     }
 
     fn detach(&self) {
@@ -79,6 +79,6 @@ impl svc::Connection for Connection {
             self.ep.disconnect();
         }
         // SUNRPC does not always close a transport through `ServerEp::close`.
-        ctx.sending.queue().close();
+        ctx.sender.queue().close();
     }
 }

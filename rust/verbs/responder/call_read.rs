@@ -179,8 +179,8 @@ impl<S: Send + 'static> CallRead<S> {
         match unsafe { permit.post(ep, first) } {
             Ok(()) => Ok(()),
             Err((error, left)) => {
-                let sending = ep.context().sending();
-                sending.trace_refused(ep, serial, error);
+                let sender = ep.context().sender();
+                sender.trace_refused(ep, serial, error);
                 if left == BadWr::Unknown {
                     return Err(PostError::PartlyPosted);
                 }
@@ -189,7 +189,7 @@ impl<S: Send + 'static> CallRead<S> {
                 if left == BadWr::First {
                     return Err(PostError::NotPosted(pull));
                 }
-                sending.strand_read(CallReadDone(pull.0));
+                sender.strand_read(CallReadDone(pull.0));
                 Err(PostError::PartlyPosted)
             }
         }
@@ -228,7 +228,7 @@ impl Reads<'_> {
         sink: Span,
         from: Remote,
     ) -> Result {
-        let pool = ep.context().sending().rw_chain();
+        let pool = ep.context().sender().rw_chain();
         // SAFETY: The pages stay in the parcel, which nobody can reach while it is in a `CallRead`,
         // until the transfers are released; the array only grows.
         unsafe { self.rw_chain.add(ep, pool, self.pages, sink, from) }
@@ -255,7 +255,7 @@ impl<S: Send + 'static> CallReadDone<S> {
         mut self,
         ep: &Endpoint<C>,
     ) -> RecvBuf<RecvCtxt<S>> {
-        let pool = ep.context().sending().rw_chain();
+        let pool = ep.context().sender().rw_chain();
         self.0.user_mut().rw_chain.release(ep, pool);
         self.0
     }
@@ -288,8 +288,8 @@ unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindi
     let arg = unsafe { RwCtxt::done_arg(cqe) };
     // SAFETY: Left there by `post`, for this.
     let recv: RecvBuf<RecvCtxt<C::Call>> = unsafe { RecvBuf::from_raw(arg.context) };
-    let sending: &ReplySender<C::Call> = worker.context().sending();
-    sending.queue().complete(arg.entries);
+    let sender: &ReplySender<C::Call> = worker.context().sender();
+    sender.queue().complete(arg.entries);
     let how = WcStatus::of(wc.status);
     match how {
         WcStatus::Success => trace!(svcrdma_wc_read(

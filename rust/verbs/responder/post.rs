@@ -114,8 +114,8 @@ impl SendCtxt {
         match unsafe { permit.post(ep, first) } {
             Ok(()) => Ok(()),
             Err((error, left)) => {
-                let sending = ep.context().sending();
-                sending.trace_refused(ep, serial, error);
+                let sender = ep.context().sender();
+                sender.trace_refused(ep, serial, error);
                 if left == BadWr::Unknown {
                     return Err(PostError::PartlyPosted);
                 }
@@ -125,7 +125,7 @@ impl SendCtxt {
                 if left == BadWr::First {
                     return Err(PostError::NotPosted(message));
                 }
-                sending.strand_message(Sent(message));
+                sender.strand_message(Sent(message));
                 Err(PostError::PartlyPosted)
             }
         }
@@ -145,7 +145,7 @@ unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindi
     let message = SendCtxt(unsafe { LlistBox::from_raw(kernel::container_of!(cqe, Inner, cqe)) });
     worker
         .context()
-        .sending()
+        .sender()
         .queue()
         .complete(message.0.entries);
     let how = WcStatus::of(wc.status);

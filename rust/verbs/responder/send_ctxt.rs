@@ -163,7 +163,7 @@ impl SendCtxt {
         to: Remote,
     ) -> Result {
         let inner = &mut *self.0;
-        let pool = ep.context().sending().rw_chain();
+        let pool = ep.context().sender().rw_chain();
         // SAFETY: The pages stay in the message until `clear` has released the transfers, or for
         // good.
         unsafe { inner.rw_chain.add(ep, pool, &inner.pages, from, to) }
@@ -254,7 +254,7 @@ impl SendCtxt {
         let inner = &mut *self.0;
         inner
             .rw_chain
-            .release(ep, ep.context().sending().rw_chain());
+            .release(ep, ep.context().sender().rw_chain());
         inner.unmap();
     }
 

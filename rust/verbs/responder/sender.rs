@@ -58,7 +58,7 @@ pub(crate) trait Responder:
     type Call: Send + 'static;
 
     /// The resources for it.
-    fn sending(&self) -> &ReplySender<Self::Call>;
+    fn sender(&self) -> &ReplySender<Self::Call>;
 
     /// A message was sent, or not. The send queue's worker.
     fn sent(worker: &SendWorker<'_, Self>, sent: Sent, how: WcStatus);
