@@ -25,9 +25,9 @@ use crate::{
         Access,
         MapError,
         MrList,
-        MrMapper, //
+        MrMapper,
         SendBuilder,
-        SendFull,
+        SendFull, //
     },
     wire::{
         HeaderWriter,

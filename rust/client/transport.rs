@@ -94,38 +94,38 @@ impl Transport for RdmaXprt {
         connect::connect(&self.shared)
     }
 
-    fn disconnect(connection: &Connection) {
-        connection.ep.context().suppress_disconnect();
+    fn disconnect(conn: &Connection) {
+        conn.ep.context().suppress_disconnect();
         // A task may fence MRs while it holds the mutex of the link. An error state of the queue
         // pair flushes its WRs, so that the task need not wait for the peer.
-        connection.ep.set_qp_error();
+        conn.ep.set_qp_error();
     }
 
-    fn inject_disconnect(connection: &Connection) {
-        connection.ep.set_qp_error();
+    fn inject_disconnect(conn: &Connection) {
+        conn.ep.set_qp_error();
     }
 
     fn send<'a>(
         &self,
-        connection: &Connection,
+        conn: &Connection,
         sender: &mut RequestSender<FenceWaiter>,
         call: Call<'a, Self>,
     ) -> Result<Committed<'a, Self>, SendError> {
-        send::send_call(connection, &self.shared, sender, call)
+        send::send_call(conn, &self.shared, sender, call)
     }
 
     fn send_backchannel(
         &self,
-        connection: &Connection,
+        conn: &Connection,
         sender: &mut RequestSender<FenceWaiter>,
         reply: &BackchannelReply<'_, Self>,
     ) -> Result<(), SendError> {
-        backchannel::send_reply(connection, &self.shared, sender, reply)
+        backchannel::send_reply(conn, &self.shared, sender, reply)
     }
 
     fn fence<'a>(
         &self,
-        connection: &Connection,
+        conn: &Connection,
         rpc: Reachable<Abandoned<'a, Self>, RegisteredMrs>,
     ) -> Unreachable<Abandoned<'a, Self>> {
         let rpc = match rpc.try_fence() {
@@ -134,7 +134,7 @@ impl Transport for RdmaXprt {
         };
         let count = u64::from(rpc.exposed().len());
         self.shared.stats.local_invalidations.add(count);
-        let ctx = connection.ep.context();
+        let ctx = conn.ep.context();
         let fenced = rpc.invalidate_and_wait();
         ctx.wake_mr_waiters();
         fenced.map_or_else(
