@@ -2,9 +2,9 @@
 
 //! Pulling a Reply: RDMA Reads into the memory that its consumer has prepared.
 //!
-//! What waits for the Reads owns that memory, and moves: the caller -> [`ReplyReads::start`] -> the
-//! device, or a line of those that wait for room on the Send Queue -> [`ReplyReader::read_done`], once
-//! the memory is unmapped. Nobody can look at it in between, nor give it away.
+//! The waiter for the Reads owns that memory. It moves from the caller to [`ReplyReads::start`], to
+//! the device or the line of waiters for the Send Queue, and to [`ReplyReader::read_done`], once the
+//! memory is unmapped. In between, no code can access or release the memory.
 
 use core::{
     mem,
@@ -185,8 +185,8 @@ impl<P: Send + 'static> ReplyReads<P> {
         Ok(PreparedReads { rw_chain, reading })
     }
 
-    /// Reads what was prepared, at once or when there is room; [`ReplyReader::read_done`] follows, and
-    /// until then `what` keeps the memory.
+    /// Posts the prepared Reads, at once or when the Send Queue has room. [`ReplyReader::read_done`]
+    /// follows, and until then `what` keeps the memory.
     ///
     /// # Errors
     ///
