@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a hostile peer does to its messages.
+//! Mutations that a hostile peer applies to its operations.
 
-use crate::end::Op;
+use crate::queues::Op;
 use crate::rng::Rng;
 
-/// Defaces what is about to arrive.
-pub(crate) fn deface(rng: &mut Rng, op: &mut Op, overheard: &[Vec<u8>], handles: &[u32]) {
+/// Mutates an operation before it arrives. `seen` are earlier messages, `handles` the handles that
+/// are valid at the receiver.
+pub(crate) fn mutate(rng: &mut Rng, op: &mut Op, seen: &[Vec<u8>], handles: &[u32]) {
     match op {
         Op::Write { to, data } => match rng.below(3) {
             0 => to.handle = any_handle(rng, handles),
@@ -21,17 +22,17 @@ pub(crate) fn deface(rng: &mut Rng, op: &mut Op, overheard: &[Vec<u8>], handles:
             match rng.below(10) {
                 0 => bytes.truncate(rng.below(bytes.len() + 1)),
                 1 => {
-                    let length = rng.below(200);
-                    *bytes = rng.bytes(length);
+                    let len = rng.below(200);
+                    *bytes = rng.bytes(len);
                 }
-                // A message seen before, as it was.
-                2 => *bytes = overheard[rng.below(overheard.len())].clone(),
+                // Replay an earlier message.
+                2 => *bytes = seen[rng.below(seen.len())].clone(),
                 // Fields: XID, version, credits, procedure.
                 3 => word(rng, bytes, 0),
                 4 => word(rng, bytes, 1),
                 5 => word(rng, bytes, 2),
                 6 => word(rng, bytes, 3),
-                // Somewhere in the lists.
+                // Any word, most likely in the lists.
                 7 => {
                     let index = rng.below(bytes.len() / 4 + 1);
                     word(rng, bytes, index);
@@ -50,7 +51,7 @@ pub(crate) fn deface(rng: &mut Rng, op: &mut Op, overheard: &[Vec<u8>], handles:
     }
 }
 
-/// A handle that is exposed, or was never.
+/// A valid handle or a random one.
 fn any_handle(rng: &mut Rng, handles: &[u32]) -> u32 {
     match handles.is_empty() || rng.once_in(4) {
         true => rng.any() as u32,
@@ -58,11 +59,11 @@ fn any_handle(rng: &mut Rng, handles: &[u32]) -> u32 {
     }
 }
 
-/// Replaces a word by one that is likely to hurt.
+/// Replaces a word by an extreme value.
 fn word(rng: &mut Rng, bytes: &mut [u8], index: usize) {
     let any = rng.any() as u32;
     let value = rng.pick(&[0, 1, 2, 3, 4, 5, 0x1000_0000, 0x7fff_ffff, u32::MAX, any]);
-    if let Some(place) = bytes.get_mut(index * 4..index * 4 + 4) {
-        place.copy_from_slice(&value.to_be_bytes());
+    if let Some(dest) = bytes.get_mut(index * 4..index * 4 + 4) {
+        dest.copy_from_slice(&value.to_be_bytes());
     }
 }

@@ -1,32 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Both ends' engines against each other over a simulated link.
+//! A simulation of a client and a server that run the module's engine, over a simulated link.
 //!
-//! A seed decides everything: sizes, thresholds, credits, the order of completions, losses of the
-//! connection, consumers that give up, and what a hostile peer makes of its messages. The world
-//! checks after each step what must always hold, and at the end that nothing was lost:
+//! A seed determines the whole run: sizes, thresholds, credits, the order of completions,
+//! disconnects, cancelled RPCs, and mutations of messages by a hostile peer. The simulation checks
+//! after each step:
 //!
-//! * no Send arrives that has no Receive, and none is over the inline threshold;
-//! * no more Calls are unanswered than were granted, in either direction;
-//! * no RPC completes while one of its handles is valid, cancelled ones included;
-//! * an honest peer never touches what is not exposed, and never invalidates a foreign handle;
-//! * every RPC ends exactly once, with the Reply that was meant for it, and every reverse Call
-//!   does;
-//! * no credit, no Send Queue entry, no Receive and no registration is lost.
+//! * Every Send finds a Receive and is within the inline threshold.
+//! * In both directions, unanswered Calls do not exceed the granted credits.
+//! * No RPC completes while one of its handles is valid, not even a cancelled one.
+//! * An honest peer accesses only exposed memory. It invalidates only handles of the answered Call.
+//! * Every RPC and every backchannel Call ends exactly once. An RPC gets the Reply to its Call.
 //!
-//! Against a hostile peer there is nothing to say about what a Reply holds; all else holds too.
+//! At the end it checks that no credit, Send Queue entry, Receive or registration is lost.
+//!
+//! With a hostile peer, the content of Replies is not checked.
 
 pub mod app;
 pub mod backchannel;
 pub mod client;
-pub mod end;
+pub mod exposed;
 mod hostile;
 pub mod marshal;
 pub mod memory;
+mod negotiation;
+pub mod queues;
 pub mod rng;
+pub mod scenario;
 pub mod server;
 pub mod world;
 
-pub use world::live;
-pub use world::History;
-pub use world::Weather;
+pub use scenario::Scenario;
+pub use scenario::Stats;
+pub use world::run;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! An RPC under way: its registrations, its header, and the Reply as the consumer finds it.
+//! A pending RPC: its registrations, the header of its Call, and the placement of its Reply.
 
 use crate::app::Rpc;
 use crate::memory::Access;
+use crate::memory::Location;
 use crate::memory::Memory;
-use crate::memory::Place;
 use crate::rng::Rng;
 use rpcrdma_core::engine::requester::call::plan;
 use rpcrdma_core::engine::requester::call::CallLimits;
@@ -19,36 +19,39 @@ use rpcrdma_core::wire::HeaderWriter;
 use rpcrdma_core::wire::ReadSegment;
 use rpcrdma_core::wire::Segment;
 
-/// How an RPC ended.
+/// The outcome of an RPC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// With this Reply.
+    /// A Reply with this content.
     Reply(Vec<u8>),
-    /// Refused by the responder's transport.
+    /// The server's transport has refused the Call.
     Refused,
-    /// Refused, but without a Reply chunk: to be sent again with one.
-    Again,
-    /// Given up by the consumer.
+    /// The server's transport has refused the Call, which had no Reply chunk. The client sends the
+    /// Call again, with one.
+    Retry,
+    /// The consumer has cancelled the RPC.
     Cancelled,
 }
 
-/// How far an RPC is.
+/// The state of an RPC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// To be sent, on this connection or the next.
+    /// To be sent on this connection or a later one.
     Queued,
     /// Sent and not answered.
     Sent,
-    /// Answered by a Reply that is being pulled: so much has arrived.
+    /// Answered by an exposed Reply, which is being pulled.
     Pulling {
+        /// Segments to be read.
         exposed: Vec<Segment>,
+        /// Number of bytes read.
         arrived: usize,
     },
-    /// Answered or given up; its handles are being invalidated.
+    /// Answered or cancelled. Its handles are being invalidated.
     Fencing(Outcome),
 }
 
-/// An RPC under way.
+/// A pending RPC.
 #[derive(Debug)]
 pub(crate) struct Pending {
     pub(crate) rpc: Rpc,
@@ -58,15 +61,16 @@ pub(crate) struct Pending {
     pub(crate) reads: Vec<Segment>,
     pub(crate) writes: Vec<Segment>,
     pub(crate) reply_chunk: Vec<Segment>,
-    /// What was offered for the Reply.
+    /// The chunk that the Call offers for the Reply.
     pub(crate) offer: ReplyPlan,
-    /// It was refused without a Reply chunk, and has one now.
-    pub(crate) insured: bool,
-    /// Handles that the responder has invalidated: one by the Reply, more only if it is hostile.
-    pub(crate) remotely: Vec<u32>,
+    /// The Call has been refused without a Reply chunk.
+    pub(crate) needs_reply_chunk: bool,
+    /// Handles that the server has invalidated: one by the Reply, more only if it is hostile.
+    pub(crate) invalidated_remotely: Vec<u32>,
 }
 
 impl Pending {
+    /// The handles of all chunks.
     pub(crate) fn handles(&self) -> impl Iterator<Item = u32> + '_ {
         let chunks = self
             .reads
@@ -76,15 +80,16 @@ impl Pending {
         chunks.map(|segment| segment.handle)
     }
 
-    pub(crate) fn forget_chunks(&mut self) {
+    /// Removes all chunks, whose handles are invalid.
+    pub(crate) fn clear_chunks(&mut self) {
         self.reads.clear();
         self.writes.clear();
         self.reply_chunk.clear();
-        self.remotely.clear();
+        self.invalidated_remotely.clear();
     }
 }
 
-/// Registers what the plan for an RPC says, and makes its message.
+/// Plans a Call, registers the memory of its chunks, and encodes the message.
 pub(crate) fn marshal(
     rng: &mut Rng,
     memory: &mut Memory,
@@ -94,7 +99,7 @@ pub(crate) fn marshal(
 ) -> Vec<u8> {
     let xid = pending.rpc.xid;
     let shape = &CallShape {
-        long_reply: pending.insured || rng.once_in(3),
+        long_reply: pending.needs_reply_chunk || rng.once_in(3),
         ..pending.rpc.shape
     };
     let limits = &CallLimits {
@@ -102,20 +107,20 @@ pub(crate) fn marshal(
         ..*limits
     };
     let Ok(Plan { call, reply }) = plan(shape, limits) else {
-        panic!("made to be conveyable: {shape:?} {limits:?}");
+        panic!("no plan for {shape:?} {limits:?}");
     };
-    let most = limits.segment_pages << limits.page_shift;
+    let max_len = limits.segment_pages << limits.page_shift;
     let mut register = |access, start: u32, length: u32, page_offset: u32| {
         let mut segments = Vec::new();
         let mut at = 0;
         let mut in_page = page_offset % (1 << limits.page_shift);
         while at < length {
-            let part = (most - in_page).min(length - at);
-            let place = Place {
-                xid,
-                start: (start + at) as usize,
+            let part = (max_len - in_page).min(length - at);
+            let location = Location {
+                buffer: xid,
+                offset: (start + at) as usize,
             };
-            segments.push(memory.register(rng, access, place, part));
+            segments.push(memory.register(rng, access, location, part));
             at += part;
             in_page = 0;
         }
@@ -158,20 +163,20 @@ pub(crate) fn marshal(
             pending.reply_chunk.extend(tail);
         }
     }
-    let mut bytes = vec![0; limits.send as usize];
-    let header = header(&mut bytes, pending, call, position, credits);
-    bytes.truncate(header);
-    bytes.extend(inline);
+    let mut message = vec![0; limits.send as usize];
+    let header = encode_header(&mut message, pending, call, position, credits);
+    message.truncate(header);
+    message.extend(inline);
     assert!(
-        bytes.len() <= limits.send as usize,
+        message.len() <= limits.send as usize,
         "over the inline threshold"
     );
-    bytes
+    message
 }
 
-/// Writes the header of a Call; returns its length.
-fn header(
-    bytes: &mut [u8],
+/// Encodes the header of a Call; returns its length in bytes.
+fn encode_header(
+    buf: &mut [u8],
     pending: &Pending,
     call: CallPlan,
     position: u32,
@@ -180,8 +185,8 @@ fn header(
     let xid = pending.rpc.xid;
     let mut encode = || {
         let mut header = match call {
-            CallPlan::PositionZero => HeaderWriter::nomsg(bytes, xid, credits)?,
-            _ => HeaderWriter::msg(bytes, xid, credits)?,
+            CallPlan::PositionZero => HeaderWriter::nomsg(buf, xid, credits)?,
+            _ => HeaderWriter::msg(buf, xid, credits)?,
         };
         for segment in &pending.reads {
             let segment = *segment;
@@ -200,7 +205,7 @@ fn header(
     encode().expect("planned to fit")
 }
 
-/// The Reply as the consumer finds it in head, pages and tail.
+/// The Reply that the consumer decodes from head, pages and tail.
 pub(crate) fn consume(pending: &Pending, arrived: &Arrived<'_>) -> Vec<u8> {
     let room = &pending.rpc.shape.reply;
     let (payload, by_write) = match *arrived {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The requester's memory as its device sees it: registrations, and who may do what with them.
+//! The registered memory of an end, and the checks of its device.
 
 use crate::rng::Rng;
 use rpcrdma_core::wire::Segment;
 use std::collections::BTreeMap;
 
-/// What a registration allows the peer.
+/// The access that a registration allows the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// RDMA Read.
@@ -15,20 +15,20 @@ pub enum Access {
     Write,
 }
 
-/// Which buffer of which RPC a registration covers.
+/// The location of registered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The RPC.
-    pub xid: u32,
-    /// Where in its Call or Reply buffer.
-    pub start: usize,
+pub struct Location {
+    /// The buffer: at the client, an XID; at the server, the slot of an exposed Reply.
+    pub buffer: u32,
+    /// Offset in the buffer, in bytes.
+    pub offset: usize,
 }
 
-/// A registration that is valid.
+/// A valid registration.
 #[derive(Clone, Copy, Debug)]
 struct Registration {
     access: Access,
-    place: Place,
+    location: Location,
     segment: Segment,
 }
 
@@ -38,17 +38,17 @@ pub struct Memory {
     valid: BTreeMap<u32, Registration>,
 }
 
-/// The peer touched what it may not: the connection is lost.
+/// The peer has accessed memory that it may not access. The connection is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessError;
 
 impl Memory {
-    /// Registers `length` bytes at `place`, under a handle never used before.
+    /// Registers `length` bytes at `location`, under a random handle that is not in use.
     pub fn register(
         &mut self,
         rng: &mut Rng,
         access: Access,
-        place: Place,
+        location: Location,
         length: u32,
     ) -> Segment {
         let handle = loop {
@@ -64,19 +64,19 @@ impl Memory {
         };
         let registration = Registration {
             access,
-            place,
+            location,
             segment,
         };
         self.valid.insert(handle, registration);
         segment
     }
 
-    /// Makes a handle invalid; whether it was valid.
+    /// Invalidates a handle. Returns whether it was valid.
     pub fn invalidate(&mut self, handle: u32) -> bool {
         self.valid.remove(&handle).is_some()
     }
 
-    /// Whether the peer can still use a handle.
+    /// Whether the peer can use a handle.
     pub fn is_valid(&self, handle: u32) -> bool {
         self.valid.contains_key(&handle)
     }
@@ -86,8 +86,12 @@ impl Memory {
         self.valid.keys().copied().collect()
     }
 
-    /// Where an access by the peer goes.
-    pub fn access(&self, access: Access, part: &Segment) -> Result<Place, AccessError> {
+    /// The location of an access by the peer.
+    ///
+    /// # Errors
+    ///
+    /// [`AccessError`] if the registration does not allow the access.
+    pub fn access(&self, access: Access, part: &Segment) -> Result<Location, AccessError> {
         let registration = self.valid.get(&part.handle).ok_or(AccessError)?;
         let skip = part.offset.wrapping_sub(registration.segment.offset);
         let end = skip
@@ -96,9 +100,9 @@ impl Memory {
         if registration.access != access || end > u64::from(registration.segment.length) {
             return Err(AccessError);
         }
-        Ok(Place {
-            start: registration.place.start + skip as usize,
-            ..registration.place
+        Ok(Location {
+            offset: registration.location.offset + skip as usize,
+            ..registration.location
         })
     }
 }

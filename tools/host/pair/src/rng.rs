@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Chance, repeatable.
+//! A pseudo-random generator.
 
-/// A small pseudo-random generator (xorshift64*). The seed tells everything that will happen.
+/// A pseudo-random generator (xorshift64*). The seed determines all numbers.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
@@ -12,7 +12,7 @@ impl Rng {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// Any number.
+    /// A number from the whole range.
     pub fn any(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -20,7 +20,7 @@ impl Rng {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// A number below `limit`, which is not zero.
+    /// A number below `limit`, which must not be zero.
     pub fn below(&mut self, limit: usize) -> usize {
         ((self.any() >> 33) as usize) % limit
     }
@@ -30,7 +30,7 @@ impl Rng {
         low + self.below((high - low + 1) as usize) as u32
     }
 
-    /// True once in `times`.
+    /// `true` with a probability of 1 in `times`.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -40,8 +40,8 @@ impl Rng {
         choices[self.below(choices.len())]
     }
 
-    /// Some bytes.
-    pub fn bytes(&mut self, length: usize) -> Vec<u8> {
-        (0..length).map(|_| (self.any() >> 40) as u8).collect()
+    /// `len` random bytes.
+    pub fn bytes(&mut self, len: usize) -> Vec<u8> {
+        (0..len).map(|_| (self.any() >> 40) as u8).collect()
     }
 }

@@ -1,206 +1,107 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Everything that can happen, one thing at a time, in an order that chance decides.
+//! The event loop: executes one random event per step.
 //!
-//! Kept from real networks: what one end posts arrives in order, or not at all and then the
-//! connection is lost. Everything else is free: which end acts next, which completion is looked at
-//! first, how long a Read takes, when a consumer loses patience, when the link goes down.
+//! As on a reliable connection, the operations of an end arrive in order, or the connection is
+//! lost. All else is random: which end acts next, which completion is handled first, when a Read
+//! completes, when the consumer cancels an RPC, and when the connection is lost.
 
 use crate::app::Rpc;
+use crate::backchannel::CallForm;
 use crate::backchannel::Caller;
-use crate::backchannel::Conveyed;
+use crate::client::Action;
 use crate::client::Client;
-use crate::client::Verdict;
-use crate::end::Op;
-use crate::end::Queues;
-use crate::end::Received;
-use crate::hostile::deface;
+use crate::hostile::mutate;
 use crate::marshal::Outcome;
 use crate::memory::Access;
 use crate::memory::AccessError;
+use crate::negotiation::random_ends;
+use crate::negotiation::Ends;
+use crate::negotiation::Negotiated;
+use crate::queues::Op;
+use crate::queues::Queues;
+use crate::queues::Received;
 use crate::rng::Rng;
+use crate::scenario::Scenario;
+use crate::scenario::Stats;
 use crate::server::Server;
-use rpcrdma_core::engine::agreement::Agreement;
-use rpcrdma_core::engine::agreement::Extensions;
-use rpcrdma_core::engine::agreement::ReadDepths;
-use rpcrdma_core::wire::extensions::Announcement;
-use rpcrdma_core::wire::extensions::Offer;
-use rpcrdma_core::wire::private_data::PrivateData;
 use rpcrdma_core::wire::Segment;
 
-/// Reverse Calls the client takes at once, unless the weather says otherwise.
-const REVERSE: u32 = 3;
+/// Backchannel credits, unless the scenario has a number of credits.
+const BACKCHANNEL_CREDITS: u32 = 3;
 
-/// What kind of world it is.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Weather {
-    /// How many RPCs the consumer wants.
-    pub rpcs: u32,
-    /// How many reverse Calls the server makes.
-    pub calls: u32,
-    /// One in so many of those is in a form that the client does not take; 0: none.
-    pub odd: usize,
-    /// Credits that are asked for, in either direction; 0: any number.
-    pub credits: u32,
-    /// The link goes down once in so many steps; 0: never.
-    pub loss: usize,
-    /// The consumer gives up on an RPC once in so many steps; 0: never.
-    pub cancel: usize,
-    /// The server lets Replies be exposed for so many steps; 0: for ever.
-    pub patience: u64,
-    /// One in so many messages of the server is defaced; 0: none.
-    pub hostile_server: usize,
-    /// One in so many messages of the client is defaced; 0: none.
-    pub hostile_client: usize,
-}
-
-impl Weather {
-    fn hostile(&self) -> bool {
-        self.hostile_client != 0 || self.hostile_server != 0
-    }
-}
-
-/// What has happened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct History {
-    /// RPCs that got their Reply.
-    pub replies: u32,
-    /// RPCs that were refused.
-    pub refused: u32,
-    /// RPCs given up.
-    pub cancelled: u32,
-    /// Connections lost.
-    pub losses: u32,
-    /// Handles invalidated by a Send.
-    pub invalidated: u32,
-    /// Replies that were exposed to be pulled.
-    pub exposed: u32,
-    /// Replies that took the Reply chunk for it to be used.
-    pub chunked: u32,
-    /// Bytes moved by RDMA Read and Write.
-    pub moved: u64,
-    /// Reverse Calls served.
-    pub backchannel: u32,
-    /// Reverse Calls refused.
-    pub backchannel_refused: u32,
-    /// Messages defaced.
-    pub defaced: u32,
-    /// Steps taken.
-    pub steps: u64,
-}
-
-/// Two ends, and what is between them.
+/// Both ends and the state of the simulation.
 #[derive(Debug)]
 struct World {
     rng: Rng,
-    weather: Weather,
+    scenario: Scenario,
     client: Client,
     server: Server,
-    sizes: [PrivateData; 2],
+    ends: Ends,
     next_xid: u32,
+    /// Number of RPCs that the consumer has submitted.
     submitted: u32,
+    /// Number of backchannel Calls that the server has made.
     called: u32,
-    history: History,
-    overheard: Vec<Vec<u8>>,
+    stats: Stats,
+    /// Messages that a hostile peer may replay.
+    seen: Vec<Vec<u8>>,
 }
 
-/// Lives through a seed's whole story; panics if anything happens that must not.
-pub fn live(seed: u64, weather: Weather) -> History {
+/// Runs the simulation with a seed. Panics if a check fails.
+pub fn run(seed: u64, scenario: Scenario) -> Stats {
     let mut rng = Rng::new(seed);
-    let sizes = [any_sizes(&mut rng), any_sizes(&mut rng)];
-    let (to_server, to_client) = agree(&sizes);
-    let extensions = any_extensions(&mut rng, &sizes);
-    let (wanted, requests) = any_credits(&mut rng, &weather);
-    let backchannel = match weather.credits {
-        0 => REVERSE,
+    let ends = random_ends(&mut rng);
+    let conn = Negotiated::new(&mut rng, &ends, &scenario);
+    let backchannel = match scenario.credits {
+        0 => BACKCHANNEL_CREDITS,
         credits => credits,
     };
     let caller = Caller::new(backchannel);
     let mut world = World {
-        client: Client::new(&mut rng, to_server, extensions, wanted, backchannel),
-        server: Server::new(&mut rng, to_client, extensions, requests, caller),
+        client: Client::new(&mut rng, &conn, backchannel),
+        server: Server::new(&mut rng, &conn, caller),
         next_xid: rng.any() as u32,
         rng,
-        weather,
-        sizes,
+        scenario,
+        ends,
         submitted: 0,
         called: 0,
-        history: History::default(),
-        overheard: Vec::new(),
+        stats: Stats::default(),
+        seen: Vec::new(),
     };
-    world.be_patient();
-    world.trust();
+    world.set_expiry();
+    world.set_honesty();
     world.run();
-    world.calm_down();
-    world.history
-}
-
-fn agree(sizes: &[PrivateData; 2]) -> (Agreement, Agreement) {
-    let [client, server] = sizes;
-    (
-        Agreement::between(client, server),
-        Agreement::between(server, client),
-    )
-}
-
-/// What the two ends make of each other's private data: the same, whatever it is.
-fn any_extensions(rng: &mut Rng, sizes: &[PrivateData; 2]) -> Extensions {
-    let mut offer = || Offer {
-        pulled_replies: !rng.once_in(4),
-    };
-    let [client, server] = [offer(), offer()];
-    let depths = ReadDepths {
-        initiator_depth: rng.range(0, 9),
-        responder_resources: rng.range(0, 9),
-    };
-    let heard = |own, offer| Offer::of_peer(Announcement::new(own, offer).as_bytes());
-    let at_client = Extensions::between(&client, &heard(&sizes[1], &server), &depths);
-    let at_server = Extensions::between(&server, &heard(&sizes[0], &client), &depths);
-    assert_eq!(at_client, at_server);
-    at_client
-}
-
-/// Credits that the client asks for, and those that the server is ready to grant.
-fn any_credits(rng: &mut Rng, weather: &Weather) -> (u32, u32) {
-    match weather.credits {
-        0 => (rng.range(1, 12), rng.range(1, 12)),
-        credits => (credits, credits),
-    }
-}
-
-fn any_sizes(rng: &mut Rng) -> PrivateData {
-    PrivateData {
-        remote_invalidation: !rng.once_in(3),
-        send_size: rng.pick(&[1024, 1024, 2048, 4096, 8192]),
-        receive_size: rng.pick(&[1024, 1024, 2048, 4096, 8192]),
-    }
+    world.settle();
+    world.stats
 }
 
 impl World {
-    /// Lets things happen until all RPCs have been submitted and most have ended.
+    /// Runs steps until all RPCs have ended, or up to a limit.
     fn run(&mut self) {
-        let enough = 400 * u64::from(self.weather.rpcs + self.weather.calls) + 2_000;
-        while self.history.steps < enough && !self.quiet() {
+        let enough = 400 * u64::from(self.scenario.rpcs + self.scenario.backchannel_calls) + 2_000;
+        while self.stats.steps < enough && !self.is_idle() {
             self.step();
         }
     }
 
-    /// Ends all hostility, and then every RPC must end too, and nothing must be left over.
-    fn calm_down(&mut self) {
-        if self.weather.hostile() {
-            self.weather.hostile_client = 0;
-            self.weather.hostile_server = 0;
-            self.trust();
-            self.lose();
+    /// Runs steps without faults until all RPCs have ended, and checks that no resource is lost.
+    fn settle(&mut self) {
+        if self.scenario.hostile() {
+            self.scenario.hostile_client = 0;
+            self.scenario.hostile_server = 0;
+            self.set_honesty();
+            self.reconnect();
         }
-        self.weather.loss = 0;
-        self.weather.cancel = 0;
-        self.weather.patience = 0;
-        self.be_patient();
-        let start = self.history.steps;
-        while !self.quiet() {
+        self.scenario.disconnect = 0;
+        self.scenario.cancel = 0;
+        self.scenario.expiry = 0;
+        self.set_expiry();
+        let start = self.stats.steps;
+        while !self.is_idle() {
             self.step();
-            assert!(self.history.steps - start < 200_000, "stuck: {self:?}");
+            assert!(self.stats.steps - start < 200_000, "stuck: {self:?}");
         }
         assert_eq!(self.client.unanswered, 0, "credits lost");
         assert!(
@@ -208,43 +109,47 @@ impl World {
             "registrations lost"
         );
         assert!(
-            self.server.memory.handles().is_empty(),
+            self.server.exposed_replies.memory.handles().is_empty(),
             "exposed Replies lost"
         );
         for queues in [&self.client.queues, &self.server.queues] {
             assert_eq!(queues.send.free(), queues.send.depth(), "entries lost");
             assert!(queues.posted >= queues.needed, "Receives lost");
         }
-        let ended = self.history.replies + self.history.refused + self.history.cancelled;
-        assert_eq!(ended, self.submitted, "each RPC ends once");
-        let ended = self.history.backchannel + self.history.backchannel_refused;
-        assert_eq!(ended, self.called, "each reverse Call ends once");
+        let ended = self.stats.replies + self.stats.refused + self.stats.cancelled;
+        assert_eq!(ended, self.submitted, "an RPC has not ended exactly once");
+        let ended = self.stats.backchannel + self.stats.backchannel_refused;
+        assert_eq!(
+            ended, self.called,
+            "a backchannel Call has not ended exactly once"
+        );
     }
 
-    /// Whether nothing is under way and nothing more will be asked for.
-    fn quiet(&self) -> bool {
+    /// Whether all RPCs and backchannel Calls have ended, and no work is pending.
+    fn is_idle(&self) -> bool {
         let idle = |queues: &Queues| {
             queues.wire.is_empty()
                 && queues.received.is_empty()
                 && queues.done.is_empty()
                 && queues.waiting.is_empty()
         };
-        self.submitted == self.weather.rpcs
-            && self.called == self.weather.calls
-            && self.server.backchannel.quiet()
-            && self.client.backchannel.quiet()
-            && self.client.under_way().is_empty()
+        self.submitted == self.scenario.rpcs
+            && self.called == self.scenario.backchannel_calls
+            && self.server.backchannel.is_idle()
+            && self.client.backchannel.is_idle()
+            && self.client.pending().is_empty()
             && self.server.reads() == 0
-            && !self.server.is_exposing()
+            && self.server.exposed_replies.is_empty()
             && self.client.unanswered == 0
             && idle(&self.client.queues)
             && idle(&self.server.queues)
     }
 
+    /// Executes a random event.
     fn step(&mut self) {
-        self.history.steps += 1;
-        if self.weather.patience != 0 {
-            self.server.tick();
+        self.stats.steps += 1;
+        if self.scenario.expiry != 0 {
+            self.server.exposed_replies.tick();
         }
         match self.rng.below(16) {
             0 => self.submit(),
@@ -253,20 +158,21 @@ impl World {
             4 | 5 => self.deliver_to_client(),
             6 => self.server_receives(),
             7 => self.client_receives(),
-            8 => self.read_completes(),
+            8 => self.server_read_completes(),
             9 => self.fence_completes(),
             10 => self.send_completes(),
-            11 => self.client_pulls(),
-            12 => self.server.release(&mut self.rng),
+            11 => self.client_read_completes(),
+            12 => self.server.exposed_replies.release(&mut self.rng),
             13 => self.call_back(),
             14 => self.client.serve_backchannel(&mut self.rng),
-            _ => self.rarely(),
+            _ => self.rare_event(),
         }
-        self.account();
+        self.check_finished();
     }
 
+    /// The consumer submits an RPC.
     fn submit(&mut self) {
-        if self.submitted < self.weather.rpcs {
+        if self.submitted < self.scenario.rpcs {
             self.submitted += 1;
             let rpc = Rpc::new(&mut self.rng, self.next_xid);
             self.next_xid = self.next_xid.wrapping_add(1);
@@ -274,6 +180,7 @@ impl World {
         }
     }
 
+    /// The client sends a queued Call.
     fn send(&mut self) {
         let sendable = self.client.sendable();
         if !sendable.is_empty() {
@@ -282,37 +189,38 @@ impl World {
         }
     }
 
-    /// Takes what is next on a wire; a hostile sender has defaced some of it.
-    fn next(&mut self, from_client: bool) -> Option<Op> {
+    /// Takes the next operation from a wire, and mutates it if the sender is hostile.
+    fn take_op(&mut self, from_client: bool) -> Option<Op> {
         let (queues, rate) = match from_client {
-            true => (&mut self.client.queues, self.weather.hostile_client),
-            false => (&mut self.server.queues, self.weather.hostile_server),
+            true => (&mut self.client.queues, self.scenario.hostile_client),
+            false => (&mut self.server.queues, self.scenario.hostile_server),
         };
         let mut op = queues.wire.pop_front()?;
         if rate != 0 {
-            // What it may invalidate, or write to, is the other end's.
+            // The handles that the operation can access are those of the other end.
             let handles = match from_client {
-                true => self.server.memory.handles(),
+                true => self.server.exposed_replies.memory.handles(),
                 false => self.client.memory.handles(),
             };
             if let Op::Send { message, .. } = &op {
-                self.overheard.push(message.bytes.clone());
+                self.seen.push(message.bytes.clone());
             }
             if self.rng.once_in(rate) {
-                self.history.defaced += 1;
-                deface(&mut self.rng, &mut op, &self.overheard, &handles);
+                self.stats.mutated += 1;
+                mutate(&mut self.rng, &mut op, &self.seen, &handles);
             }
         }
         Some(op)
     }
 
+    /// The next operation of the client arrives.
     fn deliver_to_server(&mut self) {
-        let Some(Op::Send { message, entries }) = self.next(true) else {
+        let Some(Op::Send { message, entries }) = self.take_op(true) else {
             return;
         };
         self.client.queues.done.push(entries);
         if let Some(handle) = message.invalidated {
-            if !self.server.memory.invalidate(handle) {
+            if !self.server.exposed_replies.memory.invalidate(handle) {
                 return self.access_error(&Segment {
                     handle,
                     ..Segment::default()
@@ -322,21 +230,22 @@ impl World {
         self.arrive(message, true);
     }
 
+    /// The next operation of the server arrives.
     fn deliver_to_client(&mut self) {
-        match self.next(false) {
+        match self.take_op(false) {
             None => {}
             Some(Op::Write { to, data }) => {
-                let place = match self.client.memory.access(Access::Write, &to) {
-                    Ok(place) => place,
+                let location = match self.client.memory.access(Access::Write, &to) {
+                    Ok(location) => location,
                     Err(AccessError) => return self.access_error(&to),
                 };
-                self.history.moved += data.len() as u64;
-                self.client.device_writes(place, &data);
+                self.stats.rdma_bytes += data.len() as u64;
+                self.client.device_writes(location, &data);
             }
             Some(Op::Send { message, entries }) => {
                 self.server.queues.done.push(entries);
                 if let Some(handle) = message.invalidated {
-                    self.history.invalidated += 1;
+                    self.stats.invalidated += 1;
                     if !self.client.device_invalidates(handle) {
                         let part = Segment {
                             handle,
@@ -350,54 +259,66 @@ impl World {
         }
     }
 
-    /// A message meets a Receive.
+    /// A message arrives and consumes a Receive.
     fn arrive(&mut self, message: Received, at_server: bool) {
-        let (queues, sizes) = match at_server {
-            true => (&mut self.server.queues, &self.sizes[1]),
-            false => (&mut self.client.queues, &self.sizes[0]),
+        let (queues, end) = match at_server {
+            true => (&mut self.server.queues, &self.ends[1]),
+            false => (&mut self.client.queues, &self.ends[0]),
         };
-        let fits = message.bytes.len() <= sizes.receive_size as usize;
+        let fits = message.bytes.len() <= end.receive_size as usize;
         if queues.posted == 0 || !fits {
-            assert!(self.weather.hostile(), "no Receive for {message:?}");
-            return self.lose();
+            assert!(self.scenario.hostile(), "no Receive for {message:?}");
+            return self.reconnect();
         }
         queues.posted -= 1;
         queues.received.push_back(message);
     }
 
+    /// The client handles a Receive completion.
     fn client_receives(&mut self) {
-        if self.client.receive() == Verdict::Disconnect {
-            assert!(self.weather.hostile(), "a foreign handle was invalidated");
-            self.lose();
+        if self.client.receive() == Action::Disconnect {
+            assert!(self.scenario.hostile(), "a foreign handle was invalidated");
+            self.reconnect();
         }
     }
 
+    /// The server handles a Receive completion.
     fn server_receives(&mut self) {
-        if self.server.receive(&mut self.rng) == Verdict::Disconnect {
-            // The time of a Reply may be over when the client says that it has pulled it.
-            let expected = self.weather.hostile() || self.weather.patience != 0;
+        if self.server.receive(&mut self.rng) == Action::Disconnect {
+            // A Reply may expire before its RDMA_DONE arrives.
+            let expected = self.scenario.hostile() || self.scenario.expiry != 0;
             assert!(expected, "a foreign handle was invalidated");
-            self.lose();
+            self.reconnect();
         }
     }
 
-    fn client_pulls(&mut self) {
+    /// An RDMA Read of the client completes.
+    fn client_read_completes(&mut self) {
         let pulling = self.client.pulling();
         if pulling.is_empty() {
             return;
         }
         let (xid, from) = self.rng.pick(&pulling);
-        match self.server.memory.access(Access::Read, &from) {
-            Ok(place) => {
-                self.history.moved += u64::from(from.length);
-                let data = self.server.device_reads(place, from.length);
+        match self
+            .server
+            .exposed_replies
+            .memory
+            .access(Access::Read, &from)
+        {
+            Ok(location) => {
+                self.stats.rdma_bytes += u64::from(from.length);
+                let data = self
+                    .server
+                    .exposed_replies
+                    .device_reads(location, from.length);
                 self.client.pulled(xid, &data);
             }
             Err(AccessError) => self.access_error(&from),
         }
     }
 
-    fn read_completes(&mut self) {
+    /// An RDMA Read of the server completes.
+    fn server_read_completes(&mut self) {
         let reads = self.server.reads();
         if reads == 0 {
             return self.server.post_reads();
@@ -405,24 +326,25 @@ impl World {
         let index = self.rng.below(reads);
         let from = self.server.read_from(index);
         match self.client.memory.access(Access::Read, &from) {
-            Ok(place) => {
-                self.history.moved += u64::from(from.length);
-                let data = self.client.device_reads(place, from.length);
+            Ok(location) => {
+                self.stats.rdma_bytes += u64::from(from.length);
+                let data = self.client.device_reads(location, from.length);
                 self.server.read_done(&mut self.rng, index, &data);
             }
             Err(AccessError) => self.access_error(&from),
         }
     }
 
-    /// The peer touched memory that is not registered: right if the RPC was given up, a defect if
-    /// not.
+    /// The peer has accessed memory that is not registered. That is expected if RPCs are cancelled,
+    /// if Replies expire, or if the peer is hostile.
     fn access_error(&mut self, part: &Segment) {
         let expected =
-            self.weather.hostile() || self.weather.cancel != 0 || self.weather.patience != 0;
+            self.scenario.hostile() || self.scenario.cancel != 0 || self.scenario.expiry != 0;
         assert!(expected, "access to what is not exposed: {part:?}");
-        self.lose();
+        self.reconnect();
     }
 
+    /// The invalidation of an RPC's handles completes.
     fn fence_completes(&mut self) {
         let fencing = self.client.fencing();
         if !fencing.is_empty() {
@@ -431,6 +353,7 @@ impl World {
         }
     }
 
+    /// Each end handles a Send completion.
     fn send_completes(&mut self) {
         for queues in [&mut self.client.queues, &mut self.server.queues] {
             if !queues.done.is_empty() {
@@ -441,32 +364,34 @@ impl World {
         self.server.post_reads();
     }
 
-    fn rarely(&mut self) {
+    /// The connection is lost, or the consumer cancels an RPC, at the rates of the scenario.
+    fn rare_event(&mut self) {
         let once_in = |rng: &mut Rng, rate: usize| rate != 0 && rng.once_in(rate.div_ceil(12));
-        if once_in(&mut self.rng, self.weather.loss) {
-            self.lose();
-        } else if once_in(&mut self.rng, self.weather.cancel) {
-            let under_way = self.client.under_way();
-            if !under_way.is_empty() {
-                let xid = self.rng.pick(&under_way);
+        if once_in(&mut self.rng, self.scenario.disconnect) {
+            self.reconnect();
+        } else if once_in(&mut self.rng, self.scenario.cancel) {
+            let pending = self.client.pending();
+            if !pending.is_empty() {
+                let xid = self.rng.pick(&pending);
                 self.client.cancel(xid);
             }
         }
     }
 
-    /// The server calls; its XIDs are those of forward Calls on purpose, if there are any.
+    /// The server makes a backchannel Call. It has the XID of a pending RPC, if there is one.
     fn call_back(&mut self) {
-        if self.called == self.weather.calls {
+        if self.called == self.scenario.backchannel_calls {
             return;
         }
-        let odd = self.weather.odd != 0 && self.rng.once_in(self.weather.odd);
-        let form = match odd {
+        let illegal =
+            self.scenario.illegal_calls != 0 && self.rng.once_in(self.scenario.illegal_calls);
+        let form = match illegal {
             true => self
                 .rng
-                .pick(&[Conveyed::Chunk, Conveyed::Long, Conveyed::Version]),
-            false => Conveyed::Short,
+                .pick(&[CallForm::ReadChunk, CallForm::Long, CallForm::Version]),
+            false => CallForm::Inline,
         };
-        let forward = self.client.under_way();
+        let forward = self.client.pending();
         let xid = match forward.is_empty() {
             true => !self.called,
             false => self.rng.pick(&forward),
@@ -474,56 +399,54 @@ impl World {
         self.called += u32::from(self.server.call_back(xid, form));
     }
 
-    /// The ends check what an honest peer does.
-    fn trust(&mut self) {
-        let honest = !self.weather.hostile();
-        self.client.trust(honest);
-        self.server.trust(honest);
+    /// Tells both ends whether the peer is honest.
+    fn set_honesty(&mut self) {
+        let honest = !self.scenario.hostile();
+        self.client.set_honesty(honest);
+        self.server.set_honesty(honest);
     }
 
-    /// The connection is lost and made again; the ends may have changed their minds about sizes.
-    fn lose(&mut self) {
-        self.history.losses += 1;
+    /// The connection is lost, and the ends connect again, perhaps with other private data.
+    fn reconnect(&mut self) {
+        self.stats.disconnects += 1;
         if self.rng.once_in(2) {
-            self.sizes = [any_sizes(&mut self.rng), any_sizes(&mut self.rng)];
+            self.ends = random_ends(&mut self.rng);
         }
-        let (to_server, to_client) = agree(&self.sizes);
-        let extensions = any_extensions(&mut self.rng, &self.sizes);
-        let (wanted, requests) = any_credits(&mut self.rng, &self.weather);
-        self.client
-            .reconnect(&mut self.rng, to_server, extensions, wanted);
-        self.server
-            .reconnect(&mut self.rng, to_client, extensions, requests);
-        self.be_patient();
+        let conn = Negotiated::new(&mut self.rng, &self.ends, &self.scenario);
+        self.client.reconnect(&mut self.rng, &conn);
+        self.server.reconnect(&mut self.rng, &conn);
+        self.set_expiry();
     }
 
-    fn be_patient(&mut self) {
-        self.server.set_patience(match self.weather.patience {
+    /// Tells the server when exposed Replies expire.
+    fn set_expiry(&mut self) {
+        let expiry = match self.scenario.expiry {
             0 => u64::MAX,
             steps => steps,
-        });
+        };
+        self.server.exposed_replies.set_expiry(expiry);
     }
 
-    /// Checks what has ended since last time.
-    fn account(&mut self) {
-        self.history.exposed = self.server.exposed;
-        self.history.chunked = self.server.chunked;
-        self.history.backchannel = self.server.backchannel.done;
-        self.history.backchannel_refused = self.server.backchannel.refused;
+    /// Checks the RPCs that have ended in this step, and updates the statistics.
+    fn check_finished(&mut self) {
+        self.stats.exposed = self.server.exposed;
+        self.stats.reply_chunks = self.server.reply_chunks;
+        self.stats.backchannel = self.server.backchannel.done;
+        self.stats.backchannel_refused = self.server.backchannel.refused;
         for (rpc, outcome) in self.client.finished.drain(..) {
             match outcome {
                 Outcome::Reply(stream) => {
-                    self.history.replies += 1;
-                    if !self.weather.hostile() {
+                    self.stats.replies += 1;
+                    if !self.scenario.hostile() {
                         assert_eq!(stream, rpc.expected(), "{rpc:?}");
                     }
                 }
                 Outcome::Refused => {
-                    self.history.refused += 1;
-                    assert!(self.weather.hostile(), "refused: {rpc:?}");
+                    self.stats.refused += 1;
+                    assert!(self.scenario.hostile(), "refused: {rpc:?}");
                 }
-                Outcome::Again => unreachable!("sent again, not finished"),
-                Outcome::Cancelled => self.history.cancelled += 1,
+                Outcome::Retry => unreachable!("such an RPC is sent again"),
+                Outcome::Cancelled => self.stats.cancelled += 1,
             }
         }
     }

@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What both ends of a connection have: queues.
+//! The queues of an end: Receives, Sends, and the wire to the peer.
 
 use rpcrdma_core::engine::credit::receives_to_post;
 use rpcrdma_core::wire::Segment;
 use std::collections::VecDeque;
 
-/// A message that arrived, as the Receive completion tells of it.
+/// A message and the flags of its Receive completion.
 #[derive(Clone, Debug)]
 pub struct Received {
-    /// The bytes.
+    /// The message.
     pub bytes: Vec<u8>,
-    /// The handle that the peer invalidated, if any.
+    /// The handle that the Send invalidates, if it is a Send With Invalidate.
     pub invalidated: Option<u32>,
 }
 
-/// What travels on the wire, in order.
+/// An operation on the wire.
 #[derive(Clone, Debug)]
 pub enum Op {
     /// RDMA Write.
     Write {
-        /// Where to.
+        /// The segment to write to.
         to: Segment,
-        /// What.
+        /// The data.
         data: Vec<u8>,
     },
-    /// Send, perhaps With Invalidate. Ends a chain of `entries` work requests.
+    /// Send, perhaps With Invalidate. It is the last of a chain of WRs.
     Send {
         /// The message.
         message: Received,
-        /// Send Queue entries of the chain.
+        /// Number of Send Queue entries of the chain.
         entries: u32,
     },
 }
 
-/// A Send Queue as a ledger.
+/// The entries of a Send Queue.
 #[derive(Clone, Copy, Debug)]
 pub struct SendQueue {
     depth: u32,
@@ -46,55 +46,55 @@ impl SendQueue {
         Self { depth, free: depth }
     }
 
-    /// Entries in all.
+    /// Number of entries.
     pub fn depth(&self) -> u32 {
         self.depth
     }
 
-    /// Entries that nobody has reserved.
+    /// Number of entries that are not reserved.
     pub fn free(&self) -> u32 {
         self.free
     }
 
-    /// Reserves entries, or changes nothing.
+    /// Reserves entries. Returns `false` if too few are free.
     fn reserve(&mut self, entries: u32) -> bool {
         let left = self.free.checked_sub(entries);
         self.free = left.unwrap_or(self.free);
         left.is_some()
     }
 
-    /// Returns entries.
+    /// Releases entries.
     fn release(&mut self, entries: u32) {
         self.free += entries;
-        assert!(self.free <= self.depth, "given back more than was taken");
+        assert!(self.free <= self.depth, "released more than reserved");
     }
 }
 
 /// The queues of one end on one connection.
 #[derive(Debug)]
 pub struct Queues {
-    /// Receives that stand.
+    /// Number of posted Receives.
     pub posted: u32,
-    /// Receives that must stand.
+    /// Number of Receives that must be posted.
     pub needed: u32,
-    /// Receives posted beyond that, to ring fewer doorbells.
+    /// Receives that are posted in addition, to ring fewer doorbells.
     pub batch: u32,
-    /// Receive completions that nobody has looked at.
+    /// Receive completions that have not been handled.
     pub received: VecDeque<Received>,
     /// The Send Queue.
     pub send: SendQueue,
-    /// Chains that wait for room on the Send Queue.
+    /// Chains that wait for Send Queue entries, each with its number of entries.
     pub waiting: VecDeque<(Vec<Op>, u32)>,
-    /// What was posted and has not arrived.
+    /// Operations that are posted and have not arrived.
     pub wire: VecDeque<Op>,
-    /// Entries of chains that have arrived, and whose completion nobody has looked at.
+    /// Send completions that have not been handled: the number of entries of each chain.
     pub done: Vec<u32>,
-    /// Entries taken by work that is not on the wire: Reads, invalidations.
+    /// Entries of RDMA Reads and invalidations, which are not on the wire.
     pub busy: u32,
 }
 
 impl Queues {
-    /// Fresh queues of a new connection, with Receives posted.
+    /// The queues of a new connection, with Receives posted.
     pub fn new(depth: u32, needed: u32, batch: u32) -> Self {
         Self {
             posted: receives_to_post(0, needed, batch),
@@ -109,16 +109,16 @@ impl Queues {
         }
     }
 
-    /// Posts Receives until what is needed stands.
+    /// Posts Receives, if fewer than needed are posted.
     pub fn refill(&mut self) {
         let before = self.posted;
         self.posted += receives_to_post(before, self.needed, self.batch);
         assert!(self.posted >= self.needed);
-        // The Receive Queue has no room for more.
+        // The Receive Queue has `needed + batch` entries.
         assert!(self.posted <= before.max(self.needed + self.batch));
     }
 
-    /// Posts a chain that ends with a Send, or lets it wait for its turn.
+    /// Posts a chain that ends with a Send, or queues it until entries are free.
     pub fn post(&mut self, mut writes: Vec<Op>, message: Received) {
         let entries = writes.len() as u32 + 1;
         assert!(
@@ -127,11 +127,11 @@ impl Queues {
         );
         writes.push(Op::Send { message, entries });
         self.waiting.push_back((writes, entries));
-        self.push();
+        self.post_waiting();
     }
 
-    /// Posts what waits and has room, in order.
-    pub fn push(&mut self) {
+    /// Posts waiting chains in order while entries are free.
+    pub fn post_waiting(&mut self) {
         while let Some((_, entries)) = self.waiting.front() {
             if !self.send.reserve(*entries) {
                 return;
@@ -142,28 +142,28 @@ impl Queues {
         }
     }
 
-    /// Takes one entry for work that is not on the wire.
-    pub fn take_one(&mut self) -> bool {
-        let taken = self.send.reserve(1);
-        self.busy += u32::from(taken);
-        taken
+    /// Reserves an entry for a Read or an invalidation. Returns `false` if none is free.
+    pub fn reserve_one(&mut self) -> bool {
+        let reserved = self.send.reserve(1);
+        self.busy += u32::from(reserved);
+        reserved
     }
 
-    /// Gives back an entry of [`Self::take_one`].
-    pub fn give_one(&mut self) {
+    /// Releases an entry of [`Self::reserve_one`].
+    pub fn release_one(&mut self) {
         self.busy -= 1;
         self.send.release(1);
-        self.push();
+        self.post_waiting();
     }
 
-    /// Looks at the completion of chain number `index`.
+    /// Handles the Send completion with this index.
     pub fn complete(&mut self, index: usize) {
         let entries = self.done.swap_remove(index);
         self.send.release(entries);
-        self.push();
+        self.post_waiting();
     }
 
-    /// The connection is lost: everything is flushed, and every entry must come back.
+    /// Handles a disconnect: flushes all work, and checks that every entry is released.
     pub fn flush(&mut self) {
         let on_wire: u32 = self
             .wire
