@@ -3,8 +3,8 @@
 //! Pulling a Reply: RDMA Reads into the memory that its consumer has prepared.
 //!
 //! The waiter for the Reads owns that memory. It moves from the caller to [`ReplyReads::start`], to
-//! the device or the line of waiters for the Send Queue, and to [`ReplyReader::read_done`], once the
-//! memory is unmapped. In between, no code can access or release the memory.
+//! the device or the line of waiters for the Send Queue, and to [`ReplyReader::read_done`], once
+//! the memory is unmapped. In between, no code can access or release the memory.
 
 use core::{
     mem,
@@ -185,8 +185,8 @@ impl<P: Send + 'static> ReplyReads<P> {
         Ok(PreparedReads { rw_chain, reading })
     }
 
-    /// Posts the prepared Reads, at once or when the Send Queue has room. [`ReplyReader::read_done`]
-    /// follows, and until then `what` keeps the memory.
+    /// Posts the prepared Reads, at once or when the Send Queue has room.
+    /// [`ReplyReader::read_done`] follows, and until then `what` keeps the memory.
     ///
     /// # Errors
     ///

@@ -252,9 +252,7 @@ impl SendCtxt {
     #[inline]
     pub(crate) fn unmap<C: Responder>(&mut self, ep: &Endpoint<C>) {
         let inner = &mut *self.0;
-        inner
-            .rw_chain
-            .release(ep, ep.context().sender().rw_chain());
+        inner.rw_chain.release(ep, ep.context().sender().rw_chain());
         inner.unmap();
     }
 
