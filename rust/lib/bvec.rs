@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where bytes lie in memory, as SUNRPC names it and a device is told it.
+//! A run of bytes within a page.
+//!
+//! C header: [`include/linux/bvec.h`](srctree/include/linux/bvec.h)
+//!
+//! This is a `struct bio_vec` that never crosses a page, and cannot outlive the description of the
+//! memory. The kernel crate has no counterpart.
 
 use core::{
     marker::PhantomData,
@@ -14,19 +19,20 @@ use crate::bindings::{
     page, //
 };
 
-/// Bytes of a page, as messages count them.
+/// `PAGE_SIZE` as a `u32`, the type of lengths in messages.
 pub(crate) const PAGE: u32 = PAGE_SIZE as u32;
 
 /// A run of bytes within one page.
 ///
-/// The lifetime is that of the description, not of the memory: whoever maps a piece for a device
-/// sees to it that the memory stays until it is unmapped. For the client that is the proof of
-/// fencing that an RPC's completion asks for; for the server, owning the pages.
+/// The lifetime is that of the description of the memory. Code that maps the run for a device must
+/// keep the memory until it is unmapped: the client does so until the RPC is fenced, and the server
+/// owns the pages.
 ///
 /// # Invariants
 ///
-/// `page` is allocated for as long as the owner of the description says (`'a`; beyond that, promise
-/// P1 of `Documentation/architecture.rst`). `offset + len <= PAGE`, and `len > 0`.
+/// - I1: `page` is allocated for as long as the owner of the description promises: for `'a`, and
+///   beyond that by promise P1 of `Documentation/architecture.rst`.
+/// - I2: `len > 0`, and `offset + len <= PAGE`.
 #[derive(Clone, Copy)]
 pub(crate) struct BVec<'a> {
     page: NonNull<page>,
@@ -36,20 +42,19 @@ pub(crate) struct BVec<'a> {
 }
 
 impl<'a> BVec<'a> {
-    /// Names up to `len` bytes from `offset` of a page; `None` where there is no byte or no page.
+    /// Describes up to `len` bytes from `offset` of a page. Returns `None` if there are none.
     ///
     /// # Safety
     ///
-    /// `page` is null or a page that stays allocated as long as its owner's description (`'a`)
-    /// says.
+    /// `page` is null, or a page that stays allocated for as long as the owner of the description
+    /// promises (`'a`).
     #[inline]
     pub(crate) unsafe fn new(page: *mut page, offset: u32, len: u32) -> Option<Self> {
         let len = len.min(PAGE.checked_sub(offset)?);
         if len == 0 {
             return None;
         }
-        // INVARIANT: The page, by this function's contract; `len` was just cut to what the page has
-        // after `offset`.
+        // INVARIANT: I1: by this function's contract. I2: `len` is bounded by the rest of the page.
         Some(Self {
             page: NonNull::new(page)?,
             offset,
@@ -79,41 +84,42 @@ impl<'a> BVec<'a> {
         self.page.as_ptr()
     }
 
-    /// Whether the page has a reference count, by which it can be held. Slab pages have none.
+    /// Returns whether the page has a reference count. Slab pages have none.
     #[inline]
     pub(crate) fn is_counted(&self) -> bool {
-        // SAFETY: The page is allocated, by the type's invariants.
+        // SAFETY: The page is allocated (I1).
         unsafe { bindings::rpcrdma_page_is_counted(self.page()) }
     }
 
-    /// Where in the page the run starts.
+    /// The offset of the run in its page.
     #[inline]
     pub(crate) fn offset(&self) -> u32 {
         self.offset
     }
 
-    /// Bytes of the run.
+    /// The length of the run in bytes.
     #[inline]
-    #[allow(clippy::len_without_is_empty, reason = "a piece is never empty")]
+    #[allow(clippy::len_without_is_empty, reason = "a run is never empty")]
     pub(crate) fn len(&self) -> u32 {
         self.len
     }
 
-    /// The first `bytes` of the run, and what follows them.
+    /// Splits the run after `len` bytes, at least one. The second part is `None` if it has no
+    /// bytes.
     #[inline]
-    pub(crate) fn split(self, bytes: u32) -> (Self, Option<Self>) {
-        let len = bytes.clamp(1, self.len);
-        // INVARIANT: Parts of the run; the second only if there is anything left of it.
-        let later = (len < self.len).then_some(Self {
+    pub(crate) fn split(self, len: u32) -> (Self, Option<Self>) {
+        let len = len.clamp(1, self.len);
+        // INVARIANT: I2: both parts are within the run, and have at least one byte.
+        let rest = (len < self.len).then_some(Self {
             offset: self.offset + len,
             len: self.len - len,
             ..self
         });
-        (Self { len, ..self }, later)
+        (Self { len, ..self }, rest)
     }
 
-    /// Whether `next` can follow without a gap where a device sees memory page by page: this run
-    /// reaches the end of its page, and `next` starts with one.
+    /// Returns whether a device that sees memory page by page has no gap between this run and
+    /// `next`: this run ends with its page, and `next` starts with one.
     #[inline]
     pub(crate) fn adjoins(&self, next: &Self) -> bool {
         self.offset + self.len == PAGE && next.offset == 0

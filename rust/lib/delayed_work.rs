@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Work that is done after a while.
+//! Delayed work that its owner cancels.
 //!
-//! The kernel crate's own wants a counted owner, which it keeps while it is queued. What is here is
-//! part of an object that ends when somebody else says so, and cancels it then.
+//! C header: [`include/linux/workqueue.h`](srctree/include/linux/workqueue.h)
+//!
+//! `kernel::workqueue::DelayedWork` does not fit: it takes a reference to its owner while it is
+//! queued, and cannot be cancelled. The work here is part of an object that C frees, which cancels
+//! the work first.
 
 use kernel::{
     prelude::*,
@@ -13,7 +16,7 @@ use kernel::{
 
 use crate::bindings;
 
-/// A `struct delayed_work`. What queues it sees to it that its owner stays.
+/// A `struct delayed_work`, without a reference to its owner.
 #[pin_data]
 #[repr(transparent)]
 pub(crate) struct RawDelayedWork {
@@ -21,20 +24,22 @@ pub(crate) struct RawDelayedWork {
     raw: Opaque<bindings::delayed_work>,
 }
 
-// SAFETY: Work items may be queued and cancelled from any thread.
+// SAFETY: A work item may be queued and cancelled from any thread. The contract of `queue` keeps it
+// in place while it is queued.
 unsafe impl Send for RawDelayedWork {}
-// SAFETY: As above.
+// SAFETY: As above. The workqueue code serialises concurrent calls.
 unsafe impl Sync for RawDelayedWork {}
 
 impl RawDelayedWork {
-    /// A work item that is not queued, and has `function` called with its `work_struct`.
+    /// Creates a work item that is not queued. `function` is called with its `work_struct`.
     pub(crate) fn new(
         function: unsafe extern "C" fn(*mut bindings::work_struct),
         class: Pin<&'static LockClassKey>,
     ) -> impl PinInit<Self> {
         pin_init!(Self {
             raw <- Opaque::ffi_init(|slot| {
-                // SAFETY: `slot` is writable and pinned; who queues it answers for `function`.
+                // SAFETY: `slot` is valid for writes and pinned. `function` is called only after
+                // `queue` or `modify`, whose contracts cover it.
                 unsafe {
                     bindings::rpcrdma_init_delayed_work(slot, Some(function), class.as_ptr())
                 };
@@ -42,49 +47,49 @@ impl RawDelayedWork {
         })
     }
 
-    /// The work item that `work` is part of.
+    /// The work item of which `work` is a part.
     ///
     /// # Safety
     ///
-    /// `work` is what the function of a `RawDelayedWork` is called with.
+    /// `work` is the argument of the function of a `RawDelayedWork`.
     pub(crate) unsafe fn from_work(work: *mut bindings::work_struct) -> *const Self {
         // SAFETY: By this function's contract.
         unsafe { kernel::container_of!(work, bindings::delayed_work, work) }.cast()
     }
 
-    /// Has the function called after `delay` jiffies, unless that is going to happen anyway.
+    /// Queues the work item, to run after `delay` jiffies. Does nothing if it is queued already.
     ///
     /// # Safety
     ///
-    /// The item stays in place, and its function may be called with it, until that has returned, or
-    /// [`Self::cancel_sync`] has, which is called after this.
+    /// The work item stays in place, and its function may be called, until the function or a later
+    /// [`Self::cancel_sync`] has returned.
     pub(crate) unsafe fn queue(&self, delay: c_ulong) {
-        // SAFETY: Initialised by `new`, and by this function's contract.
+        // SAFETY: `new` has initialised the work item. All else by this function's contract.
         unsafe { bindings::queue_delayed_work_on(ANY_CPU, queue(), self.raw.get(), delay) };
     }
 
-    /// Has the function called after `delay` jiffies, whatever was said before.
+    /// Queues the work item, or changes its delay if it is queued already.
     ///
     /// # Safety
     ///
     /// As for [`Self::queue`].
     pub(crate) unsafe fn modify(&self, delay: c_ulong) {
-        // SAFETY: Initialised by `new`, and by this function's contract.
+        // SAFETY: `new` has initialised the work item. All else by this function's contract.
         unsafe { bindings::mod_delayed_work_on(ANY_CPU, queue(), self.raw.get(), delay) };
     }
 
-    /// Takes the work item out of the queue, and waits for its function, which must not call this.
+    /// Cancels the work item and waits for its function, which must not call this.
     pub(crate) fn cancel_sync(&self) {
-        // SAFETY: Initialised by `new`.
+        // SAFETY: `new` has initialised the work item.
         unsafe { bindings::cancel_delayed_work_sync(self.raw.get()) };
     }
 }
 
-/// The CPU is the workqueue's choice.
+/// The workqueue chooses the CPU.
 const ANY_CPU: c_int = bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int;
 
-/// Connecting, for one, takes long.
+/// The unbound workqueue for long work: connecting may take seconds.
 fn queue() -> *mut bindings::workqueue_struct {
-    // SAFETY: Made when the kernel starts, and never changed.
+    // SAFETY: The kernel sets this variable at boot and never changes it.
     unsafe { bindings::system_dfl_long_wq }
 }

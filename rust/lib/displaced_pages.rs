@@ -1,56 +1,60 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Pages that are only noted: they are somebody else's, and what is displaced from there is ours.
+//! Pages that NFSD displaces from a request, kept for later requests.
+//!
+//! In a splice read NFSD replaces pages in the slots of a `struct svc_rqst` by pages of the file,
+//! and puts the slot's reference to the page that it displaces. A second reference, taken before,
+//! keeps that page from being freed. The second reference gives no access to a page that is still
+//! in its slot.
 
 use core::mem;
 
 use super::pages::PageArray;
 use crate::bindings::page;
 
-/// Second references to pages that lie in somebody's slots. There is no way to the pages before
-/// they have left those.
+/// Second references to pages in the slots of a request.
 ///
 /// # Invariants
 ///
-/// When they were noted, each page had one reference, that of its slot.
+/// - I1: When they were noted, each page had one reference, that of its slot.
 pub(crate) struct DisplacedPages(PageArray);
 
 impl DisplacedPages {
-    /// Notes the pages in `slots`, up to the first slot that is empty, or whose page somebody else
-    /// has, too, and as many as `memory` has room for. What is in that goes.
+    /// Takes references to the pages in `slots`: up to the first slot that is empty or whose page
+    /// has other references, and as many as `memory` has room for. Releases the pages in `memory`.
     ///
     /// # Safety
     ///
-    /// `slots` must point to `count` readable slots, each of them null or a page to which the slot
-    /// has a reference. Who displaces a page from there does nothing with it any more but put that.
+    /// `slots` points to `count` readable slots. Each is null, or a page to which the slot has a
+    /// reference. Code that displaces a page from a slot only puts that reference.
     #[inline]
     unsafe fn note(mut memory: PageArray, slots: *const *mut page, count: usize) -> Self {
         memory.release();
         // SAFETY: By this function's contract.
-        unsafe { memory.take_second(slots, count) };
-        // INVARIANT: Others are not taken.
+        unsafe { memory.add_unshared(slots, count) };
+        // INVARIANT: I1: `add_unshared` takes no others.
         Self(memory)
     }
 
-    /// Those of the pages that are not in `slots` any more, in the same memory: nobody else uses
-    /// them.
+    /// Converts the references to those pages that are no longer in their slots. They have no other
+    /// user.
     ///
     /// # Safety
     ///
-    /// `slots` must point to the slots that were noted, `count` of them at most; what is not there
-    /// any more has been displaced, as [`Self::note`] says, and not been moved.
+    /// `slots` points to the slots that were noted, and at most `count` of them. Pages that are not
+    /// there were displaced as [`Self::note`] says, and not moved to another slot.
     #[inline]
     unsafe fn into_displaced(mut self, slots: *const *mut page, count: usize) -> PageArray {
-        // What is left had no reference but the slot's, by the type's invariants, so that no other
-        // array has one; and who displaced it does nothing but put that.
+        // A displaced page had no reference but that of its slot (I1), which was put, so this array
+        // has the only one.
         self.0.retain(|index, page| {
-            // SAFETY: Within the slots, by this function's contract.
+            // SAFETY: The slot is readable by this function's contract.
             index < count && unsafe { *slots.add(index) } != page
         });
         self.0
     }
 
-    /// Forgets the pages; only the memory is left.
+    /// Puts the references. Returns the memory.
     #[inline]
     fn forget(mut self) -> PageArray {
         self.0.release();
@@ -58,10 +62,10 @@ impl DisplacedPages {
     }
 }
 
-/// What travels with a Call: its own pages, or else what is noted of the pages that its Reply is to
-/// lie in. There is memory for one of them.
+/// The pages of a Call: either its own, or references to the pages of its Reply. One allocation
+/// serves both.
 pub(crate) struct CtxtPages {
-    /// Without memory as long as something is noted.
+    /// The pages of the Call. Has no memory while `noted` has it.
     own: PageArray,
     noted: Option<DisplacedPages>,
 }
@@ -73,7 +77,7 @@ impl From<PageArray> for CtxtPages {
 }
 
 impl CtxtPages {
-    /// The Call's own pages. What was noted is forgotten.
+    /// The Call's own pages. Puts the references to the pages of the Reply.
     #[inline]
     pub(crate) fn own(&mut self) -> &mut PageArray {
         if let Some(noted) = self.noted.take() {
@@ -82,13 +86,14 @@ impl CtxtPages {
         &mut self.own
     }
 
-    /// Notes the pages in `slots`, as many as there is room for, up to the first slot that is
-    /// empty, or whose page somebody else has, too. What was there before goes.
+    /// Takes references to the pages in `slots`: up to the first slot that is empty or whose page
+    /// has other references, and as many as there is room for. Releases all pages that were here
+    /// before.
     ///
     /// # Safety
     ///
-    /// `slots` must point to `count` readable slots, each of them null or a page to which the slot
-    /// has a reference. Who displaces a page from there does nothing with it any more but put that.
+    /// `slots` points to `count` readable slots. Each is null, or a page to which the slot has a
+    /// reference. Code that displaces a page from a slot only puts that reference.
     #[inline]
     pub(crate) unsafe fn note(&mut self, slots: *const *mut page, count: usize) {
         let memory = mem::replace(self.own(), PageArray::none());
@@ -96,13 +101,14 @@ impl CtxtPages {
         self.noted = Some(unsafe { DisplacedPages::note(memory, slots, count) });
     }
 
-    /// What has left `slots` since they were [noted](Self::note), if they were: the Call's own from
-    /// here on. All others go.
+    /// Returns the pages that have left `slots` since [`Self::note`], if that was called. They
+    /// become the Call's own pages. Releases all others.
     ///
     /// # Safety
     ///
-    /// If anything is noted, `slots` must point to the slots that were, `count` of them at most;
-    /// what is not there any more has been displaced, as [`Self::note`] says, and not been moved.
+    /// If [`Self::note`] was called, `slots` points to the slots that were noted, and at most
+    /// `count` of them. Pages that are not there were displaced as [`Self::note`] says, and not
+    /// moved to another slot.
     #[inline]
     pub(crate) unsafe fn displaced(
         &mut self,
@@ -117,7 +123,7 @@ impl CtxtPages {
         &mut self.own
     }
 
-    /// Lets go of all.
+    /// Releases all pages.
     #[inline]
     pub(crate) fn release(&mut self) {
         self.own().release();

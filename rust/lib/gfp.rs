@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Asking for memory, with or without waiting for it.
+//! Whether an allocation may sleep.
+//!
+//! C header: [`include/linux/gfp_types.h`](srctree/include/linux/gfp_types.h)
 
 use kernel::{
     alloc::Flags,
@@ -9,18 +11,19 @@ use kernel::{
 
 use super::memalloc::NoReclaim;
 
-/// How memory is asked for.
+/// Whether an allocation may sleep.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gfp {
-    /// By a thread that may wait for it.
+    /// It may sleep.
     Sleep,
-    /// At once or not at all, for a worker that others wait for, who may hold the memory.
-    /// `GFP_NOIO` would not do: small allocations that may sleep are retried for ever.
+    /// It fails rather than sleep. For a completion worker: memory reclaim may wait for the
+    /// completions that it handles. `GFP_NOIO` does not suffice, because the allocator retries
+    /// small allocations that may sleep without limit.
     NoWait,
 }
 
 impl Gfp {
-    /// For what is allocated here.
+    /// The flags of an allocation.
     #[inline]
     pub(crate) fn flags(self) -> Flags {
         match self {
@@ -29,9 +32,11 @@ impl Gfp {
         }
     }
 
-    /// Runs `f`, which allocates with flags of its own. The only scope in which that does not wait
-    /// also opens the reserves. So first allocate something with [`Self::flags`]: that fails before
-    /// the reserves are touched.
+    /// Calls `f`, which allocates with flags of its own.
+    ///
+    /// For [`Gfp::NoWait`] this sets `PF_MEMALLOC`, the only scope in which such an allocation does
+    /// not sleep. It also gives access to the memory reserves, so the caller should allocate
+    /// something with [`Self::flags`] first: that fails before the reserves are used.
     #[inline]
     pub(crate) fn scope<R>(self, f: impl FnOnce() -> R) -> R {
         let _scope = (self == Self::NoWait).then(NoReclaim::begin);

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Lists that link the objects themselves: nothing is allocated to keep or to queue one.
+//! Singly linked lists of owned objects. An object contains its link, so adding it cannot fail.
 //!
-//! * [`Stack`]: anybody may push, without a lock; whoever wants what is there takes all of it.
-//! * [`Chain`]: what was taken, or is to be put somewhere.
-//! * [`Queue`]: first in, first out, for use under somebody's lock.
+//! * [`Stack`]: lock-free. Any thread may push; taking removes all objects at once.
+//! * [`Chain`]: last in, first out, with one owner.
+//! * [`Queue`]: first in, first out, with one owner.
 //!
-//! The kernel's own do not fit: `kernel::list` takes only what is counted, and an `llist` does not
-//! own what is in it.
+//! C header: [`include/linux/llist.h`](srctree/include/linux/llist.h)
+//!
+//! [`Stack`] is a `struct llist_head` that owns its entries: `push` is `llist_add()`, `push_all` is
+//! `llist_add_batch()`, and `take_all` is `llist_del_all()`. The lists of the kernel crate do not
+//! fit: `kernel::list` holds reference-counted objects only, and has no lock-free list.
 
 use core::{
-    cell::Cell,
     marker::PhantomData,
     mem,
     ptr::{
@@ -28,71 +30,68 @@ use kernel::sync::atomic::{
     Atomic, //
 };
 
-/// What an object needs to be in a list.
+/// The link of an object, like `struct llist_node`.
+///
+/// The owner of the object writes it before the object is in a list, and the owner of a list reads
+/// the links of its objects. A [`Stack`] orders the two by the exchange of its head.
 pub(crate) struct Link {
-    next: Cell<*mut Link>,
+    next: Atomic<*mut Link>,
 }
 
-// SAFETY: `next` is only touched in this file: written by whoever has the object to himself, and
-// read by whoever has the list that it is in, or has found it behind the head of a stack, which is
-// exchanged after it was written.
-unsafe impl Sync for Link {}
-
 impl Link {
-    /// A link that is in no list.
+    /// Creates a link that is in no list.
     pub(crate) const fn new() -> Self {
         Self {
-            next: Cell::new(ptr::null_mut()),
+            next: Atomic::new(ptr::null_mut()),
         }
     }
 
     #[inline]
     fn next(&self) -> *mut Link {
-        self.next.get()
+        self.next.load(Relaxed)
     }
 
     #[inline]
     fn set_next(&self, next: *mut Link) {
-        self.next.set(next);
+        self.next.store(next, Relaxed);
     }
 }
 
-/// An owning pointer to an object with a [`Link`] in it.
+/// An owning pointer to an object that contains a [`Link`].
 ///
 /// # Safety
 ///
-/// `into_link` gives up the ownership and returns a pointer to a `Link` inside of the object; that
-/// link stays valid and in place, and nobody else uses it, until `from_link` takes the ownership
-/// back.
+/// `into_link` gives the object up and returns a pointer to its link. The link stays valid and in
+/// place, and only the receiver of the pointer uses it, until `from_link` returns the object.
 pub(crate) unsafe trait Linked: Sized {
-    /// Gives up the object.
+    /// Converts the object to its link.
     fn into_link(self) -> NonNull<Link>;
 
-    /// Takes the object back.
+    /// Converts a link back to its object.
     ///
     /// # Safety
     ///
-    /// `link` comes from [`Self::into_link`], and is given back once.
+    /// `link` comes from [`Self::into_link`], and each link is converted back at most once.
     unsafe fn from_link(link: NonNull<Link>) -> Self;
 }
 
-/// A lock-free stack: pushed to by anybody, emptied at one stroke.
+/// A lock-free list to which any thread may push, and of which all objects are taken at once.
 ///
 /// # Invariants
 ///
-/// `head` starts a chain of links that were given up to this stack; null ends it.
+/// - I1: `head` starts a null-terminated list of links that were given up to this stack.
 pub(crate) struct Stack<T: Linked> {
     head: Atomic<*mut Link>,
     _owns: PhantomData<T>,
 }
 
-// SAFETY: A stack owns its objects and hands each to one thread.
+// SAFETY: The stack owns its objects and gives each to one thread.
 unsafe impl<T: Linked + Send> Send for Stack<T> {}
-// SAFETY: As above; `head` is atomic.
+// SAFETY: As above. `head` is atomic.
 unsafe impl<T: Linked + Send> Sync for Stack<T> {}
 
 impl<T: Linked> Stack<T> {
-    /// An empty stack.
+    /// Creates an empty stack.
     pub(crate) const fn new() -> Self {
         Self {
             head: Atomic::new(ptr::null_mut()),
@@ -100,18 +99,18 @@ impl<T: Linked> Stack<T> {
         }
     }
 
-    /// Adds an object; returns whether the stack was empty before.
+    /// Adds an object. Returns whether the stack was empty.
     ///
-    /// This is a full barrier, on which callers rely: they ask afterwards whether anybody waits for
-    /// the object, and who waits has a full barrier of his own between saying so and looking here.
-    /// One of the two sees the other.
+    /// This is a full barrier. A caller may rely on it to read, after the push, whether a thread
+    /// waits for the object: if the waiter has a full barrier between announcing itself and looking
+    /// at the stack, one of the two sees the other.
     #[inline]
     pub(crate) fn push(&self, object: T) -> bool {
         let link = object.into_link();
         self.push_links(link, link)
     }
 
-    /// Adds all of `chain`, in its order.
+    /// Adds all objects of `chain`, in its order.
     #[inline]
     pub(crate) fn push_all(&self, chain: Chain<T>) {
         if let Some((first, last)) = chain.into_ends() {
@@ -119,14 +118,14 @@ impl<T: Linked> Stack<T> {
         }
     }
 
-    /// Adds what is linked from `first` to `last`, all given up by their owners.
+    /// Adds the list from `first` to `last`, whose objects were given up.
     #[inline]
     fn push_links(&self, first: NonNull<Link>, last: NonNull<Link>) -> bool {
         let mut head = self.head.load(Relaxed);
         loop {
-            // SAFETY: Given up to us, and not in the stack yet.
+            // SAFETY: The object was given up to this function, and is not in the stack yet.
             unsafe { last.as_ref() }.set_next(head);
-            // INVARIANT: `first` to `last` are chained to what was the head.
+            // INVARIANT: I1: the list from `first` to `last` precedes the old head.
             match self.head.cmpxchg(head, first.as_ptr(), Full) {
                 Ok(old) => return old.is_null(),
                 Err(other) => head = other,
@@ -134,7 +133,7 @@ impl<T: Linked> Stack<T> {
         }
     }
 
-    /// Whether nothing is in the stack at this moment.
+    /// Returns whether the stack is empty at this moment.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.head.load(Relaxed).is_null()
@@ -146,7 +145,7 @@ impl<T: Linked> Stack<T> {
         if self.is_empty() {
             return Chain::new();
         }
-        // INVARIANT: Null is an empty chain; what was there is the caller's.
+        // INVARIANT: I1 of both types: the list moves from the stack to the chain.
         let head = self.head.xchg(ptr::null_mut(), Full);
         Chain {
             head,
@@ -154,16 +153,17 @@ impl<T: Linked> Stack<T> {
         }
     }
 
-    /// The links of what is in the stack now.
+    /// Iterates over the links of the objects.
     ///
     /// # Safety
     ///
-    /// Nothing may be taken out while the result is used.
+    /// No thread takes objects while the iterator is used.
     pub(crate) unsafe fn links(&self) -> Links<'_> {
-        // Pairs with the cmpxchg of a push.
+        // INVARIANT: I1: the load pairs with the cmpxchg of a push, and the links stay in the stack
+        // by this function's contract.
         Links {
             at: self.head.load(Acquire),
-            _chain: PhantomData,
+            _list: PhantomData,
         }
     }
 }
@@ -174,24 +174,24 @@ impl<T: Linked> Drop for Stack<T> {
     }
 }
 
-/// Objects that belong to whoever holds the chain, in the order they are popped.
+/// A list with one owner, last in, first out.
 ///
 /// # Invariants
 ///
-/// `head` starts a chain of links that were given up; null ends it.
+/// - I1: `head` starts a null-terminated list of links that were given up to this chain.
 pub(crate) struct Chain<T: Linked> {
     head: *mut Link,
     _owns: PhantomData<T>,
 }
 
-// SAFETY: A chain owns its objects.
+// SAFETY: The chain owns its objects.
 unsafe impl<T: Linked + Send> Send for Chain<T> {}
 
-// The objects stay in place when the chain is moved.
+// Moving the chain does not move the objects.
 impl<T: Linked> Unpin for Chain<T> {}
 
 impl<T: Linked> Chain<T> {
-    /// An empty chain.
+    /// Creates an empty chain.
     #[inline]
     pub(crate) const fn new() -> Self {
         Self {
@@ -200,63 +200,63 @@ impl<T: Linked> Chain<T> {
         }
     }
 
-    /// Whether nothing is in it.
+    /// Returns whether the chain is empty.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.head.is_null()
     }
 
-    /// Adds an object, which becomes the first.
+    /// Adds an object as the first.
     #[inline]
     pub(crate) fn push(&mut self, object: T) {
         let link = object.into_link();
-        // SAFETY: Given up to us just now.
-        unsafe { link.as_ref() }.set_next(self.head);
-        // INVARIANT: One link more, in front.
-        self.head = link.as_ptr();
+        self.push_links(link, link);
     }
 
-    /// Takes the first object out.
-    #[inline]
-    pub(crate) fn pop(&mut self) -> Option<T> {
-        let link = NonNull::new(self.head)?;
-        // SAFETY: In the chain, by the type's invariants.
-        // INVARIANT: The rest of a chain is a chain.
-        self.head = unsafe { link.as_ref() }.next();
-        // SAFETY: Given up by its owner, and in the chain no longer.
-        Some(unsafe { T::from_link(link) })
-    }
-
-    /// Adds all of `front`, which comes first, in its order.
+    /// Adds all objects of `front` before those of this chain, in their order.
     #[inline]
     pub(crate) fn prepend(&mut self, front: Self) {
-        let Some((first, last)) = front.into_ends() else {
-            return;
-        };
-        // SAFETY: Given up to us just now.
+        if let Some((first, last)) = front.into_ends() {
+            self.push_links(first, last);
+        }
+    }
+
+    /// Adds the list from `first` to `last`, whose objects were given up.
+    #[inline]
+    fn push_links(&mut self, first: NonNull<Link>, last: NonNull<Link>) {
+        // SAFETY: The object was given up to this function.
         unsafe { last.as_ref() }.set_next(self.head);
-        // INVARIANT: `first` to `last` are chained to what was the head.
+        // INVARIANT: I1: the list from `first` to `last` precedes the old head.
         self.head = first.as_ptr();
     }
 
-    /// Gives up the objects: the first link and the last, if there are any.
+    /// Removes the first object.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        let link = NonNull::new(self.head)?;
+        // SAFETY: The link was given up to this chain (I1).
+        // INVARIANT: I1: the list loses its first link.
+        self.head = unsafe { link.as_ref() }.next();
+        // SAFETY: The link was given up to this chain (I1), and is not in it any more.
+        Some(unsafe { T::from_link(link) })
+    }
+
+    /// Converts the chain to its first and its last link.
     #[inline]
     fn into_ends(self) -> Option<(NonNull<Link>, NonNull<Link>)> {
-        let first = NonNull::new(mem::ManuallyDrop::new(self).head)?;
-        let mut last = first;
-        // SAFETY: In the chain, by the type's invariants.
-        while let Some(next) = NonNull::new(unsafe { last.as_ref() }.next()) {
-            last = next;
-        }
+        let chain = mem::ManuallyDrop::new(self);
+        let first = NonNull::new(chain.head)?;
+        let last = chain.links().last()?;
         Some((first, last))
     }
 
-    /// The links in order, for whoever builds upon the chain.
+    /// Iterates over the links of the objects, in order.
     #[inline]
     pub(crate) fn links(&self) -> Links<'_> {
+        // INVARIANT: I1: by I1 of the chain, which is borrowed.
         Links {
             at: self.head,
-            _chain: PhantomData,
+            _list: PhantomData,
         }
     }
 }
@@ -267,10 +267,14 @@ impl<T: Linked> Drop for Chain<T> {
     }
 }
 
-/// Iterator over the links of a chain or of a queue.
+/// An iterator over the links of a list.
+///
+/// # Invariants
+///
+/// - I1: `at` starts a null-terminated list of links that are valid for the iterator's lifetime.
 pub(crate) struct Links<'a> {
     at: *mut Link,
-    _chain: PhantomData<&'a Link>,
+    _list: PhantomData<&'a Link>,
 }
 
 impl Iterator for Links<'_> {
@@ -279,84 +283,68 @@ impl Iterator for Links<'_> {
     #[inline]
     fn next(&mut self) -> Option<NonNull<Link>> {
         let link = NonNull::new(self.at)?;
-        // SAFETY: In the list, which is borrowed.
+        // SAFETY: The link is valid (I1).
+        // INVARIANT: I1: the list loses its first link.
         self.at = unsafe { link.as_ref() }.next();
         Some(link)
     }
 }
 
-/// First in, first out.
+/// A list with one owner, first in, first out.
 ///
 /// # Invariants
 ///
-/// `head` starts a chain of links that were given up to this queue, and `tail` is its last one;
-/// both are null if it is empty.
+/// - I1: `tail` is the last link of `chain`, or the chain is empty.
 pub(crate) struct Queue<T: Linked> {
-    head: *mut Link,
+    chain: Chain<T>,
     tail: *mut Link,
-    _owns: PhantomData<T>,
 }
 
-// SAFETY: A queue owns its objects.
+// SAFETY: The queue owns its objects.
 unsafe impl<T: Linked + Send> Send for Queue<T> {}
 
 impl<T: Linked> Queue<T> {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub(crate) const fn new() -> Self {
         Self {
-            head: ptr::null_mut(),
+            chain: Chain::new(),
             tail: ptr::null_mut(),
-            _owns: PhantomData,
         }
     }
 
-    /// Whether nothing is in the queue.
+    /// Returns whether the queue is empty.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.head.is_null()
+        self.chain.is_empty()
     }
 
-    /// Adds an object at the end.
+    /// Adds an object as the last.
     #[inline]
     pub(crate) fn push(&mut self, object: T) {
-        let link = object.into_link();
-        // SAFETY: Given up to us just now.
-        unsafe { link.as_ref() }.set_next(ptr::null_mut());
-        match NonNull::new(self.tail) {
-            // SAFETY: In the queue, by the type's invariants.
-            Some(tail) => unsafe { tail.as_ref() }.set_next(link.as_ptr()),
-            None => self.head = link.as_ptr(),
+        if self.chain.is_empty() {
+            self.chain.push(object);
+            // INVARIANT: I1: the only link is also the last.
+            self.tail = self.chain.head;
+            return;
         }
-        // INVARIANT: It follows what was the last, or is the only one.
+        let link = object.into_link();
+        // SAFETY: The object was given up to this function.
+        unsafe { link.as_ref() }.set_next(ptr::null_mut());
+        // SAFETY: `tail` is a link of the chain (I1), which is not empty.
+        unsafe { &*self.tail }.set_next(link.as_ptr());
+        // INVARIANT: I1: the link follows the old tail.
         self.tail = link.as_ptr();
     }
 
-    /// Takes the first object out.
+    /// Removes the first object.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
-        let link = NonNull::new(self.head)?;
-        // SAFETY: In the queue, by the type's invariants.
-        // INVARIANT: The rest of a chain is a chain; without a head there is no tail.
-        self.head = unsafe { link.as_ref() }.next();
-        if self.head.is_null() {
-            self.tail = ptr::null_mut();
-        }
-        // SAFETY: Given up by its owner, and in the queue no longer.
-        Some(unsafe { T::from_link(link) })
+        self.chain.pop()
     }
 
-    /// The links in order, for whoever builds upon the queue.
+    /// Iterates over the links of the objects, in order.
     #[inline]
     pub(crate) fn links(&self) -> Links<'_> {
-        Links {
-            at: self.head,
-            _chain: PhantomData,
-        }
-    }
-}
-
-impl<T: Linked> Drop for Queue<T> {
-    fn drop(&mut self) {
-        while self.pop().is_some() {}
+        self.chain.links()
     }
 }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Guards for `memalloc_noio_save()` and `memalloc_noreclaim_save()`. Drop them in reverse order.
+//! Guards for `memalloc_noio_save()` and `memalloc_noreclaim_save()`.
+//!
+//! C header: [`include/linux/sched/mm.h`](srctree/include/linux/sched/mm.h)
+//!
+//! Guards that are nested must be dropped in reverse order.
 
 use core::marker::PhantomData;
 
@@ -8,19 +12,19 @@ use kernel::prelude::*;
 
 use crate::bindings;
 
-/// While there is one, no allocation of this thread starts I/O, by way of a file system or not.
-#[must_use = "it ends when it is dropped"]
+/// A scope in which no allocation of this thread starts I/O.
+#[must_use = "the scope ends when the guard is dropped"]
 pub(crate) struct NoIo {
     before: c_uint,
-    /// The flags are the thread's.
+    /// Makes the guard `!Send`: it restores the flags of the thread that created it.
     _thread: PhantomData<*mut ()>,
 }
 
 impl NoIo {
-    /// From here on, until it is dropped.
+    /// Begins the scope.
     pub(crate) fn begin() -> Self {
         Self {
-            // SAFETY: Concerns this thread alone.
+            // SAFETY: This changes the flags of the current thread only.
             before: unsafe { bindings::rpcrdma_memalloc_noio_save() },
             _thread: PhantomData,
         }
@@ -29,25 +33,25 @@ impl NoIo {
 
 impl Drop for NoIo {
     fn drop(&mut self) {
-        // SAFETY: Saved in `begin`, by this thread, which this cannot leave.
+        // SAFETY: `begin` has saved the flags in this thread, which the guard cannot leave.
         unsafe { bindings::rpcrdma_memalloc_noio_restore(self.before) };
     }
 }
 
-/// While there is one, no allocation of this thread waits for memory to be freed. It may use what
-/// is set aside for those who free some.
-#[must_use = "it ends when it is dropped"]
+/// A scope in which no allocation of this thread reclaims memory. Allocations may use the memory
+/// reserves instead.
+#[must_use = "the scope ends when the guard is dropped"]
 pub(crate) struct NoReclaim {
     before: c_uint,
-    /// As in [`NoIo`].
+    /// Makes the guard `!Send`, as in [`NoIo`].
     _thread: PhantomData<*mut ()>,
 }
 
 impl NoReclaim {
-    /// From here on, until it is dropped.
+    /// Begins the scope.
     pub(crate) fn begin() -> Self {
         Self {
-            // SAFETY: Concerns this thread alone.
+            // SAFETY: This changes the flags of the current thread only.
             before: unsafe { bindings::rpcrdma_memalloc_noreclaim_save() },
             _thread: PhantomData,
         }
@@ -56,7 +60,7 @@ impl NoReclaim {
 
 impl Drop for NoReclaim {
     fn drop(&mut self) {
-        // SAFETY: As in `NoIo`.
+        // SAFETY: As for `NoIo`.
         unsafe { bindings::rpcrdma_memalloc_noreclaim_restore(self.before) };
     }
 }

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Containers, pages and other small types that any room above may use.
+//! Containers, pages and other small types, for any room above.
 //!
-//! The kernel crate has no counterpart for these, or none that fits: each file says why.
+//! The kernel crate has no counterpart of these, or none that fits. Each file says why.
 //!
-//! | file              | what                                                       |
-//! |-------------------|------------------------------------------------------------|
-//! | `llist`           | lists that link the objects themselves                     |
-//! | `llist_box`       | boxes for such lists                                       |
-//! | `pool`            | idle objects in such lists                                 |
-//! | `pages`           | whole pages that the holder owns                           |
-//! | `displaced_pages` | pages noted in a request, and owned once displaced from it |
-//! | `bvec`            | a run of bytes within a page                               |
+//! | file              | what                                                        |
+//! |-------------------|-------------------------------------------------------------|
+//! | `llist`           | lists of objects that contain their link                    |
+//! | `llist_box`       | boxes for such lists                                        |
+//! | `pool`            | pools of idle objects                                       |
+//! | `bvec`            | a run of bytes within a page                                |
+//! | `pages`           | owned pages                                                 |
+//! | `displaced_pages` | pages that NFSD displaces from a request                    |
 //! | `fence`           | memory that a peer can reach, and the proofs that it cannot |
-//! | `foreign_buf`     | owned buffers that C keeps for a while                     |
-//! | `delayed_work`    | delayed work                                               |
-//! | `memalloc`        | allocation scopes (`memalloc_*_save`)                      |
-//! | `gfp`             | whether an allocation may sleep                            |
-//! | `sockaddr`        | addresses and network namespaces                           |
-//! | `counter`         | counters and gauges                                        |
+//! | `foreign_buf`     | owned buffers that C keeps                                  |
+//! | `delayed_work`    | delayed work that its owner cancels                         |
+//! | `memalloc`        | allocation scopes (`memalloc_*_save()`)                     |
+//! | `gfp`             | whether an allocation may sleep                             |
+//! | `sockaddr`        | socket addresses and network namespaces                     |
+//! | `counter`         | counters and gauges                                         |
 
 pub(crate) mod bvec;
 pub(crate) mod counter;

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whole pages that somebody owns: what SUNRPC hands over and the device reads or writes.
+//! Owned pages, which SUNRPC hands over and a device accesses.
+//!
+//! C headers: [`include/linux/mm.h`](srctree/include/linux/mm.h),
+//! [`include/linux/highmem.h`](srctree/include/linux/highmem.h)
+//!
+//! `kernel::page::Page` does not fit: it owns a page that it frees by `__free_pages()`, while the
+//! pages here are shared, and owned by reference. Nor does `BorrowedPage`, because its
+//! `write_raw()` does not flush the data cache as `memcpy_to_page()` does.
 
 use core::ptr::NonNull;
 
@@ -18,9 +25,9 @@ use crate::bindings::{
 /// A run of bytes in a [`PageArray`], counted as if its pages were one buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
-    /// Where the run starts.
+    /// The offset of its first byte.
     pub(crate) start: u32,
-    /// How long it is.
+    /// Its length in bytes.
     pub(crate) len: u32,
 }
 
@@ -35,7 +42,7 @@ impl Span {
         }
     }
 
-    /// How many pages the run touches.
+    /// The number of pages that the run touches.
     #[inline]
     pub(crate) fn pages(self) -> u32 {
         match self.len {
@@ -45,71 +52,74 @@ impl Span {
     }
 }
 
-/// Owned pages, in order, up to a fixed number.
+/// An array of owned pages with a fixed capacity.
 ///
 /// # Invariants
 ///
-/// `pages` holds one reference to each of its pages. Its capacity never changes.
+/// - I1: The array owns one reference to each of its pages.
+/// - I2: The capacity of `pages` never changes.
 pub(crate) struct PageArray {
     pages: KVec<NonNull<page>>,
 }
 
-// SAFETY: A page reference may be used and dropped on any thread.
+// SAFETY: A reference to a page may be used and put on any thread.
 unsafe impl Send for PageArray {}
-// SAFETY: A shared reference only gives out page pointers and copies.
+// SAFETY: A shared reference only allows to read the pointers and the pages' content.
 unsafe impl Sync for PageArray {}
 
 impl PageArray {
-    /// An empty array with room for `capacity` pages.
+    /// Creates an empty array with room for `capacity` pages.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
     pub(crate) fn with_capacity(capacity: usize) -> Result<Self> {
-        // INVARIANT: There are no pages yet.
+        // INVARIANT: I1: there are no pages.
         Ok(Self {
             pages: KVec::with_capacity(capacity, GFP_KERNEL)?,
         })
     }
 
-    /// An array with room for nothing, which takes no memory.
+    /// Creates an array without room for pages. It allocates nothing.
     #[inline]
     pub(crate) const fn none() -> Self {
-        // INVARIANT: There are no pages.
+        // INVARIANT: I1: there are no pages.
         Self { pages: KVec::new() }
     }
 
-    /// How many pages are in it.
+    /// The number of pages.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.pages.len()
     }
 
-    /// The array, for adding to it.
+    /// The array as one that can only grow.
     #[inline]
     pub(crate) fn sink(&mut self) -> PageSink<'_> {
         PageSink(self)
     }
 
-    /// Takes pages out of `slots`, up to the first empty slot, and leaves the slots empty.
+    /// Moves pages from `slots` to the array, up to the first empty slot, and empties their slots.
     ///
-    /// Returns how many were taken: less than `count` if a slot was empty or the array is full.
+    /// Returns the number of pages. It is less than `count` if a slot is empty or the array is
+    /// full.
     ///
     /// # Safety
     ///
-    /// `slots` must point to `count` writable slots, each of them null or a page that the caller
-    /// has a reference to, and may give away.
+    /// `slots` points to `count` writable slots. Each is null, or a page to which the caller has a
+    /// reference that it may give away.
     #[inline]
     pub(crate) unsafe fn take(&mut self, slots: *mut *mut page, count: usize) -> usize {
         let count = count.min(self.pages.capacity() - self.pages.len());
         let start = self.pages.len();
         for i in 0..count {
-            // SAFETY: Within the slots, by this function's contract.
+            // SAFETY: The slot is writable by this function's contract.
             let slot = unsafe { &mut *slots.add(i) };
             let Some(page) = NonNull::new(*slot) else {
                 break;
             };
-            // INVARIANT: The reference moves from the slot into the array.
+            // INVARIANT: I1: the reference moves from the slot to the array. I2: the vector does
+            // not grow.
             if self.pages.push_within_capacity(page).is_err() {
                 break;
             }
@@ -119,61 +129,62 @@ impl PageArray {
     }
 
     /// Takes a second reference to each page in `slots`, up to the first slot that is empty, or
-    /// whose page has others already.
+    /// whose page has more than one reference.
     ///
     /// # Safety
     ///
-    /// `slots` must point to `count` readable slots, each of them null or a page to which the slot
-    /// has a reference.
+    /// `slots` points to `count` readable slots. Each is null, or a page to which the slot has a
+    /// reference.
     #[inline]
-    pub(crate) unsafe fn take_second(&mut self, slots: *const *mut page, count: usize) {
+    pub(crate) unsafe fn add_unshared(&mut self, slots: *const *mut page, count: usize) {
         let count = count.min(self.pages.capacity() - self.pages.len());
         for i in 0..count {
-            // SAFETY: Within the slots, by this function's contract.
+            // SAFETY: The slot is readable by this function's contract.
             let Some(page) = NonNull::new(unsafe { *slots.add(i) }) else {
                 break;
             };
-            // SAFETY: A page, to which the slot has a reference.
+            // SAFETY: The slot has a reference to the page by this function's contract.
             if !unsafe { bindings::rpcrdma_get_sole_page(page.as_ptr()) } {
                 break;
             }
-            // INVARIANT: The reference that was taken just now. There is room: see `count`.
+            // INVARIANT: I1: the reference was just taken. `count` is bounded by the room.
             let _ = self.pages.push_within_capacity(page);
         }
     }
 
-    /// Keeps those pages of which `keep` says so, by their place in the array, and drops the
-    /// references to the others.
+    /// Keeps the pages for which `f` returns true, given their index, and puts the references to
+    /// the others.
     #[inline]
-    pub(crate) fn retain(&mut self, mut keep: impl FnMut(usize, *mut page) -> bool) {
+    pub(crate) fn retain(&mut self, mut f: impl FnMut(usize, *mut page) -> bool) {
         let mut index = 0;
         self.pages.retain(|page| {
-            let kept = keep(index, page.as_ptr());
+            let keep = f(index, page.as_ptr());
             index += 1;
-            if !kept {
-                // SAFETY: The array's reference.
-                // INVARIANT: It goes with the page.
+            if !keep {
+                // SAFETY: The array owns the reference (I1).
+                // INVARIANT: I1: the page is removed.
                 unsafe { bindings::rpcrdma_put_page(page.as_ptr()) };
             }
-            kept
+            keep
         });
     }
 
-    /// Puts all pages into `slots`, in order; what was in the slots is in the array then.
+    /// Exchanges the pages for those in the first slots, in order. Empty slots shorten the array.
     ///
     /// # Safety
     ///
-    /// `slots` must point to at least [`Self::len`] writable slots, each of them null or a page
-    /// that the caller has a reference to, and may give away.
+    /// `slots` points to at least [`Self::len`] writable slots. Each is null, or a page to which
+    /// the caller has a reference that it may give away.
     #[inline]
     pub(crate) unsafe fn exchange(&mut self, slots: *mut *mut page) {
         let len = self.pages.len();
         let mut exchanged = 0;
         for (i, page) in self.pages.as_mut_slice().iter_mut().enumerate() {
-            // SAFETY: Within the slots, by this function's contract.
+            // SAFETY: The slot is writable by this function's contract.
             let slot = unsafe { &mut *slots.add(i) };
             let old = core::mem::replace(slot, page.as_ptr());
-            // INVARIANT: The slot's old page, if any, takes the place of the page given away.
+            // INVARIANT: I1: the page of the slot replaces that of the array. If there is none,
+            // `exchange_rest` removes the page.
             match NonNull::new(old) {
                 Some(old) => *page = old,
                 None => break,
@@ -181,32 +192,33 @@ impl PageArray {
             exchanged += 1;
         }
         if exchanged < len {
-            // SAFETY: The slots from `exchanged` on are in bounds; the page at `exchanged` has been
-            // given away already.
+            // SAFETY: The slots are those of this function, and the slot at `exchanged` has the
+            // page.
             unsafe { self.exchange_rest(slots, exchanged) };
         }
     }
 
-    /// The rest of [`Self::exchange`], from the first empty slot on.
+    /// Continues [`Self::exchange`] behind the first empty slot, and releases the pages of further
+    /// slots.
     ///
     /// # Safety
     ///
-    /// As for [`Self::exchange`]; moreover `slots[empty]` holds the page of that index already.
+    /// As for [`Self::exchange`]. `slots[empty]` owns the page of that index already.
     #[cold]
     unsafe fn exchange_rest(&mut self, slots: *mut *mut page, empty: usize) {
         for (i, page) in self.pages.iter().enumerate().skip(empty + 1) {
-            // SAFETY: Within the slots, by this function's contract.
+            // SAFETY: The slot is writable by this function's contract.
             let old = unsafe { core::mem::replace(&mut *slots.add(i), page.as_ptr()) };
             if !old.is_null() {
-                // SAFETY: The reference that the slot had.
+                // SAFETY: The slot had this reference.
                 unsafe { bindings::rpcrdma_put_page(old) };
             }
         }
-        // INVARIANT: What is cut off has been given away.
+        // INVARIANT: I1: the slots own the pages that are removed.
         self.pages.truncate(empty);
     }
 
-    /// Moves pages to `other`, from the end, as many as there is room for.
+    /// Moves pages from the end of the array to `other`, until that is full.
     #[inline]
     pub(crate) fn move_to(&mut self, other: &mut Self) {
         let count = self
@@ -217,17 +229,17 @@ impl PageArray {
             let Some(page) = self.pages.pop() else {
                 break;
             };
-            // INVARIANT: The reference moves along; there is room.
+            // INVARIANT: I1: the reference moves to `other`. `count` is bounded by its room.
             let _ = other.pages.push_within_capacity(page);
         }
     }
 
-    /// Moves pages from the end of the array to the last of `count` slots; returns how many of the
-    /// first ones are still empty.
+    /// Moves pages from the end of the array to `slots`, from the last slot down. Returns the
+    /// number of slots that are still empty.
     ///
     /// # Safety
     ///
-    /// `slots` must point to `count` writable slots, all of them null.
+    /// `slots` points to `count` writable slots, all null.
     #[inline]
     pub(crate) unsafe fn fill_from_end(&mut self, slots: *mut *mut page, count: usize) -> usize {
         let mut empty = count;
@@ -236,45 +248,46 @@ impl PageArray {
                 break;
             };
             empty -= 1;
-            // SAFETY: Within the slots, by this function's contract.
-            // INVARIANT: The reference is the slot's now.
+            // SAFETY: The slot is writable by this function's contract.
+            // INVARIANT: I1: the reference moves to the slot.
             unsafe { slots.add(empty).write(page.as_ptr()) };
         }
         empty
     }
 
-    /// Drops the references to all pages.
+    /// Puts the references to all pages.
     #[inline]
     pub(crate) fn release(&mut self) {
         let len = self.pages.len();
         if len == 0 {
             return;
         }
-        // SAFETY: `NonNull<page>` is a pointer; there are `len` of them, and a reference to each.
-        // No array of this module comes near 2^31 entries.
+        // CAST: No array of this module comes near 2^31 entries.
+        // SAFETY: The array has `len` pages, whose references it owns (I1). `NonNull<page>` has the
+        // layout of a pointer.
         unsafe { bindings::rpcrdma_release_pages(self.pages.as_mut_ptr().cast(), len as c_int) };
-        // INVARIANT: No pages, no references.
+        // INVARIANT: I1: there are no pages.
         self.pages.clear();
     }
 
-    /// The parts of the pages that make up `span`, or `None` if it is not within the array.
+    /// The runs of `span`, one for each page. Returns `None` if it exceeds the array.
     #[inline]
     pub(crate) fn bvecs(&self, span: Span) -> Option<BVecs<'_>> {
         let pages = self.pages.get((span.start / PAGE) as usize..)?;
         let offset = span.start % PAGE;
-        // NO-OVERFLOW: Lengths of at most 32 bits, and an offset within a page.
+        // NO-OVERFLOW: The sum of two `u32`, in a `usize`.
         if offset as usize + span.len as usize > pages.len() * PAGE as usize {
             return None;
         }
-        // INVARIANT: Checked above.
+        // INVARIANT: I1: checked above.
         Some(BVecs {
             pages,
             offset,
-            left: span.len,
+            len: span.len,
         })
     }
 
-    /// Copies `source` to where `start` is in the array; `false` if it does not fit.
+    /// Copies `source` to offset `start` of the array. Returns `false` if it does not fit.
     pub(crate) fn write(&mut self, start: u32, mut source: &[u8]) -> bool {
         let Ok(len) = u32::try_from(source.len()) else {
             return false;
@@ -286,7 +299,7 @@ impl PageArray {
             let Some((now, later)) = source.split_at_checked(bvec.len() as usize) else {
                 return false;
             };
-            // SAFETY: The page is ours, and the piece is within it.
+            // SAFETY: The array owns a reference to the page (I1). The run is within it.
             unsafe {
                 bindings::rpcrdma_memcpy_to_page(
                     bvec.page(),
@@ -300,20 +313,20 @@ impl PageArray {
         true
     }
 
-    /// Copies `span` to the front of `target`; `false` if either is too short.
+    /// Copies `span` to the start of `target`. Returns `false` if either is too short.
     #[inline]
     pub(crate) fn read(&self, span: Span, target: &mut [u8]) -> bool {
-        // SAFETY: The array has a reference to each of its pages.
+        // SAFETY: The array owns references to its pages (I1).
         unsafe { read(|index| self.pages.get(index).copied(), span, target) }
     }
 }
 
-/// Copies `span` of the pages in `slots` to the front of `target`; `false` if a slot is empty or
-/// either is too short.
+/// Copies `span` of the pages in `slots` to the start of `target`. Returns `false` if a slot is
+/// empty, or either is too short.
 ///
 /// # Safety
 ///
-/// Each slot is null, or a page that stays.
+/// Each slot is null, or a page that stays allocated during the call.
 #[inline]
 pub(crate) unsafe fn read_slots(slots: &[*mut page], span: Span, target: &mut [u8]) -> bool {
     let page = |index: usize| NonNull::new(*slots.get(index)?);
@@ -323,7 +336,7 @@ pub(crate) unsafe fn read_slots(slots: &[*mut page], span: Span, target: &mut [u
 
 /// # Safety
 ///
-/// What `page` returns are pages that stay.
+/// `page` returns pages that stay allocated during the call.
 #[inline]
 unsafe fn read(
     page: impl Fn(usize) -> Option<NonNull<page>>,
@@ -343,7 +356,7 @@ unsafe fn read(
         let Some((now, later)) = target.split_at_mut_checked(len) else {
             return false;
         };
-        // SAFETY: The page stays, by this function's contract; what is read is within it.
+        // SAFETY: The page is allocated by this function's contract. The range is within it.
         unsafe {
             bindings::rpcrdma_memcpy_from_page(
                 now.as_mut_ptr().cast(),
@@ -352,7 +365,7 @@ unsafe fn read(
                 now.len(),
             );
         }
-        // NO-OVERFLOW: Two numbers of at most 32 bits each.
+        // NO-OVERFLOW: The sum of two `u32`, in a `usize`.
         at += len;
         target = later;
     }
@@ -365,7 +378,7 @@ impl Drop for PageArray {
     }
 }
 
-/// A [`PageArray`] that can only grow, because the device may have what is in it already.
+/// A [`PageArray`] that can only grow. A device may access the pages in it.
 pub(crate) struct PageSink<'a>(&'a mut PageArray);
 
 impl PageSink<'_> {
@@ -381,15 +394,15 @@ impl PageSink<'_> {
     }
 }
 
-/// Iterator over the pieces of a [`Span`], one page at a time.
+/// An iterator over the runs of a [`Span`], one for each page.
 ///
 /// # Invariants
 ///
-/// `pages`, from `offset` on, hold at least `left` bytes; `offset` is within a page.
+/// - I1: `offset < PAGE`, and `pages` have at least `len` bytes from `offset` on.
 pub(crate) struct BVecs<'a> {
     pages: &'a [NonNull<page>],
     offset: u32,
-    left: u32,
+    len: u32,
 }
 
 impl<'a> Iterator for BVecs<'a> {
@@ -397,16 +410,16 @@ impl<'a> Iterator for BVecs<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<BVec<'a>> {
-        if self.left == 0 {
+        if self.len == 0 {
             return None;
         }
         let (page, rest) = self.pages.split_first()?;
-        // SAFETY: The array, which is borrowed, has a reference to the page.
-        let bvec = unsafe { BVec::new(page.as_ptr(), self.offset, self.left) }?;
-        // INVARIANT: One page less, and what it held.
+        // SAFETY: The array, which is borrowed, owns a reference to the page.
+        let bvec = unsafe { BVec::new(page.as_ptr(), self.offset, self.len) }?;
+        // INVARIANT: I1: without the first page, and the bytes that it has.
         self.pages = rest;
         self.offset = 0;
-        self.left -= bvec.len();
+        self.len -= bvec.len();
         Some(bvec)
     }
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Idle objects, from which one at a time can be had.
+//! A pool of idle objects.
+//!
+//! The kernel crate has no counterpart: a `mempool_t` allocates its elements and frees the surplus,
+//! while the objects here are allocated by their users and kept until the pool ends.
 
 use core::mem;
 
@@ -16,45 +19,45 @@ use super::llist::{
     Stack, //
 };
 
-/// Idle objects: put back by anybody without a lock, taken under one. What was put back last is
-/// taken first, since it may still be in a cache.
+/// A pool of idle objects. [`Self::put`] takes no lock, [`Self::get`] takes one. The object that
+/// was put last is got first, because it may still be in a cache.
 ///
-/// Whoever looks for an object looks at all of them. One that was put back before the caller's full
-/// barrier is either found or somebody else's by then.
+/// A `get` that fails has seen all objects: an object that was put before the caller's last full
+/// barrier was got by another thread.
 #[pin_data]
 pub(crate) struct Pool<T: Linked> {
-    /// Those that were put back since somebody looked.
-    idle: Stack<T>,
-    /// Those before them. Only who has the lock takes anything out of either.
+    /// Objects that were put since the last `get`. Only the holder of the lock takes them.
+    returned: Stack<T>,
+    /// All others.
     #[pin]
-    taken: SpinLock<Chain<T>>,
+    free: SpinLock<Chain<T>>,
 }
 
 impl<T: Linked> Pool<T> {
-    /// An empty pool.
+    /// Creates an empty pool.
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            idle: Stack::new(),
-            taken <- new_spinlock!(Chain::new(), "Pool::taken"),
+            returned: Stack::new(),
+            free <- new_spinlock!(Chain::new(), "Pool::free"),
         })
     }
 
-    /// Takes an idle object.
+    /// Gets an object.
     #[inline]
     pub(crate) fn get(&self) -> Option<T> {
-        let mut taken = self.taken.lock();
-        taken.prepend(self.idle.take_all());
-        taken.pop()
+        let mut free = self.free.lock();
+        free.prepend(self.returned.take_all());
+        free.pop()
     }
 
-    /// Takes up to `count` idle objects.
+    /// Gets up to `count` objects.
     #[inline]
     pub(crate) fn get_many(&self, count: usize) -> Chain<T> {
         let mut many = Chain::new();
-        let mut taken = self.taken.lock();
-        taken.prepend(self.idle.take_all());
+        let mut free = self.free.lock();
+        free.prepend(self.returned.take_all());
         for _ in 0..count {
-            match taken.pop() {
+            match free.pop() {
                 Some(object) => many.push(object),
                 None => break,
             }
@@ -62,28 +65,28 @@ impl<T: Linked> Pool<T> {
         many
     }
 
-    /// Puts an object back. A full barrier, on which callers rely: see [`Stack::push`].
+    /// Puts an object. Like [`Stack::push`], this is a full barrier.
     #[inline]
     pub(crate) fn put(&self, object: T) {
-        self.idle.push(object);
+        self.returned.push(object);
     }
 
-    /// Puts all of `chain` back at one stroke.
+    /// Puts all objects of `chain`.
     #[inline]
     pub(crate) fn put_all(&self, chain: Chain<T>) {
-        self.idle.push_all(chain);
+        self.returned.push_all(chain);
     }
 
-    /// Drops all idle objects, without the lock: the end of one may sleep.
+    /// Drops all objects. They are dropped without the lock, since that may sleep.
     pub(crate) fn clear(&self) {
-        let (idle, taken) = {
-            let mut taken = self.taken.lock();
+        let (returned, free) = {
+            let mut free = self.free.lock();
             (
-                self.idle.take_all(),
-                mem::replace(&mut *taken, Chain::new()),
+                self.returned.take_all(),
+                mem::replace(&mut *free, Chain::new()),
             )
         };
-        drop(idle);
-        drop(taken);
+        drop(returned);
+        drop(free);
     }
 }

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Plain values that both RDMA and SUNRPC speak of: socket addresses and network namespaces.
+//! Socket addresses and network namespaces.
+//!
+//! C headers: [`include/linux/socket.h`](srctree/include/linux/socket.h),
+//! [`include/net/net_namespace.h`](srctree/include/net/net_namespace.h)
+//!
+//! The kernel crate has neither. `core::net::SocketAddr` is not laid out as a `struct sockaddr`.
 
 use core::{
     net::{
@@ -20,10 +25,10 @@ use crate::bindings::{
 const AF_INET: u16 = bindings::AF_INET as u16;
 const AF_INET6: u16 = bindings::AF_INET6 as u16;
 
-/// Bytes of the largest socket address (`struct sockaddr_storage`).
+/// The size of `struct sockaddr_storage` in bytes.
 const MAX: usize = 128;
 
-/// The address family of a transport; netid `rdma` is IPv4, `rdma6` is IPv6 (RFC 8166 section 9).
+/// An address family. Netid `rdma` is IPv4, `rdma6` is IPv6 (RFC 8166 Section 9).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
     /// IPv4.
@@ -36,7 +41,8 @@ pub(crate) enum Family {
 ///
 /// # Invariants
 ///
-/// The family is `AF_INET` or `AF_INET6`; bytes past that family's address are zero.
+/// - I1: The family is `AF_INET` or `AF_INET6`, and all bytes behind the address of that family are
+///   zero.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SockAddr {
@@ -44,16 +50,16 @@ pub(crate) struct SockAddr {
 }
 
 impl SockAddr {
-    /// Copies an address out of C memory; `None` if it is neither IPv4 nor IPv6, or too short.
+    /// Copies an address from C memory. Returns `None` unless it is a whole IPv4 or IPv6 address.
     ///
     /// # Safety
     ///
-    /// `addr` points to `len` readable bytes.
+    /// `addr` is null, or points to `len` readable bytes.
     pub(crate) unsafe fn from_raw(addr: *const sockaddr, len: usize) -> Option<Self> {
         if addr.is_null() || len < size_of::<u16>() {
             return None;
         }
-        // SAFETY: At least two bytes are readable; the family is at their start in every sockaddr.
+        // SAFETY: At least two bytes are readable. Every `sockaddr` starts with the family.
         let family = unsafe { addr.cast::<u16>().read_unaligned() };
         let need = match family {
             AF_INET => size_of::<bindings::sockaddr_in>(),
@@ -64,13 +70,13 @@ impl SockAddr {
             return None;
         }
         let mut bytes = [0; MAX];
-        // SAFETY: `need` bytes are readable, and `bytes` is longer than either address.
+        // SAFETY: `need` bytes are readable, and `bytes` has more than either address needs.
         unsafe { core::ptr::copy_nonoverlapping(addr.cast(), bytes.as_mut_ptr(), need) };
-        // INVARIANT: The family was matched above; the rest is still zero.
+        // INVARIANT: I1: the family was matched above, and the other bytes are still zero.
         Some(Self { bytes })
     }
 
-    /// The family.
+    /// The address family.
     pub(crate) fn family(&self) -> Family {
         match u16::from_ne_bytes([self.bytes[0], self.bytes[1]]) {
             AF_INET => Family::Inet,
@@ -78,17 +84,17 @@ impl SockAddr {
         }
     }
 
-    /// The port, in host order.
+    /// The port in host order.
     pub(crate) fn port(&self) -> u16 {
         u16::from_be_bytes([self.bytes[2], self.bytes[3]])
     }
 
-    /// Sets the port, given in host order.
+    /// Sets the port, which is in host order.
     pub(crate) fn set_port(&mut self, port: u16) {
         [self.bytes[2], self.bytes[3]] = port.to_be_bytes();
     }
 
-    /// The length of this family's address, in bytes.
+    /// The size of the family's `sockaddr` in bytes.
     pub(crate) fn len(&self) -> usize {
         match self.family() {
             Family::Inet => size_of::<bindings::sockaddr_in>(),
@@ -96,7 +102,7 @@ impl SockAddr {
         }
     }
 
-    /// The address as C reads it.
+    /// The address as a C pointer.
     pub(crate) fn as_ptr(&self) -> *const sockaddr {
         self.bytes.as_ptr().cast()
     }
@@ -109,7 +115,7 @@ impl SockAddr {
 
 impl fmt::Display for SockAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Where `sin_addr` and `sin6_addr` are.
+        // The offsets of `sin_addr` and `sin6_addr`.
         let (v4, v6) = (&self.bytes[4..8], &self.bytes[8..24]);
         let ip = match self.family() {
             Family::Inet => <[u8; 4]>::try_from(v4).map(IpAddr::from),
@@ -124,29 +130,29 @@ impl fmt::Display for SockAddr {
 ///
 /// # Invariants
 ///
-/// Points to a live `struct net`, whose count includes this reference.
+/// - I1: The pointer is to a `struct net`, and this value owns one of its references.
 pub(crate) struct Net(NonNull<bindings::net>);
 
-// SAFETY: `struct net` may be used from any thread.
+// SAFETY: A `struct net` may be used and put from any thread, and I1 does not depend on the thread.
 unsafe impl Send for Net {}
 // SAFETY: As above.
 unsafe impl Sync for Net {}
 
 impl Net {
-    /// A reference to `net`; `None` if that is null.
+    /// Takes a reference to `net`. Returns `None` if `net` is null.
     ///
     /// # Safety
     ///
-    /// `net` is null, or somebody has a reference to it during the call.
+    /// `net` is null, or has a reference for the duration of the call.
     pub(crate) unsafe fn from_raw(net: *mut bindings::net) -> Option<Self> {
         let net = NonNull::new(net)?;
-        // SAFETY: By this function's contract.
+        // SAFETY: `net` has a reference by this function's contract.
         unsafe { bindings::rpcrdma_get_net(net.as_ptr()) };
-        // INVARIANT: Counted just now.
+        // INVARIANT: I1: the reference was just taken.
         Some(Self(net))
     }
 
-    /// The pointer that C wants.
+    /// The namespace as a C pointer.
     pub(crate) fn as_ptr(&self) -> *mut bindings::net {
         self.0.as_ptr()
     }
@@ -154,16 +160,16 @@ impl Net {
 
 impl Clone for Net {
     fn clone(&self) -> Self {
-        // SAFETY: Alive, by the type's invariants.
+        // SAFETY: `self` owns a reference (I1).
         unsafe { bindings::rpcrdma_get_net(self.as_ptr()) };
-        // INVARIANT: Counted just now.
+        // INVARIANT: I1: the reference was just taken.
         Self(self.0)
     }
 }
 
 impl Drop for Net {
     fn drop(&mut self) {
-        // SAFETY: The reference is this value's.
+        // SAFETY: `self` owns the reference (I1), and is dropped.
         unsafe { bindings::rpcrdma_put_net(self.as_ptr()) };
     }
 }
