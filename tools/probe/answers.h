@@ -8,8 +8,10 @@
 
 #include "calls.h"
 
-enum { NFS3_READLINK = 5, NFS3_READ = 6, NFS3_WRITE = 7, NFS3_SYMLINK = 10, NFS3_READDIR = 16,
-       NFS3_READDIRPLUS = 17 };
+enum {
+	NFS3_READLINK = 5, NFS3_READ = 6, NFS3_WRITE = 7, NFS3_SYMLINK = 10,
+	NFS3_READDIR = 16, NFS3_READDIRPLUS = 17,
+};
 
 bool is_nfs3(const struct call *call, uint32_t procedure);
 bool is_read(const struct call *call);

@@ -3,7 +3,6 @@
  * Checks of what a server sends.
  */
 
-#include <string.h>
 #include "expect.h"
 #include "nfs4.h"
 #include "probe.h"

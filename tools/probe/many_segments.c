@@ -14,8 +14,10 @@
 #define REPLY_AT	(AREA / 2)	/* the Reply chunk's place in the area */
 
 /* Places in the area, and bytes, of a Call with chunks of every kind. */
-enum { EVERY_SIZE = 1600, EVERY_OFFSET = 5, EVERY_CALL_AT = AREA / 4, EVERY_SINK_AT = 8192,
-       EVERY_ROOM = 4096 };
+enum {
+	EVERY_SIZE = 1600, EVERY_OFFSET = 5, EVERY_CALL_AT = AREA / 4, EVERY_SINK_AT = 8192,
+	EVERY_ROOM = 4096,
+};
 
 /* A Read chunk of @n segments. */
 static void enc_area_rchunk(struct enc *e, struct conn *c, unsigned int position,

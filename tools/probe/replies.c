@@ -203,7 +203,7 @@ static bool reply_too_long(struct conn *c, struct call *call)
 	return wait_disconnected(c, 5000) ? true : fail("still connected");
 }
 
-/* rxe and siw support no MR with gaps, so a Long Call has several segments, all at Position zero. */
+/* rxe and siw support no MR with gaps, so a Long Call has several Position-zero segments. */
 static bool long_call(struct conn *c, struct call *call)
 {
 	serving.call_seen |= call->proc == RDMA_NOMSG && call->reads.n > 1;

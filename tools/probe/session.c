@@ -12,8 +12,10 @@
 #include "probe.h"
 #include "session.h"
 
-enum { OPEN = 18, BACKCHANNEL_CTL = 40, EXCHANGE_ID = 42, CREATE_SESSION = 43, SEQUENCE = 53,
-       RECLAIM_COMPLETE = 58 };
+enum {
+	OPEN = 18, BACKCHANNEL_CTL = 40, EXCHANGE_ID = 42, CREATE_SESSION = 43, SEQUENCE = 53,
+	RECLAIM_COMPLETE = 58,
+};
 enum { CB_RECALL = 4, CB_SEQUENCE = 11 };
 
 #define CONN_BACK_CHAN		2	/* CREATE_SESSION4_FLAG_CONN_BACK_CHAN */
@@ -203,7 +205,7 @@ static bool open_file(struct conn *c, const char *file, bool *delegated)
 	return true;
 }
 
-/* A WRITE with another stateid, to which the server replies NFS4ERR_DELAY. Its Reply comes later. */
+/* A WRITE with another stateid: the server replies NFS4ERR_DELAY. Does not wait for that. */
 bool write_as_other_client(struct conn *c, const char *file)
 {
 	struct enc e;
