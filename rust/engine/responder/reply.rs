@@ -152,7 +152,7 @@ pub fn plan<'a>(
     let header = header_len(&chunks).ok_or(CannotReply::NoRoom)?;
     let room = limits.threshold.checked_sub(header);
     let inline = room.ok_or(CannotReply::NoRoom)? >= left;
-    // Such requesters also refuse a used Reply chunk beside a Write list.
+    // A requester that refuses an unused Reply chunk also refuses a used one beside a Write list.
     let must_use_chunk = || {
         let chunk = chunks.reply.filter(|_| limits.refuses_unused && left > 0);
         chunk.is_some_and(|chunk| chunk.total() >= u64::from(left) && chunks.writes.is_empty())
@@ -163,7 +163,7 @@ pub fn plan<'a>(
         _ if fits_exposed(limits, header) => Form::Exposed,
         _ => return Err(CannotReply::NoRoom),
     };
-    // INVARIANT: checked above.
+    // INVARIANT: the loop has checked the results, and `form` follows from the threshold.
     Ok(Plan {
         chunks,
         results,
@@ -239,7 +239,7 @@ impl<'a> Plan<'a> {
     where
         I: IntoIterator<Item = Segment>,
     {
-        let (mut header, written) = match self.form {
+        let (mut header, in_reply_chunk) = match self.form {
             Form::Inline => (HeaderWriter::msg(buf, xid, credits)?, 0),
             Form::ReplyChunk => (HeaderWriter::nomsg(buf, xid, credits)?, self.left),
             Form::Exposed => (HeaderWriter::nomsg(buf, xid, credits)?, 0),
@@ -258,7 +258,7 @@ impl<'a> Plan<'a> {
         }
         let end = writes.no_more_writes()?;
         match &self.chunks.reply {
-            Some(chunk) => end.return_chunk(chunk, written),
+            Some(chunk) => end.return_chunk(chunk, in_reply_chunk),
             None => end.no_reply_chunk(),
         }
     }

@@ -4,15 +4,17 @@
 //!
 //! `PROPTEST_CASES` sets the number of inputs. `PROPTEST_RNG_SEED` repeats a run.
 
-mod generate;
+mod messages;
+mod shapes;
 
-use generate::*;
+use messages::*;
 use proptest::prelude::*;
 use rpcrdma_core::engine::requester::call::CallShape;
 use rpcrdma_core::engine::requester::call::XdrLens;
 use rpcrdma_core::engine::responder::reply::ReplyLimits;
 use rpcrdma_core::engine::responder::reply::ReplyShape;
 use rpcrdma_oracle as oracle;
+use shapes::*;
 
 proptest! {
     #![proptest_config(ProptestConfig {
