@@ -102,7 +102,7 @@ pub enum ReplyPlan {
 }
 
 impl ReplyPlan {
-    /// Whether the Reply may or may not be long. The history of such Replies predicts the next.
+    /// Whether the Reply may or may not fit a Send. The caller records such Replies in the history.
     #[inline]
     pub const fn may_be_long(&self) -> bool {
         matches!(self, Self::ReplyChunk | Self::Pull)

@@ -6,8 +6,8 @@
 //!
 //! The consumer estimates the bytes before the data item, and lays out head, pages and tail by
 //! that. The inline bytes are in the Receive buffer. The head stays there, and the caller points
-//! the `xdr_buf` to it. The caller copies the bytes of pages and tail. The length of the tail does
-//! not change, because the XDR decoder may shift bytes of head or pages into it. A Reply in a Reply
+//! the `xdr_buf` to it. The caller copies the bytes of pages and tail. The tail is not shortened,
+//! because the XDR decoder may shift bytes of the head or the pages into it. A Reply in a Reply
 //! chunk needs no placement: the chunk is head, pages and tail.
 
 use crate::wire::pad;
