@@ -99,8 +99,8 @@ pub const fn round_down(size: u32) -> u32 {
     decode_size(encode_size(size))
 }
 
-/// Halves the larger one of two message sizes, but not below `smallest`; `false` if neither is
-/// larger than that.
+/// Halves the larger of two message sizes, but not below `smallest`, all in bytes. Returns `false`
+/// if neither size is larger than `smallest`.
 pub fn shrink(send: &mut u32, receive: &mut u32, smallest: u32) -> bool {
     let largest = (*send).max(*receive);
     if largest <= smallest {
