@@ -33,20 +33,21 @@ use crate::{
         ExposedSlot,
         ExposedSlots, //
     },
-    lib::pages::Span,
+    lib::{
+        fence::Fenced,
+        pages::Span, //
+    },
     verbs::{
         Endpoint,
         ExposedPages,
         Exposes,
+        ExposingSendCtxt,
         Exposure,
         ExposureWaiter,
         MapError,
-        Mapped,
-        MrList,
         MrMapper,
-        Responder,
         SendCtxt,
-        Sent, //
+        SentExposing, //
     }, //
 };
 
@@ -55,16 +56,20 @@ pub(super) type Token = usize;
 
 /// The resources of the Reply in one slot.
 #[derive(Default)]
-pub(super) struct Held {
+struct Held {
     _charge: Option<PageCharge>,
     /// Set until the client has sent RDMA_DONE, or its time is over.
     mrs: Option<ExposedPages<Token>>,
     /// Set when the Send has completed.
-    pub(super) sent: Option<Sent>,
-    /// Set if the Send could not be posted.
-    unsent: Option<SendCtxt>,
-    /// The MRs are invalid.
-    invalid: bool,
+    sent: Option<SentExposing>,
+    /// Set when the MRs are invalid.
+    fenced: Option<Fenced<Exposure>>,
+}
+
+/// A Reply that the client can no longer reach.
+pub(super) struct Released {
+    pub(super) ctxt: SendCtxt,
+    _charge: Option<PageCharge>,
 }
 
 struct State {
@@ -82,7 +87,7 @@ struct Mapper {
 /// A Reply that is about to be exposed.
 pub(super) struct Exposing {
     pub(super) slot: usize,
-    pub(super) mrs: MrList<Mapped<'static>, ExposureWaiter<Token>>,
+    pub(super) ctxt: ExposingSendCtxt<Token>,
 }
 
 /// A slot to be released because its time is over, or the time of the next check.
@@ -138,53 +143,66 @@ impl ExposedReplies {
     }
 
     /// Takes a slot for the Reply `xid`, and maps the `spans` of `ctxt` that are to be exposed.
-    /// `None` if no slot is free, or the page limit is reached.
+    ///
+    /// # Errors
+    ///
+    /// `ctxt`, if no slot is free, or the page limit is reached.
     pub(super) fn expose<I: Iterator<Item = Span>>(
         &self,
         xid: u32,
-        ctxt: &SendCtxt,
+        ctxt: SendCtxt,
         spans: impl Fn() -> I,
-    ) -> Option<Exposing> {
-        let limit = tunables::MAX_EXPOSED_PAGES.get() as usize;
-        let charge = match PageCharge::take(&tunables::EXPOSED_PAGES, ctxt.pages(), limit) {
-            Charged::Within(charge) => charge,
-            Charged::OverLimit(_) => return None,
-        };
-        let slot = {
-            let mut state = self.state.lock();
-            let slot = state.slots.expose(xid).ok()?;
-            *state.held.get_mut(slot)? = Held {
-                _charge: Some(charge),
-                ..Held::default()
-            };
-            slot
+    ) -> Result<Exposing, SendCtxt> {
+        let Some(slot) = self.take_slot(xid, ctxt.pages()) else {
+            return Err(ctxt);
         };
         match self.map(ctxt, spans) {
-            Some(mrs) if mrs.len() <= EXPOSED_SEGMENTS => Some(Exposing { slot, mrs }),
-            _ => {
+            Ok(ctxt) if ctxt.mr_count() <= EXPOSED_SEGMENTS => Ok(Exposing { slot, ctxt }),
+            Ok(ctxt) => {
                 self.withdraw(slot);
-                None
+                Err(ctxt.into_ctxt())
+            }
+            Err(ctxt) => {
+                self.withdraw(slot);
+                Err(ctxt)
             }
         }
     }
 
+    fn take_slot(&self, xid: u32, pages: usize) -> Option<usize> {
+        let limit = tunables::MAX_EXPOSED_PAGES.get() as usize;
+        let charge = match PageCharge::take(&tunables::EXPOSED_PAGES, pages, limit) {
+            Charged::Within(charge) => charge,
+            Charged::OverLimit(_) => return None,
+        };
+        let mut state = self.state.lock();
+        let slot = state.slots.expose(xid).ok()?;
+        *state.held.get_mut(slot)? = Held {
+            _charge: Some(charge),
+            ..Held::default()
+        };
+        Some(slot)
+    }
+
     fn map<I: Iterator<Item = Span>>(
         &self,
-        ctxt: &SendCtxt,
+        ctxt: SendCtxt,
         spans: impl Fn() -> I,
-    ) -> Option<MrList<Mapped<'static>, ExposureWaiter<Token>>> {
+    ) -> Result<ExposingSendCtxt<Token>, SendCtxt> {
         let mut mapper = self.mapper.lock();
-        let Mapper {
+        let Some(Mapper {
             mr_mapper,
             unallocated,
-        } = Option::as_mut(&mut *mapper)?;
-        match ctxt.map(mr_mapper, spans()) {
-            Ok(mrs) => Some(mrs),
-            Err(MapError::Failed) => None,
-            Err(MapError::Exhausted) => {
+        }) = Option::as_mut(&mut *mapper)
+        else {
+            return Err(ctxt);
+        };
+        match ctxt.expose(mr_mapper, spans()) {
+            Err((MapError::Exhausted, ctxt)) => {
                 *unallocated -= mr_mapper.pool().grow(EXPOSED_SEGMENTS.min(*unallocated));
-                ctxt.map(mr_mapper, spans()).ok()
+                ctxt.expose(mr_mapper, spans()).map_err(|(_, ctxt)| ctxt)
             }
+            mapped => mapped.map_err(|(_, ctxt)| ctxt),
         }
     }
 
@@ -207,14 +225,6 @@ impl ExposedReplies {
             held.mrs = Some(mrs);
         }
         state.slots.set_deadline(slot, deadline)
-    }
-
-    /// Keeps a Reply that could not be posted until the connection has ended.
-    #[cold]
-    pub(super) fn hold_unsent(&self, slot: usize, ctxt: SendCtxt) {
-        if let Some(held) = self.state.lock().held.get_mut(slot) {
-            held.unsent = Some(ctxt);
-        }
     }
 
     /// Removes the MRs of a Reply.
@@ -250,36 +260,42 @@ impl ExposedReplies {
     }
 
     /// The MRs of a Reply are invalid. Returns its resources if its Send has completed.
-    pub(super) fn invalidated(&self, slot: usize) -> Option<Held> {
-        self.settle(slot, |held| held.invalid = true)
+    pub(super) fn invalidated(&self, slot: usize, fenced: Fenced<Exposure>) -> Option<Released> {
+        self.settle(slot, |held| held.fenced = Some(fenced))
     }
 
     /// The Send of a Reply has completed. Returns its resources if its MRs are invalid.
-    pub(super) fn sent(&self, slot: usize, sent: Sent) -> Option<Held> {
+    pub(super) fn sent(&self, slot: usize, sent: SentExposing) -> Option<Released> {
         self.settle(slot, |held| held.sent = Some(sent))
     }
 
-    fn settle(&self, slot: usize, note: impl FnOnce(&mut Held)) -> Option<Held> {
+    fn settle(&self, slot: usize, note: impl FnOnce(&mut Held)) -> Option<Released> {
         let mut state = self.state.lock();
         let held = state.held.get_mut(slot)?;
         note(held);
-        if !held.invalid || held.sent.is_none() {
-            return None;
-        }
-        let released = mem::take(held);
-        state.slots.released(slot);
-        Some(released)
-    }
-
-    /// Unmaps the Replies that could not be posted. Everything else stays until the queue pair is
-    /// destroyed, and is freed with the table.
-    pub(super) fn drained<C: Responder>(&self, ep: &Endpoint<C>) {
-        let mut held = mem::replace(&mut self.state.lock().held, KVec::new());
-        for held in held.iter_mut() {
-            if let Some(ctxt) = held.unsent.as_mut() {
-                ctxt.unmap(ep);
+        let (sent, fenced) = match (held.sent.take(), held.fenced.take()) {
+            (Some(sent), Some(fenced)) => (sent, fenced),
+            (sent, fenced) => {
+                held.sent = sent;
+                held.fenced = fenced;
+                return None;
+            }
+        };
+        match sent.release(fenced) {
+            Ok(ctxt) => {
+                let held = mem::take(held);
+                state.slots.released(slot);
+                Some(Released {
+                    ctxt,
+                    _charge: held._charge,
+                })
+            }
+            // They are of one slot, so this does not happen. The pages stay until the endpoint has
+            // been dropped.
+            Err((sent, _)) => {
+                held.sent = Some(sent);
+                None
             }
         }
-        self.state.lock().held = held;
     }
 }

@@ -42,8 +42,11 @@ use crate::{
         RecvWorker,
         ReplySender,
         Responder,
+        RwCtxtPool,
+        RwOps,
         SendWorker,
         Sent,
+        SentExposing,
         WcStatus, //
     }, //
 };
@@ -138,8 +141,14 @@ impl EndpointOps for ServerEp {
                 None => break,
             }
         }
-        ctx.exposed.drained(ep);
         ctx.sender.drained(ep);
+    }
+}
+
+impl RwOps for ServerEp {
+    #[inline]
+    fn rw_ctxts(&self) -> &RwCtxtPool {
+        self.sender.rw_ctxts()
     }
 }
 
@@ -153,9 +162,7 @@ impl Responder for ServerEp {
 
     fn sent(worker: &SendWorker<'_, Self>, sent: Sent, status: WcStatus) {
         let ctx = worker.context();
-        if let Some(slot) = sent.slot() {
-            release::sent(worker, slot, sent);
-        } else if sent.pages() <= FEW_PAGES {
+        if sent.pages() <= FEW_PAGES {
             ctx.sender.put(worker, sent.into_ctxt());
         } else if ctx.finished.push(sent) {
             // The list was empty. Without this wakeup its pages might wait for long.
@@ -166,14 +173,27 @@ impl Responder for ServerEp {
         }
     }
 
+    fn sent_exposing(
+        worker: &SendWorker<'_, Self>,
+        sent: SentExposing,
+        slot: usize,
+        status: WcStatus,
+    ) {
+        release::sent(worker, slot, sent);
+        if status != WcStatus::Success {
+            worker.context().close();
+        }
+    }
+
     fn read_done(worker: &SendWorker<'_, Self>, read: CallReadDone<Call>, status: WcStatus) {
         let ctx = worker.context();
         if status != WcStatus::Success {
             // The Call is incomplete; the client has to send it again.
             ctx.close();
-            let mut buffer = read.finish(worker);
-            read_admission::end(ctx, &mut buffer.user_mut().call);
-            ctx.recv_queue.put(buffer);
+            if let Some(mut buffer) = read.finish(worker) {
+                read_admission::end(ctx, &mut buffer.user_mut().call);
+                ctx.recv_queue.put(buffer);
+            }
             return;
         }
         let mut incoming = ctx.incoming.lock();
@@ -192,7 +212,7 @@ impl Exposes for ServerEp {
         slot: Token,
     ) {
         match pages {
-            Ok(_) => release::invalidated(worker, slot),
+            Ok(fenced) => release::invalidated(worker, slot, fenced),
             // The table frees the Reply when the queue pair is destroyed.
             Err(_) => worker.context().close(),
         }

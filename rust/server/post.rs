@@ -57,7 +57,7 @@ pub(super) fn post(
     len: usize,
     invalidate: Option<u32>,
 ) -> PostResult {
-    let permit = match reserve_for(conn, &ctxt) {
+    let permit = match reserve_at_least(conn, ctxt.entries(), ctxt.serial()) {
         Ok(permit) => permit,
         Err(why) => return Err((Some(ctxt), why)),
     };
@@ -68,27 +68,24 @@ pub(super) fn post(
 #[cold]
 pub(super) fn post_exposing(
     conn: &Connection,
-    mut ctxt: SendCtxt,
+    exposing: Exposing,
     len: usize,
     invalidate: Option<u32>,
-    exposing: Exposing,
 ) -> PostResult {
     let ctx = conn.ep.context();
     let exposed = &ctx.exposed;
-    let Exposing { slot, mrs } = exposing;
-    let permit = match reserve_for(conn, &ctxt) {
+    let Exposing { slot, ctxt } = exposing;
+    let permit = match reserve_at_least(conn, ctxt.entries(), ctxt.serial()) {
         Ok(permit) => permit,
         Err(why) => {
-            drop(mrs);
             exposed.withdraw(slot);
-            return Err((Some(ctxt), why));
+            return Err((Some(ctxt.into_ctxt()), why));
         }
     };
-    ctxt.set_slot(slot);
     let deadline = XprtTimer::in_seconds(tunables::EXPOSED_SECONDS.get());
     let mut wanted = true;
     let hold = |mrs| wanted = exposed.hold(slot, mrs, deadline);
-    match ctxt.post_exposing(&conn.ep, permit, len, invalidate, mrs, hold) {
+    match ctxt.post(&conn.ep, permit, len, invalidate, slot, hold) {
         Ok(()) => {
             tunables::EXPOSED.inc();
             ctx.timer.set(deadline);
@@ -98,18 +95,17 @@ pub(super) fn post_exposing(
             Ok(())
         }
         Err(PostError::NotPosted(ctxt)) => {
-            exposed.hold_unsent(slot, ctxt);
-            Err((None, NotServed::Lost))
+            exposed.withdraw(slot);
+            Err((Some(ctxt.into_ctxt()), NotServed::Lost))
         }
         Err(PostError::PartlyPosted) => Err((None, NotServed::Lost)),
     }
 }
 
-/// Reserves the entries that `ctxt` needs, but no fewer than the minimum of the connection.
+/// Reserves the entries that a Send needs, but no fewer than the minimum of the connection.
 #[inline]
-fn reserve_for<'a>(conn: &'a Connection, ctxt: &SendCtxt) -> Result<Permit<'a>, NotServed> {
-    let entries = ctxt.entries().max(conn.min_sq_entries);
-    reserve(conn, entries, ctxt.serial())
+fn reserve_at_least(conn: &Connection, entries: u32, serial: i32) -> Result<Permit<'_>, NotServed> {
+    reserve(conn, entries.max(conn.min_sq_entries), serial)
 }
 
 /// Reserves `entries` of the Send Queue, and waits if fewer are free. Traces show `serial`.

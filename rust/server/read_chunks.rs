@@ -121,7 +121,7 @@ fn start_read(conn: &Connection, mut rqst: Receiving<'_, Connection>, buffer: Bu
     let Err((returned, why)) = posted else {
         return rqst.nothing();
     };
-    let buffer = returned.map(|read| read.abandon(&conn.ep));
+    let buffer = returned.and_then(|read| read.abandon(&conn.ep));
     match why {
         NotServed::Refused => error::refuse(conn, xid),
         NotServed::Lost => conn.ep.context().close(),

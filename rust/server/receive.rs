@@ -101,7 +101,10 @@ pub(super) fn receive_call(conn: &Connection, mut rqst: Arriving<'_, Connection>
     match next {
         Some(Next::Fresh(buffer)) => begin(conn, rqst, buffer),
         Some(Next::Deferred(buffer)) => read_chunks::read(conn, rqst, buffer),
-        Some(Next::ReadDone(read)) => read_chunks::finish(conn, rqst, read.finish(&conn.ep)),
+        Some(Next::ReadDone(read)) => match read.finish(&conn.ep) {
+            Some(buffer) => read_chunks::finish(conn, rqst, buffer),
+            None => rqst.nothing(),
+        },
         None => rqst.nothing(),
     }
 }

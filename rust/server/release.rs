@@ -8,18 +8,20 @@ use super::{
     ep::ServerEp,
     exposed::{
         Expired,
-        Held,
+        Released,
         Token, //
     },
     tunables, //
 };
 use crate::{
+    lib::fence::Fenced,
     sunrpc::svc::XprtTimer,
     verbs::{
         Endpoint,
         ExposedPages,
+        Exposure,
         Invalidated,
-        Sent, //
+        SentExposing, //
     }, //
 };
 
@@ -78,7 +80,7 @@ pub(super) fn expire(ep: &Endpoint<ServerEp>) -> Option<u64> {
 /// Invalidates the MRs of a Reply that are still valid.
 fn release(ep: &Endpoint<ServerEp>, slot: usize, mrs: ExposedPages<Token>) {
     match mrs.try_fence() {
-        Ok(_) => invalidated(ep, slot),
+        Ok(fenced) => invalidated(ep, slot, fenced),
         Err(mrs) => {
             if mrs.invalidate(ep, slot).is_err() {
                 ep.context().close();
@@ -88,21 +90,19 @@ fn release(ep: &Endpoint<ServerEp>, slot: usize, mrs: ExposedPages<Token>) {
 }
 
 /// The MRs of a Reply are invalid.
-pub(super) fn invalidated(ep: &Endpoint<ServerEp>, slot: usize) {
-    put(ep, ep.context().exposed.invalidated(slot));
+pub(super) fn invalidated(ep: &Endpoint<ServerEp>, slot: usize, fenced: Fenced<Exposure>) {
+    put(ep, ep.context().exposed.invalidated(slot, fenced));
 }
 
 /// The Send of a Reply has completed.
-pub(super) fn sent(ep: &Endpoint<ServerEp>, slot: usize, mut sent: Sent) {
+pub(super) fn sent(ep: &Endpoint<ServerEp>, slot: usize, mut sent: SentExposing) {
     sent.unmap(ep);
     put(ep, ep.context().exposed.sent(slot, sent));
 }
 
 /// Releases the pages of a Reply, if its Send has completed and its MRs are invalid.
-fn put(ep: &Endpoint<ServerEp>, held: Option<Held>) {
-    if let Some(mut held) = held {
-        if let Some(sent) = held.sent.take() {
-            ep.context().sender.put(ep, sent.into_ctxt());
-        }
+fn put(ep: &Endpoint<ServerEp>, released: Option<Released>) {
+    if let Some(released) = released {
+        ep.context().sender.put(ep, released.ctxt);
     }
 }

@@ -9,6 +9,8 @@
 //! C: svc_rdma_sendto.c, svc_rdma_sendto(), svc_rdma_send_reply_msg()
 //! C: svc_rdma_rw.c, svc_rdma_prepare_write_list(), svc_rdma_prepare_reply_chunk()
 
+use core::iter;
+
 use kernel::{
     prelude::*,
     sync::atomic::ordering::Relaxed, //
@@ -20,7 +22,6 @@ use super::{
         Call, //
     },
     connection::Connection,
-    ep::ServerEp,
     error,
     exposed::Exposing,
     post::{
@@ -54,6 +55,7 @@ use crate::{
     },
     trace::trace,
     verbs::{
+        Exposed,
         Remote,
         SendCtxt, //
     },
@@ -69,12 +71,17 @@ const PULL_UP: u32 = 512;
 
 /// A Send that is ready to be posted.
 struct Ready {
+    message: Message,
     /// Bytes of its buffer to send.
     len: usize,
     /// The client's handle to invalidate.
     invalidate: Option<u32>,
-    /// The part of the Reply that the client is to read.
-    exposing: Option<Exposing>,
+}
+
+enum Message {
+    Plain(SendCtxt),
+    /// The client is to read part of the Reply.
+    Exposing(Exposing),
 }
 
 /// Sends a Reply, or else an error, or else closes the connection.
@@ -97,13 +104,13 @@ pub(super) fn send_reply(conn: &Connection, buffer: &mut Buffer, reply: Reply<'_
 
 fn try_send_reply(conn: &Connection, buffer: &mut Buffer, reply: Reply<'_>) -> Result {
     let sender = &conn.ep.context().sender;
-    let mut ctxt = sender.get(&conn.ep)?;
-    let outcome = match prepare_reply(conn, &mut ctxt, buffer, reply) {
-        Ok(ready) => match post_reply(conn, ctxt, ready) {
+    let ctxt = sender.get(&conn.ep)?;
+    let outcome = match prepare_reply(conn, ctxt, buffer, reply) {
+        Ok(ready) => match post_reply(conn, ready) {
             Ok(()) => return Ok(()),
             Err((returned, why)) => (returned, why),
         },
-        Err(why) => (Some(ctxt), why),
+        Err((ctxt, why)) => (Some(ctxt), why),
     };
     match outcome {
         (Some(mut ctxt), NotServed::Refused) => {
@@ -125,35 +132,51 @@ fn try_send_reply(conn: &Connection, buffer: &mut Buffer, reply: Reply<'_>) -> R
 #[inline]
 fn prepare_reply(
     conn: &Connection,
-    ctxt: &mut SendCtxt,
+    mut ctxt: SendCtxt,
     buffer: &mut Buffer,
     reply: Reply<'_>,
-) -> Result<Ready, NotServed> {
+) -> Result<Ready, (SendCtxt, NotServed)> {
     let protected = reply.is_protected();
-    let reply = reply.locate()?;
+    let reply = match reply.locate() {
+        Ok(reply) => reply,
+        Err(error) => return Err((ctxt, error.into())),
+    };
     let received = buffer.user().call.len;
     let (bytes, recv_ctxt) = buffer.split(received);
     let (call, recorded) = recv_ctxt.parts();
-    let call = &*call;
+    let (call, xid) = (&*call, call.xid);
     let chunks = call.chunks(bytes);
     let serial = ctxt.serial();
-    let plan = plan_reply(conn, serial, call, chunks, reply.body().len(), protected)?;
-    let (len, exposing) = if is_copied(&plan, reply.body(), ctxt) {
-        let len = copy_reply(conn, ctxt, call.xid, &plan, reply, recorded)?;
-        (len, None)
-    } else {
-        map_reply(conn, ctxt, call.xid, &plan, reply)?
+    let plan = match plan_reply(conn, serial, call, chunks, reply.body().len(), protected) {
+        Ok(plan) => plan,
+        Err(why) => return Err((ctxt, why)),
     };
     let invalidate = if conn.agreement.remote_invalidation {
         remote_inv::handle_to_invalidate(&chunks)
     } else {
         None
     };
-    Ok(Ready {
-        len,
-        invalidate,
-        exposing,
-    })
+    if plan.form() == Form::Exposed {
+        let (exposing, len) = expose_reply(conn, ctxt, xid, &plan, reply)?;
+        return Ok(Ready {
+            message: Message::Exposing(exposing),
+            len,
+            invalidate,
+        });
+    }
+    let len = if is_copied(&plan, reply.body(), &ctxt) {
+        copy_reply(conn, &mut ctxt, xid, &plan, reply, recorded)
+    } else {
+        map_reply(conn, &mut ctxt, xid, &plan, reply)
+    };
+    match len {
+        Ok(len) => Ok(Ready {
+            message: Message::Plain(ctxt),
+            len,
+            invalidate,
+        }),
+        Err(why) => Err((ctxt, why)),
+    }
 }
 
 /// Builds a Send with the inline part of the Reply copied behind the header; returns its length.
@@ -172,7 +195,14 @@ fn copy_reply(
     reply: Located<'_>,
     recorded: &mut CtxtPages,
 ) -> Result<usize, NotServed> {
-    let header = write_header(conn, ctxt, xid, plan, None)?;
+    let header = write_header(
+        conn,
+        ctxt.serial(),
+        ctxt.buffer_mut(),
+        xid,
+        plan,
+        iter::empty(),
+    )?;
     let mut end = header;
     for span in remaining(plan, reply.body()) {
         // The buffer is as long as the longest message that may be sent.
@@ -204,8 +234,8 @@ fn copy_reply(
     Ok(end)
 }
 
-/// Builds a Send that gathers the inline part of the Reply from its pages, or exposes them; returns
-/// the length of the header.
+/// Builds a Send that gathers the inline part of the Reply from its pages; returns the length of
+/// the header.
 ///
 /// C: svc_rdma_sendto.c, svc_rdma_map_reply_msg()
 #[inline]
@@ -215,20 +245,65 @@ fn map_reply(
     xid: u32,
     plan: &Plan<'_>,
     reply: Located<'_>,
-) -> Result<(usize, Option<Exposing>), NotServed> {
+) -> Result<usize, NotServed> {
     let body = reply.move_into(ctxt.page_sink())?;
     add_writes(conn, ctxt, &body, plan)?;
-    let exposing = match plan.form() {
-        Form::Inline | Form::ReplyChunk => None,
-        Form::Exposed => Some(expose(conn, xid, ctxt, &body, plan)?),
-    };
-    let header = write_header(conn, ctxt, xid, plan, exposing.as_ref())?;
+    let header = write_header(
+        conn,
+        ctxt.serial(),
+        ctxt.buffer_mut(),
+        xid,
+        plan,
+        iter::empty(),
+    )?;
     if plan.form() == Form::Inline {
         for span in remaining(plan, &body) {
             ctxt.gather(span)?;
         }
     }
-    Ok((header, exposing))
+    Ok(header)
+}
+
+/// Builds a Send that exposes the remaining part of the Reply to the client; returns the length of
+/// the header, too.
+#[cold]
+fn expose_reply(
+    conn: &Connection,
+    mut ctxt: SendCtxt,
+    xid: u32,
+    plan: &Plan<'_>,
+    reply: Located<'_>,
+) -> Result<(Exposing, usize), (SendCtxt, NotServed)> {
+    let body = match move_body(conn, &mut ctxt, plan, reply) {
+        Ok(body) => body,
+        Err(why) => return Err((ctxt, why)),
+    };
+    let exposed = &conn.ep.context().exposed;
+    let mut exposing = match exposed.expose(xid, ctxt, || remaining(plan, &body)) {
+        Ok(exposing) => exposing,
+        Err(ctxt) => return Err((ctxt, NotServed::Refused)),
+    };
+    let serial = exposing.ctxt.serial();
+    let (buf, mrs) = exposing.ctxt.parts();
+    match write_header(conn, serial, buf, xid, plan, mrs) {
+        Ok(len) => Ok((exposing, len)),
+        Err(why) => {
+            exposed.withdraw(exposing.slot);
+            Err((exposing.ctxt.into_ctxt(), why))
+        }
+    }
+}
+
+/// Moves the pages of the Reply to `ctxt`, and adds the Writes.
+fn move_body(
+    conn: &Connection,
+    ctxt: &mut SendCtxt,
+    plan: &Plan<'_>,
+    reply: Located<'_>,
+) -> Result<Body, NotServed> {
+    let body = reply.move_into(ctxt.page_sink())?;
+    add_writes(conn, ctxt, &body, plan)?;
+    Ok(body)
 }
 
 /// Plans how a Reply of `length` bytes is sent.
@@ -293,43 +368,25 @@ fn add_writes(
     Ok(())
 }
 
-/// Writes the transport header; returns its length.
+/// Writes the transport header, which names the `exposed` MRs; returns its length.
 #[inline]
 fn write_header(
     conn: &Connection,
-    ctxt: &mut SendCtxt,
+    serial: i32,
+    buf: &mut [u8],
     xid: u32,
     plan: &Plan<'_>,
-    exposing: Option<&Exposing>,
+    exposed: impl Iterator<Item = Exposed>,
 ) -> Result<usize, NotServed> {
-    let serial = ctxt.serial();
-    let exposed = exposing
-        .into_iter()
-        .flat_map(|exposing| exposing.mrs.exposed());
     let segments = exposed.map(|mr| Segment::new(mr.handle, mr.length, mr.offset));
     // The plan has checked that the header fits.
     let len = plan
-        .encode(xid, conn.credits, segments, ctxt.buffer_mut())
+        .encode(xid, conn.credits, segments, buf)
         .map_err(|_| NotServed::Lost)?;
-    if let Some(header) = ctxt.buffer_mut().get(..len) {
+    if let Some(header) = buf.get(..len) {
         traces::reply(&conn.ep, serial, header);
     }
     Ok(len)
-}
-
-/// Takes a slot for the remaining part of a Reply, and maps that part.
-#[cold]
-fn expose(
-    conn: &Connection,
-    xid: u32,
-    ctxt: &SendCtxt,
-    body: &Body,
-    plan: &Plan<'_>,
-) -> Result<Exposing, NotServed> {
-    let exposed = &conn.ep.context().exposed;
-    exposed
-        .expose(xid, ctxt, || remaining(plan, body))
-        .ok_or(NotServed::Refused)
 }
 
 /// Adds Writes of `span` to the next free bytes of `sink`.
@@ -348,7 +405,7 @@ fn add_write(
             handle: segment.handle,
             offset: segment.offset,
         };
-        ctxt.write::<ServerEp>(&conn.ep, span.part(0, segment.length), target)?;
+        ctxt.write(&conn.ep, span.part(0, segment.length), target)?;
         // The client's segments are so many that the Send Queue can never hold all Writes.
         if ctxt.entries() > most {
             return Err(NotServed::Refused);
@@ -361,10 +418,12 @@ fn add_write(
 
 /// Posts a Reply.
 #[inline]
-fn post_reply(conn: &Connection, ctxt: SendCtxt, ready: Ready) -> PostResult {
-    match ready.exposing {
-        None => post::post(conn, ctxt, ready.len, ready.invalidate),
-        Some(exposing) => post::post_exposing(conn, ctxt, ready.len, ready.invalidate, exposing),
+fn post_reply(conn: &Connection, ready: Ready) -> PostResult {
+    match ready.message {
+        Message::Plain(ctxt) => post::post(conn, ctxt, ready.len, ready.invalidate),
+        Message::Exposing(exposing) => {
+            post::post_exposing(conn, exposing, ready.len, ready.invalidate)
+        }
     }
 }
 
@@ -382,7 +441,7 @@ fn remaining<'a>(plan: &'a Plan<'_>, body: &'a Body) -> impl Iterator<Item = Spa
 fn is_copied(plan: &Plan<'_>, body: &Body, ctxt: &SendCtxt) -> bool {
     let sges = || remaining(plan, body).fold(0, |sum: usize, span| sum + span.pages() as usize);
     plan.form() == Form::Inline
-        && (plan.header() + plan.left() < PULL_UP || sges() > ctxt.elements_left())
+        && (plan.header() + plan.left() < PULL_UP || sges() > ctxt.sges_left())
 }
 
 /// Whether any result for the client's Write chunks lies in the first page.

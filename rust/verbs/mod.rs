@@ -122,8 +122,10 @@ pub(crate) use responder::{
     },
     expose::{
         ExposedPages,
+        ExposingSendCtxt,
         Exposure,
-        ExposureWaiter, //
+        ExposureWaiter,
+        SentExposing, //
     },
     send_ctxt::{
         SendCtxt,
@@ -135,4 +137,8 @@ pub(crate) use responder::{
     }, //
 };
 
-pub(crate) use rw::rw_ctxt::Remote;
+pub(crate) use rw::rw_ctxt::{
+    Remote,
+    RwCtxtPool,
+    RwOps, //
+};

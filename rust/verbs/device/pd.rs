@@ -13,7 +13,16 @@ use core::ptr::{
 use kernel::{
     error::from_err_ptr,
     prelude::*,
-    sync::Arc, //
+    sync::{
+        atomic::{
+            ordering::{
+                Acquire,
+                Release, //
+            },
+            Atomic, //
+        },
+        Arc, //
+    }, //
 };
 
 use crate::{
@@ -40,6 +49,7 @@ pub(crate) struct Pd {
     /// Bytes of the buffers that are mapped for domains of this end.
     buffers: &'static Gauge,
     recv_mappings: Arc<Mappings>,
+    fenced: Atomic<bool>,
     device_ref: DeviceRef,
 }
 
@@ -74,6 +84,7 @@ impl Pd {
                 pd,
                 buffers,
                 recv_mappings,
+                fenced: Atomic::new(false),
                 device_ref,
             },
             GFP_KERNEL,
@@ -110,6 +121,18 @@ impl Pd {
     #[inline]
     pub(crate) fn id(&self) -> u64 {
         self.recv_mappings.id()
+    }
+
+    /// Notes that the peer cannot reach memory of this domain, and never will: the QP is destroyed,
+    /// and all MRs are unmapped.
+    pub(in crate::verbs) fn set_fenced(&self) {
+        // Pairs with the load below: what was unmapped was so before.
+        self.fenced.store(true, Release);
+    }
+
+    /// Whether the endpoint has been dropped, with everything that was exposed there.
+    pub(in crate::verbs) fn is_fenced(&self) -> bool {
+        self.fenced.load(Acquire)
     }
 
     /// The local key for memory that is mapped for this domain.

@@ -420,6 +420,7 @@ impl<C: EndpointOps> Drop for EndpointBox<C> {
             for object in this.held.lock().iter() {
                 object.queues_ended();
             }
+            open.queues.pd().set_fenced();
         }
         // SAFETY: The cm_id is valid (I1), has no QP any more, and is not used after this.
         unsafe { bindings::rdma_destroy_id(id) };

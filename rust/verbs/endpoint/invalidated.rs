@@ -4,8 +4,8 @@
 
 use crate::verbs::device::pd::Pd;
 
-/// The rkey of an MR that the peer's Send With Invalidate has made invalid. Only a completed Receive
-/// makes one.
+/// The rkey of an MR that the peer's Send With Invalidate has made invalid. Made by a completed
+/// Receive only.
 ///
 /// # Invariants
 ///

@@ -11,7 +11,10 @@
 //! Each wait has a timeout, because the peer decides how often a Send is repeated after an RNR NAK:
 //! a peer that posts no Receives could stop all completions.
 
-use core::mem;
+use core::{
+    mem,
+    ptr, //
+};
 
 use kernel::{
     new_condvar,
@@ -115,8 +118,9 @@ impl Permit<'_> {
     ///
     /// # Errors
     ///
-    /// The device's error, with the part of the chain that was not posted. Unless that is the whole
-    /// chain, the entries stay reserved: some work requests complete only when the QP is drained.
+    /// `EINVAL` if the entries are not those of `queue`, the endpoint's; or the device's error.
+    /// With it comes the part of the chain that was not posted. Unless that is the whole chain, the
+    /// entries stay reserved: some work requests complete only when the QP is drained.
     ///
     /// # Safety
     ///
@@ -125,8 +129,12 @@ impl Permit<'_> {
     pub(in crate::verbs) unsafe fn post<C: EndpointOps>(
         self,
         ep: &Endpoint<C>,
+        queue: &SendQueue,
         first: *const bindings::ib_send_wr,
     ) -> Result<(), (Error, BadWr)> {
+        if !ptr::eq(self.queue, queue) {
+            return Err((EINVAL, BadWr::First));
+        }
         // SAFETY: By this function's contract.
         let posted = unsafe { ep.post_send_raw(first) };
         if !matches!(posted, Err((_, BadWr::First))) {

@@ -30,7 +30,6 @@ use crate::{
             LlistBox,
             UninitBox, //
         },
-        pool::Pool, //
     },
     verbs::{
         device::dma_buf::Direction,
@@ -55,7 +54,8 @@ use crate::{
             rw_ctxt::{
                 DoneArg,
                 Remote,
-                RwCtxt, //
+                RwCtxt,
+                RwCtxtPool, //
             }, //
         }, //
     }, //
@@ -98,7 +98,7 @@ struct Reading<P> {
 
 impl<P> Reading<P> {
     /// Unmaps the memory and gives back what kept it.
-    fn finish<C: EndpointOps>(mut self, ep: &Endpoint<C>, pool: &Pool<LlistBox<RwCtxt>>) -> P {
+    fn finish<C: EndpointOps>(mut self, ep: &Endpoint<C>, pool: &RwCtxtPool) -> P {
         self.rw_chain.release(ep, pool);
         self.what
     }
@@ -116,7 +116,7 @@ pub(crate) struct ReplyReads<P> {
     #[pin]
     send_queue: SendQueue,
     #[pin]
-    idle: Pool<LlistBox<RwCtxt>>,
+    idle: RwCtxtPool,
     #[pin]
     line: SpinLock<Line<P>>,
     /// What was posted in part: nobody knows which part, until the queue pair is drained.
@@ -128,7 +128,7 @@ impl<P: Send + 'static> ReplyReads<P> {
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             send_queue <- SendQueue::new(),
-            idle <- Pool::new(),
+            idle <- RwCtxtPool::new(),
             line <- new_spinlock!(Line { first: None, rest: Queue::new() }, "ReplyReads::line"),
             stranded: Stack::new(),
         })
@@ -258,7 +258,7 @@ impl<P: Send + 'static> ReplyReads<P> {
         let raw = reading.into_raw();
         // SAFETY: Work requests and memory belong to the reading, which nobody can reach until
         // `done` takes it back, or the code below.
-        let Err((_, left)) = (unsafe { permit.post(ep, first) }) else {
+        let Err((_, left)) = (unsafe { permit.post(ep, &self.send_queue, first) }) else {
             return Ok(());
         };
         if left == BadWr::Unknown {

@@ -1,51 +1,85 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Posting a message that exposes its pages: MRs that are registered in front of the Send that
-//! names them.
+//! Messages whose pages the peer is to read: their MRs are registered in front of the Send.
+//!
+//! A message owns its pages until the peer can no longer reach them: [`SendCtxt`] ->
+//! [`ExposingSendCtxt`], with mapped MRs -> the device -> [`SentExposing`], from the completion ->
+//! `SendCtxt` again, in exchange for the [`Fenced`] [`Exposure`] that the invalidation of its MRs
+//! results in.
+//!
+//! Not in the C module: this is the extension "pulled Replies".
+
+use core::{
+    mem::ManuallyDrop,
+    ptr::NonNull, //
+};
+
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::{
+            ordering::Relaxed,
+            Atomic, //
+        },
+        Arc, //
+    }, //
+};
 
 use crate::{
     lib::{
-        bvec::BVec,
         fence::{
+            Fenced,
             Owner,
             Reachable, //
+        },
+        llist::{
+            Link,
+            Linked, //
         },
         pages::Span, //
     },
     verbs::{
-        endpoint::{
-            ep::Endpoint,
-            send_queue::{
-                Permit, //
-                PostError,
-            }, //
-        },
+        device::pd::Pd,
+        endpoint::ep::Endpoint,
         mr::{
-            exposes::{
-                Exposes,
-                Waiting, //
-            },
+            exposes::Waiting,
             frwr::{
                 Access,
                 MapError, //
             },
             mapper::MrMapper,
+            mr_alloc::Exposed,
             mr_list::{
                 Mapped,
                 MrList,
                 Registered, //
             }, //
-        }, //
+        },
+        rw::rw_ctxt::RwOps, //
     }, //
 };
 
-use super::{
-    send_ctxt::SendCtxt,
-    sender::Responder, //
+use super::send_ctxt::{
+    Exposing,
+    SendCtxt, //
 };
 
-/// The pages of a message, as the owner of memory that MRs expose.
-pub(crate) struct Exposure(());
+/// The number of the next exposure. 64 bits do not wrap around.
+static NEXT_ID: Atomic<u64> = Atomic::new(1);
+
+/// The pages of one posted message, as the owner of memory that MRs expose.
+///
+/// # Invariants
+///
+/// - I1: No other exposure ever has this number.
+pub(crate) struct Exposure(u64);
+
+impl Exposure {
+    #[inline]
+    fn id(&self) -> u64 {
+        self.0
+    }
+}
 
 /// What waits for the LOCAL_INVs of an exposed message, with what the context adds.
 pub(crate) type ExposureWaiter<U> = Waiting<Exposure, U>;
@@ -54,69 +88,184 @@ pub(crate) type ExposureWaiter<U> = Waiting<Exposure, U>;
 pub(crate) type ExposedPages<U> = Reachable<Exposure, MrList<Registered, ExposureWaiter<U>>>;
 
 impl<W> Owner<MrList<Registered, W>> for Exposure {
-    /// The MRs stay registered until the endpoint is dropped.
+    /// The message keeps its pages until the endpoint has been dropped.
     fn keep_exposed(self, _: MrList<Registered, W>) {}
 }
 
+/// A message with MRs that are mapped to its pages.
+///
+/// # Invariants
+///
+/// - I1: The MRs are mapped to pages of `ctxt`, which are not released before the MRs.
+pub(crate) struct ExposingSendCtxt<U> {
+    // Dropped in this order.
+    mrs: MrList<Mapped<'static>, ExposureWaiter<U>>,
+    ctxt: SendCtxt,
+}
+
 impl SendCtxt {
-    /// Maps the bytes of `spans` for the peer to read; the pages stay in the message.
+    /// Maps the bytes of `spans` for the peer to read.
     ///
     /// # Errors
     ///
-    /// As for [`MrMapper::map`].
-    pub(crate) fn map<U: Send + 'static>(
-        &self,
-        mr_mapper: &mut MrMapper<U>,
+    /// As for [`MrMapper::map`], with the message.
+    pub(crate) fn expose<U: Send + 'static>(
+        self,
+        mr_mapper: &mut MrMapper<ExposureWaiter<U>>,
         spans: impl Iterator<Item = Span>,
-    ) -> Result<MrList<Mapped<'static>, U>, MapError> {
+    ) -> Result<ExposingSendCtxt<U>, (MapError, Self)> {
         let mut mrs = MrList::none();
-        mr_mapper.map(self.all_bvecs(spans), Access::Read, &mut mrs)?;
-        // SAFETY: By promise P1 the message stays until the MRs are unmapped.
-        Ok(unsafe { mrs.kept() })
+        if let Err(error) = mr_mapper.map(self.bvecs(spans), Access::Read, &mut mrs) {
+            drop(mrs);
+            return Err((error, self));
+        }
+        // INVARIANT: I1: just mapped.
+        Ok(ExposingSendCtxt {
+            // SAFETY: The message keeps its pages, and is kept beside the MRs.
+            mrs: unsafe { mrs.kept() },
+            ctxt: self,
+        })
+    }
+}
+
+impl<U> ExposingSendCtxt<U> {
+    /// The buffer for the header, and the MRs that it names.
+    #[inline]
+    pub(crate) fn parts(&mut self) -> (&mut [u8], impl Iterator<Item = Exposed> + Clone + '_) {
+        (self.ctxt.buffer_mut(), self.mrs.exposed())
+    }
+
+    /// The number of MRs.
+    #[inline]
+    pub(crate) fn mr_count(&self) -> u32 {
+        self.mrs.len()
+    }
+
+    /// The number of Send Queue entries that posting needs beside those of the MRs.
+    #[inline]
+    pub(crate) fn entries(&self) -> u32 {
+        self.ctxt.entries()
+    }
+
+    /// The number of the message in traces.
+    #[inline]
+    pub(crate) fn serial(&self) -> i32 {
+        self.ctxt.serial()
+    }
+
+    /// Unmaps the MRs.
+    #[inline]
+    pub(crate) fn into_ctxt(self) -> SendCtxt {
+        // I1: `mrs` first.
+        let Self { mrs, ctxt } = self;
+        drop(mrs);
+        ctxt
+    }
+
+    /// The protection domain of the MRs, if there are any.
+    #[inline]
+    pub(super) fn mr_pd(&self) -> Option<&Arc<Pd>> {
+        self.mrs.pd()
+    }
+
+    /// The message, to be prepared for posting.
+    #[inline]
+    pub(super) fn ctxt_mut(&mut self) -> &mut SendCtxt {
+        &mut self.ctxt
+    }
+
+    /// Takes the MRs out, to be registered; the message is marked with the `slot`. The last one of
+    /// the results is what the MRs expose.
+    ///
+    /// # Safety
+    ///
+    /// The MRs are registered or dropped before the message is used for anything but being posted.
+    #[inline]
+    pub(super) unsafe fn into_parts(
+        self,
+        slot: usize,
+    ) -> (
+        MrList<Mapped<'static>, ExposureWaiter<U>>,
+        SendCtxt,
+        Exposure, //
+    ) {
+        let Self { mrs, mut ctxt } = self;
+        let id = NEXT_ID.fetch_add(1, Relaxed);
+        ctxt.0.exposing = Some(Exposing { id, slot });
+        // INVARIANT: I1: a new number.
+        (mrs, ctxt, Exposure(id))
+    }
+}
+
+/// A message whose Send has completed, or could not be posted. The peer may still be able to reach
+/// its pages.
+///
+/// # Invariants
+///
+/// - I1: The message has `exposing`, and keeps its pages until the [`Exposure`] of that number is
+///   fenced, or the endpoint has been dropped.
+pub(crate) struct SentExposing(ManuallyDrop<SendCtxt>);
+
+impl SentExposing {
+    #[inline]
+    pub(super) fn new(ctxt: SendCtxt) -> Self {
+        // INVARIANT: I1: it is not accessible any more.
+        Self(ManuallyDrop::new(ctxt))
+    }
+
+    /// Drops the Writes, but keeps the pages.
+    pub(crate) fn unmap<C: RwOps>(&mut self, ep: &Endpoint<C>) {
+        self.0.unmap(ep);
+    }
+
+    /// The message, for [`ReplySender::put`](super::sender::ReplySender::put).
+    ///
+    /// # Errors
+    ///
+    /// Both, if `fenced` is another message's.
+    pub(crate) fn release(
+        self,
+        fenced: Fenced<Exposure>,
+    ) -> Result<SendCtxt, (Self, Fenced<Exposure>)> {
+        if self.0 .0.exposing.is_none_or(|own| own.id != fenced.id()) {
+            return Err((self, fenced));
+        }
+        let mut ctxt = self.into_inner();
+        ctxt.0.exposing = None;
+        Ok(ctxt)
     }
 
     #[inline]
-    fn all_bvecs<'s>(
-        &'s self,
-        spans: impl Iterator<Item = Span> + 's,
-    ) -> impl Iterator<Item = BVec<'s>> {
-        spans.flat_map(|span| self.bvecs(span))
+    fn into_inner(self) -> SendCtxt {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: Not used again.
+        unsafe { ManuallyDrop::take(&mut this.0) }
+    }
+}
+
+impl Drop for SentExposing {
+    fn drop(&mut self) {
+        if self.0 .0.buffer.pd().is_fenced() {
+            // SAFETY: Not used again. The peer cannot reach the pages: the endpoint's MRs have been
+            // unmapped.
+            unsafe { ManuallyDrop::drop(&mut self.0) };
+        } else {
+            pr_err!("the pages of an exposed Reply are leaked: the peer may still reach them\n");
+        }
+    }
+}
+
+// SAFETY: Links the message inside, as its own implementation does. Its drop is that of this type,
+// once `from_link` has taken it back.
+unsafe impl Linked for SentExposing {
+    #[inline]
+    fn into_link(self) -> NonNull<Link> {
+        self.into_inner().into_link()
     }
 
-    /// [`SendCtxt::post`], behind the registrations of `mrs`, for which there must be entries of
-    /// the Send Queue beside the permit's. `keep` is given the regions before the peer can know of
-    /// them; it must not sleep. The message has been told its slot: [`SendCtxt::set_slot`].
-    ///
-    /// # Errors
-    ///
-    /// As for [`SendCtxt::post`]; the regions stay with whoever keeps them.
-    pub(crate) fn post_exposing<C: Responder + Exposes<Owner = Exposure>>(
-        self,
-        ep: &Endpoint<C>,
-        permit: Permit<'_>,
-        bytes: usize,
-        invalidate: Option<u32>,
-        mrs: MrList<Mapped<'_>, ExposureWaiter<C::Token>>,
-        keep: impl FnOnce(ExposedPages<C::Token>),
-    ) -> Result<(), PostError<Self>> {
-        if !mrs.pd().is_some_and(|pd| ep.owns(pd)) {
-            return Err(PostError::NotPosted(self));
-        }
-        let mut exposing = None;
-        // SAFETY: The regions stay in place while their pool does, which the endpoint keeps; the
-        // Send does so until it has completed.
-        let posted = unsafe {
-            self.post_behind(ep, permit, bytes, invalidate, |send| {
-                // First of all: the thread that last posted one of these MRs may still be in
-                // `ib_post_send()`, and follow the link that this changes.
-                exposing = Some(ep.exposing());
-                let (first, registered) = mrs.register(send);
-                // The message keeps its pages.
-                keep(Reachable::new(Exposure(()), registered));
-                first
-            })
-        };
-        drop(exposing);
-        posted
+    #[inline]
+    unsafe fn from_link(link: NonNull<Link>) -> Self {
+        // SAFETY: By this function's contract.
+        Self::new(unsafe { SendCtxt::from_link(link) })
     }
 }

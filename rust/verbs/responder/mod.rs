@@ -6,12 +6,14 @@
 //! |-------------|--------------------------------------------------------------|
 //! | `sender`    | the pools and the Send Queue that all nfsd threads share     |
 //! | `send_ctxt` | one message: buffer, pages, RDMA Writes                      |
+//! | `expose`    | one message whose pages the client is to read                |
 //! | `post`      | posting a message, and its completion                        |
-//! | `expose`    | posting a message that exposes its pages                     |
 //! | `call_read` | RDMA Reads that fetch the Read chunks of a Call              |
+//! | `post_read` | posting these Reads, and their completion                    |
 
 pub(super) mod call_read;
 pub(super) mod expose;
-pub(super) mod post;
+mod post;
+mod post_read;
 pub(super) mod send_ctxt;
 pub(super) mod sender;

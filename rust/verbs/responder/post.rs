@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Posting a message, and its end.
+//! Posting a message, and its completion.
+//!
+//! C: svc_rdma_sendto.c, svc_rdma_post_send(), svc_rdma_wc_send()
 
 use core::ptr;
 
@@ -8,24 +10,36 @@ use kernel::prelude::*;
 
 use crate::{
     bindings,
-    lib::llist_box::LlistBox,
+    lib::{
+        fence::Reachable,
+        llist_box::LlistBox, //
+    },
     trace::trace,
-    verbs::endpoint::{
-        bad_wr::BadWr,
-        completion::{
-            SendWorker, //
-            WcStatus,
+    verbs::{
+        endpoint::{
+            bad_wr::BadWr,
+            completion::{
+                SendWorker,
+                WcStatus, //
+            },
+            ep::Endpoint,
+            send_queue::{
+                Permit,
+                PostError, //
+            },
+            send_wr::set_send, //
         },
-        ep::Endpoint,
-        send_queue::{
-            Permit, //
-            PostError,
-        },
-        send_wr::set_send, //
+        mr::exposes::Exposes, //
     }, //
 };
 
 use super::{
+    expose::{
+        ExposedPages,
+        ExposingSendCtxt,
+        Exposure,
+        SentExposing, //
+    },
     send_ctxt::{
         Inner,
         SendCtxt,
@@ -35,132 +49,205 @@ use super::{
 };
 
 impl SendCtxt {
-    /// Posts the Writes and, behind them, a Send of the first `bytes` of the buffer and what was
-    /// gathered; [`Responder::sent`] follows. The Send invalidates the peer's handle `invalidate`.
+    /// Posts the Writes and, behind them, a Send of the first `len` bytes of the buffer and of the
+    /// gathered bytes; [`Responder::sent`] follows. The Send invalidates the peer's rkey
+    /// `invalidate`.
     ///
     /// # Errors
     ///
-    /// [`PostError`]; either way the connection is at its end.
+    /// [`PostError`]. The connection has to be closed.
     #[inline]
     pub(crate) fn post<C: Responder>(
-        self,
-        ep: &Endpoint<C>,
-        permit: Permit<'_>,
-        bytes: usize,
-        invalidate: Option<u32>,
-    ) -> Result<(), PostError<Self>> {
-        // SAFETY: Nothing is put in front.
-        unsafe { self.post_behind(ep, permit, bytes, invalidate, |first| first) }
-    }
-
-    /// [`Self::post`], with what `before` puts in front of the chain, for which there are entries
-    /// of the Send Queue beside the permit's.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Self::post`].
-    ///
-    /// # Safety
-    ///
-    /// `before` returns the start of a chain that ends with its argument. What it puts in front
-    /// stays in place until the queues are drained.
-    #[inline]
-    pub(in crate::verbs) unsafe fn post_behind<C: Responder>(
         mut self,
         ep: &Endpoint<C>,
         permit: Permit<'_>,
-        bytes: usize,
+        len: usize,
         invalidate: Option<u32>,
-        before: impl FnOnce(*mut bindings::ib_send_wr) -> *mut bindings::ib_send_wr,
     ) -> Result<(), PostError<Self>> {
-        if !ep.owns(self.0.buffer.pd()) {
+        let Some(first) = self.prepare(ep, &permit, len, invalidate) else {
             return Err(PostError::NotPosted(self));
+        };
+        // SAFETY: Just prepared for this endpoint, and nothing is in front.
+        match unsafe { self.post_chain(ep, permit, first) } {
+            Ok(()) => Ok(()),
+            Err(Unposted::All(ctxt)) => Err(PostError::NotPosted(ctxt)),
+            Err(Unposted::Last(ctxt)) => {
+                ep.context().sender().strand(Sent(ctxt));
+                Err(PostError::PartlyPosted)
+            }
+            Err(Unposted::Unknown) => Err(PostError::PartlyPosted),
+        }
+    }
+
+    /// Prepares the chain of Writes and Send; returns its first work request. `None` if message or
+    /// Writes are another endpoint's, or the permit is too small.
+    #[inline]
+    fn prepare<C: Responder>(
+        &mut self,
+        ep: &Endpoint<C>,
+        permit: &Permit<'_>,
+        len: usize,
+        invalidate: Option<u32>,
+    ) -> Option<*mut bindings::ib_send_wr> {
+        if !self.is_of(ep) || permit.entries() <= self.0.rw_chain.entries() {
+            return None;
         }
         let raw = self.0.as_ptr();
         let inner = &mut *self.0;
-        inner.buffer.sync_for_device(bytes);
-        // The first element is the buffer's.
-        let length = inner.buffer.length(bytes);
+        inner.entries = permit.entries();
+        inner.buffer.sync_for_device(len);
+        // The first SGE is the buffer's.
+        let length = inner.buffer.length(len);
         if let Some(first) = inner.sges.first_mut() {
             first.length = length;
         }
         inner.cqe.done = Some(done::<C>);
         let wr = &mut inner.wr;
         wr.next = ptr::null_mut();
-        // SAFETY: A member of a valid object.
-        *unsafe { wr.__bindgen_anon_1.wr_cqe.as_mut() } = unsafe { &raw mut (*raw).cqe };
         wr.sg_list = inner.sges.as_mut_ptr();
-        // CAST: As many as the device has, at most.
+        // CAST: No more than the device's limit.
         wr.num_sge = inner.sges.len() as c_int;
         wr.send_flags = bindings::ib_send_flags_IB_SEND_SIGNALED as c_int;
         set_send(wr, invalidate);
-        // SAFETY: The Send is part of the message, and stays as long as its transfers.
-        let first = unsafe { inner.rw_chain.link(ep, &raw mut (*raw).wr) };
-        let Some(first) = first.filter(|_| permit.entries() > inner.rw_chain.entries()) else {
-            return Err(PostError::NotPosted(self));
-        };
-        inner.entries = permit.entries();
-        // Afterwards the message may be somebody else's.
-        let (serial, elements) = (inner.serial, inner.sges.len());
+        // SAFETY: Parts of a message that is owned.
+        let (cqe, wr) = unsafe { (&raw mut (*raw).cqe, &raw mut (*raw).wr) };
+        // SAFETY: As above. The member that the RDMA core uses.
+        unsafe { *(*wr).__bindgen_anon_1.wr_cqe.as_mut() = cqe };
+        // SAFETY: The Send is part of the message, as the chain is.
+        let first = unsafe { self.0.rw_chain.link(ep, wr)? };
         trace!(svcrdma_post_send(
-            ep.send_cid(serial),
-            elements as u32,
+            ep.send_cid(self.0.serial),
+            self.0.sges.len() as u32,
             invalidate.unwrap_or(0)
         ));
+        Some(first)
+    }
+
+    /// Posts a chain that starts with `first` and ends with the message's own.
+    ///
+    /// # Safety
+    ///
+    /// [`Self::prepare`] has returned the message's own chain for this endpoint and permit. What is
+    /// in front of it is well formed, and stays in place until the queues are drained.
+    #[inline]
+    unsafe fn post_chain<C: Responder>(
+        self,
+        ep: &Endpoint<C>,
+        permit: Permit<'_>,
+        first: *mut bindings::ib_send_wr,
+    ) -> Result<(), Unposted> {
+        let sender = ep.context().sender();
+        let serial = self.0.serial;
         let raw = self.0.into_raw();
-        let first = before(first);
-        // SAFETY: Work requests, elements, buffer and pages belong to the message, which nobody can
-        // reach until `done` takes it back, or the code below.
-        match unsafe { permit.post(ep, first) } {
-            Ok(()) => Ok(()),
-            Err((error, left)) => {
-                let sender = ep.context().sender();
-                sender.trace_refused(ep, serial, error);
-                if left == BadWr::Unknown {
-                    return Err(PostError::PartlyPosted);
-                }
-                // SAFETY: The Send is the last of the chain, so it is not posted, and `done` does
-                // not come.
-                let message = Self(unsafe { LlistBox::from_raw(raw) });
-                if left == BadWr::First {
-                    return Err(PostError::NotPosted(message));
-                }
-                sender.strand_message(Sent(message));
-                Err(PostError::PartlyPosted)
-            }
+        // SAFETY: The chain is well formed, by this function's contract. Its own part belongs to
+        // the message, as do SGEs, buffer and pages. The message was given up above: it stays until
+        // `done` takes it back, or the code below.
+        let Err((error, left)) = (unsafe { permit.post(ep, sender.queue(), first) }) else {
+            return Ok(());
+        };
+        sender.trace_refused(ep, serial, error);
+        if left == BadWr::Unknown {
+            return Err(Unposted::Unknown);
         }
+        // SAFETY: The Send, which is the last of the chain, was not posted: `done` is not called.
+        let ctxt = Self(unsafe { LlistBox::from_raw(raw) });
+        Err(match left {
+            BadWr::First => Unposted::All(ctxt),
+            _ => Unposted::Last(ctxt),
+        })
     }
 }
 
-/// The end of a Send, in the send completion queue's worker.
+/// The part of a message's chain that was not posted.
+enum Unposted {
+    /// All of it.
+    All(SendCtxt),
+    /// The Send, and perhaps more.
+    Last(SendCtxt),
+    /// The device does not say. The message comes back with the completion of the Send, if that was
+    /// posted.
+    Unknown,
+}
+
+impl<U: Send + 'static> ExposingSendCtxt<U> {
+    /// [`SendCtxt::post`], behind the registrations of the MRs. The Send Queue has entries for
+    /// these beside the permit's. `hold` is given the MRs before the peer can know of them; it must
+    /// not sleep. [`Responder::sent_exposing`] follows with `slot`.
+    ///
+    /// # Errors
+    ///
+    /// [`PostError`]. The connection has to be closed. Once `hold` has the MRs, the message does
+    /// not come back.
+    pub(crate) fn post<C: Responder + Exposes<Owner = Exposure, Token = U>>(
+        mut self,
+        ep: &Endpoint<C>,
+        permit: Permit<'_>,
+        len: usize,
+        invalidate: Option<u32>,
+        slot: usize,
+        hold: impl FnOnce(ExposedPages<U>),
+    ) -> Result<(), PostError<Self>> {
+        let own = self.mr_pd().is_some_and(|pd| ep.owns(pd));
+        let prepared = self.ctxt_mut().prepare(ep, &permit, len, invalidate);
+        let Some(first) = prepared.filter(|_| own) else {
+            return Err(PostError::NotPosted(self));
+        };
+        // SAFETY: The MRs are registered below, and the message is posted.
+        let (mrs, ctxt, exposure) = unsafe { self.into_parts(slot) };
+        // First of all: the thread that last posted one of these MRs may still be in
+        // `ib_post_send()`, and follow the link that the registration changes.
+        let exposing = ep.exposing();
+        // SAFETY: The MRs are this endpoint's, and the chain is posted there. The message keeps the
+        // pages from here on: it is only accessible as a `SentExposing`.
+        let (first, registered) = unsafe { mrs.register(first) };
+        // SAFETY: These MRs are mapped to the pages of this exposure, and no others are.
+        hold(unsafe { Reachable::new(exposure, registered) });
+        // SAFETY: Prepared above. The registrations are part of MRs, whose pool the endpoint keeps
+        // until its queues are drained.
+        let posted = unsafe { ctxt.post_chain(ep, permit, first) };
+        drop(exposing);
+        posted.map_err(|unposted| {
+            if let Unposted::All(ctxt) | Unposted::Last(ctxt) = unposted {
+                let sender = ep.context().sender();
+                sender.strand_exposing(SentExposing::new(ctxt));
+            }
+            PostError::PartlyPosted
+        })
+    }
+}
+
+/// Completion of a Send.
 ///
 /// # Safety
 ///
 /// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a Send that
-/// [`SendCtxt::post`] posted there.
+/// [`SendCtxt::post_chain`] posted there.
 unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: By this function's contract.
     let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
-    // SAFETY: Every Send is posted with the `cqe` of its message; its completion comes once.
-    let message = SendCtxt(unsafe { LlistBox::from_raw(kernel::container_of!(cqe, Inner, cqe)) });
-    worker
-        .context()
-        .sender()
-        .queue()
-        .complete(message.0.entries);
-    let how = WcStatus::of(wc.status);
-    match how {
-        WcStatus::Success => trace!(svcrdma_wc_send(worker.send_cid(message.serial()))),
+    // SAFETY: The CQE is that of a message that `post_chain` gave up, and this completion comes
+    // once.
+    let ctxt = SendCtxt(unsafe { LlistBox::from_raw(kernel::container_of!(cqe, Inner, cqe)) });
+    let queue = worker.context().sender().queue();
+    queue.complete(ctxt.0.entries);
+    let status = WcStatus::of(wc.status);
+    match status {
+        WcStatus::Success => trace!(svcrdma_wc_send(worker.send_cid(ctxt.serial()))),
         WcStatus::Flushed => trace!(svcrdma_wc_send_flush(
-            worker.send_cid(message.serial()),
+            worker.send_cid(ctxt.serial()),
             wc.status,
             wc.vendor_err
         )),
         WcStatus::Error(status) => trace!(svcrdma_wc_send_err(
-            worker.send_cid(message.serial()),
+            worker.send_cid(ctxt.serial()),
             status,
             wc.vendor_err
         )),
     }
-    C::sent(&worker, Sent(message), how);
+    match ctxt.0.exposing {
+        None => C::sent(&worker, Sent(ctxt), status),
+        Some(exposing) => {
+            C::sent_exposing(&worker, SentExposing::new(ctxt), exposing.slot, status);
+        }
+    }
 }

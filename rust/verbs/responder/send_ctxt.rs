@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Messages that a responder sends: a header, content from pages it owns, and Writes in front.
+//! The messages that a server sends: header, payload from pages that the message owns, and RDMA
+//! Writes in front.
 //!
-//! A message moves: [`SendCtxt`], where it is put together -> the device, by [`SendCtxt::post`] ->
-//! [`Sent`], given back by the completion -> `SendCtxt` again, emptied. It owns its pages all the
-//! way, so that they stay until the device has let go of them.
+//! A message moves: [`SendCtxt`], where it is built -> the device, by [`SendCtxt::post`] ->
+//! [`Sent`], from the completion -> `SendCtxt` again, emptied. It owns its pages all the way, so
+//! that they stay until the device no longer accesses them.
+//!
+//! C: svc_rdma_sendto.c, svc_rdma_send_ctxt_alloc(), svc_rdma_send_ctxt_unmap()
+//! C: svc_rdma.h, struct svc_rdma_send_ctxt
 
 use core::ptr::NonNull;
 
@@ -44,39 +48,53 @@ use crate::{
         },
         rw::{
             rw_chain::RwChain,
-            rw_ctxt::Remote, //
+            rw_ctxt::{
+                Remote,
+                RwOps, //
+            }, //
         }, //
     }, //
 };
 
-use super::sender::Responder;
-
+/// The content of a message.
+///
 /// # Invariants
 ///
-/// `sges` has at least one element, the buffer's; every other one is mapped, and names bytes of
-/// `pages`.
-pub(in crate::verbs) struct Inner {
-    pub(in crate::verbs) cqe: bindings::ib_cqe,
-    pub(in crate::verbs) wr: bindings::ib_send_wr,
-    /// Entries of the Send Queue that the message took.
-    pub(in crate::verbs) entries: u32,
-    /// For traces.
-    pub(in crate::verbs) serial: i32,
-    /// Where it goes once it was sent, if its pages are exposed.
-    slot: Option<usize>,
-    pub(in crate::verbs) sges: KVec<bindings::ib_sge>,
-    pub(in crate::verbs) buffer: DmaBuffer,
-    pub(in crate::verbs) rw_chain: RwChain,
+/// - I1: The first of `sges` is that of `buffer`. Each other one is mapped for the device of the
+///   buffer's domain, and names bytes of `pages`.
+/// - I2: `rw_chain` refers to `pages` only.
+/// - I3: `pages` keeps its pages while `rw_chain` is not empty, or they are gathered.
+pub(super) struct Inner {
+    pub(super) cqe: bindings::ib_cqe,
+    pub(super) wr: bindings::ib_send_wr,
+    /// Send Queue entries of the post.
+    pub(super) entries: u32,
+    /// The number in traces.
+    pub(super) serial: i32,
+    /// Set if the message was posted with MRs that expose its pages.
+    pub(super) exposing: Option<Exposing>,
+    pub(super) sges: KVec<bindings::ib_sge>,
+    pub(super) buffer: DmaBuffer,
+    pub(super) rw_chain: RwChain,
     pages: PageArray,
 }
 
+/// How a message exposes its pages.
+#[derive(Clone, Copy)]
+pub(super) struct Exposing {
+    /// Identifies this exposure of the pages.
+    pub(super) id: u64,
+    /// The context's number of the Reply.
+    pub(super) slot: usize,
+}
+
 impl Inner {
-    /// Unmaps what was gathered.
+    /// Unmaps the gathered bytes.
     #[inline]
     fn unmap(&mut self) {
         let device = self.buffer.pd().device();
         for sge in self.sges.get(1..).unwrap_or(&[]) {
-            // SAFETY: Mapped, by the type's invariants; the domain keeps the device.
+            // SAFETY: Mapped for this device (I1), which the domain keeps.
             unsafe {
                 bindings::rpcrdma_dma_unmap_page(
                     device,
@@ -86,25 +104,26 @@ impl Inner {
                 );
             }
         }
-        // INVARIANT: Only the buffer's is left.
+        // INVARIANT: I1: only the buffer's is left.
         self.sges.truncate(1);
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Before the pages are let go.
+        // Before the pages are released.
         self.unmap();
     }
 }
 
-// SAFETY: It owns all that it points to.
+// SAFETY: The pointers in `wr` refer to parts of the same allocation, and those in `sges` are bus
+// addresses. All else is `Send`.
 unsafe impl Send for Inner {}
 
-/// A message that is being put together.
-pub(crate) struct SendCtxt(pub(in crate::verbs) LlistBox<Inner>);
+/// A message that is being built.
+pub(crate) struct SendCtxt(pub(super) LlistBox<Inner>);
 
-// SAFETY: As for the box inside.
+// SAFETY: Links the box inside, as its own implementation does.
 unsafe impl Linked for SendCtxt {
     #[inline]
     fn into_link(self) -> NonNull<Link> {
@@ -119,17 +138,18 @@ unsafe impl Linked for SendCtxt {
 }
 
 impl SendCtxt {
-    pub(in crate::verbs) fn new(pd: &Arc<Pd>, sizes: &MessageSizes) -> Result<Self> {
+    pub(super) fn new(pd: &Arc<Pd>, sizes: &MessageSizes) -> Result<Self> {
         let buffer = DmaBuffer::new(pd, sizes.buffer, Direction::ToDevice, GFP_KERNEL)?;
         let mut sges = KVec::with_capacity(sizes.sges.max(1) as usize, GFP_KERNEL)?;
         sges.push_within_capacity(buffer.sge(0))
             .map_err(|_| ENOMEM)?;
+        // INVARIANT: I1: the buffer's is the only SGE. I2, I3: there is nothing else.
         Ok(Self(LlistBox::new_uninit(GFP_KERNEL)?.write(Inner {
             cqe: bindings::ib_cqe { done: None },
             wr: pin_init::zeroed(),
             entries: 0,
             serial: Cid::serial(),
-            slot: None,
+            exposing: None,
             sges,
             buffer,
             rw_chain: RwChain::new(Direction::ToDevice),
@@ -137,13 +157,13 @@ impl SendCtxt {
         })))
     }
 
-    /// Where the header goes, and whatever else is copied.
+    /// The buffer for the header, and for payload that is copied.
     #[inline]
     pub(crate) fn buffer_mut(&mut self) -> &mut [u8] {
         self.0.buffer.as_mut_slice()
     }
 
-    /// Where pages are added to the message.
+    /// Adds pages.
     #[inline]
     pub(crate) fn page_sink(&mut self) -> PageSink<'_> {
         self.0.pages.sink()
@@ -153,28 +173,23 @@ impl SendCtxt {
     ///
     /// # Errors
     ///
-    /// `EINVAL` if the span is empty or not within the pages; `ENOMEM`, `EIO` if the device cannot
-    /// map the pages.
+    /// `EINVAL` if the span is empty or not within the pages, or other Writes are another
+    /// endpoint's; `ENOMEM` or `EIO` if the pages cannot be mapped.
     #[inline]
-    pub(crate) fn write<C: Responder>(
-        &mut self,
-        ep: &Endpoint<C>,
-        from: Span,
-        to: Remote,
-    ) -> Result {
+    pub(crate) fn write<C: RwOps>(&mut self, ep: &Endpoint<C>, from: Span, to: Remote) -> Result {
         let inner = &mut *self.0;
-        let pool = ep.context().sender().rw_chain();
-        // SAFETY: The pages stay in the message until `clear` has released the transfers, or for
-        // good.
+        let pool = ep.context().rw_ctxts();
+        // SAFETY: The pages stay while the chain is not empty (I3). If the message is dropped with
+        // its Writes, they stay mapped for good, and are not posted.
         unsafe { inner.rw_chain.add(ep, pool, &inner.pages, from, to) }
     }
 
-    /// Appends `span` to what is sent, by reference.
+    /// Appends `span` to the message, without copying it.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if the span is not within the pages, `EMSGSIZE` if there are no elements left,
-    /// `EIO` if the device cannot map the pages.
+    /// `EINVAL` if the span is not within the pages, `EMSGSIZE` if there are no SGEs left, `EIO` if
+    /// the device cannot map the pages.
     #[inline]
     pub(crate) fn gather(&mut self, span: Span) -> Result {
         let inner = &mut *self.0;
@@ -184,8 +199,7 @@ impl SendCtxt {
             if inner.sges.len() == inner.sges.capacity() {
                 return Err(EMSGSIZE);
             }
-            // SAFETY: The page stays in the message until it has been unmapped; the domain keeps
-            // the device.
+            // SAFETY: The domain keeps the device. The page stays until it is unmapped (I3).
             let addr = unsafe {
                 bindings::rpcrdma_dma_map_page(
                     device,
@@ -204,104 +218,93 @@ impl SendCtxt {
                 length: bvec.len(),
                 lkey,
             };
-            // INVARIANT: Mapped just now.
+            // INVARIANT: I1: just mapped.
             inner.sges.push_within_capacity(sge).map_err(|_| EMSGSIZE)?;
         }
         Ok(())
     }
 
-    /// Scatter/gather elements that [`Self::gather`] can still use.
+    /// The number of SGEs that [`Self::gather`] can still use.
     #[inline]
-    pub(crate) fn elements_left(&self) -> usize {
+    pub(crate) fn sges_left(&self) -> usize {
         let sges = &self.0.sges;
         sges.capacity() - sges.len()
     }
 
-    /// Entries of the Send Queue that posting takes.
+    /// The number of Send Queue entries that [`Self::post`] needs.
     #[inline]
     pub(crate) fn entries(&self) -> u32 {
         self.0.rw_chain.entries() + 1
     }
 
-    /// What names the message in traces.
+    /// The number of the message in traces.
     #[inline]
     pub(crate) fn serial(&self) -> i32 {
         self.0.serial
     }
 
-    /// The pieces of the pages that make up `span`; none if it is not within them.
+    /// The bytes of the pages that make up `spans`; none of a span that is not within the pages.
     #[inline]
-    pub(in crate::verbs) fn bvecs(&self, span: Span) -> impl Iterator<Item = BVec<'_>> {
-        self.0.pages.bvecs(span).into_iter().flatten()
+    pub(super) fn bvecs<'s>(
+        &'s self,
+        spans: impl Iterator<Item = Span> + 's,
+    ) -> impl Iterator<Item = BVec<'s>> {
+        spans.flat_map(|span| self.0.pages.bvecs(span).into_iter().flatten())
     }
 
-    /// Pages that the message keeps.
+    /// The number of pages.
     #[inline]
     pub(crate) fn pages(&self) -> usize {
         self.0.pages.len()
     }
 
-    /// Marks the message as one whose pages are exposed from this slot: [`Sent::slot`] says so,
-    /// too.
+    /// Whether the message was allocated for this endpoint.
     #[inline]
-    pub(crate) fn set_slot(&mut self, slot: usize) {
-        self.0.slot = Some(slot);
+    pub(super) fn is_of<C: EndpointOps>(&self, ep: &Endpoint<C>) -> bool {
+        ep.owns(self.0.buffer.pd())
     }
 
-    /// Drops the Writes and what was gathered, but keeps the pages.
+    /// Drops the Writes and the gathered bytes, but keeps the pages. Writes for another endpoint
+    /// stay.
     #[inline]
-    pub(crate) fn unmap<C: Responder>(&mut self, ep: &Endpoint<C>) {
+    pub(crate) fn unmap<C: RwOps>(&mut self, ep: &Endpoint<C>) {
         let inner = &mut *self.0;
-        inner.rw_chain.release(ep, ep.context().sender().rw_chain());
+        inner.rw_chain.release(ep, ep.context().rw_ctxts());
         inner.unmap();
     }
 
-    /// Empties the message: unmaps everything and lets the pages go.
+    /// Empties the message: unmaps everything, and releases the pages. `false` if it has Writes for
+    /// another endpoint, which keep the pages.
     #[inline]
-    pub(in crate::verbs) fn clear<C: Responder>(&mut self, ep: &Endpoint<C>) {
+    pub(super) fn clear<C: RwOps>(&mut self, ep: &Endpoint<C>) -> bool {
         self.unmap(ep);
         let inner = &mut *self.0;
-        inner.slot = None;
-        if inner.rw_chain.is_empty() {
-            inner.pages.release();
+        if !inner.rw_chain.is_empty() {
+            return false;
         }
+        inner.pages.release();
+        true
     }
 }
 
-/// A message that was sent, or not. Its pages are still mapped.
-pub(crate) struct Sent(pub(in crate::verbs) SendCtxt);
+/// A message whose Send has completed. Its pages are still mapped.
+pub(crate) struct Sent(pub(super) SendCtxt);
 
 impl Sent {
-    /// Pages that the message keeps.
+    /// The number of pages.
     #[inline]
     pub(crate) fn pages(&self) -> usize {
         self.0.pages()
     }
 
-    /// Where it goes, if its pages are exposed.
-    #[inline]
-    pub(crate) fn slot(&self) -> Option<usize> {
-        self.0 .0.slot
-    }
-
-    /// Unmaps what was written and gathered, but keeps the pages: they may still be exposed.
-    pub(crate) fn unmap<C: Responder>(&mut self, ep: &Endpoint<C>) {
-        self.0.unmap(ep);
-    }
-
-    /// The message, for [`ReplySender::put`](super::Sending::put).
+    /// The message, for [`ReplySender::put`](super::sender::ReplySender::put).
     #[inline]
     pub(crate) fn into_ctxt(self) -> SendCtxt {
         self.0
     }
-
-    /// Whether it is a message of this endpoint.
-    pub(in crate::verbs) fn is_of<C: EndpointOps>(&self, ep: &Endpoint<C>) -> bool {
-        ep.owns(self.0 .0.buffer.pd())
-    }
 }
 
-// SAFETY: As for the message inside.
+// SAFETY: Links the message inside, as its own implementation does.
 unsafe impl Linked for Sent {
     #[inline]
     fn into_link(self) -> NonNull<Link> {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The sending side of a connection that answers Calls.
+//! The sending side of a server: the Send Queue that all nfsd threads share, and idle objects.
 //!
-//! Many threads pull Calls and send Replies on one queue pair. Every chain that they post ends with
-//! one signalled work request, behind whose completion all of it has ended; what was posted then
-//! comes back to the [`Responder`].
+//! Many threads post Reads of Calls, and Replies, on one QP. Every chain that they post ends with
+//! one signalled work request. When that has completed, so has the whole chain, and its owner comes
+//! back to the [`Responder`].
+//!
+//! C: svc_rdma_sendto.c, svc_rdma_send_ctxt_get(), svc_rdma_send_ctxt_release()
 
 use core::mem;
 
@@ -17,7 +19,6 @@ use crate::{
     bindings,
     lib::{
         llist::Stack,
-        llist_box::LlistBox,
         pool::Pool, //
     },
     trace::trace,
@@ -25,8 +26,8 @@ use crate::{
         device::attrs::MessageSizes,
         endpoint::{
             completion::{
-                SendWorker, //
-                WcStatus,
+                SendWorker,
+                WcStatus, //
             },
             ep::{
                 Drained,
@@ -35,40 +36,52 @@ use crate::{
             ops::EndpointOps,
             send_queue::SendQueue, //
         },
-        rw::rw_ctxt::RwCtxt, //
+        rw::rw_ctxt::{
+            RwCtxtPool,
+            RwOps, //
+        }, //
     }, //
 };
 
 use super::{
     call_read::{
-        CallReadDone, //
-        RecvCtxt,
+        CallReadDone,
+        RecvCtxt, //
     },
+    expose::SentExposing,
     send_ctxt::{
         SendCtxt,
         Sent, //
     }, //
 };
 
-/// A context that pulls Calls and sends Replies.
+/// A context that serves Calls. Its methods run in the send queue's worker.
 pub(crate) trait Responder:
-    EndpointOps<RecvData = RecvCtxt<<Self as Responder>::Call>>
+    RwOps + EndpointOps<RecvData = RecvCtxt<<Self as Responder>::Call>>
 {
     /// The state of a Call.
     type Call: Send + 'static;
 
-    /// The resources for it.
+    /// The sending side.
     fn sender(&self) -> &ReplySender<Self::Call>;
 
-    /// A message was sent, or not. The send queue's worker.
-    fn sent(worker: &SendWorker<'_, Self>, sent: Sent, how: WcStatus);
+    /// A Send has completed.
+    fn sent(worker: &SendWorker<'_, Self>, sent: Sent, status: WcStatus);
 
-    /// A Call's chunks were pulled, or not. The send queue's worker.
-    fn read_done(worker: &SendWorker<'_, Self>, pulled: CallReadDone<Self::Call>, how: WcStatus);
+    /// A Send has completed whose message was posted with MRs and this `slot`.
+    fn sent_exposing(
+        worker: &SendWorker<'_, Self>,
+        sent: SentExposing,
+        slot: usize,
+        status: WcStatus,
+    );
+
+    /// The Reads of a Call have completed.
+    fn read_done(worker: &SendWorker<'_, Self>, read: CallReadDone<Self::Call>, status: WcStatus);
 }
 
 impl<C: EndpointOps> Endpoint<C> {
-    /// Transfers that the device needs to move `pages` pages to or from one segment.
+    /// The number of transfers that moving `pages` pages to or from one segment takes.
     ///
     /// # Errors
     ///
@@ -80,62 +93,65 @@ impl<C: EndpointOps> Endpoint<C> {
         })
     }
 
-    /// Entries of the Send Queue that as many transfers may take.
+    /// The number of Send Queue entries that `rw_ctxts` transfers may take.
     ///
     /// # Errors
     ///
     /// As for [`Endpoint::device`].
-    pub(crate) fn entries_for(&self, rw_chain: u32) -> Result<u32> {
+    pub(crate) fn entries_for(&self, rw_ctxts: u32) -> Result<u32> {
         self.with_device(|device, port| {
             // SAFETY: The device stays for the call.
-            unsafe { bindings::rdma_rw_max_send_wr(device, port, rw_chain, 0) }
+            unsafe { bindings::rdma_rw_max_send_wr(device, port, rw_ctxts, 0) }
         })
     }
 }
 
-/// What a responder's sending side needs: entries of the Send Queue, and idle objects.
+/// The sending side of a server.
 #[pin_data]
 pub(crate) struct ReplySender<S: Send + 'static> {
     #[pin]
     queue: SendQueue,
     #[pin]
-    rw_chain: Pool<LlistBox<RwCtxt>>,
-    /// Idle messages. Grows to the peak number in use: at most one per share of the Send Queue, one
-    /// per nfsd thread, and those that are exposed, or were sent and wait for a thread.
+    rw_ctxts: RwCtxtPool,
+    /// Idle messages. Their number grows to the peak in use: at most one for each share of the Send
+    /// Queue, one for each nfsd thread, and those that are exposed, or wait for a thread after
+    /// their Send.
     #[pin]
-    messages: Pool<SendCtxt>,
+    idle: Pool<SendCtxt>,
     sizes: SetOnce<MessageSizes>,
-    /// What was posted in part: nobody knows which part, until the queue pair is drained.
-    stranded_messages: Stack<Sent>,
+    /// Chains that were posted in part. Which part is not known until the QP is drained.
+    stranded: Stack<Sent>,
+    stranded_exposing: Stack<SentExposing>,
     stranded_reads: Stack<CallReadDone<S>>,
 }
 
 impl<S: Send + 'static> ReplySender<S> {
-    /// A side that is not open yet.
+    /// Creates a side that is not open.
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             queue <- SendQueue::new(),
-            rw_chain <- Pool::new(),
-            messages <- Pool::new(),
+            rw_ctxts <- RwCtxtPool::new(),
+            idle <- Pool::new(),
             sizes: SetOnce::new(),
-            stranded_messages: Stack::new(),
+            stranded: Stack::new(),
+            stranded_exposing: Stack::new(),
             stranded_reads: Stack::new(),
         })
     }
 
-    /// Sets the sizes and the depth of the Send Queue, once.
+    /// Sets the sizes of messages and the depth of the Send Queue, once.
     pub(crate) fn open(&self, sizes: MessageSizes, depth: u32) {
         self.sizes.populate(sizes);
         self.queue.open(depth);
     }
 
-    /// Makes an idle message of these sizes, before there is another.
+    /// Allocates an idle message of these sizes, before the side is open.
     ///
     /// # Errors
     ///
     /// `ENOMEM`, `EIO` if the device cannot map it, `EINVAL` if the endpoint is not open.
     pub(crate) fn stock<C: EndpointOps>(&self, ep: &Endpoint<C>, sizes: &MessageSizes) -> Result {
-        self.messages.put(new_message(ep, sizes)?);
+        self.idle.put(new_ctxt(ep, sizes)?);
         Ok(())
     }
 
@@ -145,33 +161,38 @@ impl<S: Send + 'static> ReplySender<S> {
         &self.queue
     }
 
+    /// Idle transfers.
     #[inline]
-    pub(in crate::verbs) fn rw_chain(&self) -> &Pool<LlistBox<RwCtxt>> {
-        &self.rw_chain
+    pub(crate) fn rw_ctxts(&self) -> &RwCtxtPool {
+        &self.rw_ctxts
     }
 
-    /// An empty message: an idle one, or else a new one.
+    /// Takes an idle message, or allocates one. It is empty.
     ///
     /// # Errors
     ///
     /// `ENOMEM`, `EIO` if the device cannot map it, `EINVAL` if the endpoint is not open.
     #[inline]
     pub(crate) fn get<C: EndpointOps>(&self, ep: &Endpoint<C>) -> Result<SendCtxt> {
-        match self.messages.get() {
-            Some(message) => Ok(message),
-            None => new_message(ep, &self.sizes.copy().ok_or(EINVAL)?),
+        match self.idle.get() {
+            Some(ctxt) => Ok(ctxt),
+            None => new_ctxt(ep, &self.sizes.copy().ok_or(EINVAL)?),
         }
     }
 
-    /// Unmaps what a message has, lets its pages go and keeps it for another.
+    /// Empties a message, and keeps it for another Reply.
     #[inline]
-    pub(crate) fn put<C: Responder<Call = S>>(&self, ep: &Endpoint<C>, mut message: SendCtxt) {
-        message.clear(ep);
-        self.messages.put(message);
+    pub(crate) fn put<C: RwOps>(&self, ep: &Endpoint<C>, mut ctxt: SendCtxt) {
+        if ctxt.clear(ep) {
+            self.idle.put(ctxt);
+        } else {
+            // Writes for another endpoint keep the pages: see `SendCtxt::clear`.
+            mem::forget(ctxt);
+        }
     }
 
     #[cold]
-    pub(in crate::verbs) fn trace_refused<C: EndpointOps>(
+    pub(super) fn trace_refused<C: EndpointOps>(
         &self,
         ep: &Endpoint<C>,
         serial: i32,
@@ -187,44 +208,47 @@ impl<S: Send + 'static> ReplySender<S> {
     }
 
     #[cold]
-    pub(in crate::verbs) fn strand_message(&self, sent: Sent) {
-        self.stranded_messages.push(sent);
+    pub(super) fn strand(&self, sent: Sent) {
+        self.stranded.push(sent);
     }
 
     #[cold]
-    pub(in crate::verbs) fn strand_read(&self, pulled: CallReadDone<S>) {
-        self.stranded_reads.push(pulled);
+    pub(super) fn strand_exposing(&self, sent: SentExposing) {
+        self.stranded_exposing.push(sent);
     }
 
-    /// Releases what was stranded; to be called by [`EndpointOps::drained`], by the context that
-    /// this is of.
+    #[cold]
+    pub(super) fn strand_read(&self, read: CallReadDone<S>) {
+        self.stranded_reads.push(read);
+    }
+
+    /// Releases stranded chains. To be called by [`EndpointOps::drained`] of the context that has
+    /// this.
     pub(crate) fn drained<C: Responder<Call = S>>(&self, ep: &Drained<'_, C>) {
-        let mut messages = self.stranded_messages.take_all();
-        while let Some(mut sent) = messages.pop() {
-            if !sent.is_of(ep) {
+        let mut stranded = self.stranded.take_all();
+        while let Some(sent) = stranded.pop() {
+            if sent.0.is_of(ep) {
+                self.put(ep, sent.into_ctxt());
+            } else {
                 // Perhaps still posted.
                 mem::forget(sent);
-            } else if sent.slot().is_some() {
-                // Its regions may be registered: the pages stay until the queue pair is gone, and
-                // go with this.
-                sent.unmap(ep);
-                self.stranded_messages.push(sent);
-            } else {
-                sent.into_ctxt().clear(ep);
             }
         }
-        let mut pulls = self.stranded_reads.take_all();
-        while let Some(pulled) = pulls.pop() {
-            if pulled.is_of(ep) {
-                drop(pulled.finish(ep))
-            } else {
-                mem::forget(pulled)
-            }
+        let mut reads = self.stranded_reads.take_all();
+        while let Some(read) = reads.pop() {
+            // Reads for another endpoint, which are perhaps still posted, are leaked.
+            drop(read.finish(ep));
+        }
+        // The pages stay until the MRs are unmapped, and are freed with this.
+        let mut exposing = self.stranded_exposing.take_all();
+        while let Some(mut sent) = exposing.pop() {
+            sent.unmap(ep);
+            self.stranded_exposing.push(sent);
         }
     }
 }
 
 #[cold]
-fn new_message<C: EndpointOps>(ep: &Endpoint<C>, sizes: &MessageSizes) -> Result<SendCtxt> {
+fn new_ctxt<C: EndpointOps>(ep: &Endpoint<C>, sizes: &MessageSizes) -> Result<SendCtxt> {
     SendCtxt::new(ep.pd().ok_or(EINVAL)?, sizes)
 }

@@ -31,7 +31,6 @@ use crate::{
             PageArray,
             Span, //
         },
-        pool::Pool, //
     },
     trace::trace,
     verbs::{
@@ -47,8 +46,9 @@ use crate::{
 use super::rw_ctxt::{
     DoneArg,
     Remote,
-    RwCost, //
+    RwCost,
     RwCtxt,
+    RwCtxtPool, //
 };
 
 /// Transfers that are prepared for one QP, in the order of their execution.
@@ -127,7 +127,7 @@ impl RwChain {
     pub(in crate::verbs) unsafe fn add<C: EndpointOps>(
         &mut self,
         ep: &Endpoint<C>,
-        pool: &Pool<LlistBox<RwCtxt>>,
+        pool: &RwCtxtPool,
         pages: &PageArray,
         span: Span,
         remote: Remote,
@@ -164,7 +164,7 @@ impl RwChain {
     pub(in crate::verbs) unsafe fn add_bvecs<'p, C: EndpointOps>(
         &mut self,
         ep: &Endpoint<C>,
-        pool: &Pool<LlistBox<RwCtxt>>,
+        pool: &RwCtxtPool,
         count: usize,
         bvecs: impl Iterator<Item = BVec<'p>>,
         remote: Remote,
@@ -174,7 +174,7 @@ impl RwChain {
         if !self.is_for(qp) {
             return Err(EINVAL);
         }
-        let mut rw_ctxt = match pool.get() {
+        let mut rw_ctxt = match pool.idle.get() {
             Some(rw_ctxt) => rw_ctxt,
             None => RwCtxt::new(gfp.flags())?,
         };
@@ -183,7 +183,7 @@ impl RwChain {
         let prepared = unsafe { rw_ctxt.prepare(ep, self.direction, count, bvecs, remote, gfp) };
         match prepared {
             Ok(RwCost { bytes: 0, .. }) => {
-                pool.put(rw_ctxt);
+                pool.idle.put(rw_ctxt);
                 Ok(0)
             }
             Ok(RwCost { bytes, entries }) => {
@@ -202,7 +202,7 @@ impl RwChain {
                     count as u32,
                     error.to_errno()
                 ));
-                pool.put(rw_ctxt);
+                pool.idle.put(rw_ctxt);
                 Err(error)
             }
         }
@@ -253,15 +253,18 @@ impl RwChain {
 
     /// Unmaps the memory and returns the contexts to the pool.
     ///
-    /// Does nothing if the chain is prepared for another endpoint.
+    /// Does nothing, and returns `false`, if the chain is prepared for another endpoint.
     #[inline]
     pub(in crate::verbs) fn release<C: EndpointOps>(
         &mut self,
         ep: &Endpoint<C>,
-        pool: &Pool<LlistBox<RwCtxt>>,
-    ) {
-        if self.chain.is_empty() || !self.are_of(ep) {
-            return;
+        pool: &RwCtxtPool,
+    ) -> bool {
+        if self.chain.is_empty() {
+            return true;
+        }
+        if !self.are_of(ep) {
+            return false;
         }
         for link in self.chain.links() {
             // SAFETY: The link is that of a transfer in the chain, which `self` owns and which is
@@ -270,10 +273,12 @@ impl RwChain {
             unsafe { RwCtxt::unmap(LlistBox::entry(link), self.qp, ep.port(), self.direction) };
         }
         // INVARIANT: I1, I2: the chain is empty. The contexts in the pool are not prepared.
-        pool.put_all(mem::replace(&mut self.chain, Chain::new()));
+        pool.idle
+            .put_all(mem::replace(&mut self.chain, Chain::new()));
         self.qp = ptr::null_mut();
         self.entries = 0;
         self.bytes = 0;
+        true
     }
 }
 

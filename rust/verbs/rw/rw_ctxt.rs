@@ -32,7 +32,8 @@ use crate::{
             PAGE, //
         },
         gfp::Gfp,
-        llist_box::LlistBox, //
+        llist_box::LlistBox,
+        pool::Pool, //
     },
     verbs::{
         device::{
@@ -103,6 +104,26 @@ pub(in crate::verbs) struct RwCtxt {
 // as long as the transfer is prepared. Neither depends on the thread. `arg.context` is only passed
 // on to the completion handler.
 unsafe impl Send for RwCtxt {}
+
+/// Idle transfers of one connection.
+#[pin_data]
+pub(crate) struct RwCtxtPool {
+    #[pin]
+    pub(super) idle: Pool<LlistBox<RwCtxt>>,
+}
+
+impl RwCtxtPool {
+    /// Creates an empty pool.
+    pub(in crate::verbs) fn new() -> impl PinInit<Self> {
+        pin_init!(Self { idle <- Pool::new() })
+    }
+}
+
+/// A context that moves data by RDMA Read and RDMA Write.
+pub(crate) trait RwOps: EndpointOps {
+    /// Idle transfers.
+    fn rw_ctxts(&self) -> &RwCtxtPool;
+}
 
 /// The size of a prepared transfer.
 pub(in crate::verbs) struct RwCost {
