@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What bindgen reads. Types that the kernel crate already binds are taken from
- * there (see rust/bindings/mod.rs); Kbuild names the headers and the functions
- * that are bound here.
+ * The input of bindgen. Kbuild lists the headers and functions to bind. Types
+ * that the kernel crate binds are taken from there (rust/bindings/mod.rs).
  */
 
 #ifndef _RPCRDMA_BINDINGS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Functions for what the kernel offers only as macros or inline functions.
- * One line each; anything longer belongs in Rust.
+ * The kernel's macros and inline functions as functions, for Rust. Each is one
+ * line; longer code belongs in Rust.
  */
 
 #ifndef _RPCRDMA_HELPERS_H
@@ -22,7 +22,10 @@ int rpcrdma_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 int rpcrdma_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
 		      const struct ib_recv_wr **bad);
 
-/* DMA; virtual RDMA devices have no dma_device, so never dma_map_*() */
+/*
+ * DMA. Virtual RDMA devices have no dma_device, so Rust must not use dma_map_*()
+ * directly.
+ */
 u64 rpcrdma_dma_map_single(struct ib_device *dev, void *addr, size_t size,
 			   enum dma_data_direction dir);
 void rpcrdma_dma_unmap_single(struct ib_device *dev, u64 addr, size_t size,

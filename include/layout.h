@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The compiler's view of the structures that C and Rust share. bindgen lays
- * them out from the same headers, but with another compiler's rules; the
- * module refuses to load where the two disagree (rust/bindings/layout.rs).
+ * The C compiler's layout of the structures that C and Rust share. bindgen
+ * computes the layout from the same headers by the rules of another compiler,
+ * so the module compares the two when it is loaded, and refuses to load if
+ * they differ (rust/bindings/layout.rs).
  */
 
 #ifndef _RPCRDMA_LAYOUT_H
@@ -12,7 +13,7 @@
 
 #define RPCRDMA_LAYOUT_ENTRIES 64
 
-/* Sizes and offsets in the order of rust/bindings/layout.rs, zero at the end. */
+/* Sizes and offsets in the order of rust/bindings/layout.rs, then zeroes. */
 extern const u32 rpcrdma_layout[RPCRDMA_LAYOUT_ENTRIES];
 
 #endif

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tables of files under `/proc/sys`: tunables with bounds, constants, and counters.
+//! Tables of files under `/proc/sys`: tunables with bounds, constants, counters and gauges.
+//!
+//! C: svc_rdma.c, svcrdma_counter_handler(), svc_rdma_proc_cleanup()
+//!
+//! C header: [`include/linux/sysctl.h`](srctree/include/linux/sysctl.h)
+//!
+//! # Examples
 //!
 //! ```ignore
 //! static SLOTS: Tunable = Tunable::new(128, 4, 16384);
@@ -14,8 +20,8 @@
 //! let registration = Registration::new(c"sunrpc/example", &TABLE)?;
 //! ```
 //!
-//! Values are statics that exist from the start, whether or not their files do, so there is nothing
-//! to undo when registration fails.
+//! The values are statics, whether or not their files exist, so a failed registration leaves
+//! nothing to undo. The kernel crate has no abstraction of sysctl tables.
 
 use core::{
     fmt::Write,
@@ -48,11 +54,11 @@ use bindings::{
     ctl_table_header, //
 };
 
-/// A number that the administrator may set within bounds.
+/// A number that the administrator can set within bounds.
 ///
 /// # Invariants
 ///
-/// `min <= value <= max <= i32::MAX`.
+/// - I1: `min <= value <= max <= i32::MAX`.
 pub(crate) struct Tunable {
     value: Atomic<u32>,
     min: u32,
@@ -60,10 +66,10 @@ pub(crate) struct Tunable {
 }
 
 impl Tunable {
-    /// A tunable that starts as `default`. Bounds that contradict each other do not compile.
+    /// Creates a tunable. Contradictory bounds do not compile.
     pub(crate) const fn new(default: u32, min: u32, max: u32) -> Self {
         assert!(min <= default && default <= max && max <= i32::MAX as u32);
-        // INVARIANT: Checked above.
+        // INVARIANT: I1: checked above.
         Self {
             value: Atomic::new(default),
             min,
@@ -71,34 +77,34 @@ impl Tunable {
         }
     }
 
-    /// A file that always reads as `value`; nothing else can be written to it.
+    /// Creates a tunable that can only have `value`.
     pub(crate) const fn constant(value: u32) -> Self {
         Self::new(value, value, value)
     }
 
-    /// The value now. It may differ at the next call.
+    /// Returns the value. It may differ at the next call.
     #[inline]
     pub(crate) fn get(&self) -> u32 {
         self.value.load(Relaxed)
     }
 }
 
-/// One file of a table.
+/// A file of a table.
 ///
 /// # Invariants
 ///
-/// Every pointer in it is to something static, and the handler agrees with what `data` points to.
+/// - I1: All pointers are to statics, and `data` is of the type that `proc_handler` expects.
 #[repr(transparent)]
 pub(crate) struct Entry(ctl_table);
 
-// SAFETY: Nobody writes to an entry; what its pointers lead to is either constant or atomic.
+// SAFETY: Entries do not change. The statics that they point to are constant or atomic (I1).
 unsafe impl Sync for Entry {}
 
 impl Entry {
-    /// A file to read and set `tunable` by.
+    /// Creates a file that reads and sets `tunable`.
     pub(crate) const fn tunable(name: &'static CStr, tunable: &'static Tunable) -> Self {
-        // INVARIANT: `proc_dointvec_minmax` wants three integers of `maxlen` bytes each. They are
-        // `u32` here and `int` there, which by the invariant of `Tunable` makes no difference.
+        // INVARIANT: I1: `proc_dointvec_minmax` expects three `int`. All values of a `Tunable` are
+        // the same as `u32` and as `int` (its I1).
         Self(ctl_table {
             procname: name.to_bytes_with_nul().as_ptr(),
             data: tunable.value.as_ptr().cast(),
@@ -111,9 +117,9 @@ impl Entry {
         })
     }
 
-    /// A file to read `counter` by; whatever is written to it resets it.
+    /// Creates a file that reads `counter`. Any write resets it.
     pub(crate) const fn counter(name: &'static CStr, counter: &'static Counter) -> Self {
-        // INVARIANT: `counter_handler` wants a `Counter`.
+        // INVARIANT: I1: `counter_handler` expects a `Counter`.
         Self(ctl_table {
             procname: name.to_bytes_with_nul().as_ptr(),
             data: (&raw const *counter).cast_mut().cast(),
@@ -126,9 +132,9 @@ impl Entry {
         })
     }
 
-    /// A file to read `gauge` by.
+    /// Creates a file that reads `gauge`.
     pub(crate) const fn gauge(name: &'static CStr, gauge: &'static Gauge) -> Self {
-        // INVARIANT: `gauge_handler` wants a `Gauge`.
+        // INVARIANT: I1: `gauge_handler` expects a `Gauge`.
         Self(ctl_table {
             procname: name.to_bytes_with_nul().as_ptr(),
             data: (&raw const *gauge).cast_mut().cast(),
@@ -146,8 +152,8 @@ impl Entry {
 ///
 /// # Safety
 ///
-/// Called by procfs: `table` is an entry made by [`Entry::counter`], `buffer` has `*lenp` bytes of
-/// kernel memory, and `lenp` and `ppos` may be written.
+/// Only procfs calls this. `table` is an [`Entry::counter`], `buffer` is kernel memory of `*lenp`
+/// bytes, and `lenp` and `ppos` are valid for writes.
 unsafe extern "C" fn counter_handler(
     table: *const ctl_table,
     write: c_int,
@@ -155,7 +161,7 @@ unsafe extern "C" fn counter_handler(
     lenp: *mut usize,
     ppos: *mut bindings::loff_t,
 ) -> c_int {
-    // SAFETY: By this function's contract and the invariant of `Entry`.
+    // SAFETY: By this function's contract and I1 of `Entry`.
     let counter = unsafe { &*(*table).data.cast::<Counter>() };
     if write != 0 {
         counter.reset();
@@ -166,11 +172,11 @@ unsafe extern "C" fn counter_handler(
     0
 }
 
-/// Reads a gauge. Its file cannot be written to.
+/// Reads a gauge, whose file is not writable.
 ///
 /// # Safety
 ///
-/// As for [`counter_handler`], of an entry made by [`Entry::gauge`].
+/// As for [`counter_handler`], but `table` is an [`Entry::gauge`].
 unsafe extern "C" fn gauge_handler(
     table: *const ctl_table,
     _write: c_int,
@@ -178,7 +184,7 @@ unsafe extern "C" fn gauge_handler(
     lenp: *mut usize,
     ppos: *mut bindings::loff_t,
 ) -> c_int {
-    // SAFETY: By this function's contract and the invariant of `Entry`.
+    // SAFETY: By this function's contract and I1 of `Entry`.
     unsafe {
         let gauge = &*(*table).data.cast::<Gauge>();
         print(gauge.get() as u64, buffer, lenp, ppos);
@@ -186,24 +192,24 @@ unsafe extern "C" fn gauge_handler(
     0
 }
 
-/// Prints a number, from where the reader has come to.
+/// Prints a number to `buffer`, from position `*ppos` on.
 ///
 /// # Safety
 ///
 /// As for [`counter_handler`].
 unsafe fn print(number: u64, buffer: *mut c_void, lenp: *mut usize, ppos: *mut bindings::loff_t) {
     let mut line = Line::default();
-    // A `Line` holds the longest number there is.
+    // A `Line` has room for the longest number.
     let _ = writeln!(line, "{number}");
-    // SAFETY: By this function's contract.
+    // SAFETY: Both are valid for writes by this function's contract.
     let (lenp, ppos) = unsafe { (&mut *lenp, &mut *ppos) };
     let from = usize::try_from(*ppos).unwrap_or(usize::MAX);
     let rest = line.as_bytes().get(from..).unwrap_or(&[]);
     let count = rest.len().min(*lenp);
-    // SAFETY: `rest` has `count` bytes, and so has `buffer`.
+    // SAFETY: `rest` and `buffer` have at least `count` bytes.
     unsafe { core::ptr::copy_nonoverlapping(rest.as_ptr(), buffer.cast(), count) };
     *lenp = count;
-    // `count` is at most the length of a line, and without it the position was within one.
+    // CAST: `count` is at most the length of a line.
     *ppos = ppos.saturating_add(count as bindings::loff_t);
 }
 
@@ -215,7 +221,7 @@ struct Line {
 }
 
 impl Line {
-    /// Digits of `u64::MAX`, and the newline.
+    /// The digits of `u64::MAX` and the newline.
     const MAX: usize = 21;
 
     fn as_bytes(&self) -> &[u8] {
@@ -233,32 +239,33 @@ impl Write for Line {
     }
 }
 
-/// A table whose files exist for as long as this does.
+/// The registration of a table. Dropping it removes the files.
 ///
 /// # Invariants
 ///
-/// `header` is what registering a static table returned, and is not unregistered elsewhere.
+/// - I1: `header` is that of a registered table, which only this value unregisters.
 pub(crate) struct Registration {
     header: NonNull<ctl_table_header>,
 }
 
-// SAFETY: Unregistering is possible from any thread, and there is nothing else to be done with it.
+// SAFETY: Any thread may unregister the table, and I1 does not depend on the thread.
 unsafe impl Send for Registration {}
-// SAFETY: As above.
+// SAFETY: A shared reference has no methods.
 unsafe impl Sync for Registration {}
 
 impl Registration {
-    /// Makes the files of `table` under `/proc/sys/<path>`.
+    /// Creates the files of `table` under `/proc/sys/<path>`.
     ///
     /// # Errors
     ///
-    /// `ENOMEM` if there is no memory for them, or one of the names is taken.
+    /// `ENOMEM` if there is no memory, or if one of the files exists.
     pub(crate) fn new(path: &'static CStr, table: &'static [Entry]) -> Result<Self> {
-        // SAFETY: Both live forever, as procfs keeps pointers to them. `Entry` is a `ctl_table`.
+        // SAFETY: Path and table are static, since procfs keeps pointers to them. `Entry` has the
+        // layout of a `ctl_table`.
         let header = unsafe {
             bindings::register_sysctl_sz(path.as_char_ptr(), table.as_ptr().cast(), table.len())
         };
-        // INVARIANT: It is what registering returned.
+        // INVARIANT: I1: just registered.
         Ok(Self {
             header: NonNull::new(header).ok_or(ENOMEM)?,
         })
@@ -267,7 +274,8 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // SAFETY: By the type's invariant. This waits for handlers that are running.
+        // This waits for handlers that are running.
+        // SAFETY: The table is registered (I1), and its registration is dropped.
         unsafe { bindings::unregister_sysctl_table(self.header.as_ptr()) };
     }
 }

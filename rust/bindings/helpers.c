@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Macros and inline functions of the kernel as functions that Rust can call.
+ * The kernel's macros and inline functions as functions, for Rust.
  */
 
 #include <linux/highmem.h>
@@ -35,7 +35,7 @@ void rpcrdma_dma_unmap_single(struct ib_device *dev, u64 addr, size_t size,
 	ib_dma_unmap_single(dev, addr, size, dir);
 }
 
-/* The memory keeps what the processor sees in it. */
+/* Leaves the memory as the CPU sees it. */
 void rpcrdma_dma_unmap_unsynced(struct ib_device *dev, u64 addr, size_t size,
 				enum dma_data_direction dir)
 {
@@ -111,7 +111,7 @@ void rpcrdma_get_page(struct page *page)
 	get_page(page);
 }
 
-/* Takes a reference, if there is one so far. */
+/* Takes a second reference. Returns false unless there is exactly one. */
 bool rpcrdma_get_sole_page(struct page *page)
 {
 	if (page_count(page) != 1)
@@ -181,14 +181,14 @@ void rpcrdma_init_delayed_work(struct delayed_work *work, work_func_t func,
 
 void rpcrdma_smp_mb_after_atomic(void)
 {
-	/* What it orders is said where it is called. */
+	/* The callers say what this orders. */
 	smp_mb__after_atomic();
 }
 
 void rpcrdma_set_bit_mb(unsigned long nr, unsigned long *addr)
 {
 	set_bit(nr, addr);
-	/* What it orders is said where this is called. */
+	/* The callers say what this orders. */
 	smp_mb__after_atomic();
 }
 

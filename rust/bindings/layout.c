@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sizes and offsets of shared structures as the C compiler sees them; the
- * same list stands in layout.rs.
+ * The C compiler's sizes and offsets of the structures that C and Rust share,
+ * in the order of layout.rs.
  */
 
 #include <linux/stddef.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Both compilers must agree on every structure that C and Rust share.
+//! Compares the layout of the structures that C and Rust share.
 //!
-//! The same list stands in `layout.c`; [`check`] compares the two when the module loads.
+//! The C compiler's values are in `layout.c`, in the same order. [`check`] compares both lists when
+//! the module is loaded.
 
 use core::mem::{
     offset_of,
@@ -73,14 +74,14 @@ layout! {
     size_of::<ctl_table>(), "ctl_table";
 }
 
-/// Compares the two views; the first difference is named in the log and ends the load.
+/// Compares the layout of all structures, and logs the first difference.
 ///
 /// # Errors
 ///
 /// `EINVAL` if any size or offset differs.
 pub(crate) fn check() -> Result {
     const { assert!(LAYOUT.len() < RPCRDMA_LAYOUT_ENTRIES as usize) };
-    // SAFETY: A constant array of the module's C part.
+    // SAFETY: The array is a constant of the module's C part.
     let c = unsafe { &rpcrdma_layout };
     for (i, seen) in c.iter().enumerate() {
         let (ours, name) = LAYOUT.get(i).copied().unwrap_or((0, "end of list"));

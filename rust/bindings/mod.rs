@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The C side: SUNRPC, RDMA verbs, and helpers for macros and inline functions.
+//! The C interface: SUNRPC, RDMA verbs, and helpers for macros and inline functions.
 //!
-//! `generated.rs` is bindgen's output, made by `Kbuild` from `include/bindings.h`. It is layered
-//! over `kernel::bindings`: a type that the kernel crate binds is that crate's type here too, so
-//! its abstractions (locks, work items, lists) apply to members of SUNRPC's structures. A name that
-//! both bind resolves to ours: ours is complete, the kernel crate only needed a name.
+//! `generated.rs` is the output of bindgen for `include/bindings.h`, made by `Kbuild`. It is
+//! layered over `kernel::bindings`: a type that the kernel crate binds is that crate's type here
+//! too, so that its abstractions (locks, work items, lists) apply to members of SUNRPC's
+//! structures. A name that both bind is that of `generated.rs`, which has the whole type where the
+//! kernel crate has only its name.
 //!
-//! Only `lib`, `trace`, `sysctl`, `verbs` and `sunrpc` may use this room, and `main.rs`, which
-//! checks the layout.
-//!
-//! | file          | what                                                 |
-//! |---------------|------------------------------------------------------|
-//! | `layout`      | sizes and offsets on which both compilers must agree |
-//! | `helpers.c`   | macros and inline functions of the kernel            |
+//! | file          | what                                                  |
+//! |---------------|-------------------------------------------------------|
+//! | `layout`      | compares the layout of structures in C and in Rust    |
+//! | `helpers.c`   | the kernel's macros and inline functions as functions |
 
 pub(crate) mod layout;
 
@@ -43,10 +41,10 @@ mod generated {
     type __kernel_ssize_t = isize;
     type __kernel_size_t = usize;
 
-    // SAFETY: The type is a newtype around `S`, so all zeroes are valid for it if they are for `S`.
+    // SAFETY: The type is a newtype of `S`, for which all zeroes are valid.
     unsafe impl<S: Zeroable> Zeroable for __BindgenBitfieldUnit<S> {}
 
-    // SAFETY: The type only marks where a union's member would be.
+    // SAFETY: The type has no bytes. It marks a member of a union.
     unsafe impl<T> Zeroable for __BindgenUnionField<T> {}
 
     include!("generated.rs");

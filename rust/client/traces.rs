@@ -18,7 +18,7 @@ use crate::{
         xprtrdma_mr_localinv,
         xprtrdma_mr_map,
         xprtrdma_mr_reminv,
-        Conveyance,
+        ChunkType,
         Task, //
     },
     verbs::Endpoint,
@@ -39,22 +39,22 @@ use super::{
 };
 
 /// The form of a Call.
-pub(super) fn call(plan: CallPlan, message: &XdrBuf) -> Conveyance {
+pub(super) fn call(plan: CallPlan, message: &XdrBuf) -> ChunkType {
     match plan {
-        CallPlan::Inline { .. } if message.page_len() == 0 => Conveyance::Inline,
-        CallPlan::Inline { pull_up: true } => Conveyance::PullUp,
-        CallPlan::Inline { pull_up: false } => Conveyance::Mapped,
-        CallPlan::ReadChunk { .. } => Conveyance::ReadChunk,
-        CallPlan::PositionZero => Conveyance::PositionZero,
+        CallPlan::Inline { .. } if message.page_len() == 0 => ChunkType::Inline,
+        CallPlan::Inline { pull_up: true } => ChunkType::PullUp,
+        CallPlan::Inline { pull_up: false } => ChunkType::Mapped,
+        CallPlan::ReadChunk { .. } => ChunkType::ReadChunk,
+        CallPlan::PositionZero => ChunkType::PositionZero,
     }
 }
 
 /// The chunk that a Call offers for its Reply.
-pub(super) fn reply(plan: ReplyPlan) -> Conveyance {
+pub(super) fn reply(plan: ReplyPlan) -> ChunkType {
     match plan {
-        ReplyPlan::Inline | ReplyPlan::Pull => Conveyance::Inline,
-        ReplyPlan::WriteChunk => Conveyance::WriteChunk,
-        ReplyPlan::ReplyChunk => Conveyance::ReplyChunk,
+        ReplyPlan::Inline | ReplyPlan::Pull => ChunkType::Inline,
+        ReplyPlan::WriteChunk => ChunkType::WriteChunk,
+        ReplyPlan::ReplyChunk => ChunkType::ReplyChunk,
     }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What trace events take: plain values, and a few of them together where they belong together.
+//! The arguments of trace events: plain values, and groups of values that belong together.
+//!
+//! C: rpc_rdma_cid.h, struct rpc_rdma_cid
 
 use kernel::{
     ffi::c_char,
@@ -19,44 +21,47 @@ use crate::{
     lib::sockaddr::SockAddr, //
 };
 
-/// An RPC task as SUNRPC's own events name it.
+/// An RPC task, as SUNRPC's own events identify it.
 #[derive(Clone, Copy)]
 pub(crate) struct Task {
     /// The task's number.
     pub(crate) id: u32,
-    /// The number of the RPC client; all ones for a task without one.
+    /// The number of the RPC client; all ones for a task without a client.
     pub(crate) client: u32,
 }
 
-/// A completion id: what ties a completion to the work request that was posted.
+/// A completion id, which ties a completion to the work request that was posted.
+///
+/// C header: [`include/linux/sunrpc/rpc_rdma_cid.h`](srctree/include/linux/sunrpc/rpc_rdma_cid.h)
 #[derive(Clone, Copy)]
 pub(crate) struct Cid {
-    /// The completion queue's resource number.
+    /// The resource number of the CQ.
     pub(crate) queue: u32,
-    /// A number that the poster chose.
+    /// The number of the work request.
     pub(crate) id: i32,
 }
 
 impl Cid {
-    /// A number for what completions are to be told apart by: one for each object, all its life.
+    /// Returns a new number, for an object that keeps it for all its completions.
     pub(crate) fn serial() -> i32 {
         static LAST: Atomic<i32> = Atomic::new(0);
         LAST.fetch_add(1, Relaxed)
     }
 }
 
-/// A memory region, and the segment that it exposes.
+/// An MR, and the segment that it exposes.
 pub(crate) use bindings::rpcrdma_trace_mr as Mr;
 
-/// How a Call or its Reply is conveyed, as `xprtrdma_marshal` prints it.
+/// The way in which a Call or its Reply is conveyed, as `xprtrdma_marshal` prints it. The values
+/// are those of `xprtrdma_show_chunktype()` in `include/trace/misc/rpcrdma.h`.
 #[derive(Clone, Copy)]
 #[repr(u32)]
-pub(crate) enum Conveyance {
-    /// Inline; for a Reply, the way it is.
+pub(crate) enum ChunkType {
+    /// Inline, for a Reply.
     Inline,
     /// Inline, copied into the Send buffer.
     PullUp,
-    /// Inline, gathered from where it lies.
+    /// Inline, gathered by the device from the pages of the Call.
     Mapped,
     /// One item in a Read chunk.
     ReadChunk,
@@ -68,16 +73,17 @@ pub(crate) enum Conveyance {
     ReplyChunk,
 }
 
-/// A value as C takes it.
+/// An argument of a trace event, as its C prototype has it.
 ///
 /// # Safety
 ///
-/// What `raw` returns is good for C to read for as long as `self` is borrowed.
+/// While `self` is borrowed, C may read the value that `raw` returns, and the memory that it points
+/// to.
 pub(super) unsafe trait Argument {
     /// The type in the event's C prototype.
     type Raw;
 
-    /// Lends the value to C.
+    /// Converts the value.
     fn raw(&self) -> Self::Raw;
 }
 
@@ -96,7 +102,7 @@ macro_rules! scalars {
 scalars!(bool, i32, u32, i64, u64, isize, usize);
 
 // SAFETY: Passed by value.
-unsafe impl Argument for Conveyance {
+unsafe impl Argument for ChunkType {
     type Raw = u32;
 
     fn raw(&self) -> u32 {
@@ -104,8 +110,8 @@ unsafe impl Argument for Conveyance {
     }
 }
 
-// SAFETY: The pointer is to the first of `N` words in `self`, and events read no more than the
-// prototype here says.
+// SAFETY: The pointer is to the first of `N` words in `self`. The events read as many words as the
+// prototypes of this room say.
 unsafe impl<const N: usize> Argument for [u32; N] {
     type Raw = *const u32;
 
@@ -138,7 +144,7 @@ unsafe impl Argument for Cid {
     }
 }
 
-// SAFETY: The pointer is to what `self` borrows.
+// SAFETY: The pointer is to the value that `self` borrows.
 unsafe impl Argument for &Mr {
     type Raw = *const Mr;
 
@@ -147,7 +153,7 @@ unsafe impl Argument for &Mr {
     }
 }
 
-// SAFETY: The pointer is to the address in `self`, which is a whole `sockaddr_storage`, or null.
+// SAFETY: The pointer is null, or to the address in `self`, which is a `sockaddr_storage`.
 unsafe impl Argument for Option<SockAddr> {
     type Raw = *const bindings::sockaddr;
 

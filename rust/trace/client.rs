@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Events of the client end.
+//! Trace events of the client.
 
 use kernel::str::CStr;
 
@@ -8,25 +8,25 @@ use crate::lib::sockaddr::SockAddr;
 
 use super::{
     events,
+    ChunkType,
     Cid,
-    Conveyance,
     Mr,
     Task, //
 };
 
 // Connections.
 events! {
-    /// SUNRPC's fault injection ends a connection.
+    /// SUNRPC's fault injection ends the connection.
     fn xprtrdma_op_inject_dsc(peer: Option<SockAddr>);
-    /// SUNRPC asked for a connection; it is tried after `delay` jiffies.
+    /// SUNRPC asks for a connection. The attempt begins after `delay` jiffies.
     fn xprtrdma_op_connect(peer: Option<SockAddr>, delay: usize);
-    /// SUNRPC set the timeouts, in jiffies.
+    /// SUNRPC sets the timeouts, in jiffies.
     fn xprtrdma_op_set_cto(peer: Option<SockAddr>, connect: usize, reconnect: usize);
-    /// An attempt to connect ended.
+    /// An attempt to connect has ended.
     fn xprtrdma_connect(peer: Option<SockAddr>, rc: i32, connect_status: i32);
-    /// A connection is being taken down.
+    /// A connection is being closed.
     fn xprtrdma_disconnect(peer: Option<SockAddr>, rc: i32, connect_status: i32);
-    /// A connection came up: negotiated inline thresholds, and the payloads that fit them.
+    /// A connection is established: the negotiated inline thresholds, and the payloads that fit.
     fn xprtrdma_inline_thresh(
         src: Option<SockAddr>,
         dst: Option<SockAddr>,
@@ -39,16 +39,16 @@ events! {
     fn xprtrdma_device_removal(device: &CStr, peer: Option<SockAddr>);
 }
 
-// Calls. `xdr` is the lengths of head, pages and tail.
+// Calls. `xdr` are the lengths of head, pages and tail.
 events! {
-    /// A Call's header is built: how the Call goes out, how its Reply is to come back.
+    /// A Call's header was built. `call` and `reply` tell how the two are conveyed.
     fn xprtrdma_marshal(
         task: Task,
         xid: u32,
         hdrlen: u32,
         xdr: [u32; 3],
-        call: Conveyance,
-        reply: Conveyance,
+        call: ChunkType,
+        reply: ChunkType,
     );
     /// A Call's header could not be built.
     fn xprtrdma_marshal_failed(task: Task, xid: u32, ret: i32);
@@ -66,69 +66,69 @@ events! {
     fn xprtrdma_post_send_err(task: Task, cq_id: u32, rc: i32);
 }
 
-// Reverse Calls.
+// Backchannel Calls.
 events! {
-    /// A callback service was announced; as many reverse Calls may be outstanding.
+    /// A callback service was registered. `reqs` backchannel Calls may be outstanding.
     fn xprtrdma_cb_setup(peer: Option<SockAddr>, reqs: u32);
-    /// A reverse Call has come, and goes to the callback service.
+    /// A backchannel Call has arrived, and goes to the callback service.
     fn xprtrdma_cb_call(peer: Option<SockAddr>, xid: u32);
-    /// The Reply to a reverse Call is being sent.
+    /// The Reply to a backchannel Call is being sent.
     fn xprtrdma_cb_reply(peer: Option<SockAddr>, xid: u32);
 }
 
 // Replies.
 events! {
-    /// A Reply belongs to this task, and grants this many credits.
+    /// A Reply was matched to this task. It grants `credits`.
     fn xprtrdma_reply(task: Task, xid: u32, credits: u32);
     /// A Reply has an unknown version.
     fn xprtrdma_reply_vers_err(peer: Option<SockAddr>, xid: u32, version: u32, procedure: u32);
-    /// A Reply answers nothing that is outstanding.
+    /// A Reply matches no outstanding Call.
     fn xprtrdma_reply_rqst_err(peer: Option<SockAddr>, xid: u32, version: u32, procedure: u32);
     /// A message is too short to be parsed.
     fn xprtrdma_reply_short_err(peer: Option<SockAddr>, xid: u32, version: u32, procedure: u32);
     /// A Reply's header is malformed.
     fn xprtrdma_reply_hdr_err(peer: Option<SockAddr>, xid: u32, version: u32, procedure: u32);
-    /// The responder speaks other versions of the protocol.
+    /// The server supports other versions of the protocol.
     fn xprtrdma_err_vers(task: Task, xid: u32, min: u32, max: u32);
-    /// The responder could not use the chunks of a Call, or not parse its header.
+    /// The server could not use the chunks of a Call, or could not parse its header.
     fn xprtrdma_err_chunk(task: Task, xid: u32);
-    /// Bytes of a Reply were moved from the Receive buffer to where they belong.
+    /// Bytes of a Reply were copied from the Receive buffer to the RPC's buffers.
     fn xprtrdma_fixup(task: Task, fixup: u32, xdr: [u32; 3]);
 }
 
-// Memory regions.
+// MRs.
 events! {
-    /// More memory regions exist.
+    /// MRs were allocated.
     fn xprtrdma_createmrs(peer: Option<SockAddr>, count: u32);
-    /// A Call waits for a memory region.
+    /// A Call waits for an MR.
     fn xprtrdma_nomrs_err(peer: Option<SockAddr>, task: Task);
     /// Memory was mapped for a Call.
     fn xprtrdma_mr_map(task: Task, region: &Mr);
-    /// A region is being registered.
+    /// An MR is being registered.
     fn xprtrdma_mr_fastreg(task: Task, region: &Mr);
-    /// A region is being invalidated here.
+    /// An MR is being invalidated by the client.
     fn xprtrdma_mr_localinv(task: Task, region: &Mr);
-    /// The responder invalidated a region.
+    /// The server has invalidated an MR.
     fn xprtrdma_mr_reminv(task: Task, region: &Mr);
     /// Memory was unmapped.
     fn xprtrdma_mr_unmap(region: &Mr);
-    /// A region was allocated, or not.
+    /// An MR was allocated, or could not be.
     fn xprtrdma_frwr_alloc(mr_id: u32, rc: i32);
     /// Memory could not be mapped for DMA.
     fn xprtrdma_frwr_sgerr(mr_id: u32, addr: u64, direction: u32, nents: i32);
-    /// A region could not take all that was mapped.
+    /// An MR could not cover all memory that was mapped.
     fn xprtrdma_frwr_maperr(mr_id: u32, addr: u64, direction: u32, num_mapped: i32, nents: i32);
-    /// The regions of a Call that ended without a Reply are being invalidated.
+    /// The MRs of a Call that ended without a Reply are being invalidated.
     fn xprtrdma_mrs_zap(task: Task);
-    /// Invalidation could not be posted.
+    /// Invalidations could not be posted.
     fn xprtrdma_post_linv_err(task: Task, status: i32);
     /// A buffer could not be mapped for DMA.
     fn xprtrdma_dma_maperr(addr: u64);
 }
 
-// Work.
+// Work requests.
 events! {
-    /// Receives were posted; `posted` are waiting now.
+    /// `count` Receives were posted. `posted` are outstanding now.
     fn xprtrdma_post_recvs(peer: Option<SockAddr>, cq_id: u32, count: u32, posted: i32);
     /// Receives could not be posted.
     fn xprtrdma_post_recvs_err(peer: Option<SockAddr>, cq_id: u32, status: i32);
@@ -140,6 +140,6 @@ events! {
     fn xprtrdma_wc_fastreg(cid: Cid, status: u32, vendor_err: u32);
     /// An invalidation completed; others of the same RPC follow.
     fn xprtrdma_wc_li(cid: Cid, status: u32, vendor_err: u32);
-    /// The last invalidation of an RPC completed: the RPC may end.
+    /// The last invalidation of an RPC completed. The RPC may end.
     fn xprtrdma_wc_li_done(cid: Cid, status: u32, vendor_err: u32);
 }

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Events of the RDMA devices under both transports.
+//! Trace events of RDMA devices.
 
 use kernel::str::CStr;
 
 use super::events;
 
 events! {
-    /// A device appeared.
+    /// A device was added.
     fn rpcrdma_client_add_one(device: &CStr);
     /// A device is to be removed.
     fn rpcrdma_client_remove_one(device: &CStr);
-    /// Removal waits for the device's users.
+    /// The removal of a device waits for its users.
     fn rpcrdma_client_wait_on(device: &CStr);
-    /// The last user of a device that is being removed is gone.
+    /// The last user of a device that is being removed has dropped its reference.
     fn rpcrdma_client_completion(device: &CStr);
-    /// A device is gone.
+    /// A device was removed.
     fn rpcrdma_client_remove_one_done(device: &CStr);
-    /// A connection began to use a device.
+    /// A connection takes a reference to a device.
     fn rpcrdma_client_register(device: &CStr, index: u32);
-    /// A connection no longer uses a device.
+    /// A connection drops its reference to a device.
     fn rpcrdma_client_unregister(device: &CStr, index: u32);
 }

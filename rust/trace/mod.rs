@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Trace events: `events/rpcrdma` in tracefs.
+//! Trace events, `events/rpcrdma` in tracefs.
+//!
+//! C header: [`include/linux/tracepoint.h`](srctree/include/linux/tracepoint.h)
 //!
 //! The events are defined in C (`include/trace/events`). Most have the names and formats of the C
-//! module, so existing scripts apply. Each event is a module here with two functions: `enabled`, a
-//! static branch, and `emit`. Callers write
+//! module, so that existing scripts work. Each event is a module here with two functions:
+//! `enabled()`, a static branch, and `emit()`. Callers write
 //!
 //! ```ignore
 //! trace!(svcrdma_post_send(cid, num_sge, inv_rkey));
 //! ```
 //!
-//! The arguments are evaluated only while the event is enabled. They are plain values, so this room
-//! need not know the types of its callers.
+//! Arguments are evaluated only if the event is enabled. They are plain values, so this room does
+//! not import the types of its callers. `kernel::tracepoint::declare_trace!` does not fit: the
+//! functions that it declares are unsafe, and evaluate their arguments always.
 
 mod args;
 mod client;
@@ -19,8 +22,8 @@ mod device;
 mod server;
 
 pub(crate) use args::{
+    ChunkType,
     Cid,
-    Conveyance,
     Mr,
     Task, //
 };
@@ -38,7 +41,7 @@ macro_rules! trace {
 }
 pub(crate) use trace;
 
-/// Declares events that exist in C, by name and with the types that Rust callers see.
+/// Declares trace events that are defined in C, with the types of their arguments in Rust.
 macro_rules! events {
     ($($(#[$doc:meta])* fn $event:ident($($arg:ident: $ty:ty),* $(,)?);)*) => {$(
         $(#[$doc])*
@@ -57,9 +60,8 @@ macro_rules! events {
             pub(crate) fn emit($($arg: $ty),*) {
                 #[cfg(CONFIG_TRACEPOINTS)]
                 ::kernel::macros::paste! {
-                    // SAFETY: The event copies what it is given while the call lasts. Scalars are
-                    // always good; `Argument` makes pointers only of what is borrowed or held by
-                    // this function.
+                    // SAFETY: The event copies its arguments before it returns. Until then this
+                    // function holds them, as the contract of `Argument` requires.
                     unsafe {
                         $crate::bindings::[<rust_do_trace_ $event>](
                             $($crate::trace::args::Argument::raw(&$arg)),*
@@ -82,7 +84,7 @@ macro_rules! listened {
         #[cfg(CONFIG_TRACEPOINTS)]
         {
             ::kernel::macros::paste! {
-                // SAFETY: The static key of a tracepoint may be read at any time.
+                // SAFETY: The tracepoint is a static of this module.
                 unsafe {
                     ::kernel::jump_label::static_branch_unlikely!(
                         $crate::bindings::[<__tracepoint_ $event>],

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Defines the trace events of trace/events/rpcrdma_server.h, and the functions by
- * which Rust emits them.
+ * Defines the trace events of trace/events/rpcrdma_server.h, and the functions
+ * that emit them for Rust.
  */
 
 #define CREATE_TRACE_POINTS

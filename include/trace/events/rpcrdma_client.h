@@ -297,7 +297,7 @@ TRACE_EVENT(xprtrdma_post_send_err,
 		__entry->cq_id, __entry->rc)
 );
 
-/* Reverse Calls */
+/* Backchannel Calls */
 
 TRACE_EVENT(xprtrdma_cb_setup,
 	TP_PROTO(const struct sockaddr *peer, unsigned int reqs),
@@ -446,7 +446,7 @@ TRACE_EVENT(xprtrdma_fixup,
 		__entry->headlen, __entry->pagelen, __entry->taillen)
 );
 
-/* Memory regions */
+/* MRs */
 
 TRACE_DEFINE_ENUM(DMA_BIDIRECTIONAL);
 TRACE_DEFINE_ENUM(DMA_TO_DEVICE);

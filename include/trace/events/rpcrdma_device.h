@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Trace events of the RDMA devices under both transports.
+ * Trace events of RDMA devices.
  *
- * All trace headers of this module share one system; names and texts are those
- * that administrators know. The arguments are plain values, so that the events
- * depend on no structure private to the Rust side.
+ * All trace headers of this module share one system. Names and formats are
+ * those of the C module. The arguments are plain values, so that the events
+ * depend on no structure that is private to Rust.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM rpcrdma

@@ -277,7 +277,7 @@ TRACE_EVENT(svcrdma_send_err,
 		__entry->addr, __entry->xid, __entry->status)
 );
 
-/* Success, or a beginning */
+/* Starts and successful completions */
 
 DECLARE_EVENT_CLASS(svcrdma_cid_class,
 	TP_PROTO(struct rpc_rdma_cid cid),
@@ -334,7 +334,7 @@ TRACE_EVENT(svcrdma_wc_read,
 		__entry->totalbytes, __entry->read_latency)
 );
 
-/* Failure: flushed as the queue pair stopped, or the reason for it to stop */
+/* Failed and flushed completions */
 
 DECLARE_EVENT_CLASS(svcrdma_completion_class,
 	TP_PROTO(struct rpc_rdma_cid cid, u32 status, u32 vendor_err),

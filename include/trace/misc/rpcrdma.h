@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What several trace events have in common: arguments, and the fields they
- * are recorded in.
+ * Arguments and fields that several trace events share.
  */
 
 #ifndef _TRACE_MISC_RPCRDMA_H
@@ -16,7 +15,7 @@
 #include <rdma/ib_cm.h>
 #include <rdma/rdma_cm.h>
 
-/* An RPC task as SUNRPC's own events name it: "task:%08x@%08x". */
+/* An RPC task, as SUNRPC's own events identify it: "task:%08x@%08x". */
 struct rpcrdma_trace_task {
 	u32 task_id;
 	u32 client_id;
@@ -30,7 +29,7 @@ struct rpcrdma_trace_task {
 	__entry->task_id = task.task_id;				\
 	__entry->client_id = task.client_id
 
-/* A segment, and the memory region behind it. */
+/* An MR, and the segment that it exposes. */
 struct rpcrdma_trace_mr {
 	u32 mr_id;
 	u32 nents;
@@ -62,7 +61,7 @@ struct rpcrdma_trace_mr {
 	rpcrdma_assign_segment;						\
 	__entry->dir = mr->dir
 
-/* A completion; providers set vendor_err only where something failed. */
+/* A completion. Drivers set vendor_err only on failure. */
 #define RPCRDMA_CID_FIELDS						\
 	__field(u32, cq_id)						\
 	__field(int, completion_id)
@@ -81,7 +80,7 @@ struct rpcrdma_trace_mr {
 	__entry->status = status;					\
 	__entry->vendor_err = status ? vendor_err : 0
 
-/* A peer, IPv4 or IPv6, or NULL if it is not known. */
+/* The address of a peer, IPv4 or IPv6, or NULL if it is unknown. */
 #define RPCRDMA_PORTSTRLEN	sizeof("65535")
 
 #define RPCRDMA_PEER_FIELDS						\
@@ -95,7 +94,7 @@ static inline void rpcrdma_trace_peer(char *addr, char *port,
 	snprintf(port, RPCRDMA_PORTSTRLEN, "%u", sap ? rpc_get_port(sap) : 0);
 }
 
-/* The same as it is in memory. */
+/* Copies the address as a binary sockaddr. */
 static inline void rpcrdma_trace_sockaddr(unsigned char *to,
 					  const struct sockaddr *sap)
 {
@@ -105,14 +104,14 @@ static inline void rpcrdma_trace_sockaddr(unsigned char *to,
 		memset(to, 0, sizeof(struct sockaddr_in6));
 }
 
-/* The same without a port: the server's peers change theirs at will. */
+/* The address of a client without its port, which differs for each connection. */
 #define RPCRDMA_REMOTE_FIELD						\
 	__array(char, addr, INET6_ADDRSTRLEN)
 
 #define rpcrdma_assign_remote						\
 	snprintf(__entry->addr, INET6_ADDRSTRLEN, "%pISc", peer)
 
-/* The fixed words of a header, in host order: xid, version, credits, procedure. */
+/* The fixed words of a header in host order: XID, version, credits, procedure. */
 #define RPCRDMA_FIXED_FIELDS						\
 	__field(u32, xid)						\
 	__field(u32, vers)						\
@@ -125,7 +124,7 @@ static inline void rpcrdma_trace_sockaddr(unsigned char *to,
 	__entry->credits = fixed[2];					\
 	__entry->proc = fixed[3]
 
-/* How a Call and its Reply are conveyed; rust/trace/args.rs names them. */
+/* The ways to convey a Call or its Reply: ChunkType in rust/trace/args.rs. */
 #define xprtrdma_show_chunktype(x)					\
 	__print_symbolic(x,						\
 		{ 0, "inline" },					\
