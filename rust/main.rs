@@ -66,10 +66,10 @@ impl kernel::InPlaceModule for RpcRdma {
         pin_init::pin_init_scope(move || {
             bindings::layout::check()?;
             Ok(try_pin_init!(Self {
-                _exit_barrier: sunrpc::ExitBarrier::awaited(),
+                _exit_barrier: sunrpc::ExitBarrier::new(),
                 _devices <- verbs::IbClient::register(),
                 _server: server::Server::register(module)?,
-                _client: client::Client::register()?,
+                _client: client::Client::register(module)?,
             }))
         })
     }

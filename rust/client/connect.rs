@@ -73,11 +73,11 @@ pub(super) fn connect(
     let ctx = ep.context();
     let timeout = RESOLVE_MS as usize;
     let most = RESOLVE_MS + SLACK_MS;
-    let is_wanted = || shared.xprt.is_wanted();
+    let is_referenced = || shared.xprt.is_referenced();
     ctx.connect_wait
-        .ask(|| ep.resolve_addr(&peer, timeout), most, is_wanted)?;
+        .ask(|| ep.resolve_addr(&peer, timeout), most, is_referenced)?;
     ctx.connect_wait
-        .ask(|| ep.resolve_route(timeout), most, is_wanted)?;
+        .ask(|| ep.resolve_route(timeout), most, is_referenced)?;
 
     let device = ep.device()?;
     let mut limits = Limits::for_device(&device, shared.xprt.slots(), shared.backchannel_calls)
@@ -109,7 +109,7 @@ pub(super) fn connect(
     };
     let answer = ctx
         .connect_wait
-        .ask(|| ep.connect(&param), CONNECT_MS, is_wanted)?;
+        .ask(|| ep.connect(&param), CONNECT_MS, is_referenced)?;
     match answer {
         ConnectProgress::Established(agreement, extensions) => {
             shared.agreed(limits.backchannel_payload(&agreement));

@@ -72,12 +72,12 @@ impl ConnectWait {
     /// # Errors
     ///
     /// The error of `request`, `TimedOut`, or the error that has ended the attempt; `NotConnected`
-    /// if `is_wanted` returns `false` or the worker is interrupted.
+    /// if `is_referenced` returns `false` or the worker is interrupted.
     pub(super) fn ask(
         &self,
         request: impl FnOnce() -> Result,
         timeout_ms: u32,
-        is_wanted: impl Fn() -> bool,
+        is_referenced: impl Fn() -> bool,
     ) -> Result<ConnectProgress, ConnectError> {
         {
             let mut state = self.state.lock();
@@ -93,7 +93,9 @@ impl ConnectWait {
         loop {
             match state.progress {
                 ConnectProgress::Asked if left == 0 => return Err(ConnectError::TimedOut),
-                ConnectProgress::Asked if !is_wanted() => return Err(ConnectError::NotConnected),
+                ConnectProgress::Asked if !is_referenced() => {
+                    return Err(ConnectError::NotConnected)
+                }
                 ConnectProgress::Asked => {}
                 ConnectProgress::Ended(error) => return Err(error),
                 answer => return Ok(answer),

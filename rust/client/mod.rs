@@ -85,10 +85,10 @@ impl Client {
     /// # Errors
     ///
     /// Those of the registrations.
-    pub(crate) fn register() -> Result<Self> {
+    pub(crate) fn register(module: &'static ThisModule) -> Result<Self> {
         let tunables = tunables::register()?;
         Ok(Self {
-            _class: ClassRegistration::new()?,
+            _class: ClassRegistration::new(module)?,
             _tunables: tunables,
         })
     }

@@ -286,8 +286,8 @@ fn take_invalidated(
 fn unmatched(worker: &RecvWorker<'_, ClientEp>, bytes: &[u8], xid: u32, credits: u32) {
     let ctx = worker.context();
     traces::unmatched(worker, bytes);
-    if ctx.shared.credits.answered(xid) {
+    if ctx.shared.credits.is_held(xid) {
         ctx.grant(worker, credits);
-        ctx.shared.credits.give_back(xid);
+        ctx.shared.credits.release(xid);
     }
 }

@@ -150,7 +150,7 @@ impl Transport for RdmaXprt {
         self.shared.recv_pool.put(reply);
     }
 
-    fn buffers_grown(&self, bytes: usize) {
+    fn count_buffer_growth(&self, bytes: usize) {
         self.shared.stats.grown.add(bytes as u64);
     }
 

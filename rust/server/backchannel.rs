@@ -13,7 +13,7 @@ use crate::{
     engine::credit::Window,
     sunrpc::{
         svc::{
-            Answer,
+            BackchannelAnswer,
             Receiving,
             SendError, //
         },
@@ -67,9 +67,9 @@ pub(super) fn receive_reply(
     rqst: &Receiving<'_, Connection>,
     xid: u32,
     credits: u32,
-    answer: Answer<'_>,
+    answer: BackchannelAnswer<'_>,
 ) -> bool {
     let mut window = Window::FRESH;
     window.grant(credits, conn.backchannel);
-    rqst.answer_backchannel(xid, window.granted(), answer)
+    rqst.complete_backchannel(xid, window.granted(), answer)
 }

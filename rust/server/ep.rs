@@ -40,7 +40,7 @@ use crate::{
         Stack, //
     },
     sunrpc::svc::{
-        SvcHandle,
+        XprtHandle,
         XprtTimer, //
     },
     verbs::{
@@ -55,7 +55,7 @@ use crate::{
 #[pin_data]
 pub(super) struct ServerEp {
     /// The transport; set when the connection is accepted.
-    xprt: SetOnce<SvcHandle>,
+    xprt: SetOnce<XprtHandle>,
     /// The connection has ended. [`Self::attach`] reads and clears this.
     gone: Atomic<bool>,
     /// The peer has been told that it is accepted. Calls that arrive earlier wait for this, so that
@@ -119,7 +119,7 @@ impl ServerEp {
     }
 
     /// Sets the transport; `false` if the connection has ended already.
-    pub(super) fn attach(&self, xprt: SvcHandle) -> bool {
+    pub(super) fn attach(&self, xprt: XprtHandle) -> bool {
         self.timer.attach(xprt.clone());
         self.xprt.populate(xprt);
         // Pairs with `close`: either `close` sees the transport, or this sees that `close` ran.
@@ -132,7 +132,7 @@ impl ServerEp {
     }
 
     #[inline]
-    pub(super) fn xprt(&self) -> Option<&SvcHandle> {
+    pub(super) fn xprt(&self) -> Option<&XprtHandle> {
         self.xprt.as_ref()
     }
 
@@ -149,7 +149,7 @@ impl ServerEp {
     /// Whether the transport is closing.
     #[inline]
     pub(super) fn is_closing(&self) -> bool {
-        self.xprt().is_none_or(SvcHandle::is_closing)
+        self.xprt().is_none_or(XprtHandle::is_closing)
     }
 
     /// The peer has been told that it is accepted.

@@ -70,7 +70,7 @@ pub(super) fn drop_call(
     buffer: Buffer,
 ) -> Received {
     conn.ep.context().recv_queue.put(buffer);
-    rqst.nothing()
+    rqst.leave_empty()
 }
 
 /// Sends ERR_CHUNK for the Call `xid` in `buffer`, and drops the Call.

@@ -21,8 +21,8 @@ use crate::{
         self,
         Accepting,
         NewXprt,
-        SvcHandle,
         SvcXprt, //
+        XprtHandle,
     },
     trace::trace,
     verbs::{
@@ -66,7 +66,7 @@ pub(super) struct Listener {
 /// The requests that wait for a thread.
 #[pin_data]
 pub(super) struct AcceptQueue {
-    xprt: SvcHandle,
+    xprt: XprtHandle,
     /// The oldest request first.
     #[pin]
     pending: Mutex<KVec<ConnectRequest>>,
@@ -137,6 +137,8 @@ impl AcceptQueue {
 
 impl svc::Listener for Listener {
     type Connection = Connection;
+
+    const NAME: &'static CStr = c"rdma";
 
     fn create(mut xprt: NewXprt<Self>, addr: &SockAddr) -> Result<SvcXprt<Self>> {
         let handle = xprt.handle();

@@ -33,15 +33,15 @@
 //!
 //! Completion handlers run in one worker for Receives and one for Sends, concurrently; these take
 //! no lock that is held across a sleep. Everything else runs in nfsd threads. Many threads may work
-//! on one connection at a time, except in `receive` up to [`Arriving::let_others_in`].
+//! on one connection at a time, except in `receive` up to [`Arriving::clear_busy`].
 //!
 //! No lock is taken while another is held, except `ExposedReplies::state` inside
 //! `Endpoint::exposing`. The locks are: `AcceptQueue::pending`, `ServerEp::incoming`,
-//! `ExposedReplies::mapper`, `ExposedReplies::state`, `StallDetector::state`, `XprtTimer::at`,
+//! `ExposedReplies::mapper`, `ExposedReplies::state`, `StallDetector::state`, `XprtTimer::deadline`,
 //! `Endpoint::held`, those in `Pool` and `SendQueue`, and the lock in `SparePages`, which only the
 //! release of these pages waits for.
 //!
-//! [`Arriving::let_others_in`]: crate::sunrpc::svc::Arriving::let_others_in
+//! [`Arriving::clear_busy`]: crate::sunrpc::svc::Arriving::clear_busy
 
 #![forbid(unsafe_code)]
 
@@ -84,7 +84,7 @@ use listener::Listener;
 pub(crate) struct Server {
     // Dropped in this order: the classes first, because transports read the tunables.
     _backchannel: svc::BackchannelRegistration<Listener>,
-    _class: svc::Registration<Listener>,
+    _class: svc::ClassRegistration<Listener>,
     _tunables: sysctl::Registration,
 }
 
@@ -96,9 +96,9 @@ impl Server {
     /// Those of the registrations.
     pub(crate) fn register(module: &'static ThisModule) -> Result<Self> {
         let tunables = tunables::register()?;
-        let class = svc::Registration::new(c"rdma", module)?;
+        let class = svc::ClassRegistration::new(module)?;
         Ok(Self {
-            _backchannel: svc::BackchannelRegistration::new(&class)?,
+            _backchannel: svc::BackchannelRegistration::new(&class, module)?,
             _class: class,
             _tunables: tunables,
         })

@@ -88,7 +88,7 @@ pub(super) fn post_exposing(
     match ctxt.post(&conn.ep, permit, len, invalidate, slot, hold) {
         Ok(()) => {
             tunables::EXPOSED.inc();
-            ctx.timer.set(deadline);
+            ctx.timer.arm(deadline);
             if !wanted {
                 release::release_early(&conn.ep, slot);
             }

@@ -13,12 +13,12 @@ use super::{
     },
     tunables, //
 };
-use crate::sunrpc::svc::SvcHandle;
+use crate::sunrpc::svc::XprtHandle;
 
 /// Charges the `pages` that `call` is read into; `false` if the caller has to [`defer`] the Call.
 #[inline]
 pub(super) fn begin(ctx: &ServerEp, call: &mut Call, pages: usize) -> bool {
-    let admitted = ctx.xprt().is_some_and(SvcHandle::is_admitted);
+    let admitted = ctx.xprt().is_some_and(XprtHandle::is_peer_valid);
     call.charge = ctx.read_throttle.begin(pages, admitted);
     call.charge.is_some()
 }

@@ -73,7 +73,7 @@ pub(super) fn read(
     let pages = len.div_ceil(PAGE_SIZE as u32) as usize;
     if !read_admission::begin(ctx, call, pages) {
         read_admission::defer(ctx, buffer);
-        return rqst.nothing();
+        return rqst.leave_empty();
     }
     if conn.read_mr_budget.total() == 0 {
         return start_read(conn, rqst, buffer);
@@ -99,7 +99,7 @@ fn read_into_mrs(
     }
     match read_admission::take_mrs(conn.ep.context(), buffer, needed) {
         Some(buffer) => start_read(conn, rqst, buffer),
-        None => rqst.nothing(),
+        None => rqst.leave_empty(),
     }
 }
 
@@ -119,7 +119,7 @@ fn start_read(conn: &Connection, mut rqst: Receiving<'_, Connection>, buffer: Bu
         Err(why) => Err((Some(read), why)),
     };
     let Err((returned, why)) = posted else {
-        return rqst.nothing();
+        return rqst.leave_empty();
     };
     let buffer = returned.and_then(|read| read.abandon(&conn.ep));
     match why {
@@ -130,7 +130,7 @@ fn start_read(conn: &Connection, mut rqst: Receiving<'_, Connection>, buffer: Bu
         end_read(conn, &mut buffer);
         conn.ep.context().recv_queue.put(buffer);
     }
-    rqst.nothing()
+    rqst.leave_empty()
 }
 
 /// Adds the RDMA Reads that a Call of `len` bytes needs, and copies its inline part if that has to

@@ -39,8 +39,8 @@ use crate::{
     },
     lib::displaced_pages::CtxtPages,
     sunrpc::svc::{
-        Answer,
         Arriving,
+        BackchannelAnswer,
         Received,
         Receiving, //
     },
@@ -94,8 +94,8 @@ pub(super) fn receive_call(conn: &Connection, mut rqst: Arriving<'_, Connection>
         rqst.clear_data();
     }
     drop(incoming);
-    let rqst = rqst.let_others_in();
-    if ctx.timer.take_due() {
+    let rqst = rqst.clear_busy();
+    if ctx.timer.take_fired() {
         check_deadlines(&conn.ep);
     }
     match next {
@@ -103,9 +103,9 @@ pub(super) fn receive_call(conn: &Connection, mut rqst: Arriving<'_, Connection>
         Some(Next::Deferred(buffer)) => read_chunks::read(conn, rqst, buffer),
         Some(Next::ReadDone(read)) => match read.finish(&conn.ep) {
             Some(buffer) => read_chunks::finish(conn, rqst, buffer),
-            None => rqst.nothing(),
+            None => rqst.leave_empty(),
         },
-        None => rqst.nothing(),
+        None => rqst.leave_empty(),
     }
 }
 
@@ -116,7 +116,7 @@ fn check_deadlines(ep: &Endpoint<ServerEp>) {
     match ctx.stall_detector.poll(ctx.sender.queue()) {
         Ok(next) => {
             for when in [next, release::expire(ep)].into_iter().flatten() {
-                ctx.timer.set(when);
+                ctx.timer.arm(when);
             }
         }
         Err(Stalled) => {
@@ -156,13 +156,13 @@ fn parse(conn: &Connection, rqst: &Receiving<'_, Connection>, buffer: &mut Buffe
             return begin_call(conn, rqst, &message, ctxt, start..len);
         }
         Ok(FromClient::BackchannelReply(message)) => {
-            let answer = Answer::Reply(message.payload.unwrap_or(&[]));
+            let answer = BackchannelAnswer::Reply(message.payload.unwrap_or(&[]));
             if !backchannel::receive_reply(conn, rqst, message.xid, message.credits, answer) {
                 traces::dropped(&conn.ep, serial, bytes);
             }
         }
         Ok(FromClient::BackchannelError(refused)) => {
-            let answer = Answer::Refused;
+            let answer = BackchannelAnswer::Refused;
             if !backchannel::receive_reply(conn, rqst, refused.xid, refused.credits, answer) {
                 traces::dropped(&conn.ep, serial, bytes);
             }

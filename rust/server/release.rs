@@ -59,7 +59,7 @@ pub(super) fn done(ep: &Endpoint<ServerEp>, xid: u32, invalidated: Option<Invali
 pub(super) fn expire(ep: &Endpoint<ServerEp>) -> Option<u64> {
     let exposed = &ep.context().exposed;
     let now = XprtTimer::now();
-    let grace = XprtTimer::ticks(RELEASE_SECONDS);
+    let grace = XprtTimer::jiffies(RELEASE_SECONDS);
     if exposed.is_overdue(now, grace) {
         ep.context().close();
         return None;

@@ -70,7 +70,7 @@ impl StallDetector {
             self.polling.store(true, Relaxed);
             state.next_poll()
         };
-        timer.set(next);
+        timer.arm(next);
     }
 
     /// Polls `queue`; returns the time of the next poll, if WRs are outstanding.
@@ -101,5 +101,5 @@ impl StallDetector {
 
 /// How long a queue may stall, in the timer's unit.
 fn timeout() -> u64 {
-    XprtTimer::ticks(tunables::STALL_SECONDS.get())
+    XprtTimer::jiffies(tunables::STALL_SECONDS.get())
 }

@@ -59,11 +59,11 @@ impl svc::Connection for Connection {
         }
     }
 
-    fn call_back(&self, xid: u32, message: &XdrBuf) -> Result<(), SendError> {
+    fn send_backchannel(&self, xid: u32, message: &XdrBuf) -> Result<(), SendError> {
         backchannel::send_call(self, xid, message)
     }
 
-    fn has_room(&self) -> bool {
+    fn has_wspace(&self) -> bool {
         !self.ep.context().sender.queue().has_waiters()
     }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! An address as text, as `rpc_xprt` offers it to `/proc` and to side protocols.
+//! The address of an `rpc_xprt` as text, for `/proc`, sysfs and side protocols such as NLM.
+//!
+//! C: transport.c, xprt_rdma_format_addresses(), xprt_rdma_format_addresses4()
+//! C: transport.c, xprt_rdma_format_addresses6(), xprt_rdma_free_addresses()
 
 use kernel::prelude::*;
 
@@ -12,14 +15,15 @@ use crate::{
     }, //
 };
 
-/// Where SUNRPC looks for the address.
+/// The index of the address text.
 const ADDR: usize = bindings::rpc_display_format_t_RPC_DISPLAY_ADDR as usize;
 
-/// The texts, beside the transport that they describe: they live and die with its memory.
+/// The texts of one transport, in the transport's own memory.
 ///
 /// # Invariants
 ///
-/// Every text ends with a NUL, also while it is being changed.
+/// I1: The last byte of each array is NUL at any time, so a thread that reads a text while another
+/// one changes it stays within the array.
 pub(super) struct AddressStrings {
     addr: [u8; 64],
     port: [u8; 8],
@@ -28,12 +32,10 @@ pub(super) struct AddressStrings {
 }
 
 impl AddressStrings {
-    /// Gives `xprt` its address, fills in all texts of it, and points `xprt` to them.
-    ///
-    /// # Safety
-    ///
-    /// `this` and `xprt` are parts of one object, which nobody else looks at yet.
-    pub(super) unsafe fn publish(this: *mut Self, xprt: *mut bindings::rpc_xprt, addr: &SockAddr) {
+    /// The texts of `addr`.
+    fn new(addr: &SockAddr) -> Self {
+        // INVARIANT: I1: All bytes are NUL. `rpc_ntop()` terminates the address, and the other
+        // texts are shorter than their arrays.
         let mut texts = Self {
             addr: [0; 64],
             port: [0; 8],
@@ -42,67 +44,80 @@ impl AddressStrings {
         };
         texts.set_address(addr);
         texts.set_port(addr.port());
-        let netid = match addr.family() {
-            Family::Inet => c"rdma",
-            Family::Inet6 => c"rdma6",
-        };
-        // SAFETY: By this function's contract.
+        texts
+    }
+
+    /// Writes the texts of `addr` to `this`, and sets address and texts of `xprt`.
+    ///
+    /// # Safety
+    ///
+    /// `this` may be written, and stays as long as `xprt`. No other thread accesses either yet.
+    pub(super) unsafe fn publish(this: *mut Self, xprt: *mut bindings::rpc_xprt, addr: &SockAddr) {
+        // SAFETY: `xprt` is the caller's alone. Its address is a `sockaddr_storage`, the size of a
+        // `SockAddr`.
         unsafe {
             (*xprt).addrlen = addr.len();
-            // There is room for any address.
             core::ptr::copy_nonoverlapping(
                 addr.as_ptr().cast::<u8>(),
                 (&raw mut (*xprt).addr).cast(),
                 addr.len(),
             );
-            this.write(texts);
-            let put = |what: u32, text: *const c_char| {
-                if let Some(entry) = (*xprt).address_strings.get_mut(what as usize) {
+        }
+        let netid = match addr.family() {
+            Family::Inet => c"rdma",
+            Family::Inet6 => c"rdma6",
+        };
+        // SAFETY: `this` may be written, and `xprt` is the caller's alone. The texts stay as long
+        // as `xprt`; by I1 each ends with a NUL.
+        unsafe {
+            this.write(Self::new(addr));
+            let set = |format: u32, text: *const c_char| {
+                if let Some(entry) = (*xprt).address_strings.get_mut(format as usize) {
                     *entry = text;
                 }
             };
             use bindings as b;
-            put(
+            set(
                 b::rpc_display_format_t_RPC_DISPLAY_ADDR,
                 (&raw const (*this).addr).cast(),
             );
-            put(
+            set(
                 b::rpc_display_format_t_RPC_DISPLAY_PORT,
                 (&raw const (*this).port).cast(),
             );
-            put(
+            set(
                 b::rpc_display_format_t_RPC_DISPLAY_PROTO,
                 c"rdma".as_char_ptr(),
             );
-            put(
+            set(
                 b::rpc_display_format_t_RPC_DISPLAY_HEX_ADDR,
                 (&raw const (*this).hex_addr).cast(),
             );
-            put(
+            set(
                 b::rpc_display_format_t_RPC_DISPLAY_HEX_PORT,
                 (&raw const (*this).hex_port).cast(),
             );
-            put(
+            set(
                 b::rpc_display_format_t_RPC_DISPLAY_NETID,
                 netid.as_char_ptr(),
             );
         }
     }
 
-    /// Gives `xprt` an address text of its own: an administrator may put another in its place,
-    /// through sysfs, and SUNRPC then frees the first.
+    /// Moves the address text of `xprt` to an allocation of its own. When an administrator writes
+    /// another address to sysfs, SUNRPC frees the old text with `kfree()`.
     ///
     /// # Errors
     ///
-    /// `ENOMEM`; there is no address text then.
+    /// `ENOMEM`. `xprt` then has no address text.
     ///
     /// # Safety
     ///
-    /// The texts of `xprt` have been published, and nobody else looks at it yet.
+    /// [`Self::publish`] has set the texts of `xprt`, which no other thread accesses yet.
     pub(super) unsafe fn own_address(xprt: *mut bindings::rpc_xprt) -> Result {
-        // SAFETY: By this function's contract.
+        // SAFETY: `xprt` is the caller's alone.
         let entry = unsafe { &mut (*xprt).address_strings[ADDR] };
-        // SAFETY: A published text ends with a NUL.
+        // SAFETY: By I1 the published text ends with a NUL.
         *entry = unsafe { bindings::kstrdup(*entry, bindings::GFP_KERNEL) };
         if entry.is_null() {
             Err(ENOMEM)
@@ -111,20 +126,20 @@ impl AddressStrings {
         }
     }
 
-    /// Frees what [`Self::own_address`] or SUNRPC allocated.
+    /// Frees the address text, which [`Self::own_address`] or SUNRPC has allocated.
     ///
     /// # Safety
     ///
-    /// The last use of the texts of `xprt`, whose address text is its own.
+    /// [`Self::own_address`] was called for `xprt`, and no other thread accesses `xprt` any more.
     pub(super) unsafe fn free_address(xprt: *mut bindings::rpc_xprt) {
-        // SAFETY: By this function's contract; null is fine.
+        // SAFETY: By this function's contract the text comes from `kstrdup()`, or is NULL.
         unsafe { bindings::kfree((*xprt).address_strings[ADDR].cast()) };
     }
 
     fn set_address(&mut self, addr: &SockAddr) {
-        let room = self.addr.len();
-        // SAFETY: A valid address and a buffer of the size that is told.
-        unsafe { bindings::rpc_ntop(addr.as_ptr(), self.addr.as_mut_ptr().cast(), room) };
+        let len = self.addr.len();
+        // SAFETY: `addr` is a valid address, and the array has `len` bytes.
+        unsafe { bindings::rpc_ntop(addr.as_ptr(), self.addr.as_mut_ptr().cast(), len) };
         let bytes = addr.bytes();
         let address = match addr.family() {
             Family::Inet => bytes.get(4..8),
@@ -134,25 +149,25 @@ impl AddressStrings {
             .into_iter()
             .flatten()
             .flat_map(|byte| [byte >> 4, byte & 15]);
-        for (place, digit) in self.hex_addr.iter_mut().zip(digits) {
-            *place = hex(digit);
+        for (target, digit) in self.hex_addr.iter_mut().zip(digits) {
+            *target = hex(digit);
         }
     }
 
-    /// Changes the port's two texts.
+    /// Changes the two texts of the port.
     pub(super) fn set_port(&mut self, port: u16) {
         let divisors = [10_000, 1_000, 100, 10, 1];
         let digits = divisors.map(|d| b'0' + (port / d % 10) as u8);
         let first = divisors.iter().position(|d| port >= *d).unwrap_or(4);
         let mut text = digits.iter().skip(first);
-        for place in self.port.iter_mut() {
-            *place = text.next().copied().unwrap_or(0);
+        for target in self.port.iter_mut() {
+            *target = text.next().copied().unwrap_or(0);
         }
-        // Four places, blank where a leading zero would stand.
+        // The kernel's format is "%4hx": four characters, padded with blanks.
         let nibbles = [12, 8, 4, 0].map(|shift| (port >> shift) as u8 & 15);
         let first = nibbles.iter().position(|n| *n != 0).unwrap_or(3);
-        for (i, (place, nibble)) in self.hex_port.iter_mut().zip(nibbles).enumerate() {
-            *place = if i < first { b' ' } else { hex(nibble) };
+        for (i, (target, nibble)) in self.hex_port.iter_mut().zip(nibbles).enumerate() {
+            *target = if i < first { b' ' } else { hex(nibble) };
         }
     }
 }

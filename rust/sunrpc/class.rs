@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the classes of this module's transports have in common: one of each is registered.
+//! What the transport classes of this module have in common: each is a static, registered once.
 
 use core::mem::offset_of;
 
 use kernel::{
+    error::to_result,
     prelude::*,
     sync::atomic::{
         ordering::{
@@ -18,29 +19,28 @@ use kernel::{
 
 use crate::bindings;
 
-/// What memory that C allocates for a transport is aligned to, at least.
+/// The minimum alignment of memory that `xprt_alloc()` returns.
 pub(super) const ALLOCATED_ALIGN: usize = align_of::<u64>();
 
-/// How long an RPC waits for its Reply before the connection is given up.
+/// How long an RPC waits for its Reply before SUNRPC disconnects the transport.
 pub(super) const RPC_TIMEOUT_MS: u32 = 60_000;
 
-/// A class that is registered once, for transports of one type; they are known by its address, for
-/// as long as there are any.
+/// A transport class in a static. Its address identifies the transports of the class.
 ///
 /// # Invariants
 ///
-/// `class` is written only by whoever has `taken` it, until it is registered. From then on it is
-/// SUNRPC's.
+/// I1: Until the class is registered, only the thread that set `taken` accesses `class`. From then
+/// on SUNRPC owns it.
 pub(super) struct StaticClass<C> {
     taken: Atomic<bool>,
     class: Opaque<C>,
 }
 
-// SAFETY: By the type's invariants, writing is serialised.
+// SAFETY: By I1 one thread at a time writes the class. This type never reads it.
 unsafe impl<C> Sync for StaticClass<C> {}
 
 impl<C> StaticClass<C> {
-    /// Not registered.
+    /// A class that is not registered.
     pub(super) const fn new() -> Self {
         Self {
             taken: Atomic::new(false),
@@ -48,17 +48,18 @@ impl<C> StaticClass<C> {
         }
     }
 
-    /// The class, as the C structures of its transports name it.
+    /// The class, as the C structures of its transports refer to it.
     #[inline]
     pub(super) fn get(&self) -> *mut C {
         self.class.get()
     }
 
-    /// Has `register` fill in the class, which nobody else does meanwhile, and register it.
+    /// Has `register` fill in the class and register it. No other thread accesses the class
+    /// meanwhile.
     ///
     /// # Errors
     ///
-    /// `EEXIST` if it was registered before; or what `register` returns.
+    /// `EEXIST` if the class is registered already; or the error of `register`.
     pub(super) fn register(&self, register: impl FnOnce(*mut C) -> Result) -> Result {
         if self.taken.xchg(true, Acquire) {
             return Err(EEXIST);
@@ -67,46 +68,80 @@ impl<C> StaticClass<C> {
     }
 }
 
-/// `struct xprt_class` with its netids; SUNRPC reads them up to an empty one.
+/// `struct xprt_class` with its netids, which SUNRPC reads up to an empty one.
+///
+/// C header: [`include/linux/sunrpc/xprt.h`](srctree/include/linux/sunrpc/xprt.h)
 #[repr(C)]
 pub(super) struct Class<const NETIDS: usize> {
-    pub(super) base: Opaque<bindings::xprt_class>,
-    pub(super) netids: [*const c_char; NETIDS],
+    base: Opaque<bindings::xprt_class>,
+    netids: [*const c_char; NETIDS],
 }
 
 const _: () = assert!(
     offset_of!(Class<1>, netids) == size_of::<bindings::xprt_class>(),
-    "the flexible array of netids starts where the structure ends"
+    "the flexible array of netids must start where the structure ends"
 );
 
-impl<const NETIDS: usize> Class<NETIDS> {
-    /// Makes it ready to be registered; SUNRPC holds the module while it makes a transport.
+/// The members of a `struct xprt_class`.
+pub(super) struct ClassInfo<const NETIDS: usize> {
+    /// `XPRT_TRANSPORT_*`.
+    pub(super) ident: c_int,
+    /// The name, for `/sys/kernel/sunrpc` and messages.
+    pub(super) name: &'static CStr,
+    /// The netids; the last one is empty.
+    pub(super) netids: [&'static CStr; NETIDS],
+    /// Creates a transport. SUNRPC holds the module during the call.
+    pub(super) setup: unsafe extern "C" fn(*mut bindings::xprt_create) -> *mut bindings::rpc_xprt,
+}
+
+impl<const NETIDS: usize> StaticClass<Class<NETIDS>> {
+    /// The `struct xprt_class`.
+    #[inline]
+    pub(super) fn base(&self) -> *mut bindings::xprt_class {
+        // `base` is the first member of a `repr(C)` structure.
+        self.get().cast()
+    }
+
+    /// Fills in the class and registers it with SUNRPC.
+    ///
+    /// # Errors
+    ///
+    /// `EEXIST` if the class, or another one with its `ident`, is registered already.
+    pub(super) fn register_xprt(
+        &self,
+        module: &'static ThisModule,
+        info: ClassInfo<NETIDS>,
+    ) -> Result {
+        self.register(|class| {
+            // SAFETY: By I1 nothing else accesses the class. All zeroes is a valid value of each
+            // member. The name and the netids are static, as the class is.
+            unsafe {
+                class.write_bytes(0, 1);
+                (*class).netids = info.netids.map(|netid| netid.as_char_ptr());
+                let base = self.base();
+                (*base).ident = info.ident;
+                (*base).setup = Some(info.setup);
+                (*base).owner = module.as_ptr();
+                for (target, byte) in (*base).name.iter_mut().zip(info.name.to_bytes_with_nul()) {
+                    *target = *byte;
+                }
+                // An empty list head, as `INIT_LIST_HEAD()` makes it.
+                let list = &raw mut (*base).list;
+                (*list).next = list;
+                (*list).prev = list;
+            }
+            // SAFETY: The class is complete. It is a static, and stays until it is unregistered.
+            to_result(unsafe { bindings::xprt_register_transport(self.base()) })
+        })
+    }
+
+    /// Ends the registration of [`Self::register_xprt`].
     ///
     /// # Safety
     ///
-    /// `this` is writable, and nobody else looks at it.
-    pub(super) unsafe fn fill(
-        this: *mut Self,
-        ident: c_int,
-        name: &'static CStr,
-        netids: [&'static CStr; NETIDS],
-        setup: unsafe extern "C" fn(*mut bindings::xprt_create) -> *mut bindings::rpc_xprt,
-    ) -> *mut bindings::xprt_class {
-        // SAFETY: By this function's contract; all zeroes is valid for it.
-        unsafe {
-            this.write_bytes(0, 1);
-            (*this).netids = netids.map(|netid| netid.as_char_ptr());
-            let base = (*this).base.get();
-            (*base).ident = ident;
-            (*base).setup = Some(setup);
-            (*base).owner = crate::THIS_MODULE.as_ptr();
-            for (place, byte) in (*base).name.iter_mut().zip(name.to_bytes_with_nul()) {
-                *place = *byte;
-            }
-            let list = &raw mut (*base).list;
-            (*list).next = list;
-            (*list).prev = list;
-            base
-        }
+    /// The class is registered, and there is no transport of it.
+    pub(super) unsafe fn unregister_xprt(&self) {
+        // SAFETY: By this function's contract.
+        unsafe { bindings::xprt_unregister_transport(self.base()) };
     }
 }

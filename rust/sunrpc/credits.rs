@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Credits of Calls that nobody waits for any more.
+//! Credits of Calls whose RPC ended before the peer replied.
 //!
-//! SUNRPC gives the credit of a Call back when it lets go of the RPC. If that was given up while
-//! the Call was on the wire, the peer still has the Call, and may answer it: it is outstanding
-//! until it is answered, or the connection ends, and no other may go out in its place (RFC 8166
-//! Section 3.3.1). Such a credit is kept here.
+//! SUNRPC releases the credit of a Call when it releases the RPC. If a signal or a timeout ended
+//! the RPC while the Call was on the wire, the peer still processes the Call and may reply to it.
+//! The Call counts as outstanding until the peer replies or the connection ends, and no other Call
+//! may use its credit (RFC 8166 Section 3.3.1). This file holds such credits.
 //!
-//! SUNRPC takes the Call out of its queue first, and lets us keep the credit later. An answer
-//! between the two finds neither: so answers that belong to nobody are remembered for a while.
+//! SUNRPC first removes the request from its receive queue, and calls `release_request`, which
+//! holds the credit, later. A Reply that arrives between the two matches neither. The XIDs of
+//! Replies without a match are therefore remembered for a while.
 //!
-//! A peer that never answers would keep it for good. It is treated as if somebody still waited:
-//! when the Reply is overdue, the connection is given up.
+//! A peer that never replies would keep the credit for ever. After the timeout that the task would
+//! have had, the connection is closed, as if the task still waited.
+//!
+//! The C module has no counterpart: it releases the credit with the RPC, and may then exceed the
+//! peer's grant.
 
 use kernel::{
     new_spinlock,
@@ -31,221 +35,250 @@ use crate::{
 
 use super::{
     class::RPC_TIMEOUT_MS,
-    locks, //
+    rpc_rqst::RqstRef,
+    time::jiffies,
+    xprt_ref::XprtRef, //
 };
 
-/// How long at least a Reply may take that nobody waits for. Some may take longer, which is up to
-/// who mounts.
-const GIVE_UP_TIMEOUT_MS: u32 = RPC_TIMEOUT_MS;
+/// The least time that the peer has to reply to a Call whose RPC ended. A mount may set a longer
+/// RPC timeout, which then applies.
+const REPLY_TIMEOUT_MS: u32 = RPC_TIMEOUT_MS;
 
-/// What has a window of credits, and keeps some of them.
-///
-/// # Safety
-///
-/// What `raw` returns is a transport whose memory stays for as long as `self` does.
-pub(crate) unsafe trait Windowed: Send + Sync + 'static {
+/// A transport with a congestion window, whose [`Credits`] hold some of the credits.
+pub(crate) trait CreditXprt: Send + Sync + 'static {
     /// The transport.
-    fn raw(&self) -> *mut bindings::rpc_xprt;
+    fn xprt(&self) -> XprtRef<'_>;
 
-    /// Ends the connection: its peer does not answer.
-    fn give_up(&self);
+    /// Closes the connection, because the peer does not reply.
+    fn disconnect(&self);
 }
 
-/// A Call that was given up.
-struct Unanswered {
+/// A Call whose credit is held.
+struct HeldCall {
     xid: u32,
-    /// When its Reply is overdue, in jiffies.
-    due: c_ulong,
+    /// When the connection is closed, in jiffies.
+    deadline: c_ulong,
 }
 
-impl Unanswered {
-    /// How long that is from `now`; 0 if it was before.
-    fn left(&self, now: c_ulong) -> c_ulong {
-        let left = self.due.wrapping_sub(now).cast_signed();
-        left.max(0).cast_unsigned()
+impl HeldCall {
+    /// The jiffies from `now` to the deadline; 0 if it has passed.
+    fn remaining(&self, now: c_ulong) -> c_ulong {
+        let remaining = self.deadline.wrapping_sub(now).cast_signed();
+        remaining.max(0).cast_unsigned()
     }
 }
 
-/// How many stray answers are remembered. There are never more in question than processors between
-/// the two steps.
-const STRAYS: usize = 16;
+/// How many XIDs of unmatched Replies are remembered. At most one request per CPU is between
+/// SUNRPC's two steps at a time.
+const UNMATCHED: usize = 16;
 
-/// Calls that were given up, and answers that belonged to none of them.
-struct Books {
-    unanswered: KVVec<Unanswered>,
-    /// The last ones, in turn.
-    strays: [Option<u32>; STRAYS],
+/// Held credits, and the Replies that matched none.
+struct Held {
+    calls: KVVec<HeldCall>,
+    /// The XIDs of the latest unmatched Replies; a ring.
+    unmatched: [Option<u32>; UNMATCHED],
     next: usize,
 }
 
-impl Books {
-    fn is_unanswered(&self, xid: u32) -> bool {
-        self.unanswered.iter().any(|call| call.xid == xid)
+impl Held {
+    fn contains(&self, xid: u32) -> bool {
+        self.calls.iter().any(|call| call.xid == xid)
     }
 
-    fn remember(&mut self, xid: u32) {
-        if let Some(place) = self.strays.get_mut(self.next) {
-            *place = Some(xid);
+    fn remember_unmatched(&mut self, xid: u32) {
+        if let Some(entry) = self.unmatched.get_mut(self.next) {
+            *entry = Some(xid);
         }
-        self.next = (self.next + 1) % STRAYS;
+        self.next = (self.next + 1) % UNMATCHED;
     }
 
-    /// Whether `xid` is remembered, which it is no longer.
-    fn recall(&mut self, xid: u32) -> bool {
-        let place = self.strays.iter_mut().find(|stray| **stray == Some(xid));
-        place.and_then(Option::take).is_some()
+    /// Removes `xid` from the unmatched Replies; `false` if it is not one of them.
+    fn take_unmatched(&mut self, xid: u32) -> bool {
+        let entry = self.unmatched.iter_mut().find(|entry| **entry == Some(xid));
+        entry.and_then(Option::take).is_some()
     }
 }
 
-/// What SUNRPC asks for when a credit is to be given back.
+/// The arguments of `xprt_release_rqst_cong()`: a task with a request that has a credit.
 #[repr(C)]
-struct StandIn {
+struct CongTask {
     task: bindings::rpc_task,
     rqst: bindings::rpc_rqst,
 }
 
-/// See the [module's](self) description.
+/// The held credits of one transport. See the [module documentation](self).
 ///
-/// Lock order: SUNRPC's `transport_lock`, then `books`.
+/// Lock order: SUNRPC's `transport_lock`, then `held`.
+///
+/// # Invariants
+///
+/// I1: `cong_task` is accessed only with the `transport_lock` of `xprt` held.
 #[pin_data]
-pub(crate) struct Credits<W: Windowed> {
-    xprt: W,
+pub(crate) struct Credits<X: CreditXprt> {
+    xprt: X,
     #[pin]
-    books: SpinLock<Books>,
-    /// Used with `transport_lock` held.
+    held: SpinLock<Held>,
     #[pin]
-    stand_in: Opaque<StandIn>,
+    cong_task: Opaque<CongTask>,
     #[pin]
-    overdue: RawDelayedWork,
+    timer: RawDelayedWork,
 }
 
-// SAFETY: The stand-in is `transport_lock`'s.
-unsafe impl<W: Windowed> Send for Credits<W> {}
-// SAFETY: As above.
-unsafe impl<W: Windowed> Sync for Credits<W> {}
+// SAFETY: `cong_task` owns nothing that is bound to a thread; all other fields are `Send`.
+unsafe impl<X: CreditXprt> Send for Credits<X> {}
+// SAFETY: By I1 access to `cong_task` is serialised; all other fields are `Sync`.
+unsafe impl<X: CreditXprt> Sync for Credits<X> {}
 
-impl<W: Windowed> Credits<W> {
-    /// For a transport with so many slots: no more Calls can be outstanding.
-    pub(super) fn new(xprt: W, slots: u32) -> Result<Arc<Self>> {
-        let books = Books {
-            unanswered: KVVec::with_capacity(slots as usize, GFP_KERNEL)?,
-            strays: [None; STRAYS],
+impl<X: CreditXprt> Credits<X> {
+    /// Credits of a transport with `slots` slots, which limit the outstanding Calls.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(super) fn new(xprt: X, slots: u32) -> Result<Arc<Self>> {
+        let held = Held {
+            calls: KVVec::with_capacity(slots as usize, GFP_KERNEL)?,
+            unmatched: [None; UNMATCHED],
             next: 0,
         };
         Arc::pin_init(
             pin_init!(Self {
                 xprt,
-                books <- new_spinlock!(books, "Credits::books"),
-                stand_in: Opaque::zeroed(),
-                overdue <- RawDelayedWork::new(overdue::<W>, kernel::static_lock_class!()),
+                held <- new_spinlock!(held, "Credits::held"),
+                cong_task: Opaque::zeroed(),
+                timer <- RawDelayedWork::new(timeout::<X>, kernel::static_lock_class!()),
             }),
             GFP_KERNEL,
         )
     }
 
-    /// Keeps the credit of a Call that was sent, and is given up; `false` if it has been answered
-    /// in the meantime, or there is no room for it. `timeout` is for how many jiffies its task
-    /// would have waited for the Reply.
+    /// `release_request`: releases the credit of a request. If the Call `is_outstanding`, holds the
+    /// credit instead, unless the peer has replied in the meantime, or no entry is left.
     ///
     /// # Safety
     ///
-    /// `transport_lock` is held, and [`Self::stop`] not called yet. If this returns `true`, the
-    /// caller leaves `cong` as it is.
-    #[cold]
-    #[must_use = "the credit is the caller's to give back if this is false"]
-    pub(super) unsafe fn keep(&self, xid: u32, timeout: c_ulong) -> bool {
-        let patience = msecs_to_jiffies(GIVE_UP_TIMEOUT_MS);
-        // SAFETY: Reading the clock needs nothing.
-        let now = unsafe { bindings::rpcrdma_jiffies() };
-        let due = now.wrapping_add(timeout.max(patience));
-        let mut books = self.books.lock();
-        let call = Unanswered { xid, due };
-        let kept = !books.recall(xid) && books.unanswered.push_within_capacity(call).is_ok();
-        drop(books);
-        if kept {
-            // SAFETY: By this function's contract, `stop` cancels it before it ends.
-            unsafe { self.overdue.queue(patience) };
+    /// The caller is SUNRPC's `release_request` for a request of this transport: it holds
+    /// `transport_lock`, and the request has been removed from SUNRPC's queues. [`Self::stop`] is
+    /// called later, before the transport drops these credits.
+    #[inline]
+    pub(super) unsafe fn release_request(
+        &self,
+        task: *mut bindings::rpc_task,
+        is_outstanding: bool,
+    ) {
+        // SAFETY: By this function's contract the task keeps its request, and `stop` is called
+        // later. `transport_lock`, which is held, guards `rq_cong`.
+        unsafe {
+            let rqst = RqstRef::of_task(task);
+            let raw = rqst.raw();
+            if (*raw).rq_cong != 0 && is_outstanding && self.hold(rqst.xid(), (*raw).rq_timeout) {
+                // The request no longer has the credit, which `cong` of the transport still counts.
+                (*raw).rq_cong = 0;
+            } else {
+                bindings::xprt_release_rqst_cong(task);
+            }
         }
-        kept
     }
 
-    /// An answer that nobody waits for: whether `xid` is that of a Call that was given up. If so,
-    /// it has to be [given back](Self::give_back).
+    /// Holds the credit of a Call whose task would have waited for `timeout` jiffies; `false` if
+    /// the peer has replied in the meantime, or no entry is left.
+    ///
+    /// # Safety
+    ///
+    /// [`Self::stop`] is called later, before the transport drops these credits.
     #[cold]
-    pub(crate) fn answered(&self, xid: u32) -> bool {
-        let mut books = self.books.lock();
-        let kept = books.is_unanswered(xid);
-        if !kept {
-            books.remember(xid);
+    unsafe fn hold(&self, xid: u32, timeout: c_ulong) -> bool {
+        let least = msecs_to_jiffies(REPLY_TIMEOUT_MS);
+        let deadline = jiffies().wrapping_add(timeout.max(least));
+        let mut held = self.held.lock();
+        let call = HeldCall { xid, deadline };
+        let is_held = !held.take_unmatched(xid) && held.calls.push_within_capacity(call).is_ok();
+        drop(held);
+        if is_held {
+            // SAFETY: By this function's contract `stop` cancels the work before it is freed.
+            unsafe { self.timer.queue(least) };
         }
-        kept
+        is_held
     }
 
-    /// The peer has answered: the credit is free for another Call.
+    /// Whether the credit of the Call `xid` is held, for a Reply that matches no request. The
+    /// caller then [releases](Self::release) the credit.
     #[cold]
-    pub(crate) fn give_back(&self, xid: u32) {
-        let raw = self.xprt.raw();
-        // SAFETY: The memory is there, by the contract of `Windowed`.
-        let _locked = unsafe { locks::transport(raw) };
-        if !self.forget(xid) {
+    pub(crate) fn is_held(&self, xid: u32) -> bool {
+        let mut held = self.held.lock();
+        let is_held = held.contains(xid);
+        if !is_held {
+            held.remember_unmatched(xid);
+        }
+        is_held
+    }
+
+    /// Releases the credit of the Call `xid`, to which the peer has replied.
+    #[cold]
+    pub(crate) fn release(&self, xid: u32) {
+        let xprt = self.xprt.xprt();
+        let _locked = xprt.lock();
+        if !self.remove(xid) {
             return;
         }
-        let stand_in = self.stand_in.get();
-        // SAFETY: Ours, with `transport_lock` held.
+        let cong_task = self.cong_task.get();
+        // SAFETY: By I1, with `transport_lock` held, no other thread accesses `cong_task`. The
+        // function requires that lock. It reads `tk_rqstp` of the task and `rq_xprt` and `rq_cong`
+        // of the request, which are set.
         unsafe {
-            (*stand_in).task.tk_rqstp = &raw mut (*stand_in).rqst;
-            (*stand_in).rqst.rq_xprt = raw;
-            (*stand_in).rqst.rq_cong = 1;
+            (*cong_task).task.tk_rqstp = &raw mut (*cong_task).rqst;
+            (*cong_task).rqst.rq_xprt = xprt.raw();
+            (*cong_task).rqst.rq_cong = 1;
+            bindings::xprt_release_rqst_cong(&raw mut (*cong_task).task);
         }
-        // SAFETY: The lock that SUNRPC asks for is held. It looks at the task's request, its
-        // transport and its credit, and at no more.
-        unsafe { bindings::xprt_release_rqst_cong(&raw mut (*stand_in).task) };
     }
 
-    fn forget(&self, xid: u32) -> bool {
-        let unanswered = &mut self.books.lock().unanswered;
-        let index = unanswered.iter().position(|call| call.xid == xid);
-        // Order is of no meaning.
+    fn remove(&self, xid: u32) -> bool {
+        let calls = &mut self.held.lock().calls;
+        let index = calls.iter().position(|call| call.xid == xid);
+        // The order of the entries does not matter.
         index.is_some_and(|index| {
-            let last = unanswered.len() - 1;
-            unanswered.swap(index, last);
-            unanswered.pop().is_some()
+            let last = calls.len() - 1;
+            calls.swap(index, last);
+            calls.pop().is_some()
         })
     }
 
-    /// The connection has ended, and all credits with it.
+    /// Forgets all held credits, because the connection has ended.
     pub(super) fn clear(&self) {
-        let mut books = self.books.lock();
-        books.unanswered.clear();
-        books.strays = [None; STRAYS];
+        let mut held = self.held.lock();
+        held.calls.clear();
+        held.unmatched = [None; UNMATCHED];
     }
 
-    /// The transport is to be destroyed.
+    /// Cancels the timer, before the transport is destroyed. Sleeps.
     pub(super) fn stop(&self) {
-        self.overdue.cancel_sync();
+        self.timer.cancel_sync();
     }
 }
 
+/// The timer's function: closes the connection if a deadline has passed.
+///
 /// # Safety
 ///
-/// Called by the workqueue for the work item of a `Credits<W>`, which waits for this.
-unsafe extern "C" fn overdue<W: Windowed>(work: *mut bindings::work_struct) {
-    // SAFETY: By this function's contract.
+/// The workqueue calls this for the `timer` of a `Credits<X>`, which is not freed meanwhile.
+unsafe extern "C" fn timeout<X: CreditXprt>(work: *mut bindings::work_struct) {
+    // SAFETY: By this function's contract `work` is in the `timer` of a `Credits<X>` that stays for
+    // this call.
     let this =
-        unsafe { &*kernel::container_of!(RawDelayedWork::from_work(work), Credits<W>, overdue) };
-    // SAFETY: Reading the clock needs nothing.
-    let now = unsafe { bindings::rpcrdma_jiffies() };
-    let left = |call: &Unanswered| call.left(now);
-    let Some(soonest) = Iterator::min(this.books.lock().unanswered.iter().map(left)) else {
+        unsafe { &*kernel::container_of!(RawDelayedWork::from_work(work), Credits<X>, timer) };
+    let now = jiffies();
+    let remaining = |call: &HeldCall| call.remaining(now);
+    let Some(soonest) = Iterator::min(this.held.lock().calls.iter().map(remaining)) else {
         return;
     };
     if soonest == 0 {
-        this.xprt.give_up();
+        this.xprt.disconnect();
     } else {
-        // Sooner than whoever has kept one meanwhile said, but not so late that one which is kept
-        // from now on may be overdue by then.
-        let next = soonest.min(msecs_to_jiffies(GIVE_UP_TIMEOUT_MS));
-        // SAFETY: `stop` waits for this, and cancels it.
-        unsafe { this.overdue.modify(next) };
+        // A `hold` that runs from now on finds the work queued, and its call may have the least
+        // timeout. The timer must fire no later than that.
+        let next = soonest.min(msecs_to_jiffies(REPLY_TIMEOUT_MS));
+        // SAFETY: By the contract of `hold`, which queued the work, `stop` cancels it.
+        unsafe { this.timer.modify(next) };
     }
 }

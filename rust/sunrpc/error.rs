@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Why a Call was not sent, on a client's transport or on a server's backchannel transport.
+//! Why a Call was not sent: the same for a client's transport and a server's backchannel transport.
 
 use kernel::prelude::*;
 
@@ -9,22 +9,22 @@ use crate::bindings;
 /// Why a Call was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SendError {
-    /// There is no connection any more; it is closed, and SUNRPC makes another.
+    /// The connection is lost. The transport is closed, and SUNRPC connects again.
     NotConnected,
-    /// The peer has to answer other Calls first.
+    /// The peer grants no more credits until it has replied to other Calls.
     NoCredit,
-    /// Something is used up that will come back: try again when told of space.
+    /// A resource is in use and will be returned: try again after `xprt_write_space()`.
     Again,
-    /// There is no memory: try again in a while.
+    /// An allocation failed: try again after a delay.
     NoBuffers,
-    /// The Call does not fit the transport. The RPC fails.
+    /// The Call exceeds what the transport can carry. The RPC fails.
     TooBig,
-    /// The Call cannot be conveyed. The RPC fails.
+    /// The transport cannot express the Call. The RPC fails.
     Io,
 }
 
 impl SendError {
-    /// As SUNRPC knows it.
+    /// The errno that SUNRPC expects of `send_request`.
     pub(crate) fn to_errno(self) -> c_int {
         let errno = match self {
             Self::NotConnected => bindings::ENOTCONN,

@@ -2,26 +2,35 @@
 
 //! SUNRPC as safe types.
 //!
-//! | file or folder | what it does |
-//! | --- | --- |
-//! | `xprt` | the client's side: `rpc_xprt` and its requests |
-//! | `svc` | the server's side: `svc_xprt` and its requests |
-//! | `class` | what all transport classes have in common |
-//! | `module_ref` | references to the module, and the barrier before its exit |
-//! | `addr` | addresses as text |
-//! | `xdr` | `xdr_buf`: a message in parts |
+//! `xprt` is the client's wing, `svc` the server's. Neither imports the other; the files beside
+//! them serve both.
 //!
-//! `xprt` and `svc` do not know each other, but for the backchannel's transport class, which takes
-//! the client's table of operations.
+//! | file         | what                                                     | runs in            |
+//! |--------------|----------------------------------------------------------|--------------------|
+//! | `xprt`       | the client: `rpc_xprt` and its requests                  | see there          |
+//! | `svc`        | the server: `svc_xprt` and its requests                  | see there          |
+//! | `xdr`        | `xdr_buf`: a message in head, pages and tail             |                    |
+//! | `xprt_ref`   | an `rpc_xprt`, and its locks                             | any context        |
+//! | `xprt_base`  | creates and frees an `rpc_xprt`                          | `setup`, `destroy` |
+//! | `addr`       | its address as text                                      |                    |
+//! | `rpc_rqst`   | an `rpc_rqst` that stays in place                        | a task, CQ workers |
+//! | `credits`    | its credits of Calls whose RPC ended before the Reply    | CQ workers, a task |
+//! | `error`      | why a Call was not sent                                  |                    |
+//! | `class`      | what all transport classes have in common                | module init        |
+//! | `module_ref` | references to the module, and the barrier in its exit    |                    |
+//! | `time`       | jiffies                                                  | any context        |
 
 mod addr;
 mod class;
 mod credits;
 mod error;
-mod locks;
 mod module_ref;
+mod rpc_rqst;
 pub(crate) mod svc;
+mod time;
 pub(crate) mod xdr;
 pub(crate) mod xprt;
+mod xprt_base;
+mod xprt_ref;
 
 pub(crate) use module_ref::ExitBarrier;

@@ -1,69 +1,80 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What keeps this module from being unloaded: references, and threads that have just put one.
+//! References to this module, and the barrier that its exit needs after the last put.
 
 use crate::bindings;
 
-/// A reference to this module, as a transport has one.
+/// A reference to the module that owns a transport class.
 ///
 /// # Invariants
 ///
-/// One reference to the module is this value's.
-#[must_use = "it is given back when it is dropped"]
-pub(super) struct ModuleRef(());
+/// I1: The module is loaded, and one of the references that it counts belongs to this value.
+#[must_use = "dropping it puts the reference"]
+pub(super) struct ModuleRef(*mut bindings::module);
 
 impl ModuleRef {
-    /// For a transport that is being made, during a call of SUNRPC; `None` if the module is about
-    /// to go.
-    pub(super) fn take() -> Option<Self> {
-        // INVARIANT: The reference that was taken.
-        // SAFETY: This module, which SUNRPC holds during the call.
-        unsafe { bindings::try_module_get(crate::THIS_MODULE.as_ptr()) }.then_some(Self(()))
+    /// Takes a reference for a transport that is being created; `None` if the module is going away.
+    ///
+    /// # Safety
+    ///
+    /// SUNRPC holds the owner of `class`, in a call of the class's `setup`.
+    pub(super) unsafe fn take(class: *mut bindings::xprt_class) -> Option<Self> {
+        // SAFETY: The class is a static of its owner, which SUNRPC holds, so it is loaded. `owner`
+        // is not written after registration.
+        unsafe {
+            let owner = (*class).owner;
+            // INVARIANT: I1: `try_module_get` counted the reference.
+            bindings::try_module_get(owner).then_some(Self(owner))
+        }
     }
 
-    /// Leaves it to the transport, whose end takes it back with [`Self::of_transport`].
+    /// Leaves the reference to the transport. [`Self::of_transport`] takes it back.
     pub(super) fn leave(self) {
         core::mem::forget(self);
     }
 
-    /// That of a transport, which ends.
+    /// Takes back the reference that was left to a transport.
     ///
     /// # Safety
     ///
-    /// It was left to the transport, and is taken back once.
-    pub(super) unsafe fn of_transport() -> Self {
-        // INVARIANT: By this function's contract.
-        Self(())
+    /// [`Self::leave`] left a reference to the owner of the class of `raw`, and no other call takes
+    /// it back. The memory of `raw` is there.
+    pub(super) unsafe fn of_transport(raw: *mut bindings::rpc_xprt) -> Self {
+        // SAFETY: The class of a transport never changes. The class is a static of its owner, which
+        // the reference that was left keeps loaded.
+        let owner = unsafe { (*(*raw).xprt_class).owner };
+        // INVARIANT: I1: By this function's contract.
+        Self(owner)
     }
 }
 
 impl Drop for ModuleRef {
     fn drop(&mut self) {
-        // SAFETY: By the type's invariants.
-        unsafe { bindings::module_put(crate::THIS_MODULE.as_ptr()) };
+        // SAFETY: By I1 there is a reference to put, which no other value puts.
+        unsafe { bindings::module_put(self.0) };
     }
 }
 
-/// Waits, when it is dropped, until whoever put the last reference has left this module.
+/// Waits, when dropped, until the thread that put the last module reference has left this module.
 ///
-/// That thread still has the ends of a few functions before it, and from the moment of the put the
-/// module may be unloaded: SUNRPC leaves the put to us, so it cannot be the kernel's last step.
-/// None of those functions sleeps any more. Tasks RCU tells when each task that was preempted
-/// anywhere has slept of its own accord, or has gone back to user space. What runs with preemption
-/// disabled the unloading itself waits for. (A preemptible kernel without tasks RCU, which tracing
-/// and BPF bring, has nothing to wait for such tasks with.)
+/// A transport puts its module reference from code of this module, which then still executes the
+/// ends of a few functions. The module may be unloaded as soon as the reference is put. None of
+/// those functions sleeps, so a grace period of tasks RCU covers them: it ends when each task that
+/// was preempted has slept voluntarily or returned to user space. Code with preemption disabled
+/// needs no barrier, because unloading a module waits for it anyway. A preemptible kernel without
+/// tasks RCU (which tracing and BPF select) cannot wait for such a thread.
 pub(crate) struct ExitBarrier(());
 
 impl ExitBarrier {
-    /// For the module, which drops it last of all.
-    pub(crate) fn awaited() -> Self {
+    /// The barrier. It must be the last part of the module to be dropped.
+    pub(crate) fn new() -> Self {
         Self(())
     }
 }
 
 impl Drop for ExitBarrier {
     fn drop(&mut self) {
-        // SAFETY: The module's exit, or its init that failed, may sleep.
+        // SAFETY: Runs in the module's exit or in its failed init, both of which may sleep.
         unsafe { bindings::rpcrdma_synchronize_rcu_tasks() };
     }
 }

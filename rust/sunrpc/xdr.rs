@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `struct xdr_buf`: a message as SUNRPC keeps it, in a head, pages and a tail.
+//! `struct xdr_buf`: a message in a head, pages and a tail.
 //!
-//! The bytes belong to SUNRPC and its consumers. What is here copies them, or names where they lie
+//! The bytes belong to SUNRPC and its consumers. This file copies them, or describes where they are
 //! ([`BVec`]) for a device.
+//!
+//! C: xprt_rdma.h, struct rpcrdma_xdr_cursor
+//! C: rpc_rdma.c, rpcrdma_alloc_sparse_pages(), rpcrdma_xdr_cursor_init()
+//! C: rpc_rdma.c, rpcrdma_xdr_cursor_done()
+//!
+//! C header: [`include/linux/sunrpc/xdr.h`](srctree/include/linux/sunrpc/xdr.h)
 
 use core::{
     marker::PhantomData,
@@ -23,140 +29,115 @@ use crate::{
     }, //
 };
 
-/// A message in SUNRPC's hands.
+/// A message.
 ///
 /// # Invariants
 ///
-/// For as long as a reference exists, head and tail name as many bytes as they say, in memory of
-/// the linear mapping, and `pages` has an entry for every page that `page_base` and `page_len`
-/// touch; an entry may be null until [`ReplyRoom::fill_sparse_pages`].
+/// While a reference exists:
+///
+/// I1: The structure does not change.
+///
+/// I2: Head and tail have as many bytes as they say, in memory of the linear mapping.
+///
+/// I3: `pages` has an entry for each page that `page_base` and `page_len` cover. An entry may be
+/// NULL before [`ReplyRoom::fill_sparse_pages`].
 #[repr(transparent)]
 pub(crate) struct XdrBuf(Opaque<bindings::xdr_buf>);
 
-/// One of the two linear parts.
-#[derive(Clone, Copy)]
-enum Part {
-    Head,
-    Tail,
-}
-
 impl XdrBuf {
-    /// Looks at a message.
+    /// A message of SUNRPC.
     ///
     /// # Safety
     ///
-    /// `buf` points to an `xdr_buf` that satisfies the type's invariants for `'a`, and that nobody
-    /// changes concurrently.
+    /// `buf` satisfies I1 to I3 for `'a`.
     #[inline]
     pub(crate) unsafe fn from_raw<'a>(buf: *mut bindings::xdr_buf) -> &'a Self {
-        // SAFETY: `repr(transparent)`, and by this function's contract.
+        // SAFETY: `XdrBuf` is `repr(transparent)`, and `buf` is valid by this function's contract.
         unsafe { &*buf.cast() }
     }
 
     /// The C structure.
     #[inline]
-    pub(crate) fn as_ptr(&self) -> *mut bindings::xdr_buf {
-        self.0.get()
+    fn raw(&self) -> &bindings::xdr_buf {
+        // SAFETY: By I1 the structure does not change.
+        unsafe { &*self.0.get() }
     }
 
-    /// Bytes of the message.
+    /// The length of the message.
     #[inline]
     pub(crate) fn len(&self) -> u32 {
-        // SAFETY: The structure is valid and at rest, by the type's invariants. So it is below.
-        unsafe { (*self.as_ptr()).len }
+        self.raw().len
     }
 
-    /// Bytes in the pages.
+    /// The number of bytes in the pages.
     #[inline]
     pub(crate) fn page_len(&self) -> u32 {
-        // SAFETY: See `len`.
-        unsafe { (*self.as_ptr()).page_len }
+        self.raw().page_len
     }
 
-    /// Bytes before the first of the message in the first page.
+    /// The offset of the first byte in the first page.
     #[inline]
     pub(crate) fn page_base(&self) -> u32 {
-        // SAFETY: See `len`.
-        unsafe { (*self.as_ptr()).page_base }
+        self.raw().page_base
     }
 
-    /// Bytes in the head.
+    /// The length of the head.
     #[inline]
     pub(crate) fn head_len(&self) -> u32 {
-        // CAST: No part of a message is 4 GiB long: its length is an `unsigned int` as well. So it
-        // is below.
-        self.part(Part::Head).iov_len as u32
+        // CAST: A part is shorter than 4 GiB, because the length of a message is an `unsigned int`.
+        self.raw().head[0].iov_len as u32
     }
 
-    /// Bytes in the tail.
+    /// The length of the tail.
     #[inline]
     pub(crate) fn tail_len(&self) -> u32 {
-        self.part(Part::Tail).iov_len as u32
+        // CAST: As for the head.
+        self.raw().tail[0].iov_len as u32
     }
 
-    /// Whether the pages are to receive an item that may be placed directly (RFC 8166 Section 6.1).
+    /// Whether the pages receive a DDP-eligible result (RFC 8166 Section 6.1).
     #[inline]
     pub(crate) fn is_read(&self) -> bool {
-        self.flags() & bindings::XDRBUF_READ != 0
+        self.raw().flags & bindings::XDRBUF_READ != 0
     }
 
-    /// Whether the pages hold an argument that may be moved separately.
+    /// Whether the pages hold a DDP-eligible argument.
     #[inline]
     pub(crate) fn is_write(&self) -> bool {
-        self.flags() & bindings::XDRBUF_WRITE != 0
+        self.raw().flags & bindings::XDRBUF_WRITE != 0
     }
 
-    /// Whether entries of the page list may be missing.
+    /// Whether entries of the page list may be NULL.
     #[inline]
     pub(crate) fn is_sparse(&self) -> bool {
-        self.flags() & bindings::XDRBUF_SPARSE_PAGES != 0
-    }
-
-    #[inline]
-    fn flags(&self) -> u32 {
-        // SAFETY: See `len`.
-        unsafe { (*self.as_ptr()).flags }
-    }
-
-    /// Where a linear part lies.
-    #[inline]
-    fn part(&self, part: Part) -> kvec {
-        // SAFETY: See `len`. Arrays of one element.
-        unsafe {
-            match part {
-                Part::Head => (*self.as_ptr()).head[0],
-                Part::Tail => (*self.as_ptr()).tail[0],
-            }
-        }
+        self.raw().flags & bindings::XDRBUF_SPARSE_PAGES != 0
     }
 
     /// The head, page by page.
     #[inline]
     pub(crate) fn head(&self) -> LinearBVecs<'_> {
-        LinearBVecs::new(self.part(Part::Head))
+        LinearBVecs::new(self.raw().head[0])
     }
 
     /// The tail, page by page.
     #[inline]
     pub(crate) fn tail(&self) -> LinearBVecs<'_> {
-        LinearBVecs::new(self.part(Part::Tail))
+        LinearBVecs::new(self.raw().tail[0])
     }
 
     /// The pages.
     #[inline]
     pub(crate) fn pages(&self) -> PageBVecs<'_> {
-        // SAFETY: See `len`.
-        let pages = unsafe { (*self.as_ptr()).pages };
         let base = self.page_base();
         PageBVecs {
-            next: pages.wrapping_add((base / PAGE) as usize),
+            next: self.raw().pages.wrapping_add((base / PAGE) as usize),
             offset: base % PAGE,
             left: self.page_len(),
             _buf: PhantomData,
         }
     }
 
-    /// How many pages the page list touches.
+    /// The number of pages that the page list covers.
     #[inline]
     pub(crate) fn page_count(&self) -> u32 {
         match self.page_len() {
@@ -165,30 +146,46 @@ impl XdrBuf {
         }
     }
 
-    /// Copies the head to the start of `to`; `None` if it does not fit. Returns the bytes copied.
+    /// Copies the head to the start of `to`, and returns its length; `None` if it does not fit.
     #[inline]
     pub(crate) fn copy_head(&self, to: &mut [u8]) -> Option<usize> {
-        copy_linear(self.part(Part::Head), to)
+        self.copy_linear(self.raw().head[0], to)
     }
 
-    /// Copies the tail, from its `skip`-th byte on.
+    /// Copies the tail without its first `skip` bytes to the start of `to`, and returns the length;
+    /// `None` if it does not fit.
     #[inline]
     pub(crate) fn copy_tail(&self, skip: u32, to: &mut [u8]) -> Option<usize> {
-        let mut tail = self.part(Part::Tail);
+        let mut tail = self.raw().tail[0];
         let skip = tail.iov_len.min(skip as usize);
         tail.iov_base = tail.iov_base.wrapping_byte_add(skip);
         tail.iov_len -= skip;
-        copy_linear(tail, to)
+        self.copy_linear(tail, to)
     }
 
-    /// Copies the content of the pages.
+    /// `from` is a part of the head or of the tail.
+    #[inline]
+    fn copy_linear(&self, from: kvec, to: &mut [u8]) -> Option<usize> {
+        let len = from.iov_len;
+        let to = to.get_mut(..len)?;
+        if len > 0 {
+            let base = from.iov_base.cast_const().cast();
+            // SAFETY: By I2 `from` has `len` bytes. `to` is memory of this module, so they do not
+            // overlap.
+            unsafe { core::ptr::copy_nonoverlapping(base, to.as_mut_ptr(), len) };
+        }
+        Some(len)
+    }
+
+    /// Copies the bytes in the pages to the start of `to`, and returns their number; `None` if they
+    /// do not fit, or if an entry is missing.
     #[inline]
     pub(crate) fn copy_pages(&self, to: &mut [u8]) -> Option<usize> {
         let len = self.page_len() as usize;
         let mut to = to.get_mut(..len)?;
         for bvec in self.pages() {
             let (part, rest) = to.split_at_mut_checked(bvec.len() as usize)?;
-            // SAFETY: The piece lies within its page, which SUNRPC keeps.
+            // SAFETY: By I3 the bytes are in the page, which SUNRPC keeps. `part` is as long.
             unsafe {
                 bindings::rpcrdma_memcpy_from_page(
                     part.as_mut_ptr().cast(),
@@ -203,12 +200,12 @@ impl XdrBuf {
     }
 }
 
-/// The room that a consumer has prepared for a Reply.
+/// The buffer for a Reply.
 ///
 /// # Invariants
 ///
-/// The consumer has provided pages, page list and tail to be written, and looks at none of them
-/// before the RPC is completed.
+/// I1: Pages, page list and tail may be written. The consumer accesses none of them before the RPC
+/// is completed.
 #[repr(transparent)]
 pub(crate) struct ReplyRoom(XdrBuf);
 
@@ -222,31 +219,28 @@ impl Deref for ReplyRoom {
 }
 
 impl ReplyRoom {
-    /// Looks at the room for a Reply.
+    /// The buffer for a Reply.
     ///
     /// # Safety
     ///
-    /// See [`XdrBuf::from_raw`]. `buf` is what a Reply is received into, and the invariants hold
-    /// for `'a`.
+    /// `buf` satisfies I1, and those of [`XdrBuf`], for `'a`.
     #[inline]
     pub(super) unsafe fn from_raw<'a>(buf: *mut bindings::xdr_buf) -> &'a Self {
-        // SAFETY: `repr(transparent)`, as is `XdrBuf`, and by this function's contract.
+        // SAFETY: `ReplyRoom` is `repr(transparent)`, as `XdrBuf` is, and `buf` is valid by this
+        // function's contract.
         unsafe { &*buf.cast() }
     }
 
-    /// Gives each missing entry of the page list a page; `false` if there is no memory at hand.
+    /// Allocates a page for each NULL entry of the page list; `false` if there is no memory.
     ///
-    /// What got a page keeps it: the consumer that left the entry empty frees it.
+    /// An entry keeps its page even then: the consumer, which left the entry empty, frees it.
     #[cold]
     pub(crate) fn fill_sparse_pages(&self) -> bool {
-        // SAFETY: See [`XdrBuf::len`].
-        let pages = unsafe { (*self.as_ptr()).pages };
         let first = (self.page_base() / PAGE) as usize;
         (first..first + self.page_count() as usize).all(|i| {
-            let entry = pages.wrapping_add(i);
-            // SAFETY: The page list has an entry for each page that the message touches, which may
-            // be written, by the type's invariants. A sender may be in the path of memory reclaim,
-            // so the allocation must not wait.
+            let entry = self.raw().pages.wrapping_add(i);
+            // SAFETY: By I3 of `XdrBuf` there is such an entry, and by I1 it may be written. The
+            // sender may be on the memory reclaim path, so the allocation must not wait.
             unsafe {
                 if (*entry).is_null() {
                     *entry = bindings::alloc_pages(bindings::GFP_NOWAIT, 0);
@@ -256,7 +250,7 @@ impl ReplyRoom {
         })
     }
 
-    /// Copies from the start of `from` into the pages, as much as they hold. Returns that number.
+    /// Copies as much of `from` to the pages as they hold, and returns the number of bytes.
     pub(crate) fn store_pages(&self, from: &[u8]) -> usize {
         let mut rest = from;
         for bvec in self.pages() {
@@ -264,8 +258,7 @@ impl ReplyRoom {
             if part.is_empty() {
                 break;
             }
-            // SAFETY: The piece lies within its page, which may be written, by the type's
-            // invariants.
+            // SAFETY: By I3 of `XdrBuf` the bytes are in the page, which by I1 may be written.
             unsafe {
                 bindings::rpcrdma_memcpy_to_page(
                     bvec.page(),
@@ -279,33 +272,21 @@ impl ReplyRoom {
         from.len() - rest.len()
     }
 
-    /// Copies from the start of `from` into the tail, as much as it holds.
+    /// Copies as much of `from` to the tail as it holds.
     pub(crate) fn store_tail(&self, from: &[u8]) {
-        let count = from.len().min(self.tail_len() as usize);
+        let tail = self.raw().tail[0];
+        let count = from.len().min(tail.iov_len);
         if count > 0 {
-            // SAFETY: The tail has so many bytes, which may be written, by the type's invariants.
-            // They are not those of `from`, which is a buffer of ours.
+            // SAFETY: By I2 of `XdrBuf` the tail has `count` bytes, which by I1 may be written.
+            // `from` is memory of this module, so they do not overlap.
             unsafe {
-                let tail = (*self.as_ptr()).tail[0].iov_base.cast::<u8>();
-                core::ptr::copy_nonoverlapping(from.as_ptr(), tail, count);
+                core::ptr::copy_nonoverlapping(from.as_ptr(), tail.iov_base.cast::<u8>(), count);
             }
         }
     }
 }
 
-#[inline]
-fn copy_linear(from: kvec, to: &mut [u8]) -> Option<usize> {
-    let len = from.iov_len;
-    let to = to.get_mut(..len)?;
-    if len > 0 {
-        let base = from.iov_base.cast_const().cast();
-        // SAFETY: By the invariants of `XdrBuf` the part has `len` bytes; `to` is memory of ours.
-        unsafe { core::ptr::copy_nonoverlapping(base, to.as_mut_ptr(), len) };
-    }
-    Some(len)
-}
-
-/// The pieces of a linear part.
+/// The bytes of a head or tail, page by page.
 pub(crate) struct LinearBVecs<'a> {
     next: *const u8,
     left: u32,
@@ -334,8 +315,8 @@ impl<'a> Iterator for LinearBVecs<'a> {
         }
         // CAST: The offset within a page fits.
         let offset = (self.next.addr() % PAGE as usize) as u32;
-        // SAFETY: The linear parts are in the linear mapping, by the invariants of `XdrBuf`, and
-        // stay as long as it does.
+        // SAFETY: By I2 of `XdrBuf` the part is in the linear mapping, and stays as long as the
+        // message.
         let bvec = unsafe {
             BVec::new(
                 bindings::rpcrdma_virt_to_page(self.next.cast()),
@@ -349,7 +330,7 @@ impl<'a> Iterator for LinearBVecs<'a> {
     }
 }
 
-/// The pieces of the page list.
+/// The bytes of the page list, page by page.
 pub(crate) struct PageBVecs<'a> {
     next: *mut *mut bindings::page,
     offset: u32,
@@ -360,14 +341,14 @@ pub(crate) struct PageBVecs<'a> {
 impl<'a> Iterator for PageBVecs<'a> {
     type Item = BVec<'a>;
 
-    /// Ends early at a missing entry of a sparse list.
+    /// Ends at a NULL entry of a sparse list.
     #[inline]
     fn next(&mut self) -> Option<BVec<'a>> {
         if self.left == 0 {
             return None;
         }
-        // SAFETY: `left` bytes more are in pages of the list, from this entry on; the page is the
-        // message's own.
+        // SAFETY: By I3 of `XdrBuf` there is an entry, since bytes are left. The page stays as long
+        // as the message.
         let bvec = unsafe { BVec::new(*self.next, self.offset, self.left) }?;
         self.next = self.next.wrapping_add(1);
         self.offset = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Making the transport of a connection that comes in on a listener.
+//! Creates the transport of a connection that arrived at a listener.
 
 use core::marker::PhantomData;
 
@@ -13,12 +13,13 @@ use super::{
     types::Types, //
 };
 
-/// A listener that SUNRPC wants a connection from.
+/// A listener on which SUNRPC calls `xpo_accept`.
 ///
 /// # Invariants
 ///
-/// `xprt` is a listener that stays, with its service and its namespace, for `'a`, and `ops` expect
-/// transports of `C`.
+/// I1: `xprt` is a listener. It stays for `'a`, and so do its service and its namespace.
+///
+/// I2: `ops` are for transports of `C`.
 pub(crate) struct Accepting<'a, C: Types> {
     xprt: *mut bindings::svc_xprt,
     ops: &'static bindings::svc_xprt_ops,
@@ -28,12 +29,12 @@ pub(crate) struct Accepting<'a, C: Types> {
 impl<C: Types> Accepting<'_, C> {
     /// # Safety
     ///
-    /// The type's invariants hold for the lifetime.
+    /// I1 and I2 hold.
     pub(super) unsafe fn new(
         xprt: *mut bindings::svc_xprt,
         ops: &'static bindings::svc_xprt_ops,
     ) -> Self {
-        // INVARIANT: By this function's contract.
+        // INVARIANT: I1 and I2: by this function's contract.
         Self {
             xprt,
             ops,
@@ -41,15 +42,15 @@ impl<C: Types> Accepting<'_, C> {
         }
     }
 
-    /// A transport for a connection that came in on this listener.
+    /// A transport for the connection.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
     pub(crate) fn new_connection(&self) -> Result<NewXprt<C>> {
         let xprt = self.xprt;
-        // SAFETY: By the type's invariants. SUNRPC keeps the service as long as its transports, and
-        // a transport its namespace.
+        // SAFETY: By I1 service and namespace are valid. SUNRPC keeps a service as long as its
+        // transports, and a transport its namespace. By I2 `ops` are for transports of `C`.
         unsafe { NewXprt::new(self.ops, (*xprt).xpt_server, (*xprt).xpt_net) }
     }
 }

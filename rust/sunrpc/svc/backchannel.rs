@@ -1,129 +1,170 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Reverse Calls (RFC 8167): the service calls its client back over the connection that the client
-//! made.
+//! The transport of a connection's backchannel Calls (RFC 8167).
 //!
-//! For that SUNRPC wants an `rpc_xprt` beside the `svc_xprt`, connected from the start. It is made
-//! when a service has something to call, never connects again, and serves whoever calls over the
-//! connection after that.
+//! SUNRPC sends backchannel Calls on an `rpc_xprt` beside the connection's `svc_xprt`. It is
+//! created connected, when nfsd first calls its client, and never connects again. Later clients of
+//! nfsd on the same connection share it.
 //!
-//! The two may end in either order. The `svc_xprt` counts as a user of the reverse transport until
-//! its own last user is gone. The reverse transport keeps no more than the memory of the
-//! `svc_xprt`, or neither would ever end; to send a Call it takes a reference for as long as that
-//! takes, if there is one to be had. SUNRPC closes the reverse transport when it closes the
-//! connection: what waits for a Reply then is woken, and what is sent after that finds the
-//! connection closing.
+//! The two may end in either order. The `svc_xprt` has a reference to the backchannel transport,
+//! which it puts when it is freed. The backchannel transport keeps only the memory of the
+//! `svc_xprt`, since two references would keep both for ever. To send a Call it takes a reference
+//! to the `svc_xprt` for as long as that takes, if there is one left. SUNRPC disconnects the
+//! backchannel transport when it closes the connection: that wakes the tasks that wait for a Reply,
+//! and later Calls find the connection closing.
+//!
+//! C: svc_rdma_backchannel.c, xprt_rdma_bc_close()
 
-use core::{
-    cell::UnsafeCell,
-    mem::MaybeUninit, //
-};
+use core::mem::MaybeUninit;
 
-use kernel::{
-    sync::Arc,
-    types::Opaque, //
+use kernel::sync::{
+    atomic::Atomic,
+    Arc, //
 };
 
 use crate::{
     bindings,
     sunrpc::{
-        addr::AddressStrings,
         credits::{
-            Credits,
-            Windowed, //
-        }, //
+            CreditXprt,
+            Credits, //
+        },
+        xprt_base::XprtBase,
+        xprt_ref::XprtRef, //
     }, //
 };
 
-use super::handle::SvcHandle;
+use super::handle::XprtHandle;
 
-/// What reverse Calls on a connection are limited to.
+/// The limits of a connection's backchannel Calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BackchannelLimits {
-    /// How many may be outstanding, if the client grants as much.
+    /// The largest number of outstanding Calls, if the client grants as many.
     pub(crate) calls: u32,
-    /// Bytes of a Call.
+    /// The largest size of a Call, in bytes.
     pub(crate) bytes: u32,
 }
 
-/// `struct rpc_xprt` with what belongs to it; C allocates it and counts references to it.
-///
-/// # Invariants
-///
-/// From `setup` until `destroy`, `forward` and `credits` are initialised, and `forward` names the
-/// connection that the ops of the transport expect.
+/// `struct rpc_xprt` with the private part. C allocates it and counts references to it.
 #[repr(C)]
 pub(super) struct Backchannel {
-    raw: Opaque<bindings::rpc_xprt>,
-    pub(super) strings: UnsafeCell<AddressStrings>,
-    pub(super) timeout: Opaque<bindings::rpc_timeout>,
-    pub(super) forward: MaybeUninit<SvcHandle>,
-    pub(super) credits: MaybeUninit<Arc<Credits<BackchannelXprt>>>,
+    base: XprtBase,
+    private: MaybeUninit<Private>,
 }
 
-/// A reverse transport, as its credits know it.
+/// The private part of a backchannel transport, from `setup` to `destroy`.
 ///
 /// # Invariants
 ///
-/// The memory of the transport stays until `destroy` has dropped the `Credits` that this is in.
-pub(super) struct BackchannelXprt(pub(super) *mut bindings::rpc_xprt);
+/// I1: `connection` is of the type that the operations of the transport expect.
+pub(super) struct Private {
+    /// The connection.
+    pub(super) connection: XprtHandle,
+    /// The credits of Calls whose RPC ended before their Reply.
+    pub(super) credits: Arc<Credits<BackchannelXprt>>,
+}
 
-// SAFETY: What is done with the pointer is possible from any thread, and by the invariants it is
-// valid.
-unsafe impl Send for BackchannelXprt {}
-// SAFETY: As above.
-unsafe impl Sync for BackchannelXprt {}
-
-// SAFETY: By the type's invariants.
-unsafe impl Windowed for BackchannelXprt {
-    fn raw(&self) -> *mut bindings::rpc_xprt {
-        self.0
+impl Backchannel {
+    /// Initialises the private part.
+    ///
+    /// # Safety
+    ///
+    /// `this` may be written, and no other thread accesses it. `private` satisfies I1.
+    pub(super) unsafe fn init(this: *mut Self, private: Private) {
+        // SAFETY: By this function's contract.
+        unsafe { (&raw mut (*this).private).write(MaybeUninit::new(private)) };
     }
 
-    fn give_up(&self) {
-        // SAFETY: A reverse transport, before `destroy` has stopped its credits.
+    /// Moves the private part out, for `destroy`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Private::from_raw`]; called once, and no other thread uses the transport.
+    pub(super) unsafe fn take(raw: *mut bindings::rpc_xprt) -> Private {
+        // SAFETY: By this function's contract it is initialised, and not used any more.
+        unsafe { (*raw.cast::<Self>()).private.assume_init_read() }
+    }
+}
+
+impl Private {
+    /// The private part of an `rpc_xprt`.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is in a [`Backchannel`] on which `init` was called, and `take` is not called within
+    /// `'a`.
+    pub(super) unsafe fn from_raw<'a>(raw: *mut bindings::rpc_xprt) -> &'a Self {
+        // SAFETY: The C structure is at the start of the first member; the rest by this function's
+        // contract.
+        unsafe { (*raw.cast::<Backchannel>()).private.assume_init_ref() }
+    }
+
+    /// The pointer of the connection to its backchannel transport.
+    pub(super) fn link(&self) -> &Atomic<*mut bindings::rpc_xprt> {
+        // SAFETY: The handle keeps the memory. All threads access the word atomically, but for
+        // SUNRPC, which reads it when the connection is closed.
+        unsafe { Atomic::from_ptr(&raw mut (*self.connection.raw()).xpt_bc_xprt) }
+    }
+}
+
+/// A backchannel transport, for its [`Credits`].
+///
+/// # Invariants
+///
+/// I1: Points to a [`Backchannel`]. `destroy` drops the credits that own this value before it frees
+/// the memory.
+pub(super) struct BackchannelXprt(*mut bindings::rpc_xprt);
+
+impl BackchannelXprt {
+    /// # Safety
+    ///
+    /// I1 holds.
+    pub(super) unsafe fn new(raw: *mut bindings::rpc_xprt) -> Self {
+        // INVARIANT: I1: by this function's contract.
+        Self(raw)
+    }
+}
+
+// SAFETY: The methods may be called in any thread.
+unsafe impl Send for BackchannelXprt {}
+// SAFETY: The methods may be called in any thread, and at the same time.
+unsafe impl Sync for BackchannelXprt {}
+
+impl CreditXprt for BackchannelXprt {
+    fn xprt(&self) -> XprtRef<'_> {
+        // SAFETY: By I1 the memory is not freed while this value exists.
+        unsafe { XprtRef::new(self.0) }
+    }
+
+    fn disconnect(&self) {
+        // SAFETY: The timer of the credits calls this. `destroy` waits for the timer before it
+        // takes the private part.
         unsafe { close(self.0) };
     }
 }
 
-/// The connection that the transport belongs to.
+/// `close`: closes the connection, since SUNRPC has no more use for the transport or got no Reply.
+/// For more backchannel Calls the client must connect again. No outstanding Call will be answered.
 ///
 /// # Safety
 ///
-/// `raw` is a `Backchannel`, not destroyed within `'a`.
-pub(super) unsafe fn forward<'a>(raw: *mut bindings::rpc_xprt) -> &'a SvcHandle {
-    // SAFETY: By this function's contract and the type's invariants.
-    unsafe { (*raw.cast::<Backchannel>()).forward.assume_init_ref() }
-}
-
-/// The credits of Calls that were given up.
-///
-/// # Safety
-///
-/// `raw` is a `Backchannel`, not destroyed within `'a`.
-pub(super) unsafe fn credits<'a>(raw: *mut bindings::rpc_xprt) -> &'a Credits<BackchannelXprt> {
-    // SAFETY: By this function's contract and the type's invariants.
-    unsafe { (*raw.cast::<Backchannel>()).credits.assume_init_ref() }
-}
-
-/// Nothing outstanding will be answered: the connection is being closed, or SUNRPC has no use for
-/// it any more. Then the client has to make another, for the sake of reverse Calls.
-///
-/// # Safety
-///
-/// Called by SUNRPC between `setup` and `destroy`, or by the credits that `destroy` stops.
+/// SUNRPC calls this between `setup` and `destroy`, as does the timer of the credits.
 pub(super) unsafe extern "C" fn close(raw: *mut bindings::rpc_xprt) {
-    // SAFETY: By this function's contract.
+    // SAFETY: By this function's contract the transport is alive.
     unsafe {
         inject_disconnect(raw);
-        bindings::xprt_disconnect_done(raw);
+        XprtRef::new(raw).disconnect_done();
     }
 }
 
+/// `inject_disconnect`: closes the connection.
+///
 /// # Safety
 ///
-/// Called by SUNRPC between `setup` and `destroy`, or by the credits that `destroy` stops.
+/// As for [`close`].
 pub(super) unsafe extern "C" fn inject_disconnect(raw: *mut bindings::rpc_xprt) {
-    // SAFETY: By this function's contract.
-    unsafe { forward(raw) }.deferred_close();
+    // SAFETY: By this function's contract the transport is alive.
+    unsafe { Private::from_raw(raw) }
+        .connection
+        .deferred_close();
 }

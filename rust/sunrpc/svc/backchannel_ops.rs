@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The operations that SUNRPC calls on the transport of a connection's reverse Calls.
+//! The table of operations that SUNRPC calls on a connection's backchannel transport. They run in
+//! `rpciod`, and `destroy` in a system worker.
+//!
+//! C: svc_rdma_backchannel.c, rpcrdma_bc_send_request(), xprt_rdma_bc_send_request()
+//! C: svc_rdma_backchannel.c, xprt_rdma_bc_allocate(), xprt_rdma_bc_free(), xprt_rdma_bc_put()
 
 use core::{
     marker::PhantomData,
@@ -9,38 +13,36 @@ use core::{
 
 use kernel::{
     prelude::*,
-    sync::atomic::{
-        ordering::Full,
-        Atomic, //
-    }, //
+    sync::atomic::ordering::Full, //
 };
 
 use crate::{
     bindings,
     sunrpc::{
         error::SendError,
-        module_ref::ModuleRef,
-        xdr::XdrBuf, //
+        rpc_rqst::RqstRef,
+        xprt_base,
+        xprt_ref::XprtRef, //
     }, //
 };
 
 use super::{
     backchannel::{
         close,
-        credits,
-        forward,
         inject_disconnect,
-        Backchannel, //
+        Backchannel,
+        Private, //
     },
     svc_xprt,
     transport::Connection, //
 };
 
-/// The operations of the reverse transports of connections `C`.
+/// The table for the backchannel transports of connections `C`.
 pub(super) struct BackchannelOps<C: Connection>(PhantomData<C>);
 
 impl<C: Connection> BackchannelOps<C> {
-    const TABLE: bindings::rpc_xprt_ops = bindings::rpc_xprt_ops {
+    /// The table. It stays while the module is loaded.
+    pub(super) const TABLE: &'static bindings::rpc_xprt_ops = &bindings::rpc_xprt_ops {
         reserve_xprt: Some(bindings::xprt_reserve_xprt_cong),
         release_xprt: Some(bindings::xprt_release_xprt_cong),
         alloc_slot: Some(bindings::xprt_alloc_slot),
@@ -56,58 +58,62 @@ impl<C: Connection> BackchannelOps<C> {
         inject_disconnect: Some(inject_disconnect),
         ..pin_init::zeroed()
     };
-
-    /// The table, for as long as the module is there.
-    pub(super) fn table() -> &'static bindings::rpc_xprt_ops {
-        const { &Self::TABLE }
-    }
 }
 
-/// One allocation for the Call and the Reply. The Call is copied from there when it is sent, so
-/// that it may be freed, or sent again, whenever SUNRPC likes.
+/// `buf_alloc`: allocates the buffers for a Call and its Reply. `send_request` copies the Call, so
+/// SUNRPC may free the buffers, or send the Call again, at any time.
 ///
 /// # Safety
 ///
-/// Called by SUNRPC between `setup` and `destroy`, as are all of the following; the task has its
-/// slot.
+/// SUNRPC calls this between `setup` and `destroy`, as all of the following; the task has its
+/// request.
 unsafe extern "C" fn buf_alloc(task: *mut bindings::rpc_task) -> c_int {
-    // SAFETY: By this function's contract. If there is no memory SUNRPC tries again in a while.
+    // SAFETY: By this function's contract the request is the task's. `kmalloc_node()` has no
+    // preconditions. `rq_rbuffer` is in the memory, which is longer than the Call.
     unsafe {
         let rqst = (*task).tk_rqstp;
         let len = (*rqst).rq_callsize.saturating_add((*rqst).rq_rcvsize);
         let flags = bindings::rpc_task_gfp_mask();
         let memory = bindings::rpcrdma_kmalloc_node(len, flags, bindings::NUMA_NO_NODE);
         if memory.is_null() {
+            // SUNRPC tries again after a delay.
             return -bindings::ENOMEM.cast_signed();
         }
         (*rqst).rq_buffer = memory;
         (*rqst).rq_rbuffer = memory.byte_add((*rqst).rq_callsize);
-        0
     }
+    0
 }
 
+/// `buf_free`: frees the buffers of a request.
+///
 /// # Safety
 ///
-/// See [`buf_alloc`].
+/// As for [`buf_alloc`], which allocated the buffers.
 unsafe extern "C" fn buf_free(task: *mut bindings::rpc_task) {
-    // SAFETY: From `buf_alloc`.
+    // SAFETY: `buf_alloc` allocated the memory. SUNRPC does not use it any more.
     unsafe { bindings::kfree((*(*task).tk_rqstp).rq_buffer) };
 }
 
+/// `send_request`: sends a Call.
+///
 /// # Safety
 ///
-/// See [`buf_alloc`]; the request is being sent, one at a time.
+/// As for [`buf_alloc`]; the send lock is held and the request is pinned.
 unsafe extern "C" fn send_request<C: Connection>(rqst: *mut bindings::rpc_rqst) -> c_int {
-    // SAFETY: By this function's contract.
-    match unsafe { transmit::<C>(rqst) } {
-        Ok(()) => 0,
-        Err(error) => {
-            if error == SendError::NotConnected {
-                // SUNRPC would try again and again on what it takes for connected.
-                // SAFETY: By this function's contract.
-                unsafe { close((*rqst).rq_xprt) };
+    // SAFETY: By this function's contract the request is pinned, and keeps its transport. The
+    // contract is that of `transmit`.
+    unsafe {
+        let rqst = RqstRef::new(rqst);
+        match transmit::<C>(rqst) {
+            Ok(()) => 0,
+            Err(error) => {
+                if error == SendError::NotConnected {
+                    // SUNRPC considers the transport connected, and would try again without end.
+                    close(rqst.xprt().raw());
+                }
+                error.to_errno()
             }
-            error.to_errno()
         }
     }
 }
@@ -115,81 +121,77 @@ unsafe extern "C" fn send_request<C: Connection>(rqst: *mut bindings::rpc_rqst) 
 /// # Safety
 ///
 /// As for [`send_request`].
-unsafe fn transmit<C: Connection>(rqst: *mut bindings::rpc_rqst) -> Result<(), SendError> {
-    // SAFETY: By this function's contract; the task keeps its transport.
+unsafe fn transmit<C: Connection>(rqst: RqstRef<'_>) -> Result<(), SendError> {
+    // SAFETY: The transport of the request is a backchannel, which the request keeps.
+    let private = unsafe { Private::from_raw(rqst.xprt().raw()) };
+    // If the reference is the last one, its drop at the end frees the connection.
+    let connection = private.connection.get().ok_or(SendError::NotConnected)?;
+    if connection.is_closing() {
+        return Err(SendError::NotConnected);
+    }
+    // SAFETY: The send lock is held and the request is pinned, as the functions require. SUNRPC
+    // transmits the request. By I1 of `Private` the connection is a `C`, to which `connection` is a
+    // reference.
     unsafe {
-        let raw = (*rqst).rq_xprt;
-        // This may be the last to let go of the connection, which then ends here.
-        let forward = forward(raw).get().ok_or(SendError::NotConnected)?;
-        if forward.is_closing() {
-            return Err(SendError::NotConnected);
-        }
-        if !bindings::xprt_request_get_cong(raw, rqst) {
-            return Err(SendError::NoCredit);
-        }
-        (*rqst).rq_xtime = bindings::ktime_get();
-        let message = XdrBuf::from_raw(&raw mut (*rqst).rq_snd_buf);
-        let xid = u32::from_be((*rqst).rq_xid);
-        // By the invariants of `Backchannel` it is a connection `C`.
-        svc_xprt::data::<C>(forward.as_ptr()).call_back(xid, message)?;
-        (*rqst).rq_xmit_bytes_sent += message.len() as usize;
+        rqst.begin_transmission()?;
+        svc_xprt::data::<C>(connection.raw()).send_backchannel(rqst.xid(), rqst.message())?;
+        rqst.end_transmission();
     }
     Ok(())
 }
 
-/// Gives the credit of a Call back, unless the client still has that Call: an answer has done so
-/// already.
+/// `release_request`: releases the credit of a request, unless the client still processes the Call.
+/// If the client has replied, the request has no credit any more.
 ///
 /// # Safety
 ///
-/// See [`buf_alloc`]; SUNRPC has taken the request out of its queues, and holds `transport_lock`.
+/// As for [`buf_alloc`]; SUNRPC has removed the request from its queues, and `transport_lock` is
+/// held.
 unsafe extern "C" fn release_request(task: *mut bindings::rpc_task) {
-    // SAFETY: By this function's contract.
+    // SAFETY: By this function's contract. The transport of the request is a backchannel, which the
+    // request keeps. `destroy` stops the credits.
     unsafe {
-        let rqst = (*task).tk_rqstp;
-        let unanswered = (*rqst).rq_cong != 0 && (*rqst).rq_xmit_bytes_sent != 0;
-        let xid = u32::from_be((*rqst).rq_xid);
-        if unanswered && credits((*rqst).rq_xprt).keep(xid, (*rqst).rq_timeout) {
-            (*rqst).rq_cong = 0;
-        } else {
-            bindings::xprt_release_rqst_cong(task);
-        }
+        let rqst = RqstRef::of_task(task);
+        let was_sent = (*rqst.raw()).rq_xmit_bytes_sent != 0;
+        Private::from_raw(rqst.xprt().raw())
+            .credits
+            .release_request(task, was_sent);
     }
 }
 
-/// There is nothing to connect: that is up to the client, and makes another transport.
+/// `connect`: fails. Only the client can connect, and its next connection has another transport.
 ///
 /// # Safety
 ///
-/// See [`buf_alloc`]; the send lock is held.
+/// As for [`buf_alloc`]; the send lock is held.
 unsafe extern "C" fn connect(raw: *mut bindings::rpc_xprt, _task: *mut bindings::rpc_task) {
-    // SAFETY: By this function's contract. With this error SUNRPC does not try again at once.
-    unsafe {
-        bindings::rpcrdma_xprt_clear_connecting(raw);
-        bindings::xprt_wake_pending_tasks(raw, -bindings::EPIPE.cast_signed());
-    }
+    // SAFETY: By this function's contract the transport is alive.
+    let xprt = unsafe { XprtRef::new(raw) };
+    xprt.clear_connecting();
+    // With `EPIPE`, SUNRPC does not try again at once.
+    xprt.wake_pending(-bindings::EPIPE.cast_signed());
 }
 
+/// `destroy`: frees the transport. Its last reference is gone.
+///
 /// # Safety
 ///
-/// See [`buf_alloc`]; the last call for the transport.
+/// As for [`buf_alloc`]; the last operation on the transport.
 pub(super) unsafe extern "C" fn destroy(raw: *mut bindings::rpc_xprt) {
-    // SAFETY: By this function's contract. The references to connection and module are those of
-    // `create`.
-    unsafe {
-        let forward = (*raw.cast::<Backchannel>()).forward.assume_init_read();
-        // As a rule the `svc_xprt` is gone. It is there if SUNRPC could not complete what `setup`
-        // had made: then nobody must find it. Those of our own who have found it are in an RCU
-        // read-side section, which the memory outlives. SUNRPC itself looks at the pointer without
-        // any lock where it closes the `svc_xprt`; that both happen at once is its to rule out.
-        let place = Atomic::from_ptr(&raw mut (*forward.as_ptr()).xpt_bc_xprt);
-        if place.cmpxchg(raw, ptr::null_mut(), Full).is_ok() {
-            bindings::rpcrdma_synchronize_rcu();
-        }
-        credits(raw).stop();
-        drop((*raw.cast::<Backchannel>()).credits.assume_init_read());
-        bindings::xprt_free(raw);
-        drop(forward);
-        drop(ModuleRef::of_transport());
+    // SAFETY: By this function's contract the private part was not taken before.
+    let private = unsafe { Private::from_raw(raw) };
+    // The `svc_xprt` has been freed, as a rule, with its reference to this transport. It has not if
+    // SUNRPC failed after `setup`. Then no thread may find this transport any more. Threads of this
+    // module that have found it are in an RCU read-side section. SUNRPC reads the pointer without
+    // protection when it closes the `svc_xprt`, and must prevent that both happen at a time.
+    if private.link().cmpxchg(raw, ptr::null_mut(), Full).is_ok() {
+        // SAFETY: `destroy` may sleep.
+        unsafe { bindings::rpcrdma_synchronize_rcu() };
     }
+    // The timer uses the private part, so it must end first.
+    private.credits.stop();
+    // SAFETY: No other thread uses the transport, and `private` is not used any more.
+    drop(unsafe { Backchannel::take(raw) });
+    // SAFETY: `into_raw` gave the transport to SUNRPC, which has no more use for it.
+    unsafe { xprt_base::free(raw) };
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What clients say to reverse Calls.
-
-use core::ptr::NonNull;
+//! Completes a backchannel Call with the client's Reply or refusal.
+//!
+//! C: svc_rdma_backchannel.c, svc_rdma_handle_bc_reply()
 
 use kernel::{
     prelude::*,
@@ -17,129 +17,121 @@ use kernel::{
 
 use crate::{
     bindings,
-    sunrpc::locks, //
+    sunrpc::{
+        rpc_rqst::RqstRef,
+        xprt_ref::XprtRef, //
+    }, //
 };
 
 use super::{
-    backchannel::credits,
+    backchannel::Private,
     rqst::Receiving,
     types::Types, //
 };
 
-/// What a client says to a reverse Call.
+/// The client's answer to a backchannel Call.
 #[derive(Clone, Copy)]
-pub(crate) enum Answer<'a> {
+pub(crate) enum BackchannelAnswer<'a> {
     /// The Reply.
     Reply(&'a [u8]),
-    /// It cannot take the Call.
+    /// RDMA_ERROR: the client cannot process the Call.
     Refused,
 }
 
 impl<C: Types> Receiving<'_, C> {
-    /// Takes the `answer` to the reverse Call `xid`, with which so many of them may be outstanding;
-    /// `false` if there is no such Call. One that was given up is still there until now.
-    pub(crate) fn answer_backchannel(&self, xid: u32, window: u32, answer: Answer<'_>) -> bool {
-        let _alive = rcu::read_lock();
-        // SAFETY: The request is ours, and keeps its transport.
-        let place = unsafe { Atomic::from_ptr(&raw mut (*(*self.as_ptr()).rq_xprt).xpt_bc_xprt) };
-        // `link` has stored it when all behind it was there. What is looked at through it depends
-        // on its address, and needs no other order.
-        let raw = place.load(Relaxed);
+    /// Completes the backchannel Call `xid`, and sets the window to `window` outstanding Calls.
+    /// `false` if there is no such Call. A Call whose RPC has ended still exists until then.
+    pub(crate) fn complete_backchannel(
+        &self,
+        xid: u32,
+        window: u32,
+        answer: BackchannelAnswer<'_>,
+    ) -> bool {
+        let _rcu = rcu::read_lock();
+        // SAFETY: The request has a reference to the transport. All threads access the word
+        // atomically.
+        let link = unsafe { Atomic::from_ptr(&raw mut (*self.xprt()).xpt_bc_xprt) };
+        // Relaxed suffices: `link` stored the address after it had completed the transport, and all
+        // accesses below depend on the address.
+        let raw = link.load(Relaxed);
         if raw.is_null() {
             return false;
         }
-        // Only `link` stores one there, on connections of our class: it is a `Backchannel`. It
-        // stays until the guard is dropped: before `destroy` drops anything, it takes the transport
-        // out of there, and waits for RCU. Found, copied to and completed while the lock is held:
-        // of two answers with one XID, which two threads may have, the second finds nothing.
-        // SAFETY: The memory stays, as above.
-        let locked = unsafe { locks::queue(raw) };
-        // SAFETY: The lock that SUNRPC asks for is held.
-        let found = unsafe { bindings::xprt_lookup_rqst(raw, xid.to_be()) };
-        if let Some(rqst) = NonNull::new(found) {
-            // SAFETY: It was found among those that wait, and the lock is held.
-            unsafe { take(raw, rqst, window, answer) };
-            return true;
+        // SAFETY: On connections of this module only `link` stores a transport, so it is a
+        // `Backchannel`. `destroy` clears the word and waits for an RCU grace period before it
+        // takes the private part, so `_rcu` keeps that, and the memory.
+        let (xprt, credits) = unsafe { (XprtRef::new(raw), &Private::from_raw(raw).credits) };
+        {
+            // The lock is held until the Call is completed: two threads may have answers with the
+            // same XID, and the second one must find no Call.
+            let locked = xprt.lock_queue();
+            if let Some(rqst) = locked.lookup(xid) {
+                // SAFETY: The request is in the receive queue, and `queue_lock` is held.
+                unsafe { complete(RqstRef::new(rqst.as_ptr()), window, answer) };
+                return true;
+            }
         }
-        drop(locked);
-        // SAFETY: A `Backchannel` that is not destroyed yet, as above.
-        let credits = unsafe { credits(raw) };
-        let late = credits.answered(xid);
-        if late {
-            // SAFETY: The memory stays, as above.
-            unsafe { locks::transport(raw) }.set_window(window);
-            credits.give_back(xid);
+        let is_held = credits.is_held(xid);
+        if is_held {
+            xprt.lock().set_window(window);
+            credits.release(xid);
         }
-        late
+        is_held
     }
 }
 
-/// Takes the answer to a Call.
-///
-/// Once that does not wait for an answer any more, its task, if somebody gives it up just now,
-/// takes `queue_lock` before it goes only if the request is pinned. Both have to stay until the
-/// task has been woken.
+/// Completes a Call.
 ///
 /// # Safety
 ///
-/// `rqst` waits for a Reply, and `queue_lock` is held.
-unsafe fn take(
-    raw: *mut bindings::rpc_xprt,
-    rqst: NonNull<bindings::rpc_rqst>,
-    window: u32,
-    answer: Answer<'_>,
-) {
-    // SAFETY: By this function's contract, and pinned until the end of this block.
+/// `rqst` is in the receive queue of its transport, whose `queue_lock` is held.
+unsafe fn complete(rqst: RqstRef<'_>, window: u32, answer: BackchannelAnswer<'_>) {
+    // SAFETY: By this function's contract. A task that gives up its request takes `queue_lock` if
+    // the request is in a queue or pinned. `wake` removes the request from the queue, so the pin
+    // must keep request and task until it is done.
     unsafe {
-        bindings::xprt_pin_rqst(rqst.as_ptr());
-        // Before the Call is completed, which lets another one out.
-        answered(raw, rqst, window);
-        complete(rqst, answer);
-        bindings::xprt_unpin_rqst(rqst.as_ptr());
+        bindings::xprt_pin_rqst(rqst.raw());
+        // The credit comes first, since the completion lets another Call be sent.
+        release_credit(rqst, window);
+        wake(rqst, answer);
+        bindings::xprt_unpin_rqst(rqst.raw());
     }
 }
 
-/// The client has answered, and lets as many Calls be outstanding: the credit of this one is free.
-///
-/// # Safety
-///
-/// `rqst` waits for a Reply, and `queue_lock` is held.
-unsafe fn answered(raw: *mut bindings::rpc_xprt, rqst: NonNull<bindings::rpc_rqst>, window: u32) {
-    // SAFETY: By this function's contract; `transport_lock` is held where SUNRPC asks for it.
-    unsafe {
-        let locked = locks::transport(raw);
-        locked.set_window(window);
-        bindings::xprt_release_rqst_cong((*rqst.as_ptr()).rq_task);
-    }
+/// Releases the credit of an answered Call, and sets the window.
+fn release_credit(rqst: RqstRef<'_>, window: u32) {
+    let locked = rqst.xprt().lock();
+    locked.set_window(window);
+    // SAFETY: `rqst` keeps its task, and `transport_lock` is held.
+    unsafe { bindings::xprt_release_rqst_cong(rqst.task()) };
 }
 
-/// Completes a Call, which lets SUNRPC release it.
+/// Stores the Reply, or `EIO`, and wakes the task.
 ///
 /// # Safety
 ///
-/// `rqst` waits for a Reply and is pinned, and `queue_lock` is held.
-unsafe fn complete(rqst: NonNull<bindings::rpc_rqst>, answer: Answer<'_>) {
-    let rqst = rqst.as_ptr();
-    // SAFETY: By this function's contract. The consumer looks at the room for the Reply, which is
-    // all in the head, when it has been woken.
+/// `rqst` is pinned and in the receive queue, and `queue_lock` is held.
+unsafe fn wake(rqst: RqstRef<'_>, answer: BackchannelAnswer<'_>) {
+    // SAFETY: By this function's contract. The whole buffer for the Reply is its head, which the
+    // consumer does not access before the task is woken.
     unsafe {
-        let room = (*rqst).rq_private_buf.head[0];
+        let head = (*rqst.raw()).rq_private_buf.head[0];
         let copied = match answer {
-            Answer::Reply(reply) if reply.len() <= room.iov_len => {
-                room.iov_base
+            BackchannelAnswer::Reply(reply) if reply.len() <= head.iov_len => {
+                head.iov_base
                     .cast::<u8>()
                     .copy_from_nonoverlapping(reply.as_ptr(), reply.len());
-                // CAST: No more than a Receive buffer.
+                // CAST: No longer than a Receive buffer.
                 reply.len() as c_int
             }
-            // If `rpciod` is still on its way out of sending the Call, the task does not see this,
-            // and sends the Call again. The client refuses it again, which comes too early as
-            // seldom; and the consumer's tasks are soft, and do not try for ever.
+            // If `rpciod` is still returning from the transmission, the task overwrites the status
+            // and sends the Call again. The client refuses it again, which is early as rarely.
+            // nfsd's tasks are soft, so they do not try for ever.
             _ => {
-                (*(*rqst).rq_task).tk_status = -bindings::EIO.cast_signed();
+                (*rqst.task()).tk_status = -bindings::EIO.cast_signed();
                 0
             }
         };
-        bindings::xprt_complete_rqst((*rqst).rq_task, copied);
+        bindings::xprt_complete_rqst(rqst.task(), copied);
     }
 }

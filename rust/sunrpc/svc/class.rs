@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The class of server transports: what SUNRPC finds by name, and makes listeners and connections
-//! with.
+//! The registration of the server's transport class, which SUNRPC finds by its name.
 
 use core::marker::PhantomData;
 
@@ -18,43 +17,41 @@ use super::{
     transport::Listener, //
 };
 
-/// The registration of the class whose listeners are `L`.
-#[must_use = "it ends when it is dropped"]
-pub(crate) struct Registration<L: Listener>(PhantomData<L>);
+/// The registration of the transport class whose listeners are `L`. Dropping it unregisters the
+/// class.
+#[must_use = "dropping it unregisters the class"]
+pub(crate) struct ClassRegistration<L: Listener>(PhantomData<L>);
 
-// SAFETY: Registration and its end may happen on different threads.
-unsafe impl<L: Listener> Send for Registration<L> {}
-// SAFETY: A shared reference offers nothing.
-unsafe impl<L: Listener> Sync for Registration<L> {}
-
-impl<L: Listener> Registration<L> {
-    /// Registers the class, once.
+impl<L: Listener> ClassRegistration<L> {
+    /// Registers the class. SUNRPC can create listeners from now on.
     ///
     /// # Errors
     ///
-    /// `EEXIST` if there was such a class already.
-    pub(crate) fn new(name: &'static CStr, module: &'static ThisModule) -> Result<Self> {
+    /// `EEXIST` if such a class is registered already.
+    pub(crate) fn new(module: &'static ThisModule) -> Result<Self> {
         CLASS.register(|class| {
-            // SAFETY: Nobody else looks at the class, and all zeroes is valid for it.
+            // SAFETY: `register` gives this closure sole access to the class. All zeroes is a valid
+            // value of each member. Name and operations are static, as the class is.
             unsafe {
                 class.write_bytes(0, 1);
-                (*class).xcl_name = name.as_char_ptr();
+                (*class).xcl_name = L::NAME.as_char_ptr();
                 (*class).xcl_owner = module.as_ptr();
                 (*class).xcl_ops = Ops::<L>::LISTENER;
                 (*class).xcl_max_payload = bindings::RPCSVC_MAXPAYLOAD;
                 (*class).xcl_ident = bindings::xprt_transports_XPRT_TRANSPORT_RDMA as c_int;
             }
-            // SAFETY: Complete, and there until it is unregistered. SUNRPC holds the module while
-            // there are transports.
+            // SAFETY: The class is complete. It is a static, and stays until it is unregistered.
+            // Each transport has a reference to the module.
             to_result(unsafe { bindings::svc_reg_xprt_class(class) })
         })?;
         Ok(Self(PhantomData))
     }
 }
 
-impl<L: Listener> Drop for Registration<L> {
+impl<L: Listener> Drop for ClassRegistration<L> {
     fn drop(&mut self) {
-        // SAFETY: Registered by `new`.
+        // SAFETY: `new` registered the class. This runs in the module's exit, when no transport has
+        // a reference to the module, or in its failed init, when there was no transport yet.
         unsafe { bindings::svc_unreg_xprt_class(CLASS.get()) };
     }
 }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Handles of an `svc_xprt`, for what outlives the calls of SUNRPC.
+//! Counted references to the memory of a server's transport.
 //!
-//! SUNRPC's own count of references keeps a transport in use; a [`SvcHandle`] counts for the memory
-//! alone: handlers that our part waits for when it is dropped can use one until the end. It leads
-//! to SUNRPC's count by [`SvcHandle::get`].
+//! SUNRPC counts references to the transport itself (`xpt_ref`), and frees the private part with
+//! the last of them. The handlers of a connection run until the drop of the private part has waited
+//! for them, and use an [`XprtHandle`]. [`XprtHandle::get`] takes one of SUNRPC's references.
+//!
+//! In the C module, the handlers use the `svc_xprt` itself.
+//!
+//! C: svc_rdma_transport.c, svc_rdma_xprt_deferred_close()
 
 use core::{
     ops::Deref,
@@ -12,26 +16,27 @@ use core::{
 };
 
 use kernel::{
+    prelude::*,
     sync::Refcount,
     types::Opaque, //
 };
 
 use crate::bindings;
 
-/// What a transport's memory begins with, whatever its type.
+/// The start of a server's transport, whatever its type.
 #[repr(C)]
 pub(super) struct Header {
     xprt: Opaque<bindings::svc_xprt>,
-    /// Handles, and one for the transport itself.
-    memory: Refcount,
+    /// The handles, and one more until `xpo_free` has run.
+    handles: Refcount,
 }
 
 impl Header {
-    /// Counts once, for the transport. The C structure is still to be initialised.
+    /// A header that counts the reference that `xpo_free` puts. The C structure is not initialised.
     pub(super) fn new() -> Self {
         Self {
             xprt: Opaque::uninit(),
-            memory: Refcount::new(1),
+            handles: Refcount::new(1),
         }
     }
 
@@ -40,182 +45,180 @@ impl Header {
     pub(super) fn raw(&self) -> *mut bindings::svc_xprt {
         self.xprt.get()
     }
-}
 
-/// # Safety
-///
-/// The caller gives up a counted reference to a header at the start of an allocation from `KBox`.
-/// If it is the transport's own, what was behind the header has been dropped.
-pub(super) unsafe fn put_memory(header: NonNull<Header>) {
-    // SAFETY: Valid, since it is counted.
-    if unsafe { header.as_ref() }.memory.dec_and_test() {
-        // SAFETY: From `KBox`, and nobody refers to it. The transport's own reference is gone, and
-        // what was behind the header with it; this, like the C structure, needs no dropping.
-        unsafe { bindings::kfree(header.as_ptr().cast()) };
+    /// Puts a reference, and frees the memory if it was the last one.
+    ///
+    /// # Safety
+    ///
+    /// `header` is at the start of a `KBox` allocation. The caller owns the reference: that of a
+    /// handle, or that of `xpo_free`, which has dropped what is behind the header.
+    pub(super) unsafe fn put(header: NonNull<Self>) {
+        // SAFETY: The caller's reference keeps the memory.
+        if unsafe { header.as_ref() }.handles.dec_and_test() {
+            // SAFETY: That was the last reference, so `xpo_free` has put its own. The memory comes
+            // from `KBox`, and what is left in it needs no drop.
+            unsafe { bindings::kfree(header.as_ptr().cast()) };
+        }
     }
 }
 
-/// A counted reference to a transport's memory, for handlers and for our own part.
-///
-/// Once SUNRPC has dropped the transport its methods do nothing of consequence.
+/// A counted reference to the memory of a server's transport. Its methods may be called at any
+/// time. They have no effect once SUNRPC has freed the transport.
 ///
 /// # Invariants
 ///
-/// Points to a header at the start of an allocation from `KBox`, whose count includes this handle.
-pub(crate) struct SvcHandle(NonNull<Header>);
+/// I1: Points to a [`Header`] at the start of a `KBox` allocation, whose C structure was
+/// initialised by `svc_xprt_init()`. `handles` counts this handle, so the memory is not freed
+/// before this handle is dropped.
+pub(crate) struct XprtHandle(NonNull<Header>);
 
-// SAFETY: What the handle offers may be called from any thread.
-unsafe impl Send for SvcHandle {}
-// SAFETY: As above.
-unsafe impl Sync for SvcHandle {}
+// SAFETY: The reference count is atomic, and all methods may be called in any thread.
+unsafe impl Send for XprtHandle {}
+// SAFETY: As for `Send`: all methods may be called in any thread, and at the same time.
+unsafe impl Sync for XprtHandle {}
 
-impl Clone for SvcHandle {
+impl Clone for XprtHandle {
     fn clone(&self) -> Self {
-        // SAFETY: Valid by the type's invariants.
+        // SAFETY: By I1 it is the header of a transport, which this handle keeps.
         unsafe { Self::new(self.0) }
     }
 }
 
-impl Drop for SvcHandle {
+impl Drop for XprtHandle {
     fn drop(&mut self) {
-        // SAFETY: The reference is this handle's, and not the transport's own.
-        unsafe { put_memory(self.0) };
+        // SAFETY: By I1 one reference belongs to this handle.
+        unsafe { Header::put(self.0) };
     }
 }
 
-impl SvcHandle {
+impl XprtHandle {
     /// # Safety
     ///
-    /// `header` is at the start of an allocation from `KBox`, which stays during the call, and its
-    /// `memory` is not zero.
+    /// `header` satisfies I1, but for the count, which is not zero during this call.
     pub(super) unsafe fn new(header: NonNull<Header>) -> Self {
-        // SAFETY: By this function's contract.
-        unsafe { header.as_ref() }.memory.inc();
-        // INVARIANT: Counted.
+        // SAFETY: By this function's contract the header is valid.
+        unsafe { header.as_ref() }.handles.inc();
+        // INVARIANT: I1: `handles` was incremented for this handle.
         Self(header)
     }
 
-    /// Another handle of a transport of this module.
+    /// A handle of a transport of this module.
     ///
     /// # Safety
     ///
-    /// `xprt` comes from [`SvcXprt::into_raw`](super::SvcXprt::into_raw), and its memory stays
-    /// during the call.
-    pub(super) unsafe fn of(xprt: *mut bindings::svc_xprt) -> Self {
-        // SAFETY: The C structure is at the start of the header, which is valid.
+    /// `xprt` comes from [`SvcXprt::into_raw`](super::SvcXprt::into_raw), and its memory is not
+    /// freed during this call.
+    pub(super) unsafe fn from_raw(xprt: *mut bindings::svc_xprt) -> Self {
+        // SAFETY: By this function's contract the C structure is the first member of a header that
+        // satisfies I1.
         unsafe { Self::new(NonNull::new_unchecked(xprt.cast())) }
     }
 
     /// The C structure.
     #[inline]
-    pub(super) fn as_ptr(&self) -> *mut bindings::svc_xprt {
-        // SAFETY: Valid by the type's invariants.
+    pub(super) fn raw(&self) -> *mut bindings::svc_xprt {
+        // SAFETY: By I1 the header is valid.
         unsafe { self.0.as_ref() }.raw()
     }
 
+    /// The word with the `XPT_*` flags, which all threads change atomically.
     #[inline]
-    fn set(&self, flag: u32) {
-        // SAFETY: Flags are atomic.
-        unsafe { bindings::set_bit(flag as usize, &raw mut (*self.as_ptr()).xpt_flags) };
+    fn flags(&self) -> *mut c_ulong {
+        // SAFETY: By I1 the C structure is there.
+        unsafe { &raw mut (*self.raw()).xpt_flags }
     }
 
+    /// Whether any of `flags` is set.
     #[inline]
     fn test(&self, flags: usize) -> bool {
-        // SAFETY: Flags are atomic.
-        unsafe { (&raw const (*self.as_ptr()).xpt_flags).read_volatile() & flags != 0 }
+        // SAFETY: By I1 the word is there.
+        unsafe { self.flags().read_volatile() & flags != 0 }
     }
 
-    /// Tells that there is something to receive. [`Self::enqueue`] must follow.
+    /// Tells that there is something to receive. The caller must call [`Self::enqueue`] next.
     #[inline]
     pub(crate) fn set_data(&self) {
-        // SUNRPC asks next whether there is room to send. A thread that has just made room looks at
-        // the flags after that, with a full barrier in between, which pairs with the one here.
-        // SAFETY: Flags are atomic.
-        unsafe {
-            bindings::rpcrdma_set_bit_mb(
-                bindings::XPT_DATA as usize,
-                &raw mut (*self.as_ptr()).xpt_flags,
-            )
-        };
+        // A full barrier follows, for SUNRPC asks next whether there is space to send. A thread
+        // that has returned space reads the flags after that, with a barrier that pairs with this.
+        // SAFETY: By I1 the word is there.
+        unsafe { bindings::rpcrdma_set_bit_mb(bindings::XPT_DATA as usize, self.flags()) };
     }
 
-    /// Tells that there is a connection to accept. [`Self::enqueue`] must follow.
+    /// Tells that there is a connection to accept. The caller must call [`Self::enqueue`] next.
     #[inline]
     pub(crate) fn set_connection(&self) {
-        self.set(bindings::XPT_CONN);
+        // SAFETY: By I1 the word is there.
+        unsafe { bindings::set_bit(bindings::XPT_CONN as usize, self.flags()) };
     }
 
-    /// Withdraws [`Self::set_connection`], before one is accepted.
+    /// Undoes [`Self::set_connection`], before a connection is accepted.
     #[inline]
     pub(crate) fn clear_connection(&self) {
-        // SAFETY: Flags are atomic.
-        unsafe {
-            bindings::clear_bit(
-                bindings::XPT_CONN as usize,
-                &raw mut (*self.as_ptr()).xpt_flags,
-            )
-        };
+        // SAFETY: By I1 the word is there.
+        unsafe { bindings::clear_bit(bindings::XPT_CONN as usize, self.flags()) };
     }
 
-    /// Has a thread look at the transport, if there is something to do. Who closes it does that by
-    /// itself: a transport that is closing is left alone. SUNRPC gives up its network namespace
-    /// before our part, and its trace events would look at that.
+    /// Wakes an nfsd thread for the transport, if there is something to do.
+    ///
+    /// Does nothing for a closing transport, which the closing thread has enqueued. SUNRPC puts its
+    /// network namespace before it frees the private part, and its trace events would read that.
     #[inline]
     pub(crate) fn enqueue(&self) {
         if !self.is_closing() {
-            // SAFETY: Initialised. A transport without references is busy for good.
-            unsafe { bindings::svc_xprt_enqueue(self.as_ptr()) };
+            // SAFETY: By I1 the C structure is initialised. A transport without references stays
+            // busy, so the function does not put it into a queue.
+            unsafe { bindings::svc_xprt_enqueue(self.raw()) };
         }
     }
 
-    /// Has a thread close the transport, if nobody does yet.
+    /// Has an nfsd thread close the transport, unless one does already.
     pub(crate) fn deferred_close(&self) {
         if !self.is_closing() {
             // SAFETY: As in `enqueue`.
-            unsafe { bindings::svc_xprt_deferred_close(self.as_ptr()) };
+            unsafe { bindings::svc_xprt_deferred_close(self.raw()) };
         }
     }
 
-    /// Whether the transport is about to be closed.
+    /// Whether the transport is closed, or about to be.
     #[inline]
     pub(crate) fn is_closing(&self) -> bool {
         self.test(1 << bindings::XPT_CLOSE | 1 << bindings::XPT_DEAD)
     }
 
-    /// Whether an export has admitted the client.
+    /// Whether an export has accepted the client (`XPT_PEER_VALID`).
     #[inline]
-    pub(crate) fn is_admitted(&self) -> bool {
+    pub(crate) fn is_peer_valid(&self) -> bool {
         self.test(1 << bindings::XPT_PEER_VALID)
     }
 
-    /// Keeps the transport itself for a while, unless SUNRPC has dropped it.
-    pub(super) fn get(&self) -> Option<SvcRef<'_>> {
-        // SAFETY: The count is part of the memory, and stays zero once it is.
-        let got = unsafe { bindings::rpcrdma_svc_xprt_get_unless_zero(self.as_ptr()) };
-        // INVARIANT: Counted just now.
-        got.then_some(SvcRef(self))
+    /// Takes a reference to the transport itself; `None` if SUNRPC has freed the transport.
+    pub(super) fn get(&self) -> Option<XprtRef<'_>> {
+        // SAFETY: By I1 the count is there. It never leaves zero.
+        let got = unsafe { bindings::rpcrdma_svc_xprt_get_unless_zero(self.raw()) };
+        // INVARIANT: I1: counted above.
+        got.then_some(XprtRef(self))
     }
 }
 
-/// A counted reference to a transport. Dropping it may free the transport, which sleeps.
+/// A counted reference to a transport. Dropping the last one frees the transport, which sleeps.
 ///
 /// # Invariants
 ///
-/// The transport's own count includes this reference.
-pub(super) struct SvcRef<'a>(&'a SvcHandle);
+/// I1: `xpt_ref` counts this reference.
+pub(super) struct XprtRef<'a>(&'a XprtHandle);
 
-impl Deref for SvcRef<'_> {
-    type Target = SvcHandle;
+impl Deref for XprtRef<'_> {
+    type Target = XprtHandle;
 
     #[inline]
-    fn deref(&self) -> &SvcHandle {
+    fn deref(&self) -> &XprtHandle {
         self.0
     }
 }
 
-impl Drop for SvcRef<'_> {
+impl Drop for XprtRef<'_> {
     fn drop(&mut self) {
-        // SAFETY: By the type's invariants.
-        unsafe { bindings::svc_xprt_put(self.as_ptr()) };
+        // SAFETY: By I1 one reference belongs to this value.
+        unsafe { bindings::svc_xprt_put(self.raw()) };
     }
 }

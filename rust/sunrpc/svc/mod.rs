@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The server's side of SUNRPC: transports that service threads receive from and reply on.
+//! The server's side of SUNRPC: `struct svc_xprt` and its requests.
 //!
-//! | file | what it does |
-//! | --- | --- |
-//! | `transport` | what listeners and connections are to do |
-//! | `types` | the types that a connection brings along |
-//! | `accepting` | making the transport of a connection that comes in |
-//! | `class` | the class that SUNRPC makes them with |
-//! | `ops` | the tables of operations, and where they run |
-//! | `svc_xprt` | `svc_xprt` with what belongs to it |
-//! | `handle` | counted references to it, for what outlives SUNRPC's calls |
-//! | `rqst` | requests that are received |
-//! | `reply` | requests whose Reply is sent |
-//! | `spare_pages` | pages that requests lack, and others had too many of |
-//! | `timer` | has a thread look at a transport after a while |
-//! | `backchannel` | the transport of a connection's reverse Calls |
-//! | `backchannel_class`, `backchannel_ops` | its class, and its operations |
-//! | `backchannel_reply` | what clients say to reverse Calls |
+//! | file                | what                                                   | runs in             |
+//! |---------------------|--------------------------------------------------------|---------------------|
+//! | `types`             | the types that a connection brings along               |                     |
+//! | `transport`         | what listeners and connections do for SUNRPC           | see `ops`           |
+//! | `svc_xprt`          | `svc_xprt` with its private part                       |                     |
+//! | `handle`            | counted references to its memory                       | any context         |
+//! | `class`             | the registration of the class                          | module init         |
+//! | `ops`               | the tables of operations, and their contexts           |                     |
+//! | `accepting`         | creates the transport of a connection that arrived     | an nfsd thread      |
+//! | `svc_rqst`          | `svc_rqst`: a request and its page slots               | an nfsd thread      |
+//! | `rqst`              | a request while a Call is received into it             | an nfsd thread      |
+//! | `reply`             | a request whose Reply is to be sent                    | an nfsd thread      |
+//! | `spare_pages`       | pages displaced from one request, for the next         | an nfsd thread      |
+//! | `timer`             | has a thread look at a transport after some time       | any context         |
+//! | `backchannel`       | the transport of a connection's backchannel Calls      |                     |
+//! | `backchannel_class` | its class, and its creation                            | workqueue of nfsd   |
+//! | `backchannel_ops`   | its operations                                         | `rpciod`            |
+//! | `backchannel_reply` | the Replies to backchannel Calls                       | an nfsd thread      |
 
 mod accepting;
 mod backchannel;
@@ -30,6 +32,7 @@ mod ops;
 mod reply;
 mod rqst;
 mod spare_pages;
+mod svc_rqst;
 mod svc_xprt;
 mod timer;
 mod transport;
@@ -39,9 +42,9 @@ pub(crate) use super::error::SendError;
 pub(crate) use accepting::Accepting;
 pub(crate) use backchannel::BackchannelLimits;
 pub(crate) use backchannel_class::BackchannelRegistration;
-pub(crate) use backchannel_reply::Answer;
-pub(crate) use class::Registration;
-pub(crate) use handle::SvcHandle;
+pub(crate) use backchannel_reply::BackchannelAnswer;
+pub(crate) use class::ClassRegistration;
+pub(crate) use handle::XprtHandle;
 pub(crate) use reply::{
     Body,
     Located,

@@ -1,35 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The operations that SUNRPC calls on a server's transports, made from safe traits.
+//! The tables of operations that SUNRPC calls on a server's transports.
 //!
-//! SUNRPC has one table per class. Here there are two, because what listens and what carries
-//! messages have little in common: a listener has the class's table, and gives its connections
-//! their own.
+//! SUNRPC expects one table per class. Here a listener has the class's table, and its connections
+//! have another one.
 //!
-//! | operation | runs in |
-//! | --- | --- |
-//! | create, detach | whoever configures the service, or a service thread |
-//! | accept, receive, send, result payload, release | a service thread |
-//! | free | whoever drops the last reference: any of the above, rpciod, a worker of NFS |
-//! | has room | anywhere |
+//! | operation                                              | runs in                             |
+//! |--------------------------------------------------------|-------------------------------------|
+//! | `create`                                               | a thread that configures nfsd       |
+//! | `accept`, `recvfrom`, `sendto`, `result_payload`,      | an nfsd thread                      |
+//! | `release_ctxt`                                         |                                     |
+//! | `detach`                                               | an nfsd thread, or a thread that    |
+//! |                                                        | configures nfsd                     |
+//! | `free`                                                 | the thread that puts the last       |
+//! |                                                        | reference: one of the above,        |
+//! |                                                        | `rpciod`, or a workqueue of nfsd    |
+//! | `has_wspace`                                           | any context                         |
+//!
+//! C: svc_rdma_transport.c, svc_rdma_has_wspace(), svc_rdma_kill_temp_xprt()
+//! C: svc_rdma_recvfrom.c, svc_rdma_release_ctxt(), svc_rdma_recvfrom()
+//! C: svc_rdma_sendto.c, svc_rdma_sendto(), svc_rdma_result_payload()
 
 use core::{
     ffi::c_void,
     marker::PhantomData,
-    ptr::{
-        self,
-        NonNull, //
-    }, //
+    ptr, //
 };
 
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    types::ForeignOwnable, //
+};
 
 use crate::{
     bindings,
-    lib::{
-        foreign_buf::ForeignBuf,
-        sockaddr::SockAddr, //
-    }, //
+    lib::sockaddr::SockAddr, //
 };
 
 use super::{
@@ -46,18 +51,18 @@ use super::{
     }, //
 };
 
-/// The tables for a listener type and its connections.
+/// The tables for listeners of `L` and for their connections. They stay while the module is loaded.
 pub(super) struct Ops<L: Listener>(PhantomData<L>);
 
 impl<L: Listener> Ops<L> {
     pub(super) const LISTENER: &'static bindings::svc_xprt_ops = &bindings::svc_xprt_ops {
         xpo_create: Some(create::<L>),
         xpo_accept: Some(accept::<L>),
-        xpo_has_wspace: Some(always),
-        xpo_release_ctxt: Some(nothing_to_release),
-        xpo_detach: Some(stop_listening::<L>),
+        xpo_has_wspace: Some(always_has_wspace),
+        xpo_release_ctxt: Some(release_no_ctxt),
+        xpo_detach: Some(detach_listener::<L>),
         xpo_free: Some(svc_xprt::free::<L>),
-        xpo_kill_temp_xprt: Some(kill_temp),
+        xpo_kill_temp_xprt: Some(kill_temp_xprt),
         ..pin_init::zeroed()
     };
 
@@ -69,14 +74,17 @@ impl<L: Listener> Ops<L> {
         xpo_release_ctxt: Some(release_ctxt::<L::Connection>),
         xpo_detach: Some(detach::<L::Connection>),
         xpo_free: Some(svc_xprt::free::<L::Connection>),
-        xpo_kill_temp_xprt: Some(kill_temp),
+        xpo_kill_temp_xprt: Some(kill_temp_xprt),
         ..pin_init::zeroed()
     };
 }
 
+/// `xpo_create`: creates a listener.
+///
 /// # Safety
 ///
-/// Called by SUNRPC with a live service and namespace, and an address of `len` bytes.
+/// SUNRPC calls this with a service and a namespace that stay as long as the transport, and an
+/// address of `len` bytes.
 unsafe extern "C" fn create<L: Listener>(
     serv: *mut bindings::svc_serv,
     net: *mut bindings::net,
@@ -84,116 +92,135 @@ unsafe extern "C" fn create<L: Listener>(
     len: c_int,
     _flags: c_int,
 ) -> *mut bindings::svc_xprt {
-    // SAFETY: By this function's contract.
+    // SAFETY: By this function's contract the address has `len` bytes.
     let addr = unsafe { SockAddr::from_raw(addr, usize::try_from(len).unwrap_or(0)) };
     let Some(addr) = addr else {
         return Error::from_errno(-(bindings::EAFNOSUPPORT as c_int)).to_ptr();
     };
-    // SAFETY: The class is registered, since this is an operation of it. SUNRPC keeps the service
-    // as long as its transports, and a transport its namespace.
+    // SAFETY: By this function's contract. The class is registered, since SUNRPC calls its
+    // operation. The table is that of `L`.
     let xprt = unsafe { NewXprt::<L>::new(Ops::<L>::LISTENER, serv, net) };
-    let made = xprt.and_then(|mut xprt| {
+    let created = xprt.and_then(|mut xprt| {
         xprt.set_listener();
         L::create(xprt, &addr)
     });
-    match made {
+    match created {
         Ok(xprt) => xprt.into_raw(),
         Err(e) => e.to_ptr(),
     }
 }
 
+/// `xpo_accept`: accepts a connection.
+///
 /// # Safety
 ///
-/// Called by SUNRPC with a busy listener.
+/// SUNRPC calls this with a listener of `L`, to which the caller has a reference.
 unsafe extern "C" fn accept<L: Listener>(xprt: *mut bindings::svc_xprt) -> *mut bindings::svc_xprt {
-    // SAFETY: By this function's contract; the caller has a reference.
-    let listener = unsafe { svc_xprt::data::<L>(xprt) };
-    // SAFETY: By this function's contract; the table is that of the listener's connections.
-    let accepting = unsafe { Accepting::new(xprt, Ops::<L>::CONNECTION) };
+    // SAFETY: By this function's contract the listener stays for this call, and keeps service and
+    // namespace. The table is that of its connections.
+    let (listener, accepting) = unsafe {
+        (
+            svc_xprt::data::<L>(xprt),
+            Accepting::new(xprt, Ops::<L>::CONNECTION),
+        )
+    };
     match listener.accept(accepting) {
         Some(connection) => connection.into_raw(),
         None => ptr::null_mut(),
     }
 }
 
+/// `xpo_detach` of a listener.
+///
 /// # Safety
 ///
-/// Called by SUNRPC with a listener that it is about to drop.
-unsafe extern "C" fn stop_listening<L: Listener>(xprt: *mut bindings::svc_xprt) {
-    // SAFETY: By this function's contract; the caller has a reference.
+/// SUNRPC calls this with a listener of `L`, to which the caller has a reference.
+unsafe extern "C" fn detach_listener<L: Listener>(xprt: *mut bindings::svc_xprt) {
+    // SAFETY: By this function's contract the transport stays for this call.
     unsafe { svc_xprt::data::<L>(xprt) }.detach();
 }
 
+/// `xpo_has_wspace` of a listener.
+///
 /// # Safety
 ///
-/// None is needed; SUNRPC wants the type.
-unsafe extern "C" fn always(_xprt: *mut bindings::svc_xprt) -> c_int {
+/// No preconditions; the table requires the type.
+unsafe extern "C" fn always_has_wspace(_xprt: *mut bindings::svc_xprt) -> c_int {
     1
 }
 
-/// Nothing was received on a listener.
+/// `xpo_release_ctxt` of a listener, on which nothing is received.
 ///
 /// # Safety
 ///
-/// As for [`always`].
-unsafe extern "C" fn nothing_to_release(_xprt: *mut bindings::svc_xprt, _call: *mut c_void) {}
+/// As for [`always_has_wspace`].
+unsafe extern "C" fn release_no_ctxt(_xprt: *mut bindings::svc_xprt, _ctxt: *mut c_void) {}
 
-/// Connections end in good order; there are no timers to cut short.
+/// `xpo_kill_temp_xprt`: there is no timer to shorten.
 ///
 /// # Safety
 ///
-/// As for [`always`].
-unsafe extern "C" fn kill_temp(_xprt: *mut bindings::svc_xprt) {}
+/// As for [`always_has_wspace`].
+unsafe extern "C" fn kill_temp_xprt(_xprt: *mut bindings::svc_xprt) {}
 
+/// `xpo_has_wspace`: whether another Call may be received.
+///
 /// # Safety
 ///
-/// Called by SUNRPC with a connection.
+/// SUNRPC calls this with a connection `C`, to which the caller has a reference, as all of the
+/// following.
 unsafe extern "C" fn has_wspace<C: Connection>(xprt: *mut bindings::svc_xprt) -> c_int {
-    // SAFETY: By this function's contract; the transport is not freed during the call.
-    unsafe { svc_xprt::data::<C>(xprt) }.has_room().into()
+    // SAFETY: By this function's contract the transport stays for this call.
+    unsafe { svc_xprt::data::<C>(xprt) }.has_wspace().into()
 }
 
+/// `xpo_recvfrom`: receives a Call.
+///
 /// # Safety
 ///
-/// Called by SUNRPC with a request whose transport is a busy connection.
+/// SUNRPC calls this with a request that belongs to this thread, and whose transport is a busy
+/// connection `C`.
 unsafe extern "C" fn recvfrom<C: Connection>(rqst: *mut bindings::svc_rqst) -> c_int {
-    // SAFETY: By this function's contract; the request has a reference to the transport.
-    unsafe {
-        let connection = svc_xprt::data::<C>((*rqst).rq_xprt);
-        connection.receive(Arriving::new(rqst)).into_raw()
-    }
+    // SAFETY: By this function's contract the request belongs to this thread for this call, and
+    // keeps the transport.
+    let (connection, rqst) = unsafe { (svc_xprt::data::<C>((*rqst).rq_xprt), Arriving::new(rqst)) };
+    connection.receive(rqst).into_raw()
 }
 
-/// Takes the Call out of a request, does something with it and puts it back.
+/// Calls `f` with the connection and the Call of a request; `None` if the request has no Call.
 ///
 /// # Safety
 ///
-/// The request is that of a connection `C`, and the caller has it for itself.
+/// The request is that of a connection `C`, and belongs to this thread.
 #[inline]
 unsafe fn with_call<C: Connection, R>(
     rqst: *mut bindings::svc_rqst,
-    work: impl FnOnce(&mut C::Call) -> R,
+    f: impl FnOnce(&C, &mut C::Call) -> R,
 ) -> Option<R> {
-    // SAFETY: By this function's contract. What is there was parked by `Receiving::fill`, if not by
-    // this function, and nobody else takes it.
+    // SAFETY: By this function's contract the request belongs to this thread, and keeps the
+    // transport. `Receiving::fill` and this function store what `into_foreign` returns, and the
+    // pointer is replaced before it is used.
     unsafe {
-        let raw = NonNull::new((*rqst).rq_xprt_ctxt)?;
-        (*rqst).rq_xprt_ctxt = ptr::null_mut();
-        let mut call = C::Call::unpark(raw);
-        let result = work(&mut call);
-        (*rqst).rq_xprt_ctxt = call.park().as_ptr();
+        let connection = svc_xprt::data::<C>((*rqst).rq_xprt);
+        let ctxt = &raw mut (*rqst).rq_xprt_ctxt;
+        let mut call = C::Call::try_from_foreign(ctxt.replace(ptr::null_mut()))?;
+        let result = f(connection, &mut call);
+        ctxt.write(call.into_foreign());
         Some(result)
     }
 }
 
+/// `xpo_sendto`: sends the Reply of a request.
+///
 /// # Safety
 ///
-/// Called by SUNRPC with a request that was received on a connection, and whose Reply is complete.
+/// SUNRPC calls this with a request that belongs to this thread and was received on a connection
+/// `C`, and whose Reply is complete.
 unsafe extern "C" fn sendto<C: Connection>(rqst: *mut bindings::svc_rqst) -> c_int {
-    // SAFETY: By this function's contract; the request has a reference to the transport.
+    // SAFETY: By this function's contract, for this call.
     let sent = unsafe {
-        let connection = svc_xprt::data::<C>((*rqst).rq_xprt);
-        with_call::<C, _>(rqst, |call| connection.send(call, Reply::new(rqst)))
+        let reply = Reply::new(rqst);
+        with_call::<C, _>(rqst, |connection, call| connection.send(call, reply))
     };
     match sent {
         Some(Ok(())) => 0,
@@ -202,37 +229,44 @@ unsafe extern "C" fn sendto<C: Connection>(rqst: *mut bindings::svc_rqst) -> c_i
     }
 }
 
+/// `xpo_result_payload`: notes a result that may be placed directly.
+///
 /// # Safety
 ///
-/// Called by SUNRPC's consumer while it encodes the Reply of a request received on a connection.
+/// nfsd calls this while it encodes the Reply of a request that belongs to this thread and was
+/// received on a connection `C`.
 unsafe extern "C" fn result_payload<C: Connection>(
     rqst: *mut bindings::svc_rqst,
     offset: c_uint,
     length: c_uint,
 ) -> c_int {
-    // SAFETY: By this function's contract; the request has a reference to the transport.
-    unsafe {
-        let connection = svc_xprt::data::<C>((*rqst).rq_xprt);
-        with_call::<C, _>(rqst, |call| connection.result_payload(call, offset, length));
-    }
+    let note = |connection: &C, call: &mut C::Call| connection.result_payload(call, offset, length);
+    // SAFETY: By this function's contract.
+    unsafe { with_call(rqst, note) };
     0
 }
 
+/// `xpo_release_ctxt`: releases the Call of a request.
+///
 /// # Safety
 ///
-/// Called by SUNRPC with a connection, and null or what was the context of one of its requests.
-unsafe extern "C" fn release_ctxt<C: Connection>(xprt: *mut bindings::svc_xprt, call: *mut c_void) {
-    // SAFETY: By this function's contract; SUNRPC forgets the context.
+/// SUNRPC calls this with a connection `C`, to which the caller has a reference, and with NULL or
+/// what was the `rq_xprt_ctxt` of one of its requests, which SUNRPC has cleared.
+unsafe extern "C" fn release_ctxt<C: Connection>(xprt: *mut bindings::svc_xprt, ctxt: *mut c_void) {
+    // SAFETY: By this function's contract `ctxt` is NULL or comes from `into_foreign`, and there is
+    // no other copy of it. The transport stays for this call.
     unsafe {
-        let call = NonNull::new(call).map(|raw| C::Call::unpark(raw));
+        let call = C::Call::try_from_foreign(ctxt);
         svc_xprt::data::<C>(xprt).release(call);
     }
 }
 
+/// `xpo_detach` of a connection.
+///
 /// # Safety
 ///
-/// Called by SUNRPC with a connection that it is about to drop.
+/// SUNRPC calls this with a connection `C`, to which the caller has a reference.
 unsafe extern "C" fn detach<C: Connection>(xprt: *mut bindings::svc_xprt) {
-    // SAFETY: By this function's contract; the caller has a reference.
+    // SAFETY: By this function's contract the transport stays for this call.
     unsafe { svc_xprt::data::<C>(xprt) }.detach();
 }

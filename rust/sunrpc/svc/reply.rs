@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! [`Reply`]: a `struct svc_rqst` whose Reply is to be sent.
+//! A `struct svc_rqst` whose Reply is to be sent.
+//!
+//! C: svc_rdma_sendto.c, svc_rdma_save_io_pages()
 
-use core::{
-    marker::PhantomData,
-    ptr,
-    slice, //
-};
+use core::mem;
 
 use kernel::prelude::*;
 
 use crate::{
-    bindings,
+    bindings::{
+        self,
+        page, //
+    },
     lib::{
         bvec::PAGE,
         displaced_pages::CtxtPages,
@@ -23,27 +24,27 @@ use crate::{
     }, //
 };
 
-use super::spare_pages::SparePages;
+use super::{
+    spare_pages::SparePages,
+    svc_rqst::SvcRqst, //
+};
 
 /// A request whose Reply is to be sent.
 ///
 /// # Invariants
 ///
-/// The request is this thread's; its Reply lies in its `rq_respages`, of which it may give pages
-/// away if they are before `rq_next_page` then.
-pub(crate) struct Reply<'a> {
-    rqst: *mut bindings::svc_rqst,
-    _rqst: PhantomData<&'a mut bindings::svc_rqst>,
-}
+/// I1: The Reply is in `rq_respages`. SUNRPC replaces pages that are taken from the slots before
+/// `rq_next_page`.
+pub(crate) struct Reply<'a>(SvcRqst<'a>);
 
-/// Where a Reply lies in the pages of its request, or in those that were moved out of it.
+/// Where the parts of a Reply are in its pages: head, pages and tail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Body {
     parts: [Span; 3],
 }
 
 impl Body {
-    /// Bytes in all.
+    /// The length of the Reply.
     #[inline]
     pub(crate) fn len(&self) -> u32 {
         self.parts
@@ -51,7 +52,7 @@ impl Body {
             .fold(0, |sum: u32, part| sum.saturating_add(part.len))
     }
 
-    /// Where the `len` bytes from `offset` on lie, in order.
+    /// Where the `len` bytes of the Reply from `offset` on are, in order.
     #[inline]
     pub(crate) fn spans(&self, offset: u32, len: u32) -> impl Iterator<Item = Span> + use<> {
         let (mut skip, mut left) = (offset, len);
@@ -63,15 +64,15 @@ impl Body {
         })
     }
 
-    /// Whether any of the `len` bytes from `offset` on lie in the first page.
+    /// Whether any of the `len` bytes from `offset` on are in the first page.
     #[inline]
     pub(crate) fn is_in_first(&self, offset: u32, len: u32) -> bool {
         self.spans(offset, len).any(|span| span.start < PAGE)
     }
 
-    /// Up to where the first page was used.
+    /// The end of the bytes in the first page.
     #[inline]
-    fn used_of_first(&self) -> u32 {
+    fn end_in_first(&self) -> u32 {
         self.parts
             .iter()
             .filter(|part| part.start < PAGE)
@@ -81,7 +82,8 @@ impl Body {
             .min(PAGE)
     }
 
-    /// The same, counted from the second page on. What lies in the first one is nowhere then.
+    /// The same parts in the pages from the second one on. Parts in the first page get an offset
+    /// that is not in any page.
     #[inline]
     fn without_first(self) -> Self {
         Self {
@@ -93,42 +95,40 @@ impl Body {
     }
 }
 
-/// A Reply that has been found in the pages of its request.
+/// A Reply that was found in the pages of its request.
 ///
 /// # Invariants
 ///
-/// As for [`Reply`]; the request has `count` slots, at least one, with the pages of `body`.
+/// I1: As I1 of [`Reply`].
+///
+/// I2: `body` is in the first `count` slots of `rq_respages`, and `count` is not zero.
 pub(crate) struct Located<'a> {
-    rqst: *mut bindings::svc_rqst,
+    rqst: SvcRqst<'a>,
     body: Body,
     count: usize,
-    _rqst: PhantomData<&'a mut bindings::svc_rqst>,
 }
 
 impl<'a> Reply<'a> {
     /// # Safety
     ///
-    /// The type's invariants hold for the lifetime.
+    /// I1 holds, and the request satisfies the invariants of `SvcRqst` for the lifetime.
     #[inline]
     pub(super) unsafe fn new(rqst: *mut bindings::svc_rqst) -> Self {
-        // INVARIANT: By this function's contract.
-        Self {
-            rqst,
-            _rqst: PhantomData,
-        }
+        // SAFETY: By this function's contract.
+        // INVARIANT: I1: by this function's contract.
+        Self(unsafe { SvcRqst::new(rqst) })
     }
 
-    /// Whether GSS protects the Reply's integrity or privacy, so that it has to arrive in one
-    /// piece.
+    /// Whether GSS integrity or privacy covers the Reply. No part of it may then be reduced.
     #[inline]
     pub(crate) fn is_protected(&self) -> bool {
-        // SAFETY: The request is ours.
-        let flavor = unsafe { (*self.rqst).rq_cred.cr_flavor };
+        // SAFETY: The request is this thread's.
+        let flavor = unsafe { (*self.0.raw()).rq_cred.cr_flavor };
         match flavor {
             bindings::rpc_auth_flavors_RPC_AUTH_GSS_KRB5
             | bindings::rpc_auth_flavors_RPC_AUTH_GSS_LKEY
             | bindings::rpc_auth_flavors_RPC_AUTH_GSS_SPKM => false,
-            // Pseudoflavors: what is not known to authenticate only may do more.
+            // Other pseudoflavors may protect the data.
             other => other >= bindings::rpc_auth_flavors_RPC_AUTH_MAXFLAVOR,
         }
     }
@@ -137,74 +137,76 @@ impl<'a> Reply<'a> {
     ///
     /// # Errors
     ///
-    /// `EINVAL` if it is not where it should be.
+    /// `EINVAL` if a part of the Reply is not there.
     #[inline]
     pub(crate) fn locate(self) -> Result<Located<'a>> {
-        let rqst = self.rqst;
-        // SAFETY: The request is ours. All pointers are compared, not followed, until they are
-        // known to be within the slots.
-        unsafe {
-            let slots = (*rqst).rq_respages;
-            let used = (*rqst).rq_next_page.addr().wrapping_sub(slots.addr());
-            let mut count = (used / size_of::<*mut bindings::page>()).min((*rqst).rq_maxpages);
-            let res = &raw const (*rqst).rq_res;
-            let pages_of = page_list(res, slots, (*rqst).rq_maxpages)?;
-            let touched = pages_of.start.saturating_add(pages_of.len).div_ceil(PAGE) as usize;
-            if touched > count && touched <= (*rqst).rq_maxpages {
-                // What NFSD reads past its cache for NFSv4 begins anywhere in its first page, and
-                // may end in one more than NFSD counts. That one is the request's as well, and
-                // SUNRPC replaces what is gone before `rq_next_page`.
-                count = touched;
-                (*rqst).rq_next_page = slots.add(count);
-            }
-            let body = Body {
-                parts: [
-                    locate(&(*res).head[0], slots, count)?,
-                    pages_of,
-                    locate(&(*res).tail[0], slots, count)?,
-                ],
-            };
-            if count == 0 {
-                return Err(EINVAL);
-            }
-            // INVARIANT: There are so many slots, and all of `body` was found in them.
-            Ok(Located {
-                rqst,
-                body,
-                count,
-                _rqst: PhantomData,
-            })
+        let mut rqst = self.0;
+        let slots = rqst.max_pages();
+        let mut count = rqst.next_page().min(slots);
+        let pages = locate_pages(&rqst)?;
+        let end = pages.start.saturating_add(pages.len).div_ceil(PAGE) as usize;
+        if end > count && end <= slots {
+            // What nfsd reads with direct I/O for NFSv4 begins at any offset of its first page, and
+            // may end in one page more than nfsd counts. The request has that page, too. SUNRPC
+            // replaces the pages that are gone before `rq_next_page`.
+            count = end;
+            rqst.set_next_page(count);
         }
+        let head = locate(&rqst, &rqst.reply().head[0], count)?;
+        let tail = locate(&rqst, &rqst.reply().tail[0], count)?;
+        if count == 0 {
+            return Err(EINVAL);
+        }
+        // INVARIANT: I1: by I1 of `self`. I2: all parts were found in the first `count` slots.
+        Ok(Located {
+            rqst,
+            body: Body {
+                parts: [head, pages, tail],
+            },
+            count,
+        })
     }
 }
 
 impl Located<'_> {
-    /// Where it lies.
+    /// Where the parts of the Reply are.
     #[inline]
     pub(crate) fn body(&self) -> &Body {
         &self.body
     }
 
-    /// Copies `span` to the front of `target`; `false` if either is too short.
+    /// The slots with the Reply.
     #[inline]
-    pub(crate) fn read(&self, span: Span, target: &mut [u8]) -> bool {
-        // SAFETY: The request is ours, and has so many slots, by the type's invariants; so are the
-        // pages in them.
-        unsafe {
-            let slots = slice::from_raw_parts((*self.rqst).rq_respages, self.count);
-            read_slots(slots, span, target)
-        }
+    fn slots(&self) -> &[*mut page] {
+        // By I2 there are `count` slots.
+        self.rqst.respages().get(..self.count).unwrap_or(&[])
     }
 
-    /// Moves the pages of the Reply into `pages`, which is empty, and tells where it lies in them.
+    /// The slots with the Reply.
+    #[inline]
+    fn slots_mut(&mut self) -> &mut [*mut page] {
+        let count = self.count;
+        // By I2 there are `count` slots.
+        self.rqst.respages_mut().get_mut(..count).unwrap_or(&mut [])
+    }
+
+    /// Copies `span` to the start of `target`; `false` if either is too short.
+    #[inline]
+    pub(crate) fn read(&self, span: Span, target: &mut [u8]) -> bool {
+        // SAFETY: Each slot is NULL or has a reference to its page.
+        unsafe { read_slots(self.slots(), span, target) }
+    }
+
+    /// Moves the pages of the Reply to `pages`, which is empty. Returns where the parts are in it.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if the request lacks a page, or there is no room for all of them.
+    /// `EINVAL` if a page is missing, or `pages` has too little room.
     #[inline]
-    pub(crate) fn move_into(self, mut pages: PageSink<'_>) -> Result<Body> {
-        // SAFETY: The request is ours, and so are the pages, by the type's invariants.
-        let taken = unsafe { pages.take((*self.rqst).rq_respages, self.count) };
+    pub(crate) fn move_into(mut self, mut pages: PageSink<'_>) -> Result<Body> {
+        let slots = self.slots_mut();
+        // SAFETY: Each slot is NULL or has a reference to its page. By I1 SUNRPC replaces them.
+        let taken = unsafe { pages.take(slots.as_mut_ptr(), slots.len()) };
         if taken == self.count {
             Ok(self.body)
         } else {
@@ -212,88 +214,88 @@ impl Located<'_> {
         }
     }
 
-    /// As [`Self::move_into`], but the request keeps its first page for another Reply, and `spare`
-    /// has the others replaced as far as it can.
+    /// As [`Self::move_into`], but the request keeps its first page for another Reply, and the
+    /// other slots are filled from `spare` as far as possible. Returns also whether a page was
+    /// displaced.
     ///
-    /// Pages from the second on may be a file's: NFSD puts them into the slots. The first is always
-    /// the request's own. What a file's pages have displaced, of those that were
-    /// [noted](super::Receiving::note_reply_pages), goes to `spare`: no part of a Reply is there.
-    /// Tells also whether there were any.
+    /// Pages from the second one on may be those of a file, which nfsd stores in the slots. The
+    /// first one is always the request's own. Of the pages that were
+    /// [noted](super::Receiving::note_reply_pages), those that a file's page has displaced go to
+    /// `spare`: no part of a Reply was written to them.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::move_into`].
     #[inline]
     pub(crate) fn move_rest_into(
-        self,
+        mut self,
         mut pages: PageSink<'_>,
         noted: &mut CtxtPages,
         spare: &SparePages,
     ) -> Result<(Body, bool)> {
-        let rest = self.count - 1;
-        // SAFETY: The request is ours.
-        let (slots, deferred) = unsafe { ((*self.rqst).rq_respages, (*self.rqst).rq_deferred) };
-        if !deferred.is_null() {
-            // What was noted when the Call came is of another turn, or of another request.
+        // SAFETY: The request is this thread's.
+        if !unsafe { (*self.rqst.raw()).rq_deferred }.is_null() {
+            // A deferred Call is received a second time. The pages were noted the first time,
+            // perhaps in another request.
             noted.release();
         }
-        // SAFETY: There are `count` slots. Those from the second on are what was noted in this
-        // turn; NFSD replaces what is in them, SUNRPC puts that, and nothing was moved since.
-        let displaced = unsafe { noted.displaced(slots.add(1), rest) };
-        let any = displaced.len() > 0;
-        // SAFETY: There are `count` slots, and their pages are ours, by the type's invariants.
-        let taken = unsafe {
-            if (*slots).is_null() {
-                return Err(EINVAL);
-            }
-            pages.take(slots.add(1), rest)
+        let body = self.body;
+        let slots = self.slots_mut();
+        let Some((first, rest)) = slots.split_first_mut() else {
+            return Err(EINVAL);
         };
-        if taken != rest {
+        // SAFETY: The slots from the second one on are those that were noted, since the Call was
+        // not deferred. nfsd and SUNRPC put the pages that they replaced, and nothing was moved.
+        let displaced = unsafe { noted.displaced(rest.as_ptr(), rest.len()) };
+        let any = displaced.len() > 0;
+        if first.is_null() {
             return Err(EINVAL);
         }
-        // SAFETY: The first slot has a page, which is the request's own: SUNRPC encodes at its
-        // address. What was to be sent of it has been copied, so the device does not read it. All
-        // slots up to the last of `count` are empty now.
-        unsafe {
-            let first = ptr::replace(slots, ptr::null_mut());
-            // The next Reply may be another client's. What was encoded behind this one and taken
-            // back is not known here: it stays, as it does in SUNRPC's other pages.
-            let bytes = bindings::rpcrdma_page_address(first).cast::<u8>();
-            bytes.write_bytes(0, self.body.used_of_first() as usize);
-            slots.add(rest).write(first);
+        // SAFETY: Each slot is NULL or has a reference to its page. By I1 SUNRPC replaces them.
+        let taken = unsafe { pages.take(rest.as_mut_ptr(), rest.len()) };
+        if taken != rest.len() {
+            return Err(EINVAL);
         }
-        spare.keep(displaced);
-        // SAFETY: The first `rest` slots are empty. SUNRPC releases what it finds before
-        // `rq_next_page`, and fills just those slots again: what stays is where that points now,
-        // and behind.
-        unsafe { (*self.rqst).rq_next_page = slots.add(spare.fill(slots, rest)) };
-        Ok((self.body.without_first(), any))
+        // The next Reply may be that of another client. Bytes that were encoded behind this Reply
+        // and taken back are not known here. They stay, as they do in SUNRPC's other pages.
+        // SAFETY: The first page is the request's own, since SUNRPC encodes at its address. What
+        // is sent of it has been copied, so the device does not read it.
+        unsafe {
+            let bytes = bindings::rpcrdma_page_address(*first).cast::<u8>();
+            bytes.write_bytes(0, body.end_in_first() as usize);
+        }
+        spare.store(displaced);
+        // The kept page moves from the first slot to the last one. SUNRPC releases the pages before
+        // `rq_next_page` and fills those slots, and keeps what is at `rq_next_page` and behind it.
+        let kept = mem::replace(first, core::ptr::null_mut());
+        let count = rest.len();
+        if let Some(last) = slots.last_mut() {
+            *last = kept;
+        }
+        // SAFETY: The first `count` of the `count + 1` slots are empty.
+        let empty = unsafe { spare.fill(slots.as_mut_ptr(), count) };
+        self.rqst.set_next_page(empty);
+        Ok((body.without_first(), any))
     }
 }
 
-/// Where the pages of `res` lie in the `count` `slots`. Whoever uses it finds out what is
-/// past their end.
-///
-/// # Safety
-///
-/// `res` points to a valid `xdr_buf`, and there are as many slots.
+/// Where the page part of the Reply is in the slots. The caller checks that it ends in them.
 #[inline]
-unsafe fn page_list(
-    res: *const bindings::xdr_buf,
-    slots: *mut *mut bindings::page,
-    count: usize,
-) -> Result<Span> {
-    // SAFETY: By this function's contract.
-    let (first, base, len) = unsafe { ((*res).pages, (*res).page_base, (*res).page_len) };
+fn locate_pages(rqst: &SvcRqst<'_>) -> Result<Span> {
+    let res = rqst.reply();
+    let (first, base, len) = (res.pages, res.page_base, res.page_len);
     if len == 0 {
         return Ok(Span::default());
     }
-    let ahead = first.addr().wrapping_sub(slots.addr()) / size_of::<*mut bindings::page>();
-    let index = if ahead < count {
+    let slots = rqst.respages();
+    let ahead = first.addr().wrapping_sub(slots.as_ptr().addr()) / size_of::<*mut page>();
+    let index = if ahead < slots.len() {
         ahead
     } else if base.saturating_add(len) <= PAGE {
-        // A READLINK of NFSv2 names its one page in a place of its own.
-        // SAFETY: `res` has a page.
+        // The page list of a READLINK of NFSv2 is one entry elsewhere.
+        // SAFETY: A message with bytes in its pages has an entry.
         let page = unsafe { *first };
-        // SAFETY: There are as many slots.
-        let same = |slot: &usize| unsafe { *slots.add(*slot) == page };
-        (0..count).find(same).ok_or(EINVAL)?
+        slots.iter().position(|slot| *slot == page).ok_or(EINVAL)?
     } else {
         return Err(EINVAL);
     };
@@ -305,29 +307,19 @@ unsafe fn page_list(
     })
 }
 
-/// Where a linear part of a Reply lies in the pages of `slots`.
-///
-/// # Safety
-///
-/// There are `count` slots, each of them null or a page.
+/// Where a linear part of the Reply is in the first `count` slots.
 #[inline]
-unsafe fn locate(
-    part: &bindings::kvec,
-    slots: *mut *mut bindings::page,
-    count: usize,
-) -> Result<Span> {
+fn locate(rqst: &SvcRqst<'_>, part: &bindings::kvec, count: usize) -> Result<Span> {
     if part.iov_len == 0 {
         return Ok(Span::default());
     }
-    // The first page nearly always.
-    for i in 0..count {
-        // SAFETY: By this function's contract.
-        let page = unsafe { *slots.add(i) };
+    // It is in the first page as a rule.
+    for (i, page) in rqst.respages().iter().take(count).enumerate() {
         if page.is_null() {
             break;
         }
-        // SAFETY: The slot has a page.
-        let address = unsafe { bindings::rpcrdma_page_address(page) }.addr();
+        // SAFETY: By I2 of `SvcRqst` the slot has a reference to the page.
+        let address = unsafe { bindings::rpcrdma_page_address(*page) }.addr();
         let offset = part.iov_base.addr().wrapping_sub(address);
         if offset < PAGE as usize {
             return Ok(Span {

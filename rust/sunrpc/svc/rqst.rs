@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `struct svc_rqst`: what a service thread receives into, and replies from (see
-//! [`reply`](super::reply)).
+//! A `struct svc_rqst` while a Call is received into it. See [`reply`](super::reply) for the Reply.
 //!
-//! [`Arriving`] is a request that has the transport to itself; [`Receiving`] one that others can
-//! overtake; a [`Received`] is the proof that it was either filled or left alone.
+//! [`Arriving`] is a request that has the transport to itself. [`Receiving`] is a request beside
+//! which other threads may receive. [`Received`] is the proof that the request was filled, or left
+//! empty.
+//!
+//! C: svc_rdma_recvfrom.c, svc_rdma_build_arg_xdr(), svc_rdma_read_complete_one()
+//! C: svc_rdma_recvfrom.c, svc_rdma_read_complete_multiple(), svc_rdma_read_complete_pzrc()
+//! C: svc_rdma_rw.c, svc_rdma_clear_rqst_pages()
 
 use core::{
     marker::PhantomData,
@@ -12,7 +16,10 @@ use core::{
     ptr, //
 };
 
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    types::ForeignOwnable, //
+};
 
 use crate::{
     bindings::{
@@ -32,39 +39,41 @@ use crate::{
 
 use super::{
     spare_pages::SparePages,
+    svc_rqst::SvcRqst,
     types::Types, //
 };
 
-/// A request about to be filled, by the only thread that receives on its transport.
+/// A request to be filled, by the only thread that receives on its transport.
 ///
 /// # Invariants
 ///
-/// The request is this thread's, its transport is busy on its behalf, and a connection `C`.
+/// I1: The transport is a connection `C`, and busy (`XPT_BUSY`) on behalf of this thread.
 pub(crate) struct Arriving<'a, C: Types> {
-    rqst: *mut bindings::svc_rqst,
-    _rqst: PhantomData<(&'a mut bindings::svc_rqst, C)>,
+    rqst: SvcRqst<'a>,
+    _connection: PhantomData<C>,
 }
 
-/// A request about to be filled, by one thread of many that receive on its transport.
+/// A request to be filled, by one of several threads that receive on its transport.
 ///
 /// # Invariants
 ///
-/// The request is this thread's, and its transport a connection `C`.
+/// I1: The transport is a connection `C`.
 pub(crate) struct Receiving<'a, C: Types> {
-    rqst: *mut bindings::svc_rqst,
-    _rqst: PhantomData<(&'a mut bindings::svc_rqst, C)>,
+    rqst: SvcRqst<'a>,
+    _connection: PhantomData<C>,
 }
 
-/// No head or tail.
-const NOTHING: kvec = kvec {
+/// A head or tail without bytes.
+const EMPTY: kvec = kvec {
     iov_base: ptr::null_mut(),
     iov_len: 0,
 };
 
-/// The bytes of a Call, or zero.
+/// The length of the Call in a filled request; zero for an empty one.
 pub(crate) struct Received(c_int);
 
 impl Received {
+    /// What `xpo_recvfrom` returns.
     pub(super) fn into_raw(self) -> c_int {
         self.0
     }
@@ -73,114 +82,116 @@ impl Received {
 impl<'a, C: Types> Arriving<'a, C> {
     /// # Safety
     ///
-    /// The type's invariants hold for `'a`.
+    /// I1 holds, and the request satisfies the invariants of `SvcRqst` for `'a`. It holds no Call.
     #[inline]
-    pub(super) unsafe fn new(rqst: *mut bindings::svc_rqst) -> Self {
-        // SAFETY: The request is ours. No page of it has been used for a Reply.
-        unsafe {
-            (*rqst).rq_next_page = (*rqst).rq_respages;
-            (*rqst).rq_xprt_ctxt = ptr::null_mut();
-        }
-        // INVARIANT: By this function's contract.
+    pub(super) unsafe fn new(raw: *mut bindings::svc_rqst) -> Self {
+        // SAFETY: By this function's contract the request is this thread's. No page of it has been
+        // used for a Reply.
+        let rqst = unsafe {
+            (*raw).rq_next_page = (*raw).rq_respages;
+            (*raw).rq_xprt_ctxt = ptr::null_mut();
+            SvcRqst::new(raw)
+        };
+        // INVARIANT: I1: by this function's contract.
         Self {
             rqst,
-            _rqst: PhantomData,
+            _connection: PhantomData,
         }
     }
 
-    /// Tells that there is nothing more to receive.
+    /// Tells that there is nothing more to receive. The caller must hold the lock that guards what
+    /// [`XprtHandle::set_data`] tells about.
     ///
-    /// To be called under the lock that guards what [`SvcHandle::set_data`] tells about.
-    ///
-    /// [`SvcHandle::set_data`]: super::SvcHandle::set_data
+    /// [`XprtHandle::set_data`]: super::XprtHandle::set_data
     #[inline]
     pub(crate) fn clear_data(&mut self) {
-        // SAFETY: Valid by the type's invariants; flags are atomic.
+        // SAFETY: The request has a reference to the transport, whose flags are atomic.
         unsafe {
-            let flags = &raw mut (*(*self.rqst).rq_xprt).xpt_flags;
+            let flags = &raw mut (*self.rqst.xprt()).xpt_flags;
             bindings::clear_bit(bindings::XPT_DATA as usize, flags);
         }
     }
 
-    /// Lets other threads receive on the transport.
+    /// Lets other threads receive on the transport (`svc_xprt_received()`).
     #[inline]
-    pub(crate) fn let_others_in(self) -> Receiving<'a, C> {
-        // SAFETY: The transport is busy on our behalf, by the type's invariants; the request keeps
-        // a reference to it.
-        unsafe { bindings::svc_xprt_received((*self.rqst).rq_xprt) };
-        // INVARIANT: As for `self`.
+    pub(crate) fn clear_busy(self) -> Receiving<'a, C> {
+        // SAFETY: By I1 the transport is busy on behalf of this thread. The request has a reference
+        // to it.
+        unsafe { bindings::svc_xprt_received(self.rqst.xprt()) };
+        // INVARIANT: I1: by I1 of `self`.
         Receiving {
             rqst: self.rqst,
-            _rqst: PhantomData,
+            _connection: PhantomData,
         }
     }
 }
 
 impl<C: Types> Receiving<'_, C> {
-    /// The C structure.
+    /// The transport, a connection `C`, to which the request has a reference.
     #[inline]
-    pub(super) fn as_ptr(&self) -> *mut bindings::svc_rqst {
-        self.rqst
+    pub(super) fn xprt(&self) -> *mut bindings::svc_xprt {
+        self.rqst.xprt()
     }
 
     /// Leaves the request empty.
     #[inline]
-    pub(crate) fn nothing(self) -> Received {
+    pub(crate) fn leave_empty(self) -> Received {
         Received(0)
     }
 
-    /// Notes in `pages` those that `count` pages of the Reply are to lie in, from the second page
-    /// on. See [`Located::move_rest_into`](super::reply::Located).
+    /// Notes in `pages` the first `count` Reply pages after the first one. See
+    /// [`Located::move_rest_into`](super::reply::Located).
     #[inline]
     pub(crate) fn note_reply_pages(&self, count: usize, pages: &mut CtxtPages) {
-        // SAFETY: The request is ours; `rq_respages` has `rq_maxpages` slots, at least one. NFSD
-        // replaces what is in them, and SUNRPC releases it.
-        unsafe {
-            let count = count.min((*self.rqst).rq_maxpages - 1);
-            pages.note((*self.rqst).rq_respages.add(1), count);
-        }
+        let slots = self.rqst.respages().get(1..).unwrap_or(&[]);
+        let count = count.min(slots.len());
+        // SAFETY: There are `count` slots, each NULL or with a reference to its page. nfsd replaces
+        // pages in them and only puts those that were there.
+        unsafe { pages.note(slots.as_ptr(), count) };
     }
 
-    /// Moves the first `count` pages of the request into `pages`; fewer if there are not as many,
-    /// or not as much room. Slots that are empty since an earlier call have none. What `spare` has
-    /// takes the place of what is gone.
+    /// Moves the first `count` Call pages to `pages`, or as many as there are and as `pages` has
+    /// room for, and fills the empty slots from `spare`. Returns how many were moved.
     pub(crate) fn take_pages(
         &mut self,
         count: usize,
         mut pages: PageSink<'_>,
         spare: &SparePages,
     ) -> usize {
-        // SAFETY: The request is ours; `rq_pages` has `rq_maxpages` slots, and those that were
-        // taken are empty. SUNRPC fills as many from the start again as `rq_pages_nfree` says.
-        unsafe {
-            let slots = (*self.rqst).rq_pages;
-            let taken = pages.take(slots, count.min((*self.rqst).rq_maxpages));
-            let empty = spare.fill(slots, taken);
-            // Not fewer than an earlier call has left.
-            (*self.rqst).rq_pages_nfree = (*self.rqst).rq_pages_nfree.max(empty);
-            taken
-        }
+        let slots = self.rqst.pages_mut();
+        let count = count.min(slots.len());
+        // SAFETY: There are `count` slots, each NULL or with a reference to its page. The first
+        // `taken` of them are empty after `take`.
+        let (taken, empty) = unsafe {
+            let taken = pages.take(slots.as_mut_ptr(), count);
+            (taken, spare.fill(slots.as_mut_ptr(), taken))
+        };
+        // SUNRPC allocates pages for the first `rq_pages_nfree` slots. An earlier call may have
+        // left more slots empty.
+        // SAFETY: The request is this thread's.
+        let nfree = unsafe { &mut (*self.rqst.raw()).rq_pages_nfree };
+        *nfree = (*nfree).max(empty);
+        taken
     }
 
-    /// Puts `pages` at the start of the request's; what is there goes to `spare`. `false` if they
-    /// are too many.
+    /// Replaces the first Call pages by `pages`, and moves those that were there to `spare`.
+    /// `false` if there are more pages than slots.
     pub(crate) fn put_pages(&mut self, pages: &mut PageArray, spare: &SparePages) -> bool {
-        // SAFETY: The request is ours; `rq_pages` has `rq_maxpages` slots.
-        unsafe {
-            if pages.len() > (*self.rqst).rq_maxpages {
-                return false;
-            }
-            pages.exchange((*self.rqst).rq_pages);
+        let slots = self.rqst.pages_mut();
+        if pages.len() > slots.len() {
+            return false;
         }
-        spare.keep(pages);
+        // SAFETY: There are as many slots as pages, each NULL or with a reference to its page.
+        unsafe { pages.exchange(slots.as_mut_ptr()) };
+        spare.store(pages);
         true
     }
 
-    /// Delivers a Call that lies in `range` of its buffer, and is not longer than the service's
+    /// Delivers a Call that is the `range` of its buffer, and no longer than the service's
     /// messages.
     ///
-    /// SUNRPC takes it for granted that the head of a message is within a page: it copies what it
-    /// finds there to a page. What is longer goes to the request's pages.
+    /// SUNRPC assumes that the head of a message is no longer than a page, because it copies heads
+    /// to a page. A longer Call is copied to the request's pages.
     #[inline]
     pub(crate) fn deliver(self, call: C::Call, range: Range<usize>) -> Received {
         let Some(bytes) = call.bytes().get(range.clone()) else {
@@ -189,16 +200,16 @@ impl<C: Types> Receiving<'_, C> {
         if bytes.len() > PAGE as usize {
             return self.deliver_copied(call, range);
         }
-        let head = call.place_of(bytes);
-        // SAFETY: The bytes stay until the Call is released.
-        unsafe { self.fill(head, NOTHING, 1, 0, call) }
+        let head = call.kvec_of(bytes);
+        // SAFETY: `head` is memory of `call`.
+        unsafe { self.fill(head, EMPTY, 1, 0, call) }
     }
 
     #[cold]
     fn deliver_copied(mut self, call: C::Call, range: Range<usize>) -> Received {
         match call.bytes().get(range) {
-            // CAST: No more than a Receive buffer.
-            Some(bytes) if self.write_behind(0, bytes) => {
+            Some(bytes) if self.write_pages(0, bytes) => {
+                // CAST: No longer than a Receive buffer.
                 let length = bytes.len() as u32;
                 self.deliver_pages(call, length)
             }
@@ -206,13 +217,13 @@ impl<C: Types> Receiving<'_, C> {
         }
     }
 
-    /// Delivers a Call of which `head` and `tail` lie in its buffer, and `data` bytes between them
-    /// in the request's pages; these have room for the tail as well. Head and tail together are no
-    /// longer than a page, see [`Self::deliver`].
+    /// Delivers a Call with `head` and `tail` in its buffer and `data` bytes between them in the
+    /// request's pages, which must have room for the tail as well. Head and tail together must not
+    /// be longer than a page, see [`Self::deliver`].
     ///
-    /// Some of nfsd (SETXATTR, SYMLINK) takes it for granted that an argument which begins in the
-    /// pages ends there. What it then finds behind the data must be of this Call, and not what the
-    /// page was used for before.
+    /// Parts of nfsd (SETXATTR, SYMLINK) assume that an argument which begins in the pages ends
+    /// there. The bytes that they find behind the data must be those of this Call rather than those
+    /// of an earlier use of the page.
     pub(crate) fn deliver_with_item(
         mut self,
         call: C::Call,
@@ -224,38 +235,30 @@ impl<C: Types> Receiving<'_, C> {
         let (Some(head), Some(tail)) = (bytes.get(head), bytes.get(tail)) else {
             return Received(0);
         };
-        if !self.write_behind(data, tail) {
+        if !self.write_pages(data, tail) {
             return Received(0);
         }
-        let head = call.place_of(head);
-        let tail = call.place_of(tail);
-        // SAFETY: The bytes stay until the Call is released.
+        let head = call.kvec_of(head);
+        let tail = call.kvec_of(tail);
+        // SAFETY: `head` and `tail` are memory of `call`.
         unsafe { self.fill(head, tail, 0, data, call) }
     }
 
-    /// Copies `source` to behind the first `data` bytes of the request's pages; `false` if it does
+    /// Copies `source` to the request's pages behind their first `start` bytes; `false` if it does
     /// not fit.
     #[inline]
-    fn write_behind(&mut self, data: u32, mut source: &[u8]) -> bool {
-        let mut at = data as usize;
+    fn write_pages(&mut self, start: u32, mut source: &[u8]) -> bool {
+        let mut at = start as usize;
         while !source.is_empty() {
             let (index, offset) = (at / PAGE as usize, at % PAGE as usize);
-            // SAFETY: The request is ours; `rq_pages` has `rq_maxpages` slots.
-            let page = unsafe {
-                if index < (*self.rqst).rq_maxpages {
-                    *(*self.rqst).rq_pages.add(index)
-                } else {
-                    return false;
-                }
-            };
-            if page.is_null() {
+            let Some(page) = self.rqst.page(index) else {
                 return false;
-            }
+            };
             let count = source.len().min(PAGE as usize - offset);
-            // SAFETY: `count` bytes are left in the page behind `offset`. The page is the
-            // request's alone, and nothing is read into it any more.
+            // SAFETY: `count` bytes are left in the page behind `offset`. Only the request has the
+            // page, and no RDMA Read into it is outstanding.
             unsafe {
-                let target = bindings::rpcrdma_page_address(page).cast::<u8>();
+                let target = bindings::rpcrdma_page_address(page.as_ptr()).cast::<u8>();
                 ptr::copy_nonoverlapping(source.as_ptr(), target.add(offset), count);
             }
             source = source.get(count..).unwrap_or(&[]);
@@ -264,61 +267,65 @@ impl<C: Types> Receiving<'_, C> {
         true
     }
 
-    /// Delivers a Call of `length` bytes that lies in the request's pages.
+    /// Delivers a Call of `length` bytes in the request's pages.
     pub(crate) fn deliver_pages(self, call: C::Call, length: u32) -> Received {
-        // SAFETY: The request is ours, and has at least one page.
-        let first = unsafe { *(*self.rqst).rq_pages };
-        if first.is_null() {
+        let Some(first) = self.rqst.page(0) else {
             return Received(0);
-        }
+        };
         let len = length.min(PAGE);
-        // SAFETY: The pages are the request's.
-        unsafe {
-            let head = kvec {
-                iov_base: bindings::rpcrdma_page_address(first),
-                iov_len: len as usize,
-            };
-            self.fill(head, NOTHING, 1, length - len, call)
-        }
+        let head = kvec {
+            // SAFETY: The request has a reference to the page.
+            iov_base: unsafe { bindings::rpcrdma_page_address(first.as_ptr()) },
+            iov_len: len as usize,
+        };
+        // SAFETY: `head` is memory of the request.
+        unsafe { self.fill(head, EMPTY, 1, length - len, call) }
     }
 
-    /// Has the request's pages from slot `first` on for what is between `head` and `tail`.
+    /// Sets the message of the request: `head`, `page_len` bytes in the pages from slot `first` on,
+    /// and `tail`. Leaves `call` to the request.
     ///
     /// # Safety
     ///
-    /// `head` and `tail` are memory of `call`, where C may write while it is parked, or the
-    /// request's own.
+    /// `head` and `tail` are memory of the request, or of `call`, which C may write while it is
+    /// foreign-owned.
     #[inline]
     unsafe fn fill(
-        self,
+        mut self,
         head: kvec,
         tail: kvec,
         first: usize,
         page_len: u32,
         call: C::Call,
     ) -> Received {
-        let rqst = self.rqst;
-        // SAFETY: The request is ours. It has as many pages as `rq_maxpages` says.
-        unsafe {
-            let slots = (*rqst).rq_maxpages.saturating_sub(first);
-            if page_len as usize > slots * PAGE as usize {
-                return Received(0);
-            }
-            // CAST: Messages are far shorter than 2 GiB.
-            let len = (head.iov_len + tail.iov_len) as u32 + page_len;
-            let arg = &raw mut (*rqst).rq_arg;
-            (*arg).head[0] = head;
-            (*arg).tail[0] = tail;
-            (*arg).pages = (*rqst).rq_pages.add(first);
-            (*arg).page_base = 0;
-            (*arg).page_len = page_len;
-            (*arg).buflen = len;
-            (*arg).len = len;
-            (*rqst).rq_xprt_ctxt = call.park().as_ptr();
-            (*rqst).rq_prot = bindings::IPPROTO_MAX;
-            bindings::svc_xprt_copy_addrs(rqst, (*rqst).rq_xprt);
-            bindings::set_bit(bindings::RQ_SECURE as usize, &raw mut (*rqst).rq_flags);
-            Received(len as c_int)
+        let Some(slots) = self.rqst.pages_mut().get_mut(first..) else {
+            return Received(0);
+        };
+        if page_len as usize > slots.len() * PAGE as usize {
+            return Received(0);
         }
+        let pages = slots.as_mut_ptr();
+        // CAST: Messages are shorter than 2 GiB.
+        let len = (head.iov_len + tail.iov_len) as u32 + page_len;
+        let raw = self.rqst.raw();
+        // SAFETY: The request is this thread's.
+        let arg = unsafe { &mut (*raw).rq_arg };
+        arg.head[0] = head;
+        arg.tail[0] = tail;
+        arg.pages = pages;
+        arg.page_base = 0;
+        arg.page_len = page_len;
+        arg.buflen = len;
+        arg.len = len;
+        // SAFETY: The request is this thread's, and its flags are atomic. `release_ctxt` takes the
+        // Call back; until then, by this function's contract, head and tail stay. The request has a
+        // reference to the transport, whose addresses never change.
+        unsafe {
+            (*raw).rq_xprt_ctxt = call.into_foreign();
+            (*raw).rq_prot = bindings::IPPROTO_MAX;
+            bindings::svc_xprt_copy_addrs(raw, self.rqst.xprt());
+            bindings::set_bit(bindings::RQ_SECURE as usize, &raw mut (*raw).rq_flags);
+        }
+        Received(len as c_int)
     }
 }

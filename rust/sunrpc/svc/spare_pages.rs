@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Pages that are about to be needed again.
+//! Pages that were displaced from one request, for the next request that lacks some.
 //!
-//! A Call that is pulled takes pages of one request, and brings them to another, in place of
-//! others. A file that is read has its pages take the place of those of a Reply. SUNRPC would have
-//! to find new ones each time, and the kernel clears what it finds: for 1 MiB that costs more than
-//! all that this module does. What was displaced goes to the next request that lacks pages.
+//! A Call with Read chunks takes pages out of one request and replaces pages of another. nfsd
+//! replaces the pages of a Reply by those of the file that it reads. SUNRPC would allocate the
+//! missing pages each time, and the kernel clears what it allocates: for 1 MiB that costs more than
+//! everything else that this module does.
 //!
-//! Recycled pages are not cleared. A Call's pages go to Calls only; a Reply's displaced pages were
-//! never written, but for data that was taken back. That is no more exposure than `svc_rqst`
-//! reusing its own pages.
+//! Recycled pages are not cleared. Pages of a Call are used for Calls only. The displaced pages of
+//! a Reply were never written, but for data that nfsd took back. So no more is exposed than when an
+//! `svc_rqst` reuses its own pages.
 
 use kernel::{
     new_spinlock,
@@ -26,13 +26,14 @@ use crate::{
     lib::pages::PageArray, //
 };
 
-/// Pages that are kept at most, for all connections of a listener: 4 MiB, a few of the longest
+/// The largest number of pages, for all connections of a listener: 4 MiB, or a few of the longest
 /// Calls.
-const MOST: usize = (4 << 20) / PAGE_SIZE;
+const MAX_PAGES: usize = (4 << 20) / PAGE_SIZE;
 
-/// Pages that no request has.
+/// Pages that belong to no request.
 ///
-/// Nobody waits for anybody here: who comes while another is at it does without.
+/// No thread waits for the lock, but for [`Self::release`]: a thread that finds it taken continues
+/// without spare pages.
 #[pin_data]
 pub(crate) struct SparePages {
     #[pin]
@@ -40,13 +41,13 @@ pub(crate) struct SparePages {
 }
 
 impl SparePages {
-    /// None so far.
+    /// No pages.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
     pub(crate) fn new() -> Result<Arc<Self>> {
-        let pages = PageArray::with_capacity(MOST)?;
+        let pages = PageArray::with_capacity(MAX_PAGES)?;
         Arc::pin_init(
             pin_init!(Self {
                 pages <- new_spinlock!(pages, "SparePages::pages"),
@@ -55,9 +56,9 @@ impl SparePages {
         )
     }
 
-    /// Keeps `pages`, or as many as there is room for, and releases the rest.
+    /// Stores as many of `pages` as there is room for, and frees the rest.
     #[inline]
-    pub(super) fn keep(&self, pages: &mut PageArray) {
+    pub(super) fn store(&self, pages: &mut PageArray) {
         if pages.len() == 0 {
             return;
         }
@@ -67,12 +68,12 @@ impl SparePages {
         pages.release();
     }
 
-    /// Puts a page into each of `count` slots, the last one first, as long as there are any;
-    /// returns how many of the first slots are still empty.
+    /// Fills `count` slots from the last one backwards, as long as there are pages. Returns how
+    /// many of the first slots stay empty.
     ///
     /// # Safety
     ///
-    /// There are as many slots, writable, and all of them null.
+    /// `slots` has `count` entries, which are NULL and may be written.
     #[inline]
     pub(super) unsafe fn fill(&self, slots: *mut *mut page, count: usize) -> usize {
         if count == 0 {
@@ -85,9 +86,10 @@ impl SparePages {
         }
     }
 
-    /// Lets go of all, if there is memory to note them down without the lock.
+    /// Frees all pages. Does nothing if there is no memory for an array of them.
     pub(crate) fn release(&self) {
-        if let Ok(mut pages) = PageArray::with_capacity(MOST) {
+        // Pages must not be freed with the lock held, so they move to an array of their own.
+        if let Ok(mut pages) = PageArray::with_capacity(MAX_PAGES) {
             self.pages.lock().move_to(&mut pages);
         }
     }

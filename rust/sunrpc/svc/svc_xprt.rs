@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `struct svc_xprt`: a server transport, in SUNRPC's hands.
+//! The server's `struct svc_xprt` with its private part.
 //!
-//! The C structure and ours share an allocation. SUNRPC counts references to the transport; with
-//! the last one it calls `xpo_free`, which drops our part. The memory stays as long as there is a
-//! [`SvcHandle`].
+//! Both are one allocation. SUNRPC counts references to the transport (`xpt_ref`), and calls
+//! `xpo_free` with the last one, which drops the private part. The memory stays as long as there is
+//! an [`XprtHandle`].
 //!
-//! A transport belongs to its maker ([`SvcXprt`]) until SUNRPC takes it over.
+//! A transport belongs to the code that creates it, as a [`NewXprt`] and then an [`SvcXprt`], until
+//! SUNRPC takes it over.
+//!
+//! C: svc_rdma.h, struct svcxprt_rdma
+//! C: svc_rdma_transport.c, svc_rdma_create_xprt(), svc_rdma_free()
 
 use core::{
     cell::UnsafeCell,
-    marker::PhantomData,
-    mem::{
-        self,
-        MaybeUninit, //
-    },
+    mem,
     ops::{
         Deref,
         DerefMut, //
@@ -37,193 +37,202 @@ use crate::{
 };
 
 use super::handle::{
-    put_memory,
     Header,
-    SvcHandle, //
+    XprtHandle, //
 };
 
-/// The class; its transports refer to it, and keep the module.
+/// The class. Its transports keep the module, and so the class.
 pub(super) static CLASS: StaticClass<bindings::svc_xprt_class> = StaticClass::new();
 
-/// Whether `xprt` is a connection of the class, and so one of the registered listener's type.
+/// Whether `xprt` is a connection of the class. It is then a connection of the listener type that
+/// is registered.
 ///
 /// # Safety
 ///
-/// `xprt` is null, or valid.
+/// `xprt` is NULL, or a transport that stays for this call.
 pub(super) unsafe fn is_connection(xprt: *mut bindings::svc_xprt) -> bool {
-    // SAFETY: By this function's contract. The class of a transport is constant, and so is this
-    // flag.
-    !xprt.is_null()
-        && unsafe {
-            ptr::eq((*xprt).xpt_class, CLASS.get())
-                && (&raw const (*xprt).xpt_flags).read_volatile() & (1 << bindings::XPT_LISTENER)
-                    == 0
-        }
+    if xprt.is_null() {
+        return false;
+    }
+    // SAFETY: By this function's contract the transport stays. Its class and `XPT_LISTENER` never
+    // change; other flags may meanwhile.
+    let (class, flags) = unsafe {
+        (
+            (*xprt).xpt_class,
+            (&raw const (*xprt).xpt_flags).read_volatile(),
+        )
+    };
+    ptr::eq(class, CLASS.get()) && flags & (1 << bindings::XPT_LISTENER) == 0
 }
 
-/// A whole transport.
+/// `struct svc_xprt` with its private part.
 ///
 /// # Invariants
 ///
-/// If `installed` is set, `data` is initialised.
+/// I1: `data` is `Some` from [`NewXprt::install`] until `xpo_free`, and is not replaced.
 #[repr(C)]
-struct Whole<T> {
+struct Xprt<T> {
     header: Header,
-    /// Whether `data` is there.
-    installed: bool,
-    data: UnsafeCell<MaybeUninit<T>>,
+    data: UnsafeCell<Option<T>>,
 }
 
-/// A transport without our part, and unknown to SUNRPC.
+/// A transport without private part, which SUNRPC does not know yet.
 ///
 /// # Invariants
 ///
-/// `xprt` points to a `Whole` from `KBox`, whose C structure is initialised. The one reference that
-/// this structure counts is this value's, and so is one of the header's count of its memory.
-pub(crate) struct NewXprt<T> {
-    xprt: NonNull<Whole<T>>,
-    _owns: PhantomData<T>,
-}
+/// I1: Points to an `Xprt` from `KBox`, whose C structure is initialised.
+///
+/// I2: Owns the one reference that `xpt_ref` counts, and with it that of `handles` that `xpo_free`
+/// puts.
+pub(crate) struct NewXprt<T>(NonNull<Xprt<T>>);
 
-// SAFETY: A transport may be made on one thread and dropped on another.
+// SAFETY: A transport may be created in one thread and dropped in another.
 unsafe impl<T: Send> Send for NewXprt<T> {}
 
 impl<T: Send + Sync + 'static> NewXprt<T> {
+    /// Creates a transport of the class.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    ///
     /// # Safety
     ///
-    /// The class is registered. `serv` and `net` are valid, and outlive the transport or are kept
-    /// by it. `ops` expects a transport of this type.
+    /// The class is registered. `serv` is valid as long as the transport, and `net` is valid during
+    /// this call. `ops` are for transports of `T`.
     pub(super) unsafe fn new(
         ops: &'static bindings::svc_xprt_ops,
         serv: *mut bindings::svc_serv,
         net: *mut bindings::net,
     ) -> Result<Self> {
-        let whole = KBox::new(
-            Whole::<T> {
+        let xprt = KBox::new(
+            // INVARIANT: I1 of `Xprt`: nothing is installed.
+            Xprt::<T> {
                 header: Header::new(),
-                installed: false,
-                data: UnsafeCell::new(MaybeUninit::uninit()),
+                data: UnsafeCell::new(None),
             },
             GFP_KERNEL,
         )?;
-        let whole = NonNull::from(KBox::leak(whole));
-        // SAFETY: The structure is ours; the rest by this function's contract.
+        let raw = xprt.header.raw();
+        // SAFETY: The structure is new, and no other thread accesses it. Class, service and
+        // namespace are valid by this function's contract; the transport takes a reference to the
+        // namespace.
         unsafe {
-            let xprt = (*whole.as_ptr()).header.raw();
-            bindings::svc_xprt_init(net, CLASS.get(), xprt, serv);
-            (*xprt).xpt_ops = ops;
-            // RFC 7530 Section 3.1: the transport controls congestion.
-            bindings::set_bit(bindings::XPT_CONG_CTRL as usize, &raw mut (*xprt).xpt_flags);
+            bindings::svc_xprt_init(net, CLASS.get(), raw, serv);
+            (*raw).xpt_ops = ops;
+            // RFC 7530 Section 3.1 requires a transport that controls congestion.
+            bindings::set_bit(bindings::XPT_CONG_CTRL as usize, &raw mut (*raw).xpt_flags);
         }
-        // INVARIANT: `svc_xprt_init` counts one reference, and the header one for the transport.
-        Ok(Self {
-            xprt: whole,
-            _owns: PhantomData,
-        })
-    }
-
-    #[inline]
-    pub(super) fn raw(&self) -> *mut bindings::svc_xprt {
-        // SAFETY: Valid until dropped.
-        unsafe { (*self.xprt.as_ptr()).header.raw() }
+        // INVARIANT: I1: initialised above. I2: `svc_xprt_init()` counts one reference, and
+        // `Header::new` one.
+        Ok(Self(NonNull::from(KBox::leak(xprt))))
     }
 
     /// A handle of the transport.
-    pub(crate) fn handle(&self) -> SvcHandle {
-        // SAFETY: The header is at the start of the whole, which is valid until this is dropped.
-        unsafe { SvcHandle::new(self.xprt.cast()) }
+    pub(crate) fn handle(&self) -> XprtHandle {
+        // SAFETY: By I1 the header is at the start of a `KBox` allocation, and by I2 `handles` is
+        // not zero.
+        unsafe { XprtHandle::new(self.0.cast()) }
     }
 
-    /// The namespace.
+    /// The network namespace.
     pub(crate) fn net(&self) -> Option<Net> {
-        // SAFETY: The transport has a reference to it until it is dropped.
+        // SAFETY: By I2 the transport stays. It has a reference to the namespace.
         unsafe { Net::from_raw((*self.raw()).xpt_net) }
     }
 
-    /// Pages that the longest message of the service needs.
+    /// How many pages the longest message of the service needs.
     pub(crate) fn max_pages(&self) -> usize {
-        // SAFETY: The service outlives its transports, of which this is one until it is dropped.
+        // SAFETY: By I2 the transport stays. SUNRPC keeps a service as long as its transports.
         unsafe { bindings::rpcrdma_svc_serv_maxpages((*self.raw()).xpt_server) }
     }
 
-    /// Bytes of the longest payload that the service reads or writes at a time.
+    /// The largest payload of a READ or WRITE of the service, in bytes.
     pub(crate) fn max_payload(&self) -> u32 {
-        // SAFETY: The service outlives its transports, of which this is one until it is dropped.
+        // SAFETY: By I2 the transport stays. SUNRPC keeps a service as long as its transports.
         unsafe { (*(*self.raw()).xpt_server).sv_max_payload }
     }
 
-    /// Sets the address of this end.
+    /// Sets the local address.
     pub(crate) fn set_local(&mut self, addr: &SockAddr) {
-        let xprt = self.raw();
-        // SAFETY: SUNRPC does not know the transport yet; the target is a whole `sockaddr_storage`.
+        let raw = self.raw();
+        // SAFETY: No other thread accesses the transport. `xpt_local` is at least as large as a
+        // `SockAddr`.
         unsafe {
-            (&raw mut (*xprt).xpt_local)
+            (&raw mut (*raw).xpt_local)
                 .cast::<u8>()
                 .copy_from_nonoverlapping(addr.as_ptr().cast(), addr.len());
-            (*xprt).xpt_locallen = addr.len();
+            (*raw).xpt_locallen = addr.len();
         }
     }
 
-    /// Sets the address of the peer.
+    /// Sets the address of the peer, with port 0.
     ///
-    /// Its port is not the peer's choice and changes with each connection. SUNRPC is told none, so
-    /// that the cache of replies recognises a peer that has reconnected.
+    /// The port changes with each connection, and the peer has no influence on it. Without it the
+    /// duplicate reply cache recognises a peer that has reconnected.
     pub(crate) fn set_remote(&mut self, addr: &SockAddr) {
-        let xprt = self.raw();
-        let mut fixed = *addr;
-        fixed.set_port(0);
-        // SAFETY: SUNRPC does not know the transport yet; the target is a whole `sockaddr_storage`,
-        // and the text is cut to what the array has room for.
+        let raw = self.raw();
+        let mut without_port = *addr;
+        without_port.set_port(0);
+        // SAFETY: No other thread accesses the transport. `xpt_remote` is at least as large as a
+        // `SockAddr`. `snprintf()` writes no more than the array, and `%pISc` reads an address.
         unsafe {
-            (&raw mut (*xprt).xpt_remote)
+            (&raw mut (*raw).xpt_remote)
                 .cast::<u8>()
-                .copy_from_nonoverlapping(fixed.as_ptr().cast(), fixed.len());
-            (*xprt).xpt_remotelen = fixed.len();
+                .copy_from_nonoverlapping(without_port.as_ptr().cast(), without_port.len());
+            (*raw).xpt_remotelen = without_port.len();
             bindings::snprintf(
-                (&raw mut (*xprt).xpt_remotebuf).cast(),
-                size_of_val(&(*xprt).xpt_remotebuf) - 1,
+                (&raw mut (*raw).xpt_remotebuf).cast(),
+                size_of_val(&(*raw).xpt_remotebuf) - 1,
                 c"%pISc".as_char_ptr(),
                 addr.as_ptr(),
             );
         }
     }
 
-    /// Marks the transport as one that listens.
+    /// Marks the transport as a listener.
     pub(super) fn set_listener(&mut self) {
-        let xprt = self.raw();
+        let raw = self.raw();
         let name = c"listener".to_bytes_with_nul();
-        // SAFETY: SUNRPC does not know the transport yet; the array is longer than the name.
+        // SAFETY: No other thread accesses the transport. The array is longer than the name.
         unsafe {
-            bindings::set_bit(bindings::XPT_LISTENER as usize, &raw mut (*xprt).xpt_flags);
-            (&raw mut (*xprt).xpt_remotebuf)
+            bindings::set_bit(bindings::XPT_LISTENER as usize, &raw mut (*raw).xpt_flags);
+            (&raw mut (*raw).xpt_remotebuf)
                 .cast::<u8>()
                 .copy_from_nonoverlapping(name.as_ptr(), name.len());
         }
     }
 
-    /// Adds our part.
+    /// Adds the private part.
     pub(crate) fn install(self, data: T) -> SvcXprt<T> {
-        let whole = self.xprt.as_ptr();
-        // SAFETY: Nobody else looks at these members before SUNRPC has the transport.
-        // INVARIANT: `data` is there before `installed` says so.
-        unsafe {
-            (*whole).data.get().cast::<T>().write(data);
-            (*whole).installed = true;
-        }
+        // SAFETY: By I1 the memory is there. SUNRPC does not know the transport, and handles do not
+        // access `data`.
+        // INVARIANT: I1 of `Xprt`: it was `None`.
+        unsafe { *(*self.0.as_ptr()).data.get() = Some(data) };
+        // INVARIANT: I1 of `SvcXprt`: installed above.
         SvcXprt(self)
+    }
+}
+
+impl<T> NewXprt<T> {
+    /// The C structure.
+    #[inline]
+    fn raw(&self) -> *mut bindings::svc_xprt {
+        // SAFETY: By I1 the memory is there.
+        unsafe { (*self.0.as_ptr()).header.raw() }
     }
 }
 
 impl<T> Drop for NewXprt<T> {
     fn drop(&mut self) {
-        // Handles may outlive it, and find it closed.
-        // SAFETY: Valid, and unknown to SUNRPC. The end of a transport puts a reference to the
-        // module that SUNRPC takes when it takes a transport over, so one is needed here.
+        let raw = self.raw();
+        // SAFETY: By I1 the transport is initialised. Handles may stay, and must find it closed.
+        // The free of a transport puts a module reference, which SUNRPC takes when it takes a
+        // transport over. It has not, so it is taken here. By I2 there is a reference to put.
         unsafe {
-            let xprt = (*self.xprt.as_ptr()).header.raw();
-            bindings::set_bit(bindings::XPT_DEAD as usize, &raw mut (*xprt).xpt_flags);
-            bindings::__module_get((*(*xprt).xpt_class).xcl_owner);
-            bindings::svc_xprt_put(xprt);
+            bindings::set_bit(bindings::XPT_DEAD as usize, &raw mut (*raw).xpt_flags);
+            bindings::__module_get((*(*raw).xpt_class).xcl_owner);
+            bindings::svc_xprt_put(raw);
         }
     }
 }
@@ -232,60 +241,66 @@ impl<T> Drop for NewXprt<T> {
 ///
 /// # Invariants
 ///
-/// `installed` is set.
+/// I1: The private part is installed.
 pub(crate) struct SvcXprt<T>(NewXprt<T>);
 
-impl<T: Send + Sync + 'static> SvcXprt<T> {
+impl<T> SvcXprt<T> {
     /// Leaves the transport to SUNRPC.
     pub(super) fn into_raw(self) -> *mut bindings::svc_xprt {
-        let raw = self.0.raw();
-        mem::forget(self);
-        raw
+        mem::ManuallyDrop::new(self).0.raw()
     }
 }
 
-impl<T> Deref for SvcXprt<T> {
+impl<T: Sync> Deref for SvcXprt<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: Installed, by the type's invariants.
-        unsafe { &*(*self.0.xprt.as_ptr()).data.get().cast::<T>() }
+        // SAFETY: By I1 of `NewXprt` it is an `Xprt<T>`. By I1 the private part is installed.
+        unsafe { data(self.0.raw()) }
     }
 }
 
-impl<T> DerefMut for SvcXprt<T> {
+impl<T: Sync> DerefMut for SvcXprt<T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: Installed, by the type's invariants; SUNRPC does not have the transport yet, so
-        // that there is no other reference.
-        unsafe { &mut *(*self.0.xprt.as_ptr()).data.get().cast::<T>() }
+        // SAFETY: By I1 the private part is `Some`. SUNRPC does not have the transport yet, so
+        // there is no other reference to it.
+        unsafe {
+            (*(*self.0 .0.as_ptr()).data.get())
+                .as_mut()
+                .unwrap_unchecked()
+        }
     }
 }
 
-/// Our part of a transport in SUNRPC's hands.
+/// The private part of a transport that SUNRPC has.
 ///
 /// # Safety
 ///
-/// `xprt` comes from [`SvcXprt::into_raw`] for the same type, and is not freed within `'a`.
+/// `xprt` is in an `Xprt<T>` whose private part is installed, and `xpo_free` is not called within
+/// `'a`.
 #[inline]
 pub(super) unsafe fn data<'a, T: Sync>(xprt: *mut bindings::svc_xprt) -> &'a T {
-    // SAFETY: The C structure is at the start of the whole; installed, by this function's contract.
-    unsafe { &*(*xprt.cast::<Whole<T>>()).data.get().cast::<T>() }
+    // SAFETY: By this function's contract. The C structure is at the start of an `Xprt`, and by I1
+    // of `Xprt` an installed private part is `Some`.
+    unsafe {
+        (*(*xprt.cast::<Xprt<T>>()).data.get())
+            .as_ref()
+            .unwrap_unchecked()
+    }
 }
 
-/// `xpo_free`: the last reference is gone. Sleeps.
+/// `xpo_free`: drops the private part. Sleeps.
 ///
 /// # Safety
 ///
-/// Called by SUNRPC, once, for a transport with our part `T`.
+/// SUNRPC calls this once, when the last reference to the transport of `T` is gone.
 pub(super) unsafe extern "C" fn free<T>(xprt: *mut bindings::svc_xprt) {
-    let whole = xprt.cast::<Whole<T>>();
-    // SAFETY: By this function's contract; handlers use handles, and what they share with our part
-    // is there until it has waited for them. The whole is from `KBox`, and the transport's own
-    // reference to it is given up once, here.
+    let whole = xprt.cast::<Xprt<T>>();
+    // SAFETY: By this function's contract no other thread accesses the private part, but for the
+    // handlers that its drop waits for. The memory comes from `KBox`, and the reference is that of
+    // `Header::new`, which this puts once.
     unsafe {
-        if (*whole).installed {
-            ptr::drop_in_place((*whole).data.get().cast::<T>());
-        }
-        put_memory(NonNull::new_unchecked(whole.cast()));
+        ptr::drop_in_place((*whole).data.get());
+        Header::put(NonNull::new_unchecked(whole.cast()));
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! An alarm: has a service thread look at a transport after a while, though nothing has come.
+//! A timer that has an nfsd thread look at a transport, although nothing was received.
 
 use kernel::{
     new_spinlock,
@@ -21,81 +21,81 @@ use kernel::{
 
 use crate::{
     bindings,
-    lib::delayed_work::RawDelayedWork, //
+    lib::delayed_work::RawDelayedWork,
+    sunrpc::time::jiffies64, //
 };
 
-use super::handle::SvcHandle;
+use super::handle::XprtHandle;
 
-/// See the [module's](self) description.
+/// A timer of a transport. Times are in jiffies.
 #[pin_data(PinnedDrop)]
 pub(crate) struct XprtTimer {
     #[pin]
     work: RawDelayedWork,
-    xprt: SetOnce<SvcHandle>,
-    /// What it is set to, until it goes off.
+    xprt: SetOnce<XprtHandle>,
+    /// When it fires; `None` if it is not armed.
     #[pin]
-    at: SpinLock<Option<u64>>,
-    /// It has gone off, and nobody has looked yet.
-    due: Atomic<bool>,
+    deadline: SpinLock<Option<u64>>,
+    /// It has fired, and no thread has called [`Self::take_fired`] since.
+    fired: Atomic<bool>,
 }
 
 impl XprtTimer {
-    /// An alarm that is not set.
+    /// A timer that is not armed.
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            work <- RawDelayedWork::new(go_off, kernel::static_lock_class!()),
+            work <- RawDelayedWork::new(fire, kernel::static_lock_class!()),
             xprt: SetOnce::new(),
-            at <- new_spinlock!(None, "Alarm::at"),
-            due: Atomic::new(false),
+            deadline <- new_spinlock!(None, "XprtTimer::deadline"),
+            fired: Atomic::new(false),
         })
     }
 
-    /// Names the transport, once, before the alarm is set.
-    pub(crate) fn attach(&self, xprt: SvcHandle) {
+    /// Sets the transport, once, before the timer is armed.
+    pub(crate) fn attach(&self, xprt: XprtHandle) {
         self.xprt.populate(xprt);
     }
 
-    /// The time, as the alarm counts it.
+    /// The current time.
     pub(crate) fn now() -> u64 {
-        // SAFETY: Has no preconditions.
-        unsafe { bindings::rpcrdma_jiffies64() }
+        jiffies64()
     }
 
-    /// How long so many seconds are.
-    pub(crate) fn ticks(seconds: u32) -> u64 {
+    /// The number of jiffies in `seconds`.
+    pub(crate) fn jiffies(seconds: u32) -> u64 {
         msecs_to_jiffies(seconds.saturating_mul(1000)) as u64
     }
 
-    /// The time in so many seconds.
+    /// The time in `seconds` from now.
     pub(crate) fn in_seconds(seconds: u32) -> u64 {
-        Self::now().saturating_add(Self::ticks(seconds))
+        Self::now().saturating_add(Self::jiffies(seconds))
     }
 
-    /// Sets the alarm to `when`, unless it is set to an earlier time.
+    /// Arms the timer for `when`, unless it is armed for an earlier time.
     ///
-    /// Publish the work first. If the alarm goes off before `when`, this time is lost; the thread
-    /// that it wakes must set it again.
-    pub(crate) fn set(&self, when: u64) {
-        let mut at = self.at.lock();
-        if at.is_some_and(|at| at <= when) {
+    /// The caller must publish the work before it arms the timer. If the timer fires before `when`,
+    /// it does not fire again: the woken thread must arm it for the work that is left.
+    pub(crate) fn arm(&self, when: u64) {
+        let mut deadline = self.deadline.lock();
+        if deadline.is_some_and(|deadline| deadline <= when) {
             return;
         }
-        *at = Some(when);
+        *deadline = Some(when);
         let delay = when.saturating_sub(Self::now());
-        // Under the lock, so that the earliest time of several threads' is what is set.
+        // With the lock held, so that the earliest of several threads' times is armed.
         // CAST: An hour at most.
-        // SAFETY: Cancelled before it ends.
+        // SAFETY: The drop of this timer cancels the work.
         unsafe { self.work.modify(delay as c_ulong) };
     }
 
-    /// Whether it has gone off since this was asked last. To be asked by a thread that looks at a
-    /// transport, after finding that there is nothing else to be done.
+    /// Whether the timer has fired since the last call. A thread that looks at the transport calls
+    /// this when it finds nothing else to do.
     #[inline]
-    pub(crate) fn take_due(&self) -> bool {
-        self.due.load(Relaxed) && self.due.xchg(false, Full)
+    pub(crate) fn take_fired(&self) -> bool {
+        self.fired.load(Relaxed) && self.fired.xchg(false, Full)
     }
 
-    /// Takes the alarm back. Sleeps; nobody may set it afterwards.
+    /// Cancels the timer, which must not be armed afterwards. Sleeps.
     pub(crate) fn cancel(&self) {
         self.work.cancel_sync();
     }
@@ -108,16 +108,18 @@ impl PinnedDrop for XprtTimer {
     }
 }
 
+/// The function of `work`.
+///
 /// # Safety
 ///
-/// Called by the workqueue for the `work` of an alarm, which waits for this before it ends.
-unsafe extern "C" fn go_off(work: *mut bindings::work_struct) {
+/// The workqueue calls this for the `work` of an `XprtTimer`, which is not freed meanwhile.
+unsafe extern "C" fn fire(work: *mut bindings::work_struct) {
     // SAFETY: By this function's contract.
     let timer =
         unsafe { &*kernel::container_of!(RawDelayedWork::from_work(work), XprtTimer, work) };
-    *timer.at.lock() = None;
-    // Before the transport's flag, which a thread clears before it asks.
-    timer.due.xchg(true, Full);
+    *timer.deadline.lock() = None;
+    // Before `XPT_DATA` is set: a thread clears that flag before it calls `take_fired`.
+    timer.fired.xchg(true, Full);
     if let Some(xprt) = timer.xprt.as_ref() {
         xprt.set_data();
         xprt.enqueue();

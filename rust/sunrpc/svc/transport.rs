@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the server makes of RDMA, as SUNRPC sees it: transports that listen, and transports that
-//! carry messages.
+//! What a server's listeners and connections do for SUNRPC.
 
 use kernel::prelude::*;
 
@@ -28,53 +27,66 @@ use super::{
     types::Types, //
 };
 
-/// What listens for connections.
+/// A listener. [`ops`](super::ops) says in which context each method runs.
 pub(crate) trait Listener: Send + Sync + Sized + 'static {
     /// What it accepts.
     type Connection: Connection;
 
+    /// The name of the class, which an administrator writes to `portlist`.
+    const NAME: &'static CStr;
+
     /// Starts to listen on `addr`.
+    ///
+    /// # Errors
+    ///
+    /// An errno for the administrator.
     fn create(xprt: NewXprt<Self>, addr: &SockAddr) -> Result<SvcXprt<Self>>;
 
     /// Accepts one connection, after
-    /// [`SvcHandle::set_connection`](super::SvcHandle::set_connection); one call at a time.
+    /// [`XprtHandle::set_connection`](super::XprtHandle::set_connection). SUNRPC serialises the
+    /// calls.
     fn accept(
         &self,
         accepting: Accepting<'_, Self::Connection>,
     ) -> Option<SvcXprt<Self::Connection>>;
 
-    /// Stops listening: SUNRPC is about to drop the transport.
+    /// Stops listening: SUNRPC drops its reference to the transport next.
     fn detach(&self);
 }
 
-/// What carries Calls and Replies.
+/// A connection, which receives Calls and sends Replies.
 pub(crate) trait Connection: Types {
-    /// Receives one Call, after [`SvcHandle::set_data`](super::SvcHandle::set_data). One call at a
-    /// time, until [`Arriving::let_others_in`].
+    /// Receives one Call, after [`XprtHandle::set_data`](super::XprtHandle::set_data). SUNRPC
+    /// serialises the calls, until [`Arriving::clear_busy`].
     fn receive(&self, rqst: Arriving<'_, Self>) -> Received;
 
-    /// Notes that bytes of the Reply are an item that may be placed directly.
+    /// Notes that a part of the Reply is a result that may be placed directly.
     fn result_payload(&self, call: &mut Self::Call, offset: u32, length: u32);
 
-    /// Sends the Reply to a Call. Many at a time.
+    /// Sends the Reply to a Call. Several threads may be in it at a time.
+    ///
+    /// # Errors
+    ///
+    /// SUNRPC does no more than report the errno in its `svc_send` trace event.
     fn send(&self, call: &mut Self::Call, reply: Reply<'_>) -> Result;
 
-    /// A Call is done with, if there was one. Many at a time.
+    /// Releases a Call; `None` if the request had none. Several threads may be in it at a time.
     fn release(&self, call: Option<Self::Call>);
 
-    /// What reverse Calls are limited to.
+    /// The limits of backchannel Calls.
     fn backchannel_limits(&self) -> BackchannelLimits;
 
-    /// Sends a reverse Call; its Reply comes to [`Connection::receive`]. `rpciod`; may sleep.
+    /// Sends a backchannel Call. Its Reply arrives in [`Connection::receive`]. Runs in `rpciod`,
+    /// and may sleep.
     ///
     /// # Errors
     ///
     /// See [`SendError`].
-    fn call_back(&self, xid: u32, message: &XdrBuf) -> Result<(), SendError>;
+    fn send_backchannel(&self, xid: u32, message: &XdrBuf) -> Result<(), SendError>;
 
-    /// Whether another Call should be taken on. Anywhere; must not sleep.
-    fn has_room(&self) -> bool;
+    /// Whether SUNRPC may receive another Call. Runs in any context; must not sleep.
+    fn has_wspace(&self) -> bool;
 
-    /// Disconnects: SUNRPC is about to drop the transport.
+    /// Disconnects: SUNRPC drops its reference to the transport next.
     fn detach(&self);
 }

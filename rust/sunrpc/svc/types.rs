@@ -7,6 +7,6 @@ use crate::lib::foreign_buf::ForeignBuf;
 /// What the files of this wing store for a connection, without knowing what the connection does
 /// ([`Connection`](super::Connection)).
 pub(crate) trait Types: Sized + Send + Sync + 'static {
-    /// What a Call is kept in, from its receipt until it is released.
+    /// A received Call, from its receipt until its release. SUNRPC keeps it in `rq_xprt_ctxt`.
     type Call: ForeignBuf;
 }

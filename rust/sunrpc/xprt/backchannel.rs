@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Reverse Calls (RFC 8167): received by the client's transport, served by SUNRPC's callback
-//! service, answered over the same connection.
+//! Backchannel Calls (RFC 8167): the client's transport receives them, SUNRPC's callback service
+//! executes them, and the Replies use the same connection.
 //!
-//! They use slots of their own, made when a callback service is announced, so that receiving one
-//! needs no memory.
-
-use core::ptr::NonNull;
+//! These Calls have slots of their own, allocated when a callback service is set up, so that
+//! receiving a Call allocates no memory.
+//!
+//! C: xprt_rdma.h, struct rpcrdma_buffer
+//! C: backchannel.c, xprt_rdma_bc_setup(), rpcrdma_bc_rqst_get(), rpcrdma_bc_receive_call()
 
 use kernel::{
     new_spinlock,
@@ -21,7 +22,10 @@ use kernel::{
 use crate::{
     bindings,
     lib::foreign_buf::ForeignBuf,
-    sunrpc::xdr::XdrBuf, //
+    sunrpc::{
+        rpc_rqst::RqstRef,
+        xdr::XdrBuf, //
+    }, //
 };
 
 use super::{
@@ -31,93 +35,102 @@ use super::{
     types::Types, //
 };
 
-/// The slots for reverse Calls.
+/// The slots for backchannel Calls.
 #[pin_data]
 pub(crate) struct BackchannelPool<T: Types> {
-    last_put: Arc<DeferredPut<T>>,
+    deferred_put: Arc<DeferredPut<T>>,
     #[pin]
-    inner: SpinLock<Slots<T>>,
+    slots: SpinLock<Slots<T>>,
 }
 
 struct Slots<T: Types> {
     free: KVec<KBox<Slot<T>>>,
-    /// How many there are, in the pool or in use. `free` has room for all of them.
-    made: usize,
+    /// The number of slots, free or in use. `free` has capacity for all of them.
+    allocated: usize,
 }
 
 impl<T: Types> BackchannelPool<T> {
+    /// A pool without slots.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
     pub(super) fn new(xprt: XprtHandle<T>) -> Result<Arc<Self>> {
-        let last_put = DeferredPut::new(xprt)?;
+        let deferred_put = DeferredPut::new(xprt)?;
         Arc::pin_init(
             pin_init!(Self {
-                last_put,
-                inner <- new_spinlock!(
-                    Slots { free: KVec::new(), made: 0 },
-                    "ReversePool::inner"
+                deferred_put,
+                slots <- new_spinlock!(
+                    Slots { free: KVec::new(), allocated: 0 },
+                    "BackchannelPool::slots"
                 ),
             }),
             GFP_KERNEL,
         )
     }
 
-    /// Sees to it that there are `count` slots.
+    /// Allocates slots until there are `count`.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
     pub(super) fn provide(&self, count: usize) -> Result {
-        // Room for all first: a slot that comes back must always find some.
-        let mut room = KVec::with_capacity(count, GFP_KERNEL)?;
+        // The capacity for all slots comes first: `put` must never fail.
+        let mut larger = KVec::with_capacity(count, GFP_KERNEL)?;
         loop {
-            // The callback service takes it that a Reply's head has a page.
+            // The callback service assumes a page for the head of a Reply.
             let new = Slot::with_buffers(PAGE_SIZE, 0)?;
-            let mut slots = self.inner.lock();
-            if slots.made >= count {
+            let mut slots = self.slots.lock();
+            if slots.allocated >= count {
                 return Ok(());
             }
             if slots.free.capacity() < count {
                 for slot in slots.free.drain_all() {
-                    // Cannot fail: `room` is larger than all there are.
-                    let _ = room.push_within_capacity(slot);
+                    // Cannot fail: the capacity of `larger` exceeds the number of slots.
+                    let _ = larger.push_within_capacity(slot);
                 }
-                core::mem::swap(&mut room, &mut slots.free);
+                core::mem::swap(&mut larger, &mut slots.free);
             }
             if slots.free.push_within_capacity(new).is_ok() {
-                slots.made += 1;
+                slots.allocated += 1;
             }
         }
     }
 
     fn take(&self) -> Option<KBox<Slot<T>>> {
-        self.inner.lock().free.pop()
+        self.slots.lock().free.pop()
     }
 
+    /// Puts a slot back.
     pub(super) fn put(&self, slot: KBox<Slot<T>>) {
-        // Cannot fail: there is room for all that were made.
-        let _ = self.inner.lock().free.push_within_capacity(slot);
+        // Cannot fail: there is capacity for all slots.
+        let _ = self.slots.lock().free.push_within_capacity(slot);
     }
 
-    /// Has the last reference to the transport put where that may wait.
+    /// Puts the last reference to the transport from a workqueue.
     ///
     /// # Safety
     ///
-    /// See [`DeferredPut::start`].
+    /// As for [`DeferredPut::start`].
     pub(super) unsafe fn put_last(&self) {
         // SAFETY: By this function's contract.
-        unsafe { self.last_put.clone().start() };
+        unsafe { self.deferred_put.clone().start() };
     }
 
-    /// Hands a reverse Call, the `bytes` of `message` from `start` on, to the callback service.
+    /// Passes a backchannel Call to the callback service: `len` bytes of `message` from `start` on.
     /// The message stays in place until the service has read it.
     ///
     /// # Errors
     ///
-    /// The message comes back if there are more reverse Calls than this end allows, nobody to take
-    /// one, or the transport is being destroyed. And so it does if it is longer than a page, for
-    /// the callback service copies from it to a page.
+    /// Returns the message if no slot is free, if there is no callback service, if the transport is
+    /// being destroyed, or if the Call is longer than a page, to which the service copies it.
     pub(crate) fn enqueue(
         &self,
         xprt: &XprtHandle<T>,
         xid: u32,
         message: T::Reply,
         start: usize,
-        bytes: usize,
+        len: usize,
     ) -> Result<(), T::Reply> {
         if !xprt.has_callback_service() {
             return Err(message);
@@ -125,83 +138,90 @@ impl<T: Types> BackchannelPool<T> {
         let Some(slot) = self.take() else {
             return Err(message);
         };
-        let call = message.bytes().get(start..start.saturating_add(bytes));
+        let call = message.bytes().get(start..start.saturating_add(len));
         let Some(call) = call.filter(|call| call.len() <= PAGE_SIZE) else {
             self.put(slot);
             return Err(message);
         };
-        let call = message.place_of(call);
-        // SUNRPC takes a reference for the request, and does not look whether there was one to be
-        // had. This one is there to see that. Both are put with the request, which may happen
-        // here, if there is no callback service any more.
-        // SAFETY: The memory is there.
-        if unsafe { bindings::xprt_get(xprt.raw()) }.is_null() {
+        let call = message.kvec_of(call);
+        // `xprt_enqueue_bc_request()` takes a reference for the request without a test that there
+        // is one left. This reference makes sure of that. `free_backchannel` puts both.
+        if !xprt.xprt().get() {
             self.put(slot);
             return Err(message);
         }
-        let slot = NonNull::from(KBox::leak(slot));
-        // SAFETY: The slot is ours alone until it is enqueued. The callback service reads the
-        // message in place and frees the request, which ends in `free_backchannel`.
+        // `free_backchannel` makes a box of it again.
+        let slot: &Slot<T> = KBox::leak(slot);
+        let (rqst, raw) = (slot.rqst(), xprt.xprt().raw());
+        // SAFETY: The slot was free, so this function owns it until it is enqueued. `call` is
+        // memory of `message`, which the slot keeps.
         unsafe {
-            let slot = slot.as_ref();
-            let rqst = slot.rqst();
             rqst.write_bytes(0, 1);
-            (*rqst).rq_xprt = xprt.raw();
+            (*rqst).rq_xprt = raw;
             (*rqst).rq_xid = xid.to_be();
-            // What tells SUNRPC that the request is to be freed by `bc_free_rqst`.
+            // Makes SUNRPC free the request with `bc_free_rqst`.
             (*rqst).rq_bc_pa_state = 1 << bindings::RPC_BC_PA_IN_USE;
-            // Directions do not wait for each other's credits (RFC 8167 Section 4.1): SUNRPC sends
-            // what has a credit ahead of the Calls that wait for one. `release_request` takes it
-            // back.
+            // The credits of the two directions are independent (RFC 8167 Section 4.1). SUNRPC
+            // sends a request that has a credit ahead of those that wait for one.
+            // `release_request` clears it.
             (*rqst).rq_cong = 1;
             let rcv = &raw mut (*rqst).rq_rcv_buf;
             (*rcv).head[0] = call;
-            // CAST: No more than a Receive buffer.
+            // CAST: No longer than a page.
             (*rcv).len = call.iov_len as u32;
             (*rqst).rq_private_buf.len = call.iov_len as u32;
             slot.provide_reply_space();
-            slot.put_reply(message);
-            // The service takes one off for each Call.
-            bindings::rpcrdma_bc_slot_inc(xprt.raw());
+            *slot.reply() = Some(message);
+        }
+        // SAFETY: The transport stays, since a reference was taken above. The service decrements
+        // the count for each Call. It reads the message in place, and frees the request with
+        // `free_backchannel`, which may happen in this call.
+        unsafe {
+            bindings::rpcrdma_bc_slot_inc(raw);
             bindings::xprt_enqueue_bc_request(rqst);
         }
         Ok(())
     }
 }
 
-/// The Reply to a reverse Call, to be sent.
+/// The Reply to a backchannel Call, to be sent.
 ///
 /// # Invariants
 ///
-/// Only inside `send_request`: the send lock is held, and SUNRPC keeps the request in place.
+/// I1: It exists only in `send_request`, in which the send lock is held and SUNRPC keeps the
+/// request.
+///
+/// I2: [`BackchannelPool::enqueue`] stored the Call's message in the slot. `rqst` is that of the
+/// slot.
 pub(crate) struct BackchannelReply<'a, T: Types> {
     slot: &'a Slot<T>,
+    rqst: RqstRef<'a>,
 }
 
 impl<'a, T: Types> BackchannelReply<'a, T> {
     /// # Safety
     ///
-    /// To be made in `send_request` for its argument, for as long as that runs.
-    pub(super) unsafe fn new(slot: &'a Slot<T>) -> Self {
-        // INVARIANT: By this function's contract.
-        Self { slot }
+    /// I1 and I2 hold for `'a`.
+    pub(super) unsafe fn new(slot: &'a Slot<T>, rqst: RqstRef<'a>) -> Self {
+        // INVARIANT: I1 and I2: by this function's contract.
+        Self { slot, rqst }
     }
 
-    /// The number of the reverse RPC.
+    /// The XID.
     pub(crate) fn xid(&self) -> u32 {
-        self.slot.xid()
+        self.rqst.xid()
     }
 
-    /// The message that the Call came in.
+    /// The message that contained the Call.
     pub(crate) fn call(&self) -> Option<&T::Reply> {
-        // SAFETY: `enqueue` put it into the slot, where it stays until SUNRPC lets go of the
-        // request.
-        unsafe { self.slot.reply() }
+        // SAFETY: By I2 the message is in the slot. By I1 SUNRPC keeps the request, so
+        // `free_backchannel` does not take it out.
+        unsafe { self.slot.reply() }.as_ref()
     }
 
     /// The RPC message.
     pub(crate) fn message(&self) -> &XdrBuf {
-        // SAFETY: SUNRPC leaves the buffer alone while it is being sent.
-        unsafe { XdrBuf::from_raw(&raw mut (*self.slot.rqst()).rq_snd_buf) }
+        // SAFETY: By I1 SUNRPC transmits the request.
+        unsafe { self.rqst.message() }
     }
 }

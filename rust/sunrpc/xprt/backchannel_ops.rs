@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The operations for reverse Calls: how many there may be, how long they may be, and their end.
+//! The operations for backchannel Calls: their number, their size, and their release.
+//!
+//! C: backchannel.c, xprt_rdma_bc_setup(), xprt_rdma_bc_maxpayload(), xprt_rdma_bc_max_slots()
+//! C: backchannel.c, xprt_rdma_bc_destroy(), xprt_rdma_bc_free_rqst()
 
 use kernel::prelude::*;
 
@@ -10,87 +13,88 @@ use crate::{
 };
 
 use super::{
-    handle::peer_of,
-    rpc_xprt::Xprt,
+    rpc_xprt::XprtState,
     slot::Slot,
     transport::Transport, //
 };
 
-/// `bc_setup`.
+/// `bc_setup`: allocates slots for a callback service.
 ///
 /// # Safety
 ///
-/// Called by SUNRPC while the transport is live: after its `setup`, and before it is destroyed.
+/// SUNRPC calls this between `setup` and `destroy` of the transport, as all of the following.
 pub(super) unsafe extern "C" fn setup<T: Transport>(
     raw: *mut bindings::rpc_xprt,
     _min: c_uint,
 ) -> c_int {
     // SAFETY: By this function's contract.
-    let live = unsafe { Xprt::<T>::from_raw(raw).live() };
-    let calls = live.transport.backchannel_slots();
-    // SAFETY: By this function's contract the transport's memory is there.
-    trace!(xprtrdma_cb_setup(unsafe { peer_of(raw) }, calls));
-    // A slot comes back when SUNRPC has let go of the Reply, a little after it was sent. By then
-    // the server may have seen it, and have called again.
-    live.backchannel
+    let state = unsafe { XprtState::<T>::from_raw(raw) };
+    let calls = state.transport.backchannel_slots();
+    trace!(xprtrdma_cb_setup(state.xprt().peer(), calls));
+    // SUNRPC frees a slot some time after it has sent the Reply. The server may have seen the Reply
+    // by then, and sent another Call.
+    state
+        .backchannel
         .provide(2 * calls as usize)
         .map_or_else(|e| e.to_errno(), |()| 0)
 }
 
-/// `bc_maxpayload`.
+/// `bc_maxpayload`: the size of a Call or Reply. Called under RCU; must not sleep.
 ///
 /// # Safety
 ///
-/// As for [`setup`]; under RCU: must not sleep.
+/// As for [`setup`].
 pub(super) unsafe extern "C" fn max_payload<T: Transport>(raw: *mut bindings::rpc_xprt) -> usize {
     // SAFETY: By this function's contract.
-    unsafe { Xprt::<T>::from_raw(raw).live() }
+    unsafe { XprtState::<T>::from_raw(raw) }
         .transport
         .backchannel_payload()
 }
 
-/// `bc_num_slots`.
+/// `bc_num_slots`: the number of outstanding Calls that the client accepts.
 ///
 /// # Safety
 ///
 /// As for [`setup`].
 pub(super) unsafe extern "C" fn num_slots<T: Transport>(raw: *mut bindings::rpc_xprt) -> c_uint {
     // SAFETY: By this function's contract.
-    unsafe { Xprt::<T>::from_raw(raw).live() }
+    unsafe { XprtState::<T>::from_raw(raw) }
         .transport
         .backchannel_slots()
 }
 
-/// `bc_free_rqst`: SUNRPC is done with a reverse Call.
+/// `bc_free_rqst`: releases a Call whose Reply was sent, or that is dropped.
 ///
 /// # Safety
 ///
-/// Called by SUNRPC for a request from `BackchannelPool::enqueue`, once.
+/// SUNRPC calls this once for a request of `BackchannelPool::enqueue`.
 pub(super) unsafe extern "C" fn free_backchannel<T: Transport>(rqst: *mut bindings::rpc_rqst) {
-    // SAFETY: By this function's contract; the request holds two references to its transport, which
-    // is therefore not destroyed.
-    unsafe {
+    // SAFETY: By this function's contract `enqueue` leaked the box of this slot, and SUNRPC has no
+    // more use for it. Its two references to the transport keep that until they are put below.
+    let (slot, raw, state) = unsafe {
         let raw = (*rqst).rq_xprt;
-        let live = Xprt::<T>::from_raw(raw).live();
         let slot = KBox::from_raw(rqst.cast::<Slot<T>>());
-        if let Some(message) = slot.take_reply() {
-            live.transport.recycle(message);
-        }
-        live.backchannel.put(slot);
-        // The references that `enqueue` and SUNRPC took.
+        (slot, raw, XprtState::<T>::from_raw(raw))
+    };
+    // SAFETY: The slot is owned, and Replies never match the slot of a backchannel Call.
+    if let Some(message) = unsafe { slot.reply().take() } {
+        state.transport.recycle(message);
+    }
+    state.backchannel.put(slot);
+    // SAFETY: `enqueue` took one of the references, and SUNRPC the other. If the second one is the
+    // last, it is not put here.
+    unsafe {
         bindings::xprt_put(raw);
         if !bindings::refcount_dec_not_one(&raw mut (*raw).kref.refcount) {
-            // It is the last one, and still there.
-            live.backchannel.put_last();
+            state.backchannel.put_last();
         }
     }
 }
 
-/// `bc_destroy`.
+/// `bc_destroy`: keeps the slots for the next session. They are freed with the transport.
 ///
 /// # Safety
 ///
 /// As for [`setup`].
 pub(super) unsafe extern "C" fn destroy<T: Transport>(_raw: *mut bindings::rpc_xprt, _max: c_uint) {
-    // The slots stay for the next session on this transport, and end with it.
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The pause between attempts to connect, if the last one was good for nothing.
+//! The delay between attempts to connect, if the last one brought no message from the peer.
 //!
-//! Nobody has the send lock meanwhile: an administrator can give the transport another address, and
-//! whoever unmounts can have it destroyed. Tasks wait where they wait for a connection, and are
-//! woken to ask for one again.
+//! No thread holds the send lock during the delay, so an administrator can set another address and
+//! an unmount can destroy the transport. Tasks wait in SUNRPC's `pending` queue, and are woken with
+//! `EAGAIN` after the delay to request a connection again.
+//!
+//! C: transport.c, xprt_rdma_connect()
 
 use core::cell::UnsafeCell;
 
@@ -18,7 +20,8 @@ use crate::{
     lib::{
         delayed_work::RawDelayedWork,
         sockaddr::SockAddr, //
-    }, //
+    },
+    sunrpc::time::jiffies, //
 };
 
 use super::{
@@ -26,110 +29,120 @@ use super::{
     types::Types, //
 };
 
-/// The first pause; each is twice as long as the last one.
+/// The first delay. Each later one is twice the one before.
 pub(super) const FIRST_BACKOFF_MS: u32 = 5_000;
 
-/// What the last attempt has led to.
-struct Last {
-    /// Whom it was for.
+/// The last attempt to connect.
+struct LastAttempt {
+    /// The address that was tried.
     peer: Option<SockAddr>,
-    /// When it was over, in jiffies.
-    since: c_ulong,
+    /// When the attempt ended, in jiffies.
+    ended: c_ulong,
 }
 
-/// See the [module's](self) description.
+/// The reconnect delay of a transport. See the [module documentation](self).
 ///
 /// # Invariants
 ///
-/// `last` is the send lock's. `over` is queued with the send lock held, and neither queued nor
-/// running while there is a connection.
+/// I1: Only the holder of the send lock accesses `last`.
+///
+/// I2: Only the holder of the send lock queues `wake`. While there is a connection, `wake` is
+/// neither queued nor running.
 #[pin_data]
 pub(super) struct ReconnectBackoff<T: Types> {
     xprt: XprtHandle<T>,
-    last: UnsafeCell<Last>,
+    last: UnsafeCell<LastAttempt>,
     #[pin]
-    over: RawDelayedWork,
+    wake: RawDelayedWork,
 }
 
 impl<T: Types> ReconnectBackoff<T> {
+    /// No delay.
     pub(super) fn new(xprt: XprtHandle<T>) -> impl PinInit<Self> {
-        let last = Last {
+        let last = LastAttempt {
             peer: None,
-            since: 0,
+            ended: 0,
         };
         pin_init!(Self {
             xprt,
             last: UnsafeCell::new(last),
-            over <- RawDelayedWork::new(over::<T>, kernel::static_lock_class!()),
+            wake <- RawDelayedWork::new(wake_pending::<T>, kernel::static_lock_class!()),
         })
     }
 
-    /// An attempt is over; until a message of the peer's shows that it was good for something, the
-    /// next one to the same peer has to wait.
+    /// Begins the delay after an attempt. A message from the peer
+    /// [resets](XprtHandle::reset_backoff) it.
     ///
     /// # Safety
     ///
     /// The caller holds the send lock.
     pub(super) unsafe fn begin(&self) {
-        let raw = self.xprt.raw();
-        // SAFETY: By this function's contract, and the type's invariants.
+        let raw = self.xprt.xprt().raw();
+        // SAFETY: The handle keeps the transport. The send lock guards `reestablish_timeout` and,
+        // by I1, `last`.
         unsafe {
             bindings::xprt_reconnect_backoff(raw, msecs_to_jiffies(FIRST_BACKOFF_MS));
-            (*self.last.get()).since = bindings::rpcrdma_jiffies();
+            (*self.last.get()).ended = jiffies();
         }
     }
 
-    /// What is left of the pause, in jiffies. A peer that was not asked yet has none; the caller is
-    /// about to ask it.
+    /// The rest of the delay, in jiffies. It is 0 for an address that was not tried last, which
+    /// the caller is about to try.
     ///
     /// # Safety
     ///
     /// The caller holds the send lock.
-    pub(super) unsafe fn left(&self) -> c_ulong {
-        let raw = self.xprt.raw();
+    pub(super) unsafe fn remaining(&self) -> c_ulong {
+        let raw = self.xprt.xprt().raw();
         let peer = self.xprt.peer();
-        // SAFETY: By this function's contract, and the type's invariants.
+        // SAFETY: The handle keeps the transport. The send lock guards `reestablish_timeout` and,
+        // by I1, `last`.
         unsafe {
             let last = &mut *self.last.get();
             if last.peer != peer {
                 last.peer = peer;
                 (*raw).reestablish_timeout = 0;
             }
-            // If the clock has come round since, there is one pause more.
-            let gone = bindings::rpcrdma_jiffies().wrapping_sub(last.since);
-            (*raw).reestablish_timeout.saturating_sub(gone)
+            // If jiffies have wrapped around since, there is one more delay.
+            (*raw)
+                .reestablish_timeout
+                .saturating_sub(jiffies().wrapping_sub(last.ended))
         }
     }
 
-    /// Has those who wait for a connection ask for one again after that time.
+    /// Wakes the tasks that wait for a connection after `delay` jiffies.
     ///
     /// # Safety
     ///
-    /// The caller holds the send lock, there is no connection, and the transport is not destroyed:
-    /// `destroy` calls [`Self::stop`].
-    pub(super) unsafe fn wait(&self, left: c_ulong) {
-        // INVARIANT: By this function's contract.
-        // SAFETY: By this function's contract, it stays until it has run or is cancelled. It may be
-        // queued for the peer that was asked before: that pause is of no meaning any more.
-        unsafe { self.over.modify(left) };
+    /// The caller holds the send lock, and there is no connection. `destroy` calls [`Self::stop`]
+    /// before it frees the transport.
+    pub(super) unsafe fn wake_after(&self, delay: c_ulong) {
+        // The work may be queued for the address that was tried before, whose delay is over.
+        // SAFETY: By this function's contract the work stays until it has run or is cancelled.
+        // INVARIANT: I2: by this function's contract.
+        unsafe { self.wake.modify(delay) };
     }
 
-    /// Has nobody woken until [`Self::wait`]. Whoever makes a connection calls this first, with the
-    /// send lock: those who wait for a Reply would take being woken for its end.
+    /// Cancels [`Self::wake_after`]. The holder of the send lock must call this before it connects:
+    /// a task that waits for a Reply would take the wakeup for the end of the connection.
     pub(super) fn stop(&self) {
-        self.over.cancel_sync();
+        self.wake.cancel_sync();
     }
 }
 
+/// The function of `wake`.
+///
 /// # Safety
 ///
-/// Called by the workqueue for the work item of a `ReconnectBackoff<T>`, which waits for this.
-unsafe extern "C" fn over<T: Types>(work: *mut bindings::work_struct) {
+/// The workqueue calls this for the `wake` of a `ReconnectBackoff<T>`, which is not freed
+/// meanwhile.
+unsafe extern "C" fn wake_pending<T: Types>(work: *mut bindings::work_struct) {
     // SAFETY: By this function's contract.
     let this = unsafe {
-        &*kernel::container_of!(RawDelayedWork::from_work(work), ReconnectBackoff<T>, over)
+        &*kernel::container_of!(RawDelayedWork::from_work(work), ReconnectBackoff<T>, wake)
     };
-    // SAFETY: The memory is there while a handle is, and the transport is alive: `destroy` waits
-    // for this. By the type's invariants nobody waits for a Reply.
-    unsafe { bindings::xprt_wake_pending_tasks(this.xprt.raw(), -bindings::EAGAIN.cast_signed()) };
+    // By I2 there is no connection, so no task in `pending` waits for a Reply.
+    this.xprt
+        .xprt()
+        .wake_pending(-bindings::EAGAIN.cast_signed());
 }

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Memory in which SUNRPC encodes Calls and decodes Replies.
+//! The memory in which SUNRPC encodes Calls and decodes Replies.
+//!
+//! The C module maps each buffer for DMA as a whole. Here the mapping belongs to the Send.
+//!
+//! C: xprt_rdma.h, struct rpcrdma_regbuf
+//! C: transport.c, rpcrdma_check_regbuf()
+//! C: verbs.c, rpcrdma_regbuf_realloc(), rpcrdma_regbuf_realloc_node(), rpcrdma_regbuf_alloc()
+//! C: verbs.c, rpcrdma_regbuf_free()
 
 use core::{
     ffi::c_void,
@@ -11,57 +18,54 @@ use kernel::prelude::*;
 
 use crate::bindings;
 
-/// No NUMA node in particular.
-const ANY_NODE: c_int = -1;
-
-/// A buffer from `kmalloc`, so that it can be mapped page by page. SUNRPC reads and writes it
-/// through pointers of its own, so nothing here refers to the content.
+/// A `kmalloc()` buffer, which has a linear mapping that can be mapped for DMA page by page. SUNRPC
+/// accesses the bytes through its own pointers, so this type makes no reference to them.
 ///
 /// # Invariants
 ///
-/// `memory` points to `len` bytes from `kmalloc`.
+/// I1: `memory` comes from `kmalloc()` for `len` bytes, and only this value frees it.
 pub(super) struct Buffer {
     memory: NonNull<c_void>,
     len: usize,
 }
 
-// SAFETY: A buffer owns its memory.
+// SAFETY: `kmalloc()` memory is not bound to a thread.
 unsafe impl Send for Buffer {}
 
 impl Buffer {
-    /// Allocates a buffer; may sleep.
+    /// Allocates a buffer. Sleeps.
     pub(super) fn new(len: usize) -> Result<Self> {
         Self::with_flags(len, bindings::GFP_KERNEL)
     }
 
     fn with_flags(len: usize, flags: bindings::gfp_t) -> Result<Self> {
-        // SAFETY: Any size will do.
-        let memory = unsafe { bindings::rpcrdma_kmalloc_node(len, flags, ANY_NODE) };
+        // SAFETY: `kmalloc_node()` has no preconditions.
+        let memory = unsafe { bindings::rpcrdma_kmalloc_node(len, flags, bindings::NUMA_NO_NODE) };
         let memory = NonNull::new(memory).ok_or(ENOMEM)?;
-        // INVARIANT: Just allocated.
+        // INVARIANT: I1: allocated above.
         Ok(Self { memory, len })
     }
 
-    /// Sees to it that there are at least `len` bytes, without keeping the content; `true` if that
-    /// took another allocation. For an RPC's task: allocates as that may.
+    /// Makes the buffer at least `len` bytes long, without keeping its content. `true` if it was
+    /// allocated again. Allocates with the flags that the current RPC task may use.
     #[inline]
     pub(super) fn grow(&mut self, len: usize) -> Result<bool> {
         if len <= self.len {
             return Ok(false);
         }
-        // SAFETY: Looks at the current task only.
+        // SAFETY: Reads flags of the current thread.
         let flags = unsafe { bindings::rpc_task_gfp_mask() };
         *self = Self::with_flags(len, flags)?;
         Ok(true)
     }
 
-    /// Where it starts.
+    /// The first byte.
     #[inline]
     pub(super) fn as_ptr(&self) -> *mut c_void {
         self.memory.as_ptr()
     }
 
-    /// Its bytes.
+    /// The length in bytes.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.len
@@ -70,7 +74,7 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: From `kmalloc`, by the type's invariants.
+        // SAFETY: By I1 the memory comes from `kmalloc()`, and this is its only `kfree()`.
         unsafe { bindings::kfree(self.memory.as_ptr()) };
     }
 }

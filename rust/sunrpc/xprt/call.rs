@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A Call, as what sends it sees it.
+//! A Call, as the function that sends it sees it.
 
 use core::marker::PhantomData;
 
@@ -10,9 +10,12 @@ use crate::{
         bvec::BVec,
         fence::Keep, //
     },
-    sunrpc::xdr::{
-        ReplyRoom,
-        XdrBuf, //
+    sunrpc::{
+        rpc_rqst::RqstRef,
+        xdr::{
+            ReplyRoom,
+            XdrBuf, //
+        }, //
     },
     trace::Task, //
 };
@@ -25,16 +28,21 @@ use super::{
     }, //
 };
 
-/// A Call that is to be sent. Until it is [committed](Self::commit), no Reply is taken for it.
+/// A Call that is being sent. No Reply matches it before it is [committed](Self::commit).
 ///
 /// # Invariants
 ///
-/// - I1: Only inside `send_request`, throughout `'a`: the send lock is held, SUNRPC keeps the
-///   request and its task in place, and the slot is idle.
-/// - I2: `'a` is that of this Call alone: it cannot be shortened, and no caller can choose it.
+/// I1: It exists only in `send_request`, throughout `'a`: the send lock is held and SUNRPC has
+/// pinned the request, so request, task and credential stay, and no other thread changes the
+/// message.
+///
+/// I2: The slot, which is that of `rqst`, is idle. `endpoint` is that of the transport's
+/// connection.
+///
+/// I3: `'a` is that of this Call alone: it cannot be shortened, and no caller can choose it.
 pub(crate) struct Call<'a, T: Types> {
     slot: &'a Slot<T>,
-    /// The end of the connection that the Call is to be sent on.
+    rqst: RqstRef<'a>,
     endpoint: &'a T::Endpoint,
     _own: PhantomData<fn(&'a ()) -> &'a ()>,
 }
@@ -42,37 +50,40 @@ pub(crate) struct Call<'a, T: Types> {
 impl<'a, T: Types> Call<'a, T> {
     /// # Safety
     ///
-    /// To be made in `send_request` for its argument, with an idle slot, for as long as that runs;
-    /// `endpoint` is that of the transport's connection.
+    /// I1 to I3 hold.
     #[inline]
-    pub(super) unsafe fn new(slot: &'a Slot<T>, endpoint: &'a T::Endpoint) -> Self {
-        // INVARIANT: By this function's contract.
+    pub(super) unsafe fn new(
+        slot: &'a Slot<T>,
+        rqst: RqstRef<'a>,
+        endpoint: &'a T::Endpoint,
+    ) -> Self {
+        // INVARIANT: I1 to I3: by this function's contract.
         Self {
             slot,
+            rqst,
             endpoint,
             _own: PhantomData,
         }
     }
 
-    /// The RPC's number.
+    /// The XID.
     #[inline]
     pub(crate) fn xid(&self) -> u32 {
-        self.slot.xid()
+        self.rqst.xid()
     }
 
-    /// The task that makes the RPC, for traces.
+    /// The task of the RPC, for traces.
     #[inline]
     pub(crate) fn task(&self) -> Task {
-        // SAFETY: A request that is being sent has its task.
-        unsafe { self.slot.task() }
+        self.rqst.trace_task()
     }
 
-    /// What kind of Call it is: a number that differs between the procedures of a program.
+    /// A number that identifies the procedure and its program.
     #[inline]
     pub(crate) fn procedure(&self) -> u32 {
-        // SAFETY: A request that is being sent has its task, which has its client and procedure.
+        let task = self.rqst.task();
+        // SAFETY: By I1 the task stays, which keeps its client and its procedure.
         unsafe {
-            let task = (*self.slot.rqst()).rq_task;
             let program = (*(*task).tk_client).cl_prog;
             (*(*task).tk_msg.rpc_proc)
                 .p_statidx
@@ -80,33 +91,34 @@ impl<'a, T: Types> Call<'a, T> {
         }
     }
 
-    /// Whether it was sent before, on this connection or another.
+    /// Whether the Call was transmitted before, on this connection or an earlier one.
     #[inline]
     pub(crate) fn was_sent(&self) -> bool {
-        // SAFETY: The request is being sent; it counts the present attempt.
-        unsafe { (*self.slot.rqst()).rq_ntrans > 1 }
+        // SAFETY: By I1 the request stays. `rq_ntrans` counts the transmission in progress, too.
+        unsafe { (*self.rqst.raw()).rq_ntrans > 1 }
     }
 
     /// The RPC message.
     #[inline]
     pub(crate) fn message(&self) -> &XdrBuf {
-        // SAFETY: SUNRPC leaves the buffer alone while it is being sent.
-        unsafe { XdrBuf::from_raw(&raw mut (*self.slot.rqst()).rq_snd_buf) }
+        // SAFETY: By I1 SUNRPC transmits the request.
+        unsafe { self.rqst.message() }
     }
 
-    /// The room for the Reply.
+    /// The buffer for the Reply.
     #[inline]
     pub(crate) fn room(&self) -> &ReplyRoom {
-        // SAFETY: As above, and no Reply is placed there while the slot is idle.
-        unsafe { ReplyRoom::from_raw(&raw mut (*self.slot.rqst()).rq_rcv_buf) }
+        // SAFETY: By I1 SUNRPC does not change the buffer during `send_request`. By I2 no Reply is
+        // written to it.
+        unsafe { ReplyRoom::from_raw(&raw mut (*self.rqst.raw()).rq_rcv_buf) }
     }
 
-    /// Whether GSS integrity or privacy covers the message, so that nothing may be reduced (RFC
+    /// Whether GSS integrity or privacy covers the message. No part of it may then be reduced (RFC
     /// 8166 Section 8.2.2.3).
     #[inline]
     pub(crate) fn is_protected(&self) -> bool {
-        // SAFETY: A request that is being sent has its credential, which has its flavor.
-        let flags = unsafe { (*(*(*self.slot.rqst()).rq_cred).cr_auth).au_flags };
+        // SAFETY: By I1 the request has its credential, which keeps its flavor.
+        let flags = unsafe { (*(*(*self.rqst.raw()).rq_cred).cr_auth).au_flags };
         flags & (1 << bindings::RPCAUTH_AUTH_DATATOUCH) != 0
     }
 
@@ -124,13 +136,13 @@ impl<'a, T: Types> Call<'a, T> {
         self.own(Iterator::chain(front, message.tail()))
     }
 
-    /// The pages of the room for the Reply, to be exposed.
+    /// The pages of the buffer for the Reply, to be exposed.
     #[inline]
     pub(crate) fn room_pages(&self) -> impl Iterator<Item = BVec<'a>> + '_ {
         self.own(self.room().pages())
     }
 
-    /// The whole room for the Reply, to be exposed.
+    /// The whole buffer for the Reply, to be exposed.
     #[inline]
     pub(crate) fn whole_room(&self) -> impl Iterator<Item = BVec<'a>> + '_ {
         let room = self.room();
@@ -138,17 +150,17 @@ impl<'a, T: Types> Call<'a, T> {
         self.own(Iterator::chain(front, room.tail()))
     }
 
-    /// `bvecs` are of this Call's message, or of the room for its Reply.
+    /// `bvecs` are those of this Call's message, or of the buffer for its Reply.
     #[inline]
     fn own<'s>(
         &self,
         bvecs: impl Iterator<Item = BVec<'s>> + 's,
     ) -> impl Iterator<Item = BVec<'a>> + 's {
-        // SAFETY: SUNRPC keeps both throughout `'a` (I1).
+        // SAFETY: By I1 SUNRPC keeps both throughout `'a`.
         bvecs.map(|bvec| unsafe { bvec.kept() })
     }
 
-    /// Lets a Reply take the Call as soon as it is posted. `inflight` is noted until then.
+    /// Lets a Reply match the Call as soon as it is posted. `inflight` is noted until then.
     #[inline]
     pub(crate) fn commit(self, inflight: T::Inflight) -> Committing<'a, T> {
         Committing {
@@ -164,10 +176,10 @@ pub(crate) struct Committing<'a, T: Types> {
     inflight: T::Inflight,
 }
 
-// SAFETY: What exposes the memory goes into the slot. SUNRPC keeps the memory of a Call until
-// `buf_free`, which has it fenced if it finds it in the slot. Before that it waits until the
-// request is not pinned, as it is while what exposes it is out of the slot. The slot is emptied
-// when the endpoint, which the transport owns, has been dropped. `'a` is the Call's own (I2).
+// SAFETY: `exposed` goes into the slot. SUNRPC keeps the memory of a Call until `buf_free`, which
+// fences what it finds in the slot. Before that SUNRPC waits until the request is unpinned: it is
+// pinned while `exposed` is out of the slot. The disconnect empties the slot after it has dropped
+// the endpoint. By I3 of `Call` no caller can choose `'a`.
 unsafe impl<'a, T: Types> Keep<'a, T::Exposed> for Committing<'a, T> {
     type Endpoint = T::Endpoint;
     type Kept = Committed<'a, T>;
@@ -177,7 +189,7 @@ unsafe impl<'a, T: Types> Keep<'a, T::Exposed> for Committing<'a, T> {
         self.call.endpoint
     }
 
-    /// To send a Call with privacy once more, SUNRPC encrypts it into other pages, and frees these.
+    /// To send a Call with privacy again, SUNRPC encrypts it into other pages, and frees these.
     #[inline]
     fn frees_early(&self) -> bool {
         self.call.is_protected()
@@ -186,31 +198,19 @@ unsafe impl<'a, T: Types> Keep<'a, T::Exposed> for Committing<'a, T> {
     #[inline]
     fn keep(self, exposed: T::Exposed) -> Committed<'a, T> {
         let Self { call, inflight } = self;
-        // SAFETY: The send lock is held, and the slot is idle (I1).
-        unsafe {
-            call.slot
-                .slot_state
-                .commit(Outstanding { exposed, inflight })
-        };
-        // INVARIANT: As for the Call; committed just now.
-        Committed { slot: call.slot }
+        let outstanding = Outstanding { exposed, inflight };
+        // SAFETY: By I1 of `Call` the send lock is held. By I2 the slot is idle.
+        unsafe { call.slot.slot_state.commit(outstanding) };
+        Committed(call.rqst, PhantomData)
     }
 }
 
-/// A Call that may be answered at any time: its messages are out of reach.
-///
-/// # Invariants
-///
-/// Only inside `send_request`, where SUNRPC keeps the request and its task in place. The slot was
-/// committed.
-pub(crate) struct Committed<'a, T: Types> {
-    slot: &'a Slot<T>,
-}
+/// A Call that a Reply may complete at any time. Its messages may no longer be accessed.
+pub(crate) struct Committed<'a, T: Types>(RqstRef<'a>, PhantomData<T>);
 
 impl<T: Types> Committed<'_, T> {
-    /// The task that makes the RPC, for traces.
+    /// The task of the RPC, for traces.
     pub(crate) fn task(&self) -> Task {
-        // SAFETY: A request that is being sent has its task.
-        unsafe { self.slot.task() }
+        self.0.trace_task()
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A Reply on its way to the task that waits for it.
+//! An RPC between the arrival of its Reply and the wakeup of its task.
+//!
+//! C: rpc_rdma.c, rpcrdma_inline_fixup(), rpcrdma_unpin_rqst(), rpcrdma_complete_rqst()
 
 use core::{
     marker::PhantomData,
@@ -22,7 +24,7 @@ use crate::{
         foreign_buf::ForeignBuf, //
     },
     sunrpc::{
-        locks,
+        rpc_rqst::RqstRef,
         xdr::ReplyRoom, //
     },
     trace::Task, //
@@ -42,100 +44,103 @@ use super::{
     }, //
 };
 
-/// Which bytes of an inline payload go where.
+/// Where the parts of an inline payload go.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scatter {
-    /// Where in the Receive buffer the payload starts.
+    /// The offset of the payload in the Receive buffer.
     pub(crate) payload: usize,
-    /// Bytes of the payload that are the head, in place.
+    /// How many bytes of the payload are the head, which stays in the Receive buffer.
     pub(crate) head: u32,
-    /// Offset in the payload, and bytes, of what is copied to the start of the pages.
+    /// The offset in the payload, and the length, of the part that is copied to the pages.
     pub(crate) copy: (u32, u32),
-    /// The new length of the pages, which does not grow; `None` leaves it.
+    /// The new `page_len`, unless it would grow; `None` leaves it.
     pub(crate) pages: Option<u32>,
-    /// Offset in the payload, and bytes, of what is copied to the start of the tail.
+    /// The offset in the payload, and the length, of the part that is copied to the tail.
     pub(crate) tail: (u32, u32),
-    /// What SUNRPC is told is the length of the Reply.
+    /// The length of the Reply that SUNRPC is told.
     pub(crate) length: u32,
 }
 
-/// An RPC that has been found by its Reply: SUNRPC keeps it in place until this is dropped.
+/// An RPC that was found by the XID of its Reply.
 ///
 /// # Invariants
 ///
-/// The request in the slot is pinned, so that slot, request, task and transport stay. The Exchange
-/// is claimed by whoever has this.
+/// I1: The request is pinned, so slot, request, task and transport stay.
+///
+/// I2: The owner of this value has the claim of the slot.
+///
+/// I3: This value is dropped before the connection has ended, and `destroy` ends the connection
+/// before it frees the transport.
 pub(crate) struct Pinned<T: Types>(NonNull<Slot<T>>);
 
-// SAFETY: Whoever has the claim may use the slot, and unpin the request, on any thread.
+// SAFETY: A slot may be used, and its request unpinned, in any thread.
 unsafe impl<T: Types> Send for Pinned<T> {}
 
 impl<T: Types> Pinned<T> {
     #[inline]
     fn slot(&self) -> &Slot<T> {
-        // SAFETY: In place, by the type's invariants.
+        // SAFETY: By I1 the slot stays as long as this value.
         unsafe { self.0.as_ref() }
     }
 
     #[inline]
-    fn rqst(&self) -> *mut bindings::rpc_rqst {
-        self.slot().rqst()
+    fn rqst(&self) -> RqstRef<'_> {
+        // SAFETY: By I1 request, task and transport stay as long as this value.
+        unsafe { RqstRef::new(self.slot().rqst()) }
     }
 
-    /// The room that the consumer has prepared.
+    /// The buffer for the Reply.
     #[inline]
     pub(crate) fn room(&self) -> &ReplyRoom {
-        // SAFETY: In place, and SUNRPC leaves it alone until the RPC is completed.
-        unsafe { ReplyRoom::from_raw(&raw mut (*self.rqst()).rq_rcv_buf) }
+        // SAFETY: By I1 the request stays. The consumer does not access the buffer before the RPC
+        // is completed, which takes the claim that by I2 the owner of this value has.
+        unsafe { ReplyRoom::from_raw(&raw mut (*self.rqst().raw()).rq_rcv_buf) }
     }
 
-    /// The task that waits, for traces.
+    /// The waiting task, for traces.
     pub(crate) fn task(&self) -> Task {
-        // SAFETY: The task waits for this.
-        unsafe { self.slot().task() }
+        self.rqst().trace_task()
     }
 
-    /// Lets SUNRPC release the request, after a `last` look at it with `queue_lock`.
+    /// Calls `last` with `queue_lock` held, and unpins the request before the lock is released.
     #[inline]
-    fn unpin(self, last: impl FnOnce(&Slot<T>)) {
+    fn unpin(self, last: impl FnOnce(RqstRef<'_>)) {
         let this = ManuallyDrop::new(self);
-        // SAFETY: Not used any more.
+        // SAFETY: `this` is not used afterwards, and not dropped.
         unsafe { this.unpin_after(last) };
     }
 
     /// # Safety
     ///
-    /// Nothing here is used afterwards.
+    /// The caller neither uses nor drops this value afterwards.
     #[inline]
-    unsafe fn unpin_after(&self, last: impl FnOnce(&Slot<T>)) {
+    unsafe fn unpin_after(&self, last: impl FnOnce(RqstRef<'_>)) {
         let rqst = self.rqst();
-        // SAFETY: Pinned until the end of this block, and the transport with it. No more of the
-        // request than that is touched once it is unpinned.
-        unsafe {
-            let _locked = locks::queue((*rqst).rq_xprt);
-            last(self.slot());
-            bindings::xprt_unpin_rqst(rqst);
-        }
+        // By I3 the transport, whose lock this is, stays until this function has returned.
+        let _locked = rqst.xprt().lock_queue();
+        last(rqst);
+        // SAFETY: By I1 the request is pinned, and by this function's contract this is its only
+        // unpin. `queue_lock` is held.
+        unsafe { bindings::xprt_unpin_rqst(rqst.raw()) };
     }
 }
 
 impl<T: Types> Drop for Pinned<T> {
     fn drop(&mut self) {
-        // SAFETY: Being dropped.
+        // SAFETY: The value is not used after its drop.
         unsafe { self.unpin_after(|_| {}) };
     }
 }
 
-/// An RPC that waits for its Reply and has been found by it: nobody else can answer it. What it
-/// exposes is still exposed, and stays where others find it: dropping this leaves the RPC as it
-/// was, to be answered, given up, or sent again on the next connection.
+/// An outstanding RPC that was found by its Reply and claimed. No other thread can complete it. Its
+/// memory is still exposed. Dropping this leaves the RPC outstanding.
 ///
 /// # Invariants
 ///
-/// The claim is that of the pinned slot.
+/// I1: `claim` is the claim of the slot in `pinned`.
 pub(crate) struct Claimed<T: Types> {
-    // Dropped in this order: whoever waits for the request to be unpinned finds that there is
-    // something to fence, and the claim does not outlive the slot.
+    // Dropped in this order. A task that waits for the request to be unpinned must find the slot
+    // Sent, so that it fences what is exposed. The claim must not outlive the slot.
     claim: InflightClaim<'static, Outstanding<T>>,
     pinned: Pinned<T>,
 }
@@ -150,14 +155,14 @@ impl<T: Types> Deref for Claimed<T> {
 }
 
 /// An answered RPC whose memory is being fenced. Only a [`Fenced`] one can be completed. Dropping
-/// one that the peer cannot reach leaves it without an answer, to be sent again on the next
-/// connection.
+/// one whose memory the peer cannot reach leaves it without an answer, and SUNRPC sends the Call
+/// again on the next connection.
 ///
 /// # Invariants
 ///
-/// As for [`Claimed`].
+/// I1: `claimed_empty` is the claim of the slot in `pinned`.
 pub(crate) struct Fencing<T: Types> {
-    // Dropped in this order.
+    // Dropped in this order: the claim must not outlive the slot.
     claimed_empty: ClaimedEmpty<'static, Outstanding<T>>,
     inflight: T::Inflight,
     pinned: Pinned<T>,
@@ -173,25 +178,23 @@ impl<T: Types> Deref for Fencing<T> {
 }
 
 impl<T: Types> XprtHandle<T> {
-    /// Finds the RPC with this number that was sent and has not been answered.
+    /// Finds the outstanding RPC with this XID and claims it.
     #[inline]
     pub(crate) fn claim(&self, xid: u32) -> Option<Claimed<T>> {
-        let raw = self.raw();
-        // SAFETY: The transport's memory is there. `queue_lock` is held where SUNRPC asks for it.
-        // What is in the queue of those that wait came out of our `alloc_slot`, and stays while the
-        // lock is held. Once it is pinned, it stays for longer than the claim.
-        unsafe {
-            let _locked = locks::queue(raw);
-            let rqst = bindings::xprt_lookup_rqst(raw, xid.to_be());
-            let slot = Slot::<T>::from_rqst(NonNull::new(rqst)?.as_ptr());
-            let claim = slot.slot_state.claim()?;
-            bindings::xprt_pin_rqst(rqst);
-            // INVARIANT: Just claimed and pinned.
-            Some(Claimed {
-                claim,
-                pinned: Pinned(NonNull::from(slot)),
-            })
-        }
+        let locked = self.xprt().lock_queue();
+        let rqst = locked.lookup(xid)?.as_ptr();
+        // SAFETY: A request in the receive queue comes from `alloc_slot`, so it is in a slot of
+        // `T`. It stays while `queue_lock` is held, and once it is pinned as long as the claim.
+        let slot = unsafe { Slot::<T>::of(RqstRef::new(rqst)) };
+        let claim = slot.slot_state.claim()?;
+        // SAFETY: The request is in the receive queue, and `queue_lock` is held.
+        unsafe { bindings::xprt_pin_rqst(rqst) };
+        // INVARIANT: I1 of `Claimed`, I1 and I2 of `Pinned`: claimed and pinned above. I3: see the
+        // caller, which runs in a worker of the connection.
+        Some(Claimed {
+            claim,
+            pinned: Pinned(NonNull::from(slot)),
+        })
     }
 }
 
@@ -219,13 +222,13 @@ impl<T: Types> Claimed<T> {
     pub(crate) fn withdraw(self) -> Reachable<Fencing<T>, T::Exposed> {
         let Self { claim, pinned } = self;
         let (claimed_empty, outstanding) = claim.take();
-        // INVARIANT: Claim and pin are those of `self`.
+        // INVARIANT: I1: by I1 of `self`.
         let rpc = Fencing {
             claimed_empty,
             inflight: outstanding.inflight,
             pinned,
         };
-        // SAFETY: What exposed memory of the RPC was put into its slot.
+        // SAFETY: `Committing::keep` put into the slot what exposes memory of the RPC.
         unsafe { Reachable::new(rpc, outstanding.exposed) }
     }
 }
@@ -239,12 +242,15 @@ impl<T: Types> Owner<T::Exposed> for Fencing<T> {
     }
 }
 
-/// An RPC whose task has given it up.
+/// An RPC that its task has given up.
 ///
 /// # Invariants
 ///
-/// - I1: The task waits, throughout `'a`, until the peer can no longer reach the memory.
-/// - I2: `'a` is that of this RPC alone.
+/// I1: The task waits, throughout `'a`, until the peer can no longer reach the memory.
+///
+/// I2: `'a` is that of this RPC alone: it cannot be shortened, and no caller can choose it.
+///
+/// I3: `connection` is that of the RPC's transport.
 pub(crate) struct Abandoned<'a, T: Types> {
     claimed_empty: ClaimedEmpty<'a, Outstanding<T>>,
     inflight: T::Inflight,
@@ -255,20 +261,20 @@ pub(crate) struct Abandoned<'a, T: Types> {
 impl<'a, T: Types> Abandoned<'a, T> {
     /// # Safety
     ///
-    /// The type's invariants hold. `connection` is that of the transport.
+    /// I1 to I3 hold.
     pub(super) unsafe fn withdraw(
         claim: InflightClaim<'a, Outstanding<T>>,
         connection: &'a Connection<T>,
     ) -> Reachable<Self, T::Exposed> {
         let (claimed_empty, outstanding) = claim.take();
-        // INVARIANT: By this function's contract.
+        // INVARIANT: I1 to I3: by this function's contract.
         let rpc = Self {
             claimed_empty,
             inflight: outstanding.inflight,
             connection,
             _own: PhantomData,
         };
-        // SAFETY: What exposed memory of the RPC was put into its slot.
+        // SAFETY: `Committing::keep` put into the slot what exposes memory of the RPC.
         unsafe { Reachable::new(rpc, outstanding.exposed) }
     }
 }
@@ -281,8 +287,8 @@ impl<T: Types> Owner<T::Exposed> for Abandoned<'_, T> {
     }
 }
 
-// SAFETY: A Call is posted on the endpoint of its transport's connection ([`Keep`]). There is one
-// at a time, and the transport drops the last one before it has another.
+// SAFETY: A Call is posted on the endpoint of its transport's connection ([`Keep`]), which by I3
+// this is. A transport has one connection at a time, and drops it before it has another.
 //
 // [`Keep`]: crate::lib::fence::Keep
 unsafe impl<T: Types> ExposedOn for Abandoned<'_, T> {
@@ -294,48 +300,49 @@ unsafe impl<T: Types> ExposedOn for Abandoned<'_, T> {
 }
 
 impl<T: Types> Fenced<Fencing<T>> {
-    /// Completes the RPC with a Reply of which at least a part is in `reply`. Gives back an older
-    /// message that the request held, and how many bytes were copied.
+    /// Completes the RPC with a Reply of which at least a part is in `reply`. Returns an older
+    /// message that the slot held, and the number of bytes copied.
     #[inline]
     pub(crate) fn complete(self, reply: T::Reply, scatter: &Scatter) -> (Option<T::Reply>, usize) {
         let bytes = reply.bytes();
         let payload = bytes.get(scatter.payload..).unwrap_or(&[]);
-        let run = |(offset, len): (u32, u32)| {
+        let part = |(offset, len): (u32, u32)| {
             let end = offset.checked_add(len)? as usize;
             payload.get(offset as usize..end).filter(|_| len != 0)
         };
-        let copied = run(scatter.copy).map_or(0, |from| self.room().store_pages(from));
-        if let Some(from) = run(scatter.tail) {
+        let copied = part(scatter.copy).map_or(0, |from| self.room().store_pages(from));
+        if let Some(from) = part(scatter.tail) {
             self.room().store_tail(from);
         }
         let head = payload.get(..scatter.head as usize).unwrap_or(payload);
-        let head = reply.place_of(head);
-        // SAFETY: The consumer waits until it is woken below. It then reads the head in the Receive
-        // buffer, or decrypts it there. The slot keeps that, and nobody else looks at it, until the
-        // consumer has done so.
+        let head = reply.kvec_of(head);
+        let rqst = self.rqst().raw();
+        // SAFETY: By I1 of `Pinned` the request stays. The consumer does not access the buffers
+        // before `wake`. It then reads the head in the Receive buffer, or decrypts it there. The
+        // slot stores `reply`, and no other thread accesses its bytes, until the consumer has done
+        // so.
         unsafe {
-            let rcv = &raw mut (*self.rqst()).rq_rcv_buf;
-            let private = &raw mut (*self.rqst()).rq_private_buf;
-            // SUNRPC compares the two: what is changed in one is changed in the other.
-            for buf in [rcv, private] {
+            // SUNRPC compares the two buffers, so each change is made to both.
+            for buf in [&raw mut (*rqst).rq_rcv_buf, &raw mut (*rqst).rq_private_buf] {
                 (*buf).head[0] = head;
                 if let Some(pages) = scatter.pages {
                     (*buf).page_len = pages.min((*buf).page_len);
                 }
-                // By what `buflen` exceeds the parts SUNRPC's decoder makes the tail longer, when
-                // it makes head or pages shorter. There is no such room. CAST: Both are parts of a
-                // message, which is shorter than 4 GiB.
+                // When SUNRPC's decoder shortens head or pages, it lengthens the tail if `buflen`
+                // exceeds the sum of the parts. There is no memory behind the tail. CAST: The parts
+                // of a message are shorter than 4 GiB together.
                 let ends = (*buf).head[0].iov_len + (*buf).tail[0].iov_len;
                 (*buf).buflen = (*buf).page_len + ends as u32;
             }
         }
-        // SAFETY: Claimed by us.
-        let old = unsafe { self.slot().put_reply(reply) };
+        // SAFETY: By I1 this value has the claim of the slot.
+        let old = unsafe { self.slot().reply().replace(reply) };
         self.into_inner().wake(scatter.length);
         (old, copied)
     }
 
-    /// Completes the RPC with a Reply of `length` bytes that is where the consumer expects it.
+    /// Completes the RPC with a Reply of `length` bytes, which the peer has written to the
+    /// consumer's buffers.
     pub(crate) fn complete_in_place(self, length: u32) {
         self.into_inner().wake(length);
     }
@@ -344,35 +351,32 @@ impl<T: Types> Fenced<Fencing<T>> {
 impl<T: Types> Fencing<T> {
     #[inline]
     fn wake(self, length: u32) {
-        let Self {
-            claimed_empty,
-            pinned,
-            ..
-        } = self;
-        claimed_empty.answered();
-        pinned.unpin(|slot| {
-            // SAFETY: Pinned, and the lock is held.
+        self.release_with_queue_lock(|rqst, claimed_empty| {
+            claimed_empty.answered();
+            // SAFETY: The request is pinned, and `queue_lock` is held.
             unsafe {
-                let rqst = slot.rqst();
-                // No more than its parts, for the consumer reads as much. CAST: Nor as 2 GiB.
-                let length = length.min((*rqst).rq_private_buf.buflen);
-                bindings::xprt_complete_rqst((*rqst).rq_task, length.cast_signed());
+                // The consumer reads `length` bytes, so they must not exceed the buffer. CAST:
+                // Shorter than 2 GiB.
+                let length = length
+                    .min((*rqst.raw()).rq_private_buf.buflen)
+                    .cast_signed();
+                bindings::xprt_complete_rqst(rqst.task(), length);
             }
         });
     }
 
-    /// Gives up the claim. Whoever `last` leaves the slot to cannot go on with it before this is
-    /// done.
+    /// Calls `last` with `queue_lock` held, and then unpins the request. Before that, the task
+    /// cannot release the request.
     #[inline]
-    pub(super) fn last_with_queue_lock(
+    pub(super) fn release_with_queue_lock(
         self,
-        last: impl FnOnce(&Slot<T>, ClaimedEmpty<'_, Outstanding<T>>),
+        last: impl FnOnce(RqstRef<'_>, ClaimedEmpty<'_, Outstanding<T>>),
     ) {
         let Self {
             claimed_empty,
             pinned,
             ..
         } = self;
-        pinned.unpin(|slot| last(slot, claimed_empty));
+        pinned.unpin(|rqst| last(rqst, claimed_empty));
     }
 }

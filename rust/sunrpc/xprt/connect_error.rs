@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Why a connection was not established, as an errno for the waiting tasks.
+//! Why a connection was not established, and the errno for the waiting tasks.
 
 use kernel::prelude::*;
 
 use crate::bindings;
 
-/// Why there is no connection. SUNRPC tells the waiting tasks.
+/// Why a connection was not established. SUNRPC passes the errno to the waiting tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectError {
-    /// The attempt failed; another may succeed.
+    /// The attempt failed; another one may succeed.
     NotConnected,
-    /// The peer does not answer in time.
+    /// The peer did not answer in time.
     TimedOut,
-    /// There is no way to the peer.
+    /// There is no route to the peer.
     Unreachable,
-    /// There is a way, and nobody at its end.
+    /// There is a route, but no host at its end.
     HostUnreachable,
-    /// The peer does not want it.
+    /// The peer refused the connection.
     Refused,
-    /// No RDMA device leads to the peer, or something unforeseen.
+    /// No RDMA device reaches the peer, or an unexpected error.
     Protocol,
-    /// The device went away.
+    /// The device was removed.
     NoDevice,
-    /// The device lacks what this transport needs.
+    /// The device lacks a required feature.
     Unsupported,
-    /// There is no memory; another attempt may find some.
+    /// An allocation failed; another attempt may succeed.
     NoMemory,
 }
 
 impl ConnectError {
     pub(super) fn to_errno(self) -> c_int {
         let errno = match self {
-            // A shortage of memory ends no RPC, it is tried again (E3 in
+            // A failed allocation must not end an RPC, so the tasks try again (E3 in
             // Documentation/bug-classes.rst).
             Self::NotConnected | Self::NoMemory | Self::NoDevice => bindings::ENOTCONN,
             Self::TimedOut => bindings::ETIMEDOUT,
@@ -47,9 +47,11 @@ impl ConnectError {
 }
 
 impl From<Error> for ConnectError {
-    /// What the connection manager and the device refuse at once. `ENETUNREACH` fails SOFTCONN RPCs
-    /// (`mount`) and, with `fatal_neterrors`, all of a container's. `EHOSTUNREACH` and `EPROTO`
-    /// fail SOFTCONN only. siw connects TCP synchronously, so its errors arrive here.
+    /// Converts an error that the connection manager or the device returns from a call.
+    ///
+    /// `ENETUNREACH` fails SOFTCONN RPCs (`mount`) and, with `fatal_neterrors`, all of a
+    /// container's. `EHOSTUNREACH` and `EPROTO` fail SOFTCONN RPCs only. siw connects its TCP
+    /// socket synchronously, so socket errors arrive here.
     fn from(error: Error) -> Self {
         match error.to_errno().unsigned_abs() {
             bindings::ENOMEM => Self::NoMemory,
@@ -57,7 +59,7 @@ impl From<Error> for ConnectError {
             bindings::ENETUNREACH | bindings::ENETDOWN => Self::Unreachable,
             bindings::EHOSTUNREACH => Self::HostUnreachable,
             bindings::ECONNREFUSED => Self::Refused,
-            // A local port that the connection manager has chosen may be in use for TCP.
+            // A TCP socket may use the local port that the connection manager has chosen.
             bindings::ECONNRESET | bindings::EADDRINUSE | bindings::EADDRNOTAVAIL => {
                 Self::NotConnected
             }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The operations on a connection: making it, its end, and that of the transport.
+//! The operations that connect and disconnect a client's transport, and destroy it.
+//!
+//! C: transport.c, xprt_rdma_connect(), xprt_rdma_connect_worker(), xprt_rdma_close()
+//! C: transport.c, xprt_rdma_destroy(), xprt_rdma_inject_disconnect(), xprt_rdma_set_port()
+//! C: transport.c, xprt_rdma_timer(), xprt_rdma_set_connect_timeout()
 
 use core::ffi::c_void;
 
@@ -12,192 +16,193 @@ use kernel::{
 use crate::{
     bindings,
     lib::memalloc::NoIo,
-    sunrpc::locks,
+    sunrpc::{
+        xprt_base::XprtBase,
+        xprt_ref::XprtRef, //
+    },
     trace::trace, //
 };
 
 use super::{
     backoff::FIRST_BACKOFF_MS,
-    handle::peer_of,
-    reclaim,
-    rpc_xprt::Xprt,
+    reclaim::ReclaimScope,
+    rpc_xprt::{
+        SendLock,
+        Xprt,
+        XprtState, //
+    },
     transport::Transport, //
 };
 
+/// `close`: ends the connection.
+///
 /// # Safety
 ///
-/// Called by SUNRPC between `setup` and `destroy`, as are all of the following; the send lock is
+/// SUNRPC calls this between `setup` and `destroy`, as all of the following, with the send lock
 /// held.
 pub(super) unsafe extern "C" fn close<T: Transport>(raw: *mut bindings::rpc_xprt) {
-    // SAFETY: By this function's contract.
-    unsafe {
-        Xprt::<T>::from_raw(raw).live().disconnect(raw);
-        (*raw).connect_cookie = (*raw).connect_cookie.wrapping_add(1);
-        bindings::xprt_disconnect_done(raw);
-    }
+    // SAFETY: By this function's contract the transport is alive and the send lock is held.
+    unsafe { SendLock::<T>::assume(XprtState::from_raw(raw)) }.close();
 }
 
-/// A Reply is overdue. RDMA connections have no keep-alive, so only another connection tells.
+/// `timer`: a Reply is overdue. RDMA connections have no keep-alive, so only a new connection shows
+/// whether the peer is there.
 ///
 /// # Safety
 ///
-/// See [`close`].
+/// As for [`close`], without the send lock.
 pub(super) unsafe extern "C" fn timer(
     raw: *mut bindings::rpc_xprt,
     _task: *mut bindings::rpc_task,
 ) {
-    // SAFETY: By this function's contract.
-    unsafe { bindings::xprt_force_disconnect(raw) };
+    // SAFETY: By this function's contract the transport is alive.
+    unsafe { XprtRef::new(raw) }.force_disconnect();
 }
 
-/// # Safety
-///
-/// See [`close`]; one at a time.
-pub(super) unsafe extern "C" fn set_port<T: Transport>(
-    raw: *mut bindings::rpc_xprt,
-    port: c_ushort,
-) {
-    // SAFETY: By this function's contract. In both families' addresses the port is the second half
-    // word, in network order.
-    unsafe {
-        let at = (&raw mut (*raw).addr).cast::<u16>().add(1);
-        at.write(port.to_be());
-        (*Xprt::<T>::from_raw(raw).header.strings.get()).set_port(port);
-    }
-}
-
-/// Has the connect worker make a connection: at once, or after a pause if the last one was good for
-/// nothing. `task` waits for it already.
+/// `set_port`: the port that rpcbind has returned.
 ///
 /// # Safety
 ///
-/// See [`close`]; the send lock is held by `task`.
+/// As for [`close`], without the send lock. SUNRPC serialises calls for `raw`.
+pub(super) unsafe extern "C" fn set_port(raw: *mut bindings::rpc_xprt, port: c_ushort) {
+    // SAFETY: By this function's contract the transport is alive, and calls are serialised.
+    unsafe { XprtBase::set_port(raw, port) };
+}
+
+/// `connect`: has the connect worker connect, at once or after the reconnect delay. `task` already
+/// sleeps in `pending`.
+///
+/// # Safety
+///
+/// As for [`close`]; `task` holds the send lock.
 pub(super) unsafe extern "C" fn connect<T: Transport>(
     raw: *mut bindings::rpc_xprt,
     task: *mut bindings::rpc_task,
 ) {
-    // SAFETY: By this function's contract. The send lock goes to the worker, which gives it back,
-    // and which `destroy` cancels; or it is given back here.
+    // SAFETY: By this function's contract `task` holds the send lock. The function passes it on to
+    // `owner(raw)`.
+    if !unsafe { bindings::xprt_lock_connect(raw, task, owner(raw)) } {
+        return;
+    }
+    // SAFETY: By this function's contract the transport is alive. The send lock belongs to this
+    // function until it passes it on or releases it.
+    let (state, delay) = unsafe {
+        let state = XprtState::<T>::from_raw(raw);
+        (state, state.backoff.remaining())
+    };
+    trace!(xprtrdma_op_connect(state.xprt().peer(), delay));
+    // SAFETY: The send lock is held, and there is no connection, since SUNRPC connects. `destroy`
+    // cancels both work items before it frees the transport. The connect worker gets the send lock
+    // from here, or it is released, on behalf of its owner.
     unsafe {
-        if !bindings::xprt_lock_connect(raw, task, cookie(raw)) {
-            return;
+        if delay == 0 {
+            state.connect_worker.queue(0);
+        } else {
+            state.backoff.wake_after(delay);
+            state.xprt().clear_connecting();
+            bindings::xprt_unlock_connect(raw, owner(raw));
         }
-        let live = Xprt::<T>::from_raw(raw).live();
-        let backoff = live.backoff.left();
-        trace!(xprtrdma_op_connect(peer_of(raw), backoff));
-        if backoff > 0 {
-            live.backoff.wait(backoff);
-            bindings::rpcrdma_xprt_clear_connecting(raw);
-            bindings::xprt_unlock_connect(raw, cookie(raw));
-            return;
-        }
-        live.connect_worker.queue(0);
     }
 }
 
-/// What names the connect worker as the holder of the send lock.
-fn cookie(raw: *mut bindings::rpc_xprt) -> *mut c_void {
+/// Identifies the connect worker as the owner of the send lock.
+fn owner(raw: *mut bindings::rpc_xprt) -> *mut c_void {
     raw.cast()
 }
 
+/// The function of the connect worker.
+///
 /// # Safety
 ///
-/// Called by the workqueue for the `connect_worker` of a transport, which holds the send lock.
+/// The workqueue calls this for the `connect_worker` of a transport of `T`. [`connect`] has passed
+/// the send lock to it.
 pub(super) unsafe extern "C" fn connect_worker<T: Transport>(work: *mut bindings::work_struct) {
-    // SAFETY: By this function's contract. `destroy` waits for this worker.
-    let (live, raw) = unsafe { Xprt::<T>::of_connect_worker(work) };
-    // SAFETY: Alive, as above.
-    let _scope = unsafe { reclaim::Scope::of(raw) };
-    live.backoff.stop();
-    // SAFETY: The send lock is held. There is no connection: SUNRPC has had the last one closed.
-    unsafe { live.disconnect(raw) };
-    let connected = live.transport.connect();
-    // SAFETY: The send lock is held until it is given back below.
-    unsafe {
-        bindings::rpcrdma_xprt_clear_connecting(raw);
-        let status = match connected {
-            Ok(connection) => {
-                live.connected(connection);
-                let now = bindings::rpcrdma_jiffies();
-                (*raw).connect_cookie = (*raw).connect_cookie.wrapping_add(1);
-                let stat = &raw mut (*raw).stat;
-                (*stat).connect_count = (*stat).connect_count.wrapping_add(1);
-                (*stat).connect_time = (*stat)
-                    .connect_time
-                    .wrapping_add(now.wrapping_sub((*stat).connect_start));
-                live.backoff.begin();
-                bindings::set_bit(bindings::XPRT_CONNECTED as usize, &raw mut (*raw).state);
-                trace!(xprtrdma_connect(peer_of(raw), 0, 1));
-                -bindings::EAGAIN.cast_signed()
-            }
-            Err(error) => {
-                live.backoff.begin();
-                let errno = error.to_errno();
-                trace!(xprtrdma_connect(peer_of(raw), errno, errno));
-                errno
-            }
-        };
-        // Nobody waits for a Reply of this connection before the lock is given back.
-        bindings::xprt_wake_pending_tasks(raw, status);
-        bindings::xprt_unlock_connect(raw, cookie(raw));
-    }
+    // SAFETY: By this function's contract. `destroy` waits for this worker. `connect` passed the
+    // send lock to it, and it releases the lock at its end.
+    let mut lock = unsafe { SendLock::<T>::assume(XprtState::of_connect_worker(work)) };
+    let state = lock.state();
+    let xprt = state.xprt();
+    let _scope = ReclaimScope::new(xprt);
+    state.backoff.stop();
+    // SUNRPC closes a lost connection before it connects, so there is none as a rule.
+    lock.disconnect();
+    let connected = state.transport.connect();
+    xprt.clear_connecting();
+    let status = match connected {
+        Ok(connection) => {
+            lock.store(connection);
+            lock.change_cookie();
+            lock.count_connect();
+            lock.begin_backoff();
+            xprt.set_flag(bindings::XPRT_CONNECTED);
+            trace!(xprtrdma_connect(xprt.peer(), 0, 1));
+            -bindings::EAGAIN.cast_signed()
+        }
+        Err(error) => {
+            lock.begin_backoff();
+            let errno = error.to_errno();
+            trace!(xprtrdma_connect(xprt.peer(), errno, errno));
+            errno
+        }
+    };
+    // No task waits for a Reply on the new connection before the send lock is released, so this
+    // wakes only tasks that wait for the connection.
+    xprt.wake_pending(status);
+    // SAFETY: The transport is alive, and the lock belongs to this worker, its `owner`.
+    unsafe { bindings::xprt_unlock_connect(xprt.raw(), owner(xprt.raw())) };
 }
 
+/// `destroy`: frees the transport. Its last reference is gone.
+///
 /// # Safety
 ///
-/// The last call for a transport.
+/// SUNRPC calls this once, as the last operation on the transport.
 pub(super) unsafe extern "C" fn destroy<T: Transport>(raw: *mut bindings::rpc_xprt) {
-    // SAFETY: By this function's contract; nobody else uses the transport, which is as good as the
-    // send lock.
-    unsafe {
-        let live = Xprt::<T>::from_raw(raw).live();
-        live.connect_worker.cancel_sync();
-        live.backoff.stop();
-        live.credits.stop();
-        // That may take memory, and the locks of a connection are of the kind that those take who
-        // free some.
-        let noio = NoIo::begin();
-        live.disconnect(raw);
-        drop(noio);
-        Xprt::<T>::finish(raw.cast());
-    }
+    // SAFETY: By this function's contract the transport was not destroyed before. SUNRPC's
+    // `xprt_destroy()` has taken the send lock.
+    let mut lock = unsafe { SendLock::<T>::assume(XprtState::from_raw(raw)) };
+    let state = lock.state();
+    state.connect_worker.cancel_sync();
+    state.backoff.stop();
+    state.credits.stop();
+    // Disconnecting may allocate, and reclaim may take the locks of a connection.
+    let noio = NoIo::begin();
+    lock.disconnect();
+    drop(noio);
+    // SAFETY: By this function's contract no other thread uses the transport, and neither `state`
+    // nor `lock` is used any more.
+    unsafe { Xprt::<T>::destroy(raw) };
 }
 
+/// `set_connect_timeout`: shortens the timeouts of RPCs and connections.
+///
 /// # Safety
 ///
-/// See [`close`].
-pub(super) unsafe extern "C" fn set_connect_timeout<T: Transport>(
+/// As for [`close`], without the send lock.
+pub(super) unsafe extern "C" fn set_connect_timeout(
     raw: *mut bindings::rpc_xprt,
     connect: c_ulong,
     reconnect: c_ulong,
 ) {
-    // SAFETY: By this function's contract; these are `transport_lock`'s.
-    unsafe {
-        trace!(xprtrdma_op_set_cto(peer_of(raw), connect, reconnect));
-        let _locked = locks::transport(raw);
-        if connect < (*raw).connect_timeout {
-            let each = connect.max(msecs_to_jiffies(2 * FIRST_BACKOFF_MS));
-            let timeout = Xprt::<T>::from_raw(raw).header.timeout.get();
-            (*timeout).to_initval = each;
-            (*timeout).to_maxval = each;
-            (*raw).connect_timeout = connect;
-        }
-        if reconnect < (*raw).max_reconnect_timeout {
-            (*raw).max_reconnect_timeout = reconnect;
-        }
-    }
+    // SAFETY: By this function's contract the transport is alive.
+    let xprt = unsafe { XprtRef::new(raw) };
+    trace!(xprtrdma_op_set_cto(xprt.peer(), connect, reconnect));
+    let least = msecs_to_jiffies(2 * FIRST_BACKOFF_MS);
+    // SAFETY: A client's transport starts with an `XprtBase`.
+    unsafe { xprt.lock().shorten_timeouts(connect, reconnect, least) };
 }
 
+/// `inject_disconnect`: ends the connection as if the network had failed.
+///
 /// # Safety
 ///
-/// See [`close`]; in a task whose Call has been sent, which need not have the send lock any more.
+/// As for [`close`], in a task whose Call was sent, with or without the send lock.
 pub(super) unsafe extern "C" fn inject_disconnect<T: Transport>(raw: *mut bindings::rpc_xprt) {
-    // SAFETY: By this function's contract.
-    let live = unsafe { Xprt::<T>::from_raw(raw).live() };
-    live.with_link(|connection| {
+    // SAFETY: By this function's contract the transport is alive.
+    let state = unsafe { XprtState::<T>::from_raw(raw) };
+    state.with_link(|connection| {
         if let Some(connection) = connection {
-            // SAFETY: The transport is alive.
-            trace!(xprtrdma_op_inject_dsc(unsafe { peer_of(raw) }));
+            trace!(xprtrdma_op_inject_dsc(state.xprt().peer()));
             T::inject_disconnect(connection);
         }
     });

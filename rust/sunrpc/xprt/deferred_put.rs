@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The last reference to a client's transport, where it may not be given back.
+//! Puts the last reference to a client's transport from a workqueue.
 //!
-//! The last `xprt_put()` ends in `xprt_destroy()`, which waits for `XPRT_LOCKED`. Its holder may be
-//! in `->close()`, waiting for our receive worker, and for callbacks. So whoever frees the slot of
-//! a callback, which keeps a reference, hands the last one to a workqueue.
+//! The last `xprt_put()` calls `xprt_destroy()`, which waits for the send lock. The holder of the
+//! send lock may be in `close`, waiting for the receive worker and for backchannel Calls to end. So
+//! a thread that frees the slot of a backchannel Call, which has references to the transport, must
+//! not put the last one itself.
+//!
+//! In the C module, `xprt_rdma_bc_free_rqst()` calls `xprt_put()` itself.
 
 use kernel::{
     impl_has_work,
@@ -25,7 +28,7 @@ use super::{
     types::Types, //
 };
 
-/// A thread of its own for the last reference.
+/// A work item that puts a transport's last reference.
 #[pin_data]
 pub(super) struct DeferredPut<T: Types> {
     xprt: XprtHandle<T>,
@@ -45,21 +48,21 @@ impl<T: Types> DeferredPut<T> {
         Arc::pin_init(
             pin_init!(Self {
                 xprt,
-                work <- new_work!("LastPut::work"),
+                work <- new_work!("DeferredPut::work"),
             }),
             GFP_KERNEL,
         )
     }
 
-    /// Puts the last reference to the transport, without waiting.
+    /// Queues the work item. Does not sleep.
     ///
     /// # Safety
     ///
-    /// The caller has it, and gives it up.
+    /// The caller owns the last reference to the transport, and leaves it to the work item.
     pub(super) unsafe fn start(self: Arc<Self>) {
-        // SAFETY: The kernel's, and always there.
+        // SAFETY: The kernel creates the workqueue at boot and never destroys it.
         let queue = unsafe { Queue::from_raw(bindings::system_dfl_long_wq) };
-        // The work item has the last reference: nobody comes here again before it is put.
+        // Cannot fail: the work item is not queued, since there is one last reference.
         let _ = queue.enqueue(self);
     }
 }
@@ -68,10 +71,10 @@ impl<T: Types> WorkItem for DeferredPut<T> {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
-        let raw = this.xprt.raw();
-        // Before the transport goes, and with it, maybe, the module: the reference keeps both.
+        let raw = this.xprt.xprt().raw();
+        // The handle must go first: the transport's reference keeps memory and module.
         drop(this);
-        // SAFETY: `start` has left it.
+        // SAFETY: `start` left the reference to this function.
         unsafe { bindings::xprt_put(raw) };
     }
 }

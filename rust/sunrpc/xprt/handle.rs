@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Handles of an `rpc_xprt`, for what outlives the calls of SUNRPC.
+//! Counted references to the memory of a client's transport.
+//!
+//! SUNRPC counts references to the transport itself. A connection's handlers and queued work items
+//! may run after the last of those is gone, and use an [`XprtHandle`].
+//!
+//! The C module flushes its work items before it frees a `struct rpcrdma_xprt` instead.
+//!
+//! C: rpc_rdma.c, rpcrdma_update_cwnd(), rpcrdma_reset_cwnd()
 
 use core::{
-    cell::UnsafeCell,
     marker::PhantomData,
     ptr::NonNull, //
 };
 
-use kernel::{
-    prelude::*,
-    sync::{
-        barrier::smp_mb,
-        Refcount, //
-    },
-    types::Opaque, //
+use kernel::sync::{
+    barrier::smp_mb,
+    Refcount, //
 };
 
 use crate::{
@@ -25,99 +27,96 @@ use crate::{
     },
     sunrpc::{
         addr::AddressStrings,
-        credits::Windowed,
-        locks,
-        module_ref::ModuleRef, //
+        credits::CreditXprt,
+        xprt_base::{
+            self,
+            XprtBase, //
+        },
+        xprt_ref::XprtRef, //
     }, //
 };
 
 use super::{
-    reclaim::Scope,
+    reclaim::ReclaimScope,
     types::Types, //
 };
 
-/// What the memory of a client's transport begins with, whatever the transport's type.
-///
-/// `xprt_alloc` allocates it, and the drop of the last handle frees it.
+/// The start of a client's transport, whatever its type.
 #[repr(C)]
 pub(super) struct Header {
-    raw: Opaque<bindings::rpc_xprt>,
-    /// Handles, and one until `destroy` has run.
-    pub(super) handles: Refcount,
-    pub(super) strings: UnsafeCell<AddressStrings>,
-    pub(super) timeout: Opaque<bindings::rpc_timeout>,
+    base: XprtBase,
+    /// The handles, and one more until `destroy` has run.
+    handles: Refcount,
 }
 
 impl Header {
+    /// Counts the reference that `destroy` puts.
+    ///
+    /// # Safety
+    ///
+    /// `this` may be written, and no other thread accesses it.
+    pub(super) unsafe fn init(this: *mut Self) {
+        // SAFETY: By this function's contract.
+        unsafe { (&raw mut (*this).handles).write(Refcount::new(1)) };
+    }
+
     /// The header of a transport.
     ///
     /// # Safety
     ///
-    /// `raw` is the start of a `Header` whose `handles` is initialised and not zero within `'a`.
+    /// `raw` is in a `Header` that [`Self::init`] has initialised, and `handles` is not zero within
+    /// `'a`.
     #[inline]
-    pub(super) unsafe fn from_raw<'a>(raw: *mut bindings::rpc_xprt) -> &'a Self {
-        // SAFETY: The C structure is the first member; the rest by this function's contract.
+    unsafe fn from_raw<'a>(raw: *mut bindings::rpc_xprt) -> &'a Self {
+        // SAFETY: `raw` is the first member. Its memory stays while `handles` is not zero.
         unsafe { &*raw.cast() }
+    }
+
+    /// Puts a reference, and frees the memory if it was the last one.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the reference: that of a handle, or that of `destroy`. `setup` has left a
+    /// module reference to the transport, and an address text of its own.
+    pub(super) unsafe fn put(raw: *mut bindings::rpc_xprt) {
+        // SAFETY: The caller's reference keeps `handles` above zero.
+        if unsafe { Self::from_raw(raw) }.handles.dec_and_test() {
+            // SAFETY: That was the last reference, so this is the last access. The rest by this
+            // function's contract.
+            unsafe {
+                AddressStrings::free_address(raw);
+                xprt_base::free(raw);
+            }
+        }
     }
 }
 
-/// A counted reference to the memory of an `rpc_xprt`, for what outlives the calls of SUNRPC: the
-/// handlers of a connection, and work that was queued.
-///
-/// What it offers is good at any time, also after SUNRPC has destroyed the transport.
+/// A counted reference to the memory of a client's transport. Its methods may be called at any
+/// time, even after SUNRPC has destroyed the transport.
 ///
 /// # Invariants
 ///
-/// Points to the `rpc_xprt` in the [`Header`] of an `Xprt<T>`, one of whose `handles` this is.
+/// I1: Points to the `rpc_xprt` in the [`Header`] of an `Xprt<T>`. `handles` counts this handle, so
+/// the memory is not freed before this handle is dropped.
 pub(crate) struct XprtHandle<T: Types>(NonNull<bindings::rpc_xprt>, PhantomData<T>);
 
-// SAFETY: What a handle offers may be called from any thread.
+// SAFETY: The reference count is atomic, and all methods may be called in any thread.
 unsafe impl<T: Types> Send for XprtHandle<T> {}
-// SAFETY: As above.
+// SAFETY: As for `Send`: all methods may be called in any thread, and at the same time.
 unsafe impl<T: Types> Sync for XprtHandle<T> {}
 
 impl<T: Types> Clone for XprtHandle<T> {
     fn clone(&self) -> Self {
-        // SAFETY: The memory is there while a handle is.
-        unsafe { Header::from_raw(self.0.as_ptr()) }.handles.inc();
-        // INVARIANT: Counted above.
-        Self(self.0, PhantomData)
+        // SAFETY: By I1 it points to a transport of `T`, which this handle keeps.
+        unsafe { Self::new(self.0.as_ptr()) }
     }
 }
 
 impl<T: Types> Drop for XprtHandle<T> {
     fn drop(&mut self) {
-        // SAFETY: This is one of the handles.
-        unsafe { put_handle(self.0.as_ptr()) };
+        // SAFETY: By I1 one reference belongs to this handle.
+        unsafe { Header::put(self.0.as_ptr()) };
     }
-}
-
-/// # Safety
-///
-/// The caller gives up one of the transport's handles, or `destroy`'s share.
-pub(super) unsafe fn put_handle(raw: *mut bindings::rpc_xprt) {
-    // SAFETY: By this function's contract.
-    if unsafe { Header::from_raw(raw) }.handles.dec_and_test() {
-        // SAFETY: Nobody refers to the memory any more. `setup` left the module's reference to it.
-        unsafe {
-            AddressStrings::free_address(raw);
-            bindings::xprt_free(raw);
-            drop(ModuleRef::of_transport());
-        }
-    }
-}
-
-/// The address that a transport connects to.
-///
-/// # Safety
-///
-/// The transport's memory is there.
-pub(super) unsafe fn peer_of(raw: *mut bindings::rpc_xprt) -> Option<SockAddr> {
-    // SAFETY: By this function's contract; there is room for any address. An administrator may put
-    // another address there, through sysfs, and SUNRPC another port, with the send lock or not.
-    // Whoever has the send lock sees a whole address; others, as traces, may see a part of each.
-    // The copy stays within the member in any case.
-    unsafe { SockAddr::from_raw((&raw const (*raw).addr).cast(), size_of::<SockAddr>()) }
 }
 
 impl<T: Types> XprtHandle<T> {
@@ -127,114 +126,119 @@ impl<T: Types> XprtHandle<T> {
     pub(super) unsafe fn new(raw: *mut bindings::rpc_xprt) -> Self {
         // SAFETY: By this function's contract.
         unsafe { Header::from_raw(raw) }.handles.inc();
-        // INVARIANT: Counted above.
-        // SAFETY: Not null, by this function's contract.
+        // SAFETY: By this function's contract `raw` is not NULL.
+        // INVARIANT: I1: `handles` was incremented for this handle.
         Self(unsafe { NonNull::new_unchecked(raw) }, PhantomData)
     }
 
+    /// The transport.
     #[inline]
-    pub(super) fn raw(&self) -> *mut bindings::rpc_xprt {
+    pub(super) fn xprt(&self) -> XprtRef<'_> {
+        // SAFETY: By I1 the structure is initialised, and stays as long as this handle.
+        unsafe { XprtRef::new(self.0.as_ptr()) }
+    }
+
+    #[inline]
+    fn raw(&self) -> *mut bindings::rpc_xprt {
         self.0.as_ptr()
     }
 
-    /// The namespace that connections are made in.
+    /// The network namespace of the connections.
     pub(crate) fn net(&self) -> Option<Net> {
-        // SAFETY: The transport has a reference to it until its memory is freed.
+        // SAFETY: By I1 the memory is there, and until it is freed it has a reference to the
+        // namespace.
         unsafe { Net::from_raw((*self.raw()).xprt_net) }
     }
 
-    /// The address to connect to: a whole one for the send lock's holder.
+    /// The address to connect to. It is a whole one if the caller holds the send lock.
     pub(crate) fn peer(&self) -> Option<SockAddr> {
-        // SAFETY: The memory is there while a handle is.
-        unsafe { peer_of(self.raw()) }
+        self.xprt().peer()
     }
 
-    /// How many RPCs may be outstanding at most.
+    /// The largest number of outstanding RPCs.
     pub(crate) fn slots(&self) -> u32 {
-        // SAFETY: Constant after setup.
+        // SAFETY: By I1 the memory is there. `max_reqs` is constant after `xprt_alloc()`.
         unsafe { (*self.raw()).max_reqs }
     }
 
-    /// For a thread that works for the transport, while it asks for memory.
-    pub(crate) fn reclaim_scope(&self) -> Scope {
-        // SAFETY: The memory is there while a handle is.
-        unsafe { Scope::of(self.raw()) }
+    /// The allocation scope for a thread that works for the transport.
+    pub(crate) fn reclaim_scope(&self) -> ReclaimScope {
+        ReclaimScope::new(self.xprt())
     }
 
-    /// Whether SUNRPC, or anybody, still has a reference to the transport. It waits for the send
-    /// lock when it has put its last one.
-    pub(crate) fn is_wanted(&self) -> bool {
-        // SAFETY: The memory is there; a valid word, which never changes again once it is zero.
+    /// Whether there is still a reference to the transport. Once the last one is put, SUNRPC waits
+    /// for the send lock to destroy the transport.
+    pub(crate) fn is_referenced(&self) -> bool {
+        // SAFETY: By I1 the memory is there. The word is an `atomic_t`, which never changes again
+        // after it is zero.
         unsafe { (&raw const (*self.raw()).kref.refcount.refs.counter).read_volatile() != 0 }
     }
 
-    /// Has SUNRPC close the connection and make another when it needs one.
+    /// Has SUNRPC close the connection. It connects again for the next RPC.
     pub(crate) fn force_disconnect(&self) {
-        // SAFETY: The memory is there; good in any context.
-        unsafe { bindings::xprt_force_disconnect(self.raw()) };
+        self.xprt().force_disconnect();
     }
 
-    /// Has the send lock's holder, which must be the caller's task, wait for
-    /// [`Self::write_space`]. Look again for space after this, and tell of it: it may have come in
-    /// between.
+    /// Has the task that holds the send lock, which must be the caller's, wait for
+    /// [`Self::write_space`].
+    ///
+    /// The caller must look for space again afterwards, and call `write_space` if it finds some:
+    /// space that was returned before this call woke no task.
     #[cold]
     pub(crate) fn wait_for_space(&self) {
-        // SAFETY: The memory is there.
+        // The barrier pairs with the one in `write_space`.
+        // SAFETY: By I1 the memory is there. The function sets a bit of `state`.
         unsafe {
             bindings::xprt_wait_for_buffer_space(self.raw());
-            // Pairs with the barrier in `write_space`.
             bindings::rpcrdma_smp_mb_after_atomic();
         }
     }
 
-    /// Tells the task that waits for it that there is space again.
+    /// Wakes the task that waits for space.
     #[inline]
     pub(crate) fn write_space(&self) {
-        // The space is there before SUNRPC is asked whether anybody waits, which it looks at
-        // without a lock: a task that has begun to wait and is not seen here sees the space. Pairs
-        // with the barrier in `wait_for_space`.
+        // `xprt_write_space()` reads without a lock whether a task waits. The space must be visible
+        // before that read: a task that the read misses then sees the space. Pairs with the barrier
+        // in `wait_for_space`.
         smp_mb();
-        // SAFETY: The memory is there; good in any context.
-        unsafe { bindings::xprt_write_space(self.raw()) };
+        self.xprt().write_space();
     }
 
-    /// Lets `credits` Calls be outstanding.
+    /// Sets the congestion window to `credits` outstanding Calls.
     #[inline]
     pub(crate) fn set_window(&self, credits: u32) {
-        // SAFETY: The memory is there.
-        unsafe { locks::transport(self.raw()) }.set_window(credits);
+        self.xprt().lock().set_window(credits);
     }
 
-    /// The connection is good for something: if it is lost, the next attempt need not wait.
+    /// Resets the reconnect delay: a message has arrived, so if this connection is lost the next
+    /// attempt may start at once.
     #[inline]
     pub(crate) fn reset_backoff(&self) {
-        let raw = self.raw();
-        // SAFETY: The memory is there. SUNRPC reads and writes this word without a lock; one access
-        // each way cannot tear.
+        // SAFETY: By I1 the memory is there. SUNRPC accesses the word without a lock, and single
+        // accesses do not tear.
         unsafe {
-            let timeout = &raw mut (*raw).reestablish_timeout;
+            let timeout = &raw mut (*self.raw()).reestablish_timeout;
             if timeout.read_volatile() != 0 {
                 timeout.write_volatile(0);
             }
         }
     }
 
-    /// Whether SUNRPC has heard of a callback service to take reverse Calls.
+    /// Whether a callback service is registered, which takes backchannel Calls.
     #[inline]
     pub(crate) fn has_callback_service(&self) -> bool {
-        // SAFETY: The memory is there; a hint, which `xprt_enqueue_bc_request` checks under its
-        // lock.
+        // SAFETY: By I1 the memory is there. The pointer is not followed: this is a hint, which
+        // `xprt_enqueue_bc_request()` checks again under its lock.
         unsafe { !(&raw const (*self.raw()).bc_serv).read_volatile().is_null() }
     }
 }
 
-// SAFETY: A handle keeps the memory of its transport.
-unsafe impl<T: Types> Windowed for XprtHandle<T> {
-    fn raw(&self) -> *mut bindings::rpc_xprt {
-        Self::raw(self)
+impl<T: Types> CreditXprt for XprtHandle<T> {
+    fn xprt(&self) -> XprtRef<'_> {
+        Self::xprt(self)
     }
 
-    fn give_up(&self) {
+    fn disconnect(&self) {
         self.force_disconnect();
     }
 }

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The client's side of SUNRPC: `rpc_xprt` and its requests.
+//! The client's side of SUNRPC: `struct rpc_xprt` and its requests.
 //!
-//! | file | what it does |
-//! | --- | --- |
-//! | `types` | the types that a client's transport brings along |
-//! | `transport` | what a client's transport implements |
-//! | `connect_error` | why a connection was not established |
-//! | `rpc_xprt` | `rpc_xprt` and its private part, and who may access what |
-//! | `handle` | counted references to it, for what outlives SUNRPC's calls |
-//! | `class` | the class by which SUNRPC creates transports |
-//! | `ops` | the table of operations, and where they run |
-//! | `request_ops`, `connection_ops`, `backchannel_ops` | the operations |
-//! | `backoff` | the delay between connection attempts |
-//! | `slot`, `buffer` | the slot of an RPC, and its memory |
-//! | `slot_state` | the state of an RPC, and who may access what it exposes |
-//! | `call` | a Call, as the function that sends it sees it |
-//! | `claim`, `refusal` | how an RPC ends: with a Reply, or without |
-//! | `backchannel` | backchannel Calls that the client accepts |
-//! | `deferred_put` | references to a transport that are put without sleeping |
-//! | `reclaim` | allocations on the memory reclaim path |
+//! | file              | what                                               | runs in                 |
+//! |-------------------|----------------------------------------------------|-------------------------|
+//! | `types`           | the types that a transport brings along            |                         |
+//! | `transport`       | what a transport does for SUNRPC                   | see `ops`               |
+//! | `rpc_xprt`        | `rpc_xprt` with its private part; the send lock    |                         |
+//! | `handle`          | counted references to its memory                   | any context             |
+//! | `class`           | the class, and the creation of a transport         | `mount`, module init    |
+//! | `ops`             | the table of operations, and their contexts        |                         |
+//! | `request_ops`     | operations on a request                            | an RPC's task           |
+//! | `connection_ops`  | operations on a connection                         | with the send lock      |
+//! | `backchannel_ops` | operations for backchannel Calls                   | a task, callback thread |
+//! | `connect_error`   | why a connection was not established               | the connect worker      |
+//! | `backoff`         | the delay between attempts to connect              | with the send lock      |
+//! | `slot`, `buffer`  | the slot of an RPC, and its memory                 | an RPC's task           |
+//! | `slot_state`      | the state of an RPC, and who may access `Inflight` |                         |
+//! | `call`            | a Call that is being sent                          | with the send lock      |
+//! | `claim`           | how an RPC ends with a Reply                       | the CQ workers          |
+//! | `refusal`         | how an RPC ends without a Reply                    | CQ workers, RPC's task  |
+//! | `backchannel`     | backchannel Calls that the client receives         | the receive CQ worker   |
+//! | `deferred_put`    | puts a last reference from a workqueue             | a system worker         |
+//! | `reclaim`         | allocations on the memory reclaim path             |                         |
 
 mod backchannel;
 mod backchannel_ops;
@@ -63,7 +66,7 @@ pub(crate) use claim::{
 pub(crate) use class::ClassRegistration;
 pub(crate) use connect_error::ConnectError;
 pub(crate) use handle::XprtHandle;
-pub(crate) use reclaim::Scope as ReclaimScope;
+pub(crate) use reclaim::ReclaimScope;
 pub(crate) use slot_state::Refusal;
 pub(crate) use transport::Transport;
 pub(crate) use types::{

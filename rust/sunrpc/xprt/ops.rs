@@ -1,20 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The operations that SUNRPC calls on a client's transport, one C function each.
+//! The table of operations that SUNRPC calls on a client's transport.
 //!
-//! Where they run: `alloc_slot`, `buf_alloc`, `send_request`, `buf_free` and `free_slot` in the
-//! task that makes the RPC, or in `rpciod`; `close` in `xprtiod`, or in the task that found that it
-//! cannot send, always with the send lock; the connect worker in a worker that takes long, with the
-//! send lock; `destroy` in a system worker, alone.
+//! | operation                                             | runs in                             |
+//! |-------------------------------------------------------|-------------------------------------|
+//! | `alloc_slot`, `buf_alloc`, `buf_free`, `free_slot`    | the task of the RPC, or `rpciod`    |
+//! | `send_request`                                        | a task that holds the send lock     |
+//! | `close`                                               | `xprtiod`, or a task that could not |
+//! |                                                       | send, with the send lock            |
+//! | the connect worker                                    | `system_dfl_long_wq`, with the send |
+//! |                                                       | lock                                |
+//! | `destroy`                                             | a system worker, alone              |
+//!
+//! C: transport.c, xprt_rdma_print_stats()
 
-use core::ptr;
+use core::marker::PhantomData;
 
 use kernel::{
     seq_file::SeqFile,
     time::msecs_to_jiffies, //
 };
 
-use crate::bindings;
+use crate::{
+    bindings,
+    sunrpc::time::jiffies, //
+};
 
 use super::{
     backchannel_ops,
@@ -22,15 +32,16 @@ use super::{
     reclaim,
     refusal,
     request_ops,
-    rpc_xprt::Xprt,
+    rpc_xprt::XprtState,
     transport::Transport, //
 };
 
 /// The table for transports of `T`.
-pub(super) struct Ops<T: Transport>(core::marker::PhantomData<T>);
+pub(super) struct Ops<T: Transport>(PhantomData<T>);
 
 impl<T: Transport> Ops<T> {
-    pub(super) const TABLE: bindings::rpc_xprt_ops = bindings::rpc_xprt_ops {
+    /// The table. It stays while the module is loaded.
+    pub(super) const TABLE: &'static bindings::rpc_xprt_ops = &bindings::rpc_xprt_ops {
         reserve_xprt: Some(bindings::xprt_reserve_xprt_cong),
         release_xprt: Some(bindings::xprt_release_xprt_cong),
         alloc_slot: Some(request_ops::alloc_slot::<T>),
@@ -39,7 +50,7 @@ impl<T: Transport> Ops<T> {
         wait_for_reply_request: Some(refusal::wait_for_reply_request::<T>),
         timer: Some(connection_ops::timer),
         rpcbind: Some(bindings::rpcb_getport_async),
-        set_port: Some(connection_ops::set_port::<T>),
+        set_port: Some(connection_ops::set_port),
         connect: Some(connection_ops::connect::<T>),
         buf_alloc: Some(request_ops::buf_alloc::<T>),
         buf_free: Some(request_ops::buf_free::<T>),
@@ -47,7 +58,7 @@ impl<T: Transport> Ops<T> {
         send_request: Some(request_ops::send_request::<T>),
         close: Some(connection_ops::close::<T>),
         destroy: Some(connection_ops::destroy::<T>),
-        set_connect_timeout: Some(connection_ops::set_connect_timeout::<T>),
+        set_connect_timeout: Some(connection_ops::set_connect_timeout),
         print_stats: Some(print_stats::<T>),
         enable_swap: Some(reclaim::enable_swap),
         disable_swap: Some(reclaim::disable_swap),
@@ -59,32 +70,33 @@ impl<T: Transport> Ops<T> {
         bc_destroy: Some(backchannel_ops::destroy::<T>),
         ..pin_init::zeroed()
     };
-
-    /// The table, for as long as the module is there.
-    pub(super) fn table() -> &'static bindings::rpc_xprt_ops {
-        const { &Self::TABLE }
-    }
 }
 
+/// `print_stats`: prints the `xprt:` line of `mountstats`.
+///
 /// # Safety
 ///
-/// Called by SUNRPC between `setup` and `destroy`.
+/// SUNRPC calls this between `setup` and `destroy`, with a valid `seq`.
 unsafe extern "C" fn print_stats<T: Transport>(
     raw: *mut bindings::rpc_xprt,
     seq: *mut bindings::seq_file,
 ) {
     // SAFETY: By this function's contract.
-    let (live, seq) = unsafe { (Xprt::<T>::from_raw(raw).live(), SeqFile::from_raw(seq)) };
-    // SAFETY: Counters that change as they are read.
-    let stat = unsafe { ptr::read_volatile(&raw const (*raw).stat) };
+    let (state, seq) = unsafe { (XprtState::<T>::from_raw(raw), SeqFile::from_raw(seq)) };
+    // SAFETY: The transport is alive. Other threads change these words meanwhile, each of which may
+    // be old or new.
+    let (stat, last_used) = unsafe {
+        (
+            (&raw const (*raw).stat).read_volatile(),
+            (&raw const (*raw).last_used).read_volatile(),
+        )
+    };
     let second = msecs_to_jiffies(1_000).max(1);
-    // SAFETY: As above. When it was used last is read before the time, or it might be later.
-    let idle = unsafe {
-        let last_used = ptr::read_volatile(&raw const (*raw).last_used);
-        match (*raw).state & (1 << bindings::XPRT_CONNECTED) {
-            0 => 0,
-            _ => bindings::rpcrdma_jiffies().wrapping_sub(last_used) / second,
-        }
+    let idle = if state.xprt().is_connected() {
+        // `last_used` was read before the clock, so it is not later.
+        jiffies().wrapping_sub(last_used) / second
+    } else {
+        0
     };
     kernel::seq_print!(
         seq,
@@ -99,5 +111,5 @@ unsafe extern "C" fn print_stats<T: Transport>(
         stat.req_u,
         stat.bklog_u
     );
-    live.transport.print_stats(seq);
+    state.transport.print_stats(seq);
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Memory for a transport that others need in order to free memory: dirty pages are written,
-//! delegations returned and pages swapped over it. Whoever brings it back to life must not wait for
-//! any of these.
+//! Allocations on the memory reclaim path.
+//!
+//! Reclaim may wait for this transport: to write dirty pages, to return delegations, or to swap.
+//! A thread that restores the transport must not wait for reclaim in turn.
+//!
+//! C: transport.c, xprt_rdma_enable_swap(), xprt_rdma_disable_swap()
 
 use kernel::{
     prelude::*,
@@ -17,68 +20,68 @@ use crate::{
     lib::memalloc::{
         NoIo,
         NoReclaim, //
-    }, //
+    },
+    sunrpc::xprt_ref::XprtRef, //
 };
 
-/// While it exists, this thread allocates as with `GFP_NOIO`, and with `PF_MEMALLOC` if pages are
-/// swapped over the transport.
-#[must_use = "it ends when it is dropped"]
-pub(crate) struct Scope {
-    // Dropped in this order.
+/// While it exists, allocations of this thread have `GFP_NOIO`, and `PF_MEMALLOC` if a swap file is
+/// on the transport.
+#[must_use = "the scope ends when this is dropped"]
+pub(crate) struct ReclaimScope {
+    // Dropped in this order, the reverse of their creation.
     _noreclaim: Option<NoReclaim>,
     _noio: NoIo,
 }
 
-impl Scope {
-    /// For a thread that works for this transport.
-    ///
-    /// # Safety
-    ///
-    /// The transport's memory is there.
-    pub(super) unsafe fn of(raw: *mut bindings::rpc_xprt) -> Self {
-        // SAFETY: By this function's contract.
-        let swapping = unsafe { swappers(raw) }.load(Relaxed) != 0;
+impl ReclaimScope {
+    /// Begins the scope, for a thread that works for `xprt`.
+    pub(super) fn new(xprt: XprtRef<'_>) -> Self {
+        // SAFETY: An `XprtRef` keeps the memory of its transport.
+        let is_swapping = unsafe { swap_files(xprt.raw()) }.load(Relaxed) != 0;
         let noio = NoIo::begin();
         Self {
-            _noreclaim: swapping.then(NoReclaim::begin),
+            _noreclaim: is_swapping.then(NoReclaim::begin),
             _noio: noio,
         }
     }
 }
 
-/// How many swap files are on this transport. SUNRPC looks at it, too.
+/// The number of swap files on a transport. SUNRPC reads it, too.
 ///
 /// # Safety
 ///
-/// The transport's memory is there while the result is used.
-unsafe fn swappers<'a>(raw: *mut bindings::rpc_xprt) -> &'a Atomic<i32> {
-    // SAFETY: By this function's contract; C uses it as an `atomic_t`.
+/// The memory of the transport is not freed within `'a`.
+unsafe fn swap_files<'a>(raw: *mut bindings::rpc_xprt) -> &'a Atomic<i32> {
+    // SAFETY: By this function's contract. The word is an `atomic_t`, which C accesses atomically.
     unsafe { Atomic::from_ptr(&raw mut (*raw).swapper.counter) }
 }
 
-/// Counting is all: SUNRPC and [`Scope`] look at the number when they allocate.
+/// `enable_swap`: counts a swap file. SUNRPC and [`ReclaimScope`] read the count when they
+/// allocate.
 ///
 /// # Safety
 ///
-/// Called by SUNRPC between `setup` and `destroy`, as is the following.
+/// SUNRPC calls this between `setup` and `destroy`.
 pub(super) unsafe extern "C" fn enable_swap(raw: *mut bindings::rpc_xprt) -> c_int {
-    // SAFETY: By this function's contract.
-    unsafe { swappers(raw) }.add(1, Relaxed);
+    // SAFETY: By this function's contract the transport stays for this call.
+    unsafe { swap_files(raw) }.add(1, Relaxed);
     0
 }
 
+/// `disable_swap`: uncounts a swap file.
+///
 /// # Safety
 ///
-/// See [`enable_swap`], of which this takes one back.
+/// As for [`enable_swap`].
 pub(super) unsafe extern "C" fn disable_swap(raw: *mut bindings::rpc_xprt) {
-    // SAFETY: By this function's contract.
-    let swappers = unsafe { swappers(raw) };
-    let mut now = swappers.load(Relaxed);
-    // A transport that came after the first swap file has not been told of that one.
-    while now > 0 {
-        match swappers.cmpxchg(now, now - 1, Relaxed) {
+    // SAFETY: By this function's contract the transport stays for this call.
+    let swap_files = unsafe { swap_files(raw) };
+    let mut count = swap_files.load(Relaxed);
+    // SUNRPC did not call `enable_swap` for a transport that was added after the first swap file.
+    while count > 0 {
+        match swap_files.cmpxchg(count, count - 1, Relaxed) {
             Ok(_) => return,
-            Err(other) => now = other,
+            Err(other) => count = other,
         }
     }
 }

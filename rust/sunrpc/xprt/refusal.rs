@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! An RPC that ends without a Reply: the peer has refused it, or this end cannot send its Call.
+//! An RPC that ends without a Reply: the peer has refused the Call, or this end cannot send it.
 //!
-//! A refusal can be here while SUNRPC is still on its way out of sending the Call: in
-//! `xprt_request_transmit`, which then notes the connection's cookie, in `xprt_transmit`, or, in
-//! the task, in `call_transmit_status`, which clears the task's status. What the task is told
-//! earlier than that it does not see. It takes a Reply of no bytes for the end of the connection,
-//! and closes it.
+//! A refusal can arrive while SUNRPC is still returning from the transmission: in
+//! `xprt_request_transmit()`, which then stores the connect cookie, in `xprt_transmit()`, or in the
+//! task's `call_transmit_status()`, which clears the task's status. A status set before that point
+//! is lost. The task then finds a zero-length Reply, treats it as a lost connection, and closes the
+//! transport.
 //!
-//! So the bringer of the refusal, a worker of the connection's queues, looks whether the task waits
-//! for the Reply. If it does, the RPC is ended. If not, the slot remembers the refusal, and the
-//! task itself ends the RPC when it comes to wait. Both happen with `queue_lock` held, without
-//! which no task begins to wait for a Reply: one of the two sees the other.
+//! So the completion worker that brings the refusal tests whether the task already waits for the
+//! Reply. If it does, the worker ends the RPC. If it does not, the worker stores the refusal in the
+//! slot, and the task ends the RPC itself when it begins to wait. Both hold `queue_lock`, without
+//! which no task begins to wait for a Reply, so one of them sees the other.
 
 use kernel::sync::barrier::smp_rmb;
 
 use crate::{
     bindings,
-    lib::fence::Fenced, //
+    lib::fence::Fenced,
+    sunrpc::rpc_rqst::RqstRef, //
 };
 
 use super::{
@@ -32,12 +33,12 @@ impl<T: Types> Fenced<Fencing<T>> {
     #[cold]
     pub(crate) fn refuse(self, refusal: Refusal) {
         self.into_inner()
-            .last_with_queue_lock(|slot, claimed_empty| {
+            .release_with_queue_lock(|rqst, claimed_empty| {
                 // SAFETY: The request is pinned, and `queue_lock` is held.
-                if unsafe { waits(slot.rqst()) } {
+                if unsafe { waits_for_reply(rqst) } {
                     claimed_empty.answered();
                     // SAFETY: As above, and the task waits.
-                    unsafe { end(slot.rqst(), refusal) };
+                    unsafe { end(rqst, refusal) };
                 } else {
                     claimed_empty.refused(refusal);
                 }
@@ -45,58 +46,61 @@ impl<T: Types> Fenced<Fencing<T>> {
     }
 }
 
-/// Has a task wait for its Reply, unless that was refused already.
+/// `wait_for_reply_request`: puts the task to sleep until its Reply arrives, or ends the RPC if a
+/// refusal is stored.
 ///
 /// # Safety
 ///
-/// Called by SUNRPC between `setup` and `destroy` in a task whose Call was sent, with `queue_lock`
-/// held.
+/// SUNRPC calls this between `setup` and `destroy`, for a task whose Call was sent, with
+/// `queue_lock` held.
 pub(super) unsafe extern "C" fn wait_for_reply_request<T: Types>(task: *mut bindings::rpc_task) {
-    // SAFETY: By this function's contract; the task has its slot, and owns it if it was refused.
+    // SAFETY: By this function's contract, which is that of the functions called. SUNRPC owns the
+    // slot of a refused Call, and this runs on its behalf.
     unsafe {
         bindings::xprt_wait_for_reply_request_def(task);
-        let slot = Slot::<T>::from_rqst((*task).tk_rqstp);
-        if let Some(refusal) = slot.slot_state.take_refusal() {
-            end(slot.rqst(), refusal);
+        let rqst = RqstRef::of_task(task);
+        if let Some(refusal) = Slot::<T>::of(rqst).slot_state.take_refusal() {
+            end(rqst, refusal);
         }
     }
 }
 
-/// Whether the task has sent the Call and waits for its Reply.
+/// Whether the task of a request has sent the Call and waits for the Reply.
 ///
 /// # Safety
 ///
-/// The request is pinned, and `queue_lock` is held.
-unsafe fn waits(rqst: *mut bindings::rpc_rqst) -> bool {
-    // SAFETY: By this function's contract, request and task stay. A task that waits may be woken at
-    // any time by others, and then does not look for a Reply.
+/// `queue_lock` of the transport is held.
+unsafe fn waits_for_reply(rqst: RqstRef<'_>) -> bool {
+    let task = rqst.task();
+    // SAFETY: `rqst` keeps task and transport. Other threads write these words with single
+    // accesses. They may wake a waiting task at any time; the task then does not look for a Reply.
     unsafe {
-        let task = (*rqst).rq_task;
         let state = (&raw const (*task).tk_runstate).read_volatile();
-        // The queue is written before the state says that the task is in one, and stays when it is
-        // woken. Without the lock, a task begins to wait for the send lock.
+        // `tk_waitqueue` is written before `RPC_TASK_QUEUED` is set, and keeps its value when the
+        // task is woken. A task that begins to wait for the send lock does not hold `queue_lock`.
         smp_rmb();
         let queue = (&raw const (*task).tk_waitqueue).read_volatile();
         state & (1 << bindings::RPC_TASK_NEED_XMIT) == 0
             && state & (1 << bindings::RPC_TASK_QUEUED) != 0
-            && core::ptr::eq(queue, &raw const (*(*rqst).rq_xprt).pending)
+            && core::ptr::eq(queue, &raw const (*rqst.xprt().raw()).pending)
     }
 }
 
-/// Ends the RPC of a task that waits; the slot says already that it is answered.
+/// Ends the RPC of a waiting task. The slot is Done already.
 ///
 /// # Safety
 ///
-/// The request is the caller's or pinned, its task waits for the Reply, and `queue_lock` is held.
-unsafe fn end(rqst: *mut bindings::rpc_rqst, refusal: Refusal) {
-    // SAFETY: By this function's contract: what sent the Call is done with the request, and the
-    // task looks at it when it is woken.
+/// The task waits for the Reply, and `queue_lock` of the transport is held.
+unsafe fn end(rqst: RqstRef<'_>, refusal: Refusal) {
+    let (raw, task) = (rqst.raw(), rqst.task());
+    // SAFETY: `rqst` keeps request, task and transport, and `queue_lock` is held. The transmission
+    // has returned, and the task reads these fields when it is woken.
     unsafe {
-        let task = (*rqst).rq_task;
         match refusal {
-            // It then finds no Reply, and that the Call was not sent on the present connection.
+            // The task finds no Reply, and a cookie of another connection, so it sends again.
             Refusal::SendAgain => {
-                (*rqst).rq_connect_cookie = (*(*rqst).rq_xprt).connect_cookie.wrapping_sub(1);
+                let cookie = (*rqst.xprt().raw()).connect_cookie;
+                (*raw).rq_connect_cookie = cookie.wrapping_sub(1);
             }
             Refusal::Fail => (*task).tk_status = -bindings::EIO.cast_signed(),
             Refusal::TooBig => (*task).tk_status = -bindings::EMSGSIZE.cast_signed(),

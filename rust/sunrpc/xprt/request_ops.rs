@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The operations on a request: its slot, its buffers, its credit, and sending it.
+//! The operations on a request: its slot, its buffers, its credit, and its transmission.
+//!
+//! C: transport.c, xprt_rdma_alloc_slot(), xprt_rdma_free_slot(), xprt_rdma_allocate()
+//! C: transport.c, xprt_rdma_free(), xprt_rdma_send_request()
+//! C: verbs.c, rpcrdma_buffer_get(), rpcrdma_buffer_put()
+//! C: backchannel.c, xprt_rdma_bc_send_reply()
 
 use core::ptr;
 
@@ -11,7 +16,10 @@ use kernel::{
 
 use crate::{
     bindings,
-    sunrpc::error::SendError,
+    sunrpc::{
+        error::SendError,
+        rpc_rqst::RqstRef, //
+    },
     trace::trace, //
 };
 
@@ -21,8 +29,8 @@ use super::{
     claim::Abandoned,
     connection_ops::close,
     rpc_xprt::{
-        Xprt, //
-        XprtState,
+        SendLock,
+        XprtState, //
     },
     slot::{
         FreeSlot,
@@ -32,234 +40,232 @@ use super::{
     transport::Transport, //
 };
 
-/// Finds a slot for a task, or has it wait for one.
+/// `alloc_slot`: gives a slot to a task, or queues the task for one.
 ///
 /// # Safety
 ///
-/// Called by SUNRPC between `setup` and `destroy`, as are all of the following.
+/// SUNRPC calls this between `setup` and `destroy`, as all of the following.
 pub(super) unsafe extern "C" fn alloc_slot<T: Transport>(
     raw: *mut bindings::rpc_xprt,
     task: *mut bindings::rpc_task,
 ) {
     // SAFETY: By this function's contract.
-    let live = unsafe { Xprt::<T>::from_raw(raw).live() };
-    if let Some(slot) = live.free.get() {
-        // SAFETY: The task is the caller's; the slot is now the task's.
+    let state = unsafe { XprtState::<T>::from_raw(raw) };
+    if let Some(slot) = state.free.get() {
+        // SAFETY: The task is the caller's. The slot was free and now belongs to the task.
         unsafe {
             (*task).tk_rqstp = slot.rqst();
             (*task).tk_status = 0;
         }
         return;
     }
-    // SAFETY: As above.
+    // SAFETY: The task is the caller's, and the transport is alive.
     unsafe {
         (*task).tk_status = -bindings::EAGAIN.cast_signed();
         bindings::xprt_add_backlog_noncongested(raw, task);
     }
-    // A slot that was freed before the task was in the backlog found nobody to wake. The task is
-    // there before this looks for the slot: pairs with putting it back in `give_slot`.
+    // A slot that was freed before the task was in the backlog woke no task. The task must be in
+    // the backlog before this looks for a slot. Pairs with the put in `give_slot`.
     smp_mb();
-    if let Some(slot) = live.free.get() {
-        // SAFETY: As above.
-        unsafe { give_slot(raw, live, slot) };
+    if let Some(slot) = state.free.get() {
+        give_slot(state, slot);
     }
 }
 
-/// Gives a slot to a task that waits for one, or puts it where the next finds it.
-///
-/// # Safety
-///
-/// `raw` is the transport that `live` is part of.
-unsafe fn give_slot<T: Transport>(
-    raw: *mut bindings::rpc_xprt,
-    live: &XprtState<T>,
-    mut slot: FreeSlot<T>,
-) {
+/// Gives a free slot to a task in the backlog, or puts it back into the pool.
+fn give_slot<T: Transport>(state: &XprtState<T>, mut slot: FreeSlot<T>) {
+    let raw = state.xprt().raw();
     loop {
-        // SAFETY: By this function's contract, and since the slot is ours alone. The task that is
-        // woken owns the slot, zeroed.
+        let rqst = slot.rqst();
+        // SAFETY: The transport is alive as long as `state`. The slot is free, so the function may
+        // give it, zeroed, to the task that it wakes. If it wakes none, the slot still belongs to
+        // this function.
         unsafe {
-            let rqst = slot.rqst();
             if bindings::xprt_wake_up_backlog(raw, rqst) {
                 return;
             }
             rqst.write_bytes(0, 1);
         }
-        // Whoever has come to the backlog since, and did not find the slot, is seen below. Putting
-        // it there is a full barrier: pairs with the one in `alloc_slot`.
-        live.free.put(slot);
-        // SAFETY: The transport is alive; SUNRPC changes the number under the queue's lock.
+        // A task that has joined the backlog since, and found no slot, is seen below. `put` is a
+        // full barrier. Pairs with the one in `alloc_slot`.
+        state.free.put(slot);
+        // SAFETY: The transport is alive as long as `state`. SUNRPC writes the word under the
+        // queue's lock.
         if unsafe { (&raw const (*raw).backlog.qlen).read_volatile() } == 0 {
             return;
         }
-        match live.free.get() {
+        match state.free.get() {
             Some(again) => slot = again,
-            // Whoever has it looks at the backlog as well, if it does not use it.
+            // The thread that took it looks at the backlog too, if it does not use the slot.
             None => return,
         }
     }
 }
 
+/// `free_slot`: takes back the slot of a finished RPC.
+///
 /// # Safety
 ///
-/// See [`alloc_slot`]; the task is done with the request.
+/// As for [`alloc_slot`]; the task has no more use for the request, which comes from `alloc_slot`.
 pub(super) unsafe extern "C" fn free_slot<T: Transport>(
-    raw: *mut bindings::rpc_xprt,
+    _raw: *mut bindings::rpc_xprt,
     rqst: *mut bindings::rpc_rqst,
 ) {
     // SAFETY: By this function's contract.
-    let live = unsafe { Xprt::<T>::from_raw(raw).live() };
-    // SAFETY: From `alloc_slot`.
-    let slot = unsafe { Slot::<T>::from_rqst(rqst) };
-    // SAFETY: SUNRPC has taken the request out of its queues and waited until nobody had it pinned,
-    // so that no Reply can arrive for it.
-    if let Some(reply) = unsafe { slot.take_reply() } {
-        live.transport.recycle(reply);
+    let (state, slot) = unsafe { XprtState::<T>::of_rqst(RqstRef::new(rqst)) };
+    // SAFETY: SUNRPC has removed the request from its queues and has waited until it was unpinned,
+    // so no Reply can be matched to it.
+    if let Some(reply) = unsafe { slot.reply().take() } {
+        state.transport.recycle(reply);
     }
-    // SAFETY: The task gives it up. `buf_free` has settled it.
-    unsafe { give_slot(raw, live, FreeSlot::new(slot)) };
+    // SAFETY: The task gives up its right to the slot. `buf_free` made the slot idle, and its Reply
+    // was taken above. A slot is freed with its transport.
+    give_slot(state, unsafe { FreeSlot::new(slot) });
 }
 
+/// `buf_alloc`: provides the buffers for a Call and its Reply.
+///
 /// # Safety
 ///
-/// See [`alloc_slot`]; the task has its slot.
+/// As for [`alloc_slot`]; the task has its slot.
 pub(super) unsafe extern "C" fn buf_alloc<T: Transport>(task: *mut bindings::rpc_task) -> c_int {
-    // SAFETY: By this function's contract.
-    let (rqst, raw) = unsafe { ((*task).tk_rqstp, (*(*task).tk_rqstp).rq_xprt) };
+    // SAFETY: By this function's contract the slot comes from `alloc_slot`.
+    let (state, slot) = unsafe { XprtState::<T>::of_rqst(RqstRef::of_task(task)) };
     // SAFETY: The task owns its slot.
-    match unsafe { Slot::<T>::from_rqst(rqst).provide_buffers() } {
+    match unsafe { slot.provide_buffers() } {
         Ok(0) => 0,
         Ok(bytes) => {
-            // SAFETY: By this function's contract.
-            unsafe { Xprt::<T>::from_raw(raw).live() }
-                .transport
-                .buffers_grown(bytes);
+            state.transport.count_buffer_growth(bytes);
             0
         }
         Err(error) => error.to_errno(),
     }
 }
 
+/// `buf_free`: fences what the Call still exposes. The buffers stay with the slot.
+///
 /// # Safety
 ///
-/// See [`alloc_slot`]; the task has its slot, and SUNRPC has taken the request out of its queues.
+/// As for [`alloc_slot`]; the task has its slot, and SUNRPC has removed the request from its
+/// queues.
 pub(super) unsafe extern "C" fn buf_free<T: Transport>(task: *mut bindings::rpc_task) {
-    // SAFETY: By this function's contract.
-    let (rqst, raw) = unsafe { ((*task).tk_rqstp, (*(*task).tk_rqstp).rq_xprt) };
-    // SAFETY: The task's own.
-    let slot = unsafe { Slot::<T>::from_rqst(rqst) };
+    // SAFETY: By this function's contract the slot comes from `alloc_slot`.
+    let (rqst, (state, slot)) = unsafe {
+        let rqst = RqstRef::of_task(task);
+        (rqst, XprtState::<T>::of_rqst(rqst))
+    };
     if slot.slot_state.is_sent() {
-        // SAFETY: By this function's contract.
-        abandon(unsafe { Xprt::<T>::from_raw(raw).live() }, slot);
+        abandon(state, slot, rqst);
     }
     // SAFETY: The task owns its slot.
-    unsafe { slot.slot_state.renew() };
+    unsafe { slot.slot_state.reset() };
 }
 
-/// Gives the credit of a request back, unless the peer still has the Call.
-///
-/// # Safety
-///
-/// See [`alloc_slot`]; the task has its slot, or that of a reverse Call, SUNRPC has taken the
-/// request out of its queues, and `transport_lock` is held.
-pub(super) unsafe extern "C" fn release_request<T: Transport>(task: *mut bindings::rpc_task) {
-    // SAFETY: By this function's contract.
-    unsafe {
-        let rqst = (*task).tk_rqstp;
-        let slot = Slot::<T>::from_rqst(rqst);
-        if is_backchannel(rqst) {
-            // It was none of the credits that are counted.
-            (*rqst).rq_cong = 0;
-        } else if (*rqst).rq_cong != 0 && slot.slot_state.is_sent() && {
-            let live = Xprt::<T>::from_raw((*rqst).rq_xprt).live();
-            live.credits.keep(slot.xid(), (*rqst).rq_timeout)
-        } {
-            (*rqst).rq_cong = 0;
-        } else {
-            bindings::xprt_release_rqst_cong(task);
-        }
-    }
-}
-
-/// Whether a request that is being sent, or was, is the Reply to a reverse Call. Requests of
-/// SUNRPC's own making have their Call in one of our buffers; reverse Calls have none.
-///
-/// # Safety
-///
-/// The request is the caller's.
-#[inline]
-unsafe fn is_backchannel(rqst: *mut bindings::rpc_rqst) -> bool {
-    // SAFETY: By this function's contract.
-    unsafe { (*rqst).rq_buffer.is_null() }
-}
-
-/// SUNRPC is about to wait for a Reply. It has no use any more for one that it has seen before, and
-/// that may belong to another connection.
-///
-/// # Safety
-///
-/// See [`alloc_slot`]; `buf` is a message of the request. If it is the Reply's, the request is in
-/// no queue yet.
-pub(super) unsafe extern "C" fn prepare_request<T: Transport>(
-    rqst: *mut bindings::rpc_rqst,
-    buf: *mut bindings::xdr_buf,
-) -> c_int {
-    // SAFETY: By this function's contract; no Reply can arrive for a request that is in no queue.
-    unsafe {
-        if ptr::eq(buf, &raw const (*rqst).rq_rcv_buf) {
-            let slot = Slot::<T>::from_rqst(rqst);
-            slot.slot_state.renew();
-            if let Some(reply) = slot.take_reply() {
-                let live = Xprt::<T>::from_raw((*rqst).rq_xprt).live();
-                live.transport.recycle(reply);
-            }
-        }
-    }
-    0
-}
-
-/// Takes back what a Call exposes that was sent and will not be waited for any longer.
+/// Fences what a Call exposes that was sent and whose task no longer waits for the Reply.
 #[cold]
-fn abandon<T: Transport>(live: &XprtState<T>, slot: &Slot<T>) {
-    live.with_link(|connection| {
+fn abandon<T: Transport>(state: &XprtState<T>, slot: &Slot<T>, rqst: RqstRef<'_>) {
+    state.with_link(|connection| {
         let Some(claim) = slot.slot_state.claim() else {
             return;
         };
-        // SAFETY: The task gives up its own request.
-        trace!(xprtrdma_mrs_zap(unsafe { slot.task() }));
+        trace!(xprtrdma_mrs_zap(rqst.trace_task()));
         match connection {
             Some(connection) => {
-                // SAFETY: The task waits here, and `fence` cannot choose the lifetime. The
-                // connection stays for this function.
+                // SAFETY: The caller is the RPC's task, which waits here. `fence` cannot choose the
+                // lifetime. The connection is that of the transport, and stays for this function.
                 let rpc = unsafe { Abandoned::withdraw(claim, connection) };
-                drop(live.transport.fence(connection, rpc));
+                drop(state.transport.fence(connection, rpc));
             }
             None => {
-                // Nothing is exposed on a connection that is gone.
+                // The end of the connection has made the memory unreachable.
                 let (claimed_empty, outstanding) = claim.take();
                 drop(outstanding);
-                claimed_empty.settle();
+                claimed_empty.give_up();
             }
         }
     });
 }
 
+/// `release_request`: releases the credit of a request, unless the peer still processes the Call.
+///
 /// # Safety
 ///
-/// See [`alloc_slot`]; the send lock is held and the request pinned.
-pub(super) unsafe extern "C" fn send_request<T: Transport>(rqst: *mut bindings::rpc_rqst) -> c_int {
+/// As for [`alloc_slot`]; the task has its slot, or that of a backchannel Call, SUNRPC has removed
+/// the request from its queues, and `transport_lock` is held.
+pub(super) unsafe extern "C" fn release_request<T: Transport>(task: *mut bindings::rpc_task) {
     // SAFETY: By this function's contract.
-    let raw = unsafe { (*rqst).rq_xprt };
-    // SAFETY: By this function's contract.
-    let sent = unsafe { transmit::<T>(raw, rqst) };
-    match sent {
-        Ok(()) => 0,
-        Err(SendError::NotConnected) => {
-            // SAFETY: The send lock is held, and nothing of the connection is in use.
-            unsafe { close::<T>(raw) };
-            SendError::NotConnected.to_errno()
+    let rqst = unsafe { RqstRef::of_task(task) };
+    if is_backchannel(rqst) {
+        // `enqueue` set it; the congestion window did not count it.
+        // SAFETY: The request is the task's, and `transport_lock` is held.
+        unsafe { (*rqst.raw()).rq_cong = 0 };
+        return;
+    }
+    // SAFETY: By this function's contract, which is that of the function called, and the slot comes
+    // from `alloc_slot`. `destroy` stops the credits.
+    unsafe {
+        let (state, slot) = XprtState::<T>::of_rqst(rqst);
+        state
+            .credits
+            .release_request(task, slot.slot_state.is_sent());
+    }
+}
+
+/// Whether a request is the Reply to a backchannel Call. Such a request has no Call buffer, since
+/// `buf_alloc` is never called for it.
+#[inline]
+fn is_backchannel(rqst: RqstRef<'_>) -> bool {
+    // SAFETY: `rqst` keeps the request. SUNRPC sets the field in `buf_alloc` only.
+    unsafe { (*rqst.raw()).rq_buffer.is_null() }
+}
+
+/// `prepare_request`: SUNRPC is about to wait for a Reply. It has no more use for an earlier one,
+/// which may belong to another connection.
+///
+/// # Safety
+///
+/// As for [`alloc_slot`]; `buf` is a buffer of the request. If it is that for the Reply, the
+/// request is in no queue yet.
+pub(super) unsafe extern "C" fn prepare_request<T: Transport>(
+    rqst: *mut bindings::rpc_rqst,
+    buf: *mut bindings::xdr_buf,
+) -> c_int {
+    // SAFETY: `rqst` is valid. The address is only compared.
+    if ptr::eq(buf, unsafe { &raw const (*rqst).rq_rcv_buf }) {
+        // SAFETY: By this function's contract the slot comes from `alloc_slot`.
+        let (state, slot) = unsafe { XprtState::<T>::of_rqst(RqstRef::new(rqst)) };
+        // SAFETY: SUNRPC owns the slot, and this runs on its behalf. No Reply is matched to a
+        // request that is in no queue.
+        let reply = unsafe {
+            slot.slot_state.reset();
+            slot.reply().take()
+        };
+        if let Some(reply) = reply {
+            state.transport.recycle(reply);
         }
-        Err(error) => error.to_errno(),
+    }
+    0
+}
+
+/// `send_request`: sends a Call, or the Reply to a backchannel Call.
+///
+/// # Safety
+///
+/// As for [`alloc_slot`]; the send lock is held and the request is pinned.
+pub(super) unsafe extern "C" fn send_request<T: Transport>(rqst: *mut bindings::rpc_rqst) -> c_int {
+    // SAFETY: By this function's contract the request is pinned, and the send lock is held. The
+    // contract is that of `transmit`, which has dropped its own `SendLock` when it returns.
+    unsafe {
+        let rqst = RqstRef::new(rqst);
+        match transmit::<T>(rqst) {
+            Ok(()) => 0,
+            Err(error) => {
+                if error == SendError::NotConnected {
+                    close::<T>(rqst.xprt().raw());
+                }
+                error.to_errno()
+            }
+        }
     }
 }
 
@@ -267,84 +273,80 @@ pub(super) unsafe extern "C" fn send_request<T: Transport>(rqst: *mut bindings::
 ///
 /// As for [`send_request`].
 #[inline]
-unsafe fn transmit<T: Transport>(
-    raw: *mut bindings::rpc_xprt,
-    rqst: *mut bindings::rpc_rqst,
-) -> Result<(), SendError> {
-    // SAFETY: By this function's contract.
-    let (live, slot) = unsafe { (Xprt::<T>::from_raw(raw).live(), Slot::<T>::from_rqst(rqst)) };
-    // SAFETY: The send lock is held.
-    let Some((connection, sender)) = (unsafe { live.sending() }) else {
+unsafe fn transmit<T: Transport>(rqst: RqstRef<'_>) -> Result<(), SendError> {
+    // SAFETY: By this function's contract the slot comes from `alloc_slot`, or that of a
+    // backchannel Call from `enqueue`. The send lock is held.
+    let (mut lock, state, slot) = unsafe {
+        let (state, slot) = XprtState::<T>::of_rqst(rqst);
+        (SendLock::assume(state), state, slot)
+    };
+    let Some((connection, sender)) = lock.sender() else {
         return Err(SendError::NotConnected);
     };
-    // SAFETY: A valid word; bits of it change by themselves.
-    if unsafe { (&raw const (*raw).state).read_volatile() } & (1 << bindings::XPRT_CONNECTED) == 0 {
+    if !state.xprt().is_connected() {
         return Err(SendError::NotConnected);
     }
-    // SAFETY: `xprt_transmit` has pinned the request.
-    if unsafe { is_backchannel(rqst) } {
-        // SAFETY: Made in `send_request`.
-        let reply = unsafe { BackchannelReply::new(slot) };
-        return match live.transport.send_backchannel(connection, sender, &reply) {
-            // Who cannot send a Reply closes the connection (RFC 8166 Section 4.5.4). Any other
-            // error would be that of whoever holds the send lock.
+    if is_backchannel(rqst) {
+        // SAFETY: This is `send_request`. A request without a Call buffer comes from `enqueue`.
+        let reply = unsafe { BackchannelReply::new(slot, rqst) };
+        return match state.transport.send_backchannel(connection, sender, &reply) {
+            // A responder that cannot send a Reply closes the connection (RFC 8166 Section 4.5.4).
+            // SUNRPC would take any other error for that of the task that holds the send lock.
             Err(SendError::TooBig | SendError::Io) => Err(SendError::NotConnected),
             sent => sent,
         };
     }
-    // Answered, as SUNRPC is being told at this moment, or is going to be when the task waits.
+    // The Call is answered. SUNRPC is being told, or will be when the task waits for the Reply.
     if slot.slot_state.is_answered() {
         return Ok(());
     }
-    // Sent on this connection already, and not answered: sending it twice would upset the credits.
+    // The Call was sent on this connection and is not answered. A second transmission would need a
+    // second credit.
     if !slot.slot_state.is_idle() {
         return Err(SendError::NotConnected);
     }
-    // SAFETY: `xprt_transmit` has pinned the request, and the send lock is held: what asks for
-    // a credit wants both, and `rq_xtime` is the sender's.
-    unsafe {
-        if !bindings::xprt_request_get_cong(raw, rqst) {
-            return Err(SendError::NoCredit);
-        }
-        (*rqst).rq_xtime = bindings::ktime_get();
-    }
-    // SAFETY: Made in `send_request`.
-    let call = unsafe { Call::new(slot, &connection.ep) };
-    if let Err(error) = live.transport.send(connection, sender, call) {
+    // SAFETY: This is `send_request`: the send lock is held and the request is pinned. The slot is
+    // idle. The connection is that of the transport, and `send` cannot choose the lifetime.
+    let call = unsafe {
+        rqst.begin_transmission()?;
+        Call::new(slot, rqst, &connection.ep)
+    };
+    if let Err(error) = state.transport.send(connection, sender, call) {
         // SAFETY: By this function's contract.
-        return unsafe { not_sent(slot, error) };
+        return unsafe { not_sent(slot, rqst, error) };
     }
-    // SAFETY: The request stays pinned until `send_request` has returned.
-    unsafe {
-        (*rqst).rq_xmit_bytes_sent += (*rqst).rq_snd_buf.len as usize;
-        // There is no Reply that would give the credit back.
-        if !bindings::rpcrdma_rpc_reply_expected((*rqst).rq_task) {
-            return Err(SendError::NotConnected);
-        }
+    // SAFETY: The send lock is held and the request is pinned, as the function requires.
+    unsafe { rqst.end_transmission() };
+    if !rqst.expects_reply() {
+        // No Reply would return the credit.
+        return Err(SendError::NotConnected);
     }
     Ok(())
 }
 
-/// What comes of a Call that was not sent.
+/// Returns what `send_request` reports for a Call that was not sent.
 ///
-/// Whoever holds the send lock sends what all have queued, and SUNRPC takes an error for that
-/// task's. What is wrong with this Call alone must not end the RPC of another, and leave this one
-/// at the head of the queue, to end the next: it passes for sent, and its own task is told when it
-/// comes to wait for the Reply. A task that expects none would not come to that.
+/// The holder of the send lock transmits the requests of all tasks, and SUNRPC takes an error for
+/// that of the holder's task. An error that concerns this Call alone would end the RPC of another
+/// task, and leave this Call at the head of the queue for the next. So the Call passes for sent,
+/// and its own task finds the refusal when it waits for the Reply. A task that expects no Reply
+/// would not find it.
 ///
 /// # Safety
 ///
-/// As for [`send_request`], whose slot this is.
+/// As for [`send_request`], whose request and slot these are.
 #[cold]
-unsafe fn not_sent<T: Transport>(slot: &Slot<T>, error: SendError) -> Result<(), SendError> {
+unsafe fn not_sent<T: Transport>(
+    slot: &Slot<T>,
+    rqst: RqstRef<'_>,
+    error: SendError,
+) -> Result<(), SendError> {
     let refusal = match error {
         SendError::TooBig => Refusal::TooBig,
         SendError::Io => Refusal::Fail,
         _ => return Err(error),
     };
-    // SAFETY: By this function's contract the request has its task.
-    let waits = unsafe { bindings::rpcrdma_rpc_reply_expected((*slot.rqst()).rq_task) };
-    if !waits || !slot.slot_state.is_idle() {
+    if !rqst.expects_reply() || !slot.slot_state.is_idle() {
         return Err(error);
     }
     // SAFETY: The send lock is held, and the slot is idle.

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The client's transport: `struct rpc_xprt`, what belongs to it, and who may touch what.
+//! The client's `struct rpc_xprt` with its private part, and the right to access that.
 //!
-//! SUNRPC serialises the sending side of a transport by the *send lock* (`XPRT_LOCKED`):
-//! marshalling, posting, connecting and closing. It is held where C calls `send_request`, `close`,
-//! the connect worker and `destroy`, and it is the right to the [`Transport::Sender`].
+//! SUNRPC serialises marshalling, posting, connecting and closing by the *send lock*
+//! (`XPRT_LOCKED`). It is held where C calls `send_request` or `close`, and in the connect worker.
+//! A [`SendLock`] is the proof, and gives access to the [`Types::Sender`].
 //!
-//! The [`Connection`] may be looked at with the send lock or with `link`'s mutex, and
-//! changed only with both: whoever must fence memory outside of the send lock (an RPC that is given
-//! up) finds the connection in place, or gone for good.
+//! A thread may read the [`Connection`] with the send lock or with the mutex `link`, and
+//! change it only with both. A thread that fences memory without the send lock, for an RPC that
+//! was given up, thus finds the connection in place or gone for good.
 //!
-//! Lock order: the send lock, then `link`, then SUNRPC's `queue_lock` or `transport_lock`. What a
-//! connection locks for itself (`Endpoint::exposing`) comes after the send lock, and after `link`.
+//! Lock order: the send lock, `link`, SUNRPC's `queue_lock`, SUNRPC's `transport_lock`. A lock of
+//! the connection itself (`Endpoint::exposing`) comes after the send lock and `link`.
+//!
+//! C: xprt_rdma.h, struct rpcrdma_xprt, struct rpcrdma_buffer
+//! C: verbs.c, rpcrdma_xprt_disconnect(), rpcrdma_req_reset(), rpcrdma_reqs_reset()
+//! C: verbs.c, rpcrdma_buffer_create(), rpcrdma_buffer_destroy()
+//!
+//! [`Types::Sender`]: super::types::Types::Sender
 
 use core::{
     cell::UnsafeCell,
@@ -24,8 +30,7 @@ use kernel::{
     prelude::*,
     sync::{
         Arc,
-        Mutex,
-        Refcount, //
+        Mutex, //
     }, //
 };
 
@@ -37,7 +42,9 @@ use crate::{
     },
     sunrpc::{
         credits::Credits,
-        locks, //
+        rpc_rqst::RqstRef,
+        time::jiffies,
+        xprt_ref::XprtRef, //
     },
     trace::trace, //
 };
@@ -46,8 +53,6 @@ use super::{
     backchannel::BackchannelPool,
     backoff::ReconnectBackoff,
     handle::{
-        peer_of,
-        put_handle,
         Header,
         XprtHandle, //
     },
@@ -59,25 +64,75 @@ use super::{
     types::Connection, //
 };
 
-/// `struct rpc_xprt` with what belongs to it; C allocates it and counts references to it.
+/// `struct rpc_xprt` with the private part. C allocates it and counts references to it.
 ///
 /// # Invariants
 ///
-/// `live` is initialised from `setup` until `destroy`. The memory is freed when `destroy` has run
-/// and no handle is left.
+/// I1: `state` is initialised between the return of [`Self::init`] and [`Self::destroy`].
 #[repr(C)]
 pub(super) struct Xprt<T: Transport> {
-    pub(super) header: Header,
-    live: UnsafeCell<MaybeUninit<XprtState<T>>>,
+    header: Header,
+    state: UnsafeCell<MaybeUninit<XprtState<T>>>,
 }
 
-/// The part that ends in `destroy`. Fields are dropped in this order: what is free links `slots`.
+impl<T: Transport> Xprt<T> {
+    /// Initialises a transport. On failure the caller puts the reference that the header counts.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`; or the error of [`Transport::new`].
+    ///
+    /// # Safety
+    ///
+    /// `this` is a transport on which `NewXprt::init` was called, and no other thread accesses it.
+    /// `connect_worker` is its connect worker.
+    pub(super) unsafe fn init(
+        this: *mut Self,
+        connect_worker: unsafe extern "C" fn(*mut bindings::work_struct),
+    ) -> Result {
+        let raw = this.cast::<bindings::rpc_xprt>();
+        // SAFETY: The header is part of the transport, which is the caller's alone. It counts one
+        // reference when the handle is made.
+        let handle = unsafe {
+            Header::init(&raw mut (*this).header);
+            XprtHandle::new(raw)
+        };
+        // SAFETY: The memory is the caller's alone, and does not move until it is freed.
+        // INVARIANT: I1: initialised by this.
+        unsafe {
+            let state = (&raw mut (*this).state).cast::<XprtState<T>>();
+            XprtState::new(handle, connect_worker).__pinned_init(state)
+        }
+    }
+
+    /// Drops the private part, and puts the reference that the header counts.
+    ///
+    /// # Safety
+    ///
+    /// Called once, by `destroy`: no other thread uses the transport, except for handles.
+    pub(super) unsafe fn destroy(raw: *mut bindings::rpc_xprt) {
+        // SAFETY: By I1 `state` is initialised. By this function's contract it is not used any
+        // more, and handles do not access it. `init` counted the reference, and this is called
+        // once.
+        unsafe {
+            let this = raw.cast::<Self>();
+            ptr::drop_in_place((&raw mut (*this).state).cast::<XprtState<T>>());
+            Header::put(raw);
+        }
+    }
+}
+
+/// The private part of a transport, from `setup` to `destroy`.
 ///
 /// # Invariants
 ///
-/// `connection` is changed only with both the send lock and `link`'s mutex, and read with either;
-/// `sender` is the send lock's alone. There is a sender whenever there is a connection. All that
-/// was put into `free` is in `slots`.
+/// I1: `connection` is changed only with both the send lock and `link` held, and read with either.
+///
+/// I2: Only the holder of the send lock accesses `sender`.
+///
+/// I3: If there is a connection, there is a sender.
+///
+/// I4: Each slot in `free` is one of `slots`.
 #[pin_data]
 pub(super) struct XprtState<T: Transport> {
     #[pin]
@@ -91,42 +146,48 @@ pub(super) struct XprtState<T: Transport> {
     pub(super) transport: T,
     pub(super) credits: Arc<Credits<XprtHandle<T>>>,
     pub(super) backchannel: Arc<BackchannelPool<T>>,
+    // `free` is dropped before `slots`, whose members it links.
     #[pin]
     pub(super) free: Pool<FreeSlot<T>>,
     slots: KVVec<KBox<Slot<T>>>,
+    xprt: XprtHandle<T>,
 }
 
 impl<T: Transport> XprtState<T> {
-    /// `slots` of them, all free.
-    pub(super) fn new(
+    /// The private part of a transport, with all slots free.
+    fn new(
         xprt: XprtHandle<T>,
-        slots: u32,
-        worker: unsafe extern "C" fn(*mut bindings::work_struct),
+        connect_worker: unsafe extern "C" fn(*mut bindings::work_struct),
     ) -> impl PinInit<Self, Error> {
         pin_init::pin_init_scope(move || {
+            let slots = xprt.slots();
             let backchannel = BackchannelPool::new(xprt.clone())?;
             let credits = Credits::new(xprt.clone(), slots)?;
             let backoff = ReconnectBackoff::new(xprt.clone());
-            let transport = T::new(xprt, credits.clone(), backchannel.clone())?;
+            let transport = T::new(xprt.clone(), credits.clone(), backchannel.clone())?;
             let mut all = KVVec::with_capacity(slots as usize, GFP_KERNEL)?;
             for _ in 0..slots {
                 all.push(Slot::new()?, GFP_KERNEL)?;
             }
+            // INVARIANT: I1 to I4: there is no connection, no sender, and no free slot yet.
             Ok(try_pin_init!(Self {
-                link <- new_mutex!((), "Live::link"),
+                link <- new_mutex!((), "XprtState::link"),
                 connection: UnsafeCell::new(None),
                 sender: UnsafeCell::new(None),
-                connect_worker <- RawDelayedWork::new(worker, kernel::static_lock_class!()),
+                connect_worker <- RawDelayedWork::new(connect_worker, kernel::static_lock_class!()),
                 backoff <- backoff,
                 transport,
                 credits,
                 backchannel,
                 free <- Pool::new(),
                 slots: all,
+                xprt,
             }? Error)
             .pin_chain(|this| {
                 for slot in this.slots.iter() {
-                    // SAFETY: Fresh slots, which live until `this` is dropped, and `free` with it.
+                    // SAFETY: A new slot is idle, has no Reply, and nothing else has a right to it.
+                    // It is freed after `free` is.
+                    // INVARIANT: I4: it is one of `slots`.
                     this.free.put(unsafe { FreeSlot::new(slot) });
                 }
                 Ok(())
@@ -134,159 +195,175 @@ impl<T: Transport> XprtState<T> {
         })
     }
 
-    /// Looks at the connection outside of the send lock; it stays during `f`.
+    /// The private part of a transport.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is in an `Xprt<T>` whose `setup` has returned, and `destroy` does not return within
+    /// `'a`.
+    #[inline]
+    pub(super) unsafe fn from_raw<'a>(raw: *mut bindings::rpc_xprt) -> &'a Self {
+        // SAFETY: By this function's contract and I1 of `Xprt` the state is initialised. The C
+        // structure is at the start of an `Xprt`.
+        unsafe { (*(*raw.cast::<Xprt<T>>()).state.get()).assume_init_ref() }
+    }
+
+    /// The private part of the transport whose connect worker runs.
+    ///
+    /// # Safety
+    ///
+    /// `work` is in the `connect_worker` of a transport of `T`. `destroy` does not return within
+    /// `'a`.
+    pub(super) unsafe fn of_connect_worker<'a>(work: *mut bindings::work_struct) -> &'a Self {
+        // SAFETY: By this function's contract `work` is in the state of an `Xprt<T>`.
+        unsafe { &*kernel::container_of!(RawDelayedWork::from_work(work), Self, connect_worker) }
+    }
+
+    /// The private part of the transport of a request, and the slot of the request.
+    ///
+    /// # Safety
+    ///
+    /// `rqst` comes from `alloc_slot` or from `BackchannelPool::enqueue` of a transport of `T`.
+    #[inline]
+    pub(super) unsafe fn of_rqst(rqst: RqstRef<'_>) -> (&Self, &Slot<T>) {
+        // SAFETY: By this function's contract request and transport are those of `T`. The request
+        // keeps the transport.
+        unsafe { (Self::from_raw(rqst.xprt().raw()), Slot::of(rqst)) }
+    }
+
+    /// The transport.
+    #[inline]
+    pub(super) fn xprt(&self) -> XprtRef<'_> {
+        self.xprt.xprt()
+    }
+
+    /// Calls `f` with the connection, which stays meanwhile. Does not take the send lock.
     pub(super) fn with_link<R>(&self, f: impl FnOnce(Option<&Connection<T>>) -> R) -> R {
         let _link = self.link.lock();
-        // SAFETY: By the type's invariants, with the mutex held.
+        // SAFETY: By I1 the connection may be read, since the mutex is held.
         f(unsafe { (*self.connection.get()).as_ref() })
-    }
-
-    /// The connection and what sends on it.
-    ///
-    /// # Safety
-    ///
-    /// The caller holds the send lock for as long as it uses the result, of which there is one.
-    #[inline]
-    #[expect(clippy::mut_from_ref, reason = "the send lock has one holder")]
-    pub(super) unsafe fn sending(&self) -> Option<(&Connection<T>, &mut T::Sender)> {
-        // SAFETY: By this function's contract.
-        unsafe {
-            (*self.connection.get())
-                .as_ref()
-                .zip((*self.sender.get()).as_mut())
-        }
-    }
-
-    /// Puts a new connection in place.
-    ///
-    /// # Safety
-    ///
-    /// The caller holds the send lock, and there is no connection.
-    pub(super) unsafe fn connected(&self, (connection, sender): (Connection<T>, T::Sender)) {
-        let _link = self.link.lock();
-        // INVARIANT: There is both now.
-        // SAFETY: By this function's contract; the mutex excludes those who only look.
-        unsafe {
-            *self.connection.get() = Some(connection);
-            *self.sender.get() = Some(sender);
-        }
-    }
-
-    /// Ends the connection, if there is one, and returns when nothing of it is left.
-    ///
-    /// # Safety
-    ///
-    /// The caller holds the send lock, and nobody uses what [`Self::sending`] returned.
-    pub(super) unsafe fn disconnect(&self, raw: *mut bindings::rpc_xprt) {
-        // SAFETY: By the type's invariants, with the send lock held.
-        let Some(connection) = (unsafe { (*self.connection.get()).as_ref() }) else {
-            return;
-        };
-        // SAFETY: The transport is alive.
-        trace!(xprtrdma_disconnect(unsafe { peer_of(raw) }, 0, 0));
-        // Whoever has the mutex may be waiting for an answer from the device.
-        T::disconnect(connection);
-        {
-            let _link = self.link.lock();
-            // Under the mutex: whoever then finds no connection knows that nothing is exposed.
-            // SAFETY: By this function's contract, and with the mutex.
-            drop(unsafe { (*self.connection.get()).take() });
-        }
-        // SAFETY: By this function's contract.
-        drop(unsafe { (*self.sender.get()).take() });
-        for slot in self.slots.iter() {
-            // What was exposed on that connection is not any more. SUNRPC sends the Call again.
-            if let Some(claim) = slot.slot_state.claim() {
-                let (claimed_empty, inflight) = claim.take();
-                drop(inflight);
-                claimed_empty.settle();
-            }
-        }
-        // SAFETY: The transport is alive. Credits are valid for one connection.
-        unsafe {
-            let _locked = locks::transport(raw);
-            (*raw).cong = 0;
-            self.credits.clear();
-            for slot in self.slots.iter() {
-                slot.forget_credit();
-            }
-        }
     }
 }
 
-impl<T: Transport> Xprt<T> {
+/// The send lock of a transport, held.
+///
+/// # Invariants
+///
+/// I1: The send lock of the transport of `state` is held on behalf of this value's owner, and there
+/// is no other `SendLock` of it.
+pub(super) struct SendLock<'a, T: Transport> {
+    state: &'a XprtState<T>,
+}
+
+impl<'a, T: Transport> SendLock<'a, T> {
     /// # Safety
     ///
-    /// `raw` is what `setup::<T>` returned, or is about to return, and has not been destroyed.
+    /// I1 holds for `'a`.
     #[inline]
-    pub(super) unsafe fn from_raw<'a>(raw: *mut bindings::rpc_xprt) -> &'a Self {
-        // SAFETY: By this function's contract; it is the first member.
-        unsafe { &*raw.cast() }
+    pub(super) unsafe fn assume(state: &'a XprtState<T>) -> Self {
+        // INVARIANT: I1: by this function's contract.
+        Self { state }
     }
 
-    /// # Safety
-    ///
-    /// Between `setup` and `destroy`.
+    /// The private part of the transport.
     #[inline]
-    pub(super) unsafe fn live(&self) -> &XprtState<T> {
-        // SAFETY: By this function's contract and the type's invariants.
-        unsafe { (*self.live.get()).assume_init_ref() }
+    pub(super) fn state(&self) -> &'a XprtState<T> {
+        self.state
     }
 
-    /// The transport whose connect worker runs.
-    ///
-    /// # Safety
-    ///
-    /// `work` is in the `connect_worker` of a transport that is not destroyed while the result is
-    /// used.
-    pub(super) unsafe fn of_connect_worker<'a>(
-        work: *mut bindings::work_struct,
-    ) -> (&'a XprtState<T>, *mut bindings::rpc_xprt) {
-        // SAFETY: By this function's contract.
+    /// The connection, and the state of its sending side.
+    #[inline]
+    pub(super) fn sender(&mut self) -> Option<(&Connection<T>, &mut T::Sender)> {
+        // SAFETY: By I1 and I2 of `XprtState` the holder of the send lock may read the connection,
+        // and has sole access to the sender. `self`, which by I1 is the only lock, is borrowed
+        // mutably.
         unsafe {
-            let work = RawDelayedWork::from_work(work);
-            let live = kernel::container_of!(work, XprtState<T>, connect_worker);
-            let this = kernel::container_of!(
-                live.cast::<UnsafeCell<MaybeUninit<XprtState<T>>>>(),
-                Self,
-                live
-            );
-            (&*live, this.cast_mut().cast())
+            (*self.state.connection.get())
+                .as_ref()
+                .zip((*self.state.sender.get()).as_mut())
         }
     }
 
-    /// Prepares what `xprt_alloc` returned; on failure, nothing is left but that, handles, and the
-    /// share in it that the caller puts with [`put_handle`].
-    ///
-    /// # Safety
-    ///
-    /// `this` is fresh from `xprt_alloc`, with room for `Self`.
-    pub(super) unsafe fn init(
-        this: *mut Self,
-        worker: unsafe extern "C" fn(*mut bindings::work_struct),
-    ) -> Result {
-        // SAFETY: By this function's contract.
+    /// Stores a new connection. There must be none.
+    pub(super) fn store(&mut self, (connection, sender): (Connection<T>, T::Sender)) {
+        let _link = self.state.link.lock();
+        // SAFETY: By I1 and I2 of `XprtState` both may be changed, since the send lock and `link`
+        // are held.
+        // INVARIANT: I3 of `XprtState`: there are both now.
         unsafe {
-            (&raw mut (*this).header.handles).write(Refcount::new(1));
-            let raw = this.cast::<bindings::rpc_xprt>();
-            let handle = XprtHandle::new(raw);
-            let slots = (*raw).max_reqs;
-            let live = (&raw mut (*this).live).cast::<XprtState<T>>();
-            // The memory does not move until it is freed.
-            XprtState::new(handle, slots, worker).__pinned_init(live)
+            *self.state.connection.get() = Some(connection);
+            *self.state.sender.get() = Some(sender);
         }
     }
 
-    /// Ends `live`; the memory goes with the last handle.
-    ///
-    /// # Safety
-    ///
-    /// Called once, from `destroy`.
-    pub(super) unsafe fn finish(this: *mut Self) {
-        // SAFETY: Initialised by `init`; nobody calls into the transport any more.
-        unsafe {
-            ptr::drop_in_place((&raw mut (*this).live).cast::<XprtState<T>>());
-            put_handle(this.cast());
+    /// Ends the connection, if there is one. On return the device can reach no memory of it, and
+    /// each outstanding Call may be sent again.
+    pub(super) fn disconnect(&mut self) {
+        let state = self.state;
+        let Some((connection, _)) = self.sender() else {
+            return;
+        };
+        trace!(xprtrdma_disconnect(state.xprt().peer(), 0, 0));
+        // Ends the wait of a thread that waits for the device with `link` held.
+        T::disconnect(connection);
+        {
+            let _link = state.link.lock();
+            // The drop is under the mutex: a thread that finds no connection may rely on it that
+            // nothing is exposed.
+            // SAFETY: By I1 of `XprtState` it may be changed, since the send lock and `link` are
+            // held.
+            drop(unsafe { (*state.connection.get()).take() });
         }
+        // SAFETY: By I2 of `XprtState` the holder of the send lock has sole access.
+        drop(unsafe { (*state.sender.get()).take() });
+        for slot in state.slots.iter() {
+            // What the Call exposed on that connection is out of reach. SUNRPC sends it again.
+            if let Some(claim) = slot.slot_state.claim() {
+                let (claimed_empty, inflight) = claim.take();
+                drop(inflight);
+                claimed_empty.give_up();
+            }
+        }
+        // Credits are valid for one connection.
+        let locked = state.xprt().lock();
+        locked.reset_credits_in_use();
+        state.credits.clear();
+        for slot in state.slots.iter() {
+            // SAFETY: `transport_lock` is held.
+            unsafe { slot.forget_credit() };
+        }
+    }
+
+    /// Changes the connect cookie: SUNRPC sends a Call again if its cookie is an old one.
+    pub(super) fn change_cookie(&mut self) {
+        let raw = self.state.xprt().raw();
+        // SAFETY: The state keeps the memory. By I1 there is no other writer; SUNRPC reads the word
+        // without a lock.
+        unsafe { (*raw).connect_cookie = (*raw).connect_cookie.wrapping_add(1) };
+    }
+
+    /// Counts a connection, for `mountstats`.
+    pub(super) fn count_connect(&mut self) {
+        // SAFETY: The state keeps the memory. By I1 there is no other writer; SUNRPC reads the
+        // words without a lock.
+        unsafe {
+            let stat = &raw mut (*self.state.xprt().raw()).stat;
+            let elapsed = jiffies().wrapping_sub((*stat).connect_start);
+            (*stat).connect_count = (*stat).connect_count.wrapping_add(1);
+            (*stat).connect_time = (*stat).connect_time.wrapping_add(elapsed);
+        }
+    }
+
+    /// Begins the reconnect delay after an attempt. A message from the peer resets it.
+    pub(super) fn begin_backoff(&mut self) {
+        // SAFETY: By I1 the send lock is held.
+        unsafe { self.state.backoff.begin() };
+    }
+
+    /// Ends the connection and tells SUNRPC, which wakes the waiting tasks.
+    pub(super) fn close(&mut self) {
+        self.disconnect();
+        self.change_cookie();
+        self.state.xprt().disconnect_done();
     }
 }

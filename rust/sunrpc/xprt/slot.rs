@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Slots: what SUNRPC calls an `rpc_rqst`, and what an RPC over this transport needs beside it.
+//! A slot: the `rpc_rqst` of an RPC, with its buffers and the state of its Call.
 //!
-//! A slot has one owner at a time. SUNRPC owns it from `alloc_slot` to `free_slot`, and shares it
-//! while a Call waits for its Reply: see [`slot_state`](super::phase).
+//! A slot has one owner. SUNRPC owns it from `alloc_slot` to `free_slot`. While the Call is
+//! outstanding, the receive worker may access parts of it: see [`slot_state`](super::slot_state).
+//!
+//! C: xprt_rdma.h, struct rpcrdma_req
+//! C: transport.c, xprt_rdma_allocate()
+//! C: verbs.c, rpcrdma_req_create(), rpcrdma_req_reset(), rpcrdma_req_destroy()
+//! C: verbs.c, rpcrdma_reply_put()
 
 use core::{
     cell::UnsafeCell,
@@ -21,7 +26,7 @@ use crate::{
         Link,
         Linked, //
     },
-    trace::Task, //
+    sunrpc::rpc_rqst::RqstRef, //
 };
 
 use super::{
@@ -33,19 +38,21 @@ use super::{
     }, //
 };
 
-/// Bytes for Calls and for Replies that a slot has from the start; most need no more.
+/// The initial length of the Call buffer and of the Reply buffer. Most RPCs need no more.
 const INITIAL_BUFFER: usize = 2048;
 
-/// One RPC's place.
+/// The slot of one RPC.
 ///
 /// # Invariants
 ///
-/// `reply` is touched only by whoever has claimed the Exchange, and by SUNRPC's owner of the slot
-/// when there is none. The buffers belong to SUNRPC's owner.
+/// I1: Only the owner of the claim of `slot_state` accesses `reply`, and SUNRPC's owner of the slot
+/// while there is no claim.
+///
+/// I2: Only SUNRPC's owner of the slot accesses the buffers.
 #[repr(C)]
 pub(crate) struct Slot<T: Types> {
     rqst: Opaque<bindings::rpc_rqst>,
-    /// Links the free slots.
+    /// Links free slots.
     free: Link,
     pub(super) slot_state: SlotState<Outstanding<T>>,
     reply: UnsafeCell<Option<T::Reply>>,
@@ -53,18 +60,26 @@ pub(crate) struct Slot<T: Types> {
     reply_buffer: UnsafeCell<Buffer>,
 }
 
-// SAFETY: Access to the cells is serialised as the type's invariants say; `rpc_rqst` is SUNRPC's.
+// SAFETY: All fields but `rqst` are `Send`. Nothing in an `rpc_rqst` is bound to a thread.
 unsafe impl<T: Types> Send for Slot<T> {}
-// SAFETY: As above.
+// SAFETY: By I1 and I2 access to the cells is serialised. SUNRPC serialises access to `rqst`.
 unsafe impl<T: Types> Sync for Slot<T> {}
 
 impl<T: Types> Slot<T> {
-    /// A slot with buffers that do for most RPCs.
+    /// A slot with buffers that suffice for most RPCs.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
     pub(super) fn new() -> Result<KBox<Self>> {
         Self::with_buffers(INITIAL_BUFFER, INITIAL_BUFFER)
     }
 
-    /// A slot with buffers for so many bytes to send and to receive.
+    /// A slot with buffers of `call` and `reply` bytes.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
     pub(super) fn with_buffers(call: usize, reply: usize) -> Result<KBox<Self>> {
         Ok(KBox::new(
             Self {
@@ -79,33 +94,39 @@ impl<T: Types> Slot<T> {
         )?)
     }
 
-    /// The slot around an `rpc_rqst`.
+    /// The slot of a request.
     ///
     /// # Safety
     ///
-    /// `rqst` is in a live slot of a `T`.
+    /// `rqst` is in a `Slot<T>`.
     #[inline]
-    pub(super) unsafe fn from_rqst<'a>(rqst: *mut bindings::rpc_rqst) -> &'a Self {
-        // SAFETY: By this function's contract; it is the first member.
-        unsafe { &*rqst.cast() }
+    pub(super) unsafe fn of(rqst: RqstRef<'_>) -> &Self {
+        // SAFETY: `rqst` is the first member. A slot stays as long as its request.
+        unsafe { &*rqst.raw().cast() }
     }
 
-    /// SUNRPC's part.
+    /// The `rpc_rqst`.
     #[inline]
     pub(super) fn rqst(&self) -> *mut bindings::rpc_rqst {
         self.rqst.get()
     }
 
-    /// Makes room for a Call and a Reply; returns how many bytes had to be allocated.
+    /// Sets `rq_buffer` and `rq_rbuffer`, and makes both buffers as long as the request needs.
+    /// Returns how many bytes were allocated.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
     ///
     /// # Safety
     ///
     /// The caller is SUNRPC's owner of the slot, in `buf_alloc`.
     #[inline]
     pub(super) unsafe fn provide_buffers(&self) -> Result<usize> {
-        // SAFETY: By this function's contract, these cells and the request's sizes are ours.
+        let rqst = self.rqst();
+        // SAFETY: The caller owns the slot and so the request. By I2 it alone accesses the buffers,
+        // which stay until SUNRPC gives up the slot.
         unsafe {
-            let rqst = self.rqst();
             let call = &mut *self.call_buffer.get();
             let reply = &mut *self.reply_buffer.get();
             let mut grown = 0;
@@ -121,13 +142,15 @@ impl<T: Types> Slot<T> {
         }
     }
 
-    /// Puts the buffer for a reverse Reply where SUNRPC's callback service writes it.
+    /// Sets `rq_snd_buf` to the Call buffer, where the callback service writes the Reply to a
+    /// backchannel Call.
     ///
     /// # Safety
     ///
-    /// The caller owns the slot, and nothing in it is in use.
+    /// The caller owns the slot, and uses no reference into it.
     pub(super) unsafe fn provide_reply_space(&self) {
-        // SAFETY: By this function's contract.
+        // SAFETY: The caller owns the slot and so the request. By I2 it alone accesses the buffer,
+        // which stays as long as the slot.
         unsafe {
             let buffer = &*self.call_buffer.get();
             let snd = &raw mut (*self.rqst()).rq_snd_buf;
@@ -139,121 +162,78 @@ impl<T: Types> Slot<T> {
         }
     }
 
-    /// Takes out the Reply that the consumer has read.
+    /// The stored Reply, which the consumer reads. In the slot of a backchannel Call, the message
+    /// that contained the Call.
     ///
     /// # Safety
     ///
-    /// The caller is SUNRPC's owner of the slot, and no Reply can arrive for it.
+    /// The caller has claimed the slot; or it is SUNRPC's owner of the slot, and no Reply can be
+    /// matched to it within the lifetime. It makes no other reference meanwhile.
     #[inline]
-    pub(super) unsafe fn take_reply(&self) -> Option<T::Reply> {
-        // SAFETY: By this function's contract.
-        unsafe { (*self.reply.get()).take() }
+    #[expect(clippy::mut_from_ref, reason = "the claim has one owner")]
+    pub(super) unsafe fn reply(&self) -> &mut Option<T::Reply> {
+        // SAFETY: By I1 the caller has sole access.
+        unsafe { &mut *self.reply.get() }
     }
 
-    /// The message that is kept in place.
+    /// Forgets the credit of a connection that has ended.
     ///
     /// # Safety
     ///
-    /// Nobody puts another there, or takes it, while the result is used.
-    pub(super) unsafe fn reply(&self) -> Option<&T::Reply> {
-        // SAFETY: By this function's contract.
-        unsafe { (*self.reply.get()).as_ref() }
-    }
-
-    /// Keeps `reply` in place until [`Self::take_reply`]; gives back one from an earlier round.
-    ///
-    /// # Safety
-    ///
-    /// The caller has claimed the slot, or is its only owner.
-    #[inline]
-    pub(super) unsafe fn put_reply(&self, reply: T::Reply) -> Option<T::Reply> {
-        // SAFETY: By this function's contract.
-        unsafe { (*self.reply.get()).replace(reply) }
-    }
-
-    /// Forgets a congestion credit of a connection that is gone.
-    ///
-    /// # Safety
-    ///
-    /// The transport's `transport_lock` is held.
+    /// The caller holds the `transport_lock` of the slot's transport.
     pub(super) unsafe fn forget_credit(&self) {
-        // SAFETY: By this function's contract.
+        // SAFETY: `transport_lock` guards `rq_cong`.
         unsafe { (*self.rqst()).rq_cong = 0 };
-    }
-
-    /// The RPC's number, as on the wire.
-    #[inline]
-    pub(crate) fn xid(&self) -> u32 {
-        // SAFETY: Constant while the slot is in use.
-        u32::from_be(unsafe { (*self.rqst()).rq_xid })
-    }
-
-    /// The task that the request belongs to, for traces.
-    ///
-    /// # Safety
-    ///
-    /// The request has its task, which stays for the call.
-    #[inline]
-    pub(super) unsafe fn task(&self) -> Task {
-        // SAFETY: By this function's contract.
-        unsafe {
-            let task = (*self.rqst()).rq_task;
-            let client = (*task).tk_client;
-            Task {
-                id: u32::from((*task).tk_pid),
-                client: if client.is_null() {
-                    u32::MAX
-                } else {
-                    (*client).cl_clid
-                },
-            }
-        }
     }
 }
 
-/// The right to a slot that no RPC uses. Whoever has it may give the slot to one.
+/// The right to a slot that no RPC uses.
 ///
 /// # Invariants
 ///
-/// The slot is idle, has no Reply, and lives until the transport is destroyed. Nobody else has a
-/// right to it.
+/// I1: The slot is not freed before its transport is destroyed.
+///
+/// I2: The slot is idle and has no Reply, and there is no other right to it.
 #[must_use = "a slot that is not put back is lost"]
 pub(super) struct FreeSlot<T: Types>(NonNull<Slot<T>>);
 
-// SAFETY: Slots may be used from any thread.
+// SAFETY: A `Slot` is `Send` and `Sync`, so the right to it may move to another thread.
 unsafe impl<T: Types> Send for FreeSlot<T> {}
 
 impl<T: Types> FreeSlot<T> {
     /// # Safety
     ///
-    /// As the type's invariants say.
+    /// The slot satisfies I1 and I2.
     #[inline]
     pub(super) unsafe fn new(slot: &Slot<T>) -> Self {
-        // INVARIANT: By this function's contract.
+        // INVARIANT: I1 and I2: by this function's contract.
         Self(NonNull::from(slot))
     }
 
-    /// SUNRPC's part.
+    /// The `rpc_rqst`.
     #[inline]
     pub(super) fn rqst(&self) -> *mut bindings::rpc_rqst {
-        // SAFETY: Alive, by the type's invariants.
+        // SAFETY: By I1 the slot has not been freed.
         unsafe { self.0.as_ref() }.rqst()
     }
 }
 
-// SAFETY: The link is a member of the slot, which stays in place; only whoever has the right to the
-// slot uses it.
+// SAFETY: `into_link` returns a member of the slot, which by I1 stays in place, and gives up the
+// right to it. Only `from_link` uses the member, and gets the right back.
 unsafe impl<T: Types> Linked for FreeSlot<T> {
     #[inline]
     fn into_link(self) -> NonNull<Link> {
-        // SAFETY: A member of a valid object, hence not null.
+        // SAFETY: A member of a valid object is not NULL.
         unsafe { NonNull::new_unchecked(&raw mut (*self.0.as_ptr()).free) }
     }
 
     #[inline]
     unsafe fn from_link(link: NonNull<Link>) -> Self {
-        // SAFETY: By this function's contract, `link` is the member of a slot.
-        // INVARIANT: By the same, the right to it was given up, and nobody has taken it.
-        Self(unsafe { NonNull::new_unchecked(kernel::container_of!(link.as_ptr(), Slot<T>, free)) })
+        // SAFETY: By this function's contract `link` is the `free` of a slot.
+        let slot = unsafe { kernel::container_of!(link.as_ptr(), Slot<T>, free) };
+        // SAFETY: A valid object is not at NULL.
+        // INVARIANT: I1 and I2: `into_link` gave up the right to the slot, and by this function's
+        // contract nothing took it since.
+        Self(unsafe { NonNull::new_unchecked(slot) })
     }
 }

@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How far a slot's RPC is, and who may touch what it exposes.
+//! The state of a slot's RPC, and the right to access what its Call exposes.
 //!
-//! While a Call waits for its Reply, its [`Transport::Inflight`] (the memory that the peer may
-//! reach) is up for whoever takes it first:
+//! While a Call waits for its Reply, its [`Outstanding`] (what exposes its memory to the peer) may
+//! be claimed. The first thread that claims it gets it:
 //!
 //! ```text
-//! Idle --not to be sent (send lock)--> Refused
-//! Idle --commit (send lock)--> Sent --claim (receive worker)--> Claimed --complete--> Done
-//!                               |                              |\--refuse--> Refused --wait--> Done
-//!                               | <---- nothing fenced --------|
-//!                               |                              \--queue pair ended--> Idle
+//! Idle --refuse_unsent (send lock)--> Refused
+//! Idle --commit (send lock)--> Sent --claim (receive worker)--> Claimed --answered--> Done
+//!                               |                              |\--refused--> Refused --wait--> Done
+//!                               | <-- InflightClaim dropped ---|
+//!                               |                              \--ClaimedEmpty dropped--> Idle
 //!                               |-- abandon (buf_free), sweep (disconnect) --> Idle
 //! ```
 //!
-//! A claim is a token, an [`InflightClaim`]. The claimer leaves the Exchange in place until it is
-//! fenced. If that does not happen the slot is Sent again, so that whoever gives up the RPC, or the
-//! end of the connection, finds what the peer can still reach.
+//! A claim is a token, an [`InflightClaim`]. Its owner leaves the [`Outstanding`] in place until
+//! fencing starts. If fencing does not start, or fails, the state returns to Sent, so that
+//! `buf_free` or the disconnect still finds what the peer can reach.
 //!
-//! Refused: refused, or found impossible to send, before its task waited for a Reply; see
-//! [`refusal`](super::refusal). Done and Refused become Idle when SUNRPC has seen the answer or
-//! wants to send the Call again.
+//! Refused: the peer refused the Call, or this end found that it cannot be sent, before the task
+//! waited for a Reply; see [`refusal`](super::refusal). Done and Refused return to Idle when SUNRPC
+//! has seen the result or is about to send the Call again.
 //!
-//! With one claimer at a time, a Reply to a Call that was not sent yet, a second Reply, a signal
-//! and a disconnect cannot interfere.
+//! There is one claim at a time. So a Reply to a Call that has not been sent, a second Reply, a
+//! signal and a disconnect cannot interfere with each other.
 //!
-//! [`Transport::Inflight`]: super::types::Types::Inflight
+//! The C module instead counts references to a `struct rpcrdma_req` (`rl_kref`).
+//!
+//! [`Outstanding`]: super::types::Outstanding
 
 use core::{
     cell::UnsafeCell,
@@ -41,236 +43,240 @@ use kernel::sync::atomic::{
     Atomic, //
 };
 
-/// No Exchange; SUNRPC or nobody owns it.
+/// No Call is outstanding. The slot is free, or its RPC owns it.
 const IDLE: u32 = 0;
-/// The Call may be on the wire; the Exchange is there.
+/// The Call may be on the wire, and the `Outstanding` is there.
 const SENT: u32 = 1;
-/// Somebody has claimed the Exchange, and will go back to `SENT`, or take it out and go on to
-/// another phase.
+/// The `Outstanding` is claimed. The claim's owner returns to `SENT`, or takes it out and goes on
+/// to another state.
 const CLAIMED: u32 = 2;
-/// The RPC is being completed. SUNRPC owns the slot, but may not know that yet. So it is in all
-/// phases from this one on.
+/// The RPC is being completed. From this state on, SUNRPC owns the slot, but may not know that yet.
 const DONE: u32 = 3;
-/// The RPC was refused, and the Call is to be sent again ([`Refusal::SendAgain`]); SUNRPC owns the
-/// slot and does not know that.
-const REFUSED_ONCE: u32 = 4;
-/// The RPC was refused for good; as above.
-const REFUSED: u32 = 5;
-/// The Call is too long to be sent; as above.
+/// The Call was refused and will be sent again ([`Refusal::SendAgain`]). SUNRPC does not know yet.
+const REFUSED_SEND_AGAIN: u32 = 4;
+/// The Call was refused, and the RPC fails ([`Refusal::Fail`]). SUNRPC does not know yet.
+const REFUSED_FAIL: u32 = 5;
+/// The Call is too long ([`Refusal::TooBig`]). SUNRPC does not know yet.
 const REFUSED_TOO_BIG: u32 = 6;
 
-/// How a refused RPC goes on.
+/// What becomes of an RPC that ends without a Reply.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Refusal {
-    /// The Call is sent again over this connection, with the same XID.
+    /// SUNRPC sends the Call again over this connection, with the same XID.
     SendAgain,
-    /// It ends with `EIO`.
+    /// The RPC ends with `EIO`.
     Fail,
-    /// It ends with `EMSGSIZE`: the Call does not fit the transport.
+    /// The RPC ends with `EMSGSIZE`: the transport cannot carry the Call.
     TooBig,
 }
 
-/// The phase of an RPC, with its Exchange.
+/// The state of a slot's RPC, with its `Outstanding`.
 ///
 /// # Invariants
 ///
-/// `slot_state` leaves `IDLE` only by the send lock's holder, `SENT` only for `CLAIMED`, `CLAIMED`
-/// only by the one [`InflightClaim`] or [`ClaimedEmpty`] that there is then, and the phases from
-/// `DONE` on only by SUNRPC's owner of the slot.
+/// I1: Only the holder of the send lock changes `state` from `IDLE`; a claim changes it from `SENT`
+/// to `CLAIMED`; only that claim's [`InflightClaim`] or [`ClaimedEmpty`] changes it from `CLAIMED`;
+/// and only SUNRPC's owner of the slot changes it from `DONE` and the states after it.
 ///
-/// `inflight` is touched only by that claim, and by the send lock's holder while `slot_state` is
-/// `IDLE`. It is there when `slot_state` is `SENT`, and is not in any other phase but `CLAIMED`.
+/// I2: `inflight` is `Some` in `SENT`, and in `CLAIMED` while there is an [`InflightClaim`]. It is
+/// `None` otherwise.
+///
+/// I3: Only the claim accesses `inflight`, and the holder of the send lock in `IDLE`.
 pub(super) struct SlotState<E> {
-    slot_state: Atomic<u32>,
+    state: Atomic<u32>,
     inflight: UnsafeCell<Option<E>>,
 }
 
-// SAFETY: Access to the cell is serialised as the type's invariants say.
+// SAFETY: By I3 one thread at a time accesses the cell, and moves the `E` to its own thread.
 unsafe impl<E: Send> Sync for SlotState<E> {}
 
 impl<E> SlotState<E> {
     /// Idle.
     pub(super) const fn new() -> Self {
-        // INVARIANT: No Exchange, and nobody has a claim.
+        // INVARIANT: I2: There is no `Outstanding` in `IDLE`.
         Self {
-            slot_state: Atomic::new(IDLE),
+            state: Atomic::new(IDLE),
             inflight: UnsafeCell::new(None),
         }
     }
 
-    /// Whether the peer may still answer the slot's Call.
+    /// Whether the Call is outstanding: the peer may still reply to it.
     #[inline]
     pub(super) fn is_sent(&self) -> bool {
-        self.slot_state.load(Acquire) == SENT
+        self.state.load(Acquire) == SENT
     }
 
     /// Whether a Call may be sent from the slot.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
-        self.slot_state.load(Acquire) == IDLE
+        self.state.load(Acquire) == IDLE
     }
 
-    /// Puts the Exchange up; from now on a Reply can take it.
+    /// Stores the `Outstanding`. From now on a Reply can claim it.
     ///
     /// # Safety
     ///
     /// The caller holds the send lock, and the slot is idle.
     #[inline]
     pub(super) unsafe fn commit(&self, inflight: E) {
-        // SAFETY: By this function's contract and the type's invariants. The cell is empty: whoever
-        // takes the Exchange empties it before the slot is idle again.
+        // SAFETY: By I3 the holder of the send lock may access the cell in `IDLE`. By I2 it is
+        // `None`, so nothing is dropped.
         unsafe { self.inflight.get().write(Some(inflight)) };
-        self.slot_state.store(SENT, Release);
+        self.state.store(SENT, Release);
     }
 
-    /// Claims the Exchange, if it is there and nobody else has.
+    /// Claims the `Outstanding`; `None` if no Call is outstanding or another thread has claimed it.
     #[inline]
     pub(super) fn claim(&self) -> Option<InflightClaim<'_, E>> {
-        self.slot_state.cmpxchg(SENT, CLAIMED, Acquire).ok()?;
-        // INVARIANT: Claimed just now; what was sent has its Exchange.
+        self.state.cmpxchg(SENT, CLAIMED, Acquire).ok()?;
+        // INVARIANT: I1 and I2 of `InflightClaim`: this thread has just changed the state from
+        // `SENT`, in which the `Outstanding` is there.
         Some(InflightClaim(self, PhantomData))
     }
 
-    /// Notes what SUNRPC is to be told of a Call that cannot be sent.
+    /// Stores the result of a Call that cannot be sent.
     ///
     /// # Safety
     ///
     /// The caller holds the send lock, and the slot is idle.
     #[cold]
     pub(super) unsafe fn refuse_unsent(&self, refusal: Refusal) {
-        self.refused(refusal);
+        self.store_refusal(refusal);
     }
 
-    /// The caller has the right to end the present phase.
+    /// The caller has the right to change the state.
     #[cold]
-    fn refused(&self, refusal: Refusal) {
-        let slot_state = match refusal {
-            Refusal::SendAgain => REFUSED_ONCE,
-            Refusal::Fail => REFUSED,
+    fn store_refusal(&self, refusal: Refusal) {
+        let state = match refusal {
+            Refusal::SendAgain => REFUSED_SEND_AGAIN,
+            Refusal::Fail => REFUSED_FAIL,
             Refusal::TooBig => REFUSED_TOO_BIG,
         };
-        self.slot_state.store(slot_state, Release);
+        self.state.store(state, Release);
     }
 
-    /// What SUNRPC is to be told, if the RPC was refused. It has been answered then.
+    /// Takes the stored refusal, if there is one. The state is then Done.
     ///
     /// # Safety
     ///
     /// The caller is SUNRPC's owner of the slot.
     #[inline]
     pub(super) unsafe fn take_refusal(&self) -> Option<Refusal> {
-        let refusal = match self.slot_state.load(Acquire) {
-            REFUSED_ONCE => Refusal::SendAgain,
-            REFUSED => Refusal::Fail,
+        let refusal = match self.state.load(Acquire) {
+            REFUSED_SEND_AGAIN => Refusal::SendAgain,
+            REFUSED_FAIL => Refusal::Fail,
             REFUSED_TOO_BIG => Refusal::TooBig,
             _ => return None,
         };
-        self.slot_state.store(DONE, Release);
+        self.state.store(DONE, Release);
         Some(refusal)
     }
 
-    /// Whether the Call has been answered.
+    /// Whether the Call has been answered or refused.
     #[inline]
     pub(super) fn is_answered(&self) -> bool {
-        self.slot_state.load(Acquire) >= DONE
+        self.state.load(Acquire) >= DONE
     }
 
-    /// SUNRPC knows of the answer, or has no use for it any more: the slot may be used again.
+    /// Returns from Done or Refused to Idle: SUNRPC knows the result, or no longer needs it.
     ///
     /// # Safety
     ///
     /// The caller is SUNRPC's owner of the slot.
     #[inline]
-    pub(super) unsafe fn renew(&self) {
+    pub(super) unsafe fn reset(&self) {
         if self.is_answered() {
-            self.slot_state.store(IDLE, Release);
+            self.state.store(IDLE, Release);
         }
     }
 }
 
-/// The claim of a slot whose Call waits for its Reply, and of what that exposes. Dropping it leaves
-/// the Call as it was, to be answered or given up.
+/// The claim of a slot whose Call is outstanding, and of its `Outstanding`. Dropping it returns the
+/// slot to Sent.
 ///
 /// # Invariants
 ///
-/// `slot_state` is `CLAIMED`, for the owner of this alone, and the Exchange is there.
-#[must_use = "the Call cannot be answered meanwhile"]
+/// I1: The state is `CLAIMED`, and there is no other claim.
+///
+/// I2: The `Outstanding` is there.
+#[must_use = "no Reply can be matched while the slot is claimed"]
 pub(super) struct InflightClaim<'a, E>(&'a SlotState<E>, PhantomData<E>);
 
 impl<'a, E> InflightClaim<'a, E> {
     /// What the Call exposes.
     #[inline]
     pub(super) fn inflight(&self) -> &E {
-        // SAFETY: Claimed by us, and there, by the type's invariants. Nobody changes it meanwhile:
-        // that takes a mutable reference.
+        // SAFETY: By I1 only this claim accesses the cell, and a change takes `&mut self`. By I2 it
+        // is `Some`.
         unsafe { (*self.0.inflight.get()).as_ref().unwrap_unchecked() }
     }
 
     /// What the Call exposes.
     #[inline]
     pub(super) fn inflight_mut(&mut self) -> &mut E {
-        // SAFETY: Claimed by us, and there, by the type's invariants.
+        // SAFETY: By I1 only this claim accesses the cell, and `self` is borrowed mutably. By I2 it
+        // is `Some`.
         unsafe { (*self.0.inflight.get()).as_mut().unwrap_unchecked() }
     }
 
     /// Takes out what the Call exposes.
     #[inline]
     pub(super) fn take(self) -> (ClaimedEmpty<'a, E>, E) {
-        let slot_state = ManuallyDrop::new(self).0;
-        // SAFETY: Claimed by us, and there, by the type's invariants.
-        let inflight = unsafe { (*slot_state.inflight.get()).take().unwrap_unchecked() };
-        // INVARIANT: Still claimed, and taken out just now.
-        (ClaimedEmpty(slot_state), inflight)
+        let slot = ManuallyDrop::new(self).0;
+        // SAFETY: By I1 only this claim accesses the cell. By I2 it is `Some`.
+        let inflight = unsafe { (*slot.inflight.get()).take().unwrap_unchecked() };
+        // INVARIANT: I1 of `ClaimedEmpty`: the claim was not dropped, and its cell is empty.
+        (ClaimedEmpty(slot), inflight)
     }
 }
 
 impl<E> Drop for InflightClaim<'_, E> {
     #[inline]
     fn drop(&mut self) {
-        self.0.slot_state.store(SENT, Release);
+        self.0.state.store(SENT, Release);
     }
 }
 
-/// A claimed slot that the Exchange was taken out of. Dropping it leaves the Call without an
-/// answer; it may be sent again.
+/// A claimed slot whose `Outstanding` has been taken out. Dropping it leaves the Call without an
+/// answer, and SUNRPC may send it again.
 ///
 /// # Invariants
 ///
-/// `slot_state` is `CLAIMED`, for the owner of this alone, and there is no Exchange.
-#[must_use = "the Call is as good as not sent if this is dropped"]
+/// I1: The state is `CLAIMED`, there is no other claim, and `inflight` is `None`.
+#[must_use = "dropping it leaves the Call without an answer"]
 pub(super) struct ClaimedEmpty<'a, E>(&'a SlotState<E>);
 
 impl<E> ClaimedEmpty<'_, E> {
-    /// The Call has no answer.
+    /// Leaves the Call without an answer.
     #[inline]
-    pub(super) fn settle(self) {}
+    pub(super) fn give_up(self) {}
 
-    /// Puts the Exchange back: the Call waits for its Reply as before.
+    /// Puts the `Outstanding` back: the Call is outstanding as before.
     #[cold]
     pub(super) fn put_back(self, inflight: E) {
-        let slot_state = ManuallyDrop::new(self).0;
-        // SAFETY: Claimed by us, by the type's invariants.
-        unsafe { *slot_state.inflight.get() = Some(inflight) };
-        slot_state.slot_state.store(SENT, Release);
+        let slot = ManuallyDrop::new(self).0;
+        // SAFETY: By I1 only this claim accesses the cell.
+        unsafe { *slot.inflight.get() = Some(inflight) };
+        slot.state.store(SENT, Release);
     }
 
-    /// The Call has an answer, which SUNRPC is told of next. Until it knows, it may want to send
-    /// the Call once more.
+    /// The Call is answered, and the caller tells SUNRPC next. SUNRPC may try to send the Call
+    /// once more before it knows.
     #[inline]
     pub(super) fn answered(self) {
-        ManuallyDrop::new(self).0.slot_state.store(DONE, Release);
+        ManuallyDrop::new(self).0.state.store(DONE, Release);
     }
 
-    /// The Call was refused: notes what SUNRPC is to be told when it waits for the Reply.
+    /// The Call is refused. The task finds the refusal when it waits for the Reply.
     #[cold]
     pub(super) fn refused(self, refusal: Refusal) {
-        ManuallyDrop::new(self).0.refused(refusal);
+        ManuallyDrop::new(self).0.store_refusal(refusal);
     }
 }
 
 impl<E> Drop for ClaimedEmpty<'_, E> {
     #[inline]
     fn drop(&mut self) {
-        self.0.slot_state.store(IDLE, Release);
+        self.0.state.store(IDLE, Release);
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the client makes of RDMA, as SUNRPC sees it: a transport that connects.
+//! What a client's transport does for SUNRPC.
 
 use kernel::{
     prelude::*,
@@ -37,20 +37,20 @@ use super::{
     }, //
 };
 
-/// What a connecting transport does; SUNRPC's side of it is in this room.
+/// A client's transport. [`ops`](super::ops) says in which context each method runs.
 pub(crate) trait Transport: Types {
-    /// The name of the transport in `/proc` and in mount options; its netids.
+    /// The netids for IPv4 and IPv6. The first one is also the name of the class.
     const NETIDS: [&'static CStr; 2];
-    /// Bytes that a READ or WRITE can carry.
+    /// The largest payload of a READ or WRITE, in bytes.
     const MAX_PAYLOAD: usize;
 
-    /// How many RPCs a new transport lets be outstanding.
+    /// The number of slots of a new transport, which limits the outstanding RPCs.
     fn slots() -> u32;
 
-    /// How many reverse Calls this transport lets be outstanding.
+    /// The number of outstanding backchannel Calls that the transport accepts.
     fn backchannel_slots(&self) -> u32;
 
-    /// A new transport, not connected.
+    /// Creates a transport that is not connected.
     ///
     /// # Errors
     ///
@@ -61,25 +61,26 @@ pub(crate) trait Transport: Types {
         backchannel: Arc<BackchannelPool<Self>>,
     ) -> Result<Self>;
 
-    /// Connects. Runs in the connect worker.
+    /// Connects. Runs in the connect worker, and sleeps.
     ///
     /// # Errors
     ///
     /// See [`ConnectError`].
     fn connect(&self) -> Result<(Connection<Self>, Self::Sender), ConnectError>;
 
-    /// Begins to end a connection: what waits for it, in [`Transport::fence`] say, must not wait
-    /// long after this.
+    /// Starts the end of a connection, which the drop of the connection completes. A thread that
+    /// waits for the connection, for example in [`Transport::fence`], must not wait long after
+    /// this.
     fn disconnect(connection: &Connection<Self>);
 
-    /// Ends the connection as if the network had.
+    /// Ends the connection as if the network had failed.
     fn inject_disconnect(connection: &Connection<Self>);
 
     /// Sends a Call.
     ///
     /// # Errors
     ///
-    /// See [`SendError`]. The Call has not been sent, except for [`SendError::NotConnected`].
+    /// See [`SendError`]. The Call was not sent, except for [`SendError::NotConnected`].
     fn send<'a>(
         &self,
         connection: &Connection<Self>,
@@ -87,7 +88,7 @@ pub(crate) trait Transport: Types {
         call: Call<'a, Self>,
     ) -> Result<Committed<'a, Self>, SendError>;
 
-    /// Sends the Reply to a reverse Call.
+    /// Sends the Reply to a backchannel Call.
     ///
     /// # Errors
     ///
@@ -100,7 +101,7 @@ pub(crate) trait Transport: Types {
     ) -> Result<(), SendError>;
 
     /// Fences the memory of an RPC that its task abandons. Returns when the peer can no longer
-    /// reach the memory. May sleep, not for long.
+    /// reach the memory. May sleep for a short time.
     fn fence<'a>(
         &self,
         connection: &Connection<Self>,
@@ -110,12 +111,12 @@ pub(crate) trait Transport: Types {
     /// Takes back a buffer whose message has been read.
     fn recycle(&self, reply: Self::Reply);
 
-    /// Notes that buffers had to be allocated for an RPC.
-    fn buffers_grown(&self, bytes: usize);
+    /// Counts `bytes` that were allocated because an RPC needed longer buffers.
+    fn count_buffer_growth(&self, bytes: usize);
 
-    /// Bytes that a reverse Call or its Reply may have.
+    /// The largest backchannel Call or Reply, in bytes.
     fn backchannel_payload(&self) -> usize;
 
-    /// This transport's part of the line in `mountstats`.
+    /// Prints the transport's part of the `xprt:` line of `mountstats`.
     fn print_stats(&self, seq: &SeqFile);
 }

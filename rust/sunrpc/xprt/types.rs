@@ -10,12 +10,12 @@ use crate::lib::{
 /// What the files of this wing store for a transport, without knowing what the transport does
 /// ([`Transport`](super::Transport)).
 pub(crate) trait Types: Sized + Send + Sync + 'static {
-    /// The local end of a connection. Its drop returns when the device can reach no memory of it
-    /// any more.
+    /// The local end of a connection. Its drop returns after the device can reach no memory through
+    /// it any more.
     type Endpoint: FencesOnDrop + Send + Sync;
     /// What both ends have agreed on for a connection.
     type Limits: Send + Sync;
-    /// What only the holder of the send lock uses.
+    /// State of the sending side. Only the holder of the send lock uses it.
     type Sender: Send;
     /// What exposes memory of a Call to the peer.
     type Exposed: Send;
@@ -33,8 +33,10 @@ pub(crate) struct Connection<T: Types> {
     pub(crate) limits: T::Limits,
 }
 
-/// A Call that the peer may answer.
+/// A Call that the peer may reply to.
 pub(super) struct Outstanding<T: Types> {
+    /// What exposes memory of the Call.
     pub(super) exposed: T::Exposed,
+    /// What the transport notes of the Call.
     pub(super) inflight: T::Inflight,
 }

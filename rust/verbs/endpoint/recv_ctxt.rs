@@ -21,7 +21,8 @@ use core::{
 use kernel::{
     alloc::Flags,
     prelude::*,
-    sync::Arc, //
+    sync::Arc,
+    types::ForeignOwnable, //
 };
 
 use crate::{
@@ -244,20 +245,42 @@ unsafe impl<U> Linked for RecvBuf<U> {
     }
 }
 
-// SAFETY: The buffer is allocated apart, so that it stays in place, and the pointer to it is that
-// of its allocation, good for writing.
+// SAFETY: `into_foreign` returns the address of an `Inner`, which is aligned and not NULL.
+unsafe impl<U: 'static> ForeignOwnable for RecvBuf<U> {
+    const FOREIGN_ALIGN: usize = align_of::<Inner<U>>();
+
+    type Borrowed<'a> = &'a U;
+    type BorrowedMut<'a> = &'a mut U;
+
+    #[inline]
+    fn into_foreign(self) -> *mut c_void {
+        self.into_raw().as_ptr()
+    }
+
+    #[inline]
+    unsafe fn from_foreign(ptr: *mut c_void) -> Self {
+        // SAFETY: By this function's contract `ptr` comes from `into_foreign`, which never returns
+        // NULL, and is passed here once.
+        unsafe { Self::from_raw(NonNull::new_unchecked(ptr)) }
+    }
+
+    #[inline]
+    unsafe fn borrow<'a>(ptr: *mut c_void) -> &'a U {
+        // SAFETY: By this function's contract the buffer is foreign-owned within `'a`.
+        unsafe { &(*ptr.cast::<Inner<U>>()).user }
+    }
+
+    #[inline]
+    unsafe fn borrow_mut<'a>(ptr: *mut c_void) -> &'a mut U {
+        // SAFETY: By this function's contract the buffer is foreign-owned within `'a`, and there is
+        // no other borrow of it.
+        unsafe { &mut (*ptr.cast::<Inner<U>>()).user }
+    }
+}
+
+// SAFETY: The bytes are an allocation of their own, so they stay in place. The pointer is that of
+// the allocation, through which the bytes may be written.
 unsafe impl<U: Send + 'static> ForeignBuf for RecvBuf<U> {
-    #[inline]
-    fn park(self) -> NonNull<c_void> {
-        self.into_raw()
-    }
-
-    #[inline]
-    unsafe fn unpark(raw: NonNull<c_void>) -> Self {
-        // SAFETY: By this function's contract.
-        unsafe { Self::from_raw(raw) }
-    }
-
     #[inline]
     fn bytes(&self) -> &[u8] {
         self.0.buffer.as_slice()

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The server's `struct svc_rqst`: what nfsd threads receive into and reply from.
+//!
+//! C header: [`include/linux/sunrpc/svc.h`](srctree/include/linux/sunrpc/svc.h)
+
+use core::{
+    marker::PhantomData,
+    ptr::NonNull,
+    slice, //
+};
+
+use crate::bindings::{
+    self,
+    page, //
+};
+
+/// A request that belongs to this thread.
+///
+/// # Invariants
+///
+/// I1: No other thread accesses the request within `'a`, but for its atomic flags. The request has
+/// a reference to its transport.
+///
+/// I2: `rq_pages` and `rq_respages` have `rq_maxpages` slots each. A slot is NULL or has a
+/// reference to its page.
+pub(super) struct SvcRqst<'a>(
+    *mut bindings::svc_rqst,
+    PhantomData<&'a mut bindings::svc_rqst>,
+);
+
+impl SvcRqst<'_> {
+    /// # Safety
+    ///
+    /// I1 and I2 hold for the lifetime.
+    #[inline]
+    pub(super) unsafe fn new(raw: *mut bindings::svc_rqst) -> Self {
+        // INVARIANT: I1 and I2: by this function's contract.
+        Self(raw, PhantomData)
+    }
+
+    /// The C structure.
+    #[inline]
+    pub(super) fn raw(&self) -> *mut bindings::svc_rqst {
+        self.0
+    }
+
+    /// The transport.
+    #[inline]
+    pub(super) fn xprt(&self) -> *mut bindings::svc_xprt {
+        // SAFETY: By I1 the request is this thread's.
+        unsafe { (*self.0).rq_xprt }
+    }
+
+    /// The number of slots for Call pages, and of those for Reply pages.
+    #[inline]
+    pub(super) fn max_pages(&self) -> usize {
+        // SAFETY: By I1 the request is this thread's.
+        unsafe { (*self.0).rq_maxpages }
+    }
+
+    /// The slots for Call pages.
+    #[inline]
+    pub(super) fn pages_mut(&mut self) -> &mut [*mut page] {
+        // SAFETY: By I2 there are `max_pages` slots. By I1 only this thread accesses them, and
+        // `self` is borrowed mutably.
+        unsafe { slice::from_raw_parts_mut((*self.0).rq_pages, self.max_pages()) }
+    }
+
+    /// The Call page in slot `index`; `None` if there is no page, or no such slot.
+    #[inline]
+    pub(super) fn page(&self, index: usize) -> Option<NonNull<page>> {
+        if index >= self.max_pages() {
+            return None;
+        }
+        // SAFETY: By I2 there is a slot `index`, and by I1 no other thread changes it.
+        NonNull::new(unsafe { *(*self.0).rq_pages.add(index) })
+    }
+
+    /// The slots for Reply pages.
+    #[inline]
+    pub(super) fn respages(&self) -> &[*mut page] {
+        // SAFETY: By I2 there are `max_pages` slots. By I1 no other thread changes them, and this
+        // one does so through `respages_mut` only.
+        unsafe { slice::from_raw_parts((*self.0).rq_respages, self.max_pages()) }
+    }
+
+    /// The slots for Reply pages.
+    #[inline]
+    pub(super) fn respages_mut(&mut self) -> &mut [*mut page] {
+        // SAFETY: By I2 there are `max_pages` slots. By I1 only this thread accesses them, and
+        // `self` is borrowed mutably.
+        unsafe { slice::from_raw_parts_mut((*self.0).rq_respages, self.max_pages()) }
+    }
+
+    /// The message of the Reply.
+    #[inline]
+    pub(super) fn reply(&self) -> &bindings::xdr_buf {
+        // SAFETY: By I1 the request is this thread's.
+        unsafe { &(*self.0).rq_res }
+    }
+
+    /// The index of `rq_next_page` in the slots for Reply pages.
+    #[inline]
+    pub(super) fn next_page(&self) -> usize {
+        // SAFETY: By I1 the request is this thread's.
+        let next = unsafe { (*self.0).rq_next_page };
+        let bytes = next.addr().wrapping_sub(self.respages().as_ptr().addr());
+        bytes / size_of::<*mut page>()
+    }
+
+    /// Sets `rq_next_page`. SUNRPC releases the Reply pages before it, and fills those slots again.
+    #[inline]
+    pub(super) fn set_next_page(&mut self, index: usize) {
+        let index = index.min(self.max_pages());
+        // SAFETY: By I1 the request is this thread's. By I2 the address is in the slots, or behind
+        // the last one.
+        unsafe { (*self.0).rq_next_page = (*self.0).rq_respages.add(index) };
+    }
+}

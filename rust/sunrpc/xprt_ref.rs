@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! An `rpc_xprt` whose memory is there, with the operations that any thread may call on it.
+//!
+//! C: rpc_rdma.c, __rpcrdma_update_cwnd_locked()
+//!
+//! C header: [`include/linux/sunrpc/xprt.h`](srctree/include/linux/sunrpc/xprt.h)
+
+use core::{
+    marker::PhantomData,
+    ptr::NonNull, //
+};
+
+use kernel::{
+    prelude::*,
+    sync::{
+        lock::{
+            spinlock::SpinLockBackend,
+            Lock, //
+        },
+        SpinLockGuard, //
+    }, //
+};
+
+use crate::{
+    bindings,
+    lib::sockaddr::SockAddr, //
+};
+
+/// A transport of this module.
+///
+/// # Invariants
+///
+/// I1: `xprt_alloc()` has initialised the structure, and its memory is not freed within `'a`.
+#[derive(Clone, Copy)]
+pub(crate) struct XprtRef<'a>(NonNull<bindings::rpc_xprt>, PhantomData<&'a ()>);
+
+// All functions that are called here take locks of the transport at most, set flags atomically, or
+// read words that do not tear: so any thread may call them.
+impl<'a> XprtRef<'a> {
+    /// # Safety
+    ///
+    /// I1 holds.
+    #[inline]
+    pub(super) unsafe fn new(raw: *mut bindings::rpc_xprt) -> Self {
+        // SAFETY: By this function's contract `raw` is not NULL.
+        // INVARIANT: I1: by this function's contract.
+        Self(unsafe { NonNull::new_unchecked(raw) }, PhantomData)
+    }
+
+    /// The C structure.
+    #[inline]
+    pub(super) fn raw(self) -> *mut bindings::rpc_xprt {
+        self.0.as_ptr()
+    }
+
+    /// The address that the transport connects to. An administrator may write another one through
+    /// sysfs, and rpcbind another port. The holder of the send lock reads a whole address. Other
+    /// callers, such as traces, may read parts of both.
+    pub(super) fn peer(self) -> Option<SockAddr> {
+        // SAFETY: By I1 the memory is there. `addr` is at least as large as a `SockAddr`.
+        unsafe {
+            SockAddr::from_raw(
+                (&raw const (*self.raw()).addr).cast(),
+                size_of::<SockAddr>(),
+            )
+        }
+    }
+
+    /// Takes `queue_lock`. It guards the queue of requests to be sent and the tree of requests that
+    /// wait for a Reply. It comes before `transport_lock`.
+    #[inline]
+    pub(super) fn lock_queue(self) -> LockedQueue<'a> {
+        // SAFETY: By I1 the lock is initialised and stays for `'a`.
+        let lock =
+            unsafe { Lock::<_, SpinLockBackend>::from_raw(&raw mut (*self.raw()).queue_lock) };
+        // INVARIANT: I1: the lock is that of `self`.
+        LockedQueue {
+            xprt: self,
+            _guard: lock.lock(),
+        }
+    }
+
+    /// Takes `transport_lock`. It guards the congestion window, the credits of the requests, and
+    /// the timeouts.
+    #[inline]
+    pub(super) fn lock(self) -> LockedXprt<'a> {
+        // SAFETY: By I1 the lock is initialised and stays for `'a`.
+        let lock =
+            unsafe { Lock::<_, SpinLockBackend>::from_raw(&raw mut (*self.raw()).transport_lock) };
+        // INVARIANT: I1: the lock is that of `self`.
+        LockedXprt {
+            xprt: self,
+            _guard: lock.lock(),
+        }
+    }
+
+    /// Whether SUNRPC considers the transport connected.
+    #[inline]
+    pub(super) fn is_connected(self) -> bool {
+        // SAFETY: By I1 the memory is there.
+        let state = unsafe { (&raw const (*self.raw()).state).read_volatile() };
+        state & (1 << bindings::XPRT_CONNECTED) != 0
+    }
+
+    /// Sets a flag of `state`.
+    pub(super) fn set_flag(self, flag: u32) {
+        // SAFETY: By I1 the memory is there.
+        unsafe { bindings::set_bit(flag as usize, &raw mut (*self.raw()).state) };
+    }
+
+    /// Has SUNRPC close the connection. A client connects again for its next RPC.
+    pub(super) fn force_disconnect(self) {
+        // SAFETY: By I1 the memory is there.
+        unsafe { bindings::xprt_force_disconnect(self.raw()) };
+    }
+
+    /// Tells SUNRPC that there is no connection any more, and wakes the waiting tasks.
+    pub(super) fn disconnect_done(self) {
+        // SAFETY: By I1 the memory is there.
+        unsafe { bindings::xprt_disconnect_done(self.raw()) };
+    }
+
+    /// Wakes all tasks in `pending`, with an error.
+    pub(super) fn wake_pending(self, errno: c_int) {
+        // SAFETY: By I1 the memory is there.
+        unsafe { bindings::xprt_wake_pending_tasks(self.raw(), errno) };
+    }
+
+    /// Clears `XPRT_CONNECTING`.
+    pub(super) fn clear_connecting(self) {
+        // SAFETY: By I1 the memory is there.
+        unsafe { bindings::rpcrdma_xprt_clear_connecting(self.raw()) };
+    }
+
+    /// Wakes the task that waits for space to send, if there is one.
+    #[inline]
+    pub(super) fn write_space(self) {
+        // SAFETY: By I1 the memory is there.
+        unsafe { bindings::xprt_write_space(self.raw()) };
+    }
+
+    /// Takes a reference to the transport; `false` if there is none left.
+    pub(super) fn get(self) -> bool {
+        // SAFETY: By I1 the memory is there. The count never leaves zero.
+        !unsafe { bindings::xprt_get(self.raw()) }.is_null()
+    }
+}
+
+/// A transport whose `queue_lock` is held.
+///
+/// # Invariants
+///
+/// I1: The guard is that of the `queue_lock` of `xprt`.
+pub(super) struct LockedQueue<'a> {
+    xprt: XprtRef<'a>,
+    _guard: SpinLockGuard<'a, ()>,
+}
+
+impl LockedQueue<'_> {
+    /// Finds the request with this XID that waits for its Reply. It stays in place while the lock
+    /// is held.
+    #[inline]
+    pub(super) fn lookup(&self, xid: u32) -> Option<NonNull<bindings::rpc_rqst>> {
+        // SAFETY: By I1 the lock is held, as the function requires.
+        NonNull::new(unsafe { bindings::xprt_lookup_rqst(self.xprt.raw(), xid.to_be()) })
+    }
+}
+
+/// A transport whose `transport_lock` is held.
+///
+/// # Invariants
+///
+/// I1: The guard is that of the `transport_lock` of `xprt`.
+pub(super) struct LockedXprt<'a> {
+    xprt: XprtRef<'a>,
+    _guard: SpinLockGuard<'a, ()>,
+}
+
+impl LockedXprt<'_> {
+    /// Sets the congestion window to `calls` outstanding Calls.
+    #[inline]
+    pub(super) fn set_window(&self, calls: u32) {
+        // SAFETY: By I1 the lock is held, which guards the window.
+        unsafe { (*self.xprt.raw()).cwnd = (calls as usize) << bindings::RPC_CWNDSHIFT };
+    }
+
+    /// Forgets all credits in use: those of the requests are forgotten next.
+    pub(super) fn reset_credits_in_use(&self) {
+        // SAFETY: By I1 the lock is held, which guards the number.
+        unsafe { (*self.xprt.raw()).cong = 0 };
+    }
+
+    /// Shortens the timeout of a connection attempt to `connect`, and the reconnect delay to
+    /// `reconnect` at most, in jiffies. With the former, an RPC waits for its Reply for `connect`,
+    /// and no less than `least`.
+    ///
+    /// # Safety
+    ///
+    /// The transport is that of an `XprtBase`.
+    pub(super) unsafe fn shorten_timeouts(
+        &self,
+        connect: c_ulong,
+        reconnect: c_ulong,
+        least: c_ulong,
+    ) {
+        let raw = self.xprt.raw();
+        // SAFETY: By I1 the lock is held, which guards the timeouts against other writers. SUNRPC
+        // reads them without a lock. `timeout` points to that of the `XprtBase`.
+        unsafe {
+            if connect < (*raw).connect_timeout {
+                let timeout = (*raw).timeout.cast_mut();
+                (*timeout).to_initval = connect.max(least);
+                (*timeout).to_maxval = connect.max(least);
+                (*raw).connect_timeout = connect;
+            }
+            if reconnect < (*raw).max_reconnect_timeout {
+                (*raw).max_reconnect_timeout = reconnect;
+            }
+        }
+    }
+}
