@@ -39,7 +39,7 @@ use kernel::prelude::*;
 
 mod bindings;
 mod client;
-#[allow(unreachable_pub, reason = "a crate of its own on the build host")]
+#[allow(unreachable_pub, reason = "the host tests compile it as a crate")]
 mod engine;
 #[path = "lib/mod.rs"] // rustc warns about a module `lib` otherwise
 mod lib;
@@ -48,7 +48,7 @@ mod sunrpc;
 mod sysctl;
 mod trace;
 mod verbs;
-#[allow(unreachable_pub, reason = "a crate of its own on the build host")]
+#[allow(unreachable_pub, reason = "the host tests compile it as a crate")]
 mod wire;
 
 #[pin_data]

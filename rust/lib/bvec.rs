@@ -69,7 +69,7 @@ impl<'a> BVec<'a> {
     ///
     /// As for [`Self::new`], for `'b`.
     #[inline]
-    pub(crate) unsafe fn kept<'b>(self) -> BVec<'b> {
+    pub(crate) unsafe fn with_lifetime<'b>(self) -> BVec<'b> {
         BVec {
             page: self.page,
             offset: self.offset,

@@ -53,7 +53,7 @@ impl RawDelayedWork {
     ///
     /// `work` is the argument of the function of a `RawDelayedWork`.
     pub(crate) unsafe fn from_work(work: *mut bindings::work_struct) -> *const Self {
-        // SAFETY: By this function's contract.
+        // SAFETY: `work` is the member of a `delayed_work` by this function's contract.
         unsafe { kernel::container_of!(work, bindings::delayed_work, work) }.cast()
     }
 

@@ -30,7 +30,7 @@ impl DisplacedPages {
     #[inline]
     unsafe fn note(mut memory: PageArray, slots: *const *mut page, count: usize) -> Self {
         memory.release();
-        // SAFETY: By this function's contract.
+        // SAFETY: The slots are readable by this function's contract, which covers `add_unshared`.
         unsafe { memory.add_unshared(slots, count) };
         // INVARIANT: I1: `add_unshared` takes no others.
         Self(memory)

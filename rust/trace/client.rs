@@ -55,11 +55,11 @@ events! {
     /// A Call's Send could not be prepared.
     fn xprtrdma_prepsend_failed(task: Task, xid: u32, ret: i32);
     /// A segment of a Read chunk was encoded.
-    fn xprtrdma_chunk_read(task: Task, position: u32, region: &Mr, is_last: bool);
+    fn xprtrdma_chunk_read(task: Task, position: u32, mr: &Mr, is_last: bool);
     /// A segment of a Write chunk was encoded.
-    fn xprtrdma_chunk_write(task: Task, region: &Mr, is_last: bool);
+    fn xprtrdma_chunk_write(task: Task, mr: &Mr, is_last: bool);
     /// A segment of a Reply chunk was encoded.
-    fn xprtrdma_chunk_reply(task: Task, region: &Mr, is_last: bool);
+    fn xprtrdma_chunk_reply(task: Task, mr: &Mr, is_last: bool);
     /// A Call is being posted.
     fn xprtrdma_post_send(task: Task, cid: Cid, num_sge: u32, signaled: bool);
     /// A Call could not be posted.
@@ -103,15 +103,15 @@ events! {
     /// A Call waits for an MR.
     fn xprtrdma_nomrs_err(peer: Option<SockAddr>, task: Task);
     /// Memory was mapped for a Call.
-    fn xprtrdma_mr_map(task: Task, region: &Mr);
+    fn xprtrdma_mr_map(task: Task, mr: &Mr);
     /// An MR is being registered.
-    fn xprtrdma_mr_fastreg(task: Task, region: &Mr);
+    fn xprtrdma_mr_fastreg(task: Task, mr: &Mr);
     /// An MR is being invalidated by the client.
-    fn xprtrdma_mr_localinv(task: Task, region: &Mr);
+    fn xprtrdma_mr_localinv(task: Task, mr: &Mr);
     /// The server has invalidated an MR.
-    fn xprtrdma_mr_reminv(task: Task, region: &Mr);
+    fn xprtrdma_mr_reminv(task: Task, mr: &Mr);
     /// Memory was unmapped.
-    fn xprtrdma_mr_unmap(region: &Mr);
+    fn xprtrdma_mr_unmap(mr: &Mr);
     /// An MR was allocated, or could not be.
     fn xprtrdma_frwr_alloc(mr_id: u32, rc: i32);
     /// Memory could not be mapped for DMA.

@@ -157,7 +157,7 @@ impl<'a, T: Types> Call<'a, T> {
         bvecs: impl Iterator<Item = BVec<'s>> + 's,
     ) -> impl Iterator<Item = BVec<'a>> + 's {
         // SAFETY: By I1 SUNRPC keeps both throughout `'a`.
-        bvecs.map(|bvec| unsafe { bvec.kept() })
+        bvecs.map(|bvec| unsafe { bvec.with_lifetime() })
     }
 
     /// Lets a Reply match the Call as soon as it is posted. `inflight` is noted until then.

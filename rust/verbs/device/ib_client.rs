@@ -4,6 +4,8 @@
 //!
 //! C: ib_client.c, rpcrdma_add_one(), rpcrdma_remove_one(), rpcrdma_rn_register()
 //!
+//! C header: [`include/rdma/ib_verbs.h`](srctree/include/rdma/ib_verbs.h)
+//!
 //! When a device is removed, the module calls every [`RemovalNotifier`] of the device and then
 //! waits for the last [`DeviceRef`]: no QP, MR or DMA mapping outlives its device.
 //!

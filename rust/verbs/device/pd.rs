@@ -2,6 +2,8 @@
 
 //! Protection domains.
 //!
+//! C header: [`include/rdma/ib_verbs.h`](srctree/include/rdma/ib_verbs.h)
+//!
 //! Each connection has a domain of its own: memory exposed to one peer is out of reach for all
 //! others (RFC 8166 Section 8.1.1).
 

@@ -3,6 +3,8 @@
 //! Reads the limits of a device.
 //!
 //! C: frwr_ops.c, frwr_query_device()
+//!
+//! C header: [`include/rdma/ib_verbs.h`](srctree/include/rdma/ib_verbs.h)
 
 use kernel::{
     prelude::*,

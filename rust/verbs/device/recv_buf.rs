@@ -3,6 +3,8 @@
 //! The memory of Receive buffers, which may outlive its mapping.
 //!
 //! C: verbs.c, rpcrdma_regbuf_alloc_node(), __rpcrdma_regbuf_dma_map()
+//!
+//! C header: [`include/rdma/ib_verbs.h`](srctree/include/rdma/ib_verbs.h)
 
 use kernel::{
     alloc::{

@@ -345,7 +345,8 @@ impl<C: EndpointOps> Endpoint<C> {
             return Err((EINVAL, BadWr::First));
         };
         let mut bad = ptr::null();
-        // SAFETY: By this function's contract.
+        // SAFETY: The QP is valid while the endpoint is open (I2). The chain is well formed and
+        // stays in place by this function's contract.
         match unsafe { bindings::rpcrdma_post_send(open.queues.qp(), first, &mut bad) } {
             0 => Ok(()),
             ret => Err((Error::from_errno(ret), BadWr::of(first, bad))),

@@ -110,7 +110,7 @@ pub(super) unsafe extern "C" fn recv_done<C: EndpointOps>(
     cq: *mut bindings::ib_cq,
     wc: *mut bindings::ib_wc,
 ) {
-    // SAFETY: By this function's contract.
+    // SAFETY: These are the arguments of this handler, on the receive CQ of an `Endpoint<C>`.
     let (worker, wc, cqe) = unsafe { RecvWorker::<C>::enter(cq, wc) };
     // SAFETY: By this function's contract; each Receive completes once. The endpoint's domain ends
     // after its CQs.
