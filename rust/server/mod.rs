@@ -37,9 +37,9 @@
 //!
 //! No lock is taken while another is held, except `ExposedReplies::state` inside
 //! `Endpoint::exposing`. The locks are: `AcceptQueue::pending`, `ServerEp::incoming`,
-//! `ExposedReplies::mapper`, `ExposedReplies::state`, `StallDetector::state`, `XprtTimer::deadline`,
-//! `Endpoint::held`, those in `Pool` and `SendQueue`, and the lock in `SparePages`, which only the
-//! release of these pages waits for.
+//! `ExposedReplies::mapper`, `ExposedReplies::state`, `StallDetector::state`,
+//! `XprtTimer::deadline`, `Endpoint::held`, those in `Pool` and `SendQueue`, and the lock in
+//! `SparePages`, which only the release of these pages waits for.
 //!
 //! [`Arriving::clear_busy`]: crate::sunrpc::svc::Arriving::clear_busy
 
