@@ -2,6 +2,8 @@
 
 //! The connecting end: connect, send, reply, memory registration.
 //!
+//! C: transport.c, xprt_rdma_init(), xprt_rdma_cleanup()
+//!
 //! A file uses only files above its own in this table.
 //!
 //! | file            | what                                                | runs in                  |

@@ -2,6 +2,8 @@
 
 //! The memory that an MR covers, as a scatterlist.
 //!
+//! C: frwr_ops.c, frwr_map()
+//!
 //! `kernel::scatterlist` does not fit: it maps by `dma_map_sgtable()`, and RDMA devices map by
 //! `ib_dma_map_sg()`, which rxe and siw implement without the DMA layer.
 

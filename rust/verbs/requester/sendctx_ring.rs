@@ -2,6 +2,10 @@
 
 //! Messages on their way: a ring, filled by one sender and emptied by the send queue's worker.
 //!
+//! C: xprt_rdma.h, struct rpcrdma_sendctx, struct rpcrdma_buffer
+//! C: verbs.c, rpcrdma_sendctxs_create(), rpcrdma_sendctx_create(), rpcrdma_sendctx_next()
+//! C: rpc_rdma.c, rpcrdma_sendctx_dma_unmap(), rpcrdma_sendctx_unmap(), rpcrdma_sendctx_cancel()
+//!
 //! Messages are sent in the order in which they were posted, and most do not report it: the
 //! completion of one releases all before it. So neither side needs a lock. What is flushed is never
 //! released: some devices flush out of order. The ring ends with its connection, and lets go of
