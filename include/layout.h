@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define RPCRDMA_LAYOUT_ENTRIES 64
+#define RPCRDMA_LAYOUT_ENTRIES 80
 
 /* Sizes and offsets in the order of rust/bindings/layout.rs, then zeroes. */
 extern const u32 rpcrdma_layout[RPCRDMA_LAYOUT_ENTRIES];

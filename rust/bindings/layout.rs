@@ -48,14 +48,28 @@ layout! {
     offset_of!(svc_rqst, rq_arg), "svc_rqst.rq_arg";
     offset_of!(svc_rqst, rq_res), "svc_rqst.rq_res";
     offset_of!(svc_rqst, rq_xprt_ctxt), "svc_rqst.rq_xprt_ctxt";
+    offset_of!(svc_rqst, rq_pages), "svc_rqst.rq_pages";
+    offset_of!(svc_rqst, rq_respages), "svc_rqst.rq_respages";
+    offset_of!(svc_rqst, rq_next_page), "svc_rqst.rq_next_page";
+    offset_of!(svc_rqst, rq_maxpages), "svc_rqst.rq_maxpages";
+    offset_of!(svc_rqst, rq_pages_nfree), "svc_rqst.rq_pages_nfree";
     size_of::<ib_device>(), "ib_device";
     offset_of!(ib_device, attrs), "ib_device.attrs";
     size_of::<ib_pd>(), "ib_pd";
+    offset_of!(ib_pd, local_dma_lkey), "ib_pd.local_dma_lkey";
     size_of::<ib_cq>(), "ib_cq";
+    offset_of!(ib_cq, cq_context), "ib_cq.cq_context";
+    offset_of!(ib_cq, res), "ib_cq.res";
     size_of::<ib_qp>(), "ib_qp";
     size_of::<ib_mr>(), "ib_mr";
+    offset_of!(ib_mr, lkey), "ib_mr.lkey";
+    offset_of!(ib_mr, rkey), "ib_mr.rkey";
+    offset_of!(ib_mr, iova), "ib_mr.iova";
+    offset_of!(ib_mr, length), "ib_mr.length";
+    offset_of!(ib_mr, res), "ib_mr.res";
     size_of::<ib_wc>(), "ib_wc";
     offset_of!(ib_wc, wc_flags), "ib_wc.wc_flags";
+    offset_of!(ib_wc, ex), "ib_wc.ex";
     size_of::<ib_cqe>(), "ib_cqe";
     size_of::<ib_sge>(), "ib_sge";
     size_of::<ib_send_wr>(), "ib_send_wr";
@@ -64,6 +78,10 @@ layout! {
     size_of::<ib_qp_init_attr>(), "ib_qp_init_attr";
     size_of::<ib_client>(), "ib_client";
     size_of::<rdma_cm_id>(), "rdma_cm_id";
+    offset_of!(rdma_cm_id, device), "rdma_cm_id.device";
+    offset_of!(rdma_cm_id, context), "rdma_cm_id.context";
+    offset_of!(rdma_cm_id, qp), "rdma_cm_id.qp";
+    offset_of!(rdma_cm_id, event_handler), "rdma_cm_id.event_handler";
     offset_of!(rdma_cm_id, route), "rdma_cm_id.route";
     offset_of!(rdma_cm_id, port_num), "rdma_cm_id.port_num";
     size_of::<rdma_cm_event>(), "rdma_cm_event";
@@ -71,6 +89,7 @@ layout! {
     size_of::<rdma_rw_ctx>(), "rdma_rw_ctx";
     size_of::<scatterlist>(), "scatterlist";
     size_of::<bio_vec>(), "bio_vec";
+    size_of::<page>(), "page";
     size_of::<ctl_table>(), "ctl_table";
 }
 
