@@ -12,15 +12,19 @@ use kernel::{
 };
 
 use crate::{
+    lib::bvec::BVec,
     sunrpc::xprt::Claimed,
     verbs::{
         CtrlSendPool,
         Endpoint,
+        ReadTarget,
         RecvBuf,
+        Remote,
         Requester, //
     },
     wire::{
         HeaderWriter,
+        Outline,
         ReadList,
         FIXED_LEN, //
     }, //
@@ -35,8 +39,36 @@ use super::{
 pub(super) struct ReplyRead {
     pub(super) rpc: Claimed<RdmaXprt>,
     pub(super) recv: RecvBuf<()>,
+    /// Length of the message in `recv`.
+    pub(super) len: usize,
+    /// Positions of the chunk lists in that message.
+    pub(super) outline: Outline,
+    /// Length of the Reply.
     pub(super) length: u32,
     pub(super) done: Done,
+}
+
+impl ReadTarget for ReplyRead {
+    fn room(&self) -> impl Iterator<Item = BVec<'_>> {
+        let room = self.rpc.room();
+        let front = Iterator::chain(room.head(), room.pages());
+        Iterator::chain(front, room.tail())
+    }
+
+    fn sources(&self) -> impl Iterator<Item = (Remote, u32)> {
+        let lists = self.outline.lists(self.recv.bytes(self.len));
+        // The outline was made from the same bytes, so that it always fits.
+        let reads = lists.unwrap_or_default().reads;
+        let segments = reads.segments().map(|read| read.segment);
+        let segments = segments.filter(|segment| !segment.is_empty());
+        segments.map(|segment| {
+            let source = Remote {
+                handle: segment.handle,
+                offset: segment.offset,
+            };
+            (source, segment.length)
+        })
+    }
 }
 
 /// An RDMA_DONE to be sent.

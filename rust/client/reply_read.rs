@@ -26,10 +26,8 @@ use crate::{
     },
     verbs::{
         Endpoint,
-        PreparedReads,
         ReadNotPosted,
         RecvBuf,
-        Remote,
         SendWorker,
         WcStatus, //
     }, //
@@ -62,25 +60,31 @@ pub(super) fn start(
         ctx.force_disconnect();
         return;
     };
-    match prepare(ep, &rpc, &reply) {
-        Ok((prepared, length)) => {
-            let read = ReplyRead {
-                rpc,
-                recv,
-                length,
-                done,
-            };
-            if ctx.reply_reads.start(ep, prepared, read).is_err() {
-                // The RPC is not completed: SUNRPC sends it again on the next connection.
-                ctx.force_disconnect();
-            }
-        }
+    let Some(length) = length(&rpc, &reply) else {
+        return refuse(ep, rpc, done, recv);
+    };
+    let outline = reply.chunks.outline();
+    let read = ReplyRead {
+        rpc,
+        recv,
+        len,
+        outline,
+        length,
+        done,
+    };
+    match ctx.reply_reads.start(ep, read) {
+        Ok(()) => {}
+        // The RPC is not completed: SUNRPC sends it again on the next connection.
         Err(ReadNotPosted::Failed) => ctx.force_disconnect(),
-        Err(ReadNotPosted::Unsuitable) => {
-            ctx.send_done(ep, done);
-            complete::fence(ep, rpc, recv, Completion::Refused(Refusal::Fail));
-        }
+        Err(ReadNotPosted::Unsuitable(read)) => refuse(ep, read.rpc, done, read.recv),
     }
+}
+
+/// Fails an RPC whose Reply cannot be fetched.
+#[cold]
+fn refuse(ep: &Endpoint<ClientEp>, rpc: Claimed<RdmaXprt>, done: Done, recv: RecvBuf<()>) {
+    ep.context().send_done(ep, done);
+    complete::fence(ep, rpc, recv, Completion::Refused(Refusal::Fail));
 }
 
 /// Parses a Reply again: the message was moved since [`super::reply`] parsed it.
@@ -91,13 +95,9 @@ fn parse<'a>(ctx: &ClientEp, bytes: &'a [u8]) -> Option<RpcMsg<'a>> {
     }
 }
 
-/// Prepares the RDMA Reads of the exposed memory; returns them, and the length of the Reply.
-fn prepare(
-    ep: &Endpoint<ClientEp>,
-    rpc: &Claimed<RdmaXprt>,
-    reply: &RpcMsg<'_>,
-) -> Result<(PreparedReads<ReplyRead>, u32), ReadNotPosted> {
-    let reads = reply.chunks.reads;
+/// The length of an exposed Reply; `None` if it does not fit the memory of the RPC, or that is
+/// mapped for a chunk.
+fn length(rpc: &Claimed<RdmaXprt>, reply: &RpcMsg<'_>) -> Option<u32> {
     let room = rpc.room();
     let capacity = room
         .head_len()
@@ -109,26 +109,14 @@ fn prepare(
         inflight.offer,
         ReplyPlan::WriteChunk | ReplyPlan::ReplyChunk
     );
-    let length = match inflight.arrived(rpc.exposed(), reply) {
+    let segments = reply.chunks.reads.len();
+    match inflight.arrived(rpc.exposed(), reply) {
         Ok(Arrived::Exposed {
             length,
             by_write: 0,
-        }) if !offered && length <= capacity && reads.len() <= MAX_SEGMENTS as usize => length,
-        _ => return Err(ReadNotPosted::Unsuitable),
-    };
-    let bvecs = Iterator::chain(room.head(), room.pages());
-    let bvecs = Iterator::chain(bvecs, room.tail());
-    let segments = reads.segments().map(|read| read.segment);
-    let segments = segments.filter(|segment| !segment.is_empty());
-    let sources = segments.map(|segment| {
-        let source = Remote {
-            handle: segment.handle,
-            offset: segment.offset,
-        };
-        (source, segment.length)
-    });
-    let prepared = ep.context().reply_reads.prepare(ep, bvecs, sources)?;
-    Ok((prepared, length))
+        }) if !offered && length <= capacity && segments <= MAX_SEGMENTS as usize => Some(length),
+        _ => None,
+    }
 }
 
 /// The RDMA Reads of a Reply have completed, or the queue pair is in error.
@@ -145,6 +133,7 @@ pub(super) fn done(worker: &SendWorker<'_, ClientEp>, read: ReplyRead, status: W
         recv,
         length,
         done,
+        ..
     } = read;
     ctx.send_done(worker, done);
     complete::fence(worker, rpc, recv, Completion::Read(length));

@@ -24,14 +24,13 @@ pub(crate) const PAGE: u32 = PAGE_SIZE as u32;
 
 /// A run of bytes within one page.
 ///
-/// The lifetime is that of the description of the memory. Code that maps the run for a device must
-/// keep the memory until it is unmapped: the client does so until the RPC is fenced, and the server
-/// owns the pages.
+/// The lifetime is that of the owner's description of the memory. Code that maps the run for a
+/// device keeps the owner until it is unmapped; [`fence`](super::fence) has the types for that.
 ///
 /// # Invariants
 ///
-/// - I1: `page` is allocated for as long as the owner of the description promises: for `'a`, and
-///   beyond that by promise P1 of `Documentation/architecture.rst`.
+/// - I1: `page` is allocated during `'a`, and beyond that as long as the value that `'a` is a
+///   borrow of exists and does not change, wherever it is moved.
 /// - I2: `len > 0`, and `offset + len <= PAGE`.
 #[derive(Clone, Copy)]
 pub(crate) struct BVec<'a> {
@@ -46,8 +45,7 @@ impl<'a> BVec<'a> {
     ///
     /// # Safety
     ///
-    /// `page` is null, or a page that stays allocated for as long as the owner of the description
-    /// promises (`'a`).
+    /// `page` is null, or a page that stays allocated as the type's invariants say (I1).
     #[inline]
     pub(crate) unsafe fn new(page: *mut page, offset: u32, len: u32) -> Option<Self> {
         let len = len.min(PAGE.checked_sub(offset)?);

@@ -100,8 +100,8 @@ pub(crate) use mr::{
 pub(crate) use requester::{
     ctrl_send::CtrlSendPool,
     reply_read::{
-        PreparedReads,
         ReadNotPosted,
+        ReadTarget,
         ReplyReader,
         ReplyReads, //
     },

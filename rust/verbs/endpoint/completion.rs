@@ -25,10 +25,11 @@ pub(crate) enum RecvCq {}
 /// The send CQ of an endpoint, as the `Q` of a [`Worker`].
 pub(crate) enum SendCq {}
 
-/// Proof that this code runs in the worker of CQ `Q` of an endpoint, one completion at a time.
+/// Proof that this code runs in the worker of CQ `Q` of an endpoint, one completion at a time. It
+/// stays on the worker's thread: the raw pointer makes it neither `Send` nor `Sync`.
 pub(crate) struct Worker<'a, C: EndpointOps, Q> {
     ep: &'a Endpoint<C>,
-    _queue: PhantomData<Q>,
+    _queue: PhantomData<(Q, *mut ())>,
 }
 
 /// Proof that this code runs in the worker of an endpoint's receive CQ.

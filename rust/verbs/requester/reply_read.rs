@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Pulling a Reply: RDMA Reads into the memory that its consumer has prepared.
+//! RDMA Reads that fetch an exposed Reply into the memory that its consumer has provided.
 //!
-//! The waiter for the Reads owns that memory. It moves from the caller to [`ReplyReads::start`], to
-//! the device or the line of waiters for the Send Queue, and to [`ReplyReader::read_done`], once
-//! the memory is unmapped. In between, no code can access or release the memory.
+//! A Reply owns that memory. It moves: [`ReplyReads::start`] -> the device, or the Replies that
+//! wait for room on the Send Queue -> [`ReplyReader::read_done`], once the memory is unmapped. In
+//! between, no code can access or release the memory.
+//!
+//! Not in the C module: this is the extension "pulled Replies".
 
 use core::{
     mem,
@@ -26,10 +28,7 @@ use crate::{
             Queue,
             Stack, //
         },
-        llist_box::{
-            LlistBox,
-            UninitBox, //
-        },
+        llist_box::LlistBox, //
     },
     verbs::{
         device::dma_buf::Direction,
@@ -61,187 +60,225 @@ use crate::{
     }, //
 };
 
-/// Pulling begins in the receive worker, which must not wait for memory: the Reply at hand may be
-/// what frees some.
+/// The Reads are prepared in the receive worker. It must not wait for memory: the Reply at hand may
+/// be the one that lets the memory be freed.
 const GFP: Gfp = Gfp::NoWait;
 
-/// A context that pulls Replies.
-pub(crate) trait ReplyReader: EndpointOps {
-    /// What waits for the Reads, and keeps the memory that they go to.
-    type ReplyRead: Send + 'static;
+/// A Reply that is to be read from the peer's memory. Owns the memory that the Reads write to.
+pub(crate) trait ReadTarget: Send + 'static {
+    /// The memory.
+    fn room(&self) -> impl Iterator<Item = BVec<'_>>;
 
-    /// The resources for it.
-    fn reply_reads(&self) -> &ReplyReads<Self::ReplyRead>;
-
-    /// The Reads have ended, well or not. The send queue's worker.
-    fn read_done(worker: &SendWorker<'_, Self>, what: Self::ReplyRead, how: WcStatus);
+    /// The peer's memory, in order, with the number of bytes to read from each address.
+    fn sources(&self) -> impl Iterator<Item = (Remote, u32)>;
 }
 
-/// Why nothing is pulled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReadNotPosted {
-    /// The memory is too short, or in too many pieces for the Send Queue.
-    Unsuitable,
-    /// The connection is at its end, or there is no memory to go on with.
+/// A context that reads Replies.
+pub(crate) trait ReplyReader: EndpointOps {
+    /// A Reply that is to be read.
+    type ReplyRead: ReadTarget;
+
+    /// The Reads.
+    fn reply_reads(&self) -> &ReplyReads<Self::ReplyRead>;
+
+    /// The Reads of a Reply have completed. The send queue's worker.
+    fn read_done(worker: &SendWorker<'_, Self>, reply: Self::ReplyRead, status: WcStatus);
+}
+
+/// Why a Reply is not read.
+pub(crate) enum ReadNotPosted<R> {
+    /// Its memory is too short, or has too many pieces for the Send Queue.
+    Unsuitable(R),
+    /// The connection has to be closed: the post failed, or there is no memory for the Reads.
     Failed,
 }
 
-/// Reads that are prepared. Their transfers are released before it is dropped.
+/// A Reply, and the Reads of it.
 ///
 /// # Invariants
 ///
-/// `rw_chain` go to memory that `what` keeps.
-struct Reading<P> {
+/// - I1: `rw_chain` writes to memory of `reply` only. `reply` neither changes nor is dropped before
+///   the chain is released; a chain that cannot be released stays mapped for good, and is not
+///   posted.
+struct Reading<R> {
+    // Dropped in this order.
     rw_chain: RwChain,
-    what: P,
+    reply: R,
 }
 
-impl<P> Reading<P> {
-    /// Unmaps the memory and gives back what kept it.
-    fn finish<C: EndpointOps>(mut self, ep: &Endpoint<C>, pool: &RwCtxtPool) -> P {
-        self.rw_chain.release(ep, pool);
-        self.what
+impl<R: ReadTarget> Reading<R> {
+    /// Prepares the Reads.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadNotPosted`].
+    fn prepare<C: EndpointOps>(
+        &mut self,
+        ep: &Endpoint<C>,
+        pool: &RwCtxtPool,
+    ) -> Result<(), ReadNotPosted<()>> {
+        let mut cutter = Cutter {
+            bvecs: self.reply.room(),
+            rest: None,
+        };
+        for (mut remote, mut left) in self.reply.sources() {
+            while left > 0 {
+                let run = cutter.run(left);
+                // SAFETY: The runs are borrowed from `reply`, which is kept beside the chain (I1).
+                let added = unsafe { self.rw_chain.add_bvecs(ep, pool, 1, run, remote, GFP) };
+                match added {
+                    Ok(0) => return Err(ReadNotPosted::Unsuitable(())),
+                    Ok(bytes) => {
+                        left = left.saturating_sub(bytes);
+                        // The address is the peer's: a wrong one fails at the peer.
+                        remote.offset = remote.offset.wrapping_add(u64::from(bytes));
+                    }
+                    Err(_) => return Err(ReadNotPosted::Failed),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Unmaps the memory, and returns the Reply.
+    ///
+    /// `None` if the Reads are another endpoint's: memory that is mapped must not be released, so
+    /// both are leaked.
+    fn finish<C: EndpointOps>(mut self, ep: &Endpoint<C>, pool: &RwCtxtPool) -> Option<R> {
+        if self.rw_chain.release(ep, pool) {
+            Some(self.reply)
+        } else {
+            mem::forget(self);
+            None
+        }
     }
 }
 
-/// Those that wait for room on the Send Queue, in order.
-struct Line<P> {
-    first: Option<LlistBox<Reading<P>>>,
-    rest: Queue<LlistBox<Reading<P>>>,
+/// Replies whose Reads wait for room on the Send Queue, in order.
+struct Waiting<R> {
+    first: Option<LlistBox<Reading<R>>>,
+    rest: Queue<LlistBox<Reading<R>>>,
 }
 
-/// What pulling takes on one connection.
+/// The Reads of Replies on one connection.
 #[pin_data]
-pub(crate) struct ReplyReads<P> {
+pub(crate) struct ReplyReads<R> {
     #[pin]
     send_queue: SendQueue,
     #[pin]
     idle: RwCtxtPool,
     #[pin]
-    line: SpinLock<Line<P>>,
-    /// What was posted in part: nobody knows which part, until the queue pair is drained.
-    stranded: Stack<LlistBox<Reading<P>>>,
+    waiting: SpinLock<Waiting<R>>,
+    /// Chains that were posted in part. Which part is not known until the QP is drained.
+    stranded: Stack<LlistBox<Reading<R>>>,
 }
 
-impl<P: Send + 'static> ReplyReads<P> {
-    /// Without room for any: see [`Self::open`].
+impl<R: ReadTarget> ReplyReads<R> {
+    /// Creates them without room on the Send Queue: see [`Self::open`].
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             send_queue <- SendQueue::new(),
             idle <- RwCtxtPool::new(),
-            line <- new_spinlock!(Line { first: None, rest: Queue::new() }, "ReplyReads::line"),
+            waiting <- new_spinlock!(
+                Waiting { first: None, rest: Queue::new() },
+                "ReplyReads::waiting"
+            ),
             stranded: Stack::new(),
         })
     }
 
-    /// Sets aside `entries` of the Send Queue, once.
+    /// Reserves `entries` of the Send Queue, once.
     pub(crate) fn open(&self, entries: u32) {
         self.send_queue.open(entries);
     }
 
-    /// Prepares Reads of what `sources` name, in order, into `bvecs`.
-    ///
-    /// Like whoever maps a [`BVec`], the caller sees to it that the memory stays: it is kept by
-    /// what [`Self::start`] is given. Does not wait for memory: the next Reply may be what frees
-    /// some.
+    /// Reads a Reply, at once or when the Send Queue has room. [`ReplyReader::read_done`] follows.
+    /// Does not wait for memory.
     ///
     /// # Errors
     ///
-    /// [`ReadNotPosted`].
-    pub(crate) fn prepare<'p, C: ReplyReader<ReplyRead = P>>(
+    /// [`ReadNotPosted`]; a Reply that is not returned is dropped.
+    pub(crate) fn start<C: ReplyReader<ReplyRead = R>>(
         &self,
         ep: &Endpoint<C>,
-        bvecs: impl Iterator<Item = BVec<'p>>,
-        sources: impl Iterator<Item = (Remote, u32)>,
-    ) -> Result<PreparedReads<P>, ReadNotPosted> {
+        reply: R,
+    ) -> Result<(), ReadNotPosted<R>> {
         // First, with plain flags: if this fails, the reserves are left alone (see
         // [`Gfp::scope`]).
-        let reading = LlistBox::new_uninit(GFP.flags()).map_err(|_| ReadNotPosted::Failed)?;
-        let mut cutter = Cutter { bvecs, rest: None };
-        let mut rw_chain = RwChain::new(Direction::FromDevice);
-        for (mut remote, mut left) in sources {
-            while left > 0 {
-                let run = cutter.run(left);
-                // SAFETY: The memory stays, by promise P1: what `start` is given keeps it.
-                let added = unsafe { rw_chain.add_bvecs(ep, &self.idle, 1, run, remote, GFP) };
-                let why = match added {
-                    Ok(0) => ReadNotPosted::Unsuitable,
-                    Ok(bytes) => {
-                        left = left.saturating_sub(bytes);
-                        // The peer's numbers, and its business.
-                        remote.offset = remote.offset.wrapping_add(u64::from(bytes));
-                        continue;
-                    }
-                    Err(_) => ReadNotPosted::Failed,
-                };
-                rw_chain.release(ep, &self.idle);
-                return Err(why);
+        let Ok(memory) = LlistBox::new_uninit(GFP.flags()) else {
+            return Err(ReadNotPosted::Failed);
+        };
+        // INVARIANT: I1: the chain is empty.
+        let mut reading = Reading {
+            rw_chain: RwChain::new(Direction::FromDevice),
+            reply,
+        };
+        let prepared = reading.prepare(ep, &self.idle);
+        let fits = reading.rw_chain.entries() <= self.send_queue.depth();
+        match prepared {
+            Ok(()) if fits => self.post_or_wait(ep, memory.write(reading)),
+            Ok(()) | Err(ReadNotPosted::Unsuitable(())) => match reading.finish(ep, &self.idle) {
+                Some(reply) => Err(ReadNotPosted::Unsuitable(reply)),
+                None => Err(ReadNotPosted::Failed),
+            },
+            Err(ReadNotPosted::Failed) => {
+                drop(reading.finish(ep, &self.idle));
+                Err(ReadNotPosted::Failed)
             }
         }
-        if rw_chain.entries() > self.send_queue.depth() {
-            rw_chain.release(ep, &self.idle);
-            return Err(ReadNotPosted::Unsuitable);
-        }
-        Ok(PreparedReads { rw_chain, reading })
     }
 
-    /// Posts the prepared Reads, at once or when the Send Queue has room.
-    /// [`ReplyReader::read_done`] follows, and until then `what` keeps the memory.
-    ///
-    /// # Errors
-    ///
-    /// [`ReadNotPosted::Failed`]; what would have waited is dropped.
-    pub(crate) fn start<C: ReplyReader<ReplyRead = P>>(
+    fn post_or_wait<C: ReplyReader<ReplyRead = R>>(
         &self,
         ep: &Endpoint<C>,
-        prepared: PreparedReads<P>,
-        what: P,
-    ) -> Result<(), ReadNotPosted> {
-        let PreparedReads { rw_chain, reading } = prepared;
-        let reading = reading.write(Reading { rw_chain, what });
-        let mut line = self.line.lock();
-        let permit = match line.first {
+        reading: LlistBox<Reading<R>>,
+    ) -> Result<(), ReadNotPosted<R>> {
+        let mut waiting = self.waiting.lock();
+        let permit = match waiting.first {
             Some(_) => None,
             None => self.send_queue.try_reserve(reading.rw_chain.entries()),
         };
         match permit {
             Some(permit) => {
-                drop(line);
+                drop(waiting);
                 self.post(ep, reading, permit)
             }
             None => {
-                match line.first {
-                    Some(_) => line.rest.push(reading),
-                    None => line.first = Some(reading),
+                match waiting.first {
+                    Some(_) => waiting.rest.push(reading),
+                    None => waiting.first = Some(reading),
                 }
                 Ok(())
             }
         }
     }
 
-    /// Posts the Reads of all whose turn has come.
-    fn next<C: ReplyReader<ReplyRead = P>>(&self, ep: &Endpoint<C>) -> Result<(), ReadNotPosted> {
+    /// Posts the Reads of Replies that wait, as far as the Send Queue has room.
+    fn next<C: ReplyReader<ReplyRead = R>>(
+        &self,
+        ep: &Endpoint<C>,
+    ) -> Result<(), ReadNotPosted<R>> {
         loop {
-            let mut line = self.line.lock();
-            let Some(first) = line.first.take() else {
+            let mut waiting = self.waiting.lock();
+            let Some(first) = waiting.first.take() else {
                 return Ok(());
             };
             let Some(permit) = self.send_queue.try_reserve(first.rw_chain.entries()) else {
-                line.first = Some(first);
+                waiting.first = Some(first);
                 return Ok(());
             };
-            line.first = line.rest.pop();
-            drop(line);
+            waiting.first = waiting.rest.pop();
+            drop(waiting);
             self.post(ep, first, permit)?;
         }
     }
 
-    fn post<C: ReplyReader<ReplyRead = P>>(
+    fn post<C: ReplyReader<ReplyRead = R>>(
         &self,
         ep: &Endpoint<C>,
-        mut reading: LlistBox<Reading<P>>,
+        mut reading: LlistBox<Reading<R>>,
         permit: Permit<'_>,
-    ) -> Result<(), ReadNotPosted> {
+    ) -> Result<(), ReadNotPosted<R>> {
         let arg = DoneArg {
             context: reading.as_non_null().cast(),
             entries: permit.entries(),
@@ -256,15 +293,16 @@ impl<P: Send + 'static> ReplyReads<P> {
             return Err(ReadNotPosted::Failed);
         };
         let raw = reading.into_raw();
-        // SAFETY: Work requests and memory belong to the reading, which nobody can reach until
-        // `done` takes it back, or the code below.
+        // SAFETY: The chain is well formed, and prepared for this endpoint's QP. Work requests and
+        // memory belong to the `Reading`, which was given up above: it stays until `done` takes it
+        // back, or the code below.
         let Err((_, left)) = (unsafe { permit.post(ep, &self.send_queue, first) }) else {
             return Ok(());
         };
         if left == BadWr::Unknown {
             return Err(ReadNotPosted::Failed);
         }
-        // SAFETY: The last one is not posted, so that `done` does not come.
+        // SAFETY: The last Read was not posted, so that `done` is not called.
         let reading = unsafe { LlistBox::from_raw(raw) };
         if left == BadWr::First {
             drop(reading.into_inner().finish(ep, &self.idle));
@@ -274,23 +312,19 @@ impl<P: Send + 'static> ReplyReads<P> {
         Err(ReadNotPosted::Failed)
     }
 
-    /// Gives up what waits; to be called by [`EndpointOps::drained`], by the context that this is
-    /// of. What comes out is dropped.
-    pub(crate) fn drained<C: ReplyReader<ReplyRead = P>>(&self, ep: &Drained<'_, C>) {
+    /// Drops the Replies that were not read. To be called by [`EndpointOps::drained`] of the
+    /// context that has this.
+    pub(crate) fn drained<C: ReplyReader<ReplyRead = R>>(&self, ep: &Drained<'_, C>) {
         let mut stranded = self.stranded.take_all();
         while let Some(reading) = stranded.pop() {
-            if reading.rw_chain.are_of(ep) {
-                drop(reading.into_inner().finish(ep, &self.idle));
-            } else {
-                // Perhaps still posted.
-                mem::forget(reading);
-            }
+            // Reads for another endpoint, which are perhaps still posted, are leaked.
+            drop(reading.into_inner().finish(ep, &self.idle));
         }
         loop {
             let first = {
-                let mut line = self.line.lock();
-                let first = line.first.take();
-                line.first = line.rest.pop();
+                let mut waiting = self.waiting.lock();
+                let first = waiting.first.take();
+                waiting.first = waiting.rest.pop();
                 first
             };
             match first {
@@ -301,21 +335,14 @@ impl<P: Send + 'static> ReplyReads<P> {
     }
 }
 
-/// Reads that are ready to be started. [`ReplyReads::start`] is the way to get rid of them.
-#[must_use]
-pub(crate) struct PreparedReads<P> {
-    rw_chain: RwChain,
-    reading: UninitBox<Reading<P>>,
-}
-
-/// Cuts pieces where segments end, and at seams: where there is a gap between one and the next.
+/// Cuts runs of bytes where the peer's segments end, and where there is a gap between pages.
 struct Cutter<'p, I: Iterator<Item = BVec<'p>>> {
     bvecs: I,
     rest: Option<BVec<'p>>,
 }
 
 impl<'p, I: Iterator<Item = BVec<'p>>> Cutter<'p, I> {
-    /// Up to `most` of the next bytes, none of them behind a seam.
+    /// Up to `most` of the next bytes, without a gap.
     fn run(&mut self, most: u32) -> impl Iterator<Item = BVec<'p>> + use<'_, 'p, I> {
         let mut left = most;
         let mut before: Option<BVec<'p>> = None;
@@ -338,7 +365,7 @@ impl<'p, I: Iterator<Item = BVec<'p>>> Cutter<'p, I> {
     }
 }
 
-/// The end of a chain of Reads.
+/// Completion of a chain of Reads.
 ///
 /// # Safety
 ///
@@ -347,17 +374,20 @@ impl<'p, I: Iterator<Item = BVec<'p>>> Cutter<'p, I> {
 unsafe extern "C" fn done<C: ReplyReader>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: By this function's contract.
     let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
-    // SAFETY: `post` has called `set_done` for the last Read, which is the one that is signalled.
+    // SAFETY: `post` set this handler for the last Read, which is in the chain until it is
+    // released.
     let arg = unsafe { RwCtxt::done_arg(cqe) };
     let reply_reads = worker.context().reply_reads();
-    // SAFETY: Left there by `post`, for this.
-    let reading =
-        unsafe { LlistBox::<Reading<C::ReplyRead>>::from_raw(arg.context.cast().as_ptr()) };
-    let what = reading.into_inner().finish(&*worker, &reply_reads.idle);
+    // SAFETY: `post` gave up the `Reading` with this pointer, and this completion comes once.
+    let reading: LlistBox<Reading<C::ReplyRead>> =
+        unsafe { LlistBox::from_raw(arg.context.cast().as_ptr()) };
+    let reply = reading.into_inner().finish(&*worker, &reply_reads.idle);
     reply_reads.send_queue.complete(arg.entries);
-    let mut how = WcStatus::of(wc.status);
-    if how == WcStatus::Success && reply_reads.next(&*worker).is_err() {
-        how = WcStatus::Flushed;
+    let mut status = WcStatus::of(wc.status);
+    if status == WcStatus::Success && reply_reads.next(&*worker).is_err() {
+        status = WcStatus::Flushed;
     }
-    C::read_done(&worker, what, how);
+    if let Some(reply) = reply {
+        C::read_done(&worker, reply, status);
+    }
 }
