@@ -22,8 +22,8 @@ const ADDR: usize = bindings::rpc_display_format_t_RPC_DISPLAY_ADDR as usize;
 ///
 /// # Invariants
 ///
-/// I1: The last byte of each array is NUL at any time, so a thread that reads a text while another
-/// one changes it stays within the array.
+/// - I1: The last byte of each array is NUL at any time, so a thread that reads a text while
+///   another one changes it stays within the array.
 pub(super) struct AddressStrings {
     addr: [u8; 64],
     port: [u8; 8],

@@ -29,8 +29,8 @@ pub(super) const RPC_TIMEOUT_MS: u32 = 60_000;
 ///
 /// # Invariants
 ///
-/// I1: Until the class is registered, only the thread that set `taken` accesses `class`. From then
-/// on SUNRPC owns it.
+/// - I1: Until the class is registered, only the thread that set `taken` accesses `class`. From
+///   then on SUNRPC owns it.
 pub(super) struct StaticClass<C> {
     taken: Atomic<bool>,
     class: Opaque<C>,

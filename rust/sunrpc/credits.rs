@@ -112,7 +112,7 @@ struct CongTask {
 ///
 /// # Invariants
 ///
-/// I1: `cong_task` is accessed only with the `transport_lock` of `xprt` held.
+/// - I1: `cong_task` is accessed only with the `transport_lock` of `xprt` held.
 #[pin_data]
 pub(crate) struct Credits<X: CreditXprt> {
     xprt: X,

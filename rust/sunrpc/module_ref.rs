@@ -8,7 +8,7 @@ use crate::bindings;
 ///
 /// # Invariants
 ///
-/// I1: The module is loaded, and one of the references that it counts belongs to this value.
+/// - I1: The module is loaded, and one of the references that it counts belongs to this value.
 #[must_use = "dropping it puts the reference"]
 pub(super) struct ModuleRef(*mut bindings::module);
 

@@ -24,8 +24,8 @@ use super::{
 ///
 /// # Invariants
 ///
-/// I1: The request, its task and its transport are not freed within `'a`, because the caller is the
-/// task, has pinned the request, or holds `queue_lock` while the request is in a queue.
+/// - I1: The request, its task and its transport are not freed within `'a`, because the caller is
+///   the task, has pinned the request, or holds `queue_lock` while the request is in a queue.
 #[derive(Clone, Copy)]
 pub(super) struct RqstRef<'a>(NonNull<bindings::rpc_rqst>, PhantomData<&'a ()>);
 

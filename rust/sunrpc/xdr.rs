@@ -35,12 +35,10 @@ use crate::{
 ///
 /// While a reference exists:
 ///
-/// I1: The structure does not change.
-///
-/// I2: Head and tail have as many bytes as they say, in memory of the linear mapping.
-///
-/// I3: `pages` has an entry for each page that `page_base` and `page_len` cover. An entry may be
-/// NULL before [`ReplyRoom::fill_sparse_pages`].
+/// - I1: The structure does not change.
+/// - I2: Head and tail have as many bytes as they say, in memory of the linear mapping.
+/// - I3: `pages` has an entry for each page that `page_base` and `page_len` cover. An entry may be
+///   NULL before [`ReplyRoom::fill_sparse_pages`].
 #[repr(transparent)]
 pub(crate) struct XdrBuf(Opaque<bindings::xdr_buf>);
 
@@ -204,8 +202,8 @@ impl XdrBuf {
 ///
 /// # Invariants
 ///
-/// I1: Pages, page list and tail may be written. The consumer accesses none of them before the RPC
-/// is completed.
+/// - I1: Pages, page list and tail may be written. The consumer accesses none of them before the
+///   RPC is completed.
 #[repr(transparent)]
 pub(crate) struct ReplyRoom(XdrBuf);
 

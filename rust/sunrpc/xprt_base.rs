@@ -63,9 +63,9 @@ impl XprtBase {
 ///
 /// # Invariants
 ///
-/// I1: The `rpc_xprt` comes from `xprt_alloc()`, with room for a `T` that is all zeroes behind it.
-///
-/// I2: No other thread accesses the memory.
+/// - I1: The `rpc_xprt` comes from `xprt_alloc()`, with room for a `T` that is all zeroes behind
+///   it.
+/// - I2: No other thread accesses the memory.
 pub(super) struct NewXprt<T>(NonNull<bindings::rpc_xprt>, PhantomData<T>);
 
 impl<T> NewXprt<T> {

@@ -31,7 +31,7 @@ use crate::{
 ///
 /// # Invariants
 ///
-/// I1: `xprt_alloc()` has initialised the structure, and its memory is not freed within `'a`.
+/// - I1: `xprt_alloc()` has initialised the structure, and its memory is not freed within `'a`.
 #[derive(Clone, Copy)]
 pub(crate) struct XprtRef<'a>(NonNull<bindings::rpc_xprt>, PhantomData<&'a ()>);
 
@@ -151,7 +151,7 @@ impl<'a> XprtRef<'a> {
 ///
 /// # Invariants
 ///
-/// I1: The guard is that of the `queue_lock` of `xprt`.
+/// - I1: The guard is that of the `queue_lock` of `xprt`.
 pub(super) struct LockedQueue<'a> {
     xprt: XprtRef<'a>,
     _guard: SpinLockGuard<'a, ()>,
@@ -171,7 +171,7 @@ impl LockedQueue<'_> {
 ///
 /// # Invariants
 ///
-/// I1: The guard is that of the `transport_lock` of `xprt`.
+/// - I1: The guard is that of the `transport_lock` of `xprt`.
 pub(super) struct LockedXprt<'a> {
     xprt: XprtRef<'a>,
     _guard: SpinLockGuard<'a, ()>,

@@ -17,9 +17,8 @@ use super::{
 ///
 /// # Invariants
 ///
-/// I1: `xprt` is a listener. It stays for `'a`, and so do its service and its namespace.
-///
-/// I2: `ops` are for transports of `C`.
+/// - I1: `xprt` is a listener. It stays for `'a`, and so do its service and its namespace.
+/// - I2: `ops` are for transports of `C`.
 pub(crate) struct Accepting<'a, C: Types> {
     xprt: *mut bindings::svc_xprt,
     ops: &'static bindings::svc_xprt_ops,

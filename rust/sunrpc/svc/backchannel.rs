@@ -56,7 +56,7 @@ pub(super) struct Backchannel {
 ///
 /// # Invariants
 ///
-/// I1: `connection` is of the type that the operations of the transport expect.
+/// - I1: `connection` is of the type that the operations of the transport expect.
 pub(super) struct Private {
     /// The connection.
     pub(super) connection: XprtHandle,
@@ -111,8 +111,8 @@ impl Private {
 ///
 /// # Invariants
 ///
-/// I1: Points to a [`Backchannel`]. `destroy` drops the credits that own this value before it frees
-/// the memory.
+/// - I1: Points to a [`Backchannel`]. `destroy` drops the credits that own this value before it
+///   frees the memory.
 pub(super) struct BackchannelXprt(*mut bindings::rpc_xprt);
 
 impl BackchannelXprt {

@@ -67,9 +67,9 @@ impl Header {
 ///
 /// # Invariants
 ///
-/// I1: Points to a [`Header`] at the start of a `KBox` allocation, whose C structure was
-/// initialised by `svc_xprt_init()`. `handles` counts this handle, so the memory is not freed
-/// before this handle is dropped.
+/// - I1: Points to a [`Header`] at the start of a `KBox` allocation, whose C structure was
+///   initialised by `svc_xprt_init()`. `handles` counts this handle, so the memory is not freed
+///   before this handle is dropped.
 pub(crate) struct XprtHandle(NonNull<Header>);
 
 // SAFETY: The reference count is atomic, and all methods may be called in any thread.
@@ -204,7 +204,7 @@ impl XprtHandle {
 ///
 /// # Invariants
 ///
-/// I1: `xpt_ref` counts this reference.
+/// - I1: `xpt_ref` counts this reference.
 pub(super) struct XprtRef<'a>(&'a XprtHandle);
 
 impl Deref for XprtRef<'_> {

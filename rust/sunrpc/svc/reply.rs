@@ -33,8 +33,8 @@ use super::{
 ///
 /// # Invariants
 ///
-/// I1: The Reply is in `rq_respages`. SUNRPC replaces pages that are taken from the slots before
-/// `rq_next_page`.
+/// - I1: The Reply is in `rq_respages`. SUNRPC replaces pages that are taken from the slots before
+///   `rq_next_page`.
 pub(crate) struct Reply<'a>(SvcRqst<'a>);
 
 /// Where the parts of a Reply are in its pages: head, pages and tail.
@@ -99,9 +99,8 @@ impl Body {
 ///
 /// # Invariants
 ///
-/// I1: As I1 of [`Reply`].
-///
-/// I2: `body` is in the first `count` slots of `rq_respages`, and `count` is not zero.
+/// - I1: As I1 of [`Reply`].
+/// - I2: `body` is in the first `count` slots of `rq_respages`, and `count` is not zero.
 pub(crate) struct Located<'a> {
     rqst: SvcRqst<'a>,
     body: Body,

@@ -47,7 +47,7 @@ use super::{
 ///
 /// # Invariants
 ///
-/// I1: The transport is a connection `C`, and busy (`XPT_BUSY`) on behalf of this thread.
+/// - I1: The transport is a connection `C`, and busy (`XPT_BUSY`) on behalf of this thread.
 pub(crate) struct Arriving<'a, C: Types> {
     rqst: SvcRqst<'a>,
     _connection: PhantomData<C>,
@@ -57,7 +57,7 @@ pub(crate) struct Arriving<'a, C: Types> {
 ///
 /// # Invariants
 ///
-/// I1: The transport is a connection `C`.
+/// - I1: The transport is a connection `C`.
 pub(crate) struct Receiving<'a, C: Types> {
     rqst: SvcRqst<'a>,
     _connection: PhantomData<C>,

@@ -19,11 +19,10 @@ use crate::bindings::{
 ///
 /// # Invariants
 ///
-/// I1: No other thread accesses the request within `'a`, but for its atomic flags. The request has
-/// a reference to its transport.
-///
-/// I2: `rq_pages` and `rq_respages` have `rq_maxpages` slots each. A slot is NULL or has a
-/// reference to its page.
+/// - I1: No other thread accesses the request within `'a`, but for its atomic flags. The request
+///   has a reference to its transport.
+/// - I2: `rq_pages` and `rq_respages` have `rq_maxpages` slots each. A slot is NULL or has a
+///   reference to its page.
 pub(super) struct SvcRqst<'a>(
     *mut bindings::svc_rqst,
     PhantomData<&'a mut bindings::svc_rqst>,

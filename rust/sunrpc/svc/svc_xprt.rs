@@ -69,7 +69,7 @@ pub(super) unsafe fn is_connection(xprt: *mut bindings::svc_xprt) -> bool {
 ///
 /// # Invariants
 ///
-/// I1: `data` is `Some` from [`NewXprt::install`] until `xpo_free`, and is not replaced.
+/// - I1: `data` is `Some` from [`NewXprt::install`] until `xpo_free`, and is not replaced.
 #[repr(C)]
 struct Xprt<T> {
     header: Header,
@@ -80,10 +80,9 @@ struct Xprt<T> {
 ///
 /// # Invariants
 ///
-/// I1: Points to an `Xprt` from `KBox`, whose C structure is initialised.
-///
-/// I2: Owns the one reference that `xpt_ref` counts, and with it that of `handles` that `xpo_free`
-/// puts.
+/// - I1: Points to an `Xprt` from `KBox`, whose C structure is initialised.
+/// - I2: Owns the one reference that `xpt_ref` counts, and with it that of `handles` that
+///   `xpo_free` puts.
 pub(crate) struct NewXprt<T>(NonNull<Xprt<T>>);
 
 // SAFETY: A transport may be created in one thread and dropped in another.
@@ -241,7 +240,7 @@ impl<T> Drop for NewXprt<T> {
 ///
 /// # Invariants
 ///
-/// I1: The private part is installed.
+/// - I1: The private part is installed.
 pub(crate) struct SvcXprt<T>(NewXprt<T>);
 
 impl<T> SvcXprt<T> {

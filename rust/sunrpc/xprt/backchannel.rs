@@ -188,11 +188,10 @@ impl<T: Types> BackchannelPool<T> {
 ///
 /// # Invariants
 ///
-/// I1: It exists only in `send_request`, in which the send lock is held and SUNRPC keeps the
-/// request.
-///
-/// I2: [`BackchannelPool::enqueue`] stored the Call's message in the slot. `rqst` is that of the
-/// slot.
+/// - I1: It exists only in `send_request`, in which the send lock is held and SUNRPC keeps the
+///   request.
+/// - I2: [`BackchannelPool::enqueue`] stored the Call's message in the slot. `rqst` is that of the
+///   slot.
 pub(crate) struct BackchannelReply<'a, T: Types> {
     slot: &'a Slot<T>,
     rqst: RqstRef<'a>,

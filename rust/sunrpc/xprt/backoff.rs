@@ -44,10 +44,9 @@ struct LastAttempt {
 ///
 /// # Invariants
 ///
-/// I1: Only the holder of the send lock accesses `last`.
-///
-/// I2: Only the holder of the send lock queues `wake`. While there is a connection, `wake` is
-/// neither queued nor running.
+/// - I1: Only the holder of the send lock accesses `last`.
+/// - I2: Only the holder of the send lock queues `wake`. While there is a connection, `wake` is
+///   neither queued nor running.
 #[pin_data]
 pub(super) struct ReconnectBackoff<T: Types> {
     xprt: XprtHandle<T>,

@@ -23,7 +23,7 @@ use crate::bindings;
 ///
 /// # Invariants
 ///
-/// I1: `memory` comes from `kmalloc()` for `len` bytes, and only this value frees it.
+/// - I1: `memory` comes from `kmalloc()` for `len` bytes, and only this value frees it.
 pub(super) struct Buffer {
     memory: NonNull<c_void>,
     len: usize,

@@ -32,14 +32,12 @@ use super::{
 ///
 /// # Invariants
 ///
-/// I1: It exists only in `send_request`, throughout `'a`: the send lock is held and SUNRPC has
-/// pinned the request, so request, task and credential stay, and no other thread changes the
-/// message.
-///
-/// I2: The slot, which is that of `rqst`, is idle. `endpoint` is that of the transport's
-/// connection.
-///
-/// I3: `'a` is that of this Call alone: it cannot be shortened, and no caller can choose it.
+/// - I1: It exists only in `send_request`, throughout `'a`: the send lock is held and SUNRPC has
+///   pinned the request, so request, task and credential stay, and no other thread changes the
+///   message.
+/// - I2: The slot, which is that of `rqst`, is idle. `endpoint` is that of the transport's
+///   connection.
+/// - I3: `'a` is that of this Call alone: it cannot be shortened, and no caller can choose it.
 pub(crate) struct Call<'a, T: Types> {
     slot: &'a Slot<T>,
     rqst: RqstRef<'a>,

@@ -65,12 +65,10 @@ pub(crate) struct Scatter {
 ///
 /// # Invariants
 ///
-/// I1: The request is pinned, so slot, request, task and transport stay.
-///
-/// I2: The owner of this value has the claim of the slot.
-///
-/// I3: This value is dropped before the connection has ended, and `destroy` ends the connection
-/// before it frees the transport.
+/// - I1: The request is pinned, so slot, request, task and transport stay.
+/// - I2: The owner of this value has the claim of the slot.
+/// - I3: This value is dropped before the connection has ended, and `destroy` ends the connection
+///   before it frees the transport.
 pub(crate) struct Pinned<T: Types>(NonNull<Slot<T>>);
 
 // SAFETY: A slot may be used, and its request unpinned, in any thread.
@@ -137,7 +135,7 @@ impl<T: Types> Drop for Pinned<T> {
 ///
 /// # Invariants
 ///
-/// I1: `claim` is the claim of the slot in `pinned`.
+/// - I1: `claim` is the claim of the slot in `pinned`.
 pub(crate) struct Claimed<T: Types> {
     // Dropped in this order. A task that waits for the request to be unpinned must find the slot
     // Sent, so that it fences what is exposed. The claim must not outlive the slot.
@@ -160,7 +158,7 @@ impl<T: Types> Deref for Claimed<T> {
 ///
 /// # Invariants
 ///
-/// I1: `claimed_empty` is the claim of the slot in `pinned`.
+/// - I1: `claimed_empty` is the claim of the slot in `pinned`.
 pub(crate) struct Fencing<T: Types> {
     // Dropped in this order: the claim must not outlive the slot.
     claimed_empty: ClaimedEmpty<'static, Outstanding<T>>,
@@ -246,11 +244,9 @@ impl<T: Types> Owner<T::Exposed> for Fencing<T> {
 ///
 /// # Invariants
 ///
-/// I1: The task waits, throughout `'a`, until the peer can no longer reach the memory.
-///
-/// I2: `'a` is that of this RPC alone: it cannot be shortened, and no caller can choose it.
-///
-/// I3: `connection` is that of the RPC's transport.
+/// - I1: The task waits, throughout `'a`, until the peer can no longer reach the memory.
+/// - I2: `'a` is that of this RPC alone: it cannot be shortened, and no caller can choose it.
+/// - I3: `connection` is that of the RPC's transport.
 pub(crate) struct Abandoned<'a, T: Types> {
     claimed_empty: ClaimedEmpty<'a, Outstanding<T>>,
     inflight: T::Inflight,

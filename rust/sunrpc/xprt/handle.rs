@@ -96,8 +96,8 @@ impl Header {
 ///
 /// # Invariants
 ///
-/// I1: Points to the `rpc_xprt` in the [`Header`] of an `Xprt<T>`. `handles` counts this handle, so
-/// the memory is not freed before this handle is dropped.
+/// - I1: Points to the `rpc_xprt` in the [`Header`] of an `Xprt<T>`. `handles` counts this handle,
+///   so the memory is not freed before this handle is dropped.
 pub(crate) struct XprtHandle<T: Types>(NonNull<bindings::rpc_xprt>, PhantomData<T>);
 
 // SAFETY: The reference count is atomic, and all methods may be called in any thread.

@@ -68,7 +68,7 @@ use super::{
 ///
 /// # Invariants
 ///
-/// I1: `state` is initialised between the return of [`Self::init`] and [`Self::destroy`].
+/// - I1: `state` is initialised between the return of [`Self::init`] and [`Self::destroy`].
 #[repr(C)]
 pub(super) struct Xprt<T: Transport> {
     header: Header,
@@ -126,13 +126,11 @@ impl<T: Transport> Xprt<T> {
 ///
 /// # Invariants
 ///
-/// I1: `connection` is changed only with both the send lock and `link` held, and read with either.
-///
-/// I2: Only the holder of the send lock accesses `sender`.
-///
-/// I3: If there is a connection, there is a sender.
-///
-/// I4: Each slot in `free` is one of `slots`.
+/// - I1: `connection` is changed only with both the send lock and `link` held, and read with
+///   either.
+/// - I2: Only the holder of the send lock accesses `sender`.
+/// - I3: If there is a connection, there is a sender.
+/// - I4: Each slot in `free` is one of `slots`.
 #[pin_data]
 pub(super) struct XprtState<T: Transport> {
     #[pin]
@@ -249,8 +247,8 @@ impl<T: Transport> XprtState<T> {
 ///
 /// # Invariants
 ///
-/// I1: The send lock of the transport of `state` is held on behalf of this value's owner, and there
-/// is no other `SendLock` of it.
+/// - I1: The send lock of the transport of `state` is held on behalf of this value's owner, and
+///   there is no other `SendLock` of it.
 pub(super) struct SendLock<'a, T: Transport> {
     state: &'a XprtState<T>,
 }

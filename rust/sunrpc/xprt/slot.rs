@@ -45,10 +45,9 @@ const INITIAL_BUFFER: usize = 2048;
 ///
 /// # Invariants
 ///
-/// I1: Only the owner of the claim of `slot_state` accesses `reply`, and SUNRPC's owner of the slot
-/// while there is no claim.
-///
-/// I2: Only SUNRPC's owner of the slot accesses the buffers.
+/// - I1: Only the owner of the claim of `slot_state` accesses `reply`, and SUNRPC's owner of the
+///   slot while there is no claim.
+/// - I2: Only SUNRPC's owner of the slot accesses the buffers.
 #[repr(C)]
 pub(crate) struct Slot<T: Types> {
     rqst: Opaque<bindings::rpc_rqst>,
@@ -191,9 +190,8 @@ impl<T: Types> Slot<T> {
 ///
 /// # Invariants
 ///
-/// I1: The slot is not freed before its transport is destroyed.
-///
-/// I2: The slot is idle and has no Reply, and there is no other right to it.
+/// - I1: The slot is not freed before its transport is destroyed.
+/// - I2: The slot is idle and has no Reply, and there is no other right to it.
 #[must_use = "a slot that is not put back is lost"]
 pub(super) struct FreeSlot<T: Types>(NonNull<Slot<T>>);
 

@@ -74,14 +74,12 @@ pub(crate) enum Refusal {
 ///
 /// # Invariants
 ///
-/// I1: Only the holder of the send lock changes `state` from `IDLE`; a claim changes it from `SENT`
-/// to `CLAIMED`; only that claim's [`InflightClaim`] or [`ClaimedEmpty`] changes it from `CLAIMED`;
-/// and only SUNRPC's owner of the slot changes it from `DONE` and the states after it.
-///
-/// I2: `inflight` is `Some` in `SENT`, and in `CLAIMED` while there is an [`InflightClaim`]. It is
-/// `None` otherwise.
-///
-/// I3: Only the claim accesses `inflight`, and the holder of the send lock in `IDLE`.
+/// - I1: Only the holder of the send lock changes `state` from `IDLE`; a claim changes it from
+///   `SENT` to `CLAIMED`; only that claim's [`InflightClaim`] or [`ClaimedEmpty`] changes it from
+///   `CLAIMED`; and only SUNRPC's owner of the slot changes it from `DONE` and the states after it.
+/// - I2: `inflight` is `Some` in `SENT`, and in `CLAIMED` while there is an [`InflightClaim`]. It
+///   is `None` otherwise.
+/// - I3: Only the claim accesses `inflight`, and the holder of the send lock in `IDLE`.
 pub(super) struct SlotState<E> {
     state: Atomic<u32>,
     inflight: UnsafeCell<Option<E>>,
@@ -196,9 +194,8 @@ impl<E> SlotState<E> {
 ///
 /// # Invariants
 ///
-/// I1: The state is `CLAIMED`, and there is no other claim.
-///
-/// I2: The `Outstanding` is there.
+/// - I1: The state is `CLAIMED`, and there is no other claim.
+/// - I2: The `Outstanding` is there.
 #[must_use = "no Reply can be matched while the slot is claimed"]
 pub(super) struct InflightClaim<'a, E>(&'a SlotState<E>, PhantomData<E>);
 
@@ -242,7 +239,7 @@ impl<E> Drop for InflightClaim<'_, E> {
 ///
 /// # Invariants
 ///
-/// I1: The state is `CLAIMED`, there is no other claim, and `inflight` is `None`.
+/// - I1: The state is `CLAIMED`, there is no other claim, and `inflight` is `None`.
 #[must_use = "dropping it leaves the Call without an answer"]
 pub(super) struct ClaimedEmpty<'a, E>(&'a SlotState<E>);
 
