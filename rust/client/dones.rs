@@ -15,6 +15,7 @@ use crate::{
     lib::bvec::BVec,
     sunrpc::xprt::Claimed,
     verbs::{
+        CtrlPost,
         CtrlSendPool,
         Endpoint,
         ReadTarget,
@@ -215,11 +216,11 @@ impl Dones {
                 HeaderWriter::done(buf, done.xid, credits).ok()
             });
             match sent {
-                Ok(Some(())) => {
+                Ok(CtrlPost::Posted) => {
                     waiting.pop();
                     tunables::DONES.inc();
                 }
-                Ok(None) => return Ok(()),
+                Ok(CtrlPost::NotPosted) => return Ok(()),
                 Err(_) => {
                     waiting.count = 0;
                     return Err(Lost);

@@ -98,7 +98,10 @@ pub(crate) use mr::{
 };
 
 pub(crate) use requester::{
-    ctrl_send::CtrlSendPool,
+    ctrl_send::{
+        CtrlPost,
+        CtrlSendPool, //
+    },
     reply_read::{
         ReadNotPosted,
         ReadTarget,

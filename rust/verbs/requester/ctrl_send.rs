@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Short messages that do not wait for the right to send.
+//! Preallocated Sends that need no send lock.
 //!
 //! The holder of the [`RequestSender`](super::sender::RequestSender) may sleep, so a completion
-//! handler cannot wait for it. Handlers send messages from a pool that is allocated with the
-//! connection and has reserved entries of the Send Queue. Each message is signaled, and is idle
-//! again when it completes.
+//! handler cannot wait for it. The messages of handlers, RDMA_ERROR and RDMA_DONE, are sent from
+//! these contexts. They are allocated with the connection, and have Send Queue entries of their
+//! own. Each is signalled, and idle again when it has completed.
 
 use kernel::{
     prelude::*,
@@ -44,133 +44,147 @@ use crate::{
 
 use super::sender::Requester;
 
-/// A message.
+/// A control Send.
 ///
 /// # Invariants
 ///
-/// `home` is kept by the endpoint that the message was made for, whose domain is the buffer's.
+/// - I1: `pool` is held by the endpoint that the Send is for, whose domain is the buffer's, until
+///   the queues are drained.
+/// - I2: `wr` refers to `cqe` and `sge`.
 struct CtrlSend {
     cqe: bindings::ib_cqe,
     wr: bindings::ib_send_wr,
     sge: bindings::ib_sge,
     buffer: DmaBuffer,
-    /// For traces.
+    /// The number in traces.
     serial: i32,
-    home: *const Home,
+    pool: *const Idle,
 }
 
-// SAFETY: It owns all that it points to, but for its home, which is `Sync`.
+// SAFETY: `wr` refers to parts of the same allocation, and `pool` to a type that is `Sync`.
 unsafe impl Send for CtrlSend {}
 
-/// Where messages are while they are idle.
+/// Idle control Sends.
 #[pin_data]
-struct Home {
+struct Idle {
     #[pin]
-    idle: Pool<LlistBox<CtrlSend>>,
+    sends: Pool<LlistBox<CtrlSend>>,
 }
 
-impl HeldUntilDrained for Arc<Home> {}
+impl HeldUntilDrained for Arc<Idle> {}
 
-/// The messages of one connection.
-pub(crate) struct CtrlSendPool(Arc<Home>);
+/// The control Sends of one connection.
+pub(crate) struct CtrlSendPool(Arc<Idle>);
+
+/// Whether a control Send was posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CtrlPost {
+    /// It was.
+    Posted,
+    /// None was idle, or it has no message.
+    NotPosted,
+}
 
 impl CtrlSendPool {
-    /// Makes `count` messages of up to `bytes` bytes for an open endpoint, whose Send Queue has
-    /// as many entries for them.
+    /// Allocates `count` Sends of up to `len` bytes for an open endpoint, whose Send Queue has as
+    /// many entries for them.
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, `EINVAL` if the endpoint is not open.
-    pub(crate) fn new<C: Requester>(ep: &Endpoint<C>, count: u32, bytes: usize) -> Result<Self> {
+    /// `ENOMEM`, `EIO` if the device cannot map the buffers, `EINVAL` if the endpoint is not open.
+    pub(crate) fn new<C: Requester>(ep: &Endpoint<C>, count: u32, len: usize) -> Result<Self> {
         let pd = ep.pd().ok_or(EINVAL)?;
-        let home = Arc::pin_init(pin_init!(Home { idle <- Pool::new() }), GFP_KERNEL)?;
+        let idle = Arc::pin_init(pin_init!(Idle { sends <- Pool::new() }), GFP_KERNEL)?;
         for _ in 0..count {
-            // INVARIANT: Kept below, before anything is sent.
-            home.idle
-                .put(LlistBox::new_uninit(GFP_KERNEL)?.write(CtrlSend {
-                    cqe: bindings::ib_cqe {
-                        done: Some(sent::<C>),
-                    },
-                    wr: pin_init::zeroed(),
-                    sge: pin_init::zeroed(),
-                    buffer: DmaBuffer::new(pd, bytes, Direction::ToDevice, GFP_KERNEL)?,
-                    serial: Cid::serial(),
-                    home: &raw const *home,
-                }));
+            // INVARIANT: I1: held below, before anything is sent.
+            let mut send = LlistBox::new_uninit(GFP_KERNEL)?.write(CtrlSend {
+                cqe: bindings::ib_cqe {
+                    done: Some(sent::<C>),
+                },
+                wr: pin_init::zeroed(),
+                sge: pin_init::zeroed(),
+                buffer: DmaBuffer::new(pd, len, Direction::ToDevice, GFP_KERNEL)?,
+                serial: Cid::serial(),
+                pool: &raw const *idle,
+            });
+            let raw = send.as_ptr();
+            // SAFETY: Parts of a context that is owned, and stays in place.
+            let (cqe, sge) = unsafe { (&raw mut (*raw).cqe, &raw mut (*raw).sge) };
+            // INVARIANT: I2: set here, and not changed.
+            // SAFETY: The member of the union that the RDMA core uses.
+            *unsafe { send.wr.__bindgen_anon_1.wr_cqe.as_mut() } = cqe;
+            send.wr.sg_list = sge;
+            send.wr.num_sge = 1;
+            send.wr.send_flags = bindings::ib_send_flags_IB_SEND_SIGNALED;
+            idle.sends.put(send);
         }
-        // What is posted refers to it.
-        ep.hold_until_drained(home.clone())?;
-        Ok(Self(home))
+        // Posted work requests refer to the pool.
+        ep.hold_until_drained(idle.clone())?;
+        Ok(Self(idle))
     }
 
-    /// Sends what `write` writes; it returns the length. The Send invalidates the peer's handle
-    /// `invalidate`. `None` if there is no idle message, or nothing was written.
+    /// Sends the message that `write` writes; it returns the length. The Send invalidates the
+    /// peer's rkey `invalidate`.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if these are the messages of another endpoint, or what the device reports; the
-    /// connection has to be ended.
+    /// `EINVAL` if these are another endpoint's, or the device's error. The connection has to be
+    /// closed.
     pub(crate) fn send<C: Requester>(
         &self,
         ep: &Endpoint<C>,
         invalidate: Option<u32>,
         write: impl FnOnce(&mut [u8]) -> Option<usize>,
-    ) -> Result<Option<()>> {
-        let Some(mut ctrl_send) = self.0.idle.get() else {
-            return Ok(None);
+    ) -> Result<CtrlPost> {
+        let Some(mut send) = self.0.sends.get() else {
+            return Ok(CtrlPost::NotPosted);
         };
-        // Another endpoint may have another kind of context, and does not keep their home.
-        if !ep.owns(ctrl_send.buffer.pd()) {
-            self.0.idle.put(ctrl_send);
+        // Another endpoint may have another kind of context, and does not hold this pool.
+        if !ep.owns(send.buffer.pd()) {
+            self.0.sends.put(send);
             return Err(EINVAL);
         }
-        let Some(bytes) = write(ctrl_send.buffer.as_mut_slice()) else {
-            self.0.idle.put(ctrl_send);
-            return Ok(None);
+        let Some(len) = write(send.buffer.as_mut_slice()) else {
+            self.0.sends.put(send);
+            return Ok(CtrlPost::NotPosted);
         };
-        let raw = ctrl_send.into_raw();
-        // SAFETY: Given up just now, and to nobody yet.
-        let inner = unsafe { &mut *raw };
-        inner.buffer.sync_for_device(bytes);
-        inner.sge = inner.buffer.sge(bytes);
-        set_send(&mut inner.wr, invalidate);
-        inner.wr.send_flags = bindings::ib_send_flags_IB_SEND_SIGNALED;
-        inner.wr.sg_list = &raw mut inner.sge;
-        inner.wr.num_sge = 1;
-        // SAFETY: The member that the RDMA core looks at.
-        unsafe { *inner.wr.__bindgen_anon_1.wr_cqe.as_mut() = &raw mut inner.cqe };
-        let request = &raw const inner.wr;
-        // SAFETY: One work request; what it refers to stays until its completion gives it back, and
-        // `sent` expects this endpoint's kind of context.
-        match unsafe { ep.post_send_raw(request) } {
-            Ok(()) => Ok(Some(())),
+        send.buffer.sync_for_device(len);
+        send.sge = send.buffer.sge(len);
+        set_send(&mut send.wr, invalidate);
+        let raw = send.into_raw();
+        // SAFETY: One work request, which refers to the context (I2). That was given up above: it
+        // stays until `sent` takes it back, or the code below. `sent` expects this endpoint's kind
+        // of context.
+        match unsafe { ep.post_send_raw(&raw const (*raw).wr) } {
+            Ok(()) => Ok(CtrlPost::Posted),
             Err((error, BadWr::Unknown)) => Err(error),
             Err((error, _)) => {
-                // SAFETY: Not posted, so that `sent` does not come.
-                self.0.idle.put(unsafe { LlistBox::from_raw(raw) });
+                // SAFETY: Not posted, so that `sent` is not called.
+                self.0.sends.put(unsafe { LlistBox::from_raw(raw) });
                 Err(error)
             }
         }
     }
 }
 
-/// The end of a message.
+/// Completion of a control Send.
 ///
 /// # Safety
 ///
-/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for an [`CtrlSend`] of that.
+/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a [`CtrlSend`] that
+/// [`CtrlSendPool::send`] posted there.
 unsafe extern "C" fn sent<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: By this function's contract.
     let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
-    // SAFETY: Every such Send has the `cqe` of its message; its completion comes once.
-    let ctrl_send = unsafe { LlistBox::from_raw(kernel::container_of!(cqe, CtrlSend, cqe)) };
-    // SAFETY: The endpoint keeps it, by the type's invariants.
-    let home = unsafe { &*ctrl_send.home };
+    // SAFETY: The CQE is that of a context that `send` gave up, and this completion comes once.
+    let send = unsafe { LlistBox::from_raw(kernel::container_of!(cqe, CtrlSend, cqe)) };
+    // SAFETY: Held until the queues are drained (I1).
+    let idle = unsafe { &*send.pool };
     trace!(xprtrdma_wc_send(
-        worker.send_cid(ctrl_send.serial),
+        worker.send_cid(send.serial),
         wc.status,
         wc.vendor_err
     ));
-    home.idle.put(ctrl_send);
+    idle.sends.put(send);
     C::ctrl_sent(&worker, WcStatus::of(wc.status));
 }

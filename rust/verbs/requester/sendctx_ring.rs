@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Messages on their way: a ring, filled by one sender and emptied by the send queue's worker.
+//! The Sends of a client that may be posted: a ring, filled by one sender and emptied by the send
+//! queue's worker.
+//!
+//! Sends complete in the order in which they were posted, and most of them are not signalled: the
+//! completion of one releases all before it. So neither side needs a lock. A flushed Send is never
+//! released: some devices flush out of order. The ring is freed with its connection, and everything
+//! in it.
 //!
 //! C: xprt_rdma.h, struct rpcrdma_sendctx, struct rpcrdma_buffer
 //! C: verbs.c, rpcrdma_sendctxs_create(), rpcrdma_sendctx_create(), rpcrdma_sendctx_next()
 //! C: rpc_rdma.c, rpcrdma_sendctx_dma_unmap(), rpcrdma_sendctx_unmap(), rpcrdma_sendctx_cancel()
-//!
-//! Messages are sent in the order in which they were posted, and most do not report it: the
-//! completion of one releases all before it. So neither side needs a lock. What is flushed is never
-//! released: some devices flush out of order. The ring ends with its connection, and lets go of
-//! all.
 
 use core::{
     cell::UnsafeCell,
@@ -51,31 +52,33 @@ use crate::{
     }, //
 };
 
-/// There is no room in the message.
+/// The message has no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SendFull;
 
-/// A page that a message is gathered from.
+/// A page that a message gathers bytes from.
 struct Gathered {
     page: NonNull<bindings::page>,
     addr: u64,
     len: u32,
 }
 
-/// A message, and the memory that it is composed in.
+/// A Send, and the buffer for its message.
 ///
 /// # Invariants
 ///
-/// Each of `pages` is mapped for the domain's device, and holds a reference to its page. `sges`
-/// never grows past its capacity, so that it stays in place.
+/// - I1: Each of `pages` is mapped for the device of the buffer's domain, and holds a reference to
+///   its page.
+/// - I2: `sges` does not grow beyond its capacity, so that it stays in place.
+/// - I3: Once the ring is created, `ring` is the one that contains this, and `cqe` stays in place.
 #[repr(C)]
-pub(in crate::verbs) struct SendCtx {
+pub(super) struct SendCtx {
     cqe: bindings::ib_cqe,
     request: bindings::ib_send_wr,
     sges: KVec<bindings::ib_sge>,
     pages: KVec<Gathered>,
     buffer: DmaBuffer,
-    /// Bytes of the buffer that are part of the message.
+    /// Bytes of the buffer that the message uses.
     used: usize,
     index: u32,
     ring: *const SendCtxRing,
@@ -88,7 +91,7 @@ impl SendCtx {
             cqe: bindings::ib_cqe { done: Some(done) },
             request: pin_init::zeroed(),
             sges: KVec::with_capacity(sges, GFP_KERNEL)?,
-            // One is for the start of the message.
+            // One SGE is that of the header.
             pages: KVec::with_capacity(sges.saturating_sub(1), GFP_KERNEL)?,
             buffer: DmaBuffer::new(pd, sizes.buffer, Direction::ToDevice, GFP_KERNEL)?,
             used: 0,
@@ -99,9 +102,9 @@ impl SendCtx {
         Ok(entry)
     }
 
-    /// Forgets what was composed.
+    /// Empties the message.
     #[inline]
-    pub(in crate::verbs) fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.sges.clear();
         self.used = 0;
         if !self.pages.is_empty() {
@@ -113,7 +116,7 @@ impl SendCtx {
     fn drop_pages(&mut self) {
         let device = self.buffer.pd().device();
         for gathered in self.pages.iter() {
-            // SAFETY: Mapped and referred to, by the type's invariants.
+            // SAFETY: Mapped for this device (I1), which the domain keeps.
             unsafe {
                 bindings::rpcrdma_dma_unmap_page(
                     device,
@@ -121,39 +124,44 @@ impl SendCtx {
                     gathered.len as usize,
                     Direction::ToDevice.as_raw(),
                 );
-                bindings::rpcrdma_put_page(gathered.page.as_ptr());
             }
+            // SAFETY: The reference is held (I1), and goes with `pages` below.
+            unsafe { bindings::rpcrdma_put_page(gathered.page.as_ptr()) };
         }
         self.pages.clear();
     }
 
+    /// The buffer.
     #[inline]
-    pub(in crate::verbs) fn memory(&mut self) -> &mut [u8] {
+    pub(super) fn memory(&mut self) -> &mut [u8] {
         self.buffer.as_mut_slice()
     }
 
+    /// Whether the message gathers bytes from pages.
     #[inline]
-    pub(in crate::verbs) fn has_pages(&self) -> bool {
+    pub(super) fn has_pages(&self) -> bool {
         !self.pages.is_empty()
     }
 
+    /// Appends the next `len` bytes of the buffer to the message.
     #[inline]
-    pub(in crate::verbs) fn append(&mut self, bytes: usize) -> Result<(), SendFull> {
-        if bytes == 0 {
+    pub(super) fn append(&mut self, len: usize) -> Result<(), SendFull> {
+        if len == 0 {
             return Ok(());
         }
-        let end = self.used.checked_add(bytes).ok_or(SendFull)?;
+        let end = self.used.checked_add(len).ok_or(SendFull)?;
         if end > self.buffer.len() {
             return Err(SendFull);
         }
-        let mut sge = self.buffer.sge(bytes);
+        let mut sge = self.buffer.sge(len);
         sge.addr += self.used as u64;
         self.sges.push_within_capacity(sge).map_err(|_| SendFull)?;
         self.used = end;
         Ok(())
     }
 
-    pub(in crate::verbs) fn gather(&mut self, bvec: &BVec<'_>) -> Result<(), SendFull> {
+    /// Appends bytes of a page, which is held until the Send is released.
+    pub(super) fn gather(&mut self, bvec: &BVec<'_>) -> Result<(), SendFull> {
         if self.sges.len() == self.sges.capacity()
             || self.pages.len() == self.pages.capacity()
             || !bvec.is_counted()
@@ -161,7 +169,8 @@ impl SendCtx {
             return Err(SendFull);
         }
         let pd = self.buffer.pd();
-        // SAFETY: The piece lies within its page; the reference keeps it until the message is sent.
+        // SAFETY: The bytes lie within the page. The reference below keeps it until it is unmapped.
+        // The domain keeps the device.
         let addr = unsafe {
             bindings::rpcrdma_dma_map_page(
                 pd.device(),
@@ -182,9 +191,9 @@ impl SendCtx {
             lkey: pd.lkey(),
         };
         let page = NonNull::new(bvec.page()).ok_or(SendFull)?;
-        // SAFETY: The page is there, by the invariants of `BVec`.
+        // SAFETY: The page is allocated, by the invariants of `BVec`, and has a reference count.
         unsafe { bindings::rpcrdma_get_page(page.as_ptr()) };
-        // INVARIANT: Mapped and referred to. Neither fails, as there is room.
+        // INVARIANT: I1: mapped, and held. I2: neither push fails, as there is room.
         let _ = self.pages.push_within_capacity(Gathered {
             page,
             addr,
@@ -194,19 +203,19 @@ impl SendCtx {
         Ok(())
     }
 
-    /// Scatter/gather elements of the message.
+    /// The number of SGEs of the message.
     #[inline]
-    pub(in crate::verbs) fn elements(&self) -> u32 {
-        // CAST: As many as one message may have.
+    pub(super) fn elements(&self) -> u32 {
+        // CAST: The device's limit is 32 bits.
         self.sges.len() as u32
     }
 
-    /// Hands the message to the device; the work request that sends it.
+    /// Syncs the buffer for the device, and prepares the work request.
     #[inline]
-    pub(in crate::verbs) fn request(&mut self, signaled: bool) -> *mut bindings::ib_send_wr {
+    pub(super) fn request(&mut self, signaled: bool) -> *mut bindings::ib_send_wr {
         self.buffer.sync_for_device(self.used);
         self.request.sg_list = self.sges.as_mut_ptr();
-        // CAST: As many as one message may have.
+        // CAST: As above.
         self.request.num_sge = self.sges.len() as c_int;
         self.request.send_flags = if signaled {
             bindings::ib_send_flags_IB_SEND_SIGNALED
@@ -223,40 +232,43 @@ impl Drop for SendCtx {
     }
 }
 
-/// See the [module's](self) description.
+/// See the [module documentation](self).
 ///
 /// # Invariants
 ///
-/// Entries after `released`, up to the sender's last one, are the device's; the others are the
-/// sender's. `released` is only changed by the send queue's worker.
-pub(in crate::verbs) struct SendCtxRing {
+/// - I1: The device owns the entries after `released`, up to the last one that was posted. All
+///   others are the sender's.
+/// - I2: Only the send queue's worker changes `released`.
+pub(super) struct SendCtxRing {
     entries: KVVec<UnsafeCell<SendCtx>>,
     released: Atomic<u32>,
     pd: Arc<Pd>,
 }
 
-// SAFETY: An entry owns all that it points to, but for `ring`, which holds it. None of that is
-// bound to a thread.
+// SAFETY: The pointers in an entry refer to parts of that entry, to pages that it holds, and to the
+// ring itself. None of that depends on the thread.
 unsafe impl Send for SendCtxRing {}
-// SAFETY: As above, and each entry has one user at a time, by the type's invariants; `released`
-// hands it over.
+// SAFETY: As above. Each entry has one user at a time (I1), and `released` passes it on, with
+// release and acquire ordering.
 unsafe impl Sync for SendCtxRing {}
 
 impl HeldUntilDrained for Arc<SendCtxRing> {}
 
 impl SendCtxRing {
-    pub(in crate::verbs) fn new(
-        pd: &Arc<Pd>,
-        sizes: &SenderSizes,
-        done: Done,
-    ) -> Result<Arc<Self>> {
-        // One entry is always empty: this is how a full ring differs from an empty one.
+    /// Allocates the ring. `done` handles the completions of its Sends.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, `EIO` if the device cannot map the buffers.
+    pub(super) fn new(pd: &Arc<Pd>, sizes: &SenderSizes, done: Done) -> Result<Arc<Self>> {
+        // One entry stays empty: this is how a full ring differs from an empty one.
         let count = sizes.messages.checked_add(1).ok_or(EINVAL)? as usize;
         // `KVVec`: there may be no contiguous memory for so many.
         let mut entries = KVVec::with_capacity(count, GFP_KERNEL)?;
         for _ in 0..count {
             entries.push(UnsafeCell::new(SendCtx::new(pd, sizes, done)?), GFP_KERNEL)?;
         }
+        // INVARIANT: I1: nothing is posted.
         let ring = Arc::new(
             Self {
                 entries,
@@ -266,86 +278,83 @@ impl SendCtxRing {
             GFP_KERNEL,
         )?;
         for (index, entry) in (0..).zip(ring.entries.iter()) {
-            let entry = entry.get();
-            // SAFETY: Nobody uses the ring yet. The entry does not move any more.
-            unsafe {
-                (*entry).index = index;
-                (*entry).ring = &raw const *ring;
-                *(*entry).request.__bindgen_anon_1.wr_cqe.as_mut() = &raw mut (*entry).cqe;
-            }
+            // SAFETY: The ring is not shared yet.
+            let entry = unsafe { &mut *entry.get() };
+            entry.index = index;
+            entry.ring = &raw const *ring;
+            let cqe = &raw mut entry.cqe;
+            // SAFETY: The member of the union that the RDMA core uses.
+            *unsafe { entry.request.__bindgen_anon_1.wr_cqe.as_mut() } = cqe;
         }
         Ok(ring)
     }
 
+    /// The domain of the buffers.
     #[inline]
-    pub(in crate::verbs) fn pd(&self) -> &Arc<Pd> {
+    pub(super) fn pd(&self) -> &Arc<Pd> {
         &self.pd
     }
 
-    /// The entry after this one.
+    /// The index after this one.
     #[inline]
-    pub(in crate::verbs) fn next(&self, index: u32) -> u32 {
+    pub(super) fn next(&self, index: u32) -> u32 {
         match index + 1 {
             next if next as usize == self.entries.len() => 0,
             next => next,
         }
     }
 
-    /// The last entry that was released.
+    /// The index of the last entry that was released.
     #[inline]
-    pub(in crate::verbs) fn released(&self) -> u32 {
-        // Pairs with the release in `release`: the entries up to it are ours.
+    pub(super) fn released(&self) -> u32 {
+        // Pairs with the store in `release`: entries up to this one are the sender's.
         self.released.load(Acquire)
     }
 
-    /// An entry.
+    /// The entry at this index.
     ///
     /// # Safety
     ///
-    /// The caller is the entry's only user: the sender for entries not posted, the send worker for
-    /// entries that have completed and are not released.
+    /// The caller is the only user of the entry: the sender of one that is not posted, the send
+    /// queue's worker of one that has completed and is not released.
     #[inline]
     #[allow(clippy::mut_from_ref, reason = "the caller is the entry's only user")]
-    pub(in crate::verbs) unsafe fn entry(&self, index: u32) -> &mut SendCtx {
+    pub(super) unsafe fn entry(&self, index: u32) -> &mut SendCtx {
         // PANIC: `next` does not leave the ring.
         // SAFETY: By this function's contract.
         unsafe { &mut *self.entries[index as usize].get() }
     }
 
-    /// The number of the entry that `cqe` belongs to.
+    /// The ring and the index of the entry with this CQE.
     ///
     /// # Safety
     ///
-    /// `cqe` is an entry's, whose ring is there.
+    /// `cqe` is that of an entry whose ring is not freed within `'a`.
     #[inline]
-    pub(in crate::verbs) unsafe fn index(cqe: *mut bindings::ib_cqe) -> u32 {
-        // SAFETY: By this function's contract; `cqe` is the entry's first member.
-        unsafe { (*cqe.cast::<SendCtx>()).index }
+    pub(super) unsafe fn of_cqe<'a>(cqe: *mut bindings::ib_cqe) -> (&'a Self, u32) {
+        let entry = cqe.cast::<SendCtx>();
+        // SAFETY: The CQE is the first member of its entry, and `ring` is valid (I3 of `SendCtx`).
+        unsafe { (&*(*entry).ring, (*entry).index) }
     }
 
-    /// Releases the entry that `cqe` belongs to, and all that were posted before it.
+    /// Releases the entries up to `last`.
     ///
     /// # Safety
     ///
-    /// In the send queue's worker, for an entry whose message has been sent: not one that was
-    /// flushed, which may be reported before those that were posted before it. The ring is there.
+    /// The caller is the send queue's worker, and the Send of entry `last` has succeeded. A flushed
+    /// one will not do: it may be reported before Sends that were posted before it.
     #[inline]
-    pub(in crate::verbs) unsafe fn release(cqe: *mut bindings::ib_cqe) {
-        // SAFETY: By this function's contract; `cqe` is the entry's first member.
-        let (ring, last) = unsafe {
-            let entry = cqe.cast::<SendCtx>();
-            (&*(*entry).ring, (*entry).index)
-        };
-        let mut index = ring.released.load(Relaxed);
+    pub(super) unsafe fn release(&self, last: u32) {
+        let mut index = self.released.load(Relaxed);
         while index != last {
-            index = ring.next(index);
-            // SAFETY: Posted before the one that has been sent, hence completed; it is released
-            // below. By this function's contract this is the send worker.
-            let entry = unsafe { ring.entry(index) };
+            index = self.next(index);
+            // SAFETY: Posted no later than `last`, hence completed, and released below. The caller
+            // is the worker.
+            let entry = unsafe { self.entry(index) };
             if entry.has_pages() {
                 entry.drop_pages();
             }
         }
-        ring.released.store(last, Release);
+        self.released.store(last, Release);
     }
 }

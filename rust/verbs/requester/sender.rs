@@ -325,11 +325,11 @@ unsafe extern "C" fn sent<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindi
     // SAFETY: By this function's contract.
     let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
     // SAFETY: The CQE is that of an entry, whose ring stays until the queues are drained.
-    let index = unsafe { SendCtxRing::index(cqe) };
+    let (ring, index) = unsafe { SendCtxRing::of_cqe(cqe) };
     let status = WcStatus::of(wc.status);
     if status == WcStatus::Success {
-        // SAFETY: As above; this is the send queue's worker, and the Send has succeeded.
-        unsafe { SendCtxRing::release(cqe) };
+        // SAFETY: This is the send queue's worker, and the Send has succeeded.
+        unsafe { ring.release(index) };
     }
     trace!(xprtrdma_wc_send(
         worker.send_cid(index.cast_signed()),
