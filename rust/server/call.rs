@@ -12,6 +12,7 @@ use crate::{
     verbs::{
         Invalidated,
         RecvBuf,
+        RecvBufMut,
         RecvCtxt, //
     },
     wire::{
@@ -24,6 +25,9 @@ use super::page_charge::PageCharge;
 
 /// A Receive buffer and the state of the Call in it.
 pub(super) type Buffer = RecvBuf<RecvCtxt<Call>>;
+
+/// The same, while a request refers to it.
+pub(super) type BufferMut<'a> = RecvBufMut<'a, RecvCtxt<Call>>;
 
 /// Results of one Reply that can be placed directly, and so the Write chunks that a Call may have.
 pub(super) const MAX_RESULTS: usize = 16;

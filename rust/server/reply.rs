@@ -18,7 +18,7 @@ use kernel::{
 
 use super::{
     call::{
-        Buffer,
+        BufferMut,
         Call, //
     },
     connection::Connection,
@@ -85,7 +85,11 @@ enum Message {
 }
 
 /// Sends a Reply, or else an error, or else closes the connection.
-pub(super) fn send_reply(conn: &Connection, buffer: &mut Buffer, reply: Reply<'_>) -> Result {
+pub(super) fn send_reply(
+    conn: &Connection,
+    buffer: &mut BufferMut<'_>,
+    reply: Reply<'_>,
+) -> Result {
     let ctx = conn.ep.context();
     let sent = if ctx.is_closing() {
         Err(ENODEV)
@@ -102,7 +106,7 @@ pub(super) fn send_reply(conn: &Connection, buffer: &mut Buffer, reply: Reply<'_
     })
 }
 
-fn try_send_reply(conn: &Connection, buffer: &mut Buffer, reply: Reply<'_>) -> Result {
+fn try_send_reply(conn: &Connection, buffer: &mut BufferMut<'_>, reply: Reply<'_>) -> Result {
     let sender = &conn.ep.context().sender;
     let ctxt = sender.get(&conn.ep)?;
     let outcome = match prepare_reply(conn, ctxt, buffer, reply) {
@@ -133,7 +137,7 @@ fn try_send_reply(conn: &Connection, buffer: &mut Buffer, reply: Reply<'_>) -> R
 fn prepare_reply(
     conn: &Connection,
     mut ctxt: SendCtxt,
-    buffer: &mut Buffer,
+    buffer: &mut BufferMut<'_>,
     reply: Reply<'_>,
 ) -> Result<Ready, (SendCtxt, NotServed)> {
     let protected = reply.is_protected();

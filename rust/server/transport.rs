@@ -21,7 +21,10 @@ use crate::sunrpc::{
 
 use super::{
     backchannel,
-    call::Buffer,
+    call::{
+        Buffer,
+        BufferMut, //
+    },
     connection::Connection,
     receive,
     reply, //
@@ -36,12 +39,12 @@ impl svc::Connection for Connection {
         receive::receive_call(self, rqst)
     }
 
-    fn result_payload(&self, buffer: &mut Buffer, offset: u32, length: u32) {
+    fn result_payload(&self, mut buffer: BufferMut<'_>, offset: u32, length: u32) {
         buffer.user_mut().call.add_result(offset, length);
     }
 
-    fn send(&self, buffer: &mut Buffer, reply: Reply<'_>) -> Result {
-        reply::send_reply(self, buffer, reply)
+    fn send(&self, mut buffer: BufferMut<'_>, reply: Reply<'_>) -> Result {
+        reply::send_reply(self, &mut buffer, reply)
     }
 
     fn release(&self, buffer: Option<Buffer>) {

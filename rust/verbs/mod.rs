@@ -64,6 +64,7 @@ pub(crate) use endpoint::{
     recv_ctxt::{
         RecvBatch,
         RecvBuf,
+        RecvBufMut,
         RecvStatus, //
     },
     send_queue::{

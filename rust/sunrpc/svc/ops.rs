@@ -46,6 +46,7 @@ use super::{
         NewXprt, //
     },
     transport::{
+        CallMut,
         Connection,
         Listener, //
     }, //
@@ -195,19 +196,19 @@ unsafe extern "C" fn recvfrom<C: Connection>(rqst: *mut bindings::svc_rqst) -> c
 #[inline]
 unsafe fn with_call<C: Connection, R>(
     rqst: *mut bindings::svc_rqst,
-    f: impl FnOnce(&C, &mut C::Call) -> R,
+    f: impl FnOnce(&C, CallMut<'_, C>) -> R,
 ) -> Option<R> {
     // SAFETY: By this function's contract the request belongs to this thread, and keeps the
-    // transport. `Receiving::fill` and this function store what `into_foreign` returns, and the
-    // pointer is replaced before it is used.
-    unsafe {
-        let connection = svc_xprt::data::<C>((*rqst).rq_xprt);
-        let ctxt = &raw mut (*rqst).rq_xprt_ctxt;
-        let mut call = C::Call::try_from_foreign(ctxt.replace(ptr::null_mut()))?;
-        let result = f(connection, &mut call);
-        ctxt.write(call.into_foreign());
-        Some(result)
+    // transport.
+    let (connection, ctxt) =
+        unsafe { (svc_xprt::data::<C>((*rqst).rq_xprt), (*rqst).rq_xprt_ctxt) };
+    if ctxt.is_null() {
+        return None;
     }
+    // SAFETY: `Receiving::fill` stored what `into_foreign` returned. The Call stays foreign-owned
+    // while the request refers to it, and is this thread's with the request.
+    let call = unsafe { C::Call::borrow_mut(ctxt) };
+    Some(f(connection, call))
 }
 
 /// `xpo_sendto`: sends the Reply of a request.
@@ -240,7 +241,8 @@ unsafe extern "C" fn result_payload<C: Connection>(
     offset: c_uint,
     length: c_uint,
 ) -> c_int {
-    let note = |connection: &C, call: &mut C::Call| connection.result_payload(call, offset, length);
+    let note =
+        |connection: &C, call: CallMut<'_, C>| connection.result_payload(call, offset, length);
     // SAFETY: By this function's contract.
     unsafe { with_call(rqst, note) };
     0

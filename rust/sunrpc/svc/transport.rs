@@ -2,7 +2,10 @@
 
 //! What a server's listeners and connections do for SUNRPC.
 
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    types::ForeignOwnable, //
+};
 
 use crate::{
     lib::sockaddr::SockAddr,
@@ -54,6 +57,10 @@ pub(crate) trait Listener: Send + Sync + Sized + 'static {
     fn detach(&self);
 }
 
+/// A Call that a request refers to. The arguments are in the Call's buffer, so the buffer cannot be
+/// replaced.
+pub(crate) type CallMut<'a, C> = <<C as Types>::Call as ForeignOwnable>::BorrowedMut<'a>;
+
 /// A connection, which receives Calls and sends Replies.
 pub(crate) trait Connection: Types {
     /// Receives one Call, after [`XprtHandle::set_data`](super::XprtHandle::set_data). SUNRPC
@@ -61,14 +68,14 @@ pub(crate) trait Connection: Types {
     fn receive(&self, rqst: Arriving<'_, Self>) -> Received;
 
     /// Notes that a part of the Reply is a result that may be placed directly.
-    fn result_payload(&self, call: &mut Self::Call, offset: u32, length: u32);
+    fn result_payload(&self, call: CallMut<'_, Self>, offset: u32, length: u32);
 
     /// Sends the Reply to a Call. Several threads may be in it at a time.
     ///
     /// # Errors
     ///
     /// SUNRPC does no more than report the errno in its `svc_send` trace event.
-    fn send(&self, call: &mut Self::Call, reply: Reply<'_>) -> Result;
+    fn send(&self, call: CallMut<'_, Self>, reply: Reply<'_>) -> Result;
 
     /// Releases a Call; `None` if the request had none. Several threads may be in it at a time.
     fn release(&self, call: Option<Self::Call>);

@@ -11,6 +11,7 @@
 
 use core::{
     ffi::c_void,
+    marker::PhantomData,
     mem,
     ptr::{
         self,
@@ -250,7 +251,7 @@ unsafe impl<U: 'static> ForeignOwnable for RecvBuf<U> {
     const FOREIGN_ALIGN: usize = align_of::<Inner<U>>();
 
     type Borrowed<'a> = &'a U;
-    type BorrowedMut<'a> = &'a mut U;
+    type BorrowedMut<'a> = RecvBufMut<'a, U>;
 
     #[inline]
     fn into_foreign(self) -> *mut c_void {
@@ -271,10 +272,48 @@ unsafe impl<U: 'static> ForeignOwnable for RecvBuf<U> {
     }
 
     #[inline]
-    unsafe fn borrow_mut<'a>(ptr: *mut c_void) -> &'a mut U {
-        // SAFETY: By this function's contract the buffer is foreign-owned within `'a`, and there is
-        // no other borrow of it.
-        unsafe { &mut (*ptr.cast::<Inner<U>>()).user }
+    unsafe fn borrow_mut<'a>(ptr: *mut c_void) -> RecvBufMut<'a, U> {
+        // INVARIANT: I1: by this function's contract the buffer is foreign-owned within `'a`, and
+        // there is no other borrow of it.
+        RecvBufMut {
+            inner: ptr.cast(),
+            _borrow: PhantomData,
+        }
+    }
+}
+
+/// An exclusive borrow of a buffer that is foreign-owned. Its data can be changed, but the buffer,
+/// whose bytes C code may refer to, cannot be replaced.
+///
+/// # Invariants
+///
+/// - I1: `inner` is that of a foreign-owned buffer, and there is no other borrow of it within `'a`.
+pub(crate) struct RecvBufMut<'a, U> {
+    inner: *mut Inner<U>,
+    _borrow: PhantomData<&'a mut U>,
+}
+
+impl<U> RecvBufMut<'_, U> {
+    /// The data that the buffer carries.
+    #[inline]
+    pub(crate) fn user(&self) -> &U {
+        // SAFETY: Borrowed (I1).
+        unsafe { &(*self.inner).user }
+    }
+
+    /// The data that the buffer carries.
+    #[inline]
+    pub(crate) fn user_mut(&mut self) -> &mut U {
+        self.split(0).1
+    }
+
+    /// The first `len` bytes of the buffer together with its data.
+    #[inline]
+    pub(crate) fn split(&mut self, len: usize) -> (&[u8], &mut U) {
+        // SAFETY: Borrowed exclusively (I1). The references cover two distinct fields, so the
+        // pointers in `wr` to `sge` and `cqe` stay valid.
+        let (whole, user) = unsafe { ((*self.inner).buffer.as_slice(), &mut (*self.inner).user) };
+        (whole.get(..len).unwrap_or(whole), user)
     }
 }
 
