@@ -38,7 +38,7 @@
 //! * `XprtState::link`, then either the locks that the end of a connection takes, or
 //!   `Endpoint::exposing`: a task abandons an RPC and waits for the LOCAL_INVs;
 //! * `Dones::waiting`, then `Pool::taken`: an RDMA_DONE that is queued takes an idle control Send;
-//! * `ReplyReads::line`, then `SendQueue::line`: a failed reservation wakes the other waiters.
+//! * `ReplyReads::line`, then `SendQueue::tickets`: a failed reservation wakes the other waiters.
 //!
 //! No lock is taken inside `ConnectWait::state` or `Endpoint::exposing`.
 
