@@ -294,7 +294,7 @@ impl SendQueue {
             }
             timeout = match event.wait_interruptible_timeout(&mut tickets, timeout) {
                 CondVarTimeoutResult::Woken { jiffies } => jiffies,
-                // nfsd threads get no signals while they serve a request.
+                // nfsd threads are not sent signals.
                 CondVarTimeoutResult::Timeout | CondVarTimeoutResult::Signal { .. } => 0,
             };
         };
