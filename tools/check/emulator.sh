@@ -18,6 +18,18 @@ rule_test_stale_code() {
 	rm -r "$dir"
 }
 
+# tools/vm/scan-log reports signs of a bug, but not the names of tests, which may contain such words.
+rule_test_scan_log() {
+	local log
+
+	log=$(mktemp)
+	printf '%s\n' '[    1.0] NFSD: no clients' '[    2.0] selftest 12 34: mounts leak nothing' >"$log"
+	tools/vm/scan-log "$log"
+	echo '[    3.0] rpcrdma: 12 objects leaked' >>"$log"
+	! tools/vm/scan-log "$log" 2>/dev/null || echo "tools/vm/scan-log misses a leak"
+	rm "$log"
+}
+
 # After a failure of the emulator a suite starts again: tools/test/count counts the results of the
 # last run, and the failures of all runs.
 rule_test_count() {
@@ -33,6 +45,10 @@ rule_test_count() {
 	# A group of the probe prints the same plan in each guest. A suite without output has failed.
 	printf '%s\n' '# group a, x' 1..2 'ok 1 - a' '# group a, x' 1..2 'ok 2 - b' >"$dir/suite"
 	tools/test/count "$dir" suite gone | tail -n 1 | diff - <(echo '2 passed, 1 failed')
+	# A complaint of the kernel is one failure, and names the first line.
+	printf '%s\n' 1..1 'ok 1 - a' 'kernel log not clean:' '    [ 1.0] BUG: b' '    [ 1.0] c' >"$dir/suite"
+	tools/test/count "$dir" suite | diff - <(printf '%s\n' \
+		'failed  suite: kernel log not clean: [ 1.0] BUG: b' '1 passed, 1 failed')
 	rm -r "$dir"
 }
 
