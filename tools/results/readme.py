@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Generates the results that README.md shows between marks, and the chart Documentation/bench.svg."""
 
+import collections
 import re
+import tomllib
 
 import files
 import page
@@ -35,7 +37,28 @@ def probe_section():
         *failed("probe-ours.tsv"), *failed("probe-c.tsv"))
 
 
-SECTIONS = {"bench": bench_section, "probe": probe_section}
+def conformance_section():
+    """The number of requirements in each state, in one sentence."""
+    states = collections.Counter(
+        requirement["state"]
+        for table in sorted((files.DIRECTORY.parent / "conformance").glob("*.toml"))
+        for requirement in tomllib.loads(table.read_text())["requirement"])
+    met, untested, absent, missed = (
+        states.pop(state) for state in ("met", "reading", "n/a", "not met"))
+    if states:
+        raise SystemExit(f"error: readme.py does not know the states {', '.join(states)}")
+    return (f"{met} of {met + untested + absent + missed} requirements are met and tested, "
+            f"{untested} are met but have no test, {absent} do not apply, and {missed} are not met")
+
+
+def saving_section():
+    """The range of savings over the C module, in whole per cent."""
+    savings = sorted(100 * (1 - ratio) for *_, ratio in page.bench_rows(bench()))
+    return f"{savings[0]:.0f} to {savings[-1]:.0f} % fewer instructions"
+
+
+SECTIONS = {"bench": bench_section, "conformance": conformance_section, "probe": probe_section,
+            "saving": saving_section}
 
 
 def readme():
