@@ -25,7 +25,7 @@ use kernel::{
 use super::tunables;
 use crate::{
     engine::responder::stall::{
-        Found,
+        SqState,
         StallState, //
     },
     sunrpc::svc::XprtTimer,
@@ -89,12 +89,12 @@ impl StallDetector {
         smp_mb();
         let (completed, outstanding) = (queue.completed(), queue.is_used());
         match state.poll(completed, outstanding, XprtTimer::now(), timeout()) {
-            Found::Idle => Ok(None),
-            Found::Busy(next) => {
+            SqState::Idle => Ok(None),
+            SqState::Busy(next) => {
                 self.polling.store(true, Relaxed);
                 Ok(Some(next))
             }
-            Found::Stalled => Err(Stalled),
+            SqState::Stalled => Err(Stalled),
         }
     }
 }

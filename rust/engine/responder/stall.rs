@@ -22,9 +22,9 @@ pub struct StallState {
     next: u64,
 }
 
-/// The result of a poll.
+/// The state of a Send Queue at a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum SqState {
     /// No WR is outstanding.
     Idle,
     /// WRs are outstanding. Poll again at this time.
@@ -52,20 +52,20 @@ impl StallState {
     /// Polls a queue with the count `completed`. `outstanding`: whether WRs are outstanding.
     ///
     /// An early poll does not count towards a stall.
-    pub fn poll(&mut self, completed: u32, outstanding: bool, now: u64, timeout: u64) -> Found {
+    pub fn poll(&mut self, completed: u32, outstanding: bool, now: u64, timeout: u64) -> SqState {
         if !outstanding {
-            return Found::Idle;
+            return SqState::Idle;
         }
         if completed != self.completed {
             *self = Self::new(completed, now, timeout);
         } else if now >= self.next {
             self.unchanged += 1;
             if self.unchanged >= POLLS {
-                return Found::Stalled;
+                return SqState::Stalled;
             }
             self.next = poll_after(now, timeout);
         }
-        Found::Busy(self.next)
+        SqState::Busy(self.next)
     }
 }
 

@@ -2,7 +2,7 @@
 
 //! A queue counts as stalled only if no WR completes between several polls.
 
-use rpcrdma_core::engine::responder::stall::Found;
+use rpcrdma_core::engine::responder::stall::SqState;
 use rpcrdma_core::engine::responder::stall::StallState;
 
 const TIMEOUT: u64 = 90;
@@ -14,9 +14,9 @@ fn poll_until_stalled(state: &mut StallState, completed: u32) -> Vec<u64> {
     for _ in 0..10 {
         times.push(now);
         match state.poll(completed, true, now, TIMEOUT) {
-            Found::Busy(next) => now = next,
-            Found::Stalled => return times,
-            Found::Idle => break,
+            SqState::Busy(next) => now = next,
+            SqState::Stalled => return times,
+            SqState::Idle => break,
         }
     }
     panic!("{times:?}");
@@ -31,29 +31,29 @@ fn stalled_after_the_timeout() {
 #[test]
 fn completion_restarts_the_timeout() {
     let mut state = StallState::new(7, 1000, TIMEOUT);
-    assert_eq!(state.poll(7, true, 1030, TIMEOUT), Found::Busy(1060));
-    assert_eq!(state.poll(7, true, 1060, TIMEOUT), Found::Busy(1090));
-    assert_eq!(state.poll(8, true, 1090, TIMEOUT), Found::Busy(1120));
+    assert_eq!(state.poll(7, true, 1030, TIMEOUT), SqState::Busy(1060));
+    assert_eq!(state.poll(7, true, 1060, TIMEOUT), SqState::Busy(1090));
+    assert_eq!(state.poll(8, true, 1090, TIMEOUT), SqState::Busy(1120));
     assert_eq!(poll_until_stalled(&mut state, 8), [1120, 1150, 1180]);
 }
 
 #[test]
 fn completion_count_may_wrap() {
     let mut state = StallState::new(u32::MAX, 1000, TIMEOUT);
-    assert_eq!(state.poll(0, true, 1030, TIMEOUT), Found::Busy(1060));
+    assert_eq!(state.poll(0, true, 1030, TIMEOUT), SqState::Busy(1060));
 }
 
 #[test]
 fn idle_queue_is_not_stalled() {
     let mut state = StallState::new(7, 1000, TIMEOUT);
-    assert_eq!(state.poll(7, false, 5000, TIMEOUT), Found::Idle);
+    assert_eq!(state.poll(7, false, 5000, TIMEOUT), SqState::Idle);
 }
 
 #[test]
 fn early_polls_do_not_count() {
     let mut state = StallState::new(7, 1000, TIMEOUT);
     for now in 1000..1030 {
-        assert_eq!(state.poll(7, true, now, TIMEOUT), Found::Busy(1030));
+        assert_eq!(state.poll(7, true, now, TIMEOUT), SqState::Busy(1030));
     }
     assert_eq!(poll_until_stalled(&mut state, 7), [1030, 1060, 1090]);
 }
@@ -61,14 +61,14 @@ fn early_polls_do_not_count() {
 #[test]
 fn clock_jump_is_not_a_stall() {
     let mut state = StallState::new(7, 1000, TIMEOUT);
-    assert_eq!(state.poll(7, true, 90_000, TIMEOUT), Found::Busy(90_030));
-    assert_eq!(state.poll(8, true, 90_030, TIMEOUT), Found::Busy(90_060));
+    assert_eq!(state.poll(7, true, 90_000, TIMEOUT), SqState::Busy(90_030));
+    assert_eq!(state.poll(8, true, 90_030, TIMEOUT), SqState::Busy(90_060));
 }
 
 #[test]
 fn zero_timeout_takes_three_polls() {
     let mut state = StallState::new(7, 1000, 0);
-    assert_eq!(state.poll(7, true, 1001, 0), Found::Busy(1002));
-    assert_eq!(state.poll(7, true, 1002, 0), Found::Busy(1003));
-    assert_eq!(state.poll(7, true, 1003, 0), Found::Stalled);
+    assert_eq!(state.poll(7, true, 1001, 0), SqState::Busy(1002));
+    assert_eq!(state.poll(7, true, 1002, 0), SqState::Busy(1003));
+    assert_eq!(state.poll(7, true, 1003, 0), SqState::Stalled);
 }
