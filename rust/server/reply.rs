@@ -38,10 +38,10 @@ use crate::{
         reply::{
             self,
             CannotReply,
+            ChunkWriter,
             Form,
             Plan,
-            ReplyShape,
-            Sink, //
+            ReplyShape, //
         }, //
     },
     lib::{
@@ -348,9 +348,9 @@ fn add_writes(
     let serial = ctxt.serial();
     for (chunk, payload) in plan.writes() {
         let before = ctxt.entries();
-        let mut sink = Sink::new(&chunk);
+        let mut writer = ChunkWriter::new(&chunk);
         for span in body.spans(payload.offset, payload.length) {
-            add_write(conn, ctxt, span, &mut sink)?;
+            add_write(conn, ctxt, span, &mut writer)?;
         }
         let entries = ctxt.entries() - before;
         trace!(svcrdma_post_write_chunk(
@@ -358,10 +358,10 @@ fn add_writes(
             entries.cast_signed()
         ));
     }
-    if let Some(mut sink) = plan.reply_chunk() {
+    if let Some(mut writer) = plan.reply_chunk() {
         let before = ctxt.entries();
         for span in remaining(plan, body) {
-            add_write(conn, ctxt, span, &mut sink)?;
+            add_write(conn, ctxt, span, &mut writer)?;
         }
         let entries = ctxt.entries() - before;
         trace!(svcrdma_post_reply_chunk(
@@ -393,18 +393,18 @@ fn write_header(
     Ok(len)
 }
 
-/// Adds Writes of `span` to the next free bytes of `sink`.
+/// Adds Writes of `span` to the next free bytes of `writer`.
 #[inline]
 fn add_write(
     conn: &Connection,
     ctxt: &mut SendCtxt,
     mut span: Span,
-    sink: &mut Sink<'_>,
+    writer: &mut ChunkWriter<'_>,
 ) -> Result<(), NotServed> {
     let most = conn.ep.context().sender.queue().depth();
     while span.len > 0 {
         // The plan has checked that the result fits.
-        let segment = sink.next_part(span.len).ok_or(NotServed::Refused)?;
+        let segment = writer.next_part(span.len).ok_or(NotServed::Refused)?;
         let target = Remote {
             handle: segment.handle,
             offset: segment.offset,

@@ -213,10 +213,10 @@ impl<'a> Plan<'a> {
 
     /// The Reply chunk, to be filled with [`Self::left`] bytes, if the Reply has that form.
     #[inline]
-    pub fn reply_chunk(&self) -> Option<Sink<'a>> {
+    pub fn reply_chunk(&self) -> Option<ChunkWriter<'a>> {
         match self.form {
             Form::Inline | Form::Exposed => None,
-            Form::ReplyChunk => self.chunks.reply.as_ref().map(Sink::new),
+            Form::ReplyChunk => self.chunks.reply.as_ref().map(ChunkWriter::new),
         }
     }
 
@@ -381,13 +381,13 @@ impl Iterator for Runs<'_> {
 
 /// A Write or Reply chunk that is filled segment by segment, in array order.
 #[derive(Clone, Debug)]
-pub struct Sink<'a> {
+pub struct ChunkWriter<'a> {
     segments: Segments<'a>,
     /// The rest of the current segment.
     current: Segment,
 }
 
-impl<'a> Sink<'a> {
+impl<'a> ChunkWriter<'a> {
     /// Starts at the front of `chunk`.
     #[inline]
     pub fn new(chunk: &WriteChunk<'a>) -> Self {

@@ -9,12 +9,12 @@ use rpcrdma_core::engine::inbound::FromClient;
 use rpcrdma_core::engine::inbound::FromServer;
 use rpcrdma_core::engine::responder::reply;
 use rpcrdma_core::engine::responder::reply::CannotReply;
+use rpcrdma_core::engine::responder::reply::ChunkWriter;
 use rpcrdma_core::engine::responder::reply::Form;
 use rpcrdma_core::engine::responder::reply::Payload;
 use rpcrdma_core::engine::responder::reply::Plan;
 use rpcrdma_core::engine::responder::reply::ReplyLimits;
 use rpcrdma_core::engine::responder::reply::ReplyShape;
-use rpcrdma_core::engine::responder::reply::Sink;
 use rpcrdma_core::wire::ChunkLists;
 use rpcrdma_core::wire::Segment;
 use rpcrdma_core::wire::WriteChunk;
@@ -79,7 +79,7 @@ pub fn reply(bytes: &[u8], results: &[Payload], shape: &ReplyShape, limits: &Rep
         let (to, what) = writes.next().expect("each result with a chunk is written");
         assert_eq!(what, *item);
         assert!(to.segments().eq(chunk.segments()));
-        fill(&mut Sink::new(&to), data.len());
+        fill(&mut ChunkWriter::new(&to), data.len());
     }
     assert!(writes.next().is_none());
     let left: Vec<u32> = reply
@@ -175,11 +175,13 @@ fn exposed(reply: &Plan<'_>, limits: &ReplyLimits) -> Vec<Segment> {
         .collect()
 }
 
-/// Fills `sink` with `len` bytes. It must have room for them.
-fn fill(sink: &mut Sink<'_>, len: usize) {
+/// Fills `writer` with `len` bytes. It must have room for them.
+fn fill(writer: &mut ChunkWriter<'_>, len: usize) {
     let mut left = u32::try_from(len).unwrap();
     while left > 0 {
-        let part = sink.next_part(left).expect("the plan has checked the room");
+        let part = writer
+            .next_part(left)
+            .expect("the plan has checked the room");
         assert!(part.length > 0 && part.length <= left);
         left -= part.length;
     }

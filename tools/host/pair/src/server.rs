@@ -24,10 +24,10 @@ use rpcrdma_core::engine::responder::reassembly::Bounds;
 use rpcrdma_core::engine::responder::reassembly::Part;
 use rpcrdma_core::engine::responder::remote_inv::handle_to_invalidate;
 use rpcrdma_core::engine::responder::reply;
+use rpcrdma_core::engine::responder::reply::ChunkWriter;
 use rpcrdma_core::engine::responder::reply::Form;
 use rpcrdma_core::engine::responder::reply::ReplyLimits;
 use rpcrdma_core::engine::responder::reply::ReplyShape;
-use rpcrdma_core::engine::responder::reply::Sink;
 use rpcrdma_core::wire::ErrorReply;
 use rpcrdma_core::wire::Outline;
 use rpcrdma_core::wire::Segment;
@@ -333,7 +333,7 @@ impl Server {
         let mut writes = Vec::new();
         for (chunk, payload) in plan.writes() {
             let data = take(payload.offset, payload.length);
-            write(&mut writes, &mut Sink::new(&chunk), data);
+            write(&mut writes, &mut ChunkWriter::new(&chunk), data);
         }
         let mut bytes = vec![0; self.agreement.send as usize];
         let credits = self.grant(rng, job.credits);
@@ -354,9 +354,9 @@ impl Server {
             .expect("the plan has checked the room");
         bytes.truncate(header);
         match plan.reply_chunk() {
-            Some(mut sink) => {
+            Some(mut writer) => {
                 for (at, length) in plan.runs() {
-                    write(&mut writes, &mut sink, take(at, length));
+                    write(&mut writes, &mut writer, take(at, length));
                 }
             }
             None if plan.form() == Form::Inline => plan
@@ -392,9 +392,9 @@ impl Server {
 }
 
 /// Adds RDMA Writes that fill a chunk with `data`.
-fn write(writes: &mut Vec<Op>, sink: &mut Sink<'_>, mut data: &[u8]) {
+fn write(writes: &mut Vec<Op>, writer: &mut ChunkWriter<'_>, mut data: &[u8]) {
     while !data.is_empty() {
-        let to = sink
+        let to = writer
             .next_part(data.len() as u32)
             .expect("the plan has checked the room");
         let (now, later) = data.split_at(to.length as usize);

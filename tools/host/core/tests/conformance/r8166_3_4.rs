@@ -12,7 +12,7 @@ use rpcrdma_core::engine::responder::reassembly::BadReads;
 use rpcrdma_core::engine::responder::reassembly::Bounds;
 use rpcrdma_core::engine::responder::reassembly::Layout;
 use rpcrdma_core::engine::responder::reassembly::Part;
-use rpcrdma_core::engine::responder::reply::Sink;
+use rpcrdma_core::engine::responder::reply::ChunkWriter;
 use rpcrdma_core::wire::ErrorReply;
 
 const BOUNDS: Bounds = Bounds {
@@ -90,9 +90,9 @@ fn r8166_3_4_3_1_empty_segments_are_legal_everywhere() {
     let chunks = call_at_server(&call).chunks;
     let chunk = chunks.writes.chunks().next().unwrap();
     assert_eq!(chunk.total(), 16);
-    let mut sink = Sink::new(&chunk);
+    let mut writer = ChunkWriter::new(&chunk);
     let mut parts = Vec::new();
-    while let Some(part) = sink.next_part(6) {
+    while let Some(part) = writer.next_part(6) {
         parts.push((part.offset, part.length));
     }
     assert_eq!(parts, [(0, 6), (6, 2), (0, 6), (6, 2)]);

@@ -8,9 +8,9 @@ use rpcrdma_core::engine::requester::call::CallShape;
 use rpcrdma_core::engine::requester::call::ReplyPlan;
 use rpcrdma_core::engine::requester::call::XdrLens;
 use rpcrdma_core::engine::responder::reply;
+use rpcrdma_core::engine::responder::reply::ChunkWriter;
 use rpcrdma_core::engine::responder::reply::Payload;
 use rpcrdma_core::engine::responder::reply::ReplyLimits;
-use rpcrdma_core::engine::responder::reply::Sink;
 use rpcrdma_core::wire::ChunkLists;
 
 /// A Call that offers a Write chunk for each slice of segment lengths.
@@ -54,11 +54,11 @@ fn r8166_3_4_6_2_one_item_per_write_chunk_segments_in_order() {
     let reply = reply::plan(chunks, &results, &reply_shape(112), &REPLY_LIMITS).unwrap();
     let writes: Vec<_> = reply.writes().collect();
     assert_eq!(writes.len(), 1);
-    let mut sink = Sink::new(&writes[0].0);
+    let mut writer = ChunkWriter::new(&writes[0].0);
     let mut left = writes[0].1.length;
     let mut parts = Vec::new();
     while left > 0 {
-        let part = sink.next_part(left).unwrap();
+        let part = writer.next_part(left).unwrap();
         left -= part.length;
         parts.push(part.length);
     }

@@ -216,8 +216,8 @@ fn r8166_3_5_3_8_roundup_is_inside_long_messages() {
     assert_eq!(reply.form(), Form::ReplyChunk);
     assert_eq!((by_write(&reply), reply.left()), (0, 5_204));
     assert_eq!(reply.runs().collect::<Vec<_>>(), [(0, 5_204)]);
-    let mut sink = reply.reply_chunk().unwrap();
-    assert_eq!(sink.next_part(5_204).unwrap().length, 5_204);
+    let mut writer = reply.reply_chunk().unwrap();
+    assert_eq!(writer.next_part(5_204).unwrap().length, 5_204);
 }
 
 /// Bytes in an encoded header with this many segments in each chunk.
