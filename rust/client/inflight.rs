@@ -14,9 +14,9 @@ use crate::{
             },
             match_reply::{
                 self,
-                Arrived,
                 Mismatch,
-                Offered, //
+                OfferedChunks,
+                ReplyLocation, //
             }, //
         }, //
     },
@@ -64,16 +64,16 @@ impl Inflight {
     ///
     /// [`Mismatch`]: the message is not the Reply to this Call.
     #[inline]
-    pub(super) fn arrived<'a>(
+    pub(super) fn locate<'a>(
         &self,
         mrs: &RegisteredMrs,
         reply: &RpcMsg<'a>,
-    ) -> Result<Arrived<'a>, Mismatch> {
+    ) -> Result<ReplyLocation<'a>, Mismatch> {
         let offered = || mrs.exposed().skip(self.reads as usize).map(segment);
         let of = |plan| offered().take(if self.offer == plan { usize::MAX } else { 0 });
-        match_reply::arrived(
+        match_reply::locate(
             reply,
-            Offered {
+            OfferedChunks {
                 write: of(ReplyPlan::WriteChunk),
                 reply: of(ReplyPlan::ReplyChunk),
             },

@@ -16,7 +16,7 @@ use crate::{
         },
         requester::{
             call::ReplyPlan,
-            match_reply::Arrived, //
+            match_reply::ReplyLocation, //
         }, //
     },
     sunrpc::xprt::{
@@ -156,13 +156,13 @@ fn match_reply(
         }
         return Outcome::Nothing;
     };
-    let arrived = match rpc.inflight().arrived(rpc.exposed(), reply) {
-        Ok(Arrived::Inline { payload, by_write }) => Ok(Completion::Inline {
+    let arrived = match rpc.inflight().locate(rpc.exposed(), reply) {
+        Ok(ReplyLocation::Inline { payload, by_write }) => Ok(Completion::Inline {
             start,
             len: payload.len(),
             by_write,
         }),
-        Ok(Arrived::InReplyChunk {
+        Ok(ReplyLocation::InReplyChunk {
             length,
             by_write: 0,
         }) => Ok(Completion::InReplyChunk(length)),

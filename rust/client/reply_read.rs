@@ -17,7 +17,7 @@ use crate::{
         },
         requester::{
             call::ReplyPlan,
-            match_reply::Arrived, //
+            match_reply::ReplyLocation, //
         }, //
     },
     sunrpc::xprt::{
@@ -110,8 +110,8 @@ fn length(rpc: &Claimed<RdmaXprt>, reply: &RpcMsg<'_>) -> Option<u32> {
         ReplyPlan::WriteChunk | ReplyPlan::ReplyChunk
     );
     let segments = reply.chunks.reads.len();
-    match inflight.arrived(rpc.exposed(), reply) {
-        Ok(Arrived::Exposed {
+    match inflight.locate(rpc.exposed(), reply) {
+        Ok(ReplyLocation::Exposed {
             length,
             by_write: 0,
         }) if !offered && length <= capacity && segments <= MAX_SEGMENTS as usize => Some(length),

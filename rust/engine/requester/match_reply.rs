@@ -23,7 +23,7 @@ use crate::{
 /// The chunks that a Call offered: their segments, in the order of the header. A chunk that was not
 /// offered has no segments.
 #[derive(Clone, Copy, Debug)]
-pub struct Offered<W, R> {
+pub struct OfferedChunks<W, R> {
     /// Segments of the Write chunk.
     pub write: W,
     /// Segments of the Reply chunk.
@@ -32,7 +32,7 @@ pub struct Offered<W, R> {
 
 /// Location of the bytes of a Reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrived<'a> {
+pub enum ReplyLocation<'a> {
     /// Inline, except the data item if it is in the Write chunk.
     Inline {
         /// The reduced Payload stream, in the Receive buffer.
@@ -70,10 +70,10 @@ pub struct Mismatch;
 /// [`Mismatch`] if a returned chunk is not the one offered, or if the form of the Reply contradicts
 /// its chunks.
 #[inline]
-pub fn arrived<'a, W, R>(
+pub fn locate<'a, W, R>(
     message: &RpcMsg<'a>,
-    offered: Offered<W, R>,
-) -> Result<Arrived<'a>, Mismatch>
+    offered: OfferedChunks<W, R>,
+) -> Result<ReplyLocation<'a>, Mismatch>
 where
     W: IntoIterator<Item = Segment>,
     R: IntoIterator<Item = Segment>,
@@ -93,15 +93,14 @@ where
     };
     if !message.chunks.reads.is_empty() {
         return match (message.payload, in_reply_chunk) {
-            (None, 0) => {
-                exposed(&message.chunks.reads).map(|length| Arrived::Exposed { length, by_write })
-            }
+            (None, 0) => exposed(&message.chunks.reads)
+                .map(|length| ReplyLocation::Exposed { length, by_write }),
             _ => Err(Mismatch),
         };
     }
     match (message.payload, in_reply_chunk) {
-        (Some(payload), 0) => Ok(Arrived::Inline { payload, by_write }),
-        (None, length @ 1..) => Ok(Arrived::InReplyChunk { length, by_write }),
+        (Some(payload), 0) => Ok(ReplyLocation::Inline { payload, by_write }),
+        (None, length @ 1..) => Ok(ReplyLocation::InReplyChunk { length, by_write }),
         _ => Err(Mismatch),
     }
 }

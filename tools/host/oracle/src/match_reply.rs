@@ -5,10 +5,10 @@
 use rpcrdma_core::engine::agreement::Extensions;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromServer;
-use rpcrdma_core::engine::requester::match_reply::arrived;
-use rpcrdma_core::engine::requester::match_reply::Arrived;
+use rpcrdma_core::engine::requester::match_reply::locate;
 use rpcrdma_core::engine::requester::match_reply::Mismatch;
-use rpcrdma_core::engine::requester::match_reply::Offered;
+use rpcrdma_core::engine::requester::match_reply::OfferedChunks;
+use rpcrdma_core::engine::requester::match_reply::ReplyLocation;
 use rpcrdma_core::wire::Segment;
 use rpcrdma_core::wire::WriteChunk;
 
@@ -24,7 +24,7 @@ pub fn match_reply(bytes: &[u8], write: [u16; 3], reply: [u16; 3]) {
     };
     let write = segments(1, write);
     let reply = segments(2, reply);
-    let offered = Offered {
+    let offered = OfferedChunks {
         write: write.iter().copied(),
         reply: reply.iter().copied(),
     };
@@ -49,18 +49,20 @@ pub fn match_reply(bytes: &[u8], write: [u16; 3], reply: [u16; 3]) {
                 .sum::<u64>();
             let good = reads.iter().all(|read| read.position == 0);
             match u32::try_from(total) {
-                Ok(length) if good && length >= 4 => Ok(Arrived::Exposed { length, by_write }),
+                Ok(length) if good && length >= 4 => {
+                    Ok(ReplyLocation::Exposed { length, by_write })
+                }
                 _ => Err(Mismatch),
             }
         }
         _ if !message.chunks.reads.is_empty() => Err(Mismatch),
-        (Some(by_write), Some(0), Some(payload)) => Ok(Arrived::Inline { payload, by_write }),
+        (Some(by_write), Some(0), Some(payload)) => Ok(ReplyLocation::Inline { payload, by_write }),
         (Some(by_write), Some(length), None) if length > 0 => {
-            Ok(Arrived::InReplyChunk { length, by_write })
+            Ok(ReplyLocation::InReplyChunk { length, by_write })
         }
         _ => Err(Mismatch),
     };
-    assert_eq!(arrived(&message, offered), expected);
+    assert_eq!(locate(&message, offered), expected);
 }
 
 /// The segments of an offered chunk: one for each length before the first zero.

@@ -13,7 +13,7 @@ use rpcrdma_core::engine::requester::call::CallPlan;
 use rpcrdma_core::engine::requester::call::CallShape;
 use rpcrdma_core::engine::requester::call::Plan;
 use rpcrdma_core::engine::requester::call::ReplyPlan;
-use rpcrdma_core::engine::requester::match_reply::Arrived;
+use rpcrdma_core::engine::requester::match_reply::ReplyLocation;
 use rpcrdma_core::engine::requester::placement::Placement;
 use rpcrdma_core::wire::HeaderWriter;
 use rpcrdma_core::wire::ReadSegment;
@@ -206,13 +206,13 @@ fn encode_header(
 }
 
 /// The Reply that the consumer decodes from head, pages and tail.
-pub(crate) fn consume(pending: &Pending, arrived: &Arrived<'_>) -> Vec<u8> {
+pub(crate) fn consume(pending: &Pending, arrived: &ReplyLocation<'_>) -> Vec<u8> {
     let room = &pending.rpc.shape.reply;
     let (payload, by_write) = match *arrived {
-        Arrived::InReplyChunk { length, .. } | Arrived::Exposed { length, .. } => {
+        ReplyLocation::InReplyChunk { length, .. } | ReplyLocation::Exposed { length, .. } => {
             return pending.reply[..length as usize].to_vec();
         }
-        Arrived::Inline { payload, by_write } => (payload, by_write),
+        ReplyLocation::Inline { payload, by_write } => (payload, by_write),
     };
     let placement = Placement::with_write_chunk(payload.len(), by_write, room);
     let run = |offset: u32, length: u32| &payload[offset as usize..(offset + length) as usize];

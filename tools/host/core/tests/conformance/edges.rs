@@ -9,9 +9,9 @@ use rpcrdma_core::engine::requester::call::CallPlan;
 use rpcrdma_core::engine::requester::call::Plan;
 use rpcrdma_core::engine::requester::call::ReplyPlan;
 use rpcrdma_core::engine::requester::call::TooBig;
-use rpcrdma_core::engine::requester::match_reply::arrived;
+use rpcrdma_core::engine::requester::match_reply::locate;
 use rpcrdma_core::engine::requester::match_reply::Mismatch;
-use rpcrdma_core::engine::requester::match_reply::Offered;
+use rpcrdma_core::engine::requester::match_reply::OfferedChunks;
 use rpcrdma_core::engine::responder::reassembly::Assembly;
 use rpcrdma_core::engine::responder::reassembly::BadReads;
 use rpcrdma_core::engine::responder::reassembly::Bounds;
@@ -248,7 +248,7 @@ fn overflowing_lengths_are_too_big() {
 #[test]
 fn hole_behind_an_empty_segment_is_a_mismatch() {
     let own = [(1, 100), (2, 0), (3, 300)].map(|(n, length)| segment(n, length, 0));
-    let offered = Offered {
+    let offered = OfferedChunks {
         write: own,
         reply: NO_CHUNK,
     };
@@ -258,5 +258,5 @@ fn hole_behind_an_empty_segment_is_a_mismatch() {
     }
     body.extend([0, 0]);
     let bytes = message(0, &[&body, &rpc(REPLY)]);
-    assert_eq!(arrived(&reply_at_client(&bytes), offered), Err(Mismatch));
+    assert_eq!(locate(&reply_at_client(&bytes), offered), Err(Mismatch));
 }

@@ -5,10 +5,10 @@
 use crate::support::*;
 use rpcrdma_core::engine::inbound::from_server;
 use rpcrdma_core::engine::inbound::FromServer;
-use rpcrdma_core::engine::requester::match_reply::arrived;
-use rpcrdma_core::engine::requester::match_reply::Arrived;
+use rpcrdma_core::engine::requester::match_reply::locate;
 use rpcrdma_core::engine::requester::match_reply::Mismatch;
-use rpcrdma_core::engine::requester::match_reply::Offered;
+use rpcrdma_core::engine::requester::match_reply::OfferedChunks;
+use rpcrdma_core::engine::requester::match_reply::ReplyLocation;
 use rpcrdma_core::wire::Segment;
 
 /// A Reply with Write and Reply chunks of one segment each.
@@ -50,32 +50,32 @@ const OWN: Segment = Segment {
 #[test]
 fn r8166_4_3_3_4_short_reply_with_unused_reply_chunk() {
     let bytes = reply(0, None, Some(OWN.with_length(0)));
-    let offered = Offered {
+    let offered = OfferedChunks {
         write: NO_CHUNK,
         reply: [OWN],
     };
     assert_eq!(
-        arrived(&reply_at_client(&bytes), offered),
-        Ok(Arrived::Inline {
+        locate(&reply_at_client(&bytes), offered),
+        Ok(ReplyLocation::Inline {
             payload: &words(&rpc(REPLY)),
             by_write: 0
         })
     );
     // An inline Reply with a used Reply chunk is a mismatch.
     let bytes = reply(0, None, Some(OWN.with_length(1)));
-    assert_eq!(arrived(&reply_at_client(&bytes), offered), Err(Mismatch));
+    assert_eq!(locate(&reply_at_client(&bytes), offered), Err(Mismatch));
 }
 
 #[test]
 fn r8166_3_4_6_requester_checks_what_is_returned() {
-    let offered = Offered {
+    let offered = OfferedChunks {
         write: [OWN],
         reply: NO_CHUNK,
     };
     let written = |segment| {
         let bytes = reply(0, Some(segment), None);
-        match arrived(&reply_at_client(&bytes), offered) {
-            Ok(Arrived::Inline { by_write, .. }) => Some(by_write),
+        match locate(&reply_at_client(&bytes), offered) {
+            Ok(ReplyLocation::Inline { by_write, .. }) => Some(by_write),
             Ok(other) => panic!("{other:?}"),
             Err(Mismatch) => None,
         }
@@ -103,12 +103,12 @@ fn r8166_3_4_6_requester_checks_count_and_order() {
         }
         body.extend([0, 0]);
         let bytes = message(0, &[&body, &rpc(REPLY)]);
-        let offered = Offered {
+        let offered = OfferedChunks {
             write: own,
             reply: NO_CHUNK,
         };
-        match arrived(&reply_at_client(&bytes), offered) {
-            Ok(Arrived::Inline { by_write, .. }) => Some(by_write),
+        match locate(&reply_at_client(&bytes), offered) {
+            Ok(ReplyLocation::Inline { by_write, .. }) => Some(by_write),
             _ => None,
         }
     };
@@ -130,7 +130,7 @@ fn r8166_3_4_6_requester_checks_count_and_order() {
 
 #[test]
 fn r8166_3_4_6_requester_refuses_chunks_it_did_not_offer() {
-    let nothing = Offered {
+    let nothing = OfferedChunks {
         write: NO_CHUNK,
         reply: NO_CHUNK,
     };
@@ -140,34 +140,34 @@ fn r8166_3_4_6_requester_refuses_chunks_it_did_not_offer() {
         reply(0, None, Some(OWN.with_length(0))),
         reply(1, None, Some(OWN)),
     ] {
-        assert_eq!(arrived(&reply_at_client(&bytes), nothing), Err(Mismatch));
+        assert_eq!(locate(&reply_at_client(&bytes), nothing), Err(Mismatch));
     }
     // A second Write chunk.
     let both = [&hloo(7, 4096, 0x7000)[..], &[1, 1], &hloo(7, 0, 0x7000)].concat();
     let bytes = message(0, &[&[0, 1, 1], &both, &[0, 0], &rpc(REPLY)]);
-    let offered = Offered {
+    let offered = OfferedChunks {
         write: [OWN],
         reply: NO_CHUNK,
     };
-    assert_eq!(arrived(&reply_at_client(&bytes), offered), Err(Mismatch));
+    assert_eq!(locate(&reply_at_client(&bytes), offered), Err(Mismatch));
 }
 
 #[test]
 fn r8166_4_3_3_long_reply_needs_bytes_in_the_reply_chunk() {
-    let offered = Offered {
+    let offered = OfferedChunks {
         write: NO_CHUNK,
         reply: [OWN],
     };
     let bytes = reply(1, None, Some(OWN.with_length(120)));
     assert_eq!(
-        arrived(&reply_at_client(&bytes), offered),
-        Ok(Arrived::InReplyChunk {
+        locate(&reply_at_client(&bytes), offered),
+        Ok(ReplyLocation::InReplyChunk {
             length: 120,
             by_write: 0
         })
     );
     let bytes = reply(1, None, Some(OWN.with_length(0)));
-    assert_eq!(arrived(&reply_at_client(&bytes), offered), Err(Mismatch));
+    assert_eq!(locate(&reply_at_client(&bytes), offered), Err(Mismatch));
 }
 
 #[test]

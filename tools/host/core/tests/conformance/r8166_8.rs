@@ -184,9 +184,9 @@ fn process(bytes: &[u8]) -> u32 {
     use rpcrdma_core::engine::inbound::FromServer;
     use rpcrdma_core::engine::inbound::Response;
     use rpcrdma_core::engine::requester::call::XdrLens;
-    use rpcrdma_core::engine::requester::match_reply::arrived;
-    use rpcrdma_core::engine::requester::match_reply::Arrived;
-    use rpcrdma_core::engine::requester::match_reply::Offered;
+    use rpcrdma_core::engine::requester::match_reply::locate;
+    use rpcrdma_core::engine::requester::match_reply::OfferedChunks;
+    use rpcrdma_core::engine::requester::match_reply::ReplyLocation;
     use rpcrdma_core::engine::requester::placement::Placement;
     use rpcrdma_core::engine::responder::reassembly::Assembly;
     use rpcrdma_core::engine::responder::reassembly::Bounds;
@@ -194,11 +194,11 @@ fn process(bytes: &[u8]) -> u32 {
 
     let own = [segment(7, 64, 0x1000)];
     if let Ok(FromServer::Reply(reply)) = from_server(bytes, PULLED) {
-        let offered = Offered {
+        let offered = OfferedChunks {
             write: own,
             reply: own,
         };
-        if let Ok(Arrived::Inline { payload, by_write }) = arrived(&reply, offered) {
+        if let Ok(ReplyLocation::Inline { payload, by_write }) = locate(&reply, offered) {
             assert!(by_write <= 64);
             let room = XdrLens {
                 head: 16,

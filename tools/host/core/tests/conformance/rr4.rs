@@ -14,10 +14,10 @@ use rpcrdma_core::engine::requester::call::plan as plan_call;
 use rpcrdma_core::engine::requester::call::CallLimits;
 use rpcrdma_core::engine::requester::call::CallShape;
 use rpcrdma_core::engine::requester::call::ReplyPlan;
-use rpcrdma_core::engine::requester::match_reply::arrived;
-use rpcrdma_core::engine::requester::match_reply::Arrived;
+use rpcrdma_core::engine::requester::match_reply::locate;
 use rpcrdma_core::engine::requester::match_reply::Mismatch;
-use rpcrdma_core::engine::requester::match_reply::Offered;
+use rpcrdma_core::engine::requester::match_reply::OfferedChunks;
+use rpcrdma_core::engine::requester::match_reply::ReplyLocation;
 use rpcrdma_core::engine::requester::reply_history::ReplyHistory;
 use rpcrdma_core::engine::responder::reply;
 use rpcrdma_core::engine::responder::reply::CannotReply;
@@ -87,11 +87,11 @@ fn exposed_reply(segments: &[(u32, u32)]) -> Vec<u8> {
 }
 
 /// The location of a Reply to a Call that offered no chunks.
-fn reply_arrived(bytes: &[u8]) -> Result<Arrived<'_>, Mismatch> {
+fn reply_arrived(bytes: &[u8]) -> Result<ReplyLocation<'_>, Mismatch> {
     match from_server(bytes, PULLED) {
-        Ok(FromServer::Reply(reply)) => arrived(
+        Ok(FromServer::Reply(reply)) => locate(
             &reply,
-            Offered {
+            OfferedChunks {
                 write: NO_CHUNK,
                 reply: NO_CHUNK,
             },
@@ -131,7 +131,7 @@ fn rr4_4_1_2_exposed_reply_is_rdma_nomsg() {
     let nomsg = exposed_reply(&[(0, 64)]);
     assert!(matches!(
         reply_arrived(&nomsg),
-        Ok(Arrived::Exposed {
+        Ok(ReplyLocation::Exposed {
             length: 64,
             by_write: 0
         })
@@ -196,7 +196,7 @@ fn rr4_4_1_2_1_requester_accepts_position_zero_only() {
     let bytes = exposed_reply(&[(0, 60_000), (0, 0), (0, 5_536)]);
     assert_eq!(
         reply_arrived(&bytes),
-        Ok(Arrived::Exposed {
+        Ok(ReplyLocation::Exposed {
             length: 65_536,
             by_write: 0
         })

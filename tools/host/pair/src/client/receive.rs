@@ -15,9 +15,9 @@ use rpcrdma_core::engine::inbound::FromServer;
 use rpcrdma_core::engine::inbound::Response;
 use rpcrdma_core::engine::inbound::RpcMsg;
 use rpcrdma_core::engine::requester::call::ReplyPlan;
-use rpcrdma_core::engine::requester::match_reply::arrived;
-use rpcrdma_core::engine::requester::match_reply::Arrived;
-use rpcrdma_core::engine::requester::match_reply::Offered;
+use rpcrdma_core::engine::requester::match_reply::locate;
+use rpcrdma_core::engine::requester::match_reply::OfferedChunks;
+use rpcrdma_core::engine::requester::match_reply::ReplyLocation;
 use rpcrdma_core::wire::ErrorReply;
 use rpcrdma_core::wire::HeaderWriter;
 use rpcrdma_core::wire::ReadList;
@@ -110,13 +110,13 @@ impl Client {
                 if !handle.is_none_or(own) {
                     return Action::Disconnect;
                 }
-                let offered = Offered {
+                let offered = OfferedChunks {
                     write: pending.writes.iter().copied(),
                     reply: pending.reply_chunk.iter().copied(),
                 };
                 let room = pending.reply.len() as u32;
-                let outcome = match arrived(message, offered) {
-                    Ok(Arrived::Exposed {
+                let outcome = match locate(message, offered) {
+                    Ok(ReplyLocation::Exposed {
                         length,
                         by_write: 0,
                     }) if length <= room => None,
