@@ -40,6 +40,7 @@
 
 #include "helpers.h"
 #include "layout.h"
+#include "version.h"
 #include <trace/events/rpcrdma_client.h>
 #include <trace/events/rpcrdma_device.h>
 #include <trace/events/rpcrdma_server.h>

@@ -64,6 +64,10 @@ struct RpcRdma {
 impl kernel::InPlaceModule for RpcRdma {
     fn init(module: &'static ThisModule) -> impl PinInit<Self, Error> {
         pin_init::pin_init_scope(move || {
+            pr_info!(
+                "RPC/RDMA transports in Rust, version {}\n",
+                bindings::VERSION
+            );
             bindings::layout::check()?;
             Ok(try_pin_init!(Self {
                 _exit_barrier: sunrpc::ExitBarrier::new(),

@@ -37,6 +37,21 @@ alias_loads_module() {
 	unload
 }
 
+# modinfo, sysfs and the kernel log agree on the version.
+version_is_reported() {
+	local version
+
+	[ "$(module_kind)" = rust ] || skip "the C module has no version"
+	unload_alone
+	version=$(modinfo -F version rpcrdma)
+	[ -n "$version" ] || fail "modinfo reports no version"
+	modprobe rpcrdma
+	[ "$(cat /sys/module/rpcrdma/version)" = "$version" ] || fail "sysfs has another version"
+	log_since_mark | grep -q "rpcrdma: RPC/RDMA transports in Rust, version $version\$" ||
+		fail "the kernel log does not report version $version"
+	unload
+}
+
 repeated_load_and_unload() {
 	local before after turn try
 
@@ -162,7 +177,7 @@ TEST_TIMEOUT=$((TEST_TIMEOUT * (1 + USES / 10)))
 [ $# -gt 0 ] || set -- \
 	"alias_loads_module svcrdma" "alias_loads_module xprtrdma" \
 	"alias_loads_module rpcrdma6" \
-	repeated_load_and_unload \
+	version_is_reported repeated_load_and_unload \
 	autoloaded_by_listener_and_mount \
 	unload_refused_while_mounted unload_refused_while_listening \
 	unload_after_use unload_waits_for_last_xprt

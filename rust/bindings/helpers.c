@@ -4,12 +4,17 @@
  */
 
 #include <linux/highmem.h>
+#include <linux/module.h>
 #include <linux/net.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
 #include "../../include/helpers.h"
+#include "../../include/version.h"
+
+/* The module! macro has no key for the version. */
+MODULE_VERSION(RPCRDMA_MODULE_VERSION);
 
 int rpcrdma_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 		      const struct ib_send_wr **bad)

@@ -51,3 +51,12 @@ mod generated {
 }
 
 pub(crate) use generated::*;
+
+/// The version of the module (`include/version.h`).
+pub(crate) const VERSION: &str = match RPCRDMA_MODULE_VERSION.split_last() {
+    Some((_nul, text)) => match core::str::from_utf8(text) {
+        Ok(text) => text,
+        Err(_) => panic!(),
+    },
+    None => panic!(),
+};

@@ -23,6 +23,21 @@ rule_test_room_rules() {
 	expect_report core_only kernel rust/wire/a.rs 'use kernel::prelude::*;'
 }
 
+# A version that changes.rst does not describe, and a changes.rst whose first section is an older one.
+rule_test_version() {
+	local tree described
+	tree=$(mktemp -d)
+	mkdir "$tree/include" "$tree/Documentation"
+	echo '#define RPCRDMA_MODULE_VERSION "0.10.0"' >"$tree/include/version.h"
+	for described in 0.9.9 0.1 '' 0.10.0; do
+		printf 'Changes\n=======\n\n%s\n=====\n\n0.1.0\n=====\n' "$described" >"$tree/Documentation/changes.rst"
+		(cd "$tree" && rule_version) | grep -q "\"${described:-0.1.0}\"" ||
+			[ "$described" = 0.10.0 ] || echo "rule version accepts \"$described\" for 0.10.0"
+	done
+	(cd "$tree" && rule_version)
+	rm -r "$tree"
+}
+
 # Forbidden imports and circles: by path, through a re-export, and by a method that one file adds to
 # a type of another. A core allows the circle in lib. tools/rooms/run must report all others and the
 # faulty core, and nothing else.

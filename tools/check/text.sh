@@ -40,6 +40,15 @@ rule_documents() {
 	tools/docs --check
 }
 
+# The newest version that Documentation/changes.rst describes is that of the module.
+rule_version() {
+	local module described
+	module=$(sed -n 's/^#define RPCRDMA_MODULE_VERSION "\(.*\)"$/\1/p' include/version.h)
+	described=$(sed -n '/^[0-9][0-9.]*$/{p;q}' Documentation/changes.rst)
+	[ -n "$module" ] && [ "$described" = "$module" ] ||
+		echo "Documentation/changes.rst: version \"$described\" is the first section, the module has \"$module\""
+}
+
 # Code has no markers of unfinished work. Known gaps are in the documents.
 rule_no_todo() {
 	listed | grep -E '\.(rs|c|h|sh)$' | grep -v '^tools/check/' |
