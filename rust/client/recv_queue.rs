@@ -202,7 +202,7 @@ impl RecvQueue {
             ep.peer_addr(),
             ep.recv_cq_id(),
             posted as u32,
-            now.cast_signed()
+            now as i32
         ));
         result
     }

@@ -355,7 +355,7 @@ fn add_writes(
         let entries = ctxt.entries() - before;
         trace!(svcrdma_post_write_chunk(
             conn.ep.send_cid(serial),
-            entries.cast_signed()
+            entries as i32
         ));
     }
     if let Some(mut writer) = plan.reply_chunk() {
@@ -366,7 +366,7 @@ fn add_writes(
         let entries = ctxt.entries() - before;
         trace!(svcrdma_post_reply_chunk(
             conn.ep.send_cid(serial),
-            entries.cast_signed()
+            entries as i32
         ));
     }
     Ok(())

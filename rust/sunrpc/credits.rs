@@ -63,8 +63,8 @@ struct HeldCall {
 impl HeldCall {
     /// The jiffies from `now` to the deadline; 0 if it has passed.
     fn remaining(&self, now: c_ulong) -> c_ulong {
-        let remaining = self.deadline.wrapping_sub(now).cast_signed();
-        remaining.max(0).cast_unsigned()
+        let remaining = self.deadline.wrapping_sub(now) as c_long;
+        remaining.max(0) as c_ulong
     }
 }
 

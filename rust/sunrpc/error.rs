@@ -34,6 +34,6 @@ impl SendError {
             Self::TooBig => bindings::EMSGSIZE,
             Self::Io => bindings::EIO,
         };
-        -errno.cast_signed()
+        -(errno as c_int)
     }
 }

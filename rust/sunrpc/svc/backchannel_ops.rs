@@ -77,7 +77,7 @@ unsafe extern "C" fn buf_alloc(task: *mut bindings::rpc_task) -> c_int {
         let memory = bindings::rpcrdma_kmalloc_node(len, flags, bindings::NUMA_NO_NODE);
         if memory.is_null() {
             // SUNRPC tries again after a delay.
-            return -bindings::ENOMEM.cast_signed();
+            return ENOMEM.to_errno();
         }
         (*rqst).rq_buffer = memory;
         (*rqst).rq_rbuffer = memory.byte_add((*rqst).rq_callsize);
@@ -169,7 +169,7 @@ unsafe extern "C" fn connect(raw: *mut bindings::rpc_xprt, _task: *mut bindings:
     let xprt = unsafe { XprtRef::new(raw) };
     xprt.clear_connecting();
     // With `EPIPE`, SUNRPC does not try again at once.
-    xprt.wake_pending(-bindings::EPIPE.cast_signed());
+    xprt.wake_pending(EPIPE.to_errno());
 }
 
 /// `destroy`: frees the transport. Its last reference is gone.

@@ -128,7 +128,7 @@ unsafe fn wake(rqst: RqstRef<'_>, answer: BackchannelAnswer<'_>) {
             // and sends the Call again. The client refuses it again, which is early as rarely.
             // nfsd's tasks are soft, so they do not try for ever.
             _ => {
-                (*rqst.task()).tk_status = -bindings::EIO.cast_signed();
+                (*rqst.task()).tk_status = EIO.to_errno();
                 0
             }
         };

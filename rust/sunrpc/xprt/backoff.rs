@@ -141,7 +141,5 @@ unsafe extern "C" fn wake_pending<T: Types>(work: *mut bindings::work_struct) {
         &*kernel::container_of!(RawDelayedWork::from_work(work), ReconnectBackoff<T>, wake)
     };
     // By I2 there is no connection, so no task in `pending` waits for a Reply.
-    this.xprt
-        .xprt()
-        .wake_pending(-bindings::EAGAIN.cast_signed());
+    this.xprt.xprt().wake_pending(EAGAIN.to_errno());
 }

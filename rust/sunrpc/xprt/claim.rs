@@ -353,9 +353,7 @@ impl<T: Types> Fencing<T> {
             unsafe {
                 // The consumer reads `length` bytes, so they must not exceed the buffer. CAST:
                 // Shorter than 2 GiB.
-                let length = length
-                    .min((*rqst.raw()).rq_private_buf.buflen)
-                    .cast_signed();
+                let length = length.min((*rqst.raw()).rq_private_buf.buflen) as i32;
                 bindings::xprt_complete_rqst(rqst.task(), length);
             }
         });

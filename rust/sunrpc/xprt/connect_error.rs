@@ -42,7 +42,7 @@ impl ConnectError {
             Self::Protocol => bindings::EPROTO,
             Self::Unsupported => bindings::EINVAL,
         };
-        -errno.cast_signed()
+        -(errno as c_int)
     }
 }
 

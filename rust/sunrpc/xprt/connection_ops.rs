@@ -136,7 +136,7 @@ pub(super) unsafe extern "C" fn connect_worker<T: Transport>(work: *mut bindings
             lock.begin_backoff();
             xprt.set_flag(bindings::XPRT_CONNECTED);
             trace!(xprtrdma_connect(xprt.peer(), 0, 1));
-            -bindings::EAGAIN.cast_signed()
+            EAGAIN.to_errno()
         }
         Err(error) => {
             lock.begin_backoff();

@@ -13,7 +13,10 @@
 //! slot, and the task ends the RPC itself when it begins to wait. Both hold `queue_lock`, without
 //! which no task begins to wait for a Reply, so one of them sees the other.
 
-use kernel::sync::barrier::smp_rmb;
+use kernel::{
+    prelude::*,
+    sync::barrier::smp_rmb, //
+};
 
 use crate::{
     bindings,
@@ -102,8 +105,8 @@ unsafe fn end(rqst: RqstRef<'_>, refusal: Refusal) {
                 let cookie = (*rqst.xprt().raw()).connect_cookie;
                 (*raw).rq_connect_cookie = cookie.wrapping_sub(1);
             }
-            Refusal::Fail => (*task).tk_status = -bindings::EIO.cast_signed(),
-            Refusal::TooBig => (*task).tk_status = -bindings::EMSGSIZE.cast_signed(),
+            Refusal::Fail => (*task).tk_status = EIO.to_errno(),
+            Refusal::TooBig => (*task).tk_status = EMSGSIZE.to_errno(),
         }
         bindings::xprt_complete_rqst(task, 0);
     }

@@ -61,7 +61,7 @@ pub(super) unsafe extern "C" fn alloc_slot<T: Transport>(
     }
     // SAFETY: The task is the caller's, and the transport is alive.
     unsafe {
-        (*task).tk_status = -bindings::EAGAIN.cast_signed();
+        (*task).tk_status = EAGAIN.to_errno();
         bindings::xprt_add_backlog_noncongested(raw, task);
     }
     // A slot that was freed before the task was in the backlog woke no task. The task must be in

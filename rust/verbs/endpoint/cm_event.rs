@@ -66,7 +66,7 @@ impl CmEvent<'_> {
         match event.event {
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_ADDR_RESOLVED => CmEvent::AddrResolved,
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_ADDR_ERROR => CmEvent::AddrError {
-                unanswered: status == -bindings::ETIMEDOUT.cast_signed(),
+                unanswered: status == ETIMEDOUT.to_errno(),
             },
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_ROUTE_RESOLVED => CmEvent::RouteResolved,
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_ROUTE_ERROR => CmEvent::RouteError,

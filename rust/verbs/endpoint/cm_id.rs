@@ -147,7 +147,7 @@ impl<C: EndpointOps> Endpoint<C> {
                 qp_state: bindings::ib_qp_state_IB_QPS_ERR,
                 ..Default::default()
             };
-            let mask = bindings::ib_qp_attr_mask_IB_QP_STATE.cast_signed();
+            let mask = bindings::ib_qp_attr_mask_IB_QP_STATE as c_int;
             // A device may fail this transition. The error is ignored: the module trusts devices to
             // perform it (Documentation/architecture.rst), and draining the QP relies on the same.
             // SAFETY: The endpoint keeps its QP.

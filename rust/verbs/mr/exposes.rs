@@ -98,7 +98,7 @@ unsafe extern "C" fn not_registered<C: Exposes>(
     // SAFETY: The CQE is that of a registration, whose MR stays until the queues are drained.
     let id = unsafe { Mr::<WaitingFor<C>>::of_reg_cqe(cqe).as_ref() }.id();
     trace!(xprtrdma_wc_fastreg(
-        worker.send_cid(id.cast_signed()),
+        worker.send_cid(id as i32),
         wc.status,
         wc.vendor_err
     ));

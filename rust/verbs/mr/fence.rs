@@ -268,7 +268,7 @@ unsafe extern "C" fn passed<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut bindi
     // SAFETY: The CQE is that of a LOCAL_INV, whose MR stays until the queues are drained.
     let id = unsafe { Mr::<WaitingFor<C>>::of_inv_cqe(cqe).as_ref() }.id();
     trace!(xprtrdma_wc_li(
-        worker.send_cid(id.cast_signed()),
+        worker.send_cid(id as i32),
         wc.status,
         wc.vendor_err
     ));
@@ -286,7 +286,7 @@ unsafe extern "C" fn invalidated<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut 
     // SAFETY: The CQE is that of a LOCAL_INV, whose MR stays until the queues are drained.
     let last = unsafe { Mr::<WaitingFor<C>>::of_inv_cqe(cqe).as_ref() };
     trace!(xprtrdma_wc_li_done(
-        worker.send_cid(last.id().cast_signed()),
+        worker.send_cid(last.id() as i32),
         wc.status,
         wc.vendor_err
     ));

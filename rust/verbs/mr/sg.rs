@@ -70,7 +70,7 @@ impl ScatterList {
     /// How many entries are mapped.
     #[inline]
     pub(super) fn mapped(&self) -> u32 {
-        self.mapped.cast_unsigned()
+        self.mapped as u32
     }
 
     /// The entries, for `ib_map_mr_sg()`.

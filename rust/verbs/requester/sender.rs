@@ -225,7 +225,7 @@ pub(crate) struct NotSent<K> {
 impl<'m, W> ReadySend<'_, 'm, W> {
     /// The number of the Send in traces.
     pub(crate) fn serial(&self) -> i32 {
-        self.index.cast_signed()
+        self.index as i32
     }
 
     /// Its SGEs.
@@ -332,7 +332,7 @@ unsafe extern "C" fn sent<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindi
         unsafe { ring.release(index) };
     }
     trace!(xprtrdma_wc_send(
-        worker.send_cid(index.cast_signed()),
+        worker.send_cid(index as i32),
         wc.status,
         wc.vendor_err
     ));

@@ -78,10 +78,7 @@ impl<S: Send + 'static> CallRead<S> {
         let Some(first) = first.filter(|first| !first.is_null() && enough) else {
             return Err(PostError::NotPosted(self));
         };
-        trace!(svcrdma_post_read_chunk(
-            ep.send_cid(serial),
-            entries.cast_signed()
-        ));
+        trace!(svcrdma_post_read_chunk(ep.send_cid(serial), entries as i32));
         let context = self.0.into_raw();
         // SAFETY: The chain is well formed, and prepared for this endpoint's QP. Work requests and
         // pages belong to the buffer, which was given up above: it stays until `done` takes it
