@@ -58,7 +58,9 @@ use super::{
 impl EndpointOps for ClientEp {
     type RecvData = ();
 
-    const BUFFERS: &'static Gauge = &tunables::MESSAGE_BYTES;
+    fn buffers() -> &'static Gauge {
+        &tunables::MESSAGE_BYTES
+    }
 
     fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
         let ctx = ep.context();

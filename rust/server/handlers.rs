@@ -58,7 +58,9 @@ const FEW_PAGES: usize = 4;
 impl EndpointOps for ServerEp {
     type RecvData = RecvCtxt<Call>;
 
-    const BUFFERS: &'static Gauge = &tunables::MESSAGE_BYTES;
+    fn buffers() -> &'static Gauge {
+        &tunables::MESSAGE_BYTES
+    }
 
     fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
         let ctx = ep.context();

@@ -224,7 +224,7 @@ impl<C: EndpointOps> Endpoint<C> {
 
     /// Opens the endpoint. Called by the thread that has set `opening`.
     fn try_open(&self, want: &QueueDepths) -> Result<QueueDepths> {
-        let pd = Pd::new(self.device_ref()?, C::BUFFERS)?;
+        let pd = Pd::new(self.device_ref()?, C::buffers())?;
         let port = self.port();
         // SAFETY: The domain keeps the device.
         let device = unsafe { DeviceAttrs::query(pd.device(), port) };

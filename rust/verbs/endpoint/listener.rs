@@ -230,7 +230,9 @@ impl<A: ListenerOps> WorkItem for Shared<A> {
 impl<A: ListenerOps> EndpointOps for Listener<A> {
     type RecvData = ();
 
-    const BUFFERS: &'static Gauge = &NO_BUFFERS;
+    fn buffers() -> &'static Gauge {
+        &NO_BUFFERS
+    }
 
     fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
         if matches!(event, CmEvent::AddrChange | CmEvent::DeviceRemoval) {

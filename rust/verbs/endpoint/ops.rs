@@ -28,7 +28,7 @@ pub(crate) trait EndpointOps: Send + Sync + Sized + 'static {
     type RecvData: Send + 'static;
 
     /// Counts the bytes of the buffers of all such endpoints.
-    const BUFFERS: &'static Gauge;
+    fn buffers() -> &'static Gauge;
 
     /// Handles a CM event. Called in the CM's workqueue; may sleep.
     fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>);
