@@ -11,18 +11,18 @@
 use kernel::{
     alloc::Flags,
     prelude::*,
-    sync::{
-        atomic::{
-            ordering::Relaxed,
-            Atomic, //
-        },
-        barrier::smp_mb, //
+    sync::atomic::{
+        ordering::Relaxed,
+        Atomic, //
     }, //
 };
 
 use crate::{
     engine::credit,
-    lib::pool::Pool,
+    lib::{
+        barrier::smp_mb,
+        pool::Pool, //
+    },
     trace::trace,
     verbs::{
         Endpoint,

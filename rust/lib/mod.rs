@@ -16,10 +16,12 @@
 //! | `foreign_buf`     | owned buffers that C keeps                                  |
 //! | `delayed_work`    | delayed work that its owner cancels                         |
 //! | `memalloc`        | allocation scopes (`memalloc_*_save()`)                     |
+//! | `barrier`         | memory barriers                                             |
 //! | `gfp`             | whether an allocation may sleep                             |
 //! | `sockaddr`        | socket addresses and network namespaces                     |
 //! | `counter`         | counters and gauges                                         |
 
+pub(crate) mod barrier;
 pub(crate) mod bvec;
 pub(crate) mod counter;
 pub(crate) mod delayed_work;

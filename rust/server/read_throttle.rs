@@ -13,15 +13,12 @@
 
 use core::mem;
 
-use kernel::sync::{
-    atomic::{
-        ordering::{
-            Full,
-            Relaxed, //
-        },
-        Atomic, //
+use kernel::sync::atomic::{
+    ordering::{
+        Full,
+        Relaxed, //
     },
-    barrier::smp_mb, //
+    Atomic, //
 };
 
 use super::{
@@ -35,7 +32,10 @@ use super::{
     },
     tunables, //
 };
-use crate::lib::llist::Queue;
+use crate::lib::{
+    barrier::smp_mb,
+    llist::Queue, //
+};
 
 /// Counts the Calls of one connection whose Read chunks are being read.
 ///

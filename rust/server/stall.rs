@@ -17,7 +17,6 @@ use kernel::{
             ordering::Relaxed,
             Atomic, //
         },
-        barrier::smp_mb,
         SpinLock, //
     }, //
 };
@@ -28,6 +27,7 @@ use crate::{
         SqState,
         StallState, //
     },
+    lib::barrier::smp_mb,
     sunrpc::svc::XprtTimer,
     verbs::SendQueue, //
 };

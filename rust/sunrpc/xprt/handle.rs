@@ -14,16 +14,16 @@ use core::{
     ptr::NonNull, //
 };
 
-use kernel::sync::{
-    barrier::smp_mb,
-    Refcount, //
-};
+use kernel::sync::Refcount;
 
 use crate::{
     bindings,
-    lib::sockaddr::{
-        Net,
-        SockAddr, //
+    lib::{
+        barrier::smp_mb,
+        sockaddr::{
+            Net,
+            SockAddr, //
+        }, //
     },
     sunrpc::{
         addr::AddressStrings,

@@ -13,14 +13,14 @@
 //! slot, and the task ends the RPC itself when it begins to wait. Both hold `queue_lock`, without
 //! which no task begins to wait for a Reply, so one of them sees the other.
 
-use kernel::{
-    prelude::*,
-    sync::barrier::smp_rmb, //
-};
+use kernel::prelude::*;
 
 use crate::{
     bindings,
-    lib::fence::Fenced,
+    lib::{
+        barrier::smp_rmb,
+        fence::Fenced, //
+    },
     sunrpc::rpc_rqst::RqstRef, //
 };
 

@@ -9,13 +9,11 @@
 
 use core::ptr;
 
-use kernel::{
-    prelude::*,
-    sync::barrier::smp_mb, //
-};
+use kernel::prelude::*;
 
 use crate::{
     bindings,
+    lib::barrier::smp_mb,
     sunrpc::{
         error::SendError,
         rpc_rqst::RqstRef, //

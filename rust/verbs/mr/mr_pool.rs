@@ -12,13 +12,15 @@ use kernel::{
             ordering::Relaxed,
             Atomic, //
         },
-        barrier::smp_mb,
         Arc, //
     }, //
 };
 
 use crate::{
-    lib::llist::Stack,
+    lib::{
+        barrier::smp_mb,
+        llist::Stack, //
+    },
     trace::trace,
     verbs::{
         device::pd::Pd,
