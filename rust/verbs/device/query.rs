@@ -6,12 +6,9 @@
 //!
 //! C header: [`include/rdma/ib_verbs.h`](srctree/include/rdma/ib_verbs.h)
 
-use kernel::{
-    prelude::*,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
-    }, //
+use kernel::sync::atomic::{
+    Atomic,
+    Relaxed, //
 };
 
 use crate::bindings;
@@ -34,6 +31,12 @@ pub(in crate::verbs) fn note_core_registers_all() {
     CORE_REGISTERS_ALL.store(true, Relaxed);
 }
 
+/// A limit of a device, which is an `int` or, since 7.3, a `u32`. A device that overflows the field
+/// has no limit that matters.
+fn count(limit: impl TryInto<u32>) -> u32 {
+    limit.try_into().unwrap_or(i32::MAX.unsigned_abs())
+}
+
 impl DeviceAttrs {
     /// Reads the attributes of `device`, of which a connection uses `port`.
     ///
@@ -47,8 +50,6 @@ impl DeviceAttrs {
         let iwarp = unsafe { bindings::rpcrdma_protocol_iwarp(device, port) };
         // SAFETY: As above.
         let ib_or_roce = unsafe { bindings::rpcrdma_ib_or_roce(device, port) };
-        // A negative count has overflowed the field.
-        let count = |v: c_int| u32::try_from(v).unwrap_or(i32::MAX.unsigned_abs());
         let has = |cap: u64| a.device_cap_flags & cap != 0;
         Self {
             max_qp_wr: count(a.max_qp_wr),
