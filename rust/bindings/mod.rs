@@ -16,6 +16,7 @@
 pub(crate) mod layout;
 
 #[allow(
+    unknown_lints, // `unnecessary_transmutes` is younger than rustc 1.85.
     dead_code,
     improper_ctypes,
     missing_docs,
