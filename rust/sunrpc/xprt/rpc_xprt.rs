@@ -97,12 +97,12 @@ impl<T: Transport> Xprt<T> {
             Header::init(&raw mut (*this).header);
             XprtHandle::new(raw)
         };
-        // SAFETY: The memory is the caller's alone, and does not move until it is freed.
+        // SAFETY: The memory is the caller's alone, and is neither moved nor freed before `destroy`
+        // drops the state. The reference is not used after this function.
+        let state: &'static mut MaybeUninit<_> = unsafe { &mut *(*this).state.get() };
         // INVARIANT: I1: initialised by this.
-        unsafe {
-            let state = (&raw mut (*this).state).cast::<XprtState<T>>();
-            XprtState::new(handle, connect_worker).__pinned_init(state)
-        }
+        state.write_pin_init(XprtState::new(handle, connect_worker))?;
+        Ok(())
     }
 
     /// Drops the private part, and puts the reference that the header counts.
