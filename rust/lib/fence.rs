@@ -182,6 +182,10 @@ impl<O> Deref for Unreachable<O> {
 ///
 /// When the drop of one returns, no peer can reach memory by anything that was exposed there, and
 /// none of that is mapped.
+#[allow(
+    dead_code,
+    reason = "rustc 1.85 does not see uses in bounds of associated types"
+)]
 pub(crate) unsafe trait FencesOnDrop {}
 
 /// Keeps memory that was mapped while `'m` lasted, beyond that.
