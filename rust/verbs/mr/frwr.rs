@@ -105,7 +105,7 @@ impl<W> MrRef<W> {
     #[inline]
     unsafe fn map_first(&mut self, count: usize, access: Access) -> Result<(), MapError> {
         let direction = access.direction();
-        let dir = direction.as_raw() as u32;
+        let dir = direction.as_raw();
         // SAFETY: `fill` described `count` entries of an idle MR, of which nothing is mapped; their
         // memory stays, by this function's contract.
         let runs = unsafe { self.memory_mut().map(count, direction) };
@@ -246,7 +246,7 @@ impl<W> MrRef<W> {
             handle: own.exposed.handle,
             length: own.exposed.length,
             offset: own.exposed.offset,
-            dir: own.direction.as_raw() as u32,
+            dir: own.direction.as_raw(),
         }
     }
 }
