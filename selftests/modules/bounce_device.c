@@ -8,12 +8,15 @@
  *  - an unmap without a map, or with other arguments;
  *  - a write by the device to a read-only mapping, next to a mapping, or after the unmap;
  *  - a write by the CPU to a cache line that is partly mapped for writing by the device;
- *  - a second sync for the CPU without a sync for the device in between.
+ *  - a second sync for the CPU without a sync for the device in between;
+ *  - a scatterlist that is mapped again without being initialised, so that it has marks of the DMA
+ *    layer from an earlier mapping.
  *
  * Applies to devices that register while the module is loaded; they hold a reference to it. One
- * mapping in every fail_interval fails.
+ * mapping in every fail_interval fails, and with fail_above all long ones do, as where swiotlb has
+ * little contiguous room.
  *
- *	insmod bounce.ko [fail_interval=N] [fail_sg_only=1]
+ *	insmod bounce.ko [fail_interval=N] [fail_sg_only=1] [fail_above=N]
  */
 #include <linux/cleanup.h>
 #include <linux/dma-map-ops.h>
@@ -59,6 +62,25 @@ static void unmap_segments(struct scatterlist *list, int segments,
 		bounce_unmap(sg_dma_address(sg), sg_dma_len(sg), direction, attrs);
 }
 
+/*
+ * As dma-iommu does for a device that is not coherent: marks a list with entries that share a cache
+ * line with other memory. Nothing but a new initialisation of the first entry removes the mark, and
+ * dma-iommu syncs and unmaps a list with the mark by addresses that this mapping need not have.
+ */
+static void mark_short(struct scatterlist *list, int nents, enum dma_data_direction direction)
+{
+	struct scatterlist *sg;
+	int i;
+
+	if (sg_dma_is_swiotlb(list))
+		fault("a scatterlist of %d entries has the mark of an earlier mapping", nents);
+	if (direction == DMA_TO_DEVICE)
+		return;
+	for_each_sg(list, sg, nents, i)
+		if (sg->length < SMP_CACHE_BYTES)
+			sg_dma_mark_swiotlb(list);
+}
+
 static int bounce_map_sg(struct device *dev, struct scatterlist *list, int nents,
 			 enum dma_data_direction direction, unsigned long attrs)
 {
@@ -71,6 +93,7 @@ static int bounce_map_sg(struct device *dev, struct scatterlist *list, int nents
 	part = kcalloc(nents, sizeof(*part), GFP_ATOMIC | __GFP_NOWARN);
 	if (!part)
 		return -ENOMEM;
+	mark_short(list, nents, direction);
 	while (done < nents) {
 		size_t offset = offset_in_page(next->offset);
 

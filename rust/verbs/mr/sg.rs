@@ -190,11 +190,16 @@ impl ScatterList {
 /// The low bits of `page_link`, which tell the last entry of a list.
 const MARKS: usize = 0x3;
 
+/// Assigns the whole entry. The DMA layer keeps marks of its own in it (`dma_flags`), some of which
+/// it never clears, and which mislead the next mapping.
 #[inline]
 fn set_page(entry: &mut bindings::scatterlist, bvec: &BVec<'_>) {
-    entry.page_link = (entry.page_link & MARKS) | bvec.page().expose_provenance();
-    entry.offset = bvec.offset();
-    entry.length = bvec.len();
+    *entry = bindings::scatterlist {
+        page_link: (entry.page_link & MARKS) | bvec.page().expose_provenance(),
+        offset: bvec.offset(),
+        length: bvec.len(),
+        ..Default::default()
+    };
 }
 
 #[inline]
