@@ -21,6 +21,7 @@ LARGE="65536 262147 1048576"
 test_cleanup() {
 	touch "$ktap_dir/stop"
 	fail_maps 0
+	echo 0 >"$BOUNCE/fail_above"
 	[ ! -d "$FAIL_POST" ] || rmmod fail_post_send
 	cd /
 	umount_all
@@ -118,6 +119,26 @@ inline_pages() {
 	transfer buffered buffered over 4093 8192 20000 50000
 	[ "$chunks" = "$(xprt_stat read_chunks),$(xprt_stat write_chunks)" ] ||
 		fail "data was sent in chunks"
+	map_unmount
+}
+
+# Buffers of more than 16 KiB cannot be mapped, as in a guest whose swiotlb is fragmented: the
+# connection gets shorter messages.
+long_buffers_cannot_be_mapped() {
+	local thresholds
+
+	set_inline 65536
+	echo 16384 >"$BOUNCE/fail_above"
+	trace_on xprtrdma_inline_thresh
+	map_mount "$1"
+	trace_off
+	[ "$(bounce_count injected)" -gt 0 ] || fail "no mapping failed"
+	echo 0 >"$BOUNCE/fail_above"
+	thresholds=$(sed -n 's/.*xprtrdma_inline_thresh: //p' "$TRACING/trace")
+	echo "$thresholds"
+	[ -n "$thresholds" ] || fail "no connection was traced"
+	# shellcheck disable=SC2086 # several sizes
+	transfer direct direct over 0 $SMALL $PAGE 20000 50000
 	map_unmount
 }
 
@@ -266,6 +287,7 @@ bed_up
 [ $# -gt 0 ] || set -- "data_transfers 3" "data_transfers 4.2" \
 	"long_messages 0" "long_messages 1" \
 	"inline_pages 3" "inline_pages 4.2" \
+	"long_buffers_cannot_be_mapped 3" "long_buffers_cannot_be_mapped 4.2" \
 	"reconnects 3" "reconnects 4.2" \
 	"data_map_failures 3" "data_map_failures 4.2" \
 	"rare_map_failures 3" "rare_map_failures 4.2" \

@@ -153,8 +153,9 @@ fn unsuitable(ep: &Endpoint<ClientEp>, unsupported: Unsupported) -> ConnectError
 }
 
 /// Allocates the sender, the MRs for one large READ or WRITE, and the first Receive buffers. More
-/// MRs and buffers are allocated on demand. Long messages need high-order allocations: if these
-/// fail, `limits` shrink, before they are sent to the peer.
+/// MRs and buffers are allocated on demand. Long messages need high-order allocations, and
+/// contiguous space for their mapping: if these fail, `limits` shrink, before they are sent to the
+/// peer.
 fn make_sender(
     ep: &Endpoint<ClientEp>,
     shared: &Arc<XprtShared>,
@@ -163,7 +164,7 @@ fn make_sender(
     shared.recv_pool.open(ep);
     let sender = loop {
         match try_make_sender(ep, shared, limits) {
-            Err(ENOMEM) if limits.shrink() => {}
+            Err(ENOMEM | EIO) if limits.shrink() => {}
             made => break made?,
         }
     };

@@ -64,8 +64,8 @@ impl RecvQueue {
     }
 
     /// Allocates the buffers, for messages of the size in `limits` and Calls of `pages` pages.
-    /// `make_ctxt` allocates the first Send context. Long messages need high-order allocations: if
-    /// these fail, `limits` shrink.
+    /// `make_ctxt` allocates the first Send context. Long messages need high-order allocations, and
+    /// contiguous space for their mapping: if these fail, `limits` shrink.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl RecvQueue {
                 Ok(())
             });
             match made.and_then(|()| make_ctxt(limits)) {
-                Err(ENOMEM) if limits.shrink() => self.idle.clear(),
+                Err(ENOMEM | EIO) if limits.shrink() => self.idle.clear(),
                 made => return made,
             }
         }

@@ -31,6 +31,11 @@ static bool fail_sg_only;
 module_param(fail_sg_only, bool, 0644);
 MODULE_PARM_DESC(fail_sg_only, "fail mappings of scatterlists only");
 
+static uint fail_above;
+module_param(fail_above, uint, 0644);
+MODULE_PARM_DESC(fail_above,
+		 "fail mappings of more bytes than N that are not scatterlists; 0 (default) fails none");
+
 static ulong mapped;
 module_param(mapped, ulong, 0444);
 MODULE_PARM_DESC(mapped, "number of mappings that exist");
@@ -220,10 +225,14 @@ static void free_mapping(struct mapping *map)
 	kfree(map);
 }
 
-static bool should_fail(bool is_sg)
+static bool should_fail(size_t len, bool is_sg)
 {
 	guard(spinlock_irqsave)(&lock);
 	total++;
+	if (fail_above && len > fail_above && !is_sg) {
+		injected++;
+		return true;
+	}
 	if (!fail_interval || (fail_sg_only && !is_sg) || ++tries % fail_interval)
 		return false;
 	injected++;
@@ -236,7 +245,7 @@ static struct mapping *new_mapping(const struct part *part, int parts, size_t of
 	struct mapping *map;
 	int i;
 
-	if (should_fail(nents != NO_SG))
+	if (should_fail(part->len, nents != NO_SG))
 		return NULL;
 	map = kzalloc(struct_size(map, part, parts), GFP_ATOMIC | __GFP_NOWARN);
 	if (!map)
