@@ -109,6 +109,7 @@ fn classify(
             match_reply(worker, bytes, &reply, start, invalidated)
         }
         Ok(FromServer::Error(error)) => rdma_error(worker, bytes, &error, invalidated),
+        Ok(FromServer::Empty { xid, credits }) => empty(worker, bytes, xid, credits, invalidated),
         Ok(FromServer::BackchannelCall(call)) => {
             check_invalidates_nothing();
             Outcome::BackchannelCall {
@@ -233,6 +234,28 @@ fn rdma_error(
     };
     if own {
         Outcome::Complete(rpc, Completion::Refused(refusal))
+    } else {
+        Outcome::Nothing
+    }
+}
+
+/// A Reply without an RPC message, with which some servers convey an error. No other Reply follows.
+#[cold]
+fn empty(
+    worker: &RecvWorker<'_, ClientEp>,
+    bytes: &[u8],
+    xid: u32,
+    credits: u32,
+    invalidated: Option<Invalidated>,
+) -> Outcome {
+    let ctx = worker.context();
+    let Some(mut rpc) = claim(worker, bytes, xid, credits, invalidated.as_ref()) else {
+        return Outcome::Nothing;
+    };
+    traces::malformed(worker, bytes);
+    ctx.grant(worker, credits);
+    if take_invalidated(worker, &mut rpc, invalidated) {
+        Outcome::Complete(rpc, Completion::Refused(Refusal::Fail))
     } else {
         Outcome::Nothing
     }

@@ -22,7 +22,8 @@ use crate::wire::{
     Malformed,
     RdmaError,
     Reader,
-    MIN_LEN, //
+    MIN_LEN,
+    WORD, //
 };
 
 use super::agreement::Extensions;
@@ -31,6 +32,8 @@ use super::agreement::Extensions;
 pub const CALL: u32 = 0;
 /// `msg_type` of an RPC Reply.
 const REPLY: u32 = 1;
+/// Bytes of an RPC message up to the end of its `msg_type`.
+const MSG_TYPE_END: usize = 2 * WORD;
 
 /// A Call or a Reply whose header is valid.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +74,14 @@ pub enum FromServer<'a> {
     /// The server refuses a Call. If no Call has this XID, the caller drops the message and ignores
     /// its credits.
     Error(Refused),
+    /// A Reply whose payload is too short for an RPC message. The Call with this XID fails, because
+    /// no other Reply follows.
+    Empty {
+        /// The XID of the transport header.
+        xid: u32,
+        /// Credits granted. Meaningful only if the XID is known.
+        credits: u32,
+    },
     /// A backchannel Call: inline, without chunks.
     BackchannelCall(RpcMsg<'a>),
 }
@@ -165,6 +176,13 @@ pub fn from_server(message: &[u8], ext: Extensions) -> Result<FromServer<'_>, Re
                 Some(CALL) if chunks.is_empty() => Ok(FromServer::BackchannelCall(message)),
                 // RFC 8167 Section 5.3: backchannel Calls have no chunks.
                 Some(CALL) => Err(refuse),
+                // The header is valid. Some servers convey an error like this.
+                None if payload.len() < MSG_TYPE_END && chunks.reads.is_empty() => {
+                    Ok(FromServer::Empty {
+                        xid,
+                        credits: header.credits,
+                    })
+                }
                 _ => Err(Response::Drop),
             }
         }

@@ -97,3 +97,9 @@ pub const ERR_CHUNK: u32 = 2;
 pub const fn pad(len: u32) -> u32 {
     len.wrapping_neg() & 3
 }
+
+/// `len` bytes as whole words: rounded up, or down if there is no such number.
+#[inline]
+pub const fn whole_words(len: u32) -> u32 {
+    len.saturating_add(3) & !3
+}

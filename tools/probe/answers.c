@@ -22,11 +22,17 @@
 #define FATTR3_WORDS	21
 #define ERROR_RESULT_WORDS	5	/* more than an NFS error has */
 
+/*
+ * Words of NFSv4.0 results behind the tag, up to the data: number of results, operation and status
+ * of PUTFH and of READ, eof, count.
+ */
+#define READ4_WORDS	7
+
 static uint8_t answer[LONGEST];
 
 bool is_nfs3(const struct call *call, uint32_t procedure)
 {
-	return call->program == NFS_PROGRAM && call->procedure == procedure;
+	return call->program == NFS_PROGRAM && call->version == 3 && call->procedure == procedure;
 }
 
 bool is_read(const struct call *call)
@@ -107,16 +113,33 @@ static unsigned int ask(const struct call *call)
 	return n;
 }
 
+/* Finds the data of the READ in an NFSv4.0 compound of PUTFH and READ. */
+static unsigned int find_data4(unsigned int len, unsigned int *at)
+{
+	unsigned int w = NFS_STATUS + 1;
+
+	w += 1 + xdr_align(get_word(answer, w)) / 4;	/* the tag */
+	if (4 * (w + READ4_WORDS) > len || get_word(answer, w + 1) != PUTFH ||
+	    get_word(answer, w + 3) != READ)
+		return 0;
+	w += READ4_WORDS - 1;
+	*at = 4 * (w + 1);
+	return get_word(answer, w);
+}
+
 /*
  * Finds the result that a Write chunk may take: the data of READ, or the path of READLINK.
- * Returns its length, or 0.
+ * @len is the length of the Reply. Returns the length of the result, or 0.
  */
-static unsigned int find_data(const struct call *call, unsigned int *at)
+static unsigned int find_data(const struct call *call, unsigned int len, unsigned int *at)
 {
 	unsigned int w = POST_OP_ATTR;
 
-	if (get_word(answer, RPC_ACCEPT_STAT) || get_word(answer, NFS_STATUS) ||
-	    (!is_read(call) && !is_nfs3(call, NFS3_READLINK)))
+	if (get_word(answer, RPC_ACCEPT_STAT) || get_word(answer, NFS_STATUS))
+		return 0;
+	if (call->program == NFS_PROGRAM && call->version == 4)
+		return find_data4(len, at);
+	if (!is_read(call) && !is_nfs3(call, NFS3_READLINK))
 		return 0;
 	w += get_word(answer, w) ? 1 + FATTR3_WORDS : 1;
 	if (is_read(call))
@@ -200,7 +223,7 @@ bool make_reply(struct conn *c, struct call *call, struct enc *e)
 	if (!reference_reply(c, call, &len))
 		return false;
 	if (call->writes == 1)
-		data = find_data(call, &at);
+		data = find_data(call, len, &at);
 	if (data) {
 		padded = xdr_align(data);
 		if (!push(c, &call->write, answer + at, data))
@@ -231,6 +254,42 @@ bool make_inline_reply(struct conn *c, struct call *call, struct enc *e)
 		return fail("a Reply of %u bytes is too long for a Send", len);
 	enc_bytes(e, answer, len);
 	return true;
+}
+
+/*
+ * The same, but the data of a READ has length modulo 4 bytes of padding, as ntirpc 6.3 sends it.
+ * @data is the length of the data, or 0 if the Reply is not that of a READ, or is not inline.
+ */
+bool make_mispadded_reply(struct conn *c, struct call *call, struct enc *e, unsigned int *data)
+{
+	unsigned int len, at;
+
+	*data = 0;
+	if (call->write.n || call->reply.n)
+		return make_reply(c, call, e);
+	if (!reference_reply(c, call, &len))
+		return false;
+	*data = find_data(call, len, &at);
+	if (*data) {
+		memset(answer + at + *data, 0, 4);
+		len = at + *data + *data % 4;
+	}
+	enc_reply_hdr(e, call, RDMA_MSG, 0, 0);
+	enc_bytes(e, answer, len);
+	return true;
+}
+
+/* The same as make_reply(), but a Reply in a Reply chunk is @more bytes longer. */
+bool make_longer_reply(struct conn *c, struct call *call, struct enc *e, unsigned int more)
+{
+	unsigned int len;
+
+	if (!call->reply.n)
+		return make_reply(c, call, e);
+	if (!reference_reply(c, call, &len))
+		return false;
+	enc_reply_hdr(e, call, RDMA_NOMSG, 0, len + more);
+	return push(c, &call->reply, answer, len + more);
 }
 
 /* The word of the count in a successful READ's Reply with a Write chunk; otherwise 0. */

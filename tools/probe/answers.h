@@ -24,6 +24,8 @@ const uint8_t *reference_reply(struct conn *c, struct call *call, unsigned int *
 /* A Reply that is ready to be sent. */
 bool make_reply(struct conn *c, struct call *call, struct enc *e);
 bool make_inline_reply(struct conn *c, struct call *call, struct enc *e);
+bool make_mispadded_reply(struct conn *c, struct call *call, struct enc *e, unsigned int *data);
+bool make_longer_reply(struct conn *c, struct call *call, struct enc *e, unsigned int more);
 unsigned int reply_hdr_len(const struct call *call);
 unsigned int read_result_len(const struct enc *e, const struct call *call);
 void set_read_result(struct enc *e, const struct call *call, unsigned int written,

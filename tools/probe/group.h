@@ -20,6 +20,7 @@ struct test {
 	const char *name;
 	bool (*run)(struct conn *c);
 	bool (*answer)(struct conn *c, struct call *call);
+	int (*mount)(void);		/* default: mount_v3() */
 	int (*work)(void);		/* returns an errno */
 	int work_errno;			/* the expected one */
 	const struct params *params;	/* default: the group's, or params_default */
@@ -48,7 +49,7 @@ int run_group(const struct group *g, unsigned int from);
 extern const struct group group_agreement, group_backchannel, group_backchannel_early,
 	group_bad_read_lists, group_chunks, group_credits, group_exposed, group_exposer,
 	group_headers, group_lists, group_many_segments, group_memory_windows,
-	group_no_read_response, group_no_receives, group_peers, group_pulled,
+	group_no_read_response, group_no_receives, group_other_servers, group_peers, group_pulled,
 	group_read_throttle, group_replies, group_session, group_split_items,
 	group_wrong_invalidate;
 

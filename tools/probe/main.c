@@ -65,6 +65,7 @@ static const struct group *const groups[] = {
 	&group_backchannel_early,
 	&group_backchannel,
 	&group_replies,
+	&group_other_servers,
 	&group_exposed,
 	&group_credits,
 	&group_wrong_invalidate,

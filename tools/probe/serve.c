@@ -139,7 +139,8 @@ static bool mount_and_work(const struct test *t)
 	const char *reason = probe.reason;
 	int status;
 
-	if (!serve_until_exit(start_work(mount_v3), answer_correctly, &status))
+	if (!serve_until_exit(start_work(t->mount ? t->mount : mount_v3), answer_correctly,
+			      &status))
 		return false;
 	if (status)
 		return fail("mount ended with %d", status);

@@ -62,6 +62,14 @@ int mount_v3(void)
 	return exec_mount("vers=3", options, path);
 }
 
+int mount_v40(void)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/%s", probe.dir);
+	return exec_mount("vers=4.0", serving.mount_options, path);
+}
+
 /* This mount fails in the end. Its error message would mix with the KTAP output. */
 int mount_v41(void)
 {
@@ -98,7 +106,7 @@ static int transfer(const char *path, uint8_t *p, unsigned int size, bool out)
 }
 
 /* Reads @len bytes to @at of the buffer, and checks that the bytes beside them do not change. */
-static int read_some(unsigned int at, unsigned int len)
+int read_some(unsigned int at, unsigned int len)
 {
 	uint8_t *p = alloc_buffer();
 	int status;

@@ -13,9 +13,11 @@
 
 pid_t start_work(int (*work)(void));
 int mount_v3(void);
+int mount_v40(void);
 int mount_v41(void);
 int unmount(void);
 
+int read_some(unsigned int at, unsigned int len);
 int read_file(void);
 int read_large(void);
 int read_unaligned(void);

@@ -8,7 +8,8 @@
 //! (RFC 8166 Sections 3.4.6 and 4.3.3). The requester must not pass unwritten memory to the
 //! consumer as data. Therefore a returned chunk must have the offered handles and offsets, no
 //! length may exceed the offered one, and only the last used segment may be partly filled. Some
-//! responders (Linux before 4.12, illumos) return only the segments that they have used.
+//! responders (Linux before 4.12, illumos) return only the segments that they have used. A segment
+//! to which nothing was written names no memory, so its handle and its offset do not matter.
 
 use crate::{
     engine::inbound::RpcMsg,
@@ -119,10 +120,14 @@ where
     let mut sum: u32 = 0;
     let mut full = true;
     for segment in returned.segments() {
-        let own = offered.next().ok_or(Mismatch)?;
+        let own = offered.next();
+        if segment.is_empty() {
+            full &= own.is_none_or(|own| own.is_empty());
+            continue;
+        }
+        let own = own.ok_or(Mismatch)?;
         let same = segment.handle == own.handle && segment.offset == own.offset;
-        let hole = !full && segment.length != 0;
-        if !same || hole || segment.length > own.length {
+        if !same || !full || segment.length > own.length {
             return Err(Mismatch);
         }
         full &= segment.length == own.length;

@@ -9,8 +9,16 @@
 //! the `xdr_buf` to it. The caller copies the bytes of pages and tail. The tail is not shortened,
 //! because the XDR decoder may shift bytes of the head or the pages into it. A Reply in a Reply
 //! chunk needs no placement: the chunk is head, pages and tail.
+//!
+//! XDR streams consist of whole words, and the consumer accepts no other length. A responder that
+//! pads its last item with too few bytes (ntirpc) sends a payload that ends within a word: the word
+//! is placed as a whole, with the bytes that are in the Receive buffer behind the message. They are
+//! padding, or bytes that this responder has sent earlier.
 
-use crate::wire::pad;
+use crate::wire::{
+    pad,
+    whole_words, //
+};
 
 use super::call::XdrLens;
 
@@ -44,7 +52,7 @@ impl Placement {
     /// Bytes that exceed `room` are cut off.
     #[inline]
     pub fn inline(payload: usize, room: &XdrLens) -> Self {
-        let payload = u32::try_from(payload).unwrap_or(u32::MAX);
+        let payload = whole_words(u32::try_from(payload).unwrap_or(u32::MAX));
         let head = payload.min(room.head);
         let left = payload - head;
         let pages = left.min(room.data);
@@ -78,7 +86,7 @@ impl Placement {
         if by_write == 0 {
             return Self::inline(payload, room);
         }
-        let payload = u32::try_from(payload).unwrap_or(u32::MAX);
+        let payload = whole_words(u32::try_from(payload).unwrap_or(u32::MAX));
         let head = payload.min(room.head);
         let pages = by_write.min(room.data);
         let roundup = pad(pages).min(head).min(room.tail);

@@ -351,9 +351,13 @@ impl<T: Types> Fencing<T> {
             claimed_empty.answered();
             // SAFETY: The request is pinned, and `queue_lock` is held.
             unsafe {
-                // The consumer reads `length` bytes, so they must not exceed the buffer. CAST:
-                // Shorter than 2 GiB.
-                let length = length.min((*rqst.raw()).rq_private_buf.buflen) as i32;
+                // The consumer reads `length` bytes, so they must not exceed the buffer. It
+                // rejects a length that is no multiple of 4 (placement.rs says who sends such).
+                let length = length
+                    .saturating_add(3)
+                    .min((*rqst.raw()).rq_private_buf.buflen);
+                // CAST: Shorter than 2 GiB.
+                let length = (length & !3) as i32;
                 bindings::xprt_complete_rqst(rqst.task(), length);
             }
         });

@@ -53,6 +53,12 @@ pub fn inbound(bytes: &[u8], pulled_replies: bool) {
             assert_eq!(word(bytes, 0), Some(refused.xid));
             assert_eq!(word(bytes, 3), Some(4));
         }
+        Ok(FromServer::Empty { xid, credits }) => {
+            let fixed = [Some(xid), Some(1), Some(credits), Some(0)];
+            assert_eq!([0, 1, 2, 3].map(|n| word(bytes, n)), fixed);
+            // The smallest RPC message has two words behind the smallest header.
+            assert!(bytes.len() < 36 || [4, 5, 6].iter().any(|n| word(bytes, *n) != Some(0)));
+        }
         Err(refusal) => {
             refused(bytes, refusal);
             // A client answers only a backchannel Call.

@@ -77,6 +77,13 @@ fn segments(handle: u32, lengths: [u16; 3]) -> Vec<Segment> {
         .collect()
 }
 
+/// A segment to which nothing was written.
+const UNUSED: Segment = Segment {
+    handle: 0,
+    length: 0,
+    offset: 0,
+};
+
 /// Number of bytes in a returned chunk. `None` if it is not the chunk `own`, filled from its front
 /// without holes.
 fn written_len(chunk: &WriteChunk<'_>, own: &[Segment]) -> Option<u32> {
@@ -93,7 +100,9 @@ fn written_len(chunk: &WriteChunk<'_>, own: &[Segment]) -> Option<u32> {
             segment.with_length(length)
         })
         .collect();
-    // Segments that are not returned are unused.
-    let returned = filled.get(..theirs.len())?;
-    (theirs == returned && left == 0).then_some(total)
+    // Segments that are not returned are unused. Handle and offset of an unused one do not matter.
+    let padded = filled.iter().copied().chain(std::iter::repeat(UNUSED));
+    let same = std::iter::zip(&theirs, padded)
+        .all(|(their, own)| *their == own || (their.length == 0 && own.length == 0));
+    (same && left == 0).then_some(total)
 }

@@ -21,7 +21,8 @@ enum Byte {
 pub fn placement(payload: u16, by_write: u16, room: &XdrLens) {
     let by_write = u32::from(by_write).min(room.data);
     let placement = Placement::with_write_chunk(usize::from(payload), by_write, room);
-    let payload = u32::from(payload);
+    // The last word is placed as a whole.
+    let payload = u32::from(payload).next_multiple_of(4);
     let capacity = u64::from(room.head) + u64::from(room.data) + u64::from(room.tail);
     assert!(u64::from(placement.length) <= capacity.max(u64::from(by_write)) + 3);
     for run in [placement.copy, placement.tail] {

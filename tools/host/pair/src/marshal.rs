@@ -215,6 +215,10 @@ pub(crate) fn consume(pending: &Pending, arrived: &ReplyLocation<'_>) -> Vec<u8>
         ReplyLocation::Inline { payload, by_write } => (payload, by_write),
     };
     let placement = Placement::with_write_chunk(payload.len(), by_write, room);
+    // The last word of the payload is placed as a whole.
+    let mut words = payload.to_vec();
+    words.resize(payload.len().next_multiple_of(4), 0);
+    let payload = words;
     let run = |offset: u32, length: u32| &payload[offset as usize..(offset + length) as usize];
     let mut stream = run(0, placement.head).to_vec();
     match placement.pages {

@@ -94,6 +94,35 @@ fn r8166_3_4_6_requester_checks_what_is_returned() {
 }
 
 #[test]
+fn r8166_3_4_6_unused_segments_need_no_handle() {
+    let zeroed = segment(0, 0, 0);
+    let write = |segments: &[Segment]| {
+        let mut body = vec![0, 1, segments.len() as u32];
+        for s in segments {
+            body.extend(hloo(s.handle, s.length, s.offset));
+        }
+        body.extend([0, 0]);
+        let bytes = message(0, &[&body, &rpc(REPLY)]);
+        let offered = OfferedChunks {
+            write: [OWN, OWN],
+            reply: NO_CHUNK,
+        };
+        match locate(&reply_at_client(&bytes), offered) {
+            Ok(ReplyLocation::Inline { by_write, .. }) => Some(by_write),
+            _ => None,
+        }
+    };
+    assert_eq!(write(&[zeroed]), Some(0));
+    // One more than was offered.
+    assert_eq!(write(&[zeroed, zeroed, zeroed]), Some(0));
+    assert_eq!(write(&[OWN, zeroed]), Some(4096));
+    assert_eq!(write(&[OWN.with_length(9), zeroed]), Some(9));
+    // A hole, and a segment that was not offered.
+    assert_eq!(write(&[zeroed, OWN]), None);
+    assert_eq!(write(&[OWN, OWN, OWN.with_length(1)]), None);
+}
+
+#[test]
 fn r8166_3_4_6_requester_checks_count_and_order() {
     let own = [(1, 100), (2, 200), (3, 300)].map(|(n, length)| segment(n, length, 0));
     let written = |lengths: &[u32]| {
@@ -121,7 +150,8 @@ fn r8166_3_4_6_requester_checks_count_and_order() {
     assert_eq!(written(&[100, 200]), Some(300));
     assert_eq!(written(&[99]), Some(99));
     assert_eq!(written(&[99, 1]), None);
-    assert_eq!(written(&[100, 200, 300, 0]), None);
+    assert_eq!(written(&[100, 200, 300, 0]), Some(600));
+    assert_eq!(written(&[100, 200, 300, 1]), None);
     // Holes: no segment after a partly filled one may have bytes.
     assert_eq!(written(&[99, 200, 300]), None);
     assert_eq!(written(&[0, 0, 1]), None);
@@ -136,9 +166,10 @@ fn r8166_3_4_6_requester_refuses_chunks_it_did_not_offer() {
     };
     for bytes in [
         reply(0, Some(OWN), None),
-        reply(0, Some(OWN.with_length(0)), None),
-        reply(0, None, Some(OWN.with_length(0))),
+        reply(0, Some(OWN.with_length(1)), None),
+        reply(0, None, Some(OWN.with_length(1))),
         reply(1, None, Some(OWN)),
+        reply(1, None, Some(OWN.with_length(0))),
     ] {
         assert_eq!(locate(&reply_at_client(&bytes), nothing), Err(Mismatch));
     }

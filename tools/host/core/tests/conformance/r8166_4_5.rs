@@ -57,6 +57,27 @@ fn r8166_4_5_1_short_messages_are_dropped_unparsed() {
 }
 
 #[test]
+fn r8166_4_5_3_reply_without_an_rpc_message_has_no_header_error() {
+    for payload in [&[][..], &[XID], &[0]] {
+        let bytes = message(0, &[&[0, 1, 1], &hloo(7, 0, 0), &[0, 0], payload]);
+        for cut in 0..4.min(payload.len() + 1) {
+            match from_server(&bytes[..bytes.len() - cut], PLAIN) {
+                Ok(FromServer::Empty {
+                    xid: XID,
+                    credits: 32,
+                }) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        // A Call without an RPC message is refused.
+        assert_eq!(from_client(&bytes, PLAIN).unwrap_err(), CHUNK);
+    }
+    // A Reply has no Read list.
+    let bytes = message(0, &[&[1, 8], &hloo(7, 4, 0), &[0, 0, 0]]);
+    assert_eq!(from_server(&bytes, PLAIN).unwrap_err(), Response::Drop);
+}
+
+#[test]
 fn r8166_4_5_2_header_errors_in_calls_are_answered() {
     for call in malformed() {
         assert_eq!(from_client(&call, PLAIN).unwrap_err(), CHUNK, "{call:?}");
@@ -192,17 +213,21 @@ fn r8166_4_5_every_truncation_of_a_good_call_is_refused() {
 }
 
 #[test]
-fn r8166_4_5_3_every_truncation_of_a_good_reply_is_dropped() {
+fn r8166_4_5_3_every_truncation_of_a_good_reply_header_is_dropped() {
     let a = [7, 64, 0, 0x1000];
     let whole = message(0, &[&[0, 1, 2], &a, &a, &[0, 1, 1], &a, &rpc(REPLY)]);
     let header = whole.len() - words(&rpc(REPLY)).len();
     assert!(from_server(&whole, PLAIN).is_ok());
-    for len in 0..header + 8 {
+    for len in 0..header {
         assert_eq!(
             from_server(&whole[..len], PLAIN).unwrap_err(),
             Response::Drop,
             "{len}"
         );
+    }
+    for len in header..header + 8 {
+        let truncated = from_server(&whole[..len], PLAIN);
+        assert!(matches!(truncated, Ok(FromServer::Empty { .. })), "{len}");
     }
     // The RPC layer detects a truncated payload.
     for len in header + 8..whole.len() {

@@ -53,6 +53,13 @@ impl Client {
                 }
                 Action::Continue
             }
+            Ok(FromServer::Empty { xid, credits }) => {
+                if self.answered(xid) {
+                    self.credits(credits);
+                    self.end(xid, Outcome::Refused);
+                }
+                Action::Continue
+            }
             Ok(FromServer::BackchannelCall(message)) => {
                 self.backchannel.call(&message, self.honest_server);
                 Action::Continue
