@@ -250,6 +250,20 @@ static bool write_to_unused(struct conn *c, struct call *call)
 	return overwrite_sink(c, call, make_inline_reply);
 }
 
+/* Immediate data consumes a Receive and leaves its buffer, which has an earlier Reply, as it is. */
+static bool write_immediate(struct conn *c, struct call *call)
+{
+	if (!is_first(call, is_read))
+		return answer_correctly(c, call);
+	if (is_iwarp(c))
+		return skip("iWARP has no immediate data");
+	if (!has_chunk(&call->write))
+		return false;
+	access_segment(c, IBV_WR_RDMA_WRITE_WITH_IMM, call->write.seg);
+	serving.call_seen = wait_disconnected(c, 5000);
+	return serving.call_seen ? true : fail("the client keeps a connection with immediate data");
+}
+
 static const struct test tests[] = {
 	{ "R8166-2.3.2-4 R8166-3.4.5.1-2", "a source can be read until the Reply",
 	  .answer = read_twice, .work = write_file },
@@ -285,6 +299,8 @@ static const struct test tests[] = {
 	  .answer = write_more_than_returned, .work = read_tail },
 	{ "R8166-4.3.2.2-3", "a Write chunk is written, and returned unused",
 	  .answer = write_to_unused, .work = read_tail },
+	{ "-", "an RDMA Write With Immediate to a Write chunk",
+	  .answer = write_immediate, .work = read_file, .min_connections = 2 },
 };
 
 const struct group group_exposed = {

@@ -250,6 +250,21 @@ static bool t_disconnect_early(struct conn *unused)
 	return connect_and_leave();
 }
 
+/* Immediate data consumes a Receive and leaves its buffer as it is. */
+static bool t_immediate(struct conn *c)
+{
+	const struct segment nothing = { .length = 0 };
+
+	if (is_iwarp(c))
+		return skip("iWARP has no immediate data");
+	if (!alive(c))
+		return false;
+	if (rdma(c, IBV_WR_RDMA_WRITE_WITH_IMM, &nothing, 0) < 0)
+		return fail("the RDMA Write did not complete");
+	return wait_disconnected(c, 5000) ? true :
+		fail("the server keeps a connection with immediate data");
+}
+
 static const struct test tests[] = {
 	{ "R8166-4.5.3-2 R8797-4.2-2 CM0-2.1-2", "a client with small Receives", t_threshold,
 	  .params = &params_1k },
@@ -258,6 +273,7 @@ static const struct test tests[] = {
 	{ "R8166-3.3.1-11", "a client that answers no RDMA Reads", t_no_reads },
 	{ "R8166-4.5.3-1", "an invalid handle to read from", t_bad_source },
 	{ "R8166-4.5.3-1", "an invalid handle to write to", t_bad_sink },
+	{ "-", "an RDMA Write With Immediate", t_immediate },
 	{ "-", "Calls that nfsd drops", t_dropped },
 	{ "-", "disconnects during transfers", t_disconnect_busy },
 	{ "-", "disconnects before the connection is accepted", t_disconnect_early },

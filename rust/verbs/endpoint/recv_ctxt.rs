@@ -60,7 +60,8 @@ pub(crate) enum RecvStatus {
     },
     /// The connection ended before a message arrived.
     Flushed,
-    /// The Receive failed, and with it the connection. The value is the `ib_wc_status`.
+    /// The Receive failed, and with it the connection. The value is the `ib_wc_status`, which is
+    /// `IB_WC_GENERAL_ERR` if something else than a Send has consumed the Receive.
     Failed(u32),
 }
 
@@ -161,6 +162,13 @@ impl<U> RecvBuf<U> {
         // device, and the device has given it back with this completion.
         let this = Self(unsafe { LlistBox::from_raw(kernel::container_of!(cqe, Inner<U>, cqe)) });
         let status = match wc.status {
+            bindings::ib_wc_status_IB_WC_SUCCESS
+                if wc.opcode != bindings::ib_wc_opcode_IB_WC_RECV =>
+            {
+                // An RDMA Write With Immediate: `byte_len` is that of the Write, and the buffer
+                // still has an earlier message. RPC-over-RDMA has no use for immediate data.
+                RecvStatus::Failed(bindings::ib_wc_status_IB_WC_GENERAL_ERR)
+            }
             bindings::ib_wc_status_IB_WC_SUCCESS => {
                 let len = (wc.byte_len as usize).min(this.capacity());
                 // SAFETY: The domain is alive by this function's contract.
