@@ -233,7 +233,27 @@ killed_mount_ends_connect() {
 	trace_off
 }
 
+# The last message of the handshake is lost. The client's first Call tells the server that the
+# connection is established; without that, the server's CM repeats its own message after 4.3 s.
+rtu_is_lost() {
+	local began dropped
+
+	need_local_bed
+	[ "$BED_RDMA" != siw ] || skip "iWARP has no RTU"
+	insmod "$HELPERS/drop_cm_rtu.ko"
+	began=${EPOCHREALTIME/./}
+	nfs_mount "$1" rdma
+	began=$((${EPOCHREALTIME/./} - began))
+	dropped=$(cat /sys/module/drop_cm_rtu/parameters/dropped)
+	rmmod drop_cm_rtu
+	echo "mounted after $((began / 1000)) ms"
+	[ "$dropped" -eq 1 ] || fail "$dropped messages were dropped"
+	[ "$began" -lt $((3000000 * PACE)) ] || fail "the first Call waited"
+	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "connected more than once"
+}
+
 test_cleanup() {
+	[ ! -d /sys/module/drop_cm_rtu ] || rmmod drop_cm_rtu
 	cd /
 	trace_off
 	! bed_has_link || { link_up; route replace; silent_peer delete; }
@@ -246,5 +266,6 @@ bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * 2))
 [ $# -gt 0 ] || set -- device_removed_while_connecting no_route new_address_ends_backoff \
 	unmount_during_backoff unresolved_neighbour killed_mount_ends_connect \
+	"rtu_is_lost 3" "rtu_is_lost 4.2" \
 	${LONG:+silent_peer_times_out}
 ktap_run "$@"

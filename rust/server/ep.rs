@@ -197,18 +197,19 @@ impl ServerEp {
         }
     }
 
-    /// Wakes an nfsd thread for work that was added to `incoming`. Does nothing until the peer has
-    /// been told that it is accepted: [`Self::set_established`] wakes a thread then.
+    /// Wakes an nfsd thread for work that was added to `incoming`. Does nothing, and returns
+    /// `false`, until the connection is established: [`Self::set_established`] wakes a thread then.
     #[inline]
-    pub(super) fn wake_for(&self, incoming: SpinLockGuard<'_, Incoming>) {
+    pub(super) fn wake_for(&self, incoming: SpinLockGuard<'_, Incoming>) -> bool {
         // Under the lock, which `set_established` takes afterwards: it finds this work.
         if !self.is_established() {
-            return;
+            return false;
         }
         if let Some(xprt) = self.xprt() {
             xprt.set_data();
         }
         drop(incoming);
         self.wake();
+        true
     }
 }

@@ -129,7 +129,9 @@ impl EndpointOps for ServerEp {
         call.invalidated = invalidated;
         let mut incoming = ctx.incoming.lock();
         incoming.fresh.push(buffer);
-        ctx.wake_for(incoming);
+        if !ctx.wake_for(incoming) {
+            worker.notify_established();
+        }
     }
 
     fn drained(ep: &Drained<'_, Self>) {

@@ -131,6 +131,19 @@ impl<C: EndpointOps> Endpoint<C> {
         })
     }
 
+    /// Tells the CM that the peer has sent something, hence that the connection is established.
+    ///
+    /// The peer's RTU may be lost: without this, the connection is established only when the CM has
+    /// sent its REP again. Does not sleep. May be called more than once.
+    #[cold]
+    pub(crate) fn notify_established(&self) {
+        // An error means that the CM knows already, or that the connection has ended.
+        // SAFETY: The cm_id is valid.
+        unsafe {
+            bindings::rdma_notify(self.id(), bindings::ib_event_type_IB_EVENT_COMM_EST);
+        }
+    }
+
     /// Disconnects. Posted work requests are flushed.
     pub(crate) fn disconnect(&self) {
         // SAFETY: The cm_id is valid. An error means that there is no connection.
