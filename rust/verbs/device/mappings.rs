@@ -39,6 +39,9 @@ pub(super) const DIRECTION: bindings::dma_data_direction =
 /// Entries that the table has room for at first.
 const INITIAL_CAPACITY: usize = 64;
 
+/// Mappings to end without releasing the lock.
+const BATCH: usize = 64;
+
 /// The number of the next domain. 64 bits do not wrap around.
 static NEXT_ID: Atomic<u64> = Atomic::new(1);
 
@@ -185,14 +188,28 @@ impl Mappings {
     }
 
     /// Ends all mappings. Called when no QP of the domain is left, so the device accesses none.
+    ///
+    /// There may be tens of thousands, and with an IOMMU each takes some microseconds, so that the
+    /// lock is released now and then.
     pub(super) fn end(&self) {
+        while self.end_some() {}
+    }
+
+    /// Ends up to [`BATCH`] mappings; returns whether there are more.
+    ///
+    /// Under the lock: [`Self::unmap`] returns, and its caller frees the memory, only after the
+    /// mapping has ended.
+    fn end_some(&self) -> bool {
         let mut table = self.table.lock();
+        // Nothing is reserved any more.
         table.free = None;
-        // Under the lock: `unmap` returns, and its caller frees the memory, only after the mapping
-        // has ended.
-        for entry in table.entries.drain_all() {
-            self.unmap_one(entry);
+        for _ in 0..BATCH {
+            match table.entries.pop() {
+                Some(entry) => self.unmap_one(entry),
+                None => return false,
+            }
         }
+        true
     }
 
     /// Ends the mapping of an entry that was just taken out of the table, with the lock held.
