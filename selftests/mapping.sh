@@ -224,42 +224,97 @@ data_map_failures() {
 
 FAIL_POST=/sys/module/fail_post_send/parameters
 
-# posts_failed COUNT: succeeds if COUNT posts have failed with each kind of bad_wr.
-posts_failed() {
-	local kind
+# Ways of fail_post_send.ko.
+RECV_WAYS="bad_first bad_last bad_unknown"
+SEND_WAYS="$RECV_WAYS bad_wrong bad_missing"
 
-	for kind in bad_first bad_last bad_unknown; do
-		[ "$(cat "$FAIL_POST/$kind")" -ge "$1" ] || return 1
+# posts_failed COUNT WAY...: succeeds if COUNT posts have failed in each way.
+posts_failed() {
+	local way
+
+	for way in "${@:2}"; do
+		[ "$(cat "$FAIL_POST/$way")" -ge "$1" ] || return 1
 	done
 }
 
+# wait_posts_failed COUNT WAY...: unloads fail_post_send.ko when COUNT posts have failed in each way.
+wait_posts_failed() {
+	local deadline=$((SECONDS + IO_TIMEOUT)) way
+
+	until posts_failed "$@"; do
+		[ "$SECONDS" -lt "$deadline" ] || break
+		sleep 0.5
+	done
+	for way in "${@:2}"; do
+		echo "$way: $(cat "$FAIL_POST/$way") posts failed"
+	done
+	rmmod fail_post_send
+	[ "$SECONDS" -lt "$deadline" ] || fail "too few posts failed in $IO_TIMEOUT s"
+}
+
 # post_failures END send|recv INTERVAL: at that end, one post of Sends or Receives in INTERVAL
-# fails: nothing was posted, all but the last WR, or all WRs. Each buffer is unmapped exactly once,
-# whether its WR was posted or not.
+# fails, in every way that drivers have. Each buffer is unmapped exactly once, whether its WR was
+# posted or not.
 post_failures() {
-	local device=$BED_CLIENT_DEV deadline=$((SECONDS + IO_TIMEOUT)) connected
+	local device=$BED_CLIENT_DEV connected ways=$SEND_WAYS
 	# A slow kernel posts fewer WRs in the same time.
 	local every=$(($3 / PACE > 3 ? $3 / PACE : 3))
 
 	[ "$1" = client ] || device=$BED_SERVER_DEV
+	[ "$2" = send ] || ways=$RECV_WAYS
 	# A long timeo, so that no Call is retransmitted because of a delay.
 	map_mount 4.2 timeo=6000
 	connected=$(xprt_stat connect_count)
 	load_start 4
 	insmod "$HELPERS/fail_post_send.ko" device="$device" "$2_interval=$every"
-	until posts_failed 2; do
-		[ "$SECONDS" -lt "$deadline" ] || break
-		sleep 0.5
-	done
-	echo "failed posts: $(cat "$FAIL_POST/bad_first") of all WRs," \
-		"$(cat "$FAIL_POST/bad_last") of the last WR," \
-		"$(cat "$FAIL_POST/bad_unknown") although all WRs were posted"
-	rmmod fail_post_send
-	[ "$SECONDS" -lt "$deadline" ] || fail "too few posts failed in $IO_TIMEOUT s"
+	# shellcheck disable=SC2086 # several ways
+	wait_posts_failed 2 $ways
 	load_wait_progress
 	load_stop
 	echo "connected $(($(xprt_stat connect_count) - connected)) times"
 	map_unmount
+}
+
+# way_number NAME: prints the number of a way for the parameter only.
+way_number() {
+	case $1 in
+	bad_wrong) echo 3 ;;
+	bad_missing) echo 4 ;;
+	esac
+}
+
+# removal_after_post_failures END WAY INTERVAL: the device of END has failed posts of Sends in that
+# way. Its removal ends, no mapping is left, and no RPC waits for ever. The Replies to listings are
+# pulled, so that the client posts RDMA Reads and RDMA_DONEs as well.
+removal_after_post_failures() {
+	local device=$BED_CLIENT_DEV before lister
+
+	[ "$1" = client ] || device=$BED_SERVER_DEV
+	set_pulled_replies 1 1
+	before=$(bounce_count mapped)
+	nfs_mount 4.2 rdma timeo=6000
+	work_dir "mapping-$1"
+	(cd "$WORK" && seq -f 'a-name-that-is-not-short-%06.0f' 400 | xargs touch)
+	load_start 2
+	while [ ! -e "$ktap_dir/stop" ]; do
+		drop_caches
+		ls "$WORK" >/dev/null
+	done &
+	lister=$!
+	insmod "$HELPERS/fail_post_send.ko" device="$device" send_interval="$3" \
+		only="$(way_number "$2")"
+	wait_posts_failed 5 "$2"
+	load_wait_progress
+	timeout $((60 * PACE)) rdma link delete "$device" || fail "the device is still in use"
+	device_add "$device"
+	load_wait_progress
+	load_stop
+	wait "$lister"
+	cd /
+	nfs_umount
+	bounce_wait mapped "$before" ||
+		fail "$(($(bounce_count mapped) - before)) mappings are left of the mount"
+	check_no_faults
 }
 
 # While every post of Receives fails, no connection is established.
@@ -270,11 +325,11 @@ no_connect_without_receives() {
 	load_start 2
 	insmod "$HELPERS/fail_post_send.ko" device="$BED_CLIENT_DEV" recv_interval=1
 	connected=$(xprt_stat connect_count)
-	until posts_failed 1; do
-		[ "$SECONDS" -lt "$deadline" ] || break
+	# shellcheck disable=SC2086 # several ways
+	until posts_failed 1 $RECV_WAYS; do
+		[ "$SECONDS" -lt "$deadline" ] || fail "the client made fewer than three attempts to connect"
 		sleep 0.5
 	done
-	posts_failed 1 || fail "the client made fewer than three attempts to connect"
 	[ "$(xprt_stat connect_count)" -eq "$connected" ] ||
 		fail "connected $(($(xprt_stat connect_count) - connected)) times without Receives"
 	rmmod fail_post_send
@@ -293,5 +348,8 @@ bed_up
 	"rare_map_failures 3" "rare_map_failures 4.2" \
 	"post_failures client send 297" "post_failures server send 297" \
 	"post_failures client recv 29" "post_failures server recv 97" \
+	"removal_after_post_failures client bad_missing 97" \
+	"removal_after_post_failures server bad_missing 97" \
+	"removal_after_post_failures server bad_wrong 97" \
 	no_connect_without_receives
 ktap_run "$@"

@@ -35,7 +35,7 @@
 //! no lock that is held across a sleep. Everything else runs in nfsd threads. Many threads may work
 //! on one connection at a time, except in `receive` up to [`Arriving::clear_busy`].
 //!
-//! No lock is taken while another is held, except `ExposedReplies::state` inside
+//! No lock is taken while another is held, except `ExposedReplies::state` and `InDoubt::list` inside
 //! `Endpoint::exposing`. The locks are: `AcceptQueue::pending`, `ServerEp::incoming`,
 //! `ExposedReplies::mapper`, `ExposedReplies::state`, `StallDetector::state`,
 //! `XprtTimer::deadline`, `Endpoint::held`, those in `Pool` and `SendQueue`, and the lock in

@@ -5,19 +5,26 @@
 //! C: svc_rdma_sendto.c, svc_rdma_post_send_err()
 //!
 //! If `ib_post_send()` fails, the work requests before `bad_wr` were posted and will complete;
-//! `bad_wr` and those behind it were not posted. If the driver leaves `bad_wr` null, the caller
-//! cannot tell: siw leaves it null after it has posted the whole chain and found no CPU to send it.
+//! `bad_wr` and those behind it were not posted. Three drivers do otherwise:
+//!
+//! - erdma names the first work request of the chain if the queue gets full on the way, although it
+//!   has posted those before that point;
+//! - siw leaves `bad_wr` alone after it has posted the whole chain and found no CPU to send it;
+//! - rdmavt leaves `bad_wr` alone if the state of the QP does not allow a post, and posts nothing.
 
 use core::ptr;
+
+use crate::bindings;
 
 /// The part of a chain of work requests that a failed post left unposted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::verbs) enum BadWr {
-    /// The whole chain.
+    /// The whole chain, which is one work request.
     First,
-    /// The last work request at least, but not the first.
+    /// The last work request at least. Which others were posted is not known before the QP is
+    /// drained.
     Last,
-    /// Unknown. The chain must stay in place until it completes, which may never happen, and the
+    /// Unknown. The chain must stay in place until it completes or the QP is drained, and the
     /// caller must end the connection.
     Unknown,
 }
@@ -25,10 +32,20 @@ pub(in crate::verbs) enum BadWr {
 impl BadWr {
     /// For the chain that starts with `first`, of which the device reports `bad` as the first work
     /// request that was not posted.
-    pub(in crate::verbs) fn of<T>(first: *const T, bad: *const T) -> Self {
+    ///
+    /// # Safety
+    ///
+    /// `first` is valid if `bad` is not null: the last work request was not posted.
+    #[cold]
+    pub(in crate::verbs) unsafe fn of(
+        first: *const bindings::ib_send_wr,
+        bad: *const bindings::ib_send_wr,
+    ) -> Self {
         if bad.is_null() {
-            Self::Unknown
-        } else if ptr::eq(bad, first) {
+            return Self::Unknown;
+        }
+        // SAFETY: By this function's contract.
+        if ptr::eq(bad, first) && unsafe { (*first).next.is_null() } {
             Self::First
         } else {
             Self::Last

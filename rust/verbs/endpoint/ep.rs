@@ -349,7 +349,9 @@ impl<C: EndpointOps> Endpoint<C> {
         // stays in place by this function's contract.
         match unsafe { bindings::rpcrdma_post_send(open.queues.qp(), first, &mut bad) } {
             0 => Ok(()),
-            ret => Err((Error::from_errno(ret), BadWr::of(first, bad))),
+            // SAFETY: If the device names a work request, it has not posted the last one. The chain
+            // is in place until that has completed.
+            ret => Err((Error::from_errno(ret), unsafe { BadWr::of(first, bad) })),
         }
     }
 

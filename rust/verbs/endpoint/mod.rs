@@ -17,6 +17,7 @@
 //! | `send_wr`     | the work request of a Send                                   |
 //! | `wc`          | the status of a completion                                   |
 //! | `bad_wr`      | the part of a chain that a failed post left unposted         |
+//! | `in_doubt`    | what may have been posted or not                             |
 //!
 //! `ep`, `ops`, `events` and `completion` import each other; all others form a stack.
 
@@ -26,6 +27,7 @@ pub(super) mod cm_id;
 pub(super) mod completion;
 pub(super) mod ep;
 mod events;
+pub(super) mod in_doubt;
 pub(super) mod invalidated;
 pub(super) mod listener;
 pub(super) mod ops;

@@ -66,6 +66,10 @@ pub(crate) struct SendQueue {
     free: Atomic<i32>,
     /// The number of completed chains, which wraps. Written by the worker of the send CQ.
     completed: Atomic<u32>,
+    /// Entries of chains that were posted in part. No completion releases them.
+    stranded: Atomic<u32>,
+    /// Entries of chains that may have been posted.
+    in_doubt: Atomic<u32>,
     closed: Atomic<bool>,
     /// The number of threads that have a ticket.
     waiters: Atomic<u32>,
@@ -137,10 +141,24 @@ impl Permit<'_> {
         }
         // SAFETY: By this function's contract.
         let posted = unsafe { ep.post_send_raw(first) };
-        if !matches!(posted, Err((_, BadWr::First))) {
+        if let Err((_, left)) = posted {
+            self.refused(left);
+        } else {
             mem::forget(self);
         }
         posted
+    }
+
+    /// Releases the entries of a chain that was not posted, and counts those of any other.
+    #[cold]
+    fn refused(self, left: BadWr) {
+        let kept = match left {
+            BadWr::First => return,
+            BadWr::Last => &self.queue.stranded,
+            BadWr::Unknown => &self.queue.in_doubt,
+        };
+        kept.fetch_add(self.entries, Relaxed);
+        mem::forget(self);
     }
 }
 
@@ -157,6 +175,8 @@ impl SendQueue {
             depth: Atomic::new(0),
             free: Atomic::new(0),
             completed: Atomic::new(0),
+            stranded: Atomic::new(0),
+            in_doubt: Atomic::new(0),
             closed: Atomic::new(false),
             waiters: Atomic::new(0),
             tickets <- new_spinlock!(Tickets { next: 0, served: 0 }, "SendQueue::tickets"),
@@ -328,6 +348,17 @@ impl SendQueue {
         let _tickets = self.tickets.lock();
         self.ticket_served.notify_all();
         self.entries_freed.notify_all();
+    }
+
+    /// Returns whether there are chains in doubt, none of which was posted. `false` if some were.
+    ///
+    /// Called when the QP is drained. A chain that was posted has completed, and has released its
+    /// entries; all others that are reserved were counted by [`Permit::refused`].
+    pub(in crate::verbs) fn none_in_doubt_was_posted(&self) -> bool {
+        let (free, depth) = self.state();
+        let reserved = depth.abs_diff(free);
+        let in_doubt = self.in_doubt.load(Relaxed);
+        in_doubt > 0 && reserved == in_doubt + self.stranded.load(Relaxed)
     }
 
     /// The number of completed chains, which wraps.

@@ -7,6 +7,8 @@
 //! these contexts. They are allocated with the connection, and have Send Queue entries of their
 //! own. Each is signalled, and idle again when it has completed.
 
+use core::ptr::NonNull;
+
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -37,6 +39,7 @@ use crate::{
                 Endpoint,
                 HeldUntilDrained, //
             },
+            in_doubt::InDoubt,
             send_wr::set_send, //
         }, //
     }, //
@@ -69,9 +72,26 @@ unsafe impl Send for CtrlSend {}
 struct Idle {
     #[pin]
     sends: Pool<LlistBox<CtrlSend>>,
+    /// The number of Sends, idle or not.
+    count: usize,
+    /// Sends that may have been posted.
+    #[pin]
+    in_doubt: InDoubt,
 }
 
-impl HeldUntilDrained for Arc<Idle> {}
+impl HeldUntilDrained for Arc<Idle> {
+    /// Frees the Sends. All that were posted have completed, and are idle.
+    fn queues_ended(&self) {
+        let idle = core::iter::from_fn(|| self.sends.get()).count();
+        if idle + self.in_doubt.len() != self.count {
+            return;
+        }
+        while let Some(send) = self.in_doubt.take() {
+            // SAFETY: `CtrlSendPool::send` gave it up. It is not idle, hence was not posted.
+            drop(unsafe { LlistBox::<CtrlSend>::from_raw(send.cast().as_ptr()) });
+        }
+    }
+}
 
 /// The control Sends of one connection.
 pub(crate) struct CtrlSendPool(Arc<Idle>);
@@ -94,7 +114,14 @@ impl CtrlSendPool {
     /// `ENOMEM`, `EIO` if the device cannot map the buffers, `EINVAL` if the endpoint is not open.
     pub(crate) fn new<C: Requester>(ep: &Endpoint<C>, count: u32, len: usize) -> Result<Self> {
         let pd = ep.pd().ok_or(EINVAL)?;
-        let idle = Arc::pin_init(pin_init!(Idle { sends <- Pool::new() }), GFP_KERNEL)?;
+        let idle = Arc::pin_init(
+            pin_init!(Idle {
+                sends <- Pool::new(),
+                count: count as usize,
+                in_doubt <- InDoubt::new(),
+            }),
+            GFP_KERNEL,
+        )?;
         for _ in 0..count {
             // INVARIANT: I1: held below, before anything is sent.
             let mut send = LlistBox::new_uninit(GFP_KERNEL)?.write(CtrlSend {
@@ -157,7 +184,12 @@ impl CtrlSendPool {
         // of context.
         match unsafe { ep.post_send_raw(&raw const (*raw).wr) } {
             Ok(()) => Ok(CtrlPost::Posted),
-            Err((error, BadWr::Unknown)) => Err(error),
+            Err((error, BadWr::Unknown)) => {
+                if let Some(send) = NonNull::new(raw) {
+                    self.0.in_doubt.add(send.cast());
+                }
+                Err(error)
+            }
             Err((error, _)) => {
                 // SAFETY: Not posted, so that `sent` is not called.
                 self.0.sends.put(unsafe { LlistBox::from_raw(raw) });

@@ -10,7 +10,10 @@
 
 use core::{
     mem,
-    ptr, //
+    ptr::{
+        self,
+        NonNull, //
+    }, //
 };
 
 use kernel::{
@@ -42,6 +45,7 @@ use crate::{
                 Drained,
                 Endpoint, //
             },
+            in_doubt::InDoubt,
             ops::EndpointOps,
             send_queue::{
                 Permit,
@@ -171,6 +175,9 @@ pub(crate) struct ReplyReads<R> {
     waiting: SpinLock<Waiting<R>>,
     /// Chains that were posted in part. Which part is not known until the QP is drained.
     stranded: Stack<LlistBox<Reading<R>>>,
+    /// Chains that may have been posted.
+    #[pin]
+    in_doubt: InDoubt,
 }
 
 impl<R: ReadTarget> ReplyReads<R> {
@@ -184,6 +191,7 @@ impl<R: ReadTarget> ReplyReads<R> {
                 "ReplyReads::waiting"
             ),
             stranded: Stack::new(),
+            in_doubt <- InDoubt::new(),
         })
     }
 
@@ -300,6 +308,9 @@ impl<R: ReadTarget> ReplyReads<R> {
             return Ok(());
         };
         if left == BadWr::Unknown {
+            if let Some(reading) = NonNull::new(raw) {
+                self.in_doubt.add(reading.cast());
+            }
             return Err(ReadNotPosted::Failed);
         }
         // SAFETY: The last Read was not posted, so that `done` is not called.
@@ -315,6 +326,13 @@ impl<R: ReadTarget> ReplyReads<R> {
     /// Drops the Replies that were not read. To be called by [`EndpointOps::drained`] of the
     /// context that has this.
     pub(crate) fn drained<C: ReplyReader<ReplyRead = R>>(&self, ep: &Drained<'_, C>) {
+        if self.send_queue.none_in_doubt_was_posted() {
+            while let Some(reading) = self.in_doubt.take() {
+                // SAFETY: `post` gave the `Reading` up, and its chain was not posted.
+                let reading = unsafe { LlistBox::from_raw(reading.cast().as_ptr()) };
+                self.stranded.push(reading);
+            }
+        }
         let mut stranded = self.stranded.take_all();
         while let Some(reading) = stranded.pop() {
             // Reads for another endpoint, which are perhaps still posted, are leaked.

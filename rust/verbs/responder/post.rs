@@ -72,7 +72,7 @@ impl SendCtxt {
             Ok(()) => Ok(()),
             Err(Unposted::All(ctxt)) => Err(PostError::NotPosted(ctxt)),
             Err(Unposted::Last(ctxt)) => {
-                ep.context().sender().strand(Sent(ctxt));
+                ep.context().sender().strand(ctxt);
                 Err(PostError::PartlyPosted)
             }
             Err(Unposted::Unknown) => Err(PostError::PartlyPosted),
@@ -147,6 +147,7 @@ impl SendCtxt {
         };
         sender.trace_refused(ep, serial, error);
         if left == BadWr::Unknown {
+            sender.doubt(raw);
             return Err(Unposted::Unknown);
         }
         // SAFETY: The Send, which is the last of the chain, was not posted: `done` is not called.
@@ -164,8 +165,8 @@ enum Unposted {
     All(SendCtxt),
     /// The Send, and perhaps more.
     Last(SendCtxt),
-    /// The device does not say. The message comes back with the completion of the Send, if that was
-    /// posted.
+    /// The device does not say. The message comes back with the completion of the Send, or when the
+    /// QP is drained.
     Unknown,
 }
 
@@ -208,8 +209,7 @@ impl<U: Send + 'static> ExposingSendCtxt<U> {
         drop(exposing);
         posted.map_err(|unposted| {
             if let Unposted::All(ctxt) | Unposted::Last(ctxt) = unposted {
-                let sender = ep.context().sender();
-                sender.strand_exposing(SentExposing::new(ctxt));
+                ep.context().sender().strand(ctxt);
             }
             PostError::PartlyPosted
         })

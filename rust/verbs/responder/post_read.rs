@@ -88,6 +88,7 @@ impl<S: Send + 'static> CallRead<S> {
         };
         sender.trace_refused(ep, serial, error);
         if left == BadWr::Unknown {
+            sender.doubt_read(context);
             return Err(PostError::PartlyPosted);
         }
         // SAFETY: The last Read was not posted, so that `done` is not called.

@@ -8,7 +8,11 @@
 //!
 //! C: svc_rdma_sendto.c, svc_rdma_send_ctxt_get(), svc_rdma_send_ctxt_release()
 
-use core::mem;
+use core::{
+    ffi::c_void,
+    mem,
+    ptr::NonNull, //
+};
 
 use kernel::{
     prelude::*,
@@ -19,6 +23,7 @@ use crate::{
     bindings,
     lib::{
         llist::Stack,
+        llist_box::LlistBox,
         pool::Pool, //
     },
     trace::trace,
@@ -33,7 +38,9 @@ use crate::{
                 Drained,
                 Endpoint, //
             },
+            in_doubt::InDoubt,
             ops::EndpointOps,
+            recv_ctxt::RecvBuf,
             send_queue::SendQueue, //
         },
         rw::rw_ctxt::{
@@ -50,6 +57,7 @@ use super::{
     },
     expose::SentExposing,
     send_ctxt::{
+        Inner,
         SendCtxt,
         Sent, //
     }, //
@@ -123,6 +131,11 @@ pub(crate) struct ReplySender<S: Send + 'static> {
     stranded: Stack<Sent>,
     stranded_exposing: Stack<SentExposing>,
     stranded_reads: Stack<CallReadDone<S>>,
+    /// Messages and Calls whose chains may have been posted.
+    #[pin]
+    in_doubt: InDoubt,
+    #[pin]
+    reads_in_doubt: InDoubt,
 }
 
 impl<S: Send + 'static> ReplySender<S> {
@@ -136,6 +149,8 @@ impl<S: Send + 'static> ReplySender<S> {
             stranded: Stack::new(),
             stranded_exposing: Stack::new(),
             stranded_reads: Stack::new(),
+            in_doubt <- InDoubt::new(),
+            reads_in_doubt <- InDoubt::new(),
         })
     }
 
@@ -207,24 +222,57 @@ impl<S: Send + 'static> ReplySender<S> {
         ));
     }
 
+    /// Keeps a message whose chain was posted in part.
     #[cold]
-    pub(super) fn strand(&self, sent: Sent) {
-        self.stranded.push(sent);
+    pub(super) fn strand(&self, ctxt: SendCtxt) {
+        match ctxt.0.exposing {
+            None => self.stranded.push(Sent(ctxt)),
+            Some(_) => self.stranded_exposing.push(SentExposing::new(ctxt)),
+        };
     }
 
-    #[cold]
-    pub(super) fn strand_exposing(&self, sent: SentExposing) {
-        self.stranded_exposing.push(sent);
-    }
-
+    /// Keeps a Call whose Reads were posted in part.
     #[cold]
     pub(super) fn strand_read(&self, read: CallReadDone<S>) {
         self.stranded_reads.push(read);
     }
 
+    /// Notes a message, given up to the device, whose chain may have been posted.
+    #[cold]
+    pub(super) fn doubt(&self, ctxt: *mut Inner) {
+        if let Some(ctxt) = NonNull::new(ctxt) {
+            self.in_doubt.add(ctxt.cast());
+        }
+    }
+
+    /// Notes a Call, given up to the device, whose Reads may have been posted.
+    #[cold]
+    pub(super) fn doubt_read(&self, recv: NonNull<c_void>) {
+        self.reads_in_doubt.add(recv);
+    }
+
+    /// Takes back what was in doubt and has not been posted.
+    #[cold]
+    fn take_unposted(&self) {
+        if !self.queue.none_in_doubt_was_posted() {
+            return;
+        }
+        while let Some(ctxt) = self.in_doubt.take() {
+            // SAFETY: `SendCtxt::post_chain` gave the message up, and its chain was not posted.
+            self.strand(SendCtxt(unsafe {
+                LlistBox::from_raw(ctxt.cast().as_ptr())
+            }));
+        }
+        while let Some(recv) = self.reads_in_doubt.take() {
+            // SAFETY: `CallRead::post` gave the buffer up, and its chain was not posted.
+            self.strand_read(CallReadDone(unsafe { RecvBuf::from_raw(recv) }));
+        }
+    }
+
     /// Releases stranded chains. To be called by [`EndpointOps::drained`] of the context that has
     /// this.
     pub(crate) fn drained<C: Responder<Call = S>>(&self, ep: &Drained<'_, C>) {
+        self.take_unposted();
         let mut stranded = self.stranded.take_all();
         while let Some(sent) = stranded.pop() {
             if sent.0.is_of(ep) {
