@@ -35,11 +35,11 @@
 //! no lock that is held across a sleep. Everything else runs in nfsd threads. Many threads may work
 //! on one connection at a time, except in `receive` up to [`Arriving::clear_busy`].
 //!
-//! No lock is taken while another is held, except `ExposedReplies::state` and `InDoubt::list` inside
-//! `Endpoint::exposing`. The locks are: `AcceptQueue::pending`, `ServerEp::incoming`,
+//! No lock is taken while another is held, except `ExposedReplies::state` and `InDoubt::list`
+//! inside `Endpoint::exposing`. The locks are: `AcceptQueue::pending`, `ServerEp::incoming`,
 //! `ExposedReplies::mapper`, `ExposedReplies::state`, `StallDetector::state`,
-//! `XprtTimer::deadline`, `Endpoint::held`, those in `Pool` and `SendQueue`, and the lock in
-//! `SparePages`, which only the release of these pages waits for.
+//! `XprtTimer::deadline`, `Endpoint::held`, those in `Pool`, `InDoubt` and `SendQueue`, and the
+//! lock in `SparePages`, which only the release of these pages waits for.
 //!
 //! [`Arriving::clear_busy`]: crate::sunrpc::svc::Arriving::clear_busy
 
