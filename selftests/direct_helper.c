@@ -39,14 +39,19 @@ int main(int argc, char **argv)
 	if (fd < 0)
 		err(1, "%s", argv[1]);
 	for (unsigned long turn = 0; turn < count; turn += 2) {
+		ssize_t done;
 		size_t right;
 
 		pattern_fill(buffer, memory, 0, turn + 1);
 		if (pwrite(fd, buffer, len, 0) != (ssize_t)len)
 			err(1, "WRITE of %zu bytes", len);
 		memset(buffer, UNTOUCHED, memory);
-		if (pread(fd, buffer, len, 0) != (ssize_t)len)
+		done = pread(fd, buffer, len, 0);
+		if (done < 0)
 			err(1, "READ of %zu bytes", len);
+		/* A READ of several RPCs ends before the first RPC that fails. */
+		if (done != (ssize_t)len)
+			errx(1, "READ of %zu bytes: only %zd bytes", len, done);
 		right = pattern_match(buffer, len, 0, turn + 1);
 		if (right < len)
 			errx(1, "turn %lu, %zu bytes: wrong data at %zu", turn, len, right);

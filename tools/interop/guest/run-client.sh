@@ -77,15 +77,15 @@ nconnect() {
 security() { mixed "$1" "sec=$2"; }
 
 # The C server sometimes sends data that differs from the data it has signed, to either client,
-# whose application gets EIO. Turns a failure into XFAIL if the server is the C module and both
-# the EIO and the bad signature were seen.
+# whose application gets EIO, or a short READ if an RPC before that succeeded. Turns a failure into
+# XFAIL if the server is the C module and both the error and the bad signature were seen.
 excuse_signatures() {
 	local status=$?
 
 	set +e
 	test_cleanup
 	[ "$status" -ne 0 ] && [ "$server_module" = c ] || exit "$status"
-	grep -q 'Input/output error' "$ktap_dir/output" || exit "$status"
+	grep -qE 'Input/output error|: only [0-9]+ bytes' "$ktap_dir/output" || exit "$status"
 	grep -q 'rpcgss_verify_mic: .*BAD_SIG' "$TRACING/trace" || exit "$status"
 	echo "the C server sends data that differs from what it signed, to the C client, too" \
 		>"$ktap_dir/reason"
