@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "flood.h"
 #include "fuzz.h"
 #include "group.h"
+#include "hostile.h"
 #include "pattern.h"
 #include "peers.h"
 #include "probe.h"
@@ -17,6 +19,8 @@ static const char usage[] =
 	"Usage: probe [--from N] GROUP ADDRESS [PORT [DIRECTORY]]\n"
 	"       probe --fuzz SEED BATCHES [--from N] fuzz_server|fuzz_client ADDRESS\n"
 	"             [PORT [DIRECTORY]]\n"
+	"       probe --flood KIND CLIENTS SECONDS ADDRESS [PORT [DIRECTORY]]\n"
+	"       probe --stat-latency FILE SECONDS\n"
 	"       probe\n"
 	"\n"
 	"Tests an implementation of RPC-over-RDMA with valid and invalid messages. Prints KTAP;\n"
@@ -36,6 +40,11 @@ static const char usage[] =
 	"  --from N           start at case N, or batch N\n"
 	"  --fuzz SEED BATCHES\n"
 	"                     send batches of mutated messages, which follow from SEED\n"
+	"  --flood KIND CLIENTS SECONDS\n"
+	"                     run hostile clients; --flood alone lists the kinds\n"
+	"  --stat-latency FILE SECONDS\n"
+	"                     call stat() ten times a second; print the number of calls, and\n"
+	"                     the mean and the longest time in ms\n"
 	"  --is-client GROUP  exit with status 0 if the group plays a client\n"
 	"  --pattern          print the contents of the file \"probe\"\n"
 	"  --connect-and-leave ADDRESS\n"
@@ -126,6 +135,30 @@ static int usage_error(void)
 	return 2;
 }
 
+/* ADDRESS [PORT [DIRECTORY]] */
+static void set_peer(int argc, char **argv)
+{
+	probe.address = argv[0];
+	if (argc > 1)
+		probe.port = argv[1];
+	if (argc > 2)
+		probe.dir = argv[2];
+	probe.next_xid = (uint32_t)getpid() << 20 | 0x1000;
+}
+
+/* KIND CLIENTS SECONDS ADDRESS [PORT [DIRECTORY]] */
+static int run_flood(int argc, char **argv)
+{
+	if (!argc) {
+		hostile_list();
+		return 0;
+	}
+	if (argc < 4 || !hostile_find(argv[0]) || atoi(argv[1]) < 1)
+		return usage_error();
+	set_peer(argc - 3, argv + 3);
+	return flood(argv[0], atoi(argv[1]), atoi(argv[2]));
+}
+
 int main(int argc, char **argv)
 {
 	const char *factor = getenv("TIME_FACTOR"), *ms = getenv("SETTLE_MS");
@@ -147,6 +180,10 @@ int main(int argc, char **argv)
 		return !is_client(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "--connect-and-leave"))
 		return run_connect_and_leave(argv[2]);
+	if (argc > 1 && !strcmp(argv[1], "--flood"))
+		return run_flood(argc - 2, argv + 2);
+	if (argc == 4 && !strcmp(argv[1], "--stat-latency"))
+		return stat_latency(argv[2], atoi(argv[3]));
 	if (argc > 3 && !strcmp(argv[1], "--fuzz")) {
 		seed = strtoull(argv[2], NULL, 0);
 		batches = atoi(argv[3]);
@@ -160,12 +197,7 @@ int main(int argc, char **argv)
 	}
 	if (argc < 3 || !from)
 		return usage_error();
-	probe.address = argv[2];
-	if (argc > 3)
-		probe.port = argv[3];
-	if (argc > 4)
-		probe.dir = argv[4];
-	probe.next_xid = (uint32_t)getpid() << 20 | 0x1000;
+	set_peer(argc - 2, argv + 2);
 	if (batches)
 		return is_fuzz(argv[1]) ?
 			fuzz(!strcmp(argv[1], "fuzz_server"), seed, batches, from) :
