@@ -123,6 +123,41 @@ rule_test_vm_status() {
 	rm -r "$dir"
 }
 
+# Without --accel, tools/vm/run tries KVM once for each kernel and boot of the machine, and remembers
+# the result. Without the device it tries nothing. Each line: the device, whether a boot under KVM
+# succeeds, and the accelerators of all boots of two runs.
+rule_test_choose_accel() {
+	local dir base device works
+	dir=$(mktemp -d)
+	base=$(XDG_CACHE_HOME=$dir KERNEL=stock bash -c '. tools/env/cache.sh; base_path')
+	mkdir -p "$base/modules/usr/lib/modules/7.2.0"
+	touch "$base/early.cpio"
+	echo 7.2.0 >"$base/release"
+	fake_qemu >"$dir/qemu-system-x86_64"
+	chmod +x "$dir/qemu-system-x86_64"
+	: >"$dir/kvm"
+	while read -r device works _; do
+		rm -rf "$dir/rpcrdma/records" "$dir/boots"
+		for _ in 1 2; do
+			# shellcheck disable=SC2016 # expanded by the fake QEMU
+			XDG_CACHE_HOME=$dir KERNEL=stock PATH=$dir:$PATH KVM_DEVICE=$dir/$device VM_ACCEL='' \
+				BOOTS=$dir/boots WORKS=$works PLAY='
+				accel=$(sed "s/.*-accel \([a-z]*\).*/\1/" <<<"$*")
+				echo "$accel" >>"$BOOTS"
+				[ "$accel $WORKS" != "kvm no" ] || exit 1
+				up; ended 0' \
+				tools/vm/run --module none --time 60 tools/vm/guest/true.sh >/dev/null 2>&1 ||
+				echo "tools/vm/run failed"
+		done
+		echo "$device $works $(paste -sd' ' "$dir/boots")"
+	done <<-'END' | diff - <(printf '%s\n' 'kvm yes kvm kvm kvm' 'kvm no kvm tcg tcg' 'nothing yes tcg tcg')
+		kvm yes
+		kvm no
+		nothing yes
+	END
+	rm -r "$dir"
+}
+
 # fail_first TIMES: returns 123, the status of an emulator failure, in the first TIMES calls, then 7.
 fail_first() {
 	echo "$((runs += 1))" >"$dir/log"

@@ -9,6 +9,9 @@
 boot_limit=180
 boot_trials=3
 
+# Tests plant another file.
+kvm_device=${KVM_DEVICE:-/dev/kvm}
+
 # Adjusts limits for the KASAN/lockdep kernel, which is many times slower and needs memory
 # for shadow memory and records. The command line keeps all that user space writes to the
 # log, and all KASAN reports instead of the first.
@@ -66,26 +69,42 @@ qemu_command() {
 }
 
 # choose_accel: replaces "auto" by kvm or tcg. Some machines have /dev/kvm and cannot run a
-# kernel under it, so the decision takes a trial boot. It is kept until the machine reboots.
+# kernel under it, so the decision takes a trial boot of this kernel. It is kept until the
+# machine reboots. Instruction counts need TCG.
 choose_accel() {
+	local known
 	case $accel in
 	auto) ;;
-	kvm) [ -w /dev/kvm ] || fail "KVM was requested, but /dev/kvm cannot be opened" \
+	kvm) [ -w "$kvm_device" ] || fail "KVM was requested, but $kvm_device cannot be opened" \
 			"load kvm_intel or kvm_amd, or omit VM_ACCEL and --accel"
 		return 0 ;;
 	*) return 0 ;;
 	esac
-	local known
-	known=$CACHE/kvm-$(recipe "$(cat /proc/sys/kernel/random/boot_id)")
-	if [ ! -f "$known" ]; then
-		accel=tcg
-		if [ -w /dev/kvm ] && VM_ACCEL='' "$vm_dir/run" --accel kvm --trial --module none \
-			--time 20 "$vm_dir/guest/true.sh" >/dev/null 2>&1; then
-			accel=kvm
-		fi
+	accel=tcg
+	[ -z "$icount" ] && [ -w "$kvm_device" ] || return 0
+	mkdir -p "$CACHE/records"
+	known=$CACHE/records/kvm-$(recipe "$(cat /proc/sys/kernel/random/boot_id)" "$(basename "$base")")
+	# The first of several runs tries, the others wait for it.
+	exec {trial_lock}>>"$known.lock"
+	flock "$trial_lock"
+	if [ -f "$known" ]; then
+		accel=$(cat "$known")
+	else
+		accel=$(try_kvm)
 		echo "$accel" >"$known"
 	fi
-	accel=$(cat "$known")
+	exec {trial_lock}>&-
+}
+
+# try_kvm: prints the accelerator by which a trial boot succeeds.
+try_kvm() {
+	if "$vm_dir/run" --accel kvm --trial --module none --time 20 \
+		"$vm_dir/guest/true.sh" >/dev/null 2>&1; then
+		echo kvm
+	else
+		echo "vm: /dev/kvm exists, but a trial boot under KVM failed: emulating the processor until the next reboot" >&2
+		echo tcg
+	fi
 }
 
 # boot: runs the script to its end. A guest that does not reach user space is started
