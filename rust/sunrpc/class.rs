@@ -25,6 +25,10 @@ pub(super) const ALLOCATED_ALIGN: usize = align_of::<u64>();
 /// How long an RPC waits for its Reply before SUNRPC disconnects the transport.
 pub(super) const RPC_TIMEOUT_MS: u32 = 60_000;
 
+/// The time without an RPC after which SUNRPC closes a client's connection, unless the connection
+/// has a backchannel.
+pub(super) const IDLE_TIMEOUT_MS: u32 = 300_000;
+
 /// A transport class in a static. Its address identifies the transports of the class.
 ///
 /// # Invariants

@@ -191,6 +191,18 @@ impl LockedXprt<'_> {
         unsafe { (*self.xprt.raw()).cong = 0 };
     }
 
+    /// Sets the time without an RPC, in jiffies, after which SUNRPC closes the connection; 0 for
+    /// never. A timer that runs already stops at the next RPC.
+    pub(super) fn set_idle_timeout(&self, timeout: c_ulong) {
+        // SAFETY: By I1 the lock is held, with which SUNRPC reads the timeout. If SUNRPC has not
+        // initialised the timer as that of a connection, it must not start.
+        unsafe {
+            if (*self.xprt.raw()).timer.function.is_some() {
+                (*self.xprt.raw()).idle_timeout = timeout;
+            }
+        }
+    }
+
     /// Shortens the timeout of a connection attempt to `connect`, and the reconnect delay to
     /// `reconnect` at most, in jiffies. With the former, an RPC waits for its Reply for `connect`,
     /// and no less than `least`.

@@ -10,13 +10,14 @@ shorten_grace() {
 	echo 3 >/proc/sys/fs/nfs/nlm_grace_period
 } 2>/dev/null
 
-# with_files VERSION COUNT: mounts, creates COUNT new files on the server, and waits until the
+# with_files VERSION COUNT [OPTION...]: mounts with these options, creates COUNT new files on the server, and waits until the
 # server grants delegations. A file that had a conflict gets no delegation for a while.
 with_files() {
 	local version=$1 count=$2 i
+	shift 2
 
 	need_local_bed
-	nfs_mount "$version" rdma
+	nfs_mount "$version" rdma "$@"
 	work_dir "callbacks-$RANDOM"
 	for ((i = 0; i < count; i++)); do
 		echo "as it was $i" >"$WORK_ON_SERVER/$i"

@@ -5,10 +5,14 @@
 //! C: backchannel.c, xprt_rdma_bc_setup(), xprt_rdma_bc_maxpayload(), xprt_rdma_bc_max_slots()
 //! C: backchannel.c, xprt_rdma_bc_destroy(), xprt_rdma_bc_free_rqst()
 
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    time::msecs_to_jiffies, //
+};
 
 use crate::{
     bindings,
+    sunrpc::class::IDLE_TIMEOUT_MS,
     trace::trace, //
 };
 
@@ -33,10 +37,13 @@ pub(super) unsafe extern "C" fn setup<T: Transport>(
     trace!(xprtrdma_cb_setup(state.xprt().peer(), calls));
     // SUNRPC frees a slot some time after it has sent the Reply. The server may have seen the Reply
     // by then, and sent another Call.
-    state
-        .backchannel
-        .provide(2 * calls as usize)
-        .map_or_else(|e| e.to_errno(), |()| 0)
+    if let Err(error) = state.backchannel.provide(2 * calls as usize) {
+        return error.to_errno();
+    }
+    // The server may have Calls at any time (RFC 8167 Section 5.4). Of the RPCs that renew a lease,
+    // each connection of a mount gets one in turn, which may be too rare to keep this one.
+    state.xprt().lock().set_idle_timeout(0);
+    0
 }
 
 /// `bc_maxpayload`: the size of a Call or Reply. Called under RCU; must not sleep.
@@ -91,10 +98,15 @@ pub(super) unsafe extern "C" fn free_backchannel<T: Transport>(rqst: *mut bindin
     }
 }
 
-/// `bc_destroy`: keeps the slots for the next session. They are freed with the transport.
+/// `bc_destroy`: lets SUNRPC close an idle connection again. Keeps the slots for the next session;
+/// they are freed with the transport.
 ///
 /// # Safety
 ///
 /// As for [`setup`].
-pub(super) unsafe extern "C" fn destroy<T: Transport>(_raw: *mut bindings::rpc_xprt, _max: c_uint) {
+pub(super) unsafe extern "C" fn destroy<T: Transport>(raw: *mut bindings::rpc_xprt, _max: c_uint) {
+    // SAFETY: By this function's contract.
+    let state = unsafe { XprtState::<T>::from_raw(raw) };
+    let timeout = msecs_to_jiffies(IDLE_TIMEOUT_MS);
+    state.xprt().lock().set_idle_timeout(timeout);
 }

@@ -20,6 +20,7 @@ use crate::{
             Class,
             ClassInfo,
             StaticClass,
+            IDLE_TIMEOUT_MS,
             RPC_TIMEOUT_MS, //
         },
         module_ref::ModuleRef,
@@ -37,8 +38,6 @@ use super::{
 
 /// The timeout of a query to rpcbind.
 const BIND_TIMEOUT_MS: u32 = 60_000;
-/// The time without an RPC after which SUNRPC closes a connection.
-const IDLE_TIMEOUT_MS: u32 = 300_000;
 
 /// The class. Its transports keep the module, and so the class.
 static CLASS: StaticClass<Class<3>> = StaticClass::new();
