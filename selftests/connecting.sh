@@ -92,19 +92,62 @@ wait_backoff() {
 	xfail_on_c "the client does not back off"
 }
 
-# Writing a new server address to sysfs ends the backoff: the client connects to it at once.
+# attempts: prints the number of attempts to connect that have failed, and the shortest and longest
+# time in ms from a failure to the next attempt.
+attempts() {
+	awk '
+		match($0, /[0-9]+\.[0-9]+: xprtrdma_/) { now = substr($0, RSTART) * 1000 }
+		/ xprtrdma_connect: / { failed++; ended = now }
+		/ xprtrdma_op_connect: .* delay=0$/ && failed && ended {
+			gap = now - ended
+			if (gap > most) most = gap
+			if (!least || gap < least) least = gap
+			ended = 0
+		}
+		END { printf "%d %d %d\n", failed, least, most }' "$TRACING/trace"
+}
+
+# A server that is away is tried every three seconds, by SUNRPC's delay, and not more often than
+# once a second, however many tasks wait.
+restarted_server_is_found_soon() {
+	local _ count least most
+
+	need_local_bed
+	nfs_mount 3 rdma
+	work_dir restarted
+	load_start 8
+	trace_on xprtrdma_op_connect xprtrdma_connect
+	server_stop
+	for _ in $(seq $((60 * PACE))); do
+		read -r count least most < <(attempts)
+		[ "$count" -lt 7 ] || break
+		sleep 1
+	done
+	trace_off
+	server_start
+	echo "$count attempts, $least to $most ms after the one before"
+	[ "$count" -ge 4 ] || fail "only $count attempts"
+	[ "$most" -lt $((4500 * PACE)) ] || fail "an attempt came $most ms after the one before"
+	[ "$least" -ge 900 ] || fail "an attempt came $least ms after the one before"
+	load_wait_progress
+	load_stop
+	rm -r "$WORK"
+}
+
+# Writing a new server address to sysfs ends the backoff: the client connects to it at once. The
+# attempts fail at the client, since the delay while a server is away is short.
 new_address_ends_backoff() {
 	local address=192.0.2.3 file began
 
-	need_local_bed
+	need_link
 	ip address add "$address/24" dev "$BED_SERVER_IF"
 	nfs_mount 3 rdma
 	work_dir new-address
 	load_start 1
 	trace_on xprtrdma_op_connect xprtrdma_connect
-	server_stop
+	device_delete "$BED_CLIENT_DEV"
 	wait_backoff 3
-	server_start
+	device_add "$BED_CLIENT_DEV"
 	began=$SECONDS
 	file=$(with_client_sysfs sh -c \
 		'echo /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma/dstaddr')
@@ -133,13 +176,13 @@ wait_destroyed() {
 unmount_during_backoff() {
 	local each asking=() connects began
 
-	need_local_bed
+	need_link
 	nfs_mount 3 rdma nconnect=2,actimeo=0
 	work_dir unmounts
 	touch "$WORK"/{1..4}
 	trace_on xprtrdma_op_connect xprtrdma_connect
 	echo 1 >"$TRACING/events/sunrpc/xprt_destroy/enable"
-	server_stop
+	device_delete "$BED_CLIENT_DEV"
 	for each in {1..4}; do
 		stat "$WORK/$each" >/dev/null 2>&1 &
 		asking+=($!)
@@ -156,7 +199,7 @@ unmount_during_backoff() {
 	trace_off
 	[ $((SECONDS - began)) -lt 10 ] || fail "the unmount waited for the backoff"
 	[ "$(traced xprtrdma_connect)" -eq "$connects" ] || fail "the client still connects"
-	server_start
+	device_add "$BED_CLIENT_DEV"
 	rm -r "$EXPORT/unmounts"
 }
 
@@ -258,14 +301,16 @@ test_cleanup() {
 	trace_off
 	! bed_has_link || { link_up; route replace; silent_peer delete; }
 	server_up || server_start
+	! bed_has_link || [ -e "/sys/class/infiniband/$BED_CLIENT_DEV" ] || device_add "$BED_CLIENT_DEV"
 	umount_all
 	ip address delete 192.0.2.3/24 dev "$BED_SERVER_IF"
 } 2>/dev/null
 
 bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * 2))
-[ $# -gt 0 ] || set -- device_removed_while_connecting no_route new_address_ends_backoff \
-	unmount_during_backoff unresolved_neighbour killed_mount_ends_connect \
+[ $# -gt 0 ] || set -- device_removed_while_connecting no_route \
+	restarted_server_is_found_soon new_address_ends_backoff unmount_during_backoff \
+	unresolved_neighbour killed_mount_ends_connect \
 	"rtu_is_lost 3" "rtu_is_lost 4.2" \
 	${LONG:+silent_peer_times_out}
 ktap_run "$@"

@@ -2,6 +2,13 @@
 
 //! The delay between attempts to connect, if the last one brought no message from the peer.
 //!
+//! If a peer accepts connections but sends no message on them, or if an attempt fails at this end,
+//! the delay starts with five seconds and doubles. An attempt that shows that the peer is away
+//! costs neither end much, and the peer may be back at any time. The delay is then a fixed part of
+//! the time that the peer has been away, so a client continues soon after a short outage, and
+//! clients do not flood a server that is away for long. In addition SUNRPC has each task wait
+//! three seconds after such an error, which is the only delay of the C module.
+//!
 //! No thread holds the send lock during the delay, so an administrator can set another address and
 //! an unmount can destroy the transport. Tasks wait in SUNRPC's `pending` queue, and are woken with
 //! `EAGAIN` after the delay to request a connection again.
@@ -32,12 +39,22 @@ use super::{
 /// The first delay. Each later one is twice the one before.
 pub(super) const FIRST_BACKOFF_MS: u32 = 5_000;
 
+/// The least delay while the peer is away. Tasks that request a connection during the delay share
+/// the next attempt.
+const AWAY_MS: u32 = 1_000;
+
+/// The delay is this part of the time that the peer has been away: it reaches SUNRPC's three
+/// seconds after a minute and a half.
+const AWAY_DIVISOR: c_ulong = 32;
+
 /// The last attempt to connect.
 struct LastAttempt {
     /// The address that was tried.
     peer: Option<SockAddr>,
     /// When the attempt ended, in jiffies.
     ended: c_ulong,
+    /// When the first attempt ended that a message from the peer has not followed, in jiffies.
+    away_since: c_ulong,
 }
 
 /// The reconnect delay of a transport. See the [module documentation](self).
@@ -61,6 +78,7 @@ impl<T: Types> ReconnectBackoff<T> {
         let last = LastAttempt {
             peer: None,
             ended: 0,
+            away_since: 0,
         };
         pin_init!(Self {
             xprt,
@@ -69,19 +87,30 @@ impl<T: Types> ReconnectBackoff<T> {
         })
     }
 
-    /// Begins the delay after an attempt. A message from the peer
-    /// [resets](XprtHandle::reset_backoff) it.
+    /// Begins the delay after an attempt, which has shown whether the peer `is_away`. A message
+    /// from the peer [resets](XprtHandle::reset_backoff) it.
     ///
     /// # Safety
     ///
     /// The caller holds the send lock.
-    pub(super) unsafe fn begin(&self) {
+    pub(super) unsafe fn begin(&self, is_away: bool) {
         let raw = self.xprt.xprt().raw();
         // SAFETY: The handle keeps the transport. The send lock guards `reestablish_timeout` and,
-        // by I1, `last`.
+        // by I1, `last`. SUNRPC reads `max_reconnect_timeout` without a lock, as here.
         unsafe {
-            bindings::xprt_reconnect_backoff(raw, msecs_to_jiffies(FIRST_BACKOFF_MS));
-            (*self.last.get()).ended = jiffies();
+            let last = &mut *self.last.get();
+            last.ended = jiffies();
+            if (*raw).reestablish_timeout == 0 {
+                last.away_since = last.ended;
+            }
+            if is_away {
+                let share = last.ended.wrapping_sub(last.away_since) / AWAY_DIVISOR;
+                (*raw).reestablish_timeout = share
+                    .max(msecs_to_jiffies(AWAY_MS))
+                    .min((*raw).max_reconnect_timeout);
+            } else {
+                bindings::xprt_reconnect_backoff(raw, msecs_to_jiffies(FIRST_BACKOFF_MS));
+            }
         }
     }
 

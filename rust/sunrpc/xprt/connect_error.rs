@@ -30,6 +30,14 @@ pub(crate) enum ConnectError {
 }
 
 impl ConnectError {
+    /// Whether the attempt has reached the network, and no server.
+    pub(super) fn is_peer_away(self) -> bool {
+        matches!(
+            self,
+            Self::TimedOut | Self::Unreachable | Self::HostUnreachable | Self::Refused
+        )
+    }
+
     pub(super) fn to_errno(self) -> c_int {
         let errno = match self {
             // A failed allocation must not end an RPC, so the tasks try again (E3 in

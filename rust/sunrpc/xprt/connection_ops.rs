@@ -133,13 +133,13 @@ pub(super) unsafe extern "C" fn connect_worker<T: Transport>(work: *mut bindings
             lock.store(connection);
             lock.change_cookie();
             lock.count_connect();
-            lock.begin_backoff();
+            lock.begin_backoff(false);
             xprt.set_flag(bindings::XPRT_CONNECTED);
             trace!(xprtrdma_connect(xprt.peer(), 0, 1));
             EAGAIN.to_errno()
         }
         Err(error) => {
-            lock.begin_backoff();
+            lock.begin_backoff(error.is_peer_away());
             let errno = error.to_errno();
             trace!(xprtrdma_connect(xprt.peer(), errno, errno));
             errno

@@ -352,10 +352,11 @@ impl<'a, T: Transport> SendLock<'a, T> {
         }
     }
 
-    /// Begins the reconnect delay after an attempt. A message from the peer resets it.
-    pub(super) fn begin_backoff(&mut self) {
+    /// Begins the reconnect delay after an attempt, which has shown whether the peer `is_away`. A
+    /// message from the peer resets it.
+    pub(super) fn begin_backoff(&mut self, is_away: bool) {
         // SAFETY: By I1 the send lock is held.
-        unsafe { self.state.backoff.begin() };
+        unsafe { self.state.backoff.begin(is_away) };
     }
 
     /// Ends the connection and tells SUNRPC, which wakes the waiting tasks.
