@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := all
 .PHONY: copy all install demo test test-debug test-hundred interop check bench probe
-.PHONY: docs shell clean help environment kernel-tree
+.PHONY: docs shell kernels clean help environment kernel-tree
 
 # KDIR is a prepared kernel tree with CONFIG_RUST=y. Without KDIR, tools/env provides the
 # kernel, the compilers and the virtual machines.
@@ -15,10 +15,13 @@ else
 kbuild = tools/env/enter --src . $(make_in_tree) -C /obj M=/src$(apart)
 make_in_tree = make $(if $(filter debug,$(KERNEL)),LLVM=1) $(if $(V),V=$(V),-s) -j$(shell nproc)
 ready  = environment
-# For another kernel than the stock one, build a copy of the sources in out/, so that the
-# modules for both kernels exist.
-ifneq ($(filter-out stock,$(KERNEL)),)
-apart  = /out/$(KERNEL)
+# For another environment than the default, build a copy of the sources in out/, so that
+# the modules for all of them exist. tools/env/cache.sh computes the same name.
+empty   =
+space   = $(empty) $(empty)
+variant = $(subst $(space),-,$(strip $(SUITE) $(SERIES) $(filter-out stock,$(KERNEL))))
+ifneq ($(variant),)
+apart  = /out/$(variant)
 ready += copy
 endif
 endif
@@ -27,9 +30,9 @@ all: $(ready) ## build rpcrdma.ko (the default)
 	$(kbuild) modules
 
 copy: environment
-	@mkdir -p out/$(KERNEL)
+	@mkdir -p out/$(variant)
 	@tools/env/enter --src . rsync -a --delete --exclude='*.o' --exclude='.*' \
-		--exclude='generated.rs' Kbuild include rust out/$(KERNEL)/
+		--exclude='generated.rs' Kbuild include rust out/$(variant)/
 
 install: ## install the module for its kernel, where modprobe prefers it
 	tools/install
@@ -65,6 +68,9 @@ shell: ## open a shell in a virtual machine with the module
 	@[ -n "$(KDIR)" ] || $(MAKE) --no-print-directory all
 	tools/vm/run --time 86400 --shell
 
+kernels: ## list the environments (SUITE=, SERIES=) that exist or can be made
+	@tools/env/make list
+
 clean: ## remove build products, and all results in out/
 	@if [ -n "$(KDIR)" ] || { tools/env/make found && [ -d .$(apart) ]; }; then $(kbuild) clean; fi
 	rm -rf tools/host/target tools/fuzz/target tools/conformance/target tools/rooms/target out
@@ -88,7 +94,9 @@ help: ## print this list
 	@echo
 	@echo 'Settings:'
 	@echo '  KDIR=<tree>   build for this kernel tree, without the build environment'
+	@echo '  SUITE=<suite> use the kernel and the compilers of another Debian suite'
+	@echo '  SERIES=<n>    use another kernel of the suite than its newest ("make kernels" lists them)'
 	@echo '  KERNEL=built  build the kernel too, if the stock kernel cannot be used'
 	@echo '  KERNEL=debug  build a kernel with KASAN, lockdep, kmemleak and DMA API checks'
-	@echo '  VM_ACCEL=kvm  run virtual machines under KVM (auto: if a trial boot succeeds)'
+	@echo '  VM_ACCEL=tcg  emulate the processor (auto: KVM if a trial boot under it succeeds)'
 	@echo '  V=1           show the commands of the build'

@@ -27,7 +27,7 @@ scripts() {
 rule_rustfmt() {
 	local said places
 	said=$(sources rs | xargs "$env_dir/enter" --src . rustfmt --check --edition 2021 \
-		--config-path "/usr/src/linux-source-$KERNEL_SERIES/.rustfmt.toml" 2>&1) && return
+		--config-path "/usr/src/linux/.rustfmt.toml" 2>&1) && return
 	places=$(grep -E '^(Diff in|error|Error)' <<<"$said" | sed 's|/src/||' | sort -u)
 	echo "${places:-rustfmt failed: $said}"
 }
@@ -78,6 +78,6 @@ rule_shellcheck() {
 # The C of the module, except headers of trace events, whose macros checkpatch rejects.
 rule_checkpatch() {
 	sources c h | grep -E '^./(rust|include)/' | grep -v '^./include/trace' | xargs "$env_dir/enter" --src . \
-		perl "/usr/src/linux-source-$KERNEL_SERIES/scripts/checkpatch.pl" \
+		perl "/usr/src/linux/scripts/checkpatch.pl" \
 		--no-tree --no-summary --terse --ignore FILE_PATH_CHANGES,CONST_STRUCT -f
 }

@@ -14,7 +14,7 @@ tree_path() {
 
 make_tree() {
 	local out=$1 source
-	source=$(toolchain_path)/usr/src/linux-source-$KERNEL_SERIES
+	source=$(toolchain_path)/usr/src/linux
 	cd "$source" || return
 	# shellcheck disable=SC2086 # a list
 	set -- $TREE_PARTS

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The cache of the build environment, one directory for each part: toolchain, kernel,
+# The cache of the build environments, one directory for each part: toolchain, kernel,
 # guest root, boot disk. The name of a directory contains a hash of its recipe, so all
-# checkouts with the same recipe share it, and a changed recipe makes a new one.
-# Sourced by most tools; sets CACHE and env_dir, and the variables of config.sh.
+# checkouts with the same recipe share it, a changed recipe makes a new one, and any
+# number of environments exist side by side.
+# Sourced by most tools; sets CACHE, env_dir and variant, and the variables of config.sh.
 
 env_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=../lib/say.sh
@@ -13,6 +14,50 @@ env_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$env_dir/config.sh"
 
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/rpcrdma
+
+# What the user selected, as the suffix of directories in out/. Empty for the default
+# environment and kernel. The Makefile computes the same.
+variant=${SUITE:+-$SUITE}${SERIES:+-$SERIES}
+[ "$KERNEL" = stock ] || variant+=-$KERNEL
+
+# environment: prints suite, series and release of the kernel that SUITE and SERIES select:
+# those that tools/env/make chose when it made the environment, or "none".
+environment() {
+	if [ -n "${ENVIRONMENT-}" ]; then
+		# tools/env/make is making this one.
+		echo "$ENVIRONMENT"
+	else
+		cat "$(choice)" 2>/dev/null || echo "${SUITE:-${SUITES%% *}} ${SERIES:-none} none"
+	fi
+}
+
+# choice: the file in which tools/env/make keeps its choice. For the default, a change of
+# the lists in config.sh leads to a new choice.
+choice() {
+	echo "$CACHE/records/use-${SUITE:-default-$(recipe "$SUITES" "$PROVED")}${SERIES:+-$SERIES}"
+}
+
+suite() { environment | cut -d' ' -f1; }
+series() { environment | cut -d' ' -f2; }
+release() { environment | cut -d' ' -f3; }
+
+# user_suite SUITE: the suite of compilers and user space. Suites of backports, and
+# experimental, hold only some packages beside a whole suite.
+user_suite() {
+	case $1 in
+	experimental) echo sid ;;
+	*) echo "${1%-backports}" ;;
+	esac
+}
+
+# selected: prints the variables that select this environment, for "next:" lines.
+selected() {
+	local name
+	for name in SUITE SERIES; do
+		[ -z "${!name-}" ] || printf '%s=%s ' "$name" "${!name}"
+	done
+	[ "$KERNEL" = stock ] || printf 'KERNEL=%s ' "$KERNEL"
+}
 
 # recipe WORD-OR-FILE...: prints a short hash of the words and of the contents of the
 # files, which are in this directory. Comment lines of scripts and lists do not count;
@@ -31,8 +76,8 @@ recipe() {
 # The directory of each part, whether it exists yet or not. The key of a part includes
 # the keys of the parts it is made from.
 toolchain_path() {
-	echo "$CACHE/toolchain-$(recipe "$SUITE" "$KERNEL_SERIES" "$KERNEL_FLAVOUR" \
-		"$COMPILER" "packages-toolchain" "toolchain.sh")"
+	echo "$CACHE/toolchain-$(recipe "$(environment)" "$COMPILER" \
+		"packages-toolchain" "toolchain.sh")"
 }
 
 kernel_path() {
@@ -46,7 +91,7 @@ kernel_path() {
 }
 
 guest_path() {
-	echo "$CACHE/guest-$(recipe "$SUITE" "packages-guest" "guest.sh")"
+	echo "$CACHE/guest-$(recipe "$(user_suite "$(suite)")" "packages-guest" "guest.sh")"
 }
 
 base_path() {
@@ -56,15 +101,12 @@ base_path() {
 }
 
 nfstest_path() {
-	echo "$CACHE/nfstest-$(recipe "$SUITE" "packages-nfstest" "nfstest.sh")"
+	echo "$CACHE/nfstest-$(recipe "$(user_suite "$(suite)")" "packages-nfstest" "nfstest.sh")"
 }
 
-# built_module TOP: the path of the module that checkout TOP builds for this kernel.
+# built_module TOP: the path of the module that checkout TOP builds for this environment.
 built_module() {
-	case $KERNEL in
-	stock) echo "$1/rpcrdma.ko" ;;
-	*) echo "$1/out/$KERNEL/rpcrdma.ko" ;;
-	esac
+	echo "$1/${variant:+out/${variant#-}/}rpcrdma.ko"
 }
 
 # The lists of modules that guests of this kernel may load.

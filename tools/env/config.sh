@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034 # every tool sources this file
 #
-# Versions of the build environment. The Debian suite, the kernel series and the
-# compiler are named only here; the point release is the one that the suite offers.
+# What the build environments are made of. An environment is a Debian suite, one of its
+# kernels, and the compilers that built this kernel. SUITE= and SERIES= select one.
 
-SUITE=forky
-KERNEL_SERIES=7.2
+# Suites whose stock kernels are built with Rust. If neither SUITE nor SERIES is given,
+# tools/env/make takes the first of these that offers a series in PROVED and can be used.
+SUITES='forky trixie-backports sid experimental'
+
+# Kernel series with which the tests pass (Documentation/results), newest first.
+PROVED='7.2'
+
 KERNEL_FLAVOUR=amd64
 COMPILER=gcc
 

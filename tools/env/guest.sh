@@ -11,5 +11,5 @@ make_guest() {
 		--dpkgopt='path-exclude=/usr/share/man/*' \
 		--dpkgopt='path-exclude=/usr/share/locale/*' \
 		--include="$(packages "$env_dir/packages-guest")" \
-		"$SUITE" "$1/root"
+		"$USER_SUITE" "$1/root"
 }

@@ -17,7 +17,7 @@ make_kernel_debug() {
 
 # build_kernel OUT COMPILER FRAGMENT...: later fragments override earlier ones.
 build_kernel() {
-	local out=$1 compiler=$2 source=/usr/src/linux-source-$KERNEL_SERIES
+	local out=$1 compiler=$2 source=/usr/src/linux-source-$SERIES
 	shift 2
 	mkdir "$out/obj"
 	in_obj() { "$env_dir/enter" --obj "$out/obj" "$@"; }

@@ -1,62 +1,56 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Recipe for the stock kernel, and for an output tree to build modules against. The
-# distribution's headers lack the Rust metadata. It is regenerated from the same source,
+# Recipe for the stock kernel, and for an output tree to build modules against. Where the
+# distribution's headers lack the Rust metadata, it is regenerated from the same source,
 # configuration and compiler, and compared with the stock kernel symbol by symbol.
 #
 # The cache key covers code, not comments (recipe in cache.sh).
 
 make_kernel_stock() {
-	local out=$1 tree release
+	local out=$1 tree headers image
 	tree=$(toolchain_path)
-	release=$(stock_release "$tree")
+	headers=/usr/src/linux-headers-$RELEASE
+	for image in "boot/vmlinuz-$RELEASE" "usr/lib/modules/$RELEASE/vmlinuz"; do
+		[ ! -f "$tree/$image" ] || ln -sf "$tree/$image" "$out/vmlinuz"
+	done
+	ln -s "$tree/usr/lib/modules/$RELEASE" "$out/modules"
+	echo "$RELEASE" >"$out/release"
+
+	same_rustc "$tree$headers/.config"
+	if [ -f "$tree$headers/rust/libkernel.rmeta" ]; then
+		ln -s "$tree$headers" "$out/obj"
+		return
+	fi
 	mkdir "$out/obj"
-	ln -s "$tree/boot/vmlinuz-$release" "$out/vmlinuz"
-	ln -s "$tree/usr/lib/modules/$release" "$out/modules"
-	echo "$release" >"$out/release"
-
-	same_rustc "$tree" "$release"
-	configure_as_stock "$tree" "$release" "$out/obj"
+	configure_as_stock "$tree$headers/.config" "$out/obj"
 	"$env_dir/enter" --obj "$out/obj" \
-		make -s -C /obj -j"$(nproc)" prepare modules_prepare
-	cp "$tree/usr/src/linux-headers-$release/Module.symvers" "$out/obj/"
-	[ "$("$env_dir/enter" --obj "$out/obj" make -s -C /obj kernelrelease)" = "$release" ] ||
-		fail "the prepared tree does not call itself $release" "see LOCALVERSION in $out/obj/.config"
+		make -s -C /obj -j"$(nproc)" KERNELRELEASE="$RELEASE" prepare modules_prepare
+	cp "$tree$headers/Module.symvers" "$out/obj/"
 	same_rust_symbols "$out/obj"
-}
-
-stock_release() {
-	local release
-	release=$(basename "$(echo "$1"/usr/lib/modules/*)")
-	case $release in
-	"$KERNEL_SERIES".*) echo "$release" ;;
-	*) fail "$SUITE offers kernel $release, not $KERNEL_SERIES" "name its series in tools/env/config.sh" ;;
-	esac
 }
 
 # A Rust module loads only into a kernel that the same rustc has built.
 same_rustc() {
 	local theirs ours
-	theirs=$(sed -n 's/^CONFIG_RUSTC_VERSION_TEXT="\(.*\)"/\1/p' "$1/boot/config-$2")
+	grep -q '^CONFIG_RUST=y' "$1" ||
+		fail "kernel $RELEASE of $SUITE is built without Rust" "use one of the suites $SUITES, or make KERNEL=built"
+	theirs=$(sed -n 's/^CONFIG_RUSTC_VERSION_TEXT="\(.*\)"/\1/p' "$1")
 	ours=$("$env_dir/enter" rustc --version)
-	[ -n "$theirs" ] || fail "the stock kernel is built without Rust" "build the kernel: make KERNEL=built"
 	[ "$theirs" = "$ours" ] ||
-		fail "the stock kernel was built by $theirs, $SUITE offers $ours" "build the kernel: make KERNEL=built (slow)"
+		fail "kernel $RELEASE was built by $theirs, $USER_SUITE offers $ours" "build the kernel: make KERNEL=built (slow)"
 }
 
 # The stock configuration without signing keys. Any other difference may change the
 # layout of a structure, so known_config leaves out only options that cannot.
 configure_as_stock() {
-	local tree=$1 release=$2 obj=$3 base
-	cp "$tree/boot/config-$release" "$obj/.config"
-	base=$("$env_dir/enter" make -s -C "/usr/src/linux-source-$KERNEL_SERIES" kernelversion)
-	"$env_dir/enter" --obj "$obj" "/usr/src/linux-source-$KERNEL_SERIES/scripts/config" --file /obj/.config \
+	local stock=$1 obj=$2
+	cp "$stock" "$obj/.config"
+	"$env_dir/enter" --obj "$obj" "/usr/src/linux-source-$SERIES/scripts/config" --file /obj/.config \
 		-d MODULE_SIG_ALL -d LOCALVERSION_AUTO \
-		--set-str SYSTEM_TRUSTED_KEYS '' --set-str SYSTEM_REVOCATION_KEYS '' \
-		--set-str LOCALVERSION "${release#"$base"}"
-	"$env_dir/enter" --obj "$obj" make -s -C "/usr/src/linux-source-$KERNEL_SERIES" O=/obj olddefconfig
-	if diff <(known_config "$tree/boot/config-$release") <(known_config "$obj/.config"); then
+		--set-str SYSTEM_TRUSTED_KEYS '' --set-str SYSTEM_REVOCATION_KEYS ''
+	"$env_dir/enter" --obj "$obj" make -s -C "/usr/src/linux-source-$SERIES" O=/obj olddefconfig
+	if diff <(known_config "$stock") <(known_config "$obj/.config"); then
 		return 0
 	fi
 	fail "the configuration differs from the stock kernel's where structures may depend on it" \

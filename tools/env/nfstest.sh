@@ -12,7 +12,7 @@ make_nfstest() {
 		--customize-hook="cd \"\$1\" &&
 			APT_CONFIG=\$MMDEBSTRAP_APT_CONFIG apt-get download \
 			$(packages "$env_dir/packages-nfstest" | tr , ' ')" \
-		"$SUITE" "$empty"
+		"$USER_SUITE" "$empty"
 	mkdir "$out/root"
 	for package in "$empty"/*.deb; do
 		dpkg-deb --extract "$package" "$out/root"

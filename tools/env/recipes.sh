@@ -5,6 +5,8 @@
 set -euo pipefail
 # shellcheck source=cache.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cache.sh"
+read -r SUITE SERIES RELEASE <<<"$(environment)"
+USER_SUITE=$(user_suite "$SUITE")
 # shellcheck source=toolchain.sh
 . "$env_dir/toolchain.sh"
 # shellcheck source=kernel-stock.sh

@@ -6,19 +6,22 @@
 # these source guest/server.sh and guest/client.sh.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
+# shellcheck source=../env/cache.sh
+. tools/env/cache.sh
 # shellcheck source=../lib/emulator.sh
 . tools/lib/emulator.sh
 # shellcheck source=../lib/results.sh
 . tools/lib/results.sh
 commit=$(source_commit)
-out=out/interop
+out=out/interop$variant
+programs=out/selftests$variant
 
 # Builds the module and the programs for the guests.
 build() {
 	tools/env/make
 	make --no-print-directory all
-	mkdir -p $out out/selftests
-	tools/env/enter --src . make -s -C /src/selftests OUT=/src/out/selftests
+	mkdir -p "$out" "$programs"
+	tools/env/enter --src . make -s -C /src/selftests OUT="/src/$programs"
 }
 
 # machines NAME CLIENT SERVER [option of tools/vm/pair...]: boots both machines and keeps their
@@ -31,7 +34,7 @@ machines() {
 	mkdir -p "$said.kernel"
 	tools/vm/pair --client "$client" --server "$server" --log "$said.kernel" \
 		--env "INTEROP=$client $server" --add tools/interop/guest:/interop \
-		--add selftests:/selftests --add out/selftests:/selftests/helpers "$@" \
+		--add selftests:/selftests --add "$programs:/selftests/helpers" "$@" \
 		"tools/interop/guest/$name-server.sh" "tools/interop/guest/$name-client.sh" \
 		2>&1 | tee "$said" | sed -un 's/^client: \(# \|ok\|not ok\)/\1/p'
 	status=${PIPESTATUS[0]}

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Tests of the choice of a build environment, with planted offers and without a network.
+
+# The stanzas of an index: two kernels with their source, other flavours, metapackages, and a kernel
+# whose source is of another version.
+index_of_packages() {
+	local name version
+	while read -r name version; do
+		printf 'Package: %s\nSource: linux\nVersion: %s\n\n' "$name" "$version"
+	done <<-'END'
+		linux-headers-7.2.12+deb13-amd64 7.2.12-1~bpo13+1
+		linux-headers-7.2.12+deb13-cloud-amd64 7.2.12-1~bpo13+1
+		linux-headers-7.2.12+deb13-common 7.2.12-1~bpo13+1
+		linux-headers-7.2.11+deb13-amd64 7.2.11-1~bpo13+1
+		linux-headers-7.10.1+deb13-amd64 7.10.1-1~bpo13+1
+		linux-headers-amd64 7.10.1-1~bpo13+1
+		linux-source 7.10.1-1~bpo13+1
+		linux-source-7.2 7.2.12-1~bpo13+1
+		linux-source-7.10 7.10.1-1~bpo13+1
+	END
+}
+
+# chosen_of SETTINGS LOST FAILING: prints what is said and chosen if the suites in LOST cannot be
+# looked up, and the environments of the releases in FAILING cannot be made.
+chosen_of() (
+	# shellcheck disable=SC2034 # read by choose
+	SUITES='a b c' PROVED='7.3 7.2' SUITE='' SERIES=''
+	local "$1" lost=" $2 " failing=" $3 "
+	ask() { [[ $lost != *" $1 "* ]]; }
+	make_it() { [[ $failing != *" ${ENVIRONMENT##* } "* ]]; }
+	choose ask make_it && echo "$ENVIRONMENT" || echo none
+)
+
+# tools/env/make lists kernels that have their source, and chooses: the first suite with a proved series
+# that can be made, else any; only among what the user selected.
+rule_test_environment() {
+	local CACHE records settings lost failing expected
+	CACHE=$(mktemp -d)
+	# shellcheck source=../env/offers.sh
+	. tools/env/offers.sh
+	mkdir "$records"
+	index_of_packages | KERNEL_FLAVOUR=amd64 list_offers | diff - <(printf '%s\n' \
+		'7.10 7.10.1+deb13-amd64 7.10.1-1~bpo13+1' '7.2 7.2.12+deb13-amd64 7.2.12-1~bpo13+1')
+	printf '%s\n' '7.4 7.4.1+a-amd64 1' >"$records/offers-a"
+	printf '%s\n' '7.4 7.4.1+b-amd64 1' '7.3 7.3.4+b-amd64 1' >"$records/offers-b"
+	printf '%s\n' '7.2 7.2.12+c-amd64 1' '7.1 7.1.3+c-amd64 1' >"$records/offers-c"
+	while IFS='|' read -r settings lost failing expected; do
+		diff <(chosen_of "${settings:-X=}" "$lost" "$failing" | tail -n 1) - <<<"$expected" |
+			sed "s/^/with $settings, lost $lost, failing $failing: /"
+	done <<-'END'
+		|||b 7.3 7.3.4+b-amd64
+		||7.3.4+b-amd64|c 7.2 7.2.12+c-amd64
+		|b||c 7.2 7.2.12+c-amd64
+		|b c||a 7.4 7.4.1+a-amd64
+		|a b c||none
+		||7.3.4+b-amd64 7.2.12+c-amd64|a 7.4 7.4.1+a-amd64
+		||7.3.4+b-amd64 7.2.12+c-amd64 7.4.1+a-amd64|b 7.4 7.4.1+b-amd64
+		SUITE=a|||a 7.4 7.4.1+a-amd64
+		SUITE=a||7.4.1+a-amd64|none
+		SUITE=b|||b 7.4 7.4.1+b-amd64
+		SERIES=7.4|||a 7.4 7.4.1+a-amd64
+		SERIES=7.4||7.4.1+a-amd64|b 7.4 7.4.1+b-amd64
+		SERIES=7.1|||c 7.1 7.1.3+c-amd64
+		SERIES=7.2.12|||c 7.2 7.2.12+c-amd64
+		SERIES=7.2.1|||none
+		SERIES=7.3.4+b-amd64|||b 7.3 7.3.4+b-amd64
+	END
+	# Each suite that is left out is named once, with the reason.
+	chosen_of X= '' '7.3.4+b-amd64' | diff - <(printf '%s\n' \
+		'  Debian a is left out: the tests have not passed with its Linux 7.4' 'c 7.2 7.2.12+c-amd64')
+	rm -r "$CACHE"
+}
