@@ -82,8 +82,9 @@ pub(super) fn received(worker: &RecvWorker<'_, ClientEp>, recv: RecvBuf<()>, sta
             reply_read::start(worker, rpc, done, recv, len);
         }
         Outcome::BackchannelCall { xid, start } => {
-            backchannel::receive_call(worker, recv, xid, start, len - start);
+            // The service may reply before this returns, and the server may then send another Call.
             ctx.refill(worker);
+            backchannel::receive_call(worker, recv, xid, start, len - start);
         }
     }
 }
@@ -118,6 +119,8 @@ fn classify(
             }
         }
         Err(inbound::Response::Answer(error)) => {
+            // The server may send another Call once it has the error.
+            ctx.refill(worker);
             error::send_error(worker, bytes, &error);
             check_invalidates_nothing();
             Outcome::Nothing
