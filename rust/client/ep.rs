@@ -68,6 +68,8 @@ pub(super) struct ClientEp {
     told_window: Atomic<u32>,
     /// Preallocated Sends of the receive worker, for RDMA_ERROR.
     pub(super) ctrl_sends: SetOnce<CtrlSendPool>,
+    /// Inline threshold from the server, in bytes. Set when the peer accepts.
+    inline_receive: Atomic<u32>,
     /// Both ends support pulled Replies. Set when the peer accepts.
     pulled_replies: Atomic<bool>,
     /// Both ends support Remote Invalidation. Set when the peer accepts.
@@ -97,6 +99,7 @@ impl ClientEp {
             window: Atomic::new(Window::FRESH.to_bits()),
             told_window: Atomic::new(Window::FRESH.granted()),
             ctrl_sends: SetOnce::new(),
+            inline_receive: Atomic::new(0),
             pulled_replies: Atomic::new(false),
             remote_invalidation: Atomic::new(false),
             reply_reads <- ReplyReads::new(),
@@ -126,6 +129,12 @@ impl ClientEp {
         }
     }
 
+    /// The length of the longest message from the server, in bytes.
+    #[inline]
+    pub(super) fn inline_receive(&self) -> u32 {
+        self.inline_receive.load(Relaxed)
+    }
+
     /// Makes room for RDMA_DONEs.
     pub(super) fn open_dones(&self, ep: &Endpoint<Self>, sends: u32, calls: u32) -> Result {
         self.dones.open(ep, sends, calls)
@@ -133,6 +142,7 @@ impl ClientEp {
 
     /// The peer has accepted, on these terms.
     pub(super) fn established(&self, agreement: Agreement, extensions: Extensions) {
+        self.inline_receive.store(agreement.receive, Relaxed);
         self.pulled_replies
             .store(extensions.pulled_replies, Relaxed);
         self.remote_invalidation

@@ -160,7 +160,8 @@ fn match_reply(
         }
         return Outcome::Nothing;
     };
-    let arrived = match rpc.inflight().locate(rpc.exposed(), reply) {
+    let location = rpc.inflight().locate(rpc.exposed(), reply);
+    let arrived = match location {
         Ok(ReplyLocation::Inline { payload, by_write }) => Ok(Completion::Inline {
             start,
             len: payload.len(),
@@ -190,7 +191,7 @@ fn match_reply(
     }
     let inflight = rpc.inflight();
     if inflight.offer.may_be_long() {
-        let long = !matches!(arrived, Ok(Completion::Inline { .. }));
+        let long = location.map_or(true, |location| location.is_long(ctx.inline_receive()));
         let learn = !ctx.limits().all_pulled;
         ctx.shared
             .reply_histories

@@ -17,6 +17,7 @@ use crate::{
         ReadList,
         Segment,
         WriteChunk,
+        MIN_LEN,
         WORD, //
     }, //
 };
@@ -55,6 +56,20 @@ pub enum ReplyLocation<'a> {
         /// Bytes written to the Write chunk.
         by_write: u32,
     },
+}
+
+impl ReplyLocation<'_> {
+    /// Whether the Reply did not fit a Send of `threshold` bytes without chunks. A responder may
+    /// use the Reply chunk for a short Reply, too.
+    #[inline]
+    pub fn is_long(&self, threshold: u32) -> bool {
+        match *self {
+            Self::Inline { .. } => false,
+            Self::InReplyChunk { length, .. } | Self::Exposed { length, .. } => {
+                length as usize + MIN_LEN > threshold as usize
+            }
+        }
+    }
 }
 
 /// The Reply does not match the Call with its XID. The caller drops it.

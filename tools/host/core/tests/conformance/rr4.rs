@@ -283,6 +283,28 @@ fn rr4_5_2_2_1_history_predicts_long_replies() {
 }
 
 #[test]
+fn rr4_5_2_2_1_short_reply_in_a_reply_chunk_is_not_long() {
+    let in_chunk = |length| ReplyLocation::InReplyChunk {
+        length,
+        by_write: 0,
+    };
+    let exposed = |length| ReplyLocation::Exposed {
+        length,
+        by_write: 0,
+    };
+    // The header has 28 bytes.
+    for (length, long) in [(4, false), (996, false), (997, true), (u32::MAX, true)] {
+        assert_eq!(in_chunk(length).is_long(1024), long, "{length}");
+        assert_eq!(exposed(length).is_long(1024), long, "{length}");
+    }
+    let inline = ReplyLocation::Inline {
+        payload: &[0; 2000],
+        by_write: 0,
+    };
+    assert!(!inline.is_long(1024));
+}
+
+#[test]
 fn rr4_6_3_only_if_both_ends_support_it() {
     let agreed = |own, peer, depths| Extensions::between(own, peer, depths);
     assert_eq!(agreed(&YES, &YES, &DEPTHS), PULLED);
