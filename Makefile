@@ -3,7 +3,7 @@
 # Commands for people; "make help" lists them. Kbuild has the build of the module.
 
 .DEFAULT_GOAL := all
-.PHONY: copy all install demo test test-debug test-hundred interop check bench probe
+.PHONY: copy all install demo test test-debug test-hundred test-kernels interop check bench probe
 .PHONY: docs shell kernels clean help environment kernel-tree
 
 # KDIR is a prepared kernel tree with CONFIG_RUST=y. Without KDIR, tools/env provides the
@@ -44,7 +44,10 @@ interop: ## run this module against the C module, in two virtual machines
 	tools/interop/run
 
 test: ## run host tests, checks and selftests; ends with "N passed, N failed"
-	tools/test/run
+	$(if $(KERNELS),tools/test/kernels,tools/test/run)
+
+test-kernels: ## build for all kernels (KERNELS=), and run the selftests on each; takes hours
+	tools/test/kernels
 
 test-debug: ## run selftests and probe under KASAN, lockdep, kmemleak; a day without KVM
 	tools/test/debug
@@ -96,6 +99,7 @@ help: ## print this list
 	@echo '  KDIR=<tree>   build for this kernel tree, without the build environment'
 	@echo '  SUITE=<suite> use the kernel and the compilers of another Debian suite'
 	@echo '  SERIES=<n>    use another kernel of the suite than its newest ("make kernels" lists them)'
+	@echo '  KERNELS="..." run the selftests on these kernels, SUITE or SUITE:SERIES'
 	@echo '  KERNEL=built  build the kernel too, if the stock kernel cannot be used'
 	@echo '  KERNEL=debug  build a kernel with KASAN, lockdep, kmemleak and DMA API checks'
 	@echo '  VM_ACCEL=tcg  emulate the processor (auto: KVM if a trial boot under it succeeds)'

@@ -30,6 +30,8 @@ SECTIONS = {
                           "``KERNEL=debug tools/test/hundred``."),
     "hundred-debug-siw": ("A hundred times, debug kernel over siw",
                           "``KERNEL=debug tools/test/hundred --rdma siw``."),
+    "kernels": ("Kernels and compilers", "``make test-kernels`` (:doc:`contributing`). A Debian "
+                "suite without a series stands for its newest kernel. Tests are counted if they ran."),
     "suites": ("Other runs of the selftests", "``tools/test/run`` (:doc:`contributing`)."),
     "probe-ours": ("Probe, this module", "``tools/probe/run`` (:doc:`probe`). Cases that "
                    "passed are in the file."),
