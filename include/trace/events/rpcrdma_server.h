@@ -48,6 +48,7 @@ TRACE_EVENT(svcrdma_qp_error,
 	TP_fast_assign(
 		__entry->event = event;
 		__assign_str(device);
+		memset(__entry->addr, 0, sizeof(__entry->addr));
 		snprintf(__entry->addr, sizeof(__entry->addr), "%pISpc", peer);
 	),
 	TP_printk("addr=%s dev=%s event=%s (%u)",

@@ -87,9 +87,12 @@ struct rpcrdma_trace_mr {
 	__array(char, addr, INET6_ADDRSTRLEN)				\
 	__array(char, port, RPCRDMA_PORTSTRLEN)
 
+/* A record begins as an earlier one has left the memory. */
 static inline void rpcrdma_trace_peer(char *addr, char *port,
 				      const struct sockaddr *sap)
 {
+	memset(addr, 0, INET6_ADDRSTRLEN);
+	memset(port, 0, RPCRDMA_PORTSTRLEN);
 	snprintf(addr, INET6_ADDRSTRLEN, "%pISc", sap);
 	snprintf(port, RPCRDMA_PORTSTRLEN, "%u", sap ? rpc_get_port(sap) : 0);
 }
@@ -109,6 +112,7 @@ static inline void rpcrdma_trace_sockaddr(unsigned char *to,
 	__array(char, addr, INET6_ADDRSTRLEN)
 
 #define rpcrdma_assign_remote						\
+	memset(__entry->addr, 0, INET6_ADDRSTRLEN);			\
 	snprintf(__entry->addr, INET6_ADDRSTRLEN, "%pISc", peer)
 
 /* The fixed words of a header in host order: XID, version, credits, procedure. */
