@@ -40,7 +40,8 @@ main_events_exist() {
 		xprtrdma_mr_reminv xprtrdma_err_chunk xprtrdma_err_vers \
 		svcrdma_accept_err svcrdma_decode_rqst svcrdma_wc_recv \
 		svcrdma_post_send svcrdma_wc_send svcrdma_wc_read \
-		svcrdma_send_err svcrdma_sq_full; do
+		svcrdma_send_err svcrdma_sq_full xprtrdma_decode_seg \
+		svcrdma_dma_map_err; do
 		[ -d "$TRACING/events/rpcrdma/$each" ] || missing+=" $each"
 	done
 	[ -z "$missing" ] || fail "missing events:$missing"
@@ -62,7 +63,7 @@ io_is_traced() {
 	seen xprtrdma_op_connect xprtrdma_inline_thresh xprtrdma_marshal \
 		xprtrdma_post_send xprtrdma_post_recvs xprtrdma_wc_receive \
 		xprtrdma_reply xprtrdma_chunk_read xprtrdma_chunk_write \
-		xprtrdma_mr_map
+		xprtrdma_mr_map xprtrdma_decode_seg
 	bed_is_local || return 0
 	seen svcrdma_decode_rqst svcrdma_wc_recv svcrdma_post_send \
 		svcrdma_wc_send svcrdma_wc_read

@@ -106,6 +106,7 @@ fn classify(
     };
     match inbound::from_server(bytes, ctx.extensions()) {
         Ok(FromServer::Reply(reply)) => {
+            traces::returned(&reply.chunks);
             let start = bytes.len() - reply.payload.map_or(0, <[u8]>::len);
             match_reply(worker, bytes, &reply, start, invalidated)
         }

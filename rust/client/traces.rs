@@ -14,6 +14,7 @@ use crate::{
         xprtrdma_chunk_read,
         xprtrdma_chunk_reply,
         xprtrdma_chunk_write,
+        xprtrdma_decode_seg,
         xprtrdma_mr_fastreg,
         xprtrdma_mr_localinv,
         xprtrdma_mr_map,
@@ -24,6 +25,7 @@ use crate::{
     verbs::Endpoint,
     wire::{
         fixed_words,
+        ChunkLists,
         Header,
         Malformed,
         RdmaError, //
@@ -61,6 +63,25 @@ pub(super) fn reply(plan: ReplyPlan) -> ChunkType {
 /// The lengths of head, pages and tail.
 pub(super) fn lens(buf: &XdrBuf) -> [u32; 3] {
     [buf.head_len(), buf.page_len(), buf.tail_len()]
+}
+
+/// The segments of the Write list and of the Reply chunk that a Reply returns.
+#[inline]
+pub(super) fn returned(chunks: &ChunkLists<'_>) {
+    if xprtrdma_decode_seg::enabled() {
+        for segment in chunks
+            .writes
+            .chunks()
+            .chain(chunks.reply)
+            .flat_map(|chunk| chunk.segments())
+        {
+            trace!(xprtrdma_decode_seg(
+                segment.handle,
+                segment.length,
+                segment.offset
+            ));
+        }
+    }
 }
 
 /// The MRs of a Call, of which the first `reads` are those of the Read chunk.

@@ -262,7 +262,7 @@ fn map_reply(
     )?;
     if plan.form() == Form::Inline {
         for span in remaining(plan, &body) {
-            ctxt.gather(span)?;
+            ctxt.gather(&conn.ep, span)?;
         }
     }
     Ok(header)

@@ -92,6 +92,8 @@ events! {
     fn xprtrdma_err_vers(task: Task, xid: u32, min: u32, max: u32);
     /// The server could not use the chunks of a Call, or could not parse its header.
     fn xprtrdma_err_chunk(task: Task, xid: u32);
+    /// A segment that a Reply returns, with the number of bytes written.
+    fn xprtrdma_decode_seg(handle: u32, length: u32, offset: u64);
     /// Bytes of a Reply were copied from the Receive buffer to the RPC's buffers.
     fn xprtrdma_fixup(task: Task, fixup: u32, xdr: [u32; 3]);
 }

@@ -84,6 +84,8 @@ events! {
     fn svcrdma_post_reply_chunk(cid: Cid, sqecount: i32);
     /// Receives could not be posted.
     fn svcrdma_rq_post_err(peer: Option<SockAddr>, status: i32);
+    /// A page of a Reply could not be mapped.
+    fn svcrdma_dma_map_err(cid: Cid, dma_addr: u64, length: u32);
     /// The memory of an RDMA Read or Write could not be mapped.
     fn svcrdma_dma_map_rw_err(cq_id: u32, offset: u64, handle: u32, nents: u32, status: i32);
     /// A thread waits for Send Queue entries.

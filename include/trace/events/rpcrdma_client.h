@@ -195,6 +195,23 @@ DECLARE_EVENT_CLASS(xprtrdma_call_failed_class,
 DEFINE_CALL_FAILED_EVENT(marshal_failed);
 DEFINE_CALL_FAILED_EVENT(prepsend_failed);
 
+TRACE_EVENT(xprtrdma_decode_seg,
+	TP_PROTO(u32 handle, u32 length, u64 offset),
+	TP_ARGS(handle, length, offset),
+	TP_STRUCT__entry(
+		__field(u32, handle)
+		__field(u32, length)
+		__field(u64, offset)
+	),
+	TP_fast_assign(
+		__entry->handle = handle;
+		__entry->length = length;
+		__entry->offset = offset;
+	),
+	TP_printk("%u@0x%016llx:0x%08x",
+		__entry->length, __entry->offset, __entry->handle)
+);
+
 TRACE_EVENT(xprtrdma_chunk_read,
 	TP_PROTO(struct rpcrdma_trace_task task, u32 pos,
 		 const struct rpcrdma_trace_mr *mr, bool is_last),

@@ -445,6 +445,24 @@ TRACE_EVENT(svcrdma_dma_map_rw_err,
 		__entry->nents, __entry->status)
 );
 
+TRACE_EVENT(svcrdma_dma_map_err,
+	TP_PROTO(struct rpc_rdma_cid cid, u64 dma_addr, u32 length),
+	TP_ARGS(cid, dma_addr, length),
+	TP_STRUCT__entry(
+		RPCRDMA_CID_FIELDS
+		__field(u64, dma_addr)
+		__field(u32, length)
+	),
+	TP_fast_assign(
+		rpcrdma_assign_cid;
+		__entry->dma_addr = dma_addr;
+		__entry->length = length;
+	),
+	TP_printk("cq.id=%u cid=%d dma_addr=%llu length=%u",
+		__entry->cq_id, __entry->completion_id,
+		__entry->dma_addr, __entry->length)
+);
+
 /* The Send Queue */
 
 DECLARE_EVENT_CLASS(svcrdma_sendqueue_class,

@@ -32,7 +32,10 @@ use crate::{
             Span, //
         }, //
     },
-    trace::Cid,
+    trace::{
+        trace,
+        Cid, //
+    },
     verbs::{
         device::{
             attrs::MessageSizes,
@@ -191,7 +194,7 @@ impl SendCtxt {
     /// `EINVAL` if the span is not within the pages, `EMSGSIZE` if there are no SGEs left, `EIO` if
     /// the device cannot map the pages.
     #[inline]
-    pub(crate) fn gather(&mut self, span: Span) -> Result {
+    pub(crate) fn gather<C: RwOps>(&mut self, ep: &Endpoint<C>, span: Span) -> Result {
         let inner = &mut *self.0;
         let pd = inner.buffer.pd();
         let (device, lkey) = (pd.device(), pd.lkey());
@@ -211,6 +214,11 @@ impl SendCtxt {
             };
             // SAFETY: The domain keeps the device.
             if unsafe { bindings::rpcrdma_dma_mapping_error(device, addr) } != 0 {
+                trace!(svcrdma_dma_map_err(
+                    ep.send_cid(inner.serial),
+                    addr,
+                    bvec.len()
+                ));
                 return Err(EIO);
             }
             let sge = bindings::ib_sge {
