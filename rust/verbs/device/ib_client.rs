@@ -296,7 +296,19 @@ unsafe extern "C" fn add_one(raw: *mut bindings::ib_device) -> c_int {
         let mut devices = DEVICES.lock();
         Ok(devices.push(d, GFP_KERNEL)?)
     });
-    added.map_or_else(|e| e.to_errno(), |()| 0)
+    added.map_or_else(
+        |e| {
+            // The core does not announce the device again.
+            // SAFETY: By this function's contract.
+            let name = unsafe { DeviceName::of(raw) };
+            pr_err!(
+                "out of memory: {} is not used until the module is loaded again\n",
+                &*name
+            );
+            e.to_errno()
+        },
+        |()| 0,
+    )
 }
 
 /// Tells the users of a device of its removal, and waits for them.
