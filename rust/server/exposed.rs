@@ -57,7 +57,7 @@ pub(super) type Token = usize;
 /// The resources of the Reply in one slot.
 #[derive(Default)]
 struct Held {
-    _charge: Option<PageCharge>,
+    charge: Option<PageCharge>,
     /// Set until the client has sent RDMA_DONE, or its time is over.
     mrs: Option<ExposedPages<Token>>,
     /// Set when the Send has completed.
@@ -73,8 +73,19 @@ pub(super) struct Released {
 }
 
 struct State {
+    /// Pages that are charged for `held`.
+    pages: usize,
     slots: ExposedSlots<KVec<ExposedSlot>>,
     held: KVec<Held>,
+}
+
+impl State {
+    /// Empties a slot.
+    fn take(&mut self, slot: usize) -> Option<Held> {
+        let held = mem::take(self.held.get_mut(slot)?);
+        self.pages -= held.charge.as_ref().map_or(0, PageCharge::pages);
+        Some(held)
+    }
 }
 
 /// Maps the memory that is exposed.
@@ -110,7 +121,7 @@ impl ExposedReplies {
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             state <- new_spinlock!(
-                State { slots: ExposedSlots::new(KVec::new()), held: KVec::new() },
+                State { pages: 0, slots: ExposedSlots::new(KVec::new()), held: KVec::new() },
                 "ExposedReplies::state"
             ),
             mapper <- new_mutex!(None, "ExposedReplies::mapper"),
@@ -132,6 +143,7 @@ impl ExposedReplies {
         }
         let free = KVec::from_elem(ExposedSlot::Free, slots as usize, GFP_KERNEL)?;
         *self.state.lock() = State {
+            pages: 0,
             slots: ExposedSlots::new(free),
             held,
         };
@@ -171,16 +183,17 @@ impl ExposedReplies {
 
     fn take_slot(&self, xid: u32, pages: usize) -> Option<usize> {
         let limit = tunables::MAX_EXPOSED_PAGES.get() as usize;
-        let charge = match PageCharge::take(&tunables::EXPOSED_PAGES, pages, limit) {
+        let mut state = self.state.lock();
+        let charge = match PageCharge::take(&tunables::EXPOSED_PAGES, pages, state.pages, limit) {
             Charged::Within(charge) => charge,
             Charged::OverLimit(_) => return None,
         };
-        let mut state = self.state.lock();
         let slot = state.slots.expose(xid).ok()?;
         *state.held.get_mut(slot)? = Held {
-            _charge: Some(charge),
+            charge: Some(charge),
             ..Held::default()
         };
+        state.pages += pages;
         Some(slot)
     }
 
@@ -211,7 +224,7 @@ impl ExposedReplies {
         let held = {
             let mut state = self.state.lock();
             state.slots.withdraw(slot);
-            state.held.get_mut(slot).map(mem::take)
+            state.take(slot)
         };
         drop(held);
     }
@@ -283,11 +296,11 @@ impl ExposedReplies {
         };
         match sent.release(fenced) {
             Ok(ctxt) => {
-                let held = mem::take(held);
+                let held = state.take(slot)?;
                 state.slots.released(slot);
                 Some(Released {
                     ctxt,
-                    _charge: held._charge,
+                    _charge: held.charge,
                 })
             }
             // They are of one slot, so this does not happen. The pages stay until the endpoint has

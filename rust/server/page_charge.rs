@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Charges against limits on the pages that all connections together may use for one purpose.
+//!
+//! No connection takes more than a quarter of the pages that the others leave free, so that some
+//! are left for each further connection, without a list of connections.
 
 use crate::lib::counter::Gauge;
+
+/// The part of the free pages that one connection may take is 1 in this many.
+const SHARE: usize = 4;
 
 /// A number of charged pages; dropping it uncharges them.
 pub(super) struct PageCharge {
@@ -17,16 +23,23 @@ pub(super) enum Charged {
 }
 
 impl PageCharge {
-    /// Charges `pages` to `used`, which may be `limit`.
+    /// Charges `pages` to `used`, which may be `limit`, for a connection that has charged `own`
+    /// pages already.
     #[inline]
-    pub(super) fn take(used: &'static Gauge, pages: usize, limit: usize) -> Charged {
-        let before = used.add(pages);
+    pub(super) fn take(used: &'static Gauge, pages: usize, own: usize, limit: usize) -> Charged {
+        let others = used.add(pages).saturating_sub(own);
         let charge = Self { used, pages };
-        if before.saturating_add(pages) > limit {
+        if own.saturating_add(pages) > limit.saturating_sub(others) / SHARE {
             Charged::OverLimit(charge)
         } else {
             Charged::Within(charge)
         }
+    }
+
+    /// The number of pages.
+    #[inline]
+    pub(super) fn pages(&self) -> usize {
+        self.pages
     }
 }
 

@@ -4,8 +4,9 @@
 //!
 //! A client controls how long the pages for its Read chunks stay pinned, possibly before any export
 //! has admitted it. Admitted clients therefore share one page limit. All other clients share a
-//! second one of half that size, so that they cannot starve the admitted ones. Beyond its limit,
-//! each connection reads one Call at a time, and its other Calls wait for that one: every
+//! second one of half that size, so that they cannot starve the admitted ones. No connection takes
+//! more than [a quarter](super::page_charge) of what the others leave free. Beyond its share or
+//! the limit, a connection reads one Call at a time, and its other Calls wait for that one: every
 //! connection makes progress, and none waits for another connection.
 //!
 //! On devices that [read into MRs only](super::read_mrs), a Call also waits while fewer MRs are
@@ -37,13 +38,13 @@ use crate::lib::{
     llist::Queue, //
 };
 
-/// Counts the Calls of one connection whose Read chunks are being read.
+/// Counts the pages of one connection that Read chunks are being read into.
 ///
 /// No wakeup is lost: the waiter sets `deferred` and then reads `outstanding`; the finisher
-/// decrements `outstanding` and then reads `deferred`, each with a full barrier between.
+/// reduces `outstanding` and then reads `deferred`, each with a full barrier between.
 pub(super) struct ReadThrottle {
-    /// Calls with a charge, and for an instant those that fail to get one.
-    outstanding: Atomic<u32>,
+    /// Pages of Calls with a charge, and for an instant of those that fail to get one.
+    outstanding: Atomic<usize>,
     /// A Call waits. Written under the lock of [`ReadBacklog`].
     deferred: Atomic<bool>,
 }
@@ -60,16 +61,18 @@ impl ReadThrottle {
     /// charge the caller has the Call [wait](Self::defer).
     #[inline]
     pub(super) fn begin(&self, pages: usize, admitted: bool) -> Option<PageCharge> {
-        let others = self.outstanding.fetch_add(1, Relaxed);
+        // A Call of no pages is outstanding, too.
+        let pages = pages.max(1);
+        let own = self.outstanding.fetch_add(pages, Relaxed);
         let limit = tunables::MAX_READ_PAGES.get() as usize;
         let (used, limit) = if admitted {
             (&tunables::READ_PAGES, limit)
         } else {
             (&tunables::UNADMITTED_READ_PAGES, limit / 2)
         };
-        match PageCharge::take(used, pages, limit) {
+        match PageCharge::take(used, pages, own, limit) {
             Charged::Within(charge) => Some(charge),
-            Charged::OverLimit(charge) if others == 0 => Some(charge),
+            Charged::OverLimit(charge) if own == 0 => Some(charge),
             Charged::OverLimit(charge) => {
                 // A concurrent `begin` may have failed because of this one. The caller wakes that
                 // Call: its own `defer` follows.
@@ -82,8 +85,9 @@ impl ReadThrottle {
     /// The Reads of a Call have completed, or will not be posted; `true` if other Calls wait.
     #[inline]
     pub(super) fn end(&self, charge: PageCharge) -> bool {
+        let pages = charge.pages();
         drop(charge);
-        self.outstanding.fetch_sub(1, Full);
+        self.outstanding.fetch_sub(pages, Full);
         self.deferred.load(Relaxed)
     }
 

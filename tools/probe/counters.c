@@ -3,7 +3,9 @@
  * Counters of the device and of the module.
  */
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 #include "counters.h"
 #include "probe.h"
@@ -61,4 +63,37 @@ bool memory_released(const char *gauge)
 		usleep(100000);
 	}
 	return fail("%lu bytes are still allocated after all connections were closed", bytes);
+}
+
+#define SYSCTL_DIR	"/proc/sys/sunrpc/svc_rdma/"
+
+/* A counter or setting of the server, or -1 if it does not have it. */
+long server_value(const char *name)
+{
+	char path[128];
+	long value;
+	FILE *f;
+
+	snprintf(path, sizeof(path), SYSCTL_DIR "%s", name);
+	f = fopen(path, "r");
+	if (!f)
+		return -1;
+	if (fscanf(f, "%ld", &value) != 1)
+		value = -1;
+	fclose(f);
+	return value;
+}
+
+bool set_server_value(const char *name, unsigned int value)
+{
+	char path[128];
+	FILE *f;
+	bool ok;
+
+	snprintf(path, sizeof(path), SYSCTL_DIR "%s", name);
+	f = fopen(path, "w");
+	if (!f)
+		return fail("%s: %s", name, strerror(errno));
+	ok = fprintf(f, "%u\n", value) > 0;
+	return !fclose(f) && ok ? true : fail("%s: %s", name, strerror(errno));
 }

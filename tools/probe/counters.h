@@ -16,4 +16,7 @@ unsigned long rnr_count(const struct conn *c);
 bool no_rnr_since(const struct conn *c, unsigned long before);
 bool memory_released(const char *gauge);
 
+long server_value(const char *name);
+bool set_server_value(const char *name, unsigned int value);
+
 #endif

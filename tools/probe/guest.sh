@@ -72,7 +72,7 @@ prepare() {
 	no_read_response) set_server stall_seconds $((3 * TIME_FACTOR)) ;;
 	read_throttle)
 		set_server max_requests 24
-		set_server max_pulled_pages 528 ;;
+		set_server max_pulled_pages 2112 ;;
 	# Fewer than a case has delegations to be recalled.
 	session) set_server max_bc_requests 2 ;;
 	# A mutation can turn the LOOKUP of the test file into a REMOVE. Only root may remove it.

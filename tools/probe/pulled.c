@@ -11,6 +11,7 @@
 
 #include <string.h>
 #include <unistd.h>
+#include "counters.h"
 #include "expect.h"
 #include "exposed_reply.h"
 #include "group.h"
@@ -25,6 +26,9 @@
 #define HELD		4		/* Replies that find no Receive */
 #define UNUSED_XID	0xdead0000	/* of no Call */
 #define FILE_LEN	16384
+#define HOARDERS	9		/* clients that do not release their Replies */
+#define FAIR_PAGES	108		/* fewer than the Replies of all HOARDERS have */
+#define MAX_PAGES	16384		/* the default of max_exposed_pages */
 
 /* The server retries Sends without a Receive for ever. */
 static const struct params params_pulled_rnr = {
@@ -411,6 +415,47 @@ static bool t_disconnect(struct conn *c)
 	return alive(c) && alive_elsewhere();
 }
 
+/* Requests long Replies until the server exposes no more, and sends no RDMA_DONE. */
+static bool hoard(struct conn *c)
+{
+	struct reply r;
+	uint32_t xid;
+	int i;
+
+	for (i = 0; i < MAX_EXPOSED; i++) {
+		xid = new_xid();
+		if (!request_long_reply(c, xid) || !get_reply(c, &r, 5000))
+			return false;
+		if (!r.any)
+			return fail("no Reply");
+		if (is_error(&r, xid, ERR_CHUNK))
+			break;
+	}
+	return i ? true : fail("no Reply is exposed to a new client");
+}
+
+/* Each of many clients has Replies exposed, although none of them releases any. */
+static bool t_hoarders(struct conn *unused)
+{
+	struct conn *c[HOARDERS] = { NULL };
+	bool ok = set_server_value("max_exposed_pages", FAIR_PAGES) &&
+		  set_server_value("exposed_seconds", 600);
+	unsigned int i;
+
+	(void)unused;
+	for (i = 0; ok && i < HOARDERS; i++) {
+		c[i] = conn_open(&params_pulled);
+		ok = c[i] && hoard(c[i]);
+		if (!ok)
+			fail("client %u: %s", i, probe.reason);
+	}
+	ok = ok && alive_elsewhere();
+	for (i = 0; i < HOARDERS; i++)
+		conn_close(c[i]);
+	return set_server_value("exposed_seconds", EXPOSED_SECONDS) &&
+	       set_server_value("max_exposed_pages", MAX_PAGES) && ok;
+}
+
 static const struct test tests[] = {
 	{ "RR4-4.1-1", "WRITE of the test file", t_prepare, .params = &params_default },
 	{ "R8797-6-1", "the server offers pulled Replies", t_agreed },
@@ -431,6 +476,7 @@ static const struct test tests[] = {
 	  .params = &params_pulled_inv },
 	{ "-", "a message invalidates a handle of another Reply", t_foreign_handle },
 	{ "RR4-4.1.3-6", "disconnect with Replies exposed", t_disconnect },
+	{ "-", "many clients release no Reply", t_hoarders },
 	{ "RR4-4.1-1", "the server still exposes Replies", t_pull },
 };
 

@@ -6,19 +6,17 @@
  * it. Over iWARP the server has 72 MRs for a connection.
  */
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
+#include "counters.h"
 #include "expect.h"
 #include "group.h"
 #include "nfs4.h"
 #include "probe.h"
 #include "stall.h"
 
-#define SYSCTL_DIR	"/proc/sys/sunrpc/svc_rdma/"
-#define LIMIT		528	/* pages */
+#define LIMIT		2112	/* pages */
 #define CALLS		24	/* at a time, of which some wait */
-#define FITTING_WRITES	8	/* 512 pages: none of them waits */
+#define FITTING_WRITES	8	/* 512 pages, less than a quarter */
+#define FAIR_WRITES	4	/* 256 pages: a quarter of what two other clients leave */
 #define SEGS		60	/* of a Call: each takes an MR */
 #define SEG_LEN		4096
 #define ROUNDS		6
@@ -28,15 +26,7 @@ static const char no_limit[] = "the server has no limit for what it reads";
 /* The server's count of Calls that had to wait, or -1 if it does not count. */
 static long held_back(void)
 {
-	FILE *f = fopen(SYSCTL_DIR "rdma_stat_held_back", "r");
-	long calls;
-
-	if (!f)
-		return -1;
-	if (fscanf(f, "%ld", &calls) != 1)
-		calls = -1;
-	fclose(f);
-	return calls;
+	return server_value("rdma_stat_held_back");
 }
 
 /* Waits for Reply @i to one of @n compounds of two operations, whose XIDs start at @first. */
@@ -118,6 +108,43 @@ static bool t_unaccepted(struct conn *c)
 	return ok;
 }
 
+/* A client that an export accepts, and that then keeps the pages of its Calls. */
+static struct conn *open_hoarder(void)
+{
+	struct conn *c = conn_open(&params_long_timeout);
+	long held;
+
+	if (c && write_concurrently(c, 1, &held) && stop_read_responses(c))
+		return c;
+	conn_close(c);
+	return NULL;
+}
+
+/* Two clients have more Calls than there are pages. Pages are left for a third one. */
+static bool t_fair(struct conn *c)
+{
+	struct conn *first, *second;
+	long held;
+	bool ok;
+
+	if (is_iwarp(c))
+		return skip("over iWARP unanswered RDMA Reads end the connection at once");
+	if (held_back() < 0)
+		return skip(no_limit);
+	if (!write_concurrently(c, 1, &held))
+		return false;
+	first = open_hoarder();
+	second = first ? open_hoarder() : NULL;
+	ok = second != NULL;
+	sleep_ms(200);
+	ok = ok && write_concurrently(c, FAIR_WRITES, &held);
+	if (ok && held)
+		ok = fail("%ld Calls waited for other clients", held);
+	conn_close(second);
+	conn_close(first);
+	return ok;
+}
+
 /* A WRITE whose Read chunk has SEGS segments. */
 static void enc_write_segments(struct conn *c, struct enc *e, uint32_t xid)
 {
@@ -137,13 +164,7 @@ static void enc_write_segments(struct conn *c, struct enc *e, uint32_t xid)
 
 static bool set_limit(unsigned int pages)
 {
-	FILE *f = fopen(SYSCTL_DIR "max_pulled_pages", "w");
-	bool ok;
-
-	if (!f)
-		return fail("max_pulled_pages: %s", strerror(errno));
-	ok = fprintf(f, "%u\n", pages) > 0;
-	return !fclose(f) && ok ? true : fail("max_pulled_pages: %s", strerror(errno));
+	return set_server_value("max_pulled_pages", pages);
 }
 
 /*
@@ -182,6 +203,7 @@ static bool t_limit_changes(struct conn *c)
 
 static const struct test tests[] = {
 	{ "-", "an unaccepted client uses up the pages of such clients", t_unaccepted },
+	{ "-", "two clients use up as many pages as they get", t_fair },
 	{ "-", "the limit changes while Calls wait", t_limit_changes },
 };
 
