@@ -146,9 +146,9 @@ heavy_stop() {
 	done
 }
 
-# Threads wait for entries of the Send Queue, no entry leaks, and the memory of the server's
-# messages stays bounded.
-threads_wait_for_send_queue() {
+# Replies and RDMA Reads wait for entries of the Send Queue, no entry leaks, and the memory of the
+# server's messages stays bounded.
+replies_wait_for_send_queue() {
 	local before bytes max
 
 	mount_small_queue "$1"
@@ -185,12 +185,12 @@ full_queue_reply_is_not_starved() {
 	read_hole "$MAX_READ" 5 || fail "the longest READ failed"
 	kill -KILL "${few[@]}"
 	wait "${few[@]}" 2>/dev/null || :
-	[ "$(svc_stat sq_starve)" -gt "$before" ] || fail "no thread had to wait"
+	[ "$(svc_stat sq_starve)" -gt "$before" ] || fail "no Reply had to wait"
 	check_connected_once
 }
 
-# Succeeds if a thread waits for the Send Queue now.
-thread_waits() {
+# Succeeds if a Reply or RDMA Read waits for the Send Queue now.
+reply_waits() {
 	[ "$(events_lost)" -eq 0 ] || fail "$(events_lost) events were lost"
 	awk '
 		/ svcrdma_sq_full: / { waiting++ }
@@ -212,8 +212,8 @@ wait_until() {
 
 server_qp_gone() { ! rdma resource show qp link "$BED_SERVER_DEV/1" | grep -q "type RC"; }
 
-# The client leaves while the only nfsd thread waits for the Send Queue, so that no other thread
-# could close the connection. The connection is destroyed, and the module can be unloaded.
+# The client leaves while a Reply waits for the Send Queue. There is one nfsd thread, and it closes
+# the connection. The connection is destroyed, and the module can be unloaded.
 client_leaves_during_wait() {
 	local each hole holes=() readers=()
 
@@ -232,10 +232,10 @@ client_leaves_during_wait() {
 		readers+=($!)
 		exec {hole}<&-
 	done
-	wait_until thread_waits || fail "no thread waits"
+	wait_until reply_waits || fail "no Reply waits"
 	kill -KILL "${readers[@]}"
 	wait "${readers[@]}" 2>/dev/null || :
-	wait_until thread_waits || fail "the thread does not wait any more"
+	wait_until reply_waits || fail "the Reply does not wait any more"
 	# Calls are still in flight.
 	umount_forced
 	# Check before the server is stopped, which would wake the thread as well.
@@ -247,7 +247,7 @@ client_leaves_during_wait() {
 	server_start
 }
 
-# The server's device is removed while the only nfsd thread waits. The link is down, so that no Send
+# The server's device is removed while a Reply or RDMA Read waits. The link is down, so that no Send
 # completes before the removal.
 device_removed_during_wait() {
 	local each waits=no connects
@@ -260,12 +260,12 @@ device_removed_during_wait() {
 		connects=$(xprt_stat connect_count)
 		link_down
 		sleep 0.2
-		! thread_waits || { waits=yes; break; }
+		! reply_waits || { waits=yes; break; }
 		link_up
 		load_wait_progress
 	done
-	[ $waits = yes ] || fail "no thread waits"
-	# Earlier rounds, in which no thread waited, do not count.
+	[ $waits = yes ] || fail "nothing waits"
+	# Earlier rounds, in which nothing waited, do not count.
 	[ "$(xprt_stat connect_count)" -eq "$connects" ] || xfail_on_c "the connection was lost"
 	device_delete "$BED_SERVER_DEV"
 	link_up
@@ -374,7 +374,7 @@ bed_up
 	server_pulls=$(cat "$SERVER_PULLS")
 	client_pulls=$(cat "$CLIENT_PULLS")
 }
-[ $# -gt 0 ] || set -- "threads_wait_for_send_queue 3" "threads_wait_for_send_queue 4.2" \
+[ $# -gt 0 ] || set -- "replies_wait_for_send_queue 3" "replies_wait_for_send_queue 4.2" \
 	"full_queue_reply_is_not_starved 3" client_leaves_during_wait device_removed_during_wait \
 	"client_limits_calls_to_queue 3" "client_limits_calls_to_queue 4.2" \
 	"limits_lowered_under_mount 4.2" \

@@ -38,8 +38,7 @@
 //! * `XprtState::link`, then either the locks that the end of a connection takes, or
 //!   `Endpoint::exposing`: a task abandons an RPC and waits for the LOCAL_INVs;
 //! * `Dones::waiting`, then `Pool::taken` or `InDoubt::list`: an RDMA_DONE that is queued takes an
-//!   idle control Send, whose post may fail;
-//! * `ReplyReads::line`, then `SendQueue::tickets`: a failed reservation wakes the other waiters.
+//!   idle control Send, whose post may fail.
 //!
 //! No lock is taken inside `ConnectWait::state` or `Endpoint::exposing`.
 

@@ -356,6 +356,7 @@ fn open_ep(
         message_sizes(agreement.send, limits, opened, pages),
         limits.send_entries(opened),
     );
+    ctx.send_backlog.open(limits.max_waiting());
     let mrs = if device.registers_to_read {
         opened.rdma_ctxs
     } else {

@@ -32,6 +32,7 @@ use super::{
         ReadThrottle, //
     },
     recv_queue::RecvQueue,
+    send_backlog::SendBacklog,
     stall::StallDetector, //
 };
 use crate::{
@@ -68,6 +69,8 @@ pub(super) struct ServerEp {
     pub(super) read_throttle: ReadThrottle,
     #[pin]
     pub(super) sender: ReplySender<Call>,
+    #[pin]
+    pub(super) send_backlog: SendBacklog,
     /// Completed Sends whose pages a thread has to release.
     pub(super) finished: Stack<Sent>,
     #[pin]
@@ -111,6 +114,7 @@ impl ServerEp {
             ),
             read_throttle: ReadThrottle::new(),
             sender <- ReplySender::new(),
+            send_backlog <- SendBacklog::new(),
             finished: Stack::new(),
             exposed <- ExposedReplies::new(),
             stall_detector <- StallDetector::new(),
@@ -136,14 +140,12 @@ impl ServerEp {
         self.xprt.as_ref()
     }
 
-    /// Has SUNRPC close the transport, and ends all waits for the Send Queue. Not in hard IRQ
-    /// context.
+    /// Has SUNRPC close the transport. In any context.
     pub(super) fn close(&self) {
         self.gone.xchg(true, Full);
         if let Some(xprt) = self.xprt() {
             xprt.deferred_close();
         }
-        self.sender.queue().close();
     }
 
     /// Whether the transport is closing.
@@ -181,12 +183,24 @@ impl ServerEp {
         }
     }
 
-    /// A thread has waited for the Send Queue and got entries. While threads wait, `has_wspace` is
-    /// false, and SUNRPC gives the transport no thread to receive or to release pages.
+    /// No chain waits for the Send Queue any more. While chains wait, `has_wspace` is false, and
+    /// SUNRPC gives the transport no thread.
     #[cold]
-    pub(super) fn send_queue_waited(&self, ep: &Endpoint<Self>) {
-        self.clear_finished(ep);
+    pub(super) fn send_queue_has_room(&self) {
         self.wake();
+    }
+
+    /// Has an nfsd thread release the pages of completed Sends, which were added to `finished`.
+    ///
+    /// Without the lock of `incoming`: a thread that clears `XPT_DATA` later releases these pages
+    /// afterwards, when it releases its request. `svc_xprt_received()` is a full barrier between
+    /// the two, and so is the addition to `finished` before this.
+    #[inline]
+    pub(super) fn wake_to_release(&self) {
+        if let Some(xprt) = self.xprt() {
+            xprt.set_data();
+            xprt.enqueue();
+        }
     }
 
     /// Has SUNRPC wake an nfsd thread.

@@ -16,6 +16,7 @@ use super::{
     },
     ep::ServerEp,
     exposed::Token,
+    post,
     read_admission,
     release,
     tunables, //
@@ -79,10 +80,8 @@ impl EndpointOps for ServerEp {
         if let Some(device) = ep.device_name() {
             trace!(svcrdma_qp_error(code, &device, ep.peer_addr()));
         }
-        // This may be hard IRQ context. Waits for the Send Queue end when the first WR is flushed.
-        if let Some(xprt) = ep.context().xprt() {
-            xprt.deferred_close();
-        }
+        // This may be hard IRQ context.
+        ep.context().close();
     }
 
     fn device_removed(ep: &Endpoint<Self>) {
@@ -138,6 +137,7 @@ impl EndpointOps for ServerEp {
         let ctx = ep.context();
         ctx.timer.cancel();
         ctx.clear_finished(ep);
+        post::release_waiting(ep);
         loop {
             let next = ctx.incoming.lock().read_done.pop();
             match next {
@@ -166,15 +166,14 @@ impl Responder for ServerEp {
 
     fn sent(worker: &SendWorker<'_, Self>, sent: Sent, status: WcStatus) {
         let ctx = worker.context();
-        if sent.pages() <= FEW_PAGES {
+        // While chains wait for the Send Queue, no thread comes to release pages.
+        if sent.pages() <= FEW_PAGES || !ctx.send_backlog.is_empty() {
             ctx.sender.put(worker, sent.into_ctxt());
         } else if ctx.finished.push(sent) {
             // The list was empty. Without this wakeup its pages might wait for long.
-            ctx.wake_for(ctx.incoming.lock());
+            ctx.wake_to_release();
         }
-        if status != WcStatus::Success {
-            ctx.close();
-        }
+        made_room(worker, status);
     }
 
     fn sent_exposing(
@@ -184,9 +183,7 @@ impl Responder for ServerEp {
         status: WcStatus,
     ) {
         release::sent(worker, slot, sent);
-        if status != WcStatus::Success {
-            worker.context().close();
-        }
+        made_room(worker, status);
     }
 
     fn read_done(worker: &SendWorker<'_, Self>, read: CallReadDone<Call>, status: WcStatus) {
@@ -203,6 +200,18 @@ impl Responder for ServerEp {
         let mut incoming = ctx.incoming.lock();
         incoming.read_done.push(read);
         ctx.wake_for(incoming);
+        made_room(worker, status);
+    }
+}
+
+/// A chain has completed with `status`, and has released its entries of the Send Queue.
+#[inline]
+fn made_room(worker: &SendWorker<'_, ServerEp>, status: WcStatus) {
+    let ctx = worker.context();
+    if status != WcStatus::Success {
+        ctx.close();
+    } else if !ctx.send_backlog.is_empty() {
+        post::post_waiting(worker);
     }
 }
 

@@ -207,6 +207,12 @@ impl Limits {
         entries.checked_div(messages).unwrap_or(0).max(1)
     }
 
+    /// Chains that may wait for the Send Queue: one for each Call in progress, which has a Receive
+    /// buffer, and one for each backchannel Call.
+    pub(super) fn max_waiting(&self) -> u32 {
+        self.buffers().saturating_add(self.backchannel)
+    }
+
     /// Receive buffers: as many as can be posted, and one for each Call in progress.
     pub(super) fn buffers(&self) -> u32 {
         self.receives + self.batch + self.credits

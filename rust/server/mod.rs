@@ -15,17 +15,18 @@
 //! | `recv_queue`     | Receive Queue and its buffers                       | receive worker        |
 //! | `read_throttle`  | page limits for RDMA Reads, and Calls that wait     | nfsd thread, workers  |
 //! | `exposed`        | table of Replies that the client may read           | nfsd thread, workers  |
+//! | `send_backlog`   | chains that wait for room on the Send Queue         | nfsd thread, workers  |
 //! | `ep`             | state of one connection                             | any                   |
 //! | `connection`     | a connection as SUNRPC sees it                      | nfsd thread           |
 //! | `traces`         | trace events with more than one argument to compute | any                   |
 //! | `accept`         | connection setup                                    | nfsd thread           |
 //! | `listener`       | connection requests, until a thread accepts them    | CM, nfsd thread       |
 //! | `release`        | release of exposed Replies                          | nfsd thread, workers  |
-//! | `post`           | Send Queue reservation, and posting of a Send       | nfsd thread, rpciod   |
+//! | `read_admission` | start, deferral and end of a Call's RDMA Reads      | nfsd thread, workers  |
+//! | `post`           | posting, at once or when the Send Queue has room    | nfsd thread, workers  |
 //! | `error`          | RDMA_ERROR to the client                            | nfsd thread           |
 //! | `reply`          | Writes, header and payload of a Reply               | nfsd thread           |
 //! | `backchannel`    | Calls to the client, and their Replies              | rpciod, nfsd thread   |
-//! | `read_admission` | start, deferral and end of a Call's RDMA Reads      | nfsd thread, workers  |
 //! | `read_chunks`    | fetching of a Call's Read chunks, and reassembly    | nfsd thread           |
 //! | `receive`        | received messages, and Calls whose Reads completed  | nfsd thread           |
 //! | `handlers`       | callbacks of the endpoint                           | receive, send, CM     |
@@ -38,8 +39,8 @@
 //! No lock is taken while another is held, except `ExposedReplies::state` and `InDoubt::list`
 //! inside `Endpoint::exposing`. The locks are: `AcceptQueue::pending`, `ServerEp::incoming`,
 //! `ExposedReplies::mapper`, `ExposedReplies::state`, `StallDetector::state`,
-//! `XprtTimer::deadline`, `Endpoint::held`, those in `Pool`, `InDoubt` and `SendQueue`, and the
-//! lock in `SparePages`, which only the release of these pages waits for.
+//! `SendBacklog::line`, `XprtTimer::deadline`, `Endpoint::held`, those in `Pool` and `InDoubt`, and
+//! the lock in `SparePages`, which only the release of these pages waits for.
 //!
 //! [`Arriving::clear_busy`]: crate::sunrpc::svc::Arriving::clear_busy
 
@@ -65,6 +66,7 @@ mod receive;
 mod recv_queue;
 mod release;
 mod reply;
+mod send_backlog;
 mod stall;
 mod traces;
 mod transport;

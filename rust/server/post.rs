@@ -1,24 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Send Queue reservation, and posting of a Send.
+//! Posting of Sends and RDMA Reads, at once or when the Send Queue has room.
 //!
-//! C: svc_rdma_sendto.c, svc_rdma_post_send(), svc_rdma_post_send_err(), svc_rdma_sq_wait()
+//! C: svc_rdma_sendto.c, svc_rdma_post_send(), svc_rdma_post_send_err()
+//! C: svc_rdma_sendto.c, svc_rdma_wake_send_waiters()
 
 use kernel::prelude::*;
 
 use super::{
+    call::Call,
     connection::Connection,
+    ep::ServerEp,
     exposed::Exposing,
+    read_admission,
     release,
+    send_backlog::{
+        Chain,
+        Next, //
+    },
     traces,
     tunables, //
 };
 use crate::{
     sunrpc::svc::XprtTimer,
     verbs::{
+        CallRead,
+        Endpoint,
         Permit,
         PostError,
-        ReserveError,
         SendCtxt, //
     }, //
 };
@@ -37,12 +46,13 @@ impl From<Error> for NotServed {
     }
 }
 
-/// The result of posting `T`, which the error returns if none of its WRs was posted.
+/// The result of posting `T`, which the error returns if none of its WRs was posted. `Ok` if `T`
+/// was posted, or waits for room on the Send Queue.
 pub(super) type PostResult<T = SendCtxt> = Result<(), (Option<T>, NotServed)>;
 
 /// A failed post: the connection is lost.
 #[inline]
-pub(super) fn lost<T>(not_posted: PostError<T>) -> (Option<T>, NotServed) {
+fn lost<T>(not_posted: PostError<T>) -> (Option<T>, NotServed) {
     match not_posted {
         PostError::NotPosted(returned) => (Some(returned), NotServed::Lost),
         PostError::PartlyPosted => (None, NotServed::Lost),
@@ -57,11 +67,18 @@ pub(super) fn post(
     len: usize,
     invalidate: Option<u32>,
 ) -> PostResult {
-    let permit = match reserve_at_least(conn, ctxt.entries(), ctxt.serial()) {
-        Ok(permit) => permit,
-        Err(why) => return Err((Some(ctxt), why)),
-    };
-    ctxt.post(&conn.ep, permit, len, invalidate).map_err(lost)
+    let entries = ctxt.entries().max(conn.min_sq_entries);
+    match reserve(&conn.ep, entries) {
+        Some(permit) => ctxt.post(&conn.ep, permit, len, invalidate).map_err(lost),
+        None => {
+            let chain = Chain::Send {
+                ctxt,
+                len,
+                invalidate,
+            };
+            wait(&conn.ep, chain, entries).map_err(|(chain, why)| (abandon(&conn.ep, chain), why))
+        }
+    }
 }
 
 /// The same for a Send whose Reply the client is to read.
@@ -72,25 +89,39 @@ pub(super) fn post_exposing(
     len: usize,
     invalidate: Option<u32>,
 ) -> PostResult {
-    let ctx = conn.ep.context();
+    let entries = exposing.ctxt.entries().max(conn.min_sq_entries);
+    match reserve(&conn.ep, entries) {
+        Some(permit) => post_exposed(&conn.ep, permit, exposing, len, invalidate),
+        None => {
+            let chain = Chain::Exposing {
+                exposing,
+                len,
+                invalidate,
+            };
+            wait(&conn.ep, chain, entries).map_err(|(chain, why)| (abandon(&conn.ep, chain), why))
+        }
+    }
+}
+
+fn post_exposed(
+    ep: &Endpoint<ServerEp>,
+    permit: Permit<'_>,
+    exposing: Exposing,
+    len: usize,
+    invalidate: Option<u32>,
+) -> PostResult {
+    let ctx = ep.context();
     let exposed = &ctx.exposed;
     let Exposing { slot, ctxt } = exposing;
-    let permit = match reserve_at_least(conn, ctxt.entries(), ctxt.serial()) {
-        Ok(permit) => permit,
-        Err(why) => {
-            exposed.withdraw(slot);
-            return Err((Some(ctxt.into_ctxt()), why));
-        }
-    };
     let deadline = XprtTimer::in_seconds(tunables::EXPOSED_SECONDS.get());
     let mut wanted = true;
     let hold = |mrs| wanted = exposed.hold(slot, mrs, deadline);
-    match ctxt.post(&conn.ep, permit, len, invalidate, slot, hold) {
+    match ctxt.post(ep, permit, len, invalidate, slot, hold) {
         Ok(()) => {
             tunables::EXPOSED.inc();
             ctx.timer.arm(deadline);
             if !wanted {
-                release::release_early(&conn.ep, slot);
+                release::release_early(ep, slot);
             }
             Ok(())
         }
@@ -102,45 +133,136 @@ pub(super) fn post_exposing(
     }
 }
 
-/// Reserves the entries that a Send needs, but no fewer than the minimum of the connection.
+/// Posts the RDMA Reads of a Call.
 #[inline]
-fn reserve_at_least(conn: &Connection, entries: u32, serial: i32) -> Result<Permit<'_>, NotServed> {
-    reserve(conn, entries.max(conn.min_sq_entries), serial)
+pub(super) fn post_read(
+    ep: &Endpoint<ServerEp>,
+    read: CallRead<Call>,
+) -> Result<(), (Option<CallRead<Call>>, NotServed)> {
+    let entries = read.entries();
+    match reserve(ep, entries) {
+        Some(permit) => read.post(ep, permit).map_err(lost),
+        None => wait(ep, Chain::Read(read), entries).map_err(|(chain, why)| match chain {
+            Chain::Read(read) => (Some(read), why),
+            _ => (None, why),
+        }),
+    }
 }
 
-/// Reserves `entries` of the Send Queue, and waits if fewer are free. Traces show `serial`.
+/// Reserves `entries` of the Send Queue, if no other chain waits for some.
+#[inline]
+fn reserve(ep: &Endpoint<ServerEp>, entries: u32) -> Option<Permit<'_>> {
+    let ctx = ep.context();
+    let permit = ctx.send_backlog.reserve(ctx.sender.queue(), entries)?;
+    ctx.entries_reserved();
+    Some(permit)
+}
+
+/// Has a chain wait for `entries` of the Send Queue.
 ///
 /// # Errors
 ///
-/// `Refused` if the queue is not as long, `Lost` if the connection has ended, or the caller has to
-/// close it.
-#[inline]
-pub(super) fn reserve(
-    conn: &Connection,
-    entries: u32,
-    serial: i32,
-) -> Result<Permit<'_>, NotServed> {
-    let ctx = conn.ep.context();
-    let permit = match ctx
-        .sender
-        .queue()
-        .reserve(entries, || starved(conn, serial))
-    {
-        Ok(permit) => permit,
-        Err(ReserveError::TooLong) => return Err(NotServed::Refused),
-        Err(ReserveError::Closed | ReserveError::Stalled) => return Err(NotServed::Lost),
-    };
-    ctx.entries_reserved();
-    if permit.waited() {
-        traces::queue_has_room(&conn.ep, serial);
-        ctx.send_queue_waited(&conn.ep);
+/// The chain: `Refused` if the queue is not as long, `Lost` if there are no resources for it.
+#[cold]
+fn wait(ep: &Endpoint<ServerEp>, chain: Chain, entries: u32) -> Result<(), (Chain, NotServed)> {
+    let ctx = ep.context();
+    if entries > ctx.sender.queue().depth() {
+        return Err((chain, NotServed::Refused));
     }
-    Ok(permit)
+    tunables::SQ_STARVED.inc();
+    traces::queue_full(ep, chain.serial());
+    if let Err(chain) = ctx.send_backlog.push(chain, entries) {
+        return Err((chain, NotServed::Lost));
+    }
+    post_waiting(ep);
+    Ok(())
 }
 
-/// Counts a thread that has to wait for the Send Queue.
+/// Posts the chains that wait, as far as the Send Queue has room.
 #[cold]
-fn starved(conn: &Connection, serial: i32) {
-    tunables::SQ_STARVED.inc();
-    traces::queue_full(&conn.ep, serial);
+pub(super) fn post_waiting(ep: &Endpoint<ServerEp>) {
+    let ctx = ep.context();
+    while let Some(next) = ctx.send_backlog.next(ctx.sender.queue()) {
+        ctx.entries_reserved();
+        let is_last = next.is_last;
+        if !post_next(ep, next) {
+            ctx.close();
+            return;
+        }
+        if is_last {
+            ctx.send_queue_has_room();
+        }
+    }
+}
+
+/// Posts a chain that has waited; `false` if the connection is lost.
+fn post_next(ep: &Endpoint<ServerEp>, next: Next<'_>) -> bool {
+    let Next { permit, chain, .. } = next;
+    traces::queue_has_room(ep, chain.serial());
+    let posted = match chain {
+        Chain::Send {
+            ctxt,
+            len,
+            invalidate,
+        } => ctxt.post(ep, permit, len, invalidate).map_err(lost),
+        Chain::Exposing {
+            exposing,
+            len,
+            invalidate,
+        } => post_exposed(ep, permit, exposing, len, invalidate),
+        Chain::Read(read) => {
+            return match read.post(ep, permit) {
+                Ok(()) => true,
+                Err(not_posted) => {
+                    if let PostError::NotPosted(read) = not_posted {
+                        release_read(ep, read);
+                    }
+                    false
+                }
+            };
+        }
+    };
+    match posted {
+        Ok(()) => true,
+        Err((returned, _)) => {
+            if let Some(ctxt) = returned {
+                ep.context().sender.put(ep, ctxt);
+            }
+            false
+        }
+    }
+}
+
+/// Takes a chain apart that is not posted; returns its message, if it has one.
+fn abandon(ep: &Endpoint<ServerEp>, chain: Chain) -> Option<SendCtxt> {
+    match chain {
+        Chain::Send { ctxt, .. } => Some(ctxt),
+        Chain::Exposing { exposing, .. } => {
+            ep.context().exposed.withdraw(exposing.slot);
+            Some(exposing.ctxt.into_ctxt())
+        }
+        Chain::Read(read) => {
+            release_read(ep, read);
+            None
+        }
+    }
+}
+
+/// Releases a Call whose Reads are not posted.
+pub(super) fn release_read(ep: &Endpoint<ServerEp>, read: CallRead<Call>) {
+    let ctx = ep.context();
+    if let Some(mut buffer) = read.abandon(ep) {
+        read_admission::end(ctx, &mut buffer.user_mut().call);
+        ctx.recv_queue.put(buffer);
+    }
+}
+
+/// Releases the chains that wait. The connection has ended.
+pub(super) fn release_waiting(ep: &Endpoint<ServerEp>) {
+    let ctx = ep.context();
+    while let Some(chain) = ctx.send_backlog.remove() {
+        if let Some(ctxt) = abandon(ep, chain) {
+            ctx.sender.put(ep, ctxt);
+        }
+    }
 }

@@ -21,8 +21,7 @@ use super::{
     error,
     post::{
         self,
-        NotServed,
-        PostResult, //
+        NotServed, //
     },
     read_admission,
     tunables, //
@@ -115,20 +114,19 @@ fn start_read(conn: &Connection, mut rqst: Receiving<'_, Connection>, buffer: Bu
     let (xid, len, long) = (call.xid, call.len, call.long);
     let mut read = CallRead::new(buffer);
     let posted = match prepare(conn, &mut rqst, &mut read, len, long) {
-        Ok(()) => post_read(conn, read),
+        // Their completion wakes a thread for `finish`.
+        Ok(()) => post::post_read(&conn.ep, read),
         Err(why) => Err((Some(read), why)),
     };
     let Err((returned, why)) = posted else {
         return rqst.leave_empty();
     };
-    let buffer = returned.and_then(|read| read.abandon(&conn.ep));
+    if let Some(read) = returned {
+        post::release_read(&conn.ep, read);
+    }
     match why {
         NotServed::Refused => error::refuse(conn, xid),
         NotServed::Lost => conn.ep.context().close(),
-    }
-    if let Some(mut buffer) = buffer {
-        end_read(conn, &mut buffer);
-        conn.ep.context().recv_queue.put(buffer);
     }
     rqst.leave_empty()
 }
@@ -268,15 +266,6 @@ fn add_read(
     tunables::READS.inc();
     *offset = offset.saturating_add(segment.length);
     Ok(())
-}
-
-/// Posts the Reads. Their completion wakes a thread for [`finish`].
-fn post_read(conn: &Connection, read: CallRead<Call>) -> PostResult<CallRead<Call>> {
-    let permit = match post::reserve(conn, read.entries(), read.serial()) {
-        Ok(permit) => permit,
-        Err(why) => return Err((Some(read), why)),
-    };
-    read.post(&conn.ep, permit).map_err(post::lost)
 }
 
 /// Delivers a Call whose Reads have completed.

@@ -21,7 +21,10 @@ use super::{
         MAX_RESULTS, //
     },
     connection::Connection,
-    ep::ServerEp,
+    ep::{
+        Incoming,
+        ServerEp, //
+    },
     error,
     read_admission,
     read_chunks,
@@ -81,19 +84,18 @@ enum Step {
 #[inline]
 pub(super) fn receive_call(conn: &Connection, mut rqst: Arriving<'_, Connection>) -> Received {
     let ctx = conn.ep.context();
-    let mut incoming = ctx.incoming.lock();
-    // Calls whose Reads have completed arrived first.
-    let next = match incoming.read_done.pop() {
-        Some(read) => Some(Next::ReadDone(read)),
-        None => match read_admission::next(ctx, &mut incoming) {
-            Some(buffer) => Some(Next::Deferred(buffer)),
-            None => incoming.fresh.pop().map(Next::Fresh),
-        },
+    // While chains wait for the Send Queue, a thread only checks deadlines. `XPT_DATA` stays set:
+    // the completion that posts the last of these chains wakes a thread.
+    let next = if ctx.send_backlog.is_empty() {
+        let mut incoming = ctx.incoming.lock();
+        let next = next(ctx, &mut incoming);
+        if next.is_none() {
+            rqst.clear_data();
+        }
+        next
+    } else {
+        None
     };
-    if next.is_none() {
-        rqst.clear_data();
-    }
-    drop(incoming);
     let rqst = rqst.clear_busy();
     if ctx.timer.take_fired() {
         check_deadlines(&conn.ep);
@@ -106,6 +108,18 @@ pub(super) fn receive_call(conn: &Connection, mut rqst: Arriving<'_, Connection>
             None => rqst.leave_empty(),
         },
         None => rqst.leave_empty(),
+    }
+}
+
+/// Removes the oldest work. Calls whose Reads have completed arrived first.
+#[inline]
+fn next(ctx: &ServerEp, incoming: &mut Incoming) -> Option<Next> {
+    match incoming.read_done.pop() {
+        Some(read) => Some(Next::ReadDone(read)),
+        None => match read_admission::next(ctx, incoming) {
+            Some(buffer) => Some(Next::Deferred(buffer)),
+            None => incoming.fresh.pop().map(Next::Fresh),
+        },
     }
 }
 

@@ -155,14 +155,14 @@ pub(super) fn too_small(ep: &Endpoint<ServerEp>, serial: i32, segments: u32, lef
     ));
 }
 
-/// A thread has to wait for the Send Queue.
+/// A chain has to wait for the Send Queue.
 #[cold]
 pub(super) fn queue_full(ep: &Endpoint<ServerEp>, serial: i32) {
     let (free, depth) = ep.context().sender.queue().state();
     trace!(svcrdma_sq_full(ep.send_cid(serial), free, depth));
 }
 
-/// A thread has waited for the Send Queue, and has reserved its entries.
+/// A chain has waited for the Send Queue, and is posted.
 #[cold]
 pub(super) fn queue_has_room(ep: &Endpoint<ServerEp>, serial: i32) {
     let (free, depth) = ep.context().sender.queue().state();

@@ -67,7 +67,9 @@ impl svc::Connection for Connection {
     }
 
     fn has_wspace(&self) -> bool {
-        !self.ep.context().sender.queue().has_waiters()
+        // A thread has to check deadlines even while chains wait. It then takes no Call.
+        let ctx = self.ep.context();
+        ctx.send_backlog.is_empty() || ctx.timer.has_fired()
     }
 
     fn detach(&self) {
@@ -81,7 +83,5 @@ impl svc::Connection for Connection {
             // error that it has not seen established.
             self.ep.disconnect();
         }
-        // SUNRPC does not always close a transport through `ServerEp::close`.
-        ctx.sender.queue().close();
     }
 }

@@ -96,7 +96,7 @@ pub(super) static RECEIVES: Counter = Counter::new();
 /// RDMA Writes that were prepared: one for each part of a Reply in each segment.
 pub(super) static WRITES: Counter = Counter::new();
 
-/// Times that a thread had to wait for a Send Queue.
+/// Messages and RDMA Reads that had to wait for room on a Send Queue.
 pub(super) static SQ_STARVED: Counter = Counter::new();
 
 /// A counter that is always 0, as in the C module.

@@ -70,7 +70,6 @@ pub(crate) use endpoint::{
     send_queue::{
         Permit,
         PostError,
-        ReserveError,
         SendQueue, //
     },
     wc::WcStatus, //

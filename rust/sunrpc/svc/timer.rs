@@ -95,6 +95,12 @@ impl XprtTimer {
         self.fired.load(Relaxed) && self.fired.xchg(false, Full)
     }
 
+    /// Whether the timer has fired since the last [`Self::take_fired`].
+    #[inline]
+    pub(crate) fn has_fired(&self) -> bool {
+        self.fired.load(Relaxed)
+    }
+
     /// Cancels the timer, which must not be armed afterwards. Sleeps.
     pub(crate) fn cancel(&self) {
         self.work.cancel_sync();

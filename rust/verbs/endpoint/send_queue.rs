@@ -2,14 +2,13 @@
 
 //! Accounting of a Send Queue's entries: reserved before a post, released by the completion.
 //!
-//! C: svc_rdma_sendto.c, svc_rdma_sq_wait(), svc_rdma_wake_send_waiters()
+//! The only way to post is a [`Permit`]: a permit that is dropped releases its entries, and the
+//! entries of one that was posted are released by the completion. No function waits for entries,
+//! because the peer decides when they are released: a peer that posts no Receives can stop all
+//! completions. A chain that finds too few free entries goes into a queue of its owner instead, and
+//! is posted by the completion that releases enough of them.
 //!
-//! Many threads of a server post on one queue. A thread that finds too few free entries takes a
-//! ticket and waits until its ticket is served, so that short chains do not starve a long one. The
-//! only way to post is a [`Permit`]: a permit that is dropped releases its entries, and the entries
-//! of one that was posted are released by the completion. The end of the connection ends all waits.
-//! Each wait has a timeout, because the peer decides how often a Send is repeated after an RNR NAK:
-//! a peer that posts no Receives could stop all completions.
+//! C: svc_rdma_sendto.c, svc_rdma_sq_wait()
 
 use core::{
     mem,
@@ -17,22 +16,14 @@ use core::{
 };
 
 use kernel::{
-    new_condvar,
-    new_spinlock,
     prelude::*,
-    sync::{
-        atomic::{
-            ordering::{
-                Full,
-                Relaxed, //
-            },
-            Atomic, //
+    sync::atomic::{
+        ordering::{
+            Full,
+            Relaxed, //
         },
-        CondVar,
-        CondVarTimeoutResult,
-        SpinLock, //
-    },
-    time::msecs_to_jiffies, //
+        Atomic, //
+    }, //
 };
 
 use crate::bindings;
@@ -43,26 +34,11 @@ use super::{
     ops::EndpointOps, //
 };
 
-/// The reason why entries were not reserved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReserveError {
-    /// The chain needs more entries than the queue has.
-    TooLong,
-    /// The connection has ended.
-    Closed,
-    /// The wait timed out. The caller must end the connection.
-    Stalled,
-}
-
-/// The timeout of a wait. An nfsd thread that waits here serves no other connection.
-const WAIT_TIMEOUT_MS: u32 = 30_000;
-
-/// The free entries of a Send Queue, and the threads that wait for some.
-#[pin_data]
+/// The entries of a Send Queue.
 pub(crate) struct SendQueue {
     depth: Atomic<u32>,
-    /// The number of free entries. Temporarily too low while [`SendQueue::take`] reverts a failed
-    /// reservation.
+    /// The number of free entries. Temporarily too low while [`SendQueue::try_reserve`] reverts a
+    /// failed reservation.
     free: Atomic<i32>,
     /// The number of completed chains, which wraps. Written by the worker of the send CQ.
     completed: Atomic<u32>,
@@ -70,22 +46,6 @@ pub(crate) struct SendQueue {
     stranded: Atomic<u32>,
     /// Entries of chains that may have been posted.
     in_doubt: Atomic<u32>,
-    closed: Atomic<bool>,
-    /// The number of threads that have a ticket.
-    waiters: Atomic<u32>,
-    #[pin]
-    tickets: SpinLock<Tickets>,
-    /// Signalled when another ticket is served.
-    #[pin]
-    ticket_served: CondVar,
-    /// Signalled when entries are released, for the thread whose ticket is served.
-    #[pin]
-    entries_freed: CondVar,
-}
-
-struct Tickets {
-    next: u32,
-    served: u32,
 }
 
 /// The outcome of a failed post of a chain that belongs to a `T`.
@@ -101,16 +61,9 @@ pub(crate) enum PostError<T> {
 pub(crate) struct Permit<'a> {
     queue: &'a SendQueue,
     entries: u32,
-    waited: bool,
 }
 
 impl Permit<'_> {
-    /// Returns whether the reservation had to wait.
-    #[inline]
-    pub(crate) fn waited(&self) -> bool {
-        self.waited
-    }
-
     /// The number of entries.
     #[inline]
     pub(in crate::verbs) fn entries(&self) -> u32 {
@@ -170,19 +123,14 @@ impl Drop for Permit<'_> {
 
 impl SendQueue {
     /// Creates a queue without entries, for which nothing can be reserved before [`Self::open`].
-    pub(crate) fn new() -> impl PinInit<Self> {
-        pin_init!(Self {
+    pub(crate) const fn new() -> Self {
+        Self {
             depth: Atomic::new(0),
             free: Atomic::new(0),
             completed: Atomic::new(0),
             stranded: Atomic::new(0),
             in_doubt: Atomic::new(0),
-            closed: Atomic::new(false),
-            waiters: Atomic::new(0),
-            tickets <- new_spinlock!(Tickets { next: 0, served: 0 }, "SendQueue::tickets"),
-            ticket_served <- new_condvar!("SendQueue::ticket_served"),
-            entries_freed <- new_condvar!("SendQueue::entries_freed"),
-        })
+        }
     }
 
     /// Sets the number of entries. Called once, before the first reservation.
@@ -192,42 +140,23 @@ impl SendQueue {
         self.depth.store(entries.unsigned_abs(), Relaxed);
     }
 
-    /// Reserves `entries`. If they are not free, calls `on_full` and waits for them.
+    /// Reserves `entries` if they are free.
     ///
-    /// May sleep, so completion handlers must not call this.
+    /// For an instant, a reservation that fails hides free entries from concurrent ones, which may
+    /// then fail as well. So after each failure the caller must try again what waits for entries.
     ///
-    /// # Errors
-    ///
-    /// [`ReserveError`].
+    /// Success and failure are full barriers, as is the release of entries. If a caller announces
+    /// that it waits, and then fails here, the completion that releases entries sees that it waits.
     #[inline]
-    pub(crate) fn reserve(
-        &self,
-        entries: u32,
-        on_full: impl FnOnce(),
-    ) -> Result<Permit<'_>, ReserveError> {
-        if entries > self.depth.load(Relaxed) {
-            return Err(ReserveError::TooLong);
+    pub(crate) fn try_reserve(&self, entries: u32) -> Option<Permit<'_>> {
+        let wanted = i32::try_from(entries).ok()?;
+        if self.free.fetch_sub(wanted, Full) < wanted {
+            self.free.fetch_add(wanted, Full);
+            return None;
         }
-        // Threads that wait already go first.
-        if self.waiters.load(Relaxed) == 0 && self.take(entries) {
-            return Ok(Permit {
-                queue: self,
-                entries,
-                waited: false,
-            });
-        }
-        on_full();
-        self.wait(entries)
-    }
-
-    /// Reserves `entries` if they are free. Overtakes threads that wait, so it is for queues
-    /// without waiters.
-    #[inline]
-    pub(in crate::verbs) fn try_reserve(&self, entries: u32) -> Option<Permit<'_>> {
-        self.take(entries).then_some(Permit {
+        Some(Permit {
             queue: self,
             entries,
-            waited: false,
         })
     }
 
@@ -235,27 +164,6 @@ impl SendQueue {
     #[inline]
     pub(crate) fn depth(&self) -> u32 {
         self.depth.load(Relaxed)
-    }
-
-    /// Takes `entries` if they are free.
-    #[inline]
-    fn take(&self, entries: u32) -> bool {
-        let Ok(entries) = i32::try_from(entries) else {
-            return false;
-        };
-        if self.free.fetch_sub(entries, Full) >= entries {
-            return true;
-        }
-        self.undo_take(entries);
-        false
-    }
-
-    /// Reverts a failed reservation, and wakes a waiter that may have seen too few entries because
-    /// of it.
-    #[cold]
-    fn undo_take(&self, entries: i32) {
-        self.free.fetch_add(entries, Full);
-        self.wake();
     }
 
     /// Releases the entries of a completed chain. Called in the worker of the send CQ.
@@ -271,83 +179,6 @@ impl SendQueue {
     fn release(&self, entries: u32) {
         // NO-OVERFLOW: At most `i32::MAX` entries were taken.
         self.free.fetch_add(entries as i32, Full);
-        // Full barriers here and at the increment in `wait`: either that thread sees the entries,
-        // or this one sees the waiter.
-        if self.waiters.load(Relaxed) != 0 {
-            self.wake();
-        }
-    }
-
-    #[cold]
-    fn wake(&self) {
-        // A waiter holds the lock from its check to its sleep, so it does not miss the signal.
-        let _tickets = self.tickets.lock();
-        self.entries_freed.notify_all();
-    }
-
-    #[cold]
-    fn wait(&self, entries: u32) -> Result<Permit<'_>, ReserveError> {
-        let mut tickets = self.tickets.lock();
-        let ticket = tickets.next;
-        tickets.next = ticket.wrapping_add(1);
-        self.waiters.fetch_add(1, Full);
-        let mut timeout = msecs_to_jiffies(WAIT_TIMEOUT_MS);
-        let outcome = loop {
-            if self.closed.load(Relaxed) {
-                break Err(ReserveError::Closed);
-            }
-            let event = if tickets.served != ticket {
-                &self.ticket_served
-            } else if self.take_locked(entries) {
-                break Ok(Permit {
-                    queue: self,
-                    entries,
-                    waited: true,
-                });
-            } else {
-                &self.entries_freed
-            };
-            if timeout == 0 {
-                self.closed.store(true, Relaxed);
-                self.entries_freed.notify_all();
-                break Err(ReserveError::Stalled);
-            }
-            timeout = match event.wait_interruptible_timeout(&mut tickets, timeout) {
-                CondVarTimeoutResult::Woken { jiffies } => jiffies,
-                // nfsd threads are not sent signals.
-                CondVarTimeoutResult::Timeout | CondVarTimeoutResult::Signal { .. } => 0,
-            };
-        };
-        self.waiters.fetch_sub(1, Full);
-        // After the queue was closed the waiters leave in any order, and tickets do not matter.
-        tickets.served = ticket.wrapping_add(1);
-        self.ticket_served.notify_all();
-        outcome
-    }
-
-    /// [`Self::take`] for the thread whose ticket is served, which holds the lock of the tickets.
-    ///
-    /// A release after this check is not missed: [`Self::wake`] waits for the same lock.
-    fn take_locked(&self, entries: u32) -> bool {
-        let Ok(entries) = i32::try_from(entries) else {
-            return false;
-        };
-        if self.free.load(Relaxed) < entries {
-            return false;
-        }
-        if self.free.fetch_sub(entries, Full) >= entries {
-            return true;
-        }
-        self.free.fetch_add(entries, Full);
-        false
-    }
-
-    /// Ends all waits, and makes later ones fail. Must not be called in interrupt context.
-    pub(crate) fn close(&self) {
-        self.closed.store(true, Relaxed);
-        let _tickets = self.tickets.lock();
-        self.ticket_served.notify_all();
-        self.entries_freed.notify_all();
     }
 
     /// Returns whether there are chains in doubt, none of which was posted. `false` if some were.
@@ -376,11 +207,5 @@ impl SendQueue {
     pub(crate) fn state(&self) -> (i32, i32) {
         // CAST: `open` limits the depth to `i32::MAX`.
         (self.free.load(Relaxed), self.depth.load(Relaxed) as i32)
-    }
-
-    /// Returns whether a thread waits for entries. The server then accepts no more Calls.
-    #[inline]
-    pub(crate) fn has_waiters(&self) -> bool {
-        self.waiters.load(Relaxed) != 0
     }
 }

@@ -167,7 +167,6 @@ struct Waiting<R> {
 /// The Reads of Replies on one connection.
 #[pin_data]
 pub(crate) struct ReplyReads<R> {
-    #[pin]
     send_queue: SendQueue,
     #[pin]
     idle: RwCtxtPool,
@@ -184,7 +183,7 @@ impl<R: ReadTarget> ReplyReads<R> {
     /// Creates them without room on the Send Queue: see [`Self::open`].
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            send_queue <- SendQueue::new(),
+            send_queue: SendQueue::new(),
             idle <- RwCtxtPool::new(),
             waiting <- new_spinlock!(
                 Waiting { first: None, rest: Queue::new() },

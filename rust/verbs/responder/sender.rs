@@ -117,13 +117,12 @@ impl<C: EndpointOps> Endpoint<C> {
 /// The sending side of a server.
 #[pin_data]
 pub(crate) struct ReplySender<S: Send + 'static> {
-    #[pin]
     queue: SendQueue,
     #[pin]
     rw_ctxts: RwCtxtPool,
     /// Idle messages. Their number grows to the peak in use: at most one for each share of the Send
-    /// Queue, one for each nfsd thread, and those that are exposed, or wait for a thread after
-    /// their Send.
+    /// Queue, one for each nfsd thread, and those that are exposed, that wait for room on the Send
+    /// Queue, or for a thread after their Send.
     #[pin]
     idle: Pool<SendCtxt>,
     sizes: SetOnce<MessageSizes>,
@@ -142,7 +141,7 @@ impl<S: Send + 'static> ReplySender<S> {
     /// Creates a side that is not open.
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            queue <- SendQueue::new(),
+            queue: SendQueue::new(),
             rw_ctxts <- RwCtxtPool::new(),
             idle <- Pool::new(),
             sizes: SetOnce::new(),

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Messages and RDMA Reads that wait for room on the Send Queue.
+//!
+//! No thread waits for room: the client decides when there is some. A chain that finds none is
+//! queued here, and [the completion that makes room](super::post::post_waiting) posts it. While
+//! chains wait, SUNRPC is told that there is no space to send, so that no thread takes another Call
+//! of this connection. The queue therefore has at most the Reply or the Reads of each Call that is
+//! in progress, and the backchannel Calls that the client has granted.
+//!
+//! C: svc_rdma_sendto.c, svc_rdma_sq_wait()
+
+use kernel::{
+    new_spinlock,
+    prelude::*,
+    sync::{
+        atomic::{
+            ordering::{
+                Full,
+                Relaxed, //
+            },
+            Atomic, //
+        },
+        SpinLock, //
+    }, //
+};
+
+use super::{
+    call::Call,
+    exposed::Exposing, //
+};
+use crate::{
+    lib::{
+        llist::Queue,
+        llist_box::LlistBox, //
+    },
+    verbs::{
+        CallRead,
+        Permit,
+        SendCtxt,
+        SendQueue, //
+    }, //
+};
+
+/// What is to be posted.
+pub(super) enum Chain {
+    /// The first `len` bytes of a message. The Send invalidates the client's handle `invalidate`.
+    Send {
+        ctxt: SendCtxt,
+        len: usize,
+        invalidate: Option<u32>,
+    },
+    /// The same, for a Reply that the client is to read.
+    Exposing {
+        exposing: Exposing,
+        len: usize,
+        invalidate: Option<u32>,
+    },
+    /// The RDMA Reads of a Call.
+    Read(CallRead<Call>),
+}
+
+impl Chain {
+    /// The number in traces.
+    pub(super) fn serial(&self) -> i32 {
+        match self {
+            Self::Send { ctxt, .. } => ctxt.serial(),
+            Self::Exposing { exposing, .. } => exposing.ctxt.serial(),
+            Self::Read(read) => read.serial(),
+        }
+    }
+}
+
+struct Waiting {
+    chain: Chain,
+    /// Entries that it reserves.
+    entries: u32,
+}
+
+/// The oldest chain, and the others in order.
+struct Line {
+    first: Option<LlistBox<Waiting>>,
+    rest: Queue<LlistBox<Waiting>>,
+}
+
+impl Line {
+    fn pop(&mut self) -> Option<LlistBox<Waiting>> {
+        let first = self.first.take();
+        self.first = self.rest.pop();
+        first
+    }
+}
+
+/// A chain that is to be posted now.
+pub(super) struct Next<'a> {
+    pub(super) permit: Permit<'a>,
+    pub(super) chain: Chain,
+    /// No other chain waits.
+    pub(super) is_last: bool,
+}
+
+/// The chains of one connection that wait for room on its Send Queue.
+///
+/// No wakeup is lost: [`Self::push`] increments `count` before the Send Queue is tried again, and a
+/// completion releases its entries before it reads `count`, each with a full barrier between.
+#[pin_data]
+pub(super) struct SendBacklog {
+    /// The number of chains. Written under the lock of `line`.
+    count: Atomic<u32>,
+    /// The number of chains that may wait.
+    most: Atomic<u32>,
+    #[pin]
+    line: SpinLock<Line>,
+}
+
+impl SendBacklog {
+    pub(super) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            count: Atomic::new(0),
+            most: Atomic::new(0),
+            line <- new_spinlock!(
+                Line { first: None, rest: Queue::new() },
+                "SendBacklog::line"
+            ),
+        })
+    }
+
+    /// Sets the number of chains that may wait, before there are any.
+    pub(super) fn open(&self, most: u32) {
+        self.most.store(most, Relaxed);
+    }
+
+    /// Whether no chain waits. A chain must not overtake those that wait.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.count.load(Relaxed) == 0
+    }
+
+    /// Reserves `entries` of `queue`, if no chain waits and there is room. If not, the caller has
+    /// the chain [wait](Self::push).
+    #[inline]
+    pub(super) fn reserve<'a>(&self, queue: &'a SendQueue, entries: u32) -> Option<Permit<'a>> {
+        if self.is_empty() {
+            queue.try_reserve(entries)
+        } else {
+            None
+        }
+    }
+
+    /// Has a chain wait for `entries`. The caller must call [`Self::next`] until that returns
+    /// `None`: there may be room by now.
+    ///
+    /// # Errors
+    ///
+    /// The chain, if no memory is left or too many chains wait already.
+    pub(super) fn push(&self, chain: Chain, entries: u32) -> Result<(), Chain> {
+        let Ok(memory) = LlistBox::new_uninit(GFP_KERNEL) else {
+            return Err(chain);
+        };
+        let mut line = self.line.lock();
+        if self.count.load(Relaxed) >= self.most.load(Relaxed) {
+            return Err(chain);
+        }
+        let waiting = memory.write(Waiting { chain, entries });
+        match line.first {
+            Some(_) => line.rest.push(waiting),
+            None => line.first = Some(waiting),
+        }
+        // Full, for `next` and `complete`: see above.
+        self.count.fetch_add(1, Full);
+        Ok(())
+    }
+
+    /// Removes the oldest chain, if `queue` has room for it.
+    pub(super) fn next<'a>(&self, queue: &'a SendQueue) -> Option<Next<'a>> {
+        let (permit, waiting, left) = {
+            let mut line = self.line.lock();
+            let permit = queue.try_reserve(line.first.as_ref()?.entries)?;
+            let waiting = line.pop()?;
+            // Full: a thread that is told that there is space sees that there is work, or the
+            // caller, which then has SUNRPC look for work, sees it.
+            (permit, waiting, self.count.fetch_sub(1, Full))
+        };
+        Some(Next {
+            permit,
+            chain: waiting.into_inner().chain,
+            is_last: left == 1,
+        })
+    }
+
+    /// Removes the oldest chain, which is not to be posted.
+    pub(super) fn remove(&self) -> Option<Chain> {
+        let waiting = {
+            let mut line = self.line.lock();
+            let waiting = line.pop()?;
+            self.count.fetch_sub(1, Full);
+            waiting
+        };
+        Some(waiting.into_inner().chain)
+    }
+}
