@@ -279,6 +279,7 @@ MAX_INLINE=262144 MIN_REQ=1024
 	"server_tunable max_outbound_read_requests 1 255 16" \
 	"counter read" "counter recv" "counter write" "counter sq_starve" \
 	"counter rq_starve" "counter rq_poll" "counter rq_prod" \
-	"counter sq_poll" "counter sq_prod" "counter stalled" "counter held_back" \
+	"counter sq_poll" "counter sq_prod" "counter stalled" "counter flooded" \
+	"counter held_back" \
 	pulled_reply_counters server_counters_advance
 ktap_run "$@"

@@ -31,7 +31,8 @@ use super::{
         Buffer,
         Call, //
     },
-    limits::Limits, //
+    limits::Limits,
+    tunables, //
 };
 
 /// The Receive Queue of a connection, and its idle buffers.
@@ -114,7 +115,10 @@ impl RecvQueue {
     ///
     /// # Errors
     ///
-    /// That of `ib_post_recv()`: the Receive Queue has failed.
+    /// That of `ib_post_recv()`: the Receive Queue has failed. `ENOSPC` if no Receive is left, and
+    /// no buffer: the client has sent far more than it was granted (RFC 8166 Section 3.3.1), since
+    /// there are more buffers than messages that it may send and Calls in progress. No completion
+    /// would post a Receive any more.
     #[inline]
     pub(super) fn refill<C: EndpointOps<RecvData = RecvCtxt<Call>>>(
         &self,
@@ -134,6 +138,10 @@ impl RecvQueue {
         }
         // CAST: At most `count`.
         let added = batch.len() as u32;
+        if posted + added == 0 {
+            tunables::FLOODED.inc();
+            return Err(ENOSPC);
+        }
         let result = ep.post_recv(batch);
         if let Err((error, mut rest)) = result {
             trace!(svcrdma_rq_post_err(ep.peer_addr(), error.to_errno()));

@@ -78,6 +78,9 @@ pub(super) static STALL_SECONDS: Tunable = Tunable::new(90, 3, 3600);
 /// Connections that were closed because of [`STALL_SECONDS`].
 pub(super) static STALLED: Counter = Counter::new();
 
+/// Connections that were closed because the client sent far more than it was granted.
+pub(super) static FLOODED: Counter = Counter::new();
+
 /// Replies that were exposed.
 pub(super) static EXPOSED: Counter = Counter::new();
 
@@ -102,7 +105,7 @@ pub(super) static SQ_STARVED: Counter = Counter::new();
 /// A counter that is always 0, as in the C module.
 static UNUSED: Tunable = Tunable::constant(0);
 
-static TABLE: [Entry; 30] = [
+static TABLE: [Entry; 31] = [
     Entry::tunable(c"max_requests", &MAX_REQUESTS),
     Entry::tunable(c"max_bc_requests", &MAX_BC_REQUESTS),
     Entry::tunable(c"max_req_size", &MAX_REQ_SIZE),
@@ -124,6 +127,7 @@ static TABLE: [Entry; 30] = [
     Entry::counter(c"rdma_stat_held_back", &DEFERRED_READS),
     Entry::tunable(c"stall_seconds", &STALL_SECONDS),
     Entry::counter(c"rdma_stat_stalled", &STALLED),
+    Entry::counter(c"rdma_stat_flooded", &FLOODED),
     Entry::counter(c"rdma_stat_read", &READS),
     Entry::counter(c"rdma_stat_recv", &RECEIVES),
     Entry::counter(c"rdma_stat_write", &WRITES),
