@@ -352,9 +352,11 @@ fn open_ep(
     let ctx = ep.context();
     let limits = &terms.limits;
     let pages = xprt.max_pages();
+    let entries = limits.send_entries(opened);
     ctx.sender.open(
         message_sizes(agreement.send, limits, opened, pages),
-        limits.send_entries(opened),
+        entries,
+        limits.unadmitted_entries(entries),
     );
     ctx.send_backlog.open(limits.max_waiting());
     let mrs = if device.registers_to_read {

@@ -45,6 +45,9 @@ const ENTRIES_PER_SLOT: u32 = 2 * EXPOSED_SEGMENTS;
 /// Entries that RDMA Reads or Writes of 1 MiB need, with five SGEs each.
 const ENTRIES_PER_CALL: u32 = 64;
 
+/// A client that no export has admitted uses 1 in this many entries of its Send Queue.
+const UNADMITTED_SHARE: u32 = 4;
+
 /// Length of a buffer whose allocation does not fail.
 const SMALL: u32 = PAGE_SIZE as u32;
 
@@ -196,6 +199,12 @@ impl Limits {
             .min(opened.send_cqe)
             .saturating_sub(DRAIN + self.exposed_slots * ENTRIES_PER_SLOT)
             .max(1)
+    }
+
+    /// Entries that may be reserved before an export has admitted the client, of the `entries` of
+    /// the Send Queue. This limits the messages that such clients can make the server allocate.
+    pub(super) fn unadmitted_entries(&self, entries: u32) -> u32 {
+        (entries / UNADMITTED_SHARE).max(2 * ENTRIES_PER_CALL)
     }
 
     /// Entries that each Send reserves at least, of the `entries` of the Send Queue. This limits

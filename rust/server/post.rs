@@ -22,7 +22,10 @@ use super::{
     tunables, //
 };
 use crate::{
-    sunrpc::svc::XprtTimer,
+    sunrpc::svc::{
+        XprtHandle,
+        XprtTimer, //
+    },
     verbs::{
         CallRead,
         Endpoint,
@@ -182,7 +185,11 @@ fn wait(ep: &Endpoint<ServerEp>, chain: Chain, entries: u32) -> Result<(), (Chai
 #[cold]
 pub(super) fn post_waiting(ep: &Endpoint<ServerEp>) {
     let ctx = ep.context();
-    while let Some(next) = ctx.send_backlog.next(ctx.sender.queue()) {
+    let queue = ctx.sender.queue();
+    if queue.is_shared() && ctx.xprt().is_some_and(XprtHandle::is_peer_valid) {
+        queue.share_all();
+    }
+    while let Some(next) = ctx.send_backlog.next(queue) {
         ctx.entries_reserved();
         let is_last = next.is_last;
         if !post_next(ep, next) {

@@ -37,8 +37,10 @@ use super::{
 /// The entries of a Send Queue.
 pub(crate) struct SendQueue {
     depth: Atomic<u32>,
-    /// The number of free entries. Temporarily too low while [`SendQueue::try_reserve`] reverts a
-    /// failed reservation.
+    /// The number of entries that may be reserved now.
+    share: Atomic<u32>,
+    /// The number of free entries of the share. Negative while a chain longer than the share is
+    /// posted, and too low while [`SendQueue::try_reserve`] reverts a failed reservation.
     free: Atomic<i32>,
     /// The number of completed chains, which wraps. Written by the worker of the send CQ.
     completed: Atomic<u32>,
@@ -126,6 +128,7 @@ impl SendQueue {
     pub(crate) const fn new() -> Self {
         Self {
             depth: Atomic::new(0),
+            share: Atomic::new(0),
             free: Atomic::new(0),
             completed: Atomic::new(0),
             stranded: Atomic::new(0),
@@ -133,14 +136,33 @@ impl SendQueue {
         }
     }
 
-    /// Sets the number of entries. Called once, before the first reservation.
-    pub(crate) fn open(&self, depth: u32) {
-        let entries = i32::try_from(depth).unwrap_or(i32::MAX);
-        self.free.store(entries, Relaxed);
-        self.depth.store(entries.unsigned_abs(), Relaxed);
+    /// Sets the number of entries, of which only `share` may be reserved before
+    /// [`Self::share_all`]. Called once, before the first reservation.
+    pub(crate) fn open(&self, depth: u32, share: u32) {
+        let depth = depth.min(i32::MAX as u32);
+        let share = share.min(depth);
+        self.depth.store(depth, Relaxed);
+        self.share.store(share, Relaxed);
+        // CAST: At most `i32::MAX`.
+        self.free.store(share as i32, Relaxed);
     }
 
-    /// Reserves `entries` if they are free.
+    /// Lets all entries be reserved. The caller then tries again what waits for entries.
+    #[cold]
+    pub(crate) fn share_all(&self) {
+        let depth = self.depth();
+        let share = self.share.xchg(depth, Full);
+        // CAST: At most `i32::MAX`.
+        self.free.fetch_add((depth - share) as i32, Full);
+    }
+
+    /// Returns whether some entries may not be reserved yet.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.share.load(Relaxed) < self.depth()
+    }
+
+    /// Reserves `entries` if they are free. A chain that is longer than the share is posted while
+    /// no others are.
     ///
     /// For an instant, a reservation that fails hides free entries from concurrent ones, which may
     /// then fail as well. So after each failure the caller must try again what waits for entries.
@@ -150,7 +172,9 @@ impl SendQueue {
     #[inline]
     pub(crate) fn try_reserve(&self, entries: u32) -> Option<Permit<'_>> {
         let wanted = i32::try_from(entries).ok()?;
-        if self.free.fetch_sub(wanted, Full) < wanted {
+        // CAST: At most `i32::MAX`.
+        let needed = entries.min(self.share.load(Relaxed)) as i32;
+        if self.free.fetch_sub(wanted, Full) < needed {
             self.free.fetch_add(wanted, Full);
             return None;
         }
@@ -186,10 +210,10 @@ impl SendQueue {
     /// Called when the QP is drained. A chain that was posted has completed, and has released its
     /// entries; all others that are reserved were counted by [`Permit::refused`].
     pub(in crate::verbs) fn none_in_doubt_was_posted(&self) -> bool {
-        let (free, depth) = self.state();
-        let reserved = depth.abs_diff(free);
+        let share = i64::from(self.share.load(Relaxed));
+        let reserved = share - i64::from(self.free.load(Relaxed));
         let in_doubt = self.in_doubt.load(Relaxed);
-        in_doubt > 0 && reserved == in_doubt + self.stranded.load(Relaxed)
+        in_doubt > 0 && reserved == i64::from(in_doubt + self.stranded.load(Relaxed))
     }
 
     /// The number of completed chains, which wraps.
@@ -199,8 +223,8 @@ impl SendQueue {
 
     /// Returns whether any entries are reserved.
     pub(crate) fn is_used(&self) -> bool {
-        let (free, depth) = self.state();
-        free < depth
+        // CAST: At most `i32::MAX`.
+        self.free.load(Relaxed) < self.share.load(Relaxed) as i32
     }
 
     /// The number of free entries and of all entries, for trace events.

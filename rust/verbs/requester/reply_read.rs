@@ -196,7 +196,7 @@ impl<R: ReadTarget> ReplyReads<R> {
 
     /// Reserves `entries` of the Send Queue, once.
     pub(crate) fn open(&self, entries: u32) {
-        self.send_queue.open(entries);
+        self.send_queue.open(entries, entries);
     }
 
     /// Reads a Reply, at once or when the Send Queue has room. [`ReplyReader::read_done`] follows.

@@ -153,10 +153,11 @@ impl<S: Send + 'static> ReplySender<S> {
         })
     }
 
-    /// Sets the sizes of messages and the depth of the Send Queue, once.
-    pub(crate) fn open(&self, sizes: MessageSizes, depth: u32) {
+    /// Sets the sizes of messages and the depth of the Send Queue, of which only `share` entries
+    /// may be used at first. Called once.
+    pub(crate) fn open(&self, sizes: MessageSizes, depth: u32, share: u32) {
         self.sizes.populate(sizes);
-        self.queue.open(depth);
+        self.queue.open(depth, share);
     }
 
     /// Allocates an idle message of these sizes, before the side is open.

@@ -82,6 +82,16 @@ mod tests {
         });
     }
 
+    #[test]
+    fn unadmitted_clients_use_part_of_the_queue() {
+        each(|_, _, limits| {
+            for entries in [1, 100, 560, 12_345, 1 << 20] {
+                let share = limits.unadmitted_entries(entries);
+                assert!(share >= entries / 4 && (share <= entries / 4 || share <= 128));
+            }
+        });
+    }
+
     /// Messages of the larger direction shrink first, down to a page.
     #[test]
     fn larger_messages_shrink_first() {
