@@ -35,13 +35,15 @@ rule_rustfmt() {
 # Warnings of make that are due to the clock of the machine having been set back.
 SKEW='^make.*: [Ww]arning: .*(Clock skew detected|modification time .* in the future)'
 
-# Builds a copy of the module with clippy, so that the objects of the checkout remain valid.
+# Builds a copy of the module with clippy, so that the objects of the checkout remain valid. The
+# kernel's msrv is the oldest rustc that builds it; incompatible_msrv finds what is younger.
 rule_clippy() {
 	local copy said
 	copy=$(mktemp -d)
 	cp -r Kbuild include rust "$copy/"
 	find "$copy" '(' -name '*.o' -o -name '.*.cmd' ')' -delete
-	said=$("$env_dir/enter" --src "$copy" make -s -C /obj M=/src CLIPPY=1 -j"$(nproc)" modules 2>&1) ||
+	said=$("$env_dir/enter" --src "$copy" make -s -C /obj M=/src CLIPPY=1 \
+		KRUSTFLAGS=-Wclippy::incompatible_msrv -j"$(nproc)" modules 2>&1) ||
 		echo "the build with clippy failed"
 	grep -vE -e '^Skipping BTF generation' -e "$SKEW" <<<"$said"
 	rm -r "$copy"
