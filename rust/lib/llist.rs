@@ -75,6 +75,43 @@ pub(crate) unsafe trait Linked: Sized {
     unsafe fn from_link(link: NonNull<Link>) -> Self;
 }
 
+/// A wrapper that is kept in lists as the entry inside it.
+///
+/// Only this file can call the functions, since it alone makes a [`ByList`]: a wrapper may promise
+/// what its entry does not.
+///
+/// # Safety
+///
+/// The implementation uses the [`ByList`] for nothing but a wrapper that is itself the entry of
+/// this one.
+pub(crate) unsafe trait Wrapper: Sized {
+    /// The entry.
+    type Entry: Linked;
+
+    /// Unwraps the entry.
+    fn into_entry(self, by: ByList) -> Self::Entry;
+
+    /// Wraps an entry that [`Self::into_entry`] has unwrapped.
+    fn from_entry(entry: Self::Entry, by: ByList) -> Self;
+}
+
+/// The right to call the functions of [`Wrapper`].
+pub(crate) struct ByList(());
+
+// SAFETY: The functions are those of the entry, which fulfils the requirements.
+unsafe impl<T: Wrapper> Linked for T {
+    #[inline]
+    fn into_link(self) -> NonNull<Link> {
+        self.into_entry(ByList(())).into_link()
+    }
+
+    #[inline]
+    unsafe fn from_link(link: NonNull<Link>) -> Self {
+        // SAFETY: By this function's contract, `link` comes from the entry's `into_link`.
+        Self::from_entry(unsafe { T::Entry::from_link(link) }, ByList(()))
+    }
+}
+
 /// A lock-free list to which any thread may push, and of which all objects are taken at once.
 ///
 /// # Invariants
@@ -252,7 +289,7 @@ impl<T: Linked> Chain<T> {
 
     /// Iterates over the links of the objects, in order.
     #[inline]
-    pub(crate) fn links(&self) -> Links<'_> {
+    pub(super) fn links(&self) -> Links<'_> {
         // INVARIANT: I1: by I1 of the chain, which is borrowed.
         Links {
             at: self.head,
@@ -321,19 +358,19 @@ impl<T: Linked> Queue<T> {
     /// Adds an object as the last.
     #[inline]
     pub(crate) fn push(&mut self, object: T) {
+        let mut last = Chain::new();
+        last.push(object);
+        let link = last.head;
         if self.chain.is_empty() {
-            self.chain.push(object);
-            // INVARIANT: I1: the only link is also the last.
-            self.tail = self.chain.head;
-            return;
+            self.chain = last;
+        } else {
+            mem::forget(last);
+            // SAFETY: `tail` is a link of the chain (I1), which is not empty.
+            // INVARIANT: I1 of the chain: a list of one link follows its last.
+            unsafe { &*self.tail }.set_next(link);
         }
-        let link = object.into_link();
-        // SAFETY: The object was given up to this function.
-        unsafe { link.as_ref() }.set_next(ptr::null_mut());
-        // SAFETY: `tail` is a link of the chain (I1), which is not empty.
-        unsafe { &*self.tail }.set_next(link.as_ptr());
-        // INVARIANT: I1: the link follows the old tail.
-        self.tail = link.as_ptr();
+        // INVARIANT: I1: the link follows the old tail, or is the only one.
+        self.tail = link;
     }
 
     /// Removes the first object.
@@ -344,7 +381,7 @@ impl<T: Linked> Queue<T> {
 
     /// Iterates over the links of the objects, in order.
     #[inline]
-    pub(crate) fn links(&self) -> Links<'_> {
+    pub(super) fn links(&self) -> Links<'_> {
         self.chain.links()
     }
 }

@@ -6,10 +6,8 @@
 //! type, and lets work requests refer to the content by a raw pointer.
 
 use core::{
-    mem::{
-        self,
-        MaybeUninit, //
-    },
+    marker::PhantomPinned,
+    mem::MaybeUninit,
     ops::{
         Deref,
         DerefMut, //
@@ -23,8 +21,10 @@ use kernel::{
 };
 
 use super::llist::{
+    Chain,
     Link,
-    Linked, //
+    Linked,
+    Queue, //
 };
 
 #[repr(C)]
@@ -32,31 +32,31 @@ struct Node<T> {
     /// The first member: a pointer to it is a pointer to the node.
     link: Link,
     content: T,
+    /// Lists and work requests have raw pointers to the node while its owner has references.
+    _pin: PhantomPinned,
 }
 
 /// An owned object that can be in a list.
 ///
-/// # Invariants
-///
-/// - I1: The pointer is to a `Node` that was allocated by `KBox`.
-/// - I2: The box owns the node: no other pointer to it is used while the box exists.
-pub(crate) struct LlistBox<T>(NonNull<Node<T>>);
+/// Other pointers to the object exist, but are not used while this does.
+pub(crate) struct LlistBox<T>(KBox<Node<T>>);
 
 // SAFETY: The box owns its content, and `KBox` may be freed on any thread.
 unsafe impl<T: Send> Send for LlistBox<T> {}
 
 // SAFETY: `link` is part of the node, which `into_link` does not free or move, and which the box
-// owns (I2).
+// owned.
 unsafe impl<T> Linked for LlistBox<T> {
     #[inline]
     fn into_link(self) -> NonNull<Link> {
-        mem::ManuallyDrop::new(self).0.cast()
+        NonNull::from(KBox::leak(self.0)).cast()
     }
 
     #[inline]
     unsafe fn from_link(link: NonNull<Link>) -> Self {
-        // INVARIANT: I1, I2: by this function's contract.
-        Self(link.cast())
+        // SAFETY: By this function's contract, `into_link` has leaked the node that `link` is the
+        // first member of.
+        Self(unsafe { KBox::from_raw(link.cast().as_ptr()) })
     }
 }
 
@@ -67,10 +67,14 @@ impl<T> UninitBox<T> {
     /// Writes `content` to the memory.
     #[inline]
     pub(crate) fn write(self, content: T) -> LlistBox<T> {
-        let link = Link::new();
-        let node = KBox::write(self.0, Node { link, content });
-        // INVARIANT: I1, I2: the node comes from a `KBox`, which gives it up.
-        LlistBox(NonNull::from(KBox::leak(node)))
+        LlistBox(KBox::write(
+            self.0,
+            Node {
+                link: Link::new(),
+                content,
+                _pin: PhantomPinned,
+            },
+        ))
     }
 }
 
@@ -85,41 +89,28 @@ impl<T> LlistBox<T> {
         Ok(UninitBox(KBox::new_uninit(flags)?))
     }
 
-    /// The content of the box that `link` is part of, like `llist_entry()`.
-    ///
-    /// # Safety
-    ///
-    /// `link` comes from [`Linked::into_link`] of this type and was not converted back since.
+    /// A pointer to the content, for work requests that refer to it.
     #[inline]
-    pub(crate) unsafe fn entry(link: NonNull<Link>) -> NonNull<T> {
-        let node = link.cast::<Node<T>>().as_ptr();
-        // SAFETY: The node is valid by this function's contract, so its member is not at null.
-        unsafe { NonNull::new_unchecked(&raw mut (*node).content) }
+    pub(crate) fn as_ptr(&mut self) -> *mut T {
+        &raw mut self.0.content
     }
 
     /// A pointer to the content, for work requests that refer to it.
     #[inline]
-    pub(crate) fn as_non_null(&self) -> NonNull<T> {
-        // SAFETY: The node is valid (I1).
-        unsafe { Self::entry(self.0.cast()) }
-    }
-
-    /// A pointer to the content, for work requests that refer to it.
-    #[inline]
-    pub(crate) fn as_ptr(&self) -> *mut T {
-        self.as_non_null().as_ptr()
+    pub(crate) fn as_non_null(&mut self) -> NonNull<T> {
+        NonNull::from(&mut self.0.content)
     }
 
     /// Converts the box to a pointer to its content. [`Self::from_raw`] reverts this.
     #[inline]
     pub(crate) fn into_non_null(self) -> NonNull<T> {
-        mem::ManuallyDrop::new(self).as_non_null()
+        NonNull::from(&mut KBox::leak(self.0).content)
     }
 
     /// Converts the box to a pointer to its content. [`Self::from_raw`] reverts this.
     #[inline]
     pub(crate) fn into_raw(self) -> *mut T {
-        self.into_non_null().as_ptr()
+        &raw mut KBox::leak(self.0).content
     }
 
     /// Converts a pointer to the content back to the box.
@@ -130,17 +121,14 @@ impl<T> LlistBox<T> {
     /// converted back at most once.
     #[inline]
     pub(crate) unsafe fn from_raw(content: *mut T) -> Self {
-        // SAFETY: `content` is the member of a node by this function's contract.
-        // INVARIANT: I1, I2: by the same.
-        Self(unsafe { NonNull::new_unchecked(kernel::container_of!(content, Node<T>, content)) })
+        // SAFETY: By this function's contract, `content` is the member of a node that was leaked.
+        Self(unsafe { KBox::from_raw(kernel::container_of!(content, Node<T>, content)) })
     }
 
     /// Moves the content out of the box.
     #[inline]
     pub(crate) fn into_inner(self) -> T {
-        let node = mem::ManuallyDrop::new(self).0.as_ptr();
-        // SAFETY: The node comes from a `KBox` (I1), and its owner is not dropped.
-        KBox::into_inner(unsafe { KBox::from_raw(node) }).content
+        KBox::into_inner(self.0).content
     }
 }
 
@@ -149,22 +137,44 @@ impl<T> Deref for LlistBox<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: The box owns the node (I1, I2).
-        unsafe { self.as_non_null().as_ref() }
+        &self.0.content
     }
 }
 
 impl<T> DerefMut for LlistBox<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: The box owns the node (I1, I2). The reference does not cover the link.
-        unsafe { self.as_non_null().as_mut() }
+        &mut self.0.content
     }
 }
 
-impl<T> Drop for LlistBox<T> {
-    fn drop(&mut self) {
-        // SAFETY: The node comes from a `KBox` (I1), and its owner is dropped.
-        drop(unsafe { KBox::from_raw(self.0.as_ptr()) });
+/// The content of the box that `link` is part of, like `llist_entry()`.
+///
+/// # Safety
+///
+/// `link` comes from [`Linked::into_link`] of a `LlistBox<T>` and was not converted back since.
+#[inline]
+pub(super) unsafe fn content<T>(link: NonNull<Link>) -> NonNull<T> {
+    let node = link.cast::<Node<T>>().as_ptr();
+    // SAFETY: The link is the first member of a node that was leaked, by this function's contract.
+    unsafe { NonNull::new_unchecked(&raw mut (*node).content) }
+}
+
+impl<T> Chain<LlistBox<T>> {
+    /// Iterates over the contents of the boxes, in order.
+    #[inline]
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        // SAFETY: The link is that of a box that was given up to the chain (I1), which is borrowed
+        // exclusively. The iterator returns each link once.
+        self.links().map(|link| unsafe { content(link).as_mut() })
+    }
+}
+
+impl<T> Queue<LlistBox<T>> {
+    /// Iterates over the contents of the boxes, in order.
+    #[inline]
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        // SAFETY: As for the chain, by which the queue owns its boxes.
+        self.links().map(|link| unsafe { content(link).as_mut() })
     }
 }

@@ -101,7 +101,7 @@ impl RecvBuffer {
 
     /// Returns whether the buffer is mapped for `pd`.
     #[inline]
-    pub(in crate::verbs) fn is_for(&self, pd: &Pd) -> bool {
+    fn is_for(&self, pd: &Pd) -> bool {
         Arc::ptr_eq(&self.mappings, pd.recv_mappings())
     }
 
@@ -124,12 +124,15 @@ impl RecvBuffer {
 
     /// Hands the buffer to the device.
     ///
-    /// # Safety
+    /// # Errors
     ///
-    /// The domain is alive.
+    /// `EINVAL` if it is mapped for another domain than `pd`.
     #[inline]
-    pub(in crate::verbs) unsafe fn sync_for_device(&self) {
-        // SAFETY: The domain is alive, so the mapping is (I1), and the device.
+    pub(in crate::verbs) fn sync_for_device(&self, pd: &Pd) -> Result {
+        if !self.is_for(pd) {
+            return Err(EINVAL);
+        }
+        // SAFETY: The domain is borrowed, so the mapping is alive (I1), and the device.
         unsafe {
             bindings::rpcrdma_dma_sync_for_device(
                 self.mappings.device(),
@@ -138,6 +141,7 @@ impl RecvBuffer {
                 DIRECTION,
             );
         }
+        Ok(())
     }
 
     /// Takes the first `len` bytes back from the device.

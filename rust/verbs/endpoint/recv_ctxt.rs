@@ -11,7 +11,6 @@
 
 use core::{
     ffi::c_void,
-    marker::PhantomData,
     mem,
     ptr::{
         self,
@@ -31,9 +30,9 @@ use crate::{
     lib::{
         foreign_buf::ForeignBuf,
         llist::{
-            Link,
-            Linked,
-            Queue, //
+            ByList,
+            Queue,
+            Wrapper, //
         },
         llist_box::LlistBox, //
     },
@@ -76,7 +75,12 @@ impl RecvStatus {
     }
 }
 
-struct Inner<U> {
+/// The content of a Receive buffer.
+///
+/// # Invariants
+///
+/// - I1: `wr` refers to `cqe` and `sge`. It is not in use unless the buffer is posted.
+pub(crate) struct Inner<U> {
     cqe: bindings::ib_cqe,
     wr: bindings::ib_recv_wr,
     sge: bindings::ib_sge,
@@ -89,6 +93,15 @@ struct Inner<U> {
 // SAFETY: The pointers in `wr` refer to `cqe` and `sge` of the same allocation, so they stay valid
 // on any thread for as long as the object exists. All else is `Send`.
 unsafe impl<U: Send> Send for Inner<U> {}
+
+impl<U> Inner<U> {
+    /// The first `len` bytes of the buffer, or all if `len` exceeds its size, with the user's data.
+    #[inline]
+    fn split(&mut self, len: usize) -> (&[u8], &mut U) {
+        let whole = self.buffer.as_slice();
+        (whole.get(..len).unwrap_or(whole), &mut self.user)
+    }
+}
 
 /// A Receive buffer that is not posted.
 ///
@@ -105,7 +118,7 @@ impl<U> RecvBuf<U> {
     /// `ENOMEM`, or `EIO` if the memory cannot be mapped.
     pub(crate) fn new(pd: &Arc<Pd>, size: usize, user: U, flags: Flags) -> Result<Self> {
         let buffer = RecvBuffer::new(pd, size, flags)?;
-        let this = LlistBox::new_uninit(flags)?.write(Inner {
+        let mut this = LlistBox::new_uninit(flags)?.write(Inner {
             cqe: bindings::ib_cqe { done: None },
             wr: pin_init::zeroed(),
             sge: buffer.sge(),
@@ -113,20 +126,17 @@ impl<U> RecvBuf<U> {
             buffer,
             user,
         });
-        let inner = this.as_ptr();
-        // SAFETY: `this` owns the object, which has its final address. `wr_cqe` is the union member
-        // that the RDMA core reads.
-        unsafe {
-            (*inner).wr.sg_list = &raw mut (*inner).sge;
-            (*inner).wr.num_sge = 1;
-            *(*inner).wr.__bindgen_anon_1.wr_cqe.as_mut() = &raw mut (*inner).cqe;
-        }
+        let inner = &mut *this;
+        inner.wr.sg_list = &raw mut inner.sge;
+        inner.wr.num_sge = 1;
+        // SAFETY: The union member that the RDMA core reads. All members are plain.
+        *unsafe { inner.wr.__bindgen_anon_1.wr_cqe.as_mut() } = &raw mut inner.cqe;
         Ok(Self(this))
     }
 
     /// The pointer that [`Self::into_raw`] will return.
     #[inline]
-    pub(in crate::verbs) fn as_raw(&self) -> NonNull<c_void> {
+    pub(in crate::verbs) fn as_raw(&mut self) -> NonNull<c_void> {
         self.0.as_non_null().cast()
     }
 
@@ -211,20 +221,14 @@ impl<U> RecvBuf<U> {
     /// The data that stays with the buffer.
     #[inline]
     pub(crate) fn user_mut(&mut self) -> &mut U {
-        // SAFETY: `self` owns the object. The reference covers `user` alone, so the pointers in
-        // `wr` to `sge` and `cqe` stay valid.
-        unsafe { &mut (*self.0.as_ptr()).user }
+        &mut self.0.user
     }
 
     /// The first `len` bytes of the buffer together with its data, for a parser that stores its
     /// result there.
     #[inline]
     pub(crate) fn split(&mut self, len: usize) -> (&[u8], &mut U) {
-        let inner = self.0.as_ptr();
-        // SAFETY: `self` owns the object. The references cover two distinct fields, so the pointers
-        // in `wr` to `sge` and `cqe` stay valid.
-        let (whole, user) = unsafe { ((*inner).buffer.as_slice(), &mut (*inner).user) };
-        (whole.get(..len).unwrap_or(whole), user)
+        self.0.split(len)
     }
 
     /// The [`Pd::id`] of the domain that the buffer was mapped for. The domain may have ended.
@@ -240,17 +244,18 @@ impl<U> RecvBuf<U> {
     }
 }
 
-// SAFETY: The functions are those of the box inside, which fulfils the requirements.
-unsafe impl<U> Linked for RecvBuf<U> {
+// SAFETY: Uses no `ByList`.
+unsafe impl<U> Wrapper for RecvBuf<U> {
+    type Entry = LlistBox<Inner<U>>;
+
     #[inline]
-    fn into_link(self) -> NonNull<Link> {
-        self.0.into_link()
+    fn into_entry(self, _: ByList) -> Self::Entry {
+        self.0
     }
 
     #[inline]
-    unsafe fn from_link(link: NonNull<Link>) -> Self {
-        // SAFETY: By this function's contract.
-        Self(unsafe { LlistBox::from_link(link) })
+    fn from_entry(inner: Self::Entry, _: ByList) -> Self {
+        Self(inner)
     }
 }
 
@@ -281,47 +286,33 @@ unsafe impl<U: 'static> ForeignOwnable for RecvBuf<U> {
 
     #[inline]
     unsafe fn borrow_mut<'a>(ptr: *mut c_void) -> RecvBufMut<'a, U> {
-        // INVARIANT: I1: by this function's contract the buffer is foreign-owned within `'a`, and
-        // there is no other borrow of it.
-        RecvBufMut {
-            inner: ptr.cast(),
-            _borrow: PhantomData,
-        }
+        // SAFETY: By this function's contract the buffer is foreign-owned within `'a`, and there is
+        // no other borrow of it.
+        RecvBufMut(unsafe { &mut *ptr.cast() })
     }
 }
 
 /// An exclusive borrow of a buffer that is foreign-owned. Its data can be changed, but the buffer,
 /// whose bytes C code may refer to, cannot be replaced.
-///
-/// # Invariants
-///
-/// - I1: `inner` is that of a foreign-owned buffer, and there is no other borrow of it within `'a`.
-pub(crate) struct RecvBufMut<'a, U> {
-    inner: *mut Inner<U>,
-    _borrow: PhantomData<&'a mut U>,
-}
+pub(crate) struct RecvBufMut<'a, U>(&'a mut Inner<U>);
 
 impl<U> RecvBufMut<'_, U> {
     /// The data that the buffer carries.
     #[inline]
     pub(crate) fn user(&self) -> &U {
-        // SAFETY: Borrowed (I1).
-        unsafe { &(*self.inner).user }
+        &self.0.user
     }
 
     /// The data that the buffer carries.
     #[inline]
     pub(crate) fn user_mut(&mut self) -> &mut U {
-        self.split(0).1
+        &mut self.0.user
     }
 
     /// The first `len` bytes of the buffer together with its data.
     #[inline]
     pub(crate) fn split(&mut self, len: usize) -> (&[u8], &mut U) {
-        // SAFETY: Borrowed exclusively (I1). The references cover two distinct fields, so the
-        // pointers in `wr` to `sge` and `cqe` stay valid.
-        let (whole, user) = unsafe { ((*self.inner).buffer.as_slice(), &mut (*self.inner).user) };
-        (whole.get(..len).unwrap_or(whole), user)
+        self.0.split(len)
     }
 }
 
@@ -341,7 +332,7 @@ unsafe impl<U: Send + 'static> ForeignBuf for RecvBuf<U> {
 
 /// Receive buffers to be posted with one call.
 pub(crate) struct RecvBatch<U> {
-    buffers: Queue<RecvBuf<U>>,
+    buffers: Queue<LlistBox<Inner<U>>>,
     len: usize,
 }
 
@@ -364,15 +355,36 @@ impl<U> RecvBatch<U> {
     /// Adds a buffer at the end.
     #[inline]
     pub(crate) fn push(&mut self, recv: RecvBuf<U>) {
-        self.buffers.push(recv);
+        self.buffers.push(recv.0);
         self.len += 1;
     }
 
     /// Removes the first buffer.
     pub(crate) fn pop(&mut self) -> Option<RecvBuf<U>> {
-        let recv = self.buffers.pop()?;
+        let inner = self.buffers.pop()?;
         self.len -= 1;
-        Some(recv)
+        Some(RecvBuf(inner))
+    }
+
+    /// Hands the buffers to the device of `pd`, and links their work requests. Returns the first,
+    /// or null if there are no buffers.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if a buffer is mapped for another domain.
+    #[inline]
+    fn link(&mut self, pd: &Pd, done: Done) -> Result<*mut bindings::ib_recv_wr> {
+        let mut first = ptr::null_mut();
+        let mut end = &mut first;
+        for inner in self.buffers.iter_mut() {
+            // The reader of the last message may have written to it: SUNRPC decrypts in place.
+            inner.buffer.sync_for_device(pd)?;
+            inner.cqe.done = Some(done);
+            *end = &raw mut inner.wr;
+            end = &mut inner.wr.next;
+        }
+        *end = ptr::null_mut();
+        Ok(first)
     }
 
     /// Posts the batch on `qp`.
@@ -388,36 +400,16 @@ impl<U> RecvBatch<U> {
     /// [`RecvBuf::complete`] of this type.
     #[inline]
     pub(super) unsafe fn post(
-        self,
+        mut self,
         qp: *mut bindings::ib_qp,
         pd: &Arc<Pd>,
         done: Done,
     ) -> Result<(), (Error, Self)> {
-        let mut first: *mut bindings::ib_recv_wr = ptr::null_mut();
-        let mut end = &raw mut first;
-        for link in self.buffers.links() {
-            // SAFETY: The link is that of a buffer in the batch, which `self` owns.
-            let inner = unsafe { LlistBox::<Inner<U>>::entry(link).as_ptr() };
-            // SAFETY: As above.
-            if !unsafe { (*inner).buffer.is_for(pd) } {
-                return Err((EINVAL, self));
-            }
-            // The reader of the last message may have written to it: SUNRPC decrypts in place.
-            // SAFETY: `self` owns the buffer. It is mapped for `pd`, which is borrowed.
-            unsafe { (*inner).buffer.sync_for_device() };
-            // SAFETY: `self` owns the buffer. `end` points to `first`, or to the `next` of the
-            // buffer before.
-            unsafe {
-                (*inner).cqe.done = Some(done);
-                *end = &raw mut (*inner).wr;
-                end = &raw mut (*inner).wr.next;
-            }
-        }
-        // SAFETY: As in the loop.
-        unsafe { *end = ptr::null_mut() };
-        if first.is_null() {
-            return Ok(());
-        }
+        let first = match self.link(pd, done) {
+            Ok(first) if first.is_null() => return Ok(()),
+            Ok(first) => first,
+            Err(error) => return Err((error, self)),
+        };
         mem::forget(self);
         let mut bad = ptr::null();
         // SAFETY: The chain is well formed. Its buffers were owned, and belong to the device until

@@ -8,10 +8,7 @@
 //!
 //! C: svc_rdma_rw.c, svc_rdma_build_read_segment(), svc_rdma_copy_inline_range()
 
-use core::{
-    mem,
-    ptr::NonNull, //
-};
+use core::mem;
 
 use kernel::prelude::*;
 
@@ -19,8 +16,8 @@ use crate::{
     lib::{
         displaced_pages::CtxtPages,
         llist::{
-            Link,
-            Linked, //
+            ByList,
+            Wrapper, //
         },
         pages::{
             PageArray,
@@ -184,16 +181,17 @@ impl<S: Send + 'static> CallReadDone<S> {
     }
 }
 
-// SAFETY: Links the buffer inside, as its own implementation does.
-unsafe impl<S: Send + 'static> Linked for CallReadDone<S> {
+// SAFETY: Uses no `ByList`.
+unsafe impl<S: Send + 'static> Wrapper for CallReadDone<S> {
+    type Entry = RecvBuf<RecvCtxt<S>>;
+
     #[inline]
-    fn into_link(self) -> NonNull<Link> {
-        self.0.into_link()
+    fn into_entry(self, _: ByList) -> Self::Entry {
+        self.0
     }
 
     #[inline]
-    unsafe fn from_link(link: NonNull<Link>) -> Self {
-        // SAFETY: By this function's contract.
-        Self(unsafe { RecvBuf::from_link(link) })
+    fn from_entry(recv: Self::Entry, _: ByList) -> Self {
+        Self(recv)
     }
 }

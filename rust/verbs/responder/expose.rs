@@ -9,10 +9,7 @@
 //!
 //! Not in the C module: this is the extension "pulled Replies".
 
-use core::{
-    mem::ManuallyDrop,
-    ptr::NonNull, //
-};
+use core::mem::ManuallyDrop;
 
 use kernel::{
     prelude::*,
@@ -33,8 +30,8 @@ use crate::{
             Reachable, //
         },
         llist::{
-            Link,
-            Linked, //
+            ByList,
+            Wrapper, //
         },
         pages::Span, //
     },
@@ -255,17 +252,17 @@ impl Drop for SentExposing {
     }
 }
 
-// SAFETY: Links the message inside, as its own implementation does. Its drop is that of this type,
-// once `from_link` has taken it back.
-unsafe impl Linked for SentExposing {
+// SAFETY: Uses no `ByList`.
+unsafe impl Wrapper for SentExposing {
+    type Entry = SendCtxt;
+
     #[inline]
-    fn into_link(self) -> NonNull<Link> {
-        self.into_inner().into_link()
+    fn into_entry(self, _: ByList) -> Self::Entry {
+        self.into_inner()
     }
 
     #[inline]
-    unsafe fn from_link(link: NonNull<Link>) -> Self {
-        // SAFETY: By this function's contract.
-        Self::new(unsafe { SendCtxt::from_link(link) })
+    fn from_entry(ctxt: Self::Entry, _: ByList) -> Self {
+        Self::new(ctxt)
     }
 }

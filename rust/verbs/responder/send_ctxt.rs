@@ -10,8 +10,6 @@
 //! C: svc_rdma_sendto.c, svc_rdma_send_ctxt_alloc(), svc_rdma_send_ctxt_unmap()
 //! C: svc_rdma.h, struct svc_rdma_send_ctxt
 
-use core::ptr::NonNull;
-
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -22,8 +20,8 @@ use crate::{
     lib::{
         bvec::BVec,
         llist::{
-            Link,
-            Linked, //
+            ByList,
+            Wrapper, //
         },
         llist_box::LlistBox,
         pages::{
@@ -67,7 +65,7 @@ use crate::{
 ///   buffer's domain, and names bytes of `pages`.
 /// - I2: `rw_chain` refers to `pages` only.
 /// - I3: `pages` keeps its pages while `rw_chain` is not empty, or they are gathered.
-pub(super) struct Inner {
+pub(crate) struct Inner {
     pub(super) cqe: bindings::ib_cqe,
     pub(super) wr: bindings::ib_send_wr,
     /// Send Queue entries of the post.
@@ -126,17 +124,18 @@ unsafe impl Send for Inner {}
 /// A message that is being built.
 pub(crate) struct SendCtxt(pub(super) LlistBox<Inner>);
 
-// SAFETY: Links the box inside, as its own implementation does.
-unsafe impl Linked for SendCtxt {
+// SAFETY: Uses no `ByList`.
+unsafe impl Wrapper for SendCtxt {
+    type Entry = LlistBox<Inner>;
+
     #[inline]
-    fn into_link(self) -> NonNull<Link> {
-        self.0.into_link()
+    fn into_entry(self, _: ByList) -> Self::Entry {
+        self.0
     }
 
     #[inline]
-    unsafe fn from_link(link: NonNull<Link>) -> Self {
-        // SAFETY: By this function's contract.
-        Self(unsafe { LlistBox::from_link(link) })
+    fn from_entry(inner: Self::Entry, _: ByList) -> Self {
+        Self(inner)
     }
 }
 
@@ -312,16 +311,17 @@ impl Sent {
     }
 }
 
-// SAFETY: Links the message inside, as its own implementation does.
-unsafe impl Linked for Sent {
+// SAFETY: Uses no `ByList`.
+unsafe impl Wrapper for Sent {
+    type Entry = SendCtxt;
+
     #[inline]
-    fn into_link(self) -> NonNull<Link> {
-        self.0.into_link()
+    fn into_entry(self, _: ByList) -> Self::Entry {
+        self.0
     }
 
     #[inline]
-    unsafe fn from_link(link: NonNull<Link>) -> Self {
-        // SAFETY: By this function's contract.
-        Self(unsafe { SendCtxt::from_link(link) })
+    fn from_entry(ctxt: Self::Entry, _: ByList) -> Self {
+        Self(ctxt)
     }
 }

@@ -219,7 +219,7 @@ impl RwChain {
     /// `then` stays in place until the chain has completed.
     #[inline]
     pub(in crate::verbs) unsafe fn link<C: EndpointOps>(
-        &self,
+        &mut self,
         ep: &Endpoint<C>,
         then: *mut bindings::ib_send_wr,
     ) -> Option<*mut bindings::ib_send_wr> {
@@ -231,11 +231,10 @@ impl RwChain {
         }
         let port = ep.port();
         let mut first = then;
-        for link in self.chain.links() {
-            // SAFETY: The link is that of a transfer in the chain, which `self` owns and which is
-            // prepared for `qp` (I1). `then` stays in place by this function's contract, and the
-            // other transfers do because they are in the chain.
-            first = unsafe { RwCtxt::link(LlistBox::entry(link), self.qp, port, first) };
+        for rw_ctxt in self.chain.iter_mut() {
+            // SAFETY: The transfer is prepared for `qp` (I1). `then` stays in place by this
+            // function's contract, and the other transfers do because they are in the chain.
+            first = unsafe { rw_ctxt.link(self.qp, port, first) };
         }
         Some(first)
     }
@@ -244,9 +243,7 @@ impl RwChain {
     /// [`RwCtxt::done_arg`]. For a chain with no work request behind the transfers.
     #[inline]
     pub(in crate::verbs) fn set_done(&mut self, done: Done, arg: DoneArg) {
-        if let Some(link) = self.chain.links().next() {
-            // SAFETY: The link is that of a transfer in the chain, which `self` owns.
-            let last = unsafe { LlistBox::<RwCtxt>::entry(link).as_mut() };
+        if let Some(last) = self.chain.iter_mut().next() {
             last.set_done(done, arg);
         }
     }
@@ -266,11 +263,10 @@ impl RwChain {
         if !self.are_of(ep) {
             return false;
         }
-        for link in self.chain.links() {
-            // SAFETY: The link is that of a transfer in the chain, which `self` owns and which is
-            // prepared for `qp` (I1), the QP of the borrowed endpoint. It is not posted: a chain
-            // that is posted belongs to the device.
-            unsafe { RwCtxt::unmap(LlistBox::entry(link), self.qp, ep.port(), self.direction) };
+        for rw_ctxt in self.chain.iter_mut() {
+            // SAFETY: The transfer is prepared for `qp` (I1), the QP of the borrowed endpoint. It
+            // is not posted: a chain that is posted belongs to the device.
+            unsafe { rw_ctxt.unmap(self.qp, ep.port(), self.direction) };
         }
         // INVARIANT: I1, I2: the chain is empty. The contexts in the pool are not prepared.
         pool.idle

@@ -253,25 +253,22 @@ impl RwCtxt {
     ///
     /// # Safety
     ///
-    /// `this` is prepared for `qp` on `port` and not used by any other thread. `then` stays in
-    /// place until the chain has completed.
+    /// The transfer is prepared for `qp` on `port`. `then` stays in place until the chain has
+    /// completed.
     #[inline]
-    pub(in crate::verbs) unsafe fn link(
-        this: NonNull<Self>,
+    pub(super) unsafe fn link(
+        &mut self,
         qp: *mut bindings::ib_qp,
         port: u32,
         then: *mut bindings::ib_send_wr,
     ) -> *mut bindings::ib_send_wr {
-        let this = this.as_ptr();
         // SAFETY: `ctx` is initialised for `qp` (I1), and all else by this function's contract.
-        unsafe {
-            bindings::rdma_rw_ctx_wrs(&raw mut (*this).ctx, qp, port, &raw mut (*this).cqe, then)
-        }
+        unsafe { bindings::rdma_rw_ctx_wrs(&mut self.ctx, qp, port, &mut self.cqe, then) }
     }
 
     /// Sets the handler of this transfer's completion, which gets `arg` by [`Self::done_arg`].
     #[inline]
-    pub(in crate::verbs) fn set_done(&mut self, done: Done, arg: DoneArg) {
+    pub(super) fn set_done(&mut self, done: Done, arg: DoneArg) {
         self.cqe.done = Some(done);
         self.arg = arg;
     }
@@ -292,24 +289,23 @@ impl RwCtxt {
     ///
     /// # Safety
     ///
-    /// `this` is prepared for `qp` on `port` and in `direction`. `qp` is valid. The transfer is not
-    /// posted and not used by any other thread.
+    /// The transfer is prepared for `qp` on `port` and in `direction`, and not posted. `qp` is
+    /// valid.
     #[inline]
-    pub(in crate::verbs) unsafe fn unmap(
-        this: NonNull<Self>,
+    pub(super) unsafe fn unmap(
+        &mut self,
         qp: *mut bindings::ib_qp,
         port: u32,
         direction: Direction,
     ) {
-        let this = this.as_ptr();
         // SAFETY: `ctx` is initialised with `vecs` (I1), and all else by this function's contract.
         unsafe {
             bindings::rdma_rw_ctx_destroy_bvec(
-                &raw mut (*this).ctx,
+                &mut self.ctx,
                 qp,
                 port,
-                (*this).vecs.as_ptr(),
-                (*this).vecs.len() as u32,
+                self.vecs.as_ptr(),
+                self.vecs.len() as u32,
                 direction.as_raw(),
             );
         }
