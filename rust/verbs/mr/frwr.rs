@@ -23,7 +23,10 @@ use crate::{
     },
     verbs::{
         device::dma_buf::Direction,
-        endpoint::completion::Done, //
+        endpoint::{
+            completion::Done,
+            send_wr::set_invalidate, //
+        }, //
     }, //
 };
 
@@ -198,8 +201,7 @@ impl<W> MrRef<W> {
         own.inv.next = next;
         own.inv.send_flags = flags;
         own.inv_cqe.done = Some(done);
-        // SAFETY: The member that goes with LOCAL_INV; any value is valid.
-        *unsafe { own.inv.ex.invalidate_rkey.as_mut() } = own.exposed.handle;
+        set_invalidate(&mut own.inv, own.exposed.handle);
         self.inv()
     }
 

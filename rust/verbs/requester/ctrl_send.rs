@@ -40,7 +40,10 @@ use crate::{
                 HeldUntilDrained, //
             },
             in_doubt::InDoubt,
-            send_wr::set_send, //
+            send_wr::{
+                set_cqe,
+                set_send, //
+            }, //
         }, //
     }, //
 };
@@ -134,15 +137,12 @@ impl CtrlSendPool {
                 serial: Cid::serial(),
                 pool: &raw const *idle,
             });
-            let raw = send.as_ptr();
-            // SAFETY: Parts of a context that is owned, and stays in place.
-            let (cqe, sge) = unsafe { (&raw mut (*raw).cqe, &raw mut (*raw).sge) };
+            let this = &mut *send;
             // INVARIANT: I2: set here, and not changed.
-            // SAFETY: The member of the union that the RDMA core uses.
-            *unsafe { send.wr.__bindgen_anon_1.wr_cqe.as_mut() } = cqe;
-            send.wr.sg_list = sge;
-            send.wr.num_sge = 1;
-            send.wr.send_flags = bindings::ib_send_flags_IB_SEND_SIGNALED;
+            set_cqe(&mut this.wr, &raw mut this.cqe);
+            this.wr.sg_list = &raw mut this.sge;
+            this.wr.num_sge = 1;
+            this.wr.send_flags = bindings::ib_send_flags_IB_SEND_SIGNALED;
             idle.sends.put(send);
         }
         // Posted work requests refer to the pool.

@@ -28,7 +28,8 @@ use kernel::{
             },
             Atomic, //
         },
-        Arc, //
+        Arc,
+        UniqueArc, //
     }, //
 };
 
@@ -47,7 +48,8 @@ use crate::{
         },
         endpoint::{
             completion::Done,
-            ep::HeldUntilDrained, //
+            ep::HeldUntilDrained,
+            send_wr::set_cqe, //
         }, //
     }, //
 };
@@ -269,7 +271,7 @@ impl SendCtxRing {
             entries.push(UnsafeCell::new(SendCtx::new(pd, sizes, done)?), GFP_KERNEL)?;
         }
         // INVARIANT: I1: nothing is posted.
-        let ring = Arc::new(
+        let mut ring = UniqueArc::new(
             Self {
                 entries,
                 released: Atomic::new(0),
@@ -277,16 +279,14 @@ impl SendCtxRing {
             },
             GFP_KERNEL,
         )?;
-        for (index, entry) in (0..).zip(ring.entries.iter()) {
-            // SAFETY: The ring is not shared yet.
-            let entry = unsafe { &mut *entry.get() };
+        let this = &raw const *ring;
+        for (index, entry) in (0..).zip(ring.entries.iter_mut()) {
+            let entry = entry.get_mut();
             entry.index = index;
-            entry.ring = &raw const *ring;
-            let cqe = &raw mut entry.cqe;
-            // SAFETY: The member of the union that the RDMA core uses.
-            *unsafe { entry.request.__bindgen_anon_1.wr_cqe.as_mut() } = cqe;
+            entry.ring = this;
+            set_cqe(&mut entry.request, &raw mut entry.cqe);
         }
-        Ok(ring)
+        Ok(ring.into())
     }
 
     /// The domain of the buffers.
