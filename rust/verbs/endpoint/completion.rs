@@ -68,6 +68,48 @@ impl<'a, C: EndpointOps, Q> Worker<'a, C, Q> {
     }
 }
 
+/// Handles the completion of work requests with a certain kind of `cqe`, on CQ [`Self::Queue`] of
+/// an `Endpoint<C>`.
+pub(in crate::verbs) trait OnCompletion<C: EndpointOps> {
+    /// [`SendCq`] or [`RecvCq`].
+    type Queue;
+
+    /// Handles the completion `wc`.
+    ///
+    /// # Safety
+    ///
+    /// `wc` is the completion of a work request that was posted on the worker's endpoint. `cqe` is
+    /// that work request's, and its `done` is the [`handler`] of this type. Each completion is
+    /// handled once.
+    unsafe fn completed(
+        worker: &Worker<'_, C, Self::Queue>,
+        wc: &bindings::ib_wc,
+        cqe: *mut bindings::ib_cqe,
+    );
+}
+
+/// The `done` of a `cqe` whose completion `H` handles. It expects an `Endpoint<C>` in `cq_context`.
+#[inline]
+pub(in crate::verbs) fn handler<C: EndpointOps, H: OnCompletion<C>>() -> Done {
+    done::<C, H>
+}
+
+/// Handles a completion.
+///
+/// # Safety
+///
+/// Only the RDMA core calls this, on CQ `H::Queue` of an `Endpoint<C>`, for a work request with a
+/// `cqe` whose `done` is the [`handler`] of `H`.
+unsafe extern "C" fn done<C: EndpointOps, H: OnCompletion<C>>(
+    cq: *mut bindings::ib_cq,
+    wc: *mut bindings::ib_wc,
+) {
+    // SAFETY: These are the arguments of this handler, and by its contract.
+    let (worker, wc, cqe) = unsafe { Worker::<C, H::Queue>::enter(cq, wc) };
+    // SAFETY: By this function's contract. The core calls it once for each completion.
+    unsafe { H::completed(&worker, wc, cqe) };
+}
+
 impl<C: EndpointOps, Q> Deref for Worker<'_, C, Q> {
     type Target = Endpoint<C>;
 

@@ -71,9 +71,13 @@ use crate::{
 
 use super::{
     bad_wr::BadWr,
+    completion::handler,
     events,
     ops::EndpointOps,
-    recv_ctxt::RecvBatch, //
+    recv_ctxt::{
+        RecvBatch,
+        RecvBuf, //
+    }, //
 };
 
 /// An object that posted work requests may refer to, see [`Endpoint::hold_until_drained`].
@@ -282,10 +286,11 @@ impl<C: EndpointOps> Endpoint<C> {
         batch: RecvBatch<C::RecvData>,
     ) -> Result<(), (Error, RecvBatch<C::RecvData>)> {
         match self.postable() {
-            // SAFETY: The endpoint drains its QP before its domain ends. `recv_done` passes
-            // completions to `RecvBuf::<C::RecvData>::complete`, and finds this endpoint (I2).
+            // SAFETY: The endpoint drains its QP before its domain ends. The handler passes
+            // completions to `RecvBuf::complete`, and finds this endpoint (I2).
             Some(open) => unsafe {
-                batch.post(open.queues.qp(), open.queues.pd(), events::recv_done::<C>)
+                let done = handler::<C, RecvBuf<C::RecvData>>();
+                batch.post(open.queues.qp(), open.queues.pd(), done)
             },
             None => Err((EINVAL, batch)),
         }

@@ -21,7 +21,11 @@ use super::{
         CmEvent,
         IncomingConnection, //
     },
-    completion::RecvWorker,
+    completion::{
+        OnCompletion,
+        RecvCq,
+        RecvWorker, //
+    },
     ep::Endpoint,
     ops::EndpointOps,
     recv_ctxt::RecvBuf, //
@@ -100,21 +104,20 @@ pub(super) unsafe fn device_removed<C: EndpointOps>(arg: *const c_void) {
     C::device_removed(unsafe { &*arg.cast::<Endpoint<C>>() });
 }
 
-/// Handles the completion of a Receive. Runs in the worker of the receive CQ.
-///
-/// # Safety
-///
-/// Only the RDMA core calls this, on the receive CQ of an `Endpoint<C>`, for a buffer that
-/// [`Endpoint::post_recv`] posted.
-pub(super) unsafe extern "C" fn recv_done<C: EndpointOps>(
-    cq: *mut bindings::ib_cq,
-    wc: *mut bindings::ib_wc,
-) {
-    // SAFETY: These are the arguments of this handler, on the receive CQ of an `Endpoint<C>`.
-    let (worker, wc, cqe) = unsafe { RecvWorker::<C>::enter(cq, wc) };
-    // SAFETY: By this function's contract; each Receive completes once. The endpoint's domain ends
-    // after its CQs.
-    let (recv, status) = unsafe { RecvBuf::<C::RecvData>::complete(cqe, wc) };
-    C::trace_received(&worker, recv.serial(), &status, wc.vendor_err);
-    C::received(&worker, recv, status);
+/// Handles the completion of a Receive that [`Endpoint::post_recv`] posted.
+impl<C: EndpointOps> OnCompletion<C> for RecvBuf<C::RecvData> {
+    type Queue = RecvCq;
+
+    #[inline]
+    unsafe fn completed(
+        worker: &RecvWorker<'_, C>,
+        wc: &bindings::ib_wc,
+        cqe: *mut bindings::ib_cqe,
+    ) {
+        // SAFETY: The buffer was posted with this `cqe`, and its Receive completes once. The
+        // endpoint's domain ends after its CQs.
+        let (recv, status) = unsafe { Self::complete(cqe, wc) };
+        C::trace_received(worker, recv.serial(), &status, wc.vendor_err);
+        C::received(worker, recv, status);
+    }
 }

@@ -32,8 +32,11 @@ use crate::{
         endpoint::{
             bad_wr::BadWr,
             completion::{
-                SendWorker, //
-                WcStatus,
+                handler,
+                OnCompletion,
+                SendCq,
+                SendWorker,
+                WcStatus, //
             },
             ep::{
                 Endpoint,
@@ -129,7 +132,7 @@ impl CtrlSendPool {
             // INVARIANT: I1: held below, before anything is sent.
             let mut send = LlistBox::new_uninit(GFP_KERNEL)?.write(CtrlSend {
                 cqe: bindings::ib_cqe {
-                    done: Some(sent::<C>),
+                    done: Some(handler::<C, CtrlSend>()),
                 },
                 wr: pin_init::zeroed(),
                 sge: pin_init::zeroed(),
@@ -180,8 +183,8 @@ impl CtrlSendPool {
         set_send(&mut send.wr, invalidate);
         let raw = send.into_raw();
         // SAFETY: One work request, which refers to the context (I2). That was given up above: it
-        // stays until `sent` takes it back, or the code below. `sent` expects this endpoint's kind
-        // of context.
+        // stays until `completed` takes it back, or the code below. Its handler expects this
+        // endpoint's kind of context.
         match unsafe { ep.post_send_raw(&raw const (*raw).wr) } {
             Ok(()) => Ok(CtrlPost::Posted),
             Err((error, BadWr::Unknown)) => {
@@ -191,7 +194,7 @@ impl CtrlSendPool {
                 Err(error)
             }
             Err((error, _)) => {
-                // SAFETY: Not posted, so that `sent` is not called.
+                // SAFETY: Not posted, so that `completed` is not called.
                 self.0.sends.put(unsafe { LlistBox::from_raw(raw) });
                 Err(error)
             }
@@ -199,24 +202,26 @@ impl CtrlSendPool {
     }
 }
 
-/// Completion of a control Send.
-///
-/// # Safety
-///
-/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a [`CtrlSend`] that
-/// [`CtrlSendPool::send`] posted there.
-unsafe extern "C" fn sent<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
-    // SAFETY: By this function's contract.
-    let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
-    // SAFETY: The CQE is that of a context that `send` gave up, and this completion comes once.
-    let send = unsafe { LlistBox::from_raw(kernel::container_of!(cqe, CtrlSend, cqe)) };
-    // SAFETY: Held until the queues are drained (I1).
-    let idle = unsafe { &*send.pool };
-    trace!(xprtrdma_wc_send(
-        worker.send_cid(send.serial),
-        wc.status,
-        wc.vendor_err
-    ));
-    idle.sends.put(send);
-    C::ctrl_sent(&worker, WcStatus::of(wc.status));
+/// Handles the completion of a control Send that [`CtrlSendPool::send`] posted.
+impl<C: Requester> OnCompletion<C> for CtrlSend {
+    type Queue = SendCq;
+
+    #[inline]
+    unsafe fn completed(
+        worker: &SendWorker<'_, C>,
+        wc: &bindings::ib_wc,
+        cqe: *mut bindings::ib_cqe,
+    ) {
+        // SAFETY: The CQE is that of a Send that `send` gave up, and this completion comes once.
+        let send = unsafe { LlistBox::from_raw(kernel::container_of!(cqe, Self, cqe)) };
+        // SAFETY: Held until the queues are drained (I1).
+        let idle = unsafe { &*send.pool };
+        trace!(xprtrdma_wc_send(
+            worker.send_cid(send.serial),
+            wc.status,
+            wc.vendor_err
+        ));
+        idle.sends.put(send);
+        C::ctrl_sent(worker, WcStatus::of(wc.status));
+    }
 }

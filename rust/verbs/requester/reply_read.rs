@@ -38,8 +38,11 @@ use crate::{
         endpoint::{
             bad_wr::BadWr,
             completion::{
-                SendWorker, //
-                WcStatus,
+                handler,
+                OnCompletion,
+                SendCq,
+                SendWorker,
+                WcStatus, //
             },
             ep::{
                 Drained,
@@ -292,7 +295,7 @@ impl<R: ReadTarget> ReplyReads<R> {
             posted: None,
         };
         let rw_chain = &mut reading.rw_chain;
-        rw_chain.set_done(done::<C>, arg);
+        rw_chain.set_done(handler::<C, Reading<R>>(), arg);
         // SAFETY: Nothing follows the chain.
         let first = unsafe { rw_chain.link(ep, ptr::null_mut()) };
         let Some(first) = first.filter(|first| !first.is_null()) else {
@@ -301,8 +304,8 @@ impl<R: ReadTarget> ReplyReads<R> {
         };
         let raw = reading.into_raw();
         // SAFETY: The chain is well formed, and prepared for this endpoint's QP. Work requests and
-        // memory belong to the `Reading`, which was given up above: it stays until `done` takes it
-        // back, or the code below.
+        // memory belong to the `Reading`, which was given up above: it stays until `completed`
+        // takes it back, or the code below.
         let Err((_, left)) = (unsafe { permit.post(ep, &self.send_queue, first) }) else {
             return Ok(());
         };
@@ -312,7 +315,7 @@ impl<R: ReadTarget> ReplyReads<R> {
             }
             return Err(ReadNotPosted::Failed);
         }
-        // SAFETY: The last Read was not posted, so that `done` is not called.
+        // SAFETY: The last Read was not posted, so that `completed` is not called.
         let reading = unsafe { LlistBox::from_raw(raw) };
         if left == BadWr::First {
             drop(reading.into_inner().finish(ep, &self.idle));
@@ -382,29 +385,30 @@ impl<'p, I: Iterator<Item = BVec<'p>>> Cutter<'p, I> {
     }
 }
 
-/// Completion of a chain of Reads.
-///
-/// # Safety
-///
-/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a chain that
-/// [`ReplyReads::post`] posted there.
-unsafe extern "C" fn done<C: ReplyReader>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
-    // SAFETY: By this function's contract.
-    let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
-    // SAFETY: `post` set this handler for the last Read, which is in the chain until it is
-    // released.
-    let arg = unsafe { RwCtxt::done_arg(cqe) };
-    let reply_reads = worker.context().reply_reads();
-    // SAFETY: `post` gave up the `Reading` with this pointer, and this completion comes once.
-    let reading: LlistBox<Reading<C::ReplyRead>> =
-        unsafe { LlistBox::from_raw(arg.context.cast().as_ptr()) };
-    let reply = reading.into_inner().finish(&*worker, &reply_reads.idle);
-    reply_reads.send_queue.complete(arg.entries);
-    let mut status = WcStatus::of(wc.status);
-    if status == WcStatus::Success && reply_reads.next(&*worker).is_err() {
-        status = WcStatus::Flushed;
-    }
-    if let Some(reply) = reply {
-        C::read_done(&worker, reply, status);
+/// Handles the completion of a chain of Reads that [`ReplyReads::post`] posted.
+impl<C: ReplyReader> OnCompletion<C> for Reading<C::ReplyRead> {
+    type Queue = SendCq;
+
+    #[inline]
+    unsafe fn completed(
+        worker: &SendWorker<'_, C>,
+        wc: &bindings::ib_wc,
+        cqe: *mut bindings::ib_cqe,
+    ) {
+        // SAFETY: `post` set this handler for the last Read, which is in the chain until it is
+        // released.
+        let arg = unsafe { RwCtxt::done_arg(cqe) };
+        let reply_reads = worker.context().reply_reads();
+        // SAFETY: `post` gave up the `Reading` with this pointer, and this completion comes once.
+        let reading = unsafe { LlistBox::<Self>::from_raw(arg.context.cast().as_ptr()) };
+        let reply = reading.into_inner().finish(&**worker, &reply_reads.idle);
+        reply_reads.send_queue.complete(arg.entries);
+        let mut status = WcStatus::of(wc.status);
+        if status == WcStatus::Success && reply_reads.next(&**worker).is_err() {
+            status = WcStatus::Flushed;
+        }
+        if let Some(reply) = reply {
+            C::read_done(worker, reply, status);
+        }
     }
 }

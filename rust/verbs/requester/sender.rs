@@ -21,6 +21,9 @@ use crate::{
         device::attrs::SenderSizes,
         endpoint::{
             completion::{
+                handler,
+                OnCompletion,
+                SendCq,
                 SendWorker,
                 WcStatus, //
             },
@@ -84,7 +87,7 @@ impl<O: Send + 'static, U: Send + 'static> RequestSender<Waiting<O, U>> {
         sizes: &SenderSizes,
     ) -> Result<Self> {
         let pd = ep.pd().ok_or(EINVAL)?;
-        let ring = SendCtxRing::new(pd, sizes, sent::<C>)?;
+        let ring = SendCtxRing::new(pd, sizes, handler::<C, SendCtx>())?;
         // Posted work requests refer to the ring.
         ep.hold_until_drained(ring.clone())?;
         Ok(Self {
@@ -315,27 +318,31 @@ impl<'m, O: Send + 'static, U: Send + 'static> ReadySend<'_, 'm, Waiting<O, U>> 
     }
 }
 
-/// Completion of a Send that was signalled: of all Sends before it, too, if it succeeded.
-///
-/// # Safety
-///
-/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for an entry of a
-/// ring that [`RequestSender::new`] made for that endpoint.
-unsafe extern "C" fn sent<C: Requester>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
-    // SAFETY: By this function's contract.
-    let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
-    // SAFETY: The CQE is that of an entry, whose ring stays until the queues are drained.
-    let (ring, index) = unsafe { SendCtxRing::of_cqe(cqe) };
-    let status = WcStatus::of(wc.status);
-    if status == WcStatus::Success {
-        // SAFETY: This is the send queue's worker, and the Send has succeeded.
-        unsafe { ring.release(index) };
+/// Handles the completion of a Send that was signalled, in an entry of a ring that
+/// [`RequestSender::new`] made. If it succeeded, so have all Sends before it.
+impl<C: Requester> OnCompletion<C> for SendCtx {
+    type Queue = SendCq;
+
+    #[inline]
+    unsafe fn completed(
+        worker: &SendWorker<'_, C>,
+        wc: &bindings::ib_wc,
+        cqe: *mut bindings::ib_cqe,
+    ) {
+        // SAFETY: The CQE is that of an entry, whose ring stays until the queues are drained.
+        let (ring, index) = unsafe { SendCtxRing::of_cqe(cqe) };
+        let status = WcStatus::of(wc.status);
+        if status == WcStatus::Success {
+            // SAFETY: This is the send queue's worker, and the Send has succeeded.
+            unsafe { ring.release(index) };
+        }
+        trace!(xprtrdma_wc_send(
+            worker.send_cid(index as i32),
+            wc.status,
+            wc.vendor_err
+        ));
+        // After a flush there is no room for a sender that waits, but the connection is closed
+        // then.
+        C::sent(worker, status);
     }
-    trace!(xprtrdma_wc_send(
-        worker.send_cid(index as i32),
-        wc.status,
-        wc.vendor_err
-    ));
-    // After a flush there is no room for a sender that waits, but the connection is closed then.
-    C::sent(&worker, status);
 }
