@@ -136,6 +136,21 @@ impl<O> Fenced<O> {
     }
 }
 
+/// An owner whose memory the peer cannot reach: [`Fenced`] if it is `complete`.
+///
+/// # Safety
+///
+/// The peer cannot reach memory of `owner`, which is not mapped. If it is `complete`, whatever the
+/// peer wrote there it wrote before.
+#[inline]
+pub(crate) unsafe fn fenced_if<O>(complete: bool, owner: O) -> Result<Fenced<O>, Unreachable<O>> {
+    if complete {
+        Ok(Fenced(owner))
+    } else {
+        Err(Unreachable(owner))
+    }
+}
+
 impl<O> Deref for Fenced<O> {
     type Target = O;
 

@@ -195,7 +195,7 @@ impl<T: Linked> Stack<T> {
     /// # Safety
     ///
     /// No thread takes objects while the iterator is used.
-    pub(crate) unsafe fn links(&self) -> Links<'_> {
+    pub(super) unsafe fn links(&self) -> Links<'_> {
         // INVARIANT: I1: the load pairs with the cmpxchg of a push, and the links stay in the stack
         // by this function's contract.
         Links {
@@ -309,7 +309,7 @@ impl<T: Linked> Drop for Chain<T> {
 /// # Invariants
 ///
 /// - I1: `at` starts a null-terminated list of links that are valid for the iterator's lifetime.
-pub(crate) struct Links<'a> {
+pub(super) struct Links<'a> {
     at: *mut Link,
     _list: PhantomData<&'a Link>,
 }

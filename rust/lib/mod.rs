@@ -8,6 +8,7 @@
 //! |-------------------|-------------------------------------------------------------|
 //! | `llist`           | lists of objects that contain their link                    |
 //! | `llist_box`       | boxes for such lists                                        |
+//! | `grow_list`       | a list that only grows                                      |
 //! | `pool`            | pools of idle objects                                       |
 //! | `bvec`            | a run of bytes within a page                                |
 //! | `pages`           | owned pages                                                 |
@@ -29,6 +30,7 @@ pub(crate) mod displaced_pages;
 pub(crate) mod fence;
 pub(crate) mod foreign_buf;
 pub(crate) mod gfp;
+pub(crate) mod grow_list;
 pub(crate) mod llist;
 pub(crate) mod llist_box;
 pub(crate) mod memalloc;

@@ -84,8 +84,8 @@ pub(crate) use mr::{
         Access,
         MapError, //
     },
+    ib_mr::Exposed,
     mapper::MrMapper,
-    mr_alloc::Exposed,
     mr_list::{
         Mapped,
         MrList,

@@ -15,6 +15,9 @@ use crate::{
     trace::trace,
     verbs::endpoint::{
         completion::{
+            handler,
+            OnCompletion,
+            SendCq,
             SendWorker,
             WcStatus, //
         },
@@ -74,7 +77,7 @@ impl<O: Send + 'static, U: Send + 'static> MrMapper<Waiting<O, U>> {
         let spec = MrSpec {
             depth: pages,
             gaps,
-            reg_done: not_registered::<C>,
+            reg_done: handler::<C, Registration>(),
         };
         let pool = MrPool::new(pd, spec)?;
         // Posted work requests refer to the pool.
@@ -83,24 +86,25 @@ impl<O: Send + 'static, U: Send + 'static> MrMapper<Waiting<O, U>> {
     }
 }
 
-/// Completion of a registration that failed.
-///
-/// # Safety
-///
-/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for an MR of a pool that
-/// [`MrMapper::for_endpoint`] made for that endpoint.
-unsafe extern "C" fn not_registered<C: Exposes>(
-    cq: *mut bindings::ib_cq,
-    wc: *mut bindings::ib_wc,
-) {
-    // SAFETY: By this function's contract.
-    let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
-    // SAFETY: The CQE is that of a registration, whose MR stays until the queues are drained.
-    let id = unsafe { Mr::<WaitingFor<C>>::of_reg_cqe(cqe).as_ref() }.id();
-    trace!(xprtrdma_wc_fastreg(
-        worker.send_cid(id as i32),
-        wc.status,
-        wc.vendor_err
-    ));
-    C::not_registered(&worker, WcStatus::of(wc.status));
+/// The registration of an MR of a pool that [`MrMapper::for_endpoint`] made. It completes only if
+/// it failed.
+enum Registration {}
+
+impl<C: Exposes> OnCompletion<C> for Registration {
+    type Queue = SendCq;
+
+    unsafe fn completed(
+        worker: &SendWorker<'_, C>,
+        wc: &bindings::ib_wc,
+        cqe: *mut bindings::ib_cqe,
+    ) {
+        // SAFETY: The CQE is that of a registration, whose MR stays until the queues are drained.
+        let id = unsafe { Mr::<WaitingFor<C>>::of_reg_cqe(cqe) }.id();
+        trace!(xprtrdma_wc_fastreg(
+            worker.send_cid(id as i32),
+            wc.status,
+            wc.vendor_err
+        ));
+        C::not_registered(worker, WcStatus::of(wc.status));
+    }
 }

@@ -7,6 +7,8 @@
 //!
 //! C: frwr_ops.c, frwr_unmap_async(), frwr_unmap_sync(), frwr_wc_localinv_done()
 
+use core::ptr::NonNull;
+
 use kernel::{
     prelude::*,
     sync::SpinLockGuard, //
@@ -15,6 +17,7 @@ use kernel::{
 use crate::{
     bindings,
     lib::fence::{
+        fenced_if,
         ExposedOn,
         Fenced,
         Locked,
@@ -26,6 +29,9 @@ use crate::{
     verbs::endpoint::{
         bad_wr::BadWr,
         completion::{
+            handler,
+            OnCompletion,
+            SendCq,
             SendWorker,
             WcStatus, //
         },
@@ -165,13 +171,9 @@ where
             // The endpoint that the MRs were registered on has been dropped.
             false
         };
-        if invalid {
-            // SAFETY: All MRs have been invalidated.
-            Ok(unsafe { Fenced::new(owner) })
-        } else {
-            // SAFETY: The MRs are unmapped, and their QP is gone or in the error state.
-            Err(unsafe { Unreachable::new(owner) })
-        }
+        // SAFETY: The MRs are unmapped. All have been invalidated, or their QP is gone or in the
+        // error state.
+        unsafe { fenced_if(invalid, owner) }
     }
 }
 
@@ -188,16 +190,14 @@ fn post_inv<C: Exposes>(
     mrs: MrList<Registered, WaitingFor<C>>,
     waiter: Waiter<WaitingFor<C>>,
 ) -> Result<(), (Error, Waiter<WaitingFor<C>>)> {
-    // The endpoint, which is borrowed, keeps the pool until its queues are drained.
-    let Some(chain) = mrs.prepare_inv(passed::<C>, invalidated::<C>) else {
-        ep.set_qp_error();
-        return Err((EINVAL, waiter));
+    let (passed, last) = (handler::<C, PassedInv>(), handler::<C, LastInv>());
+    let chain = match mrs.prepare_inv(passed, last, waiter) {
+        Ok(chain) => chain,
+        Err(waiter) => {
+            ep.set_qp_error();
+            return Err((EINVAL, waiter));
+        }
     };
-    // SAFETY: The pool stays, as above.
-    let last = unsafe { chain.last.as_ref() };
-    let first = chain.first;
-    // SAFETY: The right to the last MR is part of the chain.
-    unsafe { last.put_posted(Posted { first, waiter }) };
     // The thread that posted the registrations has left `ib_post_send()` after this.
     drop(ep.exposing());
     // SAFETY: The chain is well formed. It is part of MRs, which the pool keeps until the queues
@@ -211,113 +211,113 @@ fn post_inv<C: Exposes>(
         // waiter stays in the last MR until the pool is told of the end of the queues.
         return Ok(());
     }
-    // The last LOCAL_INV was not posted. Those before it may have been: these work requests stay in
-    // place, and only the memory is unmapped.
-    // SAFETY: The completion that would take the waiter does not come.
-    match unsafe { last.take_posted() } {
-        // SAFETY: The QP is in the error state.
-        Some(posted) => Err((error, unsafe { posted.retire() })),
+    // SAFETY: The last LOCAL_INV was not posted. The QP is in the error state, and the endpoint,
+    // which is borrowed, keeps the pool until its queues are drained.
+    match unsafe { take_back(chain.last) } {
+        Some(waiter) => Err((error, waiter)),
         None => Ok(()),
     }
 }
 
-impl<W> Posted<W> {
-    /// Makes the MRs idle; returns what has waited for that.
-    ///
-    /// # Safety
-    ///
-    /// All of them are invalid, and a reference to their endpoint is in use.
-    #[inline]
-    unsafe fn reclaim(self) -> Waiter<W> {
-        let mut next = Some(self.first);
-        while let Some(mut mr) = next {
-            next = mr.own_mut().next.take();
-            // SAFETY: By this function's contract.
-            unsafe { mr.put_back() };
-        }
-        self.waiter
-    }
+/// Takes a chain back whose last LOCAL_INV, that of the MR `last`, was not posted, and unmaps the
+/// MRs. Those before the last one may have been posted: these work requests stay in place.
+///
+/// # Safety
+///
+/// The chain is in `last`, no completion takes it, and its QP is in the error state. A reference to
+/// the endpoint of the MRs is in use, and their pool stays.
+#[cold]
+unsafe fn take_back<W>(last: NonNull<Mr<W>>) -> Option<Waiter<W>> {
+    // SAFETY: By this function's contract.
+    let posted = unsafe { last.as_ref().take_posted()? };
+    // SAFETY: The QP is in the error state.
+    Some(unsafe { posted.end(false) })
+}
 
-    /// Unmaps the MRs, which are not used again; returns what has waited for that.
+impl<W> Posted<W> {
+    /// Unmaps the MRs. If they are `invalid`, they are idle then; if not, they are not used again.
+    /// Returns what has waited for that.
     ///
     /// # Safety
     ///
-    /// Their QP is in the error state, and a reference to their endpoint is in use.
-    #[cold]
-    unsafe fn retire(self) -> Waiter<W> {
+    /// All of them are invalid if `invalid` is set; if not, their QP is in the error state. A
+    /// reference to their endpoint is in use.
+    #[inline]
+    unsafe fn end(self, invalid: bool) -> Waiter<W> {
         let mut next = Some(self.first);
         while let Some(mut mr) = next {
             next = mr.own_mut().next.take();
             // SAFETY: By this function's contract.
             unsafe { mr.unmap() };
+            if invalid {
+                mr.into_idle();
+            }
         }
         self.waiter
     }
 }
 
-/// Completion of a LOCAL_INV that is not the last of its chain: reported only if it failed, and
-/// then the last one fails as well.
-///
-/// # Safety
-///
-/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a LOCAL_INV that
-/// [`post_inv`] posted there.
-unsafe extern "C" fn passed<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
-    // SAFETY: By this function's contract.
-    let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
-    // SAFETY: The CQE is that of a LOCAL_INV, whose MR stays until the queues are drained.
-    let id = unsafe { Mr::<WaitingFor<C>>::of_inv_cqe(cqe).as_ref() }.id();
-    trace!(xprtrdma_wc_li(
-        worker.send_cid(id as i32),
-        wc.status,
-        wc.vendor_err
-    ));
+/// A LOCAL_INV that [`post_inv`] has posted, not the last of its chain. Its completion is reported
+/// only if it failed, and then the last one fails as well.
+enum PassedInv {}
+
+impl<C: Exposes> OnCompletion<C> for PassedInv {
+    type Queue = SendCq;
+
+    unsafe fn completed(
+        worker: &SendWorker<'_, C>,
+        wc: &bindings::ib_wc,
+        cqe: *mut bindings::ib_cqe,
+    ) {
+        // SAFETY: The CQE is that of a LOCAL_INV, whose MR stays until the queues are drained.
+        let id = unsafe { Mr::<WaitingFor<C>>::of_inv_cqe(cqe) }.id();
+        trace!(xprtrdma_wc_li(
+            worker.send_cid(id as i32),
+            wc.status,
+            wc.vendor_err
+        ));
+    }
 }
 
-/// Completion of the last LOCAL_INV of a chain, and so of all.
-///
-/// # Safety
-///
-/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a LOCAL_INV that
-/// [`post_inv`] posted there.
-unsafe extern "C" fn invalidated<C: Exposes>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
-    // SAFETY: By this function's contract.
-    let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
-    // SAFETY: The CQE is that of a LOCAL_INV, whose MR stays until the queues are drained.
-    let last = unsafe { Mr::<WaitingFor<C>>::of_inv_cqe(cqe).as_ref() };
-    trace!(xprtrdma_wc_li_done(
-        worker.send_cid(last.id() as i32),
-        wc.status,
-        wc.vendor_err
-    ));
-    // SAFETY: The device has completed the chain, and this completion comes once.
-    let Some(posted) = (unsafe { last.take_posted() }) else {
-        return;
-    };
-    let status = WcStatus::of(wc.status);
-    if let WcStatus::Error(_) = status {
-        // The completion may come before the QP has entered the error state.
-        worker.set_qp_error();
-    }
-    let succeeded = status == WcStatus::Success;
-    let waiter = if succeeded {
-        // SAFETY: The last LOCAL_INV succeeded, and so have those before it.
-        unsafe { posted.reclaim() }
-    } else {
-        // SAFETY: The QP is in the error state: only then does it flush.
-        unsafe { posted.retire() }
-    };
-    match waiter {
-        Waiter::Task(task) => task.wake(succeeded),
-        Waiter::Token(Waiting { owner, token }) => {
-            let owner = if succeeded {
-                // SAFETY: All MRs of the owner have been invalidated and unmapped.
-                Ok(unsafe { Fenced::new(owner) })
-            } else {
-                // SAFETY: All MRs are unmapped, and the QP is in the error state.
-                Err(unsafe { Unreachable::new(owner) })
-            };
-            C::invalidated(&worker, owner, token);
+/// The last LOCAL_INV of a chain that [`post_inv`] has posted. When it completes, all have.
+enum LastInv {}
+
+impl<C: Exposes> OnCompletion<C> for LastInv {
+    type Queue = SendCq;
+
+    #[inline]
+    unsafe fn completed(
+        worker: &SendWorker<'_, C>,
+        wc: &bindings::ib_wc,
+        cqe: *mut bindings::ib_cqe,
+    ) {
+        // SAFETY: The CQE is that of a LOCAL_INV, whose MR stays until the queues are drained.
+        let last = unsafe { Mr::<WaitingFor<C>>::of_inv_cqe(cqe) };
+        trace!(xprtrdma_wc_li_done(
+            worker.send_cid(last.id() as i32),
+            wc.status,
+            wc.vendor_err
+        ));
+        // SAFETY: The device has completed the chain, and this completion comes once.
+        let Some(posted) = (unsafe { last.take_posted() }) else {
+            return;
+        };
+        let status = WcStatus::of(wc.status);
+        if let WcStatus::Error(_) = status {
+            // The completion may come before the QP has entered the error state.
+            worker.set_qp_error();
+        }
+        let succeeded = status == WcStatus::Success;
+        // SAFETY: If the last LOCAL_INV succeeded, so have those before it. If not, the QP is in
+        // the error state: only then does it flush.
+        match unsafe { posted.end(succeeded) } {
+            Waiter::Task(task) => task.wake(succeeded),
+            Waiter::Token(Waiting { owner, token }) => {
+                // SAFETY: All MRs of the owner are unmapped, and have been invalidated, or the QP
+                // is in the error state.
+                let owner = unsafe { fenced_if(succeeded, owner) };
+                C::invalidated(worker, owner, token);
+            }
         }
     }
 }

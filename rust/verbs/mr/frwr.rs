@@ -2,7 +2,7 @@
 
 //! Operations on one MR: DMA mapping, rkey, registration, LOCAL_INV, unmapping.
 //!
-//! C: frwr_ops.c, frwr_map(), frwr_mr_unmap(), frwr_mr_put()
+//! C: frwr_ops.c, frwr_map(), frwr_mr_unmap()
 
 use core::ptr;
 
@@ -13,10 +13,7 @@ use kernel::{
 
 use crate::{
     bindings,
-    lib::bvec::{
-        BVec,
-        PAGE, //
-    },
+    lib::bvec::PAGE,
     trace::{
         self,
         trace, //
@@ -30,10 +27,7 @@ use crate::{
     }, //
 };
 
-use super::mr_alloc::{
-    Exposed,
-    MrRef, //
-};
+use super::mr_alloc::MrRef;
 
 /// What the peer may do with an MR.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -80,89 +74,47 @@ pub(crate) enum MapError {
 }
 
 impl<W> MrRef<W> {
-    /// Maps as many pages from the front of `bvecs`, starting with `first`, as one MR can cover;
-    /// returns the first that is left. The MR is idle.
+    /// Maps the memory that the first `count` entries of [`Self::memory_mut`] describe.
     ///
     /// # Safety
     ///
-    /// The memory stays until the MR is unmapped.
+    /// The MR is idle. [`ScatterList::fill`](super::sg::ScatterList::fill) has described the
+    /// entries, and their memory stays until the MR is unmapped.
     #[inline]
-    pub(super) unsafe fn map<'p>(
-        &mut self,
-        first: BVec<'p>,
-        bvecs: &mut impl Iterator<Item = BVec<'p>>,
-        gaps: bool,
-        access: Access,
-    ) -> Result<Option<BVec<'p>>, MapError> {
-        let (count, after) = self.memory_mut().fill(first, bvecs, gaps);
-        // SAFETY: By this function's contract.
-        unsafe { self.map_first(count, access)? };
-        Ok(after)
-    }
-
-    /// Maps the first `count` entries that [`ScatterList::fill`] described.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::map`].
-    #[inline]
-    unsafe fn map_first(&mut self, count: usize, access: Access) -> Result<(), MapError> {
+    pub(super) unsafe fn map(&mut self, count: usize, access: Access) -> Result<(), MapError> {
         let direction = access.direction();
         let dir = direction.as_raw();
-        // SAFETY: `fill` described `count` entries of an idle MR, of which nothing is mapped; their
-        // memory stays, by this function's contract.
+        // SAFETY: By this function's contract; nothing of an idle MR is mapped.
         let runs = unsafe { self.memory_mut().map(count, direction) };
         let Some(runs) = runs else {
             // CAST: At most the depth of an MR, which is 32 bits.
             trace!(xprtrdma_frwr_sgerr(self.id(), 0, dir, count as c_int));
             return Err(MapError::Failed);
         };
-        let ib_mr = self.ib_mr.as_ptr();
+        let ib_mr = self.own_mut().ib_mr.as_ptr();
         let list = self.memory_mut().as_mut_ptr();
-        // SAFETY: `ib_mr` stays (I1 of `Mr`), and is not in use: the MR is idle, and ours. The list
-        // has `runs` entries that are mapped for its device.
+        // SAFETY: `ib_mr` is valid, and the device does not use it: the MR is idle. The list has
+        // `runs` entries that are mapped for its device.
         let covered = unsafe { bindings::ib_map_mr_sg(ib_mr, list, runs, ptr::null_mut(), PAGE) };
         if covered != runs {
             trace!(xprtrdma_frwr_maperr(self.id(), 0, dir, covered, runs));
             return Err(MapError::Failed);
         }
+        let own = self.own_mut();
         // CAST: No more entries than the depth of an MR, which is 32 bits.
-        self.own_mut().nents = count as u32;
-        self.own_mut().direction = direction;
-        self.draw_rkey(access);
-        Ok(())
-    }
-
-    /// Gives the MR, which was just mapped, an rkey and an offset that the peer cannot predict.
-    #[inline]
-    fn draw_rkey(&mut self, access: Access) {
+        own.nents = count as u32;
+        own.direction = direction;
+        // The peer cannot predict the rkey nor the offset.
         // SAFETY: Has no preconditions.
         let random = unsafe { bindings::get_random_u64() };
-        // CAST: A byte that the offset below does not use.
-        let key = u32::from(self.own_mut().rkeys.draw(random as u8));
-        let ib_mr = self.ib_mr.as_ptr();
-        // SAFETY: `ib_mr` stays (I1 of `Mr`), and only the MR's holder accesses these members.
-        let (iova, lkey, rkey, length) =
-            unsafe { ((*ib_mr).iova, (*ib_mr).lkey, (*ib_mr).rkey, (*ib_mr).length) };
-        // The device needs the offset within the page; the rest is free. Below 2^62, so that the
-        // end of the MR does not wrap.
-        let in_page = u64::from(PAGE) - 1;
-        let exposed = Exposed {
-            handle: (rkey & !0xff) | key,
-            // CAST: At most `depth` pages.
-            length: length as u32,
-            offset: ((random >> 2) & !in_page) | (iova & in_page),
-        };
-        // SAFETY: As above.
-        unsafe {
-            (*ib_mr).iova = exposed.offset;
-            (*ib_mr).lkey = (lkey & !0xff) | key;
-            (*ib_mr).rkey = exposed.handle;
-        }
-        let own = self.own_mut();
-        own.reg.key = exposed.handle;
+        // CAST: A byte that the offset does not use.
+        let key = own.rkeys.draw(random as u8);
+        // Below 2^62, so that the end of the MR does not wrap.
+        // SAFETY: The device does not know an idle MR as valid.
+        own.exposed = unsafe { own.ib_mr.set_key(key, random >> 2) };
+        own.reg.key = own.exposed.handle;
         own.reg.access = access.rights();
-        own.exposed = exposed;
+        Ok(())
     }
 
     /// Holds a reference to each mapped page until the MR is unmapped.
@@ -173,16 +125,13 @@ impl<W> MrRef<W> {
     /// Puts the registration of the MR, which is mapped, in front of `wr`, and returns it.
     #[inline]
     pub(super) fn register_before(
-        &self,
+        &mut self,
         wr: *mut bindings::ib_send_wr,
     ) -> *mut bindings::ib_send_wr {
         self.registered.store(true, Relaxed);
-        let own = self.own.get();
-        // SAFETY: Ours (I2 of `Mr`), and no reference to it is in use.
-        unsafe {
-            (*own).reg.wr.next = wr;
-            &raw mut (*own).reg.wr
-        }
+        let reg = &mut self.own_mut().reg;
+        reg.wr.next = wr;
+        &raw mut reg.wr
     }
 
     /// Prepares the LOCAL_INV of the MR, in front of that of the next MR in its chain. Only the
@@ -190,8 +139,8 @@ impl<W> MrRef<W> {
     #[inline]
     pub(super) fn prepare_inv(&mut self, passed: Done, last: Done) -> *mut bindings::ib_send_wr {
         let own = self.own_mut();
-        let (next, flags, done) = match &own.next {
-            Some(next) => (next.inv(), 0, passed),
+        let (next, flags, done) = match &mut own.next {
+            Some(next) => (&raw mut next.own_mut().inv, 0, passed),
             None => (
                 ptr::null_mut(),
                 bindings::ib_send_flags_IB_SEND_SIGNALED,
@@ -202,13 +151,7 @@ impl<W> MrRef<W> {
         own.inv.send_flags = flags;
         own.inv_cqe.done = Some(done);
         set_invalidate(&mut own.inv, own.exposed.handle);
-        self.inv()
-    }
-
-    #[inline]
-    fn inv(&self) -> *mut bindings::ib_send_wr {
-        // SAFETY: Stays inside of the MR, which the pool keeps (I1).
-        unsafe { &raw mut (*self.own.get()).inv }
+        &raw mut own.inv
     }
 
     /// Unmaps the memory, if it is mapped.
@@ -224,19 +167,6 @@ impl<W> MrRef<W> {
             self.memory_mut().unmap();
         }
         self.registered.store(false, Relaxed);
-    }
-
-    /// Unmaps the memory and makes the MR idle. A full barrier: see
-    /// [`MrPool::was_wanted`](super::mr_pool::MrPool::was_wanted).
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::unmap`], and the device does not know the MR as valid.
-    #[inline]
-    pub(super) unsafe fn put_back(mut self) {
-        // SAFETY: By this function's contract.
-        unsafe { self.unmap() };
-        self.into_idle();
     }
 
     /// The MR as traces show it.

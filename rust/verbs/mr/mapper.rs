@@ -100,12 +100,15 @@ impl<W> MrMapper<W> {
         let mut next = Some(first);
         while let Some(first) = next {
             let mut mr = self.take().ok_or(MapError::Exhausted)?;
-            // SAFETY: Idle (I1). The memory stays throughout the lifetime of `mrs`, which unmap it.
-            // If they are forgotten, the MR is never unmapped.
-            let mapped = unsafe { mr.map(first, &mut bvecs, self.pool.spec.gaps, access) };
+            let gaps = self.pool.spec.gaps;
+            let (count, after) = mr.memory_mut().fill(first, &mut bvecs, gaps);
+            // SAFETY: Idle (I1), and described. The memory stays throughout the lifetime of `mrs`,
+            // which unmap it. If they are forgotten, the MR is never unmapped.
+            let mapped = unsafe { mr.map(count, access) };
             // SAFETY: Of this pool, which `map` had `mrs` keep, and not registered.
             unsafe { mrs.push(mr) };
-            next = mapped?;
+            mapped?;
+            next = after;
         }
         Ok(mrs.len() - before)
     }

@@ -5,6 +5,7 @@
 //! | file         | what                                                        |
 //! |--------------|-------------------------------------------------------------|
 //! | `mr_alloc`   | one MR: its parts, allocation and end                       |
+//! | `ib_mr`      | its `struct ib_mr`, and what the peer is told of it         |
 //! | `frwr`       | operations on one MR                                        |
 //! | `mr_list`    | the MRs of one message, by state                            |
 //! | `mr_pool`    | all MRs of a connection                                     |
@@ -19,6 +20,7 @@
 pub(super) mod exposes;
 pub(super) mod fence;
 pub(super) mod frwr;
+pub(super) mod ib_mr;
 pub(super) mod mapper;
 pub(super) mod mr_alloc;
 pub(super) mod mr_list;

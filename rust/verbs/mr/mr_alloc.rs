@@ -2,21 +2,17 @@
 
 //! One MR: what it consists of, its allocation and its end.
 //!
-//! C: frwr_ops.c, frwr_mr_init(), frwr_mr_release()
+//! C: frwr_ops.c, frwr_mr_init(), frwr_mr_put()
 //! C: xprt_rdma.h, struct rpcrdma_mr
 
 use core::{
     cell::UnsafeCell,
-    mem,
+    marker::PhantomPinned,
     ops::Deref,
-    ptr::{
-        self,
-        NonNull, //
-    }, //
+    ptr::NonNull, //
 };
 
 use kernel::{
-    error::from_err_ptr,
     prelude::*,
     sync::{
         atomic::{
@@ -30,36 +26,35 @@ use kernel::{
 
 use crate::{
     bindings,
-    lib::llist::{
-        Link,
-        Linked,
-        Stack, //
+    lib::{
+        llist::{
+            Link,
+            Linked,
+            Stack, //
+        },
+        llist_box::LlistBox, //
     },
     verbs::{
         device::{
             dma_buf::Direction,
             pd::Pd, //
         },
-        endpoint::completion::Done, //
+        endpoint::{
+            completion::Done,
+            send_wr::set_cqe, //
+        }, //
     }, //
 };
 
 use super::{
+    ib_mr::{
+        Exposed,
+        IbMr, //
+    },
     rkey::RkeySequence,
     rkey_owner::RkeyOwner,
     sg::ScatterList, //
 };
-
-/// An MR as a chunk segment describes it to the peer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Exposed {
-    /// The rkey.
-    pub(crate) handle: u32,
-    /// Length in bytes.
-    pub(crate) length: u32,
-    /// Address of the first byte, relative to the handle.
-    pub(crate) offset: u64,
-}
 
 /// What the MRs of a pool have in common.
 pub(super) struct MrSpec {
@@ -75,31 +70,43 @@ pub(super) struct MrSpec {
 ///
 /// # Invariants
 ///
-/// - I1: `ib_mr` belongs to the PD of the MR's pool, and `memory` maps for the device of that PD.
-///   The pool keeps both. `idle_mrs` is part of the pool.
+/// - I1: `own.ib_mr` belongs to the PD of the MR's pool, and `memory` maps for the device of that
+///   PD. `idle_mrs` is part of the pool.
 /// - I2: `own` and `memory` belong to the holder of the only [`MrRef`], with one exception: while
-///   `registered` is set, `MrPool::queues_ended` may access both.
+///   `registered` is set, `MrPool::queues_ended` may access `memory`.
 /// - I3: `registered` is set while the device may know the MR as valid and its memory is mapped. It
 ///   changes only while an [`Endpoint`](crate::verbs::Endpoint) of the pool is borrowed.
+/// - I4: `posted` is set in the last MR of a chain whose LOCAL_INVs are posted, or about to be. It
+///   has the right to this MR. Until the LOCAL_INVs are posted it belongs to the thread that set
+///   it, then to their completion, and if there is none, to `MrPool::queues_ended`.
 #[repr(C)]
 pub(in crate::verbs) struct Mr<W> {
     /// Links the idle MRs. First, so that a pointer to it is a pointer to the MR.
     idle: Link,
-    /// Links all MRs of the pool.
-    all: Link,
-    pub(super) ib_mr: NonNull<bindings::ib_mr>,
+    /// The number of the MR in traces and in `rdma resource`.
+    id: u32,
     /// The list of idle MRs in the pool.
     idle_mrs: NonNull<Stack<MrRef<W>>>,
     pub(super) rkey_owner: RkeyOwner,
     pub(super) registered: Atomic<bool>,
-    pub(super) memory: UnsafeCell<ScatterList>,
-    pub(super) own: UnsafeCell<Own<W>>,
+    memory: UnsafeCell<ScatterList>,
+    own: UnsafeCell<Own<W>>,
+    posted: UnsafeCell<Option<Posted<W>>>,
+    /// Work requests and other MRs have raw pointers to the MR.
+    _pin: PhantomPinned,
 }
+
+// SAFETY: Nothing of an MR is bound to a thread, and what waits in `posted` is `Send`.
+unsafe impl<W: Send> Send for Mr<W> {}
+// SAFETY: A shared reference reads constants and atomics. `own`, `memory` and `posted` have one
+// user at a time (I2, I4), on any thread.
+unsafe impl<W: Send> Sync for Mr<W> {}
 
 /// The part of an MR that only the holder of its [`MrRef`] accesses.
 pub(super) struct Own<W> {
     /// The next MR of a chain.
     pub(super) next: Option<MrRef<W>>,
+    pub(super) ib_mr: IbMr,
     pub(super) exposed: Exposed,
     /// Mapped scatterlist entries, for traces.
     pub(super) nents: u32,
@@ -109,8 +116,6 @@ pub(super) struct Own<W> {
     pub(super) reg_cqe: bindings::ib_cqe,
     pub(super) inv: bindings::ib_send_wr,
     pub(super) inv_cqe: bindings::ib_cqe,
-    /// In the last MR of a chain whose LOCAL_INVs are posted.
-    pub(super) posted: Option<Posted<W>>,
 }
 
 /// A chain of MRs whose LOCAL_INVs are posted. It is kept in the last of them until that one's
@@ -194,7 +199,7 @@ impl WaitingTask {
 pub(in crate::verbs) struct MrRef<W>(NonNull<Mr<W>>);
 
 // SAFETY: By I2 the receiving thread becomes the only user of `own` and `memory`. Verbs and the DMA
-// API may be called on any thread. `W` moves along in `posted`, and is `Send`.
+// API may be called on any thread.
 unsafe impl<W: Send> Send for MrRef<W> {}
 
 // SAFETY: `into_link` gives up the only right to the MR (I2), and the pool keeps the MR in place.
@@ -245,7 +250,6 @@ impl<W> MrRef<W> {
     #[inline]
     pub(super) fn own(&self) -> &Own<W> {
         // SAFETY: Only the holder of the right accesses `own` (I2 of `Mr`), which is borrowed.
-        // `queues_ended` writes `posted` alone, and of MRs whose `MrRef` is inside of it.
         unsafe { &*self.own.get() }
     }
 
@@ -256,7 +260,9 @@ impl<W> MrRef<W> {
         unsafe { &mut *self.own.get() }
     }
 
-    /// Puts the MR, which is not mapped, into the list of idle ones.
+    /// Puts the MR, which is not mapped and which the device does not know as valid, into the list
+    /// of idle ones. A full barrier, on which
+    /// [`MrPool::was_wanted`](super::mr_pool::MrPool::was_wanted) depends.
     #[inline]
     pub(super) fn into_idle(self) {
         let idle = self.idle_mrs;
@@ -274,43 +280,6 @@ impl<W> MrRef<W> {
     }
 }
 
-/// The pool's ownership of an MR, which frees it.
-///
-/// # Invariants
-///
-/// - I1: Points to an MR from `KBox`, which no [`MrRef`] is used for once this is dropped.
-pub(super) struct OwnedMr<W>(NonNull<Mr<W>>);
-
-// SAFETY: Nothing of an MR is bound to a thread, and a token that is still inside is `Send`.
-unsafe impl<W: Send> Send for OwnedMr<W> {}
-
-// SAFETY: The MR stays in place until it is freed by the drop of this. Nothing but the pool's list
-// of all MRs accesses `all`.
-unsafe impl<W> Linked for OwnedMr<W> {
-    fn into_link(self) -> NonNull<Link> {
-        let mr = mem::ManuallyDrop::new(self).0;
-        // SAFETY: A valid MR (I1); the pointer stays inside of it.
-        unsafe { NonNull::new_unchecked(&raw mut (*mr.as_ptr()).all) }
-    }
-
-    unsafe fn from_link(link: NonNull<Link>) -> Self {
-        // INVARIANT: As when it was given up.
-        // SAFETY: By this function's contract, `link` is the `all` of an MR.
-        Self(unsafe { Mr::of_all(link) })
-    }
-}
-
-impl<W> Drop for OwnedMr<W> {
-    fn drop(&mut self) {
-        // SAFETY: No right to the MR is used any more (I1).
-        let mr = unsafe { KBox::from_raw(self.0.as_ptr()) };
-        // Nothing is mapped: a list of mapped MRs keeps the pool, and registered ones were unmapped
-        // by `MrPool::queues_ended`.
-        // SAFETY: Allocated by `Mr::alloc`; the PD stays while the pool does (I1 of `Mr`).
-        unsafe { bindings::ib_dereg_mr_user(mr.ib_mr.as_ptr(), ptr::null_mut()) };
-    }
-}
-
 impl<W> Mr<W> {
     /// Allocates an MR.
     ///
@@ -320,102 +289,68 @@ impl<W> Mr<W> {
     ///
     /// # Safety
     ///
-    /// `pd` and `idle_mrs` are part of a pool that does not move. It keeps the first result, and
-    /// stays while the second is used.
+    /// `idle_mrs` is part of a pool that does not move. It keeps the first result, and stays while
+    /// the second is used.
     pub(super) unsafe fn alloc(
         pd: &Arc<Pd>,
         spec: &MrSpec,
         idle_mrs: &Stack<MrRef<W>>,
-    ) -> Result<(OwnedMr<W>, MrRef<W>)> {
-        // SAFETY: The pool keeps the PD, and the MR.
-        let memory = unsafe { ScatterList::new(pd, spec.depth)? };
-        let kind = if spec.gaps {
-            bindings::ib_mr_type_IB_MR_TYPE_SG_GAPS
-        } else {
-            bindings::ib_mr_type_IB_MR_TYPE_MEM_REG
-        };
-        // SAFETY: A valid PD.
-        let ib_mr = from_err_ptr(unsafe { bindings::ib_alloc_mr(pd.as_ptr(), kind, spec.depth) })?;
-        let ib_mr = NonNull::new(ib_mr).ok_or(ENOMEM)?;
-        // SAFETY: Just allocated.
-        let rkey = unsafe { (*ib_mr.as_ptr()).rkey };
+    ) -> Result<(LlistBox<Self>, MrRef<W>)> {
+        let memory = ScatterList::new(pd, spec.depth)?;
+        let (ib_mr, id, rkey) = IbMr::alloc(pd, spec.depth, spec.gaps)?;
         // INVARIANT: `ib_mr` and `memory` are for the pool's PD (I1). The one `MrRef` is returned
-        // below (I2), and the device does not know the MR as valid (I3).
-        let mr = KBox::new(
-            Self {
-                idle: Link::new(),
-                all: Link::new(),
-                ib_mr,
-                idle_mrs: NonNull::from(idle_mrs),
-                rkey_owner: RkeyOwner::none(),
-                registered: Atomic::new(false),
-                memory: UnsafeCell::new(memory),
-                // CAST: The low byte.
-                own: UnsafeCell::new(Own::new(ib_mr, rkey as u8, spec)),
-            },
-            GFP_KERNEL,
-        )
-        .inspect_err(|_| {
-            // SAFETY: Just allocated, and not in use.
-            unsafe { bindings::ib_dereg_mr_user(ib_mr.as_ptr(), ptr::null_mut()) };
-        })?;
-        let mr = NonNull::from(KBox::leak(mr));
-        // SAFETY: Just allocated.
-        let own = unsafe { mr.as_ref() }.own.get();
-        // SAFETY: The MR is not shared yet. The CQEs are part of it, and it does not move.
-        unsafe {
-            *(*own).reg.wr.__bindgen_anon_1.wr_cqe.as_mut() = &raw mut (*own).reg_cqe;
-            *(*own).inv.__bindgen_anon_1.wr_cqe.as_mut() = &raw mut (*own).inv_cqe;
-        }
-        // INVARIANT: From `KBox`; the pool drops this last, by this function's contract.
-        let owned = OwnedMr(mr);
+        // below (I2), and the device does not know the MR as valid (I3). Nothing is posted (I4).
+        let mut owned = LlistBox::new_uninit(GFP_KERNEL)?.write(Self {
+            idle: Link::new(),
+            id,
+            idle_mrs: NonNull::from(idle_mrs),
+            rkey_owner: RkeyOwner::none(),
+            registered: Atomic::new(false),
+            memory: UnsafeCell::new(memory),
+            // CAST: The low byte.
+            own: UnsafeCell::new(Own::new(ib_mr, rkey as u8, spec)),
+            posted: UnsafeCell::new(None),
+            _pin: PhantomPinned,
+        });
         // INVARIANT: The first `MrRef`; the pool stays, by this function's contract.
-        Ok((owned, MrRef(mr)))
-    }
-
-    /// The MR that links `link` into the list of all MRs of its pool.
-    ///
-    /// # Safety
-    ///
-    /// `link` comes from [`OwnedMr::into_link`].
-    pub(super) unsafe fn of_all(link: NonNull<Link>) -> NonNull<Self> {
-        // SAFETY: By this function's contract, `link` is a member of an MR.
-        unsafe { NonNull::new_unchecked(kernel::container_of!(link.as_ptr(), Self, all)) }
+        let mut mr = MrRef(owned.as_non_null());
+        let own = mr.own_mut();
+        set_cqe(&mut own.reg.wr, &raw mut own.reg_cqe);
+        set_cqe(&mut own.inv, &raw mut own.inv_cqe);
+        Ok((owned, mr))
     }
 
     /// The MR that `cqe` is the `reg_cqe` of.
     ///
     /// # Safety
     ///
-    /// `cqe` comes from a registration that [`MrRef::register_before`] returned.
-    pub(super) unsafe fn of_reg_cqe(cqe: *mut bindings::ib_cqe) -> NonNull<Self> {
-        // SAFETY: By this function's contract, `cqe` is a member of an `Own`.
-        unsafe { Self::of_own(kernel::container_of!(cqe, Own<W>, reg_cqe)) }
+    /// `cqe` comes from a registration that [`MrRef::register_before`] returned, and the MR's pool
+    /// stays throughout `'a`.
+    pub(super) unsafe fn of_reg_cqe<'a>(cqe: *mut bindings::ib_cqe) -> &'a Self {
+        // SAFETY: By this function's contract, `cqe` is a member of the `Own` of an MR.
+        // `UnsafeCell` is `repr(transparent)`.
+        unsafe {
+            let own = kernel::container_of!(cqe, Own<W>, reg_cqe);
+            &*kernel::container_of!(own.cast::<UnsafeCell<Own<W>>>(), Self, own)
+        }
     }
 
     /// The MR that `cqe` is the `inv_cqe` of.
     ///
     /// # Safety
     ///
-    /// `cqe` comes from the `inv` of an MR.
-    pub(super) unsafe fn of_inv_cqe(cqe: *mut bindings::ib_cqe) -> NonNull<Self> {
-        // SAFETY: By this function's contract, `cqe` is a member of an `Own`.
-        unsafe { Self::of_own(kernel::container_of!(cqe, Own<W>, inv_cqe)) }
-    }
-
-    /// # Safety
-    ///
-    /// `own` is that of an MR.
-    unsafe fn of_own(own: *mut Own<W>) -> NonNull<Self> {
-        let cell = own.cast::<UnsafeCell<Own<W>>>();
-        // SAFETY: `UnsafeCell` is `repr(transparent)`, and by this function's contract.
-        unsafe { NonNull::new_unchecked(kernel::container_of!(cell, Self, own)) }
+    /// `cqe` comes from the `inv` of an MR, whose pool stays throughout `'a`.
+    pub(super) unsafe fn of_inv_cqe<'a>(cqe: *mut bindings::ib_cqe) -> &'a Self {
+        // SAFETY: As in `of_reg_cqe`.
+        unsafe {
+            let own = kernel::container_of!(cqe, Own<W>, inv_cqe);
+            &*kernel::container_of!(own.cast::<UnsafeCell<Own<W>>>(), Self, own)
+        }
     }
 
     /// The number of the MR in traces and in `rdma resource`.
     pub(super) fn id(&self) -> u32 {
-        // SAFETY: `ib_mr` stays (I1), and the number does not change.
-        unsafe { (*self.ib_mr.as_ptr()).res.id }
+        self.id
     }
 
     /// Unmaps the memory of an MR that was registered on a QP that is gone.
@@ -443,12 +378,8 @@ impl<W> Mr<W> {
             return None;
         }
         self.registered.store(false, Relaxed);
-        // SAFETY: While the MR is registered, `posted` changes only with a reference to its
-        // endpoint, or in a handler. There is neither.
-        if unsafe { (*self.own.get()).posted.is_none() } {
-            return None;
-        }
-        // SAFETY: The queues are gone.
+        // SAFETY: `posted` is set with a reference to the endpoint, and taken in a handler if not
+        // by the thread that set it. There are neither.
         unsafe { self.take_posted() }
     }
 
@@ -459,8 +390,8 @@ impl<W> Mr<W> {
     /// `posted` has the right to this MR.
     #[inline]
     pub(super) unsafe fn put_posted(&self, posted: Posted<W>) {
-        // SAFETY: The caller has the right to the MR, and gives it away here.
-        unsafe { (*self.own.get()).posted = Some(posted) };
+        // SAFETY: `posted` is this thread's (I4): the LOCAL_INVs of this MR are not posted.
+        unsafe { *self.posted.get() = Some(posted) };
     }
 
     /// Takes a chain back out of its last MR, which this is.
@@ -470,16 +401,22 @@ impl<W> Mr<W> {
     /// The chain is not posted, or not any more, and the caller is the only one to take it.
     #[inline]
     pub(super) unsafe fn take_posted(&self) -> Option<Posted<W>> {
-        // SAFETY: The right to the MR is inside, so that nothing else accesses its part.
-        unsafe { (*self.own.get()).posted.take() }
+        // SAFETY: `posted` is the caller's (I4).
+        unsafe { (*self.posted.get()).take() }
     }
 }
 
 impl<W> Own<W> {
     /// For an MR whose last rkey has the low byte `key`.
-    fn new(ib_mr: NonNull<bindings::ib_mr>, key: u8, spec: &MrSpec) -> Self {
-        let mut own = Self {
+    fn new(ib_mr: IbMr, key: u8, spec: &MrSpec) -> Self {
+        let mut reg: bindings::ib_reg_wr = pin_init::zeroed();
+        reg.mr = ib_mr.as_ptr();
+        reg.wr.opcode = bindings::ib_wr_opcode_IB_WR_REG_MR;
+        let mut inv: bindings::ib_send_wr = pin_init::zeroed();
+        inv.opcode = bindings::ib_wr_opcode_IB_WR_LOCAL_INV;
+        Self {
             next: None,
+            ib_mr,
             exposed: Exposed {
                 handle: 0,
                 length: 0,
@@ -488,17 +425,12 @@ impl<W> Own<W> {
             nents: 0,
             direction: Direction::ToDevice,
             rkeys: RkeySequence::having(key),
-            reg: pin_init::zeroed(),
+            reg,
             reg_cqe: bindings::ib_cqe {
                 done: Some(spec.reg_done),
             },
-            inv: pin_init::zeroed(),
+            inv,
             inv_cqe: bindings::ib_cqe { done: None },
-            posted: None,
-        };
-        own.reg.mr = ib_mr.as_ptr();
-        own.reg.wr.opcode = bindings::ib_wr_opcode_IB_WR_REG_MR;
-        own.inv.opcode = bindings::ib_wr_opcode_IB_WR_LOCAL_INV;
-        own
+        }
     }
 }

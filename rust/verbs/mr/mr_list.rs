@@ -38,10 +38,12 @@ use crate::{
 };
 
 use super::{
+    ib_mr::Exposed,
     mr_alloc::{
-        Exposed,
         Mr,
-        MrRef, //
+        MrRef,
+        Posted,
+        Waiter, //
     },
     mr_pool::MrPool, //
 };
@@ -315,8 +317,9 @@ impl<W> MrList<Mapped<'_>, W> {
         self,
         send: *mut bindings::ib_send_wr,
     ) -> (*mut bindings::ib_send_wr, MrList<Registered, W>) {
-        let (pool, chain) = self.into_parts();
-        let first = chain.iter().fold(send, |next, mr| mr.register_before(next));
+        let (pool, mut chain) = self.into_parts();
+        let mut first = send;
+        chain.for_each(|mr| first = mr.register_before(first));
         let registered = MrList {
             pool,
             chain,
@@ -345,11 +348,12 @@ impl<W> MrList<Registered, W> {
             return self.exposed().any(|exposed| exposed.handle == handle);
         }
         match self.chain.remove(handle) {
-            Some(mr) => {
+            Some(mut mr) => {
                 // SAFETY: The device has invalidated the MR of this domain with this rkey. It has
                 // not been registered with the same one since: an MR does not have the same rkey
                 // again before `rkey::GENERATIONS` registrations. The endpoint is borrowed.
-                unsafe { mr.put_back() };
+                unsafe { mr.unmap() };
+                mr.into_idle();
                 true
             }
             None => false,
@@ -365,40 +369,49 @@ impl<W> MrList<Registered, W> {
     }
 
     /// Links the LOCAL_INVs of all MRs, to be completed by `passed`, and that of the last one by
-    /// `last`. Returns the first LOCAL_INV, and the chain that it is the start of; `None` if there
-    /// are no MRs.
+    /// `last`. The last MR then has the MRs and the `waiter`.
+    ///
+    /// # Errors
+    ///
+    /// `waiter`, if there are no MRs.
     #[inline]
-    pub(super) fn prepare_inv(self, passed: Done, last: Done) -> Option<ToInvalidate<W>> {
-        let mut chain = self.into_parts().1;
+    pub(super) fn prepare_inv(
+        self,
+        passed: Done,
+        last: Done,
+        waiter: Waiter<W>,
+    ) -> Result<ToInvalidate<W>, Waiter<W>> {
+        let (_pool, mut chain) = self.into_parts();
         let mut inv = None;
         chain.for_each(|mr| {
             let this = mr.prepare_inv(passed, last);
             inv.get_or_insert(this);
         });
-        Some(ToInvalidate {
-            inv: inv?,
-            first: chain.head?,
-            last: chain.tail?,
-        })
+        let (Some(inv), Some(first), Some(last)) = (inv, chain.head, chain.tail) else {
+            return Err(waiter);
+        };
+        // SAFETY: The last MR of the chain (I2), whose right is part of the chain. The pool is kept
+        // above.
+        unsafe { last.as_ref().put_posted(Posted { first, waiter }) };
+        Ok(ToInvalidate { inv, last })
     }
 }
 
-/// A chain of LOCAL_INVs that is about to be posted.
+/// LOCAL_INVs that are about to be posted.
 pub(super) struct ToInvalidate<W> {
     /// The first work request.
     pub(super) inv: *mut bindings::ib_send_wr,
-    /// The first MR.
-    pub(super) first: MrRef<W>,
-    /// The last MR.
+    /// The last MR, which has all of them.
     pub(super) last: NonNull<Mr<W>>,
 }
 
 impl<S: State, W> Drop for MrList<S, W> {
     fn drop(&mut self) {
         if S::REUSABLE {
-            while let Some(mr) = self.chain.pop() {
+            while let Some(mut mr) = self.chain.pop() {
                 // SAFETY: The device does not know it as valid (I2).
-                unsafe { mr.put_back() };
+                unsafe { mr.unmap() };
+                mr.into_idle();
             }
         }
     }

@@ -19,6 +19,7 @@ use kernel::{
 use crate::{
     lib::{
         barrier::smp_mb,
+        grow_list::GrowList,
         llist::Stack, //
     },
     trace::trace,
@@ -31,8 +32,7 @@ use crate::{
 use super::mr_alloc::{
     Mr,
     MrRef,
-    MrSpec,
-    OwnedMr, //
+    MrSpec, //
 };
 
 /// All MRs of one connection. Lists of MRs keep the pool, and so does the endpoint, until its
@@ -40,16 +40,15 @@ use super::mr_alloc::{
 ///
 /// # Invariants
 ///
-/// - I1: MRs are added to `all`, and taken out only when the pool is dropped.
-/// - I2: Every MR in `idle` is in `all`, and the device does not know it as valid.
+/// - I1: Every MR in `idle` is in `all`, and the device does not know it as valid.
 pub(crate) struct MrPool<W> {
     /// Pushed to by anyone who has finished with an MR. Dropped before `all`.
     pub(super) idle: Stack<MrRef<W>>,
-    all: Stack<OwnedMr<W>>,
+    all: GrowList<Mr<W>>,
     /// A sender waits for idle MRs.
     wanted: Atomic<bool>,
     pub(super) spec: MrSpec,
-    /// Dropped last: the MRs in `all` are of this domain.
+    /// The domain of the MRs.
     pub(super) pd: Arc<Pd>,
 }
 
@@ -60,7 +59,7 @@ impl<W: Send + 'static> MrPool<W> {
         Ok(Arc::new(
             Self {
                 idle: Stack::new(),
-                all: Stack::new(),
+                all: GrowList::new(),
                 wanted: Atomic::new(false),
                 spec,
                 pd: pd.clone(),
@@ -86,7 +85,7 @@ impl<W: Send + 'static> MrPool<W> {
     fn alloc(&self) -> Result {
         // SAFETY: A pool is in an `Arc`, and kept by all that use its MRs.
         let (owned, mr) = unsafe { Mr::alloc(&self.pd, &self.spec, &self.idle)? };
-        // INVARIANT: In `all` first.
+        // INVARIANT: I1: in `all` first.
         self.all.push(owned);
         mr.into_idle();
         Ok(())
@@ -125,16 +124,7 @@ impl<W> MrPool<W> {
     /// Whether `handle` was given out for the Call `xid`, and for no other since.
     #[cold]
     pub(crate) fn gave_out(&self, xid: u32, handle: u32) -> bool {
-        self.all().any(|mr| mr.rkey_owner.is(xid, handle))
-    }
-
-    /// All MRs.
-    fn all(&self) -> impl Iterator<Item = &Mr<W>> {
-        // SAFETY: Nothing is taken out while the pool is borrowed (I1).
-        let links = unsafe { self.all.links() };
-        // SAFETY: Each link is the `all` of an MR that stays while the pool is borrowed (I1), and
-        // whose parts that change are in cells and atomics.
-        links.map(|link| unsafe { Mr::of_all(link).as_ref() })
+        self.all.iter().any(|mr| mr.rkey_owner.is(xid, handle))
     }
 }
 
@@ -143,11 +133,11 @@ impl<W: Send + 'static> HeldUntilDrained for Arc<MrPool<W>> {
     /// again or were abandoned. What waits for LOCAL_INVs that never completed is dropped after
     /// that.
     fn queues_ended(&self) {
-        for mr in self.all() {
+        for mr in self.all.iter() {
             // SAFETY: The endpoint is being dropped, and no handler runs any more.
             unsafe { mr.unmap_registered() };
         }
-        for mr in self.all() {
+        for mr in self.all.iter() {
             // SAFETY: As above.
             drop(unsafe { mr.take_unfinished() });
         }

@@ -28,13 +28,15 @@ use crate::{
 ///
 /// # Invariants
 ///
-/// - I1: `device` stays while the list exists.
+/// - I1: `device` is that of `_pd`, so it stays while the list exists.
 /// - I2: The first `mapped` of `entries` are mapped for `device`, in `direction`, and do not change
 ///   before they are unmapped.
 /// - I3: If `held` is set, the list holds a reference to each mapped page that has a reference
 ///   count.
 pub(super) struct ScatterList {
     device: *mut bindings::ib_device,
+    /// Keeps `device`, to which it would be a longer way.
+    _pd: Arc<Pd>,
     entries: KVec<bindings::scatterlist>,
     /// 0 if nothing is mapped.
     mapped: c_int,
@@ -48,18 +50,15 @@ impl ScatterList {
     /// # Errors
     ///
     /// `ENOMEM`.
-    ///
-    /// # Safety
-    ///
-    /// The PD stays while the result is used.
-    pub(super) unsafe fn new(pd: &Arc<Pd>, depth: u32) -> Result<Self> {
+    pub(super) fn new(pd: &Arc<Pd>, depth: u32) -> Result<Self> {
         let entry = bindings::scatterlist::default();
         let mut entries = KVec::from_elem(entry, depth as usize, GFP_KERNEL)?;
         // SAFETY: An array of that many entries.
         unsafe { bindings::sg_init_table(entries.as_mut_ptr(), depth) };
-        // INVARIANT: The PD keeps its device (I1). Nothing is mapped.
+        // INVARIANT: I1: the PD's device. I2, I3: nothing is mapped.
         Ok(Self {
             device: pd.device(),
+            _pd: pd.clone(),
             entries,
             mapped: 0,
             held: false,

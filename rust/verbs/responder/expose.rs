@@ -44,8 +44,8 @@ use crate::{
                 Access,
                 MapError, //
             },
+            ib_mr::Exposed,
             mapper::MrMapper,
-            mr_alloc::Exposed,
             mr_list::{
                 Mapped,
                 MrList,

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The `struct ib_mr` of an MR.
+//!
+//! C: frwr_ops.c, frwr_mr_release()
+//!
+//! C header: [`include/rdma/ib_verbs.h`](srctree/include/rdma/ib_verbs.h)
+
+use core::ptr::{
+    self,
+    NonNull, //
+};
+
+use kernel::{
+    error::from_err_ptr,
+    prelude::*,
+    sync::Arc, //
+};
+
+use crate::{
+    bindings,
+    lib::bvec::PAGE,
+    verbs::device::pd::Pd, //
+};
+
+/// An MR as a chunk segment describes it to the peer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exposed {
+    /// The rkey.
+    pub(crate) handle: u32,
+    /// Length in bytes.
+    pub(crate) length: u32,
+    /// Address of the first byte, relative to the handle.
+    pub(crate) offset: u64,
+}
+
+/// The bits of an address that are the offset within a page.
+const IN_PAGE: u64 = PAGE as u64 - 1;
+
+/// An owned `struct ib_mr`, and a reference to its domain.
+///
+/// # Invariants
+///
+/// - I1: `raw` is valid and is an MR of `pd`. This owns it. While the device does not know it as
+///   valid, only calls with an exclusive reference to this access its key, address and length.
+pub(super) struct IbMr {
+    raw: NonNull<bindings::ib_mr>,
+    /// Dropped after the MR.
+    _pd: Arc<Pd>,
+}
+
+impl IbMr {
+    /// Allocates an MR that can cover `depth` pages, and returns it with the number that
+    /// `rdma resource` shows, and with its rkey. With `gaps`, the pages need not adjoin each other.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, or the device's error.
+    pub(super) fn alloc(pd: &Arc<Pd>, depth: u32, gaps: bool) -> Result<(Self, u32, u32)> {
+        let kind = if gaps {
+            bindings::ib_mr_type_IB_MR_TYPE_SG_GAPS
+        } else {
+            bindings::ib_mr_type_IB_MR_TYPE_MEM_REG
+        };
+        // SAFETY: The domain is borrowed.
+        let raw = from_err_ptr(unsafe { bindings::ib_alloc_mr(pd.as_ptr(), kind, depth) })?;
+        let raw = NonNull::new(raw).ok_or(ENOMEM)?;
+        // INVARIANT: I1: just allocated.
+        let this = Self {
+            raw,
+            _pd: pd.clone(),
+        };
+        // SAFETY: Valid (I1), and not in use.
+        let (id, rkey) = unsafe { ((*raw.as_ptr()).res.id, (*raw.as_ptr()).rkey) };
+        Ok((this, id, rkey))
+    }
+
+    /// The MR, valid while `self` is.
+    #[inline]
+    pub(super) fn as_ptr(&self) -> *mut bindings::ib_mr {
+        self.raw.as_ptr()
+    }
+
+    /// Gives the MR, to which memory was just mapped, an rkey that ends with `key` and the address
+    /// `offset`. The offset within the page stays, because the device needs it.
+    ///
+    /// # Safety
+    ///
+    /// The device does not know the MR as valid.
+    #[inline]
+    pub(super) unsafe fn set_key(&mut self, key: u8, offset: u64) -> Exposed {
+        let raw = self.raw.as_ptr();
+        // SAFETY: Valid (I1). No other code accesses these members, by this function's contract.
+        unsafe {
+            let exposed = Exposed {
+                handle: ((*raw).rkey & !0xff) | u32::from(key),
+                // CAST: At most `depth` pages.
+                length: (*raw).length as u32,
+                offset: (offset & !IN_PAGE) | ((*raw).iova & IN_PAGE),
+            };
+            (*raw).iova = exposed.offset;
+            (*raw).lkey = ((*raw).lkey & !0xff) | u32::from(key);
+            (*raw).rkey = exposed.handle;
+            exposed
+        }
+    }
+}
+
+impl Drop for IbMr {
+    fn drop(&mut self) {
+        // Nothing is mapped: a list of mapped MRs keeps the pool, and registered ones were unmapped
+        // by `MrPool::queues_ended`.
+        // SAFETY: This owns the MR (I1), whose domain is dropped after it.
+        unsafe { bindings::ib_dereg_mr_user(self.raw.as_ptr(), ptr::null_mut()) };
+    }
+}
