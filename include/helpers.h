@@ -66,10 +66,8 @@ void rpcrdma_memcpy_to_page(struct page *page, size_t offset, const void *from,
 
 /* Memory */
 void *rpcrdma_kmalloc_node(size_t size, gfp_t flags, int node);
-unsigned int rpcrdma_memalloc_noreclaim_save(void);
-void rpcrdma_memalloc_noreclaim_restore(unsigned int flags);
-unsigned int rpcrdma_memalloc_noio_save(void);
-void rpcrdma_memalloc_noio_restore(unsigned int flags);
+unsigned int rpcrdma_memalloc_flags_save(unsigned int flags);
+void rpcrdma_memalloc_flags_restore(unsigned int flags);
 
 /* Work items */
 void rpcrdma_init_delayed_work(struct delayed_work *work, work_func_t func,

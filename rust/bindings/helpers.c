@@ -157,24 +157,14 @@ void *rpcrdma_kmalloc_node(size_t size, gfp_t flags, int node)
 	return kmalloc_node(size, flags, node);
 }
 
-unsigned int rpcrdma_memalloc_noreclaim_save(void)
+unsigned int rpcrdma_memalloc_flags_save(unsigned int flags)
 {
-	return memalloc_noreclaim_save();
+	return memalloc_flags_save(flags);
 }
 
-void rpcrdma_memalloc_noreclaim_restore(unsigned int flags)
+void rpcrdma_memalloc_flags_restore(unsigned int flags)
 {
-	memalloc_noreclaim_restore(flags);
-}
-
-unsigned int rpcrdma_memalloc_noio_save(void)
-{
-	return memalloc_noio_save();
-}
-
-void rpcrdma_memalloc_noio_restore(unsigned int flags)
-{
-	memalloc_noio_restore(flags);
+	memalloc_flags_restore(flags);
 }
 
 void rpcrdma_init_delayed_work(struct delayed_work *work, work_func_t func,

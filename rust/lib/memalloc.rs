@@ -3,8 +3,6 @@
 //! Guards for `memalloc_noio_save()` and `memalloc_noreclaim_save()`.
 //!
 //! C header: [`include/linux/sched/mm.h`](srctree/include/linux/sched/mm.h)
-//!
-//! Guards that are nested must be dropped in reverse order.
 
 use core::marker::PhantomData;
 
@@ -13,54 +11,37 @@ use kernel::prelude::*;
 use crate::bindings;
 
 /// A scope in which no allocation of this thread starts I/O.
-#[must_use = "the scope ends when the guard is dropped"]
-pub(crate) struct NoIo {
-    before: c_uint,
-    /// Makes the guard `!Send`: it restores the flags of the thread that created it.
-    _thread: PhantomData<*mut ()>,
-}
-
-impl NoIo {
-    /// Begins the scope.
-    pub(crate) fn begin() -> Self {
-        Self {
-            // SAFETY: This changes the flags of the current thread only.
-            before: unsafe { bindings::rpcrdma_memalloc_noio_save() },
-            _thread: PhantomData,
-        }
-    }
-}
-
-impl Drop for NoIo {
-    fn drop(&mut self) {
-        // SAFETY: `begin` has saved the flags in this thread, which the guard cannot leave.
-        unsafe { bindings::rpcrdma_memalloc_noio_restore(self.before) };
-    }
-}
+pub(crate) type NoIo = Scope<{ bindings::PF_MEMALLOC_NOIO }>;
 
 /// A scope in which no allocation of this thread reclaims memory. Allocations may use the memory
 /// reserves instead.
+pub(crate) type NoReclaim = Scope<{ bindings::PF_MEMALLOC }>;
+
+/// A scope in which the allocations of this thread have the task flag `FLAG`.
 #[must_use = "the scope ends when the guard is dropped"]
-pub(crate) struct NoReclaim {
-    before: c_uint,
-    /// Makes the guard `!Send`, as in [`NoIo`].
+pub(crate) struct Scope<const FLAG: c_uint> {
+    /// `FLAG`, unless an outer scope has set it.
+    added: c_uint,
+    /// Makes the guard `!Send`: it clears the flag of the thread that created it.
     _thread: PhantomData<*mut ()>,
 }
 
-impl NoReclaim {
+impl<const FLAG: c_uint> Scope<FLAG> {
     /// Begins the scope.
     pub(crate) fn begin() -> Self {
+        const { assert!(FLAG == bindings::PF_MEMALLOC_NOIO || FLAG == bindings::PF_MEMALLOC) };
         Self {
-            // SAFETY: This changes the flags of the current thread only.
-            before: unsafe { bindings::rpcrdma_memalloc_noreclaim_save() },
+            // SAFETY: The flag is one that the kernel sets in the same way, and only the current
+            // thread's.
+            added: unsafe { bindings::rpcrdma_memalloc_flags_save(FLAG) },
             _thread: PhantomData,
         }
     }
 }
 
-impl Drop for NoReclaim {
+impl<const FLAG: c_uint> Drop for Scope<FLAG> {
     fn drop(&mut self) {
-        // SAFETY: As for `NoIo`.
-        unsafe { bindings::rpcrdma_memalloc_noreclaim_restore(self.before) };
+        // SAFETY: `begin` has set the flag in this thread, which the guard cannot leave.
+        unsafe { bindings::rpcrdma_memalloc_flags_restore(self.added) };
     }
 }
