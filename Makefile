@@ -3,8 +3,8 @@
 # Commands for people; "make help" lists them. Kbuild has the build of the module.
 
 .DEFAULT_GOAL := all
-.PHONY: copy all install demo test test-debug test-hundred test-kernels interop check bench probe
-.PHONY: docs shell kernels clean help environment kernel-tree
+.PHONY: copy all install deb dkms demo test test-debug test-hundred test-kernels test-package
+.PHONY: interop check bench probe docs shell kernels clean help environment kernel-tree
 
 # KDIR is a prepared kernel tree with CONFIG_RUST=y. Without KDIR, tools/env provides the
 # kernel, the compilers and the virtual machines.
@@ -37,6 +37,13 @@ copy: environment
 install: ## install the module for its kernel, where modprobe prefers it
 	tools/install
 
+deb: ## build a Debian package of the module, for its kernel, in out/package
+	@[ -n "$(KDIR)" ] || $(MAKE) --no-print-directory all
+	tools/package/build
+
+dkms: ## build a Debian package of the source, for DKMS, in out/package
+	tools/package/build dkms
+
 demo: ## copy a source tree over NFS/RDMA in a virtual machine and compare
 	tools/demo/run
 
@@ -54,6 +61,9 @@ test-debug: ## run selftests and probe under KASAN, lockdep, kmemleak; a day wit
 
 test-hundred: ## reconnect, remove devices, unload: a hundred times each; takes hours
 	tools/test/hundred
+
+test-package: ## install, upgrade and remove the packages in a chroot; takes minutes
+	tools/package/test-chroot
 
 check: ## check formatting, lints, and the rules of this tree
 	tools/check/run
@@ -102,5 +112,6 @@ help: ## print this list
 	@echo '  KERNELS="..." run the selftests on these kernels, SUITE or SUITE:SERIES'
 	@echo '  KERNEL=built  build the kernel too, if the stock kernel cannot be used'
 	@echo '  KERNEL=debug  build a kernel with KASAN, lockdep, kmemleak and DMA API checks'
+	@echo '  MODULE_SIGN_KEY=<file> MODULE_SIGN_CERT=<file>  sign the module of "make deb"'
 	@echo '  VM_ACCEL=tcg  emulate the processor (auto: KVM if a trial boot under it succeeds)'
 	@echo '  V=1           show the commands of the build'

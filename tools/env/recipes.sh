@@ -21,6 +21,8 @@ USER_SUITE=$(user_suite "$SUITE")
 . "$env_dir/nfstest.sh"
 # shellcheck source=../demo/tree.sh
 . "$env_dir/../demo/tree.sh"
+# shellcheck source=../package/tree.sh
+. "$env_dir/../package/tree.sh"
 
 # Retries mmdebstrap, which depends on a mirror. This wrapper is in no cache key, because
 # the number of attempts does not change the result.
