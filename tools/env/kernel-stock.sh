@@ -42,7 +42,8 @@ same_rustc() {
 }
 
 # The stock configuration without signing keys. Any other difference may change the
-# layout of a structure, so known_config leaves out only options that cannot.
+# layout of a structure, so known_config leaves out only options that cannot. What follows
+# from the version of binutils is compared by the option that names it.
 configure_as_stock() {
 	local stock=$1 obj=$2
 	cp "$stock" "$obj/.config"
@@ -59,7 +60,7 @@ configure_as_stock() {
 
 known_config() {
 	grep -E '^(CONFIG_|# CONFIG_.* is not set)' "$1" |
-		grep -vE 'CONFIG_(CC_VERSION_TEXT|LOCALVERSION|BUILD_SALT|MODULE_SIG_(ALL|KEY|KEY_TYPE_.*)|SYSTEM_TRUSTED_KEYS|SYSTEM_REVOCATION_KEYS|OPENSSL_SUPPORTS_.*)[= ]' |
+		grep -vE 'CONFIG_(CC_VERSION_TEXT|AS_VERSION|LD_VERSION|LOCALVERSION|BUILD_SALT|MODULE_SIG_(ALL|KEY|KEY_TYPE_.*)|SYSTEM_TRUSTED_KEYS|SYSTEM_REVOCATION_KEYS|OPENSSL_SUPPORTS_.*)[= ]' |
 		sort
 }
 
