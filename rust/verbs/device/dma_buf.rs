@@ -21,7 +21,10 @@ use kernel::{
 
 use crate::bindings;
 
-use super::pd::Pd;
+use super::{
+    dma_map::DmaMapper,
+    pd::Pd, //
+};
 
 /// The direction of a DMA mapping.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,19 +74,7 @@ impl DmaBuffer {
         flags: Flags,
     ) -> Result<Self> {
         let mut memory = KVec::from_elem(0u8, size, flags | __GFP_NOWARN)?;
-        // SAFETY: The memory of a `KVec` is physically contiguous, and `pd` keeps the device.
-        let addr = unsafe {
-            bindings::rpcrdma_dma_map_single(
-                pd.device(),
-                memory.as_mut_ptr().cast(),
-                size,
-                direction.as_raw(),
-            )
-        };
-        // SAFETY: `pd` keeps the device.
-        if unsafe { bindings::rpcrdma_dma_mapping_error(pd.device(), addr) } != 0 {
-            return Err(EIO);
-        }
+        let addr = DmaMapper::new(pd).map_buffer(&mut memory, direction.as_raw())?;
         pd.buffers().add(size);
         // INVARIANT: I1: just mapped. I2: the key is that of `pd`.
         Ok(Self {

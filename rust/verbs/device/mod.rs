@@ -8,6 +8,7 @@
 //! | `attrs`     | the limits of a device, and the sizes that a connection uses|
 //! | `query`     | reads the limits of a device                                |
 //! | `pd`        | protection domains                                          |
+//! | `dma_map`   | DMA mapping of buffers and pages                            |
 //! | `dma_buf`   | buffers that stay mapped for as long as they exist          |
 //! | `recv_buf`  | the memory of Receive buffers                               |
 //! | `mappings`  | the DMA mappings of that memory                             |
@@ -15,6 +16,7 @@
 
 pub(super) mod attrs;
 pub(super) mod dma_buf;
+pub(super) mod dma_map;
 pub(super) mod ib_client;
 mod mappings;
 pub(super) mod pd;

@@ -18,6 +18,7 @@ use kernel::{
 use crate::bindings;
 
 use super::{
+    dma_map::DmaMapper,
     mappings::{
         Mappings,
         DIRECTION, //
@@ -53,21 +54,9 @@ impl RecvBuffer {
         let mut memory = KVec::from_elem(0u8, size, flags | __GFP_NOWARN)?;
         let mappings = pd.recv_mappings().clone();
         let entry = mappings.reserve(flags)?;
-        // SAFETY: The memory of a `KVec` is physically contiguous, and `pd` keeps the device.
-        let addr = unsafe {
-            bindings::rpcrdma_dma_map_single(
-                pd.device(),
-                memory.as_mut_ptr().cast(),
-                size,
-                DIRECTION,
-            )
-        };
-        // SAFETY: `pd` keeps the device.
-        let failed = unsafe { bindings::rpcrdma_dma_mapping_error(pd.device(), addr) } != 0;
-        if failed {
-            mappings.unmap(entry);
-            return Err(EIO);
-        }
+        let addr = DmaMapper::new(pd)
+            .map_buffer(&mut memory, DIRECTION)
+            .inspect_err(|_| mappings.unmap(entry))?;
         // SAFETY: `pd` is borrowed, so it is alive. The memory was just mapped, and `Self::drop`
         // unmaps the entry first.
         unsafe { mappings.set(entry, addr, size) };

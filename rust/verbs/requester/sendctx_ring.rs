@@ -44,6 +44,7 @@ use crate::{
                 Direction,
                 DmaBuffer, //
             },
+            dma_map::DmaMapper,
             pd::Pd, //
         },
         endpoint::{
@@ -116,17 +117,11 @@ impl SendCtx {
 
     #[cold]
     fn drop_pages(&mut self) {
-        let device = self.buffer.pd().device();
+        let dma = DmaMapper::new(self.buffer.pd());
         for gathered in self.pages.iter() {
-            // SAFETY: Mapped for this device (I1), which the domain keeps.
-            unsafe {
-                bindings::rpcrdma_dma_unmap_page(
-                    device,
-                    gathered.addr,
-                    gathered.len as usize,
-                    Direction::ToDevice.as_raw(),
-                );
-            }
+            // SAFETY: Mapped for this domain, and held (I1). The Send has completed, is
+            // not posted, or the Send Queue is drained.
+            unsafe { dma.unmap_bvec(gathered.addr, gathered.len, Direction::ToDevice.as_raw()) };
             // SAFETY: The reference is held (I1), and goes with `pages` below.
             unsafe { bindings::rpcrdma_put_page(gathered.page.as_ptr()) };
         }
@@ -170,37 +165,20 @@ impl SendCtx {
         {
             return Err(SendFull);
         }
-        let pd = self.buffer.pd();
-        // SAFETY: The bytes lie within the page. The reference below keeps it until it is unmapped.
-        // The domain keeps the device.
-        let addr = unsafe {
-            bindings::rpcrdma_dma_map_page(
-                pd.device(),
-                bvec.page(),
-                bvec.offset() as usize,
-                bvec.len() as usize,
-                Direction::ToDevice.as_raw(),
-            )
-        };
-        // SAFETY: The domain keeps the device.
-        if unsafe { bindings::rpcrdma_dma_mapping_error(pd.device(), addr) } != 0 {
+        let dma = DmaMapper::new(self.buffer.pd());
+        let mapped = dma.map_bvec(bvec, Direction::ToDevice.as_raw());
+        let sge = mapped.map_err(|addr| {
             trace!(xprtrdma_dma_maperr(addr));
-            return Err(SendFull);
-        }
-        let sge = bindings::ib_sge {
-            addr,
-            length: bvec.len(),
-            lkey: pd.lkey(),
-        };
+            SendFull
+        })?;
         let page = NonNull::new(bvec.page()).ok_or(SendFull)?;
         // SAFETY: The page is allocated, by the invariants of `BVec`, and has a reference count.
         unsafe { bindings::rpcrdma_get_page(page.as_ptr()) };
         // INVARIANT: I1: mapped, and held. I2: neither push fails, as there is room.
-        let _ = self.pages.push_within_capacity(Gathered {
-            page,
-            addr,
-            len: bvec.len(),
-        });
+        let (addr, len) = (sge.addr, sge.length);
+        let _ = self
+            .pages
+            .push_within_capacity(Gathered { page, addr, len });
         let _ = self.sges.push_within_capacity(sge);
         Ok(())
     }

@@ -41,6 +41,7 @@ use crate::{
                 Direction,
                 DmaBuffer, //
             },
+            dma_map::DmaMapper,
             pd::Pd, //
         },
         endpoint::{
@@ -93,17 +94,11 @@ impl Inner {
     /// Unmaps the gathered bytes.
     #[inline]
     fn unmap(&mut self) {
-        let device = self.buffer.pd().device();
+        let dma = DmaMapper::new(self.buffer.pd());
         for sge in self.sges.get(1..).unwrap_or(&[]) {
-            // SAFETY: Mapped for this device (I1), which the domain keeps.
-            unsafe {
-                bindings::rpcrdma_dma_unmap_page(
-                    device,
-                    sge.addr,
-                    sge.length as usize,
-                    Direction::ToDevice.as_raw(),
-                );
-            }
+            // SAFETY: Mapped for this domain (I1). The page is in `pages` (I3), and the message is
+            // not posted.
+            unsafe { dma.unmap_bvec(sge.addr, sge.length, Direction::ToDevice.as_raw()) };
         }
         // INVARIANT: I1: only the buffer's is left.
         self.sges.truncate(1);
@@ -195,37 +190,21 @@ impl SendCtxt {
     #[inline]
     pub(crate) fn gather<C: RwOps>(&mut self, ep: &Endpoint<C>, span: Span) -> Result {
         let inner = &mut *self.0;
-        let pd = inner.buffer.pd();
-        let (device, lkey) = (pd.device(), pd.lkey());
+        let dma = DmaMapper::new(inner.buffer.pd());
         for bvec in inner.pages.bvecs(span).ok_or(EINVAL)? {
             if inner.sges.len() == inner.sges.capacity() {
                 return Err(EMSGSIZE);
             }
-            // SAFETY: The domain keeps the device. The page stays until it is unmapped (I3).
-            let addr = unsafe {
-                bindings::rpcrdma_dma_map_page(
-                    device,
-                    bvec.page(),
-                    bvec.offset() as usize,
-                    bvec.len() as usize,
-                    Direction::ToDevice.as_raw(),
-                )
-            };
-            // SAFETY: The domain keeps the device.
-            if unsafe { bindings::rpcrdma_dma_mapping_error(device, addr) } != 0 {
+            let mapped = dma.map_bvec(&bvec, Direction::ToDevice.as_raw());
+            let sge = mapped.map_err(|addr| {
                 trace!(svcrdma_dma_map_err(
                     ep.send_cid(inner.serial),
                     addr,
                     bvec.len()
                 ));
-                return Err(EIO);
-            }
-            let sge = bindings::ib_sge {
-                addr,
-                length: bvec.len(),
-                lkey,
-            };
-            // INVARIANT: I1: just mapped.
+                EIO
+            })?;
+            // INVARIANT: I1: just mapped. I3: the page stays in `pages` until it is unmapped.
             inner.sges.push_within_capacity(sge).map_err(|_| EMSGSIZE)?;
         }
         Ok(())
