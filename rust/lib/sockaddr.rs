@@ -56,12 +56,15 @@ impl SockAddr {
     ///
     /// `addr` is null, or points to `len` readable bytes.
     pub(crate) unsafe fn from_raw(addr: *const sockaddr, len: usize) -> Option<Self> {
-        if addr.is_null() || len < size_of::<u16>() {
+        if addr.is_null() {
             return None;
         }
-        // SAFETY: At least two bytes are readable. Every `sockaddr` starts with the family.
-        let family = unsafe { addr.cast::<u16>().read_unaligned() };
-        let need = match family {
+        let len = len.min(MAX);
+        let mut bytes = [0; MAX];
+        // SAFETY: `len` bytes are readable by this function's contract, and `bytes` has as many.
+        unsafe { core::ptr::copy_nonoverlapping(addr.cast(), bytes.as_mut_ptr(), len) };
+        // Every `sockaddr` starts with the family, which stays zero if `len` is less than two.
+        let need = match u16::from_ne_bytes([bytes[0], bytes[1]]) {
             AF_INET => size_of::<bindings::sockaddr_in>(),
             AF_INET6 => size_of::<bindings::sockaddr_in6>(),
             _ => return None,
@@ -69,10 +72,8 @@ impl SockAddr {
         if len < need {
             return None;
         }
-        let mut bytes = [0; MAX];
-        // SAFETY: `need` bytes are readable, and `bytes` has more than either address needs.
-        unsafe { core::ptr::copy_nonoverlapping(addr.cast(), bytes.as_mut_ptr(), need) };
-        // INVARIANT: I1: the family was matched above, and the other bytes are still zero.
+        bytes.get_mut(need..)?.fill(0);
+        // INVARIANT: I1: the family was matched above, and the other bytes were just set to zero.
         Some(Self { bytes })
     }
 
