@@ -57,28 +57,61 @@ pub(crate) enum CmEvent<'a> {
     Other,
 }
 
-impl CmEvent<'_> {
+/// An event as the handler of a cm_id gets it.
+///
+/// # Invariants
+///
+/// - I1: This is the argument of a handler that does not return within `'a`.
+#[derive(Clone, Copy)]
+pub(super) struct RawCmEvent<'a>(&'a bindings::rdma_cm_event);
+
+impl<'a> RawCmEvent<'a> {
     /// # Safety
     ///
-    /// `event` is the argument of a CM event handler that has not returned.
-    pub(in crate::verbs) unsafe fn from_raw(event: &bindings::rdma_cm_event) -> CmEvent<'_> {
-        let status = event.status;
-        match event.event {
+    /// `event` is the argument of a CM event handler that does not return within `'a`.
+    pub(super) unsafe fn new(event: *const bindings::rdma_cm_event) -> Self {
+        // SAFETY: The CM keeps the event until its handler returns.
+        // INVARIANT: I1: by this function's contract.
+        Self(unsafe { &*event })
+    }
+
+    /// Returns whether this is a connection request.
+    pub(super) fn is_request(self) -> bool {
+        self.0.event == bindings::rdma_cm_event_type_RDMA_CM_EVENT_CONNECT_REQUEST
+    }
+
+    /// The parameters of the peer, if this is a connection request, or the connection is
+    /// established.
+    pub(super) fn peer_param(self) -> Option<PeerParam<'a>> {
+        match self.0.event {
+            bindings::rdma_cm_event_type_RDMA_CM_EVENT_CONNECT_REQUEST
+            | bindings::rdma_cm_event_type_RDMA_CM_EVENT_ESTABLISHED => {
+                // SAFETY: The union member of these events.
+                // INVARIANT: I1: part of the event.
+                Some(PeerParam(unsafe { self.0.param.conn.as_ref() }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Decodes the event. A connection request is another one, see [`Self::is_request`].
+    pub(super) fn decode(self) -> CmEvent<'a> {
+        if let (bindings::rdma_cm_event_type_RDMA_CM_EVENT_ESTABLISHED, Some(param)) =
+            (self.0.event, self.peer_param())
+        {
+            return CmEvent::Established {
+                private_data: param.private_data(),
+                reads: param.0.initiator_depth,
+            };
+        }
+        let status = self.0.status;
+        match self.0.event {
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_ADDR_RESOLVED => CmEvent::AddrResolved,
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_ADDR_ERROR => CmEvent::AddrError {
                 unanswered: status == ETIMEDOUT.to_errno(),
             },
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_ROUTE_RESOLVED => CmEvent::RouteResolved,
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_ROUTE_ERROR => CmEvent::RouteError,
-            bindings::rdma_cm_event_type_RDMA_CM_EVENT_ESTABLISHED => {
-                // SAFETY: `param.conn` is the union member of this event.
-                let conn = unsafe { event.param.conn.as_ref() };
-                CmEvent::Established {
-                    // SAFETY: `conn` is part of an event whose handler has not returned.
-                    private_data: unsafe { private_data(conn) },
-                    reads: conn.initiator_depth,
-                }
-            }
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_CONNECT_ERROR => CmEvent::ConnectError,
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_UNREACHABLE => CmEvent::Unreachable,
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_REJECTED => CmEvent::Rejected {
@@ -93,15 +126,23 @@ impl CmEvent<'_> {
     }
 }
 
-/// # Safety
+/// The parameters of the peer in an event.
 ///
-/// `conn` is part of an event whose handler has not returned.
-unsafe fn private_data(conn: &bindings::rdma_conn_param) -> &[u8] {
-    if conn.private_data.is_null() {
-        return &[];
+/// # Invariants
+///
+/// - I1: This is part of an event whose handler does not return within `'a`.
+#[derive(Clone, Copy)]
+pub(super) struct PeerParam<'a>(&'a bindings::rdma_conn_param);
+
+impl<'a> PeerParam<'a> {
+    fn private_data(self) -> &'a [u8] {
+        let (data, len) = (self.0.private_data, self.0.private_data_len);
+        if data.is_null() {
+            return &[];
+        }
+        // SAFETY: The CM keeps `len` bytes at this address until the handler returns (I1).
+        unsafe { slice::from_raw_parts(data.cast(), len.into()) }
     }
-    // SAFETY: The CM keeps `private_data_len` bytes at this address until the handler returns.
-    unsafe { slice::from_raw_parts(conn.private_data.cast(), conn.private_data_len.into()) }
 }
 
 /// The parameters that one end proposes, or accepts, for a connection.
@@ -140,26 +181,26 @@ impl ConnParam<'_> {
 ///
 /// # Invariants
 ///
-/// - I1: `id` and `conn` are those of a connection request whose handler has not returned.
+/// - I1: `id` is that of a connection request whose handler has not returned.
 /// - I2: If `taken` is set when the handler returns, the cm_id belongs to the endpoint.
 pub(crate) struct IncomingConnection<'a> {
     id: NonNull<bindings::rdma_cm_id>,
-    conn: &'a bindings::rdma_conn_param,
+    param: PeerParam<'a>,
     taken: &'a Cell<bool>,
 }
 
 impl<'a> IncomingConnection<'a> {
     /// # Safety
     ///
-    /// `id` and `conn` are those of a connection request whose handler has not returned. If `taken`
-    /// is set when that handler returns, it leaves `id` to the endpoint.
+    /// `id` is that of a connection request whose handler has not returned. If `taken` is set when
+    /// that handler returns, it leaves `id` to the endpoint.
     pub(super) unsafe fn new(
         id: NonNull<bindings::rdma_cm_id>,
-        conn: &'a bindings::rdma_conn_param,
+        param: PeerParam<'a>,
         taken: &'a Cell<bool>,
     ) -> Self {
         // INVARIANT: I1, I2: by this function's contract.
-        Self { id, conn, taken }
+        Self { id, param, taken }
     }
 
     /// Takes the cm_id of the request. The handler does not destroy it.
@@ -170,19 +211,18 @@ impl<'a> IncomingConnection<'a> {
 
     /// The peer's private data. Padding may follow the data.
     pub(crate) fn private_data(&self) -> &[u8] {
-        // SAFETY: By I1.
-        unsafe { private_data(self.conn) }
+        self.param.private_data()
     }
 
     /// The number of RDMA Reads that the peer answers at a time, hence that this end may have
     /// outstanding.
     pub(crate) fn initiator_depth(&self) -> u8 {
-        self.conn.initiator_depth
+        self.param.0.initiator_depth
     }
 
     /// The number of RDMA Reads that the peer may have outstanding, hence that this end should
     /// answer at a time.
     pub(crate) fn responder_resources(&self) -> u8 {
-        self.conn.responder_resources
+        self.param.0.responder_resources
     }
 }

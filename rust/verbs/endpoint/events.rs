@@ -18,8 +18,8 @@ use crate::bindings;
 
 use super::{
     cm_event::{
-        CmEvent,
-        IncomingConnection, //
+        IncomingConnection,
+        RawCmEvent, //
     },
     completion::{
         OnCompletion,
@@ -46,15 +46,15 @@ pub(super) unsafe extern "C" fn cm_handler<C: EndpointOps>(
     // handler lock of the listening cm_id, or of the internal cm_id of a listener on a wildcard
     // address; `rdma_destroy_id` waits for the former, and for the latter in `cma_cancel_listens`.
     let ep = unsafe { &*(*id).context.cast::<Endpoint<C>>() };
-    // SAFETY: The event is valid until this function returns.
-    let event = unsafe { &*event };
+    // SAFETY: The event is the argument of this handler.
+    let event = unsafe { RawCmEvent::new(event) };
     let closing = ep.is_closing();
-    if event.event == bindings::rdma_cm_event_type_RDMA_CM_EVENT_CONNECT_REQUEST {
+    if event.is_request() {
         let taken = Cell::new(false);
-        if let Some(id) = NonNull::new(id).filter(|_| !closing) {
-            // SAFETY: `param.conn` is the union member of a connection request. Below, zero is
-            // returned if `taken` is set, and then the CM leaves `id` to the endpoint.
-            let request = unsafe { IncomingConnection::new(id, event.param.conn.as_ref(), &taken) };
+        if let (false, Some(id), Some(param)) = (closing, NonNull::new(id), event.peer_param()) {
+            // SAFETY: `id` is that of the request. Below, zero is returned if `taken` is set, and
+            // then the CM leaves `id` to the endpoint.
+            let request = unsafe { IncomingConnection::new(id, param, &taken) };
             C::connect_request(ep, request);
         }
         // On any error the CM destroys `id`. For `ENOMEM` the CM of InfiniBand and RoCE sends no
@@ -62,8 +62,7 @@ pub(super) unsafe extern "C" fn cm_handler<C: EndpointOps>(
         return if taken.get() { 0 } else { ENOMEM.to_errno() };
     }
     if !closing {
-        // SAFETY: The event is valid until this function returns.
-        C::cm_event(ep, unsafe { CmEvent::from_raw(event) });
+        C::cm_event(ep, event.decode());
     }
     0
 }
