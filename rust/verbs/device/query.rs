@@ -13,7 +13,10 @@ use kernel::sync::atomic::{
 
 use crate::bindings;
 
-use super::attrs::DeviceAttrs;
+use super::{
+    attrs::DeviceAttrs,
+    ib_client::DeviceRef, //
+};
 
 /// Set once the core has been seen to register the memory of every `rdma_rw` context, which its
 /// module parameter `force_mr` demands. The core does not export the parameter. It shows when the
@@ -38,13 +41,11 @@ fn count(limit: impl TryInto<u32>) -> u32 {
 }
 
 impl DeviceAttrs {
-    /// Reads the attributes of `device`, of which a connection uses `port`.
-    ///
-    /// # Safety
-    ///
-    /// `device` is valid for the duration of the call.
-    pub(in crate::verbs) unsafe fn query(device: *mut bindings::ib_device, port: u32) -> Self {
-        // SAFETY: By this function's contract. The attributes of a registered device are constant.
+    /// Reads the attributes of a device, of which a connection uses `port`.
+    pub(in crate::verbs) fn query(device_ref: &DeviceRef, port: u32) -> Self {
+        let device = device_ref.device();
+        // SAFETY: The reference keeps the device. The attributes of a registered device are
+        // constant.
         let a = unsafe { &(*device).attrs };
         // SAFETY: As above.
         let iwarp = unsafe { bindings::rpcrdma_protocol_iwarp(device, port) };

@@ -112,9 +112,8 @@ impl Queues {
         port: u32,
     ) -> Result<Self> {
         // SAFETY: By this function's contract, which also covers the destruction of the QP.
-        let send_cq = unsafe { CompletionQueue::new(&pd, context, want.send_cqe)? };
-        // SAFETY: As above.
-        let recv_cq = unsafe { CompletionQueue::new(&pd, context, want.recv_cqe)? };
+        let new_cq = |entries| unsafe { CompletionQueue::new(&pd, context, entries) };
+        let (send_cq, recv_cq) = (new_cq(want.send_cqe)?, new_cq(want.recv_cqe)?);
         let mut attr: bindings::ib_qp_init_attr = pin_init::zeroed();
         attr.event_handler = Some(event);
         attr.qp_context = context;

@@ -177,8 +177,7 @@ impl<C: EndpointOps> Endpoint<C> {
     ///
     /// `ENODEV` if there is no device, or if it is being removed.
     pub(crate) fn device(&self) -> Result<DeviceAttrs> {
-        // SAFETY: `with_device` keeps the device for the duration of the call.
-        self.with_device(|device, port| unsafe { DeviceAttrs::query(device, port) })
+        Ok(DeviceAttrs::query(&self.device_ref()?, self.port()))
     }
 
     /// Calls `f` with the name of the endpoint's device. The endpoint need not be open.

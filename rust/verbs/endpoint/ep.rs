@@ -230,8 +230,7 @@ impl<C: EndpointOps> Endpoint<C> {
     fn try_open(&self, want: &QueueDepths) -> Result<QueueDepths> {
         let pd = Pd::new(self.device_ref()?, C::buffers())?;
         let port = self.port();
-        // SAFETY: The domain keeps the device.
-        let device = unsafe { DeviceAttrs::query(pd.device(), port) };
+        let device = DeviceAttrs::query(pd.device_ref(), port);
         let arg = self.as_context();
         // SAFETY: The endpoint is pinned, and ends the notifier before it is freed.
         let notifier = unsafe { pd.device_ref().notify(arg, events::device_removed::<C>)? };
