@@ -270,10 +270,10 @@ impl<T: Linked> Chain<T> {
     /// Removes the first object.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
-        let link = NonNull::new(self.head)?;
-        // SAFETY: The link was given up to this chain (I1).
+        let mut links = self.links();
+        let link = links.next()?;
         // INVARIANT: I1: the list loses its first link.
-        self.head = unsafe { link.as_ref() }.next();
+        self.head = links.at;
         // SAFETY: The link was given up to this chain (I1), and is not in it any more.
         Some(unsafe { T::from_link(link) })
     }
