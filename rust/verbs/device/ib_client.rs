@@ -17,7 +17,10 @@ use core::{
     ffi::c_void,
     ops::Deref,
     pin::Pin,
-    ptr::NonNull, //
+    ptr::{
+        self,
+        NonNull, //
+    }, //
 };
 
 use kernel::{
@@ -108,17 +111,20 @@ struct State {
     watchers: KVVec<Watcher>,
 }
 
-/// A callback for the device's removal.
-#[derive(Clone, Copy)]
-struct Watcher {
-    arg: *const c_void,
-    removing: unsafe fn(*const c_void),
+/// An object that is told of a device's removal.
+pub(in crate::verbs) trait RemovalWatcher: Sync {
+    /// Called when the device's removal begins, with the device's lock held: must drop neither a
+    /// [`DeviceRef`] nor a [`RemovalNotifier`].
+    fn device_removed(&self);
 }
 
-// SAFETY: `DeviceRef::notify` demands a callback that may be called on any thread.
+/// A pointer to a watcher.
+#[derive(Clone, Copy)]
+struct Watcher(NonNull<dyn RemovalWatcher>);
+
+// SAFETY: The watcher is `Sync`.
 unsafe impl Send for Watcher {}
-// SAFETY: A shared reference allows two uses: `remove_one` calls the callback, which may be called
-// on any thread, and `RemovalNotifier::end` compares `arg`. Both hold the device's lock.
+// SAFETY: As above.
 unsafe impl Sync for Watcher {}
 
 /// A counted reference to a device. Its removal waits for the last one.
@@ -155,8 +161,7 @@ impl DeviceRef {
         self.0.name()
     }
 
-    /// Registers `removing(arg)` to be called when the device's removal begins, until the returned
-    /// notifier is dropped.
+    /// Has `watcher` told when the device's removal begins, until the returned notifier is ended.
     ///
     /// # Errors
     ///
@@ -164,14 +169,12 @@ impl DeviceRef {
     ///
     /// # Safety
     ///
-    /// `removing(arg)` is sound on any thread until the notifier is dropped. The caller holds the
-    /// device's lock, so the callback drops neither a [`DeviceRef`] nor a [`RemovalNotifier`].
+    /// `watcher` stays until the notifier is [ended](RemovalNotifier::end), or dropped.
     pub(in crate::verbs) unsafe fn notify(
         &self,
-        arg: *const c_void,
-        removing: unsafe fn(*const c_void),
+        watcher: &(dyn RemovalWatcher + 'static),
     ) -> Result<RemovalNotifier> {
-        let watcher = Watcher { arg, removing };
+        let watcher = Watcher(NonNull::from(watcher));
         let mut state = self.0.state.lock();
         if state.removing {
             return Err(ENODEV);
@@ -213,7 +216,7 @@ impl RemovalNotifier {
             .state
             .lock()
             .watchers
-            .retain(|w| w.arg != self.watcher.arg);
+            .retain(|w| !ptr::addr_eq(w.0.as_ptr(), self.watcher.0.as_ptr()));
     }
 }
 
@@ -330,8 +333,8 @@ unsafe extern "C" fn remove_one(raw: *mut bindings::ib_device, _data: *mut c_voi
     let mut state = device.state.lock();
     state.removing = true;
     for watcher in state.watchers.iter() {
-        // SAFETY: The notifier has not been dropped: `end` takes the lock, and removes the entry.
-        unsafe { (watcher.removing)(watcher.arg) };
+        // SAFETY: The notifier has not been ended: `end` takes the lock, and removes the entry.
+        unsafe { watcher.0.as_ref() }.device_removed();
     }
     if state.refs > 0 {
         trace!(rpcrdma_client_wait_on(&device.name()));

@@ -233,7 +233,7 @@ impl<C: EndpointOps> Endpoint<C> {
         let device = DeviceAttrs::query(pd.device_ref(), port);
         let arg = self.as_context();
         // SAFETY: The endpoint is pinned, and ends the notifier before it is freed.
-        let notifier = unsafe { pd.device_ref().notify(arg, events::device_removed::<C>)? };
+        let notifier = unsafe { pd.device_ref().notify(self)? };
         // SAFETY: The cm_id is bound to the domain's device. `qp_event` and the completion handlers
         // of all that this module posts expect the endpoint, which destroys the QP and frees the
         // CQs before it is freed.

@@ -14,7 +14,10 @@ use core::{
 
 use kernel::prelude::*;
 
-use crate::bindings;
+use crate::{
+    bindings,
+    verbs::device::ib_client::RemovalWatcher, //
+};
 
 use super::{
     cm_event::{
@@ -93,14 +96,10 @@ pub(super) unsafe extern "C" fn qp_event<C: EndpointOps>(
     }
 }
 
-/// Handles the removal of an endpoint's device.
-///
-/// # Safety
-///
-/// `arg` is an `Endpoint<C>` that has not ended its removal notifier.
-pub(super) unsafe fn device_removed<C: EndpointOps>(arg: *const c_void) {
-    // SAFETY: By this function's contract. An endpoint ends its notifier before it is freed.
-    C::device_removed(unsafe { &*arg.cast::<Endpoint<C>>() });
+impl<C: EndpointOps> RemovalWatcher for Endpoint<C> {
+    fn device_removed(&self) {
+        C::device_removed(self);
+    }
 }
 
 /// Handles the completion of a Receive that [`Endpoint::post_recv`] posted.
