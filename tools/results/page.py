@@ -33,7 +33,10 @@ SECTIONS = {
     "kernels": ("Kernels and compilers", "``make test-kernels`` (:doc:`contributing`). A Debian "
                 "suite without a series stands for its newest kernel. Tests are counted if they ran."),
     "packages": ("Packages in a chroot", "``make test-package`` (:doc:`operating`): the package "
-                 "for DKMS, and the one for one kernel, with a stock kernel's packages."),
+                 "for DKMS, and the one for one kernel, with a stock kernel's packages. The "
+                 "seconds are of a busy machine."),
+    "packages-trixie-backports": ("Packages in a chroot, Debian 13 with a kernel of its backports",
+                                  "``make test-package SUITE=trixie-backports``."),
     "suites": ("Other runs of the selftests", "``tools/test/run`` (:doc:`contributing`)."),
     "probe-ours": ("Probe, this module", "``tools/probe/run`` (:doc:`probe`). Cases that "
                    "passed are in the file."),
