@@ -34,11 +34,14 @@ use super::{
     tunables, //
 };
 use crate::{
-    engine::inbound::{
-        self,
-        FromClient,
-        Response,
-        RpcMsg, //
+    engine::{
+        inbound::{
+            self,
+            FromClient,
+            Response,
+            RpcMsg, //
+        },
+        responder::reply::can_return, //
     },
     lib::displaced_pages::CtxtPages,
     sunrpc::svc::{
@@ -207,8 +210,10 @@ fn begin_call(
     let parts = reads.saturating_add(inline.len() as u32);
     ctxt.call
         .begin(message.xid, inline.start, long, parts, chunks.outline());
-    // `Call` has no room for more results, and the service accepts no longer Call.
+    // `Call` has no room for more results, a Reply must return the chunks, and the service accepts
+    // no longer Call.
     if chunks.writes.chunks().nth(MAX_RESULTS).is_some()
+        || !can_return(chunks, conn.reply_limits.threshold)
         || inline.len() > conn.bounds.message as usize
     {
         Step::Refuse(message.xid)

@@ -159,10 +159,42 @@ static bool t_many_segments(struct conn *c)
 	return true;
 }
 
+/* Bytes of the Reply's header for one Write chunk of this many segments. */
+#define CHUNK_OF_1K	((1024 - HDR_EMPTY_LEN - CHUNK_HEAD_LEN) / SEGMENT_LEN)
+
+/*
+ * A WRITE of four bytes to the start of the file, with a Write chunk of @n segments, which no result
+ * of it uses, and whose return does not fit in a Reply of 1024 bytes.
+ */
+static bool t_no_return(struct conn *c)
+{
+	const unsigned int n = CHUNK_OF_1K + 1;
+	struct enc e = { .len = 0 };
+	const uint32_t xid = new_xid();
+	unsigned int i;
+
+	if (!write_item(c, 0, 64))
+		return false;
+	enc_call_hdr(&e, xid, RDMA_MSG);
+	enc_list_end(&e);
+	enc_chunk_head(&e, n);
+	for (i = 0; i < n; i++)
+		enc_seg(&e, c->area_mr->rkey, 64, area_addr(c, REPLY_AT + 64 * i));
+	enc_list_end(&e);
+	enc_no_reply_chunk(&e);
+	enc_compound(&e, xid, 2);
+	enc_lookup(&e, "probe");
+	enc_write(&e, 0, 4);
+	enc_bytes(&e, "once", 4);
+	return refused(c, &e, xid, ERR_CHUNK) && read_item(c, 0, 64);
+}
+
 static const struct test tests[] = {
 	{ "R8267-6.4.2-2 R8166-4.3.3-3", "all kinds of chunks in one Call", t_every_chunk },
 	{ "R8267-6.4.2-3", "an increasing number of segments", t_more_segments },
 	{ "-", "more segments than the server has MRs", t_many_segments },
+	{ "R8267-6.4.2-2", "a Write chunk that no Reply can return: the Call is not executed",
+	  t_no_return, .params = &params_1k },
 };
 
 const struct group group_many_segments = {

@@ -277,6 +277,13 @@ impl Payload {
     }
 }
 
+/// Whether a Reply to a Call with these chunks fits a Send of `threshold` bytes: its header returns
+/// all of them. If not, the Call must not be executed (RFC 8267 Section 6.4.2).
+#[inline]
+pub fn can_return(chunks: &ChunkLists<'_>, threshold: u32) -> bool {
+    header_len(chunks).is_some_and(|header| header <= threshold)
+}
+
 /// Bytes in the header of a Reply that returns `chunks`, without Read segments.
 #[inline]
 fn header_len(chunks: &ChunkLists<'_>) -> Option<u32> {

@@ -270,3 +270,17 @@ fn r8166_4_5_3_2_results_outside_the_reply_are_refused() {
         );
     }
 }
+
+#[test]
+fn r8267_6_4_2_2_chunks_that_no_reply_can_return() {
+    let can_return = |writes: &[Option<u32>], reply, threshold| {
+        let call = call(writes, reply);
+        reply::can_return(&call_at_server(&call).chunks, threshold)
+    };
+    // A header has 28 bytes, a Write chunk of one segment 24, a Reply chunk of one segment 20 more.
+    assert!(can_return(&[], None, 28));
+    assert!(!can_return(&[Some(4096)], None, 51));
+    assert!(can_return(&[Some(4096)], None, 52));
+    assert!(!can_return(&[Some(4096), None], Some(4096), 79));
+    assert!(can_return(&[Some(4096), None], Some(4096), 80));
+}
