@@ -9,8 +9,10 @@
 
 use core::mem;
 
-use super::pages::PageArray;
-use crate::bindings::page;
+use super::pages::{
+    PageArray,
+    PageSlot, //
+};
 
 /// Second references to pages in the slots of a request.
 ///
@@ -22,16 +24,10 @@ pub(crate) struct DisplacedPages(PageArray);
 impl DisplacedPages {
     /// Takes references to the pages in `slots`: up to the first slot that is empty or whose page
     /// has other references, and as many as `memory` has room for. Releases the pages in `memory`.
-    ///
-    /// # Safety
-    ///
-    /// `slots` points to `count` readable slots. Each is null, or a page to which the slot has a
-    /// reference. Code that displaces a page from a slot only puts that reference.
     #[inline]
-    unsafe fn note(mut memory: PageArray, slots: *const *mut page, count: usize) -> Self {
+    fn note(mut memory: PageArray, slots: &[PageSlot]) -> Self {
         memory.release();
-        // SAFETY: The slots are readable by this function's contract, which covers `add_unshared`.
-        unsafe { memory.add_unshared(slots, count) };
+        memory.add_unshared(slots);
         // INVARIANT: I1: `add_unshared` takes no others.
         Self(memory)
     }
@@ -41,15 +37,16 @@ impl DisplacedPages {
     ///
     /// # Safety
     ///
-    /// `slots` points to the slots that were noted, and at most `count` of them. Pages that are not
-    /// there were displaced as [`Self::note`] says, and not moved to another slot.
+    /// `slots` are the slots that were noted, or the first of them. Code that has displaced a page
+    /// from them has put the slot's reference, and has not moved the page to another slot.
     #[inline]
-    unsafe fn into_displaced(mut self, slots: *const *mut page, count: usize) -> PageArray {
+    unsafe fn into_displaced(mut self, slots: &[PageSlot]) -> PageArray {
         // A displaced page had no reference but that of its slot (I1), which was put, so this array
         // has the only one.
         self.0.retain(|index, page| {
-            // SAFETY: The slot is readable by this function's contract.
-            index < count && unsafe { *slots.add(index) } != page
+            slots
+                .get(index)
+                .is_some_and(|slot| slot.page() != Some(page))
         });
         self.0
     }
@@ -89,16 +86,10 @@ impl CtxtPages {
     /// Takes references to the pages in `slots`: up to the first slot that is empty or whose page
     /// has other references, and as many as there is room for. Releases all pages that were here
     /// before.
-    ///
-    /// # Safety
-    ///
-    /// `slots` points to `count` readable slots. Each is null, or a page to which the slot has a
-    /// reference. Code that displaces a page from a slot only puts that reference.
     #[inline]
-    pub(crate) unsafe fn note(&mut self, slots: *const *mut page, count: usize) {
+    pub(crate) fn note(&mut self, slots: &[PageSlot]) {
         let memory = mem::replace(self.own(), PageArray::none());
-        // SAFETY: By this function's contract.
-        self.noted = Some(unsafe { DisplacedPages::note(memory, slots, count) });
+        self.noted = Some(DisplacedPages::note(memory, slots));
     }
 
     /// Returns the pages that have left `slots` since [`Self::note`], if that was called. They
@@ -106,18 +97,14 @@ impl CtxtPages {
     ///
     /// # Safety
     ///
-    /// If [`Self::note`] was called, `slots` points to the slots that were noted, and at most
-    /// `count` of them. Pages that are not there were displaced as [`Self::note`] says, and not
-    /// moved to another slot.
+    /// If [`Self::note`] was called, `slots` are the slots that were noted, or the first of them.
+    /// Code that has displaced a page from them has put the slot's reference, and has not moved the
+    /// page to another slot.
     #[inline]
-    pub(crate) unsafe fn displaced(
-        &mut self,
-        slots: *const *mut page,
-        count: usize,
-    ) -> &mut PageArray {
+    pub(crate) unsafe fn displaced(&mut self, slots: &[PageSlot]) -> &mut PageArray {
         match self.noted.take() {
             // SAFETY: By this function's contract.
-            Some(noted) => self.own = unsafe { noted.into_displaced(slots, count) },
+            Some(noted) => self.own = unsafe { noted.into_displaced(slots) },
             None => self.own.release(),
         }
         &mut self.own

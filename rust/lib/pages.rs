@@ -9,7 +9,10 @@
 //! pages here are shared, and owned by reference. Nor does `BorrowedPage`, because its
 //! `write_raw()` does not flush the data cache as `memcpy_to_page()` does.
 
-use core::ptr::NonNull;
+use core::{
+    ffi::c_void,
+    ptr::NonNull, //
+};
 
 use kernel::prelude::*;
 
@@ -49,6 +52,45 @@ impl Span {
             0 => 0,
             len => (self.start % PAGE).saturating_add(len).div_ceil(PAGE),
         }
+    }
+}
+
+/// An entry of an array of C: null, or a page to which the entry has a reference.
+///
+/// # Invariants
+///
+/// - I1: The pointer is null, or the entry owns a reference to the page.
+#[repr(transparent)]
+pub(crate) struct PageSlot(*mut page);
+
+impl PageSlot {
+    /// The page; `None` if the slot is empty.
+    #[inline]
+    pub(crate) fn page(&self) -> Option<NonNull<page>> {
+        NonNull::new(self.0)
+    }
+
+    /// The address of the page in the linear mapping; `None` if the slot is empty.
+    #[inline]
+    pub(crate) fn address(&self) -> Option<*mut c_void> {
+        let page = self.page()?;
+        // SAFETY: The slot has a reference to the page (I1).
+        Some(unsafe { bindings::rpcrdma_page_address(page.as_ptr()) })
+    }
+
+    /// Takes the page with the slot's reference.
+    #[inline]
+    fn take(&mut self) -> Option<NonNull<page>> {
+        // INVARIANT: I1: the reference moves to the caller.
+        NonNull::new(core::mem::replace(&mut self.0, core::ptr::null_mut()))
+    }
+
+    /// Moves a page with a reference that the caller owns to the slot. Returns the old page, with
+    /// the slot's reference.
+    #[inline]
+    fn replace(&mut self, page: NonNull<page>) -> Option<NonNull<page>> {
+        // INVARIANT: I1: the slot gets the caller's reference.
+        NonNull::new(core::mem::replace(&mut self.0, page.as_ptr()))
     }
 }
 
@@ -101,53 +143,38 @@ impl PageArray {
 
     /// Moves pages from `slots` to the array, up to the first empty slot, and empties their slots.
     ///
-    /// Returns the number of pages. It is less than `count` if a slot is empty or the array is
-    /// full.
-    ///
-    /// # Safety
-    ///
-    /// `slots` points to `count` writable slots. Each is null, or a page to which the caller has a
-    /// reference that it may give away.
+    /// Returns the number of pages. It is less than that of the slots if one is empty or the array
+    /// is full.
     #[inline]
-    pub(crate) unsafe fn take(&mut self, slots: *mut *mut page, count: usize) -> usize {
-        let count = count.min(self.pages.capacity() - self.pages.len());
+    pub(crate) fn take(&mut self, slots: &mut [PageSlot]) -> usize {
+        let room = self.pages.capacity() - self.pages.len();
         let start = self.pages.len();
-        for i in 0..count {
-            // SAFETY: The slot is writable by this function's contract.
-            let slot = unsafe { &mut *slots.add(i) };
-            let Some(page) = NonNull::new(*slot) else {
+        for slot in slots.iter_mut().take(room) {
+            let Some(page) = slot.take() else {
                 break;
             };
             // INVARIANT: I1: the reference moves from the slot to the array. I2: the vector does
-            // not grow.
-            if self.pages.push_within_capacity(page).is_err() {
-                break;
-            }
-            *slot = core::ptr::null_mut();
+            // not grow. The number of slots is bounded by the room.
+            let _ = self.pages.push_within_capacity(page);
         }
         self.pages.len() - start
     }
 
     /// Takes a second reference to each page in `slots`, up to the first slot that is empty, or
     /// whose page has more than one reference.
-    ///
-    /// # Safety
-    ///
-    /// `slots` points to `count` readable slots. Each is null, or a page to which the slot has a
-    /// reference.
     #[inline]
-    pub(crate) unsafe fn add_unshared(&mut self, slots: *const *mut page, count: usize) {
-        let count = count.min(self.pages.capacity() - self.pages.len());
-        for i in 0..count {
-            // SAFETY: The slot is readable by this function's contract.
-            let Some(page) = NonNull::new(unsafe { *slots.add(i) }) else {
+    pub(crate) fn add_unshared(&mut self, slots: &[PageSlot]) {
+        let room = self.pages.capacity() - self.pages.len();
+        for slot in slots.iter().take(room) {
+            let Some(page) = slot.page() else {
                 break;
             };
-            // SAFETY: The slot has a reference to the page by this function's contract.
+            // SAFETY: The slot has a reference to the page (I1 of `PageSlot`).
             if !unsafe { bindings::rpcrdma_get_sole_page(page.as_ptr()) } {
                 break;
             }
-            // INVARIANT: I1: the reference was just taken. `count` is bounded by the room.
+            // INVARIANT: I1: the reference was just taken. The number of slots is bounded by the
+            // room.
             let _ = self.pages.push_within_capacity(page);
         }
     }
@@ -155,10 +182,10 @@ impl PageArray {
     /// Keeps the pages for which `f` returns true, given their index, and puts the references to
     /// the others.
     #[inline]
-    pub(crate) fn retain(&mut self, mut f: impl FnMut(usize, *mut page) -> bool) {
+    pub(crate) fn retain(&mut self, mut f: impl FnMut(usize, NonNull<page>) -> bool) {
         let mut index = 0;
         self.pages.retain(|page| {
-            let keep = f(index, page.as_ptr());
+            let keep = f(index, *page);
             index += 1;
             if !keep {
                 // SAFETY: The array owns the reference (I1).
@@ -170,48 +197,36 @@ impl PageArray {
     }
 
     /// Exchanges the pages for those in the first slots, in order. Empty slots shorten the array.
-    ///
-    /// # Safety
-    ///
-    /// `slots` points to at least [`Self::len`] writable slots. Each is null, or a page to which
-    /// the caller has a reference that it may give away.
+    /// Returns `false` if there are more pages than slots.
     #[inline]
-    pub(crate) unsafe fn exchange(&mut self, slots: *mut *mut page) {
-        let len = self.pages.len();
+    pub(crate) fn exchange(&mut self, slots: &mut [PageSlot]) -> bool {
+        let Some(slots) = slots.get_mut(..self.pages.len()) else {
+            return false;
+        };
         let mut exchanged = 0;
-        for (i, page) in self.pages.as_mut_slice().iter_mut().enumerate() {
-            // SAFETY: The slot is writable by this function's contract.
-            let slot = unsafe { &mut *slots.add(i) };
-            let old = core::mem::replace(slot, page.as_ptr());
+        for (page, slot) in self.pages.iter_mut().zip(slots.iter_mut()) {
             // INVARIANT: I1: the page of the slot replaces that of the array. If there is none,
             // `exchange_rest` removes the page.
-            match NonNull::new(old) {
+            match slot.replace(*page) {
                 Some(old) => *page = old,
                 None => break,
             }
             exchanged += 1;
         }
-        if exchanged < len {
-            // SAFETY: The slots are those of this function, and the slot at `exchanged` has the
-            // page.
-            unsafe { self.exchange_rest(slots, exchanged) };
+        if exchanged < slots.len() {
+            self.exchange_rest(slots, exchanged);
         }
+        true
     }
 
-    /// Continues [`Self::exchange`] behind the first empty slot, and releases the pages of further
-    /// slots.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::exchange`]. `slots[empty]` owns the page of that index already.
+    /// Continues [`Self::exchange`] behind the first empty slot, which has the page of that index
+    /// already, and releases the pages of further slots. There are as many slots as pages.
     #[cold]
-    unsafe fn exchange_rest(&mut self, slots: *mut *mut page, empty: usize) {
-        for (i, page) in self.pages.iter().enumerate().skip(empty + 1) {
-            // SAFETY: The slot is writable by this function's contract.
-            let old = unsafe { core::mem::replace(&mut *slots.add(i), page.as_ptr()) };
-            if !old.is_null() {
+    fn exchange_rest(&mut self, slots: &mut [PageSlot], empty: usize) {
+        for (page, slot) in self.pages.iter().zip(slots).skip(empty + 1) {
+            if let Some(old) = slot.replace(*page) {
                 // SAFETY: The slot had this reference.
-                unsafe { bindings::rpcrdma_put_page(old) };
+                unsafe { bindings::rpcrdma_put_page(old.as_ptr()) };
             }
         }
         // INVARIANT: I1: the slots own the pages that are removed.
@@ -234,23 +249,18 @@ impl PageArray {
         }
     }
 
-    /// Moves pages from the end of the array to `slots`, from the last slot down. Returns the
-    /// number of slots that are still empty.
-    ///
-    /// # Safety
-    ///
-    /// `slots` points to `count` writable slots, all null.
+    /// Moves pages from the end of the array to `slots`, from the last slot down, as long as there
+    /// are pages. All slots must be empty. Returns how many still are.
     #[inline]
-    pub(crate) unsafe fn fill_from_end(&mut self, slots: *mut *mut page, count: usize) -> usize {
-        let mut empty = count;
-        while empty > 0 {
+    pub(crate) fn fill_from_end(&mut self, slots: &mut [PageSlot]) -> usize {
+        let mut empty = slots.len();
+        for slot in slots.iter_mut().rev() {
             let Some(page) = self.pages.pop() else {
                 break;
             };
             empty -= 1;
-            // SAFETY: The slot is writable by this function's contract.
-            // INVARIANT: I1: the reference moves to the slot.
-            unsafe { slots.add(empty).write(page.as_ptr()) };
+            // INVARIANT: I1: the reference moves to the slot, which was empty.
+            let _ = slot.replace(page);
         }
         empty
     }
@@ -323,14 +333,10 @@ impl PageArray {
 
 /// Copies `span` of the pages in `slots` to the start of `target`. Returns `false` if a slot is
 /// empty, or either is too short.
-///
-/// # Safety
-///
-/// Each slot is null, or a page that stays allocated during the call.
 #[inline]
-pub(crate) unsafe fn read_slots(slots: &[*mut page], span: Span, target: &mut [u8]) -> bool {
-    let page = |index: usize| NonNull::new(*slots.get(index)?);
-    // SAFETY: By this function's contract.
+pub(crate) fn read_slots(slots: &[PageSlot], span: Span, target: &mut [u8]) -> bool {
+    let page = |index: usize| slots.get(index)?.page();
+    // SAFETY: Each slot, which is borrowed, has a reference to its page (I1 of `PageSlot`).
     unsafe { read(page, span, target) }
 }
 
@@ -383,14 +389,9 @@ pub(crate) struct PageSink<'a>(&'a mut PageArray);
 
 impl PageSink<'_> {
     /// See [`PageArray::take`].
-    ///
-    /// # Safety
-    ///
-    /// As for [`PageArray::take`].
     #[inline]
-    pub(crate) unsafe fn take(&mut self, slots: *mut *mut page, count: usize) -> usize {
-        // SAFETY: By this function's contract.
-        unsafe { self.0.take(slots, count) }
+    pub(crate) fn take(&mut self, slots: &mut [PageSlot]) -> usize {
+        self.0.take(slots)
     }
 }
 

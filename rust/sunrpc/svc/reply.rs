@@ -4,21 +4,19 @@
 //!
 //! C: svc_rdma_sendto.c, svc_rdma_save_io_pages()
 
-use core::mem;
+use core::ptr::NonNull;
 
 use kernel::prelude::*;
 
 use crate::{
-    bindings::{
-        self,
-        page, //
-    },
+    bindings,
     lib::{
         bvec::PAGE,
         displaced_pages::CtxtPages,
         pages::{
             read_slots,
             PageSink,
+            PageSlot,
             Span, //
         }, //
     }, //
@@ -176,14 +174,14 @@ impl Located<'_> {
 
     /// The slots with the Reply.
     #[inline]
-    fn slots(&self) -> &[*mut page] {
+    fn slots(&self) -> &[PageSlot] {
         // By I2 there are `count` slots.
         self.rqst.respages().get(..self.count).unwrap_or(&[])
     }
 
     /// The slots with the Reply.
     #[inline]
-    fn slots_mut(&mut self) -> &mut [*mut page] {
+    fn slots_mut(&mut self) -> &mut [PageSlot] {
         let count = self.count;
         // By I2 there are `count` slots.
         self.rqst.respages_mut().get_mut(..count).unwrap_or(&mut [])
@@ -192,8 +190,7 @@ impl Located<'_> {
     /// Copies `span` to the start of `target`; `false` if either is too short.
     #[inline]
     pub(crate) fn read(&self, span: Span, target: &mut [u8]) -> bool {
-        // SAFETY: Each slot is NULL or has a reference to its page.
-        unsafe { read_slots(self.slots(), span, target) }
+        read_slots(self.slots(), span, target)
     }
 
     /// Moves the pages of the Reply to `pages`, which is empty. Returns where the parts are in it.
@@ -203,9 +200,8 @@ impl Located<'_> {
     /// `EINVAL` if a page is missing, or `pages` has too little room.
     #[inline]
     pub(crate) fn move_into(mut self, mut pages: PageSink<'_>) -> Result<Body> {
-        let slots = self.slots_mut();
-        // SAFETY: Each slot is NULL or has a reference to its page. By I1 SUNRPC replaces them.
-        let taken = unsafe { pages.take(slots.as_mut_ptr(), slots.len()) };
+        // By I1 SUNRPC fills the empty slots.
+        let taken = pages.take(self.slots_mut());
         if taken == self.count {
             Ok(self.body)
         } else {
@@ -245,14 +241,13 @@ impl Located<'_> {
         };
         // SAFETY: The slots from the second one on are those that were noted, since the Call was
         // not deferred. nfsd and SUNRPC put the pages that they replaced, and nothing was moved.
-        let displaced = unsafe { noted.displaced(rest.as_ptr(), rest.len()) };
+        let displaced = unsafe { noted.displaced(rest) };
         let any = displaced.len() > 0;
-        if first.is_null() {
+        let Some(bytes) = first.address() else {
             return Err(EINVAL);
-        }
-        // SAFETY: Each slot is NULL or has a reference to its page. By I1 SUNRPC replaces them.
-        let taken = unsafe { pages.take(rest.as_mut_ptr(), rest.len()) };
-        if taken != rest.len() {
+        };
+        // By I1 SUNRPC fills the empty slots.
+        if pages.take(rest) != rest.len() {
             return Err(EINVAL);
         }
         // The next Reply may be that of another client. Bytes that were encoded behind this Reply
@@ -260,19 +255,17 @@ impl Located<'_> {
         // SAFETY: The first page is the request's own, since SUNRPC encodes at its address. What
         // is sent of it has been copied, so the device does not read it.
         unsafe {
-            let bytes = bindings::rpcrdma_page_address(*first).cast::<u8>();
-            bytes.write_bytes(0, body.end_in_first() as usize);
-        }
+            bytes
+                .cast::<u8>()
+                .write_bytes(0, body.end_in_first() as usize)
+        };
         spare.store(displaced);
-        // The kept page moves from the first slot to the last one. SUNRPC releases the pages before
-        // `rq_next_page` and fills those slots, and keeps what is at `rq_next_page` and behind it.
-        let kept = mem::replace(first, core::ptr::null_mut());
+        // The kept page moves from the first slot to the last one, which is empty, as are those
+        // between them. SUNRPC releases the pages before `rq_next_page` and fills those slots, and
+        // keeps what is at `rq_next_page` and behind it.
         let count = rest.len();
-        if let Some(last) = slots.last_mut() {
-            *last = kept;
-        }
-        // SAFETY: The first `count` of the `count + 1` slots are empty.
-        let empty = unsafe { spare.fill(slots.as_mut_ptr(), count) };
+        slots.swap(0, count);
+        let empty = spare.fill(slots.get_mut(..count).unwrap_or_default());
         self.rqst.set_next_page(empty);
         Ok((body.without_first(), any))
     }
@@ -287,14 +280,15 @@ fn locate_pages(rqst: &SvcRqst<'_>) -> Result<Span> {
         return Ok(Span::default());
     }
     let slots = rqst.respages();
-    let ahead = first.addr().wrapping_sub(slots.as_ptr().addr()) / size_of::<*mut page>();
+    let ahead = first.addr().wrapping_sub(slots.as_ptr().addr()) / size_of::<PageSlot>();
     let index = if ahead < slots.len() {
         ahead
     } else if base.saturating_add(len) <= PAGE {
         // The page list of a READLINK of NFSv2 is one entry elsewhere.
         // SAFETY: A message with bytes in its pages has an entry.
-        let page = unsafe { *first };
-        slots.iter().position(|slot| *slot == page).ok_or(EINVAL)?
+        let page = NonNull::new(unsafe { *first });
+        let is_in = |slot: &PageSlot| slot.page() == page;
+        slots.iter().position(is_in).ok_or(EINVAL)?
     } else {
         return Err(EINVAL);
     };
@@ -313,13 +307,11 @@ fn locate(rqst: &SvcRqst<'_>, part: &bindings::kvec, count: usize) -> Result<Spa
         return Ok(Span::default());
     }
     // It is in the first page as a rule.
-    for (i, page) in rqst.respages().iter().take(count).enumerate() {
-        if page.is_null() {
+    for (i, slot) in rqst.respages().iter().take(count).enumerate() {
+        let Some(address) = slot.address() else {
             break;
-        }
-        // SAFETY: By I2 of `SvcRqst` the slot has a reference to the page.
-        let address = unsafe { bindings::rpcrdma_page_address(*page) }.addr();
-        let offset = part.iov_base.addr().wrapping_sub(address);
+        };
+        let offset = part.iov_base.addr().wrapping_sub(address.addr());
         if offset < PAGE as usize {
             return Ok(Span {
                 // CAST: There are fewer pages than 2^20, and the offset is within one.

@@ -32,7 +32,8 @@ use crate::{
         foreign_buf::ForeignBuf,
         pages::{
             PageArray,
-            PageSink, //
+            PageSink,
+            PageSlot, //
         }, //
     }, //
 };
@@ -144,10 +145,7 @@ impl<C: Types> Receiving<'_, C> {
     #[inline]
     pub(crate) fn note_reply_pages(&self, count: usize, pages: &mut CtxtPages) {
         let slots = self.rqst.respages().get(1..).unwrap_or(&[]);
-        let count = count.min(slots.len());
-        // SAFETY: There are `count` slots, each NULL or with a reference to its page. nfsd replaces
-        // pages in them and only puts those that were there.
-        unsafe { pages.note(slots.as_ptr(), count) };
+        pages.note(slots.get(..count).unwrap_or(slots));
     }
 
     /// Moves the first `count` Call pages to `pages`, or as many as there are and as `pages` has
@@ -160,12 +158,9 @@ impl<C: Types> Receiving<'_, C> {
     ) -> usize {
         let slots = self.rqst.pages_mut();
         let count = count.min(slots.len());
-        // SAFETY: There are `count` slots, each NULL or with a reference to its page. The first
-        // `taken` of them are empty after `take`.
-        let (taken, empty) = unsafe {
-            let taken = pages.take(slots.as_mut_ptr(), count);
-            (taken, spare.fill(slots.as_mut_ptr(), taken))
-        };
+        let slots = slots.get_mut(..count).unwrap_or_default();
+        let taken = pages.take(slots);
+        let empty = spare.fill(slots.get_mut(..taken).unwrap_or_default());
         // SUNRPC allocates pages for the first `rq_pages_nfree` slots. An earlier call may have
         // left more slots empty.
         // SAFETY: The request is this thread's.
@@ -177,14 +172,11 @@ impl<C: Types> Receiving<'_, C> {
     /// Replaces the first Call pages by `pages`, and moves those that were there to `spare`.
     /// `false` if there are more pages than slots.
     pub(crate) fn put_pages(&mut self, pages: &mut PageArray, spare: &SparePages) -> bool {
-        let slots = self.rqst.pages_mut();
-        if pages.len() > slots.len() {
-            return false;
+        let put = pages.exchange(self.rqst.pages_mut());
+        if put {
+            spare.store(pages);
         }
-        // SAFETY: There are as many slots as pages, each NULL or with a reference to its page.
-        unsafe { pages.exchange(slots.as_mut_ptr()) };
-        spare.store(pages);
-        true
+        put
     }
 
     /// Delivers a Call that is the `range` of its buffer, and no longer than the service's
@@ -251,15 +243,15 @@ impl<C: Types> Receiving<'_, C> {
         let mut at = start as usize;
         while !source.is_empty() {
             let (index, offset) = (at / PAGE as usize, at % PAGE as usize);
-            let Some(page) = self.rqst.page(index) else {
+            let Some(page) = self.rqst.pages().get(index).and_then(PageSlot::address) else {
                 return false;
             };
             let count = source.len().min(PAGE as usize - offset);
             // SAFETY: `count` bytes are left in the page behind `offset`. Only the request has the
             // page, and no RDMA Read into it is outstanding.
             unsafe {
-                let target = bindings::rpcrdma_page_address(page.as_ptr()).cast::<u8>();
-                ptr::copy_nonoverlapping(source.as_ptr(), target.add(offset), count);
+                let target = page.cast::<u8>().add(offset);
+                ptr::copy_nonoverlapping(source.as_ptr(), target, count);
             }
             source = source.get(count..).unwrap_or(&[]);
             at += count;
@@ -269,13 +261,12 @@ impl<C: Types> Receiving<'_, C> {
 
     /// Delivers a Call of `length` bytes in the request's pages.
     pub(crate) fn deliver_pages(self, call: C::Call, length: u32) -> Received {
-        let Some(first) = self.rqst.page(0) else {
+        let Some(first) = self.rqst.pages().first().and_then(PageSlot::address) else {
             return Received(0);
         };
         let len = length.min(PAGE);
         let head = kvec {
-            // SAFETY: The request has a reference to the page.
-            iov_base: unsafe { bindings::rpcrdma_page_address(first.as_ptr()) },
+            iov_base: first,
             iov_len: len as usize,
         };
         // SAFETY: `head` is memory of the request.
@@ -304,7 +295,7 @@ impl<C: Types> Receiving<'_, C> {
         if page_len as usize > slots.len() * PAGE as usize {
             return Received(0);
         }
-        let pages = slots.as_mut_ptr();
+        let pages = slots.as_mut_ptr().cast();
         // CAST: Messages are shorter than 2 GiB.
         let len = (head.iov_len + tail.iov_len) as u32 + page_len;
         let raw = self.rqst.raw();

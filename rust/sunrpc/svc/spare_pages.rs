@@ -21,9 +21,9 @@ use kernel::{
     }, //
 };
 
-use crate::{
-    bindings::page,
-    lib::pages::PageArray, //
+use crate::lib::pages::{
+    PageArray,
+    PageSlot, //
 };
 
 /// The largest number of pages, for all connections of a listener: 4 MiB, or a few of the longest
@@ -68,21 +68,16 @@ impl SparePages {
         pages.release();
     }
 
-    /// Fills `count` slots from the last one backwards, as long as there are pages. Returns how
-    /// many of the first slots stay empty.
-    ///
-    /// # Safety
-    ///
-    /// `slots` has `count` entries, which are NULL and may be written.
+    /// Fills empty slots from the last one backwards, as long as there are pages. Returns how many
+    /// of the first slots stay empty.
     #[inline]
-    pub(super) unsafe fn fill(&self, slots: *mut *mut page, count: usize) -> usize {
-        if count == 0 {
+    pub(super) fn fill(&self, slots: &mut [PageSlot]) -> usize {
+        if slots.is_empty() {
             return 0;
         }
         match self.pages.try_lock() {
-            // SAFETY: By this function's contract.
-            Some(mut spare) => unsafe { spare.fill_from_end(slots, count) },
-            None => count,
+            Some(mut spare) => spare.fill_from_end(slots),
+            None => slots.len(),
         }
     }
 

@@ -6,13 +6,12 @@
 
 use core::{
     marker::PhantomData,
-    ptr::NonNull,
     slice, //
 };
 
-use crate::bindings::{
-    self,
-    page, //
+use crate::{
+    bindings,
+    lib::pages::PageSlot, //
 };
 
 /// A request that belongs to this thread.
@@ -21,8 +20,8 @@ use crate::bindings::{
 ///
 /// - I1: No other thread accesses the request within `'a`, but for its atomic flags. The request
 ///   has a reference to its transport.
-/// - I2: `rq_pages` and `rq_respages` have `rq_maxpages` slots each. A slot is NULL or has a
-///   reference to its page.
+/// - I2: `rq_pages` and `rq_respages` have `rq_maxpages` slots each, which satisfy the invariant
+///   of [`PageSlot`].
 pub(super) struct SvcRqst<'a>(
     *mut bindings::svc_rqst,
     PhantomData<&'a mut bindings::svc_rqst>,
@@ -60,36 +59,34 @@ impl SvcRqst<'_> {
 
     /// The slots for Call pages.
     #[inline]
-    pub(super) fn pages_mut(&mut self) -> &mut [*mut page] {
+    pub(super) fn pages_mut(&mut self) -> &mut [PageSlot] {
         // SAFETY: By I2 there are `max_pages` slots. By I1 only this thread accesses them, and
         // `self` is borrowed mutably.
-        unsafe { slice::from_raw_parts_mut((*self.0).rq_pages, self.max_pages()) }
+        unsafe { slice::from_raw_parts_mut((*self.0).rq_pages.cast(), self.max_pages()) }
     }
 
-    /// The Call page in slot `index`; `None` if there is no page, or no such slot.
+    /// The slots for Call pages.
     #[inline]
-    pub(super) fn page(&self, index: usize) -> Option<NonNull<page>> {
-        if index >= self.max_pages() {
-            return None;
-        }
-        // SAFETY: By I2 there is a slot `index`, and by I1 no other thread changes it.
-        NonNull::new(unsafe { *(*self.0).rq_pages.add(index) })
+    pub(super) fn pages(&self) -> &[PageSlot] {
+        // SAFETY: By I2 there are `max_pages` slots. By I1 no other thread changes them, and this
+        // one does so through `pages_mut` only.
+        unsafe { slice::from_raw_parts((*self.0).rq_pages.cast(), self.max_pages()) }
     }
 
     /// The slots for Reply pages.
     #[inline]
-    pub(super) fn respages(&self) -> &[*mut page] {
+    pub(super) fn respages(&self) -> &[PageSlot] {
         // SAFETY: By I2 there are `max_pages` slots. By I1 no other thread changes them, and this
         // one does so through `respages_mut` only.
-        unsafe { slice::from_raw_parts((*self.0).rq_respages, self.max_pages()) }
+        unsafe { slice::from_raw_parts((*self.0).rq_respages.cast(), self.max_pages()) }
     }
 
     /// The slots for Reply pages.
     #[inline]
-    pub(super) fn respages_mut(&mut self) -> &mut [*mut page] {
+    pub(super) fn respages_mut(&mut self) -> &mut [PageSlot] {
         // SAFETY: By I2 there are `max_pages` slots. By I1 only this thread accesses them, and
         // `self` is borrowed mutably.
-        unsafe { slice::from_raw_parts_mut((*self.0).rq_respages, self.max_pages()) }
+        unsafe { slice::from_raw_parts_mut((*self.0).rq_respages.cast(), self.max_pages()) }
     }
 
     /// The message of the Reply.
@@ -105,7 +102,7 @@ impl SvcRqst<'_> {
         // SAFETY: By I1 the request is this thread's.
         let next = unsafe { (*self.0).rq_next_page };
         let bytes = next.addr().wrapping_sub(self.respages().as_ptr().addr());
-        bytes / size_of::<*mut page>()
+        bytes / size_of::<PageSlot>()
     }
 
     /// Sets `rq_next_page`. SUNRPC releases the Reply pages before it, and fills those slots again.
