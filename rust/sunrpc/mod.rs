@@ -12,6 +12,7 @@
 //! | `xdr`        | `xdr_buf`: a message in head, pages and tail             |                    |
 //! | `xprt_ref`   | an `rpc_xprt`, and its locks                             | any context        |
 //! | `xprt_base`  | creates and frees an `rpc_xprt`                          | `setup`, `destroy` |
+//! | `c_ref`      | references to structures of C                            | any context        |
 //! | `addr`       | its address as text                                      |                    |
 //! | `rpc_rqst`   | an `rpc_rqst` that stays in place                        | a task, CQ workers |
 //! | `credits`    | its credits of Calls whose RPC ended before the Reply    | CQ workers, a task |
@@ -21,6 +22,7 @@
 //! | `time`       | jiffies                                                  | any context        |
 
 mod addr;
+mod c_ref;
 mod class;
 mod credits;
 mod error;

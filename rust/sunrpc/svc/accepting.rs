@@ -10,7 +10,8 @@ use crate::bindings;
 
 use super::{
     svc_xprt::NewXprt,
-    types::Types, //
+    types::Types,
+    xprt_ref::SvcXprtRef, //
 };
 
 /// A listener on which SUNRPC calls `xpo_accept`.
@@ -20,24 +21,21 @@ use super::{
 /// - I1: `xprt` is a listener. It stays for `'a`, and so do its service and its namespace.
 /// - I2: `ops` are for transports of `C`.
 pub(crate) struct Accepting<'a, C: Types> {
-    xprt: *mut bindings::svc_xprt,
+    xprt: SvcXprtRef<'a>,
     ops: &'static bindings::svc_xprt_ops,
-    _listener: PhantomData<&'a C>,
+    _connections: PhantomData<C>,
 }
 
-impl<C: Types> Accepting<'_, C> {
+impl<'a, C: Types> Accepting<'a, C> {
     /// # Safety
     ///
     /// I1 and I2 hold.
-    pub(super) unsafe fn new(
-        xprt: *mut bindings::svc_xprt,
-        ops: &'static bindings::svc_xprt_ops,
-    ) -> Self {
+    pub(super) unsafe fn new(xprt: SvcXprtRef<'a>, ops: &'static bindings::svc_xprt_ops) -> Self {
         // INVARIANT: I1 and I2: by this function's contract.
         Self {
             xprt,
             ops,
-            _listener: PhantomData,
+            _connections: PhantomData,
         }
     }
 
@@ -47,9 +45,8 @@ impl<C: Types> Accepting<'_, C> {
     ///
     /// `ENOMEM`.
     pub(crate) fn new_connection(&self) -> Result<NewXprt<C>> {
-        let xprt = self.xprt;
         // SAFETY: By I1 service and namespace are valid. SUNRPC keeps a service as long as its
         // transports, and a transport its namespace. By I2 `ops` are for transports of `C`.
-        unsafe { NewXprt::new(self.ops, (*xprt).xpt_server, (*xprt).xpt_net) }
+        unsafe { NewXprt::new(self.ops, self.xprt.server(), self.xprt.net()) }
     }
 }

@@ -101,9 +101,7 @@ impl Private {
 
     /// The pointer of the connection to its backchannel transport.
     pub(super) fn link(&self) -> &Atomic<*mut bindings::rpc_xprt> {
-        // SAFETY: The handle keeps the memory. All threads access the word atomically, but for
-        // SUNRPC, which reads it when the connection is closed.
-        unsafe { Atomic::from_ptr(&raw mut (*self.connection.raw()).xpt_bc_xprt) }
+        self.connection.xprt().bc_xprt()
     }
 }
 

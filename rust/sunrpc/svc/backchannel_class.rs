@@ -7,7 +7,10 @@
 
 use core::{
     marker::PhantomData,
-    ptr, //
+    ptr::{
+        self,
+        NonNull, //
+    }, //
 };
 
 use kernel::{
@@ -42,12 +45,12 @@ use super::{
         BackchannelOps, //
     },
     class::ClassRegistration,
-    handle::XprtHandle,
     svc_xprt,
     transport::{
         Connection,
         Listener, //
-    }, //
+    },
+    xprt_ref::SvcXprtRef, //
 };
 
 /// The initial number of slots. SUNRPC allocates more when it needs them.
@@ -113,14 +116,11 @@ unsafe fn create<L: Listener>(args: *mut bindings::xprt_create) -> Result<*mut b
     // SAFETY: By this function's contract the arguments are valid, and the address has `addrlen`
     // bytes. `bc_xprt` is NULL, or its memory stays for this call.
     let (svc, addr) = unsafe {
-        if !svc_xprt::is_connection((*args).bc_xprt) {
-            return Err(EINVAL);
-        }
+        let svc = NonNull::new((*args).bc_xprt).map(|svc| SvcXprtRef::new(svc.as_ptr()));
         let addr = SockAddr::from_raw((*args).dstaddr, (*args).addrlen);
-        ((*args).bc_xprt, addr.ok_or(EINVAL)?)
+        (svc, addr.ok_or(EINVAL)?)
     };
-    // SAFETY: It is a connection of this module, and its memory stays for this call.
-    let connection = unsafe { XprtHandle::from_raw(svc) };
+    let connection = svc.and_then(svc_xprt::connection).ok_or(EINVAL)?;
     let limits = {
         let connection = connection.get().ok_or(ENODEV)?;
         // SAFETY: A connection of the registered class is one of `L`. The reference keeps it in
@@ -139,14 +139,14 @@ unsafe fn create<L: Listener>(args: *mut bindings::xprt_create) -> Result<*mut b
     let credits = Credits::new(unsafe { BackchannelXprt::new(xprt.raw()) }, slots)?;
     // SAFETY: The class is registered, since SUNRPC calls its `setup`. Table and private part are
     // those for connections `L::Connection`. SUNRPC does not know the transport yet. The handle
-    // keeps the memory of `svc`.
+    // keeps the memory of `bc_xprt`.
     unsafe {
         let table = BackchannelOps::<L::Connection>::TABLE;
         xprt.init(CLASS.base(), table, &addr);
         let raw = xprt.raw();
         (*raw).prot = bindings::xprt_transports_XPRT_TRANSPORT_BC_RDMA;
         (*raw).max_payload = limits.bytes as usize;
-        (*raw).bc_xprt = svc;
+        (*raw).bc_xprt = connection.raw();
         Backchannel::init(
             xprt.whole(),
             Private {

@@ -7,10 +7,7 @@
 use kernel::{
     prelude::*,
     sync::{
-        atomic::{
-            ordering::Relaxed,
-            Atomic, //
-        },
+        atomic::ordering::Relaxed,
         rcu, //
     }, //
 };
@@ -48,12 +45,9 @@ impl<C: Types> Receiving<'_, C> {
         answer: BackchannelAnswer<'_>,
     ) -> bool {
         let _rcu = rcu::read_lock();
-        // SAFETY: The request has a reference to the transport. All threads access the word
-        // atomically.
-        let link = unsafe { Atomic::from_ptr(&raw mut (*self.xprt()).xpt_bc_xprt) };
         // Relaxed suffices: `link` stored the address after it had completed the transport, and all
         // accesses below depend on the address.
-        let raw = link.load(Relaxed);
+        let raw = self.xprt().bc_xprt().load(Relaxed);
         if raw.is_null() {
             return false;
         }

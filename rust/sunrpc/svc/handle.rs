@@ -16,12 +16,19 @@ use core::{
 };
 
 use kernel::{
-    prelude::*,
-    sync::Refcount,
+    sync::{
+        aref::{
+            ARef,
+            AlwaysRefCounted, //
+        },
+        Refcount, //
+    },
     types::Opaque, //
 };
 
 use crate::bindings;
+
+use super::xprt_ref::SvcXprtRef;
 
 /// The start of a server's transport, whatever its type.
 #[repr(C)]
@@ -45,94 +52,99 @@ impl Header {
     pub(super) fn raw(&self) -> *mut bindings::svc_xprt {
         self.xprt.get()
     }
+}
 
-    /// Puts a reference, and frees the memory if it was the last one.
+/// The memory of a server's transport, which `handles` counts references to.
+///
+/// # Invariants
+///
+/// - I1: The header is at the start of a `KBox` allocation, and `svc_xprt_init()` has initialised
+///   its C structure. The memory stays while `handles` is not zero.
+#[repr(transparent)]
+pub(super) struct XprtMemory(Header);
+
+// SAFETY: The reference count is atomic. Any thread may use the C structure.
+unsafe impl Send for XprtMemory {}
+// SAFETY: As for `Send`.
+unsafe impl Sync for XprtMemory {}
+
+// SAFETY: By I1 the memory stays while `handles` is not zero. A reference to an `XprtMemory` comes
+// from an `ARef` only, or from a transport whose `handles` is not zero.
+unsafe impl AlwaysRefCounted for XprtMemory {
+    fn inc_ref(&self) {
+        self.0.handles.inc();
+    }
+
+    unsafe fn dec_ref(memory: NonNull<Self>) {
+        // SAFETY: The caller's reference keeps the memory.
+        if unsafe { memory.as_ref() }.0.handles.dec_and_test() {
+            // SAFETY: That was the last reference, so `xpo_free` has dropped what is behind the
+            // header and has put its own. By I1 the memory comes from `KBox`, and what is left in
+            // it needs no drop.
+            unsafe { bindings::kfree(memory.as_ptr().cast()) };
+        }
+    }
+}
+
+impl XprtMemory {
+    /// The memory of a transport, with a new reference.
     ///
     /// # Safety
     ///
-    /// `header` is at the start of a `KBox` allocation. The caller owns the reference: that of a
-    /// handle, or that of `xpo_free`, which has dropped what is behind the header.
-    pub(super) unsafe fn put(header: NonNull<Self>) {
-        // SAFETY: The caller's reference keeps the memory.
-        if unsafe { header.as_ref() }.handles.dec_and_test() {
-            // SAFETY: That was the last reference, so `xpo_free` has put its own. The memory comes
-            // from `KBox`, and what is left in it needs no drop.
-            unsafe { bindings::kfree(header.as_ptr().cast()) };
-        }
+    /// `header` satisfies I1, and `handles` is not zero during this call.
+    unsafe fn get(header: NonNull<Header>) -> ARef<Self> {
+        // SAFETY: By this function's contract the header is valid, and an `XprtMemory` is
+        // `repr(transparent)`.
+        unsafe { header.cast::<Self>().as_ref() }.into()
+    }
+
+    /// Puts the reference that [`Header::new`] counts.
+    ///
+    /// # Safety
+    ///
+    /// `header` satisfies I1. The caller is `xpo_free`, and has dropped what is behind the header.
+    pub(super) unsafe fn put(header: NonNull<Header>) {
+        // SAFETY: By this function's contract the reference is the caller's.
+        unsafe { Self::dec_ref(header.cast()) };
     }
 }
 
 /// A counted reference to the memory of a server's transport. Its methods may be called at any
 /// time. They have no effect once SUNRPC has freed the transport.
-///
-/// # Invariants
-///
-/// - I1: Points to a [`Header`] at the start of a `KBox` allocation, whose C structure was
-///   initialised by `svc_xprt_init()`. `handles` counts this handle, so the memory is not freed
-///   before this handle is dropped.
-pub(crate) struct XprtHandle(NonNull<Header>);
-
-// SAFETY: The reference count is atomic, and all methods may be called in any thread.
-unsafe impl Send for XprtHandle {}
-// SAFETY: As for `Send`: all methods may be called in any thread, and at the same time.
-unsafe impl Sync for XprtHandle {}
-
-impl Clone for XprtHandle {
-    fn clone(&self) -> Self {
-        // SAFETY: By I1 it is the header of a transport, which this handle keeps.
-        unsafe { Self::new(self.0) }
-    }
-}
-
-impl Drop for XprtHandle {
-    fn drop(&mut self) {
-        // SAFETY: By I1 one reference belongs to this handle.
-        unsafe { Header::put(self.0) };
-    }
-}
+#[derive(Clone)]
+pub(crate) struct XprtHandle(ARef<XprtMemory>);
 
 impl XprtHandle {
     /// # Safety
     ///
-    /// `header` satisfies I1, but for the count, which is not zero during this call.
+    /// `header` satisfies I1 of [`XprtMemory`], and `handles` is not zero during this call.
     pub(super) unsafe fn new(header: NonNull<Header>) -> Self {
-        // SAFETY: By this function's contract the header is valid.
-        unsafe { header.as_ref() }.handles.inc();
-        // INVARIANT: I1: `handles` was incremented for this handle.
-        Self(header)
+        // SAFETY: By this function's contract.
+        Self(unsafe { XprtMemory::get(header) })
     }
 
     /// A handle of a transport of this module.
     ///
     /// # Safety
     ///
-    /// `xprt` comes from [`SvcXprt::into_raw`](super::SvcXprt::into_raw), and its memory is not
-    /// freed during this call.
+    /// `xprt` comes from `NewXprt::new`, and its memory is not freed during this call.
     pub(super) unsafe fn from_raw(xprt: *mut bindings::svc_xprt) -> Self {
         // SAFETY: By this function's contract the C structure is the first member of a header that
-        // satisfies I1.
+        // satisfies I1 of `XprtMemory`.
         unsafe { Self::new(NonNull::new_unchecked(xprt.cast())) }
+    }
+
+    /// The transport.
+    #[inline]
+    pub(super) fn xprt(&self) -> SvcXprtRef<'_> {
+        // SAFETY: By I1 of `XprtMemory` the C structure is initialised, and this handle keeps it.
+        unsafe { SvcXprtRef::new(self.0 .0.raw()) }
     }
 
     /// The C structure.
     #[inline]
     pub(super) fn raw(&self) -> *mut bindings::svc_xprt {
-        // SAFETY: By I1 the header is valid.
-        unsafe { self.0.as_ref() }.raw()
-    }
-
-    /// The word with the `XPT_*` flags, which all threads change atomically.
-    #[inline]
-    fn flags(&self) -> *mut c_ulong {
-        // SAFETY: By I1 the C structure is there.
-        unsafe { &raw mut (*self.raw()).xpt_flags }
-    }
-
-    /// Whether any of `flags` is set.
-    #[inline]
-    fn test(&self, flags: usize) -> bool {
-        // SAFETY: By I1 the word is there.
-        unsafe { self.flags().read_volatile() & flags != 0 }
+        self.xprt().raw()
     }
 
     /// Tells that there is something to receive. The caller must call [`Self::enqueue`] next.
@@ -140,22 +152,19 @@ impl XprtHandle {
     pub(crate) fn set_data(&self) {
         // A full barrier follows, for SUNRPC asks next whether there is space to send. A thread
         // that has returned space reads the flags after that, with a barrier that pairs with this.
-        // SAFETY: By I1 the word is there.
-        unsafe { bindings::rpcrdma_set_bit_mb(bindings::XPT_DATA as usize, self.flags()) };
+        self.xprt().flags().set_mb::<{ bindings::XPT_DATA }>();
     }
 
     /// Tells that there is a connection to accept. The caller must call [`Self::enqueue`] next.
     #[inline]
     pub(crate) fn set_connection(&self) {
-        // SAFETY: By I1 the word is there.
-        unsafe { bindings::set_bit(bindings::XPT_CONN as usize, self.flags()) };
+        self.xprt().flags().set::<{ bindings::XPT_CONN }>();
     }
 
     /// Undoes [`Self::set_connection`], before a connection is accepted.
     #[inline]
     pub(crate) fn clear_connection(&self) {
-        // SAFETY: By I1 the word is there.
-        unsafe { bindings::clear_bit(bindings::XPT_CONN as usize, self.flags()) };
+        self.xprt().flags().clear::<{ bindings::XPT_CONN }>();
     }
 
     /// Wakes an nfsd thread for the transport, if there is something to do.
@@ -165,8 +174,8 @@ impl XprtHandle {
     #[inline]
     pub(crate) fn enqueue(&self) {
         if !self.is_closing() {
-            // SAFETY: By I1 the C structure is initialised. A transport without references stays
-            // busy, so the function does not put it into a queue.
+            // SAFETY: This handle keeps the C structure. A transport without references stays busy,
+            // so the function does not put it into a queue.
             unsafe { bindings::svc_xprt_enqueue(self.raw()) };
         }
     }
@@ -182,18 +191,19 @@ impl XprtHandle {
     /// Whether the transport is closed, or about to be.
     #[inline]
     pub(crate) fn is_closing(&self) -> bool {
-        self.test(1 << bindings::XPT_CLOSE | 1 << bindings::XPT_DEAD)
+        let closing = 1 << bindings::XPT_CLOSE | 1 << bindings::XPT_DEAD;
+        self.xprt().flags().test(closing)
     }
 
     /// Whether an export has accepted the client (`XPT_PEER_VALID`).
     #[inline]
     pub(crate) fn is_peer_valid(&self) -> bool {
-        self.test(1 << bindings::XPT_PEER_VALID)
+        self.xprt().flags().test(1 << bindings::XPT_PEER_VALID)
     }
 
     /// Takes a reference to the transport itself; `None` if SUNRPC has freed the transport.
     pub(super) fn get(&self) -> Option<XprtRef<'_>> {
-        // SAFETY: By I1 the count is there. It never leaves zero.
+        // SAFETY: This handle keeps the count, which never leaves zero.
         let got = unsafe { bindings::rpcrdma_svc_xprt_get_unless_zero(self.raw()) };
         // INVARIANT: I1: counted above.
         got.then_some(XprtRef(self))

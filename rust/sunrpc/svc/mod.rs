@@ -6,6 +6,7 @@
 //! |---------------------|--------------------------------------------------------|---------------------|
 //! | `types`             | the types that a connection brings along               |                     |
 //! | `transport`         | what listeners and connections do for SUNRPC           | see `ops`           |
+//! | `xprt_ref`          | an `svc_xprt`, and its flags                           | any context         |
 //! | `svc_xprt`          | `svc_xprt` with its private part                       |                     |
 //! | `handle`            | counted references to its memory                       | any context         |
 //! | `class`             | the registration of the class                          | module init         |
@@ -37,6 +38,7 @@ mod svc_xprt;
 mod timer;
 mod transport;
 mod types;
+mod xprt_ref;
 
 pub(crate) use super::error::SendError;
 pub(crate) use accepting::Accepting;

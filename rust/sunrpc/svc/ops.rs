@@ -49,7 +49,8 @@ use super::{
         CallMut,
         Connection,
         Listener, //
-    }, //
+    },
+    xprt_ref::SvcXprtRef, //
 };
 
 /// The tables for listeners of `L` and for their connections. They stay while the module is loaded.
@@ -122,7 +123,7 @@ unsafe extern "C" fn accept<L: Listener>(xprt: *mut bindings::svc_xprt) -> *mut 
     let (listener, accepting) = unsafe {
         (
             svc_xprt::data::<L>(xprt),
-            Accepting::new(xprt, Ops::<L>::CONNECTION),
+            Accepting::new(SvcXprtRef::new(xprt), Ops::<L>::CONNECTION),
         )
     };
     match listener.accept(accepting) {

@@ -119,9 +119,7 @@ impl<'a> Reply<'a> {
     /// Whether GSS integrity or privacy covers the Reply. No part of it may then be reduced.
     #[inline]
     pub(crate) fn is_protected(&self) -> bool {
-        // SAFETY: The request is this thread's.
-        let flavor = unsafe { (*self.0.raw()).rq_cred.cr_flavor };
-        match flavor {
+        match self.0.flavor() {
             bindings::rpc_auth_flavors_RPC_AUTH_GSS_KRB5
             | bindings::rpc_auth_flavors_RPC_AUTH_GSS_LKEY
             | bindings::rpc_auth_flavors_RPC_AUTH_GSS_SPKM => false,
@@ -228,8 +226,7 @@ impl Located<'_> {
         noted: &mut CtxtPages,
         spare: &SparePages,
     ) -> Result<(Body, bool)> {
-        // SAFETY: The request is this thread's.
-        if !unsafe { (*self.rqst.raw()).rq_deferred }.is_null() {
+        if self.rqst.was_deferred() {
             // A deferred Call is received a second time. The pages were noted the first time,
             // perhaps in another request.
             noted.release();

@@ -41,7 +41,8 @@ use crate::{
 use super::{
     spare_pages::SparePages,
     svc_rqst::SvcRqst,
-    types::Types, //
+    types::Types,
+    xprt_ref::SvcXprtRef, //
 };
 
 /// A request to be filled, by the only thread that receives on its transport.
@@ -106,11 +107,7 @@ impl<'a, C: Types> Arriving<'a, C> {
     /// [`XprtHandle::set_data`]: super::XprtHandle::set_data
     #[inline]
     pub(crate) fn clear_data(&mut self) {
-        // SAFETY: The request has a reference to the transport, whose flags are atomic.
-        unsafe {
-            let flags = &raw mut (*self.rqst.xprt()).xpt_flags;
-            bindings::clear_bit(bindings::XPT_DATA as usize, flags);
-        }
+        self.rqst.xprt().flags().clear::<{ bindings::XPT_DATA }>();
     }
 
     /// Lets other threads receive on the transport (`svc_xprt_received()`).
@@ -118,7 +115,7 @@ impl<'a, C: Types> Arriving<'a, C> {
     pub(crate) fn clear_busy(self) -> Receiving<'a, C> {
         // SAFETY: By I1 the transport is busy on behalf of this thread. The request has a reference
         // to it.
-        unsafe { bindings::svc_xprt_received(self.rqst.xprt()) };
+        unsafe { bindings::svc_xprt_received(self.rqst.xprt().raw()) };
         // INVARIANT: I1: by I1 of `self`.
         Receiving {
             rqst: self.rqst,
@@ -130,7 +127,7 @@ impl<'a, C: Types> Arriving<'a, C> {
 impl<C: Types> Receiving<'_, C> {
     /// The transport, a connection `C`, to which the request has a reference.
     #[inline]
-    pub(super) fn xprt(&self) -> *mut bindings::svc_xprt {
+    pub(super) fn xprt(&self) -> SvcXprtRef<'_> {
         self.rqst.xprt()
     }
 
@@ -314,7 +311,7 @@ impl<C: Types> Receiving<'_, C> {
         unsafe {
             (*raw).rq_xprt_ctxt = call.into_foreign();
             (*raw).rq_prot = bindings::IPPROTO_MAX;
-            bindings::svc_xprt_copy_addrs(raw, self.rqst.xprt());
+            bindings::svc_xprt_copy_addrs(raw, self.rqst.xprt().raw());
             bindings::set_bit(bindings::RQ_SECURE as usize, &raw mut (*raw).rq_flags);
         }
         Received(len as c_int)

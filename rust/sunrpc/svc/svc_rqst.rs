@@ -4,15 +4,18 @@
 //!
 //! C header: [`include/linux/sunrpc/svc.h`](srctree/include/linux/sunrpc/svc.h)
 
-use core::{
-    marker::PhantomData,
-    slice, //
-};
+use core::slice;
 
 use crate::{
     bindings,
-    lib::pages::PageSlot, //
+    lib::pages::PageSlot,
+    sunrpc::c_ref::{
+        read_once,
+        CRef, //
+    }, //
 };
+
+use super::xprt_ref::SvcXprtRef;
 
 /// A request that belongs to this thread.
 ///
@@ -22,10 +25,7 @@ use crate::{
 ///   has a reference to its transport.
 /// - I2: `rq_pages` and `rq_respages` have `rq_maxpages` slots each, which satisfy the invariant
 ///   of [`PageSlot`].
-pub(super) struct SvcRqst<'a>(
-    *mut bindings::svc_rqst,
-    PhantomData<&'a mut bindings::svc_rqst>,
-);
+pub(super) struct SvcRqst<'a>(CRef<'a, bindings::svc_rqst>);
 
 impl SvcRqst<'_> {
     /// # Safety
@@ -33,28 +33,41 @@ impl SvcRqst<'_> {
     /// I1 and I2 hold for the lifetime.
     #[inline]
     pub(super) unsafe fn new(raw: *mut bindings::svc_rqst) -> Self {
+        // SAFETY: By this function's contract.
         // INVARIANT: I1 and I2: by this function's contract.
-        Self(raw, PhantomData)
+        Self(unsafe { CRef::new(raw) })
     }
 
     /// The C structure.
     #[inline]
     pub(super) fn raw(&self) -> *mut bindings::svc_rqst {
-        self.0
+        self.0.raw()
     }
 
     /// The transport.
     #[inline]
-    pub(super) fn xprt(&self) -> *mut bindings::svc_xprt {
-        // SAFETY: By I1 the request is this thread's.
-        unsafe { (*self.0).rq_xprt }
+    pub(super) fn xprt(&self) -> SvcXprtRef<'_> {
+        let xprt = read_once!(self.0, rq_xprt);
+        // SAFETY: By I1 the request has a reference to the transport.
+        unsafe { SvcXprtRef::new(xprt) }
+    }
+
+    /// The pseudoflavor of the Call's credential.
+    #[inline]
+    pub(super) fn flavor(&self) -> u32 {
+        read_once!(self.0, rq_cred.cr_flavor)
+    }
+
+    /// Whether the Call was deferred, and received again.
+    #[inline]
+    pub(super) fn was_deferred(&self) -> bool {
+        !read_once!(self.0, rq_deferred).is_null()
     }
 
     /// The number of slots for Call pages, and of those for Reply pages.
     #[inline]
     pub(super) fn max_pages(&self) -> usize {
-        // SAFETY: By I1 the request is this thread's.
-        unsafe { (*self.0).rq_maxpages }
+        read_once!(self.0, rq_maxpages)
     }
 
     /// The slots for Call pages.
@@ -62,7 +75,7 @@ impl SvcRqst<'_> {
     pub(super) fn pages_mut(&mut self) -> &mut [PageSlot] {
         // SAFETY: By I2 there are `max_pages` slots. By I1 only this thread accesses them, and
         // `self` is borrowed mutably.
-        unsafe { slice::from_raw_parts_mut((*self.0).rq_pages.cast(), self.max_pages()) }
+        unsafe { slice::from_raw_parts_mut((*self.raw()).rq_pages.cast(), self.max_pages()) }
     }
 
     /// The slots for Call pages.
@@ -70,7 +83,7 @@ impl SvcRqst<'_> {
     pub(super) fn pages(&self) -> &[PageSlot] {
         // SAFETY: By I2 there are `max_pages` slots. By I1 no other thread changes them, and this
         // one does so through `pages_mut` only.
-        unsafe { slice::from_raw_parts((*self.0).rq_pages.cast(), self.max_pages()) }
+        unsafe { slice::from_raw_parts((*self.raw()).rq_pages.cast(), self.max_pages()) }
     }
 
     /// The slots for Reply pages.
@@ -78,7 +91,7 @@ impl SvcRqst<'_> {
     pub(super) fn respages(&self) -> &[PageSlot] {
         // SAFETY: By I2 there are `max_pages` slots. By I1 no other thread changes them, and this
         // one does so through `respages_mut` only.
-        unsafe { slice::from_raw_parts((*self.0).rq_respages.cast(), self.max_pages()) }
+        unsafe { slice::from_raw_parts((*self.raw()).rq_respages.cast(), self.max_pages()) }
     }
 
     /// The slots for Reply pages.
@@ -86,21 +99,20 @@ impl SvcRqst<'_> {
     pub(super) fn respages_mut(&mut self) -> &mut [PageSlot] {
         // SAFETY: By I2 there are `max_pages` slots. By I1 only this thread accesses them, and
         // `self` is borrowed mutably.
-        unsafe { slice::from_raw_parts_mut((*self.0).rq_respages.cast(), self.max_pages()) }
+        unsafe { slice::from_raw_parts_mut((*self.raw()).rq_respages.cast(), self.max_pages()) }
     }
 
     /// The message of the Reply.
     #[inline]
     pub(super) fn reply(&self) -> &bindings::xdr_buf {
-        // SAFETY: By I1 the request is this thread's.
-        unsafe { &(*self.0).rq_res }
+        // SAFETY: By I1 the request is this thread's, which does not change the message meanwhile.
+        unsafe { &(*self.raw()).rq_res }
     }
 
     /// The index of `rq_next_page` in the slots for Reply pages.
     #[inline]
     pub(super) fn next_page(&self) -> usize {
-        // SAFETY: By I1 the request is this thread's.
-        let next = unsafe { (*self.0).rq_next_page };
+        let next = read_once!(self.0, rq_next_page);
         let bytes = next.addr().wrapping_sub(self.respages().as_ptr().addr());
         bytes / size_of::<PageSlot>()
     }
@@ -111,6 +123,6 @@ impl SvcRqst<'_> {
         let index = index.min(self.max_pages());
         // SAFETY: By I1 the request is this thread's. By I2 the address is in the slots, or behind
         // the last one.
-        unsafe { (*self.0).rq_next_page = (*self.0).rq_respages.add(index) };
+        unsafe { (*self.raw()).rq_next_page = (*self.raw()).rq_respages.add(index) };
     }
 }

@@ -33,36 +33,37 @@ use crate::{
         Net,
         SockAddr, //
     },
-    sunrpc::class::StaticClass, //
+    sunrpc::{
+        c_ref::{
+            read_once,
+            CRef, //
+        },
+        class::StaticClass, //
+    }, //
 };
 
-use super::handle::{
-    Header,
-    XprtHandle, //
+use super::{
+    handle::{
+        Header,
+        XprtHandle,
+        XprtMemory, //
+    },
+    xprt_ref::SvcXprtRef, //
 };
 
 /// The class. Its transports keep the module, and so the class.
 pub(super) static CLASS: StaticClass<bindings::svc_xprt_class> = StaticClass::new();
 
-/// Whether `xprt` is a connection of the class. It is then a connection of the listener type that
-/// is registered.
-///
-/// # Safety
-///
-/// `xprt` is NULL, or a transport that stays for this call.
-pub(super) unsafe fn is_connection(xprt: *mut bindings::svc_xprt) -> bool {
-    if xprt.is_null() {
-        return false;
+/// A handle of `xprt`, if that is a connection of the class. It is then a connection of the
+/// listener type that is registered.
+pub(super) fn connection(xprt: SvcXprtRef<'_>) -> Option<XprtHandle> {
+    let is_listener = xprt.flags().test(1 << bindings::XPT_LISTENER);
+    if !ptr::eq(xprt.class(), CLASS.get()) || is_listener {
+        return None;
     }
-    // SAFETY: By this function's contract the transport stays. Its class and `XPT_LISTENER` never
-    // change; other flags may meanwhile.
-    let (class, flags) = unsafe {
-        (
-            (*xprt).xpt_class,
-            (&raw const (*xprt).xpt_flags).read_volatile(),
-        )
-    };
-    ptr::eq(class, CLASS.get()) && flags & (1 << bindings::XPT_LISTENER) == 0
+    // SAFETY: All transports of the class come from `NewXprt::new`. The memory of this one stays,
+    // so `handles` is not zero.
+    Some(unsafe { XprtHandle::from_raw(xprt.raw()) })
 }
 
 /// `struct svc_xprt` with its private part.
@@ -75,6 +76,18 @@ struct Xprt<T> {
     header: Header,
     data: UnsafeCell<Option<T>>,
 }
+
+/// Addresses and name of a new transport.
+struct Names<'a> {
+    local: &'a mut [u8; SOCKADDR_STORAGE],
+    local_len: &'a mut usize,
+    remote: &'a mut [u8; SOCKADDR_STORAGE],
+    remote_len: &'a mut usize,
+    remote_text: &'a mut [c_char],
+}
+
+/// The size of a `sockaddr_storage`.
+const SOCKADDR_STORAGE: usize = size_of::<bindings::__kernel_sockaddr_storage>();
 
 /// A transport without private part, which SUNRPC does not know yet.
 ///
@@ -119,12 +132,13 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
         unsafe {
             bindings::svc_xprt_init(net, CLASS.get(), raw, serv);
             (*raw).xpt_ops = ops;
-            // RFC 7530 Section 3.1 requires a transport that controls congestion.
-            bindings::set_bit(bindings::XPT_CONG_CTRL as usize, &raw mut (*raw).xpt_flags);
         }
         // INVARIANT: I1: initialised above. I2: `svc_xprt_init()` counts one reference, and
         // `Header::new` one.
-        Ok(Self(NonNull::from(KBox::leak(xprt))))
+        let this = Self(NonNull::from(KBox::leak(xprt)));
+        // RFC 7530 Section 3.1 requires a transport that controls congestion.
+        this.xprt().flags().set::<{ bindings::XPT_CONG_CTRL }>();
+        Ok(this)
     }
 
     /// A handle of the transport.
@@ -136,33 +150,33 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
 
     /// The network namespace.
     pub(crate) fn net(&self) -> Option<Net> {
-        // SAFETY: By I2 the transport stays. It has a reference to the namespace.
-        unsafe { Net::from_raw((*self.raw()).xpt_net) }
+        // SAFETY: By I2 there is a reference to the transport, which has one to the namespace.
+        unsafe { Net::from_raw(self.xprt().net()) }
+    }
+
+    /// The service.
+    fn server(&self) -> CRef<'_, bindings::svc_serv> {
+        // SAFETY: By I2 there is a reference to the transport, as long as which SUNRPC keeps the
+        // service.
+        unsafe { CRef::new(self.xprt().server()) }
     }
 
     /// How many pages the longest message of the service needs.
     pub(crate) fn max_pages(&self) -> usize {
-        // SAFETY: By I2 the transport stays. SUNRPC keeps a service as long as its transports.
-        unsafe { bindings::rpcrdma_svc_serv_maxpages((*self.raw()).xpt_server) }
+        // SAFETY: A `CRef` keeps the service. The function reads a word that never changes.
+        unsafe { bindings::rpcrdma_svc_serv_maxpages(self.server().raw()) }
     }
 
     /// The largest payload of a READ or WRITE of the service, in bytes.
     pub(crate) fn max_payload(&self) -> u32 {
-        // SAFETY: By I2 the transport stays. SUNRPC keeps a service as long as its transports.
-        unsafe { (*(*self.raw()).xpt_server).sv_max_payload }
+        read_once!(self.server(), sv_max_payload)
     }
 
     /// Sets the local address.
     pub(crate) fn set_local(&mut self, addr: &SockAddr) {
-        let raw = self.raw();
-        // SAFETY: No other thread accesses the transport. `xpt_local` is at least as large as a
-        // `SockAddr`.
-        unsafe {
-            (&raw mut (*raw).xpt_local)
-                .cast::<u8>()
-                .copy_from_nonoverlapping(addr.as_ptr().cast(), addr.len());
-            (*raw).xpt_locallen = addr.len();
-        }
+        let names = self.names();
+        *names.local = *addr.bytes();
+        *names.local_len = addr.len();
     }
 
     /// Sets the address of the peer, with port 0.
@@ -170,35 +184,47 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
     /// The port changes with each connection, and the peer has no influence on it. Without it the
     /// duplicate reply cache recognises a peer that has reconnected.
     pub(crate) fn set_remote(&mut self, addr: &SockAddr) {
-        let raw = self.raw();
+        let names = self.names();
         let mut without_port = *addr;
         without_port.set_port(0);
-        // SAFETY: No other thread accesses the transport. `xpt_remote` is at least as large as a
-        // `SockAddr`. `snprintf()` writes no more than the array, and `%pISc` reads an address.
+        *names.remote = *without_port.bytes();
+        *names.remote_len = addr.len();
+        let text = names.remote_text;
+        // SAFETY: `snprintf()` writes no more than the array, and `%pISc` reads an address.
         unsafe {
-            (&raw mut (*raw).xpt_remote)
-                .cast::<u8>()
-                .copy_from_nonoverlapping(without_port.as_ptr().cast(), without_port.len());
-            (*raw).xpt_remotelen = without_port.len();
             bindings::snprintf(
-                (&raw mut (*raw).xpt_remotebuf).cast(),
-                size_of_val(&(*raw).xpt_remotebuf) - 1,
+                text.as_mut_ptr(),
+                text.len() - 1,
                 c"%pISc".as_char_ptr(),
                 addr.as_ptr(),
-            );
-        }
+            )
+        };
     }
 
     /// Marks the transport as a listener.
     pub(super) fn set_listener(&mut self) {
+        self.xprt().flags().set::<{ bindings::XPT_LISTENER }>();
+        // The array, which is longer than the name, is all zeroes.
+        let text = self.names().remote_text.iter_mut();
+        for (to, from) in text.zip(c"listener".to_bytes()) {
+            *to = *from;
+        }
+    }
+
+    /// Addresses and name of the transport.
+    fn names(&mut self) -> Names<'_> {
         let raw = self.raw();
-        let name = c"listener".to_bytes_with_nul();
-        // SAFETY: No other thread accesses the transport. The array is longer than the name.
+        // SAFETY: By I1 the memory is there. Before SUNRPC takes the transport over, no other
+        // thread accesses these fields, and `self` is borrowed mutably. A `sockaddr_storage` has as
+        // many bytes as a `SockAddr`, and any bytes are a valid one.
         unsafe {
-            bindings::set_bit(bindings::XPT_LISTENER as usize, &raw mut (*raw).xpt_flags);
-            (&raw mut (*raw).xpt_remotebuf)
-                .cast::<u8>()
-                .copy_from_nonoverlapping(name.as_ptr(), name.len());
+            Names {
+                local: &mut *(&raw mut (*raw).xpt_local).cast(),
+                local_len: &mut (*raw).xpt_locallen,
+                remote: &mut *(&raw mut (*raw).xpt_remote).cast(),
+                remote_len: &mut (*raw).xpt_remotelen,
+                remote_text: &mut (*raw).xpt_remotebuf,
+            }
         }
     }
 
@@ -214,24 +240,31 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
 }
 
 impl<T> NewXprt<T> {
+    /// The transport.
+    #[inline]
+    fn xprt(&self) -> SvcXprtRef<'_> {
+        // SAFETY: By I1 the memory is there, and by I2 it stays as long as this value.
+        unsafe { SvcXprtRef::new((*self.0.as_ptr()).header.raw()) }
+    }
+
     /// The C structure.
     #[inline]
     fn raw(&self) -> *mut bindings::svc_xprt {
-        // SAFETY: By I1 the memory is there.
-        unsafe { (*self.0.as_ptr()).header.raw() }
+        self.xprt().raw()
     }
 }
 
 impl<T> Drop for NewXprt<T> {
     fn drop(&mut self) {
-        let raw = self.raw();
-        // SAFETY: By I1 the transport is initialised. Handles may stay, and must find it closed.
-        // The free of a transport puts a module reference, which SUNRPC takes when it takes a
-        // transport over. It has not, so it is taken here. By I2 there is a reference to put.
+        let xprt = self.xprt();
+        // Handles may stay, and must find the transport closed.
+        xprt.flags().set::<{ bindings::XPT_DEAD }>();
+        // SAFETY: By I1 the transport is initialised. The free of a transport puts a module
+        // reference, which SUNRPC takes when it takes a transport over. It has not, so it is taken
+        // here. By I2 there is a reference to put.
         unsafe {
-            bindings::set_bit(bindings::XPT_DEAD as usize, &raw mut (*raw).xpt_flags);
-            bindings::__module_get((*(*raw).xpt_class).xcl_owner);
-            bindings::svc_xprt_put(raw);
+            bindings::__module_get((*xprt.class()).xcl_owner);
+            bindings::svc_xprt_put(xprt.raw());
         }
     }
 }
@@ -300,6 +333,6 @@ pub(super) unsafe extern "C" fn free<T>(xprt: *mut bindings::svc_xprt) {
     // `Header::new`, which this puts once.
     unsafe {
         ptr::drop_in_place((*whole).data.get());
-        Header::put(NonNull::new_unchecked(whole.cast()));
+        XprtMemory::put(NonNull::new_unchecked(whole.cast()));
     }
 }
