@@ -17,7 +17,18 @@ use kernel::{
     types::Opaque, //
 };
 
-use crate::bindings;
+use crate::{
+    bindings,
+    lib::sockaddr::SockAddr, //
+};
+
+use super::{
+    c_ref::{
+        read_once,
+        CRef, //
+    },
+    module_ref::ModuleRef, //
+};
 
 /// The minimum alignment of memory that `xprt_alloc()` returns.
 pub(super) const ALLOCATED_ALIGN: usize = align_of::<u64>();
@@ -96,6 +107,64 @@ pub(super) struct ClassInfo<const NETIDS: usize> {
     pub(super) netids: [&'static CStr; NETIDS],
     /// Creates a transport. SUNRPC holds the module during the call.
     pub(super) setup: unsafe extern "C" fn(*mut bindings::xprt_create) -> *mut bindings::rpc_xprt,
+}
+
+/// A call of the `setup` of a class, in which SUNRPC has a transport created.
+///
+/// # Invariants
+///
+/// - I1: The arguments are valid within `'a`, and so are the address and the namespace that they
+///   point to.
+/// - I2: `class` is registered, and SUNRPC holds its module within `'a`.
+pub(super) struct Setup<'a> {
+    args: CRef<'a, bindings::xprt_create>,
+    class: *mut bindings::xprt_class,
+}
+
+impl Setup<'_> {
+    /// # Safety
+    ///
+    /// SUNRPC calls the `setup` of `class` with `args`. The lifetime is within the call.
+    pub(super) unsafe fn new(
+        args: *mut bindings::xprt_create,
+        class: *mut bindings::xprt_class,
+    ) -> Self {
+        // SAFETY: By this function's contract.
+        let args = unsafe { CRef::new(args) };
+        // INVARIANT: I1 and I2: by this function's contract.
+        Self { args, class }
+    }
+
+    /// The class.
+    pub(super) fn class(&self) -> *mut bindings::xprt_class {
+        self.class
+    }
+
+    /// The namespace.
+    pub(super) fn net(&self) -> *mut bindings::net {
+        read_once!(self.args, net)
+    }
+
+    /// The address of the peer; `None` if it is neither an IPv4 nor an IPv6 address.
+    pub(super) fn addr(&self) -> Option<SockAddr> {
+        let (addr, len) = (
+            read_once!(self.args, dstaddr),
+            read_once!(self.args, addrlen),
+        );
+        // SAFETY: By I1 the address has `len` bytes.
+        unsafe { SockAddr::from_raw(addr, len) }
+    }
+
+    /// The `svc_xprt` of a backchannel transport, or NULL.
+    pub(super) fn bc_xprt(&self) -> *mut bindings::svc_xprt {
+        read_once!(self.args, bc_xprt)
+    }
+
+    /// Takes a module reference for the new transport; `None` if the module is going away.
+    pub(super) fn module(&self) -> Option<ModuleRef> {
+        // SAFETY: By I2 SUNRPC holds the module.
+        unsafe { ModuleRef::take(self.class) }
+    }
 }
 
 impl<const NETIDS: usize> StaticClass<Class<NETIDS>> {

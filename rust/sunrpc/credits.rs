@@ -152,6 +152,11 @@ impl<X: CreditXprt> Credits<X> {
         )
     }
 
+    /// The transport.
+    pub(super) fn xprt(&self) -> XprtRef<'_> {
+        self.xprt.xprt()
+    }
+
     /// `release_request`: releases the credit of a request. If the Call `is_outstanding`, holds the
     /// credit instead, unless the peer has replied in the meantime, or no entry is left.
     ///

@@ -23,6 +23,7 @@ use crate::{
 use super::{
     addr::AddressStrings,
     class::{
+        Setup,
         ALLOCATED_ALIGN,
         RPC_TIMEOUT_MS, //
     },
@@ -68,32 +69,51 @@ impl XprtBase {
 /// - I2: No other thread accesses the memory.
 pub(super) struct NewXprt<T>(NonNull<bindings::rpc_xprt>, PhantomData<T>);
 
-impl<T> NewXprt<T> {
+/// A transport of this module.
+///
+/// # Safety
+///
+/// `Self` is `repr(C)`, and an [`XprtBase`] is at its start.
+pub(super) unsafe trait WithBase: Sized {}
+
+/// What SUNRPC reads of a transport.
+pub(super) struct Parameters {
+    /// The operations.
+    pub(super) ops: &'static bindings::rpc_xprt_ops,
+    /// The address of the peer.
+    pub(super) addr: SockAddr,
+    /// The protocol.
+    pub(super) prot: c_int,
+    /// The largest payload of a READ or WRITE, in bytes.
+    pub(super) max_payload: usize,
+    /// The timeout of a connection attempt, and the longest reconnect delay, in milliseconds; 0 for
+    /// a transport that never connects, as the following.
+    pub(super) connect_timeout_ms: u32,
+    /// The timeout of a query to rpcbind, in milliseconds.
+    pub(super) bind_timeout_ms: u32,
+    /// The time without an RPC after which SUNRPC closes a connection, in milliseconds.
+    pub(super) idle_timeout_ms: u32,
+    /// The `svc_xprt` of a backchannel transport, or NULL.
+    pub(super) bc_xprt: *mut bindings::svc_xprt,
+}
+
+impl<T: WithBase> NewXprt<T> {
     /// Allocates a transport with `slots` slots from the start, and `most` at most.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
-    ///
-    /// # Safety
-    ///
-    /// `net` is a valid namespace. `T` is `repr(C)`, and an `XprtBase` is its first member.
-    pub(super) unsafe fn alloc(net: *mut bindings::net, slots: u32, most: u32) -> Result<Self> {
+    pub(super) fn alloc(setup: &Setup<'_>, slots: u32, most: u32) -> Result<Self> {
         const { assert!(align_of::<T>() <= ALLOCATED_ALIGN) };
-        // SAFETY: By this function's contract `net` is valid, and `T` is larger than an `rpc_xprt`.
-        let raw = unsafe { bindings::xprt_alloc(net, size_of::<T>(), slots, most) };
+        // SAFETY: `setup` keeps the namespace. A `T` is larger than an `rpc_xprt` (`WithBase`).
+        let raw = unsafe { bindings::xprt_alloc(setup.net(), size_of::<T>(), slots, most) };
         // INVARIANT: I1: `xprt_alloc` zeroes the memory. I2: it is new.
         Ok(Self(NonNull::new(raw).ok_or(ENOMEM)?, PhantomData))
     }
 
-    /// The `rpc_xprt`.
-    pub(super) fn raw(&self) -> *mut bindings::rpc_xprt {
-        self.0.as_ptr()
-    }
-
     /// The whole transport.
     pub(super) fn whole(&self) -> *mut T {
-        // By the contract of `alloc` the base is the first member.
+        // The base is at the start of a `T` (`WithBase`).
         self.raw().cast()
     }
 
@@ -103,31 +123,36 @@ impl<T> NewXprt<T> {
         unsafe { XprtRef::new(self.raw()) }
     }
 
-    /// Sets class, operations, timeouts and address.
+    /// Sets what SUNRPC reads of the transport.
     ///
     /// # Safety
     ///
-    /// `class` is registered, and `ops` are for transports that are a `T`. Both stay while the
-    /// module is loaded.
-    pub(super) unsafe fn init(
-        &mut self,
-        class: *mut bindings::xprt_class,
-        ops: &'static bindings::rpc_xprt_ops,
-        addr: &SockAddr,
-    ) {
+    /// The operations are for transports that are a `T`. The memory of `bc_xprt` stays as long as
+    /// the transport.
+    pub(super) unsafe fn init(&mut self, setup: &Setup<'_>, parameters: &Parameters) {
         let raw = self.raw();
         let base = raw.cast::<XprtBase>();
         let rpc_timeout = msecs_to_jiffies(RPC_TIMEOUT_MS);
         // SAFETY: By I1 there is room for an `XprtBase`, whose timeouts stay as long as `raw`. By
-        // I2 nothing else accesses it. The texts are part of the same object.
+        // I2 nothing else accesses it. The texts are part of the same object. The class stays while
+        // the module is loaded.
         unsafe {
             let timeout = Opaque::cast_into(&raw const (*base).timeout);
             (*timeout).to_initval = rpc_timeout;
             (*timeout).to_maxval = rpc_timeout;
             (*raw).timeout = timeout;
-            (*raw).ops = ops;
-            (*raw).xprt_class = class;
-            AddressStrings::publish((&raw mut (*base).strings).cast(), raw, addr);
+            (*raw).ops = parameters.ops;
+            (*raw).xprt_class = setup.class();
+            (*raw).prot = parameters.prot;
+            (*raw).max_payload = parameters.max_payload;
+            (*raw).connect_timeout = msecs_to_jiffies(parameters.connect_timeout_ms);
+            (*raw).max_reconnect_timeout = msecs_to_jiffies(parameters.connect_timeout_ms);
+            (*raw).bind_timeout = msecs_to_jiffies(parameters.bind_timeout_ms);
+            (*raw).idle_timeout = msecs_to_jiffies(parameters.idle_timeout_ms);
+            // The first attempt to connect starts at once.
+            (*raw).reestablish_timeout = 0;
+            (*raw).bc_xprt = parameters.bc_xprt;
+            AddressStrings::publish((&raw mut (*base).strings).cast(), raw, &parameters.addr);
         }
     }
 
@@ -135,6 +160,13 @@ impl<T> NewXprt<T> {
     pub(super) fn into_raw(self, module: ModuleRef) -> *mut bindings::rpc_xprt {
         module.leave();
         ManuallyDrop::new(self).raw()
+    }
+}
+
+impl<T> NewXprt<T> {
+    /// The `rpc_xprt`.
+    pub(super) fn raw(&self) -> *mut bindings::rpc_xprt {
+        self.0.as_ptr()
     }
 }
 

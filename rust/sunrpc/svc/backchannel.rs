@@ -29,7 +29,10 @@ use crate::{
             CreditXprt,
             Credits, //
         },
-        xprt_base::XprtBase,
+        xprt_base::{
+            WithBase,
+            XprtBase, //
+        },
         xprt_ref::XprtRef, //
     }, //
 };
@@ -64,6 +67,9 @@ pub(super) struct Private {
     pub(super) credits: Arc<Credits<BackchannelXprt>>,
 }
 
+// SAFETY: A `Backchannel` is `repr(C)`, and starts with an `XprtBase`.
+unsafe impl WithBase for Backchannel {}
+
 impl Backchannel {
     /// Initialises the private part.
     ///
@@ -97,6 +103,12 @@ impl Private {
         // SAFETY: The C structure is at the start of the first member; the rest by this function's
         // contract.
         unsafe { (*raw.cast::<Backchannel>()).private.assume_init_ref() }
+    }
+
+    /// Closes the connection, and wakes the tasks that wait for a Reply.
+    pub(super) fn close(&self) {
+        self.connection.deferred_close();
+        self.credits.xprt().disconnect_done();
     }
 
     /// The pointer of the connection to its backchannel transport.
@@ -149,10 +161,7 @@ impl CreditXprt for BackchannelXprt {
 /// SUNRPC calls this between `setup` and `destroy`, as does the timer of the credits.
 pub(super) unsafe extern "C" fn close(raw: *mut bindings::rpc_xprt) {
     // SAFETY: By this function's contract the transport is alive.
-    unsafe {
-        inject_disconnect(raw);
-        XprtRef::new(raw).disconnect_done();
-    }
+    unsafe { Private::from_raw(raw) }.close();
 }
 
 /// `inject_disconnect`: closes the connection.

@@ -20,17 +20,18 @@ use kernel::{
 
 use crate::{
     bindings,
-    lib::sockaddr::SockAddr,
     sunrpc::{
         class::{
             Class,
             ClassInfo,
+            Setup,
             StaticClass, //
         },
         credits::Credits,
-        module_ref::ModuleRef,
-        xprt_base::NewXprt,
-        xprt_ref::XprtRef, //
+        xprt_base::{
+            NewXprt,
+            Parameters, //
+        }, //
     }, //
 };
 
@@ -102,51 +103,51 @@ impl<L: Listener> Drop for BackchannelRegistration<L> {
 unsafe extern "C" fn setup<L: Listener>(
     args: *mut bindings::xprt_create,
 ) -> *mut bindings::rpc_xprt {
-    // SAFETY: By this function's contract.
-    match unsafe { create::<L>(args) } {
+    // SAFETY: By this function's contract, for this call. `bc_xprt` is NULL, or an `svc_xprt` whose
+    // memory stays for this call.
+    let (setup, svc) = unsafe {
+        let setup = Setup::new(args, CLASS.base());
+        let svc = NonNull::new(setup.bc_xprt()).map(|svc| SvcXprtRef::new(svc.as_ptr()));
+        (setup, svc)
+    };
+    match create::<L>(&setup, svc) {
         Ok(raw) => raw,
         Err(error) => error.to_ptr(),
     }
 }
 
-/// # Safety
-///
-/// As for [`setup`].
-unsafe fn create<L: Listener>(args: *mut bindings::xprt_create) -> Result<*mut bindings::rpc_xprt> {
-    // SAFETY: By this function's contract the arguments are valid, and the address has `addrlen`
-    // bytes. `bc_xprt` is NULL, or its memory stays for this call.
-    let (svc, addr) = unsafe {
-        let svc = NonNull::new((*args).bc_xprt).map(|svc| SvcXprtRef::new(svc.as_ptr()));
-        let addr = SockAddr::from_raw((*args).dstaddr, (*args).addrlen);
-        (svc, addr.ok_or(EINVAL)?)
-    };
+fn create<L: Listener>(
+    setup: &Setup<'_>,
+    svc: Option<SvcXprtRef<'_>>,
+) -> Result<*mut bindings::rpc_xprt> {
     let connection = svc.and_then(svc_xprt::connection).ok_or(EINVAL)?;
+    let addr = setup.addr().ok_or(EINVAL)?;
     let limits = {
         let connection = connection.get().ok_or(ENODEV)?;
         // SAFETY: A connection of the registered class is one of `L`. The reference keeps it in
         // this block.
         unsafe { svc_xprt::data::<L::Connection>(connection.raw()) }.backchannel_limits()
     };
-    // SAFETY: SUNRPC holds the module during this call.
-    let module = unsafe { ModuleRef::take(CLASS.base()) }.ok_or(ENODEV)?;
+    let module = setup.module().ok_or(ENODEV)?;
     let slots = limits.calls.max(1);
-    // SAFETY: By this function's contract the namespace is valid. A `Backchannel` is `repr(C)` and
-    // starts with an `XprtBase`.
-    let mut xprt =
-        unsafe { NewXprt::<Backchannel>::alloc((*args).net, slots.min(INITIAL_SLOTS), slots)? };
+    let mut xprt = NewXprt::<Backchannel>::alloc(setup, slots.min(INITIAL_SLOTS), slots)?;
     // SAFETY: The credits are moved to the transport below, and `destroy` drops them before it
     // frees the memory. If `new` fails, there are none.
     let credits = Credits::new(unsafe { BackchannelXprt::new(xprt.raw()) }, slots)?;
-    // SAFETY: The class is registered, since SUNRPC calls its `setup`. Table and private part are
-    // those for connections `L::Connection`. SUNRPC does not know the transport yet. The handle
-    // keeps the memory of `bc_xprt`.
+    let parameters = Parameters {
+        ops: BackchannelOps::<L::Connection>::TABLE,
+        addr,
+        prot: bindings::xprt_transports_XPRT_TRANSPORT_BC_RDMA,
+        max_payload: limits.bytes as usize,
+        connect_timeout_ms: 0,
+        bind_timeout_ms: 0,
+        idle_timeout_ms: 0,
+        bc_xprt: connection.raw(),
+    };
+    // SAFETY: Table and private part are those for connections `L::Connection`. SUNRPC does not
+    // know the transport yet. The handle keeps the memory of `bc_xprt`.
     unsafe {
-        let table = BackchannelOps::<L::Connection>::TABLE;
-        xprt.init(CLASS.base(), table, &addr);
-        let raw = xprt.raw();
-        (*raw).prot = bindings::xprt_transports_XPRT_TRANSPORT_BC_RDMA;
-        (*raw).max_payload = limits.bytes as usize;
-        (*raw).bc_xprt = connection.raw();
+        xprt.init(setup, &parameters);
         Backchannel::init(
             xprt.whole(),
             Private {
@@ -159,7 +160,7 @@ unsafe fn create<L: Listener>(args: *mut bindings::xprt_create) -> Result<*mut b
     xprt.xprt().set_flag(bindings::XPRT_CONNECTED);
     let raw = xprt.into_raw(module);
     // SAFETY: The transport is complete. If it is not linked, SUNRPC does not know it.
-    unsafe { link(raw).inspect_err(|_| destroy(raw))? };
+    unsafe { link(raw, Private::from_raw(raw)).inspect_err(|_| destroy(raw))? };
     Ok(raw)
 }
 
@@ -172,10 +173,9 @@ unsafe fn create<L: Listener>(args: *mut bindings::xprt_create) -> Result<*mut b
 ///
 /// # Safety
 ///
-/// `raw` is a complete backchannel transport, which no other thread knows yet.
-unsafe fn link(raw: *mut bindings::rpc_xprt) -> Result {
-    // SAFETY: By this function's contract.
-    let (xprt, private) = unsafe { (XprtRef::new(raw), Private::from_raw(raw)) };
+/// `private` is that of `raw`, a complete transport, which no other thread knows yet.
+unsafe fn link(raw: *mut bindings::rpc_xprt, private: &Private) -> Result {
+    let xprt = private.credits.xprt();
     // The reference of the `svc_xprt`, which puts it when it is freed. `get` cannot fail, since the
     // transport has the reference of its creation.
     let _ = xprt.get();

@@ -4,27 +4,29 @@
 //!
 //! C: transport.c, xprt_setup_rdma()
 
-use core::marker::PhantomData;
-
-use kernel::{
-    prelude::*,
-    time::msecs_to_jiffies, //
+use core::{
+    marker::PhantomData,
+    ptr, //
 };
+
+use kernel::prelude::*;
 
 use crate::{
     bindings,
-    lib::sockaddr::SockAddr,
     sunrpc::{
         addr::AddressStrings,
         class::{
             Class,
             ClassInfo,
+            Setup,
             StaticClass,
             IDLE_TIMEOUT_MS,
             RPC_TIMEOUT_MS, //
         },
-        module_ref::ModuleRef,
-        xprt_base::NewXprt, //
+        xprt_base::{
+            NewXprt,
+            Parameters, //
+        }, //
     }, //
 };
 
@@ -83,31 +85,31 @@ impl<T: Transport> Drop for ClassRegistration<T> {
 unsafe extern "C" fn setup<T: Transport>(
     args: *mut bindings::xprt_create,
 ) -> *mut bindings::rpc_xprt {
-    // SAFETY: By this function's contract.
-    match unsafe { create::<T>(args) } {
+    // SAFETY: By this function's contract, for this call.
+    match create::<T>(&unsafe { Setup::new(args, CLASS.base()) }) {
         Ok(raw) => raw,
         Err(error) => error.to_ptr(),
     }
 }
 
-/// # Safety
-///
-/// As for [`setup`].
-unsafe fn create<T: Transport>(
-    args: *mut bindings::xprt_create,
-) -> Result<*mut bindings::rpc_xprt> {
-    // SAFETY: By this function's contract the address has `addrlen` bytes.
-    let addr = unsafe { SockAddr::from_raw((*args).dstaddr, (*args).addrlen) }.ok_or(EBADF)?;
-    // SAFETY: SUNRPC holds the module during this call.
-    let module = unsafe { ModuleRef::take(CLASS.base()) }.ok_or(EIO)?;
-    // SAFETY: By this function's contract the namespace is valid. An `Xprt` is `repr(C)` and starts
-    // with a `Header`, which starts with an `XprtBase`.
-    let mut xprt = unsafe { NewXprt::<Xprt<T>>::alloc((*args).net, 0, T::slots())? };
-    // SAFETY: The class is registered, since SUNRPC calls its `setup`. The table is that of `T`.
-    // The transport is new, and `init` sets its address texts.
+fn create<T: Transport>(setup: &Setup<'_>) -> Result<*mut bindings::rpc_xprt> {
+    let addr = setup.addr().ok_or(EBADF)?;
+    let module = setup.module().ok_or(EIO)?;
+    let mut xprt = NewXprt::<Xprt<T>>::alloc(setup, 0, T::slots())?;
+    let parameters = Parameters {
+        ops: Ops::<T>::TABLE,
+        addr,
+        // Side protocols (rpcbind, NLM) look at it, and use TCP.
+        prot: bindings::IPPROTO_TCP as c_int,
+        max_payload: T::MAX_PAYLOAD,
+        connect_timeout_ms: RPC_TIMEOUT_MS,
+        bind_timeout_ms: BIND_TIMEOUT_MS,
+        idle_timeout_ms: IDLE_TIMEOUT_MS,
+        bc_xprt: ptr::null_mut(),
+    };
+    // SAFETY: The table is that of `T`. The transport is new, and `init` sets its address texts.
     unsafe {
-        xprt.init(CLASS.base(), Ops::<T>::TABLE, &addr);
-        set_parameters(xprt.raw(), T::MAX_PAYLOAD);
+        xprt.init(setup, &parameters);
         AddressStrings::own_address(xprt.raw())?;
     }
     if addr.port() != 0 {
@@ -123,25 +125,4 @@ unsafe fn create<T: Transport>(
             .inspect_err(|_| Header::put(raw))?;
     }
     Ok(raw)
-}
-
-/// Sets what SUNRPC reads of a client's transport.
-///
-/// # Safety
-///
-/// No other thread accesses `raw`.
-unsafe fn set_parameters(raw: *mut bindings::rpc_xprt, max_payload: usize) {
-    let rpc_timeout = msecs_to_jiffies(RPC_TIMEOUT_MS);
-    // SAFETY: By this function's contract.
-    unsafe {
-        (*raw).connect_timeout = rpc_timeout;
-        (*raw).max_reconnect_timeout = rpc_timeout;
-        (*raw).bind_timeout = msecs_to_jiffies(BIND_TIMEOUT_MS);
-        (*raw).idle_timeout = msecs_to_jiffies(IDLE_TIMEOUT_MS);
-        // The first attempt to connect starts at once.
-        (*raw).reestablish_timeout = 0;
-        // Side protocols (rpcbind, NLM) look at it, and use TCP.
-        (*raw).prot = bindings::IPPROTO_TCP as c_int;
-        (*raw).max_payload = max_payload;
-    }
 }

@@ -44,6 +44,7 @@ use crate::{
         credits::Credits,
         rpc_rqst::RqstRef,
         time::jiffies,
+        xprt_base::WithBase,
         xprt_ref::XprtRef, //
     },
     trace::trace, //
@@ -74,6 +75,9 @@ pub(super) struct Xprt<T: Transport> {
     header: Header,
     state: UnsafeCell<MaybeUninit<XprtState<T>>>,
 }
+
+// SAFETY: An `Xprt` starts with a `Header`, which starts with an `XprtBase`. Both are `repr(C)`.
+unsafe impl<T: Transport> WithBase for Xprt<T> {}
 
 impl<T: Transport> Xprt<T> {
     /// Initialises a transport. On failure the caller puts the reference that the header counts.
