@@ -16,7 +16,7 @@ use crate::bindings;
 /// # Invariants
 ///
 /// - I1: The structure is initialised, and its memory is not freed within `'a`.
-pub(super) struct CRef<'a, T>(*mut T, PhantomData<&'a ()>);
+pub(crate) struct CRef<'a, T>(*mut T, PhantomData<&'a ()>);
 
 impl<T> Clone for CRef<'_, T> {
     #[inline]

@@ -16,8 +16,6 @@ use core::{
     ops::Deref, //
 };
 
-use kernel::types::Opaque;
-
 use crate::{
     bindings::{
         self,
@@ -40,7 +38,7 @@ use crate::{
 /// - I3: `pages` has an entry for each page that `page_base` and `page_len` cover. An entry may be
 ///   NULL before [`ReplyRoom::fill_sparse_pages`].
 #[repr(transparent)]
-pub(crate) struct XdrBuf(Opaque<bindings::xdr_buf>);
+pub(crate) struct XdrBuf(bindings::xdr_buf);
 
 impl XdrBuf {
     /// A message of SUNRPC.
@@ -50,15 +48,15 @@ impl XdrBuf {
     /// `buf` satisfies I1 to I3 for `'a`.
     #[inline]
     pub(crate) unsafe fn from_raw<'a>(buf: *mut bindings::xdr_buf) -> &'a Self {
-        // SAFETY: `XdrBuf` is `repr(transparent)`, and `buf` is valid by this function's contract.
+        // SAFETY: `XdrBuf` is `repr(transparent)`. By this function's contract `buf` is valid, and
+        // by I1 it does not change.
         unsafe { &*buf.cast() }
     }
 
     /// The C structure.
     #[inline]
     fn raw(&self) -> &bindings::xdr_buf {
-        // SAFETY: By I1 the structure does not change.
-        unsafe { &*self.0.get() }
+        &self.0
     }
 
     /// The length of the message.

@@ -41,6 +41,12 @@ pub(super) struct XprtBase {
 }
 
 impl XprtBase {
+    /// The C structure.
+    #[inline]
+    pub(super) fn raw(&self) -> *mut bindings::rpc_xprt {
+        self.raw.get()
+    }
+
     /// Sets the port that the transport connects to.
     ///
     /// # Safety

@@ -6,10 +6,7 @@
 //!
 //! C header: [`include/linux/sunrpc/xprt.h`](srctree/include/linux/sunrpc/xprt.h)
 
-use core::{
-    marker::PhantomData,
-    ptr::NonNull, //
-};
+use core::ptr::NonNull;
 
 use kernel::{
     prelude::*,
@@ -27,33 +24,18 @@ use crate::{
     lib::sockaddr::SockAddr, //
 };
 
-/// A transport of this module.
-///
-/// # Invariants
-///
-/// - I1: `xprt_alloc()` has initialised the structure, and its memory is not freed within `'a`.
-#[derive(Clone, Copy)]
-pub(crate) struct XprtRef<'a>(NonNull<bindings::rpc_xprt>, PhantomData<&'a ()>);
+use super::c_ref::{
+    CRef,
+    Flags, //
+};
+
+/// A transport of this module, which `xprt_alloc()` has initialised.
+pub(crate) type XprtRef<'a> = CRef<'a, bindings::rpc_xprt>;
 
 // All functions that are called here take locks of the transport at most, set flags atomically, or
 // read words that do not tear: so any thread may call them.
+// By I1 of `CRef` the memory is there.
 impl<'a> XprtRef<'a> {
-    /// # Safety
-    ///
-    /// I1 holds.
-    #[inline]
-    pub(super) unsafe fn new(raw: *mut bindings::rpc_xprt) -> Self {
-        // SAFETY: By this function's contract `raw` is not NULL.
-        // INVARIANT: I1: by this function's contract.
-        Self(unsafe { NonNull::new_unchecked(raw) }, PhantomData)
-    }
-
-    /// The C structure.
-    #[inline]
-    pub(super) fn raw(self) -> *mut bindings::rpc_xprt {
-        self.0.as_ptr()
-    }
-
     /// The address that the transport connects to. An administrator may write another one through
     /// sysfs, and rpcbind another port. The holder of the send lock reads a whole address. Other
     /// callers, such as traces, may read parts of both.
@@ -95,18 +77,17 @@ impl<'a> XprtRef<'a> {
         }
     }
 
+    /// The flags in `state`.
+    #[inline]
+    pub(super) fn flags(self) -> Flags<'a> {
+        // SAFETY: By I1 the word is there. SUNRPC and this module change it by atomic operations.
+        unsafe { Flags::new(&raw mut (*self.raw()).state) }
+    }
+
     /// Whether SUNRPC considers the transport connected.
     #[inline]
     pub(super) fn is_connected(self) -> bool {
-        // SAFETY: By I1 the memory is there.
-        let state = unsafe { (&raw const (*self.raw()).state).read_volatile() };
-        state & (1 << bindings::XPRT_CONNECTED) != 0
-    }
-
-    /// Sets a flag of `state`.
-    pub(super) fn set_flag(self, flag: u32) {
-        // SAFETY: By I1 the memory is there.
-        unsafe { bindings::set_bit(flag as usize, &raw mut (*self.raw()).state) };
+        self.flags().test(1 << bindings::XPRT_CONNECTED)
     }
 
     /// Has SUNRPC close the connection. A client connects again for its next RPC.

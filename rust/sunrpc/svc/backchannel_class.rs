@@ -156,8 +156,8 @@ fn create<L: Listener>(
             },
         );
     }
-    xprt.xprt().set_flag(bindings::XPRT_BOUND);
-    xprt.xprt().set_flag(bindings::XPRT_CONNECTED);
+    xprt.xprt().flags().set::<{ bindings::XPRT_BOUND }>();
+    xprt.xprt().flags().set::<{ bindings::XPRT_CONNECTED }>();
     let raw = xprt.into_raw(module);
     // SAFETY: The transport is complete. If it is not linked, SUNRPC does not know it.
     unsafe { link(raw, Private::from_raw(raw)).inspect_err(|_| destroy(raw))? };

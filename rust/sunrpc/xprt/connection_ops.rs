@@ -134,7 +134,7 @@ pub(super) unsafe extern "C" fn connect_worker<T: Transport>(work: *mut bindings
             lock.change_cookie();
             lock.count_connect();
             lock.begin_backoff(false);
-            xprt.set_flag(bindings::XPRT_CONNECTED);
+            xprt.flags().set::<{ bindings::XPRT_CONNECTED }>();
             trace!(xprtrdma_connect(xprt.peer(), 0, 1));
             EAGAIN.to_errno()
         }

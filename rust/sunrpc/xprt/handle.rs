@@ -14,7 +14,13 @@ use core::{
     ptr::NonNull, //
 };
 
-use kernel::sync::Refcount;
+use kernel::sync::{
+    aref::{
+        ARef,
+        AlwaysRefCounted, //
+    },
+    Refcount, //
+};
 
 use crate::{
     bindings,
@@ -27,6 +33,7 @@ use crate::{
     },
     sunrpc::{
         addr::AddressStrings,
+        c_ref::read_once,
         credits::CreditXprt,
         xprt_base::{
             self,
@@ -60,29 +67,37 @@ impl Header {
         unsafe { (&raw mut (*this).handles).write(Refcount::new(1)) };
     }
 
-    /// The header of a transport.
-    ///
-    /// # Safety
-    ///
-    /// `raw` is in a `Header` that [`Self::init`] has initialised, and `handles` is not zero within
-    /// `'a`.
-    #[inline]
-    unsafe fn from_raw<'a>(raw: *mut bindings::rpc_xprt) -> &'a Self {
-        // SAFETY: `raw` is the first member. Its memory stays while `handles` is not zero.
-        unsafe { &*raw.cast() }
-    }
-
     /// Puts a reference, and frees the memory if it was the last one.
     ///
     /// # Safety
     ///
-    /// The caller owns the reference: that of a handle, or that of `destroy`. `setup` has left a
-    /// module reference to the transport, and an address text of its own.
+    /// `raw` is in a `Header` that [`Self::init`] has initialised. The caller owns the reference
+    /// that `init` counts.
     pub(super) unsafe fn put(raw: *mut bindings::rpc_xprt) {
+        // SAFETY: By this function's contract `raw` is the first member of a header, and not NULL.
+        unsafe { Self::dec_ref(NonNull::new_unchecked(raw.cast())) };
+    }
+}
+
+// SAFETY: The reference count is atomic. Any thread may use the `rpc_xprt` and free the memory.
+unsafe impl Send for Header {}
+// SAFETY: As for `Send`. Shared references give no access to anything else in the base.
+unsafe impl Sync for Header {}
+
+// SAFETY: A header is part of memory from `xprt_alloc()`, and is not freed while `handles` is not
+// zero. `Xprt::init` is the only function that initialises one, and counts a reference first.
+unsafe impl AlwaysRefCounted for Header {
+    fn inc_ref(&self) {
+        self.handles.inc();
+    }
+
+    unsafe fn dec_ref(header: NonNull<Self>) {
         // SAFETY: The caller's reference keeps `handles` above zero.
-        if unsafe { Self::from_raw(raw) }.handles.dec_and_test() {
-            // SAFETY: That was the last reference, so this is the last access. The rest by this
-            // function's contract.
+        if unsafe { header.as_ref() }.handles.dec_and_test() {
+            let raw = header.as_ptr().cast();
+            // SAFETY: That was the last reference, so this is the last access. `setup` has left a
+            // module reference to the transport, and an address text of its own, before it called
+            // `init`.
             unsafe {
                 AddressStrings::free_address(raw);
                 xprt_base::free(raw);
@@ -96,26 +111,13 @@ impl Header {
 ///
 /// # Invariants
 ///
-/// - I1: Points to the `rpc_xprt` in the [`Header`] of an `Xprt<T>`. `handles` counts this handle,
-///   so the memory is not freed before this handle is dropped.
-pub(crate) struct XprtHandle<T: Types>(NonNull<bindings::rpc_xprt>, PhantomData<T>);
-
-// SAFETY: The reference count is atomic, and all methods may be called in any thread.
-unsafe impl<T: Types> Send for XprtHandle<T> {}
-// SAFETY: As for `Send`: all methods may be called in any thread, and at the same time.
-unsafe impl<T: Types> Sync for XprtHandle<T> {}
+/// - I1: The header is that of an `Xprt<T>`.
+pub(crate) struct XprtHandle<T: Types>(ARef<Header>, PhantomData<T>);
 
 impl<T: Types> Clone for XprtHandle<T> {
     fn clone(&self) -> Self {
-        // SAFETY: By I1 it points to a transport of `T`, which this handle keeps.
-        unsafe { Self::new(self.0.as_ptr()) }
-    }
-}
-
-impl<T: Types> Drop for XprtHandle<T> {
-    fn drop(&mut self) {
-        // SAFETY: By I1 one reference belongs to this handle.
-        unsafe { Header::put(self.0.as_ptr()) };
+        // INVARIANT: I1: by I1 of `self`.
+        Self(self.0.clone(), PhantomData)
     }
 }
 
@@ -124,30 +126,24 @@ impl<T: Types> XprtHandle<T> {
     ///
     /// `raw` is in an `Xprt<T>` whose `handles` is not zero.
     pub(super) unsafe fn new(raw: *mut bindings::rpc_xprt) -> Self {
-        // SAFETY: By this function's contract.
-        unsafe { Header::from_raw(raw) }.handles.inc();
-        // SAFETY: By this function's contract `raw` is not NULL.
-        // INVARIANT: I1: `handles` was incremented for this handle.
-        Self(unsafe { NonNull::new_unchecked(raw) }, PhantomData)
+        // SAFETY: By this function's contract `raw` is the first member of a header.
+        let header = unsafe { &*raw.cast::<Header>() };
+        // INVARIANT: I1: by this function's contract.
+        Self(header.into(), PhantomData)
     }
 
     /// The transport.
     #[inline]
     pub(super) fn xprt(&self) -> XprtRef<'_> {
         // SAFETY: By I1 the structure is initialised, and stays as long as this handle.
-        unsafe { XprtRef::new(self.0.as_ptr()) }
-    }
-
-    #[inline]
-    fn raw(&self) -> *mut bindings::rpc_xprt {
-        self.0.as_ptr()
+        unsafe { XprtRef::new(self.0.base.raw()) }
     }
 
     /// The network namespace of the connections.
     pub(crate) fn net(&self) -> Option<Net> {
-        // SAFETY: By I1 the memory is there, and until it is freed it has a reference to the
-        // namespace.
-        unsafe { Net::from_raw((*self.raw()).xprt_net) }
+        let net = read_once!(self.xprt(), xprt_net);
+        // SAFETY: This handle keeps the memory, which has a reference to the namespace.
+        unsafe { Net::from_raw(net) }
     }
 
     /// The address to connect to. It is a whole one if the caller holds the send lock.
@@ -157,8 +153,7 @@ impl<T: Types> XprtHandle<T> {
 
     /// The largest number of outstanding RPCs.
     pub(crate) fn slots(&self) -> u32 {
-        // SAFETY: By I1 the memory is there. `max_reqs` is constant after `xprt_alloc()`.
-        unsafe { (*self.raw()).max_reqs }
+        read_once!(self.xprt(), max_reqs)
     }
 
     /// The allocation scope for a thread that works for the transport.
@@ -169,9 +164,8 @@ impl<T: Types> XprtHandle<T> {
     /// Whether there is still a reference to the transport. Once the last one is put, SUNRPC waits
     /// for the send lock to destroy the transport.
     pub(crate) fn is_referenced(&self) -> bool {
-        // SAFETY: By I1 the memory is there. The word is an `atomic_t`, which never changes again
-        // after it is zero.
-        unsafe { (&raw const (*self.raw()).kref.refcount.refs.counter).read_volatile() != 0 }
+        // The count never changes again after it is zero.
+        read_once!(self.xprt(), kref.refcount.refs.counter) != 0
     }
 
     /// Has SUNRPC close the connection. It connects again for the next RPC.
@@ -187,9 +181,9 @@ impl<T: Types> XprtHandle<T> {
     #[cold]
     pub(crate) fn wait_for_space(&self) {
         // The barrier pairs with the one in `write_space`.
-        // SAFETY: By I1 the memory is there. The function sets a bit of `state`.
+        // SAFETY: This handle keeps the memory. The function sets a bit of `state`.
         unsafe {
-            bindings::xprt_wait_for_buffer_space(self.raw());
+            bindings::xprt_wait_for_buffer_space(self.xprt().raw());
             bindings::rpcrdma_smp_mb_after_atomic();
         }
     }
@@ -214,22 +208,20 @@ impl<T: Types> XprtHandle<T> {
     /// attempt may start at once.
     #[inline]
     pub(crate) fn reset_backoff(&self) {
-        // SAFETY: By I1 the memory is there. SUNRPC accesses the word without a lock, and single
-        // accesses do not tear.
-        unsafe {
-            let timeout = &raw mut (*self.raw()).reestablish_timeout;
-            if timeout.read_volatile() != 0 {
-                timeout.write_volatile(0);
-            }
+        if read_once!(self.xprt(), reestablish_timeout) != 0 {
+            let raw = self.xprt().raw();
+            // SAFETY: This handle keeps the memory. SUNRPC accesses the word without a lock, and
+            // single accesses do not tear.
+            unsafe { (&raw mut (*raw).reestablish_timeout).write_volatile(0) };
         }
     }
 
     /// Whether a callback service is registered, which takes backchannel Calls.
     #[inline]
     pub(crate) fn has_callback_service(&self) -> bool {
-        // SAFETY: By I1 the memory is there. The pointer is not followed: this is a hint, which
-        // `xprt_enqueue_bc_request()` checks again under its lock.
-        unsafe { !(&raw const (*self.raw()).bc_serv).read_volatile().is_null() }
+        // The pointer is not followed: this is a hint, which `xprt_enqueue_bc_request()` checks
+        // again under its lock.
+        !read_once!(self.xprt(), bc_serv).is_null()
     }
 }
 

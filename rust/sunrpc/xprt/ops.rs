@@ -23,7 +23,10 @@ use kernel::{
 
 use crate::{
     bindings,
-    sunrpc::time::jiffies, //
+    sunrpc::{
+        c_ref::read_once,
+        time::jiffies, //
+    }, //
 };
 
 use super::{
@@ -83,16 +86,11 @@ unsafe extern "C" fn print_stats<T: Transport>(
 ) {
     // SAFETY: By this function's contract.
     let (state, seq) = unsafe { (XprtState::<T>::from_raw(raw), SeqFile::from_raw(seq)) };
-    // SAFETY: The transport is alive. Other threads change these words meanwhile, each of which may
-    // be old or new.
-    let (stat, last_used) = unsafe {
-        (
-            (&raw const (*raw).stat).read_volatile(),
-            (&raw const (*raw).last_used).read_volatile(),
-        )
-    };
+    // Other threads change these words meanwhile, each of which may be old or new.
+    let xprt = state.xprt();
+    let last_used = read_once!(xprt, last_used);
     let second = msecs_to_jiffies(1_000).max(1);
-    let idle = if state.xprt().is_connected() {
+    let idle = if xprt.is_connected() {
         // `last_used` was read before the clock, so it is not later.
         jiffies().wrapping_sub(last_used) / second
     } else {
@@ -101,15 +99,15 @@ unsafe extern "C" fn print_stats<T: Transport>(
     kernel::seq_print!(
         seq,
         "\txprt:\trdma 0 {} {} {} {} {} {} {} {} {} ",
-        stat.bind_count,
-        stat.connect_count,
-        stat.connect_time / second,
+        read_once!(xprt, stat.bind_count),
+        read_once!(xprt, stat.connect_count),
+        read_once!(xprt, stat.connect_time) / second,
         idle,
-        stat.sends,
-        stat.recvs,
-        stat.bad_xids,
-        stat.req_u,
-        stat.bklog_u
+        read_once!(xprt, stat.sends),
+        read_once!(xprt, stat.recvs),
+        read_once!(xprt, stat.bad_xids),
+        read_once!(xprt, stat.req_u),
+        read_once!(xprt, stat.bklog_u)
     );
     state.transport.print_stats(seq);
 }

@@ -276,26 +276,33 @@ impl<'a, T: Transport> SendLock<'a, T> {
     /// The connection, and the state of its sending side.
     #[inline]
     pub(super) fn sender(&mut self) -> Option<(&Connection<T>, &mut T::Sender)> {
+        let (connection, sender) = self.sides();
+        connection.as_ref().zip(sender.as_mut())
+    }
+
+    /// The connection, and the state of its sending side.
+    #[inline]
+    fn sides(&mut self) -> (&Option<Connection<T>>, &mut Option<T::Sender>) {
         // SAFETY: By I1 and I2 of `XprtState` the holder of the send lock may read the connection,
         // and has sole access to the sender. `self`, which by I1 is the only lock, is borrowed
         // mutably.
-        unsafe {
-            (*self.state.connection.get())
-                .as_ref()
-                .zip((*self.state.sender.get()).as_mut())
-        }
+        unsafe { (&*self.state.connection.get(), &mut *self.state.sender.get()) }
+    }
+
+    /// Replaces the connection. The drop of the old one is under the mutex: a thread that finds no
+    /// connection may rely on it that nothing is exposed.
+    fn replace(&mut self, connection: Option<Connection<T>>) {
+        let _link = self.state.link.lock();
+        // SAFETY: By I1 of `XprtState` the connection may be changed, since the send lock and
+        // `link` are held. `self` is borrowed mutably.
+        unsafe { *self.state.connection.get() = connection };
     }
 
     /// Stores a new connection. There must be none.
     pub(super) fn store(&mut self, (connection, sender): (Connection<T>, T::Sender)) {
-        let _link = self.state.link.lock();
-        // SAFETY: By I1 and I2 of `XprtState` both may be changed, since the send lock and `link`
-        // are held.
-        // INVARIANT: I3 of `XprtState`: there are both now.
-        unsafe {
-            *self.state.connection.get() = Some(connection);
-            *self.state.sender.get() = Some(sender);
-        }
+        // In this order, for I3 of `XprtState`.
+        *self.sides().1 = Some(sender);
+        self.replace(Some(connection));
     }
 
     /// Ends the connection, if there is one. On return the device can reach no memory of it, and
@@ -308,16 +315,8 @@ impl<'a, T: Transport> SendLock<'a, T> {
         trace!(xprtrdma_disconnect(state.xprt().peer(), 0, 0));
         // Ends the wait of a thread that waits for the device with `link` held.
         T::disconnect(connection);
-        {
-            let _link = state.link.lock();
-            // The drop is under the mutex: a thread that finds no connection may rely on it that
-            // nothing is exposed.
-            // SAFETY: By I1 of `XprtState` it may be changed, since the send lock and `link` are
-            // held.
-            drop(unsafe { (*state.connection.get()).take() });
-        }
-        // SAFETY: By I2 of `XprtState` the holder of the send lock has sole access.
-        drop(unsafe { (*state.sender.get()).take() });
+        self.replace(None);
+        *self.sides().1 = None;
         for slot in state.slots.iter() {
             // What the Call exposed on that connection is out of reach. SUNRPC sends it again.
             if let Some(claim) = slot.slot_state.claim() {
