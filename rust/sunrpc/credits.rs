@@ -34,8 +34,9 @@ use crate::{
 };
 
 use super::{
+    c_ref::read_once,
     class::RPC_TIMEOUT_MS,
-    rpc_rqst::RqstRef,
+    locked_rqst::Releasing,
     time::jiffies,
     xprt_ref::XprtRef, //
 };
@@ -157,31 +158,21 @@ impl<X: CreditXprt> Credits<X> {
         self.xprt.xprt()
     }
 
-    /// `release_request`: releases the credit of a request. If the Call `is_outstanding`, holds the
-    /// credit instead, unless the peer has replied in the meantime, or no entry is left.
+    /// `release_request`: releases the credit of a request of this transport. If the Call
+    /// `is_outstanding`, holds the credit instead, unless the peer has replied in the meantime, or
+    /// no entry is left.
     ///
     /// # Safety
     ///
-    /// The caller is SUNRPC's `release_request` for a request of this transport: it holds
-    /// `transport_lock`, and the request has been removed from SUNRPC's queues. [`Self::stop`] is
-    /// called later, before the transport drops these credits.
+    /// [`Self::stop`] is called later, before the transport drops these credits.
     #[inline]
-    pub(super) unsafe fn release_request(
-        &self,
-        task: *mut bindings::rpc_task,
-        is_outstanding: bool,
-    ) {
-        // SAFETY: By this function's contract the task keeps its request, and `stop` is called
-        // later. `transport_lock`, which is held, guards `rq_cong`.
-        unsafe {
-            let rqst = RqstRef::of_task(task);
-            let raw = rqst.raw();
-            if (*raw).rq_cong != 0 && is_outstanding && self.hold(rqst.xid(), (*raw).rq_timeout) {
-                // The request no longer has the credit, which `cong` of the transport still counts.
-                (*raw).rq_cong = 0;
-            } else {
-                bindings::xprt_release_rqst_cong(task);
-            }
+    pub(super) unsafe fn release_request(&self, rqst: Releasing<'_>, is_outstanding: bool) {
+        let timeout = || read_once!(rqst.fields(), rq_timeout);
+        // SAFETY: By this function's contract.
+        if rqst.has_credit() && is_outstanding && unsafe { self.hold(rqst.xid(), timeout()) } {
+            rqst.forget_credit();
+        } else {
+            rqst.release_credit();
         }
     }
 

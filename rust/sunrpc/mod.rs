@@ -15,6 +15,7 @@
 //! | `c_ref`      | references to structures of C                            | any context        |
 //! | `addr`       | its address as text                                      |                    |
 //! | `rpc_rqst`   | an `rpc_rqst` that stays in place                        | a task, CQ workers |
+//! | `locked_rqst`| an `rpc_rqst` while a lock of its transport is held       | a task, CQ workers |
 //! | `credits`    | its credits of Calls whose RPC ended before the Reply    | CQ workers, a task |
 //! | `error`      | why a Call was not sent                                  |                    |
 //! | `class`      | what all transport classes have in common                | module init        |
@@ -26,6 +27,7 @@ mod c_ref;
 mod class;
 mod credits;
 mod error;
+mod locked_rqst;
 mod module_ref;
 mod rpc_rqst;
 pub(crate) mod svc;

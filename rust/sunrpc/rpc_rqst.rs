@@ -4,10 +4,7 @@
 //!
 //! C header: [`include/linux/sunrpc/xprt.h`](srctree/include/linux/sunrpc/xprt.h)
 
-use core::{
-    marker::PhantomData,
-    ptr::NonNull, //
-};
+use core::ptr::NonNull;
 
 use crate::{
     bindings,
@@ -15,10 +12,25 @@ use crate::{
 };
 
 use super::{
-    error::SendError,
-    xdr::XdrBuf,
+    c_ref::{
+        read_once,
+        CRef, //
+    },
     xprt_ref::XprtRef, //
 };
+
+/// A task that stays in place, and with it its client.
+pub(super) type TaskRef<'a> = CRef<'a, bindings::rpc_task>;
+
+impl<'a> TaskRef<'a> {
+    /// The client; `None` for a task without one.
+    #[inline]
+    pub(super) fn client(self) -> Option<CRef<'a, bindings::rpc_clnt>> {
+        let client = NonNull::new(read_once!(self, tk_client))?;
+        // SAFETY: A task has a reference to its client.
+        Some(unsafe { CRef::new(client.as_ptr()) })
+    }
+}
 
 /// A request.
 ///
@@ -27,7 +39,7 @@ use super::{
 /// - I1: The request, its task and its transport are not freed within `'a`, because the caller is
 ///   the task, has pinned the request, or holds `queue_lock` while the request is in a queue.
 #[derive(Clone, Copy)]
-pub(super) struct RqstRef<'a>(NonNull<bindings::rpc_rqst>, PhantomData<&'a ()>);
+pub(super) struct RqstRef<'a>(CRef<'a, bindings::rpc_rqst>);
 
 impl<'a> RqstRef<'a> {
     /// # Safety
@@ -35,9 +47,9 @@ impl<'a> RqstRef<'a> {
     /// I1 holds.
     #[inline]
     pub(super) unsafe fn new(raw: *mut bindings::rpc_rqst) -> Self {
-        // SAFETY: By this function's contract `raw` is not NULL.
+        // SAFETY: By this function's contract.
         // INVARIANT: I1: by this function's contract.
-        Self(unsafe { NonNull::new_unchecked(raw) }, PhantomData)
+        Self(unsafe { CRef::new(raw) })
     }
 
     /// The request of a task.
@@ -54,95 +66,58 @@ impl<'a> RqstRef<'a> {
     /// The C structure.
     #[inline]
     pub(super) fn raw(self) -> *mut bindings::rpc_rqst {
-        self.0.as_ptr()
+        self.0.raw()
+    }
+
+    /// The C structure, for its fields.
+    #[inline]
+    pub(super) fn fields(self) -> CRef<'a, bindings::rpc_rqst> {
+        self.0
     }
 
     /// The transport.
     #[inline]
     pub(super) fn xprt(self) -> XprtRef<'a> {
+        let xprt = read_once!(self.0, rq_xprt);
         // SAFETY: By I1 the request stays, and with it its transport, which never changes.
-        unsafe { XprtRef::new((*self.raw()).rq_xprt) }
+        unsafe { XprtRef::new(xprt) }
     }
 
     /// The XID.
     #[inline]
     pub(super) fn xid(self) -> u32 {
-        // SAFETY: By I1 the request stays. Its XID never changes.
-        u32::from_be(unsafe { (*self.raw()).rq_xid })
+        u32::from_be(read_once!(self.0, rq_xid))
     }
 
     /// The task.
     #[inline]
-    pub(super) fn task(self) -> *mut bindings::rpc_task {
-        // SAFETY: By I1 the request stays. Its task never changes.
-        unsafe { (*self.raw()).rq_task }
+    pub(super) fn task(self) -> TaskRef<'a> {
+        let task = read_once!(self.0, rq_task);
+        // SAFETY: By I1 the task stays.
+        unsafe { TaskRef::new(task) }
     }
 
     /// The task, for traces.
     #[inline]
     pub(super) fn trace_task(self) -> Task {
-        // SAFETY: By I1 the task stays, and with it its client.
-        unsafe {
-            let client = (*self.task()).tk_client;
-            Task {
-                id: u32::from((*self.task()).tk_pid),
-                client: if client.is_null() {
-                    u32::MAX
-                } else {
-                    (*client).cl_clid
-                },
-            }
+        let task = self.task();
+        Task {
+            id: u32::from(read_once!(task, tk_pid)),
+            client: task
+                .client()
+                .map_or(u32::MAX, |client| read_once!(client, cl_clid)),
         }
+    }
+
+    /// Whether a Call was [sent](super::locked_rqst::Transmission::end).
+    pub(super) fn was_sent(self) -> bool {
+        read_once!(self.0, rq_xmit_bytes_sent) != 0
     }
 
     /// Whether the task waits for a Reply after the Call is sent.
     #[inline]
     pub(super) fn expects_reply(self) -> bool {
         // SAFETY: By I1 the task stays, and with it its procedure.
-        unsafe { bindings::rpcrdma_rpc_reply_expected(self.task()) }
-    }
-
-    /// The message to be sent.
-    ///
-    /// # Safety
-    ///
-    /// SUNRPC transmits the request within `'a`, and so does not change the message.
-    #[inline]
-    pub(super) unsafe fn message(self) -> &'a XdrBuf {
-        // SAFETY: By I1 the request stays. By this function's contract the message does not change.
-        unsafe { XdrBuf::from_raw(&raw mut (*self.raw()).rq_snd_buf) }
-    }
-
-    /// Takes a credit and sets the start of the round trip, before a Call is sent.
-    ///
-    /// # Errors
-    ///
-    /// `NoCredit` if the peer grants no more.
-    ///
-    /// # Safety
-    ///
-    /// The caller holds the send lock of the transport, and the request is pinned.
-    #[inline]
-    pub(super) unsafe fn begin_transmission(self) -> Result<(), SendError> {
-        // SAFETY: By I1 the request stays. By this function's contract the caller may call the
-        // function, and write the field of the request.
-        unsafe {
-            if !bindings::xprt_request_get_cong(self.xprt().raw(), self.raw()) {
-                return Err(SendError::NoCredit);
-            }
-            (*self.raw()).rq_xtime = bindings::ktime_get();
-        }
-        Ok(())
-    }
-
-    /// Counts the bytes of a Call that was sent.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::begin_transmission`].
-    #[inline]
-    pub(super) unsafe fn end_transmission(self) {
-        // SAFETY: By I1 the request stays. The holder of the send lock writes this field.
-        unsafe { (*self.raw()).rq_xmit_bytes_sent += (*self.raw()).rq_snd_buf.len as usize };
+        unsafe { bindings::rpcrdma_rpc_reply_expected(self.task().raw()) }
     }
 }

@@ -6,8 +6,6 @@
 //!
 //! C header: [`include/linux/sunrpc/xprt.h`](srctree/include/linux/sunrpc/xprt.h)
 
-use core::ptr::NonNull;
-
 use kernel::{
     prelude::*,
     sync::{
@@ -138,13 +136,11 @@ pub(super) struct LockedQueue<'a> {
     _guard: SpinLockGuard<'a, ()>,
 }
 
-impl LockedQueue<'_> {
-    /// Finds the request with this XID that waits for its Reply. It stays in place while the lock
-    /// is held.
+impl<'a> LockedQueue<'a> {
+    /// The transport.
     #[inline]
-    pub(super) fn lookup(&self, xid: u32) -> Option<NonNull<bindings::rpc_rqst>> {
-        // SAFETY: By I1 the lock is held, as the function requires.
-        NonNull::new(unsafe { bindings::xprt_lookup_rqst(self.xprt.raw(), xid.to_be()) })
+    pub(super) fn xprt(&self) -> XprtRef<'a> {
+        self.xprt
     }
 }
 

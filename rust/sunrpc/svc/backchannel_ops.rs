@@ -20,7 +20,10 @@ use crate::{
     bindings,
     sunrpc::{
         error::SendError,
-        rpc_rqst::RqstRef,
+        locked_rqst::{
+            Releasing,
+            Transmission, //
+        },
         xprt_base,
         xprt_ref::XprtRef, //
     }, //
@@ -101,42 +104,42 @@ unsafe extern "C" fn buf_free(task: *mut bindings::rpc_task) {
 ///
 /// As for [`buf_alloc`]; the send lock is held and the request is pinned.
 unsafe extern "C" fn send_request<C: Connection>(rqst: *mut bindings::rpc_rqst) -> c_int {
-    // SAFETY: By this function's contract the request is pinned, and keeps its transport. The
-    // contract is that of `transmit`.
-    unsafe {
-        let rqst = RqstRef::new(rqst);
-        match transmit::<C>(rqst) {
-            Ok(()) => 0,
-            Err(error) => {
-                if error == SendError::NotConnected {
-                    // SUNRPC considers the transport connected, and would try again without end.
-                    close(rqst.xprt().raw());
-                }
-                error.to_errno()
+    // SAFETY: By this function's contract. The transport of the request, which the request keeps,
+    // is a backchannel of a connection `C`.
+    let (rqst, private) = unsafe {
+        let rqst = Transmission::new(rqst);
+        (rqst, Private::from_raw(rqst.xprt().raw()))
+    };
+    // SAFETY: As above.
+    match unsafe { transmit::<C>(rqst, private) } {
+        Ok(()) => 0,
+        Err(error) => {
+            if error == SendError::NotConnected {
+                // SUNRPC considers the transport connected, and would try again without end.
+                private.close();
             }
+            error.to_errno()
         }
     }
 }
 
 /// # Safety
 ///
-/// As for [`send_request`].
-unsafe fn transmit<C: Connection>(rqst: RqstRef<'_>) -> Result<(), SendError> {
-    // SAFETY: The transport of the request is a backchannel, which the request keeps.
-    let private = unsafe { Private::from_raw(rqst.xprt().raw()) };
+/// `private` is that of the backchannel of a connection `C`.
+unsafe fn transmit<C: Connection>(
+    rqst: Transmission<'_>,
+    private: &Private,
+) -> Result<(), SendError> {
     // If the reference is the last one, its drop at the end frees the connection.
     let connection = private.connection.get().ok_or(SendError::NotConnected)?;
     if connection.is_closing() {
         return Err(SendError::NotConnected);
     }
-    // SAFETY: The send lock is held and the request is pinned, as the functions require. SUNRPC
-    // transmits the request. By I1 of `Private` the connection is a `C`, to which `connection` is a
-    // reference.
-    unsafe {
-        rqst.begin_transmission()?;
-        svc_xprt::data::<C>(connection.raw()).send_backchannel(rqst.xid(), rqst.message())?;
-        rqst.end_transmission();
-    }
+    // SAFETY: By I1 of `Private` the connection is a `C`, to which `connection` is a reference.
+    let data = unsafe { svc_xprt::data::<C>(connection.raw()) };
+    rqst.begin()?;
+    data.send_backchannel(rqst.xid(), rqst.message())?;
+    rqst.end();
     Ok(())
 }
 
@@ -151,11 +154,10 @@ unsafe extern "C" fn release_request(task: *mut bindings::rpc_task) {
     // SAFETY: By this function's contract. The transport of the request is a backchannel, which the
     // request keeps. `destroy` stops the credits.
     unsafe {
-        let rqst = RqstRef::of_task(task);
-        let was_sent = (*rqst.raw()).rq_xmit_bytes_sent != 0;
+        let rqst = Releasing::of_task(task);
         Private::from_raw(rqst.xprt().raw())
             .credits
-            .release_request(task, was_sent);
+            .release_request(rqst, rqst.was_sent());
     }
 }
 

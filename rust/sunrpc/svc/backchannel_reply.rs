@@ -15,6 +15,7 @@ use kernel::{
 use crate::{
     bindings,
     sunrpc::{
+        locked_rqst::QueuedRqst,
         rpc_rqst::RqstRef,
         xprt_ref::XprtRef, //
     }, //
@@ -60,8 +61,7 @@ impl<C: Types> Receiving<'_, C> {
             // same XID, and the second one must find no Call.
             let locked = xprt.lock_queue();
             if let Some(rqst) = locked.lookup(xid) {
-                // SAFETY: The request is in the receive queue, and `queue_lock` is held.
-                unsafe { complete(RqstRef::new(rqst.as_ptr()), window, answer) };
+                complete(rqst, window, answer);
                 return true;
             }
         }
@@ -75,21 +75,16 @@ impl<C: Types> Receiving<'_, C> {
 }
 
 /// Completes a Call.
-///
-/// # Safety
-///
-/// `rqst` is in the receive queue of its transport, whose `queue_lock` is held.
-unsafe fn complete(rqst: RqstRef<'_>, window: u32, answer: BackchannelAnswer<'_>) {
-    // SAFETY: By this function's contract. A task that gives up its request takes `queue_lock` if
-    // the request is in a queue or pinned. `wake` removes the request from the queue, so the pin
-    // must keep request and task until it is done.
-    unsafe {
-        bindings::xprt_pin_rqst(rqst.raw());
-        // The credit comes first, since the completion lets another Call be sent.
-        release_credit(rqst, window);
-        wake(rqst, answer);
-        bindings::xprt_unpin_rqst(rqst.raw());
-    }
+fn complete(rqst: QueuedRqst<'_>, window: u32, answer: BackchannelAnswer<'_>) {
+    // A task that gives up its request takes `queue_lock` if the request is in a queue or pinned.
+    // `wake` removes the request from the queue, so the pin must keep request and task until it is
+    // done.
+    rqst.pin();
+    // The credit comes first, since the completion lets another Call be sent.
+    release_credit(*rqst, window);
+    wake(rqst, answer);
+    // SAFETY: Pinned above.
+    unsafe { rqst.unpin() };
 }
 
 /// Releases the credit of an answered Call, and sets the window.
@@ -97,35 +92,33 @@ fn release_credit(rqst: RqstRef<'_>, window: u32) {
     let locked = rqst.xprt().lock();
     locked.set_window(window);
     // SAFETY: `rqst` keeps its task, and `transport_lock` is held.
-    unsafe { bindings::xprt_release_rqst_cong(rqst.task()) };
+    unsafe { bindings::xprt_release_rqst_cong(rqst.task().raw()) };
 }
 
 /// Stores the Reply, or `EIO`, and wakes the task.
-///
-/// # Safety
-///
-/// `rqst` is pinned and in the receive queue, and `queue_lock` is held.
-unsafe fn wake(rqst: RqstRef<'_>, answer: BackchannelAnswer<'_>) {
-    // SAFETY: By this function's contract. The whole buffer for the Reply is its head, which the
-    // consumer does not access before the task is woken.
-    unsafe {
-        let head = (*rqst.raw()).rq_private_buf.head[0];
-        let copied = match answer {
-            BackchannelAnswer::Reply(reply) if reply.len() <= head.iov_len => {
+fn wake(rqst: QueuedRqst<'_>, answer: BackchannelAnswer<'_>) {
+    // SAFETY: The request stays. The whole buffer for the Reply is its head, which does not change
+    // before the task is woken.
+    let head = unsafe { (*rqst.raw()).rq_private_buf.head[0] };
+    let copied = match answer {
+        BackchannelAnswer::Reply(reply) if reply.len() <= head.iov_len => {
+            // SAFETY: The head has as many bytes, which the consumer does not access before the
+            // task is woken.
+            unsafe {
                 head.iov_base
                     .cast::<u8>()
                     .copy_from_nonoverlapping(reply.as_ptr(), reply.len());
-                // CAST: No longer than a Receive buffer.
-                reply.len() as c_int
             }
-            // If `rpciod` is still returning from the transmission, the task overwrites the status
-            // and sends the Call again. The client refuses it again, which is early as rarely.
-            // nfsd's tasks are soft, so they do not try for ever.
-            _ => {
-                (*rqst.task()).tk_status = EIO.to_errno();
-                0
-            }
-        };
-        bindings::xprt_complete_rqst(rqst.task(), copied);
-    }
+            // CAST: No longer than a Receive buffer.
+            reply.len() as c_int
+        }
+        // If `rpciod` is still returning from the transmission, the task overwrites the status and
+        // sends the Call again. The client refuses it again, which is early as rarely. nfsd's tasks
+        // are soft, so they do not try for ever.
+        _ => {
+            rqst.set_status(EIO.to_errno());
+            0
+        }
+    };
+    rqst.complete(copied);
 }

@@ -23,7 +23,7 @@ use crate::{
     bindings,
     lib::foreign_buf::ForeignBuf,
     sunrpc::{
-        rpc_rqst::RqstRef,
+        locked_rqst::Transmission,
         xdr::XdrBuf, //
     }, //
 };
@@ -188,21 +188,19 @@ impl<T: Types> BackchannelPool<T> {
 ///
 /// # Invariants
 ///
-/// - I1: It exists only in `send_request`, in which the send lock is held and SUNRPC keeps the
-///   request.
-/// - I2: [`BackchannelPool::enqueue`] stored the Call's message in the slot. `rqst` is that of the
+/// - I1: [`BackchannelPool::enqueue`] stored the Call's message in the slot. `rqst` is that of the
 ///   slot.
 pub(crate) struct BackchannelReply<'a, T: Types> {
     slot: &'a Slot<T>,
-    rqst: RqstRef<'a>,
+    rqst: Transmission<'a>,
 }
 
 impl<'a, T: Types> BackchannelReply<'a, T> {
     /// # Safety
     ///
-    /// I1 and I2 hold for `'a`.
-    pub(super) unsafe fn new(slot: &'a Slot<T>, rqst: RqstRef<'a>) -> Self {
-        // INVARIANT: I1 and I2: by this function's contract.
+    /// I1 holds.
+    pub(super) unsafe fn new(slot: &'a Slot<T>, rqst: Transmission<'a>) -> Self {
+        // INVARIANT: I1: by this function's contract.
         Self { slot, rqst }
     }
 
@@ -213,14 +211,13 @@ impl<'a, T: Types> BackchannelReply<'a, T> {
 
     /// The message that contained the Call.
     pub(crate) fn call(&self) -> Option<&T::Reply> {
-        // SAFETY: By I2 the message is in the slot. By I1 SUNRPC keeps the request, so
-        // `free_backchannel` does not take it out.
+        // SAFETY: By I1 the message is in the slot. SUNRPC transmits the request, so it does not
+        // call `free_backchannel`, which takes the message out.
         unsafe { self.slot.reply() }.as_ref()
     }
 
     /// The RPC message.
     pub(crate) fn message(&self) -> &XdrBuf {
-        // SAFETY: By I1 SUNRPC transmits the request.
-        unsafe { self.rqst.message() }
+        self.rqst.message()
     }
 }

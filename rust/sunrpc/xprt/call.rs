@@ -11,6 +11,8 @@ use crate::{
         fence::Keep, //
     },
     sunrpc::{
+        c_ref::read_once,
+        locked_rqst::Transmission,
         rpc_rqst::RqstRef,
         xdr::{
             ReplyRoom,
@@ -32,15 +34,14 @@ use super::{
 ///
 /// # Invariants
 ///
-/// - I1: It exists only in `send_request`, throughout `'a`: the send lock is held and SUNRPC has
-///   pinned the request, so request, task and credential stay, and no other thread changes the
-///   message.
+/// - I1: It exists only in `send_request`, throughout `'a`, as `rqst` does. So the request keeps
+///   its credential, and no other thread changes the buffer for the Reply.
 /// - I2: The slot, which is that of `rqst`, is idle. `endpoint` is that of the transport's
 ///   connection.
 /// - I3: `'a` is that of this Call alone: it cannot be shortened, and no caller can choose it.
 pub(crate) struct Call<'a, T: Types> {
     slot: &'a Slot<T>,
-    rqst: RqstRef<'a>,
+    rqst: Transmission<'a>,
     endpoint: &'a T::Endpoint,
     _own: PhantomData<fn(&'a ()) -> &'a ()>,
 }
@@ -52,7 +53,7 @@ impl<'a, T: Types> Call<'a, T> {
     #[inline]
     pub(super) unsafe fn new(
         slot: &'a Slot<T>,
-        rqst: RqstRef<'a>,
+        rqst: Transmission<'a>,
         endpoint: &'a T::Endpoint,
     ) -> Self {
         // INVARIANT: I1 to I3: by this function's contract.
@@ -80,27 +81,27 @@ impl<'a, T: Types> Call<'a, T> {
     #[inline]
     pub(crate) fn procedure(&self) -> u32 {
         let task = self.rqst.task();
-        // SAFETY: By I1 the task stays, which keeps its client and its procedure.
-        unsafe {
-            let program = (*(*task).tk_client).cl_prog;
-            (*(*task).tk_msg.rpc_proc)
-                .p_statidx
-                .wrapping_add(program.wrapping_mul(31))
-        }
+        let (client, procedure) = (
+            read_once!(task, tk_client),
+            read_once!(task, tk_msg.rpc_proc),
+        );
+        // SAFETY: The task stays. It keeps its client, which each task with a Call has, and its
+        // procedure.
+        let (program, index) = unsafe { ((*client).cl_prog, (*procedure).p_statidx) };
+        index.wrapping_add(program.wrapping_mul(31))
     }
 
     /// Whether the Call was transmitted before, on this connection or an earlier one.
     #[inline]
     pub(crate) fn was_sent(&self) -> bool {
-        // SAFETY: By I1 the request stays. `rq_ntrans` counts the transmission in progress, too.
-        unsafe { (*self.rqst.raw()).rq_ntrans > 1 }
+        // `rq_ntrans` counts the transmission in progress, too.
+        read_once!(self.rqst.fields(), rq_ntrans) > 1
     }
 
     /// The RPC message.
     #[inline]
     pub(crate) fn message(&self) -> &XdrBuf {
-        // SAFETY: By I1 SUNRPC transmits the request.
-        unsafe { self.rqst.message() }
+        self.rqst.message()
     }
 
     /// The buffer for the Reply.
@@ -199,7 +200,7 @@ unsafe impl<'a, T: Types> Keep<'a, T::Exposed> for Committing<'a, T> {
         let outstanding = Outstanding { exposed, inflight };
         // SAFETY: By I1 of `Call` the send lock is held. By I2 the slot is idle.
         unsafe { call.slot.slot_state.commit(outstanding) };
-        Committed(call.rqst, PhantomData)
+        Committed(*call.rqst, PhantomData)
     }
 }
 

@@ -12,7 +12,6 @@ use core::{
 };
 
 use crate::{
-    bindings,
     lib::{
         fence::{
             ExposedOn,
@@ -24,6 +23,8 @@ use crate::{
         foreign_buf::ForeignBuf, //
     },
     sunrpc::{
+        c_ref::read_once,
+        locked_rqst::QueuedRqst,
         rpc_rqst::RqstRef,
         xdr::ReplyRoom, //
     },
@@ -102,7 +103,7 @@ impl<T: Types> Pinned<T> {
 
     /// Calls `last` with `queue_lock` held, and unpins the request before the lock is released.
     #[inline]
-    fn unpin(self, last: impl FnOnce(RqstRef<'_>)) {
+    fn unpin(self, last: impl FnOnce(QueuedRqst<'_>)) {
         let this = ManuallyDrop::new(self);
         // SAFETY: `this` is not used afterwards, and not dropped.
         unsafe { this.unpin_after(last) };
@@ -112,14 +113,17 @@ impl<T: Types> Pinned<T> {
     ///
     /// The caller neither uses nor drops this value afterwards.
     #[inline]
-    unsafe fn unpin_after(&self, last: impl FnOnce(RqstRef<'_>)) {
+    unsafe fn unpin_after(&self, last: impl FnOnce(QueuedRqst<'_>)) {
         let rqst = self.rqst();
         // By I3 the transport, whose lock this is, stays until this function has returned.
         let _locked = rqst.xprt().lock_queue();
-        last(rqst);
-        // SAFETY: By I1 the request is pinned, and by this function's contract this is its only
-        // unpin. `queue_lock` is held.
-        unsafe { bindings::xprt_unpin_rqst(rqst.raw()) };
+        // SAFETY: `queue_lock` is held. By I1 the request is pinned, and by this function's
+        // contract this is its only unpin.
+        unsafe {
+            let rqst = QueuedRqst::new(rqst);
+            last(rqst);
+            rqst.unpin();
+        }
     }
 }
 
@@ -180,13 +184,12 @@ impl<T: Types> XprtHandle<T> {
     #[inline]
     pub(crate) fn claim(&self, xid: u32) -> Option<Claimed<T>> {
         let locked = self.xprt().lock_queue();
-        let rqst = locked.lookup(xid)?.as_ptr();
+        let rqst = locked.lookup(xid)?;
         // SAFETY: A request in the receive queue comes from `alloc_slot`, so it is in a slot of
         // `T`. It stays while `queue_lock` is held, and once it is pinned as long as the claim.
-        let slot = unsafe { Slot::<T>::of(RqstRef::new(rqst)) };
+        let slot = unsafe { Slot::<T>::of(RqstRef::new(rqst.raw())) };
         let claim = slot.slot_state.claim()?;
-        // SAFETY: The request is in the receive queue, and `queue_lock` is held.
-        unsafe { bindings::xprt_pin_rqst(rqst) };
+        rqst.pin();
         // INVARIANT: I1 of `Claimed`, I1 and I2 of `Pinned`: claimed and pinned above. I3: see the
         // caller, which runs in a worker of the connection.
         Some(Claimed {
@@ -349,17 +352,12 @@ impl<T: Types> Fencing<T> {
     fn wake(self, length: u32) {
         self.release_with_queue_lock(|rqst, claimed_empty| {
             claimed_empty.answered();
-            // SAFETY: The request is pinned, and `queue_lock` is held.
-            unsafe {
-                // The consumer reads `length` bytes, so they must not exceed the buffer. It
-                // rejects a length that is no multiple of 4 (placement.rs says who sends such).
-                let length = length
-                    .saturating_add(3)
-                    .min((*rqst.raw()).rq_private_buf.buflen);
-                // CAST: Shorter than 2 GiB.
-                let length = (length & !3) as i32;
-                bindings::xprt_complete_rqst(rqst.task(), length);
-            }
+            // The consumer reads `length` bytes, so they must not exceed the buffer. It rejects a
+            // length that is no multiple of 4 (placement.rs says who sends such).
+            let room = read_once!(rqst.fields(), rq_private_buf.buflen);
+            let length = length.saturating_add(3).min(room);
+            // CAST: Shorter than 2 GiB.
+            rqst.complete((length & !3) as i32);
         });
     }
 
@@ -368,7 +366,7 @@ impl<T: Types> Fencing<T> {
     #[inline]
     pub(super) fn release_with_queue_lock(
         self,
-        last: impl FnOnce(RqstRef<'_>, ClaimedEmpty<'_, Outstanding<T>>),
+        last: impl FnOnce(QueuedRqst<'_>, ClaimedEmpty<'_, Outstanding<T>>),
     ) {
         let Self {
             claimed_empty,

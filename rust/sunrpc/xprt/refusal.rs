@@ -13,6 +13,8 @@
 //! slot, and the task ends the RPC itself when it begins to wait. Both hold `queue_lock`, without
 //! which no task begins to wait for a Reply, so one of them sees the other.
 
+use core::mem::offset_of;
+
 use kernel::prelude::*;
 
 use crate::{
@@ -21,7 +23,11 @@ use crate::{
         barrier::smp_rmb,
         fence::Fenced, //
     },
-    sunrpc::rpc_rqst::RqstRef, //
+    sunrpc::{
+        c_ref::read_once,
+        locked_rqst::QueuedRqst,
+        rpc_rqst::RqstRef, //
+    }, //
 };
 
 use super::{
@@ -37,11 +43,9 @@ impl<T: Types> Fenced<Fencing<T>> {
     pub(crate) fn refuse(self, refusal: Refusal) {
         self.into_inner()
             .release_with_queue_lock(|rqst, claimed_empty| {
-                // SAFETY: The request is pinned, and `queue_lock` is held.
-                if unsafe { waits_for_reply(rqst) } {
+                if waits_for_reply(rqst) {
                     claimed_empty.answered();
-                    // SAFETY: As above, and the task waits.
-                    unsafe { end(rqst, refusal) };
+                    end(rqst, refusal);
                 } else {
                     claimed_empty.refused(refusal);
                 }
@@ -59,55 +63,40 @@ impl<T: Types> Fenced<Fencing<T>> {
 pub(super) unsafe extern "C" fn wait_for_reply_request<T: Types>(task: *mut bindings::rpc_task) {
     // SAFETY: By this function's contract, which is that of the functions called. SUNRPC owns the
     // slot of a refused Call, and this runs on its behalf.
-    unsafe {
+    let (rqst, refusal) = unsafe {
         bindings::xprt_wait_for_reply_request_def(task);
         let rqst = RqstRef::of_task(task);
-        if let Some(refusal) = Slot::<T>::of(rqst).slot_state.take_refusal() {
-            end(rqst, refusal);
-        }
+        let refusal = Slot::<T>::of(rqst).slot_state.take_refusal();
+        (QueuedRqst::new(rqst), refusal)
+    };
+    if let Some(refusal) = refusal {
+        end(rqst, refusal);
     }
 }
 
 /// Whether the task of a request has sent the Call and waits for the Reply.
-///
-/// # Safety
-///
-/// `queue_lock` of the transport is held.
-unsafe fn waits_for_reply(rqst: RqstRef<'_>) -> bool {
-    let task = rqst.task();
-    // SAFETY: `rqst` keeps task and transport. Other threads write these words with single
-    // accesses. They may wake a waiting task at any time; the task then does not look for a Reply.
-    unsafe {
-        let state = (&raw const (*task).tk_runstate).read_volatile();
-        // `tk_waitqueue` is written before `RPC_TASK_QUEUED` is set, and keeps its value when the
-        // task is woken. A task that begins to wait for the send lock does not hold `queue_lock`.
-        smp_rmb();
-        let queue = (&raw const (*task).tk_waitqueue).read_volatile();
-        state & (1 << bindings::RPC_TASK_NEED_XMIT) == 0
-            && state & (1 << bindings::RPC_TASK_QUEUED) != 0
-            && core::ptr::eq(queue, &raw const (*rqst.xprt().raw()).pending)
-    }
+fn waits_for_reply(rqst: QueuedRqst<'_>) -> bool {
+    // Other threads write these words with single accesses. They may wake a waiting task at any
+    // time; the task then does not look for a Reply.
+    let state = read_once!(rqst.task(), tk_runstate);
+    // `tk_waitqueue` is written before `RPC_TASK_QUEUED` is set, and keeps its value when the task
+    // is woken. A task that begins to wait for the send lock does not hold `queue_lock`.
+    smp_rmb();
+    let queue = read_once!(rqst.task(), tk_waitqueue);
+    let pending = offset_of!(bindings::rpc_xprt, pending);
+    state & (1 << bindings::RPC_TASK_NEED_XMIT) == 0
+        && state & (1 << bindings::RPC_TASK_QUEUED) != 0
+        && queue.addr() == rqst.xprt().raw().addr() + pending
 }
 
-/// Ends the RPC of a waiting task. The slot is Done already.
-///
-/// # Safety
-///
-/// The task waits for the Reply, and `queue_lock` of the transport is held.
-unsafe fn end(rqst: RqstRef<'_>, refusal: Refusal) {
-    let (raw, task) = (rqst.raw(), rqst.task());
-    // SAFETY: `rqst` keeps request, task and transport, and `queue_lock` is held. The transmission
-    // has returned, and the task reads these fields when it is woken.
-    unsafe {
-        match refusal {
-            // The task finds no Reply, and a cookie of another connection, so it sends again.
-            Refusal::SendAgain => {
-                let cookie = (*rqst.xprt().raw()).connect_cookie;
-                (*raw).rq_connect_cookie = cookie.wrapping_sub(1);
-            }
-            Refusal::Fail => (*task).tk_status = EIO.to_errno(),
-            Refusal::TooBig => (*task).tk_status = EMSGSIZE.to_errno(),
-        }
-        bindings::xprt_complete_rqst(task, 0);
+/// Ends the RPC of a task that waits for the Reply, so the transmission has returned. The slot is
+/// Done already.
+fn end(rqst: QueuedRqst<'_>, refusal: Refusal) {
+    match refusal {
+        // The task finds no Reply, and a cookie of another connection, so it sends again.
+        Refusal::SendAgain => rqst.expire_cookie(),
+        Refusal::Fail => rqst.set_status(EIO.to_errno()),
+        Refusal::TooBig => rqst.set_status(EMSGSIZE.to_errno()),
     }
+    rqst.complete(0);
 }

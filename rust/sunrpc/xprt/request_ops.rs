@@ -7,7 +7,10 @@
 //! C: verbs.c, rpcrdma_buffer_get(), rpcrdma_buffer_put()
 //! C: backchannel.c, xprt_rdma_bc_send_reply()
 
-use core::ptr;
+use core::{
+    mem::offset_of,
+    ptr, //
+};
 
 use kernel::prelude::*;
 
@@ -15,7 +18,12 @@ use crate::{
     bindings,
     lib::barrier::smp_mb,
     sunrpc::{
+        c_ref::read_once,
         error::SendError,
+        locked_rqst::{
+            Releasing,
+            Transmission, //
+        },
         rpc_rqst::RqstRef, //
     },
     trace::trace, //
@@ -25,7 +33,6 @@ use super::{
     backchannel::BackchannelReply,
     call::Call,
     claim::Abandoned,
-    connection_ops::close,
     rpc_xprt::{
         SendLock,
         XprtState, //
@@ -71,32 +78,23 @@ pub(super) unsafe extern "C" fn alloc_slot<T: Transport>(
 }
 
 /// Gives a free slot to a task in the backlog, or puts it back into the pool.
-fn give_slot<T: Transport>(state: &XprtState<T>, mut slot: FreeSlot<T>) {
-    let raw = state.xprt().raw();
-    loop {
-        let rqst = slot.rqst();
-        // SAFETY: The transport is alive as long as `state`. The slot is free, so the function may
-        // give it, zeroed, to the task that it wakes. If it wakes none, the slot still belongs to
-        // this function.
-        unsafe {
-            if bindings::xprt_wake_up_backlog(raw, rqst) {
-                return;
-            }
-            rqst.write_bytes(0, 1);
-        }
+fn give_slot<T: Transport>(state: &XprtState<T>, slot: FreeSlot<T>) {
+    let xprt = state.xprt();
+    let mut next = Some(slot);
+    // If there is none, the thread that took it looks at the backlog too, if it does not use the
+    // slot.
+    while let Some(slot) = next {
+        let Some(slot) = slot.wake_waiter(xprt) else {
+            return;
+        };
         // A task that has joined the backlog since, and found no slot, is seen below. `put` is a
         // full barrier. Pairs with the one in `alloc_slot`.
         state.free.put(slot);
-        // SAFETY: The transport is alive as long as `state`. SUNRPC writes the word under the
-        // queue's lock.
-        if unsafe { (&raw const (*raw).backlog.qlen).read_volatile() } == 0 {
+        // SUNRPC writes the word under the queue's lock.
+        if read_once!(xprt, backlog.qlen) == 0 {
             return;
         }
-        match state.free.get() {
-            Some(again) => slot = again,
-            // The thread that took it looks at the backlog too, if it does not use the slot.
-            None => return,
-        }
+        next = state.free.get();
     }
 }
 
@@ -109,16 +107,14 @@ pub(super) unsafe extern "C" fn free_slot<T: Transport>(
     _raw: *mut bindings::rpc_xprt,
     rqst: *mut bindings::rpc_rqst,
 ) {
-    // SAFETY: By this function's contract.
-    let (state, slot) = unsafe { XprtState::<T>::of_rqst(RqstRef::new(rqst)) };
-    // SAFETY: SUNRPC has removed the request from its queues and has waited until it was unpinned,
-    // so no Reply can be matched to it.
-    if let Some(reply) = unsafe { slot.reply().take() } {
+    // SAFETY: By this function's contract. SUNRPC has removed the request from its queues and has
+    // waited until it was unpinned, so no Reply can be matched to it.
+    let (state, mut slot) = unsafe { XprtState::<T>::own(RqstRef::new(rqst)) };
+    if let Some(reply) = slot.take_reply() {
         state.transport.recycle(reply);
     }
-    // SAFETY: The task gives up its right to the slot. `buf_free` made the slot idle, and its Reply
-    // was taken above. A slot is freed with its transport.
-    give_slot(state, unsafe { FreeSlot::new(slot) });
+    // `buf_free` made the slot idle.
+    give_slot(state, slot.into_free());
 }
 
 /// `buf_alloc`: provides the buffers for a Call and its Reply.
@@ -127,10 +123,9 @@ pub(super) unsafe extern "C" fn free_slot<T: Transport>(
 ///
 /// As for [`alloc_slot`]; the task has its slot.
 pub(super) unsafe extern "C" fn buf_alloc<T: Transport>(task: *mut bindings::rpc_task) -> c_int {
-    // SAFETY: By this function's contract the slot comes from `alloc_slot`.
-    let (state, slot) = unsafe { XprtState::<T>::of_rqst(RqstRef::of_task(task)) };
-    // SAFETY: The task owns its slot.
-    match unsafe { slot.provide_buffers() } {
+    // SAFETY: By this function's contract the task has its slot, which is in no queue yet.
+    let (state, mut slot) = unsafe { XprtState::<T>::own(RqstRef::of_task(task)) };
+    match slot.provide_buffers() {
         Ok(0) => 0,
         Ok(bytes) => {
             state.transport.count_buffer_growth(bytes);
@@ -147,16 +142,16 @@ pub(super) unsafe extern "C" fn buf_alloc<T: Transport>(task: *mut bindings::rpc
 /// As for [`alloc_slot`]; the task has its slot, and SUNRPC has removed the request from its
 /// queues.
 pub(super) unsafe extern "C" fn buf_free<T: Transport>(task: *mut bindings::rpc_task) {
-    // SAFETY: By this function's contract the slot comes from `alloc_slot`.
-    let (rqst, (state, slot)) = unsafe {
+    // SAFETY: By this function's contract the task has its slot. SUNRPC has removed the request
+    // from its queues and has waited until it was unpinned, so no Reply can be matched to it.
+    let (rqst, (state, mut slot)) = unsafe {
         let rqst = RqstRef::of_task(task);
-        (rqst, XprtState::<T>::of_rqst(rqst))
+        (rqst, XprtState::<T>::own(rqst))
     };
     if slot.slot_state.is_sent() {
-        abandon(state, slot, rqst);
+        abandon(state, &slot, rqst);
     }
-    // SAFETY: The task owns its slot.
-    unsafe { slot.slot_state.reset() };
+    slot.reset();
 }
 
 /// Fences what a Call exposes that was sent and whose task no longer waits for the Reply.
@@ -192,20 +187,17 @@ fn abandon<T: Transport>(state: &XprtState<T>, slot: &Slot<T>, rqst: RqstRef<'_>
 /// the request from its queues, and `transport_lock` is held.
 pub(super) unsafe extern "C" fn release_request<T: Transport>(task: *mut bindings::rpc_task) {
     // SAFETY: By this function's contract.
-    let rqst = unsafe { RqstRef::of_task(task) };
-    if is_backchannel(rqst) {
+    let rqst = unsafe { Releasing::of_task(task) };
+    if is_backchannel(*rqst) {
         // `enqueue` set it; the congestion window did not count it.
-        // SAFETY: The request is the task's, and `transport_lock` is held.
-        unsafe { (*rqst.raw()).rq_cong = 0 };
+        rqst.forget_credit();
         return;
     }
-    // SAFETY: By this function's contract, which is that of the function called, and the slot comes
-    // from `alloc_slot`. `destroy` stops the credits.
+    // SAFETY: The slot comes from `alloc_slot`. `destroy` stops the credits.
     unsafe {
-        let (state, slot) = XprtState::<T>::of_rqst(rqst);
-        state
-            .credits
-            .release_request(task, slot.slot_state.is_sent());
+        let (state, slot) = XprtState::<T>::of_rqst(*rqst);
+        let is_outstanding = slot.slot_state.is_sent();
+        state.credits.release_request(rqst, is_outstanding);
     }
 }
 
@@ -213,8 +205,8 @@ pub(super) unsafe extern "C" fn release_request<T: Transport>(task: *mut binding
 /// `buf_alloc` is never called for it.
 #[inline]
 fn is_backchannel(rqst: RqstRef<'_>) -> bool {
-    // SAFETY: `rqst` keeps the request. SUNRPC sets the field in `buf_alloc` only.
-    unsafe { (*rqst.raw()).rq_buffer.is_null() }
+    // Only `buf_alloc` sets the field.
+    read_once!(rqst.fields(), rq_buffer).is_null()
 }
 
 /// `prepare_request`: SUNRPC is about to wait for a Reply. It has no more use for an earlier one,
@@ -228,17 +220,13 @@ pub(super) unsafe extern "C" fn prepare_request<T: Transport>(
     rqst: *mut bindings::rpc_rqst,
     buf: *mut bindings::xdr_buf,
 ) -> c_int {
-    // SAFETY: `rqst` is valid. The address is only compared.
-    if ptr::eq(buf, unsafe { &raw const (*rqst).rq_rcv_buf }) {
-        // SAFETY: By this function's contract the slot comes from `alloc_slot`.
-        let (state, slot) = unsafe { XprtState::<T>::of_rqst(RqstRef::new(rqst)) };
-        // SAFETY: SUNRPC owns the slot, and this runs on its behalf. No Reply is matched to a
-        // request that is in no queue.
-        let reply = unsafe {
-            slot.slot_state.reset();
-            slot.reply().take()
-        };
-        if let Some(reply) = reply {
+    let reply_buffer = rqst.wrapping_byte_add(offset_of!(bindings::rpc_rqst, rq_rcv_buf));
+    if ptr::addr_eq(buf, reply_buffer) {
+        // SAFETY: By this function's contract SUNRPC owns the slot, which comes from `alloc_slot`,
+        // and this runs on its behalf. No Reply is matched to a request that is in no queue.
+        let (state, mut slot) = unsafe { XprtState::<T>::own(RqstRef::new(rqst)) };
+        slot.reset();
+        if let Some(reply) = slot.take_reply() {
             state.transport.recycle(reply);
         }
     }
@@ -252,40 +240,39 @@ pub(super) unsafe extern "C" fn prepare_request<T: Transport>(
 /// As for [`alloc_slot`]; the send lock is held and the request is pinned.
 pub(super) unsafe extern "C" fn send_request<T: Transport>(rqst: *mut bindings::rpc_rqst) -> c_int {
     // SAFETY: By this function's contract the request is pinned, and the send lock is held. The
-    // contract is that of `transmit`, which has dropped its own `SendLock` when it returns.
-    unsafe {
-        let rqst = RqstRef::new(rqst);
-        match transmit::<T>(rqst) {
-            Ok(()) => 0,
-            Err(error) => {
-                if error == SendError::NotConnected {
-                    close::<T>(rqst.xprt().raw());
-                }
-                error.to_errno()
+    // slot comes from `alloc_slot`, or that of a backchannel Call from `enqueue`.
+    let (rqst, mut lock, slot) = unsafe {
+        let rqst = Transmission::new(rqst);
+        let (state, slot) = XprtState::<T>::of_rqst(*rqst);
+        (rqst, SendLock::assume(state), slot)
+    };
+    match transmit(rqst, &mut lock, slot) {
+        Ok(()) => 0,
+        Err(error) => {
+            if error == SendError::NotConnected {
+                lock.close();
             }
+            error.to_errno()
         }
     }
 }
 
-/// # Safety
-///
-/// As for [`send_request`].
+/// `slot` is that of the request, and `lock` that of its transport.
 #[inline]
-unsafe fn transmit<T: Transport>(rqst: RqstRef<'_>) -> Result<(), SendError> {
-    // SAFETY: By this function's contract the slot comes from `alloc_slot`, or that of a
-    // backchannel Call from `enqueue`. The send lock is held.
-    let (mut lock, state, slot) = unsafe {
-        let (state, slot) = XprtState::<T>::of_rqst(rqst);
-        (SendLock::assume(state), state, slot)
-    };
+fn transmit<T: Transport>(
+    rqst: Transmission<'_>,
+    lock: &mut SendLock<'_, T>,
+    slot: &Slot<T>,
+) -> Result<(), SendError> {
+    let state = lock.state();
     let Some((connection, sender)) = lock.sender() else {
         return Err(SendError::NotConnected);
     };
     if !state.xprt().is_connected() {
         return Err(SendError::NotConnected);
     }
-    if is_backchannel(rqst) {
-        // SAFETY: This is `send_request`. A request without a Call buffer comes from `enqueue`.
+    if is_backchannel(*rqst) {
+        // SAFETY: A request without a Call buffer comes from `enqueue`.
         let reply = unsafe { BackchannelReply::new(slot, rqst) };
         return match state.transport.send_backchannel(connection, sender, &reply) {
             // A responder that cannot send a Reply closes the connection (RFC 8166 Section 4.5.4).
@@ -303,18 +290,14 @@ unsafe fn transmit<T: Transport>(rqst: RqstRef<'_>) -> Result<(), SendError> {
     if !slot.slot_state.is_idle() {
         return Err(SendError::NotConnected);
     }
-    // SAFETY: This is `send_request`: the send lock is held and the request is pinned. The slot is
-    // idle. The connection is that of the transport, and `send` cannot choose the lifetime.
-    let call = unsafe {
-        rqst.begin_transmission()?;
-        Call::new(slot, rqst, &connection.ep)
-    };
+    rqst.begin()?;
+    // SAFETY: This is `send_request`. The slot is idle. The connection is that of the transport,
+    // and `send` cannot choose the lifetime.
+    let call = unsafe { Call::new(slot, rqst, &connection.ep) };
     if let Err(error) = state.transport.send(connection, sender, call) {
-        // SAFETY: By this function's contract.
-        return unsafe { not_sent(slot, rqst, error) };
+        return not_sent(slot, rqst, error);
     }
-    // SAFETY: The send lock is held and the request is pinned, as the function requires.
-    unsafe { rqst.end_transmission() };
+    rqst.end();
     if !rqst.expects_reply() {
         // No Reply would return the credit.
         return Err(SendError::NotConnected);
@@ -329,14 +312,10 @@ unsafe fn transmit<T: Transport>(rqst: RqstRef<'_>) -> Result<(), SendError> {
 /// task, and leave this Call at the head of the queue for the next. So the Call passes for sent,
 /// and its own task finds the refusal when it waits for the Reply. A task that expects no Reply
 /// would not find it.
-///
-/// # Safety
-///
-/// As for [`send_request`], whose request and slot these are.
 #[cold]
-unsafe fn not_sent<T: Transport>(
+fn not_sent<T: Transport>(
     slot: &Slot<T>,
-    rqst: RqstRef<'_>,
+    rqst: Transmission<'_>,
     error: SendError,
 ) -> Result<(), SendError> {
     let refusal = match error {
@@ -347,7 +326,7 @@ unsafe fn not_sent<T: Transport>(
     if !rqst.expects_reply() || !slot.slot_state.is_idle() {
         return Err(error);
     }
-    // SAFETY: The send lock is held, and the slot is idle.
+    // SAFETY: By I1 of `Transmission` the send lock is held, and the slot is idle.
     unsafe { slot.slot_state.refuse_unsent(refusal) };
     Ok(())
 }

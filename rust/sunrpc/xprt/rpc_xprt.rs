@@ -59,6 +59,7 @@ use super::{
     },
     slot::{
         FreeSlot,
+        OwnedSlot,
         Slot, //
     },
     transport::Transport,
@@ -231,6 +232,22 @@ impl<T: Transport> XprtState<T> {
         // SAFETY: By this function's contract request and transport are those of `T`. The request
         // keeps the transport.
         unsafe { (Self::from_raw(rqst.xprt().raw()), Slot::of(rqst)) }
+    }
+
+    /// The private part of the transport of a request, and the slot of the request, for the task
+    /// that has the slot.
+    ///
+    /// # Safety
+    ///
+    /// `rqst` comes from `alloc_slot` of a transport of `T`. It satisfies the invariants of
+    /// [`OwnedSlot`].
+    #[inline]
+    pub(super) unsafe fn own(rqst: RqstRef<'_>) -> (&Self, OwnedSlot<'_, T>) {
+        // SAFETY: By this function's contract.
+        unsafe {
+            let (state, slot) = Self::of_rqst(rqst);
+            (state, OwnedSlot::new(slot))
+        }
     }
 
     /// The transport.

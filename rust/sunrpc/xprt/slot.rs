@@ -12,6 +12,7 @@
 
 use core::{
     cell::UnsafeCell,
+    ops::Deref,
     ptr::NonNull, //
 };
 
@@ -26,7 +27,10 @@ use crate::{
         Link,
         Linked, //
     },
-    sunrpc::rpc_rqst::RqstRef, //
+    sunrpc::{
+        rpc_rqst::RqstRef,
+        xprt_ref::XprtRef, //
+    }, //
 };
 
 use super::{
@@ -110,37 +114,6 @@ impl<T: Types> Slot<T> {
         self.rqst.get()
     }
 
-    /// Sets `rq_buffer` and `rq_rbuffer`, and makes both buffers as long as the request needs.
-    /// Returns how many bytes were allocated.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`.
-    ///
-    /// # Safety
-    ///
-    /// The caller is SUNRPC's owner of the slot, in `buf_alloc`.
-    #[inline]
-    pub(super) unsafe fn provide_buffers(&self) -> Result<usize> {
-        let rqst = self.rqst();
-        // SAFETY: The caller owns the slot and so the request. By I2 it alone accesses the buffers,
-        // which stay until SUNRPC gives up the slot.
-        unsafe {
-            let call = &mut *self.call_buffer.get();
-            let reply = &mut *self.reply_buffer.get();
-            let mut grown = 0;
-            if call.grow((*rqst).rq_callsize)? {
-                grown += (*rqst).rq_callsize;
-            }
-            if reply.grow((*rqst).rq_rcvsize)? {
-                grown += (*rqst).rq_rcvsize;
-            }
-            (*rqst).rq_buffer = call.as_ptr();
-            (*rqst).rq_rbuffer = reply.as_ptr();
-            Ok(grown)
-        }
-    }
-
     /// Sets `rq_snd_buf` to the Call buffer, where the callback service writes the Reply to a
     /// backchannel Call.
     ///
@@ -186,12 +159,93 @@ impl<T: Types> Slot<T> {
     }
 }
 
+/// The slot of a task that has the slot to itself.
+///
+/// # Invariants
+///
+/// - I1: The slot is SUNRPC's, from `alloc_slot` to `free_slot`. Throughout `'a`, the caller is the
+///   task that has the slot, or works for it, and there is no other such right.
+/// - I2: No Reply can be matched to the slot within `'a`.
+#[must_use]
+pub(super) struct OwnedSlot<'a, T: Types>(&'a Slot<T>);
+
+impl<T: Types> Deref for OwnedSlot<'_, T> {
+    type Target = Slot<T>;
+
+    #[inline]
+    fn deref(&self) -> &Slot<T> {
+        self.0
+    }
+}
+
+impl<'a, T: Types> OwnedSlot<'a, T> {
+    /// # Safety
+    ///
+    /// I1 and I2 hold.
+    #[inline]
+    pub(super) unsafe fn new(slot: &'a Slot<T>) -> Self {
+        // INVARIANT: I1 and I2: by this function's contract.
+        Self(slot)
+    }
+
+    /// Sets `rq_buffer` and `rq_rbuffer`, and makes both buffers as long as the request needs.
+    /// Returns how many bytes were allocated.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    #[inline]
+    pub(super) fn provide_buffers(&mut self) -> Result<usize> {
+        let rqst = self.rqst();
+        // SAFETY: By I1 the caller has the request. By I2 of `Slot` it alone accesses the buffers,
+        // which stay until SUNRPC gives up the slot.
+        unsafe {
+            let call = &mut *self.call_buffer.get();
+            let reply = &mut *self.reply_buffer.get();
+            let mut grown = 0;
+            if call.grow((*rqst).rq_callsize)? {
+                grown += (*rqst).rq_callsize;
+            }
+            if reply.grow((*rqst).rq_rcvsize)? {
+                grown += (*rqst).rq_rcvsize;
+            }
+            (*rqst).rq_buffer = call.as_ptr();
+            (*rqst).rq_rbuffer = reply.as_ptr();
+            Ok(grown)
+        }
+    }
+
+    /// Returns the state from Done or Refused to Idle: SUNRPC knows the result, or no longer needs
+    /// it.
+    #[inline]
+    pub(super) fn reset(&mut self) {
+        // SAFETY: By I1 SUNRPC owns the slot, and the caller works for it.
+        unsafe { self.slot_state.reset() };
+    }
+
+    /// Takes the stored Reply.
+    #[inline]
+    pub(super) fn take_reply(&mut self) -> Option<T::Reply> {
+        // SAFETY: By I1 the caller owns the slot. By I2 there is no claim but that of a disconnect,
+        // which does not access the Reply. The reference ends here.
+        unsafe { self.reply() }.take()
+    }
+
+    /// Gives up the right of the task.
+    #[inline]
+    pub(super) fn into_free(self) -> FreeSlot<T> {
+        // INVARIANT: I1: it comes from `alloc_slot`, whose slots stay as long as their transport.
+        // I2: by I1 there is no other right to it.
+        FreeSlot(NonNull::from(self.0))
+    }
+}
+
 /// The right to a slot that no RPC uses.
 ///
 /// # Invariants
 ///
 /// - I1: The slot is not freed before its transport is destroyed.
-/// - I2: The slot is idle and has no Reply, and there is no other right to it.
+/// - I2: There is no other right to the slot.
 #[must_use = "a slot that is not put back is lost"]
 pub(super) struct FreeSlot<T: Types>(NonNull<Slot<T>>);
 
@@ -213,6 +267,22 @@ impl<T: Types> FreeSlot<T> {
     pub(super) fn rqst(&self) -> *mut bindings::rpc_rqst {
         // SAFETY: By I1 the slot has not been freed.
         unsafe { self.0.as_ref() }.rqst()
+    }
+
+    /// Gives the slot to a task in the backlog of `xprt`, and wakes the task. Returns the slot if
+    /// there is no such task.
+    pub(super) fn wake_waiter(self, xprt: XprtRef<'_>) -> Option<Self> {
+        let rqst = self.rqst();
+        // SAFETY: By I1 the slot has not been freed, and by I2 no one uses its request. The
+        // function gives the request, zeroed, to the task that it wakes. If it wakes none, the
+        // request still belongs to this function.
+        unsafe {
+            if bindings::xprt_wake_up_backlog(xprt.raw(), rqst) {
+                return None;
+            }
+            rqst.write_bytes(0, 1);
+        }
+        Some(self)
     }
 }
 
