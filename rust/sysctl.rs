@@ -119,13 +119,13 @@ impl Entry {
 
     /// Creates a file that reads `counter`. Any write resets it.
     pub(crate) const fn counter(name: &'static CStr, counter: &'static Counter) -> Self {
-        // INVARIANT: I1: `counter_handler` expects a `Counter`.
+        // INVARIANT: I1: `handler::<Counter>` expects a `Counter`.
         Self(ctl_table {
             procname: name.to_bytes_with_nul().as_ptr(),
             data: (&raw const *counter).cast_mut().cast(),
             maxlen: size_of::<Counter>() as c_int,
             mode: 0o644,
-            proc_handler: Some(counter_handler),
+            proc_handler: Some(handler::<Counter>),
             poll: core::ptr::null_mut(),
             extra1: core::ptr::null_mut(),
             extra2: core::ptr::null_mut(),
@@ -134,13 +134,13 @@ impl Entry {
 
     /// Creates a file that reads `gauge`.
     pub(crate) const fn gauge(name: &'static CStr, gauge: &'static Gauge) -> Self {
-        // INVARIANT: I1: `gauge_handler` expects a `Gauge`.
+        // INVARIANT: I1: `handler::<Gauge>` expects a `Gauge`.
         Self(ctl_table {
             procname: name.to_bytes_with_nul().as_ptr(),
             data: (&raw const *gauge).cast_mut().cast(),
             maxlen: size_of::<Gauge>() as c_int,
             mode: 0o444,
-            proc_handler: Some(gauge_handler),
+            proc_handler: Some(handler::<Gauge>),
             poll: core::ptr::null_mut(),
             extra1: core::ptr::null_mut(),
             extra2: core::ptr::null_mut(),
@@ -148,46 +148,54 @@ impl Entry {
     }
 }
 
-/// Reads or resets a counter.
+/// A number that a file of a table shows.
+trait Number {
+    /// The value.
+    fn value(&self) -> u64;
+
+    /// Handles a write to the file.
+    fn write(&self);
+}
+
+impl Number for Counter {
+    fn value(&self) -> u64 {
+        self.sum()
+    }
+
+    fn write(&self) {
+        self.reset();
+    }
+}
+
+impl Number for Gauge {
+    fn value(&self) -> u64 {
+        self.get() as u64
+    }
+
+    /// The mode of the file does not allow writing.
+    fn write(&self) {}
+}
+
+/// Reads a number, or handles a write to its file.
 ///
 /// # Safety
 ///
-/// Only procfs calls this. `table` is an [`Entry::counter`], `buffer` is kernel memory of `*lenp`
-/// bytes, and `lenp` and `ppos` are valid for writes.
-unsafe extern "C" fn counter_handler(
+/// Only procfs calls this. The `data` of `table` points to a static `N`, `buffer` is kernel memory
+/// of `*lenp` bytes, and `lenp` and `ppos` are valid for writes.
+unsafe extern "C" fn handler<N: Number>(
     table: *const ctl_table,
     write: c_int,
     buffer: *mut c_void,
     lenp: *mut usize,
     ppos: *mut bindings::loff_t,
 ) -> c_int {
-    // SAFETY: By this function's contract and I1 of `Entry`.
-    let counter = unsafe { &*(*table).data.cast::<Counter>() };
+    // SAFETY: By this function's contract.
+    let number = unsafe { &*(*table).data.cast::<N>() };
     if write != 0 {
-        counter.reset();
+        number.write();
     } else {
         // SAFETY: By this function's contract.
-        unsafe { print(counter.sum(), buffer, lenp, ppos) };
-    }
-    0
-}
-
-/// Reads a gauge, whose file is not writable.
-///
-/// # Safety
-///
-/// As for [`counter_handler`], but `table` is an [`Entry::gauge`].
-unsafe extern "C" fn gauge_handler(
-    table: *const ctl_table,
-    _write: c_int,
-    buffer: *mut c_void,
-    lenp: *mut usize,
-    ppos: *mut bindings::loff_t,
-) -> c_int {
-    // SAFETY: By this function's contract and I1 of `Entry`.
-    unsafe {
-        let gauge = &*(*table).data.cast::<Gauge>();
-        print(gauge.get() as u64, buffer, lenp, ppos);
+        unsafe { print(number.value(), buffer, lenp, ppos) };
     }
     0
 }
@@ -196,7 +204,7 @@ unsafe extern "C" fn gauge_handler(
 ///
 /// # Safety
 ///
-/// As for [`counter_handler`].
+/// As for [`handler`].
 unsafe fn print(number: u64, buffer: *mut c_void, lenp: *mut usize, ppos: *mut bindings::loff_t) {
     let mut line = Line::default();
     // A `Line` has room for the longest number.
