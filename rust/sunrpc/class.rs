@@ -22,12 +22,9 @@ use crate::{
     lib::sockaddr::SockAddr, //
 };
 
-use super::{
-    c_ref::{
-        read_once,
-        CRef, //
-    },
-    module_ref::ModuleRef, //
+use super::c_ref::{
+    read_once,
+    CRef, //
 };
 
 /// The minimum alignment of memory that `xprt_alloc()` returns.
@@ -135,7 +132,7 @@ impl Setup<'_> {
         Self { args, class }
     }
 
-    /// The class.
+    /// The class. Its module is loaded within the lifetime.
     pub(super) fn class(&self) -> *mut bindings::xprt_class {
         self.class
     }
@@ -158,12 +155,6 @@ impl Setup<'_> {
     /// The `svc_xprt` of a backchannel transport, or NULL.
     pub(super) fn bc_xprt(&self) -> *mut bindings::svc_xprt {
         read_once!(self.args, bc_xprt)
-    }
-
-    /// Takes a module reference for the new transport; `None` if the module is going away.
-    pub(super) fn module(&self) -> Option<ModuleRef> {
-        // SAFETY: By I2 SUNRPC holds the module.
-        unsafe { ModuleRef::take(self.class) }
     }
 }
 

@@ -158,6 +158,11 @@ impl<X: CreditXprt> Credits<X> {
         self.xprt.xprt()
     }
 
+    /// Closes the connection.
+    pub(super) fn disconnect(&self) {
+        self.xprt.disconnect();
+    }
+
     /// `release_request`: releases the credit of a request of this transport. If the Call
     /// `is_outstanding`, holds the credit instead, unless the peer has replied in the meantime, or
     /// no entry is left.

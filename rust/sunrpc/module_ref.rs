@@ -4,6 +4,8 @@
 
 use crate::bindings;
 
+use super::class::Setup;
+
 /// A reference to the module that owns a transport class.
 ///
 /// # Invariants
@@ -14,15 +16,11 @@ pub(super) struct ModuleRef(*mut bindings::module);
 
 impl ModuleRef {
     /// Takes a reference for a transport that is being created; `None` if the module is going away.
-    ///
-    /// # Safety
-    ///
-    /// SUNRPC holds the owner of `class`, in a call of the class's `setup`.
-    pub(super) unsafe fn take(class: *mut bindings::xprt_class) -> Option<Self> {
-        // SAFETY: The class is a static of its owner, which SUNRPC holds, so it is loaded. `owner`
-        // is not written after registration.
+    pub(super) fn take(setup: &Setup<'_>) -> Option<Self> {
+        // SAFETY: The class is a static of its owner, which by I2 of `Setup` SUNRPC holds, so it is
+        // loaded. `owner` is not written after registration.
         unsafe {
-            let owner = (*class).owner;
+            let owner = (*setup.class()).owner;
             // INVARIANT: I1: `try_module_get` counted the reference.
             bindings::try_module_get(owner).then_some(Self(owner))
         }

@@ -189,9 +189,12 @@ impl<T> Drop for NewXprt<T> {
 ///
 /// `raw` comes from [`NewXprt::into_raw`]. No thread accesses it any more.
 pub(super) unsafe fn free(raw: *mut bindings::rpc_xprt) {
-    // SAFETY: `into_raw` left the reference, and this function is called once for `raw`.
-    let module = unsafe { ModuleRef::of_transport(raw) };
-    // SAFETY: By this function's contract this is the last access.
-    unsafe { bindings::xprt_free(raw) };
+    // SAFETY: `into_raw` left the reference, which is taken back once, before the memory that has
+    // the class is freed. By this function's contract the free is the last access.
+    let module = unsafe {
+        let module = ModuleRef::of_transport(raw);
+        bindings::xprt_free(raw);
+        module
+    };
     drop(module);
 }

@@ -107,8 +107,7 @@ impl Private {
 
     /// Closes the connection, and wakes the tasks that wait for a Reply.
     pub(super) fn close(&self) {
-        self.connection.deferred_close();
-        self.credits.xprt().disconnect_done();
+        self.credits.disconnect();
     }
 
     /// The pointer of the connection to its backchannel transport.
@@ -123,15 +122,18 @@ impl Private {
 ///
 /// - I1: Points to a [`Backchannel`]. `destroy` drops the credits that own this value before it
 ///   frees the memory.
-pub(super) struct BackchannelXprt(*mut bindings::rpc_xprt);
+pub(super) struct BackchannelXprt {
+    raw: *mut bindings::rpc_xprt,
+    connection: XprtHandle,
+}
 
 impl BackchannelXprt {
     /// # Safety
     ///
     /// I1 holds.
-    pub(super) unsafe fn new(raw: *mut bindings::rpc_xprt) -> Self {
+    pub(super) unsafe fn new(raw: *mut bindings::rpc_xprt, connection: XprtHandle) -> Self {
         // INVARIANT: I1: by this function's contract.
-        Self(raw)
+        Self { raw, connection }
     }
 }
 
@@ -143,13 +145,12 @@ unsafe impl Sync for BackchannelXprt {}
 impl CreditXprt for BackchannelXprt {
     fn xprt(&self) -> XprtRef<'_> {
         // SAFETY: By I1 the memory is not freed while this value exists.
-        unsafe { XprtRef::new(self.0) }
+        unsafe { XprtRef::new(self.raw) }
     }
 
     fn disconnect(&self) {
-        // SAFETY: The timer of the credits calls this. `destroy` waits for the timer before it
-        // takes the private part.
-        unsafe { close(self.0) };
+        self.connection.deferred_close();
+        self.xprt().disconnect_done();
     }
 }
 
@@ -158,7 +159,7 @@ impl CreditXprt for BackchannelXprt {
 ///
 /// # Safety
 ///
-/// SUNRPC calls this between `setup` and `destroy`, as does the timer of the credits.
+/// SUNRPC calls this between `setup` and `destroy`.
 pub(super) unsafe extern "C" fn close(raw: *mut bindings::rpc_xprt) {
     // SAFETY: By this function's contract the transport is alive.
     unsafe { Private::from_raw(raw) }.close();

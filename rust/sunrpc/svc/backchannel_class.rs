@@ -28,6 +28,7 @@ use crate::{
             StaticClass, //
         },
         credits::Credits,
+        module_ref::ModuleRef,
         xprt_base::{
             NewXprt,
             Parameters, //
@@ -128,12 +129,15 @@ fn create<L: Listener>(
         // this block.
         unsafe { svc_xprt::data::<L::Connection>(connection.raw()) }.backchannel_limits()
     };
-    let module = setup.module().ok_or(ENODEV)?;
+    let module = ModuleRef::take(setup).ok_or(ENODEV)?;
     let slots = limits.calls.max(1);
     let mut xprt = NewXprt::<Backchannel>::alloc(setup, slots.min(INITIAL_SLOTS), slots)?;
     // SAFETY: The credits are moved to the transport below, and `destroy` drops them before it
     // frees the memory. If `new` fails, there are none.
-    let credits = Credits::new(unsafe { BackchannelXprt::new(xprt.raw()) }, slots)?;
+    let credits = Credits::new(
+        unsafe { BackchannelXprt::new(xprt.raw(), connection.clone()) },
+        slots,
+    )?;
     let parameters = Parameters {
         ops: BackchannelOps::<L::Connection>::TABLE,
         addr,

@@ -106,36 +106,45 @@ unsafe extern "C" fn buf_free(task: *mut bindings::rpc_task) {
 unsafe extern "C" fn send_request<C: Connection>(rqst: *mut bindings::rpc_rqst) -> c_int {
     // SAFETY: By this function's contract. The transport of the request, which the request keeps,
     // is a backchannel of a connection `C`.
-    let (rqst, private) = unsafe {
+    let (rqst, connection) = unsafe {
         let rqst = Transmission::new(rqst);
-        (rqst, Private::from_raw(rqst.xprt().raw()))
+        let private = Private::from_raw(rqst.xprt().raw());
+        // INVARIANT: I1 of `Of`: the operations are those for connections `C`.
+        (rqst, Of::<C>(private, PhantomData))
     };
-    // SAFETY: As above.
-    match unsafe { transmit::<C>(rqst, private) } {
+    match transmit(rqst, &connection) {
         Ok(()) => 0,
         Err(error) => {
             if error == SendError::NotConnected {
                 // SUNRPC considers the transport connected, and would try again without end.
-                private.close();
+                connection.0.close();
             }
             error.to_errno()
         }
     }
 }
 
-/// # Safety
+/// The private part of the backchannel of a connection `C`.
 ///
-/// `private` is that of the backchannel of a connection `C`.
-unsafe fn transmit<C: Connection>(
+/// # Invariants
+///
+/// - I1: The connection is a `C`.
+struct Of<'a, C: Connection>(&'a Private, PhantomData<C>);
+
+fn transmit<C: Connection>(
     rqst: Transmission<'_>,
-    private: &Private,
+    backchannel: &Of<'_, C>,
 ) -> Result<(), SendError> {
     // If the reference is the last one, its drop at the end frees the connection.
-    let connection = private.connection.get().ok_or(SendError::NotConnected)?;
+    let connection = backchannel
+        .0
+        .connection
+        .get()
+        .ok_or(SendError::NotConnected)?;
     if connection.is_closing() {
         return Err(SendError::NotConnected);
     }
-    // SAFETY: By I1 of `Private` the connection is a `C`, to which `connection` is a reference.
+    // SAFETY: By I1 of `Of` the connection is a `C`, to which `connection` is a reference.
     let data = unsafe { svc_xprt::data::<C>(connection.raw()) };
     rqst.begin()?;
     data.send_backchannel(rqst.xid(), rqst.message())?;

@@ -86,29 +86,6 @@ unsafe impl AlwaysRefCounted for XprtMemory {
     }
 }
 
-impl XprtMemory {
-    /// The memory of a transport, with a new reference.
-    ///
-    /// # Safety
-    ///
-    /// `header` satisfies I1, and `handles` is not zero during this call.
-    unsafe fn get(header: NonNull<Header>) -> ARef<Self> {
-        // SAFETY: By this function's contract the header is valid, and an `XprtMemory` is
-        // `repr(transparent)`.
-        unsafe { header.cast::<Self>().as_ref() }.into()
-    }
-
-    /// Puts the reference that [`Header::new`] counts.
-    ///
-    /// # Safety
-    ///
-    /// `header` satisfies I1. The caller is `xpo_free`, and has dropped what is behind the header.
-    pub(super) unsafe fn put(header: NonNull<Header>) {
-        // SAFETY: By this function's contract the reference is the caller's.
-        unsafe { Self::dec_ref(header.cast()) };
-    }
-}
-
 /// A counted reference to the memory of a server's transport. Its methods may be called at any
 /// time. They have no effect once SUNRPC has freed the transport.
 #[derive(Clone)]
@@ -119,19 +96,9 @@ impl XprtHandle {
     ///
     /// `header` satisfies I1 of [`XprtMemory`], and `handles` is not zero during this call.
     pub(super) unsafe fn new(header: NonNull<Header>) -> Self {
-        // SAFETY: By this function's contract.
-        Self(unsafe { XprtMemory::get(header) })
-    }
-
-    /// A handle of a transport of this module.
-    ///
-    /// # Safety
-    ///
-    /// `xprt` comes from `NewXprt::new`, and its memory is not freed during this call.
-    pub(super) unsafe fn from_raw(xprt: *mut bindings::svc_xprt) -> Self {
-        // SAFETY: By this function's contract the C structure is the first member of a header that
-        // satisfies I1 of `XprtMemory`.
-        unsafe { Self::new(NonNull::new_unchecked(xprt.cast())) }
+        // SAFETY: By this function's contract the header is valid, and an `XprtMemory` is
+        // `repr(transparent)`.
+        Self(unsafe { header.cast::<XprtMemory>().as_ref() }.into())
     }
 
     /// The transport.

@@ -23,8 +23,8 @@ use super::xprt_ref::SvcXprtRef;
 ///
 /// - I1: No other thread accesses the request within `'a`, but for its atomic flags. The request
 ///   has a reference to its transport.
-/// - I2: `rq_pages` and `rq_respages` have `rq_maxpages` slots each, which satisfy the invariant
-///   of [`PageSlot`].
+/// - I2: `rq_pages` and `rq_respages` are two arrays of `rq_maxpages` slots each, which satisfy the
+///   invariant of [`PageSlot`].
 pub(super) struct SvcRqst<'a>(CRef<'a, bindings::svc_rqst>);
 
 impl SvcRqst<'_> {
@@ -70,36 +70,56 @@ impl SvcRqst<'_> {
         read_once!(self.0, rq_maxpages)
     }
 
+    /// The slots for Call pages, and those for Reply pages.
+    #[inline]
+    fn slots(&self) -> (&[PageSlot], &[PageSlot]) {
+        let (rqst, count) = (self.raw(), self.max_pages());
+        // SAFETY: By I2 each array has `count` slots. By I1 no other thread changes them, and this
+        // one does so through `slots_mut` only.
+        unsafe {
+            (
+                slice::from_raw_parts((*rqst).rq_pages.cast(), count),
+                slice::from_raw_parts((*rqst).rq_respages.cast(), count),
+            )
+        }
+    }
+
+    /// The slots for Call pages, and those for Reply pages.
+    #[inline]
+    fn slots_mut(&mut self) -> (&mut [PageSlot], &mut [PageSlot]) {
+        let (rqst, count) = (self.raw(), self.max_pages());
+        // SAFETY: By I2 each array has `count` slots, and they do not overlap. By I1 only this
+        // thread accesses them, and `self` is borrowed mutably.
+        unsafe {
+            (
+                slice::from_raw_parts_mut((*rqst).rq_pages.cast(), count),
+                slice::from_raw_parts_mut((*rqst).rq_respages.cast(), count),
+            )
+        }
+    }
+
     /// The slots for Call pages.
     #[inline]
     pub(super) fn pages_mut(&mut self) -> &mut [PageSlot] {
-        // SAFETY: By I2 there are `max_pages` slots. By I1 only this thread accesses them, and
-        // `self` is borrowed mutably.
-        unsafe { slice::from_raw_parts_mut((*self.raw()).rq_pages.cast(), self.max_pages()) }
+        self.slots_mut().0
     }
 
     /// The slots for Call pages.
     #[inline]
     pub(super) fn pages(&self) -> &[PageSlot] {
-        // SAFETY: By I2 there are `max_pages` slots. By I1 no other thread changes them, and this
-        // one does so through `pages_mut` only.
-        unsafe { slice::from_raw_parts((*self.raw()).rq_pages.cast(), self.max_pages()) }
+        self.slots().0
     }
 
     /// The slots for Reply pages.
     #[inline]
     pub(super) fn respages(&self) -> &[PageSlot] {
-        // SAFETY: By I2 there are `max_pages` slots. By I1 no other thread changes them, and this
-        // one does so through `respages_mut` only.
-        unsafe { slice::from_raw_parts((*self.raw()).rq_respages.cast(), self.max_pages()) }
+        self.slots().1
     }
 
     /// The slots for Reply pages.
     #[inline]
     pub(super) fn respages_mut(&mut self) -> &mut [PageSlot] {
-        // SAFETY: By I2 there are `max_pages` slots. By I1 only this thread accesses them, and
-        // `self` is borrowed mutably.
-        unsafe { slice::from_raw_parts_mut((*self.raw()).rq_respages.cast(), self.max_pages()) }
+        self.slots_mut().1
     }
 
     /// The message of the Reply.

@@ -15,17 +15,17 @@
 use core::{
     cell::UnsafeCell,
     mem,
-    ops::{
-        Deref,
-        DerefMut, //
-    },
+    ops::Deref,
     ptr::{
         self,
         NonNull, //
     }, //
 };
 
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::aref::AlwaysRefCounted, //
+};
 
 use crate::{
     bindings,
@@ -61,9 +61,9 @@ pub(super) fn connection(xprt: SvcXprtRef<'_>) -> Option<XprtHandle> {
     if !ptr::eq(xprt.class(), CLASS.get()) || is_listener {
         return None;
     }
-    // SAFETY: All transports of the class come from `NewXprt::new`. The memory of this one stays,
-    // so `handles` is not zero.
-    Some(unsafe { XprtHandle::from_raw(xprt.raw()) })
+    // SAFETY: All transports of the class come from `NewXprt::new`, and start with a header. The
+    // memory of this one stays, so `handles` is not zero.
+    Some(unsafe { XprtHandle::new(NonNull::new_unchecked(xprt.raw().cast())) })
 }
 
 /// `struct svc_xprt` with its private part.
@@ -292,18 +292,6 @@ impl<T: Sync> Deref for SvcXprt<T> {
     }
 }
 
-impl<T: Sync> DerefMut for SvcXprt<T> {
-    fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: By I1 the private part is `Some`. SUNRPC does not have the transport yet, so
-        // there is no other reference to it.
-        unsafe {
-            (*(*self.0 .0.as_ptr()).data.get())
-                .as_mut()
-                .unwrap_unchecked()
-        }
-    }
-}
-
 /// The private part of a transport that SUNRPC has.
 ///
 /// # Safety
@@ -333,6 +321,6 @@ pub(super) unsafe extern "C" fn free<T>(xprt: *mut bindings::svc_xprt) {
     // `Header::new`, which this puts once.
     unsafe {
         ptr::drop_in_place((*whole).data.get());
-        XprtMemory::put(NonNull::new_unchecked(whole.cast()));
+        XprtMemory::dec_ref(NonNull::new_unchecked(whole.cast()));
     }
 }

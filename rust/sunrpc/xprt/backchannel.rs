@@ -107,14 +107,9 @@ impl<T: Types> BackchannelPool<T> {
         let _ = self.slots.lock().free.push_within_capacity(slot);
     }
 
-    /// Puts the last reference to the transport from a workqueue.
-    ///
-    /// # Safety
-    ///
-    /// As for [`DeferredPut::start`].
-    pub(super) unsafe fn put_last(&self) {
-        // SAFETY: By this function's contract.
-        unsafe { self.deferred_put.clone().start() };
+    /// Puts the last reference to the transport from a workqueue, when it is started.
+    pub(super) fn deferred_put(&self) -> Arc<DeferredPut<T>> {
+        self.deferred_put.clone()
     }
 
     /// Passes a backchannel Call to the callback service: `len` bytes of `message` from `start` on.
@@ -135,7 +130,7 @@ impl<T: Types> BackchannelPool<T> {
         if !xprt.has_callback_service() {
             return Err(message);
         }
-        let Some(slot) = self.take() else {
+        let Some(mut slot) = self.take() else {
             return Err(message);
         };
         let call = message.bytes().get(start..start.saturating_add(len));
@@ -150,6 +145,7 @@ impl<T: Types> BackchannelPool<T> {
             self.put(slot);
             return Err(message);
         }
+        slot.store_message(message);
         // `free_backchannel` makes a box of it again.
         let slot: &Slot<T> = KBox::leak(slot);
         let (rqst, raw) = (slot.rqst(), xprt.xprt().raw());
@@ -171,7 +167,6 @@ impl<T: Types> BackchannelPool<T> {
             (*rcv).len = call.iov_len as u32;
             (*rqst).rq_private_buf.len = call.iov_len as u32;
             slot.provide_reply_space();
-            *slot.reply() = Some(message);
         }
         // SAFETY: The transport stays, since a reference was taken above. The service decrements
         // the count for each Call. It reads the message in place, and frees the request with

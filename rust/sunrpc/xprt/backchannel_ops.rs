@@ -78,13 +78,12 @@ pub(super) unsafe extern "C" fn num_slots<T: Transport>(raw: *mut bindings::rpc_
 pub(super) unsafe extern "C" fn free_backchannel<T: Transport>(rqst: *mut bindings::rpc_rqst) {
     // SAFETY: By this function's contract `enqueue` leaked the box of this slot, and SUNRPC has no
     // more use for it. Its two references to the transport keep that until they are put below.
-    let (slot, raw, state) = unsafe {
+    let (mut slot, raw, state) = unsafe {
         let raw = (*rqst).rq_xprt;
         let slot = KBox::from_raw(rqst.cast::<Slot<T>>());
         (slot, raw, XprtState::<T>::from_raw(raw))
     };
-    // SAFETY: The slot is owned, and Replies never match the slot of a backchannel Call.
-    if let Some(message) = unsafe { slot.reply().take() } {
+    if let Some(message) = slot.take_message() {
         state.transport.recycle(message);
     }
     state.backchannel.put(slot);
@@ -93,7 +92,7 @@ pub(super) unsafe extern "C" fn free_backchannel<T: Transport>(rqst: *mut bindin
     unsafe {
         bindings::xprt_put(raw);
         if !bindings::refcount_dec_not_one(&raw mut (*raw).kref.refcount) {
-            state.backchannel.put_last();
+            state.backchannel.deferred_put().start();
         }
     }
 }

@@ -104,21 +104,17 @@ impl<T: Types> Pinned<T> {
     /// Calls `last` with `queue_lock` held, and unpins the request before the lock is released.
     #[inline]
     fn unpin(self, last: impl FnOnce(QueuedRqst<'_>)) {
-        let this = ManuallyDrop::new(self);
-        // SAFETY: `this` is not used afterwards, and not dropped.
-        unsafe { this.unpin_after(last) };
+        Self::unpin_after(ManuallyDrop::new(self), last);
     }
 
-    /// # Safety
-    ///
-    /// The caller neither uses nor drops this value afterwards.
+    /// As [`Self::unpin`], for a value that is not dropped otherwise.
     #[inline]
-    unsafe fn unpin_after(&self, last: impl FnOnce(QueuedRqst<'_>)) {
-        let rqst = self.rqst();
+    fn unpin_after(this: ManuallyDrop<Self>, last: impl FnOnce(QueuedRqst<'_>)) {
+        let rqst = this.rqst();
         // By I3 the transport, whose lock this is, stays until this function has returned.
         let _locked = rqst.xprt().lock_queue();
-        // SAFETY: `queue_lock` is held. By I1 the request is pinned, and by this function's
-        // contract this is its only unpin.
+        // SAFETY: `queue_lock` is held. By I1 the request is pinned. This function has consumed the
+        // value, so this is the only unpin.
         unsafe {
             let rqst = QueuedRqst::new(rqst);
             last(rqst);
@@ -129,8 +125,8 @@ impl<T: Types> Pinned<T> {
 
 impl<T: Types> Drop for Pinned<T> {
     fn drop(&mut self) {
-        // SAFETY: The value is not used after its drop.
-        unsafe { self.unpin_after(|_| {}) };
+        // INVARIANT: I1 to I3: by those of `self`, whose place the new value takes.
+        Self::unpin_after(ManuallyDrop::new(Self(self.0)), |_| {});
     }
 }
 

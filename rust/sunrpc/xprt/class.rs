@@ -6,10 +6,16 @@
 
 use core::{
     marker::PhantomData,
-    ptr, //
+    ptr::{
+        self,
+        NonNull, //
+    }, //
 };
 
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::aref::AlwaysRefCounted, //
+};
 
 use crate::{
     bindings,
@@ -23,6 +29,7 @@ use crate::{
             IDLE_TIMEOUT_MS,
             RPC_TIMEOUT_MS, //
         },
+        module_ref::ModuleRef,
         xprt_base::{
             NewXprt,
             Parameters, //
@@ -94,7 +101,7 @@ unsafe extern "C" fn setup<T: Transport>(
 
 fn create<T: Transport>(setup: &Setup<'_>) -> Result<*mut bindings::rpc_xprt> {
     let addr = setup.addr().ok_or(EBADF)?;
-    let module = setup.module().ok_or(EIO)?;
+    let module = ModuleRef::take(setup).ok_or(EIO)?;
     let mut xprt = NewXprt::<Xprt<T>>::alloc(setup, 0, T::slots())?;
     let parameters = Parameters {
         ops: Ops::<T>::TABLE,
@@ -122,7 +129,7 @@ fn create<T: Transport>(setup: &Setup<'_>) -> Result<*mut bindings::rpc_xprt> {
     // were left to the transport above.
     unsafe {
         Xprt::<T>::init(raw.cast(), connection_ops::connect_worker::<T>)
-            .inspect_err(|_| Header::put(raw))?;
+            .inspect_err(|_| Header::dec_ref(NonNull::new_unchecked(raw.cast())))?;
     }
     Ok(raw)
 }

@@ -57,7 +57,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Counts the reference that `destroy` puts.
+    /// Counts the reference that `destroy` puts, by [`AlwaysRefCounted::dec_ref`].
     ///
     /// # Safety
     ///
@@ -65,17 +65,6 @@ impl Header {
     pub(super) unsafe fn init(this: *mut Self) {
         // SAFETY: By this function's contract.
         unsafe { (&raw mut (*this).handles).write(Refcount::new(1)) };
-    }
-
-    /// Puts a reference, and frees the memory if it was the last one.
-    ///
-    /// # Safety
-    ///
-    /// `raw` is in a `Header` that [`Self::init`] has initialised. The caller owns the reference
-    /// that `init` counts.
-    pub(super) unsafe fn put(raw: *mut bindings::rpc_xprt) {
-        // SAFETY: By this function's contract `raw` is the first member of a header, and not NULL.
-        unsafe { Self::dec_ref(NonNull::new_unchecked(raw.cast())) };
     }
 }
 

@@ -36,8 +36,7 @@ pub(crate) struct ReclaimScope {
 impl ReclaimScope {
     /// Begins the scope, for a thread that works for `xprt`.
     pub(super) fn new(xprt: XprtRef<'_>) -> Self {
-        // SAFETY: An `XprtRef` keeps the memory of its transport.
-        let is_swapping = unsafe { swap_files(xprt.raw()) }.load(Relaxed) != 0;
+        let is_swapping = swap_files(xprt).load(Relaxed) != 0;
         let noio = NoIo::begin();
         Self {
             _noreclaim: is_swapping.then(NoReclaim::begin),
@@ -47,13 +46,10 @@ impl ReclaimScope {
 }
 
 /// The number of swap files on a transport. SUNRPC reads it, too.
-///
-/// # Safety
-///
-/// The memory of the transport is not freed within `'a`.
-unsafe fn swap_files<'a>(raw: *mut bindings::rpc_xprt) -> &'a Atomic<i32> {
-    // SAFETY: By this function's contract. The word is an `atomic_t`, which C accesses atomically.
-    unsafe { Atomic::from_ptr(&raw mut (*raw).swapper.counter) }
+fn swap_files(xprt: XprtRef<'_>) -> &Atomic<i32> {
+    // SAFETY: An `XprtRef` keeps the memory of its transport. The word is an `atomic_t`, which C
+    // accesses atomically.
+    unsafe { Atomic::from_ptr(&raw mut (*xprt.raw()).swapper.counter) }
 }
 
 /// `enable_swap`: counts a swap file. SUNRPC and [`ReclaimScope`] read the count when they
@@ -64,7 +60,7 @@ unsafe fn swap_files<'a>(raw: *mut bindings::rpc_xprt) -> &'a Atomic<i32> {
 /// SUNRPC calls this between `setup` and `destroy`.
 pub(super) unsafe extern "C" fn enable_swap(raw: *mut bindings::rpc_xprt) -> c_int {
     // SAFETY: By this function's contract the transport stays for this call.
-    unsafe { swap_files(raw) }.add(1, Relaxed);
+    swap_files(unsafe { XprtRef::new(raw) }).add(1, Relaxed);
     0
 }
 
@@ -75,7 +71,7 @@ pub(super) unsafe extern "C" fn enable_swap(raw: *mut bindings::rpc_xprt) -> c_i
 /// As for [`enable_swap`].
 pub(super) unsafe extern "C" fn disable_swap(raw: *mut bindings::rpc_xprt) {
     // SAFETY: By this function's contract the transport stays for this call.
-    let swap_files = unsafe { swap_files(raw) };
+    let swap_files = swap_files(unsafe { XprtRef::new(raw) });
     let mut count = swap_files.load(Relaxed);
     // SUNRPC did not call `enable_swap` for a transport that was added after the first swap file.
     while count > 0 {

@@ -22,13 +22,17 @@
 use core::{
     cell::UnsafeCell,
     mem::MaybeUninit,
-    ptr, //
+    ptr::{
+        self,
+        NonNull, //
+    }, //
 };
 
 use kernel::{
     new_mutex,
     prelude::*,
     sync::{
+        aref::AlwaysRefCounted,
         Arc,
         Mutex, //
     }, //
@@ -122,7 +126,7 @@ impl<T: Transport> Xprt<T> {
         unsafe {
             let this = raw.cast::<Self>();
             ptr::drop_in_place((&raw mut (*this).state).cast::<XprtState<T>>());
-            Header::put(raw);
+            Header::dec_ref(NonNull::new_unchecked(this.cast()));
         }
     }
 }

@@ -12,6 +12,7 @@
 
 use core::{
     cell::UnsafeCell,
+    mem::offset_of,
     ops::Deref,
     ptr::NonNull, //
 };
@@ -146,6 +147,16 @@ impl<T: Types> Slot<T> {
     pub(super) unsafe fn reply(&self) -> &mut Option<T::Reply> {
         // SAFETY: By I1 the caller has sole access.
         unsafe { &mut *self.reply.get() }
+    }
+
+    /// Takes the message that contained a backchannel Call, from a slot that no request uses.
+    pub(super) fn take_message(&mut self) -> Option<T::Reply> {
+        self.reply.get_mut().take()
+    }
+
+    /// Stores the message that contains a backchannel Call, in a slot that no request uses yet.
+    pub(super) fn store_message(&mut self, message: T::Reply) {
+        *self.reply.get_mut() = Some(message);
     }
 
     /// Forgets the credit of a connection that has ended.
@@ -298,10 +309,9 @@ unsafe impl<T: Types> Linked for FreeSlot<T> {
     #[inline]
     unsafe fn from_link(link: NonNull<Link>) -> Self {
         // SAFETY: By this function's contract `link` is the `free` of a slot.
-        let slot = unsafe { kernel::container_of!(link.as_ptr(), Slot<T>, free) };
-        // SAFETY: A valid object is not at NULL.
+        let slot = unsafe { link.byte_sub(offset_of!(Slot<T>, free)) };
         // INVARIANT: I1 and I2: `into_link` gave up the right to the slot, and by this function's
         // contract nothing took it since.
-        Self(unsafe { NonNull::new_unchecked(slot) })
+        Self(slot.cast())
     }
 }
