@@ -15,7 +15,8 @@ use crate::bindings;
 ///
 /// # Invariants
 ///
-/// - I1: The structure is initialised, and its memory is not freed within `'a`.
+/// - I1: The structure is initialised, as the alias for its type says, and its memory is not freed
+///   within `'a`.
 pub(crate) struct CRef<'a, T>(*mut T, PhantomData<&'a ()>);
 
 impl<T> Clone for CRef<'_, T> {

@@ -66,16 +66,29 @@ impl<C> StaticClass<C> {
         self.class.get()
     }
 
-    /// Has `register` fill in the class and register it. No other thread accesses the class
-    /// meanwhile.
+    /// Has `fill` fill in the class, which is all zeroes, and `register` register it. No other
+    /// thread accesses the class meanwhile.
     ///
     /// # Errors
     ///
     /// `EEXIST` if the class is registered already; or the error of `register`.
-    pub(super) fn register(&self, register: impl FnOnce(*mut C) -> Result) -> Result {
+    pub(super) fn register(
+        &self,
+        fill: impl FnOnce(&mut C),
+        register: impl FnOnce(*mut C) -> Result,
+    ) -> Result
+    where
+        C: Zeroable,
+    {
         if self.taken.xchg(true, Acquire) {
             return Err(EEXIST);
         }
+        // SAFETY: By I1 nothing else accesses the class, since this thread has just set `taken`.
+        // The first statement initialises it.
+        fill(unsafe {
+            self.get().write(pin_init::zeroed());
+            &mut *self.get()
+        });
         register(self.get()).inspect_err(|_| self.taken.store(false, Release))
     }
 }
@@ -85,9 +98,13 @@ impl<C> StaticClass<C> {
 /// C header: [`include/linux/sunrpc/xprt.h`](srctree/include/linux/sunrpc/xprt.h)
 #[repr(C)]
 pub(super) struct Class<const NETIDS: usize> {
-    base: Opaque<bindings::xprt_class>,
+    base: bindings::xprt_class,
     netids: [*const c_char; NETIDS],
 }
+
+// SAFETY: All zeroes is a valid value of integers, of raw pointers, of functions that may be
+// absent, and of an array without entries. The structure has no other members.
+unsafe impl<const NETIDS: usize> Zeroable for Class<NETIDS> {}
 
 const _: () = assert!(
     offset_of!(Class<1>, netids) == size_of::<bindings::xprt_class>(),
@@ -176,25 +193,23 @@ impl<const NETIDS: usize> StaticClass<Class<NETIDS>> {
         module: &'static ThisModule,
         info: ClassInfo<NETIDS>,
     ) -> Result {
-        self.register(|class| {
-            // SAFETY: By I1 nothing else accesses the class. All zeroes is a valid value of each
-            // member. The name and the netids are static, as the class is.
-            unsafe {
-                class.write_bytes(0, 1);
-                (*class).netids = info.netids.map(|netid| netid.as_char_ptr());
-                let base = self.base();
-                (*base).ident = info.ident;
-                (*base).setup = Some(info.setup);
-                (*base).owner = module.as_ptr();
-                for (target, byte) in (*base).name.iter_mut().zip(info.name.to_bytes_with_nul()) {
-                    *target = *byte;
-                }
-                // An empty list head, as `INIT_LIST_HEAD()` makes it.
-                let list = &raw mut (*base).list;
-                (*list).next = list;
-                (*list).prev = list;
+        let fill = |class: &mut Class<NETIDS>| {
+            class.netids = info.netids.map(|netid| netid.as_char_ptr());
+            let base = &mut class.base;
+            base.ident = info.ident;
+            base.setup = Some(info.setup);
+            base.owner = module.as_ptr();
+            for (target, byte) in base.name.iter_mut().zip(info.name.to_bytes_with_nul()) {
+                *target = *byte;
             }
-            // SAFETY: The class is complete. It is a static, and stays until it is unregistered.
+            // An empty list head, as `INIT_LIST_HEAD()` makes it. The class is a static.
+            let list = &raw mut base.list;
+            base.list.next = list;
+            base.list.prev = list;
+        };
+        self.register(fill, |_| {
+            // SAFETY: The class is complete, and name and netids are static. It is a static itself,
+            // and stays until it is unregistered.
             to_result(unsafe { bindings::xprt_register_transport(self.base()) })
         })
     }

@@ -22,13 +22,13 @@ use crate::{
 
 use super::{
     addr::AddressStrings,
+    c_ref::Flags,
     class::{
         Setup,
         ALLOCATED_ALIGN,
         RPC_TIMEOUT_MS, //
     },
-    module_ref::ModuleRef,
-    xprt_ref::XprtRef, //
+    module_ref::ModuleRef, //
 };
 
 /// `struct rpc_xprt` with its address texts and its RPC timeouts. The first member of each
@@ -123,10 +123,10 @@ impl<T: WithBase> NewXprt<T> {
         self.raw().cast()
     }
 
-    /// The transport.
-    pub(super) fn xprt(&self) -> XprtRef<'_> {
-        // SAFETY: By I1 the structure is initialised, and stays as long as this value.
-        unsafe { XprtRef::new(self.raw()) }
+    /// The flags in `state`.
+    pub(super) fn flags(&self) -> Flags<'_> {
+        // SAFETY: By I1 the word is there, and stays as long as this value.
+        unsafe { Flags::new(&raw mut (*self.raw()).state) }
     }
 
     /// Sets what SUNRPC reads of the transport.

@@ -27,7 +27,8 @@ use super::c_ref::{
     Flags, //
 };
 
-/// A transport of this module, which `xprt_alloc()` has initialised.
+/// A transport of this module, which `NewXprt::init` of [`xprt_base`](super::xprt_base) has
+/// initialised.
 pub(crate) type XprtRef<'a> = CRef<'a, bindings::rpc_xprt>;
 
 // All functions that are called here take locks of the transport at most, set flags atomically, or
@@ -183,19 +184,10 @@ impl LockedXprt<'_> {
     /// Shortens the timeout of a connection attempt to `connect`, and the reconnect delay to
     /// `reconnect` at most, in jiffies. With the former, an RPC waits for its Reply for `connect`,
     /// and no less than `least`.
-    ///
-    /// # Safety
-    ///
-    /// The transport is that of an `XprtBase`.
-    pub(super) unsafe fn shorten_timeouts(
-        &self,
-        connect: c_ulong,
-        reconnect: c_ulong,
-        least: c_ulong,
-    ) {
+    pub(super) fn shorten_timeouts(&self, connect: c_ulong, reconnect: c_ulong, least: c_ulong) {
         let raw = self.xprt.raw();
         // SAFETY: By I1 the lock is held, which guards the timeouts against other writers. SUNRPC
-        // reads them without a lock. `timeout` points to that of the `XprtBase`.
+        // reads them without a lock. `NewXprt::init` has set `timeout` to that of the `XprtBase`.
         unsafe {
             if connect < (*raw).connect_timeout {
                 let timeout = (*raw).timeout.cast_mut();

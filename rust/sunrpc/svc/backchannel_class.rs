@@ -160,8 +160,8 @@ fn create<L: Listener>(
             },
         );
     }
-    xprt.xprt().flags().set::<{ bindings::XPRT_BOUND }>();
-    xprt.xprt().flags().set::<{ bindings::XPRT_CONNECTED }>();
+    xprt.flags().set::<{ bindings::XPRT_BOUND }>();
+    xprt.flags().set::<{ bindings::XPRT_CONNECTED }>();
     let raw = xprt.into_raw(module);
     // SAFETY: The transport is complete. If it is not linked, SUNRPC does not know it.
     unsafe { link(raw, Private::from_raw(raw)).inspect_err(|_| destroy(raw))? };

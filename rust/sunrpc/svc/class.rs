@@ -29,19 +29,17 @@ impl<L: Listener> ClassRegistration<L> {
     ///
     /// `EEXIST` if such a class is registered already.
     pub(crate) fn new(module: &'static ThisModule) -> Result<Self> {
-        CLASS.register(|class| {
-            // SAFETY: `register` gives this closure sole access to the class. All zeroes is a valid
-            // value of each member. Name and operations are static, as the class is.
-            unsafe {
-                class.write_bytes(0, 1);
-                (*class).xcl_name = L::NAME.as_char_ptr();
-                (*class).xcl_owner = module.as_ptr();
-                (*class).xcl_ops = Ops::<L>::LISTENER;
-                (*class).xcl_max_payload = bindings::RPCSVC_MAXPAYLOAD;
-                (*class).xcl_ident = bindings::xprt_transports_XPRT_TRANSPORT_RDMA as c_int;
-            }
-            // SAFETY: The class is complete. It is a static, and stays until it is unregistered.
-            // Each transport has a reference to the module.
+        let fill = |class: &mut bindings::svc_xprt_class| {
+            class.xcl_name = L::NAME.as_char_ptr();
+            class.xcl_owner = module.as_ptr();
+            class.xcl_ops = Ops::<L>::LISTENER;
+            class.xcl_max_payload = bindings::RPCSVC_MAXPAYLOAD;
+            class.xcl_ident = bindings::xprt_transports_XPRT_TRANSPORT_RDMA as c_int;
+        };
+        CLASS.register(fill, |class| {
+            // SAFETY: The class is complete, and name and operations are static. It is a static
+            // itself, and stays until it is unregistered. Each transport has a reference to the
+            // module.
             to_result(unsafe { bindings::svc_reg_xprt_class(class) })
         })?;
         Ok(Self(PhantomData))

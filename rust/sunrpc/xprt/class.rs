@@ -120,7 +120,7 @@ fn create<T: Transport>(setup: &Setup<'_>) -> Result<*mut bindings::rpc_xprt> {
         AddressStrings::own_address(xprt.raw())?;
     }
     if addr.port() != 0 {
-        xprt.xprt().flags().set::<{ bindings::XPRT_BOUND }>();
+        xprt.flags().set::<{ bindings::XPRT_BOUND }>();
     }
     // From here on the last handle frees the transport: a failed `T::new` may leave handles.
     let raw = xprt.into_raw(module);

@@ -188,8 +188,7 @@ pub(super) unsafe extern "C" fn set_connect_timeout(
     let xprt = unsafe { XprtRef::new(raw) };
     trace!(xprtrdma_op_set_cto(xprt.peer(), connect, reconnect));
     let least = msecs_to_jiffies(2 * FIRST_BACKOFF_MS);
-    // SAFETY: A client's transport starts with an `XprtBase`.
-    unsafe { xprt.lock().shorten_timeouts(connect, reconnect, least) };
+    xprt.lock().shorten_timeouts(connect, reconnect, least);
 }
 
 /// `inject_disconnect`: ends the connection as if the network had failed.
