@@ -8,7 +8,7 @@
 # shellcheck disable=SC2034 # used by the tests
 {
 	RUST_SEND_REQUEST='11request_ops12send_request'
-	RUST_SEND_DONE='9requester6sender4sent'
+	RUST_SEND_DONE='10completion4done.*12sendctx_ring7SendCtx'
 	RUST_ACCEPT='3svc3ops6accept'
 }
 
