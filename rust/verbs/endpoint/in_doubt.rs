@@ -7,10 +7,7 @@
 //! object back, in the second nothing does before the QP is drained. An object that were lost would
 //! keep its mapping, and the device's removal would wait for that.
 
-use core::{
-    ffi::c_void,
-    ptr::NonNull, //
-};
+use core::ptr::NonNull;
 
 use kernel::{
     alloc::flags::__GFP_NOWARN,
@@ -20,19 +17,19 @@ use kernel::{
 };
 
 /// A pointer to an object that was given to a device.
-struct Doubted(NonNull<c_void>);
+struct Doubted<T>(NonNull<T>);
 
 // SAFETY: The pointer is only moved. To make an object of it again takes unsafe code.
-unsafe impl Send for Doubted {}
+unsafe impl<T> Send for Doubted<T> {}
 
 /// The objects of one kind and one connection.
 #[pin_data]
-pub(in crate::verbs) struct InDoubt {
+pub(in crate::verbs) struct InDoubt<T> {
     #[pin]
-    list: SpinLock<KVec<Doubted>>,
+    list: SpinLock<KVec<Doubted<T>>>,
 }
 
-impl InDoubt {
+impl<T> InDoubt<T> {
     /// Creates an empty list.
     pub(in crate::verbs) fn new() -> impl PinInit<Self> {
         pin_init!(Self { list <- new_spinlock!(KVec::new(), "InDoubt::list") })
@@ -41,7 +38,7 @@ impl InDoubt {
     /// Adds an object, which may have completed already. If there is no memory, one that does not
     /// complete is leaked.
     #[cold]
-    pub(in crate::verbs) fn add(&self, object: NonNull<c_void>) {
+    pub(in crate::verbs) fn add(&self, object: NonNull<T>) {
         let pushed = self
             .list
             .lock()
@@ -57,7 +54,7 @@ impl InDoubt {
     }
 
     /// Removes an object.
-    pub(in crate::verbs) fn take(&self) -> Option<NonNull<c_void>> {
+    pub(in crate::verbs) fn take(&self) -> Option<NonNull<T>> {
         self.list.lock().pop().map(|doubted| doubted.0)
     }
 }

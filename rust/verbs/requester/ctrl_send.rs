@@ -82,7 +82,7 @@ struct Idle {
     count: usize,
     /// Sends that may have been posted.
     #[pin]
-    in_doubt: InDoubt,
+    in_doubt: InDoubt<CtrlSend>,
 }
 
 impl HeldUntilDrained for Arc<Idle> {
@@ -94,7 +94,7 @@ impl HeldUntilDrained for Arc<Idle> {
         }
         while let Some(send) = self.in_doubt.take() {
             // SAFETY: `CtrlSendPool::send` gave it up. It is not idle, hence was not posted.
-            drop(unsafe { LlistBox::<CtrlSend>::from_raw(send.cast().as_ptr()) });
+            drop(unsafe { LlistBox::from_raw(send.as_ptr()) });
         }
     }
 }
@@ -189,7 +189,7 @@ impl CtrlSendPool {
             Ok(()) => Ok(CtrlPost::Posted),
             Err((error, BadWr::Unknown)) => {
                 if let Some(send) = NonNull::new(raw) {
-                    self.0.in_doubt.add(send.cast());
+                    self.0.in_doubt.add(send);
                 }
                 Err(error)
             }

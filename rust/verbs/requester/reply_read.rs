@@ -179,7 +179,7 @@ pub(crate) struct ReplyReads<R> {
     stranded: Stack<LlistBox<Reading<R>>>,
     /// Chains that may have been posted.
     #[pin]
-    in_doubt: InDoubt,
+    in_doubt: InDoubt<Reading<R>>,
 }
 
 impl<R: ReadTarget> ReplyReads<R> {
@@ -311,7 +311,7 @@ impl<R: ReadTarget> ReplyReads<R> {
         };
         if left == BadWr::Unknown {
             if let Some(reading) = NonNull::new(raw) {
-                self.in_doubt.add(reading.cast());
+                self.in_doubt.add(reading);
             }
             return Err(ReadNotPosted::Failed);
         }
@@ -331,7 +331,7 @@ impl<R: ReadTarget> ReplyReads<R> {
         if self.send_queue.none_in_doubt_was_posted() {
             while let Some(reading) = self.in_doubt.take() {
                 // SAFETY: `post` gave the `Reading` up, and its chain was not posted.
-                let reading = unsafe { LlistBox::from_raw(reading.cast().as_ptr()) };
+                let reading = unsafe { LlistBox::from_raw(reading.as_ptr()) };
                 self.stranded.push(reading);
             }
         }

@@ -132,9 +132,9 @@ pub(crate) struct ReplySender<S: Send + 'static> {
     stranded_reads: Stack<CallReadDone<S>>,
     /// Messages and Calls whose chains may have been posted.
     #[pin]
-    in_doubt: InDoubt,
+    in_doubt: InDoubt<Inner>,
     #[pin]
-    reads_in_doubt: InDoubt,
+    reads_in_doubt: InDoubt<c_void>,
 }
 
 impl<S: Send + 'static> ReplySender<S> {
@@ -241,7 +241,7 @@ impl<S: Send + 'static> ReplySender<S> {
     #[cold]
     pub(super) fn doubt(&self, ctxt: *mut Inner) {
         if let Some(ctxt) = NonNull::new(ctxt) {
-            self.in_doubt.add(ctxt.cast());
+            self.in_doubt.add(ctxt);
         }
     }
 
@@ -259,9 +259,7 @@ impl<S: Send + 'static> ReplySender<S> {
         }
         while let Some(ctxt) = self.in_doubt.take() {
             // SAFETY: `SendCtxt::post_chain` gave the message up, and its chain was not posted.
-            self.strand(SendCtxt(unsafe {
-                LlistBox::from_raw(ctxt.cast().as_ptr())
-            }));
+            self.strand(SendCtxt(unsafe { LlistBox::from_raw(ctxt.as_ptr()) }));
         }
         while let Some(recv) = self.reads_in_doubt.take() {
             // SAFETY: `CallRead::post` gave the buffer up, and its chain was not posted.
