@@ -177,4 +177,10 @@ impl<T> Queue<LlistBox<T>> {
         // SAFETY: As for the chain, by which the queue owns its boxes.
         self.links().map(|link| unsafe { content(link).as_mut() })
     }
+
+    /// The content of the first box, which stays in the queue.
+    #[inline]
+    pub(crate) fn front_mut(&mut self) -> Option<&mut T> {
+        self.iter_mut().next()
+    }
 }

@@ -39,8 +39,8 @@
 //! No lock is taken while another is held, except `ExposedReplies::state` and `InDoubt::list`
 //! inside `Endpoint::exposing`. The locks are: `AcceptQueue::pending`, `ServerEp::incoming`,
 //! `ExposedReplies::mapper`, `ExposedReplies::state`, `StallDetector::state`,
-//! `SendBacklog::line`, `XprtTimer::deadline`, `Endpoint::held`, those in `Pool` and `InDoubt`, and
-//! the lock in `SparePages`, which only the release of these pages waits for.
+//! `SendBacklog::waiting`, `XprtTimer::deadline`, `Endpoint::held`, those in `Pool` and `InDoubt`,
+//! and the lock in `SparePages`, which only the release of these pages waits for.
 //!
 //! [`Arriving::clear_busy`]: crate::sunrpc::svc::Arriving::clear_busy
 

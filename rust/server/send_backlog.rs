@@ -77,20 +77,6 @@ struct Waiting {
     entries: u32,
 }
 
-/// The oldest chain, and the others in order.
-struct Line {
-    first: Option<LlistBox<Waiting>>,
-    rest: Queue<LlistBox<Waiting>>,
-}
-
-impl Line {
-    fn pop(&mut self) -> Option<LlistBox<Waiting>> {
-        let first = self.first.take();
-        self.first = self.rest.pop();
-        first
-    }
-}
-
 /// A chain that is to be posted now.
 pub(super) struct Next<'a> {
     pub(super) permit: Permit<'a>,
@@ -105,29 +91,26 @@ pub(super) struct Next<'a> {
 /// completion releases its entries before it reads `count`, each with a full barrier between.
 #[pin_data]
 pub(super) struct SendBacklog {
-    /// The number of chains. Written under the lock of `line`.
+    /// The number of chains. Written under the lock of `waiting`.
     count: Atomic<u32>,
     /// The number of chains that may wait.
-    most: Atomic<u32>,
+    max: Atomic<u32>,
     #[pin]
-    line: SpinLock<Line>,
+    waiting: SpinLock<Queue<LlistBox<Waiting>>>,
 }
 
 impl SendBacklog {
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             count: Atomic::new(0),
-            most: Atomic::new(0),
-            line <- new_spinlock!(
-                Line { first: None, rest: Queue::new() },
-                "SendBacklog::line"
-            ),
+            max: Atomic::new(0),
+            waiting <- new_spinlock!(Queue::new(), "SendBacklog::waiting"),
         })
     }
 
     /// Sets the number of chains that may wait, before there are any.
-    pub(super) fn open(&self, most: u32) {
-        self.most.store(most, Relaxed);
+    pub(super) fn open(&self, max: u32) {
+        self.max.store(max, Relaxed);
     }
 
     /// Whether no chain waits. A chain must not overtake those that wait.
@@ -157,15 +140,11 @@ impl SendBacklog {
         let Ok(memory) = LlistBox::new_uninit(GFP_KERNEL) else {
             return Err(chain);
         };
-        let mut line = self.line.lock();
-        if self.count.load(Relaxed) >= self.most.load(Relaxed) {
+        let mut waiting = self.waiting.lock();
+        if self.count.load(Relaxed) >= self.max.load(Relaxed) {
             return Err(chain);
         }
-        let waiting = memory.write(Waiting { chain, entries });
-        match line.first {
-            Some(_) => line.rest.push(waiting),
-            None => line.first = Some(waiting),
-        }
+        waiting.push(memory.write(Waiting { chain, entries }));
         // Full, for `next` and `complete`: see above.
         self.count.fetch_add(1, Full);
         Ok(())
@@ -173,29 +152,29 @@ impl SendBacklog {
 
     /// Removes the oldest chain, if `queue` has room for it.
     pub(super) fn next<'a>(&self, queue: &'a SendQueue) -> Option<Next<'a>> {
-        let (permit, waiting, left) = {
-            let mut line = self.line.lock();
-            let permit = queue.try_reserve(line.first.as_ref()?.entries)?;
-            let waiting = line.pop()?;
+        let (permit, first, left) = {
+            let mut waiting = self.waiting.lock();
+            let permit = queue.try_reserve(waiting.front_mut()?.entries)?;
+            let first = waiting.pop()?;
             // Full: a thread that is told that there is space sees that there is work, or the
             // caller, which then has SUNRPC look for work, sees it.
-            (permit, waiting, self.count.fetch_sub(1, Full))
+            (permit, first, self.count.fetch_sub(1, Full))
         };
         Some(Next {
             permit,
-            chain: waiting.into_inner().chain,
+            chain: first.into_inner().chain,
             is_last: left == 1,
         })
     }
 
     /// Removes the oldest chain, which is not to be posted.
     pub(super) fn remove(&self) -> Option<Chain> {
-        let waiting = {
-            let mut line = self.line.lock();
-            let waiting = line.pop()?;
+        let first = {
+            let mut waiting = self.waiting.lock();
+            let first = waiting.pop()?;
             self.count.fetch_sub(1, Full);
-            waiting
+            first
         };
-        Some(waiting.into_inner().chain)
+        Some(first.into_inner().chain)
     }
 }

@@ -161,20 +161,15 @@ impl<R: ReadTarget> Reading<R> {
     }
 }
 
-/// Replies whose Reads wait for room on the Send Queue, in order.
-struct Waiting<R> {
-    first: Option<LlistBox<Reading<R>>>,
-    rest: Queue<LlistBox<Reading<R>>>,
-}
-
 /// The Reads of Replies on one connection.
 #[pin_data]
 pub(crate) struct ReplyReads<R> {
     send_queue: SendQueue,
     #[pin]
     idle: RwCtxtPool,
+    /// Replies whose Reads wait for room on the Send Queue, in order.
     #[pin]
-    waiting: SpinLock<Waiting<R>>,
+    waiting: SpinLock<Queue<LlistBox<Reading<R>>>>,
     /// Chains that were posted in part. Which part is not known until the QP is drained.
     stranded: Stack<LlistBox<Reading<R>>>,
     /// Chains that may have been posted.
@@ -188,10 +183,7 @@ impl<R: ReadTarget> ReplyReads<R> {
         pin_init!(Self {
             send_queue: SendQueue::new(),
             idle <- RwCtxtPool::new(),
-            waiting <- new_spinlock!(
-                Waiting { first: None, rest: Queue::new() },
-                "ReplyReads::waiting"
-            ),
+            waiting <- new_spinlock!(Queue::new(), "ReplyReads::waiting"),
             stranded: Stack::new(),
             in_doubt <- InDoubt::new(),
         })
@@ -244,7 +236,7 @@ impl<R: ReadTarget> ReplyReads<R> {
         reading: LlistBox<Reading<R>>,
     ) -> Result<(), ReadNotPosted<R>> {
         let mut waiting = self.waiting.lock();
-        let permit = match waiting.first {
+        let permit = match waiting.front_mut() {
             Some(_) => None,
             None => self.send_queue.try_reserve(reading.rw_chain.entries()),
         };
@@ -254,10 +246,7 @@ impl<R: ReadTarget> ReplyReads<R> {
                 self.post(ep, reading, permit)
             }
             None => {
-                match waiting.first {
-                    Some(_) => waiting.rest.push(reading),
-                    None => waiting.first = Some(reading),
-                }
+                waiting.push(reading);
                 Ok(())
             }
         }
@@ -268,19 +257,18 @@ impl<R: ReadTarget> ReplyReads<R> {
         &self,
         ep: &Endpoint<C>,
     ) -> Result<(), ReadNotPosted<R>> {
-        loop {
-            let mut waiting = self.waiting.lock();
-            let Some(first) = waiting.first.take() else {
-                return Ok(());
-            };
-            let Some(permit) = self.send_queue.try_reserve(first.rw_chain.entries()) else {
-                waiting.first = Some(first);
-                return Ok(());
-            };
-            waiting.first = waiting.rest.pop();
-            drop(waiting);
-            self.post(ep, first, permit)?;
+        while let Some((reading, permit)) = self.next_with_room() {
+            self.post(ep, reading, permit)?;
         }
+        Ok(())
+    }
+
+    /// Removes the first Reply that waits, if the Send Queue has room for its Reads.
+    fn next_with_room(&self) -> Option<(LlistBox<Reading<R>>, Permit<'_>)> {
+        let mut waiting = self.waiting.lock();
+        let entries = waiting.front_mut()?.rw_chain.entries();
+        let permit = self.send_queue.try_reserve(entries)?;
+        Some((waiting.pop()?, permit))
     }
 
     fn post<C: ReplyReader<ReplyRead = R>>(
@@ -340,17 +328,9 @@ impl<R: ReadTarget> ReplyReads<R> {
             // Reads for another endpoint, which are perhaps still posted, are leaked.
             drop(reading.into_inner().finish(ep, &self.idle));
         }
-        loop {
-            let first = {
-                let mut waiting = self.waiting.lock();
-                let first = waiting.first.take();
-                waiting.first = waiting.rest.pop();
-                first
-            };
-            match first {
-                Some(reading) => drop(reading.into_inner().finish(ep, &self.idle)),
-                None => return,
-            }
+        let mut waiting = mem::replace(&mut *self.waiting.lock(), Queue::new());
+        while let Some(reading) = waiting.pop() {
+            drop(reading.into_inner().finish(ep, &self.idle));
         }
     }
 }
