@@ -72,6 +72,18 @@ fake_qemu() {
 	END
 }
 
+# Makes an environment in $dir, with the script above in place of QEMU.
+fake_environment() {
+	local base
+
+	base=$(XDG_CACHE_HOME=$dir KERNEL=stock bash -c '. tools/env/cache.sh; base_path')
+	mkdir -p "$base/modules/usr/lib/modules/7.2.0"
+	touch "$base/early.cpio"
+	echo 7.2.0 >"$base/release"
+	fake_qemu >"$dir/qemu-system-x86_64"
+	chmod +x "$dir/qemu-system-x86_64"
+}
+
 # expect_status STATUS PLAY: runs tools/vm/run with the script above in place of QEMU.
 expect_status() {
 	local status=0 limit=60
@@ -88,15 +100,10 @@ expect_status() {
 # tools/vm/run exits with 123 for failures of the emulator, and only for those: a kernel that
 # complained before the emulator failed is reported as such.
 rule_test_vm_status() {
-	local dir base
+	local dir
 
 	dir=$(mktemp -d)
-	base=$(XDG_CACHE_HOME=$dir KERNEL=stock bash -c '. tools/env/cache.sh; base_path')
-	mkdir -p "$base/modules/usr/lib/modules/7.2.0"
-	touch "$base/early.cpio"
-	echo 7.2.0 >"$base/release"
-	fake_qemu >"$dir/qemu-system-x86_64"
-	chmod +x "$dir/qemu-system-x86_64"
+	fake_environment
 
 	expect_status 0 'up; ended 0'
 	expect_status 7 'up; ended 7'
@@ -127,14 +134,10 @@ rule_test_vm_status() {
 # the result. Without the device it tries nothing. Each line: the device, whether a boot under KVM
 # succeeds, and the accelerators of all boots of two runs.
 rule_test_choose_accel() {
-	local dir base device works
+	local dir device works
+
 	dir=$(mktemp -d)
-	base=$(XDG_CACHE_HOME=$dir KERNEL=stock bash -c '. tools/env/cache.sh; base_path')
-	mkdir -p "$base/modules/usr/lib/modules/7.2.0"
-	touch "$base/early.cpio"
-	echo 7.2.0 >"$base/release"
-	fake_qemu >"$dir/qemu-system-x86_64"
-	chmod +x "$dir/qemu-system-x86_64"
+	fake_environment
 	: >"$dir/kvm"
 	while read -r device works _; do
 		rm -rf "$dir/rpcrdma/records" "$dir/boots"
