@@ -72,3 +72,20 @@ rule_test_environment() {
 		'  Debian a is left out: the tests have not passed with its Linux 7.4' 'c 7.2 7.2.12+c-amd64')
 	rm -r "$CACHE"
 }
+
+# Rust symbols are compared in both directions, and so is the configuration but for the options that
+# cannot matter.
+rule_test_rust_metadata() {
+	local dir
+
+	dir=$(mktemp -d)
+	mkdir "$dir/rust"
+	printf 'EXPORT_SYMBOL_RUST_GPL(%s);\n' _Rboth _Rcrates >"$dir/rust/exports_a_generated.h"
+	printf '0x0\t%s\n' $'_Rboth\tvmlinux' $'_Rkernel\tvmlinux' $'kfree\tvmlinux' $'_Rmodule\tdrivers/a' \
+		>"$dir/Module.symvers"
+	printf '%s\n' CONFIG_SMP=y CONFIG_LD_VERSION=24500 '# CONFIG_NUMA is not set' >"$dir/.config"
+	bash -euo pipefail -c '. tools/lib/rust-metadata.sh; differing_symbols "$1" "$1/Module.symvers"
+		known_config "$1/.config"' bash "$dir" | diff - <(printf '%s\n' _Rcrates _Rkernel \
+		'# CONFIG_NUMA is not set' CONFIG_SMP=y)
+	rm -r "$dir"
+}

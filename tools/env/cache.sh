@@ -83,7 +83,7 @@ toolchain_path() {
 kernel_path() {
 	local made_from
 	case $KERNEL in
-	stock) made_from=(kernel-stock.sh) ;;
+	stock) made_from=(kernel-stock.sh ../lib/rust-metadata.sh) ;;
 	built) made_from=(kernel-built.sh kernel.config) ;;
 	debug) made_from=(kernel-built.sh kernel.config kernel-debug.config) ;;
 	esac

@@ -42,8 +42,7 @@ same_rustc() {
 }
 
 # The stock configuration without signing keys. Any other difference may change the
-# layout of a structure, so known_config leaves out only options that cannot. What follows
-# from the version of binutils is compared by the option that names it.
+# layout of a structure.
 configure_as_stock() {
 	local stock=$1 obj=$2
 	cp "$stock" "$obj/.config"
@@ -58,27 +57,13 @@ configure_as_stock() {
 		"install what the missing options ask for (tools/env/packages-toolchain)"
 }
 
-known_config() {
-	grep -E '^(CONFIG_|# CONFIG_.* is not set)' "$1" |
-		grep -vE 'CONFIG_(CC_VERSION_TEXT|AS_VERSION|LD_VERSION|LOCALVERSION|BUILD_SALT|MODULE_SIG_(ALL|KEY|KEY_TYPE_.*)|SYSTEM_TRUSTED_KEYS|SYSTEM_REVOCATION_KEYS|OPENSSL_SUPPORTS_.*)[= ]' |
-		sort
-}
-
-# Each Rust symbol that the rebuilt crates export exists in the stock kernel, and vice
-# versa. Compiler and source are hashed into the names, so equal names prove both equal.
+# Each Rust symbol that the rebuilt crates export exists in the stock kernel, and vice versa.
 same_rust_symbols() {
-	local ours theirs
-	ours=$(cat "$1"/rust/exports_*_generated.h | sed -n 's/^EXPORT_SYMBOL_RUST_GPL(\(.*\));/\1/p' | sort -u)
-	theirs=$(awk -F'\t' '$3 == "vmlinux" { print $2 }' "$1/Module.symvers" | sort -u)
-	[ -n "$ours" ] || fail "the rebuilt crates export nothing" "look at $1/rust"
-	echo "$(echo "$ours" | wc -l) Rust symbols exported by the rebuilt crates"
-	no_strangers "the stock kernel lacks" "$(comm -23 <(echo "$ours") <(echo "$theirs"))"
-	no_strangers "the rebuilt crates lack" \
-		"$(comm -13 <(echo "$ours") <(echo "$theirs" | grep -E '^(_R|rust_helper_)'))"
-}
-
-no_strangers() {
-	[ -z "$2" ] ||
-		fail "$1 $(echo "$2" | wc -l) Rust symbols: $(echo "$2" | head -n 3 | paste -sd' ')" \
+	local differing
+	differing=$(differing_symbols "$1" "$1/Module.symvers")
+	[ -n "$(crate_symbols "$1")" ] || fail "the rebuilt crates export nothing" "look at $1/rust"
+	echo "$(crate_symbols "$1" | wc -l) Rust symbols exported by the rebuilt crates"
+	[ -z "$differing" ] ||
+		fail "$(wc -l <<<"$differing") Rust symbols differ from the stock kernel's: $(head -n 3 <<<"$differing" | paste -sd' ')" \
 			"build the kernel: make KERNEL=built (slow)"
 }

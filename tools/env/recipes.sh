@@ -9,6 +9,8 @@ read -r SUITE SERIES RELEASE <<<"$(environment)"
 USER_SUITE=$(user_suite "$SUITE")
 # shellcheck source=toolchain.sh
 . "$env_dir/toolchain.sh"
+# shellcheck source=../lib/rust-metadata.sh
+. "$env_dir/../lib/rust-metadata.sh"
 # shellcheck source=kernel-stock.sh
 . "$env_dir/kernel-stock.sh"
 # shellcheck source=kernel-built.sh
