@@ -16,10 +16,9 @@ kbuild = tools/env/enter --src . $(make_in_tree) -C /obj M=/src$(apart)
 make_in_tree = make $(if $(filter debug,$(KERNEL)),LLVM=1) $(if $(V),V=$(V),-s) -j$(shell nproc)
 ready  = environment
 # For another environment than the default, build a copy of the sources in out/, so that
-# the modules for all of them exist. tools/env/cache.sh computes the same name.
-empty   =
-space   = $(empty) $(empty)
-variant = $(subst $(space),-,$(strip $(SUITE) $(SERIES) $(filter-out stock,$(KERNEL))))
+# the modules for all of them exist.
+in_shell = SUITE='$(SUITE)' SERIES='$(SERIES)' KERNEL='$(KERNEL)' SOURCE='$(SOURCE)' bash -c
+variant := $(shell $(in_shell) '. tools/env/cache.sh; echo "$${variant:1}"')
 ifneq ($(variant),)
 apart  = /out/$(variant)
 ready += copy
@@ -30,7 +29,7 @@ all: $(ready) ## build rpcrdma.ko (the default)
 	$(kbuild) modules
 
 copy: environment
-	@mkdir -p out/$(variant)
+	@$(in_shell) '. tools/env/cache.sh; for_this_kernel out/$(variant)'
 	@tools/env/enter --src . rsync -a --delete --exclude='*.o' --exclude='.*' \
 		--exclude='generated.rs' Kbuild include rust out/$(variant)/
 
@@ -109,7 +108,8 @@ help: ## print this list
 	@echo '  KDIR=<tree>   build for this kernel tree, without the build environment'
 	@echo '  SUITE=<suite> use the kernel and the compilers of another Debian suite'
 	@echo '  SERIES=<n>    use another kernel of the suite than its newest ("make kernels" lists them)'
-	@echo '  KERNELS="..." run the selftests on these kernels, SUITE or SUITE:SERIES'
+	@echo '  SOURCE=<path> build a small kernel from this kernel tree or tarball, and use it'
+	@echo '  KERNELS="..." run the selftests on these kernels, SUITE, SUITE:SERIES or SUITE:SOURCE'
 	@echo '  KERNEL=built  build the kernel too, if the stock kernel cannot be used'
 	@echo '  KERNEL=debug  build a kernel with KASAN, lockdep, kmemleak and DMA API checks'
 	@echo '  MODULE_SIGN_KEY=<file> MODULE_SIGN_CERT=<file>  sign the module of "make deb"'

@@ -73,6 +73,35 @@ rule_test_environment() {
 	rm -r "$CACHE"
 }
 
+# A kernel source that the user names is known by the contents of the files that .gitignore does not
+# exclude, and its copy has only these.
+rule_test_source() (
+	# shellcheck disable=SC2034,SC2030 # read by functions of cache.sh
+	CACHE=$(mktemp -d) KERNEL=built
+	SOURCE=$CACHE/linux
+	known_as() { record_source; basename "$(kernel_path)"; }
+	# shellcheck source=../env/source.sh
+	. tools/env/source.sh
+	mkdir -p "$CACHE/records" "$SOURCE/rust" "$CACHE/copy" "$CACHE/unpacked"
+	echo '*.o' >"$SOURCE/.gitignore"
+	echo 'obj-y += a.o' >"$SOURCE/rust/Makefile"
+	ln -s Makefile "$SOURCE/rust/link"
+	first=$(known_as)
+	touch "$SOURCE/rust/a.o" "$SOURCE/rust/Makefile"
+	[ "$(known_as)" = "$first" ] || echo "products of a build make another kernel of the same source"
+	make_source "$CACHE/copy"
+	(cd "$CACHE/copy" && find . -type f -o -type l | sort) |
+		diff - <(printf './%s\n' .gitignore rust/Makefile rust/link)
+	echo 'obj-y += b.o' >>"$SOURCE/rust/Makefile"
+	[ "$(known_as)" != "$first" ] || echo "a changed source makes the same kernel"
+	tar -C "$CACHE" -cJf "$CACHE/linux-7.1.orig.tar.xz" linux
+	SOURCE=$CACHE/linux-7.1.orig.tar.xz
+	[ "$(known_as)" != "$first" ] || echo "a tarball makes the kernel of the tree"
+	make_source "$CACHE/unpacked"
+	cmp "$CACHE/unpacked/rust/Makefile" "$CACHE/linux/rust/Makefile"
+	rm -r "$CACHE"
+)
+
 # Rust symbols are compared in both directions, and so is the configuration but for the options that
 # cannot matter.
 rule_test_rust_metadata() {

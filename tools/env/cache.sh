@@ -16,9 +16,14 @@ env_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/rpcrdma
 
 # What the user selected, as the suffix of directories in out/. Empty for the default
-# environment and kernel. The Makefile computes the same.
+# environment and kernel.
 variant=${SUITE:+-$SUITE}${SERIES:+-$SERIES}
 [ "$KERNEL" = stock ] || variant+=-$KERNEL
+[ -z "${SOURCE-}" ] || {
+	SOURCE=$(realpath -m "$SOURCE")
+	export SOURCE
+	variant+=-$(basename "$SOURCE" | sed 's/\.tar\.[a-z0-9]*$//; s/\.orig$//; s/[^A-Za-z0-9._-]/_/g')
+}
 
 # environment: prints suite, series and release of the kernel that SUITE and SERIES select:
 # those that tools/env/make chose when it made the environment, or "none".
@@ -53,7 +58,7 @@ user_suite() {
 # selected: prints the variables that select this environment, for "next:" lines.
 selected() {
 	local name
-	for name in SUITE SERIES; do
+	for name in SUITE SERIES SOURCE; do
 		[ -z "${!name-}" ] || printf '%s=%s ' "$name" "${!name}"
 	done
 	[ "$KERNEL" = stock ] || printf 'KERNEL=%s ' "$KERNEL"
@@ -80,6 +85,16 @@ toolchain_path() {
 		"packages-toolchain" "toolchain.sh")"
 }
 
+# source_record: the file in which tools/env/make keeps a hash of the contents of SOURCE.
+source_record() { echo "$CACHE/records/source-$(recipe "$SOURCE")"; }
+
+# The copy of SOURCE, which tools/env/enter mounts over the source of the suite.
+source_path() {
+	local hash=none
+	[ ! -f "$(source_record)" ] || read -r hash _ <"$(source_record)"
+	echo "$CACHE/source-$hash"
+}
+
 kernel_path() {
 	local made_from
 	case $KERNEL in
@@ -87,6 +102,7 @@ kernel_path() {
 	built) made_from=(kernel-built.sh kernel.config) ;;
 	debug) made_from=(kernel-built.sh kernel.config kernel-debug.config) ;;
 	esac
+	[ -z "${SOURCE-}" ] || made_from+=("$(basename "$(source_path)")")
 	echo "$CACHE/kernel-$KERNEL-$(recipe "$(basename "$(toolchain_path)")" "${made_from[@]}")"
 }
 
@@ -107,6 +123,16 @@ nfstest_path() {
 # built_module TOP: the path of the module that checkout TOP builds for this environment.
 built_module() {
 	echo "$1/${variant:+out/${variant#-}/}rpcrdma.ko"
+}
+
+# for_this_kernel DIR: makes DIR for products of this kernel, and empties it first if it has those
+# of another one: Kbuild's comparison of times does not detect that.
+for_this_kernel() {
+	local kernel
+	kernel=$(basename "$(kernel_path)")
+	[ "$(cat "$1/.kernel" 2>/dev/null)" = "$kernel" ] || rm -rf "$1"
+	mkdir -p "$1"
+	echo "$kernel" >"$1/.kernel"
 }
 
 # The lists of modules that guests of this kernel may load.

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Recipe for a kernel built from the suite's source, with only what the guests need.
-# Takes many minutes. KERNEL=built is for when the stock kernel's compiler is not to be
-# had; KERNEL=debug adds KASAN, lockdep and the other checkers, for "make test-debug".
+# Recipe for a kernel built from the suite's source or from SOURCE, with only what the
+# guests need. Takes many minutes. KERNEL=built is for when the stock kernel's compiler is
+# not to be had, and for kernels that no suite has; KERNEL=debug adds KASAN, lockdep and
+# the other checkers, for "make test-debug".
 #
 # The cache key covers code, not comments (recipe in cache.sh).
 
@@ -17,7 +18,7 @@ make_kernel_debug() {
 
 # build_kernel OUT COMPILER FRAGMENT...: later fragments override earlier ones.
 build_kernel() {
-	local out=$1 compiler=$2 source=/usr/src/linux-source-$SERIES
+	local out=$1 compiler=$2 source=/usr/src/linux
 	shift 2
 	mkdir "$out/obj"
 	in_obj() { "$env_dir/enter" --obj "$out/obj" "$@"; }
@@ -54,5 +55,20 @@ last_wishes() {
 same_wishes() {
 	local lost
 	lost=$(grep '^CONFIG_' "$1" | grep -vxFf "$2" || true)
+	[ -z "$lost" ] || [ -z "${SOURCE-}" ] || lost=$(options_in_source <<<"$lost")
 	[ -z "$lost" ] || fail "the configuration lost: $(echo "$lost" | paste -sd' ')" "look for what they depend on now, in tools/env/kernel*.config"
+}
+
+# options_in_source: copies lines of a configuration, without the options that SOURCE does not have:
+# the options of kernel.config are those of the suites' kernels, and SOURCE may be older.
+options_in_source() {
+	local line name
+	while read -r line; do
+		name=${line#CONFIG_}
+		if grep -rqE --include='Kconfig*' "^[[:space:]]*(menu)?config ${name%%=*}\$" "$(source_path)"; then
+			echo "$line"
+		else
+			echo "this source has no $line" >&2
+		fi
+	done
 }

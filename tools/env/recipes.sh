@@ -13,6 +13,8 @@ USER_SUITE=$(user_suite "$SUITE")
 . "$env_dir/../lib/rust-metadata.sh"
 # shellcheck source=kernel-stock.sh
 . "$env_dir/kernel-stock.sh"
+# shellcheck source=source.sh
+. "$env_dir/source.sh"
 # shellcheck source=kernel-built.sh
 . "$env_dir/kernel-built.sh"
 # shellcheck source=guest.sh
