@@ -102,6 +102,15 @@ rule_test_source() (
 	rm -r "$CACHE"
 )
 
+# The hook that adds no suite succeeds. mmdebstrap executes a hook of one word without a shell.
+rule_test_kernel_suite() {
+	# shellcheck disable=SC2034 # read by add_kernel_suite
+	local SUITE=forky USER_SUITE=forky
+	# shellcheck source=../env/toolchain.sh
+	. tools/env/toolchain.sh
+	env "$(add_kernel_suite)" tree
+}
+
 # Rust symbols are compared in both directions, and so is the configuration but for the options that
 # cannot matter.
 rule_test_rust_metadata() {

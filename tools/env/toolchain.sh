@@ -23,7 +23,7 @@ make_toolchain() {
 # add_kernel_suite: prints a hook of mmdebstrap that adds the kernel's suite to the sources
 # of the tree, on the same mirror. apt prefers its packages for the kernel only.
 add_kernel_suite() {
-	[ "$SUITE" != "$USER_SUITE" ] || { echo :; return; }
+	[ "$SUITE" != "$USER_SUITE" ] || { echo true; return; }
 	cat <<-END
 		cd "\$1/etc/apt"
 		sed -n 's/ $USER_SUITE main\$/ $SUITE main/p' sources.list >sources.list.d/kernel.list
