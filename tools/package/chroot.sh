@@ -39,6 +39,16 @@ prepare() {
 	sha256sum "$c_module" >c_module
 }
 
+# Hooks of the kernel's headers run before dpkg configures the package, by which DKMS builds.
+hook_is_silent_during_installation() {
+	local said
+
+	dpkg --unpack "rpcrdma-rust_${first}_all.deb" "rpcrdma-rust-dkms_${first}_all.deb" ||
+		fail "the packages cannot be unpacked"
+	said=$(/etc/kernel/header_postinst.d/zz-rpcrdma-rust "$release" 2>&1)
+	! grep '^W: rpcrdma-rust' <<<"$said" || fail "the hook warns"
+}
+
 # Without the kernel's source the module cannot be built. The packages are installed all the
 # same, and say what is missing.
 refused_without_source() {
@@ -157,6 +167,6 @@ prepare >prepare.log 2>&1 || {
 	echo "Bail out! the mirror does not provide dkms"
 	exit 1
 }
-run_in_order refused_without_source built_when_source_arrives signed_by_key_of_dkms \
-	refused_with_other_compiler upgraded metadata_goes_with_kernel c_module_back_after_removal \
-	initial_ram_disk_follows_package nothing_left_after_purge
+run_in_order hook_is_silent_during_installation refused_without_source built_when_source_arrives \
+	signed_by_key_of_dkms refused_with_other_compiler upgraded metadata_goes_with_kernel \
+	c_module_back_after_removal initial_ram_disk_follows_package nothing_left_after_purge
