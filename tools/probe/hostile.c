@@ -13,7 +13,8 @@
 #include "transfer.h"
 
 #define AHEAD		16	/* Sends that a deaf client has outstanding at most */
-#define FAR_AHEAD	200	/* and a flooding client; more than a server grants */
+#define CREDITS_USED	16	/* Calls that a quiet client has outstanding; fewer than a server grants */
+#define FAR_AHEAD	200	/* Sends of a flooding client; more than a server grants */
 #define SLOW_MS		1000	/* between the Receives of a slow client */
 #define EXPOSED		16	/* Replies that the server exposes on a connection */
 
@@ -54,6 +55,21 @@ static bool send_nulls(struct hostile *h, unsigned int most)
 static bool deaf_step(struct hostile *h)
 {
 	return reap(h, false) && send_nulls(h, AHEAD);
+}
+
+/* The same, but never has more Calls outstanding than it may. */
+static bool quiet_step(struct hostile *h)
+{
+	struct enc e;
+
+	if (!reap(h, false))
+		return false;
+	for (; h->sent - h->replies < CREDITS_USED; h->outstanding++, h->sent++) {
+		enc_null_call(&e, new_xid());
+		if (!post_msg(h->c, &e))
+			return false;
+	}
+	return true;
 }
 
 static bool slow_step(struct hostile *h)
@@ -109,6 +125,8 @@ static bool unread_step(struct hostile *h)
 static const struct hostile_kind kinds[] = {
 	{ .name = "deaf", .about = "post no Receives",
 	  .params = &params_rnr_forever, .step = deaf_step },
+	{ .name = "quiet", .about = "post no Receives, but keep to their credits",
+	  .params = &params_rnr_forever, .step = quiet_step },
 	{ .name = "slow", .about = "post one Receive a second",
 	  .params = &params_rnr_forever, .step = slow_step },
 	{ .name = "stalled", .about = "answer no RDMA Reads",
