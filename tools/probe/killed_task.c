@@ -15,6 +15,7 @@
 #include "answers.h"
 #include "delay.h"
 #include "exposed.h"
+#include "group.h"
 #include "probe.h"
 #include "serve.h"
 #include "transfer.h"
@@ -61,11 +62,14 @@ bool write_for_killed(struct conn *c, struct call *call)
 	return denied(c, IBV_WR_RDMA_WRITE, call->reply.seg, 0, 4);
 }
 
-int list_and_be_killed(void)
+static int kill_lister(void)
 {
-	const pid_t reader = fork();
+	pid_t reader;
 	int status;
 
+	unlink(HELD);
+	unlink(KILLED);
+	reader = fork();
 	if (!reader)
 		_exit(list_directory());
 	if (!wait_for_file(HELD))
@@ -74,7 +78,14 @@ int list_and_be_killed(void)
 	if (waitpid(reader, &status, 0) != reader || !WIFSIGNALED(status))
 		return ESRCH;
 	create_file(KILLED);
-	return list_directory();
+	return 0;
+}
+
+int list_and_be_killed(void)
+{
+	const int status = kill_lister();
+
+	return status ? status : list_directory();
 }
 
 /* The next queued Call with a Read chunk. */
@@ -150,3 +161,46 @@ int list_beside_writer(void)
 		result = EBUSY;
 	return result ? result : WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 }
+
+#define OVERDUE_MS	66000	/* longer than a client waits for the Reply to any Call */
+
+/* The task is killed, and its Reply comes much later. */
+static bool reply_late(struct conn *c, struct call *call)
+{
+	struct enc e = { .len = 0 };
+
+	if (serving.call_seen || !call->reply.n)
+		return answer_correctly(c, call);
+	serving.call_seen = true;
+	if (!wait_for_kill())
+		return false;
+	sleep_ms(OVERDUE_MS);
+	if (disconnected(c))
+		return fail("the client has disconnected");
+	/* The Reply chunk cannot be written any more. */
+	enc_hdr(&e, call->xid, RPCRDMA_VERSION, serving.grant, RDMA_MSG);
+	enc_no_chunks(&e);
+	enc_rpc_reply(&e, call->xid, GARBAGE_ARGS);
+	return send_msg(c, &e);
+}
+
+/* No Call waits for its Reply meanwhile. */
+static int list_after_late_reply(void)
+{
+	const int status = kill_lister();
+
+	if (status)
+		return status;
+	sleep_ms(OVERDUE_MS + 1000);
+	return list_directory();
+}
+
+static const struct test tests[] = {
+	{ "R8166-3.3.1-3", "the Reply for a killed task comes after more than a minute",
+	  .answer = reply_late, .work = list_after_late_reply },
+};
+
+const struct group group_late_reply = {
+	.name = "late_reply", .about = "a server that replies after the task was killed",
+	.tests = tests, .n = COUNT(tests),
+};

@@ -69,6 +69,7 @@ static const struct group *const groups[] = {
 	&group_memory_windows,
 	&group_peers,
 	&group_session,
+	&group_unanswered,
 	&group_pulled,
 	&group_exposer,
 	&group_backchannel_early,
@@ -77,6 +78,7 @@ static const struct group *const groups[] = {
 	&group_other_servers,
 	&group_exposed,
 	&group_credits,
+	&group_late_reply,
 	&group_wrong_invalidate,
 };
 

@@ -12,7 +12,6 @@
 #include "probe.h"
 #include "session.h"
 
-#define MAX_RECALLS	3
 #define ERROR_FLAGS	(SEQ4_STATUS_CB_PATH_DOWN | SEQ4_STATUS_BACKCHANNEL_FAULT)
 #define XID_FLIP	0x80000000	/* turns an XID of the server into one that it does not use */
 
@@ -100,16 +99,6 @@ static bool t_calls_and_reply(struct conn *c)
 	return no_rnr_since(c, rnr) && alive(c);
 }
 
-/* Gets the next backchannel Call, and skips Replies. False if there is none within @ms. */
-static bool next_callback(struct conn *c, struct reply *back, int ms)
-{
-	do {
-		if (!get_reply(c, back, ms) || !back->any)
-			return false;
-	} while (get_word(back->p + HDR_EMPTY_LEN, RPC_TYPE) != RPC_CALL);
-	return true;
-}
-
 static bool is_outstanding(const uint32_t *outstanding, unsigned int n, uint32_t xid)
 {
 	unsigned int i;
@@ -142,21 +131,6 @@ static void enc_callback_error(struct enc *e, uint32_t xid, uint32_t credits)
 	e->len = 0;
 	enc_hdr(e, xid, RPCRDMA_VERSION, credits, RDMA_ERROR);
 	enc_u32(e, ERR_CHUNK);
-}
-
-/* Makes the server recall several delegations. */
-static bool cause_recalls(struct conn *c, unsigned int n)
-{
-	char files[MAX_RECALLS][FILE_NAME_LEN];
-	unsigned int i;
-
-	for (i = 0; i < n; i++)
-		if (!get_delegation(c, files[i]))
-			return false;
-	for (i = 0; i < n; i++)
-		if (!write_as_other_client(c, files[i]))
-			return false;
-	return true;
 }
 
 /*

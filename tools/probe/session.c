@@ -294,6 +294,31 @@ bool get_recall(struct conn *c, struct reply *back)
 	return back->p ? true : fail("no recall");
 }
 
+/* Makes the server recall several delegations. */
+bool cause_recalls(struct conn *c, unsigned int n)
+{
+	char files[MAX_RECALLS][FILE_NAME_LEN];
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		if (!get_delegation(c, files[i]))
+			return false;
+	for (i = 0; i < n; i++)
+		if (!write_as_other_client(c, files[i]))
+			return false;
+	return true;
+}
+
+/* Gets the next backchannel Call, and skips Replies. False if there is none within @ms. */
+bool next_callback(struct conn *c, struct reply *back, int ms)
+{
+	do {
+		if (!get_reply(c, back, ms) || !back->any)
+			return false;
+	} while (rpc_type(back) != RPC_CALL);
+	return true;
+}
+
 /* Gets the server's next Reply, and skips its Calls. */
 bool next_forward_reply(struct conn *c, struct reply *r)
 {
