@@ -5,14 +5,15 @@
 //! SUNRPC releases the credit of a Call when it releases the RPC. If a signal or a timeout ended
 //! the RPC while the Call was on the wire, the peer still processes the Call and may reply to it.
 //! The Call counts as outstanding until the peer replies or the connection ends, and no other Call
-//! may use its credit (RFC 8166 Section 3.3.1). This file holds such credits.
+//! may use its credit (RFC 8166 Section 3.3.1, RFC 8167 Section 4.1). This file holds such credits.
 //!
 //! SUNRPC first removes the request from its receive queue, and calls `release_request`, which
 //! holds the credit, later. A Reply that arrives between the two matches neither. The XIDs of
 //! Replies without a match are therefore remembered for a while.
 //!
-//! A peer that never replies would keep the credit for ever. After the timeout that the task would
-//! have had, the connection is closed, as if the task still waited.
+//! A peer that never replies keeps the credit, as it would if the task still waited. That harms no
+//! other RPC while credits are left, and the end of the connection would harm them all. Therefore
+//! the connection is closed only if the overdue Calls hold more than half of the window.
 //!
 //! The C module has no counterpart: it releases the credit with the RPC, and may then exceed the
 //! peer's grant.
@@ -50,14 +51,14 @@ pub(crate) trait CreditXprt: Send + Sync + 'static {
     /// The transport.
     fn xprt(&self) -> XprtRef<'_>;
 
-    /// Closes the connection, because the peer does not reply.
+    /// Closes the connection, because Calls without a Reply hold too many credits.
     fn disconnect(&self);
 }
 
 /// A Call whose credit is held.
 struct HeldCall {
     xid: u32,
-    /// When the connection is closed, in jiffies.
+    /// When the Reply is overdue, in jiffies.
     deadline: c_ulong,
 }
 
@@ -258,7 +259,7 @@ impl<X: CreditXprt> Credits<X> {
     }
 }
 
-/// The timer's function: closes the connection if a deadline has passed.
+/// The timer's function: closes the connection if overdue Calls hold more than half of the window.
 ///
 /// # Safety
 ///
@@ -269,16 +270,28 @@ unsafe extern "C" fn timeout<X: CreditXprt>(work: *mut bindings::work_struct) {
     let this =
         unsafe { &*kernel::container_of!(RawDelayedWork::from_work(work), Credits<X>, timer) };
     let now = jiffies();
-    let remaining = |call: &HeldCall| call.remaining(now);
-    let Some(soonest) = Iterator::min(this.held.lock().calls.iter().map(remaining)) else {
-        return;
-    };
-    if soonest == 0 {
+    let least = msecs_to_jiffies(REPLY_TIMEOUT_MS);
+    let mut overdue = 0;
+    // A `hold` that runs from now on finds the work queued, and its call may have the least
+    // timeout. The timer must fire no later than that.
+    let mut next = least;
+    {
+        let held = this.held.lock();
+        if held.calls.is_empty() {
+            return;
+        }
+        for call in held.calls.iter() {
+            match call.remaining(now) {
+                0 => overdue += 1,
+                remaining => next = next.min(remaining),
+            }
+        }
+    }
+    let window = this.xprt.xprt().lock().window();
+    if 2 * overdue > window {
         this.xprt.disconnect();
     } else {
-        // A `hold` that runs from now on finds the work queued, and its call may have the least
-        // timeout. The timer must fire no later than that.
-        let next = soonest.min(msecs_to_jiffies(REPLY_TIMEOUT_MS));
+        // A server may shrink the window, so calls that are overdue are looked at again.
         // SAFETY: By the contract of `hold`, which queued the work, `stop` cancels it.
         unsafe { this.timer.modify(next) };
     }

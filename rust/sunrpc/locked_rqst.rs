@@ -85,6 +85,20 @@ impl<'a> Transmission<'a> {
         // field.
         unsafe { (*self.raw()).rq_xmit_bytes_sent += (*self.raw()).rq_snd_buf.len as usize };
     }
+
+    /// Counts the bytes of a Call before it is sent, for a transport whose answers
+    /// [reset](QueuedRqst::set_answered) the count. An answer may arrive at once.
+    pub(super) fn count(self) {
+        let sent = read_once!(self.fields(), rq_xmit_bytes_sent);
+        self.set_bytes_sent(sent.wrapping_add(self.message().len() as usize));
+    }
+
+    /// Undoes [`Self::count`] for a Call that was not sent.
+    #[cold]
+    pub(super) fn uncount(self) {
+        let sent = read_once!(self.fields(), rq_xmit_bytes_sent);
+        self.set_bytes_sent(sent.saturating_sub(self.message().len() as usize));
+    }
 }
 
 /// A request that SUNRPC releases: the transport is in its `release_request`.
@@ -203,6 +217,12 @@ impl QueuedRqst<'_> {
         // SAFETY: By I2 the task stays. It reads the status when it is woken. A task that runs may
         // overwrite the status; single accesses do not tear.
         unsafe { (&raw mut (*self.task().raw()).tk_status).write_volatile(errno) };
+    }
+
+    /// Resets the count of bytes sent, because the peer has answered the Call: what
+    /// [`RqstRef::was_sent`] tells is whether a transmission has no answer.
+    pub(super) fn set_answered(self) {
+        self.set_bytes_sent(0);
     }
 
     /// Makes the task send the Call again: it finds the connect cookie of another connection.

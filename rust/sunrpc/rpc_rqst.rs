@@ -109,7 +109,14 @@ impl<'a> RqstRef<'a> {
         }
     }
 
-    /// Whether a Call was [sent](super::locked_rqst::Transmission::end).
+    /// Sets the number of bytes sent. The sender and a thread that takes an answer may set it
+    /// concurrently.
+    pub(super) fn set_bytes_sent(self, bytes: usize) {
+        // SAFETY: By I1 the request stays. Single accesses do not tear.
+        unsafe { (&raw mut (*self.raw()).rq_xmit_bytes_sent).write_volatile(bytes) };
+    }
+
+    /// Whether a Call was [sent](super::locked_rqst::Transmission::count), and not answered since.
     pub(super) fn was_sent(self) -> bool {
         read_once!(self.0, rq_xmit_bytes_sent) != 0
     }

@@ -163,6 +163,12 @@ impl LockedXprt<'_> {
         unsafe { (*self.xprt.raw()).cwnd = (calls as usize) << bindings::RPC_CWNDSHIFT };
     }
 
+    /// The congestion window: how many Calls may be outstanding.
+    pub(super) fn window(&self) -> usize {
+        // SAFETY: By I1 the lock is held, which guards the window.
+        unsafe { (*self.xprt.raw()).cwnd >> bindings::RPC_CWNDSHIFT }
+    }
+
     /// Forgets all credits in use: those of the requests are forgotten next.
     pub(super) fn reset_credits_in_use(&self) {
         // SAFETY: By I1 the lock is held, which guards the number.

@@ -147,13 +147,14 @@ fn transmit<C: Connection>(
     // SAFETY: By I1 of `Of` the connection is a `C`, to which `connection` is a reference.
     let data = unsafe { svc_xprt::data::<C>(connection.raw()) };
     rqst.begin()?;
-    data.send_backchannel(rqst.xid(), rqst.message())?;
-    rqst.end();
-    Ok(())
+    rqst.count();
+    data.send_backchannel(rqst.xid(), rqst.message())
+        .inspect_err(|_| rqst.uncount())
 }
 
 /// `release_request`: releases the credit of a request, unless the client still processes the Call.
-/// If the client has replied, the request has no credit any more.
+/// If the client has replied, the request has no credit, or one for a second transmission that has
+/// failed.
 ///
 /// # Safety
 ///

@@ -16,7 +16,6 @@ use crate::{
     bindings,
     sunrpc::{
         locked_rqst::QueuedRqst,
-        rpc_rqst::RqstRef,
         xprt_ref::XprtRef, //
     }, //
 };
@@ -81,16 +80,18 @@ fn complete(rqst: QueuedRqst<'_>, window: u32, answer: BackchannelAnswer<'_>) {
     // done.
     rqst.pin();
     // The credit comes first, since the completion lets another Call be sent.
-    release_credit(*rqst, window);
+    release_credit(rqst, window);
     wake(rqst, answer);
     // SAFETY: Pinned above.
     unsafe { rqst.unpin() };
 }
 
 /// Releases the credit of an answered Call, and sets the window.
-fn release_credit(rqst: RqstRef<'_>, window: u32) {
+fn release_credit(rqst: QueuedRqst<'_>, window: u32) {
     let locked = rqst.xprt().lock();
     locked.set_window(window);
+    // `release_request` waits until the request is unpinned.
+    rqst.set_answered();
     // SAFETY: `rqst` keeps its task, and `transport_lock` is held.
     unsafe { bindings::xprt_release_rqst_cong(rqst.task().raw()) };
 }
