@@ -89,7 +89,7 @@ fn module_path(file: &str) -> CratePath {
     let mut path: CratePath = inner.split('/').map(str::to_owned).collect();
     if path
         .last()
-        .is_some_and(|last| last == "mod" || last == "main")
+        .is_some_and(|last| last == "mod" || last == "rpcrdma")
     {
         path.pop();
     }
@@ -125,7 +125,7 @@ impl Reader {
 
     /// Whether the file's children are other files.
     fn has_children(&self) -> bool {
-        self.module.file.ends_with("/mod.rs") || self.module.file == "rust/main.rs"
+        self.module.file.ends_with("/mod.rs") || self.module.file == "rust/rpcrdma.rs"
     }
 
     fn leaves(tree: &syn::UseTree, prefix: &mut Vec<String>, found: &mut Vec<(CratePath, String)>) {

@@ -33,8 +33,6 @@
 //!
 //! `Documentation/architecture.rst` follows a READ and a WRITE through the rooms.
 
-#![crate_name = "rpcrdma"]
-
 use kernel::prelude::*;
 
 mod bindings;
