@@ -24,6 +24,7 @@
 //! nothing to undo. The kernel crate has no abstraction of sysctl tables.
 
 use core::{
+    ffi::CStr,
     fmt::Write,
     ptr::NonNull, //
 };
@@ -34,7 +35,6 @@ use kernel::{
         c_void, //
     },
     prelude::*,
-    str::CStr,
     sync::atomic::{
         Atomic,
         Relaxed, //
@@ -271,7 +271,11 @@ impl Registration {
         // SAFETY: Path and table are static, since procfs keeps pointers to them. `Entry` has the
         // layout of a `ctl_table`.
         let header = unsafe {
-            bindings::register_sysctl_sz(path.as_char_ptr(), table.as_ptr().cast(), table.len())
+            bindings::register_sysctl_sz(
+                path.to_bytes_with_nul().as_ptr(),
+                table.as_ptr().cast(),
+                table.len(),
+            )
         };
         // INVARIANT: I1: just registered.
         Ok(Self {

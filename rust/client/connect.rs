@@ -145,7 +145,7 @@ fn unsuitable(ep: &Endpoint<ClientEp>, unsupported: Unsupported) -> ConnectError
     let _ = ep.with_device_name(|name| {
         pr_err!(
             "{} cannot carry NFS: it lacks {}\n",
-            name,
+            name.to_str().unwrap_or_default(),
             unsupported.name()
         );
     });

@@ -4,6 +4,8 @@
 //!
 //! C: frwr_ops.c, frwr_unmap_sync()
 
+use core::ffi::CStr;
+
 use kernel::{
     page::PAGE_SIZE,
     prelude::*,

@@ -8,6 +8,8 @@
 //! queued, and cannot be cancelled. The work here is part of an object that C frees, which cancels
 //! the work first.
 
+use core::ptr;
+
 use kernel::{
     prelude::*,
     sync::LockClassKey,
@@ -39,9 +41,14 @@ impl RawDelayedWork {
         pin_init!(Self {
             raw <- Opaque::ffi_init(|slot| {
                 // SAFETY: `slot` is valid for writes and pinned. `function` is called only after
-                // `queue` or `modify`, whose contracts cover it.
+                // `queue` or `modify`, whose contracts cover it. A `LockClassKey` is a transparent
+                // wrapper of the C type.
                 unsafe {
-                    bindings::rpcrdma_init_delayed_work(slot, Some(function), class.as_ptr())
+                    bindings::rpcrdma_init_delayed_work(
+                        slot,
+                        Some(function),
+                        ptr::from_ref(class.get_ref()).cast_mut().cast(),
+                    )
                 };
             }),
         })

@@ -4,7 +4,10 @@
 //!
 //! C: svc_rdma_transport.c, svc_rdma_create(), handle_connect_req(), svc_rdma_accept()
 
-use core::mem;
+use core::{
+    ffi::CStr,
+    mem, //
+};
 
 use kernel::{
     new_mutex,

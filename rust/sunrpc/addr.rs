@@ -87,7 +87,7 @@ impl AddressStrings {
             );
             set(
                 b::rpc_display_format_t_RPC_DISPLAY_PROTO,
-                c"rdma".as_char_ptr(),
+                c"rdma".to_bytes_with_nul().as_ptr(),
             );
             set(
                 b::rpc_display_format_t_RPC_DISPLAY_HEX_ADDR,
@@ -99,7 +99,7 @@ impl AddressStrings {
             );
             set(
                 b::rpc_display_format_t_RPC_DISPLAY_NETID,
-                netid.as_char_ptr(),
+                netid.to_bytes_with_nul().as_ptr(),
             );
         }
     }

@@ -2,7 +2,10 @@
 
 //! What the transport classes of this module have in common: each is a static, registered once.
 
-use core::mem::offset_of;
+use core::{
+    ffi::CStr,
+    mem::offset_of, //
+};
 
 use kernel::{
     error::to_result,
@@ -194,7 +197,7 @@ impl<const NETIDS: usize> StaticClass<Class<NETIDS>> {
         info: ClassInfo<NETIDS>,
     ) -> Result {
         let fill = |class: &mut Class<NETIDS>| {
-            class.netids = info.netids.map(|netid| netid.as_char_ptr());
+            class.netids = info.netids.map(|netid| netid.to_bytes_with_nul().as_ptr());
             let base = &mut class.base;
             base.ident = info.ident;
             base.setup = Some(info.setup);

@@ -4,12 +4,10 @@
 //!
 //! C: rpc_rdma_cid.h, struct rpc_rdma_cid
 
+use core::ffi::CStr;
+
 use kernel::{
     ffi::c_char,
-    str::{
-        CStr,
-        CStrExt, //
-    },
     sync::atomic::{
         Atomic,
         Relaxed, //
@@ -167,6 +165,6 @@ unsafe impl Argument for &CStr {
     type Raw = *const c_char;
 
     fn raw(&self) -> Self::Raw {
-        self.as_char_ptr()
+        self.to_bytes_with_nul().as_ptr()
     }
 }

@@ -2,7 +2,7 @@
 
 //! Trace events of the client.
 
-use kernel::str::CStr;
+use core::ffi::CStr;
 
 use crate::lib::sockaddr::SockAddr;
 

@@ -2,7 +2,7 @@
 
 //! Trace events of RDMA devices.
 
-use kernel::str::CStr;
+use core::ffi::CStr;
 
 use super::events;
 

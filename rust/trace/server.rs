@@ -2,7 +2,7 @@
 
 //! Trace events of the server.
 
-use kernel::str::CStr;
+use core::ffi::CStr;
 
 use crate::lib::sockaddr::SockAddr;
 

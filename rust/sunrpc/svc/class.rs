@@ -30,7 +30,7 @@ impl<L: Listener> ClassRegistration<L> {
     /// `EEXIST` if such a class is registered already.
     pub(crate) fn new(module: &'static ThisModule) -> Result<Self> {
         let fill = |class: &mut bindings::svc_xprt_class| {
-            class.xcl_name = L::NAME.as_char_ptr();
+            class.xcl_name = L::NAME.to_bytes_with_nul().as_ptr();
             class.xcl_owner = module.as_ptr();
             class.xcl_ops = Ops::<L>::LISTENER;
             class.xcl_max_payload = bindings::RPCSVC_MAXPAYLOAD;

@@ -195,7 +195,7 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
             bindings::snprintf(
                 text.as_mut_ptr(),
                 text.len() - 1,
-                c"%pISc".as_char_ptr(),
+                c"%pISc".to_bytes_with_nul().as_ptr(),
                 addr.as_ptr(),
             )
         };

@@ -2,6 +2,8 @@
 
 //! What a server's listeners and connections do for SUNRPC.
 
+use core::ffi::CStr;
+
 use kernel::{
     prelude::*,
     types::ForeignOwnable, //

@@ -96,7 +96,7 @@ fn end(rqst: QueuedRqst<'_>, refusal: Refusal) {
         // The task finds no Reply, and a cookie of another connection, so it sends again.
         Refusal::SendAgain => rqst.expire_cookie(),
         Refusal::Fail => rqst.set_status(EIO.to_errno()),
-        Refusal::TooBig => rqst.set_status(EMSGSIZE.to_errno()),
+        Refusal::TooBig => rqst.set_status(-(bindings::EMSGSIZE as c_int)),
     }
     rqst.complete(0);
 }

@@ -2,6 +2,8 @@
 
 //! What a client's transport does for SUNRPC.
 
+use core::ffi::CStr;
+
 use kernel::{
     prelude::*,
     seq_file::SeqFile,

@@ -14,7 +14,10 @@
 //! I/O, which could depend on that transport.
 
 use core::{
-    ffi::c_void,
+    ffi::{
+        c_void,
+        CStr, //
+    },
     ops::Deref,
     pin::Pin,
     ptr::{
@@ -251,7 +254,7 @@ impl IbClient {
                 // SAFETY: `slot` is valid for writes, and all zeroes is a valid `ib_client`.
                 unsafe {
                     slot.write_bytes(0, 1);
-                    (*slot).name = c"rpcrdma".as_char_ptr();
+                    (*slot).name = c"rpcrdma".to_bytes_with_nul().as_ptr();
                     (*slot).add = Some(add_one);
                     (*slot).remove = Some(remove_one);
                 }
@@ -306,7 +309,7 @@ unsafe extern "C" fn add_one(raw: *mut bindings::ib_device) -> c_int {
             let name = unsafe { DeviceName::of(raw) };
             pr_err!(
                 "out of memory: {} is not used until the module is loaded again\n",
-                &*name
+                name.to_str().unwrap_or_default()
             );
             e.to_errno()
         },

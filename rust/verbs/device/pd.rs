@@ -77,7 +77,11 @@ impl Pd {
         let recv_mappings = unsafe { Mappings::new(device, buffers)? };
         // SAFETY: `device_ref` keeps the device.
         let pd = from_err_ptr(unsafe {
-            bindings::__ib_alloc_pd(device_ref.device(), 0, c"rpcrdma".as_char_ptr())
+            bindings::__ib_alloc_pd(
+                device_ref.device(),
+                0,
+                c"rpcrdma".to_bytes_with_nul().as_ptr(),
+            )
         })?;
         let pd = NonNull::new(pd).ok_or(ENOMEM)?;
         // INVARIANT: I1: just allocated. If the `Arc` cannot be, `Self` is dropped and frees it.

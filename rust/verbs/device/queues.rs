@@ -68,7 +68,7 @@ impl CompletionQueue {
                 context,
                 entries,
                 bindings::ib_poll_context_IB_POLL_WORKQUEUE,
-                c"rpcrdma".as_char_ptr(),
+                c"rpcrdma".to_bytes_with_nul().as_ptr(),
             )
         })?;
         // INVARIANT: I1: just allocated; the rest by this function's contract.

@@ -6,7 +6,10 @@
 //!
 //! C header: [`include/rdma/rdma_cm.h`](srctree/include/rdma/rdma_cm.h)
 
-use core::ptr;
+use core::{
+    ffi::CStr,
+    ptr, //
+};
 
 use kernel::{
     error::to_result,

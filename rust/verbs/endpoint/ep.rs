@@ -156,7 +156,7 @@ impl<C: EndpointOps> Endpoint<C> {
                     ptr::null_mut(),
                     bindings::rdma_ucm_port_space_RDMA_PS_TCP,
                     bindings::ib_qp_type_IB_QPT_RC,
-                    c"rpcrdma".as_char_ptr(),
+                    c"rpcrdma".to_bytes_with_nul().as_ptr(),
                 )
             })?;
             // SAFETY: Just created. The CM delivers no event before the first request.

@@ -193,7 +193,7 @@ impl SendCtxt {
         let dma = DmaMapper::new(inner.buffer.pd());
         for bvec in inner.pages.bvecs(span).ok_or(EINVAL)? {
             if inner.sges.len() == inner.sges.capacity() {
-                return Err(EMSGSIZE);
+                return Err(no_sge());
             }
             let mapped = dma.map_bvec(&bvec, Direction::ToDevice.as_raw());
             let sge = mapped.map_err(|addr| {
@@ -205,7 +205,7 @@ impl SendCtxt {
                 EIO
             })?;
             // INVARIANT: I1: just mapped. I3: the page stays in `pages` until it is unmapped.
-            inner.sges.push_within_capacity(sge).map_err(|_| EMSGSIZE)?;
+            inner.sges.push_within_capacity(sge).map_err(|_| no_sge())?;
         }
         Ok(())
     }
@@ -303,4 +303,10 @@ unsafe impl Wrapper for Sent {
     fn from_entry(ctxt: Self::Entry, _: ByList) -> Self {
         Self(ctxt)
     }
+}
+
+/// `EMSGSIZE`: a message has no SGEs left.
+#[cold]
+fn no_sge() -> Error {
+    Error::from_errno(-(bindings::EMSGSIZE as c_int))
 }
