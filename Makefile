@@ -17,7 +17,8 @@ make_in_tree = make $(if $(filter debug,$(KERNEL)),LLVM=1) $(if $(V),V=$(V),-s) 
 ready  = environment
 # For another environment than the default, build a copy of the sources in out/, so that
 # the modules for all of them exist.
-in_shell = SUITE='$(SUITE)' SERIES='$(SERIES)' KERNEL='$(KERNEL)' SOURCE='$(SOURCE)' bash -c
+in_shell = SUITE='$(SUITE)' SERIES='$(SERIES)' FLAVOUR='$(FLAVOUR)' KERNEL='$(KERNEL)' \
+	SOURCE='$(SOURCE)' bash -c
 variant := $(shell $(in_shell) '. tools/env/cache.sh; echo "$${variant:1}"')
 ifneq ($(variant),)
 apart  = /out/$(variant)
@@ -108,6 +109,7 @@ help: ## print this list
 	@echo '  KDIR=<tree>   build for this kernel tree, without the build environment'
 	@echo '  SUITE=<suite> use the kernel and the compilers of another Debian suite'
 	@echo '  SERIES=<n>    use another kernel of the suite than its newest ("make kernels" lists them)'
+	@echo '  FLAVOUR=arm64 cross-compile for arm64, or arm64-16k (pages of 16 KiB); guests are emulated'
 	@echo '  SOURCE=<path> build a small kernel from this kernel tree or tarball, and use it'
 	@echo '  KERNELS="..." run the selftests on these kernels, SUITE, SUITE:SERIES or SUITE:SOURCE'
 	@echo '  KERNEL=built  build the kernel too, if the stock kernel cannot be used'

@@ -12,6 +12,8 @@ index_of_packages() {
 	done <<-'END'
 		linux-headers-7.2.12+deb13-amd64 7.2.12-1~bpo13+1
 		linux-headers-7.2.12+deb13-cloud-amd64 7.2.12-1~bpo13+1
+		linux-headers-7.2.12+deb13-arm64 7.2.12-1~bpo13+1
+		linux-headers-7.2.12+deb13-arm64-16k 7.2.12-1~bpo13+1
 		linux-headers-7.2.12+deb13-common 7.2.12-1~bpo13+1
 		linux-headers-7.2.11+deb13-amd64 7.2.11-1~bpo13+1
 		linux-headers-7.10.1+deb13-amd64 7.10.1-1~bpo13+1
@@ -26,8 +28,9 @@ index_of_packages() {
 # looked up, and the environments of the releases in FAILING cannot be made.
 chosen_of() (
 	# shellcheck disable=SC2034 # read by choose
-	SUITES='a b c' PROVED='7.3 7.2' SUITE='' SERIES=''
-	local "$1" lost=" $2 " failing=" $3 "
+	SUITES='a b c' PROVED='7.3 7.2' SUITE='' SERIES='' FLAVOUR=amd64
+	# shellcheck disable=SC2086 # several settings
+	local $1 lost=" $2 " failing=" $3 "
 	ask() { [[ $lost != *" $1 "* ]]; }
 	make_it() { [[ $failing != *" ${ENVIRONMENT##* } "* ]]; }
 	choose ask make_it && echo "$ENVIRONMENT" || echo none
@@ -41,11 +44,14 @@ rule_test_environment() {
 	# shellcheck source=../env/offers.sh
 	. tools/env/offers.sh
 	mkdir "$records"
-	index_of_packages | KERNEL_FLAVOUR=amd64 list_offers | diff - <(printf '%s\n' \
+	index_of_packages | FLAVOUR=amd64 list_offers | diff - <(printf '%s\n' \
 		'7.10 7.10.1+deb13-amd64 7.10.1-1~bpo13+1' '7.2 7.2.12+deb13-amd64 7.2.12-1~bpo13+1')
-	printf '%s\n' '7.4 7.4.1+a-amd64 1' >"$records/offers-a"
-	printf '%s\n' '7.4 7.4.1+b-amd64 1' '7.3 7.3.4+b-amd64 1' >"$records/offers-b"
-	printf '%s\n' '7.2 7.2.12+c-amd64 1' '7.1 7.1.3+c-amd64 1' >"$records/offers-c"
+	index_of_packages | FLAVOUR=arm64 list_offers |
+		diff - <(echo '7.2 7.2.12+deb13-arm64 7.2.12-1~bpo13+1')
+	printf '%s\n' '7.4 7.4.1+a-amd64 1' >"$records/offers-a-amd64"
+	printf '%s\n' '7.4 7.4.1+a-arm64 1' >"$records/offers-a-arm64"
+	printf '%s\n' '7.4 7.4.1+b-amd64 1' '7.3 7.3.4+b-amd64 1' >"$records/offers-b-amd64"
+	printf '%s\n' '7.2 7.2.12+c-amd64 1' '7.1 7.1.3+c-amd64 1' >"$records/offers-c-amd64"
 	while IFS='|' read -r settings lost failing expected; do
 		diff <(chosen_of "${settings:-X=}" "$lost" "$failing" | tail -n 1) - <<<"$expected" |
 			sed "s/^/with $settings, lost $lost, failing $failing: /"
@@ -59,6 +65,7 @@ rule_test_environment() {
 		||7.3.4+b-amd64 7.2.12+c-amd64 7.4.1+a-amd64|b 7.4 7.4.1+b-amd64
 		SUITE=a|||a 7.4 7.4.1+a-amd64
 		SUITE=a||7.4.1+a-amd64|none
+		FLAVOUR=arm64 SUITE=a|||a 7.4 7.4.1+a-arm64
 		SUITE=b|||b 7.4 7.4.1+b-amd64
 		SERIES=7.4|||a 7.4 7.4.1+a-amd64
 		SERIES=7.4||7.4.1+a-amd64|b 7.4 7.4.1+b-amd64

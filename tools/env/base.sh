@@ -51,16 +51,33 @@ make_early() {
 	ln -s usr/bin usr/lib usr/lib64 usr/sbin "$early/"
 	for tool in /usr/bin/bash /usr/bin/mount /usr/bin/cp /usr/bin/rm /usr/sbin/insmod /usr/sbin/chroot; do
 		cp -L "$root$tool" "$early$tool"
-		chroot "$root" ldd "$tool" | grep -o '/[^ ]*'
+		libraries_of "$root" "$tool"
 	done | sort -u | while read -r library; do
 		mkdir -p "$early$(dirname "$library")"
 		cp -L "$root$library" "$early$library"
 	done
-	modules_of "$(kernel_path)" virtio_blk ext4 | cat -n | while read -r number module; do
+	modules_of "$(kernel_path)" virtio_pci virtio_blk ext4 | cat -n | while read -r number module; do
 		cp "$modules/$module" "$early/modules/$(printf %02d "$number")"
 	done
 	(cd "$early" && find . -print0 | cpio -0 --quiet -o -H newc) >"$out/early.cpio"
 	rm -r "$early"
+}
+
+# libraries_of ROOT PROGRAM: prints the paths of the libraries that PROGRAM needs, and of its
+# loader. Reads the files, because programs of another architecture cannot run here.
+libraries_of() {
+	local root=$1 name library
+	{
+		readelf --dynamic --wide "$root$2" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'
+		readelf --program-headers --wide "$root$2" | sed -n 's/.*interpreter: \(.*\)\]/\1/p'
+	} | while read -r name; do
+		case $name in
+		/*) echo "$name" ;;
+		*) library=$(cd "$root" && echo usr/lib/*-linux-gnu/"$name")
+			echo "/$library"
+			libraries_of "$root" "/$library" ;;
+		esac
+	done
 }
 
 # The modules in the lists, and their dependencies.

@@ -18,6 +18,7 @@ CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/rpcrdma
 # What the user selected, as the suffix of directories in out/. Empty for the default
 # environment and kernel.
 variant=${SUITE:+-$SUITE}${SERIES:+-$SERIES}
+[ "$FLAVOUR" = amd64 ] || variant+=-$FLAVOUR
 [ "$KERNEL" = stock ] || variant+=-$KERNEL
 [ -z "${SOURCE-}" ] || {
 	SOURCE=$(realpath -m "$SOURCE")
@@ -39,12 +40,33 @@ environment() {
 # choice: the file in which tools/env/make keeps its choice. For the default, a change of
 # the lists in config.sh leads to a new choice.
 choice() {
-	echo "$CACHE/records/use-${SUITE:-default-$(recipe "$SUITES" "$PROVED")}${SERIES:+-$SERIES}"
+	local use=use-${SUITE:-default-$(recipe "$SUITES" "$PROVED")}${SERIES:+-$SERIES}
+	[ "$FLAVOUR" = amd64 ] || use+=-$FLAVOUR
+	echo "$CACHE/records/$use"
 }
 
 suite() { environment | cut -d' ' -f1; }
 series() { environment | cut -d' ' -f2; }
 release() { environment | cut -d' ' -f3; }
+
+# flavour: prints the flavour of that kernel. A release is a version, '-' and the flavour.
+flavour() {
+	local release
+	release=$(release)
+	[ "$release" != none ] || release=-$FLAVOUR
+	echo "${release#*-}"
+}
+
+# architecture: prints Debian's name of the architecture of guests and module.
+architecture() {
+	case $(flavour) in
+	*arm64*) echo arm64 ;;
+	*) echo amd64 ;;
+	esac
+}
+
+# foreign: whether that is another architecture than the build environment's.
+foreign() { [ "$(architecture)" != amd64 ]; }
 
 # user_suite SUITE: the suite of compilers and user space. Suites of backports, and
 # experimental, hold only some packages beside a whole suite.
@@ -61,6 +83,7 @@ selected() {
 	for name in SUITE SERIES SOURCE; do
 		[ -z "${!name-}" ] || printf '%s=%s ' "$name" "${!name}"
 	done
+	[ "$FLAVOUR" = amd64 ] || printf 'FLAVOUR=%s ' "$FLAVOUR"
 	[ "$KERNEL" = stock ] || printf 'KERNEL=%s ' "$KERNEL"
 }
 
@@ -81,8 +104,9 @@ recipe() {
 # The directory of each part, whether it exists yet or not. The key of a part includes
 # the keys of the parts it is made from.
 toolchain_path() {
+	# shellcheck disable=SC2046 # words
 	echo "$CACHE/toolchain-$(recipe "$(environment)" "$COMPILER" \
-		"packages-toolchain" "toolchain.sh")"
+		"packages-toolchain" "toolchain.sh" $(! foreign || echo packages-arm64 toolchain-foreign.sh))"
 }
 
 # source_record: the file in which tools/env/make keeps a hash of the contents of SOURCE.
@@ -107,6 +131,14 @@ kernel_path() {
 }
 
 guest_path() {
+	! foreign || {
+		echo "$CACHE/guest-$(recipe "$(basename "$(native_guest_path)")" "$(architecture)" "guest-foreign.sh")"
+		return
+	}
+	native_guest_path
+}
+
+native_guest_path() {
 	echo "$CACHE/guest-$(recipe "$(user_suite "$(suite)")" "packages-guest" "guest.sh")"
 }
 

@@ -11,7 +11,10 @@ SUITES='forky trixie-backports sid experimental'
 # Kernel series with which the tests pass (Documentation/results), newest first.
 PROVED='7.2'
 
-KERNEL_FLAVOUR=amd64
+# Debian's flavour of the kernel, which names its architecture: amd64, arm64, or arm64-16k (pages
+# of 16 KiB). An arm64 kernel and its modules are cross-compiled, and its guests are emulated.
+FLAVOUR=${FLAVOUR:-amd64}
+
 COMPILER=gcc
 
 # The kernel that the module is built for and that virtual machines boot:

@@ -9,10 +9,10 @@ records=$CACHE/records
 # for each kernel, with its series, release and version, newest first.
 look_up() {
 	mkdir -p "$records"
-	if offers_of "$1" >"$records/offers-$1.part"; then
-		mv "$records/offers-$1.part" "$records/offers-$1"
+	if offers_of "$1" >"$records/offers-$1-$FLAVOUR.part"; then
+		mv "$records/offers-$1-$FLAVOUR.part" "$records/offers-$1-$FLAVOUR"
 	else
-		rm "$records/offers-$1.part"
+		rm "$records/offers-$1-$FLAVOUR.part"
 		return 1
 	fi
 }
@@ -24,6 +24,7 @@ offers_of() {
 	user=$(user_suite "$1")
 	# shellcheck disable=SC2016 # expanded by the hooks
 	mmdebstrap --variant=custom --format=directory \
+		--architectures="amd64$(! foreign || echo ",$(architecture)")" \
 		--aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Languages "none"' \
 		--setup-hook="[ $1 = $user ] || sed -i -n 's/ $user main\$/ $1 main/p' \"\$1/etc/apt/sources.list\"" \
 		--customize-hook='APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-cache dumpavail >"$1/available"' \
@@ -39,7 +40,7 @@ offers_of() {
 # list_offers: reads the stanzas of apt's index. A kernel needs headers, and source of the
 # same version. Other flavours, such as 7.2.12+deb14-cloud-amd64, are not listed.
 list_offers() {
-	awk -v flavour="$KERNEL_FLAVOUR" '
+	awk -v flavour="$FLAVOUR" '
 		$1 == "Package:" { name = $2 }
 		$1 != "Version:" { next }
 		name ~ "^linux-headers-[0-9][^-]*-" flavour "$" { release[$2] = substr(name, 15) }
@@ -61,13 +62,14 @@ offered() {
 			echo "$1 $series $release"
 			return
 		fi
-	done <"$records/offers-$1"
+	done <"$records/offers-$1-$FLAVOUR"
 	return 1
 }
 
-# selects SERIES RELEASE: whether SERIES, as the user set it, selects this kernel: by series
-# (7.2), version (7.2.12) or release (7.2.12+deb13-amd64).
+# selects SERIES RELEASE: whether FLAVOUR and SERIES, as the user set them, select this kernel:
+# SERIES by series (7.2), version (7.2.12) or release (7.2.12+deb13-amd64).
 selects() {
+	[ "${2#*-}" = "$FLAVOUR" ] || return
 	case ${SERIES-} in
 	'' | "$1" | "$2") ;;
 	*) [[ $2 == "$SERIES"[+-]* ]] ;;
@@ -106,7 +108,7 @@ consider() {
 	[ "${answers[$1]}" = yes ] || return 1
 	if ! ENVIRONMENT=$(offered "$1" "$pass"); then
 		if [ -n "$pass" ]; then
-			left_out "$1" "the tests have not passed with its Linux $(head -n 1 "$records/offers-$1" | cut -d' ' -f1)"
+			left_out "$1" "the tests have not passed with its Linux $(head -n 1 "$records/offers-$1-$FLAVOUR" | cut -d' ' -f1)"
 		else
 			left_out "$1" "it does not offer Linux ${SERIES-}"
 		fi

@@ -19,6 +19,10 @@ USER_SUITE=$(user_suite "$SUITE")
 . "$env_dir/kernel-built.sh"
 # shellcheck source=guest.sh
 . "$env_dir/guest.sh"
+# shellcheck source=toolchain-foreign.sh
+. "$env_dir/toolchain-foreign.sh"
+# shellcheck source=guest-foreign.sh
+. "$env_dir/guest-foreign.sh"
 # shellcheck source=base.sh
 . "$env_dir/base.sh"
 # shellcheck source=nfstest.sh
@@ -37,5 +41,5 @@ mmdebstrap() {
 # mmdebstrap's last argument is the tree; a failed attempt leaves part of it.
 bootstrap() {
 	rm -rf --one-file-system "${@: -1}"
-	command mmdebstrap "$@"
+	command mmdebstrap ${foreign_options[@]+"${foreign_options[@]}"} "$@"
 }

@@ -1,16 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Recipes for another architecture than the build environment's: its kernel beside cross
-# compilers of this architecture, and a guest root none of whose programs can run here.
-
-# The toolchain's programs are amd64. Its recipe names the kernel's packages without an
-# architecture, so apt takes those of the only one that has them.
-make_toolchain_foreign() {
-	foreign_options=(--architectures="amd64,$(architecture)"
-		--include="$(packages "$env_dir/packages-$(architecture)")")
-	make_toolchain "$1"
-}
+# Recipe for the guest root of another architecture than amd64, whose programs cannot run here.
 
 # The packages are unpacked, and their maintainer scripts do not run. What these scripts make,
 # such as users and links of alternatives, does not depend on the architecture: it comes from
@@ -29,6 +20,7 @@ make_guest_foreign() {
 		"$USER_SUITE" "$unpacked/root"
 	cp -a "$native" "$out/root"
 	rm -r "$out/root"/usr/lib/x86_64-linux-gnu "$out/root"/usr/lib64 "$out/root/etc/ld.so.cache"
-	cp -a "$unpacked/root/." "$out/root/"
+	# Base packages' scripts replace some of their directories by links.
+	tar -C "$unpacked/root" -cf - . | tar -C "$out/root" -xf - --keep-directory-symlink
 	rm -rf --one-file-system "$unpacked"
 }
