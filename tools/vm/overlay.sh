@@ -24,6 +24,7 @@ make_overlay() {
 			printf 'export %q\n' "$it"
 		done
 		printf 'VM_MODULE=%q VM_LINK=%q VM_LIMIT=%q\n' "$module" "$link" "$limit"
+		echo "VM_OUTPUT=$(if foreign; then echo ttyS0; else echo ttyS1; fi)"
 		[ -z "$share" ] || echo 'VM_SHARE=yes'
 	} >"$root/vm/environment"
 	if [ -n "$shell" ]; then
@@ -62,12 +63,22 @@ put_module() {
 		if [ "$module" = c ]; then
 			cp "$file" "$root/$dir/updates/rpcrdma.ko"
 		else
-			strip --strip-debug -o "$root/$dir/updates/rpcrdma.ko" "$file"
+			strip_module "$file" "$root/$dir/updates"
 		fi
 		cp "$root/$dir/updates/rpcrdma.ko" "$run/index/lib/modules/$release/updates/"
 	fi
 	depmod -b "$run/index" "$release"
 	cp -L "$run/index/lib/modules/$release"/modules.* "$root/$dir/"
+}
+
+# strip_module FILE DIRECTORY: puts FILE into DIRECTORY without debugging information.
+strip_module() {
+	if foreign; then
+		cp "$1" "$2/rpcrdma.ko"
+		"$env_dir/enter" --src "$2" llvm-strip --strip-debug rpcrdma.ko
+	else
+		strip --strip-debug -o "$2/rpcrdma.ko" "$1"
+	fi
 }
 
 # put_file ROOT FROM TO: copies FROM to TO in ROOT. The guest's /lib, /bin and /sbin are

@@ -22,25 +22,43 @@ debug_kernel() {
 	VM_CMDLINE="printk.devkmsg=on kasan_multi_shot ${VM_CMDLINE-}"
 }
 
-# qemu_command: sets the array qemu to the command line.
-qemu_command() {
-	local smp=$cpus disk number=0 clock=''
+# machine_amd64: sets the array qemu to the emulator and its machine, cpu to the emulated
+# processor, and append to what the kernel's command line has for this machine.
+machine_amd64() {
+	qemu=(qemu-system-x86_64 -serial chardev:klog -serial chardev:payload)
+	# Five-level paging makes some boots under TCG die very early.
+	cpu=max,la57=off
+	append='console=ttyS0,115200 tsc=reliable no_timer_check'
 	# The guest calibrates the TSC at boot, which goes wrong by any factor on a busy
 	# machine. The frequency of the HPET is known.
-	[ -n "$icount" ] || [ "$accel" = kvm ] || clock=clocksource=hpet
-	qemu=(qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot
+	[ -n "$icount" ] || [ "$accel" = kvm ] || append+=' clocksource=hpet'
+}
+
+# machine_arm64: as machine_amd64. The machine has one serial line. A second is on the PCI bus.
+# The processor has pages of 16 KiB, too, and no pointer authentication, which is slow to
+# emulate.
+machine_arm64() {
+	qemu=(qemu-system-aarch64 -machine "virt,gic-version=3" -serial chardev:klog
+		-device "pci-serial,chardev=payload")
+	cpu=neoverse-n1
+	append='console=ttyAMA0'
+}
+
+# qemu_command: sets the array qemu to the command line.
+qemu_command() {
+	local smp=$cpus disk number=0 cpu append
+	"machine_$(architecture)"
+	qemu+=(-nodefaults -no-user-config -display none -no-reboot
 		-m "$memory" -kernel "$base/vmlinuz" -initrd "$run/initrd"
-		-append "console=ttyS0,115200 rdinit=/init panic=-1 oops=panic mitigations=off net.ifnames=0 tsc=reliable no_timer_check watchdog_thresh=30 slab_nomerge trace_options=norecord-cmd rcupdate.rcu_cpu_stall_timeout=60 loglevel=7 $clock ${VM_CMDLINE-}"
-		-chardev "file,id=klog,path=$log" -serial chardev:klog -serial chardev:payload
-		-device virtio-rng-pci)
+		-append "$append rdinit=/init panic=-1 oops=panic mitigations=off net.ifnames=0 watchdog_thresh=30 slab_nomerge trace_options=norecord-cmd rcupdate.rcu_cpu_stall_timeout=60 loglevel=7 ${VM_CMDLINE-}"
+		-chardev "file,id=klog,path=$log" -device virtio-rng-pci)
 	if [ -n "$icount" ]; then
 		smp=1
-		qemu+=(-accel "tcg,thread=single" -icount "shift=0,sleep=off" -cpu "max,la57=off")
+		qemu+=(-accel "tcg,thread=single" -icount "shift=0,sleep=off" -cpu "$cpu")
 	elif [ "$accel" = kvm ]; then
 		qemu+=(-accel kvm -cpu host)
 	else
-		# Five-level paging makes some boots under TCG die very early.
-		qemu+=(-accel "tcg,thread=multi" -cpu "max,la57=off")
+		qemu+=(-accel "tcg,thread=multi" -cpu "$cpu")
 	fi
 	qemu+=(-smp "$smp")
 	for disk in ${disks[@]+"${disks[@]}"}; do
@@ -70,7 +88,7 @@ qemu_command() {
 
 # choose_accel: replaces "auto" by kvm or tcg. Some machines have /dev/kvm and cannot run a
 # kernel under it, so the decision takes a trial boot of this kernel. It is kept until the
-# machine reboots. Instruction counts need TCG.
+# machine reboots. Instruction counts and another architecture need TCG.
 choose_accel() {
 	local known
 	case $accel in
@@ -81,7 +99,7 @@ choose_accel() {
 	*) return 0 ;;
 	esac
 	accel=tcg
-	[ -z "$icount" ] && [ -w "$kvm_device" ] || return 0
+	! foreign && [ -z "$icount" ] && [ -w "$kvm_device" ] || return 0
 	mkdir -p "$CACHE/records"
 	known=$CACHE/records/kvm-$(recipe "$(cat /proc/sys/kernel/random/boot_id)" "$(basename "$base")")
 	# The first of several runs tries, the others wait for it.
