@@ -8,8 +8,9 @@
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
+PAGE_SIZE=$(getconf PAGE_SIZE)
 SMALL="0 1 2 3 4 5 6 7 8 9"
-PAGE="4093 4094 4095 4096 4097 4098 4099"
+PAGE=$(seq -s ' ' $((PAGE_SIZE - 3)) $((PAGE_SIZE + 3)))
 SIXTYFOUR="65533 65534 65535 65536 65537 65538 65539"
 MEGABYTE="1048573 1048574 1048575 1048576 1048577 1048578 1048579"
 
@@ -25,9 +26,10 @@ transfer() {
 # io_path VERSION WRITER READER
 io_path() {
 	local version=$1 writer=$2 reader=$3 layout offset
-	local -A offsets=([over]="0 4093" [fresh]="5")
+	local end=$((PAGE_SIZE - 3))
+	local -A offsets=([over]="0 $end" [fresh]="5")
 
-	[ -z "$LONG" ] || offsets=([over]="0 5 4093" [fresh]="0 5 4093")
+	[ -z "$LONG" ] || offsets=([over]="0 5 $end" [fresh]="0 5 $end")
 	nfs_mount "$version" rdma
 	work_dir "sizes-$version"
 	for layout in over fresh; do

@@ -46,14 +46,15 @@ static enum path path_of(const char *name)
  */
 static unsigned char *transfer_buffer(size_t length)
 {
-	static const size_t starts[] = { 0, 1, 4, 511, 2048, 4092, 4095 };
+	const size_t page = sysconf(_SC_PAGESIZE);
+	const size_t starts[] = { 0, 1, 4, 511, 2048, page - 4, page - 1 };
 	static unsigned char *memory;
 	static size_t size, turn;
 
-	if (size < length + 4096) {
+	if (size < length + page) {
 		free(memory);
-		size = length + 4096;
-		memory = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
+		size = length + page;
+		memory = aligned_alloc(page, (size + page - 1) / page * page);
 		if (!memory)
 			err(2, "memory");
 	}
@@ -76,7 +77,7 @@ static void write_range(enum path path, int flags, size_t length, off_t offset,
 	unsigned char *from;
 
 	if (path == MMAP && length) {
-		size_t skip = offset % 4096;
+		size_t skip = offset % sysconf(_SC_PAGESIZE);
 		struct stat st;
 
 		if (fstat(fd, &st))
@@ -114,7 +115,7 @@ static size_t read_range(enum path path, int fd, size_t length, off_t offset,
 
 	*data = to;
 	if (path == MMAP) {
-		size_t skip = offset % 4096;
+		size_t skip = offset % sysconf(_SC_PAGESIZE);
 		unsigned char *from;
 
 		if (fstat(fd, &st))

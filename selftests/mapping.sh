@@ -14,8 +14,9 @@ bed_is_local || ktap_skip_all "needs control of the devices"
 [ "$BED_RDMA" != siw ] || ktap_skip_all "siw reads memory after its Send has completed"
 BED_BOUNCE=1
 
+PAGE_SIZE=$(getconf PAGE_SIZE)
 SMALL="1 5 1000"
-PAGE="4093 4096 4099"
+PAGE="$((PAGE_SIZE - 3)) $PAGE_SIZE $((PAGE_SIZE + 3))"
 LARGE="65536 262147 1048576"
 
 test_cleanup() {
@@ -66,7 +67,7 @@ data_transfers() {
 	{
 		transfer direct direct over 0 $SMALL $PAGE $LARGE
 		transfer direct direct fresh 5 $SMALL $PAGE $LARGE
-		transfer buffered buffered over 4093 $SMALL $PAGE $LARGE
+		transfer buffered buffered over $((PAGE_SIZE - 3)) $SMALL $PAGE $LARGE
 		transfer mmap buffered fresh 0 $PAGE $LARGE
 	}
 	[ "$(bounce_count merged)" -gt "$merged" ] || fail "no pages were merged into one mapping"
@@ -116,7 +117,7 @@ inline_pages() {
 	chunks=$(xprt_stat read_chunks),$(xprt_stat write_chunks)
 	transfer direct direct over 0 8192 20000 50000
 	transfer direct direct fresh 5 8192 20000 50000
-	transfer buffered buffered over 4093 8192 20000 50000
+	transfer buffered buffered over $((PAGE_SIZE - 3)) 8192 20000 50000
 	[ "$chunks" = "$(xprt_stat read_chunks),$(xprt_stat write_chunks)" ] ||
 		fail "data was sent in chunks"
 	map_unmount
