@@ -75,13 +75,16 @@ rule_test_record() {
 		server|7|20|3|all well|clean
 	END
 	)
-	# A kernel has the sums of the suites that ran on it, except those of uncommitted changes.
-	mkdir "$dir/ran"
+	# A kernel has the sums of the suites that ran on it, except those of uncommitted changes. Selected
+	# cases count where the whole suite has not run.
+	mkdir "$dir/ran" "$dir/ran-cases"
 	output ran/names 1..2 'ok 1 - a' 'ok 2 - b'
 	output ran/nfsd 1..3 'ok 1 - a' 'ok 2 - b # SKIP for c'
 	sed -i 's/0123456789ab/abcdef012345/' "$dir/ran/nfsd"
 	output ran/module 1..1 'ok 1 - a'
 	sed -i 's/0123456789ab/&, dirty/' "$dir/ran/module"
+	output ran-cases/names 1..1 'not ok 1 - a'
+	output ran-cases/mapping 1..1 'ok 1 - a'
 	printf '%s\t%s\n' commit 0123456789ab date 2026-01-03 module built architecture x86_64 \
 		suite a:7.9 outputs "$dir/ran" kernel 7.9.1-a rustc 1.85.1 compiler 'gcc 14.2.0' >"$dir/a"
 	printf '%s\t%s\n' commit 0123456789ab date 2026-01-03 module failed architecture x86_64 \
@@ -89,7 +92,7 @@ rule_test_record() {
 	recorded kernels "$dir/a" "$dir/b" | diff - <(cat <<-'END'
 		kernel|suite|architecture|rustc|compiler|module|programs|passed|failed|skipped|commit|date
 		7.10.0-b|b|x86_64|-|-|failed|-|-|-|-|0123456789ab|2026-01-03
-		7.9.1-a|a:7.9|x86_64|1.85.1|gcc 14.2.0|built|nfsd names|3|1|1|0123456789ab, abcdef012345|2026-01-02
+		7.9.1-a|a:7.9|x86_64|1.85.1|gcc 14.2.0|built|mapping (1 of its cases), nfsd, names|4|1|1|0123456789ab, abcdef012345|2026-01-02
 	END
 	)
 	rm -r "$dir"
