@@ -11,6 +11,10 @@ SUITES='forky trixie-backports sid experimental'
 # Kernel series with which the tests pass (Documentation/results), newest first.
 PROVED='7.2'
 
+# "make test" also builds for the newest kernel of one more suite, the first of these that is not the
+# default, and runs selftests/short there. Their compilers differ from the default's.
+SECOND='trixie-backports forky'
+
 # Debian's flavour of the kernel, which names its architecture: amd64, arm64, or arm64-16k (pages
 # of 16 KiB). An arm64 kernel and its modules are cross-compiled, and its guests are emulated.
 FLAVOUR=${FLAVOUR:-amd64}
