@@ -25,7 +25,8 @@ ENTRIES=$((QUEUE - 1))
 # SGEs per RDMA Read or Write. All pages of a hole are the zero page, so no two are contiguous.
 SGES=2
 # Size of the longest READ: its RDMA Writes and the Send take all entries.
-MAX_READ=$(((ENTRIES - 1) * SGES * 4096))
+PAGE_SIZE=$(getconf PAGE_SIZE)
+MAX_READ=$(((ENTRIES - 1) * SGES * PAGE_SIZE))
 
 MAX_EXPOSED=/proc/sys/sunrpc/svc_rdma/max_exposed_replies
 SERVER_PULLS=/proc/sys/sunrpc/svc_rdma/pulled_replies
@@ -130,8 +131,8 @@ heavy_start() {
 
 	repeat_jobs=()
 	load_start 4
-	for pages in 1 3 7 "$((MAX_READ / 4096))" "$((MAX_READ / 4096))"; do
-		repeat read_hole $((pages * 4096)) 50
+	for pages in 1 3 7 "$((MAX_READ / PAGE_SIZE))" "$((MAX_READ / PAGE_SIZE))"; do
+		repeat read_hole $((pages * PAGE_SIZE)) 50
 	done
 	repeat short_file 1
 	repeat short_file 2
