@@ -32,7 +32,7 @@ all: $(ready) ## build rpcrdma.ko (the default)
 copy: environment
 	@$(in_shell) '. tools/env/cache.sh; for_this_kernel out/$(variant)'
 	@tools/env/enter --src . rsync -a --delete --exclude='*.o' --exclude='.*' \
-		--exclude='generated.rs' Kbuild include rust out/$(variant)/
+		--exclude='generated.rs' --exclude='probed*' Kbuild include rust out/$(variant)/
 
 install: ## install the module for its kernel, where modprobe prefers it
 	tools/install

@@ -11,6 +11,7 @@
 //! | `wire`     | messages of RFC 8166 and RFC 8797, decoded and encoded |
 //! | `engine`   | protocol decisions, without I/O                        |
 //! | `bindings` | the C interface                                        |
+//! | `compat`   | what older kernels lack                                |
 //! | `lib`      | lists, pages and other small types                     |
 //! | `trace`    | trace events                                           |
 //! | `sysctl`   | tables of files under `/proc/sys`                      |
@@ -25,7 +26,8 @@
 //! client, server -> wire, engine, lib, trace, sysctl, verbs, sunrpc
 //! verbs, sunrpc  -> bindings, lib, trace
 //! trace, sysctl  -> bindings, lib
-//! lib            -> bindings
+//! lib            -> bindings, compat
+//! compat         -> bindings
 //! engine         -> wire
 //! ```
 //!
@@ -37,6 +39,7 @@ use kernel::prelude::*;
 
 mod bindings;
 mod client;
+mod compat;
 #[allow(unreachable_pub, reason = "the host tests compile it as a crate")]
 mod engine;
 #[path = "lib/mod.rs"] // rustc warns about a module `lib` otherwise
@@ -61,7 +64,7 @@ struct RpcRdma {
 
 impl kernel::InPlaceModule for RpcRdma {
     fn init(module: &'static ThisModule) -> impl PinInit<Self, Error> {
-        pin_init::pin_init_scope(move || {
+        compat::pin_init_scope(move || {
             pr_info!(
                 "RPC/RDMA transports in Rust, version {}\n",
                 bindings::VERSION

@@ -35,17 +35,17 @@ use kernel::{
         c_void, //
     },
     prelude::*,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
-    }, //
+    sync::atomic::Relaxed, //
 };
 
 use crate::{
     bindings,
-    lib::counter::{
-        Counter,
-        Gauge, //
+    lib::{
+        counter::{
+            Counter,
+            Gauge, //
+        },
+        sync::Atomic, //
     }, //
 };
 

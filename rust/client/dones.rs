@@ -5,14 +5,14 @@
 use kernel::{
     new_spinlock,
     prelude::*,
-    sync::{
-        SetOnce,
-        SpinLock, //
-    }, //
+    sync::SpinLock, //
 };
 
 use crate::{
-    lib::bvec::BVec,
+    lib::{
+        bvec::BVec,
+        sync::SetOnce, //
+    },
     sunrpc::xprt::Claimed,
     verbs::{
         CtrlPost,

@@ -7,12 +7,8 @@
 use kernel::{
     prelude::*,
     sync::{
-        atomic::{
-            ordering::Relaxed,
-            Atomic, //
-        },
-        Arc,
-        SetOnce, //
+        atomic::ordering::Relaxed,
+        Arc, //
     }, //
 };
 
@@ -23,6 +19,10 @@ use crate::{
             Extensions, //
         },
         credit::Window, //
+    },
+    lib::sync::{
+        Atomic,
+        SetOnce, //
     },
     sunrpc::xprt::ConnectError,
     verbs::{

@@ -11,17 +11,15 @@
 use kernel::{
     alloc::Flags,
     prelude::*,
-    sync::atomic::{
-        ordering::Relaxed,
-        Atomic, //
-    }, //
+    sync::atomic::ordering::Relaxed, //
 };
 
 use crate::{
     engine::credit,
     lib::{
         barrier::smp_mb,
-        pool::Pool, //
+        pool::Pool,
+        sync::Atomic, //
     },
     trace::trace,
     verbs::{

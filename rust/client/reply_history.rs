@@ -4,12 +4,12 @@
 //!
 //! Not in the C module: this is part of the extension "pulled Replies".
 
-use kernel::sync::atomic::{
-    ordering::Relaxed,
-    Atomic, //
-};
+use kernel::sync::atomic::ordering::Relaxed;
 
-use crate::engine::requester::reply_history::ReplyHistory;
+use crate::{
+    engine::requester::reply_history::ReplyHistory,
+    lib::sync::Atomic, //
+};
 
 /// More than any program has procedures.
 const PROCEDURES: usize = 128;

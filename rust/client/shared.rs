@@ -7,15 +7,13 @@
 use kernel::{
     prelude::*,
     sync::{
-        atomic::{
-            ordering::Relaxed,
-            Atomic, //
-        },
+        atomic::ordering::Relaxed,
         Arc, //
     }, //
 };
 
 use crate::{
+    lib::sync::Atomic,
     sunrpc::xprt::{
         self,
         BackchannelPool,

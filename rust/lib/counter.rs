@@ -4,11 +4,10 @@
 
 use kernel::{
     cpu::CpuId,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
-    }, //
+    sync::atomic::Relaxed, //
 };
+
+use super::sync::Atomic;
 
 /// Shards of a [`Counter`]. On machines with more CPUs, CPUs share shards: this costs time, but
 /// loses no count.

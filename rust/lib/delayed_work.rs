@@ -16,7 +16,10 @@ use kernel::{
     types::Opaque, //
 };
 
-use crate::bindings;
+use crate::{
+    bindings,
+    compat::long_queue, //
+};
 
 /// A `struct delayed_work`, without a reference to its owner.
 #[pin_data]
@@ -95,8 +98,7 @@ impl RawDelayedWork {
 /// The workqueue chooses the CPU.
 const ANY_CPU: c_int = bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int;
 
-/// The unbound workqueue for long work: connecting may take seconds.
+/// The workqueue for long work: connecting may take seconds.
 fn queue() -> *mut bindings::workqueue_struct {
-    // SAFETY: The kernel sets this variable at boot and never changes it.
-    unsafe { bindings::system_dfl_long_wq }
+    long_queue()
 }

@@ -21,14 +21,13 @@ use core::{
     }, //
 };
 
-use kernel::sync::atomic::{
-    ordering::{
-        Acquire,
-        Full,
-        Relaxed, //
-    },
-    Atomic, //
+use kernel::sync::atomic::ordering::{
+    Acquire,
+    Full,
+    Relaxed, //
 };
+
+use super::sync::Atomic;
 
 /// The link of an object, like `struct llist_node`.
 ///

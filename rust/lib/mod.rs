@@ -20,6 +20,7 @@
 //! | `barrier`         | memory barriers                                             |
 //! | `gfp`             | whether an allocation may sleep                             |
 //! | `sockaddr`        | socket addresses and network namespaces                     |
+//! | `sync`            | atomic variables, and values that are set once              |
 //! | `counter`         | counters and gauges                                         |
 
 pub(crate) mod barrier;
@@ -37,3 +38,4 @@ pub(crate) mod memalloc;
 pub(crate) mod pages;
 pub(crate) mod pool;
 pub(crate) mod sockaddr;
+pub(crate) mod sync;

@@ -6,8 +6,7 @@
 
 use kernel::{
     page::PAGE_SIZE,
-    prelude::*,
-    sync::atomic::Atomic, //
+    prelude::*, //
 };
 
 use super::{
@@ -35,6 +34,7 @@ use crate::{
             reply::ReplyLimits, //
         }, //
     },
+    lib::sync::Atomic,
     sunrpc::svc::{
         Accepting,
         NewXprt,

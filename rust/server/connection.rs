@@ -6,10 +6,7 @@
 
 use kernel::{
     prelude::*,
-    sync::{
-        atomic::Atomic,
-        Arc, //
-    }, //
+    sync::Arc, //
 };
 
 use crate::{
@@ -23,6 +20,7 @@ use crate::{
             reply::ReplyLimits, //
         }, //
     },
+    lib::sync::Atomic,
     sunrpc::svc::SparePages,
     verbs::EndpointBox, //
 };

@@ -8,14 +8,10 @@ use kernel::{
     new_spinlock,
     prelude::*,
     sync::{
-        atomic::{
-            ordering::{
-                Full,
-                Relaxed, //
-            },
-            Atomic, //
+        atomic::ordering::{
+            Full,
+            Relaxed, //
         },
-        SetOnce,
         SpinLock,
         SpinLockGuard, //
     }, //
@@ -36,9 +32,15 @@ use super::{
     stall::StallDetector, //
 };
 use crate::{
-    lib::llist::{
-        Queue,
-        Stack, //
+    lib::{
+        llist::{
+            Queue,
+            Stack, //
+        },
+        sync::{
+            Atomic,
+            SetOnce, //
+        }, //
     },
     sunrpc::svc::{
         XprtHandle,

@@ -14,12 +14,9 @@
 
 use core::mem;
 
-use kernel::sync::atomic::{
-    ordering::{
-        Full,
-        Relaxed, //
-    },
-    Atomic, //
+use kernel::sync::atomic::ordering::{
+    Full,
+    Relaxed, //
 };
 
 use super::{
@@ -35,7 +32,8 @@ use super::{
 };
 use crate::lib::{
     barrier::smp_mb,
-    llist::Queue, //
+    llist::Queue,
+    sync::Atomic, //
 };
 
 /// Counts the pages of one connection that Read chunks are being read into.

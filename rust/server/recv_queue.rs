@@ -7,15 +7,15 @@
 
 use kernel::{
     prelude::*,
-    sync::atomic::{
-        ordering::Relaxed,
-        Atomic, //
-    }, //
+    sync::atomic::ordering::Relaxed, //
 };
 
 use crate::{
     engine::credit,
-    lib::pool::Pool,
+    lib::{
+        pool::Pool,
+        sync::Atomic, //
+    },
     trace::trace,
     verbs::{
         Endpoint,

@@ -14,12 +14,9 @@ use kernel::{
     new_spinlock,
     prelude::*,
     sync::{
-        atomic::{
-            ordering::{
-                Full,
-                Relaxed, //
-            },
-            Atomic, //
+        atomic::ordering::{
+            Full,
+            Relaxed, //
         },
         SpinLock, //
     }, //
@@ -32,7 +29,8 @@ use super::{
 use crate::{
     lib::{
         llist::Queue,
-        llist_box::LlistBox, //
+        llist_box::LlistBox,
+        sync::Atomic, //
     },
     verbs::{
         CallRead,

@@ -13,10 +13,7 @@ use kernel::{
     new_spinlock,
     prelude::*,
     sync::{
-        atomic::{
-            ordering::Relaxed,
-            Atomic, //
-        },
+        atomic::ordering::Relaxed,
         SpinLock, //
     }, //
 };
@@ -27,7 +24,10 @@ use crate::{
         SqState,
         StallState, //
     },
-    lib::barrier::smp_mb,
+    lib::{
+        barrier::smp_mb,
+        sync::Atomic, //
+    },
     sunrpc::svc::XprtTimer,
     verbs::SendQueue, //
 };

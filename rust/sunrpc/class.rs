@@ -10,19 +10,19 @@ use core::{
 use kernel::{
     error::to_result,
     prelude::*,
-    sync::atomic::{
-        ordering::{
-            Acquire,
-            Release, //
-        },
-        Atomic, //
+    sync::atomic::ordering::{
+        Acquire,
+        Release, //
     },
     types::Opaque, //
 };
 
 use crate::{
     bindings,
-    lib::sockaddr::SockAddr, //
+    lib::{
+        sockaddr::SockAddr,
+        sync::Atomic, //
+    }, //
 };
 
 use super::c_ref::{

@@ -8,15 +8,15 @@ use core::ffi::CStr;
 
 use kernel::{
     ffi::c_char,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
-    }, //
+    sync::atomic::Relaxed, //
 };
 
 use crate::{
     bindings,
-    lib::sockaddr::SockAddr, //
+    lib::{
+        sockaddr::SockAddr,
+        sync::Atomic, //
+    }, //
 };
 
 /// An RPC task, as SUNRPC's own events identify it.

@@ -17,13 +17,11 @@
 
 use core::mem::MaybeUninit;
 
-use kernel::sync::{
-    atomic::Atomic,
-    Arc, //
-};
+use kernel::sync::Arc;
 
 use crate::{
     bindings,
+    lib::sync::Atomic,
     sunrpc::{
         credits::{
             CreditXprt,

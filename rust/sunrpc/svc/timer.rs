@@ -6,14 +6,10 @@ use kernel::{
     new_spinlock,
     prelude::*,
     sync::{
-        atomic::{
-            ordering::{
-                Full,
-                Relaxed, //
-            },
-            Atomic, //
+        atomic::ordering::{
+            Full,
+            Relaxed, //
         },
-        SetOnce,
         SpinLock, //
     },
     time::msecs_to_jiffies, //
@@ -21,7 +17,13 @@ use kernel::{
 
 use crate::{
     bindings,
-    lib::delayed_work::RawDelayedWork,
+    lib::{
+        delayed_work::RawDelayedWork,
+        sync::{
+            Atomic,
+            SetOnce, //
+        }, //
+    },
     sunrpc::time::jiffies64, //
 };
 

@@ -4,10 +4,9 @@
 //!
 //! C header: [`include/linux/sunrpc/svc_xprt.h`](srctree/include/linux/sunrpc/svc_xprt.h)
 
-use kernel::sync::atomic::Atomic;
-
 use crate::{
     bindings,
+    lib::sync::Atomic,
     sunrpc::c_ref::{
         read_once,
         CRef,

@@ -21,7 +21,10 @@ use kernel::{
     }, //
 };
 
-use crate::bindings;
+use crate::{
+    bindings,
+    compat::long_queue, //
+};
 
 use super::{
     handle::XprtHandle,
@@ -61,7 +64,7 @@ impl<T: Types> DeferredPut<T> {
     /// The caller owns the last reference to the transport, and leaves it to the work item.
     pub(super) unsafe fn start(self: Arc<Self>) {
         // SAFETY: The kernel creates the workqueue at boot and never destroys it.
-        let queue = unsafe { Queue::from_raw(bindings::system_dfl_long_wq) };
+        let queue = unsafe { Queue::from_raw(long_queue()) };
         // Cannot fail: the work item is not queued, since there is one last reference.
         let _ = queue.enqueue(self);
     }

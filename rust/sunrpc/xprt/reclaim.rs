@@ -9,17 +9,17 @@
 
 use kernel::{
     prelude::*,
-    sync::atomic::{
-        ordering::Relaxed,
-        Atomic, //
-    }, //
+    sync::atomic::ordering::Relaxed, //
 };
 
 use crate::{
     bindings,
-    lib::memalloc::{
-        NoIo,
-        NoReclaim, //
+    lib::{
+        memalloc::{
+            NoIo,
+            NoReclaim, //
+        },
+        sync::Atomic, //
     },
     sunrpc::xprt_ref::XprtRef, //
 };

@@ -40,6 +40,10 @@ use kernel::{
 
 use crate::{
     bindings,
+    compat::{
+        pin_init_scope,
+        write_pin_init, //
+    },
     lib::{
         delayed_work::RawDelayedWork,
         pool::Pool, //
@@ -110,8 +114,7 @@ impl<T: Transport> Xprt<T> {
         // drops the state. The reference is not used after this function.
         let state: &'static mut MaybeUninit<_> = unsafe { &mut *(*this).state.get() };
         // INVARIANT: I1: initialised by this.
-        state.write_pin_init(XprtState::new(handle, connect_worker))?;
-        Ok(())
+        write_pin_init(state, XprtState::new(handle, connect_worker))
     }
 
     /// Drops the private part, and puts the reference that the header counts.
@@ -166,7 +169,7 @@ impl<T: Transport> XprtState<T> {
         xprt: XprtHandle<T>,
         connect_worker: unsafe extern "C" fn(*mut bindings::work_struct),
     ) -> impl PinInit<Self, Error> {
-        pin_init::pin_init_scope(move || {
+        pin_init_scope(move || {
             let slots = xprt.slots();
             let backchannel = BackchannelPool::new(xprt.clone())?;
             let credits = Credits::new(xprt.clone(), slots)?;

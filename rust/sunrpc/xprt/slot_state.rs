@@ -35,13 +35,12 @@ use core::{
     mem::ManuallyDrop, //
 };
 
-use kernel::sync::atomic::{
-    ordering::{
-        Acquire,
-        Release, //
-    },
-    Atomic, //
+use kernel::sync::atomic::ordering::{
+    Acquire,
+    Release, //
 };
+
+use crate::lib::sync::Atomic;
 
 /// No Call is outstanding. The slot is free, or its RPC owns it.
 const IDLE: u32 = 0;

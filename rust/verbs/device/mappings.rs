@@ -19,10 +19,7 @@ use kernel::{
     new_spinlock,
     prelude::*,
     sync::{
-        atomic::{
-            ordering::Relaxed,
-            Atomic, //
-        },
+        atomic::ordering::Relaxed,
         Arc,
         SpinLock, //
     }, //
@@ -30,7 +27,10 @@ use kernel::{
 
 use crate::{
     bindings,
-    lib::counter::Gauge, //
+    lib::{
+        counter::Gauge,
+        sync::Atomic, //
+    }, //
 };
 
 pub(super) const DIRECTION: bindings::dma_data_direction =

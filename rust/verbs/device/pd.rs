@@ -16,12 +16,9 @@ use kernel::{
     error::from_err_ptr,
     prelude::*,
     sync::{
-        atomic::{
-            ordering::{
-                Acquire,
-                Release, //
-            },
-            Atomic, //
+        atomic::ordering::{
+            Acquire,
+            Release, //
         },
         Arc, //
     }, //
@@ -29,7 +26,10 @@ use kernel::{
 
 use crate::{
     bindings,
-    lib::counter::Gauge, //
+    lib::{
+        counter::Gauge,
+        sync::Atomic, //
+    }, //
 };
 
 use super::{

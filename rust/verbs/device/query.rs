@@ -6,12 +6,12 @@
 //!
 //! C header: [`include/rdma/ib_verbs.h`](srctree/include/rdma/ib_verbs.h)
 
-use kernel::sync::atomic::{
-    Atomic,
-    Relaxed, //
-};
+use kernel::sync::atomic::Relaxed;
 
-use crate::bindings;
+use crate::{
+    bindings,
+    lib::sync::Atomic, //
+};
 
 use super::{
     attrs::DeviceAttrs,

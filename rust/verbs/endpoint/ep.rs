@@ -32,17 +32,13 @@ use kernel::{
     new_spinlock,
     prelude::*,
     sync::{
-        atomic::{
-            ordering::{
-                Acquire,
-                Relaxed,
-                Release, //
-            },
-            Atomic, //
+        atomic::ordering::{
+            Acquire,
+            Relaxed,
+            Release, //
         },
         Arc,
         Mutex,
-        SetOnce,
         SpinLock, //
     }, //
 };
@@ -52,7 +48,11 @@ use crate::{
     lib::{
         fence::FencesOnDrop,
         memalloc::NoIo,
-        sockaddr::Net, //
+        sockaddr::Net,
+        sync::{
+            Atomic,
+            SetOnce, //
+        }, //
     },
     trace::Cid,
     verbs::device::{

@@ -17,16 +17,16 @@ use core::{
 
 use kernel::{
     prelude::*,
-    sync::atomic::{
-        ordering::{
-            Full,
-            Relaxed, //
-        },
-        Atomic, //
+    sync::atomic::ordering::{
+        Full,
+        Relaxed, //
     }, //
 };
 
-use crate::bindings;
+use crate::{
+    bindings,
+    lib::sync::Atomic, //
+};
 
 use super::{
     bad_wr::BadWr,

@@ -15,10 +15,7 @@ use core::{
 use kernel::{
     prelude::*,
     sync::{
-        atomic::{
-            ordering::Relaxed,
-            Atomic, //
-        },
+        atomic::ordering::Relaxed,
         Arc,
         Completion, //
     }, //
@@ -32,7 +29,8 @@ use crate::{
             Linked,
             Stack, //
         },
-        llist_box::LlistBox, //
+        llist_box::LlistBox,
+        sync::Atomic, //
     },
     verbs::{
         device::{

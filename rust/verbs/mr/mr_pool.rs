@@ -8,10 +8,7 @@
 use kernel::{
     prelude::*,
     sync::{
-        atomic::{
-            ordering::Relaxed,
-            Atomic, //
-        },
+        atomic::ordering::Relaxed,
         Arc, //
     }, //
 };
@@ -20,7 +17,8 @@ use crate::{
     lib::{
         barrier::smp_mb,
         grow_list::GrowList,
-        llist::Stack, //
+        llist::Stack,
+        sync::Atomic, //
     },
     trace::trace,
     verbs::{

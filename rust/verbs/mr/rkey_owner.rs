@@ -7,10 +7,9 @@
 //! server that invalidates an rkey that was not given out for that Call may have taken the memory
 //! of another RPC.
 
-use kernel::sync::atomic::{
-    ordering::Relaxed,
-    Atomic, //
-};
+use kernel::sync::atomic::ordering::Relaxed;
+
+use crate::lib::sync::Atomic;
 
 /// The XID of the Call that an MR was last registered for, and the rkey that the MR had then.
 ///

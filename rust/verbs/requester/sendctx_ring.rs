@@ -20,13 +20,10 @@ use core::{
 use kernel::{
     prelude::*,
     sync::{
-        atomic::{
-            ordering::{
-                Acquire,
-                Relaxed,
-                Release, //
-            },
-            Atomic, //
+        atomic::ordering::{
+            Acquire,
+            Relaxed,
+            Release, //
         },
         Arc,
         UniqueArc, //
@@ -35,7 +32,10 @@ use kernel::{
 
 use crate::{
     bindings,
-    lib::bvec::BVec,
+    lib::{
+        bvec::BVec,
+        sync::Atomic, //
+    },
     trace::trace,
     verbs::{
         device::{

@@ -14,10 +14,7 @@ use core::mem::ManuallyDrop;
 use kernel::{
     prelude::*,
     sync::{
-        atomic::{
-            ordering::Relaxed,
-            Atomic, //
-        },
+        atomic::ordering::Relaxed,
         Arc, //
     }, //
 };
@@ -33,7 +30,8 @@ use crate::{
             ByList,
             Wrapper, //
         },
-        pages::Span, //
+        pages::Span,
+        sync::Atomic, //
     },
     verbs::{
         device::pd::Pd,

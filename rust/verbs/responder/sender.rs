@@ -14,17 +14,15 @@ use core::{
     ptr::NonNull, //
 };
 
-use kernel::{
-    prelude::*,
-    sync::SetOnce, //
-};
+use kernel::prelude::*;
 
 use crate::{
     bindings,
     lib::{
         llist::Stack,
         llist_box::LlistBox,
-        pool::Pool, //
+        pool::Pool,
+        sync::SetOnce, //
     },
     trace::trace,
     verbs::{

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What older kernels lack.
+//!
+//! Each name is that of the kernel, if the kernel has it, and a replacement otherwise. `Kbuild`
+//! probes the kernel: a flag `rpcrdma_has_*` says that a name is there. The flags are used in this
+//! room, and to choose a variant of a file; `Documentation/kernels.rst` lists both.
+//!
+//! | file       | what                                                  | missing in |
+//! |------------|-------------------------------------------------------|------------|
+//! | `atomic`   | atomics of flags and pointers, `fetch_sub()`          | 6.18, 6.19 |
+//! | `set_once` | a value that is set at most once                      | 6.18       |
+//! | `init`     | an initializer that is made when it runs              | 6.18       |
+
+#[cfg(not(rpcrdma_has_atomic))]
+mod atomic;
+mod init;
+#[cfg(not(rpcrdma_has_set_once))]
+mod set_once;
+
+/// The workqueue for long work; unbound, if the kernel has such a queue.
+#[inline]
+pub(crate) fn long_queue() -> *mut crate::bindings::workqueue_struct {
+    #[cfg(rpcrdma_has_system_dfl_long_wq)]
+    // SAFETY: The kernel sets this variable at boot and never changes it.
+    let queue = unsafe { crate::bindings::system_dfl_long_wq };
+    #[cfg(not(rpcrdma_has_system_dfl_long_wq))]
+    // SAFETY: As above.
+    let queue = unsafe { crate::bindings::system_long_wq };
+    queue
+}
+
+pub(crate) mod sync {
+    //! Atomic variables, and values that are set once.
+
+    #[cfg(not(rpcrdma_has_atomic))]
+    pub(crate) use super::atomic::Atomic;
+    #[cfg(not(rpcrdma_has_set_once))]
+    pub(crate) use super::set_once::SetOnce;
+    #[cfg(rpcrdma_has_atomic)]
+    pub(crate) use kernel::sync::atomic::Atomic;
+    #[cfg(rpcrdma_has_set_once)]
+    pub(crate) use kernel::sync::SetOnce;
+}
+
+pub(crate) use init::{
+    pin_init_scope,
+    write_pin_init, //
+};
