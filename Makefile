@@ -3,8 +3,9 @@
 # Commands for people; "make help" lists them. Kbuild has the build of the module.
 
 .DEFAULT_GOAL := all
-.PHONY: copy all install deb dkms demo test test-debug test-hundred test-kernels test-package
-.PHONY: interop check bench probe docs shell kernels clean help environment kernel-tree
+.PHONY: copy all install deb dkms demo test test-debug test-hundred test-kernels
+.PHONY: test-package test-package-guest interop check bench probe docs shell kernels clean help
+.PHONY: environment kernel-tree
 
 # KDIR is a prepared kernel tree with CONFIG_RUST=y. Without KDIR, tools/env provides the
 # kernel, the compilers and the virtual machines.
@@ -64,6 +65,9 @@ test-hundred: ## reconnect, remove devices, unload: a hundred times each; takes 
 
 test-package: ## install, upgrade and remove the packages in a chroot; takes minutes
 	tools/package/test-chroot
+
+test-package-guest: ## the package for DKMS on a Debian server, with Secure Boot; takes longer
+	tools/package/test-guest
 
 check: ## check formatting, lints, and the rules of this tree
 	tools/check/run

@@ -31,6 +31,8 @@ USER_SUITE=$(user_suite "$SUITE")
 . "$env_dir/../demo/tree.sh"
 # shellcheck source=../package/tree.sh
 . "$env_dir/../package/tree.sh"
+# shellcheck source=../package/server.sh
+. "$env_dir/../package/server.sh"
 
 # Retries mmdebstrap, which depends on a mirror. This wrapper is in no cache key, because
 # the number of attempts does not change the result.

@@ -26,3 +26,17 @@ record_rows() {
 	tools/results/record rows "$1" --commit "$2" --module "$3" \
 		--kernel "$(cat "$(base_path)/release")" "${@:4}"
 }
+
+# ktap_rows FILE: prints the results in FILE as tab-separated rows. "# N s of processor time"
+# before a result becomes its note.
+ktap_rows() {
+	printf 'test\tresult\tseconds\tnote\n'
+	awk -v OFS='\t' '/^# took / { seconds = $3 / 1000 }
+		/^# [0-9]+ s of processor time/ { note = substr($0, 3) }
+		/^(not )?ok / {
+			result = $1 == "ok" ? "passed" : "failed"
+			sub(/.* - /, "")
+			print $0, result, seconds == "" ? "-" : seconds, note == "" ? "-" : note
+			seconds = note = ""
+		}' "$1"
+}

@@ -38,6 +38,10 @@ SECTIONS = {
                  "seconds are of a busy machine."),
     "packages-trixie-backports": ("Packages in a chroot, Debian 13 with a kernel of its backports",
                                   "``make test-package SUITE=trixie-backports``."),
+    "packages-guest-trixie-backports": (
+        "The package for DKMS on a server with Debian 13",
+        "``make test-package-guest`` (:doc:`operating`): a disk with Debian's packages and kernels of its "
+        "backports. Processor time is that of the whole installation."),
     "suites": ("Other runs of the selftests", "``tools/test/run`` (:doc:`contributing`)."),
     "probe-ours": ("Probe, this module", "``tools/probe/run`` (:doc:`probe`). Cases that "
                    "passed are in the file."),
