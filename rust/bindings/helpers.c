@@ -209,6 +209,13 @@ void rpcrdma_bc_slot_inc(struct rpc_xprt *xprt)
 #endif
 }
 
+void rpcrdma_bc_enqueue(struct svc_serv *serv, struct rpc_rqst *rqst)
+{
+#ifdef CONFIG_SUNRPC_BACKCHANNEL
+	lwq_enqueue(&rqst->rq_bc_list, &serv->sv_cb_list);
+#endif
+}
+
 unsigned long rpcrdma_svc_serv_maxpages(const struct svc_serv *serv)
 {
 	return svc_serv_maxpages(serv);

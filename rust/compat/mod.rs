@@ -11,12 +11,14 @@
 //! | `atomic`   | atomics of flags and pointers, `fetch_sub()`          | 6.18, 6.19 |
 //! | `set_once` | a value that is set at most once                      | 6.18       |
 //! | `init`     | an initializer that is made when it runs              | 6.18       |
+//! | `sunrpc`   | functions of SUNRPC                                   | 6.18, 6.19 |
 
 #[cfg(not(rpcrdma_has_atomic))]
 mod atomic;
 mod init;
 #[cfg(not(rpcrdma_has_set_once))]
 mod set_once;
+pub(crate) mod sunrpc;
 
 /// The workqueue for long work; unbound, if the kernel has such a queue.
 #[inline]

@@ -21,6 +21,7 @@ use kernel::{
 
 use crate::{
     bindings,
+    compat::sunrpc::xprt_enqueue_bc_request,
     lib::foreign_buf::ForeignBuf,
     sunrpc::{
         locked_rqst::Transmission,
@@ -173,7 +174,7 @@ impl<T: Types> BackchannelPool<T> {
         // `free_backchannel`, which may happen in this call.
         unsafe {
             bindings::rpcrdma_bc_slot_inc(raw);
-            bindings::xprt_enqueue_bc_request(rqst);
+            xprt_enqueue_bc_request(rqst);
         }
         Ok(())
     }

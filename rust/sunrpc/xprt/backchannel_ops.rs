@@ -12,6 +12,7 @@ use kernel::{
 
 use crate::{
     bindings,
+    compat::sunrpc::end_callback_service,
     sunrpc::class::IDLE_TIMEOUT_MS,
     trace::trace, //
 };
@@ -108,4 +109,7 @@ pub(super) unsafe extern "C" fn destroy<T: Transport>(raw: *mut bindings::rpc_xp
     let state = unsafe { XprtState::<T>::from_raw(raw) };
     let timeout = msecs_to_jiffies(IDLE_TIMEOUT_MS);
     state.xprt().lock().set_idle_timeout(timeout);
+    // SAFETY: By this function's contract the transport is alive, and NFS is about to leave the
+    // callback service.
+    unsafe { end_callback_service(raw) };
 }

@@ -16,6 +16,7 @@ use kernel::prelude::*;
 
 use crate::{
     bindings,
+    compat::sunrpc::xprt_add_backlog_noncongested,
     lib::barrier::smp_mb,
     sunrpc::{
         c_ref::read_once,
@@ -67,7 +68,7 @@ pub(super) unsafe extern "C" fn alloc_slot<T: Transport>(
     // SAFETY: The task is the caller's, and the transport is alive.
     unsafe {
         (*task).tk_status = EAGAIN.to_errno();
-        bindings::xprt_add_backlog_noncongested(raw, task);
+        xprt_add_backlog_noncongested(raw, task);
     }
     // A slot that was freed before the task was in the backlog woke no task. The task must be in
     // the backlog before this looks for a slot. Pairs with the put in `give_slot`.
