@@ -32,7 +32,7 @@ SECTIONS = {
                           "``KERNEL=debug tools/test/hundred --rdma siw``."),
     "kernels": ("Kernels and compilers", "``make test-kernels`` (:doc:`contributing`). A Debian "
                 "suite without a series stands for its newest kernel; behind the colon is a series, "
-                "or the source from which the kernel was built."),
+                "a flavour, or the source from which the kernel was built."),
     "packages": ("Packages in a chroot", "``make test-package`` (:doc:`operating`): the package "
                  "for DKMS, and the one for one kernel, with a stock kernel's packages. The "
                  "seconds are of a busy machine."),
