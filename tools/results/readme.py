@@ -57,8 +57,30 @@ def saving_section():
     return f"{savings[0]:.0f} to {savings[-1]:.0f} % fewer instructions"
 
 
-SECTIONS = {"bench": bench_section, "conformance": conformance_section, "probe": probe_section,
-            "saving": saving_section}
+def kernels_section():
+    """A row for each kernel and compiler. A cell of tests that did not run says so."""
+    results = files.read(files.DIRECTORY / "kernels.tsv")
+    suites = [line for line in (README.parent / "selftests" / "suites").read_text().splitlines()
+              if not line.startswith("#")]
+    out = "\n\n| Linux | Debian suite | Architecture | Compilers | Builds | Loads | Selftests |\n"
+    out += "|---|---|---|---|---|---|---|\n"
+    for row in results.rows:
+        builds, loads, tests = "yes", "not tried", "not run"
+        if row["module"] != "built":
+            builds, loads, tests = "no", "no", "no"
+        elif row["passed"]:
+            loads = "yes" if row["passed"] != "0" else "no"
+            ran = len(suites) if row["programs"] == "all" else row["programs"].count(",") + 1
+            part = ", some in part" if " cases)" in row["programs"] else ""
+            tests = (f"{ran} of {len(suites)} suites ran{part}: {row['passed']} passed, "
+                     f"{row['failed']} failed")
+        out += (f"| {row['kernel']} | {row['suite']} | {row['architecture']} | "
+                f"rustc {row['rustc']}, {row['compiler']} | {builds} | {loads} | {tests} |\n")
+    return out + "\n{date}.\n\n".format_map(results.header)
+
+
+SECTIONS = {"bench": bench_section, "conformance": conformance_section,
+            "kernels": kernels_section, "probe": probe_section, "saving": saving_section}
 
 
 def readme():
