@@ -80,4 +80,15 @@ kernel_update_builds_the_module() {
 		fail "the initial RAM disk holds: $(in_initrd "$UPDATE")"
 }
 
+removal_brings_the_c_module_back() {
+	local release
+
+	apt-get -q -y remove rpcrdma-rust >log 2>&1 || fail "the removal failed: $(tail -n 40 log)"
+	for release in "$FIRST" "$UPDATE"; do
+		[ "$(chosen "$release" intree)" = Y ] || fail "modprobe would load \"$(chosen "$release" filename)\""
+	done
+	[ "$(in_initrd "$UPDATE")" = sunrpc/xprtrdma/rpcrdma.ko ] ||
+		fail "the initial RAM disk holds: $(in_initrd "$UPDATE")"
+}
+
 run_in_order "$@"
