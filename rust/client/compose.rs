@@ -92,7 +92,7 @@ pub(super) fn compose<'m>(
     let (buf, mr_mapper) = builder.parts();
     let mut mrs = MrList::none();
     let reads = expose_call(mr_mapper, &mut mrs, call, plan.call)?;
-    let writes = expose_room(mr_mapper, &mut mrs, call, plan.reply)?;
+    let writes = expose_room(mr_mapper, &mut mrs, call, plan)?;
     let limits = conn.ep.context().limits();
     if reads + writes > limits.mrs_per_call {
         return Err(SendError::Io);
@@ -139,10 +139,15 @@ fn expose_room<'m>(
     mr_mapper: &mut MrMapper<FenceWaiter>,
     mrs: &mut MappedMrs<'m>,
     call: &Call<'m, RdmaXprt>,
-    plan: ReplyPlan,
+    plan: &Plan,
 ) -> Result<u32, MapError> {
-    match plan {
+    match plan.reply {
         ReplyPlan::Inline | ReplyPlan::Pull => Ok(0),
+        ReplyPlan::WriteChunk if plan.roundup != 0 => mr_mapper.map(
+            call.room_pages_and_roundup(plan.roundup),
+            Access::Write,
+            mrs,
+        ),
         // Without the roundup, which the peer does not write (RFC 8166 Section 3.4.6.2).
         ReplyPlan::WriteChunk => mr_mapper.map(call.room_pages(), Access::Write, mrs),
         ReplyPlan::ReplyChunk => mr_mapper.map(call.whole_room(), Access::Write, mrs),

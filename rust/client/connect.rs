@@ -113,7 +113,8 @@ pub(super) fn connect(
     match answer {
         ConnectProgress::Established(agreement, extensions) => {
             shared.agreed(limits.backchannel_payload(&agreement));
-            let limits = limits.call_limits(&agreement, &extensions);
+            let private_data = ep.context().has_private_data();
+            let limits = limits.call_limits(&agreement, &extensions, private_data);
             trace!(xprtrdma_inline_thresh(
                 ep.local_addr(),
                 ep.peer_addr(),

@@ -70,6 +70,8 @@ pub(super) struct ClientEp {
     pub(super) ctrl_sends: SetOnce<CtrlSendPool>,
     /// Inline threshold from the server, in bytes. Set when the peer accepts.
     inline_receive: Atomic<u32>,
+    /// The server has sent private data. Set when the peer accepts.
+    private_data: Atomic<bool>,
     /// Both ends support pulled Replies. Set when the peer accepts.
     pulled_replies: Atomic<bool>,
     /// Both ends support Remote Invalidation. Set when the peer accepts.
@@ -100,6 +102,7 @@ impl ClientEp {
             told_window: Atomic::new(Window::FRESH.granted()),
             ctrl_sends: SetOnce::new(),
             inline_receive: Atomic::new(0),
+            private_data: Atomic::new(false),
             pulled_replies: Atomic::new(false),
             remote_invalidation: Atomic::new(false),
             reply_reads <- ReplyReads::new(),
@@ -129,6 +132,11 @@ impl ClientEp {
         }
     }
 
+    /// Whether the server has sent private data (RFC 8797).
+    pub(super) fn has_private_data(&self) -> bool {
+        self.private_data.load(Relaxed)
+    }
+
     /// The length of the longest message from the server, in bytes.
     #[inline]
     pub(super) fn inline_receive(&self) -> u32 {
@@ -140,8 +148,14 @@ impl ClientEp {
         self.dones.open(ep, sends, calls)
     }
 
-    /// The peer has accepted, on these terms.
-    pub(super) fn established(&self, agreement: Agreement, extensions: Extensions) {
+    /// The peer has accepted, on these terms, and has sent `private_data` or not.
+    pub(super) fn established(
+        &self,
+        agreement: Agreement,
+        extensions: Extensions,
+        private_data: bool,
+    ) {
+        self.private_data.store(private_data, Relaxed);
         self.inline_receive.store(agreement.receive, Relaxed);
         self.pulled_replies
             .store(extensions.pulled_replies, Relaxed);

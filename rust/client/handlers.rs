@@ -81,7 +81,8 @@ impl EndpointOps for ClientEp {
                 };
                 let theirs = Offer::of_peer(private_data);
                 let extensions = Extensions::between(&limits.offer(), &theirs, &depths);
-                return ctx.established(agreement, extensions);
+                let is_sent = PrivateData::find(private_data).is_some();
+                return ctx.established(agreement, extensions, is_sent);
             }
             CmEvent::Other => return,
             CmEvent::AddrError { unanswered: false } => ConnectError::Protocol,

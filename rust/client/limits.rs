@@ -323,8 +323,17 @@ impl Limits {
         }
     }
 
-    /// Limits on a Call on a connection with this agreement and these extensions.
-    pub(super) fn call_limits(&self, agreement: &Agreement, extensions: &Extensions) -> CallLimits {
+    /// Limits on a Call on a connection with this agreement and these extensions, to a server that
+    /// has sent `private_data` or not.
+    ///
+    /// C servers send it since Linux 4.9, illumos does not. Only illumos is known to need room for
+    /// the roundup.
+    pub(super) fn call_limits(
+        &self,
+        agreement: &Agreement,
+        extensions: &Extensions,
+        private_data: bool,
+    ) -> CallLimits {
         CallLimits {
             send: agreement.send,
             receive: agreement.receive,
@@ -335,6 +344,7 @@ impl Limits {
             segment_pages: self.mr_pages,
             page_shift: PAGE_SHIFT as u32,
             pulled_replies: extensions.pulled_replies,
+            room_for_roundup: !private_data,
         }
     }
 }

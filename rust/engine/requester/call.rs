@@ -68,6 +68,8 @@ pub struct CallLimits {
     pub page_shift: u32,
     /// The responder exposes a Reply that does not fit a Send, for the requester to pull.
     pub pulled_replies: bool,
+    /// The responder may fail a READ unless the Write chunk has room for the roundup of the data.
+    pub room_for_roundup: bool,
 }
 
 /// The form of a Call.
@@ -116,6 +118,9 @@ pub struct Plan {
     pub call: CallPlan,
     /// The chunk that the Call offers for its Reply.
     pub reply: ReplyPlan,
+    /// Bytes at the front of the tail that the Write chunk has room for, behind the data item, in a
+    /// segment of their own.
+    pub roundup: u32,
 }
 
 /// The Call, or a chunk for its Reply, exceeds the limits of the connection in every form.
@@ -190,6 +195,21 @@ impl CallLimits {
             .saturating_add(self.segments_for(last_byte, lens.tail))
     }
 
+    /// Bytes of room for the roundup of the data item to add to a Write chunk of `segments`
+    /// segments.
+    ///
+    /// A requester SHOULD NOT provide it (RFC 8166 Section 3.4.6.2), but illumos fails a READ
+    /// without it. The bytes are within a word, so they take one segment.
+    #[inline]
+    fn roundup(&self, room: &XdrLens, segments: u32) -> u32 {
+        let roundup = pad(room.data);
+        if self.room_for_roundup && room.tail >= roundup && segments < self.segments {
+            roundup
+        } else {
+            0
+        }
+    }
+
     /// `Some(segments)` if a chunk may have `segments` segments.
     #[inline]
     fn chunk(&self, segments: u32) -> Option<usize> {
@@ -217,7 +237,7 @@ impl CallLimits {
 /// [`TooBig`] if the Call or the chunk for its Reply exceeds the limits in every form.
 #[inline]
 pub fn plan(shape: &CallShape, limits: &CallLimits) -> Result<Plan, TooBig> {
-    let (reply, offered) = plan_reply(shape, limits).ok_or(TooBig)?;
+    let (reply, roundup, offered) = plan_reply(shape, limits).ok_or(TooBig)?;
     let header = MIN_LEN.saturating_add(offered);
     let call = plan_call(shape, limits, limits.send, header).ok_or(TooBig)?;
     // Header, head and tail are copied into the send buffer. If head and tail take more than half
@@ -226,34 +246,48 @@ pub fn plan(shape: &CallShape, limits: &CallLimits) -> Result<Plan, TooBig> {
     let tight = limits.buf_len < limits.send && copied > limits.buf_len / 2;
     if tight && call != CallPlan::PositionZero {
         let call = plan_call(shape, limits, limits.buf_len, header).ok_or(TooBig)?;
-        return Ok(Plan { call, reply });
+        return Ok(Plan {
+            call,
+            reply,
+            roundup,
+        });
     }
-    Ok(Plan { call, reply })
+    Ok(Plan {
+        call,
+        reply,
+        roundup,
+    })
 }
 
-/// Chooses the chunk for the Reply. Also returns the bytes that the chunk adds to the header.
+/// Chooses the chunk for the Reply, and its room for the roundup. Also returns the bytes that the
+/// chunk adds to the header.
 #[inline]
-fn plan_reply(shape: &CallShape, limits: &CallLimits) -> Option<(ReplyPlan, usize)> {
+fn plan_reply(shape: &CallShape, limits: &CallLimits) -> Option<(ReplyPlan, u32, usize)> {
     let room = &shape.reply;
     if fits(limits.receive, MIN_LEN, room.total()?) {
-        return Some((ReplyPlan::Inline, 0));
+        return Some((ReplyPlan::Inline, 0, 0));
     }
     if shape.reply_eligible && !shape.protected && room.data != 0 {
         let segments = limits.segments_for(room.page_offset, room.data);
         let rest = room.head.checked_add(room.tail)?;
+        let roundup = limits.roundup(room, segments);
+        let segments = segments.saturating_add(u32::from(roundup != 0));
         if let Some(growth) = limits.chunk(segments).map(size::write_chunk) {
             // The Reply returns the chunk, so its header has as many bytes more as the Call's.
             if fits(limits.receive, MIN_LEN.saturating_add(growth), rest) {
-                return Some((ReplyPlan::WriteChunk, growth));
+                return Some((ReplyPlan::WriteChunk, roundup, growth));
             }
         }
     }
     if limits.pulled_replies && !shape.long_reply {
-        return Some((ReplyPlan::Pull, 0));
+        return Some((ReplyPlan::Pull, 0, 0));
     }
     let growth = size::reply_chunk(limits.chunk(limits.segments_for_all(room))?);
-    fits(limits.receive, MIN_LEN.saturating_add(growth), 0)
-        .then_some((ReplyPlan::ReplyChunk, growth))
+    fits(limits.receive, MIN_LEN.saturating_add(growth), 0).then_some((
+        ReplyPlan::ReplyChunk,
+        0,
+        growth,
+    ))
 }
 
 /// Chooses the form of a Call for a threshold of `send` bytes. The header has `header` bytes

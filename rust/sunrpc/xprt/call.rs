@@ -141,6 +141,18 @@ impl<'a, T: Types> Call<'a, T> {
         self.own(self.room().pages())
     }
 
+    /// The same, followed by the first `roundup` bytes of the tail.
+    #[cold]
+    pub(crate) fn room_pages_and_roundup(
+        &self,
+        roundup: u32,
+    ) -> impl Iterator<Item = BVec<'a>> + '_ {
+        let room = self.room();
+        // They are in one word, so in one page.
+        let tail = room.tail().take(1).map(move |bvec| bvec.split(roundup).0);
+        self.own(Iterator::chain(room.pages(), tail))
+    }
+
     /// The whole buffer for the Reply, to be exposed.
     #[inline]
     pub(crate) fn whole_room(&self) -> impl Iterator<Item = BVec<'a>> + '_ {

@@ -149,7 +149,7 @@ mod tests {
         };
         let agreement = Agreement::between(&own, &own);
         each(|device, limits| {
-            let call = limits.call_limits(&agreement, &Extensions::default());
+            let call = limits.call_limits(&agreement, &Extensions::default(), true);
             for page_offset in [0, 1, 4092, 4095] {
                 let data = call.segments_for(page_offset, 1 << 20);
                 assert!(data <= call.segments, "{device:?}");

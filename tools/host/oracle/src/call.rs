@@ -17,7 +17,11 @@ use rpcrdma_core::wire::Segment;
 /// Plans a Call, and encodes headers with the most segments that the plan can need.
 pub fn call(shape: &CallShape, limits: &CallLimits) {
     let total = |lens: &XdrLens| u64::from(lens.head) + u64::from(lens.data) + u64::from(lens.tail);
-    let Plan { call, reply } = match plan(shape, limits) {
+    let Plan {
+        call,
+        reply,
+        roundup,
+    } = match plan(shape, limits) {
         Ok(plan) => plan,
         Err(TooBig) => {
             // A small Call with a small Reply always has a plan.
@@ -37,7 +41,8 @@ pub fn call(shape: &CallShape, limits: &CallLimits) {
         ReplyPlan::Inline | ReplyPlan::Pull => 0,
         ReplyPlan::WriteChunk => {
             assert!(shape.reply_eligible && !shape.protected);
-            limits.segments_for(shape.reply.page_offset, shape.reply.data)
+            let data = limits.segments_for(shape.reply.page_offset, shape.reply.data);
+            data + u32::from(roundup != 0)
         }
         ReplyPlan::ReplyChunk => {
             assert!(shape.long_reply || !limits.pulled_replies);
@@ -45,6 +50,11 @@ pub fn call(shape: &CallShape, limits: &CallLimits) {
         }
     };
     assert!(reply_segments <= limits.segments);
+    if roundup != 0 {
+        assert!(limits.room_for_roundup && reply == ReplyPlan::WriteChunk);
+        assert_eq!(roundup, shape.reply.data.wrapping_neg() % 4);
+        assert!(roundup <= shape.reply.tail);
+    }
     let header = encoded_len(0, false, reply, reply_segments);
     let inline = match reply {
         ReplyPlan::Inline => total(&shape.reply),

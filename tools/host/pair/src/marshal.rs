@@ -104,9 +104,15 @@ pub(crate) fn marshal(
     };
     let limits = &CallLimits {
         pull_up: rng.pick(&[0, 512, 2048]),
+        room_for_roundup: rng.once_in(4),
         ..*limits
     };
-    let Ok(Plan { call, reply }) = plan(shape, limits) else {
+    let Ok(Plan {
+        call,
+        reply,
+        roundup,
+    }) = plan(shape, limits)
+    else {
         panic!("no plan for {shape:?} {limits:?}");
     };
     let max_len = limits.segment_pages << limits.page_shift;
@@ -154,6 +160,8 @@ pub(crate) fn marshal(
         ReplyPlan::Inline | ReplyPlan::Pull => {}
         ReplyPlan::WriteChunk => {
             pending.writes = register(Access::Write, r.head, r.data, r.page_offset);
+            let room = register(Access::Write, r.head + r.data, roundup, 0);
+            pending.writes.extend(room);
         }
         ReplyPlan::ReplyChunk => {
             let data = register(Access::Write, r.head, r.data, r.page_offset);

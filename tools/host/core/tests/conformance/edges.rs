@@ -223,6 +223,7 @@ fn long_call_header_counts() {
         Ok(Plan {
             call: CallPlan::PositionZero,
             reply: ReplyPlan::Inline,
+            roundup: 0,
         })
     );
     shape.reply.head = 5000;

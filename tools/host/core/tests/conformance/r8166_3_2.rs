@@ -202,13 +202,13 @@ fn r8166_3_3_2_1_each_direction_has_its_threshold() {
         send: 1024,
         ..limits()
     };
-    let Plan { call, reply } = plan(&small_call(2000, 2000), &narrow).unwrap();
+    let Plan { call, reply, .. } = plan(&small_call(2000, 2000), &narrow).unwrap();
     assert_eq!((call, reply), (CallPlan::PositionZero, ReplyPlan::Inline));
     let narrow = CallLimits {
         receive: 1024,
         ..limits()
     };
-    let Plan { call, reply } = plan(&small_call(2000, 2000), &narrow).unwrap();
+    let Plan { call, reply, .. } = plan(&small_call(2000, 2000), &narrow).unwrap();
     assert_eq!(
         (call, reply),
         (CallPlan::Inline { pull_up: false }, ReplyPlan::ReplyChunk)

@@ -4,6 +4,7 @@
 
 use crate::support::*;
 use rpcrdma_core::engine::requester::call::plan;
+use rpcrdma_core::engine::requester::call::CallLimits;
 use rpcrdma_core::engine::requester::call::CallShape;
 use rpcrdma_core::engine::requester::call::ReplyPlan;
 use rpcrdma_core::engine::requester::call::XdrLens;
@@ -144,4 +145,38 @@ fn r8166_3_4_6_1_write_chunk_has_room_for_the_largest_item() {
         plan(&shape, &limits()).unwrap().reply,
         ReplyPlan::WriteChunk
     );
+}
+
+#[test]
+fn r8166_3_4_6_2_1_only_old_responders_get_room_for_roundup() {
+    let shape = |data, tail| CallShape {
+        reply: XdrLens {
+            head: 128,
+            data,
+            page_offset: 0,
+            tail,
+        },
+        ..read_call(0)
+    };
+    let old = CallLimits {
+        room_for_roundup: true,
+        ..limits()
+    };
+    let roundup = |data, tail, limits: &CallLimits| {
+        let planned = plan(&shape(data, tail), limits).unwrap();
+        assert_eq!(planned.reply, ReplyPlan::WriteChunk);
+        planned.roundup
+    };
+    for (data, expected) in [(65536, 0), (65537, 3), (65538, 2), (65539, 1)] {
+        assert_eq!(roundup(data, 4, &limits()), 0);
+        assert_eq!(roundup(data, 4, &old), expected);
+    }
+    // The tail has no room for it.
+    assert_eq!(roundup(65537, 2, &old), 0);
+    // The chunk has no segment left for it.
+    for segments in 9..12 {
+        let few = CallLimits { segments, ..old };
+        let expected = if segments > 9 { 1 } else { 0 };
+        assert_eq!(roundup((1 << 20) + 3, 4, &few), expected, "{segments}");
+    }
 }

@@ -24,7 +24,7 @@ use rpcrdma_core::wire::ReadSegment;
 
 #[test]
 fn r8166_3_5_1_1_short_message() {
-    let Plan { call, reply } = plan(&small_call(120, 200), &limits()).unwrap();
+    let Plan { call, reply, .. } = plan(&small_call(120, 200), &limits()).unwrap();
     assert_eq!(call, CallPlan::Inline { pull_up: false });
     assert_eq!(reply, ReplyPlan::Inline);
 }
@@ -271,7 +271,7 @@ fn rr4_3_5_1_planned_header_growth_matches_the_encoder() {
             let write = header(0, Some(segments), None);
             let mut shape = read_call(data);
             shape.call.head = 4096 - write + more;
-            let Plan { call, reply } = planned(&shape, segments);
+            let Plan { call, reply, .. } = planned(&shape, segments);
             assert_eq!(reply, ReplyPlan::WriteChunk);
             assert_eq!(call == INLINE, fits, "{segments}");
 
@@ -286,7 +286,7 @@ fn rr4_3_5_1_planned_header_growth_matches_the_encoder() {
             let mut shape = small_call(0, room);
             assert_eq!(limits().segments_for_all(&shape.reply), segments);
             shape.call.head = 4096 - header(0, None, Some(segments)) + more;
-            let Plan { call, reply } = planned(&shape, segments);
+            let Plan { call, reply, .. } = planned(&shape, segments);
             assert_eq!(reply, ReplyPlan::ReplyChunk);
             assert_eq!(call == INLINE, fits, "{segments}");
         }

@@ -109,6 +109,7 @@ pub(crate) fn limits() -> CallLimits {
         segment_pages: 32,
         page_shift: 12,
         pulled_replies: false,
+        room_for_roundup: false,
     }
 }
 

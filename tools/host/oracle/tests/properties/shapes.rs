@@ -101,6 +101,7 @@ pub(crate) fn limits() -> impl Strategy<Value = CallLimits> {
         1u32..300,
         12u32..17,
         any::<bool>(),
+        any::<bool>(),
     )
         .prop_map(
             |(
@@ -113,6 +114,7 @@ pub(crate) fn limits() -> impl Strategy<Value = CallLimits> {
                 segment_pages,
                 page_shift,
                 pulled_replies,
+                room_for_roundup,
             )| CallLimits {
                 send,
                 receive,
@@ -123,16 +125,18 @@ pub(crate) fn limits() -> impl Strategy<Value = CallLimits> {
                 segment_pages,
                 page_shift,
                 pulled_replies,
+                room_for_roundup,
             },
         )
 }
 
 /// Arbitrary limits.
 pub(crate) fn wild_limits() -> impl Strategy<Value = CallLimits> {
-    (any::<[u32; 8]>(), any::<bool>()).prop_map(
+    (any::<[u32; 8]>(), any::<bool>(), any::<bool>()).prop_map(
         |(
             [send, receive, pull_up, buf_len, sges, segments, segment_pages, page_shift],
             pulled_replies,
+            room_for_roundup,
         )| CallLimits {
             send,
             receive,
@@ -143,6 +147,7 @@ pub(crate) fn wild_limits() -> impl Strategy<Value = CallLimits> {
             segment_pages,
             page_shift,
             pulled_replies,
+            room_for_roundup,
         },
     )
 }

@@ -172,6 +172,7 @@ impl Client {
             segment_pages: self.segment_pages,
             page_shift: PAGE_SHIFT,
             pulled_replies: self.extensions.pulled_replies,
+            room_for_roundup: false,
         }
     }
 
