@@ -60,6 +60,7 @@ SECTIONS = {
                 "``tools/interop/recalls`` (:doc:`interoperation`)."),
     "pulled": ("Pulled Replies and the C module",
                "``tools/interop/pulled`` (:doc:`interoperation`)."),
+    "slow_link": ("A link of 2 Mbit/s", "``tools/interop/slow_link`` (:doc:`interoperation`)."),
     "recalls-loaded": ("Recalls under load", "``LOADED=1 tools/test/run callbacks`` "
                        "(:doc:`interoperation`)."),
     "killed": ("Killed tasks", "``selftests/killed.sh`` (:doc:`pulled-replies`)."),

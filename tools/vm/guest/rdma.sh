@@ -48,6 +48,16 @@ wire_loses() {
 	tc qdisc change dev eth0 root netem limit 100000 loss "$1%"
 }
 
+# link_rate RATE: limits what this guest sends; 0 removes the limit. See wire_loses.
+link_rate() {
+	tc qdisc change dev eth0 root netem limit 100000 rate "$1"
+}
+
+# small_packets: makes new connections use the least path MTU that IPv6 allows, 1,024 bytes.
+small_packets() {
+	ip link set eth0 mtu 1280
+}
+
 rdma_down() {
 	rdma link delete $RDMA_DEV
 	[ $RDMA_NETDEV != veth0 ] || ip link delete veth0

@@ -1,0 +1,11 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The server's guest of tools/interop/slow_link.
+set -eu
+# shellcheck source=server.sh
+. /interop/server.sh
+
+NFS_BLOCK=1048576
+server_set_up 512m
+serve
