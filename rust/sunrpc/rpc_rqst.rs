@@ -6,6 +6,8 @@
 
 use core::ptr::NonNull;
 
+use kernel::prelude::*;
+
 use crate::{
     bindings,
     trace::Task, //
@@ -87,6 +89,24 @@ impl<'a> RqstRef<'a> {
     #[inline]
     pub(super) fn xid(self) -> u32 {
         u32::from_be(read_once!(self.0, rq_xid))
+    }
+
+    /// The serial number of the Call on its transport. SUNRPC counts the XIDs of a transport in the
+    /// byte order of the CPU, and uses them in the order of the network without conversion.
+    #[inline]
+    pub(super) fn number(self) -> u32 {
+        read_once!(self.0, rq_xid)
+    }
+
+    /// The time after which SUNRPC calls the transport's `timer`, in jiffies.
+    pub(super) fn timeout(self) -> c_ulong {
+        read_once!(self.0, rq_timeout)
+    }
+
+    /// Whether SUNRPC sends a Call again only on another connection (NFSv4).
+    pub(super) fn is_sent_once(self) -> bool {
+        let flags = read_once!(self.task(), tk_flags);
+        u32::from(flags) & bindings::RPC_TASK_NO_RETRANS_TIMEOUT != 0
     }
 
     /// The task.

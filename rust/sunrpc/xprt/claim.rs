@@ -32,7 +32,10 @@ use crate::{
 };
 
 use super::{
-    handle::XprtHandle,
+    handle::{
+        Header,
+        XprtHandle, //
+    },
     slot::Slot,
     slot_state::{
         ClaimedEmpty,
@@ -348,6 +351,8 @@ impl<T: Types> Fencing<T> {
     fn wake(self, length: u32) {
         self.release_with_queue_lock(|rqst, claimed_empty| {
             claimed_empty.answered();
+            // SAFETY: A request that comes from `alloc_slot` has a client's transport.
+            unsafe { Header::last_answer(rqst.xprt()) }.note(rqst.number());
             // The consumer reads `length` bytes, so they must not exceed the buffer. It rejects a
             // length that is no multiple of 4 (placement.rs says who sends such).
             let room = read_once!(rqst.fields(), rq_private_buf.buflen);

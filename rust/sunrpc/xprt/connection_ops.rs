@@ -17,6 +17,7 @@ use crate::{
     bindings,
     lib::memalloc::NoIo,
     sunrpc::{
+        rpc_rqst::RqstRef,
         xprt_base::XprtBase,
         xprt_ref::XprtRef, //
     },
@@ -25,6 +26,7 @@ use crate::{
 
 use super::{
     backoff::FIRST_BACKOFF_MS,
+    handle::Header,
     reclaim::ReclaimScope,
     rpc_xprt::{
         SendLock,
@@ -46,17 +48,21 @@ pub(super) unsafe extern "C" fn close<T: Transport>(raw: *mut bindings::rpc_xprt
 }
 
 /// `timer`: a Reply is overdue. RDMA connections have no keep-alive, so only a new connection shows
-/// whether the peer is there.
+/// whether the peer is there, unless the peer still answers older Calls. Without retransmission on
+/// the same connection, the task then waits for another timeout.
 ///
 /// # Safety
 ///
-/// As for [`close`], without the send lock.
-pub(super) unsafe extern "C" fn timer(
-    raw: *mut bindings::rpc_xprt,
-    _task: *mut bindings::rpc_task,
-) {
-    // SAFETY: By this function's contract the transport is alive.
-    unsafe { XprtRef::new(raw) }.force_disconnect();
+/// As for [`close`], without the send lock. `task` is running, and has a request of `raw`.
+pub(super) unsafe extern "C" fn timer(raw: *mut bindings::rpc_xprt, task: *mut bindings::rpc_task) {
+    // SAFETY: By this function's contract the transport is alive and one of this module, and the
+    // task has a request, which stays until the task goes on.
+    let (xprt, rqst) = unsafe { (XprtRef::new(raw), RqstRef::of_task(task)) };
+    // SAFETY: As above.
+    let last_answer = unsafe { Header::last_answer(xprt) };
+    if !(rqst.is_sent_once() && last_answer.is_older(rqst.number(), rqst.timeout())) {
+        xprt.force_disconnect();
+    }
 }
 
 /// `set_port`: the port that rpcbind has returned.

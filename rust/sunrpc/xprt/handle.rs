@@ -44,6 +44,7 @@ use crate::{
 };
 
 use super::{
+    last_answer::LastAnswer,
     reclaim::ReclaimScope,
     types::Types, //
 };
@@ -54,6 +55,7 @@ pub(super) struct Header {
     base: XprtBase,
     /// The handles, and one more until `destroy` has run.
     handles: Refcount,
+    last_answer: LastAnswer,
 }
 
 impl Header {
@@ -64,7 +66,22 @@ impl Header {
     /// `this` may be written, and no other thread accesses it.
     pub(super) unsafe fn init(this: *mut Self) {
         // SAFETY: By this function's contract.
-        unsafe { (&raw mut (*this).handles).write(Refcount::new(1)) };
+        unsafe {
+            (&raw mut (*this).handles).write(Refcount::new(1));
+            (&raw mut (*this).last_answer).write(LastAnswer::new());
+        }
+    }
+
+    /// The Call that the peer has answered last.
+    ///
+    /// # Safety
+    ///
+    /// `xprt` is a client's transport of this module.
+    #[inline]
+    pub(super) unsafe fn last_answer(xprt: XprtRef<'_>) -> &LastAnswer {
+        // SAFETY: By this function's contract the structure is the first member of a header, which
+        // stays as long as the transport.
+        unsafe { &(*xprt.raw().cast::<Self>()).last_answer }
     }
 }
 

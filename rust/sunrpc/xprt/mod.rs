@@ -35,6 +35,7 @@ mod connect_error;
 mod connection_ops;
 mod deferred_put;
 mod handle;
+mod last_answer;
 mod ops;
 mod reclaim;
 mod refusal;

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tells a Call that waits behind older ones from a Call without an answer.
+//!
+//! A peer may take longer than a Call's timeout to answer all Calls that are outstanding: 40 READs
+//! of 1 MiB need three minutes on a link of 2 Mbit/s. As long as the peer answers older Calls, the
+//! turn of a Call has not come. The end of the connection would have all of them sent again, and
+//! the new connection would be no faster. A Call is passed over if the peer has answered a younger
+//! one last.
+//!
+//! The time of each Call is bounded: the older Calls are finitely many, and one of them must be
+//! answered in each timeout.
+//!
+//! The C module has no counterpart: each Call that is overdue ends the connection.
+
+use kernel::{
+    prelude::*,
+    sync::atomic::ordering::Relaxed, //
+};
+
+use crate::{
+    lib::sync::Atomic,
+    sunrpc::time::jiffies, //
+};
+
+/// The Call that the peer has answered last: its serial number in the lower half, and the time of
+/// the answer in jiffies in the upper half.
+pub(super) struct LastAnswer(Atomic<u64>);
+
+impl LastAnswer {
+    pub(super) fn new() -> Self {
+        Self(Atomic::new(0))
+    }
+
+    /// Notes the answer to a Call. SUNRPC numbers the Calls of a transport; see
+    /// [`RqstRef::number`](crate::sunrpc::rpc_rqst::RqstRef::number).
+    #[inline]
+    pub(super) fn note(&self, number: u32) {
+        // CAST: The lower half of the time is enough, since it is compared with a recent time.
+        let now = jiffies() as u32;
+        self.0
+            .store(u64::from(now) << 32 | u64::from(number), Relaxed);
+    }
+
+    /// Whether an older Call than this one was answered last, within `timeout` jiffies.
+    pub(super) fn is_older(&self, number: u32, timeout: c_ulong) -> bool {
+        let last = self.0.load(Relaxed);
+        // CAST: Both halves of a word. The times wrap around, and so do the numbers.
+        let age = (jiffies() as u32).wrapping_sub((last >> 32) as u32);
+        let ahead = number.wrapping_sub(last as u32) as i32;
+        (age as c_ulong) < timeout && ahead > 0
+    }
+}
