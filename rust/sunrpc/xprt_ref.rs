@@ -169,6 +169,12 @@ impl LockedXprt<'_> {
         unsafe { (*self.xprt.raw()).cwnd >> bindings::RPC_CWNDSHIFT }
     }
 
+    /// How many Calls are outstanding.
+    pub(super) fn outstanding(&self) -> usize {
+        // SAFETY: By I1 the lock is held, which guards the number.
+        unsafe { (*self.xprt.raw()).cong >> bindings::RPC_CWNDSHIFT }
+    }
+
     /// Forgets all credits in use: those of the requests are forgotten next.
     pub(super) fn reset_credits_in_use(&self) {
         // SAFETY: By I1 the lock is held, which guards the number.

@@ -48,8 +48,8 @@ pub(super) unsafe extern "C" fn close<T: Transport>(raw: *mut bindings::rpc_xprt
 }
 
 /// `timer`: a Reply is overdue. RDMA connections have no keep-alive, so only a new connection shows
-/// whether the peer is there, unless the peer still answers older Calls. Without retransmission on
-/// the same connection, the task then waits for another timeout.
+/// whether the peer is there, unless the [turn](super::last_answer) of the Call may still come.
+/// Without retransmission on the same connection, the task then waits for another timeout.
 ///
 /// # Safety
 ///
@@ -60,7 +60,8 @@ pub(super) unsafe extern "C" fn timer(raw: *mut bindings::rpc_xprt, task: *mut b
     let (xprt, rqst) = unsafe { (XprtRef::new(raw), RqstRef::of_task(task)) };
     // SAFETY: As above.
     let last_answer = unsafe { Header::last_answer(xprt) };
-    if !(rqst.is_sent_once() && last_answer.is_older(rqst.number(), rqst.timeout())) {
+    let (outstanding, timeout) = (xprt.lock().outstanding(), rqst.timeout());
+    if !(rqst.is_sent_once() && last_answer.may_come(rqst.number(), outstanding, timeout)) {
         xprt.force_disconnect();
     }
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tells a Call that waits behind older ones from a Call without an answer.
+//! Tells a Call that waits for its turn from a Call without an answer.
 //!
 //! A peer may take longer than a Call's timeout to answer all Calls that are outstanding: 40 READs
 //! of 1 MiB need three minutes on a link of 2 Mbit/s. As long as the peer answers older Calls, the
 //! turn of a Call has not come. The end of the connection would have all of them sent again, and
-//! the new connection would be no faster. A Call is passed over if the peer has answered a younger
-//! one last.
+//! the new connection would be no faster.
 //!
-//! The time of each Call is bounded: the older Calls are finitely many, and one of them must be
-//! answered in each timeout.
+//! The peer may answer the Calls that are outstanding in any order. A Call is passed over only if
+//! the last answer was to a Call that is younger by more than their number. The wait of each Call
+//! is bounded: some Call must be answered in each timeout, and each answer brings its turn nearer.
 //!
 //! The C module has no counterpart: each Call that is overdue ends the connection.
 
@@ -42,12 +42,13 @@ impl LastAnswer {
             .store(u64::from(now) << 32 | u64::from(number), Relaxed);
     }
 
-    /// Whether an older Call than this one was answered last, within `timeout` jiffies.
-    pub(super) fn is_older(&self, number: u32, timeout: c_ulong) -> bool {
+    /// Whether the turn of a Call may still come, one of `outstanding` Calls: the peer has answered
+    /// a Call within `timeout` jiffies, and has not passed over this one.
+    pub(super) fn may_come(&self, number: u32, outstanding: usize, timeout: c_ulong) -> bool {
         let last = self.0.load(Relaxed);
         // CAST: Both halves of a word. The times wrap around, and so do the numbers.
         let age = (jiffies() as u32).wrapping_sub((last >> 32) as u32);
-        let ahead = number.wrapping_sub(last as u32) as i32;
-        (age as c_ulong) < timeout && ahead > 0
+        let passed = (last as u32).wrapping_sub(number) as i32;
+        (age as c_ulong) < timeout && i64::from(passed) <= outstanding as i64
     }
 }
