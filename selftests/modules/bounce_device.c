@@ -40,6 +40,16 @@ static dma_addr_t bounce_map_phys(struct device *dev, phys_addr_t phys, size_t s
 	return bounce_map(&part, 1, offset_in_page(phys), direction, NO_SG);
 }
 
+#ifndef HAVE_MAP_PHYS
+/* Linux 6.18 has an operation for pages instead. */
+static dma_addr_t bounce_map_page(struct device *dev, struct page *page, unsigned long offset,
+				  size_t size, enum dma_data_direction direction,
+				  unsigned long attrs)
+{
+	return bounce_map_phys(dev, page_to_phys(page) + offset, size, direction, attrs);
+}
+#endif
+
 static void bounce_unmap_phys(struct device *dev, dma_addr_t address, size_t size,
 			      enum dma_data_direction direction, unsigned long attrs)
 {
@@ -149,8 +159,13 @@ static void bounce_sync_for_device(struct device *dev, dma_addr_t address, size_
 }
 
 static const struct dma_map_ops bounce_ops = {
+#ifdef HAVE_MAP_PHYS
 	.map_phys = bounce_map_phys,
 	.unmap_phys = bounce_unmap_phys,
+#else
+	.map_page = bounce_map_page,
+	.unmap_page = bounce_unmap_phys,
+#endif
 	.map_sg = bounce_map_sg,
 	.unmap_sg = bounce_unmap_sg,
 	.sync_single_for_cpu = bounce_sync_for_cpu,

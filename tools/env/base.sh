@@ -87,15 +87,18 @@ chosen_modules() {
 }
 
 # modules_of KERNEL NAME...: prints the paths of these modules and their dependencies,
-# without compression suffix. Dependencies come first; built-in modules are left out.
+# without compression suffix. Dependencies come first; built-in modules are left out, and so are
+# those that SOURCE does not have.
 modules_of() {
-	local kernel=$1 root
+	local kernel=$1 root module
 	shift
 	root=$(mktemp -d)
 	mkdir -p "$root/lib/modules"
 	ln -s "$(realpath "$kernel/modules")" "$root/lib/modules/$(cat "$kernel/release")"
-	printf '%s\n' "$@" | xargs -n 1 \
-		modprobe -d "$root" -S "$(cat "$kernel/release")" --show-depends >"$root/all"
+	for module; do
+		modprobe -d "$root" -S "$(cat "$kernel/release")" --show-depends "$module" ||
+			[ -n "${SOURCE-}" ] || exit 1
+	done >"$root/all"
 	sed -n 's|^insmod .*/\(kernel/[^ ]*\.ko\).*|\1|p' "$root/all" | awk '!seen[$0]++'
 	rm -r "$root"
 }

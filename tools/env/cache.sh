@@ -126,7 +126,7 @@ kernel_path() {
 	built) made_from=(kernel-built.sh kernel.config) ;;
 	debug) made_from=(kernel-built.sh kernel.config kernel-debug.config) ;;
 	esac
-	[ -z "${SOURCE-}" ] || made_from+=("$(basename "$(source_path)")")
+	[ -z "${SOURCE-}" ] || made_from+=(kernel-older.config "$(basename "$(source_path)")")
 	echo "$CACHE/kernel-$KERNEL-$(recipe "$(basename "$(toolchain_path)")" "${made_from[@]}")"
 }
 

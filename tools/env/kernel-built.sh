@@ -9,11 +9,11 @@
 # The cache key covers code, not comments (recipe in cache.sh).
 
 make_kernel_built() {
-	build_kernel "$1" '' kernel.config
+	build_kernel "$1" '' kernel.config ${SOURCE:+kernel-older.config}
 }
 
 make_kernel_debug() {
-	build_kernel "$1" LLVM=1 kernel.config kernel-debug.config
+	build_kernel "$1" LLVM=1 kernel.config ${SOURCE:+kernel-older.config} kernel-debug.config
 }
 
 # build_kernel OUT COMPILER FRAGMENT...: later fragments override earlier ones.
