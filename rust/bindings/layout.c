@@ -8,6 +8,12 @@
 
 #include "../../include/bindings.h"
 
+#ifdef rpcrdma_has_rq_pages_nfree
+#define RQ_PAGES_NFREE offsetof(struct svc_rqst, rq_pages_nfree)
+#else
+#define RQ_PAGES_NFREE 0
+#endif
+
 const u32 rpcrdma_layout[RPCRDMA_LAYOUT_ENTRIES] = {
 	sizeof(struct rpc_xprt),
 	offsetof(struct rpc_xprt, queue_lock),
@@ -37,7 +43,7 @@ const u32 rpcrdma_layout[RPCRDMA_LAYOUT_ENTRIES] = {
 	offsetof(struct svc_rqst, rq_respages),
 	offsetof(struct svc_rqst, rq_next_page),
 	offsetof(struct svc_rqst, rq_maxpages),
-	offsetof(struct svc_rqst, rq_pages_nfree),
+	RQ_PAGES_NFREE,
 	sizeof(struct ib_device),
 	offsetof(struct ib_device, attrs),
 	sizeof(struct ib_pd),

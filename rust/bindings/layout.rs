@@ -23,6 +23,11 @@ macro_rules! layout {
     };
 }
 
+#[cfg(rpcrdma_has_rq_pages_nfree)]
+const RQ_PAGES_NFREE: usize = offset_of!(svc_rqst, rq_pages_nfree);
+#[cfg(not(rpcrdma_has_rq_pages_nfree))]
+const RQ_PAGES_NFREE: usize = 0;
+
 layout! {
     size_of::<rpc_xprt>(), "rpc_xprt";
     offset_of!(rpc_xprt, queue_lock), "rpc_xprt.queue_lock";
@@ -52,7 +57,7 @@ layout! {
     offset_of!(svc_rqst, rq_respages), "svc_rqst.rq_respages";
     offset_of!(svc_rqst, rq_next_page), "svc_rqst.rq_next_page";
     offset_of!(svc_rqst, rq_maxpages), "svc_rqst.rq_maxpages";
-    offset_of!(svc_rqst, rq_pages_nfree), "svc_rqst.rq_pages_nfree";
+    RQ_PAGES_NFREE, "svc_rqst.rq_pages_nfree";
     size_of::<ib_device>(), "ib_device";
     offset_of!(ib_device, attrs), "ib_device.attrs";
     size_of::<ib_pd>(), "ib_pd";

@@ -85,6 +85,15 @@ impl PageSlot {
         NonNull::new(core::mem::replace(&mut self.0, core::ptr::null_mut()))
     }
 
+    /// Puts the reference to the page, if there is one, and empties the slot.
+    #[cfg(not(rpcrdma_has_rq_pages_nfree))]
+    pub(crate) fn release(&mut self) {
+        if let Some(page) = self.take() {
+            // SAFETY: The slot had this reference.
+            unsafe { bindings::rpcrdma_put_page(page.as_ptr()) };
+        }
+    }
+
     /// Moves a page with a reference that the caller owns to the slot. Returns the old page, with
     /// the slot's reference.
     #[inline]

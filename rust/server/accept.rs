@@ -246,7 +246,7 @@ fn install(
     terms: &Terms,
     spare: Spare,
 ) -> SvcXprt<Connection> {
-    let pages = made.xprt.max_pages();
+    let pages = made.xprt.max_call_pages();
     made.xprt.install(Connection {
         ep: request.endpoint,
         agreement: made.agreement,

@@ -140,8 +140,10 @@ pub(crate) use responder::{
     }, //
 };
 
-pub(crate) use rw::rw_ctxt::{
-    Remote,
-    RwCtxtPool,
-    RwOps, //
+pub(crate) use rw::{
+    remote::Remote,
+    rw_ctxt::{
+        RwCtxtPool,
+        RwOps, //
+    }, //
 };

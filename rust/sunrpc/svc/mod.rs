@@ -12,7 +12,8 @@
 //! | `class`             | the registration of the class                          | module init         |
 //! | `ops`               | the tables of operations, and their contexts           |                     |
 //! | `accepting`         | creates the transport of a connection that arrived     | an nfsd thread      |
-//! | `svc_rqst`          | `svc_rqst`: a request and its page slots               | an nfsd thread      |
+//! | `svc_rqst`          | `svc_rqst`: a request                                  | an nfsd thread      |
+//! | `rqst_pages`        | its page slots: one of two variants                    | an nfsd thread      |
 //! | `rqst`              | a request while a Call is received into it             | an nfsd thread      |
 //! | `reply`             | a request whose Reply is to be sent                    | an nfsd thread      |
 //! | `spare_pages`       | pages displaced from one request, for the next         | an nfsd thread      |
@@ -32,6 +33,11 @@ mod handle;
 mod ops;
 mod reply;
 mod rqst;
+#[cfg(rpcrdma_has_rq_pages_nfree)]
+mod rqst_pages;
+#[cfg(not(rpcrdma_has_rq_pages_nfree))]
+#[path = "rqst_pages_joint.rs"]
+mod rqst_pages;
 mod spare_pages;
 mod svc_rqst;
 mod svc_xprt;

@@ -136,7 +136,7 @@ impl<'a> Reply<'a> {
     #[inline]
     pub(crate) fn locate(self) -> Result<Located<'a>> {
         let mut rqst = self.0;
-        let slots = rqst.max_pages();
+        let slots = rqst.respages().len();
         let mut count = rqst.next_page().min(slots);
         let pages = locate_pages(&rqst)?;
         let end = pages.start.saturating_add(pages.len).div_ceil(PAGE) as usize;
@@ -201,8 +201,10 @@ impl Located<'_> {
         // By I1 SUNRPC fills the empty slots.
         let taken = pages.take(self.slots_mut());
         if taken == self.count {
+            self.rqst.end_reply(taken);
             Ok(self.body)
         } else {
+            self.rqst.release_reply(self.count);
             Err(EINVAL)
         }
     }
@@ -226,9 +228,9 @@ impl Located<'_> {
         noted: &mut CtxtPages,
         spare: &SparePages,
     ) -> Result<(Body, bool)> {
-        if self.rqst.was_deferred() {
+        if self.rqst.was_deferred() || self.rqst.has_moved_reply() {
             // A deferred Call is received a second time. The pages were noted the first time,
-            // perhaps in another request.
+            // perhaps in another request. Nor are they of use if the Call took some of them.
             noted.release();
         }
         let body = self.body;
@@ -237,14 +239,17 @@ impl Located<'_> {
             return Err(EINVAL);
         };
         // SAFETY: The slots from the second one on are those that were noted, since the Call was
-        // not deferred. nfsd and SUNRPC put the pages that they replaced, and nothing was moved.
+        // not deferred and the slots have not moved. nfsd and SUNRPC put the pages that they
+        // replaced, and nothing was moved.
         let displaced = unsafe { noted.displaced(rest) };
         let any = displaced.len() > 0;
         let Some(bytes) = first.address() else {
+            self.rqst.release_reply(self.count);
             return Err(EINVAL);
         };
         // By I1 SUNRPC fills the empty slots.
         if pages.take(rest) != rest.len() {
+            self.rqst.release_reply(self.count);
             return Err(EINVAL);
         }
         // The next Reply may be that of another client. Bytes that were encoded behind this Reply
@@ -258,12 +263,11 @@ impl Located<'_> {
         };
         spare.store(displaced);
         // The kept page moves from the first slot to the last one, which is empty, as are those
-        // between them. SUNRPC releases the pages before `rq_next_page` and fills those slots, and
-        // keeps what is at `rq_next_page` and behind it.
+        // between them.
         let count = rest.len();
         slots.swap(0, count);
         let empty = spare.fill(slots.get_mut(..count).unwrap_or_default());
-        self.rqst.set_next_page(empty);
+        self.rqst.keep_reply_from(empty);
         Ok((body.without_first(), any))
     }
 }

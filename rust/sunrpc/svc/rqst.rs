@@ -39,6 +39,7 @@ use crate::{
 };
 
 use super::{
+    rqst_pages,
     spare_pages::SparePages,
     svc_rqst::SvcRqst,
     types::Types,
@@ -81,16 +82,21 @@ impl Received {
     }
 }
 
+/// The number of pages that `bytes` bytes need.
+#[inline]
+fn pages(bytes: usize) -> usize {
+    bytes.div_ceil(PAGE as usize)
+}
+
 impl<'a, C: Types> Arriving<'a, C> {
     /// # Safety
     ///
     /// I1 holds, and the request satisfies the invariants of `SvcRqst` for `'a`. It holds no Call.
     #[inline]
     pub(super) unsafe fn new(raw: *mut bindings::svc_rqst) -> Self {
-        // SAFETY: By this function's contract the request is this thread's. No page of it has been
-        // used for a Reply.
+        // SAFETY: By this function's contract the request is this thread's, and holds no Call.
         let rqst = unsafe {
-            (*raw).rq_next_page = (*raw).rq_respages;
+            rqst_pages::begin_call(raw);
             (*raw).rq_xprt_ctxt = ptr::null_mut();
             SvcRqst::new(raw)
         };
@@ -158,11 +164,7 @@ impl<C: Types> Receiving<'_, C> {
         let slots = slots.get_mut(..count).unwrap_or_default();
         let taken = pages.take(slots);
         let empty = spare.fill(slots.get_mut(..taken).unwrap_or_default());
-        // SUNRPC allocates pages for the first `rq_pages_nfree` slots. An earlier call may have
-        // left more slots empty.
-        // SAFETY: The request is this thread's.
-        let nfree = unsafe { &mut (*self.rqst.raw()).rq_pages_nfree };
-        *nfree = (*nfree).max(empty);
+        self.rqst.note_empty(empty);
         taken
     }
 
@@ -191,7 +193,7 @@ impl<C: Types> Receiving<'_, C> {
         }
         let head = call.kvec_of(bytes);
         // SAFETY: `head` is memory of `call`.
-        unsafe { self.fill(head, EMPTY, 1, 0, call) }
+        unsafe { self.fill(head, EMPTY, 1, 0, 0, call) }
     }
 
     #[cold]
@@ -228,9 +230,10 @@ impl<C: Types> Receiving<'_, C> {
             return Received(0);
         }
         let head = call.kvec_of(head);
+        let count = pages((data as usize).saturating_add(tail.len()));
         let tail = call.kvec_of(tail);
         // SAFETY: `head` and `tail` are memory of `call`.
-        unsafe { self.fill(head, tail, 0, data, call) }
+        unsafe { self.fill(head, tail, 0, data, count, call) }
     }
 
     /// Copies `source` to the request's pages behind their first `start` bytes; `false` if it does
@@ -267,11 +270,11 @@ impl<C: Types> Receiving<'_, C> {
             iov_len: len as usize,
         };
         // SAFETY: `head` is memory of the request.
-        unsafe { self.fill(head, EMPTY, 1, length - len, call) }
+        unsafe { self.fill(head, EMPTY, 1, length - len, pages(length as usize), call) }
     }
 
     /// Sets the message of the request: `head`, `page_len` bytes in the pages from slot `first` on,
-    /// and `tail`. Leaves `call` to the request.
+    /// and `tail`. The Call has the first `count` pages. Leaves `call` to the request.
     ///
     /// # Safety
     ///
@@ -284,6 +287,7 @@ impl<C: Types> Receiving<'_, C> {
         tail: kvec,
         first: usize,
         page_len: u32,
+        count: usize,
         call: C::Call,
     ) -> Received {
         let Some(slots) = self.rqst.pages_mut().get_mut(first..) else {
@@ -293,6 +297,9 @@ impl<C: Types> Receiving<'_, C> {
             return Received(0);
         }
         let pages = slots.as_mut_ptr().cast();
+        if !self.rqst.end_call(count) {
+            return Received(0);
+        }
         // CAST: Messages are shorter than 2 GiB.
         let len = (head.iov_len + tail.iov_len) as u32 + page_len;
         let raw = self.rqst.raw();

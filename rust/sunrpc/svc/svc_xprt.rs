@@ -48,6 +48,7 @@ use super::{
         XprtHandle,
         XprtMemory, //
     },
+    rqst_pages,
     xprt_ref::SvcXprtRef, //
 };
 
@@ -165,6 +166,11 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
     pub(crate) fn max_pages(&self) -> usize {
         // SAFETY: A `CRef` keeps the service. The function reads a word that never changes.
         unsafe { bindings::rpcrdma_svc_serv_maxpages(self.server().raw()) }
+    }
+
+    /// How many pages a Call to the service may have.
+    pub(crate) fn max_call_pages(&self) -> usize {
+        rqst_pages::max_call_pages(self.max_pages())
     }
 
     /// The largest payload of a READ or WRITE of the service, in bytes.

@@ -56,10 +56,10 @@ use crate::{
             }, //
         },
         rw::{
+            remote::Remote,
             rw_chain::RwChain,
             rw_ctxt::{
                 DoneArg,
-                Remote,
                 RwCtxt,
                 RwCtxtPool, //
             }, //

@@ -32,11 +32,9 @@ use crate::{
             recv_ctxt::RecvBuf, //
         },
         rw::{
+            remote::Remote,
             rw_chain::RwChain,
-            rw_ctxt::{
-                Remote,
-                RwOps, //
-            }, //
+            rw_ctxt::RwOps, //
         }, //
     }, //
 };

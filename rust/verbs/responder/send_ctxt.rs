@@ -49,11 +49,9 @@ use crate::{
             ops::EndpointOps, //
         },
         rw::{
+            remote::Remote,
             rw_chain::RwChain,
-            rw_ctxt::{
-                Remote,
-                RwOps, //
-            }, //
+            rw_ctxt::RwOps, //
         }, //
     }, //
 };

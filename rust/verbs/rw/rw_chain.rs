@@ -43,12 +43,14 @@ use crate::{
     }, //
 };
 
-use super::rw_ctxt::{
-    DoneArg,
-    Remote,
-    RwCost,
-    RwCtxt,
-    RwCtxtPool, //
+use super::{
+    remote::Remote,
+    rw_ctxt::{
+        DoneArg,
+        RwCost,
+        RwCtxt,
+        RwCtxtPool, //
+    }, //
 };
 
 /// Transfers that are prepared for one QP, in the order of their execution.

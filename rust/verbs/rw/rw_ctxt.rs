@@ -48,14 +48,10 @@ use crate::{
     }, //
 };
 
-/// An address in the peer's memory.
-#[derive(Clone, Copy)]
-pub(crate) struct Remote {
-    /// The rkey.
-    pub(crate) handle: u32,
-    /// The address that goes with the rkey.
-    pub(crate) offset: u64,
-}
+use super::{
+    remote::Remote,
+    runs::Runs, //
+};
 
 /// The largest run of contiguous pages that is mapped as one. The bounce buffers (swiotlb) of some
 /// machines have 256 KiB for a mapping, whatever the page size, and may be fragmented.
@@ -90,17 +86,17 @@ pub(in crate::verbs) struct DoneArg {
 ///
 /// # Invariants
 ///
-/// - I1: From [`Self::prepare`] to [`Self::unmap`], `ctx` is initialised with `vecs`, which do not
+/// - I1: From [`Self::prepare`] to [`Self::unmap`], `ctx` is initialised with `runs`, which do not
 ///   change.
 pub(in crate::verbs) struct RwCtxt {
     /// The completion, if this transfer is the last one of its chain and nothing follows.
     cqe: bindings::ib_cqe,
     arg: DoneArg,
     ctx: bindings::rdma_rw_ctx,
-    vecs: KVec<bindings::bio_vec>,
+    runs: Runs,
 }
 
-// SAFETY: `ctx` points to memory of the core that belongs to it, and `vecs` to pages that stay for
+// SAFETY: `ctx` points to memory of the core that belongs to it, and `runs` to pages that stay for
 // as long as the transfer is prepared. Neither depends on the thread. `arg.context` is only passed
 // on to the completion handler.
 unsafe impl Send for RwCtxt {}
@@ -149,7 +145,7 @@ impl RwCtxt {
                 posted: None,
             },
             ctx: pin_init::zeroed(),
-            vecs: KVec::new(),
+            runs: Runs::new(),
         }))
     }
 
@@ -183,32 +179,19 @@ impl RwCtxt {
         if bytes == 0 {
             return Ok(RwCost { bytes, entries: 0 });
         }
-        let iter = bindings::bvec_iter {
-            bi_size: bytes,
-            ..Default::default()
-        };
-        // SAFETY: `vecs` describe `bytes` bytes of memory, which stays by this function's contract.
+        let (qp, port, direction) = (qp.as_ptr(), ep.port(), direction.as_raw());
+        // SAFETY: `runs` describe `bytes` bytes of memory, which stays by this function's contract.
         // The endpoint is borrowed, so its QP is valid, and `port` is that of the QP.
         let ret = gfp.scope(|| unsafe {
-            bindings::rdma_rw_ctx_init_bvec(
-                &mut self.ctx,
-                qp.as_ptr(),
-                ep.port(),
-                self.vecs.as_ptr(),
-                // CAST: At most the number of pages of a message.
-                self.vecs.len() as u32,
-                iter,
-                remote.offset,
-                remote.handle,
-                direction.as_raw(),
-            )
+            self.runs
+                .init(&mut self.ctx, qp, port, bytes, remote, direction)
         });
         let entries = u32::try_from(ret).map_err(|_| refused(ep, ret))?;
-        // INVARIANT: I1: the core has initialised `ctx` with `vecs`.
+        // INVARIANT: I1: the core has initialised `ctx` with `runs`.
         Ok(RwCost { bytes, entries })
     }
 
-    /// Fills `vecs` with the memory of `bvecs`, and merges contiguous pages into runs of up to
+    /// Fills `runs` with the memory of `bvecs`, and merges contiguous pages into runs of up to
     /// `max_run` bytes. Returns the number of bytes.
     ///
     /// # Errors
@@ -222,26 +205,14 @@ impl RwCtxt {
         max_run: u32,
         flags: Flags,
     ) -> Result<u32> {
-        self.vecs.clear();
-        self.vecs.reserve(count, flags)?;
+        self.runs.restart(count, flags)?;
         let mut bytes = 0_u32;
         for bvec in bvecs {
             bytes = bytes.checked_add(bvec.len()).ok_or(EINVAL)?;
-            match self.vecs.last_mut() {
-                Some(last) if last.bv_len + bvec.len() <= max_run && follows(last, &bvec) => {
-                    last.bv_len += bvec.len();
-                }
-                _ => {
-                    let vec = bindings::bio_vec {
-                        bv_page: bvec.page(),
-                        bv_len: bvec.len(),
-                        bv_offset: bvec.offset(),
-                    };
-                    // The usual case, which is inlined; `push` is not.
-                    if self.vecs.push_within_capacity(vec).is_err() {
-                        self.vecs.push(vec, flags)?;
-                    }
-                }
+            if self.runs.ends_before(&bvec, max_run) {
+                self.runs.extend_last(bvec.len());
+            } else {
+                self.runs.push(&bvec, flags)?;
             }
         }
         Ok(bytes)
@@ -298,27 +269,10 @@ impl RwCtxt {
         port: u32,
         direction: Direction,
     ) {
-        // SAFETY: `ctx` is initialised with `vecs` (I1), and all else by this function's contract.
+        // SAFETY: `ctx` is initialised with `runs` (I1), and all else by this function's contract.
         unsafe {
-            bindings::rdma_rw_ctx_destroy_bvec(
-                &mut self.ctx,
-                qp,
-                port,
-                self.vecs.as_ptr(),
-                self.vecs.len() as u32,
-                direction.as_raw(),
-            );
+            self.runs
+                .destroy(&mut self.ctx, qp, port, direction.as_raw());
         }
     }
-}
-
-/// Returns whether `bvec` is the memory right behind `run`.
-#[inline]
-fn follows(run: &bindings::bio_vec, bvec: &BVec<'_>) -> bool {
-    let end = run.bv_offset + run.bv_len;
-    // With a virtual memory map, neighbouring pages have neighbouring `struct page`s.
-    cfg!(CONFIG_SPARSEMEM_VMEMMAP)
-        && bvec.offset() == 0
-        && end % PAGE == 0
-        && run.bv_page.wrapping_add((end / PAGE) as usize) == bvec.page()
 }
