@@ -107,7 +107,7 @@ environment: ## make the build environment, unless it exists
 
 help: ## print this list
 	@echo 'Targets:'
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s%s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s%s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo 'Settings:'
 	@echo '  KDIR=<tree>   build for this kernel tree, without the build environment'
