@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Since 7.0: atomics of all types that the module uses, and `fetch_sub()`.
+//! Since 7.1: atomics of all types that the module uses, and `fetch_sub()`.
 
 #![allow(missing_docs, unreachable_pub)]
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Since 7.0: an unbound workqueue for long work.
+//! Since 7.1: an unbound workqueue for long work.
 
 #![allow(missing_docs, unreachable_pub)]
 

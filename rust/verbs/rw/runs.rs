@@ -2,7 +2,7 @@
 
 //! The local memory of a transfer, as the RDMA core takes it: an array of `struct bio_vec`.
 //!
-//! `runs_sg.rs` is the variant for kernels older than 7.0, which take a scatterlist.
+//! `runs_sg.rs` is the variant for kernels older than 7.1, which take a scatterlist.
 //!
 //! C header: [`include/rdma/rw.h`](srctree/include/rdma/rw.h)
 
