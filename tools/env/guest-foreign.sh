@@ -9,15 +9,9 @@
 make_guest_foreign() {
 	local out=$1 native unpacked
 	native=$(native_guest_path)/root unpacked=$(mktemp -d)
-	mmdebstrap --variant=extract --architectures="$(architecture)" \
-		--aptopt='Acquire::Check-Valid-Until "false"' \
-		--dpkgopt='path-exclude=/usr/share/doc/*' \
-		--dpkgopt='path-exclude=/usr/share/info/*' \
-		--dpkgopt='path-exclude=/usr/share/man/*' \
-		--dpkgopt='path-exclude=/usr/share/locale/*' \
+	user_space "$unpacked/root" --variant=extract --architectures="$(architecture)" \
 		--include='?or(?essential,?priority(required))' \
-		--include="$(packages "$env_dir/packages-guest")" \
-		"$USER_SUITE" "$unpacked/root"
+		--include="$(packages "$env_dir/packages-guest")"
 	cp -a "$native" "$out/root"
 	rm -r "$out/root"/usr/lib/x86_64-linux-gnu "$out/root"/usr/lib64 "$out/root/etc/ld.so.cache"
 	# Base packages' scripts replace some of their directories by links.

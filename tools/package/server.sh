@@ -10,7 +10,7 @@ SERVER_PACKAGES=dosfstools,grub-efi-amd64-signed,initramfs-tools,mokutil,mtools,
 SERVER_SIZE=16G
 
 server_path() {
-	echo "$CACHE/server-$(recipe "$SUITE" "$KERNELS" "$SERVER_PACKAGES" "$(build_depends)" \
+	echo "$CACHE/server-$(recipe "$SUITE" "$KERNELS" "$SERVER_PACKAGES" "$(build_depends)" "guest.sh" \
 		"$(sed '/^[[:space:]]*#/d' "$env_dir/../package/server.sh")")"
 }
 
@@ -31,19 +31,15 @@ make_server() {
 	local root=$1/root first=${KERNELS% *} update=${KERNELS#* }
 
 	# apt keeps the indexes and the packages that the last hook downloads.
-	mmdebstrap --variant=important --skip=cleanup/apt \
-		--aptopt='Acquire::Check-Valid-Until "false"' \
+	user_space "$root" --variant=important --skip=cleanup/apt \
 		--aptopt='Acquire::Languages "none"' \
 		--aptopt='APT::Install-Recommends "false"' \
 		--dpkgopt='force-unsafe-io' \
-		--dpkgopt='path-exclude=/usr/share/doc/*' \
-		--dpkgopt='path-exclude=/usr/share/locale/*' \
 		--setup-hook="$(add_kernel_suite)" \
 		--include="$SERVER_PACKAGES,linux-image-$first" \
 		--customize-hook="chroot \"\$1\" apt-get -y --download-only install dkms $(build_depends) \
 			$(kernel_packages "$first") $(kernel_packages "$update")" \
-		--customize-hook='chroot "$1" sh -c "cd /var/cache && apt-get download ovmf"' \
-		"$USER_SUITE" "$root"
+		--customize-hook='chroot "$1" sh -c "cd /var/cache && apt-get download ovmf"'
 	dpkg-deb -x "$root"/var/cache/ovmf_*.deb "$1/ovmf"
 	rm "$root"/var/cache/ovmf_*.deb
 	rm -rf "${root:?}"/dev/*
