@@ -28,7 +28,7 @@ record_rows() {
 }
 
 # ktap_rows FILE: prints the results in FILE as tab-separated rows. "# N s of processor time"
-# before a result becomes its note.
+# before a result becomes its note, and so does the reason of a skipped one.
 ktap_rows() {
 	printf 'test\tresult\tseconds\tnote\n'
 	awk -v OFS='\t' '/^# took / { seconds = $3 / 1000 }
@@ -36,6 +36,11 @@ ktap_rows() {
 		/^(not )?ok / {
 			result = $1 == "ok" ? "passed" : "failed"
 			sub(/.* - /, "")
+			if (skip = index($0, " # SKIP ")) {
+				note = substr($0, skip + 8)
+				$0 = substr($0, 1, skip - 1)
+				result = "skipped"
+			}
 			print $0, result, seconds == "" ? "-" : seconds, note == "" ? "-" : note
 			seconds = note = ""
 		}' "$1"

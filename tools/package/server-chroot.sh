@@ -70,6 +70,14 @@ upgrade_builds_the_new_version() {
 }
 
 # initramfs-tools loads rpcrdma early, as for a root file system on NFS.
+initial_ram_disk_holds_the_module() {
+	echo rpcrdma >>/etc/initramfs-tools/modules
+	update-initramfs -u -k "$FIRST" || fail "update-initramfs failed"
+	[ "$(in_initrd "$FIRST")" = updates/dkms/rpcrdma.ko ] ||
+		fail "the initial RAM disk holds: $(in_initrd "$FIRST")"
+}
+
+# A new kernel's initial RAM disk is made with the module.
 kernel_update_builds_the_module() {
 	echo rpcrdma >>/etc/initramfs-tools/modules
 	metered "linux-image-$UPDATE" "linux-headers-$UPDATE" "linux-source-${UPDATE_SERIES}"

@@ -4,7 +4,7 @@
 # Recipe for the disk of a Debian server with its stock kernel, NFS and RDMA, on which
 # tools/package/test-guest installs the packages. What the tests install later is in the
 # package cache of the disk, because a guest has no network.
-# Expects KERNELS: the releases of the first kernel and of its update.
+# Expects KERNELS: the release of the first kernel and, if the suite offers an update, of that.
 
 SERVER_PACKAGES=dosfstools,grub-efi-amd64-signed,initramfs-tools,mokutil,mtools,nfs-kernel-server,openssl,rdma-core,shim-signed
 SERVER_SIZE=16G
@@ -28,17 +28,19 @@ kernel_packages() {
 }
 
 make_server() {
-	local root=$1/root first=${KERNELS% *} update=${KERNELS#* }
+	local root=$1/root release later=''
 
+	for release in $KERNELS; do
+		later+=" $(kernel_packages "$release")"
+	done
 	# apt keeps the indexes and the packages that the last hook downloads.
 	user_space "$root" --variant=important --skip=cleanup/apt \
 		--aptopt='Acquire::Languages "none"' \
 		--aptopt='APT::Install-Recommends "false"' \
 		--dpkgopt='force-unsafe-io' \
 		--setup-hook="$(add_kernel_suite)" \
-		--include="$SERVER_PACKAGES,linux-image-$first" \
-		--customize-hook="chroot \"\$1\" apt-get -y --download-only install dkms $(build_depends) \
-			$(kernel_packages "$first") $(kernel_packages "$update")" \
+		--include="$SERVER_PACKAGES,linux-image-${KERNELS%% *}" \
+		--customize-hook="chroot \"\$1\" apt-get -y --download-only install dkms $(build_depends)$later" \
 		--customize-hook='chroot "$1" sh -c "cd /var/cache && apt-get download ovmf"'
 	dpkg-deb -x "$root"/var/cache/ovmf_*.deb "$1/ovmf"
 	rm "$root"/var/cache/ovmf_*.deb
