@@ -109,6 +109,71 @@ rule_test_source() (
 	rm -r "$CACHE"
 )
 
+# kinds_in_cache: prints the kinds of directories that the tools keep in the cache.
+kinds_in_cache() {
+	grep -rhoE '"\$CACHE/[a-z]+-' --exclude-dir=check tools | sed 's|.*/||' | sort -u
+}
+
+# used_in_cache: prints what the environments in the loop, and a source, use there.
+used_in_cache() {
+	local KERNEL source=$SOURCE SOURCE ENVIRONMENT
+	for ENVIRONMENT in 'a 7.2 7.2.1+a-amd64' 'b 7.3 7.3.1+b-arm64'; do
+		for SOURCE in '' "$source"; do
+			for KERNEL in built debug $([ -n "$SOURCE" ] || echo stock); do
+				kernel_path
+				base_path
+			done
+		done
+		toolchain_path; guest_path; native_guest_path; nfstest_path; tree_path; package_tree_path
+	done
+	SUITE=a KERNELS='7.1.1+a-amd64 7.2.1+a-amd64' server_path
+	SOURCE=$source source_path
+}
+
+# tools/env/make prune keeps what the chosen environments use, and what another run makes, and
+# removes everything else of each kind.
+rule_test_prune() (
+	top=$(mktemp -d)
+	# shellcheck disable=SC2030,SC2034 # read by functions of cache.sh
+	CACHE=$top/rpcrdma SOURCE=$top/linux
+	records=$CACHE/records
+	for file in demo/tree.sh package/tree.sh package/server.sh; do
+		# shellcheck source=/dev/null
+		. "tools/$file"
+	done
+	mkdir -p "$records" "$CACHE/logs" "$CACHE/cargo"
+	echo 'a 7.2 7.2.1+a-amd64' >"$(SUITE='' SERIES='' FLAVOUR=amd64 choice)"
+	echo 'b 7.3 7.3.1+b-arm64' >"$records/use-b-arm64"
+	echo 'c 7.3 7.3.1+c-amd64' >"$records/use-default-000000000000"
+	printf '%s\n' '7.2 7.2.1+a-amd64 1' '7.1 7.1.1+a-amd64 1' '7.0 7.0.1+a-amd64 1' >"$records/offers-a-amd64"
+	echo 0123456789ab >"$(source_record)"
+	echo 123456789abc >"$records/source-000000000000"
+	used_in_cache | sort -u >"$top/used"
+	xargs -d '\n' mkdir <"$top/used"
+	kinds_in_cache >"$top/kinds"
+	sed "s|$CACHE/||; s/-.*/-/" "$top/used" | sort -u | diff - "$top/kinds"
+	while read -r kind; do
+		mkdir "$CACHE/${kind}000000000000" "$CACHE/${kind}000000000001.part"
+		touch "$CACHE/${kind}000000000001.lock" "$CACHE/logs/${kind}000000000000.log"
+	done <"$top/kinds"
+	mkdir "$CACHE/guest-000000000002.part"
+	exec {lock}>"$CACHE/guest-000000000002.lock"
+	flock "$lock"
+	echo kvm >"$(kvm_record "$(grep -m 1 /base- "$top/used")")"
+	echo kvm >"$(kvm_record base-000000000000)"
+	{
+		cat "$top/used"
+		printf "$CACHE/%s\n" cargo logs records guest-000000000002.{part,lock}
+		kvm_record "$(grep -m 1 /base- "$top/used")"
+		SUITE='' SERIES='' FLAVOUR=amd64 choice
+		printf '%s\n' "$records"/{use-b-arm64,offers-a-amd64} "$(source_record)"
+	} | sort >"$top/expected"
+	XDG_CACHE_HOME=$top SOURCE=$SOURCE KERNEL=built tools/env/make prune
+	find "$CACHE" -mindepth 1 -maxdepth 2 -not -path "$CACHE/cargo/*" | sort | diff "$top/expected" -
+	exec {lock}>&-
+	rm -r "$top"
+)
+
 # The hook that adds no suite succeeds. mmdebstrap executes a hook of one word without a shell.
 rule_test_kernel_suite() {
 	# shellcheck disable=SC2034 # read by add_kernel_suite

@@ -148,6 +148,11 @@ base_path() {
 		$(module_lists) "base.sh")"
 }
 
+# kvm_record BASE: the file in which tools/vm keeps whether this boot disk boots under KVM.
+kvm_record() {
+	echo "$CACHE/records/kvm-$(recipe "$(cat /proc/sys/kernel/random/boot_id)" "$(basename "$1")")"
+}
+
 nfstest_path() {
 	echo "$CACHE/nfstest-$(recipe "$(user_suite "$(suite)")" "packages-nfstest" "nfstest.sh")"
 }

@@ -52,6 +52,14 @@ list_offers() {
 		}' | sort -k 3 -Vr | grep .
 }
 
+# newest_kernels SUITE: prints the releases of the two newest amd64 kernels of a suite that has
+# been looked up, the older one first, or of the only one.
+newest_kernels() {
+	local offers=$records/offers-$1-amd64
+
+	[ ! -f "$offers" ] || head -n 2 "$offers" | cut -d' ' -f2 | tac | paste -sd' '
+}
+
 # offered SUITE [proved]: prints the newest kernel that SUITE offers and that SERIES selects,
 # as an environment. With "proved", its series must be in PROVED.
 offered() {

@@ -101,7 +101,7 @@ choose_accel() {
 	accel=tcg
 	! foreign && [ -z "$icount" ] && [ -w "$kvm_device" ] || return 0
 	mkdir -p "$CACHE/records"
-	known=$CACHE/records/kvm-$(recipe "$(cat /proc/sys/kernel/random/boot_id)" "$(basename "$base")")
+	known=$(kvm_record "$base")
 	# The first of several runs tries, the others wait for it.
 	exec {trial_lock}>>"$known.lock"
 	flock "$trial_lock"
