@@ -48,7 +48,7 @@ SECTIONS = {
     "probe-c": ("Probe, C module", "``tools/probe/run --module c`` (:doc:`probe`). Cases that "
                 "passed are in the file."),
     "fuzz-ours": ("Mutated messages", "``tools/probe/run --fuzz`` (:doc:`probe`)."),
-    "flood": ("Hostile clients beside an honest one", "``tools/probe/run --flood`` (:doc:`probe`). "
+    "flood": ("Hostile clients beside an honest one", "``tools/probe/flood`` (:doc:`probe`). "
               "Latencies of ``stat()`` in ms: mean and longest before the hostile clients connect, "
               "then mean and longest while they run. Counters are those of the server."),
     "interop": ("Matrix with the C module", "``tools/interop/run`` (:doc:`interoperation`)."),

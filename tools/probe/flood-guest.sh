@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Usage, in the guest: flood.sh KIND:CLIENTS...
+# Usage, in the guest: flood-guest.sh KIND:CLIENTS...
 # For each KIND, runs so many hostile clients beside a client that mounts the server, and prints
 # that client's latency before and meanwhile. Environment: RDMA is the device, NFS_THREADS the
 # number of nfsd threads, SECONDS_EACH the time for each KIND, LIMIT_MS the longest latency that
@@ -30,9 +30,14 @@ latency() {
 	timeout "$(($1 + 300))" /probe/probe --stat-latency /mnt/honest/probe "$1" || echo "0 0 300000"
 }
 
-# stat_of NAME: prints a counter of the server; 0 if the module does not have it.
+# stat_of NAME: prints a counter of the server; nothing if the module does not have it.
 stat_of() {
-	cat "/proc/sys/sunrpc/svc_rdma/rdma_stat_$1" 2>/dev/null || echo 0
+	cat "/proc/sys/sunrpc/svc_rdma/rdma_stat_$1" 2>/dev/null || :
+}
+
+# growth_of NAME BEFORE: prints by how much a counter has grown.
+growth_of() {
+	[ -z "$2" ] && echo - || echo $(($(stat_of "$1") - $2))
 }
 
 # connections: prints how often the honest client has connected.
@@ -54,13 +59,13 @@ for each; do
 		>/tmp/flood &
 	flood=$!
 	for _ in $(seq 30); do
-		! grep -q connected /tmp/flood || break
+		! grep -qs connected /tmp/flood || break
 		sleep 1
 	done
 	read -r n mean longest < <(latency "$SECONDS_EACH")
 	printf '%-14s %7s  %-12s %-12s %6s %8s %7s %7s\n' "$kind" "$clients" "$before" "$mean/$longest" \
-		"$n" $(($(stat_of sq_starve) - starved)) $(($(stat_of stalled) - stalled)) \
-		$(($(stat_of flooded) - flooded))
+		"$n" "$(growth_of sq_starve "$starved")" "$(growth_of stalled "$stalled")" \
+		"$(growth_of flooded "$flooded")"
 	kill $flood
 	wait $flood 2>/dev/null || :
 	sed 's/^/# /' /tmp/flood
