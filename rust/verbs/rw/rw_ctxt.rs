@@ -50,6 +50,7 @@ use crate::{
 
 use super::{
     remote::Remote,
+    run,
     runs::Runs, //
 };
 
@@ -183,8 +184,8 @@ impl RwCtxt {
         // SAFETY: `runs` describe `bytes` bytes of memory, which stays by this function's contract.
         // The endpoint is borrowed, so its QP is valid, and `port` is that of the QP.
         let ret = gfp.scope(|| unsafe {
-            self.runs
-                .init(&mut self.ctx, qp, port, bytes, remote, direction)
+            let runs = self.runs.as_mut_slice();
+            run::init(runs, &mut self.ctx, qp, port, bytes, remote, direction)
         });
         let entries = u32::try_from(ret).map_err(|_| refused(ep, ret))?;
         // INVARIANT: I1: the core has initialised `ctx` with `runs`.
@@ -209,11 +210,7 @@ impl RwCtxt {
         let mut bytes = 0_u32;
         for bvec in bvecs {
             bytes = bytes.checked_add(bvec.len()).ok_or(EINVAL)?;
-            if self.runs.ends_before(&bvec, max_run) {
-                self.runs.extend_last(bvec.len());
-            } else {
-                self.runs.push(&bvec, flags)?;
-            }
+            self.runs.add(&bvec, max_run, flags)?;
         }
         Ok(bytes)
     }
@@ -271,8 +268,8 @@ impl RwCtxt {
     ) {
         // SAFETY: `ctx` is initialised with `runs` (I1), and all else by this function's contract.
         unsafe {
-            self.runs
-                .destroy(&mut self.ctx, qp, port, direction.as_raw());
+            let runs = self.runs.as_mut_slice();
+            run::destroy(runs, &mut self.ctx, qp, port, direction.as_raw());
         }
     }
 }
