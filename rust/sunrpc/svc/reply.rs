@@ -19,7 +19,8 @@ use crate::{
             PageSlot,
             Span, //
         }, //
-    }, //
+    },
+    sunrpc::c_ref::read_once, //
 };
 
 use super::{
@@ -137,7 +138,7 @@ impl<'a> Reply<'a> {
     pub(crate) fn locate(self) -> Result<Located<'a>> {
         let mut rqst = self.0;
         let slots = rqst.respages().len();
-        let mut count = rqst.next_page().min(slots);
+        let mut count = next_page(&rqst).min(slots);
         let pages = locate_pages(&rqst)?;
         let end = pages.start.saturating_add(pages.len).div_ceil(PAGE) as usize;
         if end > count && end <= slots {
@@ -161,6 +162,14 @@ impl<'a> Reply<'a> {
             count,
         })
     }
+}
+
+/// The index of `rq_next_page` in the slots for Reply pages.
+#[inline]
+fn next_page(rqst: &SvcRqst<'_>) -> usize {
+    let next = read_once!(rqst.0, rq_next_page);
+    let bytes = next.addr().wrapping_sub(rqst.respages().as_ptr().addr());
+    bytes / size_of::<PageSlot>()
 }
 
 impl Located<'_> {

@@ -117,14 +117,6 @@ impl SvcRqst<'_> {
         false
     }
 
-    /// The index of `rq_next_page` in the slots for Reply pages.
-    #[inline]
-    pub(super) fn next_page(&self) -> usize {
-        let next = read_once!(self.0, rq_next_page);
-        let bytes = next.addr().wrapping_sub(self.respages().as_ptr().addr());
-        bytes / size_of::<PageSlot>()
-    }
-
     /// Sets `rq_next_page`. SUNRPC releases the Reply pages before it, and fills those slots again.
     #[inline]
     pub(super) fn set_next_page(&mut self, index: usize) {

@@ -113,14 +113,6 @@ impl SvcRqst<'_> {
         self.first_reply() != 0
     }
 
-    /// The index of `rq_next_page` in the slots for Reply pages.
-    #[inline]
-    pub(super) fn next_page(&self) -> usize {
-        let next = read_once!(self.0, rq_next_page);
-        let bytes = next.addr().wrapping_sub(self.respages().as_ptr().addr());
-        bytes / size_of::<PageSlot>()
-    }
-
     /// Sets `rq_next_page`. SUNRPC releases the Reply pages before it. None of these slots may be
     /// empty.
     #[inline]
