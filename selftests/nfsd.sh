@@ -45,7 +45,8 @@ mount_disk() {
 	shift 2
 
 	need_local_bed
-	[ -e /sys/kernel/debug/nfsd/io_cache_read ] || skip "this kernel's nfsd has no direct I/O"
+	# Linux 6.18 has the switch, which refuses direct I/O.
+	nfsd_caching 2 2 2>/dev/null && nfsd_caching 0 0 || skip "this kernel's nfsd has no direct I/O"
 	disk_up
 	nfs_mount "$version" rdma "$@"
 	work_dir "$name"
