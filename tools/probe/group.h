@@ -51,6 +51,6 @@ extern const struct group group_agreement, group_backchannel, group_backchannel_
 	group_headers, group_late_reply, group_lists, group_many_segments, group_memory_windows,
 	group_no_read_response, group_no_receives, group_other_servers, group_peers, group_pulled,
 	group_read_throttle, group_replies, group_session, group_split_items,
-	group_unanswered, group_wrong_invalidate;
+	group_timeouts, group_unanswered, group_wrong_invalidate;
 
 #endif

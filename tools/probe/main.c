@@ -76,6 +76,7 @@ static const struct group *const groups[] = {
 	&group_backchannel,
 	&group_replies,
 	&group_other_servers,
+	&group_timeouts,
 	&group_exposed,
 	&group_credits,
 	&group_late_reply,
