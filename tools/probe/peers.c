@@ -265,6 +265,50 @@ static bool t_immediate(struct conn *c)
 		fail("the server keeps a connection with immediate data");
 }
 
+#define STRANGERS	80
+#define KEPT		66	/* SUNRPC keeps 65, and closes another after it has accepted the next */
+#define CLOSING		8	/* connections whose memory may not have been released yet */
+
+/* Connects as clients that use no export. Their messages take a bounded amount of memory. */
+static bool connect_strangers(struct conn **all)
+{
+	const long before = server_value("message_octets");
+	long one = 0, now;
+	unsigned int i;
+
+	for (i = 0; i < STRANGERS; i++) {
+		all[i] = conn_open(&params_default);
+		if (!all[i] || !alive(all[i]))
+			return false;
+		now = server_value("message_octets") - before;
+		one = i ? one : now;
+		if (now > one * (KEPT + CLOSING))
+			return fail("%u connections take %ld bytes, the first one %ld", i + 1, now,
+				    one);
+	}
+	return true;
+}
+
+/*
+ * What all clients hold together that no export has admitted is bounded: SUNRPC closes the oldest
+ * of their connections, and none of a client that an export has admitted.
+ */
+static bool t_strangers(struct conn *c)
+{
+	struct conn *all[STRANGERS] = { NULL };
+	unsigned int i, closed = 0;
+	bool ok = write_item(c, 0, 4096) && connect_strangers(all);
+
+	sleep_ms(1000 * probe.time_factor);
+	for (i = 0; i < STRANGERS; i++) {
+		closed += ok && disconnected(all[i]);
+		conn_close(all[i]);
+	}
+	if (ok && closed < STRANGERS - KEPT)
+		ok = fail("the server closed %u of %u connections", closed, STRANGERS);
+	return ok && alive(c);
+}
+
 static const struct test tests[] = {
 	{ "R8166-4.5.3-2 R8797-4.2-2 CM0-2.1-2", "a client with small Receives", t_threshold,
 	  .params = &params_1k },
@@ -277,6 +321,7 @@ static const struct test tests[] = {
 	{ "-", "Calls that nfsd drops", t_dropped },
 	{ "-", "disconnects during transfers", t_disconnect_busy },
 	{ "-", "disconnects before the connection is accepted", t_disconnect_early },
+	{ "-", "80 clients that use no export", t_strangers },
 };
 
 const struct group group_peers = {
