@@ -7,7 +7,7 @@
 #
 #   callbacks.sh [CASE...]    runs these cases only, each with its arguments
 #
-# LONG=1 adds a case that leaves client and server idle for minutes. LOADED=1 adds recalls during
+# LONG=1 adds a case that leaves client and server idle for an hour. LOADED=1 adds recalls during
 # writes, reconnects and a server restart, which take long; with LONG=1 ten times as many.
 #
 # vm: --memory 3G
@@ -26,6 +26,7 @@ cd "$(dirname "$0")" && . ./lib.sh && . lib/delegations.sh || exit 1
 # Time limit of a recall on an idle connection, in ms: shorter than nfsd's timeout for a callback
 # whose Call or Reply was lost. And the lease time in ms.
 RECALL_MS=$((8000 * PACE))
+IDLE_RECALL_MS=$((2000 * PACE))
 LEASE_MS=$((BED_LEASE * 1000))
 
 # Time limit of a recall under write load, in ms: DELEGRETURN queues behind the writes, which are
@@ -140,23 +141,25 @@ R8167_5_4_2_no_idle_timer_with_backchannel() {
 }
 
 # Neither end closes an idle connection that has a backchannel; SUNRPC's idle timeout is five
-# minutes. Each of eight connections gets an RPC that renews the lease every eight minutes. The
-# client returns delegations that it does not use for a while, so the file is read meanwhile.
+# minutes. Each of eight connections gets an RPC that renews the lease every eight minutes. A recall
+# at any moment of an idle hour arrives at once. An open file keeps its delegation.
 idle_connection_keeps_backchannel() {
-	local took
+	local began=$SECONDS minute minutes=(7 23 41 60) took i
 
-	with_files "$1" 1 nconnect=8
-	for _ in {1..60}; do
-		cat "$WORK/0" >/dev/null
-		sleep 10
+	with_files "$1" 0 nconnect=8
+	hold_files ${#minutes[@]}
+	for i in "${!minutes[@]}"; do
+		minute=${minutes[i]}
+		sleep $((began + 60 * minute - SECONDS))
+		took=$(timed write_on_server "${files[i]}")
+		echo "recalled in $took ms in minute $minute"
+		[ "$took" -lt "$IDLE_RECALL_MS" ] || fail "it took $took ms"
+		# The first line is that of the connection with the backchannel.
+		[ "$(xprt_lines | awk -v c="$STAT_connect_count" 'NR == 1 { print $c }')" -eq 1 ] ||
+			fail "the connection was lost"
 	done
-	[ "$(delegations /0)" -eq 1 ] || fail "no delegation to recall"
-	took=$(timed write_on_server 0)
-	echo "recalled in $took ms"
-	[ "$took" -lt "$RECALL_MS" ] || fail "it took $took ms"
-	# The first line is that of the connection with the backchannel.
-	[ "$(xprt_lines | awk -v c="$STAT_connect_count" 'NR == 1 { print $c }')" -eq 1 ] ||
-		fail "the connection was lost"
+	release_files
+	files_are_changed
 }
 
 # The client writes its dirty data back before it returns a write delegation.
