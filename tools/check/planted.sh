@@ -110,7 +110,7 @@ rule_test_conformance() {
 	local tree
 	mkdir -p out
 	tree=$(mktemp -d out/planted.XXXXXX)
-	mkdir -p "$tree"/{rust/wire,selftests,tools/{host,probe},Documentation/{conformance,bug-classes}}
+	mkdir -p "$tree"/{rust/wire,selftests,tools/{host,probe,test},Documentation/{conformance,bug-classes}}
 	cat >"$tree/rust/wire/a.rs" <<-'END'
 		//! C: rpc_rdma.c
 		//! C: rpc_rdma.c, here()
@@ -127,11 +127,18 @@ rule_test_conformance() {
 		}
 		not_run() {
 		}
-		ktap_run "run 4.2"
+		long_run() {
+		}
+		unplanned() {
+		}
+		ktap_run "run 4.2" ${LONG:+long_run} unplanned
 	END
 	printf '%s\n' 'static void t_not_run(struct conn *c)' 'static const struct test tests[] = {' \
-		$'\t{ "R1-1-1 R1-1-6", "", t_run },' $'\t{ "R1-9-9", "", t_run },' '};' \
-		>"$tree/tools/probe/p.c"
+		$'\t{ "R1-1-1 R1-1-6", "a", t_run },' $'\t{ "R1-9-9", "b", t_other },' '};' \
+		'const struct group group_p = {' >"$tree/tools/probe/p.c"
+	printf '%s\n' s u >"$tree/selftests/suites"
+	printf '%s\t%s\t%s\n' host m::tested '' host m::gone '' s 'run 4.2' '' probe/p 'a (R1-1-1 R1-1-6)' '' \
+		s 'long run' 'with LONG=1' | sed 's/\t$//' >"$tree/tools/test/plan"
 	cat >"$tree/Documentation/from-xprtrdma.csv" <<-'END'
 		c_file,c_name,file,item,note
 		rpc_rdma.c,nothing,rust/wire/a.rs,here,
@@ -153,17 +160,22 @@ rule_test_conformance() {
 			7|met||"rust/wire/a.rs:here"|
 			8|met|"rust/wire/a.rs:here"||As R1-1-1, R1-1-5, ``nowhere``, ``rust/wire/a.rs`` (``absent``).
 			9|n/a|||
+			10|met|"rust/wire/a.rs:here"|"selftests/s.sh:long_run", "tools/probe/p.c:t_other"|
+			11|partly|"rust/wire/a.rs:here"|"tested"|
 		END
 	} >"$tree/Documentation/conformance/r1.toml"
 	printf '%s\n' 'class = "A"' 'title = ""' '[[entry]]' 'id = "A1"' 'failure = "As A2."' \
 		'state = "type"' >"$tree/Documentation/bug-classes/a.toml"
 	diff - <(tools/conformance/run --root "$tree" 2>&1 | sed 's|Documentation/||') <<-'END'
-		met: 7, reading: 0, not met: 0, n/a: 1 of 8 requirements
-		test: 0, type: 1, none: 0, n/a: 0 of 1 bug classes
+		met: 8, partly: 1, reading: 0, not met: 0, n/a: 1 of 10 requirements
+		test: 0, elsewhere: 0, type: 1, none: 0, n/a: 0 of 1 bug classes
 		3 functions and structures of the C module
 		bug-classes/a.toml: A1: no code is named
 		bug-classes/a.toml: A1: there is no A2
 		bug-classes/a.toml: A: no entry has a test
+		conformance/r1.toml: R1-1-10: make test runs no test of it
+		conformance/r1.toml: R1-1-10: tools/test/plan has no test for tools/probe/p.c:t_other
+		conformance/r1.toml: R1-1-11: no reason is given
 		conformance/r1.toml: R1-1-2: there is no item absent in rust/wire/a.rs
 		conformance/r1.toml: R1-1-3: there is no rust/wire/b.rs
 		conformance/r1.toml: R1-1-3: there is no test absent
@@ -184,7 +196,83 @@ rule_test_conformance() {
 		rust/wire/a.rs: C: rpc_rdma.c: from-xprtrdma.csv has no row for here with this file
 		rust/wire/a.rs: C: rpc_rdma.c: expected the form "C: frwr_ops.c, frwr_map(), struct rpcrdma_mr"
 		tools/probe/p.c: R1-9-9: there is no such requirement
+		tools/test/plan: has no line for selftests/s.sh: unplanned
+		tools/test/plan: has no line for tools/probe/p.c: b
+		tools/test/plan: has no line for u: all
+		tools/test/plan: host: there is no m::gone
 	END
+	rm -r "$tree"
+}
+
+# A run in which a case of the probe, a group, and a case of a selftest are gone, a host test is
+# ignored, a selftest skips itself, one program skips itself as a whole, another is not run, and a
+# test is new. A suite that started again has the results of its last start and earlier failures.
+rule_test_plan() {
+	local tree
+
+	mkdir -p out
+	tree=$(mktemp -d out/planted.XXXXXX)
+	mkdir -p "$tree"/{rust,tools/{probe,host,test},Documentation/{conformance,bug-classes},out}
+	printf '%s\n' 'static const struct test tests[] = {' $'\t{ "R1-1-1", "a", t_a },' \
+		$'\t{ "-", "b", t_b },' '};' 'const struct group group_p = {' >"$tree/tools/probe/p.c"
+	while IFS='|' read -r suite tests; do
+		tr '|' '\n' <<<"$tests" | sed "s|^|$suite\t|; s|+|\t|"
+	done >"$tree/tools/test/plan" <<-'END'
+		host|m::good|m::ignored
+		probe/p|a (R1-1-1)|b (-)
+		probe/q|c (-)
+		s|run 4.2|run 3|may skip+skip: no device|again
+		t|all|more
+		u|all
+	END
+	cat >"$tree/Documentation/conformance/r1.toml" <<-'END'
+		document = "R1"
+	END
+	while IFS='|' read -r id state shown; do
+		printf '[[requirement]]\nforce = "MUST"\nend = "both"\nasks = ""\nid = "R1-1-%s"\n' "$id"
+		printf 'state = "%s"\nshown = [%s]\n' "$state" "$shown"
+	done >>"$tree/Documentation/conformance/r1.toml" <<-'END'
+		1|met|"good"
+		2|met|"good", "ignored"
+		3|partly|"selftests/s.sh:run"
+		4|met|"selftests/s.sh:again", "selftests/s.sh:may_skip"
+		5|met|"selftests/t.sh"
+		6|met|"selftests/u.sh:all"
+		7|reading|"ignored"
+	END
+	printf '%s\n' 'class = "A"' 'title = ""' '[[entry]]' 'id = "A1"' 'failure = ""' \
+		'state = "test"' 'shown = ["tools/probe/p.c:t_b"]' >"$tree/Documentation/bug-classes/a.toml"
+	printf '%s\n' 'ok 1 - m::good' 'ok 2 - m::ignored # SKIP ignored' 1..2 >"$tree/out/host"
+	printf '%s\n' '# group p, kernel 7.2.0, x' 1..1 'ok 1 - b (-)' >"$tree/out/probe"
+	printf '%s\n' 1..4 'ok 1 - run 4.2' 'retry: the emulator failed' 1..4 'ok 1 - run 4.2 # SKIP so' \
+		'ok 2 - may skip # SKIP no device' 'ok 3 - again' 'ok 4 - new' >"$tree/out/s"
+	echo '1..0 # SKIP no device' >"$tree/out/t"
+	diff - <(tools/conformance/run --root "$tree" --judge "$tree/out" host probe s t 2>&1) <<-'END'
+		1..4
+		# probe/p: has not run: a (R1-1-1)
+		# probe/q: has not run: c (-)
+		# s: has not run: run 3
+		# s: is not in the plan: new
+		# t: has not run: all
+		# t: has not run: more
+		not ok 1 - planned tests ran, and no others
+		# host: m::ignored: ignored
+		# s: run 4.2: so
+		not ok 2 - no test is skipped without a planned reason
+		# not judged: R1-1-6
+		# of 7 requirements: 4 failed, 1 met, 1 not judged, 1 reading
+		# R1-1-1: probe/p: a (R1-1-1) has not run
+		# R1-1-2: host: m::ignored has not passed
+		# R1-1-3: s: run 3 has not run
+		# R1-1-3: s: run 4.2 has not passed
+		# R1-1-5: t: all has not run
+		# R1-1-5: t: more has not run
+		not ok 3 - requirements: the tests that show them passed
+		# of 1 bug classes: 1 test
+		ok 4 - bug classes: the tests that show them passed
+	END
+	tools/conformance/run --root "$tree" --judge "$tree/out" all 2>&1 | grep -qx '# u: has not run: all' ||
+		echo "a suite of the plan that has not run is not reported"
 	rm -r "$tree"
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The results as a document: every file of Documentation/results as a section."""
 
+import collections
 import re
 
 import files
@@ -42,6 +43,9 @@ SECTIONS = {
         "The package for DKMS on a server with Debian 13",
         "``make test-package-guest`` (:doc:`operating`): a disk with Debian's packages and kernels of its "
         "backports. Processor time is that of the whole installation."),
+    "conformance": ("Requirements and bug classes", "``make test`` (:doc:`conformance`, "
+                    ":doc:`bug-classes`). A row counts under its state if all tests that it names "
+                    "passed in this run; the tests of the others failed, or did not run."),
     "suites": ("Other runs of the selftests", "``tools/test/run`` (:doc:`contributing`)."),
     "probe-ours": ("Probe, this module", "``tools/probe/run`` (:doc:`probe`). Cases that "
                    "passed are in the file."),
@@ -149,6 +153,46 @@ def probe_view(results):
     return columns, rows, [", ".join(f"{number} {verdict}" for verdict, number in count.items())]
 
 
+# The states of requirements and of bug classes, in the order of tools/conformance.
+STATES = (("met", "partly", "reading", "not met", "n/a"),
+          ("test", "elsewhere", "type", "none", "n/a"))
+
+
+def judged(row):
+    """The state of a record, if its tests passed or it needs none."""
+    return row["result"] if row["result"] in ("failed", "not run") else row["state"]
+
+
+def conformance_view(results, bugs=None):
+    """The number of records in each state, by document or class. bugs selects one table."""
+    counts, ids = {}, {"failed": [], "not run": []}
+    for row in results.rows:
+        document, dash, _ = row["record"].partition("-")
+        name = document if dash else f"class {document[0]}"
+        if bugs is None or bugs != bool(dash):
+            counts.setdefault(name, collections.Counter())[judged(row)] += 1
+            ids.get(judged(row), []).append(row["record"])
+    states = list(dict.fromkeys(sum((STATES if bugs is None else (STATES[bugs],)), ())))
+    states += [state for state, names in ids.items() if names]
+    rows = [[name, *(str(of_name[state]) for state in states), str(of_name.total())]
+            for name, of_name in counts.items()]
+    total = sum(counts.values(), collections.Counter())
+    rows.append(["all", *(str(total[state]) for state in states), str(total.total())])
+    return (["", *states, "all"], rows,
+            [f"{state}: {', '.join(names)}" for state, names in ids.items() if names])
+
+
+def conformance_table(bugs):
+    """The counts of the last recorded run, for the page of the requirements or bug classes."""
+    path = files.DIRECTORY / "conformance.tsv"
+    if not path.is_file():
+        return "No run has been recorded.\n"
+    results = files.read(path)
+    columns, rows, below = conformance_view(results, bugs)
+    return (provenance(results) + table(columns, rows) +
+            "".join(f"{escaped(line)}\n\n" for line in below))
+
+
 def requirement_key(name):
     return [(0, int(part), "") if part.isdigit() else (1, 0, part)
             for part in re.split(r"(\d+)", name)]
@@ -200,7 +244,8 @@ def bench_view(results):
 def view(results):
     if results.name.startswith("probe-"):
         return probe_view(results)
-    return {"interop": interop_view, "bench": bench_view}.get(results.name, plain_view)(results)
+    return {"interop": interop_view, "bench": bench_view,
+            "conformance": conformance_view}.get(results.name, plain_view)(results)
 
 
 def body(results):

@@ -183,6 +183,8 @@ words! {
     Compliance {
         /// A test would fail if it were not.
         Met = "met",
+        /// Tests show a part of it.
+        Partly = "partly",
         /// The code meets it, but no test shows that.
         Reading = "reading",
         /// The code does not meet it.
@@ -197,6 +199,8 @@ words! {
     Guard {
         /// A test.
         Test = "test",
+        /// A test that `make test` does not run.
+        Elsewhere = "elsewhere",
         /// A type, or one place that all paths pass.
         Type = "type",
         /// Nothing.
@@ -224,6 +228,15 @@ impl From<String> for Reference {
             _ if !text.contains('/') => Self::HostTest(text),
             Some((file, item)) => Self::Item(file.into(), item.into()),
             None => Self::File(text),
+        }
+    }
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::HostTest(name) | Self::File(name) => f.write_str(name),
+            Self::Item(file, item) => write!(f, "{file}:{item}"),
         }
     }
 }

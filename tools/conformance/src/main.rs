@@ -14,13 +14,20 @@ use std::{
 
 mod check;
 mod data;
+mod judge;
+mod outputs;
 mod pages;
+mod plan;
 mod tree;
 
 use data::{Compliance, Guard, Tables};
+use judge::Judgement;
+use outputs::Outputs;
+use plan::Plan;
 use tree::{c, Tree};
 
-/// `check ROOT [KERNEL]`, `missing ROOT KERNEL` or `pages ROOT DIRECTORY`.
+/// `check ROOT [KERNEL]`, `missing ROOT KERNEL`, `pages ROOT DIRECTORY`, or
+/// `judge ROOT ROWS OUTPUTS SUITE...`. The suite `all` stands for all suites of the plan.
 fn main() -> ExitCode {
     let args: Vec<_> = env::args().skip(1).collect();
     let args: Vec<_> = args.iter().map(String::as_str).collect();
@@ -29,7 +36,14 @@ fn main() -> ExitCode {
         ["check", root, kernel] => check(root.as_ref(), Some(kernel.as_ref())),
         ["missing", root, kernel] => missing(root.as_ref(), kernel.as_ref()),
         ["pages", root, dir] => pages(root.as_ref(), dir.as_ref()),
-        _ => Err("usage: check ROOT [KERNEL] | missing ROOT KERNEL | pages ROOT DIRECTORY".into()),
+        ["judge", root, rows, dir, ref suites @ ..] => {
+            judge(root.as_ref(), rows.as_ref(), dir.as_ref(), suites)
+        }
+        _ => Err(
+            "usage: check ROOT [KERNEL] | missing ROOT KERNEL | pages ROOT DIRECTORY | \
+            judge ROOT ROWS OUTPUTS SUITE..."
+                .into(),
+        ),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -48,7 +62,9 @@ fn main() -> ExitCode {
 fn check(root: &Path, kernel: Option<&Path>) -> Result<(), String> {
     let tables = Tables::read(root)?;
     let tree = Tree::read(root).map_err(|err| format!("{}: {err}", root.display()))?;
-    let findings = check::all(&tables, &tree, kernel.filter(|dir| dir.is_dir()));
+    let plan = Plan::read(root)?;
+    let mut findings = check::all(&tables, &tree, &plan, kernel.filter(|dir| dir.is_dir()));
+    findings.extend(plan.stale(root, &tree));
 
     let states: Vec<_> = tables
         .each_requirement()
@@ -65,6 +81,22 @@ fn check(root: &Path, kernel: Option<&Path>) -> Result<(), String> {
     } else {
         Err(findings.to_string())
     }
+}
+
+/// Prints KTAP about the run whose outputs are the files `suites` in `dir`, and writes the result
+/// of each record to `rows`.
+///
+/// # Errors
+///
+/// A message about the first file that cannot be read or written.
+fn judge(root: &Path, rows: &Path, dir: &Path, suites: &[&str]) -> Result<(), String> {
+    let tables = Tables::read(root)?;
+    let tree = Tree::read(root).map_err(|err| format!("{}: {err}", root.display()))?;
+    let plan = Plan::read(root)?;
+    let outputs = Outputs::read(dir, suites, &plan)?;
+    let judgement = Judgement::new(&tables, &tree, &plan, &outputs);
+    judgement.print();
+    fs::write(rows, judgement.rows()).map_err(|err| format!("{}: {err}", rows.display()))
 }
 
 /// Prints the functions of the C module that have no row.

@@ -7,6 +7,7 @@ use std::{collections::BTreeMap, path::Path};
 use super::Findings;
 use crate::{
     data::{Bug, Compliance, Guard, Reference, Requirement, Tables},
+    plan::{Named, Plan, PLAN},
     tree::{File, Tree},
 };
 
@@ -19,6 +20,12 @@ pub(super) fn requirements(tables: &Tables, tree: &Tree, findings: &mut Findings
             Compliance::Met if requirement.code.is_empty() => Some("met, but no code is named"),
             Compliance::Met if requirement.shown.is_empty() => Some("met, but no test is named"),
             Compliance::Met => None,
+            Compliance::Partly if requirement.code.is_empty() => {
+                Some("partly met, but no code is named")
+            }
+            Compliance::Partly if requirement.shown.is_empty() => {
+                Some("partly met, but no test is named")
+            }
             Compliance::Reading if requirement.code.is_empty() => {
                 Some("met by reading, but no code is named")
             }
@@ -47,7 +54,7 @@ pub(super) fn bugs(tables: &Tables, tree: &Tree, findings: &mut Findings) {
         }
         for bug in &table.entry {
             let error = match bug.state {
-                Guard::Test if bug.shown.is_empty() => Some("no test is named"),
+                Guard::Test | Guard::Elsewhere if bug.shown.is_empty() => Some("no test is named"),
                 Guard::Type | Guard::None if bug.code.is_empty() => Some("no code is named"),
                 Guard::NotApplicable if bug.note.is_none() => Some("no reason is given"),
                 _ if !bug.id.starts_with(table.class) => Some("belongs to another class"),
@@ -59,6 +66,47 @@ pub(super) fn bugs(tables: &Tables, tree: &Tree, findings: &mut Findings) {
             check_number(path, &bug.id, table.class, &mut last, findings);
             check_record(tables, tree, &(path.as_path(), bug).into(), findings);
         }
+    }
+}
+
+/// Checks that `make test` runs a test of each requirement that is met and of each bug with a test,
+/// and that the plan has each test that a record names.
+pub(super) fn planned(tables: &Tables, tree: &Tree, plan: &Plan, findings: &mut Findings) {
+    let mut check = |path: &Path, id: &str, shown: &[Reference], needed: Option<bool>| {
+        let mut count = 0;
+        for reference in shown {
+            match plan.find(tree, reference, id) {
+                Named::Planned(_) => count += 1,
+                // Names that do not exist have been reported.
+                _ if find_test(tree, reference).is_err() => count += 1,
+                Named::Elsewhere => {}
+                Named::Nothing => {
+                    let error = format_args!("{PLAN} has no test for {reference}");
+                    findings.add(path.display(), id, error);
+                }
+            }
+        }
+        match needed {
+            Some(true) if count == 0 && !shown.is_empty() => {
+                findings.add(path.display(), id, "make test runs no test of it");
+            }
+            Some(false) if count != 0 => {
+                findings.add(path.display(), id, "make test runs a test of it");
+            }
+            _ => {}
+        }
+    };
+    for (path, requirement) in tables.each_requirement() {
+        let needed = (requirement.state == Compliance::Met).then_some(true);
+        check(path, &requirement.id, &requirement.shown, needed);
+    }
+    for (path, bug) in tables.each_bug() {
+        let needed = match bug.state {
+            Guard::Test => Some(true),
+            Guard::Elsewhere => Some(false),
+            _ => None,
+        };
+        check(path, &bug.id, &bug.shown, needed);
     }
 }
 
@@ -79,8 +127,8 @@ pub(super) fn probe_tags(tables: &Tables, tree: &Tree, findings: &mut Findings) 
                 None => findings.add(file, id, "there is no such requirement"),
                 Some((path, requirement)) => {
                     let named = |shown: &Reference| shown.file().is_some_and(is_probe);
-                    if requirement.state == Compliance::Met && !requirement.shown.iter().any(named)
-                    {
+                    let claims = [Compliance::Met, Compliance::Partly].contains(&requirement.state);
+                    if claims && !requirement.shown.iter().any(named) {
                         findings.add(path.display(), id, format_args!("does not name {file}"));
                     }
                 }
@@ -160,15 +208,7 @@ fn check_record(tables: &Tables, tree: &Tree, record: &Record<'_>, findings: &mu
         });
     }
     for reference in record.shown {
-        errors.extend(match reference {
-            Reference::HostTest(name) if tree.host_tests.contains(name) => None,
-            Reference::HostTest(name) => Some(format!("there is no test {name}")),
-            Reference::File(file) | Reference::Item(file, _) if file.starts_with("rust/") => {
-                Some(format!("{file} is no test"))
-            }
-            Reference::File(file) => tree.find(file, None).err(),
-            Reference::Item(file, item) => tree.find(file, Some(item)).err(),
-        });
+        errors.extend(find_test(tree, reference).err());
     }
     for text in record.texts {
         check_literals(tree, text, &mut errors);
@@ -176,6 +216,23 @@ fn check_record(tables: &Tables, tree: &Tree, record: &Record<'_>, findings: &mu
     }
     for error in errors {
         findings.add(record.path.display(), record.id, error);
+    }
+}
+
+/// Looks up a test in the sources.
+///
+/// # Errors
+///
+/// A message if there is no such test.
+fn find_test(tree: &Tree, reference: &Reference) -> Result<(), String> {
+    match reference {
+        Reference::HostTest(name) if tree.host_tests.contains(name) => Ok(()),
+        Reference::HostTest(name) => Err(format!("there is no test {name}")),
+        Reference::File(file) | Reference::Item(file, _) if file.starts_with("rust/") => {
+            Err(format!("{file} is no test"))
+        }
+        Reference::File(file) => tree.find(file, None),
+        Reference::Item(file, item) => tree.find(file, Some(item)),
     }
 }
 

@@ -11,8 +11,10 @@ use super::words;
 pub(crate) struct Case {
     /// The requirements that the case tests.
     pub(crate) tags: Vec<String>,
+    /// The title, by which results name the case.
+    pub(crate) title: String,
     /// All identifiers of the row.
-    pub(super) words: BTreeSet<String>,
+    pub(crate) words: BTreeSet<String>,
 }
 
 /// Names of functions. A definition starts in the first column, and a declaration ends with `;`.
@@ -30,13 +32,35 @@ pub(super) fn cases(text: &str) -> Vec<Case> {
     let rows = text.split("\n\t{ \"").skip(1);
     rows.map(|row| {
         let row = row.split("},\n").next().unwrap_or_default();
-        // Strings and code take turns; the first string has lost its opening quote.
-        let mut parts = row.split('"');
-        let tags = parts.next().unwrap_or_default().split(' ');
+        let mut strings = vec![String::new()];
+        let mut code = BTreeSet::new();
+        // Strings and code take turns; the first string has lost its opening quote. Strings with
+        // nothing between them are one.
+        for (number, part) in row.split('"').enumerate() {
+            if number % 2 == 1 {
+                if !part.trim().is_empty() {
+                    strings.push(String::new());
+                }
+                code.extend(words(part).map(String::from));
+            } else if let Some(last) = strings.last_mut() {
+                last.push_str(part);
+            }
+        }
+        let tags = strings[0].split(' ').filter(|tag| !["", "-"].contains(tag));
         Case {
-            tags: tags.filter(|tag| *tag != "-").map(String::from).collect(),
-            words: parts.step_by(2).flat_map(words).map(String::from).collect(),
+            tags: tags.map(String::from).collect(),
+            title: strings.get(1).cloned().unwrap_or_default(),
+            words: code,
         }
     })
     .collect()
+}
+
+/// The names of the groups of cases that a file of the probe defines.
+pub(super) fn groups(text: &str) -> BTreeSet<String> {
+    let starts = text.split("\nconst struct group group_").skip(1);
+    starts
+        .filter_map(|start| words(start).next())
+        .map(String::from)
+        .collect()
 }

@@ -49,6 +49,8 @@ pub(crate) enum File {
         functions: BTreeSet<String>,
         /// Cases of the probe.
         cases: Vec<c::Case>,
+        /// Groups of cases.
+        groups: BTreeSet<String>,
     },
     /// Any other text.
     Text(String),
@@ -100,6 +102,7 @@ impl Tree {
             "c" => File::C {
                 functions: c::functions(&text),
                 cases: c::cases(&text),
+                groups: c::groups(&text),
             },
             _ => File::Text(text),
         };
@@ -132,6 +135,11 @@ impl Tree {
         self.files.iter().map(|(path, file)| (path.as_str(), file))
     }
 
+    /// One file.
+    pub(crate) fn file(&self, path: &str) -> Option<&File> {
+        self.files.get(path)
+    }
+
     /// Whether any file defines `name`, or a host test has that name.
     pub(crate) fn knows(&self, name: &str) -> bool {
         self.names.contains(name) || self.host_tests.contains(name)
@@ -161,7 +169,9 @@ impl Tree {
             }
             File::Shell { functions, .. } => (functions.contains(item), "function"),
             // Functions `t_...` are of no use unless a table names them.
-            File::C { functions, cases } => {
+            File::C {
+                functions, cases, ..
+            } => {
                 let in_table = cases.iter().any(|case| case.words.contains(item));
                 let is_helper = functions.contains(item) && !item.starts_with("t_");
                 (in_table || is_helper, "case")

@@ -16,12 +16,18 @@ pub(super) fn functions(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Cases that a selftest runs unless its arguments name others: all words after its last function.
+/// Cases that a selftest runs unless its arguments name others: all words after its last function,
+/// except commands.
 pub(super) fn cases(text: &str) -> BTreeSet<String> {
-    let main = text.rsplit("\n}\n").next().unwrap_or_default();
-    main.lines()
-        .filter(|line| !line.starts_with('#'))
-        .flat_map(words)
+    let lines: Vec<_> = text.lines().collect();
+    let main = lines
+        .iter()
+        .rposition(|line| line.starts_with('}'))
+        .map_or(0, |end| end + 1);
+    lines[main..]
+        .iter()
+        .filter(|line| !line.starts_with('#') && !line.starts_with("trap "))
+        .flat_map(|line| words(line).skip(usize::from(line.starts_with(char::is_alphabetic))))
         .map(String::from)
         .collect()
 }
