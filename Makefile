@@ -63,8 +63,9 @@ test-debug: ## run selftests and probe under KASAN, lockdep, kmemleak; a day wit
 test-hundred: ## reconnect, remove devices, unload: a hundred times each; takes hours
 	tools/test/hundred
 
-test-package: ## install, upgrade and remove the packages in a chroot; takes minutes
+test-package: ## install, upgrade, remove the packages in a chroot; cross-build one; takes minutes
 	tools/package/test-chroot
+	tools/package/test-cross
 
 test-package-guest: ## the package for DKMS on a Debian server, with Secure Boot; takes longer
 	tools/package/test-guest

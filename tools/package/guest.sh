@@ -43,10 +43,21 @@ works() {
 	umount /mnt && nfs_server_down
 }
 
-# The kernel's files are not from packages here. An empty package stands for those.
+packages_are_for_this_machine() {
+	/packages/contents "$(dpkg --print-architecture)" "$release" /packages || fail "the packages have faults"
+}
+
+# The kernel's files are not from packages here. An empty package stands for those, and, in a guest
+# whose root was unpacked without dpkg, for what the package depends on.
 stand_in() {
+	local provides=linux-modules
+
 	mkdir -p /tmp/stand-in/DEBIAN
-	printf '%s\n' "Package: linux-modules-$release" 'Version: 1' 'Architecture: all' \
+	if [ ! -s /var/lib/dpkg/status ]; then
+		touch /var/lib/dpkg/status
+		provides='kmod, procps'
+	fi
+	printf '%s\n' "Package: linux-modules-$release" 'Version: 1' 'Architecture: all' "Provides: $provides" \
 		'Maintainer: none' 'Description: the kernel of this guest' >/tmp/stand-in/DEBIAN/control
 	dpkg-deb -b /tmp/stand-in /tmp/linux-modules.deb && dpkg -i /tmp/linux-modules.deb
 }
@@ -161,6 +172,6 @@ unsigned_module_is_refused() {
 
 mount -t tmpfs tmpfs /tmp
 depmod
-run_in_order c_module_before package_installs package_module_loads mount_works udev_applies_settings \
+run_in_order c_module_before packages_are_for_this_machine package_installs package_module_loads mount_works udev_applies_settings \
 	hook_warns_of_other_kernel c_module_back_after_removal nothing_left_after_purge \
 	unsigned_module_is_refused
