@@ -15,9 +15,7 @@ TRACING=/sys/kernel/tracing
 rdma_up
 mkdir -p /export
 mount -t tmpfs -o size=64m tmpfs /export
-mkdir -p /run/rpcbind
-rpcbind -w
-rpc.mountd -p $MOUNTD_PORT
+printf '[mountd]\nport=%s\n' $MOUNTD_PORT >>/etc/nfs.conf
 nfs_server_up /export
 mountpoint -q $TRACING || mount -t tracefs tracefs $TRACING
 echo 1 >$TRACING/events/rdma_cma/cm_send_req/enable
