@@ -137,8 +137,10 @@ images() {
 initial_ram_disk_follows_package() {
 	local image=/boot/initrd.img-$release
 
-	printf '%s\n' 'hostonly=no' 'dracutmodules=" base kernel-modules "' 'drivers=" rpcrdma "' \
-		>/etc/dracut.conf.d/nfs-rdma.conf
+	printf '%s\n' 'hostonly=no' 'dracutmodules=" base kernel-modules "' 'drivers=" ext4 "' \
+		>/etc/dracut.conf.d/small.conf
+	# As Documentation/operating.rst says.
+	echo 'add_drivers+=" rpcrdma "' >/etc/dracut.conf.d/nfs-rdma.conf
 	dracut --force "$image" "$release" || fail "dracut failed"
 	images | grep -q '/kernel/net/' || fail "the image does not hold the C module: $(images)"
 	dpkg -i "rpcrdma-rust_${first}_all.deb" rpcrdma-rust-modules-*.deb || fail "the installation failed"
@@ -148,7 +150,7 @@ initial_ram_disk_follows_package() {
 	dpkg --remove "rpcrdma-rust-modules-$release" || fail "the removal failed"
 	images | grep -q '/kernel/net/' || fail "the image does not hold the C module again: $(images)"
 	[ "$(chosen intree)" = Y ] || fail "modprobe would not load the C module"
-	rm "$image" /etc/dracut.conf.d/nfs-rdma.conf
+	rm "$image" /etc/dracut.conf.d/{small,nfs-rdma}.conf
 }
 
 nothing_left_after_purge() {
