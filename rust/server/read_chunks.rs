@@ -31,6 +31,7 @@ use crate::{
         inbound,
         responder::{
             call_header,
+            eligible,
             reassembly::{
                 Assembly,
                 Layout,
@@ -151,10 +152,10 @@ fn prepare(
     let assembly = Assembly::plan(inline, list, &conn.bounds)
         .map_err(|_| NotServed::Refused)?
         .ok_or(NotServed::Refused)?;
-    if !conn.may_read {
+    let layout = assembly.layout();
+    if !conn.may_read || (!long && !eligible::allows_reads(payload, list, layout.length())) {
         return Err(NotServed::Refused);
     }
-    let layout = assembly.layout();
     call.layout = Some(layout);
     match layout {
         Layout::DataItem { data, .. } => {
@@ -302,7 +303,8 @@ pub(super) fn finish(
 /// reduced but what may be.
 ///
 /// If not, transport header and payload belong to different RPCs, or the payload is no Call (RFC
-/// 8166 Section 4.5.2), or a Long Call was reduced by an item that is not eligible (Section 8.2.2).
+/// 8166 Section 4.5.2), or a Long Call was reduced by an item that is not eligible (Sections 6.1
+/// and 8.2.2).
 fn is_call(pages: &PageArray, length: u32, xid: u32, reads: ReadList<'_>) -> bool {
     let mut start = [0; call_header::MAX_LEN];
     let call = (u64::from(xid) << 32 | u64::from(inbound::CALL)).to_be_bytes();
@@ -311,6 +313,7 @@ fn is_call(pages: &PageArray, length: u32, xid: u32, reads: ReadList<'_>) -> boo
         pages.read(Span { start: 0, len }, start)
             && start.starts_with(&call)
             && call_header::allows_reads(start, reads)
+            && eligible::allows_reads(start, reads, length)
     })
 }
 

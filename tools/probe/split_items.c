@@ -142,40 +142,90 @@ static bool t_symlink(struct conn *c)
 
 enum rest { INLINE, IN_POSITION_ZERO_CHUNK };
 
+/* A part of a Call: @len bytes from byte @from on. */
+struct part {
+	unsigned int from, len;
+};
+
+/* Sends the Call @rpc with @part of it in a Read chunk. Fails unless the server refuses the Call. */
+static bool part_refused(struct conn *c, const struct enc *rpc, struct part part, enum rest where)
+{
+	const unsigned int end = part.from + part.len;
+	const uint32_t xid = get_word(rpc->buf, 0);
+	struct enc e = { .len = 0 }, rest = { .len = 0 };
+
+	memcpy(c->area, rpc->buf + part.from, part.len);
+	enc_bytes(&rest, rpc->buf, part.from);
+	enc_bytes(&rest, rpc->buf + end, rpc->len - end);
+	enc_call_hdr(&e, xid, where == INLINE ? RDMA_MSG : RDMA_NOMSG);
+	if (where == IN_POSITION_ZERO_CHUNK) {
+		memcpy(c->area + AREA / 2, rest.buf, rest.len);
+		enc_rseg(&e, 0, c->area_mr->rkey, rest.len, area_addr(c, AREA / 2));
+	}
+	enc_rseg(&e, part.from, c->area_mr->rkey, part.len, area_addr(c, 0));
+	enc_no_chunks(&e);
+	if (where == INLINE)
+		enc_bytes(&e, rest.buf, rest.len);
+	if (!refused(c, &e, xid, ERR_CHUNK))
+		return fail("bytes %u to %u: %s", part.from, end - 1, probe.reason);
+	return true;
+}
+
 /*
  * A Call with some words of its header in a Read chunk: message type, procedure, flavor, length
  * or contents of the credential, and the verifier. None of them may be reduced.
  */
 static bool split_header_refused(struct conn *c, enum rest where)
 {
-	static const struct {
-		unsigned int from, len;
-	} parts[] = {
+	static const struct part parts[] = {
 		{ 4, 4 }, { 20, 4 }, { 24, 4 }, { 28, 4 }, { 32, 24 }, { 32, 4 }, { 52, 4 },
 		{ 56, 4 }, { 60, 4 },
 	};
 	unsigned int i;
 
 	for (i = 0; i < COUNT(parts); i++) {
-		const unsigned int from = parts[i].from, len = parts[i].len;
-		struct enc e = { .len = 0 }, rpc = { .len = 0 }, rest = { .len = 0 };
-		const uint32_t xid = new_xid();
+		struct enc rpc = { .len = 0 };
 
-		enc_nfs4_call(&rpc, xid, NFSPROC4_NULL);
-		memcpy(c->area, rpc.buf + from, len);
-		enc_bytes(&rest, rpc.buf, from);
-		enc_bytes(&rest, rpc.buf + from + len, rpc.len - from - len);
-		enc_call_hdr(&e, xid, where == INLINE ? RDMA_MSG : RDMA_NOMSG);
-		if (where == IN_POSITION_ZERO_CHUNK) {
-			memcpy(c->area + AREA / 2, rest.buf, rest.len);
-			enc_rseg(&e, 0, c->area_mr->rkey, rest.len, area_addr(c, AREA / 2));
-		}
-		enc_rseg(&e, from, c->area_mr->rkey, len, area_addr(c, 0));
-		enc_no_chunks(&e);
-		if (where == INLINE)
-			enc_bytes(&e, rest.buf, rest.len);
-		if (!refused(c, &e, xid, ERR_CHUNK))
-			return fail("bytes %u to %u: %s", from, from + len - 1, probe.reason);
+		enc_nfs4_call(&rpc, new_xid(), NFSPROC4_NULL);
+		if (!part_refused(c, &rpc, parts[i], where))
+			return false;
+	}
+	return true;
+}
+
+/* Arguments that are not eligible, in a Read chunk (RFC 8267 Section 4). */
+static bool t_not_eligible(struct conn *c)
+{
+	static const uint8_t data[512];
+	enum rest where;
+	uint8_t handle[FILE_HANDLE_MAX];
+	unsigned int len = get_directory(c, handle);
+
+	if (!len)
+		return false;
+	for (where = INLINE; where <= IN_POSITION_ZERO_CHUNK; where++) {
+		struct enc rpc = { .len = 0 };
+		struct part part = { .len = len };
+
+		enc_rpc_call(&rpc, new_xid(), 3, NFS3_GETATTR);
+		part.from = rpc.len + 4;
+		enc_opaque(&rpc, handle, len);
+		if (!part_refused(c, &rpc, part, where))
+			return false;
+		/* The handle of a WRITE, whose data may be reduced. */
+		rpc.len = 0;
+		enc_rpc_call(&rpc, new_xid(), 3, NFS3_WRITE);
+		enc_opaque(&rpc, handle, len);
+		enc_u64(&rpc, 0);
+		enc_u32(&rpc, sizeof(data));
+		enc_u32(&rpc, 2); /* FILE_SYNC */
+		enc_opaque(&rpc, data, sizeof(data));
+		if (!part_refused(c, &rpc, part, where))
+			return false;
+		/* A part of the data. */
+		part = (struct part){ .from = rpc.len - sizeof(data), .len = 256 };
+		if (!part_refused(c, &rpc, part, where))
+			return false;
 	}
 	return true;
 }
@@ -195,6 +245,7 @@ static const struct test tests[] = {
 	{ "R8166-8.2.2-1", "a credential in a Read chunk", t_credential },
 	{ "R8166-8.2.2-1", "a credential in a Read chunk of a Long Call",
 	  t_credential_long_call },
+	{ "R8166-6.1-2", "arguments that are not eligible", t_not_eligible },
 };
 
 const struct group group_split_items = {

@@ -91,6 +91,18 @@ pub enum Layout {
     },
 }
 
+impl Layout {
+    /// Bytes in the Call.
+    #[inline]
+    pub const fn length(self) -> u32 {
+        match self {
+            // NO-OVERFLOW: at most [`Bounds::message`].
+            Self::DataItem { head, data, tail } => head + data + tail,
+            Self::Whole { length } => length,
+        }
+    }
+}
+
 /// Location of the reduced stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reduced {
