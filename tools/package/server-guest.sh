@@ -11,6 +11,8 @@ cd /tests || exit
 . ./ktap.sh
 # shellcheck source=../vm/guest/rdma.sh
 . ./rdma.sh
+# shellcheck source=watching.sh
+. ./watching.sh
 release=$(uname -r)
 stage=$(sed -n 's/.*package_test=\([a-z_]*\).*/\1/p' /proc/cmdline)
 
@@ -58,29 +60,10 @@ device_that_comes_late_serves() {
 	loaded rust
 }
 
-# shown COMMAND PATTERN: runs a command of "Watching" in Documentation/operating.rst.
-shown() {
-	local said
-
-	said=$(sh -c "$1" 2>&1)
-	printf '%s\n' "\$ $1" "$said"
-	grep -qE "$2" <<<"$said" || fail "the output lacks $2"
-}
-
 commands_of_the_document_show_the_connection() {
 	mount -t nfs -o proto=rdma $SERVER4:/srv/export /mnt/nfs || fail "mount failed"
-	shown 'grep proto=rdma /proc/mounts' 'proto=rdma,port=20049'
-	shown 'cat /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma/xprt_info' 'state=CONNECTED|cong_win'
-	shown 'rdma link' 'link rxe0/1 state ACTIVE'
-	shown 'rdma resource show qp' 'type RC state RTS .*comm \[rpcrdma\]'
-	shown 'rdma resource show cm_id' 'state CONNECT .*comm \[rpcrdma\]'
-	shown 'cat /proc/fs/nfsd/portlist' '^rdma 20049'
-	shown 'nfsdctl listener' 'rdma'
-	shown 'cat /proc/fs/nfsd/clients/*/info' "address: .*$SERVER4"
-	shown 'grep "xprt:.*rdma" /proc/self/mountstats' 'xprt: *rdma( [0-9]+){27}'
-	shown 'grep . /proc/sys/sunrpc/svc_rdma/rdma_stat_*' 'rdma_stat_recv:[1-9]'
-	shown 'cat /proc/sys/sunrpc/rdma_message_octets /proc/sys/sunrpc/svc_rdma/message_octets' '[1-9]'
-	umount /mnt/nfs
+	trap 'umount /mnt/nfs' EXIT
+	show_the_connection /mnt/nfs
 }
 
 check_says_that_all_is_well() {
