@@ -91,6 +91,7 @@ ktap_run_one() {
 	ktap_number=$((ktap_number + 1))
 	rm -f "$ktap_dir/reason" "$ktap_dir/timeout"
 	log_mark "$name"
+	loss_trace_on
 
 	# shellcheck disable=SC2086 # a test's arguments are words
 	( set -e; trap ktap_cleanup EXIT; $1 ) >"$ktap_dir/output" 2>&1 </dev/null &
@@ -121,6 +122,7 @@ ktap_run_one() {
 	"$KSFT_XFAIL")	verdict="ok"; directive=" # XFAIL $(cat "$ktap_dir/reason")" ;;
 	*)		verdict="not ok"; ktap_failed=$((ktap_failed + 1)) ;;
 	esac
+	[ "$verdict" = ok ] || loss_trace_print >>"$ktap_dir/output"
 	sed 's/^/# /' "$ktap_dir/output"
 	echo "# took $(((${EPOCHREALTIME/./} - ${begin/./}) / 1000)) ms"
 	echo "$verdict $ktap_number - $name$directive"
@@ -138,6 +140,7 @@ ktap_run() {
 	for each; do
 		ktap_run_one "$each"
 	done
+	loss_trace_off
 	rm -rf "$ktap_dir"
 	[ "$ktap_failed" -eq 0 ]
 	exit

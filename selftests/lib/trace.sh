@@ -68,6 +68,42 @@ disconnect_trace_off() {
 	[ ! -e "$DISCONNECT_TRACE" ] || rmdir "$DISCONNECT_TRACE"
 }
 
+# What ends connections, in a trace instance of its own: a failed test prints the last events.
+LOSS_TRACE=$TRACING/instances/losses
+
+# loss_trace_on: clears this trace and records its events. A module that was loaded again has new
+# ones.
+loss_trace_on() {
+	local event events=$LOSS_TRACE/events
+
+	tracefs || return 0
+	[ -e "$LOSS_TRACE" ] || {
+		mkdir "$LOSS_TRACE"
+		echo 64 >"$LOSS_TRACE/buffer_size_kb"
+	}
+	for event in "$events"/sunrpc/{xprt_disconnect_*,svc_xprt_close} \
+			"$events"/rdma_cma/cm_event_handler \
+			"$events"/rpcrdma/xprtrdma_{connect,disconnect} \
+			"$events"/rpcrdma/{svcrdma_qp_error,svcrdma_*_err,xprtrdma_wc_*}; do
+		[ -e "$event" ] && [ "$(cat "$event/enable")" = 0 ] || continue
+		# Every loss flushes all that was posted.
+		case $event in
+		*_wc_*) echo 'status != 0 && status != 5' >"$event/filter" ;;
+		esac
+		echo 1 >"$event/enable"
+	done
+	echo >"$LOSS_TRACE/trace"
+}
+
+# loss_trace_print: prints the last events.
+loss_trace_print() {
+	[ ! -e "$LOSS_TRACE" ] || grep -v '^#' "$LOSS_TRACE/trace" | tail -n 30
+}
+
+loss_trace_off() {
+	[ ! -e "$LOSS_TRACE" ] || rmdir "$LOSS_TRACE"
+}
+
 # Callbacks of nfsd, in a trace instance that keeps its oldest events: nfsd retries a failed
 # callback at once, thousands of times while its client is gone.
 CALLBACK_TRACE=$TRACING/instances/callbacks

@@ -284,6 +284,9 @@ verdicts() {
 		. selftests/lib/ktap.sh
 		log_mark() { :; }
 		log_is_clean() { :; }
+		loss_trace_on() { :; }
+		loss_trace_print() { :; }
+		loss_trace_off() { :; }
 		module_kind() { echo rust; }
 		module_describe() { :; }
 		test_cleanup() { ls /nowhere/at/all; }
