@@ -91,13 +91,14 @@ rule_test_record() {
 	output more/sysctl '# rpcrdma: rust, /x, Linux 7.9.1-a' 1..1 'ok 1 - a'
 	output ran/sysctl '# rpcrdma: rust, /x, Linux 7.9.0-a' 1..1 'not ok 1 - a'
 	printf '%s\t%s\n' commit 0123456789ab date 2026-01-03 module built architecture x86_64 \
-		suite a:7.9 outputs "$dir/ran $dir/more" kernel 7.9.1-a rustc 1.85.1 compiler 'gcc 14.2.0' >"$dir/a"
+		suite a:7.9 outputs "$dir/ran $dir/more" kernel 7.9.1-a rustc 1.85.1 compiler 'gcc 14.2.0' \
+		device siw >"$dir/a"
 	printf '%s\t%s\n' commit 0123456789ab date 2026-01-03 module failed architecture x86_64 \
 		suite b outputs "$dir/ran" kernel 7.10.0-b >"$dir/b"
 	recorded kernels "$dir/a" "$dir/b" | diff - <(cat <<-'END'
-		kernel|suite|architecture|rustc|compiler|module|programs|passed|failed|skipped|commit|date
-		7.10.0-b|b|x86_64|-|-|failed|-|-|-|-|0123456789ab|2026-01-03
-		7.9.1-a|a:7.9|x86_64|1.85.1|gcc 14.2.0|built|mapping (1 of its cases), nfsd, sysctl, names|5|1|1|0123456789ab, abcdef012345|2026-01-02
+		kernel|suite|architecture|rustc|compiler|module|device|programs|passed|failed|skipped|commit|date
+		7.10.0-b|b|x86_64|-|-|failed|rxe|-|-|-|-|0123456789ab|2026-01-03
+		7.9.1-a|a:7.9|x86_64|1.85.1|gcc 14.2.0|built|siw|mapping (1 of its cases), nfsd, sysctl, names|5|1|1|0123456789ab, abcdef012345|2026-01-02
 	END
 	)
 	rm -r "$dir"

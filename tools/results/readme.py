@@ -79,6 +79,10 @@ def kernels_section():
             part = ", some in part" if " cases)" in row["programs"] else ""
             tests = (f"{ran} of {len(suites)} suites ran{part}: {row['passed']} passed, "
                      f"{row['failed']} failed")
+            if row["skipped"] != "0":
+                tests += f", {row['skipped']} skipped"
+            if row["device"] != "rxe":
+                tests += f" (on {row['device']})"
         out += (f"| {row['kernel']} | {row['suite']} | {row['architecture']} | "
                 f"rustc {row['rustc']}, {row['compiler']} | {builds} | {loads} | {tests} |\n")
     return out + "\n{date}.\n\n".format_map(results.header)
