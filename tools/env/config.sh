@@ -9,7 +9,7 @@
 SUITES='forky trixie-backports sid experimental'
 
 # Kernel series with which the tests pass (Documentation/results), newest first.
-PROVED='7.2'
+PROVED='7.3 7.2'
 
 # "make test" also builds for the newest kernel of one more suite, the first of these that is not the
 # default, and runs selftests/short there. Their compilers differ from the default's.
