@@ -111,7 +111,7 @@ pub(super) fn planned(tables: &Tables, tree: &Tree, plan: &Plan, findings: &mut 
 }
 
 /// Checks that each case of the probe is tagged with requirements, and that their records name the
-/// probe. RFC 8267 concerns the upper layer and has no table.
+/// probe.
 pub(super) fn probe_tags(tables: &Tables, tree: &Tree, findings: &mut Findings) {
     let is_probe = |file: &str| file.starts_with("tools/probe/");
     for (file, contents) in tree.files().filter(|(path, _)| is_probe(path)) {
@@ -119,7 +119,7 @@ pub(super) fn probe_tags(tables: &Tables, tree: &Tree, findings: &mut Findings) 
             continue;
         };
         let tags = cases.iter().flat_map(|case| &case.tags);
-        for id in tags.filter(|id| !id.starts_with("R8267-")) {
+        for id in tags {
             match tables
                 .each_requirement()
                 .find(|(_, requirement)| requirement.id == *id)

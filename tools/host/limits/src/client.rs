@@ -20,6 +20,7 @@ mod tunables {
 #[cfg(test)]
 mod tests {
     use super::limits::Limits;
+    use super::limits::Unsupported;
     use super::limits::DONES;
     use super::tunables::INLINE_READ;
     use super::tunables::INLINE_WRITE;
@@ -115,6 +116,15 @@ mod tests {
             }
         }
         assert!(given_up > 0);
+    }
+
+    #[test]
+    fn ri3_2_1_1_client_requires_fast_registration() {
+        for mut device in crate::devices().filter(|device| device.max_fast_reg_pages > 0) {
+            device.mem_mgt_extensions = false;
+            let refused = Limits::for_device(&device, 128, 16).err();
+            assert_eq!(refused, Some(Unsupported::Registration), "{device:?}");
+        }
     }
 
     #[test]
