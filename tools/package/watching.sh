@@ -22,7 +22,7 @@ show_the_connection() {
 	mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
 	shown 'grep proto=rdma /proc/mounts' 'proto=rdma,port=20049'
 	shown 'cat /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma/xprt_info' 'state=CONNECTED|cong_win'
-	shown 'grep "xprt:.*rdma" /proc/self/mountstats' 'xprt: *rdma( [0-9]+){27}'
+	shown 'grep "xprt:.*rdma" /proc/self/mountstats' 'rdma( [0-9]+){27}$'
 	shown 'ls /sys/kernel/debug/sunrpc/rpc_clnt/*/tasks' '/tasks$'
 	shown 'cat /proc/fs/nfsd/portlist' '^rdma 20049'
 	shown 'nfsdctl listener' 'rdma'
