@@ -27,7 +27,7 @@ metered() {
 	echo "$spent s of processor time, of $limit s"
 	[ "$status" = 0 ] || fail "apt-get failed with status $status"
 	[ "$spent" -le "$limit" ] || fail "that took too long"
-	! grep -q '^W: ' log || fail "a hook warns, although the module is built"
+	! grep '^W: rpcrdma-rust' log || fail "a hook warns, although the module is built"
 }
 
 # chosen RELEASE FIELD: prints a field of the module that modprobe would load.
