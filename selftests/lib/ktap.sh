@@ -116,6 +116,7 @@ ktap_run_one() {
 		rc=$KSFT_FAIL
 		echo "FAIL: the kernel log is not clean" >>"$ktap_dir/output"
 	fi
+	log_end
 	case $rc in
 	0)		verdict="ok" ;;
 	"$KSFT_SKIP")	verdict="ok"; directive=" # SKIP $(cat "$ktap_dir/reason")" ;;

@@ -35,6 +35,11 @@ log_mark() {
 	echo "<6>$log_start" >/dev/kmsg
 }
 
+# Marks the end of a test: from now on, tools/vm/scan-log judges the messages of the module.
+log_end() {
+	echo "<6>${log_start%%:*} ends" >/dev/kmsg
+}
+
 # Prints the log since the mark. If the ring buffer has overwritten the mark, that is an error.
 log_since_mark() {
 	dmesg --decode --color=never | awk -v mark="$log_start" '

@@ -27,6 +27,15 @@ rule_test_scan_log() {
 	tools/vm/scan-log "$log"
 	echo '[    3.0] rpcrdma: 12 objects leaked' >>"$log"
 	! tools/vm/scan-log "$log" 2>/dev/null || echo "tools/vm/scan-log misses a leak"
+	# Messages of this module are complaints, except those of log-allow, and those of a time when
+	# a selftest judges them.
+	printf '%s\n' '[    1.0] rpcrdma: RPC/RDMA transports in Rust, version 0.1.0' \
+		'[    2.0] selftest 12 34: listens' '[    3.0] rpcrdma: cannot listen' \
+		'[    4.0] selftest 12 34 ends' >"$log"
+	tools/vm/scan-log "$log"
+	echo '[    5.0] rpcrdma: cannot listen' >>"$log"
+	tools/vm/scan-log "$log" 2>&1 | grep -c 'cannot listen' | grep -qx 3 ||
+		echo "tools/vm/scan-log misses a message of the module"
 	rm "$log"
 }
 
