@@ -7,6 +7,8 @@ set -u
 cd /packages || exit
 # shellcheck source=ktap.sh
 . ./ktap.sh
+# shellcheck source=watching.sh
+. ./watching.sh
 # shellcheck source=../vm/guest/rdma.sh
 . /vm/rdma.sh
 # shellcheck source=../vm/guest/nfs.sh
@@ -103,6 +105,12 @@ mount_works() {
 	loaded rust
 }
 
+commands_of_the_document_show_the_connection() {
+	nfs_server_up /export && nfs_mount /export /mnt vers=4.2 || fail "mount failed"
+	trap 'umount /mnt && nfs_server_down' EXIT
+	show_the_connection /mnt
+}
+
 # The rule of the package, and that of nfs-utils, apply /etc/sysctl.d to the module when it is
 # loaded.
 udev_applies_settings() {
@@ -172,6 +180,7 @@ unsigned_module_is_refused() {
 
 mount -t tmpfs tmpfs /tmp
 depmod
-run_in_order c_module_before packages_are_for_this_machine package_installs package_module_loads mount_works udev_applies_settings \
+run_in_order c_module_before packages_are_for_this_machine package_installs package_module_loads mount_works \
+	commands_of_the_document_show_the_connection udev_applies_settings \
 	hook_warns_of_other_kernel c_module_back_after_removal nothing_left_after_purge \
 	unsigned_module_is_refused
