@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := all
 .PHONY: copy all install deb dkms demo test test-debug test-hundred test-kernels
-.PHONY: test-package test-package-guest interop check bench probe docs shell kernels clean help
+.PHONY: test-package test-package-guest interop mutants check bench probe docs shell kernels clean help
 .PHONY: environment kernel-tree
 
 # KDIR is a prepared kernel tree with CONFIG_RUST=y. Without KDIR, tools/env provides the
@@ -69,6 +69,9 @@ test-package: ## install, upgrade, remove the packages in a chroot; cross-build 
 
 test-package-guest: ## the package for DKMS on a Debian server, with Secure Boot; takes longer
 	tools/package/test-guest
+
+mutants: ## change wire and engine, and see that host tests fail; a night (PART=K/N for a part)
+	tools/mutants/run $(PART)
 
 check: ## check formatting, lints, and the rules of this tree
 	tools/check/run

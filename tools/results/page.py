@@ -46,6 +46,9 @@ SECTIONS = {
     "conformance": ("Requirements and bug classes", "``make test`` (:doc:`conformance`, "
                     ":doc:`bug-classes`). A row counts under its state if all tests that it names "
                     "passed in this run; the tests of the others failed, or did not run."),
+    "mutants": ("Changes of the code", "``make mutants`` (:doc:`contributing`). Caught changes made a "
+                "host test fail, or kept it from ending; unviable ones do not compile. Missed ones have "
+                "a reason in ``tools/mutants/survivors``, unless the columns differ."),
     "suites": ("Other runs of the selftests", "``tools/test/run`` (:doc:`contributing`)."),
     "probe-ours": ("Probe, this module", "``tools/probe/run`` (:doc:`probe`). Cases that "
                    "passed are in the file."),
