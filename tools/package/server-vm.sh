@@ -28,7 +28,10 @@ in_server() {
 		mount --rbind /dev "$root/dev"
 		unshare --net chroot "$root" /usr/bin/env -i HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
 			PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@" || status=$?
-		umount -R "$root/dev" "$root/run" "$root/sys" "$root/proc"
+		# What the installation has started may end a moment later.
+		for at in dev run sys proc; do
+			timeout 20 sh -c "until umount -R \"\$1\"; do sleep 1; done" umount "$root/$at"
+		done
 		exit ${status:-0}' in_server "$work/root" "$@"
 }
 
