@@ -35,6 +35,16 @@ rule_conformance() {
 	said=$(tools/conformance/run 2>&1) || echo "tools/conformance/run failed: $said"
 }
 
+# Each change of tools/mutants/listed applies: its file has the old text once.
+rule_mutants() {
+	local id file old new
+	grep -v '^#' tools/mutants/changes | while IFS=$'\t' read -r id file old new _; do
+		[ "$(grep -oF -- "$old" "$file" | wc -l)" = 1 ] ||
+			echo "tools/mutants/changes: $id: $file does not have it once: $old"
+		[ -n "$new" ] || echo "tools/mutants/changes: $id: not a line of changes"
+	done
+}
+
 # Sphinx reports no warning: titles, tables, references between documents.
 rule_documents() {
 	tools/docs --check

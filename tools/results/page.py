@@ -49,6 +49,7 @@ SECTIONS = {
     "mutants": ("Changes of the code", "``make mutants`` (:doc:`contributing`). Caught changes made a "
                 "host test fail, or kept it from ending; unviable ones do not compile. Missed ones have "
                 "a reason in ``tools/mutants/survivors``, unless the columns differ."),
+    "mutants-listed": ("Listed changes of the code", "``tools/mutants/listed`` (:doc:`contributing`)."),
     "suites": ("Other runs of the selftests", "``tools/test/run`` (:doc:`contributing`)."),
     "probe-ours": ("Probe, this module", "``tools/probe/run`` (:doc:`probe`). Cases that "
                    "passed are in the file."),

@@ -135,3 +135,11 @@ fn r8166_2_3_2_1_segment_fields_are_unchanged() {
         }
     }
 }
+
+#[test]
+fn r8166_2_3_2_1_parts_wrap_as_offsets_do() {
+    let mut rest = segment(7, 100, u64::MAX - 9);
+    assert_eq!(rest.take(30), segment(7, 30, u64::MAX - 9));
+    assert_eq!(rest, segment(7, 70, 20));
+    assert_eq!(rest.part(10, 5), segment(7, 5, 30));
+}
