@@ -42,7 +42,8 @@ SECTIONS = {
     "packages-guest-trixie-backports": (
         "The package for DKMS on a server with Debian 13",
         "``make test-package-guest`` (:doc:`operating`): a disk with Debian's packages and kernels of its "
-        "backports. Processor time is that of the whole installation."),
+        "backports. Processor time is that of the whole installation. The last column is the commit on "
+        "which the part ran."),
     "conformance": ("Requirements and bug classes", "``make test`` (:doc:`conformance`, "
                     ":doc:`bug-classes`). A row counts under its state if all tests that it names "
                     "passed in this run; the tests of the others failed, or did not run."),
@@ -50,6 +51,9 @@ SECTIONS = {
                 "host test fail, or kept it from ending; unviable ones do not compile. Missed ones have "
                 "a reason in ``tools/mutants/survivors``, unless the columns differ."),
     "mutants-listed": ("Listed changes of the code", "``tools/mutants/listed`` (:doc:`contributing`)."),
+    "packages-guest-forky": (
+        "The package for DKMS on a server with Debian forky",
+        "``make test-package-guest SUITE=forky`` (:doc:`operating`)."),
     "suites": ("Other runs of the selftests", "``tools/test/run`` (:doc:`contributing`)."),
     "probe-ours": ("Probe, this module", "``tools/probe/run`` (:doc:`probe`). Cases that "
                    "passed are in the file."),

@@ -88,7 +88,15 @@ def kernels_section():
     return out + "\n{date}.\n\n".format_map(results.header)
 
 
-SECTIONS = {"bench": bench_section, "conformance": conformance_section,
+def dkms_section():
+    """The processor time of the installations for which DKMS made a kernel's metadata."""
+    results = files.read(files.DIRECTORY / "packages-guest-trixie-backports.tsv")
+    seconds = sorted(int(row["note"].split()[0]) for row in results.rows if row["test"] in
+                     ("dkms package is installed", "kernel update builds the module"))
+    return " to ".join(map(str, dict.fromkeys((seconds[0], seconds[-1])))) + " seconds"
+
+
+SECTIONS = {"bench": bench_section, "conformance": conformance_section, "dkms": dkms_section,
             "kernels": kernels_section, "probe": probe_section, "saving": saving_section}
 
 
