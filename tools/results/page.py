@@ -62,7 +62,8 @@ SECTIONS = {
     "fuzz-ours": ("Mutated messages", "``tools/probe/run --fuzz`` (:doc:`probe`)."),
     "flood": ("Hostile clients beside an honest one", "``tools/probe/flood`` (:doc:`probe`). "
               "Latencies of ``stat()`` in ms: mean and longest before the hostile clients connect, "
-              "then mean and longest while they run. Counters are those of the server."),
+              "then mean and longest while they run, on a machine with other work. Counters are "
+              "those of the server, \"-\" if the module has no such counter."),
     "interop": ("Matrix with the C module", "``tools/interop/run`` (:doc:`interoperation`)."),
     "nfstest": ("nfstest", "``tools/interop/nfstest`` (:doc:`interoperation`). The numbers "
                 "count nfstest's assertions."),
