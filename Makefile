@@ -14,7 +14,9 @@ kbuild = $(MAKE) -C $(abspath $(KDIR)) M=$(CURDIR)
 ready  = kernel-tree
 else
 kbuild = tools/env/enter --src . $(make_in_tree) -C /obj M=/src$(apart)
-make_in_tree = make $(if $(filter debug,$(KERNEL)),LLVM=1) $(if $(V),V=$(V),-s) -j$(shell nproc)
+# clang's tree has no Module.symvers.
+make_in_tree = make $(if $(filter debug clang,$(KERNEL)),LLVM=1) \
+	$(if $(filter clang,$(KERNEL)),KBUILD_MODPOST_WARN=1) $(if $(V),V=$(V),-s) -j$(shell nproc)
 ready  = environment
 # For another environment than the default, build a copy of the sources in out/, so that
 # the modules for all of them exist.
@@ -122,6 +124,7 @@ help: ## print this list
 	@echo '  KERNELS="..." run the selftests on these kernels, SUITE, or SUITE: and SERIES, FLAVOUR or SOURCE'
 	@echo '  KERNEL=built  build the kernel too, if the stock kernel cannot be used'
 	@echo '  KERNEL=debug  build a kernel with KASAN, lockdep, kmemleak and DMA API checks'
+	@echo '  KERNEL=clang  compile the module by clang, in a tree that clang has prepared'
 	@echo '  MODULE_SIGN_KEY=<file> MODULE_SIGN_CERT=<file>  sign the module of "make deb"'
 	@echo '  VM_ACCEL=tcg  emulate the processor (auto: KVM if a trial boot under it succeeds)'
 	@echo '  V=1           show the commands of the build'

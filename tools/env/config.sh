@@ -25,7 +25,8 @@ COMPILER=gcc
 # stock: the distribution's own kernel, with its Rust metadata regenerated.
 # built: built here from the same source; slow, but needs no matching compiler.
 # debug: built here by clang, with KASAN, lockdep, kmemleak and fault injection.
-# The source of built and debug is the suite's, or SOURCE=, a kernel tree or tarball.
+# clang: no kernel, but a tree that clang has prepared, in which the module is only compiled.
+# The source of built, debug and clang is the suite's, or SOURCE=, a kernel tree or tarball.
 KERNEL=${KERNEL:-${SOURCE:+built}}
 KERNEL=${KERNEL:-stock}
 
