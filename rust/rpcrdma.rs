@@ -35,6 +35,9 @@
 //!
 //! `Documentation/architecture.rst` follows a READ and a WRITE through the rooms.
 
+// The declarative `try_pin_init!` of older kernels recurses for each field of a structure.
+#![recursion_limit = "256"]
+
 use kernel::prelude::*;
 
 mod bindings;
