@@ -9,7 +9,7 @@
 //! | file       | what                                                  | missing in |
 //! |------------|-------------------------------------------------------|------------|
 //! | `atomic`   | atomics of flags and pointers, `fetch_sub()`          | 6.18, 6.19 |
-//! | `set_once` | a value that is set at most once                      | 6.18       |
+//! | `set_once` | a value that is set at most once                      | 6.18, 6.19 |
 //! | `init`     | an initializer that is made when it runs              | 6.18       |
 //! | `sunrpc`   | functions of SUNRPC                                   | 6.18, 6.19 |
 

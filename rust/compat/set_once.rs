@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A value that is set at most once. Linux 6.18 has no such type.
+//! A value that is set at most once. Linux 6.18 has no such type, and that of 6.19 is not `Sync`.
 
 use core::{
     cell::UnsafeCell,
