@@ -298,7 +298,7 @@ R8167_4_1_3_abandoned_calls_hold_credits() {
 	local grant=/proc/sys/sunrpc/rdma_max_bc_requests before late=2500 each gap
 
 	[ -e "$grant" ] || skip "only for this module's tunables"
-	need_local_bed
+	need_link
 	# rxe disconnects when nothing is acknowledged for some time, less than four seconds.
 	[ "$PACE" -eq 1 ] || skip "on a slow kernel, rxe does not survive the necessary delay"
 	server_stop
