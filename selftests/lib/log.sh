@@ -17,6 +17,8 @@ log_expected() {
 	echo 'workqueue: .* hogged CPU for'
 	# Rate limiting, whatever the level of the messages; the first ten of them were checked.
 	echo '[a-z0-9_]+: [0-9]+ callbacks suppressed'
+	# The host of a virtual machine took its processor during an interrupt.
+	echo 'hrtimer: interrupt took [0-9]+ ns'
 	# Some kernels log nfsd's grace period at this level.
 	echo 'NFSD: .*grace period'
 	# Killed processes: NFS cannot start a state manager for a killed task. When SUNRPC's
