@@ -121,7 +121,7 @@ help: ## print this list
 	@echo '  SERIES=<n>    use another kernel of the suite than its newest ("make kernels" lists them)'
 	@echo '  FLAVOUR=arm64 cross-compile for arm64, or arm64-16k (pages of 16 KiB); guests are emulated'
 	@echo '  SOURCE=<path> build a small kernel from this kernel tree or tarball, and use it'
-	@echo '  KERNELS="..." run the selftests on these kernels, SUITE, or SUITE: and SERIES, FLAVOUR or SOURCE'
+	@echo '  KERNELS="..." run the selftests on these kernels, SUITE, or SUITE: and SERIES, FLAVOUR, SOURCE or clang'
 	@echo '  KERNEL=built  build the kernel too, if the stock kernel cannot be used'
 	@echo '  KERNEL=debug  build a kernel with KASAN, lockdep, kmemleak and DMA API checks'
 	@echo '  KERNEL=clang  compile the module by clang, in a tree that clang has prepared'

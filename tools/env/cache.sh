@@ -125,7 +125,7 @@ kernel_path() {
 	stock) made_from=(kernel-stock.sh ../lib/rust-metadata.sh) ;;
 	built) made_from=(kernel-built.sh kernel.config) ;;
 	debug) made_from=(kernel-built.sh kernel.config kernel-debug.config) ;;
-	clang) made_from=(kernel-clang.sh kernel.config) ;;
+	clang) made_from=(kernel-built.sh kernel.config) ;;
 	esac
 	[ -z "${SOURCE-}" ] || made_from+=(kernel-older.config "$(basename "$(source_path)")")
 	echo "$CACHE/kernel-$KERNEL-$(recipe "$(basename "$(toolchain_path)")" "${made_from[@]}")"

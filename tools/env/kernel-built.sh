@@ -16,28 +16,41 @@ make_kernel_debug() {
 	build_kernel "$1" LLVM=1 kernel.config ${SOURCE:+kernel-older.config} kernel-debug.config
 }
 
-# build_kernel OUT COMPILER FRAGMENT...: later fragments override earlier ones.
+# A tree that clang has prepared, as "make KDIR=<tree> LLVM=1" finds one, without a kernel and without
+# Module.symvers: KERNEL=clang only compiles the module.
+make_kernel_clang() {
+	local out=$1 compiler=LLVM=1
+	configure_kernel kernel.config ${SOURCE:+kernel-older.config}
+	make_in_obj -j"$(nproc)" prepare modules_prepare
+	make_in_obj kernelrelease >"$out/release"
+}
+
+# build_kernel OUT COMPILER FRAGMENT...
 build_kernel() {
-	local out=$1 compiler=$2 source=/usr/src/linux
-	shift 2
-	mkdir "$out/obj"
-	in_obj() { "$env_dir/enter" --obj "$out/obj" "$@"; }
-	# shellcheck disable=SC2086 # no compiler, no argument
-	make_in_obj() { in_obj make -s -C "$source" O=/obj $compiler "$@"; }
-
-	make_in_obj x86_64_defconfig
-	(cd "$env_dir" && last_wishes "$@") >"$out/obj/fragment"
-	in_obj "$source/scripts/kconfig/merge_config.sh" -m -O /obj /obj/.config /obj/fragment
-	make_in_obj olddefconfig
-	grep -q '^CONFIG_RUST=y' "$out/obj/.config" ||
-		fail "this toolchain cannot build a kernel with Rust" "run: tools/env/enter make -C $source $compiler rustavailable"
-	same_wishes "$out/obj/fragment" "$out/obj/.config"
-
+	local out=$1 compiler=$2
+	configure_kernel "${@:3}"
 	make_in_obj -j"$(nproc)" bzImage modules
 	make_in_obj INSTALL_MOD_PATH=/obj/installed modules_install
 	make_in_obj kernelrelease >"$out/release"
 	mv "$out/obj/installed/lib/modules/$(cat "$out/release")" "$out/modules"
 	cp "$out/obj/arch/x86/boot/bzImage" "$out/vmlinuz"
+}
+
+# The caller of these functions sets $out, and $compiler.
+in_obj() { "$env_dir/enter" --obj "$out/obj" "$@"; }
+# shellcheck disable=SC2086 # no compiler, no argument
+make_in_obj() { in_obj make -s -C /usr/src/linux O=/obj $compiler "$@"; }
+
+# configure_kernel FRAGMENT...: later fragments override earlier ones.
+configure_kernel() {
+	mkdir "$out/obj"
+	make_in_obj x86_64_defconfig
+	(cd "$env_dir" && last_wishes "$@") >"$out/obj/fragment"
+	in_obj /usr/src/linux/scripts/kconfig/merge_config.sh -m -O /obj /obj/.config /obj/fragment
+	make_in_obj olddefconfig
+	grep -q '^CONFIG_RUST=y' "$out/obj/.config" ||
+		fail "this toolchain cannot build a kernel with Rust" "run: tools/env/enter make -C /usr/src/linux $compiler rustavailable"
+	same_wishes "$out/obj/fragment" "$out/obj/.config"
 }
 
 # last_wishes FRAGMENT...: prints one line for each option; the last fragment that sets

@@ -17,8 +17,6 @@ USER_SUITE=$(user_suite "$SUITE")
 . "$env_dir/source.sh"
 # shellcheck source=kernel-built.sh
 . "$env_dir/kernel-built.sh"
-# shellcheck source=kernel-clang.sh
-. "$env_dir/kernel-clang.sh"
 # shellcheck source=guest.sh
 . "$env_dir/guest.sh"
 # shellcheck source=toolchain-foreign.sh
