@@ -46,7 +46,6 @@ test_cleanup() {
 	release_memory
 	cd /
 	umount_all
-	disconnect_trace_off
 }
 
 # Writers with more data than memory is available, half of them buffered. The server's files are
@@ -61,7 +60,6 @@ io_under_memory_pressure() {
 		fallocate -l 16M "$WORK_ON_SERVER/load.$each"
 	done
 	load_start 4 256
-	disconnect_trace_on
 	take_memory
 	echo "$(available_mib) MiB are available"
 	first=$(scanned)
@@ -85,7 +83,6 @@ io_under_memory_pressure() {
 	[ "$(scanned)" -gt "$start" ] || fail "no page was scanned in any round"
 	load_stop
 	release_memory
-	disconnect_trace_off
 	rm -r "$WORK"
 }
 

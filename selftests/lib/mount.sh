@@ -72,14 +72,10 @@ with_client_sysfs() {
 # therefore killed after five seconds and tries again, unless the trace shows that the kill let it
 # take the lock and disconnect.
 reconnect() {
-	local each address before lost=no traced='' _
+	local each address before lost=no _
 
-	# The memory pressure test has started this trace while memory was available.
-	if [ -e "$DISCONNECT_TRACE" ]; then
-		traced=yes
-	else
-		disconnect_trace_on
-	fi
+	# A test has started this trace, while memory was available.
+	[ -e "$LOSS_TRACE" ] || loss_trace_on
 	for each in $(with_client_sysfs sh -c \
 		'echo /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma/dstaddr'); do
 		address=$(with_client_sysfs cat "$each") || continue
@@ -91,7 +87,6 @@ reconnect() {
 			break
 		done
 	done
-	[ "$traced" ] || disconnect_trace_off
 	[ $lost = yes ] || fail "no connection to disconnect"
 }
 

@@ -46,28 +46,6 @@ traced() {
 	grep -c " $1: " "$TRACING/trace" || true
 }
 
-# Calls of xprt_force_disconnect(), in a trace instance, since a test may use the main trace.
-# Without tracefs the count is zero.
-DISCONNECT_TRACE=$TRACING/instances/disconnects
-
-disconnect_trace_on() {
-	tracefs || return 0
-	mkdir -p "$DISCONNECT_TRACE"
-	echo 1 >"$DISCONNECT_TRACE/events/sunrpc/xprt_disconnect_force/enable"
-}
-
-disconnects_traced() {
-	if [ -e "$DISCONNECT_TRACE" ]; then
-		grep -c " xprt_disconnect_force: " "$DISCONNECT_TRACE/trace" || true
-	else
-		echo 0
-	fi
-}
-
-disconnect_trace_off() {
-	[ ! -e "$DISCONNECT_TRACE" ] || rmdir "$DISCONNECT_TRACE"
-}
-
 # What ends connections, in a trace instance of its own: a failed test prints the last events.
 LOSS_TRACE=$TRACING/instances/losses
 
@@ -98,6 +76,15 @@ loss_trace_on() {
 # loss_trace_print: prints the last events.
 loss_trace_print() {
 	[ ! -e "$LOSS_TRACE" ] || grep -v '^#' "$LOSS_TRACE/trace" | tail -n 30
+}
+
+# disconnects_traced: counts calls of xprt_force_disconnect(). Without tracefs the count is zero.
+disconnects_traced() {
+	if [ -e "$LOSS_TRACE" ]; then
+		grep -c " xprt_disconnect_force: " "$LOSS_TRACE/trace" || true
+	else
+		echo 0
+	fi
 }
 
 loss_trace_off() {
