@@ -72,7 +72,7 @@ test-package: ## install, upgrade, remove the packages in a chroot; cross-build 
 test-package-guest: ## the package for DKMS on a Debian server, with Secure Boot; takes longer
 	tools/package/test-guest
 
-mutants: ## change wire and engine, and see that host tests fail; a night (PART=K/N for a part)
+mutants: ## change wire and engine, and see that host tests fail; half an hour (PART=K/N for a part)
 	tools/mutants/run $(PART)
 
 check: ## check formatting, lints, and the rules of this tree
