@@ -58,6 +58,11 @@ rule_test_count() {
 	printf '%s\n' 1..1 'ok 1 - a' 'kernel log not clean:' '    [ 1.0] BUG: b' '    [ 1.0] c' >"$dir/suite"
 	tools/test/count "$dir" suite | diff - <(printf '%s\n' \
 		'failed  suite: kernel log not clean: [ 1.0] BUG: b' '1 passed, 1 failed')
+	# A failed test is printed with its reason, a later one without that.
+	printf '%s\n' 1..3 '# FAIL: no a' '# trace' 'not ok 1 - a' '# b' 'not ok 2 - b' 'not ok 3 - c' \
+		>"$dir/suite"
+	tools/test/count "$dir" suite | diff - <(printf '%s\n' 'failed  suite: not ok 1 - a # FAIL: no a' \
+		'failed  suite: not ok 2 - b # b' 'failed  suite: not ok 3 - c' '0 passed, 3 failed')
 	rm -r "$dir"
 }
 
