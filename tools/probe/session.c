@@ -339,7 +339,8 @@ bool next_forward_reply(struct conn *c, struct reply *r)
 
 /*
  * A SEQUENCE: the state of the backchannel according to the server, and the credits that its
- * Reply grants.
+ * Reply grants. A recall may arrive before the Reply to the WRITE that caused it: such a Reply is
+ * skipped.
  */
 bool sequence_status(struct conn *c, uint32_t *flags, uint32_t *credits)
 {
@@ -347,9 +348,14 @@ bool sequence_status(struct conn *c, uint32_t *flags, uint32_t *credits)
 	struct enc e;
 	struct reply r;
 	const uint32_t xid = begin_in_session(&e, 0);
+	int i = 0;
 
-	if (!send_msg(c, &e) || !next_forward_reply(c, &r))
+	if (!send_msg(c, &e))
 		return false;
+	do {
+		if (!next_forward_reply(c, &r))
+			return false;
+	} while (get_word(r.p, HDR_XID) != xid && i++ < MAX_RECALLS);
 	p = first_result(&r, xid, SEQUENCE);
 	if (p)
 		*flags = get_word(p, SEQUENCE_FLAGS);
