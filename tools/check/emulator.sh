@@ -51,6 +51,11 @@ rule_test_count() {
 	# The second run has no plan.
 	printf '%s\n' 1..3 'ok 1 - a' 'retry: so' 'ok 1 - a' >"$dir/suite"
 	tools/test/count "$dir" suite | tail -n 1 | diff - <(echo '1 passed, 1 failed')
+	# Each result that is not planned is a failure, in a group of the probe as well.
+	printf '%s\n' 1..1 'ok 1 - a' 'ok 2 - b' 'ok 3 - c # SKIP d' >"$dir/suite"
+	tools/test/count "$dir" suite | tail -n 1 | diff - <(echo '2 passed, 2 failed')
+	printf '%s\n' '# group a, x' 1..1 'ok 1 - a' '# group b, x' 1..1 'ok 1 - b' 'ok 2 - c' >"$dir/suite"
+	tools/test/count "$dir" suite | tail -n 1 | diff - <(echo '3 passed, 1 failed')
 	# A group of the probe prints the same plan in each guest. A suite without output has failed.
 	printf '%s\n' '# group a, x' 1..2 'ok 1 - a' '# group a, x' 1..2 'ok 2 - b' >"$dir/suite"
 	tools/test/count "$dir" suite gone | tail -n 1 | diff - <(echo '2 passed, 1 failed')
