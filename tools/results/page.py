@@ -86,6 +86,10 @@ SECTIONS = {
                          "column says MiB."),
     "bench-backchannel": ("Cost of a backchannel without Calls", "``tools/bench/backchannel`` "
                           "(:doc:`operating`). Instructions per operation of 4 KiB."),
+    "restart": ("Writers after a restart of their server", "``tools/bench/restart``: the server is "
+                "away for so many seconds. Times in ms from the return of the listener until the "
+                "writers, one for each mount, go on: the least, the median and the longest. "
+                "Attempts are those of a mount to connect."),
     "bench-invalidation": ("What Remote Invalidation saves", "``tools/bench/invalidation``. "
                            "Instructions per operation of 4 KiB."),
 }
