@@ -71,6 +71,30 @@ rule_test_count() {
 	rm -r "$dir"
 }
 
+# tools/mutants/failed-test tells a test that failed from tests that did not run.
+rule_test_mutants() {
+	local status what lines found got
+	while IFS='|' read -r status what lines; do
+		got=0
+		found=$(tr ';' '\n' <<<"$lines" | tools/mutants/failed-test) || got=$?
+		[ "$got $found" = "$status $what" ] ||
+			echo "tools/mutants/failed-test: $got $found, not $status $what, of: $lines"
+	done <<-'END'
+		0||1..2;ok 1 - a;ok 2 - b;kernel log is clean
+		0|a b|1..2;not ok 1 - a b;not ok 2 - c
+		0|the kernel complained|1..1;ok 1 - a;kernel log not clean:
+		0|the guest died|1..2;error: the guest died while it ran the script
+		1||error: the guest did not reach user space; above is the end of its kernel log
+		1||error: the guest died while it ran the script
+		1||Bail out! no test bed: modprobe: ERROR: could not insert 'rpcrdma'
+		1||1..0 # SKIP the device has no memory
+		1||1..1;ok 1 - a # SKIP needs a link
+		1||kernel log not clean:
+		0||1..1;not ok 1 - a;retry: the emulator failed;1..1;ok 1 - a
+		1||1..1;not ok 1 - a;retry: the emulator failed
+	END
+}
+
 # A script in place of QEMU. It runs the commands in $PLAY, some of which write the kernel log.
 fake_qemu() {
 	cat <<-'END'
