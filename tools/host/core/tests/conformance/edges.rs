@@ -138,6 +138,14 @@ fn segment_counts_are_exact() {
         assert_eq!(limits.segments_for(offset, len), segments, "{offset} {len}");
     }
     assert!(limits.segments_for(4095, u32::MAX) > 1 << 18);
+    // Segments of at most one page, however that is said.
+    for segment_pages in [0, 1] {
+        let limits = CallLimits {
+            segment_pages,
+            ..limits
+        };
+        assert_eq!(limits.segments_for(1, 8192), 3);
+    }
 }
 
 #[test]
@@ -199,8 +207,33 @@ fn copied_bytes_fit_the_send_buffer() {
     assert_eq!(call(4096 - header + 4, 0), CallPlan::PositionZero);
     // The data item is gathered, unless head and header would not fit the send buffer.
     assert_eq!(call(160, 20_000), CallPlan::Inline { pull_up: false });
+    // With half of it free, the header fits.
+    assert_eq!(call(2_048, 20_000), CallPlan::Inline { pull_up: false });
+    assert_eq!(call(2_052, 20_000), CallPlan::ReadChunk { position: 2_052 });
     assert_eq!(call(3_000, 20_000), CallPlan::ReadChunk { position: 3_000 });
     assert_eq!(call(4_060, 20_000), CallPlan::PositionZero);
+}
+
+#[test]
+fn nothing_to_pull_up_in_a_head_alone() {
+    let limits = CallLimits {
+        pull_up: 1000,
+        ..limits()
+    };
+    for (data, tail, pull_up) in [(0, 0, false), (4, 0, true), (0, 4, true), (4, 4, true)] {
+        let mut shape = write_call(data);
+        shape.call.tail = tail;
+        let call = plan(&shape, &limits).unwrap().call;
+        assert_eq!(call, CallPlan::Inline { pull_up }, "{data} {tail}");
+    }
+}
+
+#[test]
+fn replies_that_may_be_long() {
+    assert!(ReplyPlan::ReplyChunk.may_be_long());
+    assert!(ReplyPlan::Pull.may_be_long());
+    assert!(!ReplyPlan::Inline.may_be_long());
+    assert!(!ReplyPlan::WriteChunk.may_be_long());
 }
 
 #[test]

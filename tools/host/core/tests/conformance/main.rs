@@ -6,7 +6,7 @@
 //! Section 4.1.2. Other prefixes are `r8167`, `r8797`, `cm0` (the draft that became RFC 8797),
 //! `ri3` (the draft on Remote Invalidation) and `rr4` (the draft on reliable replies). `x1_...` to
 //! `x12_...` test the rulings on conflicts between these documents (`Documentation/rulings.rst`).
-//! `edges` and `stall` test properties that no document requires.
+//! `edges`, `stall` and `views` test properties that no document requires.
 
 mod edges;
 mod match_reply;
@@ -29,3 +29,4 @@ mod rr4_slots;
 mod rulings;
 mod stall;
 mod support;
+mod views;

@@ -9,6 +9,7 @@ use rpcrdma_core::engine::inbound::FromClient;
 use rpcrdma_core::engine::inbound::FromServer;
 use rpcrdma_core::engine::inbound::Response;
 use rpcrdma_core::wire::pad;
+use rpcrdma_core::wire::whole_words;
 use rpcrdma_core::wire::Body;
 use rpcrdma_core::wire::ErrorReply;
 use rpcrdma_core::wire::Header;
@@ -118,6 +119,18 @@ fn r8166_2_2_4_2_1_roundup() {
     }
     assert_eq!(pad(u32::MAX), 1);
     assert_eq!(pad(u32::MAX - 3), 0);
+}
+
+#[test]
+fn r8166_2_2_4_2_1_lengths_in_whole_words() {
+    let expected = [0, 4, 4, 4, 4, 8, 8, 8, 8, 12];
+    for (length, expected) in (0..).zip(expected) {
+        assert_eq!(whole_words(length), expected);
+    }
+    // The next multiple of four is 2^32.
+    for length in u32::MAX - 3..=u32::MAX {
+        assert_eq!(whole_words(length), u32::MAX - 3);
+    }
 }
 
 #[test]

@@ -72,6 +72,11 @@ fn r8166_4_5_3_reply_without_an_rpc_message_has_no_header_error() {
         // A Call without an RPC message is refused.
         assert_eq!(from_client(&bytes, PLAIN).unwrap_err(), CHUNK);
     }
+    // An RPC message with another XID is no such Reply, however short.
+    for payload in [&[XID + 1, REPLY][..], &[XID + 1, REPLY, 0]] {
+        let bytes = message(0, &[&[0, 0, 0], payload]);
+        assert_eq!(from_server(&bytes, PLAIN).unwrap_err(), Response::Drop);
+    }
     // A Reply has no Read list.
     let bytes = message(0, &[&[1, 8], &hloo(7, 4, 0), &[0, 0, 0]]);
     assert_eq!(from_server(&bytes, PLAIN).unwrap_err(), Response::Drop);

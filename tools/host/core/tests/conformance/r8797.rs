@@ -5,9 +5,13 @@
 use crate::support::*;
 use rpcrdma_core::engine::agreement::Agreement;
 use rpcrdma_core::engine::responder::remote_inv::handle_to_invalidate;
+use rpcrdma_core::wire::private_data::round_down;
+use rpcrdma_core::wire::private_data::shrink;
 use rpcrdma_core::wire::private_data::PrivateData;
 use rpcrdma_core::wire::private_data::IDENTIFIER;
 use rpcrdma_core::wire::private_data::LEN;
+use rpcrdma_core::wire::private_data::MAX_SIZE;
+use rpcrdma_core::wire::private_data::MIN_SIZE;
 use rpcrdma_core::wire::ChunkLists;
 
 const GOLDEN: [u8; 8] = [0xf6, 0xab, 0x0e, 0x18, 0x01, 0x01, 0x03, 0x03];
@@ -154,6 +158,32 @@ fn r8797_4_2_1_sizes_are_rounded_down() {
         assert!(decoded.receive_size % 1024 == 0);
         assert!(size - decoded.receive_size < 1024 || decoded.receive_size == 262_144);
     }
+}
+
+#[test]
+fn r8797_4_2_1_sizes_in_use_are_those_announced() {
+    assert_eq!((MIN_SIZE, MAX_SIZE), (1024, 262_144));
+    for size in [0, 1023, 1024, 2047, 5000, 262_144, 300_000, u32::MAX] {
+        let announced = PrivateData::of_peer(&data(false, size, 1024).encode());
+        assert_eq!(round_down(size), announced.send_size);
+    }
+    assert_eq!(PrivateData::of_peer(&GOLDEN), data(true, 4096, 4096));
+}
+
+#[test]
+fn sizes_shrink_by_half_to_the_smallest() {
+    let shrunk = |mut send, mut receive| {
+        let smaller = shrink(&mut send, &mut receive, 4096);
+        (smaller, send, receive)
+    };
+    assert_eq!(shrunk(65_536, 8192), (true, 32_768, 8192));
+    assert_eq!(shrunk(8192, 65_536), (true, 8192, 32_768));
+    assert_eq!(shrunk(65_536, 65_536), (true, 32_768, 32_768));
+    // Half of the size is rounded down to one that can be encoded.
+    assert_eq!(shrunk(11_264, 1024), (true, 5120, 1024));
+    assert_eq!(shrunk(5120, 4096), (true, 4096, 4096));
+    assert_eq!(shrunk(4096, 4096), (false, 4096, 4096));
+    assert_eq!(shrunk(1024, 2048), (false, 1024, 2048));
 }
 
 #[test]
