@@ -31,6 +31,9 @@ BED_CLIENT_DEV=rxe_c
 BED_EXPORT=$BED_DIR/export
 BED_PORT=20049
 BED_NFSD_THREADS=8
+# nfsd's longest READ and WRITE, in bytes. nfsd's default depends on memory: with 2 GiB it is a
+# quarter of what the client supports.
+: "${BED_BLOCK:=1048576}"
 # Seconds.
 : "${BED_LEASE:=10}"
 
@@ -161,6 +164,7 @@ device_add() {
 device_delete() { rdma link delete "$1"; }
 
 server_start() {
+	echo "$BED_BLOCK" >/proc/fs/nfsd/max_block_size &&
 	rpc.nfsd --rdma="$BED_PORT" --nfs-version 4.0 \
 		--grace-time 10 --lease-time "$BED_LEASE" "$BED_NFSD_THREADS"
 }

@@ -32,8 +32,6 @@ echo 3 >/proc/sys/fs/nfs/nlm_timeout
 echo 3 >/proc/sys/fs/nfs/nlm_grace_period
 # nfsd gives up a callback after a tenth of the lease time.
 NFS_LEASE=$((90 * TIME_FACTOR))
-# The default is smaller in a guest with little memory: one MR could hold it.
-export NFS_BLOCK=1048576
 nfs_server_up /export
 nfs_grace_over
 

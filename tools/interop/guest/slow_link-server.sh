@@ -6,6 +6,5 @@ set -eu
 # shellcheck source=server.sh
 . /interop/server.sh
 
-NFS_BLOCK=1048576
 server_set_up 512m
 serve

@@ -6,7 +6,8 @@
 NFS_PORT=20049
 
 # nfs_server_up EXPORT...: serves these directories over RDMA and TCP. NFS_LEASE,
-# NFS_BLOCK and NFS_THREADS change the lease, the largest payload and the thread count.
+# NFS_BLOCK and NFS_THREADS change the lease, the longest READ and WRITE (1 MiB, while nfsd's
+# default depends on memory), and the thread count.
 nfs_server_up() {
 	modprobe -a nfsd nfsv4 nfsv3 rpcrdma || return 1
 	mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd || return 1
@@ -26,7 +27,7 @@ nfs_server_up() {
 	exportfs -ra || return 1
 	echo "${NFS_LEASE:-10}" >/proc/fs/nfsd/nfsv4leasetime
 	echo 10 >/proc/fs/nfsd/nfsv4gracetime
-	[ -z "${NFS_BLOCK:-}" ] || echo "$NFS_BLOCK" >/proc/fs/nfsd/max_block_size
+	echo "${NFS_BLOCK:-1048576}" >/proc/fs/nfsd/max_block_size || return 1
 	rpc.nfsd "${NFS_THREADS:-8}" || return 1
 	pidof rpc.mountd >/dev/null || rpc.mountd || return 1
 	nfs_listen
@@ -84,4 +85,12 @@ nfs_mount() {
 # numbers.
 nfs_xprt_line() {
 	awk -v at="$1" '$1 == "device" { here = ($5 == at) } here && $1 == "xprt:"' /proc/self/mountstats
+}
+
+# nfs_rpcs MOUNTPOINT OPERATION: prints how many RPCs of that operation, such as READ, a mount has
+# performed.
+nfs_rpcs() {
+	awk -v at="$1" -v name="$2:" '
+		$1 == "device" { here = ($5 == at) }
+		here && $1 == name { print $2 }' /proc/self/mountstats
 }
