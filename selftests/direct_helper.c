@@ -2,10 +2,10 @@
 /*
  * Writes and reads the start of a file with direct I/O and compares the data:
  *
- *   direct_helper FILE COUNT MIN MAX STEP
+ *   direct_helper FILE COUNT MIN MAX STEP [SKIP]
  *
  * COUNT is the even number of transfers: a WRITE and a READ of MIN bytes, then of STEP bytes more,
- * and after MAX bytes from MIN on again. The buffer is page-aligned.
+ * and after MAX bytes from MIN on again. The buffer starts SKIP (0) bytes behind a page boundary.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -20,14 +20,16 @@
 
 int main(int argc, char **argv)
 {
-	if (argc != 6)
-		errx(2, "usage: direct_helper FILE COUNT MIN MAX STEP");
+	if (argc != 6 && argc != 7)
+		errx(2, "usage: direct_helper FILE COUNT MIN MAX STEP [SKIP]");
 	const unsigned long count = strtoul(argv[2], NULL, 10);
 	const size_t min = strtoul(argv[3], NULL, 10);
 	const size_t max = strtoul(argv[4], NULL, 10);
 	const size_t step = strtoul(argv[5], NULL, 10);
-	const size_t memory = (max + 4095) / 4096 * 4096;
-	unsigned char *buffer = aligned_alloc(4096, memory);
+	const size_t skip = argc == 7 ? strtoul(argv[6], NULL, 10) : 0;
+	const size_t page = sysconf(_SC_PAGESIZE);
+	const size_t memory = (max + page - 1) / page * page;
+	unsigned char *buffer = aligned_alloc(page, memory + (skip + page - 1) / page * page);
 	size_t len = min;
 	int fd;
 
@@ -35,6 +37,7 @@ int main(int argc, char **argv)
 		errx(2, "%lu is not an even number", count);
 	if (!buffer)
 		err(2, "memory");
+	buffer += skip;
 	fd = open(argv[1], O_RDWR | O_CREAT | O_DIRECT, 0644);
 	if (fd < 0)
 		err(1, "%s", argv[1]);

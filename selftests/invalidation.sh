@@ -45,12 +45,6 @@ mount_with() {
 	work_dir invalidation
 }
 
-# transfer_size r|w: prints rsize or wsize of the mount.
-transfer_size() {
-	awk -v at="$MNT" '$2 == at { print $4 }' /proc/self/mounts |
-		sed "s/.*\\b$1size=\\([0-9]*\\).*/\\1/"
-}
-
 # Prints the number of chunks for READ and WRITE data.
 data_chunks() { echo $(($(xprt_stat read_chunks) + $(xprt_stat write_chunks))); }
 

@@ -5,6 +5,9 @@
 # of rsize, and the inline threshold. At aligned and unaligned offsets, with buffered, direct and
 # mmap I/O; the server's file is checked as well. LONG=1 tests every pair of I/O kinds; to the
 # transport, mapped pages are like other pages of the page cache.
+#
+# The largest READ and WRITE of the client are one RPC each, and have 257 pages if the buffer is not
+# page-aligned. nfsd's largest block may be longer.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
@@ -13,6 +16,7 @@ SMALL="0 1 2 3 4 5 6 7 8 9"
 PAGE=$(seq -s ' ' $((PAGE_SIZE - 3)) $((PAGE_SIZE + 3)))
 SIXTYFOUR="65533 65534 65535 65536 65537 65538 65539"
 MEGABYTE="1048573 1048574 1048575 1048576 1048577 1048578 1048579"
+FOUR_MEGABYTES="4194303 4194304 4194305"
 
 server_view() {
 	if bed_is_local; then echo "$WORK_ON_SERVER"; else echo -; fi
@@ -109,10 +113,76 @@ inline_threshold() {
 	transfer buffered mmap fresh 0 $(around "$writes") $(around "$reads")
 }
 
+# Bytes of the largest READ and WRITE of the NFS client (NFS_MAX_FILE_IO_SIZE).
+MAX_IO=1048576
+
+# mapped_pages DIRECTION: prints the number of pages in traced registrations of that DMA direction.
+mapped_pages() {
+	[ "$(events_lost)" -eq 0 ] || fail "$(events_lost) events were lost"
+	sed -n "s/.* xprtrdma_mr_map: .* nents=\([0-9]*\) .*($1)$/\1/p" "$TRACING/trace" |
+		awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+# largest_io START: a direct WRITE and a direct READ of MAX_IO bytes, with a buffer that starts START
+# bytes behind a page boundary, are one RPC each and register each page once.
+largest_io() {
+	local start=$1 reads writes pages
+
+	pages=$(((start + MAX_IO + PAGE_SIZE - 1) / PAGE_SIZE))
+	reads=$(rpcs_sent READ)
+	writes=$(rpcs_sent WRITE)
+	trace_on xprtrdma_mr_map
+	"$HELPERS/direct_helper" "$WORK/largest" 2 "$MAX_IO" "$MAX_IO" 0 "$start" ||
+		fail "wrong data"
+	trace_off
+	reads=$(($(rpcs_sent READ) - reads))
+	writes=$(($(rpcs_sent WRITE) - writes))
+	echo "$start bytes behind a page boundary: $writes WRITEs of" \
+		"$(mapped_pages TO_DEVICE) pages, $reads READs of $(mapped_pages FROM_DEVICE) pages"
+	[ "$writes,$reads" = 1,1 ] || fail "the largest WRITE and READ are not one RPC each"
+	[ "$(mapped_pages TO_DEVICE)" -eq "$pages" ] || fail "the WRITE did not map $pages pages"
+	[ "$(mapped_pages FROM_DEVICE)" -eq "$pages" ] || fail "the READ did not map $pages pages"
+	! bed_is_local || cmp "$WORK/largest" "$WORK_ON_SERVER/largest" ||
+		fail "client and server have different data"
+}
+
+# largest_rpcs VERSION [BLOCK]: with nfsd's block of BLOCK bytes.
+largest_rpcs() {
+	local version=$1 block=${2:-} block_set start layout
+
+	if [ -n "$block" ]; then
+		need_local_bed
+		server_stop
+		BED_BLOCK=$block server_start
+		block_set=$(cat /proc/fs/nfsd/max_block_size)
+		[ "$block_set" -eq "$block" ] || skip "nfsd's largest block has $block_set bytes"
+	fi
+	nfs_mount "$version" rdma
+	work_dir "largest-$version"
+	echo "rsize is $(transfer_size r), wsize is $(transfer_size w)"
+	if [ "$(transfer_size r),$(transfer_size w)" != "$MAX_IO,$MAX_IO" ]; then
+		bed_is_local || skip "rsize or wsize of this server is not $MAX_IO"
+		fail "rsize and wsize are not $MAX_IO"
+	fi
+	for start in 0 1 5 $((PAGE_SIZE - 1)); do
+		largest_io "$start"
+	done
+	[ -n "$block" ] || return 0
+	# shellcheck disable=SC2086 # several sizes
+	for layout in over fresh; do
+		transfer direct direct "$layout" 5 $MEGABYTE $FOUR_MEGABYTES
+		transfer buffered mmap "$layout" 0 $FOUR_MEGABYTES
+	done
+}
+
 test_cleanup() {
 	cd /
 	umount_all
 	set_inline 4096
+	if bed_is_local && [ "$(cat /proc/fs/nfsd/max_block_size)" -ne "$BED_BLOCK" ]; then
+		server_stop
+		server_start
+	fi
 }
 
 bed_up
@@ -122,6 +192,8 @@ bed_up
 	"io_path 4.2 mmap mmap" "io_path 3 direct direct" \
 	${LONG:+"io_path 4.2 buffered mmap" "io_path 4.2 direct mmap"} \
 	${LONG:+"io_path 4.2 mmap buffered" "io_path 4.2 mmap direct"} \
+	"largest_rpcs 3" "largest_rpcs 4.2" \
+	"largest_rpcs 3 4194304" "largest_rpcs 4.2 4194304" \
 	"inline_threshold 4.2 1024" "inline_threshold 4.2 4096" \
 	"inline_threshold 4.2 65536" "inline_threshold 3 1024" \
 	"inline_threshold 3 4096"

@@ -58,6 +58,12 @@ umount_forced() {
 	done
 }
 
+# transfer_size r|w: prints rsize or wsize of the mount.
+transfer_size() {
+	awk -v at="$MNT" '$2 == at { print $4 }' /proc/self/mounts |
+		sed "s/.*\\b$1size=\\([0-9]*\\).*/\\1/"
+}
+
 # Runs a command with the client's view of /sys.
 with_client_sysfs() {
 	if bed_has_link; then

@@ -41,4 +41,11 @@ stat_delta() {
 	echo $(($(xprt_stat "$name") - before))
 }
 
+# rpcs_sent NAME: prints how many RPCs of that operation the mount has performed.
+rpcs_sent() {
+	awk -v at="$MNT" -v name="$1:" '
+		$1 == "device" { here = $5 == at }
+		here && $1 == name { print $2 }' /proc/self/mountstats
+}
+
 svc_stat() { cat "/proc/sys/sunrpc/svc_rdma/rdma_stat_$1"; }
