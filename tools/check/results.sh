@@ -3,11 +3,13 @@
 #
 # Rules for recorded results, and a test of the program that records them.
 
-# The files under Documentation/results are well-formed, and README.md and the chart match them.
+# The files under Documentation/results are well-formed, and README.md and the chart match them. The
+# one of trace events matches the headers.
 # Results appear in documents only by way of these files, so that no document has a date of a run.
 rule_results() {
 	tools/results/render --check
 	grep -nE '\b20[0-9]{2}-[0-9]{2}-[0-9]{2}\b' Documentation/*.rst
+	tools/results/events --check
 }
 
 # recorded KIND OUTPUT...: prints the rows that tools/results/record writes for these outputs.

@@ -47,6 +47,8 @@ SECTIONS = {
     "conformance": ("Requirements and bug classes", "``make test`` (:doc:`conformance`, "
                     ":doc:`bug-classes`). A row counts under its state if all tests that it names "
                     "passed in this run; the tests of the others failed, or did not run."),
+    "trace-events": ("Trace events", "``tools/results/events --record`` (:doc:`operating`), from the "
+                     "headers. The table has the events that one of the modules lacks."),
     "mutants": ("Changes of the code", "``make mutants`` (:doc:`contributing`). Caught changes made a "
                 "host test fail, or kept it from ending; unviable ones do not compile. Missed ones have "
                 "a reason in ``tools/mutants/survivors``, unless the columns differ."),
@@ -162,6 +164,14 @@ def probe_view(results):
     return columns, rows, [", ".join(f"{number} {verdict}" for verdict, number in count.items())]
 
 
+def events_view(results):
+    """The events that one of the modules lacks."""
+    columns, rows, _ = plain_view(results, [row for row in results.rows
+                                            if not (row["this"] and row["C"])])
+    count = {name: sum(bool(row[name]) for row in results.rows) for name in ("this", "C")}
+    return columns, rows, [", ".join(f"{name}: {number} events" for name, number in count.items())]
+
+
 # The states of requirements and of bug classes, in the order of tools/conformance.
 STATES = (("met", "partly", "reading", "not met", "n/a"),
           ("test", "elsewhere", "type", "none", "n/a"))
@@ -253,7 +263,7 @@ def bench_view(results):
 def view(results):
     if results.name.startswith("probe-"):
         return probe_view(results)
-    return {"interop": interop_view, "bench": bench_view,
+    return {"interop": interop_view, "bench": bench_view, "trace-events": events_view,
             "conformance": conformance_view}.get(results.name, plain_view)(results)
 
 

@@ -56,6 +56,21 @@ def conformance_section():
     return text.format_map(known | {"all": sum(known.values()) + states.total()}) + rest
 
 
+def trace_events():
+    """How many trace events this module and the C module have, of the C module's."""
+    rows = [row for row in files.read(files.DIRECTORY / "trace-events.tsv").rows if row["C"]]
+    return sum(bool(row["this"]) for row in rows), len(rows)
+
+
+def events_section():
+    return "{} of the C module's {} trace events".format(*trace_events())
+
+
+def lacking_section():
+    present, of_c = trace_events()
+    return f"{of_c - present} of the C module's {of_c} trace events"
+
+
 def saving_section():
     """The range of savings over the C module, in whole per cent."""
     savings = sorted(100 * (1 - ratio) for *_, ratio in page.bench_rows(bench()))
@@ -97,7 +112,8 @@ def dkms_section():
 
 
 SECTIONS = {"bench": bench_section, "conformance": conformance_section, "dkms": dkms_section,
-            "kernels": kernels_section, "probe": probe_section, "saving": saving_section}
+            "events": events_section, "kernels": kernels_section, "lacking": lacking_section,
+            "probe": probe_section, "saving": saving_section}
 
 
 def readme():
