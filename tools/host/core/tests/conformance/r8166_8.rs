@@ -118,6 +118,21 @@ fn r8166_8_2_2_1_no_chunk_in_the_header_of_a_long_call() {
 }
 
 #[test]
+fn r8166_8_2_2_1_longest_header_of_a_call() {
+    let mut rpc = vec![XID, CALL, 2, 100_003, 4, 1];
+    for _ in 0..2 {
+        // Flavor, length, body.
+        rpc.extend([1, 400]);
+        rpc.extend([0; 100]);
+    }
+    let rpc = words(&rpc);
+    assert_eq!(rpc.len(), call_header::MAX_LEN);
+    assert!(long_call_allows(&rpc, &[840]));
+    assert!(!long_call_allows(&rpc, &[836]));
+    assert!(!long_call_allows(&rpc[..836], &[840]));
+}
+
+#[test]
 fn r8166_8_2_2_3_1_responder_accepts_no_chunk_under_integrity() {
     let rpc = |credential: &[u32]| {
         words(&[&[XID, CALL, 2, 100_003, 4, 1], credential, &[0; 12]].concat())

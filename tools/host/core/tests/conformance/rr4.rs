@@ -283,6 +283,24 @@ fn rr4_5_2_2_1_history_predicts_long_replies() {
 }
 
 #[test]
+fn rr4_5_2_2_1_history_is_restored_from_bits() {
+    let mut history = ReplyHistory::default();
+    let mut most = history;
+    for long in [true, false, true, true, true, true, false, false] {
+        history = history.after(long);
+        assert_eq!(ReplyHistory::from_bits(history.to_bits()), history);
+        if history.to_bits() > most.to_bits() {
+            most = history;
+        }
+    }
+    assert!(most.is_long());
+    // No number makes a score that long Replies do not reach.
+    for bits in [most.to_bits() + 1, 100, u32::MAX] {
+        assert_eq!(ReplyHistory::from_bits(bits), most);
+    }
+}
+
+#[test]
 fn rr4_5_2_2_1_short_reply_in_a_reply_chunk_is_not_long() {
     let in_chunk = |length| ReplyLocation::InReplyChunk {
         length,
