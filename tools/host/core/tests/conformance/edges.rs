@@ -79,7 +79,9 @@ fn long_inline_part_makes_the_layout_whole() {
         tail: 4088,
     };
     assert_eq!(plan(4096, 4096), Ok(in_recv_buf));
+    assert_eq!(in_recv_buf.length(), 4108);
     assert_eq!(plan(4100, 4096), Ok(Layout::Whole { length: 4112 }));
+    assert_eq!(Layout::Whole { length: 4112 }.length(), 4112);
 }
 
 #[test]

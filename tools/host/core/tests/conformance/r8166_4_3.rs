@@ -206,6 +206,8 @@ fn r8166_4_3_3_2_reply_chunk_is_used_for_old_requesters() {
     let alone = [&[0, 0, 1, 1], &chunk[..]].concat();
     let beside_write = [&[0, 1, 1], &hloo(1, 8, 0x1000)[..], &[0, 1, 1], &chunk].concat();
     assert_eq!(form(&alone, 400), Form::ReplyChunk);
+    assert_eq!(form(&alone, 1), Form::ReplyChunk);
+    assert_eq!(form(&alone, 0), Form::Inline);
     // A Reply that cannot use the Reply chunk is inline if it fits.
     assert_eq!(form(&alone, 404), Form::Inline);
     assert_eq!(form(&beside_write, 400), Form::Inline);
