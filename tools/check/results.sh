@@ -12,6 +12,48 @@ rule_results() {
 	tools/results/events --check
 }
 
+# planted_age TREE TEXT: tools/results/render --check reports TEXT in TREE, or nothing if TEXT is empty.
+planted_age() {
+	local said
+	said=$("$1/tools/results/render" --check)
+	[ -n "$2" ] || [ -z "$said" ] || echo "results of an unchanged tree are reported: $said"
+	grep -q "$2" <<<"$said" || echo "not reported, \"$2\": $said"
+}
+
+# README.md says whether the module's source has changed since each run. The first change has to
+# alter README.md, later ones do not, up to the number after which a new run is due.
+rule_test_age() {
+	local tree commit i git
+	tree=$(mktemp -d)
+	git=(git -C "$tree" -c user.name=a -c user.email=b)
+	mkdir -p "$tree"/{rust,tools,selftests}
+	cp -r Documentation README.md "$tree"
+	cp -r tools/results "$tree/tools"
+	cp selftests/suites "$tree/selftests"
+	"${git[@]}" init -q
+	echo 0 >"$tree/rust/a.rs"
+	"${git[@]}" add rust && "${git[@]}" commit -q -m 0
+	commit=$("${git[@]}" rev-parse --short=12 HEAD)
+	sed -i -E "s/\b[0-9a-f]{12}\b/$commit/g" "$tree"/Documentation/results/*.tsv
+	"$tree/tools/results/render" --readme
+	planted_age "$tree" ''
+	echo 1 >"$tree/rust/a.rs"
+	planted_age "$tree" 'README.md: differs'
+	"$tree/tools/results/render" --readme
+	planted_age "$tree" ''
+	for i in {1..100}; do
+		echo "$i" >"$tree/rust/b.rs"
+		"${git[@]}" add rust && "${git[@]}" commit -q -m "$i"
+	done
+	planted_age "$tree" ''
+	"${git[@]}" rm -q rust/b.rs && "${git[@]}" commit -q -m more
+	planted_age "$tree" 'bench.tsv: 101 changes'
+	planted_age "$tree" 'conformance.tsv: 101 changes'
+	sed -i "s/$commit/abcdef012345/" "$tree/Documentation/results/flood.tsv"
+	planted_age "$tree" 'flood.tsv: commit abcdef012345 is not in this history'
+	rm -r "$tree"
+}
+
 # recorded KIND OUTPUT...: prints the rows that tools/results/record writes for these outputs.
 recorded() {
 	tools/results/record "$1" planted --commit 0123456789ab --to "$dir" "${@:2}" 2>/dev/null >&2

@@ -4,6 +4,7 @@
 import collections
 import re
 
+import age
 import files
 
 INTRODUCTION = """.. SPDX-License-Identifier: GPL-2.0
@@ -17,6 +18,8 @@ which a harness has written when it was started with ``--record``. A result hold
 commit that its section names; "dirty" means that the tree had changes that were not committed.
 Where the commit is unknown, the rows were converted from tables that these documents had before:
 the run was made on an earlier commit than the one named, and its commit was not recorded.
+"Changes" counts the commits since then, up to the tree of this page, that have changed the module's
+source.
 ``this`` is this module, ``C`` the kernel's C module.
 """
 
@@ -120,7 +123,10 @@ def table(columns, rows, literal=()):
 
 def provenance(results):
     out = "".join(f":{key.capitalize()}: {escaped(results.header[key])}\n"
-                  for key in files.KEYS) + "\n"
+                  for key in files.KEYS)
+    if age.has_history() and (count := age.changes(results)) is not None:
+        out += f":Changes: {count} since then to {' and '.join(age.SOURCE)}\n"
+    out += "\n"
     for note in results.notes:
         out += f"{escaped(note)}\n\n"
     return out

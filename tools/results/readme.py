@@ -5,6 +5,7 @@ import collections
 import re
 import tomllib
 
+import age
 import files
 import page
 
@@ -111,7 +112,29 @@ def dkms_section():
     return " to ".join(map(str, dict.fromkeys((seconds[0], seconds[-1])))) + " seconds"
 
 
-SECTIONS = {"bench": bench_section, "conformance": conformance_section, "dkms": dkms_section,
+# The figures of README.md that a run of the module gave: name of the file, and what it is about.
+MEASURED = {"conformance": "requirements", "probe-ours": "cases of the probe",
+            "kernels": "kernels", "bench": "instructions",
+            "packages-guest-trixie-backports": "time of DKMS"}
+
+
+def age_section():
+    """The commit of each measured figure, and whether the module's source has changed since. Says
+    neither how often nor when, so that only the first change after a run alters README.md. None
+    where there is no history to tell."""
+    if not age.has_history():
+        return None
+    out = "\n\n| Figures | Commit | Source since then |\n|---|---|---|\n"
+    for name, what in MEASURED.items():
+        results = files.read(files.DIRECTORY / f"{name}.tsv")
+        commits = age.commits(results) or [results.header["commit"]]
+        others = f" and {len(commits) - 1} more" if len(commits) > 1 else ""
+        out += (f"| {what} | {commits[0]}{others} | "
+                f"{'changed' if age.has_changed(results) else 'the same'} |\n")
+    return out + "\n"
+
+
+SECTIONS = {"age": age_section, "bench": bench_section, "conformance": conformance_section, "dkms": dkms_section,
             "events": events_section, "kernels": kernels_section, "lacking": lacking_section,
             "probe": probe_section, "saving": saving_section}
 
@@ -121,7 +144,7 @@ def readme():
     text = README.read_text()
     if missing := SECTIONS.keys() - {match[2] for match in MARKED.finditer(text)}:
         raise SystemExit(f"error: README.md lacks the marks of: {', '.join(missing)}")
-    return MARKED.sub(lambda match: match[1] + SECTIONS[match[2]]() + match[4], text)
+    return MARKED.sub(lambda match: match[1] + (SECTIONS[match[2]]() or match[3]) + match[4], text)
 
 
 def chart(results):
