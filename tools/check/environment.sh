@@ -78,6 +78,9 @@ rule_test_environment() {
 	chosen_of X= '' '7.3.4+b-amd64' | diff - <(printf '%s\n' \
 		'  Debian a is left out: the tests have not passed with its Linux 7.4' 'c 7.2 7.2.12+c-amd64')
 	rm -r "$CACHE"
+	# A recipe has the environment of the command that runs it.
+	diff <(bash -c '. tools/env/cache.sh; toolchain_path') \
+		<(bash -c '. tools/env/recipes.sh; toolchain_path')
 }
 
 # A kernel source that the user names is known by the contents of the files that .gitignore does not

@@ -5,7 +5,9 @@
 set -euo pipefail
 # shellcheck source=cache.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cache.sh"
-read -r SUITE SERIES RELEASE <<<"$(environment)"
+# A choice by SUITE and SERIES would be another file.
+ENVIRONMENT=$(environment)
+read -r SUITE SERIES RELEASE <<<"$ENVIRONMENT"
 USER_SUITE=$(user_suite "$SUITE")
 # shellcheck source=toolchain.sh
 . "$env_dir/toolchain.sh"
