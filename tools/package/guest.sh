@@ -158,9 +158,26 @@ c_module_back_after_removal() {
 
 nothing_left_after_purge() {
 	dpkg --purge "$package" rpcrdma-rust || fail "the purge failed"
-	find / -xdev -name '*rpcrdma*' -not -path '/packages/*' -not -path '/proc/*' -not -path '/sys/*' \
-		-not -path '/vm/*' -not -path '/var/lib/dpkg/*' -not -path '*/kernel/net/*' | tee /tmp/left
+	find / -xdev -name '*rpcrdma*' -not -path '/packages/*' -not -path '/staging/*' \
+		-not -path '/proc/*' -not -path '/sys/*' -not -path '/vm/*' -not -path '/var/lib/dpkg/*' -not -path '*/kernel/net/*' | tee /tmp/left
 	[ ! -s /tmp/left ] || fail "files are left"
+}
+
+# "make install" with INSTALL_MOD_PATH put the module into /staging. The kernel's modules come there
+# by its own modules_install.
+staged_module_loads() {
+	local staged=/staging/lib/modules/$release
+
+	[ -f "$staged/updates/rpcrdma.ko" ] || fail "the module is not in $staged"
+	ln -s "/lib/modules/$release/kernel" "$staged/kernel"
+	cp "/lib/modules/$release"/modules.{builtin,order}* "$staged/"
+	depmod -b /staging "$release"
+	loaded c
+	unload
+	modprobe -d /staging rpcrdma || fail "modprobe failed"
+	loaded rust
+	works
+	unload
 }
 
 # With Secure Boot the kernel loads signed modules only. This cannot be undone, so it is last.
@@ -183,4 +200,4 @@ depmod
 run_in_order c_module_before packages_are_for_this_machine package_installs package_module_loads mount_works \
 	commands_of_the_document_show_the_connection udev_applies_settings \
 	hook_warns_of_other_kernel c_module_back_after_removal nothing_left_after_purge \
-	unsigned_module_is_refused
+	staged_module_loads unsigned_module_is_refused
