@@ -36,7 +36,7 @@ machines() {
 		--env "INTEROP=$client $server" --add tools/interop/guest:/interop \
 		--add selftests:/selftests --add "$programs:/selftests/helpers" "$@" \
 		"tools/interop/guest/$name-server.sh" "tools/interop/guest/$name-client.sh" \
-		2>&1 | tee "$said" | sed -un 's/^client: \(# \|ok\|not ok\)/\1/p'
+		2>&1 | tee "$said" | sed -un 's/^client: \(# \|1\.\.\|ok\|not ok\)/\1/p'
 	status=${PIPESTATUS[0]}
 	[ "$status" != 123 ] ||
 		! grep -qE '^[a-z]+: (kernel log not clean|error: the guest died)' "$said" || status=126
@@ -49,14 +49,16 @@ machines() {
 pair() {
 	local said=$out/$1-$2-$3 status=0
 
-	echo "client: $2, server: $3"
+	echo "# client: $2, server: $3"
 	despite_emulator "$said.kernel" machines "$@" || status=$?
 	{ stamp "$commit"; sed -n 's/^client: //p' "$said"; } >"$said.ktap"
 	[ "$(plan <"$said.ktap")" -gt 0 ] || status=1
 	[ "$(grep -cE '^(not )?ok ' "$said.ktap")" = "$(plan <"$said.ktap")" ] || status=1
 	! grep -q '^not ok' "$said.ktap" || status=1
-	[ "$status" = 0 ] || grep -q '^not ok' "$said.ktap" ||
+	[ "$status" = 0 ] || grep -q '^not ok' "$said.ktap" || {
 		echo "not ok - the machines exited with status $status" >>"$said.ktap"
+		echo "error: the machines exited with status $status"
+	}
 	[ "$status" = 0 ] || grep -A 20 '^[a-z]*: \(error\|kernel log\)' "$said" || tail -n 5 "$said"
 	return "$status"
 }
