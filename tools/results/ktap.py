@@ -24,6 +24,7 @@ class Output:
     about: str = ""             # versions of programs in the guest
     planned: int = 0
     skipped: str = ""           # why the whole program was skipped
+    seconds: str = ""           # how long the whole program took
     complaints: int = 0         # lines in which the kernel or the harness reports an error
     cases: list = dataclasses.field(default_factory=list)
     notes: list = dataclasses.field(default_factory=list)   # comments after the last case
@@ -61,6 +62,8 @@ def read(path):
                 output.kernel = match[2]
             elif match := re.match(r"# run on \S+ ?(.*)$", line):
                 output.about = match[1]
+            elif match := re.match(r"# ended after (\d+) s$", line):
+                output.seconds = match[1]
             elif match := re.match(r"# group (\w+), kernel ([^,]*)", line):
                 group, output.kernel = match[1], match[2]
             elif line.startswith("retry: "):

@@ -52,6 +52,10 @@ SECTIONS = {
                     "passed in this run; the tests of the others failed, or did not run."),
     "trace-events": ("Trace events", "``tools/results/events --record`` (:doc:`operating`), from the "
                      "headers. The table has the events that one of the modules lacks."),
+    "test": ("Parts of make test", "``tools/test/run --record`` (:doc:`contributing`). Two parts run at a "
+             "time. The seconds are of an emulated processor, and of a machine with other work."),
+    "long": ("What make test leaves out", "``make test-long`` (:doc:`contributing`). A part without a row "
+             "did not run on this commit."),
     "mutants": ("Changes of the code", "``make mutants`` (:doc:`contributing`). Caught changes made a "
                 "host test fail, or kept it from ending; unviable ones do not compile. Missed ones have "
                 "a reason in ``tools/mutants/survivors``, unless the columns differ."),
