@@ -3,7 +3,7 @@
 # Commands for people; "make help" lists them. Kbuild has the build of the module.
 
 .DEFAULT_GOAL := all
-.PHONY: copy all install deb dkms demo test test-debug test-hundred test-kernels
+.PHONY: copy all install deb dkms demo test test-long test-debug test-hundred test-kernels
 .PHONY: test-package test-package-guest interop mutants check bench probe docs shell kernels clean help
 .PHONY: environment kernel-tree
 
@@ -55,6 +55,9 @@ interop: ## run this module against the C module, in two virtual machines
 
 test: ## run host tests, checks and selftests; ends with "N passed, N failed"
 	$(if $(KERNELS),tools/test/kernels,tools/test/run)
+
+test-long: ## run what "make test" leaves out, part by part (PARTS=); takes days
+	tools/test/long --record $(PARTS)
 
 test-kernels: ## build for all kernels (KERNELS=), and run the selftests on each; takes hours
 	tools/test/kernels
