@@ -176,6 +176,37 @@ write_delegation_is_recalled() {
 	[ "$took" -lt "$RECALL_MS" ] || fail "it took $took ms"
 }
 
+# The client sends each connection request, also for the server's Calls, and the server each answer.
+R8166_2_2_3_1_client_connects() {
+	local each asked answered
+
+	need_link
+	trace_on
+	for each in cm_send_req cm_send_rep; do
+		echo 1 >"$TRACING/events/rdma_cma/$each/enable"
+	done
+	with_files "$1" 1
+	exec 8<>"$WORK/0"
+	echo "written by the client" >&8
+	[ "$(delegations /0)" -eq 1 ] || fail "no write delegation"
+	reconnect
+	# The client binds the backchannel to the next connection when a SEQUENCE tells it to.
+	drop_caches
+	ls -l "$MNT" >/dev/null
+	sleep 1
+	ls -l "$MNT" >/dev/null
+	grep -q "written by the client" "$WORK_ON_SERVER/0" || fail "the delegation was not recalled"
+	exec 8>&-
+	trace_off
+	[ "$(events_lost)" -eq 0 ] || fail "$(events_lost) events were lost"
+	asked=$(grep ' cm_send_req: ' "$TRACING/trace") || fail "no connection request"
+	answered=$(grep ' cm_send_rep: ' "$TRACING/trace") || fail "no answer"
+	[ "$(wc -l <<<"$asked")" -ge 2 ] || fail "no connection request after the first"
+	! grep -v " src=192.0.2.2:[0-9]* dst=$SERVER4:$BED_PORT " <<<"$asked" ||
+		fail "a connection request that is not the client's"
+	! grep -v " src=$SERVER4:$BED_PORT " <<<"$answered" || fail "an answer that is not the server's"
+}
+
 recalls_under_write_load() {
 	local count=$((100 * TIMES))
 
@@ -470,6 +501,7 @@ ktap_run ${LONG:+"idle_connection_keeps_backchannel 4.2"} \
 	"backchannel_is_up 4.1" "backchannel_is_up 4.2" \
 	"read_delegation_is_recalled 4.1" "read_delegation_is_recalled 4.2" \
 	"write_delegation_is_recalled 4.2" \
+	"R8166_2_2_3_1_client_connects 4.2" \
 	"R8167_5_4_2_no_idle_timer_with_backchannel 4.1" \
 	"sysfs_transports_are_readable 4.2" \
 	"R8167_4_1_1_replies_need_no_credit 4.2" \

@@ -262,8 +262,23 @@ abandoned_connects_get_no_qp() {
 	[ "$(qps_created any)" -gt 0 ] || fail "the trace shows no QP at all"
 }
 
+# The cm_ids of the listener and of both ends of a connection are in the port space of the RDMA IP CM
+# service.
+R8166_5_2_port_space_is_tcp() {
+	local ids
+
+	nfs_mount 4.2 rdma
+	ls "$MNT" >/dev/null
+	ids=$(rdma resource show cm_id; ! bed_has_link || on_client rdma resource show cm_id)
+	ids=$(grep ":$BED_PORT\b" <<<"$ids")
+	echo "$ids"
+	grep -q ' state LISTEN .*' <<<"$ids" || fail "no listener is shown"
+	[ "$(grep -c ' state CONNECT ' <<<"$ids")" -ge 2 ] || fail "the ends of the connection are not shown"
+	! grep -v ' ps TCP ' <<<"$ids" || fail "another port space"
+}
+
 bed_up
 [ $# -gt 0 ] || set -- "connection_refused 3" "connection_refused 4.2" second_listener_refused \
 	refused_listener_releases_netns listener_follows_address \
-	listener_survives_device_removal abandoned_connects_get_no_qp
+	listener_survives_device_removal abandoned_connects_get_no_qp R8166_5_2_port_space_is_tcp
 ktap_run "$@"

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Measures the longest RDMA Send from each address on the wire:
+ * Measures the longest RDMA Send from each address on the wire, and counts RDMA Reads and Writes:
  *
  *   tcpdump -i LINK -s 96 -U -w - udp port 4791 | sends_helper
  *
- * Reads a capture of RoCEv2 packets and prints "ADDRESS BYTES SENDS" for each source address: the
- * size of the longest Send on an RC QP and the number of Sends. A Send is reassembled from its
+ * Reads a capture of RoCEv2 packets and prints "ADDRESS BYTES SENDS READS WRITES" for each source
+ * address: the size of the longest Send on an RC QP, the number of Sends, and the numbers of packets
+ * that request an RDMA Read or carry the data of an RDMA Write. A Send is reassembled from its
  * packets by PSN: retransmitted packets count once, and a Send with a packet missing from the
  * capture does not count.
  */
@@ -23,13 +24,14 @@
 #define ICRC_LEN	4
 
 enum { SEND_FIRST = 0x00, SEND_MIDDLE = 0x01, SEND_LAST = 0x02, SEND_ONLY = 0x04,
+	WRITE_FIRST = 0x06, WRITE_ONLY_IMMEDIATE = 0x0b, READ_REQUEST = 0x0c,
 	SEND_LAST_INVALIDATE = 0x16, SEND_ONLY_INVALIDATE = 0x17 };
 
 struct source {
 	int family;
 	uint8_t address[16];
 	uint32_t longest;
-	unsigned long sends;
+	unsigned long sends, reads, writes;
 };
 
 /* A destination QP and the Send that is being reassembled for it. */
@@ -93,6 +95,8 @@ static void packet(struct source *from, const uint8_t *bth, uint32_t len)
 	if (len < other)
 		return;
 	len -= other;
+	from->reads += bth[0] == READ_REQUEST;
+	from->writes += bth[0] >= WRITE_FIRST && bth[0] <= WRITE_ONLY_IMMEDIATE;
 	switch (bth[0]) {
 	case SEND_ONLY:
 	case SEND_ONLY_INVALIDATE:
@@ -156,7 +160,8 @@ int main(void)
 		char text[INET6_ADDRSTRLEN];
 
 		inet_ntop(sources[i].family, sources[i].address, text, sizeof(text));
-		printf("%s %u %lu\n", text, sources[i].longest, sources[i].sends);
+		printf("%s %u %lu %lu %lu\n", text, sources[i].longest, sources[i].sends,
+		       sources[i].reads, sources[i].writes);
 	}
 	return 0;
 }

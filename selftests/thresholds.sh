@@ -6,7 +6,7 @@
 # one reaches it. A mixed workload is verified for each pair. The head of a Call that SUNRPC gets
 # fits in a page, however long the message. If there is no memory for long messages, lower
 # thresholds are negotiated; if memory runs out later, the connection is closed, and the next one
-# has lower thresholds.
+# has lower thresholds. The same capture shows which end reads and writes the memory of the other.
 #
 # Lines that begin with "table:" give the settings, the negotiated thresholds, the longest Call and
 # Reply, and the memory for messages at the client and at the server, all in bytes.
@@ -158,6 +158,30 @@ negotiated_thresholds() {
 	[ "$replies" -gt $((back - 512)) ] || fail "the longest Reply had only $replies bytes"
 }
 
+# sent_by ADDRESS COLUMN: prints this column of the output of sends_helper.
+sent_by() { awk -v a="$1" -v column="$2" '$1 == a { print $column }' "$ktap_dir/sends"; }
+
+# The server requests RDMA Reads and sends RDMA Writes. The client does neither, unless it pulls
+# Replies.
+R8166_3_1_1_server_reads_and_writes() {
+	local pulls before
+
+	need_link
+	pulls=$CLIENT/rdma_pulled_replies before=$(cat "$CLIENT/rdma_pulled_replies")
+	echo 0 >"$pulls"
+	nfs_mount "$1" rdma
+	echo "$before" >"$pulls"
+	work_dir directions
+	capture_start
+	mixed
+	capture_stop
+	[ "$(sent_by 192.0.2.2 3)" -gt 100 ] || fail "the client sent few messages"
+	[ "$(sent_by 192.0.2.2 4)" -eq 0 ] || fail "the client requested RDMA Reads"
+	[ "$(sent_by 192.0.2.2 5)" -eq 0 ] || fail "the client sent RDMA Writes"
+	[ "$(sent_by "$SERVER4" 4)" -gt 0 ] || fail "the server requested no RDMA Read"
+	[ "$(sent_by "$SERVER4" 5)" -gt 0 ] || fail "the server sent no RDMA Write"
+}
+
 # Prints how many allocations fail_highorder.ko has failed.
 failures() { cat /sys/module/fail_highorder/parameters/injected; }
 
@@ -237,6 +261,7 @@ cases+=("negotiated_thresholds 8192 2048 16384 1024"
 cases+=("no_highorder_memory nfsd 4096 65536 4096 65536"
 	"no_highorder_memory nfsd 65536 4096 65536 4096"
 	"no_highorder_memory kworker 4096 65536 4096 65536"
+	"R8166_3_1_1_server_reads_and_writes 3" "R8166_3_1_1_server_reads_and_writes 4.2"
 	"R8166_4_5_4_3_no_memory_for_reply 3" "R8166_4_5_4_3_no_memory_for_reply 4.2")
 TEST_TIMEOUT=$((TEST_TIMEOUT * 2))
 [ $# -gt 0 ] || set -- "${cases[@]}"
