@@ -149,11 +149,17 @@ disturbed() {
 }
 
 cut_for() {
+	local before dropped
+
+	before=$(wire_dropped)
 	on_server wire_loses 100
 	wire_loses 100
 	sleep "$1"
 	wire_loses 0
 	on_server wire_loses 0
+	dropped=$(($(wire_dropped) - before))
+	echo "$dropped packets of the client were dropped, $(on_server wire_dropped) of the server"
+	[ "$dropped" -gt 0 ] || fail "the cut dropped no packet"
 }
 
 other_module() { if [ "$server_module" = c ]; then echo ours; else echo c; fi; }

@@ -48,6 +48,9 @@ wire_loses() {
 	tc qdisc change dev eth0 root netem limit 100000 loss "$1%"
 }
 
+# wire_dropped: prints how many packets that has dropped.
+wire_dropped() { tc -s qdisc show dev eth0 root | sed -n 's/.*(dropped \([0-9]*\),.*/\1/p'; }
+
 # link_rate RATE: limits what this guest sends; 0 removes the limit. See wire_loses.
 link_rate() {
 	tc qdisc change dev eth0 root netem limit 100000 rate "$1"
