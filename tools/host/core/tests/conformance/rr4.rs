@@ -274,6 +274,11 @@ fn rr4_5_2_2_1_history_predicts_long_replies() {
     assert!(!after(&[true]).is_long());
     assert!(after(&[true, true]).is_long());
     assert!(!after(&[true, true, false, false]).is_long());
+    // Three short Replies end the offers after three long ones, and four from the highest score.
+    assert!(after(&[true, true, true, false, false]).is_long());
+    assert!(!after(&[true, true, true, false, false, false]).is_long());
+    assert!(after(&[true, true, true, true, false, false, false]).is_long());
+    assert!(!after(&[true, true, true, true, false, false, false, false]).is_long());
     // One long Reply in two starts the offers. One in four does not.
     assert!(after(&[true, false, true, false, true, false, true, false, true, false]).is_long());
     assert!(!after(&[true, false, false, false, true, false, false, false]).is_long());
