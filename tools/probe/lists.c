@@ -142,6 +142,29 @@ static bool t_more_results(struct conn *c)
 	return check_pattern("first READ", c->area, 0, 2000);
 }
 
+/* READs without a Write chunk: the data is inline, with its roundup. */
+static bool t_no_wchunk(struct conn *c)
+{
+	static const unsigned int sizes[] = { 1, 2, 3, 4, 500 };
+	const unsigned int w = HDR_WRITE_LIST;
+	unsigned int i, at;
+	struct reply r;
+	struct enc e;
+
+	if (!write_item(c, 0, 500))
+		return false;
+	for (i = 0; i < COUNT(sizes); i++) {
+		enc_compound_call(&e, new_xid(), 2);
+		enc_lookup(&e, "probe");
+		enc_read(&e, 0, sizes[i]);
+		if (!compound_answered(c, &e, &r, &at, 2) || !no_more_chunks(&r, w) ||
+		    !inline_len_is(&r, at, READ_REPLY_LEN + sizes[i] + xdr_pad(sizes[i])) ||
+		    !check_pattern("inline READ", r.p + at + READ_REPLY_LEN, 0, sizes[i]))
+			return false;
+	}
+	return true;
+}
+
 /* The READ fails, so there is no result for the Write chunk. */
 static bool t_unused(struct conn *c)
 {
@@ -300,6 +323,7 @@ static const struct test tests[] = {
 	{ "R8166-3.4.5-4", "two Read chunks whose segments alternate", t_interleaved },
 	{ "R8166-3.4.5.2-4 R8166-3.4.5.2-2", "Read chunks with roundup", t_roundup },
 	{ "R8166-4.3.2.1-2 R8267-6.4.1-2", "more results than Write chunks", t_more_results },
+	{ "R8166-4.3.2.3-1", "READs without a Write chunk", t_no_wchunk },
 	{ "R8166-4.3.2.2-2", "a Write chunk without a result", t_unused },
 	{ "R8166-4.3.2.3-3 R8166-4.3.2.3-4", "an empty Write chunk", t_empty_wchunk },
 	{ "R8267-4-1 R8166-4.3.2-2", "READLINK by Write chunk", t_readlink },
