@@ -194,6 +194,34 @@ static bool no_grant_by_same_xid(struct conn *c, struct call *call)
 	return no_grant_by_xid(c, call, call->xid);
 }
 
+/*
+ * All credits are in use, and an RDMA_ERROR for one of the Calls grants more. Its RPC ends, and more
+ * Calls than before arrive.
+ */
+static bool grant_by_own_error(struct conn *c, struct call *call)
+{
+	struct enc e = { .len = 0 };
+
+	if (serving.call_seen || !is_read(call))
+		return answer_correctly(c, call);
+	last_grant = serving.grant;
+	serving.grant = FEW_CREDITS;
+	if (!hold(c, call, QUIET_MS))
+		return false;
+	if (last_grant != FEW_CREDITS || n_held != FEW_CREDITS)
+		return answer_all(c);
+	enc_error(&e, held[--n_held].xid, ERR_CHUNK);
+	put_word(&e, HDR_CREDITS, MANY_CREDITS);
+	free_call(&held[n_held]);
+	last_grant = serving.grant = MANY_CREDITS;
+	if (!post_msg(c, &e) || !wait_sent(c) || !hold_more(c, QUIET_MS))
+		return false;
+	if (n_held <= FEW_CREDITS)
+		return fail("%u Calls outstanding, an RDMA_ERROR granted %u", n_held, last_grant);
+	serving.call_seen = true;
+	return answer_all(c);
+}
+
 /* A new connection has one credit until its first Reply. */
 static bool first_alone(struct conn *c, struct call *call)
 {
@@ -244,20 +272,32 @@ static bool requested_credits(struct conn *c, struct call *call)
 	return answer_correctly(c, call);
 }
 
-/* Many concurrent READs. */
-static int many_readers(void)
-{
-	int i, status, result = 0;
+#define READERS	8
 
-	for (i = 0; i < 8; i++)
+/* Many concurrent READs. Returns EIO if not exactly @failing readers get an error. */
+static int run_readers(int failing)
+{
+	int i, status, failed = 0;
+
+	for (i = 0; i < READERS; i++)
 		if (!fork()) {
 			for (i = 0, status = 0; !status && i < 3; i++)
 				status = read_file();
 			_exit(status);
 		}
 	while (wait(&status) > 0)
-		result = WIFEXITED(status) && !WEXITSTATUS(status) ? result : EIO;
-	return result;
+		failed += !WIFEXITED(status) || WEXITSTATUS(status);
+	return failed == failing ? 0 : EIO;
+}
+
+static int many_readers(void)
+{
+	return run_readers(0);
+}
+
+static int one_reader_fails(void)
+{
+	return run_readers(1);
 }
 
 static int write_little(void)
@@ -286,6 +326,8 @@ static const struct test tests[] = {
 	  .work = many_readers, .mount_options = SMALL_READS },
 	{ "R8167-4.1-5", "an unsolicited RDMA_ERROR grants nothing",
 	  .answer = no_grant_by_error, .work = many_readers, .mount_options = SMALL_READS },
+	{ "-", "an RDMA_ERROR for an outstanding Call grants credits",
+	  .answer = grant_by_own_error, .work = one_reader_fails, .mount_options = SMALL_READS },
 	{ "R8167-4.1-4", "a backchannel Call grants nothing",
 	  .answer = no_grant_by_call, .work = many_readers, .mount_options = SMALL_READS },
 	{ "R8167-2.4-1", "a backchannel Call with a forward XID grants nothing",

@@ -235,6 +235,26 @@ static bool beside_payload(struct conn *c, struct call *call)
 	return send_msg(c, &e) && expose_reply(c, call);
 }
 
+/*
+ * Breaks the connection at the first listing. The Call is sent again with a Reply chunk: the server
+ * may have refused it because its Reply was long, and the refusal may have been lost.
+ */
+static bool sent_again(struct conn *c, struct call *call)
+{
+	static uint32_t lost_xid;
+	static unsigned int last;
+
+	if (first_in_case(&last)) {
+		lost_xid = call->xid;
+		close_peer();
+		return true;
+	}
+	if (call->xid == lost_xid && !call->reply.n)
+		return fail("a Call is sent again without a Reply chunk");
+	serving.call_seen |= call->xid == lost_xid;
+	return expose_reply(c, call);
+}
+
 /* Announces the Reply to the first Call after its task was killed and another task has called. */
 static bool too_late(struct conn *c, struct call *call)
 {
@@ -345,6 +365,8 @@ static const struct test tests[] = {
 	  .answer = pull_whole, .work = read_and_wait, .work_errno = EIO },
 	{ "RR4-4.1.2-2", "an invalid handle", .answer = bad_handle, .work = list,
 	  .min_connections = 2 },
+	{ "-", "a Call that is sent again on the next connection", .answer = sent_again,
+	  .work = list, .min_connections = 2 },
 	{ "RR4-4.1.3-3", "an unknown XID", .answer = unknown_xid, .work = list },
 	{ "RR4-4.1.3-3", "an RPC whose task was killed", .answer = too_late,
 	  .work = list_and_be_killed },

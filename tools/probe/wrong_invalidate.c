@@ -108,6 +108,31 @@ static bool stale_handle(struct conn *c, struct call *call)
 	return send_reply(c, call, &handle);
 }
 
+#define SOON_MS	5000	/* less than the time after which an RPC is sent again */
+
+/*
+ * A Reply with a Reply chunk that was not offered, which invalidates the first handle. The client
+ * cannot use it, and the right Reply could not be placed in the memory that is gone.
+ */
+static bool malformed(struct conn *c, struct call *call)
+{
+	static unsigned int last;
+	struct enc e = { .len = 0 };
+
+	if (!call->reads.n || !first_in_case(&last))
+		return first_handle(c, call);
+	enc_hdr(&e, call->xid, RPCRDMA_VERSION, serving.grant, RDMA_MSG);
+	enc_list_end(&e);
+	enc_list_end(&e);
+	enc_chunk_head(&e, 1);
+	enc_seg(&e, call->reads.seg[0].handle, 64, call->reads.seg[0].offset);
+	enc_rpc_reply(&e, call->xid, ACCEPT_SUCCESS);
+	serving.call_seen = true;
+	if (!send_invalidating(c, &e, call->reads.seg[0].handle))
+		return false;
+	return wait_disconnected(c, SOON_MS) || fail("the client waits for another Reply");
+}
+
 static bool answer_and_disconnect(struct conn *c, struct call *call)
 {
 	static int served;
@@ -240,6 +265,9 @@ static const struct test tests[] = {
 	  .mount_options = SHORT_IO, .min_connections = 2 },
 	{ "RI3-3.2-3", "a handle of an earlier Call",
 	  .answer = stale_handle, .work = write_short, .params = &params_announced,
+	  .mount_options = SHORT_IO, .min_connections = 2 },
+	{ "-", "a handle of a Call whose Reply is malformed",
+	  .answer = malformed, .work = write_short, .params = &params_announced,
 	  .mount_options = SHORT_IO, .min_connections = 2 },
 	{ "R8797-5.2-1 R8797-5.2-2 R8797-5.2-3 CM0-4-1", "private data of every length",
 	  .answer = answer_and_disconnect, .work = write_often, .params_of = odd_params,
