@@ -59,7 +59,8 @@ SECTIONS = {
     "mutants": ("Changes of the code", "``make mutants`` (:doc:`contributing`). Caught changes made a "
                 "host test fail, or kept it from ending; unviable ones do not compile. Missed ones have "
                 "a reason in ``tools/mutants/survivors``, unless the columns differ."),
-    "mutants-listed": ("Listed changes of the code", "``tools/mutants/listed`` (:doc:`contributing`)."),
+    "mutants-listed": ("Listed changes of the code", "``tools/mutants/listed`` (:doc:`contributing`). "
+                       "The last column is the commit on which the change was made."),
     "packages-guest-forky": (
         "The package for DKMS on a server with Debian forky",
         "``make test-package-guest SUITE=forky`` (:doc:`operating`)."),
@@ -270,10 +271,25 @@ def bench_view(results):
              for operation, count, ours, theirs, ratio in bench_rows(results)], [])
 
 
+def mutants_view(results):
+    """A row for each file, and the sums."""
+    columns, rows, _ = plain_view(results)
+    sums = [str(sum(int(row[i]) for row in rows)) for i in range(1, columns.index("commit"))]
+    return columns, [*rows, ["all", *sums, ""]], []
+
+
+def listed_view(results):
+    """The results by change, and how many were caught."""
+    columns, rows, _ = plain_view(results)
+    caught = sum(row["result"].startswith("caught") for row in results.rows)
+    return columns, rows, [f"{caught} of {len(rows)} caught"]
+
+
 def view(results):
     if results.name.startswith("probe-"):
         return probe_view(results)
     return {"interop": interop_view, "bench": bench_view, "trace-events": events_view,
+            "mutants": mutants_view, "mutants-listed": listed_view,
             "conformance": conformance_view}.get(results.name, plain_view)(results)
 
 

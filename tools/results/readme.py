@@ -72,6 +72,17 @@ def lacking_section():
     return f"{of_c - present} of the C module's {of_c} trace events"
 
 
+def mutants_section():
+    """How many of the changes that compile a test notices."""
+    rows = files.read(files.DIRECTORY / "mutants.tsv").rows
+    total = {name: sum(int(row[name]) for row in rows) for name in rows[0]
+             if name not in ("file", "commit")}
+    same = total["with a reason"]
+    return (f"{total['caught']} of {total['changes'] - total['unviable']} changes of the protocol "
+            f"code fail a host test, {same} change no result"
+            + (f", {total['missed'] - same} go unnoticed" if total["missed"] > same else ""))
+
+
 def saving_section():
     """The range of savings over the C module, in whole per cent."""
     savings = sorted(100 * (1 - ratio) for *_, ratio in page.bench_rows(bench()))
@@ -136,7 +147,7 @@ def age_section():
 
 SECTIONS = {"age": age_section, "bench": bench_section, "conformance": conformance_section, "dkms": dkms_section,
             "events": events_section, "kernels": kernels_section, "lacking": lacking_section,
-            "probe": probe_section, "saving": saving_section}
+            "mutants": mutants_section, "probe": probe_section, "saving": saving_section}
 
 
 def readme():
