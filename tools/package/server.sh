@@ -28,7 +28,7 @@ kernel_packages() {
 }
 
 make_server() {
-	local root=$1/root release later=''
+	local root=$1/root release package later=''
 
 	for release in $KERNELS; do
 		later+=" $(kernel_packages "$release")"
@@ -41,9 +41,13 @@ make_server() {
 		--setup-hook="$(add_kernel_suite)" \
 		--include="$SERVER_PACKAGES,linux-image-${KERNELS%% *}" \
 		--customize-hook="chroot \"\$1\" apt-get -y --download-only install dkms $(build_depends)$later" \
-		--customize-hook='chroot "$1" sh -c "cd /var/cache && apt-get download ovmf"'
-	dpkg-deb -x "$root"/var/cache/ovmf_*.deb "$1/ovmf"
-	rm "$root"/var/cache/ovmf_*.deb
+		--customize-hook='chroot "$1" sh -c "cd /var/cache && apt-get download ovmf \
+			\$(apt-cache depends --important ovmf | sed -n \"s/^  Depends: //p\")"'
+	# Since 2026.08 the files are in packages that ovmf depends on.
+	for package in "$root"/var/cache/ovmf*.deb; do
+		dpkg-deb -x "$package" "$1/ovmf"
+		rm "$package"
+	done
 	rm -rf "${root:?}"/dev/*
 	mke2fs -q -t ext4 -m 0 -L server -d "$root" "$1/disk.img" "$SERVER_SIZE"
 	rm -rf --one-file-system "$root"
