@@ -48,9 +48,9 @@ int run_group(const struct group *g, unsigned int from);
 
 extern const struct group group_agreement, group_backchannel, group_backchannel_early,
 	group_bad_read_lists, group_chunks, group_credits, group_exposed, group_exposer,
-	group_headers, group_late_reply, group_lists, group_many_segments, group_memory_windows,
-	group_no_read_response, group_no_receives, group_other_servers, group_peers, group_pulled,
-	group_read_throttle, group_replies, group_session, group_split_items,
-	group_timeouts, group_unanswered, group_wrong_invalidate;
+	group_headers, group_large_blocks, group_late_reply, group_lists, group_many_segments,
+	group_memory_windows, group_no_read_response, group_no_receives, group_other_servers,
+	group_peers, group_pulled, group_read_throttle, group_replies, group_session,
+	group_split_items, group_timeouts, group_unanswered, group_wrong_invalidate;
 
 #endif

@@ -51,6 +51,15 @@ squash() {
 	exportfs -ra
 }
 
+# set_block BYTES: restarts nfsd with READs and WRITEs of up to BYTES.
+set_block() {
+	rpc.nfsd 0
+	echo "$1" >/proc/fs/nfsd/max_block_size
+	rpc.nfsd 8
+	nfs_listen
+	nfs_grace_over
+}
+
 # prepare GROUP: sets the server's limits, and saves the previous ones.
 saved=()
 prepare() {
@@ -61,6 +70,7 @@ prepare() {
 		saved+=("$name" "$(get_server $name)")
 	done
 	case $1 in
+	large_blocks) set_block 4194304 ;;
 	pulled)
 		set_server stall_seconds 3600
 		set_server max_exposed_replies 4
@@ -85,6 +95,7 @@ prepare() {
 # restore GROUP: undoes what prepare has done.
 restore() {
 	[ "$1" != fuzz_server ] || squash no_root_squash
+	[ "$1" != large_blocks ] || set_block 1048576
 	set -- "${saved[@]}"
 	while [ $# -gt 0 ]; do
 		[ -z "$2" ] || set_server "$1" "$2"

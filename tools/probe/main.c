@@ -61,6 +61,7 @@ static const struct group *const groups[] = {
 	&group_chunks,
 	&group_lists,
 	&group_many_segments,
+	&group_large_blocks,
 	&group_split_items,
 	&group_no_receives,
 	&group_no_read_response,
