@@ -7,7 +7,6 @@
 #
 #   invalidation.sh [CASE...]    runs these cases only, each with its arguments
 #
-# vm: --memory 6G
 # With an external server (RPCRDMA_SERVER), its setting is not changed.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
@@ -89,7 +88,7 @@ single_mr_invalidation() {
 }
 
 # multi_mr_invalidation CLIENT SERVER [REMOTE]: transfers of several rkeys each, REMOTE of which the
-# server invalidates. A server with little memory supports less than 1 MiB per transfer.
+# server invalidates.
 multi_mr_invalidation() {
 	local calls
 
