@@ -66,8 +66,8 @@ watch_stop() {
 	trace_off
 	if bed_has_link; then
 		capture_stop
-		calls=$(longest_from 192.0.2.2)
-		replies=$(longest_from "$SERVER4")
+		calls=$(sent_by 192.0.2.2 2)
+		replies=$(sent_by "$SERVER4" 2)
 	else
 		calls=$(longest_arrival svcrdma_wc_recv)
 		replies=$(longest_arrival xprtrdma_wc_receive)
@@ -81,8 +81,8 @@ longest_arrival() {
 		END { print max + 0 }' "$TRACING/trace"
 }
 
-# longest_from ADDRESS
-longest_from() { awk -v a="$1" '$1 == a { print $2 }' "$ktap_dir/sends"; }
+# sent_by ADDRESS COLUMN: prints this column of the output of sends_helper.
+sent_by() { awk -v a="$1" -v column="$2" '$1 == a { print $column }' "$ktap_dir/sends"; }
 
 # io_around SIZE: READs and WRITEs of every size around the threshold, so that one message has
 # exactly that size: data that fits is sent inline.
@@ -157,9 +157,6 @@ negotiated_thresholds() {
 		fail "the longest Reply had only $replies bytes"
 	[ "$replies" -gt $((back - 512)) ] || fail "the longest Reply had only $replies bytes"
 }
-
-# sent_by ADDRESS COLUMN: prints this column of the output of sends_helper.
-sent_by() { awk -v a="$1" -v column="$2" '$1 == a { print $column }' "$ktap_dir/sends"; }
 
 # The server requests RDMA Reads and sends RDMA Writes. The client does neither, unless it pulls
 # Replies.
