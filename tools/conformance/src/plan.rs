@@ -18,8 +18,11 @@ pub(crate) const PROBE: &str = "probe/";
 /// Where the probe is.
 const PROBE_DIR: &str = "tools/probe/";
 
-/// The tests of the matrix with the C module. Each suite with this prefix runs some for one pair.
-const MATRIX: (&str, &str) = ("tools/interop/guest/run-client.sh", "interop-");
+/// The tests of the matrix with the C module.
+const MATRIX: &str = "tools/interop/guest/run-client.sh";
+
+/// Each suite with this prefix runs some of them, for one pair of modules.
+const PAIR: &str = "interop-";
 
 /// The third field of a test that runs with a setting only.
 const WITH: &str = "with ";
@@ -106,7 +109,7 @@ impl Plan {
         if let Some(suite) = selftest(file) {
             return self.in_suite(suite, |test| item.is_none_or(|item| has_words(test, item)));
         }
-        if let (true, Some(item)) = (file == MATRIX.0, item) {
+        if let (true, Some(item)) = (file == MATRIX, item) {
             return self.of_matrix(item);
         }
         if !file.starts_with(PROBE_DIR) {
@@ -140,7 +143,7 @@ impl Plan {
     /// The tests of the matrix that this function runs, for each pair.
     fn of_matrix(&self, item: &str) -> Named<'_> {
         let is_it = |planned: &&Planned| {
-            planned.suite.starts_with(MATRIX.1) && planned.test.split(' ').next() == Some(item)
+            planned.suite.starts_with(PAIR) && planned.test.split(' ').next() == Some(item)
         };
         let found: Vec<_> = self.tests.iter().filter(is_it).collect();
         if found.is_empty() {
