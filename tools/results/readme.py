@@ -126,7 +126,8 @@ def dkms_section():
 # The figures of README.md that a run of the module gave: name of the file, and what it is about.
 MEASURED = {"conformance": "requirements", "probe-ours": "cases of the probe",
             "kernels": "kernels", "bench": "instructions",
-            "packages-guest-trixie-backports": "time of DKMS"}
+            "packages-guest-trixie-backports": "time of DKMS",
+            "mutants": "changes of the protocol code"}
 
 
 def age_section():
@@ -145,8 +146,8 @@ def age_section():
     return out + "\n"
 
 
-SECTIONS = {"age": age_section, "bench": bench_section, "conformance": conformance_section, "dkms": dkms_section,
-            "events": events_section, "kernels": kernels_section, "lacking": lacking_section,
+SECTIONS = {"age": age_section, "bench": bench_section, "conformance": conformance_section,
+            "dkms": dkms_section, "events": events_section, "kernels": kernels_section, "lacking": lacking_section,
             "mutants": mutants_section, "probe": probe_section, "saving": saving_section}
 
 
