@@ -159,7 +159,8 @@ c_module_back_after_removal() {
 nothing_left_after_purge() {
 	dpkg --purge "$package" rpcrdma-rust || fail "the purge failed"
 	find / -xdev -name '*rpcrdma*' -not -path '/packages/*' -not -path '/staging/*' \
-		-not -path '/proc/*' -not -path '/sys/*' -not -path '/vm/*' -not -path '/var/lib/dpkg/*' -not -path '*/kernel/net/*' | tee /tmp/left
+		-not -path '/proc/*' -not -path '/sys/*' -not -path '/vm/*' \
+		-not -path '/var/lib/dpkg/*' -not -path '*/kernel/net/*' | tee /tmp/left
 	[ ! -s /tmp/left ] || fail "files are left"
 }
 
