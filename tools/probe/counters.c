@@ -10,6 +10,8 @@
 #include "counters.h"
 #include "probe.h"
 
+#define RELEASE_S	150	/* in which the memory of closed connections is freed */
+
 /*
  * Counts the RNR NAKs that were sent by either end, if the device does: Sends that found no
  * Receive. The sender sees nothing of them, because its device retries.
@@ -44,13 +46,19 @@ bool no_rnr_since(const struct conn *c, unsigned long before)
 	return n ? fail("%lu Sends found no Receive", n) : true;
 }
 
-/* Waits until the memory of closed connections is freed. Passes if there is no such gauge. */
+/*
+ * Waits until the memory of closed connections is freed. Passes if there is no such gauge.
+ *
+ * conn_close() does not wait for the DREP. If the DREQ is lost, the peer keeps the connection until
+ * its Sends have been retried in vain, or until the stall detector ends the connection, after 90 s
+ * by default.
+ */
 bool memory_released(const char *gauge)
 {
 	unsigned long bytes = 0;
 	int i;
 
-	for (i = 0; i < 300 * probe.time_factor; i++) {
+	for (i = 0; i < RELEASE_S * 10 * probe.time_factor; i++) {
 		FILE *f = fopen(gauge, "r");
 
 		if (!f)
@@ -62,7 +70,8 @@ bool memory_released(const char *gauge)
 			return true;
 		usleep(100000);
 	}
-	return fail("%lu bytes are still allocated after all connections were closed", bytes);
+	return fail("%lu bytes are still allocated %d s after all connections were closed", bytes,
+		    RELEASE_S * probe.time_factor);
 }
 
 #define SYSCTL_DIR	"/proc/sys/sunrpc/svc_rdma/"
