@@ -113,6 +113,26 @@ upgraded() {
 	[ "$(stat -c %Y "$cache/$release/made")" = "$made" ] || fail "the metadata was made again"
 }
 
+# A kernel for which the module does not compile is skipped with the reason. DKMS succeeds, so that the
+# installation of such a kernel does. A version that compiles is built.
+skipped_if_it_does_not_compile() {
+	local file=/usr/src/rpcrdma-rust-0.9999/rust/rpcrdma.rs status=0
+
+	cp "$file" source.rs || fail "$file does not exist"
+	dkms unbuild rpcrdma-rust/0.9999 -k "$release" || fail "dkms unbuild failed"
+	echo 'compile_error!("as with a newer kernel");' >>"$file"
+	dkms autoinstall -k "$release" || status=$?
+	[ "$status" = 0 ] || fail "DKMS failed with status $status"
+	[ "$(chosen intree)" = Y ] || fail "modprobe would not load the C module"
+	rpcrdma-check "$release" | grep "does not compile for kernel $release" ||
+		fail "rpcrdma-check does not say why"
+	grep -q 'as with a newer kernel' "$cache/$release/build.log" || fail "the log does not have the error"
+	cp source.rs "$file"
+	dkms autoinstall -k "$release" || fail "DKMS failed without the error"
+	[ "$(chosen version)" = 0.9999 ] || fail "modprobe would load version \"$(chosen version)\""
+	[ ! -e "$cache/$release.refused" ] || fail "the kernel is still refused"
+}
+
 # Removal of a kernel removes its metadata.
 metadata_goes_with_kernel() {
 	[ -d "$cache/$release" ] || fail "there is no metadata"
@@ -170,5 +190,5 @@ prepare >prepare.log 2>&1 || {
 	exit 1
 }
 run_in_order hook_is_silent_during_installation refused_without_source built_when_source_arrives \
-	signed_by_key_of_dkms refused_with_other_compiler upgraded metadata_goes_with_kernel \
-	c_module_back_after_removal initial_ram_disk_follows_package nothing_left_after_purge
+	signed_by_key_of_dkms refused_with_other_compiler upgraded skipped_if_it_does_not_compile \
+	metadata_goes_with_kernel c_module_back_after_removal initial_ram_disk_follows_package nothing_left_after_purge
