@@ -142,6 +142,46 @@ static bool t_more_results(struct conn *c)
 	return check_pattern("first READ", c->area, 0, 2000);
 }
 
+#define RESULTS	16	/* that this server returns in Write chunks */
+
+/* @n READs, and a Write chunk for each. The server may refuse more than RESULTS of them. */
+static bool results_in_chunks(struct conn *c, unsigned int n)
+{
+	static const unsigned int size = 100;
+	const uint32_t xid = new_xid();
+	unsigned int i, at, w = HDR_WRITE_LIST;
+	struct reply r;
+	struct enc e;
+
+	begin_write_list(&e, xid);
+	for (i = 0; i < n; i++)
+		enc_area_wchunk(&e, c, i * size, size);
+	enc_list_end(&e);
+	enc_no_reply_chunk(&e);
+	enc_compound(&e, xid, n + 1);
+	enc_lookup(&e, "probe");
+	for (i = 0; i < n; i++)
+		enc_read(&e, i * size, size);
+	if (!exchange(c, &e, &r))
+		return false;
+	if (n > RESULTS && get_word(r.p, HDR_PROC) == RDMA_ERROR)
+		return is_error(&r, xid, ERR_CHUNK) && alive(c);
+	if (!reply_body(&r, xid, &at) || !compound_ok(r.p + at, n + 1))
+		return false;
+	for (i = 0; i < n; i++)
+		if (!same_chunk_returned(&r, &w, &e, size))
+			return fail("chunk %u of %u: %s", i + 1, n, probe.reason);
+	return no_more_chunks(&r, w) &&
+	       inline_len_is(&r, at, READ_REPLY_LEN + (n - 1) * READ_RESULT_LEN);
+}
+
+/* Each result is in its Write chunk, or the Call is refused. */
+static bool t_many_results(struct conn *c)
+{
+	return write_item(c, 0, 2 * RESULTS * 100) && results_in_chunks(c, RESULTS) &&
+	       results_in_chunks(c, RESULTS + 1) && results_in_chunks(c, 2 * RESULTS);
+}
+
 /* READs without a Write chunk: the data is inline, with its roundup. */
 static bool t_no_wchunk(struct conn *c)
 {
@@ -323,6 +363,7 @@ static const struct test tests[] = {
 	{ "R8166-3.4.5-4", "two Read chunks whose segments alternate", t_interleaved },
 	{ "R8166-3.4.5.2-4 R8166-3.4.5.2-2", "Read chunks with roundup", t_roundup },
 	{ "R8166-4.3.2.1-2 R8267-6.4.1-2", "more results than Write chunks", t_more_results },
+	{ "R8166-4.3.2.1-2", "more Write chunks than the server supports", t_many_results },
 	{ "R8166-4.3.2.3-1", "READs without a Write chunk", t_no_wchunk },
 	{ "R8166-4.3.2.2-2", "a Write chunk without a result", t_unused },
 	{ "R8166-4.3.2.3-3 R8166-4.3.2.3-4", "an empty Write chunk", t_empty_wchunk },
