@@ -100,6 +100,13 @@ static bool t_empty_segments(struct conn *c)
 	return read_file_item(c, &read);
 }
 
+/* There is nothing to read, and the server uses no handle. */
+static bool t_only_empty_segments(struct conn *c)
+{
+	return write_file_item(c, &(struct file_io) { .segments = 3, .empty_segments = true }) &&
+	       alive(c);
+}
+
 /* One Call with three WRITEs, each with its Read chunk, in this or the opposite order. */
 static bool several_chunks(struct conn *c, bool backwards)
 {
@@ -395,6 +402,7 @@ static const struct test tests[] = {
 	{ "R8166-3.5.3-5 R8166-3.5.3-8 R8166-4-3", "Position-zero chunks", t_position_zero },
 	{ "R8267-6.4.2-2", "Position-zero chunk and Read chunk", t_position_zero_and_item },
 	{ "R8166-3.4.3-1", "empty segments", t_empty_segments },
+	{ "R8166-3.4.3-1", "a Read list of empty segments", t_only_empty_segments },
 	{ "R8166-3.4.5-1", "several Read chunks", t_several },
 	{ "R8166-4.3.2.3-3", "several Write chunks, one of them empty", t_two_results },
 	{ "R8267-3.1-3", "a Write chunk that is too small", t_small_write },
