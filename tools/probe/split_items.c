@@ -79,29 +79,30 @@ static bool link_text_is(struct conn *c, const char *name, const char *text)
 	return true;
 }
 
-/*
- * A SYMLINK whose text is split: its first @in_chunk bytes are in a Read chunk, the others inline
- * behind it. The server may refuse it.
- */
-static bool make_split_link(struct conn *c, unsigned int in_chunk, unsigned int size)
+/* A name that no other case uses. */
+static void new_link_name(char name[64])
 {
 	static unsigned int links;
-	const uint32_t xid = new_xid();
-	struct enc e = { .len = 0 }, rpc = { .len = 0 };
-	char name[64], text[4096];
-	unsigned int i, len, position, at;
-	uint8_t handle[FILE_HANDLE_MAX];
-	struct reply r;
 
-	len = get_directory(c, handle);
+	snprintf(name, 64, "split-%d-%u", getpid(), links++);
+}
+
+/*
+ * A SYMLINK with the first @in_chunk bytes of its text in a Read chunk, and the others inline behind
+ * it. The Read chunk has no roundup.
+ */
+static bool enc_symlink(struct conn *c, struct enc *e, const char *name, const char *text,
+			unsigned int in_chunk)
+{
+	const unsigned int size = strlen(text);
+	const uint32_t xid = new_xid();
+	struct enc rpc = { .len = 0 };
+	uint8_t handle[FILE_HANDLE_MAX];
+	unsigned int i, position, len = get_directory(c, handle);
+
 	if (!len)
 		return false;
-	snprintf(name, sizeof(name), "split-%d-%u", getpid(), links++);
-	for (i = 0; i < size; i++)
-		text[i] = 'a' + i % 26;
-	text[size] = 0;
 	memcpy(c->area, text, in_chunk);
-
 	enc_rpc_call(&rpc, xid, 3, NFS3_SYMLINK);
 	enc_opaque(&rpc, handle, len);
 	enc_string(&rpc, name);
@@ -110,20 +111,45 @@ static bool make_split_link(struct conn *c, unsigned int in_chunk, unsigned int 
 	enc_u32(&rpc, size);
 	position = rpc.len;
 	enc_bytes(&rpc, text + in_chunk, size - in_chunk);
-	enc_call_hdr(&e, xid, RDMA_MSG);
-	enc_rseg(&e, position, c->area_mr->rkey, in_chunk, area_addr(c, 0));
-	enc_no_chunks(&e);
-	enc_bytes(&e, rpc.buf, rpc.len);
-	if (!exchange(c, &e, &r))
+	e->len = 0;
+	enc_call_hdr(e, xid, RDMA_MSG);
+	enc_rseg(e, position, c->area_mr->rkey, in_chunk, area_addr(c, 0));
+	enc_no_chunks(e);
+	enc_bytes(e, rpc.buf, rpc.len);
+	return true;
+}
+
+static bool symlink_succeeded(const struct reply *r, uint32_t xid)
+{
+	unsigned int at;
+
+	if (!reply_body(r, xid, &at))
 		return false;
+	if (get_word(r->p + at, RPC_ACCEPT_STAT) || get_word(r->p + at, NFS_STATUS))
+		return fail("accept_stat %u, status %u", get_word(r->p + at, RPC_ACCEPT_STAT),
+			    get_word(r->p + at, NFS_STATUS));
+	return true;
+}
+
+/* A SYMLINK whose text is split. The server may refuse it. */
+static bool make_split_link(struct conn *c, unsigned int in_chunk, unsigned int size)
+{
+	char name[64], text[4096];
+	unsigned int i;
+	struct reply r;
+	struct enc e;
+	uint32_t xid;
+
+	new_link_name(name);
+	for (i = 0; i < size; i++)
+		text[i] = 'a' + i % 26;
+	text[size] = 0;
+	if (!enc_symlink(c, &e, name, text, in_chunk) || !exchange(c, &e, &r))
+		return false;
+	xid = get_word(e.buf, HDR_XID);
 	if (get_word(r.p, HDR_PROC) == RDMA_ERROR)
 		return is_error(&r, xid, ERR_CHUNK) && alive(c);
-	if (!reply_body(&r, xid, &at))
-		return false;
-	if (get_word(r.p + at, RPC_ACCEPT_STAT) || get_word(r.p + at, NFS_STATUS))
-		return fail("accept_stat %u, status %u", get_word(r.p + at, RPC_ACCEPT_STAT),
-			    get_word(r.p + at, NFS_STATUS));
-	return link_text_is(c, name, text) && remove_file(c, name);
+	return symlink_succeeded(&r, xid) && link_text_is(c, name, text) && remove_file(c, name);
 }
 
 static bool t_symlink(struct conn *c)
@@ -135,6 +161,39 @@ static bool t_symlink(struct conn *c)
 		if (!write_item(c, 0, 16384))
 			return false;
 		if (!make_split_link(c, 4, 1000) || !make_split_link(c, 996, 1000))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A SYMLINK that is sent again. The client sends no roundup, and the server must not take it from
+ * earlier contents of its page: nfsd's duplicate reply cache compares checksums of Calls that
+ * include the roundup, and would not recognize the Call.
+ */
+static bool t_sent_again(struct conn *c)
+{
+	static const char text[] = "12345";
+	unsigned int round, i;
+	struct reply r;
+	char name[64];
+	struct enc e;
+
+	for (round = 0; round < 8; round++) {
+		new_link_name(name);
+		if (!enc_symlink(c, &e, name, text, strlen(text)))
+			return false;
+		for (i = 0; i < 2; i++) {
+			/* New contents of the server's pages, and then the text again. */
+			if (!write_item(c, 0, 16384))
+				return false;
+			memcpy(c->area, text, strlen(text));
+			if (!exchange(c, &e, &r))
+				return false;
+			if (!symlink_succeeded(&r, get_word(e.buf, HDR_XID)))
+				return fail("Call %u of 2: %s", i + 1, probe.reason);
+		}
+		if (!link_text_is(c, name, text) || !remove_file(c, name))
 			return false;
 	}
 	return true;
@@ -242,6 +301,7 @@ static bool t_credential_long_call(struct conn *c)
 
 static const struct test tests[] = {
 	{ "R8166-8.1-1", "the text of a link is split", t_symlink },
+	{ "-", "a SYMLINK without roundup is sent again", t_sent_again },
 	{ "R8166-8.2.2-1", "a credential in a Read chunk", t_credential },
 	{ "R8166-8.2.2-1", "a credential in a Read chunk of a Long Call",
 	  t_credential_long_call },
