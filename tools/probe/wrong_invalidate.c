@@ -133,6 +133,27 @@ static bool malformed(struct conn *c, struct call *call)
 	return wait_disconnected(c, SOON_MS) || fail("the client waits for another Reply");
 }
 
+/*
+ * A Reply to no outstanding Call, which invalidates the first handle of this Call. The client would
+ * rely on that handle until the Reply.
+ */
+static bool unmatched(struct conn *c, struct call *call)
+{
+	const uint32_t xid = call->xid ^ 0x80000000;
+	static unsigned int last;
+	struct enc e = { .len = 0 };
+
+	if (!call->reads.n || !first_in_case(&last))
+		return first_handle(c, call);
+	enc_hdr(&e, xid, RPCRDMA_VERSION, serving.grant, RDMA_MSG);
+	enc_no_chunks(&e);
+	enc_rpc_reply(&e, xid, ACCEPT_SUCCESS);
+	serving.call_seen = true;
+	if (!send_invalidating(c, &e, call->reads.seg[0].handle))
+		return false;
+	return wait_disconnected(c, SOON_MS) || fail("the client keeps the connection");
+}
+
 static bool answer_and_disconnect(struct conn *c, struct call *call)
 {
 	static int served;
@@ -268,6 +289,9 @@ static const struct test tests[] = {
 	  .mount_options = SHORT_IO, .min_connections = 2 },
 	{ "-", "a handle of a Call whose Reply is malformed",
 	  .answer = malformed, .work = write_short, .params = &params_announced,
+	  .mount_options = SHORT_IO, .min_connections = 2 },
+	{ "RI3-3.2-3", "a handle of an outstanding Call, by a Reply to no Call",
+	  .answer = unmatched, .work = write_short, .params = &params_announced,
 	  .mount_options = SHORT_IO, .min_connections = 2 },
 	{ "R8797-5.2-1 R8797-5.2-2 R8797-5.2-3 CM0-4-1", "private data of every length",
 	  .answer = answer_and_disconnect, .work = write_often, .params_of = odd_params,
