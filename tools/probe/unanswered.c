@@ -52,8 +52,11 @@ static bool no_call_but(struct conn *c, const struct enc *a, const struct enc *b
 	const int64_t end = now_ms() + ms;
 	struct reply back;
 	uint32_t xid;
+	int64_t left;
 
-	while (now_ms() < end && next_callback(c, &back, end - now_ms())) {
+	/* next_callback() multiplies the time. */
+	while ((left = end - now_ms()) > 0 &&
+	       next_callback(c, &back, left / probe.time_factor + 1)) {
 		if (!new_or_retransmitted(&back))
 			return false;
 		xid = get_word(back.p, HDR_XID);
