@@ -3,8 +3,12 @@
  * A client's private data, and the message sizes that follow from it.
  */
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include "counters.h"
 #include "expect.h"
+#include "file_io.h"
 #include "group.h"
 #include "nfs4.h"
 #include "pattern.h"
@@ -95,6 +99,82 @@ static bool t_agreed(struct conn *c)
 	return write_in_send_of(c, peer_recv_size(c) < 4096 ? peer_recv_size(c) : 4096);
 }
 
+static const struct params params_16k_sends = {
+	.private_data = { PRIVATE_MSG(0, 15, 3) }, .private_len = PRIVATE_MSG_LEN,
+	.responder = 16, .recv_size = 4096,
+};
+
+enum order { INLINE_FIRST, INLINE_LAST };
+
+/* Two WRITEs, of more than a page of inline data, and of a Read chunk. */
+static bool write_inline_and_chunk(struct conn *c, enum order order)
+{
+	enum { INLINE_LEN = 8000, CHUNK_LEN = 5000 };
+	const unsigned int chunk_at = order == INLINE_FIRST ? INLINE_LEN : 0;
+	const unsigned int inline_at = order == INLINE_FIRST ? 0 : CHUNK_LEN;
+	struct enc e = { .len = 0 }, rpc = { .len = 0 };
+	const uint32_t xid = new_xid();
+	unsigned int position = 0;
+
+	new_pattern();
+	fill_pattern(c->area, chunk_at, CHUNK_LEN);
+	enc_compound(&rpc, xid, 3);
+	enc_lookup(&rpc, "probe");
+	if (order == INLINE_LAST)
+		position = enc_write(&rpc, chunk_at, CHUNK_LEN);
+	enc_write(&rpc, inline_at, INLINE_LEN);
+	fill_pattern(rpc.buf + rpc.len, inline_at, INLINE_LEN);
+	rpc.len += INLINE_LEN;
+	if (order == INLINE_FIRST)
+		position = enc_write(&rpc, chunk_at, CHUNK_LEN);
+	enc_call_hdr(&e, xid, RDMA_MSG);
+	enc_rseg(&e, position, c->area_mr->rkey, CHUNK_LEN, area_addr(c, 0));
+	enc_no_chunks(&e);
+	enc_bytes(&e, rpc.buf, rpc.len);
+	return compound_succeeds(c, &e, 3) && read_item(c, 0, INLINE_LEN + CHUNK_LEN);
+}
+
+/* The longest head of a Call that SUNRPC has got since check_rq_head.ko was loaded. */
+static long longest_head(void)
+{
+	FILE *f = fopen("/sys/module/check_rq_head/parameters/max_len", "r");
+	long len = -1;
+
+	if (f && fscanf(f, "%ld", &len) != 1)
+		len = -1;
+	if (f)
+		fclose(f);
+	return len;
+}
+
+/* SUNRPC relies on heads that fit in a page, because it copies heads to a page. */
+static bool heads_fit(struct conn *c)
+{
+	bool ok = write_inline_and_chunk(c, INLINE_FIRST) && write_inline_and_chunk(c, INLINE_LAST);
+	const long longest = longest_head();
+
+	if (ok && longest <= 0)
+		return fail("no head was measured");
+	return ok && longest > 4096 ? fail("SUNRPC got a head of %ld bytes", longest) : ok;
+}
+
+/* The server's Receives are longer than a page. */
+static bool t_long_call(struct conn *unused)
+{
+	const long before = server_value("max_req_size");
+	struct conn *c;
+	bool ok;
+
+	(void)unused;
+	if (before < 0 || system("insmod /probe/check_rq_head.ko"))
+		return skip("the server is on another machine");
+	c = set_server_value("max_req_size", 16384) ? conn_open(&params_16k_sends) : NULL;
+	ok = c && (peer_recv_size(c) == 16384 || fail("Receives of %u bytes", peer_recv_size(c))) &&
+	     heads_fit(c);
+	conn_close(c);
+	return set_server_value("max_req_size", before) && !system("rmmod check_rq_head") && ok;
+}
+
 /* A Send that is longer than its Receive ends this connection, and no other. */
 static bool t_too_long(struct conn *c)
 {
@@ -155,6 +235,7 @@ static const struct test tests[] = {
 	  t_plain_sends },
 	{ "R8797-4.1-3 RI3-3.1-3", "no Remote Invalidation without private data", t_plain_sends,
 	  .params = &params_no_private },
+	{ "-", "a Read chunk beside more than a page of inline data", t_long_call },
 	{ "R8797-3.1-1 R8166-2.3.2-2", "a Send that is too long", t_too_long },
 	{ "R8166-3.3.1-10 R8167-2-2", "no unsolicited messages", t_quiet },
 };
