@@ -143,10 +143,9 @@ static void parse_address(struct sockaddr_storage *ss)
 	}
 }
 
-/* Asks the server for a connection; conn_settled() waits for its answer. */
-struct conn *conn_start(const struct params *params)
+/* Finds the way to the server. */
+static struct conn *conn_resolve(const struct params *params)
 {
-	struct rdma_conn_param param = conn_param(params);
 	struct conn *c = conn_new(params);
 	struct sockaddr_storage ss;
 
@@ -166,13 +165,37 @@ struct conn *conn_start(const struct params *params)
 	if (rdma_resolve_addr(c->id, NULL, (void *)&ss, 2000 * probe.time_factor) ||
 	    !event(c, RDMA_CM_EVENT_ADDR_RESOLVED, 3000) ||
 	    rdma_resolve_route(c->id, 2000 * probe.time_factor) ||
-	    !event(c, RDMA_CM_EVENT_ROUTE_RESOLVED, 3000) || !allocate(c))
+	    !event(c, RDMA_CM_EVENT_ROUTE_RESOLVED, 3000))
 		return conn_abort(c);
-	if (rdma_connect(c->id, &param)) {
-		fail("rdma_connect: %s", strerror(errno));
-		return conn_abort(c);
-	}
 	return c;
+}
+
+static struct conn *conn_connect(struct conn *c, struct rdma_conn_param *param)
+{
+	if (!rdma_connect(c->id, param))
+		return c;
+	fail("rdma_connect: %s", strerror(errno));
+	return conn_abort(c);
+}
+
+/* Asks the server for a connection; conn_settled() waits for its answer. */
+struct conn *conn_start(const struct params *params)
+{
+	struct rdma_conn_param param = conn_param(params);
+	struct conn *c = conn_resolve(params);
+
+	return c && allocate(c) ? conn_connect(c, &param) : conn_abort(c);
+}
+
+/* The same, without a queue pair: the connection cannot be used if the server accepts it. */
+struct conn *conn_request(const struct params *params)
+{
+	static uint32_t qp_num = 0x800000;	/* that no queue pair has, for the CM */
+	struct rdma_conn_param param = conn_param(params);
+	struct conn *c = conn_resolve(params);
+
+	param.qp_num = qp_num++;
+	return c ? conn_connect(c, &param) : NULL;
 }
 
 /* Waits until the server accepts or rejects the connection. */

@@ -31,6 +31,7 @@ struct conn {
 };
 
 struct conn *conn_start(const struct params *params);
+struct conn *conn_request(const struct params *params);
 bool conn_settled(struct conn *c, bool *accepted);
 struct conn *conn_open(const struct params *params);
 bool conn_listen(void);

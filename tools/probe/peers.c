@@ -321,6 +321,7 @@ static const struct test tests[] = {
 	{ "-", "Calls that nfsd drops", t_dropped },
 	{ "-", "disconnects during transfers", t_disconnect_busy },
 	{ "-", "disconnects before the connection is accepted", t_disconnect_early },
+	{ "-", "300 clients wait to be accepted", wait_for_busy_server },
 	{ "-", "80 clients that use no export", t_strangers },
 };
 

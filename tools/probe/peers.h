@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Clients that disconnect early.
+ * Clients that disconnect early, or wait to be accepted.
  */
 
 #ifndef PEERS_H
@@ -8,6 +8,9 @@
 
 #include <stdbool.h>
 
+struct conn;
+
 bool connect_and_leave(void);
+bool wait_for_busy_server(struct conn *c);	/* waiting.c */
 
 #endif
