@@ -420,6 +420,24 @@ sysfs_transports_are_readable() {
 	[ "$count" -gt 0 ] || fail "no transport in sysfs"
 }
 
+# sysfs has the address and the port from which the client has connected, as the server's device
+# sees them. rpcctl prints both.
+sysfs_has_source_address() {
+	local version=$1 proto=$2 seen address port
+
+	need_local_bed
+	nfs_mount "$version" "$proto"
+	seen=$(rdma resource show cm_id link "$BED_SERVER_DEV/1" |
+		sed -n 's/.* dst-addr \([^ ]*\).*/\1/p' | tr -d '[]')
+	address=$(with_client_sysfs sh -c 'cat /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma*/srcaddr')
+	port=$(with_client_sysfs sh -c 'cat /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma*/xprt_info' |
+		sed -n 's/^src_port=//p')
+	echo "the server sees $(xargs <<<"$seen"), sysfs has $address and $port"
+	[ "$address" != '<not a socket>' ] || xfail_on_c "sysfs does not have the address"
+	[ "$port" -gt 0 ] || fail "there is no port"
+	grep -qxF "$address:$port" <<<"$seen" || fail "the server has no such peer"
+}
+
 # The client unmounts while the server sends callbacks. A second mount keeps the nfs_client: a
 # thread of Linux's callback service that drops the last reference to it waits for its own exit, for
 # ever, with any transport (nfs4_callback_compound, nfs_callback_down).
@@ -504,6 +522,7 @@ ktap_run ${LONG:+"idle_connection_keeps_backchannel 4.2"} \
 	"R8166_2_2_3_1_client_connects 4.2" \
 	"R8167_5_4_2_no_idle_timer_with_backchannel 4.1" \
 	"sysfs_transports_are_readable 4.2" \
+	"sysfs_has_source_address 4.2 rdma" "sysfs_has_source_address 4.2 rdma6" \
 	"R8167_4_1_1_replies_need_no_credit 4.2" \
 	"unmount_during_recalls 4.2" \
 	"dead_client_is_not_called_in_a_loop 4.2" \

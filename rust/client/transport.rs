@@ -18,9 +18,12 @@ use kernel::{
 
 use crate::{
     engine::requester::call::CallLimits,
-    lib::fence::{
-        Reachable,
-        Unreachable, //
+    lib::{
+        fence::{
+            Reachable,
+            Unreachable, //
+        },
+        sockaddr::SockAddr, //
     },
     sunrpc::xprt::{
         Abandoned,
@@ -105,6 +108,10 @@ impl Transport for RdmaXprt {
 
     fn inject_disconnect(conn: &Connection) {
         conn.ep.set_qp_error();
+    }
+
+    fn local_addr(conn: &Connection) -> Option<SockAddr> {
+        conn.ep.local_addr()
     }
 
     fn send<'a>(

@@ -85,6 +85,23 @@ impl SockAddr {
         }
     }
 
+    /// The address without the port.
+    pub(crate) fn ip(&self) -> IpAddr {
+        // The offsets of `sin_addr` and `sin6_addr`.
+        match self.family() {
+            Family::Inet => {
+                let mut v4 = [0; 4];
+                v4.copy_from_slice(&self.bytes[4..8]);
+                v4.into()
+            }
+            Family::Inet6 => {
+                let mut v6 = [0; 16];
+                v6.copy_from_slice(&self.bytes[8..24]);
+                v6.into()
+            }
+        }
+    }
+
     /// The port in host order.
     pub(crate) fn port(&self) -> u16 {
         u16::from_be_bytes([self.bytes[2], self.bytes[3]])
@@ -116,14 +133,7 @@ impl SockAddr {
 
 impl fmt::Display for SockAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The offsets of `sin_addr` and `sin6_addr`.
-        let (v4, v6) = (&self.bytes[4..8], &self.bytes[8..24]);
-        let ip = match self.family() {
-            Family::Inet => <[u8; 4]>::try_from(v4).map(IpAddr::from),
-            Family::Inet6 => <[u8; 16]>::try_from(v6).map(IpAddr::from),
-        };
-        let ip = ip.map_err(|_| fmt::Error)?;
-        core::fmt::Display::fmt(&SocketAddr::new(ip, self.port()), f)
+        core::fmt::Display::fmt(&SocketAddr::new(self.ip(), self.port()), f)
     }
 }
 

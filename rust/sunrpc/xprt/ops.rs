@@ -11,18 +11,25 @@
 //! | the connect worker                                    | `system_dfl_long_wq`, with the send |
 //! |                                                       | lock                                |
 //! | `destroy`                                             | a system worker, alone              |
+//! | `print_stats`, `get_srcaddr`, `get_srcport`           | a task that reads a file            |
 //!
 //! C: transport.c, xprt_rdma_print_stats()
 
-use core::marker::PhantomData;
+use core::{
+    marker::PhantomData,
+    ptr, //
+};
 
 use kernel::{
+    prelude::*,
     seq_file::SeqFile,
+    str::CString,
     time::msecs_to_jiffies, //
 };
 
 use crate::{
     bindings,
+    lib::sockaddr::SockAddr,
     sunrpc::{
         c_ref::read_once,
         time::jiffies, //
@@ -63,6 +70,8 @@ impl<T: Transport> Ops<T> {
         destroy: Some(connection_ops::destroy::<T>),
         set_connect_timeout: Some(connection_ops::set_connect_timeout),
         print_stats: Some(print_stats::<T>),
+        get_srcaddr: Some(get_srcaddr::<T>),
+        get_srcport: Some(get_srcport::<T>),
         enable_swap: Some(reclaim::enable_swap),
         disable_swap: Some(reclaim::disable_swap),
         inject_disconnect: Some(connection_ops::inject_disconnect::<T>),
@@ -110,4 +119,52 @@ unsafe extern "C" fn print_stats<T: Transport>(
         read_once!(xprt, stat.bklog_u)
     );
     state.transport.print_stats(seq);
+}
+
+/// `get_srcaddr`: prints this end's address into `buf`, for sysfs and debugfs. Returns the length
+/// of the text, or a negative errno.
+///
+/// # Safety
+///
+/// SUNRPC calls this between `setup` and `destroy`. `buf` has `len` writable bytes.
+unsafe extern "C" fn get_srcaddr<T: Transport>(
+    raw: *mut bindings::rpc_xprt,
+    buf: *mut c_char,
+    len: usize,
+) -> c_int {
+    // SAFETY: By this function's contract.
+    let Some(addr) = (unsafe { local_addr::<T>(raw) }) else {
+        return -(bindings::ENOTCONN as c_int);
+    };
+    let Ok(text) = CString::try_from_fmt(format_args!("{}", addr.ip())) else {
+        return ENOMEM.to_errno();
+    };
+    let text = text.to_bytes_with_nul();
+    if text.len() > len {
+        return EINVAL.to_errno();
+    }
+    // SAFETY: `buf` has at least `text.len()` writable bytes by this function's contract and the
+    // comparison above. `text` is an allocation of this function.
+    unsafe { ptr::copy_nonoverlapping(text.as_ptr(), buf.cast(), text.len()) };
+    // An address is shorter than 64 bytes.
+    (text.len() - 1) as c_int
+}
+
+/// `get_srcport`: this end's port, or 0 if there is no connection.
+///
+/// # Safety
+///
+/// SUNRPC calls this between `setup` and `destroy`.
+unsafe extern "C" fn get_srcport<T: Transport>(raw: *mut bindings::rpc_xprt) -> c_ushort {
+    // SAFETY: By this function's contract.
+    unsafe { local_addr::<T>(raw) }.map_or(0, |addr| addr.port())
+}
+
+/// # Safety
+///
+/// `raw` is a transport of `T`, between `setup` and `destroy`.
+unsafe fn local_addr<T: Transport>(raw: *mut bindings::rpc_xprt) -> Option<SockAddr> {
+    // SAFETY: By this function's contract.
+    let state = unsafe { XprtState::<T>::from_raw(raw) };
+    state.with_link(|connection| connection.and_then(|connection| T::local_addr(connection)))
 }

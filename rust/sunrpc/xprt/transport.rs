@@ -11,9 +11,12 @@ use kernel::{
 };
 
 use crate::{
-    lib::fence::{
-        Reachable,
-        Unreachable, //
+    lib::{
+        fence::{
+            Reachable,
+            Unreachable, //
+        },
+        sockaddr::SockAddr, //
     },
     sunrpc::{
         credits::Credits,
@@ -77,6 +80,9 @@ pub(crate) trait Transport: Types {
 
     /// Ends the connection as if the network had failed.
     fn inject_disconnect(connection: &Connection<Self>);
+
+    /// The address of this end of a connection.
+    fn local_addr(connection: &Connection<Self>) -> Option<SockAddr>;
 
     /// Sends a Call.
     ///
