@@ -137,14 +137,7 @@ static bool write_inline_and_chunk(struct conn *c, enum order order)
 /* The longest head of a Call that SUNRPC has got since check_rq_head.ko was loaded. */
 static long longest_head(void)
 {
-	FILE *f = fopen("/sys/module/check_rq_head/parameters/max_len", "r");
-	long len = -1;
-
-	if (f && fscanf(f, "%ld", &len) != 1)
-		len = -1;
-	if (f)
-		fclose(f);
-	return len;
+	return number_from(fopen("/sys/module/check_rq_head/parameters/max_len", "r"), fclose);
 }
 
 /* SUNRPC relies on heads that fit in a page, because it copies heads to a page. */

@@ -76,21 +76,26 @@ bool memory_released(const char *gauge)
 
 #define SYSCTL_DIR	"/proc/sys/sunrpc/svc_rdma/"
 
-/* A counter or setting of the server, or -1 if it does not have it. */
-long server_value(const char *name)
+/* The number in the first line of a file or of a command's output; -1 if there is none. */
+long number_from(FILE *f, int (*close_file)(FILE *f))
 {
-	char path[128];
-	long value;
-	FILE *f;
+	long value = -1;
 
-	snprintf(path, sizeof(path), SYSCTL_DIR "%s", name);
-	f = fopen(path, "r");
 	if (!f)
 		return -1;
 	if (fscanf(f, "%ld", &value) != 1)
 		value = -1;
-	fclose(f);
+	close_file(f);
 	return value;
+}
+
+/* A counter or setting of the server, or -1 if it does not have it. */
+long server_value(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), SYSCTL_DIR "%s", name);
+	return number_from(fopen(path, "r"), fclose);
 }
 
 bool set_server_value(const char *name, unsigned int value)

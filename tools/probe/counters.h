@@ -6,6 +6,7 @@
 #ifndef COUNTERS_H
 #define COUNTERS_H
 
+#include <stdio.h>
 #include "conn.h"
 
 /* Bytes that the module has allocated for messages. */
@@ -16,6 +17,7 @@ unsigned long rnr_count(const struct conn *c);
 bool no_rnr_since(const struct conn *c, unsigned long before);
 bool memory_released(const char *gauge);
 
+long number_from(FILE *f, int (*close_file)(FILE *f));
 long server_value(const char *name);
 bool set_server_value(const char *name, unsigned int value);
 

@@ -95,19 +95,6 @@ static bool slow_write_start(struct slow_write *w)
 	return fail("a write() does not read its page");
 }
 
-/* The number in the first line of a file or of a command's output; -1 if there is none. */
-static long number_from(FILE *f, int (*close_file)(FILE *f))
-{
-	long value = -1;
-
-	if (!f)
-		return -1;
-	if (fscanf(f, "%ld", &value) != 1)
-		value = -1;
-	close_file(f);
-	return value;
-}
-
 /* The server's cm_ids, but for listeners: those of connections, and of requests that wait. */
 static long server_ids(void)
 {
