@@ -160,6 +160,8 @@ unsafe extern "C" fn get_srcport<T: Transport>(raw: *mut bindings::rpc_xprt) -> 
     unsafe { local_addr::<T>(raw) }.map_or(0, |addr| addr.port())
 }
 
+/// The address of this end, if there is a connection. Takes a mutex.
+///
 /// # Safety
 ///
 /// `raw` is a transport of `T`, between `setup` and `destroy`.
