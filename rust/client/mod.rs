@@ -10,6 +10,7 @@
 //! |-----------------|-----------------------------------------------------|--------------------------|
 //! | `tunables`      | sysctl files under `/proc/sys/sunrpc`               | any task                 |
 //! | `limits`        | queue depths and message sizes that a device allows | connect worker           |
+//! | `report`        | lines of the kernel log for administrators          | connect, receive worker  |
 //! | `stats`         | counters of a transport for `mountstats`            | any                      |
 //! | `reply_history` | prediction, per procedure, of long Replies          | RPC task, receive worker |
 //! | `recv_queue`    | Receive Queue and its buffers                       | receive worker           |
@@ -60,6 +61,7 @@ mod recv_queue;
 mod reply;
 mod reply_history;
 mod reply_read;
+mod report;
 mod send;
 mod shared;
 mod stats;

@@ -41,6 +41,7 @@ use super::{
     ep::ClientEp,
     error,
     reply_read,
+    report,
     shared::RdmaXprt,
     traces, //
 };
@@ -235,7 +236,10 @@ fn rdma_error(
             ctx.shared.reply_histories.note_refusal(inflight.procedure);
             Refusal::SendAgain
         }
-        _ => Refusal::Fail,
+        _ => {
+            report::call_refused(ctx.shared.xprt.peer(), rpc.name(), &error.error);
+            Refusal::Fail
+        }
     };
     if own {
         Outcome::Complete(rpc, Completion::Refused(refusal))

@@ -28,6 +28,7 @@ use crate::{
 use super::{
     recv_queue::RecvPool,
     reply_history::ReplyHistories,
+    report::ConnectReport,
     stats::Stats,
     tunables, //
 };
@@ -54,6 +55,8 @@ pub(super) struct XprtShared {
     /// Predicts which Replies will be long.
     pub(super) reply_histories: ReplyHistories,
     pub(super) stats: Stats,
+    /// What the log says of connection attempts.
+    pub(super) connect_report: ConnectReport,
     /// Idle Receive buffers.
     #[pin]
     pub(super) recv_pool: RecvPool,
@@ -75,6 +78,7 @@ impl XprtShared {
                 backchannel,
                 reply_histories: ReplyHistories::new(),
                 stats: Stats::new(),
+                connect_report: ConnectReport::new(),
                 recv_pool <- RecvPool::new(),
                 backchannel_payload: Atomic::new(0),
             }),

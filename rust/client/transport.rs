@@ -96,7 +96,10 @@ impl Transport for RdmaXprt {
     }
 
     fn connect(&self) -> Result<(Connection, RequestSender<FenceWaiter>), ConnectError> {
-        connect::connect(&self.shared)
+        let shared = &self.shared;
+        connect::connect(shared)
+            .inspect(|_| shared.connect_report.succeeded(shared.xprt.peer()))
+            .inspect_err(|error| shared.connect_report.failed(shared.xprt.peer(), *error))
     }
 
     fn disconnect(conn: &Connection) {

@@ -22,6 +22,7 @@
 //! | `sockaddr`        | socket addresses and network namespaces                     |
 //! | `sync`            | atomic variables, and values that are set once              |
 //! | `counter`         | counters and gauges                                         |
+//! | `ratelimit`       | the rate limit of log messages                              |
 
 pub(crate) mod barrier;
 pub(crate) mod bvec;
@@ -37,5 +38,6 @@ pub(crate) mod llist_box;
 pub(crate) mod memalloc;
 pub(crate) mod pages;
 pub(crate) mod pool;
+pub(crate) mod ratelimit;
 pub(crate) mod sockaddr;
 pub(crate) mod sync;

@@ -15,6 +15,7 @@
 //! | `c_ref`      | references to structures of C                            | any context        |
 //! | `addr`       | its address as text                                      |                    |
 //! | `rpc_rqst`   | an `rpc_rqst` that stays in place                        | a task, CQ workers |
+//! | `call_name`  | the name of an RPC, for log messages                     | any context        |
 //! | `locked_rqst`| an `rpc_rqst` while a lock of its transport is held       | a task, CQ workers |
 //! | `credits`    | its credits of Calls whose RPC ended before the Reply    | CQ workers, a task |
 //! | `error`      | why a Call was not sent                                  |                    |
@@ -24,6 +25,7 @@
 
 mod addr;
 mod c_ref;
+mod call_name;
 mod class;
 mod credits;
 mod error;

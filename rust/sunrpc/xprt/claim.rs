@@ -24,6 +24,7 @@ use crate::{
     },
     sunrpc::{
         c_ref::read_once,
+        call_name::CallName,
         locked_rqst::QueuedRqst,
         rpc_rqst::RqstRef,
         xdr::ReplyRoom, //
@@ -102,6 +103,11 @@ impl<T: Types> Pinned<T> {
     /// The waiting task, for traces.
     pub(crate) fn task(&self) -> Task {
         self.rqst().trace_task()
+    }
+
+    /// The name of the RPC, for log messages.
+    pub(crate) fn name(&self) -> CallName<'_> {
+        CallName::of_task(self.rqst().task())
     }
 
     /// Calls `last` with `queue_lock` held, and unpins the request before the lock is released.

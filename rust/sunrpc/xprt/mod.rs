@@ -47,6 +47,7 @@ mod transport;
 mod types;
 
 pub(crate) use super::{
+    call_name::CallName,
     credits::Credits,
     error::SendError, //
 };
