@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := all
 .PHONY: copy all install deb dkms demo test test-long test-debug test-hundred test-kernels
-.PHONY: test-package test-package-guest interop mutants check bench probe docs shell kernels clean help
+.PHONY: test-package test-package-guest interop mutants check bench probe docs nfsrdma shell kernels clean help
 .PHONY: environment kernel-tree
 
 # KDIR is a prepared kernel tree with CONFIG_RUST=y. Without KDIR, tools/env provides the
@@ -90,6 +90,10 @@ probe: ## run the protocol probe: hostile peers, by requirement of the RFCs
 docs: ## build the documents as HTML in out/docs
 	tools/docs
 
+nfsrdma: ## build the command that shows connections, in out/nfsrdma
+	@mkdir -p out
+	tools/nfsrdma/run --build out/nfsrdma
+
 shell: ## open a shell in a virtual machine with the module
 	@[ -n "$(KDIR)" ] || $(MAKE) --no-print-directory all
 	tools/vm/run --time 86400 --shell
@@ -99,7 +103,8 @@ kernels: ## list the environments (SUITE=, SERIES=) that exist or can be made
 
 clean: ## remove build products, and all results in out/
 	@if [ -n "$(KDIR)" ] || { tools/env/make found && [ -d .$(apart) ]; }; then $(kbuild) clean; fi
-	rm -rf tools/host/target tools/fuzz/target tools/conformance/target tools/rooms/target out
+	rm -rf tools/host/target tools/fuzz/target tools/conformance/target tools/rooms/target \
+		tools/nfsrdma/target out
 
 # The kernel's own messages for these two mistakes do not name the cause.
 kernel-tree:

@@ -57,6 +57,13 @@ rule_fuzz_compiles() {
 		echo "cargo check failed: $said"
 }
 
+# The crates of nfsrdma are in a directory of the toolchain tree, as with_cargo puts them.
+rule_nfsrdma_clippy() {
+	local said
+	said=$(tries "$env_dir/enter" --net --src . env -C tools/nfsrdma CARGO_TARGET_DIR=target/check \
+		cargo clippy --quiet --locked --all-targets -- -Dwarnings 2>&1) || echo "$said"
+}
+
 # The C programs of the probe and of the selftests compile without warnings. They are built from
 # scratch, because a compiler does not repeat the warnings of an up-to-date object.
 rule_programs_compile() {

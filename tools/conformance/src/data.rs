@@ -214,7 +214,7 @@ words! {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(from = "String")]
 pub(crate) enum Reference {
-    /// A `#[test]` under `tools/host`.
+    /// A `#[test]` of the suite `host`.
     HostTest(String),
     /// A file below the root.
     File(String),

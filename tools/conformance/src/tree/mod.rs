@@ -16,7 +16,7 @@ use std::{
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     files: BTreeMap<String, File>,
-    /// `#[test]` functions under `tools/host`.
+    /// `#[test]` functions under the directories of [`HOST_TESTS`].
     pub(crate) host_tests: BTreeSet<String>,
     /// All other names.
     names: BTreeSet<String>,
@@ -58,6 +58,9 @@ pub(crate) enum File {
 
 /// Directories with files that tables may name.
 const DIRS: [&str; 4] = ["rust", "include", "selftests", "tools"];
+
+/// Directories whose tests are those of the suite `host`.
+const HOST_TESTS: [&str; 2] = ["tools/host/", "tools/nfsrdma/"];
 
 impl Tree {
     /// Reads the tree at `root`.
@@ -117,7 +120,7 @@ impl Tree {
             self.unparsed.push(format!("{path}: {err}"));
             rust::Definitions::default()
         });
-        if path.starts_with("tools/host/") {
+        if HOST_TESTS.iter().any(|dir| path.starts_with(dir)) {
             self.host_tests.extend(definitions.tests);
         } else {
             self.names.extend(definitions.items.iter().cloned());
