@@ -74,6 +74,13 @@ const TRIALS: &[Trial] = &[
         next: "Messages",
     },
     Trial {
+        rule: "messages",
+        change: |bed| bed.log("cannot connect to 192.0.2.1:20049: no RDMA device of this host"),
+        level: Level::Fault,
+        says: "no RDMA device of this host",
+        next: "rdma link lists",
+    },
+    Trial {
         rule: "devices",
         change: |_| {},
         level: Level::Good,

@@ -279,6 +279,22 @@ const TRIALS: &[Trial] = &[
         next: "another device",
     },
     Trial {
+        rule: "log",
+        subject: "192.0.2.77",
+        change: |bed| bed.log("cannot connect to 192.0.2.77:20049: refused: no NFS server listens"),
+        says: "cannot connect to 192.0.2.77:20049: refused",
+        next: "echo 'rdma 20049'",
+    },
+    Trial {
+        rule: "log",
+        subject: "/mnt",
+        change: |bed| {
+            bed.log("192.168.20.1:20049 has refused the chunks of nfs v4 READ (ERR_CHUNK): try");
+        },
+        says: "has refused the chunks of nfs v4 READ",
+        next: "smaller rsize",
+    },
+    Trial {
         rule: "client-ended",
         subject: ADDRESS,
         change: |bed| {
@@ -433,6 +449,22 @@ fn another_subject_is_an_error_that_names_those_that_exist() {
         "{}",
         error.next()
     );
+}
+
+#[test]
+fn messages_about_other_peers_and_past_outages_are_left_out() {
+    let mut bed = Bed::new();
+    bed.log("cannot connect to 192.0.2.77:20049: no answer: is it up");
+    assert_eq!(bed.explain("/mnt").unwrap().faults, []);
+    let outage = "cannot connect to 192.168.20.1:20049: no answer: is it up";
+    bed.log(outage);
+    assert_eq!(bed.explain("/mnt").unwrap().faults.len(), 1);
+    let log = format!(
+        "5,900,20000000,-;rpcrdma: {outage}\n\
+            5,901,21000000,-;rpcrdma: connected to 192.168.20.1:20049\n"
+    );
+    bed.file("/dev/kmsg", &log);
+    assert_eq!(bed.explain("/mnt").unwrap().faults, []);
 }
 
 #[test]

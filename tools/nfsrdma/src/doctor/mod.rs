@@ -9,19 +9,21 @@ use crate::{
 };
 
 mod devices;
+mod messages;
 mod module;
 mod network;
 mod server;
 mod settings;
 
 pub use devices::RULES as DEVICES;
+pub use messages::RULES as MESSAGES;
 pub use module::RULES as MODULE;
 pub use network::RULES as NETWORK;
 pub use server::RULES as SERVER;
 pub use settings::RULES as SETTINGS;
 
 pub(crate) use devices::ports_down;
-pub(crate) use module::last_messages;
+pub(crate) use messages::{address as address_of_message, messages};
 pub(crate) use network::short_packets;
 
 /// What the rules of one subject found.
@@ -36,6 +38,7 @@ pub struct Chapter {
 /// The rules, by subject.
 pub const CHAPTERS: &[(&str, &[Rule<Snapshot>])] = &[
     ("Module", MODULE),
+    ("Kernel log", MESSAGES),
     ("Devices", DEVICES),
     ("Network", NETWORK),
     ("Server", SERVER),

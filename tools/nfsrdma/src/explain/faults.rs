@@ -317,5 +317,5 @@ fn errors_of_operations(case: &Case) -> Vec<Finding> {
 
 /// The module wrote to the kernel log.
 fn log(case: &Case) -> Vec<Finding> {
-    crate::doctor::last_messages(&case.all)
+    crate::doctor::messages(&case.all, |address| case.is_about(address))
 }

@@ -6,6 +6,7 @@
 use serde::Serialize;
 
 use crate::{
+    doctor::address_of_message,
     error::Error,
     finding::{apply, Finding, Level},
     model::{address::Address, connection::Connection, snapshot::Snapshot},
@@ -36,6 +37,32 @@ pub struct Case {
     pub served: Vec<Connection>,
     /// Those that ended.
     pub ended: Vec<Ended>,
+    /// The addresses of the peer.
+    pub peers: Vec<Address>,
+}
+
+impl Case {
+    /// Whether an address is one of the peer's.
+    pub fn is_about(&self, address: &Address) -> bool {
+        self.peers.iter().any(|peer| peer.matches(address))
+    }
+
+    /// Whether nothing is known of the peer.
+    fn is_empty(&self) -> bool {
+        let addresses = self
+            .all
+            .log
+            .iter()
+            .filter_map(|message| address_of_message(&message.text));
+        let is_named = addresses
+            .map(Address::parse)
+            .any(|address| self.is_about(&address));
+        self.mounts.is_empty()
+            && self.connections.is_empty()
+            && self.served.is_empty()
+            && self.ended.is_empty()
+            && !is_named
+    }
 }
 
 /// An explanation.
@@ -71,11 +98,7 @@ pub fn case(all: &Snapshot, root: &Root, subject: &str) -> Result<Case, Error> {
         });
     }
     let case = of_peer(all, subject);
-    if case.mounts.is_empty()
-        && case.connections.is_empty()
-        && case.served.is_empty()
-        && case.ended.is_empty()
-    {
+    if case.is_empty() {
         return Err(Error::NoPeer {
             peer: subject.to_string(),
             peers: peers(all),
@@ -91,6 +114,7 @@ fn of_mount(all: &Snapshot, mount: &Mount) -> Case {
         connections: all.connections_of(mount).into_iter().cloned().collect(),
         served: Vec::new(),
         ended: Vec::new(),
+        peers: vec![address_of(mount)],
     }
 }
 
@@ -112,6 +136,12 @@ fn of_peer(all: &Snapshot, peer: &str) -> Case {
         connections.sort_by_key(|connection| connection.id);
         connections.dedup_by_key(|connection| connection.id);
     }
+    // A name stands for the addresses of its mounts.
+    let peers = mounts
+        .iter()
+        .map(address_of)
+        .chain([address.clone()])
+        .collect();
     let is_client = |each: &&Connection| each.address().matches(&address);
     Case {
         all: all.clone(),
@@ -124,7 +154,13 @@ fn of_peer(all: &Snapshot, peer: &str) -> Case {
             .filter(|each| is_peer(&each.peer))
             .cloned()
             .collect(),
+        peers,
     }
+}
+
+/// The address of a mount's server.
+fn address_of(mount: &Mount) -> Address {
+    Address::parse(mount.option("addr").unwrap_or(mount.server()))
 }
 
 /// The peers that could have been named.
