@@ -468,6 +468,17 @@ fn messages_about_other_peers_and_past_outages_are_left_out() {
 }
 
 #[test]
+fn names_that_no_rule_knows_are_shown() {
+    let mut bed = Bed::new();
+    bed.edit(CLIENT, "netid:", "of_a_later_version: 5\nnetid:");
+    let explanation = bed.explain("/mnt").unwrap();
+    let mut out = anstream::StripStream::new(Vec::new());
+    nfsrdma::show::findings::explanation(&mut out, &explanation, &[]).unwrap();
+    let text = String::from_utf8(out.into_inner()).unwrap();
+    assert!(text.contains("of_a_later_version 5, netid rdma"), "{text}");
+}
+
+#[test]
 fn without_debugfs_the_rest_is_told_and_what_is_missing() {
     let bed = Bed::without_debugfs();
     let found = bed.explained("/mnt");

@@ -10,7 +10,7 @@ use crate::{
     error::Error,
     finding::{apply, Finding, Level},
     model::{address::Address, connection::Connection, snapshot::Snapshot},
-    source::{debugfs::Ended, mountstats::Mount, root::Root},
+    source::{debugfs::Ended, mountstats::Mount, root::Root, values::Values},
 };
 
 mod agreed;
@@ -76,6 +76,17 @@ pub struct Explanation {
     pub limits: Vec<Finding>,
     /// What went wrong.
     pub faults: Vec<Finding>,
+    /// All that the module shows of each connection.
+    pub details: Vec<Detail>,
+}
+
+/// All that the module shows of a connection.
+#[derive(Debug, Serialize)]
+pub struct Detail {
+    /// The connection.
+    pub title: String,
+    /// Names and values, also those that no rule knows.
+    pub values: Values,
 }
 
 /// Finds the mount or peer that `subject` names.
@@ -193,5 +204,17 @@ pub fn explain(subject: &str, case: &Case) -> Explanation {
         agreed,
         limits,
         faults,
+        details: details(case),
     }
+}
+
+fn details(case: &Case) -> Vec<Detail> {
+    let all = case.connections.iter().chain(&case.served);
+    let shown = all.filter(|connection| !connection.detail.is_empty());
+    shown
+        .map(|connection| Detail {
+            title: connection.title(),
+            values: connection.detail.clone(),
+        })
+        .collect()
 }

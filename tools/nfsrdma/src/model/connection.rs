@@ -38,7 +38,7 @@ impl Serialize for Connection {
         fields.serialize_field("end", &self.end)?;
         fields.serialize_field("id", &self.id)?;
         fields.serialize_field("peer", &self.peer())?;
-        fields.serialize_field("source", self.source())?;
+        fields.serialize_field("source", &self.source())?;
         fields.serialize_field("state", &self.state())?;
         fields.serialize_field("credits_granted", &self.granted())?;
         fields.serialize_field("credits_used", &self.used())?;
@@ -54,20 +54,18 @@ impl Connection {
         if let Some(peer) = self.detail.text("peer") {
             return peer.to_string();
         }
-        let Some(xprt) = &self.xprt else {
-            return String::new();
-        };
-        match xprt.port() {
-            Some(port) if xprt.dstaddr.contains(':') => format!("[{}]:{port}", xprt.dstaddr),
-            Some(port) => format!("{}:{port}", xprt.dstaddr),
-            None => xprt.dstaddr.clone(),
-        }
+        let xprt = self.xprt.as_ref();
+        xprt.map_or(String::new(), |xprt| with_port(&xprt.dstaddr, xprt.port()))
     }
 
-    /// The address of this end, or an empty string.
-    pub fn source(&self) -> &str {
-        let shown = self.xprt.as_ref().map_or("", |xprt| &xprt.srcaddr);
-        self.detail.text("source").unwrap_or(shown)
+    /// The address of this end, with its port where it is known, or an empty string.
+    pub fn source(&self) -> String {
+        if let Some(source) = self.detail.text("source") {
+            return source.to_string();
+        }
+        let port = self.info("src_port").and_then(|port| port.try_into().ok());
+        let xprt = self.xprt.as_ref();
+        xprt.map_or(String::new(), |xprt| with_port(&xprt.srcaddr, port))
     }
 
     /// The address of the other end.
@@ -139,5 +137,13 @@ impl Connection {
             End::Client => format!("connection {} to {}", self.id, self.peer()),
             End::Server => format!("connection {} of client {}", self.id, self.peer()),
         }
+    }
+}
+
+fn with_port(address: &str, port: Option<u16>) -> String {
+    match port {
+        Some(port) if port > 0 && address.contains(':') => format!("[{address}]:{port}"),
+        Some(port) if port > 0 && !address.is_empty() => format!("{address}:{port}"),
+        _ => address.to_string(),
     }
 }

@@ -175,8 +175,7 @@ fn debug(root: &Root, module: &Module, missing: &mut Vec<Missing>) -> Debug {
         ),
         (Err(why), Module::Rust { .. }) => (
             format!("{}: {why}", debugfs::PATH),
-            "mount -t debugfs debugfs /sys/kernel/debug, with a module that has this directory"
-                .to_string(),
+            "mount -t debugfs debugfs /sys/kernel/debug, or use a newer module".to_string(),
         ),
     };
     missing.push(Missing { what, why, next });

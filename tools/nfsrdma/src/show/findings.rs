@@ -10,6 +10,7 @@ use crate::{
     explain::Explanation,
     finding::{Finding, Level},
     model::snapshot::Missing,
+    source::values::Values,
 };
 
 /// Prints an explanation.
@@ -36,7 +37,31 @@ pub fn explanation(
         &explanation.faults,
         "nothing that can be seen here",
     )?;
+    for detail in &explanation.details {
+        writeln!(out, "{TITLE}All of {}{TITLE:#}", printable(&detail.title))?;
+        values(out, &detail.values)?;
+    }
     not_known(out, missing)
+}
+
+/// The width of lines of names and values.
+const WIDTH: usize = 96;
+
+/// Prints names and values, as many in a line as have room.
+fn values(out: &mut dyn io::Write, values: &Values) -> io::Result<()> {
+    let mut line = String::new();
+    for (name, value) in values.iter() {
+        let pair = printable(&format!("{name} {value}"));
+        if !line.is_empty() && line.chars().count() + 2 + pair.chars().count() > WIDTH {
+            writeln!(out, "  {line}")?;
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push_str(", ");
+        }
+        line.push_str(&pair);
+    }
+    writeln!(out, "  {line}")
 }
 
 /// Prints what the doctor found.

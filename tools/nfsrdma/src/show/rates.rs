@@ -63,9 +63,11 @@ pub fn print(out: &mut dyn io::Write, rates: &Rates) -> io::Result<()> {
         served.print(out)?;
     }
     let totals = rates.totals.iter().filter(|(_, &rate)| rate > 0.0);
-    let totals: Vec<_> = totals
-        .map(|(name, rate)| format!("{name} {rate:.1}/s"))
-        .collect();
+    let total = |(name, &rate): (&String, &f64)| match name.strip_suffix("_bytes") {
+        Some(name) => format!("{name} {}/s", amount(rate)),
+        None => format!("{name} {rate:.1}/s"),
+    };
+    let totals: Vec<_> = totals.map(total).collect();
     if !totals.is_empty() {
         writeln!(out, "  server: {}", totals.join(", "))?;
     }

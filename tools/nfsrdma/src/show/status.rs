@@ -151,7 +151,7 @@ fn connection_row(connection: &Connection) -> [Cell; 9] {
     [
         connection.id.to_string().into(),
         Cell::known(&connection.peer()),
-        Cell::known(connection.source()),
+        Cell::known(&connection.source()),
         Cell::known(detail.text("device").unwrap_or("")),
         Cell::from(connection.state()).styled(style),
         credits.into(),
@@ -213,9 +213,10 @@ fn hint(out: &mut dyn io::Write, all: &Snapshot) -> io::Result<()> {
         .filter(|finding| finding.level == Level::Fault)
         .count();
     if faults > 0 {
+        let word = if faults == 1 { "fault" } else { "faults" };
         writeln!(
             out,
-            "{FAULT}{faults} faults{FAULT:#}: see \"nfsrdma doctor\""
+            "{FAULT}{faults} {word}{FAULT:#}: see \"nfsrdma doctor\""
         )?;
     }
     let down = |each: &&Connection| !each.is_backchannel() && !each.is_connected();

@@ -97,9 +97,13 @@ impl Table {
         let widths: Vec<_> = (0..self.head.len()).map(width).collect();
         for cells in lines() {
             write!(out, " ")?;
-            for (cell, &width) in cells.iter().zip(&widths) {
+            let last = cells.len().min(widths.len()).saturating_sub(1);
+            for (column, (cell, &width)) in cells.iter().zip(&widths).enumerate() {
                 let style = cell.style;
-                let blanks = width.saturating_sub(cell.text.chars().count());
+                let blanks = match column == last {
+                    true => 0,
+                    false => width.saturating_sub(cell.text.chars().count()),
+                };
                 write!(out, " {style}{}{style:#}{:blanks$}", cell.text, "")?;
             }
             writeln!(out)?;
@@ -126,6 +130,6 @@ mod tests {
         let mut out = anstream::StripStream::new(Vec::new());
         table.print(&mut out).unwrap();
         let text = String::from_utf8(out.into_inner()).unwrap();
-        assert_eq!(text, "  A      LONG\n  longer -   \n  x?     5   \n");
+        assert_eq!(text, "  A      LONG\n  longer -\n  x?     5\n");
     }
 }
