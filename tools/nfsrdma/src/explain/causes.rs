@@ -1,161 +1,197 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What errors and reasons of the kernel mean for a connection, and what to do.
+//! What to do about the reasons that the module gives: why an attempt to connect failed, and why a
+//! connection ended.
 
-/// An error of the kernel.
-struct Cause {
-    /// Its name, and number on Linux.
-    errno: (&'static str, u32),
-    /// What it means for a connection.
-    means: &'static str,
-    /// What to do.
-    next: &'static str,
-}
+/// Words of a reason, and what to do.
+type Remedy = (&'static str, &'static str);
 
-const CAUSES: &[Cause] = &[
-    Cause {
-        errno: ("ECONNREFUSED", 111),
-        means: "the server refused: it answers, but nothing listens on this port",
-        next: "on the server: echo 'rdma 20049' > /proc/fs/nfsd/portlist, and check that nfsd has \
-            threads; here: mount with that port",
-    },
-    Cause {
-        errno: ("EHOSTUNREACH", 113),
-        means: "no peer answers at this address, or there is no route to it",
-        next: "check addresses, VLAN and the ports (rdma link) of both machines, and that no \
-            filter drops RoCE (UDP 4791); then rping -c -a SERVER -C 3 -v",
-    },
-    Cause {
-        errno: ("ETIMEDOUT", 110),
-        means: "the server did not answer in time",
-        next: "check that the server runs, and that no filter drops RoCE (UDP 4791) or packets \
-            as large as the MTU",
-    },
-    Cause {
-        errno: ("ENETUNREACH", 101),
-        means: "there is no route to the server",
-        next: "ip route get SERVER must name an interface that has an RDMA device (rdma link)",
-    },
-    Cause {
-        errno: ("ENODEV", 19),
-        means: "no RDMA device of this machine reaches the server's address",
-        next: "rdma link must list a device on the interface that \"ip route get SERVER\" names",
-    },
-    Cause {
-        errno: ("EADDRNOTAVAIL", 99),
-        means: "no RDMA device of this machine has a suitable address",
-        next: "give the interface of the device an address of the server's network",
-    },
-    Cause {
-        errno: ("ECONNRESET", 104),
-        means: "the peer closed the connection",
-        next: "see \"nfsrdma explain\" and the kernel log on the peer",
-    },
-    Cause {
-        errno: ("ENOTCONN", 107),
-        means: "the connection was lost",
-        next: "see \"nfsrdma explain\" and the kernel log on the peer",
-    },
-    Cause {
-        errno: ("EPROTO", 71),
-        means: "the peer does not speak RPC-over-RDMA as expected",
-        next: "check that the port is that of an NFS server over RDMA, and the versions at both \
-            ends",
-    },
-    Cause {
-        errno: ("ENOMEM", 12),
-        means: "there was no memory for the buffers of a connection",
-        next: "lower sunrpc.rdma_max_inline_read and _write or rdma_slot_table_entries, or free \
-            memory",
-    },
-    Cause {
-        errno: ("EINVAL", 22),
-        means: "the device lacks something that NFS needs",
-        next: "the kernel log names it (\"cannot carry NFS\"): use another device",
-    },
-    Cause {
-        errno: ("EOPNOTSUPP", 95),
-        means: "the device lacks something that NFS needs",
-        next: "the kernel log names it (\"cannot carry NFS\"): use another device",
-    },
-];
-
-/// What an error means, and what to do: `ECONNREFUSED`, `-111`, `111`, or a line with such a name.
-pub(super) fn cause(error: &str) -> Option<(&'static str, &'static str)> {
-    let number: Option<i64> = error.trim().parse().ok();
-    let number = number.map(i64::unsigned_abs);
-    let is_named = |name: &str| {
-        error
-            .split(|c: char| !c.is_ascii_alphanumeric())
-            .any(|word| word == name)
-    };
-    let found = |cause: &&Cause| {
-        let (name, errno) = cause.errno;
-        number == Some(u64::from(errno)) || is_named(name)
-    };
-    let cause = CAUSES.iter().find(found)?;
-    Some((cause.means, cause.next))
-}
-
-/// What to do about words in the reason why a connection was closed. The first that matches.
-const REASONS: &[(&[&str], &str)] = &[
+/// Why an attempt to connect failed. The first whose words the reason has.
+const CONNECT: &[Remedy] = &[
     (
-        &["stall", "no progress", "nothing completed"],
-        "the peer hangs, or the network drops packets of RDMA: check the peer, the MTU along the \
-            path and the counters of the port (rdma statistic show)",
+        "nothing listens",
+        "on the server: cat /proc/fs/nfsd/portlist, then echo 'rdma 20049' > \
+            /proc/fs/nfsd/portlist, and check that nfsd has threads; or mount with its port",
     ),
     (
-        &["credit", "flood"],
+        "old connection",
+        "nothing: the server forgets the old connection after a while, and the client tries again",
+    ),
+    (
+        "refused",
+        "see \"nfsrdma doctor\" and the kernel log on the server: it has no memory, or too many \
+            clients that no export accepts",
+    ),
+    (
+        "no RDMA device",
+        "rdma link must list a device on the interface that \"ip route get SERVER\" names",
+    ),
+    (
+        "no route",
+        "ip route get SERVER must name an interface that has an RDMA device (rdma link)",
+    ),
+    (
+        "neighbour did not answer",
+        "check that the server is up (ping), its address, the cable and the VLAN",
+    ),
+    (
+        "did not answer",
+        "check that the server is up (ping) and has an RDMA device at this address (rdma link), and \
+            that every firewall passes RDMA (RoCE: UDP 4791); then rping -c -a SERVER -C 3 -v",
+    ),
+    (
+        "timed out",
+        "check that the server is up (ping), and that every firewall passes RDMA (RoCE: UDP 4791)",
+    ),
+    (
+        "lost before it was used",
+        "the server closed the connection at once: see \"nfsrdma explain\" there",
+    ),
+    (
+        "device removed",
+        "check rdma link and the kernel log: the client tries again when the device is back",
+    ),
+    (
+        "device lacks",
+        "use another device, or newer firmware of this one",
+    ),
+    (
+        "not supported",
+        "use another device, or newer firmware of this one",
+    ),
+    (
+        "memory",
+        "free memory, or lower sunrpc.rdma_slot_table_entries, rdma_max_inline_read and _write",
+    ),
+    (
+        "connection manager",
+        "see the kernel log for the device's driver, and rdma link",
+    ),
+];
+
+/// Why a connection ended. The first whose words the reason has.
+const CLOSED: &[Remedy] = &[
+    (
+        "RNR retry",
+        "the peer posts no Receives: it hangs, or is out of memory",
+    ),
+    (
+        "retry counter exceeded",
+        "packets were lost: check the link, flow control, and the MTU along the path: ping -M do -s \
+            SIZE, with the MTU less 28, must be answered",
+    ),
+    (
+        "stalled",
+        "the peer hangs, or packets are lost: check the peer, and the MTU along the path; \
+            sunrpc.svc_rdma.stall_seconds is the limit",
+    ),
+    (
+        "credits exceeded",
         "the peer sent more Calls than it may: update the peer",
     ),
     (
-        &["protection", "access error", "access violation"],
-        "an RPC used memory that was not exposed: report it with the trace events of both ends",
+        "overdue",
+        "the client does not take its Replies: it hangs, or packets are lost",
     ),
     (
-        &["retry exceeded", "transport retry"],
-        "packets were lost: check the link, flow control and the MTU along the path",
+        "protocol error",
+        "the peer breaks the protocol: update it; until then, turn remote_invalidation or \
+            pulled_replies off in /proc/sys/sunrpc",
     ),
     (
-        &["receiver not ready", "rnr"],
-        "the peer has no Receives posted: it hangs, or its receive queue is too short",
+        "access error",
+        "an RPC used memory that it may not: report it with the trace events of both ends",
     ),
     (
-        &["device", "removed"],
-        "the RDMA device went away: check rdma link, and the kernel log",
+        "protection error",
+        "an RPC used memory that it may not: report it with the trace events of both ends",
     ),
     (
-        &["idle"],
-        "nothing: the client closes a connection that is idle, and connects when it is needed",
+        "not invalidated",
+        "the device did not invalidate memory: look for newer firmware, and report it",
     ),
     (
-        &["refused"],
-        "nothing listens there: check /proc/fs/nfsd/portlist on the server",
+        "device removed",
+        "check rdma link and the kernel log: the client connects again when the device is back",
     ),
     (
-        &["malformed", "version", "header"],
-        "the peer sent a message that is no RPC-over-RDMA of version 1: update the peer",
+        "address moved",
+        "nothing: the client connects again to the address",
     ),
     (
-        &["timeout", "timed out", "did not answer", "unanswered"],
-        "the server was too slow or hangs: check it and the network, or mount with a longer timeo",
+        "no Reply",
+        "the server was too slow for the mount's timeo, or hangs: look at the server, or mount with \
+            a longer timeo",
     ),
     (
-        &["memory", "allocate"],
-        "memory was short: lower the sizes and numbers of messages, or free memory",
+        "without a Reply",
+        "the server leaves Calls unanswered: look at the server and its log",
+    ),
+    (
+        "idle",
+        "nothing: a connection that is idle is closed, and made again when it is needed",
+    ),
+    (
+        "closed by nfsd",
+        "nothing, if nfsd was stopped or the client was idle; otherwise see the server's log",
+    ),
+    (
+        "closed by SUNRPC",
+        "nothing, after an unmount or a change by an administrator; otherwise see the kernel log",
+    ),
+    (
+        "peer disconnected",
+        "the peer has the reason: run \"nfsrdma explain\" there, with this machine's address",
+    ),
+    (
+        "not established",
+        "the client went away while it connected: see \"nfsrdma explain\" there",
+    ),
+    (
+        "fault injection",
+        "turn off fault injection (/sys/kernel/debug/fail_sunrpc)",
+    ),
+    (
+        "queue pair error",
+        "see the kernel log for the device's driver, and rdma statistic show",
+    ),
+    (
+        "completion",
+        "see the kernel log for the device's driver, and rdma statistic show",
+    ),
+    (
+        "work request",
+        "see the kernel log for the device's driver, and rdma statistic show",
+    ),
+    (
+        "not posted",
+        "memory was short, or the device refused a message: see the kernel log",
     ),
 ];
 
-/// What to do about a reason in words.
-pub(super) fn remedy(why: &str) -> &'static str {
-    let why = why.to_lowercase();
-    let known = REASONS
-        .iter()
-        .find(|(words, _)| words.iter().any(|word| why.contains(word)));
-    known.map_or(
-        "see the kernel log and \"nfsrdma explain\" on the peer",
-        |(_, next)| next,
-    )
+/// What to do if an attempt to connect failed for this reason.
+pub(super) fn connect_remedy(why: &str) -> &'static str {
+    find(CONNECT, why).unwrap_or("see the kernel log here and on the server, and rdma link")
+}
+
+/// What to do if a connection ended for this reason.
+pub(super) fn close_remedy(why: &str) -> &'static str {
+    find(CLOSED, why).unwrap_or("see the kernel log, and \"nfsrdma explain\" on the peer")
+}
+
+fn find(table: &[Remedy], why: &str) -> Option<&'static str> {
+    let entry = table.iter().find(|(words, _)| why.contains(words));
+    entry.map(|&(_, next)| next)
+}
+
+/// Who has closed a connection, in a sentence.
+pub(super) fn who(by: &str) -> &str {
+    match by {
+        "local" => "this end",
+        "peer" => "the peer",
+        "device" => "the device",
+        other => other,
+    }
 }
 
 #[cfg(test)]
@@ -163,20 +199,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_known_by_name_and_number() {
-        let refused = cause("ECONNREFUSED").unwrap();
-        assert!(refused.0.contains("refused"));
-        assert_eq!(cause("-111"), Some(refused));
-        assert_eq!(cause("rejected (ECONNREFUSED)"), Some(refused));
-        assert_eq!(cause("0"), None);
-        assert_eq!(cause("ECONNREFUSEDX"), None);
-        assert_eq!(cause("9999999999999999999999"), None);
-    }
-
-    #[test]
-    fn reasons_have_remedies() {
-        assert!(remedy("No progress for 90 s").contains("hangs"));
-        assert!(remedy("credits exceeded").contains("more Calls"));
-        assert!(remedy("something new").contains("kernel log"));
+    fn more_telling_words_come_first() {
+        for table in [CONNECT, CLOSED] {
+            for (index, (words, _)) in table.iter().enumerate() {
+                let mut earlier = table.iter().take(index);
+                assert!(!earlier.any(|(other, _)| words.contains(other)), "{words}");
+            }
+        }
+        assert!(close_remedy("completion: RNR retry counter exceeded").contains("Receives"));
+        assert!(connect_remedy("refused: nothing listens on the port").contains("portlist"));
+        assert!(connect_remedy("refused by the server").contains("doctor"));
+        assert!(close_remedy("something new").contains("kernel log"));
     }
 }

@@ -102,73 +102,64 @@ fn port_down(case: &Case) -> Vec<Finding> {
     devices.flat_map(crate::doctor::ports_down).collect()
 }
 
+/// Why the connection is not made, if an attempt is under way or Calls wait for one.
+fn connect_error(connection: &Connection) -> Option<&str> {
+    let waiting = connection.detail.number("credits_waiting").unwrap_or(0);
+    let wanted = connection.state() == "connecting" || waiting > 0;
+    let error = connection.detail.text("last_connect_error")?;
+    (wanted && !connection.is_connected()).then_some(error)
+}
+
 /// The last attempt to connect failed.
 fn last_connect_error(case: &Case) -> Vec<Finding> {
     each(case, |connection| {
-        let error = connection
-            .detail
-            .text("last_connect_error")
-            .filter(|&error| error != "0")?;
-        let failed = connection.detail.number("failed_connects").unwrap_or(0);
-        // An error before the connection that lasts.
-        if connection.is_connected() {
+        let error = connect_error(connection)?;
+        let failed = connection.detail.number("failed_connects").unwrap_or(1);
+        let title = connection.title();
+        Some(Finding::fault(
+            format!("{title}: {failed} attempts to connect failed, the last: {error}"),
+            causes::connect_remedy(error),
+        ))
+    })
+}
+
+/// The connection is down, for another reason.
+fn not_connected(case: &Case) -> Vec<Finding> {
+    each(case, |connection| {
+        if connection.is_connected() || connect_error(connection).is_some() {
             return None;
         }
         let title = connection.title();
-        let attempts = if failed > 0 {
-            format!(" ({failed} attempts failed)")
-        } else {
-            String::new()
-        };
-        Some(match causes::cause(error) {
-            Some((means, next)) => Finding::fault(format!("{title}: {means}{attempts}"), next),
-            None => Finding::fault(
-                format!("{title}: the last attempt to connect failed: {error}{attempts}"),
-                causes::remedy(error),
+        let why = connection.detail.text("closed_why");
+        Some(match (why, &*connection.state()) {
+            (_, "offline") => Finding::fault(
+                format!("{title}: taken off line by an administrator"),
+                "echo online > xprt_state in /sys/kernel/sunrpc/xprt-switches, or rpcctl",
+            ),
+            (Some("idle"), state) => Finding::note(format!(
+                "{title}: {state}, because it was idle; the next Call connects"
+            )),
+            (Some(why), state) => Finding::fault(
+                format!("{title}: {state}, {}", closed(connection, why)),
+                causes::close_remedy(why),
+            ),
+            (None, "connecting") => Finding::fault(
+                format!("{title}: an attempt to connect is under way, or the pause before it"),
+                "check that the server is up (ping), that it listens (/proc/fs/nfsd/portlist \
+                    there), and the ports (rdma link) of both ends",
+            ),
+            (None, state) => Finding::fault(
+                format!("{title}: {state}"),
+                "nothing, if the mount is idle: the client connects when it has a Call; \
+                    otherwise check that the server is up and listens",
             ),
         })
     })
 }
 
-/// The connection is down, and nothing says why.
-fn not_connected(case: &Case) -> Vec<Finding> {
-    each(case, |connection| {
-        let waiting = connection
-            .detail
-            .text("last_connect_error")
-            .is_some_and(|e| e != "0");
-        if connection.is_connected() || waiting {
-            return None;
-        }
-        let title = connection.title();
-        Some(
-            match (connection.detail.text("closed_why"), &*connection.state()) {
-                (_, "offline") => Finding::fault(
-                    format!("{title}: taken off line by an administrator"),
-                    "echo online > xprt_state in /sys/kernel/sunrpc/xprt-switches, or rpcctl",
-                ),
-                (Some(why), state) => Finding::fault(
-                    format!("{title}: {state}; {}", closed(connection, why)),
-                    causes::remedy(why),
-                ),
-                (None, "connecting") => Finding::fault(
-                    format!("{title}: an attempt to connect is under way, or the pause before it"),
-                    "check that the server is up (ping), that it listens (/proc/fs/nfsd/portlist \
-                    there), and the ports (rdma link) of both ends",
-                ),
-                (None, state) => Finding::fault(
-                    format!("{title}: {state}"),
-                    "nothing, if the mount is idle: the client connects when it has a Call; \
-                    otherwise check that the server is up and listens",
-                ),
-            },
-        )
-    })
-}
-
 fn closed(connection: &Connection, why: &str) -> String {
     match connection.detail.text("closed_by") {
-        Some(by) => format!("closed by {by}: {why}"),
+        Some(by) => format!("closed by {}: {why}", causes::who(by)),
         None => format!("closed: {why}"),
     }
 }
@@ -176,33 +167,34 @@ fn closed(connection: &Connection, why: &str) -> String {
 /// The connection was lost and made again.
 fn reconnected(case: &Case) -> Vec<Finding> {
     let found = each(case, |connection| {
-        let connects = connection
-            .detail
-            .number("connects")
-            .filter(|&connects| connects > 1)?;
+        let connects = connection.detail.number("connects");
+        let connects = connects.filter(|&connects| connects > 1)?;
         if !connection.is_connected() {
             return None;
         }
         let mut what = format!("{}: connected {connects} times", connection.title());
-        let why = connection.detail.text("closed_why");
-        if let Some(why) = why {
-            what += &format!(", last {}", closed(connection, why));
-        }
         if let Some(ms) = connection.detail.number("state_ms") {
-            what += &format!(", {} ago", seconds(ms));
+            what += &format!(", last {} ago", seconds(ms));
         }
-        Some(Finding::fault(what, causes::remedy(why.unwrap_or(""))))
+        Some(match connection.detail.text("closed_why") {
+            Some("idle") => Finding::note(what + ", after it was idle"),
+            Some(why) => Finding::fault(
+                format!("{what}; before, {}", closed(connection, why)),
+                causes::close_remedy(why),
+            ),
+            None => Finding::fault(what, causes::close_remedy("")),
+        })
     });
     if !found.is_empty() {
         return found;
     }
     let each = case.mounts.iter().filter_map(|mount| {
         let connects = mount.xprts.iter().map(|xprt| xprt.connects).max()?;
-        let known = case
+        let mut known = case
             .connections
             .iter()
-            .any(|each| each.detail.number("connects").is_some());
-        (connects > 1 && !known).then(|| {
+            .map(|each| each.detail.number("connects"));
+        (connects > 1 && !known.any(|known| known.is_some())).then(|| {
             Finding::fault(
                 format!(
                     "{}: its connection was lost and made again: {connects} times",

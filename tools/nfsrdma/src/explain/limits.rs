@@ -125,34 +125,6 @@ fn calls_wait_for_slots(case: &Case) -> Vec<Finding> {
 
 /// Calls found no free memory region.
 fn waits_for_regions(case: &Case) -> Vec<Finding> {
-    let waits =
-        each(case, |connection| {
-            let waits = connection
-                .detail
-                .number("mr_waits")
-                .filter(|&waits| waits > 0)?;
-            let calls: u64 = [
-                "calls_inline",
-                "calls_read",
-                "calls_write",
-                "calls_reply_chunk",
-            ]
-            .iter()
-            .filter_map(|name| connection.detail.number(name))
-            .fold(0, u64::saturating_add);
-            let idle = connection.detail.number("mrs_idle").unwrap_or(0);
-            // The first Calls of a mount wait for the first regions.
-            (often(waits, calls) || idle == 0).then(|| {
-                Finding::limit(
-                format!("{}: Calls waited {waits} times for a memory region", connection.title()),
-                "lower the number of Calls (sunrpc.rdma_slot_table_entries), or use a device with \
-                    more regions",
-            )
-            })
-        });
-    if !waits.is_empty() {
-        return waits;
-    }
     let each = case.mounts.iter().filter_map(|mount| {
         let failed = mount.sum(|xprt| xprt.failed_marshals);
         let sends = mount.sum(|xprt| xprt.sends);

@@ -15,8 +15,8 @@ pub const RULES: &[Rule<Case>] = &[
         check: client_ended,
     },
     Rule {
-        name: "client-stalls",
-        check: client_stalls,
+        name: "client-closing",
+        check: client_closing,
     },
     Rule {
         name: "client-send-backlog",
@@ -34,10 +34,6 @@ pub const RULES: &[Rule<Case>] = &[
         name: "client-exposed-replies",
         check: client_exposed_replies,
     },
-    Rule {
-        name: "client-call-waits",
-        check: client_call_waits,
-    },
 ];
 
 fn each(case: &Case, rule: impl Fn(&Connection) -> Option<Finding>) -> Vec<Finding> {
@@ -48,38 +44,35 @@ fn each(case: &Case, rule: impl Fn(&Connection) -> Option<Finding>) -> Vec<Findi
 fn client_ended(case: &Case) -> Vec<Finding> {
     let each = case.ended.iter().map(|ended| {
         let ago = seconds(ended.seconds_ago.saturating_mul(1000));
-        let by = if ended.closed_by.is_empty() {
-            "unknown"
-        } else {
-            &ended.closed_by
-        };
-        let why = if ended.closed_why.is_empty() {
-            "no reason known"
-        } else {
-            &ended.closed_why
-        };
-        Finding::fault(
-            format!(
-                "connection {} of client {} ended {ago} ago, by {by}: {why}",
-                ended.id, ended.peer
-            ),
-            causes::remedy(&ended.closed_why),
-        )
+        let by = causes::who(&ended.closed_by);
+        let what = format!(
+            "connection {} of client {} ended {ago} ago",
+            ended.id, ended.peer
+        );
+        match &*ended.closed_why {
+            "" => Finding::note(what),
+            // What an unmount and the end of nfsd look like.
+            why @ ("peer disconnected" | "closed by nfsd") => {
+                Finding::note(format!("{what}, by {by}: {why}"))
+            }
+            why => Finding::fault(format!("{what}, by {by}: {why}"), causes::close_remedy(why)),
+        }
     });
     each.collect()
 }
 
-/// Nothing completed on the connection for a while.
-fn client_stalls(case: &Case) -> Vec<Finding> {
+/// The connection is about to end.
+fn client_closing(case: &Case) -> Vec<Finding> {
     each(case, |connection| {
-        let stalls = connection
-            .detail
-            .number("stalls")
-            .filter(|&stalls| stalls > 0)?;
+        let why = connection.detail.text("closed_why")?;
+        let by = causes::who(connection.detail.text("closed_by").unwrap_or("?"));
         Some(Finding::fault(
-            format!("{}: nothing completed for a while, {stalls} times", connection.title()),
-            "the client hangs, or packets of RDMA are lost: check the client, the link and the MTU \
-                along the path; after sunrpc.svc_rdma.stall_seconds the connection is closed",
+            format!(
+                "{}: {}, closed by {by}: {why}",
+                connection.title(),
+                connection.state()
+            ),
+            causes::close_remedy(why),
         ))
     })
 }
@@ -87,20 +80,18 @@ fn client_stalls(case: &Case) -> Vec<Finding> {
 /// Replies wait for the Send Queue.
 fn client_send_backlog(case: &Case) -> Vec<Finding> {
     each(case, |connection| {
-        let now = connection.detail.number("send_backlog").unwrap_or(0);
-        let waits = connection.detail.number("send_backlog_waits").unwrap_or(0);
-        let calls = connection.detail.number("calls").unwrap_or(0);
-        let often = waits > 64 && waits.saturating_mul(100) > calls;
-        (now > 0 || often).then(|| {
-            Finding::limit(
-                format!(
-                    "{}: {now} Replies wait for the Send Queue, {waits} have waited",
-                    connection.title()
-                ),
-                "the client takes Replies slowly, or the queue is short: raise \
-                    sunrpc.svc_rdma.max_requests, which makes the queue longer",
-            )
-        })
+        let waiting = connection
+            .detail
+            .number("send_backlog")
+            .filter(|&waiting| waiting > 0)?;
+        Some(Finding::limit(
+            format!(
+                "{}: {waiting} messages wait for the Send Queue",
+                connection.title()
+            ),
+            "the client takes Replies slowly, or the queue is short: raise \
+                sunrpc.svc_rdma.max_requests, which makes the queue longer",
+        ))
     })
 }
 
@@ -121,15 +112,22 @@ fn client_uses_all_credits(case: &Case) -> Vec<Finding> {
     })
 }
 
+/// Milliseconds after which a client should have used an export.
+const ADMISSION: u64 = 60_000;
+
 /// No export has accepted the client.
 fn client_not_admitted(case: &Case) -> Vec<Finding> {
     each(case, |connection| {
-        let calls = connection.detail.number("calls")?;
-        (connection.detail.flag("admitted") == Some(false) && calls > 0).then(|| {
+        let ms = connection
+            .detail
+            .number("state_ms")
+            .filter(|&ms| ms > ADMISSION)?;
+        (connection.detail.flag("admitted") == Some(false)).then(|| {
             Finding::limit(
                 format!(
-                    "{}: no export has accepted this client so far",
-                    connection.title()
+                    "{}: no export has accepted this client in {}",
+                    connection.title(),
+                    seconds(ms)
                 ),
                 "if it should have one, check /etc/exports, and run exportfs -ra; until then the \
                     connection has a smaller share of the server's memory",
@@ -152,24 +150,5 @@ fn client_exposed_replies(case: &Case) -> Vec<Finding> {
                 "the client is slow or hangs; or raise sunrpc.svc_rdma.max_exposed_replies",
             )
         })
-    })
-}
-
-/// A Call has been with the server for long.
-fn client_call_waits(case: &Case) -> Vec<Finding> {
-    each(case, |connection| {
-        let age = connection
-            .detail
-            .number("oldest_call_ms")
-            .filter(|&age| age >= 10_000)?;
-        Some(Finding::fault(
-            format!(
-                "{}: a Call has been here for {}",
-                connection.title(),
-                seconds(age)
-            ),
-            "nfsd waits for its disk, or for the client's data: cat /proc/PID/stack of the nfsd \
-                threads says which",
-        ))
     })
 }

@@ -29,19 +29,17 @@ pub const ADDRESS: &str = "192.168.20.1";
 const CLIENT_DETAIL: &str = "netid: rdma\npeer: 192.168.20.1:20049\nsource: 192.168.20.1:47710\n\
     device: rxe0\ndevice_port: 1\nstate: connected\nstate_ms: 7000\nclosed_by: -\nclosed_why: -\n\
     connects: 1\nfailed_connects: 0\nlast_connect_error: -\ninline_send_bytes: 4096\n\
-    inline_recv_bytes: 4096\nremote_invalidation: 1\npulled_replies: 1\ncredits_granted: 128\n\
-    credits_used: 0\ncredits_waiting: 0\nreceives_posted: 176\nmrs_idle: 13\nmrs_used: 0\n\
-    mr_waits: 0\ncalls_in_flight: 0\noldest_call_ms: -\ncalls_inline: 20\ncalls_read: 64\n\
-    calls_write: 65\ncalls_reply_chunk: 0\nreplies_pulled: 0\nretransmissions: 0\n\
-    send_queue_waits: 0\n";
+    inline_recv_bytes: 4096\nremote_invalidation: yes\npulled_replies: yes\n\
+    credits_granted: 128\ncredits_used: 0\ncredits_waiting: 0\nreceives_posted: 176\n\
+    mrs_idle: 13\nmrs_used: 0\ncalls_in_flight: 0\noldest_call_ms: -\nwritten_bytes: 67108864\n\
+    send_queue_waits: 0\nbackchannel_calls: 0\n";
 
 /// What the module shows of a connection of the server.
 const SERVER_DETAIL: &str = "netid: rdma\npeer: 192.168.20.1:47710\nsource: 192.168.20.1:20049\n\
-    device: rxe0\ndevice_port: 1\nstate: connected\nstate_ms: 7000\ninline_send_bytes: 4096\n\
-    inline_recv_bytes: 4096\nremote_invalidation: 1\npulled_replies: 1\ncredits_granted: 128\n\
-    calls_in_flight: 0\noldest_call_ms: -\nreceives_posted: 279\nsend_backlog: 0\n\
-    send_backlog_waits: 0\nreads_queued: 0\nexposed_replies: 0\nexposed_pages: 0\ncalls: 154\n\
-    stalls: 0\nadmitted: 1\n";
+    device: rxe0\ndevice_port: 1\nstate: connected\nstate_ms: 7000\nclosed_by: -\nclosed_why: -\n\
+    admitted: yes\ninline_send_bytes: 4096\ninline_recv_bytes: 4096\nremote_invalidation: yes\n\
+    pulled_replies: yes\ncredits_granted: 128\ncalls_in_flight: 0\nreceives_posted: 279\n\
+    send_backlog: 0\npulled_pages: 0\nexposed_replies: 0\nexposed_pages: 0\n";
 
 pub struct Bed(Capture);
 
