@@ -36,8 +36,8 @@ const CONNECT: &[Remedy] = &[
     ),
     (
         "did not answer",
-        "check that the server is up (ping) and has an RDMA device at this address (rdma link), and \
-            that every firewall passes RDMA (RoCE: UDP 4791); then rping -c -a SERVER -C 3 -v",
+        "check that the server is up (ping) and has an RDMA device at this address (rdma link), \
+            and that every firewall passes RDMA (RoCE: UDP 4791); then rping -c -a SERVER -C 3 -v",
     ),
     (
         "timed out",
@@ -77,8 +77,8 @@ const CLOSED: &[Remedy] = &[
     ),
     (
         "retry counter exceeded",
-        "packets were lost: check the link, flow control, and the MTU along the path: ping -M do -s \
-            SIZE, with the MTU less 28, must be answered",
+        "packets were lost: check the link, flow control, and the MTU along the path: ping -M do \
+            -s SIZE, with the MTU less 28, must be answered",
     ),
     (
         "stalled",
@@ -120,8 +120,8 @@ const CLOSED: &[Remedy] = &[
     ),
     (
         "no Reply",
-        "the server was too slow for the mount's timeo, or hangs: look at the server, or mount with \
-            a longer timeo",
+        "the server was too slow for the mount's timeo, or hangs: look at the server, or mount \
+            with a longer timeo",
     ),
     (
         "without a Reply",
