@@ -225,8 +225,7 @@ const TRIALS: &[Trial] = &[
             bed.detail(CLIENT, "closed_by", "device");
             bed.detail(CLIENT, "closed_why", why);
         },
-        says:
-            "connected 3 times, last 7.0 s ago; before, closed by the device: completion",
+        says: "connected 3 times, last 7.0 s ago; before, closed by the device: completion",
         next: "packets were lost",
     },
     Trial {
