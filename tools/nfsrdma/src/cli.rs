@@ -4,7 +4,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
     path::{Path, PathBuf},
     process::ExitCode,
     thread,
@@ -223,7 +223,7 @@ fn watch(root: &Root, every: &Every, json: bool) -> Result<ExitCode, Error> {
                 .map_err(io::Error::from)
                 .and_then(|json| writeln!(out, "{json}"))
         } else {
-            show::rates::print(&mut out, &rates)
+            refresh(&mut out).and_then(|()| show::rates::print(&mut out, &rates))
         };
         match result.and_then(|()| out.flush()) {
             Ok(()) => Ok(true),
@@ -231,6 +231,14 @@ fn watch(root: &Root, every: &Every, json: bool) -> Result<ExitCode, Error> {
         }
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Clears a terminal. Elsewhere, what follows is added to what is there.
+fn refresh(out: &mut dyn Write) -> io::Result<()> {
+    if io::stdout().is_terminal() {
+        write!(out, "\x1b[H\x1b[J")?;
+    }
+    Ok(())
 }
 
 fn record(root: &Root, file: &Path, every: &Every) -> Result<ExitCode, Error> {
