@@ -404,6 +404,18 @@ fn each_rule_of_explain_has_a_trial() {
 }
 
 #[test]
+fn what_the_log_explains_is_told_once() {
+    let mut bed = Bed::without_debugfs();
+    bed.file(&format!("{XPRT}/xprt_info"), "<closed>\n");
+    bed.file(&format!("{XPRT}/xprt_state"), "state= BOUND \n");
+    assert_eq!(bed.explain("/mnt").unwrap().faults[0].rule, "not-connected");
+    bed.log("cannot connect to 192.168.20.1:20049: refused: no NFS server listens");
+    let explanation = bed.explain("/mnt").unwrap();
+    let rules: Vec<_> = explanation.faults.iter().map(|each| each.rule).collect();
+    assert_eq!(rules, ["log"]);
+}
+
+#[test]
 fn what_is_idle_or_was_unmounted_is_no_fault() {
     let mut bed = Bed::new();
     disconnect(&mut bed);
@@ -488,8 +500,16 @@ fn another_subject_is_an_error_that_names_those_that_exist() {
 #[test]
 fn messages_about_other_peers_and_past_outages_are_left_out() {
     let mut bed = Bed::new();
-    bed.log("cannot connect to 192.0.2.77:20049: no answer: is it up");
-    assert_eq!(bed.explain("/mnt").unwrap().faults, []);
+    for other in ["192.0.2.77:20049", "192.168.20.1:20050"] {
+        bed.log(&format!("cannot connect to {other}: no answer: is it up"));
+        assert_eq!(bed.explain("/mnt").unwrap().faults, []);
+    }
+    let found = bed.explain("192.168.20.1:20050").unwrap();
+    assert_eq!(
+        (found.agreed.len(), found.faults.len()),
+        (0, 1),
+        "{found:#?}"
+    );
     let outage = "cannot connect to 192.168.20.1:20049: no answer: is it up";
     bed.log(outage);
     assert_eq!(bed.explain("/mnt").unwrap().faults.len(), 1);

@@ -131,6 +131,10 @@ fn not_connected(case: &Case) -> Vec<Finding> {
         }
         let title = connection.title();
         let why = connection.detail.text("closed_why");
+        // The log says more.
+        if why.is_none() && connection.state() != "offline" && !log(case).is_empty() {
+            return None;
+        }
         Some(match (why, &*connection.state()) {
             (_, "offline") => Finding::fault(
                 format!("{title}: taken off line by an administrator"),
@@ -288,7 +292,7 @@ fn retransmissions(case: &Case) -> Vec<Finding> {
 /// Operations ended with errors, other than those of every file system.
 fn errors_of_operations(case: &Case) -> Vec<Finding> {
     // Lookups of files that do not exist, and the like, are everyday.
-    const TELLING: [&str; 5] = ["READ", "WRITE", "COMMIT", "SEQUENCE", "EXCHANGE_ID"];
+    const TELLING: [&str; 3] = ["READ", "WRITE", "COMMIT"];
     let ops = case
         .mounts
         .iter()

@@ -9,7 +9,11 @@ use crate::{
     doctor::address_of_message,
     error::Error,
     finding::{apply, Finding, Level},
-    model::{address::Address, connection::Connection, snapshot::Snapshot},
+    model::{
+        address::Address,
+        connection::Connection,
+        snapshot::{mount_address, Snapshot},
+    },
     source::{debugfs::Ended, mountstats::Mount, root::Root, values::Values},
 };
 
@@ -125,7 +129,7 @@ fn of_mount(all: &Snapshot, mount: &Mount) -> Case {
         connections: all.connections_of(mount).into_iter().cloned().collect(),
         served: Vec::new(),
         ended: Vec::new(),
-        peers: vec![address_of(mount)],
+        peers: vec![mount_address(mount)],
     }
 }
 
@@ -133,10 +137,16 @@ fn of_peer(all: &Snapshot, peer: &str) -> Case {
     let address = Address::parse(peer);
     let is_peer = |text: &str| Address::parse(text).matches(&address);
     let is_server = |mount: &&Mount| {
-        mount.device == peer || mount.server() == peer || mount.option("addr").is_some_and(is_peer)
+        let named = mount.device == peer || mount.server() == peer;
+        named || mount_address(mount).matches(&address)
     };
     let mounts: Vec<_> = all.mounts.iter().filter(is_server).cloned().collect();
-    let is_named = |each: &&Connection| !each.is_backchannel() && each.address().matches(&address);
+    // The port of a connection that is closed may not be known.
+    let is_named = |each: &&Connection| {
+        let other = each.address();
+        let known = other.port.is_some() || address.port.is_none();
+        !each.is_backchannel() && known && other.matches(&address)
+    };
     let mut connections: Vec<_> = all.connections.iter().filter(is_named).collect();
     // A server that is named, not numbered, is that of its mounts.
     if connections.is_empty() {
@@ -150,7 +160,7 @@ fn of_peer(all: &Snapshot, peer: &str) -> Case {
     // A name stands for the addresses of its mounts.
     let peers = mounts
         .iter()
-        .map(address_of)
+        .map(mount_address)
         .chain([address.clone()])
         .collect();
     let is_client = |each: &&Connection| each.address().matches(&address);
@@ -167,11 +177,6 @@ fn of_peer(all: &Snapshot, peer: &str) -> Case {
             .collect(),
         peers,
     }
-}
-
-/// The address of a mount's server.
-fn address_of(mount: &Mount) -> Address {
-    Address::parse(mount.option("addr").unwrap_or(mount.server()))
 }
 
 /// The peers that could have been named.

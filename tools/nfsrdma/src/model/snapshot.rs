@@ -122,8 +122,7 @@ impl Snapshot {
 
     /// The connections of a mount: those to its server, and its port.
     pub fn connections_of(&self, mount: &Mount) -> Vec<&Connection> {
-        let mut server = Address::parse(mount.option("addr").unwrap_or(mount.server()));
-        server.port = mount.number("port").and_then(|port| port.try_into().ok());
+        let server = mount_address(mount);
         let ours = |connection: &&Connection| {
             !connection.is_backchannel() && connection.address().matches(&server)
         };
@@ -158,6 +157,14 @@ impl Snapshot {
     pub fn seconds_since(&self, message: &Message) -> u64 {
         (self.uptime as u64).saturating_sub(message.at / 1_000_000)
     }
+}
+
+/// The address and port of a mount's server.
+pub fn mount_address(mount: &Mount) -> Address {
+    let mut server = Address::parse(mount.option("addr").unwrap_or(mount.server()));
+    let port = mount.number("port").filter(|&port| port > 0);
+    server.port = port.and_then(|port| port.try_into().ok());
+    server
 }
 
 fn debug(root: &Root, module: &Module, missing: &mut Vec<Missing>) -> Debug {
