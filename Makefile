@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := all
 .PHONY: copy all install deb dkms demo test test-long test-debug test-hundred test-kernels
-.PHONY: test-package test-package-guest interop mutants check bench probe docs nfsrdma shell kernels clean help
+.PHONY: test-package test-package-guest interop mutants check bench profile probe docs nfsrdma shell kernels clean help
 .PHONY: environment kernel-tree
 
 # KDIR is a prepared kernel tree with CONFIG_RUST=y. Without KDIR, tools/env provides the
@@ -83,6 +83,9 @@ check: ## check formatting, lints, and the rules of this tree
 
 bench: ## measure instructions per operation, for this and the C module
 	tools/bench/run
+
+profile: ## count instructions by function, for this and the C module (OP=read4k)
+	tools/bench/profile $(OP)
 
 probe: ## run the protocol probe: hostile peers, by requirement of the RFCs
 	tools/probe/run

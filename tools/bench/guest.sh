@@ -1,34 +1,61 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The guest's part of tools/bench/run. Prints "bench READ|WRITE BYTES INSTRUCTIONS" for each
-# operation. Fails if an operation is not one RPC.
+# The guest's part of tools/bench/run and profile. Usage: guest.sh ROW...
+# In each of several rounds, repeats the operation of each row of tools/bench/rows that is named,
+# between marks for QEMU's plugin, and prints "bench NUMBER ROW RPCS", the RPCs of one operation. A
+# round has files and connections of its own: how many of the server's pages are adjacent in memory
+# changes the cost. Afterwards copies the addresses of the kernel's functions to /share/kallsyms.
+# Fails if a direct READ or WRITE is not one RPC.
 set -eu
 # shellcheck source=../vm/guest/rdma.sh
 . /vm/rdma.sh
 # shellcheck source=../vm/guest/nfs.sh
 . /vm/nfs.sh
+ROUNDS=5
 
 rdma_up
+# With a delegation the client would answer GETATTR by itself.
+echo 0 >/proc/sys/fs/leases-enable
 mkdir -p /export
-mount -t tmpfs -o size=64m tmpfs /export
+mount -t tmpfs -o size=128m tmpfs /export
+mkdir /export/dir
+for ((i = 0; i < 300; i++)); do : >"/export/dir/an-entry-of-the-directory-$i"; done
 nfs_server_up /export
-nfs_mount /export /mnt "${VERS:-vers=4.2}"
-dd if=/dev/zero of=/mnt/file bs=1M count=4 conv=fsync status=none
 
-for bytes in 4096 1048576; do
-	warm=100 measured=300
-	[ "$bytes" = 4096 ] || warm=10 measured=40
-	for operation in read write; do
-		before=$(nfs_rpcs /mnt "${operation^^}")
-		cost=$(/direct_io /mnt/file "$operation" "$bytes" "$warm" "$measured")
-		rpcs=$(($(nfs_rpcs /mnt "${operation^^}") - before))
-		[ "$rpcs" -eq $((warm + measured)) ] || {
-			echo "error: $((warm + measured)) ${operation^^}s of $bytes bytes were $rpcs RPCs"
-			exit 1
-		}
-		echo "bench ${operation^^} $bytes $cost"
-	done
+# rpcs MOUNTPOINT: prints how many Calls the mount's transport has sent.
+rpcs() { nfs_xprt_line "$1" | awk '{ print $8 }'; }
+
+measure() { # NUMBER ROW OPERATION BYTES VERSION WARM MEASURED
+	local at=/mnt/$5 times=$(($6 + $7)) before same
+
+	# The client asks the server each time.
+	mountpoint -q "$at" || nfs_mount /export "$at" "vers=$5,nolock,noac,lookupcache=none"
+	before=$(rpcs "$at") same=$(nfs_rpcs "$at" "$3")
+	/operations "$1" "$3" "$4" "$6" "$7" "$at" /export
+	echo "bench $1 $2 $((($(rpcs "$at") - before) / times))"
+	case $3 in
+	READ | WRITE)
+		same=$(($(nfs_rpcs "$at" "$3") - same))
+		[ $same -eq $times ] || {
+			echo "error: $times ${3}s of $4 bytes were $same RPCs"
+			return 1
+		} ;;
+	esac
+}
+
+for ((round = 0; round < ROUNDS; round++)); do
+	rm -f /export/file /export/large
+	dd if=/dev/zero of=/export/file bs=1M count=4 status=none
+	dd if=/dev/zero of=/export/large bs=1M count=32 status=none
+	number=0
+	while read -r row rest; do
+		case $row in '' | '#'*) continue ;; esac
+		number=$((number + 1))
+		# shellcheck disable=SC2086 # columns
+		[[ " $* " != *" $row "* ]] || measure $number "$row" $rest
+	done </rows
+	[ $round -lt $((ROUNDS - 1)) ] || grep -i ' [tw] ' /proc/kallsyms >/share/kallsyms
+	for at in /mnt/*; do umount "$at"; done
 done
-umount /mnt
 nfs_server_down

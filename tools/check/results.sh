@@ -149,3 +149,42 @@ rule_test_record() {
 	)
 	rm -r "$dir"
 }
+
+# tools/bench/instructions.py gives each block to the function and the module that it is in, what
+# exists for Rust alone to this module, and prints medians per operation.
+rule_test_instructions() {
+	local dir
+
+	dir=$(mktemp -d)
+	printf '%s\n' 'ffffffff81000000 T schedule' 'ffffffff81000100 T rust_helper_refcount_inc' \
+		'ffffffff81000200 t kfree' 'ffffffffc0000000 t xprt_transmit	[sunrpc]' \
+		'ffffffffc0001000 t _RNvCs1_7rpcrdma4send	[rpcrdma]' \
+		'ffffffffc0001010 t .Ltmp0	[rpcrdma]' \
+		'ffffffffc0002000 t ib_post_send	[ib_core]' >"$dir/ours.kallsyms"
+	sed 's/_RNvCs1_7rpcrdma4send/xprt_rdma_send_request/; /rust_helper/d' "$dir/ours.kallsyms" \
+		>"$dir/c.kallsyms"
+	# 200 operations a round. The second round is the median.
+	printf '%s\n' 'row 2' '0 200' 'row 2' '0 1000' 'ffffffff81000010 2000' 'ffffffff81000100 400' \
+		'ffffffff810001ff 400' 'ffffffffc00000ff 20000' 'ffffffffc0001020 8000' \
+		'ffffffffc0002020 200' 'row 2' '0 1000' 'ffffffff81000010 2200' 'ffffffff81000100 4000' \
+		'ffffffffc00000ff 200000' 'ffffffffc0001020 8200' 'ffffffffc0002020 400' >"$dir/ours.blocks"
+	grep -v ffffffff810001 "$dir/ours.blocks" >"$dir/c.blocks"
+	echo 'bench 2 read4k 1' | tee "$dir/ours.bench" >"$dir/c.bench"
+	tools/bench/instructions.py modules "$dir" | tr '\t' '|' | diff - <(cat <<-'END'
+		row|operation|bytes|nfs|this_rpcs|C_rpcs|this|C|this_layers|C_layers|this_rpcrdma|C_rpcrdma|this_sunrpc|C_sunrpc|this_ib_core|C_ib_core|this_device|C_device|this_vmlinux|C_vmlinux
+		read4k|READ|4096|4.2|1|1|160|156|145|141|44|40|100|100|1|1|0|0|10|10
+	END
+	)
+	tools/bench/instructions.py functions "$dir" | tr '\t' '|' | diff - <(cat <<-'END'
+		module|function|this|C|more
+		rpcrdma|send|40|0|40
+		rpcrdma|rust_helper_refcount_inc|4|0|4
+		ib_core|ib_post_send|1|1|0
+		sunrpc|xprt_transmit|100|100|0
+		user space||5|5|0
+		vmlinux|schedule|10|10|0
+		rpcrdma|xprt_rdma_send_request|0|40|-40
+	END
+	)
+	rm -r "$dir"
+}

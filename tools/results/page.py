@@ -5,6 +5,7 @@ import collections
 import re
 
 import age
+import bench
 import files
 
 INTRODUCTION = """.. SPDX-License-Identifier: GPL-2.0
@@ -87,8 +88,9 @@ SECTIONS = {
     "recalls-loaded": ("Recalls under load", "``LOADED=1 tools/test/run callbacks`` "
                        "(:doc:`interoperation`)."),
     "killed": ("Killed tasks", "``selftests/killed.sh`` (:doc:`pulled-replies`)."),
-    "bench": ("Cost of direct I/O", "``make bench``: instructions of client, server, Soft RoCE "
-              "and network per operation."),
+    "bench": ("Cost of operations", "``make bench``: instructions of client and server per operation. "
+              "The RPC layers are rpcrdma, sunrpc, ib_core, rdma_cm and ib_cm. The file has more modules, "
+              "and the RPCs of each operation. READ and WRITE are direct unless the row says buffered."),
     "bench-replies": ("Cost of pulled Replies", "``tools/bench/replies`` "
                       "(:doc:`pulled-replies`). Per operation of a program."),
     "bench-thresholds": ("Message sizes", "``tools/bench/thresholds`` (:doc:`operating`). "
@@ -254,21 +256,8 @@ def requirements_section(probes):
                        by_requirement(probes))
 
 
-def bench_rows(results):
-    """Operation, size, both costs and their ratio."""
-    for row in results.rows:
-        yield (row["operation"], int(row["bytes"]), int(row["this"]), int(row["C"]),
-               int(row["this"]) / int(row["C"]))
-
-
-def size(count):
-    return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"
-
-
 def bench_view(results):
-    return (["operation", "this module", "C module", "ratio"],
-            [[f"{operation} {size(count)}", f"{ours:,}", f"{theirs:,}", f"{ratio:.3f}"]
-             for operation, count, ours, theirs, ratio in bench_rows(results)], [])
+    return (*bench.table(results), [])
 
 
 def mutants_view(results):

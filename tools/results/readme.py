@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Generates the results that README.md shows between marks, and the chart Documentation/bench.svg."""
+"""Generates the results that README.md shows between marks."""
 
 import collections
 import re
 import tomllib
 
 import age
+import bench
 import files
 import page
 
@@ -15,18 +16,21 @@ CHART = files.DIRECTORY.parent / "bench.svg"
 MARKED = re.compile(r"(<!-- results: (\w+) -->)(.*?)(<!-- end -->)", re.DOTALL)
 
 
-def bench():
+def bench_results():
     return files.read(files.DIRECTORY / "bench.tsv")
 
 
 def bench_section():
-    results = bench()
-    out = "\n\n| Operation   | This module | C module  | Ratio |\n"
-    out += "|-------------|------------:|----------:|------:|\n"
-    for operation, count, ours, theirs, ratio in page.bench_rows(results):
-        name = f"{operation} {page.size(count)}"
-        out += f"| {name:11} | {ours:11,} | {theirs:9,} | {ratio:.3f} |\n"
+    results = bench_results()
+    columns, rows = bench.table(results)
+    out = "\n\n"
+    for row in (columns, ["---", *["--:"] * (len(columns) - 1)], *rows):
+        out += f"| {' | '.join(row)} |\n"
     return out + "\nCommit {commit}; Linux {kernel}; {date}.\n\n".format_map(results.header)
+
+
+def layers_section():
+    return bench.span(bench_results().rows, "RPC layers")
 
 
 def probe_section():
@@ -83,10 +87,8 @@ def mutants_section():
             + (f", {total['missed'] - same} go unnoticed" if total["missed"] > same else ""))
 
 
-def saving_section():
-    """The range of savings over the C module, in whole per cent."""
-    savings = sorted(100 * (1 - ratio) for *_, ratio in page.bench_rows(bench()))
-    return f"{savings[0]:.0f} to {savings[-1]:.0f} % fewer instructions"
+def total_section():
+    return bench.span(bench_results().rows, "all")
 
 
 def kernels_section():
@@ -147,8 +149,9 @@ def age_section():
 
 
 SECTIONS = {"age": age_section, "bench": bench_section, "conformance": conformance_section,
-            "dkms": dkms_section, "events": events_section, "kernels": kernels_section, "lacking": lacking_section,
-            "mutants": mutants_section, "probe": probe_section, "saving": saving_section}
+            "dkms": dkms_section, "events": events_section, "kernels": kernels_section,
+            "lacking": lacking_section, "layers": layers_section, "mutants": mutants_section,
+            "probe": probe_section, "total": total_section}
 
 
 def readme():
@@ -157,32 +160,3 @@ def readme():
     if missing := SECTIONS.keys() - {match[2] for match in MARKED.finditer(text)}:
         raise SystemExit(f"error: README.md lacks the marks of: {', '.join(missing)}")
     return MARKED.sub(lambda match: match[1] + (SECTIONS[match[2]]() or match[3]) + match[4], text)
-
-
-def chart(results):
-    """The ratios as bars."""
-    full, floor = 190, 250      # height of a ratio of 1, and y of the base line, in pixels
-    out = [
-        '<svg xmlns="http://www.w3.org/2000/svg" width="640" height="300" '
-        'font-family="sans-serif" font-size="13">',
-        "<!-- SPDX-License-Identifier: GPL-2.0 -->",
-        '<rect width="640" height="300" fill="white"/>',
-        '<text x="20" y="24" font-size="15">Instructions per direct I/O, '
-        "relative to the C module</text>",
-        f'<line x1="20" x2="620" y1="{floor - full}" y2="{floor - full}" stroke="#888" '
-        'stroke-dasharray="4"/>',
-        f'<text x="580" y="{floor - full - 5}" fill="#666">C = 1</text>',
-    ]
-    for i, (operation, count, ours, _, ratio) in enumerate(page.bench_rows(results)):
-        x, height = 40 + i * 145, min(ratio * full, 215)
-        colour = "#3a7d44" if ratio <= 1 else "#b5651d"
-        out += [
-            f'<rect x="{x}" y="{floor - height:.1f}" width="80" height="{height:.1f}" '
-            f'fill="{colour}"/>',
-            f'<text x="{x + 40}" y="{floor - height + 20:.1f}" fill="white" '
-            f'text-anchor="middle">{ratio:.3f}</text>',
-            f'<text x="{x + 40}" y="{floor + 18}" text-anchor="middle">'
-            f"{operation} {page.size(count)}</text>",
-            f'<text x="{x + 40}" y="{floor + 35}" text-anchor="middle" fill="#666">{ours}</text>',
-        ]
-    return "\n".join([*out, "</svg>"]) + "\n"

@@ -60,7 +60,7 @@ qemu_command() {
 	else
 		qemu+=(-accel "tcg,thread=multi" -cpu "$cpu")
 	fi
-	qemu+=(-smp "$smp")
+	qemu+=(-smp "$smp" ${plugin:+-plugin "$plugin"})
 	for disk in ${disks[@]+"${disks[@]}"}; do
 		qemu+=(-drive "file=$disk,format=raw,if=none,id=disk$((number += 1)),cache=unsafe"
 			-device "virtio-blk-pci,drive=disk$number")

@@ -1,0 +1,162 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: GPL-2.0
+"""Says where the instructions went that tools/bench/count.c counted.
+
+  instructions.py modules DIRECTORY     a row for each row of tools/bench/rows that both modules have
+                                        run, as tools/bench/run records them
+  instructions.py functions DIRECTORY   a row for each function of one row, by the difference
+
+DIRECTORY has, for this module (ours) and the C module (c), NAME.blocks of the plugin, NAME.kallsyms
+of the guest, and NAME.bench, what guest.sh printed. All figures are per operation, and medians of
+the rounds.
+"""
+
+import argparse
+import bisect
+import collections
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+
+# What remains of an operation on a card that does its own transport, beside NFS.
+RPC_LAYERS = ("rpcrdma", "sunrpc", "ib_core", "rdma_cm", "ib_cm")
+
+# Functions of the kernel that exist for Rust alone count to the module that calls them: what these
+# do is inline in C.
+RUST_IN_KERNEL = re.compile(r"_R|rust_helper_")
+
+
+def rows():
+    """The lines of tools/bench/rows, by number."""
+    lines = (pathlib.Path(__file__).parent / "rows").read_text().splitlines()
+    names = ("row", "operation", "bytes", "version", "warm", "measured")
+    return dict(enumerate((dict(zip(names, line.split())) for line in lines
+                           if line and not line.startswith("#")), 1))
+
+
+class Symbols:
+    """The functions of a guest's kernel and modules."""
+
+    def __init__(self, path):
+        found = {}
+        for line in path.read_text().splitlines():
+            address, _, name, *module = line.split()
+            if name.startswith(".L"):
+                continue
+            found.setdefault(int(address, 16), (module[0].strip("[]") if module else "vmlinux",
+                                                name))
+        self.addresses = sorted(found)
+        self.names = [found[address] for address in self.addresses]
+
+    def at(self, address):
+        """Module and function."""
+        if not address:
+            return "user space", ""
+        i = bisect.bisect_right(self.addresses, address) - 1
+        module, name = self.names[i] if i >= 0 else ("vmlinux", "unknown")
+        if module == "vmlinux" and RUST_IN_KERNEL.match(name):
+            module = "rpcrdma"
+        return module, name
+
+
+class Measured:
+    """What a guest counted: for each row its rounds, and for each round the instructions of an
+    operation, by module and function."""
+
+    def __init__(self, directory, name):
+        symbols = Symbols(directory / f"{name}.kallsyms")
+        known = rows()
+        self.rpcs, self.rounds = {}, collections.defaultdict(list)
+        for line in (directory / f"{name}.bench").read_text().splitlines():
+            _, number, row, count = line.split()
+            if known[int(number)]["row"] != row:
+                sys.exit(f"error: row {number} of {name} is {row}: tools/bench/rows has changed")
+            self.rpcs[row] = count
+        for line in (directory / f"{name}.blocks").read_text().splitlines():
+            first, value = line.split()
+            if first == "row":
+                row = known[int(value)]
+                here = collections.Counter()
+                self.rounds[row["row"]].append(here)
+            else:
+                here[symbols.at(int(first, 16))] += int(value) / int(row["measured"])
+
+    def median(self, row, figure):
+        """The median of the rounds of what the function gives for a round."""
+        return statistics.median(map(figure, self.rounds[row]))
+
+
+# The columns of a row, and the modules of which each is the sum; none: all.
+COLUMNS = {"": None, "layers": RPC_LAYERS, "rpcrdma": ("rpcrdma",), "sunrpc": ("sunrpc",),
+           "ib_core": ("ib_core",), "device": ("rdma_rxe",), "vmlinux": ("vmlinux",)}
+
+
+def sum_of(modules_summed):
+    """The function that gives the instructions of these modules in a round."""
+    return lambda counts: sum(count for (module, _), count in counts.items()
+                              if modules_summed is None or module in modules_summed)
+
+
+def modules(directory):
+    measured = {"this": Measured(directory, "ours"), "C": Measured(directory, "c")}
+    yield ("row", "operation", "bytes", "nfs", *(f"{title}_rpcs" for title in measured),
+           *("_".join(filter(None, (title, column))) for column in COLUMNS for title in measured))
+    for row in rows().values():
+        name = row["row"]
+        if all(name in each.rounds for each in measured.values()):
+            yield (name, row["operation"], row["bytes"], row["version"],
+                   *(each.rpcs[name] for each in measured.values()),
+                   *(f"{each.median(name, sum_of(summed)):.0f}"
+                     for summed in COLUMNS.values() for each in measured.values()))
+
+
+def readable(names):
+    """Rust's names without this module's own name, the hashes of crates, and paths in arguments."""
+    output = subprocess.run(["c++filt"], input="\n".join(names), text=True, check=True,
+                            stdout=subprocess.PIPE).stdout.splitlines()
+    return {name: short(re.sub(r"\brpcrdma(\[[0-9a-f]+\])?::|\[[0-9a-f]{8,}\]", "", text))
+            for name, text in zip(names, output)}
+
+
+def short(name):
+    out, arguments = "", []
+    for token in re.findall(r"(?:\w+::)+\w+|->|.", name):
+        if token == "<":
+            arguments.append(out[-1:].isalnum() or out[-1:] in ("_", ":"))
+        elif token == ">" and arguments:
+            arguments.pop()
+        elif any(arguments):
+            token = token.rpartition("::")[2]
+        out += token
+    return out
+
+
+def functions(directory):
+    both = Measured(directory, "ours"), Measured(directory, "c")
+    (name,) = both[0].rounds.keys()
+    names = readable(sorted({function for each in both for counts in each.rounds[name]
+                             for _, function in counts}))
+    costs = [collections.Counter(), collections.Counter()]
+    for each, cost in zip(both, costs):
+        for module, function in set().union(*each.rounds[name]):
+            cost[module, names[function]] += each.median(name, lambda counts, key=(
+                module, function): counts[key])
+    yield "module", "function", "this", "C", "more"
+    for key in sorted(costs[0] | costs[1], key=lambda key: (costs[1][key] - costs[0][key], key)):
+        yield (*key, *(f"{value:.0f}" for value in (costs[0][key], costs[1][key],
+                                                     costs[0][key] - costs[1][key])))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("modules", "functions"))
+    parser.add_argument("directory", type=pathlib.Path)
+    arguments = parser.parse_args()
+    for row in {"modules": modules, "functions": functions}[arguments.what](arguments.directory):
+        print(*row, sep="\t")
+
+
+main()

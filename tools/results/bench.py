@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The instructions of operations (tools/bench/run): table and chart."""
+
+import math
+
+# Columns of the file, by what a reader compares.
+FIGURES = {"RPC layers": "_layers", "rpcrdma.ko": "_rpcrdma", "all": ""}
+
+
+def size(count):
+    for shift, unit in ((20, "MiB"), (10, "KiB")):
+        if count >= 1 << shift:
+            return f"{count >> shift} {unit}"
+    return f"{count} bytes"
+
+
+def title(row):
+    """The operation as a reader knows it."""
+    name, _, how = row["operation"].partition("-")
+    if how == "buffered":
+        return f"buffered {name} {size(int(row['bytes']))}"
+    if row["bytes"] != "0":
+        return f"{name} {size(int(row['bytes']))}"
+    return f"{' + '.join((name, how)) if how.isupper() else ' '.join((name, how)).strip()}, v{row['nfs']}"
+
+
+def is_direct(row):
+    return row["operation"] in ("READ", "WRITE")
+
+
+def pair(row, figure):
+    """Instructions with this module and with the C module."""
+    return tuple(int(row[end + FIGURES[figure]]) for end in ("this", "C"))
+
+
+def ratio(row, figure):
+    ours, theirs = pair(row, figure)
+    return ours / theirs
+
+
+def mean(rows, figure):
+    """The geometric mean of the ratios."""
+    return math.exp(sum(math.log(ratio(row, figure)) for row in rows) / len(rows))
+
+
+def span(rows, figure):
+    """The least and the largest ratio."""
+    ratios = sorted(ratio(row, figure) for row in rows)
+    return f"{ratios[0]:.2f} to {ratios[-1]:.2f} times"
+
+
+def table(results):
+    """The columns, and the rows with the mean as the last one."""
+    columns = ["operation"]
+    for figure in FIGURES:
+        columns += [f"{figure}, this", "C", "ratio"]
+    rows = []
+    for row in results.rows:
+        cells = [title(row)]
+        for figure in FIGURES:
+            ours, theirs = pair(row, figure)
+            cells += [f"{ours:,}", f"{theirs:,}", f"{ours / theirs:.3f}"]
+        rows.append(cells)
+    last = ["geometric mean"]
+    for figure in FIGURES:
+        last += ["", "", f"{mean(results.rows, figure):.3f}"]
+    return columns, [*rows, last]
+
+
+def chart(results):
+    """For each operation two bars: the ratios of the RPC layers, and of all."""
+    colours = {"RPC layers": "#2f5d8a", "all": "#9bb8d3"}
+    left, unit, top, step = 170, 330, 62, 30    # unit: the length of a ratio of 1, in pixels
+    bars = [(title(row), {figure: ratio(row, figure) for figure in colours})
+            for row in results.rows]
+    bars.append(("geometric mean", {figure: mean(results.rows, figure) for figure in colours}))
+    height = top + step * len(bars) + 14
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="640" height="{height}" '
+        'font-family="sans-serif" font-size="12">',
+        "<!-- SPDX-License-Identifier: GPL-2.0 -->",
+        f'<rect width="640" height="{height}" fill="white"/>',
+        '<text x="20" y="22" font-size="15">Instructions per operation, '
+        "relative to the C module</text>",
+    ]
+    for i, (figure, colour) in enumerate(colours.items()):
+        out += [f'<rect x="{20 + 110 * i}" y="33" width="12" height="12" fill="{colour}"/>',
+                f'<text x="{38 + 110 * i}" y="43">{figure}</text>']
+    for i, (name, ratios) in enumerate(bars):
+        y = top + step * i
+        out.append(f'<text x="{left - 8}" y="{y + 16}" text-anchor="end">{name}</text>')
+        for j, (figure, value) in enumerate(ratios.items()):
+            out += [f'<rect x="{left}" y="{y + 12 * j}" width="{min(value * unit, 430):.0f}" '
+                    f'height="11" fill="{colours[figure]}"/>',
+                    f'<text x="{left + min(value * unit, 430) + 4:.0f}" y="{y + 12 * j + 9}" '
+                    f'font-size="9">{value:.2f}</text>']
+    return "\n".join([
+        *out, f'<line x1="{left + unit}" x2="{left + unit}" y1="{top - 6}" y2="{height - 10}" '
+        'stroke="#888" stroke-dasharray="4"/>',
+        f'<text x="{left + unit + 4}" y="{top - 4}" fill="#666">C = 1</text>', "</svg>"]) + "\n"
