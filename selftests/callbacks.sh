@@ -87,7 +87,7 @@ backchannel_is_up() {
 	grep -q '^callback state: UP' /proc/fs/nfsd/clients/*/info ||
 		fail "$(grep -h '^callback state' /proc/fs/nfsd/clients/*/info)"
 	[ "$(operations BIND_CONN_TO_SESSION)" -eq 0 ] ||
-		fail "the client rebound its connection"
+		connection_lost fail "the client rebound its connection"
 	[ "$(operations CREATE_SESSION)" -le 1 ] ||
 		fail "the client created more than one session"
 }
@@ -362,7 +362,9 @@ R8167_4_1_3_abandoned_calls_hold_credits() {
 	[ "$gap" -ge $((late - 100)) ] || fail "two Calls were outstanding"
 	# The first line is that of the connection with the backchannel.
 	[ "$(xprt_lines | awk -v c="$STAT_connect_count" 'NR == 1 { print $c }')" -eq 1 ] ||
-		fail "the connection was lost"
+		connection_lost fail "the connection was lost"
+	[ "$(calls_seen)" -ge 2 ] || fail "fewer than two backchannel Calls"
+	[ "$gap" -ge $((late - 100)) ] || fail "two Calls were outstanding"
 }
 
 # All of the client's credits are taken by Calls for which nfsd waits for mountd; a thread waits for
@@ -400,7 +402,7 @@ R8167_4_1_1_replies_need_no_credit() {
 		grep -q 'No such file' "$ktap_dir/asked-$each" || fail "$(cat "$ktap_dir/asked-$each")"
 	done
 	wait "$writer" || fail "the recall failed"
-	[ "$(xprt_stat connect_count)" -eq 1 ] || fail "the connection was lost"
+	[ "$(xprt_stat connect_count)" -eq 1 ] || connection_lost fail "the connection was lost"
 	[ "$(replies_seen)" -ge 1 ] || xfail_on_c "the Call was not answered while no credit was free"
 }
 

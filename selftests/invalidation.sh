@@ -51,7 +51,10 @@ data_chunks() { echo $(($(xprt_stat read_chunks) + $(xprt_stat write_chunks))); 
 # rkeys (of data), others (of other Calls), here (invalidated by the client) and there (by the
 # server). An OPEN may have an rkey, too: its Reply may be long, most of all the first one.
 measure() {
+	local connects
+
 	"$HELPERS/direct_helper" "$WORK/file" 2 4096 4096 0 || fail "wrong data"
+	connects=$(xprt_stat connect_count)
 	rkeys=$(data_chunks)
 	others=$(xprt_stat reply_chunks)
 	here=$(xprt_stat local_inv)
@@ -64,6 +67,8 @@ measure() {
 	there=$(traced xprtrdma_mr_reminv)
 	echo "$1 transfers of $2 to $3 bytes: $rkeys rkeys, $others of other Calls;" \
 		"$there invalidated by the server, $here by the client"
+	[ "$(xprt_stat connect_count)" -eq "$connects" ] ||
+		connection_lost fail "the connection was lost"
 	[ "$rkeys" -ge "$1" ] || fail "some transfers had no rkey"
 	[ "$others" -le 2 ] || fail "too many other Calls"
 	[ "$(traced xprtrdma_mr_localinv)" -eq "$here" ] ||
@@ -150,6 +155,8 @@ late_reply_invalidates_aborted_rpc() {
 	done
 	trace_off
 	echo "$each tasks, $aborted RPCs aborted, $late late Replies"
+	[ "$(xprt_stat connect_count)" -eq "$connects" ] ||
+		connection_lost fail "the connection was lost"
 	[ "$aborted" -ge 3 ] || fail "fewer than three RPCs were aborted"
 	[ "$late" -ge "$aborted" ] || fail "some of their Replies did not arrive"
 	[ "$(xprt_stat connect_count)" -eq "$connects" ] || fail "the connection was lost"
@@ -216,7 +223,7 @@ R8166_4_5_4_2_failed_invalidation() {
 	unload_fault_modules
 	resent READ || fail "the READ ended before the connection"
 	[ "$(xprt_stat connect_count)" -eq $((connects + 1)) ] ||
-		fail "connected $(xprt_stat connect_count) times, not $((connects + 1))"
+		connection_lost fail "connected $(xprt_stat connect_count) times, not $((connects + 1))"
 }
 
 # mountd may still be stopped.

@@ -82,7 +82,7 @@ killed_direct_io() {
 	touch "$ktap_dir/stop"
 	wait "$canary" || fail "freed memory was written to"
 	[ "$(xprt_stat connect_count)" -eq "$connects" ] ||
-		fail "connections were lost"
+		connection_lost fail "connections were lost"
 	if bed_is_local; then
 		helper check "$WORK_ON_SERVER/written" 0 ||
 			fail "the server has wrong data"
@@ -159,7 +159,7 @@ killed_calls_hold_credits() {
 	# A lost connection has no credits in use, and connect_count rises with the next Call only.
 	stat "$WORK/0" >/dev/null
 	wait_no_credits_in_use
-	[ "$(xprt_stat connect_count)" -eq "$connects" ] || fail "the connection was lost"
+	[ "$(xprt_stat connect_count)" -eq "$connects" ] || connection_lost fail "the connection was lost"
 	rm -r "$WORK"
 }
 
@@ -239,7 +239,7 @@ reply_during_abort() {
 	wait_no_credits_in_use
 	# A leaked credit would end the connection.
 	stat "$WORK/file" >/dev/null
-	[ "$(xprt_stat connect_count)" -eq "$connects" ] || fail "the connection was lost"
+	[ "$(xprt_stat connect_count)" -eq "$connects" ] || connection_lost fail "the connection was lost"
 	rm -r "$WORK"
 }
 
@@ -274,7 +274,7 @@ killed_getacl() {
 	lost=$(($(xprt_stat connect_count) - connects))
 	echo "$kills kills, $late Replies without a task," \
 		"$(traced xprtrdma_err_chunk) refused, $lost connections lost"
-	[ "$lost" -eq 0 ] || xfail_on_c "$lost connections were lost"
+	[ "$lost" -eq 0 ] || connection_lost xfail_on_c "$lost connections were lost"
 	[ "$late" -ge $((kills / 20)) ] || fail "too few RPCs were in flight"
 	rm -r "$WORK"
 }

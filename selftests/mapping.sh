@@ -219,7 +219,7 @@ data_map_failures() {
 	echo "$(grep -c 'Input/output error' "$ktap_dir/errors") RPCs failed"
 	bounce_wait sg_lists 0 || fail "$(bounce_count sg_lists) scatterlists are mapped on an idle mount"
 	[ "$(xprt_stat connect_count)" -eq "$connected" ] ||
-		fail "connected $(xprt_stat connect_count) times"
+		connection_lost fail "connected $(xprt_stat connect_count) times"
 	map_unmount
 }
 

@@ -156,7 +156,7 @@ deferred_calls() {
 	trace_off
 	echo "$(traced svc_defer_recv) Calls were deferred"
 	[ "$(traced svc_defer_recv)" -gt 0 ] || fail "no Call was deferred"
-	[ "$(xprt_stat connect_count)" -eq "$connects" ] || fail "the connection was lost"
+	[ "$(xprt_stat connect_count)" -eq "$connects" ] || connection_lost fail "the connection was lost"
 	rm -r "$WORK"
 }
 

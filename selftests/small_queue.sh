@@ -105,7 +105,7 @@ check_no_entry_leaked() {
 }
 
 check_connected_once() {
-	[ "$(xprt_stat connect_count)" -eq 1 ] || xfail_on_c "the connection was lost"
+	[ "$(xprt_stat connect_count)" -eq 1 ] || connection_lost xfail_on_c "the connection was lost"
 }
 
 # short_file NAME: writes a short file and reads it back with O_DIRECT, in short messages.
@@ -267,7 +267,8 @@ device_removed_during_wait() {
 	done
 	[ $waits = yes ] || fail "nothing waits"
 	# Earlier rounds, in which nothing waited, do not count.
-	[ "$(xprt_stat connect_count)" -eq "$connects" ] || xfail_on_c "the connection was lost"
+	[ "$(xprt_stat connect_count)" -eq "$connects" ] ||
+		connection_lost xfail_on_c "the connection was lost"
 	device_delete "$BED_SERVER_DEV"
 	link_up
 	device_add "$BED_SERVER_DEV"

@@ -48,4 +48,17 @@ rpcs_sent() {
 		here && $1 == name { print $2 }' /proc/self/mountstats
 }
 
+# rxe_timeouts: prints how often the bed's rxe devices have retransmitted after a timeout. The RDMA
+# core caches the counters for 10 ms.
+rxe_timeouts() {
+	local each file sum=0
+
+	sleep 0.02
+	for each in "$BED_CLIENT_DEV" "$BED_SERVER_DEV"; do
+		file=/sys/class/infiniband/$each/ports/1/hw_counters/completer_retry_err
+		[ ! -e "$file" ] || sum=$((sum + $(cat "$file")))
+	done
+	echo "$sum"
+}
+
 svc_stat() { cat "/proc/sys/sunrpc/svc_rdma/rdma_stat_$1"; }
