@@ -46,6 +46,24 @@ wait_for_first_delegation() {
 	fail "the server grants no delegations"
 }
 
+# get_delegation read|write: opens files until the client has a delegation of one. Sets delegated to
+# its name; with "write", file descriptor 8 is open. See hold_files for why a file may get none.
+get_delegation() {
+	local i
+
+	for ((i = 0; i < 60; i++)); do
+		echo "as it was $i" >"$WORK_ON_SERVER/$i"
+		if [ "$1" = write ]; then
+			exec 8<>"$WORK/$i"
+		else
+			cat "$WORK/$i" >/dev/null
+		fi
+		delegated=$i
+		[ "$(delegations "/$i")" -eq 0 ] || return 0
+	done
+	fail "no delegation to recall"
+}
+
 milliseconds() { echo $((${EPOCHREALTIME/./} / 1000)); }
 
 # timed COMMAND...: prints the milliseconds that COMMAND takes.
