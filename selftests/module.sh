@@ -14,8 +14,8 @@ USES=${USES:-2}
 unload() {
 	local tries
 
-	# Connections release the module asynchronously.
-	for tries in $(seq $((80 * PACE))); do
+	# As in module_wait_unused.
+	for tries in $(seq $((600 * PACE))); do
 		modprobe -r rpcrdma 2>/dev/null && return
 		sleep 0.25
 	done

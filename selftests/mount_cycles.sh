@@ -65,17 +65,18 @@ resources() {
 	echo "module users $(module_users)"
 }
 
-# settle ROUND: waits for the asynchronous end of the server's last connections. Round 0 waits until
-# the resources are stable, later rounds until they are those of round 0.
+# settle ROUND: waits for the asynchronous end of the last connections, which takes more than a
+# minute if the CM loses a message. Round 0 waits until there is no cm_id and the resources are
+# stable, later rounds until they are those of round 0.
 settle() {
 	local same=0 before now="" _
 
-	for _ in $(seq 60); do
+	for _ in $(seq 240); do
 		before=$now
 		now=$(resources)
 		[ "$before" = "$now" ] && same=$((same + 1)) || same=1
 		if [ "$1" -eq 0 ]; then
-			[ "$same" -lt 10 ] || break
+			[ "$same" -lt 10 ] || [[ $now =~ cm_id\ [1-9] ]] || break
 		else
 			[ "$now" != "$(cat "$ktap_dir/resources.0")" ] || break
 		fi

@@ -55,6 +55,20 @@ server_tunable() {
 	tunable "$SERVER/$1" "${@:2}"
 }
 
+# wait_message_memory CLIENT SERVER: waits until both ends have no more bytes of messages than that.
+# If the CM loses the client's last message, the server frees them when its stall detector has ended
+# the connection.
+wait_message_memory() {
+	local _
+
+	for _ in $(seq $((200 * PACE))); do
+		[ "$(cat "$CLIENT/rdma_message_octets")" -gt "$1" ] ||
+			[ "$(cat "$SERVER/message_octets")" -gt "$2" ] || return 0
+		sleep 1
+	done
+	return 1
+}
+
 # The memory of messages that a connection allocates is counted, and is zero again after unmount.
 message_memory_accounting() {
 	local client server each
@@ -63,13 +77,9 @@ message_memory_accounting() {
 	need_local_bed
 	each=$(cat "$CLIENT/rdma_slot_table_entries")
 	# The connections of an earlier mount are destroyed asynchronously.
-	for _ in $(seq 30); do
-		client=$(cat "$CLIENT/rdma_message_octets")
-		server=$(cat "$SERVER/message_octets")
-		sleep 1
-		[ "$(cat "$CLIENT/rdma_message_octets")" -ne "$client" ] ||
-			[ "$(cat "$SERVER/message_octets")" -ne "$server" ] || break
-	done
+	wait_message_memory 0 0
+	client=$(cat "$CLIENT/rdma_message_octets")
+	server=$(cat "$SERVER/message_octets")
 	nfs_mount 4.2 rdma
 	[ "$(cat "$CLIENT/rdma_message_octets")" -gt $((client + each * 4096)) ] ||
 		fail "client: $(cat "$CLIENT/rdma_message_octets")"
@@ -77,12 +87,7 @@ message_memory_accounting() {
 		fail "server: $(cat "$SERVER/message_octets")"
 	! echo 0 >"$CLIENT/rdma_message_octets" 2>/dev/null || fail "the counter is writable"
 	nfs_umount
-	for _ in $(seq 30); do
-		sleep 1
-		[ "$(cat "$CLIENT/rdma_message_octets")" -ne "$client" ] ||
-			[ "$(cat "$SERVER/message_octets")" -ne "$server" ] || return 0
-	done
-	fail "$(cat "$CLIENT/rdma_message_octets") and" \
+	wait_message_memory "$client" "$server" || fail "$(cat "$CLIENT/rdma_message_octets") and" \
 		"$(cat "$SERVER/message_octets") bytes are left after the unmount"
 }
 
@@ -102,11 +107,16 @@ some_io() {
 	nfs_umount
 }
 
-# check_reset FILE: writing 0 resets the counter, which can be read in small parts afterwards.
+# check_reset FILE: writing 0 resets the counter, which can be read in small parts afterwards. The
+# end of an earlier connection may still be counted.
 check_reset() {
-	local file=$1
+	local file=$1 _
 
-	echo 0 >"$file"
+	for _ in {1..60}; do
+		echo 0 >"$file"
+		[ "$(cat "$file")" -gt 1 ] || break
+		sleep 1
+	done
 	[ "$(cat "$file")" -le 1 ] || fail "$file is $(cat "$file") after a reset"
 	# Some programs read byte by byte.
 	[ "$(dd if="$file" bs=1 status=none)" -ge 0 ] || fail "$file cannot be read byte by byte"
@@ -181,7 +191,7 @@ eight_writers() {
 # When max_pulled_pages is exhausted, a connection reads the chunks of one Call at a time. All data
 # is written.
 pulled_page_limit() {
-	local each held
+	local each held _
 
 	[ "$(module_kind)" != c ] || skip "the C module has no such limit"
 	need_local_bed
@@ -203,6 +213,10 @@ pulled_page_limit() {
 	[ "$(svc_stat held_back)" -eq "$held" ] || fail "Calls were held back below the limit"
 	nfs_umount
 	for each in "$SERVER"/pulled_pages{,_strangers}; do
+		for _ in {1..120}; do
+			[ "$(cat "$each")" -gt 0 ] || break
+			sleep 0.5
+		done
 		[ "$(cat "$each")" -eq 0 ] || fail "$each is $(cat "$each") on an idle server"
 	done
 }

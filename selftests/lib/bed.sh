@@ -121,11 +121,11 @@ link_add_switched() {
 
 # Waits until the client has resolved the server's hardware address. A ping fails after three
 # seconds without an ARP reply, which happens while the bridge learns its ports. The neighbour entry
-# is valid for 30 s, and longer on a slow kernel.
+# stays valid for longer than any test keeps the link down.
 server_resolve() {
 	local _ neighbours=/proc/sys/net/ipv4/neigh/$BED_CLIENT_IF
 
-	on_client tee "$neighbours/base_reachable_time_ms" >/dev/null <<<$((30000 * PACE))
+	on_client tee "$neighbours/base_reachable_time_ms" >/dev/null <<<3600000
 	for _ in {1..10}; do
 		! on_client ping -q -c 1 -W 10 "$SERVER4" || return 0
 	done
@@ -150,7 +150,22 @@ link_up() {
 # link_set_delay PORT MILLISECONDS: delays packets that leave the bridge by that port.
 link_set_delay() { tc -netns "$BED_SWITCH" qdisc add dev "$1" root netem delay "$2ms"; }
 
+# Drops the packets that are delayed at the moment.
 link_clear_delay() { tc -netns "$BED_SWITCH" qdisc del dev "$1" root; }
+
+# link_end_delay PORT: the same, once no packet was delayed for a second. A shorter delay would
+# reorder packets.
+link_end_delay() {
+	local _ idle=0
+
+	for _ in $(seq $((600 * PACE))); do
+		[ "$idle" -lt 10 ] || break
+		tc -netns "$BED_SWITCH" -s qdisc show dev "$1" root | grep -q ' backlog 0b 0p ' &&
+			idle=$((idle + 1)) || idle=0
+		sleep 0.1
+	done
+	link_clear_delay "$1"
+}
 
 device_add() {
 	case $1 in
@@ -236,7 +251,7 @@ bed_make() {
 client_wait_idle() {
 	local round
 
-	for round in $(seq $((30 * PACE))); do
+	for round in $(seq $((120 * PACE))); do
 		[ "$(on_client cat /proc/net/nfsfs/servers 2>/dev/null | wc -l)" -gt 1 ] || return 0
 		sleep 1
 	done

@@ -22,7 +22,7 @@ bounce_end() {
 	local _ kept faults
 
 	bounces || return 0
-	for _ in $(seq $((20 * PACE))); do
+	for _ in $(seq $((300 * PACE))); do
 		[ "$(cat /sys/module/bounce/refcnt)" -gt 0 ] || break
 		sleep 0.5
 	done
@@ -39,7 +39,7 @@ bounce_end() {
 bounce_wait() {
 	local _
 
-	for _ in $(seq $((60 * PACE))); do
+	for _ in $(seq $((300 * PACE))); do
 		[ "$(bounce_count "$1")" -gt "$2" ] || return 0
 		sleep 0.5
 	done

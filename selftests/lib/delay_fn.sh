@@ -44,12 +44,12 @@ delay_fn() {
 delay_hits() { cut -d, -f"${1:-1}" /sys/module/delay_fn/parameters/hits; }
 
 # wait_delay_hits [HITS]: succeeds when the first function has been hit that often (once),
-# fails after ten seconds.
+# fails after a minute.
 # shellcheck disable=SC2120 # most callers pass no argument
 wait_delay_hits() {
 	local _
 
-	for _ in $(seq $((100 * PACE))); do
+	for _ in $(seq $((600 * PACE))); do
 		[ "$(delay_hits)" -lt "${1:-1}" ] || return 0
 		sleep 0.1
 	done

@@ -24,12 +24,13 @@ module_loaded() { [ -d /sys/module/rpcrdma ]; }
 module_users() { cat /sys/module/rpcrdma/refcnt 2>/dev/null || echo 0; }
 
 # module_wait_unused USERS: waits until the module's reference count has dropped to USERS;
-# connections release it asynchronously. At zero the module is unloaded, except under kmemleak,
+# connections release it asynchronously, and if the CM loses a message, only when the stall detector
+# has ended them. At zero the module is unloaded, except under kmemleak,
 # which needs its symbols to resolve backtraces.
 module_wait_unused() {
 	local _
 
-	for _ in $(seq $((40 * PACE))); do
+	for _ in $(seq $((300 * PACE))); do
 		[ "$(module_users)" -gt "$1" ] || break
 		sleep 0.5
 	done

@@ -87,6 +87,11 @@ disconnects_traced() {
 	fi
 }
 
+# losses_traced: the same, and counts connections that the server closes.
+losses_traced() {
+	grep -cE ' (xprt_disconnect_force|svc_xprt_close): ' "$LOSS_TRACE/trace" 2>/dev/null || true
+}
+
 loss_trace_off() {
 	[ ! -e "$LOSS_TRACE" ] || rmdir "$LOSS_TRACE"
 }
