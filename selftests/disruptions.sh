@@ -27,7 +27,18 @@ client_device_removal() {
 	device_delete "$BED_CLIENT_DEV" && sleep 3 && device_add "$BED_CLIENT_DEV"
 }
 
-link_outage() { link_down && sleep 10 && link_up; }
+# Lasts until an end has noticed. rxe gives up after four seconds in which it runs.
+link_outage() {
+	local before _
+
+	before=$(losses_traced)
+	link_down && sleep 10 || return
+	for _ in $(seq $((50 * PACE))); do
+		[ "$(losses_traced)" -eq "$before" ] || break
+		sleep 1
+	done
+	link_up
+}
 
 # io_survives VERSION PROTO DISRUPTION
 io_survives() {
@@ -142,6 +153,11 @@ calls_have_receives() {
 			read_past_cache "$each" &
 			readers+=($!)
 		done
+		# One post is for the connection, one for the credits that the first Reply grants.
+		for _ in $(seq $((600 * PACE))); do
+			[ "$(cat "$DELAY_POST_RECV/hits")" -lt $((2 * round)) ] || break
+			sleep 0.1
+		done
 		delay_post_recv 0
 		wait "${readers[@]}" || fail "round $round: a READ has failed"
 	done
@@ -171,7 +187,7 @@ freeze() {
 	mkdir -p "$FREEZER/frozen"
 	echo "$1" >"$FREEZER/frozen/cgroup.procs"
 	echo FROZEN >"$FREEZER/frozen/freezer.state"
-	for _ in {1..50}; do
+	for _ in $(seq $((600 * PACE))); do
 		[ "$(cat "$FREEZER/frozen/freezer.state")" != FROZEN ] || return 0
 		sleep 0.1
 	done
@@ -188,6 +204,11 @@ thaw() {
 	umount "$FREEZER"
 }
 
+# Succeeds if a task waits for its Reply.
+reply_is_awaited() {
+	grep -q ' q:xprt_pending' /sys/kernel/debug/sunrpc/rpc_clnt/*/tasks
+}
+
 # Succeeds if the Reply of a task has arrived and the task has not run since.
 reply_is_pending() {
 	grep -q ' a:call_status .* q:none' /sys/kernel/debug/sunrpc/rpc_clnt/*/tasks
@@ -195,7 +216,7 @@ reply_is_pending() {
 
 # A Reply whose task is frozen does not delay the removal of the device.
 device_removed_with_frozen_task() {
-	local asking deleting late=no _
+	local asking deleting late=no began _
 
 	need_link
 	nfs_mount 4.2 rdma
@@ -204,21 +225,27 @@ device_removed_with_frozen_task() {
 	exportfs -f
 	stat "$WORK/absent" 2>"$ktap_dir/asked" &
 	asking=$!
-	sleep 1
+	for _ in $(seq $((600 * PACE))); do
+		! reply_is_awaited || break
+		sleep 0.1
+	done
+	reply_is_awaited || fail "no task waits for a Reply"
 	freeze "$asking"
 	pkill -CONT -x rpc.mountd
-	for _ in $(seq $((200 * PACE))); do
+	for _ in $(seq $((600 * PACE))); do
 		! reply_is_pending || break
 		sleep 0.1
 	done
 	reply_is_pending || fail "no Reply arrived"
+	began=$SECONDS
 	device_delete "$BED_CLIENT_DEV" &
 	deleting=$!
-	for _ in $(seq $((100 * PACE))); do
+	for _ in $(seq $((600 * PACE))); do
 		kill -0 "$deleting" 2>/dev/null || break
 		sleep 0.1
 	done
 	! kill -0 "$deleting" 2>/dev/null || late=yes
+	echo "waited for $((SECONDS - began)) s for the removal"
 	thaw
 	wait "$deleting" || fail "the device cannot be deleted"
 	device_add "$BED_CLIENT_DEV"

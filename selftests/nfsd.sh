@@ -85,6 +85,25 @@ nfsd_direct_readers() {
 	done
 }
 
+trace_deferrals() {
+	trace_on
+	echo 1 >"$TRACING/events/sunrpc/svc_defer/enable"
+	echo 1 >"$TRACING/events/sunrpc/svc_defer_recv/enable"
+}
+
+# wait_deferred COUNT: waits until so many Calls are deferred. An nfsd thread waits five seconds
+# before it defers a Call.
+wait_deferred() {
+	local _
+
+	for _ in $(seq $((120 * PACE))); do
+		[ "$(traced svc_defer)" -lt "$1" ] || break
+		sleep 0.5
+	done
+	# More of them may follow.
+	sleep 3
+}
+
 # A deferred READ is answered by another thread, or later by the same one, with other pages for its
 # Reply. Nothing that was recorded about the earlier pages may be used.
 deferred_reads() {
@@ -96,8 +115,7 @@ deferred_reads() {
 	for each in 1 2 3; do
 		cmp <(dd if="$WORK/file" bs=64k iflag=direct status=none) "$WORK_ON_SERVER/file"
 	done
-	trace_on
-	echo 1 >"$TRACING/events/sunrpc/svc_defer_recv/enable"
+	trace_deferrals
 	pkill -STOP -x rpc.mountd
 	exportfs -f
 	# Each reader reads another part of the file, four times.
@@ -109,7 +127,7 @@ deferred_reads() {
 		done &
 		asking+=($!)
 	done
-	sleep 8
+	wait_deferred 4
 	nfsd_caching 2 0
 	pkill -CONT -x rpc.mountd
 	for each in "${asking[@]}"; do
@@ -135,8 +153,7 @@ deferred_calls() {
 	mkdir "$WORK_ON_SERVER/many"
 	seq -f "$WORK_ON_SERVER/many/a-name-that-takes-some-room-%04.0f" 1 300 | xargs touch
 	head -c 200000 /dev/urandom >"$WORK_ON_SERVER/file"
-	trace_on
-	echo 1 >"$TRACING/events/sunrpc/svc_defer_recv/enable"
+	trace_deferrals
 	pkill -STOP -x rpc.mountd
 	exportfs -f
 	cmp "$WORK/file" "$WORK_ON_SERVER/file" &
@@ -147,8 +164,7 @@ deferred_calls() {
 		stat "$WORK/many/a-name-that-takes-some-room-000$each" >/dev/null &
 		asking+=($!)
 	done
-	# An nfsd thread waits five seconds before it defers a Call.
-	sleep 8
+	wait_deferred 1
 	pkill -CONT -x rpc.mountd
 	for each in "${asking[@]}"; do
 		wait "$each" || fail "a deferred Call failed"

@@ -34,6 +34,7 @@ capture_start() {
 	rm -f "$ktap_dir/tcpdump" "$ktap_dir/packets"
 	mkfifo "$ktap_dir/packets"
 	"$HELPERS/sends_helper" <"$ktap_dir/packets" >"$ktap_dir/sends" &
+	measuring=$!
 	nsenter --net="/run/netns/$BED_SWITCH" -- tcpdump -i "$BED_CLIENT_PORT" \
 		-s 96 -B 65536 -U -w - udp port 4791 \
 		2>"$ktap_dir/tcpdump" >"$ktap_dir/packets" &
@@ -41,8 +42,20 @@ capture_start() {
 	until [ -e "$ktap_dir/tcpdump" ] && grep -q 'listening on' "$ktap_dir/tcpdump"; do sleep 0.1; done
 }
 
+# process_sleeps PID: succeeds if the process waits for something, or has ended.
+process_sleeps() { [ ! -e "/proc/$1" ] || [ "$(sed 's/.*) \(.\) .*/\1/' "/proc/$1/stat")" = S ]; }
+
+# The kernel gives tcpdump a block of packets after a second at the latest. tcpdump has taken all of
+# them, and the reader of its output as well, when both keep sleeping.
 capture_stop() {
-	sleep 1
+	local asleep=0
+
+	sleep 2
+	while [ "$asleep" -lt 5 ]; do
+		process_sleeps "$capture" && process_sleeps "$measuring" &&
+			asleep=$((asleep + 1)) || asleep=0
+		sleep 0.2
+	done
 	kill -INT "$capture"
 	wait
 	cat "$ktap_dir/tcpdump" "$ktap_dir/sends"
@@ -214,14 +227,14 @@ R8166_4_5_4_3_no_memory_for_reply() {
 	insmod "$HELPERS/fail_highorder.ko" comm=nfsd min_size=32768
 	began=$SECONDS
 	load_start 8
-	for _ in $(seq $((200 * PACE))); do
+	for _ in $(seq $((1200 * PACE))); do
 		[ "$(xprt_stat connect_count)" -eq 1 ] || break
 		sleep 0.1
 	done
 	took=$((SECONDS - began))
 	echo "$(failures) allocations failed, reconnected after $took s"
 	[ "$(failures)" -gt 0 ] || fail "no allocation failed"
-	[ "$(xprt_stat connect_count)" -gt 1 ] && [ "$took" -lt $((60 * PACE)) ] ||
+	[ "$(xprt_stat connect_count)" -gt 1 ] && [ "$took" -lt $((240 * PACE)) ] ||
 		fail "the client waited for a Reply"
 	load_wait_progress
 	load_stop
