@@ -96,7 +96,7 @@ stat_during_free() {
 	stat - <&"$file" >/dev/null &
 	first=$!
 	while [ "$(delay_hits)" -eq "$hits" ]; do
-		[ $((SECONDS - began)) -lt $((10 * PACE)) ] || fail "no slot was freed"
+		[ $((SECONDS - began)) -lt $((30 * PACE)) ] || fail "no slot was freed"
 	done
 	began=$SECONDS
 	stat - <&"$file" >/dev/null
@@ -122,7 +122,7 @@ freed_slot_wakes_new_waiter() {
 			status=none &
 		writers+=($!)
 	done
-	for _ in $(seq $((100 * PACE))); do
+	for _ in $(seq $((300 * PACE))); do
 		[ "$(sleeps delayq)" -lt 3 ] || break
 		sleep 0.1
 	done
@@ -147,7 +147,7 @@ freed_slot_wakes_new_waiter() {
 # A task finds the ring of send contexts full, but all Sends complete before the task starts to
 # wait: no completion is left to wake it.
 send_ring_drained_before_wait() {
-	local backchannel
+	local backchannel _
 
 	[ "$(module_kind)" = rust ] || skip "delays a function of this module"
 	backchannel=$(cat "$CLIENT/rdma_max_bc_requests")
@@ -158,7 +158,10 @@ send_ring_drained_before_wait() {
 	touch "$WORK"/{1..4}
 	delay_fn entry "$RUST_SEND_DONE" $((50 * PACE)) \
 		entry '^xprt_wait_for_buffer_space$' $((400 * PACE))
-	stat_together 8 4
+	for _ in {1..10}; do
+		stat_together 8 4
+		[ "$(delay_hits 2)" -eq 0 ] || break
+	done
 	echo "$(delay_hits 2) tasks found the ring full, $(delay_hits) Send completions"
 	[ "$(delay_hits 2)" -gt 0 ] || fail "the ring was never full"
 	unload_fault_modules

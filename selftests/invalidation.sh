@@ -146,7 +146,7 @@ late_reply_invalidates_aborted_rpc() {
 		# nfsd's cache during such an upcall would end the connection.
 		stat -f "$MNT" >/dev/null
 		aborted=$(traced xprtrdma_mrs_zap)
-		for _ in {1..20}; do
+		for _ in {1..120}; do
 			late=$(traced xprtrdma_reply_rqst_err)
 			[ "$late" -lt "$aborted" ] || break
 			sleep 0.5
@@ -159,7 +159,6 @@ late_reply_invalidates_aborted_rpc() {
 		connection_lost fail "the connection was lost"
 	[ "$aborted" -ge 3 ] || fail "fewer than three RPCs were aborted"
 	[ "$late" -ge "$aborted" ] || fail "some of their Replies did not arrive"
-	[ "$(xprt_stat connect_count)" -eq "$connects" ] || fail "the connection was lost"
 	getfattr -n user.1 "$WORK/file" >/dev/null || fail "the mount does not work any more"
 }
 
@@ -174,9 +173,14 @@ RI3_7_2_one_pd_per_connection() {
 		echo "over one of the connections" >"$WORK/$each"
 	done
 	for device in "$BED_CLIENT_DEV" "$BED_SERVER_DEV"; do
-		connections=$(rdma resource show qp link "$device/1" | grep -c 'type RC ' || true)
-		pds=$(rdma resource show pd dev "$device" |
-			grep 'comm \[rpcrdma\]' | grep -vc 'users 0 ' || true)
+		# Connections of earlier mounts are destroyed asynchronously.
+		for each in {1..120}; do
+			connections=$(rdma resource show qp link "$device/1" | grep -c 'type RC ' || true)
+			pds=$(rdma resource show pd dev "$device" |
+				grep 'comm \[rpcrdma\]' | grep -vc 'users 0 ' || true)
+			[ "$connections" -lt 4 ] || [ "$pds" -ne "$connections" ] || break
+			sleep 1
+		done
 		echo "$device: $connections connections, $pds PDs"
 		[ "$connections" -ge 4 ] || fail "too few connections"
 		[ "$pds" -eq "$connections" ] || fail "not one PD per connection"

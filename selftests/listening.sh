@@ -86,10 +86,12 @@ test_cleanup() {
 	server_start
 } 2>/dev/null
 
+moves_reported() { log_since_mark | grep -c "RDMA CM addr change for ndev $BOND"; }
+
 # Existing connections survive when the address moves, and new ones are accepted.
 listener_follows_address() {
 	need_local_bed
-	local slave before
+	local slave before _
 
 	[ "$BED_RDMA" = rxe ] || skip "$BED_RDMA does not support bonds"
 	# The C module fails to listen again, and existing clients hang.
@@ -108,8 +110,11 @@ listener_follows_address() {
 		umount "$MNT-new"
 	done
 	# Three reports per move: for the listener and for both ends of the existing connection.
-	[ "$(log_since_mark | grep -c "RDMA CM addr change for ndev $BOND")" -ge 9 ] ||
-		fail "the connection manager did not report each move"
+	for _ in {1..60}; do
+		[ "$(moves_reported)" -lt 9 ] || break
+		sleep 1
+	done
+	[ "$(moves_reported)" -ge 9 ] || fail "the connection manager did not report each move"
 	rm -r "$WORK"
 }
 
@@ -209,7 +214,7 @@ refused_listener_releases_netns() {
 		if sh -c "echo rdma $1 >portlist" 2>/dev/null; then exit 1; fi
 		grep "^rdma" portlist' sh "$BED_PORT" || fail "the second listener was accepted"
 	netns_delete
-	for _ in $(seq $((60 * PACE))); do
+	for _ in $(seq $((240 * PACE))); do
 		[ -e "/sys/class/net/$NETNS_IF" ] || break
 		sleep 0.5
 	done

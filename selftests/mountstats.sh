@@ -84,13 +84,13 @@ calls_and_replies() {
 	moves sends 10 30 read_direct 4096 10
 	moves recvs 10 30 read_direct 4096 10
 	# After each Send, SUNRPC adds the number of Calls without a Reply; some Replies are faster.
-	moves req_u 1 1000 read_direct 4096 10
+	moves req_u 1 10000 read_direct 4096 100
 }
 
 # Idle time rises without I/O, although the client renews its lease, and drops with a READ. More
 # than a second may pass between the READ and the check, but not every time.
 idle_time() {
-	local deadline=$((SECONDS + 30)) try idle
+	local deadline=$((SECONDS + 60)) try idle
 
 	mounted_with_file
 	until [ "$(xprt_stat idle_time)" -ge 2 ]; do

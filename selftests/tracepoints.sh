@@ -125,7 +125,7 @@ addresses_are_padded() {
 	rm -r "$WORK"
 	trace_off
 	for each in "$TRACING"/per_cpu/cpu*/trace_pipe_raw; do
-		timeout 2 cat "$each" >>"$ktap_dir/raw" || :
+		timeout 5 cat "$each" >>"$ktap_dir/raw" || :
 	done
 	# The fields have 48 bytes at least.
 	python3 -c '
