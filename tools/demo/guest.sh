@@ -74,10 +74,11 @@ unmount_it() {
 	umount /mnt && nfs_server_down
 }
 
-# Connections release the module shortly after they end.
+# Connections release the module shortly after they end, or, if the CM loses a message, when the stall
+# detector has ended them.
 unload() {
 	local _
-	for _ in $(seq 40); do
+	for _ in $(seq 300); do
 		[ "$(cat /sys/module/rpcrdma/refcnt)" != 0 ] || break
 		sleep 0.5
 	done

@@ -17,10 +17,11 @@ release=$(uname -r)
 package=rpcrdma-rust-modules-$release
 updates=/lib/modules/$release/updates
 
-# Connections release the module shortly after they end.
+# Connections release the module shortly after they end, or, if the CM loses a message, when the stall
+# detector has ended them.
 unload() {
 	local _
-	for _ in {1..40}; do
+	for _ in {1..300}; do
 		modprobe -r rpcrdma 2>/dev/null && return
 		sleep 0.5
 	done
@@ -114,6 +115,8 @@ commands_of_the_document_show_the_connection() {
 # The rule of the package, and that of nfs-utils, apply /etc/sysctl.d to the module when it is
 # loaded.
 udev_applies_settings() {
+	local _
+
 	unload
 	printf '%s\n' 'sunrpc.rdma_max_inline_read = 16384' 'sunrpc.svc_rdma.max_requests = 64' \
 		>/etc/sysctl.d/nfs-rdma.conf
@@ -121,7 +124,11 @@ udev_applies_settings() {
 	/usr/lib/systemd/systemd-udevd --daemon || fail "udevd does not start"
 	modprobe rpcrdma
 	udevadm settle
-	sleep 1
+	for _ in {1..60}; do
+		[ "$(cat /proc/sys/sunrpc/rdma_max_inline_read)" != 16384 ] ||
+			[ "$(cat /proc/sys/sunrpc/svc_rdma/max_requests)" != 64 ] || break
+		sleep 1
+	done
 	udevadm control --exit
 	rm /etc/sysctl.d/nfs-rdma.conf
 	[ "$(cat /proc/sys/sunrpc/rdma_max_inline_read)" = 16384 ] || fail "the client's setting was not applied"

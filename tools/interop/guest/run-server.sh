@@ -10,9 +10,10 @@ set -eu
 
 start() { rpc.nfsd 8 && nfs_listen; }
 
-# unload: unloads the module. Connections release it shortly after they end.
+# unload: unloads the module. Connections release it shortly after they end, or, if the CM loses a
+# message, when the stall detector has ended them.
 unload() {
-	local left=50
+	local left=750
 
 	until rmmod rpcrdma 2>/dev/null; do
 		[ "$left" -gt 0 ] || { echo "rpcrdma is still in use"; return 1; }
