@@ -104,7 +104,7 @@ fake_qemu() {
 	ended() { echo "@@vm exit $1"; }
 	complain() { log 'BUG: sleeping function called from invalid context'; }
 	int3() { log 'Oops: int3: 0000 [#1] SMP NOPTI' "[ 1.0] Code: 41 89 ca $1 <1f> 44 00 00"; }
-	hang() { exec sleep 20; }
+	hang() { exec sleep 60; }
 	for argument; do
 		case $argument in
 		file,id=klog,path=*) log=${argument##*path=} ;;
@@ -132,7 +132,7 @@ expect_status() {
 	local status=0 limit=60
 
 	case $2 in
-	*hang) limit=2 ;;
+	*hang) limit=6 ;;
 	esac
 	XDG_CACHE_HOME=$dir KERNEL=stock PATH=$dir:$PATH PLAY=$2 \
 		tools/vm/run --module none --accel tcg --time $limit tools/vm/guest/true.sh \

@@ -185,7 +185,12 @@ vm_ended() {
 await_user_space() {
 	local end=$((SECONDS + boot_limit * trial))
 	while ! grep -qs '^@@vm up' "$run/output"; do
-		kill -0 "$vm_pid" 2>/dev/null || return 1
+		kill -0 "$vm_pid" 2>/dev/null || {
+			# It may have reached user space since.
+			wait "$reader" 2>/dev/null || true
+			grep -qs '^@@vm up' "$run/output"
+			return
+		}
 		[ $SECONDS -lt $end ] || return 1
 		sleep 0.1
 	done
