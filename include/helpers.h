@@ -7,6 +7,7 @@
 #ifndef _RPCRDMA_HELPERS_H
 #define _RPCRDMA_HELPERS_H
 
+#include <linux/debugfs.h>
 #include <linux/mm.h>
 #include <linux/workqueue.h>
 #include <linux/sunrpc/svc_xprt.h>
@@ -90,5 +91,13 @@ void rpcrdma_get_net(struct net *net);
 void rpcrdma_put_net(struct net *net);
 void rpcrdma_synchronize_rcu(void);
 void rpcrdma_synchronize_rcu_tasks(void);
+
+/* debugfs */
+struct dentry *rpcrdma_debugfs_create_dir(const char *name,
+					  struct dentry *parent);
+struct dentry *rpcrdma_debugfs_create_file(const char *name, umode_t mode,
+					   struct dentry *parent, void *data,
+					   const struct debugfs_short_fops *fops);
+void rpcrdma_debugfs_remove(struct dentry *dentry);
 
 #endif

@@ -15,6 +15,7 @@
 //! | `lib`      | lists, pages and other small types                     |
 //! | `trace`    | trace events                                           |
 //! | `sysctl`   | tables of files under `/proc/sys`                      |
+//! | `debugfs`  | files under `/sys/kernel/debug`                        |
 //! | `verbs`    | RDMA verbs and the connection manager as safe types    |
 //! | `sunrpc`   | SUNRPC as safe types                                   |
 //! | `client`   | the transport of the NFS client                        |
@@ -23,12 +24,13 @@
 //! Imports (`tools/rooms/rooms.toml` has the rules):
 //!
 //! ```text
-//! client, server -> wire, engine, lib, trace, sysctl, verbs, sunrpc
-//! verbs, sunrpc  -> bindings, lib, trace
-//! trace, sysctl  -> bindings, lib
-//! lib            -> bindings, compat
-//! compat         -> bindings
-//! engine         -> wire
+//! client, server         -> wire, engine, lib, trace, sysctl, debugfs, verbs, sunrpc
+//! sunrpc                 -> bindings, lib, trace, debugfs
+//! verbs                  -> bindings, lib, trace
+//! trace, sysctl, debugfs -> bindings, lib
+//! lib                    -> bindings, compat
+//! compat                 -> bindings
+//! engine                 -> wire
 //! ```
 //!
 //! `wire`, `engine`, `client` and `server` forbid unsafe code.
@@ -43,6 +45,7 @@ use kernel::prelude::*;
 mod bindings;
 mod client;
 mod compat;
+mod debugfs;
 #[allow(unreachable_pub, reason = "the host tests compile it as a crate")]
 mod engine;
 #[path = "lib/mod.rs"] // rustc warns about a module `lib` otherwise
@@ -62,6 +65,7 @@ struct RpcRdma {
     _server: server::Server,
     #[pin]
     _devices: verbs::IbClient,
+    _debugfs: debugfs::Tree,
     _exit_barrier: sunrpc::ExitBarrier,
 }
 
@@ -75,6 +79,7 @@ impl kernel::InPlaceModule for RpcRdma {
             bindings::layout::check()?;
             Ok(try_pin_init!(Self {
                 _exit_barrier: sunrpc::ExitBarrier::new(),
+                _debugfs: debugfs::Tree::new()?,
                 _devices <- verbs::IbClient::register(),
                 _server: server::Server::register(module)?,
                 _client: client::Client::register(module)?,

@@ -3,6 +3,7 @@
  * The kernel's macros and inline functions as functions, for Rust.
  */
 
+#include <linux/debugfs.h>
 #include <linux/highmem.h>
 #include <linux/module.h>
 #include <linux/net.h>
@@ -249,4 +250,23 @@ void rpcrdma_synchronize_rcu(void)
 void rpcrdma_synchronize_rcu_tasks(void)
 {
 	synchronize_rcu_tasks();
+}
+
+/* Without CONFIG_DEBUG_FS, these are inline functions. */
+struct dentry *rpcrdma_debugfs_create_dir(const char *name,
+					  struct dentry *parent)
+{
+	return debugfs_create_dir(name, parent);
+}
+
+struct dentry *rpcrdma_debugfs_create_file(const char *name, umode_t mode,
+					   struct dentry *parent, void *data,
+					   const struct debugfs_short_fops *fops)
+{
+	return debugfs_create_file(name, mode, parent, data, fops);
+}
+
+void rpcrdma_debugfs_remove(struct dentry *dentry)
+{
+	debugfs_remove(dentry);
 }

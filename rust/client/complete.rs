@@ -10,10 +10,13 @@
 
 use crate::{
     engine::requester::placement::Placement,
-    lib::fence::{
-        Fenced,
-        Reachable,
-        Unreachable, //
+    lib::{
+        close_reason::CloseReason,
+        fence::{
+            Fenced,
+            Reachable,
+            Unreachable, //
+        }, //
     },
     sunrpc::xprt::{
         Claimed,
@@ -75,7 +78,7 @@ fn invalidate(
             trace!(xprtrdma_post_linv_err(rpc.task(), failed.error.to_errno()));
         }
         // The RPC is not completed: SUNRPC sends it again on the next connection.
-        ctx.force_disconnect();
+        ctx.force_disconnect(CloseReason::PostFailed);
     }
 }
 
@@ -92,7 +95,7 @@ pub(super) fn invalidated(
         // The server may still have written to the memory of the Reply. SUNRPC sends the RPC again
         // on the next connection.
         Err(rpc) => {
-            ctx.force_disconnect();
+            ctx.force_disconnect(CloseReason::NotInvalidated);
             drop(rpc);
         }
     }

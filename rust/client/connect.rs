@@ -35,6 +35,7 @@ use super::{
         Unsupported,
         DONES, //
     },
+    link_history::ConnectFailure,
     shared::{
         Connection,
         MrWaiters,
@@ -150,6 +151,8 @@ fn unsuitable(ep: &Endpoint<ClientEp>, unsupported: Unsupported) -> ConnectError
             unsupported.name()
         );
     });
+    let history = &ep.context().shared.history;
+    history.report(ConnectFailure::Unsupported(unsupported));
     ConnectError::Unsupported
 }
 

@@ -20,9 +20,15 @@ use crate::{
         },
         credit::Window, //
     },
-    lib::sync::{
-        Atomic,
-        SetOnce, //
+    lib::{
+        close_reason::{
+            CloseReason,
+            Closed, //
+        },
+        sync::{
+            Atomic,
+            SetOnce, //
+        }, //
     },
     sunrpc::xprt::ConnectError,
     verbs::{
@@ -84,6 +90,8 @@ pub(super) struct ClientEp {
     dones: Dones,
     /// Allocates more MRs.
     pub(super) mr_refresh: SetOnce<Arc<MrRefresh<FenceWaiter, MrWaiters>>>,
+    /// Why the connection has ended.
+    closed: Closed,
     /// Set while SUNRPC already considers the transport disconnected. Calling
     /// `xprt_force_disconnect()` again would close the *next* connection.
     disconnect_reported: Atomic<bool>,
@@ -108,6 +116,7 @@ impl ClientEp {
             reply_reads <- ReplyReads::new(),
             dones <- Dones::new(),
             mr_refresh: SetOnce::new(),
+            closed: Closed::new(),
             disconnect_reported: Atomic::new(true),
             connect_wait <- ConnectWait::new(),
         }? Error)
@@ -201,7 +210,7 @@ impl ClientEp {
             .recv_queue
             .refill(ep, pool, needed, limits.receive_batch(), size);
         if refilled.is_err() {
-            self.recv_failed();
+            self.recv_failed(CloseReason::PostFailed);
         }
         self.recv_queue.posted()
     }
@@ -215,7 +224,7 @@ impl ClientEp {
     pub(super) fn send_done(&self, ep: &Endpoint<Self>, done: Done) {
         let (credits, invalidate) = self.done_terms();
         if self.dones.send(ep, done, credits, invalidate).is_err() {
-            self.force_disconnect();
+            self.force_disconnect(CloseReason::DonesExceeded);
         }
     }
 
@@ -223,16 +232,13 @@ impl ClientEp {
     pub(super) fn send_next_dones(&self, ep: &Endpoint<Self>) {
         let (credits, invalidate) = self.done_terms();
         if self.dones.send_next(ep, credits, invalidate).is_err() {
-            self.force_disconnect();
+            self.force_disconnect(CloseReason::DonesExceeded);
         }
     }
 
     /// The credits in an RDMA_DONE, and whether it may invalidate the peer's handle.
     fn done_terms(&self) -> (u32, bool) {
-        (
-            self.limits().credits,
-            self.remote_invalidation.load(Relaxed),
-        )
+        (self.limits().credits, self.remote_invalidation())
     }
 
     /// MRs may have returned to the pool: wakes the Calls that wait for some.
@@ -251,31 +257,60 @@ impl ClientEp {
         refresh.is_some_and(|refresh| refresh.pool().gave_out(xid, handle))
     }
 
-    /// The connection attempt has failed, or the connection is lost. May sleep.
-    pub(super) fn connect_failed(&self, error: ConnectError) {
+    /// The connection attempt has failed with `error`, or the connection is lost for `reason`. May
+    /// sleep.
+    pub(super) fn connect_failed(&self, error: ConnectError, reason: CloseReason) {
         if self.connect_wait.fail(error) {
-            self.force_disconnect();
+            self.force_disconnect(reason);
         }
     }
 
     /// A Receive has failed. May sleep.
-    pub(super) fn recv_failed(&self) {
+    pub(super) fn recv_failed(&self, reason: CloseReason) {
         if self.connect_wait.recv_failed() {
-            self.force_disconnect();
+            self.force_disconnect(reason);
         }
     }
 
     /// Has SUNRPC close the connection, once. Safe in any context.
     ///
     /// C: verbs.c, rpcrdma_force_disconnect()
-    pub(super) fn force_disconnect(&self) {
+    pub(super) fn force_disconnect(&self, reason: CloseReason) {
+        self.closed.note(reason);
         if !self.disconnect_reported.xchg(true, Relaxed) {
             self.shared.xprt.force_disconnect();
         }
     }
 
-    /// This end closes the connection: SUNRPC is not told again that it is lost.
-    pub(super) fn suppress_disconnect(&self) {
+    /// This end closes the connection, for `reason` unless it has ended already: SUNRPC is not told
+    /// again that it is lost.
+    pub(super) fn suppress_disconnect(&self, reason: CloseReason) {
         self.disconnect_reported.store(true, Relaxed);
+        if self.closed.get().is_none() {
+            self.closed.note(reason);
+        }
+        self.shared
+            .history
+            .closed(self.closed.get().unwrap_or(reason));
+    }
+
+    /// The connection is about to end, for this reason.
+    pub(super) fn note_close(&self, reason: CloseReason) {
+        self.closed.note(reason);
+    }
+
+    /// Why the connection has ended, if it has.
+    pub(super) fn close_reason(&self) -> Option<CloseReason> {
+        self.closed.get()
+    }
+
+    /// The credits that the latest Reply has granted.
+    pub(super) fn granted(&self) -> u32 {
+        self.window().granted()
+    }
+
+    /// Whether both ends support Remote Invalidation.
+    pub(super) fn remote_invalidation(&self) -> bool {
+        self.remote_invalidation.load(Relaxed)
     }
 }

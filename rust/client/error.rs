@@ -3,6 +3,7 @@
 //! RDMA_ERROR: the answer to a backchannel Call that cannot be accepted.
 
 use crate::{
+    lib::close_reason::CloseReason,
     verbs::RecvWorker,
     wire::ErrorReply, //
 };
@@ -28,6 +29,6 @@ pub(super) fn send_error(worker: &RecvWorker<'_, ClientEp>, bytes: &[u8], error:
     let credits = ctx.limits().backchannel;
     let sent = ctrl_sends.send(worker, None, |buf| error.encode(credits, buf).ok());
     if sent.is_err() {
-        ctx.force_disconnect();
+        ctx.force_disconnect(CloseReason::PostFailed);
     }
 }

@@ -11,6 +11,7 @@ use crate::{
         ReadDepths, //
     },
     lib::{
+        close_reason::CloseReason,
         counter::Gauge,
         fence::{
             Fenced,
@@ -49,6 +50,7 @@ use super::{
     connect_wait::ConnectProgress,
     dones::ReplyRead,
     ep::ClientEp,
+    link_history::ConnectFailure,
     reply,
     reply_read,
     shared::RdmaXprt,
@@ -64,7 +66,7 @@ impl EndpointOps for ClientEp {
 
     fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
         let ctx = ep.context();
-        let error = match event {
+        let (error, failure, reason) = match event {
             CmEvent::AddrResolved | CmEvent::RouteResolved => {
                 return ctx.connect_wait.answer(ConnectProgress::Answered);
             }
@@ -85,21 +87,62 @@ impl EndpointOps for ClientEp {
                 return ctx.established(agreement, extensions, is_sent);
             }
             CmEvent::Other => return,
-            CmEvent::AddrError { unanswered: false } => ConnectError::Protocol,
-            CmEvent::RouteError => ConnectError::Unreachable,
+            CmEvent::AddrError { unanswered: false } => (
+                ConnectError::Protocol,
+                ConnectFailure::NoDevice,
+                CloseReason::NotEstablished,
+            ),
+            CmEvent::RouteError => (
+                ConnectError::Unreachable,
+                ConnectFailure::NoRoute,
+                CloseReason::NotEstablished,
+            ),
             // The server does not answer. After ETIMEDOUT, mount(8), which might try another
             // address, would retry for minutes. ENETUNREACH would fail the tasks of a container
             // (fatal_neterrors) each time its server is slow to start.
-            CmEvent::AddrError { unanswered: true } | CmEvent::Unreachable => {
-                ConnectError::HostUnreachable
-            }
+            CmEvent::AddrError { unanswered: true } => (
+                ConnectError::HostUnreachable,
+                ConnectFailure::NoNeighbour,
+                CloseReason::NotEstablished,
+            ),
+            CmEvent::Unreachable => (
+                ConnectError::HostUnreachable,
+                ConnectFailure::Unanswered,
+                CloseReason::NotEstablished,
+            ),
             // The peer still has an old connection. By the next attempt it will have noticed.
-            CmEvent::Rejected { stale: true } => ConnectError::NotConnected,
-            CmEvent::Rejected { .. } => ConnectError::Refused,
-            CmEvent::ConnectError | CmEvent::Disconnected => ConnectError::NotConnected,
-            CmEvent::AddrChange | CmEvent::DeviceRemoval => ConnectError::NoDevice,
+            CmEvent::Rejected { stale, reason } => (
+                if stale {
+                    ConnectError::NotConnected
+                } else {
+                    ConnectError::Refused
+                },
+                ConnectFailure::Rejected(reason),
+                CloseReason::NotEstablished,
+            ),
+            CmEvent::ConnectError => (
+                ConnectError::NotConnected,
+                ConnectFailure::Lost,
+                CloseReason::NotEstablished,
+            ),
+            CmEvent::Disconnected => (
+                ConnectError::NotConnected,
+                ConnectFailure::Lost,
+                CloseReason::PeerDisconnected,
+            ),
+            CmEvent::AddrChange => (
+                ConnectError::NoDevice,
+                ConnectFailure::DeviceGone,
+                CloseReason::AddressMoved,
+            ),
+            CmEvent::DeviceRemoval => (
+                ConnectError::NoDevice,
+                ConnectFailure::DeviceGone,
+                CloseReason::DeviceRemoved,
+            ),
         };
-        ctx.connect_failed(error);
+        ctx.shared.history.report(failure);
+        ctx.connect_failed(error, reason);
     }
 
     // `qp_fatal` is not implemented: it may run in hard IRQ context, where SUNRPC's lock cannot be
@@ -110,7 +153,9 @@ impl EndpointOps for ClientEp {
         if let Some(device) = ep.device_name() {
             trace!(xprtrdma_device_removal(&device, ep.peer_addr()));
         }
-        ep.context().connect_failed(ConnectError::NoDevice);
+        let ctx = ep.context();
+        ctx.shared.history.report(ConnectFailure::DeviceGone);
+        ctx.connect_failed(ConnectError::NoDevice, CloseReason::DeviceRemoved);
     }
 
     #[inline]
@@ -143,7 +188,7 @@ impl Requester for ClientEp {
         let ctx = worker.context();
         ctx.shared.xprt.write_space();
         if status != WcStatus::Success {
-            ctx.force_disconnect();
+            ctx.force_disconnect(status.into());
         }
     }
 
@@ -151,7 +196,7 @@ impl Requester for ClientEp {
         let ctx = worker.context();
         match status {
             WcStatus::Success => ctx.send_next_dones(worker),
-            _ => ctx.force_disconnect(),
+            _ => ctx.force_disconnect(status.into()),
         }
     }
 }
@@ -170,7 +215,7 @@ impl Exposes for ClientEp {
 
     fn not_registered(worker: &SendWorker<'_, Self>, status: WcStatus) {
         if status != WcStatus::Success {
-            worker.context().force_disconnect();
+            worker.context().force_disconnect(status.into());
         }
     }
 }

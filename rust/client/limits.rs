@@ -90,6 +90,15 @@ pub(super) enum Unsupported {
 }
 
 impl Unsupported {
+    /// All, by their discriminants.
+    pub(super) const ALL: [Self; 5] = [
+        Self::KernelVerbs,
+        Self::Registration,
+        Self::SendElements,
+        Self::MrPages,
+        Self::Queues,
+    ];
+
     /// Its name in the kernel log.
     pub(super) const fn name(self) -> &'static str {
         match self {

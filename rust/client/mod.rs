@@ -12,6 +12,7 @@
 //! | `limits`        | queue depths and message sizes that a device allows | connect worker           |
 //! | `report`        | lines of the kernel log for administrators          | connect, receive worker  |
 //! | `stats`         | counters of a transport for `mountstats`            | any                      |
+//! | `link_history`  | what has happened to a transport's connections      | any                      |
 //! | `reply_history` | prediction, per procedure, of long Replies          | RPC task, receive worker |
 //! | `recv_queue`    | Receive Queue and its buffers                       | receive worker           |
 //! | `shared`        | state of a transport that outlives its connections  | any                      |
@@ -20,6 +21,7 @@
 //! | `dones`         | RDMA_DONEs, sent or queued                          | receive and send worker  |
 //! | `connect_wait`  | wait of the connect worker for CM events            | connect worker, CM       |
 //! | `ep`            | state of one connection                             | any                      |
+//! | `state`         | text of a transport's file                          | a task that reads it     |
 //! | `traces`        | trace events with more than one argument to compute | any                      |
 //! | `connect`       | connection setup                                    | connect worker           |
 //! | `compose`       | chunks, header and payload of a Call                | RPC task                 |
@@ -57,6 +59,7 @@ mod error;
 mod handlers;
 mod inflight;
 mod limits;
+mod link_history;
 mod recv_queue;
 mod reply;
 mod reply_history;
@@ -64,6 +67,7 @@ mod reply_read;
 mod report;
 mod send;
 mod shared;
+mod state;
 mod stats;
 mod traces;
 mod transport;

@@ -19,6 +19,7 @@ use crate::{
             match_reply::ReplyLocation, //
         }, //
     },
+    lib::close_reason::CloseReason,
     sunrpc::xprt::{
         Claimed,
         Refusal, //
@@ -64,7 +65,7 @@ pub(super) fn received(worker: &RecvWorker<'_, ClientEp>, recv: RecvBuf<()>, sta
     ctx.recv_queue.completed();
     let RecvStatus::Received { len, invalidated } = status else {
         // Free the buffer: a queue in error needs no more Receives.
-        ctx.recv_failed();
+        ctx.recv_failed(status.close_reason());
         return;
     };
     ctx.shared.xprt.reset_backoff();
@@ -102,7 +103,7 @@ fn classify(
     let invalidates = invalidated.is_some();
     let check_invalidates_nothing = || {
         if invalidates {
-            ctx.force_disconnect();
+            ctx.force_disconnect(CloseReason::UnexpectedInvalidation);
         }
     };
     match inbound::from_server(bytes, ctx.extensions()) {
@@ -182,7 +183,7 @@ fn match_reply(
                 // The Reply may still arrive, but not to memory whose handle is invalid.
                 if invalidated.is_some() {
                     take_invalidated(worker, &mut rpc, invalidated);
-                    ctx.force_disconnect();
+                    ctx.force_disconnect(CloseReason::UnexpectedInvalidation);
                 }
                 return Outcome::Nothing;
             }
@@ -286,7 +287,7 @@ fn claim(
         unmatched(worker, bytes, xid, credits);
         let handle = invalidated.map(Invalidated::handle);
         if handle.is_some_and(|handle| !ctx.gave_out(xid, handle)) {
-            ctx.force_disconnect();
+            ctx.force_disconnect(CloseReason::WrongHandle);
         }
     }
     found
@@ -308,7 +309,7 @@ fn take_invalidated(
     let own = rpc.exposed_mut().take_invalidated(worker, invalidated);
     worker.context().wake_mr_waiters();
     if !own {
-        worker.context().force_disconnect();
+        worker.context().force_disconnect(CloseReason::WrongHandle);
     }
     own
 }

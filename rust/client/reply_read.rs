@@ -20,6 +20,7 @@ use crate::{
             match_reply::ReplyLocation, //
         }, //
     },
+    lib::close_reason::CloseReason,
     sunrpc::xprt::{
         Claimed,
         Refusal, //
@@ -57,7 +58,7 @@ pub(super) fn start(
 ) {
     let ctx = ep.context();
     let Some(reply) = parse(ctx, recv.bytes(len)) else {
-        ctx.force_disconnect();
+        ctx.force_disconnect(CloseReason::BadPulledReply);
         return;
     };
     let Some(length) = length(&rpc, &reply) else {
@@ -75,7 +76,7 @@ pub(super) fn start(
     match ctx.reply_reads.start(ep, read) {
         Ok(()) => {}
         // The RPC is not completed: SUNRPC sends it again on the next connection.
-        Err(ReadNotPosted::Failed) => ctx.force_disconnect(),
+        Err(ReadNotPosted::Failed) => ctx.force_disconnect(CloseReason::PostFailed),
         Err(ReadNotPosted::Unsuitable(read)) => refuse(ep, read.rpc, done, read.recv),
     }
 }
@@ -124,7 +125,7 @@ pub(super) fn done(worker: &SendWorker<'_, ClientEp>, read: ReplyRead, status: W
     let ctx = worker.context();
     if status != WcStatus::Success {
         // SUNRPC sends the RPC again on the next connection. RDMA_DONE is due on this one only.
-        ctx.force_disconnect();
+        ctx.force_disconnect(status.into());
         return;
     }
     tunables::PULLED.inc();

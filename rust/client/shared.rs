@@ -26,6 +26,7 @@ use crate::{
 };
 
 use super::{
+    link_history::LinkHistory,
     recv_queue::RecvPool,
     reply_history::ReplyHistories,
     report::ConnectReport,
@@ -57,6 +58,8 @@ pub(super) struct XprtShared {
     pub(super) stats: Stats,
     /// What the log says of connection attempts.
     pub(super) connect_report: ConnectReport,
+    /// What has happened to the connections.
+    pub(super) history: LinkHistory,
     /// Idle Receive buffers.
     #[pin]
     pub(super) recv_pool: RecvPool,
@@ -79,6 +82,7 @@ impl XprtShared {
                 reply_histories: ReplyHistories::new(),
                 stats: Stats::new(),
                 connect_report: ConnectReport::new(),
+                history: LinkHistory::new(),
                 recv_pool <- RecvPool::new(),
                 backchannel_payload: Atomic::new(0),
             }),

@@ -4,7 +4,10 @@
 //!
 //! C: frwr_ops.c, frwr_unmap_sync()
 
-use core::ffi::CStr;
+use core::{
+    ffi::CStr,
+    fmt, //
+};
 
 use kernel::{
     page::PAGE_SIZE,
@@ -17,8 +20,10 @@ use kernel::{
 };
 
 use crate::{
+    debugfs::Lines,
     engine::requester::call::CallLimits,
     lib::{
+        close_reason::CloseReason,
         fence::{
             Reachable,
             Unreachable, //
@@ -36,7 +41,8 @@ use crate::{
         SendError,
         Transport,
         Types,
-        XprtHandle, //
+        XprtHandle,
+        XprtStatus, //
     },
     verbs::{
         EndpointBox,
@@ -61,6 +67,7 @@ use super::{
         RdmaXprt,
         XprtShared, //
     },
+    state,
     tunables, //
 };
 
@@ -97,19 +104,27 @@ impl Transport for RdmaXprt {
 
     fn connect(&self) -> Result<(Connection, RequestSender<FenceWaiter>), ConnectError> {
         let shared = &self.shared;
+        shared.history.connecting();
         connect::connect(shared)
-            .inspect(|_| shared.connect_report.succeeded(shared.xprt.peer()))
-            .inspect_err(|error| shared.connect_report.failed(shared.xprt.peer(), *error))
+            .inspect(|_| {
+                shared.history.connected();
+                shared.connect_report.succeeded(shared.xprt.peer());
+            })
+            .inspect_err(|error| {
+                shared.history.failed(*error);
+                shared.connect_report.failed(shared.xprt.peer(), *error);
+            })
     }
 
-    fn disconnect(conn: &Connection) {
-        conn.ep.context().suppress_disconnect();
+    fn disconnect(conn: &Connection, reason: CloseReason) {
+        conn.ep.context().suppress_disconnect(reason);
         // A task may fence MRs while it holds the mutex of the link. An error state of the queue
         // pair flushes its WRs, so that the task need not wait for the peer.
         conn.ep.set_qp_error();
     }
 
     fn inject_disconnect(conn: &Connection) {
+        conn.ep.context().note_close(CloseReason::Injected);
         conn.ep.set_qp_error();
     }
 
@@ -151,7 +166,7 @@ impl Transport for RdmaXprt {
         ctx.wake_mr_waiters();
         fenced.map_or_else(
             |unreachable| {
-                ctx.force_disconnect();
+                ctx.force_disconnect(CloseReason::NotInvalidated);
                 unreachable
             },
             Unreachable::from,
@@ -168,6 +183,15 @@ impl Transport for RdmaXprt {
 
     fn backchannel_payload(&self) -> usize {
         self.shared.backchannel_payload.load(Relaxed) as usize
+    }
+
+    fn show(
+        &self,
+        status: &XprtStatus,
+        conn: Option<&Connection>,
+        lines: &mut Lines,
+    ) -> fmt::Result {
+        state::show(&self.shared, status, conn, lines)
     }
 
     fn print_stats(&self, seq: &SeqFile) {

@@ -23,9 +23,13 @@
 //! | `sync`            | atomic variables, and values that are set once              |
 //! | `counter`         | counters and gauges                                         |
 //! | `ratelimit`       | the rate limit of log messages                              |
+//! | `clock`           | times of events                                             |
+//! | `close_reason`    | why a connection has ended                                  |
 
 pub(crate) mod barrier;
 pub(crate) mod bvec;
+pub(crate) mod clock;
+pub(crate) mod close_reason;
 pub(crate) mod counter;
 pub(crate) mod delayed_work;
 pub(crate) mod displaced_pages;

@@ -107,6 +107,11 @@ impl SockAddr {
         u16::from_be_bytes([self.bytes[2], self.bytes[3]])
     }
 
+    /// The address and the port, as text `10.0.0.1:20049`.
+    pub(crate) fn socket_addr(&self) -> SocketAddr {
+        SocketAddr::new(self.ip(), self.port())
+    }
+
     /// Sets the port, which is in host order.
     pub(crate) fn set_port(&mut self, port: u16) {
         [self.bytes[2], self.bytes[3]] = port.to_be_bytes();
@@ -133,7 +138,7 @@ impl SockAddr {
 
 impl fmt::Display for SockAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        core::fmt::Display::fmt(&SocketAddr::new(self.ip(), self.port()), f)
+        core::fmt::Display::fmt(&self.socket_addr(), f)
     }
 }
 

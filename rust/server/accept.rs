@@ -38,6 +38,7 @@ use crate::{
     sunrpc::svc::{
         Accepting,
         NewXprt,
+        StateFile,
         SvcXprt, //
     },
     trace::trace,
@@ -249,6 +250,7 @@ fn install(
     let pages = made.xprt.max_call_pages();
     made.xprt.install(Connection {
         ep: request.endpoint,
+        file: StateFile::new(),
         agreement: made.agreement,
         extensions: terms.extensions,
         reply_limits: ReplyLimits {

@@ -11,6 +11,7 @@ use kernel::prelude::*;
 
 use crate::{
     engine::credit::Window,
+    lib::close_reason::CloseReason,
     sunrpc::{
         svc::{
             BackchannelAnswer,
@@ -44,7 +45,7 @@ pub(super) fn send_call(conn: &Connection, xid: u32, call: &XdrBuf) -> Result<()
         if let Some(ctxt) = returned {
             ctx.sender.put(&conn.ep, ctxt);
         }
-        ctx.close();
+        ctx.close(CloseReason::PostFailed);
         SendError::NotConnected
     })
 }

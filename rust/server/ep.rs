@@ -33,6 +33,11 @@ use super::{
 };
 use crate::{
     lib::{
+        clock::Since,
+        close_reason::{
+            CloseReason,
+            Closed, //
+        },
         llist::{
             Queue,
             Stack, //
@@ -59,6 +64,10 @@ use crate::{
 pub(super) struct ServerEp {
     /// The transport; set when the connection is accepted.
     xprt: SetOnce<XprtHandle>,
+    /// When the connection was created, established, or has ended.
+    since: Since,
+    /// Why the connection has ended.
+    closed: Closed,
     /// The connection has ended. [`Self::attach`] reads and clears this.
     gone: Atomic<bool>,
     /// The peer has been told that it is accepted. Calls that arrive earlier wait for this, so that
@@ -103,6 +112,8 @@ impl ServerEp {
     pub(super) fn new() -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             xprt: SetOnce::new(),
+            since: Since::now(),
+            closed: Closed::new(),
             gone: Atomic::new(false),
             established: Atomic::new(false),
             recv_queue <- RecvQueue::new(),
@@ -143,11 +154,31 @@ impl ServerEp {
     }
 
     /// Has SUNRPC close the transport. In any context.
-    pub(super) fn close(&self) {
+    #[cold]
+    pub(super) fn close(&self, reason: CloseReason) {
+        self.note_close(reason);
         self.gone.xchg(true, Full);
         if let Some(xprt) = self.xprt() {
             xprt.deferred_close();
         }
+    }
+
+    /// The connection ends, for `reason` unless there is one already. In any context.
+    pub(super) fn note_close(&self, reason: CloseReason) {
+        if self.closed.get().is_none() {
+            self.since.restart();
+        }
+        self.closed.note(reason);
+    }
+
+    /// Why the connection has ended, if it has.
+    pub(super) fn close_reason(&self) -> Option<CloseReason> {
+        self.closed.get()
+    }
+
+    /// Milliseconds since the connection was created, established, or has ended.
+    pub(super) fn state_ms(&self) -> u64 {
+        self.since.ms()
     }
 
     /// Whether the transport is closing.
@@ -158,6 +189,7 @@ impl ServerEp {
 
     /// The peer has been told that it is accepted.
     pub(super) fn set_established(&self) {
+        self.since.restart();
         self.established.store(true, Relaxed);
         // Calls may have arrived already.
         self.wake_for(self.incoming.lock());

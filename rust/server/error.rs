@@ -8,6 +8,7 @@
 use kernel::prelude::*;
 
 use crate::{
+    lib::close_reason::CloseReason,
     sunrpc::svc::{
         Received,
         Receiving, //
@@ -38,7 +39,7 @@ pub(super) fn send_error(conn: &Connection, error: &ErrorReply) {
         .get(&conn.ep)
         .and_then(|ctxt| post_error(conn, ctxt, error));
     if sent.is_err() {
-        ctx.close();
+        ctx.close(CloseReason::NotPosted);
     }
 }
 

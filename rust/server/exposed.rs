@@ -15,6 +15,7 @@ use kernel::{
     new_spinlock,
     prelude::*,
     sync::{
+        atomic::ordering::Relaxed,
         Mutex,
         SpinLock, //
     }, //
@@ -35,7 +36,8 @@ use crate::{
     },
     lib::{
         fence::Fenced,
-        pages::Span, //
+        pages::Span,
+        sync::Atomic, //
     },
     verbs::{
         Endpoint,
@@ -114,6 +116,10 @@ pub(super) struct ExposedReplies {
     state: SpinLock<State>,
     #[pin]
     mapper: Mutex<Option<Mapper>>,
+    /// Replies that have a slot. Written under the lock of `state`, as the next.
+    replies: Atomic<u32>,
+    /// Their pages.
+    pages: Atomic<usize>,
 }
 
 impl ExposedReplies {
@@ -125,7 +131,25 @@ impl ExposedReplies {
                 "ExposedReplies::state"
             ),
             mapper <- new_mutex!(None, "ExposedReplies::mapper"),
+            replies: Atomic::new(0),
+            pages: Atomic::new(0),
         })
+    }
+
+    /// Replies that have a slot, and their pages. Takes no lock.
+    pub(super) fn usage(&self) -> (u32, usize) {
+        (self.replies.load(Relaxed), self.pages.load(Relaxed))
+    }
+
+    /// Empties a slot.
+    fn empty(&self, state: &mut State, slot: usize) -> Option<Held> {
+        let held = state.take(slot)?;
+        if held.charge.is_some() {
+            let replies = self.replies.load(Relaxed);
+            self.replies.store(replies.saturating_sub(1), Relaxed);
+        }
+        self.pages.store(state.pages, Relaxed);
+        Some(held)
     }
 
     /// Allocates `slots` slots, before the first Reply; MRs cover `pages` pages, with `gaps` or
@@ -194,6 +218,9 @@ impl ExposedReplies {
             ..Held::default()
         };
         state.pages += pages;
+        self.pages.store(state.pages, Relaxed);
+        let replies = self.replies.load(Relaxed);
+        self.replies.store(replies + 1, Relaxed);
         Some(slot)
     }
 
@@ -224,7 +251,7 @@ impl ExposedReplies {
         let held = {
             let mut state = self.state.lock();
             state.slots.withdraw(slot);
-            state.take(slot)
+            self.empty(&mut state, slot)
         };
         drop(held);
     }
@@ -296,7 +323,7 @@ impl ExposedReplies {
         };
         match sent.release(fenced) {
             Ok(ctxt) => {
-                let held = state.take(slot)?;
+                let held = self.empty(&mut state, slot)?;
                 state.slots.released(slot);
                 Some(Released {
                     ctxt,

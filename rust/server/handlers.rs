@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     lib::{
+        close_reason::CloseReason,
         counter::Gauge,
         fence::{
             Fenced,
@@ -67,11 +68,11 @@ impl EndpointOps for ServerEp {
         let ctx = ep.context();
         match event {
             CmEvent::Established { .. } => ctx.set_established(),
-            CmEvent::Disconnected
-            | CmEvent::ConnectError
-            | CmEvent::Unreachable
-            | CmEvent::Rejected { .. }
-            | CmEvent::DeviceRemoval => ctx.close(),
+            CmEvent::Disconnected => ctx.close(CloseReason::PeerDisconnected),
+            CmEvent::ConnectError | CmEvent::Unreachable | CmEvent::Rejected { .. } => {
+                ctx.close(CloseReason::NotEstablished);
+            }
+            CmEvent::DeviceRemoval => ctx.close(CloseReason::DeviceRemoved),
             _ => {}
         }
     }
@@ -81,14 +82,14 @@ impl EndpointOps for ServerEp {
             trace!(svcrdma_qp_error(code, &device, ep.peer_addr()));
         }
         // This may be hard IRQ context.
-        ep.context().close();
+        ep.context().close(CloseReason::QueuePairError);
     }
 
     fn device_removed(ep: &Endpoint<Self>) {
         if let Some(device) = ep.device_name() {
             trace!(svcrdma_device_removal(&device, ep.peer_addr()));
         }
-        ep.context().close();
+        ep.context().close(CloseReason::DeviceRemoved);
     }
 
     #[inline]
@@ -113,14 +114,22 @@ impl EndpointOps for ServerEp {
         let posted = ctx.recv_queue.completed();
         let RecvStatus::Received { len, invalidated } = status else {
             ctx.recv_queue.put(buffer);
-            ctx.close();
+            ctx.close(status.close_reason());
             return;
         };
         // Without Receives the connection is lost, and the client sends its Calls again on another
         // one. This Call must then not be executed here as well.
-        if ctx.is_closing() || ctx.recv_queue.refill(worker, posted).is_err() {
+        if ctx.is_closing() {
             ctx.recv_queue.put(buffer);
-            ctx.close();
+            ctx.close(CloseReason::Flushed);
+            return;
+        }
+        if let Err(error) = ctx.recv_queue.refill(worker, posted) {
+            ctx.recv_queue.put(buffer);
+            ctx.close(match error {
+                ENOSPC => CloseReason::Flooded,
+                _ => CloseReason::PostFailed,
+            });
             return;
         }
         let call = &mut buffer.user_mut().call;
@@ -190,7 +199,7 @@ impl Responder for ServerEp {
         let ctx = worker.context();
         if status != WcStatus::Success {
             // The Call is incomplete; the client has to send it again.
-            ctx.close();
+            ctx.close(status.into());
             if let Some(mut buffer) = read.finish(worker) {
                 read_admission::end(ctx, &mut buffer.user_mut().call);
                 ctx.recv_queue.put(buffer);
@@ -209,7 +218,7 @@ impl Responder for ServerEp {
 fn made_room(worker: &SendWorker<'_, ServerEp>, status: WcStatus) {
     let ctx = worker.context();
     if status != WcStatus::Success {
-        ctx.close();
+        ctx.close(status.into());
     } else if !ctx.send_backlog.is_empty() {
         post::post_waiting(worker);
     }
@@ -227,11 +236,11 @@ impl Exposes for ServerEp {
         match pages {
             Ok(fenced) => release::invalidated(worker, slot, fenced),
             // The table frees the Reply when the queue pair is destroyed.
-            Err(_) => worker.context().close(),
+            Err(_) => worker.context().close(CloseReason::NotInvalidated),
         }
     }
 
-    fn not_registered(worker: &SendWorker<'_, Self>, _status: WcStatus) {
-        worker.context().close();
+    fn not_registered(worker: &SendWorker<'_, Self>, status: WcStatus) {
+        worker.context().close(status.into());
     }
 }

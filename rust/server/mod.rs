@@ -18,6 +18,7 @@
 //! | `send_backlog`   | chains that wait for room on the Send Queue         | nfsd thread, workers  |
 //! | `ep`             | state of one connection                             | any                   |
 //! | `connection`     | a connection as SUNRPC sees it                      | nfsd thread           |
+//! | `state`          | text of a connection's file                         | a task that reads it  |
 //! | `traces`         | trace events with more than one argument to compute | any                   |
 //! | `accept`         | connection setup                                    | nfsd thread           |
 //! | `listener`       | connection requests, until a thread accepts them    | CM, nfsd thread       |
@@ -68,6 +69,7 @@ mod release;
 mod reply;
 mod send_backlog;
 mod stall;
+mod state;
 mod traces;
 mod transport;
 mod tunables;
@@ -75,6 +77,12 @@ mod tunables;
 use kernel::prelude::*;
 
 use crate::{
+    debugfs::{
+        self,
+        EndedConnections,
+        File,
+        Removable, //
+    },
     sunrpc::svc,
     sysctl, //
 };
@@ -88,6 +96,7 @@ pub(crate) struct Server {
     _backchannel: svc::BackchannelRegistration<Listener>,
     _class: svc::ClassRegistration<Listener>,
     _tunables: sysctl::Registration,
+    _ended: KBox<dyn Removable>,
 }
 
 impl Server {
@@ -97,12 +106,14 @@ impl Server {
     ///
     /// Those of the registrations.
     pub(crate) fn register(module: &'static ThisModule) -> Result<Self> {
+        let ended = File::create(&debugfs::SERVER, "ended", EndedConnections)?;
         let tunables = tunables::register()?;
         let class = svc::ClassRegistration::new(module)?;
         Ok(Self {
             _backchannel: svc::BackchannelRegistration::new(&class, module)?,
             _class: class,
             _tunables: tunables,
+            _ended: ended,
         })
     }
 }

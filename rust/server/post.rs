@@ -22,6 +22,7 @@ use super::{
     tunables, //
 };
 use crate::{
+    lib::close_reason::CloseReason,
     sunrpc::svc::{
         XprtHandle,
         XprtTimer, //
@@ -193,7 +194,7 @@ pub(super) fn post_waiting(ep: &Endpoint<ServerEp>) {
         ctx.entries_reserved();
         let is_last = next.is_last;
         if !post_next(ep, next) {
-            ctx.close();
+            ctx.close(CloseReason::PostFailed);
             return;
         }
         if is_last {

@@ -39,6 +39,7 @@ use crate::{
             }, //
         }, //
     },
+    lib::close_reason::CloseReason,
     lib::pages::{
         PageArray,
         Span, //
@@ -127,7 +128,7 @@ fn start_read(conn: &Connection, mut rqst: Receiving<'_, Connection>, buffer: Bu
     }
     match why {
         NotServed::Refused => error::refuse(conn, xid),
-        NotServed::Lost => conn.ep.context().close(),
+        NotServed::Lost => conn.ep.context().close(CloseReason::NotPosted),
     }
     rqst.leave_empty()
 }

@@ -55,6 +55,11 @@ impl ReadThrottle {
         }
     }
 
+    /// Pages that Read chunks are being read into.
+    pub(super) fn pages(&self) -> usize {
+        self.outstanding.load(Relaxed)
+    }
+
     /// Charges `pages` for a Call, to the limit for clients that are `admitted` or not. Without a
     /// charge the caller has the Call [wait](Self::defer).
     #[inline]

@@ -43,7 +43,10 @@ use crate::{
         },
         responder::reply::can_return, //
     },
-    lib::displaced_pages::CtxtPages,
+    lib::{
+        close_reason::CloseReason,
+        displaced_pages::CtxtPages, //
+    },
     sunrpc::svc::{
         Arriving,
         BackchannelAnswer,
@@ -138,7 +141,7 @@ fn check_deadlines(ep: &Endpoint<ServerEp>) {
         }
         Err(Stalled) => {
             tunables::STALLED.inc();
-            ctx.close();
+            ctx.close(CloseReason::Stalled);
         }
     }
 }
@@ -166,7 +169,7 @@ fn parse(conn: &Connection, rqst: &Receiving<'_, Connection>, buffer: &mut Buffe
         Ok(FromClient::Done { xid }) => release::done(&conn.ep, xid, invalidated),
         // Only RDMA_DONE may invalidate. Any other message may have invalidated the handle of any
         // exposed Reply.
-        _ if invalidated.is_some() => conn.ep.context().close(),
+        _ if invalidated.is_some() => conn.ep.context().close(CloseReason::UnexpectedInvalidation),
         Ok(FromClient::Call(message)) => {
             let start = len - message.payload.map_or(0, <[u8]>::len);
             traces::call(&conn.ep, serial, bytes, start, &message.chunks);

@@ -100,6 +100,11 @@ impl RecvQueue {
         self.idle.put(buffer);
     }
 
+    /// Receives that are posted.
+    pub(super) fn posted(&self) -> u32 {
+        self.posted.load(Relaxed)
+    }
+
     /// A Receive has completed. Returns how many are still posted. Receive worker only.
     #[inline]
     pub(super) fn completed(&self) -> u32 {

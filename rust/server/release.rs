@@ -14,7 +14,10 @@ use super::{
     tunables, //
 };
 use crate::{
-    lib::fence::Fenced,
+    lib::{
+        close_reason::CloseReason,
+        fence::Fenced, //
+    },
     sunrpc::svc::XprtTimer,
     verbs::{
         Endpoint,
@@ -50,7 +53,7 @@ pub(super) fn done(ep: &Endpoint<ServerEp>, xid: u32, invalidated: Option<Invali
     };
     if !own {
         // The handle may be that of another Reply, whose memory is then unprotected.
-        ep.context().close();
+        ep.context().close(CloseReason::WrongHandle);
     }
 }
 
@@ -61,7 +64,7 @@ pub(super) fn expire(ep: &Endpoint<ServerEp>) -> Option<u64> {
     let now = XprtTimer::now();
     let grace = XprtTimer::jiffies(RELEASE_SECONDS);
     if exposed.is_overdue(now, grace) {
-        ep.context().close();
+        ep.context().close(CloseReason::ReleaseOverdue);
         return None;
     }
     loop {
@@ -83,7 +86,7 @@ fn release(ep: &Endpoint<ServerEp>, slot: usize, mrs: ExposedPages<Token>) {
         Ok(fenced) => invalidated(ep, slot, fenced),
         Err(mrs) => {
             if mrs.invalidate(ep, slot).is_err() {
-                ep.context().close();
+                ep.context().close(CloseReason::PostFailed);
             }
         }
     }

@@ -45,6 +45,7 @@ use crate::{
         }, //
     },
     lib::{
+        close_reason::CloseReason,
         displaced_pages::CtxtPages,
         pages::Span, //
     },
@@ -102,7 +103,7 @@ pub(super) fn send_reply(
             buffer.user().call.xid,
             error.to_errno()
         ));
-        ctx.close();
+        ctx.close(CloseReason::NotPosted);
     })
 }
 

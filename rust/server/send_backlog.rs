@@ -117,6 +117,11 @@ impl SendBacklog {
         self.count.load(Relaxed) == 0
     }
 
+    /// The number of chains that wait.
+    pub(super) fn len(&self) -> u32 {
+        self.count.load(Relaxed)
+    }
+
     /// Reserves `entries` of `queue`, if no chain waits and there is room. If not, the caller has
     /// the chain [wait](Self::push).
     #[inline]

@@ -5,18 +5,25 @@
 //! C: svc_rdma_transport.c, svc_rdma_detach(), svc_rdma_has_wspace()
 //! C: svc_rdma_recvfrom.c, svc_rdma_release_ctxt()
 
+use core::fmt;
+
 use kernel::prelude::*;
 
-use crate::sunrpc::{
-    svc::{
-        self,
-        Arriving,
-        BackchannelLimits,
-        Received,
-        Reply,
-        SendError, //
-    },
-    xdr::XdrBuf, //
+use crate::{
+    debugfs::Lines,
+    lib::close_reason::CloseReason,
+    sunrpc::{
+        svc::{
+            self,
+            Arriving,
+            BackchannelLimits,
+            Received,
+            Reply,
+            SendError,
+            StateFile, //
+        },
+        xdr::XdrBuf, //
+    }, //
 };
 
 use super::{
@@ -27,7 +34,8 @@ use super::{
     },
     connection::Connection,
     receive,
-    reply, //
+    reply,
+    state, //
 };
 
 impl svc::Types for Connection {
@@ -72,8 +80,17 @@ impl svc::Connection for Connection {
         ctx.send_backlog.is_empty() || ctx.timer.has_fired()
     }
 
+    fn state_file(&self) -> &StateFile {
+        &self.file
+    }
+
+    fn show(&self, lines: &mut Lines) -> fmt::Result {
+        state::show(self, lines)
+    }
+
     fn detach(&self) {
         let ctx = self.ep.context();
+        ctx.note_close(CloseReason::Nfsd);
         if ctx.is_established() {
             // An iWARP device that is asked for a graceful disconnect may lose posted WRs, which
             // then never complete.

@@ -26,7 +26,10 @@ use kernel::{
     types::Opaque, //
 };
 
-use crate::bindings;
+use crate::{
+    bindings,
+    sunrpc::c_ref::read_once, //
+};
 
 use super::xprt_ref::SvcXprtRef;
 
@@ -166,6 +169,11 @@ impl XprtHandle {
     #[inline]
     pub(crate) fn is_peer_valid(&self) -> bool {
         self.xprt().flags().test(1 << bindings::XPT_PEER_VALID)
+    }
+
+    /// The requests that nfsd executes for the connection.
+    pub(crate) fn requests(&self) -> i32 {
+        read_once!(self.xprt(), xpt_nr_rqsts.counter)
     }
 
     /// Takes a reference to the transport itself; `None` if SUNRPC has freed the transport.

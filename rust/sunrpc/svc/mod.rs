@@ -17,6 +17,8 @@
 //! | `rqst`              | a request while a Call is received into it             | an nfsd thread      |
 //! | `reply`             | a request whose Reply is to be sent                    | an nfsd thread      |
 //! | `spare_pages`       | pages displaced from one request, for the next         | an nfsd thread      |
+//! | `state_file`        | the file that shows the state of a connection          | a task that reads   |
+//! | `show`              | shows a connection in that file                        | a task that reads   |
 //! | `timer`             | has a thread look at a transport after some time       | any context         |
 //! | `backchannel`       | the transport of a connection's backchannel Calls      |                     |
 //! | `backchannel_class` | its class, and its creation                            | workqueue of nfsd   |
@@ -38,7 +40,9 @@ mod rqst_pages;
 #[cfg(not(rpcrdma_has_rq_pages_nfree))]
 #[path = "rqst_pages_joint.rs"]
 mod rqst_pages;
+mod show;
 mod spare_pages;
+mod state_file;
 mod svc_rqst;
 mod svc_xprt;
 mod timer;
@@ -64,6 +68,7 @@ pub(crate) use rqst::{
     Receiving, //
 };
 pub(crate) use spare_pages::SparePages;
+pub(crate) use state_file::StateFile;
 pub(crate) use svc_xprt::{
     NewXprt,
     SvcXprt, //

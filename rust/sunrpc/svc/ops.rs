@@ -41,6 +41,7 @@ use super::{
     accepting::Accepting,
     reply::Reply,
     rqst::Arriving,
+    show,
     svc_xprt::{
         self,
         NewXprt, //
@@ -75,7 +76,7 @@ impl<L: Listener> Ops<L> {
         xpo_result_payload: Some(result_payload::<L::Connection>),
         xpo_release_ctxt: Some(release_ctxt::<L::Connection>),
         xpo_detach: Some(detach::<L::Connection>),
-        xpo_free: Some(svc_xprt::free::<L::Connection>),
+        xpo_free: Some(free_connection::<L::Connection>),
         xpo_kill_temp_xprt: Some(kill_temp_xprt),
         ..pin_init::zeroed()
     };
@@ -127,7 +128,11 @@ unsafe extern "C" fn accept<L: Listener>(xprt: *mut bindings::svc_xprt) -> *mut 
         )
     };
     match listener.accept(accepting) {
-        Some(connection) => connection.into_raw(),
+        Some(connection) => {
+            // SAFETY: `free_connection` removes the file first.
+            unsafe { show::create_file(&*connection) };
+            connection.into_raw()
+        }
         None => ptr::null_mut(),
     }
 }
@@ -272,4 +277,20 @@ unsafe extern "C" fn release_ctxt<C: Connection>(xprt: *mut bindings::svc_xprt, 
 unsafe extern "C" fn detach<C: Connection>(xprt: *mut bindings::svc_xprt) {
     // SAFETY: By this function's contract the transport stays for this call.
     unsafe { svc_xprt::data::<C>(xprt) }.detach();
+}
+
+/// `xpo_free` of a connection.
+///
+/// # Safety
+///
+/// SUNRPC calls this once, when the last reference to the connection `C` is gone.
+unsafe extern "C" fn free_connection<C: Connection>(xprt: *mut bindings::svc_xprt) {
+    // SAFETY: By this function's contract. The reference to the connection ends before the call.
+    unsafe {
+        // There is none if accepting has failed.
+        if let Some(connection) = svc_xprt::installed::<C>(xprt) {
+            connection.state_file().remove();
+        }
+        svc_xprt::free::<C>(xprt);
+    }
 }

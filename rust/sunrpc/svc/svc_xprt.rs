@@ -315,6 +315,16 @@ pub(super) unsafe fn data<'a, T: Sync>(xprt: *mut bindings::svc_xprt) -> &'a T {
     }
 }
 
+/// The private part of a transport, if it is installed.
+///
+/// # Safety
+///
+/// `xprt` is in an `Xprt<T>`, and `xpo_free` does not drop the private part within `'a`.
+pub(super) unsafe fn installed<'a, T: Sync>(xprt: *mut bindings::svc_xprt) -> Option<&'a T> {
+    // SAFETY: As in `data`.
+    unsafe { (*(*xprt.cast::<Xprt<T>>()).data.get()).as_ref() }
+}
+
 /// `xpo_free`: drops the private part. Sleeps.
 ///
 /// # Safety

@@ -2,7 +2,10 @@
 
 //! What a server's listeners and connections do for SUNRPC.
 
-use core::ffi::CStr;
+use core::{
+    ffi::CStr,
+    fmt, //
+};
 
 use kernel::{
     prelude::*,
@@ -10,6 +13,7 @@ use kernel::{
 };
 
 use crate::{
+    debugfs::Lines,
     lib::sockaddr::SockAddr,
     sunrpc::{
         error::SendError,
@@ -25,6 +29,7 @@ use super::{
         Arriving,
         Received, //
     },
+    state_file::StateFile,
     svc_xprt::{
         NewXprt,
         SvcXprt, //
@@ -95,6 +100,16 @@ pub(crate) trait Connection: Types {
 
     /// Whether SUNRPC may receive another Call. Runs in any context; must not sleep.
     fn has_wspace(&self) -> bool;
+
+    /// The file of the connection.
+    fn state_file(&self) -> &StateFile;
+
+    /// Writes what the file shows. Runs in a task that reads the file, and may sleep.
+    ///
+    /// # Errors
+    ///
+    /// That of `lines`.
+    fn show(&self, lines: &mut Lines) -> fmt::Result;
 
     /// Disconnects: SUNRPC drops its reference to the transport next.
     fn detach(&self);

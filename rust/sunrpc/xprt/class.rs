@@ -41,7 +41,11 @@ use super::{
     connection_ops,
     handle::Header,
     ops::Ops,
-    rpc_xprt::Xprt,
+    rpc_xprt::{
+        Xprt,
+        XprtState, //
+    },
+    state_file,
     transport::Transport, //
 };
 
@@ -126,10 +130,11 @@ fn create<T: Transport>(setup: &Setup<'_>) -> Result<*mut bindings::rpc_xprt> {
     let raw = xprt.into_raw(module);
     // SAFETY: The transport is initialised by `NewXprt::init`, and SUNRPC does not know it yet. If
     // `init` fails, it has counted the reference in the header. Module reference and address text
-    // were left to the transport above.
+    // were left to the transport above. `destroy` removes the file.
     unsafe {
         Xprt::<T>::init(raw.cast(), connection_ops::connect_worker::<T>)
             .inspect_err(|_| Header::dec_ref(NonNull::new_unchecked(raw.cast())))?;
+        state_file::create(XprtState::<T>::from_raw(raw));
     }
     Ok(raw)
 }

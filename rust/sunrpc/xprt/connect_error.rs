@@ -30,6 +30,19 @@ pub(crate) enum ConnectError {
 }
 
 impl ConnectError {
+    /// All, by their discriminants.
+    pub(crate) const ALL: [Self; 9] = [
+        Self::NotConnected,
+        Self::TimedOut,
+        Self::Unreachable,
+        Self::HostUnreachable,
+        Self::Refused,
+        Self::Protocol,
+        Self::NoDevice,
+        Self::Unsupported,
+        Self::NoMemory,
+    ];
+
     /// Whether the attempt has reached the network, and no server.
     pub(super) fn is_peer_away(self) -> bool {
         matches!(

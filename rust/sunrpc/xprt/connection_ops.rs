@@ -15,7 +15,10 @@ use kernel::{
 
 use crate::{
     bindings,
-    lib::memalloc::NoIo,
+    lib::{
+        close_reason::CloseReason,
+        memalloc::NoIo, //
+    },
     sunrpc::{
         rpc_rqst::RqstRef,
         xprt_base::XprtBase,
@@ -62,6 +65,8 @@ pub(super) unsafe extern "C" fn timer(raw: *mut bindings::rpc_xprt, task: *mut b
     let last_answer = unsafe { Header::last_answer(xprt) };
     let (outstanding, timeout) = (xprt.lock().outstanding(), rqst.timeout());
     if !(rqst.is_sent_once() && last_answer.may_come(rqst.number(), outstanding, timeout)) {
+        // SAFETY: As above.
+        unsafe { Header::closed(xprt) }.note(CloseReason::ReplyOverdue);
         xprt.force_disconnect();
     }
 }
@@ -169,6 +174,7 @@ pub(super) unsafe extern "C" fn destroy<T: Transport>(raw: *mut bindings::rpc_xp
     // `xprt_destroy()` has taken the send lock.
     let mut lock = unsafe { SendLock::<T>::assume(XprtState::from_raw(raw)) };
     let state = lock.state();
+    state.remove_file();
     state.connect_worker.cancel_sync();
     state.backoff.stop();
     state.credits.stop();

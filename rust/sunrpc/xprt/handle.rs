@@ -26,6 +26,10 @@ use crate::{
     bindings,
     lib::{
         barrier::smp_mb,
+        close_reason::{
+            CloseReason,
+            Closed, //
+        },
         sockaddr::{
             Net,
             SockAddr, //
@@ -56,6 +60,8 @@ pub(super) struct Header {
     /// The handles, and one more until `destroy` has run.
     handles: Refcount,
     last_answer: LastAnswer,
+    /// Why this end has SUNRPC close the connection.
+    closed: Closed,
 }
 
 impl Header {
@@ -69,6 +75,7 @@ impl Header {
         unsafe {
             (&raw mut (*this).handles).write(Refcount::new(1));
             (&raw mut (*this).last_answer).write(LastAnswer::new());
+            (&raw mut (*this).closed).write(Closed::new());
         }
     }
 
@@ -82,6 +89,16 @@ impl Header {
         // SAFETY: By this function's contract the structure is the first member of a header, which
         // stays as long as the transport.
         unsafe { &(*xprt.raw().cast::<Self>()).last_answer }
+    }
+
+    /// Why this end has SUNRPC close the connection. The end of the connection takes it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::last_answer`].
+    pub(super) unsafe fn closed(xprt: XprtRef<'_>) -> &Closed {
+        // SAFETY: As in `last_answer`.
+        unsafe { &(*xprt.raw().cast::<Self>()).closed }
     }
 }
 
@@ -237,6 +254,7 @@ impl<T: Types> CreditXprt for XprtHandle<T> {
     }
 
     fn disconnect(&self) {
+        self.0.closed.note(CloseReason::CreditsOverdue);
         self.force_disconnect();
     }
 }

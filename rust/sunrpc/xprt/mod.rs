@@ -14,6 +14,8 @@
 //! | `connection_ops`  | operations on a connection                         | with the send lock      |
 //! | `backchannel_ops` | operations for backchannel Calls                   | a task, callback thread |
 //! | `connect_error`   | why a connection was not established               | the connect worker      |
+//! | `status`          | the state of a transport, for that file            |                         |
+//! | `state_file`      | the file that shows the state of a transport       | a task that reads it    |
 //! | `backoff`         | the delay between attempts to connect              | with the send lock      |
 //! | `slot`, `buffer`  | the slot of an RPC, and its memory                 | an RPC's task           |
 //! | `slot_state`      | the state of an RPC, and who may access `Inflight` |                         |
@@ -43,6 +45,8 @@ mod request_ops;
 mod rpc_xprt;
 mod slot;
 mod slot_state;
+mod state_file;
+mod status;
 mod transport;
 mod types;
 
@@ -70,6 +74,7 @@ pub(crate) use connect_error::ConnectError;
 pub(crate) use handle::XprtHandle;
 pub(crate) use reclaim::ReclaimScope;
 pub(crate) use slot_state::Refusal;
+pub(crate) use status::XprtStatus;
 pub(crate) use transport::Transport;
 pub(crate) use types::{
     Connection,

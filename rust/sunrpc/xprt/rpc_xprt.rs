@@ -44,11 +44,15 @@ use crate::{
         pin_init_scope,
         write_pin_init, //
     },
+    debugfs::Removable,
     lib::{
+        close_reason::CloseReason,
         delayed_work::RawDelayedWork,
-        pool::Pool, //
+        pool::Pool,
+        sync::SetOnce, //
     },
     sunrpc::{
+        c_ref::read_once,
         credits::Credits,
         rpc_rqst::RqstRef,
         time::jiffies,
@@ -161,6 +165,8 @@ pub(super) struct XprtState<T: Transport> {
     pub(super) free: Pool<FreeSlot<T>>,
     slots: KVVec<KBox<Slot<T>>>,
     xprt: XprtHandle<T>,
+    /// Removed before anything else is dropped.
+    file: SetOnce<KBox<dyn Removable>>,
 }
 
 impl<T: Transport> XprtState<T> {
@@ -192,6 +198,7 @@ impl<T: Transport> XprtState<T> {
                 free <- Pool::new(),
                 slots: all,
                 xprt,
+                file: SetOnce::new(),
             }? Error)
             .pin_chain(|this| {
                 for slot in this.slots.iter() {
@@ -261,6 +268,23 @@ impl<T: Transport> XprtState<T> {
     #[inline]
     pub(super) fn xprt(&self) -> XprtRef<'_> {
         self.xprt.xprt()
+    }
+
+    /// All slots.
+    pub(super) fn slots(&self) -> impl Iterator<Item = &Slot<T>> {
+        self.slots.iter().map(|slot| &**slot)
+    }
+
+    /// Stores the file that shows this state.
+    pub(super) fn set_file(&self, file: KBox<dyn Removable>) {
+        self.file.populate(file);
+    }
+
+    /// Removes the file, and waits until no task reads it. Sleeps.
+    pub(super) fn remove_file(&self) {
+        if let Some(file) = self.file.as_ref() {
+            file.remove();
+        }
     }
 
     /// Calls `f` with the connection, which stays meanwhile. Does not take the send lock.
@@ -338,7 +362,7 @@ impl<'a, T: Transport> SendLock<'a, T> {
         };
         trace!(xprtrdma_disconnect(state.xprt().peer(), 0, 0));
         // Ends the wait of a thread that waits for the device with `link` held.
-        T::disconnect(connection);
+        T::disconnect(connection, reason(state.xprt()));
         self.replace(None);
         *self.sides().1 = None;
         for slot in state.slots.iter() {
@@ -391,5 +415,18 @@ impl<'a, T: Transport> SendLock<'a, T> {
         self.disconnect();
         self.change_cookie();
         self.state.xprt().disconnect_done();
+    }
+}
+
+/// Why SUNRPC has a connection closed, as far as that can be told.
+fn reason(xprt: XprtRef<'_>) -> CloseReason {
+    // SAFETY: Only transports of this module have such a connection.
+    let noted = unsafe { Header::closed(xprt) }.take();
+    let unused = jiffies().wrapping_sub(read_once!(xprt, last_used));
+    let idle_timeout = read_once!(xprt, idle_timeout);
+    match noted {
+        Some(reason) => reason,
+        None if idle_timeout != 0 && unused >= idle_timeout => CloseReason::Idle,
+        None => CloseReason::Sunrpc,
     }
 }

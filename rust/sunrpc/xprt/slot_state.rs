@@ -37,6 +37,7 @@ use core::{
 
 use kernel::sync::atomic::ordering::{
     Acquire,
+    Relaxed,
     Release, //
 };
 
@@ -101,6 +102,12 @@ impl<E> SlotState<E> {
     #[inline]
     pub(super) fn is_sent(&self) -> bool {
         self.state.load(Acquire) == SENT
+    }
+
+    /// Whether the Call is on the wire, or an answer to it is being handled. Without order, for a
+    /// reader of the state.
+    pub(super) fn is_outstanding(&self) -> bool {
+        matches!(self.state.load(Relaxed), SENT | CLAIMED)
     }
 
     /// Whether a Call may be sent from the slot.

@@ -2,7 +2,10 @@
 
 //! What a client's transport does for SUNRPC.
 
-use core::ffi::CStr;
+use core::{
+    ffi::CStr,
+    fmt, //
+};
 
 use kernel::{
     prelude::*,
@@ -11,7 +14,9 @@ use kernel::{
 };
 
 use crate::{
+    debugfs::Lines,
     lib::{
+        close_reason::CloseReason,
         fence::{
             Reachable,
             Unreachable, //
@@ -36,6 +41,7 @@ use super::{
     claim::Abandoned,
     connect_error::ConnectError,
     handle::XprtHandle,
+    status::XprtStatus,
     types::{
         Connection,
         Types, //
@@ -75,8 +81,8 @@ pub(crate) trait Transport: Types {
 
     /// Starts the end of a connection, which the drop of the connection completes. A thread that
     /// waits for the connection, for example in [`Transport::fence`], must not wait long after
-    /// this.
-    fn disconnect(connection: &Connection<Self>);
+    /// this. `reason` is why, unless the transport knows better.
+    fn disconnect(connection: &Connection<Self>, reason: CloseReason);
 
     /// Ends the connection as if the network had failed.
     fn inject_disconnect(connection: &Connection<Self>);
@@ -124,6 +130,19 @@ pub(crate) trait Transport: Types {
 
     /// The largest backchannel Call or Reply, in bytes.
     fn backchannel_payload(&self) -> usize;
+
+    /// Writes what the transport's file shows. `connection` stays meanwhile, and nothing may be
+    /// allocated.
+    ///
+    /// # Errors
+    ///
+    /// That of `lines`.
+    fn show(
+        &self,
+        status: &XprtStatus,
+        connection: Option<&Connection<Self>>,
+        lines: &mut Lines,
+    ) -> fmt::Result;
 
     /// Prints the transport's part of the `xprt:` line of `mountstats`.
     fn print_stats(&self, seq: &SeqFile);

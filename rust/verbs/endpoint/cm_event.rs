@@ -46,6 +46,8 @@ pub(crate) enum CmEvent<'a> {
         /// The peer still has an older connection with the same QP. Another attempt is likely to
         /// succeed.
         stale: bool,
+        /// The `ib_cm_rej_reason`, or the errno over iWARP.
+        reason: i32,
     },
     /// The connection has ended.
     Disconnected,
@@ -117,6 +119,7 @@ impl<'a> RawCmEvent<'a> {
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_REJECTED => CmEvent::Rejected {
                 // CAST: A small constant.
                 stale: status == bindings::ib_cm_rej_reason_IB_CM_REJ_STALE_CONN as i32,
+                reason: status,
             },
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_DISCONNECTED => CmEvent::Disconnected,
             bindings::rdma_cm_event_type_RDMA_CM_EVENT_ADDR_CHANGE => CmEvent::AddrChange,

@@ -28,6 +28,7 @@ use kernel::{
 use crate::{
     bindings,
     lib::{
+        close_reason::CloseReason,
         foreign_buf::ForeignBuf,
         llist::{
             ByList,
@@ -65,6 +66,15 @@ pub(crate) enum RecvStatus {
 }
 
 impl RecvStatus {
+    /// Why the connection ends if the Receive has failed.
+    #[cold]
+    pub(crate) fn close_reason(&self) -> CloseReason {
+        match self {
+            Self::Failed(status) => CloseReason::Completion(*status),
+            Self::Flushed | Self::Received { .. } => CloseReason::Flushed,
+        }
+    }
+
     /// The `ib_wc_status`.
     pub(crate) fn code(&self) -> u32 {
         match self {

@@ -4,7 +4,10 @@
 //!
 //! C: verbs.c, rpcrdma_flush_disconnect()
 
-use crate::bindings;
+use crate::{
+    bindings,
+    lib::close_reason::CloseReason, //
+};
 
 /// The status of a completed chain of work requests.
 ///
@@ -26,6 +29,17 @@ impl WcStatus {
             bindings::ib_wc_status_IB_WC_SUCCESS => Self::Success,
             bindings::ib_wc_status_IB_WC_WR_FLUSH_ERR => Self::Flushed,
             other => Self::Error(other),
+        }
+    }
+}
+
+impl From<WcStatus> for CloseReason {
+    /// Why the connection ends. No connection ends because of a success.
+    #[cold]
+    fn from(status: WcStatus) -> Self {
+        match status {
+            WcStatus::Error(status) => Self::Completion(status),
+            WcStatus::Success | WcStatus::Flushed => Self::Flushed,
         }
     }
 }

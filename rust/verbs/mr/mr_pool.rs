@@ -33,6 +33,15 @@ use super::mr_alloc::{
     MrSpec, //
 };
 
+/// The numbers of MRs in a pool.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct MrUsage {
+    /// MRs that are not registered.
+    pub(crate) idle: u32,
+    /// MRs that a peer may access.
+    pub(crate) used: u32,
+}
+
 /// All MRs of one connection. Lists of MRs keep the pool, and so does the endpoint, until its
 /// queues are drained.
 ///
@@ -117,6 +126,20 @@ impl<W> MrPool<W> {
         }
         self.wanted.store(false, Relaxed);
         true
+    }
+
+    /// How many MRs there are, for an administrator. Walks the list of all.
+    #[cold]
+    pub(crate) fn usage(&self) -> MrUsage {
+        let mut usage = MrUsage::default();
+        for mr in self.all.iter() {
+            if mr.registered.load(Relaxed) {
+                usage.used += 1;
+            } else {
+                usage.idle += 1;
+            }
+        }
+        usage
     }
 
     /// Whether `handle` was given out for the Call `xid`, and for no other since.

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The text of a connection's file under `/sys/kernel/debug/rpcrdma/server`, and of its line in
+//! `ended`.
+//!
+//! `Documentation/operating.rst` has the names, which programs rely on.
+
+use core::fmt;
+
+use crate::{
+    debugfs::{
+        self,
+        Lines, //
+    },
+    lib::{
+        close_reason::CloseReason,
+        sockaddr::Family, //
+    },
+    sunrpc::svc::XprtHandle, //
+};
+
+use super::{
+    connection::Connection,
+    ep::ServerEp, //
+};
+
+/// Writes the state of a connection.
+pub(super) fn show(conn: &Connection, lines: &mut Lines) -> fmt::Result {
+    show_link(conn, lines)?;
+    show_agreement(conn, lines)?;
+    show_resources(conn, lines)
+}
+
+/// Addresses and state.
+fn show_link(conn: &Connection, lines: &mut Lines) -> fmt::Result {
+    let ctx = conn.ep.context();
+    let peer = conn.ep.peer_addr();
+    let netid = peer.map(|peer| match peer.family() {
+        Family::Inet => "rdma",
+        Family::Inet6 => "rdma6",
+    });
+    lines.maybe("netid", netid)?;
+    lines.maybe("peer", peer.map(|peer| peer.socket_addr()))?;
+    let source = conn.ep.local_addr();
+    lines.maybe("source", source.map(|source| source.socket_addr()))?;
+    let name = conn.ep.device_name();
+    let name = name.as_ref().and_then(|name| name.to_str().ok());
+    lines.maybe("device", name)?;
+    lines.value("device_port", conn.ep.port())?;
+    lines.value("state", word(ctx))?;
+    lines.value("state_ms", ctx.state_ms())?;
+    let reason = ctx.close_reason();
+    lines.maybe("closed_by", reason.map(CloseReason::by))?;
+    lines.maybe("closed_why", reason)?;
+    lines.flag("admitted", ctx.xprt().map(XprtHandle::is_peer_valid))
+}
+
+/// The state in one word.
+fn word(ctx: &ServerEp) -> &'static str {
+    if ctx.is_closing() {
+        "closing"
+    } else if ctx.is_established() {
+        "connected"
+    } else {
+        "accepting"
+    }
+}
+
+/// What both ends have agreed on.
+fn show_agreement(conn: &Connection, lines: &mut Lines) -> fmt::Result {
+    lines.value("inline_send_bytes", conn.agreement.send)?;
+    lines.value("inline_recv_bytes", conn.agreement.receive)?;
+    let invalidation = conn.agreement.remote_invalidation;
+    lines.flag("remote_invalidation", Some(invalidation))?;
+    lines.flag("pulled_replies", Some(conn.extensions.pulled_replies))?;
+    lines.value("credits_granted", conn.credits)
+}
+
+/// What is in use, and what waits.
+fn show_resources(conn: &Connection, lines: &mut Lines) -> fmt::Result {
+    let ctx = conn.ep.context();
+    lines.maybe("calls_in_flight", ctx.xprt().map(XprtHandle::requests))?;
+    lines.value("receives_posted", ctx.recv_queue.posted())?;
+    lines.value("send_backlog", ctx.send_backlog.len())?;
+    lines.value("pulled_pages", ctx.read_throttle.pages())?;
+    let (replies, pages) = ctx.exposed.usage();
+    lines.value("exposed_replies", replies)?;
+    lines.value("exposed_pages", pages)
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        note_end(self);
+        self.spare.calls.release();
+        self.spare.replies.release();
+    }
+}
+
+/// Remembers that a connection has ended.
+fn note_end(conn: &Connection) {
+    // SUNRPC did not get the others.
+    let Some(number) = conn.file.number() else {
+        return;
+    };
+    let reason = conn.ep.context().close_reason();
+    let reason = reason.unwrap_or(CloseReason::Nfsd);
+    let by = reason.by();
+    match conn.ep.peer_addr().map(|peer| peer.socket_addr()) {
+        Some(peer) => debugfs::connection_ended(
+            format_args!("{number}\t{peer}"),
+            format_args!("{by}\t{reason}"),
+        ),
+        None => {
+            debugfs::connection_ended(format_args!("{number}\t-"), format_args!("{by}\t{reason}"))
+        }
+    }
+}
