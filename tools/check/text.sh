@@ -50,6 +50,22 @@ rule_documents() {
 	tools/docs --check
 }
 
+# The names in the files of debugfs are those that the test expects.
+rule_state_names() {
+	local end documented tested
+	for end in client server; do
+		documented=$(awk -v end="$end" '
+			/^Name  *End  *Meaning$/ { table = 1 }
+			table && /^$/ { exit }
+			table && /^``/ && ($2 == end || $2 == "both") { print $1 }' \
+			Documentation/operating.rst | tr -d '\140' | sort)
+		tested=$(sed -n "/^${end^^}_NAMES='/,/'\$/p" selftests/state.sh |
+			sed "s/^.*='//; s/'//" | tr -s ' \t' '\n\n' | sed '/^$/d' | sort)
+		diff <(echo "$documented") <(echo "$tested") |
+			sed -n "s/^[<>] \(.*\)/\1: not in Documentation\/operating.rst or not in selftests\/state.sh, for the $end/p"
+	done
+}
+
 # The newest version that Documentation/changes.rst describes is that of the module.
 rule_version() {
 	local module described

@@ -1,0 +1,232 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The files under /sys/kernel/debug/rpcrdma, which show the state of each connection: their names
+# and values, and that they are safe to read while connections and the module come and go.
+
+cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+STATE=/sys/kernel/debug/rpcrdma
+
+# rxe reports connections that exceeded their retries (12).
+LOG_EXPECTED='rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
+'
+
+# The names in each file, in order. tools/check compares them with Documentation/operating.rst.
+CLIENT_NAMES='netid peer source device device_port state state_ms closed_by closed_why connects
+	failed_connects last_connect_error inline_send_bytes inline_recv_bytes remote_invalidation
+	pulled_replies credits_granted credits_used credits_waiting receives_posted mrs_idle
+	mrs_used calls_in_flight oldest_call_ms written_bytes send_queue_waits backchannel_calls'
+SERVER_NAMES='netid peer source device device_port state state_ms closed_by closed_why admitted
+	inline_send_bytes inline_recv_bytes remote_invalidation pulled_replies credits_granted
+	calls_in_flight receives_posted send_backlog pulled_pages exposed_replies exposed_pages'
+
+# Rounds of mounts and unloads under readers.
+ROUNDS=${LONG:+100}
+ROUNDS=${ROUNDS:-10}
+
+need_state() {
+	need_local_bed
+	[ "$(module_kind)" = rust ] || skip "the C module has no such files"
+	[ -d "$STATE" ] || skip "this kernel has no debugfs"
+}
+
+# client_file, server_file: prints the newest file of that end.
+client_file() { newest "$STATE"/client/*; }
+server_file() { newest "$STATE"/server/[0-9]*; }
+newest() { printf '%s\n' "$@" | sort -t/ -k7n | tail -n 1; }
+
+# value FILE NAME: prints the value.
+value() { sed -n "s/^$2: //p" "$1"; }
+
+# expect FILE NAME REGEX: fails unless the whole value matches.
+expect() {
+	local value
+
+	value=$(value "$1" "$2")
+	grep -Eqx -e "$3" <<<"$value" || fail "${1#"$STATE/"}: $2 is \"$value\", not $3"
+}
+
+# equals FILE NAME VALUE
+equals() {
+	[ "$(value "$1" "$2")" = "$3" ] ||
+		fail "${1#"$STATE/"}: $2 is \"$(value "$1" "$2")\", not $3"
+}
+
+# wait_value FILE NAME REGEX: waits until the whole value matches.
+wait_value() {
+	local deadline=$((SECONDS + IO_TIMEOUT))
+
+	until value "$1" "$2" | grep -Eqx -e "$3"; do
+		[ "$SECONDS" -lt "$deadline" ] || fail "$2 is \"$(value "$1" "$2")\", not $3"
+		sleep 0.2
+	done
+}
+
+# has_names FILE NAMES: fails unless the file has these names and no others, each with a value.
+has_names() {
+	cat "$1"
+	diff <(awk '{ print /^[a-z_]+: .*[^ ]$/ ? substr($1, 1, length($1) - 1) : "bad line: " $0 }' "$1") \
+		<(tr -s ' \t' '\n' <<<"$2") || fail "$1 has other names"
+}
+
+names_are_documented() {
+	need_state
+	nfs_mount 4.2 rdma
+	has_names "$(client_file)" "$CLIENT_NAMES"
+	has_names "$(server_file)" "$SERVER_NAMES"
+}
+
+# addresses_and_agreement PROTO
+addresses_and_agreement() {
+	local client server source any='[0-9]+'
+
+	need_state
+	nfs_mount 4.2 "$1"
+	client=$(client_file) server=$(server_file)
+	[ -n "$(with_client_sysfs sh -c "echo /sys/kernel/sunrpc/xprt-switches/*/xprt-${client##*/}-rdma")" ] ||
+		fail "${client##*/} is not the number of a transport"
+	expect "$client" netid "$1"
+	expect "$server" netid "$1"
+	source=$(value "$client" source)
+	equals "$server" peer "$source"
+	equals "$client" peer "$(value "$server" source)"
+	case $1 in
+	rdma)	equals "$client" peer "$SERVER4:$BED_PORT" ;;
+	*)	equals "$client" peer "[$SERVER6]:$BED_PORT" ;;
+	esac
+	expect "$client" device "$BED_CLIENT_DEV"
+	expect "$server" device "$BED_SERVER_DEV"
+	for each in "$client" "$server"; do
+		expect "$each" device_port 1
+		expect "$each" state connected
+		expect "$each" closed_by -
+		expect "$each" closed_why -
+		expect "$each" inline_send_bytes 4096
+		expect "$each" inline_recv_bytes 4096
+		expect "$each" pulled_replies yes
+		expect "$each" credits_granted 128
+		expect "$each" receives_posted "$any"
+	done
+	expect "$client" remote_invalidation "$(value "$server" remote_invalidation)"
+	expect "$client" mrs_idle "$any"
+	expect "$client" last_connect_error -
+	[ "$BED_RDMA" = siw ] || expect "$client" connects 1
+	wait_value "$server" admitted yes
+}
+
+# A reader whose buffer is short gets one text, as if it had read all of it at once.
+short_reads() {
+	local file
+
+	need_state
+	nfs_mount 4.2 rdma
+	for file in "$(client_file)" "$(server_file)"; do
+		dd if="$file" bs=7 status=none | sed 's/:.*//' | cmp - <(sed 's/:.*//' "$file") ||
+			fail "$file reads otherwise in parts"
+	done
+}
+
+# Each end says why the connection has ended. The cut is long enough for the device to give up.
+cut_link() {
+	local client server deadline
+
+	need_state
+	need_link
+	nfs_mount 4.2 rdma
+	work_dir cut-link
+	client=$(client_file) server=$(server_file)
+	load_start 1
+	link_down
+	wait_value "$client" closed_why 'completion: transport retry counter exceeded'
+	expect "$client" closed_by device
+	cat "$client"
+	link_up
+	load_wait_progress
+	wait_value "$client" state connected
+	[ "$(value "$client" connects)" -ge 2 ] || fail "the client has not connected again"
+	load_stop
+	rm -r "$WORK"
+	[ ! -e "$server" ] || wait_value "$server" state closing
+	deadline=$((SECONDS + IO_TIMEOUT))
+	until grep -q "^${server##*/}"$'\t' "$STATE/server/ended"; do
+		[ "$SECONDS" -lt "$deadline" ] || fail "the server does not list the end"
+		sleep 0.5
+	done
+	cat "$STATE/server/ended"
+	grep -Eq "^${server##*/}"$'\t[0-9.]+:[0-9]+\t[0-9]+\t(peer|device|local)\t[a-z].*$' \
+		"$STATE/server/ended" || fail "the server's line is wrong"
+}
+
+# The server stops: the client tells that its peer has disconnected, and then that nothing listens.
+server_stops() {
+	local client
+
+	need_state
+	need_link
+	nfs_mount 3 rdma actimeo=0
+	work_dir server-stops
+	client=$(client_file)
+	server_stop
+	wait_value "$client" closed_by peer
+	expect "$client" closed_why 'peer disconnected'
+	ls "$WORK" >/dev/null &
+	wait_value "$client" last_connect_error 'refused: nothing listens on the port'
+	[ "$(value "$client" failed_connects)" -ge 1 ] || fail "no failed attempt"
+	cat "$client"
+	server_start
+	wait $! || fail "ls failed"
+	rm -r "$WORK"
+}
+
+# read_state: reads all files until there is $ktap_dir/stop.
+read_state() {
+	until [ -e "$ktap_dir/stop" ]; do
+		cat "$STATE"/client/* "$STATE"/server/* >/dev/null 2>&1 || :
+	done
+}
+
+# Files are read while mounts come and go and the module is unloaded, each time with a file open.
+read_while_unloaded() {
+	local round readers=() _
+
+	need_state
+	[ ! -e /sys/kernel/debug/kmemleak ] || skip "kmemleak needs the symbols of the module"
+	rm -f "$ktap_dir/stop"
+	for _ in 1 2; do
+		read_state &
+		readers+=($!)
+	done
+	for round in $(seq "$ROUNDS"); do
+		nfs_mount 4.2 rdma nconnect=2
+		ls "$MNT" >/dev/null
+		exec 7<"$(client_file)" 8<"$(server_file)" 9<"$STATE/server/ended"
+		head -c 10 <&7 >/dev/null
+		umount_all
+		server_stop
+		module_wait_unused 0 || fail "round $round: the module is not unloaded"
+		! module_loaded || fail "round $round: the module is loaded"
+		! cat <&7 || fail "round $round: a removed file can be read"
+		exec 7<&- 8<&- 9<&-
+		modprobe rpcrdma
+		server_start
+		ktap_progress "$round" "$ROUNDS"
+	done
+	touch "$ktap_dir/stop"
+	wait "${readers[@]}"
+}
+
+test_cleanup() {
+	touch "$ktap_dir/stop"
+	exec 7<&- 8<&- 9<&-
+	cd /
+	! bed_has_link || link_up
+	module_loaded || modprobe rpcrdma
+	server_up || server_start
+	umount_all
+} 2>/dev/null
+
+bed_up
+[ $# -gt 0 ] || set -- names_are_documented "addresses_and_agreement rdma" \
+	"addresses_and_agreement rdma6" short_reads cut_link server_stops read_while_unloaded
+ktap_run "$@"
