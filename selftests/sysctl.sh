@@ -77,7 +77,7 @@ message_memory_accounting() {
 	need_local_bed
 	each=$(cat "$CLIENT/rdma_slot_table_entries")
 	# The connections of an earlier mount are destroyed asynchronously.
-	wait_message_memory 0 0
+	wait_message_memory 0 0 || fail "messages of an idle machine take memory"
 	client=$(cat "$CLIENT/rdma_message_octets")
 	server=$(cat "$SERVER/message_octets")
 	nfs_mount 4.2 rdma
