@@ -1,0 +1,182 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The command nfsrdma says in words why a mount fails, hangs or is slow, and what to do. Each case
+# breaks one thing.
+
+cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+# rxe reports connections that exceeded their retries (12), SUNRPC reports servers that do not
+# respond. The module reports why it does not use a device.
+LOG_EXPECTED="rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
+(rpc_check_timeout|call_decode): [0-9]+ callbacks suppressed
+rpcrdma: $BED_CLIENT_DEV cannot carry NFS: it lacks room for a Call in its queues
+"
+
+NFSRDMA=$HELPERS/nfsrdma
+[ -x "$NFSRDMA" ] || NFSRDMA=$(command -v nfsrdma) || ktap_skip_all "needs the command nfsrdma"
+
+# Runs the command where the client is: sysfs shows the connections of one network namespace.
+nfsrdma() {
+	if bed_has_link; then
+		# shellcheck disable=SC2016 # expanded in the namespace
+		ip netns exec "$BED_NETNS" sh -c \
+			'mount -t debugfs debugfs /sys/kernel/debug; exec "$@"' sh "$NFSRDMA" "$@"
+	else
+		"$NFSRDMA" "$@"
+	fi
+}
+
+# says SUBJECT TEXT NEXT: waits until the explanation of SUBJECT has a fault with this text, followed
+# by this next step.
+says() {
+	local _ told
+
+	for _ in $(seq $((100 * PACE))); do
+		told=$(nfsrdma explain "$1" || :)
+		! grep -A 1 "^  !! .*$2" <<<"$told" | grep -q "next: .*$3" || return 0
+		sleep 1
+	done
+	echo "$told"
+	fail "nfsrdma does not say of $1: $2, and what to do: $3"
+}
+
+need_reasons() {
+	need_local_bed
+	[ "$(module_kind)" != c ] || skip "the C module logs no reason"
+}
+
+# A mount that is not tried again fails.
+fails_to_mount() {
+	! nfs_mount 4.2 rdma clientaddr=192.0.2.2,retry=0 2>&1 || fail "mounted"
+}
+
+# Of a mount that works, the command tells what was agreed, and no fault.
+agreed() {
+	local told
+
+	nfs_mount 4.2 rdma
+	told=$(nfsrdma explain "$MNT") || fail "it finds a fault: $told"
+	for words in "NFSv4.2 over rdma" "connection [0-9]* to $SERVER4:$BED_PORT: connected" \
+		"Calls may be outstanding" "neither encrypted"; do
+		grep -q -- "$words" <<<"$told" || fail "no \"$words\": $told"
+	done
+	told=$(nfsrdma status)
+	grep -q " $MNT .* 1 of 1 " <<<"$told" || fail "$told"
+	told=$(nfsrdma status --json)
+	grep -q '"state": "connected"' <<<"$told" || fail "$told"
+}
+
+# The port of the mount is not the server's.
+wrong_port() {
+	need_reasons
+	BED_PORT=20050 fails_to_mount
+	says "$SERVER4:20050" "refused" "mount with the server's port"
+}
+
+# The server of a mount has stopped. When it is there again, so is the connection.
+no_server() {
+	need_local_bed
+	nfs_mount 4.2 rdma
+	server_stop
+	(stat -f "$MNT") >/dev/null &
+	if [ "$(module_kind)" = c ]; then
+		says "$MNT" "connection [0-9]* to $SERVER4" "server is up"
+	else
+		says "$MNT" "refused: no NFS server listens" portlist
+	fi
+	server_start
+	wait $!
+	! nfsrdma explain "$MNT" | grep -E "!! .*(refused|attempt to connect)" ||
+		fail "it finds the fault after the server has come back"
+}
+
+# Nobody answers at the address.
+no_host() {
+	need_reasons
+	need_link
+	link_down
+	on_client ip neighbour flush dev "$BED_CLIENT_IF"
+	fails_to_mount
+	link_up
+	says "$SERVER4" "no RDMA host answers" ping
+}
+
+# There is no route.
+no_route() {
+	need_reasons
+	need_link
+	on_client ip route del 192.0.2.0/24 dev "$BED_CLIENT_IF"
+	fails_to_mount
+	on_client ip route replace 192.0.2.0/24 dev "$BED_CLIENT_IF" src 192.0.2.2
+	says "$SERVER4" "no route" "ip route get"
+}
+
+# No RDMA device of the client reaches the address.
+no_device() {
+	need_reasons
+	need_link
+	device_delete "$BED_CLIENT_DEV"
+	fails_to_mount
+	device_add "$BED_CLIENT_DEV"
+	says "$SERVER4" "no RDMA device of this host" "rdma link"
+}
+
+# The device of a mount goes away, and comes back.
+device_removed() {
+	need_local_bed
+	need_link
+	nfs_mount 4.2 rdma
+	device_delete "$BED_CLIENT_DEV"
+	(stat -f "$MNT") >/dev/null &
+	if [ "$(module_kind)" = c ]; then
+		says "$MNT" "connection [0-9]* to $SERVER4" "server is up"
+	else
+		says "$MNT" "cannot connect to $SERVER4:$BED_PORT: .*RDMA device" "rdma link"
+	fi
+	device_add "$BED_CLIENT_DEV"
+	wait $!
+}
+
+# The client's device cannot carry NFS.
+device_lacks() {
+	need_reasons
+	need_link
+	insmod "$HELPERS/limit_device.ko" device="$BED_CLIENT_DEV" max_qp_wr=7
+	fails_to_mount
+	rmmod limit_device
+	says "$SERVER4" "$BED_CLIENT_DEV cannot carry NFS: it lacks room" "another device"
+}
+
+# Packets are short. No fault, but a limit.
+short_packets() {
+	local told
+
+	need_link
+	nfs_mount 4.2 rdma
+	on_client ip link set "$BED_CLIENT_IF" mtu 4200
+	told=$(nfsrdma explain "$MNT" || :)
+	! grep "packets of RoCE" <<<"$told" || fail "4200 bytes suffice"
+	on_client ip link set "$BED_CLIENT_IF" mtu 1500
+	told=$(nfsrdma explain "$MNT" || :)
+	grep -q "\*\* $BED_CLIENT_DEV: .* MTU of 1500 bytes, so packets of RoCE carry 1024" <<<"$told" ||
+		fail "$told"
+}
+
+test_cleanup() {
+	cd /
+	[ ! -d /sys/module/limit_device ] || rmmod limit_device
+	if bed_has_link; then
+		link_up
+		on_client ip link set "$BED_CLIENT_IF" mtu 1500
+		on_client ip route replace 192.0.2.0/24 dev "$BED_CLIENT_IF" src 192.0.2.2
+		[ -e "/sys/class/infiniband/$BED_CLIENT_DEV" ] || device_add "$BED_CLIENT_DEV"
+	fi
+	server_up || server_start
+	umount_all
+} 2>/dev/null
+
+bed_up
+[ $# -gt 0 ] || set -- agreed wrong_port no_server no_host no_route no_device device_removed \
+	device_lacks short_packets
+ktap_run "$@"
