@@ -155,7 +155,8 @@ const TRIALS: &[Trial] = &[
         subject: "/mnt",
         change: |bed| {
             disconnect(bed);
-            bed.detail(CLIENT, "state", "connecting");
+            bed.detail(CLIENT, "closed_by", "peer");
+            bed.detail(CLIENT, "closed_why", "peer disconnected");
             bed.detail(
                 CLIENT,
                 "last_connect_error",
@@ -225,7 +226,7 @@ const TRIALS: &[Trial] = &[
             bed.detail(CLIENT, "closed_by", "device");
             bed.detail(CLIENT, "closed_why", why);
         },
-        says: "connected 3 times, last 7.0 s ago; before, closed by the device: completion",
+        says: "connected 3 times, last 4.3 s ago; before, closed by the device: completion",
         next: "packets were lost",
     },
     Trial {
@@ -450,7 +451,7 @@ fn what_was_agreed_is_told() {
     );
     says(
         "connection",
-        "connected for 7.0 s, from 192.168.20.1:47710, device rxe0 port 1",
+        "connected for 4.3 s, from 192.168.20.1:41902, device rxe0 port 1",
     );
     says(
         "sizes",
@@ -475,7 +476,7 @@ fn a_subject_may_be_a_directory_a_server_or_a_client() {
             "{subject}"
         );
     }
-    let client = bed.explain("192.168.20.1:47710").unwrap();
+    let client = bed.explain("192.168.20.1:41902").unwrap();
     assert!(client
         .agreed
         .iter()

@@ -102,10 +102,12 @@ fn port_down(case: &Case) -> Vec<Finding> {
     devices.flat_map(crate::doctor::ports_down).collect()
 }
 
-/// Why the connection is not made, if an attempt is under way or Calls wait for one.
+/// Why the connection is not made. A connection that was idle is not wanted, and the reason may be
+/// that of an older attempt.
 fn connect_error(connection: &Connection) -> Option<&str> {
     let waiting = connection.detail.number("credits_waiting").unwrap_or(0);
-    let wanted = connection.state() == "connecting" || waiting > 0;
+    let idle = connection.detail.text("closed_why") == Some("idle");
+    let wanted = !idle || waiting > 0 || connection.state() == "connecting";
     let error = connection.detail.text("last_connect_error")?;
     (wanted && !connection.is_connected()).then_some(error)
 }
