@@ -433,6 +433,11 @@ fn what_is_idle_or_was_unmounted_is_no_fault() {
             "{found:#?}"
         );
     }
+    let explanation = bed.explain(ADDRESS).unwrap();
+    assert!(explanation
+        .faults
+        .iter()
+        .any(|each| each.rule == "client-ended"));
 }
 
 #[test]

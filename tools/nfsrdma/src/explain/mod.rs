@@ -198,10 +198,10 @@ pub fn explain(subject: &str, case: &Case) -> Explanation {
     let mut limits = apply(LIMITS, case);
     let mut faults = apply(FAULTS, case);
     for finding in apply(SERVED, case) {
-        if finding.level == Level::Fault {
-            faults.push(finding);
-        } else {
+        if finding.level == Level::Limit {
             limits.push(finding);
+        } else {
+            faults.push(finding);
         }
     }
     Explanation {
