@@ -181,7 +181,7 @@ static bool t_too_long(struct conn *c)
 	enc_call_hdr(&e, new_xid(), RDMA_MSG);
 	memset(e.buf + e.len, 0, sizeof(e.buf) - e.len);
 	e.len = peer_recv_size(c) + 4;
-	if (!post_msg(c, &e) || !wait_cq(c->scq, &wc, 5000))
+	if (!post_msg(c, &e) || !wait_cq(c->scq, &wc, PATIENCE_MS))
 		return fail("the Send did not complete");
 	/* On iWARP a Send completes before the peer can reject it. */
 	if (!wc.status && !is_iwarp(c))
@@ -190,7 +190,7 @@ static bool t_too_long(struct conn *c)
 	 * This queue pair is in the error state. The server has to end the connection, too: with a REJ
 	 * if its CM has not yet handled the RTU.
 	 */
-	if (!wait_disconnected(c, 5000))
+	if (!wait_disconnected(c, PATIENCE_MS))
 		return fail("still connected");
 	other = conn_open(&params_default);
 	ok = other && alive(other);

@@ -100,7 +100,7 @@ static bool t_all_at_once(struct conn *c)
 	if (!t_served(c))
 		return false;
 	n = backchannel_window();
-	answered = burst(c, n, 5000);
+	answered = burst(c, n);
 	if (answered >= 0 && answered < n)
 		return fail("%d Replies to %d Calls", answered, n);
 	return answered >= 0;
@@ -113,7 +113,7 @@ static bool t_too_many(struct conn *c)
 
 	for (i = 0; t_served(c) && i < 20; i++) {
 		n = backchannel_window();
-		if (burst(c, n + FORWARD_GRANT - 1, 500) < n)
+		if (burst_beyond(c, n + FORWARD_GRANT - 1, n) < n)
 			return fail("%s; round %d", probe.reason, i);
 	}
 	return t_all_at_once(c);
@@ -160,7 +160,7 @@ static bool next_forward_call(struct conn *c)
 	struct reply r;
 	unsigned int at;
 
-	if (!get_reply(c, &r, 10000) || !r.any)
+	if (!get_reply(c, &r, PATIENCE_MS) || !r.any)
 		return fail("no forward Call");
 	forward_xid = get_word(r.p, HDR_XID);
 	if (!reply_body(&r, forward_xid, &at))
@@ -224,7 +224,7 @@ static bool mount_fails(void)
 {
 	int i, status;
 
-	for (i = 0; i < 200 * probe.time_factor; i++, usleep(100000)) {
+	for (i = 0; i < 10 * PATIENCE_MS / 1000 * probe.time_factor; i++, usleep(100000)) {
 		if (waitpid(mounting, &status, WNOHANG) != mounting)
 			continue;
 		mounting = 0;
@@ -257,7 +257,7 @@ static struct conn *open_early(const struct params *params)
 		return NULL;
 	mounting = start_work(mount_v41);
 	for (i = 0; i < 3; i++) {
-		c = conn_accept(params, 10000);
+		c = conn_accept(params, PATIENCE_MS);
 		if (c && next_forward_call(c))
 			return c;
 		conn_close(c);

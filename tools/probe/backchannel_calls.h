@@ -19,6 +19,7 @@ bool is_served(struct conn *c, uint32_t xid, uint32_t credits);
 bool chunks_refused(struct conn *c, uint32_t xid);
 bool has_processed(struct conn *c);
 unsigned int backchannel_window(void);
-int burst(struct conn *c, unsigned int n, int ms);
+int burst(struct conn *c, unsigned int n);
+int burst_beyond(struct conn *c, unsigned int n, unsigned int least);
 
 #endif

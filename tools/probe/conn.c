@@ -13,6 +13,8 @@
 #include "probe.h"
 #include "transfer.h"
 
+#define RESOLVE_MS	30000	/* for an address or a route */
+
 static bool next_event(struct conn *c, enum rdma_cm_event_type *got, int ms)
 {
 	struct pollfd pfd = { .fd = c->ec->fd, .events = POLLIN };
@@ -162,10 +164,10 @@ static struct conn *conn_resolve(const struct params *params)
 		fail("rdma_set_option: %s", strerror(errno));
 		return conn_abort(c);
 	}
-	if (rdma_resolve_addr(c->id, NULL, (void *)&ss, 2000 * probe.time_factor) ||
-	    !event(c, RDMA_CM_EVENT_ADDR_RESOLVED, 3000) ||
-	    rdma_resolve_route(c->id, 2000 * probe.time_factor) ||
-	    !event(c, RDMA_CM_EVENT_ROUTE_RESOLVED, 3000))
+	if (rdma_resolve_addr(c->id, NULL, (void *)&ss, RESOLVE_MS * probe.time_factor) ||
+	    !event(c, RDMA_CM_EVENT_ADDR_RESOLVED, PATIENCE_MS) ||
+	    rdma_resolve_route(c->id, RESOLVE_MS * probe.time_factor) ||
+	    !event(c, RDMA_CM_EVENT_ROUTE_RESOLVED, PATIENCE_MS))
 		return conn_abort(c);
 	return c;
 }
@@ -203,7 +205,7 @@ bool conn_settled(struct conn *c, bool *accepted)
 {
 	enum rdma_cm_event_type got;
 
-	if (!next_event(c, &got, 5000 * probe.time_factor))
+	if (!next_event(c, &got, PATIENCE_MS * probe.time_factor))
 		return fail("connect request neither accepted nor rejected");
 	*accepted = got == RDMA_CM_EVENT_ESTABLISHED;
 	usleep(1000 * probe.settle_ms);
@@ -265,7 +267,7 @@ struct conn *conn_accept(const struct params *params, int ms)
 		fail("accepting: %s", strerror(errno));
 		return conn_abort(c);
 	}
-	return event(c, RDMA_CM_EVENT_ESTABLISHED, 5000) ? c : conn_abort(c);
+	return event(c, RDMA_CM_EVENT_ESTABLISHED, PATIENCE_MS) ? c : conn_abort(c);
 }
 
 void conn_close(struct conn *c)

@@ -67,7 +67,7 @@ static bool answer_all(struct conn *c)
 	for (i = 0; i < n_held; i++)
 		ok = ok && post_msg(c, &replies[n_held - 1 - i]);
 	for (i = 0; ok && i < n_held; i++)
-		ok = wait_cq(c->scq, &wc, 3000) && !wc.status ? true :
+		ok = wait_cq(c->scq, &wc, PATIENCE_MS) && !wc.status ? true :
 			fail("no Receive for a Reply");
 	while (n_held)
 		free_call(&held[--n_held]);
@@ -201,6 +201,7 @@ static bool no_grant_by_same_xid(struct conn *c, struct call *call)
 static bool grant_by_own_error(struct conn *c, struct call *call)
 {
 	struct enc e = { .len = 0 };
+	int64_t start;
 
 	if (serving.call_seen || !is_read(call))
 		return answer_correctly(c, call);
@@ -214,8 +215,12 @@ static bool grant_by_own_error(struct conn *c, struct call *call)
 	put_word(&e, HDR_CREDITS, MANY_CREDITS);
 	free_call(&held[n_held]);
 	last_grant = serving.grant = MANY_CREDITS;
-	if (!post_msg(c, &e) || !wait_sent(c) || !hold_more(c, QUIET_MS))
+	if (!post_msg(c, &e) || !wait_sent(c))
 		return false;
+	start = now_ms();
+	while (n_held <= FEW_CREDITS && now_ms() - start < PATIENCE_MS * probe.time_factor)
+		if (!hold_more(c, QUIET_MS))
+			return false;
 	if (n_held <= FEW_CREDITS)
 		return fail("%u Calls outstanding, an RDMA_ERROR granted %u", n_held, last_grant);
 	serving.call_seen = true;

@@ -54,7 +54,7 @@ bool get_exposed(struct conn *c, struct exposed *x)
 	struct reply r;
 	unsigned int w;
 
-	if (!request_long_reply(c, xid) || !get_reply(c, &r, 5000))
+	if (!request_long_reply(c, xid) || !get_reply(c, &r, PATIENCE_MS))
 		return false;
 	if (!r.any)
 		return fail("no Reply");

@@ -31,7 +31,7 @@ modprobe lockd
 echo 3 >/proc/sys/fs/nfs/nlm_timeout
 echo 3 >/proc/sys/fs/nfs/nlm_grace_period
 # nfsd gives up a callback after a tenth of the lease time.
-NFS_LEASE=$((90 * TIME_FACTOR))
+NFS_LEASE=$((180 * TIME_FACTOR))
 nfs_server_up /export
 nfs_grace_over
 
@@ -74,7 +74,7 @@ prepare() {
 	pulled)
 		set_server stall_seconds 3600
 		set_server max_exposed_replies 4
-		set_server exposed_seconds $((2 * TIME_FACTOR)) ;;
+		set_server exposed_seconds $((8 + 2 * TIME_FACTOR)) ;;
 	# Few requests make a small Send Queue, which is soon full.
 	no_receives) set_server max_requests 8 ;;
 	no_read_response) set_server stall_seconds $((3 * TIME_FACTOR)) ;;
@@ -127,13 +127,14 @@ group() {
 	restore "$1"
 }
 
-# in_time COMMAND...: runs it for at most a minute. Fails if it fails or does not end.
+# in_time COMMAND...: runs it for at most three minutes, since the CM may lose messages. Fails if it
+# fails or does not end.
 in_time() {
 	local command
 
 	"$@" &
 	command=$!
-	for _ in $(seq $((60 * TIME_FACTOR))); do
+	for _ in $(seq $((180 * TIME_FACTOR))); do
 		kill -0 $command 2>/dev/null || break
 		sleep 1
 	done

@@ -146,7 +146,7 @@ static bool t_many_segments(struct conn *c)
 			return false;
 	}
 	for (n = 0; n < CALLS; n++) {
-		if (!get_reply(c, &r, 5000))
+		if (!get_reply(c, &r, PATIENCE_MS))
 			return false;
 		if (!r.any)
 			return fail("%u Replies to %u Calls", n, CALLS);

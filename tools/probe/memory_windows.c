@@ -51,7 +51,7 @@ static bool bind_window(struct conn *c, unsigned int i)
 	wr.bind_mw.bind_info.mw_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 	if (ibv_post_send(c->id->qp, &wr, &bad))
 		return fail("ibv_post_send: %s", strerror(errno));
-	if (!wait_cq(c->scq, &wc, 3000) || wc.status)
+	if (!wait_cq(c->scq, &wc, PATIENCE_MS) || wc.status)
 		return fail("binding a memory window failed");
 	mw->rkey = wr.bind_mw.rkey;
 	return true;
@@ -136,7 +136,7 @@ static bool concurrent(struct conn *c)
 			return false;
 	}
 	for (i = 0; i < WINDOWS; i++) {
-		if (!get_reply(c, &r, 5000) || !r.any)
+		if (!get_reply(c, &r, PATIENCE_MS) || !r.any)
 			return fail("%u of %u Replies: %s", i, WINDOWS, probe.reason);
 		if (!answers_one(&r, first, WINDOWS, seen, &at) ||
 		    !check_window_read(c, &r, get_word(r.p, HDR_XID),

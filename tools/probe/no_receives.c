@@ -20,14 +20,15 @@
 
 #define MOST_CALLS	4096
 #define PACE_MS		10
+#define FULL_MS		10000	/* in which a Send finds no Receive */
 #define SPARED		6	/* Calls by which the second client stays below the server's limit */
-#define FLOODED_MS	10000	/* in which a client that exceeds its grant loses the connection */
+#define FLOODED_MS	PATIENCE_MS	/* in which a client that exceeds its grant loses the connection */
 #define SLOW_S		35	/* between two Receives */
 #define SLOW_ROUNDS	2
 #define STALL_S		90	/* the default of stall_seconds */
 #define CLIENTS		"12"	/* more than the server has threads */
 #define FLOOD_S		"40"
-#define LATENCY_MS	1000
+#define LATENCY_MS	15000	/* a thread that waited for a client would do so until the flood ends */
 
 static const char iwarp_no_receive[] =
 	"over iWARP a Send without a Receive ends the connection at once";
@@ -50,11 +51,11 @@ static unsigned int call_until_full(struct conn *c, unsigned int most)
 
 	for (i = 0; i < most; i++) {
 		enc_null_call(&e, new_xid());
-		if (!post_msg(c, &e) || !wait_cq(c->scq, &wc, 3000) || wc.status)
+		if (!post_msg(c, &e) || !wait_cq(c->scq, &wc, FULL_MS) || wc.status)
 			break;
 		if (i >= RECVS)
 			sleep_ms(PACE_MS);
-		else if (!wait_cq(c->rcq, &wc, 5000) || wc.status)
+		else if (!wait_cq(c->rcq, &wc, PATIENCE_MS) || wc.status)
 			break;
 	}
 	return i;
@@ -193,7 +194,7 @@ static bool t_slow(struct conn *c)
 			return false;
 		if (calls >= RECVS)
 			sleep_ms(PACE_MS);
-		else if (!wait_cq(c->rcq, &wc, 5000) || wc.status)
+		else if (!wait_cq(c->rcq, &wc, PATIENCE_MS) || wc.status)
 			return fail("no Reply to Call %u", calls);
 		else
 			replies++;
@@ -204,14 +205,14 @@ static bool t_slow(struct conn *c)
 		if (disconnected(c))
 			return fail("disconnected after %u Receives", i);
 		post_recv(c, i);
-		if (!wait_cq(c->rcq, &wc, 5000) || wc.status)
+		if (!wait_cq(c->rcq, &wc, PATIENCE_MS) || wc.status)
 			return fail("no Reply for Receive %u", i);
 		replies++;
 	}
 	for (i = 0; i < RECVS; i++)
 		post_recv(c, i);
 	for (; replies < calls; replies++) {
-		if (!get_reply(c, &r, 5000))
+		if (!get_reply(c, &r, PATIENCE_MS))
 			return false;
 		if (!r.any)
 			return fail("%u Replies to %u Calls", replies, calls);

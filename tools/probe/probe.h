@@ -9,6 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/*
+ * For what has to happen. It takes long on a busy machine, or if a message of the CM is lost. Less
+ * than the server's stall_seconds, by default.
+ */
+#define PATIENCE_MS	60000
+
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 
 struct probe {

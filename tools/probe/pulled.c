@@ -21,7 +21,8 @@
 #include "stall.h"
 
 #define MAX_EXPOSED	4
-#define EXPOSED_SECONDS	(2 * probe.time_factor)
+#define EXPOSED_SECONDS	(8 + 2 * probe.time_factor)
+#define LATE_SECONDS	8	/* by which the server may be late on a busy machine */
 #define RELEASE_SECONDS	30
 #define HELD		4		/* Replies that find no Receive */
 #define UNUSED_XID	0xdead0000	/* of no Call */
@@ -50,7 +51,7 @@ static bool long_reply_refused(struct conn *c)
 	const uint32_t xid = new_xid();
 	struct reply r;
 
-	if (!request_long_reply(c, xid) || !get_reply(c, &r, 5000))
+	if (!request_long_reply(c, xid) || !get_reply(c, &r, PATIENCE_MS))
 		return false;
 	return r.any ? is_error(&r, xid, ERR_CHUNK) : fail("no Reply");
 }
@@ -72,6 +73,29 @@ static bool get_pull_and_done(struct conn *c)
 	struct exposed x;
 
 	return get_exposed(c, &x) && pull_and_done(c, &x);
+}
+
+/* Waits until the server has taken RDMA_DONEs and exposes Replies again. */
+static bool exposes_again(struct conn *c)
+{
+	const int64_t start = now_ms();
+	struct exposed x;
+	struct reply r;
+	unsigned int w;
+	uint32_t xid;
+
+	do {
+		xid = new_xid();
+		if (!request_long_reply(c, xid) || !get_reply(c, &r, PATIENCE_MS))
+			return false;
+		if (!r.any)
+			return fail("no Reply");
+		if (!is_error(&r, xid, ERR_CHUNK))
+			return parse_exposed(&r, xid, &x, &w) && no_more_chunks(&r, w) &&
+			       pull_and_done(c, &x);
+		sleep_ms(100);
+	} while (now_ms() - start < PATIENCE_MS * probe.time_factor);
+	return fail("the server exposes no Reply after the RDMA_DONEs");
 }
 
 /* Checks that the server serves another client. */
@@ -188,14 +212,13 @@ static bool t_no_done(struct conn *c)
 			return false;
 	if (!long_reply_refused(c))
 		return false;
-	sleep(EXPOSED_SECONDS + 2);
+	sleep(EXPOSED_SECONDS + LATE_SECONDS);
 	if (!long_reply_refused(c) || !alive(c))
 		return false;
 	for (i = 0; i < MAX_EXPOSED; i++)
 		if (!send_done(c, x[i].xid))
 			return false;
-	usleep(300000);
-	return get_pull_and_done(c) && alive(c);
+	return exposes_again(c) && alive(c);
 }
 
 /* RDMA_DONEs twice, with an XID that is not exposed, too long, and too short. */
@@ -231,14 +254,13 @@ static bool t_early_done(struct conn *c)
 
 	for (i = 0; i < 5 * MAX_EXPOSED; i++) {
 		xid = new_xid();
-		if (!request_long_reply(c, xid) || !send_done(c, xid) || !get_reply(c, &r, 5000))
+		if (!request_long_reply(c, xid) || !send_done(c, xid) || !get_reply(c, &r, PATIENCE_MS))
 			return false;
 		if (!r.any)
 			return fail("no Reply");
 		send_done(c, xid);
 	}
-	usleep(300000);
-	return get_pull_and_done(c) && alive(c);
+	return exposes_again(c) && alive(c);
 }
 
 static bool t_write(struct conn *c)
@@ -300,7 +322,7 @@ static bool t_late(struct conn *c)
 
 	if (!get_exposed(c, &x))
 		return false;
-	sleep(EXPOSED_SECONDS + 2);
+	sleep(EXPOSED_SECONDS + LATE_SECONDS);
 	return first_segment_denied(c, &x, IBV_WR_RDMA_READ) && alive_elsewhere();
 }
 
@@ -390,7 +412,7 @@ static bool t_foreign_handle(struct conn *unused)
 
 		ok = c && get_exposed(c, &x) && get_exposed(c, &y) && pull_exposed(c, &x) &&
 		     ways[i](c, &x, &y);
-		if (ok && !wait_disconnected(c, 5000))
+		if (ok && !wait_disconnected(c, PATIENCE_MS))
 			ok = fail("way %u: still connected", i);
 		conn_close(c);
 		if (!ok)
@@ -424,7 +446,7 @@ static bool hoard(struct conn *c)
 
 	for (i = 0; i < MAX_EXPOSED; i++) {
 		xid = new_xid();
-		if (!request_long_reply(c, xid) || !get_reply(c, &r, 5000))
+		if (!request_long_reply(c, xid) || !get_reply(c, &r, PATIENCE_MS))
 			return false;
 		if (!r.any)
 			return fail("no Reply");

@@ -35,7 +35,7 @@ static bool take_reply(struct conn *c, uint32_t first, unsigned int n, unsigned 
 	unsigned int at;
 	struct reply r;
 
-	if (!wait_sent(c) || !get_reply(c, &r, 5000))
+	if (!wait_sent(c) || !get_reply(c, &r, PATIENCE_MS))
 		return false;
 	if (!r.any)
 		return fail("%u Replies to %u Calls", i, n);
@@ -67,12 +67,14 @@ static bool write_beside(struct conn *accepted, struct conn *unaccepted)
 {
 	struct conn *other;
 	const long before = held_back();
+	unsigned int ms;
 	long held;
 	bool ok;
 
 	if (!stop_read_responses(unaccepted))
 		return false;
-	sleep_ms(200);
+	for (ms = 0; held_back() == before && ms < PATIENCE_MS; ms += 100)
+		sleep_ms(100);
 	if (held_back() == before)
 		return fail("the server reads all Calls of a client that is not accepted");
 	other = conn_open(&params_default);

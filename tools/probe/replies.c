@@ -88,7 +88,7 @@ static bool wait_dropped(unsigned long before, unsigned int n)
 		if (dropped >= n)
 			return true;
 		usleep(1000);
-	} while (now_ms() - start < 5000 * probe.time_factor);
+	} while (now_ms() - start < PATIENCE_MS * probe.time_factor);
 	return fail("%lu of %u invalid Replies were dropped", dropped, n);
 }
 
@@ -200,7 +200,7 @@ static bool reply_too_long(struct conn *c, struct call *call)
 	if (!post_msg(c, &e))
 		return false;
 	serving.call_seen = true;
-	return wait_disconnected(c, 5000) ? true : fail("still connected");
+	return wait_disconnected(c, PATIENCE_MS) ? true : fail("still connected");
 }
 
 /* rxe and siw support no MR with gaps, so a Long Call has several Position-zero segments. */

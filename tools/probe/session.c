@@ -281,7 +281,7 @@ bool get_recall(struct conn *c, struct reply *back)
 		return false;
 	/* The Reply to the WRITE, and the recall. */
 	for (i = 0; i < 2; i++) {
-		if (!get_reply(c, &r, 5000) || !r.any)
+		if (!get_reply(c, &r, PATIENCE_MS) || !r.any)
 			return fail("no recall");
 		if (rpc_type(&r) != RPC_CALL)
 			continue;
@@ -325,7 +325,7 @@ bool next_forward_reply(struct conn *c, struct reply *r)
 	int i;
 
 	for (i = 0; i <= MAX_CALLBACKS; i++) {
-		if (!get_reply(c, r, 5000))
+		if (!get_reply(c, r, PATIENCE_MS))
 			return false;
 		if (!r->any)
 			return fail("no Reply");

@@ -61,7 +61,7 @@ bool withhold_receives(struct conn *c, unsigned int replies)
 		enc_null_call(&e, new_xid());
 		if (!send_msg(c, &e))
 			return false;
-		if (i < RECVS && !wait_cq(c->rcq, &wc, 5000))
+		if (i < RECVS && !wait_cq(c->rcq, &wc, PATIENCE_MS))
 			return fail("no Reply to Call %u", i);
 	}
 	return true;

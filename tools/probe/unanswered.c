@@ -13,7 +13,7 @@
 #define ENOUGH	16	/* the server needs no more */
 
 /* nfsd gives up a backchannel Call within this time: a tenth of the lease time in guest.sh. */
-#define GIVEN_UP_MS	(12000 * probe.time_factor)
+#define GIVEN_UP_MS	(22000 * probe.time_factor)
 
 /* A minute later the Reply is overdue. */
 #define OVERDUE_MS	(GIVEN_UP_MS + 65000)
@@ -76,7 +76,7 @@ static bool t_unanswered(struct conn *c)
 	uint32_t flags;
 	int64_t start;
 
-	if (!grant_and_cause(c, ENOUGH, 1) || !take_call(c, &late, ENOUGH, 5000))
+	if (!grant_and_cause(c, ENOUGH, 1) || !take_call(c, &late, ENOUGH, PATIENCE_MS))
 		return false;
 	for (start = now_ms(); now_ms() - start < OVERDUE_MS; usleep(2000000))
 		if (!sequence_status(c, &flags, NULL))
@@ -93,11 +93,12 @@ static bool t_no_credit_left(struct conn *c)
 {
 	struct enc late;
 
-	if (!grant_and_cause(c, 1, 2) || !take_call(c, &late, 1, 5000))
+	if (!grant_and_cause(c, 1, 2) || !take_call(c, &late, 1, PATIENCE_MS))
 		return false;
 	if (!no_call_but(c, &late, &late, OVERDUE_MS))
 		return false;
-	return wait_disconnected(c, 2000) ? true : fail("the connection is kept without a credit");
+	return wait_disconnected(c, PATIENCE_MS / 2) ? true :
+		fail("the connection is kept without a credit");
 }
 
 /* The Reply to a Call that nfsd has given up arrives twice: it returns one credit, once. */
@@ -105,8 +106,8 @@ static bool t_late_reply_twice(struct conn *c)
 {
 	struct enc first, second, third;
 
-	if (!grant_and_cause(c, 2, MAX_RECALLS) || !take_call(c, &first, 2, 5000) ||
-	    !take_call(c, &second, 2, 5000))
+	if (!grant_and_cause(c, 2, MAX_RECALLS) || !take_call(c, &first, 2, PATIENCE_MS) ||
+	    !take_call(c, &second, 2, PATIENCE_MS))
 		return false;
 	if (!no_call_but(c, &first, &second, GIVEN_UP_MS))
 		return false;

@@ -108,7 +108,7 @@ static bool stale_handle(struct conn *c, struct call *call)
 	return send_reply(c, call, &handle);
 }
 
-#define SOON_MS	5000	/* less than the time after which an RPC is sent again */
+#define SOON_MS	30000	/* less than the time after which an RPC is sent again */
 
 /*
  * A Reply with a Reply chunk that was not offered, which invalidates the first handle. The client
