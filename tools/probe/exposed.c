@@ -55,6 +55,36 @@ bool denied(struct conn *c, enum ibv_wr_opcode opcode, const struct segment *s, 
 	return serving.call_seen;
 }
 
+/*
+ * The same for the start of a segment, once the client has ended its exposure: until then the access
+ * is repeated. It writes what the client has there. If @next, the next Call shows that the RPC has
+ * ended, after which no access may succeed.
+ */
+bool denied_soon(struct conn *c, enum ibv_wr_opcode opcode, const struct segment *s, bool next)
+{
+	const struct segment start = { .handle = s->handle, .length = 4, .offset = s->offset };
+	const int64_t begin = now_ms();
+	bool ended = false;
+	int status = 0;
+
+	serving.call_seen = false;
+	/* An RDMA Write over iWARP completes in any case, and cannot be repeated. */
+	if (is_iwarp(c))
+		sleep_ms(SOON_MS);
+	while (!ended && now_ms() - begin < PATIENCE_MS * probe.time_factor) {
+		ended = next && queued_call(c, 0);
+		if (disconnected(c))
+			return fail("disconnected before the access");
+		fill_pattern(c->area, 0, 4);
+		status = rdma(c, opcode, &start, 0);
+		if (status || is_iwarp(c))
+			break;
+		sleep_ms(50);
+	}
+	serving.call_seen = is_denial(c, opcode, status);
+	return serving.call_seen;
+}
+
 static bool read_twice(struct conn *c, struct call *call)
 {
 	const struct segment *s = call->reads.seg;
@@ -81,8 +111,7 @@ static bool read_after(struct conn *c, struct call *call)
 		return answer_correctly(c, call);
 	if (!has_chunk(&call->reads) || !answer_correctly(c, call))
 		return false;
-	sleep_ms(SOON_MS);
-	return denied(c, IBV_WR_RDMA_READ, call->reads.seg, 0, 4);
+	return denied_soon(c, IBV_WR_RDMA_READ, call->reads.seg, true);
 }
 
 static bool write_after(struct conn *c, struct call *call)
@@ -91,8 +120,7 @@ static bool write_after(struct conn *c, struct call *call)
 		return answer_correctly(c, call);
 	if (!has_chunk(&call->write) || !answer_correctly(c, call))
 		return false;
-	sleep_ms(SOON_MS);
-	return denied(c, IBV_WR_RDMA_WRITE, call->write.seg, 0, 4);
+	return denied_soon(c, IBV_WR_RDMA_WRITE, call->write.seg, true);
 }
 
 static bool write_to_source(struct conn *c, struct call *call)
@@ -260,7 +288,7 @@ static bool write_immediate(struct conn *c, struct call *call)
 	if (!has_chunk(&call->write))
 		return false;
 	access_segment(c, IBV_WR_RDMA_WRITE_WITH_IMM, call->write.seg);
-	serving.call_seen = wait_disconnected(c, 5000);
+	serving.call_seen = wait_disconnected(c, PATIENCE_MS);
 	return serving.call_seen ? true : fail("the client keeps a connection with immediate data");
 }
 

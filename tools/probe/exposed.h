@@ -8,10 +8,11 @@
 
 #include "calls.h"
 
-#define SOON_MS	300	/* in which the client ends the exposure of an RPC that has ended */
+#define SOON_MS	300	/* in which the client would end an exposure */
 
 bool denied(struct conn *c, enum ibv_wr_opcode opcode, const struct segment *s, int64_t by,
 	    unsigned int len);
+bool denied_soon(struct conn *c, enum ibv_wr_opcode opcode, const struct segment *s, bool next);
 
 /* killed_task.c */
 bool write_for_killed(struct conn *c, struct call *call);

@@ -33,7 +33,7 @@ static bool wait_for_file(const char *name)
 {
 	int i;
 
-	for (i = 0; i < 300 * probe.time_factor && access(name, F_OK); i++)
+	for (i = 0; i < PATIENCE_MS / 100 * probe.time_factor && access(name, F_OK); i++)
 		usleep(100000);
 	return !access(name, F_OK);
 }
@@ -58,8 +58,7 @@ bool write_for_killed(struct conn *c, struct call *call)
 	serving.call_seen = true;
 	if (!wait_for_kill())
 		return false;
-	sleep_ms(SOON_MS);
-	return denied(c, IBV_WR_RDMA_WRITE, call->reply.seg, 0, 4);
+	return denied_soon(c, IBV_WR_RDMA_WRITE, call->reply.seg, false);
 }
 
 static int kill_lister(void)
@@ -95,7 +94,7 @@ static struct call *next_write_call(struct conn *c)
 	unsigned int i;
 	int ms;
 
-	for (ms = 0; ms < 5000 * probe.time_factor && !disconnected(c); ms++, usleep(1000))
+	for (ms = 0; ms < PATIENCE_MS * probe.time_factor && !disconnected(c); ms++, usleep(1000))
 		for (i = 0; (call = queued_call(c, i)); i++)
 			if (call->reads.n)
 				return call;
@@ -122,7 +121,7 @@ bool invalidate_for_killed(struct conn *c, struct call *call)
 	sleep_ms(SOON_MS);
 	if (!wait_for_kill())
 		return false;
-	return denied(c, IBV_WR_RDMA_WRITE, call->reply.seg, 0, 4);
+	return denied_soon(c, IBV_WR_RDMA_WRITE, call->reply.seg, false);
 }
 
 /* WRITEs, one after another, until the task has been killed. */

@@ -91,7 +91,7 @@ bool wait_sent(struct conn *c)
 {
 	struct ibv_wc wc;
 
-	if (!wait_scq(c, &wc, 3000))
+	if (!wait_scq(c, &wc, PATIENCE_MS))
 		return fail("a Send did not complete");
 	if (wc.status)
 		return fail("Send: %s", ibv_wc_status_str(wc.status));
@@ -136,7 +136,7 @@ bool get_reply(struct conn *c, struct reply *r, int ms)
 /* Sends a message, and gets the next one. */
 bool exchange(struct conn *c, const struct enc *e, struct reply *r)
 {
-	if (!send_msg(c, e) || !get_reply(c, r, 5000))
+	if (!send_msg(c, e) || !get_reply(c, r, PATIENCE_MS))
 		return false;
 	return r->any ? true : fail("no Reply");
 }
@@ -164,31 +164,21 @@ int rdma(struct conn *c, enum ibv_wr_opcode opcode, const struct segment *s, uns
 	}, *bad;
 	struct ibv_wc wc;
 
-	if (ibv_post_send(c->id->qp, &wr, &bad) || !wait_scq(c, &wc, 5000))
+	if (ibv_post_send(c->id->qp, &wr, &bad) || !wait_scq(c, &wc, PATIENCE_MS))
 		return -1;
 	return wc.status;
 }
 
 /*
- * Checks that the peer's device denies access to @len bytes at @by bytes from the start of the
- * segment. The denial ends the connection.
+ * Whether an access with this result of rdma() was denied, which ends the connection.
  *
  * The completion need not say IBV_WC_REM_ACCESS_ERR. rxe reports the error to its own kernel
  * first; if that moves the queue pair to the error state at once, no NAK is sent. So the
  * connection may end before the access completes. On iWARP an RDMA Write completes as soon as
  * it is sent.
  */
-bool access_denied(struct conn *c, enum ibv_wr_opcode opcode, const struct segment *s,
-		   int64_t by, unsigned int len)
+bool is_denial(struct conn *c, enum ibv_wr_opcode opcode, int status)
 {
-	const struct segment target = {
-		.handle = s->handle, .length = len, .offset = s->offset + by,
-	};
-	int status;
-
-	if (disconnected(c))
-		return fail("disconnected before the access");
-	status = rdma(c, opcode, &target, 0);
 	if (status == IBV_WC_REM_ACCESS_ERR)
 		return true;
 	if (status < 0)
@@ -198,6 +188,21 @@ bool access_denied(struct conn *c, enum ibv_wr_opcode opcode, const struct segme
 		return fail("access not denied: data was read");
 	if (!is_iwarp(c) && status != IBV_WC_RETRY_EXC_ERR)
 		return fail("access not denied: %s", ibv_wc_status_str(status));
-	return wait_disconnected(c, 5000) ? true :
+	return wait_disconnected(c, PATIENCE_MS) ? true :
 		fail("access not denied: %s, still connected", ibv_wc_status_str(status));
+}
+
+/*
+ * Checks that the peer's device denies access to @len bytes at @by bytes from the start of the
+ * segment.
+ */
+bool access_denied(struct conn *c, enum ibv_wr_opcode opcode, const struct segment *s,
+		   int64_t by, unsigned int len)
+{
+	const struct segment target = {
+		.handle = s->handle, .length = len, .offset = s->offset + by,
+	};
+
+	return disconnected(c) ? fail("disconnected before the access") :
+		is_denial(c, opcode, rdma(c, opcode, &target, 0));
 }

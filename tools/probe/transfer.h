@@ -33,6 +33,7 @@ bool exchange(struct conn *c, const struct enc *e, struct reply *r);
 
 struct segment area_segment(const struct conn *c, unsigned int at, unsigned int len);
 int rdma(struct conn *c, enum ibv_wr_opcode opcode, const struct segment *s, unsigned int at);
+bool is_denial(struct conn *c, enum ibv_wr_opcode opcode, int status);
 bool access_denied(struct conn *c, enum ibv_wr_opcode opcode, const struct segment *s,
 		   int64_t by, unsigned int len);
 
