@@ -46,6 +46,16 @@ bool no_rnr_since(const struct conn *c, unsigned long before)
 	return n ? fail("%lu Sends found no Receive", n) : true;
 }
 
+/* Timeouts after which rxe has retransmitted; -1 for another device. */
+long rxe_timeouts(void)
+{
+	static const char command[] =
+		"cat /sys/class/infiniband/*/ports/1/hw_counters/completer_retry_err 2>/dev/null";
+
+	usleep(20000);
+	return number_from(popen(command, "r"), pclose);
+}
+
 /*
  * Waits until the memory of closed connections is freed. Passes if there is no such gauge.
  *

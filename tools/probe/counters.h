@@ -15,6 +15,7 @@
 
 unsigned long rnr_count(const struct conn *c);
 bool no_rnr_since(const struct conn *c, unsigned long before);
+long rxe_timeouts(void);
 bool memory_released(const char *gauge);
 
 long number_from(FILE *f, int (*close_file)(FILE *f));

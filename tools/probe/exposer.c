@@ -6,6 +6,7 @@
  */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "work.h"
 
 #define SOON_MS	300		/* in which a message arrives */
+#define HELD	"/tmp/probe-held"	/* the server does not reply to the Call */
 
 /* Divides a Reply of @len bytes into segments. */
 typedef void (*split_fn)(struct conn *c, struct chunk *x, unsigned int len);
@@ -264,6 +266,7 @@ static bool too_late(struct conn *c, struct call *call)
 
 	if (first_in_case(&last)) {
 		held_xid = call->xid;
+		close(open(HELD, O_CREAT | O_WRONLY, 0600));
 		return true;
 	}
 	if (held_xid) {
@@ -312,11 +315,15 @@ static int read_and_wait(void)
 
 static int list_and_be_killed(void)
 {
-	const pid_t child = fork();
+	pid_t child;
+	unsigned int ms;
 
+	unlink(HELD);
+	child = fork();
 	if (!child)
 		_exit(list_directory());
-	sleep_ms(SOON_MS);
+	for (ms = 0; ms < PATIENCE_MS && access(HELD, F_OK); ms += 100)
+		sleep_ms(100);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	return list();
