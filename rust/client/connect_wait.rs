@@ -27,6 +27,10 @@ use crate::{
 /// How often the connect worker checks whether the transport is still in use.
 const WANTED_MS: u32 = 1_000;
 
+/// The CM reports that the peer does not answer by the same event as a change of its hardware
+/// address, but not before this time: it sends a request sixteen times, every 4.3 seconds or more.
+const CM_TIMEOUT_MS: u32 = 60_000;
+
 /// Progress of a connection attempt.
 #[derive(Clone, Copy)]
 pub(super) enum ConnectProgress {
@@ -97,6 +101,11 @@ impl ConnectWait {
                     return Err(ConnectError::NotConnected)
                 }
                 ConnectProgress::Asked => {}
+                ConnectProgress::Ended(ConnectError::PeerMoved)
+                    if msecs_to_jiffies(timeout_ms) - left >= msecs_to_jiffies(CM_TIMEOUT_MS) =>
+                {
+                    return Err(ConnectError::HostUnreachable);
+                }
                 ConnectProgress::Ended(error) => return Err(error),
                 answer => return Ok(answer),
             }
@@ -120,6 +129,11 @@ impl ConnectWait {
             _ => answer,
         };
         self.progressed.notify_all();
+    }
+
+    /// Whether there is a connection.
+    pub(super) fn is_established(&self) -> bool {
+        matches!(self.state.lock().progress, ConnectProgress::Established(..))
     }
 
     /// The attempt has failed, or its connection is lost. Returns `true` if the connection was

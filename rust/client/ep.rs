@@ -257,6 +257,11 @@ impl ClientEp {
         refresh.is_some_and(|refresh| refresh.pool().gave_out(xid, handle))
     }
 
+    /// Whether the connection is established and no Call is outstanding. May sleep.
+    pub(super) fn is_idle(&self) -> bool {
+        self.connect_wait.is_established() && !self.shared.xprt.has_outstanding_calls()
+    }
+
     /// The connection attempt has failed with `error`, or the connection is lost for `reason`. May
     /// sleep.
     pub(super) fn connect_failed(&self, error: ConnectError, reason: CloseReason) {

@@ -105,10 +105,15 @@ impl EndpointOps for ClientEp {
                 ConnectFailure::NoNeighbour,
                 CloseReason::NotEstablished,
             ),
+            // On RoCE this is also the event of a connection whose neighbour entry has another
+            // hardware address, or none since one ARP request was lost. An idle connection may be
+            // alive. If it is not, the next Call finds out. With Calls outstanding the peer has
+            // most likely moved, and retransmissions would take longer than another connection.
+            CmEvent::Unreachable if ctx.is_idle() => return,
             CmEvent::Unreachable => (
-                ConnectError::HostUnreachable,
+                ConnectError::PeerMoved,
                 ConnectFailure::Unanswered,
-                CloseReason::NotEstablished,
+                CloseReason::AddressMoved,
             ),
             // The peer still has an old connection. By the next attempt it will have noticed.
             CmEvent::Rejected { stale, reason } => (

@@ -107,6 +107,7 @@ impl fmt::Display for ConnectFailure {
                 ConnectError::TimedOut => "timed out",
                 ConnectError::Unreachable => "no route to the address",
                 ConnectError::HostUnreachable => "unreachable: the peer did not answer",
+                ConnectError::PeerMoved => "hardware address of the peer changed",
                 ConnectError::Refused => "refused",
                 ConnectError::Protocol => "error of the device or the connection manager",
                 ConnectError::NoDevice => "device removed",

@@ -84,7 +84,9 @@ fn reason(error: ConnectError) -> Option<&'static str> {
             "the RDMA device was removed, or its address has changed: see rdma link"
         }
         ConnectError::NoMemory => "out of memory",
-        ConnectError::NotConnected | ConnectError::Unsupported => return None,
+        ConnectError::NotConnected | ConnectError::PeerMoved | ConnectError::Unsupported => {
+            return None;
+        }
     })
 }
 

@@ -7,7 +7,8 @@
 //! costs neither end much, and the peer may be back at any time. The delay is then a fixed part of
 //! the time that the peer has been away, so a client continues soon after a short outage, and
 //! clients do not flood a server that is away for long. In addition SUNRPC has each task wait
-//! three seconds after such an error, which is the only delay of the C module.
+//! three seconds after such an error, which is the only delay of the C module. If the peer's
+//! hardware address changes during the attempt, the peer is as if it had just gone away.
 //!
 //! No thread holds the send lock during the delay, so an administrator can set another address and
 //! an unmount can destroy the transport. Tasks wait in SUNRPC's `pending` queue, and are woken with
@@ -32,6 +33,7 @@ use crate::{
 };
 
 use super::{
+    connect_error::PeerState,
     handle::XprtHandle,
     types::Types, //
 };
@@ -87,29 +89,29 @@ impl<T: Types> ReconnectBackoff<T> {
         })
     }
 
-    /// Begins the delay after an attempt, which has shown whether the peer `is_away`. A message
-    /// from the peer [resets](XprtHandle::reset_backoff) it.
+    /// Begins the delay after an attempt, which has shown the state of the `peer`. A message from
+    /// the peer [resets](XprtHandle::reset_backoff) it.
     ///
     /// # Safety
     ///
     /// The caller holds the send lock.
-    pub(super) unsafe fn begin(&self, is_away: bool) {
+    pub(super) unsafe fn begin(&self, peer: PeerState) {
         let raw = self.xprt.xprt().raw();
         // SAFETY: The handle keeps the transport. The send lock guards `reestablish_timeout` and,
         // by I1, `last`. SUNRPC reads `max_reconnect_timeout` without a lock, as here.
         unsafe {
             let last = &mut *self.last.get();
             last.ended = jiffies();
-            if (*raw).reestablish_timeout == 0 {
+            if (*raw).reestablish_timeout == 0 || peer == PeerState::Moved {
                 last.away_since = last.ended;
             }
-            if is_away {
+            if peer == PeerState::Unknown {
+                bindings::xprt_reconnect_backoff(raw, msecs_to_jiffies(FIRST_BACKOFF_MS));
+            } else {
                 let share = last.ended.wrapping_sub(last.away_since) / AWAY_DIVISOR;
                 (*raw).reestablish_timeout = share
                     .max(msecs_to_jiffies(AWAY_MS))
                     .min((*raw).max_reconnect_timeout);
-            } else {
-                bindings::xprt_reconnect_backoff(raw, msecs_to_jiffies(FIRST_BACKOFF_MS));
             }
         }
     }

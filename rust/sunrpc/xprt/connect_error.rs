@@ -17,6 +17,8 @@ pub(crate) enum ConnectError {
     Unreachable,
     /// There is a route, but no host at its end.
     HostUnreachable,
+    /// The peer's hardware address has changed during the attempt.
+    PeerMoved,
     /// The peer refused the connection.
     Refused,
     /// No RDMA device reaches the peer, or an unexpected error.
@@ -29,13 +31,25 @@ pub(crate) enum ConnectError {
     NoMemory,
 }
 
+/// What an attempt to connect has shown of the peer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum PeerState {
+    /// The attempt has reached the network, and no server.
+    Away,
+    /// The address belongs to another machine since, which may answer at once.
+    Moved,
+    /// Nothing: the attempt has failed at this end, or has succeeded.
+    Unknown,
+}
+
 impl ConnectError {
     /// All, by their discriminants.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::NotConnected,
         Self::TimedOut,
         Self::Unreachable,
         Self::HostUnreachable,
+        Self::PeerMoved,
         Self::Refused,
         Self::Protocol,
         Self::NoDevice,
@@ -43,19 +57,24 @@ impl ConnectError {
         Self::NoMemory,
     ];
 
-    /// Whether the attempt has reached the network, and no server.
-    pub(super) fn is_peer_away(self) -> bool {
-        matches!(
-            self,
-            Self::TimedOut | Self::Unreachable | Self::HostUnreachable | Self::Refused
-        )
+    /// What the attempt has shown of the peer.
+    pub(super) fn peer_state(self) -> PeerState {
+        match self {
+            Self::TimedOut | Self::Unreachable | Self::HostUnreachable | Self::Refused => {
+                PeerState::Away
+            }
+            Self::PeerMoved => PeerState::Moved,
+            _ => PeerState::Unknown,
+        }
     }
 
     pub(super) fn to_errno(self) -> c_int {
         let errno = match self {
             // A failed allocation must not end an RPC, so the tasks try again (E3 in
             // Documentation/bug-classes.rst).
-            Self::NotConnected | Self::NoMemory | Self::NoDevice => bindings::ENOTCONN,
+            Self::NotConnected | Self::NoMemory | Self::NoDevice | Self::PeerMoved => {
+                bindings::ENOTCONN
+            }
             Self::TimedOut => bindings::ETIMEDOUT,
             Self::Unreachable => bindings::ENETUNREACH,
             Self::HostUnreachable => bindings::EHOSTUNREACH,

@@ -29,6 +29,7 @@ use crate::{
 
 use super::{
     backoff::FIRST_BACKOFF_MS,
+    connect_error::PeerState,
     handle::Header,
     reclaim::ReclaimScope,
     rpc_xprt::{
@@ -145,13 +146,13 @@ pub(super) unsafe extern "C" fn connect_worker<T: Transport>(work: *mut bindings
             lock.store(connection);
             lock.change_cookie();
             lock.count_connect();
-            lock.begin_backoff(false);
+            lock.begin_backoff(PeerState::Unknown);
             xprt.flags().set::<{ bindings::XPRT_CONNECTED }>();
             trace!(xprtrdma_connect(xprt.peer(), 0, 1));
             EAGAIN.to_errno()
         }
         Err(error) => {
-            lock.begin_backoff(error.is_peer_away());
+            lock.begin_backoff(error.peer_state());
             let errno = error.to_errno();
             trace!(xprtrdma_connect(xprt.peer(), errno, errno));
             errno

@@ -221,6 +221,11 @@ impl<T: Types> XprtHandle<T> {
         self.xprt().write_space();
     }
 
+    /// Whether Calls are outstanding, which hold credits.
+    pub(crate) fn has_outstanding_calls(&self) -> bool {
+        self.xprt().lock().outstanding() != 0
+    }
+
     /// Sets the congestion window to `credits` outstanding Calls.
     #[inline]
     pub(crate) fn set_window(&self, credits: u32) {

@@ -65,6 +65,7 @@ use crate::{
 use super::{
     backchannel::BackchannelPool,
     backoff::ReconnectBackoff,
+    connect_error::PeerState,
     handle::{
         Header,
         XprtHandle, //
@@ -403,11 +404,11 @@ impl<'a, T: Transport> SendLock<'a, T> {
         }
     }
 
-    /// Begins the reconnect delay after an attempt, which has shown whether the peer `is_away`. A
+    /// Begins the reconnect delay after an attempt, which has shown the state of the `peer`. A
     /// message from the peer resets it.
-    pub(super) fn begin_backoff(&mut self, is_away: bool) {
+    pub(super) fn begin_backoff(&mut self, peer: PeerState) {
         // SAFETY: By I1 the send lock is held.
-        unsafe { self.state.backoff.begin(is_away) };
+        unsafe { self.state.backoff.begin(peer) };
     }
 
     /// Ends the connection and tells SUNRPC, which wakes the waiting tasks.
