@@ -43,6 +43,17 @@ ktap_progress() {
 	[ $(($1 % 10)) -ne 0 ] || echo "# reached $1 of $2" >&"$ktap_live"
 }
 
+# wait_for WHAT COMMAND...: waits until the command succeeds. WHAT says in an error what is wrong.
+wait_for() {
+	local what=$1 deadline=$((SECONDS + IO_TIMEOUT))
+	shift
+
+	until "$@"; do
+		[ "$SECONDS" -lt "$deadline" ] || fail "$what"
+		sleep 0.5
+	done
+}
+
 # Ends the test for a known defect of the C module. In this module, the defect is a failure.
 xfail_on_c() {
 	[ "$(module_kind)" = c ] || fail "$*"

@@ -1,0 +1,150 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What administrators do to a server: RDMA configured without the module, file systems that do not
+# splice, and copies that the server makes.
+#
+# LONG=1 leaves the connection idle before a copy.
+
+cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+# rxe reports connections that exceeded their retries (12), SUNRPC reports servers that do not
+# respond.
+LOG_EXPECTED='rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
+(rpc_check_timeout|call_decode): [0-9]+ callbacks suppressed
+'
+
+NO_SPLICE=/sys/kernel/debug/nfsd/disable-splice-read
+MODPROBE_CONF=/etc/modprobe.d/rpcrdma-field.conf
+GRANT=/proc/sys/sunrpc/rdma_max_bc_requests
+
+# need_listeners NETID COUNT: fails unless nfsd has so many listeners.
+need_listeners() {
+	[ "$(grep -c "^$1 " /proc/fs/nfsd/portlist)" -eq "$2" ] ||
+		fail "not $2 listeners of $1: $(xargs </proc/fs/nfsd/portlist)"
+}
+
+mount_tcp() {
+	mkdir -p "$MNT-tcp"
+	on_client mount -t nfs -o vers=3,proto=tcp,mountproto=tcp,nolock,actimeo=0,"$1" \
+		"$SERVER4:$EXPORT" "$MNT-tcp"
+}
+
+# If the module cannot be loaded, rpc.nfsd says so, and TCP is served.
+module_cannot_be_loaded() {
+	local message
+
+	need_link
+	server_stop
+	module_wait_unused 0 || fail "the module is still used"
+	! module_loaded || skip "the module stays loaded on this kernel"
+	echo 'install rpcrdma /bin/false' >$MODPROBE_CONF
+	message=$(rpc.nfsd --rdma="$BED_PORT" "$BED_NFSD_THREADS" 2>&1) || :
+	rm $MODPROBE_CONF
+	echo "$message"
+	grep -qi rdma <<<"$message" || fail "rpc.nfsd does not report that RDMA is missing"
+	need_listeners tcp 2
+	need_listeners rdma 0
+	mount_tcp soft
+	ls "$MNT-tcp" >/dev/null
+}
+
+# set_splice off|on|toggled: whether nfsd splices pages of the page cache into Replies to READ.
+set_splice() {
+	case $1 in
+	on)	echo 0 >$NO_SPLICE ;;
+	off)	echo 1 >$NO_SPLICE ;;
+	toggled) while sleep 0.05; do
+			echo 1 >$NO_SPLICE
+			sleep 0.05
+			echo 0 >$NO_SPLICE
+		done ;;
+	esac
+}
+
+# Some file systems cannot splice; nfsd then reads into the pages of the Reply.
+reads_without_splice() {
+	local toggling layout
+
+	need_local_bed
+	[ -e $NO_SPLICE ] || skip "this kernel's nfsd always splices"
+	nfs_mount "$1" rdma
+	work_dir "no-splice-$1"
+	trace_on
+	echo 1 >"$TRACING/events/nfsd/nfsd_read_vector/enable"
+	echo 1 >"$TRACING/events/nfsd/nfsd_read_splice/enable"
+	set_splice off
+	for layout in over fresh; do
+		"$HELPERS/io_sizes_helper" "$WORK" "$WORK_ON_SERVER" direct direct "$layout" 5 \
+			0 1 3 4 100 3500 4000 4093 4096 4097 65535 65536 65537 300001 1048579 ||
+			fail "wrong data without splice"
+	done
+	"$HELPERS/io_sizes_helper" "$WORK" "$WORK_ON_SERVER" buffered buffered fresh \
+		5 1 4097 300001 || fail "wrong data without splice"
+	[ "$(traced nfsd_read_splice)" -eq 0 ] || fail "nfsd spliced"
+	[ "$(traced nfsd_read_vector)" -ge 40 ] || fail "nfsd read too little"
+	set_splice toggled &
+	toggling=$!
+	SIZE_MIB=2 fio_verified 4 --direct=1 --bsrange=512-256k --bs_unaligned=1 \
+		--ioengine=libaio --iodepth=4
+	kill "$toggling"
+	trace_off
+	echo "$(traced nfsd_read_vector) READs without splice, $(traced nfsd_read_splice) with it"
+	[ "$(traced nfsd_read_splice)" -gt 0 ] || fail "nfsd did not splice"
+}
+
+# server_copies COUNT MIB [COMMAND...]: has the server copy a file of MIB mebibytes COUNT times at
+# once, and runs COMMAND meanwhile. The server reports the end of each copy over the backchannel.
+server_copies() {
+	local each copying=() before count=$1 mib=$2
+	shift 2
+
+	need_local_bed
+	nfs_mount 4.2 rdma
+	work_dir copies
+	head -c "${mib}M" /dev/urandom >"$WORK_ON_SERVER/source"
+	cat "$WORK/source" >/dev/null
+	[ -z "$LONG" ] || sleep 360
+	before=$(rpcs_sent COPY)
+	for each in $(seq "$count"); do
+		cp "$WORK/source" "$WORK/copy.$each" &
+		copying+=($!)
+	done
+	[ $# -eq 0 ] || "$@"
+	for each in "${copying[@]}"; do
+		wait "$each" || fail "a copy failed"
+	done
+	for each in $(seq "$count"); do
+		cmp "$WORK_ON_SERVER/source" "$WORK_ON_SERVER/copy.$each" || fail "a copy differs"
+	done
+	echo "$(($(rpcs_sent COPY) - before)) COPYs"
+	[ $(($(rpcs_sent COPY) - before)) -ge "$count" ] || fail "the server did not copy"
+	rm -r "$WORK"
+}
+
+# The backchannel has room for one Call at a time.
+copies_with_one_credit() {
+	[ ! -e $GRANT ] || echo 1 >$GRANT
+	server_copies 20 8
+}
+
+test_cleanup() {
+	cd /
+	trace_off
+	[ ! -e $NO_SPLICE ] || set_splice on
+	[ ! -e $GRANT ] || echo "$GRANT_BEFORE" >$GRANT
+	rm -f $MODPROBE_CONF
+	umount_all
+	bed_is_local || return 0
+	module_loaded || modprobe rpcrdma
+	[ -e "/sys/class/infiniband/$BED_SERVER_DEV" ] || device_add "$BED_SERVER_DEV"
+	server_stop
+	server_start
+} 2>/dev/null
+
+bed_up
+TEST_TIMEOUT=$((TEST_TIMEOUT * 2))
+GRANT_BEFORE=$(cat $GRANT 2>/dev/null)
+[ $# -gt 0 ] || set -- module_cannot_be_loaded "reads_without_splice 3" "reads_without_splice 4.2" \
+	"server_copies 1 64" "server_copies 1 256 reconnect" copies_with_one_credit
+ktap_run "$@"
