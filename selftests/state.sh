@@ -16,10 +16,14 @@ LOG_EXPECTED='rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
 CLIENT_NAMES='netid peer source device device_port state state_ms closed_by closed_why connects
 	failed_connects last_connect_error inline_send_bytes inline_recv_bytes remote_invalidation
 	pulled_replies credits_granted credits_used credits_waiting receives_posted mrs_idle
-	mrs_used calls_in_flight oldest_call_ms written_bytes send_queue_waits backchannel_calls'
+	mrs_used calls_in_flight oldest_call_ms calls_inline calls_read calls_write
+	calls_reply_chunk replies_pulled inline_bytes read_bytes written_bytes pulled_bytes
+	retransmissions mr_waits send_queue_waits backchannel_calls'
 SERVER_NAMES='netid peer source device device_port state state_ms closed_by closed_why admitted
 	inline_send_bytes inline_recv_bytes remote_invalidation pulled_replies credits_granted
-	calls_in_flight receives_posted send_backlog pulled_pages exposed_replies exposed_pages'
+	calls_in_flight receives_posted send_backlog pulled_pages exposed_replies exposed_pages
+	calls calls_with_read_chunks replies_inline replies_write replies_pulled inline_bytes
+	read_bytes written_bytes send_backlog_waits backchannel_calls'
 
 # Rounds of mounts and unloads under readers.
 ROUNDS=${LONG:+100}
@@ -113,6 +117,63 @@ addresses_and_agreement() {
 	expect "$client" last_connect_error -
 	[ "$BED_RDMA" = siw ] || expect "$client" connects 1
 	wait_value "$server" admitted yes
+}
+
+# moves FILE NAME MIN MAX COMMAND...: fails unless COMMAND increases the counter by MIN to MAX. The
+# server counts a Reply when its Send has completed, which may be after the client has the Reply.
+moves() {
+	local file=$1 name=$2 min=$3 max=$4 before delta deadline=$((SECONDS + IO_TIMEOUT))
+	shift 4
+
+	before=$(value "$file" "$name")
+	"$@"
+	until delta=$(($(value "$file" "$name") - before)) && [ "$delta" -ge "$min" ]; do
+		[ "$SECONDS" -lt "$deadline" ] || break
+		sleep 0.2
+	done
+	echo "${file#"$STATE/"}: $name increases by $delta on $*"
+	[ "$delta" -ge "$min" ] && [ "$delta" -le "$max" ] || fail "expected $min to $max"
+}
+
+transfer_in() { dd if="$WORK/file" of=/dev/null bs="$1" count="$2" iflag=direct status=none; }
+transfer_out() {
+	dd if=/dev/zero of="$WORK/file" bs="$1" count="$2" oflag=direct conv=notrunc status=none
+}
+
+# The counters of each way move by what was transferred, and those of the others do not.
+counters_by_way() {
+	local client server
+
+	need_state
+	nfs_mount 4.2 rdma
+	work_dir counters
+	head -c 1048576 /dev/zero >"$WORK/file"
+	sync
+	client=$(client_file) server=$(server_file)
+	moves "$client" calls_inline 10 60 transfer_in 100 10
+	moves "$client" written_bytes 0 0 transfer_in 100 10
+	moves "$client" inline_bytes 2000 100000 transfer_in 100 10
+	moves "$server" calls 10 60 transfer_in 100 10
+	moves "$server" replies_inline 10 60 transfer_in 100 10
+	moves "$server" inline_bytes 2000 100000 transfer_in 100 10
+	moves "$client" calls_write 10 10 transfer_in 65536 10
+	moves "$client" written_bytes 655360 655360 transfer_in 65536 10
+	moves "$client" calls_read 0 0 transfer_in 65536 10
+	moves "$server" replies_write 10 10 transfer_in 65536 10
+	moves "$server" written_bytes 655360 655360 transfer_in 65536 10
+	moves "$client" calls_read 10 10 transfer_out 65536 10
+	moves "$client" read_bytes 655360 655360 transfer_out 65536 10
+	moves "$client" calls_write 0 0 transfer_out 65536 10
+	moves "$server" calls_with_read_chunks 10 10 transfer_out 65536 10
+	moves "$server" read_bytes 655360 655360 transfer_out 65536 10
+	umount_all
+	set_pulled_replies 0 0
+	nfs_mount 4.2 rdma
+	set_pulled_replies
+	client=$(client_file) server=$(server_file)
+	moves "$client" calls_reply_chunk 1 100 ls -l "$WORK"
+	moves "$client" replies_pulled 0 0 ls -l "$WORK"
+	rm -r "$WORK"
 }
 
 # A reader whose buffer is short gets one text, as if it had read all of it at once.
@@ -228,5 +289,6 @@ test_cleanup() {
 
 bed_up
 [ $# -gt 0 ] || set -- names_are_documented "addresses_and_agreement rdma" \
-	"addresses_and_agreement rdma6" short_reads cut_link server_stops read_while_unloaded
+	"addresses_and_agreement rdma6" counters_by_way short_reads \
+	cut_link server_stops read_while_unloaded
 ktap_run "$@"

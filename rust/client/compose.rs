@@ -23,6 +23,7 @@ use crate::{
     trace::trace,
     verbs::{
         Access,
+        Exposed,
         MapError,
         MrList,
         MrMapper,
@@ -108,13 +109,14 @@ pub(super) fn compose<'m>(
         traces::call(plan.call, message),
         traces::reply(plan.reply)
     ));
-    append_body(shared, builder, message, plan.call, header).inspect_err(|error| {
+    let body = append_body(shared, builder, message, plan.call, header).inspect_err(|error| {
         trace!(xprtrdma_prepsend_failed(
             call.task(),
             call.xid(),
             error.to_errno()
         ));
     })?;
+    shared.stats.send.inline_bytes.add((header + body) as u64);
     Ok(Composed { mrs, reads })
 }
 
@@ -187,7 +189,7 @@ fn write_header(
     }
 }
 
-/// Appends the inline part of `message` to the header, by copying or gathering.
+/// Appends the inline part of `message` to the header, by copying or gathering; returns its length.
 #[inline]
 pub(super) fn append_body(
     shared: &XprtShared,
@@ -195,7 +197,7 @@ pub(super) fn append_body(
     message: &XdrBuf,
     plan: CallPlan,
     header: usize,
-) -> Result<(), SendError> {
+) -> Result<usize, SendError> {
     let (buf, _) = builder.parts();
     let body = buf.get_mut(header..).ok_or(SendError::TooBig)?;
     let mut out = Copier { body, copied: 0 };
@@ -217,7 +219,8 @@ pub(super) fn append_body(
             for bvec in message.pages() {
                 builder.gather(&bvec)?;
             }
-            return Ok(builder.append(tail)?);
+            builder.append(tail)?;
+            return Ok(head + tail + message.page_len() as usize);
         }
         CallPlan::Inline { .. } => {
             out.copy(|to| message.copy_head(to))?;
@@ -230,7 +233,8 @@ pub(super) fn append_body(
         }
     }
     let copied = out.copied;
-    Ok(builder.append(header + copied)?)
+    builder.append(header + copied)?;
+    Ok(copied)
 }
 
 /// Appends to the copied part of a message.
@@ -252,25 +256,40 @@ impl Copier<'_> {
 /// Counts the chunks of a Call.
 #[inline]
 fn count(shared: &XprtShared, plan: &Plan, mrs: &MappedMrs<'_>, reads: u32, writes: u32) {
+    let stats = &shared.stats.send;
     if mrs.is_empty() {
+        stats.calls_inline.add(1);
         return;
     }
-    let stats = &shared.stats.send;
     if reads != 0 {
+        stats.calls_read.add(1);
         stats.read_segments.add(u64::from(reads));
+        let bytes = mrs.exposed().take(reads as usize);
+        stats.read_bytes.add(sum(bytes));
         if plan.call == CallPlan::PositionZero {
             stats.nomsg_calls.add(1);
         }
     }
     if writes != 0 {
         match plan.reply {
-            ReplyPlan::WriteChunk => stats.write_segments.add(u64::from(writes)),
-            _ => stats.reply_segments.add(u64::from(writes)),
+            ReplyPlan::WriteChunk => {
+                stats.calls_write.add(1);
+                stats.write_segments.add(u64::from(writes));
+            }
+            _ => {
+                stats.calls_reply_chunk.add(1);
+                stats.reply_segments.add(u64::from(writes));
+            }
         }
         let room = mrs.exposed().skip(reads as usize);
-        let bytes = Iterator::fold(room, 0u64, |sum, exposed| {
-            sum.saturating_add(u64::from(exposed.length))
-        });
-        stats.offered.add(bytes);
+        stats.offered.add(sum(room));
     }
+}
+
+/// The length of some MRs.
+#[inline]
+fn sum(mrs: impl Iterator<Item = Exposed>) -> u64 {
+    mrs.fold(0, |sum, exposed| {
+        sum.saturating_add(u64::from(exposed.length))
+    })
 }

@@ -138,7 +138,7 @@ impl LinkHistory {
         Self {
             since: Since::now(),
             closed: Closed::new(),
-            failures: SingleWriterCounter::new(),
+            failures: SingleWriterCounter::default(),
             last_failure: Atomic::new(0),
             reported: Atomic::new(0),
         }

@@ -68,6 +68,7 @@ pub(super) fn received(worker: &RecvWorker<'_, ClientEp>, recv: RecvBuf<()>, sta
         ctx.recv_failed(status.close_reason());
         return;
     };
+    ctx.shared.stats.received.add(len as u64);
     ctx.shared.xprt.reset_backoff();
     match classify(worker, recv.bytes(len), invalidated) {
         Outcome::Nothing => {

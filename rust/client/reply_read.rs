@@ -136,6 +136,9 @@ pub(super) fn done(worker: &SendWorker<'_, ClientEp>, read: ReplyRead, status: W
         done,
         ..
     } = read;
+    let stats = &ctx.shared.stats;
+    stats.pulled.add(1);
+    stats.pulled_bytes.add(u64::from(length));
     ctx.send_done(worker, done);
     complete::fence(worker, rpc, recv, Completion::Read(length));
 }

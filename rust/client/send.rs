@@ -62,6 +62,9 @@ pub(super) fn send_call<'a>(
         ready.elements(),
         ready.is_signaled()
     ));
+    if call.was_sent() {
+        shared.stats.send.retransmissions.add(1);
+    }
     let inflight = Inflight {
         reads: composed.reads,
         offer: plan.reply,
@@ -134,6 +137,7 @@ fn failed(
         error.to_errno()
     ));
     if error == SendError::Again {
+        shared.stats.send.mr_waits.add(1);
         trace!(xprtrdma_nomrs_err(conn.ep.peer_addr(), call.task()));
         // All MRs are in use. The return of one wakes this task, and so does `MrRefresh`, even if
         // it allocated none. Become a waiter first, and then call `want`: what clears that flag

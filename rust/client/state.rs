@@ -101,7 +101,19 @@ fn show_resources(
 /// What was counted since the transport was created.
 fn show_counters(shared: &XprtShared, lines: &mut Lines) -> fmt::Result {
     let stats = &shared.stats;
+    let send = &stats.send;
+    lines.value("calls_inline", send.calls_inline.get())?;
+    lines.value("calls_read", send.calls_read.get())?;
+    lines.value("calls_write", send.calls_write.get())?;
+    lines.value("calls_reply_chunk", send.calls_reply_chunk.get())?;
+    lines.value("replies_pulled", stats.pulled.get())?;
+    let inline = send.inline_bytes.get().wrapping_add(stats.received.get());
+    lines.value("inline_bytes", inline)?;
+    lines.value("read_bytes", send.read_bytes.get())?;
     lines.value("written_bytes", stats.written.get())?;
-    lines.value("send_queue_waits", stats.send.ring_full.get())?;
+    lines.value("pulled_bytes", stats.pulled_bytes.get())?;
+    lines.value("retransmissions", send.retransmissions.get())?;
+    lines.value("mr_waits", send.mr_waits.get())?;
+    lines.value("send_queue_waits", send.ring_full.get())?;
     lines.value("backchannel_calls", stats.backchannel_calls.get())
 }

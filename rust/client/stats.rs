@@ -24,15 +24,28 @@ use crate::lib::counter::{
 /// [`RequestSender`](crate::verbs::RequestSender), writes to them. The lock makes the stores of one
 /// holder visible to the next.
 #[repr(align(64))]
+#[derive(Default)]
 pub(super) struct SendStats {
+    /// Calls without chunks. This and the next seven share a cache line.
+    pub(super) calls_inline: SingleWriterCounter,
+    /// Calls with a Read chunk.
+    pub(super) calls_read: SingleWriterCounter,
+    /// Calls with a Write chunk.
+    pub(super) calls_write: SingleWriterCounter,
+    /// Bytes of messages, headers included.
+    pub(super) inline_bytes: SingleWriterCounter,
+    /// Bytes in Read chunks.
+    pub(super) read_bytes: SingleWriterCounter,
     /// Segments in Read chunks.
     pub(super) read_segments: SingleWriterCounter,
     /// Segments in Write chunks.
     pub(super) write_segments: SingleWriterCounter,
-    /// Segments in Reply chunks.
-    pub(super) reply_segments: SingleWriterCounter,
     /// Bytes offered in Write chunks and Reply chunks.
     pub(super) offered: SingleWriterCounter,
+    /// Calls with a Reply chunk.
+    pub(super) calls_reply_chunk: SingleWriterCounter,
+    /// Segments in Reply chunks.
+    pub(super) reply_segments: SingleWriterCounter,
     /// Bytes of pages and tails that were copied into the send buffer.
     pub(super) pulled_up: SingleWriterCounter,
     /// Calls whose composition failed.
@@ -41,26 +54,21 @@ pub(super) struct SendStats {
     pub(super) nomsg_calls: SingleWriterCounter,
     /// Calls that had to wait for a Send context.
     pub(super) ring_full: SingleWriterCounter,
-}
-
-impl SendStats {
-    const fn new() -> Self {
-        Self {
-            read_segments: SingleWriterCounter::new(),
-            write_segments: SingleWriterCounter::new(),
-            reply_segments: SingleWriterCounter::new(),
-            offered: SingleWriterCounter::new(),
-            pulled_up: SingleWriterCounter::new(),
-            failed_marshals: SingleWriterCounter::new(),
-            nomsg_calls: SingleWriterCounter::new(),
-            ring_full: SingleWriterCounter::new(),
-        }
-    }
+    /// Calls that had to wait for an MR.
+    pub(super) mr_waits: SingleWriterCounter,
+    /// Calls that were sent before.
+    pub(super) retransmissions: SingleWriterCounter,
 }
 
 /// The counters of one transport.
 pub(super) struct Stats {
     pub(super) send: SendStats,
+    /// Bytes of received messages, headers included. Only the receive worker writes this.
+    pub(super) received: SingleWriterCounter,
+    /// Replies that were fetched by RDMA Read. Only the send worker writes this, and the next.
+    pub(super) pulled: SingleWriterCounter,
+    /// Bytes of these.
+    pub(super) pulled_bytes: SingleWriterCounter,
     /// Bytes that the server wrote to Write chunks and Reply chunks.
     pub(super) written: AtomicCounter,
     /// Bytes of inline Replies that were copied to pages and tails.
@@ -78,9 +86,12 @@ pub(super) struct Stats {
 }
 
 impl Stats {
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            send: SendStats::new(),
+            send: SendStats::default(),
+            received: SingleWriterCounter::default(),
+            pulled: SingleWriterCounter::default(),
+            pulled_bytes: SingleWriterCounter::default(),
             written: AtomicCounter::new(),
             fixed_up: AtomicCounter::new(),
             grown: AtomicCounter::new(),

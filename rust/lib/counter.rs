@@ -87,12 +87,14 @@ impl AtomicCounter {
 /// store, not an atomic read-modify-write.
 pub(crate) struct SingleWriterCounter(Atomic<u64>);
 
-impl SingleWriterCounter {
+impl Default for SingleWriterCounter {
     /// A counter at zero.
-    pub(crate) const fn new() -> Self {
+    fn default() -> Self {
         Self(Atomic::new(0))
     }
+}
 
+impl SingleWriterCounter {
     /// Adds `n`. Of two concurrent additions one is lost.
     #[inline]
     pub(crate) fn add(&self, n: u64) {

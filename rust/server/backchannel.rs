@@ -41,6 +41,7 @@ pub(super) fn send_call(conn: &Connection, xid: u32, call: &XdrBuf) -> Result<()
         ctx.sender.put(&conn.ep, ctxt);
         return Err(SendError::TooBig);
     };
+    ctx.counters.backchannel_calls.add(1);
     post::post(conn, ctxt, len, None).map_err(|(returned, _)| {
         if let Some(ctxt) = returned {
             ctx.sender.put(&conn.ep, ctxt);

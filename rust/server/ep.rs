@@ -22,6 +22,7 @@ use super::{
         Buffer,
         Call, //
     },
+    counters::Counters,
     exposed::ExposedReplies,
     read_throttle::{
         ReadBacklog,
@@ -64,6 +65,7 @@ use crate::{
 pub(super) struct ServerEp {
     /// The transport; set when the connection is accepted.
     xprt: SetOnce<XprtHandle>,
+    pub(super) counters: Counters,
     /// When the connection was created, established, or has ended.
     since: Since,
     /// Why the connection has ended.
@@ -112,6 +114,7 @@ impl ServerEp {
     pub(super) fn new() -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             xprt: SetOnce::new(),
+            counters: Counters::new(),
             since: Since::now(),
             closed: Closed::new(),
             gone: Atomic::new(false),

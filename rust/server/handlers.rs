@@ -132,6 +132,9 @@ impl EndpointOps for ServerEp {
             });
             return;
         }
+        let counters = &ctx.counters.receive;
+        counters.messages.add(1);
+        counters.bytes.add(len as u64);
         let call = &mut buffer.user_mut().call;
         call.len = len;
         call.invalidated = invalidated;
@@ -175,6 +178,15 @@ impl Responder for ServerEp {
 
     fn sent(worker: &SendWorker<'_, Self>, sent: Sent, status: WcStatus) {
         let ctx = worker.context();
+        let counters = &ctx.counters.send;
+        counters.inline_bytes.add(sent.len());
+        match sent.written() {
+            0 => counters.inline.add(1),
+            bytes => {
+                counters.written.add(1);
+                counters.written_bytes.add(u64::from(bytes));
+            }
+        }
         // While chains wait for the Send Queue, no thread comes to release pages.
         if sent.pages() <= FEW_PAGES || !ctx.send_backlog.is_empty() {
             ctx.sender.put(worker, sent.into_ctxt());
@@ -191,6 +203,7 @@ impl Responder for ServerEp {
         slot: usize,
         status: WcStatus,
     ) {
+        worker.context().counters.send.exposed.add(1);
         release::sent(worker, slot, sent);
         made_room(worker, status);
     }
@@ -206,6 +219,9 @@ impl Responder for ServerEp {
             }
             return;
         }
+        let counters = &ctx.counters.send;
+        counters.reads.add(1);
+        counters.read_bytes.add(u64::from(read.bytes()));
         let mut incoming = ctx.incoming.lock();
         incoming.read_done.push(read);
         ctx.wake_for(incoming);

@@ -16,6 +16,7 @@
 //! | `read_throttle`  | page limits for RDMA Reads, and Calls that wait     | nfsd thread, workers  |
 //! | `exposed`        | table of Replies that the client may read           | nfsd thread, workers  |
 //! | `send_backlog`   | chains that wait for room on the Send Queue         | nfsd thread, workers  |
+//! | `counters`       | counters of one connection                          | workers, nfsd thread  |
 //! | `ep`             | state of one connection                             | any                   |
 //! | `connection`     | a connection as SUNRPC sees it                      | nfsd thread           |
 //! | `state`          | text of a connection's file                         | a task that reads it  |
@@ -51,6 +52,7 @@ mod accept;
 mod backchannel;
 mod call;
 mod connection;
+mod counters;
 mod ep;
 mod error;
 mod exposed;

@@ -174,6 +174,7 @@ fn wait(ep: &Endpoint<ServerEp>, chain: Chain, entries: u32) -> Result<(), (Chai
         return Err((chain, NotServed::Refused));
     }
     tunables::SQ_STARVED.inc();
+    ctx.counters.send_waits.add(1);
     traces::queue_full(ep, chain.serial());
     if let Err(chain) = ctx.send_backlog.push(chain, entries) {
         return Err((chain, NotServed::Lost));

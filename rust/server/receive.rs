@@ -194,6 +194,8 @@ fn parse(conn: &Connection, rqst: &Receiving<'_, Connection>, buffer: &mut Buffe
             }
         }
     }
+    // Calls have returned above.
+    conn.ep.context().counters.other_messages.add(1);
     Step::Drop
 }
 

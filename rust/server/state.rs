@@ -28,7 +28,8 @@ use super::{
 pub(super) fn show(conn: &Connection, lines: &mut Lines) -> fmt::Result {
     show_link(conn, lines)?;
     show_agreement(conn, lines)?;
-    show_resources(conn, lines)
+    show_resources(conn, lines)?;
+    show_counters(conn.ep.context(), lines)
 }
 
 /// Addresses and state.
@@ -86,6 +87,24 @@ fn show_resources(conn: &Connection, lines: &mut Lines) -> fmt::Result {
     let (replies, pages) = ctx.exposed.usage();
     lines.value("exposed_replies", replies)?;
     lines.value("exposed_pages", pages)
+}
+
+/// What was counted since the connection was accepted.
+fn show_counters(ctx: &ServerEp, lines: &mut Lines) -> fmt::Result {
+    let counters = &ctx.counters;
+    let send = &counters.send;
+    lines.value("calls", counters.calls())?;
+    lines.value("calls_with_read_chunks", send.reads.get())?;
+    lines.value("replies_inline", send.inline.get())?;
+    lines.value("replies_write", send.written.get())?;
+    lines.value("replies_pulled", send.exposed.get())?;
+    let received = counters.receive.bytes.get();
+    let inline = send.inline_bytes.get().wrapping_add(received);
+    lines.value("inline_bytes", inline)?;
+    lines.value("read_bytes", send.read_bytes.get())?;
+    lines.value("written_bytes", send.written_bytes.get())?;
+    lines.value("send_backlog_waits", counters.send_waits.get())?;
+    lines.value("backchannel_calls", counters.backchannel_calls.get())
 }
 
 impl Drop for Connection {

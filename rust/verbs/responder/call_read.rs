@@ -162,6 +162,12 @@ impl Reads<'_> {
 pub(crate) struct CallReadDone<S>(pub(super) RecvBuf<RecvCtxt<S>>);
 
 impl<S: Send + 'static> CallReadDone<S> {
+    /// The bytes that were read.
+    #[inline]
+    pub(crate) fn bytes(&self) -> u32 {
+        self.0.user().rw_chain.bytes()
+    }
+
     /// Unmaps the pages, and returns the buffer.
     ///
     /// `None` if the Reads are another endpoint's: pages that are mapped must not be released, so

@@ -281,6 +281,19 @@ impl Sent {
         self.0.pages()
     }
 
+    /// The bytes that were written by RDMA Write.
+    #[inline]
+    pub(crate) fn written(&self) -> u32 {
+        self.0 .0.rw_chain.bytes()
+    }
+
+    /// The bytes of the message.
+    #[inline]
+    pub(crate) fn len(&self) -> u64 {
+        let lengths = self.0 .0.sges.iter().map(|sge| u64::from(sge.length));
+        lengths.fold(0, u64::saturating_add)
+    }
+
     /// The message, for [`ReplySender::put`](super::sender::ReplySender::put).
     #[inline]
     pub(crate) fn into_ctxt(self) -> SendCtxt {
