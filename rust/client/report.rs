@@ -99,7 +99,8 @@ pub(super) fn call_refused(peer: Option<SockAddr>, call: CallName<'_>, error: &R
     };
     match *error {
         RdmaError::Vers { low, high } => pr_notice!(
-            "{peer} has refused {call}: it speaks RPC-over-RDMA versions {low} to {high}, not 1\n"
+            "{peer} has refused {call} (ERR_VERS): it speaks RPC-over-RDMA versions \
+             {low} to {high}\n"
         ),
         RdmaError::Chunk => pr_notice!(
             "{peer} has refused the chunks of {call} (ERR_CHUNK): try a smaller rsize and wsize\n"
