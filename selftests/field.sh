@@ -1,15 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What administrators do to a mount: connections added and removed by hand, link-local addresses.
+# What administrators do to a mount, and what they look at: connections added and removed by hand,
+# the tools that read statistics, link-local addresses, and a server whose address moves to another
+# hardware address.
+#
+# LONG=1 repeats the rounds and lets the server stay away for longer.
 
-cd "$(dirname "$0")" && . ./lib.sh || exit 1
+cd "$(dirname "$0")" && . ./lib.sh && . lib/delegations.sh || exit 1
 
 # rxe reports connections that exceeded their retries (12), SUNRPC reports servers that do not
 # respond.
 LOG_EXPECTED='rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
 (rpc_check_timeout|call_decode): [0-9]+ callbacks suppressed
 '
+
+ROUNDS=${LONG:+50}
+ROUNDS=${ROUNDS:-2}
 
 # Prints the sysfs directories of the client's connections.
 connections() {
@@ -65,7 +72,44 @@ connections_remove() {
 connections_used() { xprt_lines | awk -v c="$STAT_recvs" '$c > 0' | wc -l; }
 
 all_are_used() { [ "$(connections_used)" -ge 10 ]; }
+two_are_left() { [ "$(xprt_lines | wc -l)" -eq 2 ]; }
 users_are_back() { [ "$(module_users)" -le "$1" ]; }
+
+# During Calls, the added connections carry some of them, and their removal loses none. Recalls
+# reach an NFSv4 client afterwards. SUNRPC may keep a connection that is removed while tasks are
+# queued on it until the unmount. Then no reference to the module is left.
+connections_added_and_removed() {
+	local version=$1 round users
+
+	need_link
+	users=$(module_users)
+	if [ "$version" = 3 ]; then
+		nfs_mount "$version" rdma nconnect=2
+		work_dir "added-$version"
+	else
+		with_files "$version" 1 nconnect=2
+	fi
+	load_start
+	for round in $(seq "$ROUNDS"); do
+		connections_add
+		wait_for "some connections carry no RPCs" all_are_used
+		connections_remove
+		wait_for "connections are left" two_are_left
+		load_wait_progress
+		ktap_progress "$round" "$ROUNDS"
+	done
+	load_stop
+	if [ "$version" != 3 ]; then
+		cat "$WORK/0" >/dev/null
+		[ "$(delegations /0)" -eq 1 ] || fail "no delegation to recall"
+		echo "recalled in $(timed write_on_server 0) ms"
+		[ "$(delegations /0)" -eq 0 ] || fail "the delegation was not recalled"
+		files_are_changed
+	fi
+	rm -r "$WORK"
+	umount_all
+	wait_for "references to the module are left" users_are_back "$users"
+}
 
 # SUNRPC keeps a connection that is removed without being connected, until the unmount.
 # connections_change_while AWAY BACK: AWAY ends all connections, and BACK lets them connect.
@@ -92,6 +136,47 @@ connections_change_while() {
 
 client_device_delete() { device_delete "$BED_CLIENT_DEV"; }
 client_device_add() { device_add "$BED_CLIENT_DEV"; }
+
+# shown COMMAND...: runs a command that prints statistics. It must succeed without complaints, and
+# no number may be negative.
+shown() {
+	"$@" >"$ktap_dir/shown" 2>&1 || { cat "$ktap_dir/shown"; fail "$* failed"; }
+	[ -s "$ktap_dir/shown" ] || fail "$* prints nothing"
+	! grep -E '(^|[^[:alnum:]_.-])-[0-9]' "$ktap_dir/shown" || fail "$* prints a negative number"
+	! grep -E 'Traceback|\bERROR: |not a socket|\bnan\b' "$ktap_dir/shown" ||
+		xfail_on_c "$* does not understand the statistics"
+}
+
+# The tools of nfs-utils on a mount with four connections, one of which has been replaced.
+statistics_tools() {
+	local each
+
+	need_link
+	nfs_mount 4.2 rdma nconnect=4
+	work_dir statistics
+	load_start 2
+	load_wait_progress
+	load_stop
+	shown mountstats mountstats "$MNT"
+	shown mountstats nfsstat "$MNT"
+	shown mountstats iostat 1 2 "$MNT"
+	shown mountstats --raw "$MNT"
+	grep -q 'xprt:.*rdma' "$ktap_dir/shown" || fail "no transport: $(cat "$ktap_dir/shown")"
+	shown nfsiostat 1 2 "$MNT"
+	grep -q "mounted on $MNT" "$ktap_dir/shown" || fail "nfsiostat does not show the mount"
+	shown nfsstat -m
+	grep -q 'proto=rdma' "$ktap_dir/shown" || fail "nfsstat -m does not show the mount"
+	shown nfsstat -c
+	shown nfsstat -s
+	for each in client switch xprt; do
+		shown with_client_sysfs rpcctl "$each" show
+	done
+	[ "$(grep -cE '^xprt.* rdma, ' "$ktap_dir/shown")" -eq 4 ] ||
+		fail "rpcctl does not show four connections: $(cat "$ktap_dir/shown")"
+	[ "$(grep -c "Source: 192.0.2.2, port [1-9]" "$ktap_dir/shown")" -eq 4 ] ||
+		xfail_on_c "rpcctl does not show the source of each connection"
+	rm -r "$WORK"
+}
 
 # A link-local address has a scope: the client's interface.
 link_local_address() {
@@ -128,8 +213,9 @@ test_cleanup() {
 } 2>/dev/null
 
 bed_up
-TEST_TIMEOUT=$((TEST_TIMEOUT * 2))
+TEST_TIMEOUT=$((TEST_TIMEOUT * (2 + ROUNDS / 5)))
 [ $# -gt 0 ] || set -- "connections_change_while server_stop server_start" \
 	"connections_change_while client_device_delete client_device_add" \
-	link_local_address
+	statistics_tools link_local_address \
+	${LONG:+"connections_added_and_removed 3"}
 ktap_run "$@"

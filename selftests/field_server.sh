@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What administrators do to a server: RDMA configured without the module, file systems that do not
-# splice, and copies that the server makes.
+# What administrators do to a server: listeners added and removed, RDMA configured without
+# a device or without the module, file systems that do not splice, and copies that the server makes.
 #
-# LONG=1 leaves the connection idle before a copy.
+# LONG=1 repeats the rounds and leaves the connection idle before a copy.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
@@ -14,9 +14,17 @@ LOG_EXPECTED='rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
 (rpc_check_timeout|call_decode): [0-9]+ callbacks suppressed
 '
 
+ROUNDS=${LONG:+200}
+ROUNDS=${ROUNDS:-30}
+
 NO_SPLICE=/sys/kernel/debug/nfsd/disable-splice-read
 MODPROBE_CONF=/etc/modprobe.d/rpcrdma-field.conf
 GRANT=/proc/sys/sunrpc/rdma_max_bc_requests
+
+# listener NETID PORT: adds a listener.
+listener() { echo "$1 $2" >/proc/fs/nfsd/portlist || fail "no listener of $1"; }
+
+set_threads() { echo "$1" >/proc/fs/nfsd/threads; }
 
 # need_listeners NETID COUNT: fails unless nfsd has so many listeners.
 need_listeners() {
@@ -28,6 +36,64 @@ mount_tcp() {
 	mkdir -p "$MNT-tcp"
 	on_client mount -t nfs -o vers=3,proto=tcp,mountproto=tcp,nolock,actimeo=0,"$1" \
 		"$SERVER4:$EXPORT" "$MNT-tcp"
+}
+
+# Listeners of both transports come in any order, before and after the threads, and go with the
+# last thread, while an NFSv3 client is under load. In every tenth round the server's device is away
+# meanwhile.
+listeners_added_and_removed() {
+	local round
+
+	need_link
+	nfs_mount 3 rdma
+	mount_tcp fatal_neterrors=none
+	work_dir listeners
+	load_start
+	for round in $(seq "$ROUNDS"); do
+		set_threads 0
+		[ $((round % 10)) -ne 0 ] || device_delete "$BED_SERVER_DEV"
+		case $((round % 3)) in
+		0)	listener tcp 2049
+			listener rdma "$BED_PORT"
+			set_threads "$BED_NFSD_THREADS" ;;
+		1)	listener rdma "$BED_PORT"
+			set_threads "$BED_NFSD_THREADS"
+			listener tcp 2049 ;;
+		2)	listener tcp 2049
+			set_threads "$BED_NFSD_THREADS"
+			listener rdma "$BED_PORT" ;;
+		esac
+		need_listeners rdma 2
+		need_listeners tcp 2
+		if [ $((round % 10)) -eq 0 ]; then
+			device_add "$BED_SERVER_DEV"
+			load_wait_progress
+			echo "$round" >"$MNT-tcp/listeners/tcp"
+			[ "$(cat "$WORK_ON_SERVER/tcp")" = "$round" ] || fail "wrong data over TCP"
+		fi
+		ktap_progress "$round" "$ROUNDS"
+	done
+	load_stop
+	rm -r "$WORK"
+}
+
+# With rdma=y in nfs.conf and no RDMA device, nfsd serves TCP. Once there is a device, RDMA works as
+# well, and nobody has to restart nfsd.
+device_comes_after_nfsd() {
+	need_link
+	server_stop
+	device_delete "$BED_SERVER_DEV"
+	cp /etc/nfs.conf "$ktap_dir/nfs.conf"
+	printf '[nfsd]\nrdma=y\nrdma-port=%s\n' "$BED_PORT" >>/etc/nfs.conf
+	rpc.nfsd "$BED_NFSD_THREADS" || fail "nfsd does not start without a device"
+	need_listeners tcp 2
+	mount_tcp soft
+	mkdir -p "$EXPORT/later"
+	echo "over TCP" >"$MNT-tcp/later/file"
+	device_add "$BED_SERVER_DEV"
+	nfs_mount 3 rdma
+	[ "$(cat "$MNT/later/file")" = "over TCP" ] || fail "wrong data over RDMA"
+	rm -r "$EXPORT/later"
 }
 
 # If the module cannot be loaded, rpc.nfsd says so, and TCP is served.
@@ -134,6 +200,7 @@ test_cleanup() {
 	[ ! -e $NO_SPLICE ] || set_splice on
 	[ ! -e $GRANT ] || echo "$GRANT_BEFORE" >$GRANT
 	rm -f $MODPROBE_CONF
+	[ ! -e "$ktap_dir/nfs.conf" ] || mv "$ktap_dir/nfs.conf" /etc/nfs.conf
 	umount_all
 	bed_is_local || return 0
 	module_loaded || modprobe rpcrdma
@@ -143,8 +210,9 @@ test_cleanup() {
 } 2>/dev/null
 
 bed_up
-TEST_TIMEOUT=$((TEST_TIMEOUT * 2))
+TEST_TIMEOUT=$((TEST_TIMEOUT * (2 + ROUNDS / 20)))
 GRANT_BEFORE=$(cat $GRANT 2>/dev/null)
-[ $# -gt 0 ] || set -- module_cannot_be_loaded "reads_without_splice 3" "reads_without_splice 4.2" \
+[ $# -gt 0 ] || set -- listeners_added_and_removed device_comes_after_nfsd \
+	module_cannot_be_loaded "reads_without_splice 3" "reads_without_splice 4.2" \
 	"server_copies 1 64" "server_copies 1 256 reconnect" copies_with_one_credit
 ktap_run "$@"
