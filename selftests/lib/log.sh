@@ -6,6 +6,8 @@
 
 log_start=
 
+log_reports=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/known_reports.awk
+
 # Additional patterns for log_expected, set by test programs that provoke such messages.
 LOG_EXPECTED=
 
@@ -57,7 +59,7 @@ log_since_mark() {
 
 # Prints unexpected messages; fails if there are any.
 log_is_clean() {
-	! log_since_mark |
+	! log_since_mark | awk -f "$log_reports" |
 		grep -E '^[a-z0-9]+ *:(emerg|alert|crit|err|warn) *:|BUG:|WARNING:|Call Trace|panicked' |
 		grep -Ev "$(log_expected | paste -sd'|')"
 }
