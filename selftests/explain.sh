@@ -91,7 +91,7 @@ no_server() {
 		fail "it finds the fault after the server has come back"
 }
 
-# Nobody answers at the address.
+# No host answers at the address.
 no_host() {
 	need_reasons
 	need_link

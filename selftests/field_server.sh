@@ -78,7 +78,7 @@ listeners_added_and_removed() {
 }
 
 # With rdma=y in nfs.conf and no RDMA device, nfsd serves TCP. Once there is a device, RDMA works as
-# well, and nobody has to restart nfsd.
+# well, without a restart of nfsd.
 device_comes_after_nfsd() {
 	need_link
 	server_stop

@@ -78,7 +78,7 @@ no_device() {
 	[ "$(reasons "connected to")" -eq 0 ] || fail "the first attempt of a mount is reported"
 }
 
-# Nobody has the address.
+# No host has the address.
 no_host() {
 	need_reasons
 	need_link

@@ -262,7 +262,7 @@ fn capture(root: Root, file: &Path) -> Result<ExitCode, Error> {
     let root = root.copying();
     let all = Snapshot::take(&root);
     let mut copies = root.into_copies();
-    // The rest of the kernel log is nobody's business.
+    // A capture leaves out what other parts of the kernel wrote.
     copies.retain_lines("/dev/kmsg", |line| line.contains(";rpcrdma: "));
     copies.insert("/time", Ok(all.time_ms.to_string()));
     let mut output = File::create_new(file).map_err(Error::file(file))?;
