@@ -26,4 +26,9 @@ impl<T> UnsafeCell<T> {
         watch.with_mut(|_| ());
         self.value.get()
     }
+
+    /// The value, which no other thread can access.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.value.get_mut()
+    }
 }

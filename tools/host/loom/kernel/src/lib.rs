@@ -4,7 +4,9 @@
 //! that the lock-free files of the module use.
 //!
 //! The crate that compiles those files names this one `kernel` and `core`. So
-//! `core::cell::UnsafeCell` is one that loom watches; all else of `core` is `core`'s.
+//! `core::cell::UnsafeCell` is one that loom watches; all else of `core` is `core`'s. Initializers
+//! in place are those of [pinned-init](https://docs.rs/pinned-init), which is the kernel's
+//! `pin-init`.
 
 pub use ::core::*;
 
@@ -25,12 +27,19 @@ pub mod prelude {
     use crate::ops::Deref;
     use crate::ops::DerefMut;
 
+    pub use pinned_init::pin_data;
+    pub use pinned_init::pin_init;
+    pub use pinned_init::PinInit;
+
     /// Error codes.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Error {
-        /// `ENOMEM`.
-        NoMemory,
+        /// `EINVAL`.
+        Invalid,
     }
+
+    /// `EINVAL`.
+    pub const EINVAL: Error = Error::Invalid;
 
     /// A result with the kernel's error type.
     pub type Result<T = (), E = Error> = ::core::result::Result<T, E>;

@@ -2,12 +2,49 @@
 
 //! `rust/lib`.
 
+#[path = "../../../../../rust/lib/grow_list.rs"]
+pub(crate) mod grow_list;
 #[path = "../../../../../rust/lib/llist.rs"]
 pub(crate) mod llist;
 #[path = "../../../../../rust/lib/llist_box.rs"]
 pub(crate) mod llist_box;
+#[path = "../../../../../rust/lib/pool.rs"]
+pub(crate) mod pool;
+
+pub(crate) mod barrier {
+    pub(crate) use kernel::sync::atomic::smp_mb;
+}
+pub(crate) mod counter {
+    //! Counts that no model depends on: loom does not know them.
+
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    pub(crate) struct Gauge(AtomicUsize);
+
+    impl Gauge {
+        pub(crate) const fn new() -> Self {
+            Self(AtomicUsize::new(0))
+        }
+
+        pub(crate) fn add(&self, n: usize) -> usize {
+            self.0.fetch_add(n, Relaxed)
+        }
+
+        pub(crate) fn sub(&self, n: usize) {
+            self.0.fetch_sub(n, Relaxed);
+        }
+    }
+
+    pub(crate) struct Counter;
+
+    impl Counter {
+        pub(crate) fn inc(&self) {}
+    }
+}
 pub(crate) mod sync {
     pub(crate) use kernel::sync::atomic::Atomic;
 }
 
+mod idle;
 mod stack;

@@ -10,6 +10,7 @@ use super::llist::Chain;
 use super::llist::Stack;
 use super::llist_box::LlistBox;
 use crate::explore;
+use crate::explore_full;
 use crate::Payload;
 
 type Object = LlistBox<Payload>;
@@ -74,8 +75,7 @@ fn stack_push_is_a_full_barrier() {
     use kernel::sync::atomic::Atomic;
     use kernel::sync::atomic::Relaxed;
 
-    kernel::sync::atomic::full_is_fence(true);
-    loom::model(|| {
+    explore_full(|| {
         let stack = stack();
         let waits = Arc::new(Atomic::new(false));
         assert!(!waits.load(Relaxed));

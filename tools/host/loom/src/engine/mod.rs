@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rust/engine`.
+
+#[allow(unreachable_pub, reason = "other crates use the file, too")]
+#[path = "../../../../../rust/engine/responder/stall.rs"]
+pub(crate) mod stall;
+
+pub(crate) mod responder {
+    pub(crate) use super::stall;
+}

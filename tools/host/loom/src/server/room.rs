@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Models of `SendBacklog` and `SendQueue`.
+
+use loom::sync::atomic::AtomicUsize;
+use loom::sync::atomic::Ordering::Relaxed;
+use loom::sync::Arc;
+use loom::thread;
+
+use super::send_backlog::Chain;
+use super::send_backlog::SendBacklog;
+use crate::explore_full;
+use crate::pinned;
+use crate::verbs;
+use crate::verbs::SendCtxt;
+use crate::verbs::SendQueue;
+use crate::Pinned;
+
+/// The Send Queue of a connection, and the chains that wait for room there.
+struct Connection {
+    queue: SendQueue,
+    backlog: Pinned<SendBacklog>,
+    posted: AtomicUsize,
+}
+
+impl Connection {
+    /// A connection that loom knows, with a Send Queue of this depth.
+    fn new(depth: u32, share: u32) -> Arc<Self> {
+        let connection = Self {
+            queue: SendQueue::new(),
+            backlog: pinned(SendBacklog::new()),
+            posted: AtomicUsize::new(0),
+        };
+        connection.queue.open(depth, share);
+        connection.backlog.open(4);
+        assert!(connection.backlog.is_empty() && !connection.queue.is_used());
+        Arc::new(connection)
+    }
+
+    /// `post::post`.
+    fn post(&self, serial: i32, entries: u32) {
+        if let Some(permit) = self.backlog.reserve(&self.queue, entries) {
+            return self.posted(permit);
+        }
+        let chain = Chain::Send {
+            ctxt: SendCtxt(serial),
+            len: 0,
+            invalidate: None,
+        };
+        assert!(self.backlog.push(chain, entries).is_ok());
+        self.post_waiting();
+    }
+
+    /// `post::post_waiting`.
+    fn post_waiting(&self) {
+        while let Some(next) = self.backlog.next(&self.queue) {
+            self.posted(next.permit);
+        }
+    }
+
+    fn posted(&self, permit: verbs::Permit<'_>) {
+        verbs::post(permit, &self.queue);
+        self.posted.fetch_add(1, Relaxed);
+    }
+
+    /// `handlers::made_room`, for a chain of so many work requests.
+    fn complete(&self, entries: u32) {
+        verbs::complete(&self.queue, entries);
+        if !self.backlog.is_empty() {
+            self.post_waiting();
+        }
+    }
+}
+
+/// A chain of two entries fills the Send Queue, and completes while a thread posts another. Law:
+/// the second chain is posted at once, by the completion, or by its own thread.
+#[test]
+fn chain_that_waits_is_posted_by_the_completion() {
+    explore_full(|| {
+        let connection = Connection::new(2, 2);
+        connection.post(0, 2);
+        let worker = {
+            let connection = connection.clone();
+            thread::spawn(move || connection.complete(2))
+        };
+        connection.post(1, 2);
+        worker.join().unwrap();
+        assert_eq!(connection.posted.load(Relaxed), 2, "a chain waits for ever");
+        assert!(connection.backlog.is_empty());
+    });
+}
+
+/// A chain of two entries completes while two threads post a chain of one and one of two. Law: as
+/// long as a chain waits, a chain is outstanding; both are posted once all others have completed.
+#[test]
+fn failed_reservation_hides_no_room_for_ever() {
+    explore_full(|| {
+        let connection = Connection::new(2, 2);
+        connection.post(0, 2);
+        let worker = {
+            let connection = connection.clone();
+            thread::spawn(move || connection.complete(2))
+        };
+        let sender = {
+            let connection = connection.clone();
+            thread::spawn(move || connection.post(1, 1))
+        };
+        connection.post(2, 2);
+        worker.join().unwrap();
+        sender.join().unwrap();
+        if connection.posted.load(Relaxed) < 3 {
+            assert!(connection.queue.is_used(), "a chain waits for ever");
+            let (free, depth) = connection.queue.state();
+            connection.complete((depth - free).unsigned_abs());
+        }
+        assert_eq!(connection.posted.load(Relaxed), 3);
+    });
+}
+
+/// A stranger's chain fills its share, and completes while another thread opens the whole queue.
+/// Law: no entry is lost, and none is made.
+#[test]
+fn share_is_widened_once() {
+    explore_full(|| {
+        let connection = Connection::new(3, 1);
+        connection.post(0, 1);
+        let worker = {
+            let connection = connection.clone();
+            thread::spawn(move || connection.complete(1))
+        };
+        let admits = {
+            let connection = connection.clone();
+            thread::spawn(move || connection.queue.share_all())
+        };
+        connection.queue.share_all();
+        admits.join().unwrap();
+        worker.join().unwrap();
+        assert_eq!(connection.queue.state(), (3, 3));
+    });
+}
