@@ -50,10 +50,12 @@ static bool wait_for_kill(void)
 	return wait_for_file(KILLED) ? true : fail("the task was not killed");
 }
 
-/* A task that lists a directory: a READ would go on without its task. */
+/*
+ * A task that lists a directory: a READ would go on without its task. GETACL has a Reply chunk, too.
+ */
 bool write_for_killed(struct conn *c, struct call *call)
 {
-	if (serving.call_seen || !call->reply.n)
+	if (serving.call_seen || !is_listing(call) || !call->reply.n)
 		return answer_correctly(c, call);
 	serving.call_seen = true;
 	if (!wait_for_kill())
@@ -110,7 +112,7 @@ bool invalidate_for_killed(struct conn *c, struct call *call)
 	struct call *other;
 	struct enc e;
 
-	if (serving.call_seen || !call->reply.n)
+	if (serving.call_seen || !is_listing(call) || !call->reply.n)
 		return answer_correctly(c, call);
 	other = next_write_call(c);
 	if (!other)
@@ -171,7 +173,7 @@ static bool reply_late(struct conn *c, struct call *call)
 {
 	struct enc e = { .len = 0 };
 
-	if (serving.call_seen || !call->reply.n)
+	if (serving.call_seen || !is_listing(call) || !call->reply.n)
 		return answer_correctly(c, call);
 	serving.call_seen = true;
 	if (!wait_for_kill())
