@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := all
 .PHONY: copy all install deb dkms demo test test-long test-debug test-hundred test-kernels
-.PHONY: test-package test-package-guest interop mutants check bench profile probe docs nfsrdma shell kernels clean help
+.PHONY: test-package test-package-guest interop mutants sim check bench profile probe docs nfsrdma shell kernels clean help
 .PHONY: environment kernel-tree
 
 # KDIR is a prepared kernel tree with CONFIG_RUST=y. Without KDIR, tools/env provides the
@@ -77,6 +77,9 @@ test-package-guest: ## the package for DKMS on a Debian server, with Secure Boot
 
 mutants: ## change wire and engine, and see that host tests fail; half an hour (PART=K/N for a part)
 	tools/mutants/run $(PART)
+
+sim: ## tell the story of a simulated run (PLAY=server_answers SEED=1), or try COUNT= seeds
+	cd tools/host && cargo run --quiet --package rpcrdma-sim -- $(PLAY) $(SEED) $(COUNT)
 
 check: ## check formatting, lints, and the rules of this tree
 	tools/check/run

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A stand-in for the kernel crate: what the module takes of it, over one deterministic scheduler.
+//!
+//! | file        | what                                                              |
+//! |-------------|-------------------------------------------------------------------|
+//! | `sched`     | contexts of execution, the clock, chance, the story of a run      |
+//! | `lockdep`   | the order of locks, and what may not sleep                        |
+//! | `memory`    | allocations: their failure, their end, their number               |
+//! | `alloc`     | `KBox` and `KVec`                                                 |
+//! | `arc`       | `Arc`, `ARef`, `Refcount`                                         |
+//! | `sync`      | locks, condition variables, completions, values set once          |
+//! | `atomic`    | atomic variables                                                  |
+//! | `work`      | work items, in Rust and in C                                      |
+//! | `types`     | `Opaque`, `ForeignOwnable`                                        |
+//! | `error`     | error codes                                                       |
+//! | `misc`      | time, text, pages, print                                          |
+//!
+//! Each context (an nfsd thread, an rpciod task, a work item, a completion handler) is a coroutine.
+//! One runs at a time, and changes only where a context waits, and by chance where it takes or
+//! releases a lock or accesses an atomic variable. So the run follows from the seed alone. All
+//! accesses are in one order: memory order is what the models in `tools/host/loom` are for.
+
+#![feature(coerce_unsized, unsize, dispatch_from_dyn)]
+#![allow(
+    clippy::missing_safety_doc,
+    clippy::new_without_default,
+    clippy::mut_from_ref,
+    clippy::len_without_is_empty,
+    clippy::should_implement_trait,
+    clippy::missing_errors_doc,
+    reason = "the interface is the kernel's"
+)]
+
+extern crate self as kernel;
+
+mod alloc_types;
+mod arc;
+pub mod atomic;
+pub mod error;
+pub mod lockdep;
+mod macros_impl;
+pub mod memory;
+mod misc;
+pub mod sched;
+pub mod sync;
+pub mod types;
+#[allow(unreachable_pub, reason = "as the modules of the kernel crate")]
+mod work;
+
+pub use misc::{cpu, ffi, fmt, page, print, seq_file, str, time};
+pub use work::{abandon_work_items, busy_work_items, workqueue};
+
+/// Allocation.
+pub mod alloc {
+    pub use crate::alloc_types::{flags, AllocError, Flags, KBox, KVVec, KVec};
+}
+
+/// The C interface of work items and locks.
+pub mod bindings {
+    pub use crate::misc::module;
+    pub use crate::sync::spinlock;
+    pub use crate::work::c::*;
+}
+
+/// The module, as its registrations refer to it.
+pub struct ThisModule(());
+
+impl ThisModule {
+    /// The only one.
+    pub const THIS: &'static Self = &Self(());
+
+    /// The references to it.
+    pub fn refs(&self) -> usize {
+        // SAFETY: The structure is a static.
+        unsafe { (*misc::this_module()).refs.get() }
+    }
+
+    /// The C structure.
+    pub fn as_ptr(&self) -> *mut bindings::module {
+        misc::this_module()
+    }
+}
+
+/// What the module's files import.
+pub mod prelude {
+    pub use crate::alloc_types::{flags::*, KBox, KVVec, KVec};
+    pub use crate::error::code::*;
+    pub use crate::error::{Error, Result};
+    pub use crate::ffi::{c_char, c_int, c_long, c_short, c_uint, c_ulong, c_ushort, c_void};
+    pub use crate::misc::CStrExt;
+    pub use crate::{pin_init, try_pin_init, ThisModule};
+    pub use crate::{pr_debug, pr_err, pr_info, pr_notice, pr_warn};
+    pub use core::mem::{align_of, align_of_val, size_of, size_of_val};
+    pub use core::pin::Pin;
+    pub use pin_init::{pin_data, pinned_drop, Init, PinInit, PinnedDrop, Zeroable};
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Allocations: some fail by chance, each is known until it ends, and none may end while a device
+//! uses it.
+
+use std::alloc::Layout;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+
+use crate::alloc_types::{AllocError, Flags};
+use crate::lockdep;
+use crate::sched;
+
+struct Live {
+    layout: Layout,
+    what: &'static str,
+}
+
+/// Is told of each range that is freed.
+pub type FreeHook = fn(usize, usize, &'static str);
+
+thread_local! {
+    static LIVE: RefCell<BTreeMap<usize, Live>> = const { RefCell::new(BTreeMap::new()) };
+    static FAILS: Cell<u32> = const { Cell::new(0) };
+    static HOOK: Cell<Option<FreeHook>> = const { Cell::new(None) };
+    static FAILED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Has one in `n` allocations fail; none if `n` is 0.
+pub fn fail_one_in(n: u32) {
+    FAILS.set(n);
+}
+
+/// The number of allocations that have failed.
+pub fn failed() -> u64 {
+    FAILED.get()
+}
+
+/// Sets the hook for what is freed.
+pub fn on_free(hook: FreeHook) {
+    HOOK.set(Some(hook));
+}
+
+/// Whether an allocation fails now.
+pub fn fails(flags: Flags, what: &'static str) -> bool {
+    if flags.may_sleep() {
+        lockdep::might_sleep("an allocation");
+    }
+    sched::preempt();
+    if sched::one_in(FAILS.get()) {
+        FAILED.set(FAILED.get() + 1);
+        crate::say!("no memory for {what}");
+        return true;
+    }
+    false
+}
+
+/// Notes an allocation.
+pub fn note(addr: usize, layout: Layout, what: &'static str) {
+    if layout.size() > 0 {
+        let old = LIVE.with_borrow_mut(|live| live.insert(addr, Live { layout, what }));
+        assert!(old.is_none(), "allocated twice");
+    }
+}
+
+/// Notes the end of an allocation.
+pub fn forget(addr: usize, size: usize) -> Option<Layout> {
+    if size == 0 {
+        return None;
+    }
+    let live = LIVE.with_borrow_mut(|live| live.remove(&addr));
+    let Some(live) = live else {
+        sched::fail("memory is freed that is not allocated");
+    };
+    if let Some(hook) = HOOK.get() {
+        hook(addr, live.layout.size(), live.what);
+    }
+    Some(live.layout)
+}
+
+/// Allocates memory of zeroes.
+pub fn alloc(layout: Layout, flags: Flags, what: &'static str) -> Result<NonNull<u8>, AllocError> {
+    if fails(flags, what) {
+        return Err(AllocError);
+    }
+    // SAFETY: The size is not zero.
+    let memory = unsafe { std::alloc::alloc_zeroed(layout) };
+    let memory = NonNull::new(memory).ok_or(AllocError)?;
+    note(memory.as_ptr().addr(), layout, what);
+    Ok(memory)
+}
+
+/// `kfree()`: frees what any allocator of this crate has allocated.
+///
+/// # Safety
+///
+/// Null, or the start of such an allocation, which is not used any more.
+pub unsafe fn kfree(memory: *mut u8) {
+    if memory.is_null() {
+        return;
+    }
+    if let Some(layout) = forget(memory.addr(), usize::MAX) {
+        // SAFETY: By this function's contract, with the layout that it was allocated with.
+        unsafe { std::alloc::dealloc(memory, layout) };
+    }
+}
+
+/// What is allocated: how often, and what.
+pub fn live() -> BTreeMap<&'static str, usize> {
+    LIVE.with_borrow(|live| {
+        let mut kinds = BTreeMap::new();
+        for one in live.values() {
+            *kinds.entry(one.what).or_insert(0) += 1;
+        }
+        kinds
+    })
+}
+
+/// The allocation that contains this address, as its start and its end.
+pub fn allocation_of(addr: usize) -> Option<(usize, usize)> {
+    LIVE.with_borrow(|live| {
+        let (start, one) = live.range(..=addr).next_back()?;
+        let end = start + one.layout.size();
+        (addr < end).then_some((*start, end))
+    })
+}
+
+/// Forgets all allocations, after a run that has failed.
+pub fn abandon() {
+    LIVE.with_borrow_mut(BTreeMap::clear);
+    FAILS.set(0);
+}

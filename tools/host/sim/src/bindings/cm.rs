@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The connection manager: connections, their messages and events, and peers of the stage.
+//!
+//! The two ends of a connection exchange messages, which arrive one after the other in each
+//! direction, at any time. The handler of an event runs in a worker, with the handler lock of its
+//! `cm_id`.
+
+use core::cell::RefCell;
+use core::ffi::c_void;
+use std::collections::{BTreeMap, VecDeque};
+
+use kernel::ffi::{c_char, c_int, c_uint};
+use kernel::sched;
+
+use super::*;
+
+/// A message of the connection manager.
+#[derive(Clone, Debug)]
+pub(crate) enum Message {
+    Request {
+        param: Param,
+        qp: u32,
+    },
+    Accept {
+        param: Param,
+        qp: u32,
+    },
+    /// The active end is ready to use.
+    Ready,
+    Reject,
+    Disconnect,
+}
+
+/// What a connection is proposed or accepted with.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Param {
+    pub(crate) private_data: Vec<u8>,
+    pub(crate) responder_resources: u8,
+    pub(crate) initiator_depth: u8,
+}
+
+/// One end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// A `cm_id`, by number.
+    Id(usize),
+    /// A peer of the stage, by its queue pair.
+    Peer(u32),
+}
+
+/// What a `cm_id` is told.
+#[derive(Clone, Debug)]
+pub(super) enum News {
+    Event {
+        event: c_uint,
+        status: c_int,
+        param: Param,
+    },
+    /// A connection request of this end.
+    Request { from: End, param: Param, qp: u32 },
+}
+
+pub(super) struct Id {
+    pub(super) raw: usize,
+    /// The other end, once there is one.
+    pub(super) other: Option<End>,
+    /// The queue pair of the other end.
+    pub(super) other_qp: Option<u32>,
+    pub(super) news: VecDeque<News>,
+    pub(super) busy: bool,
+    pub(super) listens: bool,
+    pub(super) accepted: bool,
+    pub(super) established: bool,
+    pub(super) disconnected: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Cm {
+    pub(super) ids: BTreeMap<usize, Id>,
+    pub(super) next: usize,
+    /// Messages on their way, for each pair of ends.
+    pub(super) wires: Vec<(End, End, VecDeque<Message>)>,
+    /// What peers of the stage were told.
+    pub(super) peers: BTreeMap<u32, VecDeque<(End, Message)>>,
+}
+
+thread_local! {
+    static CM: RefCell<Cm> = RefCell::default();
+}
+
+pub(super) fn cm<R>(f: impl FnOnce(&mut Cm) -> R) -> R {
+    CM.with_borrow_mut(f)
+}
+
+/// Forgets everything, after a run that has failed.
+pub(crate) fn abandon() {
+    CM.with(|cm| {
+        if let Ok(mut cm) = cm.try_borrow_mut() {
+            core::mem::forget(core::mem::take(&mut *cm));
+        }
+    });
+}
+
+/// The number of `cm_id`s.
+pub(crate) fn ids() -> usize {
+    cm(|cm| cm.ids.len())
+}
+
+/// The port that everything listens on.
+pub(crate) const PORT: u16 = 20_049;
+
+pub(super) fn address(host: u8, port: u16) -> __kernel_sockaddr_storage {
+    let mut bytes = [0_u8; 128];
+    bytes[..2].copy_from_slice(&(AF_INET as u16).to_ne_bytes());
+    bytes[2..4].copy_from_slice(&port.to_be_bytes());
+    bytes[4..8].copy_from_slice(&[10, 0, 0, host]);
+    // SAFETY: Both are 128 bytes, any of which are valid.
+    unsafe { core::mem::transmute(bytes) }
+}
+
+/// The address that the server listens on.
+pub(crate) fn server_address() -> __kernel_sockaddr_storage {
+    address(1, PORT)
+}
+
+pub(super) fn new_id(handler: rdma_cm_event_handler, context: *mut c_void) -> *mut rdma_cm_id {
+    cm(|cm| {
+        cm.next += 1;
+        let number = cm.next;
+        let raw = Box::into_raw(Box::new(rdma_cm_id {
+            device: core::ptr::null_mut(),
+            context,
+            qp: core::ptr::null_mut(),
+            event_handler: handler,
+            route: rdma_route::default(),
+            port_num: 0,
+            handler_mutex: spinlock::new("rdma_cm_id::handler_mutex"),
+            number,
+        }));
+        let id = Id {
+            raw: raw.expose_provenance(),
+            other: None,
+            other_qp: None,
+            news: VecDeque::new(),
+            busy: false,
+            listens: false,
+            accepted: false,
+            established: false,
+            disconnected: false,
+        };
+        cm.ids.insert(number, id);
+        raw
+    })
+}
+
+impl Cm {
+    pub(super) fn raw(&self, number: usize) -> *mut rdma_cm_id {
+        core::ptr::with_exposed_provenance_mut(self.ids[&number].raw)
+    }
+
+    pub(super) fn send(&mut self, from: End, to: End, message: Message) {
+        say!("{from:?} sends {to:?} {message:?}");
+        let wire = self
+            .wires
+            .iter_mut()
+            .find(|wire| (wire.0, wire.1) == (from, to));
+        match wire {
+            Some(wire) => wire.2.push_back(message),
+            None => self.wires.push((from, to, VecDeque::from([message]))),
+        }
+    }
+
+    pub(super) fn tell(&mut self, number: usize, event: c_uint, status: c_int, param: Param) {
+        if let Some(id) = self.ids.get_mut(&number) {
+            id.news.push_back(News::Event {
+                event,
+                status,
+                param,
+            });
+        }
+    }
+
+    /// The passive end learns that the connection is established.
+    pub(super) fn establish(&mut self, number: usize) {
+        if let Some(id) = self.ids.get_mut(&number) {
+            if id.accepted && !id.established {
+                id.established = true;
+                let event = rdma_cm_event_type_RDMA_CM_EVENT_ESTABLISHED;
+                self.tell(number, event, 0, Param::default());
+            }
+        }
+    }
+
+    /// The connection of a `cm_id` is over.
+    pub(super) fn over(&mut self, number: usize) {
+        let Some(id) = self.ids.get_mut(&number) else {
+            return;
+        };
+        if !core::mem::replace(&mut id.disconnected, true) {
+            let raw = self.raw(number);
+            // SAFETY: The `cm_id` is in the list, so it is there.
+            let qp = unsafe { (*raw).qp };
+            if !qp.is_null() {
+                // SAFETY: A `cm_id` keeps its queue pair.
+                let qp = unsafe { (*qp).qp_num };
+                fabric(|f| f.set_error(qp));
+            }
+            let event = rdma_cm_event_type_RDMA_CM_EVENT_DISCONNECTED;
+            self.tell(number, event, 0, Param::default());
+        }
+    }
+
+    fn arrive(&mut self, from: End, to: End, message: Message) {
+        say!("{to:?} gets {message:?}");
+        let number = match to {
+            End::Peer(qp) => {
+                self.peers.entry(qp).or_default().push_back((from, message));
+                return;
+            }
+            End::Id(number) => number,
+        };
+        if !self.ids.contains_key(&number) {
+            if matches!(message, Message::Request { .. }) {
+                self.send(to, from, Message::Reject);
+            }
+            return;
+        }
+        match message {
+            Message::Request { param, qp } => {
+                let id = self.ids.get_mut(&number).expect("a listener");
+                id.news.push_back(News::Request { from, param, qp });
+            }
+            Message::Accept { param, qp } => self.accepted(number, from, qp, param),
+            Message::Ready => self.establish(number),
+            Message::Reject => {
+                let event = rdma_cm_event_type_RDMA_CM_EVENT_REJECTED;
+                let reason = ib_cm_rej_reason_IB_CM_REJ_CONSUMER_DEFINED as c_int;
+                self.tell(number, event, reason, Param::default());
+            }
+            Message::Disconnect => self.over(number),
+        }
+    }
+
+    /// The active end's request was accepted.
+    fn accepted(&mut self, number: usize, from: End, qp: u32, param: Param) {
+        let raw = self.raw(number);
+        let id = self.ids.get_mut(&number).expect("a cm_id");
+        // SAFETY: The `cm_id` is in the list, so it is there.
+        let own = unsafe { (*raw).qp };
+        if id.disconnected || own.is_null() {
+            self.send(End::Id(number), from, Message::Disconnect);
+            return;
+        }
+        id.other = Some(from);
+        id.established = true;
+        // SAFETY: A `cm_id` keeps its queue pair.
+        connect(unsafe { (*own).qp_num }, qp);
+        let event = rdma_cm_event_type_RDMA_CM_EVENT_ESTABLISHED;
+        self.tell(number, event, 0, param);
+        self.send(End::Id(number), from, Message::Ready);
+    }
+}
+
+/// A queue pair may now send to the other.
+pub(crate) fn connect(own: u32, other: u32) {
+    fabric(|f| {
+        if let Some(qp) = f.qps.get_mut(&own) {
+            qp.other = Some(other);
+            if qp.state == QpState::Init {
+                qp.state = QpState::Rts;
+            }
+        }
+    });
+}
+
+/// The steps of the connection manager.
+pub(crate) struct CmSteps;
+
+enum Step {
+    Arrive(usize),
+    News(usize),
+}
+
+fn steps() -> Vec<Step> {
+    cm(|cm| {
+        let wires = cm
+            .wires
+            .iter()
+            .enumerate()
+            .filter(|(_, wire)| !wire.2.is_empty());
+        let mut steps: Vec<Step> = wires.map(|(nth, _)| Step::Arrive(nth)).collect();
+        let ids = cm
+            .ids
+            .iter()
+            .filter(|(_, id)| !id.news.is_empty() && !id.busy);
+        steps.extend(ids.map(|(number, _)| Step::News(*number)));
+        steps
+    })
+}
+
+impl sched::Source for CmSteps {
+    fn pending(&self) -> usize {
+        steps().len()
+    }
+
+    fn run(&self, nth: usize) {
+        match steps().swap_remove(nth) {
+            Step::Arrive(wire) => cm(|cm| {
+                let (from, to, wire) = &mut cm.wires[wire];
+                let (from, to) = (*from, *to);
+                let message = wire.pop_front().expect("a message");
+                cm.arrive(from, to, message);
+            }),
+            Step::News(number) => {
+                let news = cm(|cm| {
+                    let id = cm.ids.get_mut(&number).expect("a cm_id");
+                    id.busy = true;
+                    id.news.pop_front().expect("news")
+                });
+                sched::spawn(format!("cm_id {number}"), move || handle(number, news));
+            }
+        }
+    }
+}
+
+pub(super) fn busy_key(number: usize) -> usize {
+    (1 << 41) | number
+}
+
+fn handle(number: usize, news: News) {
+    let raw = cm(|cm| cm.raw(number));
+    // SAFETY: A `cm_id` is destroyed when its handler is not busy.
+    unsafe {
+        (*raw).handler_mutex.take(false);
+        match news {
+            News::Event {
+                event,
+                status,
+                param,
+            } => call(raw, event, status, &param),
+            News::Request { from, param, qp } => request(raw, from, &param, qp),
+        }
+        (*raw).handler_mutex.release();
+    }
+    cm(|cm| {
+        if let Some(id) = cm.ids.get_mut(&number) {
+            id.busy = false;
+        }
+    });
+    sched::wake(busy_key(number));
+}
+
+/// # Safety
+///
+/// The `cm_id` is there.
+unsafe fn call(raw: *mut rdma_cm_id, event: c_uint, status: c_int, param: &Param) {
+    let mut event = rdma_cm_event {
+        event,
+        status,
+        ..Default::default()
+    };
+    // SAFETY: A plain member; the handler gets a `cm_id` with its context.
+    unsafe {
+        *event.param.conn.as_mut() = raw_param(param);
+        let handler = (*raw).event_handler.expect("a handler");
+        let ret = handler(raw, &mut event);
+        assert_eq!(ret, 0);
+    }
+}
+
+fn raw_param(param: &Param) -> rdma_conn_param {
+    rdma_conn_param {
+        private_data: param.private_data.as_ptr().cast(),
+        private_data_len: param.private_data.len() as u8,
+        responder_resources: param.responder_resources,
+        initiator_depth: param.initiator_depth,
+        ..Default::default()
+    }
+}
+
+/// A listener is told of a connection request, by a new `cm_id`.
+///
+/// # Safety
+///
+/// The listener is there.
+unsafe fn request(listener: *mut rdma_cm_id, from: End, param: &Param, qp: u32) {
+    // SAFETY: By this function's contract.
+    let new = unsafe { new_id((*listener).event_handler, (*listener).context) };
+    // SAFETY: Just created.
+    let number = unsafe { (*new).number };
+    cm(|cm| {
+        let id = cm.ids.get_mut(&number).expect("a cm_id");
+        id.other = Some(from);
+        id.other_qp = Some(qp);
+    });
+    let host = 2 + (qp % 100) as u8;
+    let mut event = rdma_cm_event {
+        event: rdma_cm_event_type_RDMA_CM_EVENT_CONNECT_REQUEST,
+        ..Default::default()
+    };
+    // SAFETY: The new `cm_id` is this function's until the handler takes it.
+    unsafe {
+        (*new).device = device();
+        (*new).port_num = 1;
+        (*new).route.addr.src_addr = server_address();
+        (*new).route.addr.dst_addr = address(host, 1000 + qp as u16);
+        // The CM reports both values from this end's view.
+        let mut seen = raw_param(param);
+        seen.responder_resources = param.initiator_depth;
+        seen.initiator_depth = param.responder_resources;
+        *event.param.conn.as_mut() = seen;
+        (*new).handler_mutex.take(false);
+        let handler = (*new).event_handler.expect("a handler");
+        let ret = handler(new, &mut event);
+        (*new).handler_mutex.release();
+        if ret != 0 {
+            // InfiniBand sends no answer, and the peer tries again. Here it is rejected.
+            rdma_destroy_id(new);
+        }
+    }
+}
+
+// What peers of the stage do.
+
+/// A peer asks for a connection; `false` if nobody listens.
+pub(crate) fn peer_connect(qp: u32, param: Param) -> bool {
+    let Some(listener) = listener() else {
+        return false;
+    };
+    cm(|cm| {
+        let request = Message::Request { param, qp };
+        cm.send(End::Peer(qp), End::Id(listener), request);
+    });
+    true
+}
+
+/// A message of the connection manager to a peer.
+pub(crate) fn peer_message(qp: u32) -> Option<(End, Message)> {
+    cm(|cm| cm.peers.get_mut(&qp)?.pop_front())
+}
+
+/// Whether there is such a message.
+pub(crate) fn has_peer_message(qp: u32) -> bool {
+    cm(|cm| {
+        cm.peers
+            .get(&qp)
+            .is_some_and(|messages| !messages.is_empty())
+    })
+}
+
+/// A peer sends a message.
+pub(crate) fn peer_tells(qp: u32, to: End, message: Message) {
+    cm(|cm| cm.send(End::Peer(qp), to, message));
+}
+
+/// The network breaks a connection off: both ends learn of it, some time.
+pub(crate) fn break_off(qp: u32) {
+    let other = fabric(|f| f.qps.get(&qp).and_then(|qp| qp.other));
+    for qp in [Some(qp), other].into_iter().flatten() {
+        fabric(|f| f.set_error(qp));
+        let number = cm(|cm| {
+            let of = |number: &&usize| {
+                let raw = cm.raw(**number);
+                // SAFETY: The `cm_id` is in the list, so it is there.
+                unsafe { !(*raw).qp.is_null() && (*(*raw).qp).qp_num == qp }
+            };
+            cm.ids.keys().find(of).copied()
+        });
+        if let Some(number) = number {
+            cm(|cm| cm.over(number));
+        }
+    }
+}
+
+/// Who listens.
+pub(crate) fn listener() -> Option<usize> {
+    cm(|cm| {
+        cm.ids
+            .iter()
+            .find(|(_, id)| id.listens)
+            .map(|(number, _)| *number)
+    })
+}

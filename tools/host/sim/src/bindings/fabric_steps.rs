@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The steps of the device, and the workers of its completion queues.
+
+use kernel::sched;
+
+use super::fabric::*;
+use super::*;
+
+enum Step {
+    /// The first work request that has not ended takes effect.
+    Execute(u32),
+    /// The first work request completes.
+    End(u32),
+    /// The peer does not answer any more.
+    Unanswered(u32),
+    /// The peer has posted no Receive for what is sent.
+    Unexpected(u32),
+    FlushSend(u32),
+    FlushRecv(u32),
+    /// A worker handles completions.
+    Poll(u32),
+}
+
+impl Fabric {
+    /// The steps that can be next.
+    fn steps(&self, steps: &mut Vec<Step>) {
+        for (&number, qp) in &self.qps {
+            let other = qp.other.and_then(|other| self.qps.get(&other));
+            match qp.state {
+                QpState::Init => {}
+                QpState::Rts => {
+                    if qp.send.front().is_some_and(|wqe| wqe.result.is_some()) {
+                        steps.push(Step::End(number));
+                    }
+                    let next = qp.send.iter().find(|wqe| wqe.result.is_none());
+                    let failed = |wqe: &Wqe| wqe.result.is_some_and(|status| status != 0);
+                    match next.map(|wqe| &wqe.op) {
+                        None => {}
+                        Some(_) if qp.send.iter().any(failed) => {}
+                        Some(Op::Register { .. } | Op::Invalidate { .. } | Op::Drain) => {
+                            steps.push(Step::Execute(number));
+                        }
+                        Some(op) => match other {
+                            Some(other) if other.state == QpState::Rts => {
+                                let needs = matches!(op, Op::Send { .. });
+                                if !needs || !other.recv.is_empty() {
+                                    steps.push(Step::Execute(number));
+                                } else if self.device.honest {
+                                    steps.push(Step::Unexpected(number));
+                                }
+                            }
+                            Some(other) if other.state == QpState::Init => {}
+                            _ => steps.push(Step::Unanswered(number)),
+                        },
+                    }
+                }
+                QpState::Error => {
+                    if !qp.send.is_empty() {
+                        steps.push(Step::FlushSend(number));
+                    }
+                    if !qp.recv.is_empty() {
+                        steps.push(Step::FlushRecv(number));
+                    }
+                }
+            }
+        }
+        for (&number, cq) in &self.cqs {
+            if !cq.queue.is_empty() && !cq.busy {
+                steps.push(Step::Poll(number));
+            }
+        }
+    }
+}
+
+/// The steps of all devices.
+pub(crate) struct FabricSteps;
+
+impl sched::Source for FabricSteps {
+    fn pending(&self) -> usize {
+        let mut steps = Vec::new();
+        fabric(|f| f.steps(&mut steps));
+        steps.len()
+    }
+
+    fn run(&self, nth: usize) {
+        let mut steps = Vec::new();
+        fabric(|f| f.steps(&mut steps));
+        let step = steps.swap_remove(nth);
+        match step {
+            Step::Execute(qp) => fabric(|f| f.execute(qp)),
+            Step::End(qp) => fabric(|f| {
+                let status = f.qp(qp).send[0].result.expect("an end");
+                f.end_first(qp, status);
+            }),
+            Step::Unanswered(qp) => fabric(|f| {
+                f.end_first(qp, ib_wc_status_IB_WC_RETRY_EXC_ERR);
+                f.set_error(qp);
+            }),
+            Step::Unexpected(qp) => {
+                sched::fail(format_args!(
+                    "QP {qp} sends more than there are Receives for"
+                ));
+            }
+            Step::FlushSend(qp) => {
+                let lucky = sched::one_in(2);
+                fabric(|f| {
+                    // What has reached the peer may be acknowledged, or not.
+                    let status = match f.qp(qp).send[0].result {
+                        Some(0) if lucky => ib_wc_status_IB_WC_SUCCESS,
+                        _ => ib_wc_status_IB_WC_WR_FLUSH_ERR,
+                    };
+                    let status = match f.qp(qp).send[0].op {
+                        Op::Drain => ib_wc_status_IB_WC_WR_FLUSH_ERR,
+                        _ => status,
+                    };
+                    f.end_first(qp, status);
+                });
+            }
+            Step::FlushRecv(qp) => fabric(|f| f.flush_recv(qp)),
+            Step::Poll(cq) => {
+                fabric(|f| f.cqs.get_mut(&cq).expect("a CQ").busy = true);
+                let most = 1 + sched::below(16);
+                sched::spawn(format!("CQ {cq}"), move || poll(cq, most));
+            }
+        }
+    }
+}
+
+/// Handles up to `most` completions.
+fn poll(cq: u32, most: usize) {
+    for _ in 0..most {
+        let next = fabric(|f| {
+            let cq = f.cqs.get_mut(&cq)?;
+            let cqe = cq.queue.pop_front()?;
+            if let Some((qp, retired)) = cqe.retires {
+                if let Some(qp) = f.qps.get_mut(&qp) {
+                    qp.used -= retired;
+                }
+            }
+            Some((cq.raw, cqe.wc))
+        });
+        let Some((raw, mut wc)) = next else {
+            break;
+        };
+        // SAFETY: The handler of what was posted gets its completion once.
+        unsafe {
+            let cqe = *wc.__bindgen_anon_1.wr_cqe.as_ref();
+            let done = (*cqe).done.expect("a handler");
+            done(raw, &mut wc);
+        }
+    }
+    fabric(|f| {
+        if let Some(cq) = f.cqs.get_mut(&cq) {
+            cq.busy = false;
+        }
+    });
+    sched::wake(worker_key(cq));
+}
+
+pub(super) fn worker_key(cq: u32) -> usize {
+    (1 << 40) | cq as usize
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The C interface of the kernel, in Rust: structures with the members that the module uses, and
+//! the functions that it calls.
+//!
+//! | file          | what                                                               |
+//! |---------------|--------------------------------------------------------------------|
+//! | `types`       | structures and constants                                           |
+//! | `memory`      | pages, `kmalloc()`, and other small functions                      |
+//! | `dma`         | the IOMMU: what a device may access, and when                      |
+//! | `fabric`      | the RDMA device                                                    |
+//! | `fabric_steps`| what happens to it, step by step                                   |
+//! | `fabric_peer` | queue pairs and regions of the stage                               |
+//! | `verbs`       | `ib_*()`                                                           |
+//! | `rw`          | `rdma_rw_ctx_*()`                                                  |
+//! | `cm`          | the connection manager                                             |
+//! | `rdma_cm`     | `rdma_*()`                                                         |
+//! | `svc`         | SUNRPC of the server: transports, their queue, nfsd's part of each |
+//! | `xprt`        | SUNRPC of the client: transports, requests, windows                |
+
+#![allow(
+    non_camel_case_types,
+    non_upper_case_globals,
+    missing_docs,
+    clippy::missing_safety_doc,
+    clippy::undocumented_unsafe_blocks,
+    reason = "the interface is that of C, whose contracts are documented there"
+)]
+
+pub(crate) mod cm;
+pub(crate) mod dma;
+pub(crate) mod fabric;
+pub(crate) mod fabric_peer;
+pub(crate) mod fabric_steps;
+pub(crate) mod memory;
+mod rdma_cm;
+mod rw;
+pub(crate) mod svc;
+mod types;
+mod verbs;
+pub(crate) mod xprt;
+
+pub(crate) use cm::*;
+pub(crate) use dma::*;
+pub(crate) use fabric::*;
+pub(crate) use fabric_peer::*;
+pub(crate) use fabric_steps::*;
+pub(crate) use memory::*;
+pub(crate) use rdma_cm::*;
+pub(crate) use rw::*;
+pub(crate) use svc::*;
+pub(crate) use types::*;
+pub(crate) use verbs::*;
+pub(crate) use xprt::*;
+
+pub(crate) use kernel::bindings::*;
+
+/// The version of the module.
+pub(crate) const VERSION: &str = "simulated";

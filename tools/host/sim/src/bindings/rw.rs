@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rdma_rw_ctx_*()`: RDMA Reads and Writes of local memory.
+
+use core::ffi::c_void;
+
+use kernel::error::code;
+use kernel::ffi::c_int;
+
+use super::*;
+
+/// What is behind `rdma_rw_ctx`.
+struct Transfer {
+    wrs: Vec<ib_rdma_wr>,
+    sges: Vec<ib_sge>,
+}
+
+/// `max_write_sge` and `max_read_sge` of a queue pair.
+fn sges_per_wr(qp: *mut ib_qp, direction: dma_data_direction) -> usize {
+    let sges = unsafe { qp_sges((*qp).qp_num) };
+    if direction == dma_data_direction_DMA_TO_DEVICE {
+        sges
+    } else {
+        sges.min(fabric(|f| f.device.attrs.max_sge_rd) as usize)
+    }
+}
+
+pub(crate) unsafe extern "C" fn rdma_rw_mr_factor(
+    _dev: *mut ib_device,
+    _port: u32,
+    pages: u32,
+) -> u32 {
+    let most = fabric(|f| f.device.attrs.max_fast_reg_page_list_len.min(256));
+    pages.div_ceil(most.max(1))
+}
+
+pub(crate) unsafe extern "C" fn rdma_rw_max_send_wr(
+    _dev: *mut ib_device,
+    _port: u32,
+    contexts: u32,
+    _create_flags: u32,
+) -> u32 {
+    contexts
+}
+
+pub(crate) unsafe extern "C" fn rdma_rw_ctx_init_bvec(
+    ctx: *mut rdma_rw_ctx,
+    qp: *mut ib_qp,
+    _port: u32,
+    bvecs: *const bio_vec,
+    count: u32,
+    _iter: bvec_iter,
+    remote_addr: u64,
+    rkey: u32,
+    direction: dma_data_direction,
+) -> c_int {
+    kernel::lockdep::might_sleep("rdma_rw_ctx_init_bvec()");
+    let device = device();
+    if kernel::memory::fails(kernel::alloc::flags::GFP_KERNEL, "a transfer") {
+        return code::ENOMEM.to_errno();
+    }
+    let mut sges: Vec<ib_sge> = Vec::new();
+    for i in 0..count as usize {
+        let bvec = unsafe { &*bvecs.add(i) };
+        let (offset, len) = (bvec.bv_offset as usize, bvec.bv_len as usize);
+        let addr = unsafe { rpcrdma_dma_map_page(device, bvec.bv_page, offset, len, direction) };
+        if unsafe { rpcrdma_dma_mapping_error(device, addr) } != 0 {
+            for sge in &sges {
+                unsafe {
+                    rpcrdma_dma_unmap_page(device, sge.addr, sge.length as usize, direction);
+                }
+            }
+            return code::EIO.to_errno();
+        }
+        sges.push(ib_sge {
+            addr,
+            length: bvec.bv_len,
+            lkey: 7,
+        });
+    }
+    let opcode = if direction == dma_data_direction_DMA_TO_DEVICE {
+        ib_wr_opcode_IB_WR_RDMA_WRITE
+    } else {
+        ib_wr_opcode_IB_WR_RDMA_READ
+    };
+    let mut wrs: Vec<ib_rdma_wr> = Vec::new();
+    let mut at = remote_addr;
+    for part in sges.chunks(sges_per_wr(qp, direction)) {
+        let mut wr = ib_rdma_wr {
+            remote_addr: at,
+            rkey,
+            ..Default::default()
+        };
+        wr.wr.opcode = opcode;
+        wr.wr.sg_list = part.as_ptr().cast_mut();
+        wr.wr.num_sge = part.len() as c_int;
+        at += part.iter().map(|sge| u64::from(sge.length)).sum::<u64>();
+        wrs.push(wr);
+    }
+    let entries = wrs.len() as c_int;
+    unsafe { (*ctx).state = Box::into_raw(Box::new(Transfer { wrs, sges })).cast() };
+    entries
+}
+
+pub(crate) unsafe extern "C" fn rdma_rw_ctx_wrs(
+    ctx: *mut rdma_rw_ctx,
+    _qp: *mut ib_qp,
+    _port: u32,
+    cqe: *mut ib_cqe,
+    then: *mut ib_send_wr,
+) -> *mut ib_send_wr {
+    let transfer = unsafe { &mut *(*ctx).state.cast::<Transfer>() };
+    let mut next = then;
+    for (nth, wr) in transfer.wrs.iter_mut().rev().enumerate() {
+        wr.wr.next = next;
+        wr.wr.send_flags = 0;
+        if nth == 0 && then.is_null() {
+            wr.wr.send_flags = ib_send_flags_IB_SEND_SIGNALED;
+            unsafe { *wr.wr.__bindgen_anon_1.wr_cqe.as_mut() = cqe };
+        } else {
+            unsafe { *wr.wr.__bindgen_anon_1.wr_cqe.as_mut() = &raw const SILENT as *mut ib_cqe };
+        }
+        next = &raw mut wr.wr;
+    }
+    next
+}
+
+/// The completion of a work request inside a chain, which the core ignores unless it fails.
+static SILENT: Silent = Silent(ib_cqe { done: Some(silent) });
+
+#[repr(transparent)]
+struct Silent(ib_cqe);
+
+// SAFETY: It is never written.
+unsafe impl Sync for Silent {}
+
+unsafe extern "C" fn silent(_cq: *mut ib_cq, _wc: *mut ib_wc) {}
+
+pub(crate) unsafe extern "C" fn rdma_rw_ctx_destroy_bvec(
+    ctx: *mut rdma_rw_ctx,
+    _qp: *mut ib_qp,
+    _port: u32,
+    _bvecs: *const bio_vec,
+    count: u32,
+    direction: dma_data_direction,
+) {
+    let none = core::ptr::null_mut();
+    let state: *mut c_void = unsafe { core::mem::replace(&mut (*ctx).state, none) };
+    let transfer = unsafe { Box::from_raw(state.cast::<Transfer>()) };
+    assert_eq!(transfer.sges.len(), count as usize);
+    for sge in &transfer.sges {
+        let len = sge.length as usize;
+        unsafe { rpcrdma_dma_unmap_page(device(), sge.addr, len, direction) };
+    }
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The stage: worlds, peers, programs, and the plays with their laws.
+//!
+//! | file    | what                                                        |
+//! |---------|-------------------------------------------------------------|
+//! | `rpc`   | RPCs: Calls and Replies whose every byte is known           |
+//! | `nfsd`  | the program that the server runs, and its book              |
+//! | `peer`  | a client that speaks the wire protocol, beside the module   |
+//! | `world` | loads and unloads the module, and what must be left         |
+//! | `plays` | the plays                                                   |
+
+mod nfsd;
+mod peer;
+pub(crate) mod plays;
+mod rpc;
+mod world;

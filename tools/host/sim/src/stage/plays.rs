@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The plays.
+//!
+//! A play draws a world, its peers and their faults from a seed, lets all of it happen, and checks
+//! the laws: most of them in each step, the others at the end.
+
+use std::rc::Rc;
+
+use kernel::memory;
+use kernel::sched::{self, below, Config};
+
+use super::nfsd::Nfsd;
+use super::peer::{Manners, Peer, PeerSteps};
+use super::rpc::Rpc;
+use super::world::{self, World};
+use crate::bindings::dma;
+use crate::bindings::fabric::{fabric, Device};
+
+/// What a play has seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    /// The steps.
+    pub steps: u64,
+    /// Replies that were checked.
+    pub replies: u64,
+    /// Calls that were refused.
+    pub refused: u64,
+    /// Connections.
+    pub connections: u64,
+    /// Allocations that have failed.
+    pub failed: u64,
+}
+
+impl Seen {
+    /// The numbers, with their names.
+    pub fn numbers(&self) -> [(&'static str, u64); 5] {
+        [
+            ("steps", self.steps),
+            ("replies", self.replies),
+            ("refused", self.refused),
+            ("connections", self.connections),
+            ("failed_allocations", self.failed),
+        ]
+    }
+}
+
+/// A play.
+pub struct Play {
+    /// Its name.
+    pub name: &'static str,
+    run: fn(&Config) -> Result<Seen, String>,
+}
+
+/// All plays.
+pub const PLAYS: &[Play] = &[
+    Play {
+        name: "server_answers",
+        run: server_answers,
+    },
+    Play {
+        name: "server_loses_connections",
+        run: server_loses_connections,
+    },
+    Play {
+        name: "server_lacks_memory",
+        run: server_lacks_memory,
+    },
+    Play {
+        name: "server_is_refused",
+        run: server_is_refused,
+    },
+];
+
+/// Runs a play, with the story if `story` is set.
+///
+/// # Errors
+///
+/// The law that does not hold. The process can run no other play.
+pub fn run(play: &Play, seed: u64, story: bool) -> Result<Seen, String> {
+    let config = Config {
+        seed,
+        preempt: [0, 200, 20, 5][(seed % 4) as usize],
+        priorities: seed / 4 % 3 == 0,
+        story,
+    };
+    let result = (play.run)(&config);
+    if result.is_err() {
+        for line in sched::story() {
+            println!("{line}");
+        }
+        world::abandon();
+    }
+    result
+}
+
+struct Faults {
+    manners: Manners,
+    device: Device,
+    allocations: u32,
+    mappings: u32,
+}
+
+impl Faults {
+    fn none() -> Self {
+        Self {
+            manners: Manners {
+                credits: 1,
+                breaks_off: 0,
+                leaves: 0,
+                errors: false,
+            },
+            device: Device::default(),
+            allocations: 0,
+            mappings: 0,
+        }
+    }
+}
+
+fn pick(numbers: &[u32]) -> u32 {
+    numbers[below(numbers.len())]
+}
+
+/// Peers that keep to the protocol talk to the server.
+fn serve(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String> {
+    let nfsd = Rc::new(Nfsd::default());
+    sched::begin(&Config {
+        seed: !config.seed,
+        ..*config
+    });
+    let payload = pick(&[8192, 65_536]);
+    let credits = pick(&[4, 5, 8, 32, 128]);
+    let size = pick(&[1024, 2048, 4096, 8192]);
+    let mut faults = Faults::none();
+    draw(&mut faults);
+    let tunables = vec![
+        ("sunrpc/svc_rdma/max_requests", credits),
+        ("sunrpc/svc_rdma/max_req_size", size),
+        ("sunrpc/svc_rdma/max_reply_size", pick(&[0, 0, 1024, 4096])),
+        ("sunrpc/svc_rdma/short_replies", pick(&[0, 1])),
+        ("sunrpc/svc_rdma/remote_invalidation", pick(&[0, 1, 1])),
+        ("sunrpc/svc_rdma/max_pulled_pages", pick(&[1, 40, 65_536])),
+    ];
+    faults.device.attrs.max_qp_wr = pick(&[48, 200, 16_384]) as i32;
+    faults.device.attrs.max_send_sge = pick(&[2, 5, 16]) as i32;
+    faults.device.attrs.max_sge_rd = pick(&[1, 5, 16]) as i32;
+    let world = World {
+        device: faults.device,
+        tunables,
+        threads: pick(&[1, 2, 5]) as usize,
+        payload,
+    };
+    let peers: Vec<Rc<Peer>> = (0..pick(&[1, 1, 2, 3]))
+        .map(|number| {
+            let rpcs = (0..pick(&[3, 10, 40])).map(|n| {
+                let xid = (number << 24) + n;
+                Rpc::any(xid, payload)
+            });
+            let manners = Manners {
+                credits: pick(&[1, 3, 16, 64]),
+                ..faults.manners
+            };
+            Rc::new(Peer::new(manners, nfsd.clone(), rpcs.collect()))
+        })
+        .collect();
+    world::begin(config, world, nfsd)?;
+    for peer in &peers {
+        sched::add_source(Rc::new(PeerSteps(peer.clone())));
+    }
+    memory::fail_one_in(faults.allocations);
+    dma::fail_maps(faults.mappings);
+    let failed = memory::failed();
+    let is_done = || peers.iter().all(|peer| peer.is_done());
+    // With faults, for a while; then all is well again, and everything has to come to an end.
+    sched::run(20_000, is_done)?;
+    memory::fail_one_in(0);
+    dma::fail_maps(0);
+    fabric(|f| {
+        f.device.refuses = 0;
+        f.device.few_queues = 0;
+    });
+    for peer in &peers {
+        peer.be_well();
+    }
+    world::run_until("the peers", is_done).map_err(|why| {
+        let waits: Vec<String> = peers.iter().map(|peer| peer.waits_for()).collect();
+        format!("{why}; peers wait for {waits:?}")
+    })?;
+    let denied = fabric(|f| core::mem::take(&mut f.denied));
+    if !denied.is_empty() {
+        return Err(format!("the server was denied: {denied:?}"));
+    }
+    let mut seen = Seen {
+        failed: memory::failed() - failed,
+        ..Seen::default()
+    };
+    for peer in &peers {
+        peer.close();
+        seen.replies += u64::from(peer.replies.get());
+        seen.refused += u64::from(peer.refused.get());
+        seen.connections += u64::from(peer.connections.get());
+    }
+    world::end()?;
+    seen.steps = sched::steps();
+    Ok(seen)
+}
+
+fn server_answers(config: &Config) -> Result<Seen, String> {
+    serve(config, |_| ())
+}
+
+fn server_loses_connections(config: &Config) -> Result<Seen, String> {
+    serve(config, |faults| {
+        faults.manners.breaks_off = pick(&[0, 10, 50]);
+        faults.manners.leaves = pick(&[0, 20, 50]);
+    })
+}
+
+fn server_lacks_memory(config: &Config) -> Result<Seen, String> {
+    serve(config, |faults| {
+        faults.allocations = pick(&[0, 20, 100, 1000]);
+        faults.mappings = pick(&[0, 20, 100]);
+        faults.manners.errors = true;
+    })
+}
+
+fn server_is_refused(config: &Config) -> Result<Seen, String> {
+    serve(config, |faults| {
+        faults.device.refuses = pick(&[5, 20, 100]);
+        faults.device.few_queues = pick(&[0, 3]);
+        faults.manners.errors = true;
+    })
+}

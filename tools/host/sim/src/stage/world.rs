@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Loads and unloads the module, and what must be left.
+
+use core::cell::RefCell;
+use core::pin::Pin;
+use std::rc::Rc;
+
+use kernel::alloc::{flags::GFP_KERNEL, KBox};
+use kernel::sched::{self, Config, Ended};
+use kernel::{memory, ThisModule};
+
+use crate::bindings::cm::CmSteps;
+use crate::bindings::fabric::Device;
+use crate::bindings::fabric_steps::FabricSteps;
+use crate::bindings::svc::Program;
+use crate::bindings::{cm, dma, fabric, memory as pages, svc, xprt};
+use crate::server::Server;
+use crate::verbs::IbClient;
+
+/// The module, loaded.
+struct Module {
+    _server: Server,
+    _devices: Pin<KBox<IbClient>>,
+}
+
+thread_local! {
+    static MODULE: RefCell<Option<Module>> = const { RefCell::new(None) };
+}
+
+/// What a world is made of.
+pub(crate) struct World {
+    pub(crate) device: Device,
+    /// Files under `/proc/sys`, and their values.
+    pub(crate) tunables: Vec<(&'static str, u32)>,
+    pub(crate) threads: usize,
+    /// The longest payload of the service.
+    pub(crate) payload: u32,
+}
+
+/// The tunables, as they are when the module is loaded.
+const DEFAULTS: [(&str, u32); 9] = [
+    ("sunrpc/svc_rdma/max_requests", 128),
+    ("sunrpc/svc_rdma/max_bc_requests", 16),
+    ("sunrpc/svc_rdma/max_req_size", 4096),
+    ("sunrpc/svc_rdma/max_reply_size", 0),
+    ("sunrpc/svc_rdma/remote_invalidation", 1),
+    ("sunrpc/svc_rdma/short_replies", 1),
+    ("sunrpc/svc_rdma/pulled_replies", 1),
+    ("sunrpc/svc_rdma/max_pulled_pages", 65_536),
+    ("sunrpc/svc_rdma/stall_seconds", 90),
+];
+
+/// The number of steps in which anything has to be over.
+const MOST: u64 = 2_000_000;
+
+/// Begins a run: loads the module, and starts the server.
+pub(crate) fn begin(config: &Config, world: World, program: Rc<dyn Program>) -> Result<(), String> {
+    sched::begin(config);
+    memory::on_free(dma::freed);
+    fabric::set_device(world.device);
+    sched::add_source(Rc::new(FabricSteps));
+    sched::add_source(Rc::new(CmSteps));
+    let (threads, payload) = (world.threads, world.payload);
+    sched::spawn("modprobe", move || {
+        let devices = KBox::pin_init(IbClient::register(), GFP_KERNEL).expect("a registration");
+        let server = Server::register(ThisModule::THIS).expect("a registration");
+        MODULE.set(Some(Module {
+            _server: server,
+            _devices: devices,
+        }));
+        for (file, value) in DEFAULTS.iter().chain(&world.tunables) {
+            pages::write_sysctl(file, *value);
+        }
+        svc::start(threads, payload, program);
+    });
+    run_until("modprobe", || cm::listener().is_some())
+}
+
+/// Runs until `done` holds. Nothing may fail any more, and nobody may wait for ever.
+pub(crate) fn run_until(what: &str, mut done: impl FnMut() -> bool) -> Result<(), String> {
+    match sched::run(MOST, &mut done)? {
+        Ended::Stopped => Ok(()),
+        Ended::Quiet if done() => Ok(()),
+        Ended::Quiet => Err(format!("{what}: waits for ever; {:?}", sched::waiting())),
+        Ended::Steps => Err(format!("{what}: no end; {:?}", sched::waiting())),
+    }
+}
+
+/// Ends a run: stops the server, unloads the module, and looks whether anything is left.
+pub(crate) fn end() -> Result<(), String> {
+    let done = Rc::new(core::cell::Cell::new(false));
+    let is_done = done.clone();
+    sched::spawn("rmmod", move || {
+        svc::stop();
+        if ThisModule::THIS.refs() > 0 {
+            sched::fail(format_args!(
+                "{} module references are left",
+                ThisModule::THIS.refs()
+            ));
+        }
+        drop(MODULE.take());
+        done.set(true);
+    });
+    run_until("rmmod", || is_done.get())?;
+    // What is still on its way arrives nowhere.
+    match sched::run(MOST, || false)? {
+        Ended::Quiet => {}
+        ended => return Err(format!("after rmmod: {ended:?}")),
+    }
+    let mut left = Vec::new();
+    let objects = memory::live();
+    if !objects.is_empty() {
+        left.push(format!("allocations {objects:?}"));
+    }
+    for (what, count) in [
+        ("pages", pages::pages() as isize),
+        ("mappings", dma::mappings() as isize),
+        ("cm_ids", cm::ids() as isize),
+        ("namespaces", pages::nets()),
+        ("contexts", sched::alive() as isize),
+        ("work items", kernel::busy_work_items() as isize),
+    ] {
+        if count != 0 {
+            left.push(format!("{count} {what}"));
+        }
+    }
+    let queues = fabric::leftovers();
+    if !queues.is_empty() {
+        left.push(queues);
+    }
+    let errors = kernel::print::errors();
+    if !errors.is_empty() {
+        left.push(format!("in the log: {errors:?}"));
+    }
+    if left.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("left after rmmod: {}", left.join(", ")))
+    }
+}
+
+/// Gives up a run that has failed. The module cannot be loaded again in this process.
+pub(crate) fn abandon() {
+    MODULE.with(|module| {
+        if let Ok(mut module) = module.try_borrow_mut() {
+            core::mem::forget(module.take());
+        }
+    });
+    sched::abandon();
+    kernel::abandon_work_items();
+    memory::abandon();
+    dma::abandon();
+    pages::abandon();
+    fabric::abandon();
+    cm::abandon();
+    svc::abandon();
+    xprt::abandon();
+}

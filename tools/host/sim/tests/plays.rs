@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Each play, with a hundred seeds.
+
+use std::process::Command;
+
+const SEEDS: &str = "100";
+
+/// Runs a play. It must have seen at least so many Replies.
+fn play(name: &str, replies: u64) {
+    let output = Command::new(env!("CARGO_BIN_EXE_rpcrdma-sim"))
+        .args([name, "0", SEEDS])
+        .output()
+        .expect("the program can be run");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+    print!("{text}");
+    let seen = text
+        .split_once(" replies=")
+        .and_then(|(_, rest)| rest.split(' ').next());
+    let seen: u64 = seen
+        .and_then(|number| number.parse().ok())
+        .expect("a number");
+    assert!(seen >= replies, "{text}");
+}
+
+#[test]
+fn server_answers() {
+    play("server_answers", 1_000);
+}
+
+#[test]
+fn server_loses_connections() {
+    play("server_loses_connections", 1_000);
+}
+
+#[test]
+fn server_lacks_memory() {
+    play("server_lacks_memory", 500);
+}
+
+#[test]
+fn server_is_refused() {
+    play("server_is_refused", 500);
+}
