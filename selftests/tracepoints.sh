@@ -2,9 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Trace events with the C module's names: I/O works with all of them enabled, and each of the main
-# events is recorded.
+# events is recorded. So are faults.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
+
+# rxe reports a peer that refuses access.
+LOG_EXPECTED='rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 10
+'
 
 trace_all() {
 	trace_on
@@ -41,7 +45,8 @@ main_events_exist() {
 		svcrdma_accept_err svcrdma_decode_rqst svcrdma_wc_recv \
 		svcrdma_post_send svcrdma_wc_send svcrdma_wc_read \
 		svcrdma_send_err svcrdma_sq_full xprtrdma_decode_seg \
-		svcrdma_dma_map_err; do
+		svcrdma_dma_map_err svcrdma_wc_write_err xprtrdma_frwr_dereg \
+		xprtrdma_err_unrecognized; do
 		[ -d "$TRACING/events/rpcrdma/$each" ] || missing+=" $each"
 	done
 	[ -z "$missing" ] || fail "missing events:$missing"
@@ -137,6 +142,77 @@ print(len(tails), "addresses,", len(bad), "with something behind them", *bad[:3]
 sys.exit(len(tails) < 5 or len(bad) > 0)' "$ktap_dir/raw" || fail "see above"
 }
 
+# fault_seen MODULE EVENT...: stops tracing. Fails unless the module has injected its fault, and the
+# events were recorded.
+fault_seen() {
+	local module=$1
+	shift
+
+	trace_off
+	[ "$(cat "/sys/module/$module/parameters/injected")" -gt 0 ] || fail "no fault was injected"
+	unload_fault_modules
+	seen "$@"
+}
+
+# An RDMA Write of the server fails at the client, and those behind it are flushed. If the client
+# disconnects before the server has processed its NAK, that Write is flushed, too.
+failed_write() {
+	local _
+
+	need_local_bed
+	[ "$BED_RDMA" = rxe ] || skip "a Write over $BED_RDMA has no response"
+	nfs_mount 3 rdma
+	work_dir failed-write
+	head -c 4000000 /dev/urandom >"$WORK_ON_SERVER/file"
+	trace_on svcrdma_wc_write_err svcrdma_wc_write_flush
+	for _ in {1..30}; do
+		insmod "$HELPERS/spoil_wr.ko" device="$BED_SERVER_DEV"
+		cmp "$WORK/file" "$WORK_ON_SERVER/file" || fail "wrong data"
+		[ "$(module_kind)" != c ] || break
+		! grep -q " svcrdma_wc_write_err: " "$TRACING/trace" || break
+		unload_fault_modules
+		drop_caches
+	done
+	[ "$(module_kind)" != c ] || [ "$(traced svcrdma_wc_write_err)" -gt 0 ] ||
+		xfail_on_c "its Writes have no completion handler"
+	fault_seen spoil_wr svcrdma_wc_write_err svcrdma_wc_write_flush
+	rm -r "$WORK"
+}
+
+# An RDMA_ERROR of the server has a code that nobody knows. This client drops it.
+unknown_error_code() {
+	need_local_bed
+	nfs_mount 3 rdma timeo=50
+	work_dir unknown-error
+	trace_on xprtrdma_err_unrecognized
+	insmod "$HELPERS/spoil_wr.ko" device="$BED_SERVER_DEV" error=99
+	(stat "$WORK"/none) >/dev/null 2>&1 || :
+	fault_seen spoil_wr xprtrdma_err_unrecognized
+	grep -q "xprtrdma_err_unrecognized:.* procedure=99" "$TRACING/trace" ||
+		fail "$(grep xprtrdma_err_unrecognized "$TRACING/trace")"
+	rm -r "$WORK"
+}
+
+# A device cannot release an MR.
+failed_dereg() {
+	need_local_bed
+	nfs_mount 3 rdma
+	trace_on xprtrdma_frwr_dereg
+	insmod "$HELPERS/fail_fn.ko" symbol=ib_dereg_mr_user ret=-5
+	nfs_umount
+	wait_for "no MR was released" grep -q " xprtrdma_frwr_dereg:" "$TRACING/trace"
+	fault_seen fail_fn xprtrdma_frwr_dereg
+	grep -q "xprtrdma_frwr_dereg:.* rc=-5" "$TRACING/trace" ||
+		fail "$(grep xprtrdma_frwr_dereg "$TRACING/trace")"
+}
+
+test_cleanup() {
+	trace_off
+	unload_fault_modules
+	umount_all
+} 2>/dev/null
+
 bed_up
-ktap_run main_events_exist "io_is_traced 3" "io_is_traced 4.2" xids_match_sunrpc \
-	no_kernel_addresses addresses_are_padded
+[ $# -gt 0 ] || set -- main_events_exist "io_is_traced 3" "io_is_traced 4.2" xids_match_sunrpc \
+	no_kernel_addresses addresses_are_padded failed_write unknown_error_code failed_dereg
+ktap_run "$@"

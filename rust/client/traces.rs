@@ -159,6 +159,12 @@ pub(super) fn malformed(ep: &Endpoint<ClientEp>, bytes: &[u8]) {
         Err(Malformed::Version { .. }) => {
             trace!(xprtrdma_reply_vers_err(peer, xid, version, procedure));
         }
+        // No RPC was looked up.
+        Err(Malformed::Error {
+            code: Some(code), ..
+        }) => {
+            trace!(xprtrdma_err_unrecognized(Task::NONE, xid, code));
+        }
         _ => trace!(xprtrdma_reply_hdr_err(peer, xid, version, procedure)),
     }
 }

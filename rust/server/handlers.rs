@@ -176,6 +176,11 @@ impl Responder for ServerEp {
         &self.sender
     }
 
+    fn write_failed(worker: &SendWorker<'_, Self>, status: WcStatus) {
+        // The client lacks a part of the Reply.
+        worker.context().close(status.into());
+    }
+
     fn sent(worker: &SendWorker<'_, Self>, sent: Sent, status: WcStatus) {
         let ctx = worker.context();
         let counters = &ctx.counters.send;

@@ -28,6 +28,14 @@ pub(crate) struct Task {
     pub(crate) client: u32,
 }
 
+impl Task {
+    /// No task.
+    pub(crate) const NONE: Self = Self {
+        id: u32::MAX,
+        client: u32::MAX,
+    };
+}
+
 /// A completion id, which ties a completion to the work request that was posted.
 ///
 /// C header: [`include/linux/sunrpc/rpc_rdma_cid.h`](srctree/include/linux/sunrpc/rpc_rdma_cid.h)

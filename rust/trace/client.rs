@@ -92,6 +92,8 @@ events! {
     fn xprtrdma_err_vers(task: Task, xid: u32, min: u32, max: u32);
     /// The server could not use the chunks of a Call, or could not parse its header.
     fn xprtrdma_err_chunk(task: Task, xid: u32);
+    /// The server reports an error with an unknown code. The message is dropped.
+    fn xprtrdma_err_unrecognized(task: Task, xid: u32, code: u32);
     /// A segment that a Reply returns, with the number of bytes written.
     fn xprtrdma_decode_seg(handle: u32, length: u32, offset: u64);
     /// Bytes of a Reply were copied from the Receive buffer to the RPC's buffers.
@@ -116,6 +118,8 @@ events! {
     fn xprtrdma_mr_unmap(mr: &Mr);
     /// An MR was allocated, or could not be.
     fn xprtrdma_frwr_alloc(mr_id: u32, rc: i32);
+    /// An MR could not be released.
+    fn xprtrdma_frwr_dereg(mr: &Mr, rc: i32);
     /// Memory could not be mapped for DMA.
     fn xprtrdma_frwr_sgerr(mr_id: u32, addr: u64, direction: u32, nents: i32);
     /// An MR could not cover all memory that was mapped.

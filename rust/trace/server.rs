@@ -110,6 +110,10 @@ events! {
     fn svcrdma_wc_send_flush(cid: Cid, status: u32, vendor_err: u32);
     /// A Send failed.
     fn svcrdma_wc_send_err(cid: Cid, status: u32, vendor_err: u32);
+    /// RDMA Writes of a Reply were flushed.
+    fn svcrdma_wc_write_flush(cid: Cid, status: u32, vendor_err: u32);
+    /// RDMA Writes of a Reply failed.
+    fn svcrdma_wc_write_err(cid: Cid, status: u32, vendor_err: u32);
     /// The RDMA Reads of a Call succeeded, after `latency` microseconds.
     fn svcrdma_wc_read(cid: Cid, totalbytes: u32, latency: i64);
     /// RDMA Reads were flushed.

@@ -107,7 +107,7 @@ impl<'a> Header<'a> {
     #[cold]
     fn decode_short(message: &'a [u8]) -> Result<Self, Malformed> {
         match Self::decode_rare(message) {
-            Err(Malformed::Error { xid }) => Err(Malformed::Error { xid }),
+            Err(error @ Malformed::Error { .. }) => Err(error),
             Err(_) => Err(Malformed::Short),
             Ok(header) => Ok(header),
         }
@@ -123,9 +123,10 @@ impl<'a> Header<'a> {
             // ERR_VERS has the same layout in every version (RFC 8166 Section 7). The layout of
             // other messages is known for version 1 only.
             (_, RDMA_ERROR) => match decode_error(reader) {
-                Some(error @ RdmaError::Vers { .. }) => Body::Error(error),
-                Some(error) if vers == VERSION => Body::Error(error),
-                _ => return Err(Malformed::Error { xid }),
+                Ok(error @ RdmaError::Vers { .. }) => Body::Error(error),
+                Ok(error) if vers == VERSION => Body::Error(error),
+                Ok(_) => return Err(Malformed::Error { xid, code: None }),
+                Err(code) => return Err(Malformed::Error { xid, code }),
             },
             (VERSION, RDMA_DONE) => Body::Done,
             (VERSION, _) => return Err(Malformed::Procedure { xid, procedure }),
@@ -152,16 +153,20 @@ fn words(bytes: &[u8; MIN_LEN]) -> [u32; MIN_LEN / WORD] {
     words
 }
 
-/// Decodes the words after the fixed fields of an RDMA_ERROR. `None` if the code is unknown, or if
-/// the message is truncated.
-fn decode_error(mut reader: Reader<'_>) -> Option<RdmaError> {
-    match reader.word().ok()? {
-        ERR_VERS => Some(RdmaError::Vers {
-            low: reader.word().ok()?,
-            high: reader.word().ok()?,
+/// Decodes the words after the fixed fields of an RDMA_ERROR.
+///
+/// # Errors
+///
+/// The code if it is unknown, `None` if the message is truncated.
+fn decode_error(mut reader: Reader<'_>) -> Result<RdmaError, Option<u32>> {
+    let mut word = || reader.word().map_err(|Truncated| None);
+    match word()? {
+        ERR_VERS => Ok(RdmaError::Vers {
+            low: word()?,
+            high: word()?,
         }),
-        ERR_CHUNK => Some(RdmaError::Chunk),
-        _ => None,
+        ERR_CHUNK => Ok(RdmaError::Chunk),
+        unknown => Err(Some(unknown)),
     }
 }
 

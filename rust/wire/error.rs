@@ -115,6 +115,8 @@ pub enum Malformed {
     Error {
         /// `rdma_xid` of the message.
         xid: u32,
+        /// `rdma_err` of the message, if it is unknown.
+        code: Option<u32>,
     },
 }
 

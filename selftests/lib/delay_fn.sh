@@ -60,7 +60,7 @@ wait_delay_hits() {
 unload_fault_modules() {
 	local each
 
-	for each in delay_fn delay_post_recv fail_local_inv fail_dma_map; do
+	for each in delay_fn delay_post_recv fail_fn fail_local_inv fail_dma_map spoil_wr; do
 		[ ! -d "/sys/module/$each" ] || rmmod "$each"
 	done
 }

@@ -441,6 +441,24 @@ TRACE_EVENT(xprtrdma_err_chunk,
 		__entry->task_id, __entry->client_id, __entry->xid)
 );
 
+TRACE_EVENT(xprtrdma_err_unrecognized,
+	TP_PROTO(struct rpcrdma_trace_task task, u32 xid, u32 code),
+	TP_ARGS(task, xid, code),
+	TP_STRUCT__entry(
+		RPCRDMA_TASK_FIELDS
+		__field(u32, xid)
+		__field(u32, procedure)
+	),
+	TP_fast_assign(
+		rpcrdma_assign_task;
+		__entry->xid = xid;
+		__entry->procedure = code;
+	),
+	TP_printk(SUNRPC_TRACE_TASK_SPECIFIER " xid=0x%08x procedure=%u",
+		__entry->task_id, __entry->client_id,
+		__entry->xid, __entry->procedure)
+);
+
 TRACE_EVENT(xprtrdma_fixup,
 	TP_PROTO(struct rpcrdma_trace_task task, u32 fixup, const u32 *xdr),
 	TP_ARGS(task, fixup, xdr),
@@ -565,6 +583,23 @@ TRACE_EVENT(xprtrdma_frwr_alloc,
 		__entry->rc = rc;
 	),
 	TP_printk("mr.id=%u: rc=%d", __entry->mr_id, __entry->rc)
+);
+
+TRACE_EVENT(xprtrdma_frwr_dereg,
+	TP_PROTO(const struct rpcrdma_trace_mr *mr, int rc),
+	TP_ARGS(mr, rc),
+	TP_STRUCT__entry(
+		RPCRDMA_MR_FIELDS
+		__field(int, rc)
+	),
+	TP_fast_assign(
+		rpcrdma_assign_mr;
+		__entry->rc = rc;
+	),
+	TP_printk("mr.id=%u nents=%d %u@0x%016llx:0x%08x (%s): rc=%d",
+		__entry->mr_id, __entry->nents, __entry->length,
+		__entry->offset, __entry->handle,
+		xprtrdma_show_direction(__entry->dir), __entry->rc)
 );
 
 TRACE_EVENT(xprtrdma_frwr_sgerr,

@@ -364,6 +364,8 @@ DEFINE_FAILURE_EVENT(wc_recv_flush);
 DEFINE_FAILURE_EVENT(wc_recv_err);
 DEFINE_FAILURE_EVENT(wc_read_flush);
 DEFINE_FAILURE_EVENT(wc_read_err);
+DEFINE_FAILURE_EVENT(wc_write_flush);
+DEFINE_FAILURE_EVENT(wc_write_err);
 
 /* Posting */
 

@@ -20,6 +20,10 @@ use kernel::{
 use crate::{
     bindings,
     lib::bvec::PAGE,
+    trace::{
+        self,
+        trace, //
+    },
     verbs::device::pd::Pd, //
 };
 
@@ -104,13 +108,35 @@ impl IbMr {
             exposed
         }
     }
+
+    /// The MR as traces show it, with the segment that it exposed last and no memory mapped.
+    #[cold]
+    fn traced(&self) -> trace::Mr {
+        let raw = self.raw.as_ptr();
+        // SAFETY: Valid (I1). Only the owner of this accesses these members.
+        let (mr_id, handle, length, offset) =
+            unsafe { ((*raw).res.id, (*raw).rkey, (*raw).length, (*raw).iova) };
+        trace::Mr {
+            mr_id,
+            nents: 0,
+            handle,
+            // CAST: At most `depth` pages.
+            length: length as u32,
+            offset,
+            dir: bindings::dma_data_direction_DMA_NONE,
+        }
+    }
 }
 
 impl Drop for IbMr {
     fn drop(&mut self) {
         // Nothing is mapped: a list of mapped MRs keeps the pool, and registered ones were unmapped
         // by `MrPool::queues_ended`.
+        let traced = self.traced();
         // SAFETY: This owns the MR (I1), whose domain is dropped after it.
-        unsafe { bindings::ib_dereg_mr_user(self.raw.as_ptr(), ptr::null_mut()) };
+        let rc = unsafe { bindings::ib_dereg_mr_user(self.raw.as_ptr(), ptr::null_mut()) };
+        if rc != 0 {
+            trace!(xprtrdma_frwr_dereg(&traced, rc));
+        }
     }
 }

@@ -27,7 +27,10 @@ use crate::{
                 Permit,
                 PostError, //
             },
-            send_wr::set_send, //
+            send_wr::{
+                set_cqe,
+                set_send, //
+            }, //
         },
         mr::exposes::Exposes, //
     }, //
@@ -102,6 +105,7 @@ impl SendCtxt {
             first.length = length;
         }
         inner.cqe.done = Some(done::<C>);
+        inner.write_cqe.done = Some(write_done::<C>);
         let wr = &mut inner.wr;
         wr.next = ptr::null_mut();
         wr.sg_list = inner.sges.as_mut_ptr();
@@ -113,8 +117,12 @@ impl SendCtxt {
         let (cqe, wr) = unsafe { (&raw mut (*raw).cqe, &raw mut (*raw).wr) };
         // SAFETY: As above. The member that the RDMA core uses.
         unsafe { *(*wr).__bindgen_anon_1.wr_cqe.as_mut() = cqe };
-        // SAFETY: The Send is part of the message, as the chain is.
+        // SAFETY: As above.
+        let write_cqe = unsafe { &raw mut (*raw).write_cqe };
+        // SAFETY: The Send is part of the message, as the chain is, and `write_cqe`.
         let first = unsafe { self.0.rw_chain.link(ep, wr)? };
+        // SAFETY: The chain, which ends with the Send, is linked, and not posted.
+        unsafe { set_cqe_of_front(first, wr, write_cqe) };
         trace!(svcrdma_post_send(
             ep.send_cid(self.0.serial),
             self.0.sges.len() as u32,
@@ -214,6 +222,55 @@ impl<U: Send + 'static> ExposingSendCtxt<U> {
             PostError::PartlyPosted
         })
     }
+}
+
+/// Has the work requests from `first` up to `last` complete by `cqe`, but not `last`.
+///
+/// # Safety
+///
+/// These are linked, and not posted.
+#[inline]
+unsafe fn set_cqe_of_front(
+    first: *mut bindings::ib_send_wr,
+    last: *mut bindings::ib_send_wr,
+    cqe: *mut bindings::ib_cqe,
+) {
+    let mut wr = first;
+    while wr != last {
+        // SAFETY: By this function's contract, `wr` is one of the linked work requests.
+        let front = unsafe { &mut *wr };
+        set_cqe(front, cqe);
+        wr = front.next;
+    }
+}
+
+/// Completion of a Write that has failed or was flushed: only the Send behind it is signalled.
+///
+/// # Safety
+///
+/// Called by the RDMA core, on the send queue of an `Endpoint<C>`, for a work request in front of
+/// the Send that [`SendCtxt::post_chain`] posted there.
+unsafe extern "C" fn write_done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
+    // SAFETY: By this function's contract.
+    let (worker, wc, cqe) = unsafe { SendWorker::<C>::enter(cq, wc) };
+    // SAFETY: The CQE is that of a message whose Send has not completed: completions are in order.
+    let serial = unsafe { (*kernel::container_of!(cqe, Inner, write_cqe)).serial };
+    let status = WcStatus::of(wc.status);
+    match status {
+        // Some devices report work requests that are not signalled.
+        WcStatus::Success => return,
+        WcStatus::Flushed => trace!(svcrdma_wc_write_flush(
+            worker.send_cid(serial),
+            wc.status,
+            wc.vendor_err
+        )),
+        WcStatus::Error(status) => trace!(svcrdma_wc_write_err(
+            worker.send_cid(serial),
+            status,
+            wc.vendor_err
+        )),
+    }
+    C::write_failed(&worker, status);
 }
 
 /// Completion of a Send.

@@ -66,6 +66,8 @@ use crate::{
 /// - I3: `pages` keeps its pages while `rw_chain` is not empty, or they are gathered.
 pub(crate) struct Inner {
     pub(super) cqe: bindings::ib_cqe,
+    /// That of the Writes, which are not signalled: they complete by it if they fail.
+    pub(super) write_cqe: bindings::ib_cqe,
     pub(super) wr: bindings::ib_send_wr,
     /// Send Queue entries of the post.
     pub(super) entries: u32,
@@ -141,6 +143,7 @@ impl SendCtxt {
         // INVARIANT: I1: the buffer's is the only SGE. I2, I3: there is nothing else.
         Ok(Self(LlistBox::new_uninit(GFP_KERNEL)?.write(Inner {
             cqe: bindings::ib_cqe { done: None },
+            write_cqe: bindings::ib_cqe { done: None },
             wr: pin_init::zeroed(),
             entries: 0,
             serial: Cid::serial(),

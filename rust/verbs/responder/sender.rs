@@ -71,6 +71,10 @@ pub(crate) trait Responder:
     /// The sending side.
     fn sender(&self) -> &ReplySender<Self::Call>;
 
+    /// A Write has failed, or was flushed. The Send behind it does not succeed, and
+    /// [`Self::sent`] or [`Self::sent_exposing`] follows.
+    fn write_failed(worker: &SendWorker<'_, Self>, status: WcStatus);
+
     /// A Send has completed.
     fn sent(worker: &SendWorker<'_, Self>, sent: Sent, status: WcStatus);
 

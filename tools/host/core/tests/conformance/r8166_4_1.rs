@@ -218,7 +218,10 @@ fn r8166_4_1_2_5_error_codes() {
         let bytes = words(&[XID, 1, 32, 4, code, 1, 1]);
         assert_eq!(
             Header::decode(&bytes).unwrap_err(),
-            Malformed::Error { xid: XID }
+            Malformed::Error {
+                xid: XID,
+                code: Some(code)
+            }
         );
     }
 }
