@@ -99,7 +99,7 @@ no_host() {
 	on_client ip neighbour flush dev "$BED_CLIENT_IF"
 	fails_to_mount
 	link_up
-	says "$SERVER4" "no RDMA host answers" ping
+	says "$SERVER4" "no host answers" ping
 }
 
 # There is no route.
@@ -166,12 +166,7 @@ short_packets() {
 test_cleanup() {
 	cd /
 	[ ! -d /sys/module/limit_device ] || rmmod limit_device
-	if bed_has_link; then
-		link_up
-		on_client ip link set "$BED_CLIENT_IF" mtu 1500
-		on_client ip route replace 192.0.2.0/24 dev "$BED_CLIENT_IF" src 192.0.2.2
-		[ -e "/sys/class/infiniband/$BED_CLIENT_DEV" ] || device_add "$BED_CLIENT_DEV"
-	fi
+	link_repair
 	server_up || server_start
 	umount_all
 } 2>/dev/null

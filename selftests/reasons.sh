@@ -86,7 +86,7 @@ no_host() {
 	on_client ip neighbour flush dev "$BED_CLIENT_IF"
 	fails_to_mount
 	link_up
-	wait_reason "cannot connect to $SERVER4:$BED_PORT: no RDMA host answers"
+	wait_reason "cannot connect to $SERVER4:$BED_PORT: no host answers"
 }
 
 # There is no route.
@@ -102,11 +102,7 @@ no_route() {
 test_cleanup() {
 	cd /
 	trace_off
-	if bed_has_link; then
-		link_up
-		on_client ip route replace 192.0.2.0/24 dev "$BED_CLIENT_IF" src 192.0.2.2
-		[ -e "/sys/class/infiniband/$BED_CLIENT_DEV" ] || device_add "$BED_CLIENT_DEV"
-	fi
+	link_repair
 	server_up || server_start
 	umount_all
 } 2>/dev/null

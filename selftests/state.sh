@@ -232,11 +232,36 @@ server_stops() {
 	wait_value "$client" closed_by peer
 	expect "$client" closed_why 'peer disconnected'
 	ls "$WORK" >/dev/null &
-	wait_value "$client" last_connect_error 'refused: nothing listens on the port'
+	wait_value "$client" last_connect_error \
+		'refused: no NFS server listens for RDMA on this port'
 	[ "$(value "$client" failed_connects)" -ge 1 ] || fail "no failed attempt"
 	cat "$client"
 	server_start
 	wait $! || fail "ls failed"
+	rm -r "$WORK"
+}
+
+# server_hardware ADDRESS: the client's neighbour entry of the server has this hardware address.
+server_hardware() {
+	on_client ip neighbour replace "$SERVER4" lladdr "$1" nud permanent dev "$BED_CLIENT_IF"
+}
+
+# The server's address moves to a machine that does not answer, and back.
+peer_moves() {
+	local client
+
+	need_state
+	need_link
+	nfs_mount 3 rdma
+	work_dir moves
+	client=$(client_file)
+	load_start
+	server_hardware 02:00:00:00:02:99
+	wait_value "$client" closed_why 'hardware address of the peer changed'
+	expect "$client" closed_by peer
+	server_hardware "$(cat "/sys/class/net/$BED_SERVER_IF/address")"
+	load_wait_progress
+	load_stop
 	rm -r "$WORK"
 }
 
@@ -281,7 +306,7 @@ test_cleanup() {
 	touch "$ktap_dir/stop"
 	exec 7<&- 8<&- 9<&-
 	cd /
-	! bed_has_link || link_up
+	link_repair
 	module_loaded || modprobe rpcrdma
 	server_up || server_start
 	umount_all
@@ -290,5 +315,5 @@ test_cleanup() {
 bed_up
 [ $# -gt 0 ] || set -- names_are_documented "addresses_and_agreement rdma" \
 	"addresses_and_agreement rdma6" counters_by_way short_reads \
-	cut_link server_stops read_while_unloaded
+	cut_link server_stops peer_moves read_while_unloaded
 ktap_run "$@"

@@ -28,6 +28,7 @@ use crate::{
 
 use super::{
     answer::FenceWaiter,
+    connect_failure::ConnectFailure,
     connect_wait::ConnectProgress,
     ep::ClientEp,
     limits::{
@@ -35,7 +36,6 @@ use super::{
         Unsupported,
         DONES, //
     },
-    link_history::ConnectFailure,
     shared::{
         Connection,
         MrWaiters,
@@ -151,9 +151,9 @@ fn unsuitable(ep: &Endpoint<ClientEp>, unsupported: Unsupported) -> ConnectError
             unsupported.name()
         );
     });
-    let history = &ep.context().shared.history;
-    history.report(ConnectFailure::Unsupported(unsupported));
-    ConnectError::Unsupported
+    let failure = ConnectFailure::Unsupported(unsupported);
+    ep.context().shared.history.report(failure);
+    failure.error()
 }
 
 /// Allocates the sender, the MRs for one large READ or WRITE, and the first Receive buffers. More

@@ -30,7 +30,6 @@ use crate::{
             SetOnce, //
         }, //
     },
-    sunrpc::xprt::ConnectError,
     verbs::{
         CtrlSendPool,
         Endpoint,
@@ -42,6 +41,7 @@ use crate::{
 
 use super::{
     answer::FenceWaiter,
+    connect_failure::ConnectFailure,
     connect_wait::{
         ConnectProgress,
         ConnectWait, //
@@ -262,10 +262,11 @@ impl ClientEp {
         self.connect_wait.is_established() && !self.shared.xprt.has_outstanding_calls()
     }
 
-    /// The connection attempt has failed with `error`, or the connection is lost for `reason`. May
+    /// The connection attempt has failed, or the connection is lost for `reason`. May
     /// sleep.
-    pub(super) fn connect_failed(&self, error: ConnectError, reason: CloseReason) {
-        if self.connect_wait.fail(error) {
+    pub(super) fn connect_failed(&self, failure: ConnectFailure, reason: CloseReason) {
+        self.shared.history.report(failure);
+        if self.connect_wait.fail(failure.error()) {
             self.force_disconnect(reason);
         }
     }

@@ -18,10 +18,7 @@ use crate::{
             Unreachable, //
         }, //
     },
-    sunrpc::xprt::{
-        ConnectError,
-        Fencing, //
-    },
+    sunrpc::xprt::Fencing,
     trace::trace,
     verbs::{
         CmEvent,
@@ -47,10 +44,10 @@ use crate::{
 use super::{
     answer::Answer,
     complete,
+    connect_failure::ConnectFailure,
     connect_wait::ConnectProgress,
     dones::ReplyRead,
     ep::ClientEp,
-    link_history::ConnectFailure,
     reply,
     reply_read,
     shared::RdmaXprt,
@@ -66,7 +63,7 @@ impl EndpointOps for ClientEp {
 
     fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
         let ctx = ep.context();
-        let (error, failure, reason) = match event {
+        let (failure, reason) = match event {
             CmEvent::AddrResolved | CmEvent::RouteResolved => {
                 return ctx.connect_wait.answer(ConnectProgress::Answered);
             }
@@ -87,67 +84,32 @@ impl EndpointOps for ClientEp {
                 return ctx.established(agreement, extensions, is_sent);
             }
             CmEvent::Other => return,
-            CmEvent::AddrError { unanswered: false } => (
-                ConnectError::Protocol,
-                ConnectFailure::NoDevice,
-                CloseReason::NotEstablished,
-            ),
-            CmEvent::RouteError => (
-                ConnectError::Unreachable,
-                ConnectFailure::NoRoute,
-                CloseReason::NotEstablished,
-            ),
-            // The server does not answer. After ETIMEDOUT, mount(8), which might try another
-            // address, would retry for minutes. ENETUNREACH would fail the tasks of a container
-            // (fatal_neterrors) each time its server is slow to start.
-            CmEvent::AddrError { unanswered: true } => (
-                ConnectError::HostUnreachable,
-                ConnectFailure::NoNeighbour,
-                CloseReason::NotEstablished,
-            ),
+            CmEvent::AddrError { unanswered: false } => {
+                (ConnectFailure::NoDevice, CloseReason::NotEstablished)
+            }
+            CmEvent::RouteError => (ConnectFailure::NoRoute, CloseReason::NotEstablished),
+            CmEvent::AddrError { unanswered: true } => {
+                (ConnectFailure::NoNeighbour, CloseReason::NotEstablished)
+            }
             // On RoCE this is also the event of a connection whose neighbour entry has another
             // hardware address, or none since one ARP request was lost. An idle connection may be
             // alive. If it is not, the next Call finds out. With Calls outstanding the peer has
             // most likely moved, and retransmissions would take longer than another connection.
             CmEvent::Unreachable if ctx.is_idle() => return,
-            CmEvent::Unreachable => (
-                ConnectError::PeerMoved,
-                ConnectFailure::Unanswered,
-                CloseReason::AddressMoved,
-            ),
-            // The peer still has an old connection. By the next attempt it will have noticed.
-            CmEvent::Rejected { stale, reason } => (
-                if stale {
-                    ConnectError::NotConnected
-                } else {
-                    ConnectError::Refused
-                },
+            CmEvent::Unreachable => (ConnectFailure::PeerMoved, CloseReason::PeerMoved),
+            CmEvent::Rejected { stale: true, .. } => {
+                (ConnectFailure::Stale, CloseReason::NotEstablished)
+            }
+            CmEvent::Rejected { reason, .. } => (
                 ConnectFailure::Rejected(reason),
                 CloseReason::NotEstablished,
             ),
-            CmEvent::ConnectError => (
-                ConnectError::NotConnected,
-                ConnectFailure::Lost,
-                CloseReason::NotEstablished,
-            ),
-            CmEvent::Disconnected => (
-                ConnectError::NotConnected,
-                ConnectFailure::Lost,
-                CloseReason::PeerDisconnected,
-            ),
-            CmEvent::AddrChange => (
-                ConnectError::NoDevice,
-                ConnectFailure::DeviceGone,
-                CloseReason::AddressMoved,
-            ),
-            CmEvent::DeviceRemoval => (
-                ConnectError::NoDevice,
-                ConnectFailure::DeviceGone,
-                CloseReason::DeviceRemoved,
-            ),
+            CmEvent::ConnectError => (ConnectFailure::Lost, CloseReason::NotEstablished),
+            CmEvent::Disconnected => (ConnectFailure::Lost, CloseReason::PeerDisconnected),
+            CmEvent::AddrChange => (ConnectFailure::DeviceGone, CloseReason::AddressMoved),
+            CmEvent::DeviceRemoval => (ConnectFailure::DeviceGone, CloseReason::DeviceRemoved),
         };
-        ctx.shared.history.report(failure);
-        ctx.connect_failed(error, reason);
+        ctx.connect_failed(failure, reason);
     }
 
     // `qp_fatal` is not implemented: it may run in hard IRQ context, where SUNRPC's lock cannot be
@@ -159,8 +121,7 @@ impl EndpointOps for ClientEp {
             trace!(xprtrdma_device_removal(&device, ep.peer_addr()));
         }
         let ctx = ep.context();
-        ctx.shared.history.report(ConnectFailure::DeviceGone);
-        ctx.connect_failed(ConnectError::NoDevice, CloseReason::DeviceRemoved);
+        ctx.connect_failed(ConnectFailure::DeviceGone, CloseReason::DeviceRemoved);
     }
 
     #[inline]

@@ -2,8 +2,6 @@
 
 //! What has happened to the connections of a transport, for its file.
 
-use core::fmt;
-
 use kernel::sync::atomic::ordering::Relaxed;
 
 use crate::{
@@ -19,105 +17,7 @@ use crate::{
     sunrpc::xprt::ConnectError, //
 };
 
-use super::limits::Unsupported;
-
-/// Why an attempt to connect has failed, in more detail than a [`ConnectError`].
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum ConnectFailure {
-    /// No RDMA device reaches the address.
-    NoDevice,
-    /// The neighbour does not answer.
-    NoNeighbour,
-    /// There is no route.
-    NoRoute,
-    /// The peer does not answer.
-    Unanswered,
-    /// Nothing listens on the port, or the peer refuses. The value is the reason in the CM's event.
-    Rejected(i32),
-    /// The connection has ended before it was used.
-    Lost,
-    /// The device was removed, or the address has moved to another one.
-    DeviceGone,
-    /// The device lacks a feature.
-    Unsupported(Unsupported),
-    /// Anything else.
-    Other(ConnectError),
-}
-
-/// `ib_cm_rej_reason`: no service has this number.
-const NO_LISTENER: i32 = 8;
-/// `ib_cm_rej_reason`: the peer has an old connection with the same queue pair.
-const STALE: i32 = 10;
-/// `ib_cm_rej_reason`: the service has refused.
-const BY_CONSUMER: i32 = 28;
-
-impl ConnectFailure {
-    /// A number that is not 0.
-    fn code(self) -> u64 {
-        let (kind, detail) = match self {
-            Self::NoDevice => (1, 0),
-            Self::NoNeighbour => (2, 0),
-            Self::NoRoute => (3, 0),
-            Self::Unanswered => (4, 0),
-            Self::Rejected(reason) => (5, reason as u32),
-            Self::Lost => (6, 0),
-            Self::DeviceGone => (7, 0),
-            Self::Unsupported(unsupported) => (8, unsupported as u32),
-            Self::Other(error) => (9, error as u32),
-        };
-        kind << 32 | u64::from(detail)
-    }
-
-    fn from_code(code: u64) -> Option<Self> {
-        // CAST: The lower half.
-        let detail = code as u32;
-        Some(match code >> 32 {
-            1 => Self::NoDevice,
-            2 => Self::NoNeighbour,
-            3 => Self::NoRoute,
-            4 => Self::Unanswered,
-            5 => Self::Rejected(detail as i32),
-            6 => Self::Lost,
-            7 => Self::DeviceGone,
-            8 => Self::Unsupported(*Unsupported::ALL.get(detail as usize)?),
-            9 => Self::Other(*ConnectError::ALL.get(detail as usize)?),
-            _ => return None,
-        })
-    }
-}
-
-impl fmt::Display for ConnectFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words = match self {
-            Self::NoDevice => "no RDMA device reaches the address",
-            Self::NoNeighbour => "address not resolved: the neighbour did not answer",
-            Self::NoRoute => "no route to the address",
-            Self::Unanswered => "unreachable: the peer did not answer",
-            Self::Rejected(NO_LISTENER) => "refused: nothing listens on the port",
-            Self::Rejected(STALE) => "refused: the peer has an old connection",
-            Self::Rejected(BY_CONSUMER) => "refused by the server",
-            Self::Rejected(reason) => return write!(f, "refused (reason {reason})"),
-            Self::Lost => "connection lost before it was used",
-            Self::DeviceGone => "device removed",
-            Self::Unsupported(unsupported) => {
-                return write!(f, "device lacks {}", unsupported.name());
-            }
-            Self::Other(error) => match error {
-                ConnectError::NotConnected => "interrupted",
-                ConnectError::TimedOut => "timed out",
-                ConnectError::Unreachable => "no route to the address",
-                ConnectError::HostUnreachable => "unreachable: the peer did not answer",
-                ConnectError::PeerMoved => "hardware address of the peer changed",
-                ConnectError::Refused => "refused",
-                ConnectError::Protocol => "error of the device or the connection manager",
-                ConnectError::NoDevice => "device removed",
-                ConnectError::Unsupported => "device not supported",
-                ConnectError::NoMemory => "no memory",
-            },
-        };
-        f.write_str(words)
-    }
-}
+use super::connect_failure::ConnectFailure;
 
 /// What has happened to the connections of a transport.
 pub(super) struct LinkHistory {
@@ -160,16 +60,17 @@ impl LinkHistory {
         self.since.restart();
     }
 
-    /// The attempt has failed, for the reason that was [reported](Self::report) or else for
-    /// `error`.
-    pub(super) fn failed(&self, error: ConnectError) {
+    /// The attempt has failed with `error`. Returns why: what was [reported](Self::report), if it
+    /// is the reason for that error.
+    pub(super) fn failed(&self, error: ConnectError) -> ConnectFailure {
         self.since.restart();
         self.failures.add(1);
-        let code = match self.reported.load(Relaxed) {
-            0 => ConnectFailure::Other(error).code(),
-            reported => reported,
-        };
-        self.last_failure.store(code, Relaxed);
+        let reported = ConnectFailure::from_code(self.reported.load(Relaxed));
+        let failure = reported
+            .filter(|failure| failure.error() == error)
+            .unwrap_or(error.into());
+        self.last_failure.store(failure.code(), Relaxed);
+        failure
     }
 
     /// A connection has ended.

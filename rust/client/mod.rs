@@ -6,33 +6,34 @@
 //!
 //! A file uses only files above its own in this table.
 //!
-//! | file            | what                                                | runs in                  |
-//! |-----------------|-----------------------------------------------------|--------------------------|
-//! | `tunables`      | sysctl files under `/proc/sys/sunrpc`               | any task                 |
-//! | `limits`        | queue depths and message sizes that a device allows | connect worker           |
-//! | `report`        | lines of the kernel log for administrators          | connect, receive worker  |
-//! | `stats`         | counters of a transport for `mountstats`            | any                      |
-//! | `link_history`  | what has happened to a transport's connections      | any                      |
-//! | `reply_history` | prediction, per procedure, of long Replies          | RPC task, receive worker |
-//! | `recv_queue`    | Receive Queue and its buffers                       | receive worker           |
-//! | `shared`        | state of a transport that outlives its connections  | any                      |
-//! | `answer`        | answered RPCs whose memory is not fenced yet        | receive and send worker  |
-//! | `inflight`      | memory that an outstanding Call exposes             | RPC task, receive worker |
-//! | `dones`         | RDMA_DONEs, sent or queued                          | receive and send worker  |
-//! | `connect_wait`  | wait of the connect worker for CM events            | connect worker, CM       |
-//! | `ep`            | state of one connection                             | any                      |
-//! | `state`         | text of a transport's file                          | a task that reads it     |
-//! | `traces`        | trace events with more than one argument to compute | any                      |
-//! | `connect`       | connection setup                                    | connect worker           |
-//! | `compose`       | chunks, header and payload of a Call                | RPC task                 |
-//! | `send`          | choosing how a Call travels, and posting it         | RPC task                 |
-//! | `complete`      | fencing of an answered RPC's memory, and wakeup     | receive and send worker  |
-//! | `reply_read`    | fetching of a Reply by RDMA Read                    | receive and send worker  |
-//! | `error`         | RDMA_ERROR to the server                            | receive worker           |
-//! | `backchannel`   | Calls of the server, and their Replies              | receive worker, RPC task |
-//! | `reply`         | received messages, and the RPCs that they answer    | receive worker           |
-//! | `handlers`      | callbacks of the endpoint                           | receive, send, CM worker |
-//! | `transport`     | calls from SUNRPC                                   | see `sunrpc::xprt::ops`  |
+//! | file              | what                                                | runs in                  |
+//! |-------------------|-----------------------------------------------------|--------------------------|
+//! | `tunables`        | sysctl files under `/proc/sys/sunrpc`               | any task                 |
+//! | `limits`          | queue depths and message sizes that a device allows | connect worker           |
+//! | `connect_failure` | why an attempt to connect has failed                | any                      |
+//! | `report`          | lines of the kernel log for administrators          | connect, receive worker  |
+//! | `stats`           | counters of a transport for `mountstats`            | any                      |
+//! | `link_history`    | what has happened to a transport's connections      | any                      |
+//! | `reply_history`   | prediction, per procedure, of long Replies          | RPC task, receive worker |
+//! | `recv_queue`      | Receive Queue and its buffers                       | receive worker           |
+//! | `shared`          | state of a transport that outlives its connections  | any                      |
+//! | `answer`          | answered RPCs whose memory is not fenced yet        | receive and send worker  |
+//! | `inflight`        | memory that an outstanding Call exposes             | RPC task, receive worker |
+//! | `dones`           | RDMA_DONEs, sent or queued                          | receive and send worker  |
+//! | `connect_wait`    | wait of the connect worker for CM events            | connect worker, CM       |
+//! | `ep`              | state of one connection                             | any                      |
+//! | `state`           | text of a transport's file                          | a task that reads it     |
+//! | `traces`          | trace events with more than one argument to compute | any                      |
+//! | `connect`         | connection setup                                    | connect worker           |
+//! | `compose`         | chunks, header and payload of a Call                | RPC task                 |
+//! | `send`            | choosing how a Call travels, and posting it         | RPC task                 |
+//! | `complete`        | fencing of an answered RPC's memory, and wakeup     | receive and send worker  |
+//! | `reply_read`      | fetching of a Reply by RDMA Read                    | receive and send worker  |
+//! | `error`           | RDMA_ERROR to the server                            | receive worker           |
+//! | `backchannel`     | Calls of the server, and their Replies              | receive worker, RPC task |
+//! | `reply`           | received messages, and the RPCs that they answer    | receive worker           |
+//! | `handlers`        | callbacks of the endpoint                           | receive, send, CM worker |
+//! | `transport`       | calls from SUNRPC                                   | see `sunrpc::xprt::ops`  |
 //!
 //! Connecting, sending and disconnecting require the send lock (`XPRT_LOCKED`). Concurrently with
 //! its holder run one worker for Receives, one for Sends, and the CM's events. Locks nest in this
@@ -52,6 +53,7 @@ mod backchannel;
 mod complete;
 mod compose;
 mod connect;
+mod connect_failure;
 mod connect_wait;
 mod dones;
 mod ep;

@@ -16,21 +16,20 @@ use crate::{
         sockaddr::SockAddr,
         sync::Atomic, //
     },
-    sunrpc::xprt::{
-        CallName,
-        ConnectError, //
-    },
+    sunrpc::xprt::CallName,
     wire::RdmaError, //
 };
 
+use super::connect_failure::ConnectFailure;
+
 /// What was last logged of a transport's attempts to connect. An outage logs each reason once.
 pub(super) struct ConnectReport {
-    /// The reason as a number, or [`Self::CONNECTED`].
-    last: Atomic<u32>,
+    /// The number of the [`ConnectFailure`], or [`Self::CONNECTED`].
+    last: Atomic<u64>,
 }
 
 impl ConnectReport {
-    const CONNECTED: u32 = u32::MAX;
+    const CONNECTED: u64 = 0;
 
     pub(super) const fn new() -> Self {
         Self {
@@ -39,14 +38,15 @@ impl ConnectReport {
     }
 
     /// An attempt to connect has failed. Runs in the connect worker.
-    pub(super) fn failed(&self, peer: Option<SockAddr>, error: ConnectError) {
-        let (Some(why), Some(peer)) = (reason(error), peer) else {
+    pub(super) fn failed(&self, peer: Option<SockAddr>, failure: ConnectFailure) {
+        let (Some(remedy), Some(peer)) = (failure.remedy(), peer) else {
             return;
         };
-        let number = error as u32;
-        if self.last.load(Relaxed) != number && net_ratelimit() {
-            self.last.store(number, Relaxed);
-            pr_notice!("cannot connect to {peer}: {why}\n");
+        let code = failure.code();
+        if self.last.load(Relaxed) != code && net_ratelimit() {
+            self.last.store(code, Relaxed);
+            let failure = format_args!("{failure}");
+            pr_notice!("cannot connect to {peer}: {failure}{remedy}\n");
         }
     }
 
@@ -60,34 +60,6 @@ impl ConnectReport {
             pr_notice!("connected to {peer}\n");
         }
     }
-}
-
-/// The reason of a failed attempt, and what to check. `None` if another attempt is likely to
-/// succeed, or if the reason has a line of its own.
-fn reason(error: ConnectError) -> Option<&'static str> {
-    Some(match error {
-        ConnectError::Refused => {
-            "refused: no NFS server listens for RDMA on this port; see its /proc/fs/nfsd/portlist"
-        }
-        ConnectError::TimedOut => {
-            "no answer: is it up, and does every firewall pass RDMA (RoCE: UDP port 4791)?"
-        }
-        ConnectError::HostUnreachable => {
-            "no RDMA host answers at this address: is it up, has it an RDMA device there (rdma \
-             link), and does every firewall pass RDMA (RoCE: UDP port 4791)?"
-        }
-        ConnectError::Unreachable => "no route to this address: see ip route get",
-        ConnectError::Protocol => {
-            "no RDMA device of this host reaches this address: compare rdma link and ip route get"
-        }
-        ConnectError::NoDevice => {
-            "the RDMA device was removed, or its address has changed: see rdma link"
-        }
-        ConnectError::NoMemory => "out of memory",
-        ConnectError::NotConnected | ConnectError::PeerMoved | ConnectError::Unsupported => {
-            return None;
-        }
-    })
 }
 
 /// The server has answered a Call with RDMA_ERROR, and the RPC fails with EIO. Runs in the receive

@@ -111,8 +111,8 @@ impl Transport for RdmaXprt {
                 shared.connect_report.succeeded(shared.xprt.peer());
             })
             .inspect_err(|error| {
-                shared.history.failed(*error);
-                shared.connect_report.failed(shared.xprt.peer(), *error);
+                let failure = shared.history.failed(*error);
+                shared.connect_report.failed(shared.xprt.peer(), failure);
             })
     }
 

@@ -36,6 +36,8 @@ reasons! {
     DeviceRemoved: "device", "device removed";
     /// The address has moved to another device.
     AddressMoved: "device", "address moved to another device";
+    /// The neighbour entry of the peer has another hardware address, or none.
+    PeerMoved: "peer", "hardware address of the peer changed";
     /// The device reports an error of the queue pair.
     QueuePairError: "device", "queue pair error";
     /// The device has refused a work request.

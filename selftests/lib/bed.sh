@@ -178,6 +178,18 @@ device_add() {
 
 device_delete() { rdma link delete "$1"; }
 
+# Undoes what tests do to the link, to the client's route and to its device.
+link_repair() {
+	bed_has_link || return 0
+	link_up
+	on_client ip link set "$BED_CLIENT_IF" mtu 1500
+	ip link set "$BED_SERVER_IF" mtu 1500
+	on_client ip route replace 192.0.2.0/24 dev "$BED_CLIENT_IF" src 192.0.2.2
+	[ -e "/sys/class/infiniband/$BED_CLIENT_DEV" ] || device_add "$BED_CLIENT_DEV"
+	on_client ip neighbour delete "$SERVER4" dev "$BED_CLIENT_IF"
+	server_resolve
+}
+
 server_start() {
 	echo "$BED_BLOCK" >/proc/fs/nfsd/max_block_size &&
 	rpc.nfsd --rdma="$BED_PORT" --nfs-version 4.0 \

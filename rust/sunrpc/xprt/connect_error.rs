@@ -43,20 +43,6 @@ pub(super) enum PeerState {
 }
 
 impl ConnectError {
-    /// All, by their discriminants.
-    pub(crate) const ALL: [Self; 10] = [
-        Self::NotConnected,
-        Self::TimedOut,
-        Self::Unreachable,
-        Self::HostUnreachable,
-        Self::PeerMoved,
-        Self::Refused,
-        Self::Protocol,
-        Self::NoDevice,
-        Self::Unsupported,
-        Self::NoMemory,
-    ];
-
     /// What the attempt has shown of the peer.
     pub(super) fn peer_state(self) -> PeerState {
         match self {

@@ -160,11 +160,11 @@ const TRIALS: &[Trial] = &[
             bed.detail(
                 CLIENT,
                 "last_connect_error",
-                "refused: nothing listens on the port",
+                "refused: no NFS server listens for RDMA on this port",
             );
             bed.detail(CLIENT, "failed_connects", "4");
         },
-        says: "4 attempts to connect failed, the last: refused: nothing listens on the port",
+        says: "4 attempts to connect failed, the last: refused: no NFS server listens",
         next: "portlist",
     },
     Trial {
@@ -176,10 +176,10 @@ const TRIALS: &[Trial] = &[
             bed.detail(
                 CLIENT,
                 "last_connect_error",
-                "unreachable: the peer did not answer",
+                "no RDMA host answers at this address",
             );
         },
-        says: "unreachable: the peer did not answer",
+        says: "no RDMA host answers at this address",
         next: "4791",
     },
     Trial {

@@ -26,6 +26,11 @@ struct Fault {
 /// The first that matches.
 const FAULTS: &[Fault] = &[
     Fault {
+        has: &["cannot connect to ", ": refused by the server"],
+        next: "see the kernel log and \"nfsrdma doctor\" of the server: it has no memory, or too \
+            many clients that no export accepts",
+    },
+    Fault {
         has: &["cannot connect to ", ": refused"],
         next: "on the server: cat /proc/fs/nfsd/portlist, echo 'rdma 20049' > \
             /proc/fs/nfsd/portlist, or rdma=y in /etc/nfs.conf; or mount with the server's port",
@@ -34,6 +39,10 @@ const FAULTS: &[Fault] = &[
         has: &["cannot connect to ", ": no RDMA device of this host"],
         next: "ip route get ADDRESS must name an interface that rdma link lists; load the driver \
             of the card",
+    },
+    Fault {
+        has: &["cannot connect to ", ": no host answers"],
+        next: "check that the host is up (ping), its address, the cable and the VLAN",
     },
     Fault {
         has: &["cannot connect to ", ": no RDMA host answers"],

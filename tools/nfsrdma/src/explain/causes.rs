@@ -9,7 +9,7 @@ type Remedy = (&'static str, &'static str);
 /// Why an attempt to connect failed. The first whose words the reason has.
 const CONNECT: &[Remedy] = &[
     (
-        "nothing listens",
+        "no NFS server listens",
         "on the server: cat /proc/fs/nfsd/portlist, then echo 'rdma 20049' > \
             /proc/fs/nfsd/portlist, and check that nfsd has threads; or mount with its port",
     ),
@@ -31,16 +31,16 @@ const CONNECT: &[Remedy] = &[
         "ip route get SERVER must name an interface that has an RDMA device (rdma link)",
     ),
     (
-        "neighbour did not answer",
+        "no host answers",
         "check that the server is up (ping), its address, the cable and the VLAN",
     ),
     (
-        "did not answer",
+        "no RDMA host answers",
         "check that the server is up (ping) and has an RDMA device at this address (rdma link), \
             and that every firewall passes RDMA (RoCE: UDP 4791); then rping -c -a SERVER -C 3 -v",
     ),
     (
-        "timed out",
+        "no answer",
         "check that the server is up (ping), and that every firewall passes RDMA (RoCE: UDP 4791)",
     ),
     (
@@ -48,7 +48,7 @@ const CONNECT: &[Remedy] = &[
         "the server closed the connection at once: see \"nfsrdma explain\" there",
     ),
     (
-        "device removed",
+        "device was removed",
         "check rdma link and the kernel log: the client tries again when the device is back",
     ),
     (
@@ -56,8 +56,8 @@ const CONNECT: &[Remedy] = &[
         "use another device, or newer firmware of this one",
     ),
     (
-        "not supported",
-        "use another device, or newer firmware of this one",
+        "hardware address",
+        "nothing, if the server has moved to another machine: the client tries again",
     ),
     (
         "memory",
@@ -117,6 +117,11 @@ const CLOSED: &[Remedy] = &[
     (
         "address moved",
         "nothing: the client connects again to the address",
+    ),
+    (
+        "hardware address",
+        "nothing, if the peer has moved to another machine: the client connects again; if it has \
+            not, two machines may have the address: ip neighbour show",
     ),
     (
         "no Reply",
@@ -207,7 +212,10 @@ mod tests {
             }
         }
         assert!(close_remedy("completion: RNR retry counter exceeded").contains("Receives"));
-        assert!(connect_remedy("refused: nothing listens on the port").contains("portlist"));
+        assert!(
+            connect_remedy("refused: no NFS server listens for RDMA on this port")
+                .contains("portlist")
+        );
         assert!(connect_remedy("refused by the server").contains("doctor"));
         assert!(close_remedy("something new").contains("kernel log"));
     }
