@@ -141,3 +141,20 @@ impl Bed {
             .collect()
     }
 }
+
+/// The finding of this rule that has these words, with this next step. Panics if there is none.
+#[track_caller]
+pub fn told<'a>(found: &'a [Finding], rule: &str, says: &str, next: &str) -> &'a Finding {
+    let mut of_rule = found.iter().filter(|finding| finding.rule == rule);
+    let told = of_rule.find(|finding| {
+        let step = finding.next.as_deref().unwrap_or("");
+        finding.what.contains(says) && step.contains(next)
+    });
+    told.unwrap_or_else(|| panic!("{rule} does not say {says:?}, {next:?}: {found:#?}"))
+}
+
+/// Panics if a finding meets the condition.
+#[track_caller]
+pub fn none(found: &[Finding], condition: impl Fn(&Finding) -> bool) {
+    assert!(!found.iter().any(condition), "{found:#?}");
+}
