@@ -56,7 +56,8 @@ bool rpcrdma_ib_or_roce(const struct ib_device *dev, u32 port);
 struct page *rpcrdma_virt_to_page(const void *addr);
 void *rpcrdma_page_address(const struct page *page);
 void rpcrdma_get_page(struct page *page);
-bool rpcrdma_get_sole_page(struct page *page);
+size_t rpcrdma_get_sole_pages(struct page *const *pages, size_t n,
+			      struct page **to);
 void rpcrdma_put_page(struct page *page);
 bool rpcrdma_page_is_counted(struct page *page);
 void rpcrdma_release_pages(struct page **pages, int n);

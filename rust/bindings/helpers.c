@@ -117,13 +117,24 @@ void rpcrdma_get_page(struct page *page)
 	get_page(page);
 }
 
-/* Takes a second reference. Returns false unless there is exactly one. */
-bool rpcrdma_get_sole_page(struct page *page)
+/*
+ * Takes a second reference to each of @pages and stores it in @to, up to the
+ * first that is missing or has more than one. Returns how many were stored.
+ */
+size_t rpcrdma_get_sole_pages(struct page *const *pages, size_t n,
+			      struct page **to)
 {
-	if (page_count(page) != 1)
-		return false;
-	get_page(page);
-	return true;
+	size_t i;
+
+	for (i = 0; i < n && pages[i]; i++) {
+		struct folio *folio = page_folio(pages[i]);
+
+		if (folio_ref_count(folio) != 1)
+			break;
+		folio_get(folio);
+		to[i] = pages[i];
+	}
+	return i;
 }
 
 void rpcrdma_put_page(struct page *page)

@@ -43,11 +43,7 @@ impl DisplacedPages {
     unsafe fn into_displaced(mut self, slots: &[PageSlot]) -> PageArray {
         // A displaced page had no reference but that of its slot (I1), which was put, so this array
         // has the only one.
-        self.0.retain(|index, page| {
-            slots
-                .get(index)
-                .is_some_and(|slot| slot.page() != Some(page))
-        });
+        self.0.retain_displaced(slots);
         self.0
     }
 

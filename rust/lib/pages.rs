@@ -156,42 +156,60 @@ impl PageArray {
     /// is full.
     #[inline]
     pub(crate) fn take(&mut self, slots: &mut [PageSlot]) -> usize {
-        let room = self.pages.capacity() - self.pages.len();
-        let start = self.pages.len();
-        for slot in slots.iter_mut().take(room) {
+        let mut taken = 0;
+        for (entry, slot) in self.pages.spare_capacity_mut().iter_mut().zip(slots) {
             let Some(page) = slot.take() else {
                 break;
             };
-            // INVARIANT: I1: the reference moves from the slot to the array. I2: the vector does
-            // not grow. The number of slots is bounded by the room.
-            let _ = self.pages.push_within_capacity(page);
+            entry.write(page);
+            taken += 1;
         }
-        self.pages.len() - start
+        // SAFETY: The loop has written so many entries of the spare capacity.
+        // INVARIANT: I1: the references move from the slots to the array.
+        unsafe { self.pages.inc_len(taken) };
+        taken
     }
 
     /// Takes a second reference to each page in `slots`, up to the first slot that is empty, or
     /// whose page has more than one reference.
     #[inline]
     pub(crate) fn add_unshared(&mut self, slots: &[PageSlot]) {
-        let room = self.pages.capacity() - self.pages.len();
-        for slot in slots.iter().take(room) {
-            let Some(page) = slot.page() else {
-                break;
-            };
-            // SAFETY: The slot has a reference to the page (I1 of `PageSlot`).
-            if !unsafe { bindings::rpcrdma_get_sole_page(page.as_ptr()) } {
-                break;
-            }
-            // INVARIANT: I1: the reference was just taken. The number of slots is bounded by the
-            // room.
-            let _ = self.pages.push_within_capacity(page);
+        let room = self.pages.spare_capacity_mut();
+        let most = slots.len().min(room.len());
+        // SAFETY: Each slot is null, or has a reference to its page (I1 of `PageSlot`), and there
+        // is room for as many pages. The function writes as many pages as it returns.
+        // INVARIANT: I1: the references were just taken.
+        unsafe {
+            let pages = room.as_mut_ptr().cast();
+            let count = bindings::rpcrdma_get_sole_pages(slots.as_ptr().cast(), most, pages);
+            self.pages.inc_len(count);
         }
+    }
+
+    /// Keeps the pages that are not those of the slots with the same index, and puts the references
+    /// to the others. Pages without a slot are not kept.
+    #[inline]
+    pub(crate) fn retain_displaced(&mut self, slots: &[PageSlot]) {
+        let displaced = |(page, slot): &(&NonNull<page>, &PageSlot)| slot.page() != Some(**page);
+        let first = self.pages.iter().zip(slots).take_while(displaced).count();
+        // Of most Replies either all pages have been displaced, or none.
+        if first == self.pages.len() {
+            return;
+        }
+        if first == 0 && !self.pages.iter().zip(slots).any(|each| displaced(&each)) {
+            self.release();
+            return;
+        }
+        self.retain(|index, page| {
+            let slot = slots.get(index);
+            slot.is_some_and(|slot| slot.page() != Some(page))
+        });
     }
 
     /// Keeps the pages for which `f` returns true, given their index, and puts the references to
     /// the others.
-    #[inline]
-    pub(crate) fn retain(&mut self, mut f: impl FnMut(usize, NonNull<page>) -> bool) {
+    #[cold]
+    fn retain(&mut self, mut f: impl FnMut(usize, NonNull<page>) -> bool) {
         let mut index = 0;
         self.pages.retain(|page| {
             let keep = f(index, *page);
@@ -245,32 +263,33 @@ impl PageArray {
     /// Moves pages from the end of the array to `other`, until that is full.
     #[inline]
     pub(crate) fn move_to(&mut self, other: &mut Self) {
-        let count = self
-            .pages
-            .len()
-            .min(other.pages.capacity() - other.pages.len());
-        for _ in 0..count {
-            let Some(page) = self.pages.pop() else {
-                break;
-            };
-            // INVARIANT: I1: the reference moves to `other`. `count` is bounded by its room.
-            let _ = other.pages.push_within_capacity(page);
+        let room = other.pages.spare_capacity_mut();
+        let stay = self.pages.len().saturating_sub(room.len());
+        let moved = self.pages.get(stay..).unwrap_or_default();
+        for (entry, page) in room.iter_mut().zip(moved) {
+            entry.write(*page);
         }
+        // SAFETY: The loop has written so many entries of the spare capacity: there is room for
+        // all pages but the first `stay`.
+        unsafe { other.pages.inc_len(moved.len()) };
+        // INVARIANT: I1: the references have moved to `other`.
+        self.pages.truncate(stay);
     }
 
     /// Moves pages from the end of the array to `slots`, from the last slot down, as long as there
     /// are pages. All slots must be empty. Returns how many still are.
     #[inline]
     pub(crate) fn fill_from_end(&mut self, slots: &mut [PageSlot]) -> usize {
-        let mut empty = slots.len();
-        for slot in slots.iter_mut().rev() {
-            let Some(page) = self.pages.pop() else {
-                break;
-            };
-            empty -= 1;
+        let stay = self.pages.len().saturating_sub(slots.len());
+        let moved = self.pages.get(stay..).unwrap_or_default();
+        let empty = slots.len().saturating_sub(moved.len());
+        let filled = slots.get_mut(empty..).unwrap_or_default();
+        for (slot, page) in filled.iter_mut().zip(moved) {
             // INVARIANT: I1: the reference moves to the slot, which was empty.
-            let _ = slot.replace(page);
+            let _ = slot.replace(*page);
         }
+        // INVARIANT: I1: the slots own the pages that are removed.
+        self.pages.truncate(stay);
         empty
     }
 

@@ -290,6 +290,22 @@ impl<T> KVec<T> {
         Ok(())
     }
 
+    /// The memory behind the elements.
+    pub fn spare_capacity_mut(&mut self) -> &mut [MaybeUninit<T>] {
+        self.0.spare_capacity_mut()
+    }
+
+    /// Counts elements that were written to the memory behind the others.
+    ///
+    /// # Safety
+    ///
+    /// There are so many.
+    pub unsafe fn inc_len(&mut self, additional: usize) {
+        let len = self.0.len() + additional;
+        // SAFETY: By this function's contract.
+        unsafe { self.0.set_len(len) };
+    }
+
     /// Removes the last element.
     pub fn pop(&mut self) -> Option<T> {
         self.0.pop()

@@ -89,12 +89,25 @@ pub(crate) unsafe extern "C" fn rpcrdma_get_page(page: *mut page) {
     count(page, |count| *count += 1);
 }
 
-pub(crate) unsafe extern "C" fn rpcrdma_get_sole_page(page: *mut page) -> bool {
-    count(page, |count| {
-        let sole = *count == 1;
-        *count += usize::from(sole);
-        sole
-    })
+pub(crate) unsafe extern "C" fn rpcrdma_get_sole_pages(
+    pages: *const *mut page,
+    n: usize,
+    to: *mut *mut page,
+) -> usize {
+    for i in 0..n {
+        let page = unsafe { *pages.add(i) };
+        let sole = !page.is_null()
+            && count(page, |count| {
+                let sole = *count == 1;
+                *count += usize::from(sole);
+                sole
+            });
+        if !sole {
+            return i;
+        }
+        unsafe { *to.add(i) = page };
+    }
+    n
 }
 
 pub(crate) unsafe extern "C" fn rpcrdma_put_page(page: *mut page) {
