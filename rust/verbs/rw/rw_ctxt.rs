@@ -3,7 +3,6 @@
 //! RDMA Read and RDMA Write of one segment of the peer's memory.
 //!
 //! C: svc_rdma_rw.c, struct svc_rdma_rw_ctxt, svc_rdma_get_rw_ctxt(), svc_rdma_rw_ctx_init()
-//! C: svc_rdma_rw.c, svc_rdma_vec_to_bvec(), svc_rdma_pagelist_to_bvec()
 //!
 //! C header: [`include/rdma/rw.h`](srctree/include/rdma/rw.h)
 //!
@@ -176,7 +175,7 @@ impl RwCtxt {
             Direction::FromDevice if ep.registers_to_read() => MAX_RUN_IN_MR,
             _ => MAX_RUN,
         };
-        let bytes = self.fill(count, bvecs, max_run, gfp.flags())?;
+        let bytes = self.runs.fill(count, bvecs, max_run, gfp.flags())?;
         if bytes == 0 {
             return Ok(RwCost { bytes, entries: 0 });
         }
@@ -190,29 +189,6 @@ impl RwCtxt {
         let entries = u32::try_from(ret).map_err(|_| refused(ep, ret))?;
         // INVARIANT: I1: the core has initialised `ctx` with `runs`.
         Ok(RwCost { bytes, entries })
-    }
-
-    /// Fills `runs` with the memory of `bvecs`, and merges contiguous pages into runs of up to
-    /// `max_run` bytes. Returns the number of bytes.
-    ///
-    /// # Errors
-    ///
-    /// `EINVAL` if the bytes overflow a `u32`, or `ENOMEM`.
-    #[inline]
-    fn fill<'p>(
-        &mut self,
-        count: usize,
-        bvecs: impl Iterator<Item = BVec<'p>>,
-        max_run: u32,
-        flags: Flags,
-    ) -> Result<u32> {
-        self.runs.restart(count, flags)?;
-        let mut bytes = 0_u32;
-        for bvec in bvecs {
-            bytes = bytes.checked_add(bvec.len()).ok_or(EINVAL)?;
-            self.runs.add(&bvec, max_run, flags)?;
-        }
-        Ok(bytes)
     }
 
     /// Links the work requests of the transfer in front of `then`. Returns the first.
