@@ -9,15 +9,12 @@
 //! | file       | what                                                  | missing in |
 //! |------------|-------------------------------------------------------|------------|
 //! | `atomic`   | atomics of flags and pointers, `fetch_sub()`          | 6.18, 6.19 |
-//! | `set_once` | a value that is set at most once                      | 6.18, 6.19 |
 //! | `init`     | an initializer that is made when it runs              | 6.18       |
 //! | `sunrpc`   | functions of SUNRPC                                   | 6.18, 6.19 |
 
 #[cfg(not(rpcrdma_has_atomic))]
 mod atomic;
 mod init;
-#[cfg(not(rpcrdma_has_set_once))]
-mod set_once;
 pub(crate) mod sunrpc;
 
 /// The workqueue for long work; unbound, if the kernel has such a queue.
@@ -33,16 +30,16 @@ pub(crate) fn long_queue() -> *mut crate::bindings::workqueue_struct {
 }
 
 pub(crate) mod sync {
-    //! Atomic variables, and values that are set once.
+    //! Atomic variables.
 
     #[cfg(not(rpcrdma_has_atomic))]
     pub(crate) use super::atomic::Atomic;
-    #[cfg(not(rpcrdma_has_set_once))]
-    pub(crate) use super::set_once::SetOnce;
+    #[cfg(all(CONFIG_64BIT, not(rpcrdma_has_atomic)))]
+    pub(crate) use super::atomic::Value as AtomicType;
     #[cfg(rpcrdma_has_atomic)]
     pub(crate) use kernel::sync::atomic::Atomic;
-    #[cfg(rpcrdma_has_set_once)]
-    pub(crate) use kernel::sync::SetOnce;
+    #[cfg(all(CONFIG_64BIT, rpcrdma_has_atomic))]
+    pub(crate) use kernel::sync::atomic::AtomicType;
 }
 
 pub(crate) use init::{

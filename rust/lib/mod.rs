@@ -20,12 +20,16 @@
 //! | `barrier`         | memory barriers                                             |
 //! | `gfp`             | whether an allocation may sleep                             |
 //! | `sockaddr`        | socket addresses and network namespaces                     |
-//! | `sync`            | atomic variables, and values that are set once              |
+//! | `atomic`          | loads and stores of atomic variables                        |
+//! | `set_once`        | a value that is set at most once                            |
+//! | `sync`            | both, by the names that other files use                     |
 //! | `counter`         | counters and gauges                                         |
 //! | `ratelimit`       | the rate limit of log messages                              |
 //! | `clock`           | times of events                                             |
 //! | `close_reason`    | why a connection has ended                                  |
 
+#[cfg(CONFIG_64BIT)]
+mod atomic;
 pub(crate) mod barrier;
 pub(crate) mod bvec;
 pub(crate) mod clock;
@@ -43,5 +47,6 @@ pub(crate) mod memalloc;
 pub(crate) mod pages;
 pub(crate) mod pool;
 pub(crate) mod ratelimit;
+mod set_once;
 pub(crate) mod sockaddr;
 pub(crate) mod sync;

@@ -2,10 +2,13 @@
 
 //! Atomic variables, and values that are set at most once.
 
+#[cfg(not(CONFIG_64BIT))]
 use crate::compat::sync;
 
-/// The kernel crate's `Atomic`, or its replacement on kernels that lack some.
-pub(crate) type Atomic<T> = sync::Atomic<T>;
+pub(crate) use super::set_once::SetOnce;
 
-/// The kernel crate's `SetOnce`, or its replacement.
-pub(crate) type SetOnce<T> = sync::SetOnce<T>;
+// Where atomic variables may be larger than a word, all operations are the kernel's.
+#[cfg(CONFIG_64BIT)]
+pub(crate) use super::atomic::Atomic;
+#[cfg(not(CONFIG_64BIT))]
+pub(crate) use sync::Atomic;

@@ -6,7 +6,6 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     for has in [
         "atomic",
-        "set_once",
         "system_dfl_long_wq",
         "rdma_rw_ctx_init_bvec",
         "rq_pages_nfree",
@@ -17,12 +16,12 @@ fn main() {
     }
     println!("cargo::rustc-cfg=CONFIG_SPARSEMEM_VMEMMAP");
     for cfg in [
+        "CONFIG_64BIT",
         "CONFIG_TRACEPOINTS",
         "CONFIG_SPARSEMEM_VMEMMAP",
         "rpcrdma_has_pin_init_scope",
         "rpcrdma_has_write_pin_init",
         "rpcrdma_has_atomic",
-        "rpcrdma_has_set_once",
         "rpcrdma_has_system_dfl_long_wq",
         "rpcrdma_has_rdma_rw_ctx_init_bvec",
         "rpcrdma_has_rq_pages_nfree",

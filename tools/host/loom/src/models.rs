@@ -13,8 +13,6 @@
 // The files say `core::cell::UnsafeCell`; this one is watched.
 extern crate kernel as core;
 
-#[path = "compat/mod.rs"]
-mod compat;
 #[path = "engine/mod.rs"]
 mod engine;
 #[allow(special_module_name, reason = "the files say crate::lib")]

@@ -10,6 +10,8 @@ pub(crate) mod llist;
 pub(crate) mod llist_box;
 #[path = "../../../../../rust/lib/pool.rs"]
 pub(crate) mod pool;
+#[path = "../../../../../rust/lib/set_once.rs"]
+pub(crate) mod set_once;
 
 pub(crate) mod barrier {
     pub(crate) use kernel::sync::atomic::smp_mb;
@@ -47,4 +49,5 @@ pub(crate) mod sync {
 }
 
 mod idle;
+mod once;
 mod stack;

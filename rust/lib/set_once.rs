@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A value that is set at most once. Linux 6.18 has no such type, and that of 6.19 is not `Sync`.
+//! A value that is set at most once.
+//!
+//! That of the kernel crate calls a C function for each access. Linux 6.18 has none, and that of
+//! 6.19 is not `Sync`.
 
 use core::{
     cell::UnsafeCell,

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rust/compat`, and a model of `SetOnce`.
-
-#[path = "../../../../../rust/compat/set_once.rs"]
-mod set_once;
-
-mod sync {
-    pub(crate) use kernel::sync::atomic::Atomic;
-}
+//! A model of `SetOnce`.
 
 use loom::sync::Arc;
 use loom::thread;
-use set_once::SetOnce;
 
+use super::set_once::SetOnce;
 use crate::explore;
 use crate::Payload;
 
