@@ -14,58 +14,25 @@ use super::pages::{
     PageSlot, //
 };
 
-/// Second references to pages in the slots of a request.
+/// The pages of a Call: either its own, or second references to pages in the slots for its Reply.
+/// One allocation serves both.
 ///
 /// # Invariants
 ///
-/// - I1: When they were noted, each page had one reference, that of its slot.
-pub(crate) struct DisplacedPages(PageArray);
-
-impl DisplacedPages {
-    /// Takes references to the pages in `slots`: up to the first slot that is empty or whose page
-    /// has other references, and as many as `memory` has room for. Releases the pages in `memory`.
-    #[inline]
-    fn note(mut memory: PageArray, slots: &[PageSlot]) -> Self {
-        memory.release();
-        memory.add_unshared(slots);
-        // INVARIANT: I1: `add_unshared` takes no others.
-        Self(memory)
-    }
-
-    /// Converts the references to those pages that are no longer in their slots. They have no other
-    /// user.
-    ///
-    /// # Safety
-    ///
-    /// `slots` are the slots that were noted, or the first of them. Code that has displaced a page
-    /// from them has put the slot's reference, and has not moved the page to another slot.
-    #[inline]
-    unsafe fn into_displaced(mut self, slots: &[PageSlot]) -> PageArray {
-        // A displaced page had no reference but that of its slot (I1), which was put, so this array
-        // has the only one.
-        self.0.retain_displaced(slots);
-        self.0
-    }
-
-    /// Puts the references. Returns the memory.
-    #[inline]
-    fn forget(mut self) -> PageArray {
-        self.0.release();
-        self.0
-    }
-}
-
-/// The pages of a Call: either its own, or references to the pages of its Reply. One allocation
-/// serves both.
+/// - I1: If `noted`, each page had one reference, that of its slot, when [`Self::note`] took the
+///   second one.
 pub(crate) struct CtxtPages {
-    /// The pages of the Call. Has no memory while `noted` has it.
-    own: PageArray,
-    noted: Option<DisplacedPages>,
+    pages: PageArray,
+    noted: bool,
 }
 
 impl From<PageArray> for CtxtPages {
-    fn from(own: PageArray) -> Self {
-        Self { own, noted: None }
+    fn from(pages: PageArray) -> Self {
+        // INVARIANT: I1: not noted.
+        Self {
+            pages,
+            noted: false,
+        }
     }
 }
 
@@ -73,10 +40,10 @@ impl CtxtPages {
     /// The Call's own pages. Puts the references to the pages of the Reply.
     #[inline]
     pub(crate) fn own(&mut self) -> &mut PageArray {
-        if let Some(noted) = self.noted.take() {
-            self.own = noted.forget();
+        if self.noted {
+            self.release();
         }
-        &mut self.own
+        &mut self.pages
     }
 
     /// Takes references to the pages in `slots`: up to the first slot that is empty or whose page
@@ -84,8 +51,10 @@ impl CtxtPages {
     /// before.
     #[inline]
     pub(crate) fn note(&mut self, slots: &[PageSlot]) {
-        let memory = mem::replace(self.own(), PageArray::none());
-        self.noted = Some(DisplacedPages::note(memory, slots));
+        self.release();
+        // INVARIANT: I1: `add_unshared` takes no others, and there were none.
+        self.pages.add_unshared(slots);
+        self.noted = true;
     }
 
     /// Returns the pages that have left `slots` since [`Self::note`], if that was called. They
@@ -98,17 +67,21 @@ impl CtxtPages {
     /// page to another slot.
     #[inline]
     pub(crate) unsafe fn displaced(&mut self, slots: &[PageSlot]) -> &mut PageArray {
-        match self.noted.take() {
-            // SAFETY: By this function's contract.
-            Some(noted) => self.own = unsafe { noted.into_displaced(slots) },
-            None => self.own.release(),
+        // A displaced page had no reference but that of its slot (I1), which was put, so this array
+        // has the only one.
+        if mem::take(&mut self.noted) {
+            self.pages.retain_displaced(slots);
+        } else {
+            self.pages.release();
         }
-        &mut self.own
+        &mut self.pages
     }
 
     /// Releases all pages.
     #[inline]
     pub(crate) fn release(&mut self) {
-        self.own().release();
+        // INVARIANT: I1: there are no pages.
+        self.noted = false;
+        self.pages.release();
     }
 }

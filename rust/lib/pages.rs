@@ -131,13 +131,6 @@ impl PageArray {
         })
     }
 
-    /// Creates an array without room for pages. It allocates nothing.
-    #[inline]
-    pub(crate) const fn none() -> Self {
-        // INVARIANT: I1: there are no pages.
-        Self { pages: KVec::new() }
-    }
-
     /// The number of pages.
     #[inline]
     pub(crate) fn len(&self) -> usize {
