@@ -209,13 +209,15 @@ fn copy_reply(
         iter::empty(),
     )?;
     let mut end = header;
-    for span in remaining(plan, reply.body()) {
-        // The buffer is as long as the longest message that may be sent.
-        let rest = ctxt.buffer_mut().get_mut(end..);
-        if !rest.is_some_and(|rest| reply.read(span, rest)) {
-            return Err(NotServed::Lost);
+    for (offset, length) in plan.runs() {
+        for span in reply.body().spans(offset, length) {
+            // The buffer is as long as the longest message that may be sent.
+            let rest = ctxt.buffer_mut().get_mut(end..);
+            if !rest.is_some_and(|rest| reply.read(span, rest)) {
+                return Err(NotServed::Lost);
+            }
+            end += span.len as usize;
         }
-        end += span.len as usize;
     }
     let body = if is_written_from_first(plan, reply.body()) {
         reply.move_into(ctxt.page_sink())?
@@ -223,7 +225,7 @@ fn copy_reply(
         let spare = &conn.spare.replies;
         let (body, displaced) = reply.move_rest_into(ctxt.page_sink(), recorded, spare)?;
         // Few Replies change this flag, which other threads read: avoid dirtying its cache line.
-        if plan.writes().next().is_some() && conn.displaces.load(Relaxed) != displaced {
+        if plan.has_writes() && conn.displaces.load(Relaxed) != displaced {
             conn.displaces.store(displaced, Relaxed);
         }
         body
@@ -262,8 +264,10 @@ fn map_reply(
         iter::empty(),
     )?;
     if plan.form() == Form::Inline {
-        for span in remaining(plan, &body) {
-            ctxt.gather(&conn.ep, span)?;
+        for (offset, length) in plan.runs() {
+            for span in body.spans(offset, length) {
+                ctxt.gather(&conn.ep, span)?;
+            }
         }
     }
     Ok(header)
@@ -324,18 +328,19 @@ fn plan_reply<'a>(
     let shape = ReplyShape { length, protected };
     let results = reply::remaining(call.results(), length);
     let limits = &conn.reply_limits;
-    let plan = match reply::plan(chunks, results, &shape, limits) {
+    let why = match reply::plan(chunks, results, &shape, limits) {
+        Ok(plan) => return Ok(plan),
+        Err(why) => why,
+    };
+    if why == CannotReply::Results {
         // The service has truncated what it had encoded. The rest of these results is sent with
         // everything else.
-        Err(CannotReply::Results) => reply::plan(chunks, &[], &shape, limits),
-        plan => plan,
-    };
-    plan.map_err(|why| {
-        if let CannotReply::WriteChunk { segments, excess } = why {
-            traces::too_small(&conn.ep, serial, segments, excess);
-        }
-        NotServed::Refused
-    })
+        return reply::plan(chunks, &[], &shape, limits).map_err(|_| NotServed::Refused);
+    }
+    if let CannotReply::WriteChunk { segments, excess } = why {
+        traces::too_small(&conn.ep, serial, segments, excess);
+    }
+    Err(NotServed::Refused)
 }
 
 /// Adds the Writes to the client's Write chunks, or to its Reply chunk.
@@ -361,8 +366,10 @@ fn add_writes(
     }
     if let Some(mut writer) = plan.reply_chunk() {
         let before = ctxt.entries();
-        for span in remaining(plan, body) {
-            add_write(conn, ctxt, span, &mut writer)?;
+        for (offset, length) in plan.runs() {
+            for span in body.spans(offset, length) {
+                add_write(conn, ctxt, span, &mut writer)?;
+            }
         }
         let entries = ctxt.entries() - before;
         trace!(svcrdma_post_reply_chunk(
@@ -444,9 +451,15 @@ fn remaining<'a>(plan: &'a Plan<'_>, body: &'a Body) -> impl Iterator<Item = Spa
 /// C: svc_rdma_sendto.c, svc_rdma_check_pull_up()
 #[inline]
 fn is_copied(plan: &Plan<'_>, body: &Body, ctxt: &SendCtxt) -> bool {
-    let sges = || remaining(plan, body).fold(0, |sum: usize, span| sum + span.pages() as usize);
     plan.form() == Form::Inline
-        && (plan.header() + plan.left() < PULL_UP || sges() > ctxt.sges_left())
+        && (plan.header().saturating_add(plan.left()) < PULL_UP
+            || sges(plan, body) > ctxt.sges_left())
+}
+
+/// The number of SGEs that gather the inline part.
+#[inline(never)]
+fn sges(plan: &Plan<'_>, body: &Body) -> usize {
+    remaining(plan, body).fold(0, |sum, span| sum.saturating_add(span.pages() as usize))
 }
 
 /// Whether any result for the client's Write chunks lies in the first page.

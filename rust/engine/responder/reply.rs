@@ -201,6 +201,12 @@ impl<'a> Plan<'a> {
             .filter(|(_, payload)| payload.length > 0)
     }
 
+    /// Whether any result goes to a Write chunk.
+    #[inline]
+    pub const fn has_writes(&self) -> bool {
+        self.left < self.len
+    }
+
     /// The ranges of the unreduced Reply that are not in Write chunks, in order.
     #[inline]
     pub fn runs(&self) -> Runs<'a> {

@@ -4,7 +4,10 @@
 //!
 //! C: svc_rdma_sendto.c, svc_rdma_save_io_pages()
 
-use core::ptr::NonNull;
+use core::{
+    ptr::NonNull,
+    slice, //
+};
 
 use kernel::prelude::*;
 
@@ -53,14 +56,12 @@ impl Body {
 
     /// Where the `len` bytes of the Reply from `offset` on are, in order.
     #[inline]
-    pub(crate) fn spans(&self, offset: u32, len: u32) -> impl Iterator<Item = Span> + use<> {
-        let (mut skip, mut left) = (offset, len);
-        self.parts.into_iter().filter_map(move |part| {
-            let span = part.part(skip, left);
-            skip = skip.saturating_sub(part.len);
-            left -= span.len;
-            (span.len > 0).then_some(span)
-        })
+    pub(crate) fn spans(&self, offset: u32, len: u32) -> Spans<'_> {
+        Spans {
+            parts: self.parts.iter(),
+            skip: offset,
+            left: len,
+        }
     }
 
     /// Whether any of the `len` bytes from `offset` on are in the first page.
@@ -91,6 +92,35 @@ impl Body {
                 ..part
             }),
         }
+    }
+}
+
+/// An iterator over the places of a range of a Reply.
+pub(crate) struct Spans<'a> {
+    parts: slice::Iter<'a, Span>,
+    /// Bytes of the next parts in front of the range.
+    skip: u32,
+    /// Bytes that are left of the range.
+    left: u32,
+}
+
+impl Iterator for Spans<'_> {
+    type Item = Span;
+
+    #[inline]
+    fn next(&mut self) -> Option<Span> {
+        while self.left > 0 {
+            let part = self.parts.next()?;
+            if self.skip >= part.len {
+                self.skip -= part.len;
+                continue;
+            }
+            let span = part.part(self.skip, self.left);
+            self.skip = 0;
+            self.left -= span.len;
+            return Some(span);
+        }
+        None
     }
 }
 
