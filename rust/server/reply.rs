@@ -152,7 +152,7 @@ fn prepare_reply(
     let (call, xid) = (&*call, call.xid);
     let chunks = call.chunks(bytes);
     let serial = ctxt.serial();
-    let plan = match plan_reply(conn, serial, call, chunks, reply.body().len(), protected) {
+    let plan = match plan_reply(conn, serial, call, &chunks, reply.body().len(), protected) {
         Ok(plan) => plan,
         Err(why) => return Err((ctxt, why)),
     };
@@ -321,7 +321,7 @@ fn plan_reply<'a>(
     conn: &'a Connection,
     serial: i32,
     call: &'a Call,
-    chunks: ChunkLists<'a>,
+    chunks: &'a ChunkLists<'a>,
     length: u32,
     protected: bool,
 ) -> Result<Plan<'a>, NotServed> {

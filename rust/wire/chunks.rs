@@ -71,6 +71,12 @@ impl<'a> ChunkLists<'a> {
         self.reads.is_empty() && self.writes.is_empty() && self.reply.is_none()
     }
 
+    /// Whether a Reply to a Call with these lists returns no chunks.
+    #[inline]
+    pub const fn returns_none(&self) -> bool {
+        self.writes.is_empty() && self.reply.is_none()
+    }
+
     /// The positions of the lists in the message, for [`Outline::lists`].
     #[inline]
     pub const fn outline(&self) -> Outline {

@@ -6,6 +6,8 @@
 //! [`Truncated`], and then consume nothing. [`Writer`] appends words to a buffer; its methods fail
 //! only with [`Overflow`], and then write nothing.
 
+use core::mem;
+
 use super::WORD;
 
 /// The message ends before the item that was to be read.
@@ -77,13 +79,10 @@ impl<'a> Reader<'a> {
 }
 
 /// Appends big-endian words to a buffer.
-///
-/// # Invariants
-///
-/// `len` is at most `buf.len()`.
 #[derive(Debug)]
 pub struct Writer<'b> {
-    buf: &'b mut [u8],
+    /// The bytes that have not been written.
+    free: &'b mut [u8],
     /// Number of bytes written.
     len: usize,
 }
@@ -92,14 +91,32 @@ impl<'b> Writer<'b> {
     /// Starts at the front of `buf`.
     #[inline]
     pub fn new(buf: &'b mut [u8]) -> Self {
-        // INVARIANT: nothing has been written.
-        Self { buf, len: 0 }
+        Self { free: buf, len: 0 }
     }
 
     /// Number of bytes written.
     #[inline]
     pub const fn len(&self) -> usize {
         self.len
+    }
+
+    /// Appends `len` bytes, which the caller writes.
+    #[inline]
+    fn take(&mut self, len: usize) -> Result<&'b mut [u8], Overflow> {
+        if self.free.len() < len {
+            return Err(Overflow);
+        }
+        let (taken, free) = mem::take(&mut self.free).split_at_mut(len);
+        self.free = free;
+        // NO-OVERFLOW: the sum is at most the length of the buffer.
+        self.len = self.len.wrapping_add(len);
+        Ok(taken)
+    }
+
+    /// Appends `N` bytes, which the caller writes.
+    #[inline]
+    fn chunk<const N: usize>(&mut self) -> Result<&'b mut [u8; N], Overflow> {
+        self.take(N)?.first_chunk_mut().ok_or(Overflow)
     }
 
     /// Appends `N` bytes.
@@ -109,10 +126,7 @@ impl<'b> Writer<'b> {
     /// [`Overflow`] if fewer than `N` bytes are free.
     #[inline]
     pub fn array<const N: usize>(&mut self, value: [u8; N]) -> Result<(), Overflow> {
-        let free = self.buf.get_mut(self.len..).ok_or(Overflow)?;
-        *free.first_chunk_mut::<N>().ok_or(Overflow)? = value;
-        // INVARIANT: `free` had at least `N` bytes.
-        self.len += N;
+        *self.chunk()? = value;
         Ok(())
     }
 
@@ -133,26 +147,32 @@ impl<'b> Writer<'b> {
     /// [`Overflow`] if fewer than `N` words are free.
     #[inline]
     pub fn words<const N: usize>(&mut self, values: [u32; N]) -> Result<(), Overflow> {
-        let free = self.buf.get_mut(self.len..).ok_or(Overflow)?;
-        let dest = free.get_mut(..N * WORD).ok_or(Overflow)?;
+        let dest = self.take(N * WORD)?;
         for (dest, value) in dest.chunks_exact_mut(WORD).zip(values) {
             dest.copy_from_slice(&value.to_be_bytes());
         }
-        // INVARIANT: `free` had at least `N` words.
-        self.len += N * WORD;
         Ok(())
     }
 
-    /// Replaces the word at byte `offset`, which has been written before.
+    /// Appends a word that is set later.
     ///
     /// # Errors
     ///
-    /// [`Overflow`] if that word has not been written.
+    /// [`Overflow`] if less than a word is free.
     #[inline]
-    pub fn replace_word(&mut self, offset: usize, value: u32) -> Result<(), Overflow> {
-        let written = self.buf.get_mut(..self.len).ok_or(Overflow)?;
-        let dest = written.get_mut(offset..).ok_or(Overflow)?;
-        *dest.first_chunk_mut().ok_or(Overflow)? = value.to_be_bytes();
-        Ok(())
+    pub fn later_word(&mut self) -> Result<LaterWord<'b>, Overflow> {
+        Ok(LaterWord(self.chunk()?))
+    }
+}
+
+/// A word of a [`Writer`] that has not been set yet.
+#[derive(Debug)]
+pub struct LaterWord<'b>(&'b mut [u8; WORD]);
+
+impl LaterWord<'_> {
+    /// Sets the word.
+    #[inline]
+    pub fn set(self, value: u32) {
+        *self.0 = value.to_be_bytes();
     }
 }

@@ -171,14 +171,15 @@ fn put_chunk<I>(out: &mut Writer<'_>, segments: I) -> Result<(), Overflow>
 where
     I: IntoIterator<Item = Segment>,
 {
-    let count_at = out.len();
-    out.word(0)?;
+    let counted = out.later_word()?;
     let mut count: u32 = 0;
     for segment in segments {
         out.array(segment.to_bytes())?;
-        count = count.checked_add(1).ok_or(Overflow)?;
+        // NO-OVERFLOW: a buffer has fewer than 2^32 segments.
+        count = count.wrapping_add(1);
     }
-    out.replace_word(count_at, count)
+    counted.set(count);
+    Ok(())
 }
 
 /// The segments of `chunk` with the lengths that `written` bytes fill in array order.

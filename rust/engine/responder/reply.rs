@@ -100,7 +100,7 @@ pub fn remaining(results: &[Payload], length: u32) -> &[Payload] {
 /// fits its chunk; and that header and inline bytes fit the threshold.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
-    chunks: ChunkLists<'a>,
+    chunks: &'a ChunkLists<'a>,
     results: &'a [Payload],
     /// Bytes in the unreduced Reply.
     len: u32,
@@ -121,7 +121,7 @@ pub struct Plan<'a> {
 /// See [`CannotReply`].
 #[inline]
 pub fn plan<'a>(
-    chunks: ChunkLists<'a>,
+    chunks: &'a ChunkLists<'a>,
     results: &'a [Payload],
     shape: &ReplyShape,
     limits: &ReplyLimits,
@@ -149,7 +149,7 @@ pub fn plan<'a>(
         left -= next - payload.offset;
         end = next;
     }
-    let header = header_len(&chunks).ok_or(CannotReply::NoRoom)?;
+    let header = header_len(chunks).ok_or(CannotReply::NoRoom)?;
     let room = limits.threshold.checked_sub(header);
     let inline = room.ok_or(CannotReply::NoRoom)? >= left;
     // A requester that refuses an unused Reply chunk also refuses a used one beside a Write list.
@@ -245,6 +245,9 @@ impl<'a> Plan<'a> {
     where
         I: IntoIterator<Item = Segment>,
     {
+        if self.form == Form::Inline && self.chunks.returns_none() {
+            return HeaderWriter::plain(buf, xid, credits);
+        }
         let (mut header, in_reply_chunk) = match self.form {
             Form::Inline => (HeaderWriter::msg(buf, xid, credits)?, 0),
             Form::ReplyChunk => (HeaderWriter::nomsg(buf, xid, credits)?, self.left),
@@ -322,7 +325,7 @@ struct Returned<'a> {
 
 /// Pairs Write chunks with results.
 #[inline]
-fn pair<'a>(chunks: ChunkLists<'a>, results: &'a [Payload]) -> Pairs<'a> {
+fn pair<'a>(chunks: &ChunkLists<'a>, results: &'a [Payload]) -> Pairs<'a> {
     Pairs {
         chunks: chunks.writes.chunks(),
         results: results.iter(),

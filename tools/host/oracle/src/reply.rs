@@ -32,7 +32,7 @@ pub fn reply(bytes: &[u8], results: &[Payload], shape: &ReplyShape, limits: &Rep
     let Ok(FromClient::Call(call)) = from_client(bytes, Extensions::default()) else {
         return;
     };
-    let reply = match reply::plan(call.chunks, results, shape, limits) {
+    let reply = match reply::plan(&call.chunks, results, shape, limits) {
         Ok(reply) => reply,
         Err(refused) => return check_refusal(refused, call.chunks, results, shape, limits),
     };

@@ -324,7 +324,7 @@ impl Server {
             refuses_unused: self.refuses_unused,
             exposed_segments: MAX_SEGMENTS * u32::from(self.extensions.pulled_replies),
         };
-        let Ok(plan) = reply::plan(chunks, &results, &shape, &limits) else {
+        let Ok(plan) = reply::plan(&chunks, &results, &shape, &limits) else {
             return self.refuse(rng, ErrorReply::chunk(job.xid));
         };
         let short = plan.header() + plan.left() <= self.agreement.send;

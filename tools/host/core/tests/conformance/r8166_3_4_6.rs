@@ -35,7 +35,7 @@ const REPLY_LIMITS: ReplyLimits = ReplyLimits {
 
 /// The segment lengths of each Write chunk that a Reply returns.
 fn returned(chunks: ChunkLists<'_>, results: &[Payload], length: u32) -> Vec<Vec<u32>> {
-    let reply = reply::plan(chunks, results, &reply_shape(length), &REPLY_LIMITS).unwrap();
+    let reply = reply::plan(&chunks, results, &reply_shape(length), &REPLY_LIMITS).unwrap();
     let mut buf = [0; 1024];
     let end = reply.encode(XID, 32, [], &mut buf).unwrap();
     buf[end..end + 8].copy_from_slice(&words(&[XID, REPLY]));
@@ -52,7 +52,7 @@ fn r8166_3_4_6_2_one_item_per_write_chunk_segments_in_order() {
     let call = call_with_writes(&[&[3, 5, 9]]);
     let chunks = call_at_server(&call).chunks;
     let results = [item(100, 10)];
-    let reply = reply::plan(chunks, &results, &reply_shape(112), &REPLY_LIMITS).unwrap();
+    let reply = reply::plan(&chunks, &results, &reply_shape(112), &REPLY_LIMITS).unwrap();
     let writes: Vec<_> = reply.writes().collect();
     assert_eq!(writes.len(), 1);
     let mut writer = ChunkWriter::new(&writes[0].0);
@@ -76,7 +76,7 @@ fn r8166_3_4_6_3_chunks_are_returned_with_lengths_written() {
     );
     // The Reply returns the handles and offsets of the Call.
     let results = [item(100, 10)];
-    let reply = reply::plan(chunks, &results, &reply_shape(128), &REPLY_LIMITS).unwrap();
+    let reply = reply::plan(&chunks, &results, &reply_shape(128), &REPLY_LIMITS).unwrap();
     let mut buf = [0; 1024];
     let end = reply.encode(XID, 32, [], &mut buf).unwrap();
     buf[end..end + 8].copy_from_slice(&words(&[XID, REPLY]));
@@ -110,7 +110,7 @@ fn r8166_3_4_6_2_2_roundup_is_not_written() {
         let results = [item(100, length)];
         let total = 100 + ((length + 3) & !3);
         let chunks = call_at_server(&call).chunks;
-        let reply = reply::plan(chunks, &results, &reply_shape(total), &REPLY_LIMITS).unwrap();
+        let reply = reply::plan(&chunks, &results, &reply_shape(total), &REPLY_LIMITS).unwrap();
         assert_eq!(by_write(&reply), length);
         // The roundup is not inline either.
         assert_eq!(reply.left(), 100);

@@ -160,13 +160,13 @@ fn r8166_3_5_3_6_reduction_precedes_the_choice_of_form() {
         length: 5_000,
     }];
     // The rest without the item fits inline.
-    let reply = reply::plan(chunks, &results, &reply_shape(5_300), &REPLY_LIMITS).unwrap();
+    let reply = reply::plan(&chunks, &results, &reply_shape(5_300), &REPLY_LIMITS).unwrap();
     assert_eq!(reply.form(), Form::Inline);
     assert_eq!((by_write(&reply), reply.left()), (5_000, 300));
     assert_eq!(reply.runs().collect::<Vec<_>>(), [(0, 200), (5_200, 100)]);
     assert!(reply.reply_chunk().is_none());
     // The rest does not fit inline.
-    let reply = reply::plan(chunks, &results, &reply_shape(7_200), &REPLY_LIMITS).unwrap();
+    let reply = reply::plan(&chunks, &results, &reply_shape(7_200), &REPLY_LIMITS).unwrap();
     assert_eq!(reply.form(), Form::ReplyChunk);
     assert_eq!((by_write(&reply), reply.left()), (5_000, 2_200));
     let part = reply.reply_chunk().unwrap().next_part(u32::MAX).unwrap();
@@ -177,7 +177,7 @@ fn r8166_3_5_3_6_reduction_precedes_the_choice_of_form() {
 fn r8166_3_5_3_7_reply_chunk_is_used_when_the_threshold_is_exceeded() {
     let call = call_with_both(8192, 8192);
     let chunks = call_at_server(&call).chunks;
-    let header = reply::plan(chunks, &[], &reply_shape(8), &REPLY_LIMITS)
+    let header = reply::plan(&chunks, &[], &reply_shape(8), &REPLY_LIMITS)
         .unwrap()
         .header();
     for (length, form) in [
@@ -185,11 +185,11 @@ fn r8166_3_5_3_7_reply_chunk_is_used_when_the_threshold_is_exceeded() {
         (1024 - header + 1, Form::ReplyChunk),
         (8192, Form::ReplyChunk),
     ] {
-        let reply = reply::plan(chunks, &[], &reply_shape(length), &REPLY_LIMITS).unwrap();
+        let reply = reply::plan(&chunks, &[], &reply_shape(length), &REPLY_LIMITS).unwrap();
         assert_eq!(reply.form(), form, "{length}");
     }
     assert_eq!(
-        reply::plan(chunks, &[], &reply_shape(8193), &REPLY_LIMITS).unwrap_err(),
+        reply::plan(&chunks, &[], &reply_shape(8193), &REPLY_LIMITS).unwrap_err(),
         CannotReply::NoRoom
     );
 }
@@ -212,7 +212,7 @@ fn r8166_3_5_3_8_roundup_is_inside_long_messages() {
         offset: 200,
         length: 5_001,
     }];
-    let reply = reply::plan(chunks, &results, &reply_shape(5_204), &REPLY_LIMITS).unwrap();
+    let reply = reply::plan(&chunks, &results, &reply_shape(5_204), &REPLY_LIMITS).unwrap();
     assert_eq!(reply.form(), Form::ReplyChunk);
     assert_eq!((by_write(&reply), reply.left()), (0, 5_204));
     assert_eq!(reply.runs().collect::<Vec<_>>(), [(0, 5_204)]);

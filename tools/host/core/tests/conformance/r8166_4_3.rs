@@ -49,7 +49,7 @@ const REPLY_LIMITS: ReplyLimits = ReplyLimits {
 /// and the bytes in the returned Reply chunk.
 fn convey(call: &[u8], results: &[Payload], length: u32) -> (Form, Vec<u64>, Option<u64>) {
     let chunks = call_at_server(call).chunks;
-    let reply = reply::plan(chunks, results, &reply_shape(length), &REPLY_LIMITS).unwrap();
+    let reply = reply::plan(&chunks, results, &reply_shape(length), &REPLY_LIMITS).unwrap();
     let mut buf = [0; 1024];
     let end = reply.encode(XID, 32, [], &mut buf).unwrap();
     assert_eq!(end, reply.header() as usize);
@@ -86,7 +86,7 @@ fn r8166_4_3_2_1_2_results_to_chunks_in_order_until_either_runs_out() {
     let (form, writes, _) = convey(&call, &results, 3400);
     assert_eq!((form, writes), (Form::Inline, vec![1000, 2000]));
     let chunks = call_at_server(&call).chunks;
-    let reply = reply::plan(chunks, &results, &reply_shape(3400), &REPLY_LIMITS).unwrap();
+    let reply = reply::plan(&chunks, &results, &reply_shape(3400), &REPLY_LIMITS).unwrap();
     assert_eq!(
         reply.runs().collect::<Vec<_>>(),
         [(0, 100), (1100, 100), (3200, 200)]
@@ -112,7 +112,7 @@ fn r8166_4_3_2_3_3_result_of_an_empty_chunk_is_inline() {
     let call = call(&[None, Some(8192)], None);
     let results = [item(100, 1000), item(1200, 2000)];
     let chunks = call_at_server(&call).chunks;
-    let reply = reply::plan(chunks, &results, &reply_shape(3200), &REPLY_LIMITS).unwrap();
+    let reply = reply::plan(&chunks, &results, &reply_shape(3200), &REPLY_LIMITS).unwrap();
     assert_eq!(reply.runs().collect::<Vec<_>>(), [(0, 1200)]);
     assert_eq!(reply.writes().count(), 1);
     assert_eq!(convey(&call, &results, 3200).1, [0, 2000]);
@@ -199,7 +199,8 @@ fn r8166_4_3_3_2_reply_chunk_is_used_for_old_requesters() {
             refuses_unused: true,
             exposed_segments: 0,
         };
-        let plan = reply::plan(call_at_server(&bytes).chunks, &[], &shape, &limits);
+        let chunks = call_at_server(&bytes).chunks;
+        let plan = reply::plan(&chunks, &[], &shape, &limits);
         plan.unwrap().form()
     };
     let chunk = hloo(2, 400, 0x2000);
@@ -228,14 +229,14 @@ fn r8166_4_5_3_2_too_small_chunks_are_refused_before_writing() {
     let bytes = call(&[], Some(512));
     let chunks = call_at_server(&bytes).chunks;
     assert_eq!(
-        reply::plan(chunks, &[], &reply_shape(8192), &REPLY_LIMITS).unwrap_err(),
+        reply::plan(&chunks, &[], &reply_shape(8192), &REPLY_LIMITS).unwrap_err(),
         CannotReply::NoRoom
     );
     let bytes = call(&[Some(2048)], Some(65_536));
     let chunks = call_at_server(&bytes).chunks;
     assert_eq!(
         reply::plan(
-            chunks,
+            &chunks,
             &[item(100, 2049)],
             &reply_shape(2152),
             &REPLY_LIMITS
@@ -249,9 +250,9 @@ fn r8166_4_5_3_2_too_small_chunks_are_refused_before_writing() {
     // No Reply chunk, and over the threshold.
     let bytes = call(&[], None);
     let chunks = call_at_server(&bytes).chunks;
-    assert!(reply::plan(chunks, &[], &reply_shape(4096 - 28), &REPLY_LIMITS).is_ok());
+    assert!(reply::plan(&chunks, &[], &reply_shape(4096 - 28), &REPLY_LIMITS).is_ok());
     assert_eq!(
-        reply::plan(chunks, &[], &reply_shape(4096 - 27), &REPLY_LIMITS).unwrap_err(),
+        reply::plan(&chunks, &[], &reply_shape(4096 - 27), &REPLY_LIMITS).unwrap_err(),
         CannotReply::NoRoom
     );
 }
@@ -267,7 +268,7 @@ fn r8166_4_5_3_2_results_outside_the_reply_are_refused() {
         [item(1200, 4), item(100, 4)],
     ] {
         assert_eq!(
-            reply::plan(chunks, &results, &reply_shape(1204), &REPLY_LIMITS).unwrap_err(),
+            reply::plan(&chunks, &results, &reply_shape(1204), &REPLY_LIMITS).unwrap_err(),
             CannotReply::Results
         );
     }

@@ -86,7 +86,7 @@ fn r8166_8_2_2_3_1_responder_reduces_nothing_under_integrity() {
             refuses_unused: false,
             exposed_segments: 0,
         };
-        let reply = reply::plan(chunks, &results, &shape, &limits).unwrap();
+        let reply = reply::plan(&chunks, &results, &shape, &limits).unwrap();
         assert_eq!(reply.form(), form);
         assert_eq!((by_write(&reply), reply.left()), (0, 5_200));
         assert_eq!(reply.writes().count(), 0);
@@ -250,7 +250,7 @@ fn process(bytes: &[u8]) -> u32 {
                 refuses_unused: false,
                 exposed_segments: 0,
             };
-            if let Ok(reply) = reply::plan(call.chunks, &results, &shape, &limits) {
+            if let Ok(reply) = reply::plan(&call.chunks, &results, &shape, &limits) {
                 assert!(reply.encode(call.xid, 1, [], &mut [0; 1024]).is_ok());
             }
             let _ = handle_to_invalidate(&call.chunks);

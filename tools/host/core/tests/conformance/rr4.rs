@@ -70,7 +70,7 @@ fn with_plan<R>(
     let shape = reply_shape(length);
     let limits = reply_limits(exposed_segments);
     match from_client(bytes, PULLED) {
-        Ok(FromClient::Call(call)) => then(reply::plan(call.chunks, results, &shape, &limits)),
+        Ok(FromClient::Call(call)) => then(reply::plan(&call.chunks, results, &shape, &limits)),
         other => panic!("{other:?}"),
     }
 }

@@ -99,7 +99,7 @@ const REPLY_LIMITS: ReplyLimits = ReplyLimits {
 /// Offset and length of each result in a Write chunk.
 fn written(call: &[u8], results: &[Payload]) -> Vec<(u32, u32)> {
     let chunks = call_at_server(call).chunks;
-    let reply = reply::plan(chunks, results, &reply_shape(1000), &REPLY_LIMITS).unwrap();
+    let reply = reply::plan(&chunks, results, &reply_shape(1000), &REPLY_LIMITS).unwrap();
     reply.writes().map(|(_, p)| (p.offset, p.length)).collect()
 }
 
@@ -107,7 +107,7 @@ fn written(call: &[u8], results: &[Payload]) -> Vec<(u32, u32)> {
 fn x5_no_result_returns_an_unused_chunk() {
     let call = call(&[100]);
     let chunks = call_at_server(&call).chunks;
-    let reply = reply::plan(chunks, &[], &reply_shape(100), &REPLY_LIMITS).unwrap();
+    let reply = reply::plan(&chunks, &[], &reply_shape(100), &REPLY_LIMITS).unwrap();
     let mut buf = [0; 128];
     reply.encode(XID, 1, [], &mut buf).unwrap();
     // The chunk is unused: it has one segment, of length 0. It is not empty.
