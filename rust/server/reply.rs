@@ -230,7 +230,9 @@ fn copy_reply(
         }
         body
     };
-    add_writes(conn, ctxt, &body, plan)?;
+    if plan.has_writes() {
+        add_writes(conn, ctxt, &body, plan)?;
+    }
     if end > header {
         trace!(svcrdma_send_pullup(
             conn.ep.send_cid(ctxt.serial()),
@@ -465,6 +467,8 @@ fn sges(plan: &Plan<'_>, body: &Body) -> usize {
 /// Whether any result for the client's Write chunks lies in the first page.
 #[inline]
 fn is_written_from_first(plan: &Plan<'_>, body: &Body) -> bool {
-    plan.writes()
-        .any(|(_, payload)| body.is_in_first(payload.offset, payload.length))
+    plan.has_writes()
+        && plan
+            .writes()
+            .any(|(_, payload)| body.is_in_first(payload.offset, payload.length))
 }

@@ -249,13 +249,13 @@ impl Located<'_> {
     }
 
     /// As [`Self::move_into`], but the request keeps its first page for another Reply, and the
-    /// other slots are filled from `spare` as far as possible. Returns also whether a page was
-    /// displaced.
+    /// other slots are filled with displaced pages, and from `spare`, as far as possible. Returns
+    /// also whether a page was displaced.
     ///
     /// Pages from the second one on may be those of a file, which nfsd stores in the slots. The
     /// first one is always the request's own. Of the pages that were
-    /// [noted](super::Receiving::note_reply_pages), those that a file's page has displaced go to
-    /// `spare`: no part of a Reply was written to them.
+    /// [noted](super::Receiving::note_reply_pages), those that a file's page has displaced are used
+    /// again, and the rest of them goes to `spare`: no part of a Reply was written to them.
     ///
     /// # Errors
     ///
@@ -300,13 +300,16 @@ impl Located<'_> {
                 .cast::<u8>()
                 .write_bytes(0, body.end_in_first() as usize)
         };
-        spare.store(displaced);
         // The kept page moves from the first slot to the last one, which is empty, as are those
         // between them.
         let count = rest.len();
         slots.swap(0, count);
-        let empty = spare.fill(slots.get_mut(..count).unwrap_or_default());
-        self.rqst.keep_reply_from(empty);
+        let empty = slots.get_mut(..count).unwrap_or_default();
+        // As a rule as many pages were displaced as were sent.
+        let left = displaced.fill_from_end(empty);
+        let left = spare.fill(empty.get_mut(..left).unwrap_or_default());
+        spare.store(displaced);
+        self.rqst.keep_reply_from(left);
         Ok((body.without_first(), any))
     }
 }

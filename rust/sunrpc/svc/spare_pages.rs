@@ -59,9 +59,13 @@ impl SparePages {
     /// Stores as many of `pages` as there is room for, and frees the rest.
     #[inline]
     pub(super) fn store(&self, pages: &mut PageArray) {
-        if pages.len() == 0 {
-            return;
+        if pages.len() > 0 {
+            self.store_some(pages);
         }
+    }
+
+    #[inline(never)]
+    fn store_some(&self, pages: &mut PageArray) {
         if let Some(mut spare) = self.pages.try_lock() {
             pages.move_to(&mut spare);
         }
@@ -75,6 +79,11 @@ impl SparePages {
         if slots.is_empty() {
             return 0;
         }
+        self.fill_some(slots)
+    }
+
+    #[inline(never)]
+    fn fill_some(&self, slots: &mut [PageSlot]) -> usize {
         match self.pages.try_lock() {
             Some(mut spare) => spare.fill_from_end(slots),
             None => slots.len(),
