@@ -5,6 +5,8 @@
 //!
 //! C: frwr_ops.c, frwr_send()
 
+use core::ptr;
+
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -121,17 +123,14 @@ impl<W> RequestSender<W> {
             return None;
         }
         // SAFETY: The entry is not posted: it is behind the one that was posted last, and before
-        // the one that was released last. Only `self`, which is borrowed, uses such entries.
-        let entry = unsafe { self.ring.entry(index) };
+        // the one that was released last. Only `self` uses such entries, and it is borrowed as long
+        // as the entry: `self` keeps the ring, and the ring keeps its entries in place.
+        let entry = unsafe { &mut *ptr::from_mut(self.ring.entry(index)) };
         entry.clear();
         Some(SendBuilder {
+            sender: self,
             entry,
             index,
-            head: &mut self.head,
-            unsignaled: &mut self.unsignaled,
-            batch: self.batch,
-            mr_mapper: &mut self.mr_mapper,
-            ring: &self.ring,
         })
     }
 }
@@ -140,20 +139,16 @@ impl<W> RequestSender<W> {
 /// next Send is begun.
 #[must_use]
 pub(crate) struct SendBuilder<'a, W> {
+    sender: &'a mut RequestSender<W>,
     entry: &'a mut SendCtx,
     index: u32,
-    head: &'a mut u32,
-    unsignaled: &'a mut u32,
-    batch: u32,
-    mr_mapper: &'a mut MrMapper<W>,
-    ring: &'a SendCtxRing,
 }
 
 impl<'a, W> SendBuilder<'a, W> {
     /// The buffer for header and inline content, and the mapper for the MRs that the header names.
     #[inline]
     pub(crate) fn parts(&mut self) -> (&mut [u8], &mut MrMapper<W>) {
-        (self.entry.memory(), self.mr_mapper)
+        (self.entry.memory(), &mut self.sender.mr_mapper)
     }
 
     /// Appends the next `len` bytes of the buffer to the message.
@@ -182,8 +177,8 @@ impl<'a, W> SendBuilder<'a, W> {
     pub(crate) fn finish<'m>(self, xid: u32, mrs: MrList<Mapped<'m>, W>) -> ReadySend<'a, 'm, W> {
         // The completion releases pages. And the Send Queue has room for one batch of work requests
         // that have completed without a signal.
-        let total = self.unsignaled.saturating_add(mrs.len() + 1);
-        let signaled = self.entry.has_pages() || total >= self.batch;
+        let total = self.sender.unsignaled.saturating_add(mrs.len() + 1);
+        let signaled = self.entry.has_pages() || total >= self.sender.batch;
         // INVARIANT: Of an entry of the ring.
         ReadySend {
             send: self.entry.request(signaled),
@@ -191,10 +186,8 @@ impl<'a, W> SendBuilder<'a, W> {
             mrs,
             index: self.index,
             elements: self.entry.elements(),
-            head: self.head,
-            unsignaled: self.unsignaled,
             now_unsignaled: if signaled { 0 } else { total },
-            ring: self.ring,
+            sender: self.sender,
         }
     }
 }
@@ -203,18 +196,16 @@ impl<'a, W> SendBuilder<'a, W> {
 ///
 /// # Invariants
 ///
-/// - I1: `send` is the well-formed work request of an entry of `ring`.
+/// - I1: `send` is the well-formed work request of an entry of the sender's ring.
 #[must_use]
 pub(crate) struct ReadySend<'a, 'm, W> {
+    sender: &'a mut RequestSender<W>,
     send: *mut bindings::ib_send_wr,
     xid: u32,
     mrs: MrList<Mapped<'m>, W>,
     index: u32,
     elements: u32,
-    head: &'a mut u32,
-    unsignaled: &'a mut u32,
     now_unsignaled: u32,
-    ring: &'a SendCtxRing,
 }
 
 /// Why a Send was not posted. The connection has to be closed.
@@ -265,8 +256,8 @@ impl<'m, O: Send + 'static, U: Send + 'static> ReadySend<'_, 'm, Waiting<O, U>> 
         let own = self
             .mrs
             .pd()
-            .is_none_or(|pd| Arc::ptr_eq(pd, self.ring.pd()));
-        if !own || !ep.owns(self.ring.pd()) {
+            .is_none_or(|pd| Arc::ptr_eq(pd, self.sender.ring.pd()));
+        if !own || !ep.owns(self.sender.ring.pd()) {
             return Err(NotSent {
                 error: EINVAL,
                 kept: None,
@@ -277,8 +268,8 @@ impl<'m, O: Send + 'static, U: Send + 'static> ReadySend<'_, 'm, Waiting<O, U>> 
             self.mrs.hold();
         }
         // From here on the completion may release the entry.
-        *self.head = self.index;
-        *self.unsignaled = self.now_unsignaled;
+        self.sender.head = self.index;
+        self.sender.unsignaled = self.now_unsignaled;
         let _exposing = exposes.then(|| ep.exposing());
         // SAFETY: The MRs are this endpoint's. Their memory stays by the contract of `Keep`: it was
         // mapped for `'m`, and `keep` is given the MRs below.
@@ -308,11 +299,11 @@ impl<'m, O: Send + 'static, U: Send + 'static> ReadySend<'_, 'm, Waiting<O, U>> 
     where
         C: Requester<Owner = O, Token = U>,
     {
-        if !self.mrs.is_empty() || !ep.owns(self.ring.pd()) {
+        if !self.mrs.is_empty() || !ep.owns(self.sender.ring.pd()) {
             return Err(EINVAL);
         }
-        *self.head = self.index;
-        *self.unsignaled = self.now_unsignaled;
+        self.sender.head = self.index;
+        self.sender.unsignaled = self.now_unsignaled;
         // SAFETY: As in `post`; nothing is in front of the Send, whose `next` is null.
         unsafe { ep.post_send_raw(self.send) }.map_err(|(error, _)| error)
     }
