@@ -31,24 +31,6 @@ impl Run {
         })
     }
 
-    /// The first page.
-    #[inline]
-    pub(super) fn page(&self) -> *mut bindings::page {
-        self.0.bv_page
-    }
-
-    /// The offset of the first byte in the first page.
-    #[inline]
-    pub(super) fn offset(&self) -> u32 {
-        self.0.bv_offset
-    }
-
-    /// The number of bytes.
-    #[inline]
-    pub(super) fn len(&self) -> u32 {
-        self.0.bv_len
-    }
-
     /// Adds `len` bytes at the end.
     #[inline]
     pub(super) fn extend(&mut self, len: u32) {

@@ -43,24 +43,6 @@ impl Run {
         })
     }
 
-    /// The first page.
-    #[inline]
-    pub(super) fn page(&self) -> *mut bindings::page {
-        ptr::with_exposed_provenance_mut((self.0.page_link & !END) as usize)
-    }
-
-    /// The offset of the first byte in the first page.
-    #[inline]
-    pub(super) fn offset(&self) -> u32 {
-        self.0.offset
-    }
-
-    /// The number of bytes.
-    #[inline]
-    pub(super) fn len(&self) -> u32 {
-        self.0.length
-    }
-
     /// Adds `len` bytes at the end.
     #[inline]
     pub(super) fn extend(&mut self, len: u32) {

@@ -9,10 +9,7 @@ use kernel::{
     prelude::*, //
 };
 
-use crate::lib::bvec::{
-    BVec,
-    PAGE, //
-};
+use crate::lib::bvec::BVec;
 
 use super::run::Run;
 
@@ -42,26 +39,35 @@ impl Runs {
     ) -> Result<u32> {
         self.0.clear();
         self.0.reserve(count, flags)?;
-        let Some(first) = bvecs.next() else {
+        let Some(mut first) = bvecs.next() else {
             return Ok(0);
         };
         let mut bytes = first.len();
-        let mut run = Run::new(&first);
+        // The run is `first` and `more` bytes behind it, of which `last` has the last ones.
+        let mut more = 0;
+        let mut last = first;
         for bvec in bvecs {
             bytes = bytes.checked_add(bvec.len()).ok_or(EINVAL)?;
-            if continues(&run, &bvec, max_run) {
-                run.extend(bvec.len());
+            // NO-OVERFLOW: A run is no longer than `bytes`, which are a `u32`.
+            let longer = bvec.len().wrapping_add(more);
+            if is_behind(&last, &bvec) && longer.wrapping_add(first.len()) <= max_run {
+                more = longer;
             } else {
-                self.push(run, flags)?;
-                run = Run::new(&bvec);
+                self.push(&first, more, flags)?;
+                first = bvec;
+                more = 0;
             }
+            last = bvec;
         }
-        self.push(run, flags)?;
+        self.push(&first, more, flags)?;
         Ok(bytes)
     }
 
+    /// Adds the run of `first` and `more` bytes behind it.
     #[inline]
-    fn push(&mut self, run: Run, flags: Flags) -> Result {
+    fn push(&mut self, first: &BVec<'_>, more: u32, flags: Flags) -> Result {
+        let mut run = Run::new(first);
+        run.extend(more);
         if self.0.len() == self.0.capacity() {
             return self.grow(run, flags);
         }
@@ -82,17 +88,11 @@ impl Runs {
     }
 }
 
-/// Whether the memory of `bvec` is right behind `run`, and both together are no longer than
-/// `max_run` bytes.
+/// Whether the memory of `bvec` is right behind that of `last`.
 #[inline]
-fn continues(run: &Run, bvec: &BVec<'_>, max_run: u32) -> bool {
-    // NO-OVERFLOW: A run is longer than `max_run`, which is far from 2^32, only if it is one
-    // `BVec`, which is within its page.
-    let end = run.offset().wrapping_add(run.len());
+fn is_behind(last: &BVec<'_>, bvec: &BVec<'_>) -> bool {
     // With a virtual memory map, neighbouring pages have neighbouring `struct page`s.
     cfg!(CONFIG_SPARSEMEM_VMEMMAP)
-        && run.page().wrapping_add((end / PAGE) as usize) == bvec.page()
-        && end % PAGE == 0
-        && bvec.offset() == 0
-        && run.len().wrapping_add(bvec.len()) <= max_run
+        && last.page().wrapping_add(1) == bvec.page()
+        && last.adjoins(bvec)
 }
