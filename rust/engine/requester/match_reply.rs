@@ -94,6 +94,25 @@ where
     W: IntoIterator<Item = Segment>,
     R: IntoIterator<Item = Segment>,
 {
+    match message.payload {
+        // Fast path: most Replies return no chunks.
+        Some(payload) if message.chunks.is_empty() => Ok(ReplyLocation::Inline {
+            payload,
+            by_write: 0,
+        }),
+        _ => locate_by_chunks(message, offered),
+    }
+}
+
+#[inline(never)]
+fn locate_by_chunks<'a, W, R>(
+    message: &RpcMsg<'a>,
+    offered: OfferedChunks<W, R>,
+) -> Result<ReplyLocation<'a>, Mismatch>
+where
+    W: IntoIterator<Item = Segment>,
+    R: IntoIterator<Item = Segment>,
+{
     let mut writes = message.chunks.writes.chunks();
     let by_write = match writes.next() {
         None => 0,
