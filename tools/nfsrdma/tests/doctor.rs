@@ -64,7 +64,7 @@ const TRIALS: &[Trial] = &[
         },
         level: Level::Fault,
         says: "cannot listen on 192.0.2.1:20049",
-        next: "nfsdctl listener",
+        next: "portlist",
     },
     Trial {
         rule: "messages",

@@ -85,8 +85,8 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         has: &["cannot listen on "],
-        next: "give the address to an interface with an RDMA device, or listen on all: \
-            nfsdctl listener +rdma:0.0.0.0:20049",
+        next: "give the address to an interface with an RDMA device, or stop nfsd and listen on \
+            all: echo 'rdma 20049' > /proc/fs/nfsd/portlist",
     },
     Fault {
         has: &[" in C, ", " in Rust"],
