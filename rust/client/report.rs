@@ -45,8 +45,10 @@ impl ConnectReport {
         let code = failure.code();
         if self.last.load(Relaxed) != code && net_ratelimit() {
             self.last.store(code, Relaxed);
-            let failure = format_args!("{failure}");
-            pr_notice!("cannot connect to {peer}: {failure}{remedy}\n");
+            pr_notice!(
+                "cannot connect to {peer}: {}{remedy}\n",
+                format_args!("{failure}")
+            );
         }
     }
 
