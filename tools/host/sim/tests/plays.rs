@@ -43,3 +43,18 @@ fn server_lacks_memory() {
 fn server_is_refused() {
     play("server_is_refused", 500);
 }
+
+#[test]
+fn both_ends_talk() {
+    play("both_ends_talk", 1_000);
+}
+
+#[test]
+fn both_ends_lose_connections() {
+    play("both_ends_lose_connections", 1_000);
+}
+
+#[test]
+fn both_ends_lack_memory() {
+    play("both_ends_lack_memory", 1_000);
+}

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use corosensei::{stack::DefaultStack, Coroutine, CoroutineResult, Yielder};
 
 /// The bytes of the stack of a context.
-const STACK: usize = 256 << 10;
+const STACK: usize = 512 << 10;
 
 /// The lines of a story that are kept.
 const LINES: usize = 4000;

@@ -16,7 +16,9 @@
 //! | `cm`          | the connection manager                                             |
 //! | `rdma_cm`     | `rdma_*()`                                                         |
 //! | `svc`         | SUNRPC of the server: transports, their queue, nfsd's part of each |
-//! | `xprt`        | SUNRPC of the client: transports, requests, windows                |
+//! | `xprt`        | SUNRPC of the client: transports, windows                          |
+//! | `rqst`        | its requests                                                       |
+//! | `rpc`         | its tasks                                                          |
 
 #![allow(
     non_camel_case_types,
@@ -34,6 +36,8 @@ pub(crate) mod fabric_peer;
 pub(crate) mod fabric_steps;
 pub(crate) mod memory;
 mod rdma_cm;
+pub(crate) mod rpc;
+pub(crate) mod rqst;
 mod rw;
 pub(crate) mod svc;
 mod types;
@@ -47,6 +51,7 @@ pub(crate) use fabric_peer::*;
 pub(crate) use fabric_steps::*;
 pub(crate) use memory::*;
 pub(crate) use rdma_cm::*;
+pub(crate) use rqst::*;
 pub(crate) use rw::*;
 pub(crate) use svc::*;
 pub(crate) use types::*;

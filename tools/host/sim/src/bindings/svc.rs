@@ -4,8 +4,7 @@
 //! and what an nfsd thread does with one. What nfsd itself does is [`Program`].
 
 use core::cell::RefCell;
-use core::ffi::c_void;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use kernel::ffi::{c_int, c_ulong};
@@ -16,7 +15,7 @@ use super::*;
 
 /// What a service does with a Call.
 pub(crate) trait Program {
-    /// Executes a Call, whose bytes these are. `None` if no Reply is to be sent.
+    /// Executes a Call of a connection, whose bytes these are. `None` if no Reply is to be sent.
     fn execute(&self, connection: usize, call: &[u8]) -> Option<Answer>;
 }
 
@@ -46,6 +45,9 @@ struct Service {
     program: Option<Rc<dyn Program>>,
     stopping: bool,
     threads: usize,
+    /// The numbers of the connections.
+    numbers: BTreeMap<usize, usize>,
+    next: usize,
 }
 
 thread_local! {
@@ -381,6 +383,8 @@ unsafe fn svc_handle_xprt(rqst: &mut Rqst, xprt: *mut svc_xprt) {
                 test_and_change_bit(XPT_TEMP as usize, flags(new), true);
                 let stopping = service(|s| {
                     s.transports.push(new.expose_provenance());
+                    s.next += 1;
+                    s.numbers.insert(new.addr(), s.next);
                     s.stopping
                 });
                 if stopping {
@@ -408,8 +412,9 @@ unsafe fn process(rqst: &mut Rqst, xprt: *mut svc_xprt, len: c_int) {
         sched::fail("a Call is not as long as the transport says");
     }
     sched::preempt();
-    let program = service(|s| s.program.clone()).expect("a program");
-    let Some(answer) = program.execute(xprt.addr(), &call) else {
+    let (program, number) = service(|s| (s.program.clone(), s.numbers[&xprt.addr()]));
+    let program = program.expect("a program");
+    let Some(answer) = program.execute(number, &call) else {
         return;
     };
     rqst.encode(&answer);
@@ -511,7 +516,8 @@ pub(crate) fn stop() {
             break;
         }
         for xprt in transports {
-            unsafe { test_and_change_bit(XPT_CLOSE as usize, flags(ptr(xprt)), true) };
+            // A step: with a switch in between, one of these may be gone.
+            unsafe { *flags(ptr(xprt)) |= 1 << XPT_CLOSE };
         }
         // svc_clean_up_xprts()
         while let Some(xprt) = service(|s| s.queue.pop_front()) {
@@ -520,12 +526,11 @@ pub(crate) fn stop() {
                 svc_delete_xprt(ptr(xprt));
             }
         }
-        for xprt in service(|s| s.transports.clone()) {
+        let is_idle = |xprt: &usize| unsafe { *flags(ptr(*xprt)) & 1 << XPT_BUSY == 0 };
+        while let Some(xprt) = service(|s| s.transports.iter().copied().find(is_idle)) {
             unsafe {
-                let xprt: *mut svc_xprt = ptr(xprt);
-                if !test_and_change_bit(XPT_BUSY as usize, flags(xprt), true) {
-                    svc_delete_xprt(xprt);
-                }
+                *flags(ptr(xprt)) |= 1 << XPT_BUSY;
+                svc_delete_xprt(ptr(xprt));
             }
         }
         sched::wake(WORK);
@@ -554,5 +559,3 @@ pub(crate) fn connections() -> Vec<usize> {
             .collect()
     })
 }
-
-const _: *mut c_void = core::ptr::null_mut();

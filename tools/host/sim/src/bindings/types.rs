@@ -507,6 +507,7 @@ constants! {
         IPPROTO_TCP = 6, IPPROTO_MAX = 263, RPCSVC_MAXPAYLOAD = 1 << 20,
         IB_DEVICE_NAME_MAX = 64,
         dma_data_direction_DMA_TO_DEVICE = 1, dma_data_direction_DMA_FROM_DEVICE = 2,
+        dma_data_direction_DMA_NONE = 3,
         ib_access_flags_IB_ACCESS_LOCAL_WRITE = 1,
         ib_access_flags_IB_ACCESS_REMOTE_WRITE = 2,
         ib_access_flags_IB_ACCESS_REMOTE_READ = 4,

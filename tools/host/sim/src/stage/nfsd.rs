@@ -3,7 +3,7 @@
 //! The program that the server runs, and its book.
 
 use core::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kernel::sched;
 
@@ -17,6 +17,8 @@ use crate::bindings::{
 #[derive(Default)]
 pub(crate) struct Nfsd {
     executed: RefCell<BTreeMap<(u32, u32), u32>>,
+    /// The same, for each connection.
+    on: RefCell<BTreeSet<(usize, u32, u32)>>,
 }
 
 impl Nfsd {
@@ -28,7 +30,7 @@ impl Nfsd {
 }
 
 impl Program for Nfsd {
-    fn execute(&self, _connection: usize, call: &[u8]) -> Option<Answer> {
+    fn execute(&self, connection: usize, call: &[u8]) -> Option<Answer> {
         let Some((rpc, attempt)) = Rpc::of_call(call) else {
             sched::fail(format_args!(
                 "a Call of {} bytes is not as it was sent: {:02x?}",
@@ -37,13 +39,13 @@ impl Program for Nfsd {
             ));
         };
         say!("executes {rpc:?}");
-        {
-            let mut executed = self.executed.borrow_mut();
-            let times = executed.entry((rpc.xid, attempt)).or_insert(0);
-            *times += 1;
-            if *times > 1 {
-                sched::fail(format_args!("Call {:#x} is executed twice", rpc.xid));
-            }
+        *self
+            .executed
+            .borrow_mut()
+            .entry((rpc.xid, attempt))
+            .or_insert(0) += 1;
+        if !self.on.borrow_mut().insert((connection, rpc.xid, attempt)) {
+            sched::fail(format_args!("Call {:#x} is executed twice", rpc.xid));
         }
         sched::preempt();
         let (head, data, tail) = rpc.reply_parts();

@@ -5,6 +5,7 @@
 //! A play draws a world, its peers and their faults from a seed, lets all of it happen, and checks
 //! the laws: most of them in each step, the others at the end.
 
+use core::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use kernel::memory;
@@ -16,6 +17,7 @@ use super::rpc::Rpc;
 use super::world::{self, World};
 use crate::bindings::dma;
 use crate::bindings::fabric::{fabric, Device};
+use crate::bindings::rpc::{Call, Client};
 
 /// What a play has seen.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,6 +71,18 @@ pub const PLAYS: &[Play] = &[
     Play {
         name: "server_is_refused",
         run: server_is_refused,
+    },
+    Play {
+        name: "both_ends_talk",
+        run: both_ends_talk,
+    },
+    Play {
+        name: "both_ends_lose_connections",
+        run: both_ends_lose_connections,
+    },
+    Play {
+        name: "both_ends_lack_memory",
+        run: both_ends_lack_memory,
     },
 ];
 
@@ -229,5 +243,149 @@ fn server_is_refused(config: &Config) -> Result<Seen, String> {
         faults.device.refuses = pick(&[5, 20, 100]);
         faults.device.few_queues = pick(&[0, 3]);
         faults.manners.errors = true;
+    })
+}
+
+/// Clients of the module talk to its server.
+fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String> {
+    let nfsd = Rc::new(Nfsd::default());
+    sched::begin(&Config {
+        seed: !config.seed,
+        ..*config
+    });
+    let payload = pick(&[8192, 65_536]);
+    let mut faults = Faults::none();
+    draw(&mut faults);
+    let tunables = vec![
+        ("sunrpc/svc_rdma/max_requests", pick(&[4, 8, 32, 128])),
+        ("sunrpc/svc_rdma/max_req_size", pick(&[1024, 4096, 8192])),
+        ("sunrpc/svc_rdma/short_replies", pick(&[0, 1])),
+        ("sunrpc/svc_rdma/remote_invalidation", pick(&[0, 1, 1])),
+        ("sunrpc/svc_rdma/pulled_replies", pick(&[0, 1])),
+        ("sunrpc/rdma_slot_table_entries", pick(&[4, 8, 128])),
+    ];
+    faults.device.attrs.max_qp_wr = pick(&[200, 1000, 16_384]) as i32;
+    faults.device.attrs.max_send_sge = pick(&[4, 16]) as i32;
+    let world = World {
+        device: faults.device,
+        tunables,
+        threads: pick(&[1, 2, 5]) as usize,
+        payload,
+    };
+    let shapes: Vec<Vec<Rpc>> = (0..pick(&[1, 1, 2]))
+        .map(|_| {
+            let count = pick(&[3, 10, 40]);
+            (0..count)
+                .map(|_| Rpc::any(0, payload).with_words())
+                .collect()
+        })
+        .collect();
+    world::begin(config, world, nfsd)?;
+    let clients: Rc<RefCell<Vec<Rc<Client>>>> = Rc::default();
+    let replies = Rc::new(Cell::new(0));
+    let (all, counted) = (clients.clone(), replies.clone());
+    let wanted = shapes.len();
+    let may_fail = faults.mappings > 0 || faults.allocations > 0;
+    sched::spawn("mount", move || {
+        for (number, shapes) in (1..).zip(shapes) {
+            let client = Rc::new(Client::new(number << 24).expect("a transport"));
+            all.borrow_mut().push(client.clone());
+            for shape in shapes {
+                client.start(to_call(shape, may_fail, &counted));
+            }
+        }
+    });
+    world::run_until("mount", || clients.borrow().len() == wanted)?;
+    memory::fail_one_in(faults.allocations);
+    dma::fail_maps(faults.mappings);
+    let failed = memory::failed();
+    let is_done = || {
+        clients
+            .borrow()
+            .iter()
+            .all(|client| client.tasks.get() == 0)
+    };
+    let lost = Rc::new(Cell::new(0));
+    for _ in 0..40 {
+        if is_done() {
+            break;
+        }
+        sched::run(500, is_done)?;
+        if sched::one_in(faults.manners.breaks_off) {
+            lost.set(lost.get() + 1);
+            clients.borrow()[below(wanted)].inject_disconnect();
+        }
+    }
+    memory::fail_one_in(0);
+    dma::fail_maps(0);
+    fabric(|f| {
+        f.device.refuses = 0;
+        f.device.few_queues = 0;
+    });
+    world::run_until("the clients", is_done)
+        .map_err(|why| format!("{}{why}", crate::bindings::xprt::describe()))?;
+    let denied = fabric(|f| core::mem::take(&mut f.denied));
+    if !denied.is_empty() && lost.get() == 0 && faults.allocations == 0 && faults.mappings == 0 {
+        return Err(format!("an end was denied: {denied:?}"));
+    }
+    let all = clients.take();
+    let refused = all.iter().map(|client| client.failures.get()).sum();
+    sched::spawn("umount", move || {
+        for client in all {
+            client.put();
+        }
+    });
+    let mut seen = Seen {
+        failed: memory::failed() - failed,
+        replies: replies.get(),
+        connections: lost.get(),
+        refused,
+        ..Seen::default()
+    };
+    world::end()?;
+    seen.steps = sched::steps();
+    Ok(seen)
+}
+
+/// An RPC of this shape, for SUNRPC.
+fn to_call(shape: Rpc, may_fail: bool, replies: &Rc<Cell<u64>>) -> Call {
+    let replies = replies.clone();
+    let (head, data, tail) = shape.reply_parts();
+    Call {
+        encode: Box::new(move |xid, attempt| shape.with_xid(xid).call_parts(attempt)),
+        is_write: shape.is_eligible(),
+        room: [head.len(), data.len(), tail.len()],
+        is_read: shape.is_eligible(),
+        may_fail,
+        decode: Box::new(move |xid, reply| {
+            let rpc = shape.with_xid(xid);
+            let expected = rpc.reply();
+            if reply != expected {
+                let at = reply.iter().zip(&expected).position(|(a, b)| a != b);
+                sched::fail(format_args!(
+                    "the Reply to {rpc:?} has {} bytes, {} expected, the first other one at {at:?}",
+                    reply.len(),
+                    expected.len()
+                ));
+            }
+            replies.set(replies.get() + 1);
+        }),
+    }
+}
+
+fn both_ends_talk(config: &Config) -> Result<Seen, String> {
+    talk(config, |_| ())
+}
+
+fn both_ends_lose_connections(config: &Config) -> Result<Seen, String> {
+    talk(config, |faults| {
+        faults.manners.breaks_off = pick(&[1, 2, 5])
+    })
+}
+
+fn both_ends_lack_memory(config: &Config) -> Result<Seen, String> {
+    talk(config, |faults| {
+        faults.allocations = pick(&[0, 50, 300]);
+        faults.mappings = pick(&[0, 50, 300]);
     })
 }

@@ -66,14 +66,29 @@ impl Rpc {
         }
     }
 
-    /// A small RPC.
-    pub(crate) fn small(xid: u32) -> Self {
-        Self {
-            xid,
-            call: [8, 0, 0],
-            reply: [8, 0, 0],
-            flags: 0,
+    /// The same shape for a consumer that knows where each part of the Reply is: the data item of
+    /// the Reply is of whole words.
+    pub(crate) fn with_words(mut self) -> Self {
+        self.reply[1] = words(self.reply[1]);
+        if self.is_protected() {
+            self.flags = 0;
         }
+        self
+    }
+
+    /// The same shape with another XID.
+    pub(crate) fn with_xid(mut self, xid: u32) -> Self {
+        self.xid = xid;
+        self
+    }
+
+    /// The Call as a consumer of SUNRPC encodes it: head, data, and the rest with the roundup.
+    pub(crate) fn call_parts(&self, attempt: u32) -> (Vec<u8>, Vec<u8>, Vec<u8>) {
+        let mut call = self.call(attempt);
+        let item = self.call_item();
+        let tail = call.split_off(item.end);
+        let data = call.split_off(item.start);
+        (call, data, tail)
     }
 
     /// Whether the data of the Reply may be placed directly.

@@ -15,11 +15,13 @@ use crate::bindings::fabric::Device;
 use crate::bindings::fabric_steps::FabricSteps;
 use crate::bindings::svc::Program;
 use crate::bindings::{cm, dma, fabric, memory as pages, svc, xprt};
+use crate::client::Client;
 use crate::server::Server;
 use crate::verbs::IbClient;
 
 /// The module, loaded.
 struct Module {
+    _client: Client,
     _server: Server,
     _devices: Pin<KBox<IbClient>>,
 }
@@ -39,7 +41,8 @@ pub(crate) struct World {
 }
 
 /// The tunables, as they are when the module is loaded.
-const DEFAULTS: [(&str, u32); 9] = [
+const DEFAULTS: [(&str, u32); 10] = [
+    ("sunrpc/rdma_slot_table_entries", 128),
     ("sunrpc/svc_rdma/max_requests", 128),
     ("sunrpc/svc_rdma/max_bc_requests", 16),
     ("sunrpc/svc_rdma/max_req_size", 4096),
@@ -65,7 +68,9 @@ pub(crate) fn begin(config: &Config, world: World, program: Rc<dyn Program>) -> 
     sched::spawn("modprobe", move || {
         let devices = KBox::pin_init(IbClient::register(), GFP_KERNEL).expect("a registration");
         let server = Server::register(ThisModule::THIS).expect("a registration");
+        let client = Client::register(ThisModule::THIS).expect("a registration");
         MODULE.set(Some(Module {
+            _client: client,
             _server: server,
             _devices: devices,
         }));
@@ -93,11 +98,14 @@ pub(crate) fn end() -> Result<(), String> {
     let is_done = done.clone();
     sched::spawn("rmmod", move || {
         svc::stop();
-        if ThisModule::THIS.refs() > 0 {
-            sched::fail(format_args!(
-                "{} module references are left",
-                ThisModule::THIS.refs()
-            ));
+        // Transports are destroyed in work items.
+        let most = sched::now() + 200_000_000_000;
+        while ThisModule::THIS.refs() > 0 {
+            if sched::now() > most {
+                let refs = ThisModule::THIS.refs();
+                sched::fail(format_args!("{refs} module references are left"));
+            }
+            sched::wait_until(8, sched::now() + 10_000_000);
         }
         drop(MODULE.take());
         done.set(true);
