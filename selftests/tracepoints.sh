@@ -179,7 +179,7 @@ failed_write() {
 	rm -r "$WORK"
 }
 
-# An RDMA_ERROR of the server has a code that nobody knows. This client drops it.
+# An RDMA_ERROR of the server has an unknown code. This client drops it.
 unknown_error_code() {
 	need_local_bed
 	nfs_mount 3 rdma timeo=50

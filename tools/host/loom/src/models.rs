@@ -62,7 +62,7 @@ impl Payload {
         }
     }
 
-    /// Reads it, after somebody has written to it. Returns its number.
+    /// Reads it, after a thread has written to it. Returns its number.
     fn read(&self) -> usize {
         // SAFETY: loom panics if another thread writes.
         self.accessed.with(|count| assert!(unsafe { *count } > 0));

@@ -72,6 +72,12 @@ impl Connection {
     }
 }
 
+/// A worker that completes a chain of so many work requests.
+fn completes(connection: &Arc<Connection>, entries: u32) -> thread::JoinHandle<()> {
+    let connection = connection.clone();
+    thread::spawn(move || connection.complete(entries))
+}
+
 /// A chain of two entries fills the Send Queue, and completes while a thread posts another. Law:
 /// the second chain is posted at once, by the completion, or by its own thread.
 #[test]
@@ -79,10 +85,7 @@ fn chain_that_waits_is_posted_by_the_completion() {
     explore_full(|| {
         let connection = Connection::new(2, 2);
         connection.post(0, 2);
-        let worker = {
-            let connection = connection.clone();
-            thread::spawn(move || connection.complete(2))
-        };
+        let worker = completes(&connection, 2);
         connection.post(1, 2);
         worker.join().unwrap();
         assert_eq!(connection.posted.load(Relaxed), 2, "a chain waits for ever");
@@ -97,10 +100,7 @@ fn failed_reservation_hides_no_room_for_ever() {
     explore_full(|| {
         let connection = Connection::new(2, 2);
         connection.post(0, 2);
-        let worker = {
-            let connection = connection.clone();
-            thread::spawn(move || connection.complete(2))
-        };
+        let worker = completes(&connection, 2);
         let sender = {
             let connection = connection.clone();
             thread::spawn(move || connection.post(1, 1))
@@ -124,10 +124,7 @@ fn share_is_widened_once() {
     explore_full(|| {
         let connection = Connection::new(3, 1);
         connection.post(0, 1);
-        let worker = {
-            let connection = connection.clone();
-            thread::spawn(move || connection.complete(1))
-        };
+        let worker = completes(&connection, 1);
         let admits = {
             let connection = connection.clone();
             thread::spawn(move || connection.queue.share_all())

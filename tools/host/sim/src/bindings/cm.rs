@@ -423,7 +423,7 @@ unsafe fn request(listener: *mut rdma_cm_id, from: End, param: &Param, qp: u32) 
 
 // What peers of the stage do.
 
-/// A peer asks for a connection; `false` if nobody listens.
+/// A peer asks for a connection; `false` without a listener.
 pub(crate) fn peer_connect(qp: u32, param: Param) -> bool {
     let Some(listener) = listener() else {
         return false;
@@ -454,8 +454,8 @@ pub(crate) fn peer_tells(qp: u32, to: End, message: Message) {
     cm(|cm| cm.send(End::Peer(qp), to, message));
 }
 
-/// The network breaks a connection off: both ends learn of it, some time.
-pub(crate) fn break_off(qp: u32) {
+/// The network ends a connection. Both ends get DISCONNECTED later.
+pub(crate) fn disconnect(qp: u32) {
     let other = fabric(|f| f.qps.get(&qp).and_then(|qp| qp.other));
     for qp in [Some(qp), other].into_iter().flatten() {
         fabric(|f| f.set_error(qp));

@@ -263,14 +263,9 @@ pub(crate) unsafe extern "C" fn rpcrdma_dma_sync_for_cpu(
     size: usize,
     _direction: dma_data_direction,
 ) {
-    let synced = with_mapping(bus, size, |mapping, at| {
-        let host = host_of(mapping).wrapping_add(at);
-        // SAFETY: Memory that is mapped is not freed.
-        unsafe { host.copy_from(mapping.copy[at..].as_ptr(), size) };
-    });
-    if let Err(why) = synced {
-        sched::fail(format_args!("sync for the CPU: {why}"));
-    }
+    // SAFETY: `sync` gives two areas of `size` bytes that do not overlap.
+    let copy = |host: *mut u8, copy: *mut u8| unsafe { host.copy_from_nonoverlapping(copy, size) };
+    sync("CPU", bus, size, copy);
 }
 
 pub(crate) unsafe extern "C" fn rpcrdma_dma_sync_for_device(
@@ -279,12 +274,19 @@ pub(crate) unsafe extern "C" fn rpcrdma_dma_sync_for_device(
     size: usize,
     _direction: dma_data_direction,
 ) {
+    // SAFETY: As above.
+    let copy = |host: *mut u8, copy: *mut u8| unsafe { host.copy_to_nonoverlapping(copy, size) };
+    sync("device", bus, size, copy);
+}
+
+/// Copies between the memory of the host, which stays while it is mapped, and the copy that the
+/// device sees.
+fn sync(whom: &str, bus: u64, size: usize, copy: impl FnOnce(*mut u8, *mut u8)) {
     let synced = with_mapping(bus, size, |mapping, at| {
         let host = host_of(mapping).wrapping_add(at);
-        // SAFETY: Memory that is mapped is not freed.
-        unsafe { host.copy_to(mapping.copy[at..].as_mut_ptr(), size) };
+        copy(host.cast(), mapping.copy[at..].as_mut_ptr().cast());
     });
     if let Err(why) = synced {
-        sched::fail(format_args!("sync for the device: {why}"));
+        sched::fail(format_args!("sync for the {whom}: {why}"));
     }
 }

@@ -48,7 +48,7 @@ fn gfp(flags: gfp_t) -> kernel::alloc::Flags {
     }
 }
 
-/// Allocates a page, which does not fail. It is full of what nobody wants to see.
+/// Allocates a page, which does not fail. Its bytes are stale data that no message may contain.
 pub(crate) fn new_page() -> *mut page {
     // SAFETY: The size is not zero.
     let memory = unsafe { std::alloc::alloc(PAGE_LAYOUT) };

@@ -503,7 +503,7 @@ pub(crate) fn start(threads: usize, payload: u32, program: Rc<dyn Program>) {
     }
 }
 
-/// The address of the network namespace, which nobody looks at.
+/// The address of the network namespace. No code accesses it.
 pub(crate) const NET: usize = 64;
 
 /// Stops the service: closes all transports, and waits for the threads.

@@ -549,7 +549,7 @@ pub(crate) unsafe extern "C" fn xprt_wake_up_backlog(
     }
 }
 
-/// The state of the transports, for the story of a run in which somebody waits for ever.
+/// The state of the transports, for the story of a run in which a context waits for ever.
 pub(crate) fn describe() -> String {
     sunrpc(|s| {
         let mut text = String::new();

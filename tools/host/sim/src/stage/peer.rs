@@ -403,8 +403,8 @@ impl sched::Source for PeerSteps {
         };
         if let Some(qp) = up {
             if one_in(manners.breaks_off) {
-                say!("the network breaks QP {qp} off");
-                cm::break_off(qp);
+                say!("the network ends the connection of QP {qp}");
+                cm::disconnect(qp);
                 return;
             }
             if one_in(manners.leaves) {

@@ -82,7 +82,7 @@ pub(crate) fn begin(config: &Config, world: World, program: Rc<dyn Program>) -> 
     run_until("modprobe", || cm::listener().is_some())
 }
 
-/// Runs until `done` holds. Nothing may fail any more, and nobody may wait for ever.
+/// Runs until `done` holds. Nothing may fail any more, and no context may wait for ever.
 pub(crate) fn run_until(what: &str, mut done: impl FnMut() -> bool) -> Result<(), String> {
     match sched::run(MOST, &mut done)? {
         Ended::Stopped => Ok(()),
