@@ -8,10 +8,8 @@
 use kernel::sync::atomic::{
     self,
     ordering::{
-        AcquireOrRelaxed,
         Ordering,
-        Relaxed,
-        ReleaseOrRelaxed, //
+        Relaxed, //
     }, //
     AtomicType,
 };
@@ -20,12 +18,6 @@ use kernel::sync::atomic::{
 pub(crate) trait Word: AtomicType {
     /// All bits clear.
     const ZERO: Self;
-
-    /// See [`Atomic::load`].
-    fn load<O: AcquireOrRelaxed>(at: &atomic::Atomic<Self>, order: O) -> Self;
-
-    /// See [`Atomic::store`].
-    fn store<O: ReleaseOrRelaxed>(at: &atomic::Atomic<Self>, new: Self, order: O);
 
     /// See [`Atomic::xchg`].
     fn xchg<O: Ordering>(at: &atomic::Atomic<Self>, new: Self, order: O) -> Self;
@@ -49,16 +41,6 @@ macro_rules! word {
     ($($word:ty),*) => {
         $(impl Word for $word {
             const ZERO: Self = 0;
-
-            #[inline(always)]
-            fn load<O: AcquireOrRelaxed>(at: &atomic::Atomic<Self>, order: O) -> Self {
-                at.load(order)
-            }
-
-            #[inline(always)]
-            fn store<O: ReleaseOrRelaxed>(at: &atomic::Atomic<Self>, new: Self, order: O) {
-                at.store(new, order);
-            }
 
             #[inline(always)]
             fn xchg<O: Ordering>(at: &atomic::Atomic<Self>, new: Self, order: O) -> Self {
@@ -198,20 +180,6 @@ impl<T: Value> Atomic<T> {
     /// The address of the value.
     pub(crate) const fn as_ptr(&self) -> *mut T {
         self.0.as_ptr().cast()
-    }
-
-    /// The value.
-    #[inline(always)]
-    pub(crate) fn load<O: AcquireOrRelaxed>(&self, order: O) -> T {
-        // SAFETY: By I1.
-        unsafe { from_word(T::Word::load(&self.0, order)) }
-    }
-
-    /// Sets the value.
-    #[inline(always)]
-    pub(crate) fn store<O: ReleaseOrRelaxed>(&self, value: T, order: O) {
-        // INVARIANT: I1.
-        T::Word::store(&self.0, into_word(value), order);
     }
 
     /// Sets the value, and returns the old one.

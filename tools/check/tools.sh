@@ -78,6 +78,19 @@ rule_programs_compile() {
 	rm -r "$out"
 }
 
+# compat, with which the module is built if the kernel crate lacks the names that Kbuild probes.
+rule_compat_compiles() {
+	local out said
+	mkdir -p out
+	out=$(mktemp -d out/check.XXXXXX) || return
+	cp -r Kbuild include rust "$out"
+	find "$out" -name '.*' -type f -delete
+	said=$("$env_dir/enter" --src . make -s -C /obj "M=/src/$out" probes-rust= \
+		KRUSTFLAGS=-Dwarnings modules 2>&1) ||
+		echo "rust/compat does not compile on this kernel: $said"
+	rm -r "$out"
+}
+
 # Variables that a file in a lib directory sets may be used only by files that source it (SC2034).
 # tools/env/recipes.sh has no #! and is sourced by a command in a string.
 rule_shellcheck() {
