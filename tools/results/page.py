@@ -65,6 +65,8 @@ SECTIONS = {
     "packages-guest-forky": (
         "The package for DKMS on a server with Debian forky",
         "``make test-package-guest SUITE=forky`` (:doc:`operating`)."),
+    "sim": ("Simulated runs", "``tools/test/sim --record`` (:doc:`contributing`). No seed failed. The "
+            "seconds are of one processor."),
     "suites": ("Other runs of the selftests", "``tools/test/run`` (:doc:`contributing`)."),
     "probe-ours": ("Probe, this module", "``tools/probe/run`` (:doc:`probe`). Cases that "
                    "passed are in the file."),
