@@ -9,14 +9,16 @@
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
 # rxe reports connections that exceeded their retries (12), SUNRPC reports servers that do not
-# respond.
+# respond, and the block layer that a loop device on a tmpfs cannot write zeros.
 LOG_EXPECTED='rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
+operation not supported error, dev loop[0-9]+, .*WRITE_ZEROES
 (rpc_check_timeout|call_decode): [0-9]+ callbacks suppressed
 '
 
 ROUNDS=${LONG:+200}
 ROUNDS=${ROUNDS:-30}
 
+IO_CACHE_READ=/sys/kernel/debug/nfsd/io_cache_read
 NO_SPLICE=/sys/kernel/debug/nfsd/disable-splice-read
 MODPROBE_CONF=/etc/modprobe.d/rpcrdma-field.conf
 GRANT=/proc/sys/sunrpc/rdma_max_bc_requests
@@ -194,6 +196,48 @@ copies_with_one_credit() {
 	server_copies 20 8
 }
 
+# direct_export SECTOR: exports a file system that nfsd can read by direct I/O, on a device with
+# sectors of this size.
+direct_export() {
+	modprobe loop &&
+	truncate -s 64M "$BED_DIR/image" &&
+	direct_device=$(losetup --find --show --sector-size "$1" "$BED_DIR/image") &&
+	mkfs.ext4 -q "$direct_device" &&
+	mkdir -p "$BED_DIR/direct" &&
+	mount "$direct_device" "$BED_DIR/direct" &&
+	exportfs -o rw,insecure,no_root_squash,no_subtree_check,fsid=20050 "*:$BED_DIR/direct"
+}
+
+direct_unexport() {
+	exportfs -u "*:$BED_DIR/direct"
+	umount "$BED_DIR/direct"
+	losetup -j "$BED_DIR/image" | cut -d: -f1 | xargs -r losetup -d
+	rm -f "$BED_DIR/image"
+}
+
+# READs whose ends are not those of sectors, with each way in which nfsd can read: through the page
+# cache, past it if that is possible, and dropping the pages afterwards.
+misaligned_reads() {
+	local mode size
+
+	need_local_bed
+	[ -e $IO_CACHE_READ ] || skip "this kernel's nfsd always uses the page cache"
+	direct_export "$1" || fail "no file system for direct I/O"
+	EXPORT=$BED_DIR/direct nfs_mount 4.2 rdma
+	head -c 400000 /dev/urandom >"$BED_DIR/direct/file"
+	for mode in 0 1 2; do
+		echo $mode >$IO_CACHE_READ || continue
+		for size in 47008 5000 513; do
+			drop_caches
+			dd if="$MNT/file" bs=$size iflag=direct status=none |
+				cmp - "$BED_DIR/direct/file" ||
+				fail "READs of $size bytes return other data in mode $mode"
+		done
+	done
+	umount_all
+	direct_unexport
+}
+
 test_cleanup() {
 	cd /
 	trace_off
@@ -202,7 +246,9 @@ test_cleanup() {
 	rm -f $MODPROBE_CONF
 	[ ! -e "$ktap_dir/nfs.conf" ] || mv "$ktap_dir/nfs.conf" /etc/nfs.conf
 	umount_all
+	[ ! -e $IO_CACHE_READ ] || echo 0 >$IO_CACHE_READ
 	bed_is_local || return 0
+	[ ! -e "$BED_DIR/image" ] || direct_unexport
 	module_loaded || modprobe rpcrdma
 	[ -e "/sys/class/infiniband/$BED_SERVER_DEV" ] || device_add "$BED_SERVER_DEV"
 	server_stop
@@ -214,5 +260,6 @@ TEST_TIMEOUT=$((TEST_TIMEOUT * (2 + ROUNDS / 20)))
 GRANT_BEFORE=$(cat $GRANT 2>/dev/null)
 [ $# -gt 0 ] || set -- listeners_added_and_removed device_comes_after_nfsd \
 	module_cannot_be_loaded "reads_without_splice 3" "reads_without_splice 4.2" \
-	"server_copies 1 64" "server_copies 1 256 reconnect" copies_with_one_credit
+	"server_copies 1 64" "server_copies 1 256 reconnect" copies_with_one_credit \
+	"misaligned_reads 512" "misaligned_reads 4096"
 ktap_run "$@"
