@@ -176,7 +176,7 @@ for_this_kernel() {
 # The lists of modules that guests of this kernel may load.
 module_lists() {
 	echo modules-guest
-	[ "$KERNEL" = stock ] || echo modules-built
+	[ "$KERNEL" = stock ] && echo modules-stock || echo modules-built
 }
 
 # packages LIST-FILE: prints the names in it, separated by commas.
