@@ -58,3 +58,28 @@ fn both_ends_lose_connections() {
 fn both_ends_lack_memory() {
     play("both_ends_lack_memory", 1_000);
 }
+
+#[test]
+fn server_meets_hostile_clients() {
+    play("server_meets_hostile_clients", 1_000);
+}
+
+#[test]
+fn client_meets_hostile_server() {
+    play("client_meets_hostile_server", 500);
+}
+
+/// A run follows from its seed alone.
+#[test]
+fn same_seed_same_story() {
+    let run = || {
+        let output = Command::new(env!("CARGO_BIN_EXE_rpcrdma-sim"))
+            .args(["client_meets_hostile_server", "7", "1"])
+            .output()
+            .expect("the program can be run");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let first = run();
+    assert!(first.contains(" steps="), "{first}");
+    assert_eq!(first, run());
+}

@@ -83,6 +83,8 @@ pub(super) struct Cm {
     pub(super) wires: Vec<(End, End, VecDeque<Message>)>,
     /// What peers of the stage were told.
     pub(super) peers: BTreeMap<u32, VecDeque<(End, Message)>>,
+    /// Where requests for [`hostile_address`] go, if not to the server.
+    pub(super) hostile: Option<u32>,
 }
 
 thread_local! {
@@ -122,6 +124,25 @@ pub(super) fn address(host: u8, port: u16) -> __kernel_sockaddr_storage {
 /// The address that the server listens on.
 pub(crate) fn server_address() -> __kernel_sockaddr_storage {
     address(1, PORT)
+}
+
+/// An address that leads to the server, unless a peer listens there.
+pub(crate) fn hostile_address() -> __kernel_sockaddr_storage {
+    address(HOSTILE, PORT)
+}
+
+const HOSTILE: u8 = 3;
+
+/// Whether these are the bytes of [`hostile_address`].
+pub(super) fn is_hostile(addr: &__kernel_sockaddr_storage) -> bool {
+    // SAFETY: Both are 128 bytes, any of which are valid.
+    let bytes: [u8; 128] = unsafe { core::mem::transmute_copy(addr) };
+    bytes[7] == HOSTILE
+}
+
+/// Peer number `peer` listens at [`hostile_address`] from now on, or none does.
+pub(crate) fn peer_listens(peer: Option<u32>) {
+    cm(|cm| cm.hostile = peer);
 }
 
 pub(super) fn new_id(handler: rdma_cm_event_handler, context: *mut c_void) -> *mut rdma_cm_id {

@@ -70,6 +70,11 @@ pub(super) enum Op {
         addr: u64,
         rkey: u32,
     },
+    /// RDMA Write With Immediate, which only peers of the stage post.
+    Immediate {
+        addr: u64,
+        rkey: u32,
+    },
     Register {
         mr: u32,
         valid: Valid,
@@ -131,6 +136,9 @@ pub(crate) struct Qp {
     pub(super) context: *mut c_void,
     /// For a queue pair of the stage.
     pub(crate) inbox: VecDeque<PeerEvent>,
+    /// Whether its end keeps to the protocol. Others may be denied anything, and send without a
+    /// Receive.
+    pub(crate) honest: bool,
 }
 
 pub(super) struct Cqe {
@@ -308,7 +316,7 @@ impl Fabric {
     }
 
     /// Finds what `rkey` gives access to, for the other end of a queue pair of domain `pd`.
-    fn reach(
+    pub(super) fn reach(
         &mut self,
         pd: u32,
         rkey: u32,
@@ -333,7 +341,7 @@ impl Fabric {
         Ok(valid)
     }
 
-    fn invalidate(&mut self, pd: u32, rkey: u32) -> Result<(), String> {
+    pub(super) fn invalidate(&mut self, pd: u32, rkey: u32) -> Result<(), String> {
         let mr = self.mrs.get_mut(&(rkey >> 8)).filter(|mr| mr.pd == pd);
         match mr {
             Some(mr) if mr.valid.as_ref().is_some_and(|valid| valid.rkey == rkey) => {
@@ -399,6 +407,10 @@ impl Fabric {
                     Err(why) => Err((ib_wc_status_IB_WC_REM_ACCESS_ERR, why)),
                 }
             }
+            Op::Immediate { addr, rkey } => {
+                let other = other.expect("a connected queue pair");
+                self.write_immediate(other, rkey, addr, &bytes)
+            }
             Op::Read { addr, rkey } => {
                 let other = other.expect("a connected queue pair");
                 let pd = self.qp(other).pd;
@@ -421,7 +433,10 @@ impl Fabric {
             }
             Err((status, why)) => {
                 say!("QP {number}: denied: {why}");
-                self.denied.push(why);
+                let honest = |number: &u32| self.qps.get(number).is_none_or(|qp| qp.honest);
+                if honest(&number) && other.as_ref().is_none_or(honest) {
+                    self.denied.push(why);
+                }
                 if let Some(other) = other {
                     self.set_error(other);
                 }
@@ -431,74 +446,6 @@ impl Fabric {
         if let Some(wqe) = self.qp(number).send.get_mut(at) {
             wqe.result = Some(status);
         }
-    }
-
-    /// Delivers a message.
-    fn deliver(
-        &mut self,
-        to: u32,
-        bytes: &[u8],
-        invalidate: Option<u32>,
-    ) -> Result<Vec<u8>, (ib_wc_status, String)> {
-        let pd = self.qp(to).pd;
-        if let Some(rkey) = invalidate {
-            self.invalidate(pd, rkey)
-                .map_err(|why| (ib_wc_status_IB_WC_REM_ACCESS_ERR, why))?;
-        }
-        let qp = self.qp(to);
-        let Some((_, recv_cq)) = qp.cqs else {
-            qp.recv.pop_front();
-            qp.inbox.push_back(PeerEvent::Received {
-                bytes: bytes.to_vec(),
-                invalidated: invalidate,
-            });
-            return Ok(Vec::new());
-        };
-        let recv = qp.recv.pop_front().expect("a Receive");
-        let mut wc = ib_wc {
-            opcode: ib_wc_opcode_IB_WC_RECV,
-            byte_len: bytes.len() as c_uint,
-            ..ib_wc::default()
-        };
-        // SAFETY: Plain members.
-        unsafe {
-            *wc.__bindgen_anon_1.wr_cqe.as_mut() = recv.cqe;
-            if let Some(rkey) = invalidate {
-                wc.wc_flags = ib_wc_flags_IB_WC_WITH_INVALIDATE as c_int;
-                *wc.ex.invalidate_rkey.as_mut() = rkey;
-            }
-        }
-        if bytes.len() > recv.sge.1 as usize {
-            wc.status = ib_wc_status_IB_WC_LOC_LEN_ERR;
-            self.complete(recv_cq, Cqe { wc, retires: None });
-            self.set_error(to);
-            return Err((
-                ib_wc_status_IB_WC_REM_ACCESS_ERR,
-                "a message is too long".into(),
-            ));
-        }
-        dma::device_writes(recv.sge.0, bytes);
-        self.complete(recv_cq, Cqe { wc, retires: None });
-        Ok(Vec::new())
-    }
-
-    /// Flushes a Receive.
-    pub(super) fn flush_recv(&mut self, number: u32) {
-        let qp = self.qp(number);
-        let Some(recv) = qp.recv.pop_front() else {
-            return;
-        };
-        let Some((_, recv_cq)) = qp.cqs else {
-            return;
-        };
-        let mut wc = ib_wc {
-            status: ib_wc_status_IB_WC_WR_FLUSH_ERR,
-            opcode: ib_wc_opcode_IB_WC_RECV,
-            ..ib_wc::default()
-        };
-        // SAFETY: A plain member.
-        unsafe { *wc.__bindgen_anon_1.wr_cqe.as_mut() = recv.cqe };
-        self.complete(recv_cq, Cqe { wc, retires: None });
     }
 }
 
@@ -540,7 +487,7 @@ fn parts(segments: &[(u64, u32)], mut skip: u64, mut len: usize) -> Vec<(u64, u3
     parts
 }
 
-fn store(valid: &mut Valid, addr: u64, bytes: &[u8]) {
+pub(super) fn store(valid: &mut Valid, addr: u64, bytes: &[u8]) {
     let skip = addr - valid.iova;
     match &mut valid.memory {
         Memory::Owned(memory) => {

@@ -28,6 +28,7 @@ pub(crate) fn peer_qp(receives: usize) -> u32 {
             event: None,
             context: core::ptr::null_mut(),
             inbox: VecDeque::new(),
+            honest: true,
         };
         f.qps.insert(number, qp);
         peer_receives(f, number, receives);
@@ -83,6 +84,45 @@ pub(crate) fn peer_send(number: u32, bytes: Vec<u8>, invalidate: Option<u32>) {
 /// Reads `len` bytes.
 pub(crate) fn peer_read(number: u32, rkey: u32, addr: u64, len: usize) {
     peer_post(number, Op::Read { addr, rkey }, vec![0; len]);
+}
+
+/// Writes `bytes`, with immediate data if `immediate` is set.
+pub(crate) fn peer_write(number: u32, rkey: u32, addr: u64, bytes: Vec<u8>, immediate: bool) {
+    let op = if immediate {
+        Op::Immediate { addr, rkey }
+    } else {
+        Op::Write { addr, rkey }
+    };
+    peer_post(number, op, bytes);
+}
+
+/// The end of this queue pair does not keep to the protocol.
+pub(crate) fn peer_is_hostile(number: u32) {
+    fabric(|f| f.qp(number).honest = false);
+}
+
+/// Whether a queue pair of the module sends what its peer has no Receive for.
+pub(crate) fn sends_are_stuck() -> bool {
+    fabric(|f| {
+        f.qps.values().any(|qp| {
+            let other = qp.other.and_then(|other| f.qps.get(&other));
+            let waits = other.is_some_and(|other| other.recv.is_empty() && !other.honest);
+            qp.cqs.is_some() && qp.state == QpState::Rts && !qp.send.is_empty() && waits
+        })
+    })
+}
+
+/// What the other end of a queue pair has exposed: rkey, address and length of each region.
+pub(crate) fn exposed_to(number: u32) -> Vec<(u32, u64, u64)> {
+    fabric(|f| {
+        let other = f.qps.get(&number).and_then(|qp| qp.other);
+        let pd = other.and_then(|other| f.qps.get(&other)).map(|qp| qp.pd);
+        let regions = f.mrs.values().filter(|mr| Some(mr.pd) == pd);
+        let valid = regions.filter_map(|mr| mr.valid.as_ref());
+        valid
+            .map(|valid| (valid.rkey, valid.iova, valid.length))
+            .collect()
+    })
 }
 
 /// Registers memory; returns its rkey and its address.

@@ -43,10 +43,10 @@ impl Fabric {
                         }
                         Some(op) => match other {
                             Some(other) if other.state == QpState::Rts => {
-                                let needs = matches!(op, Op::Send { .. });
+                                let needs = matches!(op, Op::Send { .. } | Op::Immediate { .. });
                                 if !needs || !other.recv.is_empty() {
                                     steps.push(Step::Execute(number));
-                                } else if self.device.honest {
+                                } else if self.device.honest && qp.honest && other.honest {
                                     steps.push(Step::Unexpected(number));
                                 }
                             }

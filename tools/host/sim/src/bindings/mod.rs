@@ -11,6 +11,7 @@
 //! | `fabric`      | the RDMA device                                                    |
 //! | `fabric_steps`| what happens to it, step by step                                   |
 //! | `fabric_peer` | queue pairs and regions of the stage                               |
+//! | `fabric_recv` | what arrives, and takes a Receive                                  |
 //! | `verbs`       | `ib_*()`                                                           |
 //! | `rw`          | `rdma_rw_ctx_*()`                                                  |
 //! | `cm`          | the connection manager                                             |
@@ -33,6 +34,7 @@ pub(crate) mod cm;
 pub(crate) mod dma;
 pub(crate) mod fabric;
 pub(crate) mod fabric_peer;
+mod fabric_recv;
 pub(crate) mod fabric_steps;
 pub(crate) mod memory;
 mod rdma_cm;

@@ -129,14 +129,22 @@ pub(crate) unsafe extern "C" fn rdma_connect(
         "the private data of a request is too long"
     );
     let listener = listener();
-    cm(|cm| match listener {
-        Some(listener) => {
-            let request = Message::Request { param, qp };
-            cm.send(End::Id(number), End::Id(listener), request);
-        }
-        None => {
-            let event = rdma_cm_event_type_RDMA_CM_EVENT_REJECTED;
-            cm.tell(number, event, 28, Param::default());
+    let hostile = is_hostile(unsafe { &(*id).route.addr.dst_addr });
+    cm(|cm| {
+        match cm
+            .hostile
+            .filter(|_| hostile)
+            .map(End::Peer)
+            .or(listener.map(End::Id))
+        {
+            Some(listener) => {
+                let request = Message::Request { param, qp };
+                cm.send(End::Id(number), listener, request);
+            }
+            None => {
+                let event = rdma_cm_event_type_RDMA_CM_EVENT_REJECTED;
+                cm.tell(number, event, 28, Param::default());
+            }
         }
     });
     0

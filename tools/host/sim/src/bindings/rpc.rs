@@ -75,7 +75,18 @@ impl Client {
     ///
     /// That of the class.
     pub(crate) fn new(first_xid: u32) -> kernel::error::Result<Self> {
-        let mut addr = server_address();
+        Self::to(server_address(), first_xid)
+    }
+
+    /// The same, to this address.
+    ///
+    /// # Errors
+    ///
+    /// That of the class.
+    pub(crate) fn to(
+        mut addr: __kernel_sockaddr_storage,
+        first_xid: u32,
+    ) -> kernel::error::Result<Self> {
         let mut args = xprt_create {
             ident: xprt_transports_XPRT_TRANSPORT_RDMA,
             net: core::ptr::with_exposed_provenance_mut(svc::NET),

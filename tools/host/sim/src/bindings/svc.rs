@@ -506,6 +506,11 @@ pub(crate) fn start(threads: usize, payload: u32, program: Rc<dyn Program>) {
 /// The address of the network namespace. No code accesses it.
 pub(crate) const NET: usize = 64;
 
+/// Whether the service runs.
+pub(crate) fn runs() -> bool {
+    service(|s| s.program.is_some())
+}
+
 /// Stops the service: closes all transports, and waits for the threads.
 pub(crate) fn stop() {
     service(|s| s.stopping = true);

@@ -155,6 +155,7 @@ pub(crate) unsafe fn create_qp(
             event: attr.event_handler,
             context: attr.qp_context,
             inbox: VecDeque::new(),
+            honest: true,
         };
         f.qps.insert(number, qp);
         raw

@@ -2,14 +2,22 @@
 
 //! The stage: worlds, peers, programs, and the plays with their laws.
 //!
-//! | file    | what                                                        |
-//! |---------|-------------------------------------------------------------|
-//! | `rpc`   | RPCs: Calls and Replies whose every byte is known           |
-//! | `nfsd`  | the program that the server runs, and its book              |
-//! | `peer`  | a client that speaks the wire protocol, beside the module   |
-//! | `world` | loads and unloads the module, and what must be left         |
-//! | `plays` | the plays                                                   |
+//! | file             | what                                                      |
+//! |------------------|-----------------------------------------------------------|
+//! | `rpc`            | RPCs: Calls and Replies whose every byte is known         |
+//! | `nfsd`           | the program that the server runs, and its book            |
+//! | `peer`           | a client that speaks the wire protocol, beside the module |
+//! | `hostile`        | what peers do that do not keep to the protocol            |
+//! | `hostile_client` | such a client                                             |
+//! | `hostile_server` | such a server                                             |
+//! | `hostile_plays`  | the plays with them                                       |
+//! | `world`          | loads and unloads the module, and what must be left       |
+//! | `plays`          | the plays                                                 |
 
+mod hostile;
+mod hostile_client;
+mod hostile_plays;
+mod hostile_server;
 mod nfsd;
 mod peer;
 pub(crate) mod plays;

@@ -33,12 +33,25 @@ pub(crate) struct Manners {
     pub(crate) errors: bool,
 }
 
-struct Sent {
-    rpc: Rpc,
-    attempt: u32,
-    reads: Vec<Segment>,
-    writes: Vec<Segment>,
-    reply: Vec<Segment>,
+/// A Call that was sent.
+pub(super) struct Sent {
+    pub(super) rpc: Rpc,
+    pub(super) attempt: u32,
+    pub(super) reads: Vec<Segment>,
+    pub(super) writes: Vec<Segment>,
+    pub(super) reply: Vec<Segment>,
+}
+
+impl Sent {
+    pub(super) fn new(rpc: Rpc, attempt: u32) -> Self {
+        Self {
+            rpc,
+            attempt,
+            reads: Vec::new(),
+            writes: Vec::new(),
+            reply: Vec::new(),
+        }
+    }
 }
 
 enum Link {
@@ -332,13 +345,7 @@ impl Peer {
         };
         let attempt = self.attempts.get() + 1;
         self.attempts.set(attempt);
-        let mut call = Sent {
-            rpc,
-            attempt,
-            reads: Vec::new(),
-            writes: Vec::new(),
-            reply: Vec::new(),
-        };
+        let mut call = Sent::new(rpc, attempt);
         let message = compose(&mut call, *qp, agreement, self.manners.get().credits);
         sent.insert(rpc.xid, call);
         queue::peer_send(*qp, message, None);
@@ -480,7 +487,7 @@ fn check(call: &Sent, payload: Vec<u8>, writes: Option<WriteChunk<'_>>) {
 }
 
 /// Registers memory in up to four segments.
-fn register(qp: u32, bytes: &[u8], write: bool) -> Vec<Segment> {
+pub(super) fn register(qp: u32, bytes: &[u8], write: bool) -> Vec<Segment> {
     let mut segments = Vec::new();
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -499,7 +506,7 @@ fn register(qp: u32, bytes: &[u8], write: bool) -> Vec<Segment> {
 }
 
 /// Composes a Call.
-fn compose(call: &mut Sent, qp: u32, agreement: &Agreement, credits: u32) -> Vec<u8> {
+pub(super) fn compose(call: &mut Sent, qp: u32, agreement: &Agreement, credits: u32) -> Vec<u8> {
     let rpc = call.rpc;
     let bytes = rpc.call(call.attempt);
     let (send, receive) = (agreement.send as usize, agreement.receive as usize);

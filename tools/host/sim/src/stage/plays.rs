@@ -11,6 +11,7 @@ use std::rc::Rc;
 use kernel::memory;
 use kernel::sched::{self, below, Config};
 
+use super::hostile_plays;
 use super::nfsd::Nfsd;
 use super::peer::{Manners, Peer, PeerSteps};
 use super::rpc::Rpc;
@@ -32,17 +33,20 @@ pub struct Seen {
     pub connections: u64,
     /// Allocations that have failed.
     pub failed: u64,
+    /// What hostile peers have done.
+    pub hostile: u64,
 }
 
 impl Seen {
     /// The numbers, with their names.
-    pub fn numbers(&self) -> [(&'static str, u64); 5] {
+    pub fn numbers(&self) -> [(&'static str, u64); 6] {
         [
             ("steps", self.steps),
             ("replies", self.replies),
             ("refused", self.refused),
             ("connections", self.connections),
             ("failed_allocations", self.failed),
+            ("hostile_acts", self.hostile),
         ]
     }
 }
@@ -83,6 +87,14 @@ pub const PLAYS: &[Play] = &[
     Play {
         name: "both_ends_lack_memory",
         run: both_ends_lack_memory,
+    },
+    Play {
+        name: "server_meets_hostile_clients",
+        run: hostile_plays::server_meets_hostile_clients,
+    },
+    Play {
+        name: "client_meets_hostile_server",
+        run: hostile_plays::client_meets_hostile_server,
     },
 ];
 
@@ -131,7 +143,7 @@ impl Faults {
     }
 }
 
-fn pick(numbers: &[u32]) -> u32 {
+pub(super) fn pick(numbers: &[u32]) -> u32 {
     numbers[below(numbers.len())]
 }
 
@@ -348,7 +360,7 @@ fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String>
 }
 
 /// An RPC of this shape, for SUNRPC.
-fn to_call(shape: Rpc, may_fail: bool, replies: &Rc<Cell<u64>>) -> Call {
+pub(super) fn to_call(shape: Rpc, may_fail: bool, replies: &Rc<Cell<u64>>) -> Call {
     let replies = replies.clone();
     let (head, data, tail) = shape.reply_parts();
     Call {

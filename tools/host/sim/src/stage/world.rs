@@ -92,12 +92,25 @@ pub(crate) fn run_until(what: &str, mut done: impl FnMut() -> bool) -> Result<()
     }
 }
 
+/// Stops the server.
+pub(crate) fn stop() -> Result<(), String> {
+    let done = Rc::new(core::cell::Cell::new(false));
+    let is_done = done.clone();
+    sched::spawn("nfsdctl", move || {
+        svc::stop();
+        done.set(true);
+    });
+    run_until("nfsdctl", || is_done.get())
+}
+
 /// Ends a run: stops the server, unloads the module, and looks whether anything is left.
 pub(crate) fn end() -> Result<(), String> {
+    if svc::runs() {
+        stop()?;
+    }
     let done = Rc::new(core::cell::Cell::new(false));
     let is_done = done.clone();
     sched::spawn("rmmod", move || {
-        svc::stop();
         // Transports are destroyed in work items.
         let most = sched::now() + 200_000_000_000;
         while ThisModule::THIS.refs() > 0 {
