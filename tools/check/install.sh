@@ -26,6 +26,28 @@ answers() {
 	done
 }
 
+# The package for DKMS tells a build that lacked disk space or memory from a module that does not
+# compile for the kernel, and skips the kernel in both cases.
+rule_test_pre_build() (
+	top=$(mktemp -d)
+	cp tools/package/dkms/{pre-build,refuse.sh} "$top/"
+	sed -i "s|^cache=.*|cache=$top|" "$top/refuse.sh"
+	mkdir "$top/0.1-planted"
+	printf '#!/bin/sh\n' >"$top/metadata"
+	refused() { # LINE PATTERN
+		printf '#!/bin/sh\necho "%s"\nexit 1\n' "$1" >"$top/build"
+		chmod +x "$top/metadata" "$top/build"
+		"$top/pre-build" 0.1-planted /nonexistent >"$top/said" 2>&1
+		[ $? -eq 77 ] || echo "the kernel is not skipped: $(cat "$top/said")"
+		grep -q "$2" "$top/0.1-planted.refused" || echo "\"$2\" is not in: $(cat "$top/said")"
+	}
+	refused 'error: failed to write x: No space left on device (os error 28)' \
+		'lacked disk space or memory: .*No space left on device'
+	refused 'LLVM ERROR: out of memory' 'lacked disk space or memory'
+	refused 'error[E0432]: unresolved import' 'does not compile for kernel 0.1-planted'
+	rm -r "$top"
+)
+
 # "tools/install --check" says which module modprobe would load, and what to do if that is not the
 # one in Rust. tools/install makes modprobe load the module, and refuses one for another kernel.
 rule_test_install() (
