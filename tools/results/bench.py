@@ -19,6 +19,8 @@ def title(row):
     name, _, how = row["operation"].partition("-")
     if how == "buffered":
         return f"buffered {name} {size(int(row['bytes']))}"
+    if how.endswith("-at-once"):
+        return f"{name} {size(int(row['bytes']))}, {how.split('-')[0]} at once"
     if row["bytes"] != "0":
         return f"{name} {size(int(row['bytes']))}"
     return f"{' + '.join((name, how)) if how.isupper() else ' '.join((name, how)).strip()}, v{row['nfs']}"
