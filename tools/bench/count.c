@@ -5,8 +5,8 @@
  *	-plugin count.so,to=FILE
  *
  * A program in the guest says when (marks.h). At the end of row N the plugin appends to FILE a line
- * "row N", and for each block that has run a line with its address, in hexadecimal digits, and the
- * instructions executed. All of user space has the address 0.
+ * "row N", and for each block that has run a line with its address, in hexadecimal digits, the
+ * instructions executed, and how often it ran. All of user space has the address 0.
  *
  * It has its own declarations of what it uses of QEMU, because the packages of Debian have no
  * header, and works for one virtual processor only. API is the version of QEMU's interface.
@@ -91,7 +91,8 @@ static void ended(unsigned int vcpu, void *data)
 	fprintf(to, "row %zu\n", (size_t)data);
 	for (size_t i = 0; i < BLOCKS; i++)
 		if (blocks[i].runs)
-			fprintf(to, "%lx %lu\n", blocks[i].vaddr, blocks[i].runs * blocks[i].insns);
+			fprintf(to, "%lx %lu %lu\n", blocks[i].vaddr,
+				blocks[i].runs * blocks[i].insns, blocks[i].runs);
 	if (fflush(to))
 		fail("cannot write");
 }

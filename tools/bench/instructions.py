@@ -4,6 +4,7 @@
 
   instructions.py modules DIRECTORY     a row for each row of tools/bench/rows that both modules have
                                         run, as tools/bench/run records them
+  instructions.py calls DIRECTORY       the same with the events of EVENTS in place of instructions
   instructions.py functions DIRECTORY   a row for each function of one row, by the difference
 
 DIRECTORY has, for this module (ours) and the C module (c), NAME.blocks of the plugin, NAME.kallsyms
@@ -14,6 +15,7 @@ the rounds.
 import argparse
 import bisect
 import collections
+import functools
 import pathlib
 import re
 import statistics
@@ -36,6 +38,21 @@ def rows():
                            if line and not line.startswith("#")), 1))
 
 
+# What else is counted: calls of these functions of the kernel, in the whole guest. rxe invalidates an
+# MR by the same function for a LOCAL_INV and for a Send with Invalidate.
+EVENTS = {
+    "doorbells": r"rxe_post_(send|recv)",
+    "completions": r"rxe_cq_post",
+    "registrations": r"rxe_reg_fast_mr",
+    "invalidations": r"rxe_invalidate_mr",
+    "allocations": r"(__kmalloc|kmem_cache_alloc)\w*_noprof",
+    "page_allocations": r"(__alloc_pages|__alloc_frozen_pages|alloc_pages_bulk)_noprof",
+    "wake_ups": r"try_to_wake_up",
+    "work_items": r"__queue_work",
+    "locks": r"_raw_(spin|read|write)_(try)?lock(_bh|_irq|_irqsave)?|mutex_lock|down_(read|write)",
+}
+
+
 class Symbols:
     """The functions of a guest's kernel and modules."""
 
@@ -50,6 +67,11 @@ class Symbols:
         self.addresses = sorted(found)
         self.names = [found[address] for address in self.addresses]
 
+    def entered_at(self, address):
+        """The function that begins there, or None."""
+        i = bisect.bisect_left(self.addresses, address)
+        return self.names[i][1] if self.addresses[i:i + 1] == [address] else None
+
     def at(self, address):
         """Module and function."""
         if not address:
@@ -61,9 +83,14 @@ class Symbols:
         return module, name
 
 
+@functools.cache
+def events_of(function):
+    return [event for event, calls in EVENTS.items() if function and re.fullmatch(calls, function)]
+
+
 class Measured:
     """What a guest counted: for each row its rounds, and for each round the instructions of an
-    operation, by module and function."""
+    operation, by module and function, and under "events" those of EVENTS."""
 
     def __init__(self, directory, name):
         symbols = Symbols(directory / f"{name}.kallsyms")
@@ -75,13 +102,16 @@ class Measured:
                 sys.exit(f"error: row {number} of {name} is {row}: tools/bench/rows has changed")
             self.rpcs[row] = count
         for line in (directory / f"{name}.blocks").read_text().splitlines():
-            first, value = line.split()
+            first, value, *runs = line.split()
             if first == "row":
                 row = known[int(value)]
                 here = collections.Counter()
                 self.rounds[row["row"]].append(here)
-            else:
-                here[symbols.at(int(first, 16))] += int(value) / int(row["measured"])
+                continue
+            address, measured = int(first, 16), int(row["measured"])
+            here[symbols.at(address)] += int(value) / measured
+            for event in events_of(symbols.entered_at(address)):
+                here["events", event] += int(runs[0]) / measured
 
     def median(self, row, figure):
         """The median of the rounds of what the function gives for a round."""
@@ -95,21 +125,31 @@ COLUMNS = {"": None, "layers": RPC_LAYERS, "rpcrdma": ("rpcrdma",), "sunrpc": ("
 
 def sum_of(modules_summed):
     """The function that gives the instructions of these modules in a round."""
-    return lambda counts: sum(count for (module, _), count in counts.items()
-                              if modules_summed is None or module in modules_summed)
+    return lambda counts: sum(count for (module, _), count in counts.items() if module != "events"
+                              and (modules_summed is None or module in modules_summed))
 
 
-def modules(directory):
+def by_row(directory, columns, form):
+    """A row for each row of tools/bench/rows; columns have functions from the counts of a round."""
     measured = {"this": Measured(directory, "ours"), "C": Measured(directory, "c")}
     yield ("row", "operation", "bytes", "nfs", *(f"{title}_rpcs" for title in measured),
-           *("_".join(filter(None, (title, column))) for column in COLUMNS for title in measured))
+           *("_".join(filter(None, (title, column))) for column in columns for title in measured))
     for row in rows().values():
         name = row["row"]
         if all(name in each.rounds for each in measured.values()):
             yield (name, row["operation"], row["bytes"], row["version"],
                    *(each.rpcs[name] for each in measured.values()),
-                   *(f"{each.median(name, sum_of(summed)):.0f}"
-                     for summed in COLUMNS.values() for each in measured.values()))
+                   *(format(each.median(name, figure), form)
+                     for figure in columns.values() for each in measured.values()))
+
+
+def modules(directory):
+    return by_row(directory, {column: sum_of(summed) for column, summed in COLUMNS.items()}, ".0f")
+
+
+def calls(directory):
+    return by_row(directory, {event: lambda counts, key=("events", event): counts[key]
+                              for event in EVENTS}, ".1f")
 
 
 def readable(names):
@@ -137,10 +177,12 @@ def functions(directory):
     both = Measured(directory, "ours"), Measured(directory, "c")
     (name,) = both[0].rounds.keys()
     names = readable(sorted({function for each in both for counts in each.rounds[name]
-                             for _, function in counts}))
+                             for module, function in counts if module != "events"}))
     costs = [collections.Counter(), collections.Counter()]
     for each, cost in zip(both, costs):
         for module, function in set().union(*each.rounds[name]):
+            if module == "events":
+                continue
             cost[module, names[function]] += each.median(name, lambda counts, key=(
                 module, function): counts[key])
     yield "module", "function", "this", "C", "more"
@@ -152,10 +194,10 @@ def functions(directory):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("modules", "functions"))
+    parser.add_argument("what", choices=("modules", "calls", "functions"))
     parser.add_argument("directory", type=pathlib.Path)
     arguments = parser.parse_args()
-    for row in {"modules": modules, "functions": functions}[arguments.what](arguments.directory):
+    for row in {"modules": modules, "calls": calls, "functions": functions}[arguments.what](arguments.directory):
         print(*row, sep="\t")
 
 

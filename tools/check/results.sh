@@ -151,7 +151,8 @@ rule_test_record() {
 }
 
 # tools/bench/instructions.py gives each block to the function and the module that it is in, what
-# exists for Rust alone to this module, and prints medians per operation.
+# exists for Rust alone to this module, and prints medians per operation. A function is called as
+# often as its first block runs.
 rule_test_instructions() {
 	local dir
 
@@ -160,19 +161,27 @@ rule_test_instructions() {
 		'ffffffff81000200 t kfree' 'ffffffffc0000000 t xprt_transmit	[sunrpc]' \
 		'ffffffffc0001000 t _RNvCs1_7rpcrdma4send	[rpcrdma]' \
 		'ffffffffc0001010 t .Ltmp0	[rpcrdma]' \
-		'ffffffffc0002000 t ib_post_send	[ib_core]' >"$dir/ours.kallsyms"
+		'ffffffffc0002000 t ib_post_send	[ib_core]' \
+		'ffffffffc0003000 t rxe_post_send	[rdma_rxe]' >"$dir/ours.kallsyms"
 	sed 's/_RNvCs1_7rpcrdma4send/xprt_rdma_send_request/; /rust_helper/d' "$dir/ours.kallsyms" \
 		>"$dir/c.kallsyms"
 	# 200 operations a round. The second round is the median.
 	printf '%s\n' 'row 3' '0 200' 'row 3' '0 1000' 'ffffffff81000010 2000' 'ffffffff81000100 400' \
+		'ffffffffc0003000 1200 300' 'ffffffffc0003000 400 100' 'ffffffffc0003008 400 400' \
 		'ffffffff810001ff 400' 'ffffffffc00000ff 20000' 'ffffffffc0001020 8000' \
 		'ffffffffc0002020 200' 'row 3' '0 1000' 'ffffffff81000010 2200' 'ffffffff81000100 4000' \
-		'ffffffffc00000ff 200000' 'ffffffffc0001020 8200' 'ffffffffc0002020 400' >"$dir/ours.blocks"
+		'ffffffffc00000ff 200000' 'ffffffffc0001020 8200' 'ffffffffc0002020 400' \
+		'ffffffffc0003000 2400 600' >"$dir/ours.blocks"
 	grep -v ffffffff810001 "$dir/ours.blocks" >"$dir/c.blocks"
 	echo 'bench 3 read4k 1' | tee "$dir/ours.bench" >"$dir/c.bench"
 	tools/bench/instructions.py modules "$dir" | tr '\t' '|' | diff - <(cat <<-'END'
 		row|operation|bytes|nfs|this_rpcs|C_rpcs|this|C|this_layers|C_layers|this_rpcrdma|C_rpcrdma|this_sunrpc|C_sunrpc|this_ib_core|C_ib_core|this_device|C_device|this_vmlinux|C_vmlinux
-		read4k|READ|4096|4.2|1|1|160|156|145|141|44|40|100|100|1|1|0|0|10|10
+		read4k|READ|4096|4.2|1|1|170|166|145|141|44|40|100|100|1|1|10|10|10|10
+	END
+	)
+	tools/bench/instructions.py calls "$dir" | cut -f 1-8 | tr '\t' '|' | diff - <(cat <<-'END'
+		row|operation|bytes|nfs|this_rpcs|C_rpcs|this_doorbells|C_doorbells
+		read4k|READ|4096|4.2|1|1|2.0|2.0
 	END
 	)
 	tools/bench/instructions.py functions "$dir" | tr '\t' '|' | diff - <(cat <<-'END'
@@ -180,6 +189,7 @@ rule_test_instructions() {
 		rpcrdma|send|40|0|40
 		rpcrdma|rust_helper_refcount_inc|4|0|4
 		ib_core|ib_post_send|1|1|0
+		rdma_rxe|rxe_post_send|10|10|0
 		sunrpc|xprt_transmit|100|100|0
 		user space||5|5|0
 		vmlinux|schedule|10|10|0

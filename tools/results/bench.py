@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The instructions of operations (tools/bench/run): table and chart."""
+"""The instructions and the events of operations (tools/bench/run): tables and chart."""
 
 import math
 
@@ -67,6 +67,15 @@ def table(results):
     for figure in FIGURES:
         last += ["", "", f"{mean(results.rows, figure):.3f}"]
     return columns, [*rows, last]
+
+
+def events_table(results):
+    """For each operation the events (instructions.py, EVENTS): with this module, and with C's."""
+    events = [column.removeprefix("this_") for column in results.columns
+              if column.startswith("this_") and column != "this_rpcs"]
+    return (["operation", *(event.replace("_", " ") for event in events)],
+            [[title(row), *(f"{row[f'this_{event}']} / {row[f'C_{event}']}" for event in events)]
+             for row in results.rows])
 
 
 def chart(results):

@@ -93,6 +93,11 @@ SECTIONS = {
     "bench": ("Cost of operations", "``make bench``: instructions of client and server per operation. "
               "The RPC layers are rpcrdma, sunrpc, ib_core, rdma_cm and ib_cm. The file has more modules, "
               "and the RPCs of each operation. READ and WRITE are direct unless the row says buffered."),
+    "bench-events": ("Events of operations", "``make bench``: what happened in the same runs, per "
+                     "operation, with this module / with the C module. The figures are those of "
+                     "the whole guest: client, server, device, network and file system. A doorbell "
+                     "is a call of the device's function that posts Sends or Receives. "
+                     "Invalidations are local, or by a Send."),
     "bench-replies": ("Cost of pulled Replies", "``tools/bench/replies`` "
                       "(:doc:`pulled-replies`). Per operation of a program."),
     "bench-thresholds": ("Message sizes", "``tools/bench/thresholds`` (:doc:`operating`). "
@@ -262,6 +267,10 @@ def bench_view(results):
     return (*bench.table(results), [])
 
 
+def events_of_bench_view(results):
+    return (*bench.events_table(results), [])
+
+
 def mutants_view(results):
     """A row for each file, and the sums."""
     columns, rows, _ = plain_view(results)
@@ -279,7 +288,8 @@ def listed_view(results):
 def view(results):
     if results.name.startswith("probe-"):
         return probe_view(results)
-    return {"interop": interop_view, "bench": bench_view, "trace-events": events_view,
+    return {"interop": interop_view, "bench": bench_view, "bench-events": events_of_bench_view,
+            "trace-events": events_view,
             "mutants": mutants_view, "mutants-listed": listed_view,
             "conformance": conformance_view}.get(results.name, plain_view)(results)
 
