@@ -73,7 +73,6 @@ connections_used() { xprt_lines | awk -v c="$STAT_recvs" '$c > 0' | wc -l; }
 
 all_are_used() { [ "$(connections_used)" -ge 10 ]; }
 two_are_left() { [ "$(xprt_lines | wc -l)" -eq 2 ]; }
-users_are_back() { [ "$(module_users)" -le "$1" ]; }
 
 # During Calls, the added connections carry some of them, and their removal loses none. Recalls
 # reach an NFSv4 client afterwards. SUNRPC may keep a connection that is removed while tasks are
@@ -108,7 +107,7 @@ connections_added_and_removed() {
 	fi
 	rm -r "$WORK"
 	umount_all
-	wait_for "references to the module are left" users_are_back "$users"
+	module_is_released "$users"
 }
 
 # SUNRPC keeps a connection that is removed without being connected, until the unmount.
@@ -131,7 +130,7 @@ connections_change_while() {
 	load_stop
 	rm -r "$WORK"
 	umount_all
-	wait_for "references to the module are left" users_are_back "$users"
+	module_is_released "$users"
 }
 
 client_device_delete() { device_delete "$BED_CLIENT_DEV"; }
@@ -201,8 +200,63 @@ link_local_address() {
 	rm -r "$WORK"
 }
 
+SWAP_CGROUP=/sys/fs/cgroup/rpcrdma-swap
+
+# Fills 40 MiB, reads them back, and fails if a page has other octets.
+fill_and_check() {
+	python3 -c '
+import hashlib, sys
+def page(number):
+    return hashlib.sha256(b"%d" % number).digest() * 128
+count = 40 << 8
+memory = bytearray(count << 12)
+for number in range(count):
+    memory[number << 12:number + 1 << 12] = page(number)
+for number in range(count):
+    if memory[number << 12:number + 1 << 12] != page(number):
+        sys.exit("page %d differs" % number)'
+}
+
+# pages_swapped: prints how many pages were written to swap space.
+pages_swapped() { awk '$1 == "pswpout" { print $2 }' /proc/vmstat; }
+
+# A swap file on a mount, for a group of processes that uses more memory than it may have. The
+# connection is lost meanwhile. The server, which is on the same machine, has memory enough.
+swap_file() {
+	local before filling round swapped
+
+	need_local_bed
+	[ -z "$(tail -n +2 /proc/swaps)" ] || skip "this machine swaps already"
+	mountpoint -q /sys/fs/cgroup || mount -t cgroup2 cgroup2 /sys/fs/cgroup
+	echo +memory >/sys/fs/cgroup/cgroup.subtree_control || skip "no limits of memory"
+	nfs_mount "$1" rdma
+	(umask 077 && dd if=/dev/zero of="$MNT/swap" bs=1M count=64 status=none)
+	mkswap "$MNT/swap" >/dev/null
+	swapon "$MNT/swap" || fail "no swap"
+	mkdir -p "$SWAP_CGROUP"
+	echo 24M >"$SWAP_CGROUP/memory.max"
+	before=$(pages_swapped)
+	(
+		echo "$BASHPID" >"$SWAP_CGROUP/cgroup.procs"
+		fill_and_check
+	) &
+	filling=$!
+	for round in 1 2 3; do
+		sleep 2
+		[ ! -d "/proc/$filling" ] || reconnect
+	done
+	wait "$filling" || fail "memory has other data, or was not there"
+	swapped=$(($(pages_swapped) - before))
+	echo "$swapped pages were written"
+	[ "$swapped" -ge 4000 ] || fail "only $swapped pages were swapped"
+	swapoff "$MNT/swap"
+	rm "$MNT/swap"
+}
+
 test_cleanup() {
 	cd /
+	swapoff "$MNT/swap"
+	rmdir "$SWAP_CGROUP"
 	trace_off
 	! bed_has_link || {
 		link_up
@@ -216,6 +270,6 @@ bed_up
 TEST_TIMEOUT=$((TEST_TIMEOUT * (2 + ROUNDS / 5)))
 [ $# -gt 0 ] || set -- "connections_change_while server_stop server_start" \
 	"connections_change_while client_device_delete client_device_add" \
-	statistics_tools link_local_address \
+	statistics_tools link_local_address "swap_file 3" "swap_file 4.2" \
 	${LONG:+"connections_added_and_removed 3"}
 ktap_run "$@"

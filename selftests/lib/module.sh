@@ -23,6 +23,11 @@ module_describe() {
 module_loaded() { [ -d /sys/module/rpcrdma ]; }
 module_users() { cat /sys/module/rpcrdma/refcnt 2>/dev/null || echo 0; }
 
+users_are_back() { [ "$(module_users)" -le "$1" ]; }
+
+# module_is_released USERS: ends a test that leaves more references to the module than that.
+module_is_released() { wait_for "references to the module are left" users_are_back "$1"; }
+
 # module_wait_unused USERS: waits until the module's reference count has dropped to USERS;
 # connections release it asynchronously, and if the CM loses a message, only when the stall detector
 # has ended them. At zero the module is unloaded, except under kmemleak,
