@@ -83,3 +83,18 @@ fn same_seed_same_story() {
     assert!(first.contains(" steps="), "{first}");
     assert_eq!(first, run());
 }
+
+#[test]
+fn both_ends_call() {
+    play("both_ends_call", 1_000);
+}
+
+#[test]
+fn both_ends_give_up() {
+    play("both_ends_give_up", 1_000);
+}
+
+#[test]
+fn both_ends_pull() {
+    play("both_ends_pull", 1_000);
+}

@@ -76,6 +76,18 @@ fn map(host: *mut u8, len: usize, direction: dma_data_direction) -> u64 {
     let mut copy = vec![0; len];
     // SAFETY: The caller maps memory that is there.
     unsafe { host.copy_to(copy.as_mut_ptr(), len) };
+    let (start, end) = (host.addr(), host.addr() + len);
+    let twice = IOMMU.with_borrow(|iommu| {
+        iommu.mappings.values().any(|other| {
+            let writes = [direction, other.direction];
+            writes.contains(&dma_data_direction_DMA_FROM_DEVICE)
+                && other.host < end
+                && start < other.host + other.copy.len()
+        })
+    });
+    if twice {
+        sched::fail("memory is mapped twice, once to be written");
+    }
     IOMMU.with_borrow_mut(|iommu| {
         // As many pages as the memory, and one that nothing is mapped to.
         let start = (1 << 40) + (iommu.next << 12) + (host.addr() as u64 & 0xfff);

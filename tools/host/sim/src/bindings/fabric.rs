@@ -392,7 +392,10 @@ impl Fabric {
             Op::Drain => Ok(Vec::new()),
             Op::Send { invalidate } => {
                 let other = other.expect("a connected queue pair");
-                self.deliver(other, &gather(&sges, bytes), invalidate)
+                let keeps = self.qp(number).cqs.is_some();
+                let bytes = gather(&sges, bytes);
+                credit_law::message(number, other, &bytes, keeps);
+                self.deliver(other, &bytes, invalidate)
             }
             Op::Write { addr, rkey } => {
                 let other = other.expect("a connected queue pair");

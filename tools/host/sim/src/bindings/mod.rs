@@ -9,6 +9,7 @@
 //! | `memory`      | pages, `kmalloc()`, and other small functions                      |
 //! | `dma`         | the IOMMU: what a device may access, and when                      |
 //! | `fabric`      | the RDMA device                                                    |
+//! | `credit_law`  | a law that each message shows                                      |
 //! | `fabric_steps`| what happens to it, step by step                                   |
 //! | `fabric_peer` | queue pairs and regions of the stage                               |
 //! | `fabric_recv` | what arrives, and takes a Receive                                  |
@@ -20,6 +21,10 @@
 //! | `xprt`        | SUNRPC of the client: transports, windows                          |
 //! | `rqst`        | its requests                                                       |
 //! | `rpc`         | its tasks                                                          |
+//! | `rpc_clock`   | their timeouts                                                     |
+//! | `rpc_pages`   | the memory of these                                                |
+//! | `slots`       | requests for which a transport has room                            |
+//! | `backchannel` | SUNRPC of backchannel Calls, at both ends                          |
 
 #![allow(
     non_camel_case_types,
@@ -30,7 +35,9 @@
     reason = "the interface is that of C, whose contracts are documented there"
 )]
 
+pub(crate) mod backchannel;
 pub(crate) mod cm;
+mod credit_law;
 pub(crate) mod dma;
 pub(crate) mod fabric;
 pub(crate) mod fabric_peer;
@@ -39,13 +46,17 @@ pub(crate) mod fabric_steps;
 pub(crate) mod memory;
 mod rdma_cm;
 pub(crate) mod rpc;
+mod rpc_clock;
+mod rpc_pages;
 pub(crate) mod rqst;
 mod rw;
+mod slots;
 pub(crate) mod svc;
 mod types;
 mod verbs;
 pub(crate) mod xprt;
 
+pub(crate) use backchannel::*;
 pub(crate) use cm::*;
 pub(crate) use dma::*;
 pub(crate) use fabric::*;
@@ -55,6 +66,7 @@ pub(crate) use memory::*;
 pub(crate) use rdma_cm::*;
 pub(crate) use rqst::*;
 pub(crate) use rw::*;
+pub(crate) use slots::*;
 pub(crate) use svc::*;
 pub(crate) use types::*;
 pub(crate) use verbs::*;

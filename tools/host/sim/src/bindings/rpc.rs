@@ -2,14 +2,16 @@
 
 //! RPC tasks of the client, as in `net/sunrpc/clnt.c` and `sched.c`: each is a context.
 
-use core::cell::Cell;
+use core::cell::{Cell, RefCell};
 use core::ffi::c_void;
 use std::rc::Rc;
 
-use kernel::ffi::c_int;
+use kernel::ffi::{c_int, c_ulong};
 use kernel::page::PAGE_SIZE;
 use kernel::sched;
 
+use super::rpc_clock::Clock;
+use super::rpc_pages::Pages;
 use super::*;
 
 /// A message to be sent, and the room for its Reply.
@@ -28,9 +30,39 @@ pub(crate) struct Call {
     pub(crate) decode: Box<dyn Fn(u32, &[u8])>,
 }
 
+/// How the tasks of a client behave, as its mount options say.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// The time for a Reply, in milliseconds; 0 for ever.
+    pub(crate) timeout: u32,
+    /// How many more of these times there are for an RPC.
+    pub(crate) retries: u32,
+    /// `RPC_TASK_SOFT` and others.
+    pub(crate) flags: u32,
+}
+
+impl Manner {
+    /// Waits for ever.
+    pub(crate) const PATIENT: Self = Self {
+        timeout: 0,
+        retries: 0,
+        flags: RPC_TASK_NO_RETRANS_TIMEOUT,
+    };
+}
+
 /// A client's transport, with a reference to it.
 pub(crate) struct Client {
-    xprt: *mut rpc_xprt,
+    pub(crate) xprt: *mut rpc_xprt,
+    manner: Manner,
+    /// The tasks that have not ended.
+    running: RefCell<Vec<*mut rpc_task>>,
+    /// The RPCs that were killed.
+    pub(crate) killed: Cell<u64>,
+    /// The attempts to connect since a Reply, and when the one that matters began.
+    connects: Cell<u32>,
+    /// Connections are lost for no reason that asks for a longer delay.
+    pub(crate) patient: Cell<bool>,
+    started: Cell<usize>,
     xid: Cell<u32>,
     attempts: Cell<u32>,
     /// The RPCs that have failed.
@@ -51,6 +83,8 @@ struct Fixed {
     client: core::cell::UnsafeCell<rpc_clnt>,
     program: core::cell::UnsafeCell<rpc_program>,
     procedure: core::cell::UnsafeCell<rpc_procinfo>,
+    /// Of a task that sends a Reply: none is decoded.
+    reply: core::cell::UnsafeCell<rpc_procinfo>,
     auth: core::cell::UnsafeCell<rpc_auth>,
     cred: core::cell::UnsafeCell<rpc_cred>,
 }
@@ -74,8 +108,8 @@ impl Client {
     /// # Errors
     ///
     /// That of the class.
-    pub(crate) fn new(first_xid: u32) -> kernel::error::Result<Self> {
-        Self::to(server_address(), first_xid)
+    pub(crate) fn new(first_xid: u32, manner: Manner) -> kernel::error::Result<Self> {
+        Self::to(server_address(), first_xid, manner)
     }
 
     /// The same, to this address.
@@ -86,6 +120,7 @@ impl Client {
     pub(crate) fn to(
         mut addr: __kernel_sockaddr_storage,
         first_xid: u32,
+        manner: Manner,
     ) -> kernel::error::Result<Self> {
         let mut args = xprt_create {
             ident: xprt_transports_XPRT_TRANSPORT_RDMA,
@@ -96,13 +131,43 @@ impl Client {
         };
         let class = xprt::class(xprt_transports_XPRT_TRANSPORT_RDMA);
         let xprt = unsafe { (*class).setup.expect("an operation")(&mut args) };
-        Ok(Self {
-            xprt: kernel::error::from_err_ptr(xprt)?,
+        let xprt = kernel::error::from_err_ptr(xprt)?;
+        Ok(Self::of_xprt(xprt, first_xid, manner))
+    }
+
+    /// Uses a transport, with the caller's reference.
+    pub(super) fn of_xprt(xprt: *mut rpc_xprt, first_xid: u32, manner: Manner) -> Self {
+        Self {
+            xprt,
+            manner,
+            running: RefCell::default(),
+            killed: Cell::new(0),
+            connects: Cell::new(0),
+            started: Cell::new(0),
+            patient: Cell::new(false),
             xid: Cell::new(first_xid),
             attempts: Cell::new(0),
             failures: Cell::new(0),
             tasks: Cell::new(0),
-        })
+        }
+    }
+
+    /// A signal kills a task, as `rpc_signal_task()`.
+    pub(crate) fn kill(&self) {
+        let running = self.running.borrow();
+        if running.is_empty() {
+            return;
+        }
+        let task = running[sched::below(running.len())];
+        say!("a signal for task {}", unsafe { (*task).number });
+        unsafe {
+            (*task).killed = 1;
+            let status = Some(-(ERESTARTSYS as c_int));
+            if !(*task).tk_waitqueue.is_null() {
+                xprt::wake_task((*task).tk_waitqueue, task, status);
+            }
+        }
+        sched::wake(delay_key(task));
     }
 
     /// Puts the reference. There are no tasks any more.
@@ -120,70 +185,120 @@ impl Client {
         });
     }
 
+    fn key(&self) -> usize {
+        (1 << 43) ^ core::ptr::from_ref(self).addr()
+    }
+
+    /// Waits until all tasks have ended.
+    pub(crate) fn wait(&self) {
+        while self.tasks.get() > 0 {
+            sched::wait_on(self.key());
+        }
+    }
+
     /// Starts a task.
     pub(crate) fn start(self: &Rc<Self>, call: Call) {
         let this = self.clone();
         self.tasks.set(self.tasks.get() + 1);
-        sched::spawn(format!("task {}", self.tasks.get()), move || {
+        self.started.set(self.started.get() + 1);
+        sched::spawn(format!("task {}", self.started.get()), move || {
             unsafe { this.execute(&call) };
             this.tasks.set(this.tasks.get() - 1);
+            sched::wake(this.key());
         });
     }
 
     unsafe fn execute(&self, call: &Call) {
+        let task = self.new_task();
+        self.running.borrow_mut().push(task);
+        unsafe {
+            self.call(task, call);
+            self.running.borrow_mut().retain(|other| *other != task);
+            free_task(task);
+        }
+    }
+
+    fn new_task(&self) -> *mut rpc_task {
         let fixed = fixed();
-        let xprt = self.xprt;
         let mut task = Box::new(rpc_task {
             tk_client: fixed.client.get(),
-            tk_xprt: xprt,
-            tk_flags: RPC_TASK_NO_RETRANS_TIMEOUT as u16,
+            tk_xprt: self.xprt,
+            tk_flags: self.manner.flags as u16,
+            number: self.started.get(),
             ..rpc_task::default()
         });
         task.tk_msg.rpc_proc = fixed.procedure.get();
-        let task = Box::into_raw(task);
+        known_task(task)
+    }
+
+    unsafe fn call(&self, task: *mut rpc_task, call: &Call) {
         unsafe {
+            let xprt = self.xprt;
             let ops = (*xprt).ops;
             // call_reserve
-            while (*task).tk_rqstp.is_null() {
+            while (*task).tk_rqstp.is_null() && (*task).killed == 0 {
+                (*task).tk_status = 0;
                 (*ops).alloc_slot.expect("an operation")(xprt, task);
                 sleep_if_queued(task);
+                if (*task).tk_status == -(ENOMEM as c_int) {
+                    delay(task);
+                }
             }
             let rqst = (*task).tk_rqstp;
-            let xid = self.xid.get();
-            self.xid.set(xid + 1);
-            (*rqst).rq_xid = xid.to_be();
+            if rqst.is_null() {
+                self.killed.set(self.killed.get() + 1);
+                return;
+            }
+            // As SUNRPC, which counts in the byte order of the CPU.
+            let number = self.xid.get();
+            self.xid.set(number + 1);
+            let xid = u32::from_be(number);
+            (*rqst).rq_xid = number;
             (*rqst).rq_task = task;
             (*rqst).rq_xprt = xprt;
-            (*rqst).rq_cred = fixed.cred.get();
+            (*rqst).rq_cred = fixed().cred.get();
             (*rqst).rq_connect_cookie = (*xprt).connect_cookie.wrapping_sub(1);
-            (*rqst).rq_timeout = (*(*xprt).timeout).to_initval;
+            (*rqst).rq_timeout = match self.manner.timeout {
+                0 => (*(*xprt).timeout).to_initval,
+                ms => ms as c_ulong,
+            };
+            let mut clock = Clock::new(&self.manner);
+            (*task).deadline = clock.minor;
             let mut pages = Pages::new(call);
             // call_allocate
             let (head, data, tail) = (call.encode)(xid, 0);
             (*rqst).rq_callsize = head.len() + tail.len() + 8;
             (*rqst).rq_rcvsize = call.room[0] + call.room[2] + 8;
-            while (*ops).buf_alloc.expect("an operation")(task) != 0 {
-                delay();
+            while (*task).killed == 0 && (*ops).buf_alloc.expect("an operation")(task) != 0 {
+                delay(task);
             }
             pages.store(&data);
             // call_encode, call_connect, call_transmit, call_status
-            while !self.attempt(task, call, &mut pages) {}
-            let rqst = (*task).tk_rqstp;
-            if (*rqst).rq_reply_bytes_recvd > 0 {
+            while (*task).killed == 0 && !self.attempt(task, call, &mut pages, &mut clock) {}
+            if (*task).killed != 0 {
+                self.killed.set(self.killed.get() + 1);
+            } else if (*rqst).rq_reply_bytes_recvd > 0 {
                 let reply = pages.reply(rqst, call);
                 (call.decode)(xid, &reply);
+                self.connects.set(0);
             }
             release(task);
         }
-        drop(unsafe { Box::from_raw(task) });
     }
 
     /// One attempt to send the Call and to get the Reply; `false` to try again.
-    unsafe fn attempt(&self, task: *mut rpc_task, call: &Call, pages: &mut Pages) -> bool {
+    unsafe fn attempt(
+        &self,
+        task: *mut rpc_task,
+        call: &Call,
+        pages: &mut Pages,
+        clock: &mut Clock,
+    ) -> bool {
         unsafe {
             let rqst = (*task).tk_rqstp;
             let xprt = (*rqst).rq_xprt;
-            if (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT == 0 {
+            if needs_encode(task) {
+                rqst::dequeue(task);
                 let attempt = self.attempts.get() + 1;
                 self.attempts.set(attempt);
                 pages.encode(rqst, call, attempt);
@@ -192,17 +307,36 @@ impl Client {
             }
             // call_connect
             let state = &raw const (*xprt).state;
+            let began = sched::now();
+            let cookie = (*xprt).connect_cookie;
             while !test_bit(XPRT_CONNECTED, state) {
                 (*task).tk_status = 0;
                 xprt::connect_task(task);
                 sleep_if_queued(task);
-                if (*task).tk_status != 0 && (*task).tk_status != -(EAGAIN as c_int) {
-                    delay();
+                if (*task).killed != 0 {
+                    return true;
                 }
+                match -(*task).tk_status {
+                    0 => {}
+                    errno if errno == EAGAIN as c_int || errno == ETIMEDOUT as c_int => {}
+                    errno if (*task).tk_flags & RPC_TASK_SOFTCONN as u16 != 0 => {
+                        return self.failed(call, errno);
+                    }
+                    _ => delay(task),
+                }
+                if let Some(errno) = clock.check(task) {
+                    return self.failed(call, errno);
+                }
+            }
+            if (*xprt).connect_cookie != cookie {
+                self.connected(began);
             }
             // call_transmit
             loop {
                 (*task).tk_status = 0;
+                if (*task).killed != 0 {
+                    return true;
+                }
                 if (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT == 0 {
                     break;
                 }
@@ -215,9 +349,17 @@ impl Client {
                     xprt::release_write(xprt, task);
                     match -status {
                         0 => {}
-                        errno if errno == ENOBUFS as c_int => delay(),
+                        errno if errno == ENOBUFS as c_int || errno == ENOMEM as c_int => {
+                            delay(task);
+                        }
                         errno if errno == EBADSLT as c_int || errno == EAGAIN as c_int => {}
-                        errno if errno == ENOTCONN as c_int => return false,
+                        errno if errno == ENOTCONN as c_int => {
+                            return match clock.check(task) {
+                                Some(errno) => self.failed(call, errno),
+                                None => false,
+                            };
+                        }
+                        errno if errno == ERESTARTSYS as c_int => return true,
                         errno => return self.failed(call, errno),
                     }
                 } else if (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT == 0 {
@@ -225,6 +367,9 @@ impl Client {
                     xprt::wake_task(&raw mut (*xprt).sending, task, Some(0));
                 }
                 sleep_if_queued(task);
+                if let Some(errno) = clock.check(task) {
+                    return self.failed(call, errno);
+                }
             }
             // call_status
             (*task).tk_status = 0;
@@ -233,30 +378,42 @@ impl Client {
                 if (*task).tk_runstate & 1 << RPC_TASK_NEED_RECV != 0 {
                     let wait = (*(*xprt).ops).wait_for_reply_request.expect("an operation");
                     wait(task);
-                    // xprt_request_retransmit_after_disconnect()
-                    if (*rqst).rq_connect_cookie != (*xprt).connect_cookie
-                        || !test_bit(XPRT_CONNECTED, state)
-                    {
+                    if needs_retransmit(task) {
                         let status = Some(-(ENOTCONN as c_int));
                         xprt::wake_task(&raw mut (*xprt).pending, task, status);
                     }
                 }
                 (*xprt).queue_lock.release();
                 sleep_if_queued(task);
+                xprt_timer(task);
             }
             let status = (*task).tk_status;
-            if (*rqst).rq_reply_bytes_recvd > 0 {
+            if (*rqst).rq_reply_bytes_recvd > 0 || (*task).killed != 0 {
                 return true;
             }
-            if status < 0 && status != -(ENOTCONN as c_int) {
+            let again = [0, ENOTCONN, ETIMEDOUT, EAGAIN, EPIPE];
+            if !again.contains(&((-status) as u32)) {
                 return self.failed(call, -status);
             }
-            false
+            clock
+                .check(task)
+                .is_some_and(|errno| self.failed(call, errno))
+        }
+    }
+
+    /// A task has a connection, and began to wait for it at `began`.
+    fn connected(&self, began: u64) {
+        let connects = self.connects.get();
+        self.connects.set(connects + 1);
+        // The first delay after a Reply is five seconds, and each failure since doubles it.
+        if connects == 0 && sched::now() - began > 25_000_000_000 && self.patient.get() {
+            sched::fail("a task waits long to connect, although the last connection worked");
         }
     }
 
     /// The RPC has failed.
     fn failed(&self, call: &Call, errno: c_int) -> bool {
+        say!("an RPC fails with errno {errno}");
         if !call.may_fail {
             sched::fail(format_args!("an RPC fails with errno {errno}"));
         }
@@ -265,17 +422,70 @@ impl Client {
     }
 }
 
-/// A task that is queued sleeps.
-unsafe fn sleep_if_queued(task: *mut rpc_task) {
-    while unsafe { (*task).tk_runstate } & 1 << RPC_TASK_QUEUED != 0 {
-        sched::wait_on(task.addr());
+/// `xprt_request_need_retransmit()`.
+unsafe fn needs_retransmit(task: *mut rpc_task) -> bool {
+    unsafe {
+        let rqst = (*task).tk_rqstp;
+        let xprt = (*rqst).rq_xprt;
+        (*rqst).rq_connect_cookie != (*xprt).connect_cookie
+            || !test_bit(XPRT_CONNECTED, &raw const (*xprt).state)
     }
 }
 
+/// `rpc_task_need_encode()`.
+unsafe fn needs_encode(task: *mut rpc_task) -> bool {
+    unsafe {
+        let flags = u32::from((*task).tk_flags);
+        (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT == 0
+            && (flags & RPC_TASK_SENT == 0
+                || flags & RPC_TASK_NO_RETRANS_TIMEOUT == 0
+                || needs_retransmit(task))
+    }
+}
+
+/// `xprt_timer()`.
+unsafe fn xprt_timer(task: *mut rpc_task) {
+    unsafe {
+        let rqst = (*task).tk_rqstp;
+        let xprt = (*rqst).rq_xprt;
+        if (*task).tk_status != -(ETIMEDOUT as c_int) {
+            return;
+        }
+        if (*rqst).rq_reply_bytes_recvd > 0 {
+            (*task).tk_status = 0;
+        } else if let Some(timer) = (*(*xprt).ops).timer {
+            timer(xprt, task);
+        }
+    }
+}
+
+/// A task that is queued sleeps. SUNRPC sets no timer for a slot, nor for the send lock unless the
+/// task is soft.
+unsafe fn sleep_if_queued(task: *mut rpc_task) {
+    unsafe {
+        while (*task).tk_runstate & 1 << RPC_TASK_QUEUED != 0 {
+            let (xprt, queue) = ((*task).tk_xprt, (*task).tk_waitqueue);
+            let soft = u32::from((*task).tk_flags) & RPC_TASK_SOFT != 0;
+            let timed =
+                queue == &raw mut (*xprt).pending || soft && queue == &raw mut (*xprt).sending;
+            let deadline = (*task).deadline;
+            if deadline == 0 || !timed {
+                sched::wait_on(task.addr());
+            } else if !sched::wait_until(task.addr(), deadline) {
+                xprt::wake_task(queue, task, Some(-(ETIMEDOUT as c_int)));
+            }
+        }
+    }
+}
+
+fn delay_key(task: *mut rpc_task) -> usize {
+    (1 << 44) ^ task.addr()
+}
+
 /// `rpc_delay()`.
-fn delay() {
+unsafe fn delay(task: *mut rpc_task) {
     let later = sched::now() + 250_000_000;
-    sched::wait_until(7, later);
+    while unsafe { (*task).killed } == 0 && sched::wait_until(delay_key(task), later) {}
 }
 
 /// `xprt_release()`.
@@ -290,99 +500,66 @@ unsafe fn release(task: *mut rpc_task) {
         (*ops).release_request.expect("an operation")(task);
         (*xprt).last_used = rpcrdma_jiffies();
         (*xprt).transport_lock.release();
-        (*ops).buf_free.expect("an operation")(task);
+        if !(*rqst).rq_buffer.is_null() {
+            (*ops).buf_free.expect("an operation")(task);
+        }
         (*task).tk_rqstp = core::ptr::null_mut();
-        (*ops).free_slot.expect("an operation")(xprt, rqst);
+        if (*rqst).rq_bc_pa_state & 1 << RPC_BC_PA_IN_USE == 0 {
+            (*ops).free_slot.expect("an operation")(xprt, rqst);
+        } else {
+            (*ops).bc_free_rqst.expect("an operation")(rqst);
+        }
     }
 }
 
-/// The pages of a Call and of its Reply.
-struct Pages {
-    call: Vec<*mut page>,
-    reply: Vec<*mut page>,
-}
-
-impl Pages {
-    fn new(call: &Call) -> Self {
-        let (_, data, _) = (call.encode)(0, 0);
-        let pages = |bytes: usize| (0..bytes.div_ceil(PAGE_SIZE)).map(|_| new_page()).collect();
-        Self {
-            call: pages(data.len()),
-            reply: pages(call.room[1]),
-        }
-    }
-
-    fn store(&self, data: &[u8]) {
-        for (page, part) in self.call.iter().zip(data.chunks(PAGE_SIZE)) {
-            unsafe { page.cast::<u8>().copy_from(part.as_ptr(), part.len()) };
-        }
-    }
-
-    unsafe fn encode(&mut self, rqst: *mut rpc_rqst, call: &Call, attempt: u32) {
-        unsafe {
-            let xid = u32::from_be((*rqst).rq_xid);
-            let (head, data, tail) = (call.encode)(xid, attempt);
-            self.store(&data);
-            let start = (*rqst).rq_buffer.cast::<u8>();
-            start.copy_from(head.as_ptr(), head.len());
-            let end = start.add(head.len());
-            end.copy_from(tail.as_ptr(), tail.len());
-            let mut snd = xdr_buf::default();
-            snd.head[0].iov_base = start.cast();
-            snd.head[0].iov_len = head.len();
-            snd.tail[0].iov_base = end.cast();
-            snd.tail[0].iov_len = tail.len();
-            snd.pages = self.call.as_mut_ptr();
-            snd.page_len = data.len() as u32;
-            snd.len = (head.len() + data.len() + tail.len()) as u32;
-            snd.buflen = snd.len;
-            snd.flags = if call.is_write { XDRBUF_WRITE } else { 0 };
-            (*rqst).rq_snd_buf = snd;
-            let [head, data, tail] = call.room;
-            let start = (*rqst).rq_rbuffer.cast::<u8>();
-            start.write_bytes(0xa7, head + tail);
-            let mut rcv = xdr_buf::default();
-            rcv.head[0].iov_base = start.cast();
-            rcv.head[0].iov_len = head;
-            rcv.tail[0].iov_base = start.add(head).cast();
-            rcv.tail[0].iov_len = tail;
-            rcv.pages = self.reply.as_mut_ptr();
-            rcv.page_len = data as u32;
-            rcv.buflen = (head + data + tail) as u32;
-            rcv.flags = if call.is_read { XDRBUF_READ } else { 0 };
-            (*rqst).rq_rcv_buf = rcv;
-        }
-    }
-
-    /// The Reply, from head, pages and tail.
-    unsafe fn reply(&self, rqst: *mut rpc_rqst, call: &Call) -> Vec<u8> {
-        unsafe {
-            let buf = &(*rqst).rq_private_buf;
-            let mut bytes = Vec::new();
-            let linear = |part: &kvec| {
-                let base: *const c_void = part.iov_base;
-                core::slice::from_raw_parts(base.cast::<u8>(), part.iov_len).to_vec()
-            };
-            bytes.extend(linear(&buf.head[0]));
-            let mut left = buf.page_len as usize;
-            for page in &self.reply {
-                let count = left.min(PAGE_SIZE);
-                bytes.extend(core::slice::from_raw_parts(page.cast::<u8>(), count));
-                left -= count;
+/// Sends the Reply to a backchannel Call, as `rpc_run_bc_task()`.
+pub(super) unsafe fn reply(rqst: *mut rpc_rqst) {
+    unsafe {
+        let xprt = (*rqst).rq_xprt;
+        let task = known_task(Box::new(rpc_task {
+            tk_client: fixed().client.get(),
+            tk_xprt: xprt,
+            tk_rqstp: rqst,
+            tk_flags: (RPC_TASK_SOFTCONN | RPC_TASK_NO_RETRANS_TIMEOUT) as u16,
+            ..rpc_task::default()
+        }));
+        (*task).tk_msg.rpc_proc = fixed().reply.get();
+        (*rqst).rq_task = task;
+        (*rqst).rq_connect_cookie = (*xprt).connect_cookie.wrapping_sub(1);
+        rqst::enqueue_transmit(task);
+        // call_bc_transmit
+        while (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT != 0 {
+            (*task).tk_status = 0;
+            if xprt::lock_write(xprt, task) {
+                if (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT != 0 {
+                    (*task).tk_status = 0;
+                    rqst::transmit(task);
+                }
+                let status = (*task).tk_status;
+                xprt::release_write(xprt, task);
+                match -status as u32 {
+                    0 | EBADSLT | EAGAIN => {}
+                    ENOMEM | ENOBUFS => delay(task),
+                    ENOTCONN => break,
+                    errno => sched::fail(format_args!("a Reply is not sent: errno {errno}")),
+                }
+            } else if (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT == 0 {
+                xprt::wake_task(&raw mut (*xprt).sending, task, Some(0));
             }
-            if call.room[2] > 0 {
-                bytes.extend(linear(&buf.tail[0]));
-            }
-            bytes.truncate(buf.len as usize);
-            bytes
+            sleep_if_queued(task);
         }
+        release(task);
+        free_task(task);
     }
 }
 
-impl Drop for Pages {
-    fn drop(&mut self) {
-        for page in self.call.drain(..).chain(self.reply.drain(..)) {
-            unsafe { rpcrdma_put_page(page) };
-        }
-    }
+fn known_task(task: Box<rpc_task>) -> *mut rpc_task {
+    let task = Box::into_raw(task);
+    xprt::sunrpc(|s| s.tasks.insert(task.addr()));
+    task
+}
+
+unsafe fn free_task(task: *mut rpc_task) {
+    xprt::sunrpc(|s| s.tasks.remove(&task.addr()));
+    drop(unsafe { Box::from_raw(task) });
 }

@@ -3,11 +3,31 @@
 //! SUNRPC of the client, as in `net/sunrpc/xprt.c`: requests that are to be sent, and those that
 //! wait for a Reply.
 
+use core::cell::Cell;
+
 use kernel::ffi::c_int;
 use kernel::sched;
 
 use super::xprt::*;
 use super::*;
+
+thread_local! {
+    static SIGNALS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Has a signal kill one in `n` tasks just when its Reply is taken; none if `n` is 0.
+pub(crate) fn kill_answered(n: u32) {
+    SIGNALS.set(n);
+}
+
+/// `xprt_request_prepare()`.
+unsafe fn prepare(rqst: *mut rpc_rqst, buf: *mut xdr_buf) {
+    unsafe {
+        if let Some(prepare) = (*(*(*rqst).rq_xprt).ops).prepare_request {
+            assert_eq!(prepare(rqst, buf), 0);
+        }
+    }
+}
 
 /// `xprt_request_enqueue_receive()`.
 pub(crate) unsafe fn enqueue_receive(task: *mut rpc_task) {
@@ -17,8 +37,7 @@ pub(crate) unsafe fn enqueue_receive(task: *mut rpc_task) {
         if (*task).tk_runstate & 1 << RPC_TASK_NEED_RECV != 0 {
             return;
         }
-        let prepare = (*(*xprt).ops).prepare_request.expect("an operation");
-        assert_eq!(prepare(rqst, &raw mut (*rqst).rq_rcv_buf), 0);
+        prepare(rqst, &raw mut (*rqst).rq_rcv_buf);
         with_queue_lock(xprt, || {
             (*rqst).rq_private_buf = (*rqst).rq_rcv_buf;
             (*rqst).rq_reply_bytes_recvd = 0;
@@ -43,8 +62,7 @@ pub(crate) unsafe fn enqueue_transmit(task: *mut rpc_task) {
         if (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT != 0 {
             return;
         }
-        let prepare = (*(*xprt).ops).prepare_request.expect("an operation");
-        assert_eq!(prepare(rqst, &raw mut (*rqst).rq_snd_buf), 0);
+        prepare(rqst, &raw mut (*rqst).rq_snd_buf);
         with_queue_lock(xprt, || {
             (*task).tk_runstate |= 1 << RPC_TASK_NEED_XMIT;
             // Requests that have a credit come first.
@@ -94,6 +112,11 @@ pub(crate) unsafe fn dequeue(task: *mut rpc_task) {
     unsafe {
         let rqst = (*task).tk_rqstp;
         let xprt = (*rqst).rq_xprt;
+        let queued = 1 << RPC_TASK_NEED_XMIT | 1 << RPC_TASK_NEED_RECV;
+        sched::preempt();
+        if (*task).tk_runstate & queued == 0 && (*rqst).rq_pin.counter == 0 {
+            return;
+        }
         loop {
             let pinned = with_queue_lock(xprt, || {
                 dequeue_transmit(task);
@@ -103,7 +126,9 @@ pub(crate) unsafe fn dequeue(task: *mut rpc_task) {
             if !pinned {
                 break;
             }
-            sched::wait_on(rqst.addr());
+            while (*rqst).rq_pin.counter > 0 {
+                sched::wait_on(rqst.addr());
+            }
         }
     }
 }
@@ -141,20 +166,28 @@ unsafe fn transmit_one(rqst: *mut rpc_rqst) -> c_int {
     unsafe {
         let xprt = (*rqst).rq_xprt;
         let owner = (*rqst).rq_task;
-        if (*owner).tk_runstate & 1 << RPC_TASK_NEED_RECV != 0 {
+        // A Call whose Reply has arrived is not sent again.
+        let waits = (*owner).tk_runstate & 1 << RPC_TASK_NEED_RECV != 0;
+        let mut status = 0;
+        if test_bit(XPRT_CLOSE_WAIT, state(xprt)) {
+            return -(ENOTCONN as c_int);
+        } else if (*owner).killed != 0 {
+            status = -(ERESTARTSYS as c_int);
+        } else if waits || (*rqst).rq_reply_bytes_recvd == 0 {
             let cookie = (*xprt).connect_cookie;
             (*rqst).rq_ntrans += 1;
-            let status = (*(*xprt).ops).send_request.expect("an operation")(rqst);
+            status = (*(*xprt).ops).send_request.expect("an operation")(rqst);
             if status != 0 {
                 (*rqst).rq_ntrans -= 1;
                 return status;
             }
             (*xprt).stat.sends += 1;
+            (*owner).tk_flags |= RPC_TASK_SENT as u16;
             (*rqst).rq_connect_cookie = cookie;
         }
         with_queue_lock(xprt, || dequeue_transmit(owner));
-        wake_task(&raw mut (*xprt).sending, owner, Some(0));
-        0
+        wake_task(&raw mut (*xprt).sending, owner, Some(status));
+        status
     }
 }
 
@@ -201,6 +234,16 @@ pub(crate) unsafe extern "C" fn xprt_complete_rqst(task: *mut rpc_task, copied: 
         (*rqst).rq_private_buf.len = copied as u32;
         (*rqst).rq_reply_bytes_recvd = copied as usize;
         dequeue_receive(task);
+        if sched::one_in(SIGNALS.get()) {
+            say!("a signal while the Reply is taken");
+            (*task).killed = 1;
+            let status = Some(-(ERESTARTSYS as c_int));
+            wake_task(&raw mut (*xprt).pending, task, status);
+        }
+        // SUNRPC takes the lock of the wait queue. A task that has no lock to take may be faster.
+        for _ in 0..3 {
+            sched::preempt();
+        }
         wake_task(&raw mut (*xprt).pending, task, None);
     }
 }

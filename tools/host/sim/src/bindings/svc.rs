@@ -111,7 +111,7 @@ fn count(xprt: *mut svc_xprt) -> *mut c_int {
     unsafe { &raw mut (*xprt).xpt_ref.refcount.refs.counter }
 }
 
-fn svc_xprt_get(xprt: *mut svc_xprt) {
+pub(super) fn svc_xprt_get(xprt: *mut svc_xprt) {
     unsafe {
         if *count(xprt) <= 0 {
             sched::fail("a reference is taken to a transport that has none");

@@ -283,6 +283,8 @@ structures! {
         tk_flags: c_ushort,
         tk_pid: c_ushort,
         number: usize,
+        deadline: u64,
+        killed: c_int,
     }
     rpc_rqst {
         rq_xprt: *mut rpc_xprt,
@@ -498,7 +500,8 @@ macro_rules! constants {
 constants! {
     u32 {
         AF_INET = 2, AF_INET6 = 10,
-        EIO = 5, EAGAIN = 11, ENOMEM = 12, EINVAL = 22, ENODEV = 19, EBADSLT = 57, EPROTO = 71,
+        EIO = 5, EAGAIN = 11, ENOMEM = 12, EINVAL = 22, ENODEV = 19, EPIPE = 32, EBADSLT = 57,
+        EPROTO = 71,
         EMSGSIZE = 90, EAFNOSUPPORT = 97, EADDRINUSE = 98, EADDRNOTAVAIL = 99, ENETDOWN = 100,
         ENETUNREACH = 101, ECONNRESET = 104, ENOBUFS = 105, ENOTCONN = 107, ETIMEDOUT = 110,
         ECONNREFUSED = 111, EHOSTUNREACH = 113,
@@ -547,6 +550,8 @@ constants! {
         rpc_display_format_t_RPC_DISPLAY_ADDR = 0, rpc_display_format_t_RPC_DISPLAY_PORT = 1,
         rpc_display_format_t_RPC_DISPLAY_PROTO = 2, rpc_display_format_t_RPC_DISPLAY_HEX_ADDR = 3,
         rpc_display_format_t_RPC_DISPLAY_HEX_PORT = 4, rpc_display_format_t_RPC_DISPLAY_NETID = 5,
+        ERESTARTSYS = 512,
+        RPC_TASK_SOFT = 0x200, RPC_TASK_SOFTCONN = 0x400, RPC_TASK_SENT = 0x800,
         RPC_TASK_NO_RETRANS_TIMEOUT = 0x4000,
         RPC_TASK_QUEUED = 1, RPC_TASK_NEED_XMIT = 3, RPC_TASK_NEED_RECV = 4,
         RPCAUTH_AUTH_DATATOUCH = 1, RPC_BC_PA_IN_USE = 0,

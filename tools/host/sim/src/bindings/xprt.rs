@@ -5,11 +5,12 @@
 
 use core::cell::RefCell;
 use core::ffi::c_void;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use kernel::ffi::{c_int, c_ulong};
 use kernel::sched;
 
+use super::slots::*;
 use super::*;
 
 macro_rules! later {
@@ -21,16 +22,11 @@ macro_rules! later {
     )*};
 }
 
-// Backchannel Calls are not simulated yet.
+// What this kernel has no use for.
 later! {
-    fn xprt_alloc_slot(xprt: *mut rpc_xprt, task: *mut rpc_task);
-    fn xprt_free_slot(xprt: *mut rpc_xprt, rqst: *mut rpc_rqst);
-    fn xprt_enqueue_bc_request(rqst: *mut rpc_rqst);
     fn rpcb_getport_async(task: *mut rpc_task);
-    fn rpcrdma_bc_slot_inc(xprt: *mut rpc_xprt);
     fn rpcrdma_bc_enqueue(serv: *mut svc_serv, rqst: *mut rpc_rqst);
     fn svc_pool_wake_idle_thread(pool: *mut svc_pool);
-    fn refcount_dec_not_one(refcount: *mut refcount_t) -> bool;
 }
 
 /// One Call in the window.
@@ -49,6 +45,8 @@ pub(super) struct Sunrpc {
     pub(super) queues: BTreeMap<usize, Queues>,
     /// The tasks in each wait queue.
     waiting: BTreeMap<usize, VecDeque<usize>>,
+    /// The tasks that have not ended.
+    pub(super) tasks: BTreeSet<usize>,
 }
 
 thread_local! {
@@ -102,7 +100,7 @@ pub(crate) unsafe extern "C" fn rpcrdma_rpc_reply_expected(task: *mut rpc_task) 
 pub(crate) unsafe extern "C" fn xprt_alloc(
     net: *mut net,
     size: usize,
-    _slots: u32,
+    slots: u32,
     most: u32,
 ) -> *mut rpc_xprt {
     let xprt = unsafe { rpcrdma_kmalloc_node(size, GFP_KERNEL, 0) }.cast::<rpc_xprt>();
@@ -115,6 +113,16 @@ pub(crate) unsafe extern "C" fn xprt_alloc(
         (*xprt).max_reqs = most;
         (*xprt).xprt_net = net;
         (*xprt).connect_cookie = 7;
+        for _ in 0..slots {
+            let rqst = rpcrdma_kmalloc_node(size_of::<rpc_rqst>(), GFP_KERNEL, 0);
+            if rqst.is_null() {
+                free_slots(xprt);
+                kfree(xprt.cast());
+                return core::ptr::null_mut();
+            }
+            give_slot(xprt, rqst.cast());
+        }
+        (*xprt).num_reqs = slots;
         rpcrdma_get_net(net);
     }
     sunrpc(|s| s.queues.insert(xprt.expose_provenance(), Queues::default()));
@@ -122,6 +130,7 @@ pub(crate) unsafe extern "C" fn xprt_alloc(
 }
 
 pub(crate) unsafe extern "C" fn xprt_free(xprt: *mut rpc_xprt) {
+    unsafe { free_slots(xprt) };
     unsafe { rpcrdma_put_net((*xprt).xprt_net) };
     sunrpc(|s| s.queues.remove(&xprt.addr()));
     unsafe { kfree(xprt.cast()) };
@@ -205,6 +214,9 @@ pub(crate) unsafe fn wake_task(
     task: *mut rpc_task,
     status: Option<c_int>,
 ) -> bool {
+    if !sunrpc(|s| s.tasks.contains(&task.addr())) {
+        sched::fail("a task is woken that has ended");
+    }
     let found = sunrpc(|s| {
         let waiting = s.waiting.get_mut(&queue.addr());
         let at = waiting
@@ -232,7 +244,7 @@ unsafe fn wake_all(queue: *mut rpc_wait_queue, status: c_int) {
     }
 }
 
-fn first(queue: *mut rpc_wait_queue) -> Option<usize> {
+pub(super) fn first(queue: *mut rpc_wait_queue) -> Option<usize> {
     sunrpc(|s| {
         s.waiting
             .get(&queue.addr())
@@ -518,37 +530,6 @@ pub(crate) unsafe fn connect_task(task: *mut rpc_task) {
     }
 }
 
-// Slots.
-
-pub(crate) unsafe extern "C" fn xprt_add_backlog(xprt: *mut rpc_xprt, task: *mut rpc_task) {
-    unsafe { sleep_on(&raw mut (*xprt).backlog, task) };
-}
-
-pub(crate) unsafe extern "C" fn xprt_add_backlog_noncongested(
-    xprt: *mut rpc_xprt,
-    task: *mut rpc_task,
-) {
-    unsafe { sleep_on(&raw mut (*xprt).backlog, task) };
-}
-
-pub(crate) unsafe extern "C" fn xprt_wake_up_backlog(
-    xprt: *mut rpc_xprt,
-    rqst: *mut rpc_rqst,
-) -> bool {
-    unsafe {
-        let queue = &raw mut (*xprt).backlog;
-        match first(queue) {
-            None => false,
-            Some(task) => {
-                let task = ptr::<rpc_task>(task);
-                rqst.write_bytes(0, 1);
-                (*task).tk_rqstp = rqst;
-                wake_task(queue, task, Some(0))
-            }
-        }
-    }
-}
-
 /// The state of the transports, for the story of a run in which a context waits for ever.
 pub(crate) fn describe() -> String {
     sunrpc(|s| {
@@ -559,8 +540,9 @@ pub(crate) fn describe() -> String {
             // SAFETY: A transport in the list is there.
             unsafe {
                 text += &format!(
-                    "state {:#x}, cong {}, cwnd {}, {} to send, {} sent; sending {}, pending {}, \
-                     backlog {}. ",
+                    "{} references, state {:#x}, cong {}, cwnd {}, {} to send, {} sent; \
+                     sending {}, pending {}, backlog {}. ",
+                    *count(raw),
                     (*raw).state,
                     (*raw).cong >> RPC_CWNDSHIFT,
                     (*raw).cwnd >> RPC_CWNDSHIFT,

@@ -12,13 +12,13 @@ use super::hostile_client::HostileClient;
 use super::hostile_server::{Calls, HostileServer};
 use super::nfsd::Nfsd;
 use super::peer::{Manners, Peer, PeerSteps};
-use super::plays::{pick, to_call, Seen};
+use super::plays::{pick, to_call, May, Seen};
 use super::rpc::Rpc;
 use super::world::{self, World};
 use crate::bindings::cm;
 use crate::bindings::fabric::{fabric, Device};
 use crate::bindings::fabric_peer as queue;
-use crate::bindings::rpc::{Call, Client};
+use crate::bindings::rpc::{Call, Client, Manner};
 use crate::bindings::svc::{Answer, Program};
 
 /// The XIDs of hostile clients are from this on.
@@ -200,15 +200,17 @@ pub(super) fn client_meets_hostile_server(config: &Config) -> Result<Seen, Strin
     let clients: Rc<RefCell<Vec<Rc<Client>>>> = Rc::default();
     let (all, counted) = (clients.clone(), replies.clone());
     sched::spawn("mount", move || {
-        let misled = Rc::new(Client::to(cm::hostile_address(), 1 << 24).expect("a transport"));
+        let misled = Rc::new(
+            Client::to(cm::hostile_address(), 1 << 24, Manner::PATIENT).expect("a transport"),
+        );
         all.borrow_mut().push(misled.clone());
         for shape in first {
             misled.start(misled_call(shape, &calls));
         }
-        let client = Rc::new(Client::new(2 << 24).expect("a transport"));
+        let client = Rc::new(Client::new(2 << 24, Manner::PATIENT).expect("a transport"));
         all.borrow_mut().push(client.clone());
         for shape in other {
-            client.start(to_call(shape, false, &counted));
+            client.start(to_call(shape, May { fail: false }, &counted));
         }
     });
     world::run_until("mount", || clients.borrow().len() == 2)?;
@@ -226,7 +228,7 @@ pub(super) fn client_meets_hostile_server(config: &Config) -> Result<Seen, Strin
     world::run_until("the misled client", || misled.tasks.get() == 0)
         .map_err(|why| format!("{}{why}", crate::bindings::xprt::describe()))?;
     for shape in last {
-        misled.start(to_call(shape, false, &replies));
+        misled.start(to_call(shape, May { fail: false }, &replies));
     }
     world::run_until("the client that was misled", || misled.tasks.get() == 0)
         .map_err(|why| format!("{}{why}", crate::bindings::xprt::describe()))?;
@@ -252,7 +254,7 @@ pub(super) fn client_meets_hostile_server(config: &Config) -> Result<Seen, Strin
 
 /// An RPC that may get any Reply, or fail.
 fn misled_call(shape: Rpc, calls: &Calls) -> Call {
-    let call = to_call(shape, true, &Rc::default());
+    let call = to_call(shape, May { fail: true }, &Rc::default());
     let (encode, calls) = (call.encode, calls.clone());
     Call {
         encode: Box::new(move |xid, attempt| {

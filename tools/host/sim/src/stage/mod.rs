@@ -11,9 +11,11 @@
 //! | `hostile_client` | such a client                                             |
 //! | `hostile_server` | such a server                                             |
 //! | `hostile_plays`  | the plays with them                                       |
+//! | `callbacks`      | backchannel Calls                                         |
 //! | `world`          | loads and unloads the module, and what must be left       |
 //! | `plays`          | the plays                                                 |
 
+mod callbacks;
 mod hostile;
 mod hostile_client;
 mod hostile_plays;

@@ -2,10 +2,10 @@
 
 //! The program that the server runs, and its book.
 
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
-use kernel::sched;
+use kernel::sched::{self, below, one_in};
 
 use super::rpc::Rpc;
 use crate::bindings::svc::{Answer, Program};
@@ -19,15 +19,38 @@ pub(crate) struct Nfsd {
     executed: RefCell<BTreeMap<(u32, u32), u32>>,
     /// The same, for each connection.
     on: RefCell<BTreeSet<(usize, u32, u32)>>,
+    /// The Calls of each connection.
+    calls: RefCell<BTreeSet<(usize, u32)>>,
+    habits: Cell<Habits>,
+}
+
+/// What the server may do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Habits {
+    /// One in so many Calls takes up to so many milliseconds.
+    pub(crate) late: u32,
+    pub(crate) late_ms: u32,
+    /// One in so many Replies has no data that may be placed directly, as one that tells an error.
+    pub(crate) plain: u32,
+    /// No Call is sent twice on a connection.
+    pub(crate) once: bool,
 }
 
 impl Nfsd {
+    /// Sets what it may do.
+    pub(crate) fn set_habits(&self, habits: Habits) {
+        self.habits.set(habits);
+    }
+
     /// How often a transmission was executed.
     pub(crate) fn executed(&self, xid: u32, attempt: u32) -> u32 {
         let executed = self.executed.borrow();
         executed.get(&(xid, attempt)).copied().unwrap_or(0)
     }
 }
+
+/// A key that nothing wakes.
+const LATE: usize = 11;
 
 impl Program for Nfsd {
     fn execute(&self, connection: usize, call: &[u8]) -> Option<Answer> {
@@ -47,13 +70,24 @@ impl Program for Nfsd {
         if !self.on.borrow_mut().insert((connection, rpc.xid, attempt)) {
             sched::fail(format_args!("Call {:#x} is executed twice", rpc.xid));
         }
+        let habits = self.habits.get();
+        if !self.calls.borrow_mut().insert((connection, rpc.xid)) && habits.once {
+            sched::fail(format_args!(
+                "Call {:#x} is sent twice on a connection",
+                rpc.xid
+            ));
+        }
+        if one_in(habits.late) {
+            let ms = 1 + below(habits.late_ms as usize) as u64;
+            sched::wait_until(LATE, sched::now() + ms * 1_000_000);
+        }
         sched::preempt();
         let (head, data, tail) = rpc.reply_parts();
         Some(Answer {
             head,
             data,
             tail,
-            eligible: rpc.is_eligible(),
+            eligible: rpc.is_eligible() && !one_in(habits.plain),
             from_file: rpc.is_from_file(),
             flavor: if rpc.is_protected() { KRB5I } else { MAX - 7 },
         })

@@ -11,14 +11,18 @@ use std::rc::Rc;
 use kernel::memory;
 use kernel::sched::{self, below, Config};
 
+use super::callbacks::{self, CallbackProgram, Calls};
 use super::hostile_plays;
-use super::nfsd::Nfsd;
+use super::nfsd::{Habits, Nfsd};
 use super::peer::{Manners, Peer, PeerSteps};
 use super::rpc::Rpc;
 use super::world::{self, World};
-use crate::bindings::dma;
 use crate::bindings::fabric::{fabric, Device};
-use crate::bindings::rpc::{Call, Client};
+use crate::bindings::rpc::{Call, Client, Manner};
+use crate::bindings::{
+    dma, end_callbacks, rqst, start_callbacks, RPC_TASK_NO_RETRANS_TIMEOUT, RPC_TASK_SOFT,
+    RPC_TASK_SOFTCONN,
+};
 
 /// What a play has seen.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,11 +39,15 @@ pub struct Seen {
     pub failed: u64,
     /// What hostile peers have done.
     pub hostile: u64,
+    /// Replies to backchannel Calls.
+    pub backward: u64,
+    /// RPCs that a signal has killed.
+    pub killed: u64,
 }
 
 impl Seen {
     /// The numbers, with their names.
-    pub fn numbers(&self) -> [(&'static str, u64); 6] {
+    pub fn numbers(&self) -> [(&'static str, u64); 8] {
         [
             ("steps", self.steps),
             ("replies", self.replies),
@@ -47,6 +55,8 @@ impl Seen {
             ("connections", self.connections),
             ("failed_allocations", self.failed),
             ("hostile_acts", self.hostile),
+            ("backward", self.backward),
+            ("killed", self.killed),
         ]
     }
 }
@@ -96,6 +106,18 @@ pub const PLAYS: &[Play] = &[
         name: "client_meets_hostile_server",
         run: hostile_plays::client_meets_hostile_server,
     },
+    Play {
+        name: "both_ends_call",
+        run: both_ends_call,
+    },
+    Play {
+        name: "both_ends_give_up",
+        run: both_ends_give_up,
+    },
+    Play {
+        name: "both_ends_pull",
+        run: both_ends_pull,
+    },
 ];
 
 /// Runs a play, with the story if `story` is set.
@@ -125,6 +147,23 @@ struct Faults {
     device: Device,
     allocations: u32,
     mappings: u32,
+    /// The backchannel Calls of the server.
+    calls: Option<Calls>,
+    /// How the client's tasks behave.
+    tasks: Manner,
+    /// A signal kills a task at one in so many looks.
+    kills: u32,
+    /// One kills one in so many tasks when its Reply is taken.
+    signals: u32,
+    habits: Habits,
+    /// Tunables that are not drawn.
+    tunables: Vec<(&'static str, u32)>,
+}
+
+/// What may become of an RPC.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct May {
+    pub(crate) fail: bool,
 }
 
 impl Faults {
@@ -139,6 +178,12 @@ impl Faults {
             device: Device::default(),
             allocations: 0,
             mappings: 0,
+            calls: None,
+            tasks: Manner::PATIENT,
+            kills: 0,
+            signals: 0,
+            habits: Habits::default(),
+            tunables: Vec::new(),
         }
     }
 }
@@ -268,7 +313,7 @@ fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String>
     let payload = pick(&[8192, 65_536]);
     let mut faults = Faults::none();
     draw(&mut faults);
-    let tunables = vec![
+    let mut tunables = vec![
         ("sunrpc/svc_rdma/max_requests", pick(&[4, 8, 32, 128])),
         ("sunrpc/svc_rdma/max_req_size", pick(&[1024, 4096, 8192])),
         ("sunrpc/svc_rdma/short_replies", pick(&[0, 1])),
@@ -276,6 +321,7 @@ fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String>
         ("sunrpc/svc_rdma/pulled_replies", pick(&[0, 1])),
         ("sunrpc/rdma_slot_table_entries", pick(&[4, 8, 128])),
     ];
+    tunables.extend(&faults.tunables);
     faults.device.attrs.max_qp_wr = pick(&[200, 1000, 16_384]) as i32;
     faults.device.attrs.max_send_sge = pick(&[4, 16]) as i32;
     let world = World {
@@ -292,37 +338,67 @@ fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String>
                 .collect()
         })
         .collect();
-    world::begin(config, world, nfsd)?;
+    world::begin(config, world, nfsd.clone())?;
+    nfsd.set_habits(faults.habits);
+    let manner = faults.tasks;
     let clients: Rc<RefCell<Vec<Rc<Client>>>> = Rc::default();
     let replies = Rc::new(Cell::new(0));
     let (all, counted) = (clients.clone(), replies.clone());
     let wanted = shapes.len();
-    let may_fail = faults.mappings > 0 || faults.allocations > 0;
+    let may = May {
+        fail: faults.mappings > 0
+            || faults.allocations > 0
+            || faults.habits.plain > 0
+            || manner.flags & (RPC_TASK_SOFT | RPC_TASK_SOFTCONN) != 0,
+    };
+    let breaks_only = !may.fail && faults.device.refuses == 0 && faults.kills == 0;
+    let calls = faults.calls;
+    let program = calls.map(|calls| Rc::new(CallbackProgram::new(calls)));
+    if let Some(program) = &program {
+        start_callbacks(program.clone(), pick(&[1, 2, 4]) as usize);
+    }
     sched::spawn("mount", move || {
         for (number, shapes) in (1..).zip(shapes) {
-            let client = Rc::new(Client::new(number << 24).expect("a transport"));
+            let client = Rc::new(Client::new(number << 24, manner).expect("a transport"));
+            client.patient.set(breaks_only);
             all.borrow_mut().push(client.clone());
+            if calls.is_some() {
+                assert_eq!(client.set_up_backchannel(), 0);
+            }
             for shape in shapes {
-                client.start(to_call(shape, may_fail, &counted));
+                client.start(to_call(shape, may, &counted));
             }
         }
     });
     world::run_until("mount", || clients.borrow().len() == wanted)?;
     memory::fail_one_in(faults.allocations);
     dma::fail_maps(faults.mappings);
+    rqst::kill_answered(faults.signals);
     let failed = memory::failed();
+    let breaks = faults.manners.breaks_off > 0 || faults.device.refuses > 0;
+    let outcome = calls.map(|calls| {
+        let fail = may.fail || breaks || calls.drops > 0 || calls.late > 0;
+        callbacks::call(calls, May { fail })
+    });
     let is_done = || {
-        clients
-            .borrow()
-            .iter()
-            .all(|client| client.tasks.get() == 0)
+        let all = clients.borrow();
+        let ended = all.iter().all(|client| client.tasks.get() == 0);
+        ended && outcome.as_ref().is_none_or(|outcome| outcome.done.get())
     };
     let lost = Rc::new(Cell::new(0));
-    for _ in 0..40 {
+    let (looks, steps) = if faults.kills > 0 {
+        (400, 50)
+    } else {
+        (40, 500)
+    };
+    for _ in 0..looks {
         if is_done() {
             break;
         }
-        sched::run(500, is_done)?;
+        sched::run(steps, is_done)?;
+        if sched::one_in(faults.kills) {
+            clients.borrow()[below(wanted)].kill();
+        }
         if sched::one_in(faults.manners.breaks_off) {
             lost.set(lost.get() + 1);
             clients.borrow()[below(wanted)].inject_disconnect();
@@ -334,24 +410,45 @@ fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String>
         f.device.refuses = 0;
         f.device.few_queues = 0;
     });
+    rqst::kill_answered(0);
+    if let Some(program) = &program {
+        program.be_well();
+    }
+    nfsd.set_habits(Habits {
+        late: 0,
+        ..faults.habits
+    });
     world::run_until("the clients", is_done)
         .map_err(|why| format!("{}{why}", crate::bindings::xprt::describe()))?;
     let denied = fabric(|f| core::mem::take(&mut f.denied));
-    if !denied.is_empty() && lost.get() == 0 && faults.allocations == 0 && faults.mappings == 0 {
+    // A task that gives up takes its handles back, though the server may still use one.
+    let gives_up = faults.kills > 0 || manner.timeout > 0;
+    if !denied.is_empty() && lost.get() == 0 && !may.fail && !breaks && !gives_up {
         return Err(format!("an end was denied: {denied:?}"));
     }
     let all = clients.take();
-    let refused = all.iter().map(|client| client.failures.get()).sum();
+    let failures = outcome.as_ref().map_or(0, |outcome| outcome.failures.get());
+    let refused = failures + all.iter().map(|client| client.failures.get()).sum::<u64>();
+    let killed = all.iter().map(|client| client.killed.get()).sum::<u64>()
+        + outcome.as_ref().map_or(0, |outcome| outcome.killed.get());
+    let calls_back = calls.is_some();
     sched::spawn("umount", move || {
         for client in all {
+            if calls_back {
+                client.end_backchannel();
+            }
             client.put();
         }
+        end_callbacks();
     });
+    let backward = outcome.map_or(0, |outcome| outcome.replies.get());
     let mut seen = Seen {
         failed: memory::failed() - failed,
-        replies: replies.get(),
+        replies: replies.get() + backward,
+        backward,
         connections: lost.get(),
         refused,
+        killed,
         ..Seen::default()
     };
     world::end()?;
@@ -360,15 +457,20 @@ fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String>
 }
 
 /// An RPC of this shape, for SUNRPC.
-pub(super) fn to_call(shape: Rpc, may_fail: bool, replies: &Rc<Cell<u64>>) -> Call {
+pub(crate) fn to_call(shape: Rpc, may: May, replies: &Rc<Cell<u64>>) -> Call {
     let replies = replies.clone();
     let (head, data, tail) = shape.reply_parts();
     Call {
         encode: Box::new(move |xid, attempt| shape.with_xid(xid).call_parts(attempt)),
         is_write: shape.is_eligible(),
-        room: [head.len(), data.len(), tail.len()],
+        // A consumer that reads to the end of a file gets less than it asks for.
+        room: [
+            head.len(),
+            data.len() + pick(&[0, 0, 4, 500, 5000]) as usize,
+            tail.len(),
+        ],
         is_read: shape.is_eligible(),
-        may_fail,
+        may_fail: may.fail,
         decode: Box::new(move |xid, reply| {
             let rpc = shape.with_xid(xid);
             let expected = rpc.reply();
@@ -399,5 +501,74 @@ fn both_ends_lack_memory(config: &Config) -> Result<Seen, String> {
     talk(config, |faults| {
         faults.allocations = pick(&[0, 50, 300]);
         faults.mappings = pick(&[0, 50, 300]);
+    })
+}
+
+fn both_ends_call(config: &Config) -> Result<Seen, String> {
+    talk(config, |faults| {
+        let broken = below(2) == 0;
+        if broken {
+            faults.manners.breaks_off = pick(&[0, 0, 3, 10]);
+            faults.device.refuses = pick(&[0, 0, 100, 500]);
+        }
+        faults.tunables = vec![
+            ("sunrpc/rdma_slot_table_entries", pick(&[4, 4, 128])),
+            ("sunrpc/rdma_max_bc_requests", pick(&[1, 1, 4, 16])),
+            ("sunrpc/svc_rdma/max_bc_requests", pick(&[2, 16])),
+        ];
+        faults.signals = pick(&[0, 0, 10]);
+        faults.calls = Some(Calls {
+            rounds: pick(&[3, 10]),
+            calls: pick(&[1, 8, 40]),
+            drops: if broken { pick(&[0, 4, 20]) } else { 0 },
+            late: if broken { pick(&[0, 4, 20]) } else { 0 },
+            gives_up: pick(&[0, 1, 2]),
+            timeout: pick(&[500, 9000]),
+        });
+    })
+}
+
+fn both_ends_give_up(config: &Config) -> Result<Seen, String> {
+    talk(config, |faults| {
+        let soft = RPC_TASK_SOFT;
+        faults.tasks = Manner {
+            timeout: pick(&[0, 200, 5000, 60_000]),
+            retries: pick(&[0, 2]),
+            flags: [
+                0,
+                soft,
+                RPC_TASK_NO_RETRANS_TIMEOUT,
+                soft | RPC_TASK_NO_RETRANS_TIMEOUT,
+                soft | RPC_TASK_SOFTCONN | RPC_TASK_NO_RETRANS_TIMEOUT,
+            ][below(5)],
+        };
+        let pulled = pick(&[0, 0, 1]);
+        faults
+            .tunables
+            .push(("sunrpc/svc_rdma/pulled_replies", pulled));
+        faults.habits = Habits {
+            late: pick(&[0, 3, 10]),
+            late_ms: pick(&[10, 500, 20_000]),
+            plain: 0,
+            once: pulled == 0,
+        };
+        faults.kills = pick(&[0, 2, 10]);
+        faults.signals = pick(&[0, 0, 10]);
+        faults.manners.breaks_off = pick(&[0, 0, 10]);
+    })
+}
+
+fn both_ends_pull(config: &Config) -> Result<Seen, String> {
+    talk(config, |faults| {
+        faults.tunables = vec![
+            ("sunrpc/svc_rdma/pulled_replies", 1),
+            ("sunrpc/rdma_pulled_replies", pick(&[1, 2])),
+            ("sunrpc/svc_rdma/max_req_size", 1024),
+        ];
+        faults.habits.plain = pick(&[0, 2, 5]);
+        faults.manners.breaks_off = pick(&[0, 0, 5]);
+        faults.device.refuses = pick(&[0, 0, 100]);
+        faults.kills = pick(&[0, 0, 3]);
+        faults.allocations = pick(&[0, 0, 300]);
     })
 }

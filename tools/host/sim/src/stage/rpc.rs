@@ -66,6 +66,16 @@ impl Rpc {
         }
     }
 
+    /// A random RPC that fits a message of any size.
+    pub(crate) fn short() -> Self {
+        Self {
+            xid: 0,
+            call: [words(length(800)), 0, 0],
+            reply: [words(length(800)), 0, 0],
+            flags: 0,
+        }
+    }
+
     /// The same shape for a consumer that knows where each part of the Reply is: the data item of
     /// the Reply is of whole words.
     pub(crate) fn with_words(mut self) -> Self {

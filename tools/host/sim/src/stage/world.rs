@@ -14,7 +14,7 @@ use crate::bindings::cm::CmSteps;
 use crate::bindings::fabric::Device;
 use crate::bindings::fabric_steps::FabricSteps;
 use crate::bindings::svc::Program;
-use crate::bindings::{cm, dma, fabric, memory as pages, svc, xprt};
+use crate::bindings::{backchannel, cm, dma, fabric, memory as pages, svc, xprt};
 use crate::client::Client;
 use crate::server::Server;
 use crate::verbs::IbClient;
@@ -116,7 +116,10 @@ pub(crate) fn end() -> Result<(), String> {
         while ThisModule::THIS.refs() > 0 {
             if sched::now() > most {
                 let refs = ThisModule::THIS.refs();
-                sched::fail(format_args!("{refs} module references are left"));
+                let (waiting, state) = (sched::waiting(), xprt::describe());
+                sched::fail(format_args!(
+                    "{refs} module references are left; {waiting:?}; {state}"
+                ));
             }
             sched::wait_until(8, sched::now() + 10_000_000);
         }
@@ -176,5 +179,6 @@ pub(crate) fn abandon() {
     fabric::abandon();
     cm::abandon();
     svc::abandon();
+    backchannel::abandon();
     xprt::abandon();
 }

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Backchannel Calls: the program of the client's callback service, and nfsd's calls.
+
+use core::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use kernel::sched::{self, below, one_in};
+
+use super::plays::{to_call, May};
+use super::rpc::Rpc;
+use crate::bindings::rpc::Manner;
+use crate::bindings::{CallbackClient, Callbacks, RPC_TASK_SOFT, RPC_TASK_SOFTCONN};
+
+/// How backchannel Calls go on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Calls {
+    /// How often nfsd turns to a client, and how many Calls it makes then.
+    pub(crate) rounds: u32,
+    pub(crate) calls: u32,
+    /// The client drops one in so many Calls, and one in so many takes long.
+    pub(crate) drops: u32,
+    pub(crate) late: u32,
+    /// nfsd gives up one of so many rounds.
+    pub(crate) gives_up: u32,
+    /// The time that nfsd waits for a Reply, in milliseconds.
+    pub(crate) timeout: u32,
+}
+
+/// The program of the callback service.
+pub(crate) struct CallbackProgram {
+    calls: Calls,
+    executed: RefCell<BTreeSet<(u32, u32)>>,
+    well: Cell<bool>,
+}
+
+impl CallbackProgram {
+    pub(crate) fn new(calls: Calls) -> Self {
+        Self {
+            calls,
+            executed: RefCell::default(),
+            well: Cell::new(false),
+        }
+    }
+
+    /// From now on it answers each Call, at once.
+    pub(crate) fn be_well(&self) {
+        self.well.set(true);
+    }
+}
+
+impl Callbacks for CallbackProgram {
+    fn execute(&self, call: &[u8]) -> Option<Vec<u8>> {
+        let Some((rpc, attempt)) = Rpc::of_call(call) else {
+            sched::fail(format_args!(
+                "a backchannel Call of {} bytes is not as it was sent",
+                call.len()
+            ));
+        };
+        say!("executes backchannel {rpc:?}");
+        if !self.executed.borrow_mut().insert((rpc.xid, attempt)) {
+            sched::fail(format_args!(
+                "backchannel Call {:#x} is executed twice",
+                rpc.xid
+            ));
+        }
+        if !self.well.get() {
+            if one_in(self.calls.late) {
+                let ms = 1 + below(3 * self.calls.timeout as usize);
+                sched::wait_until(LATE, sched::now() + ms as u64 * 1_000_000);
+            }
+            if one_in(self.calls.drops) {
+                return None;
+            }
+        }
+        sched::preempt();
+        Some(rpc.reply())
+    }
+}
+
+/// A key that nothing wakes.
+const LATE: usize = 10;
+
+/// What nfsd has seen.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    pub(crate) done: Cell<bool>,
+    pub(crate) replies: Rc<Cell<u64>>,
+    pub(crate) failures: Cell<u64>,
+    pub(crate) killed: Cell<u64>,
+}
+
+/// nfsd calls its clients.
+pub(crate) fn call(calls: Calls, may: May) -> Rc<Outcome> {
+    let outcome = Rc::new(Outcome::default());
+    let this = outcome.clone();
+    sched::spawn("nfsd calls", move || {
+        let manner = Manner {
+            timeout: calls.timeout,
+            retries: 0,
+            flags: RPC_TASK_SOFT | RPC_TASK_SOFTCONN,
+        };
+        for round in 0..calls.rounds {
+            // Bits of the XIDs in the byte order of the network, beside those of each client's.
+            let first = 0x8000_0000 | round << 16;
+            let Some(callback) = CallbackClient::any(first, manner) else {
+                sched::wait_until(LATE, sched::now() + 5_000_000);
+                continue;
+            };
+            let client = callback.client.clone();
+            for _ in 0..1 + below(calls.calls as usize) {
+                client.start(to_call(Rpc::short(), may, &this.replies));
+            }
+            if one_in(calls.gives_up) {
+                for _ in 0..below(calls.calls as usize) {
+                    sched::wait_until(LATE, sched::now() + below(300_000) as u64);
+                    client.kill();
+                }
+            }
+            client.wait();
+            this.failures
+                .set(this.failures.get() + client.failures.get());
+            this.killed.set(this.killed.get() + client.killed.get());
+            callback.put();
+        }
+        this.done.set(true);
+    });
+    outcome
+}
