@@ -21,9 +21,10 @@ CLIENT_NAMES='netid peer source device device_port state state_ms closed_by clos
 	retransmissions mr_waits send_queue_waits backchannel_calls'
 SERVER_NAMES='netid peer source device device_port state state_ms closed_by closed_why admitted
 	inline_send_bytes inline_recv_bytes remote_invalidation pulled_replies credits_granted
-	calls_in_flight receives_posted send_backlog pulled_pages exposed_replies exposed_pages
+	calls_in_flight oldest_call_ms receives_posted send_backlog reads_queued pulled_pages
+	exposed_replies exposed_pages
 	calls calls_with_read_chunks replies_inline replies_write replies_pulled inline_bytes
-	read_bytes written_bytes send_backlog_waits backchannel_calls'
+	read_bytes written_bytes send_backlog_waits stalls backchannel_calls'
 
 # Rounds of mounts and unloads under readers.
 ROUNDS=${LONG:+100}

@@ -32,9 +32,11 @@ pub(super) type BufferMut<'a> = RecvBufMut<'a, RecvCtxt<Call>>;
 /// Results of one Reply that can be placed directly, and so the Write chunks that a Call may have.
 pub(super) const MAX_RESULTS: usize = 16;
 
-/// A Call. Every field is set again for each Call in the buffer.
+/// A Call. Every field but the number is set again for each Call in the buffer.
 #[derive(Default)]
 pub(super) struct Call {
+    /// The number of the buffer, below that of the connection's buffers.
+    pub(super) number: u32,
     /// Length of the received message.
     pub(super) len: usize,
     /// The handle that the message has invalidated.
@@ -60,6 +62,14 @@ pub(super) struct Call {
 }
 
 impl Call {
+    /// For the buffer with this number.
+    pub(super) fn new(number: u32) -> Self {
+        Self {
+            number,
+            ..Self::default()
+        }
+    }
+
     /// Starts a Call that was just received.
     #[inline]
     pub(super) fn begin(

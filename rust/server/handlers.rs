@@ -135,6 +135,7 @@ impl EndpointOps for ServerEp {
         let counters = &ctx.counters.receive;
         counters.messages.add(1);
         counters.bytes.add(len as u64);
+        ctx.recv_queue.arrived(&buffer);
         let call = &mut buffer.user_mut().call;
         call.len = len;
         call.invalidated = invalidated;

@@ -28,7 +28,7 @@ pub(super) fn begin(ctx: &ServerEp, call: &mut Call, pages: usize) -> bool {
 pub(super) fn defer(ctx: &ServerEp, buffer: Buffer) {
     tunables::DEFERRED_READS.inc();
     let mut incoming = ctx.incoming.lock();
-    incoming.read_backlog.wait(buffer);
+    wait(ctx, &mut incoming, buffer);
     if !ctx.read_throttle.defer() {
         incoming.read_backlog.retry();
         ctx.wake_for(incoming);
@@ -48,15 +48,23 @@ pub(super) fn take_mrs(ctx: &ServerEp, mut buffer: Buffer, count: u32) -> Option
         // The Calls that have the MRs wake all deferred ones when they end.
         ctx.read_throttle.end(charge);
     }
-    incoming.read_backlog.wait(buffer);
+    wait(ctx, &mut incoming, buffer);
     None
+}
+
+#[cold]
+fn wait(ctx: &ServerEp, incoming: &mut Incoming, buffer: Buffer) {
+    incoming.read_backlog.wait(buffer);
+    ctx.read_throttle.set_queued(incoming.read_backlog.len());
 }
 
 /// Removes a deferred Call that may try again.
 #[inline]
 pub(super) fn next(ctx: &ServerEp, incoming: &mut Incoming) -> Option<Buffer> {
     let next = incoming.read_backlog.next()?;
-    if incoming.read_backlog.is_empty() {
+    let left = incoming.read_backlog.len();
+    ctx.read_throttle.set_queued(left);
+    if left == 0 {
         ctx.read_throttle.none_deferred();
     }
     Some(next)

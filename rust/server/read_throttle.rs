@@ -45,6 +45,8 @@ pub(super) struct ReadThrottle {
     outstanding: Atomic<usize>,
     /// A Call waits. Written under the lock of [`ReadBacklog`].
     deferred: Atomic<bool>,
+    /// Calls that wait. Written under the same lock.
+    queued: Atomic<u32>,
 }
 
 impl ReadThrottle {
@@ -52,7 +54,19 @@ impl ReadThrottle {
         Self {
             outstanding: Atomic::new(0),
             deferred: Atomic::new(false),
+            queued: Atomic::new(0),
         }
+    }
+
+    /// Calls that wait to be read.
+    pub(super) fn queued(&self) -> u32 {
+        self.queued.load(Relaxed)
+    }
+
+    /// Notes how many Calls wait to be read.
+    #[cold]
+    pub(super) fn set_queued(&self, calls: u32) {
+        self.queued.store(calls, Relaxed);
     }
 
     /// Pages that Read chunks are being read into.
@@ -120,6 +134,8 @@ impl ReadThrottle {
 pub(super) struct ReadBacklog {
     idle_mrs: u32,
     waiting: Queue<Buffer>,
+    /// The length of `waiting`.
+    len: u32,
     /// All waiting Calls may try again: another Call has ended, and no Call has been deferred
     /// since.
     retried: bool,
@@ -130,6 +146,7 @@ impl ReadBacklog {
         Self {
             idle_mrs: 0,
             waiting: Queue::new(),
+            len: 0,
             retried: false,
         }
     }
@@ -161,6 +178,7 @@ impl ReadBacklog {
     pub(super) fn wait(&mut self, buffer: Buffer) {
         // INVARIANT: Reads of other Calls are outstanding, or else the caller calls `retry`.
         self.waiting.push(buffer);
+        self.len += 1;
         self.retried = false;
     }
 
@@ -171,9 +189,9 @@ impl ReadBacklog {
         !self.waiting.is_empty()
     }
 
-    /// Whether no Call waits.
-    pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+    /// The number of Calls that wait.
+    pub(super) fn len(&self) -> u32 {
+        self.len
     }
 
     /// Removes a Call that may try again.
@@ -184,6 +202,7 @@ impl ReadBacklog {
         }
         let next = self.waiting.pop();
         self.retried = next.is_some();
+        self.len -= u32::from(next.is_some());
         next
     }
 }

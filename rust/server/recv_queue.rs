@@ -13,8 +13,15 @@ use kernel::{
 use crate::{
     engine::credit,
     lib::{
+        clock::{
+            jiffies,
+            ms_since, //
+        },
         pool::Pool,
-        sync::Atomic, //
+        sync::{
+            Atomic,
+            SetOnce, //
+        }, //
     },
     trace::trace,
     verbs::{
@@ -44,6 +51,8 @@ pub(super) struct RecvQueue {
     batch: Atomic<u32>,
     /// Receives that are posted. Written by the accepting thread, and then by the receive worker.
     posted: Atomic<u32>,
+    /// For each buffer, when its Call has arrived, in jiffies, or 0.
+    arrivals: SetOnce<KVec<Atomic<u64>>>,
     #[pin]
     idle: Pool<Buffer>,
 }
@@ -54,6 +63,7 @@ impl RecvQueue {
             needed: Atomic::new(0),
             batch: Atomic::new(0),
             posted: Atomic::new(0),
+            arrivals: SetOnce::new(),
             idle <- Pool::new(),
         })
     }
@@ -80,23 +90,52 @@ impl RecvQueue {
     ) -> Result {
         let pd = ep.pd().ok_or(EINVAL)?;
         loop {
-            let made = (0..limits.buffers()).try_for_each(|_| {
-                let ctxt = RecvCtxt::new(pages, Call::default())?;
+            let made = (0..limits.buffers()).try_for_each(|number| {
+                let ctxt = RecvCtxt::new(pages, Call::new(number))?;
                 let size = limits.receive_size as usize;
                 self.idle.put(RecvBuf::new(pd, size, ctxt, GFP_KERNEL)?);
                 Ok(())
             });
             match made.and_then(|()| make_ctxt(limits)) {
                 Err(ENOMEM | EIO) if limits.shrink() => self.idle.clear(),
-                made => return made,
+                Err(error) => return Err(error),
+                Ok(()) => break,
             }
         }
+        let mut arrivals = KVec::with_capacity(limits.buffers() as usize, GFP_KERNEL)?;
+        for _ in 0..limits.buffers() {
+            arrivals.push(Atomic::new(0), GFP_KERNEL)?;
+        }
+        self.arrivals.populate(arrivals);
+        Ok(())
+    }
+
+    /// A message has arrived.
+    #[inline]
+    pub(super) fn arrived(&self, buffer: &Buffer) {
+        self.set_arrival(buffer, jiffies());
+    }
+
+    #[inline]
+    fn set_arrival(&self, buffer: &Buffer, at: u64) {
+        let number = buffer.user().call.number as usize;
+        if let Some(arrival) = self.arrivals.as_ref().and_then(|all| all.get(number)) {
+            arrival.store(at, Relaxed);
+        }
+    }
+
+    /// The milliseconds since the first message has arrived that still has its buffer.
+    pub(super) fn oldest_ms(&self) -> Option<u64> {
+        let arrivals = self.arrivals.as_ref()?.iter();
+        let times = arrivals.map(|arrival| arrival.load(Relaxed));
+        times.filter(|&at| at != 0).min().map(ms_since)
     }
 
     /// Takes back a buffer, and releases the pages that its Call was read into.
     #[inline]
     pub(super) fn put(&self, mut buffer: Buffer) {
         buffer.user_mut().pages_mut().release();
+        self.set_arrival(&buffer, 0);
         self.idle.put(buffer);
     }
 

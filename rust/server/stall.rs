@@ -26,6 +26,7 @@ use crate::{
     },
     lib::{
         barrier::smp_mb,
+        counter::SingleWriterCounter,
         sync::Atomic, //
     },
     sunrpc::svc::XprtTimer,
@@ -37,6 +38,8 @@ use crate::{
 pub(super) struct StallDetector {
     /// Another poll is scheduled.
     polling: Atomic<bool>,
+    /// Polls at which nothing had completed since the one before. Written with the lock.
+    stalls: SingleWriterCounter,
     #[pin]
     state: SpinLock<StallState>,
 }
@@ -48,8 +51,14 @@ impl StallDetector {
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             polling: Atomic::new(false),
+            stalls: SingleWriterCounter::default(),
             state <- new_spinlock!(StallState::default(), "StallDetector::state"),
         })
+    }
+
+    /// Polls at which nothing had completed since the one before.
+    pub(super) fn stalls(&self) -> u64 {
+        self.stalls.get()
     }
 
     /// Schedules a poll of `queue` by `timer`, unless one is scheduled. Call it after reserving
@@ -88,7 +97,12 @@ impl StallDetector {
         // entries that it has reserved.
         smp_mb();
         let (completed, outstanding) = (queue.completed(), queue.is_used());
-        match state.poll(completed, outstanding, XprtTimer::now(), timeout()) {
+        let before = state.unchanged();
+        let polled = state.poll(completed, outstanding, XprtTimer::now(), timeout());
+        if state.unchanged() > before {
+            self.stalls.add(1);
+        }
+        match polled {
             SqState::Idle => Ok(None),
             SqState::Busy(next) => {
                 self.polling.store(true, Relaxed);

@@ -81,8 +81,10 @@ fn show_agreement(conn: &Connection, lines: &mut Lines) -> fmt::Result {
 fn show_resources(conn: &Connection, lines: &mut Lines) -> fmt::Result {
     let ctx = conn.ep.context();
     lines.maybe("calls_in_flight", ctx.xprt().map(XprtHandle::requests))?;
+    lines.maybe("oldest_call_ms", ctx.recv_queue.oldest_ms())?;
     lines.value("receives_posted", ctx.recv_queue.posted())?;
     lines.value("send_backlog", ctx.send_backlog.len())?;
+    lines.value("reads_queued", ctx.read_throttle.queued())?;
     lines.value("pulled_pages", ctx.read_throttle.pages())?;
     let (replies, pages) = ctx.exposed.usage();
     lines.value("exposed_replies", replies)?;
@@ -104,6 +106,7 @@ fn show_counters(ctx: &ServerEp, lines: &mut Lines) -> fmt::Result {
     lines.value("read_bytes", send.read_bytes.get())?;
     lines.value("written_bytes", send.written_bytes.get())?;
     lines.value("send_backlog_waits", counters.send_waits.get())?;
+    lines.value("stalls", ctx.stall_detector.stalls())?;
     lines.value("backchannel_calls", counters.backchannel_calls.get())
 }
 

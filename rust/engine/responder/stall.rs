@@ -44,6 +44,11 @@ impl StallState {
         }
     }
 
+    /// Number of polls, one after the other, at which nothing had completed.
+    pub fn unchanged(&self) -> u32 {
+        self.unchanged
+    }
+
     /// Time of the next poll.
     pub fn next_poll(&self) -> u64 {
         self.next

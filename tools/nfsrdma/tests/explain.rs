@@ -340,6 +340,27 @@ const TRIALS: &[Trial] = &[
         next: "max_requests",
     },
     Trial {
+        rule: "client-stalls",
+        subject: ADDRESS,
+        change: |bed| bed.detail(SERVER, "stalls", "2"),
+        says: "2 times nothing completed on its Send Queue for 30 s",
+        next: "MTU",
+    },
+    Trial {
+        rule: "client-waits",
+        subject: ADDRESS,
+        change: |bed| bed.detail(SERVER, "oldest_call_ms", "12000"),
+        says: "a Call has waited for 12 s for its Reply",
+        next: "nfsd threads",
+    },
+    Trial {
+        rule: "client-reads-queued",
+        subject: ADDRESS,
+        change: |bed| bed.detail(SERVER, "reads_queued", "5"),
+        says: "5 WRITEs wait until others are read",
+        next: "max_pulled_pages",
+    },
+    Trial {
         rule: "client-uses-all-credits",
         subject: ADDRESS,
         change: |bed| bed.detail(SERVER, "calls_in_flight", "128"),

@@ -73,7 +73,8 @@ const CONNECT: &[Remedy] = &[
 const CLOSED: &[Remedy] = &[
     (
         "RNR retry",
-        "the peer posts no Receives: it hangs, or is out of memory",
+        "the peer posts no Receives: it hangs, or is out of memory; over Soft RoCE, packets may be \
+            lost as well: check the link, and the MTU along the path",
     ),
     (
         "retry counter exceeded",

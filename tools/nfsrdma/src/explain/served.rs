@@ -23,6 +23,18 @@ pub const RULES: &[Rule<Case>] = &[
         check: client_send_backlog,
     },
     Rule {
+        name: "client-stalls",
+        check: client_stalls,
+    },
+    Rule {
+        name: "client-waits",
+        check: client_waits,
+    },
+    Rule {
+        name: "client-reads-queued",
+        check: client_reads_queued,
+    },
+    Rule {
         name: "client-uses-all-credits",
         check: client_uses_all_credits,
     },
@@ -91,6 +103,66 @@ fn client_send_backlog(case: &Case) -> Vec<Finding> {
             ),
             "the client takes Replies slowly, or the queue is short: raise \
                 sunrpc.svc_rdma.max_requests, which makes the queue longer",
+        ))
+    })
+}
+
+/// Nothing completed on the Send Queue for long.
+fn client_stalls(case: &Case) -> Vec<Finding> {
+    let seconds = case.all.sysctl("svc_rdma/stall_seconds").unwrap_or(60);
+    each(case, |connection| {
+        let stalls = connection
+            .detail
+            .number("stalls")
+            .filter(|&stalls| stalls > 0)?;
+        Some(Finding::limit(
+            format!(
+                "{}: {stalls} times nothing completed on its Send Queue for {} s",
+                connection.title(),
+                seconds / 3
+            ),
+            "the client hangs, or packets are lost: check the client, and the MTU along the path; \
+                three times in a row end the connection (sunrpc.svc_rdma.stall_seconds)",
+        ))
+    })
+}
+
+/// Milliseconds after which a Call should have its Reply.
+const LONG_CALL: u64 = 10_000;
+
+/// A Call of the client has no Reply for long.
+fn client_waits(case: &Case) -> Vec<Finding> {
+    each(case, |connection| {
+        let age = connection
+            .detail
+            .number("oldest_call_ms")
+            .filter(|&age| age >= LONG_CALL)?;
+        Some(Finding::fault(
+            format!(
+                "{}: a Call has waited for {} for its Reply",
+                connection.title(),
+                seconds(age)
+            ),
+            "all nfsd threads are busy, or the file system hangs: see \
+                /proc/fs/nfsd/pool_stats, and cat /proc/PID/stack of the threads of nfsd",
+        ))
+    })
+}
+
+/// Calls wait to be read.
+fn client_reads_queued(case: &Case) -> Vec<Finding> {
+    each(case, |connection| {
+        let queued = connection
+            .detail
+            .number("reads_queued")
+            .filter(|&queued| queued > 0)?;
+        Some(Finding::limit(
+            format!(
+                "{}: {queued} WRITEs wait until others are read",
+                connection.title()
+            ),
+            "the client answers RDMA Reads slowly, or many clients write: raise \
+                sunrpc.svc_rdma.max_pulled_pages",
         ))
     })
 }

@@ -64,7 +64,8 @@ fn call_that_waits_is_tried_again() {
             reading.extend(begun);
         }
         assert_eq!(read, 2, "a Call waits for ever");
-        assert!(ctx.incoming.lock().read_backlog.is_empty());
+        assert_eq!(ctx.incoming.lock().read_backlog.len(), 0);
+        assert_eq!(ctx.read_throttle.queued(), 0);
         assert_eq!(ctx.read_throttle.pages(), 0);
     });
 }
