@@ -6,9 +6,9 @@
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
-# rxe reports connections that exceeded their retries (12), SUNRPC reports servers that do not
-# respond. The module reports why it does not use a device.
-LOG_EXPECTED="rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = 12
+# rxe reports connections that exceeded their retries (12) or were not answered (13), SUNRPC reports
+# servers that do not respond. The module reports why it does not use a device.
+LOG_EXPECTED="rxe_[cs]: qp#[0-9]+ make_send_cqe: non-flush error status = (12|13)
 (rpc_check_timeout|call_decode): [0-9]+ callbacks suppressed
 rpcrdma: $BED_CLIENT_DEV cannot carry NFS: it lacks room for a Call in its queues
 "
@@ -30,11 +30,11 @@ nfsrdma() {
 # says SUBJECT TEXT NEXT: waits until the explanation of SUBJECT has a fault with this text, followed
 # by this next step.
 says() {
-	local _ told
+	local deadline=$((SECONDS + IO_TIMEOUT)) told
 
-	for _ in $(seq $((100 * PACE))); do
+	while [ "$SECONDS" -lt "$deadline" ]; do
 		told=$(nfsrdma explain "$1" || :)
-		! grep -A 1 "^  !! .*$2" <<<"$told" | grep -q "next: .*$3" || return 0
+		! grep -A 1 "^  !! .*$2" <<<"$told" | grep "next: .*$3" || return 0
 		sleep 1
 	done
 	echo "$told"
@@ -163,15 +163,81 @@ short_packets() {
 		fail "$told"
 }
 
+# A client sends far more Calls than the server has granted, because it was told of more credits.
+# nfsd executes none meanwhile: the file system of the export is frozen.
+peer_floods() {
+	local writing
+
+	need_reasons
+	need_link
+	frozen_export || skip "no file system that can be frozen"
+	set_requests 4
+	EXPORT=$FROZEN nfs_mount 3 rdma actimeo=0
+	head -c 64k /dev/zero >"$FROZEN/file"
+	insmod "$HELPERS/spoil_wr.ko" device="$BED_SERVER_DEV" credits=500
+	stat "$MNT/file" >/dev/null
+	fsfreeze -f "$FROZEN"
+	fio --name=flood --filename="$MNT/file" --size=64k --rw=randwrite --bs=512 --direct=1 \
+		--ioengine=libaio --iodepth=120 --output="$ktap_dir/fio" &
+	writing=$!
+	says 192.0.2.2 "credits exceeded" "more Calls than it may"
+	unload_fault_modules
+	fsfreeze -u "$FROZEN"
+	wait "$writing" || fail "WRITEs failed: $(cat "$ktap_dir/fio")"
+}
+
+FROZEN=$BED_DIR/frozen
+
+# Exports a file system in memory that can be frozen.
+frozen_export() {
+	modprobe brd rd_nr=1 rd_size=65536 &&
+	mkfs.ext4 -q /dev/ram0 &&
+	mkdir -p "$FROZEN" &&
+	mount /dev/ram0 "$FROZEN" &&
+	exportfs -o rw,insecure,no_root_squash,no_subtree_check,fsid=20053 "*:$FROZEN"
+}
+
+frozen_unexport() {
+	fsfreeze -u "$FROZEN"
+	umount_all
+	exportfs -u "*:$FROZEN"
+	exportfs -f
+	umount "$FROZEN"
+	rmmod brd
+}
+
+# set_requests COUNT: sets how many Calls each connection may have outstanding, from the next one on.
+set_requests() {
+	sysctl -q "sunrpc.svc_rdma.max_requests=$1"
+}
+
+# The client's device finds no memory for its queues. When it does, the client connects.
+memory_fails() {
+	local mounting
+
+	need_reasons
+	need_link
+	insmod "$HELPERS/limit_device.ko" device="$BED_CLIENT_DEV" max_sq_bytes=1
+	nfs_mount 4.2 rdma clientaddr=192.0.2.2 &
+	mounting=$!
+	says "$SERVER4" "out of memory" "free memory"
+	rmmod limit_device
+	wait "$mounting" || fail "it does not mount with memory"
+}
+
 test_cleanup() {
 	cd /
 	[ ! -d /sys/module/limit_device ] || rmmod limit_device
+	unload_fault_modules
+	! mountpoint -q "$FROZEN" || frozen_unexport
+	set_requests "$REQUESTS"
 	link_repair
 	server_up || server_start
 	umount_all
 } 2>/dev/null
 
 bed_up
+REQUESTS=$(sysctl -n sunrpc.svc_rdma.max_requests)
 [ $# -gt 0 ] || set -- agreed wrong_port no_server no_host no_route no_device device_removed \
-	device_lacks short_packets
+	device_lacks short_packets peer_floods memory_fails
 ktap_run "$@"
