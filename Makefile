@@ -78,9 +78,10 @@ test-package-guest: ## the package for DKMS on a Debian server, with Secure Boot
 mutants: ## change wire and engine, and see that host tests fail; half an hour (PART=K/N for a part)
 	tools/mutants/run $(PART)
 
-sim: ## tell the story of a simulated run (PLAY=server_answers SEED=1), try COUNT= seeds, or run HOURS=
+sim: ## tell the story of a simulated run (PLAY=server_answers SEED=1), try COUNT= seeds, run HOURS=, or REPLAY=
 	$(if $(HOURS),tools/test/sim $(HOURS) $(PLAY),cd tools/host && \
-		cargo run --quiet --package rpcrdma-sim -- $(PLAY) $(SEED) $(COUNT))
+		cargo run --quiet --package rpcrdma-sim -- \
+		$(if $(REPLAY),replay $(abspath $(REPLAY)),$(PLAY) $(SEED) $(COUNT)))
 
 check: ## check formatting, lints, and the rules of this tree
 	tools/check/run

@@ -47,4 +47,6 @@ mod wire;
 #[path = "../../../../rust/client/mod.rs"]
 mod client;
 
+pub use kernel::{chance, sched::steps};
+pub use stage::planted::PLANTED;
 pub use stage::plays::{run, Play, Seen, PLAYS};

@@ -98,3 +98,25 @@ fn both_ends_give_up() {
 fn both_ends_pull() {
     play("both_ends_pull", 1_000);
 }
+
+/// A failure is shrunk to the choices that it takes, and the shortest run can be replayed.
+#[test]
+fn failures_are_shrunk_and_replayed() {
+    let program = env!("CARGO_BIN_EXE_rpcrdma-sim");
+    let path = std::env::temp_dir().join(format!("rpcrdma-sim-test-{}", std::process::id()));
+    let run = |args: &[&std::ffi::OsStr]| {
+        let output = Command::new(program)
+            .args(args)
+            .output()
+            .expect("the program can be run");
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let words = ["shrink", "planted", "4", "60"].map(std::ffi::OsStr::new);
+    let shrunk = run(&[&words[..], &[path.as_os_str()]].concat());
+    assert!(shrunk.contains("with 3 choices"), "{shrunk}");
+    let told = run(&["replay".as_ref(), path.as_os_str()]);
+    std::fs::remove_file(&path).expect("a file");
+    assert!(told.contains("is number 3"), "{told}");
+    assert!(told.ends_with("a planted failure\n"), "{told}");
+}

@@ -4,7 +4,8 @@
 //!
 //! | file        | what                                                              |
 //! |-------------|-------------------------------------------------------------------|
-//! | `sched`     | contexts of execution, the clock, chance, the story of a run      |
+//! | `sched`     | contexts of execution, the clock, the story of a run              |
+//! | `chance`    | the choices of a run: by a seed, or by a list                     |
 //! | `lockdep`   | the order of locks, and what may not sleep                        |
 //! | `memory`    | allocations: their failure, their end, their number               |
 //! | `alloc`     | `KBox` and `KVec`                                                 |
@@ -37,6 +38,7 @@ extern crate self as kernel;
 mod alloc_types;
 mod arc;
 pub mod atomic;
+pub mod chance;
 pub mod error;
 pub mod lockdep;
 mod macros_impl;

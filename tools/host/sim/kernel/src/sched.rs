@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Contexts of execution, the clock, chance, and the story of a run.
+//! Contexts of execution, the clock, and the story of a run.
 //!
 //! A run is a sequence of steps. In each step chance picks one thing that can go on: a context that
 //! does not wait, or what a [`Source`] has pending, such as a device. If there is none, the clock
@@ -10,6 +10,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::rc::Rc;
+
+use crate::chance;
+pub use crate::chance::{below, one_in, random};
 
 use corosensei::{stack::DefaultStack, Coroutine, CoroutineResult, Yielder};
 
@@ -98,8 +101,6 @@ struct World {
     steps: u64,
     priorities: bool,
     preempt: u32,
-    chance: u64,
-    data: u64,
     failed: Option<String>,
     story: Option<VecDeque<String>>,
 }
@@ -110,19 +111,13 @@ thread_local! {
     static CURRENT: Cell<usize> = const { Cell::new(usize::MAX) };
     /// Accesses until the context that runs loses its CPU; 0 means never.
     static LEFT: Cell<u32> = const { Cell::new(0) };
+    /// The context of the last step.
+    static LAST: Cell<usize> = const { Cell::new(usize::MAX) };
     static TELLS: Cell<bool> = const { Cell::new(false) };
 }
 
 fn world<R>(f: impl FnOnce(&mut World) -> R) -> R {
     WORLD.with_borrow_mut(f)
-}
-
-fn draw(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// Begins a run. Contexts of the last run have ended.
@@ -133,13 +128,12 @@ pub fn begin(config: &Config) {
         w.timers.clear();
         w.now = 0;
         w.steps = 0;
-        w.chance = config.seed;
-        w.data = config.seed ^ 0xda7a_da7a;
+        chance::begin(config.seed);
         w.priorities = config.priorities;
         w.preempt = config.preempt;
         w.story = config.story.then(VecDeque::new);
         for context in &mut w.contexts {
-            context.priority = draw(&mut w.chance);
+            context.priority = priority(config.priorities);
         }
     });
     TELLS.set(config.story);
@@ -149,24 +143,14 @@ pub fn begin(config: &Config) {
 /// Adds a source of steps.
 pub fn add_source(source: Rc<dyn Source>) {
     world(|w| {
-        let priority = draw(&mut w.chance);
+        let priority = priority(w.priorities);
         w.sources.push((source, priority));
     });
 }
 
-/// A random number below `n`, which is not 0. For schedules and faults.
-pub fn below(n: usize) -> usize {
-    world(|w| (draw(&mut w.chance) % n as u64) as usize)
-}
-
-/// Whether something happens that does once in `n` times; never if `n` is 0.
-pub fn one_in(n: u32) -> bool {
-    n != 0 && below(n as usize) == 0
-}
-
-/// 64 random bits, as data.
-pub fn random() -> u64 {
-    world(|w| draw(&mut w.data))
+/// The priority of a context or a source.
+fn priority(priorities: bool) -> u64 {
+    priorities.then(chance::any).unwrap_or(0)
 }
 
 /// The nanoseconds since the run began.
@@ -382,7 +366,7 @@ pub fn spawn(name: impl Into<String>, job: impl FnOnce() + 'static) {
     let idle = world(|w| w.contexts.iter().position(|c| c.state == State::Idle));
     let id = idle.unwrap_or_else(new_context);
     world(|w| {
-        let priority = draw(&mut w.chance);
+        let priority = priority(w.priorities);
         let context = &mut w.contexts[id];
         context.name = name;
         context.job = Some(job);
@@ -461,6 +445,17 @@ enum Choice {
     Timer(Job),
 }
 
+impl Choice {
+    /// Says what is next, if it is another context than before.
+    fn tell(&self) {
+        if let Self::Context(id) = *self {
+            if LAST.replace(id) != id {
+                say!("{} runs", world(|w| w.contexts[id].name.clone()));
+            }
+        }
+    }
+}
+
 fn choose() -> Option<Choice> {
     let sources: Vec<(Rc<dyn Source>, u64)> = world(|w| w.sources.clone());
     // Not with the world borrowed: a source may look at it.
@@ -479,9 +474,9 @@ fn choose() -> Option<Choice> {
             return Some(Choice::Timer(job));
         }
         let mut nth = if w.priorities {
-            if draw(&mut w.chance) % 40 == 0 {
-                let change = draw(&mut w.chance) as usize % (w.contexts.len() + w.sources.len());
-                let priority = draw(&mut w.chance);
+            if one_in(40) {
+                let change = below(w.contexts.len() + w.sources.len());
+                let priority = chance::any();
                 match change.checked_sub(w.contexts.len()) {
                     None => w.contexts[change].priority = priority,
                     Some(source) => w.sources[source].1 = priority,
@@ -499,15 +494,15 @@ fn choose() -> Option<Choice> {
                     if w.contexts[id].priority >= w.sources[source].1 {
                         nth
                     } else {
-                        first_of(&pending, source, ready.len(), &mut w.chance)
+                        first_of(&pending, source, ready.len())
                     }
                 }
                 (Some((nth, _)), None) => nth,
-                (None, Some(source)) => first_of(&pending, source, ready.len(), &mut w.chance),
+                (None, Some(source)) => first_of(&pending, source, ready.len()),
                 (None, None) => total - 1,
             }
         } else {
-            (draw(&mut w.chance) % total as u64) as usize
+            below(total)
         };
         if let Some(&id) = ready.get(nth) {
             return Some(Choice::Context(id));
@@ -525,9 +520,9 @@ fn choose() -> Option<Choice> {
 }
 
 /// A random step of a source, as the number of a choice.
-fn first_of(pending: &[usize], source: usize, before: usize, chance: &mut u64) -> usize {
+fn first_of(pending: &[usize], source: usize, before: usize) -> usize {
     let skipped: usize = pending[..source].iter().sum();
-    before + skipped + draw(chance) as usize % pending[source]
+    before + skipped + below(pending[source])
 }
 
 /// Does steps until `stop` holds, nothing can happen any more, or `most` are done.
@@ -543,9 +538,15 @@ pub fn run(most: u64, mut stop: impl FnMut() -> bool) -> Result<Ended, String> {
         let Some(choice) = choose() else {
             return Ok(Ended::Quiet);
         };
+        if steps() >= chance::limit() {
+            return Err("no end".into());
+        }
+        if chance::replays() {
+            choice.tell();
+        }
         world(|w| {
             w.steps += 1;
-            w.now += draw(&mut w.chance) % 20_000;
+            w.now += chance::pace();
         });
         let done = match choice {
             Choice::Context(id) => {
@@ -572,7 +573,7 @@ fn resume(id: usize) {
     let coroutine = world(|w| {
         let left = match w.preempt {
             0 => 0,
-            n => 1 + (draw(&mut w.chance) % (2 * u64::from(n))) as u32,
+            n => below(2 * n as usize + 1) as u32,
         };
         LEFT.set(left);
         w.contexts[id].coroutine.take()
@@ -588,5 +589,9 @@ fn resume(id: usize) {
 
 /// Gives up everything of a run that has failed: its contexts never go on.
 pub fn abandon() {
-    world(|w| core::mem::forget(core::mem::take(w)));
+    world(|w| {
+        let steps = w.steps;
+        core::mem::forget(core::mem::take(w));
+        w.steps = steps;
+    });
 }

@@ -14,6 +14,7 @@
 //! | `callbacks`      | backchannel Calls                                         |
 //! | `world`          | loads and unloads the module, and what must be left       |
 //! | `plays`          | the plays                                                 |
+//! | `planted`        | a failure, to be shrunk                                   |
 
 mod callbacks;
 mod hostile;
@@ -22,6 +23,7 @@ mod hostile_plays;
 mod hostile_server;
 mod nfsd;
 mod peer;
+pub(crate) mod planted;
 pub(crate) mod plays;
 mod rpc;
 mod world;

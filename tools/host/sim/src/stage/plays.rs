@@ -65,7 +65,7 @@ impl Seen {
 pub struct Play {
     /// Its name.
     pub name: &'static str,
-    run: fn(&Config) -> Result<Seen, String>,
+    pub(super) run: fn(&Config) -> Result<Seen, String>,
 }
 
 /// All plays.

@@ -6,21 +6,31 @@
 //! rpcrdma-sim PLAY SEED               tells the story of one run
 //! rpcrdma-sim PLAY SEED COUNT         runs so many seeds, and tells the first that fails
 //! rpcrdma-sim for SECONDS [PLAY...]   runs fresh seeds of these plays, or of all, for so long
+//! rpcrdma-sim shrink PLAY SEED SECONDS FILE  writes the shortest run that breaks the same law
+//! rpcrdma-sim replay FILE             tells its story
 //! ```
 //!
 //! Each run is a process of its own, since a module is loaded once: its statics are never reset.
 
+mod failure;
 mod seeds;
+mod shrink;
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use rpcrdma_sim::{run, Play, PLAYS};
+use rpcrdma_sim::{run, Play, PLANTED, PLAYS};
+
+use failure::Failure;
 
 /// What a process prints after a run, before the numbers and the nanoseconds of processor time.
 const SEEN: &str = "seen ";
 
 fn find(name: &str) -> Option<&'static Play> {
-    PLAYS.iter().find(|play| play.name == name)
+    PLAYS
+        .iter()
+        .chain([&PLANTED])
+        .find(|play| play.name == name)
 }
 
 fn main() -> ExitCode {
@@ -29,7 +39,8 @@ fn main() -> ExitCode {
     parse(&args).unwrap_or_else(|| {
         let names: Vec<&str> = PLAYS.iter().map(|play| play.name).collect();
         eprintln!(
-            "usage: rpcrdma-sim PLAY SEED [COUNT] | for SECONDS [PLAY...]\nplays: {}",
+            "usage: rpcrdma-sim PLAY SEED [COUNT] | for SECONDS [PLAY...] | \
+             shrink PLAY SEED SECONDS FILE | replay FILE\nplays: {}",
             names.join(" ")
         );
         ExitCode::from(2)
@@ -48,6 +59,32 @@ fn parse(args: &[&str]) -> Option<ExitCode> {
             } else {
                 seeds::fresh(plays?, seconds.parse().ok()?)
             }
+        }
+        ["record", name, seed, path] => {
+            let failure = Failure::of_run(find(name)?, seed.parse().ok()?, false);
+            store(failure, Path::new(path))
+        }
+        ["shrink", name, seed, seconds, path] => {
+            let seconds = seconds.parse().ok()?;
+            let failure = shrink::shrink(find(name)?, seed.parse().ok()?, seconds);
+            store(failure, Path::new(path))
+        }
+        ["replay", path] => {
+            let failure = Failure::read(Path::new(path))?.replay(true, u64::MAX);
+            match failure {
+                Some(failure) => {
+                    println!("{}", failure.why);
+                    ExitCode::FAILURE
+                }
+                None => {
+                    println!("no law is broken");
+                    ExitCode::SUCCESS
+                }
+            }
+        }
+        ["replay", path, output, limit] => {
+            let failure = Failure::read(Path::new(path))?.replay(false, limit.parse().ok()?);
+            store(failure, Path::new(output))
         }
         [name, seed] => one(find(name)?, seed.parse().ok()?, true),
         [name, seed, "quiet"] => one(find(name)?, seed.parse().ok()?, false),
@@ -76,4 +113,16 @@ fn processor_time() -> u64 {
     let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     let first = text.split(' ').next();
     first.and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// Writes a failure to a file, if there is one.
+fn store(failure: Option<Failure>, path: &Path) -> ExitCode {
+    match failure.map(|failure| failure.write(path)) {
+        None => ExitCode::SUCCESS,
+        Some(Ok(())) => ExitCode::FAILURE,
+        Some(Err(error)) => {
+            eprintln!("{}: {error}", path.display());
+            ExitCode::from(2)
+        }
+    }
 }

@@ -8,7 +8,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rpcrdma_sim::{Play, Seen};
 
+use crate::shrink::shrink;
 use crate::SEEN;
+
+/// The seconds for which a failure is shrunk.
+const SHRINK: u64 = 30;
 
 /// The seconds between two lines about progress.
 const PROGRESS: u64 = 60;
@@ -64,12 +68,19 @@ fn quiet(play: &Play, seed: u64) -> Option<Vec<u64>> {
     output.status.success().then(|| numbers.collect())
 }
 
-/// Tells the story of a seed that fails.
+/// Tells the story of a seed that fails: that of the shortest run which breaks the same law.
 fn tell(play: &Play, seed: u64) -> ExitCode {
     let this = std::env::current_exe().expect("this program");
-    let _ = Command::new(this)
-        .args([play.name, &seed.to_string()])
-        .status();
+    let name = format!("rpcrdma-sim-{}-{seed}", play.name);
+    let path = std::env::temp_dir().join(name);
+    let shrunk = shrink(play, seed, SHRINK).is_some_and(|short| short.write(&path).is_ok());
+    let mut command = Command::new(this);
+    if shrunk {
+        let _ = command.arg("replay").arg(&path).status();
+        println!("make sim REPLAY={}", path.display());
+    } else {
+        let _ = command.args([play.name, &seed.to_string()]).status();
+    }
     println!("make sim PLAY={} SEED={seed}", play.name);
     ExitCode::FAILURE
 }
