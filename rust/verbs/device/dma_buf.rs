@@ -12,7 +12,11 @@
 
 use kernel::{
     alloc::{
-        flags::__GFP_NOWARN,
+        flags::{
+            __GFP_NOWARN,
+            __GFP_ZERO, //
+        },
+        AllocError,
         Flags, //
     },
     prelude::*,
@@ -44,6 +48,16 @@ impl Direction {
     }
 }
 
+/// Allocates `size` bytes of zeroes; logs no warning if that fails. The allocator clears the memory,
+/// as it does anyway if the kernel clears all (`init_on_alloc`): `KVec::from_elem()` would clear it
+/// a second time.
+pub(super) fn zeroes(size: usize, flags: Flags) -> Result<KVec<u8>, AllocError> {
+    let mut memory = KVec::with_capacity(size, flags | __GFP_NOWARN | __GFP_ZERO)?;
+    // SAFETY: The capacity is at least `size`, and `__GFP_ZERO` has initialized that memory.
+    unsafe { memory.inc_len(size) };
+    Ok(memory)
+}
+
 /// A contiguous buffer, mapped when it is created and unmapped when it is dropped.
 ///
 /// Its owner keeps it until the work requests that refer to it have completed.
@@ -73,7 +87,7 @@ impl DmaBuffer {
         direction: Direction,
         flags: Flags,
     ) -> Result<Self> {
-        let mut memory = KVec::from_elem(0u8, size, flags | __GFP_NOWARN)?;
+        let mut memory = zeroes(size, flags)?;
         let addr = DmaMapper::new(pd).map_buffer(&mut memory, direction.as_raw())?;
         pd.buffers().add(size);
         // INVARIANT: I1: just mapped. I2: the key is that of `pd`.

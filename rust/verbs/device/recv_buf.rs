@@ -7,10 +7,7 @@
 //! C header: [`include/rdma/ib_verbs.h`](srctree/include/rdma/ib_verbs.h)
 
 use kernel::{
-    alloc::{
-        flags::__GFP_NOWARN,
-        Flags, //
-    },
+    alloc::Flags,
     prelude::*,
     sync::Arc, //
 };
@@ -18,6 +15,7 @@ use kernel::{
 use crate::bindings;
 
 use super::{
+    dma_buf::zeroes,
     dma_map::DmaMapper,
     mappings::{
         Mappings,
@@ -51,7 +49,7 @@ impl RecvBuffer {
     ///
     /// `ENOMEM`, or `EIO` if the memory cannot be mapped.
     pub(in crate::verbs) fn new(pd: &Pd, size: usize, flags: Flags) -> Result<Self> {
-        let mut memory = KVec::from_elem(0u8, size, flags | __GFP_NOWARN)?;
+        let mut memory = zeroes(size, flags)?;
         let mappings = pd.recv_mappings().clone();
         let entry = mappings.reserve(flags)?;
         let addr = DmaMapper::new(pd)

@@ -24,6 +24,11 @@ impl Flags {
     pub(crate) fn may_sleep(self) -> bool {
         self.0 & 1 != 0
     }
+
+    /// Whether the memory has to be cleared.
+    fn clear(self) -> bool {
+        self.0 & flags::__GFP_ZERO.0 != 0
+    }
 }
 
 impl BitOr for Flags {
@@ -46,6 +51,8 @@ pub mod flags {
     pub const GFP_NOWAIT: Flags = Flags(4);
     /// Logs nothing.
     pub const __GFP_NOWARN: Flags = Flags(8);
+    /// Clears the memory.
+    pub const __GFP_ZERO: Flags = Flags(16);
 }
 
 /// There is no memory.
@@ -256,6 +263,11 @@ impl<T> KVec<T> {
         let wanted = (self.0.len() + more).max(2 * self.0.capacity());
         let mut larger = Vec::with_capacity(wanted);
         larger.append(&mut self.0);
+        if flags.clear() {
+            let spare: &mut [MaybeUninit<T>] = larger.spare_capacity_mut();
+            // SAFETY: The bytes are those of the slice.
+            unsafe { spare.as_mut_ptr().write_bytes(0, spare.len()) };
+        }
         memory::forget(self.0.as_ptr().addr(), self.bytes());
         self.0 = larger;
         let layout = Layout::array::<T>(self.0.capacity()).map_err(|_| AllocError)?;
