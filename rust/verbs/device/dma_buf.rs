@@ -48,8 +48,8 @@ impl Direction {
     }
 }
 
-/// Allocates `size` bytes of zeroes. Logs no warning if that fails. `__GFP_ZERO` costs nothing where
-/// `init_on_alloc` is set; `KVec::from_elem()` would clear the memory a second time.
+/// Allocates `size` bytes of zeroes. Logs no warning if that fails. `__GFP_ZERO` costs nothing
+/// where `init_on_alloc` is set; `KVec::from_elem()` would clear the memory a second time.
 pub(super) fn zeroes(size: usize, flags: Flags) -> Result<KVec<u8>, AllocError> {
     let mut memory = KVec::with_capacity(size, flags | __GFP_NOWARN | __GFP_ZERO)?;
     // SAFETY: The capacity is at least `size`, and `__GFP_ZERO` has initialized that memory.
