@@ -120,3 +120,8 @@ fn failures_are_shrunk_and_replayed() {
     assert!(told.contains("is number 3"), "{told}");
     assert!(told.ends_with("a planted failure\n"), "{told}");
 }
+
+#[test]
+fn both_ends_lose_devices() {
+    play("both_ends_lose_devices", 1_000);
+}

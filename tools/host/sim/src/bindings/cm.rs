@@ -247,6 +247,10 @@ impl Cm {
             }
             return;
         }
+        if hotplug::is_gone(0) && matches!(message, Message::Request { .. }) {
+            self.send(to, from, Message::Reject);
+            return;
+        }
         match message {
             Message::Request { param, qp } => {
                 let id = self.ids.get_mut(&number).expect("a listener");

@@ -186,6 +186,8 @@ pub(crate) struct Fabric {
     pub(super) cqs: BTreeMap<u32, Cq>,
     pub(super) mrs: BTreeMap<u32, Mr>,
     pub(super) pds: Vec<u32>,
+    /// The devices of domains and completion queues, by address.
+    pub(super) owners: BTreeMap<u32, usize>,
     pub(super) next: u32,
     /// What a peer was denied.
     pub(crate) denied: Vec<String>,
@@ -193,26 +195,32 @@ pub(crate) struct Fabric {
 
 thread_local! {
     static FABRIC: RefCell<Fabric> = RefCell::default();
-    static DEVICE: &'static core::cell::UnsafeCell<ib_device> =
-        Box::leak(Box::new(core::cell::UnsafeCell::new(ib_device::default())));
+    static DEVICES: &'static [core::cell::UnsafeCell<ib_device>; 2] = Box::leak(Box::default());
 }
 
 pub(crate) fn fabric<R>(f: impl FnOnce(&mut Fabric) -> R) -> R {
     FABRIC.with_borrow_mut(f)
 }
 
-/// The device.
+/// The device of the server.
 pub(crate) fn device() -> *mut ib_device {
-    DEVICE.with(|device| device.get())
+    devices()[0]
+}
+
+/// The devices of the server and of the client.
+pub(crate) fn devices() -> [*mut ib_device; 2] {
+    DEVICES.with(|devices| [devices[0].get(), devices[1].get()])
 }
 
 /// Sets what the device has and does.
 pub(crate) fn set_device(config: Device) {
     // SAFETY: No other reference to the device is in use.
     unsafe {
-        (*device()).attrs = config.attrs;
-        for (to, from) in (*device()).name.iter_mut().zip(b"sim0\0") {
-            *to = *from;
+        for (device, name) in devices().into_iter().zip([b"sim0\0", b"sim1\0"]) {
+            (*device).attrs = config.attrs;
+            for (to, from) in (*device).name.iter_mut().zip(name) {
+                *to = *from;
+            }
         }
     }
     fabric(|f| f.device = config);

@@ -13,6 +13,7 @@
 //! | `fabric_steps`| what happens to it, step by step                                   |
 //! | `fabric_peer` | queue pairs and regions of the stage                               |
 //! | `fabric_recv` | what arrives, and takes a Receive                                  |
+//! | `hotplug`     | devices that are removed, and addresses that move                  |
 //! | `verbs`       | `ib_*()`                                                           |
 //! | `rw`          | `rdma_rw_ctx_*()`                                                  |
 //! | `cm`          | the connection manager                                             |
@@ -43,6 +44,7 @@ pub(crate) mod fabric;
 pub(crate) mod fabric_peer;
 mod fabric_recv;
 pub(crate) mod fabric_steps;
+pub(crate) mod hotplug;
 pub(crate) mod memory;
 mod rdma_cm;
 pub(crate) mod rpc;

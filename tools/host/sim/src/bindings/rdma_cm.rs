@@ -65,6 +65,9 @@ pub(crate) unsafe extern "C" fn rdma_set_afonly(_id: *mut rdma_cm_id, _afonly: c
 }
 
 pub(crate) unsafe extern "C" fn rdma_bind_addr(id: *mut rdma_cm_id, addr: *mut sockaddr) -> c_int {
+    if hotplug::is_gone(0) {
+        return -(ENODEV as c_int);
+    }
     unsafe { (*id).route.addr.src_addr = *addr.cast() };
     0
 }
@@ -88,7 +91,14 @@ pub(crate) unsafe extern "C" fn rdma_resolve_addr(
     _timeout_ms: usize,
 ) -> c_int {
     unsafe {
-        (*id).device = device();
+        if hotplug::is_gone(1) {
+            let number = (*id).number;
+            let event = rdma_cm_event_type_RDMA_CM_EVENT_ADDR_ERROR;
+            let status = -(ENODEV as c_int);
+            cm(|cm| cm.tell(number, event, status, Param::default()));
+            return 0;
+        }
+        (*id).device = devices()[1];
         (*id).port_num = 1;
         (*id).route.addr.dst_addr = *dst.cast();
         (*id).route.addr.src_addr = address(2, 900);

@@ -60,6 +60,8 @@ pub(crate) struct Client {
     pub(crate) killed: Cell<u64>,
     /// The attempts to connect since a Reply, and when the one that matters began.
     connects: Cell<u32>,
+    /// The cookie of the connection that a task has found last.
+    connection: Cell<u32>,
     /// Connections are lost for no reason that asks for a longer delay.
     pub(crate) patient: Cell<bool>,
     started: Cell<usize>,
@@ -143,6 +145,7 @@ impl Client {
             running: RefCell::default(),
             killed: Cell::new(0),
             connects: Cell::new(0),
+            connection: Cell::new(0),
             started: Cell::new(0),
             patient: Cell::new(false),
             xid: Cell::new(first_xid),
@@ -328,7 +331,8 @@ impl Client {
                     return self.failed(call, errno);
                 }
             }
-            if (*xprt).connect_cookie != cookie {
+            let now = (*xprt).connect_cookie;
+            if now != cookie && self.connection.replace(now) != now {
                 self.connected(began);
             }
             // call_transmit
@@ -401,7 +405,7 @@ impl Client {
         }
     }
 
-    /// A task has a connection, and began to wait for it at `began`.
+    /// The first task has a connection, and began to wait for it at `began`.
     fn connected(&self, began: u64) {
         let connects = self.connects.get();
         self.connects.set(connects + 1);

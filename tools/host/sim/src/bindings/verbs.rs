@@ -24,17 +24,24 @@ pub(crate) unsafe extern "C" fn rpcrdma_ib_or_roce(_dev: *const ib_device, _port
     true
 }
 
+/// The client that is registered.
+pub(super) fn client() -> *mut ib_client {
+    let client = CLIENTS.with_borrow(|clients| clients.first().copied());
+    core::ptr::with_exposed_provenance_mut(client.expect("a client"))
+}
+
 pub(crate) unsafe extern "C" fn ib_register_client(client: *mut ib_client) -> c_int {
     CLIENTS.with_borrow_mut(|clients| clients.push(client.expose_provenance()));
-    unsafe { (*client).add.map_or(0, |add| add(device())) }
+    for device in devices() {
+        hotplug::add(client, device);
+    }
+    0
 }
 
 pub(crate) unsafe extern "C" fn ib_unregister_client(client: *mut ib_client) {
     CLIENTS.with_borrow_mut(|clients| clients.retain(|other| *other != client.addr()));
-    unsafe {
-        if let Some(remove) = (*client).remove {
-            remove(device(), core::ptr::null_mut());
-        }
+    for device in devices() {
+        hotplug::remove(client, device);
     }
 }
 
@@ -46,6 +53,7 @@ pub(crate) unsafe extern "C" fn __ib_alloc_pd(
     let number = fabric(|f| {
         let number = number(f);
         f.pds.push(number);
+        f.owners.insert(number, dev.addr());
         number
     });
     Box::into_raw(Box::new(ib_pd {
@@ -59,6 +67,7 @@ pub(crate) unsafe extern "C" fn ib_dealloc_pd_user(pd: *mut ib_pd, _udata: *mut 
     let number = unsafe { (*pd).number };
     let used = fabric(|f| {
         f.pds.retain(|other| *other != number);
+        f.owners.remove(&number);
         f.qps.values().any(|qp| qp.pd == number) || f.mrs.values().any(|mr| mr.pd == number)
     });
     if used {
@@ -69,7 +78,7 @@ pub(crate) unsafe extern "C" fn ib_dealloc_pd_user(pd: *mut ib_pd, _udata: *mut 
 }
 
 pub(crate) unsafe extern "C" fn __ib_alloc_cq_any(
-    _dev: *mut ib_device,
+    dev: *mut ib_device,
     context: *mut c_void,
     entries: c_int,
     _poll: c_uint,
@@ -93,6 +102,7 @@ pub(crate) unsafe extern "C" fn __ib_alloc_cq_any(
             busy: false,
         };
         f.cqs.insert(number, cq);
+        f.owners.insert(number, dev.addr());
         raw
     })
 }
@@ -105,6 +115,7 @@ pub(crate) unsafe extern "C" fn ib_free_cq(cq: *mut ib_cq) {
     }
     let used = fabric(|f| {
         f.cqs.remove(&number);
+        f.owners.remove(&number);
         let uses = |qp: &Qp| {
             qp.cqs
                 .is_some_and(|(send, recv)| send == number || recv == number)

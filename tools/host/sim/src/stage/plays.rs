@@ -11,6 +11,9 @@ use std::rc::Rc;
 use kernel::memory;
 use kernel::sched::{self, below, Config};
 
+#[path = "more_plays.rs"]
+mod more_plays;
+
 use super::callbacks::{self, CallbackProgram, Calls};
 use super::hostile_plays;
 use super::nfsd::{Habits, Nfsd};
@@ -20,7 +23,7 @@ use super::world::{self, World};
 use crate::bindings::fabric::{fabric, Device};
 use crate::bindings::rpc::{Call, Client, Manner};
 use crate::bindings::{
-    dma, end_callbacks, rqst, start_callbacks, RPC_TASK_NO_RETRANS_TIMEOUT, RPC_TASK_SOFT,
+    dma, end_callbacks, hotplug, rqst, start_callbacks, RPC_TASK_NO_RETRANS_TIMEOUT, RPC_TASK_SOFT,
     RPC_TASK_SOFTCONN,
 };
 
@@ -108,15 +111,19 @@ pub const PLAYS: &[Play] = &[
     },
     Play {
         name: "both_ends_call",
-        run: both_ends_call,
+        run: more_plays::both_ends_call,
     },
     Play {
         name: "both_ends_give_up",
-        run: both_ends_give_up,
+        run: more_plays::both_ends_give_up,
     },
     Play {
         name: "both_ends_pull",
-        run: both_ends_pull,
+        run: more_plays::both_ends_pull,
+    },
+    Play {
+        name: "both_ends_lose_devices",
+        run: more_plays::both_ends_lose_devices,
     },
 ];
 
@@ -155,6 +162,9 @@ struct Faults {
     kills: u32,
     /// One kills one in so many tasks when its Reply is taken.
     signals: u32,
+    /// A device is removed at one in so many looks, and an address moves.
+    unplugs: u32,
+    moves: u32,
     habits: Habits,
     /// Tunables that are not drawn.
     tunables: Vec<(&'static str, u32)>,
@@ -182,6 +192,8 @@ impl Faults {
             tasks: Manner::PATIENT,
             kills: 0,
             signals: 0,
+            unplugs: 0,
+            moves: 0,
             habits: Habits::default(),
             tunables: Vec::new(),
         }
@@ -351,7 +363,11 @@ fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String>
             || faults.habits.plain > 0
             || manner.flags & (RPC_TASK_SOFT | RPC_TASK_SOFTCONN) != 0,
     };
-    let breaks_only = !may.fail && faults.device.refuses == 0 && faults.kills == 0;
+    let breaks_only = !may.fail
+        && faults.unplugs == 0
+        && faults.moves == 0
+        && faults.device.refuses == 0
+        && faults.kills == 0;
     let calls = faults.calls;
     let program = calls.map(|calls| Rc::new(CallbackProgram::new(calls)));
     if let Some(program) = &program {
@@ -375,7 +391,8 @@ fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String>
     dma::fail_maps(faults.mappings);
     rqst::kill_answered(faults.signals);
     let failed = memory::failed();
-    let breaks = faults.manners.breaks_off > 0 || faults.device.refuses > 0;
+    let loses = faults.unplugs > 0 || faults.moves > 0;
+    let breaks = loses || faults.manners.breaks_off > 0 || faults.device.refuses > 0;
     let outcome = calls.map(|calls| {
         let fail = may.fail || breaks || calls.drops > 0 || calls.late > 0;
         callbacks::call(calls, May { fail })
@@ -383,10 +400,11 @@ fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String>
     let is_done = || {
         let all = clients.borrow();
         let ended = all.iter().all(|client| client.tasks.get() == 0);
-        ended && outcome.as_ref().is_none_or(|outcome| outcome.done.get())
+        let plugged = !hotplug::is_busy();
+        ended && plugged && outcome.as_ref().is_none_or(|outcome| outcome.done.get())
     };
     let lost = Rc::new(Cell::new(0));
-    let (looks, steps) = if faults.kills > 0 {
+    let (looks, steps) = if faults.kills > 0 || loses {
         (400, 50)
     } else {
         (40, 500)
@@ -396,6 +414,15 @@ fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String>
             break;
         }
         sched::run(steps, is_done)?;
+        say!("{}", crate::bindings::xprt::describe());
+        if sched::one_in(faults.unplugs) {
+            lost.set(lost.get() + 1);
+            hotplug::unplug(below(2));
+        }
+        if sched::one_in(faults.moves) {
+            lost.set(lost.get() + 1);
+            hotplug::move_address();
+        }
         if sched::one_in(faults.kills) {
             clients.borrow()[below(wanted)].kill();
         }
@@ -501,74 +528,5 @@ fn both_ends_lack_memory(config: &Config) -> Result<Seen, String> {
     talk(config, |faults| {
         faults.allocations = pick(&[0, 50, 300]);
         faults.mappings = pick(&[0, 50, 300]);
-    })
-}
-
-fn both_ends_call(config: &Config) -> Result<Seen, String> {
-    talk(config, |faults| {
-        let broken = below(2) == 0;
-        if broken {
-            faults.manners.breaks_off = pick(&[0, 0, 3, 10]);
-            faults.device.refuses = pick(&[0, 0, 100, 500]);
-        }
-        faults.tunables = vec![
-            ("sunrpc/rdma_slot_table_entries", pick(&[4, 4, 128])),
-            ("sunrpc/rdma_max_bc_requests", pick(&[1, 1, 4, 16])),
-            ("sunrpc/svc_rdma/max_bc_requests", pick(&[2, 16])),
-        ];
-        faults.signals = pick(&[0, 0, 10]);
-        faults.calls = Some(Calls {
-            rounds: pick(&[3, 10]),
-            calls: pick(&[1, 8, 40]),
-            drops: if broken { pick(&[0, 4, 20]) } else { 0 },
-            late: if broken { pick(&[0, 4, 20]) } else { 0 },
-            gives_up: pick(&[0, 1, 2]),
-            timeout: pick(&[500, 9000]),
-        });
-    })
-}
-
-fn both_ends_give_up(config: &Config) -> Result<Seen, String> {
-    talk(config, |faults| {
-        let soft = RPC_TASK_SOFT;
-        faults.tasks = Manner {
-            timeout: pick(&[0, 200, 5000, 60_000]),
-            retries: pick(&[0, 2]),
-            flags: [
-                0,
-                soft,
-                RPC_TASK_NO_RETRANS_TIMEOUT,
-                soft | RPC_TASK_NO_RETRANS_TIMEOUT,
-                soft | RPC_TASK_SOFTCONN | RPC_TASK_NO_RETRANS_TIMEOUT,
-            ][below(5)],
-        };
-        let pulled = pick(&[0, 0, 1]);
-        faults
-            .tunables
-            .push(("sunrpc/svc_rdma/pulled_replies", pulled));
-        faults.habits = Habits {
-            late: pick(&[0, 3, 10]),
-            late_ms: pick(&[10, 500, 20_000]),
-            plain: 0,
-            once: pulled == 0,
-        };
-        faults.kills = pick(&[0, 2, 10]);
-        faults.signals = pick(&[0, 0, 10]);
-        faults.manners.breaks_off = pick(&[0, 0, 10]);
-    })
-}
-
-fn both_ends_pull(config: &Config) -> Result<Seen, String> {
-    talk(config, |faults| {
-        faults.tunables = vec![
-            ("sunrpc/svc_rdma/pulled_replies", 1),
-            ("sunrpc/rdma_pulled_replies", pick(&[1, 2])),
-            ("sunrpc/svc_rdma/max_req_size", 1024),
-        ];
-        faults.habits.plain = pick(&[0, 2, 5]);
-        faults.manners.breaks_off = pick(&[0, 0, 5]);
-        faults.device.refuses = pick(&[0, 0, 100]);
-        faults.kills = pick(&[0, 0, 3]);
-        faults.allocations = pick(&[0, 0, 300]);
     })
 }

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Devices that are removed, as by `ib_unregister_device()`, and come back; and addresses that move
+//! to another device.
+
+use core::cell::Cell;
+
+use kernel::ffi::c_uint;
+use kernel::sched;
+
+use super::cm::*;
+use super::fabric::*;
+use super::*;
+
+thread_local! {
+    static GONE: [Cell<bool>; 2] = const { [Cell::new(false), Cell::new(false)] };
+    static USED: Cell<bool> = const { Cell::new(false) };
+    static BUSY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the device of the server (0) or client (1) is gone.
+pub(super) fn is_gone(which: usize) -> bool {
+    GONE.with(|gone| gone[which].get())
+}
+
+/// Whether a device is being removed, or gone.
+pub(crate) fn is_busy() -> bool {
+    BUSY.get()
+}
+
+/// Whether a device was removed.
+pub(crate) fn was_used() -> bool {
+    USED.get()
+}
+
+/// Tells a client of a device.
+pub(super) fn add(client: *mut ib_client, device: *mut ib_device) {
+    // SAFETY: The client is registered, and the device there.
+    let added = unsafe { (*client).add.map_or(0, |add| add(device)) };
+    assert_eq!(added, 0);
+}
+
+/// Takes a device from a client, which may use it no longer when this returns.
+pub(super) fn remove(client: *mut ib_client, device: *mut ib_device) {
+    // SAFETY: The client is registered, and knows the device.
+    unsafe {
+        if let Some(remove) = (*client).remove {
+            remove(device, core::ptr::null_mut());
+        }
+    }
+    let used = fabric(|f| f.owners.values().filter(|at| **at == device.addr()).count());
+    if used > 0 {
+        sched::fail(format_args!(
+            "a device is gone, and {used} domains and completion queues of it are not"
+        ));
+    }
+}
+
+/// Tells all connections on a device, or their listener.
+fn tell(cm: &mut Cm, event: c_uint, is_told: impl Fn(&Id, *mut ib_device) -> bool) {
+    let numbers: Vec<usize> = cm.ids.keys().copied().collect();
+    for number in numbers {
+        // SAFETY: The `cm_id` is in the list, so it is there.
+        let device = unsafe { (*cm.raw(number)).device };
+        if is_told(&cm.ids[&number], device) {
+            cm.tell(number, event, 0, Param::default());
+        }
+    }
+}
+
+/// Removes a device, which is back some time later.
+pub(crate) fn unplug(which: usize) {
+    if BUSY.replace(true) {
+        return;
+    }
+    USED.set(true);
+    GONE.with(|gone| gone[which].set(true));
+    sched::spawn("hotplug", move || {
+        let device = devices()[which];
+        let event = rdma_cm_event_type_RDMA_CM_EVENT_DEVICE_REMOVAL;
+        let client: *mut ib_client = verbs::client();
+        say!("device {which} is removed");
+        if which == 0 && sched::below(2) == 0 {
+            cm(|cm| tell(cm, event, |id, _| id.listens));
+        }
+        if sched::below(2) == 0 {
+            cm(|cm| tell(cm, event, |_, on| on == device));
+        }
+        remove(client, device);
+        say!("device {which} is gone");
+        // The CM goes next: no cm_id may stay on the device.
+        cm(|cm| tell(cm, event, |_, on| on == device));
+        let most = sched::now() + 100_000_000_000;
+        while cm(|cm| {
+            // SAFETY: As above.
+            let on = |number: &usize| unsafe { (*cm.raw(*number)).device } == device;
+            cm.ids.keys().any(on)
+        }) {
+            if sched::now() > most {
+                sched::fail("a cm_id stays on a device that is gone");
+            }
+            sched::wait_until(AWAY, sched::now() + 1_000_000);
+        }
+        let later = sched::now() + sched::below(2_000_000_000) as u64;
+        while sched::wait_until(AWAY, later) {}
+        GONE.with(|gone| gone[which].set(false));
+        say!("device {which} is back");
+        add(client, device);
+        BUSY.set(false);
+    });
+}
+
+/// A key that nothing wakes.
+const AWAY: usize = 13;
+
+/// The address of a `cm_id` has moved to another device.
+pub(crate) fn move_address() {
+    cm(|cm| {
+        let numbers: Vec<usize> = cm.ids.keys().copied().collect();
+        if numbers.is_empty() {
+            return;
+        }
+        let number = numbers[sched::below(numbers.len())];
+        say!("the address of cm_id {number} moves");
+        let event = rdma_cm_event_type_RDMA_CM_EVENT_ADDR_CHANGE;
+        cm.tell(number, event, 0, Param::default());
+    });
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Plays with callbacks, signals, timeouts, pulled Replies, and devices that are removed.
+
+use super::*;
+
+pub(super) fn both_ends_call(config: &Config) -> Result<Seen, String> {
+    talk(config, |faults| {
+        let broken = below(2) == 0;
+        if broken {
+            faults.manners.breaks_off = pick(&[0, 0, 3, 10]);
+            faults.device.refuses = pick(&[0, 0, 100, 500]);
+        }
+        faults.tunables = vec![
+            ("sunrpc/rdma_slot_table_entries", pick(&[4, 4, 128])),
+            ("sunrpc/rdma_max_bc_requests", pick(&[1, 1, 4, 16])),
+            ("sunrpc/svc_rdma/max_bc_requests", pick(&[2, 16])),
+        ];
+        faults.signals = pick(&[0, 0, 10]);
+        faults.calls = Some(Calls {
+            rounds: pick(&[3, 10]),
+            calls: pick(&[1, 8, 40]),
+            drops: if broken { pick(&[0, 4, 20]) } else { 0 },
+            late: if broken { pick(&[0, 4, 20]) } else { 0 },
+            gives_up: pick(&[0, 1, 2]),
+            timeout: pick(&[500, 9000]),
+        });
+    })
+}
+
+pub(super) fn both_ends_give_up(config: &Config) -> Result<Seen, String> {
+    talk(config, |faults| {
+        let soft = RPC_TASK_SOFT;
+        faults.tasks = Manner {
+            timeout: pick(&[0, 200, 5000, 60_000]),
+            retries: pick(&[0, 2]),
+            flags: [
+                0,
+                soft,
+                RPC_TASK_NO_RETRANS_TIMEOUT,
+                soft | RPC_TASK_NO_RETRANS_TIMEOUT,
+                soft | RPC_TASK_SOFTCONN | RPC_TASK_NO_RETRANS_TIMEOUT,
+            ][below(5)],
+        };
+        let pulled = pick(&[0, 0, 1]);
+        faults
+            .tunables
+            .push(("sunrpc/svc_rdma/pulled_replies", pulled));
+        faults.habits = Habits {
+            late: pick(&[0, 3, 10]),
+            late_ms: pick(&[10, 500, 20_000]),
+            plain: 0,
+            once: pulled == 0,
+        };
+        faults.kills = pick(&[0, 2, 10]);
+        faults.signals = pick(&[0, 0, 10]);
+        faults.manners.breaks_off = pick(&[0, 0, 10]);
+    })
+}
+
+pub(super) fn both_ends_pull(config: &Config) -> Result<Seen, String> {
+    talk(config, |faults| {
+        faults.tunables = vec![
+            ("sunrpc/svc_rdma/pulled_replies", 1),
+            ("sunrpc/rdma_pulled_replies", pick(&[1, 2])),
+            ("sunrpc/svc_rdma/max_req_size", 1024),
+        ];
+        faults.habits.plain = pick(&[0, 2, 5]);
+        faults.manners.breaks_off = pick(&[0, 0, 5]);
+        faults.device.refuses = pick(&[0, 0, 100]);
+        faults.kills = pick(&[0, 0, 3]);
+        faults.allocations = pick(&[0, 0, 300]);
+    })
+}
+
+pub(super) fn both_ends_lose_devices(config: &Config) -> Result<Seen, String> {
+    talk(config, |faults| {
+        faults.unplugs = pick(&[3, 10, 30]);
+        faults.moves = pick(&[0, 5, 20]);
+        faults.kills = pick(&[0, 0, 10]);
+        faults.device.refuses = pick(&[0, 0, 100]);
+    })
+}
