@@ -202,7 +202,7 @@ link_local_address() {
 
 SWAP_CGROUP=/sys/fs/cgroup/rpcrdma-swap
 
-# Fills 40 MiB, reads them back, and fails if a page has other octets.
+# Fills 40 MiB, reads them back, and fails if a page has other bytes.
 fill_and_check() {
 	python3 -c '
 import hashlib, sys

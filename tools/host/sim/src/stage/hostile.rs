@@ -76,7 +76,7 @@ pub(super) fn invalidate(qp: u32, message: Vec<u8>) {
     queue::peer_send(qp, message, Some(handle(qp).0));
 }
 
-/// A message that nobody asked for: RDMA_DONE, RDMA_ERROR, or an RDMA_MSG with one word or two.
+/// A message that answers no Call: RDMA_DONE, RDMA_ERROR, or an RDMA_MSG with one word or two.
 pub(super) fn unasked(xid: u32) -> Vec<u8> {
     let mut message = vec![0; 64];
     let len = match below(3) {

@@ -27,7 +27,7 @@ const STRANGERS: u32 = 0x8000_0000;
 /// The longest head or tail of a Reply.
 const MOST: usize = 2000;
 
-/// A program that also gets Calls which nobody has composed.
+/// A program that also gets Calls which the play has not composed.
 struct Open {
     nfsd: Rc<Nfsd>,
     payload: usize,
