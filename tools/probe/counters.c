@@ -121,3 +121,22 @@ bool set_server_value(const char *name, unsigned int value)
 	ok = fprintf(f, "%u\n", value) > 0;
 	return !fclose(f) && ok ? true : fail("%s: %s", name, strerror(errno));
 }
+
+/*
+ * Why the client's connections have ended, in the module's words; "" if the module does not tell.
+ * The client's files are those of the mounts.
+ */
+const char *client_closed_why(void)
+{
+	static const char command[] =
+		"sed -n 's/^closed_why: //p' /sys/kernel/debug/rpcrdma/client/* 2>/dev/null";
+	static char why[128];
+	FILE *f = popen(command, "r");
+
+	if (!f || !fgets(why, sizeof(why), f))
+		why[0] = 0;
+	why[strcspn(why, "\n")] = 0;
+	if (f)
+		pclose(f);
+	return why;
+}

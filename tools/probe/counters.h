@@ -17,6 +17,7 @@ unsigned long rnr_count(const struct conn *c);
 bool no_rnr_since(const struct conn *c, unsigned long before);
 long rxe_timeouts(void);
 bool memory_released(const char *gauge);
+const char *client_closed_why(void);
 
 long number_from(FILE *f, int (*close_file)(FILE *f));
 long server_value(const char *name);

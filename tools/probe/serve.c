@@ -169,7 +169,8 @@ static bool mount_and_work(const struct test *t)
 		return fail("%d connections, expected at least %d", serving.connections,
 			    t->min_connections);
 	if (!t->min_connections && serving.connections > 1)
-		return fail("%d connections, expected 1", serving.connections);
+		return fail("%d connections, expected 1; the last one ended by \"%s\"",
+			    serving.connections, client_closed_why());
 	return true;
 }
 
@@ -186,6 +187,7 @@ static bool run_once(const struct group *g, const struct test *t)
 	serving.connections = 0;
 	serving.case_number++;
 	serving.call_seen = false;
+	serving.late = false;
 	serving.grant = CREDITS;
 	ok = mount_and_work(t);
 	/* The case may have sent more than was asked for: the client reposts its Receives first. */
@@ -200,8 +202,9 @@ static bool run_once(const struct group *g, const struct test *t)
 }
 
 /*
- * After a timeout rxe may lose a connection (Documentation/contributing.rst). A case that expects one
- * connection then proves nothing, and runs again.
+ * After a timeout rxe may lose a connection (Documentation/contributing.rst), and on a busy machine
+ * this process may answer late. A case that expects one connection then proves nothing, and runs
+ * again.
  */
 bool run_client_case(const struct group *g, const struct test *t)
 {
@@ -213,9 +216,10 @@ bool run_client_case(const struct group *g, const struct test *t)
 		before = rxe_timeouts();
 		ok = run_once(g, t);
 		if (ok || probe.skip_reason || t->min_connections || serving.connections < 2 ||
-		    attempt == ATTEMPTS || rxe_timeouts() == before)
+		    attempt == ATTEMPTS || (rxe_timeouts() == before && !serving.late))
 			return ok;
-		printf("# a connection was lost, and rxe had timeouts: %s\n", probe.reason);
+		printf("# a connection was lost, and %s: %s\n",
+		       serving.late ? "an answer was late" : "rxe had timeouts", probe.reason);
 		strcpy(probe.reason, "");
 	}
 }

@@ -13,6 +13,7 @@ struct serving {
 	unsigned int case_number;	/* different in each case */
 	int connections;		/* so far, of the client that does the work */
 	bool call_seen;			/* the Call that the case is about */
+	bool late;			/* an answer took longer than the case may */
 	uint32_t grant;			/* credits in each Reply */
 	bool ignore_errors;		/* RDMA_ERRORs of the client are no failure */
 	const char *mount_options;

@@ -16,8 +16,9 @@
 #include "transfer.h"
 #include "work.h"
 
-#define TIMEO_S		5	/* the mount's timeo */
-#define PAUSE_MS	1000	/* between two answers */
+#define TIMEO_S		15	/* the mount's timeo */
+#define PAUSE_MS	3000	/* between two answers */
+#define LATE_MS		8000	/* of an answer: the client may not see it within timeo */
 #define RSIZE		65536	/* of one READ */
 
 static int mount_short_timeo(void)
@@ -65,11 +66,20 @@ static bool pass_over(struct conn *c, struct call *call)
 /* Pauses before each READ's answer. All READs are outstanding from the start. */
 static bool answer_slowly(struct conn *c, struct call *call)
 {
-	if (is_read4(call)) {
-		serving.call_seen = true;
-		sleep_ms(PAUSE_MS * probe.time_factor);
-	}
-	return answer_correctly(c, call);
+	static int64_t last;
+	bool ok;
+
+	if (!is_read4(call))
+		return answer_correctly(c, call);
+	if (!serving.call_seen)
+		last = now_ms();
+	serving.call_seen = true;
+	sleep_ms(PAUSE_MS);
+	ok = answer_correctly(c, call);
+	if (now_ms() - last > LATE_MS * probe.time_factor)
+		serving.late = true;
+	last = now_ms();
+	return ok;
 }
 
 static const struct test tests[] = {
