@@ -264,6 +264,8 @@ static int write_often(void)
 }
 
 #define SHORT_IO	"wsize=32768,rsize=32768"
+/* siw may lose the first Call of a connection, see Documentation/upstream/drivers.rst. */
+#define SHORT_TIMEO	SHORT_IO ",timeo=100"
 
 static const struct test tests[] = {
 	{ "RI3-1-2 RI3-3-1 R8797-3.2-2", "the first handle of each Call",
@@ -295,7 +297,7 @@ static const struct test tests[] = {
 	  .mount_options = SHORT_IO, .min_connections = 2 },
 	{ "R8797-5.2-1 R8797-5.2-2 R8797-5.2-3 CM0-4-1", "private data of every length",
 	  .answer = answer_and_disconnect, .work = write_often, .params_of = odd_params,
-	  .mount_options = SHORT_IO, .min_connections = 200 },
+	  .mount_options = SHORT_TIMEO, .min_connections = 200 },
 };
 
 const struct group group_wrong_invalidate = {
