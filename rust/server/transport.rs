@@ -90,7 +90,11 @@ impl svc::Connection for Connection {
 
     fn detach(&self) {
         let ctx = self.ep.context();
-        ctx.note_close(CloseReason::Nfsd);
+        // A flushed Receive may complete before the WR whose status tells why.
+        if ctx.close_reason().is_none() {
+            let reason = ctx.xprt().and_then(|xprt| xprt.closed().take());
+            ctx.note_close(reason.unwrap_or(CloseReason::Nfsd));
+        }
         if ctx.is_established() {
             // An iWARP device that is asked for a graceful disconnect may lose posted WRs, which
             // then never complete.

@@ -21,7 +21,10 @@ use kernel::sync::Arc;
 
 use crate::{
     bindings,
-    lib::sync::Atomic,
+    lib::{
+        close_reason::CloseReason,
+        sync::Atomic, //
+    },
     sunrpc::{
         credits::{
             CreditXprt,
@@ -105,6 +108,9 @@ impl Private {
 
     /// Closes the connection, and wakes the tasks that wait for a Reply.
     pub(super) fn close(&self) {
+        self.connection
+            .closed()
+            .note(CloseReason::BackchannelClosed);
         self.credits.disconnect();
     }
 
@@ -147,6 +153,7 @@ impl CreditXprt for BackchannelXprt {
     }
 
     fn disconnect(&self) {
+        self.connection.closed().note(CloseReason::CreditsOverdue);
         self.connection.deferred_close();
         self.xprt().disconnect_done();
     }
@@ -170,7 +177,7 @@ pub(super) unsafe extern "C" fn close(raw: *mut bindings::rpc_xprt) {
 /// As for [`close`].
 pub(super) unsafe extern "C" fn inject_disconnect(raw: *mut bindings::rpc_xprt) {
     // SAFETY: By this function's contract the transport is alive.
-    unsafe { Private::from_raw(raw) }
-        .connection
-        .deferred_close();
+    let private = unsafe { Private::from_raw(raw) };
+    private.connection.closed().note(CloseReason::Injected);
+    private.connection.deferred_close();
 }

@@ -28,6 +28,7 @@ use kernel::{
 
 use crate::{
     bindings,
+    lib::close_reason::Closed,
     sunrpc::c_ref::read_once, //
 };
 
@@ -39,6 +40,8 @@ pub(super) struct Header {
     xprt: Opaque<bindings::svc_xprt>,
     /// The handles, and one more until `xpo_free` has run.
     handles: Refcount,
+    /// Why this end has SUNRPC close the connection.
+    closed: Closed,
 }
 
 impl Header {
@@ -47,6 +50,7 @@ impl Header {
         Self {
             xprt: Opaque::uninit(),
             handles: Refcount::new(1),
+            closed: Closed::new(),
         }
     }
 
@@ -156,6 +160,11 @@ impl XprtHandle {
             // SAFETY: As in `enqueue`.
             unsafe { bindings::svc_xprt_deferred_close(self.raw()) };
         }
+    }
+
+    /// Why this end has SUNRPC close the connection.
+    pub(crate) fn closed(&self) -> &Closed {
+        &self.0 .0.closed
     }
 
     /// Whether the transport is closed, or about to be.
