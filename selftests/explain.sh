@@ -163,6 +163,29 @@ short_packets() {
 		fail "$told"
 }
 
+set_mtu() {
+	ip link set "$BED_SERVER_IF" mtu "$1"
+	on_client ip link set "$BED_CLIENT_IF" mtu "$1"
+}
+
+# Both ends have an MTU of 9000, and the link between them one of 1500: long packets are lost.
+long_packets() {
+	local reading
+
+	need_reasons
+	need_link
+	head -c 1M /dev/zero >"$EXPORT/long"
+	set_mtu 9000
+	nfs_mount "$1" rdma soft,timeo=50,retrans=1
+	dd if="$MNT/long" of=/dev/null bs=1M iflag=direct &
+	reading=$!
+	says "$MNT" "$BED_CLIENT_IF has an MTU of 9000; if a switch between takes less" \
+		"ping -M do -s 8972"
+	! wait "$reading" || fail "a long READ succeeded"
+	umount -f "$MNT" || umount -f -l "$MNT"
+	set_mtu 1500
+}
+
 # A client sends far more Calls than the server has granted, because it was told of more credits.
 # nfsd executes none meanwhile: the file system of the export is frozen.
 peer_floods() {
@@ -234,10 +257,11 @@ test_cleanup() {
 	link_repair
 	server_up || server_start
 	umount_all
+	rm -f "$EXPORT/long"
 } 2>/dev/null
 
 bed_up
 REQUESTS=$(sysctl -n sunrpc.svc_rdma.max_requests)
 [ $# -gt 0 ] || set -- agreed wrong_port no_server no_host no_route no_device device_removed \
-	device_lacks short_packets peer_floods memory_fails
+	device_lacks short_packets "long_packets 3" peer_floods memory_fails
 ktap_run "$@"

@@ -247,7 +247,31 @@ const TRIALS: &[Trial] = &[
             bed.detail(CLIENT, "calls_in_flight", "3");
         },
         says: "3 Calls have no Reply, the oldest for 45 s",
-        next: "ping -M do",
+        next: "look at the server",
+    },
+    Trial {
+        rule: "long-packets",
+        subject: "/mnt",
+        change: |bed| {
+            bed.detail(CLIENT, "oldest_call_ms", "45000");
+            bed.file("/sys/class/net/veth0/mtu", "9000\n");
+        },
+        says: "veth0 has an MTU of 9000; if a switch between takes less",
+        next: "ping -M do -s 8972",
+    },
+    Trial {
+        rule: "long-packets",
+        subject: "/mnt",
+        change: |bed| {
+            bed.detail(
+                CLIENT,
+                "closed_why",
+                "completion: transport retry counter exceeded",
+            );
+            bed.detail(CLIENT, "connects", "2");
+        },
+        says: "veth0 has an MTU of 4200",
+        next: "smallest MTU of the path",
     },
     Trial {
         rule: "bad-replies",

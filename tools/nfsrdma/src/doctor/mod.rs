@@ -24,7 +24,7 @@ pub use settings::RULES as SETTINGS;
 
 pub(crate) use devices::ports_down;
 pub(crate) use messages::{address as address_of_message, messages};
-pub(crate) use network::short_packets;
+pub(crate) use network::{jumbo, short_packets};
 
 /// What the rules of one subject found.
 #[derive(Debug, serde::Serialize)]

@@ -59,6 +59,23 @@ pub(crate) fn short_packets(all: &Snapshot) -> Vec<(&str, Finding)> {
     each.collect()
 }
 
+/// The MTU of Ethernet without jumbo frames.
+const ETHERNET_MTU: u32 = 1500;
+
+/// The interface of an RDMA device, or of any, whose frames are jumbo frames, and its MTU.
+pub(crate) fn jumbo<'a>(all: &'a Snapshot, device: Option<&str>) -> Option<(&'a str, u32)> {
+    let devices = all
+        .devices
+        .iter()
+        .filter(|each| device.is_none_or(|device| each.name == device));
+    let ports = devices.flat_map(|device| &device.ports);
+    let mut netdevs = ports.flat_map(|port| &port.netdevs);
+    netdevs.find_map(|netdev| {
+        let &mtu = all.network.mtus.get(netdev)?;
+        (mtu > ETHERNET_MTU).then_some((&**netdev, mtu))
+    })
+}
+
 fn mtu(all: &Snapshot) -> Vec<Finding> {
     let mut found: Vec<_> = short_packets(all)
         .into_iter()
@@ -68,7 +85,7 @@ fn mtu(all: &Snapshot) -> Vec<Finding> {
         .network
         .mtus
         .iter()
-        .filter(|(_, &mtu)| mtu > 1500)
+        .filter(|(_, &mtu)| mtu > ETHERNET_MTU)
         .collect();
     found.extend(jumbo.into_iter().map(|(netdev, mtu)| {
         Finding::note(format!(

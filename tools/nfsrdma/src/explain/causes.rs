@@ -138,6 +138,11 @@ const CLOSED: &[Remedy] = &[
         "nothing: a connection that is idle is closed, and made again when it is needed",
     ),
     (
+        "backchannel closed by nfsd",
+        "nothing, if the client has unmounted or connected again; otherwise it does not answer \
+            callbacks: see its log",
+    ),
+    (
         "closed by nfsd",
         "nothing, if nfsd was stopped or the client was idle; otherwise see the server's log",
     ),

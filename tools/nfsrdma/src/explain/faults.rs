@@ -40,6 +40,10 @@ pub const RULES: &[Rule<Case>] = &[
         check: call_hangs,
     },
     Rule {
+        name: "long-packets",
+        check: long_packets,
+    },
+    Rule {
         name: "bad-replies",
         check: bad_replies,
     },
@@ -214,8 +218,8 @@ fn reconnected(case: &Case) -> Vec<Finding> {
     each.collect()
 }
 
-/// A Call has had no Reply for long.
-fn call_hangs(case: &Case) -> Vec<Finding> {
+/// The age of a connection's oldest Call, in milliseconds, if it is more than half of timeo.
+fn overdue(case: &Case, connection: &Connection) -> Option<u64> {
     // Tenths of a second.
     let timeo = case
         .mounts
@@ -223,11 +227,14 @@ fn call_hangs(case: &Case) -> Vec<Finding> {
         .filter_map(|mount| mount.number("timeo"))
         .min();
     let limit = timeo.unwrap_or(600).saturating_mul(100).clamp(1000, 60_000) / 2;
+    let age = connection.detail.number("oldest_call_ms");
+    age.filter(|&age| age >= limit)
+}
+
+/// A Call has had no Reply for long.
+fn call_hangs(case: &Case) -> Vec<Finding> {
     each(case, |connection| {
-        let age = connection
-            .detail
-            .number("oldest_call_ms")
-            .filter(|&age| age >= limit)?;
+        let age = overdue(case, connection)?;
         let calls = connection.detail.number("calls_in_flight").unwrap_or(1);
         Some(Finding::fault(
             format!(
@@ -235,8 +242,35 @@ fn call_hangs(case: &Case) -> Vec<Finding> {
                 connection.title(),
                 seconds(age)
             ),
-            "the server or its disk hangs, or large packets are lost: look at the server, and try \
-                ping -M do -s SIZE with the MTU less 28",
+            "the server or its disk hangs, or packets are lost: look at the server and its log",
+        ))
+    })
+}
+
+/// Ends of connections that lost packets cause.
+const LOSSES: [&str; 3] = ["retry counter exceeded", "no Reply", "peer disconnected"];
+
+/// Jumbo frames may be lost on the way: Calls hang, or the connection was lost.
+fn long_packets(case: &Case) -> Vec<Finding> {
+    each(case, |connection| {
+        let detail = &connection.detail;
+        let why = detail.text("closed_why").unwrap_or("");
+        let lost = LOSSES.iter().any(|loss| why.contains(loss));
+        if !lost && overdue(case, connection).is_none() {
+            return None;
+        }
+        let (netdev, mtu) = crate::doctor::jumbo(&case.all, detail.text("device"))?;
+        Some(Finding::fault(
+            format!(
+                "{}: {netdev} has an MTU of {mtu}; if a switch between takes less, packets of \
+                    long transfers are lost",
+                connection.title()
+            ),
+            format!(
+                "ping -M do -s {} must be answered by the server; if it is not, give both ends \
+                    the smallest MTU of the path",
+                mtu.saturating_sub(28)
+            ),
         ))
     })
 }

@@ -64,7 +64,7 @@ fn client_ended(case: &Case) -> Vec<Finding> {
         match &*ended.closed_why {
             "" => Finding::note(what),
             // What an unmount and the end of nfsd look like.
-            why @ ("peer disconnected" | "closed by nfsd") => {
+            why @ ("peer disconnected" | "backchannel closed by nfsd" | "closed by nfsd") => {
                 Finding::note(format!("{what}, by {by}: {why}"))
             }
             why => Finding::fault(format!("{what}, by {by}: {why}"), causes::close_remedy(why)),
