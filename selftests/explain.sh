@@ -163,11 +163,6 @@ short_packets() {
 		fail "$told"
 }
 
-set_mtu() {
-	ip link set "$BED_SERVER_IF" mtu "$1"
-	on_client ip link set "$BED_CLIENT_IF" mtu "$1"
-}
-
 # Both ends have an MTU of 9000, and the link between them one of 1500: long packets are lost.
 long_packets() {
 	local reading

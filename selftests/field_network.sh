@@ -110,11 +110,6 @@ failed_neighbour_ends_no_connection() {
 	rm -r "$WORK"
 }
 
-set_mtu() {
-	ip link set "$BED_SERVER_IF" mtu "$1"
-	ip -netns "$BED_NETNS" link set "$BED_CLIENT_IF" mtu "$1"
-}
-
 # Both ends have an MTU of 9000, and the link between them one of 1500. Small messages pass. Long
 # ones end in an error on a soft mount; other mounts work meanwhile, and "umount -f" does.
 long_packets_are_lost() {

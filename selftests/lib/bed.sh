@@ -178,12 +178,17 @@ device_add() {
 
 device_delete() { rdma link delete "$1"; }
 
+# set_mtu BYTES: sets the MTU of both ends. The switch between them keeps its own of 1500.
+set_mtu() {
+	on_client ip link set "$BED_CLIENT_IF" mtu "$1"
+	ip link set "$BED_SERVER_IF" mtu "$1"
+}
+
 # Undoes what tests do to the link, to the client's route and to its device.
 link_repair() {
 	bed_has_link || return 0
 	link_up
-	on_client ip link set "$BED_CLIENT_IF" mtu 1500
-	ip link set "$BED_SERVER_IF" mtu 1500
+	set_mtu 1500
 	on_client ip route replace 192.0.2.0/24 dev "$BED_CLIENT_IF" src 192.0.2.2
 	[ -e "/sys/class/infiniband/$BED_CLIENT_DEV" ] || device_add "$BED_CLIENT_DEV"
 	on_client ip neighbour delete "$SERVER4" dev "$BED_CLIENT_IF"
