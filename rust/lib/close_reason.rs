@@ -54,7 +54,7 @@ reasons! {
     CreditsOverdue: "local", "too many Calls without a Reply";
     /// A fault was injected.
     Injected: "local", "fault injection";
-    /// SUNRPC has closed the backchannel: a client has no more use for it, or does not answer.
+    /// SUNRPC has closed the backchannel: nfsd has no more use for it, or got no Reply.
     BackchannelClosed: "local", "backchannel closed by nfsd";
     /// nfsd has closed the connection: it stops, or the connection was idle.
     Nfsd: "local", "closed by nfsd";

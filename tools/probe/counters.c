@@ -122,10 +122,7 @@ bool set_server_value(const char *name, unsigned int value)
 	return !fclose(f) && ok ? true : fail("%s: %s", name, strerror(errno));
 }
 
-/*
- * Why the client's connections have ended, in the module's words; "" if the module does not tell.
- * The client's files are those of the mounts.
- */
+/* Why the mount's last connection has ended, in the module's words; "" if it does not tell. */
 const char *client_closed_why(void)
 {
 	static const char command[] =
