@@ -204,26 +204,6 @@ peer_floods() {
 	wait "$writing" || fail "WRITEs failed: $(cat "$ktap_dir/fio")"
 }
 
-FROZEN=$BED_DIR/frozen
-
-# Exports a file system in memory that can be frozen.
-frozen_export() {
-	modprobe brd rd_nr=1 rd_size=65536 &&
-	mkfs.ext4 -q /dev/ram0 &&
-	mkdir -p "$FROZEN" &&
-	mount /dev/ram0 "$FROZEN" &&
-	exportfs -o rw,insecure,no_root_squash,no_subtree_check,fsid=20053 "*:$FROZEN"
-}
-
-frozen_unexport() {
-	fsfreeze -u "$FROZEN"
-	umount_all
-	exportfs -u "*:$FROZEN"
-	exportfs -f
-	umount "$FROZEN"
-	rmmod brd
-}
-
 # set_requests COUNT: sets how many Calls each connection may have outstanding, from the next one on.
 set_requests() {
 	sysctl -q "sunrpc.svc_rdma.max_requests=$1"

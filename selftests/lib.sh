@@ -17,6 +17,7 @@ LONG=${LONG:-}
 . lib/log.sh
 . lib/bed.sh
 . lib/mount.sh
+. lib/frozen.sh
 . lib/stats.sh
 . lib/load.sh
 . lib/trace.sh

@@ -189,35 +189,56 @@ short_reads() {
 	done
 }
 
-# Each end says why the connection has ended. The cut is long enough for the device to give up.
-cut_link() {
-	local client server deadline
+# wait_ended FILE REASON: waits until the server lists the end of this connection, and fails unless
+# the device ended it for this reason.
+wait_ended() {
+	local number=${1##*/} deadline=$((SECONDS + IO_TIMEOUT))
 
-	need_state
-	need_link
-	nfs_mount 4.2 rdma
-	work_dir cut-link
-	client=$(client_file) server=$(server_file)
-	load_start 1
-	link_down
-	wait_value "$client" closed_why 'completion: transport retry counter exceeded'
-	expect "$client" closed_by device
-	cat "$client"
-	link_up
-	load_wait_progress
-	wait_value "$client" state connected
-	[ "$(value "$client" connects)" -ge 2 ] || fail "the client has not connected again"
-	load_stop
-	rm -r "$WORK"
-	[ ! -e "$server" ] || wait_value "$server" state closing
-	deadline=$((SECONDS + IO_TIMEOUT))
-	until grep -q "^${server##*/}"$'\t' "$STATE/server/ended"; do
+	until grep -q "^$number"$'\t' "$STATE/server/ended"; do
 		[ "$SECONDS" -lt "$deadline" ] || fail "the server does not list the end"
 		sleep 0.5
 	done
 	cat "$STATE/server/ended"
-	grep -Eq "^${server##*/}"$'\t[0-9.]+:[0-9]+\t[0-9]+\t(peer|device|local)\t[a-z].*$' \
-		"$STATE/server/ended" || fail "the server's line is wrong"
+	grep -Eq "^$number"$'\t[0-9.]+:[0-9]+\t[0-9]+\tdevice\t'"$2\$" "$STATE/server/ended" ||
+		fail "the server's line is wrong"
+}
+
+# write_sector PATTERN: writes 512 octets of it to the start of the file, in one RPC.
+write_sector() {
+	head -c 512 /dev/zero | tr '\0' "$1" |
+		dd of="$MNT/file" bs=512 iflag=fullblock oflag=direct conv=notrunc status=none
+}
+
+# Each end says why the connection has ended. Both have a message to send while the link is cut,
+# for as long as their devices try: the server the Reply to a WRITE that its file system has held
+# up, the client another Call.
+cut_link() {
+	local client server writing looking reason='completion: transport retry counter exceeded'
+
+	need_state
+	need_link
+	frozen_export || skip "no file system that can be frozen"
+	EXPORT=$FROZEN nfs_mount 4.2 rdma actimeo=0
+	write_sector a
+	client=$(client_file) server=$(server_file)
+	fsfreeze -f "$FROZEN"
+	write_sector b &
+	writing=$!
+	wait_value "$server" calls_in_flight 1
+	link_down
+	fsfreeze -u "$FROZEN"
+	stat "$MNT/file" >/dev/null &
+	looking=$!
+	wait_value "$client" closed_why "$reason"
+	expect "$client" closed_by device
+	cat "$client"
+	wait_ended "$server" "$reason"
+	link_up
+	wait "$writing" || fail "the WRITE failed"
+	wait "$looking" || fail "stat failed"
+	expect "$client" state connected
+	[ "$(value "$client" connects)" -ge 2 ] || fail "the client has not connected again"
+	head -c 512 /dev/zero | tr '\0' b | cmp - "$FROZEN/file" || fail "the file has other data"
 }
 
 # The server stops: the client tells that its peer has disconnected, and then that nothing listens.
@@ -310,6 +331,7 @@ test_cleanup() {
 	link_repair
 	module_loaded || modprobe rpcrdma
 	server_up || server_start
+	! mountpoint -q "$FROZEN" || frozen_unexport
 	umount_all
 } 2>/dev/null
 
