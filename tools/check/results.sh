@@ -91,6 +91,19 @@ rule_test_record() {
 		probe: group|2|1|1|0|clean|2026-01-02|-
 	END
 	)
+	# With --keep, the rows of the other files stay, and those of no file go.
+	tools/results/record suites kept --keep --to "$dir" --commit abcdef012345 "$dir/other" >/dev/null
+	sed -i '$p; $s/^other/gone/' "$dir/kept.tsv"
+	tools/results/record suites kept --keep --to "$dir" --commit 0123456789ab \
+		"$dir"/{none,other,absent} >/dev/null 2>&1
+	sed '/^# [^c]/d' "$dir/kept.tsv" | tr '\t' '|' | diff - <(cat <<-'END'
+		# commit: 0123456789ab
+		suite|planned|passed|failed|skipped|log|date|note|commit
+		none|0|0|0|0|clean|2026-01-02|no device|0123456789ab
+		other|1|1|0|0|clean|2026-01-02|-|abcdef012345
+	END
+	)
+	rm "$dir/kept.tsv"
 	recorded probe "$dir/group.ktap" | diff - <(cat <<-'END'
 		group|case|requirements|result|reason
 		group|a|R1-1 R2-2|passed|-
