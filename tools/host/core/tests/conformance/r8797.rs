@@ -4,7 +4,11 @@
 
 use crate::support::*;
 use rpcrdma_core::engine::agreement::Agreement;
+use rpcrdma_core::engine::agreement::Extensions;
+use rpcrdma_core::engine::agreement::ReadDepths;
 use rpcrdma_core::engine::responder::remote_inv::handle_to_invalidate;
+use rpcrdma_core::wire::extensions::Announcement;
+use rpcrdma_core::wire::extensions::Offer;
 use rpcrdma_core::wire::private_data::round_down;
 use rpcrdma_core::wire::private_data::shrink;
 use rpcrdma_core::wire::private_data::PrivateData;
@@ -30,6 +34,50 @@ fn cm0_2_1_1_threshold_is_the_minimum() {
     let peer = data(true, 2048, 4096);
     let agreement = Agreement::between(&own, &peer);
     assert_eq!((agreement.send, agreement.receive), (4096, 2048));
+}
+
+/// What an end that sends `own` and `offer` computes from the private data that it has received.
+fn computed(own: &PrivateData, offer: Offer, received: &[u8]) -> (Agreement, bool) {
+    let depths = ReadDepths {
+        initiator_depth: 1,
+        responder_resources: 1,
+    };
+    let theirs = Offer::of_peer(received);
+    (
+        Agreement::between(own, &PrivateData::of_peer(received)),
+        Extensions::between(&offer, &theirs, &depths).pulled_replies,
+    )
+}
+
+#[test]
+fn cm0_2_1_1_both_ends_compute_the_same() {
+    let sizes = [1024, 4096, MAX_SIZE];
+    let mut ends = Vec::new();
+    for remote_invalidation in [false, true] {
+        for pulled_replies in [false, true] {
+            for send in sizes {
+                for receive in sizes {
+                    let own = data(remote_invalidation, send, receive);
+                    ends.push((own, Offer { pulled_replies }));
+                }
+            }
+        }
+    }
+    for client in &ends {
+        for server in &ends {
+            let sent = [client, server].map(|(own, offer)| Announcement::new(own, offer));
+            let (at_client, pulls) = computed(&client.0, client.1, sent[1].as_bytes());
+            let (at_server, exposes) = computed(&server.0, server.1, sent[0].as_bytes());
+            assert_eq!(pulls, exposes);
+            assert_eq!(pulls, client.1.pulled_replies && server.1.pulled_replies);
+            let mirrored = Agreement {
+                send: at_server.receive,
+                receive: at_server.send,
+                ..at_server
+            };
+            assert_eq!(at_client, mirrored);
+        }
+    }
 }
 
 #[test]
