@@ -437,24 +437,31 @@ sysfs_transports_are_readable() {
 	[ "$count" -gt 0 ] || fail "no transport in sysfs"
 }
 
+# client_transports: prints the sysfs directory of each transport to the server. nfsd's transports
+# to the client are in the same place if both ends share a network namespace.
+client_transports() {
+	with_client_sysfs sh -c \
+		"grep -lx dst_port=$BED_PORT /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma*/xprt_info" |
+		xargs -rn 1 dirname
+}
+
 # sysfs has the address and the port from which the client has connected, as the server's device
 # sees them. rpcctl prints both.
 sysfs_has_source_address() {
-	local version=$1 proto=$2 seen address port each
+	local version=$1 proto=$2 seen transport address port _
 
 	need_local_bed
 	nfs_mount "$version" "$proto"
 	# Transports of earlier mounts are destroyed asynchronously.
-	for each in {1..120}; do
-		[ "$(with_client_sysfs sh -c 'ls -d /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma*' |
-			wc -l)" -ne 1 ] || break
+	for _ in {1..120}; do
+		transport=$(client_transports)
+		[ "$(wc -w <<<"$transport")" -ne 1 ] || break
 		sleep 1
 	done
 	seen=$(rdma resource show cm_id link "$BED_SERVER_DEV/1" |
 		sed -n 's/.* dst-addr \([^ ]*\).*/\1/p' | tr -d '[]')
-	address=$(with_client_sysfs sh -c 'cat /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma*/srcaddr')
-	port=$(with_client_sysfs sh -c 'cat /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma*/xprt_info' |
-		sed -n 's/^src_port=//p')
+	address=$(with_client_sysfs cat "$transport/srcaddr")
+	port=$(with_client_sysfs sed -n 's/^src_port=//p' "$transport/xprt_info")
 	echo "the server sees $(xargs <<<"$seen"), sysfs has $address and $port"
 	[ "$address" != '<not a socket>' ] || xfail_on_c "sysfs does not have the address"
 	[ "$port" -gt 0 ] || fail "there is no port"
