@@ -45,7 +45,8 @@ EXPORT=${RPCRDMA_EXPORT:-$BED_EXPORT}
 MNT=${RPCRDMA_MNT:-/mnt/rpcrdma-selftest}
 
 bed_is_local() { [ -z "${RPCRDMA_SERVER:-}" ]; }
-bed_is_local && SERVER6=fd00:2::1
+# The kernel may run without IPv6 (ipv6.disable=1).
+bed_is_local && [ -e /proc/net/if_inet6 ] && SERVER6=fd00:2::1
 
 # Succeeds if the client has its own network namespace and a link to the server.
 bed_has_link() { bed_is_local && [ "$BED_RDMA" = rxe ]; }
@@ -90,7 +91,7 @@ link_add() {
 link_add_direct() {
 	ip link add "$BED_SERVER_IF" type veth peer name "$BED_SERVER_PORT"
 	ip address add "$SERVER4/24" dev "$BED_SERVER_IF"
-	ip address add "$SERVER6/64" dev "$BED_SERVER_IF" nodad
+	[ -z "$SERVER6" ] || ip address add "$SERVER6/64" dev "$BED_SERVER_IF" nodad
 	ip link set "$BED_SERVER_PORT" up
 	ip link set "$BED_SERVER_IF" up
 }
@@ -109,9 +110,9 @@ link_add_switched() {
 	on_switch link set switch up
 
 	ip address add "$SERVER4/24" dev "$BED_SERVER_IF"
-	ip address add "$SERVER6/64" dev "$BED_SERVER_IF" nodad
+	[ -z "$SERVER6" ] || ip address add "$SERVER6/64" dev "$BED_SERVER_IF" nodad
 	$client address add 192.0.2.2/24 dev "$BED_CLIENT_IF"
-	$client address add fd00:2::2/64 dev "$BED_CLIENT_IF" nodad
+	[ -z "$SERVER6" ] || $client address add fd00:2::2/64 dev "$BED_CLIENT_IF" nodad
 	$client link set lo up
 	$client link set "$BED_CLIENT_IF" up
 	ip link set "$BED_SERVER_IF" up
