@@ -71,7 +71,8 @@ rule_test_record() {
 	local dir
 
 	dir=$(mktemp -d)
-	output whole '# rpcrdma: rust, /x, Linux 7.2.0' 1..3 'ok 1 - a' 'ok 2 - b # SKIP for c' 'not ok 3 - d'
+	output whole '# rpcrdma: rust, /x, Linux 7.2.0' 1..3 'ok 1 - a' 'ok 2 - b # SKIP for c' \
+		'# FAIL: said' '# and more' 'not ok 3 - d'
 	output none '1..0 # SKIP no device'
 	# The emulator failed and the suite started again: earlier failures count.
 	output again 1..3 'ok 1 - a' 'not ok 2 - b' 'retry: so' 1..3 'ok 1 - a' 'ok 2 - b' \
@@ -104,6 +105,13 @@ rule_test_record() {
 	END
 	)
 	rm "$dir/kept.tsv"
+	recorded cases "$dir/whole" | diff - <(cat <<-'END'
+		suite|case|result|reason|date
+		whole|a|passed|-|2026-01-02
+		whole|b|skipped|for c|2026-01-02
+		whole|d|failed|said|2026-01-02
+	END
+	)
 	recorded probe "$dir/group.ktap" | diff - <(cat <<-'END'
 		group|case|requirements|result|reason
 		group|a|R1-1 R2-2|passed|-

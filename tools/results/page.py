@@ -6,6 +6,7 @@ import re
 
 import age
 import bench
+import field
 import files
 
 INTRODUCTION = """.. SPDX-License-Identifier: GPL-2.0
@@ -72,6 +73,10 @@ SECTIONS = {
                    "passed are in the file."),
     "probe-c": ("Probe, C module", "``tools/probe/run --module c`` (:doc:`probe`). Cases that "
                 "passed are in the file."),
+    "field-ours": ("Suites of the reports from the field, this module", "``tools/test/field "
+                   "--record``. Cases that passed are in the file."),
+    "field-c": ("Suites of the reports from the field, C module", "``tools/test/field --record "
+                "--module c``. Cases that passed are in the file."),
     "fuzz-ours": ("Mutated messages", "``tools/probe/run --fuzz`` (:doc:`probe`)."),
     "flood": ("Hostile clients beside an honest one", "``tools/probe/flood`` (:doc:`probe`). "
               "Latencies of ``stat()`` in ms: mean and longest before the hostile clients connect, "
@@ -177,8 +182,8 @@ def interop_view(results):
 
 def probe_view(results):
     """The cases that did not pass."""
-    count = {verdict: sum(row["result"] == verdict for row in results.rows)
-             for verdict in ("passed", "failed", "skipped")}
+    count = collections.Counter(passed=0, failed=0, skipped=0)
+    count.update(row["result"] for row in results.rows)
     columns, rows, _ = plain_view(results, [row for row in results.rows
                                             if row["result"] != "passed"])
     return columns, rows, [", ".join(f"{number} {verdict}" for verdict, number in count.items())]
@@ -263,6 +268,14 @@ def requirements_section(probes):
                        by_requirement(probes))
 
 
+def reports_section(this, c):
+    """What was reported from the field, and what both modules do."""
+    out = heading("Reports from the field", "=")
+    out += ("What people who run NFS over RDMA have reported on public lists and trackers up to "
+            "September 2026 (``Documentation/field.toml``), and how the cases that try it ended.\n\n")
+    return out + table(*field.table(this, c))
+
+
 def bench_view(results):
     return (*bench.table(results), [])
 
@@ -286,7 +299,7 @@ def listed_view(results):
 
 
 def view(results):
-    if results.name.startswith("probe-"):
+    if results.name.startswith(("probe-", "field-")):
         return probe_view(results)
     return {"interop": interop_view, "bench": bench_view, "bench-events": events_of_bench_view,
             "trace-events": events_view,
@@ -313,4 +326,6 @@ def page():
         out += provenance(found[name]) + body(found[name])
         if name == "probe-c" and "probe-ours" in found:
             out += requirements_section([found["probe-ours"], found["probe-c"]])
+        if name == "field-c" and "field-ours" in found:
+            out += reports_section(found["field-ours"], found["field-c"])
     return out
