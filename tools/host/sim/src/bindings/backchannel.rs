@@ -221,6 +221,11 @@ impl CallbackClient {
         }
     }
 
+    /// Whether the connection is about to end, or has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        unsafe { (*self.svc).xpt_flags & (1 << XPT_CLOSE | 1 << XPT_DEAD) != 0 }
+    }
+
     unsafe fn create(svc: *mut svc_xprt) -> *mut rpc_xprt {
         unsafe {
             let mut addr = (*svc).xpt_remote;

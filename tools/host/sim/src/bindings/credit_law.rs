@@ -2,63 +2,224 @@
 
 //! A law that each message shows: no end has more Calls outstanding than the other has granted, in
 //! either direction (RFC 8166 Section 3.3.1, RFC 8167 Section 4.1).
+//!
+//! A Call counts from the time when SUNRPC gives it a credit. The grant at that time is that of the
+//! last Reply that SUNRPC has, or of a later one that the module has and may have handled in part.
 
 use core::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use kernel::sched;
 
+use super::fabric::{Fabric, Grants};
+use super::*;
 use crate::wire::{Body, Header};
 
+/// An end of the module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Side {
+    Client,
+    Server,
+}
+
+/// A Call that was sent.
+struct Call {
+    /// When it got its credit.
+    credit: u64,
+    /// When the Reply has arrived.
+    answered: Option<u64>,
+}
+
+/// The grant of a Reply.
+struct Grant {
+    xid: u32,
+    credits: u32,
+    arrived: u64,
+    /// When SUNRPC had the Reply.
+    completed: Option<u64>,
+}
+
 /// What one end of a connection has sent.
+#[derive(Default)]
 struct Direction {
-    outstanding: BTreeSet<u32>,
-    granted: u32,
+    side: Option<Side>,
+    calls: BTreeMap<u32, Call>,
+    /// In the order of their arrival.
+    grants: Vec<Grant>,
+}
+
+#[derive(Default)]
+struct Law {
+    /// Counts what happens.
+    clock: u64,
+    /// When each Call got its credit.
+    credits: BTreeMap<(Side, u32), u64>,
+    /// By the queue pair of the end that sends the Calls.
+    directions: BTreeMap<u32, Direction>,
 }
 
 thread_local! {
-    /// By the queue pair of the end that sends the Calls.
-    static DIRECTIONS: RefCell<BTreeMap<u32, Direction>> = const { RefCell::new(BTreeMap::new()) };
+    static LAW: RefCell<Law> = RefCell::default();
 }
 
-/// A message of one queue pair reaches the other. `keeps` says whether the sender has to keep to
-/// the law.
-pub(super) fn message(from: u32, to: u32, bytes: &[u8], keeps: bool) {
-    let Ok(header) = Header::decode(bytes) else {
-        return;
-    };
-    let is_call = match &header.body {
-        Body::Msg { payload, .. } => payload.to_vec().get(4..8) == Some(&[0; 4]),
-        Body::NoMsg { .. } => !is_outstanding(to, header.xid),
-        Body::Error(_) => false,
-        Body::Done => return,
-    };
-    DIRECTIONS.with_borrow_mut(|directions| {
-        let caller = if is_call { from } else { to };
-        let direction = directions.entry(caller).or_insert_with(|| Direction {
-            outstanding: BTreeSet::new(),
-            granted: 1,
-        });
-        if !is_call {
-            // A grant that shrinks may cross Calls.
-            if direction.outstanding.remove(&header.xid) {
-                direction.granted = direction.granted.max(header.credits);
+/// Begins a run.
+pub(super) fn begin() {
+    LAW.set(Law::default());
+}
+
+impl Law {
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+}
+
+impl Direction {
+    /// The Calls that count at a time.
+    fn outstanding(&self, at: u64) -> usize {
+        let counts = |call: &&Call| call.credit <= at && call.answered.is_none_or(|when| when > at);
+        self.calls.values().filter(counts).count()
+    }
+
+    /// The grant at a time. A new connection has one credit, and a grant of none counts as one.
+    fn granted(&self, at: u64) -> u32 {
+        let arrived = self.grants.iter().filter(|grant| grant.arrived <= at);
+        let is_completed = |grant: &&Grant| grant.completed.is_some_and(|when| when <= at);
+        let last = arrived.clone().filter(is_completed);
+        let last = last.map(|grant| grant.arrived).max().unwrap_or(0);
+        // One worker of a client handles one Reply after the other. Two threads of a server may
+        // handle two at a time, and either may be the last.
+        let is_past = |grant: &&Grant| match self.side {
+            Some(Side::Server) => grant.completed.is_some_and(|when| when < last),
+            _ => grant.arrived < last,
+        };
+        let current = arrived.filter(|grant| !is_past(grant));
+        current.map(|grant| grant.credits).max().unwrap_or(0).max(1)
+    }
+}
+
+fn side_of(xprt: *mut rpc_xprt) -> Side {
+    if unsafe { (*xprt).bc_xprt }.is_null() {
+        Side::Client
+    } else {
+        Side::Server
+    }
+}
+
+unsafe fn key(rqst: *mut rpc_rqst) -> (Side, u32) {
+    unsafe { (side_of((*rqst).rq_xprt), u32::from_be((*rqst).rq_xid)) }
+}
+
+/// SUNRPC gives a Call a credit.
+pub(super) unsafe fn take(rqst: *mut rpc_rqst) {
+    let key = unsafe { key(rqst) };
+    LAW.with_borrow_mut(|law| {
+        let now = law.tick();
+        say!("{:?} has a credit for Call {:#x}", key.0, key.1);
+        law.credits.insert(key, now);
+    });
+}
+
+/// SUNRPC has the Reply to a Call.
+pub(super) unsafe fn complete(rqst: *mut rpc_rqst) {
+    let (side, xid) = unsafe { key(rqst) };
+    say!("{side:?} has the Reply to {xid:#x}");
+    LAW.with_borrow_mut(|law| {
+        let now = law.tick();
+        for direction in law.directions.values_mut() {
+            // If two Replies have arrived, either is the one.
+            let mut grants = direction.grants.iter_mut();
+            let grant = grants.find(|grant| grant.xid == xid);
+            if let Some(grant) = grant.filter(|_| direction.side == Some(side)) {
+                grant.completed.get_or_insert(now);
             }
-            return;
-        }
-        direction.outstanding.insert(header.xid);
-        let (count, granted) = (direction.outstanding.len(), direction.granted);
-        if keeps && count > granted as usize {
-            sched::fail(format_args!(
-                "QP {from} has {count} Calls outstanding, and {granted} credits"
-            ));
         }
     });
 }
 
-fn is_outstanding(caller: u32, xid: u32) -> bool {
-    DIRECTIONS.with_borrow(|directions| {
-        let direction = directions.get(&caller);
-        direction.is_some_and(|direction| direction.outstanding.contains(&xid))
-    })
+impl Fabric {
+    /// The end of the module that has this queue pair.
+    fn side(&self, number: u32) -> Option<Side> {
+        let owner = self.owners.get(&self.qps.get(&number)?.pd)?;
+        Some(if *owner == fabric::device().addr() {
+            Side::Server
+        } else {
+            Side::Client
+        })
+    }
+}
+
+/// A message of one queue pair reaches the other.
+pub(super) fn message(f: &Fabric, from: u32, to: u32, bytes: &mut [u8]) {
+    let sides = (f.side(from), f.side(to));
+    let lowered = {
+        let Ok(header) = Header::decode(bytes) else {
+            return;
+        };
+        let is_call = match &header.body {
+            Body::Msg { payload, .. } => payload.to_vec().get(4..8) == Some(&[0; 4]),
+            // Only a client has long Calls, and only a server long Replies.
+            Body::NoMsg { .. } => sides.0 == Some(Side::Client) || sides.1 == Some(Side::Server),
+            Body::Error(_) => false,
+            Body::Done => return,
+        };
+        if is_call {
+            call(from, header.xid, sides.0);
+            return;
+        }
+        let credits = match (f.device.grants, sides) {
+            (Grants::One, (Some(_), Some(_))) => 1,
+            (Grants::Any, (Some(_), Some(_))) => 1 + sched::below(header.credits.max(1) as usize),
+            _ => header.credits as usize,
+        };
+        reply(to, header.xid, credits as u32, sides.1);
+        credits as u32
+    };
+    bytes[8..12].copy_from_slice(&lowered.to_be_bytes());
+}
+
+/// A Call is sent from a queue pair, which is that of the module if `side` is known.
+fn call(from: u32, xid: u32, side: Option<Side>) {
+    let broken = LAW.with_borrow_mut(|law| {
+        let direction = law.directions.entry(from).or_default();
+        direction.side = side;
+        let credit = match side {
+            None => 0,
+            Some(side) => match law.credits.get(&(side, xid)) {
+                Some(credit) => *credit,
+                None => return Some(format!("QP {from} sends Call {xid:#x} without a credit")),
+            },
+        };
+        let answered = None;
+        direction.calls.insert(xid, Call { credit, answered });
+        side?;
+        let outstanding = direction.calls.values();
+        let outstanding = outstanding.filter(|call| call.answered.is_none());
+        let last = outstanding.map(|call| call.credit).max().unwrap_or(0);
+        let (count, granted) = (direction.outstanding(last), direction.granted(last));
+        let why = format!("QP {from} has {count} Calls outstanding, and {granted} credits");
+        (count > granted as usize).then_some(why)
+    });
+    if let Some(why) = broken {
+        sched::fail(why);
+    }
+}
+
+/// A Reply reaches a queue pair. `side` is that of its end.
+fn reply(to: u32, xid: u32, credits: u32, side: Option<Side>) {
+    LAW.with_borrow_mut(|law| {
+        let now = law.tick();
+        let direction = law.directions.entry(to).or_default();
+        direction.side = side;
+        if let Some(call) = direction.calls.get_mut(&xid) {
+            say!("a Reply to {xid:#x} grants {credits}");
+            call.answered.get_or_insert(now);
+            direction.grants.push(Grant {
+                xid,
+                credits,
+                arrived: now,
+                completed: None,
+            });
+        }
+    });
 }

@@ -26,6 +26,20 @@ pub(crate) struct Device {
     pub(crate) few_queues: u32,
     /// A peer that sends without a Receive breaks a law.
     pub(crate) honest: bool,
+    /// One in so many times a worker of a completion queue stands still for up to three seconds.
+    pub(crate) late: u32,
+    /// What a Reply of the module grants.
+    pub(crate) grants: Grants,
+}
+
+/// The credits that a Reply grants.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Grants {
+    /// Those that its sender has put there.
+    AsSent,
+    /// As many, or fewer, each time.
+    Any,
+    One,
 }
 
 impl Default for Device {
@@ -45,6 +59,8 @@ impl Default for Device {
             refuses: 0,
             few_queues: 0,
             honest: true,
+            late: 0,
+            grants: Grants::AsSent,
         }
     }
 }
@@ -224,6 +240,7 @@ pub(crate) fn set_device(config: Device) {
         }
     }
     fabric(|f| f.device = config);
+    credit_law::begin();
 }
 
 /// Forgets everything, after a run that has failed.
@@ -400,9 +417,8 @@ impl Fabric {
             Op::Drain => Ok(Vec::new()),
             Op::Send { invalidate } => {
                 let other = other.expect("a connected queue pair");
-                let keeps = self.qp(number).cqs.is_some();
-                let bytes = gather(&sges, bytes);
-                credit_law::message(number, other, &bytes, keeps);
+                let mut bytes = gather(&sges, bytes);
+                credit_law::message(self, number, other, &mut bytes);
                 self.deliver(other, &bytes, invalidate)
             }
             Op::Write { addr, rkey } => {

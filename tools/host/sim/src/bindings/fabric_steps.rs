@@ -127,8 +127,15 @@ impl sched::Source for FabricSteps {
     }
 }
 
+/// A key that nothing wakes.
+const LATE: usize = 14;
+
 /// Handles up to `most` completions.
 fn poll(cq: u32, most: usize) {
+    if sched::one_in(fabric(|f| f.device.late)) {
+        let ms = 1 + sched::below(3000) as u64;
+        sched::wait_until(LATE, sched::now() + ms * 1_000_000);
+    }
     for _ in 0..most {
         let next = fabric(|f| {
             let cq = f.cqs.get_mut(&cq)?;

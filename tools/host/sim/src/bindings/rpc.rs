@@ -173,6 +173,11 @@ impl Client {
         sched::wake(delay_key(task));
     }
 
+    /// The XID of the next Call.
+    pub(crate) fn next_xid(&self) -> u32 {
+        self.xid.get()
+    }
+
     /// Puts the reference. There are no tasks any more.
     pub(crate) fn put(&self) {
         unsafe { xprt_put(self.xprt) };

@@ -230,6 +230,7 @@ pub(crate) unsafe extern "C" fn xprt_complete_rqst(task: *mut rpc_task, copied: 
         if !(*xprt).queue_lock.is_held() {
             sched::fail("xprt_complete_rqst() needs the queue lock");
         }
+        credit_law::complete(rqst);
         (*xprt).stat.recvs += 1;
         (*rqst).rq_private_buf.len = copied as u32;
         (*rqst).rq_reply_bytes_recvd = copied as usize;

@@ -427,6 +427,7 @@ pub(crate) unsafe extern "C" fn xprt_request_get_cong(
             }
             (*rqst).rq_cong = 1;
             (*xprt).cong += SCALE;
+            credit_law::take(rqst);
             true
         })
     }

@@ -24,7 +24,8 @@ pub(crate) struct Calls {
     pub(crate) late: u32,
     /// nfsd gives up one of so many rounds.
     pub(crate) gives_up: u32,
-    /// The time that nfsd waits for a Reply, in milliseconds.
+    /// The time that nfsd waits for a Reply, in milliseconds. If it is 0, nfsd waits until the
+    /// connection ends, and makes the Call again on the next one.
     pub(crate) timeout: u32,
 }
 
@@ -67,7 +68,7 @@ impl Callbacks for CallbackProgram {
         }
         if !self.well.get() {
             if one_in(self.calls.late) {
-                let ms = 1 + below(3 * self.calls.timeout as usize);
+                let ms = 1 + below(3 * self.calls.timeout.max(1000) as usize);
                 sched::wait_until(LATE, sched::now() + ms as u64 * 1_000_000);
             }
             if one_in(self.calls.drops) {
@@ -91,40 +92,74 @@ pub(crate) struct Outcome {
     pub(crate) killed: Cell<u64>,
 }
 
+/// How often nfsd looks for a connection.
+const LOOKS: usize = 50;
+
 /// nfsd calls its clients.
 pub(crate) fn call(calls: Calls, may: May) -> Rc<Outcome> {
     let outcome = Rc::new(Outcome::default());
     let this = outcome.clone();
     sched::spawn("nfsd calls", move || {
-        let manner = Manner {
-            timeout: calls.timeout,
-            retries: 0,
-            flags: RPC_TASK_SOFT | RPC_TASK_SOFTCONN,
-        };
-        for round in 0..calls.rounds {
-            // Bits of the XIDs in the byte order of the network, beside those of each client's.
-            let first = 0x8000_0000 | round << 16;
-            let Some(callback) = CallbackClient::any(first, manner) else {
-                sched::wait_until(LATE, sched::now() + 5_000_000);
-                continue;
-            };
-            let client = callback.client.clone();
-            for _ in 0..1 + below(calls.calls as usize) {
-                client.start(to_call(Rpc::short(), may, &this.replies));
-            }
-            if one_in(calls.gives_up) {
-                for _ in 0..below(calls.calls as usize) {
-                    sched::wait_until(LATE, sched::now() + below(300_000) as u64);
-                    client.kill();
+        // The first client has the same XIDs in the other direction.
+        let mut xid = 1 << 24;
+        for _ in 0..calls.rounds {
+            let mut left = 1 + below(calls.calls as usize);
+            for _ in 0..LOOKS {
+                if let Some(again) = round(calls, may, left, &mut xid, &this) {
+                    left = if calls.timeout == 0 { again } else { 0 };
+                }
+                if left == 0 {
+                    break;
                 }
             }
-            client.wait();
-            this.failures
-                .set(this.failures.get() + client.failures.get());
-            this.killed.set(this.killed.get() + client.killed.get());
-            callback.put();
         }
         this.done.set(true);
     });
     outcome
+}
+
+/// nfsd makes so many Calls to a client. Returns how many it has to make again, or `None` if there
+/// is no connection.
+fn round(calls: Calls, may: May, count: usize, xid: &mut u32, outcome: &Outcome) -> Option<usize> {
+    let manner = match calls.timeout {
+        0 => Manner::PATIENT,
+        timeout => Manner {
+            timeout,
+            retries: 0,
+            flags: RPC_TASK_SOFT | RPC_TASK_SOFTCONN,
+        },
+    };
+    let Some(callback) = CallbackClient::any(*xid, manner) else {
+        sched::wait_until(LATE, sched::now() + 5_000_000);
+        return None;
+    };
+    let client = callback.client.clone();
+    for _ in 0..count {
+        client.start(to_call(Rpc::short(), may, &outcome.replies));
+    }
+    if one_in(calls.gives_up) {
+        for _ in 0..below(calls.calls as usize) {
+            sched::wait_until(LATE, sched::now() + below(300_000) as u64);
+            client.kill();
+        }
+    }
+    let given_up = client.killed.get();
+    if calls.timeout == 0 {
+        while client.tasks.get() > 0 && !callback.is_over() {
+            sched::wait_until(LATE, sched::now() + 5_000_000);
+        }
+        while client.tasks.get() > 0 {
+            client.kill();
+            sched::wait_until(LATE, sched::now() + 1_000_000);
+        }
+    }
+    client.wait();
+    let killed = client.killed.get();
+    outcome
+        .failures
+        .set(outcome.failures.get() + client.failures.get());
+    outcome.killed.set(outcome.killed.get() + killed);
+    *xid = client.next_xid();
+    callback.put();
+    Some((killed - given_up) as usize)
 }

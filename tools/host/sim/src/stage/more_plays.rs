@@ -3,6 +3,7 @@
 //! Plays with callbacks, signals, timeouts, pulled Replies, and devices that are removed.
 
 use super::*;
+use crate::bindings::fabric::Grants;
 
 pub(super) fn both_ends_call(config: &Config) -> Result<Seen, String> {
     talk(config, |faults| {
@@ -17,13 +18,20 @@ pub(super) fn both_ends_call(config: &Config) -> Result<Seen, String> {
             ("sunrpc/svc_rdma/max_bc_requests", pick(&[2, 16])),
         ];
         faults.signals = pick(&[0, 0, 10]);
+        faults.device.grants = [Grants::AsSent, Grants::Any, Grants::One][below(3)];
+        faults.idle = below(4) == 0;
+        let patient = below(3) == 0;
         faults.calls = Some(Calls {
             rounds: pick(&[3, 10]),
             calls: pick(&[1, 8, 40]),
-            drops: if broken { pick(&[0, 4, 20]) } else { 0 },
+            drops: if broken && !patient {
+                pick(&[0, 4, 20])
+            } else {
+                0
+            },
             late: if broken { pick(&[0, 4, 20]) } else { 0 },
             gives_up: pick(&[0, 1, 2]),
-            timeout: pick(&[500, 9000]),
+            timeout: if patient { 0 } else { pick(&[500, 9000]) },
         });
     })
 }
@@ -65,6 +73,10 @@ pub(super) fn both_ends_pull(config: &Config) -> Result<Seen, String> {
             ("sunrpc/rdma_pulled_replies", pick(&[1, 2])),
             ("sunrpc/svc_rdma/max_req_size", 1024),
         ];
+        if below(3) == 0 {
+            faults.tunables.push(("sunrpc/svc_rdma/exposed_seconds", 1));
+            faults.device.late = pick(&[5, 20]);
+        }
         faults.habits.plain = pick(&[0, 2, 5]);
         faults.manners.breaks_off = pick(&[0, 0, 5]);
         faults.device.refuses = pick(&[0, 0, 100]);

@@ -156,6 +156,8 @@ struct Faults {
     mappings: u32,
     /// The backchannel Calls of the server.
     calls: Option<Calls>,
+    /// Each client has one RPC, and none while the server calls it.
+    idle: bool,
     /// How the client's tasks behave.
     tasks: Manner,
     /// A signal kills a task at one in so many looks.
@@ -189,6 +191,7 @@ impl Faults {
             allocations: 0,
             mappings: 0,
             calls: None,
+            idle: false,
             tasks: Manner::PATIENT,
             kills: 0,
             signals: 0,
@@ -261,6 +264,7 @@ fn serve(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String
     fabric(|f| {
         f.device.refuses = 0;
         f.device.few_queues = 0;
+        f.device.late = 0;
     });
     for peer in &peers {
         peer.be_well();
@@ -344,7 +348,7 @@ fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String>
     };
     let shapes: Vec<Vec<Rpc>> = (0..pick(&[1, 1, 2]))
         .map(|_| {
-            let count = pick(&[3, 10, 40]);
+            let count = if faults.idle { 1 } else { pick(&[3, 10, 40]) };
             (0..count)
                 .map(|_| Rpc::any(0, payload).with_words())
                 .collect()
@@ -387,21 +391,28 @@ fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String>
         }
     });
     world::run_until("mount", || clients.borrow().len() == wanted)?;
+    let is_idle = || {
+        let all = clients.borrow();
+        all.iter().all(|client| client.tasks.get() == 0)
+    };
+    if faults.idle {
+        world::run_until("the first RPCs", is_idle)?;
+    }
     memory::fail_one_in(faults.allocations);
     dma::fail_maps(faults.mappings);
     rqst::kill_answered(faults.signals);
     let failed = memory::failed();
     let loses = faults.unplugs > 0 || faults.moves > 0;
-    let breaks = loses || faults.manners.breaks_off > 0 || faults.device.refuses > 0;
+    // A Reply that is read too late is exposed no more.
+    let late = faults.device.late > 0;
+    let breaks = loses || late || faults.manners.breaks_off > 0 || faults.device.refuses > 0;
     let outcome = calls.map(|calls| {
         let fail = may.fail || breaks || calls.drops > 0 || calls.late > 0;
         callbacks::call(calls, May { fail })
     });
     let is_done = || {
-        let all = clients.borrow();
-        let ended = all.iter().all(|client| client.tasks.get() == 0);
         let plugged = !hotplug::is_busy();
-        ended && plugged && outcome.as_ref().is_none_or(|outcome| outcome.done.get())
+        is_idle() && plugged && outcome.as_ref().is_none_or(|outcome| outcome.done.get())
     };
     let lost = Rc::new(Cell::new(0));
     let (looks, steps) = if faults.kills > 0 || loses {
@@ -436,6 +447,7 @@ fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String>
     fabric(|f| {
         f.device.refuses = 0;
         f.device.few_queues = 0;
+        f.device.late = 0;
     });
     rqst::kill_answered(0);
     if let Some(program) = &program {

@@ -41,7 +41,7 @@ pub(crate) struct World {
 }
 
 /// The tunables, as they are when the module is loaded.
-const DEFAULTS: [(&str, u32); 10] = [
+const DEFAULTS: [(&str, u32); 13] = [
     ("sunrpc/rdma_slot_table_entries", 128),
     ("sunrpc/svc_rdma/max_requests", 128),
     ("sunrpc/svc_rdma/max_bc_requests", 16),
@@ -52,6 +52,9 @@ const DEFAULTS: [(&str, u32); 10] = [
     ("sunrpc/svc_rdma/pulled_replies", 1),
     ("sunrpc/svc_rdma/max_pulled_pages", 65_536),
     ("sunrpc/svc_rdma/stall_seconds", 90),
+    ("sunrpc/svc_rdma/exposed_seconds", 30),
+    ("sunrpc/rdma_max_bc_requests", 16),
+    ("sunrpc/rdma_pulled_replies", 1),
 ];
 
 /// The number of steps in which anything has to be over.
