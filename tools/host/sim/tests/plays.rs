@@ -69,6 +69,11 @@ fn client_meets_hostile_server() {
     play("client_meets_hostile_server", 500);
 }
 
+#[test]
+fn client_refuses_illegal_calls() {
+    play("client_refuses_illegal_calls", 500);
+}
+
 /// A run follows from its seed alone.
 #[test]
 fn same_seed_same_story() {

@@ -73,7 +73,7 @@ impl Program for Open {
 }
 
 /// What the rest of the world draws.
-fn device() -> Device {
+pub(super) fn device() -> Device {
     let mut device = Device::default();
     device.attrs.max_qp_wr = pick(&[200, 1000, 16_384]) as i32;
     device.attrs.max_send_sge = pick(&[4, 16]) as i32;

@@ -11,6 +11,7 @@
 //! | `hostile_client` | such a client                                             |
 //! | `hostile_server` | such a server                                             |
 //! | `hostile_plays`  | the plays with them                                       |
+//! | `illegal_calls`  | a play with a server whose Calls are to be refused        |
 //! | `callbacks`      | backchannel Calls                                         |
 //! | `world`          | loads and unloads the module, and what must be left       |
 //! | `plays`          | the plays                                                 |
@@ -21,6 +22,7 @@ mod hostile;
 mod hostile_client;
 mod hostile_plays;
 mod hostile_server;
+mod illegal_calls;
 mod nfsd;
 mod peer;
 pub(crate) mod planted;

@@ -16,6 +16,7 @@ mod more_plays;
 
 use super::callbacks::{self, CallbackProgram, Calls};
 use super::hostile_plays;
+use super::illegal_calls;
 use super::nfsd::{Habits, Nfsd};
 use super::peer::{Manners, Peer, PeerSteps};
 use super::rpc::Rpc;
@@ -108,6 +109,10 @@ pub const PLAYS: &[Play] = &[
     Play {
         name: "client_meets_hostile_server",
         run: hostile_plays::client_meets_hostile_server,
+    },
+    Play {
+        name: "client_refuses_illegal_calls",
+        run: illegal_calls::client_refuses_illegal_calls,
     },
     Play {
         name: "both_ends_call",
